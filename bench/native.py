@@ -1,0 +1,196 @@
+"""The competitors in C: copies, plain loops, and Tally through its public C interface.
+
+Every competitor of the benchmark, here and in peers.py, is a function that makes a list of
+Competitor; a competitor that cannot do a case is one whose `refusal` says why.
+"""
+
+import ctypes
+import pathlib
+import subprocess
+import time
+from dataclasses import dataclass, field
+from typing import Callable
+
+HERE = pathlib.Path(__file__).resolve().parent
+SOURCES = {  # library: sources, flags
+    "libbench.so": (["copy.c", "repeat.c"], ["-O2", "-pthread"]),
+    "libloops.so": (["loops.c"], ["-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno",
+                                  "-fopenmp-simd"]),
+}
+WARNINGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-D_GNU_SOURCE"]
+INCLUDE = f"-I{HERE.parent / 'runtime' / 'include'}"
+
+
+@dataclass
+class Competitor:
+    name: str
+    threads: int = 1
+    seconds: Callable = None           # (count) -> seconds of a call, over `count` calls in a row
+    before: Callable = lambda: None    # runs ahead of the clock
+    refusal: str = ""
+    is_ceiling: bool = False
+    keep: tuple = field(default=())    # what must live as long as `seconds`
+
+
+class Refused(Exception):
+    """A competitor that cannot do a case."""
+
+
+def repeat(call):
+    """The clock of the competitors that are called from Python."""
+    def seconds(count):
+        start = time.perf_counter()
+        for _ in range(count):
+            call()
+        return (time.perf_counter() - start) / count
+    return seconds
+
+
+def compile_all(folder):
+    """Builds the C parts with gcc (the inscan loops are gcc's) and returns their folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for library, (sources, flags) in SOURCES.items():
+        paths = [str(HERE / source) for source in sources]
+        subprocess.run(["gcc", *WARNINGS, *flags, INCLUDE, "-fPIC", "-shared", *paths,
+                        "-o", str(folder / library)], check=True)
+    subprocess.run(["gcc", *WARNINGS, "-O2", INCLUDE, str(HERE / "first.c"), "-ldl",
+                    "-o", str(folder / "first")], check=True)
+    return folder
+
+
+def address(array):
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+class Copies:
+    """The ceilings: every copy of copy.c, of half the case's bytes from input to output."""
+
+    def __init__(self, folder, in_buffer, out_buffer):
+        self.library = ctypes.CDLL(str(folder / "libbench.so"))
+        self.library.copy_name.restype = ctypes.c_char_p
+        self.library.repeat_copy.restype = ctypes.c_double
+        self.buffers = in_buffer, out_buffer
+
+    def competitors(self, problem, threads):
+        size = problem.case.bytes // 2
+        for index in range(self.library.copy_count()):
+            name = self.library.copy_name(index)
+            if name is not None:
+                for count in threads:
+                    yield Competitor(f"copy {name.decode()}", count,
+                                     self.timer(index, size, count), is_ceiling=True)
+
+    def timer(self, index, size, threads):
+        source, target = self.buffers
+
+        def seconds(count):
+            return self.library.repeat_copy(self.library.copy_run, index, address(target),
+                                            address(source), ctypes.c_uint64(size), threads,
+                                            ctypes.c_int64(count))
+        return seconds
+
+
+class Shape(ctypes.Structure):
+    """struct loop_shape of loops.c."""
+    _fields_ = [(name, ctypes.c_int64) for name in
+                ("outer", "axis", "inner", "row_stride", "stride")]
+
+
+class Loops:
+    """The plain loop, and gcc's inscan for contiguous rows."""
+    ROWS, COLUMNS, INSCAN = range(3)
+
+    def __init__(self, folder):
+        self.library = ctypes.CDLL(str(folder / "libloops.so"))
+        self.library.loop_find.restype = ctypes.c_void_p
+        self.clock = ctypes.CDLL(str(folder / "libbench.so"))
+        self.clock.repeat_loop.restype = ctypes.c_double
+
+    def competitors(self, problem, _threads):
+        case = problem.case
+        row_stride = case.in_strides[case.axis - 1] if case.axis > 0 else 0
+        shape = Shape(case.outer, case.sizes[case.axis], case.inner, row_stride,
+                      case.in_strides[case.axis])
+        kind = self.ROWS if case.inner == 1 else self.COLUMNS
+        yield self.competitor("C loop", kind, problem, shape)
+        if case.inner == 1 and shape.stride == 1:
+            yield self.competitor("gcc inscan", self.INSCAN, problem, shape)
+        else:
+            yield Competitor("gcc inscan", refusal="contiguous axis only")
+
+    def competitor(self, name, kind, problem, shape):
+        case = problem.case
+        run = ctypes.c_void_p(self.library.loop_find(case.op.encode(), case.dtype.encode(), kind))
+        first = ctypes.c_void_p(problem.x.ctypes.data)
+
+        def seconds(count):
+            return self.clock.repeat_loop(run, first, address(problem.y), ctypes.byref(shape),
+                                          ctypes.c_int64(count))
+        return Competitor(name, 1, seconds, keep=(shape,))
+
+
+class Error(ctypes.Structure):
+    """tally_error"""
+    _fields_ = [("size", ctypes.c_size_t), ("status", ctypes.c_int32),
+                ("position", ctypes.c_int32), ("field", ctypes.c_char * 16),
+                ("message", ctypes.c_char * 232), ("hint", ctypes.c_char * 120)]
+
+
+class Descriptor(ctypes.Structure):
+    """tally_descriptor"""
+    _fields_ = ([("size", ctypes.c_size_t)] +
+                [(name, ctypes.c_int32) for name in
+                 ("op", "dtype", "out_dtype", "acc", "order", "flags", "rank", "axis", "axes",
+                  "axes_given")] +
+                [("sizes", ctypes.c_int64 * 8), ("in_strides", ctypes.c_int64 * 8),
+                 ("in_offset", ctypes.c_int64), ("out_strides", ctypes.c_int64 * 8),
+                 ("out_offset", ctypes.c_int64)])
+
+
+class KernelOptions(ctypes.Structure):
+    """tally_kernel_options"""
+    _fields_ = [("size", ctypes.c_size_t), ("device", ctypes.c_char_p), ("plan", ctypes.c_char_p)]
+
+
+class Tally:
+    """One context for the whole run; kernels are made ahead of the clock."""
+
+    def __init__(self, folder, library, device):
+        self.path, self.device = library, device
+        self.library = ctypes.CDLL(str(library))
+        self.library.tally_version.restype = ctypes.c_char_p
+        self.clock = ctypes.CDLL(str(folder / "libbench.so"))
+        self.clock.repeat_kernel.restype = ctypes.c_double
+        self.context = ctypes.c_void_p()
+        self.call("tally_context_create", None, ctypes.byref(self.context))
+
+    def call(self, name, *arguments):
+        error = Error(size=ctypes.sizeof(Error))
+        if getattr(self.library, name)(*arguments, ctypes.byref(error)) != 0:
+            raise Refused(f"{error.field.decode()}: {error.message.decode()}")
+
+    def version(self):
+        return self.library.tally_version().decode()
+
+    def competitors(self, problem, threads):
+        kernel, descriptor = ctypes.c_void_p(), Descriptor(size=ctypes.sizeof(Descriptor))
+        options = KernelOptions(size=ctypes.sizeof(KernelOptions), device=self.device.encode())
+        try:
+            self.call("tally_descriptor_parse", problem.case.word.encode(),
+                      ctypes.byref(descriptor))
+            self.call("tally_kernel_create", self.context, ctypes.byref(descriptor),
+                      ctypes.byref(options), ctypes.byref(kernel))
+        except Refused as refused:
+            yield Competitor("Tally", refusal=str(refused))
+            return
+        for count in threads:
+            yield Competitor("Tally", count, self.timer(problem, kernel, count), keep=(kernel,))
+
+    def timer(self, problem, kernel, threads):
+        run = self.library.tally_kernel_run_threads
+
+        def seconds(count):
+            # The descriptor's offset applies to the buffer, so the kernel gets its start.
+            return self.clock.repeat_kernel(run, kernel, address(problem.base),
+                                            address(problem.y), threads, ctypes.c_int64(count))
+        return seconds

@@ -1,0 +1,174 @@
+"""The benchmark: every competitor of every case, interleaved in one process.
+
+bench/run starts it in the virtual environment; docs/benchmark.md is the method. Writes DIR/NAME.json,
+DIR/NAME.md and DIR/NAME.svg.
+"""
+
+import argparse
+import datetime
+import json
+import pathlib
+import random
+import statistics
+import subprocess
+import sys
+import time
+
+import cases
+import machine
+import native
+import peers
+import plot
+import report
+import values
+
+SAMPLE_SECONDS = 2e-3   # a sample of a short call repeats it for about as long
+LIMIT_SECONDS = 1.0     # a competitor gets fewer rounds, at least two, rather than more time
+FIRST_RUNS = 5
+SETTLE_SECONDS = 1e-3   # between samples, so that one competitor's workers are asleep at the next
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="bench/run", description=__doc__)
+    parser.add_argument("--cases", metavar="TEXTS",
+                        help="only cases whose name or word has one of the texts, ';'-separated")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--threads", default="1,2", help="thread counts, comma-separated")
+    parser.add_argument("--quick", action="store_true", help="3 rounds, no first-kernel times")
+    parser.add_argument("--peers", default="numpy,torch,onnx,loops", help="competitors beside "
+                        "Tally and the copies, comma-separated; empty for none")
+    parser.add_argument("--device", default="cpu", help="Tally's device, such as cpu:x86-64-v3")
+    parser.add_argument("--build", default="build", help="Meson's build folder, with libtally")
+    parser.add_argument("--without-tally", action="store_true")
+    parser.add_argument("--out", default="docs/results", metavar="DIR")
+    parser.add_argument("--name", default="cpu", help="of the files in DIR")
+    parser.add_argument("--list", action="store_true", help="print the cases and stop")
+    options = parser.parse_args()
+    if options.quick:
+        options.rounds = min(options.rounds, 3)
+    options.threads = [int(text) for text in options.threads.split(",")]
+    return options
+
+
+def find_tally(build):
+    """libtally.so, in whichever folder the build's layout puts it."""
+    found = sorted(pathlib.Path(build).glob("**/libtally.so"), key=lambda path: len(path.parts))
+    if not found:
+        sys.exit(f"bench: no libtally.so under {build}: build Tally, or name its folder with "
+                 "--build, or measure the peers alone with --without-tally")
+    return found[0].resolve()
+
+
+def warm(competitor, problem):
+    """The first run: its result is checked, its time says how to sample it."""
+    competitor.before()
+    problem.poison()
+    first = competitor.seconds(1)
+    right = competitor.is_ceiling or problem.is_right()
+    # The first run of a short one met cold code and data, so it says little of the next.
+    return right, first if first > SAMPLE_SECONDS else min(first, competitor.seconds(1))
+
+
+def sample(competitor, count):
+    competitor.before()
+    time.sleep(SETTLE_SECONDS)
+    if count > 1:
+        competitor.seconds(1)
+    return competitor.seconds(count)
+
+
+def measure(problem, competitors, rounds, order):
+    """Samples round robin in random order, and returns the results as they are stored."""
+    running, results = [], []
+    for competitor in competitors:
+        result = {"name": competitor.name, "threads": competitor.threads}
+        results.append(result)
+        if competitor.refusal:
+            result["refused"] = competitor.refusal
+            continue
+        right, once = warm(competitor, problem)
+        if once < 0:
+            result["refused"] = f"failed with status {int(once)}"
+            continue
+        result["right"] = right
+        result["ceiling"] = competitor.is_ceiling
+        count = max(1, int(SAMPLE_SECONDS / max(once, 1e-9)))
+        limit = max(2, int(LIMIT_SECONDS / max(once * count, 1e-9)))
+        running.append((competitor, result, count, min(rounds, limit), []))
+
+    for index in range(rounds):
+        order.shuffle(running)
+        for competitor, _, count, limit, times in running:
+            if index < limit:
+                times.append(sample(competitor, count))
+    for _, result, count, limit, times in running:
+        result.update(calls=count, rounds=limit,
+                      seconds={"min": min(times), "median": statistics.median(times),
+                               "max": max(times)})
+    return results
+
+
+def first_kernels(folder, library, measured, runs):
+    """The report of first.c on every word that Tally has a kernel for; None where that fails."""
+    words = [case["word"] for case in measured if report.measured(case, "Tally", 1)]
+    done = subprocess.run([str(folder / "first"), str(library), str(runs)],
+                          input="\n".join(words) + "\n", stdout=subprocess.PIPE, text=True)
+    return json.loads(done.stdout) if done.returncode == 0 else None
+
+
+def main():
+    options = arguments()
+    selected = cases.select(options.cases)
+    if options.list or not selected:
+        for case in selected:
+            print(f"{case.name:32} {case.word}")
+        sys.exit(0 if selected else "bench: no such case")
+
+    folder = native.compile_all(pathlib.Path(options.build) / "bench")
+    in_bytes, out_bytes = values.largest(selected)
+    in_buffer, out_buffer = values.buffer(in_bytes), values.buffer(out_bytes)
+    makers = [native.Copies(folder, in_buffer, out_buffer).competitors]
+    versions = peers.versions()
+    library = None
+    if not options.without_tally:
+        library = find_tally(options.build)
+        tally = native.Tally(folder, library, options.device)
+        makers.append(tally.competitors)
+        versions["tally"] = tally.version()
+    wanted = {"loops": native.Loops(folder).competitors, "numpy": peers.numpy_competitors,
+              "torch": peers.torch_competitors, "onnx": peers.onnx_competitors}
+    makers += [make for name, make in wanted.items() if name in options.peers.split(",")]
+
+    run = {"date": datetime.date.today().isoformat(), "device": options.device,
+           "machine": machine.describe(), "versions": versions | machine.versions(),
+           "rounds": options.rounds, "threads": options.threads, "cases": []}
+    run["level"] = machine.level(options.device)
+    order = random.Random(1)
+    start = time.monotonic()
+    for index, case in enumerate(selected):
+        if sys.stderr.isatty():
+            print(f"[{index + 1}/{len(selected)}] {case.name}", file=sys.stderr)
+        threads = [1] if case.is_call else options.threads  # too short to be shared
+        problem = values.Problem(case, in_buffer, out_buffer)
+        competitors = [each for make in makers for each in make(problem, threads)]
+        run["cases"].append({
+            "name": case.name, "word": case.word, "bytes": case.bytes, "call": case.is_call,
+            "threads": threads,
+            "targets": {str(count): target for count, target in case.targets[run["level"]].items()
+                        if count in threads},
+            "results": measure(problem, competitors, options.rounds, order)})
+    if library and not options.quick:
+        run["first"] = first_kernels(folder, library, run["cases"], FIRST_RUNS)
+    run["minutes"] = round((time.monotonic() - start) / 60, 1)
+
+    out = pathlib.Path(options.out)
+    out.mkdir(parents=True, exist_ok=True)
+    text = report.markdown(run)
+    (out / f"{options.name}.json").write_text(json.dumps(run, indent=1) + "\n")
+    (out / f"{options.name}.md").write_text(text)
+    plot.draw(run, out / f"{options.name}.svg")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

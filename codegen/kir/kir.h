@@ -1,0 +1,179 @@
+/*
+ * Kernel IR: typed SSA values, structured loops and ifs, a closed list of operations (ops.def).
+ * Built by templates, verified, printed, parsed, interpreted, lowered. docs/kir.md is the manual.
+ *
+ * A kernel is one flat array of instructions in structured order: `for` and `if` open a region
+ * that `end` closes (`else` between); `yield` ends each region with its results. Every
+ * instruction's results are consecutive value numbers, given in order of appearance.
+ */
+#ifndef KIR_H
+#define KIR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tally/kernel.h>
+
+typedef enum kir_op {
+#define KIR_OP(NAME, text, operands, immediate) KIR_##NAME,
+#include "ops.def"
+#undef KIR_OP
+    KIR_OP_COUNT
+} kir_op;
+
+/* Scalar kinds. bf16 is no kind: it is i16, with integer code around it. */
+typedef enum kir_kind {
+    KIR_NONE = 0, KIR_I1, KIR_I8, KIR_I16, KIR_I32, KIR_I64, KIR_F16, KIR_F32, KIR_F64, KIR_PTR,
+    KIR_KIND_COUNT
+} kir_kind;
+
+/* A kind times lanes; 1 lane is a scalar; ptr is always scalar. Lanes: 1 to 64, any number. */
+typedef struct kir_type {
+    uint8_t kind;
+    uint8_t lanes;
+} kir_type;
+
+#define KIR_TYPE(kind_, lanes_) ((kir_type){ (uint8_t)(kind_), (uint8_t)(lanes_) })
+
+typedef enum kir_pred { /* integers: first six; floats: last five (ordered but une, uno) */
+    KIR_EQ, KIR_NE, KIR_SLT, KIR_SLE, KIR_ULT, KIR_ULE,
+    KIR_OEQ, KIR_UNE, KIR_OLT, KIR_OLE, KIR_UNO,
+    KIR_PRED_COUNT
+} kir_pred;
+
+/* Launch arguments: the fields of tly_args and tly_task (runtime/abi.h) by name. */
+typedef enum kir_arg {
+#define KIR_ARG(NAME, text, block, offset, type) KIR_ARG_##NAME,
+#include "args.def"
+#undef KIR_ARG
+    KIR_ARG_COUNT
+} kir_arg;
+
+typedef uint32_t kir_value; /* 0 is no value */
+
+/* Flags of loads and stores. */
+enum { KIR_STREAM = 1 /* store: non-temporal, needs natural alignment of the whole vector */ };
+
+typedef struct kir_inst {
+    uint8_t op;             /* kir_op */
+    uint8_t flags;
+    uint16_t align;         /* load, store: bytes the address is a multiple of, from 1 */
+    kir_type type;          /* of the result; store, mstore: of the value; for, if: unused */
+    uint32_t operand_first; /* in kir_kernel.operands */
+    uint32_t operand_count;
+    uint32_t result_first;  /* value number; for: its results, see params_first */
+    uint32_t result_count;
+    uint32_t params_first;  /* for: value number of the induction variable (i64); the carried
+                               values inside follow it, result_count of them */
+    uint32_t match;         /* for: its end; if: its else (or end); else: its end; end: its opener */
+    int64_t imm;            /* see ops.def; shuffle: first index in kir_kernel.indices */
+} kir_inst;
+
+/* A finished kernel. Read-only; free with kir_free. */
+typedef struct kir_kernel {
+    char name[64];
+    kir_inst *insts;
+    uint32_t inst_count;
+    uint32_t *operands;     /* value numbers */
+    uint32_t operand_count;
+    uint8_t *indices;       /* shuffle lanes */
+    uint32_t index_count;
+    kir_type *types;        /* by value number; [0] unused */
+    uint32_t value_count;   /* value numbers are below this */
+} kir_kernel;
+
+/* ---- building ---- */
+
+/* A builder holds the first error (out of memory, or a fault such as a type mismatch, which is an
+ * internal error naming the operation); after it every call returns 0 at once. */
+typedef struct kir_builder kir_builder;
+
+kir_builder *kir_begin(const char *name); /* NULL: out of memory */
+/* Ends building, verifies, and hands the kernel out; frees the builder in any case. */
+tally_status kir_finish(kir_builder *b, kir_kernel **kernel, tally_error *error);
+void kir_free(kir_kernel *kernel);
+kir_type kir_type_of(const kir_builder *b, kir_value v);
+
+kir_value kir_const(kir_builder *b, kir_type type, uint64_t bits); /* splat of bits; equal ones at
+                                                     the outermost level are one value */
+kir_value kir_int(kir_builder *b, int64_t value);                   /* scalar i64 */
+kir_value kir_iota(kir_builder *b, kir_type type);
+kir_value kir_get(kir_builder *b, kir_arg arg);
+kir_value kir_get_at(kir_builder *b, kir_arg arg, kir_value index); /* array arguments */
+/* Two-operand arithmetic; folds scalar i64 constants, x + 0 and x * 1 of integers. */
+kir_value kir_bin(kir_builder *b, kir_op op, kir_value x, kir_value y);
+kir_value kir_cmp(kir_builder *b, kir_pred pred, kir_value x, kir_value y);
+kir_value kir_select(kir_builder *b, kir_value cond, kir_value yes, kir_value no);
+kir_value kir_convert(kir_builder *b, kir_op op, kir_type to, kir_value x); /* ZEXT to BITCAST */
+kir_value kir_ptradd(kir_builder *b, kir_value p, kir_value bytes);
+kir_value kir_addr(kir_builder *b, kir_value p);
+kir_value kir_load(kir_builder *b, kir_type type, kir_value p, int64_t offset, unsigned align);
+void kir_store(kir_builder *b, kir_value p, int64_t offset, kir_value v, unsigned align,
+               unsigned flags);
+kir_value kir_mload(kir_builder *b, kir_type type, kir_value p, int64_t offset, kir_value count,
+                    kir_value other);
+void kir_mstore(kir_builder *b, kir_value p, int64_t offset, kir_value count, kir_value v);
+void kir_prefetch(kir_builder *b, kir_value p, int64_t offset);
+void kir_fence(kir_builder *b);
+kir_value kir_splat(kir_builder *b, kir_value scalar, unsigned lanes); /* lanes 1: itself */
+kir_value kir_extract(kir_builder *b, kir_value v, unsigned lane);     /* of a scalar: itself */
+kir_value kir_insert(kir_builder *b, kir_value v, kir_value scalar, unsigned lane);
+kir_value kir_shuffle(kir_builder *b, kir_value x, kir_value y, const uint8_t *index,
+                      unsigned lanes); /* result has `lanes` lanes; y may be x */
+kir_value kir_keep(kir_builder *b, kir_value v);
+void kir_return(kir_builder *b, kir_value i64);
+
+#define KIR_MAX_CARRIED 40
+
+/* for (i = lo; i < hi; i += step), signed i64, step > 0, with carried values.
+ *   kir_loop l; kir_for(b, &l, lo, hi, step, n, initial);
+ *   ... use l.i and l.carried[0..n) ...
+ *   kir_for_end(b, &l, next);    then l.result[0..n) hold after the loop */
+typedef struct kir_loop {
+    uint32_t inst, count;
+    kir_value i;
+    kir_value carried[KIR_MAX_CARRIED];
+    kir_value result[KIR_MAX_CARRIED];
+} kir_loop;
+
+void kir_for(kir_builder *b, kir_loop *loop, kir_value lo, kir_value hi, kir_value step,
+             unsigned count, const kir_value *initial);
+void kir_for_end(kir_builder *b, kir_loop *loop, const kir_value *next);
+
+/* if with results:
+ *   kir_branch c; kir_if(b, &c, cond); ... kir_else(b, &c, n, values); ...
+ *   kir_if_end(b, &c, n, values);   then c.result[0..n)
+ * without else: kir_if; ...; kir_if_end(b, &c, 0, NULL). */
+typedef struct kir_branch {
+    uint32_t inst, count;
+    int has_else;
+    kir_value result[KIR_MAX_CARRIED];
+} kir_branch;
+
+void kir_if(kir_builder *b, kir_branch *branch, kir_value cond);
+void kir_else(kir_builder *b, kir_branch *branch, unsigned count, const kir_value *values);
+void kir_if_end(kir_builder *b, kir_branch *branch, unsigned count, const kir_value *values);
+
+/* ---- a finished kernel ---- */
+
+tally_status kir_verify(const kir_kernel *kernel, tally_error *error);
+tally_status kir_print(const kir_kernel *kernel, tally_write write, void *user);
+/* print(parse(text)) is text for every text that print gave. Errors name line and rule. */
+tally_status kir_parse(const char *text, size_t bytes, kir_kernel **kernel, tally_error *error);
+
+/* Runs the kernel on host memory, one lane after another, with C's arithmetic: the judge between
+ * backends. args and task as in runtime/abi.h; *result is the kernel's return value. */
+struct tly_args;
+struct tly_task;
+tally_status kir_interpret(const kir_kernel *kernel, const struct tly_args *args,
+                           const struct tly_task *task, int64_t *result, tally_error *error);
+
+/* Names and facts from the tables. */
+const char *kir_op_text(kir_op op);
+const char *kir_kind_text(kir_kind kind);
+const char *kir_pred_text(kir_pred pred);
+const char *kir_arg_text(kir_arg arg);
+unsigned kir_kind_bits(kir_kind kind); /* i1: 1; ptr: 64 */
+static inline int kir_is_float(kir_type t) { return t.kind >= KIR_F16 && t.kind <= KIR_F64; }
+
+#endif

@@ -1,0 +1,104 @@
+/*
+ * The tables of kernel IR: names and facts of operations, kinds, predicates and arguments, all made
+ * from ops.def and args.def. Depends on nothing but these, so that a backend can link it alone.
+ */
+#include "internal.h"
+
+#define COUNT_OF(table) (sizeof(table) / sizeof *(table))
+
+static const struct {
+    const char *text;
+    int8_t operands;
+    char immediate;
+} ops[] = {
+#define KIR_OP(NAME, text, operands, immediate) [KIR_##NAME] = { text, operands, immediate },
+#include "ops.def"
+#undef KIR_OP
+};
+
+/* How many results an operation has beside the usual one. */
+static const int8_t beside_one[COUNT_OF(ops)] = {
+    [KIR_STORE] = -1, [KIR_MSTORE] = -1, [KIR_PREFETCH] = -1, [KIR_FENCE] = -1, [KIR_ELSE] = -1,
+    [KIR_YIELD] = -1, [KIR_END] = -1,    [KIR_RETURN] = -1,   [KIR_FOR] = -2,   [KIR_IF] = -2,
+};
+
+static const struct {
+    const char *text;
+    uint8_t bits, bytes;
+} kinds[KIR_KIND_COUNT] = {
+    [KIR_NONE] = { "none", 0, 0 }, [KIR_I1] = { "i1", 1, 1 },    [KIR_I8] = { "i8", 8, 1 },
+    [KIR_I16] = { "i16", 16, 2 },  [KIR_I32] = { "i32", 32, 4 }, [KIR_I64] = { "i64", 64, 8 },
+    [KIR_F16] = { "f16", 16, 2 },  [KIR_F32] = { "f32", 32, 4 }, [KIR_F64] = { "f64", 64, 8 },
+    [KIR_PTR] = { "ptr", 64, 8 },
+};
+
+static const char *const preds[KIR_PRED_COUNT] = {
+    [KIR_EQ] = "eq",   [KIR_NE] = "ne",   [KIR_SLT] = "slt", [KIR_SLE] = "sle",
+    [KIR_ULT] = "ult", [KIR_ULE] = "ule", [KIR_OEQ] = "oeq", [KIR_UNE] = "une",
+    [KIR_OLT] = "olt", [KIR_OLE] = "ole", [KIR_UNO] = "uno",
+};
+
+static const struct {
+    const char *text;
+    char type;
+} args[] = {
+#define KIR_ARG(NAME, text, block, offset, type) [KIR_ARG_##NAME] = { text, type },
+#include "args.def"
+#undef KIR_ARG
+};
+
+const char *kir_op_text(kir_op op)
+{
+    return (size_t)op < COUNT_OF(ops) ? ops[op].text : "?";
+}
+
+int kir_op_operands(kir_op op)
+{
+    return (size_t)op < COUNT_OF(ops) ? ops[op].operands : 0;
+}
+
+int kir_op_immediate(kir_op op)
+{
+    return (size_t)op < COUNT_OF(ops) ? ops[op].immediate : 0;
+}
+
+int kir_op_results(kir_op op)
+{
+    return (size_t)op < COUNT_OF(ops) ? 1 + beside_one[op] : 0;
+}
+
+const char *kir_kind_text(kir_kind kind)
+{
+    return (size_t)kind < COUNT_OF(kinds) ? kinds[kind].text : "?";
+}
+
+unsigned kir_kind_bits(kir_kind kind)
+{
+    return (size_t)kind < COUNT_OF(kinds) ? kinds[kind].bits : 0;
+}
+
+unsigned kir_kind_bytes(kir_kind kind)
+{
+    return (size_t)kind < COUNT_OF(kinds) ? kinds[kind].bytes : 0;
+}
+
+const char *kir_pred_text(kir_pred pred)
+{
+    return (size_t)pred < COUNT_OF(preds) ? preds[pred] : "?";
+}
+
+const char *kir_arg_text(kir_arg arg)
+{
+    return (size_t)arg < COUNT_OF(args) ? args[arg].text : "?";
+}
+
+int kir_arg_type(kir_arg arg)
+{
+    return (size_t)arg < COUNT_OF(args) ? args[arg].type : 0;
+}
+
+uint64_t kir_low_bits(kir_kind kind, uint64_t bits)
+{
+    unsigned width = kir_kind_bits(kind);
+    return width >= 64 ? bits : bits & ((UINT64_C(1) << width) - 1);
+}

@@ -1,0 +1,309 @@
+/*
+ * Kernel IR's computing operations as LLVM IR, from one table. No fast-math flag is ever set, so
+ * nothing is fused, reassociated or assumed of NaN and signed zero.
+ */
+#include <string.h>
+
+#include "../../runtime/error.h"
+#include "internal.h"
+
+enum { MAX_LANES = 64 }; /* the verifier's bound */
+
+/* ---- types and constants ---- */
+
+LLVMTypeRef tly_lower_type(const tly_lowering *l, kir_type type)
+{
+    LLVMTypeRef scalar = l->scalars[type.kind];
+    return type.lanes == 1 ? scalar : LLVMVectorType(scalar, type.lanes);
+}
+
+LLVMValueRef tly_lower_int(const tly_lowering *l, kir_kind kind, uint64_t value)
+{
+    return LLVMConstInt(l->integers[kind], value, 0);
+}
+
+LLVMValueRef tly_lower_ramp(const tly_lowering *l, kir_kind kind, unsigned lanes, uint64_t start,
+                            uint64_t step)
+{
+    LLVMValueRef lane[MAX_LANES];
+    for (unsigned i = 0; i < lanes; i++) {
+        lane[i] = tly_lower_int(l, kind, start + i * step);
+    }
+    return lanes == 1 ? lane[0] : LLVMConstVector(lane, lanes);
+}
+
+static LLVMValueRef constant(tly_lowering *l, const kir_inst *inst)
+{
+    const kir_type type = inst->type;
+    LLVMValueRef bits = tly_lower_ramp(l, type.kind, type.lanes, (uint64_t)inst->imm, 0);
+    return kir_is_float(type) ? LLVMConstBitCast(bits, tly_lower_type(l, type)) : bits;
+}
+
+static LLVMValueRef iota(tly_lowering *l, const kir_inst *inst)
+{
+    return tly_lower_ramp(l, inst->type.kind, inst->type.lanes, 0, 1);
+}
+
+LLVMValueRef tly_lower_intrinsic(const tly_lowering *l, const char *name, LLVMTypeRef *types,
+                                 unsigned type_count, LLVMValueRef *arguments, unsigned count)
+{
+    const unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+    LLVMValueRef callee = LLVMGetIntrinsicDeclaration(l->module, id, types, type_count);
+    return LLVMBuildCall2(l->builder, LLVMGlobalGetValueType(callee), callee, arguments, count,
+                          "");
+}
+
+/* ---- lanes ---- */
+
+/* Shuffle with lane numbers from start on for `from` lanes, then poison up to `to`. */
+static LLVMValueRef take(const tly_lowering *l, LLVMValueRef v, unsigned start, unsigned from,
+                         unsigned to)
+{
+    LLVMTypeRef i32 = l->scalars[KIR_I32];
+    LLVMValueRef mask[MAX_LANES];
+    for (unsigned i = 0; i < to; i++) {
+        mask[i] = i < from ? LLVMConstInt(i32, start + i, 0) : LLVMGetPoison(i32);
+    }
+    return LLVMBuildShuffleVector(l->builder, v, LLVMGetPoison(LLVMTypeOf(v)),
+                                  LLVMConstVector(mask, to), "");
+}
+
+LLVMValueRef tly_lower_splat(const tly_lowering *l, LLVMValueRef scalar, unsigned lanes)
+{
+    LLVMTypeRef i32 = l->scalars[KIR_I32];
+    LLVMTypeRef type = LLVMVectorType(LLVMTypeOf(scalar), lanes);
+    LLVMValueRef one = LLVMBuildInsertElement(l->builder, LLVMGetPoison(type), scalar,
+                                              LLVMConstInt(i32, 0, 0), "");
+    return LLVMBuildShuffleVector(l->builder, one, LLVMGetPoison(type),
+                                  LLVMConstNull(LLVMVectorType(i32, lanes)), "");
+}
+
+static LLVMValueRef splat(tly_lowering *l, const kir_inst *inst)
+{
+    LLVMValueRef scalar = tly_operand(l, inst, 0);
+    return inst->type.lanes == 1 ? scalar : tly_lower_splat(l, scalar, inst->type.lanes);
+}
+
+static LLVMValueRef extract(tly_lowering *l, const kir_inst *inst)
+{
+    if (tly_operand_type(l, inst, 0).lanes == 1) {
+        return tly_operand(l, inst, 0);
+    }
+    return LLVMBuildExtractElement(l->builder, tly_operand(l, inst, 0),
+                                   tly_lower_int(l, KIR_I32, (uint64_t)inst->imm), "");
+}
+
+static LLVMValueRef insert(tly_lowering *l, const kir_inst *inst)
+{
+    if (inst->type.lanes == 1) {
+        return tly_operand(l, inst, 1);
+    }
+    return LLVMBuildInsertElement(l->builder, tly_operand(l, inst, 0), tly_operand(l, inst, 1),
+                                  tly_lower_int(l, KIR_I32, (uint64_t)inst->imm), "");
+}
+
+/* LLVM has no vector of one lane worth having, hence the detours for scalars. */
+static LLVMValueRef shuffle(tly_lowering *l, const kir_inst *inst)
+{
+    const uint8_t *index = l->kernel->indices + inst->imm;
+    const unsigned lanes = tly_operand_type(l, inst, 0).lanes;
+    LLVMValueRef x = tly_operand(l, inst, 0), y = tly_operand(l, inst, 1);
+    if (inst->type.lanes == 1 || lanes == 1) {
+        LLVMValueRef result = LLVMGetPoison(tly_lower_type(l, inst->type));
+        for (unsigned i = 0; i < inst->type.lanes; i++) {
+            LLVMValueRef from = index[i] < lanes ? x : y;
+            if (lanes > 1) {
+                from = LLVMBuildExtractElement(l->builder, from,
+                                               tly_lower_int(l, KIR_I32, index[i] % lanes), "");
+            }
+            LLVMValueRef lane = tly_lower_int(l, KIR_I32, i);
+            result = inst->type.lanes == 1
+                ? from : LLVMBuildInsertElement(l->builder, result, from, lane, "");
+        }
+        return result;
+    }
+    LLVMValueRef mask[MAX_LANES];
+    for (unsigned i = 0; i < inst->type.lanes; i++) {
+        mask[i] = tly_lower_int(l, KIR_I32, x == y ? index[i] % lanes : index[i]);
+    }
+    return LLVMBuildShuffleVector(l->builder, x, x == y ? LLVMGetPoison(LLVMTypeOf(x)) : y,
+                                  LLVMConstVector(mask, inst->type.lanes), "");
+}
+
+/* ---- arithmetic ---- */
+
+/* LLVM's opcodes: of arithmetic for integers and for floats, of conversions the one. */
+static const LLVMOpcode opcodes[KIR_OP_COUNT][2] = {
+    [KIR_ADD] = { LLVMAdd, LLVMFAdd },     [KIR_SUB] = { LLVMSub, LLVMFSub },
+    [KIR_MUL] = { LLVMMul, LLVMFMul },     [KIR_UDIV] = { LLVMUDiv },
+    [KIR_AND] = { LLVMAnd },               [KIR_OR] = { LLVMOr },
+    [KIR_XOR] = { LLVMXor },               [KIR_SHL] = { LLVMShl },
+    [KIR_LSHR] = { LLVMLShr },             [KIR_ASHR] = { LLVMAShr },
+    [KIR_ZEXT] = { LLVMZExt },             [KIR_SEXT] = { LLVMSExt },
+    [KIR_TRUNC] = { LLVMTrunc },           [KIR_FPEXT] = { LLVMFPExt },
+    [KIR_FPTRUNC] = { LLVMFPTrunc },       [KIR_BITCAST] = { LLVMBitCast },
+    [KIR_ADDR] = { LLVMPtrToInt },
+};
+
+static LLVMValueRef binary(tly_lowering *l, const kir_inst *inst)
+{
+    return LLVMBuildBinOp(l->builder, opcodes[inst->op][kir_is_float(inst->type)],
+                          tly_operand(l, inst, 0), tly_operand(l, inst, 1), "");
+}
+
+static LLVMValueRef extremum(tly_lowering *l, const kir_inst *inst)
+{
+    LLVMValueRef operands[2] = { tly_operand(l, inst, 0), tly_operand(l, inst, 1) };
+    LLVMTypeRef type = LLVMTypeOf(operands[0]);
+    const char *name = inst->op == KIR_UMIN ? "llvm.umin" : "llvm.umax";
+    return tly_lower_intrinsic(l, name, &type, 1, operands, 2);
+}
+
+static LLVMValueRef compare(tly_lowering *l, const kir_inst *inst)
+{
+    static const struct {
+        LLVMIntPredicate integer;
+        LLVMRealPredicate real;
+    } predicates[KIR_PRED_COUNT] = {
+        [KIR_EQ] = { .integer = LLVMIntEQ },   [KIR_NE] = { .integer = LLVMIntNE },
+        [KIR_SLT] = { .integer = LLVMIntSLT }, [KIR_SLE] = { .integer = LLVMIntSLE },
+        [KIR_ULT] = { .integer = LLVMIntULT }, [KIR_ULE] = { .integer = LLVMIntULE },
+        [KIR_OEQ] = { .real = LLVMRealOEQ },   [KIR_UNE] = { .real = LLVMRealUNE },
+        [KIR_OLT] = { .real = LLVMRealOLT },   [KIR_OLE] = { .real = LLVMRealOLE },
+        [KIR_UNO] = { .real = LLVMRealUNO },
+    };
+    LLVMValueRef x = tly_operand(l, inst, 0), y = tly_operand(l, inst, 1);
+    if (kir_is_float(tly_operand_type(l, inst, 0))) {
+        return LLVMBuildFCmp(l->builder, predicates[inst->imm].real, x, y, "");
+    }
+    return LLVMBuildICmp(l->builder, predicates[inst->imm].integer, x, y, "");
+}
+
+static LLVMValueRef choose(tly_lowering *l, const kir_inst *inst)
+{
+    return LLVMBuildSelect(l->builder, tly_operand(l, inst, 0), tly_operand(l, inst, 1),
+                           tly_operand(l, inst, 2), "");
+}
+
+static LLVMValueRef convert(tly_lowering *l, const kir_inst *inst)
+{
+    const int half = tly_operand_type(l, inst, 0).kind == KIR_F16 || inst->type.kind == KIR_F16;
+    if (half && inst->op != KIR_BITCAST && !l->target->has_f16) {
+        l->status = tly_fail(l->error, TALLY_INTERNAL, "dtype", "%s of f16 on %s, which lacks it",
+                             kir_op_text((kir_op)inst->op), l->target->level);
+        return NULL;
+    }
+    return LLVMBuildCast(l->builder, opcodes[inst->op][0], tly_operand(l, inst, 0),
+                         tly_lower_type(l, inst->type), "");
+}
+
+/* ---- keep ---- */
+
+/* An empty inline asm that claims to make a new value of the old one. */
+static LLVMValueRef opaque(const tly_lowering *l, LLVMValueRef v, const char *constraint)
+{
+    LLVMTypeRef type = LLVMTypeOf(v);
+    LLVMTypeRef callee = LLVMFunctionType(type, &type, 1, 0);
+    LLVMValueRef code = LLVMGetInlineAsm(callee, "", 0, constraint, strlen(constraint), 0, 0,
+                                         LLVMInlineAsmDialectATT, 0);
+    return LLVMBuildCall2(l->builder, callee, code, &v, 1, "");
+}
+
+/* A vector of `lanes` lanes of `bits`, whole registers at a time. */
+LLVMValueRef tly_lower_keep(const tly_lowering *l, LLVMValueRef v, unsigned lanes,
+                               unsigned bits)
+{
+    const unsigned widest = (unsigned)l->target->vector_bytes * 8;
+    unsigned width = 128;
+    while (width < lanes * bits && width < widest) {
+        width *= 2;
+    }
+    const unsigned part = width / bits;
+    if (part == lanes) {
+        return opaque(l, v, l->arch->vector_register);
+    }
+    LLVMValueRef result = NULL;
+    for (unsigned done = 0; done < lanes; done += part) {
+        const unsigned count = lanes - done < part ? lanes - done : part;
+        LLVMValueRef kept = opaque(l, take(l, v, done, count, part), l->arch->vector_register);
+        kept = take(l, kept, 0, count, lanes); /* as wide as the result, at its start */
+        LLVMValueRef mask[MAX_LANES];
+        for (unsigned i = 0; i < lanes; i++) {
+            const int from_kept = i >= done && i < done + count;
+            mask[i] = tly_lower_int(l, KIR_I32, from_kept ? lanes + i - done : i);
+        }
+        result = result == NULL ? kept
+                                : LLVMBuildShuffleVector(l->builder, result, kept,
+                                                         LLVMConstVector(mask, lanes), "");
+    }
+    return result;
+}
+
+static LLVMValueRef keep(tly_lowering *l, const kir_inst *inst)
+{
+    LLVMValueRef v = tly_operand(l, inst, 0);
+    const kir_type type = inst->type;
+    if (type.kind == KIR_F16) { /* which has no register of its own on every level */
+        const kir_type bits = KIR_TYPE(KIR_I16, type.lanes);
+        v = LLVMBuildBitCast(l->builder, v, tly_lower_type(l, bits), "");
+    }
+    if (type.lanes > 1) {
+        v = tly_lower_keep(l, v, type.lanes, kir_kind_bits((kir_kind)type.kind));
+    } else {
+        const int in_vector = type.kind == KIR_F32 || type.kind == KIR_F64;
+        v = opaque(l, v, in_vector ? l->arch->vector_register : l->arch->scalar_register);
+    }
+    return type.kind == KIR_F16 ? LLVMBuildBitCast(l->builder, v, tly_lower_type(l, type), "") : v;
+}
+
+/* ---- the table ---- */
+
+static LLVMValueRef (*const emitters[KIR_OP_COUNT])(tly_lowering *, const kir_inst *) = {
+    [KIR_CONST] = constant,
+    [KIR_IOTA] = iota,
+    [KIR_ARG] = tly_lower_argument,
+    [KIR_ARGV] = tly_lower_argument,
+    [KIR_ADD] = binary,
+    [KIR_SUB] = binary,
+    [KIR_MUL] = binary,
+    [KIR_UDIV] = binary,
+    [KIR_AND] = binary,
+    [KIR_OR] = binary,
+    [KIR_XOR] = binary,
+    [KIR_SHL] = binary,
+    [KIR_LSHR] = binary,
+    [KIR_ASHR] = binary,
+    [KIR_UMIN] = extremum,
+    [KIR_UMAX] = extremum,
+    [KIR_CMP] = compare,
+    [KIR_SELECT] = choose,
+    [KIR_ZEXT] = convert,
+    [KIR_SEXT] = convert,
+    [KIR_TRUNC] = convert,
+    [KIR_FPEXT] = convert,
+    [KIR_FPTRUNC] = convert,
+    [KIR_BITCAST] = convert,
+    [KIR_PTRADD] = tly_lower_ptradd,
+    [KIR_ADDR] = convert,
+    [KIR_LOAD] = tly_lower_load,
+    [KIR_STORE] = tly_lower_store,
+    [KIR_MLOAD] = tly_lower_masked_load,
+    [KIR_MSTORE] = tly_lower_masked_store,
+    [KIR_PREFETCH] = tly_lower_prefetch,
+    [KIR_FENCE] = tly_lower_fence,
+    [KIR_SPLAT] = splat,
+    [KIR_EXTRACT] = extract,
+    [KIR_INSERT] = insert,
+    [KIR_SHUFFLE] = shuffle,
+    [KIR_KEEP] = keep,
+};
+
+LLVMValueRef tly_lower_op(tly_lowering *l, const kir_inst *inst)
+{
+    if (emitters[inst->op] == NULL) {
+        l->status = tly_fail(l->error, TALLY_INTERNAL, "kir", "no lowering for %s",
+                             kir_op_text((kir_op)inst->op));
+        return NULL;
+    }
+    return emitters[inst->op](l, inst);
+}

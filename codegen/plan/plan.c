@@ -1,0 +1,245 @@
+/*
+ * The heuristics: which algorithm, how wide, how deep. One function a choice; every number names
+ * its measurement (docs/results/plan.md has the tables).
+ */
+#include "plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../runtime/error.h"
+
+static const char *const template_names[TLY_TEMPLATE_COUNT] = {
+    [TLY_TEMPLATE_ROWS] = "rows",       [TLY_TEMPLATE_SHORT] = "short",
+    [TLY_TEMPLATE_COLUMNS] = "columns", [TLY_TEMPLATE_TRANSPOSED] = "transposed",
+    [TLY_TEMPLATE_SERIAL] = "serial",
+};
+
+const char *tly_template_name(tly_template id)
+{
+    return template_names[id];
+}
+
+static int32_t gcd(int32_t a, int32_t b)
+{
+    while (b != 0) {
+        int32_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+static int32_t acc_bytes(const tly_problem *p)
+{
+    return (int32_t)tally_dtype_bytes((tally_dtype)p->acc);
+}
+
+static tly_template choose_template(const tly_problem *p)
+{
+    if (p->form == TLY_COLUMNS)
+        return TLY_TEMPLATE_COLUMNS;
+    if (p->form == TLY_TRANSPOSED)
+        return TLY_TEMPLATE_TRANSPOSED;
+    /* Up to 4 elements a chain of scalars costs less than any shuffle (a row of 4 f32: 5 cycles
+     * against 9 on Zen 3). */
+    if (p->order == TALLY_ORDER_SERIAL || (p->length > 0 && p->length <= 4))
+        return TLY_TEMPLATE_SERIAL;
+    return p->length > 0 ? TLY_TEMPLATE_SHORT : TLY_TEMPLATE_ROWS;
+}
+
+/* 64 vectors between re-synchronisations: staged input and output of a block stay in L1. A
+ * multiple of the step and, so that lanes keep their class, of the unit. */
+static int32_t choose_block(const tly_problem *p, const tly_plan *plan)
+{
+    int32_t step = plan->lanes * plan->unroll;
+    int32_t whole = step / gcd(step, p->unit) * p->unit;
+    int32_t wanted = 64 * plan->lanes;
+    return wanted / whole > 0 ? wanted / whole * whole : whole;
+}
+
+/* 64 KiB of input a chunk: its second reading comes from L2. Interleaved scans are not cut. */
+static int32_t choose_chunk(const tly_problem *p)
+{
+    if (p->unit > 1)
+        return 0;
+    return 65536 / (int32_t)tally_dtype_bytes((tally_dtype)p->dtype);
+}
+
+static void choose(const tly_problem *p, const tly_target *t, tly_plan *plan)
+{
+    int32_t line = 64 / (int32_t)tally_dtype_bytes((tally_dtype)p->out_dtype);
+    *plan = (tly_plan){ .template_id = (int32_t)choose_template(p), .index_bits = 64 };
+    plan->lanes = t->vector_bytes / acc_bytes(p);
+    switch ((tly_template)plan->template_id) {
+    case TLY_TEMPLATE_ROWS:
+        plan->unroll = 2;
+        plan->window_loads = t->has_align2 && t->vector_bytes == 64 ? 0 : 2;
+        plan->block = choose_block(p, plan);
+        plan->chunk = choose_chunk(p);
+        plan->prefetch = 4096;
+        break;
+    case TLY_TEMPLATE_SHORT:
+        plan->unroll = 4;
+        plan->block = 64 * plan->lanes;
+        plan->prefetch = 4096;
+        break;
+    case TLY_TEMPLATE_COLUMNS:
+        plan->rows = 4;
+        plan->lines = 1;
+        plan->tile_lanes = 4 * line;
+        plan->prefetch = 2048;
+        break;
+    case TLY_TEMPLATE_TRANSPOSED:
+        plan->rows = line > 32 ? line : 32;
+        plan->tile_lanes = 4 * line > plan->lanes ? 4 * line : plan->lanes;
+        plan->prefetch = 128;
+        break;
+    default:
+        plan->unroll = 4;
+        break;
+    }
+}
+
+/* What can be said about a plan: names, ranges, and which templates read the key. */
+#define KEY(field) offsetof(tly_plan, field)
+#define BIT(id) (1u << TLY_TEMPLATE_##id)
+
+static const struct key {
+    const char *name;
+    size_t at;
+    int32_t least, most;
+    int power; /* powers of two only */
+    unsigned templates;
+} keys[] = {
+    { "lanes", KEY(lanes), 2, 64, 1, 0 },
+    { "unroll", KEY(unroll), 1, 8, 1, BIT(ROWS) | BIT(SHORT) | BIT(SERIAL) },
+    { "window_loads", KEY(window_loads), 0, 2, 0, BIT(ROWS) },
+    { "block", KEY(block), 8, 8192, 0, BIT(ROWS) | BIT(SHORT) },
+    { "chunk", KEY(chunk), 0, 1 << 20, 1, BIT(ROWS) },
+    { "rows", KEY(rows), 1, 64, 1, BIT(COLUMNS) | BIT(TRANSPOSED) },
+    { "lines", KEY(lines), 1, 4, 1, BIT(COLUMNS) },
+    { "tile_lanes", KEY(tile_lanes), 8, 65536, 1, BIT(COLUMNS) | BIT(TRANSPOSED) },
+    { "prefetch", KEY(prefetch), 0, 65536, 0,
+      BIT(ROWS) | BIT(SHORT) | BIT(COLUMNS) | BIT(TRANSPOSED) },
+    { "index_bits", KEY(index_bits), 64, 64, 0, 0 },
+};
+enum { KEY_COUNT = sizeof keys / sizeof *keys };
+
+static int32_t *field_of(tly_plan *plan, const struct key *k)
+{
+    return (int32_t *)((char *)plan + k->at);
+}
+
+static tally_status refuse(tally_error *e, const char *what, size_t n, const char *why)
+{
+    return tly_fail(e, TALLY_INVALID, "plan", "'%.*s' %s", (int)n, what, why);
+}
+
+static tally_status override(tly_plan *plan, const char *item, size_t n, tally_error *e)
+{
+    const char *equals = memchr(item, '=', n);
+    if (equals == NULL || equals == item)
+        return refuse(e, item, n, "is no key=value");
+    size_t name = (size_t)(equals - item);
+    for (int i = 0; i < KEY_COUNT; i++) {
+        const struct key *k = &keys[i];
+        if (strlen(k->name) != name || memcmp(k->name, item, name) != 0)
+            continue;
+        if (!(k->templates & (1u << plan->template_id)))
+            return refuse(e, item, name, "cannot be chosen for this template");
+        char *end;
+        long v = strtol(equals + 1, &end, 10);
+        if (end == equals + 1 || end != item + n)
+            return refuse(e, item, n, "has no whole number");
+        if (v < k->least || v > k->most || (k->power && (v & (v - 1)) != 0))
+            return refuse(e, item, n, "is out of the key's range");
+        *field_of(plan, k) = (int32_t)v;
+        return TALLY_OK;
+    }
+    return refuse(e, item, name, "is no key of a plan");
+}
+
+/* Combinations that a template could not be built with. */
+static tally_status check(const tly_problem *p, const tly_plan *plan, tally_error *e)
+{
+    int32_t step = plan->lanes * plan->unroll;
+    int32_t line = 64 / (int32_t)tally_dtype_bytes((tally_dtype)p->out_dtype);
+    if (plan->template_id == TLY_TEMPLATE_ROWS) {
+        if (plan->block % step != 0 || plan->block % p->unit != 0)
+            return tly_fail(e, TALLY_INVALID, "plan",
+                            "block %d is no multiple of lanes x unroll and the unit", plan->block);
+        if (plan->chunk % plan->block != 0 || (p->unit > 1) != (plan->chunk == 0))
+            return tly_fail(e, TALLY_INVALID, "plan",
+                            "chunk %d is no multiple of the block, or 0 for several rows at once",
+                            plan->chunk);
+    }
+    if (plan->template_id == TLY_TEMPLATE_SHORT && plan->block < TLY_SHORT_ROW)
+        return tly_fail(e, TALLY_INVALID, "plan", "block %d holds no row", plan->block);
+    if (plan->template_id == TLY_TEMPLATE_COLUMNS && (plan->rows > 8 || plan->tile_lanes % line))
+        return tly_fail(e, TALLY_INVALID, "plan",
+                        "columns take up to 8 rows a pass and tiles of whole lines");
+    if (plan->template_id == TLY_TEMPLATE_TRANSPOSED && (plan->rows % line || plan->rows < line))
+        return tly_fail(e, TALLY_INVALID, "plan", "rows %d fill no whole lines", plan->rows);
+    return TALLY_OK;
+}
+
+tally_status tly_plan_make(const tly_problem *problem, const tly_target *target,
+                           const char *overrides, tly_plan *plan, tally_error *error)
+{
+    tly_plan made;
+    choose(problem, target, &made);
+    for (const char *at = overrides; at != NULL && *at != '\0';) {
+        size_t n = strcspn(at, ",");
+        tally_status s = override(&made, at, n, error);
+        if (s != TALLY_OK)
+            return s;
+        at += n;
+        at += *at == ',';
+    }
+    tally_status s = check(problem, &made, error);
+    if (s == TALLY_OK)
+        *plan = made;
+    return s;
+}
+
+static tally_status say(tally_write write, void *user, const char *text)
+{
+    return write(user, text, strlen(text)) == 0 ? TALLY_OK : TALLY_IO;
+}
+
+static void decimal(int32_t v, char *text)
+{
+    char digits[12];
+    int n = 0;
+    do {
+        digits[n++] = (char)('0' + v % 10);
+        v /= 10;
+    } while (v > 0);
+    while (n > 0)
+        *text++ = digits[--n];
+    *text++ = '\n';
+    *text = '\0';
+}
+
+tally_status tly_plan_print(const tly_plan *plan, tally_write write, void *user)
+{
+    tly_plan copy = *plan;
+    tally_status s = say(write, user, "template = ");
+    if (s == TALLY_OK)
+        s = say(write, user, template_names[plan->template_id]);
+    if (s == TALLY_OK)
+        s = say(write, user, "\n");
+    for (int i = 0; i < KEY_COUNT && s == TALLY_OK; i++) {
+        char number[16];
+        if (keys[i].templates != 0 && !(keys[i].templates & (1u << plan->template_id)))
+            continue;
+        decimal(*field_of(&copy, &keys[i]), number);
+        s = say(write, user, keys[i].name);
+        if (s == TALLY_OK)
+            s = say(write, user, " = ");
+        if (s == TALLY_OK)
+            s = say(write, user, number);
+    }
+    return s;
+}

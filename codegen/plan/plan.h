@@ -1,0 +1,48 @@
+/*
+ * The plan: every choice that a template is built with, made in one place from the problem and
+ * the target's facts. The only heuristics of the generator live in plan.c; every number there
+ * names its measurement. A plan prints itself and single choices can be overridden by
+ * "key=value", for experiments.
+ */
+#ifndef TLY_PLAN_H
+#define TLY_PLAN_H
+
+#include "../../runtime/generator.h"
+#include "../target.h"
+
+typedef enum tly_template {
+    TLY_TEMPLATE_ROWS,       /* windows, staged block by block */
+    TLY_TEMPLATE_SHORT,      /* dense rows of up to TLY_SHORT_ROW elements, in registers */
+    TLY_TEMPLATE_COLUMNS,    /* lanes side by side, serial along the axis */
+    TLY_TEMPLATE_TRANSPOSED, /* columns in, rows out */
+    TLY_TEMPLATE_SERIAL,     /* the plain loop, several rows at once */
+    TLY_TEMPLATE_COUNT
+} tly_template;
+
+/* All fields are int32_t so that one table can name, print and override them. */
+typedef struct tly_plan {
+    int32_t template_id; /* tly_template */
+    int32_t lanes;       /* accumulators a vector */
+    int32_t unroll;      /* ROWS: vectors a step; SHORT, SERIAL: rows a step */
+    int32_t window_loads;/* ROWS: doublings by overlapping loads, the rest by lane shuffles */
+    int32_t block;       /* ROWS, SHORT: elements staged at once; borders of the range check */
+    int32_t chunk;       /* ROWS: elements a chunk, whose total threads hand on; 0: never cut */
+    int32_t segments;    /* ROWS: 1 scans a block as four scalar runs side by side */
+    int32_t rows;        /* COLUMNS: axis steps a pass; TRANSPOSED: axis steps a pass */
+    int32_t lines;       /* COLUMNS: 64-byte lines of output a step */
+    int32_t tile_lanes;  /* COLUMNS, TRANSPOSED: lanes a tile: threads split at its multiples */
+    int32_t prefetch;    /* bytes ahead */
+    int32_t index_bits;  /* width of offsets */
+} tly_plan;
+
+const char *tly_template_name(tly_template id);
+
+/* Makes the plan for a problem, then applies `overrides` ("key=value,key=value"; "" for none).
+ * TALLY_INVALID, field plan: an unknown key, no number, or a value outside the key's range. */
+tally_status tly_plan_make(const tly_problem *problem, const tly_target *target,
+                           const char *overrides, tly_plan *plan, tally_error *error);
+
+/* "key = value" lines, template first. */
+tally_status tly_plan_print(const tly_plan *plan, tally_write write, void *user);
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * The CPU levels that code is made for, one row each. Full vectors everywhere: kernels are bound
+ * by memory, so LLVM's wish for 256 bits on x86-64-v4 (a matter of clocks) is turned off.
+ */
+#include "target.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define X86 "x86_64-unknown-linux-gnu"
+#define ARM "aarch64-unknown-linux-gnu"
+
+static const tly_target targets[] = {
+    { "x86-64-v2", X86, "x86-64-v2", "", 16, 16, 0, 0, 1 },
+    { "x86-64-v3", X86, "x86-64-v3", "", 32, 16, 1, 0, 0 },
+    { "x86-64-v4", X86, "x86-64-v4", "-prefer-256-bit", 64, 32, 1, 1, 1 },
+    { "aarch64", ARM, "generic", "+neon", 16, 32, 1, 0, 1 },
+};
+
+const tly_target *tly_target_find(const char *level)
+{
+    for (size_t i = 0; i < sizeof targets / sizeof targets[0]; i++) {
+        if (strcmp(level, targets[i].level) == 0) {
+            return &targets[i];
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,81 @@
+/*
+ * The binary interface between launch and generated CPU kernels; docs/abi.md is its manual.
+ * Kernels read these structs at fixed offsets: any change raises TLY_ABI_VERSION.
+ */
+#ifndef TLY_ABI_H
+#define TLY_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define TLY_ABI_VERSION 1u
+
+/* One launch; read-only, shared by all its tasks. Strides are bytes here. */
+typedef struct tly_args {
+    const char *in;               /*   0  address of position 0 of row 0 */
+    char *out;                    /*   8 */
+    int64_t length;               /*  16  see tly_geometry */
+    int64_t inner;                /*  24  lanes */
+    int64_t in_axis, out_axis;    /*  32, 40  bytes */
+    int64_t in_lane, out_lane;    /*  48, 56  bytes */
+    int64_t chunks;               /*  64  TLY_ROWS: chunks a row, from 1 */
+    int64_t blocks;               /*  72  other forms: lane blocks, ceil(inner / tile_lanes) */
+    int64_t flags;                /*  80  TLY_LAUNCH_... */
+    int64_t outer_rank;           /*  88  0 to 7 */
+    int64_t outer_size[7];        /*  96  outermost first */
+    int64_t outer_in[7];          /* 152  bytes */
+    int64_t outer_out[7];         /* 208  bytes */
+} tly_args;                       /* 264 */
+
+/* Facts of the machine and the launch that change no bit of the result. */
+enum {
+    TLY_LAUNCH_STREAM = 1, /* out of place and beyond the cache: non-temporal stores, prefetch */
+};
+
+/* What a call does with its tiles. */
+enum {
+    TLY_MODE_SCAN = 0,    /* compute and store tiles [begin, end) */
+    TLY_MODE_TOTAL = 1,   /* TLY_ROWS, one chunk: store its total and range to the carry_out
+                             record, nothing else */
+    TLY_MODE_COMBINE = 2  /* carry_out = carry_in combined with the total record in `total`; returns
+                             1, nothing stored, if only a scan of the chunk can tell the carry */
+};
+
+/* One call of the kernel: a range of tiles by one thread.
+ * A tile is, in TLY_ROWS, chunk (t mod chunks) of row (t div chunks); in the other forms, lane
+ * block (t mod blocks) of row (t div blocks). */
+typedef struct tly_task {
+    int64_t begin, end;     /*  0, 8 */
+    int64_t mode;           /* 16 */
+    char *scratch;          /* 24  64-byte aligned, scratch_bytes + inner * scratch_lane_bytes */
+    const char *carry_in;   /* 32  carry record before tile `begin`, or NULL at a row's start */
+    char *carry_out;        /* 40  carry record after tile end - 1, or NULL if not wanted */
+    const char *total;      /* 48  TLY_MODE_COMBINE: what TLY_MODE_TOTAL stored */
+} tly_task;                 /* 56 */
+
+/* A carry record is one accumulator for each of the `unit` interleaved scans; a total record
+ * is a carry record followed by what the range check needs. Opaque to the launch. */
+#define TLY_CARRY_BYTES 128
+#define TLY_TOTAL_BYTES 192
+
+/* Returns 0; 1 as TLY_MODE_COMBINE says. Calls nothing, keeps nothing, needs the default
+ * floating-point environment. */
+typedef int64_t (*tly_entry)(const tly_args *args, const tly_task *task);
+
+/* What a launch must know of a kernel. Stored in front of the code in every artefact. */
+typedef struct tly_launch {
+    uint32_t abi;               /* TLY_ABI_VERSION */
+    uint32_t form;              /* tly_form */
+    int64_t chunk;              /* TLY_ROWS: stream elements a chunk; 0: rows are never cut */
+    int64_t tile_lanes;         /* other forms: lanes a tile */
+    int64_t scratch_bytes;      /* a task */
+    int64_t scratch_lane_bytes; /* and for each lane of `inner` */
+    int64_t split_bytes;        /* least bytes read and written worth a second thread */
+    char template_name[16];
+    char level[16];
+} tly_launch;
+
+_Static_assert(sizeof(tly_args) == 264 && offsetof(tly_args, outer_out) == 208, "ABI");
+_Static_assert(sizeof(tly_task) == 56, "ABI");
+
+#endif

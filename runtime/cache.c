@@ -1,0 +1,256 @@
+/* The memory cache; see cache.h. */
+#include "cache.h"
+
+#include "error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAKING, READY, FAILED };
+
+#define FIRST_BUCKETS 64u /* a power of two, as always */
+
+static uint64_t hash_bytes(uint64_t hash, const void *data, size_t bytes)
+{
+    const unsigned char *p = data;
+    for (size_t i = 0; i < bytes; i++) {
+        hash = (hash ^ p[i]) * UINT64_C(0x100000001b3); /* FNV-1a */
+    }
+    return hash;
+}
+
+static uint64_t hash_key(const tly_key *key, const char *plan)
+{
+    uint64_t hash = hash_bytes(UINT64_C(0xcbf29ce484222325), key, sizeof *key);
+    return hash_bytes(hash, plan, strlen(plan));
+}
+
+static void destroy(tly_object *object)
+{
+    tly_code_unload(&object->code);
+    free(object->failure);
+    free(object);
+}
+
+void tly_object_drop(tly_object *object)
+{
+    if (atomic_fetch_sub_explicit(&object->refs, 1, memory_order_acq_rel) == 1) {
+        destroy(object);
+    }
+}
+
+static void age_unlink(tly_cache *cache, tly_object *object)
+{
+    *(object->newer != NULL ? &object->newer->older : &cache->newest) = object->older;
+    *(object->older != NULL ? &object->older->newer : &cache->oldest) = object->newer;
+}
+
+static void age_link(tly_cache *cache, tly_object *object)
+{
+    object->newer = NULL;
+    object->older = cache->newest;
+    *(cache->newest != NULL ? &cache->newest->newer : &cache->oldest) = object;
+    cache->newest = object;
+}
+
+void tly_cache_touch(tly_cache *cache, tly_object *object)
+{
+    /* Code that failed or was evicted has left the list. */
+    if (object->state == READY && object != cache->newest) {
+        age_unlink(cache, object);
+        age_link(cache, object);
+    }
+}
+
+static tly_object **bucket(const tly_cache *cache, uint64_t hash)
+{
+    /* FNV's low bits are its best; fold the high ones in. */
+    return &cache->buckets[(hash ^ (hash >> 32)) & (cache->bucket_count - 1)];
+}
+
+static tly_object *find(const tly_cache *cache, uint64_t hash, const tly_key *key,
+                        const char *plan)
+{
+    tly_object *object = *bucket(cache, hash);
+    while (object != NULL && (object->hash != hash ||
+                              memcmp(&object->key, key, sizeof *key) != 0 ||
+                              strcmp(object->plan, plan) != 0)) {
+        object = object->chain;
+    }
+    return object;
+}
+
+/* Longer chains are slower, not wrong: without memory the table stays as it is. */
+static void widen(tly_cache *cache)
+{
+    tly_cache wide = { .bucket_count = cache->bucket_count * 2 };
+    wide.buckets = calloc(wide.bucket_count, sizeof *wide.buckets);
+    if (wide.buckets == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < cache->bucket_count; i++) {
+        for (tly_object *object = cache->buckets[i], *next; object != NULL; object = next) {
+            next = object->chain;
+            tly_object **head = bucket(&wide, object->hash);
+            object->chain = *head;
+            *head = object;
+        }
+    }
+    free(cache->buckets);
+    cache->buckets = wide.buckets;
+    cache->bucket_count = wide.bucket_count;
+}
+
+static void insert(tly_cache *cache, tly_object *object)
+{
+    if (cache->cached >= cache->bucket_count) {
+        widen(cache);
+    }
+    tly_object **head = bucket(cache, object->hash);
+    object->chain = *head;
+    *head = object;
+    age_link(cache, object);
+    cache->cached++;
+}
+
+/* Out of the table; the table's reference goes to the caller. */
+static void take_out(tly_cache *cache, tly_object *object)
+{
+    tly_object **link = bucket(cache, object->hash);
+    while (*link != object) {
+        link = &(*link)->chain;
+    }
+    *link = object->chain;
+    age_unlink(cache, object);
+    cache->cached--;
+}
+
+static void evict(tly_cache *cache)
+{
+    if (cache->cached <= cache->bound) {
+        return;
+    }
+    if (cache->release != NULL) {
+        cache->release(cache->release_user);
+    }
+    for (tly_object *object = cache->oldest, *newer; object != NULL && cache->cached > cache->bound;
+         object = newer) {
+        newer = object->newer;
+        /* References are taken under the lock alone, so that a count of one stays one. */
+        if (atomic_load_explicit(&object->refs, memory_order_acquire) == 1) {
+            take_out(cache, object);
+            cache->evicted++;
+            tly_object_drop(object);
+        }
+    }
+}
+
+static tally_status report(const tly_object *object, tally_error *error)
+{
+    const tally_error *failure = object->failure;
+    tally_status status = (tally_status)failure->status;
+    tly_fail(error, status, failure->field, "%s", failure->message);
+    tly_error_position(error, failure->position);
+    tly_error_hint(error, "%s", failure->hint);
+    return status;
+}
+
+static tly_object *blank(uint64_t hash, const tly_key *key, const char *plan)
+{
+    size_t plan_bytes = strlen(plan) + 1;
+    tly_object *object = calloc(1, sizeof *object + plan_bytes);
+    tally_error *failure = malloc(sizeof *failure);
+    if (object == NULL || failure == NULL) {
+        free(object);
+        free(failure);
+        return NULL;
+    }
+    *failure = (tally_error)TALLY_ERROR_INIT;
+    object->failure = failure;
+    object->hash = hash;
+    object->key = *key;
+    object->state = MAKING;
+    atomic_init(&object->refs, 2); /* the table's and the maker's */
+    memcpy(object->plan, plan, plan_bytes);
+    return object;
+}
+
+/* The lock is held, but not while `make` works. */
+static void make_ready(tly_cache *cache, tly_object *object, tly_make make, void *user)
+{
+    pthread_mutex_unlock(&cache->lock);
+    tally_status status = make(user, &object->key, object->plan, object, object->failure);
+    pthread_mutex_lock(&cache->lock);
+    if (status == TALLY_OK) {
+        object->state = READY;
+        free(object->failure);
+        object->failure = NULL;
+        cache->compiled++;
+        evict(cache);
+    } else {
+        object->failure->status = (int32_t)status;
+        object->state = FAILED;
+        take_out(cache, object);
+        tly_object_drop(object);
+    }
+    pthread_cond_broadcast(&cache->made);
+}
+
+tally_status tly_cache_get(tly_cache *cache, const tly_key *key, const char *plan, tly_make make,
+                           void *user, tly_object **found, tally_error *error)
+{
+    uint64_t hash = hash_key(key, plan);
+    pthread_mutex_lock(&cache->lock);
+    tly_object *object = find(cache, hash, key, plan);
+    if (object != NULL) {
+        atomic_fetch_add_explicit(&object->refs, 1, memory_order_relaxed);
+        while (object->state == MAKING) {
+            pthread_cond_wait(&cache->made, &cache->lock);
+        }
+        if (object->state == READY) {
+            cache->hits++;
+            tly_cache_touch(cache, object);
+        }
+    } else {
+        object = blank(hash, key, plan);
+        if (object != NULL) {
+            insert(cache, object);
+            make_ready(cache, object, make, user);
+        }
+    }
+    int state = object != NULL ? object->state : FAILED;
+    pthread_mutex_unlock(&cache->lock);
+    if (state == READY) {
+        *found = object;
+        return TALLY_OK;
+    }
+    if (object == NULL) {
+        return tly_out_of_memory(error, "a cache entry", sizeof *object + strlen(plan) + 1);
+    }
+    tally_status status = report(object, error);
+    tly_object_drop(object);
+    return status;
+}
+
+tally_status tly_cache_init(tly_cache *cache, size_t bound, tally_error *error)
+{
+    tly_object **buckets = calloc(FIRST_BUCKETS, sizeof *buckets);
+    if (buckets == NULL) {
+        return tly_out_of_memory(error, "the kernel cache", FIRST_BUCKETS * sizeof *buckets);
+    }
+    *cache = (tly_cache){ .buckets = buckets, .bucket_count = FIRST_BUCKETS, .bound = bound };
+    pthread_mutex_init(&cache->lock, NULL);
+    pthread_cond_init(&cache->made, NULL);
+    return TALLY_OK;
+}
+
+void tly_cache_end(tly_cache *cache)
+{
+    for (tly_object *object = cache->newest, *older; object != NULL; object = older) {
+        older = object->older;
+        tly_object_drop(object);
+    }
+    free(cache->buckets);
+    pthread_cond_destroy(&cache->made);
+    pthread_mutex_destroy(&cache->lock);
+}

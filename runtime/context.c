@@ -1,0 +1,171 @@
+/*
+ * Contexts: what a program holds while it uses Tally. Making one opens nothing and starts no
+ * thread. Here also are size-first structs, since every public call that takes options begins with
+ * one.
+ */
+#include "internal.h"
+
+#include "cpu/cpu.h"
+#include "error.h"
+#include "local.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CACHE_KERNELS 4096
+
+/* A larger struct comes from no version: more likely its size was never set. */
+#define MOST_STRUCT_BYTES 4096
+
+tally_status tly_struct_take(void *to, size_t known, const void *from, const char *what,
+                             tally_error *error)
+{
+    size_t size;
+    memcpy(&size, from, sizeof size);
+    if (size < sizeof size || size > MOST_STRUCT_BYTES) {
+        tly_fail(error, TALLY_INVALID, "usage", "size of %s is %zu", what, size);
+        tly_error_hint(error, "set size to the sizeof of the struct");
+        return TALLY_INVALID;
+    }
+    for (size_t i = known; i < size; i++) {
+        if (((const unsigned char *)from)[i] != 0) {
+            return tly_fail(error, TALLY_INVALID, "usage",
+                            "%s has a field at byte %zu that this version does not know", what, i);
+        }
+    }
+    memset(to, 0, known);
+    memcpy(to, from, size < known ? size : known);
+    return TALLY_OK;
+}
+
+tally_status tly_busy(tally_error *error)
+{
+    return tly_fail(error, TALLY_BUSY, "usage",
+                    "this process was forked while its parent had a call in flight");
+}
+
+static void touch(tally_context *context, tally_kernel *kernel)
+{
+    if (kernel->object != NULL) {
+        tly_cache_touch(&context->cache, kernel->object);
+    }
+}
+
+static void release(void *context)
+{
+    tly_seen_forget(context, touch);
+}
+
+static tally_status fill(tally_context *context, const tally_context_options *options,
+                         tally_error *error)
+{
+    context->threads = options->threads > 0 ? options->threads : tly_cpu_count();
+    context->most = options->threads > 0 ? options->threads : TLY_MAX_THREADS;
+    context->parallel = options->parallel;
+    context->parallel_user = options->parallel_user;
+    if (options->generator != NULL) {
+        context->generator_path = strdup(options->generator);
+        if (context->generator_path == NULL) {
+            return tly_out_of_memory(error, "a path", strlen(options->generator) + 1);
+        }
+    }
+    tally_status status = tly_cache_init(
+        &context->cache, options->cache_kernels > 0 ? options->cache_kernels : CACHE_KERNELS,
+        error);
+    if (status != TALLY_OK) {
+        return status;
+    }
+    context->cache.release = release;
+    context->cache.release_user = context;
+    pthread_mutex_init(&context->generator_lock, NULL);
+    tly_pool_init(&context->pool);
+    return TALLY_OK;
+}
+
+static tally_status create(const tally_context_options *options, tally_context **context,
+                           tally_error *error)
+{
+    tally_context *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        return tly_out_of_memory(error, "a context", sizeof *made);
+    }
+    tally_status status = fill(made, options, error);
+    if (status != TALLY_OK) {
+        free(made->generator_path);
+        free(made);
+        return status;
+    }
+    *context = made;
+    return TALLY_OK;
+}
+
+tally_status tally_context_create(const tally_context_options *options, tally_context **context,
+                                  tally_error *error)
+{
+    tally_context_options known = { .size = sizeof known };
+    tally_status status = TALLY_OK;
+    if (options != NULL) {
+        status = tly_struct_take(&known, sizeof known, options, "tally_context_options", error);
+    }
+    if (status != TALLY_OK) {
+        return status;
+    }
+    if (context == NULL) {
+        return tly_fail(error, TALLY_INVALID, "usage", "there is no place for the context");
+    }
+    if (known.threads < 0 || known.threads > TLY_MAX_THREADS) {
+        return tly_fail(error, TALLY_INVALID, "usage", "threads is %d, not 0 to %d", known.threads,
+                        TLY_MAX_THREADS);
+    }
+    if (!tly_fork_enter()) {
+        return tly_busy(error);
+    }
+    status = create(&known, context, error);
+    tly_fork_leave();
+    return status;
+}
+
+void tally_context_destroy(tally_context **context)
+{
+    if (context == NULL || *context == NULL) {
+        return;
+    }
+    tally_context *c = *context;
+    *context = NULL;
+    /* An orphan cannot end what vanished threads held. */
+    if (!tly_fork_enter()) {
+        return;
+    }
+    tly_seen_forget(c, NULL);
+    tly_pool_end(&c->pool);
+    tly_cache_end(&c->cache);
+    pthread_mutex_destroy(&c->generator_lock);
+    free(c->generator_path);
+    free(c);
+    tly_fork_leave();
+}
+
+void tally_context_stats(const tally_context *context, tally_stats *stats)
+{
+    tally_stats all = { .size = stats->size };
+    /* The counters' lock is no part of what the caller sees as the context. */
+    tally_context *c = (tally_context *)(uintptr_t)context;
+    if (tly_fork_enter()) {
+        all.hits = tly_seen_hits(c);
+        pthread_mutex_lock(&c->cache.lock);
+        all.compiled = c->cache.compiled;
+        all.hits += c->cache.hits;
+        all.cached = c->cache.cached;
+        all.evicted = c->cache.evicted;
+        pthread_mutex_unlock(&c->cache.lock);
+        tly_fork_leave();
+    }
+    memcpy(stats, &all, stats->size < sizeof all ? stats->size : sizeof all);
+}
+
+void tly_context_set_generator(tally_context *context, const tly_generator *generator)
+{
+    pthread_mutex_lock(&context->generator_lock);
+    context->generator = generator;
+    pthread_mutex_unlock(&context->generator_lock);
+}

@@ -1,0 +1,277 @@
+/*
+ * Descriptors: the one place where the rules of docs/semantics.md, section Tensors, are checked. A
+ * descriptor that passes here can be walked with plain int64 arithmetic, in elements and in bytes,
+ * without overflow.
+ */
+#include "descriptor.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "error.h"
+#include "problem.h"
+
+static const struct {
+    uint32_t flag;
+    const char *field;
+} flag_fields[] = {
+    { TALLY_EXCLUSIVE, "exclusive" }, { TALLY_REVERSE, "reverse" },  { TALLY_KEEPDIMS, "keepdims" },
+    { TALLY_LAST, "last" },           { TALLY_NAN_IGNORE, "nan" },
+};
+
+static tally_status refuse_option(tally_error *error, int32_t op, const char *field)
+{
+    return tly_fail(error, TALLY_INVALID, field, TLY_NOT_AN_OPTION, field, tly_ops[op].name);
+}
+
+/* What a struct must hold to say anything, and more than any version of it will ever hold. */
+#define LEAST_SIZE offsetof(tally_descriptor, in_strides)
+#define MOST_SIZE 4096u
+
+/* Copies a struct of any known version: see tally_descriptor. */
+static tally_status copy(const tally_descriptor *d, tally_descriptor *full, tally_error *error)
+{
+    if (d == NULL) {
+        return tly_fail(error, TALLY_INVALID, "usage", "the descriptor is NULL");
+    }
+    size_t size = d->size;
+    if (size < LEAST_SIZE || size > MOST_SIZE) {
+        tally_status s = tly_fail(error, TALLY_INVALID, "usage",
+                                  "the descriptor's size field is %zu, which no version has", size);
+        tly_error_hint(error, "set it to sizeof(tally_descriptor), or use TALLY_DESCRIPTOR_INIT");
+        return s;
+    }
+    for (size_t i = sizeof *full; i < size; i++) {
+        if (((const char *)d)[i] != 0) {
+            return tly_fail(error, TALLY_INVALID, "usage",
+                            "byte %zu of the descriptor, unknown to this version, is not zero", i);
+        }
+    }
+    memset(full, 0, sizeof *full);
+    memcpy(full, d, size < sizeof *full ? size : sizeof *full);
+    full->size = sizeof *full;
+    return TALLY_OK;
+}
+
+/* Operator, dtypes and the options that depend on nothing else. */
+static tally_status check_names(tally_descriptor *full, tally_error *error)
+{
+    if (full->op <= 0 || full->op >= TALLY_OP_COUNT) {
+        return tly_fail(error, TALLY_INVALID, "op", "%d is no operator", (int)full->op);
+    }
+    if (full->dtype <= 0 || full->dtype >= TALLY_DTYPE_COUNT) {
+        return tly_fail(error, TALLY_INVALID, "dtype", "%d is no dtype", (int)full->dtype);
+    }
+    if (full->out_dtype < 0 || full->out_dtype >= TALLY_DTYPE_COUNT) {
+        return tly_fail(error, TALLY_INVALID, "dtype", "%d is no output dtype",
+                        (int)full->out_dtype);
+    }
+    const tly_op_facts *op = &tly_ops[full->op];
+    const tly_dtype_facts *dtype = &tly_dtypes[full->dtype];
+    if (full->out_dtype == 0) {
+        full->out_dtype = op->out_dtype != 0 ? op->out_dtype : full->dtype;
+    }
+    if (full->flags & ~(uint32_t)TALLY_ALL_FLAGS) {
+        return tly_fail(error, TALLY_INVALID, "option", "flags 0x%" PRIx32 " have unknown bits",
+                        full->flags);
+    }
+    for (size_t i = 0; i < sizeof flag_fields / sizeof flag_fields[0]; i++) {
+        if (full->flags & flag_fields[i].flag & ~op->flags) {
+            return refuse_option(error, full->op, flag_fields[i].field);
+        }
+    }
+    if (full->order < TALLY_ORDER_RUN || full->order > TALLY_ORDER_SERIAL) {
+        return tly_fail(error, TALLY_INVALID, "order", "%d is no order", (int)full->order);
+    }
+    if (full->acc == TALLY_F64 && !dtype->wide) {
+        return tly_fail(error, TALLY_INVALID, "acc", "acc=f64 is for f32, f16 and bf16, not for %s",
+                        dtype->name);
+    }
+    if (full->acc != 0 && full->acc != TALLY_F64 && full->acc != dtype->accumulator) {
+        return tly_fail(error, TALLY_INVALID, "acc", "%d is no accumulator for %s", (int)full->acc,
+                        dtype->name);
+    }
+    full->acc = tly_accumulator(full);
+    return TALLY_OK;
+}
+
+static tally_status check_sizes(tally_descriptor *full, tally_error *error)
+{
+    const tly_op_facts *op = &tly_ops[full->op];
+    if (full->rank < op->scan || full->rank > TALLY_MAX_RANK) {
+        return tly_fail(error, TALLY_INVALID, "sizes", "%s takes rank %d to %d, not %d", op->name,
+                        op->scan, TALLY_MAX_RANK, (int)full->rank);
+    }
+    for (int32_t d = 0; d < full->rank; d++) {
+        if (full->sizes[d] < 0) {
+            return tly_fail(error, TALLY_INVALID, "sizes",
+                            "size %" PRId64 " of axis %d is negative", full->sizes[d], (int)d);
+        }
+    }
+    for (int32_t d = full->rank; d < TALLY_MAX_RANK; d++) {
+        full->sizes[d] = 0;
+    }
+    return TALLY_OK;
+}
+
+static tally_status check_axes(tally_descriptor *full, tally_error *error)
+{
+    if (tly_ops[full->op].scan) {
+        if (full->axes_given != 0 || full->axes != 0) {
+            return refuse_option(error, full->op, "axes");
+        }
+        if (full->axis < -full->rank || full->axis >= full->rank) {
+            return tly_fail(error, TALLY_INVALID, "axis", "axis %d is not in [%d, %d]",
+                            (int)full->axis, (int)-full->rank, (int)full->rank - 1);
+        }
+        full->axis += full->axis < 0 ? full->rank : 0;
+        return TALLY_OK;
+    }
+    if (full->axis != 0) {
+        return refuse_option(error, full->op, "axis");
+    }
+    if (full->axes_given > 1 || (full->axes_given == 0 && full->axes != 0)) {
+        tally_status s = tly_fail(error, TALLY_INVALID, "axes",
+                                  "axes 0x%" PRIx32 " do not fit axes_given %" PRIu32, full->axes,
+                                  full->axes_given);
+        tly_error_hint(error, "axes_given: 0 for all axes, 1 where axes holds");
+        return s;
+    }
+    if (full->axes & ~tly_all_axes(full->rank)) {
+        return tly_fail(error, TALLY_INVALID, "axes",
+                        "axes 0x%" PRIx32 " name an axis that rank %d lacks", full->axes,
+                        (int)full->rank);
+    }
+    full->axes = full->axes_given ? full->axes : tly_all_axes(full->rank);
+    full->axes_given = 1;
+    return TALLY_OK;
+}
+
+/* Whether the elements that strides reach can be counted, in elements and in bytes, from the
+ * caller's pointer and from the lowest of them. A size 0 counts as 1, as in packed strides. */
+static int extent_fits(int32_t rank, const int64_t *sizes, const int64_t *strides, int64_t offset,
+                       int64_t bytes)
+{
+    int64_t low = offset;
+    int64_t high = offset;
+    for (int32_t d = 0; d < rank; d++) {
+        int64_t reach;
+        int64_t last = sizes[d] > 1 ? sizes[d] - 1 : 0;
+        int64_t *end = strides[d] < 0 ? &low : &high;
+        if (__builtin_mul_overflow(last, strides[d], &reach) ||
+            __builtin_add_overflow(*end, reach, end)) {
+            return 0;
+        }
+    }
+    int64_t span;
+    int64_t unused;
+    return !__builtin_mul_overflow(low, bytes, &unused) &&
+           !__builtin_add_overflow(high, 1, &high) &&
+           !__builtin_mul_overflow(high, bytes, &unused) &&
+           !__builtin_sub_overflow(high, low, &span) &&
+           !__builtin_mul_overflow(span, bytes, &unused);
+}
+
+static uint64_t magnitude(int64_t stride)
+{
+    return stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
+}
+
+/* The rule of 2.2, after extent_fits: the sum below cannot overflow. */
+static int addresses_distinct(int32_t rank, const int64_t *sizes, const int64_t *strides)
+{
+    int32_t order[TALLY_MAX_RANK];
+    int32_t count = 0;
+    for (int32_t d = 0; d < rank; d++) {
+        if (sizes[d] == 0) {
+            return 1;
+        }
+        if (sizes[d] == 1) {
+            continue;
+        }
+        int32_t at = count++;
+        for (; at > 0 && magnitude(strides[order[at - 1]]) > magnitude(strides[d]); at--) {
+            order[at] = order[at - 1];
+        }
+        order[at] = d;
+    }
+    uint64_t reach = 0;
+    for (int32_t i = 0; i < count; i++) {
+        uint64_t stride = magnitude(strides[order[i]]);
+        if (stride <= reach) {
+            return 0;
+        }
+        reach += (uint64_t)(sizes[order[i]] - 1) * stride;
+    }
+    return 1;
+}
+
+/* One tensor: packed strides where none are given, the flag kept only where they say more. */
+static tally_status check_tensor(tally_descriptor *full, uint32_t flag, const char *field,
+                                 int32_t rank, const int64_t *sizes, int32_t dtype,
+                                 int64_t *strides, int64_t *offset, tally_error *error)
+{
+    int64_t packed[TALLY_MAX_RANK] = { 0 };
+    if (!tly_packed_strides(rank, sizes, packed)) {
+        return tly_fail(error, TALLY_INVALID, "sizes", "the number of elements overflows 64 bits");
+    }
+    if (!(full->flags & flag)) {
+        memcpy(strides, packed, sizeof packed);
+        *offset = 0;
+        field = "sizes";
+    }
+    for (int32_t d = rank; d < TALLY_MAX_RANK; d++) {
+        strides[d] = 0;
+    }
+    if (!extent_fits(rank, sizes, strides, *offset, tly_dtypes[dtype].bytes)) {
+        return tly_fail(error, TALLY_INVALID, field, "the %s's extent in bytes overflows 64 bits",
+                        flag == TALLY_IN_STRIDES ? "input" : "output");
+    }
+    if (memcmp(strides, packed, sizeof packed) == 0 && *offset == 0) {
+        full->flags &= ~flag;
+    }
+    return TALLY_OK;
+}
+
+tally_status tly_descriptor_resolve(const tally_descriptor *d, tally_descriptor *result,
+                                    tally_error *error)
+{
+    tally_descriptor full;
+    tally_status s = copy(d, &full, error);
+    if (s == TALLY_OK) {
+        s = check_names(&full, error);
+    }
+    if (s == TALLY_OK) {
+        s = check_sizes(&full, error);
+    }
+    if (s == TALLY_OK) {
+        s = check_axes(&full, error);
+    }
+    if (s == TALLY_OK) {
+        s = check_tensor(&full, TALLY_IN_STRIDES, "in", full.rank, full.sizes, full.dtype,
+                         full.in_strides, &full.in_offset, error);
+    }
+    if (s != TALLY_OK) {
+        return s;
+    }
+    int64_t sizes[TALLY_MAX_RANK];
+    int32_t rank = tly_result_shape(&full, sizes);
+    s = check_tensor(&full, TALLY_OUT_STRIDES, "out", rank, sizes, full.out_dtype,
+                     full.out_strides, &full.out_offset, error);
+    if (s != TALLY_OK) {
+        return s;
+    }
+    if ((full.flags & TALLY_OUT_STRIDES) && !addresses_distinct(rank, sizes, full.out_strides)) {
+        s = tly_fail(error, TALLY_INVALID, "out", "two output elements may share an address");
+        tly_error_hint(error, "sorted by size, each stride must exceed the reach of the smaller");
+        return s;
+    }
+    *result = full;
+    return TALLY_OK;
+}
+
+tally_status tally_descriptor_check(const tally_descriptor *descriptor, tally_error *error)
+{
+    tally_descriptor full;
+    return tly_descriptor_resolve(descriptor, &full, error);
+}

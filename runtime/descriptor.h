@@ -1,0 +1,45 @@
+/*
+ * What the files about descriptors share: facts of operators and dtypes, packed strides, the shape
+ * of a result, and the short form of a resolved descriptor. Internal; tally_descriptor itself is
+ * in <tally/descriptor.h>, tly_descriptor_resolve in problem.h.
+ */
+#ifndef TLY_DESCRIPTOR_H
+#define TLY_DESCRIPTOR_H
+
+#include <tally/descriptor.h>
+
+typedef struct tly_op_facts {
+    const char *name;
+    uint8_t scan;        /* 1: scan, 0: reduction */
+    uint8_t out_dtype;   /* tally_dtype of the output by default; 0: the input's */
+    uint32_t flags;      /* those that it takes */
+} tly_op_facts;
+
+typedef struct tly_dtype_facts {
+    const char *name;
+    uint8_t bytes;
+    uint8_t accumulator; /* tally_dtype, without acc= */
+    uint8_t wide;        /* 1: acc=f64 may be asked for */
+} tly_dtype_facts;
+
+/* Indexed by tally_op and tally_dtype; entry 0 is all zero. */
+extern const tly_op_facts tly_ops[TALLY_OP_COUNT];
+extern const tly_dtype_facts tly_dtypes[TALLY_DTYPE_COUNT];
+
+/* Row major, a size 0 counted as 1. False if a stride or the count of elements overflows. */
+int tly_packed_strides(int32_t rank, const int64_t *sizes, int64_t *strides);
+
+/* Rank and sizes of the output of a descriptor whose axes are resolved. */
+int32_t tly_result_shape(const tally_descriptor *full, int64_t sizes[TALLY_MAX_RANK]);
+
+/* Every axis of a rank. */
+uint32_t tly_all_axes(int32_t rank);
+
+/* Sets back to zero what is the default in a resolved descriptor: the form that parsing returns
+ * and printing prints. Two descriptors of equal meaning become byte-equal. */
+void tly_descriptor_shorten(tally_descriptor *full);
+
+/* What is said of an option that is not for the operator: option, operator. */
+#define TLY_NOT_AN_OPTION "%s is not an option of %s"
+
+#endif

@@ -1,0 +1,115 @@
+/*
+ * What is known of operators and dtypes, as tables: a new one is a row here. And what follows from
+ * a descriptor by these tables alone.
+ */
+#include "descriptor.h"
+
+#include <string.h>
+
+#include "problem.h"
+
+#define STRIDES (TALLY_IN_STRIDES | TALLY_OUT_STRIDES)
+#define SCAN (TALLY_EXCLUSIVE | TALLY_REVERSE | STRIDES)
+#define REDUCE (TALLY_KEEPDIMS | STRIDES)
+#define PICK TALLY_NAN_IGNORE
+
+const tly_op_facts tly_ops[TALLY_OP_COUNT] = {
+    [TALLY_CUMSUM] = { "cumsum", 1, 0, SCAN },
+    [TALLY_CUMPROD] = { "cumprod", 1, 0, SCAN },
+    [TALLY_CUMMAX] = { "cummax", 1, 0, SCAN | PICK },
+    [TALLY_CUMMIN] = { "cummin", 1, 0, SCAN | PICK },
+    [TALLY_CUMLOGSUMEXP] = { "cumlogsumexp", 1, 0, SCAN },
+    [TALLY_SUM] = { "sum", 0, 0, REDUCE },
+    [TALLY_PROD] = { "prod", 0, 0, REDUCE },
+    [TALLY_MEAN] = { "mean", 0, 0, REDUCE },
+    [TALLY_L1] = { "l1", 0, 0, REDUCE },
+    [TALLY_L2] = { "l2", 0, 0, REDUCE },
+    [TALLY_SUM_SQUARE] = { "sum_square", 0, 0, REDUCE },
+    [TALLY_LOG_SUM] = { "log_sum", 0, 0, REDUCE },
+    [TALLY_LOG_SUM_EXP] = { "log_sum_exp", 0, 0, REDUCE },
+    [TALLY_MAX] = { "max", 0, 0, REDUCE | PICK },
+    [TALLY_MIN] = { "min", 0, 0, REDUCE | PICK },
+    [TALLY_ARGMAX] = { "argmax", 0, TALLY_I64, REDUCE | PICK | TALLY_LAST },
+    [TALLY_ARGMIN] = { "argmin", 0, TALLY_I64, REDUCE | PICK | TALLY_LAST },
+};
+
+const tly_dtype_facts tly_dtypes[TALLY_DTYPE_COUNT] = {
+    [TALLY_F64] = { "f64", 8, TALLY_F64, 1 },   [TALLY_F32] = { "f32", 4, TALLY_F32, 1 },
+    [TALLY_F16] = { "f16", 2, TALLY_F32, 1 },   [TALLY_BF16] = { "bf16", 2, TALLY_F32, 1 },
+    [TALLY_I64] = { "i64", 8, TALLY_I64, 0 },   [TALLY_I32] = { "i32", 4, TALLY_I32, 0 },
+    [TALLY_I16] = { "i16", 2, TALLY_I16, 0 },   [TALLY_I8] = { "i8", 1, TALLY_I8, 0 },
+    [TALLY_U64] = { "u64", 8, TALLY_U64, 0 },   [TALLY_U32] = { "u32", 4, TALLY_U32, 0 },
+    [TALLY_U16] = { "u16", 2, TALLY_U16, 0 },   [TALLY_U8] = { "u8", 1, TALLY_U8, 0 },
+    [TALLY_BOOL] = { "bool", 1, TALLY_BOOL, 0 },
+};
+
+size_t tally_dtype_bytes(tally_dtype dtype)
+{
+    return (unsigned)dtype < TALLY_DTYPE_COUNT ? tly_dtypes[dtype].bytes : 0;
+}
+
+const char *tally_dtype_name(tally_dtype dtype)
+{
+    return (unsigned)dtype < TALLY_DTYPE_COUNT ? tly_dtypes[dtype].name : NULL;
+}
+
+const char *tally_op_name(tally_op op)
+{
+    return (unsigned)op < TALLY_OP_COUNT ? tly_ops[op].name : NULL;
+}
+
+tally_dtype tly_accumulator(const tally_descriptor *d)
+{
+    return d->acc == TALLY_F64 ? TALLY_F64 : (tally_dtype)tly_dtypes[d->dtype].accumulator;
+}
+
+int tly_packed_strides(int32_t rank, const int64_t *sizes, int64_t *strides)
+{
+    int64_t step = 1;
+    for (int32_t d = rank - 1; d >= 0; d--) {
+        strides[d] = step;
+        if (__builtin_mul_overflow(step, sizes[d] > 0 ? sizes[d] : 1, &step)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+uint32_t tly_all_axes(int32_t rank)
+{
+    return (1u << rank) - 1;
+}
+
+int32_t tly_result_shape(const tally_descriptor *full, int64_t sizes[TALLY_MAX_RANK])
+{
+    int32_t rank = 0;
+    for (int32_t d = 0; d < full->rank; d++) {
+        if ((full->axes >> d & 1) == 0) {
+            sizes[rank++] = full->sizes[d];
+        } else if (full->flags & TALLY_KEEPDIMS) {
+            sizes[rank++] = 1;
+        }
+    }
+    return rank;
+}
+
+void tly_descriptor_shorten(tally_descriptor *full)
+{
+    const tly_op_facts *op = &tly_ops[full->op];
+    if (full->out_dtype == (op->out_dtype != 0 ? op->out_dtype : full->dtype)) {
+        full->out_dtype = 0;
+    }
+    if (full->acc == tly_dtypes[full->dtype].accumulator) {
+        full->acc = 0;
+    }
+    if (!op->scan && full->axes == tly_all_axes(full->rank)) {
+        full->axes = 0;
+        full->axes_given = 0;
+    }
+    if (!(full->flags & TALLY_IN_STRIDES)) {
+        memset(full->in_strides, 0, sizeof full->in_strides);
+    }
+    if (!(full->flags & TALLY_OUT_STRIDES)) {
+        memset(full->out_strides, 0, sizeof full->out_strides);
+    }
+}

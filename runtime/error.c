@@ -1,0 +1,89 @@
+/*
+ * Filling a caller's tally_error; see error.h. A field is written only if the caller's struct, as
+ * its `size` says, holds all of it.
+ */
+#include "error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define HOLDS(error, field) \
+    ((error)->size >= offsetof(tally_error, field) + sizeof((error)->field))
+
+/* Messages end up on one line of a terminal or a log, whatever a word or a file name contained. */
+static void one_line(char *text)
+{
+    for (; *text != 0; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c < 0x20 || c == 0x7f) {
+            *text = '?';
+        }
+    }
+}
+
+tally_status tly_fail(tally_error *error, tally_status status, const char *field,
+                      const char *format, ...)
+{
+    if (error == NULL) {
+        return status;
+    }
+    tally_error filled;
+    memset(&filled, 0, sizeof filled);
+    va_list args;
+    va_start(args, format);
+    if (vsnprintf(filled.message, sizeof filled.message, format, args) < 0) {
+        filled.message[0] = 0;
+    }
+    va_end(args);
+    one_line(filled.message);
+    snprintf(filled.field, sizeof filled.field, "%s", field);
+
+    if (HOLDS(error, status)) {
+        error->status = (int32_t)status;
+    }
+    if (HOLDS(error, position)) {
+        error->position = 0;
+    }
+    if (HOLDS(error, field)) {
+        memcpy(error->field, filled.field, sizeof error->field);
+    }
+    if (HOLDS(error, message)) {
+        memcpy(error->message, filled.message, sizeof error->message);
+    }
+    if (HOLDS(error, hint)) {
+        memset(error->hint, 0, sizeof error->hint);
+    }
+    return status;
+}
+
+void tly_error_position(tally_error *error, int32_t position)
+{
+    if (error != NULL && HOLDS(error, position)) {
+        error->position = position;
+    }
+}
+
+void tly_error_hint(tally_error *error, const char *format, ...)
+{
+    if (error == NULL || !HOLDS(error, hint)) {
+        return;
+    }
+    char hint[sizeof error->hint];
+    va_list args;
+    va_start(args, format);
+    int written = vsnprintf(hint, sizeof hint, format, args);
+    va_end(args);
+    if (written < 0) {
+        return;
+    }
+    one_line(hint);
+    memset(error->hint, 0, sizeof error->hint);
+    memcpy(error->hint, hint, strlen(hint));
+}
+
+tally_status tly_out_of_memory(tally_error *error, const char *what, size_t bytes)
+{
+    return tly_fail(error, TALLY_OUT_OF_MEMORY, "memory", "no memory for %s (%zu bytes)", what,
+                    bytes);
+}

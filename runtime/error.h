@@ -1,0 +1,30 @@
+/*
+ * Filling a caller's tally_error. One way for the whole library, so that every message names its
+ * field, is one line, is terminated, and never overruns the struct of an older caller.
+ *
+ *   return tly_fail(error, TALLY_INVALID, "axis", "axis %d is not below rank %d", axis, rank);
+ *
+ * Everything here takes NULL for the error and then writes nothing. Allocates nothing.
+ */
+#ifndef TLY_ERROR_H
+#define TLY_ERROR_H
+
+#include <tally/status.h>
+
+/* Fills status, field and message, clears position and hint; returns `status`, to be returned in
+ * turn. `field` is a name of the word's grammar, or file, device, usage, memory. The arguments may
+ * point into *error itself. Control characters become '?'. */
+tally_status tly_fail(tally_error *error, tally_status status, const char *field,
+                      const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* After tly_fail: the character of the word, from 1, that the message speaks of. */
+void tly_error_position(tally_error *error, int32_t position);
+
+/* After tly_fail: what to do about it, one line. */
+void tly_error_hint(tally_error *error, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* TALLY_OUT_OF_MEMORY with the message that `bytes` for `what` could not be had. */
+tally_status tly_out_of_memory(tally_error *error, const char *what, size_t bytes);
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * The door between the runtime and the generator: a table of functions that the runtime gets from
+ * libtally-codegen, which it opens on the first miss. Nothing else crosses.
+ */
+#ifndef TLY_GENERATOR_H
+#define TLY_GENERATOR_H
+
+#include <tally/kernel.h>
+
+#include "abi.h"
+#include "problem.h"
+
+/* Raised when the code for an equal key may change. */
+#define TLY_GENERATOR_VERSION 1u
+
+/* A kernel as bytes: position-independent, entry at byte 0, nothing to relocate. */
+typedef struct tly_artefact {
+    tly_launch launch;
+    unsigned char *code;
+    size_t code_bytes;
+} tly_artefact;
+
+typedef struct tly_generator {
+    uint32_t abi;      /* TLY_ABI_VERSION */
+    uint32_t version;  /* TLY_GENERATOR_VERSION */
+    /* `level` is "x86-64-v3" and its like; `plan` overrides, "" for none. Thread-safe. */
+    tally_status (*generate)(const tly_problem *problem, const char *level, const char *plan,
+                             tly_artefact *artefact, tally_error *error);
+    void (*release)(tly_artefact *artefact);
+    /* Text of TALLY_STAGE_PLAN and later. */
+    tally_status (*show)(const tly_problem *problem, const char *level, const char *plan,
+                         tally_stage stage, tally_write write, void *user, tally_error *error);
+} tly_generator;
+
+/* libtally-codegen exports this under the name TLY_GENERATOR_SYMBOL. */
+typedef const tly_generator *(*tly_generator_get)(void);
+#define TLY_GENERATOR_SYMBOL "tally_codegen_generator"
+
+#endif

@@ -1,0 +1,124 @@
+/*
+ * Contexts and kernels: from a descriptor to a result on the CPU.
+ * A context owns a cache of generated code, the worker threads and the generator. A kernel is
+ * made for one descriptor; kernels of equal canonical problems share their code.
+ */
+#ifndef TALLY_KERNEL_H
+#define TALLY_KERNEL_H
+
+#include <tally/descriptor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tally_context tally_context;
+typedef struct tally_kernel tally_kernel;
+
+/**
+ * The host's own threads, in place of Tally's: must call task(state, i) once for each i in
+ * [0, count) and return after all have returned. They may run one after another, in any order, on
+ * any number of threads; no task waits for one that has not started.
+ */
+typedef void (*tally_parallel_for)(void *user, int64_t count,
+                                   void (*task)(void *state, int64_t index), void *state);
+
+/** All zero (but for size) is the default of everything. */
+typedef struct tally_context_options {
+    size_t size;
+    int32_t threads;              /**< most threads of a run; 0: the CPUs of the affinity mask */
+    uint32_t cache_kernels;       /**< most generated kernels kept; 0: 4096 */
+    tally_parallel_for parallel;  /**< NULL: Tally's own pool, started at the first use */
+    void *parallel_user;
+    const char *generator;        /**< path of libtally-codegen; NULL: found beside libtally, then
+                                       by the system's search path */
+} tally_context_options;
+
+/**
+ * Makes a context; `options` may be NULL. Opens nothing and starts no thread until needed.
+ * The context is thread-safe: every call may come from many threads at once.
+ */
+TALLY_API tally_status tally_context_create(const tally_context_options *options,
+                                            tally_context **context, tally_error *error);
+
+/** Ends the context after its last call has returned and its kernels are destroyed; sets
+ *  *context to NULL. NULL is valid. */
+TALLY_API void tally_context_destroy(tally_context **context);
+
+typedef struct tally_kernel_options {
+    size_t size;
+    const char *device;  /**< NULL or "cpu": this CPU; "cpu:x86-64-v2" and so on: that level */
+    const char *plan;    /**< overrides for experiments, "key=value,key=value"; NULL: none */
+} tally_kernel_options;
+
+/**
+ * Makes, or finds, the kernel for a descriptor; `options` may be NULL. The first call for a
+ * problem compiles (milliseconds), later ones look up (below a microsecond); one compilation for
+ * one problem however many threads ask. TALLY_UNSUPPORTED names what no kernel exists for;
+ * TALLY_NO_GENERATOR if libtally-codegen or libtally-llvm cannot be opened. Thread-safe.
+ */
+TALLY_API tally_status tally_kernel_create(tally_context *context,
+                                           const tally_descriptor *descriptor,
+                                           const tally_kernel_options *options,
+                                           tally_kernel **kernel, tally_error *error);
+
+/** Gives the kernel back and sets *kernel to NULL; NULL is valid. Thread-safe. */
+TALLY_API void tally_kernel_destroy(tally_kernel **kernel);
+
+/**
+ * Runs on host memory: `in` and `out` are the tensors' buffers, to which the descriptor's offsets
+ * apply. In place (in == out) where strides, offsets and dtypes are equal; any other overlap of
+ * the two regions is TALLY_INVALID, with nothing written. A kernel for a level that this machine
+ * lacks is TALLY_UNSUPPORTED. Blocks until done. Re-entrant: one kernel may run in many threads.
+ */
+TALLY_API tally_status tally_kernel_run(const tally_kernel *kernel, const void *in, void *out,
+                                        tally_error *error);
+
+/** The same with `threads` threads at most (0: the context's). No result depends on it. */
+TALLY_API tally_status tally_kernel_run_threads(const tally_kernel *kernel, const void *in,
+                                                void *out, int32_t threads, tally_error *error);
+
+/** What tally_inspect can show. */
+typedef enum tally_stage {
+    TALLY_STAGE_WORD, TALLY_STAGE_PLAN, TALLY_STAGE_KIR, TALLY_STAGE_LLVM, TALLY_STAGE_ASM
+} tally_stage;
+
+/** Receives text piece by piece; returns 0 to go on. */
+typedef int (*tally_write)(void *user, const char *text, size_t bytes);
+
+/** Writes one stage of the kernel's making as text. Errors as tally_kernel_create; TALLY_IO if
+ *  `write` returned non-zero. Thread-safe. */
+TALLY_API tally_status tally_inspect(tally_context *context, const tally_descriptor *descriptor,
+                                     const tally_kernel_options *options, tally_stage stage,
+                                     tally_write write, void *user, tally_error *error);
+
+/** One target that tally_kernel_options.device can name. */
+typedef struct tally_device {
+    size_t size;
+    char name[64];       /**< for people: the processor's name, or the level */
+    char kind[16];       /**< "cpu" */
+    char selector[32];   /**< what `device` takes */
+    char lacks[128];     /**< dtypes and features it lacks, blank-separated; may be empty */
+    int32_t runs_here;   /**< 1: kernels for it run on this machine; 0: they can only be made */
+    int32_t is_default;  /**< 1 for the one that "cpu" means */
+} tally_device;
+
+/** Fills up to `capacity` devices and sets *count to how many there are. Thread-safe. */
+TALLY_API tally_status tally_devices(tally_device *devices, size_t capacity, size_t *count,
+                                     tally_error *error);
+
+/** Counters of a context, for tests and monitoring. */
+typedef struct tally_stats {
+    size_t size;
+    uint64_t compiled;  /**< kernels generated */
+    uint64_t hits;      /**< creations served from memory */
+    uint64_t cached;    /**< kernels held now */
+    uint64_t evicted;   /**< kernels dropped to stay within the bound */
+} tally_stats;
+
+TALLY_API void tally_context_stats(const tally_context *context, tally_stats *stats);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

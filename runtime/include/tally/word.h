@@ -1,0 +1,34 @@
+/* Words that leave out what a file says; docs/word.md, last paragraph of "Word". */
+#ifndef TALLY_WORD_H
+#define TALLY_WORD_H
+
+#include <tally/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Completes a word that may leave out its dtype, its sizes, or both ("cumprod:axis=-1", "sum",
+ * "cumsum:bf16:axis=0"), and checks the result as tally_descriptor_parse does.
+ *
+ * `dtype` is the file's ("f32"), or NULL if not known; `sizes` are the file's `rank` sizes, or NULL
+ * if not known (then `rank` is ignored; rank 0 with sizes not NULL is "scalar"). What the word
+ * says itself wins: whether that contradicts the file is for the caller to judge, with
+ * `*had_dtype` and `*had_sizes` (1 if the word had them; either may be NULL).
+ *
+ * Writes the full word with its terminating zero to `full`, which holds `capacity` bytes and may
+ * be `word` itself. TALLY_INVALID where the word is wrong, lacks what is not known, or has in= or
+ * out= without sizes; TALLY_UNSUPPORTED as tally_descriptor_parse. error->position counts in
+ * `word`; what is wrong with a part that came from the file has the place where it belongs.
+ * On failure everything but *error is untouched. Thread-safe.
+ */
+TALLY_API tally_status tally_word_complete(const char *word, const char *dtype, int32_t rank,
+                                           const int64_t *sizes, char *full, size_t capacity,
+                                           int32_t *had_dtype, int32_t *had_sizes,
+                                           tally_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

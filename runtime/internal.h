@@ -1,0 +1,103 @@
+/*
+ * The runtime's insides: what a context and a kernel are, and the few functions that its files
+ * share. Nothing here is exported.
+ *
+ *   descriptor -> kernel.c: seen by this thread before? (local.c)
+ *              -> canonical problem -> cache.c: made before? -> generator.c -> load.c
+ *   kernel     -> launch.c: one thread, or tasks by ticket (chain.c hands carries on) -> pool.c
+ */
+#ifndef TLY_INTERNAL_H
+#define TLY_INTERNAL_H
+
+#include "abi.h"
+#include "cache.h"
+#include "generator.h"
+#include "pool.h"
+#include "problem.h"
+
+#include <tally/kernel.h>
+
+#include <stdalign.h>
+#include <stdatomic.h>
+
+/* 64-bit words that tell one descriptor from every other: context, level, the fields up to
+ * axes_given, then sizes, strides and offsets as far as they hold. */
+#define TLY_SEEN_WORDS (2 + 5 + 3 * TALLY_MAX_RANK + 2)
+
+struct tally_context {
+    int32_t threads;     /* of a run that names no number */
+    int32_t most;        /* of any run */
+    tally_parallel_for parallel;
+    void *parallel_user;
+    tly_cache cache;
+    tly_pool pool;
+    pthread_mutex_t generator_lock;
+    const tly_generator *generator; /* NULL: not opened yet; guarded by generator_lock */
+    char *generator_path;           /* NULL: look for it */
+    _Atomic uint64_t seen_hits;     /* by descriptors that a thread has since forgotten */
+};
+
+/* A launch prepared as far as it can be without pointers. Immutable, but for the counters. */
+struct tally_kernel {
+    tly_args args;                 /* but for in, out and flags */
+    int64_t in_first, out_first;   /* bytes from the caller's pointers to position 0 of row 0 */
+    /* With d = out - in in bytes the regions are disjoint if d >= apart_above or <= apart_below. */
+    int64_t apart_above, apart_below;
+    uintptr_t misaligned;          /* bits that are zero in aligned addresses */
+    tly_entry entry;
+    size_t scratch_bytes;          /* a task */
+    int64_t tiles, row_tiles, rows;
+    int64_t apart_flags;           /* tly_args.flags out of place */
+    int64_t bytes, split_bytes;    /* read and written; worth a thread */
+    uint8_t plain;                 /* not empty, and the machine runs it */
+    uint8_t in_place;              /* allowed */
+    uint8_t empty;
+    uint8_t alone;                 /* never worth a second thread */
+    int32_t carry_bytes;           /* of one record */
+    int32_t level;
+    tly_form form;
+    int64_t row_bytes;             /* of the output, where rows are dense; else 0 */
+    tally_context *context;
+    tly_object *object;            /* NULL if empty */
+    atomic_uint refs;              /* handles, and at most one thread that has seen it */
+    uint64_t hits;                 /* guarded by that thread's lock */
+    uint64_t seen_hash;
+    uint32_t seen_words;
+    uint64_t seen[];
+};
+
+/* context.c: size-first structs. Copies what is known of `from` to `to`, which holds `known`
+ * bytes, zeroing the rest; TALLY_INVALID if `from` is too short or its unknown tail not zero. */
+tally_status tly_struct_take(void *to, size_t known, const void *from, const char *what,
+                             tally_error *error);
+
+/* context.c: TALLY_BUSY with its message. */
+tally_status tly_busy(tally_error *error);
+
+/* context.c, for tests: a generator that is already there. */
+void tly_context_set_generator(tally_context *context, const tly_generator *generator);
+
+/* generator.c: opened at the first call, then remembered. */
+tally_status tly_generator_find(tally_context *context, const tly_generator **generator,
+                                tally_error *error);
+
+/* kernel.c: what a creation asks for, checked and canonical; TALLY_UNSUPPORTED for what no kernel
+ * exists for. */
+typedef struct tly_request {
+    tally_descriptor full;
+    tly_problem problem;
+    tly_geometry geometry;
+    int level;
+    const char *plan; /* the caller's, or "" */
+} tly_request;
+tally_status tly_request_resolve(const tally_descriptor *descriptor,
+                                 const tally_kernel_options *options, tly_request *request,
+                                 tally_error *error);
+
+/* kernel.c: drops one reference. Takes no lock. */
+void tly_kernel_drop(tally_kernel *kernel);
+
+/* devices.c: the level that tally_kernel_options.device names; NULL is "cpu". */
+tally_status tly_device_level(const char *device, int *level, tally_error *error);
+
+#endif

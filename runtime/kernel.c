@@ -1,0 +1,348 @@
+/*
+ * From a descriptor to a kernel: a thread that asks again gets its answer from its own table; all
+ * others get the canonical problem, whose code the context's cache finds or has made. Guarantees
+ * that equal problems share code, and that what no kernel exists for is refused by name.
+ */
+#include "internal.h"
+
+#include "cpu/cpu.h"
+#include "error.h"
+#include "local.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- what exists --------------------------------------------------------------------------- */
+
+static const uint8_t made_ops[TALLY_OP_COUNT] = { [TALLY_CUMSUM] = 1, [TALLY_CUMPROD] = 1 };
+
+static const uint8_t made_dtypes[TALLY_DTYPE_COUNT] = {
+    [TALLY_F64] = 1, [TALLY_F32] = 1, [TALLY_F16] = 1, [TALLY_BF16] = 1,
+    [TALLY_I64] = 1, [TALLY_I32] = 1, [TALLY_U64] = 1, [TALLY_U32] = 1,
+};
+
+static tally_status refuse_missing(const tally_descriptor *d, tally_error *error)
+{
+    const char *op = tally_op_name((tally_op)d->op);
+    const char *dtype = tally_dtype_name((tally_dtype)d->dtype);
+    if (!made_ops[d->op]) {
+        return tly_fail(error, TALLY_UNSUPPORTED, "op", "no kernels exist for %s", op);
+    }
+    if (!made_dtypes[d->dtype]) {
+        return tly_fail(error, TALLY_UNSUPPORTED, "dtype", "no kernels of %s exist for %s", op,
+                        dtype);
+    }
+    if (d->out_dtype != d->dtype) {
+        return tly_fail(error, TALLY_UNSUPPORTED, "dtype", "no kernels of %s exist from %s to %s",
+                        op, dtype, tally_dtype_name((tally_dtype)d->out_dtype));
+    }
+    if (d->order == TALLY_ORDER_EXACT) {
+        return tly_fail(error, TALLY_UNSUPPORTED, "order", "no kernels exist for order=exact");
+    }
+    return TALLY_OK;
+}
+
+static tally_status take_options(const tally_kernel_options *options, tally_kernel_options *known,
+                                 tally_error *error)
+{
+    *known = (tally_kernel_options){ .size = sizeof *known };
+    return options == NULL ? TALLY_OK
+                           : tly_struct_take(known, sizeof *known, options, "tally_kernel_options",
+                                             error);
+}
+
+tally_status tly_request_resolve(const tally_descriptor *descriptor,
+                                 const tally_kernel_options *options, tly_request *request,
+                                 tally_error *error)
+{
+    if (descriptor == NULL) {
+        return tly_fail(error, TALLY_INVALID, "usage", "the descriptor is NULL");
+    }
+    tally_kernel_options known;
+    tally_status status = take_options(options, &known, error);
+    if (status == TALLY_OK) {
+        status = tly_descriptor_resolve(descriptor, &request->full, error);
+    }
+    if (status == TALLY_OK) {
+        status = tly_device_level(known.device, &request->level, error);
+    }
+    if (status == TALLY_OK) {
+        status = refuse_missing(&request->full, error);
+    }
+    if (status == TALLY_OK) {
+        request->plan = known.plan != NULL ? known.plan : "";
+        tly_canonicalise(&request->full, &request->problem, &request->geometry);
+    }
+    return status;
+}
+
+/* --- code ---------------------------------------------------------------------------------- */
+
+static int sound(const tly_artefact *artefact, const tly_problem *problem)
+{
+    const tly_launch *l = &artefact->launch;
+    return l->abi == TLY_ABI_VERSION && l->form == problem->form && l->chunk >= 0 &&
+           (l->form == TLY_ROWS || l->tile_lanes > 0) && l->scratch_bytes >= 0 &&
+           l->scratch_lane_bytes >= 0 && artefact->code_bytes > 0;
+}
+
+/* Code is looked for in this order: memory (the cache that calls this), then the generator. What is
+ * slower than memory and faster than generating belongs in front of the generator here. */
+static tally_status make_object(void *user, const tly_key *key, const char *plan,
+                                tly_object *object, tally_error *error)
+{
+    const tly_generator *generator;
+    tally_status status = tly_generator_find(user, &generator, error);
+    if (status != TALLY_OK) {
+        return status;
+    }
+    tly_artefact artefact = { .code = NULL };
+    status = generator->generate(&key->problem, key->level, plan, &artefact, error);
+    if (status != TALLY_OK) {
+        return status;
+    }
+    if (sound(&artefact, &key->problem)) {
+        object->launch = artefact.launch;
+        status = tly_code_load(artefact.code, artefact.code_bytes, &object->code, error);
+    } else {
+        status = tly_fail(error, TALLY_INTERNAL, "device", "the generator's launch record is bad");
+    }
+    generator->release(&artefact);
+    return status;
+}
+
+static tally_status find_object(tally_context *context, const tly_request *request,
+                                tly_object **object, tally_error *error)
+{
+    tly_key key;
+    memset(&key, 0, sizeof key);
+    key.problem = request->problem;
+    key.abi = TLY_ABI_VERSION;
+    key.generator = TLY_GENERATOR_VERSION;
+    strncpy(key.level, tly_level_name(request->level), sizeof key.level - 1);
+    return tly_cache_get(&context->cache, &key, request->plan, make_object, context, object, error);
+}
+
+/* --- preparing the launch ------------------------------------------------------------------ */
+
+static int64_t saturating_multiply(int64_t a, int64_t b)
+{
+    int64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
+static int64_t saturating_subtract(int64_t a, int64_t b)
+{
+    int64_t difference;
+    if (__builtin_sub_overflow(a, b, &difference)) {
+        return a < b ? INT64_MIN : INT64_MAX;
+    }
+    return difference;
+}
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+static void prepare_args(tally_kernel *k, const tly_geometry *g, const tly_launch *l,
+                         int64_t in_bytes, int64_t out_bytes)
+{
+    tly_args *args = &k->args;
+    args->length = g->length;
+    args->inner = g->inner;
+    args->in_axis = g->in_axis * in_bytes;
+    args->out_axis = g->out_axis * out_bytes;
+    args->in_lane = g->in_lane * in_bytes;
+    args->out_lane = g->out_lane * out_bytes;
+    args->chunks = l->form == TLY_ROWS && l->chunk > 0 ? ceil_div(g->length, l->chunk) : 1;
+    args->blocks = l->form == TLY_ROWS ? 1 : ceil_div(g->inner, l->tile_lanes);
+    args->outer_rank = g->outer_rank;
+    for (int i = 0; i < g->outer_rank; i++) {
+        args->outer_size[i] = g->outer[i].size;
+        args->outer_in[i] = g->outer[i].in_stride * in_bytes;
+        args->outer_out[i] = g->outer[i].out_stride * out_bytes;
+    }
+    k->row_tiles = l->form == TLY_ROWS ? args->chunks : args->blocks;
+    k->tiles = g->rows * k->row_tiles;
+}
+
+static int same_places(const tly_geometry *g)
+{
+    int same = g->in_first == g->out_first && g->in_axis == g->out_axis &&
+               g->in_lane == g->out_lane;
+    for (int i = 0; i < g->outer_rank; i++) {
+        same = same && g->outer[i].in_stride == g->outer[i].out_stride;
+    }
+    return same;
+}
+
+static void prepare(tally_kernel *k, const tly_request *request)
+{
+    const tly_geometry *g = &request->geometry;
+    const tly_problem *p = &request->problem;
+    const tly_launch *l = &k->object->launch;
+    int64_t in_bytes = (int64_t)tally_dtype_bytes((tally_dtype)p->dtype);
+    int64_t out_bytes = (int64_t)tally_dtype_bytes((tally_dtype)p->out_dtype);
+    k->entry = k->object->code.entry;
+    k->form = (tly_form)l->form;
+    k->rows = g->rows;
+    prepare_args(k, g, l, in_bytes, out_bytes);
+    k->in_first = g->in_first * in_bytes;
+    k->out_first = g->out_first * out_bytes;
+    k->apart_above = saturating_subtract((g->in_high + 1) * in_bytes, g->out_low * out_bytes);
+    k->apart_below = saturating_subtract(g->in_low * in_bytes, (g->out_high + 1) * out_bytes);
+    k->misaligned = (uintptr_t)((in_bytes > out_bytes ? in_bytes : out_bytes) - 1);
+    k->in_place = p->dtype == p->out_dtype && same_places(g);
+    k->scratch_bytes = (size_t)(l->scratch_bytes + g->inner * l->scratch_lane_bytes);
+    k->carry_bytes = p->unit * (int32_t)tally_dtype_bytes((tally_dtype)p->acc);
+    k->bytes = saturating_multiply(g->rows * g->length * g->inner, in_bytes + out_bytes);
+    k->split_bytes = l->split_bytes > 0 ? l->split_bytes : 1;
+    k->alone = k->bytes < k->split_bytes || k->tiles == 1;
+    k->apart_flags = k->bytes > tly_stream_bytes() ? TLY_LAUNCH_STREAM : 0;
+    k->row_bytes = p->form == TLY_ROWS && p->dense ? g->length * out_bytes : 0;
+    k->plain = (uint8_t)tly_level_runs(request->level);
+}
+
+/* --- kernels ------------------------------------------------------------------------------- */
+
+/* The words that tell this descriptor from others, and their hash; 0 words where the long way must
+ * judge. */
+typedef struct seen {
+    uint64_t words[TLY_SEEN_WORDS];
+    uint64_t hash;
+    uint32_t count;
+} seen;
+
+static inline void add_words(seen *s, const void *from, int32_t count)
+{
+    /* Odd multipliers in a row (multiples of the golden ratio): independent multiplications, where
+     * a chained hash would wait for each. */
+    const uint64_t golden = UINT64_C(0x9e3779b97f4a7c15);
+    const char *p = from;
+    for (int32_t i = 0; i < count; i++, s->count++) {
+        uint64_t word;
+        memcpy(&word, p + 8 * i, 8);
+        s->words[s->count] = word;
+        s->hash += (word + s->count) * (golden * (2 * s->count + 1));
+    }
+}
+
+static void look_at(const tally_context *context, const tally_descriptor *d,
+                    const tally_kernel_options *options, seen *s)
+{
+    s->hash = 0;
+    s->count = 0;
+    if (d == NULL || d->size != sizeof *d || d->rank < 0 || d->rank > TALLY_MAX_RANK) {
+        return;
+    }
+    int level = TLY_LEVEL_NONE; /* "cpu", found out only when it is made */
+    if (options != NULL) {
+        tally_kernel_options known;
+        if (take_options(options, &known, NULL) != TALLY_OK ||
+            (known.plan != NULL && known.plan[0] != 0) ||
+            tly_device_level(known.device, &level, NULL) != TALLY_OK) {
+            return;
+        }
+        level = level == tly_level_host() ? TLY_LEVEL_NONE : level;
+    }
+    uint64_t origin[2] = { (uint64_t)(uintptr_t)context, (uint64_t)(int64_t)level };
+    add_words(s, origin, 2);
+    add_words(s, &d->op, 5);
+    add_words(s, d->sizes, d->rank);
+    if (d->flags & TALLY_IN_STRIDES) {
+        add_words(s, d->in_strides, d->rank);
+        add_words(s, &d->in_offset, 1);
+    }
+    if (d->flags & TALLY_OUT_STRIDES) {
+        add_words(s, d->out_strides, d->rank);
+        add_words(s, &d->out_offset, 1);
+    }
+    s->hash ^= s->hash >> 32;
+    s->hash *= UINT64_C(0xd6e8feb86659fd93);
+    s->hash ^= s->hash >> 32;
+}
+
+_Static_assert(offsetof(tally_descriptor, sizes) - offsetof(tally_descriptor, op) == 5 * 8,
+               "the five words from op to axes_given");
+
+static tally_status create(tally_context *context, const tally_descriptor *descriptor,
+                           const tally_kernel_options *options, const seen *s,
+                           tally_kernel **kernel, tally_error *error)
+{
+    tly_request request;
+    tally_status status = tly_request_resolve(descriptor, options, &request, error);
+    if (status != TALLY_OK) {
+        return status;
+    }
+    size_t bytes = sizeof(tally_kernel) + s->count * sizeof s->words[0];
+    tally_kernel *k = calloc(1, bytes);
+    if (k == NULL) {
+        return tly_out_of_memory(error, "a kernel", bytes);
+    }
+    k->context = context;
+    k->level = request.level;
+    k->seen_hash = s->hash;
+    k->seen_words = s->count;
+    memcpy(k->seen, s->words, s->count * sizeof s->words[0]);
+    atomic_init(&k->refs, 1);
+    if (request.geometry.empty) {
+        k->empty = 1; /* nothing to compute, so nothing to make */
+    } else {
+        status = find_object(context, &request, &k->object, error);
+        if (status != TALLY_OK) {
+            free(k);
+            return status;
+        }
+        prepare(k, &request);
+    }
+    if (s->count > 0) {
+        tly_seen_add(k);
+    }
+    *kernel = k;
+    return TALLY_OK;
+}
+
+tally_status tally_kernel_create(tally_context *context, const tally_descriptor *descriptor,
+                                 const tally_kernel_options *options, tally_kernel **kernel,
+                                 tally_error *error)
+{
+    if (context == NULL || kernel == NULL) {
+        return tly_fail(error, TALLY_INVALID, "usage",
+                        "the context or the place for the kernel is NULL");
+    }
+    if (tly_fork_orphan()) {
+        return tly_busy(error);
+    }
+    seen s;
+    look_at(context, descriptor, options, &s);
+    tally_kernel *found = s.count > 0 ? tly_seen_find(s.words, s.count, s.hash) : NULL;
+    if (found != NULL) {
+        *kernel = found;
+        return TALLY_OK;
+    }
+    if (!tly_fork_enter()) {
+        return tly_busy(error);
+    }
+    tally_status status = create(context, descriptor, options, &s, kernel, error);
+    tly_fork_leave();
+    return status;
+}
+
+void tly_kernel_drop(tally_kernel *kernel)
+{
+    if (atomic_fetch_sub_explicit(&kernel->refs, 1, memory_order_acq_rel) == 1) {
+        if (kernel->object != NULL) {
+            tly_object_drop(kernel->object);
+        }
+        free(kernel);
+    }
+}
+
+void tally_kernel_destroy(tally_kernel **kernel)
+{
+    if (kernel != NULL && *kernel != NULL) {
+        tly_kernel_drop(*kernel);
+        *kernel = NULL;
+    }
+}

@@ -1,0 +1,258 @@
+/*
+ * Running a kernel: checks the pointers, completes the prepared arguments, and either calls the
+ * kernel once over all tiles, or lets tasks draw parts of them. Guarantees that nothing is written
+ * on failure: all memory that a run cannot do without is there before its first store.
+ */
+#include "launch.h"
+
+#include "cpu/cpu.h"
+#include "error.h"
+#include "local.h"
+
+#include <string.h>
+
+/* Tickets for each thread where rows are many: enough to even out threads that are held up. */
+#define TICKETS_A_THREAD 8
+
+/* Whole pages for each ticket of dense rows, so that no two threads write to one line or page. */
+#define PAGE 4096
+
+/* Column kernels sweep this many outer slices at once: 1.0 of copy speed against 0.88. */
+#define ROWS_SIDE_BY_SIDE 4
+
+/* --- pointers ---------------------------------------------------------------------------- */
+
+static tally_status refuse(const tally_kernel *k, const void *in, const void *out,
+                           tally_error *error)
+{
+    if (!tly_level_runs(k->level)) {
+        tly_fail(error, TALLY_UNSUPPORTED, "device", "this machine does not run kernels for %s",
+                 tly_level_name(k->level));
+        tly_error_hint(error, "make the kernel for device cpu");
+        return TALLY_UNSUPPORTED;
+    }
+    if (k->empty) {
+        return TALLY_OK;
+    }
+    if (in == NULL || out == NULL) {
+        const char *side = in == NULL ? "in" : "out";
+        return tly_fail(error, TALLY_INVALID, side, "%s is NULL, and the tensor is not empty",
+                        side);
+    }
+    if ((((uintptr_t)in | (uintptr_t)out) & k->misaligned) != 0) {
+        const char *side = ((uintptr_t)in & k->misaligned) != 0 ? "in" : "out";
+        return tly_fail(error, TALLY_INVALID, side, "%s is not aligned to its elements of %d bytes",
+                        side, (int)k->misaligned + 1);
+    }
+    if (in == out) {
+        return tly_fail(error, TALLY_INVALID, "out",
+                        "in place needs equal strides and offsets of input and output");
+    }
+    tly_fail(error, TALLY_INVALID, "out", "the regions of input and output overlap");
+    tly_error_hint(error, "pass the same pointer twice, or regions that are disjoint");
+    return TALLY_INVALID;
+}
+
+/* Disjoint, or in place where that is allowed. */
+static inline int acceptable(const tally_kernel *k, const void *in, const void *out)
+{
+    uintptr_t a = (uintptr_t)in, b = (uintptr_t)out;
+    if (!k->plain || in == NULL || out == NULL || ((a | b) & k->misaligned) != 0) {
+        return 0;
+    }
+    int64_t d = (int64_t)(b - a);
+    return d >= k->apart_above || d <= k->apart_below || (d == 0 && k->in_place);
+}
+
+/* Copying all 264 bytes would take longer than a small scan: most kernels have two outer dims at
+ * most, and what lies beyond outer_rank may be anything. */
+static inline void complete(const tally_kernel *k, const void *in, void *out, tly_args *args)
+{
+    enum { FEW = 2 };
+    if (k->args.outer_rank <= FEW) {
+        memcpy(args, &k->args, offsetof(tly_args, outer_size));
+        memcpy(args->outer_size, k->args.outer_size, FEW * sizeof(int64_t));
+        memcpy(args->outer_in, k->args.outer_in, FEW * sizeof(int64_t));
+        memcpy(args->outer_out, k->args.outer_out, FEW * sizeof(int64_t));
+    } else {
+        *args = k->args;
+    }
+    args->in = (const char *)in + k->in_first;
+    args->out = (char *)out + k->out_first;
+    args->flags = in == out ? 0 : k->apart_flags;
+}
+
+/* --- tasks --------------------------------------------------------------------------------- */
+
+static void range_of(const tly_run *run, int64_t ticket, tly_task *task)
+{
+    const tally_kernel *k = run->kernel;
+    if (run->parts == 1) {
+        int64_t row = ticket * run->rows;
+        int64_t end = k->rows - row < run->rows ? k->rows : row + run->rows;
+        task->begin = row * k->row_tiles;
+        task->end = end * k->row_tiles;
+    } else {
+        int64_t first = ticket / run->parts * k->row_tiles;
+        int64_t part = ticket % run->parts;
+        task->begin = first + k->row_tiles * part / run->parts;
+        task->end = first + k->row_tiles * (part + 1) / run->parts;
+    }
+}
+
+static void work(void *state, int64_t index)
+{
+    (void)index;
+    tly_run *run = state;
+    char *scratch = NULL;
+    if (run->kernel->scratch_bytes > 0) {
+        scratch = tly_scratch(run->kernel->scratch_bytes);
+        if (scratch == NULL) {
+            return; /* the tickets are left to tasks that have scratch; the caller's has */
+        }
+    }
+    if (run->slots != NULL) {
+        tly_chain_work(run, scratch);
+        return;
+    }
+    for (int64_t ticket; (ticket = tly_ticket(run)) >= 0;) {
+        tly_task task = { .scratch = scratch };
+        range_of(run, ticket, &task);
+        run->kernel->entry(run->args, &task);
+    }
+}
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+static int64_t round_up(int64_t n, int64_t multiple)
+{
+    return ceil_div(n, multiple) * multiple;
+}
+
+static int64_t rows_a_ticket(const tally_kernel *k, int64_t threads)
+{
+    int64_t rows = ceil_div(k->rows, threads * TICKETS_A_THREAD);
+    if (k->form != TLY_ROWS && k->rows >= threads * ROWS_SIDE_BY_SIDE) {
+        return round_up(rows, ROWS_SIDE_BY_SIDE);
+    }
+    if (k->row_bytes > 0) {
+        /* Least number of rows that ends with a page: row_bytes' power of two completed. */
+        int64_t power = k->row_bytes & -k->row_bytes;
+        int64_t whole = power < PAGE ? PAGE / power : 1;
+        if (rows >= whole) {
+            return round_up(rows, whole);
+        }
+    }
+    return rows;
+}
+
+/* How a run is cut: chains for few long rows, parts of rows where lanes can be told apart, whole
+ * rows otherwise. 0: not at all. */
+static int cut(tly_run *run, int64_t threads)
+{
+    const tally_kernel *k = run->kernel;
+    run->rows = rows_a_ticket(k, threads);
+    run->parts = 1;
+    run->tickets = ceil_div(k->rows, run->rows);
+    if (k->form == TLY_ROWS) {
+        if (k->rows < 2 * threads && k->row_tiles > 1) {
+            run->tickets = k->tiles;
+            return tly_chain_begin(run);
+        }
+    } else if (k->rows < threads * ROWS_SIDE_BY_SIDE && k->rows % threads != 0) {
+        /* Each thread sweeps one contiguous range of lanes: the wider the better. */
+        run->parts = threads < k->row_tiles ? threads : k->row_tiles;
+        run->rows = 1;
+        run->tickets = k->rows * run->parts;
+    }
+    return run->tickets > 1;
+}
+
+static int64_t threads_for(const tally_kernel *k, int32_t asked)
+{
+    const tally_context *context = k->context;
+    int64_t threads = asked == 0 ? context->threads : asked;
+    int64_t worth = 1 + k->bytes / k->split_bytes;
+    threads = threads < context->most ? threads : context->most;
+    return threads < worth ? threads : worth;
+}
+
+/* 1 if the run is done; 0 if it is to be done by one call. */
+static int run_tasks(const tally_kernel *k, const tly_args *args, int64_t threads)
+{
+    tly_run run = { .kernel = k, .args = args };
+    if (!cut(&run, threads)) {
+        return 0;
+    }
+    tally_context *context = k->context;
+    int64_t count = threads < run.tickets ? threads : run.tickets;
+    if (context->parallel != NULL) {
+        context->parallel(context->parallel_user, count, work, &run);
+    } else {
+        tly_pool_run(&context->pool, count, work, &run);
+    }
+    work(&run, 0); /* what tasks without scratch may have left */
+    tly_chain_end(&run);
+    return 1;
+}
+
+/* Kept out of the way of the short path, which fits into a few registers. */
+static __attribute__((noinline)) tally_status launch(const tally_kernel *k, const tly_args *args,
+                                                     int32_t asked, tally_error *error)
+{
+    tly_task task = { .end = k->tiles };
+    if (k->scratch_bytes > 0) {
+        task.scratch = tly_scratch(k->scratch_bytes);
+        if (task.scratch == NULL) {
+            return tly_out_of_memory(error, "a thread's scratch", k->scratch_bytes);
+        }
+    }
+    int64_t threads = k->alone ? 1 : threads_for(k, asked);
+    if (threads > 1 && tly_fork_enter()) {
+        int done = run_tasks(k, args, threads);
+        tly_fork_leave();
+        if (done) {
+            return TALLY_OK;
+        }
+    }
+    k->entry(args, &task);
+    return TALLY_OK;
+}
+
+static inline tally_status run(const tally_kernel *k, const void *in, void *out, int32_t asked,
+                               tally_error *error)
+{
+    if (!acceptable(k, in, out)) {
+        return refuse(k, in, out, error);
+    }
+    tly_args args;
+    complete(k, in, out, &args);
+    if (!k->alone || k->scratch_bytes > 0) {
+        return launch(k, &args, asked, error);
+    }
+    tly_task task = { .end = k->tiles };
+    k->entry(&args, &task);
+    return TALLY_OK;
+}
+
+tally_status tally_kernel_run(const tally_kernel *kernel, const void *in, void *out,
+                              tally_error *error)
+{
+    if (kernel == NULL) {
+        return tly_fail(error, TALLY_INVALID, "usage", "the kernel is NULL");
+    }
+    return run(kernel, in, out, 0, error);
+}
+
+tally_status tally_kernel_run_threads(const tally_kernel *kernel, const void *in, void *out,
+                                      int32_t threads, tally_error *error)
+{
+    if (threads < 0) {
+        return tly_fail(error, TALLY_INVALID, "usage", "threads is %d, not 0 or more", threads);
+    }
+    return threads == 0 || kernel == NULL ? tally_kernel_run(kernel, in, out, error)
+                                          : run(kernel, in, out, threads, error);
+}

@@ -1,0 +1,254 @@
+/*
+ * From a descriptor to the canonical problem (problem.h). Names, size-1 dims, mergeable dims, the
+ * order of dims and directions go, so that descriptors that touch the same elements in the same
+ * way become the same bytes; the geometry still describes every element exactly.
+ */
+#include "problem.h"
+
+#include <string.h>
+
+/* A TLY_TRANSPOSED kernel turns blocks of lanes in registers: fewer lanes do not fill a block. */
+#define LEAST_TRANSPOSED_LANES 8
+
+/* A problem on its way: the axis, the other dims (all of size > 1), outermost first. */
+typedef struct shape {
+    tly_dim axis;
+    tly_dim dims[TALLY_MAX_RANK];
+    int32_t count;
+    int64_t in_first, out_first;
+} shape;
+
+/* Walks a dim from its other end. */
+static void flip(shape *s, tly_dim *dim)
+{
+    s->in_first += (dim->size - 1) * dim->in_stride;
+    s->out_first += (dim->size - 1) * dim->out_stride;
+    dim->in_stride = -dim->in_stride;
+    dim->out_stride = -dim->out_stride;
+}
+
+static void flip_all(shape *s)
+{
+    for (int32_t i = 0; i < s->count; i++) {
+        flip(s, &s->dims[i]);
+    }
+}
+
+/* stride == size * step; the product may overflow although every element's index fits. */
+static int spans(int64_t stride, int64_t size, int64_t step)
+{
+    int64_t product;
+    return !__builtin_mul_overflow(size, step, &product) && stride == product;
+}
+
+/* Whether one walk over `inner` and then `outer` has even steps in both tensors. */
+static int continues(const tly_dim *outer, const tly_dim *inner)
+{
+    return spans(outer->in_stride, inner->size, inner->in_stride) &&
+           spans(outer->out_stride, inner->size, inner->out_stride);
+}
+
+/* Joins neighbours. The dims are sorted, so no pair that could be joined stands apart, but for
+ * those that another dim divides in memory. */
+static void merge(shape *s)
+{
+    int32_t kept = 0;
+    for (int32_t i = 1; i < s->count; i++) {
+        if (continues(&s->dims[kept], &s->dims[i])) {
+            s->dims[i].size *= s->dims[kept].size;
+            s->dims[kept] = s->dims[i];
+        } else {
+            s->dims[++kept] = s->dims[i];
+        }
+    }
+    s->count = s->count > 0 ? kept + 1 : 0;
+}
+
+static void take_out(shape *s, int32_t at)
+{
+    s->count--;
+    memmove(&s->dims[at], &s->dims[at + 1], (size_t)(s->count - at) * sizeof s->dims[0]);
+}
+
+/* Axis and dims of a resolved descriptor: out strides positive and falling, nothing to merge. */
+static shape read_shape(const tally_descriptor *d)
+{
+    shape s = { .in_first = d->in_offset, .out_first = d->out_offset };
+    for (int32_t i = 0; i < d->rank; i++) {
+        tly_dim dim = { d->sizes[i], d->in_strides[i], d->out_strides[i] };
+        if (i == d->axis) {
+            /* One element has no strides: any would do, 1 makes packed neighbours a stream. */
+            s.axis = dim.size > 1 ? dim : (tly_dim){ 1, 1, 1 };
+            if (dim.size > 1 && (d->flags & TALLY_REVERSE)) {
+                flip(&s, &s.axis);
+            }
+        } else if (dim.size > 1) {
+            if (dim.out_stride < 0) {
+                flip(&s, &dim);
+            }
+            int32_t at = s.count++;
+            for (; at > 0 && s.dims[at - 1].out_stride < dim.out_stride; at--) {
+                s.dims[at] = s.dims[at - 1];
+            }
+            s.dims[at] = dim;
+        }
+    }
+    merge(&s);
+    return s;
+}
+
+static int8_t literal(int64_t step, int64_t most)
+{
+    return step >= -most && step <= most ? (int8_t)step : TLY_ANY_STEP;
+}
+
+static int64_t size_of(int64_t stride)
+{
+    return stride < 0 ? -stride : stride;
+}
+
+static void set_rows(shape *s, int64_t unit, tly_problem *p, tly_geometry *g)
+{
+    p->form = TLY_ROWS;
+    p->unit = (uint8_t)unit;
+    p->in_step = literal(s->axis.in_stride, 2);
+    p->out_step = s->axis.out_stride == 0 ? TLY_ANY_STEP : literal(s->axis.out_stride, 1);
+    if (p->out_step == -1) {
+        flip_all(s);
+    }
+    p->dense = p->in_step == p->out_step && size_of(p->out_step) == 1 &&
+               (s->count == 0 || (s->count == 1 && continues(&s->dims[0], &s->axis)));
+    if (p->dense && unit == 1 && s->axis.size <= TLY_SHORT_ROW) {
+        p->length = (uint8_t)s->axis.size;
+    }
+    g->inner = 1;
+}
+
+static void set_lanes(shape *s, tly_form form, int32_t lanes, tly_problem *p, tly_geometry *g)
+{
+    tly_dim lane = s->dims[lanes];
+    take_out(s, lanes);
+    merge(s);
+    p->form = (uint8_t)form;
+    p->unit = 1;
+    p->in_step = literal(lane.in_stride, 2);
+    p->out_step = form == TLY_TRANSPOSED || lane.out_stride == 1 ? 1 : TLY_ANY_STEP;
+    g->inner = lane.size;
+    g->in_lane = lane.in_stride;
+    g->out_lane = lane.out_stride;
+}
+
+/* The dim that makes a transposed view of it, or -1: the axis is innermost in the output, this
+ * one in the input. */
+static int32_t transposed_lanes(const shape *s)
+{
+    if (s->axis.out_stride != 1 || size_of(s->axis.in_stride) <= 1) {
+        return -1;
+    }
+    int32_t i = s->count - 1;
+    while (i >= 0 && !(s->dims[i].in_stride == 1 && s->dims[i].size >= LEAST_TRANSPOSED_LANES)) {
+        i--;
+    }
+    return i;
+}
+
+/* Whether axis and lanes form one packed block, walked forward (1) or backward (-1); else 0. */
+static int packed_block(const shape *s, const tly_dim *lane)
+{
+    if (lane->in_stride != 1 || lane->out_stride != 1 || lane->size > TLY_MAX_UNIT ||
+        s->axis.in_stride != s->axis.out_stride || size_of(s->axis.in_stride) != lane->size) {
+        return 0;
+    }
+    return s->axis.in_stride > 0 ? 1 : -1;
+}
+
+static void choose_form(shape *s, tly_problem *p, tly_geometry *g)
+{
+    tly_dim *lane = s->count > 0 ? &s->dims[s->count - 1] : NULL;
+    int one = s->axis.size == 1;
+    if (lane == NULL || (one && continues(lane, &s->axis)) ||
+        (!one && size_of(s->axis.out_stride) < lane->out_stride)) {
+        int32_t lanes = transposed_lanes(s);
+        if (lanes >= 0) {
+            set_lanes(s, TLY_TRANSPOSED, lanes, p, g);
+        } else {
+            set_rows(s, 1, p, g);
+        }
+        return;
+    }
+    int direction = one || p->order == TALLY_ORDER_SERIAL ? 0 : packed_block(s, lane);
+    if (direction == 0) {
+        set_lanes(s, TLY_COLUMNS, s->count - 1, p, g);
+        return;
+    }
+    if (direction < 0) {
+        flip(s, lane);
+    }
+    int64_t unit = lane->size;
+    s->axis = (tly_dim){ s->axis.size * unit, direction, direction };
+    s->count--;
+    set_rows(s, unit, p, g);
+}
+
+/* Lowest and highest element index that a tensor's elements have; nothing where a size is 0. */
+static void extent(int32_t rank, const int64_t *sizes, const int64_t *strides, int64_t offset,
+                   int64_t *low, int64_t *high)
+{
+    *low = *high = offset;
+    for (int32_t d = 0; d < rank; d++) {
+        int64_t *end = strides[d] < 0 ? low : high;
+        *end += sizes[d] > 1 ? (sizes[d] - 1) * strides[d] : 0;
+    }
+}
+
+/* Nothing to do: one kernel for all, should one be made at all. */
+static void set_empty(tly_problem *p, tly_geometry *g)
+{
+    p->form = TLY_ROWS;
+    p->dense = p->unit = 1;
+    p->in_step = p->out_step = 1;
+    g->in_axis = g->out_axis = 1;
+    g->empty = 1;
+    g->in_high = g->out_high = -1;
+}
+
+void tly_canonicalise(const tally_descriptor *d, tly_problem *problem, tly_geometry *geometry)
+{
+    memset(problem, 0, sizeof *problem);
+    memset(geometry, 0, sizeof *geometry);
+    tally_descriptor full;
+    if (tly_descriptor_resolve(d, &full, NULL) != TALLY_OK) {
+        geometry->empty = 1;
+        return;
+    }
+    problem->op = (uint8_t)full.op;
+    problem->dtype = (uint8_t)full.dtype;
+    problem->out_dtype = (uint8_t)full.out_dtype;
+    problem->acc = (uint8_t)full.acc;
+    problem->order = (uint8_t)full.order;
+    problem->exclusive = (full.flags & TALLY_EXCLUSIVE) != 0;
+    for (int32_t i = 0; i < full.rank; i++) {
+        if (full.sizes[i] == 0) {
+            set_empty(problem, geometry);
+            return;
+        }
+    }
+    shape s = read_shape(&full);
+    choose_form(&s, problem, geometry);
+
+    geometry->length = s.axis.size;
+    geometry->in_axis = s.axis.in_stride;
+    geometry->out_axis = s.axis.out_stride;
+    geometry->rows = 1;
+    geometry->outer_rank = s.count;
+    for (int32_t i = 0; i < s.count; i++) {
+        geometry->outer[i] = s.dims[i];
+        geometry->rows *= s.dims[i].size;
+    }
+    geometry->in_first = s.in_first;
+    geometry->out_first = s.out_first;
+    extent(full.rank, full.sizes, full.in_strides, full.in_offset, &geometry->in_low,
+           &geometry->in_high);
+    extent(full.rank, full.sizes, full.out_strides, full.out_offset, &geometry->out_low,
+           &geometry->out_high);
+}

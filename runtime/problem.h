@@ -1,0 +1,85 @@
+/*
+ * The canonical problem: what a descriptor comes down to once names, size-1 dims, mergeable dims
+ * and directions are gone. Split in two:
+ *   tly_problem   what generated code depends on; it is the kernel's key, byte for byte
+ *   tly_geometry  sizes, strides and offsets that only the launch needs
+ * so that a new batch size, axis length or offset costs no compilation. The generator sees
+ * tly_problem alone.
+ */
+#ifndef TLY_PROBLEM_H
+#define TLY_PROBLEM_H
+
+#include <tally/descriptor.h>
+
+/* How the scanned axis lies in memory. In every form the scan runs forward: a reverse scan is the
+ * same one with reflected (negated) strides and a moved first element. */
+typedef enum tly_form {
+    /* The axis is the innermost dim of the output: one row is a stream of `length` elements, out
+     * step `out_step`, in step `in_step`. With unit > 1 the stream interleaves `unit` scans (a
+     * packed axis x inner block, inner 2 to 15): position p continues position p - unit. */
+    TLY_ROWS = 1,
+    /* Another dim ("lanes", `inner` elements) is the innermost of the output; steps along it are
+     * in_step and out_step, strides along the axis are launch arguments. */
+    TLY_COLUMNS = 2,
+    /* The axis is innermost in the output (step 1), lanes in the input (step 1): a transposed
+     * view. Strides of the input's axis and of the output's lanes are launch arguments. */
+    TLY_TRANSPOSED = 3
+} tly_form;
+
+/* A step that is no literal of the kernel but a launch argument. */
+#define TLY_ANY_STEP 127
+
+/* Rows up to this many elements have their length as a literal: they are unrolled whole. */
+#define TLY_SHORT_ROW 32
+
+/* Largest unit: from 16 lanes on, columns fill a vector. */
+#define TLY_MAX_UNIT 15
+
+/* No padding, compared and hashed as bytes; zero first, then fill. */
+typedef struct tly_problem {
+    uint8_t op;         /* tally_op */
+    uint8_t dtype;      /* tally_dtype of the input */
+    uint8_t out_dtype;  /* of the output */
+    uint8_t acc;        /* of the accumulator, resolved: never TALLY_DTYPE_NONE */
+    uint8_t order;      /* tally_order */
+    uint8_t exclusive;  /* 0 or 1 */
+    uint8_t form;       /* tly_form */
+    uint8_t dense;      /* TLY_ROWS: 1 if row r + 1 starts where row r ends, in both tensors */
+    int8_t in_step;     /* elements: -2 to 2 or TLY_ANY_STEP */
+    int8_t out_step;    /* elements: -1, 1 or TLY_ANY_STEP; -1 in TLY_ROWS only */
+    uint8_t unit;       /* TLY_ROWS: 1 to TLY_MAX_UNIT; else 1 */
+    uint8_t length;     /* TLY_ROWS: stream elements a row if dense, unit 1 and at most
+                           TLY_SHORT_ROW; else 0 (a launch argument) */
+} tly_problem;
+
+typedef struct tly_dim {
+    int64_t size, in_stride, out_stride; /* elements */
+} tly_dim;
+
+typedef struct tly_geometry {
+    int64_t length;              /* TLY_ROWS: stream elements a row (axis x unit); else axis size */
+    int64_t inner;               /* lanes; 1 for TLY_ROWS */
+    int64_t in_axis, out_axis;   /* elements: TLY_ROWS the steps; else strides along the axis */
+    int64_t in_lane, out_lane;   /* elements along lanes; 0 for TLY_ROWS */
+    int64_t rows;                /* product of the outer sizes; 1 if none */
+    int32_t outer_rank;          /* 0 to 7 */
+    int32_t empty;               /* 1: some size is 0, nothing to do */
+    tly_dim outer[TALLY_MAX_RANK - 1]; /* outermost first */
+    int64_t in_first, out_first; /* element index, from the caller's pointer, of position 0 */
+    int64_t in_low, in_high;     /* lowest and highest element index read; high < low if empty */
+    int64_t out_low, out_high;   /* ... written */
+} tly_geometry;
+
+/* The accumulator a descriptor asks for: itself for f64 and integers, f32 for f16 and bf16. */
+tally_dtype tly_accumulator(const tally_descriptor *d);
+
+/* Reduces a descriptor that tally_descriptor_check accepted. Scans only. */
+void tly_canonicalise(const tally_descriptor *d, tly_problem *problem, tly_geometry *geometry);
+
+/* Normalises a caller's descriptor of any known size: copies it, resolves the axis, out_dtype, acc
+ * and packed strides (so that in_strides and out_strides always hold real strides in *full), and
+ * checks it. What tally_descriptor_check does, keeping the result. */
+tally_status tly_descriptor_resolve(const tally_descriptor *d, tally_descriptor *full,
+                                    tally_error *error);
+
+#endif

@@ -1,0 +1,183 @@
+/*
+ * Reading the word's options (docs/word.md): one row of a table for each, in any order, none twice,
+ * only those of the operator.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "error.h"
+#include "word_reader.h"
+
+static tally_status read_axis(tly_reader *r, tly_span value, const char *field)
+{
+    int64_t axis;
+    tally_status s = tly_word_int(r, value, field, &axis);
+    if (s == TALLY_OK && (axis < -r->d.rank || axis >= r->d.rank)) {
+        return tly_word_refuse(r, value.at, field, "axis %" PRId64 " is not in [%d, %d]", axis,
+                               -(int)r->d.rank, (int)r->d.rank - 1);
+    }
+    if (s == TALLY_OK) {
+        r->d.axis = (int32_t)(axis < 0 ? axis + r->d.rank : axis);
+    }
+    return s;
+}
+
+static tally_status read_axes(tly_reader *r, tly_span value, const char *field)
+{
+    r->d.axes_given = 1;
+    if (tly_word_equals(value, "none")) {
+        return TALLY_OK;
+    }
+    while (value.at != NULL) {
+        tly_span axis = tly_word_cut(&value, '+');
+        if (r->d.rank == 0) {
+            return tly_word_refuse(r, axis.at, field, "a scalar has no axes");
+        }
+        tally_status s = read_axis(r, axis, field);
+        if (s != TALLY_OK) {
+            return s;
+        }
+        uint32_t bit = 1u << r->d.axis;
+        if (r->d.axes & bit) {
+            return tly_word_refuse(r, axis.at, field, "axis %d is named twice", (int)r->d.axis);
+        }
+        r->d.axes |= bit;
+    }
+    r->d.axis = 0;
+    return TALLY_OK;
+}
+
+static tally_status read_strides(tly_reader *r, tly_span value, const char *field, int64_t *strides,
+                                 int64_t *offset, int32_t *count)
+{
+    tly_span origin = value;
+    tly_span list = tly_word_cut(&origin, '@');
+    tly_span rest = list;
+    /* Rank 0 has no strides: "in=@4". Whether the count fits is known after the last option. */
+    while (rest.at != NULL && !(origin.at != NULL && list.at == list.end)) {
+        tly_span stride = tly_word_cut(&rest, 'x');
+        if (*count == TALLY_MAX_RANK) {
+            return tly_word_refuse(r, stride.at, field, "more than %d strides", TALLY_MAX_RANK);
+        }
+        tally_status s = tly_word_int(r, stride, field, &strides[(*count)++]);
+        if (s != TALLY_OK) {
+            return s;
+        }
+    }
+    return origin.at != NULL ? tly_word_int(r, origin, field, offset) : TALLY_OK;
+}
+
+static tally_status read_in(tly_reader *r, tly_span value, const char *field)
+{
+    return read_strides(r, value, field, r->d.in_strides, &r->d.in_offset, &r->strides[TLY_IN]);
+}
+
+static tally_status read_out(tly_reader *r, tly_span value, const char *field)
+{
+    return read_strides(r, value, field, r->d.out_strides, &r->d.out_offset, &r->strides[TLY_OUT]);
+}
+
+/* The value of an option that has a closed list of them. */
+static tally_status one_of(tly_reader *r, tly_span value, const char *field,
+                           const char *const *names, int32_t *index)
+{
+    for (int32_t i = 0; names[i] != NULL; i++) {
+        if (tly_word_equals(value, names[i])) {
+            *index = i;
+            return TALLY_OK;
+        }
+    }
+    return tly_word_refuse(r, value.at, field, "%s cannot be '%.*s'", field, TLY_SHOW(value));
+}
+
+static tally_status read_order(tly_reader *r, tly_span value, const char *field)
+{
+    static const char *const names[] = { "exact", "serial", NULL };
+    tally_status s = one_of(r, value, field, names, &r->d.order);
+    r->d.order += s == TALLY_OK ? TALLY_ORDER_EXACT : 0;
+    return s;
+}
+
+static tally_status read_acc(tly_reader *r, tly_span value, const char *field)
+{
+    static const char *const names[] = { "f64", NULL };
+    tally_status s = one_of(r, value, field, names, &r->d.acc);
+    r->d.acc = TALLY_F64;
+    return s;
+}
+
+static tally_status read_nan(tly_reader *r, tly_span value, const char *field)
+{
+    static const char *const names[] = { "ignore", NULL };
+    int32_t only;
+    return one_of(r, value, field, names, &only);
+}
+
+enum { SCANS = 1, REDUCTIONS = 2, BOTH = 3 };
+
+typedef struct option {
+    const char *name;
+    /* NULL: takes no value. */
+    tally_status (*read)(tly_reader *r, tly_span value, const char *field);
+    uint32_t flag; /* set, and asked of the operator */
+    int kinds;
+} option;
+
+static const option options[] = {
+    { "axis", read_axis, 0, SCANS },
+    { "axes", read_axes, 0, REDUCTIONS },
+    { "keepdims", NULL, TALLY_KEEPDIMS, BOTH },
+    { "exclusive", NULL, TALLY_EXCLUSIVE, BOTH },
+    { "reverse", NULL, TALLY_REVERSE, BOTH },
+    { "in", read_in, TALLY_IN_STRIDES, BOTH },
+    { "out", read_out, TALLY_OUT_STRIDES, BOTH },
+    { "last", NULL, TALLY_LAST, BOTH },
+    { "order", read_order, 0, BOTH },
+    { "acc", read_acc, 0, BOTH },
+    { "nan", read_nan, TALLY_NAN_IGNORE, BOTH },
+};
+
+enum { OPTION_COUNT = sizeof options / sizeof options[0] };
+_Static_assert(OPTION_COUNT <= TLY_WORD_OPTIONS, "room for every option");
+
+tally_status tly_word_option(tly_reader *r, tly_span text)
+{
+    tly_span value = text;
+    tly_span name = tly_word_cut(&value, '=');
+    int i = 0;
+    while (i < OPTION_COUNT && !tly_word_equals(name, options[i].name)) {
+        i++;
+    }
+    if (text.at == text.end) {
+        return tly_word_refuse(r, text.at, "option", "an option is empty");
+    }
+    if (i == OPTION_COUNT) {
+        return tly_word_refuse(r, text.at, "option", "'%.*s' is no option", TLY_SHOW(name));
+    }
+    const option *o = &options[i];
+    const tly_op_facts *op = &tly_ops[r->d.op];
+    if (!(o->kinds & (op->scan ? SCANS : REDUCTIONS)) || (o->flag & ~op->flags)) {
+        return tly_word_refuse(r, text.at, o->name, TLY_NOT_AN_OPTION, o->name, op->name);
+    }
+    if (r->values[i].at != NULL) {
+        return tly_word_refuse(r, text.at, o->name, "%s is given twice", o->name);
+    }
+    if ((value.at != NULL) != (o->read != NULL)) {
+        return tly_word_refuse(r, name.end, o->name,
+                               o->read != NULL ? "%s needs a value" : "%s takes no value", o->name);
+    }
+    r->values[i] = value.at != NULL ? value : text;
+    r->d.flags |= o->flag;
+    return o->read != NULL ? o->read(r, value, o->name) : TALLY_OK;
+}
+
+const char *tly_word_option_place(const tly_reader *r, const char *name)
+{
+    const tly_span wanted = { name, name + strlen(name) };
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        if (r->values[i].at != NULL && tly_word_equals(wanted, options[i].name)) {
+            return r->values[i].at;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,255 @@
+/*
+ * Reading the word (docs/word.md). The grammar is read to the letter and from left to right; what
+ * the parts mean together is judged by tly_descriptor_resolve, whose complaints get the position
+ * of the part that they name. The caller's descriptor is untouched unless all is well.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "error.h"
+#include "problem.h"
+#include "word_reader.h"
+
+static tally_status at(const tly_reader *r, const char *where, tally_status status)
+{
+    ptrdiff_t position = where - r->word + 1;
+    tly_error_position(r->error, position < INT32_MAX ? (int32_t)position : INT32_MAX);
+    return status;
+}
+
+tally_status tly_word_refuse(const tly_reader *r, const char *where, const char *field,
+                             const char *format, ...)
+{
+    char message[sizeof r->error->message];
+    va_list args;
+    va_start(args, format);
+    int written = vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    return at(r, where, tly_fail(r->error, TALLY_INVALID, field, "%s",
+                                 written >= 0 ? message : "is wrong"));
+}
+
+int tly_word_equals(tly_span part, const char *name)
+{
+    size_t length = (size_t)(part.end - part.at);
+    return strlen(name) == length && memcmp(part.at, name, length) == 0;
+}
+
+tly_span tly_word_cut(tly_span *rest, char separator)
+{
+    const char *found = memchr(rest->at, separator, (size_t)(rest->end - rest->at));
+    tly_span part = { rest->at, found != NULL ? found : rest->end };
+    rest->at = found != NULL ? found + 1 : NULL;
+    return part;
+}
+
+tally_status tly_word_int(tly_reader *r, tly_span part, const char *field, int64_t *value)
+{
+    const char *p = part.at;
+    int negative = p < part.end && *p == '-';
+    p += negative;
+    const char *digits = p;
+    int64_t n = 0;
+    int fits = 1;
+    for (; p < part.end && *p >= '0' && *p <= '9'; p++) {
+        int digit = negative ? '0' - *p : *p - '0';
+        fits = fits && !__builtin_mul_overflow(n, 10, &n) && !__builtin_add_overflow(n, digit, &n);
+    }
+    if (p != part.end || p == digits) {
+        return tly_word_refuse(r, p, field, "'%.*s' is no decimal integer", TLY_SHOW(part));
+    }
+    if (*digits == '0' && (negative || p - digits > 1)) {
+        return tly_word_refuse(r, part.at, field, "'%.*s' has %s", TLY_SHOW(part),
+                               p - digits > 1 ? "leading zeros" : "a sign on zero");
+    }
+    if (!fits) {
+        return tly_word_refuse(r, part.at, field, "'%.*s' does not fit 64 bits", TLY_SHOW(part));
+    }
+    *value = n;
+    return TALLY_OK;
+}
+
+static tally_status read_op(tly_reader *r)
+{
+    for (int op = 1; op < TALLY_OP_COUNT; op++) {
+        if (tly_word_equals(r->op, tly_ops[op].name)) {
+            r->d.op = op;
+            return TALLY_OK;
+        }
+    }
+    tly_word_refuse(r, r->op.at, "op", "'%.*s' is no operator", TLY_SHOW(r->op));
+    tly_error_hint(r->error, "cumsum cumprod cummax cummin cumlogsumexp sum prod mean l1 l2 "
+                             "sum_square log_sum log_sum_exp max min argmax argmin");
+    return TALLY_INVALID;
+}
+
+static tally_status read_dtype(tly_reader *r, tly_span name, int32_t *dtype)
+{
+    for (int i = 1; i < TALLY_DTYPE_COUNT; i++) {
+        if (tly_word_equals(name, tly_dtypes[i].name)) {
+            *dtype = i;
+            return TALLY_OK;
+        }
+    }
+    tly_word_refuse(r, name.at, "dtype", "'%.*s' is no dtype", TLY_SHOW(name));
+    tly_error_hint(r->error, "f64 f32 f16 bf16 i64 i32 i16 i8 u64 u32 u16 u8 bool");
+    return TALLY_INVALID;
+}
+
+static tally_status read_dtypes(tly_reader *r)
+{
+    tly_span rest = r->dtype;
+    tally_status s = read_dtype(r, tly_word_cut(&rest, '>'), &r->d.dtype);
+    return s == TALLY_OK && rest.at != NULL ? read_dtype(r, rest, &r->d.out_dtype) : s;
+}
+
+static tally_status read_sizes(tly_reader *r)
+{
+    tly_span rest = r->sizes;
+    if (tly_word_equals(rest, "scalar")) {
+        return TALLY_OK;
+    }
+    /* Options where the sizes belong: no size is that wrong. */
+    if (memchr(rest.at, '=', (size_t)(rest.end - rest.at)) != NULL) {
+        return tly_word_refuse(r, rest.at, "sizes", "sizes are missing before '%.*s'",
+                               TLY_SHOW(rest));
+    }
+    while (rest.at != NULL) {
+        tly_span size = tly_word_cut(&rest, 'x');
+        if (r->d.rank == TALLY_MAX_RANK) {
+            return tly_word_refuse(r, size.at, "sizes", "more than %d sizes", TALLY_MAX_RANK);
+        }
+        int64_t *value = &r->d.sizes[r->d.rank++];
+        if (tly_word_equals(size, "?")) {
+            /* Judged as 1, so that what is wrong whatever the size is still found. */
+            r->dynamic = 1;
+            *value = 1;
+            continue;
+        }
+        tally_status s = tly_word_int(r, size, "sizes", value);
+        if (s != TALLY_OK) {
+            return s;
+        }
+        if (*value < 0) {
+            return tly_word_refuse(r, size.at, "sizes", "size %" PRId64 " is negative", *value);
+        }
+    }
+    return TALLY_OK;
+}
+
+/* Where the part stands that a complaint names; the sizes, where nothing else fits. */
+static const char *place(const tly_reader *r, const char *field)
+{
+    const tly_span name = { field, field + strlen(field) };
+    const char *option = tly_word_option_place(r, field);
+    return option != NULL ? option
+         : tly_word_equals(name, "op") ? r->op.at
+         : tly_word_equals(name, "dtype") ? r->dtype.at : r->sizes.at;
+}
+
+/* As many strides as the tensor has dims: what the struct cannot say, so it is judged here. */
+static tally_status check_counts(tly_reader *r)
+{
+    tally_descriptor d = r->d;
+    if (!tly_ops[d.op].scan && !d.axes_given) {
+        d.axes = tly_all_axes(d.rank);
+    }
+    int64_t sizes[TALLY_MAX_RANK];
+    const struct {
+        uint32_t flag;
+        int32_t rank;
+        const char *field, *tensor;
+    } tensors[] = {
+        [TLY_IN] = { TALLY_IN_STRIDES, d.rank, "in", "input" },
+        [TLY_OUT] = { TALLY_OUT_STRIDES, tly_result_shape(&d, sizes), "out", "output" },
+    };
+    for (int t = TLY_IN; t <= TLY_OUT; t++) {
+        if ((d.flags & tensors[t].flag) && r->strides[t] != tensors[t].rank) {
+            return tly_word_refuse(r, place(r, tensors[t].field), tensors[t].field,
+                                   "%d strides for the %s's rank %d", (int)r->strides[t],
+                                   tensors[t].tensor, (int)tensors[t].rank);
+        }
+    }
+    return TALLY_OK;
+}
+
+static tally_status resolve(tly_reader *r, tally_descriptor *full)
+{
+    tally_error why = TALLY_ERROR_INIT;
+    tally_status s = tly_descriptor_resolve(&r->d, full, &why);
+    if (s != TALLY_OK) {
+        at(r, place(r, why.field), tly_fail(r->error, s, why.field, "%s", why.message));
+        tly_error_hint(r->error, "%s", why.hint);
+    }
+    return s;
+}
+
+static tally_status read_word(tly_reader *r, tally_descriptor *full)
+{
+    tly_span rest = { r->word, r->word + strlen(r->word) };
+    const char *end = rest.end;
+    struct {
+        tly_span *part;
+        tally_status (*read)(tly_reader *r);
+        const char *field;
+    } parts[] = {
+        { &r->op, read_op, "op" },
+        { &r->dtype, read_dtypes, "dtype" },
+        { &r->sizes, read_sizes, "sizes" },
+    };
+    for (int i = 0; i < 3; i++) {
+        if (rest.at == NULL) {
+            return tly_word_refuse(r, end, parts[i].field, "the word ends before its %s",
+                                   parts[i].field);
+        }
+        *parts[i].part = tly_word_cut(&rest, ':');
+        tally_status s = parts[i].read(r);
+        if (s != TALLY_OK) {
+            return s;
+        }
+    }
+    const tly_op_facts *op = &tly_ops[r->d.op];
+    if (op->scan && r->d.rank == 0) {
+        return tly_word_refuse(r, r->sizes.at, "sizes", "%s takes rank 1 to %d, not a scalar",
+                               op->name, TALLY_MAX_RANK);
+    }
+    while (rest.at != NULL) {
+        tally_status s = tly_word_option(r, tly_word_cut(&rest, ','));
+        if (s != TALLY_OK) {
+            return s;
+        }
+    }
+    if (op->scan && tly_word_option_place(r, "axis") == NULL) {
+        tly_word_refuse(r, end, "axis", "%s needs axis=", op->name);
+        tly_error_hint(r->error, "axis=-1 is the last axis");
+        return TALLY_INVALID;
+    }
+    tally_status s = check_counts(r);
+    if (s == TALLY_OK) {
+        s = resolve(r, full);
+    }
+    if (s == TALLY_OK && r->dynamic) {
+        s = at(r, r->sizes.at, tly_fail(r->error, TALLY_UNSUPPORTED, "sizes",
+                                        "dynamic sizes ('?') are not supported"));
+    }
+    return s;
+}
+
+tally_status tally_descriptor_parse(const char *word, tally_descriptor *descriptor,
+                                    tally_error *error)
+{
+    if (word == NULL || descriptor == NULL) {
+        return tly_fail(error, TALLY_INVALID, "usage", "the %s is NULL",
+                        word == NULL ? "word" : "descriptor");
+    }
+    tly_reader r = { .word = word, .error = error, .d = TALLY_DESCRIPTOR_INIT };
+    tally_descriptor full;
+    tally_status s = read_word(&r, &full);
+    if (s == TALLY_OK) {
+        tly_descriptor_shorten(&full);
+        *descriptor = full;
+    }
+    return s;
+}

@@ -1,0 +1,15 @@
+/* The templates' door: from a plan to kernel IR. */
+#ifndef TLY_TEMPLATES_BUILD_H
+#define TLY_TEMPLATES_BUILD_H
+
+#include "../codegen/kir/kir.h"
+#include "../codegen/plan/plan.h"
+#include "../runtime/error.h"
+
+/* Builds and verifies the kernel; the caller frees it with kir_free. Outputs are untouched on
+ * failure. Thread-safe. */
+tally_status tly_template_build(const tly_problem *problem, const tly_target *target,
+                                const tly_plan *plan, kir_kernel **kernel, tly_launch *launch,
+                                tally_error *error);
+
+#endif

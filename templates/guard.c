@@ -1,0 +1,181 @@
+/*
+ * The range guard: a windowed scan combines elements in another order than the plain loop, so
+ * that a partial product or sum may leave the floating-point range where the loop's does not.
+ * The guard watches the local results y and says whether every partial result was as good as the
+ * loop's (docs/range.md has the proof); where not, the block is done again serially.
+ *
+ *   product: every window ending at i is P[i] / P[i - w], so if all local results lie in
+ *            [2^-60, 2^60] (f64: 2^-500, 2^500), no window left the normal range
+ *   sum:     an overflow stays inf or NaN until the block's end, so a bounded y suffices
+ *
+ * Magnitudes are compared as integer bits. f64 is watched by the upper 32 bits, because 64-bit
+ * minima are many instructions below AVX-512.
+ */
+#include "template.h"
+
+typedef struct limits {
+    uint64_t sign_off;       /* mask of a lane: everything but the sign (f64: upper word only) */
+    uint64_t one;            /* bits of 1.0 */
+    uint64_t low, high;      /* local products */
+    uint64_t sum_high;       /* local sums, and the carry */
+    uint64_t normal, finite; /* carry times local: smallest, largest, an exponent of slack each */
+    uint64_t infinity;
+} limits;
+
+/* Bits of an f32; of an f64's upper word. */
+static const limits limits_f32 = {
+    0x7fffffff, 0x3f800000, (127u - 60) << 23, (127u + 60) << 23, (127u + 125) << 23,
+    0x01000000, 0x7f000000, 0x7f800000,
+};
+static const limits limits_f64 = {
+    0x7fffffff00000000, 0x3ff00000, (1023u - 500) << 20, (1023u + 500) << 20, (1023u + 1021) << 20,
+    0x00200000, 0x7fe00000, 0x7ff00000,
+};
+
+static const limits *of(const tly_build *c)
+{
+    return c->acc.kind == KIR_F64 ? &limits_f64 : &limits_f32;
+}
+
+unsigned tly_range_count(const tly_build *c)
+{
+    return !tly_is_floating(c) ? 0 : tly_is_product(c) ? 2 : 1;
+}
+
+kir_type tly_range_type(const tly_build *c)
+{
+    (void)c;
+    return KIR_TYPE(KIR_I32, 1);
+}
+
+static unsigned watch_lanes(const tly_build *c)
+{
+    return c->lanes * c->acc_bytes / 4;
+}
+
+/* v[0] is the highest, v[1] the lowest. */
+void tly_range_begin(tly_build *c, kir_value *v)
+{
+    kir_type t = KIR_TYPE(KIR_I32, watch_lanes(c));
+    if (tly_range_count(c) > 0)
+        v[0] = kir_const(c->b, t, 0);
+    if (tly_range_count(c) > 1)
+        v[1] = kir_const(c->b, t, 0x7fffffff);
+}
+
+static kir_value magnitude(tly_build *c, kir_value y)
+{
+    unsigned lanes = kir_type_of(c->b, y).lanes;
+    kir_type wide = KIR_TYPE(c->acc.kind == KIR_F64 ? KIR_I64 : KIR_I32, lanes);
+    kir_value v = kir_convert(c->b, KIR_BITCAST, wide, y);
+    v = kir_bin(c->b, KIR_AND, v, kir_const(c->b, wide, of(c)->sign_off));
+    if (c->acc.kind != KIR_F64)
+        return v;
+    return kir_convert(c->b, KIR_BITCAST, KIR_TYPE(KIR_I32, 2 * lanes), v);
+}
+
+void tly_range_track(tly_build *c, kir_value *v, kir_value y)
+{
+    if (tly_range_count(c) == 0)
+        return;
+    kir_value m = magnitude(c, y);
+    v[0] = kir_bin(c->b, KIR_UMAX, v[0], m);
+    if (tly_range_count(c) > 1)
+        v[1] = kir_bin(c->b, KIR_UMIN, v[1], m);
+}
+
+/* f64: the lower words are 0, which only the minimum must not see: its fold starts with the
+ * upper words alone. */
+void tly_range_fold(tly_build *c, const kir_value *v, kir_value *scalars)
+{
+    uint8_t index[64];
+    for (unsigned k = 0; k < tly_range_count(c); k++) {
+        kir_value x = v[k];
+        unsigned lanes = kir_type_of(c->b, x).lanes;
+        if (c->acc.kind == KIR_F64) {
+            lanes /= 2;
+            for (unsigned i = 0; i < lanes; i++)
+                index[i] = (uint8_t)(2 * i + 1);
+            x = kir_shuffle(c->b, x, x, index, lanes);
+        }
+        for (; lanes > 1; lanes /= 2) {
+            kir_value low = tly_part(c, x, 0, lanes / 2);
+            kir_value high = tly_part(c, x, lanes / 2, lanes / 2);
+            x = kir_bin(c->b, k == 0 ? KIR_UMAX : KIR_UMIN, low, high);
+        }
+        scalars[k] = kir_extract(c->b, x, 0);
+    }
+}
+
+void tly_range_merge(tly_build *c, kir_value *scalars, const kir_value *other)
+{
+    for (unsigned k = 0; k < tly_range_count(c); k++)
+        scalars[k] = kir_bin(c->b, k == 0 ? KIR_UMAX : KIR_UMIN, scalars[k], other[k]);
+}
+
+static kir_value at_most(tly_build *c, kir_value x, kir_value y)
+{
+    return kir_cmp(c->b, KIR_ULE, x, y);
+}
+
+static kir_value both(tly_build *c, kir_value x, kir_value y)
+{
+    return kir_bin(c->b, KIR_AND, x, y);
+}
+
+static kir_value either(tly_build *c, kir_value x, kir_value y)
+{
+    return kir_bin(c->b, KIR_OR, x, y);
+}
+
+static kir_value literal(tly_build *c, uint64_t v)
+{
+    return kir_const(c->b, tly_range_type(c), v);
+}
+
+/* The bits of a float are close to its logarithm: within a tenth of an exponent, which the slack
+ * of `normal` and `finite` covers. */
+kir_value tly_range_good(tly_build *c, const kir_value *s, kir_value carry)
+{
+    const limits *l = of(c);
+    if (tly_range_count(c) == 0)
+        return kir_const(c->b, KIR_TYPE(KIR_I1, 1), 1);
+    kir_value size = 0;
+    if (carry) {
+        kir_value m = magnitude(c, carry);
+        size = c->acc.kind == KIR_F64 ? kir_extract(c->b, m, 1) : m;
+    }
+    if (!tly_is_product(c)) {
+        kir_value local = at_most(c, s[0], literal(c, l->sum_high));
+        if (!carry)
+            return local;
+        return both(c, local, either(c, at_most(c, size, literal(c, l->sum_high)),
+                                     at_most(c, literal(c, l->infinity), size)));
+    }
+    kir_value high = at_most(c, s[0], literal(c, l->high));
+    kir_value local = both(c, high, at_most(c, literal(c, l->low), s[1]));
+    if (!carry)
+        return local;
+    /* carry * y stays normal and finite; size + y - one, kept unsigned by adding on both sides */
+    kir_value least = kir_bin(c->b, KIR_ADD, size, s[1]);
+    kir_value most = kir_bin(c->b, KIR_ADD, size, s[0]);
+    kir_value within = both(c, at_most(c, literal(c, l->normal + l->one), least),
+                            at_most(c, most, literal(c, l->finite + l->one)));
+    /* After a zero everything finite is zero. */
+    kir_value zero = both(c, kir_cmp(c->b, KIR_OEQ, carry, kir_const(c->b, c->acc, 0)), high);
+    return either(c, both(c, local, within), zero);
+}
+
+/* A chain that carries the true prefix: no local start at 1, so it is the spread that counts. */
+kir_value tly_range_good_chain(tly_build *c, const kir_value *s)
+{
+    const limits *l = of(c);
+    if (tly_range_count(c) < 2)
+        return tly_range_good(c, s, 0);
+    kir_value within = both(c, at_most(c, literal(c, l->normal), s[1]),
+                            at_most(c, s[0], literal(c, l->finite)));
+    kir_value spread = at_most(c, kir_bin(c->b, KIR_SUB, s[0], s[1]),
+                               literal(c, l->high - l->low));
+    kir_value zero = kir_cmp(c->b, KIR_EQ, s[0], literal(c, 0));
+    return either(c, both(c, within, spread), zero);
+}

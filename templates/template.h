@@ -1,0 +1,179 @@
+/*
+ * What templates are built of. A template is a function that builds one kernel from stages:
+ * addresses, load, combine, in-register scan, range guard, store. It asks the target for facts
+ * (vector width, f16 conversion), never for its name, and the plan for every choice.
+ */
+#ifndef TLY_TEMPLATE_H
+#define TLY_TEMPLATE_H
+
+#include "../codegen/kir/kir.h"
+#include "../codegen/plan/plan.h"
+
+/* Everything a stage needs to know; made once a kernel. */
+typedef struct tly_build {
+    kir_builder *b;
+    const tly_problem *p;
+    const tly_target *t;
+    const tly_plan *plan;
+    unsigned lanes;       /* accumulators a vector */
+    kir_type acc;         /* one accumulator */
+    kir_type vec;         /* `lanes` of them */
+    unsigned acc_bytes, in_bytes, out_bytes;
+} tly_build;
+
+/* One algorithm: builds the whole body and says what a launch must know. */
+typedef struct tly_algorithm {
+    void (*build)(tly_build *c, tly_launch *launch);
+} tly_algorithm;
+
+extern const tly_algorithm tly_algorithms[TLY_TEMPLATE_COUNT];
+
+void tly_build_rows(tly_build *c, tly_launch *launch);
+void tly_build_short(tly_build *c, tly_launch *launch);
+void tly_build_columns(tly_build *c, tly_launch *launch);
+void tly_build_transposed(tly_build *c, tly_launch *launch);
+void tly_build_serial(tly_build *c, tly_launch *launch);
+
+/* ---- scalars and addresses (address.c) ---- */
+
+static inline kir_value imm(tly_build *c, int64_t v)
+{
+    return kir_int(c->b, v);
+}
+
+static inline kir_value add(tly_build *c, kir_value x, kir_value y)
+{
+    return kir_bin(c->b, KIR_ADD, x, y);
+}
+
+static inline kir_value sub(tly_build *c, kir_value x, kir_value y)
+{
+    return kir_bin(c->b, KIR_SUB, x, y);
+}
+
+static inline kir_value mul(tly_build *c, kir_value x, kir_value y)
+{
+    return kir_bin(c->b, KIR_MUL, x, y);
+}
+
+static inline kir_value less(tly_build *c, kir_value x, kir_value y)
+{
+    return kir_cmp(c->b, KIR_SLT, x, y);
+}
+
+static inline kir_value equal(tly_build *c, kir_value x, kir_value y)
+{
+    return kir_cmp(c->b, KIR_EQ, x, y);
+}
+
+/* The smaller of two signed i64. */
+kir_value tly_min(tly_build *c, kir_value x, kir_value y);
+/* x rounded down, up to a multiple of a power of two. */
+kir_value tly_round_down(tly_build *c, kir_value x, int64_t multiple);
+kir_value tly_round_up(tly_build *c, kir_value x, int64_t multiple);
+/* p + index * bytes. */
+kir_value tly_at(tly_build *c, kir_value p, kir_value index, int64_t bytes);
+/* 1 if the launch may use non-temporal stores and far prefetch. */
+kir_value tly_streams(tly_build *c);
+
+/* Addresses of position 0 (lane 0) of a row. */
+typedef struct tly_row {
+    kir_value in, out;
+} tly_row;
+tly_row tly_row_address(tly_build *c, kir_value row);
+
+/* Bytes from one position to the next along the axis or the lanes: a literal where the problem
+ * has one, else the launch argument. */
+kir_value tly_in_step(tly_build *c);
+kir_value tly_out_step(tly_build *c);
+
+/* Whole body of a kernel whose tiles are blocks of lanes: `body` builds the code for lanes
+ * [0, count) of one row from addresses `at` of its first lane; then fence and return. */
+typedef void (*tly_lanes_body)(tly_build *c, tly_row at, kir_value count);
+void tly_each_row_of_lanes(tly_build *c, tly_lanes_body body);
+
+/* ---- operators (operators.c) ---- */
+
+kir_value tly_combine(tly_build *c, kir_value x, kir_value y); /* x before y */
+/* What combines to nothing: pads blocks. Sums: -0.0, so that -0 stays -0. */
+kir_value tly_neutral(tly_build *c, kir_type type);
+/* What a row starts from: the neutral value, or, exclusive, the operator's identity. */
+kir_value tly_start(tly_build *c, kir_type type);
+int tly_is_product(const tly_build *c);
+int tly_is_floating(const tly_build *c); /* the accumulator is */
+
+/* ---- element types (convert.c): storage to accumulator and back, `lanes` at a time ---- */
+
+kir_value tly_load(tly_build *c, kir_value p, int64_t offset, unsigned lanes);
+void tly_store(tly_build *c, kir_value p, int64_t offset, kir_value acc, unsigned align,
+               unsigned flags);
+kir_type tly_storage(tally_dtype dtype, unsigned lanes);
+kir_value tly_widen(tly_build *c, kir_value storage);
+kir_value tly_narrow(tly_build *c, kir_value acc);
+
+/* ---- lanes (lanes.c) ---- */
+
+/* Lanes [n - shift, 2n - shift) of prev, cur: cur moved up by `shift`, filled from prev. */
+kir_value tly_shift(tly_build *c, kir_value prev, kir_value cur, unsigned shift);
+kir_value tly_reverse(tly_build *c, kir_value v);
+kir_value tly_last(tly_build *c, kir_value v); /* the last lane, a scalar */
+/* Two vectors as one of twice the lanes. */
+kir_value tly_join(tly_build *c, kir_value low, kir_value high);
+kir_value tly_part(tly_build *c, kir_value v, unsigned first, unsigned lanes);
+/* r[0..n) of n lanes: r[i] lane j becomes r[j] lane i. n: 2, 4, 8, 16. */
+void tly_transpose(tly_build *c, kir_value *r, unsigned n);
+/* Inclusive scan of the lanes of one vector, in log2(lanes) steps. */
+kir_value tly_scan_lanes(tly_build *c, kir_value v);
+
+/* ---- range guard (guard.c): docs/range.md ---- */
+
+/* Extremes of |y| as integer bits, tracked lane-wise; nothing for integers. */
+typedef struct tly_range {
+    kir_value low, high; /* vectors; low only for products */
+} tly_range;
+unsigned tly_range_count(const tly_build *c);        /* values carried: 0, 1 or 2 */
+void tly_range_begin(tly_build *c, kir_value *v);    /* v[0..count) */
+void tly_range_track(tly_build *c, kir_value *v, kir_value y);
+/* Folds the lanes: scalar bits, same count. */
+void tly_range_fold(tly_build *c, const kir_value *v, kir_value *scalars);
+kir_type tly_range_type(const tly_build *c);         /* of the scalars */
+void tly_range_merge(tly_build *c, kir_value *scalars, const kir_value *other);
+/* i1: partial results that stayed within these extremes are as good as the plain loop's after
+ * `carry` (a scalar accumulator; 0: none but the neutral value). */
+kir_value tly_range_good(tly_build *c, const kir_value *scalars, kir_value carry);
+/* The same for a scan whose y are the true prefixes, their starting values tracked too. */
+kir_value tly_range_good_chain(tly_build *c, const kir_value *scalars);
+
+/* Positions [i, i + lanes) that start at `p`, at the input's literal step (1, -1, 0, 2). Step 2
+ * reads one element beyond the last position. */
+kir_value tly_load_vector(tly_build *c, kir_value p);
+/* 1 if tly_load_vector knows the input's step. */
+int tly_loads_vectors(const tly_build *c);
+
+/* ---- stages of staged rows (stage_in.c, stage_out.c) ---- */
+
+/* Loads `count` elements from `from` (steps of the input) into consecutive accumulators at `to`,
+ * then neutral values up to the next multiple of `multiple` elements (a power of two). */
+void tly_stage_in(tly_build *c, kir_value from, kir_value to, kir_value count, unsigned multiple);
+
+/* The output side: accumulators gather in a buffer and leave it in whole 64-byte lines of
+ * output, whatever the alignment. */
+typedef struct tly_stream {
+    kir_value buffer;  /* constant: line-aligned scratch */
+    kir_value to;      /* output address of buffer element 0 */
+    kir_value pending; /* elements in the buffer */
+    kir_value head;    /* leading elements of it that are not ours */
+} tly_stream;
+enum { TLY_STREAM_VALUES = 3 }; /* carried: to, pending, head */
+unsigned tly_line(const tly_build *c); /* output elements a line */
+/* Starts at output address `out`. */
+void tly_stream_begin(tly_build *c, tly_stream *s, kir_value out, kir_value streams);
+/* Writes what is complete of the first `pending` elements and keeps the rest; `streams` (i1):
+ * whole lines, non-temporal; otherwise everything, plainly. */
+void tly_stream_drain(tly_build *c, tly_stream *s, kir_value streams);
+/* Writes what is left. */
+void tly_stream_flush(tly_build *c, tly_stream *s);
+/* `count` accumulators from `from` to `out` at the output's step, plainly. */
+void tly_stage_out(tly_build *c, kir_value from, kir_value out, kir_value count);
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * The table of algorithms, and the frame around each: one builder, one kernel, one launch record.
+ */
+#include "template.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "build.h"
+
+const tly_algorithm tly_algorithms[TLY_TEMPLATE_COUNT] = {
+    [TLY_TEMPLATE_ROWS] = { tly_build_rows },
+    [TLY_TEMPLATE_SHORT] = { tly_build_short },
+    [TLY_TEMPLATE_COLUMNS] = { tly_build_columns },
+    [TLY_TEMPLATE_TRANSPOSED] = { tly_build_transposed },
+    [TLY_TEMPLATE_SERIAL] = { tly_build_serial },
+};
+
+tally_status tly_template_build(const tly_problem *problem, const tly_target *target,
+                                const tly_plan *plan, kir_kernel **kernel, tly_launch *launch,
+                                tally_error *error)
+{
+    char name[64];
+    const char *algorithm = tly_template_name((tly_template)plan->template_id);
+    snprintf(name, sizeof name, "%s_%s_%s", tally_op_name((tally_op)problem->op),
+             tally_dtype_name((tally_dtype)problem->dtype), algorithm);
+    tly_build c = { .b = kir_begin(name), .p = problem, .t = target, .plan = plan };
+    if (c.b == NULL)
+        return tly_fail(error, TALLY_OUT_OF_MEMORY, "memory", "no memory for a kernel builder");
+    c.lanes = (unsigned)plan->lanes;
+    c.acc = tly_storage((tally_dtype)problem->acc, 1);
+    c.vec = tly_storage((tally_dtype)problem->acc, c.lanes);
+    c.acc_bytes = (unsigned)tally_dtype_bytes((tally_dtype)problem->acc);
+    c.in_bytes = (unsigned)tally_dtype_bytes((tally_dtype)problem->dtype);
+    c.out_bytes = (unsigned)tally_dtype_bytes((tally_dtype)problem->out_dtype);
+
+    tly_launch made = { .abi = TLY_ABI_VERSION, .form = problem->form };
+    /* A second thread costs a few microseconds; measured break-even 256 KiB. */
+    made.split_bytes = 256 * 1024;
+    snprintf(made.template_name, sizeof made.template_name, "%s", algorithm);
+    snprintf(made.level, sizeof made.level, "%s", target->level);
+    tly_algorithms[plan->template_id].build(&c, &made);
+    tally_status s = kir_finish(c.b, kernel, error);
+    if (s == TALLY_OK)
+        *launch = made;
+    return s;
+}

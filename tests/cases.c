@@ -1,0 +1,236 @@
+/* Guarantees: a text with a wrong count of elements is a failure, never a shorter check. */
+#include "cases.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compare.h"
+
+int tly_levels_open(tly_levels *levels, char *why, size_t capacity)
+{
+    const tally_context_options options = { .size = sizeof options, .threads = 3 };
+    tally_device all[TLY_MOST_LEVELS];
+    tally_error error = TALLY_ERROR_INIT;
+    size_t count = 0;
+
+    memset(levels, 0, sizeof *levels);
+    for (size_t k = 0; k < TLY_MOST_LEVELS; k++)
+        all[k].size = sizeof all[k];
+    if (tally_context_create(&options, &levels->context, &error) ||
+        tally_devices(all, TLY_MOST_LEVELS, &count, &error)) {
+        snprintf(why, capacity, "%s: %s", error.field, error.message);
+        tally_context_destroy(&levels->context);
+        return -1;
+    }
+    for (size_t k = 0; k < count && k < TLY_MOST_LEVELS; k++)
+        if (all[k].runs_here && !strncmp(all[k].selector, "cpu:", 4))
+            levels->levels[levels->level_count++] = all[k];
+    if (levels->level_count)
+        return 0;
+    snprintf(why, capacity, "this machine runs no level");
+    tly_levels_close(levels);
+    return -1;
+}
+
+void tly_levels_close(tly_levels *levels)
+{
+    tally_context_destroy(&levels->context);
+}
+
+/* ---- elements as text ---- */
+
+typedef struct token {
+    char mark;        /* 0, '~', '_' or '?' */
+    uint64_t bits;
+    int64_t repeat;
+} token;
+
+/* Reads one token and returns what follows it; NULL at the end, or where it is none. */
+static const char *read_token(tally_dtype dtype, const char *text, token *t)
+{
+    char *end;
+
+    text += strspn(text, " ");
+    if (!*text)
+        return NULL;
+    t->mark = strchr("~_?", *text) ? *text++ : 0;
+    t->bits = 0;
+    t->repeat = 1;
+    end = (char *)(uintptr_t)text;
+    if (t->mark != '_' && t->mark != '?') {
+        if (tly_is_float(dtype))
+            t->bits = tly_encode(dtype, strtod(text, &end));
+        else
+            t->bits = *text == '-' ? (uint64_t)strtoll(text, &end, 0) : strtoull(text, &end, 0);
+        if (end == text)
+            return NULL;
+    }
+    if (*end == '*')
+        t->repeat = strtoll(end + 1, &end, 10);
+    return *end == ' ' || !*end ? end : NULL;
+}
+
+typedef struct elements {
+    uint64_t *bits;
+    char *marks;
+    int64_t count;
+} elements;
+
+static void release(elements *e)
+{
+    free(e->bits);
+    free(e->marks);
+}
+
+static int read_elements(tally_dtype dtype, const char *text, int64_t count, elements *e)
+{
+    token t;
+    const char *rest = text;
+    int64_t total = 0;
+
+    memset(e, 0, sizeof *e);
+    e->bits = calloc((size_t)count + 1, sizeof e->bits[0]);
+    e->marks = calloc((size_t)count + 1, 1);
+    if (!e->bits || !e->marks)
+        return -1;
+    while ((rest = read_token(dtype, rest, &t)) != NULL)
+        for (int64_t k = 0; k < t.repeat; k++, total++)
+            if (total < count) {
+                e->bits[total] = t.bits;
+                e->marks[total] = t.mark;
+            }
+    e->count = total;
+    return total == count ? 0 : -1;
+}
+
+/* ---- runs ---- */
+
+typedef struct runner {
+    const tly_case *c;
+    tally_descriptor d;
+    tally_dtype dtype;
+    size_t element;
+    tly_layout layout;
+    elements in, out;
+    char *from, *to;
+    char *why;
+    size_t capacity;
+} runner;
+
+static int complain(runner *r, const char *format, ...)
+{
+    va_list list;
+    int used = snprintf(r->why, r->capacity, "%s: ", r->c->word);
+    va_start(list, format);
+    if (used >= 0 && (size_t)used < r->capacity)
+        vsnprintf(r->why + used, r->capacity - (size_t)used, format, list);
+    va_end(list);
+    return -1;
+}
+
+#define CANARY UINT64_C(0xb5b5b5b5b5b5b5b5)
+
+static uint64_t canary(const runner *r)
+{
+    return CANARY >> (64 - 8 * r->element);
+}
+
+static int right(const runner *r, int64_t k, uint64_t got)
+{
+    double value, wanted;
+    switch (r->out.marks[k]) {
+    case '?': return 1;
+    case '_': return got == canary(r);
+    case '~':
+        value = tly_decode(r->dtype, got);
+        wanted = tly_decode(r->dtype, r->out.bits[k]);
+        return fabs(value - wanted) <= 1e-5 * fabs(wanted);
+    default:
+        value = 0;
+        tly_bits_store(r->dtype, &value, 0, r->out.bits[k]); /* cuts integers to their width */
+        return tly_bits_same(r->dtype, got, tly_bits_load(r->dtype, &value, 0));
+    }
+}
+
+static int run(runner *r, const tally_kernel *kernel, const char *device, int threads,
+               int in_place)
+{
+    tally_error error = TALLY_ERROR_INIT;
+    char *from = in_place ? r->to : r->from;
+
+    for (int64_t k = 0; k < r->out.count; k++)
+        tly_bits_store(r->dtype, r->to, k, CANARY);
+    for (int64_t k = 0; k < r->in.count; k++)
+        if (!in_place || r->out.marks[k] != '_')
+            tly_bits_store(r->dtype, from, k, r->in.bits[k]);
+    const uintptr_t in_at = (uintptr_t)from - (uintptr_t)r->layout.in_low * r->element;
+    const uintptr_t out_at = (uintptr_t)r->to - (uintptr_t)r->layout.out_low * r->element;
+    if (tally_kernel_run_threads(kernel, (const void *)in_at, (void *)out_at, threads, &error))
+        return complain(r, "%s: %s: %s", device, error.field, error.message);
+    for (int64_t k = 0; k < r->out.count; k++) {
+        uint64_t got = tly_bits_load(r->dtype, r->to, k);
+        if (!right(r, k, got))
+            return complain(r, "%s, %d threads, %s place: element %lld is 0x%llx, not 0x%llx",
+                            device, threads, in_place ? "in" : "out of", (long long)k,
+                            (unsigned long long)got, (unsigned long long)r->out.bits[k]);
+    }
+    return 0;
+}
+
+static int can_run_in_place(const tly_layout *l)
+{
+    return l->in_offset == l->out_offset &&
+           !memcmp(l->in_strides, l->out_strides, (size_t)l->rank * sizeof l->in_strides[0]);
+}
+
+static int run_level(runner *r, tally_context *context, const char *device)
+{
+    const tally_kernel_options options = { .size = sizeof options, .device = device };
+    tally_error error = TALLY_ERROR_INIT;
+    tally_kernel *kernel = NULL;
+    int wrong = 0;
+
+    if (tally_kernel_create(context, &r->d, &options, &kernel, &error))
+        return complain(r, "%s: %s: %s", device, error.field, error.message);
+    for (int threads = 1; threads <= 2 && !wrong; threads++) {
+        wrong = run(r, kernel, device, threads, 0);
+        if (!wrong && can_run_in_place(&r->layout))
+            wrong = run(r, kernel, device, threads, 1);
+    }
+    tally_kernel_destroy(&kernel);
+    return wrong;
+}
+
+static int prepare(runner *r)
+{
+    tally_error error = TALLY_ERROR_INIT;
+    if (tally_descriptor_parse(r->c->word, &r->d, &error))
+        return complain(r, "%s: %s", error.field, error.message);
+    r->dtype = (tally_dtype)r->d.dtype;
+    r->element = tally_dtype_bytes(r->dtype);
+    tly_layout_of(&r->d, &r->layout);
+    const tly_layout *l = &r->layout;
+    if (read_elements(r->dtype, r->c->in, l->in_high - l->in_low + 1, &r->in) ||
+        read_elements(r->dtype, r->c->out, l->out_high - l->out_low + 1, &r->out))
+        return complain(r, "wrong text: %lld and %lld elements", (long long)r->in.count,
+                        (long long)r->out.count);
+    r->from = malloc((size_t)r->in.count * r->element + 1);
+    r->to = malloc((size_t)r->out.count * r->element + 1);
+    return r->from && r->to ? 0 : complain(r, "out of memory");
+}
+
+int tly_case_run(tly_levels *levels, const tly_case *c, char *why, size_t capacity)
+{
+    runner r = { .c = c, .why = why, .capacity = capacity };
+    int wrong = prepare(&r);
+    for (size_t k = 0; k < levels->level_count && !wrong; k++)
+        wrong = run_level(&r, levels->context, levels->levels[k].selector);
+    release(&r.in);
+    release(&r.out);
+    free(r.from);
+    free(r.to);
+    return wrong;
+}

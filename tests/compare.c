@@ -1,0 +1,130 @@
+/*
+ * Guarantees: the plain loop's own bits are always accepted; what else is accepted, and why, is
+ * said at each rule.
+ */
+#include "compare.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct judge {
+    const tally_descriptor *d;
+    const void *out;
+    tally_dtype dtype, accumulator;
+    int sum;
+    tly_verdict *verdict;
+} judge;
+
+int tly_bits_same(tally_dtype dtype, uint64_t a, uint64_t b)
+{
+    return a == b || (tly_bits_are_nan(dtype, a) && tly_bits_are_nan(dtype, b));
+}
+
+/* Section 7. Rounding is monotonic, so an accumulator within [low, high] is stored within the
+ * rounded borders: that is the half ulp of the output, at its exact value. */
+static int within_tolerance(const judge *j, const tly_fact *f, double value)
+{
+    const long double unit = ldexpl(1, -tly_precision(j->accumulator));
+    const long double tolerance = (j->sum ? 1 : 2) * (long double)f->terms * unit * f->scale;
+
+    if (j->dtype == j->accumulator)
+        return isfinite(value) && fabsl(value - f->wide) <= tolerance;
+    double low = nextafter((double)(f->wide - tolerance), -INFINITY);
+    double high = nextafter((double)(f->wide + tolerance), INFINITY);
+    return value >= tly_decode(j->dtype, tly_encode(j->dtype, low)) &&
+           value <= tly_decode(j->dtype, tly_encode(j->dtype, high));
+}
+
+/* A product after a subnormal or underflowed prefix: its value is open, but not its sign, and
+ * it is finite where the loop's accumulator is (narrow outputs: unless that is near their end). */
+static const char *judge_underflowed(const judge *j, const tly_fact *f, double value)
+{
+    if (isnan(value))
+        return "NaN where the plain loop is finite";
+    if (!signbit(value) != !signbit(f->accumulator))
+        return "wrong sign";
+    if (isinf(value)) {
+        double largest = j->dtype == TALLY_F16 ? 65504 : FLT_MAX;
+        if (j->dtype == j->accumulator || fabs(f->accumulator) < largest / 2)
+            return "infinite where the plain loop is finite";
+    }
+    return NULL;
+}
+
+/* Only one value is right: integers, order=serial, at most one combination, or nothing rounds. */
+static int only_one_is_right(const judge *j, const tly_fact *f)
+{
+    return !(f->flags & TLY_FACT_FLOAT) || j->d->order == TALLY_ORDER_SERIAL || f->terms <= 2 ||
+           f->flags & TLY_FACT_ANY_ORDER;
+}
+
+static const char *judge_element(const judge *j, const tly_fact *f, uint64_t got)
+{
+    if (tly_bits_same(j->dtype, got, f->bits))
+        return NULL;
+    if (only_one_is_right(j, f))
+        return "not the plain loop's bits";
+    double value = tly_decode(j->dtype, got);
+    if (f->flags & TLY_FACT_NONFINITE_IN) {
+        /* The loop is inf or NaN from there on, so its class is its bits. Only where it had
+         * overflowed before may another order's class differ; a NaN stays one in every order. */
+        if (f->flags & TLY_FACT_NAN_IN || !(f->flags & TLY_FACT_OVERFLOW) || isfinite(value))
+            return "not the plain loop's class after an input inf or NaN";
+        return NULL;
+    }
+    if (f->flags & TLY_FACT_OVERFLOW) {
+        if (j->sum && isfinite(value) && !within_tolerance(j, f, value))
+            return "no order's value after an overflow";
+        return NULL;
+    }
+    if (!j->sum && !(f->flags & TLY_FACT_NORMAL))
+        return judge_underflowed(j, f, value);
+    return within_tolerance(j, f, value) ? NULL : "beyond the tolerance";
+}
+
+static int visit(void *user, const tly_fact *f)
+{
+    judge *j = user;
+    uint64_t got = tly_bits_load(j->dtype, j->out, f->out);
+    const char *reason = judge_element(j, f, got);
+    j->verdict->checked++;
+    j->verdict->exact += only_one_is_right(j, f);
+    if (!reason)
+        return 0;
+    if (j->verdict->wrong++ == 0) {
+        j->verdict->first = *f;
+        j->verdict->got = got;
+        j->verdict->reason = reason;
+    }
+    return 0;
+}
+
+int64_t tly_judge(const tally_descriptor *d, const void *in, const void *out,
+                  tly_verdict *verdict)
+{
+    judge j = { d, out, (tally_dtype)d->dtype, tly_reference_accumulator(d),
+                d->op == TALLY_CUMSUM, verdict };
+    memset(verdict, 0, sizeof *verdict);
+    tly_reference(d, in, visit, &j);
+    return verdict->wrong;
+}
+
+void tly_verdict_print(const tally_descriptor *d, const tly_verdict *v, char *text,
+                       size_t capacity)
+{
+    const tally_dtype dtype = (tally_dtype)d->dtype;
+    if (!v->reason) {
+        snprintf(text, capacity, "right in %lld elements", (long long)v->checked);
+        return;
+    }
+    int used = snprintf(text, capacity,
+                        "%lld of %lld wrong; first: row %lld position %lld: %s: got 0x%llx, plain "
+                        "loop 0x%llx", (long long)v->wrong, (long long)v->checked,
+                        (long long)v->first.row, (long long)v->first.position, v->reason,
+                        (unsigned long long)v->got, (unsigned long long)v->first.bits);
+    if (tly_is_float(dtype) && used > 0 && (size_t)used < capacity)
+        snprintf(text + used, capacity - (size_t)used, " (%.9g, %.9g, wide %.12Lg)",
+                 tly_decode(dtype, v->got), tly_decode(dtype, v->first.bits), v->first.wide);
+}

@@ -1,0 +1,30 @@
+/*
+ * The judge: is an output right by docs/semantics.md, sections 5.3, 5.4 and 7? Where several
+ * orders of combination are right, all of them are taken, and nothing else.
+ */
+#ifndef TLY_COMPARE_H
+#define TLY_COMPARE_H
+
+#include "reference.h"
+
+typedef struct tly_verdict {
+    int64_t wrong;       /* elements that are wrong */
+    int64_t checked;
+    int64_t exact;       /* of the checked ones: those of which only one value was right */
+    tly_fact first;      /* the first wrong element, in scan order row by row */
+    uint64_t got;        /* its bits */
+    const char *reason;  /* why it is wrong; NULL if nothing is */
+} tly_verdict;
+
+/* `in` must hold the input as it was before the run. Returns how many elements are wrong. */
+int64_t tly_judge(const tally_descriptor *d, const void *in, const void *out,
+                  tly_verdict *verdict);
+
+/* One line on the first wrong element. */
+void tly_verdict_print(const tally_descriptor *d, const tly_verdict *verdict, char *text,
+                       size_t capacity);
+
+/* Equal bits, or both NaN. */
+int tly_bits_same(tally_dtype dtype, uint64_t a, uint64_t b);
+
+#endif

@@ -1,0 +1,212 @@
+/*
+ * Engines below the public API: they take the prepared launch out of a kernel handle and call
+ * its entry themselves, as native code, through the interpreter or under an emulator. Launches
+ * claim to be beyond the cache in every other run out of place, which must change no bit.
+ */
+#include "engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../codegen/kir/kir.h"
+#include "reference.h"
+#include "remote.h"
+#include "tasks.h"
+
+typedef struct entry {
+    tly_engine face;
+    tally_context *context;
+    tally_kernel *kernel;
+    tally_descriptor d;
+    char device[40];
+    tly_call call;
+    char *scratch;         /* of the kernel */
+    int runs;
+    kir_kernel *ir;        /* interpret */
+    char *text;
+    size_t text_bytes, text_room;
+    remote *remote;        /* remote */
+    remote_region regions[2]; /* ... the tensors of the current run */
+} entry;
+
+/* ---- kernels ---- */
+
+static int append(void *user, const char *bytes, size_t count)
+{
+    entry *e = user;
+    if (count > e->text_room - e->text_bytes) {
+        size_t room = 2 * (e->text_room + count);
+        char *text = realloc(e->text, room);
+        if (!text)
+            return 1;
+        e->text = text;
+        e->text_room = room;
+    }
+    memcpy(e->text + e->text_bytes, bytes, count);
+    e->text_bytes += count;
+    return 0;
+}
+
+static tally_status read_ir(entry *e, const tally_descriptor *d,
+                            const tally_kernel_options *options, tally_error *error)
+{
+    kir_free(e->ir);
+    e->ir = NULL;
+    e->text_bytes = 0;
+    tally_status status = tally_inspect(e->context, d, options, TALLY_STAGE_KIR, append, e, error);
+    return status ? status : kir_parse(e->text, e->text_bytes, &e->ir, error);
+}
+
+static tally_status call_native(void *user, const tly_args *args, const tly_task *task,
+                                int64_t *result, tally_error *error)
+{
+    (void)error;
+    *result = ((entry *)user)->kernel->entry(args, task);
+    return TALLY_OK;
+}
+
+static tally_status call_interpreter(void *user, const tly_args *args, const tly_task *task,
+                                     int64_t *result, tally_error *error)
+{
+    return kir_interpret(((entry *)user)->ir, args, task, result, error);
+}
+
+static tally_status call_remote(void *user, const tly_args *args, const tly_task *task,
+                                int64_t *result, tally_error *error)
+{
+    entry *e = user;
+    const tly_code *code = &e->kernel->object->code;
+    const remote_region regions[] = {
+        e->regions[0], e->regions[1],
+        { task->scratch, e->kernel->scratch_bytes },
+        { (void *)(uintptr_t)task->carry_in, task->carry_in ? TLY_CARRY_BYTES : 0 },
+        { task->carry_out, task->carry_out ? TLY_TOTAL_BYTES : 0 },
+        { (void *)(uintptr_t)task->total, task->total ? TLY_TOTAL_BYTES : 0 }
+    };
+    remote_region used[sizeof regions / sizeof regions[0]];
+    unsigned char *blob;
+    size_t count = 0;
+    uint64_t fault = 0;
+
+    for (size_t k = 0; k < sizeof regions / sizeof regions[0]; k++)
+        if (regions[k].bytes && (k != 1 || regions[1].data != regions[0].data))
+            used[count++] = regions[k];
+    memcpy(&blob, &code->entry, sizeof blob);
+    int status = remote_run(e->remote, blob, code->bytes, args, task, 1, used, count, result,
+                            &fault);
+    if (status == REMOTE_OK)
+        return TALLY_OK;
+    snprintf(error->field, sizeof error->field, "remote");
+    snprintf(error->message, sizeof error->message, "%s, address 0x%llx",
+             status == REMOTE_FAULT ? "a touch beyond the tensors"
+                                    : "the runner is lost or refuses",
+             (unsigned long long)fault);
+    return TALLY_INTERNAL;
+}
+
+static tally_status prepare(tly_engine *face, const tally_descriptor *d, const char *plan,
+                            tally_error *error)
+{
+    entry *e = (entry *)face;
+    const tally_kernel_options options = { .size = sizeof options, .device = e->device,
+                                           .plan = *plan ? plan : NULL };
+    tally_kernel_destroy(&e->kernel);
+    free(e->scratch);
+    e->scratch = NULL;
+    e->d = *d;
+    e->runs = 0;
+    tally_status status = tally_kernel_create(e->context, d, &options, &e->kernel, error);
+    if (status || e->kernel->empty)
+        return status;
+    if (e->call == call_native && !e->kernel->plain) {
+        snprintf(error->field, sizeof error->field, "device");
+        snprintf(error->message, sizeof error->message, "this machine lacks %s", e->device);
+        return TALLY_UNSUPPORTED;
+    }
+    if (e->call == call_interpreter && (status = read_ir(e, d, &options, error)) != TALLY_OK)
+        return status;
+    e->scratch = aligned_alloc(64, (e->kernel->scratch_bytes + 127) / 64 * 64);
+    return e->scratch ? TALLY_OK : TALLY_OUT_OF_MEMORY;
+}
+
+/* ---- runs ---- */
+
+static remote_region region(const void *pointer, int64_t low, int64_t high, size_t element)
+{
+    return (remote_region){ (void *)((uintptr_t)pointer + (uintptr_t)low * element),
+                            (size_t)(high - low + 1) * element };
+}
+
+static tally_status run(tly_engine *face, const void *in, void *out, int32_t threads,
+                        tally_error *error)
+{
+    entry *e = (entry *)face;
+    const tally_kernel *k = e->kernel;
+    const size_t element = tally_dtype_bytes((tally_dtype)e->d.dtype);
+    tly_args args;
+    tly_layout l;
+
+    if (k->empty)
+        return TALLY_OK;
+    tly_layout_of(&e->d, &l);
+    e->regions[0] = region(in, l.in_low, l.in_high, element);
+    e->regions[1] = region(out, l.out_low, l.out_high, element);
+    args = k->args;
+    args.in = (const char *)((uintptr_t)in + (uintptr_t)k->in_first);
+    args.out = (char *)((uintptr_t)out + (uintptr_t)k->out_first);
+    args.flags = in != out && e->runs++ % 2 ? TLY_LAUNCH_STREAM : 0;
+    memset(e->scratch, 0xee, k->scratch_bytes); /* nothing may be expected there */
+    return tly_tasks_run(k, &args, e->scratch, threads, e->call, e, error);
+}
+
+static void close_engine(tly_engine *face)
+{
+    entry *e = (entry *)face;
+    tally_kernel_destroy(&e->kernel);
+    remote_close(e->remote);
+    kir_free(e->ir);
+    free(e->text);
+    free(e->scratch);
+    free(e);
+}
+
+static tly_engine *open_engine(tally_context *context, const char *level, const char *name,
+                               tly_call call, tally_error *error)
+{
+    entry *e = calloc(1, sizeof *e);
+    if (!e) {
+        snprintf(error->message, sizeof error->message, "out of memory");
+        return NULL;
+    }
+    e->face = (tly_engine){ name, prepare, run, close_engine };
+    e->context = context;
+    e->call = call;
+    snprintf(e->device, sizeof e->device, "cpu:%s", level);
+    return &e->face;
+}
+
+tly_engine *tly_engine_native(tally_context *context, const char *level, tally_error *error)
+{
+    return open_engine(context, level, "native", call_native, error);
+}
+
+tly_engine *tly_engine_interpret(tally_context *context, const char *level, tally_error *error)
+{
+    return open_engine(context, level, "interpret", call_interpreter, error);
+}
+
+tly_engine *tly_engine_remote(tally_context *context, const char *level, tally_error *error)
+{
+    entry *e = (entry *)open_engine(context, level, "remote", call_remote, error);
+    if (!e)
+        return NULL;
+    e->remote = remote_open_aarch64();
+    if (!e->remote) {
+        snprintf(error->message, sizeof error->message,
+                 "no runner: TALLY_TEST_AARCH64 must name run_aarch64, and qemu-aarch64 be there");
+        close_engine(&e->face);
+        return NULL;
+    }
+    return &e->face;
+}

@@ -1,0 +1,47 @@
+/* Kernels through the public API, as a user's program has them. */
+#include "engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct library {
+    tly_engine face;
+    tally_context *context;
+    tally_kernel *kernel;
+    char device[40];
+} library;
+
+static tally_status prepare(tly_engine *e, const tally_descriptor *d, const char *plan,
+                            tally_error *error)
+{
+    library *l = (library *)e;
+    const tally_kernel_options options = { .size = sizeof options, .device = l->device,
+                                           .plan = *plan ? plan : NULL };
+    tally_kernel_destroy(&l->kernel);
+    return tally_kernel_create(l->context, d, &options, &l->kernel, error);
+}
+
+static tally_status run(tly_engine *e, const void *in, void *out, int32_t threads,
+                        tally_error *error)
+{
+    return tally_kernel_run_threads(((library *)e)->kernel, in, out, threads, error);
+}
+
+static void close_engine(tly_engine *e)
+{
+    tally_kernel_destroy(&((library *)e)->kernel);
+    free(e);
+}
+
+tly_engine *tly_engine_library(tally_context *context, const char *level, tally_error *error)
+{
+    library *l = calloc(1, sizeof *l);
+    if (!l) {
+        snprintf(error->message, sizeof error->message, "out of memory");
+        return NULL;
+    }
+    l->face = (tly_engine){ "library", prepare, run, close_engine };
+    l->context = context;
+    snprintf(l->device, sizeof l->device, "cpu:%s", level);
+    return &l->face;
+}

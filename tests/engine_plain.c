@@ -1,0 +1,116 @@
+/*
+ * The reference as an engine, with a fault on demand. A checker that lets one of these faults
+ * pass is worth nothing; `differential --self-test` shows that it does not.
+ */
+#include "engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reference.h"
+
+typedef struct plain {
+    tly_engine face;
+    tly_fault fault;
+    tally_descriptor d;
+    void *out; /* of the current run */
+} plain;
+
+static tally_status prepare(tly_engine *e, const tally_descriptor *d, const char *plan,
+                            tally_error *error)
+{
+    (void)plan, (void)error;
+    ((plain *)e)->d = *d;
+    return TALLY_OK;
+}
+
+static int store(void *user, const tly_fact *fact)
+{
+    plain *p = user;
+    tly_bits_store((tally_dtype)p->d.dtype, p->out, fact->out, fact->bits);
+    return 0;
+}
+
+/* The scan of each row's second half stands in for the row's: the carry is lost. */
+static void lose_carry(plain *p, const tly_layout *l, const void *in)
+{
+    tally_descriptor half = p->d;
+    const int reverse = (half.flags & TALLY_REVERSE) != 0;
+    const int64_t middle = l->length / 2;
+
+    half.flags |= TALLY_IN_STRIDES | TALLY_OUT_STRIDES;
+    memcpy(half.in_strides, l->in_strides, sizeof half.in_strides);
+    memcpy(half.out_strides, l->out_strides, sizeof half.out_strides);
+    half.sizes[l->axis] = l->length - middle;
+    half.in_offset = l->in_offset + middle * l->in_step;
+    half.out_offset = l->out_offset + middle * l->out_step;
+    if (reverse) { /* back from the scan's start to the lowest coordinate */
+        half.in_offset += (l->length - middle - 1) * l->in_step;
+        half.out_offset += (l->length - middle - 1) * l->out_step;
+    }
+    tly_reference(&half, in, store, p);
+}
+
+static void damage(plain *p, const tly_layout *l, const void *in, int32_t threads)
+{
+    const tally_dtype dtype = (tally_dtype)p->d.dtype;
+    const size_t bytes = tally_dtype_bytes(dtype);
+    char *const low = (char *)((uintptr_t)p->out + (uintptr_t)l->out_low * bytes);
+    char *const high = (char *)((uintptr_t)p->out + (uintptr_t)(l->out_high + 1) * bytes);
+    int64_t at_in, at_out;
+    int bend = 0;
+
+    tly_layout_row(l, l->rows - 1, &at_in, &at_out);
+    switch (p->fault) {
+    case TLY_FAULT_LAST_BIT: bend = 1; break;
+    case TLY_FAULT_THREADS: bend = threads == 3; break;
+    case TLY_FAULT_ALIGNMENT: bend = ((uintptr_t)low & 63) != 0; break;
+    case TLY_FAULT_IN_PLACE: bend = in == p->out; break;
+    case TLY_FAULT_LOST_CARRY: lose_carry(p, l, in); break;
+    case TLY_FAULT_IDENTITY: tly_bits_store(dtype, p->out, at_out, 0); break;
+    case TLY_FAULT_BEYOND: *high ^= 1; break;
+    case TLY_FAULT_BEFORE: low[-1] ^= 1; break;
+    case TLY_FAULT_GAP: low[bytes] ^= 1; break;
+    case TLY_FAULT_INPUT:
+        *(char *)((uintptr_t)in + (uintptr_t)l->in_low * bytes) ^= 1;
+        break;
+    default: break;
+    }
+    if (bend) {
+        int64_t last = at_out + (l->length - 1) * l->out_step;
+        tly_bits_store(dtype, p->out, last, tly_bits_load(dtype, p->out, last) ^ 1);
+    }
+}
+
+static tally_status run(tly_engine *e, const void *in, void *out, int32_t threads,
+                        tally_error *error)
+{
+    plain *p = (plain *)e;
+    tly_layout l;
+
+    (void)error;
+    tly_layout_of(&p->d, &l);
+    p->out = out;
+    tly_reference(&p->d, in, store, p);
+    if (l.rows && l.length)
+        damage(p, &l, in, threads);
+    return TALLY_OK;
+}
+
+static void close_engine(tly_engine *e)
+{
+    free(e);
+}
+
+tly_engine *tly_engine_plain(tly_fault fault, tally_error *error)
+{
+    plain *p = calloc(1, sizeof *p);
+    if (!p) {
+        snprintf(error->message, sizeof error->message, "out of memory");
+        return NULL;
+    }
+    p->face = (tly_engine){ "plain", prepare, run, close_engine };
+    p->fault = fault;
+    return &p->face;
+}

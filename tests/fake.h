@@ -1,0 +1,223 @@
+/*
+ * A generator without a compiler: its "code" jumps to a plain C scan of i64 sums, so that the
+ * runtime's caches, launch and threads are tested alone, at any chunk size and with any delay.
+ * TLY_ROWS with chunks of FAKE_CHUNK elements, other forms with tiles of FAKE_LANES lanes.
+ */
+#ifndef FAKE_H
+#define FAKE_H
+
+#include "../runtime/error.h"
+#include "../runtime/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define FAKE_CHUNK 16
+#define FAKE_LANES 4
+#define FAKE_SCRATCH 192
+
+/* An element whose chunk has no total: COMBINE must return 1. */
+#define FAKE_NO_TOTAL INT64_C(77777)
+
+static atomic_int fake_made;       /* calls of generate */
+static atomic_int fake_scans;      /* chunks begun */
+static atomic_int fake_combined;   /* carries found by COMBINE */
+static atomic_int fake_no_total;   /* COMBINE returned 1 */
+static atomic_int fake_faults;     /* broken promises of the launch */
+static atomic_int fake_delay_us;   /* of generate */
+static atomic_int fake_scan_us;    /* of a scan of one chunk, so that others must wait */
+
+static inline void fake_sleep(int us)
+{
+    if (us > 0) {
+        nanosleep(&(struct timespec){ us / 1000000, us % 1000000 * 1000L }, NULL);
+    }
+}
+
+static inline void fake_row(const tly_args *a, int64_t row, const char **in, char **out)
+{
+    *in = a->in;
+    *out = a->out;
+    for (int64_t d = a->outer_rank - 1; d >= 0; d--) {
+        *in += row % a->outer_size[d] * a->outer_in[d];
+        *out += row % a->outer_size[d] * a->outer_out[d];
+        row /= a->outer_size[d];
+    }
+    if (row != 0) {
+        fake_faults++;
+    }
+}
+
+static inline void fake_use_scratch(const tly_task *t, size_t bytes)
+{
+    if (t->scratch == NULL || ((uintptr_t)t->scratch & 63) != 0) {
+        fake_faults++;
+    } else {
+        memset(t->scratch, 0x5a, bytes);
+    }
+}
+
+static int64_t fake_rows(const tly_args *a, const tly_task *t)
+{
+    int64_t carry = 0;
+    if (t->mode == TLY_MODE_COMBINE) {
+        const int64_t *total = (const int64_t *)t->total;
+        if (total[1]) {
+            fake_no_total++;
+            return 1;
+        }
+        memcpy(&carry, t->carry_in, sizeof carry);
+        carry += total[0];
+        memcpy(t->carry_out, &carry, sizeof carry);
+        fake_combined++;
+        return 0;
+    }
+    fake_use_scratch(t, FAKE_SCRATCH);
+    int64_t odd = 0;
+    for (int64_t tile = t->begin; tile < t->end; tile++) {
+        const char *in;
+        char *out;
+        fake_row(a, tile / a->chunks, &in, &out);
+        int64_t chunk = tile % a->chunks;
+        if (t->mode == TLY_MODE_SCAN && tile == t->begin && (chunk > 0) != (t->carry_in != NULL)) {
+            fake_faults++;
+            return 0;
+        }
+        if (t->mode == TLY_MODE_TOTAL || chunk == 0) {
+            carry = 0;
+        } else if (tile == t->begin) {
+            memcpy(&carry, t->carry_in, sizeof carry);
+        }
+        if (t->mode == TLY_MODE_SCAN && a->chunks > 1) {
+            fake_scans++;
+            fake_sleep(fake_scan_us);
+        }
+        int64_t last = (chunk + 1) * FAKE_CHUNK < a->length ? (chunk + 1) * FAKE_CHUNK : a->length;
+        for (int64_t i = chunk * FAKE_CHUNK; i < last; i++) {
+            int64_t x;
+            memcpy(&x, in + i * a->in_axis, sizeof x);
+            odd |= x == FAKE_NO_TOTAL;
+            carry += x;
+            if (t->mode == TLY_MODE_SCAN) {
+                memcpy(out + i * a->out_axis, &carry, sizeof carry);
+            }
+        }
+    }
+    if (t->carry_out != NULL) {
+        memcpy(t->carry_out, &carry, sizeof carry);
+        if (t->mode == TLY_MODE_TOTAL) {
+            memcpy(t->carry_out + 8, &odd, sizeof odd);
+        }
+    }
+    return 0;
+}
+
+static int64_t fake_columns(const tly_args *a, const tly_task *t)
+{
+    fake_use_scratch(t, FAKE_SCRATCH + 8 * (size_t)a->inner);
+    for (int64_t tile = t->begin; tile < t->end; tile++) {
+        const char *in;
+        char *out;
+        fake_row(a, tile / a->blocks, &in, &out);
+        int64_t lane = tile % a->blocks * FAKE_LANES;
+        int64_t last = lane + FAKE_LANES < a->inner ? lane + FAKE_LANES : a->inner;
+        for (; lane < last; lane++) {
+            int64_t sum = 0;
+            for (int64_t i = 0; i < a->length; i++) {
+                int64_t x;
+                memcpy(&x, in + i * a->in_axis + lane * a->in_lane, sizeof x);
+                sum += x;
+                memcpy(out + i * a->out_axis + lane * a->out_lane, &sum, sizeof sum);
+            }
+        }
+    }
+    return 0;
+}
+
+/* Position-independent code that goes on at an absolute address. */
+static inline unsigned char *fake_jump(tly_entry entry, size_t *bytes)
+{
+    uint64_t address = (uint64_t)(uintptr_t)entry;
+#if defined(__x86_64__)
+    static const unsigned char code[] = { 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xe0 };
+    size_t place = 2; /* movabs rax, address; jmp rax */
+#else
+    static const unsigned char code[16] = { 0x50, 0, 0, 0x58, 0, 2, 0x1f, 0xd6 };
+    size_t place = 8; /* ldr x16, address; br x16 */
+#endif
+    unsigned char *copy = malloc(sizeof code);
+    if (copy != NULL) {
+        memcpy(copy, code, sizeof code);
+        memcpy(copy + place, &address, sizeof address);
+        *bytes = sizeof code;
+    }
+    return copy;
+}
+
+static tally_status fake_generate(const tly_problem *problem, const char *level, const char *plan,
+                                  tly_artefact *artefact, tally_error *error)
+{
+    fake_made++;
+    fake_sleep(fake_delay_us);
+    if (strcmp(plan, "fail") == 0) {
+        tly_fail(error, TALLY_INTERNAL, "device", "cannot make %s", plan);
+        tly_error_hint(error, "do not ask");
+        return TALLY_INTERNAL;
+    }
+    int rows = problem->form == TLY_ROWS;
+    memset(artefact, 0, sizeof *artefact);
+    artefact->launch.abi = strcmp(plan, "abi") == 0 ? 99 : TLY_ABI_VERSION;
+    artefact->launch.form = problem->form;
+    artefact->launch.chunk = rows ? FAKE_CHUNK : 0;
+    artefact->launch.tile_lanes = rows ? 0 : FAKE_LANES;
+    artefact->launch.scratch_bytes = FAKE_SCRATCH;
+    artefact->launch.scratch_lane_bytes = rows ? 0 : 8;
+    artefact->launch.split_bytes = 64;
+    strncpy(artefact->launch.level, level, sizeof artefact->launch.level - 1);
+    artefact->code = fake_jump(rows ? fake_rows : fake_columns, &artefact->code_bytes);
+    return artefact->code != NULL ? TALLY_OK : tly_out_of_memory(error, "code", 16);
+}
+
+static void fake_release(tly_artefact *artefact)
+{
+    free(artefact->code);
+}
+
+static tally_status fake_show(const tly_problem *problem, const char *level, const char *plan,
+                              tally_stage stage, tally_write write, void *user, tally_error *error)
+{
+    (void)problem;
+    (void)stage;
+    if (write(user, level, strlen(level)) != 0 || write(user, plan, strlen(plan)) != 0) {
+        return tly_fail(error, TALLY_IO, "file", "no");
+    }
+    return TALLY_OK;
+}
+
+static const tly_generator fake_generator = { TLY_ABI_VERSION, TLY_GENERATOR_VERSION,
+                                              fake_generate, fake_release, fake_show };
+
+/* A context with the fake; NULL on failure. */
+static inline tally_context *fake_context(const tally_context_options *options)
+{
+    tally_context *context = NULL;
+    if (tally_context_create(options, &context, NULL) == TALLY_OK) {
+        tly_context_set_generator(context, &fake_generator);
+    }
+    return context;
+}
+
+/* A kernel for a word; NULL on failure. */
+static inline tally_kernel *fake_kernel(tally_context *context, const char *word,
+                                        tally_error *error)
+{
+    tally_descriptor d;
+    tally_kernel *kernel = NULL;
+    if (tally_descriptor_parse(word, &d, error) == TALLY_OK) {
+        tally_kernel_create(context, &d, NULL, &kernel, error);
+    }
+    return kernel;
+}
+
+#endif

@@ -1,0 +1,173 @@
+/*
+ * What a forked child may do: everything if no call was in flight; otherwise run the kernels it
+ * has, on one thread, and be told TALLY_BUSY. A plain program, since Criterion forks by itself.
+ * Exit status 0: right.
+ */
+#include "fake.h"
+
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define EXPECT(condition) (failures += expect(condition, #condition, __LINE__))
+
+static int failures;
+
+static int expect(int holds, const char *what, int line)
+{
+    if (!holds) {
+        fprintf(stderr, "line %d, process %d: not so: %s\n", line, (int)getpid(), what);
+    }
+    return !holds;
+}
+
+/* Forks; the child runs `body` and ends with its failures. */
+static void in_child(void (*body)(tally_context *, tally_kernel *), tally_context *context,
+                     tally_kernel *kernel)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        failures = 0;
+        alarm(20); /* a deadlock ends as a failure */
+        body(context, kernel);
+        _exit(failures != 0);
+    }
+    int status = -1;
+    EXPECT(child > 0 && waitpid(child, &status, 0) == child);
+    EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static int runs(const tally_kernel *kernel)
+{
+    int64_t in[400], out[400], sum = 0;
+    for (int i = 0; i < 400; i++) {
+        in[i] = i;
+    }
+    int right = tally_kernel_run_threads(kernel, in, out, 4, NULL) == TALLY_OK;
+    for (int i = 0; i < 400; i++) {
+        sum += i;
+        right = right && out[i] == sum;
+    }
+    return right;
+}
+
+static void *run_in_thread(void *kernel)
+{
+    return runs(kernel) ? kernel : NULL;
+}
+
+static int runs_in_thread(tally_kernel *kernel)
+{
+    pthread_t thread;
+    void *result = NULL;
+    return pthread_create(&thread, NULL, run_in_thread, kernel) == 0 &&
+           pthread_join(thread, &result) == 0 && result == kernel;
+}
+
+static void everything(tally_context *context, tally_kernel *kernel)
+{
+    EXPECT(runs(kernel));
+    EXPECT(context->pool.started == 3); /* made anew */
+    EXPECT(runs_in_thread(kernel));
+    tally_kernel *fresh = fake_kernel(context, "cumprod:i64:400:axis=0", NULL);
+    EXPECT(fresh != NULL && runs(fresh));
+    tally_kernel *known = fake_kernel(context, "cumsum:i64:400:axis=0", NULL);
+    EXPECT(known == kernel);
+    tally_kernel_destroy(&known);
+    tally_kernel_destroy(&fresh);
+    tally_kernel_destroy(&kernel);
+    tally_context_destroy(&context);
+    context = fake_context(NULL);
+    kernel = fake_kernel(context, "cumsum:i64:400:axis=0", NULL);
+    EXPECT(kernel != NULL && runs(kernel));
+    tally_kernel_destroy(&kernel);
+    tally_context_destroy(&context);
+}
+
+static void grandchild(tally_context *context, tally_kernel *kernel)
+{
+    in_child(everything, context, kernel);
+    EXPECT(runs(kernel));
+}
+
+static int no_text(void *user, const char *text, size_t bytes)
+{
+    (void)user;
+    (void)text;
+    (void)bytes;
+    return 0;
+}
+
+static void what_an_orphan_may(tally_context *context, tally_kernel *kernel)
+{
+    EXPECT(runs(kernel));
+    EXPECT(runs_in_thread(kernel));
+    tally_error error = TALLY_ERROR_INIT;
+    EXPECT(fake_kernel(context, "cumsum:i64:400:axis=0", &error) == NULL);
+    EXPECT(error.status == TALLY_BUSY && error.message[0] != 0);
+    tally_context *other = NULL;
+    EXPECT(tally_context_create(NULL, &other, &error) == TALLY_BUSY && other == NULL);
+    tally_descriptor d;
+    EXPECT(tally_descriptor_parse("cumsum:i64:4:axis=0", &d, &error) == TALLY_OK);
+    EXPECT(tally_inspect(context, &d, NULL, TALLY_STAGE_WORD, no_text, NULL, &error) == TALLY_BUSY);
+    tally_stats stats = { .size = sizeof stats };
+    tally_context_stats(context, &stats);
+    tally_kernel_destroy(&kernel);
+    tally_context_destroy(&context);
+}
+
+static void *create_slowly(void *context)
+{
+    tally_kernel *kernel = fake_kernel(context, "cumsum:u64:7:axis=0", NULL);
+    EXPECT(kernel != NULL);
+    tally_kernel_destroy(&kernel);
+    return NULL;
+}
+
+static void *run_slowly(void *kernel)
+{
+    EXPECT(runs(kernel));
+    return NULL;
+}
+
+/* Forks while another thread is within `call`, which `begun` counts. */
+static void fork_during(void *(*call)(void *), void *argument, const atomic_int *begun,
+                        tally_context *context, tally_kernel *kernel)
+{
+    pthread_t thread;
+    int before = *begun;
+    EXPECT(pthread_create(&thread, NULL, call, argument) == 0);
+    while (*begun == before) {
+        fake_sleep(1000);
+    }
+    in_child(what_an_orphan_may, context, kernel);
+    pthread_join(thread, NULL);
+}
+
+int main(void)
+{
+    tally_context_options options = { .size = sizeof options, .threads = 4 };
+    tally_context *context = fake_context(&options);
+    tally_kernel *kernel = fake_kernel(context, "cumsum:i64:400:axis=0", NULL);
+    EXPECT(kernel != NULL);
+    in_child(everything, context, kernel); /* no worker has started */
+    EXPECT(runs(kernel));
+    in_child(everything, context, kernel);
+    in_child(grandchild, context, kernel);
+    EXPECT(runs(kernel));
+
+    fake_delay_us = 400000;
+    fork_during(create_slowly, context, &fake_made, context, kernel);
+    fake_delay_us = 0;
+    fake_scan_us = 20000;
+    fork_during(run_slowly, kernel, &fake_scans, context, kernel);
+    fake_scan_us = 0;
+
+    EXPECT(runs(kernel)); /* the parent goes on as if nothing had been */
+    in_child(everything, context, kernel);
+    tally_kernel_destroy(&kernel);
+    tally_context_destroy(&context);
+    EXPECT(fake_faults == 0);
+    printf("%d failures\n", failures);
+    return failures != 0;
+}

@@ -1,0 +1,46 @@
+/*
+ * Random problems and random data, from a seed alone: the same seed gives the same case on every
+ * machine. What is drawn aims at the borders of the kernels: vector widths, blocks, chunks, the
+ * range of the dtype.
+ */
+#ifndef TLY_RANDOM_H
+#define TLY_RANDOM_H
+
+#include <tally/descriptor.h>
+
+typedef struct tly_random {
+    uint64_t state;
+} tly_random;
+
+/* An independent stream for each (seed, number). */
+tly_random tly_random_seed(uint64_t seed, uint64_t number);
+uint64_t tly_random_next(tly_random *r);
+int64_t tly_random_below(tly_random *r, int64_t bound); /* [0, bound), bound > 0 */
+int tly_random_one_in(tly_random *r, int64_t n);        /* true once in n */
+
+typedef enum tly_data {
+    TLY_DATA_EXACT,    /* nothing rounds in any order: floats are judged as sharply as integers */
+    TLY_DATA_BENIGN,
+    TLY_DATA_SIGNED,   /* both signs, three decades of magnitude */
+    TLY_DATA_SPECIAL,  /* benign, with inf, NaN, -0, subnormals and extremes strewn in */
+    TLY_DATA_RANGE,    /* the loop stays in range, partial results of other orders leave it */
+    TLY_DATA_GROW,     /* leaves the range upwards */
+    TLY_DATA_DECAY,    /* leaves it downwards */
+    TLY_DATA_ZEROS,    /* zeros of both signs between huge values */
+    TLY_DATA_BITS,     /* any bits */
+    TLY_DATA_COUNT
+} tly_data;
+
+const char *tly_data_name(tly_data data);
+
+/* A valid cumsum or cumprod with at most `most` elements, whose tensors span at most 8 * most
+ * elements each. */
+void tly_random_descriptor(tly_random *r, int64_t most, tally_descriptor *d);
+
+/* Draws a class that suits `d`. */
+tly_data tly_random_data(tly_random *r, const tally_descriptor *d);
+
+/* Writes the input's elements; `in` as for tally_kernel_run. What lies between stays. */
+void tly_random_fill(tly_random *r, const tally_descriptor *d, tly_data data, void *in);
+
+#endif

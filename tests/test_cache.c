@@ -1,0 +1,238 @@
+/* The memory cache by itself: keys, one making for many askers, failures, the bound. */
+#include "fake.h"
+
+#include <criterion/criterion.h>
+
+
+typedef struct maker {
+    atomic_int calls;
+    int delay_us;
+    tally_status status;
+} maker;
+
+static tally_status make(void *user, const tly_key *key, const char *plan, tly_object *object,
+                         tally_error *error)
+{
+    maker *m = user;
+    m->calls++;
+    fake_sleep(m->delay_us);
+    if (m->status != TALLY_OK) {
+        tly_fail(error, m->status, "device", "level %s, plan %s", key->level, plan);
+        tly_error_hint(error, "a hint");
+        return m->status;
+    }
+    static const unsigned char blob[] = { 0xc3 };
+    object->launch.chunk = key->problem.op;
+    return tly_code_load(blob, sizeof blob, &object->code, error);
+}
+
+static tly_key key_of(int op)
+{
+    tly_key key;
+    memset(&key, 0, sizeof key);
+    key.problem.op = (uint8_t)op;
+    key.problem.dtype = (uint8_t)(op >> 8);
+    strcpy(key.level, "level");
+    return key;
+}
+
+static tly_object *get(tly_cache *cache, int op, maker *m)
+{
+    tly_key key = key_of(op);
+    tly_object *object = NULL;
+    cr_assert_eq(tly_cache_get(cache, &key, "", make, m, &object, NULL), TALLY_OK);
+    return object;
+}
+
+static void get_and_drop(tly_cache *cache, int op, maker *m)
+{
+    tly_object_drop(get(cache, op, m));
+}
+
+Test(cache, every_byte_of_a_key_counts)
+{
+    tly_cache cache;
+    cr_assert_eq(tly_cache_init(&cache, 4096, NULL), TALLY_OK);
+    maker m = { .status = TALLY_OK };
+    tly_key key = key_of(1);
+    tly_object *first, *object;
+    cr_assert_eq(tly_cache_get(&cache, &key, "", make, &m, &first, NULL), TALLY_OK);
+    for (size_t i = 0; i < sizeof key; i++) {
+        tly_key other = key;
+        ((unsigned char *)&other)[i] ^= 1;
+        cr_assert_eq(tly_cache_get(&cache, &other, "", make, &m, &object, NULL), TALLY_OK);
+        cr_assert_neq(object, first, "byte %zu", i);
+        tly_object_drop(object);
+    }
+    cr_assert_eq(tly_cache_get(&cache, &key, "a=1", make, &m, &object, NULL), TALLY_OK);
+    cr_assert_neq(object, first);
+    tly_object_drop(object);
+    cr_assert_eq(tly_cache_get(&cache, &key, "", make, &m, &object, NULL), TALLY_OK);
+    cr_assert_eq(object, first);
+    tly_object_drop(object);
+    tly_object_drop(first);
+    cr_assert_eq(m.calls, (int)sizeof key + 2);
+    cr_assert_eq(cache.hits, 1);
+    tly_cache_end(&cache);
+}
+
+Test(cache, holds_more_than_its_first_table)
+{
+    tly_cache cache;
+    cr_assert_eq(tly_cache_init(&cache, 4096, NULL), TALLY_OK);
+    maker m = { .status = TALLY_OK };
+    for (int round = 0; round < 2; round++) {
+        for (int op = 0; op < 300; op++) {
+            tly_object *object = get(&cache, op, &m);
+            cr_assert_eq(object->launch.chunk, op & 255);
+            tly_object_drop(object);
+        }
+    }
+    cr_assert_eq(m.calls, 300);
+    cr_assert_eq(cache.cached, 300);
+    cr_assert_gt(cache.bucket_count, 64);
+    tly_cache_end(&cache);
+}
+
+Test(cache, drops_the_least_recently_used)
+{
+    tly_cache cache;
+    cr_assert_eq(tly_cache_init(&cache, 3, NULL), TALLY_OK);
+    maker m = { .status = TALLY_OK };
+    tly_object *held = get(&cache, 0, &m);
+    get_and_drop(&cache, 1, &m);
+    get_and_drop(&cache, 2, &m);
+    get_and_drop(&cache, 1, &m); /* now 2 is the oldest that nobody holds */
+    get_and_drop(&cache, 3, &m);
+    cr_assert_eq(cache.cached, 3);
+    cr_assert_eq(cache.evicted, 1);
+    cr_assert_eq(m.calls, 4);
+    cr_assert_eq(get(&cache, 0, &m), held);
+    tly_object_drop(held);
+    get_and_drop(&cache, 1, &m);
+    cr_assert_eq(m.calls, 4);
+    get_and_drop(&cache, 2, &m);
+    cr_assert_eq(m.calls, 5);
+    tly_object_drop(held);
+    tly_cache_end(&cache);
+}
+
+Test(cache, exceeds_its_bound_while_all_is_held)
+{
+    tly_cache cache;
+    cr_assert_eq(tly_cache_init(&cache, 1, NULL), TALLY_OK);
+    maker m = { .status = TALLY_OK };
+    tly_object *held[5];
+    for (int op = 0; op < 5; op++) {
+        held[op] = get(&cache, op, &m);
+    }
+    cr_assert_eq(cache.cached, 5);
+    cr_assert_eq(cache.evicted, 0);
+    for (int op = 0; op < 5; op++) {
+        tly_object_drop(held[op]);
+    }
+    get_and_drop(&cache, 9, &m);
+    cr_assert_eq(cache.cached, 1);
+    cr_assert_eq(cache.evicted, 5);
+    tly_object *last = get(&cache, 9, &m);
+    tly_cache_end(&cache); /* its holder still may call it */
+    cr_assert_not_null(last->code.entry);
+    tly_object_drop(last);
+}
+
+typedef struct idle {
+    tly_cache *cache;
+    tly_object *object;
+    int used;
+} idle;
+
+static void release(void *user)
+{
+    idle *i = user;
+    if (i->object != NULL) {
+        if (i->used) {
+            tly_cache_touch(i->cache, i->object);
+        }
+        tly_object_drop(i->object);
+        i->object = NULL;
+    }
+}
+
+Test(cache, references_kept_for_speed_give_way)
+{
+    for (int used = 0; used < 2; used++) {
+        tly_cache cache;
+        cr_assert_eq(tly_cache_init(&cache, 2, NULL), TALLY_OK);
+        maker m = { .status = TALLY_OK };
+        idle i = { &cache, get(&cache, 0, &m), used };
+        cache.release = release;
+        cache.release_user = &i;
+        get_and_drop(&cache, 1, &m);
+        get_and_drop(&cache, 2, &m);
+        cr_assert_eq(cache.cached, 2);
+        get_and_drop(&cache, 0, &m);
+        cr_assert_eq(m.calls, used ? 3 : 4);
+        tly_cache_end(&cache);
+    }
+}
+
+typedef struct asker {
+    tly_cache *cache;
+    maker *m;
+    pthread_barrier_t *start;
+    tly_object *object;
+    tally_status status;
+    tally_error error;
+} asker;
+
+static void *ask(void *argument)
+{
+    asker *a = argument;
+    tly_key key = key_of(7);
+    pthread_barrier_wait(a->start);
+    a->status = tly_cache_get(a->cache, &key, "", make, a->m, &a->object, &a->error);
+    return NULL;
+}
+
+Test(cache, one_making_for_many_threads)
+{
+    enum { THREADS = 8 };
+    const tally_status outcomes[] = { TALLY_OK, TALLY_INTERNAL, TALLY_NO_GENERATOR };
+    for (size_t o = 0; o < sizeof outcomes / sizeof outcomes[0]; o++) {
+        tly_cache cache;
+        cr_assert_eq(tly_cache_init(&cache, 10, NULL), TALLY_OK);
+        maker m = { .delay_us = 100000, .status = outcomes[o] };
+        pthread_barrier_t start;
+        pthread_barrier_init(&start, NULL, THREADS);
+        asker askers[THREADS];
+        pthread_t threads[THREADS];
+        for (int i = 0; i < THREADS; i++) {
+            askers[i] = (asker){ .cache = &cache, .m = &m, .start = &start,
+                                 .error = TALLY_ERROR_INIT };
+            cr_assert_eq(pthread_create(&threads[i], NULL, ask, &askers[i]), 0);
+        }
+        for (int i = 0; i < THREADS; i++) {
+            pthread_join(threads[i], NULL);
+            cr_assert_eq(askers[i].status, outcomes[o]);
+            if (outcomes[o] == TALLY_OK) {
+                cr_assert_eq(askers[i].object, askers[0].object);
+            } else {
+                cr_assert_eq(askers[i].error.status, outcomes[o]);
+                cr_assert_str_eq(askers[i].error.message, "level level, plan ");
+                cr_assert_str_eq(askers[i].error.hint, "a hint");
+            }
+        }
+        cr_assert_eq(m.calls, 1);
+        cr_assert_eq(cache.compiled, outcomes[o] == TALLY_OK);
+        cr_assert_eq(cache.cached, outcomes[o] == TALLY_OK);
+        m.status = TALLY_OK;
+        m.delay_us = 0;
+        get_and_drop(&cache, 7, &m); /* a failure is not remembered */
+        cr_assert_eq(m.calls, outcomes[o] == TALLY_OK ? 1 : 2);
+        for (int i = 0; i < THREADS && outcomes[o] == TALLY_OK; i++) {
+            tly_object_drop(askers[i].object);
+        }
+        pthread_barrier_destroy(&start);
+        tly_cache_end(&cache);
+    }
+}

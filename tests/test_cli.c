@@ -1,0 +1,591 @@
+/*
+ * The command, as scripts meet it: docs/word.md, "The command", line by line. Drives the built
+ * `tally` (environment TALLY_TOOL, or the compile definition of that name) and looks only at exit
+ * status, standard output, standard error and files.
+ */
+#include <criterion/criterion.h>
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef TALLY_TOOL
+#define TALLY_TOOL "tally"
+#endif
+
+enum { MOST_ARGS = 24, MOST_BYTES = 1 << 16 };
+
+static char tool[PATH_MAX], folder[PATH_MAX];
+
+/* What a call left behind. */
+typedef struct outcome {
+    int status;
+    size_t out_bytes;
+    char out[MOST_BYTES], err[MOST_BYTES];
+} outcome;
+
+static outcome last;
+
+/* Every test works in a folder of its own. */
+static void enter_folder(void)
+{
+    const char *named = getenv("TALLY_TOOL"), *tmp = getenv("TMPDIR");
+    cr_assert_not_null(realpath(named ? named : TALLY_TOOL, tool), "no tool at %s",
+                       named ? named : TALLY_TOOL);
+    snprintf(folder, sizeof folder, "%s/tally-cli-XXXXXX", tmp ? tmp : P_tmpdir);
+    cr_assert_not_null(mkdtemp(folder));
+    cr_assert_eq(chdir(folder), 0);
+}
+
+static void leave_folder(void)
+{
+    char command[PATH_MAX + 16];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    cr_assert_eq(chdir("/"), 0);
+    cr_expect_eq(system(command), 0);
+}
+
+TestSuite(cli, .init = enter_folder, .fini = leave_folder);
+
+static size_t read_file(const char *name, char *to, size_t capacity)
+{
+    FILE *file = fopen(name, "rb");
+    size_t length = file ? fread(to, 1, capacity - 1, file) : 0;
+    if (file) {
+        fclose(file);
+    }
+    to[length] = 0;
+    return length;
+}
+
+static void write_file(const char *name, const void *data, size_t bytes)
+{
+    FILE *file = fopen(name, "wb");
+    cr_assert_not_null(file);
+    cr_assert_eq(fwrite(data, 1, bytes, file), bytes);
+    cr_assert_eq(fclose(file), 0);
+}
+
+static int redirect(const char *name, int flags, int to)
+{
+    int fd = open(name, flags, 0600);
+    return fd >= 0 && dup2(fd, to) == to;
+}
+
+/* Runs the tool with blank-separated arguments; standard input is the file `in`. */
+static int call_with(const char *in, const char *arguments)
+{
+    char line[2048], *rest, *argv[MOST_ARGS + 2];
+    int argc = 0, status;
+    pid_t child;
+    snprintf(line, sizeof line, "%s", arguments);
+    argv[argc++] = tool;
+    for (char *arg = strtok_r(line, " ", &rest); arg; arg = strtok_r(NULL, " ", &rest)) {
+        cr_assert_lt(argc, MOST_ARGS);
+        argv[argc++] = arg;
+    }
+    argv[argc] = NULL;
+    child = fork();
+    cr_assert_geq(child, 0);
+    if (child == 0) {
+        if (redirect(in, O_RDONLY, 0) && redirect(".out", O_WRONLY | O_CREAT | O_TRUNC, 1) &&
+            redirect(".err", O_WRONLY | O_CREAT | O_TRUNC, 2)) {
+            execv(tool, argv);
+        }
+        _exit(127);
+    }
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_assert(WIFEXITED(status), "tally %s: ended by signal %d", arguments, WTERMSIG(status));
+    last.status = WEXITSTATUS(status);
+    last.out_bytes = read_file(".out", last.out, sizeof last.out);
+    read_file(".err", last.err, sizeof last.err);
+    return last.status;
+}
+
+static int call(const char *arguments)
+{
+    return call_with("/dev/null", arguments);
+}
+
+static void expect_success(const char *in, const char *arguments)
+{
+    cr_assert_eq(call_with(in, arguments), 0, "tally %s: %d, %s", arguments, last.status,
+                 last.err);
+    cr_expect_str_empty(last.err, "tally %s: %s", arguments, last.err);
+}
+
+/* One line of the promised form, at most one hint, nothing on standard output. */
+static void expect_failure(const char *in, const char *arguments, int status, const char *field)
+{
+    char start[64];
+    const char *second;
+    cr_expect_eq(call_with(in, arguments), status, "tally %s: %d, not %d: %s", arguments,
+                 last.status, status, last.err);
+    snprintf(start, sizeof start, "tally: %s: ", field);
+    cr_expect_eq(strncmp(last.err, start, strlen(start)), 0, "tally %s: not '%s': %s", arguments,
+                 start, last.err);
+    second = strchr(last.err, '\n');
+    cr_assert_not_null(second, "tally %s: %s", arguments, last.err);
+    second++;
+    cr_expect(!*second || (strncmp(second, "hint: ", 6) == 0 &&
+                           strchr(second, '\n') == second + strlen(second) - 1),
+              "tally %s: %s", arguments, last.err);
+    cr_expect_eq(last.out_bytes, 0, "tally %s: %s", arguments, last.out);
+}
+
+/* Writes a .npy of any version; returns its bytes. */
+static size_t make_npy(char *file, int major, const char *descr, const char *fortran,
+                       const char *shape, const void *data, size_t bytes)
+{
+    size_t before = major == 1 ? 10 : 12;
+    size_t length = (size_t)sprintf(file + before,
+                                    "{'descr': '%s', 'fortran_order': %s, 'shape': %s, }", descr,
+                                    fortran, shape);
+    size_t padded = (before + length + 64) / 64 * 64 - before;
+    memset(file + before + length, ' ', padded - length);
+    file[before + padded - 1] = '\n';
+    memcpy(file, "\x93NUMPY", 6);
+    file[6] = (char)major;
+    file[7] = 0;
+    for (size_t i = 0; i < before - 8; i++) {
+        file[8 + i] = (char)(padded >> 8 * i);
+    }
+    if (bytes) {
+        memcpy(file + before + padded, data, bytes);
+    }
+    return before + padded + bytes;
+}
+
+static void put_npy(const char *name, const char *descr, const char *fortran, const char *shape,
+                    const void *data, size_t bytes)
+{
+    static char file[MOST_BYTES];
+    write_file(name, file, make_npy(file, 1, descr, fortran, shape, data, bytes));
+}
+
+/* The example tensor of the DirectML pages, its transposed memory, and its products on axis 3. */
+static const float A[12] = { 2, 1, 3, 5, 3, 8, 7, 3, 9, 6, 2, 4 };
+static const float A_FORTRAN[12] = { 2, 3, 9, 1, 8, 6, 3, 7, 2, 5, 3, 4 };
+static const float PRODUCTS[12] = { 2, 2, 6, 30, 3, 24, 168, 504, 9, 54, 108, 432 };
+
+static void put_inputs(void)
+{
+    put_npy("a.npy", "<f4", "False", "(1, 1, 3, 4)", A, sizeof A);
+    put_npy("fortran.npy", "<f4", "True", "(1, 1, 3, 4)", A_FORTRAN, sizeof A);
+    put_npy("flat.npy", "<f4", "False", "(12,)", A, sizeof A);
+}
+
+/* `file`, or standard output where that is NULL, is exactly this .npy. */
+static void expect_npy(const char *file, const char *descr, const char *shape, const void *data,
+                       size_t bytes)
+{
+    static char wanted[MOST_BYTES], found[MOST_BYTES];
+    size_t length = make_npy(wanted, 1, descr, "False", shape, data, bytes);
+    size_t have = file ? read_file(file, found, sizeof found) : last.out_bytes;
+    const char *got = file ? found : last.out;
+    cr_assert_eq(have, length, "%s: %zu bytes in place of %zu", file ? file : "-", have, length);
+    cr_expect_arr_eq(got, wanted, length, "%s differs", file ? file : "-");
+}
+
+Test(cli, help_and_version)
+{
+    static const char *const helps[] = { "--help", "-h", "run --help", "bench --help",
+                                         "inspect --help", "devices --help",
+                                         "run --help --nonsense" };
+    for (size_t i = 0; i < sizeof helps / sizeof *helps; i++) {
+        expect_success("/dev/null", helps[i]);
+        cr_expect_eq(strncmp(last.out, "usage: tally ", 13), 0, "%s", last.out);
+    }
+    expect_success("/dev/null", "--version");
+    cr_expect_eq(strncmp(last.out, "tally ", 6), 0, "%s", last.out);
+}
+
+Test(cli, run_reads_and_writes)
+{
+    static char file[MOST_BYTES];
+    static const char shape[] = "(1, 1, 3, 4)";
+    static const char *const same[] = {
+        "run cumprod:f32:1x1x3x4:axis=3 a.npy -o out.npy",
+        "run cumprod:f32:axis=3 a.npy -o out.npy",
+        "run cumprod:1x1x3x4:axis=3 a.npy -o out.npy",
+        "run cumprod:axis=-1 a.npy -o out.npy",
+        "run cumprod:axis=-1 fortran.npy -o out.npy",
+        "run -o out.npy cumprod:axis=-1 a.npy --threads 1",
+        "run cumprod:axis=-1 a.npy -o out.npy --threads=2",
+        "run cumprod:axis=-1 a.npy -o out.npy --device cpu",
+        "run cumprod:axis=-1 a.npy -o out.npy --in-place",
+        "run cumprod:f32:1x1x3x4:axis=3,in=12x12x4x1 flat.npy -o out.npy",
+        "run cumprod:f32:1x1x3x4:axis=3,in=12x12x1x3 fortran.npy -o out.npy",
+    };
+    put_inputs();
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        unlink("out.npy");
+        expect_success("/dev/null", same[i]);
+        cr_expect_eq(last.out_bytes, 0);
+        expect_npy("out.npy", "<f4", shape, PRODUCTS, sizeof PRODUCTS);
+    }
+    for (int major = 1; major <= 3; major++) {
+        write_file("v.npy", file, make_npy(file, major, "<f4", "False", shape, A, sizeof A));
+        expect_success("v.npy", "run cumprod:axis=-1 - -o -");
+        expect_npy(NULL, "<f4", shape, PRODUCTS, sizeof PRODUCTS);
+    }
+}
+
+Test(cli, run_strides)
+{
+    static const float gaps[24] = { 0, 2, 0, 2, 0, 6, 0, 30, 0, 3, 0, 24,
+                                    0, 168, 0, 504, 0, 9, 0, 54, 0, 108, 0, 432 };
+    static const float backwards[5] = { 3, 15, 45, 45, 90 };
+    static const float constant[3] = { 2, 4, 8 };
+    static const float pairs[8] = { 0, 1, 0, 5, 0, 8, 0, 24 };
+    put_inputs();
+    expect_success("/dev/null", "run cumprod:f32:3x4:axis=1,in=4x1,out=8x2@1 flat.npy -o -");
+    expect_npy(NULL, "<f4", "(24,)", gaps, sizeof gaps);
+    /* out= is a flat result even where its strides are the packed ones. */
+    expect_success("/dev/null", "run cumprod:f32:3x4:axis=1,in=4x1,out=4x1 a.npy -o -");
+    expect_npy(NULL, "<f4", "(12,)", PRODUCTS, sizeof PRODUCTS);
+    expect_success("/dev/null", "run cumprod:f32:5:axis=0,in=-1@4 flat.npy -o -");
+    expect_npy(NULL, "<f4", "(5,)", backwards, sizeof backwards);
+    expect_success("/dev/null", "run cumprod:f32:3:axis=0,in=0 flat.npy -o -");
+    expect_npy(NULL, "<f4", "(3,)", constant, sizeof constant);
+    /* In place leaves the same OUT, zero between the elements, although the input has no zeros. */
+    expect_success("/dev/null", "run cumprod:f32:2x2:axis=1,in=4x2@1,out=4x2@1 flat.npy -o -");
+    expect_npy(NULL, "<f4", "(8,)", pairs, sizeof pairs);
+    expect_success("/dev/null",
+                   "run cumprod:f32:2x2:axis=1,in=4x2@1,out=4x2@1 flat.npy -o - --in-place");
+    expect_npy(NULL, "<f4", "(8,)", pairs, sizeof pairs);
+}
+
+Test(cli, run_dtypes)
+{
+    static const uint16_t twos[3] = { 0x4000, 0x4000, 0x4000 };
+    static const uint16_t bf16[3] = { 0x4000, 0x4080, 0x4100 };
+    static const int64_t ones[3] = { 1, 1, 1 }, sums[3] = { 1, 2, 3 };
+    put_npy("v.npy", "<V2", "False", "(3,)", twos, sizeof twos);
+    put_npy("bar.npy", "|V2", "False", "(3,)", twos, sizeof twos);
+    put_npy("u.npy", "<u2", "False", "(3,)", twos, sizeof twos);
+    put_npy("i.npy", "<i8", "False", "(3,)", ones, sizeof ones);
+    expect_success("/dev/null", "run cumprod:axis=0 v.npy -o -");
+    expect_npy(NULL, "<V2", "(3,)", bf16, sizeof bf16);
+    expect_success("/dev/null", "run cumprod:axis=0 bar.npy -o -");
+    expect_npy(NULL, "<V2", "(3,)", bf16, sizeof bf16);
+    expect_success("/dev/null", "run cumprod:bf16:axis=0 u.npy -o -");
+    expect_npy(NULL, "<V2", "(3,)", bf16, sizeof bf16);
+    expect_success("/dev/null", "run cumsum:axis=0 i.npy -o -");
+    expect_npy(NULL, "<i8", "(3,)", sums, sizeof sums);
+    expect_failure("/dev/null", "run cumprod:axis=0 u.npy -o out.npy", 3, "dtype");
+    expect_failure("/dev/null", "run cumprod:f16:axis=0 v.npy -o out.npy", 2, "dtype");
+}
+
+Test(cli, run_zero_size)
+{
+    put_inputs();
+    put_npy("none.npy", "<f4", "False", "(0, 5)", NULL, 0);
+    put_npy("none_fortran.npy", "<f4", "True", "(0, 5)", NULL, 0);
+    expect_success("/dev/null", "run cumsum:axis=1 none.npy -o -");
+    expect_npy(NULL, "<f4", "(0, 5)", NULL, 0);
+    expect_success("/dev/null", "run cumsum:axis=1 none_fortran.npy -o -");
+    expect_npy(NULL, "<f4", "(0, 5)", NULL, 0);
+    expect_success("/dev/null", "run cumsum:axis=1 none.npy -o - --in-place");
+    expect_npy(NULL, "<f4", "(0, 5)", NULL, 0);
+    expect_success("/dev/null", "run cumsum:f32:0x5:axis=1,in=5x1,out=5x1 flat.npy -o -");
+    expect_npy(NULL, "<f4", "(0,)", NULL, 0);
+}
+
+/* Statuses 2 and 3: everything that is wrong before, or without, the file. */
+Test(cli, usage_and_words)
+{
+    static const struct {
+        const char *arguments;
+        int status;
+        const char *field;
+    } cases[] = {
+        { "", 2, "usage" },
+        { "compute", 2, "usage" },
+        { "run", 2, "usage" },
+        { "run cumprod:axis=-1 a.npy", 2, "usage" },
+        { "run cumprod:axis=-1 -o out.npy", 2, "usage" },
+        { "run cumprod:axis=-1 a.npy b.npy -o out.npy", 2, "usage" },
+        { "run cumprod:axis=-1 a.npy -o", 2, "usage" },
+        { "run cumprod:axis=-1 a.npy -o out.npy --json", 2, "usage" },
+        { "run cumprod:axis=-1 a.npy -o out.npy --fast", 2, "usage" },
+        { "run cumprod:axis=-1 a.npy -o out.npy --in-place=1", 2, "usage" },
+        { "run cumprod:axis=-1 a.npy -o out.npy -o out.npy", 2, "usage" },
+        { "run cumprod:axis=-1 a.npy -o out.npy --threads 0", 2, "usage" },
+        { "run cumprod:axis=-1 a.npy -o out.npy --threads -1", 2, "usage" },
+        { "run cumprod:axis=-1 a.npy -o out.npy --threads 2x", 2, "usage" },
+        { "run cumprod:axis=-1 a.npy -o out.npy --threads 4294967297", 2, "usage" },
+        { "run cumprod:axis=-1 a.npy -o out.npy --plan unroll", 2, "usage" },
+        { "run cumprod:axis=-1 a.npy -o out.npy --device gpu", 2, "device" },
+        { "run cumprod:axis=-1 a.npy -o out.npy --device cpu:x86-64-v9", 2, "device" },
+        { "run cumprod:axis=-1 a.npy -o out.npy --device vulkan:x", 2, "device" },
+        { "run cumprod:axis=-1 a.npy -o out.npy --device vulkan", 3, "device" },
+        { "run cumprod:axis=-1 a.npy -o out.npy --device vulkan:0", 3, "device" },
+        { "run cumprod:axis=4 a.npy -o out.npy --device vulkan", 2, "axis" },
+        /* A bad word is told even if the file is missing. */
+        { "run cumproduct:axis=-1 none.npy -o out.npy", 2, "op" },
+        { "run cumprod:f33:axis=-1 none.npy -o out.npy", 2, "dtype" },
+        { "run cumprod:f32:3x:axis=-1 none.npy -o out.npy", 2, "sizes" },
+        { "run cumprod:f32:3:axis=1 none.npy -o out.npy", 2, "axis" },
+        { "run cumprod:f32:3 none.npy -o out.npy", 2, "axis" },
+        { "run cumprod:f32:3:axis=0,axis=0 none.npy -o out.npy", 2, "axis" },
+        { "run cumprod:axis=0,in=1 flat.npy -o out.npy", 2, "in" },
+        { "run cumprod:axis=0,out=1 flat.npy -o out.npy", 2, "out" },
+        { "run cumprod:f32:3x4:axis=0,out=1x1 flat.npy -o out.npy", 2, "out" },
+        { "run cumprod:i32:3:axis=0,acc=f64 none.npy -o out.npy", 2, "acc" },
+        { "run cumprod:f32:3:axis=0,keepdims none.npy -o out.npy", 2, "keepdims" },
+        { "run cumprod:f32:1x1x1x1x1x1x1x1x1:axis=0 none.npy -o out.npy", 2, "sizes" },
+        /* A file that contradicts its word. */
+        { "run cumprod:f64:axis=0 a.npy -o out.npy", 2, "dtype" },
+        { "run cumprod:f32:3x4:axis=0 a.npy -o out.npy", 2, "sizes" },
+        { "run cumprod:f32:1x1x4x3:axis=0 a.npy -o out.npy", 2, "sizes" },
+        { "run cumprod:f32:12:axis=0,in=-1 flat.npy -o out.npy", 2, "in" },
+        { "run cumprod:f32:4:axis=0,in=4 flat.npy -o out.npy", 2, "in" },
+        { "run cumprod:f32:4:axis=0,in=1,out=-1 flat.npy -o out.npy", 2, "out" },
+        { "run cumprod:axis=0 scalar.npy -o out.npy", 2, "sizes" },
+        { "run cumprod:axis=0 rank9.npy -o out.npy", 2, "sizes" },
+        { "run cumprod:axis=-1 fortran.npy -o out.npy --in-place", 2, "usage" },
+        { "run cumprod:f32:3x4:axis=1,in=4x1,out=8x2 flat.npy -o out.npy --in-place", 2, "usage" },
+        { "run cumprod:f32:3:axis=0,in=1@1,out=1 flat.npy -o out.npy --in-place", 2, "usage" },
+        { "run cumsum:f32>f64:axis=0 flat.npy -o out.npy --in-place", 2, "usage" },
+        { "run sum flat.npy -o out.npy --in-place", 2, "usage" },
+        /* Valid, and no kernel exists for it. */
+        { "run sum flat.npy -o out.npy", 3, "op" },
+        { "run argmax:f32>i64:12 flat.npy -o out.npy", 3, "op" },
+        { "run cummax:axis=0 flat.npy -o out.npy", 3, "op" },
+        { "run cumsum:axis=0,order=exact flat.npy -o out.npy", 3, "order" },
+        { "run cumsum:f32>f64:axis=0 flat.npy -o out.npy", 3, "dtype" },
+        { "run cumsum:f32:?x4:axis=0 flat.npy -o out.npy", 3, "sizes" },
+        { "run cumsum:axis=0 i8.npy -o out.npy", 3, "dtype" },
+        { "run cumsum:axis=0 bool.npy -o out.npy", 3, "dtype" },
+    };
+    static const unsigned char bytes[12] = { 1, 0, 1 };
+    put_inputs();
+    put_npy("scalar.npy", "<f4", "False", "()", A, 4);
+    put_npy("rank9.npy", "<f4", "False", "(1, 1, 1, 1, 1, 1, 1, 1, 1)", A, 4);
+    put_npy("i8.npy", "|i1", "False", "(12,)", bytes, sizeof bytes);
+    put_npy("bool.npy", "|b1", "False", "(12,)", bytes, sizeof bytes);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        expect_failure("/dev/null", cases[i].arguments, cases[i].status, cases[i].field);
+        cr_expect_neq(access("out.npy", F_OK), 0, "tally %s left a file", cases[i].arguments);
+    }
+}
+
+/* Status 4, by path and by standard input. */
+Test(cli, bad_files)
+{
+    static char file[MOST_BYTES];
+    static const struct {
+        const char *descr, *fortran, *shape;
+        size_t bytes;
+    } cases[] = {
+        { ">f4", "False", "(12,)", 48 },  { "|O", "False", "(12,)", 48 },
+        { "<c8", "False", "(6,)", 48 },   { "<f16", "False", "(3,)", 48 },
+        { "<f4", "Maybe", "(12,)", 48 },  { "<f4", "False", "(12", 48 },
+        { "<f4", "False", "(12,)", 47 },  { "<f4", "False", "(12,)", 0 },
+        { "<f4", "False", "(11,)", 48 },  { "<f4", "False", "(0,)", 1 },
+        { "<f4", "False", "(1099511627776, 1048576)", 48 },
+        { "<f4", "False", "(1099511627776, 1099511627776)", 48 },
+    };
+    size_t whole = make_npy(file, 1, "<f4", "False", "(12,)", A, sizeof A);
+    static const size_t cuts[] = { 0, 1, 7, 9, 10, 60, 127, 128, 175 };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_npy("bad.npy", cases[i].descr, cases[i].fortran, cases[i].shape, A, cases[i].bytes);
+        expect_failure("/dev/null", "run cumsum:axis=0 bad.npy -o out.npy", 4, "file");
+        expect_failure("bad.npy", "run cumsum:axis=0 - -o out.npy", 4, "file");
+    }
+    for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
+        make_npy(file, 1, "<f4", "False", "(12,)", A, sizeof A);
+        cr_assert_lt(cuts[i], whole);
+        write_file("bad.npy", file, cuts[i]);
+        expect_failure("/dev/null", "run cumsum:axis=0 bad.npy -o out.npy", 4, "file");
+    }
+    expect_failure("/dev/null", "run cumsum:axis=0 missing.npy -o out.npy", 4, "file");
+    expect_failure("/dev/null", "run cumsum:axis=0 . -o out.npy", 4, "file");
+    expect_failure("/dev/null", "run cumsum:axis=0 - -o out.npy", 4, "file");
+    cr_expect_neq(access("out.npy", F_OK), 0);
+}
+
+/* A pipe has no length to look up: it is read, and judged at its end. */
+Test(cli, pipes)
+{
+    static const struct {
+        const char *cut;
+        int status;
+    } cases[] = { { "cat a.npy", 0 }, { "head -c 150 a.npy", 4 }, { "cat a.npy a.npy", 4 } };
+    put_inputs();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char command[PATH_MAX + 128];
+        snprintf(command, sizeof command, "%s | '%s' run cumprod:axis=-1 - -o out.npy 2>.err",
+                 cases[i].cut, tool);
+        cr_expect_eq(WEXITSTATUS(system(command)), cases[i].status, "%s", cases[i].cut);
+    }
+    expect_npy("out.npy", "<f4", "(1, 1, 3, 4)", PRODUCTS, sizeof PRODUCTS);
+}
+
+/* OUT appears whole or not at all, and nothing else appears. */
+Test(cli, outputs)
+{
+    static char found[MOST_BYTES];
+    struct stat facts;
+    put_inputs();
+    write_file("out.npy", "older", 5);
+    cr_assert_eq(chmod("out.npy", 0640), 0);
+    expect_failure("/dev/null", "run cumprod:axis=9 a.npy -o out.npy", 2, "axis");
+    expect_failure("/dev/null", "run cumprod:axis=-1 missing.npy -o out.npy", 4, "file");
+    cr_expect_eq(read_file("out.npy", found, sizeof found), 5);
+    cr_expect_str_eq(found, "older");
+    expect_success("/dev/null", "run cumprod:axis=-1 a.npy -o out.npy");
+    expect_npy("out.npy", "<f4", "(1, 1, 3, 4)", PRODUCTS, sizeof PRODUCTS);
+    cr_expect_eq(stat("out.npy", &facts), 0);
+    cr_expect_eq(facts.st_mode & 0777, 0640);
+    /* A link stays one; input and output may be one file. */
+    cr_assert_eq(symlink("out.npy", "link.npy"), 0);
+    expect_success("/dev/null", "run cumprod:axis=-1 a.npy -o link.npy");
+    cr_expect_eq(lstat("link.npy", &facts), 0);
+    cr_expect(S_ISLNK(facts.st_mode));
+    expect_success("/dev/null", "run cumprod:axis=-1 a.npy -o a.npy");
+    expect_npy("a.npy", "<f4", "(1, 1, 3, 4)", PRODUCTS, sizeof PRODUCTS);
+    expect_success("/dev/null", "run cumprod:axis=-1 a.npy -o /dev/null");
+    expect_failure("/dev/null", "run cumprod:axis=-1 a.npy -o /dev/full", 4, "file");
+    expect_failure("/dev/null", "run cumprod:axis=-1 a.npy -o .", 4, "file");
+    expect_failure("/dev/null", "run cumprod:axis=-1 a.npy -o none/out.npy", 4, "file");
+    cr_expect_neq(system("ls -A | grep -q '^.tally'"), 0, "an unfinished file was left");
+}
+
+Test(cli, inspect)
+{
+    static const struct {
+        const char *arguments, *out; /* NULL: any text */
+    } words[] = {
+        { "inspect cumprod:f32:1x1x3x4:axis=-1 --emit word", "cumprod:f32:1x1x3x4:axis=3\n" },
+        { "inspect cumsum:f32:3x4:reverse,exclusive,axis=0,in=4x1 --emit word",
+          "cumsum:f32:3x4:axis=0,exclusive,reverse\n" },
+        { "inspect cumsum:axis=-1 fortran.npy --emit word",
+          "cumsum:f32:1x1x3x4:axis=3,in=1x1x1x3\n" },
+        { "inspect sum:f32:3x4:axes=-1 --emit word", "sum:f32:3x4:axes=1\n" },
+        { "inspect argmax:f32:3:last --emit word", "argmax:f32>i64:3:last\n" },
+        { "inspect cumprod:f32:64x64:axis=1 --emit plan", NULL },
+        { "inspect cumprod:f32:64x64:axis=1 --emit kir", NULL },
+        { "inspect cumprod:f32:64x64:axis=0 --emit llvm", NULL },
+        { "inspect cumprod:f32:64x64:axis=0 --emit asm", NULL },
+        { "inspect cumprod:axis=0 a.npy --emit plan --device cpu:aarch64", NULL },
+    };
+    static const struct {
+        const char *arguments;
+        int status;
+        const char *field;
+    } wrong[] = {
+        { "inspect cumprod:f32:64x64:axis=1", 2, "usage" },
+        { "inspect cumprod:f32:64x64:axis=1 --emit elf", 2, "usage" },
+        { "inspect cumprod:axis=1 --emit word", 2, "dtype" },
+        { "inspect cumprod:f32:64x64:axis=2 --emit spirv", 2, "axis" },
+        { "inspect cumprod:f32:64x64:axis=1 --emit spirv", 3, "device" },
+        { "inspect cumprod:f32:64x64:axis=1 --emit spvasm", 3, "device" },
+        { "inspect cumprod:f32:64x64:axis=1 --emit plan --profile p.json", 3, "device" },
+        { "inspect cumprod:f32:64x64:axis=1 --emit plan --device cpu --profile p", 2, "usage" },
+        { "inspect cumprod:f32:64x64:axis=1 --emit plan --device vulkan", 3, "device" },
+        { "inspect sum:f32:64 --emit plan", 3, "op" },
+        { "inspect cumprod:f32:64x64:axis=1 --emit plan -o none/p.txt", 4, "file" },
+        { "inspect cumprod:axis=0 missing.npy --emit word", 4, "file" },
+    };
+    char text[MOST_BYTES];
+    put_inputs();
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        expect_success("/dev/null", words[i].arguments);
+        cr_expect_gt(last.out_bytes, 0, "tally %s", words[i].arguments);
+        if (words[i].out) {
+            cr_expect_str_eq(last.out, words[i].out, "tally %s: %s", words[i].arguments, last.out);
+        }
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        expect_failure("/dev/null", wrong[i].arguments, wrong[i].status, wrong[i].field);
+    }
+    expect_success("/dev/null", "inspect cumsum:f32:3:axis=-1 --emit word -o word.txt");
+    cr_expect_eq(last.out_bytes, 0);
+    read_file("word.txt", text, sizeof text);
+    cr_expect_str_eq(text, "cumsum:f32:3:axis=0\n");
+}
+
+/* The number behind "key": in one JSON object; NAN if there is none. */
+static double number_of(const char *json, const char *object, const char *key)
+{
+    char quoted[64];
+    const char *at = object ? strstr(json, object) : json;
+    snprintf(quoted, sizeof quoted, "\"%s\": ", key);
+    at = at ? strstr(at, quoted) : NULL;
+    cr_assert_not_null(at, "no %s in %s", key, json);
+    return strtod(at + strlen(quoted), NULL);
+}
+
+Test(cli, bench)
+{
+    static const char *const objects[] = { "\"seconds\": {", "\"copy_seconds\": {" };
+    double median[2];
+    expect_success("/dev/null", "bench cumprod:f16:1x100x10:axis=-2 --json --threads 2");
+    cr_expect_eq(strstr(last.out, "{\"word\": \"cumprod:f16:1x100x10:axis=1\", "), last.out, "%s",
+                 last.out);
+    cr_expect_not_null(strstr(last.out, "\"device\": \"cpu"));
+    cr_expect_eq(number_of(last.out, NULL, "threads"), 2);
+    cr_expect_geq(number_of(last.out, NULL, "runs"), 9);
+    cr_expect_eq(number_of(last.out, NULL, "bytes"), 4000);
+    for (int i = 0; i < 2; i++) {
+        double least = number_of(last.out, objects[i], "min");
+        median[i] = number_of(last.out, objects[i], "median");
+        cr_expect_gt(least, 0);
+        cr_expect_leq(least, median[i]);
+        cr_expect_leq(median[i], number_of(last.out, objects[i], "max"));
+    }
+    cr_expect_lt(number_of(last.out, NULL, "ratio") * median[0] / median[1], 1.01);
+    cr_expect_gt(number_of(last.out, NULL, "ratio") * median[0] / median[1], 0.99);
+    cr_expect_eq(strchr(last.out, '\n'), last.out + last.out_bytes - 1);
+    expect_success("/dev/null", "bench cumsum:i64:300:axis=0,in=-2@600 --threads 1");
+    expect_success("/dev/null", "bench cumprod:f32:0x4:axis=0 --json");
+    expect_failure("/dev/null", "bench cumsum:axis=0", 2, "dtype");
+    expect_failure("/dev/null", "bench cumsum:f32:4:axis=0,in=-1", 2, "in");
+    expect_failure("/dev/null", "bench sum:f32:4", 3, "op");
+    expect_failure("/dev/null", "bench cumsum:f32:1000000000x1000000000:axis=0", 5, "sizes");
+}
+
+Test(cli, devices)
+{
+    static const char *const keys[] = { "\"name\": ", "\"kind\": \"cpu\"", "\"selector\": \"cpu",
+                                        "\"lacks\": [" };
+    expect_success("/dev/null", "devices");
+    cr_expect_not_null(strstr(last.out, "cpu:"));
+    expect_success("/dev/null", "devices --json");
+    cr_expect_eq(last.out[0], '[');
+    cr_expect_str_eq(last.out + last.out_bytes - 2, "]\n");
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        cr_expect_not_null(strstr(last.out, keys[i]), "%s", keys[i]);
+    }
+    expect_failure("/dev/null", "devices cpu", 2, "usage");
+}
+
+/* Every selector that the list says runs here does; a part of its name selects a device. */
+Test(cli, device_selectors)
+{
+    char list[MOST_BYTES], arguments[256];
+    put_inputs();
+    expect_success("/dev/null", "devices --json");
+    memcpy(list, last.out, last.out_bytes + 1);
+    for (char *at = strstr(list, "\"selector\": \""); at; at = strstr(at, "\"selector\": \"")) {
+        int here;
+        char *end;
+        at += strlen("\"selector\": \"");
+        end = strchr(at, '"');
+        here = strncmp(strstr(end, "\"runs_here\": ") + 13, "true", 4) == 0;
+        snprintf(arguments, sizeof arguments, "run cumprod:axis=-1 a.npy -o out.npy --device %.*s",
+                 (int)(end - at), at);
+        cr_expect_eq(call(arguments), here ? 0 : 3, "%s: %s", arguments, last.err);
+        if (here) {
+            expect_npy("out.npy", "<f4", "(1, 1, 3, 4)", PRODUCTS, sizeof PRODUCTS);
+        }
+    }
+}

@@ -1,0 +1,272 @@
+/* Descriptors as structs: growth of the struct, rules that no word can break, resolving, names,
+ * and how errors are filled. Rules that words can break are in test_word.c. */
+#include <criterion/criterion.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tally.h>
+
+#include "../runtime/error.h"
+#include "../runtime/problem.h"
+
+static tally_descriptor base(tally_op op)
+{
+    tally_descriptor d = TALLY_DESCRIPTOR_INIT;
+    d.op = op;
+    d.dtype = TALLY_F32;
+    d.rank = 2;
+    d.sizes[0] = 3;
+    d.sizes[1] = 4;
+    return d;
+}
+
+Test(descriptor, struct_growth)
+{
+    struct {
+        tally_descriptor d;
+        char tail[64];
+    } newer = { .d = base(TALLY_CUMSUM) };
+    newer.d.size = sizeof newer;
+    tally_error e = TALLY_ERROR_INIT;
+    cr_expect_eq(tally_descriptor_check(&newer.d, &e), TALLY_OK, "zero tail");
+    newer.tail[63] = 1;
+    cr_expect_eq(tally_descriptor_check(&newer.d, &e), TALLY_INVALID, "unknown tail");
+
+    /* The missing tail is not read: it lies outside the allocation here. */
+    size_t size = offsetof(tally_descriptor, out_strides);
+    tally_descriptor *older = malloc(size);
+    cr_assert_not_null(older);
+    tally_descriptor d = base(TALLY_CUMSUM);
+    d.size = size;
+    memcpy(older, &d, size);
+    tally_descriptor full;
+    cr_expect_eq(tly_descriptor_resolve(older, &full, &e), TALLY_OK);
+    cr_expect_eq(full.size, sizeof full);
+    cr_expect_eq(full.out_strides[0], 4);
+    free(older);
+
+    static const size_t absurd[] = { 0, 4, 8, offsetof(tally_descriptor, sizes), SIZE_MAX };
+    for (size_t i = 0; i < sizeof absurd / sizeof absurd[0]; i++) {
+        d.size = absurd[i];
+        cr_expect_eq(tally_descriptor_check(&d, &e), TALLY_INVALID, "size %zu", absurd[i]);
+        cr_expect_str_eq(e.field, "usage");
+    }
+    cr_expect_eq(tally_descriptor_check(NULL, NULL), TALLY_INVALID);
+}
+
+/* One field set to one value. */
+Test(descriptor, fields_out_of_range)
+{
+    static const struct {
+        tally_op op;
+        size_t offset;
+        int32_t value;
+        tally_status status;
+        const char *field;
+    } cases[] = {
+#define FIELD(name) offsetof(tally_descriptor, name)
+        { TALLY_CUMSUM, FIELD(op), 0, TALLY_INVALID, "op" },
+        { TALLY_CUMSUM, FIELD(op), -1, TALLY_INVALID, "op" },
+        { TALLY_CUMSUM, FIELD(op), TALLY_OP_COUNT, TALLY_INVALID, "op" },
+        { TALLY_CUMSUM, FIELD(dtype), 0, TALLY_INVALID, "dtype" },
+        { TALLY_CUMSUM, FIELD(dtype), -1, TALLY_INVALID, "dtype" },
+        { TALLY_CUMSUM, FIELD(dtype), TALLY_DTYPE_COUNT, TALLY_INVALID, "dtype" },
+        { TALLY_CUMSUM, FIELD(out_dtype), -1, TALLY_INVALID, "dtype" },
+        { TALLY_CUMSUM, FIELD(out_dtype), TALLY_DTYPE_COUNT, TALLY_INVALID, "dtype" },
+        { TALLY_CUMSUM, FIELD(out_dtype), TALLY_F64, TALLY_OK, NULL },
+        { TALLY_CUMSUM, FIELD(acc), TALLY_F32, TALLY_OK, NULL },
+        { TALLY_CUMSUM, FIELD(acc), TALLY_F64, TALLY_OK, NULL },
+        { TALLY_CUMSUM, FIELD(acc), TALLY_I32, TALLY_INVALID, "acc" },
+        { TALLY_CUMSUM, FIELD(order), 3, TALLY_INVALID, "order" },
+        { TALLY_CUMSUM, FIELD(order), -1, TALLY_INVALID, "order" },
+        { TALLY_CUMSUM, FIELD(flags), 1 << 7, TALLY_INVALID, "option" },
+        { TALLY_CUMSUM, FIELD(flags), INT32_MIN, TALLY_INVALID, "option" },
+        { TALLY_CUMSUM, FIELD(flags), TALLY_KEEPDIMS, TALLY_INVALID, "keepdims" },
+        { TALLY_CUMSUM, FIELD(flags), TALLY_LAST, TALLY_INVALID, "last" },
+        { TALLY_CUMSUM, FIELD(flags), TALLY_NAN_IGNORE, TALLY_INVALID, "nan" },
+        { TALLY_SUM, FIELD(flags), TALLY_EXCLUSIVE, TALLY_INVALID, "exclusive" },
+        { TALLY_SUM, FIELD(flags), TALLY_REVERSE, TALLY_INVALID, "reverse" },
+        { TALLY_ARGMIN, FIELD(flags), TALLY_LAST | TALLY_NAN_IGNORE, TALLY_OK, NULL },
+        { TALLY_CUMSUM, FIELD(rank), 0, TALLY_INVALID, "sizes" },
+        { TALLY_CUMSUM, FIELD(rank), -1, TALLY_INVALID, "sizes" },
+        { TALLY_CUMSUM, FIELD(rank), 9, TALLY_INVALID, "sizes" },
+        { TALLY_SUM, FIELD(rank), 0, TALLY_OK, NULL },
+        { TALLY_CUMSUM, FIELD(axis), 2, TALLY_INVALID, "axis" },
+        { TALLY_CUMSUM, FIELD(axis), -3, TALLY_INVALID, "axis" },
+        { TALLY_CUMSUM, FIELD(axis), INT32_MIN, TALLY_INVALID, "axis" },
+        { TALLY_SUM, FIELD(axis), 1, TALLY_INVALID, "axis" },
+        { TALLY_CUMSUM, FIELD(axes), 1, TALLY_INVALID, "axes" },
+        { TALLY_CUMSUM, FIELD(axes_given), 1, TALLY_INVALID, "axes" },
+        { TALLY_SUM, FIELD(axes), 1, TALLY_INVALID, "axes" },
+        { TALLY_SUM, FIELD(axes_given), 2, TALLY_INVALID, "axes" },
+        { TALLY_SUM, FIELD(axes_given), 1, TALLY_OK, NULL },
+#undef FIELD
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tally_descriptor d = base(cases[i].op);
+        memcpy((char *)&d + cases[i].offset, &cases[i].value, sizeof cases[i].value);
+        tally_error e = TALLY_ERROR_INIT;
+        tally_status s = tally_descriptor_check(&d, &e);
+        cr_expect_eq(s, cases[i].status, "case %zu: %s", i, e.message);
+        if (cases[i].field != NULL) {
+            cr_expect_str_eq(e.field, cases[i].field, "case %zu: %s", i, e.field);
+        }
+        cr_expect_eq(tally_descriptor_check(&d, NULL), cases[i].status);
+    }
+    tally_descriptor d = base(TALLY_SUM);
+    d.axes_given = 1;
+    d.axes = 4;
+    cr_expect_eq(tally_descriptor_check(&d, NULL), TALLY_INVALID, "axis 2 of rank 2");
+}
+
+/* Output strides: which have distinct addresses by 2.2. */
+Test(descriptor, distinct_output_addresses)
+{
+    static const struct {
+        int64_t sizes[3], strides[3];
+        tally_status status;
+    } cases[] = {
+        { { 2, 3, 4 }, { 12, 4, 1 }, TALLY_OK },
+        { { 2, 3, 4 }, { 1, 2, 6 }, TALLY_OK },
+        { { 2, 3, 4 }, { -12, 4, -1 }, TALLY_OK },
+        { { 2, 3, 4 }, { 100, 5, 1 }, TALLY_OK },
+        { { 2, 3, 4 }, { 12, 3, 1 }, TALLY_INVALID },
+        { { 2, 3, 4 }, { 11, 4, 1 }, TALLY_INVALID },
+        { { 2, 3, 4 }, { 12, 4, 0 }, TALLY_INVALID },
+        { { 2, 3, 4 }, { 4, 4, 1 }, TALLY_INVALID },
+        { { 2, 3, 4 }, { 4, -4, 1 }, TALLY_INVALID },
+        { { 1, 3, 4 }, { 0, 4, 1 }, TALLY_OK },
+        { { 1, 3, 1 }, { 1, 1, 1 }, TALLY_OK },
+        { { 1, 3, 1 }, { INT64_MIN, 1, INT64_MAX }, TALLY_OK },
+        { { 0, 3, 4 }, { 0, 0, 0 }, TALLY_OK },
+        { { 2, 2, 1 }, { 3, 2, 1 }, TALLY_OK },
+        /* Distinct in truth, but not by the rule. */
+        { { 3, 2, 1 }, { 2, 3, 1 }, TALLY_INVALID },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tally_descriptor d = base(TALLY_CUMSUM);
+        d.rank = 3;
+        d.flags = TALLY_OUT_STRIDES;
+        memcpy(d.sizes, cases[i].sizes, sizeof cases[i].sizes);
+        memcpy(d.out_strides, cases[i].strides, sizeof cases[i].strides);
+        tally_error e = TALLY_ERROR_INIT;
+        cr_expect_eq(tally_descriptor_check(&d, &e), cases[i].status, "case %zu: %s", i,
+                     e.message);
+        if (cases[i].status != TALLY_OK) {
+            cr_expect_str_eq(e.field, "out");
+        }
+    }
+}
+
+Test(descriptor, resolved)
+{
+    tally_descriptor d = base(TALLY_CUMSUM), full, again;
+    d.dtype = TALLY_BF16;
+    d.axis = -1;
+    d.in_strides[0] = 77; /* does not hold: its flag is not set */
+    d.in_offset = 78;
+    d.sizes[5] = -9;      /* beyond the rank */
+    cr_assert_eq(tly_descriptor_resolve(&d, &full, NULL), TALLY_OK);
+    cr_expect_eq(full.axis, 1);
+    cr_expect_eq(full.out_dtype, TALLY_BF16);
+    cr_expect_eq(full.acc, TALLY_F32);
+    cr_expect_eq(full.sizes[5], 0);
+    cr_expect(full.in_strides[0] == 4 && full.in_strides[1] == 1 && full.in_offset == 0);
+    cr_expect(full.out_strides[0] == 4 && full.out_strides[1] == 1);
+    cr_assert_eq(tly_descriptor_resolve(&full, &again, NULL), TALLY_OK);
+    cr_expect_eq(memcmp(&full, &again, sizeof full), 0, "resolving twice");
+
+    d = base(TALLY_ARGMAX);
+    cr_assert_eq(tly_descriptor_resolve(&d, &full, NULL), TALLY_OK);
+    cr_expect_eq(full.out_dtype, TALLY_I64);
+    cr_expect(full.axes == 3 && full.axes_given == 1);
+    cr_assert_eq(tly_descriptor_resolve(&full, &again, NULL), TALLY_OK);
+    cr_expect_eq(memcmp(&full, &again, sizeof full), 0, "resolving twice");
+}
+
+Test(descriptor, accumulators_and_names)
+{
+    static const struct {
+        tally_dtype dtype;
+        const char *name;
+        size_t bytes;
+        tally_dtype acc, wide;
+    } rows[] = {
+        { TALLY_F64, "f64", 8, TALLY_F64, TALLY_F64 },
+        { TALLY_F32, "f32", 4, TALLY_F32, TALLY_F64 },
+        { TALLY_F16, "f16", 2, TALLY_F32, TALLY_F64 },
+        { TALLY_BF16, "bf16", 2, TALLY_F32, TALLY_F64 },
+        { TALLY_I64, "i64", 8, TALLY_I64, 0 },         { TALLY_I32, "i32", 4, TALLY_I32, 0 },
+        { TALLY_I16, "i16", 2, TALLY_I16, 0 },         { TALLY_I8, "i8", 1, TALLY_I8, 0 },
+        { TALLY_U64, "u64", 8, TALLY_U64, 0 },         { TALLY_U32, "u32", 4, TALLY_U32, 0 },
+        { TALLY_U16, "u16", 2, TALLY_U16, 0 },         { TALLY_U8, "u8", 1, TALLY_U8, 0 },
+        { TALLY_BOOL, "bool", 1, TALLY_BOOL, 0 },
+    };
+    cr_expect_eq(sizeof rows / sizeof rows[0], TALLY_DTYPE_COUNT - 1);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        tally_descriptor d = base(TALLY_CUMMAX);
+        d.dtype = rows[i].dtype;
+        cr_expect_str_eq(tally_dtype_name(rows[i].dtype), rows[i].name);
+        cr_expect_eq(tally_dtype_bytes(rows[i].dtype), rows[i].bytes);
+        cr_expect_eq(tly_accumulator(&d), rows[i].acc, "%s", rows[i].name);
+        d.acc = TALLY_F64;
+        cr_expect_eq(tally_descriptor_check(&d, NULL), rows[i].wide ? TALLY_OK : TALLY_INVALID);
+        if (rows[i].wide) {
+            cr_expect_eq(tly_accumulator(&d), rows[i].wide, "%s", rows[i].name);
+        }
+    }
+    cr_expect_null(tally_dtype_name(TALLY_DTYPE_NONE));
+    cr_expect_null(tally_dtype_name(TALLY_DTYPE_COUNT));
+    cr_expect_null(tally_dtype_name((tally_dtype)-1));
+    cr_expect_eq(tally_dtype_bytes(TALLY_DTYPE_COUNT), 0u);
+    cr_expect_str_eq(tally_op_name(TALLY_CUMLOGSUMEXP), "cumlogsumexp");
+    cr_expect_null(tally_op_name(TALLY_OP_NONE));
+    cr_expect_null(tally_op_name(TALLY_OP_COUNT));
+    cr_expect_str_eq(tally_status_name(TALLY_OK), "TALLY_OK");
+    cr_expect_str_eq(tally_status_name(TALLY_INTERNAL), "TALLY_INTERNAL");
+    cr_expect_not_null(tally_status_name((tally_status)1));
+    cr_expect_not_null(tally_status_name((tally_status)-99));
+    cr_expect(strlen(tally_version()) >= 5);
+}
+
+Test(descriptor, errors_respect_the_callers_struct)
+{
+    tally_error e = TALLY_ERROR_INIT;
+    char text[600];
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = 0;
+    text[3] = '\n';
+    cr_expect_eq(tly_fail(&e, TALLY_IO, "a-field-that-is-long", "%s", text), TALLY_IO);
+    tly_error_hint(&e, "%s", text);
+    tly_error_position(&e, 9);
+    cr_expect_eq(e.status, TALLY_IO);
+    cr_expect_eq(e.position, 9);
+    cr_expect_eq(strlen(e.field), sizeof e.field - 1);
+    cr_expect_eq(strlen(e.message), sizeof e.message - 1);
+    cr_expect_eq(strlen(e.hint), sizeof e.hint - 1);
+    cr_expect_eq(e.message[3], '?', "one line");
+    tly_fail(&e, TALLY_INVALID, e.field, "was: %.10s", e.message);
+    cr_expect_str_eq(e.message, "was: xxx?xxxxxx");
+    cr_expect(e.position == 0 && e.hint[0] == 0, "left from the failure before");
+
+    /* An older struct, without hint, then without message. */
+    static const size_t sizes[] = { offsetof(tally_error, hint), offsetof(tally_error, message),
+                                    offsetof(tally_error, status), 0 };
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        tally_error old;
+        memset(&old, 0x5a, sizeof old);
+        old.size = sizes[i];
+        tly_fail(&old, TALLY_IO, "file", "%s", "message");
+        tly_error_hint(&old, "hint");
+        for (size_t b = sizes[i] > sizeof old.size ? sizes[i] : sizeof old.size; b < sizeof old;
+             b++) {
+            cr_assert_eq(((const char *)&old)[b], 0x5a, "byte %zu of %zu", b, sizes[i]);
+        }
+    }
+    cr_expect_eq(tly_fail(NULL, TALLY_BUSY, "usage", "nobody listens"), TALLY_BUSY);
+    tly_error_hint(NULL, "nobody");
+    tly_error_position(NULL, 1);
+    cr_expect_eq(tly_out_of_memory(&e, "a kernel", 12), TALLY_OUT_OF_MEMORY);
+    cr_expect_str_eq(e.field, "memory");
+}

@@ -1,0 +1,44 @@
+/* Published examples: what others say that a cumulative sum or product is. */
+#include <criterion/criterion.h>
+
+#include "cases.h"
+
+typedef struct golden {
+    const char *name;
+    tly_case c;
+} golden;
+
+#define CASE(name, word, in, out) { name, { word, in, out } },
+
+static const golden onnx[] = {
+#include "data/onnx.def"
+};
+
+static const golden directml[] = {
+#include "data/directml.def"
+};
+
+#undef CASE
+
+static void check(const golden *table, size_t count)
+{
+    tly_levels levels;
+    char why[512];
+    cr_assert(tly_levels_open(&levels, why, sizeof why) == 0, "%s", why);
+    for (size_t k = 0; k < count; k++)
+        cr_expect(tly_case_run(&levels, &table[k].c, why, sizeof why) == 0, "%s: %s",
+                  table[k].name, why);
+    tly_levels_close(&levels);
+}
+
+Test(golden, onnx)
+{
+    cr_assert(sizeof onnx / sizeof onnx[0] == 18);
+    check(onnx, sizeof onnx / sizeof onnx[0]);
+}
+
+Test(golden, directml)
+{
+    cr_assert(sizeof directml / sizeof directml[0] == 9);
+    check(directml, sizeof directml / sizeof directml[0]);
+}

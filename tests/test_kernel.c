@@ -1,0 +1,445 @@
+/* Creating and running kernels through the public API, with a generator that needs no LLVM. */
+#include "fake.h"
+
+#include "../runtime/cpu/cpu.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+static tally_stats stats_of(const tally_context *context)
+{
+    tally_stats stats = { .size = sizeof stats };
+    tally_context_stats(context, &stats);
+    return stats;
+}
+
+Test(kernel, refuses_by_name_what_does_not_exist)
+{
+    static const struct {
+        const char *word, *device;
+        tally_status status;
+        const char *field, *message;
+    } cases[] = {
+        { "sum:f32:4", NULL, TALLY_UNSUPPORTED, "op", "sum" },
+        { "argmax:f32>i64:4", NULL, TALLY_UNSUPPORTED, "op", "argmax" },
+        { "cummax:f32:4:axis=0", NULL, TALLY_UNSUPPORTED, "op", "cummax" },
+        { "cummin:i8:4:axis=0", NULL, TALLY_UNSUPPORTED, "op", "cummin" },
+        { "cumlogsumexp:f32:4:axis=0", NULL, TALLY_UNSUPPORTED, "op", "cumlogsumexp" },
+        { "cumsum:i16:4:axis=0", NULL, TALLY_UNSUPPORTED, "dtype", "i16" },
+        { "cumprod:bool:4:axis=0", NULL, TALLY_UNSUPPORTED, "dtype", "bool" },
+        { "cumsum:f32>f64:4:axis=0", NULL, TALLY_UNSUPPORTED, "dtype", "f64" },
+        { "cumsum:f32:4:axis=0,order=exact", NULL, TALLY_UNSUPPORTED, "order", "exact" },
+        { "cumsum:i64:4:axis=0", "vulkan", TALLY_UNSUPPORTED, "device", "vulkan" },
+        { "cumsum:i64:4:axis=0", "vulkan:3", TALLY_UNSUPPORTED, "device", "vulkan:3" },
+        { "cumsum:i64:4:axis=0", "cpu:x86-64-v9", TALLY_INVALID, "device", "x86-64-v9" },
+        { "cumsum:i64:4:axis=0", "", TALLY_INVALID, "device", "no device" },
+        { "sum:f32:4", "nowhere", TALLY_INVALID, "device", "nowhere" }, /* judged first */
+        { "cumsum:i64:0:axis=0", "vulkan", TALLY_UNSUPPORTED, "device", "vulkan" },
+    };
+    tally_context *context = fake_context(NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tally_descriptor d;
+        tally_error error = TALLY_ERROR_INIT;
+        cr_assert_eq(tally_descriptor_parse(cases[i].word, &d, &error), TALLY_OK, "%s: %s",
+                     cases[i].word, error.message);
+        tally_kernel_options options = { .size = sizeof options, .device = cases[i].device };
+        tally_kernel *kernel = NULL;
+        tally_status status = tally_kernel_create(context, &d, &options, &kernel, &error);
+        cr_assert_eq(status, cases[i].status, "%s", cases[i].word);
+        cr_assert_eq(error.status, status);
+        cr_assert_null(kernel);
+        cr_assert_str_eq(error.field, cases[i].field, "%s: %s", cases[i].word, error.message);
+        cr_assert_not_null(strstr(error.message, cases[i].message), "%s", error.message);
+    }
+    cr_assert_eq(fake_made, 0);
+    tally_context_destroy(&context);
+}
+
+Test(kernel, equal_problems_share_code)
+{
+    static const char *const words[] = {
+        "cumsum:i64:6x100:axis=1",    "cumsum:i64:6x100:axis=-1", "cumsum:i64:1x6x100:axis=2",
+        "cumsum:i64:2x3x100:axis=2",  "cumsum:i64:6x1x100:axis=2", "cumsum:i64:9x100:axis=1",
+        "cumsum:i64:6x222:axis=1",
+    };
+    enum { WORDS = sizeof words / sizeof words[0] };
+    tally_context *context = fake_context(NULL);
+    tally_kernel *kernels[WORDS];
+    for (int i = 0; i < WORDS; i++) {
+        kernels[i] = fake_kernel(context, words[i], NULL);
+        cr_assert_not_null(kernels[i]);
+        cr_assert_eq(kernels[i]->object, kernels[0]->object, "%s", words[i]);
+    }
+    cr_assert_eq(stats_of(context).compiled, 1);
+    cr_assert_eq(stats_of(context).cached, 1);
+    cr_assert_eq(stats_of(context).hits, WORDS - 1);
+    for (int i = 0; i < WORDS; i++) {
+        tally_kernel_destroy(&kernels[i]);
+        cr_assert_null(kernels[i]);
+    }
+    tally_kernel_destroy(&kernels[0]); /* NULL is valid */
+    tally_kernel_destroy(NULL);
+    tally_context_destroy(&context);
+    cr_assert_null(context);
+}
+
+Test(kernel, the_same_descriptor_again_is_the_same_kernel)
+{
+    tally_context *context = fake_context(NULL), *other = fake_context(NULL);
+    const char *word = "cumsum:i64:2x3x4x5:axis=1";
+    tally_kernel *first = fake_kernel(context, word, NULL);
+    for (int i = 0; i < 5; i++) {
+        tally_kernel *again = fake_kernel(context, word, NULL);
+        cr_assert_eq(again, first);
+        tally_kernel_destroy(&again);
+    }
+    cr_assert_eq(stats_of(context).hits, 5);
+    tally_kernel *elsewhere = fake_kernel(other, word, NULL);
+    cr_assert_neq(elsewhere, first);
+
+    /* Each field that the kernel depends on tells descriptors apart. */
+    static const char *const words[] = {
+        "cumsum:i64:2x3x4x5:axis=1,reverse", "cumsum:i64:2x3x4x5:axis=1,exclusive",
+        "cumprod:i64:2x3x4x5:axis=1",        "cumsum:u64:2x3x4x5:axis=1",
+        "cumsum:i64:2x3x4x5:axis=2",         "cumsum:i64:2x3x5x4:axis=1",
+        "cumsum:i64:2x3x4:axis=1",           "cumsum:i64:2x3x4x5:axis=1,in=60x20x5x-1@4",
+        "cumsum:i64:2x3x4x5:axis=1,in=60x20x5x1@4", "cumsum:i64:2x3x4x5:axis=1,out=60x20x5x1@4",
+        "cumsum:i64:2x3x4x5:axis=1,order=serial",
+    };
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        tally_kernel *kernel = fake_kernel(context, words[i], NULL);
+        cr_assert_not_null(kernel, "%s", words[i]);
+        cr_assert_neq(kernel, first, "%s", words[i]);
+        tally_kernel_destroy(&kernel);
+    }
+    tally_descriptor d;
+    cr_assert_eq(tally_descriptor_parse(word, &d, NULL), TALLY_OK);
+    int host = tly_level_host();
+    for (int level = 0; level < TLY_LEVELS; level++) {
+        char device[32];
+        snprintf(device, sizeof device, "cpu:%s", tly_level_name(level));
+        tally_kernel_options options = { .size = sizeof options, .device = device };
+        tally_kernel *kernel;
+        cr_assert_eq(tally_kernel_create(context, &d, &options, &kernel, NULL), TALLY_OK);
+        cr_assert_eq(kernel == first, level == host);
+        cr_assert_eq(kernel->level, level);
+        tally_kernel_destroy(&kernel);
+    }
+    tally_kernel_destroy(&first);
+    tally_kernel_destroy(&elsewhere);
+    tally_context_destroy(&context);
+    tally_context_destroy(&other);
+}
+
+/* Kernels in threads' own tables do not keep the cache above its bound, and those in use stay. */
+Test(kernel, the_bound_holds)
+{
+    tally_context_options options = { .size = sizeof options, .cache_kernels = 2 };
+    tally_context *context = fake_context(&options);
+    static const char *const plans[] = { "a=0", "b=0", "c=0", "d=0", "e=0" };
+    tally_descriptor d;
+    cr_assert_eq(tally_descriptor_parse("cumsum:i64:5:axis=0", &d, NULL), TALLY_OK);
+    for (size_t i = 0; i < sizeof plans / sizeof plans[0]; i++) {
+        tally_kernel *hot = fake_kernel(context, "cumsum:u64:5:axis=0", NULL);
+        cr_assert_not_null(hot);
+        tally_kernel_destroy(&hot);
+        hot = fake_kernel(context, "cumsum:u64:5:axis=0", NULL);
+        tally_kernel_destroy(&hot);
+        tally_kernel_options with = { .size = sizeof with, .plan = plans[i] };
+        tally_kernel *kernel;
+        cr_assert_eq(tally_kernel_create(context, &d, &with, &kernel, NULL), TALLY_OK);
+        tally_kernel_destroy(&kernel);
+        cr_assert_leq(stats_of(context).cached, 2);
+    }
+    cr_assert_eq(stats_of(context).compiled, 6);
+    cr_assert_eq(stats_of(context).evicted, 4);
+    tally_context_destroy(&context);
+}
+
+/* More descriptors than a thread remembers; then a thread that ends gives back what it knew. */
+static void *ask_for_many(void *context)
+{
+    for (int round = 0; round < 2; round++) {
+        for (int n = 1; n < 200; n++) {
+            char word[64];
+            snprintf(word, sizeof word, "cumsum:i64:%dx40:axis=1", n);
+            tally_kernel *kernel = fake_kernel(context, word, NULL);
+            cr_assert_not_null(kernel);
+            cr_assert_eq(kernel->rows, n);
+            tally_kernel_destroy(&kernel);
+        }
+    }
+    return NULL;
+}
+
+Test(kernel, threads_forget)
+{
+    tally_context *context = fake_context(NULL);
+    ask_for_many(context);
+    pthread_t thread;
+    cr_assert_eq(pthread_create(&thread, NULL, ask_for_many, context), 0);
+    pthread_join(thread, NULL);
+    cr_assert_eq(stats_of(context).compiled, 1);
+    cr_assert_eq(stats_of(context).hits, 4 * 199 - 1);
+    tally_context_destroy(&context);
+}
+
+Test(kernel, runs_and_checks_regions)
+{
+    enum { ROWS = 3, N = 5, ALL = ROWS * N };
+    static const struct {
+        const char *word;
+        int in, out; /* elements from the buffer's start */
+        tally_status status;
+        const char *field;
+    } cases[] = {
+        { "cumsum:i64:3x5:axis=1", 0, 15, TALLY_OK, "" },
+        { "cumsum:i64:3x5:axis=1", 15, 0, TALLY_OK, "" },
+        { "cumsum:i64:3x5:axis=1", 0, 14, TALLY_INVALID, "out" },
+        { "cumsum:i64:3x5:axis=1", 14, 0, TALLY_INVALID, "out" },
+        { "cumsum:i64:3x5:axis=1", 1, 0, TALLY_INVALID, "out" },
+        { "cumsum:i64:3x5:axis=1", 4, 4, TALLY_OK, "" },
+        { "cumsum:i64:3x5:axis=0,order=serial", 4, 4, TALLY_OK, "" },
+        { "cumsum:i64:3x5:axis=1,in=5x1@2,out=5x1@2", 4, 4, TALLY_OK, "" },
+        { "cumsum:i64:3x5:axis=1,in=-5x1@10,out=-5x1@10", 4, 4, TALLY_OK, "" },
+        { "cumsum:i64:3x5:axis=1,in=5x1@1", 4, 4, TALLY_INVALID, "out" },
+        { "cumsum:i64:3x5:axis=1,in=5x1@1", 4, 5, TALLY_INVALID, "out" },
+        { "cumsum:i64:3x5:axis=1,in=5x-1@4", 4, 4, TALLY_INVALID, "out" },
+        { "cumsum:i64:3x5:axis=1,in=0x1", 4, 4, TALLY_INVALID, "out" },
+        { "cumsum:i64:3x5:axis=1,in=0x1", 0, 5, TALLY_OK, "" },
+        { "cumsum:i64:3x5:axis=1,in=0x1", 0, 4, TALLY_INVALID, "out" },
+        { "cumsum:i64:3x5:axis=1,in=0x0@30", 0, 0, TALLY_OK, "" },
+        { "cumsum:i64:3x5:axis=1,in=0x0@14", 0, 0, TALLY_INVALID, "out" },
+        { "cumsum:i64:3x5:axis=1,out=10x2", 15, 16, TALLY_INVALID, "out" }, /* interleaved */
+        { "cumsum:i64:3x5:axis=1,out=5x1@-15", 0, 30, TALLY_OK, "" },
+        { "cumsum:i64:3x5:axis=1,out=5x1@-15", 0, 29, TALLY_INVALID, "out" },
+        { "cumsum:i64:0x5:axis=1", 0, 3, TALLY_OK, "" },
+        { "cumsum:i64:3x0:axis=1", 0, 0, TALLY_OK, "" },
+    };
+    tally_context *context = fake_context(NULL);
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        int64_t buffer[64], before[64];
+        for (int i = 0; i < 64; i++) {
+            buffer[i] = before[i] = 1000 + i * i;
+        }
+        tally_error error = TALLY_ERROR_INIT;
+        tally_kernel *kernel = fake_kernel(context, cases[c].word, &error);
+        cr_assert_not_null(kernel, "%s: %s", cases[c].word, error.message);
+        tally_status status =
+            tally_kernel_run(kernel, buffer + cases[c].in, buffer + cases[c].out, &error);
+        cr_assert_eq(status, cases[c].status, "case %zu, %s", c, cases[c].word);
+        cr_assert_str_eq(error.field, cases[c].field, "case %zu", c);
+        tally_descriptor d;
+        cr_assert_eq(tally_descriptor_parse(cases[c].word, &d, NULL), TALLY_OK);
+        tally_descriptor full;
+        cr_assert_eq(tly_descriptor_resolve(&d, &full, NULL), TALLY_OK);
+        if (status == TALLY_OK && !kernel->empty) {
+            for (int r = 0; r < ROWS; r++) {
+                for (int i = 0; i < N; i++) {
+                    int64_t sum = 0;
+                    for (int j = 0; j <= (full.axis == 1 ? i : r); j++) {
+                        int row = full.axis == 1 ? r : j, column = full.axis == 1 ? j : i;
+                        sum += before[cases[c].in + full.in_offset + row * full.in_strides[0] +
+                                      column * full.in_strides[1]];
+                    }
+                    cr_assert_eq(buffer[cases[c].out + full.out_offset + r * full.out_strides[0] +
+                                        i * full.out_strides[1]],
+                                 sum, "case %zu at %d, %d", c, r, i);
+                }
+            }
+        } else {
+            cr_assert_arr_eq(buffer, before, sizeof buffer);
+        }
+        tally_kernel_destroy(&kernel);
+    }
+    cr_assert_eq(fake_faults, 0);
+    tally_context_destroy(&context);
+}
+
+Test(kernel, bad_arguments_of_run)
+{
+    tally_context *context = fake_context(NULL);
+    tally_kernel *kernel = fake_kernel(context, "cumsum:i64:5:axis=0", NULL);
+    int64_t in[6] = { 1 }, out[6] = { 0 };
+    const struct {
+        const tally_kernel *kernel;
+        const void *in;
+        void *out;
+        int threads;
+        const char *field;
+    } cases[] = {
+        { kernel, NULL, out, 0, "in" },           { kernel, in, NULL, 0, "out" },
+        { kernel, (char *)in + 4, out, 0, "in" }, { kernel, in, (char *)out + 1, 0, "out" },
+        { kernel, (char *)in + 4, NULL, 0, "out" }, { kernel, in, out, -1, "usage" },
+        { NULL, in, out, 0, "usage" },            { NULL, in, out, 1, "usage" },
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        tally_error error = TALLY_ERROR_INIT;
+        cr_assert_eq(tally_kernel_run_threads(cases[c].kernel, cases[c].in, cases[c].out,
+                                              cases[c].threads, &error),
+                     TALLY_INVALID, "case %zu", c);
+        cr_assert_str_eq(error.field, cases[c].field, "case %zu: %s", c, error.message);
+        cr_assert_eq(out[0], 0);
+    }
+    tally_kernel_destroy(&kernel);
+    kernel = fake_kernel(context, "cumsum:i64:5x0:axis=0", NULL);
+    cr_assert_eq(tally_kernel_run(kernel, NULL, NULL, NULL), TALLY_OK);
+    tally_kernel_destroy(&kernel);
+    tally_context_destroy(&context);
+}
+
+Test(kernel, levels_and_devices)
+{
+    tally_device devices[8] = { { .size = sizeof(tally_device) } };
+    size_t count = 0;
+    cr_assert_eq(tally_devices(devices, 8, &count, NULL), TALLY_OK);
+    cr_assert_eq(count, TLY_LEVELS);
+    tally_context *context = fake_context(NULL);
+    tally_descriptor d;
+    cr_assert_eq(tally_descriptor_parse("cumsum:i64:4:axis=0", &d, NULL), TALLY_OK);
+    int defaults = 0;
+    for (size_t i = 0; i < count; i++) {
+        tally_kernel_options options = { .size = sizeof options, .device = devices[i].selector };
+        tally_kernel *kernel, *again;
+        cr_assert_eq(tally_kernel_create(context, &d, &options, &kernel, NULL), TALLY_OK);
+        options.device = devices[i].name; /* part of a name selects, too */
+        cr_assert_eq(tally_kernel_create(context, &d, &options, &again, NULL), TALLY_OK);
+        cr_assert_eq(kernel, again, "%s", devices[i].name);
+        tally_kernel_destroy(&again);
+        int64_t in[4] = { 1, 2, 3, 4 }, out[4] = { 0 };
+        tally_error error = TALLY_ERROR_INIT;
+        tally_status status = tally_kernel_run(kernel, in, out, &error);
+        cr_assert_eq(status, devices[i].runs_here ? TALLY_OK : TALLY_UNSUPPORTED);
+        cr_assert_str_eq(error.field, devices[i].runs_here ? "" : "device");
+        cr_assert_eq(out[3], devices[i].runs_here ? 10 : 0);
+        cr_assert_str_eq(devices[i].kind, "cpu");
+        defaults += devices[i].is_default;
+        tally_kernel_destroy(&kernel);
+    }
+    cr_assert_eq(defaults, 1);
+    /* One place only: the rest is untouched. */
+    memset(devices, 0x11, sizeof devices);
+    devices[0].size = sizeof devices[0];
+    cr_assert_eq(tally_devices(devices, 1, &count, NULL), TALLY_OK);
+    cr_assert_eq(count, TLY_LEVELS);
+    cr_assert_eq(devices[1].name[0], 0x11);
+    tally_context_destroy(&context);
+}
+
+Test(kernel, structs_of_other_versions)
+{
+    struct {
+        tally_context_options known;
+        char unknown[16];
+    } larger = { .known = { .size = sizeof larger } };
+    tally_context *context = NULL;
+    tally_error error = TALLY_ERROR_INIT;
+    cr_assert_eq(tally_context_create(&larger.known, &context, &error), TALLY_OK);
+    tally_context_destroy(&context);
+    larger.unknown[15] = 1;
+    cr_assert_eq(tally_context_create(&larger.known, &context, &error), TALLY_INVALID);
+    larger.unknown[15] = 0;
+    const size_t bad[] = { 0, 7, 5000, SIZE_MAX };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        larger.known.size = bad[i];
+        cr_assert_eq(tally_context_create(&larger.known, &context, &error), TALLY_INVALID);
+        cr_assert_str_eq(error.field, "usage");
+        cr_assert_null(context);
+    }
+    const int32_t threads[] = { -1, TLY_MAX_THREADS + 1 };
+    for (size_t i = 0; i < 2; i++) {
+        tally_context_options options = { .size = sizeof options, .threads = threads[i] };
+        cr_assert_eq(tally_context_create(&options, &context, &error), TALLY_INVALID);
+    }
+    /* Shorter: what is missing is zero, whatever lies behind. */
+    tally_context_options shorter = { .size = offsetof(tally_context_options, parallel),
+                                      .threads = 3, .generator = (const char *)1 };
+    cr_assert_eq(tally_context_create(&shorter, &context, &error), TALLY_OK);
+    cr_assert_eq(context->threads, 3);
+    cr_assert_null(context->generator_path);
+    tally_stats stats;
+    memset(&stats, 0x11, sizeof stats);
+    stats.size = offsetof(tally_stats, cached);
+    tally_context_stats(context, &stats);
+    cr_assert_eq(stats.compiled, 0);
+    cr_assert_eq(stats.cached, UINT64_C(0x1111111111111111));
+    tally_context_destroy(&context);
+}
+
+typedef struct text {
+    char bytes[256];
+    size_t length, room;
+} text;
+
+static int append(void *user, const char *bytes, size_t count)
+{
+    text *t = user;
+    if (t->length + count > t->room) {
+        return 1;
+    }
+    memcpy(t->bytes + t->length, bytes, count);
+    t->length += count;
+    return 0;
+}
+
+Test(kernel, inspection)
+{
+    tally_context *context = fake_context(NULL);
+    tally_descriptor d;
+    cr_assert_eq(tally_descriptor_parse("cumsum:i64:4x4:axis=-1,in=4x1", &d, NULL), TALLY_OK);
+    tally_kernel_options options = { .size = sizeof options, .device = "cpu:x86-64-v4",
+                                     .plan = "unroll=3" };
+    static const struct {
+        int stage;
+        size_t room;
+        tally_status status;
+        const char *text;
+    } cases[] = {
+        { TALLY_STAGE_WORD, 200, TALLY_OK, "cumsum:i64:4x4:axis=1\n" },
+        { TALLY_STAGE_PLAN, 200, TALLY_OK, "x86-64-v4unroll=3" },
+        { TALLY_STAGE_WORD, 3, TALLY_IO, "" },
+        { TALLY_STAGE_ASM, 3, TALLY_IO, "" },
+        { 9, 200, TALLY_INVALID, "" },
+        { -1, 200, TALLY_INVALID, "" },
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        text t = { .room = cases[c].room };
+        cr_assert_eq(tally_inspect(context, &d, &options, (tally_stage)cases[c].stage, append, &t,
+                                   NULL),
+                     cases[c].status, "case %zu", c);
+        cr_assert_str_eq(t.bytes, cases[c].text);
+    }
+    tally_context_destroy(&context);
+}
+
+Test(kernel, generators_that_fail)
+{
+    tally_context *context = fake_context(NULL);
+    tally_descriptor d;
+    cr_assert_eq(tally_descriptor_parse("cumsum:i64:4x4:axis=1", &d, NULL), TALLY_OK);
+    static const char *const plans[] = { "fail", "abi" };
+    for (size_t i = 0; i < 2; i++) {
+        tally_kernel_options options = { .size = sizeof options, .plan = plans[i] };
+        tally_kernel *kernel = NULL;
+        tally_error error = TALLY_ERROR_INIT;
+        cr_assert_eq(tally_kernel_create(context, &d, &options, &kernel, &error), TALLY_INTERNAL);
+        cr_assert_null(kernel);
+        cr_assert_neq(error.message[0], 0);
+    }
+    tally_context_destroy(&context);
+
+    /* None at all: a clear error, and zero-size scans need none. */
+    tally_context_options options = { .size = sizeof options, .generator = "/nowhere/lib.so" };
+    cr_assert_eq(tally_context_create(&options, &context, NULL), TALLY_OK);
+    tally_error error = TALLY_ERROR_INIT;
+    cr_assert_null(fake_kernel(context, "cumsum:i64:4:axis=0", &error));
+    cr_assert_eq(error.status, TALLY_NO_GENERATOR);
+    cr_assert_not_null(strstr(error.message, "/nowhere/lib.so"), "%s", error.message);
+    cr_assert_neq(error.hint[0], 0);
+    tally_kernel *kernel = fake_kernel(context, "cumsum:i64:0:axis=0", &error);
+    cr_assert_eq(tally_kernel_run(kernel, NULL, NULL, NULL), TALLY_OK);
+    tally_kernel_destroy(&kernel);
+    tally_context_destroy(&context);
+    tally_context_destroy(&context);
+    tally_context_destroy(NULL);
+}

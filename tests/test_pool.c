@@ -1,0 +1,273 @@
+/* Worker threads, and runs cut into tasks: every cut, in every order, with every kind of host. */
+#include "fake.h"
+
+#include <criterion/criterion.h>
+#include <fenv.h>
+#include <stdio.h>
+
+/* --- the pool by itself ---------------------------------------------------------------------- */
+
+typedef struct count_up {
+    atomic_int *times;
+    int delay_us;
+    pthread_t caller;
+    atomic_int wrong_rounding;
+} count_up;
+
+static void count_one(void *state, int64_t index)
+{
+    count_up *c = state;
+    c->times[index]++;
+    int is_worker = !pthread_equal(pthread_self(), c->caller);
+    c->wrong_rounding += is_worker && fegetround() != FE_TONEAREST;
+    fake_sleep(c->delay_us);
+}
+
+typedef struct caller {
+    tly_pool *pool;
+    int64_t count;
+    int delay_us, failures;
+} caller;
+
+static void *call_often(void *argument)
+{
+    caller *c = argument;
+    for (int round = 0; round < 50; round++) {
+        atomic_int times[40] = { 0 };
+        count_up state = { .times = times, .delay_us = c->delay_us, .caller = pthread_self() };
+        tly_pool_run(c->pool, c->count, count_one, &state);
+        for (int64_t i = 0; i < 40; i++) {
+            c->failures += times[i] != (i < c->count);
+        }
+    }
+    return NULL;
+}
+
+Test(pool, each_index_once_from_many_callers)
+{
+    tly_pool pool;
+    tly_pool_init(&pool);
+    enum { CALLERS = 5 };
+    caller callers[CALLERS] = {
+        { &pool, 1, 0, 0 }, { &pool, 2, 100, 0 }, { &pool, 7, 10, 0 }, { &pool, 40, 0, 0 },
+        { &pool, 3, 0, 0 },
+    };
+    pthread_t threads[CALLERS];
+    for (int i = 0; i < CALLERS; i++) {
+        cr_assert_eq(pthread_create(&threads[i], NULL, call_often, &callers[i]), 0);
+    }
+    for (int i = 0; i < CALLERS; i++) {
+        pthread_join(threads[i], NULL);
+        cr_assert_eq(callers[i].failures, 0);
+    }
+    cr_assert_eq(pool.started, 39);
+    tly_pool_end(&pool);
+}
+
+Test(pool, workers_have_the_default_environment)
+{
+    tly_pool pool;
+    tly_pool_init(&pool);
+    fesetround(FE_UPWARD);
+    atomic_int times[8] = { 0 };
+    count_up state = { .times = times, .delay_us = 20000, .caller = pthread_self() };
+    tly_pool_run(&pool, 8, count_one, &state);
+    fesetround(FE_TONEAREST);
+    cr_assert_gt(pool.started, 0);
+    cr_assert_eq(state.wrong_rounding, 0);
+    tly_pool_end(&pool);
+}
+
+/* --- runs ----------------------------------------------------------------------------------- */
+
+static void sequential(void *user, int64_t count, void (*task)(void *, int64_t), void *state)
+{
+    (void)user;
+    for (int64_t i = 0; i < count; i++) {
+        task(state, i);
+    }
+}
+
+static void reversed(void *user, int64_t count, void (*task)(void *, int64_t), void *state)
+{
+    (void)user;
+    for (int64_t i = count; i-- > 0;) {
+        task(state, i);
+    }
+}
+
+typedef struct one {
+    void (*task)(void *, int64_t);
+    void *state;
+    int64_t index;
+} one;
+
+static void *run_one(void *argument)
+{
+    one *o = argument;
+    o->task(o->state, o->index);
+    return NULL;
+}
+
+/* A thread for each task, started in reverse. */
+static void thread_each(void *user, int64_t count, void (*task)(void *, int64_t), void *state)
+{
+    (void)user;
+    pthread_t threads[64];
+    one ones[64];
+    for (int64_t i = count; i-- > 0;) {
+        ones[i] = (one){ task, state, i };
+        cr_assert_eq(pthread_create(&threads[i], NULL, run_one, &ones[i]), 0);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        pthread_join(threads[i], NULL);
+    }
+}
+
+static int64_t value(int64_t i, int kind)
+{
+    return kind == 2 && i % 37 == 5 ? FAKE_NO_TOTAL : i * 7 % 1013 - 300;
+}
+
+/* Compares with plain loops; `axis` 0 or 1 of a rows x columns tensor. */
+static void check(tally_kernel *kernel, int64_t rows, int64_t columns, int axis, int32_t threads,
+                  int kind, int in_place, const char *what)
+{
+    int64_t all = rows * columns;
+    int64_t *in = malloc((size_t)all * sizeof *in), *out = malloc((size_t)all * sizeof *out);
+    for (int64_t i = 0; i < all; i++) {
+        in[i] = value(i, kind);
+        out[i] = in_place ? in[i] : -1;
+    }
+    tally_error error = TALLY_ERROR_INIT;
+    cr_assert_eq(tally_kernel_run_threads(kernel, in_place ? out : in, out, threads, &error),
+                 TALLY_OK, "%s", error.message);
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < all; i++) {
+        int first = axis == 1 ? i % columns == 0 : i < columns;
+        in[i] += first ? 0 : in[axis == 1 ? i - 1 : i - columns];
+        wrong += out[i] != in[i];
+    }
+    cr_assert_eq(wrong, 0, "%s with %d threads, kind %d", what, threads, kind);
+    free(in);
+    free(out);
+}
+
+static const struct {
+    const char *word;
+    int64_t rows, columns;
+    int axis;
+} shapes[] = {
+    { "cumsum:i64:1000:axis=0", 1, 1000, 1 },          /* a chain */
+    { "cumsum:i64:33:axis=0", 1, 33, 1 },              /* of three chunks */
+    { "cumsum:i64:3x1000:axis=1", 3, 1000, 1 },        /* chains one after the other */
+    { "cumsum:i64:3x16:axis=1", 3, 16, 1 },            /* rows of one chunk */
+    { "cumsum:i64:1000x3:axis=1", 1000, 3, 1 },        /* many rows: whole pages */
+    { "cumsum:i64:100x40:axis=1", 100, 40, 1 },        /* rows of three chunks */
+    { "cumsum:i64:2x100x40:axis=2", 200, 40, 1 },
+    { "cumsum:i64:30x100:axis=0", 30, 100, 0 },        /* columns in parts */
+    { "cumsum:i64:30x16:axis=0,order=serial", 30, 16, 0 },
+    { "cumsum:i64:300x1:axis=0", 1, 300, 1 },
+};
+
+Test(pool, runs_are_right_however_they_are_cut)
+{
+    static const struct {
+        tally_parallel_for parallel;
+        const char *name;
+    } hosts[] = {
+        { NULL, "own pool" }, { sequential, "sequential" }, { reversed, "reversed" },
+        { thread_each, "a thread each" },
+    };
+    static const int32_t threads[] = { 0, 1, 2, 3, 5, 16 };
+    for (size_t h = 0; h < sizeof hosts / sizeof hosts[0]; h++) {
+        tally_context_options options = { .size = sizeof options, .parallel = hosts[h].parallel };
+        tally_context *context = fake_context(&options);
+        for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+            tally_kernel *kernel = fake_kernel(context, shapes[s].word, NULL);
+            cr_assert_not_null(kernel, "%s", shapes[s].word);
+            for (size_t t = 0; t < sizeof threads / sizeof threads[0]; t++) {
+                for (int kind = 1; kind <= 2; kind++) {
+                    char what[80];
+                    snprintf(what, sizeof what, "%s, %s", shapes[s].word, hosts[h].name);
+                    check(kernel, shapes[s].rows, shapes[s].columns, shapes[s].axis, threads[t],
+                          kind, t & 1, what);
+                }
+            }
+            tally_kernel_destroy(&kernel);
+        }
+        tally_context_destroy(&context);
+    }
+    cr_assert_eq(fake_faults, 0);
+}
+
+/* Slow scans make successors wait: first by totals, then, where those say nothing, for the scan,
+ * long enough to sleep. */
+Test(pool, carries_overtake_scans)
+{
+    tally_context_options options = { .size = sizeof options, .threads = 4 };
+    tally_context *context = fake_context(&options);
+    tally_kernel *kernel = fake_kernel(context, "cumsum:i64:2x160:axis=1", NULL);
+    fake_scan_us = 3000;
+    check(kernel, 2, 160, 1, 0, 1, 0, "totals");
+    cr_assert_gt(fake_combined, 0);
+    cr_assert_eq(fake_no_total, 0);
+    check(kernel, 2, 160, 1, 0, 2, 0, "no totals");
+    cr_assert_gt(fake_no_total, 0);
+    fake_scan_us = 0;
+    tally_kernel_destroy(&kernel);
+    tally_context_destroy(&context);
+}
+
+static atomic_llong tasks_seen;
+
+static void count_tasks(void *user, int64_t count, void (*task)(void *, int64_t), void *state)
+{
+    tasks_seen = count;
+    sequential(user, count, task, state);
+}
+
+Test(pool, threads_are_bounded)
+{
+    static const struct {
+        int32_t options, asked;
+        int64_t seen; /* 0: one call, no tasks */
+    } cases[] = { { 4, 0, 4 }, { 4, 2, 2 }, { 4, 9, 4 }, { 0, 9, 9 }, { 4, 1, 0 }, { 1, 9, 0 } };
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        tally_context_options options = { .size = sizeof options, .parallel = count_tasks,
+                                          .threads = cases[c].options };
+        tally_context *context = fake_context(&options);
+        tally_kernel *kernel = fake_kernel(context, "cumsum:i64:1000:axis=0", NULL);
+        tasks_seen = 0;
+        check(kernel, 1, 1000, 1, cases[c].asked, 1, 0, "bounded");
+        cr_assert_eq(tasks_seen, cases[c].seen, "case %zu", c);
+        tally_kernel_destroy(&kernel);
+        /* 128 bytes are worth three threads at most, and there are two chunks. */
+        kernel = fake_kernel(context, "cumsum:i64:17:axis=0", NULL);
+        check(kernel, 1, 17, 1, cases[c].asked, 1, 0, "short");
+        cr_assert_leq(tasks_seen, cases[c].seen);
+        tally_kernel_destroy(&kernel);
+        tally_context_destroy(&context);
+    }
+}
+
+/* A host that drops the tasks has them done by the caller. */
+static void nobody(void *user, int64_t count, void (*task)(void *, int64_t), void *state)
+{
+    (void)user;
+    (void)count;
+    (void)task;
+    (void)state;
+}
+
+Test(pool, nothing_is_left_undone)
+{
+    tally_context_options options = { .size = sizeof options, .parallel = nobody, .threads = 3 };
+    tally_context *context = fake_context(&options);
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+        tally_kernel *kernel = fake_kernel(context, shapes[s].word, NULL);
+        check(kernel, shapes[s].rows, shapes[s].columns, shapes[s].axis, 0, 1, 0, shapes[s].word);
+        tally_kernel_destroy(&kernel);
+    }
+    tally_context_destroy(&context);
+}

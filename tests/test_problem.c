@@ -1,0 +1,401 @@
+/* The canonical problem: its form by tables of words, which descriptors share one, and, by brute
+ * force over random descriptors, that problem and geometry describe every element exactly. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tally.h>
+
+#include "../runtime/problem.h"
+
+#define ANY TLY_ANY_STEP
+
+static tly_problem problem_of(const char *word, tly_geometry *g)
+{
+    tally_descriptor d;
+    tally_error e = TALLY_ERROR_INIT;
+    tly_problem p;
+    cr_assert_eq(tally_descriptor_parse(word, &d, &e), TALLY_OK, "%s: %s", word, e.message);
+    tly_canonicalise(&d, &p, g);
+    return p;
+}
+
+Test(problem, forms)
+{
+    static const struct {
+        const char *word;
+        tly_form form;
+        int in_step, out_step, unit, dense, length;
+        int64_t inner, rows;
+    } cases[] = {
+        /* Rows: one, many, short, strided, reversed. */
+        { "cumsum:f32:1000:axis=0", TLY_ROWS, 1, 1, 1, 1, 0, 1, 1 },
+        { "cumsum:f32:10x1000:axis=1", TLY_ROWS, 1, 1, 1, 1, 0, 1, 10 },
+        { "cumsum:f32:10x32:axis=1", TLY_ROWS, 1, 1, 1, 1, 32, 1, 10 },
+        { "cumsum:f32:10x33:axis=1", TLY_ROWS, 1, 1, 1, 1, 0, 1, 10 },
+        { "cumsum:f32:2x5x7:axis=2", TLY_ROWS, 1, 1, 1, 1, 7, 1, 10 },
+        { "cumsum:f32:10x7:axis=1,reverse", TLY_ROWS, -1, -1, 1, 1, 7, 1, 10 },
+        { "cumsum:f32:10x7:axis=1,in=-7x-1@69,out=-7x-1@69", TLY_ROWS, -1, -1, 1, 1, 7, 1, 10 },
+        { "cumsum:f32:10x7:axis=1,in=-7x-1@69", TLY_ROWS, -1, 1, 1, 0, 0, 1, 10 },
+        { "cumsum:f32:10x7:axis=1,in=8x1", TLY_ROWS, 1, 1, 1, 0, 0, 1, 10 },
+        { "cumsum:f32:10x7:axis=1,out=8x1", TLY_ROWS, 1, 1, 1, 0, 0, 1, 10 },
+        { "cumsum:f32:10x7:axis=1,in=0x1", TLY_ROWS, 1, 1, 1, 0, 0, 1, 10 },
+        { "cumsum:f32:10x7:axis=1,in=1x0", TLY_ROWS, 0, 1, 1, 0, 0, 1, 10 },
+        { "cumsum:f32:10x7:axis=1,in=14x2", TLY_ROWS, 2, 1, 1, 0, 0, 1, 10 },
+        { "cumsum:f32:10x7:axis=1,in=14x-2@20", TLY_ROWS, -2, 1, 1, 0, 0, 1, 10 },
+        { "cumsum:f32:10x7:axis=1,in=21x3", TLY_ROWS, ANY, 1, 1, 0, 0, 1, 10 },
+        { "cumsum:f32:10x7:axis=1,in=14x2,out=14x2", TLY_ROWS, 2, ANY, 1, 0, 0, 1, 10 },
+        { "cumsum:f32:7x10:axis=0,in=1x7,out=1x7", TLY_ROWS, 1, 1, 1, 1, 7, 1, 10 },
+        { "cumsum:f32:9:axis=0,in=-1@8", TLY_ROWS, -1, 1, 1, 0, 0, 1, 1 },
+        /* Columns. */
+        { "cumsum:f32:10x16:axis=0", TLY_COLUMNS, 1, 1, 1, 0, 0, 16, 1 },
+        { "cumsum:f32:3x10x16:axis=1,reverse", TLY_COLUMNS, 1, 1, 1, 0, 0, 16, 3 },
+        { "cumsum:f32:10x4x5:axis=0", TLY_COLUMNS, 1, 1, 1, 0, 0, 20, 1 },
+        { "cumsum:f32:10x4:axis=0,in=5x1", TLY_COLUMNS, 1, 1, 1, 0, 0, 4, 1 },
+        { "cumsum:f32:10x4:axis=0,out=5x1", TLY_COLUMNS, 1, 1, 1, 0, 0, 4, 1 },
+        { "cumsum:f32:10x4:axis=0,in=8x2", TLY_COLUMNS, 2, 1, 1, 0, 0, 4, 1 },
+        { "cumsum:f32:10x4:axis=0,in=9x3", TLY_COLUMNS, ANY, 1, 1, 0, 0, 4, 1 },
+        { "cumsum:f32:10x4:axis=0,in=1x0", TLY_COLUMNS, 0, 1, 1, 0, 0, 4, 1 },
+        { "cumsum:f32:10x4:axis=0,out=8x2", TLY_COLUMNS, 1, ANY, 1, 0, 0, 4, 1 },
+        { "cumsum:f32:10x4:axis=0,in=4x-1@3", TLY_COLUMNS, -1, 1, 1, 0, 0, 4, 1 },
+        { "cumsum:f32:10x20:axis=1,out=1x10", TLY_COLUMNS, ANY, 1, 1, 0, 0, 10, 1 },
+        /* A packed block of axis and few lanes is one stream. */
+        { "cumsum:f32:10x4:axis=0", TLY_ROWS, 1, 1, 4, 1, 0, 1, 1 },
+        { "cumsum:f32:10x15:axis=0", TLY_ROWS, 1, 1, 15, 1, 0, 1, 1 },
+        { "cumsum:f32:6x10x3:axis=1", TLY_ROWS, 1, 1, 3, 1, 0, 1, 6 },
+        { "cumsum:f32:6x10x3:axis=1,reverse", TLY_ROWS, -1, -1, 3, 1, 0, 1, 6 },
+        { "cumsum:f32:6x10x3:axis=1,in=40x3x1", TLY_ROWS, 1, 1, 3, 0, 0, 1, 6 },
+        { "cumsum:f32:10x4:axis=0,in=4x-1@3,out=4x-1@3", TLY_ROWS, 1, 1, 4, 1, 0, 1, 1 },
+        { "cumsum:f32:10x4:axis=0,order=serial", TLY_COLUMNS, 1, 1, 1, 0, 0, 4, 1 },
+        { "cumsum:f32:10x4:axis=0,order=exact", TLY_ROWS, 1, 1, 4, 1, 0, 1, 1 },
+        /* Transposed inputs. */
+        { "cumsum:f32:8x6:axis=1,in=1x8", TLY_TRANSPOSED, 1, 1, 1, 0, 0, 8, 1 },
+        { "cumsum:f32:3x8x6:axis=2,in=48x1x8", TLY_TRANSPOSED, 1, 1, 1, 0, 0, 8, 3 },
+        { "cumsum:f32:7x6:axis=1,in=1x7", TLY_ROWS, ANY, 1, 1, 0, 0, 1, 7 },
+        { "cumsum:f32:8x6:axis=1,in=1x-8@40", TLY_TRANSPOSED, 1, 1, 1, 0, 0, 8, 1 },
+        { "cumsum:f32:8x6:axis=1,in=1x8,reverse", TLY_ROWS, ANY, -1, 1, 0, 0, 1, 8 },
+        { "cumsum:f32:8x6:axis=1,in=1x8,out=12x2", TLY_ROWS, ANY, ANY, 1, 0, 0, 1, 8 },
+        /* One element along the axis. */
+        { "cumsum:f32:1:axis=0", TLY_ROWS, 1, 1, 1, 1, 1, 1, 1 },
+        { "cumsum:f32:1:axis=0,in=-5@3,out=9@2,reverse", TLY_ROWS, 1, 1, 1, 1, 1, 1, 1 },
+        { "cumsum:f32:20x1:axis=1", TLY_ROWS, 1, 1, 1, 1, 1, 1, 20 },
+        { "cumsum:f32:20x1x3:axis=1", TLY_ROWS, 1, 1, 1, 1, 1, 1, 60 },
+        { "cumsum:f32:20x1:axis=1,in=2x9", TLY_COLUMNS, 2, 1, 1, 0, 0, 20, 1 },
+        /* Nothing. */
+        { "cumsum:f32:0:axis=0", TLY_ROWS, 1, 1, 1, 1, 0, 0, 0 },
+        { "cumsum:f32:5x0x3:axis=0,in=1x1x2", TLY_ROWS, 1, 1, 1, 1, 0, 0, 0 },
+        { "cumsum:i8:0:axis=0,in=1@-9223372036854775808", TLY_ROWS, 1, 1, 1, 1, 0, 0, 0 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *word = cases[i].word;
+        tly_geometry g;
+        tly_problem p = problem_of(word, &g);
+        cr_expect_eq(p.form, cases[i].form, "%s: form %d", word, p.form);
+        cr_expect_eq(p.in_step, cases[i].in_step, "%s: in_step %d", word, p.in_step);
+        cr_expect_eq(p.out_step, cases[i].out_step, "%s: out_step %d", word, p.out_step);
+        cr_expect_eq(p.unit, cases[i].unit, "%s: unit %d", word, p.unit);
+        cr_expect_eq(p.dense, cases[i].dense, "%s: dense %d", word, p.dense);
+        cr_expect_eq(p.length, cases[i].length, "%s: length %d", word, p.length);
+        cr_expect_eq(g.inner, cases[i].inner, "%s: inner %d", word, (int)g.inner);
+        cr_expect_eq(g.rows, cases[i].rows, "%s: rows %d", word, (int)g.rows);
+    }
+}
+
+/* Pairs of one problem; where `geometry`, of one geometry too. */
+Test(problem, equal_problems)
+{
+    static const struct {
+        const char *a, *b;
+        int geometry;
+    } pairs[] = {
+        { "cumsum:f32:3x40:axis=1", "cumsum:f32:700x50:axis=1", 0 },
+        { "cumsum:f32:3x40:axis=1", "cumsum:f32:40:axis=0,in=1@9", 0 },
+        { "cumsum:f32:3x40:axis=1", "cumsum:f32:1x3x1x40x1:axis=3", 1 },
+        { "cumsum:f32:3x40:axis=1", "cumsum:f32:1x3x1x40x1:axis=3,in=7x40x9x1x-5", 1 },
+        { "cumsum:f32:6x40:axis=1", "cumsum:f32:2x3x40:axis=2", 1 },
+        { "cumsum:f32:6x40:axis=1", "cumsum:f32:3x2x40:axis=2,in=40x120x1,out=40x120x1", 1 },
+        { "cumsum:f32:6x40:axis=1", "cumsum:f32:40x6:axis=0,in=1x40,out=1x40", 1 },
+        { "cumsum:f32:6x40:axis=1", "cumsum:f32:6x40:axis=1,in=-40x1@200,out=-40x1@200", 1 },
+        { "cumsum:f32:6x40:axis=1", "cumsum:f32>f32:6x40:axis=-1,in=40x1", 1 },
+        { "cumsum:f32:6x40:axis=1,reverse", "cumsum:f32:6x40:axis=1,in=40x-1@39,out=40x-1@39", 1 },
+        { "cumsum:f32:6x40:axis=1", "cumsum:f32:6x40:axis=1,in=40x-1@39,out=40x-1@39,reverse", 1 },
+        { "cumsum:f32:40x20:axis=0", "cumsum:f32:40x20:axis=0,reverse", 0 },
+        { "cumsum:f32:40x20:axis=0", "cumsum:f32:9x40x30:axis=1", 0 },
+        { "cumsum:f32:40x20:axis=0", "cumsum:f32:40x20:axis=0,in=99x1", 0 },
+        { "cumsum:f32:40x20:axis=0", "cumsum:f32:20x40:axis=1,in=1x20,out=1x20", 1 },
+        { "cumsum:f32:40x5:axis=0", "cumsum:f32:7x30x5:axis=1", 0 },
+        { "cumsum:f32:40x1:axis=0", "cumsum:f32:40x1:axis=0,acc=f64,in=1x77", -1 },
+        { "cumsum:f64:40:axis=0,acc=f64", "cumsum:f64:40:axis=0", 1 },
+        { "cumsum:f32:5x1:axis=1,reverse", "cumsum:f32:5x1:axis=1,in=1x-7", 1 },
+        { "cumsum:f32:0x5:axis=1", "cumsum:f32:5x0:axis=0,in=3x4,reverse", 1 },
+        /* Different problems. */
+        { "cumsum:f32:40:axis=0", "cumprod:f32:40:axis=0", -1 },
+        { "cumsum:f32:40:axis=0", "cumsum:f64:40:axis=0", -1 },
+        { "cumsum:f32:40:axis=0", "cumsum:f32>f64:40:axis=0", -1 },
+        { "cumsum:f32:40:axis=0", "cumsum:f32:40:axis=0,exclusive", -1 },
+        { "cumsum:f32:40:axis=0", "cumsum:f32:40:axis=0,reverse", -1 },
+        { "cumsum:f32:40:axis=0", "cumsum:f32:40:axis=0,order=serial", -1 },
+        { "cumsum:f32:40:axis=0", "cumsum:f32:30:axis=0", -1 },
+        { "cumsum:f32:40:axis=0", "cumsum:f32:40:axis=0,in=2", -1 },
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        tly_geometry ga, gb;
+        tly_problem a = problem_of(pairs[i].a, &ga);
+        tly_problem b = problem_of(pairs[i].b, &gb);
+        int equal = memcmp(&a, &b, sizeof a) == 0;
+        cr_expect_eq(equal, pairs[i].geometry >= 0, "%s and %s", pairs[i].a, pairs[i].b);
+        if (pairs[i].geometry == 1) {
+            /* The extents of a dim of size 1 with any stride are the same, too. */
+            cr_expect_eq(memcmp(&ga, &gb, sizeof ga), 0, "geometry of %s and %s", pairs[i].a,
+                         pairs[i].b);
+        }
+    }
+    cr_expect_eq(sizeof(tly_problem), 12u, "padding would be compared");
+}
+
+static uint64_t lcg;
+
+static int64_t below(int64_t n)
+{
+    lcg = lcg * 6364136223846793005u + 1442695040888963407u;
+    return (int64_t)((lcg >> 33) % (uint64_t)n);
+}
+
+/* Strides of a tensor that is packed in a random order of dims, sometimes with gaps or signs. */
+static void random_strides(tally_descriptor *d, int64_t *strides, int64_t *offset)
+{
+    int32_t order[TALLY_MAX_RANK];
+    int shuffle = below(2) == 0;
+    int gaps = below(4) == 0;
+    int signs = below(3) == 0;
+    for (int32_t i = 0; i < d->rank; i++) {
+        int32_t at = shuffle ? (int32_t)below(i + 1) : i;
+        order[i] = order[at];
+        order[at] = i;
+    }
+    int64_t step = gaps ? 1 + below(3) : 1;
+    *offset = below(3) == 0 ? below(100) - 50 : 0;
+    for (int32_t i = d->rank - 1; i >= 0; i--) {
+        int32_t dim = order[i];
+        strides[dim] = step;
+        step = step * (d->sizes[dim] > 0 ? d->sizes[dim] : 1) + (gaps ? below(3) : 0);
+        if (signs && below(2) == 0) {
+            *offset += (d->sizes[dim] - 1) * strides[dim];
+            strides[dim] = -strides[dim];
+        }
+    }
+}
+
+static tally_descriptor random_descriptor(void)
+{
+    static const int64_t sizes[] = { 1, 1, 2, 2, 3, 4, 5, 7, 8, 9, 16, 33, 0 };
+    tally_descriptor d = TALLY_DESCRIPTOR_INIT;
+    d.op = TALLY_CUMSUM;
+    d.dtype = TALLY_F32;
+    d.rank = (int32_t)(1 + below(5));
+    d.axis = (int32_t)below(d.rank);
+    d.order = below(4) == 0 ? TALLY_ORDER_SERIAL : TALLY_ORDER_RUN;
+    d.flags = below(2) == 0 ? TALLY_REVERSE : 0;
+    for (int64_t i = 0, total = 1; i < d.rank; i++) {
+        int64_t size = sizes[below(below(8) == 0 ? 13 : 12)];
+        d.sizes[i] = total * size <= 4000 ? size : 1;
+        total *= d.sizes[i] > 0 ? d.sizes[i] : 1;
+    }
+    if (below(4) != 0) {
+        d.flags |= TALLY_OUT_STRIDES;
+        random_strides(&d, d.out_strides, &d.out_offset);
+    }
+    switch (below(5)) {
+    case 0:
+        break;
+    case 4: /* Fortran order */
+        d.flags |= TALLY_IN_STRIDES;
+        for (int64_t i = 0, step = 1; i < d.rank; i++) {
+            d.in_strides[i] = step;
+            step *= d.sizes[i] > 0 ? d.sizes[i] : 1;
+        }
+        break;
+    case 1: /* as the output, where that has strides */
+        d.flags |= d.flags & TALLY_OUT_STRIDES ? TALLY_IN_STRIDES : 0;
+        memcpy(d.in_strides, d.out_strides, sizeof d.in_strides);
+        d.in_offset = d.out_offset;
+        break;
+    case 2:
+        d.flags |= TALLY_IN_STRIDES;
+        random_strides(&d, d.in_strides, &d.in_offset);
+        break;
+    default: /* anything, elements meeting included */
+        d.flags |= TALLY_IN_STRIDES;
+        for (int32_t i = 0; i < d.rank; i++) {
+            d.in_strides[i] = below(9) - 4;
+        }
+        break;
+    }
+    return d;
+}
+
+/* For each output element, by index from the lowest: the input it belongs to and the output
+ * element before it in its scan (-1: it is the first). */
+typedef struct link {
+    int64_t in, before;
+    int written;
+} link;
+
+typedef struct table {
+    link *links;
+    int64_t low, count, elements;
+} table;
+
+static void note(table *t, int64_t in, int64_t out, int64_t before)
+{
+    cr_assert(out >= t->low && out - t->low < t->count, "index %d out of range", (int)out);
+    link *l = &t->links[out - t->low];
+    cr_assert_not(l->written, "element %d written twice", (int)out);
+    *l = (link){ in, before == INT64_MIN ? -1 : before - t->low, 1 };
+    t->elements++;
+}
+
+static void follow_descriptor(const tally_descriptor *full, table *t)
+{
+    int64_t index[TALLY_MAX_RANK] = { 0 };
+    int32_t a = full->axis;
+    int64_t back = full->flags & TALLY_REVERSE ? full->out_strides[a] : -full->out_strides[a];
+    int64_t first = full->flags & TALLY_REVERSE ? full->sizes[a] - 1 : 0;
+    for (;;) {
+        int64_t in = full->in_offset, out = full->out_offset;
+        for (int32_t d = 0; d < full->rank; d++) {
+            in += index[d] * full->in_strides[d];
+            out += index[d] * full->out_strides[d];
+        }
+        note(t, in, out, index[a] == first ? INT64_MIN : out + back);
+        int32_t d = full->rank - 1;
+        while (d >= 0 && ++index[d] == full->sizes[d]) {
+            index[d--] = 0;
+        }
+        if (d < 0) {
+            return;
+        }
+    }
+}
+
+static void follow_geometry(const tly_problem *p, const tly_geometry *g, table *t)
+{
+    int64_t index[TALLY_MAX_RANK] = { 0 };
+    int64_t in_end = 0, out_end = 0;
+    for (int64_t row = 0; row < g->rows; row++) {
+        int64_t in_row = g->in_first, out_row = g->out_first;
+        for (int32_t d = 0; d < g->outer_rank; d++) {
+            in_row += index[d] * g->outer[d].in_stride;
+            out_row += index[d] * g->outer[d].out_stride;
+        }
+        if (p->dense && row > 0) {
+            cr_assert(in_row == in_end && out_row == out_end, "not dense at row %d", (int)row);
+        }
+        in_end = in_row + g->length * g->in_axis;
+        out_end = out_row + g->length * g->out_axis;
+        for (int64_t lane = 0; lane < g->inner; lane++) {
+            for (int64_t i = 0; i < g->length; i++) {
+                int64_t out = out_row + lane * g->out_lane + i * g->out_axis;
+                note(t, in_row + lane * g->in_lane + i * g->in_axis, out,
+                     i < p->unit ? INT64_MIN : out - p->unit * g->out_axis);
+            }
+        }
+        for (int32_t d = g->outer_rank - 1; d >= 0 && ++index[d] == g->outer[d].size; d--) {
+            index[d] = 0;
+        }
+    }
+}
+
+/* What problem.h says about literals, judged by the geometry. */
+static void check_literals(const tly_problem *p, const tly_geometry *g)
+{
+    int rows = p->form == TLY_ROWS;
+    int64_t in = rows ? g->in_axis : g->in_lane;
+    int64_t out = p->form == TLY_COLUMNS ? g->out_lane : g->out_axis;
+    cr_expect(p->in_step == (in >= -2 && in <= 2 ? in : ANY));
+    cr_expect(p->out_step == (out == 1 || (rows && out == -1) ? out : ANY));
+    cr_expect(p->form != TLY_TRANSPOSED || (p->in_step == 1 && g->inner >= 8));
+    cr_expect(rows ? g->inner == 1 && g->in_lane == 0 && g->out_lane == 0
+                   : p->unit == 1 && !p->dense && p->length == 0);
+    cr_expect(p->unit >= 1 && p->unit <= TLY_MAX_UNIT && g->length % p->unit == 0);
+    cr_expect(p->unit == 1 || (in == out && (in == 1 || in == -1)));
+    cr_expect_eq(p->length, p->dense && p->unit == 1 && g->length <= TLY_SHORT_ROW ? g->length : 0);
+    for (int32_t d = 0; d < g->outer_rank; d++) {
+        cr_expect(g->outer[d].size > 1);
+        cr_expect(d == 0 || llabs(g->outer[d].out_stride) < llabs(g->outer[d - 1].out_stride));
+    }
+}
+
+Test(problem, every_element_exactly)
+{
+    int seen[4][2] = { { 0 } }, streams = 0, negative = 0;
+    lcg = 20240607;
+    for (int round = 0; round < 3000; round++) {
+        tally_descriptor d = random_descriptor(), full;
+        char word[TALLY_WORD_MAX] = "";
+        tally_error e = TALLY_ERROR_INIT;
+        cr_assert_eq(tly_descriptor_resolve(&d, &full, &e), TALLY_OK, "%s", e.message);
+        tally_descriptor_print(&d, word, sizeof word, NULL, NULL);
+        tly_problem p, q;
+        tly_geometry g, h;
+        tly_canonicalise(&d, &p, &g);
+        tly_canonicalise(&full, &q, &h);
+        cr_assert(memcmp(&p, &q, sizeof p) == 0 && memcmp(&g, &h, sizeof g) == 0, "%s", word);
+        int empty = 0;
+        for (int32_t i = 0; i < d.rank; i++) {
+            empty |= d.sizes[i] == 0;
+        }
+        cr_assert_eq(g.empty, empty, "%s", word);
+        if (empty) {
+            cr_expect(g.rows == 0 && g.in_high < g.in_low && g.out_high < g.out_low);
+            continue;
+        }
+        int64_t count = g.out_high - g.out_low + 1;
+        cr_assert(count > 0 && count < 100000, "%s", word);
+        table a = { calloc((size_t)count, sizeof(link)), g.out_low, count, 0 };
+        table b = { calloc((size_t)count, sizeof(link)), g.out_low, count, 0 };
+        cr_assert(a.links != NULL && b.links != NULL);
+        follow_descriptor(&full, &a);
+        follow_geometry(&p, &g, &b);
+        cr_assert_eq(a.elements, b.elements, "%s", word);
+        cr_assert_eq(memcmp(a.links, b.links, (size_t)count * sizeof(link)), 0, "%s", word);
+        int64_t low = INT64_MAX, high = INT64_MIN;
+        for (int64_t i = 0; i < count; i++) {
+            if (a.links[i].written) {
+                low = a.links[i].in < low ? a.links[i].in : low;
+                high = a.links[i].in > high ? a.links[i].in : high;
+            }
+        }
+        cr_expect(low == g.in_low && high == g.in_high, "%s", word);
+        cr_expect(a.links[0].written && a.links[count - 1].written, "%s: extent", word);
+        check_literals(&p, &g);
+        free(a.links);
+        free(b.links);
+        seen[p.form][p.dense]++;
+        streams += p.unit > 1;
+        negative += p.out_step == -1;
+    }
+    cr_expect(seen[TLY_ROWS][0] > 50 && seen[TLY_ROWS][1] > 50);
+    cr_expect(seen[TLY_COLUMNS][0] > 50 && seen[TLY_TRANSPOSED][0] > 20);
+    cr_expect(streams > 50 && negative > 50);
+}
+
+/* Borders of int64: no overflow on the way (run under the sanitizer). */
+Test(problem, far_strides)
+{
+    static const char *const words[] = {
+        "cumsum:i8:2x2:axis=0,in=6917529027641081855x2",
+        "cumsum:i8:2x2:axis=0,out=6917529027641081855x2",
+        "cumsum:i8:2x2:axis=1,in=-4611686018427387904x2,out=-4611686018427387904x2",
+        "cumsum:i8:2:axis=0,in=-9223372036854775806@9223372036854775805,reverse",
+        "cumsum:i8:1x2:axis=0,in=-9223372036854775808x1,out=9223372036854775807x1,reverse",
+        "cumsum:i8:3037000499x3037000499:axis=0",
+        "cumsum:i8:9223372036854775807:axis=0,reverse",
+    };
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        tly_geometry g;
+        problem_of(words[i], &g);
+        cr_expect(g.in_low <= g.in_first && g.in_first <= g.in_high, "%s", words[i]);
+        cr_expect(g.out_low <= g.out_first && g.out_first <= g.out_high, "%s", words[i]);
+    }
+}

@@ -1,0 +1,410 @@
+/* The word: every sentence of docs/word.md, section Word, by tables of words. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <tally.h>
+
+/* Valid words and their canonical forms; NULL where the word is canonical itself. */
+static const struct {
+    const char *word, *canonical;
+} valid[] = {
+    { "cumprod:f32:1x1x3x4:axis=3,exclusive", NULL },
+    { "cumsum:i32:4x6:axis=0,in=1x4", NULL },
+    { "cumprod:f32:5:axis=0,in=-1@4", NULL },
+    { "sum:i8>i32:64x1000:axes=1", NULL },
+    { "argmax:f16>i64:8x16x32:axes=0+2,last", NULL },
+    /* Axes. */
+    { "cumsum:f32:4x6:axis=-1", "cumsum:f32:4x6:axis=1" },
+    { "cumsum:f32:4x6:axis=-2", "cumsum:f32:4x6:axis=0" },
+    { "sum:f32:4x6:axes=1+0", "sum:f32:4x6" },
+    { "sum:f32:4x6:axes=-1+-2", "sum:f32:4x6" },
+    { "sum:f32:4x6x2:axes=-1+0", "sum:f32:4x6x2:axes=0+2" },
+    { "sum:f32:4x6:axes=none", NULL },
+    { "sum:f32:scalar", NULL },
+    { "sum:f32:scalar:axes=none", "sum:f32:scalar" },
+    /* Dtypes. */
+    { "cumsum:f32>f32:4:axis=0", "cumsum:f32:4:axis=0" },
+    { "cumsum:f32>f64:4:axis=0", NULL },
+    { "cumsum:i16:4:axis=0", NULL },
+    { "cumsum:bool:4:axis=0", NULL },
+    { "argmin:u8:4", "argmin:u8>i64:4" },
+    { "argmin:i64:4", "argmin:i64>i64:4" },
+    { "argmax:f32>u32:4:axes=0", "argmax:f32>u32:4" },
+    /* Order of options, defaults. */
+    { "cumsum:f32:4:reverse,exclusive,axis=0", "cumsum:f32:4:axis=0,exclusive,reverse" },
+    { "cumsum:f32:4:order=exact,out=-2@6,in=0,axis=0",
+      "cumsum:f32:4:axis=0,in=0,out=-2@6,order=exact" },
+    { "cummax:bf16:4:nan=ignore,acc=f64,order=serial,axis=0",
+      "cummax:bf16:4:axis=0,order=serial,acc=f64,nan=ignore" },
+    { "argmax:f32:4:nan=ignore,last,keepdims", "argmax:f32>i64:4:keepdims,last,nan=ignore" },
+    { "cumsum:f64:4:axis=0,acc=f64", "cumsum:f64:4:axis=0" },
+    { "cumsum:f16:4:axis=0,acc=f64", NULL },
+    { "cumsum:f32:2x3:axis=0,in=3x1", "cumsum:f32:2x3:axis=0" },
+    { "cumsum:f32:2x3:axis=0,in=3x1@0,out=3x1@0", "cumsum:f32:2x3:axis=0" },
+    { "cumsum:f32:2x3:axis=0,in=3x1@7", NULL },
+    { "cumsum:f32:1x3:axis=0,in=9x1", NULL },
+    /* Sizes 0 count as 1 in packed strides. */
+    { "cumsum:f32:0x3:axis=0,in=3x1", "cumsum:f32:0x3:axis=0" },
+    { "cumsum:f32:3x0:axis=0,in=1x1", "cumsum:f32:3x0:axis=0" },
+    { "cumsum:f32:0:axis=0", NULL },
+    { "cumsum:f32:1x1x1x1x1x1x1x1:axis=7", NULL },
+    /* Reductions: out= has the result's rank. */
+    { "sum:f32:4x6:axes=1,out=2@1", NULL },
+    { "sum:f32:4x6:axes=1,keepdims,out=2x5", NULL },
+    { "sum:f32:4x6:axes=1,keepdims,out=1x1", "sum:f32:4x6:axes=1,keepdims" },
+    { "sum:f32:4x6:out=@5", NULL },
+    { "sum:f32:scalar:in=@4", NULL },
+    { "log_sum_exp:f32:4x6:in=0x0", NULL },
+    /* Borders of int64. */
+    { "cumsum:i8:9223372036854775807:axis=0", NULL },
+    { "cumsum:i8:1:axis=0,in=1@-9223372036854775808", NULL },
+};
+
+/* Wrong words: status, field, position, a piece of the message. */
+static const struct {
+    const char *word, *field;
+    int position;
+    const char *message;
+} wrong[] = {
+    { "", "op", 1, "''" },
+    { "cumsm:f32:4:axis=0", "op", 1, "'cumsm' is no operator" },
+    { "Cumsum:f32:4:axis=0", "op", 1, "Cumsum" },
+    { " cumsum:f32:4:axis=0", "op", 1, "no operator" },
+    { "cumsum", "dtype", 7, "ends before" },
+    { "cumsum:f32", "sizes", 11, "ends before" },
+    { "cumsum:f33:4:axis=0", "dtype", 8, "'f33'" },
+    { "cumsum::4:axis=0", "dtype", 8, "''" },
+    { "cumsum:f32>:4:axis=0", "dtype", 12, "''" },
+    { "cumsum:f32>f64>f64:4:axis=0", "dtype", 12, "f64>f64" },
+    { "cumsum:f32::axis=0", "sizes", 12, "''" },
+    { "cumsum:f32:axis=0", "sizes", 12, "missing" },
+    { "cumsum:f32:4x:axis=0", "sizes", 14, "''" },
+    { "cumsum:f32:4X6:axis=0", "sizes", 13, "4X6" },
+    { "cumsum:f32:04:axis=0", "sizes", 12, "leading zeros" },
+    { "cumsum:f32:00:axis=0", "sizes", 12, "leading zeros" },
+    { "cumsum:f32:-4:axis=0", "sizes", 12, "negative" },
+    { "cumsum:f32:-0:axis=0", "sizes", 12, "sign" },
+    { "cumsum:f32:4 :axis=0", "sizes", 13, "integer" },
+    { "cumsum:f32:9223372036854775808:axis=0", "sizes", 12, "64 bits" },
+    { "cumsum:f32:4x99999999999999999999999:axis=0", "sizes", 14, "64 bits" },
+    { "cumsum:f32:scalar:axis=0", "sizes", 12, "rank" },
+    { "cumsum:f32:1x1x1x1x1x1x1x1x1:axis=0", "sizes", 28, "more than 8" },
+    { "cumsum:f32:4:", "option", 14, "empty" },
+    { "cumsum:f32:4:axis=0,", "option", 21, "empty" },
+    { "cumsum:f32:4:,axis=0", "option", 14, "empty" },
+    { "cumsum:f32:4:axis=0,foo", "option", 21, "'foo'" },
+    { "cumsum:f32:4:axis=0,foo=1", "option", 21, "'foo'" },
+    { "cumsum:f32:4:axis=0:reverse", "axis", 20, "0:reverse" },
+    { "cumsum:f32:4", "axis", 13, "needs axis" },
+    { "cumsum:f32:4:reverse", "axis", 21, "needs axis" },
+    { "cumsum:f32:4:axis", "axis", 18, "needs a value" },
+    { "cumsum:f32:4:axis=", "axis", 19, "''" },
+    { "cumsum:f32:4:axis=+0", "axis", 19, "+0" },
+    { "cumsum:f32:4:axis=1", "axis", 19, "[-1, 0]" },
+    { "cumsum:f32:4:axis=-2", "axis", 19, "[-1, 0]" },
+    { "cumsum:f32:4:axis=4294967296", "axis", 19, "4294967296" },
+    { "cumsum:f32:4:axis=0,axis=0", "axis", 21, "twice" },
+    { "cumsum:f32:4:axis=0,axes=0", "axes", 21, "not an option" },
+    { "sum:f32:4:axis=0", "axis", 11, "not an option of sum" },
+    { "sum:f32:4:axes=", "axes", 16, "''" },
+    { "sum:f32:4:axes=0+", "axes", 18, "''" },
+    { "sum:f32:4x6:axes=0+0", "axes", 20, "twice" },
+    { "sum:f32:4x6:axes=0+-2", "axes", 20, "twice" },
+    { "sum:f32:4x6:axes=0+none", "axes", 20, "none" },
+    { "sum:f32:4x6:axes=2", "axes", 18, "[-2, 1]" },
+    { "sum:f32:scalar:axes=0", "axes", 21, "scalar" },
+    { "sum:f32:4:exclusive", "exclusive", 11, "not an option" },
+    { "sum:f32:4:reverse", "reverse", 11, "not an option" },
+    { "sum:f32:4:last", "last", 11, "not an option" },
+    { "max:f32:4:last", "last", 11, "not an option" },
+    { "sum:f32:4:nan=ignore", "nan", 11, "not an option" },
+    { "cumsum:f32:4:axis=0,nan=ignore", "nan", 21, "not an option" },
+    { "cumsum:f32:4:axis=0,keepdims", "keepdims", 21, "not an option" },
+    { "cumsum:f32:4:axis=0,reverse=1", "reverse", 28, "no value" },
+    { "cumsum:f32:4:axis=0,reverse,reverse", "reverse", 29, "twice" },
+    { "cumsum:f32:4:axis=0,order=run", "order", 27, "'run'" },
+    { "cumsum:f32:4:axis=0,order=exact,order=serial", "order", 33, "twice" },
+    { "cumsum:f32:4:axis=0,acc=f32", "acc", 25, "'f32'" },
+    { "cumsum:i32:4:axis=0,acc=f64", "acc", 25, "i32" },
+    { "cummax:bool:4:axis=0,acc=f64", "acc", 26, "bool" },
+    { "cummax:f32:4:axis=0,nan=keep", "nan", 25, "'keep'" },
+    { "cumsum:f32:4:axis=0,in=", "in", 24, "''" },
+    { "cumsum:f32:4:axis=0,in=@4", "in", 24, "rank 1" },
+    { "cumsum:f32:4:axis=0,in=1x1", "in", 24, "2 strides" },
+    { "cumsum:f32:4x6:axis=0,in=1", "in", 26, "1 strides" },
+    { "cumsum:f32:4:axis=0,in=1@", "in", 26, "''" },
+    { "cumsum:f32:4:axis=0,in=1@2@3", "in", 27, "2@3" },
+    { "cumsum:f32:4:axis=0,in=1x1x1x1x1x1x1x1x1", "in", 40, "more than 8" },
+    { "cumsum:f32:4:axis=0,out=0", "out", 25, "share an address" },
+    { "cumsum:f32:4x6:axis=0,out=5x1", "out", 27, "share an address" },
+    { "sum:f32:4x6:axes=1,out=1x1", "out", 24, "rank 1" },
+    { "sum:f32:4x6:out=1", "out", 17, "rank 0" },
+    { "cumsum:f32:9223372036854775807:axis=0", "sizes", 12, "overflows" },
+    { "cumsum:i8:4294967296x4294967296:axis=0", "sizes", 11, "overflows" },
+    { "cumsum:f32:4:axis=0,in=9223372036854775807", "in", 24, "overflows" },
+    { "cumsum:f32:4:axis=0,in=1@9223372036854775807", "in", 24, "overflows" },
+    { "cumsum:i8:2:axis=0,in=-9223372036854775808", "in", 23, "overflows" },
+    { "cumsum:f32:4:axis=0,out=4611686018427387904", "out", 25, "overflows" },
+    /* Invalid before unsupported. */
+    { "cumsum:f32:?:axis=1", "axis", 19, "[-1, 0]" },
+};
+
+Test(word, valid_words_have_one_canonical_form)
+{
+    for (size_t i = 0; i < sizeof valid / sizeof valid[0]; i++) {
+        const char *word = valid[i].word;
+        const char *canonical = valid[i].canonical != NULL ? valid[i].canonical : word;
+        tally_descriptor d, again;
+        tally_error e = TALLY_ERROR_INIT;
+        char text[TALLY_WORD_MAX];
+        size_t length = 0;
+        cr_assert_eq(tally_descriptor_parse(word, &d, &e), TALLY_OK, "%s: %s: %s", word, e.field,
+                     e.message);
+        cr_assert_eq(tally_descriptor_print(&d, text, sizeof text, &length, &e), TALLY_OK, "%s",
+                     word);
+        cr_expect_str_eq(text, canonical);
+        cr_expect_eq(length, strlen(canonical), "%s", word);
+        cr_assert_eq(tally_descriptor_parse(text, &again, &e), TALLY_OK, "%s", text);
+        cr_expect_eq(memcmp(&d, &again, sizeof d), 0, "%s: parse(print(d)) is another d", word);
+    }
+}
+
+Test(word, wrong_words_say_what_and_where)
+{
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        const char *word = wrong[i].word;
+        tally_descriptor d, before;
+        memset(&d, 0x5a, sizeof d);
+        before = d;
+        tally_error e = TALLY_ERROR_INIT;
+        cr_expect_eq(tally_descriptor_parse(word, &d, &e), TALLY_INVALID, "%s", word);
+        cr_expect_eq(e.status, TALLY_INVALID, "%s", word);
+        cr_expect_str_eq(e.field, wrong[i].field, "%s: field %s", word, e.field);
+        cr_expect_eq(e.position, wrong[i].position, "%s: position %d", word, (int)e.position);
+        cr_expect(strstr(e.message, wrong[i].message) != NULL, "%s: %s", word, e.message);
+        cr_expect_eq(memcmp(&d, &before, sizeof d), 0, "%s: descriptor touched", word);
+        cr_expect_eq(tally_descriptor_parse(word, &d, NULL), TALLY_INVALID, "%s", word);
+    }
+}
+
+Test(word, dynamic_sizes_are_unsupported)
+{
+    static const char *const words[] = { "cumsum:f32:?:axis=0", "sum:f32:4x?", "max:i8:?x?" };
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        tally_descriptor d;
+        tally_error e = TALLY_ERROR_INIT;
+        cr_expect_eq(tally_descriptor_parse(words[i], &d, &e), TALLY_UNSUPPORTED, "%s", words[i]);
+        cr_expect_str_eq(e.field, "sizes");
+        cr_expect(strstr(e.message, "dynamic sizes") != NULL);
+    }
+}
+
+/* Every operator with every dtype is a word; no word survives the loss or change of a character
+ * without being judged anew. */
+Test(word, every_op_and_dtype)
+{
+    for (int op = 1; op < TALLY_OP_COUNT; op++) {
+        for (int dtype = 1; dtype < TALLY_DTYPE_COUNT; dtype++) {
+            tally_descriptor d = TALLY_DESCRIPTOR_INIT;
+            d.op = op;
+            d.dtype = dtype;
+            d.rank = 2;
+            d.sizes[0] = 3;
+            d.sizes[1] = 4;
+            char text[TALLY_WORD_MAX], wanted[64];
+            int arg = op == TALLY_ARGMAX || op == TALLY_ARGMIN;
+            snprintf(wanted, sizeof wanted, "%s:%s%s:3x4%s", tally_op_name((tally_op)op),
+                     tally_dtype_name((tally_dtype)dtype), arg ? ">i64" : "",
+                     op <= TALLY_CUMLOGSUMEXP ? ":axis=0" : "");
+            cr_assert_eq(tally_descriptor_print(&d, text, sizeof text, NULL, NULL), TALLY_OK);
+            cr_expect_str_eq(text, wanted);
+            tally_descriptor parsed;
+            cr_assert_eq(tally_descriptor_parse(text, &parsed, NULL), TALLY_OK, "%s", text);
+            cr_expect_eq(memcmp(&parsed, &d, sizeof d), 0, "%s", text);
+        }
+    }
+}
+
+/* Random damage to valid words: nothing crashes, and what parses is a fixed point of print. */
+Test(word, damaged_words)
+{
+    static const char alphabet[] = ":,=x@+-0123456789?>abcdefilmnoprstuvk_ \x7f\xff";
+    uint64_t state = 2024;
+    for (int round = 0; round < 20000; round++) {
+        char word[256];
+        size_t i = (size_t)(round % (int)(sizeof valid / sizeof valid[0]));
+        snprintf(word, sizeof word, "%s", valid[i].word);
+        int edits = 1 + round % 3;
+        for (int k = 0; k < edits; k++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            size_t length = strlen(word);
+            size_t at = (size_t)(state >> 33) % (length + 1);
+            char c = alphabet[(size_t)(state >> 17) % (sizeof alphabet - 1)];
+            switch (state >> 61 & 3) {
+            case 0: /* lose one */
+                memmove(word + at, word + at + (at < length), length - at + (at >= length));
+                break;
+            case 1: /* cut */
+                word[at] = 0;
+                break;
+            default: /* change one */
+                if (at < length) {
+                    word[at] = c;
+                }
+                break;
+            }
+        }
+        tally_descriptor d, again;
+        tally_error e = TALLY_ERROR_INIT;
+        char text[TALLY_WORD_MAX], twice[TALLY_WORD_MAX];
+        tally_status s = tally_descriptor_parse(word, &d, &e);
+        if (s != TALLY_OK) {
+            cr_assert(e.position >= 1 && (size_t)e.position <= strlen(word) + 1, "%s: %d", word,
+                      (int)e.position);
+            cr_assert(e.field[0] != 0 && e.message[0] != 0, "%s", word);
+            continue;
+        }
+        cr_assert_eq(tally_descriptor_print(&d, text, sizeof text, NULL, &e), TALLY_OK, "%s", word);
+        cr_assert_eq(tally_descriptor_parse(text, &again, &e), TALLY_OK, "%s", text);
+        cr_assert_eq(memcmp(&d, &again, sizeof d), 0, "%s", text);
+        cr_assert_eq(tally_descriptor_print(&again, twice, sizeof twice, NULL, &e), TALLY_OK);
+        cr_assert_str_eq(text, twice);
+    }
+}
+
+Test(word, print_needs_room)
+{
+    tally_descriptor d;
+    char text[64] = "untouched";
+    size_t length = 77;
+    tally_error e = TALLY_ERROR_INIT;
+    const char *word = "cumsum:f32:4:axis=0";
+    cr_assert_eq(tally_descriptor_parse(word, &d, &e), TALLY_OK);
+    cr_expect_eq(tally_descriptor_print(&d, text, strlen(word), &length, &e), TALLY_INVALID);
+    cr_expect_str_eq(text, "untouched");
+    cr_expect_eq(length, 77u);
+    cr_expect_eq(tally_descriptor_print(&d, NULL, 100, &length, &e), TALLY_INVALID);
+    cr_expect_eq(tally_descriptor_print(NULL, text, sizeof text, &length, &e), TALLY_INVALID);
+    cr_expect_eq(tally_descriptor_print(&d, text, strlen(word) + 1, &length, &e), TALLY_OK);
+    cr_expect_str_eq(text, word);
+    cr_expect_eq(tally_descriptor_parse(NULL, &d, &e), TALLY_INVALID);
+    cr_expect_eq(tally_descriptor_parse(word, NULL, &e), TALLY_INVALID);
+}
+
+/* The longest word there is. */
+Test(word, the_longest_word_fits)
+{
+    tally_descriptor d = TALLY_DESCRIPTOR_INIT;
+    d.op = TALLY_CUMLOGSUMEXP;
+    d.dtype = TALLY_BF16;
+    d.out_dtype = TALLY_BOOL;
+    d.acc = TALLY_F64;
+    d.order = TALLY_ORDER_SERIAL;
+    d.rank = TALLY_MAX_RANK;
+    d.flags = TALLY_EXCLUSIVE | TALLY_REVERSE | TALLY_IN_STRIDES | TALLY_OUT_STRIDES;
+    d.axis = -1;
+    for (int i = 0; i < TALLY_MAX_RANK; i++) {
+        d.sizes[i] = 1;
+        d.in_strides[i] = INT64_MIN;
+        d.out_strides[i] = INT64_MIN;
+    }
+    d.in_offset = d.out_offset = INT64_MIN / 2;
+    char text[TALLY_WORD_MAX];
+    size_t length;
+    tally_descriptor parsed;
+    cr_assert_eq(tally_descriptor_print(&d, text, sizeof text, &length, NULL), TALLY_OK);
+    cr_expect_eq(length, strlen(text));
+    cr_assert_eq(tally_descriptor_parse(text, &parsed, NULL), TALLY_OK, "%s", text);
+}
+
+/* Partial words, with a file of f32 4x6 or without one. */
+Test(word, completion)
+{
+    static const struct {
+        const char *word, *full;
+        int had_dtype, had_sizes;
+    } good[] = {
+        { "sum", "sum:f32:4x6", 0, 0 },
+        { "cumprod:axis=-1", "cumprod:f32:4x6:axis=-1", 0, 0 },
+        { "cumsum:bf16:axis=0", "cumsum:bf16:4x6:axis=0", 1, 0 },
+        { "cumsum:bf16>f32:axis=0", "cumsum:bf16>f32:4x6:axis=0", 1, 0 },
+        { "cumsum:3x2:axis=0,in=1x3", "cumsum:f32:3x2:axis=0,in=1x3", 0, 1 },
+        { "sum:scalar", "sum:f32:scalar", 0, 1 },
+        { "sum:3", "sum:f32:3", 0, 1 },
+        { "max:keepdims", "max:f32:4x6:keepdims", 0, 0 },
+        { "argmax:last", "argmax:f32:4x6:last", 0, 0 },
+        { "cumsum:reverse,axis=1", "cumsum:f32:4x6:reverse,axis=1", 0, 0 },
+        { "cumsum:i8:3x2:axis=0", "cumsum:i8:3x2:axis=0", 1, 1 },
+    };
+    static const struct {
+        const char *word, *field;
+        int position;
+    } bad[] = {
+        { "", "op", 1 },                      { "foo", "op", 1 },
+        { "foo:axis=1", "op", 1 },            { "cumsum", "axis", 7 },
+        { "cumsum:f33", "dtype", 8 },         { "cumsum:axis=2", "axis", 13 },
+        { "cumsum:f32:axis=2", "axis", 17 },  { "cumsum:in=1x4,axis=0", "in", 8 },
+        { "cumsum:axis=0,out=1x4", "out", 15 }, { "sum:f32:kepdims", "option", 9 },
+        { "sum:", "option", 5 },              { "sum:f32:", "option", 9 },
+        { "sum:04", "sizes", 5 },             { "sum:f32:4y:last", "sizes", 10 },
+    };
+    static const int64_t sizes[] = { 4, 6 };
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        char full[TALLY_WORD_MAX];
+        int32_t had_dtype, had_sizes;
+        tally_error e = TALLY_ERROR_INIT;
+        cr_assert_eq(tally_word_complete(good[i].word, "f32", 2, sizes, full, sizeof full,
+                                         &had_dtype, &had_sizes, &e), TALLY_OK, "%s: %s",
+                     good[i].word, e.message);
+        cr_expect_str_eq(full, good[i].full);
+        cr_expect_eq(had_dtype, good[i].had_dtype, "%s", good[i].word);
+        cr_expect_eq(had_sizes, good[i].had_sizes, "%s", good[i].word);
+        if (!had_dtype || !had_sizes) {
+            cr_expect_eq(tally_word_complete(good[i].word, NULL, 0, NULL, full, sizeof full, NULL,
+                                             NULL, &e), TALLY_INVALID, "%s", good[i].word);
+            cr_expect_str_eq(e.field, had_dtype ? "sizes" : "dtype", "%s", good[i].word);
+            cr_expect_str_eq(full, good[i].full);
+        }
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char full[TALLY_WORD_MAX] = "untouched";
+        tally_error e = TALLY_ERROR_INIT;
+        cr_expect_eq(tally_word_complete(bad[i].word, "f32", 2, sizes, full, sizeof full, NULL,
+                                         NULL, &e), TALLY_INVALID, "%s", bad[i].word);
+        cr_expect_str_eq(e.field, bad[i].field, "%s: %s", bad[i].word, e.field);
+        cr_expect_eq(e.position, bad[i].position, "%s: %d", bad[i].word, (int)e.position);
+        cr_expect_str_eq(full, "untouched");
+    }
+}
+
+Test(word, completion_limits)
+{
+    static const int64_t huge[] = { 1, 1, 1, 1, 1, 1, 1, INT64_MAX };
+    char full[TALLY_WORD_MAX];
+    char longest[2 * TALLY_WORD_MAX];
+    tally_error e = TALLY_ERROR_INIT;
+    cr_expect_eq(tally_word_complete("sum", "i8", 8, huge, full, sizeof full, NULL, NULL, &e),
+                 TALLY_OK);
+    cr_expect_eq(tally_word_complete("sum", "i8", 0, huge, full, sizeof full, NULL, NULL, &e),
+                 TALLY_OK);
+    cr_expect_str_eq(full, "sum:i8:scalar");
+    cr_expect_eq(tally_word_complete("sum", "i8", 9, huge, full, sizeof full, NULL, NULL, &e),
+                 TALLY_INVALID);
+    cr_expect_str_eq(e.field, "sizes");
+    cr_expect_eq(tally_word_complete("cumsum:axis=0", "i8", 0, huge, full, sizeof full, NULL, NULL,
+                                     &e), TALLY_INVALID);
+    cr_expect_str_eq(e.field, "sizes");
+    cr_expect_eq(tally_word_complete("sum", "f32", 8, huge, full, sizeof full, NULL, NULL, &e),
+                 TALLY_INVALID);
+    cr_expect_eq(e.position, 4);
+    cr_expect_eq(tally_word_complete("sum", "i8", 1, huge, full, 8, NULL, NULL, &e),
+                 TALLY_INVALID);
+    cr_expect_str_eq(e.field, "usage");
+    memset(longest, 'a', sizeof longest);
+    longest[sizeof longest - 1] = 0;
+    cr_expect_eq(tally_word_complete(longest, "i8", 8, huge, full, sizeof full, NULL, NULL, &e),
+                 TALLY_INVALID);
+    cr_expect_eq(tally_word_complete(NULL, "i8", 8, huge, full, sizeof full, NULL, NULL, &e),
+                 TALLY_INVALID);
+}

@@ -1,0 +1,99 @@
+/*
+ * Many threads in one context at once: creating, running, destroying, evicting, ending. A plain
+ * program, to be run under ThreadSanitizer, which Criterion does not survive. Exit status 0: right.
+ */
+#include "fake.h"
+
+#include <stdio.h>
+
+#define THREADS 6
+#define ROUNDS 60
+
+static const struct {
+    const char *word;
+    int length; /* of the axis, which is the last */
+} words[] = {
+    { "cumsum:i64:400:axis=0", 400 },      { "cumsum:i64:3x130:axis=1", 130 },
+    { "cumsum:i64:200x4:axis=1", 4 },      { "cumsum:i64:5x20:axis=1", 20 },
+    { "cumsum:u64:400:axis=0", 400 },      { "cumprod:i64:400:axis=0,reverse", 0 },
+    { "cumsum:i64:400:axis=0,order=serial", 400 },
+};
+
+static atomic_int failures;
+
+static void check_run(const tally_kernel *kernel, int length)
+{
+    int64_t in[800], out[800];
+    for (int i = 0; i < 800; i++) {
+        in[i] = i;
+    }
+    if (tally_kernel_run(kernel, in, out, NULL) != TALLY_OK) {
+        failures++;
+        return;
+    }
+    int64_t sum = 0;
+    for (int i = 0; i < length; i++) {
+        sum += in[i];
+        failures += out[i] != sum;
+    }
+}
+
+static void *work(void *argument)
+{
+    tally_context *context = argument;
+    for (int round = 0; round < ROUNDS; round++) {
+        size_t w = (size_t)round % (sizeof words / sizeof words[0]);
+        tally_kernel *kernel = fake_kernel(context, words[w].word, NULL);
+        if (kernel == NULL) {
+            failures++;
+            continue;
+        }
+        check_run(kernel, words[w].length);
+        tally_kernel_destroy(&kernel);
+        tally_stats stats = { .size = sizeof stats };
+        tally_context_stats(context, &stats);
+    }
+    return NULL;
+}
+
+/* One thread's kernel, used and dropped by another. */
+static void *use_and_drop(void *argument)
+{
+    tally_kernel *kernel = argument;
+    check_run(kernel, 400);
+    tally_kernel_destroy(&kernel);
+    return NULL;
+}
+
+static void all_at_once(uint32_t bound)
+{
+    tally_context_options options = { .size = sizeof options, .threads = 3,
+                                      .cache_kernels = bound };
+    tally_context *context = fake_context(&options);
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        failures += pthread_create(&threads[i], NULL, work, context) != 0;
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        tally_kernel *kernel = fake_kernel(context, words[0].word, NULL);
+        failures += pthread_create(&threads[i], NULL, use_and_drop, kernel) != 0;
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    tally_context_destroy(&context);
+}
+
+int main(void)
+{
+    fake_delay_us = 300;
+    all_at_once(0);
+    all_at_once(2);
+    failures += fake_faults;
+    printf("%d failures, %d kernels made, %d carries combined\n", failures, fake_made,
+           fake_combined);
+    return failures != 0;
+}

@@ -1,0 +1,218 @@
+/*
+ * Guarantees: the first run is judged by the reference, the others by the first; after each run
+ * every byte around and between the output's elements, and every byte of the input, is compared.
+ */
+#include "trial.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct state {
+    tly_trial *t;
+    tly_layout layout;
+    tally_dtype dtype;
+    size_t element;      /* bytes */
+    size_t in_bytes, out_bytes;
+    char *input;         /* the input region as it must stay */
+    char *expected;      /* the output's window as it must be */
+    int64_t *places;     /* output indices from the region's start, in scan order */
+    int64_t count;
+    char *first;         /* elements of the first run, in scan order */
+    int have_first;
+    char *judged;        /* a contiguous image of the first output region */
+} state;
+
+static int fail(tly_trial *t, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    vsnprintf(t->why, sizeof t->why, format, list);
+    va_end(list);
+    return 1;
+}
+
+/* The pointer that an index counts from, which may lie outside of the buffer. */
+static void *origin(char *low, int64_t index, size_t element)
+{
+    return (void *)((uintptr_t)low - (uintptr_t)index * element);
+}
+
+static void list_places(state *s)
+{
+    const tly_layout *l = &s->layout;
+    for (int64_t row = 0; row < l->rows; row++) {
+        int64_t in, out;
+        tly_layout_row(l, row, &in, &out);
+        for (int64_t i = 0; i < l->length; i++, out += l->out_step)
+            s->places[s->count++] = out - l->out_low;
+    }
+}
+
+static void release(state *s)
+{
+    free(s->input);
+    free(s->expected);
+    free(s->places);
+    free(s->first);
+    free(s->judged);
+}
+
+static int prepare(state *s, tly_trial *t)
+{
+    const tly_layout *l = &s->layout;
+
+    memset(s, 0, sizeof *s);
+    s->t = t;
+    s->dtype = (tally_dtype)t->d.dtype;
+    s->element = tally_dtype_bytes(s->dtype);
+    tly_layout_of(&t->d, &s->layout);
+    s->in_bytes = (size_t)(l->in_high - l->in_low + 1) * s->element;
+    s->out_bytes = (size_t)(l->out_high - l->out_low + 1) * s->element;
+    const size_t elements = (size_t)(l->rows * l->length);
+    s->input = malloc(s->in_bytes + 1);
+    s->expected = malloc((s->in_bytes > s->out_bytes ? s->in_bytes : s->out_bytes) + 1024);
+    s->places = malloc(elements * sizeof s->places[0] + 1);
+    s->first = malloc(elements * s->element + 1);
+    s->judged = malloc(s->out_bytes + 1);
+    if (!s->input || !s->expected || !s->places || !s->first || !s->judged)
+        return fail(t, "out of memory");
+    if (s->in_bytes + 1024 > t->in->bytes || s->out_bytes + 1024 > t->out->bytes)
+        return fail(t, "the case does not fit the driver's buffers");
+    memset(s->input, 0xff, s->in_bytes); /* NaN between the elements: a use of it shows */
+    tly_random_fill(&t->random, &t->d, t->data, origin(s->input, l->in_low, s->element));
+    list_places(s);
+    return 0;
+}
+
+/* The output's elements may have any value here; every other byte of its window must be as it was
+ * before the run, which s->expected holds. */
+static int check_bytes(state *s, const tly_buffer *out, const char *label)
+{
+    char *const expected = s->expected + (out->at - out->window);
+    for (int64_t i = 0; i < s->count; i++)
+        memcpy(expected + (size_t)s->places[i] * s->element,
+               out->at + (size_t)s->places[i] * s->element, s->element);
+    if (memcmp(s->expected, out->window, out->window_bytes) == 0)
+        return 0;
+    size_t at = 0;
+    while (s->expected[at] == out->window[at])
+        at++;
+    return fail(s->t, "%s: byte %lld from the output's lowest was written, which is no element's",
+                label, (long long)at - (long long)(out->at - out->window));
+}
+
+static int check_first(state *s, const tly_buffer *out, const char *label)
+{
+    char text[400];
+    tly_trial *t = s->t;
+
+    memcpy(s->judged, out->at, s->out_bytes);
+    for (int64_t i = 0; i < s->count; i++)
+        memcpy(s->first + (size_t)i * s->element,
+               out->at + (size_t)s->places[i] * s->element, s->element);
+    s->have_first = 1;
+    if (!tly_judge(&t->d, origin(s->input, s->layout.in_low, s->element),
+                   origin(s->judged, s->layout.out_low, s->element), &t->verdict))
+        return 0;
+    tly_verdict_print(&t->d, &t->verdict, text, sizeof text);
+    return fail(t, "%s: %s", label, text);
+}
+
+static int check_same(state *s, const tly_buffer *out, const char *label)
+{
+    for (int64_t i = 0; i < s->count; i++) {
+        uint64_t now = tly_bits_load(s->dtype, out->at, s->places[i]);
+        uint64_t then = tly_bits_load(s->dtype, s->first, i);
+        if (!tly_bits_same(s->dtype, now, then))
+            return fail(s->t, "%s: row %lld position %lld is 0x%llx, in the first run 0x%llx",
+                        label, (long long)(i / s->layout.length), (long long)(i % s->layout.length),
+                        (unsigned long long)now, (unsigned long long)then);
+    }
+    return 0;
+}
+
+typedef struct variant {
+    int32_t threads;
+    int in_place;
+    tly_place in, out;
+    int in_shift, out_shift; /* elements; bytes 16 * shift where `coarse` */
+    int coarse;
+} variant;
+
+static int run_variant(state *s, tly_engine *engine, const variant *v)
+{
+    tly_trial *t = s->t;
+    tally_error error = TALLY_ERROR_INIT;
+    char label[160];
+    const size_t unit = v->coarse ? 16 : s->element;
+    const tly_buffer out = tly_arena_place(t->out, v->out, (size_t)v->out_shift * unit,
+                                           s->out_bytes);
+    const tly_buffer in = v->in_place ? out : tly_arena_place(t->in, v->in,
+                                                              (size_t)v->in_shift * unit,
+                                                              s->in_bytes);
+
+    snprintf(label, sizeof label, "%s, %d thread%s%s, in %p, out %p", engine->name, v->threads,
+             v->threads > 1 ? "s" : "", v->in_place ? ", in place" : "",
+             (void *)in.at, (void *)out.at);
+    tly_pattern_fill(out.window, out.window_bytes);
+    memcpy(in.at, s->input, s->in_bytes);
+    memcpy(s->expected, out.window, out.window_bytes);
+    fail(t, "%s", label); /* for a signal handler to find */
+    if (engine->run(engine, origin(in.at, s->layout.in_low, s->element),
+                    origin(out.at, s->layout.out_low, s->element), v->threads, &error))
+        return fail(t, "%s: %s: %s", label, error.field, error.message);
+    if (!v->in_place && memcmp(in.at, s->input, s->in_bytes))
+        return fail(t, "%s: the input was written", label);
+    if (check_bytes(s, &out, label))
+        return 1;
+    return s->have_first ? check_same(s, &out, label) : check_first(s, &out, label);
+}
+
+static int can_run_in_place(const state *s)
+{
+    const tly_layout *l = &s->layout;
+    int same = l->in_offset == l->out_offset;
+    for (int k = 0; k < l->rank; k++)
+        same &= l->in_strides[k] == l->out_strides[k];
+    return same;
+}
+
+/* Not every kernel takes every override: where it does not, the planner's own choice is tried. */
+static int make(tly_trial *t, tly_engine *engine)
+{
+    tally_error error = TALLY_ERROR_INIT;
+    tally_status status = engine->prepare(engine, &t->d, t->plan, &error);
+    if (status && *t->plan && !strcmp(error.field, "plan")) {
+        t->plan = "";
+        status = engine->prepare(engine, &t->d, t->plan, &error);
+    }
+    return status ? fail(t, "%s: not made: %s: %s", engine->name, error.field, error.message) : 0;
+}
+
+int tly_trial_run(tly_trial *t, tly_engine *const *engines, int count)
+{
+    state s;
+    int wrong = prepare(&s, t);
+    const int in_place = can_run_in_place(&s);
+    tly_random r = t->random; /* the same places for every engine */
+
+    for (int e = 0; e < count && !wrong; e++) {
+        tly_random places = r;
+        wrong = make(t, engines[e]);
+        for (int k = 0; k < 4 + 2 * in_place && !wrong; k++) {
+            variant v = { .threads = 1 + k % 3, .in_place = k >= 4 };
+            v.in = (tly_place)((k + tly_random_below(&places, 2)) % TLY_PLACE_COUNT);
+            v.out = (tly_place)tly_random_below(&places, TLY_PLACE_COUNT);
+            v.coarse = tly_random_one_in(&places, 3);
+            v.in_shift = (int)tly_random_below(&places, 16);
+            v.out_shift = (int)tly_random_below(&places, 16);
+            wrong = run_variant(&s, engines[e], &v);
+        }
+    }
+    release(&s);
+    if (!wrong)
+        t->why[0] = 0;
+    return wrong;
+}

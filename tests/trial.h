@@ -1,0 +1,26 @@
+/*
+ * One case of the differential driver: a descriptor, its data, and every way in which a kernel may
+ * be called for it, all of which must give the same right bits and touch nothing else.
+ */
+#ifndef TLY_TRIAL_H
+#define TLY_TRIAL_H
+
+#include "arena.h"
+#include "compare.h"
+#include "engine.h"
+#include "random.h"
+
+typedef struct tly_trial {
+    tally_descriptor d;
+    tly_data data;
+    const char *plan;        /* overrides; "" for none, and after the run if they do not apply */
+    tly_random random;       /* for the data and the places */
+    const tly_arena *in, *out;
+    tly_verdict verdict;     /* of the first run */
+    char why[640];           /* on failure: what is wrong; during a run: how it is called */
+} tly_trial;
+
+/* Runs the trial on every engine; returns 0 if all is right. The engines' results must agree. */
+int tly_trial_run(tly_trial *t, tly_engine *const *engines, int count);
+
+#endif

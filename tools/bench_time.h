@@ -1,0 +1,32 @@
+/*
+ * How long a kernel takes beside copies of the same bytes. Uses Tally's public headers and
+ * bench_copy.c alone, so that examples and benchmarks time as the command does.
+ */
+#ifndef TLY_BENCH_TIME_H
+#define TLY_BENCH_TIME_H
+
+#include <tally.h>
+
+/* Seconds of one call. */
+typedef struct tly_spread {
+    double min, median, max;
+} tly_spread;
+
+typedef struct tly_timing {
+    int runs;              /* of each */
+    tly_spread kernel;
+    tly_spread copy;       /* the copy whose median is least */
+    const char *copy_name;
+} tly_timing;
+
+/* Told how many of all runs are done. */
+typedef void (*tly_time_progress)(int done, int runs);
+
+/* Runs the kernel and every copy of `bytes` bytes from `in` to `out` in turns. Both buffers have
+ * at least `bytes` bytes, are 64-byte aligned and keep whatever ran last. `progress` may be
+ * NULL. */
+tally_status tly_time(const tally_kernel *kernel, const void *in, void *out, size_t bytes,
+                      int32_t threads, tly_time_progress progress, tly_timing *timing,
+                      tally_error *error);
+
+#endif

@@ -1,0 +1,154 @@
+/*
+ * Devices: the list that people and scripts read, and what --device means. The library knows the
+ * devices; only the choice by a part of a name is made here.
+ */
+#include "tool.h"
+
+#include <string.h>
+#include <strings.h>
+
+enum { MOST_DEVICES = 64 };
+
+typedef struct device_list {
+    tally_device device[MOST_DEVICES];
+    size_t count;
+} device_list;
+
+static int list_devices(device_list *list, tly_report *report)
+{
+    tally_error error = TALLY_ERROR_INIT;
+    for (int i = 0; i < MOST_DEVICES; i++) {
+        list->device[i].size = sizeof(tally_device);
+    }
+    if (tally_devices(list->device, MOST_DEVICES, &list->count, &error) != TALLY_OK) {
+        return tly_adopt(report, &error);
+    }
+    if (list->count > MOST_DEVICES) {
+        list->count = MOST_DEVICES;
+    }
+    return EXIT_DONE;
+}
+
+/* "vulkan" and "vulkan:N" are selectors on every machine, whether or not a device answers. */
+static int is_vulkan(const char *wanted)
+{
+    static const char prefix[] = "vulkan";
+    size_t length = sizeof prefix - 1;
+    if (strncmp(wanted, prefix, length) != 0) {
+        return 0;
+    }
+    return !wanted[length] || (wanted[length] == ':' && wanted[length + 1] &&
+                               !wanted[length + 1 + strspn(wanted + length + 1, "0123456789")]);
+}
+
+static int contains(const char *text, const char *part)
+{
+    size_t length = strlen(part);
+    for (; *text && length; text++) {
+        if (strncasecmp(text, part, length) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* How well a device answers to `wanted`: not, by a part of its name (better if kernels run there,
+ * best if it is the default), or by its selector. */
+static int match(const tally_device *device, const char *wanted)
+{
+    if (strcmp(device->selector, wanted) == 0) {
+        return 4;
+    }
+    if (!contains(device->name, wanted)) {
+        return 0;
+    }
+    return device->is_default ? 3 : device->runs_here ? 2 : 1;
+}
+
+int tly_device_find(const char *wanted, char selector[32], tly_report *report)
+{
+    device_list list;
+    int best = 0;
+    int status = list_devices(&list, report);
+    if (status) {
+        return status;
+    }
+    if (wanted && is_vulkan(wanted) && strlen(wanted) < 32) {
+        strcpy(selector, wanted);
+        return EXIT_DONE;
+    }
+    for (size_t i = 0; i < list.count; i++) {
+        const tally_device *device = &list.device[i];
+        int found = !wanted || strcmp(wanted, "cpu") == 0 ? device->is_default * 4
+                                                          : match(device, wanted);
+        if (found > best) {
+            best = found;
+            memcpy(selector, device->selector, sizeof device->selector);
+        }
+    }
+    if (!best) {
+        tly_refuse(report, EXIT_USAGE, "device", "there is no device '%s'", wanted ? wanted : "cpu");
+        tly_hint(report, "tally devices lists what --device takes");
+        return EXIT_USAGE;
+    }
+    return EXIT_DONE;
+}
+
+/* Blank-separated words as a JSON array. */
+static void print_words(char *words)
+{
+    char *rest;
+    int first = 1;
+    putchar('[');
+    for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+        fputs(first ? "" : ", ", stdout);
+        tly_json_string(stdout, word);
+        first = 0;
+    }
+    putchar(']');
+}
+
+static void print_json(device_list *list)
+{
+    putchar('[');
+    for (size_t i = 0; i < list->count; i++) {
+        tally_device *device = &list->device[i];
+        fputs(i ? ",\n {\"name\": " : "{\"name\": ", stdout);
+        tly_json_string(stdout, device->name);
+        fputs(", \"kind\": ", stdout);
+        tly_json_string(stdout, device->kind);
+        fputs(", \"selector\": ", stdout);
+        tly_json_string(stdout, device->selector);
+        fputs(", \"lacks\": ", stdout);
+        print_words(device->lacks);
+        printf(", \"runs_here\": %s, \"default\": %s}", device->runs_here ? "true" : "false",
+               device->is_default ? "true" : "false");
+    }
+    puts("]");
+}
+
+static void print_table(const device_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const tally_device *device = &list->device[i];
+        printf("%-16s %-7s %s%s%s%s%s\n", device->selector, device->kind, device->name,
+               device->is_default ? " (default)" : "",
+               device->runs_here ? "" : " (kernels can be made, not run here)",
+               device->lacks[0] ? "; lacks " : "", device->lacks);
+    }
+}
+
+int tly_verb_devices(const tly_options *options, tly_report *report)
+{
+    device_list list;
+    int status = list_devices(&list, report);
+    if (status) {
+        return status;
+    }
+    if (options->given & OPTION_JSON) {
+        print_json(&list);
+    } else {
+        print_table(&list);
+    }
+    return tly_flush(report);
+}

@@ -1,0 +1,117 @@
+/*
+ * The command `tally`: verbs, help, version, and the one place where an error is printed.
+ * docs/word.md is its manual.
+ */
+#include "tool.h"
+
+#include <signal.h>
+#include <string.h>
+
+#define DEVICE_HELP                                                                               \
+    "  --device D      cpu (the default), cpu:LEVEL, or part of a device's name; tally devices\n" \
+    "                  lists them\n"
+#define THREADS_HELP                                                                      \
+    "  --threads N     threads, from 1; left out: the CPUs that this process may use. No\n" \
+    "                  result depends on it\n"
+
+static const tly_verb verbs[] = {
+    { "run", "WORD IN.npy -o OUT.npy [--device D] [--threads N] [--in-place] [--plan K=V]...",
+      "Computes what WORD says on the tensor in IN.npy and writes OUT.npy; - is standard input or\n"
+      "output. WORD may leave out dtype and sizes: they come from the file.\n\n"
+      "  -o OUT.npy      where the result goes: whole, or not at all\n" DEVICE_HELP THREADS_HELP
+      "  --in-place      compute in one buffer\n"
+      "  --plan K=V      override a choice of the plan, for experiments\n\n"
+      "  tally run 'cumprod:f32:1x1x3x4:axis=3' in.npy -o out.npy\n"
+      "  tally run cumsum:axis=-1,reverse in.npy -o out.npy\n",
+      OPTION_OUT | OPTION_DEVICE | OPTION_THREADS | OPTION_IN_PLACE | OPTION_PLAN, 2, 2, tly_verb_run },
+    { "bench", "WORD [--device D] [--threads N] [--json]",
+      "Times the kernel for WORD, and copies of the same bytes beside it in the same run.\n\n"
+      DEVICE_HELP THREADS_HELP
+      "  --json          one JSON object\n\n"
+      "  tally bench 'cumprod:f32:4096x4096:axis=1'\n",
+      OPTION_DEVICE | OPTION_THREADS | OPTION_JSON, 1, 1, tly_verb_bench },
+    { "inspect",
+      "WORD [IN.npy] --emit word|plan|kir|llvm|asm|spirv|spvasm [--device D | --profile FILE] "
+      "[-o FILE]",
+      "Shows one stage of the making of the kernel for WORD: the canonical word, the plan, the\n"
+      "kernel IR, LLVM's IR or assembly. With IN.npy, WORD may leave out dtype and sizes.\n\n"
+      "  --emit STAGE    which stage\n" DEVICE_HELP
+      "  --profile FILE  a described device in place of one that is here\n"
+      "  -o FILE         where the text goes; left out: standard output\n\n"
+      "  tally inspect 'cumprod:f32:4096x4096:axis=0' --emit plan\n",
+      OPTION_EMIT | OPTION_DEVICE | OPTION_PROFILE | OPTION_OUT, 1, 2, tly_verb_inspect },
+    { "devices", "[--json]",
+      "Lists what --device can name.\n\n"
+      "  --json          a JSON array\n",
+      OPTION_JSON, 0, 0, tly_verb_devices },
+};
+
+enum { VERBS = sizeof verbs / sizeof *verbs };
+
+static void print_help(const tly_verb *verb)
+{
+    if (verb) {
+        printf("usage: tally %s %s\n\n%s", verb->name, verb->usage, verb->help);
+        return;
+    }
+    puts("usage: tally VERB ...\n");
+    for (int i = 0; i < VERBS; i++) {
+        printf("  tally %s %s\n", verbs[i].name, verbs[i].usage);
+    }
+    puts("\nCumulative sums and products over tensors, by kernels generated for one descriptor.\n"
+         "tally VERB --help says more; tally --version says which version this is.");
+}
+
+static const tly_verb *find_verb(const char *name)
+{
+    for (int i = 0; i < VERBS; i++) {
+        if (strcmp(verbs[i].name, name) == 0) {
+            return &verbs[i];
+        }
+    }
+    return NULL;
+}
+
+static int start(int argc, char **argv, tly_report *report)
+{
+    tly_options options;
+    const tly_verb *verb = NULL;
+    int status = EXIT_DONE;
+    if (argc < 2) {
+        tly_refuse(report, EXIT_USAGE, "usage", "a verb is missing: run, bench, inspect, devices");
+        tly_hint(report, "tally --help");
+        return EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("tally %s\n", tally_version());
+        return tly_flush(report);
+    }
+    if (strcmp(argv[1], "--help") != 0 && strcmp(argv[1], "-h") != 0) {
+        verb = find_verb(argv[1]);
+        if (!verb) {
+            tly_refuse(report, EXIT_USAGE, "usage", "there is no verb '%s'", argv[1]);
+            tly_hint(report, "tally --help");
+            return EXIT_USAGE;
+        }
+        status = tly_options_read(verb, argc - 2, argv + 2, &options, report);
+        if (status || !(options.given & OPTION_HELP)) {
+            return status ? status : verb->run(&options, report);
+        }
+    }
+    print_help(verb);
+    return tly_flush(report);
+}
+
+int main(int argc, char **argv)
+{
+    tly_report report;
+    int status;
+    /* A reader that goes away is a failed write like any other, with its status and message. */
+    signal(SIGPIPE, SIG_IGN);
+    status = start(argc, argv, &report);
+    tly_progress_end();
+    if (status) {
+        tly_report_print(&report, stderr);
+    }
+    return status;
+}

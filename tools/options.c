@@ -1,0 +1,134 @@
+/*
+ * The command line: one table of options for all verbs. Guarantees that an option is one that the
+ * verb takes, given once (--plan as often as wanted), with a value that can be meant.
+ */
+#include "tool.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct option {
+    const char *name;
+    unsigned bit;
+    int takes_value;
+    size_t text; /* offset in tly_options of the const char * that gets the value; 0: see `read` */
+    int (*read)(tly_options *options, const char *value, tly_report *report);
+} option;
+
+static int read_threads(tly_options *options, const char *value, tly_report *report)
+{
+    char *end;
+    long threads = *value >= '0' && *value <= '9' ? strtol(value, &end, 10) : 0;
+    if (threads < 1 || *end || threads > INT32_MAX) {
+        return tly_refuse(report, EXIT_USAGE, "usage",
+                          "--threads takes a number from 1 to %d, not '%s'", INT32_MAX, value);
+    }
+    options->threads = (int32_t)threads;
+    return EXIT_DONE;
+}
+
+static int read_plan(tly_options *options, const char *value, tly_report *report)
+{
+    size_t used = strlen(options->plan);
+    const char *equals = strchr(value, '=');
+    if (!equals || equals == value || !equals[1] || strchr(value, ',')) {
+        return tly_refuse(report, EXIT_USAGE, "usage", "--plan takes KEY=VALUE, not '%s'", value);
+    }
+    if (used + strlen(value) + 2 > sizeof options->plan) {
+        return tly_refuse(report, EXIT_USAGE, "usage", "too many --plan options");
+    }
+    snprintf(options->plan + used, sizeof options->plan - used, "%s%s", used ? "," : "", value);
+    return EXIT_DONE;
+}
+
+static const option table[] = {
+    { "--device", OPTION_DEVICE, 1, offsetof(tly_options, device), NULL },
+    { "--threads", OPTION_THREADS, 1, 0, read_threads },
+    { "--in-place", OPTION_IN_PLACE, 0, 0, NULL },
+    { "--plan", OPTION_PLAN, 1, 0, read_plan },
+    { "--json", OPTION_JSON, 0, 0, NULL },
+    { "--emit", OPTION_EMIT, 1, offsetof(tly_options, emit), NULL },
+    { "--profile", OPTION_PROFILE, 1, offsetof(tly_options, profile), NULL },
+    { "-o", OPTION_OUT, 1, offsetof(tly_options, out), NULL },
+    { "--help", OPTION_HELP, 0, 0, NULL },
+    { "-h", OPTION_HELP, 0, 0, NULL },
+};
+
+/* The option that `arg` names, as "--name", "--name=value" or "-o". */
+static const option *find(const char *arg, const char **value)
+{
+    size_t length = strncmp(arg, "--", 2) == 0 ? strcspn(arg, "=") : strlen(arg);
+    *value = arg[length] ? arg + length + 1 : NULL;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        if (strlen(table[i].name) == length && strncmp(table[i].name, arg, length) == 0) {
+            return &table[i];
+        }
+    }
+    return NULL;
+}
+
+static int refuse_usage(const tly_verb *verb, tly_report *report, const char *what,
+                        const char *which)
+{
+    tly_refuse(report, EXIT_USAGE, "usage", "%s%s", what, which);
+    tly_hint(report, "tally %s %s", verb->name, verb->usage);
+    return EXIT_USAGE;
+}
+
+/* Takes one option at argv[*at]; leaves *at at the last argument that it used. */
+static int take(const tly_verb *verb, int argc, char **argv, int *at, tly_options *options,
+                tly_report *report)
+{
+    const char *value;
+    const option *o = find(argv[*at], &value);
+    if (!o || !((verb->options | OPTION_HELP) & o->bit)) {
+        return refuse_usage(verb, report, "unknown option ", argv[*at]);
+    }
+    if (!o->takes_value && value) {
+        return refuse_usage(verb, report, "no value is taken by ", o->name);
+    }
+    if (o->takes_value && !value) {
+        if (*at + 1 == argc) {
+            return refuse_usage(verb, report, "a value is missing after ", o->name);
+        }
+        value = argv[++*at];
+    }
+    if (options->given & o->bit & ~(unsigned)(OPTION_PLAN | OPTION_HELP)) {
+        return refuse_usage(verb, report, "given twice: ", o->name);
+    }
+    options->given |= o->bit;
+    if (o->read) {
+        return o->read(options, value, report);
+    }
+    if (o->takes_value) {
+        memcpy((char *)options + o->text, &value, sizeof value);
+    }
+    return EXIT_DONE;
+}
+
+int tly_options_read(const tly_verb *verb, int argc, char **argv, tly_options *options,
+                     tly_report *report)
+{
+    int only_args = 0;
+    memset(options, 0, sizeof *options);
+    for (int i = 0; i < argc; i++) {
+        const char *arg = argv[i];
+        if (!only_args && strcmp(arg, "--") == 0) {
+            only_args = 1;
+        } else if (!only_args && arg[0] == '-' && arg[1]) {
+            int status = take(verb, argc, argv, &i, options, report);
+            if (status || options->given & OPTION_HELP) {
+                return status;
+            }
+        } else if (options->args == verb->most) {
+            return refuse_usage(verb, report, "too many arguments, from ", arg);
+        } else {
+            options->arg[options->args++] = arg;
+        }
+    }
+    if (options->args < verb->least) {
+        return refuse_usage(verb, report, "an argument is missing", "");
+    }
+    return EXIT_DONE;
+}

@@ -1,0 +1,186 @@
+/*
+ * From a word and a file to a descriptor. Everything that makes the two contradict each other is
+ * found here, before a kernel is asked for, since scripts tell "wrong" (2) from "not here" (3).
+ */
+#include "subject.h"
+
+#include <string.h>
+
+static int read_word(const char *word, const char *dtype, int32_t rank, const int64_t *sizes,
+                     tally_descriptor *descriptor, int32_t *had_dtype, tly_report *report)
+{
+    tally_error error = TALLY_ERROR_INIT;
+    char full[TALLY_WORD_MAX];
+    descriptor->size = sizeof *descriptor;
+    if (tally_word_complete(word, dtype, rank, sizes, full, sizeof full, had_dtype, NULL,
+                            &error) != TALLY_OK ||
+        tally_descriptor_parse(full, descriptor, &error) != TALLY_OK) {
+        return tly_adopt(report, &error);
+    }
+    return EXIT_DONE;
+}
+
+int tly_subject_check(const char *word, tly_report *report)
+{
+    /* The shape that most words fit. */
+    static const int64_t ones[TALLY_MAX_RANK] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+    tally_descriptor any = TALLY_DESCRIPTOR_INIT;
+    int32_t had_dtype;
+    return read_word(word, "f32", TALLY_MAX_RANK, ones, &any, &had_dtype, report);
+}
+
+/* Options begin with `:` or `,`, so no other part of a word can look like one. */
+static int has_option(const char *word, const char *name)
+{
+    for (const char *at = strpbrk(word, ":,"); at; at = strpbrk(at + 1, ":,")) {
+        if (strncmp(at + 1, name, strlen(name)) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void print_sizes(char *text, size_t capacity, int rank, const int64_t *sizes)
+{
+    size_t length = (size_t)snprintf(text, capacity, "%s", rank ? "" : "scalar");
+    for (int d = 0; d < rank && length < capacity; d++) {
+        length += (size_t)snprintf(text + length, capacity - length, d ? "x%lld" : "%lld",
+                                   (long long)sizes[d]);
+    }
+}
+
+/* The file's dtype and shape against the word's. */
+static int compare(const tly_subject *subject, const tly_npy *npy, const char *name, int had_dtype,
+                   tly_report *report)
+{
+    const tally_descriptor *d = &subject->descriptor;
+    char wanted[200], found[200];
+    if ((int32_t)npy->dtype != d->dtype &&
+        !(had_dtype && d->dtype == TALLY_BF16 && npy->dtype == TALLY_U16)) {
+        return tly_refuse(report, EXIT_USAGE, "dtype", "%s holds %s, the word says %s", name,
+                          tally_dtype_name(npy->dtype), tally_dtype_name((tally_dtype)d->dtype));
+    }
+    if (!subject->flat_in &&
+        (npy->rank != d->rank ||
+         memcmp(npy->sizes, d->sizes, (size_t)d->rank * sizeof *d->sizes) != 0)) {
+        print_sizes(wanted, sizeof wanted, d->rank, d->sizes);
+        print_sizes(found, sizeof found, npy->rank, npy->sizes);
+        return tly_refuse(report, EXIT_USAGE, "sizes", "%s holds %s, the word says %s", name,
+                          found, wanted);
+    }
+    return EXIT_DONE;
+}
+
+static int has_no_elements(const tally_descriptor *d)
+{
+    for (int i = 0; i < d->rank; i++) {
+        if (d->sizes[i] == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* A Fortran-order tensor as strides, unless C order has the same addresses. */
+static void set_fortran_strides(tally_descriptor *d)
+{
+    int64_t stride = 1;
+    int long_dims = 0;
+    if (has_no_elements(d)) {
+        return;
+    }
+    for (int i = 0; i < d->rank; i++) {
+        d->in_strides[i] = stride;
+        stride *= d->sizes[i];
+        long_dims += d->sizes[i] > 1;
+    }
+    if (long_dims > 1) {
+        d->flags |= TALLY_IN_STRIDES;
+        d->in_offset = 0;
+    }
+}
+
+static void find_layout(const tally_descriptor *d, int output, tly_layout *layout)
+{
+    unsigned flag = output ? TALLY_OUT_STRIDES : TALLY_IN_STRIDES;
+    const int64_t *given = output ? d->out_strides : d->in_strides;
+    int64_t packed = 1;
+    int empty = has_no_elements(d);
+    layout->dtype = (tally_dtype)(output && d->out_dtype ? d->out_dtype : d->dtype);
+    layout->element = tally_dtype_bytes(layout->dtype);
+    layout->offset = !(d->flags & flag) ? 0 : output ? d->out_offset : d->in_offset;
+    layout->low = empty ? 0 : layout->offset;
+    layout->high = empty ? -1 : layout->offset;
+    for (int i = d->rank - 1; i >= 0; i--) {
+        layout->strides[i] = d->flags & flag ? given[i] : packed;
+        packed *= d->sizes[i] ? d->sizes[i] : 1;
+        if (!empty) {
+            int64_t reach = (d->sizes[i] - 1) * layout->strides[i];
+            layout->low += reach < 0 ? reach : 0;
+            layout->high += reach > 0 ? reach : 0;
+        }
+    }
+}
+
+static int check_reach(const tly_layout *layout, const char *field, tly_report *report)
+{
+    if (layout->low < 0) {
+        return tly_refuse(report, EXIT_USAGE, field,
+                          "the strides reach index %lld, below the buffer's start",
+                          (long long)layout->low);
+    }
+    return EXIT_DONE;
+}
+
+static int lay_out(tly_subject *subject, tly_report *report)
+{
+    const tally_descriptor *d = &subject->descriptor;
+    int status;
+    subject->scan = d->op >= TALLY_CUMSUM && d->op <= TALLY_CUMLOGSUMEXP;
+    subject->count = !has_no_elements(d);
+    for (int i = 0; subject->count && i < d->rank; i++) {
+        subject->count *= d->sizes[i];
+    }
+    find_layout(d, 0, &subject->in);
+    status = check_reach(&subject->in, "in", report);
+    if (!status && subject->scan) {
+        find_layout(d, 1, &subject->out);
+        status = check_reach(&subject->out, "out", report);
+    }
+    return status;
+}
+
+int tly_subject_make(const char *word, const tly_npy *npy, const char *name, tly_subject *subject,
+                     tly_report *report)
+{
+    tally_error error = TALLY_ERROR_INIT;
+    int32_t had_dtype;
+    int status;
+    memset(subject, 0, sizeof *subject);
+    status = read_word(word, npy ? tally_dtype_name(npy->dtype) : NULL, npy ? npy->rank : 0,
+                       npy ? npy->sizes : NULL, &subject->descriptor, &had_dtype, report);
+    if (status) {
+        return status;
+    }
+    subject->flat_in = has_option(word, "in=");
+    subject->flat_out = has_option(word, "out=");
+    if (npy) {
+        status = compare(subject, npy, name, had_dtype, report);
+        if (!status && npy->fortran && !subject->flat_in) {
+            set_fortran_strides(&subject->descriptor);
+        }
+    }
+    if (!status) {
+        status = lay_out(subject, report);
+    }
+    if (!status && npy && subject->flat_in && subject->in.high >= npy->count) {
+        status = tly_refuse(report, EXIT_USAGE, "in",
+                            "the strides reach index %lld, %s holds %lld elements",
+                            (long long)subject->in.high, name, (long long)npy->count);
+    }
+    if (!status && tally_descriptor_print(&subject->descriptor, subject->word,
+                                          sizeof subject->word, NULL, &error) != TALLY_OK) {
+        status = tly_adopt(report, &error);
+    }
+    return status;
+}
