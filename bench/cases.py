@@ -2,7 +2,8 @@
 
 One row of TABLE stands for every combination of its dtypes and operators. Targets are for one and
 for two threads, on CPUs with AVX-512 and on those with AVX2 only; a missing second target means
-that the first holds for both thread counts, None that there is none. `python cases.py` prints the words, one a line.
+that the first holds for both thread counts, None that there is none. `python cases.py` prints the
+words, one a line.
 """
 
 from dataclasses import dataclass

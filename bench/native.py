@@ -12,13 +12,17 @@ from dataclasses import dataclass, field
 from typing import Callable
 
 HERE = pathlib.Path(__file__).resolve().parent
-SOURCES = {  # library: sources, flags
-    "libbench.so": (["copy.c", "repeat.c"], ["-O2", "-pthread"]),
-    "libloops.so": (["loops.c"], ["-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno",
-                                  "-fopenmp-simd"]),
+TOOLS = HERE.parent / "tools"
+COMMON = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-D_GNU_SOURCE", f"-I{TOOLS}",
+          f"-I{HERE.parent / 'runtime' / 'include'}"]
+SHARED = ["-fPIC", "-shared"]
+PROGRAMS = {  # file: sources, flags; gcc would make calls of memcpy of the loops that copy
+    "libbench.so": ([HERE / "repeat.c", TOOLS / "bench_copy.c"], ["-O2", "-pthread", *SHARED]),
+    "libloops.so": ([HERE / "loops.c"],
+                    ["-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno",
+                     "-fopenmp-simd", "-fno-tree-loop-distribute-patterns", *SHARED]),
+    "first": ([HERE / "first.c"], ["-O2", "-ldl"]),
 }
-WARNINGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-D_GNU_SOURCE"]
-INCLUDE = f"-I{HERE.parent / 'runtime' / 'include'}"
 
 
 @dataclass
@@ -49,12 +53,9 @@ def repeat(call):
 def compile_all(folder):
     """Builds the C parts with gcc (the inscan loops are gcc's) and returns their folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    for library, (sources, flags) in SOURCES.items():
-        paths = [str(HERE / source) for source in sources]
-        subprocess.run(["gcc", *WARNINGS, *flags, INCLUDE, "-fPIC", "-shared", *paths,
-                        "-o", str(folder / library)], check=True)
-    subprocess.run(["gcc", *WARNINGS, "-O2", INCLUDE, str(HERE / "first.c"), "-ldl",
-                    "-o", str(folder / "first")], check=True)
+    for name, (sources, flags) in PROGRAMS.items():
+        subprocess.run(["gcc", *COMMON, *map(str, sources), *flags, "-o", str(folder / name)],
+                       check=True)
     return folder
 
 
@@ -62,38 +63,45 @@ def address(array):
     return ctypes.c_void_p(array.ctypes.data)
 
 
-class Copies:
-    """The ceilings: every copy of copy.c, of half the case's bytes from input to output."""
-
-    def __init__(self, folder, in_buffer, out_buffer):
-        self.library = ctypes.CDLL(str(folder / "libbench.so"))
-        self.library.copy_name.restype = ctypes.c_char_p
-        self.library.repeat_copy.restype = ctypes.c_double
-        self.buffers = in_buffer, out_buffer
-
-    def competitors(self, problem, threads):
-        size = problem.case.bytes // 2
-        for index in range(self.library.copy_count()):
-            name = self.library.copy_name(index)
-            if name is not None:
-                for count in threads:
-                    yield Competitor(f"copy {name.decode()}", count,
-                                     self.timer(index, size, count), is_ceiling=True)
-
-    def timer(self, index, size, threads):
-        source, target = self.buffers
-
-        def seconds(count):
-            return self.library.repeat_copy(self.library.copy_run, index, address(target),
-                                            address(source), ctypes.c_uint64(size), threads,
-                                            ctypes.c_int64(count))
-        return seconds
-
-
 class Shape(ctypes.Structure):
     """struct loop_shape of loops.c."""
     _fields_ = [(name, ctypes.c_int64) for name in
                 ("outer", "axis", "inner", "row_stride", "stride")]
+
+
+class Copies:
+    """The ceilings: copies of half the case's bytes from input to output, by the command's own
+    copier and by a plain loop, which beats them in the caches."""
+
+    def __init__(self, folder, in_buffer, out_buffer, threads):
+        self.library = ctypes.CDLL(str(folder / "libbench.so"))
+        self.library.tly_copy_name.restype = ctypes.c_char_p
+        self.library.tly_copier_start.restype = ctypes.c_void_p
+        self.library.repeat_copy.restype = ctypes.c_double
+        self.library.repeat_loop.restype = ctypes.c_double
+        self.loop = ctypes.CDLL(str(folder / "libloops.so")).loop_copy
+        self.buffers = address(in_buffer), address(out_buffer)
+        self.copiers = {count: ctypes.c_void_p(self.library.tly_copier_start(count))
+                        for count in threads}
+        if not all(self.copiers.values()):
+            raise MemoryError("no threads for the copies")
+
+    def competitors(self, problem, threads):
+        size = problem.case.bytes // 2
+        shape = Shape(axis=size // 8)
+        yield Competitor("copy loop", 1, self.loop_timer(shape), is_ceiling=True, keep=(shape,))
+        for count in threads:
+            for kind in range(self.library.tly_copy_kinds()):
+                yield Competitor(f"copy {self.library.tly_copy_name(kind).decode()}", count,
+                                 self.timer(self.copiers[count], kind, size), is_ceiling=True)
+
+    def loop_timer(self, shape):
+        return lambda count: self.library.repeat_loop(self.loop, *self.buffers,
+                                                      ctypes.byref(shape), ctypes.c_int64(count))
+
+    def timer(self, copier, kind, size):
+        return lambda count: self.library.repeat_copy(copier, kind, *self.buffers,
+                                                      ctypes.c_int64(size), ctypes.c_int64(count))
 
 
 class Loops:

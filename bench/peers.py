@@ -120,6 +120,3 @@ def onnx_competitors(problem, threads):
         yield Competitor("ONNX Runtime", count,
                          repeat(partial(session.run_with_iobinding, binding)),
                          keep=(session, binding))
-
-
-ALL = (numpy_competitors, torch_competitors, onnx_competitors)

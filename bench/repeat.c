@@ -1,12 +1,14 @@
 /*
  * The clock of the C competitors: calls one of them `count` times in a row and returns the seconds
- * of a call. In C, because a call through Python's ctypes costs a hundred times what a small
- * kernel takes.
+ * of a call, negative where it failed. In C, because a call through Python's ctypes costs a hundred
+ * times what a small kernel takes.
  */
 #include <stdint.h>
 #include <time.h>
 
 #include <tally/kernel.h>
+
+#include "bench_copy.h"
 
 struct loop_shape;
 
@@ -26,7 +28,7 @@ double repeat_loop(void (*run)(const void *, void *, const struct loop_shape *),
     return (now() - start) / (double)count;
 }
 
-/* `run` is tally_kernel_run_threads. Negative, the status, if it failed. */
+/* `run` is tally_kernel_run_threads. */
 double repeat_kernel(tally_status (*run)(const tally_kernel *, const void *, void *, int32_t,
                                          tally_error *),
                      const tally_kernel *kernel, const void *in, void *out, int32_t threads,
@@ -34,19 +36,22 @@ double repeat_kernel(tally_status (*run)(const tally_kernel *, const void *, voi
 {
     double start = now();
     for (int64_t i = 0; i < count; i++) {
-        tally_status status = run(kernel, in, out, threads, 0);
+        tally_status status = run(kernel, in, out, threads, NULL);
         if (status != TALLY_OK)
             return status;
     }
     return (now() - start) / (double)count;
 }
 
-double repeat_copy(int (*run)(int, char *, const char *, uint64_t, int), int index, char *out,
-                   const char *in, uint64_t bytes, int threads, int64_t count)
+/* The copier is awake for this alone: its threads spin. */
+double repeat_copy(tly_copier *copier, int kind, const void *in, void *out, int64_t bytes,
+                   int64_t count)
 {
+    tly_copier_wake(copier);
     double start = now();
     for (int64_t i = 0; i < count; i++)
-        if (run(index, out, in, bytes, threads) != 0)
-            return -1;
-    return (now() - start) / (double)count;
+        tly_copier_run(copier, kind, out, in, (size_t)bytes);
+    double seconds = (now() - start) / (double)count;
+    tly_copier_rest(copier);
+    return seconds;
 }

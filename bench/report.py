@@ -144,12 +144,12 @@ def header(run):
             f"{found['kernel']}; transparent huge pages {found['huge_pages']}; load "
             f"{found['load_at_start']} at the start",
             "- Versions: " + ", ".join(f"{name} {text}" for name, text in versions.items()),
-            f"- Tally's device: {run['device']}; targets: {run['level']}; {run['rounds']} rounds in "
-            f"random order; {run['minutes']} minutes. Method: docs/benchmark.md",
-            "- A ratio is the fastest copy of the same bytes, on as many threads at most and in the "
-            "same run, over the competitor's median. Peers that use one thread only stand in "
+            f"- Tally's device: {run['device']}; targets: {run['level']}; {run['rounds']} rounds "
+            f"in random order; {run['minutes']} minutes. Method: docs/benchmark.md",
+            "- A ratio is the fastest copy of the same bytes, on as many threads at most and in "
+            "the same run, over the competitor's median. Peers that use one thread only stand in "
             "the other tables with that time. “missed”: below the target; “slower than”: a peer is "
-            "faster. ¹ a result that differs from the exact one (numpy scans f16 in f16).", ""]
+            "faster. ¹ the result is not the expected one.", ""]
 
 
 def markdown(run):

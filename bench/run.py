@@ -1,7 +1,7 @@
 """The benchmark: every competitor of every case, interleaved in one process.
 
-bench/run starts it in the virtual environment; docs/benchmark.md is the method. Writes DIR/NAME.json,
-DIR/NAME.md and DIR/NAME.svg.
+bench/run starts it in the virtual environment; docs/benchmark.md is the method. Writes
+DIR/NAME.json, DIR/NAME.md and DIR/NAME.svg.
 """
 
 import argparse
@@ -127,7 +127,7 @@ def main():
     folder = native.compile_all(pathlib.Path(options.build) / "bench")
     in_bytes, out_bytes = values.largest(selected)
     in_buffer, out_buffer = values.buffer(in_bytes), values.buffer(out_bytes)
-    makers = [native.Copies(folder, in_buffer, out_buffer).competitors]
+    makers = [native.Copies(folder, in_buffer, out_buffer, options.threads).competitors]
     versions = peers.versions()
     library = None
     if not options.without_tally:

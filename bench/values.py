@@ -2,8 +2,9 @@
 
 Inputs are chosen so that the right answer does not depend on the order of combination: products of
 powers of two and sums of eighths, where every block of eight along the axis is followed by its
-inverses, so that no partial result leaves [2^-8, 2^8]; and integers, which wrap. So every competitor
-must give the expected bits, whatever order or accumulator it uses, and none meets a subnormal.
+inverses, so that no partial result leaves [2^-8, 2^8]; and integers, which wrap. So every
+competitor must give the expected bits, whatever order or accumulator it uses, and none meets a
+subnormal.
 """
 
 import mmap
@@ -60,8 +61,8 @@ def bits(array):
 
 
 def reference(x, case):
-    """numpy's scan; of the narrow floats in f32, rounded at the end. Long lines are combined line by
-    line, which numpy's own scan does not do."""
+    """numpy's scan; of the narrow floats in f32, rounded at the end. Long lines are combined line
+    by line, which numpy's own scan does not do."""
     combine = {"cumprod": np.multiply, "cumsum": np.add}[case.op]
     wide = np.float32 if x.dtype.itemsize == 2 else x.dtype
     if case.inner < 64:
@@ -85,7 +86,7 @@ def values(case, dtype):
         return (drawn | 1).view(dtype)  # odd: a product of even factors would soon be zero
 
     if case.op == "cumprod":
-        table = np.array([1, 1, 1, 2, 0.5, 1, 1, 1], np.float32)
+        table = np.array([2, 2, 2, 0.5, 0.5, 0.5, 1, 1], np.float32)
         inverses = 1 / table
     else:
         table = np.array([1, 2, 3, 5, -1, -2, -3, -5], np.float32) / 8

@@ -30,6 +30,14 @@ kir_value tly_streams(tly_build *c)
     return kir_cmp(c->b, KIR_NE, bit, imm(c, 0));
 }
 
+void tly_fence(tly_build *c, kir_value streams)
+{
+    kir_branch fence;
+    kir_if(c->b, &fence, streams);
+    kir_fence(c->b);
+    kir_if_end(c->b, &fence, 0, NULL);
+}
+
 static void one_dim(tly_build *c, kir_value row, kir_value *offsets)
 {
     offsets[0] = mul(c, row, kir_get_at(c->b, KIR_ARG_OUTER_IN, imm(c, 0)));
@@ -115,9 +123,6 @@ void tly_each_row_of_lanes(tly_build *c, tly_lanes_body body)
                                                   : tly_out_step(c)));
     body(c, a, sub(c, to, from));
     kir_for_end(b, &l, NULL);
-    kir_branch fence;
-    kir_if(b, &fence, tly_streams(c));
-    kir_fence(b);
-    kir_if_end(b, &fence, 0, NULL);
+    tly_fence(c, tly_streams(c));
     kir_return(b, imm(c, 0));
 }

@@ -2,17 +2,15 @@
  * Scans across columns: lanes lie side by side and each is the plain loop, so this order is the
  * serial one bit for bit. A row of accumulators in scratch lets whole rows stream through:
  * several axis steps a pass, a line of each a step, the accumulators loaded and stored once a
- * pass. Measured ratios of column blocks and of walking down columns: docs/results/columns.md.
+ * pass. Column blocks (.68 to .87 of a copy) and walking down columns (.72 to .78) are slower.
  *
- * Three ways through memory, chosen at launch, the same bits:
- *   lines     in whole aligned lines past the cache, several axis steps a pass
- *   cut       past the cache where every axis step is aligned otherwise: one step a pass, cut at
- *             its own lines
- *   plain     in cache, or in place
+ * Past the cache, stores are whole aligned lines. Where every axis step is aligned alike, several
+ * go in a pass; otherwise each step is cut at its own lines. In cache, or in place, stores are
+ * plain. The bits are the same.
  */
 #include "template.h"
 
-enum { LINE = 64, MAX_STEPS = 8 };
+enum { LINE = 64, MAX_STEPS = 8, MAX_VECTORS = 64 };
 
 typedef struct columns {
     tly_build *c;
@@ -20,66 +18,93 @@ typedef struct columns {
     kir_value in, out;          /* lane 0 of this range at the axis' start */
     kir_value count, length;    /* lanes, axis steps */
     kir_value in_axis, out_axis;
+    unsigned vectors;           /* a step; 0 where lanes must go one by one */
 } columns;
 
-/* One vector of each of `steps` axis steps from lane `j` on, for `vectors` vectors. */
+static kir_value axis_at(columns *k, kir_value p, kir_value stride, kir_value step)
+{
+    return kir_ptradd(k->c->b, p, mul(k->c, step, stride));
+}
+
+/* n vectors of results at `to`, whole registers at a time. */
+static void store_results(tly_build *c, kir_value to, const kir_value *v, unsigned n,
+                          unsigned flags)
+{
+    unsigned wide = kir_type_of(c->b, v[0]).lanes * c->out_bytes;
+    for (unsigned i = 0; i < n; i++)
+        kir_store(c->b, to, (int64_t)i * wide, v[i], flags ? wide : 1, flags);
+}
+
+/* Narrow results are joined to whole vectors; returns how many. */
+static unsigned join(tly_build *c, kir_value *v, unsigned n)
+{
+    unsigned wide = kir_type_of(c->b, v[0]).lanes * c->out_bytes;
+    for (; n > 1 && wide < (unsigned)c->t->vector_bytes; n /= 2, wide *= 2)
+        for (unsigned i = 0; i < n / 2; i++)
+            v[i] = tly_join(c, v[2 * i], v[2 * i + 1]);
+    return n;
+}
+
+/* `vectors` vectors from lane `j` on, of each of `steps` axis steps at in, out. */
 static void step_vectors(columns *k, kir_value in, kir_value out, kir_value j, unsigned steps,
-                         unsigned vectors, unsigned flags)
+                         unsigned vectors, kir_value streams)
 {
     tly_build *c = k->c;
     kir_builder *b = c->b;
-    kir_value y[32], x[MAX_STEPS][32], from[MAX_STEPS], to[MAX_STEPS];
+    kir_value y[MAX_VECTORS], v[MAX_STEPS][MAX_VECTORS] = { 0 }, to[MAX_STEPS];
     int64_t bytes = (int64_t)c->lanes * c->acc_bytes;
     kir_value sums = tly_at(c, k->sums, j, c->acc_bytes);
-    from[0] = kir_ptradd(b, in, mul(c, j, tly_in_step(c)));
+    kir_value from = kir_ptradd(b, in, mul(c, j, tly_in_step(c)));
     to[0] = tly_at(c, out, j, c->out_bytes);
-    for (unsigned s = 1; s < steps; s++) {
-        from[s] = kir_ptradd(b, from[s - 1], k->in_axis);
-        to[s] = kir_ptradd(b, to[s - 1], k->out_axis);
-    }
-    for (unsigned v = 0; v < vectors; v++)
-        y[v] = kir_load(b, c->vec, sums, v * bytes, c->acc_bytes);
-    for (unsigned s = 0; s < steps; s++)
-        for (unsigned v = 0; v < vectors; v++) {
-            int64_t at = (int64_t)v * c->lanes * c->p->in_step * c->in_bytes;
-            x[s][v] = tly_load_vector(c, kir_ptradd(b, from[s], imm(c, at)));
-        }
+    for (unsigned i = 0; i < vectors; i++)
+        y[i] = kir_load(b, c->vec, sums, i * bytes, c->acc_bytes);
+    unsigned n = vectors;
     for (unsigned s = 0; s < steps; s++) {
-        kir_value out_v[32];
-        for (unsigned v = 0; v < vectors; v++) {
-            kir_value next = tly_combine(c, y[v], x[s][v]);
-            out_v[v] = tly_narrow(c, c->p->exclusive ? y[v] : next);
-            y[v] = next;
+        for (unsigned i = 0; i < vectors; i++) {
+            int64_t at = (int64_t)i * c->lanes * c->p->in_step * c->in_bytes;
+            v[s][i] = tly_load_vector(c, kir_ptradd(b, from, imm(c, at)));
         }
-        unsigned n = vectors, wide = c->lanes * c->out_bytes;
-        for (; n > 1 && wide < (unsigned)c->t->vector_bytes; n /= 2, wide *= 2)
-            for (unsigned v = 0; v < n / 2; v++)
-                out_v[v] = tly_join(c, out_v[2 * v], out_v[2 * v + 1]);
-        for (unsigned v = 0; v < n; v++)
-            kir_store(b, to[s], (int64_t)v * wide, out_v[v], flags ? wide : 1, flags);
+        if (s + 1 < steps) {
+            from = kir_ptradd(b, from, k->in_axis);
+            to[s + 1] = kir_ptradd(b, to[s], k->out_axis);
+        }
     }
-    for (unsigned v = 0; v < vectors; v++)
-        kir_store(b, sums, v * bytes, y[v], c->acc_bytes, 0);
+    for (unsigned s = 0; s < steps; s++) {
+        for (unsigned i = 0; i < vectors; i++) {
+            kir_value next = tly_combine(c, y[i], v[s][i]);
+            v[s][i] = tly_narrow(c, c->p->exclusive ? y[i] : next);
+            y[i] = next;
+        }
+        n = join(c, v[s], vectors);
+    }
+    for (unsigned i = 0; i < vectors; i++)
+        kir_store(b, sums, i * bytes, y[i], c->acc_bytes, 0);
+    kir_branch way;
+    if (streams) {
+        kir_if(b, &way, streams);
+        for (unsigned s = 0; s < steps; s++)
+            store_results(c, to[s], v[s], n, KIR_STREAM);
+        kir_else(b, &way, 0, NULL);
+    }
+    for (unsigned s = 0; s < steps; s++)
+        store_results(c, to[s], v[s], n, 0);
+    if (streams)
+        kir_if_end(b, &way, 0, NULL);
 }
 
-static void step_scalars(columns *k, kir_value in, kir_value out, kir_value from, kir_value to,
-                         unsigned steps)
+/* Lanes [from, to) of one axis step, one by one. */
+static void step_scalars(columns *k, kir_value in, kir_value out, kir_value from, kir_value to)
 {
     tly_build *c = k->c;
     kir_loop l;
     kir_for(c->b, &l, from, to, imm(c, 1), 0, NULL);
     kir_value sum = tly_at(c, k->sums, l.i, c->acc_bytes);
-    kir_value x = kir_ptradd(c->b, in, mul(c, l.i, tly_in_step(c)));
-    kir_value q = kir_ptradd(c->b, out, mul(c, l.i, tly_out_step(c)));
     kir_value y = kir_load(c->b, c->acc, sum, 0, c->acc_bytes);
-    for (unsigned s = 0; s < steps; s++) {
-        kir_value next = tly_combine(c, y, tly_load(c, x, 0, 1));
-        tly_store(c, q, 0, c->p->exclusive ? y : next, 1, 0);
-        x = kir_ptradd(c->b, x, k->in_axis);
-        q = kir_ptradd(c->b, q, k->out_axis);
-        y = next;
-    }
-    kir_store(c->b, sum, 0, y, c->acc_bytes, 0);
+    kir_value x = tly_load(c, kir_ptradd(c->b, in, mul(c, l.i, tly_in_step(c))), 0, 1);
+    kir_value next = tly_combine(c, y, x);
+    kir_store(c->b, sum, 0, next, c->acc_bytes, 0);
+    tly_store(c, kir_ptradd(c->b, out, mul(c, l.i, tly_out_step(c))), 0,
+              c->p->exclusive ? y : next, 1, 0);
     kir_for_end(c->b, &l, NULL);
 }
 
@@ -95,61 +120,26 @@ static kir_value ahead_of(columns *k, kir_value j, unsigned steps)
     return kir_select(c->b, less(c, at, bytes), at, add(c, at, next));
 }
 
-static unsigned vectors_a_step(const tly_build *c, unsigned lines)
-{
-    return tly_line(c) / c->lanes * lines;
-}
-
-/* Lanes [first, count) of `steps` axis steps at in, out. */
-static void pass(columns *k, kir_value in, kir_value out, kir_value first, unsigned steps,
-                 unsigned lines, unsigned flags)
+/* Lanes [from, to), a multiple of `vectors` vectors, of `steps` axis steps. */
+static void pass(columns *k, kir_value in, kir_value out, kir_value from, kir_value to,
+                 unsigned steps, unsigned vectors, kir_value streams)
 {
     tly_build *c = k->c;
     kir_builder *b = c->b;
-    kir_value done = first;
-    if (tly_loads_vectors(c) && c->p->out_step == 1) {
-        /* a last vector of step 2 would read one element too far */
-        kir_value within = c->p->in_step == 2 ? sub(c, k->count, imm(c, 1)) : k->count;
-        int64_t step = (int64_t)vectors_a_step(c, lines) * c->lanes;
-        kir_value lanes = sub(c, within, first);
-        kir_value whole = add(c, first, tly_round_down(c, lanes, step));
-        kir_loop l;
-        kir_for(b, &l, first, whole, imm(c, step), 0, NULL);
-        if (c->p->in_step == 1) {
-            kir_value p = kir_ptradd(b, in, ahead_of(k, l.i, steps));
-            for (unsigned s = 0; s < steps; s++) {
-                for (int64_t byte = 0; byte < step * c->in_bytes; byte += LINE)
-                    kir_prefetch(b, p, byte);
-                if (s + 1 < steps)
-                    p = kir_ptradd(b, p, k->in_axis);
-            }
-        }
-        step_vectors(k, in, out, l.i, steps, vectors_a_step(c, lines), flags);
-        kir_for_end(b, &l, NULL);
-        done = add(c, first, tly_round_down(c, lanes, c->lanes));
-        kir_for(b, &l, whole, done, imm(c, c->lanes), 0, NULL);
-        step_vectors(k, in, out, l.i, steps, 1, 0);
-        kir_for_end(b, &l, NULL);
-    }
-    step_scalars(k, in, out, done, k->count, steps);
-}
-
-/* All axis steps, `steps` a pass, the rest one by one. */
-static void sweep(columns *k, unsigned steps, unsigned lines, unsigned flags)
-{
-    tly_build *c = k->c;
-    kir_value whole = tly_round_down(c, k->length, steps), zero = imm(c, 0);
+    int64_t lanes = (int64_t)vectors * c->lanes;
     kir_loop l;
-    kir_for(c->b, &l, zero, whole, imm(c, steps), 0, NULL);
-    pass(k, kir_ptradd(c->b, k->in, mul(c, l.i, k->in_axis)),
-         kir_ptradd(c->b, k->out, mul(c, l.i, k->out_axis)), zero, steps, lines, flags);
-    kir_for_end(c->b, &l, NULL);
-    if (steps == 1)
-        return;
-    kir_for(c->b, &l, whole, k->length, imm(c, 1), 0, NULL);
-    pass(k, kir_ptradd(c->b, k->in, mul(c, l.i, k->in_axis)),
-         kir_ptradd(c->b, k->out, mul(c, l.i, k->out_axis)), zero, 1, lines, flags);
-    kir_for_end(c->b, &l, NULL);
+    kir_for(b, &l, from, to, imm(c, lanes), 0, NULL);
+    if (c->p->in_step == 1 && streams) {
+        kir_value p = kir_ptradd(b, in, ahead_of(k, l.i, steps));
+        for (unsigned s = 0; s < steps; s++) {
+            for (int64_t byte = 0; byte < lanes * c->in_bytes; byte += LINE)
+                kir_prefetch(b, p, byte);
+            if (s + 1 < steps)
+                p = kir_ptradd(b, p, k->in_axis);
+        }
+    }
+    step_vectors(k, in, out, l.i, steps, vectors, streams);
+    kir_for_end(b, &l, NULL);
 }
 
 /* Lanes before the first line that starts at or after `out`. */
@@ -162,44 +152,70 @@ static kir_value lanes_to_line(columns *k, kir_value out)
     return tly_min(c, k->count, kir_bin(c->b, KIR_LSHR, bytes, imm(c, shift)));
 }
 
-static void sweep_cut(columns *k)
+/* What a pass of several steps left of one axis step, from lane `done` on: up to the first line,
+ * lines, vectors, the rest. */
+static void finish_step(columns *k, kir_value step, kir_value done, kir_value streams)
 {
     tly_build *c = k->c;
-    kir_loop l;
-    kir_for(c->b, &l, imm(c, 0), k->length, imm(c, 1), 0, NULL);
-    kir_value in = kir_ptradd(c->b, k->in, mul(c, l.i, k->in_axis));
-    kir_value out = kir_ptradd(c->b, k->out, mul(c, l.i, k->out_axis));
-    kir_value head = lanes_to_line(k, out);
-    step_scalars(k, in, out, imm(c, 0), head, 1);
-    pass(k, in, out, head, 1, (unsigned)c->plan->lines * (unsigned)c->plan->rows, KIR_STREAM);
-    kir_for_end(c->b, &l, NULL);
+    kir_builder *b = c->b;
+    kir_value in = axis_at(k, k->in, k->in_axis, step), out = axis_at(k, k->out, k->out_axis, step);
+    if (!k->vectors) {
+        step_scalars(k, in, out, done, k->count);
+        return;
+    }
+    kir_value head = kir_select(b, streams, lanes_to_line(k, out), imm(c, 0));
+    head = kir_select(b, less(c, head, done), done, head);
+    /* a last vector of step 2 would read one element too far */
+    kir_value room = sub(c, k->count, head);
+    if (c->p->in_step == 2)
+        room = sub(c, room, kir_select(b, less(c, imm(c, 0), room), imm(c, 1), imm(c, 0)));
+    int64_t lanes = (int64_t)k->vectors * c->lanes;
+    kir_value lined = add(c, head, tly_round_down(c, room, lanes));
+    kir_value whole = add(c, head, tly_round_down(c, room, c->lanes));
+    pass(k, in, out, head, lined, 1, k->vectors, streams);
+    pass(k, in, out, lined, whole, 1, 1, 0);
+    kir_loop ends; /* before and after */
+    kir_for(b, &ends, imm(c, 0), imm(c, 2), imm(c, 1), 0, NULL);
+    kir_value after = kir_cmp(b, KIR_NE, ends.i, imm(c, 0));
+    step_scalars(k, in, out, kir_select(b, after, whole, done),
+                 kir_select(b, after, k->count, head));
+    kir_for_end(b, &ends, NULL);
 }
 
 static void scan_lanes(columns *k, kir_value streams)
 {
     tly_build *c = k->c;
     kir_builder *b = c->b;
-    unsigned steps = (unsigned)c->plan->rows, lines = (unsigned)c->plan->lines;
-    kir_loop l;
-    kir_for(b, &l, imm(c, 0), tly_round_up(c, k->count, c->lanes), imm(c, c->lanes), 0, NULL);
+    unsigned steps = (unsigned)c->plan->rows;
+    unsigned vectors = tly_line(c) / c->lanes * (unsigned)c->plan->lines;
+    kir_value zero = imm(c, 0), one = imm(c, 1);
+    k->vectors = tly_loads_vectors(c) && c->p->out_step == 1 ? vectors : 0;
+    kir_loop l, s;
+    kir_for(b, &l, zero, tly_round_up(c, k->count, c->lanes), imm(c, c->lanes), 0, NULL);
     kir_store(b, tly_at(c, k->sums, l.i, c->acc_bytes), 0, tly_start(c, c->vec), c->acc_bytes, 0);
     kir_for_end(b, &l, NULL);
-    if (!tly_loads_vectors(c) || c->p->out_step != 1) {
-        sweep(k, steps, lines, 0);
+    if (!k->vectors || steps == 1) {
+        kir_for(b, &l, zero, k->length, one, 0, NULL);
+        finish_step(k, l.i, zero, streams);
+        kir_for_end(b, &l, NULL);
         return;
     }
     kir_value where = kir_bin(b, KIR_OR, kir_addr(b, k->out), k->out_axis);
-    kir_value aligned = equal(c, kir_bin(b, KIR_AND, where, imm(c, LINE - 1)), imm(c, 0));
-    kir_branch way, cut;
-    kir_if(b, &way, kir_bin(b, KIR_AND, streams, aligned));
-    sweep(k, steps, lines, KIR_STREAM);
-    kir_else(b, &way, 0, NULL);
-    kir_if(b, &cut, streams);
-    sweep_cut(k);
-    kir_else(b, &cut, 0, NULL);
-    sweep(k, steps, lines, 0);
-    kir_if_end(b, &cut, 0, NULL);
-    kir_if_end(b, &way, 0, NULL);
+    kir_value aligned = equal(c, kir_bin(b, KIR_AND, where, imm(c, LINE - 1)), zero);
+    kir_value together = kir_select(b, streams, aligned, equal(c, zero, zero));
+    kir_value room = c->p->in_step == 2 ? sub(c, k->count, one) : k->count;
+    kir_value whole = tly_round_down(c, room, (int64_t)vectors * c->lanes);
+    kir_for(b, &l, zero, k->length, imm(c, steps), 0, NULL);
+    kir_value here = tly_min(c, imm(c, steps), sub(c, k->length, l.i));
+    kir_value full = kir_bin(b, KIR_AND, together, equal(c, here, imm(c, steps)));
+    kir_value done = kir_select(b, full, whole, zero);
+    pass(k, axis_at(k, k->in, k->in_axis, l.i), axis_at(k, k->out, k->out_axis, l.i), zero, done,
+         steps, vectors, streams);
+    kir_value left = kir_select(b, less(c, done, k->count), here, zero);
+    kir_for(b, &s, zero, left, one, 0, NULL);
+    finish_step(k, add(c, l.i, s.i), done, streams);
+    kir_for_end(b, &s, NULL);
+    kir_for_end(b, &l, NULL);
 }
 
 static void columns_body(tly_build *c, tly_row at, kir_value count)

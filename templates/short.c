@@ -47,14 +47,13 @@ static void scan_row(batch *r, kir_value from, kir_value to, kir_value *range)
     }
 }
 
-/* Rows [from, to) of the batch, `together` a step. */
-static void scan_rows(batch *r, kir_value position, kir_value from, kir_value to,
-                      unsigned together, kir_value *range)
+/* Rows [0, rows) of the batch, several a step: what is staged beyond them is neutral. */
+static void scan_rows(batch *r, kir_value position, kir_value rows, kir_value *range)
 {
     tly_build *c = r->c;
-    unsigned ranges = tly_range_count(c);
+    unsigned ranges = tly_range_count(c), together = (unsigned)c->plan->unroll;
     kir_loop l;
-    kir_for(c->b, &l, from, to, imm(c, together), ranges, range);
+    kir_for(c->b, &l, imm(c, 0), rows, imm(c, together), ranges, range);
     kir_value now[2] = { l.carried[0], l.carried[1] };
     kir_value element = mul(c, l.i, imm(c, r->length));
     kir_value in = tly_at(c, r->input, element, c->acc_bytes);
@@ -88,12 +87,9 @@ static void serial_rows(batch *r, kir_value position, kir_value rows)
 static void scan_batch(batch *r, kir_value position, kir_value rows)
 {
     tly_build *c = r->c;
-    unsigned together = (unsigned)c->plan->unroll;
     kir_value range[2] = { 0 }, extremes[2] = { 0 };
-    kir_value whole = mul(c, kir_bin(c->b, KIR_UDIV, rows, imm(c, together)), imm(c, together));
     tly_range_begin(c, range);
-    scan_rows(r, position, imm(c, 0), whole, together, range);
-    scan_rows(r, position, whole, rows, 1, range);
+    scan_rows(r, position, rows, range);
     if (tly_range_count(c) == 0)
         return;
     tly_range_fold(c, range, extremes);
@@ -109,7 +105,9 @@ void tly_build_short(tly_build *c, tly_launch *launch)
     batch r = { .c = c, .length = c->p->length };
     r.vectors = (r.length + c->lanes - 1) / c->lanes;
     r.rows = c->plan->block / r.length;
-    int64_t slack = (int64_t)r.vectors * c->lanes;
+    /* a step's rows beyond the batch, and what a row's last vector has too much */
+    int64_t beyond = (int64_t)(c->plan->unroll - 1) * r.length;
+    int64_t slack = beyond + (int64_t)(r.vectors + 1) * c->lanes;
     int64_t input = (r.rows * r.length + slack) * c->acc_bytes;
     input = (input + 63) / 64 * 64;
     int64_t buffer = (r.rows * r.length + tly_line(c) + slack) * c->acc_bytes;
@@ -133,6 +131,9 @@ void tly_build_short(tly_build *c, tly_launch *launch)
         kir_prefetch(c->b, from, c->p->in_step < 0 ? -(c->plan->prefetch + line)
                                                    : c->plan->prefetch + line);
     tly_stage_in(c, from, r.input, count, c->lanes);
+    kir_value after = tly_at(c, r.input, count, c->acc_bytes);
+    for (int64_t i = 0; i < beyond; i += c->lanes)
+        kir_store(c->b, after, i * c->acc_bytes, tly_neutral(c, c->vec), c->acc_bytes, 0);
     scan_batch(&r, out.pending, rows);
     out.pending = add(c, out.pending, count);
     tly_stream_drain(c, &out, streams);
@@ -140,9 +141,6 @@ void tly_build_short(tly_build *c, tly_launch *launch)
     kir_for_end(c->b, &l, next);
     out = (tly_stream){ r.buffer, l.result[0], l.result[1], l.result[2] };
     tly_stream_flush(c, &out);
-    kir_branch fence;
-    kir_if(c->b, &fence, streams);
-    kir_fence(c->b);
-    kir_if_end(c->b, &fence, 0, NULL);
+    tly_fence(c, streams);
     kir_return(c->b, imm(c, 0));
 }

@@ -35,23 +35,19 @@ static void store_scalars(tly_build *c, kir_value buffer, kir_value out, kir_val
     kir_for_end(c->b, &l, NULL);
 }
 
-void tly_stage_out(tly_build *c, kir_value from, kir_value out, kir_value count)
+/* Elements [0, full) of the buffer to `out`, plainly. */
+static void store_vectors(tly_build *c, kir_value buffer, kir_value out, kir_value full)
 {
-    kir_value full = imm(c, 0);
+    kir_loop l;
     int64_t bytes = (int64_t)c->lanes * c->out_bytes;
-    if (c->p->out_step != TLY_ANY_STEP) {
-        kir_loop l;
-        full = tly_round_down(c, count, c->lanes);
-        kir_for(c->b, &l, imm(c, 0), full, imm(c, c->lanes), 0, NULL);
-        kir_value v = tly_narrow(c, load_acc(c, tly_at(c, from, l.i, c->acc_bytes), 0));
-        kir_value to = tly_at(c, out, l.i, (int64_t)c->p->out_step * c->out_bytes);
-        if (backwards(c))
-            kir_store(c->b, to, c->out_bytes - bytes, tly_reverse(c, v), 1, 0);
-        else
-            kir_store(c->b, to, 0, v, 1, 0);
-        kir_for_end(c->b, &l, NULL);
-    }
-    store_scalars(c, from, out, full, count);
+    kir_for(c->b, &l, imm(c, 0), full, imm(c, c->lanes), 0, NULL);
+    kir_value v = tly_narrow(c, load_acc(c, tly_at(c, buffer, l.i, c->acc_bytes), 0));
+    kir_value to = tly_at(c, out, l.i, (int64_t)c->p->out_step * c->out_bytes);
+    if (backwards(c))
+        kir_store(c->b, to, c->out_bytes - bytes, tly_reverse(c, v), 1, 0);
+    else
+        kir_store(c->b, to, 0, v, 1, 0);
+    kir_for_end(c->b, &l, NULL);
 }
 
 void tly_stream_begin(tly_build *c, tly_stream *s, kir_value out, kir_value streams)
@@ -88,73 +84,58 @@ static void store_line(tly_build *c, kir_value from, kir_value to)
         kir_store(c->b, to, (int64_t)i * bytes, v[i], bytes, KIR_STREAM);
 }
 
-static void drain_lines(tly_build *c, tly_stream *s)
+/* Lines [first, lines), past the cache; what is left of the buffer moves to its front. */
+static void store_lines(tly_build *c, const tly_stream *s, kir_value first, kir_value lines)
 {
     kir_builder *b = c->b;
     unsigned line = tly_line(c);
-    int direction = c->p->out_step;
-    unsigned shift = line == 8 ? 3 : line == 16 ? 4 : 5;
-    kir_value lines = kir_bin(b, KIR_LSHR, s->pending, imm(c, shift));
-    kir_branch some;
-    kir_if(b, &some, less(c, imm(c, 0), lines));
-
-    kir_value partial = less(c, imm(c, 0), s->head);
-    kir_value first = kir_select(b, partial, imm(c, 1), imm(c, 0));
-    kir_value none = kir_select(b, partial, s->head, imm(c, line));
-    store_scalars(c, s->buffer, s->to, none, imm(c, line));
     kir_loop l;
     kir_for(b, &l, first, lines, imm(c, 1), 0, NULL);
-    kir_value to = tly_at(c, s->to, l.i, (int64_t)direction * LINE_BYTES);
+    kir_value to = tly_at(c, s->to, l.i, (int64_t)c->p->out_step * LINE_BYTES);
     if (backwards(c))
         to = kir_ptradd(b, to, imm(c, (int64_t)c->out_bytes - LINE_BYTES));
     store_line(c, tly_at(c, s->buffer, l.i, (int64_t)line * c->acc_bytes), to);
     kir_for_end(b, &l, NULL);
 
-    /* What is left moves to the front. */
     kir_value rest = tly_at(c, s->buffer, lines, (int64_t)line * c->acc_bytes);
     kir_value v[64];
     for (unsigned i = 0; i < line / c->lanes; i++)
         v[i] = load_acc(c, rest, (int64_t)i * c->lanes);
     for (unsigned i = 0; i < line / c->lanes; i++)
         kir_store(b, s->buffer, (int64_t)i * c->lanes * c->acc_bytes, v[i], c->acc_bytes, 0);
-
-    kir_value done[3] = {
-        tly_at(c, s->to, lines, (int64_t)direction * LINE_BYTES),
-        sub(c, s->pending, mul(c, lines, imm(c, line))), imm(c, 0),
-    };
-    kir_else(b, &some, 3, done);
-    kir_value same[3] = { s->to, s->pending, s->head };
-    kir_if_end(b, &some, 3, same);
-    s->to = some.result[0];
-    s->pending = some.result[1];
-    s->head = some.result[2];
 }
 
-static void drain_plainly(tly_build *c, tly_stream *s)
-{
-    tly_stage_out(c, s->buffer, s->to, s->pending);
-    s->to = kir_ptradd(c->b, s->to, mul(c, s->pending, tly_out_step(c)));
-    s->pending = s->head = imm(c, 0);
-}
-
+/* Both ways share the scalars: before the first whole line when streaming, after the last whole
+ * vector otherwise. */
 void tly_stream_drain(tly_build *c, tly_stream *s, kir_value streams)
 {
+    kir_builder *b = c->b;
+    kir_value zero = imm(c, 0), pending = s->pending;
     if (c->p->out_step == TLY_ANY_STEP) {
-        drain_plainly(c, s);
+        store_scalars(c, s->buffer, s->to, zero, pending);
+        s->to = kir_ptradd(b, s->to, mul(c, pending, tly_out_step(c)));
+        s->pending = s->head = zero;
         return;
     }
+    int64_t line = tly_line(c);
+    kir_value lined = tly_round_down(c, pending, line), full = tly_round_down(c, pending, c->lanes);
+    kir_value some = less(c, zero, lined), partial = less(c, zero, s->head);
+    kir_value done = kir_select(b, streams, lined, pending);
+    kir_value from = kir_select(b, streams, s->head, full);
+    kir_value to = kir_select(b, streams, kir_select(b, kir_bin(b, KIR_AND, some, partial),
+                                                     imm(c, line), s->head), pending);
+    store_scalars(c, s->buffer, s->to, from, to);
     kir_branch way;
-    tly_stream plain = *s;
-    kir_if(c->b, &way, streams);
-    drain_lines(c, s);
-    kir_value lined[3] = { s->to, s->pending, s->head };
-    kir_else(c->b, &way, 3, lined);
-    drain_plainly(c, &plain);
-    kir_value plained[3] = { plain.to, plain.pending, plain.head };
-    kir_if_end(c->b, &way, 3, plained);
-    s->to = way.result[0];
-    s->pending = way.result[1];
-    s->head = way.result[2];
+    kir_if(b, &way, streams);
+    unsigned shift = line == 8 ? 3 : line == 16 ? 4 : 5;
+    store_lines(c, s, kir_select(b, partial, imm(c, 1), zero),
+                kir_bin(b, KIR_LSHR, pending, imm(c, shift)));
+    kir_else(b, &way, 0, NULL);
+    store_vectors(c, s->buffer, s->to, full);
+    kir_if_end(b, &way, 0, NULL);
+    s->to = kir_ptradd(b, s->to, mul(c, done, tly_out_step(c)));
+    s->pending = sub(c, pending, done);
+    s->head = kir_select(b, some, zero, s->head);
 }
 
 void tly_stream_flush(tly_build *c, tly_stream *s)

@@ -76,6 +76,9 @@ kir_value tly_at(tly_build *c, kir_value p, kir_value index, int64_t bytes);
 /* 1 if the launch may use non-temporal stores and far prefetch. */
 kir_value tly_streams(tly_build *c);
 
+/* Makes non-temporal stores visible, where there were any (i1). */
+void tly_fence(tly_build *c, kir_value streams);
+
 /* Addresses of position 0 (lane 0) of a row. */
 typedef struct tly_row {
     kir_value in, out;
@@ -173,7 +176,5 @@ void tly_stream_begin(tly_build *c, tly_stream *s, kir_value out, kir_value stre
 void tly_stream_drain(tly_build *c, tly_stream *s, kir_value streams);
 /* Writes what is left. */
 void tly_stream_flush(tly_build *c, tly_stream *s);
-/* `count` accumulators from `from` to `out` at the output's step, plainly. */
-void tly_stage_out(tly_build *c, kir_value from, kir_value out, kir_value count);
 
 #endif

@@ -15,7 +15,8 @@ typedef struct turned {
 
 /* One line of output for each of `lanes` lanes: axis steps from `in` on. Returns the
  * accumulators after it. */
-static kir_value turn_line(turned *k, kir_value in, kir_value out, kir_value y, unsigned flags)
+static kir_value turn_line(turned *k, kir_value in, kir_value out, kir_value y,
+                           kir_value streams)
 {
     tly_build *c = k->c;
     unsigned n = c->lanes, parts = tly_line(c) / n;
@@ -32,15 +33,25 @@ static kir_value turn_line(turned *k, kir_value in, kir_value out, kir_value y, 
         for (unsigned i = 0; i < n; i++)
             part[q][i] = tly_narrow(c, r[i]);
     }
-    for (unsigned i = 0; i < n; i++) {
-        unsigned count = parts, wide = n * c->out_bytes;
-        for (; count > 1 && wide < (unsigned)c->t->vector_bytes; count /= 2, wide *= 2)
-            for (unsigned q = 0; q < count / 2; q++)
+    unsigned count = parts, wide = n * c->out_bytes;
+    for (; count > 1 && wide < (unsigned)c->t->vector_bytes; count /= 2, wide *= 2)
+        for (unsigned q = 0; q < count / 2; q++)
+            for (unsigned i = 0; i < n; i++)
                 part[q][i] = tly_join(c, part[2 * q][i], part[2 * q + 1][i]);
-        for (unsigned q = 0; q < count; q++)
-            kir_store(c->b, out, (int64_t)q * wide, part[q][i], flags ? wide : 1, flags);
-        out = kir_ptradd(c->b, out, k->out_lane);
+    kir_branch way;
+    kir_if(c->b, &way, streams);
+    for (unsigned flags = KIR_STREAM;; flags = 0) {
+        kir_value to = out;
+        for (unsigned i = 0; i < n; i++) {
+            for (unsigned q = 0; q < count; q++)
+                kir_store(c->b, to, (int64_t)q * wide, part[q][i], flags ? wide : 1, flags);
+            to = kir_ptradd(c->b, to, k->out_lane);
+        }
+        if (flags == 0)
+            break;
+        kir_else(c->b, &way, 0, NULL);
     }
+    kir_if_end(c->b, &way, 0, NULL);
     return y;
 }
 
@@ -63,7 +74,7 @@ static void scalars(turned *k, kir_value lane, kir_value from, kir_value to)
 }
 
 /* Whole lines of whole vectors of lanes. */
-static void turn_all(turned *k, kir_value lanes, kir_value steps, unsigned flags)
+static void turn_all(turned *k, kir_value lanes, kir_value steps, kir_value streams)
 {
     tly_build *c = k->c;
     kir_builder *b = c->b;
@@ -88,7 +99,7 @@ static void turn_all(turned *k, kir_value lanes, kir_value steps, unsigned flags
     kir_value to = kir_ptradd(b, out, mul(c, group.i, k->out_lane));
     kir_value y = kir_load(b, c->vec, sums, 0, c->acc_bytes);
     for (unsigned s = 0; s < lines; s++) {
-        y = turn_line(k, from, to, y, flags);
+        y = turn_line(k, from, to, y, streams);
         from = kir_ptradd(b, from, mul(c, k->in_axis, imm(c, tly_line(c))));
         to = kir_ptradd(b, to, imm(c, LINE));
     }
@@ -115,17 +126,9 @@ static void transposed_body(tly_build *c, tly_row at, kir_value count)
     kir_value steps = tly_round_down(c, k.length, c->plan->rows), zero = imm(c, 0);
     kir_value where = kir_bin(b, KIR_OR, kir_addr(b, k.out), k.out_lane);
     kir_value aligned = equal(c, kir_bin(b, KIR_AND, where, imm(c, LINE - 1)), zero);
-    kir_branch way;
-    kir_if(b, &way, kir_bin(b, KIR_AND, tly_streams(c), aligned));
-    turn_all(&k, lanes, steps, KIR_STREAM);
-    kir_else(b, &way, 0, NULL);
-    turn_all(&k, lanes, steps, 0);
-    kir_if_end(b, &way, 0, NULL);
-    kir_for(b, &l, zero, lanes, imm(c, 1), 0, NULL);
-    scalars(&k, l.i, steps, k.length);
-    kir_for_end(b, &l, NULL);
-    kir_for(b, &l, lanes, count, imm(c, 1), 0, NULL);
-    scalars(&k, l.i, zero, k.length);
+    turn_all(&k, lanes, steps, kir_bin(b, KIR_AND, tly_streams(c), aligned));
+    kir_for(b, &l, zero, count, imm(c, 1), 0, NULL);
+    scalars(&k, l.i, kir_select(b, less(c, l.i, lanes), steps, zero), k.length);
     kir_for_end(b, &l, NULL);
 }
 

@@ -21,6 +21,19 @@ static int expect(int holds, const char *what, int line)
     return !holds;
 }
 
+/* Until all workers sleep. AddressSanitizer's allocator, unlike glibc's, does not survive a fork
+ * while another thread is starting. */
+static void settle(tally_context *context)
+{
+    tly_pool *pool = &context->pool;
+    for (int awake = 1; awake != 0;) {
+        fake_sleep(1000);
+        pthread_mutex_lock(&pool->lock);
+        awake = pool->started - pool->sleeping;
+        pthread_mutex_unlock(&pool->lock);
+    }
+}
+
 /* Forks; the child runs `body` and ends with its failures. */
 static void in_child(void (*body)(tally_context *, tally_kernel *), tally_context *context,
                      tally_kernel *kernel)
@@ -140,6 +153,7 @@ static void fork_during(void *(*call)(void *), void *argument, const atomic_int 
     while (*begun == before) {
         fake_sleep(1000);
     }
+    fake_sleep(20000); /* as in settle: all of its threads have begun */
     in_child(what_an_orphan_may, context, kernel);
     pthread_join(thread, NULL);
 }
@@ -152,6 +166,7 @@ int main(void)
     EXPECT(kernel != NULL);
     in_child(everything, context, kernel); /* no worker has started */
     EXPECT(runs(kernel));
+    settle(context);
     in_child(everything, context, kernel);
     in_child(grandchild, context, kernel);
     EXPECT(runs(kernel));
@@ -164,6 +179,7 @@ int main(void)
     fake_scan_us = 0;
 
     EXPECT(runs(kernel)); /* the parent goes on as if nothing had been */
+    settle(context);
     in_child(everything, context, kernel);
     tally_kernel_destroy(&kernel);
     tally_context_destroy(&context);

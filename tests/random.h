@@ -16,6 +16,7 @@ typedef struct tly_random {
 tly_random tly_random_seed(uint64_t seed, uint64_t number);
 uint64_t tly_random_next(tly_random *r);
 int64_t tly_random_below(tly_random *r, int64_t bound); /* [0, bound), bound > 0 */
+int64_t tly_random_between(tly_random *r, int64_t low, int64_t high); /* both included */
 int tly_random_one_in(tly_random *r, int64_t n);        /* true once in n */
 
 typedef enum tly_data {

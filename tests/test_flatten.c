@@ -15,8 +15,8 @@ enum {
 };
 
 /* Section names and symbol names share a table. */
-static const char strings[] = "\0.text\0.rodata.cst16\0.rodata\0.data\0.rela.text\0.symtab\0.strtab\0"
-                              "kernel\0memset\0.LC0";
+static const char strings[] = "\0.text\0.rodata.cst16\0.rodata\0.data\0.rela.text\0.symtab\0"
+                              ".strtab\0kernel\0memset\0.LC0";
 
 static uint32_t string(const char *text)
 {

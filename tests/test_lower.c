@@ -499,6 +499,57 @@ Test(lower, structure, .init = prepare, .fini = give_up)
     }
 }
 
+/* ---- what holds the code ---- */
+
+Test(lower, load)
+{
+    static const unsigned char blob[] = { 1 };
+    tally_error error = TALLY_ERROR_INIT;
+    tly_code code = { 0 };
+    cr_assert_eq(tly_code_load(blob, 0, &code, &error), TALLY_INTERNAL);
+    cr_assert_eq(tly_code_load(blob, SIZE_MAX, &code, &error), TALLY_INTERNAL);
+    cr_assert_eq(tly_code_load(blob, SIZE_MAX / 4, &code, &error), TALLY_OUT_OF_MEMORY);
+    cr_assert_null((void *)(uintptr_t)code.entry);
+    tly_code_unload(&code);
+    cr_assert_eq(tly_code_load(blob, sizeof blob, &code, &error), TALLY_OK);
+    cr_assert_eq(*(const unsigned char *)(uintptr_t)code.entry, 1);
+    tly_code_unload(&code);
+    tly_code_unload(&code);
+    cr_assert_null((void *)(uintptr_t)code.entry);
+}
+
+/* A kernel that leaves its memory is reported, and the runner lives on. */
+Test(lower, fault, .init = prepare, .fini = give_up)
+{
+    if (arm == NULL) {
+        cr_skip_test("no AArch64 runner");
+    }
+    const tly_task task = { .end = 1 };
+    const remote_region region = { given, sizeof given };
+    for (int n = 0; n < 4; n++) {
+        /* In the page behind, wherever a region that ends on a multiple of 64 lies in its own. */
+        const int64_t offset = n % 2 == 0 ? 0 : (int64_t)sizeof given + 4040;
+        subject s = begin();
+        kir_store(s.b, s.out, offset, kir_int(s.b, 42), 1, 0);
+        kir_kernel *kernel = finish(&s);
+        const tly_args args = { .in = (char *)input, .out = (char *)given };
+        unsigned char *code;
+        size_t bytes;
+        int64_t result;
+        uint64_t fault = 0;
+        cr_assert_eq(tally_llvm_native()->compile(kernel, tly_target_find("aarch64"), &code,
+                                                  &bytes, NULL), TALLY_OK);
+        memset(given, 0, 8);
+        const int status = remote_run(arm, code, bytes, &args, &task, 1, &region, 1, &result,
+                                      &fault);
+        cr_assert_eq(status, n % 2 == 0 ? REMOTE_OK : REMOTE_FAULT);
+        cr_assert_eq(given[0], n % 2 == 0 ? 42 : 0);
+        cr_assert(n % 2 == 0 || fault == (uintptr_t)given + (uint64_t)offset);
+        free(code);
+        kir_free(kernel);
+    }
+}
+
 /* ---- text ---- */
 
 static char text[1 << 16];

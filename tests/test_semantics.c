@@ -1,113 +1,22 @@
 /*
- * docs/semantics.md line by line, as far as it concerns cumsum and cumprod: each test is named
- * after its line. At every CPU level of this machine. Lines 3.x and 4.x are small cases that are
- * lifted to every way an axis can lie, and pushed by neutral elements over the borders of vectors,
- * blocks and chunks. Line 2.5 with real addresses is large.c.
+ * docs/semantics.md, sections 2 to 4, as far as they concern cumsum and cumprod: each test is named
+ * after its line. At every CPU level of this machine. Section 5 is test_order.c, line 2.5 with
+ * real addresses large.c.
  */
-#include <criterion/criterion.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "cases.h"
-#include "trial.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-static void open_levels(tly_levels *levels)
-{
-    char why[256];
-    cr_assert(tly_levels_open(levels, why, sizeof why) == 0, "%s", why);
-}
+#include "trials.h"
 
 static void check_cases(const tly_case *cases, size_t count)
 {
     tly_levels levels;
     char why[512];
-    open_levels(&levels);
+    tly_require_levels(&levels);
     for (size_t k = 0; k < count; k++)
         cr_expect(tly_case_run(&levels, &cases[k], why, sizeof why) == 0, "%s", why);
     tly_levels_close(&levels);
 }
-
-/* ---- one scan, lifted to many shapes ---- */
-
-typedef struct scan_case {
-    const char *kernel;   /* op:dtype */
-    int length;
-    const char *options;  /* with a leading comma; "" */
-    const char *in, *out;
-    const char *neutral;  /* may stand before the scan's start without a trace; NULL: nothing may */
-} scan_case;
-
-/* `before` neutral elements in scan order, then the case, `outer` times, each element `inner`
- * times side by side. */
-typedef struct lift {
-    int outer, inner, before;
-} lift;
-
-static const lift lifts[] = {
-    { 1, 1, 0 }, { 7, 1, 0 }, { 1, 2, 0 }, { 1, 5, 0 }, { 3, 15, 0 }, { 1, 20, 0 }, { 3, 33, 0 },
-    { 2, 300, 0 }, { 1, 1, 3 }, { 1, 1, 62 }, { 5, 1, 61 }, { 1, 1, 509 }, { 1, 1, 1021 },
-    { 2, 1, 2046 }, { 1, 3, 680 }, { 1, 1, 16381 }, { 2, 1, 32765 }, { 1, 4, 8190 },
-    { 1, 40, 300 }
-};
-
-enum { TEXT = 4096 };
-
-static void repeat_elements(const char *text, int inner, char *to)
-{
-    char copy[TEXT], *rest = copy, *element;
-    snprintf(copy, sizeof copy, "%s", text);
-    *to = 0;
-    while ((element = strsep(&rest, " ")) != NULL)
-        to += sprintf(to, " %s*%d", element, inner);
-}
-
-static void lift_text(const scan_case *s, const lift *l, const char *text, int reverse, char *to)
-{
-    char elements[TEXT], pad[64] = "";
-    repeat_elements(text, l->inner, elements);
-    if (l->before)
-        snprintf(pad, sizeof pad, " %s*%d", s->neutral, l->before * l->inner);
-    *to = 0;
-    for (int k = 0; k < l->outer; k++)
-        to += sprintf(to, "%s%s", reverse ? elements : pad, reverse ? pad : elements);
-}
-
-static void check_scan(tly_levels *levels, const scan_case *s, const lift *l, const char *order)
-{
-    const int reverse = strstr(s->options, "reverse") != NULL;
-    char word[160], in[4 * TEXT], out[4 * TEXT], why[512];
-    const tly_case c = { word, in, out };
-
-    if (l->before && !s->neutral)
-        return;
-    snprintf(word, sizeof word, "%s:%dx%dx%d:axis=1%s%s", s->kernel, l->outer,
-             s->length + l->before, l->inner, s->options, order);
-    lift_text(s, l, s->in, reverse, in);
-    lift_text(s, l, s->out, reverse, out);
-    cr_expect(tly_case_run(levels, &c, why, sizeof why) == 0, "%s", why);
-}
-
-static void check_scans(const scan_case *cases, size_t count)
-{
-    tly_levels levels;
-    open_levels(&levels);
-    for (size_t k = 0; k < count; k++)
-        for (size_t n = 0; n < COUNT(lifts); n++) {
-            check_scan(&levels, &cases[k], &lifts[n], "");
-            if (lifts[n].before < 2000)
-                check_scan(&levels, &cases[k], &lifts[n], ",order=serial");
-        }
-    tly_levels_close(&levels);
-}
-
-#define CHECK_SCANS(...) \
-    do { \
-        static const scan_case cases_[] = { __VA_ARGS__ }; \
-        check_scans(cases_, COUNT(cases_)); \
-    } while (0)
 
 /* ---- words that must or must not be taken ---- */
 
@@ -127,49 +36,6 @@ static void check_words(const verdict *words, size_t count)
         if (status && words[k].field)
             cr_expect(status == TALLY_INVALID && !strcmp(error.field, words[k].field), "%s: %s %s",
                       words[k].word, error.field, error.message);
-    }
-}
-
-/* ---- trials: words with random data, run in every way ---- */
-
-enum { MOST_BYTES = 16 << 20 };
-
-typedef struct trials {
-    tly_levels levels;
-    tly_arena in, out;
-} trials;
-
-static void open_trials(trials *t)
-{
-    open_levels(&t->levels);
-    cr_assert(tly_arena_open(&t->in, MOST_BYTES) == 0);
-    cr_assert(tly_arena_open(&t->out, MOST_BYTES) == 0);
-}
-
-static void close_trials(trials *t)
-{
-    tly_levels_close(&t->levels);
-    tly_arena_close(&t->in);
-    tly_arena_close(&t->out);
-}
-
-static void check_trial(trials *t, const char *word, tly_data data, uint64_t seed)
-{
-    tly_trial trial = { .data = data, .plan = "", .random = tly_random_seed(seed, 0),
-                        .in = &t->in, .out = &t->out };
-    const tly_random start = trial.random;
-    cr_assert(tally_descriptor_parse(word, &trial.d, NULL) == 0, "%s", word);
-    for (size_t k = 0; k < t->levels.level_count; k++) {
-        const char *level = t->levels.levels[k].selector + strlen("cpu:");
-        tally_error error = TALLY_ERROR_INIT;
-        tly_engine *engines[] = { tly_engine_library(t->levels.context, level, &error),
-                                  tly_engine_native(t->levels.context, level, &error) };
-        cr_assert(engines[0] && engines[1], "%s", error.message);
-        trial.random = start;
-        cr_expect(tly_trial_run(&trial, engines, 2) == 0, "%s, %s, %s data: %s", word, level,
-                  tly_data_name(data), trial.why);
-        engines[0]->close(engines[0]);
-        engines[1]->close(engines[1]);
     }
 }
 
@@ -261,7 +127,7 @@ Test(semantics, line_2_3_in_place_and_overlap)
         { "cumsum:i32:8:axis=0,in=2,out=2", 0, 0, 1 }, { "cumsum:i32:2x4:axis=0,in=1x2", 0, 0, 0 }
     };
     tly_levels levels;
-    open_levels(&levels);
+    tly_require_levels(&levels);
     for (size_t k = 0; k < COUNT(cases); k++)
         check_overlap(&levels, cases[k].word, cases[k].in, cases[k].out, cases[k].right);
     tly_levels_close(&levels);
@@ -275,12 +141,12 @@ Test(semantics, line_2_4_no_byte_beyond)
         "cumsum:f64:13x37:axis=0,in=1x13", "cumsum:f32:50:axis=0,in=-3@147,out=2",
         "cumsum:u32:9x9:axis=1,out=11x1,exclusive", "cumsum:f32:40x17:axis=1,in=0x1"
     };
-    trials t;
-    open_trials(&t);
+    tly_trials t;
+    tly_trials_open(&t);
     for (size_t k = 0; k < COUNT(words); k++)
         for (uint64_t seed = 1; seed <= 6; seed++)
-            check_trial(&t, words[k], TLY_DATA_EXACT, seed);
-    close_trials(&t);
+            tly_trials_check(&t, words[k], TLY_DATA_EXACT, seed);
+    tly_trials_close(&t);
 }
 
 Test(semantics, line_2_5_sizes_that_no_int64_holds)
@@ -301,7 +167,7 @@ Test(semantics, line_2_6_size_zero)
                                          "cumsum:i32:5x0:axis=0,exclusive",
                                          "cumsum:f16:2x0x3:axis=2,reverse" };
     tly_levels levels;
-    open_levels(&levels);
+    tly_require_levels(&levels);
     for (size_t k = 0; k < COUNT(words); k++) {
         tally_descriptor d = TALLY_DESCRIPTOR_INIT;
         tally_kernel *kernel = NULL;
@@ -431,108 +297,4 @@ Test(semantics, line_4_8_subnormals)
         { "cumsum:f16", 2, "", "0x1p-24 0x1p-24", "0x1p-24 0x1p-23", "0" },
         { "cumprod:f16", 2, "", "0x1p-14 0.5", "0x1p-14 0x1p-15", "1" },
         { "cumsum:bf16", 2, "", "0x1p-133 0x1p-133", "0x1p-133 0x1p-132", "0" });
-}
-
-/* ---- 5: order ---- */
-
-/* One word for each way an axis can lie, large enough for several threads. */
-static const char *const large_words[] = {
-    "cumsum:f32:150001:axis=0", "cumprod:f32:150001:axis=0,exclusive", "cumprod:f64:3x30011:axis=1",
-    "cumsum:f16:200003:axis=0,reverse", "cumprod:bf16:2x90001:axis=1", "cumprod:f32:700x130:axis=1",
-    "cumprod:f32:30000x9:axis=1", "cumsum:f32:300x517:axis=0", "cumprod:f32:5x200x131:axis=1",
-    "cumprod:f32:50001x3:axis=0", "cumsum:f64:20000x7:axis=0,reverse",
-    "cumprod:f32:400x401:axis=1,in=1x400", "cumsum:f32:90001:axis=0,in=2",
-    "cumprod:i32:170001:axis=0", "cumsum:f32:100003:axis=0,acc=f64",
-    "cumprod:u64:70001:axis=0,in=-1@70000"
-};
-
-Test(semantics, line_5_1_run, .timeout = 240)
-{
-    trials t;
-    open_trials(&t);
-    for (size_t k = 0; k < COUNT(large_words); k++) {
-        check_trial(&t, large_words[k], TLY_DATA_SIGNED, 1);
-        check_trial(&t, large_words[k], TLY_DATA_BENIGN, 2);
-    }
-    close_trials(&t);
-}
-
-static void one_after_another(void *user, int64_t count, void (*task)(void *, int64_t), void *state)
-{
-    (void)user;
-    for (int64_t k = 0; k < count; k++)
-        task(state, k);
-}
-
-static void last_first(void *user, int64_t count, void (*task)(void *, int64_t), void *state)
-{
-    (void)user;
-    while (count--)
-        task(state, count);
-}
-
-Test(semantics, line_5_1_host_threads, .timeout = 240)
-{
-    static const tally_parallel_for hosts[] = { one_after_another, last_first };
-    trials t;
-    open_trials(&t);
-    for (size_t h = 0; h < COUNT(hosts); h++) {
-        const tally_context_options options = { .size = sizeof options, .threads = 4,
-                                                .parallel = hosts[h] };
-        tally_context *host = NULL, *own = t.levels.context;
-        cr_assert(tally_context_create(&options, &host, NULL) == 0);
-        t.levels.context = host;
-        for (size_t k = 0; k < COUNT(large_words); k += 2)
-            check_trial(&t, large_words[k], TLY_DATA_SIGNED, 3);
-        t.levels.context = own;
-        tally_context_destroy(&host);
-    }
-    close_trials(&t);
-}
-
-Test(semantics, line_5_3_serial, .timeout = 240)
-{
-    static const char *const words[] = {
-        "cumsum:f32:70001:axis=0,order=serial", "cumprod:f64:5x3001:axis=1,order=serial",
-        "cumprod:f16:40001:axis=0,reverse,order=serial", "cumsum:bf16:9x999:axis=1,order=serial",
-        "cumsum:f32:3001x5:axis=0,order=serial", "cumprod:f32:200x301:axis=0,order=serial",
-        "cumsum:f32:300x299:axis=1,in=1x300,order=serial", "cumprod:f32:5000x8:axis=1,order=serial",
-        "cumsum:f32:50001:axis=0,acc=f64,exclusive,order=serial"
-    };
-    trials t;
-    open_trials(&t);
-    for (size_t k = 0; k < COUNT(words); k++)
-        for (int data = 0; data < TLY_DATA_COUNT; data++)
-            check_trial(&t, words[k], (tly_data)data, 4);
-    close_trials(&t);
-}
-
-Test(semantics, line_5_4_range_examples, .timeout = 240)
-{
-    CHECK_SCANS(
-        { "cumprod:f32", 5, "", "1e-30 1e10 1e10 1e10 1e10", "~1e-30 ~1e-20 ~1e-10 ~1 ~1e10",
-          "1" },
-        { "cumprod:f32", 5, "", "0 1e10 1e10 1e10 1e10", "0 0 0 0 0", "1" },
-        { "cumprod:f32", 6, "", "1e30 1e-10 1e-10 1e-10 1e-10 1e-10",
-          "~1e30 ~1e20 ~1e10 ~1 ~1e-10 ~1e-20", "1" },
-        { "cumsum:f32", 3, "", "-3e38 3e38 3e38", "~-3e38 0 ~3e38", "0" },
-        { "cumprod:bf16", 5, "", "0 1e10 1e10 1e10 1e10", "0 0 0 0 0", "1" },
-        { "cumprod:f64", 5, "", "1e-300 1e100 1e100 1e100 1e100",
-          "~1e-300 ~1e-200 ~1e-100 ~1 ~1e100", "1" },
-        { "cumsum:f64", 3, ",reverse", "1.7e308 1.7e308 -1.7e308", "~1.7e308 0 ~-1.7e308", "0" },
-        { "cumprod:f32", 5, ",exclusive", "1e-30 1e10 1e10 1e10 1e10", "1 ~1e-30 ~1e-20 ~1e-10 ~1",
-          "1" },
-        { "cumprod:f32", 4, "", "-1e-30 -1e-30 inf 2", "~-1e-30 0 nan nan", "1" });
-}
-
-Test(semantics, line_5_4_range, .timeout = 300)
-{
-    static const tly_data data[] = { TLY_DATA_RANGE, TLY_DATA_GROW, TLY_DATA_DECAY,
-                                     TLY_DATA_ZEROS, TLY_DATA_SPECIAL };
-    trials t;
-    open_trials(&t);
-    for (size_t k = 0; k < COUNT(large_words); k++)
-        for (size_t n = 0; n < COUNT(data); n++)
-            check_trial(&t, large_words[k], data[n], 5 + n);
-    close_trials(&t);
 }

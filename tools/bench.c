@@ -6,7 +6,6 @@
 #include "bench_time.h"
 #include "subject.h"
 
-#include <math.h>
 #include <sched.h>
 #include <string.h>
 #include <unistd.h>
@@ -56,10 +55,12 @@ static uint64_t float_bits(tally_dtype dtype, float value)
  * the axis these telescope, so no product of any stretch leaves [2^-6, 2^6]. */
 static uint64_t product_bits(tally_dtype dtype, int64_t index, int64_t step)
 {
-    int above = (int)(scramble((uint64_t)(index + step)) % 7);
-    int below = (int)(scramble((uint64_t)index) % 7);
-    float sign = scramble((uint64_t)index) >> 40 & 1 ? -1.0f : 1.0f;
-    return float_bits(dtype, ldexpf(sign, above - below));
+    uint64_t here = scramble((uint64_t)index), next = scramble((uint64_t)(index + step));
+    uint32_t exponent = (uint32_t)(127 + next % 7 - here % 7), sign = (uint32_t)(here >> 63);
+    uint32_t bits = sign << 31 | exponent << 23;
+    float factor;
+    memcpy(&factor, &bits, sizeof factor);
+    return float_bits(dtype, factor);
 }
 
 /* One element: odd for integers, whose products then never end at zero. */
@@ -105,8 +106,9 @@ static int get_buffers(bench *b, tly_report *report)
     b->in = tly_memory_get(b->in_bytes);
     b->out = tly_memory_get(b->out_bytes);
     if (!b->in || !b->out) {
-        return tly_refuse(report, EXIT_MEMORY, "sizes", "no memory for tensors of %zu and %zu bytes",
-                          b->in_bytes, b->out_bytes);
+        return tly_refuse(report, EXIT_MEMORY, "sizes",
+                          "no memory for tensors of %zu and %zu bytes", b->in_bytes,
+                          b->out_bytes);
     }
     return EXIT_DONE;
 }
@@ -147,16 +149,9 @@ static void print_json(const bench *b)
 
 static void print_times(const bench *b, const char *name, const tly_spread *seconds)
 {
-    static const struct {
-        double least, scale;
-        const char *unit;
-    } units[] = { { 1, 1, "s" }, { 1e-3, 1e3, "ms" }, { 1e-6, 1e6, "us" }, { 0, 1e9, "ns" } };
-    int u = 0;
-    while (seconds->median < units[u].least) {
-        u++;
-    }
-    printf("%-7s %8.3f %s (min %.3f, max %.3f), %.1f GB/s", name, seconds->median * units[u].scale,
-           units[u].unit, seconds->min * units[u].scale, seconds->max * units[u].scale,
+    const tly_unit *unit = tly_unit_for(seconds->median);
+    printf("%-7s %8.3f %s (min %.3f, max %.3f), %.1f GB/s", name, seconds->median * unit->scale,
+           unit->name, seconds->min * unit->scale, seconds->max * unit->scale,
            2e-9 * (double)b->copy_bytes / seconds->median);
 }
 

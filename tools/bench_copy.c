@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Shorter copies are faster on one thread: a hand-off costs 0.3 us and the copy cools the caches. */
+/* Shorter copies are faster on one thread: handing over costs time and spoils the caches. */
 #define SPLIT_BYTES ((size_t)128 << 10)
 
 typedef void (*copy_function)(char *to, const char *from, size_t bytes);

@@ -24,7 +24,8 @@ const char *tly_copy_name(int kind);
 void tly_copier_wake(tly_copier *copier);
 void tly_copier_rest(tly_copier *copier);
 
-/* Copies `bytes`, cut in one slice a thread unless that is slower than one thread alone; both buffers 64-byte aligned. Awake only. */
+/* Copies `bytes`, cut in one slice a thread unless that is slower than one thread alone; both
+ * buffers 64-byte aligned. Awake only. */
 void tly_copier_run(tly_copier *copier, int kind, void *to, const void *from, size_t bytes);
 
 #endif

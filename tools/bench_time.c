@@ -31,6 +31,18 @@ typedef struct bench {
     double seconds[ROWS][MOST_RUNS];
 } bench;
 
+const tly_unit *tly_unit_for(double seconds)
+{
+    static const tly_unit units[] = {
+        { 1, 1, "s" }, { 1e-3, 1e3, "ms" }, { 1e-6, 1e6, "us" }, { 0, 1e9, "ns" }
+    };
+    const tly_unit *unit = units;
+    while (seconds < unit->least) {
+        unit++;
+    }
+    return unit;
+}
+
 static double now(void)
 {
     struct timespec t;

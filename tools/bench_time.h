@@ -19,6 +19,14 @@ typedef struct tly_timing {
     const char *copy_name;
 } tly_timing;
 
+/* The unit to show a time in: multiply seconds by `scale`. */
+typedef struct tly_unit {
+    double least, scale;
+    const char *name;
+} tly_unit;
+
+const tly_unit *tly_unit_for(double seconds);
+
 /* Told how many of all runs are done. */
 typedef void (*tly_time_progress)(int done, int runs);
 

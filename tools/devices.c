@@ -87,7 +87,8 @@ int tly_device_find(const char *wanted, char selector[32], tly_report *report)
         }
     }
     if (!best) {
-        tly_refuse(report, EXIT_USAGE, "device", "there is no device '%s'", wanted ? wanted : "cpu");
+        tly_refuse(report, EXIT_USAGE, "device", "there is no device '%s'",
+                   wanted ? wanted : "cpu");
         tly_hint(report, "tally devices lists what --device takes");
         return EXIT_USAGE;
     }

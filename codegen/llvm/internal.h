@@ -63,6 +63,8 @@ LLVMValueRef tly_lower_intrinsic(const tly_lowering *l, const char *name, LLVMTy
                                  unsigned type_count, LLVMValueRef *arguments, unsigned count);
 
 /* A vector of `lanes` lanes of `bits`, opaque to LLVM from here on. */
+/* An empty inline asm that claims to make a new value of the old one. */
+LLVMValueRef tly_lower_opaque(const tly_lowering *l, LLVMValueRef v, const char *constraint);
 LLVMValueRef tly_lower_keep(const tly_lowering *l, LLVMValueRef v, unsigned lanes, unsigned bits);
 
 /* Rows of lower_ops.c's table that live in lower_memory.c. */

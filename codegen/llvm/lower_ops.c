@@ -200,7 +200,7 @@ static LLVMValueRef convert(tly_lowering *l, const kir_inst *inst)
 /* ---- keep ---- */
 
 /* An empty inline asm that claims to make a new value of the old one. */
-static LLVMValueRef opaque(const tly_lowering *l, LLVMValueRef v, const char *constraint)
+LLVMValueRef tly_lower_opaque(const tly_lowering *l, LLVMValueRef v, const char *constraint)
 {
     LLVMTypeRef type = LLVMTypeOf(v);
     LLVMTypeRef callee = LLVMFunctionType(type, &type, 1, 0);
@@ -210,8 +210,7 @@ static LLVMValueRef opaque(const tly_lowering *l, LLVMValueRef v, const char *co
 }
 
 /* A vector of `lanes` lanes of `bits`, whole registers at a time. */
-LLVMValueRef tly_lower_keep(const tly_lowering *l, LLVMValueRef v, unsigned lanes,
-                               unsigned bits)
+LLVMValueRef tly_lower_keep(const tly_lowering *l, LLVMValueRef v, unsigned lanes, unsigned bits)
 {
     const unsigned widest = (unsigned)l->target->vector_bytes * 8;
     unsigned width = 128;
@@ -220,12 +219,12 @@ LLVMValueRef tly_lower_keep(const tly_lowering *l, LLVMValueRef v, unsigned lane
     }
     const unsigned part = width / bits;
     if (part == lanes) {
-        return opaque(l, v, l->arch->vector_register);
+        return tly_lower_opaque(l, v, l->arch->vector_register);
     }
     LLVMValueRef result = NULL;
     for (unsigned done = 0; done < lanes; done += part) {
         const unsigned count = lanes - done < part ? lanes - done : part;
-        LLVMValueRef kept = opaque(l, take(l, v, done, count, part), l->arch->vector_register);
+        LLVMValueRef kept = tly_lower_opaque(l, take(l, v, done, count, part), l->arch->vector_register);
         kept = take(l, kept, 0, count, lanes); /* as wide as the result, at its start */
         LLVMValueRef mask[MAX_LANES];
         for (unsigned i = 0; i < lanes; i++) {
@@ -251,7 +250,7 @@ static LLVMValueRef keep(tly_lowering *l, const kir_inst *inst)
         v = tly_lower_keep(l, v, type.lanes, kir_kind_bits((kir_kind)type.kind));
     } else {
         const int in_vector = type.kind == KIR_F32 || type.kind == KIR_F64;
-        v = opaque(l, v, in_vector ? l->arch->vector_register : l->arch->scalar_register);
+        v = tly_lower_opaque(l, v, in_vector ? l->arch->vector_register : l->arch->scalar_register);
     }
     return type.kind == KIR_F16 ? LLVMBuildBitCast(l->builder, v, tly_lower_type(l, type), "") : v;
 }

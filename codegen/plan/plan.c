@@ -66,6 +66,14 @@ static int32_t choose_chunk(const tly_problem *p)
     return 65536 / (int32_t)tally_dtype_bytes((tally_dtype)p->dtype);
 }
 
+/* Vectors of 64-bit integer products are slow where they are not one instruction: four scalar runs
+ * instead (templates/rows.c has the figures). */
+static int32_t choose_runs(const tly_problem *p, const tly_target *t)
+{
+    int wide = p->acc == TALLY_I64 || p->acc == TALLY_U64;
+    return p->op == TALLY_CUMPROD && wide && !t->has_mul64 && p->unit == 1 ? 4 : 0;
+}
+
 static void choose(const tly_problem *p, const tly_target *t, tly_plan *plan)
 {
     int32_t line = 64 / (int32_t)tally_dtype_bytes((tally_dtype)p->out_dtype);
@@ -77,6 +85,7 @@ static void choose(const tly_problem *p, const tly_target *t, tly_plan *plan)
         plan->window_loads = t->has_align2 && t->vector_bytes == 64 ? 0 : 2;
         plan->block = choose_block(p, plan);
         plan->chunk = choose_chunk(p);
+        plan->runs = choose_runs(p, t);
         plan->prefetch = 4096;
         break;
     case TLY_TEMPLATE_SHORT:
@@ -117,6 +126,7 @@ static const struct key {
     { "window_loads", KEY(window_loads), 0, 2, 0, BIT(ROWS) },
     { "block", KEY(block), 8, 8192, 0, BIT(ROWS) | BIT(SHORT) },
     { "chunk", KEY(chunk), 0, 1 << 20, 1, BIT(ROWS) },
+    { "runs", KEY(runs), 0, 8, 1, BIT(ROWS) },
     { "rows", KEY(rows), 1, 64, 1, BIT(COLUMNS) | BIT(TRANSPOSED) },
     { "lines", KEY(lines), 1, 4, 1, BIT(COLUMNS) },
     { "tile_lanes", KEY(tile_lanes), 8, 65536, 1, BIT(COLUMNS) | BIT(TRANSPOSED) },
@@ -169,6 +179,11 @@ static tally_status check(const tly_problem *p, const tly_plan *plan, tally_erro
         if (plan->block % step != 0 || plan->block % p->unit != 0)
             return tly_fail(e, TALLY_INVALID, "plan",
                             "block %d is no multiple of lanes x unroll and the unit", plan->block);
+        int integer = p->acc != TALLY_F64 && p->acc != TALLY_F32;
+        if (plan->runs == 1 || (plan->runs > 0 && (!integer || p->unit > 1 || step % plan->runs)))
+            return tly_fail(e, TALLY_INVALID, "plan",
+                            "runs %d: only integers in one row at a time can be cut so",
+                            plan->runs);
         if (plan->chunk % plan->block != 0 || (p->unit > 1) != (plan->chunk == 0))
             return tly_fail(e, TALLY_INVALID, "plan",
                             "chunk %d is no multiple of the block, or 0 for several rows at once",

@@ -1,0 +1,52 @@
+/*
+ * Shared by the files of the rows template (rows.c says how it works): segments, blocks, calls.
+ */
+#ifndef TLY_ROWS_H
+#define TLY_ROWS_H
+
+#include "template.h"
+
+enum { MAX_HISTORY = 16, MAX_DOUBLINGS = 6, RANGE_AT = 16 /* bytes, in a total record */ };
+
+typedef struct tly_rows {
+    tly_build *c;
+    unsigned unit, loads, doublings, shift, history;
+    int64_t step, pad, block, chunk; /* elements */
+    kir_value work, input, buffer;   /* scratch: serial second try, staged block, output */
+    kir_value length, group, pitch;  /* rows staged at a time, elements between them */
+} tly_rows;
+
+/* Where a block stands. unit 1: carry and local are scalars; else history is the state. */
+typedef struct tly_rows_state {
+    kir_value carry, local;
+    kir_value history[MAX_HISTORY]; /* newest first; the last shift results */
+} tly_rows_state;
+
+/* One block: `rows` segments of `count` elements. */
+typedef struct tly_rows_block {
+    kir_value in;              /* position 0 of the first row */
+    kir_value rows;            /* how many */
+    kir_value position, count;
+    kir_value starts, ends; /* i1: the first, the last block of its row in this call */
+} tly_rows_block;
+
+/* The state's chain as vectors: of `local`, or, unit > 1, of the true prefixes. */
+void tly_rows_history(tly_rows *r, const tly_rows_state *s, kir_value local, kir_value *history);
+/* unit 1: the result that the next element continues. */
+kir_value tly_rows_prefix(tly_rows *r, const tly_rows_state *s);
+
+/* Segments (rows_segment.c): a row's part in a block. */
+void tly_rows_scan(tly_rows *r, kir_value from, kir_value to, kir_value ahead, kir_value count,
+                   kir_value carry, kir_value *history, kir_value *range);
+void tly_rows_serial(tly_rows *r, kir_value from, kir_value to, kir_value count,
+                     kir_value *history);
+
+/* Blocks (rows_block.c). */
+void tly_rows_load(tly_rows *r, const tly_rows_block *k);
+kir_value tly_rows_compute(tly_rows *r, const tly_rows_block *k, tly_rows_state *s,
+                           kir_value position, kir_value totals, kir_value *extremes);
+unsigned tly_rows_state_count(const tly_rows *r);
+void tly_rows_pack(const tly_rows *r, const tly_rows_state *s, kir_value *v);
+tly_rows_state tly_rows_unpack(const tly_rows *r, const kir_value *v);
+
+#endif

@@ -1,0 +1,244 @@
+/*
+ * Blocks of the rows template: staging, the scan with its guard and second try, and the way out.
+ */
+#include "rows.h"
+
+/* ---- where a block stands ---- */
+
+unsigned tly_rows_state_count(const tly_rows *r)
+{
+    return r->unit == 1 ? 2 : r->history;
+}
+
+void tly_rows_pack(const tly_rows *r, const tly_rows_state *s, kir_value *v)
+{
+    if (r->unit == 1) {
+        v[0] = s->carry;
+        v[1] = s->local;
+    } else {
+        for (unsigned k = 0; k < r->history; k++)
+            v[k] = s->history[k];
+    }
+}
+
+tly_rows_state tly_rows_unpack(const tly_rows *r, const kir_value *v)
+{
+    tly_rows_state s = { 0 };
+    if (r->unit == 1) {
+        s.carry = v[0];
+        s.local = v[1];
+    } else {
+        for (unsigned k = 0; k < r->history; k++)
+            s.history[k] = v[k];
+    }
+    return s;
+}
+
+void tly_rows_history(tly_rows *r, const tly_rows_state *s, kir_value local, kir_value *history)
+{
+    for (unsigned k = 0; k < r->history; k++)
+        history[k] = r->unit == 1 ? kir_splat(r->c->b, local, r->c->lanes) : s->history[k];
+}
+
+kir_value tly_rows_prefix(tly_rows *r, const tly_rows_state *s)
+{
+    return tly_combine(r->c, s->carry, s->local);
+}
+
+/* ---- one block: `rows` segments of `count` elements ---- */
+
+static kir_value segment_in(tly_rows *r, const tly_rows_block *k, kir_value segment)
+{
+    tly_build *c = r->c;
+    kir_value element = k->position;
+    if (c->p->dense) /* only dense rows are staged several at a time */
+        element = add(c, element, mul(c, segment, r->length));
+    return kir_ptradd(c->b, k->in, mul(c, element, tly_in_step(c)));
+}
+
+static kir_value staged(tly_rows *r, kir_value segment)
+{
+    tly_build *c = r->c;
+    return kir_ptradd(c->b, tly_at(c, r->input, mul(c, segment, r->pitch), c->acc_bytes),
+                      imm(c, r->pad * c->acc_bytes));
+}
+
+void tly_rows_load(tly_rows *r, const tly_rows_block *k)
+{
+    tly_build *c = r->c;
+    kir_loop l;
+    kir_for(c->b, &l, imm(c, 0), k->rows, imm(c, 1), 0, NULL);
+    kir_value to = staged(r, l.i);
+    for (int64_t i = 0; i < r->pad; i += c->lanes)
+        kir_store(c->b, to, (i - r->pad) * c->acc_bytes, tly_neutral(c, c->vec), c->acc_bytes, 0);
+    tly_stage_in(c, segment_in(r, k, l.i), to, k->count, (unsigned)r->step);
+    kir_for_end(c->b, &l, NULL);
+}
+
+/* Exclusive: results lie one `unit` further on; the first ones are the prefix before. Returns the
+ * buffer position of the segment's first result. */
+static kir_value begin_segment(tly_rows *r, const tly_rows_block *k, kir_value position, const tly_rows_state *s)
+{
+    tly_build *c = r->c;
+    if (!c->p->exclusive)
+        return position;
+    kir_value at = tly_at(c, r->buffer, position, c->acc_bytes);
+    kir_value history[MAX_HISTORY], first[MAX_HISTORY];
+    if (r->unit == 1) {
+        kir_store(c->b, at, 0, tly_rows_prefix(r, s), c->acc_bytes, 0);
+    } else {
+        /* the last `unit` results lie at the end of the history */
+        tly_rows_history(r, s, 0, history);
+        for (unsigned i = 0; i < r->unit; i++) {
+            unsigned back = r->unit - i; /* elements before the segment */
+            first[0] = kir_extract(c->b, history[(back - 1) / c->lanes],
+                                   c->lanes - 1 - (back - 1) % c->lanes);
+            kir_store(c->b, at, (int64_t)i * c->acc_bytes, first[0], c->acc_bytes, 0);
+        }
+    }
+    return add(c, position, kir_select(c->b, k->starts, imm(c, r->unit), imm(c, 0)));
+}
+
+static kir_value end_segment(tly_rows *r, const tly_rows_block *k, kir_value position)
+{
+    tly_build *c = r->c;
+    kir_value next = add(c, position, k->count);
+    if (!c->p->exclusive)
+        return next;
+    return sub(c, next, kir_select(c->b, k->ends, imm(c, r->unit), imm(c, 0)));
+}
+
+/* Scans every segment from the same state (several rows start alike). *position moves on. */
+static void scan_block(tly_rows *r, const tly_rows_block *k, const tly_rows_state *s, kir_value *position,
+                       kir_value *history, kir_value *range)
+{
+    tly_build *c = r->c;
+    unsigned ranges = tly_range_count(c), n = 0;
+    kir_value v[KIR_MAX_CARRIED];
+    v[n++] = *position;
+    for (unsigned i = 0; i < r->history; i++)
+        v[n++] = history[i];
+    for (unsigned i = 0; i < ranges; i++)
+        v[n++] = range[i];
+    kir_loop l;
+    kir_for(c->b, &l, imm(c, 0), k->rows, imm(c, 1), n, v);
+    kir_value at = begin_segment(r, k, l.carried[0], s);
+    kir_value h[MAX_HISTORY], g[2] = { 0 };
+    tly_rows_history(r, s, s->local, h);
+    for (unsigned i = 0; i < ranges; i++)
+        g[i] = l.carried[1 + r->history + i];
+    kir_value ahead = kir_ptradd(c->b, segment_in(r, k, l.i),
+                                 imm(c, c->p->in_step < 0 ? -c->plan->prefetch
+                                                          : c->plan->prefetch));
+    tly_rows_scan(r, staged(r, l.i), tly_at(c, r->buffer, at, c->acc_bytes), ahead, k->count,
+                 r->unit == 1 ? s->carry : 0, h, g);
+    v[0] = end_segment(r, k, at);
+    for (unsigned i = 0; i < r->history; i++)
+        v[1 + i] = h[i];
+    for (unsigned i = 0; i < ranges; i++)
+        v[1 + r->history + i] = g[i];
+    kir_for_end(c->b, &l, v);
+    *position = l.result[0];
+    for (unsigned i = 0; i < r->history; i++)
+        history[i] = l.result[1 + i];
+    for (unsigned i = 0; i < ranges; i++)
+        range[i] = l.result[1 + r->history + i];
+}
+
+static void serial_block(tly_rows *r, const tly_rows_block *k, const tly_rows_state *s, kir_value position,
+                         kir_value *history)
+{
+    tly_build *c = r->c;
+    kir_value v[KIR_MAX_CARRIED] = { position };
+    for (unsigned i = 0; i < r->history; i++)
+        v[1 + i] = history[i];
+    kir_loop l;
+    kir_for(c->b, &l, imm(c, 0), k->rows, imm(c, 1), 1 + r->history, v);
+    kir_value at = begin_segment(r, k, l.carried[0], s);
+    kir_value h[MAX_HISTORY];
+    tly_rows_history(r, s, r->unit == 1 ? tly_rows_prefix(r, s) : 0, h);
+    tly_rows_serial(r, staged(r, l.i), tly_at(c, r->buffer, at, c->acc_bytes), k->count, h);
+    v[0] = end_segment(r, k, at);
+    for (unsigned i = 0; i < r->history; i++)
+        v[1 + i] = h[i];
+    kir_for_end(c->b, &l, v);
+    for (unsigned i = 0; i < r->history; i++)
+        history[i] = l.result[1 + i];
+}
+
+/* unit > 1: windows start anew with the next block, so that every lane of the history must hold
+ * the newest prefix of its class: the element `back` before the block, 1 <= back <= unit. */
+static void newest_of_class(tly_rows *r, const kir_value *history, kir_value *newest)
+{
+    tly_build *c = r->c;
+    unsigned n = c->lanes;
+    for (unsigned k = 0; k < r->history; k++) {
+        uint8_t index[64];
+        kir_value v = history[0];
+        for (unsigned i = 0; i < n; i++) {
+            unsigned back = ((k + 1) * n - i - 1) % r->unit + 1;
+            index[i] = (uint8_t)(2 * n - back);
+            if (r->unit > 2 * n)
+                v = kir_insert(c->b, v, kir_extract(c->b, history[(back - 1) / n],
+                                                    n - 1 - (back - 1) % n), i);
+        }
+        newest[k] = r->unit > 2 * n
+            ? v : kir_shuffle(c->b, history[r->history > 1], history[0], index, n);
+    }
+}
+
+/* A row's last block may be padded, which moves classes to other lanes; but then no block
+ * follows. */
+static void next_state(tly_rows *r, tly_rows_state *s, const kir_value *history)
+{
+    if (r->unit == 1)
+        s->local = tly_last(r->c, history[0]);
+    else
+        newest_of_class(r, history, s->history);
+}
+
+/* Scan, guard, and if need be the serial second try; returns the buffer position after it. Where
+ * only the total is wanted (i1 `totals`), range gathers and nothing is done again. */
+kir_value tly_rows_compute(tly_rows *r, const tly_rows_block *k, tly_rows_state *s,
+                           kir_value position, kir_value totals, kir_value *extremes)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    kir_value history[MAX_HISTORY], range[2] = { 0 }, here[2] = { 0 }, next = position;
+    tly_rows_history(r, s, s->local, history);
+    tly_range_begin(c, range);
+    if (r->unit > 1)
+        for (unsigned i = 0; i < r->history; i++)
+            tly_range_track(c, range, history[i]);
+    scan_block(r, k, s, &next, history, range);
+    tly_rows_state scanned = *s;
+    next_state(r, &scanned, history);
+    if (tly_range_count(c) == 0) {
+        *s = scanned;
+        return next;
+    }
+    tly_range_fold(c, range, here);
+    kir_value good = r->unit == 1 ? tly_range_good(c, here, s->carry)
+                                  : tly_range_good_chain(c, here);
+    if (totals) {
+        tly_range_merge(c, extremes, here);
+        good = kir_bin(b, KIR_OR, good, totals);
+    }
+    kir_value v[MAX_HISTORY];
+    kir_branch redo;
+    kir_if(b, &redo, good);
+    tly_rows_pack(r, &scanned, v);
+    kir_else(b, &redo, tly_rows_state_count(r), v);
+    tly_rows_state again = *s;
+    tly_rows_history(r, s, r->unit == 1 ? tly_rows_prefix(r, s) : 0, history);
+    serial_block(r, k, s, position, history);
+    next_state(r, &again, history);
+    if (r->unit == 1) {
+        again.carry = again.local;
+        again.local = tly_neutral(c, c->acc);
+    }
+    tly_rows_pack(r, &again, v);
+    kir_if_end(b, &redo, tly_rows_state_count(r), v);
+    *s = tly_rows_unpack(r, redo.result);
+    return next;
+}

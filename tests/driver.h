@@ -1,0 +1,58 @@
+/*
+ * The inside of the differential driver: draws numbered cases and runs them in one process, on the
+ * engines that are asked for, and keeps count where the count outlives the process.
+ */
+#ifndef TLY_DRIVER_H
+#define TLY_DRIVER_H
+
+#include "trial.h"
+
+enum { TLY_MOST_ENGINES = 4, TLY_MOST_TEMPLATES = 16 };
+
+/* Cases of one template. */
+typedef struct tly_template_count {
+    char name[24];
+    long count;
+} tly_template_count;
+
+/* What outlives a case that ends its process. */
+typedef struct tly_progress {
+    tly_template_count templates[TLY_MOST_TEMPLATES];
+    long data[TLY_DATA_COUNT];
+    long next;           /* the case after the one in work */
+    long passed, failed;
+    int64_t checked, exact;
+} tly_progress;
+
+/* Which cases. */
+typedef struct tly_course {
+    uint64_t seed;
+    int64_t most;         /* elements a tensor */
+    const char *level;
+    const char *engines;  /* comma-separated */
+} tly_course;
+
+typedef struct tly_driver {
+    const tly_course *course;
+    tally_context *context;
+    tly_engine *engines[TLY_MOST_ENGINES];
+    int engine_count;
+    tly_arena in, out;
+    tly_progress *at;
+} tly_driver;
+
+/* Exit statuses of a process that runs cases. */
+enum { TLY_RAN, TLY_RAN_WRONG, TLY_BROKEN, TLY_SIGNAL };
+
+/* Signals print the case in work and end the process with TLY_SIGNAL. */
+void tly_driver_catch_signals(void);
+
+/* Without engines. Returns 0, or says why not. */
+int tly_driver_open(tly_driver *v, const tly_course *course, tly_progress *at);
+int tly_driver_open_engines(tly_driver *v);
+void tly_driver_close(tly_driver *v);
+
+/* Runs one case, counts it, and prints what is wrong with a line that repeats it. */
+void tly_driver_run(tly_driver *v, long number);
+
+#endif

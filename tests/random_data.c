@@ -1,0 +1,180 @@
+/* Random data. Guarantees: only the seed decides, and every element of the input is written. */
+#include "random.h"
+
+#include <math.h>
+
+#include "reference.h"
+
+#define COUNT(array) ((int64_t)(sizeof(array) / sizeof((array)[0])))
+
+static double unit(tly_random *r) /* [0, 1) */
+{
+    return (double)(tly_random_next(r) >> 11) * 0x1p-53;
+}
+
+static const char *const data_names[TLY_DATA_COUNT] = {
+    [TLY_DATA_EXACT] = "exact", [TLY_DATA_BENIGN] = "benign", [TLY_DATA_SIGNED] = "signed",
+    [TLY_DATA_SPECIAL] = "special", [TLY_DATA_RANGE] = "range", [TLY_DATA_GROW] = "grow",
+    [TLY_DATA_DECAY] = "decay", [TLY_DATA_ZEROS] = "zeros", [TLY_DATA_BITS] = "bits"
+};
+
+const char *tly_data_name(tly_data data)
+{
+    return data_names[data];
+}
+
+tly_data tly_random_data(tly_random *r, const tally_descriptor *d)
+{
+    if (!tly_is_float((tally_dtype)d->dtype))
+        return tly_random_one_in(r, 4) ? TLY_DATA_EXACT : TLY_DATA_BITS;
+    return tly_random_one_in(r, 4) ? TLY_DATA_EXACT
+                                   : (tly_data)tly_random_below(r, TLY_DATA_COUNT);
+}
+
+/* What a series along the axis remembers. Exponents are log2. */
+typedef struct series {
+    tly_random *r;
+    tly_data data;
+    int sum;
+    int64_t length;
+    double prefix;      /* sums in RANGE: the running sum; products: its exponent */
+    double target;      /* RANGE: where the prefix is on its way to */
+    double largest;     /* of the dtype */
+    int top, bottom;    /* the dtype's exponents of its largest and its smallest normal number */
+    int reach;          /* the accumulator's largest exponent */
+} series;
+
+static double sign(series *s)
+{
+    return tly_random_one_in(s->r, 2) ? 1 : -1;
+}
+
+static double exact(series *s)
+{
+    if (s->sum)
+        return (double)tly_random_between(s->r, -4, 4);
+    static const int steps[] = { -1, 0, 0, 0, 1 };
+    int step = steps[tly_random_below(s->r, COUNT(steps))];
+    if (s->prefix + step > 8 || s->prefix + step < -8)
+        step = 0;
+    s->prefix += step;
+    /* Odd parts fit any significand while only a few of them are above 1. */
+    double odd = tly_random_below(s->r, s->length) < 6 ? 3 : 1;
+    return sign(s) * ldexp(odd, step);
+}
+
+static double benign(series *s)
+{
+    if (s->sum)
+        return unit(s->r);
+    return 1 + (unit(s->r) - 0.5) / 16; /* a random walk that stays near 1 */
+}
+
+static double both_signs(series *s)
+{
+    if (s->sum)
+        return sign(s) * exp2(unit(s->r) * 10 - 5);
+    double step = (unit(s->r) - 0.5) * 10;
+    if (fabs(s->prefix + step) > 12)
+        step = -step;
+    s->prefix += step;
+    return sign(s) * exp2(step);
+}
+
+static double special(series *s)
+{
+    if (!tly_random_one_in(s->r, s->length > 64 ? s->length / 4 : 16))
+        return benign(s);
+    switch (tly_random_below(s->r, 10)) {
+    case 0: return INFINITY;
+    case 1: return -INFINITY;
+    case 2: return NAN;
+    case 3: return -0.0;
+    case 4: return 0.0;
+    case 5: return sign(s) * s->largest;
+    case 6: return ldexp(sign(s), s->bottom);
+    case 7: return ldexp(sign(s), s->bottom - 3);
+    case 8: return -1;
+    default: return sign(s) * ldexp(1, s->top);
+    }
+}
+
+/* The prefix wanders all over the accumulator's range, and the elements follow from that: in one
+ * step as far as the dtype reaches, or in many small ones. */
+static double in_range(series *s)
+{
+    if (s->sum) {
+        double next = (unit(s->r) * 2 - 1) * 0.9 * s->largest;
+        double x = next - s->prefix;
+        if (fabs(x) > 0.9 * s->largest)
+            x = (x < 0 ? -0.9 : 0.9) * s->largest;
+        s->prefix += x;
+        return x;
+    }
+    if (fabs(s->target - s->prefix) < 1)
+        s->target = (unit(s->r) * 2 - 1) * (s->reach - 4);
+    double step = s->target - s->prefix;
+    if (!tly_random_one_in(s->r, 4))
+        step *= unit(s->r) / 4;
+    step = fmax(fmin(step, s->top - 2), s->bottom + 2);
+    s->prefix += step;
+    return sign(s) * exp2(step);
+}
+
+static double grow(series *s)
+{
+    if (s->sum)
+        return s->largest * (0.3 + unit(s->r)) / (double)(s->length + 8) * 2;
+    return sign(s) * (1 + unit(s->r) * 3);
+}
+
+static double decay(series *s)
+{
+    if (s->sum)
+        return sign(s) * ldexp(unit(s->r), s->bottom - 1);
+    return sign(s) * (0.2 + unit(s->r) * 0.7);
+}
+
+static double zeros(series *s)
+{
+    switch (tly_random_below(s->r, 4)) {
+    case 0: return tly_random_one_in(s->r, 40) ? 0.0 : benign(s);
+    case 1: return s->sum ? -0.0 : exp2((unit(s->r) - 0.5) * s->top);
+    case 2: return sign(s) * (s->sum ? 0.0 : exp2(unit(s->r) * s->top / 4));
+    default: return s->sum ? 0.0 : exp2(-unit(s->r) * s->top / 4);
+    }
+}
+
+static double (*const makers[TLY_DATA_COUNT])(series *) = {
+    [TLY_DATA_EXACT] = exact, [TLY_DATA_BENIGN] = benign, [TLY_DATA_SIGNED] = both_signs,
+    [TLY_DATA_SPECIAL] = special, [TLY_DATA_RANGE] = in_range, [TLY_DATA_GROW] = grow,
+    [TLY_DATA_DECAY] = decay, [TLY_DATA_ZEROS] = zeros
+};
+
+static uint64_t element(series *s, tally_dtype dtype)
+{
+    if (s->data == TLY_DATA_BITS)
+        return tly_random_next(s->r);
+    if (!tly_is_float(dtype)) /* small, so that a product is not at once a multiple of 2^64 */
+        return (uint64_t)(tly_random_between(s->r, -3, 3) | !s->sum);
+    return tly_encode(dtype, makers[s->data](s));
+}
+
+void tly_random_fill(tly_random *r, const tally_descriptor *d, tly_data data, void *in)
+{
+    const tally_dtype dtype = (tally_dtype)d->dtype;
+    tly_layout l;
+
+    tly_layout_of(d, &l);
+    for (int64_t row = 0; row < l.rows; row++) {
+        series s = { .r = r, .data = data, .sum = d->op == TALLY_CUMSUM, .length = l.length };
+        int64_t at, out;
+        s.top = dtype == TALLY_F64 ? 1023 : dtype == TALLY_F16 ? 15 : 127;
+        s.reach = tly_reference_accumulator(d) == TALLY_F64 ? 1023 : 127;
+        s.bottom = 1 - s.top;
+        s.largest = ldexp(2 - ldexp(1, 1 - tly_precision(dtype)), s.top);
+        tly_layout_row(&l, row, &at, &out);
+        for (int64_t i = 0; i < l.length; i++, at += l.in_step)
+            tly_bits_store(dtype, in, at, element(&s, dtype));
+    }
+}

@@ -1,0 +1,60 @@
+/* Guarantees: a level that cannot be opened ends the test as failed, never as skipped. */
+#include "trials.h"
+
+#include <string.h>
+
+enum { MOST_BYTES = 16 << 20 };
+
+void tly_require_levels(tly_levels *levels)
+{
+    char why[256];
+    cr_assert(tly_levels_open(levels, why, sizeof why) == 0, "%s", why);
+}
+
+static void complain(const char *why)
+{
+    cr_expect(0, "%s", why);
+}
+
+void tly_check_scans(const tly_scan *scans, size_t count)
+{
+    tly_levels levels;
+    tly_require_levels(&levels);
+    for (size_t k = 0; k < count; k++)
+        tly_scan_run(&levels, &scans[k], complain);
+    tly_levels_close(&levels);
+}
+
+void tly_trials_open(tly_trials *t)
+{
+    tly_require_levels(&t->levels);
+    cr_assert(tly_arena_open(&t->in, MOST_BYTES) == 0);
+    cr_assert(tly_arena_open(&t->out, MOST_BYTES) == 0);
+}
+
+void tly_trials_close(tly_trials *t)
+{
+    tly_levels_close(&t->levels);
+    tly_arena_close(&t->in);
+    tly_arena_close(&t->out);
+}
+
+void tly_trials_check(tly_trials *t, const char *word, tly_data data, uint64_t seed)
+{
+    tly_trial trial = { .data = data, .plan = "", .random = tly_random_seed(seed, 0),
+                        .in = &t->in, .out = &t->out };
+    const tly_random start = trial.random;
+    cr_assert(tally_descriptor_parse(word, &trial.d, NULL) == 0, "%s", word);
+    for (size_t k = 0; k < t->levels.level_count; k++) {
+        const char *level = t->levels.levels[k].selector + strlen("cpu:");
+        tally_error error = TALLY_ERROR_INIT;
+        tly_engine *engines[] = { tly_engine_library(t->levels.context, level, &error),
+                                  tly_engine_native(t->levels.context, level, &error) };
+        cr_assert(engines[0] && engines[1], "%s", error.message);
+        trial.random = start;
+        cr_expect(tly_trial_run(&trial, engines, 2) == 0, "%s, %s, %s data: %s", word, level,
+                  tly_data_name(data), trial.why);
+        engines[0]->close(engines[0]);
+        engines[1]->close(engines[1]);
+    }
+}
