@@ -23,7 +23,7 @@ import report
 import values
 
 SAMPLE_SECONDS = 2e-3   # a sample of a short call repeats it for about as long
-LIMIT_SECONDS = 1.0     # a competitor gets fewer rounds, at least two, rather than more time
+LIMIT_SECONDS = 1.0     # a slow competitor gets fewer rounds; one run, if that takes longer
 FIRST_RUNS = 5
 SETTLE_SECONDS = 1e-3   # between samples, so that one competitor's workers are asleep at the next
 
@@ -93,8 +93,8 @@ def measure(problem, competitors, rounds, order):
         result["right"] = right
         result["ceiling"] = competitor.is_ceiling
         count = max(1, int(SAMPLE_SECONDS / max(once, 1e-9)))
-        limit = max(2, int(LIMIT_SECONDS / max(once * count, 1e-9)))
-        running.append((competitor, result, count, min(rounds, limit), []))
+        limit = min(rounds, int(LIMIT_SECONDS / max(once * count, 1e-9)))
+        running.append((competitor, result, count, limit, [] if limit else [once]))
 
     for index in range(rounds):
         order.shuffle(running)
@@ -102,7 +102,7 @@ def measure(problem, competitors, rounds, order):
             if index < limit:
                 times.append(sample(competitor, count))
     for _, result, count, limit, times in running:
-        result.update(calls=count, rounds=limit,
+        result.update(calls=count, rounds=len(times),
                       seconds={"min": min(times), "median": statistics.median(times),
                                "max": max(times)})
     return results

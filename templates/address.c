@@ -40,6 +40,11 @@ void tly_fence(tly_build *c, kir_value streams)
 
 static void one_dim(tly_build *c, kir_value row, kir_value *offsets)
 {
+    if (c->p->length > 0) { /* dense */
+        offsets[0] = mul(c, row, imm(c, (int64_t)c->p->length * c->p->in_step * c->in_bytes));
+        offsets[1] = mul(c, row, imm(c, (int64_t)c->p->length * c->p->out_step * c->out_bytes));
+        return;
+    }
     offsets[0] = mul(c, row, kir_get_at(c->b, KIR_ARG_OUTER_IN, imm(c, 0)));
     offsets[1] = mul(c, row, kir_get_at(c->b, KIR_ARG_OUTER_OUT, imm(c, 0)));
 }

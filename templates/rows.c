@@ -93,9 +93,13 @@ static kir_value wants_total(tly_rows *r)
     return equal(c, kir_get(c->b, KIR_ARG_MODE), imm(c, TLY_MODE_TOTAL));
 }
 
-static void drain(tly_rows *r, tly_stream *out, kir_value streams, kir_value totals)
+static void drain(tly_rows *r, const tly_rows_block *k, tly_stream *out, kir_value streams,
+                  kir_value totals)
 {
     tly_build *c = r->c;
+    kir_value hold = imm(c, 0);
+    if (c->p->exclusive)
+        hold = kir_select(c->b, k->ends, hold, imm(c, r->unit));
     kir_value before[TLY_STREAM_VALUES] = { out->to, out->pending, out->head };
     kir_branch skip;
     if (totals) {
@@ -103,7 +107,7 @@ static void drain(tly_rows *r, tly_stream *out, kir_value streams, kir_value tot
         kir_if(c->b, &skip, totals);
         kir_else(c->b, &skip, TLY_STREAM_VALUES, before);
     }
-    tly_stream_drain(c, out, streams);
+    tly_stream_drain(c, out, hold, streams);
     kir_value after[TLY_STREAM_VALUES] = { out->to, out->pending, out->head };
     if (totals) {
         kir_if_end(c->b, &skip, TLY_STREAM_VALUES, after);
@@ -157,7 +161,7 @@ static void scan_row(tly_rows *r, const tly_rows_block *k0, kir_value from, kir_
     cross_border(r, &f->state, l.i);
     tly_rows_load(r, &k);
     f->out.pending = tly_rows_compute(r, &k, &f->state, f->out.pending, totals, f->extremes);
-    drain(r, &f->out, streams, totals);
+    drain(r, &k, &f->out, streams, totals);
     flow_pack(r, f, v);
     kir_for_end(c->b, &l, v);
     *f = flow_unpack(r, l.result);
@@ -266,7 +270,7 @@ static void lay_out(tly_rows *r, tly_launch *launch)
     while ((buffer - work) % page != page / 2)
         buffer += 64;
     launch->scratch_bytes = round_up(
-        buffer + (r->block + tly_line(c) + r->unit + r->step) * bytes, 64);
+        buffer + (r->block + 2 * (tly_line(c) + r->unit + r->step)) * bytes, 64);
     kir_value scratch = kir_get(c->b, KIR_ARG_SCRATCH);
     r->work = scratch;
     r->input = kir_ptradd(c->b, scratch, imm(c, work));

@@ -75,6 +75,15 @@ void tly_rows_load(tly_rows *r, const tly_rows_block *k)
     kir_for_end(c->b, &l, NULL);
 }
 
+/* Where a segment's first result goes: an exclusive one lies one `unit` further on. */
+static kir_value begin_position(tly_rows *r, const tly_rows_block *k, kir_value position)
+{
+    tly_build *c = r->c;
+    if (!c->p->exclusive)
+        return position;
+    return add(c, position, kir_select(c->b, k->starts, imm(c, r->unit), imm(c, 0)));
+}
+
 /* Exclusive: results lie one `unit` further on; the first ones are the prefix before. Returns the
  * buffer position of the segment's first result. */
 static kir_value begin_segment(tly_rows *r, const tly_rows_block *k, kir_value position, const tly_rows_state *s)
@@ -96,7 +105,7 @@ static kir_value begin_segment(tly_rows *r, const tly_rows_block *k, kir_value p
             kir_store(c->b, at, (int64_t)i * c->acc_bytes, first[0], c->acc_bytes, 0);
         }
     }
-    return add(c, position, kir_select(c->b, k->starts, imm(c, r->unit), imm(c, 0)));
+    return begin_position(r, k, position);
 }
 
 static kir_value end_segment(tly_rows *r, const tly_rows_block *k, kir_value position)
@@ -108,20 +117,32 @@ static kir_value end_segment(tly_rows *r, const tly_rows_block *k, kir_value pos
     return sub(c, next, kir_select(c->b, k->ends, imm(c, r->unit), imm(c, 0)));
 }
 
-/* Scans every segment from the same state (several rows start alike). *position moves on. */
-static void scan_block(tly_rows *r, const tly_rows_block *k, const tly_rows_state *s, kir_value *position,
-                       kir_value *history, kir_value *range)
+/* Segments [from, to) of a block, all from the same state (several rows start alike). */
+typedef struct span {
+    kir_value from, to;
+} span;
+
+static kir_value span_position(tly_rows *r, kir_value position, const span *p)
+{
+    if (!r->c->p->dense)
+        return position;
+    return add(r->c, position, mul(r->c, p->from, r->length));
+}
+
+/* Brings history and range up to date; returns the buffer position after the span. */
+static kir_value scan_span(tly_rows *r, const tly_rows_block *k, const tly_rows_state *s,
+                           const span *p, kir_value position, kir_value *history, kir_value *range)
 {
     tly_build *c = r->c;
     unsigned ranges = tly_range_count(c), n = 0;
     kir_value v[KIR_MAX_CARRIED];
-    v[n++] = *position;
+    v[n++] = span_position(r, position, p);
     for (unsigned i = 0; i < r->history; i++)
         v[n++] = history[i];
     for (unsigned i = 0; i < ranges; i++)
         v[n++] = range[i];
     kir_loop l;
-    kir_for(c->b, &l, imm(c, 0), k->rows, imm(c, 1), n, v);
+    kir_for(c->b, &l, p->from, p->to, imm(c, 1), n, v);
     kir_value at = begin_segment(r, k, l.carried[0], s);
     kir_value h[MAX_HISTORY], g[2] = { 0 };
     tly_rows_history(r, s, s->local, h);
@@ -131,39 +152,29 @@ static void scan_block(tly_rows *r, const tly_rows_block *k, const tly_rows_stat
                                  imm(c, c->p->in_step < 0 ? -c->plan->prefetch
                                                           : c->plan->prefetch));
     tly_rows_scan(r, staged(r, l.i), tly_at(c, r->buffer, at, c->acc_bytes), ahead, k->count,
-                 r->unit == 1 ? s->carry : 0, h, g);
+                  r->unit == 1 ? s->carry : 0, h, g);
     v[0] = end_segment(r, k, at);
     for (unsigned i = 0; i < r->history; i++)
         v[1 + i] = h[i];
     for (unsigned i = 0; i < ranges; i++)
         v[1 + r->history + i] = g[i];
     kir_for_end(c->b, &l, v);
-    *position = l.result[0];
     for (unsigned i = 0; i < r->history; i++)
         history[i] = l.result[1 + i];
     for (unsigned i = 0; i < ranges; i++)
         range[i] = l.result[1 + r->history + i];
+    return l.result[0];
 }
 
-static void serial_block(tly_rows *r, const tly_rows_block *k, const tly_rows_state *s, kir_value position,
-                         kir_value *history)
+/* One segment by the plain loop. */
+static void serial_span(tly_rows *r, const tly_rows_block *k, const tly_rows_state *s,
+                        const span *p, kir_value position, kir_value *history)
 {
     tly_build *c = r->c;
-    kir_value v[KIR_MAX_CARRIED] = { position };
-    for (unsigned i = 0; i < r->history; i++)
-        v[1 + i] = history[i];
-    kir_loop l;
-    kir_for(c->b, &l, imm(c, 0), k->rows, imm(c, 1), 1 + r->history, v);
-    kir_value at = begin_segment(r, k, l.carried[0], s);
-    kir_value h[MAX_HISTORY];
-    tly_rows_history(r, s, r->unit == 1 ? tly_rows_prefix(r, s) : 0, h);
-    tly_rows_serial(r, staged(r, l.i), tly_at(c, r->buffer, at, c->acc_bytes), k->count, h);
-    v[0] = end_segment(r, k, at);
-    for (unsigned i = 0; i < r->history; i++)
-        v[1 + i] = h[i];
-    kir_for_end(c->b, &l, v);
-    for (unsigned i = 0; i < r->history; i++)
-        history[i] = l.result[1 + i];
+    kir_value at = begin_segment(r, k, span_position(r, position, p), s);
+    tly_rows_history(r, s, r->unit == 1 ? tly_rows_prefix(r, s) : 0, history);
+    tly_rows_serial(r, staged(r, p->from), tly_at(c, r->buffer, at, c->acc_bytes), k->count,
+                    history);
 }
 
 /* unit > 1: windows start anew with the next block, so that every lane of the history must hold
@@ -197,41 +208,45 @@ static void next_state(tly_rows *r, tly_rows_state *s, const kir_value *history)
         newest_of_class(r, history, s->history);
 }
 
-/* Scan, guard, and if need be the serial second try; returns the buffer position after it. Where
- * only the total is wanted (i1 `totals`), range gathers and nothing is done again. */
-kir_value tly_rows_compute(tly_rows *r, const tly_rows_block *k, tly_rows_state *s,
-                           kir_value position, kir_value totals, kir_value *extremes)
+/* Where a span left off. */
+typedef struct verdict {
+    tly_rows_state state;
+    kir_value good; /* i1 */
+} verdict;
+
+/* Scan, guard, and, for one segment that failed, the serial second try. Where only the total is
+ * wanted (i1 `totals`, or 0), extremes gather and nothing is done again. */
+static verdict compute_span(tly_rows *r, const tly_rows_block *k, const tly_rows_state *s,
+                            const span *p, kir_value position, kir_value totals,
+                            kir_value *extremes)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
-    kir_value history[MAX_HISTORY], range[2] = { 0 }, here[2] = { 0 }, next = position;
+    kir_value history[MAX_HISTORY], range[2] = { 0 }, here[2] = { 0 }, v[MAX_HISTORY];
+    verdict result = { .state = *s };
     tly_rows_history(r, s, s->local, history);
     tly_range_begin(c, range);
     if (r->unit > 1)
         for (unsigned i = 0; i < r->history; i++)
             tly_range_track(c, range, history[i]);
-    scan_block(r, k, s, &next, history, range);
-    tly_rows_state scanned = *s;
-    next_state(r, &scanned, history);
-    if (tly_range_count(c) == 0) {
-        *s = scanned;
-        return next;
-    }
+    scan_span(r, k, s, p, position, history, range);
+    next_state(r, &result.state, history);
+    if (tly_range_count(c) == 0)
+        return result;
     tly_range_fold(c, range, here);
-    kir_value good = r->unit == 1 ? tly_range_good(c, here, s->carry)
-                                  : tly_range_good_chain(c, here);
+    result.good = r->unit == 1 ? tly_range_good(c, here, s->carry)
+                               : tly_range_good_chain(c, here);
     if (totals) {
         tly_range_merge(c, extremes, here);
-        good = kir_bin(b, KIR_OR, good, totals);
+        result.good = kir_bin(b, KIR_OR, result.good, totals);
     }
-    kir_value v[MAX_HISTORY];
+    kir_value several = less(c, imm(c, 1), sub(c, p->to, p->from));
     kir_branch redo;
-    kir_if(b, &redo, good);
-    tly_rows_pack(r, &scanned, v);
+    kir_if(b, &redo, c->p->dense ? kir_bin(b, KIR_OR, result.good, several) : result.good);
+    tly_rows_pack(r, &result.state, v);
     kir_else(b, &redo, tly_rows_state_count(r), v);
     tly_rows_state again = *s;
-    tly_rows_history(r, s, r->unit == 1 ? tly_rows_prefix(r, s) : 0, history);
-    serial_block(r, k, s, position, history);
+    serial_span(r, k, s, p, position, history);
     next_state(r, &again, history);
     if (r->unit == 1) {
         again.carry = again.local;
@@ -239,6 +254,56 @@ kir_value tly_rows_compute(tly_rows *r, const tly_rows_block *k, tly_rows_state 
     }
     tly_rows_pack(r, &again, v);
     kir_if_end(b, &redo, tly_rows_state_count(r), v);
-    *s = tly_rows_unpack(r, redo.result);
+    result.state = tly_rows_unpack(r, redo.result);
+    return result;
+}
+
+/* All segments at once; where that fails, each on its own again, in order, since a segment's last
+ * vector spills into the next: how a row is combined must not depend on the rows that happen to
+ * be staged with it. Returns the buffer position after the block. */
+kir_value tly_rows_compute(tly_rows *r, const tly_rows_block *k, tly_rows_state *s,
+                           kir_value position, kir_value totals, kir_value *extremes)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    unsigned n = tly_rows_state_count(r), ranges = totals ? tly_range_count(c) : 0;
+    kir_value zero = imm(c, 0), one = imm(c, 1), v[MAX_HISTORY + 3];
+    kir_value first = begin_position(r, k, position);
+    kir_value next = end_segment(r, k, first);
+    if (c->p->dense) {
+        kir_value before = mul(c, sub(c, k->rows, one), r->length);
+        next = end_segment(r, k, add(c, first, before));
+    }
+    if (!c->p->dense || tly_range_count(c) == 0) {
+        span all = { zero, k->rows };
+        verdict whole = compute_span(r, k, s, &all, position, totals, extremes);
+        *s = whole.state;
+        return next;
+    }
+    /* try 0 is everything, try t segment t - 1 */
+    kir_value tries = kir_select(b, less(c, one, k->rows), add(c, k->rows, one), one);
+    v[0] = zero;
+    for (unsigned i = 0; i < ranges; i++)
+        v[1 + i] = extremes[i];
+    tly_rows_pack(r, s, v + 1 + ranges);
+    kir_loop l;
+    kir_for(b, &l, zero, tries, one, 1 + ranges + n, v);
+    kir_branch go;
+    kir_if(b, &go, equal(c, l.carried[0], zero));
+    kir_value is_first = equal(c, l.i, zero);
+    span p = { kir_select(b, is_first, zero, sub(c, l.i, one)),
+               kir_select(b, is_first, k->rows, l.i) };
+    kir_value gathered[2] = { l.carried[1], l.carried[2] };
+    verdict got = compute_span(r, k, s, &p, position, totals, gathered);
+    v[0] = kir_select(b, kir_bin(b, KIR_AND, is_first, got.good), one, zero);
+    for (unsigned i = 0; i < ranges; i++)
+        v[1 + i] = gathered[i];
+    tly_rows_pack(r, &got.state, v + 1 + ranges);
+    kir_else(b, &go, 1 + ranges + n, v);
+    kir_if_end(b, &go, 1 + ranges + n, l.carried);
+    kir_for_end(b, &l, go.result);
+    for (unsigned i = 0; i < ranges; i++)
+        extremes[i] = l.result[1 + i];
+    *s = tly_rows_unpack(r, l.result + 1 + ranges);
     return next;
 }

@@ -67,20 +67,30 @@ static void scan_rows(batch *r, kir_value position, kir_value rows, kir_value *r
         range[k] = l.result[k];
 }
 
-static void serial_rows(batch *r, kir_value position, kir_value rows)
+/* Each row on its own again, in order, since a row's last vector spills into the next: how a row
+ * is combined must not depend on the rows that happen to be staged with it. */
+static void guard_rows(batch *r, kir_value position, kir_value rows)
 {
     tly_build *c = r->c;
+    kir_value range[2] = { 0 }, extremes[2] = { 0 };
     kir_loop l, e;
+    kir_branch redo;
     kir_for(c->b, &l, imm(c, 0), rows, imm(c, 1), 0, NULL);
     kir_value element = mul(c, l.i, imm(c, r->length)), y = tly_start(c, c->acc);
     kir_value in = tly_at(c, r->input, element, c->acc_bytes);
     kir_value out = tly_at(c, r->buffer, add(c, position, element), c->acc_bytes);
+    tly_range_begin(c, range);
+    scan_row(r, in, out, range);
+    tly_range_fold(c, range, extremes);
+    kir_if(c->b, &redo, tly_range_good(c, extremes, 0));
+    kir_else(c->b, &redo, 0, NULL);
     kir_for(c->b, &e, imm(c, 0), imm(c, r->length), imm(c, 1), 1, &y);
     kir_value x = kir_load(c->b, c->acc, tly_at(c, in, e.i, c->acc_bytes), 0, c->acc_bytes);
     kir_value next = tly_combine(c, e.carried[0], x);
     kir_store(c->b, tly_at(c, out, e.i, c->acc_bytes), 0,
               c->p->exclusive ? e.carried[0] : next, c->acc_bytes, 0);
     kir_for_end(c->b, &e, &next);
+    kir_if_end(c->b, &redo, 0, NULL);
     kir_for_end(c->b, &l, NULL);
 }
 
@@ -96,7 +106,7 @@ static void scan_batch(batch *r, kir_value position, kir_value rows)
     kir_branch redo;
     kir_if(c->b, &redo, tly_range_good(c, extremes, 0));
     kir_else(c->b, &redo, 0, NULL);
-    serial_rows(r, position, rows);
+    guard_rows(r, position, rows);
     kir_if_end(c->b, &redo, 0, NULL);
 }
 
@@ -136,7 +146,7 @@ void tly_build_short(tly_build *c, tly_launch *launch)
         kir_store(c->b, after, i * c->acc_bytes, tly_neutral(c, c->vec), c->acc_bytes, 0);
     scan_batch(&r, out.pending, rows);
     out.pending = add(c, out.pending, count);
-    tly_stream_drain(c, &out, streams);
+    tly_stream_drain(c, &out, imm(c, 0), streams);
     kir_value next[TLY_STREAM_VALUES] = { out.to, out.pending, out.head };
     kir_for_end(c->b, &l, next);
     out = (tly_stream){ r.buffer, l.result[0], l.result[1], l.result[2] };

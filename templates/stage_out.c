@@ -84,7 +84,7 @@ static void store_line(tly_build *c, kir_value from, kir_value to)
         kir_store(c->b, to, (int64_t)i * bytes, v[i], bytes, KIR_STREAM);
 }
 
-/* Lines [first, lines), past the cache; what is left of the buffer moves to its front. */
+/* Lines [first, lines), past the cache. */
 static void store_lines(tly_build *c, const tly_stream *s, kir_value first, kir_value lines)
 {
     kir_builder *b = c->b;
@@ -96,46 +96,51 @@ static void store_lines(tly_build *c, const tly_stream *s, kir_value first, kir_
         to = kir_ptradd(b, to, imm(c, (int64_t)c->out_bytes - LINE_BYTES));
     store_line(c, tly_at(c, s->buffer, l.i, (int64_t)line * c->acc_bytes), to);
     kir_for_end(b, &l, NULL);
+}
 
-    kir_value rest = tly_at(c, s->buffer, lines, (int64_t)line * c->acc_bytes);
-    kir_value v[64];
-    for (unsigned i = 0; i < line / c->lanes; i++)
+/* What is left of the buffer, from element `done` on, moves to its front: less than a line, and
+ * what an exclusive scan holds back. */
+static void move_rest(tly_build *c, const tly_stream *s, kir_value done)
+{
+    unsigned n = tly_line(c) / c->lanes;
+    if (c->p->exclusive)
+        n += (c->p->unit + c->lanes - 1) / c->lanes;
+    kir_value rest = tly_at(c, s->buffer, done, c->acc_bytes), v[64];
+    for (unsigned i = 0; i < n; i++)
         v[i] = load_acc(c, rest, (int64_t)i * c->lanes);
-    for (unsigned i = 0; i < line / c->lanes; i++)
-        kir_store(b, s->buffer, (int64_t)i * c->lanes * c->acc_bytes, v[i], c->acc_bytes, 0);
+    for (unsigned i = 0; i < n; i++)
+        kir_store(c->b, s->buffer, (int64_t)i * c->lanes * c->acc_bytes, v[i], c->acc_bytes, 0);
 }
 
 /* Both ways share the scalars: before the first whole line when streaming, after the last whole
  * vector otherwise. */
-void tly_stream_drain(tly_build *c, tly_stream *s, kir_value streams)
+void tly_stream_drain(tly_build *c, tly_stream *s, kir_value hold, kir_value streams)
 {
     kir_builder *b = c->b;
-    kir_value zero = imm(c, 0), pending = s->pending;
+    kir_value zero = imm(c, 0), ready = sub(c, s->pending, hold), done = ready;
     if (c->p->out_step == TLY_ANY_STEP) {
-        store_scalars(c, s->buffer, s->to, zero, pending);
-        s->to = kir_ptradd(b, s->to, mul(c, pending, tly_out_step(c)));
-        s->pending = s->head = zero;
-        return;
+        store_scalars(c, s->buffer, s->to, zero, ready);
+    } else {
+        int64_t line = tly_line(c);
+        kir_value lined = tly_round_down(c, ready, line), full = tly_round_down(c, ready, c->lanes);
+        kir_value some = less(c, zero, lined), partial = less(c, zero, s->head);
+        kir_value first = kir_select(b, kir_bin(b, KIR_AND, some, partial), imm(c, line), s->head);
+        done = kir_select(b, streams, lined, ready);
+        store_scalars(c, s->buffer, s->to, kir_select(b, streams, s->head, full),
+                      kir_select(b, streams, first, ready));
+        kir_branch way;
+        kir_if(b, &way, streams);
+        unsigned shift = line == 8 ? 3 : line == 16 ? 4 : 5;
+        store_lines(c, s, kir_select(b, partial, imm(c, 1), zero),
+                    kir_bin(b, KIR_LSHR, ready, imm(c, shift)));
+        kir_else(b, &way, 0, NULL);
+        store_vectors(c, s->buffer, s->to, full);
+        kir_if_end(b, &way, 0, NULL);
+        s->head = kir_select(b, some, zero, s->head);
     }
-    int64_t line = tly_line(c);
-    kir_value lined = tly_round_down(c, pending, line), full = tly_round_down(c, pending, c->lanes);
-    kir_value some = less(c, zero, lined), partial = less(c, zero, s->head);
-    kir_value done = kir_select(b, streams, lined, pending);
-    kir_value from = kir_select(b, streams, s->head, full);
-    kir_value to = kir_select(b, streams, kir_select(b, kir_bin(b, KIR_AND, some, partial),
-                                                     imm(c, line), s->head), pending);
-    store_scalars(c, s->buffer, s->to, from, to);
-    kir_branch way;
-    kir_if(b, &way, streams);
-    unsigned shift = line == 8 ? 3 : line == 16 ? 4 : 5;
-    store_lines(c, s, kir_select(b, partial, imm(c, 1), zero),
-                kir_bin(b, KIR_LSHR, pending, imm(c, shift)));
-    kir_else(b, &way, 0, NULL);
-    store_vectors(c, s->buffer, s->to, full);
-    kir_if_end(b, &way, 0, NULL);
+    move_rest(c, s, done);
     s->to = kir_ptradd(b, s->to, mul(c, done, tly_out_step(c)));
-    s->pending = sub(c, pending, done);
-    s->head = kir_select(b, some, zero, s->head);
+    s->pending = sub(c, s->pending, done);
 }
 
 void tly_stream_flush(tly_build *c, tly_stream *s)

@@ -171,9 +171,10 @@ enum { TLY_STREAM_VALUES = 3 }; /* carried: to, pending, head */
 unsigned tly_line(const tly_build *c); /* output elements a line */
 /* Starts at output address `out`. */
 void tly_stream_begin(tly_build *c, tly_stream *s, kir_value out, kir_value streams);
-/* Writes what is complete of the first `pending` elements and keeps the rest; `streams` (i1):
- * whole lines, non-temporal; otherwise everything, plainly. */
-void tly_stream_drain(tly_build *c, tly_stream *s, kir_value streams);
+/* Writes what is complete of the first `pending` elements but the last `hold`, and keeps the
+ * rest; `streams` (i1): whole lines, non-temporal; otherwise everything, plainly. In place, what
+ * lies beyond the input read so far must be held back. */
+void tly_stream_drain(tly_build *c, tly_stream *s, kir_value hold, kir_value streams);
 /* Writes what is left. */
 void tly_stream_flush(tly_build *c, tly_stream *s);
 

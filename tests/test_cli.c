@@ -322,6 +322,7 @@ Test(cli, usage_and_words)
         { "run cumprod:axis=-1 a.npy -o out.npy --threads 2x", 2, "usage" },
         { "run cumprod:axis=-1 a.npy -o out.npy --threads 4294967297", 2, "usage" },
         { "run cumprod:axis=-1 a.npy -o out.npy --plan unroll", 2, "usage" },
+        { "run cumprod:axis=-1 a.npy -o out.npy --plan nonsense=1", 2, "usage" },
         { "run cumprod:axis=-1 a.npy -o out.npy --device gpu", 2, "device" },
         { "run cumprod:axis=-1 a.npy -o out.npy --device cpu:x86-64-v9", 2, "device" },
         { "run cumprod:axis=-1 a.npy -o out.npy --device vulkan:x", 2, "device" },

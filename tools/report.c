@@ -55,29 +55,34 @@ static const struct {
     { TALLY_IO, EXIT_FILE },
 };
 
-/* The library's fields that the command's form does not have, in its terms. */
-static const struct {
-    const char *field, *shown;
-} fields[] = {
-    { "memory", "device" },
-    { "", "usage" },
+/* What FIELD may be: scripts know the grammar's names and these three. */
+static const char *const fields[] = {
+    "word", "op", "dtype", "sizes", "option", "axis", "axes", "keepdims", "exclusive", "reverse",
+    "in", "out", "last", "order", "acc", "nan", "file", "device", "usage",
 };
+
+/* The library has names for its own parts, too: to a user these are the device, unless it is the
+ * command line that is wrong. */
+static const char *shown_field(const char *field, int status)
+{
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        if (strcmp(field, fields[i]) == 0) {
+            return field;
+        }
+    }
+    return status == EXIT_USAGE ? "usage" : "device";
+}
 
 int tly_adopt(tly_report *report, const tally_error *error)
 {
     int status = EXIT_FAULT;
-    const char *field = error->field;
+    const char *field;
     for (size_t i = 0; i < sizeof exits / sizeof *exits; i++) {
         if ((int32_t)exits[i].status == error->status) {
             status = exits[i].exit;
         }
     }
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-        if (strcmp(field, fields[i].field) == 0) {
-            field = fields[i].shown;
-            break;
-        }
-    }
+    field = shown_field(error->field, status);
     if (error->position > 0) {
         tly_refuse(report, status, field, "%s (at character %d)", error->message,
                    (int)error->position);

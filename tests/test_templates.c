@@ -1,0 +1,258 @@
+/*
+ * The stages that templates are built of, each as a small kernel of its own through the
+ * interpreter: conversions over every narrow value and every rounding border, lane movements,
+ * transposes, the range guard's verdicts. Whole templates are judged by the differential driver.
+ */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "../runtime/abi.h"
+#include "../templates/template.h"
+
+static const char *const levels[] = { "x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64" };
+enum { LEVELS = sizeof levels / sizeof *levels };
+
+static tly_problem problem(tally_op op, tally_dtype dtype, tally_dtype acc)
+{
+    return (tly_problem){ .op = op, .dtype = dtype, .out_dtype = dtype, .acc = acc,
+                          .form = TLY_ROWS, .dense = 1, .in_step = 1, .out_step = 1, .unit = 1 };
+}
+
+static tly_build begin(const tly_problem *p, const char *level, unsigned lanes)
+{
+    static tly_plan none;
+    tly_build c = { .b = kir_begin("stage"), .p = p, .t = tly_target_find(level), .plan = &none,
+                    .lanes = lanes };
+    c.acc = tly_storage((tally_dtype)p->acc, 1);
+    c.vec = tly_storage((tally_dtype)p->acc, lanes);
+    c.acc_bytes = (unsigned)tally_dtype_bytes((tally_dtype)p->acc);
+    c.in_bytes = c.out_bytes = (unsigned)tally_dtype_bytes((tally_dtype)p->dtype);
+    return c;
+}
+
+static int64_t run(tly_build *c, kir_value result, const void *in, void *out)
+{
+    kir_kernel *k = NULL;
+    tally_error e = TALLY_ERROR_INIT;
+    tly_args args = { .in = in, .out = out };
+    tly_task task = { .end = 1 };
+    int64_t value = -1;
+    kir_return(c->b, result ? result : kir_int(c->b, 0));
+    cr_assert_eq(kir_finish(c->b, &k, &e), TALLY_OK, "%s", e.message);
+    cr_assert_eq(kir_interpret(k, &args, &task, &value, &e), TALLY_OK, "%s", e.message);
+    kir_free(k);
+    return value;
+}
+
+/* Converts `count` elements in one kernel: widen from dtype to acc, or narrow back. */
+static void convert(const char *level, tally_dtype dtype, tally_dtype acc, int narrow,
+                    const void *in, void *out, int64_t count)
+{
+    tly_problem p = problem(TALLY_CUMSUM, dtype, acc);
+    tly_build c = begin(&p, level, 4);
+    kir_loop l;
+    kir_for(c.b, &l, imm(&c, 0), imm(&c, count), imm(&c, 4), 0, NULL);
+    kir_value from = tly_at(&c, kir_get(c.b, KIR_ARG_IN), l.i, narrow ? c.acc_bytes : c.in_bytes);
+    kir_value to = tly_at(&c, kir_get(c.b, KIR_ARG_OUT), l.i, narrow ? c.in_bytes : c.acc_bytes);
+    if (narrow)
+        tly_store(&c, to, 0, kir_load(c.b, c.vec, from, 0, 4), 1, 0);
+    else
+        kir_store(c.b, to, 0, tly_load(&c, from, 0, 4), 4, 0);
+    kir_for_end(c.b, &l, NULL);
+    run(&c, 0, in, out);
+}
+
+static double value_of(tally_dtype dtype, uint16_t bits)
+{
+    int exponent_bits = dtype == TALLY_F16 ? 5 : 8, mantissa = 15 - exponent_bits;
+    int bias = (1 << (exponent_bits - 1)) - 1, e = bits >> mantissa & ((1 << exponent_bits) - 1);
+    int m = bits & ((1 << mantissa) - 1);
+    double magnitude = e == (1 << exponent_bits) - 1 ? (m ? NAN : INFINITY)
+        : e == 0 ? ldexp(m, 1 - bias - mantissa) : ldexp(m + (1 << mantissa), e - bias - mantissa);
+    return bits >> 15 ? -magnitude : magnitude;
+}
+
+static const tally_dtype narrow_types[] = { TALLY_F16, TALLY_BF16 };
+static uint16_t every[65536], back[65536];
+static float singles[65536];
+static double doubles[65536];
+
+Test(templates, widens_every_narrow_value)
+{
+    for (int i = 0; i < 65536; i++)
+        every[i] = (uint16_t)i;
+    for (int l = 0; l < LEVELS; l++)
+        for (int t = 0; t < 2; t++) {
+            convert(levels[l], narrow_types[t], TALLY_F32, 0, every, singles, 65536);
+            convert(levels[l], narrow_types[t], TALLY_F64, 0, every, doubles, 65536);
+            for (int i = 0; i < 65536; i++) {
+                double want = value_of(narrow_types[t], every[i]);
+                if (isnan(want)) {
+                    cr_assert(isnan(singles[i]) && isnan(doubles[i]), "%s %04x", levels[l], i);
+                    continue;
+                }
+                cr_assert(singles[i] == want && doubles[i] == want, "%s %04x: %a", levels[l], i,
+                          doubles[i]);
+                cr_assert_eq(!signbit(singles[i]), !signbit(want));
+            }
+        }
+}
+
+/* Each narrow value comes back; halfway between neighbours goes to the even one, and the next
+ * wide number on either side to the nearer one. */
+static void check_borders(const char *level, tally_dtype dtype, tally_dtype acc)
+{
+    int top = dtype == TALLY_F16 ? 0x7c00 : 0x7f80; /* infinity */
+    for (int side = -1; side <= 1; side++) {
+        for (int i = 0; i < 65536; i++) {
+            int magnitude = i & 0x7fff;
+            double low = value_of(dtype, (uint16_t)magnitude), high, middle;
+            if (magnitude >= top) {
+                singles[i] = (float)low, doubles[i] = low;
+                continue;
+            }
+            high = magnitude + 1 == top ? 2 * low - value_of(dtype, (uint16_t)(magnitude - 1))
+                                        : value_of(dtype, (uint16_t)(magnitude + 1));
+            middle = (low + high) / 2;
+            if (i & 0x8000)
+                middle = -middle;
+            singles[i] = side == 0 ? (float)middle
+                                   : nextafterf((float)middle, side * (i & 0x8000 ? -INFINITY
+                                                                                  : INFINITY));
+            doubles[i] = side == 0 ? middle
+                                   : nextafter(middle, side * (i & 0x8000 ? -INFINITY : INFINITY));
+        }
+        convert(level, dtype, acc, 1, acc == TALLY_F64 ? (void *)doubles : (void *)singles, back,
+                65536);
+        for (int i = 0; i < 65536; i++) {
+            int magnitude = i & 0x7fff, want = i;
+            if (magnitude > top) {
+                cr_assert((back[i] & 0x7fff) > top, "%s: NaN %04x became %04x", level, i, back[i]);
+                continue;
+            }
+            if (magnitude < top && (side > 0 || (side == 0 && (magnitude & 1))))
+                want = i + 1;
+            cr_assert_eq(back[i], want, "%s %s %04x side %d: %04x, not %04x", level,
+                         tally_dtype_name(dtype), i, side, back[i], want);
+        }
+    }
+}
+
+Test(templates, narrows_to_nearest_even)
+{
+    for (int l = 0; l < LEVELS; l++)
+        for (int t = 0; t < 2; t++) {
+            check_borders(levels[l], narrow_types[t], TALLY_F32);
+            check_borders(levels[l], narrow_types[t], TALLY_F64);
+        }
+}
+
+Test(templates, moves_lanes)
+{
+    static const tally_dtype types[] = { TALLY_I32, TALLY_I64 };
+    for (int t = 0; t < 2; t++)
+        for (unsigned n = 2; n <= 16; n *= 2) {
+            tly_problem p = problem(TALLY_CUMSUM, types[t], types[t]);
+            tly_build c = begin(&p, "x86-64-v3", n);
+            int64_t bytes = (int64_t)n * c.acc_bytes;
+            unsigned char in[2 * 16 * 8], out[4 * 16 * 8] = { 0 };
+            for (unsigned i = 0; i < 2 * n; i++)
+                memcpy(in + i * c.acc_bytes, &(int64_t){ i }, c.acc_bytes);
+            kir_value from = kir_get(c.b, KIR_ARG_IN), to = kir_get(c.b, KIR_ARG_OUT);
+            kir_value x = kir_load(c.b, c.vec, from, 0, 1), y = kir_load(c.b, c.vec, from, bytes, 1);
+            kir_store(c.b, to, 0, tly_shift(&c, x, y, n / 2), 1, 0);
+            kir_store(c.b, to, bytes, tly_reverse(&c, y), 1, 0);
+            kir_store(c.b, to, 2 * bytes, tly_scan_lanes(&c, y), 1, 0);
+            kir_store(c.b, to, 3 * bytes, tly_last(&c, y), 1, 0);
+            run(&c, 0, in, out);
+            for (unsigned i = 0; i < 3 * n + 1; i++) {
+                int64_t got = 0, k = i % n, last = 2 * n - 1, sum = 0;
+                memcpy(&got, out + i * p.unit * tally_dtype_bytes(types[t]),
+                       tally_dtype_bytes(types[t]));
+                for (int64_t j = 0; j <= k; j++)
+                    sum += n + j;
+                int64_t want[4] = { n - n / 2 + k, last - k, sum, last };
+                cr_assert_eq(got, want[i / n], "n %u, lane %u: %ld", n, i, (long)got);
+            }
+        }
+}
+
+Test(templates, transposes)
+{
+    static const struct { tally_dtype type; unsigned n; } table[] = {
+        { TALLY_I32, 4 }, { TALLY_I32, 8 }, { TALLY_I32, 16 },
+        { TALLY_I64, 2 }, { TALLY_I64, 4 }, { TALLY_I64, 8 },
+    };
+    for (size_t t = 0; t < sizeof table / sizeof *table; t++) {
+        unsigned n = table[t].n, bytes = (unsigned)tally_dtype_bytes(table[t].type);
+        unsigned char in[16 * 16 * 8], out[16 * 16 * 8];
+        tly_problem p = problem(TALLY_CUMSUM, table[t].type, table[t].type);
+        tly_build c = begin(&p, "x86-64-v4", n);
+        kir_value r[16];
+        for (unsigned i = 0; i < n * n; i++)
+            memcpy(in + i * bytes, &(int64_t){ i }, bytes);
+        for (unsigned i = 0; i < n; i++)
+            r[i] = kir_load(c.b, c.vec, kir_get(c.b, KIR_ARG_IN), (int64_t)i * n * bytes, 1);
+        tly_transpose(&c, r, n);
+        for (unsigned i = 0; i < n; i++)
+            kir_store(c.b, kir_get(c.b, KIR_ARG_OUT), (int64_t)i * n * bytes, r[i], 1, 0);
+        run(&c, 0, in, out);
+        for (unsigned i = 0; i < n * n; i++) {
+            int64_t got = 0;
+            memcpy(&got, out + i * bytes, bytes);
+            cr_assert_eq(got, i % n * n + i / n, "n %u, element %u: %ld", n, i, (long)got);
+        }
+    }
+}
+
+/* The guard's verdict on four local results after a carry. */
+static int good(tally_op op, tally_dtype acc, const double *y, double carry)
+{
+    tly_problem p = problem(op, acc, acc);
+    tly_build c = begin(&p, "x86-64-v3", 4);
+    float narrow[5];
+    double wide[5];
+    for (int i = 0; i < 5; i++) {
+        wide[i] = i < 4 ? y[i] : carry;
+        narrow[i] = (float)wide[i];
+    }
+    kir_value v[2] = { 0 }, s[2] = { 0 }, in = kir_get(c.b, KIR_ARG_IN);
+    tly_range_begin(&c, v);
+    tly_range_track(&c, v, kir_load(c.b, c.vec, in, 0, 4));
+    tly_range_fold(&c, v, s);
+    kir_value verdict = tly_range_good(&c, s, kir_load(c.b, c.acc, in, 4 * c.acc_bytes, 4));
+    kir_value bit = kir_convert(c.b, KIR_ZEXT, KIR_TYPE(KIR_I64, 1), verdict);
+    return (int)run(&c, bit, acc == TALLY_F64 ? (void *)wide : (void *)narrow, NULL);
+}
+
+Test(templates, guards_the_range)
+{
+    static const struct {
+        tally_op op;
+        double y[4], carry;
+        int good;
+    } table[] = {
+        { TALLY_CUMPROD, { 1, -2, 0.5, 3 }, 1, 1 },
+        { TALLY_CUMPROD, { 1, 0x1p59, 1, 1 }, 1, 1 },      { TALLY_CUMPROD, { 1, 0x1p61, 1, 1 }, 1, 0 },
+        { TALLY_CUMPROD, { 1, -0x1p-59, 1, 1 }, 1, 1 },    { TALLY_CUMPROD, { 1, 0x1p-61, 1, 1 }, 1, 0 },
+        { TALLY_CUMPROD, { 1, 0, 1, 1 }, 1, 0 },           { TALLY_CUMPROD, { 1, 0, 1, 1 }, 0, 1 },
+        { TALLY_CUMPROD, { 1, -0.0, 1, 1 }, -0.0, 1 },     { TALLY_CUMPROD, { INFINITY, 1, 1, 1 }, 0, 0 },
+        { TALLY_CUMPROD, { NAN, 1, 1, 1 }, 1, 0 },         { TALLY_CUMPROD, { 1, 1, 1, NAN }, 0, 0 },
+        { TALLY_CUMPROD, { 1, 1, 0x1p40, 1 }, 0x1p80, 1 }, { TALLY_CUMPROD, { 1, 1, 0x1p50, 1 }, 0x1p80, 0 },
+        { TALLY_CUMPROD, { 1, 0x1p-40, 1, 1 }, 0x1p-80, 1 },
+        { TALLY_CUMPROD, { 1, 0x1p-50, 1, 1 }, 0x1p-80, 0 },
+        { TALLY_CUMSUM, { 1, -2, 0, 3 }, 0, 1 },           { TALLY_CUMSUM, { 1, 0x1p126, 0, 3 }, 0, 0 },
+        { TALLY_CUMSUM, { 1, -0x1p124, 0, 3 }, 0x1p124, 1 },
+        { TALLY_CUMSUM, { 1, 2, 0, 3 }, 0x1p126, 0 },      { TALLY_CUMSUM, { 1, 2, 0, 3 }, INFINITY, 1 },
+        { TALLY_CUMSUM, { 1, NAN, 0, 3 }, 0, 0 },          { TALLY_CUMSUM, { 1, 2, 0, -INFINITY }, 0, 0 },
+        { TALLY_CUMSUM, { 1, 2, 0, 3 }, NAN, 1 },
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        cr_expect_eq(good(table[i].op, TALLY_F32, table[i].y, table[i].carry), table[i].good,
+                     "row %zu", i);
+    cr_expect_eq(good(TALLY_CUMPROD, TALLY_F64, (double[]){ 1, 0x1p400, 0x1p-400, -1 }, 1), 1);
+    cr_expect_eq(good(TALLY_CUMPROD, TALLY_F64, (double[]){ 1, 0x1p501, 0x1p-400, -1 }, 1), 0);
+    cr_expect_eq(good(TALLY_CUMPROD, TALLY_F64, (double[]){ 1, 1, 0x1p-501, -1 }, 1), 0);
+    cr_expect_eq(good(TALLY_CUMSUM, TALLY_F64, (double[]){ 1, 1, 0x1p1023, -1 }, 1), 0);
+}
