@@ -109,7 +109,8 @@ static void check_borders(const char *level, tally_dtype dtype, tally_dtype acc)
             int magnitude = i & 0x7fff;
             double low = value_of(dtype, (uint16_t)magnitude), high, middle;
             if (magnitude >= top) {
-                singles[i] = (float)low, doubles[i] = low;
+                doubles[i] = value_of(dtype, (uint16_t)i);
+                singles[i] = (float)doubles[i];
                 continue;
             }
             high = magnitude + 1 == top ? 2 * low - value_of(dtype, (uint16_t)(magnitude - 1))
