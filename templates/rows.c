@@ -1,13 +1,14 @@
 /*
  * Scans along rows: the windowed look-ahead scan, block by block.
  *
- *   stage in  -> neutral padding | block of accumulators in scratch
+ *   stage in  -> neutral padding | block of accumulators in scratch (of input that consists of
+ *                accumulators side by side only the ends: the rest is read where it lies)
  *   scan      -> windows W1, W2, W4, ... each from the one before, of `unit`, 2 unit, 4 unit, ...
  *                elements, until a window is S >= lanes long; then y = W + (y of S before):
  *                one dependent operation a vector. The first doublings are overlapping loads of
  *                the staged block, the others shifts across this and the previous window.
  *   guard     -> a block whose partial results could have left the range is done again serially
- *   stage out -> narrowed, in whole lines
+ *   stage out -> narrowed, in whole lines (at once where blocks of output start with a line)
  *
  * unit 1: the chain is local to a chunk, from the neutral value; results are carry + local. So a
  * chunk's total does not depend on what comes before, threads can hand on carries early, and one
@@ -115,6 +116,36 @@ static void drain(tly_rows *r, const tly_rows_block *k, tly_stream *out, kir_val
     }
 }
 
+/* Whole blocks need no buffer where output starts with a line or is not bypassing the cache; but in
+ * place the input must stay until the block is judged. */
+static void go_direct(tly_rows *r, tly_rows_block *k, const tly_stream *out, kir_value streams,
+                      kir_value totals)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    kir_value never = kir_const(b, KIR_TYPE(KIR_I1, 1), 0);
+    kir_value apart = kir_cmp(b, KIR_NE, kir_addr(b, kir_get(b, KIR_ARG_IN)),
+                              kir_addr(b, kir_get(b, KIR_ARG_OUT)));
+    kir_value whole = kir_bin(b, KIR_AND, equal(c, k->count, imm(c, r->block)),
+                              equal(c, k->rows, imm(c, 1)));
+    kir_value direct = kir_bin(b, KIR_AND, whole, equal(c, out->pending, imm(c, 0)));
+    direct = kir_bin(b, KIR_AND, direct, apart);
+    if (totals)
+        direct = kir_select(b, totals, never, direct);
+    k->direct = direct;
+    k->lines = kir_bin(b, KIR_AND, direct, streams);
+    k->out = out->to;
+}
+
+static void skip_written(tly_rows *r, const tly_rows_block *k, tly_stream *out, kir_value good)
+{
+    tly_build *c = r->c;
+    kir_value written = kir_select(c->b, kir_bin(c->b, KIR_AND, k->direct, good), k->count,
+                                   imm(c, 0));
+    out->to = tly_at(c, out->to, written, c->out_bytes);
+    out->pending = sub(c, out->pending, written);
+}
+
 /* What goes from block to block: state, output, and in a cut row the extremes of all. */
 typedef struct flow {
     tly_rows_state state;
@@ -160,7 +191,11 @@ static void scan_row(tly_rows *r, const tly_rows_block *k0, kir_value from, kir_
     k.ends = equal(c, add(c, l.i, k.count), to);
     cross_border(r, &f->state, l.i);
     tly_rows_load(r, &k);
-    f->out.pending = tly_rows_compute(r, &k, &f->state, f->out.pending, totals, f->extremes);
+    if (r->direct_out)
+        go_direct(r, &k, &f->out, streams, totals);
+    kir_value good = tly_rows_compute(r, &k, &f->state, &f->out.pending, totals, f->extremes);
+    if (r->direct_out)
+        skip_written(r, &k, &f->out, good);
     drain(r, &k, &f->out, streams, totals);
     flow_pack(r, f, v);
     kir_for_end(c->b, &l, v);
@@ -265,7 +300,7 @@ static void lay_out(tly_rows *r, tly_launch *launch)
     tly_build *c = r->c;
     int64_t bytes = c->acc_bytes, page = 4096;
     int64_t work = round_up((r->history * c->lanes + r->block + r->step) * bytes, 64);
-    int64_t input = round_up((r->pad + r->block + r->step) * bytes, 64);
+    int64_t input = round_up((r->pad + r->head + r->block + r->step) * bytes, 64);
     int64_t buffer = work + input;
     while ((buffer - work) % page != page / 2)
         buffer += 64;
@@ -301,6 +336,11 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
     r.shift = r.unit << r.doublings;
     r.history = (r.shift + c->lanes - 1) / c->lanes;
     r.pad = round_up((int64_t)((1u << r.loads) - 1) * r.unit, c->lanes);
+    r.head = round_up((int64_t)((1u << r.loads) - 1) * r.unit, r.step);
+    r.head = r.head > 0 ? r.head : r.step;
+    r.direct_in = c->p->in_step == 1 && c->p->dtype == c->p->acc && c->plan->runs == 0;
+    r.direct_out = c->p->out_step == 1 && c->p->out_dtype == c->p->acc && !c->p->exclusive &&
+                   c->plan->runs == 0;
     lay_out(&r, launch);
     launch->chunk = r.chunk;
 

@@ -11,7 +11,8 @@ enum { MAX_HISTORY = 16, MAX_DOUBLINGS = 6, RANGE_AT = 16 /* bytes, in a total r
 typedef struct tly_rows {
     tly_build *c;
     unsigned unit, loads, doublings, shift, history;
-    int64_t step, pad, block, chunk; /* elements */
+    int64_t step, pad, head, block, chunk; /* elements; head: staged first even of direct input */
+    int direct_in, direct_out;       /* input, output are accumulators lying side by side */
     kir_value work, input, buffer;   /* scratch: serial second try, staged block, output */
     kir_value length, group, pitch;  /* rows staged at a time, elements between them */
 } tly_rows;
@@ -28,6 +29,8 @@ typedef struct tly_rows_block {
     kir_value rows;            /* how many */
     kir_value position, count;
     kir_value starts, ends; /* i1: the first, the last block of its row in this call */
+    kir_value direct;          /* i1: the scan stores where results belong; 0: never */
+    kir_value lines, out;      /* see tly_rows_segment */
 } tly_rows_block;
 
 /* The state's chain as vectors: of `local`, or, unit > 1, of the true prefixes. */
@@ -35,16 +38,27 @@ void tly_rows_history(tly_rows *r, const tly_rows_state *s, kir_value local, kir
 /* unit 1: the result that the next element continues. */
 kir_value tly_rows_prefix(tly_rows *r, const tly_rows_state *s);
 
-/* Segments (rows_segment.c): a row's part in a block. */
-void tly_rows_scan(tly_rows *r, kir_value from, kir_value to, kir_value ahead, kir_value count,
-                   kir_value carry, kir_value *history, kir_value *range);
-void tly_rows_serial(tly_rows *r, kir_value from, kir_value to, kir_value count,
-                     kir_value *history);
+/* A row's part in a block. */
+typedef struct tly_rows_segment {
+    kir_value in;     /* its input in memory */
+    kir_value staged; /* its input as accumulators in scratch; direct_in: first and last step */
+    kir_value buffer; /* its results in scratch */
+    kir_value plain;  /* where the scan stores them: the buffer, or their place in memory, ... */
+    kir_value lines;  /* ... unless this (i1, or 0) says that they go to whole lines at ... */
+    kir_value out;    /* ... this address */
+    kir_value count;  /* elements */
+} tly_rows_segment;
+
+/* Segments (rows_segment.c). */
+void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, kir_value carry, kir_value *history,
+                   kir_value *range);
+void tly_rows_serial(tly_rows *r, const tly_rows_segment *g, kir_value *history);
 
 /* Blocks (rows_block.c). */
 void tly_rows_load(tly_rows *r, const tly_rows_block *k);
+/* *position, in the buffer, moves on; returns if the vector scan's results stand (i1). */
 kir_value tly_rows_compute(tly_rows *r, const tly_rows_block *k, tly_rows_state *s,
-                           kir_value position, kir_value totals, kir_value *extremes);
+                           kir_value *position, kir_value totals, kir_value *extremes);
 unsigned tly_rows_state_count(const tly_rows *r);
 void tly_rows_pack(const tly_rows *r, const tly_rows_state *s, kir_value *v);
 tly_rows_state tly_rows_unpack(const tly_rows *r, const kir_value *v);

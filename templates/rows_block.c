@@ -63,15 +63,38 @@ static kir_value staged(tly_rows *r, kir_value segment)
                       imm(c, r->pad * c->acc_bytes));
 }
 
+/* Direct input: only the first steps, whose windows reach before the block, and the last if it is
+ * not whole, with what its windows reach back to, go through scratch. */
+static void stage_ends(tly_rows *r, kir_value in, kir_value to, kir_value count)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    kir_value zero = imm(c, 0), one = imm(c, 1), head = imm(c, r->head);
+    kir_value whole = tly_round_down(c, count, r->step);
+    kir_value back = sub(c, whole, head);
+    kir_value after = kir_bin(b, KIR_AND, less(c, whole, count), less(c, head, count));
+    kir_loop l;
+    kir_for(b, &l, zero, kir_select(b, after, imm(c, 2), one), one, 0, NULL);
+    kir_value first = equal(c, l.i, zero);
+    kir_value from = kir_select(b, first, zero, kir_select(b, less(c, back, zero), zero, back));
+    tly_stage_in(c, tly_at(c, in, from, c->in_bytes), tly_at(c, to, from, c->acc_bytes),
+                 kir_select(b, first, tly_min(c, head, count), sub(c, count, from)),
+                 (unsigned)r->step);
+    kir_for_end(b, &l, NULL);
+}
+
 void tly_rows_load(tly_rows *r, const tly_rows_block *k)
 {
     tly_build *c = r->c;
     kir_loop l;
     kir_for(c->b, &l, imm(c, 0), k->rows, imm(c, 1), 0, NULL);
-    kir_value to = staged(r, l.i);
+    kir_value to = staged(r, l.i), in = segment_in(r, k, l.i);
     for (int64_t i = 0; i < r->pad; i += c->lanes)
         kir_store(c->b, to, (i - r->pad) * c->acc_bytes, tly_neutral(c, c->vec), c->acc_bytes, 0);
-    tly_stage_in(c, segment_in(r, k, l.i), to, k->count, (unsigned)r->step);
+    if (r->direct_in)
+        stage_ends(r, in, to, k->count);
+    else
+        tly_stage_in(c, in, to, k->count, (unsigned)r->step);
     kir_for_end(c->b, &l, NULL);
 }
 
@@ -129,8 +152,19 @@ static kir_value span_position(tly_rows *r, kir_value position, const span *p)
     return add(r->c, position, mul(r->c, p->from, r->length));
 }
 
-/* Brings history and range up to date; returns the buffer position after the span. */
-static kir_value scan_span(tly_rows *r, const tly_rows_block *k, const tly_rows_state *s,
+static tly_rows_segment segment_of(tly_rows *r, const tly_rows_block *k, kir_value number,
+                                   kir_value position)
+{
+    kir_value buffer = tly_at(r->c, r->buffer, position, r->c->acc_bytes);
+    return (tly_rows_segment){
+        .in = segment_in(r, k, number), .staged = staged(r, number), .buffer = buffer,
+        .plain = k->direct ? kir_select(r->c->b, k->direct, k->out, buffer) : buffer,
+        .lines = k->lines, .out = k->out, .count = k->count,
+    };
+}
+
+/* Brings history and range up to date. */
+static void scan_span(tly_rows *r, const tly_rows_block *k, const tly_rows_state *s,
                            const span *p, kir_value position, kir_value *history, kir_value *range)
 {
     tly_build *c = r->c;
@@ -148,11 +182,8 @@ static kir_value scan_span(tly_rows *r, const tly_rows_block *k, const tly_rows_
     tly_rows_history(r, s, s->local, h);
     for (unsigned i = 0; i < ranges; i++)
         g[i] = l.carried[1 + r->history + i];
-    kir_value ahead = kir_ptradd(c->b, segment_in(r, k, l.i),
-                                 imm(c, c->p->in_step < 0 ? -c->plan->prefetch
-                                                          : c->plan->prefetch));
-    tly_rows_scan(r, staged(r, l.i), tly_at(c, r->buffer, at, c->acc_bytes), ahead, k->count,
-                  r->unit == 1 ? s->carry : 0, h, g);
+    tly_rows_segment segment = segment_of(r, k, l.i, at);
+    tly_rows_scan(r, &segment, r->unit == 1 ? s->carry : 0, h, g);
     v[0] = end_segment(r, k, at);
     for (unsigned i = 0; i < r->history; i++)
         v[1 + i] = h[i];
@@ -163,18 +194,16 @@ static kir_value scan_span(tly_rows *r, const tly_rows_block *k, const tly_rows_
         history[i] = l.result[1 + i];
     for (unsigned i = 0; i < ranges; i++)
         range[i] = l.result[1 + r->history + i];
-    return l.result[0];
 }
 
 /* One segment by the plain loop. */
 static void serial_span(tly_rows *r, const tly_rows_block *k, const tly_rows_state *s,
                         const span *p, kir_value position, kir_value *history)
 {
-    tly_build *c = r->c;
     kir_value at = begin_segment(r, k, span_position(r, position, p), s);
     tly_rows_history(r, s, r->unit == 1 ? tly_rows_prefix(r, s) : 0, history);
-    tly_rows_serial(r, staged(r, p->from), tly_at(c, r->buffer, at, c->acc_bytes), k->count,
-                    history);
+    tly_rows_segment segment = segment_of(r, k, p->from, at);
+    tly_rows_serial(r, &segment, history);
 }
 
 /* unit > 1: windows start anew with the next block, so that every lane of the history must hold
@@ -211,7 +240,7 @@ static void next_state(tly_rows *r, tly_rows_state *s, const kir_value *history)
 /* Where a span left off. */
 typedef struct verdict {
     tly_rows_state state;
-    kir_value good; /* i1 */
+    kir_value good; /* i1: the vector scan stands */
 } verdict;
 
 /* Scan, guard, and, for one segment that failed, the serial second try. Where only the total is
@@ -223,7 +252,7 @@ static verdict compute_span(tly_rows *r, const tly_rows_block *k, const tly_rows
     tly_build *c = r->c;
     kir_builder *b = c->b;
     kir_value history[MAX_HISTORY], range[2] = { 0 }, here[2] = { 0 }, v[MAX_HISTORY];
-    verdict result = { .state = *s };
+    verdict result = { *s, kir_const(b, KIR_TYPE(KIR_I1, 1), 1) };
     tly_rows_history(r, s, s->local, history);
     tly_range_begin(c, range);
     if (r->unit > 1)
@@ -260,27 +289,25 @@ static verdict compute_span(tly_rows *r, const tly_rows_block *k, const tly_rows
 
 /* All segments at once; where that fails, each on its own again, in order, since a segment's last
  * vector spills into the next: how a row is combined must not depend on the rows that happen to
- * be staged with it. Returns the buffer position after the block. */
+ * be staged with it. */
 kir_value tly_rows_compute(tly_rows *r, const tly_rows_block *k, tly_rows_state *s,
-                           kir_value position, kir_value totals, kir_value *extremes)
+                           kir_value *position, kir_value totals, kir_value *extremes)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
     unsigned n = tly_rows_state_count(r), ranges = totals ? tly_range_count(c) : 0;
     kir_value zero = imm(c, 0), one = imm(c, 1), v[MAX_HISTORY + 3];
-    kir_value first = begin_position(r, k, position);
-    kir_value next = end_segment(r, k, first);
-    if (c->p->dense) {
-        kir_value before = mul(c, sub(c, k->rows, one), r->length);
-        next = end_segment(r, k, add(c, first, before));
-    }
+    kir_value start = *position, last = begin_position(r, k, start);
+    if (c->p->dense)
+        last = add(c, last, mul(c, sub(c, k->rows, one), r->length));
+    *position = end_segment(r, k, last);
     if (!c->p->dense || tly_range_count(c) == 0) {
         span all = { zero, k->rows };
-        verdict whole = compute_span(r, k, s, &all, position, totals, extremes);
+        verdict whole = compute_span(r, k, s, &all, start, totals, extremes);
         *s = whole.state;
-        return next;
+        return whole.good;
     }
-    /* try 0 is everything, try t segment t - 1 */
+    /* try 0 is everything, try t segment t - 1; what is carried first: try 0 was good */
     kir_value tries = kir_select(b, less(c, one, k->rows), add(c, k->rows, one), one);
     v[0] = zero;
     for (unsigned i = 0; i < ranges; i++)
@@ -294,7 +321,7 @@ kir_value tly_rows_compute(tly_rows *r, const tly_rows_block *k, tly_rows_state 
     span p = { kir_select(b, is_first, zero, sub(c, l.i, one)),
                kir_select(b, is_first, k->rows, l.i) };
     kir_value gathered[2] = { l.carried[1], l.carried[2] };
-    verdict got = compute_span(r, k, s, &p, position, totals, gathered);
+    verdict got = compute_span(r, k, s, &p, start, totals, gathered);
     v[0] = kir_select(b, kir_bin(b, KIR_AND, is_first, got.good), one, zero);
     for (unsigned i = 0; i < ranges; i++)
         v[1 + i] = gathered[i];
@@ -305,5 +332,5 @@ kir_value tly_rows_compute(tly_rows *r, const tly_rows_block *k, tly_rows_state 
     for (unsigned i = 0; i < ranges; i++)
         extremes[i] = l.result[1 + i];
     *s = tly_rows_unpack(r, l.result + 1 + ranges);
-    return next;
+    return kir_cmp(b, KIR_NE, l.result[0], zero);
 }

@@ -1,5 +1,5 @@
 /*
- * Segments of the rows template: the windowed scan of what lies staged in scratch, its variant in
+ * Segments of the rows template: the windowed scan, its variant in
  * scalar runs, and the plain loop for a segment that left the range.
  */
 #include "rows.h"
@@ -44,24 +44,23 @@ static kir_value scan_vector(tly_rows *r, kir_value p, kir_value *windows, kir_v
 
 /* ---- one segment: a row's part in this block ---- */
 
-/* What scan_segment does, for operators whose vector form is slow and whose order is free (64-bit
+/* What tly_rows_scan does, for operators whose vector form is slow and whose order is free (64-bit
  * integer products below AVX-512): the segment is cut in `runs`, scanned side by side by scalar
- * code, after a first reading for their totals. Measured on Zen 3, i64 product in L2: 2.1 cycles
- * an element against 3.6 by vectors and 3.1 by one chain. */
-static void scan_runs(tly_rows *r, kir_value from, kir_value to, kir_value ahead, kir_value count,
-                      kir_value carry, kir_value *history)
+ * code, after a first reading for their totals: 2 multiplications an element, but not one after
+ * the other, where one chain takes 3 cycles an element. */
+static void scan_runs(tly_rows *r, const tly_rows_segment *g, kir_value carry, kir_value *history)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
     unsigned runs = (unsigned)c->plan->runs, shift = runs == 8 ? 3 : runs == 4 ? 2 : 1;
-    kir_value length = kir_bin(b, KIR_LSHR, tly_round_up(c, count, r->step), imm(c, shift));
+    kir_value length = kir_bin(b, KIR_LSHR, tly_round_up(c, g->count, r->step), imm(c, shift));
     kir_value bytes = mul(c, length, imm(c, c->acc_bytes));
-    kir_value y[8], at[8], out[8] = { 0 };
+    kir_value y[8], at[8], out[8];
     for (unsigned k = 0; k < runs; k++) {
         kir_value offset = mul(c, bytes, imm(c, k));
         y[k] = tly_neutral(c, c->acc);
-        at[k] = kir_ptradd(b, from, offset);
-        out[k] = to ? kir_ptradd(b, to, offset) : 0;
+        at[k] = kir_ptradd(b, g->staged, offset);
+        out[k] = kir_ptradd(b, g->buffer, offset);
     }
     kir_loop l;
     kir_for(b, &l, imm(c, 0), length, imm(c, 1), runs, y);
@@ -76,30 +75,63 @@ static void scan_runs(tly_rows *r, kir_value from, kir_value to, kir_value ahead
     }
     for (unsigned k = 0; k < r->history; k++)
         history[k] = kir_splat(b, local, c->lanes);
-    if (!to)
-        return;
     kir_for(b, &l, imm(c, 0), length, imm(c, 1), runs, start);
     for (unsigned k = 0; k < runs; k++) {
         kir_value x = kir_load(b, c->acc, tly_at(c, at[k], l.i, c->acc_bytes), 0, c->acc_bytes);
         y[k] = tly_combine(c, l.carried[k], x);
         kir_store(b, tly_at(c, out[k], l.i, c->acc_bytes), 0, y[k], c->acc_bytes, 0);
     }
-    kir_value next = mul(c, l.i, mul(c, tly_in_step(c), imm(c, runs)));
-    kir_prefetch(b, kir_ptradd(b, ahead, next), 0);
+    kir_value ahead = mul(c, l.i, mul(c, tly_in_step(c), imm(c, runs)));
+    ahead = add(c, ahead, imm(c, c->p->in_step < 0 ? -c->plan->prefetch : c->plan->prefetch));
+    kir_prefetch(b, kir_ptradd(b, g->in, ahead), 0);
     kir_for_end(b, &l, y);
 }
 
-/* Scans the staged segment at `from`; writes carry + y to `to` unless that is 0. history and
- * range are brought up to date. `ahead` is where to prefetch from. */
-void tly_rows_scan(tly_rows *r, kir_value from, kir_value to, kir_value ahead, kir_value count,
-                         kir_value carry, kir_value *history, kir_value *range)
+/* Where step `i` reads: consecutive accumulators in memory themselves, except the first ones,
+ * whose windows must see neutral values before them, and the last if it is not whole. */
+static kir_value step_input(tly_rows *r, const tly_rows_segment *g, kir_value i, kir_value inner)
+{
+    tly_build *c = r->c;
+    kir_value staged = tly_at(c, g->staged, i, c->acc_bytes);
+    if (!r->direct_in)
+        return staged;
+    kir_value is_inner = kir_cmp(c->b, KIR_ULT, sub(c, i, imm(c, r->head)), inner);
+    return kir_select(c->b, is_inner, tly_at(c, g->in, i, c->acc_bytes), staged);
+}
+
+/* Results of a step: plainly, or to whole lines of output past the cache. */
+static void step_output(tly_rows *r, const tly_rows_segment *g, kir_value i, const kir_value *y)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    int64_t bytes = (int64_t)c->lanes * c->acc_bytes;
+    unsigned n = (unsigned)c->plan->unroll;
+    kir_branch way;
+    if (g->lines) {
+        kir_value to = tly_at(c, g->out, i, c->acc_bytes);
+        kir_if(b, &way, g->lines);
+        for (unsigned k = 0; k < n; k++)
+            kir_store(b, to, (int64_t)k * bytes, y[k], (unsigned)bytes, KIR_STREAM);
+        kir_else(b, &way, 0, NULL);
+    }
+    kir_value to = tly_at(c, g->plain, i, c->acc_bytes);
+    for (unsigned k = 0; k < n; k++)
+        kir_store(b, to, (int64_t)k * bytes, y[k], 1, 0);
+    if (g->lines)
+        kir_if_end(b, &way, 0, NULL);
+}
+
+/* Scans a segment; results are carry + y (y where there is no carry). history and range are
+ * brought up to date. */
+void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, kir_value carry, kir_value *history,
+                   kir_value *range)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
     unsigned windows = r->doublings - r->loads, ranges = tly_range_count(c), n = 0;
-    kir_value v[KIR_MAX_CARRIED];
+    kir_value v[KIR_MAX_CARRIED], y[8];
     if (c->plan->runs > 0) {
-        scan_runs(r, from, to, ahead, count, carry, history);
+        scan_runs(r, g, carry, history);
         return;
     }
     for (unsigned k = 0; k < windows; k++)
@@ -109,23 +141,25 @@ void tly_rows_scan(tly_rows *r, kir_value from, kir_value to, kir_value ahead, k
     for (unsigned k = 0; k < ranges; k++)
         v[n++] = range[k];
     kir_value carries = carry ? kir_splat(b, carry, c->lanes) : 0;
+    kir_value last = sub(c, g->count, imm(c, r->head + r->step - 1)), zero = imm(c, 0);
+    kir_value inner = kir_select(b, less(c, zero, last), last, zero);
 
     kir_loop l;
-    kir_for(b, &l, imm(c, 0), tly_round_up(c, count, r->step), imm(c, r->step), n, v);
+    kir_for(b, &l, zero, tly_round_up(c, g->count, r->step), imm(c, r->step), n, v);
     for (unsigned k = 0; k < n; k++)
         v[k] = l.carried[k];
-    kir_value p = tly_at(c, from, l.i, c->acc_bytes);
-    kir_value q = to ? tly_at(c, to, l.i, c->acc_bytes) : 0;
-    int64_t bytes = (int64_t)c->lanes * c->acc_bytes;
-    kir_value y[8];
+    kir_value p = step_input(r, g, l.i, inner);
     for (unsigned k = 0; k < (unsigned)c->plan->unroll; k++) {
-        y[k] = scan_vector(r, kir_ptradd(b, p, imm(c, (int64_t)k * bytes)), v, v + windows);
+        kir_value at = imm(c, (int64_t)k * c->lanes * c->acc_bytes);
+        y[k] = scan_vector(r, kir_ptradd(b, p, at), v, v + windows);
         tly_range_track(c, v + windows + r->history, y[k]);
     }
-    for (unsigned k = 0; to && k < (unsigned)c->plan->unroll; k++)
-        kir_store(b, q, (int64_t)k * bytes, carry ? tly_combine(c, carries, y[k]) : y[k],
-                  c->acc_bytes, 0);
-    kir_prefetch(b, kir_ptradd(b, ahead, mul(c, l.i, tly_in_step(c))), 0);
+    for (unsigned k = 0; carry && k < (unsigned)c->plan->unroll; k++)
+        y[k] = tly_combine(c, carries, y[k]);
+    step_output(r, g, l.i, y);
+    kir_value ahead = imm(c, c->p->in_step < 0 ? -c->plan->prefetch : c->plan->prefetch);
+    ahead = add(c, mul(c, l.i, tly_in_step(c)), ahead);
+    kir_prefetch(b, kir_ptradd(b, g->in, ahead), 0);
     kir_for_end(b, &l, v);
     for (unsigned k = 0; k < r->history; k++)
         history[k] = l.result[windows + k];
@@ -133,27 +167,46 @@ void tly_rows_scan(tly_rows *r, kir_value from, kir_value to, kir_value ahead, k
         range[k] = l.result[windows + r->history + k];
 }
 
-/* The plain loop over a staged segment, from the true prefixes in `history`. */
-void tly_rows_serial(tly_rows *r, kir_value from, kir_value to, kir_value count,
-                           kir_value *history)
+static kir_value input_at(tly_rows *r, const tly_rows_segment *g, kir_value i)
+{
+    tly_build *c = r->c;
+    return tly_load(c, kir_ptradd(c->b, g->in, mul(c, i, tly_in_step(c))), 0, 1);
+}
+
+/* unit 1: one chain in a register. */
+static kir_value serial_chain(tly_rows *r, const tly_rows_segment *g, kir_value y)
+{
+    tly_build *c = r->c;
+    kir_loop l;
+    kir_for(c->b, &l, imm(c, 0), g->count, imm(c, 1), 1, &y);
+    y = tly_combine(c, l.carried[0], input_at(r, g, l.i));
+    kir_store(c->b, tly_at(c, g->buffer, l.i, c->acc_bytes), 0, y, c->acc_bytes, 0);
+    kir_for_end(c->b, &l, &y);
+    return l.result[0];
+}
+
+/* The plain loop over a segment, from the true prefixes in `history`. It reads the input again,
+ * which nothing has overwritten yet, in place either. */
+void tly_rows_serial(tly_rows *r, const tly_rows_segment *g, kir_value *history)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
+    if (r->unit == 1) {
+        history[0] = kir_splat(b, serial_chain(r, g, tly_last(c, history[0])), c->lanes);
+        return;
+    }
     int64_t bytes = c->acc_bytes, lanes = c->lanes, before = (int64_t)r->history * lanes;
-    kir_value padded = tly_round_up(c, count, r->step);
     for (unsigned k = 0; k < r->history; k++)
         kir_store(b, r->work, (before - (k + 1) * lanes) * bytes, history[k], c->acc_bytes, 0);
     kir_loop l;
-    kir_for(b, &l, imm(c, 0), padded, imm(c, 1), 0, NULL);
+    kir_for(b, &l, imm(c, 0), g->count, imm(c, 1), 0, NULL);
     kir_value at = tly_at(c, r->work, l.i, bytes);
     kir_value y = kir_load(b, c->acc, at, (before - (int64_t)r->unit) * bytes, c->acc_bytes);
-    kir_value x = kir_load(b, c->acc, tly_at(c, from, l.i, bytes), 0, c->acc_bytes);
-    y = tly_combine(c, y, x);
+    y = tly_combine(c, y, input_at(r, g, l.i));
     kir_store(b, at, before * bytes, y, c->acc_bytes, 0);
-    kir_store(b, tly_at(c, to, l.i, bytes), 0, y, c->acc_bytes, 0);
+    kir_store(b, tly_at(c, g->buffer, l.i, bytes), 0, y, c->acc_bytes, 0);
     kir_for_end(b, &l, NULL);
-    kir_value end = tly_at(c, r->work, padded, bytes);
+    kir_value end = tly_at(c, r->work, g->count, bytes);
     for (unsigned k = 0; k < r->history; k++)
         history[k] = kir_load(b, c->vec, end, (before - (k + 1) * lanes) * bytes, c->acc_bytes);
 }
-
