@@ -84,27 +84,28 @@ void tly_range_track(tly_build *c, kir_value *v, kir_value y)
         v[1] = kir_bin(c->b, KIR_UMIN, v[1], m);
 }
 
-/* f64: the lower words are 0, which only the minimum must not see: its fold starts with the
- * upper words alone. */
+/* Halves of one width throughout: odd widths are dear to compile. f64: the lower words are 0, so
+ * that only upper words may meet; they are the odd lanes. */
 void tly_range_fold(tly_build *c, const kir_value *v, kir_value *scalars)
 {
+    unsigned lanes = watch_lanes(c), word = c->acc.kind == KIR_F64 ? 2 : 1;
     uint8_t index[64];
     for (unsigned k = 0; k < tly_range_count(c); k++) {
         kir_value x = v[k];
-        unsigned lanes = kir_type_of(c->b, x).lanes;
-        if (c->acc.kind == KIR_F64) {
-            lanes /= 2;
+        for (unsigned half = lanes / 2; half >= word; half /= 2) {
             for (unsigned i = 0; i < lanes; i++)
-                index[i] = (uint8_t)(2 * i + 1);
-            x = kir_shuffle(c->b, x, x, index, lanes);
+                index[i] = (uint8_t)(i ^ half);
+            kir_value other = kir_shuffle(c->b, x, x, index, lanes);
+            x = kir_bin(c->b, k == 0 ? KIR_UMAX : KIR_UMIN, x, other);
         }
-        for (; lanes > 1; lanes /= 2) {
-            kir_value low = tly_part(c, x, 0, lanes / 2);
-            kir_value high = tly_part(c, x, lanes / 2, lanes / 2);
-            x = kir_bin(c->b, k == 0 ? KIR_UMAX : KIR_UMIN, low, high);
-        }
-        scalars[k] = kir_extract(c->b, x, 0);
+        scalars[k] = kir_extract(c->b, x, word - 1);
     }
+}
+
+void tly_range_none(tly_build *c, kir_value *scalars)
+{
+    scalars[0] = kir_const(c->b, tly_range_type(c), 0);
+    scalars[1] = kir_const(c->b, tly_range_type(c), 0x7fffffff);
 }
 
 void tly_range_merge(tly_build *c, kir_value *scalars, const kir_value *other)

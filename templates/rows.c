@@ -225,7 +225,7 @@ static void build_scan(tly_rows *r)
     kir_builder *b = c->b;
     extent e = extent_of(r);
     unsigned ranges = r->chunk > 0 ? tly_range_count(c) : 0;
-    kir_value streams = tly_streams(c), totals = wants_total(r), range[2] = { 0 };
+    kir_value streams = tly_streams(c), totals = wants_total(r);
     flow f = { .out = { r->buffer, kir_get(b, KIR_ARG_OUT), imm(c, 0), imm(c, 0) } };
     if (c->p->dense) {
         tly_row first = tly_row_address(c, e.first_row);
@@ -234,8 +234,7 @@ static void build_scan(tly_rows *r)
     }
     kir_value v[7] = { f.out.to, f.out.pending, f.out.head, tly_neutral(c, c->acc),
                        tly_neutral(c, c->acc) };
-    tly_range_begin(c, range);
-    tly_range_fold(c, range, &v[5]);
+    tly_range_none(c, &v[5]);
     kir_loop l;
     kir_for(b, &l, e.first_row, e.end_row, r->group, 5 + ranges, v);
     tly_row a = tly_row_address(c, l.i);

@@ -139,6 +139,7 @@ void tly_range_begin(tly_build *c, kir_value *v);    /* v[0..count) */
 void tly_range_track(tly_build *c, kir_value *v, kir_value y);
 /* Folds the lanes: scalar bits, same count. */
 void tly_range_fold(tly_build *c, const kir_value *v, kir_value *scalars);
+void tly_range_none(tly_build *c, kir_value *scalars); /* the extremes of nothing */
 kir_type tly_range_type(const tly_build *c);         /* of the scalars */
 void tly_range_merge(tly_build *c, kir_value *scalars, const kir_value *other);
 /* i1: partial results that stayed within these extremes are as good as the plain loop's after
