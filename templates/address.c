@@ -18,6 +18,16 @@ kir_value tly_round_up(tly_build *c, kir_value x, int64_t multiple)
     return tly_round_down(c, add(c, x, imm(c, multiple - 1)), multiple);
 }
 
+kir_value tly_scratch(tly_build *c, tly_launch *launch)
+{
+    enum { PAGE = 4096, LINE = 64 };
+    kir_value scratch = kir_get(c->b, KIR_ARG_SCRATCH);
+    kir_value wanted = add(c, kir_addr(c->b, kir_get(c->b, KIR_ARG_IN)), imm(c, PAGE / 2));
+    kir_value apart = sub(c, wanted, kir_addr(c->b, scratch));
+    launch->scratch_bytes += PAGE;
+    return kir_ptradd(c->b, scratch, kir_bin(c->b, KIR_AND, apart, imm(c, PAGE - LINE)));
+}
+
 kir_value tly_at(tly_build *c, kir_value p, kir_value index, int64_t bytes)
 {
     return kir_ptradd(c->b, p, mul(c, index, imm(c, bytes)));
@@ -106,7 +116,7 @@ kir_value tly_out_step(tly_build *c)
     return step(c, c->p->out_step, c->out_bytes, KIR_ARG_OUT_AXIS, KIR_ARG_OUT_LANE);
 }
 
-void tly_each_row_of_lanes(tly_build *c, tly_lanes_body body)
+void tly_each_row_of_lanes(tly_build *c, tly_lanes_body body, kir_value sums)
 {
     kir_builder *b = c->b;
     kir_value begin = kir_get(b, KIR_ARG_BEGIN), end = kir_get(b, KIR_ARG_TASK_END);
@@ -126,7 +136,7 @@ void tly_each_row_of_lanes(tly_build *c, tly_lanes_body body)
     a.out = kir_ptradd(b, a.out, mul(c, from, c->p->form == TLY_TRANSPOSED
                                                   ? kir_get(b, KIR_ARG_OUT_LANE)
                                                   : tly_out_step(c)));
-    body(c, a, sub(c, to, from));
+    body(c, a, sub(c, to, from), sums);
     kir_for_end(b, &l, NULL);
     tly_fence(c, tly_streams(c));
     kir_return(b, imm(c, 0));

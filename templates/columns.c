@@ -18,7 +18,8 @@ typedef struct columns {
     kir_value in, out;          /* lane 0 of this range at the axis' start */
     kir_value count, length;    /* lanes, axis steps */
     kir_value in_axis, out_axis;
-    unsigned vectors;           /* a step; 0 where lanes must go one by one */
+    unsigned vectors;           /* a step of a pass; 0 where lanes must go one by one */
+    unsigned alone;             /* and of a pass over one axis step */
 } columns;
 
 static kir_value axis_at(columns *k, kir_value p, kir_value stride, kir_value step)
@@ -169,10 +170,10 @@ static void finish_step(columns *k, kir_value step, kir_value done, kir_value st
     kir_value room = sub(c, k->count, head);
     if (c->p->in_step == 2)
         room = sub(c, room, kir_select(b, less(c, imm(c, 0), room), imm(c, 1), imm(c, 0)));
-    int64_t lanes = (int64_t)k->vectors * c->lanes;
+    int64_t lanes = (int64_t)k->alone * c->lanes;
     kir_value lined = add(c, head, tly_round_down(c, room, lanes));
     kir_value whole = add(c, head, tly_round_down(c, room, c->lanes));
-    pass(k, in, out, head, lined, 1, k->vectors, streams);
+    pass(k, in, out, head, lined, 1, k->alone, streams);
     pass(k, in, out, lined, whole, 1, 1, 0);
     kir_loop ends; /* before and after */
     kir_for(b, &ends, imm(c, 0), imm(c, 2), imm(c, 1), 0, NULL);
@@ -190,6 +191,7 @@ static void scan_lanes(columns *k, kir_value streams)
     unsigned vectors = tly_line(c) / c->lanes * (unsigned)c->plan->lines;
     kir_value zero = imm(c, 0), one = imm(c, 1);
     k->vectors = tly_loads_vectors(c) && c->p->out_step == 1 ? vectors : 0;
+    k->alone = vectors * (unsigned)c->plan->alone;
     kir_loop l, s;
     kir_for(b, &l, zero, tly_round_up(c, k->count, c->lanes), imm(c, c->lanes), 0, NULL);
     kir_store(b, tly_at(c, k->sums, l.i, c->acc_bytes), 0, tly_start(c, c->vec), c->acc_bytes, 0);
@@ -218,10 +220,10 @@ static void scan_lanes(columns *k, kir_value streams)
     kir_for_end(b, &l, NULL);
 }
 
-static void columns_body(tly_build *c, tly_row at, kir_value count)
+static void columns_body(tly_build *c, tly_row at, kir_value count, kir_value sums)
 {
     columns k = {
-        .c = c, .sums = kir_get(c->b, KIR_ARG_SCRATCH), .in = at.in, .out = at.out,
+        .c = c, .sums = sums, .in = at.in, .out = at.out,
         .count = count, .length = kir_get(c->b, KIR_ARG_LENGTH),
         .in_axis = kir_get(c->b, KIR_ARG_IN_AXIS), .out_axis = kir_get(c->b, KIR_ARG_OUT_AXIS),
     };
@@ -232,6 +234,7 @@ void tly_build_columns(tly_build *c, tly_launch *launch)
 {
     launch->tile_lanes = c->plan->tile_lanes;
     launch->scratch_bytes = 64; /* the last vector of the row of accumulators */
+    kir_value sums = tly_scratch(c, launch);
     launch->scratch_lane_bytes = c->acc_bytes;
-    tly_each_row_of_lanes(c, columns_body);
+    tly_each_row_of_lanes(c, columns_body, sums);
 }

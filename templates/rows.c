@@ -292,23 +292,24 @@ static int64_t round_up(int64_t x, int64_t multiple)
     return (x + multiple - 1) / multiple * multiple;
 }
 
-/* Scratch: work, input, buffer. Input and buffer lie half a page apart modulo 4096, where loads
- * from one are not taken for loads of what was just stored to the other. */
+/* Scratch: input half a page from the tensor, buffer a quarter page behind, both modulo 4096; then
+ * work. */
 static void lay_out(tly_rows *r, tly_launch *launch)
 {
     tly_build *c = r->c;
     int64_t bytes = c->acc_bytes, page = 4096;
-    int64_t work = round_up((r->history * c->lanes + r->block + r->step) * bytes, 64);
-    int64_t input = round_up((r->pad + r->head + r->block + r->step) * bytes, 64);
-    int64_t buffer = work + input;
-    while ((buffer - work) % page != page / 2)
+    int64_t buffer = round_up((r->pad + r->head + r->block + r->step) * bytes, 64);
+    while (buffer % page != page / 4)
         buffer += 64;
-    launch->scratch_bytes = round_up(
-        buffer + (r->block + 2 * (tly_line(c) + r->unit + r->step)) * bytes, 64);
-    kir_value scratch = kir_get(c->b, KIR_ARG_SCRATCH);
-    r->work = scratch;
-    r->input = kir_ptradd(c->b, scratch, imm(c, work));
-    r->buffer = kir_ptradd(c->b, scratch, imm(c, buffer));
+    int64_t work = buffer + (r->block + 2 * (tly_line(c) + r->unit + r->step)) * bytes;
+    work = round_up(work, 64);
+    int64_t end = work;
+    if (r->unit > 1)
+        end += (r->history * c->lanes + r->block + r->step) * bytes;
+    launch->scratch_bytes = round_up(end, 64);
+    r->input = tly_scratch(c, launch);
+    r->buffer = kir_ptradd(c->b, r->input, imm(c, buffer));
+    r->work = kir_ptradd(c->b, r->input, imm(c, work));
 }
 
 /* Rows that fill less than half a block are staged together. */

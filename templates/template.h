@@ -71,6 +71,11 @@ kir_value tly_min(tly_build *c, kir_value x, kir_value y);
 /* x rounded down, up to a multiple of a power of two. */
 kir_value tly_round_down(tly_build *c, kir_value x, int64_t multiple);
 kir_value tly_round_up(tly_build *c, kir_value x, int64_t multiple);
+/* The task's scratch, moved on so that it lies half a page from the input modulo 4096: a load that
+ * agrees in its low 12 bits with a store just done waits for it (columns of 16 KiB rows: 1.1 of a
+ * copy, or 0.2 where accumulators happened to lie a line behind the input). Adds to the launch's
+ * scratch. */
+kir_value tly_scratch(tly_build *c, tly_launch *launch);
 /* p + index * bytes. */
 kir_value tly_at(tly_build *c, kir_value p, kir_value index, int64_t bytes);
 /* 1 if the launch may use non-temporal stores and far prefetch. */
@@ -91,9 +96,10 @@ kir_value tly_in_step(tly_build *c);
 kir_value tly_out_step(tly_build *c);
 
 /* Whole body of a kernel whose tiles are blocks of lanes: `body` builds the code for lanes
- * [0, count) of one row from addresses `at` of its first lane; then fence and return. */
-typedef void (*tly_lanes_body)(tly_build *c, tly_row at, kir_value count);
-void tly_each_row_of_lanes(tly_build *c, tly_lanes_body body);
+ * [0, count) of one row from addresses `at` of its first lane, with a row of accumulators at
+ * `sums`; then fence and return. */
+typedef void (*tly_lanes_body)(tly_build *c, tly_row at, kir_value count, kir_value sums);
+void tly_each_row_of_lanes(tly_build *c, tly_lanes_body body, kir_value sums);
 
 /* ---- operators (operators.c) ---- */
 

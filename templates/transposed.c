@@ -109,11 +109,11 @@ static void turn_all(turned *k, kir_value lanes, kir_value steps, kir_value stre
     kir_for_end(b, &pass, NULL);
 }
 
-static void transposed_body(tly_build *c, tly_row at, kir_value count)
+static void transposed_body(tly_build *c, tly_row at, kir_value count, kir_value sums)
 {
     kir_builder *b = c->b;
     turned k = {
-        .c = c, .sums = kir_get(b, KIR_ARG_SCRATCH), .in = at.in, .out = at.out, .count = count,
+        .c = c, .sums = sums, .in = at.in, .out = at.out, .count = count,
         .length = kir_get(b, KIR_ARG_LENGTH), .in_axis = kir_get(b, KIR_ARG_IN_AXIS),
         .out_lane = kir_get(b, KIR_ARG_OUT_LANE),
     };
@@ -136,6 +136,7 @@ void tly_build_transposed(tly_build *c, tly_launch *launch)
 {
     launch->tile_lanes = c->plan->tile_lanes;
     launch->scratch_bytes = 64;
+    kir_value sums = tly_scratch(c, launch);
     launch->scratch_lane_bytes = c->acc_bytes;
-    tly_each_row_of_lanes(c, transposed_body);
+    tly_each_row_of_lanes(c, transposed_body, sums);
 }

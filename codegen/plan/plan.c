@@ -96,8 +96,9 @@ static void choose(const tly_problem *p, const tly_target *t, tly_plan *plan)
     case TLY_TEMPLATE_COLUMNS:
         plan->rows = 4;
         plan->lines = 1;
+        plan->alone = 4;
         plan->tile_lanes = 4 * line;
-        plan->prefetch = 2048;
+        plan->prefetch = 4096;
         break;
     case TLY_TEMPLATE_TRANSPOSED:
         plan->rows = line > 32 ? line : 32;
@@ -129,6 +130,7 @@ static const struct key {
     { "runs", KEY(runs), 0, 8, 1, BIT(ROWS) },
     { "rows", KEY(rows), 1, 64, 1, BIT(COLUMNS) | BIT(TRANSPOSED) },
     { "lines", KEY(lines), 1, 4, 1, BIT(COLUMNS) },
+    { "alone", KEY(alone), 1, 4, 1, BIT(COLUMNS) },
     { "tile_lanes", KEY(tile_lanes), 8, 65536, 1, BIT(COLUMNS) | BIT(TRANSPOSED) },
     { "prefetch", KEY(prefetch), 0, 65536, 0,
       BIT(ROWS) | BIT(SHORT) | BIT(COLUMNS) | BIT(TRANSPOSED) },
