@@ -63,6 +63,17 @@ static kir_value staged(tly_rows *r, kir_value segment)
                       imm(c, r->pad * c->acc_bytes));
 }
 
+/* Direct input of runs: whole blocks need no staging at all. */
+static void stage_part(tly_rows *r, kir_value in, kir_value to, kir_value count)
+{
+    tly_build *c = r->c;
+    kir_branch whole;
+    kir_if(c->b, &whole, equal(c, count, imm(c, r->block)));
+    kir_else(c->b, &whole, 0, NULL);
+    tly_stage_in(c, in, to, count, (unsigned)r->step);
+    kir_if_end(c->b, &whole, 0, NULL);
+}
+
 /* Direct input: only the first steps, whose windows reach before the block, and the last if it is
  * not whole, with what its windows reach back to, go through scratch. */
 static void stage_ends(tly_rows *r, kir_value in, kir_value to, kir_value count)
@@ -91,7 +102,9 @@ void tly_rows_load(tly_rows *r, const tly_rows_block *k)
     kir_value to = staged(r, l.i), in = segment_in(r, k, l.i);
     for (int64_t i = 0; i < r->pad; i += c->lanes)
         kir_store(c->b, to, (i - r->pad) * c->acc_bytes, tly_neutral(c, c->vec), c->acc_bytes, 0);
-    if (r->direct_in)
+    if (r->direct_in && c->plan->runs > 0)
+        stage_part(r, in, to, k->count);
+    else if (r->direct_in)
         stage_ends(r, in, to, k->count);
     else
         tly_stage_in(c, in, to, k->count, (unsigned)r->step);

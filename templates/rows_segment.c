@@ -54,21 +54,24 @@ static void scan_runs(tly_rows *r, const tly_rows_segment *g, kir_value carry, k
     kir_builder *b = c->b;
     unsigned runs = (unsigned)c->plan->runs, shift = runs == 8 ? 3 : runs == 4 ? 2 : 1;
     kir_value length = kir_bin(b, KIR_LSHR, tly_round_up(c, g->count, r->step), imm(c, shift));
-    kir_value bytes = mul(c, length, imm(c, c->acc_bytes));
-    kir_value y[8], at[8], out[8];
+    kir_value bytes = mul(c, length, imm(c, c->acc_bytes)), from = g->staged, y[8], at[8];
+    if (r->direct_in)
+        from = kir_select(b, equal(c, g->count, imm(c, r->block)), g->in, from);
     for (unsigned k = 0; k < runs; k++) {
-        kir_value offset = mul(c, bytes, imm(c, k));
         y[k] = tly_neutral(c, c->acc);
-        at[k] = kir_ptradd(b, g->staged, offset);
-        out[k] = kir_ptradd(b, g->buffer, offset);
+        at[k] = kir_ptradd(b, from, mul(c, bytes, imm(c, k)));
     }
     kir_loop l;
     kir_for(b, &l, imm(c, 0), length, imm(c, 1), runs, y);
     for (unsigned k = 0; k < runs; k++)
         y[k] = tly_combine(c, l.carried[k], kir_load(b, c->acc, tly_at(c, at[k], l.i, c->acc_bytes),
                                                      0, c->acc_bytes));
+    kir_value ahead = mul(c, l.i, mul(c, tly_in_step(c), imm(c, runs)));
+    ahead = add(c, ahead, imm(c, c->p->in_step < 0 ? -c->plan->prefetch : c->plan->prefetch));
+    kir_prefetch(b, kir_ptradd(b, g->in, ahead), 0);
     kir_for_end(b, &l, y);
-    kir_value local = tly_last(c, history[0]), start[8];
+
+    kir_value local = tly_last(c, history[0]), start[8], offset = imm(c, 0);
     for (unsigned k = 0; k < runs; k++) {
         start[k] = carry ? tly_combine(c, carry, local) : local;
         local = tly_combine(c, local, l.result[k]);
@@ -79,11 +82,21 @@ static void scan_runs(tly_rows *r, const tly_rows_segment *g, kir_value carry, k
     for (unsigned k = 0; k < runs; k++) {
         kir_value x = kir_load(b, c->acc, tly_at(c, at[k], l.i, c->acc_bytes), 0, c->acc_bytes);
         y[k] = tly_combine(c, l.carried[k], x);
-        kir_store(b, tly_at(c, out[k], l.i, c->acc_bytes), 0, y[k], c->acc_bytes, 0);
     }
-    kir_value ahead = mul(c, l.i, mul(c, tly_in_step(c), imm(c, runs)));
-    ahead = add(c, ahead, imm(c, c->p->in_step < 0 ? -c->plan->prefetch : c->plan->prefetch));
-    kir_prefetch(b, kir_ptradd(b, g->in, ahead), 0);
+    kir_branch way;
+    if (g->lines) {
+        kir_if(b, &way, g->lines);
+        kir_value lined = tly_at(c, g->out, l.i, c->acc_bytes);
+        for (unsigned k = 0; k < runs; k++, offset = add(c, offset, bytes))
+            kir_store(b, kir_ptradd(b, lined, offset), 0, y[k], c->acc_bytes, KIR_STREAM);
+        kir_else(b, &way, 0, NULL);
+    }
+    offset = imm(c, 0);
+    kir_value plain = tly_at(c, g->plain, l.i, c->acc_bytes);
+    for (unsigned k = 0; k < runs; k++, offset = add(c, offset, bytes))
+        kir_store(b, kir_ptradd(b, plain, offset), 0, y[k], 1, 0);
+    if (g->lines)
+        kir_if_end(b, &way, 0, NULL);
     kir_for_end(b, &l, y);
 }
 

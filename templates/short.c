@@ -23,45 +23,68 @@ static kir_value visible(tly_build *c, kir_value y, unsigned valid)
     return kir_select(c->b, inside, y, tly_neutral(c, c->vec));
 }
 
-/* One row: staged at `from`, its results to `to`. */
-static void scan_row(batch *r, kir_value from, kir_value to, kir_value *range)
+/* One row from consecutive accumulators at `from`; its results as vectors. */
+static void scan_row(batch *r, kir_value from, kir_value *results, kir_value *range)
 {
     tly_build *c = r->c;
-    int64_t bytes = (int64_t)c->lanes * c->acc_bytes, first = 0;
     kir_value before = 0;
-    if (c->p->exclusive) {
-        kir_store(c->b, to, 0, tly_start(c, c->acc), c->acc_bytes, 0);
-        first = c->acc_bytes;
-    }
     for (unsigned k = 0; k < r->vectors; k++) {
-        kir_value y = tly_scan_lanes(c, kir_load(c->b, c->vec, from, (int64_t)k * bytes,
+        kir_value y = tly_scan_lanes(c, kir_load(c->b, c->vec, from,
+                                                 (int64_t)k * c->lanes * c->acc_bytes,
                                                  c->acc_bytes));
         if (before)
             y = tly_combine(c, kir_splat(c->b, before, c->lanes), y);
         if (tly_range_count(c) > 0)
             tly_range_track(c, range, visible(c, y, r->length - k * c->lanes));
-        kir_value out = c->p->exclusive ? tly_combine(c, tly_start(c, c->vec), y) : y;
-        kir_store(c->b, to, first + (int64_t)k * bytes, out, c->acc_bytes, 0);
+        results[k] = c->p->exclusive ? tly_combine(c, tly_start(c, c->vec), y) : y;
         if (k + 1 < r->vectors)
             before = tly_last(c, y);
     }
 }
 
-/* Rows [0, rows) of the batch, several a step: what is staged beyond them is neutral. */
-static void scan_rows(batch *r, kir_value position, kir_value rows, kir_value *range)
+/* Stores them; what the last vector has too much the next row overwrites. */
+static void store_row(batch *r, kir_value to, const kir_value *results, unsigned flags)
 {
     tly_build *c = r->c;
+    int64_t bytes = (int64_t)c->lanes * c->acc_bytes;
+    if (c->p->exclusive) {
+        kir_store(c->b, to, 0, tly_start(c, c->acc), c->acc_bytes, 0);
+        to = kir_ptradd(c->b, to, imm(c, c->acc_bytes));
+    }
+    for (unsigned k = 0; k < r->vectors; k++)
+        kir_store(c->b, to, (int64_t)k * bytes, results[k], flags ? (unsigned)bytes : 1, flags);
+}
+
+/* Rows [0, rows) of the batch from `from` to `to`, several a step: what is staged beyond them is
+ * neutral. `in` is their input in memory, to prefetch from. `lines` (i1, or 0 for never): `to` is whole lines past the cache. */
+static void scan_rows(batch *r, kir_value in, kir_value from, kir_value to, kir_value lines,
+                      kir_value rows, kir_value *range)
+{
+    tly_build *c = r->c;
+    int64_t input = (int64_t)r->length * c->in_bytes, ahead = c->plan->prefetch;
     unsigned ranges = tly_range_count(c), together = (unsigned)c->plan->unroll;
+    kir_value results[8][16];
+    kir_branch way;
     kir_loop l;
     kir_for(c->b, &l, imm(c, 0), rows, imm(c, together), ranges, range);
     kir_value now[2] = { l.carried[0], l.carried[1] };
-    kir_value element = mul(c, l.i, imm(c, r->length));
-    kir_value in = tly_at(c, r->input, element, c->acc_bytes);
-    kir_value out = tly_at(c, r->buffer, add(c, position, element), c->acc_bytes);
-    for (unsigned k = 0; k < together; k++) {
-        kir_value at = imm(c, (int64_t)k * r->length * c->acc_bytes);
-        scan_row(r, kir_ptradd(c->b, in, at), kir_ptradd(c->b, out, at), now);
+    int64_t row = (int64_t)r->length * c->acc_bytes;
+    kir_value soon = tly_at(c, in, l.i, input * c->p->in_step);
+    for (int64_t line = 0; line < input * together; line += 64)
+        kir_prefetch(c->b, soon, c->p->in_step * (ahead + line));
+    for (unsigned k = 0; k < together; k++)
+        scan_row(r, kir_ptradd(c->b, tly_at(c, from, l.i, row), imm(c, k * row)), results[k], now);
+    if (lines) {
+        kir_if(c->b, &way, lines);
+        for (unsigned k = 0; k < together; k++)
+            store_row(r, kir_ptradd(c->b, tly_at(c, to, l.i, row), imm(c, k * row)), results[k],
+                      KIR_STREAM);
+        kir_else(c->b, &way, 0, NULL);
     }
+    for (unsigned k = 0; k < together; k++)
+        store_row(r, kir_ptradd(c->b, tly_at(c, to, l.i, row), imm(c, k * row)), results[k], 0);
+    if (lines)
+        kir_if_end(c->b, &way, 0, NULL);
     kir_for_end(c->b, &l, now);
     for (unsigned k = 0; k < ranges; k++)
         range[k] = l.result[k];
@@ -69,7 +92,7 @@ static void scan_rows(batch *r, kir_value position, kir_value rows, kir_value *r
 
 /* Each row on its own again, in order, since a row's last vector spills into the next: how a row
  * is combined must not depend on the rows that happen to be staged with it. */
-static void guard_rows(batch *r, kir_value position, kir_value rows)
+static void guard_rows(batch *r, kir_value from, kir_value position, kir_value rows)
 {
     tly_build *c = r->c;
     kir_value range[2] = { 0 }, extremes[2] = { 0 };
@@ -77,10 +100,11 @@ static void guard_rows(batch *r, kir_value position, kir_value rows)
     kir_branch redo;
     kir_for(c->b, &l, imm(c, 0), rows, imm(c, 1), 0, NULL);
     kir_value element = mul(c, l.i, imm(c, r->length)), y = tly_start(c, c->acc);
-    kir_value in = tly_at(c, r->input, element, c->acc_bytes);
+    kir_value in = tly_at(c, from, element, c->acc_bytes), results[16];
     kir_value out = tly_at(c, r->buffer, add(c, position, element), c->acc_bytes);
     tly_range_begin(c, range);
-    scan_row(r, in, out, range);
+    scan_row(r, in, results, range);
+    store_row(r, out, results, 0);
     tly_range_fold(c, range, extremes);
     kir_if(c->b, &redo, tly_range_good(c, extremes, 0));
     kir_else(c->b, &redo, 0, NULL);
@@ -94,27 +118,62 @@ static void guard_rows(batch *r, kir_value position, kir_value rows)
     kir_for_end(c->b, &l, NULL);
 }
 
-static void scan_batch(batch *r, kir_value position, kir_value rows)
+/* Returns if the vector scan stands (i1). */
+static kir_value scan_batch(batch *r, kir_value in, kir_value from, const tly_stream *out,
+                            kir_value direct, kir_value streams, kir_value rows)
 {
     tly_build *c = r->c;
-    kir_value range[2] = { 0 }, extremes[2] = { 0 };
+    kir_value range[2] = { 0 }, extremes[2] = { 0 }, lines = 0;
+    kir_value to = tly_at(c, r->buffer, out->pending, c->acc_bytes);
+    if (direct) {
+        to = kir_select(c->b, direct, out->to, to);
+        lines = kir_bin(c->b, KIR_AND, direct, streams);
+    }
     tly_range_begin(c, range);
-    scan_rows(r, position, rows, range);
-    if (tly_range_count(c) == 0)
-        return;
+    scan_rows(r, in, from, to, lines, rows, range);
     tly_range_fold(c, range, extremes);
+    kir_value good = tly_range_good(c, extremes, 0);
+    if (tly_range_count(c) == 0)
+        return good;
     kir_branch redo;
-    kir_if(c->b, &redo, tly_range_good(c, extremes, 0));
+    kir_if(c->b, &redo, good);
     kir_else(c->b, &redo, 0, NULL);
-    guard_rows(r, position, rows);
+    guard_rows(r, from, out->pending, rows);
     kir_if_end(c->b, &redo, 0, NULL);
+    return good;
+}
+
+/* Whole batches of whole vectors of accumulators, out of place, need neither staging nor, where
+ * output starts with a line or stays in cache, a buffer. */
+static kir_value goes_direct(batch *r, const tly_stream *out, kir_value rows)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    int same = c->p->dtype == c->p->acc && c->p->out_dtype == c->p->acc;
+    if (!same || c->p->in_step != 1 || c->p->exclusive || r->length % c->lanes != 0)
+        return 0;
+    kir_value apart = kir_cmp(b, KIR_NE, kir_addr(b, kir_get(b, KIR_ARG_IN)),
+                              kir_addr(b, kir_get(b, KIR_ARG_OUT)));
+    kir_value whole = equal(c, rows, imm(c, r->rows));
+    whole = kir_bin(b, KIR_AND, whole, equal(c, out->pending, imm(c, 0)));
+    return kir_bin(b, KIR_AND, whole, apart);
+}
+
+static void stage_batch(batch *r, kir_value from, kir_value count, int64_t beyond)
+{
+    tly_build *c = r->c;
+    tly_stage_in(c, from, r->input, count, c->lanes);
+    kir_value after = tly_at(c, r->input, count, c->acc_bytes);
+    for (int64_t i = 0; i < beyond; i += c->lanes)
+        kir_store(c->b, after, i * c->acc_bytes, tly_neutral(c, c->vec), c->acc_bytes, 0);
 }
 
 void tly_build_short(tly_build *c, tly_launch *launch)
 {
     batch r = { .c = c, .length = c->p->length };
+    kir_builder *b = c->b;
     r.vectors = (r.length + c->lanes - 1) / c->lanes;
-    r.rows = c->plan->block / r.length;
+    r.rows = c->plan->block / r.length / c->plan->unroll * c->plan->unroll;
     /* a step's rows beyond the batch, and what a row's last vector has too much */
     int64_t beyond = (int64_t)(c->plan->unroll - 1) * r.length;
     int64_t slack = beyond + (int64_t)(r.vectors + 1) * c->lanes;
@@ -125,33 +184,41 @@ void tly_build_short(tly_build *c, tly_launch *launch)
     launch->chunk = 0;
     launch->scratch_bytes = (input + buffer + 63) / 64 * 64;
     r.input = tly_scratch(c, launch);
-    r.buffer = kir_ptradd(c->b, r.input, imm(c, input));
+    r.buffer = kir_ptradd(b, r.input, imm(c, input));
 
-    kir_value begin = kir_get(c->b, KIR_ARG_BEGIN), end = kir_get(c->b, KIR_ARG_TASK_END);
-    kir_value streams = tly_streams(c);
+    kir_value begin = kir_get(b, KIR_ARG_BEGIN), end = kir_get(b, KIR_ARG_TASK_END);
+    kir_value streams = tly_streams(c), zero = imm(c, 0);
     tly_stream out = { .buffer = r.buffer };
     tly_stream_begin(c, &out, tly_row_address(c, begin).out, streams);
     kir_value v[TLY_STREAM_VALUES] = { out.to, out.pending, out.head };
     kir_loop l;
-    kir_for(c->b, &l, begin, end, imm(c, r.rows), TLY_STREAM_VALUES, v);
+    kir_branch staged;
+    kir_for(b, &l, begin, end, imm(c, r.rows), TLY_STREAM_VALUES, v);
     out = (tly_stream){ r.buffer, l.carried[0], l.carried[1], l.carried[2] };
     kir_value rows = tly_min(c, imm(c, r.rows), sub(c, end, l.i));
     kir_value count = mul(c, rows, imm(c, r.length));
-    kir_value from = tly_row_address(c, l.i).in;
-    for (int64_t line = 0; line < r.rows * r.length * c->in_bytes; line += 64)
-        kir_prefetch(c->b, from, c->p->in_step < 0 ? -(c->plan->prefetch + line)
-                                                   : c->plan->prefetch + line);
-    tly_stage_in(c, from, r.input, count, c->lanes);
-    kir_value after = tly_at(c, r.input, count, c->acc_bytes);
-    for (int64_t i = 0; i < beyond; i += c->lanes)
-        kir_store(c->b, after, i * c->acc_bytes, tly_neutral(c, c->vec), c->acc_bytes, 0);
-    scan_batch(&r, out.pending, rows);
+    kir_value in = tly_row_address(c, l.i).in, from = r.input;
+    kir_value direct = goes_direct(&r, &out, rows);
+    if (direct) {
+        from = kir_select(b, direct, in, r.input);
+        kir_if(b, &staged, direct);
+        kir_else(b, &staged, 0, NULL);
+    }
+    stage_batch(&r, in, count, beyond);
+    if (direct)
+        kir_if_end(b, &staged, 0, NULL);
+    kir_value good = scan_batch(&r, in, from, &out, direct, streams, rows);
     out.pending = add(c, out.pending, count);
-    tly_stream_drain(c, &out, imm(c, 0), streams);
+    if (direct) {
+        kir_value written = kir_select(b, kir_bin(b, KIR_AND, direct, good), count, zero);
+        out.to = tly_at(c, out.to, written, c->out_bytes);
+        out.pending = sub(c, out.pending, written);
+    }
+    tly_stream_drain(c, &out, zero, streams);
     kir_value next[TLY_STREAM_VALUES] = { out.to, out.pending, out.head };
-    kir_for_end(c->b, &l, next);
+    kir_for_end(b, &l, next);
     out = (tly_stream){ r.buffer, l.result[0], l.result[1], l.result[2] };
     tly_stream_flush(c, &out);
     tly_fence(c, streams);
-    kir_return(c->b, imm(c, 0));
+    kir_return(b, zero);
 }

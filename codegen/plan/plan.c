@@ -91,7 +91,7 @@ static void choose(const tly_problem *p, const tly_target *t, tly_plan *plan)
     case TLY_TEMPLATE_SHORT:
         plan->unroll = 4;
         plan->block = 64 * plan->lanes;
-        plan->prefetch = 4096;
+        plan->prefetch = 2048;
         break;
     case TLY_TEMPLATE_COLUMNS:
         plan->rows = 4;
