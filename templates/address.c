@@ -18,14 +18,12 @@ kir_value tly_round_up(tly_build *c, kir_value x, int64_t multiple)
     return tly_round_down(c, add(c, x, imm(c, multiple - 1)), multiple);
 }
 
-kir_value tly_scratch(tly_build *c, tly_launch *launch)
+kir_value tly_congruent(tly_build *c, kir_value scratch, kir_value memory)
 {
-    enum { PAGE = 4096, LINE = 64 };
-    kir_value scratch = kir_get(c->b, KIR_ARG_SCRATCH);
-    kir_value wanted = add(c, kir_addr(c->b, kir_get(c->b, KIR_ARG_IN)), imm(c, PAGE / 2));
-    kir_value apart = sub(c, wanted, kir_addr(c->b, scratch));
-    launch->scratch_bytes += PAGE;
-    return kir_ptradd(c->b, scratch, kir_bin(c->b, KIR_AND, apart, imm(c, PAGE - LINE)));
+    enum { LINE = 64 };
+    kir_value apart = sub(c, kir_addr(c->b, memory), kir_addr(c->b, scratch));
+    return kir_ptradd(c->b, scratch, kir_bin(c->b, KIR_AND, apart,
+                                             imm(c, TLY_CONGRUENT_BYTES - LINE)));
 }
 
 kir_value tly_at(tly_build *c, kir_value p, kir_value index, int64_t bytes)

@@ -116,8 +116,8 @@ static void drain(tly_rows *r, const tly_rows_block *k, tly_stream *out, kir_val
     }
 }
 
-/* Whole blocks need no buffer where output starts with a line or is not bypassing the cache; but in
- * place the input must stay until the block is judged. */
+/* Whole steps and lines need no buffer where output starts with a line or is not bypassing the cache;
+ * but in place the input must stay until the block is judged. */
 static void go_direct(tly_rows *r, tly_rows_block *k, const tly_stream *out, kir_value streams,
                       kir_value totals)
 {
@@ -126,8 +126,11 @@ static void go_direct(tly_rows *r, tly_rows_block *k, const tly_stream *out, kir
     kir_value never = kir_const(b, KIR_TYPE(KIR_I1, 1), 0);
     kir_value apart = kir_cmp(b, KIR_NE, kir_addr(b, kir_get(b, KIR_ARG_IN)),
                               kir_addr(b, kir_get(b, KIR_ARG_OUT)));
-    kir_value whole = kir_bin(b, KIR_AND, equal(c, k->count, imm(c, r->block)),
-                              equal(c, k->rows, imm(c, 1)));
+    int64_t unit = r->step > tly_line(c) ? r->step : tly_line(c);
+    kir_value odd = kir_bin(b, KIR_AND, k->count, imm(c, unit - 1));
+    kir_value whole = equal(c, odd, imm(c, 0));
+    if (c->plan->runs > 0)
+        whole = equal(c, k->count, imm(c, r->block));
     kir_value direct = kir_bin(b, KIR_AND, whole, equal(c, out->pending, imm(c, 0)));
     direct = kir_bin(b, KIR_AND, direct, apart);
     if (totals)
@@ -140,7 +143,8 @@ static void go_direct(tly_rows *r, tly_rows_block *k, const tly_stream *out, kir
 static void skip_written(tly_rows *r, const tly_rows_block *k, tly_stream *out, kir_value good)
 {
     tly_build *c = r->c;
-    kir_value written = kir_select(c->b, kir_bin(c->b, KIR_AND, k->direct, good), k->count,
+    kir_value count = mul(c, k->rows, k->count);
+    kir_value written = kir_select(c->b, kir_bin(c->b, KIR_AND, k->direct, good), count,
                                    imm(c, 0));
     out->to = tly_at(c, out->to, written, c->out_bytes);
     out->pending = sub(c, out->pending, written);
@@ -292,24 +296,25 @@ static int64_t round_up(int64_t x, int64_t multiple)
     return (x + multiple - 1) / multiple * multiple;
 }
 
-/* Scratch: input half a page from the tensor, buffer a quarter page behind, both modulo 4096; then
- * work. */
+/* Scratch: padding and staged input, buffer, work. */
 static void lay_out(tly_rows *r, tly_launch *launch)
 {
     tly_build *c = r->c;
-    int64_t bytes = c->acc_bytes, page = 4096;
-    int64_t buffer = round_up((r->pad + r->head + r->block + r->step) * bytes, 64);
-    while (buffer % page != page / 4)
-        buffer += 64;
+    int64_t bytes = c->acc_bytes, pad = round_up(r->pad * bytes, 64);
+    int64_t buffer = pad + (r->head + r->block + 2 * r->step) * bytes + TLY_CONGRUENT_BYTES;
+    buffer = round_up(buffer, 64);
     int64_t work = buffer + (r->block + 2 * (tly_line(c) + r->unit + r->step)) * bytes;
-    work = round_up(work, 64);
+    work = round_up(work + TLY_CONGRUENT_BYTES, 64);
     int64_t end = work;
     if (r->unit > 1)
         end += (r->history * c->lanes + r->block + r->step) * bytes;
     launch->scratch_bytes = round_up(end, 64);
-    r->input = tly_scratch(c, launch);
-    r->buffer = kir_ptradd(c->b, r->input, imm(c, buffer));
-    r->work = kir_ptradd(c->b, r->input, imm(c, work));
+    kir_value scratch = kir_get(c->b, KIR_ARG_SCRATCH);
+    r->input = tly_congruent(c, kir_ptradd(c->b, scratch, imm(c, pad)),
+                             kir_get(c->b, KIR_ARG_IN));
+    r->buffer = tly_congruent(c, kir_ptradd(c->b, scratch, imm(c, buffer)),
+                              kir_get(c->b, KIR_ARG_OUT));
+    r->work = kir_ptradd(c->b, scratch, imm(c, work));
 }
 
 /* Rows that fill less than half a block are staged together. */

@@ -59,8 +59,7 @@ static kir_value segment_in(tly_rows *r, const tly_rows_block *k, kir_value segm
 static kir_value staged(tly_rows *r, kir_value segment)
 {
     tly_build *c = r->c;
-    return kir_ptradd(c->b, tly_at(c, r->input, mul(c, segment, r->pitch), c->acc_bytes),
-                      imm(c, r->pad * c->acc_bytes));
+    return tly_at(c, r->input, mul(c, segment, r->pitch), c->acc_bytes);
 }
 
 /* Direct input of runs: whole blocks need no staging at all. */
@@ -168,11 +167,13 @@ static kir_value span_position(tly_rows *r, kir_value position, const span *p)
 static tly_rows_segment segment_of(tly_rows *r, const tly_rows_block *k, kir_value number,
                                    kir_value position)
 {
-    kir_value buffer = tly_at(r->c, r->buffer, position, r->c->acc_bytes);
+    kir_value buffer = tly_at(r->c, r->buffer, position, r->c->acc_bytes), out = k->out;
+    if (out && r->c->p->dense)
+        out = tly_at(r->c, out, mul(r->c, number, r->length), r->c->out_bytes);
     return (tly_rows_segment){
         .in = segment_in(r, k, number), .staged = staged(r, number), .buffer = buffer,
-        .plain = k->direct ? kir_select(r->c->b, k->direct, k->out, buffer) : buffer,
-        .lines = k->lines, .out = k->out, .count = k->count,
+        .plain = k->direct ? kir_select(r->c->b, k->direct, out, buffer) : buffer,
+        .lines = k->lines, .out = out, .count = k->count,
     };
 }
 
@@ -334,7 +335,12 @@ kir_value tly_rows_compute(tly_rows *r, const tly_rows_block *k, tly_rows_state 
     span p = { kir_select(b, is_first, zero, sub(c, l.i, one)),
                kir_select(b, is_first, k->rows, l.i) };
     kir_value gathered[2] = { l.carried[1], l.carried[2] };
-    verdict got = compute_span(r, k, s, &p, start, totals, gathered);
+    tly_rows_block again = *k; /* where some rows are serial, all go by the buffer */
+    if (k->direct) {
+        again.direct = kir_bin(b, KIR_AND, k->direct, is_first);
+        again.lines = kir_bin(b, KIR_AND, k->lines, is_first);
+    }
+    verdict got = compute_span(r, &again, s, &p, start, totals, gathered);
     v[0] = kir_select(b, kir_bin(b, KIR_AND, is_first, got.good), one, zero);
     for (unsigned i = 0; i < ranges; i++)
         v[1 + i] = gathered[i];

@@ -178,13 +178,13 @@ void tly_build_short(tly_build *c, tly_launch *launch)
     int64_t beyond = (int64_t)(c->plan->unroll - 1) * r.length;
     int64_t slack = beyond + (int64_t)(r.vectors + 1) * c->lanes;
     int64_t input = (r.rows * r.length + slack) * c->acc_bytes;
-    while (input % 4096 != 1024) /* as in rows.c */
-        input += input % 64 == 0 ? 64 : 64 - input % 64;
+    input = (input + TLY_CONGRUENT_BYTES + 63) / 64 * 64;
     int64_t buffer = (r.rows * r.length + tly_line(c) + slack) * c->acc_bytes;
     launch->chunk = 0;
-    launch->scratch_bytes = (input + buffer + 63) / 64 * 64;
-    r.input = tly_scratch(c, launch);
-    r.buffer = kir_ptradd(b, r.input, imm(c, input));
+    launch->scratch_bytes = (input + buffer + TLY_CONGRUENT_BYTES + 63) / 64 * 64;
+    kir_value scratch = kir_get(b, KIR_ARG_SCRATCH);
+    r.input = tly_congruent(c, scratch, kir_get(b, KIR_ARG_IN));
+    r.buffer = tly_congruent(c, kir_ptradd(b, scratch, imm(c, input)), kir_get(b, KIR_ARG_OUT));
 
     kir_value begin = kir_get(b, KIR_ARG_BEGIN), end = kir_get(b, KIR_ARG_TASK_END);
     kir_value streams = tly_streams(c), zero = imm(c, 0);

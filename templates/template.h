@@ -71,11 +71,13 @@ kir_value tly_min(tly_build *c, kir_value x, kir_value y);
 /* x rounded down, up to a multiple of a power of two. */
 kir_value tly_round_down(tly_build *c, kir_value x, int64_t multiple);
 kir_value tly_round_up(tly_build *c, kir_value x, int64_t multiple);
-/* The task's scratch, moved on so that it lies half a page from the input modulo 4096: a load that
- * agrees in its low 12 bits with a store just done waits for it (columns of 16 KiB rows: 1.1 of a
- * copy, or 0.2 where accumulators happened to lie a line behind the input). Adds to the launch's
- * scratch. */
-kir_value tly_scratch(tly_build *c, tly_launch *launch);
+/* `scratch` moved on, by less than a page, to where it agrees with `memory` modulo 4096, in whole
+ * lines: a load waits for an earlier store whose address has the same low 12 bits, and stores past
+ * the cache linger for 2 KiB. Where all that is read and written side by side agrees, what is
+ * about to be read is never what was just written (rows .75 and 1.03 of a copy; columns 0.2 where
+ * accumulators happened to lie a line behind the input, 1.1 else). */
+kir_value tly_congruent(tly_build *c, kir_value scratch, kir_value memory);
+enum { TLY_CONGRUENT_BYTES = 4096 }; /* more scratch for each use */
 /* p + index * bytes. */
 kir_value tly_at(tly_build *c, kir_value p, kir_value index, int64_t bytes);
 /* 1 if the launch may use non-temporal stores and far prefetch. */
