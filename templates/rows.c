@@ -342,7 +342,7 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
     r.history = (r.shift + c->lanes - 1) / c->lanes;
     r.pad = round_up((int64_t)((1u << r.loads) - 1) * r.unit, c->lanes);
     r.head = round_up((int64_t)((1u << r.loads) - 1) * r.unit, r.step);
-    r.head = r.head > 0 ? r.head : r.step;
+    r.head = r.head > r.step ? r.head : r.step;
     r.direct_in = c->p->in_step == 1 && c->p->dtype == c->p->acc;
     r.direct_out = c->p->out_step == 1 && c->p->out_dtype == c->p->acc && !c->p->exclusive;
     lay_out(&r, launch);

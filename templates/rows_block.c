@@ -73,22 +73,29 @@ static void stage_part(tly_rows *r, kir_value in, kir_value to, kir_value count)
     kir_if_end(c->b, &whole, 0, NULL);
 }
 
-/* Direct input: only the first steps, whose windows reach before the block, and the last if it is
- * not whole, with what its windows reach back to, go through scratch. */
+/* Direct input: the last step if it is not whole, with what its windows reach back to, and, if
+ * their windows reach further back than a step, the first steps. */
 static void stage_ends(tly_rows *r, kir_value in, kir_value to, kir_value count)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
     kir_value zero = imm(c, 0), one = imm(c, 1), head = imm(c, r->head);
-    kir_value whole = tly_round_down(c, count, r->step);
-    kir_value back = sub(c, whole, head);
-    kir_value after = kir_bin(b, KIR_AND, less(c, whole, count), less(c, head, count));
+    kir_value whole = tly_round_down(c, count, r->step), back = sub(c, whole, head);
+    kir_value after = less(c, whole, count);
+    back = kir_select(b, less(c, back, zero), zero, back);
+    kir_value first = zero;
+    if (r->head > r->step) { /* parts 0 and 1; without the first, part 1 alone */
+        kir_value more = less(c, head, count);
+        after = kir_select(b, more, after, kir_const(b, KIR_TYPE(KIR_I1, 1), 0));
+    } else {
+        first = one;
+    }
     kir_loop l;
-    kir_for(b, &l, zero, kir_select(b, after, imm(c, 2), one), one, 0, NULL);
-    kir_value first = equal(c, l.i, zero);
-    kir_value from = kir_select(b, first, zero, kir_select(b, less(c, back, zero), zero, back));
+    kir_for(b, &l, first, kir_select(b, after, imm(c, 2), one), one, 0, NULL);
+    kir_value is_first = equal(c, l.i, zero);
+    kir_value from = kir_select(b, is_first, zero, back);
     tly_stage_in(c, tly_at(c, in, from, c->in_bytes), tly_at(c, to, from, c->acc_bytes),
-                 kir_select(b, first, tly_min(c, head, count), sub(c, count, from)),
+                 kir_select(b, is_first, tly_min(c, head, count), sub(c, count, from)),
                  (unsigned)r->step);
     kir_for_end(b, &l, NULL);
 }
@@ -96,8 +103,13 @@ static void stage_ends(tly_rows *r, kir_value in, kir_value to, kir_value count)
 void tly_rows_load(tly_rows *r, const tly_rows_block *k)
 {
     tly_build *c = r->c;
+    kir_value rows = k->rows;
+    if (r->direct_in && c->plan->runs == 0 && r->head == r->step) { /* whole steps need nothing */
+        kir_value odd = kir_bin(c->b, KIR_AND, k->count, imm(c, r->step - 1));
+        rows = kir_select(c->b, equal(c, odd, imm(c, 0)), imm(c, 0), rows);
+    }
     kir_loop l;
-    kir_for(c->b, &l, imm(c, 0), k->rows, imm(c, 1), 0, NULL);
+    kir_for(c->b, &l, imm(c, 0), rows, imm(c, 1), 0, NULL);
     kir_value to = staged(r, l.i), in = segment_in(r, k, l.i);
     for (int64_t i = 0; i < r->pad; i += c->lanes)
         kir_store(c->b, to, (i - r->pad) * c->acc_bytes, tly_neutral(c, c->vec), c->acc_bytes, 0);

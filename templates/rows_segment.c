@@ -6,6 +6,15 @@
 
 /* ---- one vector ---- */
 
+/* x[k]: the elements k units before each lane. */
+static kir_value window_of(tly_rows *r, kir_value *x)
+{
+    for (unsigned n = 1u << r->loads; n > 1; n /= 2)
+        for (unsigned k = 0; k < n / 2; k++)
+            x[k] = tly_combine(r->c, x[2 * k + 1], x[2 * k]);
+    return x[0];
+}
+
 /* The window that ends at each lane of the vector at `p`, from overlapping loads alone. */
 static kir_value load_window(tly_rows *r, kir_value p)
 {
@@ -13,10 +22,7 @@ static kir_value load_window(tly_rows *r, kir_value p)
     kir_value x[4];
     for (unsigned k = 0; k < 1u << r->loads; k++)
         x[k] = kir_load(c->b, c->vec, p, -(int64_t)k * r->unit * c->acc_bytes, c->acc_bytes);
-    for (unsigned n = 1u << r->loads; n > 1; n /= 2)
-        for (unsigned k = 0; k < n / 2; k++)
-            x[k] = tly_combine(c, x[2 * k + 1], x[2 * k]);
-    return x[0];
+    return window_of(r, x);
 }
 
 /* w: the vector's loaded window; windows: the previous vector's, one a doubling by shuffle. */
@@ -99,8 +105,8 @@ static void scan_runs(tly_rows *r, const tly_rows_segment *g, kir_value carry, k
     kir_for_end(b, &l, y);
 }
 
-/* Where step `i` reads: consecutive accumulators in memory themselves, except the first ones,
- * whose windows must see neutral values before them, and the last if it is not whole. */
+/* Where step `i` reads: consecutive accumulators in memory themselves, except the first steps, if
+ * their windows reach before the segment, and the last if it is not whole. */
 static kir_value step_input(tly_rows *r, const tly_rows_segment *g, kir_value i, kir_value inner)
 {
     tly_build *c = r->c;
@@ -119,6 +125,31 @@ static void load_step(tly_rows *r, const tly_rows_segment *g, kir_value i, kir_v
     for (unsigned k = 0; k < (unsigned)c->plan->unroll; k++) {
         kir_value at = imm(c, (int64_t)k * c->lanes * c->acc_bytes);
         w[k] = load_window(r, kir_ptradd(c->b, p, at));
+    }
+}
+
+/* The first step's windows. What lies before the segment is neutral: the padding of what is staged,
+ * or shifted in where the segment is read from memory. */
+static void load_first(tly_rows *r, const tly_rows_segment *g, kir_value *w)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    if (!r->direct_in || r->head > r->step) {
+        load_step(r, g, imm(c, 0), imm(c, 0), w);
+        return;
+    }
+    kir_value none = tly_neutral(c, c->vec), x[4];
+    kir_value p = kir_select(b, less(c, g->count, imm(c, r->step)), g->staged, g->in);
+    kir_value first = kir_load(b, c->vec, p, 0, c->acc_bytes);
+    for (int64_t k = 0; k < c->plan->unroll; k++) {
+        for (unsigned n = 0; n < 1u << r->loads; n++) {
+            int64_t before = (int64_t)n * r->unit - k * c->lanes; /* lanes before the segment */
+            if (before <= 0)
+                x[n] = kir_load(b, c->vec, p, -before * c->acc_bytes, c->acc_bytes);
+            else
+                x[n] = before < c->lanes ? tly_shift(c, none, first, (unsigned)before) : none;
+        }
+        w[k] = window_of(r, x);
     }
 }
 
@@ -147,7 +178,7 @@ static void step_output(tly_rows *r, const tly_rows_segment *g, kir_value i, con
 /* Scans a segment; results are carry + y (y where there is no carry). history and range are
  * brought up to date. The next step is loaded before this one's results are stored: where input
  * and output agree modulo 4096, a load right behind a store would wait for it (0.45 for 1.03 of a
- * copy). What the last step so loads in vain is scratch. */
+ * copy). The last step loads its own input once more, in vain: any other could have to wait. */
 void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, kir_value carry, kir_value *history,
                    kir_value *range)
 {
@@ -169,13 +200,14 @@ void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, kir_value carry, kir_
     kir_value carries = carry ? kir_splat(b, carry, c->lanes) : 0;
     kir_value last = sub(c, g->count, imm(c, r->head + r->step - 1)), zero = imm(c, 0);
     kir_value inner = kir_select(b, less(c, zero, last), last, zero);
-    load_step(r, g, zero, inner, v + n);
+    load_first(r, g, v + n);
+    kir_value end = tly_round_up(c, g->count, r->step), step = imm(c, r->step);
 
     kir_loop l;
-    kir_for(b, &l, zero, tly_round_up(c, g->count, r->step), imm(c, r->step), n + unroll, v);
+    kir_for(b, &l, zero, end, step, n + unroll, v);
     for (unsigned k = 0; k < n + unroll; k++)
         v[k] = l.carried[k];
-    load_step(r, g, add(c, l.i, imm(c, r->step)), inner, v + n);
+    load_step(r, g, tly_min(c, add(c, l.i, step), sub(c, end, step)), inner, v + n);
     for (unsigned k = 0; k < unroll; k++) {
         y[k] = scan_vector(r, l.carried[n + k], v, v + windows);
         tly_range_track(c, v + windows + r->history, y[k]);
