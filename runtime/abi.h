@@ -51,7 +51,9 @@ typedef struct tly_task {
     const char *carry_in;   /* 32  carry record before tile `begin`, or NULL at a row's start */
     char *carry_out;        /* 40  carry record after tile end - 1, or NULL if not wanted */
     const char *total;      /* 48  TLY_MODE_COMBINE: what TLY_MODE_TOTAL stored */
-} tly_task;                 /* 56 */
+    int64_t ahead;          /* 56  TLY_ROWS: bytes from what is read to what is prefetched; 0: the
+                                   plan's distance */
+} tly_task;                 /* 64 */
 
 /* A carry record is one accumulator for each of the `unit` interleaved scans; a total record
  * is a carry record followed by what the range check needs. Opaque to the launch. */
@@ -76,6 +78,6 @@ typedef struct tly_launch {
 } tly_launch;
 
 _Static_assert(sizeof(tly_args) == 264 && offsetof(tly_args, outer_out) == 208, "ABI");
-_Static_assert(sizeof(tly_task) == 56, "ABI");
+_Static_assert(sizeof(tly_task) == 64, "ABI");
 
 #endif

@@ -106,7 +106,7 @@ static void scan_chunk(const tly_run *run, int64_t ticket, char *scratch)
     int64_t chunk = ticket % chunks;
     tly_task task = { .begin = ticket, .end = ticket + 1, .scratch = scratch };
     slot *after = chunk + 1 < chunks ? slot_of(run, ticket) : NULL;
-    int known = after == NULL; /* nobody asks for the carry after a row's last chunk */
+    int totalled = 0, known = after == NULL; /* nobody asks for the carry after a row's last chunk */
     if (chunk > 0) {
         slot *before = slot_of(run, ticket - 1);
         if (!published(before)) {
@@ -114,11 +114,15 @@ static void scan_chunk(const tly_run *run, int64_t ticket, char *scratch)
                 await(before);
             } else {
                 known = look_ahead(run, &task, before, after);
+                totalled = 1;
             }
         }
         task.carry_in = before->carry;
     }
     task.carry_out = known ? NULL : after->carry;
+    /* The total left this chunk in the cache; what this thread reads next comes meanwhile. Measured
+     * with two threads on one f32 row of 64 Mi: .67 of a copy without, .9 with it. */
+    task.ahead = totalled ? run->threads * run->kernel->chunk_step : 0;
     run->kernel->entry(run->args, &task);
     if (!known) {
         publish(after);

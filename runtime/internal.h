@@ -57,6 +57,7 @@ struct tally_kernel {
     int32_t level;
     tly_form form;
     int64_t row_bytes;             /* of the output, where rows are dense; else 0 */
+    int64_t chunk_step;            /* bytes of input from one chunk to the next; may be negative */
     tally_context *context;
     tly_object *object;            /* NULL if empty */
     atomic_uint refs;              /* handles, and at most one thread that has seen it */

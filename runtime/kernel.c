@@ -165,6 +165,7 @@ static void prepare_args(tally_kernel *k, const tly_geometry *g, const tly_launc
     }
     k->row_tiles = l->form == TLY_ROWS ? args->chunks : args->blocks;
     k->tiles = g->rows * k->row_tiles;
+    k->chunk_step = l->chunk * args->in_axis;
 }
 
 static int same_places(const tly_geometry *g)

@@ -183,7 +183,7 @@ static int64_t threads_for(const tally_kernel *k, int32_t asked)
 /* 1 if the run is done; 0 if it is to be done by one call. */
 static int run_tasks(const tally_kernel *k, const tly_args *args, int64_t threads)
 {
-    tly_run run = { .kernel = k, .args = args };
+    tly_run run = { .kernel = k, .args = args, .threads = threads };
     if (!cut(&run, threads)) {
         return 0;
     }

@@ -114,8 +114,8 @@ static void step_scalars(columns *k, kir_value in, kir_value out, kir_value from
 static kir_value ahead_of(columns *k, kir_value j, unsigned steps)
 {
     tly_build *c = k->c;
-    kir_value distance = imm(c, c->plan->prefetch);
     kir_value bytes = mul(c, k->count, imm(c, c->in_bytes));
+    kir_value distance = tly_min(c, imm(c, c->plan->prefetch), bytes);
     kir_value at = add(c, mul(c, j, imm(c, c->in_bytes)), distance);
     kir_value next = sub(c, mul(c, k->in_axis, imm(c, steps)), bytes);
     return kir_select(c->b, less(c, at, bytes), at, add(c, at, next));

@@ -349,6 +349,11 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
     launch->chunk = r.chunk;
 
     r.length = kir_get(b, KIR_ARG_LENGTH);
+    r.ahead = imm(c, c->p->in_step < 0 ? -c->plan->prefetch : c->plan->prefetch);
+    if (r.chunk > 0) {
+        kir_value asked = kir_get(b, KIR_ARG_AHEAD);
+        r.ahead = kir_select(b, equal(c, asked, imm(c, 0)), r.ahead, asked);
+    }
     r.pitch = add(c, tly_round_up(c, r.length, r.step), imm(c, r.pad));
     r.group = imm(c, 1);
     if (c->p->dense)

@@ -72,8 +72,7 @@ static void scan_runs(tly_rows *r, const tly_rows_segment *g, kir_value carry, k
         y[k] = tly_combine(c, l.carried[k], kir_load(b, c->acc, tly_at(c, at[k], l.i, c->acc_bytes),
                                                      0, c->acc_bytes));
     kir_value ahead = mul(c, l.i, mul(c, tly_in_step(c), imm(c, runs)));
-    ahead = add(c, ahead, imm(c, c->p->in_step < 0 ? -c->plan->prefetch : c->plan->prefetch));
-    kir_prefetch(b, kir_ptradd(b, g->in, ahead), 0);
+    kir_prefetch(b, kir_ptradd(b, g->in, add(c, ahead, r->ahead)), 0);
     kir_for_end(b, &l, y);
 
     kir_value local = tly_last(c, history[0]), start[8], offset = imm(c, 0);
@@ -215,9 +214,7 @@ void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, kir_value carry, kir_
     for (unsigned k = 0; carry && k < unroll; k++)
         y[k] = tly_combine(c, carries, y[k]);
     step_output(r, g, l.i, y);
-    kir_value ahead = imm(c, c->p->in_step < 0 ? -c->plan->prefetch : c->plan->prefetch);
-    ahead = add(c, mul(c, l.i, tly_in_step(c)), ahead);
-    kir_prefetch(b, kir_ptradd(b, g->in, ahead), 0);
+    kir_prefetch(b, kir_ptradd(b, g->in, add(c, mul(c, l.i, tly_in_step(c)), r->ahead)), 0);
     kir_for_end(b, &l, v);
     for (unsigned k = 0; k < r->history; k++)
         history[k] = l.result[windows + k];
