@@ -106,7 +106,8 @@ static void scan_chunk(const tly_run *run, int64_t ticket, char *scratch)
     int64_t chunk = ticket % chunks;
     tly_task task = { .begin = ticket, .end = ticket + 1, .scratch = scratch };
     slot *after = chunk + 1 < chunks ? slot_of(run, ticket) : NULL;
-    int totalled = 0, known = after == NULL; /* nobody asks for the carry after a row's last chunk */
+    int totalled = 0;
+    int known = after == NULL; /* nobody asks for the carry after a row's last chunk */
     if (chunk > 0) {
         slot *before = slot_of(run, ticket - 1);
         if (!published(before)) {

@@ -17,8 +17,9 @@
 /* Whole pages for each ticket of dense rows, so that no two threads write to one line or page. */
 #define PAGE 4096
 
-/* Column kernels sweep this many outer slices at once: 1.0 of copy speed against 0.88. */
-#define ROWS_SIDE_BY_SIDE 4
+/* From this many outer slices for each thread on, columns go out in whole slices, which one thread
+ * sweeps one after the other; below, each thread gets a range of lanes of all slices. */
+#define SLICES_A_THREAD 4
 
 /* --- pointers ---------------------------------------------------------------------------- */
 
@@ -135,8 +136,8 @@ static int64_t round_up(int64_t n, int64_t multiple)
 static int64_t rows_a_ticket(const tally_kernel *k, int64_t threads)
 {
     int64_t rows = ceil_div(k->rows, threads * TICKETS_A_THREAD);
-    if (k->form != TLY_ROWS && k->rows >= threads * ROWS_SIDE_BY_SIDE) {
-        return round_up(rows, ROWS_SIDE_BY_SIDE);
+    if (k->form != TLY_ROWS && k->rows >= threads * SLICES_A_THREAD) {
+        return round_up(rows, SLICES_A_THREAD);
     }
     if (k->row_bytes > 0) {
         /* Least number of rows that ends with a page: row_bytes' power of two completed. */
@@ -162,7 +163,7 @@ static int cut(tly_run *run, int64_t threads)
             run->tickets = k->tiles;
             return tly_chain_begin(run);
         }
-    } else if (k->rows < threads * ROWS_SIDE_BY_SIDE && k->rows % threads != 0) {
+    } else if (k->rows < threads * SLICES_A_THREAD && k->rows % threads != 0) {
         /* Each thread sweeps one contiguous range of lanes: the wider the better. */
         run->parts = threads < k->row_tiles ? threads : k->row_tiles;
         run->rows = 1;

@@ -114,9 +114,13 @@ kir_value tly_out_step(tly_build *c)
     return step(c, c->p->out_step, c->out_bytes, KIR_ARG_OUT_AXIS, KIR_ARG_OUT_LANE);
 }
 
-void tly_each_row_of_lanes(tly_build *c, tly_lanes_body body, kir_value sums)
+void tly_each_row_of_lanes(tly_build *c, tly_launch *launch, tly_lanes_body body)
 {
     kir_builder *b = c->b;
+    kir_value sums = tly_congruent(c, kir_get(b, KIR_ARG_SCRATCH), kir_get(b, KIR_ARG_IN));
+    launch->tile_lanes = c->plan->tile_lanes;
+    launch->scratch_bytes = TLY_CONGRUENT_BYTES + 64; /* the last vector of accumulators */
+    launch->scratch_lane_bytes = c->acc_bytes;
     kir_value begin = kir_get(b, KIR_ARG_BEGIN), end = kir_get(b, KIR_ARG_TASK_END);
     kir_value blocks = kir_get(b, KIR_ARG_BLOCKS), inner = kir_get(b, KIR_ARG_INNER);
     kir_value tile = imm(c, c->plan->tile_lanes), one = imm(c, 1);

@@ -232,10 +232,5 @@ static void columns_body(tly_build *c, tly_row at, kir_value count, kir_value su
 
 void tly_build_columns(tly_build *c, tly_launch *launch)
 {
-    launch->tile_lanes = c->plan->tile_lanes;
-    /* and the last vector of the row of accumulators */
-    launch->scratch_bytes = TLY_CONGRUENT_BYTES + 64;
-    kir_value sums = tly_congruent(c, kir_get(c->b, KIR_ARG_SCRATCH), kir_get(c->b, KIR_ARG_IN));
-    launch->scratch_lane_bytes = c->acc_bytes;
-    tly_each_row_of_lanes(c, columns_body, sums);
+    tly_each_row_of_lanes(c, launch, columns_body);
 }

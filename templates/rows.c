@@ -116,8 +116,8 @@ static void drain(tly_rows *r, const tly_rows_block *k, tly_stream *out, kir_val
     }
 }
 
-/* Whole steps and lines need no buffer where output starts with a line or is not bypassing the cache;
- * but in place the input must stay until the block is judged. */
+/* Whole steps and lines need no buffer where output starts with a line or stays in cache; but in
+ * place the input must stay until the block is judged. */
 static void go_direct(tly_rows *r, tly_rows_block *k, const tly_stream *out, kir_value streams,
                       kir_value totals)
 {

@@ -133,7 +133,8 @@ static kir_value begin_position(tly_rows *r, const tly_rows_block *k, kir_value 
 
 /* Exclusive: results lie one `unit` further on; the first ones are the prefix before. Returns the
  * buffer position of the segment's first result. */
-static kir_value begin_segment(tly_rows *r, const tly_rows_block *k, kir_value position, const tly_rows_state *s)
+static kir_value begin_segment(tly_rows *r, const tly_rows_block *k, kir_value position,
+                               const tly_rows_state *s)
 {
     tly_build *c = r->c;
     if (!c->p->exclusive)

@@ -56,7 +56,8 @@ static void store_row(batch *r, kir_value to, const kir_value *results, unsigned
 }
 
 /* Rows [0, rows) of the batch from `from` to `to`, several a step: what is staged beyond them is
- * neutral. `in` is their input in memory, to prefetch from. `lines` (i1, or 0 for never): `to` is whole lines past the cache. */
+ * neutral. `in` is their input in memory, to prefetch from. `lines` (i1, or 0 for never): `to` is
+ * whole lines past the cache. */
 static void scan_rows(batch *r, kir_value in, kir_value from, kir_value to, kir_value lines,
                       kir_value rows, kir_value *range)
 {

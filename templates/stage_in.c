@@ -40,7 +40,8 @@ void tly_stage_in(tly_build *c, kir_value from, kir_value to, kir_value count, u
         kir_value within = c->p->in_step == 2 ? sub(c, count, imm(c, 1)) : count;
         full = tly_round_down(c, within, c->lanes);
         kir_for(b, &l, imm(c, 0), full, imm(c, c->lanes), 0, NULL);
-        kir_value v = tly_load_vector(c, tly_at(c, from, l.i, (int64_t)c->p->in_step * c->in_bytes));
+        kir_value p = tly_at(c, from, l.i, (int64_t)c->p->in_step * c->in_bytes);
+        kir_value v = tly_load_vector(c, p);
         kir_store(b, tly_at(c, to, l.i, c->acc_bytes), 0, v, c->acc_bytes, 0);
         kir_for_end(b, &l, NULL);
     }

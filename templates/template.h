@@ -101,7 +101,7 @@ kir_value tly_out_step(tly_build *c);
  * [0, count) of one row from addresses `at` of its first lane, with a row of accumulators at
  * `sums`; then fence and return. */
 typedef void (*tly_lanes_body)(tly_build *c, tly_row at, kir_value count, kir_value sums);
-void tly_each_row_of_lanes(tly_build *c, tly_lanes_body body, kir_value sums);
+void tly_each_row_of_lanes(tly_build *c, tly_launch *launch, tly_lanes_body body);
 
 /* ---- operators (operators.c) ---- */
 

@@ -134,10 +134,5 @@ static void transposed_body(tly_build *c, tly_row at, kir_value count, kir_value
 
 void tly_build_transposed(tly_build *c, tly_launch *launch)
 {
-    launch->tile_lanes = c->plan->tile_lanes;
-    /* and the last vector of the row of accumulators */
-    launch->scratch_bytes = TLY_CONGRUENT_BYTES + 64;
-    kir_value sums = tly_congruent(c, kir_get(c->b, KIR_ARG_SCRATCH), kir_get(c->b, KIR_ARG_IN));
-    launch->scratch_lane_bytes = c->acc_bytes;
-    tly_each_row_of_lanes(c, transposed_body, sums);
+    tly_each_row_of_lanes(c, launch, transposed_body);
 }

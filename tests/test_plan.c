@@ -54,7 +54,8 @@ Test(plan, follows_the_level_and_the_accumulator)
     } table[] = {
         { "cumsum:f32:9999:axis=0", "x86-64-v2", 4 },  { "cumsum:f32:9999:axis=0", "x86-64-v3", 8 },
         { "cumsum:f32:9999:axis=0", "x86-64-v4", 16 }, { "cumsum:f16:9999:axis=0", "x86-64-v3", 8 },
-        { "cumsum:f64:9999:axis=0", "x86-64-v3", 4 },  { "cumsum:f16:9999:axis=0,acc=f64", "x86-64-v3", 4 },
+        { "cumsum:f64:9999:axis=0", "x86-64-v3", 4 },
+        { "cumsum:f16:9999:axis=0,acc=f64", "x86-64-v3", 4 },
         { "cumsum:i64:9999:axis=0", "aarch64", 2 },
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
@@ -128,12 +129,14 @@ Test(plan, prints_what_overrides_take)
 {
     tly_plan plan, again;
     struct text t = { .length = 0 };
-    cr_assert_eq(plan_of("cumprod:f32:9999:axis=0", "x86-64-v3", "block=128", &plan, NULL), TALLY_OK);
+    cr_assert_eq(plan_of("cumprod:f32:9999:axis=0", "x86-64-v3", "block=128", &plan, NULL),
+                 TALLY_OK);
     cr_assert_eq(tly_plan_print(&plan, append, &t), TALLY_OK);
     cr_expect_eq(strncmp(t.bytes, "template = rows\n", 16), 0, "%s", t.bytes);
     cr_expect_not_null(strstr(t.bytes, "\nblock = 128\n"));
     char overrides[512] = "", *save = NULL;
-    for (char *line = strtok_r(t.bytes + 16, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+    char *line = strtok_r(t.bytes + 16, "\n", &save);
+    for (; line; line = strtok_r(NULL, "\n", &save)) {
         char key[32], value[32];
         cr_assert_eq(sscanf(line, "%31s = %31s", key, value), 2, "%s", line);
         if (!strcmp(key, "lanes") || !strcmp(key, "index_bits"))

@@ -65,7 +65,7 @@ typedef struct kir_inst {
     uint32_t result_count;
     uint32_t params_first;  /* for: value number of the induction variable (i64); the carried
                                values inside follow it, result_count of them */
-    uint32_t match;         /* for: its end; if: its else (or end); else: its end; end: its opener */
+    uint32_t match;         /* for, else: its end; if: its else or end; end: its opener */
     int64_t imm;            /* see ops.def; shuffle: first index in kir_kernel.indices */
 } kir_inst;
 
@@ -94,8 +94,8 @@ tally_status kir_finish(kir_builder *b, kir_kernel **kernel, tally_error *error)
 void kir_free(kir_kernel *kernel);
 kir_type kir_type_of(const kir_builder *b, kir_value v);
 
-kir_value kir_const(kir_builder *b, kir_type type, uint64_t bits); /* splat of bits; equal ones at
-                                                     the outermost level are one value */
+/* Splat of bits; equal ones are one value. */
+kir_value kir_const(kir_builder *b, kir_type type, uint64_t bits);
 kir_value kir_int(kir_builder *b, int64_t value);                   /* scalar i64 */
 kir_value kir_iota(kir_builder *b, kir_type type);
 kir_value kir_get(kir_builder *b, kir_arg arg);

@@ -224,7 +224,8 @@ LLVMValueRef tly_lower_keep(const tly_lowering *l, LLVMValueRef v, unsigned lane
     LLVMValueRef result = NULL;
     for (unsigned done = 0; done < lanes; done += part) {
         const unsigned count = lanes - done < part ? lanes - done : part;
-        LLVMValueRef kept = tly_lower_opaque(l, take(l, v, done, count, part), l->arch->vector_register);
+        LLVMValueRef kept = tly_lower_opaque(l, take(l, v, done, count, part),
+                                             l->arch->vector_register);
         kept = take(l, kept, 0, count, lanes); /* as wide as the result, at its start */
         LLVMValueRef mask[MAX_LANES];
         for (unsigned i = 0; i < lanes; i++) {

@@ -60,7 +60,7 @@ typedef struct tally_descriptor {
     int32_t op;                           /**< tally_op */
     int32_t dtype;                        /**< tally_dtype of the input */
     int32_t out_dtype;                    /**< 0: the operator's default (scans: dtype) */
-    int32_t acc;                          /**< TALLY_F64: accumulate f32, f16, bf16 in f64; 0: default */
+    int32_t acc;                          /**< TALLY_F64: f32, f16, bf16 in f64; 0: default */
     int32_t order;                        /**< tally_order */
     uint32_t flags;                       /**< TALLY_EXCLUSIVE | ... */
     int32_t rank;                         /**< dims: 1 to 8 for scans, 0 to 8 for reductions */
