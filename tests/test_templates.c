@@ -15,15 +15,23 @@ enum { LEVELS = sizeof levels / sizeof *levels };
 
 static tly_problem problem(tally_op op, tally_dtype dtype, tally_dtype acc)
 {
-    return (tly_problem){ .op = op, .dtype = dtype, .out_dtype = dtype, .acc = acc,
-                          .form = TLY_ROWS, .dense = 1, .in_step = 1, .out_step = 1, .unit = 1 };
+    return (tly_problem){ .op = op,
+                          .dtype = dtype,
+                          .out_dtype = dtype,
+                          .acc = acc,
+                          .form = TLY_ROWS,
+                          .dense = 1,
+                          .in_step = 1,
+                          .out_step = 1,
+                          .unit = 1 };
 }
 
 static tly_build begin(const tly_problem *p, const char *level, unsigned lanes)
 {
     static tly_plan none;
-    tly_build c = { .b = kir_begin("stage"), .p = p, .t = tly_target_find(level), .plan = &none,
-                    .lanes = lanes };
+    tly_build c = {
+        .b = kir_begin("stage"), .p = p, .t = tly_target_find(level), .plan = &none, .lanes = lanes
+    };
     c.acc = tly_storage((tally_dtype)p->acc, 1);
     c.vec = tly_storage((tally_dtype)p->acc, lanes);
     c.acc_bytes = (unsigned)tally_dtype_bytes((tally_dtype)p->acc);
@@ -69,7 +77,8 @@ static double value_of(tally_dtype dtype, uint16_t bits)
     int bias = (1 << (exponent_bits - 1)) - 1, e = bits >> mantissa & ((1 << exponent_bits) - 1);
     int m = bits & ((1 << mantissa) - 1);
     double magnitude = e == (1 << exponent_bits) - 1 ? (m ? NAN : INFINITY)
-        : e == 0 ? ldexp(m, 1 - bias - mantissa) : ldexp(m + (1 << mantissa), e - bias - mantissa);
+                       : e == 0                      ? ldexp(m, 1 - bias - mantissa)
+                                : ldexp(m + (1 << mantissa), e - bias - mantissa);
     return bits >> 15 ? -magnitude : magnitude;
 }
 
@@ -118,11 +127,11 @@ static void check_borders(const char *level, tally_dtype dtype, tally_dtype acc)
             middle = (low + high) / 2;
             if (i & 0x8000)
                 middle = -middle;
-            singles[i] = side == 0 ? (float)middle
-                                   : nextafterf((float)middle, side * (i & 0x8000 ? -INFINITY
-                                                                                  : INFINITY));
-            doubles[i] = side == 0 ? middle
-                                   : nextafter(middle, side * (i & 0x8000 ? -INFINITY : INFINITY));
+            singles[i] =
+                side == 0 ? (float)middle
+                          : nextafterf((float)middle, side * (i & 0x8000 ? -INFINITY : INFINITY));
+            doubles[i] =
+                side == 0 ? middle : nextafter(middle, side * (i & 0x8000 ? -INFINITY : INFINITY));
         }
         convert(level, dtype, acc, 1, acc == TALLY_F64 ? (void *)doubles : (void *)singles, back,
                 65536);
@@ -161,7 +170,8 @@ Test(templates, moves_lanes)
             for (unsigned i = 0; i < 2 * n; i++)
                 memcpy(in + i * c.acc_bytes, &(int64_t){ i }, c.acc_bytes);
             kir_value from = kir_get(c.b, KIR_ARG_IN), to = kir_get(c.b, KIR_ARG_OUT);
-            kir_value x = kir_load(c.b, c.vec, from, 0, 1), y = kir_load(c.b, c.vec, from, bytes, 1);
+            kir_value x = kir_load(c.b, c.vec, from, 0, 1),
+                      y = kir_load(c.b, c.vec, from, bytes, 1);
             kir_store(c.b, to, 0, tly_shift(&c, x, y, n / 2), 1, 0);
             kir_store(c.b, to, bytes, tly_reverse(&c, y), 1, 0);
             kir_store(c.b, to, 2 * bytes, tly_scan_lanes(&c, y), 1, 0);
@@ -181,7 +191,10 @@ Test(templates, moves_lanes)
 
 Test(templates, transposes)
 {
-    static const struct { tally_dtype type; unsigned n; } table[] = {
+    static const struct {
+        tally_dtype type;
+        unsigned n;
+    } table[] = {
         { TALLY_I32, 4 }, { TALLY_I32, 8 }, { TALLY_I32, 16 },
         { TALLY_I64, 2 }, { TALLY_I64, 4 }, { TALLY_I64, 8 },
     };
@@ -235,18 +248,27 @@ Test(templates, guards_the_range)
         int good;
     } table[] = {
         { TALLY_CUMPROD, { 1, -2, 0.5, 3 }, 1, 1 },
-        { TALLY_CUMPROD, { 1, 0x1p59, 1, 1 }, 1, 1 },      { TALLY_CUMPROD, { 1, 0x1p61, 1, 1 }, 1, 0 },
-        { TALLY_CUMPROD, { 1, -0x1p-59, 1, 1 }, 1, 1 },    { TALLY_CUMPROD, { 1, 0x1p-61, 1, 1 }, 1, 0 },
-        { TALLY_CUMPROD, { 1, 0, 1, 1 }, 1, 0 },           { TALLY_CUMPROD, { 1, 0, 1, 1 }, 0, 1 },
-        { TALLY_CUMPROD, { 1, -0.0, 1, 1 }, -0.0, 1 },     { TALLY_CUMPROD, { INFINITY, 1, 1, 1 }, 0, 0 },
-        { TALLY_CUMPROD, { NAN, 1, 1, 1 }, 1, 0 },         { TALLY_CUMPROD, { 1, 1, 1, NAN }, 0, 0 },
-        { TALLY_CUMPROD, { 1, 1, 0x1p40, 1 }, 0x1p80, 1 }, { TALLY_CUMPROD, { 1, 1, 0x1p50, 1 }, 0x1p80, 0 },
+        { TALLY_CUMPROD, { 1, 0x1p59, 1, 1 }, 1, 1 },
+        { TALLY_CUMPROD, { 1, 0x1p61, 1, 1 }, 1, 0 },
+        { TALLY_CUMPROD, { 1, -0x1p-59, 1, 1 }, 1, 1 },
+        { TALLY_CUMPROD, { 1, 0x1p-61, 1, 1 }, 1, 0 },
+        { TALLY_CUMPROD, { 1, 0, 1, 1 }, 1, 0 },
+        { TALLY_CUMPROD, { 1, 0, 1, 1 }, 0, 1 },
+        { TALLY_CUMPROD, { 1, -0.0, 1, 1 }, -0.0, 1 },
+        { TALLY_CUMPROD, { INFINITY, 1, 1, 1 }, 0, 0 },
+        { TALLY_CUMPROD, { NAN, 1, 1, 1 }, 1, 0 },
+        { TALLY_CUMPROD, { 1, 1, 1, NAN }, 0, 0 },
+        { TALLY_CUMPROD, { 1, 1, 0x1p40, 1 }, 0x1p80, 1 },
+        { TALLY_CUMPROD, { 1, 1, 0x1p50, 1 }, 0x1p80, 0 },
         { TALLY_CUMPROD, { 1, 0x1p-40, 1, 1 }, 0x1p-80, 1 },
         { TALLY_CUMPROD, { 1, 0x1p-50, 1, 1 }, 0x1p-80, 0 },
-        { TALLY_CUMSUM, { 1, -2, 0, 3 }, 0, 1 },           { TALLY_CUMSUM, { 1, 0x1p126, 0, 3 }, 0, 0 },
+        { TALLY_CUMSUM, { 1, -2, 0, 3 }, 0, 1 },
+        { TALLY_CUMSUM, { 1, 0x1p126, 0, 3 }, 0, 0 },
         { TALLY_CUMSUM, { 1, -0x1p124, 0, 3 }, 0x1p124, 1 },
-        { TALLY_CUMSUM, { 1, 2, 0, 3 }, 0x1p126, 0 },      { TALLY_CUMSUM, { 1, 2, 0, 3 }, INFINITY, 1 },
-        { TALLY_CUMSUM, { 1, NAN, 0, 3 }, 0, 0 },          { TALLY_CUMSUM, { 1, 2, 0, -INFINITY }, 0, 0 },
+        { TALLY_CUMSUM, { 1, 2, 0, 3 }, 0x1p126, 0 },
+        { TALLY_CUMSUM, { 1, 2, 0, 3 }, INFINITY, 1 },
+        { TALLY_CUMSUM, { 1, NAN, 0, 3 }, 0, 0 },
+        { TALLY_CUMSUM, { 1, 2, 0, -INFINITY }, 0, 0 },
         { TALLY_CUMSUM, { 1, 2, 0, 3 }, NAN, 1 },
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
