@@ -11,7 +11,7 @@
 
 #define EXPECT(condition) (failures += expect(condition, #condition, __LINE__))
 
-static int failures;
+static _Atomic int failures;
 
 static int expect(int holds, const char *what, int line)
 {
