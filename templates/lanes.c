@@ -46,16 +46,6 @@ kir_value tly_join(tly_build *c, kir_value low, kir_value high)
     return kir_shuffle(c->b, low, high, index, n);
 }
 
-kir_value tly_part(tly_build *c, kir_value v, unsigned first, unsigned lanes)
-{
-    uint8_t index[64];
-    if (lanes == lanes_of(c, v))
-        return v;
-    for (unsigned i = 0; i < lanes; i++)
-        index[i] = (uint8_t)(first + i);
-    return kir_shuffle(c->b, v, v, index, lanes);
-}
-
 /* One exchange of a transpose: pairs (r[i], r[i + apart]) with `group` lanes moved as one, within
  * blocks of `within` lanes: low halves of both, then high halves of both. */
 static void exchange(tly_build *c, kir_value *r, unsigned n, unsigned apart, unsigned group,

@@ -6,7 +6,7 @@
 
 #include "template.h"
 
-enum { MAX_HISTORY = 16, MAX_DOUBLINGS = 6, RANGE_AT = 16 /* bytes, in a total record */ };
+enum { MAX_HISTORY = 16, RANGE_AT = 16 /* bytes, in a total record */ };
 
 typedef struct tly_rows {
     tly_build *c;

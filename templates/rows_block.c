@@ -140,7 +140,7 @@ static kir_value begin_segment(tly_rows *r, const tly_rows_block *k, kir_value p
     if (!c->p->exclusive)
         return position;
     kir_value at = tly_at(c, r->buffer, position, c->acc_bytes);
-    kir_value history[MAX_HISTORY], first[MAX_HISTORY];
+    kir_value history[MAX_HISTORY];
     if (r->unit == 1) {
         kir_store(c->b, at, 0, tly_rows_prefix(r, s), c->acc_bytes, 0);
     } else {
@@ -148,9 +148,9 @@ static kir_value begin_segment(tly_rows *r, const tly_rows_block *k, kir_value p
         tly_rows_history(r, s, 0, history);
         for (unsigned i = 0; i < r->unit; i++) {
             unsigned back = r->unit - i; /* elements before the segment */
-            first[0] = kir_extract(c->b, history[(back - 1) / c->lanes],
-                                   c->lanes - 1 - (back - 1) % c->lanes);
-            kir_store(c->b, at, (int64_t)i * c->acc_bytes, first[0], c->acc_bytes, 0);
+            kir_value y = kir_extract(c->b, history[(back - 1) / c->lanes],
+                                      c->lanes - 1 - (back - 1) % c->lanes);
+            kir_store(c->b, at, (int64_t)i * c->acc_bytes, y, c->acc_bytes, 0);
         }
     }
     return begin_position(r, k, position);

@@ -21,13 +21,7 @@ typedef struct tly_build {
     unsigned acc_bytes, in_bytes, out_bytes;
 } tly_build;
 
-/* One algorithm: builds the whole body and says what a launch must know. */
-typedef struct tly_algorithm {
-    void (*build)(tly_build *c, tly_launch *launch);
-} tly_algorithm;
-
-extern const tly_algorithm tly_algorithms[TLY_TEMPLATE_COUNT];
-
+/* One algorithm each: builds the whole body and says what a launch must know (templates.c). */
 void tly_build_rows(tly_build *c, tly_launch *launch);
 void tly_build_short(tly_build *c, tly_launch *launch);
 void tly_build_columns(tly_build *c, tly_launch *launch);
@@ -130,7 +124,6 @@ kir_value tly_reverse(tly_build *c, kir_value v);
 kir_value tly_last(tly_build *c, kir_value v); /* the last lane, a scalar */
 /* Two vectors as one of twice the lanes. */
 kir_value tly_join(tly_build *c, kir_value low, kir_value high);
-kir_value tly_part(tly_build *c, kir_value v, unsigned first, unsigned lanes);
 /* r[0..n) of n lanes: r[i] lane j becomes r[j] lane i. n: 2, 4, 8, 16. */
 void tly_transpose(tly_build *c, kir_value *r, unsigned n);
 /* Inclusive scan of the lanes of one vector, in log2(lanes) steps. */

@@ -8,12 +8,12 @@
 
 #include "build.h"
 
-const tly_algorithm tly_algorithms[TLY_TEMPLATE_COUNT] = {
-    [TLY_TEMPLATE_ROWS] = { tly_build_rows },
-    [TLY_TEMPLATE_SHORT] = { tly_build_short },
-    [TLY_TEMPLATE_COLUMNS] = { tly_build_columns },
-    [TLY_TEMPLATE_TRANSPOSED] = { tly_build_transposed },
-    [TLY_TEMPLATE_SERIAL] = { tly_build_serial },
+static void (*const algorithms[TLY_TEMPLATE_COUNT])(tly_build *c, tly_launch *launch) = {
+    [TLY_TEMPLATE_ROWS] = tly_build_rows,
+    [TLY_TEMPLATE_SHORT] = tly_build_short,
+    [TLY_TEMPLATE_COLUMNS] = tly_build_columns,
+    [TLY_TEMPLATE_TRANSPOSED] = tly_build_transposed,
+    [TLY_TEMPLATE_SERIAL] = tly_build_serial,
 };
 
 tally_status tly_template_build(const tly_problem *problem, const tly_target *target,
@@ -39,7 +39,7 @@ tally_status tly_template_build(const tly_problem *problem, const tly_target *ta
     made.split_bytes = 256 * 1024;
     snprintf(made.template_name, sizeof made.template_name, "%s", algorithm);
     snprintf(made.level, sizeof made.level, "%s", target->level);
-    tly_algorithms[plan->template_id].build(&c, &made);
+    algorithms[plan->template_id](&c, &made);
     tally_status s = kir_finish(c.b, kernel, error);
     if (s == TALLY_OK)
         *launch = made;
