@@ -69,7 +69,10 @@ TALLY_API void tally_kernel_destroy(tally_kernel **kernel);
  * Runs on host memory: `in` and `out` are the tensors' buffers, to which the descriptor's offsets
  * apply. In place (in == out) where strides, offsets and dtypes are equal; any other overlap of
  * the two regions is TALLY_INVALID, with nothing written. A kernel for a level that this machine
- * lacks is TALLY_UNSUPPORTED. Blocks until done. Re-entrant: one kernel may run in many threads.
+ * lacks is TALLY_UNSUPPORTED. Pointers must be aligned to their elements, and NULL only where the
+ * tensor is empty; else TALLY_INVALID. The caller's floating-point environment, and that of a
+ * host's `parallel` threads, must be the default one. Blocks until done. Re-entrant: one kernel may
+ * run in many threads.
  */
 TALLY_API tally_status tally_kernel_run(const tally_kernel *kernel, const void *in, void *out,
                                         tally_error *error);
