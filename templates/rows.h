@@ -13,7 +13,7 @@ typedef struct tly_rows {
     unsigned unit, loads, doublings, shift, history;
     int64_t step, pad, head, block, chunk; /* elements; head: staged first even of direct input */
     int direct_in, direct_out;       /* input, output are accumulators lying side by side */
-    kir_value work, input, buffer;   /* scratch: serial second try, staged block, output */
+    kir_value work, input, buffer;   /* scratch: unit > 1 done serially, staged block, output */
     kir_value ahead;                 /* bytes to prefetch ahead */
     kir_value length, group, pitch;  /* rows staged at a time, elements between them */
 } tly_rows;

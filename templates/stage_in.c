@@ -1,8 +1,7 @@
 /*
  * The input side of staged templates: whatever the step, dtype and direction of the input, the
  * scan reads consecutive accumulators from scratch, padded with neutral values. That keeps one
- * in-register scan for all inputs, lets overlapping loads serve as shifts, and holds the block's
- * input for a serial second try even where output overwrites it in place.
+ * in-register scan for all inputs, and lets overlapping loads serve as shifts.
  */
 #include "template.h"
 
