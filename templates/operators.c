@@ -9,11 +9,12 @@ typedef struct operator_row {
     int64_t integer;     /* identity of integers */
     double start;        /* identity of floats: what an exclusive scan shows first */
     double neutral;      /* of floats: combines to the very bits of the other operand */
+    uint16_t half, bfloat; /* its bits as f16 and bf16 */
 } operator_row;
 
 static const operator_row operators[] = {
-    { TALLY_CUMSUM, KIR_ADD, 0, +0.0, -0.0 },
-    { TALLY_CUMPROD, KIR_MUL, 1, 1.0, 1.0 },
+    { TALLY_CUMSUM, KIR_ADD, 0, +0.0, -0.0, 0x8000, 0x8000 },
+    { TALLY_CUMPROD, KIR_MUL, 1, 1.0, 1.0, 0x3c00, 0x3f80 },
 };
 
 static const operator_row *row_of(const tly_build *c)
@@ -40,6 +41,20 @@ kir_value tly_combine(tly_build *c, kir_value x, kir_value y)
 kir_value tly_neutral(tly_build *c, kir_type type)
 {
     return constant(c, type, row_of(c)->integer, row_of(c)->neutral);
+}
+
+kir_value tly_neutral_stored(tly_build *c, unsigned lanes)
+{
+    kir_type type = tly_storage((tally_dtype)c->p->dtype, lanes);
+    const operator_row *r = row_of(c);
+    switch (c->p->dtype) {
+    case TALLY_F16:
+        return kir_const(c->b, type, r->half);
+    case TALLY_BF16:
+        return kir_const(c->b, type, r->bfloat);
+    default:
+        return tly_neutral(c, type);
+    }
 }
 
 kir_value tly_start(tly_build *c, kir_type type)

@@ -1,19 +1,19 @@
 /*
  * Scans along rows: the windowed look-ahead scan, block by block.
  *
- *   stage in  -> neutral padding | block of accumulators in scratch (of input that consists of
- *                accumulators side by side only the ends: the rest is read where it lies)
+ *   load      -> vectors of accumulators, read where the input lies; what does not fill a last
+ *                step is staged, padded with neutral values (input of any step: all of it)
  *   scan      -> windows W1, W2, W4, ... each from the one before, of `unit`, 2 unit, 4 unit, ...
  *                elements, until a window is S >= lanes long; then y = W + (y of S before):
- *                one dependent operation a vector. The first doublings are overlapping loads of
- *                the staged block, the others shifts across this and the previous window.
+ *                one dependent operation a vector. The first doublings may be overlapping loads,
+ *                the others are shifts across this and earlier windows.
  *   guard     -> a block whose partial results could have left the range is done again serially
- *   stage out -> narrowed, in whole lines (at once where blocks of output start with a line)
+ *   store     -> narrowed, to its place where that can be, or by the buffer in whole lines
  *
  * unit 1: the chain is local to a chunk, from the neutral value; results are carry + local. So a
  * chunk's total does not depend on what comes before, threads can hand on carries early, and one
  * thread computes the same tree as many. unit > 1: the chain carries the true prefix, and rows are
- * never cut. Dense rows that fill less than half a block are staged several at a time.
+ * never cut. Dense rows that fill less than half a block are guarded several at a time.
  */
 #include "rows.h"
 
@@ -94,28 +94,6 @@ static kir_value wants_total(tly_rows *r)
     return equal(c, kir_get(c->b, KIR_ARG_MODE), imm(c, TLY_MODE_TOTAL));
 }
 
-static void drain(tly_rows *r, const tly_rows_block *k, tly_stream *out, kir_value streams,
-                  kir_value totals)
-{
-    tly_build *c = r->c;
-    kir_value hold = imm(c, 0);
-    if (c->p->exclusive)
-        hold = kir_select(c->b, k->ends, hold, imm(c, r->unit));
-    kir_value before[TLY_STREAM_VALUES] = { out->to, out->pending, out->head };
-    kir_branch skip;
-    if (totals) {
-        before[1] = imm(c, 0);
-        kir_if(c->b, &skip, totals);
-        kir_else(c->b, &skip, TLY_STREAM_VALUES, before);
-    }
-    tly_stream_drain(c, out, hold, streams);
-    kir_value after[TLY_STREAM_VALUES] = { out->to, out->pending, out->head };
-    if (totals) {
-        kir_if_end(c->b, &skip, TLY_STREAM_VALUES, after);
-        *out = (tly_stream){ r->buffer, skip.result[0], skip.result[1], skip.result[2] };
-    }
-}
-
 /* Whole steps and lines need no buffer where output starts with a line or stays in cache; but in
  * place the input must stay until the block is judged. */
 static void go_direct(tly_rows *r, tly_rows_block *k, const tly_stream *out, kir_value streams,
@@ -140,14 +118,21 @@ static void go_direct(tly_rows *r, tly_rows_block *k, const tly_stream *out, kir
     k->out = out->to;
 }
 
-static void skip_written(tly_rows *r, const tly_rows_block *k, tly_stream *out, kir_value good)
+/* Where the next results belong, now that this block's stand. */
+static void advance(tly_rows *r, const tly_rows_block *k, tly_stream *out, kir_value good,
+                    kir_value totals)
 {
     tly_build *c = r->c;
-    kir_value count = mul(c, k->rows, k->count);
-    kir_value written = kir_select(c->b, kir_bin(c->b, KIR_AND, k->direct, good), count,
-                                   imm(c, 0));
-    out->to = tly_at(c, out->to, written, c->out_bytes);
-    out->pending = sub(c, out->pending, written);
+    kir_builder *b = c->b;
+    kir_value count = mul(c, k->rows, k->count), zero = imm(c, 0), left = count;
+    if (k->direct) {
+        kir_value written = kir_bin(b, KIR_AND, k->direct, good);
+        out->to = tly_stored_at(c, out->to, kir_select(b, written, count, zero));
+        left = kir_select(b, written, zero, count);
+    }
+    if (totals)
+        left = kir_select(b, totals, zero, left);
+    out->pending = add(c, out->pending, left);
 }
 
 /* What goes from block to block: state, output, and in a cut row the extremes of all. */
@@ -178,9 +163,10 @@ static flow flow_unpack(const tly_rows *r, const kir_value *v)
     return f;
 }
 
-/* The blocks of one row (or one group of short rows), positions [from, to). */
+/* The blocks of one row (or one group of short rows), positions [from, to); i1 `last`: nothing
+ * joins its output. */
 static void scan_row(tly_rows *r, const tly_rows_block *k0, kir_value from, kir_value to, flow *f,
-                     kir_value streams, kir_value totals)
+                     kir_value streams, kir_value totals, kir_value last)
 {
     tly_build *c = r->c;
     kir_value v[KIR_MAX_CARRIED];
@@ -191,16 +177,14 @@ static void scan_row(tly_rows *r, const tly_rows_block *k0, kir_value from, kir_
     tly_rows_block k = *k0;
     k.position = l.i;
     k.count = tly_min(c, imm(c, r->block), sub(c, to, l.i));
-    k.starts = equal(c, l.i, from);
-    k.ends = equal(c, add(c, l.i, k.count), to);
+    k.buffered = f->out.pending;
     cross_border(r, &f->state, l.i);
-    tly_rows_load(r, &k);
     if (r->direct_out)
         go_direct(r, &k, &f->out, streams, totals);
-    kir_value good = tly_rows_compute(r, &k, &f->state, &f->out.pending, totals, f->extremes);
-    if (r->direct_out)
-        skip_written(r, &k, &f->out, good);
-    drain(r, &k, &f->out, streams, totals);
+    kir_value good = tly_rows_compute(r, &k, &f->state, totals, f->extremes);
+    advance(r, &k, &f->out, good, totals);
+    kir_value ends = equal(c, add(c, l.i, k.count), to);
+    tly_stream_drain(c, &f->out, streams, kir_bin(c->b, KIR_AND, ends, last));
     flow_pack(r, f, v);
     kir_for_end(c->b, &l, v);
     *f = flow_unpack(r, l.result);
@@ -253,9 +237,8 @@ static void build_scan(tly_rows *r)
     if (!c->p->dense)
         tly_stream_begin(c, &f.out, kir_ptradd(b, a.out, mul(c, from, tly_out_step(c))), streams);
     f.state = start_state(r, is_first);
-    scan_row(r, &k, from, to, &f, streams, totals);
-    if (!c->p->dense)
-        tly_stream_flush(c, &f.out);
+    kir_value last = c->p->dense ? is_last : kir_const(b, KIR_TYPE(KIR_I1, 1), 1);
+    scan_row(r, &k, from, to, &f, streams, totals, last);
     kir_value next[7] = { f.out.to, f.out.pending, f.out.head, v[3], v[4], f.extremes[0],
                           f.extremes[1] };
     if (r->unit == 1) {
@@ -263,10 +246,6 @@ static void build_scan(tly_rows *r)
         next[4] = f.state.local;
     }
     kir_for_end(b, &l, next);
-    if (c->p->dense) {
-        f.out = (tly_stream){ r->buffer, l.result[0], l.result[1], l.result[2] };
-        tly_stream_flush(c, &f.out);
-    }
     tly_fence(c, streams);
     if (totals)
         store_record(r, totals, l.result[3], l.result[4], &l.result[5]);
@@ -296,37 +275,54 @@ static int64_t round_up(int64_t x, int64_t multiple)
     return (x + multiple - 1) / multiple * multiple;
 }
 
-/* Scratch: padding and staged input, buffer, work. */
+/* Scratch: staged input, buffer, work. */
 static void lay_out(tly_rows *r, tly_launch *launch)
 {
     tly_build *c = r->c;
-    int64_t bytes = c->acc_bytes, pad = round_up(r->pad * bytes, 64);
-    int64_t buffer = pad + (r->head + r->block + 2 * r->step) * bytes + TLY_CONGRUENT_BYTES;
-    buffer = round_up(buffer, 64);
-    int64_t work = buffer + (r->block + 2 * (tly_line(c) + r->unit + r->step)) * bytes;
-    work = round_up(work + TLY_CONGRUENT_BYTES, 64);
+    int64_t bytes = c->acc_bytes, line = tly_line(c), input = tly_rows_input_bytes(r);
+    int64_t buffer = round_up(2 * input + TLY_CONGRUENT_BYTES, 64);
+    int64_t elements = round_up(r->block + r->step + 2 * line, line);
+    int64_t work = buffer + elements * c->out_bytes + TLY_CONGRUENT_BYTES;
     int64_t end = work;
     if (r->unit > 1)
         end += (r->history * c->lanes + r->block + r->step) * bytes;
     launch->scratch_bytes = round_up(end, 64);
+    if (tly_stored_step(c) < 0) /* element 0 is the highest */
+        buffer += (elements - 1) * c->out_bytes;
     kir_value scratch = kir_get(c->b, KIR_ARG_SCRATCH);
-    r->input = tly_congruent(c, kir_ptradd(c->b, scratch, imm(c, pad)),
+    r->input = tly_congruent(c, kir_ptradd(c->b, scratch, imm(c, input)),
                              kir_get(c->b, KIR_ARG_IN));
     r->buffer = tly_congruent(c, kir_ptradd(c->b, scratch, imm(c, buffer)),
                               kir_get(c->b, KIR_ARG_OUT));
     r->work = kir_ptradd(c->b, scratch, imm(c, work));
 }
 
-/* Rows that fill less than half a block are staged together. */
+/* Dense rows that fill less than half a block go together, with room for a step's overhang. */
 static kir_value rows_at_a_time(tly_rows *r)
 {
     tly_build *c = r->c;
     kir_branch small;
-    kir_if(c->b, &small, less(c, mul(c, r->pitch, imm(c, 2)), imm(c, r->block + 1)));
-    kir_value several = kir_bin(c->b, KIR_UDIV, imm(c, r->block), r->pitch), one = imm(c, 1);
+    kir_if(c->b, &small, less(c, mul(c, r->length, imm(c, 2)), imm(c, r->block + 1)));
+    kir_value several = kir_bin(c->b, KIR_UDIV, imm(c, r->block), r->length), one = imm(c, 1);
     kir_else(c->b, &small, 1, &several);
     kir_if_end(c->b, &small, 1, &one);
     return small.result[0];
+}
+
+/* How long windows grow. Where the chain has to shuffle, 7 cycles a vector on Zen 3, it had better
+ * not be the last vector that it waits for. */
+static void choose_windows(tly_rows *r)
+{
+    tly_build *c = r->c;
+    while (r->unit << r->doublings < c->lanes)
+        r->doublings++;
+    if ((r->unit << r->doublings) % c->lanes != 0)
+        while (r->unit << r->doublings < 2 * c->lanes)
+            r->doublings++;
+    unsigned wanted = r->unit == 1 ? (unsigned)c->plan->window_loads : 0;
+    r->loads = wanted < r->doublings ? wanted : r->doublings;
+    r->shift = r->unit << r->doublings;
+    r->history = (r->shift + c->lanes - 1) / c->lanes;
 }
 
 void tly_build_rows(tly_build *c, tly_launch *launch)
@@ -334,17 +330,9 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
     kir_builder *b = c->b;
     tly_rows r = { .c = c, .unit = c->p->unit, .block = c->plan->block, .chunk = c->plan->chunk };
     r.step = (int64_t)c->lanes * c->plan->unroll;
-    while (r.unit << r.doublings < c->lanes)
-        r.doublings++;
-    r.loads = (unsigned)c->plan->window_loads < r.doublings ? (unsigned)c->plan->window_loads
-                                                            : r.doublings;
-    r.shift = r.unit << r.doublings;
-    r.history = (r.shift + c->lanes - 1) / c->lanes;
-    r.pad = round_up((int64_t)((1u << r.loads) - 1) * r.unit, c->lanes);
-    r.head = round_up((int64_t)((1u << r.loads) - 1) * r.unit, r.step);
-    r.head = r.head > r.step ? r.head : r.step;
-    r.direct_in = c->p->in_step == 1 && c->p->dtype == c->p->acc;
-    r.direct_out = c->p->out_step == 1 && c->p->out_dtype == c->p->acc && !c->p->exclusive;
+    choose_windows(&r);
+    r.direct_in = tly_loads_vectors(c) && c->p->in_step != 0;
+    r.direct_out = c->p->out_step != TLY_ANY_STEP;
     lay_out(&r, launch);
     launch->chunk = r.chunk;
 
@@ -354,7 +342,6 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
         kir_value asked = kir_get(b, KIR_ARG_AHEAD);
         r.ahead = kir_select(b, equal(c, asked, imm(c, 0)), r.ahead, asked);
     }
-    r.pitch = add(c, tly_round_up(c, r.length, r.step), imm(c, r.pad));
     r.group = imm(c, 1);
     if (c->p->dense)
         r.group = rows_at_a_time(&r);

@@ -11,11 +11,11 @@ enum { MAX_HISTORY = 16, RANGE_AT = 16 /* bytes, in a total record */ };
 typedef struct tly_rows {
     tly_build *c;
     unsigned unit, loads, doublings, shift, history;
-    int64_t step, pad, head, block, chunk; /* elements; head: staged first even of direct input */
-    int direct_in, direct_out;       /* input, output are accumulators lying side by side */
-    kir_value work, input, buffer;   /* scratch: unit > 1 done serially, staged block, output */
-    kir_value ahead;                 /* bytes to prefetch ahead */
-    kir_value length, group, pitch;  /* rows staged at a time, elements between them */
+    int64_t step, block, chunk;     /* elements */
+    int direct_in, direct_out;      /* vectors of input can be read, of output written, in place */
+    kir_value work, input, buffer;  /* scratch: unit > 1 done serially, staged input, output */
+    kir_value ahead;                /* bytes to prefetch ahead */
+    kir_value length, group;        /* rows scanned at a time */
 } tly_rows;
 
 /* Where a block stands. unit 1: carry and local are scalars; else history is the state. */
@@ -29,9 +29,9 @@ typedef struct tly_rows_block {
     kir_value in;              /* position 0 of the first row */
     kir_value rows;            /* how many */
     kir_value position, count;
-    kir_value starts, ends; /* i1: the first, the last block of its row in this call */
+    kir_value buffered;        /* elements in the buffer before it */
     kir_value direct;          /* i1: the scan stores where results belong; 0: never */
-    kir_value lines, out;      /* see tly_rows_segment */
+    kir_value lines, out;      /* see tly_rows_segment; where the block's results belong */
 } tly_rows_block;
 
 /* The state's chain as vectors: of `local`, or, unit > 1, of the true prefixes. */
@@ -42,24 +42,21 @@ kir_value tly_rows_prefix(tly_rows *r, const tly_rows_state *s);
 /* A row's part in a block. */
 typedef struct tly_rows_segment {
     kir_value in;     /* its input in memory */
-    kir_value staged; /* its input as accumulators in scratch; direct_in: first and last step */
     kir_value buffer; /* its results in scratch */
-    kir_value plain;  /* where the scan stores them: the buffer, or their place in memory, ... */
-    kir_value lines;  /* ... unless this (i1, or 0) says that they go to whole lines at ... */
-    kir_value out;    /* ... this address */
+    kir_value to;     /* where the scan stores them: the buffer, or their place in memory ... */
+    kir_value lines;  /* ... which, where this (i1, or 0) says so, is whole lines past the cache */
     kir_value count;  /* elements */
 } tly_rows_segment;
 
 /* Segments (rows_segment.c). */
+int64_t tly_rows_input_bytes(const tly_rows *r); /* of scratch, on either side of r->input */
 void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, kir_value carry, kir_value *history,
                    kir_value *range);
 void tly_rows_serial(tly_rows *r, const tly_rows_segment *g, kir_value *history);
 
-/* Blocks (rows_block.c). */
-void tly_rows_load(tly_rows *r, const tly_rows_block *k);
-/* *position, in the buffer, moves on; returns if the vector scan's results stand (i1). */
+/* Blocks (rows_block.c): returns if the vector scan's results stand (i1). */
 kir_value tly_rows_compute(tly_rows *r, const tly_rows_block *k, tly_rows_state *s,
-                           kir_value *position, kir_value totals, kir_value *extremes);
+                           kir_value totals, kir_value *extremes);
 unsigned tly_rows_state_count(const tly_rows *r);
 void tly_rows_pack(const tly_rows *r, const tly_rows_state *s, kir_value *v);
 tly_rows_state tly_rows_unpack(const tly_rows *r, const kir_value *v);

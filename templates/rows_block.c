@@ -1,5 +1,5 @@
 /*
- * Blocks of the rows template: staging, the scan with its guard and second try, and the way out.
+ * Blocks of the rows template: the scan of their segments, with its guard and second try.
  */
 #include "rows.h"
 
@@ -56,180 +56,57 @@ static kir_value segment_in(tly_rows *r, const tly_rows_block *k, kir_value segm
     return kir_ptradd(c->b, k->in, mul(c, element, tly_in_step(c)));
 }
 
-static kir_value staged(tly_rows *r, kir_value segment)
-{
-    tly_build *c = r->c;
-    return tly_at(c, r->input, mul(c, segment, r->pitch), c->acc_bytes);
-}
-
-/* Direct input of runs: whole blocks need no staging at all. */
-static void stage_part(tly_rows *r, kir_value in, kir_value to, kir_value count)
-{
-    tly_build *c = r->c;
-    kir_branch whole;
-    kir_if(c->b, &whole, equal(c, count, imm(c, r->block)));
-    kir_else(c->b, &whole, 0, NULL);
-    tly_stage_in(c, in, to, count, (unsigned)r->step);
-    kir_if_end(c->b, &whole, 0, NULL);
-}
-
-/* Direct input: the last step if it is not whole, with what its windows reach back to, and, if
- * their windows reach further back than a step, the first steps. */
-static void stage_ends(tly_rows *r, kir_value in, kir_value to, kir_value count)
-{
-    tly_build *c = r->c;
-    kir_builder *b = c->b;
-    kir_value zero = imm(c, 0), one = imm(c, 1), head = imm(c, r->head);
-    kir_value whole = tly_round_down(c, count, r->step), back = sub(c, whole, head);
-    kir_value after = less(c, whole, count);
-    back = kir_select(b, less(c, back, zero), zero, back);
-    kir_value first = zero;
-    if (r->head > r->step) { /* parts 0 and 1; without the first, part 1 alone */
-        kir_value more = less(c, head, count);
-        after = kir_select(b, more, after, kir_const(b, KIR_TYPE(KIR_I1, 1), 0));
-    } else {
-        first = one;
-    }
-    kir_loop l;
-    kir_for(b, &l, first, kir_select(b, after, imm(c, 2), one), one, 0, NULL);
-    kir_value is_first = equal(c, l.i, zero);
-    kir_value from = kir_select(b, is_first, zero, back);
-    tly_stage_in(c, tly_at(c, in, from, c->in_bytes), tly_at(c, to, from, c->acc_bytes),
-                 kir_select(b, is_first, tly_min(c, head, count), sub(c, count, from)),
-                 (unsigned)r->step);
-    kir_for_end(b, &l, NULL);
-}
-
-void tly_rows_load(tly_rows *r, const tly_rows_block *k)
-{
-    tly_build *c = r->c;
-    kir_value rows = k->rows;
-    if (r->direct_in && c->plan->runs == 0 && r->head == r->step) { /* whole steps need nothing */
-        kir_value odd = kir_bin(c->b, KIR_AND, k->count, imm(c, r->step - 1));
-        rows = kir_select(c->b, equal(c, odd, imm(c, 0)), imm(c, 0), rows);
-    }
-    kir_loop l;
-    kir_for(c->b, &l, imm(c, 0), rows, imm(c, 1), 0, NULL);
-    kir_value to = staged(r, l.i), in = segment_in(r, k, l.i);
-    for (int64_t i = 0; i < r->pad; i += c->lanes)
-        kir_store(c->b, to, (i - r->pad) * c->acc_bytes, tly_neutral(c, c->vec), c->acc_bytes, 0);
-    if (r->direct_in && c->plan->runs > 0)
-        stage_part(r, in, to, k->count);
-    else if (r->direct_in)
-        stage_ends(r, in, to, k->count);
-    else
-        tly_stage_in(c, in, to, k->count, (unsigned)r->step);
-    kir_for_end(c->b, &l, NULL);
-}
-
-/* Where a segment's first result goes: an exclusive one lies one `unit` further on. */
-static kir_value begin_position(tly_rows *r, const tly_rows_block *k, kir_value position)
-{
-    tly_build *c = r->c;
-    if (!c->p->exclusive)
-        return position;
-    return add(c, position, kir_select(c->b, k->starts, imm(c, r->unit), imm(c, 0)));
-}
-
-/* Exclusive: results lie one `unit` further on; the first ones are the prefix before. Returns the
- * buffer position of the segment's first result. */
-static kir_value begin_segment(tly_rows *r, const tly_rows_block *k, kir_value position,
-                               const tly_rows_state *s)
-{
-    tly_build *c = r->c;
-    if (!c->p->exclusive)
-        return position;
-    kir_value at = tly_at(c, r->buffer, position, c->acc_bytes);
-    kir_value history[MAX_HISTORY];
-    if (r->unit == 1) {
-        kir_store(c->b, at, 0, tly_rows_prefix(r, s), c->acc_bytes, 0);
-    } else {
-        /* the last `unit` results lie at the end of the history */
-        tly_rows_history(r, s, 0, history);
-        for (unsigned i = 0; i < r->unit; i++) {
-            unsigned back = r->unit - i; /* elements before the segment */
-            kir_value y = kir_extract(c->b, history[(back - 1) / c->lanes],
-                                      c->lanes - 1 - (back - 1) % c->lanes);
-            kir_store(c->b, at, (int64_t)i * c->acc_bytes, y, c->acc_bytes, 0);
-        }
-    }
-    return begin_position(r, k, position);
-}
-
-static kir_value end_segment(tly_rows *r, const tly_rows_block *k, kir_value position)
-{
-    tly_build *c = r->c;
-    kir_value next = add(c, position, k->count);
-    if (!c->p->exclusive)
-        return next;
-    return sub(c, next, kir_select(c->b, k->ends, imm(c, r->unit), imm(c, 0)));
-}
-
 /* Segments [from, to) of a block, all from the same state (several rows start alike). */
 typedef struct span {
     kir_value from, to;
 } span;
 
-static kir_value span_position(tly_rows *r, kir_value position, const span *p)
+static tly_rows_segment segment_of(tly_rows *r, const tly_rows_block *k, kir_value number)
 {
-    if (!r->c->p->dense)
-        return position;
-    return add(r->c, position, mul(r->c, p->from, r->length));
-}
-
-static tly_rows_segment segment_of(tly_rows *r, const tly_rows_block *k, kir_value number,
-                                   kir_value position)
-{
-    kir_value buffer = tly_at(r->c, r->buffer, position, r->c->acc_bytes), out = k->out;
-    if (out && r->c->p->dense)
-        out = tly_at(r->c, out, mul(r->c, number, r->length), r->c->out_bytes);
+    tly_build *c = r->c;
+    kir_value first = imm(c, 0);
+    if (c->p->dense)
+        first = mul(c, number, r->length);
+    kir_value buffer = tly_stored_at(c, r->buffer, add(c, k->buffered, first)), to = buffer;
+    if (k->direct)
+        to = kir_select(c->b, k->direct, tly_stored_at(c, k->out, first), buffer);
     return (tly_rows_segment){
-        .in = segment_in(r, k, number), .staged = staged(r, number), .buffer = buffer,
-        .plain = k->direct ? kir_select(r->c->b, k->direct, out, buffer) : buffer,
-        .lines = k->lines, .out = out, .count = k->count,
+        .in = segment_in(r, k, number), .buffer = buffer, .to = to, .lines = k->lines,
+        .count = k->count,
     };
 }
 
 /* Brings history and range up to date. */
 static void scan_span(tly_rows *r, const tly_rows_block *k, const tly_rows_state *s,
-                           const span *p, kir_value position, kir_value *history, kir_value *range)
+                      const span *p, kir_value *history, kir_value *range)
 {
     tly_build *c = r->c;
-    unsigned ranges = tly_range_count(c), n = 0;
+    unsigned ranges = tly_range_count(c), n = r->history;
     kir_value v[KIR_MAX_CARRIED];
-    v[n++] = span_position(r, position, p);
-    for (unsigned i = 0; i < r->history; i++)
-        v[n++] = history[i];
+    for (unsigned i = 0; i < n; i++)
+        v[i] = history[i];
     for (unsigned i = 0; i < ranges; i++)
-        v[n++] = range[i];
+        v[n + i] = range[i];
     kir_loop l;
-    kir_for(c->b, &l, p->from, p->to, imm(c, 1), n, v);
-    kir_value at = begin_segment(r, k, l.carried[0], s);
-    kir_value h[MAX_HISTORY], g[2] = { 0 };
-    tly_rows_history(r, s, s->local, h);
+    kir_for(c->b, &l, p->from, p->to, imm(c, 1), n + ranges, v);
+    tly_rows_history(r, s, s->local, v);
     for (unsigned i = 0; i < ranges; i++)
-        g[i] = l.carried[1 + r->history + i];
-    tly_rows_segment segment = segment_of(r, k, l.i, at);
-    tly_rows_scan(r, &segment, r->unit == 1 ? s->carry : 0, h, g);
-    v[0] = end_segment(r, k, at);
-    for (unsigned i = 0; i < r->history; i++)
-        v[1 + i] = h[i];
-    for (unsigned i = 0; i < ranges; i++)
-        v[1 + r->history + i] = g[i];
+        v[n + i] = l.carried[n + i];
+    tly_rows_segment segment = segment_of(r, k, l.i);
+    tly_rows_scan(r, &segment, r->unit == 1 ? s->carry : 0, v, v + n);
     kir_for_end(c->b, &l, v);
-    for (unsigned i = 0; i < r->history; i++)
-        history[i] = l.result[1 + i];
+    for (unsigned i = 0; i < n; i++)
+        history[i] = l.result[i];
     for (unsigned i = 0; i < ranges; i++)
-        range[i] = l.result[1 + r->history + i];
+        range[i] = l.result[n + i];
 }
 
 /* One segment by the plain loop. */
 static void serial_span(tly_rows *r, const tly_rows_block *k, const tly_rows_state *s,
-                        const span *p, kir_value position, kir_value *history)
+                        const span *p, kir_value *history)
 {
-    kir_value at = begin_segment(r, k, span_position(r, position, p), s);
     tly_rows_history(r, s, r->unit == 1 ? tly_rows_prefix(r, s) : 0, history);
-    tly_rows_segment segment = segment_of(r, k, p->from, at);
+    tly_rows_segment segment = segment_of(r, k, p->from);
     tly_rows_serial(r, &segment, history);
 }
 
@@ -273,8 +150,7 @@ typedef struct verdict {
 /* Scan, guard, and, for one segment that failed, the serial second try. Where only the total is
  * wanted (i1 `totals`, or 0), extremes gather and nothing is done again. */
 static verdict compute_span(tly_rows *r, const tly_rows_block *k, const tly_rows_state *s,
-                            const span *p, kir_value position, kir_value totals,
-                            kir_value *extremes)
+                            const span *p, kir_value totals, kir_value *extremes)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
@@ -285,7 +161,7 @@ static verdict compute_span(tly_rows *r, const tly_rows_block *k, const tly_rows
     if (r->unit > 1)
         for (unsigned i = 0; i < r->history; i++)
             tly_range_track(c, range, history[i]);
-    scan_span(r, k, s, p, position, history, range);
+    scan_span(r, k, s, p, history, range);
     next_state(r, &result.state, history);
     if (tly_range_count(c) == 0)
         return result;
@@ -302,7 +178,7 @@ static verdict compute_span(tly_rows *r, const tly_rows_block *k, const tly_rows
     tly_rows_pack(r, &result.state, v);
     kir_else(b, &redo, tly_rows_state_count(r), v);
     tly_rows_state again = *s;
-    serial_span(r, k, s, p, position, history);
+    serial_span(r, k, s, p, history);
     next_state(r, &again, history);
     if (r->unit == 1) {
         again.carry = again.local;
@@ -318,19 +194,15 @@ static verdict compute_span(tly_rows *r, const tly_rows_block *k, const tly_rows
  * vector spills into the next: how a row is combined must not depend on the rows that happen to
  * be staged with it. */
 kir_value tly_rows_compute(tly_rows *r, const tly_rows_block *k, tly_rows_state *s,
-                           kir_value *position, kir_value totals, kir_value *extremes)
+                           kir_value totals, kir_value *extremes)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
     unsigned n = tly_rows_state_count(r), ranges = totals ? tly_range_count(c) : 0;
     kir_value zero = imm(c, 0), one = imm(c, 1), v[MAX_HISTORY + 3];
-    kir_value start = *position, last = begin_position(r, k, start);
-    if (c->p->dense)
-        last = add(c, last, mul(c, sub(c, k->rows, one), r->length));
-    *position = end_segment(r, k, last);
     if (!c->p->dense || tly_range_count(c) == 0) {
         span all = { zero, k->rows };
-        verdict whole = compute_span(r, k, s, &all, start, totals, extremes);
+        verdict whole = compute_span(r, k, s, &all, totals, extremes);
         *s = whole.state;
         return whole.good;
     }
@@ -353,7 +225,7 @@ kir_value tly_rows_compute(tly_rows *r, const tly_rows_block *k, tly_rows_state 
         again.direct = kir_bin(b, KIR_AND, k->direct, is_first);
         again.lines = kir_bin(b, KIR_AND, k->lines, is_first);
     }
-    verdict got = compute_span(r, &again, s, &p, start, totals, gathered);
+    verdict got = compute_span(r, &again, s, &p, totals, gathered);
     v[0] = kir_select(b, kir_bin(b, KIR_AND, is_first, got.good), one, zero);
     for (unsigned i = 0; i < ranges; i++)
         v[1 + i] = gathered[i];

@@ -1,12 +1,109 @@
 /*
- * Segments of the rows template: the windowed scan, its variant in
- * scalar runs, and the plain loop for a segment that left the range.
+ * Segments of the rows template: the windowed scan, its variant in scalar runs, and the plain loop
+ * for a segment that left the range.
  */
 #include "rows.h"
 
+/* ---- input: vectors of accumulators, where the input lies or staged ---- */
+
+static int64_t element_bytes(const tly_rows *r)
+{
+    const tly_build *c = r->c;
+    return r->direct_in ? (int64_t)c->p->in_step * c->in_bytes : c->acc_bytes;
+}
+
+/* Elements before a vector that its window of overlapping loads takes in; unit 1 only. */
+static int64_t reach(const tly_rows *r)
+{
+    return (1 << r->loads) - 1;
+}
+
+int64_t tly_rows_input_bytes(const tly_rows *r)
+{
+    int64_t elements = r->step + r->c->lanes;
+    if (!r->direct_in || r->c->plan->runs > 0)
+        elements += r->block;
+    int64_t bytes = elements * (r->direct_in ? 2 * r->c->in_bytes : r->c->acc_bytes);
+    return (bytes + 63) / 64 * 64;
+}
+
+static kir_value load(tly_rows *r, kir_value p)
+{
+    tly_build *c = r->c;
+    return r->direct_in ? tly_load_vector(c, p) : kir_load(c->b, c->vec, p, 0, c->acc_bytes);
+}
+
+/* Where a segment's steps read. */
+typedef struct source {
+    kir_value first;  /* the first step */
+    kir_value base;   /* step i < whole: base + i */
+    kir_value last;   /* the last step */
+    kir_value whole;
+} source;
+
+/* What follows the last whole step goes to scratch, with what its window reaches back to, in the
+ * layout it had, and neutral values behind it. */
+static void stage_rest(tly_rows *r, const tly_rows_segment *g, kir_value whole)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    kir_type t = tly_storage((tally_dtype)c->p->dtype, 1);
+    int64_t size = element_bytes(r), wide = c->t->vector_bytes;
+    int64_t lowest = size < 0 ? (r->step - 1) * size : 0, bytes = r->step * (size < 0 ? -size : size);
+    for (int64_t i = 0; i < bytes; i += wide)
+        kir_store(b, r->input, lowest + i, tly_neutral_stored(c, (unsigned)(wide / c->in_bytes)),
+                  c->in_bytes, 0);
+    kir_value back = imm(c, -reach(r)), none = sub(c, imm(c, 0), whole);
+    kir_loop l;
+    kir_for(b, &l, kir_select(b, less(c, back, none), none, back), sub(c, g->count, whole),
+            imm(c, 1), 0, NULL);
+    kir_value from = tly_at(c, g->in, add(c, whole, l.i), size);
+    kir_store(b, tly_at(c, r->input, l.i, size), 0, kir_load(b, t, from, 0, 1), c->in_bytes, 0);
+    kir_for_end(b, &l, NULL);
+}
+
+static source prepare(tly_rows *r, const tly_rows_segment *g)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    int64_t size = element_bytes(r);
+    if (!r->direct_in) {
+        tly_stage_in(c, g->in, r->input, g->count, (unsigned)r->step);
+        kir_value end = tly_round_up(c, g->count, r->step);
+        return (source){ r->input, r->input, tly_at(c, r->input, sub(c, end, imm(c, r->step)), size),
+                         end };
+    }
+    kir_value whole = tly_round_down(c, g->count, r->step);
+    kir_branch odd;
+    kir_if(b, &odd, less(c, whole, g->count));
+    stage_rest(r, g, whole);
+    kir_value in[2] = { r->input, kir_select(b, equal(c, whole, imm(c, 0)), r->input, g->in) };
+    kir_else(b, &odd, 2, in);
+    in[0] = tly_at(c, g->in, sub(c, whole, imm(c, r->step)), size);
+    in[1] = g->in;
+    kir_if_end(b, &odd, 2, in);
+    return (source){ odd.result[1], g->in, odd.result[0], whole };
+}
+
 /* ---- one vector ---- */
 
-/* x[k]: the elements k units before each lane. */
+static void push(kir_value *newest_first, unsigned n, kir_value v)
+{
+    for (unsigned k = n; k-- > 1;)
+        newest_first[k] = newest_first[k - 1];
+    newest_first[0] = v;
+}
+
+/* What lies `apart` elements before each lane of `now` (0: not needed), the vectors before it being
+ * newest first. */
+static kir_value before(tly_rows *r, const kir_value *newest_first, kir_value now, unsigned apart)
+{
+    unsigned n = r->c->lanes, k = apart / n;
+    kir_value v = k == 0 ? now : newest_first[k - 1];
+    return apart % n == 0 ? v : tly_shift(r->c, newest_first[k], v, apart % n);
+}
+
+/* x[k]: the elements k before each lane. */
 static kir_value window_of(tly_rows *r, kir_value *x)
 {
     for (unsigned n = 1u << r->loads; n > 1; n /= 2)
@@ -15,39 +112,58 @@ static kir_value window_of(tly_rows *r, kir_value *x)
     return x[0];
 }
 
-/* The window that ends at each lane of the vector at `p`, from overlapping loads alone. */
+/* The window that ends at each lane of the vector at `p`, as far as overlapping loads go. */
 static kir_value load_window(tly_rows *r, kir_value p)
 {
     tly_build *c = r->c;
     kir_value x[4];
-    for (unsigned k = 0; k < 1u << r->loads; k++)
-        x[k] = kir_load(c->b, c->vec, p, -(int64_t)k * r->unit * c->acc_bytes, c->acc_bytes);
+    for (int64_t k = 0; k <= reach(r); k++)
+        x[k] = load(r, kir_ptradd(c->b, p, imm(c, -k * element_bytes(r))));
     return window_of(r, x);
 }
 
-/* w: the vector's loaded window; windows: the previous vector's, one a doubling by shuffle. */
-static kir_value scan_vector(tly_rows *r, kir_value w, kir_value *windows, kir_value *history)
+/* The same where nothing comes before the vector. */
+static kir_value load_first(tly_rows *r, kir_value p)
 {
     tly_build *c = r->c;
+    kir_value x[4] = { load(r, p) };
+    for (unsigned k = 1; k <= (unsigned)reach(r); k++)
+        x[k] = tly_shift(c, tly_neutral(c, c->vec), x[0], k);
+    return window_of(r, x);
+}
+
+/* Vectors of earlier windows that doubling d looks back on. */
+static unsigned looks_back(const tly_rows *r, unsigned d)
+{
+    unsigned apart = r->unit << d;
+    return (apart + r->c->lanes - 1) / r->c->lanes;
+}
+
+/* w: the vector's loaded window; windows: those of the vectors before, doubling by doubling. */
+static kir_value scan_vector(tly_rows *r, kir_value w, kir_value *windows, kir_value *history)
+{
     for (unsigned d = r->loads; d < r->doublings; d++) {
-        kir_value *before = &windows[d - r->loads];
-        kir_value wider = tly_combine(c, tly_shift(c, *before, w, r->unit << d), w);
-        *before = w;
+        unsigned n = looks_back(r, d);
+        kir_value wider = tly_combine(r->c, before(r, windows, w, r->unit << d), w);
+        push(windows, n, w);
+        windows += n;
         w = wider;
     }
-    /* y of `shift` elements before: the oldest vectors of the history. */
-    unsigned last = r->history - 1, over = r->history * c->lanes - r->shift;
-    kir_value back = history[last];
-    if (over > 0) /* then it spans two */
-        back = tly_shift(c, history[last], history[last - 1], c->lanes - over);
-    kir_value y = tly_combine(c, back, w);
-    for (unsigned k = last; k > 0; k--)
-        history[k] = history[k - 1];
-    history[0] = y;
+    kir_value y = tly_combine(r->c, before(r, history, 0, r->shift), w);
+    push(history, r->history, y);
     return y;
 }
 
 /* ---- one segment: a row's part in this block ---- */
+
+/* Element i of each run, the runs being `length` apart. */
+static void store_runs(tly_rows *r, const tly_rows_segment *g, kir_value i, kir_value length,
+                       const kir_value *y, unsigned flags)
+{
+    tly_build *c = r->c;
+    for (unsigned k = 0; k < (unsigned)c->plan->runs; k++, i = add(c, i, length))
+        kir_store(c->b, tly_stored_at(c, g->to, i), 0, y[k], c->out_bytes, flags);
+}
 
 /* What tly_rows_scan does, for operators whose vector form is slow and whose order is free (64-bit
  * integer products below AVX-512): the segment is cut in `runs`, scanned side by side by scalar
@@ -59,9 +175,18 @@ static void scan_runs(tly_rows *r, const tly_rows_segment *g, kir_value carry, k
     kir_builder *b = c->b;
     unsigned runs = (unsigned)c->plan->runs, shift = runs == 8 ? 3 : runs == 4 ? 2 : 1;
     kir_value length = kir_bin(b, KIR_LSHR, tly_round_up(c, g->count, r->step), imm(c, shift));
-    kir_value bytes = mul(c, length, imm(c, c->acc_bytes)), from = g->staged, y[8], at[8];
-    if (r->direct_in)
-        from = kir_select(b, equal(c, g->count, imm(c, r->block)), g->in, from);
+    kir_value bytes = mul(c, length, imm(c, c->acc_bytes)), from = r->input, y[8], at[8];
+    kir_branch whole;
+    if (c->p->in_step == 1) { /* whole blocks need no staging */
+        kir_if(b, &whole, equal(c, g->count, imm(c, r->block)));
+        kir_value in = g->in;
+        kir_else(b, &whole, 1, &in);
+    }
+    tly_stage_in(c, g->in, r->input, g->count, (unsigned)r->step);
+    if (c->p->in_step == 1) {
+        kir_if_end(b, &whole, 1, &from);
+        from = whole.result[0];
+    }
     for (unsigned k = 0; k < runs; k++) {
         y[k] = tly_neutral(c, c->acc);
         at[k] = kir_ptradd(b, from, mul(c, bytes, imm(c, k)));
@@ -75,7 +200,7 @@ static void scan_runs(tly_rows *r, const tly_rows_segment *g, kir_value carry, k
     kir_prefetch(b, kir_ptradd(b, g->in, add(c, ahead, r->ahead)), 0);
     kir_for_end(b, &l, y);
 
-    kir_value local = tly_last(c, history[0]), start[8], offset = imm(c, 0);
+    kir_value local = tly_last(c, history[0]), start[8];
     for (unsigned k = 0; k < runs; k++) {
         start[k] = carry ? tly_combine(c, carry, local) : local;
         local = tly_combine(c, local, l.result[k]);
@@ -87,134 +212,103 @@ static void scan_runs(tly_rows *r, const tly_rows_segment *g, kir_value carry, k
         kir_value x = kir_load(b, c->acc, tly_at(c, at[k], l.i, c->acc_bytes), 0, c->acc_bytes);
         y[k] = tly_combine(c, l.carried[k], x);
     }
+    const kir_value *shown = c->p->exclusive ? l.carried : y;
     kir_branch way;
     if (g->lines) {
         kir_if(b, &way, g->lines);
-        kir_value lined = tly_at(c, g->out, l.i, c->acc_bytes);
-        for (unsigned k = 0; k < runs; k++, offset = add(c, offset, bytes))
-            kir_store(b, kir_ptradd(b, lined, offset), 0, y[k], c->acc_bytes, KIR_STREAM);
+        store_runs(r, g, l.i, length, shown, KIR_STREAM);
         kir_else(b, &way, 0, NULL);
     }
-    offset = imm(c, 0);
-    kir_value plain = tly_at(c, g->plain, l.i, c->acc_bytes);
-    for (unsigned k = 0; k < runs; k++, offset = add(c, offset, bytes))
-        kir_store(b, kir_ptradd(b, plain, offset), 0, y[k], 1, 0);
+    store_runs(r, g, l.i, length, shown, 0);
     if (g->lines)
         kir_if_end(b, &way, 0, NULL);
     kir_for_end(b, &l, y);
 }
 
-/* Where step `i` reads: consecutive accumulators in memory themselves, except the first steps, if
- * their windows reach before the segment, and the last if it is not whole. */
-static kir_value step_input(tly_rows *r, const tly_rows_segment *g, kir_value i, kir_value inner)
-{
-    tly_build *c = r->c;
-    kir_value staged = tly_at(c, g->staged, i, c->acc_bytes);
-    if (!r->direct_in)
-        return staged;
-    kir_value is_inner = kir_cmp(c->b, KIR_ULT, sub(c, i, imm(c, r->head)), inner);
-    return kir_select(c->b, is_inner, tly_at(c, g->in, i, c->acc_bytes), staged);
-}
-
-static void load_step(tly_rows *r, const tly_rows_segment *g, kir_value i, kir_value inner,
-                      kir_value *w)
-{
-    tly_build *c = r->c;
-    kir_value p = step_input(r, g, i, inner);
-    for (unsigned k = 0; k < (unsigned)c->plan->unroll; k++) {
-        kir_value at = imm(c, (int64_t)k * c->lanes * c->acc_bytes);
-        w[k] = load_window(r, kir_ptradd(c->b, p, at));
-    }
-}
-
-/* The first step's windows. What lies before the segment is neutral: the padding of what is staged,
- * or shifted in where the segment is read from memory. */
-static void load_first(tly_rows *r, const tly_rows_segment *g, kir_value *w)
-{
-    tly_build *c = r->c;
-    kir_builder *b = c->b;
-    if (!r->direct_in || r->head > r->step) {
-        load_step(r, g, imm(c, 0), imm(c, 0), w);
-        return;
-    }
-    kir_value none = tly_neutral(c, c->vec), x[4];
-    kir_value p = kir_select(b, less(c, g->count, imm(c, r->step)), g->staged, g->in);
-    kir_value first = kir_load(b, c->vec, p, 0, c->acc_bytes);
-    for (int64_t k = 0; k < c->plan->unroll; k++) {
-        for (unsigned n = 0; n < 1u << r->loads; n++) {
-            int64_t before = (int64_t)n * r->unit - k * c->lanes; /* lanes before the segment */
-            if (before <= 0)
-                x[n] = kir_load(b, c->vec, p, -before * c->acc_bytes, c->acc_bytes);
-            else
-                x[n] = before < c->lanes ? tly_shift(c, none, first, (unsigned)before) : none;
-        }
-        w[k] = window_of(r, x);
-    }
-}
-
 /* Results of a step: plainly, or to whole lines of output past the cache. */
-static void step_output(tly_rows *r, const tly_rows_segment *g, kir_value i, const kir_value *y)
+static void store_step(tly_rows *r, const tly_rows_segment *g, kir_value i, const kir_value *y)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
-    int64_t bytes = (int64_t)c->lanes * c->acc_bytes;
     unsigned n = (unsigned)c->plan->unroll;
+    kir_value to = tly_stored_at(c, g->to, i);
     kir_branch way;
     if (g->lines) {
-        kir_value to = tly_at(c, g->out, i, c->acc_bytes);
-        kir_if(b, &way, g->lines);
-        for (unsigned k = 0; k < n; k++)
-            kir_store(b, to, (int64_t)k * bytes, y[k], (unsigned)bytes, KIR_STREAM);
-        kir_else(b, &way, 0, NULL);
+        kir_if(c->b, &way, g->lines);
+        tly_store_run(c, to, y, n, KIR_STREAM);
+        kir_else(c->b, &way, 0, NULL);
     }
-    kir_value to = tly_at(c, g->plain, i, c->acc_bytes);
-    for (unsigned k = 0; k < n; k++)
-        kir_store(b, to, (int64_t)k * bytes, y[k], 1, 0);
+    tly_store_run(c, to, y, n, 0);
     if (g->lines)
-        kir_if_end(b, &way, 0, NULL);
+        kir_if_end(c->b, &way, 0, NULL);
+}
+
+/* The lines that the step's input takes, `ahead` of it. */
+static void prefetch_step(tly_rows *r, kir_value soon, kir_value i)
+{
+    tly_build *c = r->c;
+    int64_t step = c->p->in_step == TLY_ANY_STEP ? 0 : c->p->in_step * r->step * c->in_bytes;
+    int64_t lines = (step < 0 ? -step : step) / 64;
+    kir_value p = kir_ptradd(c->b, soon, mul(c, i, tly_in_step(c)));
+    for (int64_t k = 0; k == 0 || k < lines; k++)
+        kir_prefetch(c->b, p, step < 0 ? -64 * k : 64 * k);
 }
 
 /* Scans a segment; results are carry + y (y where there is no carry). history and range are
- * brought up to date. The next step is loaded before this one's results are stored: where input
- * and output agree modulo 4096, a load right behind a store would wait for it (0.45 for 1.03 of a
- * copy). The last step loads its own input once more, in vain: any other could have to wait. */
+ * brought up to date. A window that reaches back into the step before is loaded before that step
+ * is stored: where input and output agree modulo 4096, a load right behind a store would wait for
+ * it (0.45 for 1.03 of a copy). The last step loads its own input once more, in vain: any other
+ * could have to wait. */
 void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, kir_value carry, kir_value *history,
                    kir_value *range)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
-    unsigned windows = r->doublings - r->loads, ranges = tly_range_count(c), n = 0;
-    unsigned unroll = (unsigned)c->plan->unroll;
+    unsigned windows = 0, ranges = tly_range_count(c), n = 0, unroll = (unsigned)c->plan->unroll;
     kir_value v[KIR_MAX_CARRIED], y[8];
     if (c->plan->runs > 0) {
         scan_runs(r, g, carry, history);
         return;
     }
-    for (unsigned k = 0; k < windows; k++)
+    source in = prepare(r, g);
+    for (unsigned d = r->loads; d < r->doublings; d++)
+        windows += looks_back(r, d);
+    while (n < windows)
         v[n++] = tly_neutral(c, c->vec);
     for (unsigned k = 0; k < r->history; k++)
         v[n++] = history[k];
     for (unsigned k = 0; k < ranges; k++)
         v[n++] = range[k];
+    v[n] = load_first(r, in.first);
+    v[n + 1] = in.first;
     kir_value carries = carry ? kir_splat(b, carry, c->lanes) : 0;
-    kir_value last = sub(c, g->count, imm(c, r->head + r->step - 1)), zero = imm(c, 0);
-    kir_value inner = kir_select(b, less(c, zero, last), last, zero);
-    load_first(r, g, v + n);
-    kir_value end = tly_round_up(c, g->count, r->step), step = imm(c, r->step);
+    kir_value soon = kir_ptradd(b, g->in, r->ahead), step = imm(c, r->step);
 
     kir_loop l;
-    kir_for(b, &l, zero, end, step, n + unroll, v);
-    for (unsigned k = 0; k < n + unroll; k++)
+    kir_for(b, &l, imm(c, 0), tly_round_up(c, g->count, r->step), step, n + 2, v);
+    for (unsigned k = 0; k < n; k++)
         v[k] = l.carried[k];
-    load_step(r, g, tly_min(c, add(c, l.i, step), sub(c, end, step)), inner, v + n);
+    kir_value w = l.carried[n], next = add(c, l.i, step);
+    kir_value p = kir_select(b, less(c, next, in.whole), tly_at(c, in.base, next, element_bytes(r)),
+                             in.last);
     for (unsigned k = 0; k < unroll; k++) {
-        y[k] = scan_vector(r, l.carried[n + k], v, v + windows);
-        tly_range_track(c, v + windows + r->history, y[k]);
+        kir_value *last = &v[windows];
+        kir_value then = k + 1 < unroll
+            ? kir_ptradd(b, l.carried[n + 1], imm(c, (k + 1) * c->lanes * element_bytes(r))) : p;
+        kir_value old[MAX_HISTORY];
+        for (unsigned i = 0; i < r->history; i++)
+            old[i] = last[i];
+        y[k] = scan_vector(r, w, v, last);
+        tly_range_track(c, &v[windows + r->history], y[k]);
+        if (c->p->exclusive)
+            y[k] = before(r, old, y[k], r->unit);
+        if (carry)
+            y[k] = tly_combine(c, carries, y[k]);
+        w = load_window(r, then);
     }
-    for (unsigned k = 0; carry && k < unroll; k++)
-        y[k] = tly_combine(c, carries, y[k]);
-    step_output(r, g, l.i, y);
-    kir_prefetch(b, kir_ptradd(b, g->in, add(c, mul(c, l.i, tly_in_step(c)), r->ahead)), 0);
+    store_step(r, g, l.i, y);
+    prefetch_step(r, soon, l.i);
+    v[n] = w;
+    v[n + 1] = p;
     kir_for_end(b, &l, v);
     for (unsigned k = 0; k < r->history; k++)
         history[k] = l.result[windows + k];
@@ -235,7 +329,8 @@ static kir_value serial_chain(tly_rows *r, const tly_rows_segment *g, kir_value 
     kir_loop l;
     kir_for(c->b, &l, imm(c, 0), g->count, imm(c, 1), 1, &y);
     y = tly_combine(c, l.carried[0], input_at(r, g, l.i));
-    kir_store(c->b, tly_at(c, g->buffer, l.i, c->acc_bytes), 0, y, c->acc_bytes, 0);
+    tly_store(c, tly_stored_at(c, g->buffer, l.i), 0, c->p->exclusive ? l.carried[0] : y,
+              c->out_bytes, 0);
     kir_for_end(c->b, &l, &y);
     return l.result[0];
 }
@@ -256,10 +351,10 @@ void tly_rows_serial(tly_rows *r, const tly_rows_segment *g, kir_value *history)
     kir_loop l;
     kir_for(b, &l, imm(c, 0), g->count, imm(c, 1), 0, NULL);
     kir_value at = tly_at(c, r->work, l.i, bytes);
-    kir_value y = kir_load(b, c->acc, at, (before - (int64_t)r->unit) * bytes, c->acc_bytes);
-    y = tly_combine(c, y, input_at(r, g, l.i));
+    kir_value last = kir_load(b, c->acc, at, (before - (int64_t)r->unit) * bytes, c->acc_bytes);
+    kir_value y = tly_combine(c, last, input_at(r, g, l.i));
     kir_store(b, at, before * bytes, y, c->acc_bytes, 0);
-    kir_store(b, tly_at(c, g->buffer, l.i, bytes), 0, y, c->acc_bytes, 0);
+    tly_store(c, tly_stored_at(c, g->buffer, l.i), 0, c->p->exclusive ? last : y, c->out_bytes, 0);
     kir_for_end(b, &l, NULL);
     kir_value end = tly_at(c, r->work, g->count, bytes);
     for (unsigned k = 0; k < r->history; k++)

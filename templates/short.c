@@ -40,19 +40,16 @@ static void scan_row(batch *r, kir_value from, kir_value *results, kir_value *ra
         if (k + 1 < r->vectors)
             before = tly_last(c, y);
     }
+    for (unsigned k = r->vectors; c->p->exclusive && k-- > 0;)
+        results[k] = tly_shift(c, k > 0 ? results[k - 1] : tly_start(c, c->vec), results[k], 1);
 }
 
 /* Stores them; what the last vector has too much the next row overwrites. */
 static void store_row(batch *r, kir_value to, const kir_value *results, unsigned flags)
 {
-    tly_build *c = r->c;
-    int64_t bytes = (int64_t)c->lanes * c->acc_bytes;
-    if (c->p->exclusive) {
-        kir_store(c->b, to, 0, tly_start(c, c->acc), c->acc_bytes, 0);
-        to = kir_ptradd(c->b, to, imm(c, c->acc_bytes));
-    }
     for (unsigned k = 0; k < r->vectors; k++)
-        kir_store(c->b, to, (int64_t)k * bytes, results[k], flags ? (unsigned)bytes : 1, flags);
+        tly_store_run(r->c, tly_stored_at(r->c, to, imm(r->c, k * r->c->lanes)), &results[k], 1,
+                      flags);
 }
 
 /* Rows [0, rows) of the batch from `from` to `to`, several a step: what is staged beyond them is
@@ -75,15 +72,15 @@ static void scan_rows(batch *r, kir_value in, kir_value from, kir_value to, kir_
         kir_prefetch(c->b, soon, c->p->in_step * (ahead + line));
     for (unsigned k = 0; k < together; k++)
         scan_row(r, kir_ptradd(c->b, tly_at(c, from, l.i, row), imm(c, k * row)), results[k], now);
+    kir_value first = tly_stored_at(c, to, mul(c, l.i, imm(c, r->length)));
     if (lines) {
         kir_if(c->b, &way, lines);
         for (unsigned k = 0; k < together; k++)
-            store_row(r, kir_ptradd(c->b, tly_at(c, to, l.i, row), imm(c, k * row)), results[k],
-                      KIR_STREAM);
+            store_row(r, tly_stored_at(c, first, imm(c, k * r->length)), results[k], KIR_STREAM);
         kir_else(c->b, &way, 0, NULL);
     }
     for (unsigned k = 0; k < together; k++)
-        store_row(r, kir_ptradd(c->b, tly_at(c, to, l.i, row), imm(c, k * row)), results[k], 0);
+        store_row(r, tly_stored_at(c, first, imm(c, k * r->length)), results[k], 0);
     if (lines)
         kir_if_end(c->b, &way, 0, NULL);
     kir_for_end(c->b, &l, now);
@@ -102,7 +99,7 @@ static void guard_rows(batch *r, kir_value from, kir_value position, kir_value r
     kir_for(c->b, &l, imm(c, 0), rows, imm(c, 1), 0, NULL);
     kir_value element = mul(c, l.i, imm(c, r->length)), y = tly_start(c, c->acc);
     kir_value in = tly_at(c, from, element, c->acc_bytes), results[16];
-    kir_value out = tly_at(c, r->buffer, add(c, position, element), c->acc_bytes);
+    kir_value out = tly_stored_at(c, r->buffer, add(c, position, element));
     tly_range_begin(c, range);
     scan_row(r, in, results, range);
     store_row(r, out, results, 0);
@@ -112,8 +109,8 @@ static void guard_rows(batch *r, kir_value from, kir_value position, kir_value r
     kir_for(c->b, &e, imm(c, 0), imm(c, r->length), imm(c, 1), 1, &y);
     kir_value x = kir_load(c->b, c->acc, tly_at(c, in, e.i, c->acc_bytes), 0, c->acc_bytes);
     kir_value next = tly_combine(c, e.carried[0], x);
-    kir_store(c->b, tly_at(c, out, e.i, c->acc_bytes), 0,
-              c->p->exclusive ? e.carried[0] : next, c->acc_bytes, 0);
+    tly_store(c, tly_stored_at(c, out, e.i), 0, c->p->exclusive ? e.carried[0] : next,
+              c->out_bytes, 0);
     kir_for_end(c->b, &e, &next);
     kir_if_end(c->b, &redo, 0, NULL);
     kir_for_end(c->b, &l, NULL);
@@ -125,7 +122,7 @@ static kir_value scan_batch(batch *r, kir_value in, kir_value from, const tly_st
 {
     tly_build *c = r->c;
     kir_value range[2] = { 0 }, extremes[2] = { 0 }, lines = 0;
-    kir_value to = tly_at(c, r->buffer, out->pending, c->acc_bytes);
+    kir_value to = tly_stored_at(c, r->buffer, out->pending);
     if (direct) {
         to = kir_select(c->b, direct, out->to, to);
         lines = kir_bin(c->b, KIR_AND, direct, streams);
@@ -144,18 +141,24 @@ static kir_value scan_batch(batch *r, kir_value in, kir_value from, const tly_st
     return good;
 }
 
-/* Whole batches of whole vectors of accumulators, out of place, need neither staging nor, where
- * output starts with a line or stays in cache, a buffer. */
-static kir_value goes_direct(batch *r, const tly_stream *out, kir_value rows)
+/* Accumulators that fill whole vectors are read where they lie. */
+static int reads_direct(const batch *r)
+{
+    const tly_build *c = r->c;
+    return c->p->dtype == c->p->acc && c->p->in_step == 1 && r->length % c->lanes == 0;
+}
+
+/* Whole batches of whole vectors, out of place, need no buffer where output starts with a line or
+ * stays in cache. */
+static kir_value goes_direct(batch *r, const tly_stream *out, kir_value whole)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
-    int same = c->p->dtype == c->p->acc && c->p->out_dtype == c->p->acc;
-    if (!same || c->p->in_step != 1 || c->p->exclusive || r->length % c->lanes != 0)
+    if (c->p->out_step == TLY_ANY_STEP || r->length % c->lanes != 0
+        || r->rows * r->length % tly_line(c) != 0)
         return 0;
     kir_value apart = kir_cmp(b, KIR_NE, kir_addr(b, kir_get(b, KIR_ARG_IN)),
                               kir_addr(b, kir_get(b, KIR_ARG_OUT)));
-    kir_value whole = equal(c, rows, imm(c, r->rows));
     whole = kir_bin(b, KIR_AND, whole, equal(c, out->pending, imm(c, 0)));
     return kir_bin(b, KIR_AND, whole, apart);
 }
@@ -180,12 +183,15 @@ void tly_build_short(tly_build *c, tly_launch *launch)
     int64_t slack = beyond + (int64_t)(r.vectors + 1) * c->lanes;
     int64_t input = (r.rows * r.length + slack) * c->acc_bytes;
     input = (input + TLY_CONGRUENT_BYTES + 63) / 64 * 64;
-    int64_t buffer = (r.rows * r.length + tly_line(c) + slack) * c->acc_bytes;
+    int64_t elements = (r.rows * r.length + 3 * tly_line(c) + slack) / tly_line(c) * tly_line(c);
+    int64_t buffer = elements * c->out_bytes;
+    int64_t first = tly_stored_step(c) < 0 ? buffer - c->out_bytes : 0; /* the highest */
     launch->chunk = 0;
     launch->scratch_bytes = (input + buffer + TLY_CONGRUENT_BYTES + 63) / 64 * 64;
     kir_value scratch = kir_get(b, KIR_ARG_SCRATCH);
     r.input = tly_congruent(c, scratch, kir_get(b, KIR_ARG_IN));
-    r.buffer = tly_congruent(c, kir_ptradd(b, scratch, imm(c, input)), kir_get(b, KIR_ARG_OUT));
+    r.buffer = tly_congruent(c, kir_ptradd(b, scratch, imm(c, input + first)),
+                             kir_get(b, KIR_ARG_OUT));
 
     kir_value begin = kir_get(b, KIR_ARG_BEGIN), end = kir_get(b, KIR_ARG_TASK_END);
     kir_value streams = tly_streams(c), zero = imm(c, 0);
@@ -199,27 +205,25 @@ void tly_build_short(tly_build *c, tly_launch *launch)
     kir_value rows = tly_min(c, imm(c, r.rows), sub(c, end, l.i));
     kir_value count = mul(c, rows, imm(c, r.length));
     kir_value in = tly_row_address(c, l.i).in, from = r.input;
-    kir_value direct = goes_direct(&r, &out, rows);
-    if (direct) {
-        from = kir_select(b, direct, in, r.input);
-        kir_if(b, &staged, direct);
+    kir_value whole = equal(c, rows, imm(c, r.rows)), direct = goes_direct(&r, &out, whole);
+    if (reads_direct(&r)) {
+        from = kir_select(b, whole, in, r.input);
+        kir_if(b, &staged, whole);
         kir_else(b, &staged, 0, NULL);
     }
     stage_batch(&r, in, count, beyond);
-    if (direct)
+    if (reads_direct(&r))
         kir_if_end(b, &staged, 0, NULL);
     kir_value good = scan_batch(&r, in, from, &out, direct, streams, rows);
     out.pending = add(c, out.pending, count);
     if (direct) {
         kir_value written = kir_select(b, kir_bin(b, KIR_AND, direct, good), count, zero);
-        out.to = tly_at(c, out.to, written, c->out_bytes);
+        out.to = tly_stored_at(c, out.to, written);
         out.pending = sub(c, out.pending, written);
     }
-    tly_stream_drain(c, &out, zero, streams);
+    tly_stream_drain(c, &out, streams, equal(c, add(c, l.i, rows), end));
     kir_value next[TLY_STREAM_VALUES] = { out.to, out.pending, out.head };
     kir_for_end(b, &l, next);
-    out = (tly_stream){ r.buffer, l.result[0], l.result[1], l.result[2] };
-    tly_stream_flush(c, &out);
     tly_fence(c, streams);
     kir_return(b, zero);
 }

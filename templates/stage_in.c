@@ -13,7 +13,7 @@ int tly_loads_vectors(const tly_build *c)
 kir_value tly_load_vector(tly_build *c, kir_value p)
 {
     kir_type t = tly_storage((tally_dtype)c->p->dtype, c->lanes);
-    uint8_t even[64];
+    uint8_t pick[64];
     switch (c->p->in_step) {
     case 0:
         return kir_splat(c->b, tly_load(c, p, 0, 1), c->lanes);
@@ -21,12 +21,12 @@ kir_value tly_load_vector(tly_build *c, kir_value p)
         return tly_load(c, p, 0, c->lanes);
     case -1:
         return tly_reverse(c, tly_load(c, p, -(int64_t)(c->lanes - 1) * c->in_bytes, c->lanes));
-    default: /* 2 */
+    default: /* 2: the second load ends with the last position */
         for (unsigned i = 0; i < c->lanes; i++)
-            even[i] = (uint8_t)(2 * i);
+            pick[i] = (uint8_t)(2 * i + (2 * i >= c->lanes));
         return tly_widen(c, kir_shuffle(c->b, kir_load(c->b, t, p, 0, 1),
-                                        kir_load(c->b, t, p, (int64_t)c->lanes * c->in_bytes, 1),
-                                        even, c->lanes));
+                                        kir_load(c->b, t, p, (c->lanes - 1LL) * c->in_bytes, 1),
+                                        pick, c->lanes));
     }
 }
 
@@ -36,8 +36,7 @@ void tly_stage_in(tly_build *c, kir_value from, kir_value to, kir_value count, u
     kir_loop l;
     kir_value full = imm(c, 0); /* elements that whole vectors bring */
     if (tly_loads_vectors(c)) {
-        kir_value within = c->p->in_step == 2 ? sub(c, count, imm(c, 1)) : count;
-        full = tly_round_down(c, within, c->lanes);
+        full = tly_round_down(c, count, c->lanes);
         kir_for(b, &l, imm(c, 0), full, imm(c, c->lanes), 0, NULL);
         kir_value p = tly_at(c, from, l.i, (int64_t)c->p->in_step * c->in_bytes);
         kir_value v = tly_load_vector(c, p);

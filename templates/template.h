@@ -102,6 +102,8 @@ void tly_each_row_of_lanes(tly_build *c, tly_launch *launch, tly_lanes_body body
 kir_value tly_combine(tly_build *c, kir_value x, kir_value y); /* x before y */
 /* What combines to nothing: pads blocks. Sums: -0.0, so that -0 stays -0. */
 kir_value tly_neutral(tly_build *c, kir_type type);
+/* The same as stored elements of the input. */
+kir_value tly_neutral_stored(tly_build *c, unsigned lanes);
 /* What a row starts from: the neutral value, or, exclusive, the operator's identity. */
 kir_value tly_start(tly_build *c, kir_type type);
 int tly_is_product(const tly_build *c);
@@ -149,22 +151,29 @@ kir_value tly_range_good(tly_build *c, const kir_value *scalars, kir_value carry
 /* The same for a scan whose y are the true prefixes, their starting values tracked too. */
 kir_value tly_range_good_chain(tly_build *c, const kir_value *scalars);
 
-/* Positions [i, i + lanes) that start at `p`, at the input's literal step (1, -1, 0, 2). Step 2
- * reads one element beyond the last position. */
+/* Positions [i, i + lanes) that start at `p`, at the input's literal step (1, -1, 0, 2). Nothing
+ * beyond them is read. */
 kir_value tly_load_vector(tly_build *c, kir_value p);
 /* 1 if tly_load_vector knows the input's step. */
 int tly_loads_vectors(const tly_build *c);
 
-/* ---- stages of staged rows (stage_in.c, stage_out.c) ---- */
+/* ---- stages of rows (stage_in.c, stage_out.c) ---- */
 
 /* Loads `count` elements from `from` (steps of the input) into consecutive accumulators at `to`,
  * then neutral values up to the next multiple of `multiple` elements (a power of two). */
 void tly_stage_in(tly_build *c, kir_value from, kir_value to, kir_value count, unsigned multiple);
 
-/* The output side: accumulators gather in a buffer and leave it in whole 64-byte lines of
- * output, whatever the alignment. */
+/* Results in storage, in memory and in scratch alike: bytes from one element to the next (negative
+ * where output runs backwards; outputs of any step lie side by side in scratch), and addresses. */
+int64_t tly_stored_step(const tly_build *c);
+kir_value tly_stored_at(tly_build *c, kir_value p, kir_value element);
+/* n vectors of results as elements from `to` on, in stores of whole vectors. */
+void tly_store_run(tly_build *c, kir_value to, const kir_value *acc, unsigned n, unsigned flags);
+
+/* The output side: results gather in a buffer and leave it in whole 64-byte lines of output,
+ * whatever the alignment. */
 typedef struct tly_stream {
-    kir_value buffer;  /* constant: line-aligned scratch */
+    kir_value buffer;  /* constant: scratch, element 0 where a line starts */
     kir_value to;      /* output address of buffer element 0 */
     kir_value pending; /* elements in the buffer */
     kir_value head;    /* leading elements of it that are not ours */
@@ -173,11 +182,8 @@ enum { TLY_STREAM_VALUES = 3 }; /* carried: to, pending, head */
 unsigned tly_line(const tly_build *c); /* output elements a line */
 /* Starts at output address `out`. */
 void tly_stream_begin(tly_build *c, tly_stream *s, kir_value out, kir_value streams);
-/* Writes what is complete of the first `pending` elements but the last `hold`, and keeps the
- * rest; `streams` (i1): whole lines, non-temporal; otherwise everything, plainly. In place, what
- * lies beyond the input read so far must be held back. */
-void tly_stream_drain(tly_build *c, tly_stream *s, kir_value hold, kir_value streams);
-/* Writes what is left. */
-void tly_stream_flush(tly_build *c, tly_stream *s);
+/* Writes what is complete, past the cache if `streams` (i1), and keeps the rest, less than a line;
+ * if `ends` (i1) everything. In place, it writes nothing that has not been read. */
+void tly_stream_drain(tly_build *c, tly_stream *s, kir_value streams, kir_value ends);
 
 #endif
