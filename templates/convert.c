@@ -104,15 +104,49 @@ static kir_value round_narrow(tly_build *c, const narrow_row *f, kir_value real)
     return to(c, KIR_TRUNC, KIR_I16, result);
 }
 
-/* f32 to bf16 bits: the same rounding; a bf16 has f32's exponents, so subnormals and overflow
- * come out by themselves. NaNs need no care: those that come from bf16 inputs or from arithmetic
- * have 16 low zeros, which no rounding carries out of. */
-static kir_value single_to_bfloat(tly_build *c, kir_value real)
+/* f32 bits rounded to bf16, in the upper half of a lane: the same rounding; a bf16 has f32's
+ * exponents, so subnormals and overflow come out by themselves. NaNs need no care: those that come
+ * from bf16 inputs or from arithmetic have 16 low zeros, which no rounding carries out of. */
+static kir_value round_bfloat(tly_build *c, kir_value real)
 {
     kir_value v = to(c, KIR_BITCAST, KIR_I32, real);
     kir_value odd = op(c, KIR_AND, op(c, KIR_LSHR, v, bits(c, v, 16)), bits(c, v, 1));
-    kir_value up = op(c, KIR_ADD, op(c, KIR_ADD, v, bits(c, v, 0x7fff)), odd);
-    return to(c, KIR_TRUNC, KIR_I16, op(c, KIR_LSHR, up, bits(c, v, 16)));
+    return op(c, KIR_ADD, op(c, KIR_ADD, v, bits(c, v, 0x7fff)), odd);
+}
+
+static kir_value single_to_bfloat(tly_build *c, kir_value real)
+{
+    kir_value up = round_bfloat(c, real);
+    return to(c, KIR_TRUNC, KIR_I16, op(c, KIR_LSHR, up, bits(c, up, 16)));
+}
+
+static kir_value lower(tly_build *c, kir_value pair)
+{
+    return op(c, KIR_SHL, pair, bits(c, pair, 16));
+}
+
+static kir_value upper(tly_build *c, kir_value pair)
+{
+    return op(c, KIR_AND, pair, bits(c, pair, 0xffff0000));
+}
+
+void tly_load_pairs(tly_build *c, kir_value p, kir_value *pair)
+{
+    kir_type t = KIR_TYPE(KIR_I32, c->lanes);
+    int back = c->p->in_step == -1;
+    kir_value v = kir_load(c->b, t, p, back ? 2 - 4 * (int64_t)c->lanes : 0, 1);
+    if (back)
+        v = tly_reverse(c, v);
+    pair[0] = to(c, KIR_BITCAST, KIR_F32, back ? upper(c, v) : lower(c, v));
+    pair[1] = to(c, KIR_BITCAST, KIR_F32, back ? lower(c, v) : upper(c, v));
+}
+
+kir_value tly_narrow_pairs(tly_build *c, const kir_value *pair)
+{
+    int back = c->p->out_step == -1;
+    kir_value low = round_bfloat(c, pair[back]), high = round_bfloat(c, pair[!back]);
+    kir_value v = op(c, KIR_OR, op(c, KIR_LSHR, low, bits(c, low, 16)), upper(c, high));
+    return back ? tly_reverse(c, v) : v;
 }
 
 kir_value tly_widen(tly_build *c, kir_value x)

@@ -37,9 +37,19 @@ static const limits *of(const tly_build *c)
     return c->acc.kind == KIR_F64 ? &limits_f64 : &limits_f32;
 }
 
+/* Sums of elements that are narrower in exponents than the accumulator cannot leave its range:
+ * 2^63 of the largest f16 are 2^79, of the largest f32 or bf16 2^191. */
+static int stays_in_range(const tly_build *c)
+{
+    int wider = c->p->dtype == TALLY_F16 || (c->acc.kind == KIR_F64 && c->p->dtype != TALLY_F64);
+    return !tly_is_product(c) && wider;
+}
+
 unsigned tly_range_count(const tly_build *c)
 {
-    return !tly_is_floating(c) ? 0 : tly_is_product(c) ? 2 : 1;
+    if (!tly_is_floating(c) || stays_in_range(c))
+        return 0;
+    return tly_is_product(c) ? 2 : 1;
 }
 
 kir_type tly_range_type(const tly_build *c)

@@ -20,7 +20,12 @@ kir_value tly_shift(tly_build *c, kir_value prev, kir_value cur, unsigned shift)
         return prev;
     for (unsigned i = 0; i < n; i++)
         index[i] = (uint8_t)(n - shift + i);
-    return kir_shuffle(c->b, prev, cur, index, n);
+    kir_type t = kir_type_of(c->b, cur), bits = KIR_TYPE(KIR_I32, n);
+    if (t.kind != KIR_F32)
+        return kir_shuffle(c->b, prev, cur, index, n);
+    return kir_convert(c->b, KIR_BITCAST, t,
+                       kir_shuffle(c->b, kir_convert(c->b, KIR_BITCAST, bits, prev),
+                                   kir_convert(c->b, KIR_BITCAST, bits, cur), index, n));
 }
 
 kir_value tly_reverse(tly_build *c, kir_value v)

@@ -319,7 +319,7 @@ static void choose_windows(tly_rows *r)
     if ((r->unit << r->doublings) % c->lanes != 0)
         while (r->unit << r->doublings < 2 * c->lanes)
             r->doublings++;
-    unsigned wanted = r->unit == 1 ? (unsigned)c->plan->window_loads : 0;
+    unsigned wanted = r->unit == 1 && !r->pairs ? (unsigned)c->plan->window_loads : 0;
     r->loads = wanted < r->doublings ? wanted : r->doublings;
     r->shift = r->unit << r->doublings;
     r->history = (r->shift + c->lanes - 1) / c->lanes;
@@ -329,7 +329,9 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
 {
     kir_builder *b = c->b;
     tly_rows r = { .c = c, .unit = c->p->unit, .block = c->plan->block, .chunk = c->plan->chunk };
-    r.step = (int64_t)c->lanes * c->plan->unroll;
+    r.pairs = (unsigned)c->plan->pairs;
+    r.wide = c->lanes << r.pairs;
+    r.step = (int64_t)r.wide * c->plan->unroll;
     choose_windows(&r);
     r.direct_in = tly_loads_vectors(c) && c->p->in_step != 0;
     r.direct_out = c->p->out_step != TLY_ANY_STEP;

@@ -6,11 +6,12 @@
 
 #include "template.h"
 
-enum { MAX_HISTORY = 16, RANGE_AT = 16 /* bytes, in a total record */ };
+enum { MAX_HISTORY = 16, MAX_UNROLL = 8, RANGE_AT = 16 /* bytes, in a total record */ };
 
 typedef struct tly_rows {
     tly_build *c;
     unsigned unit, loads, doublings, shift, history;
+    unsigned pairs, wide;           /* elements a lane less 1, and a vector */
     int64_t step, block, chunk;     /* elements */
     int direct_in, direct_out;      /* vectors of input can be read, of output written, in place */
     kir_value work, input, buffer;  /* scratch: unit > 1 done serially, staged input, output */

@@ -20,7 +20,7 @@ static int64_t reach(const tly_rows *r)
 
 int64_t tly_rows_input_bytes(const tly_rows *r)
 {
-    int64_t elements = r->step + r->c->lanes;
+    int64_t elements = r->step + r->wide;
     if (!r->direct_in || r->c->plan->runs > 0)
         elements += r->block;
     int64_t bytes = elements * (r->direct_in ? 2 * r->c->in_bytes : r->c->acc_bytes);
@@ -103,29 +103,45 @@ static kir_value before(tly_rows *r, const kir_value *newest_first, kir_value no
     return apart % n == 0 ? v : tly_shift(r->c, newest_first[k], v, apart % n);
 }
 
+/* A vector's window as far as loads go; where lanes are pairs, with the first of each. */
+typedef struct window {
+    kir_value w, first;
+} window;
+
 /* x[k]: the elements k before each lane. */
-static kir_value window_of(tly_rows *r, kir_value *x)
+static window window_of(tly_rows *r, kir_value *x)
 {
     for (unsigned n = 1u << r->loads; n > 1; n /= 2)
         for (unsigned k = 0; k < n / 2; k++)
             x[k] = tly_combine(r->c, x[2 * k + 1], x[2 * k]);
-    return x[0];
+    return (window){ x[0], 0 };
+}
+
+static window load_pairs(tly_rows *r, kir_value p)
+{
+    kir_value pair[2];
+    tly_load_pairs(r->c, p, pair);
+    return (window){ tly_combine(r->c, pair[0], pair[1]), pair[0] };
 }
 
 /* The window that ends at each lane of the vector at `p`, as far as overlapping loads go. */
-static kir_value load_window(tly_rows *r, kir_value p)
+static window load_window(tly_rows *r, kir_value p)
 {
     tly_build *c = r->c;
     kir_value x[4];
+    if (r->pairs)
+        return load_pairs(r, p);
     for (int64_t k = 0; k <= reach(r); k++)
         x[k] = load(r, kir_ptradd(c->b, p, imm(c, -k * element_bytes(r))));
     return window_of(r, x);
 }
 
 /* The same where nothing comes before the vector. */
-static kir_value load_first(tly_rows *r, kir_value p)
+static window load_first(tly_rows *r, kir_value p)
 {
     tly_build *c = r->c;
+    if (r->pairs)
+        return load_pairs(r, p);
     kir_value x[4] = { load(r, p) };
     for (unsigned k = 1; k <= (unsigned)reach(r); k++)
         x[k] = tly_shift(c, tly_neutral(c, c->vec), x[0], k);
@@ -140,7 +156,7 @@ static unsigned looks_back(const tly_rows *r, unsigned d)
 }
 
 /* w: the vector's loaded window; windows: those of the vectors before, doubling by doubling. */
-static kir_value scan_vector(tly_rows *r, kir_value w, kir_value *windows, kir_value *history)
+static kir_value widen_window(tly_rows *r, kir_value w, kir_value *windows)
 {
     for (unsigned d = r->loads; d < r->doublings; d++) {
         unsigned n = looks_back(r, d);
@@ -149,9 +165,18 @@ static kir_value scan_vector(tly_rows *r, kir_value w, kir_value *windows, kir_v
         windows += n;
         w = wider;
     }
-    kir_value y = tly_combine(r->c, before(r, history, 0, r->shift), w);
-    push(history, r->history, y);
-    return y;
+    return w;
+}
+
+/* The whole windows of a step at `p`. */
+static void look_ahead(tly_rows *r, kir_value p, int is_first, kir_value *windows, window *step)
+{
+    tly_build *c = r->c;
+    for (unsigned k = 0; k < (unsigned)c->plan->unroll; k++) {
+        kir_value at = kir_ptradd(c->b, p, imm(c, k * r->wide * element_bytes(r)));
+        step[k] = is_first && k == 0 ? load_first(r, at) : load_window(r, at);
+        step[k].w = widen_window(r, step[k].w, windows);
+    }
 }
 
 /* ---- one segment: a row's part in this block ---- */
@@ -225,13 +250,35 @@ static void scan_runs(tly_rows *r, const tly_rows_segment *g, kir_value carry, k
     kir_for_end(b, &l, y);
 }
 
+/* One vector: what is to be stored of it, from its window; pairs, already narrowed. */
+static kir_value scan_vector(tly_rows *r, window w, kir_value *history, kir_value *range,
+                             kir_value carries)
+{
+    tly_build *c = r->c;
+    kir_value y = tly_combine(c, before(r, history, 0, r->shift), w.w), shown[2] = { y };
+    tly_range_track(c, range, y);
+    if (c->p->exclusive || r->pairs)
+        shown[0] = before(r, history, y, r->unit);
+    if (r->pairs) {
+        kir_value first = tly_combine(c, shown[0], w.first);
+        tly_range_track(c, range, first);
+        shown[1] = c->p->exclusive ? first : y;
+        shown[0] = c->p->exclusive ? shown[0] : first;
+    }
+    push(history, r->history, y);
+    for (unsigned k = 0; carries && k <= r->pairs; k++)
+        shown[k] = tly_combine(c, carries, shown[k]);
+    return r->pairs ? tly_narrow_pairs(c, shown) : shown[0];
+}
+
 /* Results of a step: plainly, or to whole lines of output past the cache. */
-static void store_step(tly_rows *r, const tly_rows_segment *g, kir_value i, const kir_value *y)
+static void store_step(tly_rows *r, const tly_rows_segment *g, kir_value i, kir_value *y)
 {
     tly_build *c = r->c;
     unsigned n = (unsigned)c->plan->unroll;
     kir_value to = tly_stored_at(c, g->to, i);
     kir_branch way;
+    n = tly_pack_run(c, y, n, r->pairs);
     if (g->lines) {
         kir_if(c->b, &way, g->lines);
         tly_store_run(c, to, y, n, KIR_STREAM);
@@ -253,67 +300,96 @@ static void prefetch_step(tly_rows *r, kir_value soon, kir_value i)
         kir_prefetch(c->b, p, step < 0 ? -64 * k : 64 * k);
 }
 
+/* What goes from step to step: windows of the last vectors loaded, the chain, the range, and the
+ * whole windows of the step to come. */
+typedef struct chain {
+    kir_value windows[MAX_HISTORY], history[MAX_HISTORY], range[2];
+    window ahead[MAX_UNROLL];
+} chain;
+
+static unsigned chain_pack(const tly_rows *r, const chain *h, kir_value *v)
+{
+    unsigned n = 0;
+    for (unsigned d = r->loads, at = 0; d < r->doublings; d++)
+        for (unsigned k = 0; k < looks_back(r, d); k++)
+            v[n++] = h->windows[at++];
+    for (unsigned k = 0; k < r->history; k++)
+        v[n++] = h->history[k];
+    for (unsigned k = 0; k < tly_range_count(r->c); k++)
+        v[n++] = h->range[k];
+    for (unsigned k = 0; k < (unsigned)r->c->plan->unroll; k++) {
+        v[n++] = h->ahead[k].w;
+        if (r->pairs)
+            v[n++] = h->ahead[k].first;
+    }
+    return n;
+}
+
+static chain chain_unpack(const tly_rows *r, const kir_value *v)
+{
+    chain h;
+    unsigned at = 0;
+    for (unsigned d = r->loads; d < r->doublings; d++)
+        for (unsigned k = 0; k < looks_back(r, d); k++)
+            h.windows[at++] = *v++;
+    for (unsigned k = 0; k < r->history; k++)
+        h.history[k] = *v++;
+    for (unsigned k = 0; k < tly_range_count(r->c); k++)
+        h.range[k] = *v++;
+    for (unsigned k = 0; k < (unsigned)r->c->plan->unroll; k++) {
+        h.ahead[k].w = *v++;
+        h.ahead[k].first = r->pairs ? *v++ : 0;
+    }
+    return h;
+}
+
 /* Scans a segment; results are carry + y (y where there is no carry). history and range are
- * brought up to date. A window that reaches back into the step before is loaded before that step
- * is stored: where input and output agree modulo 4096, a load right behind a store would wait for
- * it (0.45 for 1.03 of a copy). The last step loads its own input once more, in vain: any other
- * could have to wait. */
+ * brought up to date. While a step is scanned and stored, the windows of the next are made: the
+ * way from load to store is long, and so only half of it lies in one turn of the loop (bf16, 64
+ * KiB: .. us for 6.5). Loads before stores matter too: where input and output agree modulo 4096, a
+ * load right behind a store would wait for it (0.45 for 1.03 of a copy). The last step loads its
+ * own input once more, in vain: any other could have to wait. */
 void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, kir_value carry, kir_value *history,
                    kir_value *range)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
-    unsigned windows = 0, ranges = tly_range_count(c), n = 0, unroll = (unsigned)c->plan->unroll;
-    kir_value v[KIR_MAX_CARRIED], y[8];
+    kir_value v[KIR_MAX_CARRIED], y[MAX_UNROLL];
     if (c->plan->runs > 0) {
         scan_runs(r, g, carry, history);
         return;
     }
     source in = prepare(r, g);
-    for (unsigned d = r->loads; d < r->doublings; d++)
-        windows += looks_back(r, d);
-    while (n < windows)
-        v[n++] = tly_neutral(c, c->vec);
-    for (unsigned k = 0; k < r->history; k++)
-        v[n++] = history[k];
-    for (unsigned k = 0; k < ranges; k++)
-        v[n++] = range[k];
-    v[n] = load_first(r, in.first);
-    v[n + 1] = in.first;
+    chain h = { .range = { range[0], range[1] } };
+    for (unsigned k = 0; k < MAX_HISTORY; k++) {
+        h.windows[k] = tly_neutral(c, c->vec);
+        h.history[k] = k < r->history ? history[k] : 0;
+    }
+    look_ahead(r, in.first, 1, h.windows, h.ahead);
     kir_value carries = carry ? kir_splat(b, carry, c->lanes) : 0;
     kir_value soon = kir_ptradd(b, g->in, r->ahead), step = imm(c, r->step);
 
     kir_loop l;
-    kir_for(b, &l, imm(c, 0), tly_round_up(c, g->count, r->step), step, n + 2, v);
-    for (unsigned k = 0; k < n; k++)
-        v[k] = l.carried[k];
-    kir_value w = l.carried[n], next = add(c, l.i, step);
+    kir_for(b, &l, imm(c, 0), tly_round_up(c, g->count, r->step), step, chain_pack(r, &h, v), v);
+    h = chain_unpack(r, l.carried);
+    chain now = h;
+    kir_value next = add(c, l.i, step);
     kir_value p = kir_select(b, less(c, next, in.whole), tly_at(c, in.base, next, element_bytes(r)),
                              in.last);
-    for (unsigned k = 0; k < unroll; k++) {
-        kir_value *last = &v[windows];
-        kir_value then = k + 1 < unroll
-            ? kir_ptradd(b, l.carried[n + 1], imm(c, (k + 1) * c->lanes * element_bytes(r))) : p;
-        kir_value old[MAX_HISTORY];
-        for (unsigned i = 0; i < r->history; i++)
-            old[i] = last[i];
-        y[k] = scan_vector(r, w, v, last);
-        tly_range_track(c, &v[windows + r->history], y[k]);
-        if (c->p->exclusive)
-            y[k] = before(r, old, y[k], r->unit);
-        if (carry)
-            y[k] = tly_combine(c, carries, y[k]);
-        w = load_window(r, then);
-    }
+    look_ahead(r, p, 0, h.windows, h.ahead);
+    for (unsigned k = 0; k < (unsigned)c->plan->unroll; k++)
+        h.ahead[k].w = kir_keep(b, h.ahead[k].w);
+    for (unsigned k = 0; k < (unsigned)c->plan->unroll; k++)
+        y[k] = scan_vector(r, now.ahead[k], h.history, h.range, carries);
     store_step(r, g, l.i, y);
     prefetch_step(r, soon, l.i);
-    v[n] = w;
-    v[n + 1] = p;
+    chain_pack(r, &h, v);
     kir_for_end(b, &l, v);
+    h = chain_unpack(r, l.result);
     for (unsigned k = 0; k < r->history; k++)
-        history[k] = l.result[windows + k];
-    for (unsigned k = 0; k < ranges; k++)
-        range[k] = l.result[windows + r->history + k];
+        history[k] = h.history[k];
+    for (unsigned k = 0; k < tly_range_count(c); k++)
+        range[k] = h.range[k];
 }
 
 static kir_value input_at(tly_rows *r, const tly_rows_segment *g, kir_value i)

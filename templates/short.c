@@ -42,6 +42,8 @@ static void scan_row(batch *r, kir_value from, kir_value *results, kir_value *ra
     }
     for (unsigned k = r->vectors; c->p->exclusive && k-- > 0;)
         results[k] = tly_shift(c, k > 0 ? results[k - 1] : tly_start(c, c->vec), results[k], 1);
+    for (unsigned k = 0; k < r->vectors; k++)
+        tly_pack_run(c, &results[k], 1, 0);
 }
 
 /* Stores them; what the last vector has too much the next row overwrites. */

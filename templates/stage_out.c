@@ -30,18 +30,28 @@ kir_value tly_stored_at(tly_build *c, kir_value p, kir_value element)
     return tly_at(c, p, element, tly_stored_step(c));
 }
 
-void tly_store_run(tly_build *c, kir_value to, const kir_value *acc, unsigned n, unsigned flags)
+unsigned tly_pack_run(tly_build *c, kir_value *v, unsigned n, int narrowed)
 {
-    unsigned bytes = c->lanes * c->out_bytes;
-    int64_t lowest = backwards(c) ? (int64_t)c->out_bytes - (int64_t)n * bytes : 0;
-    kir_value v[64];
+    unsigned bytes = c->lanes * c->out_bytes * (narrowed ? 2 : 1);
+    kir_value x[64];
     for (unsigned i = 0; i < n; i++) {
-        kir_value x = tly_narrow(c, acc[i]);
-        v[backwards(c) ? n - 1 - i : i] = backwards(c) ? tly_reverse(c, x) : x;
+        x[i] = v[backwards(c) ? n - 1 - i : i];
+        x[i] = narrowed ? x[i] : tly_narrow(c, x[i]);
+        x[i] = narrowed || !backwards(c) ? x[i] : tly_reverse(c, x[i]);
     }
     for (; n > 1 && bytes < (unsigned)c->t->vector_bytes; n /= 2, bytes *= 2)
         for (unsigned i = 0; i < n / 2; i++)
-            v[i] = tly_join(c, v[2 * i], v[2 * i + 1]);
+            x[i] = tly_join(c, x[2 * i], x[2 * i + 1]);
+    for (unsigned i = 0; i < n; i++)
+        v[i] = x[i];
+    return n;
+}
+
+void tly_store_run(tly_build *c, kir_value to, const kir_value *v, unsigned n, unsigned flags)
+{
+    kir_type t = kir_type_of(c->b, v[0]);
+    unsigned bytes = t.lanes * kir_kind_bits((kir_kind)t.kind) / 8;
+    int64_t lowest = backwards(c) ? (int64_t)c->out_bytes - (int64_t)n * bytes : 0;
     for (unsigned i = 0; i < n; i++)
         kir_store(c->b, to, lowest + (int64_t)i * bytes, v[i], flags ? bytes : 1, flags);
 }

@@ -114,6 +114,10 @@ int tly_is_floating(const tly_build *c); /* the accumulator is */
 kir_value tly_load(tly_build *c, kir_value p, int64_t offset, unsigned lanes);
 void tly_store(tly_build *c, kir_value p, int64_t offset, kir_value acc, unsigned align,
                unsigned flags);
+/* bf16 two at a time: a vector of `lanes` pairs of neighbours, which lie in 32 bits, as the first
+ * and the second of each, and back to the order of the output; steps 1 and -1. */
+void tly_load_pairs(tly_build *c, kir_value p, kir_value *pair);
+kir_value tly_narrow_pairs(tly_build *c, const kir_value *pair);
 kir_type tly_storage(tally_dtype dtype, unsigned lanes);
 kir_value tly_widen(tly_build *c, kir_value storage);
 kir_value tly_narrow(tly_build *c, kir_value acc);
@@ -167,8 +171,12 @@ void tly_stage_in(tly_build *c, kir_value from, kir_value to, kir_value count, u
  * where output runs backwards; outputs of any step lie side by side in scratch), and addresses. */
 int64_t tly_stored_step(const tly_build *c);
 kir_value tly_stored_at(tly_build *c, kir_value p, kir_value element);
-/* n vectors of results as elements from `to` on, in stores of whole vectors. */
-void tly_store_run(tly_build *c, kir_value to, const kir_value *acc, unsigned n, unsigned flags);
+/* v: n vectors of results (or of pairs, narrowed already) become elements in the order of memory,
+ * joined to whole vectors;
+ * returns how many. */
+unsigned tly_pack_run(tly_build *c, kir_value *v, unsigned n, int narrowed);
+/* Those as elements from `to` on. */
+void tly_store_run(tly_build *c, kir_value to, const kir_value *v, unsigned n, unsigned flags);
 
 /* The output side: results gather in a buffer and leave it in whole 64-byte lines of output,
  * whatever the alignment. */

@@ -204,7 +204,7 @@ LLVMValueRef tly_lower_opaque(const tly_lowering *l, LLVMValueRef v, const char 
 {
     LLVMTypeRef type = LLVMTypeOf(v);
     LLVMTypeRef callee = LLVMFunctionType(type, &type, 1, 0);
-    LLVMValueRef code = LLVMGetInlineAsm(callee, "", 0, constraint, strlen(constraint), 0, 0,
+    LLVMValueRef code = LLVMGetInlineAsm(callee, "", 0, constraint, strlen(constraint), 1, 0,
                                          LLVMInlineAsmDialectATT, 0);
     return LLVMBuildCall2(l->builder, callee, code, &v, 1, "");
 }

@@ -64,10 +64,19 @@ static int32_t choose_window_loads(const tly_problem *p, const tly_target *t, co
  * and, so that lanes keep their class, of the unit. */
 static int32_t choose_block(const tly_problem *p, const tly_plan *plan)
 {
-    int32_t step = plan->lanes * plan->unroll;
+    int32_t step = plan->lanes * plan->unroll << plan->pairs;
     int32_t whole = step / gcd(step, p->unit) * p->unit;
-    int32_t wanted = 128 * plan->lanes;
+    int32_t wanted = 128 * plan->lanes << plan->pairs;
     return wanted / whole > 0 ? wanted / whole * whole : whole;
+}
+
+/* Neighbouring bf16 lie in one lane of 32 bits: windows of pairs take half the shuffles and no
+ * widening ones. */
+static int32_t choose_pairs(const tly_problem *p)
+{
+    int apart = p->in_step != 1 && p->in_step != -1;
+    return p->dtype == TALLY_BF16 && p->out_dtype == TALLY_BF16 && p->acc == TALLY_F32
+        && p->unit == 1 && !apart && p->out_step != TLY_ANY_STEP;
 }
 
 /* 64 KiB of input a chunk: its second reading comes from L2. Interleaved scans are not cut. */
@@ -93,7 +102,8 @@ static void choose(const tly_problem *p, const tly_target *t, tly_plan *plan)
     plan->lanes = t->vector_bytes / acc_bytes(p);
     switch ((tly_template)plan->template_id) {
     case TLY_TEMPLATE_ROWS:
-        plan->unroll = t->vector_bytes == 64 ? 2 : 4;
+        plan->pairs = choose_pairs(p);
+        plan->unroll = 2;
         plan->window_loads = choose_window_loads(p, t, plan);
         plan->block = choose_block(p, plan);
         plan->chunk = choose_chunk(p);
@@ -135,6 +145,7 @@ static const struct key {
     unsigned templates;
 } keys[] = {
     { "lanes", KEY(lanes), 2, 64, 1, 0 },
+    { "pairs", KEY(pairs), 0, 1, 0, BIT(ROWS) },
     { "unroll", KEY(unroll), 1, 8, 1, BIT(ROWS) | BIT(SHORT) | BIT(SERIAL) },
     { "window_loads", KEY(window_loads), 0, 2, 0, BIT(ROWS) },
     { "block", KEY(block), 8, 8192, 0, BIT(ROWS) | BIT(SHORT) },
@@ -187,12 +198,14 @@ static tally_status override(tly_plan *plan, const char *item, size_t n, tally_e
 /* Combinations that a template could not be built with. */
 static tally_status check(const tly_problem *p, const tly_plan *plan, tally_error *e)
 {
-    int32_t step = plan->lanes * plan->unroll;
+    int32_t step = plan->lanes * plan->unroll << plan->pairs;
     int32_t line = 64 / (int32_t)tally_dtype_bytes((tally_dtype)p->out_dtype);
     if (plan->template_id == TLY_TEMPLATE_ROWS) {
         if (plan->block % step != 0 || plan->block % p->unit != 0)
             return tly_fail(e, TALLY_INVALID, "plan",
                             "block %d is no multiple of lanes x unroll and the unit", plan->block);
+        if (plan->pairs > choose_pairs(p))
+            return tly_fail(e, TALLY_INVALID, "plan", "pairs are bf16 side by side");
         int integer = p->acc != TALLY_F64 && p->acc != TALLY_F32;
         if (plan->runs == 1 || (plan->runs > 0 && (!integer || p->unit > 1 || step % plan->runs)))
             return tly_fail(e, TALLY_INVALID, "plan",

@@ -23,6 +23,7 @@ typedef enum tly_template {
 typedef struct tly_plan {
     int32_t template_id; /* tly_template */
     int32_t lanes;       /* accumulators a vector */
+    int32_t pairs;       /* ROWS: 1: a lane takes two neighbouring elements of 16 bits */
     int32_t unroll;      /* ROWS: vectors a step; SHORT, SERIAL: rows a step */
     int32_t window_loads;/* ROWS: doublings by overlapping loads, the rest by lane shuffles */
     int32_t block;       /* ROWS, SHORT: elements staged at once; borders of the range check */
