@@ -106,17 +106,14 @@ static void scan_chunk(const tly_run *run, int64_t ticket, char *scratch)
     int64_t chunk = ticket % chunks;
     tly_task task = { .begin = ticket, .end = ticket + 1, .scratch = scratch };
     slot *after = chunk + 1 < chunks ? slot_of(run, ticket) : NULL;
-    int totalled = 0;
+    int totalled = chunk > 0 && after != NULL;
     int known = after == NULL; /* nobody asks for the carry after a row's last chunk */
     if (chunk > 0) {
         slot *before = slot_of(run, ticket - 1);
-        if (!published(before)) {
-            if (known) {
-                await(before);
-            } else {
-                known = look_ahead(run, &task, before, after);
-                totalled = 1;
-            }
+        if (totalled) {
+            known = look_ahead(run, &task, before, after);
+        } else {
+            await(before);
         }
         task.carry_in = before->carry;
     }
