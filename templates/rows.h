@@ -51,6 +51,7 @@ typedef struct tly_rows_segment {
 } tly_rows_segment;
 
 /* Segments (rows_segment.c). */
+kir_value tly_rows_whole(tly_rows *r, kir_value count); /* i1: whole steps of the scan */
 void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, kir_value carry, kir_value *history,
                    kir_value *range);
 void tly_rows_serial(tly_rows *r, const tly_rows_segment *g, kir_value *history);

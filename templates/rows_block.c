@@ -62,17 +62,6 @@ static kir_value staged(tly_rows *r, kir_value segment)
     return tly_at(c, r->input, mul(c, segment, r->pitch), c->acc_bytes);
 }
 
-/* Direct input of runs: whole blocks need no staging at all. */
-static void stage_part(tly_rows *r, kir_value in, kir_value to, kir_value count)
-{
-    tly_build *c = r->c;
-    kir_branch whole;
-    kir_if(c->b, &whole, equal(c, count, imm(c, r->block)));
-    kir_else(c->b, &whole, 0, NULL);
-    tly_stage_in(c, in, to, count, (unsigned)r->step);
-    kir_if_end(c->b, &whole, 0, NULL);
-}
-
 /* Direct input: the last step if it is not whole, with what its windows reach back to, and, if
  * their windows reach further back than a step, the first steps. */
 static void stage_ends(tly_rows *r, kir_value in, kir_value to, kir_value count)
@@ -104,18 +93,14 @@ void tly_rows_load(tly_rows *r, const tly_rows_block *k)
 {
     tly_build *c = r->c;
     kir_value rows = k->rows;
-    if (r->direct_in && c->plan->runs == 0 && r->head == r->step) { /* whole steps need nothing */
-        kir_value odd = kir_bin(c->b, KIR_AND, k->count, imm(c, r->step - 1));
-        rows = kir_select(c->b, equal(c, odd, imm(c, 0)), imm(c, 0), rows);
-    }
+    if (r->direct_in && (c->plan->pairs || r->head == r->step)) /* whole steps need nothing */
+        rows = kir_select(c->b, tly_rows_whole(r, k->count), imm(c, 0), rows);
     kir_loop l;
     kir_for(c->b, &l, imm(c, 0), rows, imm(c, 1), 0, NULL);
     kir_value to = staged(r, l.i), in = segment_in(r, k, l.i);
     for (int64_t i = 0; i < r->pad; i += c->lanes)
         kir_store(c->b, to, (i - r->pad) * c->acc_bytes, tly_neutral(c, c->vec), c->acc_bytes, 0);
-    if (r->direct_in && c->plan->runs > 0)
-        stage_part(r, in, to, k->count);
-    else if (r->direct_in)
+    if (r->direct_in && !c->plan->pairs)
         stage_ends(r, in, to, k->count);
     else
         tly_stage_in(c, in, to, k->count, (unsigned)r->step);
@@ -260,7 +245,9 @@ static void next_state(tly_rows *r, tly_rows_state *s, const kir_value *history)
 {
     if (r->unit == 1)
         s->local = tly_last(r->c, history[0]);
-    else
+    if (r->c->plan->pairs) /* they go through the true prefixes */
+        s->carry = tly_neutral(r->c, r->c->acc);
+    if (r->unit > 1)
         newest_of_class(r, history, s->history);
 }
 

@@ -1,8 +1,10 @@
 /*
  * Segments of the rows template: the windowed scan, its variant in
- * scalar runs, and the plain loop for a segment that left the range.
+ * scalar pairs, and the plain loop for a segment that left the range.
  */
 #include "rows.h"
+
+enum { MAX_STEP = 64 }; /* elements of a step in scalar pairs */
 
 /* ---- one vector ---- */
 
@@ -49,59 +51,53 @@ static kir_value scan_vector(tly_rows *r, kir_value w, kir_value *windows, kir_v
 
 /* ---- one segment: a row's part in this block ---- */
 
+kir_value tly_rows_whole(tly_rows *r, kir_value count)
+{
+    return equal(r->c, kir_bin(r->c->b, KIR_AND, count, imm(r->c, r->step - 1)), imm(r->c, 0));
+}
+
 /* What tly_rows_scan does, for operators whose vector form is slow and whose order is free (64-bit
- * integer products below AVX-512): the segment is cut in `runs`, scanned side by side by scalar
- * code, after a first reading for their totals: 2 multiplications an element, but not one after
- * the other, where one chain takes 3 cycles an element. */
-static void scan_runs(tly_rows *r, const tly_rows_segment *g, kir_value carry, kir_value *history)
+ * integer products below AVX-512): one scalar chain that advances by the product of two elements.
+ * Three multiplications for two, of which one waits for the one before: 1.5 cycles an element where
+ * the plain chain takes 3. It goes through the true prefixes: the carry comes in at once. */
+static void scan_pairs(tly_rows *r, const tly_rows_segment *g, kir_value carry, kir_value *history)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
-    unsigned runs = (unsigned)c->plan->runs, shift = runs == 8 ? 3 : runs == 4 ? 2 : 1;
-    kir_value length = kir_bin(b, KIR_LSHR, tly_round_up(c, g->count, r->step), imm(c, shift));
-    kir_value bytes = mul(c, length, imm(c, c->acc_bytes)), from = g->staged, y[8], at[8];
+    unsigned step = (unsigned)r->step;
+    kir_value from = g->staged, y = tly_last(c, history[0]), x[MAX_STEP], v[MAX_STEP];
     if (r->direct_in)
-        from = kir_select(b, equal(c, g->count, imm(c, r->block)), g->in, from);
-    for (unsigned k = 0; k < runs; k++) {
-        y[k] = tly_neutral(c, c->acc);
-        at[k] = kir_ptradd(b, from, mul(c, bytes, imm(c, k)));
-    }
+        from = kir_select(b, tly_rows_whole(r, g->count), g->in, from);
+    if (carry)
+        y = tly_combine(c, carry, y);
     kir_loop l;
-    kir_for(b, &l, imm(c, 0), length, imm(c, 1), runs, y);
-    for (unsigned k = 0; k < runs; k++)
-        y[k] = tly_combine(c, l.carried[k], kir_load(b, c->acc, tly_at(c, at[k], l.i, c->acc_bytes),
-                                                     0, c->acc_bytes));
-    kir_value ahead = mul(c, l.i, mul(c, tly_in_step(c), imm(c, runs)));
-    kir_prefetch(b, kir_ptradd(b, g->in, add(c, ahead, r->ahead)), 0);
-    kir_for_end(b, &l, y);
-
-    kir_value local = tly_last(c, history[0]), start[8], offset = imm(c, 0);
-    for (unsigned k = 0; k < runs; k++) {
-        start[k] = carry ? tly_combine(c, carry, local) : local;
-        local = tly_combine(c, local, l.result[k]);
-    }
-    for (unsigned k = 0; k < r->history; k++)
-        history[k] = kir_splat(b, local, c->lanes);
-    kir_for(b, &l, imm(c, 0), length, imm(c, 1), runs, start);
-    for (unsigned k = 0; k < runs; k++) {
-        kir_value x = kir_load(b, c->acc, tly_at(c, at[k], l.i, c->acc_bytes), 0, c->acc_bytes);
-        y[k] = tly_combine(c, l.carried[k], x);
+    kir_for(b, &l, imm(c, 0), tly_round_up(c, g->count, step), imm(c, step), 1, &y);
+    y = l.carried[0];
+    from = tly_at(c, from, l.i, c->acc_bytes);
+    for (unsigned k = 0; k < step; k++)
+        x[k] = kir_load(b, c->acc, from, k * c->acc_bytes, c->acc_bytes);
+    for (unsigned k = 0; k < step; k += 2) {
+        kir_value pair = kir_keep(b, tly_combine(c, x[k], x[k + 1])); /* else LLVM undoes it */
+        v[k] = tly_combine(c, y, x[k]);
+        v[k + 1] = y = tly_combine(c, y, pair);
     }
     kir_branch way;
     if (g->lines) {
         kir_if(b, &way, g->lines);
         kir_value lined = tly_at(c, g->out, l.i, c->acc_bytes);
-        for (unsigned k = 0; k < runs; k++, offset = add(c, offset, bytes))
-            kir_store(b, kir_ptradd(b, lined, offset), 0, y[k], c->acc_bytes, KIR_STREAM);
+        for (unsigned k = 0; k < step; k++)
+            kir_store(b, lined, k * c->acc_bytes, v[k], c->acc_bytes, KIR_STREAM);
         kir_else(b, &way, 0, NULL);
     }
-    offset = imm(c, 0);
     kir_value plain = tly_at(c, g->plain, l.i, c->acc_bytes);
-    for (unsigned k = 0; k < runs; k++, offset = add(c, offset, bytes))
-        kir_store(b, kir_ptradd(b, plain, offset), 0, y[k], 1, 0);
+    for (unsigned k = 0; k < step; k++)
+        kir_store(b, plain, k * c->acc_bytes, v[k], 1, 0);
     if (g->lines)
         kir_if_end(b, &way, 0, NULL);
-    kir_for_end(b, &l, y);
+    kir_prefetch(b, kir_ptradd(b, g->in, add(c, mul(c, l.i, tly_in_step(c)), r->ahead)), 0);
+    kir_for_end(b, &l, &y);
+    for (unsigned k = 0; k < r->history; k++)
+        history[k] = kir_splat(b, l.result[0], c->lanes);
 }
 
 /* Where step `i` reads: consecutive accumulators in memory themselves, except the first steps, if
@@ -186,8 +182,8 @@ void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, kir_value carry, kir_
     unsigned windows = r->doublings - r->loads, ranges = tly_range_count(c), n = 0;
     unsigned unroll = (unsigned)c->plan->unroll;
     kir_value v[KIR_MAX_CARRIED], y[8];
-    if (c->plan->runs > 0) {
-        scan_runs(r, g, carry, history);
+    if (c->plan->pairs) {
+        scan_pairs(r, g, carry, history);
         return;
     }
     for (unsigned k = 0; k < windows; k++)
