@@ -104,15 +104,40 @@ static kir_value round_narrow(tly_build *c, const narrow_row *f, kir_value real)
     return to(c, KIR_TRUNC, KIR_I16, result);
 }
 
-/* f32 to bf16 bits: the same rounding; a bf16 has f32's exponents, so subnormals and overflow
- * come out by themselves. NaNs need no care: those that come from bf16 inputs or from arithmetic
- * have 16 low zeros, which no rounding carries out of. */
-static kir_value single_to_bfloat(tly_build *c, kir_value real)
+/* The bits of f32 rounded to those of bf16, in their upper halves: the same rounding; a bf16 has
+ * f32's exponents, so subnormals and overflow come out by themselves. NaNs need no care: those that
+ * come from bf16 inputs or from arithmetic have 16 low zeros, which no rounding carries out of. */
+static kir_value round_bfloat(tly_build *c, kir_value real)
 {
     kir_value v = to(c, KIR_BITCAST, KIR_I32, real);
     kir_value odd = op(c, KIR_AND, op(c, KIR_LSHR, v, bits(c, v, 16)), bits(c, v, 1));
-    kir_value up = op(c, KIR_ADD, op(c, KIR_ADD, v, bits(c, v, 0x7fff)), odd);
-    return to(c, KIR_TRUNC, KIR_I16, op(c, KIR_LSHR, up, bits(c, v, 16)));
+    return op(c, KIR_ADD, op(c, KIR_ADD, v, bits(c, v, 0x7fff)), odd);
+}
+
+static kir_value single_to_bfloat(tly_build *c, kir_value real)
+{
+    kir_value up = round_bfloat(c, real);
+    return to(c, KIR_TRUNC, KIR_I16, op(c, KIR_LSHR, up, bits(c, up, 16)));
+}
+
+void tly_load_pairs(tly_build *c, kir_value p, kir_value *even, kir_value *odd)
+{
+    kir_value v = kir_load(c->b, KIR_TYPE(KIR_I32, c->lanes), p, 0, 1);
+    *even = to(c, KIR_BITCAST, KIR_F32, op(c, KIR_SHL, v, bits(c, v, 16)));
+    *odd = to(c, KIR_BITCAST, KIR_F32, op(c, KIR_AND, v, bits(c, v, 0xffff0000)));
+}
+
+kir_value tly_narrow_pairs(tly_build *c, kir_value even, kir_value odd)
+{
+    kir_type halves = KIR_TYPE(KIR_I16, 2 * c->lanes);
+    uint8_t index[64];
+    even = round_bfloat(c, even);
+    even = op(c, KIR_LSHR, even, bits(c, even, 16));
+    for (unsigned i = 0; i < halves.lanes; i++)
+        index[i] = (uint8_t)(i % 2 ? halves.lanes + i : i);
+    return kir_shuffle(c->b, kir_convert(c->b, KIR_BITCAST, halves, even),
+                       kir_convert(c->b, KIR_BITCAST, halves, round_bfloat(c, odd)), index,
+                       halves.lanes);
 }
 
 kir_value tly_widen(tly_build *c, kir_value x)

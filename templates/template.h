@@ -115,6 +115,11 @@ void tly_store(tly_build *c, kir_value p, int64_t offset, kir_value acc, unsigne
 kir_type tly_storage(tally_dtype dtype, unsigned lanes);
 kir_value tly_widen(tly_build *c, kir_value storage);
 kir_value tly_narrow(tly_build *c, kir_value acc);
+/* bf16 in pairs: twice `lanes` consecutive elements as their even and their odd ones in f32, and
+ * back. No shuffles: 14 instructions for 16 elements of AVX2, where widening and narrowing one
+ * vector after the other take 19. */
+void tly_load_pairs(tly_build *c, kir_value p, kir_value *even, kir_value *odd);
+kir_value tly_narrow_pairs(tly_build *c, kir_value even, kir_value odd);
 
 /* ---- lanes (lanes.c) ---- */
 
