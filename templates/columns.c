@@ -126,8 +126,8 @@ static void do_tile(columns *k, const tile *t, const line *at, kir_value j)
     kir_builder *b = c->b;
     kir_value y[MAX_VECTORS], v[MAX_STEPS][MAX_VECTORS] = { 0 }, to[MAX_STEPS];
     int64_t bytes = (int64_t)c->lanes * c->acc_bytes;
-    kir_value before = tly_at(c, at->sums, j, c->acc_bytes);
-    kir_value sums = tly_at(c, k->sums, j, c->acc_bytes);
+    kir_value offset = mul(c, j, imm(c, c->acc_bytes));
+    kir_value before = kir_ptradd(b, at->sums, offset), sums = kir_ptradd(b, k->sums, offset);
     kir_value from = kir_ptradd(b, at->in, mul(c, j, tly_in_step(c)));
     to[0] = tly_at(c, at->out, j, c->out_bytes);
     for (unsigned i = 0; i < t->vectors; i++)
@@ -236,7 +236,7 @@ static void finish_step(columns *k, unsigned vectors, kir_value step, kir_value 
 
 /* Several steps a pass where stores are plain or all steps are aligned to lines; what that leaves,
  * step by step. */
-static void scan_together(columns *k, tile t, unsigned alone)
+static void scan_together(columns *k, tile t)
 {
     tly_build *c = k->c;
     kir_builder *b = c->b;
@@ -254,7 +254,7 @@ static void scan_together(columns *k, tile t, unsigned alone)
     pass(k, t, &at, zero, done);
     kir_value left = kir_select(b, less(c, done, k->count), here, zero);
     kir_for(b, &s, zero, left, one, 0, NULL);
-    finish_step(k, alone, add(c, l.i, s.i), done);
+    finish_step(k, t.vectors, add(c, l.i, s.i), done);
     kir_for_end(b, &s, NULL);
     kir_for_end(b, &l, NULL);
 }
@@ -277,21 +277,21 @@ static void columns_body(tly_build *c, tly_row at, kir_value count, kir_value su
         .in_axis = kir_get(b, KIR_ARG_IN_AXIS), .out_axis = kir_get(b, KIR_ARG_OUT_AXIS),
         .direct = c->p->out_step == 1 && c->p->out_dtype == c->p->acc && !c->p->exclusive,
     };
-    int by_vectors = tly_loads_vectors(c) && c->p->out_step == 1;
     unsigned vectors = tly_line(c) / c->lanes * (unsigned)c->plan->lines;
-    unsigned alone = by_vectors ? vectors * (unsigned)c->plan->alone : 0;
+    if (!tly_loads_vectors(c) || c->p->out_step != 1)
+        vectors = 0;
     kir_value zero = imm(c, 0);
     kir_loop l;
     kir_for(b, &l, zero, tly_round_up(c, count, c->lanes), imm(c, c->lanes), 0, NULL);
     kir_store(b, tly_at(c, sums, l.i, c->acc_bytes), 0, tly_start(c, c->vec), c->acc_bytes, 0);
     kir_for_end(b, &l, NULL);
     tile t = { (unsigned)c->plan->rows, vectors, in_pairs(c), k.streams };
-    if (by_vectors && (t.steps > 1 || t.pairs)) {
-        scan_together(&k, t, alone);
+    if (vectors > 0 && (t.steps > 1 || t.pairs)) {
+        scan_together(&k, t);
         return;
     }
     kir_for(b, &l, zero, k.length, imm(c, 1), 0, NULL);
-    finish_step(&k, alone, l.i, zero);
+    finish_step(&k, vectors, l.i, zero);
     kir_for_end(b, &l, NULL);
 }
 

@@ -106,7 +106,6 @@ static void choose(const tly_problem *p, const tly_target *t, tly_plan *plan)
     case TLY_TEMPLATE_COLUMNS:
         plan->rows = choose_steps(p);
         plan->lines = plan->rows == 1 ? 2 : 1;
-        plan->alone = 4 / plan->lines;
         plan->tile_lanes = 4 * line;
         plan->prefetch = 4096;
         break;
@@ -140,7 +139,6 @@ static const struct key {
     { "pairs", KEY(pairs), 0, 1, 0, BIT(ROWS) },
     { "rows", KEY(rows), 1, 64, 1, BIT(COLUMNS) | BIT(TRANSPOSED) },
     { "lines", KEY(lines), 1, 4, 1, BIT(COLUMNS) },
-    { "alone", KEY(alone), 1, 4, 1, BIT(COLUMNS) },
     { "tile_lanes", KEY(tile_lanes), 8, 65536, 1, BIT(COLUMNS) | BIT(TRANSPOSED) },
     { "prefetch", KEY(prefetch), 0, 65536, 0,
       BIT(ROWS) | BIT(SHORT) | BIT(COLUMNS) | BIT(TRANSPOSED) },
