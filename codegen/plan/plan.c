@@ -76,12 +76,12 @@ static int32_t choose_pairs(const tly_problem *p, const tly_target *t)
     return p->op == TALLY_CUMPROD && wide && !t->has_mul64 && p->unit == 1;
 }
 
-/* Axis steps a pass. f32 of 4096x16384, of a copy: 1 step .92, 2 1.0, 4 1.2. bf16 is rather limited
- * by its instructions, and one step a pass has the fewest (templates/columns.c, pairs): prototypes
- * of 4096x32768: 1 step .87, 2 .76, 4 .75; not in pairs .69, .63, .61. */
+/* Axis steps a pass. f32 of 4096x16384, of a copy: 1 step .92, 2 1.0, 4 1.2. Narrow results are
+ * rather limited by their instructions, of which one step a pass has the fewest: bf16 of 4096x32768
+ * 1 step .99, 4 .61 to .67; f16 of 65536x2048 1.03 and .87, of 4096x32768 alike. */
 static int32_t choose_steps(const tly_problem *p)
 {
-    return p->dtype == TALLY_BF16 && p->out_dtype == TALLY_BF16 && p->acc == TALLY_F32 ? 1 : 4;
+    return tally_dtype_bytes((tally_dtype)p->out_dtype) == 2 ? 1 : 4;
 }
 
 static void choose(const tly_problem *p, const tly_target *t, tly_plan *plan)
@@ -107,7 +107,7 @@ static void choose(const tly_problem *p, const tly_target *t, tly_plan *plan)
         plan->rows = choose_steps(p);
         plan->lines = plan->rows == 1 ? 2 : 1;
         plan->tile_lanes = 4 * line;
-        plan->prefetch = 4096;
+        plan->prefetch = 2048;
         break;
     case TLY_TEMPLATE_TRANSPOSED:
         plan->rows = line > 32 ? line : 32;
