@@ -5,15 +5,19 @@
  * pass. Column blocks (.68 to .87 of a copy) and walking down columns (.72 to .78) are slower.
  *
  * Past the cache, stores are whole aligned lines. Several axis steps go in a pass where rows are
- * long and every step is aligned alike; otherwise each step is cut at its own lines. In cache, or in
- * place, stores are plain. The bits are the same.
+ * long, or all is small, and every step is aligned alike; otherwise each step is cut at its own
+ * lines. In cache, or in place, stores are plain. The bits are the same.
  */
 #include "template.h"
 
 enum {
     LINE = 64, MAX_STEPS = 8, MAX_VECTORS = 64,
-    SHORT_ROW = 16384 /* bytes: f32 past the cache, of a copy: rows of 1, 4, 8, 16, 32 KiB by one
-                         step a pass 1.08, 1.05, 1.02, 1.12, .94; by four .68, .95, .97, 1.05, 1.06 */
+    /* Bytes. f32 past the cache, of a copy: rows of 1, 4, 8, 16, 32 KiB by one step a pass 1.08,
+     * 1.05, 1.02, 1.12, .94; by four .68, .95, .97, 1.05, 1.06. */
+    SHORT_ROW = 16384,
+    /* Bytes. Inputs of 16, 128, 512, 1024 KiB by one step a pass .43, .80, .98, .99; by four .76,
+     * .97, .83, .85. */
+    SMALL = 131072
 };
 
 typedef struct columns {
@@ -231,36 +235,50 @@ static void finish_step(columns *k, unsigned vectors, kir_value step, kir_value 
     kir_value whole = add(c, head, tly_round_down(c, room, c->lanes));
     pass(k, (tile){ 1, vectors, 0, k->streams }, &at, head, lined);
     pass(k, (tile){ 1, 1, 0, 0 }, &at, lined, whole);
+    kir_value ragged = kir_bin(b, KIR_OR, less(c, done, head), less(c, whole, k->count));
     kir_loop ends; /* before and after */
-    kir_for(b, &ends, imm(c, 0), imm(c, 2), imm(c, 1), 0, NULL);
+    kir_for(b, &ends, imm(c, 0), kir_select(b, ragged, imm(c, 2), imm(c, 0)), imm(c, 1), 0, NULL);
     kir_value after = kir_cmp(b, KIR_NE, ends.i, imm(c, 0));
     pass_scalars(k, &at, kir_select(b, after, whole, done), kir_select(b, after, k->count, head));
     kir_for_end(b, &ends, NULL);
 }
 
-/* Several steps a pass where stores are plain, or rows are long and all aligned to lines; what that
- * leaves, step by step. */
-static void scan_together(columns *k, tile t)
+/* i1: passes of the tile serve: their stores find lines, and it is the better way. */
+static kir_value goes_together(columns *k, const tile *t)
+{
+    tly_build *c = k->c;
+    kir_builder *b = c->b;
+    kir_value zero = imm(c, 0), plain = equal(c, zero, zero);
+    kir_value where = kir_bin(b, KIR_OR, kir_addr(b, k->out), k->out_axis);
+    kir_value lined = equal(c, kir_bin(b, KIR_AND, where, imm(c, LINE - 1)), zero);
+    if (t->steps > 1) {
+        kir_value is_long = less(c, imm(c, SHORT_ROW / c->in_bytes), k->count);
+        kir_value is_large = less(c, imm(c, SMALL / c->in_bytes), mul(c, k->count, k->length));
+        plain = kir_select(b, is_large, is_long, plain);
+        lined = kir_bin(b, KIR_AND, lined, is_long);
+    }
+    return kir_select(b, k->streams, lined, plain);
+}
+
+/* Passes of the tile; what they leave, step by step, `alone` vectors at a time. */
+static void scan_together(columns *k, tile t, unsigned alone)
 {
     tly_build *c = k->c;
     kir_builder *b = c->b;
     kir_value zero = imm(c, 0), one = imm(c, 1), steps = imm(c, t.steps);
-    kir_value where = kir_bin(b, KIR_OR, kir_addr(b, k->out), k->out_axis);
-    kir_value fit = equal(c, kir_bin(b, KIR_AND, where, imm(c, LINE - 1)), zero);
-    if (t.steps > 1)
-        fit = kir_bin(b, KIR_AND, fit, less(c, imm(c, SHORT_ROW / c->in_bytes), k->count));
-    kir_value together = kir_select(b, k->streams, fit, equal(c, zero, zero));
+    kir_value together = goes_together(k, &t);
+    kir_value group = kir_select(b, together, steps, k->length); /* else one group is all */
     kir_value whole = tly_round_down(c, room_of(k, k->count), (int64_t)t.vectors * c->lanes);
     kir_loop l, s;
-    kir_for(b, &l, zero, k->length, steps, 0, NULL);
-    kir_value here = tly_min(c, steps, sub(c, k->length, l.i));
+    kir_for(b, &l, zero, k->length, group, 0, NULL);
+    kir_value here = tly_min(c, group, sub(c, k->length, l.i));
     kir_value full = kir_bin(b, KIR_AND, together, equal(c, here, steps));
     kir_value done = kir_select(b, full, whole, zero);
     line at = line_at(k, l.i);
     pass(k, t, &at, zero, done);
     kir_value left = kir_select(b, less(c, done, k->count), here, zero);
     kir_for(b, &s, zero, left, one, 0, NULL);
-    finish_step(k, t.vectors, add(c, l.i, s.i), done);
+    finish_step(k, alone, add(c, l.i, s.i), done);
     kir_for_end(b, &s, NULL);
     kir_for_end(b, &l, NULL);
 }
@@ -283,21 +301,22 @@ static void columns_body(tly_build *c, tly_row at, kir_value count, kir_value su
         .in_axis = kir_get(b, KIR_ARG_IN_AXIS), .out_axis = kir_get(b, KIR_ARG_OUT_AXIS),
         .direct = c->p->out_step == 1 && c->p->out_dtype == c->p->acc && !c->p->exclusive,
     };
-    unsigned vectors = tly_line(c) / c->lanes * (unsigned)c->plan->lines;
-    if (!tly_loads_vectors(c) || c->p->out_step != 1)
-        vectors = 0;
+    unsigned line = tly_line(c) / c->lanes, alone = line * (unsigned)c->plan->lines;
+    int by_vectors = tly_loads_vectors(c) && c->p->out_step == 1;
     kir_value zero = imm(c, 0);
     kir_loop l;
     kir_for(b, &l, zero, tly_round_up(c, count, c->lanes), imm(c, c->lanes), 0, NULL);
     kir_store(b, tly_at(c, sums, l.i, c->acc_bytes), 0, tly_start(c, c->vec), c->acc_bytes, 0);
     kir_for_end(b, &l, NULL);
-    tile t = { (unsigned)c->plan->rows, vectors, in_pairs(c), k.streams };
-    if (vectors > 0 && (t.steps > 1 || t.pairs)) {
-        scan_together(&k, t);
+    tile t = { (unsigned)c->plan->rows, alone, in_pairs(c), k.streams };
+    if (t.steps > 1)
+        t.vectors = line;
+    if (by_vectors && (t.steps > 1 || t.pairs)) {
+        scan_together(&k, t, alone);
         return;
     }
     kir_for(b, &l, zero, k.length, imm(c, 1), 0, NULL);
-    finish_step(&k, vectors, l.i, zero);
+    finish_step(&k, by_vectors ? alone : 0, l.i, zero);
     kir_for_end(b, &l, NULL);
 }
 

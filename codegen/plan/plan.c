@@ -105,7 +105,7 @@ static void choose(const tly_problem *p, const tly_target *t, tly_plan *plan)
         break;
     case TLY_TEMPLATE_COLUMNS:
         plan->rows = choose_steps(p);
-        plan->lines = plan->rows == 1 ? 2 : 1;
+        plan->lines = 2;
         plan->tile_lanes = 4 * line;
         plan->prefetch = 2048;
         break;
