@@ -4,143 +4,198 @@
  * several axis steps a pass, a line of each a step, the accumulators loaded and stored once a
  * pass. Column blocks (.68 to .87 of a copy) and walking down columns (.72 to .78) are slower.
  *
- * Past the cache, stores are whole aligned lines. Where every axis step is aligned alike, several
- * go in a pass; otherwise each step is cut at its own lines. In cache, or in place, stores are
- * plain. The bits are the same.
+ * Past the cache, stores are whole aligned lines. Several axis steps go in a pass where rows are
+ * long, or all is small, and every step is aligned alike; otherwise each step is cut at its own
+ * lines. In cache, or in place, stores are plain. The bits are the same.
  */
 #include "template.h"
 
-enum { LINE = 64, MAX_STEPS = 8, MAX_VECTORS = 64 };
+enum {
+    LINE = 64, MAX_STEPS = 8, MAX_VECTORS = 64,
+    /* Bytes. f32 past the cache, of a copy: rows of 1, 4, 8, 16, 32 KiB by one step a pass 1.08,
+     * 1.05, 1.02, 1.12, .94; by four .68, .95, .97, 1.05, 1.06. */
+    SHORT_ROW = 16384,
+    /* Bytes. Inputs of 16, 128, 512, 1024 KiB by one step a pass .43, .80, .98, .99; by four .76,
+     * .97, .83, .85. */
+    SMALL = 131072
+};
 
 typedef struct columns {
     tly_build *c;
     kir_value sums;             /* the row of accumulators, lane 0 of this range first */
+    kir_value streams;          /* i1: lines go past the cache */
     kir_value in, out;          /* lane 0 of this range at the axis' start */
     kir_value count, length;    /* lanes, axis steps */
     kir_value in_axis, out_axis;
-    unsigned vectors;           /* a step of a pass; 0 where lanes must go one by one */
-    unsigned alone;             /* and of a pass over one axis step */
+    int direct;                 /* results are the accumulators */
 } columns;
 
-static kir_value axis_at(columns *k, kir_value p, kir_value stride, kir_value step)
+/* What one round of a pass takes. */
+typedef struct tile {
+    unsigned steps, vectors;    /* axis steps, vectors of accumulators of each */
+    unsigned pairs;             /* 1: bf16 in pairs, with the accumulators of these lanes likewise */
+    kir_value streams;          /* i1: lines may go past the cache; 0: never */
+} tile;
+
+/* Lane 0 at an axis step, and where the accumulators before it lie. */
+typedef struct line {
+    kir_value in, out, sums;
+} line;
+
+/* In cache the output of the step before serves as accumulators where it can: one row less to write
+ * and to keep (f32 products of 256x256, of a copy: .92 to 1.0, with a row of its own .85 to .93). */
+static line line_at(columns *k, kir_value step)
 {
-    return kir_ptradd(k->c->b, p, mul(k->c, step, stride));
+    tly_build *c = k->c;
+    line at = {
+        kir_ptradd(c->b, k->in, mul(c, step, k->in_axis)),
+        kir_ptradd(c->b, k->out, mul(c, step, k->out_axis)),
+        k->sums,
+    };
+    if (k->direct) {
+        kir_value first = kir_bin(c->b, KIR_OR, k->streams, equal(c, step, imm(c, 0)));
+        kir_value before = kir_ptradd(c->b, at.out, sub(c, imm(c, 0), k->out_axis));
+        at.sums = kir_select(c->b, first, k->sums, before);
+    }
+    return at;
 }
 
-/* n vectors of results at `to`, whole registers at a time. */
-static void store_results(tly_build *c, kir_value to, const kir_value *v, unsigned n,
+/* n vectors at `to`, whole registers at a time. */
+static void store_vectors(tly_build *c, kir_value to, const kir_value *v, unsigned n,
                           unsigned flags)
 {
-    unsigned wide = kir_type_of(c->b, v[0]).lanes * c->out_bytes;
+    kir_type t = kir_type_of(c->b, v[0]);
+    unsigned wide = t.lanes * kir_kind_bits((kir_kind)t.kind) / 8;
     for (unsigned i = 0; i < n; i++)
         kir_store(c->b, to, (int64_t)i * wide, v[i], flags ? wide : 1, flags);
 }
 
-/* Narrow results are joined to whole vectors; returns how many. */
-static unsigned join(tly_build *c, kir_value *v, unsigned n)
+/* Vectors of results as they are stored, narrow ones joined to whole registers; returns how many. */
+static unsigned narrow(tly_build *c, const tile *t, kir_value *v)
 {
-    unsigned wide = kir_type_of(c->b, v[0]).lanes * c->out_bytes;
+    unsigned n = t->vectors;
+    if (t->pairs) {
+        for (unsigned i = 0; i < n / 2; i++)
+            v[i] = tly_narrow_pairs(c, &v[2 * i]);
+        return n / 2;
+    }
+    for (unsigned i = 0; i < n; i++)
+        v[i] = tly_narrow(c, v[i]);
+    unsigned wide = c->lanes * c->out_bytes;
     for (; n > 1 && wide < (unsigned)c->t->vector_bytes; n /= 2, wide *= 2)
         for (unsigned i = 0; i < n / 2; i++)
             v[i] = tly_join(c, v[2 * i], v[2 * i + 1]);
     return n;
 }
 
-/* `vectors` vectors from lane `j` on, of each of `steps` axis steps at in, out. */
-static void step_vectors(columns *k, kir_value in, kir_value out, kir_value j, unsigned steps,
-                         unsigned vectors, kir_value streams)
+/* Where to prefetch for lane j: some bytes on in the same axis steps, and in their last part the
+ * start of the next pass, so that short rows stay covered (measured 0.92 to 1.02). Rows shorter than
+ * the distance lie side by side as a rule. */
+static kir_value ahead_of(columns *k, kir_value j, unsigned steps)
+{
+    tly_build *c = k->c;
+    kir_value bytes = mul(c, k->count, imm(c, c->in_bytes));
+    kir_value at = add(c, mul(c, j, imm(c, c->in_bytes)), imm(c, c->plan->prefetch));
+    kir_value next = sub(c, mul(c, k->in_axis, imm(c, steps)), bytes);
+    return kir_select(c->b, less(c, at, bytes), at, add(c, at, next));
+}
+
+static void prefetch(columns *k, const tile *t, const line *at, kir_value j)
+{
+    tly_build *c = k->c;
+    if (c->p->in_step != 1)
+        return;
+    int64_t bytes = (int64_t)t->vectors * c->lanes * c->in_bytes;
+    kir_value p = kir_ptradd(c->b, at->in, ahead_of(k, j, t->steps));
+    for (unsigned s = 0; s < t->steps; s++) {
+        for (int64_t byte = 0; byte < bytes; byte += LINE)
+            kir_prefetch(c->b, p, byte);
+        if (s + 1 < t->steps)
+            p = kir_ptradd(c->b, p, k->in_axis);
+    }
+}
+
+static void load_step(tly_build *c, const tile *t, kir_value from, kir_value *v)
+{
+    int64_t bytes = (int64_t)c->lanes * c->p->in_step * c->in_bytes;
+    for (unsigned i = 0; i < t->vectors; i += 1 + t->pairs) {
+        kir_value p = kir_ptradd(c->b, from, imm(c, i * bytes));
+        if (t->pairs)
+            tly_load_pairs(c, p, &v[i]);
+        else
+            v[i] = tly_load_vector(c, p);
+    }
+}
+
+/* One round, from lane `j` on: all loads, then all stores. */
+static void do_tile(columns *k, const tile *t, const line *at, kir_value j)
 {
     tly_build *c = k->c;
     kir_builder *b = c->b;
     kir_value y[MAX_VECTORS], v[MAX_STEPS][MAX_VECTORS] = { 0 }, to[MAX_STEPS];
     int64_t bytes = (int64_t)c->lanes * c->acc_bytes;
-    kir_value sums = tly_at(c, k->sums, j, c->acc_bytes);
-    kir_value from = kir_ptradd(b, in, mul(c, j, tly_in_step(c)));
-    to[0] = tly_at(c, out, j, c->out_bytes);
-    for (unsigned i = 0; i < vectors; i++)
-        y[i] = kir_load(b, c->vec, sums, i * bytes, c->acc_bytes);
-    unsigned n = vectors;
-    for (unsigned s = 0; s < steps; s++) {
-        for (unsigned i = 0; i < vectors; i++) {
-            int64_t at = (int64_t)i * c->lanes * c->p->in_step * c->in_bytes;
-            v[s][i] = tly_load_vector(c, kir_ptradd(b, from, imm(c, at)));
-        }
-        if (s + 1 < steps) {
+    kir_value offset = mul(c, j, imm(c, c->acc_bytes));
+    kir_value before = kir_ptradd(b, at->sums, offset), sums = kir_ptradd(b, k->sums, offset);
+    kir_value from = kir_ptradd(b, at->in, mul(c, j, tly_in_step(c)));
+    to[0] = tly_at(c, at->out, j, c->out_bytes);
+    for (unsigned i = 0; i < t->vectors; i++)
+        y[i] = kir_load(b, c->vec, before, i * bytes, c->acc_bytes);
+    for (unsigned s = 0; s < t->steps; s++) {
+        load_step(c, t, from, v[s]);
+        if (s + 1 < t->steps) {
             from = kir_ptradd(b, from, k->in_axis);
             to[s + 1] = kir_ptradd(b, to[s], k->out_axis);
         }
     }
-    for (unsigned s = 0; s < steps; s++) {
-        for (unsigned i = 0; i < vectors; i++) {
+    unsigned n = 0;
+    for (unsigned s = 0; s < t->steps; s++) {
+        for (unsigned i = 0; i < t->vectors; i++) {
             kir_value next = tly_combine(c, y[i], v[s][i]);
-            v[s][i] = tly_narrow(c, c->p->exclusive ? y[i] : next);
+            v[s][i] = c->p->exclusive ? y[i] : next;
             y[i] = next;
         }
-        n = join(c, v[s], vectors);
+        n = narrow(c, t, v[s]);
     }
-    for (unsigned i = 0; i < vectors; i++)
-        kir_store(b, sums, i * bytes, y[i], c->acc_bytes, 0);
     kir_branch way;
-    if (streams) {
-        kir_if(b, &way, streams);
-        for (unsigned s = 0; s < steps; s++)
-            store_results(c, to[s], v[s], n, KIR_STREAM);
+    if (!k->direct || !t->streams)
+        store_vectors(c, sums, y, t->vectors, 0);
+    if (t->streams) {
+        kir_if(b, &way, t->streams);
+        prefetch(k, t, at, j);
+        if (k->direct)
+            store_vectors(c, sums, y, t->vectors, 0);
+        for (unsigned s = 0; s < t->steps; s++)
+            store_vectors(c, to[s], v[s], n, KIR_STREAM);
         kir_else(b, &way, 0, NULL);
     }
-    for (unsigned s = 0; s < steps; s++)
-        store_results(c, to[s], v[s], n, 0);
-    if (streams)
+    for (unsigned s = 0; s < t->steps; s++)
+        store_vectors(c, to[s], v[s], n, 0);
+    if (t->streams)
         kir_if_end(b, &way, 0, NULL);
 }
 
+/* Lanes [from, to), a multiple of the tile's. */
+static void pass(columns *k, tile t, const line *at, kir_value from, kir_value to)
+{
+    kir_loop l;
+    kir_for(k->c->b, &l, from, to, imm(k->c, (int64_t)t.vectors * k->c->lanes), 0, NULL);
+    do_tile(k, &t, at, l.i);
+    kir_for_end(k->c->b, &l, NULL);
+}
+
 /* Lanes [from, to) of one axis step, one by one. */
-static void step_scalars(columns *k, kir_value in, kir_value out, kir_value from, kir_value to)
+static void pass_scalars(columns *k, const line *at, kir_value from, kir_value to)
 {
     tly_build *c = k->c;
     kir_loop l;
     kir_for(c->b, &l, from, to, imm(c, 1), 0, NULL);
-    kir_value sum = tly_at(c, k->sums, l.i, c->acc_bytes);
-    kir_value y = kir_load(c->b, c->acc, sum, 0, c->acc_bytes);
-    kir_value x = tly_load(c, kir_ptradd(c->b, in, mul(c, l.i, tly_in_step(c))), 0, 1);
+    kir_value y = kir_load(c->b, c->acc, tly_at(c, at->sums, l.i, c->acc_bytes), 0, c->acc_bytes);
+    kir_value x = tly_load(c, kir_ptradd(c->b, at->in, mul(c, l.i, tly_in_step(c))), 0, 1);
     kir_value next = tly_combine(c, y, x);
-    kir_store(c->b, sum, 0, next, c->acc_bytes, 0);
-    tly_store(c, kir_ptradd(c->b, out, mul(c, l.i, tly_out_step(c))), 0,
+    kir_store(c->b, tly_at(c, k->sums, l.i, c->acc_bytes), 0, next, c->acc_bytes, 0);
+    tly_store(c, kir_ptradd(c->b, at->out, mul(c, l.i, tly_out_step(c))), 0,
               c->p->exclusive ? y : next, 1, 0);
     kir_for_end(c->b, &l, NULL);
-}
-
-/* Where to prefetch for lane j: `distance` bytes on in the same axis steps, and in their last
- * part the start of the next pass, so that short rows stay covered (measured 0.92 to 1.02). */
-static kir_value ahead_of(columns *k, kir_value j, unsigned steps)
-{
-    tly_build *c = k->c;
-    kir_value bytes = mul(c, k->count, imm(c, c->in_bytes));
-    kir_value distance = tly_min(c, imm(c, c->plan->prefetch), bytes);
-    kir_value at = add(c, mul(c, j, imm(c, c->in_bytes)), distance);
-    kir_value next = sub(c, mul(c, k->in_axis, imm(c, steps)), bytes);
-    return kir_select(c->b, less(c, at, bytes), at, add(c, at, next));
-}
-
-/* Lanes [from, to), a multiple of `vectors` vectors, of `steps` axis steps. */
-static void pass(columns *k, kir_value in, kir_value out, kir_value from, kir_value to,
-                 unsigned steps, unsigned vectors, kir_value streams)
-{
-    tly_build *c = k->c;
-    kir_builder *b = c->b;
-    int64_t lanes = (int64_t)vectors * c->lanes;
-    kir_loop l;
-    kir_for(b, &l, from, to, imm(c, lanes), 0, NULL);
-    if (c->p->in_step == 1 && streams) {
-        kir_value p = kir_ptradd(b, in, ahead_of(k, l.i, steps));
-        for (unsigned s = 0; s < steps; s++) {
-            for (int64_t byte = 0; byte < lanes * c->in_bytes; byte += LINE)
-                kir_prefetch(b, p, byte);
-            if (s + 1 < steps)
-                p = kir_ptradd(b, p, k->in_axis);
-        }
-    }
-    step_vectors(k, in, out, l.i, steps, vectors, streams);
-    kir_for_end(b, &l, NULL);
 }
 
 /* Lanes before the first line that starts at or after `out`. */
@@ -153,81 +208,116 @@ static kir_value lanes_to_line(columns *k, kir_value out)
     return tly_min(c, k->count, kir_bin(c->b, KIR_LSHR, bytes, imm(c, shift)));
 }
 
-/* What a pass of several steps left of one axis step, from lane `done` on: up to the first line,
- * lines, vectors, the rest. */
-static void finish_step(columns *k, kir_value step, kir_value done, kir_value streams)
+/* Lanes that whole vectors may read from: a last vector of step 2 would read one too far. */
+static kir_value room_of(columns *k, kir_value lanes)
+{
+    tly_build *c = k->c;
+    if (c->p->in_step != 2)
+        return lanes;
+    kir_value some = less(c, imm(c, 0), lanes);
+    return sub(c, lanes, kir_select(c->b, some, imm(c, 1), imm(c, 0)));
+}
+
+/* One axis step from lane `done` on: up to the first line, lines, vectors, the rest. */
+static void finish_step(columns *k, unsigned vectors, kir_value step, kir_value done)
 {
     tly_build *c = k->c;
     kir_builder *b = c->b;
-    kir_value in = axis_at(k, k->in, k->in_axis, step), out = axis_at(k, k->out, k->out_axis, step);
-    if (!k->vectors) {
-        step_scalars(k, in, out, done, k->count);
+    line at = line_at(k, step);
+    if (vectors == 0) { /* lanes must go one by one */
+        pass_scalars(k, &at, done, k->count);
         return;
     }
-    kir_value head = kir_select(b, streams, lanes_to_line(k, out), imm(c, 0));
+    kir_value head = kir_select(b, k->streams, lanes_to_line(k, at.out), imm(c, 0));
     head = kir_select(b, less(c, head, done), done, head);
-    /* a last vector of step 2 would read one element too far */
-    kir_value room = sub(c, k->count, head);
-    if (c->p->in_step == 2)
-        room = sub(c, room, kir_select(b, less(c, imm(c, 0), room), imm(c, 1), imm(c, 0)));
-    int64_t lanes = (int64_t)k->alone * c->lanes;
-    kir_value lined = add(c, head, tly_round_down(c, room, lanes));
+    kir_value room = room_of(k, sub(c, k->count, head));
+    kir_value lined = add(c, head, tly_round_down(c, room, (int64_t)vectors * c->lanes));
     kir_value whole = add(c, head, tly_round_down(c, room, c->lanes));
-    pass(k, in, out, head, lined, 1, k->alone, streams);
-    pass(k, in, out, lined, whole, 1, 1, 0);
+    pass(k, (tile){ 1, vectors, 0, k->streams }, &at, head, lined);
+    pass(k, (tile){ 1, 1, 0, 0 }, &at, lined, whole);
+    kir_value ragged = kir_bin(b, KIR_OR, less(c, done, head), less(c, whole, k->count));
     kir_loop ends; /* before and after */
-    kir_for(b, &ends, imm(c, 0), imm(c, 2), imm(c, 1), 0, NULL);
+    kir_for(b, &ends, imm(c, 0), kir_select(b, ragged, imm(c, 2), imm(c, 0)), imm(c, 1), 0, NULL);
     kir_value after = kir_cmp(b, KIR_NE, ends.i, imm(c, 0));
-    step_scalars(k, in, out, kir_select(b, after, whole, done),
-                 kir_select(b, after, k->count, head));
+    pass_scalars(k, &at, kir_select(b, after, whole, done), kir_select(b, after, k->count, head));
     kir_for_end(b, &ends, NULL);
 }
 
-static void scan_lanes(columns *k, kir_value streams)
+/* i1: passes of the tile serve: their stores find lines, and it is the better way. */
+static kir_value goes_together(columns *k, const tile *t)
 {
     tly_build *c = k->c;
     kir_builder *b = c->b;
-    unsigned steps = (unsigned)c->plan->rows;
-    unsigned vectors = tly_line(c) / c->lanes * (unsigned)c->plan->lines;
-    kir_value zero = imm(c, 0), one = imm(c, 1);
-    k->vectors = tly_loads_vectors(c) && c->p->out_step == 1 ? vectors : 0;
-    k->alone = vectors * (unsigned)c->plan->alone;
-    kir_loop l, s;
-    kir_for(b, &l, zero, tly_round_up(c, k->count, c->lanes), imm(c, c->lanes), 0, NULL);
-    kir_store(b, tly_at(c, k->sums, l.i, c->acc_bytes), 0, tly_start(c, c->vec), c->acc_bytes, 0);
-    kir_for_end(b, &l, NULL);
-    if (!k->vectors || steps == 1) {
-        kir_for(b, &l, zero, k->length, one, 0, NULL);
-        finish_step(k, l.i, zero, streams);
-        kir_for_end(b, &l, NULL);
-        return;
-    }
+    kir_value zero = imm(c, 0), plain = equal(c, zero, zero);
     kir_value where = kir_bin(b, KIR_OR, kir_addr(b, k->out), k->out_axis);
-    kir_value aligned = equal(c, kir_bin(b, KIR_AND, where, imm(c, LINE - 1)), zero);
-    kir_value together = kir_select(b, streams, aligned, equal(c, zero, zero));
-    kir_value room = c->p->in_step == 2 ? sub(c, k->count, one) : k->count;
-    kir_value whole = tly_round_down(c, room, (int64_t)vectors * c->lanes);
-    kir_for(b, &l, zero, k->length, imm(c, steps), 0, NULL);
-    kir_value here = tly_min(c, imm(c, steps), sub(c, k->length, l.i));
-    kir_value full = kir_bin(b, KIR_AND, together, equal(c, here, imm(c, steps)));
+    kir_value lined = equal(c, kir_bin(b, KIR_AND, where, imm(c, LINE - 1)), zero);
+    if (t->steps > 1) {
+        kir_value is_long = less(c, imm(c, SHORT_ROW / c->in_bytes), k->count);
+        kir_value is_large = less(c, imm(c, SMALL / c->in_bytes), mul(c, k->count, k->length));
+        plain = kir_select(b, is_large, is_long, plain);
+        lined = kir_bin(b, KIR_AND, lined, is_long);
+    }
+    return kir_select(b, k->streams, lined, plain);
+}
+
+/* Passes of the tile; what they leave, step by step, `alone` vectors at a time. */
+static void scan_together(columns *k, tile t, unsigned alone)
+{
+    tly_build *c = k->c;
+    kir_builder *b = c->b;
+    kir_value zero = imm(c, 0), one = imm(c, 1), steps = imm(c, t.steps);
+    kir_value together = goes_together(k, &t);
+    kir_value group = kir_select(b, together, steps, k->length); /* else one group is all */
+    kir_value whole = tly_round_down(c, room_of(k, k->count), (int64_t)t.vectors * c->lanes);
+    kir_loop l, s;
+    kir_for(b, &l, zero, k->length, group, 0, NULL);
+    kir_value here = tly_min(c, group, sub(c, k->length, l.i));
+    kir_value full = kir_bin(b, KIR_AND, together, equal(c, here, steps));
     kir_value done = kir_select(b, full, whole, zero);
-    pass(k, axis_at(k, k->in, k->in_axis, l.i), axis_at(k, k->out, k->out_axis, l.i), zero, done,
-         steps, vectors, streams);
+    line at = line_at(k, l.i);
+    pass(k, t, &at, zero, done);
     kir_value left = kir_select(b, less(c, done, k->count), here, zero);
     kir_for(b, &s, zero, left, one, 0, NULL);
-    finish_step(k, add(c, l.i, s.i), done, streams);
+    finish_step(k, alone, add(c, l.i, s.i), done);
     kir_for_end(b, &s, NULL);
     kir_for_end(b, &l, NULL);
 }
 
+/* bf16 in pairs: one axis step a pass, as what a pass of several leaves of the last ones would find
+ * their accumulators in another order. */
+static unsigned in_pairs(const tly_build *c)
+{
+    const tly_problem *p = c->p;
+    return p->dtype == TALLY_BF16 && p->out_dtype == TALLY_BF16 && p->acc == TALLY_F32 &&
+           p->in_step == 1 && c->plan->rows == 1;
+}
+
 static void columns_body(tly_build *c, tly_row at, kir_value count, kir_value sums)
 {
+    kir_builder *b = c->b;
     columns k = {
-        .c = c, .sums = sums, .in = at.in, .out = at.out,
-        .count = count, .length = kir_get(c->b, KIR_ARG_LENGTH),
-        .in_axis = kir_get(c->b, KIR_ARG_IN_AXIS), .out_axis = kir_get(c->b, KIR_ARG_OUT_AXIS),
+        .c = c, .sums = sums, .streams = tly_streams(c), .in = at.in, .out = at.out,
+        .count = count, .length = kir_get(b, KIR_ARG_LENGTH),
+        .in_axis = kir_get(b, KIR_ARG_IN_AXIS), .out_axis = kir_get(b, KIR_ARG_OUT_AXIS),
+        .direct = c->p->out_step == 1 && c->p->out_dtype == c->p->acc && !c->p->exclusive,
     };
-    scan_lanes(&k, tly_streams(c));
+    unsigned line = tly_line(c) / c->lanes, alone = line * (unsigned)c->plan->lines;
+    int by_vectors = tly_loads_vectors(c) && c->p->out_step == 1;
+    kir_value zero = imm(c, 0);
+    kir_loop l;
+    kir_for(b, &l, zero, tly_round_up(c, count, c->lanes), imm(c, c->lanes), 0, NULL);
+    kir_store(b, tly_at(c, sums, l.i, c->acc_bytes), 0, tly_start(c, c->vec), c->acc_bytes, 0);
+    kir_for_end(b, &l, NULL);
+    tile t = { (unsigned)c->plan->rows, alone, in_pairs(c), k.streams };
+    if (t.steps > 1)
+        t.vectors = line;
+    if (by_vectors && (t.steps > 1 || t.pairs)) {
+        scan_together(&k, t, alone);
+        return;
+    }
+    kir_for(b, &l, zero, k.length, imm(c, 1), 0, NULL);
+    finish_step(&k, by_vectors ? alone : 0, l.i, zero);
+    kir_for_end(b, &l, NULL);
 }
 
 void tly_build_columns(tly_build *c, tly_launch *launch)

@@ -144,8 +144,15 @@ void tly_load_pairs(tly_build *c, kir_value p, kir_value *pair)
 kir_value tly_narrow_pairs(tly_build *c, const kir_value *pair)
 {
     int back = c->p->out_step == -1;
+    kir_type halves = KIR_TYPE(KIR_I16, 2 * c->lanes);
     kir_value low = round_bfloat(c, pair[back]), high = round_bfloat(c, pair[!back]);
-    kir_value v = op(c, KIR_OR, op(c, KIR_LSHR, low, bits(c, low, 16)), upper(c, high));
+    uint8_t index[64];
+    for (unsigned i = 0; i < halves.lanes; i++)
+        index[i] = (uint8_t)(i % 2 ? halves.lanes + i : i);
+    low = op(c, KIR_LSHR, low, bits(c, low, 16));
+    kir_value v = kir_shuffle(c->b, kir_convert(c->b, KIR_BITCAST, halves, low),
+                              kir_convert(c->b, KIR_BITCAST, halves, high), index, halves.lanes);
+    v = kir_convert(c->b, KIR_BITCAST, KIR_TYPE(KIR_I32, c->lanes), v);
     return back ? tly_reverse(c, v) : v;
 }
 

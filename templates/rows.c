@@ -107,8 +107,6 @@ static void go_direct(tly_rows *r, tly_rows_block *k, const tly_stream *out, kir
     int64_t unit = r->step > tly_line(c) ? r->step : tly_line(c);
     kir_value odd = kir_bin(b, KIR_AND, k->count, imm(c, unit - 1));
     kir_value whole = equal(c, odd, imm(c, 0));
-    if (c->plan->runs > 0)
-        whole = equal(c, k->count, imm(c, r->block));
     kir_value direct = kir_bin(b, KIR_AND, whole, equal(c, out->pending, imm(c, 0)));
     direct = kir_bin(b, KIR_AND, direct, apart);
     if (totals)

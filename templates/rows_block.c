@@ -137,7 +137,9 @@ static void next_state(tly_rows *r, tly_rows_state *s, const kir_value *history)
 {
     if (r->unit == 1)
         s->local = tly_last(r->c, history[0]);
-    else
+    if (r->c->plan->scalar) /* goes through the true prefixes */
+        s->carry = tly_neutral(r->c, r->c->acc);
+    if (r->unit > 1)
         newest_of_class(r, history, s->history);
 }
 

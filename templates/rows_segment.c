@@ -1,8 +1,10 @@
 /*
- * Segments of the rows template: the windowed scan, its variant in scalar runs, and the plain loop
+ * Segments of the rows template: the windowed scan, its scalar variant, and the plain loop
  * for a segment that left the range.
  */
 #include "rows.h"
+
+enum { MAX_STEP = 64 }; /* elements of a scalar step */
 
 /* ---- input: vectors of accumulators, where the input lies or staged ---- */
 
@@ -21,7 +23,7 @@ static int64_t reach(const tly_rows *r)
 int64_t tly_rows_input_bytes(const tly_rows *r)
 {
     int64_t elements = r->step + r->wide;
-    if (!r->direct_in || r->c->plan->runs > 0)
+    if (!r->direct_in)
         elements += r->block;
     int64_t bytes = elements * (r->direct_in ? 2 * r->c->in_bytes : r->c->acc_bytes);
     return (bytes + 63) / 64 * 64;
@@ -181,75 +183,6 @@ static void look_ahead(tly_rows *r, kir_value p, int is_first, kir_value *window
 
 /* ---- one segment: a row's part in this block ---- */
 
-/* Element i of each run, the runs being `length` apart. */
-static void store_runs(tly_rows *r, const tly_rows_segment *g, kir_value i, kir_value length,
-                       const kir_value *y, unsigned flags)
-{
-    tly_build *c = r->c;
-    for (unsigned k = 0; k < (unsigned)c->plan->runs; k++, i = add(c, i, length))
-        kir_store(c->b, tly_stored_at(c, g->to, i), 0, y[k], c->out_bytes, flags);
-}
-
-/* What tly_rows_scan does, for operators whose vector form is slow and whose order is free (64-bit
- * integer products below AVX-512): the segment is cut in `runs`, scanned side by side by scalar
- * code, after a first reading for their totals: 2 multiplications an element, but not one after
- * the other, where one chain takes 3 cycles an element. */
-static void scan_runs(tly_rows *r, const tly_rows_segment *g, kir_value carry, kir_value *history)
-{
-    tly_build *c = r->c;
-    kir_builder *b = c->b;
-    unsigned runs = (unsigned)c->plan->runs, shift = runs == 8 ? 3 : runs == 4 ? 2 : 1;
-    kir_value length = kir_bin(b, KIR_LSHR, tly_round_up(c, g->count, r->step), imm(c, shift));
-    kir_value bytes = mul(c, length, imm(c, c->acc_bytes)), from = r->input, y[8], at[8];
-    kir_branch whole;
-    if (c->p->in_step == 1) { /* whole blocks need no staging */
-        kir_if(b, &whole, equal(c, g->count, imm(c, r->block)));
-        kir_value in = g->in;
-        kir_else(b, &whole, 1, &in);
-    }
-    tly_stage_in(c, g->in, r->input, g->count, (unsigned)r->step);
-    if (c->p->in_step == 1) {
-        kir_if_end(b, &whole, 1, &from);
-        from = whole.result[0];
-    }
-    for (unsigned k = 0; k < runs; k++) {
-        y[k] = tly_neutral(c, c->acc);
-        at[k] = kir_ptradd(b, from, mul(c, bytes, imm(c, k)));
-    }
-    kir_loop l;
-    kir_for(b, &l, imm(c, 0), length, imm(c, 1), runs, y);
-    for (unsigned k = 0; k < runs; k++)
-        y[k] = tly_combine(c, l.carried[k], kir_load(b, c->acc, tly_at(c, at[k], l.i, c->acc_bytes),
-                                                     0, c->acc_bytes));
-    kir_value ahead = mul(c, l.i, mul(c, tly_in_step(c), imm(c, runs)));
-    kir_prefetch(b, kir_ptradd(b, g->in, add(c, ahead, r->ahead)), 0);
-    kir_for_end(b, &l, y);
-
-    kir_value local = tly_last(c, history[0]), start[8];
-    for (unsigned k = 0; k < runs; k++) {
-        start[k] = carry ? tly_combine(c, carry, local) : local;
-        local = tly_combine(c, local, l.result[k]);
-    }
-    for (unsigned k = 0; k < r->history; k++)
-        history[k] = kir_splat(b, local, c->lanes);
-    kir_for(b, &l, imm(c, 0), length, imm(c, 1), runs, start);
-    for (unsigned k = 0; k < runs; k++) {
-        kir_value x = kir_load(b, c->acc, tly_at(c, at[k], l.i, c->acc_bytes), 0, c->acc_bytes);
-        y[k] = tly_combine(c, l.carried[k], x);
-    }
-    const kir_value *shown = c->p->exclusive ? l.carried : y;
-    kir_branch way;
-    if (g->lines) {
-        kir_if(b, &way, g->lines);
-        store_runs(r, g, l.i, length, shown, KIR_STREAM);
-        kir_else(b, &way, 0, NULL);
-    }
-    store_runs(r, g, l.i, length, shown, 0);
-    if (g->lines)
-        kir_if_end(b, &way, 0, NULL);
-    kir_for_end(b, &l, y);
-}
-
 /* One vector: what is to be stored of it, from its window; pairs, already narrowed. */
 static kir_value scan_vector(tly_rows *r, window w, kir_value *history, kir_value *range,
                              kir_value carries)
@@ -298,6 +231,62 @@ static void prefetch_step(tly_rows *r, kir_value soon, kir_value i)
     kir_value p = kir_ptradd(c->b, soon, mul(c, i, tly_in_step(c)));
     for (int64_t k = 0; k == 0 || k < lines; k++)
         kir_prefetch(c->b, p, step < 0 ? -64 * k : 64 * k);
+}
+
+/* Element k of a step, as an accumulator. */
+static kir_value load_scalar(tly_rows *r, kir_value p, unsigned k)
+{
+    tly_build *c = r->c;
+    p = kir_ptradd(c->b, p, imm(c, k * element_bytes(r)));
+    return r->direct_in ? tly_load(c, p, 0, 1) : kir_load(c->b, c->acc, p, 0, c->acc_bytes);
+}
+
+static void store_scalars(tly_rows *r, kir_value to, const kir_value *y, unsigned flags)
+{
+    for (unsigned k = 0; k < (unsigned)r->step; k++)
+        tly_store(r->c, to, k * tly_stored_step(r->c), y[k], r->c->out_bytes, flags);
+}
+
+/* What tly_rows_scan does, for operators whose vector form is slow and whose order is free (64-bit
+ * integer products below AVX-512): one scalar chain that advances by the product of two elements.
+ * Three multiplications for two, of which one waits for the one before: 1.5 cycles an element where
+ * the plain chain takes 3. It goes through the true prefixes: the carry comes in at once. */
+static void scan_scalar(tly_rows *r, const tly_rows_segment *g, kir_value carry, kir_value *history)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    unsigned step = (unsigned)r->step;
+    source in = prepare(r, g);
+    kir_value soon = kir_ptradd(b, g->in, r->ahead), y = tly_last(c, history[0]);
+    kir_value x[MAX_STEP], v[MAX_STEP + 1];
+    v[0] = carry ? tly_combine(c, carry, y) : y;
+    kir_loop l;
+    kir_for(b, &l, imm(c, 0), tly_round_up(c, g->count, step), imm(c, step), 1, v);
+    kir_value p = kir_select(b, less(c, l.i, in.whole), tly_at(c, in.base, l.i, element_bytes(r)),
+                             in.last);
+    v[0] = l.carried[0];
+    for (unsigned k = 0; k < step; k++)
+        x[k] = load_scalar(r, p, k);
+    for (unsigned k = 0; k < step; k += 2) {
+        kir_value pair = kir_keep(b, tly_combine(c, x[k], x[k + 1])); /* else LLVM undoes it */
+        v[k + 1] = tly_combine(c, v[k], x[k]);
+        v[k + 2] = tly_combine(c, v[k], pair);
+    }
+    const kir_value *shown = c->p->exclusive ? v : v + 1;
+    kir_value to = tly_stored_at(c, g->to, l.i);
+    kir_branch way;
+    if (g->lines) {
+        kir_if(b, &way, g->lines);
+        store_scalars(r, to, shown, KIR_STREAM);
+        kir_else(b, &way, 0, NULL);
+    }
+    store_scalars(r, to, shown, 0);
+    if (g->lines)
+        kir_if_end(b, &way, 0, NULL);
+    prefetch_step(r, soon, l.i);
+    kir_for_end(b, &l, &v[step]);
+    for (unsigned k = 0; k < r->history; k++)
+        history[k] = kir_splat(b, l.result[0], c->lanes);
 }
 
 /* What goes from step to step: windows of the last vectors loaded, the chain, the range, and the
@@ -355,8 +344,8 @@ void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, kir_value carry, kir_
     tly_build *c = r->c;
     kir_builder *b = c->b;
     kir_value v[KIR_MAX_CARRIED], y[MAX_UNROLL];
-    if (c->plan->runs > 0) {
-        scan_runs(r, g, carry, history);
+    if (c->plan->scalar) {
+        scan_scalar(r, g, carry, history);
         return;
     }
     source in = prepare(r, g);

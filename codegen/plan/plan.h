@@ -28,10 +28,9 @@ typedef struct tly_plan {
     int32_t window_loads;/* ROWS: doublings by overlapping loads, the rest by lane shuffles */
     int32_t block;       /* ROWS, SHORT: elements staged at once; borders of the range check */
     int32_t chunk;       /* ROWS: elements a chunk, whose total threads hand on; 0: never cut */
-    int32_t runs;        /* ROWS: scalar runs a segment is cut in; 0: vectors */
+    int32_t scalar;      /* ROWS: 1: a scalar chain by pairs of elements; 0: vectors */
     int32_t rows;        /* COLUMNS: axis steps a pass; TRANSPOSED: axis steps a pass */
-    int32_t lines;       /* COLUMNS: 64-byte lines of output a step */
-    int32_t alone;       /* COLUMNS: times as many where a pass is one axis step */
+    int32_t lines;       /* COLUMNS: 64-byte lines a pass of one step takes; of several, one */
     int32_t tile_lanes;  /* COLUMNS, TRANSPOSED: lanes a tile: threads split at its multiples */
     int32_t prefetch;    /* bytes ahead */
     int32_t index_bits;  /* width of offsets */
