@@ -60,16 +60,6 @@ static line line_at(columns *k, kir_value step)
     return at;
 }
 
-/* n vectors at `to`, whole registers at a time. */
-static void store_vectors(tly_build *c, kir_value to, const kir_value *v, unsigned n,
-                          unsigned flags)
-{
-    kir_type t = kir_type_of(c->b, v[0]);
-    unsigned wide = t.lanes * kir_kind_bits((kir_kind)t.kind) / 8;
-    for (unsigned i = 0; i < n; i++)
-        kir_store(c->b, to, (int64_t)i * wide, v[i], flags ? wide : 1, flags);
-}
-
 /* Vectors of results as they are stored, narrow ones joined to whole registers; returns how many. */
 static unsigned narrow(tly_build *c, const tile *t, kir_value *v)
 {
@@ -79,13 +69,7 @@ static unsigned narrow(tly_build *c, const tile *t, kir_value *v)
             v[i] = tly_narrow_pairs(c, &v[2 * i]);
         return n / 2;
     }
-    for (unsigned i = 0; i < n; i++)
-        v[i] = tly_narrow(c, v[i]);
-    unsigned wide = c->lanes * c->out_bytes;
-    for (; n > 1 && wide < (unsigned)c->t->vector_bytes; n /= 2, wide *= 2)
-        for (unsigned i = 0; i < n / 2; i++)
-            v[i] = tly_join(c, v[2 * i], v[2 * i + 1]);
-    return n;
+    return tly_pack_run(c, v, n, 0);
 }
 
 /* Where to prefetch for lane j: some bytes on in the same axis steps, and in their last part the
@@ -158,18 +142,18 @@ static void do_tile(columns *k, const tile *t, const line *at, kir_value j)
     }
     kir_branch way;
     if (!k->direct || !t->streams)
-        store_vectors(c, sums, y, t->vectors, 0);
+        tly_store_run(c, sums, y, t->vectors, 0);
     if (t->streams) {
         kir_if(b, &way, t->streams);
         prefetch(k, t, at, j);
         if (k->direct)
-            store_vectors(c, sums, y, t->vectors, 0);
+            tly_store_run(c, sums, y, t->vectors, 0);
         for (unsigned s = 0; s < t->steps; s++)
-            store_vectors(c, to[s], v[s], n, KIR_STREAM);
+            tly_store_run(c, to[s], v[s], n, KIR_STREAM);
         kir_else(b, &way, 0, NULL);
     }
     for (unsigned s = 0; s < t->steps; s++)
-        store_vectors(c, to[s], v[s], n, 0);
+        tly_store_run(c, to[s], v[s], n, 0);
     if (t->streams)
         kir_if_end(b, &way, 0, NULL);
 }
@@ -208,16 +192,6 @@ static kir_value lanes_to_line(columns *k, kir_value out)
     return tly_min(c, k->count, kir_bin(c->b, KIR_LSHR, bytes, imm(c, shift)));
 }
 
-/* Lanes that whole vectors may read from: a last vector of step 2 would read one too far. */
-static kir_value room_of(columns *k, kir_value lanes)
-{
-    tly_build *c = k->c;
-    if (c->p->in_step != 2)
-        return lanes;
-    kir_value some = less(c, imm(c, 0), lanes);
-    return sub(c, lanes, kir_select(c->b, some, imm(c, 1), imm(c, 0)));
-}
-
 /* One axis step from lane `done` on: up to the first line, lines, vectors, the rest. */
 static void finish_step(columns *k, unsigned vectors, kir_value step, kir_value done)
 {
@@ -230,7 +204,7 @@ static void finish_step(columns *k, unsigned vectors, kir_value step, kir_value 
     }
     kir_value head = kir_select(b, k->streams, lanes_to_line(k, at.out), imm(c, 0));
     head = kir_select(b, less(c, head, done), done, head);
-    kir_value room = room_of(k, sub(c, k->count, head));
+    kir_value room = sub(c, k->count, head);
     kir_value lined = add(c, head, tly_round_down(c, room, (int64_t)vectors * c->lanes));
     kir_value whole = add(c, head, tly_round_down(c, room, c->lanes));
     pass(k, (tile){ 1, vectors, 0, k->streams }, &at, head, lined);
@@ -268,7 +242,7 @@ static void scan_together(columns *k, tile t, unsigned alone)
     kir_value zero = imm(c, 0), one = imm(c, 1), steps = imm(c, t.steps);
     kir_value together = goes_together(k, &t);
     kir_value group = kir_select(b, together, steps, k->length); /* else one group is all */
-    kir_value whole = tly_round_down(c, room_of(k, k->count), (int64_t)t.vectors * c->lanes);
+    kir_value whole = tly_round_down(c, k->count, (int64_t)t.vectors * c->lanes);
     kir_loop l, s;
     kir_for(b, &l, zero, k->length, group, 0, NULL);
     kir_value here = tly_min(c, group, sub(c, k->length, l.i));
