@@ -87,6 +87,15 @@ static source prepare(tly_rows *r, const tly_rows_segment *g)
     return (source){ odd.result[1], g->in, odd.result[0], whole };
 }
 
+/* Where the step after step `i` reads; the last once more after the last. */
+static kir_value next_step(tly_rows *r, const source *in, kir_value i)
+{
+    tly_build *c = r->c;
+    kir_value next = add(c, i, imm(c, r->step));
+    return kir_select(c->b, less(c, next, in->whole), tly_at(c, in->base, next, element_bytes(r)),
+                      in->last);
+}
+
 /* ---- one vector ---- */
 
 static void push(kir_value *newest_first, unsigned n, kir_value v)
@@ -257,20 +266,24 @@ static void scan_scalar(tly_rows *r, const tly_rows_segment *g, kir_value carry,
     kir_builder *b = c->b;
     unsigned step = (unsigned)r->step;
     source in = prepare(r, g);
-    kir_value soon = kir_ptradd(b, g->in, r->ahead), y = tly_last(c, history[0]);
+    kir_value soon = kir_ptradd(b, g->in, r->ahead), y = tly_last(c, history[0]), zero = imm(c, 0);
+    kir_value end = tly_round_up(c, g->count, step), rest = less(c, in.whole, end);
+    kir_value staged = tly_at(c, in.last, sub(c, zero, in.whole), element_bytes(r));
     kir_value x[MAX_STEP], v[MAX_STEP + 1];
     v[0] = carry ? tly_combine(c, carry, y) : y;
-    kir_loop l;
-    kir_for(b, &l, imm(c, 0), tly_round_up(c, g->count, step), imm(c, step), 1, v);
-    kir_value p = kir_select(b, less(c, l.i, in.whole), tly_at(c, in.base, l.i, element_bytes(r)),
-                             in.last);
+    kir_loop part, l; /* whole steps, and the last: no choice of address within the loop */
+    kir_for(b, &part, zero, kir_select(b, rest, imm(c, 2), imm(c, 1)), imm(c, 1), 1, v);
+    kir_value is_first = equal(c, part.i, zero);
+    kir_value from = kir_select(b, is_first, in.base, staged);
+    kir_for(b, &l, kir_select(b, is_first, zero, in.whole), kir_select(b, is_first, in.whole, end),
+            imm(c, step), 1, part.carried);
     v[0] = l.carried[0];
     for (unsigned k = 0; k < step; k++)
-        x[k] = load_scalar(r, p, k);
+        x[k] = load_scalar(r, tly_at(c, from, l.i, element_bytes(r)), k);
     for (unsigned k = 0; k < step; k += 2) {
         kir_value pair = kir_keep(b, tly_combine(c, x[k], x[k + 1])); /* else LLVM undoes it */
-        v[k + 1] = tly_combine(c, v[k], x[k]);
         v[k + 2] = tly_combine(c, v[k], pair);
+        v[k + 1] = tly_combine(c, v[k], x[k]);
     }
     const kir_value *shown = c->p->exclusive ? v : v + 1;
     kir_value to = tly_stored_at(c, g->to, l.i);
@@ -285,8 +298,9 @@ static void scan_scalar(tly_rows *r, const tly_rows_segment *g, kir_value carry,
         kir_if_end(b, &way, 0, NULL);
     prefetch_step(r, soon, l.i);
     kir_for_end(b, &l, &v[step]);
+    kir_for_end(b, &part, l.result);
     for (unsigned k = 0; k < r->history; k++)
-        history[k] = kir_splat(b, l.result[0], c->lanes);
+        history[k] = kir_splat(b, part.result[0], c->lanes);
 }
 
 /* What goes from step to step: windows of the last vectors loaded, the chain, the range, and the
@@ -362,10 +376,7 @@ void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, kir_value carry, kir_
     kir_for(b, &l, imm(c, 0), tly_round_up(c, g->count, r->step), step, chain_pack(r, &h, v), v);
     h = chain_unpack(r, l.carried);
     chain now = h;
-    kir_value next = add(c, l.i, step);
-    kir_value p = kir_select(b, less(c, next, in.whole), tly_at(c, in.base, next, element_bytes(r)),
-                             in.last);
-    look_ahead(r, p, 0, h.windows, h.ahead);
+    look_ahead(r, next_step(r, &in, l.i), 0, h.windows, h.ahead);
     for (unsigned k = 0; k < (unsigned)c->plan->unroll; k++)
         h.ahead[k].w = kir_keep(b, h.ahead[k].w);
     for (unsigned k = 0; k < (unsigned)c->plan->unroll; k++)

@@ -112,11 +112,11 @@ static void choose(const tly_problem *p, const tly_target *t, tly_plan *plan)
     switch ((tly_template)plan->template_id) {
     case TLY_TEMPLATE_ROWS:
         plan->pairs = choose_pairs(p);
-        plan->unroll = 2;
+        plan->scalar = choose_scalar(p, t);
+        plan->unroll = plan->scalar ? 1 : 2;
         plan->window_loads = choose_window_loads(p, t, plan);
         plan->block = choose_block(p, plan);
         plan->chunk = choose_chunk(p);
-        plan->scalar = choose_scalar(p, t);
         plan->prefetch = 4096;
         break;
     case TLY_TEMPLATE_SHORT:
