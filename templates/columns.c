@@ -33,7 +33,7 @@ typedef struct columns {
 /* What one round of a pass takes. */
 typedef struct tile {
     unsigned steps, vectors;    /* axis steps, vectors of accumulators of each */
-    unsigned pairs;             /* 1: bf16 in pairs, with the accumulators of these lanes likewise */
+    unsigned pairs;             /* 1: bf16 in pairs, and the accumulators of these lanes too */
     kir_value streams;          /* i1: lines may go past the cache; 0: never */
 } tile;
 
@@ -43,7 +43,7 @@ typedef struct line {
 } line;
 
 /* In cache the output of the step before serves as accumulators where it can: one row less to write
- * and to keep (f32 products of 256x256, of a copy: .92 to 1.0, with a row of its own .85 to .93). */
+ * and to keep (f32 product of 256x256, of a copy: .92 to 1.0; with a row of its own .85 to .93). */
 static line line_at(columns *k, kir_value step)
 {
     tly_build *c = k->c;
@@ -60,7 +60,7 @@ static line line_at(columns *k, kir_value step)
     return at;
 }
 
-/* Vectors of results as they are stored, narrow ones joined to whole registers; returns how many. */
+/* Vectors of results as they are stored, narrow ones joined to whole registers; their count. */
 static unsigned narrow(tly_build *c, const tile *t, kir_value *v)
 {
     unsigned n = t->vectors;
@@ -73,8 +73,8 @@ static unsigned narrow(tly_build *c, const tile *t, kir_value *v)
 }
 
 /* Where to prefetch for lane j: some bytes on in the same axis steps, and in their last part the
- * start of the next pass, so that short rows stay covered (measured 0.92 to 1.02). Rows shorter than
- * the distance lie side by side as a rule. */
+ * start of the next pass, so that short rows stay covered (.92 to 1.02 of a copy). Rows no
+ * longer than that lie side by side as a rule. */
 static kir_value ahead_of(columns *k, kir_value j, unsigned steps)
 {
     tly_build *c = k->c;

@@ -49,10 +49,29 @@ typedef struct tly_rows_segment {
     kir_value count;  /* elements */
 } tly_rows_segment;
 
-/* Segments (rows_segment.c). */
-int64_t tly_rows_input_bytes(const tly_rows *r); /* of scratch, on either side of r->input */
+/* Where a segment's steps read (rows_input.c). */
+typedef struct tly_rows_source {
+    kir_value first;  /* the first step */
+    kir_value base;   /* step i < whole: base + i */
+    kir_value last;   /* the last step */
+    kir_value whole;
+} tly_rows_source;
+tly_rows_source tly_rows_prepare(tly_rows *r, const tly_rows_segment *g);
+/* Where the step after step `i` reads; after the last, the last once more. */
+kir_value tly_rows_next(tly_rows *r, const tly_rows_source *in, kir_value i);
+kir_value tly_rows_load(tly_rows *r, kir_value p);       /* a vector of accumulators */
+int64_t tly_rows_element_bytes(const tly_rows *r);       /* from one position to the next */
+int64_t tly_rows_input_bytes(const tly_rows *r);         /* scratch, on either side of r->input */
+/* Elements before a vector that its window of overlapping loads takes in; unit 1 only. */
+int64_t tly_rows_reach(const tly_rows *r);
+/* The lines that step `i` takes of an input at `soon`. */
+void tly_rows_prefetch(tly_rows *r, kir_value soon, kir_value i);
+
+/* Segments (rows_segment.c, rows_scalar.c). */
 void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, kir_value carry, kir_value *history,
                    kir_value *range);
+void tly_rows_scan_scalar(tly_rows *r, const tly_rows_segment *g, kir_value carry,
+                          kir_value *history);
 void tly_rows_serial(tly_rows *r, const tly_rows_segment *g, kir_value *history);
 
 /* Blocks (rows_block.c): returns if the vector scan's results stand (i1). */

@@ -1,100 +1,7 @@
 /*
- * Segments of the rows template: the windowed scan, its scalar variant, and the plain loop
- * for a segment that left the range.
+ * Segments of the rows template: the windowed scan.
  */
 #include "rows.h"
-
-enum { MAX_STEP = 64 }; /* elements of a scalar step */
-
-/* ---- input: vectors of accumulators, where the input lies or staged ---- */
-
-static int64_t element_bytes(const tly_rows *r)
-{
-    const tly_build *c = r->c;
-    return r->direct_in ? (int64_t)c->p->in_step * c->in_bytes : c->acc_bytes;
-}
-
-/* Elements before a vector that its window of overlapping loads takes in; unit 1 only. */
-static int64_t reach(const tly_rows *r)
-{
-    return (1 << r->loads) - 1;
-}
-
-int64_t tly_rows_input_bytes(const tly_rows *r)
-{
-    int64_t elements = r->step + r->wide;
-    if (!r->direct_in)
-        elements += r->block;
-    int64_t bytes = elements * (r->direct_in ? 2 * r->c->in_bytes : r->c->acc_bytes);
-    return (bytes + 63) / 64 * 64;
-}
-
-static kir_value load(tly_rows *r, kir_value p)
-{
-    tly_build *c = r->c;
-    return r->direct_in ? tly_load_vector(c, p) : kir_load(c->b, c->vec, p, 0, c->acc_bytes);
-}
-
-/* Where a segment's steps read. */
-typedef struct source {
-    kir_value first;  /* the first step */
-    kir_value base;   /* step i < whole: base + i */
-    kir_value last;   /* the last step */
-    kir_value whole;
-} source;
-
-/* What follows the last whole step goes to scratch, with what its window reaches back to, in the
- * layout it had, and neutral values behind it. */
-static void stage_rest(tly_rows *r, const tly_rows_segment *g, kir_value whole)
-{
-    tly_build *c = r->c;
-    kir_builder *b = c->b;
-    kir_type t = tly_storage((tally_dtype)c->p->dtype, 1);
-    int64_t size = element_bytes(r), wide = c->t->vector_bytes;
-    int64_t lowest = size < 0 ? (r->step - 1) * size : 0, bytes = r->step * (size < 0 ? -size : size);
-    for (int64_t i = 0; i < bytes; i += wide)
-        kir_store(b, r->input, lowest + i, tly_neutral_stored(c, (unsigned)(wide / c->in_bytes)),
-                  c->in_bytes, 0);
-    kir_value back = imm(c, -reach(r)), none = sub(c, imm(c, 0), whole);
-    kir_loop l;
-    kir_for(b, &l, kir_select(b, less(c, back, none), none, back), sub(c, g->count, whole),
-            imm(c, 1), 0, NULL);
-    kir_value from = tly_at(c, g->in, add(c, whole, l.i), size);
-    kir_store(b, tly_at(c, r->input, l.i, size), 0, kir_load(b, t, from, 0, 1), c->in_bytes, 0);
-    kir_for_end(b, &l, NULL);
-}
-
-static source prepare(tly_rows *r, const tly_rows_segment *g)
-{
-    tly_build *c = r->c;
-    kir_builder *b = c->b;
-    int64_t size = element_bytes(r);
-    if (!r->direct_in) {
-        tly_stage_in(c, g->in, r->input, g->count, (unsigned)r->step);
-        kir_value end = tly_round_up(c, g->count, r->step);
-        return (source){ r->input, r->input, tly_at(c, r->input, sub(c, end, imm(c, r->step)), size),
-                         end };
-    }
-    kir_value whole = tly_round_down(c, g->count, r->step);
-    kir_branch odd;
-    kir_if(b, &odd, less(c, whole, g->count));
-    stage_rest(r, g, whole);
-    kir_value in[2] = { r->input, kir_select(b, equal(c, whole, imm(c, 0)), r->input, g->in) };
-    kir_else(b, &odd, 2, in);
-    in[0] = tly_at(c, g->in, sub(c, whole, imm(c, r->step)), size);
-    in[1] = g->in;
-    kir_if_end(b, &odd, 2, in);
-    return (source){ odd.result[1], g->in, odd.result[0], whole };
-}
-
-/* Where the step after step `i` reads; the last once more after the last. */
-static kir_value next_step(tly_rows *r, const source *in, kir_value i)
-{
-    tly_build *c = r->c;
-    kir_value next = add(c, i, imm(c, r->step));
-    return kir_select(c->b, less(c, next, in->whole), tly_at(c, in->base, next, element_bytes(r)),
-                      in->last);
-}
 
 /* ---- one vector ---- */
 
@@ -142,8 +49,8 @@ static window load_window(tly_rows *r, kir_value p)
     kir_value x[4];
     if (r->pairs)
         return load_pairs(r, p);
-    for (int64_t k = 0; k <= reach(r); k++)
-        x[k] = load(r, kir_ptradd(c->b, p, imm(c, -k * element_bytes(r))));
+    for (int64_t k = 0; k <= tly_rows_reach(r); k++)
+        x[k] = tly_rows_load(r, kir_ptradd(c->b, p, imm(c, -k * tly_rows_element_bytes(r))));
     return window_of(r, x);
 }
 
@@ -153,8 +60,8 @@ static window load_first(tly_rows *r, kir_value p)
     tly_build *c = r->c;
     if (r->pairs)
         return load_pairs(r, p);
-    kir_value x[4] = { load(r, p) };
-    for (unsigned k = 1; k <= (unsigned)reach(r); k++)
+    kir_value x[4] = { tly_rows_load(r, p) };
+    for (unsigned k = 1; k <= (unsigned)tly_rows_reach(r); k++)
         x[k] = tly_shift(c, tly_neutral(c, c->vec), x[0], k);
     return window_of(r, x);
 }
@@ -184,7 +91,7 @@ static void look_ahead(tly_rows *r, kir_value p, int is_first, kir_value *window
 {
     tly_build *c = r->c;
     for (unsigned k = 0; k < (unsigned)c->plan->unroll; k++) {
-        kir_value at = kir_ptradd(c->b, p, imm(c, k * r->wide * element_bytes(r)));
+        kir_value at = kir_ptradd(c->b, p, imm(c, k * r->wide * tly_rows_element_bytes(r)));
         step[k] = is_first && k == 0 ? load_first(r, at) : load_window(r, at);
         step[k].w = widen_window(r, step[k].w, windows);
     }
@@ -231,78 +138,6 @@ static void store_step(tly_rows *r, const tly_rows_segment *g, kir_value i, kir_
         kir_if_end(c->b, &way, 0, NULL);
 }
 
-/* The lines that the step's input takes, `ahead` of it. */
-static void prefetch_step(tly_rows *r, kir_value soon, kir_value i)
-{
-    tly_build *c = r->c;
-    int64_t step = c->p->in_step == TLY_ANY_STEP ? 0 : c->p->in_step * r->step * c->in_bytes;
-    int64_t lines = (step < 0 ? -step : step) / 64;
-    kir_value p = kir_ptradd(c->b, soon, mul(c, i, tly_in_step(c)));
-    for (int64_t k = 0; k == 0 || k < lines; k++)
-        kir_prefetch(c->b, p, step < 0 ? -64 * k : 64 * k);
-}
-
-/* Element k of a step, as an accumulator. */
-static kir_value load_scalar(tly_rows *r, kir_value p, unsigned k)
-{
-    tly_build *c = r->c;
-    p = kir_ptradd(c->b, p, imm(c, k * element_bytes(r)));
-    return r->direct_in ? tly_load(c, p, 0, 1) : kir_load(c->b, c->acc, p, 0, c->acc_bytes);
-}
-
-static void store_scalars(tly_rows *r, kir_value to, const kir_value *y, unsigned flags)
-{
-    for (unsigned k = 0; k < (unsigned)r->step; k++)
-        tly_store(r->c, to, k * tly_stored_step(r->c), y[k], r->c->out_bytes, flags);
-}
-
-/* What tly_rows_scan does, for operators whose vector form is slow and whose order is free (64-bit
- * integer products below AVX-512): one scalar chain that advances by the product of two elements.
- * Three multiplications for two, of which one waits for the one before: 1.5 cycles an element where
- * the plain chain takes 3. It goes through the true prefixes: the carry comes in at once. */
-static void scan_scalar(tly_rows *r, const tly_rows_segment *g, kir_value carry, kir_value *history)
-{
-    tly_build *c = r->c;
-    kir_builder *b = c->b;
-    unsigned step = (unsigned)r->step;
-    source in = prepare(r, g);
-    kir_value soon = kir_ptradd(b, g->in, r->ahead), y = tly_last(c, history[0]), zero = imm(c, 0);
-    kir_value end = tly_round_up(c, g->count, step), rest = less(c, in.whole, end);
-    kir_value staged = tly_at(c, in.last, sub(c, zero, in.whole), element_bytes(r));
-    kir_value x[MAX_STEP], v[MAX_STEP + 1];
-    v[0] = carry ? tly_combine(c, carry, y) : y;
-    kir_loop part, l; /* whole steps, and the last: no choice of address within the loop */
-    kir_for(b, &part, zero, kir_select(b, rest, imm(c, 2), imm(c, 1)), imm(c, 1), 1, v);
-    kir_value is_first = equal(c, part.i, zero);
-    kir_value from = kir_select(b, is_first, in.base, staged);
-    kir_for(b, &l, kir_select(b, is_first, zero, in.whole), kir_select(b, is_first, in.whole, end),
-            imm(c, step), 1, part.carried);
-    v[0] = l.carried[0];
-    for (unsigned k = 0; k < step; k++)
-        x[k] = load_scalar(r, tly_at(c, from, l.i, element_bytes(r)), k);
-    for (unsigned k = 0; k < step; k += 2) {
-        kir_value pair = kir_keep(b, tly_combine(c, x[k], x[k + 1])); /* else LLVM undoes it */
-        v[k + 2] = tly_combine(c, v[k], pair);
-        v[k + 1] = tly_combine(c, v[k], x[k]);
-    }
-    const kir_value *shown = c->p->exclusive ? v : v + 1;
-    kir_value to = tly_stored_at(c, g->to, l.i);
-    kir_branch way;
-    if (g->lines) {
-        kir_if(b, &way, g->lines);
-        store_scalars(r, to, shown, KIR_STREAM);
-        kir_else(b, &way, 0, NULL);
-    }
-    store_scalars(r, to, shown, 0);
-    if (g->lines)
-        kir_if_end(b, &way, 0, NULL);
-    prefetch_step(r, soon, l.i);
-    kir_for_end(b, &l, &v[step]);
-    kir_for_end(b, &part, l.result);
-    for (unsigned k = 0; k < r->history; k++)
-        history[k] = kir_splat(b, part.result[0], c->lanes);
-}
-
 /* What goes from step to step: windows of the last vectors loaded, the chain, the range, and the
  * whole windows of the step to come. */
 typedef struct chain {
@@ -347,11 +182,11 @@ static chain chain_unpack(const tly_rows *r, const kir_value *v)
 }
 
 /* Scans a segment; results are carry + y (y where there is no carry). history and range are
- * brought up to date. While a step is scanned and stored, the windows of the next are made: the
- * way from load to store is long, and so only half of it lies in one turn of the loop (bf16, 64
- * KiB: .. us for 6.5). Loads before stores matter too: where input and output agree modulo 4096, a
- * load right behind a store would wait for it (0.45 for 1.03 of a copy). The last step loads its
- * own input once more, in vain: any other could have to wait. */
+ * brought up to date. While a step is scanned and stored, the windows of the next are made: the way
+ * from load to store is long, and so only half of it lies in one turn of the loop (bf16, 64 KiB in
+ * L2: 5.4 us for 6.3). LLVM must not move them behind the stores, either: where input and output
+ * agree modulo 4096, a load right behind a store would wait for it (0.45 for 1.03 of a copy). The
+ * last step loads its own input once more, in vain: any other could have to wait. */
 void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, kir_value carry, kir_value *history,
                    kir_value *range)
 {
@@ -359,10 +194,10 @@ void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, kir_value carry, kir_
     kir_builder *b = c->b;
     kir_value v[KIR_MAX_CARRIED], y[MAX_UNROLL];
     if (c->plan->scalar) {
-        scan_scalar(r, g, carry, history);
+        tly_rows_scan_scalar(r, g, carry, history);
         return;
     }
-    source in = prepare(r, g);
+    tly_rows_source in = tly_rows_prepare(r, g);
     chain h = { .range = { range[0], range[1] } };
     for (unsigned k = 0; k < MAX_HISTORY; k++) {
         h.windows[k] = tly_neutral(c, c->vec);
@@ -376,13 +211,13 @@ void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, kir_value carry, kir_
     kir_for(b, &l, imm(c, 0), tly_round_up(c, g->count, r->step), step, chain_pack(r, &h, v), v);
     h = chain_unpack(r, l.carried);
     chain now = h;
-    look_ahead(r, next_step(r, &in, l.i), 0, h.windows, h.ahead);
+    look_ahead(r, tly_rows_next(r, &in, l.i), 0, h.windows, h.ahead);
     for (unsigned k = 0; k < (unsigned)c->plan->unroll; k++)
         h.ahead[k].w = kir_keep(b, h.ahead[k].w);
     for (unsigned k = 0; k < (unsigned)c->plan->unroll; k++)
         y[k] = scan_vector(r, now.ahead[k], h.history, h.range, carries);
     store_step(r, g, l.i, y);
-    prefetch_step(r, soon, l.i);
+    tly_rows_prefetch(r, soon, l.i);
     chain_pack(r, &h, v);
     kir_for_end(b, &l, v);
     h = chain_unpack(r, l.result);
@@ -390,49 +225,4 @@ void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, kir_value carry, kir_
         history[k] = h.history[k];
     for (unsigned k = 0; k < tly_range_count(c); k++)
         range[k] = h.range[k];
-}
-
-static kir_value input_at(tly_rows *r, const tly_rows_segment *g, kir_value i)
-{
-    tly_build *c = r->c;
-    return tly_load(c, kir_ptradd(c->b, g->in, mul(c, i, tly_in_step(c))), 0, 1);
-}
-
-/* unit 1: one chain in a register. */
-static kir_value serial_chain(tly_rows *r, const tly_rows_segment *g, kir_value y)
-{
-    tly_build *c = r->c;
-    kir_loop l;
-    kir_for(c->b, &l, imm(c, 0), g->count, imm(c, 1), 1, &y);
-    y = tly_combine(c, l.carried[0], input_at(r, g, l.i));
-    tly_store(c, tly_stored_at(c, g->buffer, l.i), 0, c->p->exclusive ? l.carried[0] : y,
-              c->out_bytes, 0);
-    kir_for_end(c->b, &l, &y);
-    return l.result[0];
-}
-
-/* The plain loop over a segment, from the true prefixes in `history`. It reads the input again,
- * which nothing has overwritten yet, in place either. */
-void tly_rows_serial(tly_rows *r, const tly_rows_segment *g, kir_value *history)
-{
-    tly_build *c = r->c;
-    kir_builder *b = c->b;
-    if (r->unit == 1) {
-        history[0] = kir_splat(b, serial_chain(r, g, tly_last(c, history[0])), c->lanes);
-        return;
-    }
-    int64_t bytes = c->acc_bytes, lanes = c->lanes, before = (int64_t)r->history * lanes;
-    for (unsigned k = 0; k < r->history; k++)
-        kir_store(b, r->work, (before - (k + 1) * lanes) * bytes, history[k], c->acc_bytes, 0);
-    kir_loop l;
-    kir_for(b, &l, imm(c, 0), g->count, imm(c, 1), 0, NULL);
-    kir_value at = tly_at(c, r->work, l.i, bytes);
-    kir_value last = kir_load(b, c->acc, at, (before - (int64_t)r->unit) * bytes, c->acc_bytes);
-    kir_value y = tly_combine(c, last, input_at(r, g, l.i));
-    kir_store(b, at, before * bytes, y, c->acc_bytes, 0);
-    tly_store(c, tly_stored_at(c, g->buffer, l.i), 0, c->p->exclusive ? last : y, c->out_bytes, 0);
-    kir_for_end(b, &l, NULL);
-    kir_value end = tly_at(c, r->work, g->count, bytes);
-    for (unsigned k = 0; k < r->history; k++)
-        history[k] = kir_load(b, c->vec, end, (before - (k + 1) * lanes) * bytes, c->acc_bytes);
 }

@@ -81,6 +81,39 @@ Test(plan, cuts_blocks_at_whole_units)
         }
 }
 
+Test(plan, pairs_neighbours_and_leaves_slow_vectors)
+{
+    static const struct {
+        const char *word, *level, *overrides;
+        int pairs, scalar; /* pairs < 0: refused */
+    } table[] = {
+        { "cumsum:bf16:9999:axis=0", "x86-64-v3", "", 1, 0 },
+        { "cumsum:bf16:9999:axis=0", "aarch64", "", 1, 0 },
+        { "cumsum:bf16:9999:axis=0,reverse", "x86-64-v4", "", 1, 0 },
+        { "cumsum:bf16:9999:axis=0", "x86-64-v3", "pairs=0", 0, 0 },
+        { "cumsum:bf16:9999:axis=0,in=2", "x86-64-v3", "", 0, 0 },
+        { "cumsum:bf16:9999:axis=0,acc=f64", "x86-64-v3", "", 0, 0 },
+        { "cumsum:bf16:999x2:axis=0", "x86-64-v3", "", 0, 0 },
+        { "cumsum:f16:9999:axis=0", "x86-64-v3", "", 0, 0 },
+        { "cumsum:f16:9999:axis=0", "x86-64-v3", "pairs=1", -1, 0 },
+        { "cumprod:i64:9999:axis=0", "x86-64-v3", "", 0, 1 },
+        { "cumprod:u64:9999:axis=0", "x86-64-v2", "", 0, 1 },
+        { "cumprod:i64:9999:axis=0", "x86-64-v4", "", 0, 0 },
+        { "cumprod:i64:999x2:axis=0", "x86-64-v3", "", 0, 0 },
+        { "cumsum:i64:9999:axis=0", "x86-64-v3", "", 0, 0 },
+        { "cumprod:f64:9999:axis=0", "x86-64-v3", "scalar=1", -1, 0 },
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        tly_plan plan = { .pairs = -1 };
+        tally_status s = plan_of(table[i].word, table[i].level, table[i].overrides, &plan, NULL);
+        cr_expect_eq(s, table[i].pairs < 0 ? TALLY_INVALID : TALLY_OK, "%s", table[i].word);
+        cr_expect_eq(plan.pairs, table[i].pairs, "%s %s", table[i].word, table[i].level);
+        cr_expect_eq(plan.scalar, table[i].scalar, "%s %s", table[i].word, table[i].level);
+        if (s == TALLY_OK)
+            cr_expect_eq(plan.block % (plan.lanes * plan.unroll << plan.pairs), 0);
+    }
+}
+
 Test(plan, takes_overrides)
 {
     tly_plan plan;
@@ -95,7 +128,8 @@ Test(plan, refuses_what_is_no_override)
 {
     static const char *const wrong[] = {
         "unroll", "=4", "unroll=", "unroll=x", "unroll=3", "unroll=64", "colour=4", "lines=1",
-        "block=100", "chunk=1000", "chunk=0", "unroll=4x", "unroll=4,,", "runs=4", "template=1",
+        "block=100", "chunk=1000", "chunk=0", "unroll=4x", "unroll=4,,", "scalar=1", "pairs=1",
+        "template=1",
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         tally_error e = TALLY_ERROR_INIT;

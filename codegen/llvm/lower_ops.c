@@ -199,7 +199,8 @@ static LLVMValueRef convert(tly_lowering *l, const kir_inst *inst)
 
 /* ---- keep ---- */
 
-/* An empty inline asm that claims to make a new value of the old one. */
+/* An empty inline asm that claims to make a new value of the old one, and to matter where it
+ * stands. */
 LLVMValueRef tly_lower_opaque(const tly_lowering *l, LLVMValueRef v, const char *constraint)
 {
     LLVMTypeRef type = LLVMTypeOf(v);

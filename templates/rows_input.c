@@ -1,0 +1,94 @@
+/*
+ * The input of the rows template's segments: vectors are read where the input lies, and what does
+ * not fill a last step in scratch; input of any step is staged whole, as accumulators.
+ */
+#include "rows.h"
+
+int64_t tly_rows_element_bytes(const tly_rows *r)
+{
+    const tly_build *c = r->c;
+    return r->direct_in ? (int64_t)c->p->in_step * c->in_bytes : c->acc_bytes;
+}
+
+int64_t tly_rows_reach(const tly_rows *r)
+{
+    return (1 << r->loads) - 1;
+}
+
+int64_t tly_rows_input_bytes(const tly_rows *r)
+{
+    int64_t elements = r->step + r->wide;
+    if (!r->direct_in)
+        elements += r->block;
+    int64_t bytes = elements * (r->direct_in ? 2 * r->c->in_bytes : r->c->acc_bytes);
+    return (bytes + 63) / 64 * 64;
+}
+
+kir_value tly_rows_load(tly_rows *r, kir_value p)
+{
+    tly_build *c = r->c;
+    return r->direct_in ? tly_load_vector(c, p) : kir_load(c->b, c->vec, p, 0, c->acc_bytes);
+}
+
+/* What follows the last whole step goes to scratch, with what its window reaches back to, in the
+ * layout it had, and neutral values behind it. */
+static void stage_rest(tly_rows *r, const tly_rows_segment *g, kir_value whole)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    kir_type t = tly_storage((tally_dtype)c->p->dtype, 1);
+    int64_t size = tly_rows_element_bytes(r), wide = c->t->vector_bytes;
+    int64_t lowest = size < 0 ? (r->step - 1) * size : 0;
+    int64_t bytes = r->step * (size < 0 ? -size : size);
+    for (int64_t i = 0; i < bytes; i += wide)
+        kir_store(b, r->input, lowest + i, tly_neutral_stored(c, (unsigned)(wide / c->in_bytes)),
+                  c->in_bytes, 0);
+    kir_value back = imm(c, -tly_rows_reach(r)), none = sub(c, imm(c, 0), whole);
+    kir_loop l;
+    kir_for(b, &l, kir_select(b, less(c, back, none), none, back), sub(c, g->count, whole),
+            imm(c, 1), 0, NULL);
+    kir_value from = tly_at(c, g->in, add(c, whole, l.i), size);
+    kir_store(b, tly_at(c, r->input, l.i, size), 0, kir_load(b, t, from, 0, 1), c->in_bytes, 0);
+    kir_for_end(b, &l, NULL);
+}
+
+tly_rows_source tly_rows_prepare(tly_rows *r, const tly_rows_segment *g)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    int64_t size = tly_rows_element_bytes(r);
+    if (!r->direct_in) {
+        tly_stage_in(c, g->in, r->input, g->count, (unsigned)r->step);
+        kir_value end = tly_round_up(c, g->count, r->step);
+        kir_value last = tly_at(c, r->input, sub(c, end, imm(c, r->step)), size);
+        return (tly_rows_source){ r->input, r->input, last, end };
+    }
+    kir_value whole = tly_round_down(c, g->count, r->step);
+    kir_branch odd;
+    kir_if(b, &odd, less(c, whole, g->count));
+    stage_rest(r, g, whole);
+    kir_value in[2] = { r->input, kir_select(b, equal(c, whole, imm(c, 0)), r->input, g->in) };
+    kir_else(b, &odd, 2, in);
+    in[0] = tly_at(c, g->in, sub(c, whole, imm(c, r->step)), size);
+    in[1] = g->in;
+    kir_if_end(b, &odd, 2, in);
+    return (tly_rows_source){ odd.result[1], g->in, odd.result[0], whole };
+}
+
+kir_value tly_rows_next(tly_rows *r, const tly_rows_source *in, kir_value i)
+{
+    tly_build *c = r->c;
+    kir_value next = add(c, i, imm(c, r->step));
+    kir_value there = tly_at(c, in->base, next, tly_rows_element_bytes(r));
+    return kir_select(c->b, less(c, next, in->whole), there, in->last);
+}
+
+void tly_rows_prefetch(tly_rows *r, kir_value soon, kir_value i)
+{
+    tly_build *c = r->c;
+    int64_t step = c->p->in_step == TLY_ANY_STEP ? 0 : c->p->in_step * r->step * c->in_bytes;
+    int64_t lines = (step < 0 ? -step : step) / 64;
+    kir_value p = kir_ptradd(c->b, soon, mul(c, i, tly_in_step(c)));
+    for (int64_t k = 0; k == 0 || k < lines; k++)
+        kir_prefetch(c->b, p, step < 0 ? -64 * k : 64 * k);
+}

@@ -1,0 +1,114 @@
+/*
+ * Segments of the rows template by scalars: where vectors are slow, and the plain loop for a
+ * segment that left the range.
+ */
+#include "rows.h"
+
+enum { MAX_STEP = 64 }; /* elements */
+
+/* Element k of a step, as an accumulator. */
+static kir_value load_scalar(tly_rows *r, kir_value p, unsigned k)
+{
+    tly_build *c = r->c;
+    p = kir_ptradd(c->b, p, imm(c, k * tly_rows_element_bytes(r)));
+    return r->direct_in ? tly_load(c, p, 0, 1) : kir_load(c->b, c->acc, p, 0, c->acc_bytes);
+}
+
+static void store_scalars(tly_rows *r, kir_value to, const kir_value *y, unsigned flags)
+{
+    for (unsigned k = 0; k < (unsigned)r->step; k++)
+        tly_store(r->c, to, k * tly_stored_step(r->c), y[k], r->c->out_bytes, flags);
+}
+
+/* What tly_rows_scan does, for operators whose vector form is slow and whose order is free (64-bit
+ * integer products below AVX-512): one scalar chain that advances by the product of two elements.
+ * Three multiplications for two, of which one waits for the one before: 1.5 cycles an element where
+ * the plain chain takes 3. It goes through the true prefixes: the carry comes in at once. */
+void tly_rows_scan_scalar(tly_rows *r, const tly_rows_segment *g, kir_value carry,
+                          kir_value *history)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    unsigned step = (unsigned)r->step;
+    tly_rows_source in = tly_rows_prepare(r, g);
+    kir_value soon = kir_ptradd(b, g->in, r->ahead), y = tly_last(c, history[0]), zero = imm(c, 0);
+    kir_value end = tly_round_up(c, g->count, step), rest = less(c, in.whole, end);
+    kir_value staged = tly_at(c, in.last, sub(c, zero, in.whole), tly_rows_element_bytes(r));
+    kir_value x[MAX_STEP], v[MAX_STEP + 1];
+    v[0] = carry ? tly_combine(c, carry, y) : y;
+    kir_loop part, l; /* whole steps, and the last: no choice of address within the loop */
+    kir_for(b, &part, zero, kir_select(b, rest, imm(c, 2), imm(c, 1)), imm(c, 1), 1, v);
+    kir_value is_first = equal(c, part.i, zero);
+    kir_value from = kir_select(b, is_first, in.base, staged);
+    kir_for(b, &l, kir_select(b, is_first, zero, in.whole), kir_select(b, is_first, in.whole, end),
+            imm(c, step), 1, part.carried);
+    v[0] = l.carried[0];
+    for (unsigned k = 0; k < step; k++)
+        x[k] = load_scalar(r, tly_at(c, from, l.i, tly_rows_element_bytes(r)), k);
+    for (unsigned k = 0; k < step; k += 2) {
+        kir_value pair = kir_keep(b, tly_combine(c, x[k], x[k + 1])); /* else LLVM undoes it */
+        v[k + 2] = tly_combine(c, v[k], pair);
+        v[k + 1] = tly_combine(c, v[k], x[k]);
+    }
+    const kir_value *shown = c->p->exclusive ? v : v + 1;
+    kir_value to = tly_stored_at(c, g->to, l.i);
+    kir_branch way;
+    if (g->lines) {
+        kir_if(b, &way, g->lines);
+        store_scalars(r, to, shown, KIR_STREAM);
+        kir_else(b, &way, 0, NULL);
+    }
+    store_scalars(r, to, shown, 0);
+    if (g->lines)
+        kir_if_end(b, &way, 0, NULL);
+    tly_rows_prefetch(r, soon, l.i);
+    kir_for_end(b, &l, &v[step]);
+    kir_for_end(b, &part, l.result);
+    for (unsigned k = 0; k < r->history; k++)
+        history[k] = kir_splat(b, part.result[0], c->lanes);
+}
+
+static kir_value input_at(tly_rows *r, const tly_rows_segment *g, kir_value i)
+{
+    tly_build *c = r->c;
+    return tly_load(c, kir_ptradd(c->b, g->in, mul(c, i, tly_in_step(c))), 0, 1);
+}
+
+/* unit 1: one chain in a register. */
+static kir_value serial_chain(tly_rows *r, const tly_rows_segment *g, kir_value y)
+{
+    tly_build *c = r->c;
+    kir_loop l;
+    kir_for(c->b, &l, imm(c, 0), g->count, imm(c, 1), 1, &y);
+    y = tly_combine(c, l.carried[0], input_at(r, g, l.i));
+    tly_store(c, tly_stored_at(c, g->buffer, l.i), 0, c->p->exclusive ? l.carried[0] : y,
+              c->out_bytes, 0);
+    kir_for_end(c->b, &l, &y);
+    return l.result[0];
+}
+
+/* The plain loop over a segment, from the true prefixes in `history`. It reads the input again,
+ * which nothing has overwritten yet, in place either. */
+void tly_rows_serial(tly_rows *r, const tly_rows_segment *g, kir_value *history)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    if (r->unit == 1) {
+        history[0] = kir_splat(b, serial_chain(r, g, tly_last(c, history[0])), c->lanes);
+        return;
+    }
+    int64_t bytes = c->acc_bytes, lanes = c->lanes, before = (int64_t)r->history * lanes;
+    for (unsigned k = 0; k < r->history; k++)
+        kir_store(b, r->work, (before - (k + 1) * lanes) * bytes, history[k], c->acc_bytes, 0);
+    kir_loop l;
+    kir_for(b, &l, imm(c, 0), g->count, imm(c, 1), 0, NULL);
+    kir_value at = tly_at(c, r->work, l.i, bytes);
+    kir_value last = kir_load(b, c->acc, at, (before - (int64_t)r->unit) * bytes, c->acc_bytes);
+    kir_value y = tly_combine(c, last, input_at(r, g, l.i));
+    kir_store(b, at, before * bytes, y, c->acc_bytes, 0);
+    tly_store(c, tly_stored_at(c, g->buffer, l.i), 0, c->p->exclusive ? last : y, c->out_bytes, 0);
+    kir_for_end(b, &l, NULL);
+    kir_value end = tly_at(c, r->work, g->count, bytes);
+    for (unsigned k = 0; k < r->history; k++)
+        history[k] = kir_load(b, c->vec, end, (before - (k + 1) * lanes) * bytes, c->acc_bytes);
+}
