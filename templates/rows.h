@@ -59,7 +59,9 @@ typedef struct tly_rows_source {
 tly_rows_source tly_rows_prepare(tly_rows *r, const tly_rows_segment *g);
 /* Where the step after step `i` reads; after the last, the last once more. */
 kir_value tly_rows_next(tly_rows *r, const tly_rows_source *in, kir_value i);
-kir_value tly_rows_load(tly_rows *r, kir_value p);       /* a vector of accumulators */
+/* A vector of accumulators, its lanes in the order that costs least; and in their own. */
+kir_value tly_rows_load(tly_rows *r, kir_value p);
+kir_value tly_rows_order(tly_rows *r, kir_value v);
 int64_t tly_rows_element_bytes(const tly_rows *r);       /* from one position to the next */
 int64_t tly_rows_input_bytes(const tly_rows *r);         /* scratch, on either side of r->input */
 /* Elements before a vector that its window of overlapping loads takes in; unit 1 only. */

@@ -27,7 +27,12 @@ int64_t tly_rows_input_bytes(const tly_rows *r)
 kir_value tly_rows_load(tly_rows *r, kir_value p)
 {
     tly_build *c = r->c;
-    return r->direct_in ? tly_load_vector(c, p) : kir_load(c->b, c->vec, p, 0, c->acc_bytes);
+    return r->direct_in ? tly_load_unordered(c, p) : kir_load(c->b, c->vec, p, 0, c->acc_bytes);
+}
+
+kir_value tly_rows_order(tly_rows *r, kir_value v)
+{
+    return r->direct_in ? tly_order(r->c, v) : v;
 }
 
 /* What follows the last whole step goes to scratch, with what its window reaches back to, in the

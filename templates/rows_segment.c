@@ -51,7 +51,9 @@ static window load_window(tly_rows *r, kir_value p)
         return load_pairs(r, p);
     for (int64_t k = 0; k <= tly_rows_reach(r); k++)
         x[k] = tly_rows_load(r, kir_ptradd(c->b, p, imm(c, -k * tly_rows_element_bytes(r))));
-    return window_of(r, x);
+    window w = window_of(r, x);
+    w.w = tly_rows_order(r, w.w);
+    return w;
 }
 
 /* The same where nothing comes before the vector. */
@@ -60,7 +62,7 @@ static window load_first(tly_rows *r, kir_value p)
     tly_build *c = r->c;
     if (r->pairs)
         return load_pairs(r, p);
-    kir_value x[4] = { tly_rows_load(r, p) };
+    kir_value x[4] = { tly_rows_order(r, tly_rows_load(r, p)) };
     for (unsigned k = 1; k <= (unsigned)tly_rows_reach(r); k++)
         x[k] = tly_shift(c, tly_neutral(c, c->vec), x[0], k);
     return window_of(r, x);

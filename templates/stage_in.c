@@ -10,24 +10,54 @@ int tly_loads_vectors(const tly_build *c)
     return c->p->in_step >= -1 && c->p->in_step <= 2;
 }
 
-kir_value tly_load_vector(tly_build *c, kir_value p)
+/* Every second element: of each 128 bits the first half comes from a load of the first lanes, the
+ * second from one that ends with the last position, which is one shuffle; another puts the halves
+ * in order. */
+static kir_value load_every_second(tly_build *c, kir_value p)
 {
     kir_type t = tly_storage((tally_dtype)c->p->dtype, c->lanes);
+    unsigned n = c->lanes, block = 16 / c->in_bytes < n ? 16 / c->in_bytes : n;
     uint8_t pick[64];
+    for (unsigned i = 0; i < n; i++) {
+        unsigned start = i / block * block, in = i % block;
+        pick[i] = (uint8_t)(in < block / 2 ? start + 2 * in : n + start + 2 * in - block + 1);
+    }
+    kir_value ends = kir_load(c->b, t, p, (n - 1LL) * c->in_bytes, 1);
+    return tly_widen(c, kir_shuffle(c->b, kir_load(c->b, t, p, 0, 1), ends, pick, n));
+}
+
+kir_value tly_load_unordered(tly_build *c, kir_value p)
+{
     switch (c->p->in_step) {
     case 0:
         return kir_splat(c->b, tly_load(c, p, 0, 1), c->lanes);
     case 1:
         return tly_load(c, p, 0, c->lanes);
     case -1:
-        return tly_reverse(c, tly_load(c, p, -(int64_t)(c->lanes - 1) * c->in_bytes, c->lanes));
-    default: /* 2: the second load ends with the last position */
-        for (unsigned i = 0; i < c->lanes; i++)
-            pick[i] = (uint8_t)(2 * i + (2 * i >= c->lanes));
-        return tly_widen(c, kir_shuffle(c->b, kir_load(c->b, t, p, 0, 1),
-                                        kir_load(c->b, t, p, (c->lanes - 1LL) * c->in_bytes, 1),
-                                        pick, c->lanes));
+        return tly_load(c, p, -(int64_t)(c->lanes - 1) * c->in_bytes, c->lanes);
+    default: /* 2 */
+        return load_every_second(c, p);
     }
+}
+
+kir_value tly_order(tly_build *c, kir_value v)
+{
+    unsigned n = c->lanes, block = 16 / c->in_bytes;
+    uint8_t index[64];
+    if (c->p->in_step == -1)
+        return tly_reverse(c, v);
+    if (c->p->in_step != 2 || block >= n)
+        return v;
+    for (unsigned i = 0; i < n; i++) {
+        unsigned half = i / (n / 2), within = i % (n / 2);
+        index[i] = (uint8_t)(within / (block / 2) * block + half * block / 2 + within % (block / 2));
+    }
+    return kir_shuffle(c->b, v, v, index, n);
+}
+
+kir_value tly_load_vector(tly_build *c, kir_value p)
+{
+    return tly_order(c, tly_load_unordered(c, p));
 }
 
 void tly_stage_in(tly_build *c, kir_value from, kir_value to, kir_value count, unsigned multiple)

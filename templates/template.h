@@ -159,6 +159,10 @@ kir_value tly_range_good_chain(tly_build *c, const kir_value *scalars);
 /* Positions [i, i + lanes) that start at `p`, at the input's literal step (1, -1, 0, 2). Nothing
  * beyond them is read. */
 kir_value tly_load_vector(tly_build *c, kir_value p);
+/* The same in two: the elements in the order that costs least, always the same, and then in their
+ * own; what treats lanes alike may come in between. */
+kir_value tly_load_unordered(tly_build *c, kir_value p);
+kir_value tly_order(tly_build *c, kir_value v);
 /* 1 if tly_load_vector knows the input's step. */
 int tly_loads_vectors(const tly_build *c);
 
