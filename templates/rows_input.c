@@ -74,7 +74,10 @@ tly_rows_source tly_rows_prepare(tly_rows *r, const tly_rows_segment *g)
     stage_rest(r, g, whole);
     kir_value in[2] = { r->input, kir_select(b, equal(c, whole, imm(c, 0)), r->input, g->in) };
     kir_else(b, &odd, 2, in);
-    in[0] = tly_at(c, g->in, sub(c, whole, imm(c, r->step)), size);
+    /* windows of a last step that is the first, too, would reach back to before the row */
+    kir_value several = less(c, imm(c, r->step), whole);
+    kir_value last = tly_at(c, g->in, sub(c, whole, imm(c, r->step)), size);
+    in[0] = tly_rows_reach(r) > 0 ? kir_select(b, several, last, r->input) : last;
     in[1] = g->in;
     kir_if_end(b, &odd, 2, in);
     return (tly_rows_source){ odd.result[1], g->in, odd.result[0], whole };

@@ -149,6 +149,31 @@ Test(semantics, line_2_4_no_byte_beyond)
     tly_trials_close(&t);
 }
 
+/* Rows of a few whole vectors or steps: there a window, or the look-ahead of a first step that is
+ * the last, would reach back to before the row. One kernel a layout and dtype, whatever the size. */
+Test(semantics, line_2_4_no_byte_beyond_short_rows, .timeout = 240)
+{
+    static const char *const dtypes[] = { "f64", "f32", "f16", "bf16", "i64" };
+    static const struct {
+        int in, out; /* steps; rows lie apart */
+        const char *more;
+    } layouts[] = { { 1, 1, "" }, { -1, 1, "" }, { 2, 1, "" }, { 1, 1, ",exclusive" }, { 1, -1, "" } };
+    static const int sizes[] = { 5, 8, 16, 32, 33, 64 };
+    tly_trials t;
+    tly_trials_open(&t);
+    for (size_t d = 0; d < COUNT(dtypes); d++)
+        for (size_t l = 0; l < COUNT(layouts); l++)
+            for (size_t n = 0; n < COUNT(sizes); n++) {
+                const int size = sizes[n], in = layouts[l].in, out = layouts[l].out;
+                char word[128];
+                snprintf(word, sizeof word, "cumprod:%s:2x%d:axis=1,in=%dx%d@%d,out=%dx%d@%d%s",
+                         dtypes[d], size, 2 * size + 3, in, in < 0 ? size - 1 : 0, size + 1, out,
+                         out < 0 ? size - 1 : 0, layouts[l].more);
+                tly_trials_check(&t, word, TLY_DATA_EXACT, n);
+            }
+    tly_trials_close(&t);
+}
+
 Test(semantics, line_2_5_sizes_that_no_int64_holds)
 {
     static const verdict words[] = {
