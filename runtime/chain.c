@@ -118,8 +118,7 @@ static void scan_chunk(const tly_run *run, int64_t ticket, char *scratch)
         task.carry_in = before->carry;
     }
     task.carry_out = known ? NULL : after->carry;
-    /* The total left this chunk in the cache; what this thread reads next comes meanwhile. Measured
-     * with two threads on one f32 row of 64 Mi: .67 of a copy without, .9 with it. */
+    /* The total left this chunk in the cache; what this thread reads next comes meanwhile. */
     task.ahead = totalled ? run->threads * run->kernel->chunk_step : 0;
     run->kernel->entry(run->args, &task);
     if (!known) {
