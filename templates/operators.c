@@ -40,21 +40,11 @@ kir_value tly_combine(tly_build *c, kir_value x, kir_value y)
 
 kir_value tly_neutral(tly_build *c, kir_type type)
 {
+    if (type.kind == KIR_F16)
+        return kir_const(c->b, type, row_of(c)->half);
+    if (type.kind == KIR_I16)
+        return kir_const(c->b, type, row_of(c)->bfloat);
     return constant(c, type, row_of(c)->integer, row_of(c)->neutral);
-}
-
-kir_value tly_neutral_stored(tly_build *c, unsigned lanes)
-{
-    kir_type type = tly_storage((tally_dtype)c->p->dtype, lanes);
-    const operator_row *r = row_of(c);
-    switch (c->p->dtype) {
-    case TALLY_F16:
-        return kir_const(c->b, type, r->half);
-    case TALLY_BF16:
-        return kir_const(c->b, type, r->bfloat);
-    default:
-        return tly_neutral(c, type);
-    }
 }
 
 kir_value tly_start(tly_build *c, kir_type type)

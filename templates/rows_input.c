@@ -41,13 +41,13 @@ static void stage_rest(tly_rows *r, const tly_rows_segment *g, kir_value whole)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
-    kir_type t = tly_storage((tally_dtype)c->p->dtype, 1);
     int64_t size = tly_rows_element_bytes(r), wide = c->t->vector_bytes;
     int64_t lowest = size < 0 ? (r->step - 1) * size : 0;
     int64_t bytes = r->step * (size < 0 ? -size : size);
+    kir_type t = tly_storage((tally_dtype)c->p->dtype, 1), filled = t;
+    filled.lanes = (uint8_t)(wide / c->in_bytes);
     for (int64_t i = 0; i < bytes; i += wide)
-        kir_store(b, r->input, lowest + i, tly_neutral_stored(c, (unsigned)(wide / c->in_bytes)),
-                  c->in_bytes, 0);
+        kir_store(b, r->input, lowest + i, tly_neutral(c, filled), c->in_bytes, 0);
     kir_value back = imm(c, -tly_rows_reach(r)), none = sub(c, imm(c, 0), whole);
     kir_loop l;
     kir_for(b, &l, kir_select(b, less(c, back, none), none, back), sub(c, g->count, whole),

@@ -100,10 +100,9 @@ void tly_each_row_of_lanes(tly_build *c, tly_launch *launch, tly_lanes_body body
 /* ---- operators (operators.c) ---- */
 
 kir_value tly_combine(tly_build *c, kir_value x, kir_value y); /* x before y */
-/* What combines to nothing: pads blocks. Sums: -0.0, so that -0 stays -0. */
+/* What combines to nothing: pads blocks. Sums: -0.0, so that -0 stays -0. Of accumulators and of
+ * stored elements; i16 stands for bf16. */
 kir_value tly_neutral(tly_build *c, kir_type type);
-/* The same as stored elements of the input. */
-kir_value tly_neutral_stored(tly_build *c, unsigned lanes);
 /* What a row starts from: the neutral value, or, exclusive, the operator's identity. */
 kir_value tly_start(tly_build *c, kir_type type);
 int tly_is_product(const tly_build *c);
