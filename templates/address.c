@@ -18,6 +18,20 @@ kir_value tly_round_up(tly_build *c, kir_value x, int64_t multiple)
     return tly_round_down(c, add(c, x, imm(c, multiple - 1)), multiple);
 }
 
+kir_value tly_part(tly_build *c, kir_value x, unsigned size)
+{
+    unsigned shift = 0;
+    while (1u << shift < size)
+        shift++;
+    return kir_bin(c->b, KIR_LSHR, x, imm(c, shift));
+}
+
+kir_value tly_out_of_place(tly_build *c)
+{
+    return kir_cmp(c->b, KIR_NE, kir_addr(c->b, kir_get(c->b, KIR_ARG_IN)),
+                   kir_addr(c->b, kir_get(c->b, KIR_ARG_OUT)));
+}
+
 kir_value tly_congruent(tly_build *c, kir_value scratch, kir_value memory)
 {
     enum { LINE = 64 };

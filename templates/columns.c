@@ -188,8 +188,7 @@ static kir_value lanes_to_line(columns *k, kir_value out)
     tly_build *c = k->c;
     kir_value past = sub(c, imm(c, 0), kir_addr(c->b, out));
     kir_value bytes = kir_bin(c->b, KIR_AND, past, imm(c, LINE - 1));
-    unsigned shift = c->out_bytes == 8 ? 3 : c->out_bytes == 4 ? 2 : 1;
-    return tly_min(c, k->count, kir_bin(c->b, KIR_LSHR, bytes, imm(c, shift)));
+    return tly_min(c, k->count, tly_part(c, bytes, c->out_bytes));
 }
 
 /* One axis step from lane `done` on: up to the first line, lines, vectors, the rest. */
@@ -261,9 +260,7 @@ static void scan_together(columns *k, tile t, unsigned alone)
  * their accumulators in another order. */
 static unsigned in_pairs(const tly_build *c)
 {
-    const tly_problem *p = c->p;
-    return p->dtype == TALLY_BF16 && p->out_dtype == TALLY_BF16 && p->acc == TALLY_F32 &&
-           p->in_step == 1 && c->plan->rows == 1;
+    return tly_plan_pairs(c->p) && c->p->in_step == 1 && c->plan->rows == 1;
 }
 
 static void columns_body(tly_build *c, tly_row at, kir_value count, kir_value sums)
@@ -296,8 +293,9 @@ static void columns_body(tly_build *c, tly_row at, kir_value count, kir_value su
 
 void tly_build_columns(tly_build *c, tly_launch *launch)
 {
-    /* What lies in one core's cache is dear to share: f32 of 256x256, one and two threads, 6.5 and 8.4
-     * us; 512x512 27 and 33; 2048x2048 677 and 712; 2048x4096 1814 and 1465. Cold data pay sooner. */
+    /* What lies in one core's cache is dear to share: f32 of 256x256, one and two threads, 6.5 and
+     * 8.4 us; 512x512 27 and 33; 2048x2048 677 and 712; 2048x4096 1814 and 1465. Cold data pay
+     * sooner. */
     launch->split_bytes = 1 << 20;
     tly_each_row_of_lanes(c, launch, columns_body);
 }

@@ -102,35 +102,16 @@ static void go_direct(tly_rows *r, tly_rows_block *k, const tly_stream *out, kir
     tly_build *c = r->c;
     kir_builder *b = c->b;
     kir_value never = kir_const(b, KIR_TYPE(KIR_I1, 1), 0);
-    kir_value apart = kir_cmp(b, KIR_NE, kir_addr(b, kir_get(b, KIR_ARG_IN)),
-                              kir_addr(b, kir_get(b, KIR_ARG_OUT)));
     int64_t unit = r->step > tly_line(c) ? r->step : tly_line(c);
     kir_value odd = kir_bin(b, KIR_AND, k->count, imm(c, unit - 1));
     kir_value whole = equal(c, odd, imm(c, 0));
     kir_value direct = kir_bin(b, KIR_AND, whole, equal(c, out->pending, imm(c, 0)));
-    direct = kir_bin(b, KIR_AND, direct, apart);
+    direct = kir_bin(b, KIR_AND, direct, tly_out_of_place(c));
     if (totals)
         direct = kir_select(b, totals, never, direct);
     k->direct = direct;
     k->lines = kir_bin(b, KIR_AND, direct, streams);
     k->out = out->to;
-}
-
-/* Where the next results belong, now that this block's stand. */
-static void advance(tly_rows *r, const tly_rows_block *k, tly_stream *out, kir_value good,
-                    kir_value totals)
-{
-    tly_build *c = r->c;
-    kir_builder *b = c->b;
-    kir_value count = mul(c, k->rows, k->count), zero = imm(c, 0), left = count;
-    if (k->direct) {
-        kir_value written = kir_bin(b, KIR_AND, k->direct, good);
-        out->to = tly_stored_at(c, out->to, kir_select(b, written, count, zero));
-        left = kir_select(b, written, zero, count);
-    }
-    if (totals)
-        left = kir_select(b, totals, zero, left);
-    out->pending = add(c, out->pending, left);
 }
 
 /* What goes from block to block: state, output, and in a cut row the extremes of all. */
@@ -180,7 +161,11 @@ static void scan_row(tly_rows *r, const tly_rows_block *k0, kir_value from, kir_
     if (r->direct_out)
         go_direct(r, &k, &f->out, streams, totals);
     kir_value good = tly_rows_compute(r, &k, &f->state, totals, f->extremes);
-    advance(r, &k, &f->out, good, totals);
+    kir_value count = mul(c, k.rows, k.count);
+    if (totals)
+        count = kir_select(c->b, totals, imm(c, 0), count);
+    kir_value written = k.direct ? kir_bin(c->b, KIR_AND, k.direct, good) : 0;
+    tly_stream_advance(c, &f->out, count, written);
     kir_value ends = equal(c, add(c, l.i, k.count), to);
     tly_stream_drain(c, &f->out, streams, kir_bin(c->b, KIR_AND, ends, last));
     flow_pack(r, f, v);

@@ -159,10 +159,8 @@ static kir_value goes_direct(batch *r, const tly_stream *out, kir_value whole)
     if (c->p->out_step == TLY_ANY_STEP || r->length % c->lanes != 0
         || r->rows * r->length % tly_line(c) != 0)
         return 0;
-    kir_value apart = kir_cmp(b, KIR_NE, kir_addr(b, kir_get(b, KIR_ARG_IN)),
-                              kir_addr(b, kir_get(b, KIR_ARG_OUT)));
     whole = kir_bin(b, KIR_AND, whole, equal(c, out->pending, imm(c, 0)));
-    return kir_bin(b, KIR_AND, whole, apart);
+    return kir_bin(b, KIR_AND, whole, tly_out_of_place(c));
 }
 
 static void stage_batch(batch *r, kir_value from, kir_value count, int64_t beyond)
@@ -217,12 +215,7 @@ void tly_build_short(tly_build *c, tly_launch *launch)
     if (reads_direct(&r))
         kir_if_end(b, &staged, 0, NULL);
     kir_value good = scan_batch(&r, in, from, &out, direct, streams, rows);
-    out.pending = add(c, out.pending, count);
-    if (direct) {
-        kir_value written = kir_select(b, kir_bin(b, KIR_AND, direct, good), count, zero);
-        out.to = tly_stored_at(c, out.to, written);
-        out.pending = sub(c, out.pending, written);
-    }
+    tly_stream_advance(c, &out, count, direct ? kir_bin(b, KIR_AND, direct, good) : 0);
     tly_stream_drain(c, &out, streams, equal(c, add(c, l.i, rows), end));
     kir_value next[TLY_STREAM_VALUES] = { out.to, out.pending, out.head };
     kir_for_end(b, &l, next);

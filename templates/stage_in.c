@@ -1,7 +1,7 @@
 /*
- * The input side of staged templates: whatever the step, dtype and direction of the input, the
- * scan reads consecutive accumulators from scratch, padded with neutral values. That keeps one
- * in-register scan for all inputs, and lets overlapping loads serve as shifts.
+ * The input side: vectors of accumulators from input of a step of 1, -1, 2 or 0, read where it
+ * lies; and staging, for what cannot be read so: consecutive accumulators in scratch, padded with
+ * neutral values, whatever the step, dtype and direction. One in-register scan does for all.
  */
 #include "template.h"
 
@@ -49,8 +49,8 @@ kir_value tly_order(tly_build *c, kir_value v)
     if (c->p->in_step != 2 || block >= n)
         return v;
     for (unsigned i = 0; i < n; i++) {
-        unsigned half = i / (n / 2), within = i % (n / 2);
-        index[i] = (uint8_t)(within / (block / 2) * block + half * block / 2 + within % (block / 2));
+        unsigned half = i / (n / 2), within = i % (n / 2), part = block / 2;
+        index[i] = (uint8_t)(within / part * block + half * part + within % part);
     }
     return kir_shuffle(c->b, v, v, index, n);
 }

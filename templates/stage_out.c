@@ -77,11 +77,20 @@ void tly_stream_begin(tly_build *c, tly_stream *s, kir_value out, kir_value stre
     kir_value at = kir_bin(c->b, KIR_AND, kir_addr(c->b, out), imm(c, LINE_BYTES - 1));
     if (backwards(c))
         at = sub(c, imm(c, LINE_BYTES - c->out_bytes), at);
-    unsigned shift = c->out_bytes == 8 ? 3 : c->out_bytes == 4 ? 2 : 1;
-    kir_value skip = kir_bin(c->b, KIR_LSHR, at, imm(c, shift));
+    kir_value skip = tly_part(c, at, c->out_bytes);
     skip = kir_select(c->b, streams, skip, imm(c, 0));
     s->to = tly_stored_at(c, out, sub(c, imm(c, 0), skip));
     s->pending = s->head = skip;
+}
+
+void tly_stream_advance(tly_build *c, tly_stream *s, kir_value count, kir_value written)
+{
+    kir_value zero = imm(c, 0), left = count;
+    if (written) {
+        s->to = tly_stored_at(c, s->to, kir_select(c->b, written, count, zero));
+        left = kir_select(c->b, written, zero, count);
+    }
+    s->pending = add(c, s->pending, left);
 }
 
 /* A line, in whole vectors; all of it is read before anything is written. */
@@ -129,8 +138,7 @@ static void drain(tly_build *c, tly_stream *s, kir_value streams, kir_value ends
         s->pending = zero;
         return;
     }
-    unsigned shift = line == 8 ? 3 : line == 16 ? 4 : 5;
-    kir_value lines = kir_bin(b, KIR_LSHR, s->pending, imm(c, shift));
+    kir_value lines = tly_part(c, s->pending, (unsigned)line);
     kir_value done = tly_round_down(c, s->pending, line);
     kir_value some = less(c, zero, lines), partial = less(c, zero, s->head);
     store_lines(c, s, kir_select(b, partial, one, zero), lines, streams);

@@ -65,6 +65,10 @@ kir_value tly_min(tly_build *c, kir_value x, kir_value y);
 /* x rounded down, up to a multiple of a power of two. */
 kir_value tly_round_down(tly_build *c, kir_value x, int64_t multiple);
 kir_value tly_round_up(tly_build *c, kir_value x, int64_t multiple);
+/* x / size, of an x that is not negative and a power of two. */
+kir_value tly_part(tly_build *c, kir_value x, unsigned size);
+/* i1: input and output are not one tensor. */
+kir_value tly_out_of_place(tly_build *c);
 /* `scratch` moved on, by less than a page, to where it agrees with `memory` modulo 4096, in whole
  * lines: a load waits for an earlier store whose address has the same low 12 bits, and stores past
  * the cache linger for 2 KiB. Where all that is read and written side by side agrees, what is
@@ -137,10 +141,7 @@ kir_value tly_scan_lanes(tly_build *c, kir_value v);
 
 /* ---- range guard (guard.c): docs/range.md ---- */
 
-/* Extremes of |y| as integer bits, tracked lane-wise; nothing for integers. */
-typedef struct tly_range {
-    kir_value low, high; /* vectors; low only for products */
-} tly_range;
+/* Extremes of |y| as integer bits, tracked lane-wise; nothing for integers, no low of sums. */
 unsigned tly_range_count(const tly_build *c);        /* values carried: 0, 1 or 2 */
 void tly_range_begin(tly_build *c, kir_value *v);    /* v[0..count) */
 void tly_range_track(tly_build *c, kir_value *v, kir_value y);
@@ -194,6 +195,8 @@ enum { TLY_STREAM_VALUES = 3 }; /* carried: to, pending, head */
 unsigned tly_line(const tly_build *c); /* output elements a line */
 /* Starts at output address `out`. */
 void tly_stream_begin(tly_build *c, tly_stream *s, kir_value out, kir_value streams);
+/* `count` more results: where `written` (i1, or 0 for never) at their place, else in the buffer. */
+void tly_stream_advance(tly_build *c, tly_stream *s, kir_value count, kir_value written);
 /* Writes what is complete, past the cache if `streams` (i1), and keeps the rest, less than a line;
  * if `ends` (i1) everything. In place, it writes nothing that has not been read. */
 void tly_stream_drain(tly_build *c, tly_stream *s, kir_value streams, kir_value ends);

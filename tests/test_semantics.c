@@ -157,7 +157,9 @@ Test(semantics, line_2_4_no_byte_beyond_short_rows, .timeout = 240)
     static const struct {
         int in, out; /* steps; rows lie apart */
         const char *more;
-    } layouts[] = { { 1, 1, "" }, { -1, 1, "" }, { 2, 1, "" }, { 1, 1, ",exclusive" }, { 1, -1, "" } };
+    } layouts[] = {
+        { 1, 1, "" }, { -1, 1, "" }, { 2, 1, "" }, { 1, 1, ",exclusive" }, { 1, -1, "" }
+    };
     static const int sizes[] = { 5, 8, 16, 32, 33, 64 };
     tly_trials t;
     tly_trials_open(&t);

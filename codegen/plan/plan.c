@@ -70,13 +70,17 @@ static int32_t choose_block(const tly_problem *p, const tly_plan *plan)
     return wanted / whole > 0 ? wanted / whole * whole : whole;
 }
 
+int tly_plan_pairs(const tly_problem *p)
+{
+    int apart = p->in_step != 1 && p->in_step != -1;
+    return p->dtype == TALLY_BF16 && p->out_dtype == TALLY_BF16 && p->acc == TALLY_F32 && !apart;
+}
+
 /* Neighbouring bf16 lie in one lane of 32 bits: windows of pairs take half the shuffles and no
  * widening ones. */
 static int32_t choose_pairs(const tly_problem *p)
 {
-    int apart = p->in_step != 1 && p->in_step != -1;
-    return p->dtype == TALLY_BF16 && p->out_dtype == TALLY_BF16 && p->acc == TALLY_F32
-        && p->unit == 1 && !apart && p->out_step != TLY_ANY_STEP;
+    return tly_plan_pairs(p) && p->unit == 1 && p->out_step != TLY_ANY_STEP;
 }
 
 /* 128 KiB of input a chunk: its second reading comes from L2. f32 row of 64 Mi, two threads, Zen 3,

@@ -43,6 +43,9 @@ const char *tly_template_name(tly_template id);
 tally_status tly_plan_make(const tly_problem *problem, const tly_target *target,
                            const char *overrides, tly_plan *plan, tally_error *error);
 
+/* 1 where neighbours are bf16 in and out, accumulated in f32: a lane of 32 bits can take two. */
+int tly_plan_pairs(const tly_problem *p);
+
 /* "key = value" lines, template first. */
 tally_status tly_plan_print(const tly_plan *plan, tally_write write, void *user);
 
