@@ -1,0 +1,53 @@
+/*
+ * What the units on kernel IR share: kernels that must be made and run, and a look for leaks.
+ */
+#ifndef TLY_MUST_H
+#define TLY_MUST_H
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../codegen/kir/kir.h"
+#include "../runtime/abi.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/lsan_interface.h>
+
+/* Criterion's processes end without the sanitizer's own look for leaks. */
+static void look_for_leaks(void)
+{
+    cr_assert_eq(__lsan_do_recoverable_leak_check(), 0);
+}
+
+TestSuite(kir, .fini = look_for_leaks);
+#endif
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static inline kir_kernel *must_parse(const char *source)
+{
+    tally_error error = TALLY_ERROR_INIT;
+    kir_kernel *k = NULL;
+    cr_assert_eq(kir_parse(source, strlen(source), &k, &error), TALLY_OK, "%s\n%s", error.message,
+                 source);
+    return k;
+}
+
+static inline kir_kernel *must_finish(kir_builder *b)
+{
+    tally_error error = TALLY_ERROR_INIT;
+    kir_kernel *k = NULL;
+    cr_assert_eq(kir_finish(b, &k, &error), TALLY_OK, "%s", error.message);
+    return k;
+}
+
+static inline int64_t must_run(const kir_kernel *k, const tly_args *args, const tly_task *task)
+{
+    tally_error error = TALLY_ERROR_INIT;
+    int64_t result = INT64_MIN;
+    cr_assert_eq(kir_interpret(k, args, task, &result, &error), TALLY_OK, "%s", error.message);
+    return result;
+}
+
+#endif
