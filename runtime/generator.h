@@ -8,6 +8,7 @@
 #include <tally/kernel.h>
 
 #include "abi.h"
+#include "gpu.h"
 #include "problem.h"
 
 /* Raised when the code for an equal key may change. */
@@ -30,6 +31,20 @@ typedef struct tly_generator {
     /* Text of TALLY_STAGE_PLAN and later. */
     tally_status (*show)(const tly_problem *problem, const char *level, const char *plan,
                          tally_stage stage, tally_write write, void *user, tally_error *error);
+    /* The same for Vulkan. The plan is made first, because it is the key: it depends on the
+     * geometry by a few choices only. NULL in a generator that was built without Vulkan.
+     * `geometry` spans are known here; `plan` overrides as above. TALLY_UNSUPPORTED names the
+     * feature that the device lacks. */
+    tally_status (*plan_gpu)(const tly_problem *problem, const tly_geometry *geometry,
+                             const tly_caps *caps, const char *overrides, tly_gpu_plan *plan,
+                             tally_error *error);
+    tally_status (*generate_gpu)(const tly_problem *problem, const tly_caps *caps,
+                                 const tly_gpu_plan *plan, tly_gpu_artefact *artefact,
+                                 tally_error *error);
+    void (*release_gpu)(tly_gpu_artefact *artefact);
+    tally_status (*show_gpu)(const tly_problem *problem, const tly_caps *caps,
+                             const tly_gpu_plan *plan, tally_stage stage, tally_write write,
+                             void *user, tally_error *error);
 } tly_generator;
 
 /* libtally-codegen exports this under the name TLY_GENERATOR_SYMBOL. */

@@ -45,6 +45,11 @@ void *kir_push(kir_builder *b, struct pool *pool, uint32_t count, size_t size)
 
 kir_builder *kir_begin(const char *name)
 {
+    return kir_begin_workgroup(name, 0);
+}
+
+kir_builder *kir_begin_workgroup(const char *name, uint32_t workgroup)
+{
     kir_builder *b = calloc(1, sizeof *b);
     if (b == NULL) {
         return NULL;
@@ -55,6 +60,7 @@ kir_builder *kir_begin(const char *name)
         return NULL;
     }
     *none = (struct value){ { 0, 0 }, 0 };
+    b->workgroup = workgroup;
     if (kir_name_valid(name)) {
         memcpy(b->name, name, strlen(name));
     } else {
@@ -202,6 +208,12 @@ kir_value kir_iota(kir_builder *b, kir_type type)
 
 kir_value kir_get(kir_builder *b, kir_arg arg)
 {
+    int type = kir_arg_type(arg);
+    return kir_get_as(b, arg, type == 'p' ? KIR_PTR : type == 'w' ? KIR_I32 : KIR_I64);
+}
+
+kir_value kir_get_as(kir_builder *b, kir_arg arg, kir_kind kind)
+{
     if (!kir_alive(b)) {
         return 0;
     }
@@ -213,8 +225,7 @@ kir_value kir_get(kir_builder *b, kir_arg arg)
         b->open[depth].serial == b->args[arg].serial) {
         return b->args[arg].value;
     }
-    kir_type type = KIR_TYPE(kir_arg_type(arg) == 'p' ? KIR_PTR : KIR_I64, 1);
-    b->args[arg].value = kir_emit(b, KIR_ARG, type, arg, 0, NULL);
+    b->args[arg].value = kir_emit(b, KIR_ARG, KIR_TYPE(kind, 1), arg, 0, NULL);
     b->args[arg].depth = b->depth;
     b->args[arg].serial = b->open[b->depth].serial;
     return b->args[arg].value;

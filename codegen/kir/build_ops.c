@@ -34,11 +34,17 @@ static kir_value folded(kir_builder *b, kir_op op, kir_value x, kir_value y)
     const kir_inst *cx = constant_of(b, x), *cy = constant_of(b, y);
     kir_type type = kir_type_of(b, x);
     if (cx != NULL && cy != NULL && cx->op == KIR_CONST && cy->op == KIR_CONST &&
-        kir_same_type(type, KIR_TYPE(KIR_I64, 1)) && kir_same_type(cy->type, type)) {
-        kir_lanes compute = kir_lanes_binary(op, KIR_I64);
-        int64_t result;
-        if (compute != NULL && compute(&result, &cx->imm, &cy->imm, 1) == 0) {
-            return kir_int(b, result);
+        type.lanes == 1 && (type.kind == KIR_I64 || type.kind == KIR_I32) &&
+        kir_same_type(cy->type, type)) {
+        kir_lanes compute = kir_lanes_binary(op, (kir_kind)type.kind);
+        uint64_t x_bits = (uint64_t)cx->imm, y_bits = (uint64_t)cy->imm;
+        uint32_t half[2] = { (uint32_t)x_bits, (uint32_t)y_bits }, narrow;
+        uint64_t wide;
+        int narrows = type.kind == KIR_I32;
+        void *result = narrows ? (void *)&narrow : (void *)&wide;
+        if (compute != NULL && compute(result, narrows ? (void *)&half[0] : (void *)&x_bits,
+                                       narrows ? (void *)&half[1] : (void *)&y_bits, 1) == 0) {
+            return kir_const(b, type, narrows ? narrow : wide);
         }
     }
     if (!kir_is_int(type) || !kir_same_type(type, kir_type_of(b, y))) {
@@ -95,11 +101,11 @@ kir_value kir_ptradd(kir_builder *b, kir_value p, kir_value bytes)
     if (!kir_alive(b)) {
         return 0;
     }
-    if (p != 0 && is_neutral(constant_of(b, bytes), KIR_TYPE(KIR_I64, 1), 0)) {
+    if (p != 0 && is_neutral(constant_of(b, bytes), kir_type_of(b, bytes), 0)) {
         return p;
     }
     kir_value operands[] = { p, bytes };
-    return kir_emit(b, KIR_PTRADD, KIR_TYPE(KIR_PTR, 1), 0, 2, operands);
+    return kir_emit(b, KIR_PTRADD, kir_type_of(b, p), 0, 2, operands);
 }
 
 kir_value kir_addr(kir_builder *b, kir_value p)
@@ -217,4 +223,53 @@ kir_value kir_keep(kir_builder *b, kir_value v)
 void kir_return(kir_builder *b, kir_value i64)
 {
     kir_append(b, KIR_RETURN, KIR_TYPE(KIR_NONE, 0), 1, &i64);
+}
+
+kir_value kir_get_id(kir_builder *b, kir_id id)
+{
+    return kir_emit(b, KIR_ID, KIR_TYPE(KIR_I32, 1), id, 0, NULL);
+}
+
+kir_value kir_shared(kir_builder *b, uint32_t bytes)
+{
+    return kir_emit(b, KIR_SHARED, KIR_TYPE(KIR_WPTR, 1), bytes, 0, NULL);
+}
+
+void kir_barrier(kir_builder *b)
+{
+    kir_append(b, KIR_BARRIER, KIR_TYPE(KIR_NONE, 0), 0, NULL);
+}
+
+kir_value kir_subgroup_scan(kir_builder *b, kir_op op, kir_value v)
+{
+    if (op != KIR_SCAN_ADD && op != KIR_SCAN_MUL) {
+        return kir_fault(b, "%s is no scan of a subgroup", kir_op_text(op));
+    }
+    return kir_emit(b, op, kir_type_of(b, v), 0, 1, &v);
+}
+
+kir_value kir_from_lane(kir_builder *b, kir_value v, kir_value lane)
+{
+    kir_value operands[] = { v, lane };
+    return kir_emit(b, KIR_FROM_LANE, kir_type_of(b, v), 0, 2, operands);
+}
+
+kir_value kir_atomic_add(kir_builder *b, kir_value p, int64_t offset, kir_value v)
+{
+    kir_value operands[] = { p, v };
+    return kir_emit(b, KIR_ATOMIC_ADD, KIR_TYPE(KIR_I32, 1), offset, 2, operands);
+}
+
+kir_value kir_atomic_load(kir_builder *b, kir_value p, int64_t offset)
+{
+    return kir_emit(b, KIR_ATOMIC_LOAD, KIR_TYPE(KIR_I32, 1), offset, 1, &p);
+}
+
+void kir_atomic_store(kir_builder *b, kir_value p, int64_t offset, kir_value v)
+{
+    kir_value operands[] = { p, v };
+    kir_inst *inst = kir_append(b, KIR_ATOMIC_STORE, KIR_TYPE(KIR_I32, 1), 2, operands);
+    if (inst != NULL) {
+        inst->imm = offset;
+    }
 }

@@ -87,6 +87,7 @@ kir_kernel *kir_seal(kir_builder *b)
     uint32_t *map = calloc(b->values.count, sizeof *map);
     if (k != NULL && map != NULL) {
         memcpy(k->name, b->name, sizeof k->name);
+        k->workgroup = b->workgroup;
         k->insts = room((size_t)b->insts.count + b->constants.count, sizeof *k->insts);
         k->operands = room(b->operands.count, sizeof *k->operands);
         k->indices = room(b->indices.count, 1);

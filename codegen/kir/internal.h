@@ -14,13 +14,15 @@
 /* Regions nest at most this deep: the walkers keep their stacks on the C stack. */
 #define KIR_MAX_DEPTH 32
 #define KIR_MAX_LANES 64
+#define KIR_MAX_WORKGROUP 1024
 
 /* ---- facts (tables.c) ---- */
 
 int kir_op_operands(kir_op op);    /* -1: the count is in the instruction */
 int kir_op_immediate(kir_op op);   /* the letter of ops.def, 0 for none */
 int kir_op_results(kir_op op);     /* 0, 1; -1: the count is in the instruction */
-int kir_arg_type(kir_arg arg);     /* 'p', 'i' or 'v' */
+int kir_arg_type(kir_arg arg);     /* the letter of args.def */
+int kir_arg_of_gpu(kir_arg arg);   /* 1: of kernels with a workgroup */
 unsigned kir_kind_bytes(kir_kind kind); /* in the interpreter's frame and, but for i1, in memory */
 
 static inline unsigned kir_type_bytes(kir_type t)
@@ -64,6 +66,7 @@ struct pool {
 
 struct kir_builder {
     char name[64];
+    uint32_t workgroup;
     tally_status status; /* the first error, which makes every later call return at once */
     char fault[160];
     struct pool insts;     /* kir_inst: the body; constants are apart until kir_seal */
@@ -135,6 +138,14 @@ tally_status kir_check(const kir_kernel *k, struct kir_breach *breach);
 /* The rule of the operation that `inst` breaks, or NULL: kinds, lanes, immediates, alignment. Its
  * operands are known to exist; structure is the caller's (rules.c). */
 const char *kir_rule_broken(const kir_kernel *k, const kir_inst *inst);
+
+/* The rule on barriers that the kernel breaks, or NULL; *inst is where. Asks for a kernel that is
+ * sound otherwise (uniform.c). TALLY_OUT_OF_MEMORY by *status. */
+const char *kir_uniform_broken(const kir_kernel *k, uint32_t *inst, tally_status *status);
+
+/* 1 if the operation is of kernels with a workgroup only, or never in them. */
+int kir_op_is_gpu(kir_op op);
+int kir_op_is_cpu(kir_op op);
 
 /* 1 if a kernel may be called so: a C identifier that fits kir_kernel.name. */
 int kir_name_valid(const char *name);

@@ -29,9 +29,11 @@ static const struct {
 } places[] = {
 #define A 0
 #define T 1
+#define P 2 /* of kernels that are not interpreted */
 #define KIR_ARG(NAME, text, block, offset, type) [KIR_ARG_##NAME] = { block, offset },
 #include "args.def"
 #undef KIR_ARG
+#undef P
 #undef T
 #undef A
 };
@@ -319,6 +321,10 @@ static const step steps[KIR_OP_COUNT] = {
 tally_status kir_interpret(const kir_kernel *kernel, const struct tly_args *args,
                            const struct tly_task *task, int64_t *result_, tally_error *error)
 {
+    if (kernel->workgroup > 0) {
+        return tly_fail(error, TALLY_INTERNAL, "kir",
+                        "kernel %s: kernels with a workgroup are not interpreted", kernel->name);
+    }
     /* Offsets first, so that one allocation holds them and the slots, on multiples of 16 bytes. */
     size_t table = ((size_t)kernel->value_count * sizeof(uint32_t) + 15) & ~(size_t)15;
     size_t bytes = 0;

@@ -24,6 +24,7 @@ typedef enum kir_op {
 /* Scalar kinds. bf16 is no kind: it is i16, with integer code around it. */
 typedef enum kir_kind {
     KIR_NONE = 0, KIR_I1, KIR_I8, KIR_I16, KIR_I32, KIR_I64, KIR_F16, KIR_F32, KIR_F64, KIR_PTR,
+    KIR_WPTR, /* an address in workgroup memory: GPU */
     KIR_KIND_COUNT
 } kir_kind;
 
@@ -40,6 +41,11 @@ typedef enum kir_pred { /* integers: first six; floats: last five (ordered but u
     KIR_OEQ, KIR_UNE, KIR_OLT, KIR_OLE, KIR_UNO,
     KIR_PRED_COUNT
 } kir_pred;
+
+/* Built-in ids, i32. A subgroup's number and lane, not the local index, say who scans with whom. */
+typedef enum kir_id {
+    KIR_ID_GROUP_X, KIR_ID_GROUP_Y, KIR_ID_LOCAL, KIR_ID_SUBGROUP, KIR_ID_LANE, KIR_ID_COUNT
+} kir_id;
 
 /* Launch arguments: the fields of tly_args and tly_task (runtime/abi.h) by name. */
 typedef enum kir_arg {
@@ -72,6 +78,7 @@ typedef struct kir_inst {
 /* A finished kernel. Read-only; free with kir_free. */
 typedef struct kir_kernel {
     char name[64];
+    uint32_t workgroup;     /* invocations of a workgroup; 0: a kernel for CPUs */
     kir_inst *insts;
     uint32_t inst_count;
     uint32_t *operands;     /* value numbers */
@@ -89,6 +96,8 @@ typedef struct kir_kernel {
 typedef struct kir_builder kir_builder;
 
 kir_builder *kir_begin(const char *name); /* NULL: out of memory */
+/* A kernel for GPUs: the program of one of `workgroup` invocations. */
+kir_builder *kir_begin_workgroup(const char *name, uint32_t workgroup);
 /* Ends building, verifies, and hands the kernel out; frees the builder in any case. */
 tally_status kir_finish(kir_builder *b, kir_kernel **kernel, tally_error *error);
 void kir_free(kir_kernel *kernel);
@@ -100,7 +109,9 @@ kir_value kir_int(kir_builder *b, int64_t value);                   /* scalar i6
 kir_value kir_iota(kir_builder *b, kir_type type);
 kir_value kir_get(kir_builder *b, kir_arg arg);
 kir_value kir_get_at(kir_builder *b, kir_arg arg, kir_value index); /* array arguments */
-/* Two-operand arithmetic; folds scalar i64 constants, x + 0 and x * 1 of integers. */
+/* An argument that is read as i64 or, its lower half, as i32; always as one of the two. */
+kir_value kir_get_as(kir_builder *b, kir_arg arg, kir_kind kind);
+/* Two-operand arithmetic; folds scalar i64 and i32 constants, x + 0 and x * 1 of integers. */
 kir_value kir_bin(kir_builder *b, kir_op op, kir_value x, kir_value y);
 kir_value kir_cmp(kir_builder *b, kir_pred pred, kir_value x, kir_value y);
 kir_value kir_select(kir_builder *b, kir_value cond, kir_value yes, kir_value no);
@@ -121,11 +132,21 @@ kir_value kir_insert(kir_builder *b, kir_value v, kir_value scalar, unsigned lan
 kir_value kir_shuffle(kir_builder *b, kir_value x, kir_value y, const uint8_t *index,
                       unsigned lanes); /* result has `lanes` lanes; y may be x */
 kir_value kir_keep(kir_builder *b, kir_value v);
+/* Of kernels with a workgroup. */
+kir_value kir_get_id(kir_builder *b, kir_id id);
+kir_value kir_shared(kir_builder *b, uint32_t bytes);
+void kir_barrier(kir_builder *b);
+kir_value kir_subgroup_scan(kir_builder *b, kir_op op, kir_value v); /* SCAN_ADD, SCAN_MUL */
+kir_value kir_from_lane(kir_builder *b, kir_value v, kir_value lane);
+kir_value kir_atomic_add(kir_builder *b, kir_value p, int64_t offset, kir_value v);
+kir_value kir_atomic_load(kir_builder *b, kir_value p, int64_t offset);
+void kir_atomic_store(kir_builder *b, kir_value p, int64_t offset, kir_value v);
 void kir_return(kir_builder *b, kir_value i64);
 
 #define KIR_MAX_CARRIED 40
 
-/* for (i = lo; i < hi; i += step), signed i64, step > 0, with carried values.
+/* for (i = lo; i < hi; i += step), signed i64 (GPU: or i32, all three), step > 0, with carried
+ * values.
  *   kir_loop l; kir_for(b, &l, lo, hi, step, n, initial);
  *   ... use l.i and l.carried[0..n) ...
  *   kir_for_end(b, &l, next);    then l.result[0..n) hold after the loop */
@@ -173,6 +194,7 @@ const char *kir_op_text(kir_op op);
 const char *kir_kind_text(kir_kind kind);
 const char *kir_pred_text(kir_pred pred);
 const char *kir_arg_text(kir_arg arg);
+const char *kir_id_text(kir_id id);
 unsigned kir_kind_bits(kir_kind kind); /* i1: 1; ptr: 64 */
 static inline int kir_is_float(kir_type t) { return t.kind >= KIR_F16 && t.kind <= KIR_F64; }
 

@@ -29,6 +29,11 @@ static const char *arg_text(int i)
     return kir_arg_text((kir_arg)i);
 }
 
+static const char *id_text(int i)
+{
+    return kir_id_text((kir_id)i);
+}
+
 /* ---- values ---- */
 
 /* %7, already defined. */
@@ -159,8 +164,14 @@ static int leading_immediate(struct parser *p, int letter, kir_type t, int64_t *
         *imm = kir_named(&p->r, pred_text, KIR_PRED_COUNT, "no such predicate");
     } else if (letter == 'a') {
         *imm = kir_named(&p->r, arg_text, KIR_ARG_COUNT, "no such argument");
+    } else if (letter == 'i') {
+        *imm = kir_named(&p->r, id_text, KIR_ID_COUNT, "no such id");
     } else if (letter == 'b') {
         return kir_read_constant(&p->r, t, imm);
+    } else if (letter == 'n') {
+        uint64_t bytes;
+        int read = kir_number(&p->r, 10, UINT32_MAX, &bytes);
+        *imm = read ? (int64_t)bytes : -1;
     }
     return *imm >= 0;
 }
@@ -203,7 +214,7 @@ static int plain(struct parser *p, kir_op op, const struct results *made)
         ((op == KIR_LOAD || op == KIR_STORE) && !placement(p, &align, &flags))) {
         return 0;
     }
-    if (op == KIR_STORE || op == KIR_MSTORE) {
+    if (op == KIR_STORE || op == KIR_MSTORE || op == KIR_ATOMIC_STORE) {
         t = kir_type_of(p->b, operands[count - 1]);
     }
     kir_inst *inst = append(p, op, t, (uint32_t)count, operands);
@@ -244,7 +255,7 @@ static int for_loop(struct parser *p, const struct results *made)
     if (!number_results(p, inst, made)) {
         return 0;
     }
-    inst->params_first = kir_new_value(p->b, KIR_TYPE(KIR_I64, 1));
+    inst->params_first = kir_new_value(p->b, kir_type_of(p->b, operands[0]));
     for (uint32_t i = 0; i < carried.count; i++) {
         kir_new_value(p->b, carried.types[i]);
     }
@@ -367,11 +378,15 @@ static kir_kernel *checked(struct parser *p)
 tally_status kir_parse(const char *text, size_t bytes, kir_kernel **kernel, tally_error *error)
 {
     char name[KIR_WORD_MAX + 1];
+    uint64_t workgroup = 0;
     struct parser p = { .r = { .at = text, .end = text + bytes, .line = 1, .begun = 1 } };
-    if (!kir_expect_word(&p.r, "kernel") || !kir_word(&p.r, name) || !kir_expect(&p.r, '{')) {
+    if (!kir_expect_word(&p.r, "kernel") || !kir_word(&p.r, name) ||
+        (kir_accept_word(&p.r, "workgroup") &&
+         !kir_number(&p.r, 10, KIR_MAX_WORKGROUP, &workgroup)) ||
+        !kir_expect(&p.r, '{')) {
         return tly_fail(error, TALLY_INVALID, "kir", "line %u: %s", p.r.begun, p.r.fault);
     }
-    p.b = kir_begin(name);
+    p.b = kir_begin_workgroup(name, (uint32_t)workgroup);
     kir_kernel *k = p.b != NULL && body(&p) ? checked(&p) : NULL;
     tally_status status = TALLY_OK;
     if (k != NULL) {

@@ -103,6 +103,10 @@ static void put_rest(struct out *o, const kir_kernel *k, const kir_inst *inst)
         between = ", ";
     } else if (letter == 'b') {
         put_constant(o, inst->type, inst->imm);
+    } else if (letter == 'i') {
+        put(o, " %s", kir_id_text((kir_id)inst->imm));
+    } else if (letter == 'n') {
+        put(o, " %" PRId64, inst->imm);
     }
     for (uint32_t i = 0; i < inst->operand_count; i++) {
         put(o, "%s%%%" PRIu32, between, k->operands[inst->operand_first + i]);
@@ -151,7 +155,11 @@ tally_status kir_print(const kir_kernel *kernel, tally_write write, void *user)
     o.failed = 0;
     o.used = 0;
     unsigned depth = 1;
-    put(&o, "kernel %s {\n", kernel->name);
+    put(&o, "kernel %s ", kernel->name);
+    if (kernel->workgroup > 0) {
+        put(&o, "workgroup %" PRIu32 " ", kernel->workgroup);
+    }
+    put(&o, "{\n");
     for (uint32_t i = 0; i < kernel->inst_count; i++) {
         const kir_inst *inst = &kernel->insts[i];
         if (inst->op == KIR_END) {

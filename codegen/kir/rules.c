@@ -13,7 +13,8 @@ struct facts {
 
 typedef const char *(*rule)(const struct facts *f);
 
-static const kir_type i64 = { KIR_I64, 1 }, ptr = { KIR_PTR, 1 };
+static const kir_type i64 = { KIR_I64, 1 }, i32 = { KIR_I32, 1 }, ptr = { KIR_PTR, 1 },
+                      wptr = { KIR_WPTR, 1 };
 
 static int is_arithmetic_float(kir_type t)
 {
@@ -28,7 +29,7 @@ static int is_memory(kir_type t)
 
 static const char *rule_const(const struct facts *f)
 {
-    if (f->type.kind == KIR_PTR) {
+    if (f->type.kind >= KIR_PTR) {
         return "no constant is a ptr";
     }
     return kir_low_bits((kir_kind)f->type.kind, (uint64_t)f->inst->imm) == (uint64_t)f->inst->imm
@@ -46,7 +47,11 @@ static const char *rule_arg(const struct facts *f)
     if (type == 'v') {
         return "an array argument is read with argv";
     }
-    return kir_same_type(f->type, type == 'p' ? ptr : i64) ? NULL
+    if (kir_arg_of_gpu((kir_arg)f->inst->imm) != (f->kernel->workgroup > 0)) {
+        return "push arguments are of kernels with a workgroup, the others of those without";
+    }
+    int narrow = type == 'w' || (type == 'l' && f->type.kind == KIR_I32);
+    return kir_same_type(f->type, type == 'p' ? ptr : narrow ? i32 : i64) ? NULL
                : "the result has the argument's type";
 }
 
@@ -75,7 +80,9 @@ static const char *rule_add(const struct facts *f)
 
 static const char *rule_udiv(const struct facts *f)
 {
-    return three_equal(f) && kir_same_type(f->type, i64) ? NULL : "udiv is of scalar i64";
+    int narrow = f->kernel->workgroup > 0;
+    return three_equal(f) && kir_same_type(f->type, narrow ? i32 : i64) ? NULL
+               : "udiv is of scalar i64; with a workgroup, of scalar i32";
 }
 
 static const char *rule_bits(const struct facts *f)
@@ -159,7 +166,7 @@ static const char *rule_fptrunc(const struct facts *f)
 
 static const char *rule_bitcast(const struct facts *f)
 {
-    if (f->type.kind == KIR_PTR || f->x[0].kind == KIR_PTR) {
+    if (f->type.kind >= KIR_PTR || f->x[0].kind >= KIR_PTR) {
         return "bitcast is not of ptr";
     }
     unsigned bits = kir_kind_bits((kir_kind)f->type.kind) * f->type.lanes;
@@ -169,6 +176,12 @@ static const char *rule_bitcast(const struct facts *f)
 
 static const char *rule_ptradd(const struct facts *f)
 {
+    if (kir_same_type(f->x[0], wptr) || f->kernel->workgroup > 0) {
+        int fits = kir_same_type(f->x[1], i32) ||
+                   (kir_same_type(f->x[1], i64) && kir_same_type(f->x[0], ptr));
+        return f->x[0].kind >= KIR_PTR && kir_same_type(f->type, f->x[0]) && fits
+                   ? NULL : "with a workgroup, ptradd adds i32 or i64 to ptr, i32 to wptr";
+    }
     return kir_same_type(f->type, ptr) && kir_same_type(f->x[0], ptr) &&
            kir_same_type(f->x[1], i64) ? NULL : "ptradd adds i64 to ptr";
 }
@@ -186,7 +199,7 @@ static int is_power_of_two(unsigned n)
 
 static const char *rule_memory(const struct facts *f)
 {
-    if (!kir_same_type(f->x[0], ptr)) {
+    if (!kir_same_type(f->x[0], ptr) && !kir_same_type(f->x[0], wptr)) {
         return "the address is a ptr";
     }
     if (!is_memory(f->type)) {
@@ -236,7 +249,7 @@ static const char *rule_none(const struct facts *f)
 
 static const char *rule_splat(const struct facts *f)
 {
-    return f->x[0].lanes == 1 && f->x[0].kind == f->type.kind && f->type.kind != KIR_PTR ? NULL
+    return f->x[0].lanes == 1 && f->x[0].kind == f->type.kind && f->type.kind < KIR_PTR ? NULL
                : "splat goes from a scalar, no ptr, to lanes of its kind";
 }
 
@@ -262,7 +275,7 @@ static const char *rule_shuffle(const struct facts *f)
     if (!kir_same_type(f->x[0], f->x[1]) || f->x[0].kind != f->type.kind) {
         return "operands have one type and the result its kind";
     }
-    if (f->type.kind == KIR_PTR) {
+    if (f->type.kind >= KIR_PTR) {
         return "shuffle is not of ptr";
     }
     if (f->inst->imm < 0 || f->inst->imm > f->kernel->index_count - (int64_t)f->type.lanes) {
@@ -285,12 +298,43 @@ static const char *rule_keep(const struct facts *f)
 
 static const char *rule_for(const struct facts *f)
 {
+    kir_type type = f->kernel->workgroup > 0 && f->x[0].kind == KIR_I32 ? i32 : i64;
     for (int i = 0; i < 3; i++) {
-        if (!kir_same_type(f->x[i], i64)) {
-            return "bounds and step are i64";
+        if (!kir_same_type(f->x[i], type)) {
+            return "bounds and step are i64; with a workgroup, i64 or i32";
         }
     }
     return NULL;
+}
+
+static const char *rule_id(const struct facts *f)
+{
+    return kir_same_type(f->type, i32) ? NULL : "an id is an i32";
+}
+
+static const char *rule_shared(const struct facts *f)
+{
+    return kir_same_type(f->type, wptr) && f->inst->imm > 0 ? NULL
+               : "shared gives a wptr to at least one byte";
+}
+
+static const char *rule_subgroup_scan(const struct facts *f)
+{
+    return kir_same_type(f->type, f->x[0]) && f->type.lanes == 1 && kir_is_int(f->type)
+               ? NULL : "a scan of a subgroup is of scalar integers"; /* floats: no fixed order */
+}
+
+static const char *rule_from_lane(const struct facts *f)
+{
+    return kir_same_type(f->type, f->x[0]) && f->type.lanes == 1 && f->type.kind < KIR_PTR &&
+           kir_same_type(f->x[1], i32) ? NULL : "a scalar is taken from the lane that an i32 names";
+}
+
+static const char *rule_atomic(const struct facts *f)
+{
+    int stored = f->inst->operand_count < 2 || kir_same_type(f->x[1], i32);
+    return kir_same_type(f->type, i32) && kir_same_type(f->x[0], ptr) && stored
+               ? NULL : "atomics are of i32 at a ptr";
 }
 
 static const char *rule_if(const struct facts *f)
@@ -346,6 +390,15 @@ static const struct {
     [KIR_INSERT] = { rule_insert, 1, 0, 0 },
     [KIR_SHUFFLE] = { rule_shuffle, 1, 0, 0 },
     [KIR_KEEP] = { rule_keep, 1, 0, 0 },
+    [KIR_ID] = { rule_id, 1, 0, 0 },
+    [KIR_SHARED] = { rule_shared, 1, 0, 0 },
+    [KIR_BARRIER] = { rule_none, 0, 0, 0 },
+    [KIR_SCAN_ADD] = { rule_subgroup_scan, 1, 0, 0 },
+    [KIR_SCAN_MUL] = { rule_subgroup_scan, 1, 0, 0 },
+    [KIR_FROM_LANE] = { rule_from_lane, 1, 0, 0 },
+    [KIR_ATOMIC_ADD] = { rule_atomic, 1, 0, 0 },
+    [KIR_ATOMIC_LOAD] = { rule_atomic, 1, 0, 0 },
+    [KIR_ATOMIC_STORE] = { rule_atomic, 1, 0, 0 },
     [KIR_FOR] = { rule_for, 0, 0, 0 },
     [KIR_IF] = { rule_if, 0, 0, 0 },
     [KIR_ELSE] = { rule_none, 0, 0, 0 },
@@ -357,7 +410,7 @@ static const struct {
 static int type_exists(kir_type t)
 {
     return t.kind > KIR_NONE && t.kind < KIR_KIND_COUNT && t.lanes >= 1 &&
-           t.lanes <= (t.kind == KIR_PTR ? 1 : KIR_MAX_LANES);
+           t.lanes <= (t.kind >= KIR_PTR ? 1 : KIR_MAX_LANES);
 }
 
 /* What an immediate may be, as far as its letter alone tells. */
@@ -368,6 +421,10 @@ static const char *immediate_broken(const kir_inst *inst)
         return inst->imm == 0 ? NULL : "it has no immediate";
     case 'a':
         return inst->imm >= 0 && inst->imm < KIR_ARG_COUNT ? NULL : "no such argument";
+    case 'i':
+        return inst->imm >= 0 && inst->imm < KIR_ID_COUNT ? NULL : "no such id";
+    case 'n':
+        return inst->imm >= 0 ? NULL : "a size is not negative";
     case 'p':
         return inst->imm >= 0 && inst->imm < KIR_PRED_COUNT ? NULL : "no such predicate";
     default:

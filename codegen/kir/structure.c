@@ -49,7 +49,7 @@ void kir_for(kir_builder *b, kir_loop *loop, kir_value lo, kir_value hi, kir_val
     uint32_t results = b->values.count;
     kir_value outcomes[KIR_MAX_CARRIED];
     new_values(b, count, initial, outcomes);
-    made.i = kir_new_value(b, KIR_TYPE(KIR_I64, 1));
+    made.i = kir_new_value(b, kir_type_of(b, lo));
     new_values(b, count, initial, made.carried);
     kir_open(b, at);
     if (!kir_alive(b)) {

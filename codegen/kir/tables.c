@@ -20,6 +20,7 @@ static const struct {
 static const int8_t beside_one[COUNT_OF(ops)] = {
     [KIR_STORE] = -1, [KIR_MSTORE] = -1, [KIR_PREFETCH] = -1, [KIR_FENCE] = -1, [KIR_ELSE] = -1,
     [KIR_YIELD] = -1, [KIR_END] = -1,    [KIR_RETURN] = -1,   [KIR_FOR] = -2,   [KIR_IF] = -2,
+    [KIR_BARRIER] = -1, [KIR_ATOMIC_STORE] = -1,
 };
 
 static const struct {
@@ -29,7 +30,12 @@ static const struct {
     [KIR_NONE] = { "none", 0, 0 }, [KIR_I1] = { "i1", 1, 1 },    [KIR_I8] = { "i8", 8, 1 },
     [KIR_I16] = { "i16", 16, 2 },  [KIR_I32] = { "i32", 32, 4 }, [KIR_I64] = { "i64", 64, 8 },
     [KIR_F16] = { "f16", 16, 2 },  [KIR_F32] = { "f32", 32, 4 }, [KIR_F64] = { "f64", 64, 8 },
-    [KIR_PTR] = { "ptr", 64, 8 },
+    [KIR_PTR] = { "ptr", 64, 8 },  [KIR_WPTR] = { "wptr", 32, 4 },
+};
+
+static const char *const ids[KIR_ID_COUNT] = {
+    [KIR_ID_GROUP_X] = "group_x",   [KIR_ID_GROUP_Y] = "group_y", [KIR_ID_LOCAL] = "local",
+    [KIR_ID_SUBGROUP] = "subgroup", [KIR_ID_LANE] = "lane",
 };
 
 static const char *const preds[KIR_PRED_COUNT] = {
@@ -40,11 +46,17 @@ static const char *const preds[KIR_PRED_COUNT] = {
 
 static const struct {
     const char *text;
-    char type;
+    char type, gpu;
 } args[] = {
-#define KIR_ARG(NAME, text, block, offset, type) [KIR_ARG_##NAME] = { text, type },
+#define A 0
+#define T 0
+#define P 1
+#define KIR_ARG(NAME, text, block, offset, type) [KIR_ARG_##NAME] = { text, type, block },
 #include "args.def"
 #undef KIR_ARG
+#undef P
+#undef T
+#undef A
 };
 
 const char *kir_op_text(kir_op op)
@@ -87,6 +99,11 @@ const char *kir_pred_text(kir_pred pred)
     return (size_t)pred < COUNT_OF(preds) ? preds[pred] : "?";
 }
 
+const char *kir_id_text(kir_id id)
+{
+    return (size_t)id < COUNT_OF(ids) ? ids[id] : "?";
+}
+
 const char *kir_arg_text(kir_arg arg)
 {
     return (size_t)arg < COUNT_OF(args) ? args[arg].text : "?";
@@ -95,6 +112,22 @@ const char *kir_arg_text(kir_arg arg)
 int kir_arg_type(kir_arg arg)
 {
     return (size_t)arg < COUNT_OF(args) ? args[arg].type : 0;
+}
+
+int kir_arg_of_gpu(kir_arg arg)
+{
+    return (size_t)arg < COUNT_OF(args) ? args[arg].gpu : 0;
+}
+
+int kir_op_is_gpu(kir_op op)
+{
+    return op >= KIR_ID && op <= KIR_ATOMIC_STORE;
+}
+
+int kir_op_is_cpu(kir_op op)
+{
+    return op == KIR_ARGV || op == KIR_ADDR || (op >= KIR_MLOAD && op <= KIR_FENCE) ||
+           op == KIR_KEEP;
 }
 
 uint64_t kir_low_bits(kir_kind kind, uint64_t bits)

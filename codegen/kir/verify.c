@@ -123,8 +123,8 @@ static const char *for_broken(struct walk *w, const kir_inst *inst)
     if (broken != NULL) {
         return broken;
     }
-    if (!kir_same_type(w->k->types[params], KIR_TYPE(KIR_I64, 1))) {
-        return "the induction variable is i64";
+    if (!kir_same_type(w->k->types[params], operand_type(w, inst, 0))) {
+        return "the induction variable has the type of the bounds";
     }
     for (uint32_t i = 0; i < count; i++) {
         kir_type type = operand_type(w, inst, 3 + i);
@@ -224,6 +224,10 @@ static const char *inst_broken(struct walk *w, const kir_inst *inst)
     if ((inst->params_first != 0 && inst->op != KIR_FOR) || (inst->match != 0 && !region)) {
         return "only regions have a match, only for has params";
     }
+    if (w->k->workgroup > 0 ? kir_op_is_cpu((kir_op)inst->op) : kir_op_is_gpu((kir_op)inst->op)) {
+        return w->k->workgroup > 0 ? "it is no operation of kernels with a workgroup"
+                                   : "it is of kernels with a workgroup";
+    }
     const char *broken = operands_broken(w, inst);
     if (broken == NULL) {
         broken = kir_rule_broken(w->k, inst);
@@ -281,8 +285,12 @@ tally_status kir_check(const kir_kernel *k, struct kir_breach *breach)
     }
     const char *broken = kernel_broken(&w);
     free(w.visible);
+    tally_status status = TALLY_OK;
+    if (broken == NULL && k->workgroup > 0) {
+        broken = kir_uniform_broken(k, &w.at, &status);
+    }
     if (broken == NULL) {
-        return TALLY_OK;
+        return status;
     }
     char shape[100] = "the kernel";
     if (w.at < k->inst_count) {

@@ -227,6 +227,10 @@ tally_status tly_lower(tly_lowering *l)
 {
     const kir_kernel *kernel = l->kernel;
     size_t regions = 0;
+    if (kernel->workgroup > 0) {
+        return tly_fail(l->error, TALLY_INTERNAL, "kir",
+                        "kernel %s: a kernel with a workgroup is not for CPUs", kernel->name);
+    }
     for (uint32_t n = 0; n < kernel->inst_count; n++) {
         regions += kernel->insts[n].op == KIR_FOR || kernel->insts[n].op == KIR_IF;
     }

@@ -23,7 +23,7 @@ LLVMValueRef tly_lower_ptradd(tly_lowering *l, const kir_inst *inst)
 
 LLVMValueRef tly_lower_argument(tly_lowering *l, const kir_inst *inst)
 {
-    enum { A, T }; /* the function's parameters */
+    enum { A, T, P }; /* the parameters; P is of kernels that are not lowered here */
     static const struct {
         uint16_t block, offset;
     } places[KIR_ARG_COUNT] = {

@@ -83,7 +83,9 @@ TALLY_API tally_status tally_kernel_run_threads(const tally_kernel *kernel, cons
 
 /** What tally_inspect can show. */
 typedef enum tally_stage {
-    TALLY_STAGE_WORD, TALLY_STAGE_PLAN, TALLY_STAGE_KIR, TALLY_STAGE_LLVM, TALLY_STAGE_ASM
+    TALLY_STAGE_WORD, TALLY_STAGE_PLAN, TALLY_STAGE_KIR, TALLY_STAGE_LLVM, TALLY_STAGE_ASM,
+    TALLY_STAGE_SPIRV,  /**< the words of each pass, one after the other, little-endian */
+    TALLY_STAGE_SPVASM  /**< their disassembly, lines of the kernel IR as OpLine */
 } tally_stage;
 
 /** Receives text piece by piece; returns 0 to go on. */
