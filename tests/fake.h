@@ -195,8 +195,10 @@ static tally_status fake_show(const tly_problem *problem, const char *level, con
     return TALLY_OK;
 }
 
-static const tly_generator fake_generator = { TLY_ABI_VERSION, TLY_GENERATOR_VERSION,
-                                              fake_generate, fake_release, fake_show };
+static const tly_generator fake_generator = {
+    .abi = TLY_ABI_VERSION, .version = TLY_GENERATOR_VERSION,
+    .generate = fake_generate, .release = fake_release, .show = fake_show,
+};
 
 /* A context with the fake; NULL on failure. */
 static inline tally_context *fake_context(const tally_context_options *options)
