@@ -133,17 +133,12 @@ static uint32_t element(tly_spv_lowering *l, unsigned log2)
                      : tly_spv_vector(&l->m, U32(l), 1u << (log2 - 2));
 }
 
-/* A binding seen as an array of elements; in and out may be one memory. */
-static uint32_t buffer(tly_spv_lowering *l, unsigned binding, unsigned log2)
+/* Memory seen as an array of elements. */
+static uint32_t block_of(tly_spv_lowering *l, unsigned log2)
 {
     static const char *const blocks[4] = { "u16s", "u32s", "uvec2s", "uvec4s" };
-    static const char *const names[3][4] = {
-        { "in_u16", "in_u32", "in_uvec2", "in_uvec4" },
-        { "out_u16", "out_u32", "out_uvec2", "out_uvec4" },
-        { "scratch_u16", "scratch_u32", "scratch_uvec2", "scratch_uvec4" },
-    };
     tly_spv_module *m = &l->m;
-    uint32_t *block = &l->blocks[log2 - 1], *variable = &l->buffers[binding][log2 - 1];
+    uint32_t *block = &l->blocks[log2 - 1];
     if (*block == 0) {
         uint32_t array = TLY_SPV_DECLARE(m, SpvOpTypeRuntimeArray, 0, element(l, log2));
         tly_spv_decorate_with(m, array, SpvDecorationArrayStride, 1u << log2);
@@ -153,8 +148,21 @@ static uint32_t buffer(tly_spv_lowering *l, unsigned binding, unsigned log2)
                     (uint32_t)SpvDecorationOffset, 0);
         tly_spv_name(m, *block, blocks[log2 - 1]);
     }
+    return *block;
+}
+
+/* A binding; in and out may be one memory. */
+static uint32_t buffer(tly_spv_lowering *l, unsigned binding, unsigned log2)
+{
+    static const char *const names[3][4] = {
+        { "in_u16", "in_u32", "in_uvec2", "in_uvec4" },
+        { "out_u16", "out_u32", "out_uvec2", "out_uvec4" },
+        { "scratch_u16", "scratch_u32", "scratch_uvec2", "scratch_uvec4" },
+    };
+    tly_spv_module *m = &l->m;
+    uint32_t *variable = &l->buffers[binding][log2 - 1];
     if (*variable == 0) {
-        *variable = tly_spv_variable(m, SpvStorageClassStorageBuffer, *block,
+        *variable = tly_spv_variable(m, SpvStorageClassStorageBuffer, block_of(l, log2),
                                      names[binding][log2 - 1]);
         tly_spv_decorate_with(m, *variable, SpvDecorationDescriptorSet, 0);
         tly_spv_decorate_with(m, *variable, SpvDecorationBinding, binding);
@@ -173,7 +181,8 @@ static uint32_t in_buffer(tly_spv_lowering *l, const tly_spv_value *p, int64_t b
     return OP(l, AccessChain, type, all, first, index);
 }
 
-/* base + offset + bytes: offsets are unsigned and, with positive bytes, below 2^32. */
+/* base + offset + bytes: offsets are signed, positions may lie below the base; a tensor so
+ * addressed spans less than 2 GiB. */
 static uint32_t by_address(tly_spv_lowering *l, const tly_spv_value *p, int64_t bytes,
                            unsigned log2)
 {
@@ -187,12 +196,17 @@ static uint32_t by_address(tly_spv_lowering *l, const tly_spv_value *p, int64_t 
         add_to_base(l, &at, words);
     }
     if (offset != 0) {
-        uint32_t words[2] = { offset, 0 };
+        uint32_t sign = OP(l, ShiftRightArithmetic, U32(l), offset, LITERAL(l, 31));
+        uint32_t words[2] = { offset, sign };
         add_to_base(l, &at, words);
     }
     uint32_t to = tly_spv_pointer(&l->m, SpvStorageClassPhysicalStorageBuffer, element(l, log2));
-    uint32_t two = tly_spv_uvec(l, at.id + TLY_SPV_LOW, 2);
-    return OP(l, Bitcast, to, two);
+    uint32_t two = tly_spv_uvec(l, at.id + TLY_SPV_LOW, 2), zero = LITERAL(l, 0);
+    if (log2 != 1) {
+        return OP(l, Bitcast, to, two);
+    }
+    uint32_t array = OP(l, Bitcast, tly_spv_address(&l->m, block_of(l, log2)), two);
+    return OP(l, AccessChain, to, array, zero, zero);
 }
 
 static uint32_t pointer(tly_spv_lowering *l, const tly_spv_value *p, int64_t bytes, unsigned log2)

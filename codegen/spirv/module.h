@@ -91,6 +91,8 @@ uint32_t tly_spv_uint(tly_spv_module *m, uint32_t bits);
 uint32_t tly_spv_float(tly_spv_module *m, uint32_t bits);
 uint32_t tly_spv_vector(tly_spv_module *m, uint32_t scalar, uint32_t lanes); /* 1: the scalar */
 uint32_t tly_spv_pointer(tly_spv_module *m, SpvStorageClass storage, uint32_t to);
+/* A pointer to a block of 16-bit elements that is made of a device address. */
+uint32_t tly_spv_address(tly_spv_module *m, uint32_t to);
 uint32_t tly_spv_u32(tly_spv_module *m, uint32_t value);
 
 void tly_spv_decorate(tly_spv_module *m, uint32_t id, SpvDecoration decoration);
