@@ -1,8 +1,9 @@
 # source: The device this profile is of reports these values (vulkaninfo, Mesa 22.3.6, LLVM
 # 15.0.6, Debian 12, LP_NATIVE_VECTOR_WIDTH=256). Not reported, but measured there: trip_limit (a
 # loop ends silently after 65,535 trips of an invocation, all its loops summed) and progress (a
-# waiting workgroup keeps the others of its thread from starting). saturation: as many invocations
-# as a few CPU cores keep busy.
+# waiting workgroup keeps the others of its thread from starting). Subnormal floats are kept
+# there, although denorm32 promises nothing. saturation: as many invocations as a few CPU cores
+# keep busy.
 device = lavapipe, 8 wide subgroups
 vendor = 0x10005
 driver = 13

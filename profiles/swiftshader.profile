@@ -1,7 +1,9 @@
 # source: The device this profile is of reports these values (vulkaninfo, libvk_swiftshader.so of
 # Debian 12's chromium-common 156.0.8078.79). Measured there: progress (waiting workgroups spin
-# while others run, at 1, 2 and 16 threads). Its largest allocation is 256 bytes below the one it
-# reports. saturation: as many invocations as a few CPU cores keep busy.
+# while others run, at 1, 2 and 16 threads); floats that are subnormal count as zeros in
+# arithmetic, as operands and as results, and are kept where they are only copied. Its largest
+# allocation is 256 bytes below the one it reports. saturation: as many invocations as a few CPU
+# cores keep busy.
 device = SwiftShader (Subzero)
 vendor = 0x1ae0
 driver = 10

@@ -69,7 +69,7 @@ int tly_target_lacks(const tally_device *target, const char *feature)
 
 int tly_target_flushes(const tally_device *target)
 {
-    return tly_target_lacks(target, "subnormals");
+    return tly_target_lacks(target, "subnormals") && !strcasestr(target->name, "llvmpipe");
 }
 
 const char *tly_target_missing(const tally_device *target, const tally_descriptor *d)

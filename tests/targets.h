@@ -17,7 +17,7 @@ int tly_target_find(const char *text, tally_device *target, char *why, size_t ca
 /* Is `feature` one of the words of `lacks`? */
 int tly_target_lacks(const tally_device *target, const char *feature);
 
-/* Subnormal floats may count as zeros there. */
+/* Subnormal floats may count as zeros there. lavapipe promises nothing, but keeps them. */
 int tly_target_flushes(const tally_device *target);
 
 /* The first dtype of `d` that the device lacks; NULL if it has them all. */
