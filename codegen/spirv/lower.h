@@ -32,9 +32,10 @@ typedef struct tly_spv_lowering {
     int pairs;                  /* i64 is two uints */
     unsigned widths;            /* of the floats computed with: 32, 64 or both, added */
     uint32_t ids[KIR_ID_COUNT]; /* variables, made when asked for */
-    uint32_t push, push_type;
+    uint32_t push;
     uint32_t blocks[4];         /* storage buffer types, by log2 of the element's bytes - 1 */
     uint32_t buffers[3][4];     /* variables, by binding and element */
+    uint32_t halves;            /* address form: the type of pointers to blocks of 16 bits */
     uint32_t shared_count;
 } tly_spv_lowering;
 

@@ -133,34 +133,42 @@ static uint32_t element(tly_spv_lowering *l, unsigned log2)
                      : tly_spv_vector(&l->m, U32(l), 1u << (log2 - 2));
 }
 
+/* A struct of an array of elements without end. */
+static uint32_t block(tly_spv_lowering *l, unsigned log2)
+{
+    static const char *const names[4] = { "u16s", "u32s", "uvec2s", "uvec4s" };
+    tly_spv_module *m = &l->m;
+    uint32_t *made = &l->blocks[log2 - 1];
+    if (*made == 0) {
+        uint32_t array = TLY_SPV_DECLARE(m, SpvOpTypeRuntimeArray, 0, element(l, log2));
+        tly_spv_decorate_with(m, array, SpvDecorationArrayStride, 1u << log2);
+        *made = TLY_SPV_DECLARE(m, SpvOpTypeStruct, 0, array);
+        tly_spv_decorate(m, *made, SpvDecorationBlock);
+        TLY_SPV_PUT(m, TLY_SPV_DECORATIONS, SpvOpMemberDecorate, *made, 0,
+                    (uint32_t)SpvDecorationOffset, 0);
+        tly_spv_name(m, *made, names[log2 - 1]);
+    }
+    return *made;
+}
+
 /* A binding seen as an array of elements; in and out may be one memory. */
 static uint32_t buffer(tly_spv_lowering *l, unsigned binding, unsigned log2)
 {
-    static const char *const blocks[4] = { "u16s", "u32s", "uvec2s", "uvec4s" };
     static const char *const names[3][4] = {
         { "in_u16", "in_u32", "in_uvec2", "in_uvec4" },
         { "out_u16", "out_u32", "out_uvec2", "out_uvec4" },
         { "scratch_u16", "scratch_u32", "scratch_uvec2", "scratch_uvec4" },
     };
     tly_spv_module *m = &l->m;
-    uint32_t *block = &l->blocks[log2 - 1], *variable = &l->buffers[binding][log2 - 1];
-    if (*block == 0) {
-        uint32_t array = TLY_SPV_DECLARE(m, SpvOpTypeRuntimeArray, 0, element(l, log2));
-        tly_spv_decorate_with(m, array, SpvDecorationArrayStride, 1u << log2);
-        *block = TLY_SPV_DECLARE(m, SpvOpTypeStruct, 0, array);
-        tly_spv_decorate(m, *block, SpvDecorationBlock);
-        TLY_SPV_PUT(m, TLY_SPV_DECORATIONS, SpvOpMemberDecorate, *block, 0,
-                    (uint32_t)SpvDecorationOffset, 0);
-        tly_spv_name(m, *block, blocks[log2 - 1]);
+    uint32_t *made = &l->buffers[binding][log2 - 1];
+    if (*made == 0) {
+        *made = tly_spv_variable(m, SpvStorageClassStorageBuffer, block(l, log2),
+                                 names[binding][log2 - 1]);
+        tly_spv_decorate_with(m, *made, SpvDecorationDescriptorSet, 0);
+        tly_spv_decorate_with(m, *made, SpvDecorationBinding, binding);
+        tly_spv_decorate(m, *made, SpvDecorationAliased);
     }
-    if (*variable == 0) {
-        *variable = tly_spv_variable(m, SpvStorageClassStorageBuffer, *block,
-                                     names[binding][log2 - 1]);
-        tly_spv_decorate_with(m, *variable, SpvDecorationDescriptorSet, 0);
-        tly_spv_decorate_with(m, *variable, SpvDecorationBinding, binding);
-        tly_spv_decorate(m, *variable, SpvDecorationAliased);
-    }
-    return *variable;
+    return *made;
 }
 
 static uint32_t in_buffer(tly_spv_lowering *l, const tly_spv_value *p, int64_t bytes,
@@ -171,6 +179,22 @@ static uint32_t in_buffer(tly_spv_lowering *l, const tly_spv_value *p, int64_t b
     uint32_t offset = plus_bytes(l, p->id[TLY_SPV_OFFSET], bytes);
     uint32_t index = WORD(l, ShiftRightLogical, offset, LITERAL(l, log2));
     return OP(l, AccessChain, type, all, first, index);
+}
+
+/* The validator takes a cast to a pointer to 16 bits for arithmetic on them, unless the pointer is
+ * declared forward, which asks for a struct; so do the GLSL compilers. */
+static uint32_t half_pointer(tly_spv_lowering *l, uint32_t two)
+{
+    const uint32_t storage = SpvStorageClassPhysicalStorageBuffer;
+    if (l->halves == 0) {
+        l->halves = tly_spv_id(&l->m);
+        TLY_SPV_PUT(&l->m, TLY_SPV_GLOBALS, SpvOpTypeForwardPointer, l->halves, storage);
+        uint32_t all = block(l, 1);
+        TLY_SPV_PUT(&l->m, TLY_SPV_GLOBALS, SpvOpTypePointer, l->halves, storage, all);
+    }
+    uint32_t type = tly_spv_pointer(&l->m, SpvStorageClassPhysicalStorageBuffer, element(l, 1));
+    uint32_t all = OP(l, Bitcast, l->halves, two), first = LITERAL(l, 0);
+    return OP(l, AccessChain, type, all, first, first);
 }
 
 /* base + offset + bytes: offsets are unsigned and, with positive bytes, below 2^32. */
@@ -190,8 +214,11 @@ static uint32_t by_address(tly_spv_lowering *l, const tly_spv_value *p, int64_t 
         uint32_t words[2] = { offset, 0 };
         add_to_base(l, &at, words);
     }
-    uint32_t to = tly_spv_pointer(&l->m, SpvStorageClassPhysicalStorageBuffer, element(l, log2));
     uint32_t two = tly_spv_uvec(l, at.id + TLY_SPV_LOW, 2);
+    if (log2 == 1) {
+        return half_pointer(l, two);
+    }
+    uint32_t to = tly_spv_pointer(&l->m, SpvStorageClassPhysicalStorageBuffer, element(l, log2));
     return OP(l, Bitcast, to, two);
 }
 
