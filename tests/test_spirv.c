@@ -137,7 +137,8 @@ static kir_value all_moves(kir_builder *b, kir_type type, kir_value x, kir_value
 
 static kir_value all_compares(kir_builder *b, kir_type type, kir_value x, kir_value y)
 {
-    int first = kir_is_float(type) ? KIR_OEQ : KIR_EQ, last = kir_is_float(type) ? KIR_UNO : KIR_ULE;
+    int real = kir_is_float(type), first = real ? KIR_OEQ : KIR_EQ;
+    int last = real ? KIR_UNO : KIR_ULE;
     kir_value all = 0;
     for (int pred = first; pred <= last; pred++) {
         kir_value one = kir_cmp(b, (kir_pred)pred, x, y);

@@ -15,7 +15,8 @@
 
 enum { TLY_SPV_1_3 = 0x10300, TLY_SPV_1_5 = 0x10500 };
 
-typedef enum tly_spv_section { /* in the order of the module, what comes before is made at the end */
+/* In the order of the module; what comes before them is made at the end. */
+typedef enum tly_spv_section {
     TLY_SPV_MODES, TLY_SPV_STRINGS, TLY_SPV_NAMES, TLY_SPV_DECORATIONS, TLY_SPV_GLOBALS,
     TLY_SPV_BODY, TLY_SPV_SECTIONS
 } tly_spv_section;
