@@ -132,11 +132,11 @@ uint32_t tly_spv_compare(tly_spv_lowering *l, kir_pred pred, kir_type type, cons
 void tly_spv_select(tly_spv_lowering *l, kir_type type, uint32_t condition, unsigned lanes,
                     const tly_spv_value *yes, const tly_spv_value *no, tly_spv_value *result);
 
-/* Rows of the table that live in lower_convert.c, lower_address.c, lower_memory.c, lower_group.c. */
+/* Rows of the table that live in other files: conversions, memory and addresses, groups. */
 typedef void tly_spv_emitter(tly_spv_lowering *l, const kir_inst *inst, tly_spv_value *result);
 tly_spv_emitter tly_spv_lower_zext, tly_spv_lower_sext, tly_spv_lower_trunc,
-    tly_spv_lower_fconvert, tly_spv_lower_bitcast, tly_spv_lower_splat, tly_spv_lower_extract, tly_spv_lower_insert,
-    tly_spv_lower_shuffle;
+    tly_spv_lower_fconvert, tly_spv_lower_bitcast, tly_spv_lower_splat, tly_spv_lower_extract,
+    tly_spv_lower_insert, tly_spv_lower_shuffle;
 tly_spv_emitter tly_spv_lower_argument, tly_spv_lower_ptradd, tly_spv_lower_load,
     tly_spv_lower_store, tly_spv_lower_atomic, tly_spv_lower_shared;
 tly_spv_emitter tly_spv_lower_id, tly_spv_lower_barrier, tly_spv_lower_scan,
