@@ -135,7 +135,8 @@ static kir_value redo(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value 
     kir_value mine = kir_cmp(b, KIR_ULT, t->lane, word(g, g->unit));
     kir_value zero = kir_cmp(b, KIR_EQ, t->group, word(g, 0));
     kir_if(b, &walks, kir_bin(b, KIR_AND, mine, zero));
-    kir_value after = tly_walk(g, at, t->lane, count, g->unit, carry, 1);
+    kir_value tile = kir_bin(b, KIR_UMIN, count, word(g, t->tile));
+    kir_value after = tly_walk(g, at, t->lane, tile, g->unit, carry, 1);
     kir_else(b, &walks, 1, &after);
     kir_if_end(b, &walks, 1, &carry);
     return g->unit > 1 ? tly_team_from(g, t, walks.result[0], tly_team_class(g, t))
