@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../templates/build.h"
+#include "generate_gpu.h"
 #include "native.h"
 
 static pthread_once_t native_once = PTHREAD_ONCE_INIT;
@@ -131,6 +132,10 @@ static tally_status show(const tly_problem *problem, const char *level, const ch
 static const tly_generator generator = {
     .abi = TLY_ABI_VERSION, .version = TLY_GENERATOR_VERSION,
     .generate = generate, .release = release, .show = show,
+#ifdef TALLY_VULKAN
+    .plan_gpu = tly_gpu_plan_make, .generate_gpu = tly_generate_gpu,
+    .release_gpu = tly_release_gpu, .show_gpu = tly_show_gpu,
+#endif
 };
 
 TALLY_API const tly_generator *tally_codegen_generator(void);

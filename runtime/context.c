@@ -8,6 +8,7 @@
 #include "cpu/cpu.h"
 #include "error.h"
 #include "local.h"
+#include "vulkan/backend.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +79,7 @@ static tally_status fill(tally_context *context, const tally_context_options *op
     context->cache.release = release;
     context->cache.release_user = context;
     pthread_mutex_init(&context->generator_lock, NULL);
+    pthread_mutex_init(&context->vulkan_lock, NULL);
     tly_pool_init(&context->pool);
     return TALLY_OK;
 }
@@ -137,9 +139,11 @@ void tally_context_destroy(tally_context **context)
         return;
     }
     tly_seen_forget(c, NULL);
+    tly_vulkan_forget(c);
     tly_pool_end(&c->pool);
     tly_cache_end(&c->cache);
     pthread_mutex_destroy(&c->generator_lock);
+    pthread_mutex_destroy(&c->vulkan_lock);
     free(c->generator_path);
     free(c);
     tly_fork_leave();

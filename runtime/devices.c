@@ -1,11 +1,18 @@
-/* The targets that a kernel can be made for: the levels of CPU, and which of them run here. */
+/*
+ * The targets that a kernel can be made for: the levels of CPU, and which of them run here, then
+ * the Vulkan devices.
+ */
 #include "internal.h"
 
 #include "cpu/cpu.h"
 #include "error.h"
+#include "fork.h"
+#include "vulkan/backend.h"
 
 #include <stdio.h>
 #include <string.h>
+
+enum { MOST_VULKAN = 64 };
 
 static void describe(int level, tally_device *device)
 {
@@ -30,16 +37,30 @@ tally_status tally_devices(tally_device *devices, size_t capacity, size_t *count
     if (step < offsetof(tally_device, is_default) + sizeof(int32_t)) {
         return tly_fail(error, TALLY_INVALID, "usage", "size of tally_device is %zu", step);
     }
-    for (size_t i = 0; i < TLY_LEVELS && i < capacity; i++) {
+    /* Asking Vulkan takes milliseconds, so that who wants the CPU's levels alone need not wait. */
+    tally_device vulkan[MOST_VULKAN];
+    size_t more = 0;
+    if (count != NULL || capacity > TLY_LEVELS) {
+        if (!tly_fork_enter()) {
+            return tly_busy(error);
+        }
+        more = tly_vulkan_list(vulkan, MOST_VULKAN);
+        tly_fork_leave();
+    }
+    for (size_t i = 0; i < TLY_LEVELS + more && i < capacity; i++) {
         char *place = (char *)devices + i * step;
         tally_device device;
-        describe((int)i, &device);
+        if (i < TLY_LEVELS) {
+            describe((int)i, &device);
+        } else {
+            device = vulkan[i - TLY_LEVELS];
+        }
         device.size = step;
         memset(place, 0, step);
         memcpy(place, &device, step < sizeof device ? step : sizeof device);
     }
     if (count != NULL) {
-        *count = TLY_LEVELS;
+        *count = TLY_LEVELS + more;
     }
     return TALLY_OK;
 }
@@ -62,6 +83,18 @@ static int find(const char *text)
     return TLY_LEVEL_NONE;
 }
 
+int tly_vulkan_selector(const char *device)
+{
+    static const char prefix[] = "vulkan";
+    size_t length = sizeof prefix - 1;
+    if (strncmp(device, prefix, length) != 0) {
+        return 0;
+    }
+    const char *rest = device + length;
+    return rest[0] == 0 || (rest[0] == ':' && rest[1] != 0 &&
+                            rest[1 + strspn(rest + 1, "0123456789")] == 0);
+}
+
 tally_status tly_device_level(const char *device, int *level, tally_error *error)
 {
     if (device == NULL || strcmp(device, "cpu") == 0) {
@@ -72,15 +105,6 @@ tally_status tly_device_level(const char *device, int *level, tally_error *error
         }
         return TALLY_OK;
     }
-    if (strcmp(device, "vulkan") == 0 || strncmp(device, "vulkan:", 7) == 0) {
-        return tly_fail(error, TALLY_UNSUPPORTED, "device", "no kernels exist for %s", device);
-    }
-    int found = find(device);
-    if (found == TLY_LEVEL_NONE) {
-        tly_fail(error, TALLY_INVALID, "device", "there is no device %s", device);
-        tly_error_hint(error, "cpu, cpu:x86-64-v2, cpu:x86-64-v3, cpu:x86-64-v4 or cpu:aarch64");
-        return TALLY_INVALID;
-    }
-    *level = found;
+    *level = tly_vulkan_selector(device) ? TLY_LEVEL_NONE : find(device);
     return TALLY_OK;
 }

@@ -65,6 +65,20 @@ static tally_status open_library(const char *path, const tly_generator **generat
     return TALLY_OK;
 }
 
+tally_status tly_plan_gpu(const tly_generator *generator, const tly_request *request,
+                          tly_gpu_plan *plan, tally_error *error)
+{
+    if (generator->plan_gpu == NULL) {
+        tly_fail(error, TALLY_NO_GENERATOR, "device",
+                 "this libtally-codegen makes no Vulkan kernels");
+        tly_error_hint(error, "build Tally with -Dvulkan=enabled");
+        return TALLY_NO_GENERATOR;
+    }
+    memset(plan, 0, sizeof *plan);
+    return generator->plan_gpu(&request->problem, &request->geometry, &request->caps,
+                               request->plan, plan, error);
+}
+
 tally_status tly_generator_find(tally_context *context, const tly_generator **generator,
                                 tally_error *error)
 {

@@ -94,7 +94,6 @@ typedef struct tly_gpu_plan {
     int32_t segments;     /* such vectors a tile, per invocation */
     int32_t scan;         /* across invocations: 0 workgroup memory, 1 shuffles, 2 arithmetic */
     int32_t chunk;        /* positions a chunk; 0: none */
-    int32_t anchor;       /* look-back: tiles from anchor to anchor */
     int32_t addresses;    /* 1: device addresses, 0: storage buffers */
     int32_t index_bits;   /* 32 or 64: width of offsets */
     int32_t outer_rank;   /* 0 to 7 */

@@ -24,6 +24,10 @@
  * axes_given, then sizes, strides and offsets as far as they hold. */
 #define TLY_SEEN_WORDS (2 + 5 + 3 * TALLY_MAX_RANK + 2)
 
+typedef struct tally_vulkan tally_vulkan;
+typedef struct tally_vulkan_kernel tally_vulkan_kernel;
+typedef struct tly_vulkan_known tly_vulkan_known; /* vulkan/door.c */
+
 struct tally_context {
     int32_t threads;     /* of a run that names no number */
     int32_t most;        /* of any run */
@@ -34,6 +38,8 @@ struct tally_context {
     pthread_mutex_t generator_lock;
     const tly_generator *generator; /* NULL: not opened yet; guarded by generator_lock */
     char *generator_path;           /* NULL: look for it */
+    pthread_mutex_t vulkan_lock;
+    tly_vulkan_known *vulkan;       /* devices opened by name; guarded by vulkan_lock */
     _Atomic uint64_t seen_hits;     /* by descriptors that a thread has since forgotten */
 };
 
@@ -59,7 +65,8 @@ struct tally_kernel {
     int64_t row_bytes;             /* of the output, where rows are dense; else 0 */
     int64_t chunk_step;            /* bytes of input from one chunk to the next; may be negative */
     tally_context *context;
-    tly_object *object;            /* NULL if empty */
+    tly_object *object;            /* NULL if empty, or not for a CPU */
+    tally_vulkan_kernel *gpu;      /* NULL if empty, or for a CPU */
     atomic_uint refs;              /* handles, and at most one thread that has seen it */
     uint64_t hits;                 /* guarded by that thread's lock */
     uint64_t seen_hash;
@@ -88,17 +95,36 @@ typedef struct tly_request {
     tally_descriptor full;
     tly_problem problem;
     tly_geometry geometry;
-    int level;
-    const char *plan; /* the caller's, or "" */
+    int level;            /* TLY_LEVEL_NONE: not for a CPU */
+    tally_vulkan *vulkan; /* NULL: not for a device that is here */
+    tly_caps caps;        /* not for a CPU: the device's or the profile's */
+    const char *plan;     /* the caller's, or "" */
 } tly_request;
-tally_status tly_request_resolve(const tally_descriptor *descriptor,
+tally_status tly_request_resolve(tally_context *context, const tally_descriptor *descriptor,
                                  const tally_kernel_options *options, tly_request *request,
                                  tally_error *error);
+
+/* kernel.c: the same for a Vulkan device that the options do not name. */
+tally_status tly_request_for(tally_vulkan *vulkan, const tally_descriptor *descriptor,
+                             const tally_kernel_options *options, tly_request *request,
+                             tally_error *error);
+
+/* kernel.c: whether input and output may be the same memory. */
+int tly_may_be_in_place(const tly_problem *problem, const tly_geometry *geometry);
+
+/* generator.c: the plan for a request that is not for a CPU; TALLY_NO_GENERATOR from a generator
+ * without Vulkan. */
+tally_status tly_plan_gpu(const tly_generator *generator, const tly_request *request,
+                          tly_gpu_plan *plan, tally_error *error);
 
 /* kernel.c: drops one reference. Takes no lock. */
 void tly_kernel_drop(tally_kernel *kernel);
 
-/* devices.c: the level that tally_kernel_options.device names; NULL is "cpu". */
+/* devices.c: the level that tally_kernel_options.device names; NULL is "cpu". TLY_LEVEL_NONE, and
+ * TALLY_OK, for what names no level. */
 tally_status tly_device_level(const char *device, int *level, tally_error *error);
+
+/* devices.c: whether the text is "vulkan" or "vulkan:N", which are selectors on any machine. */
+int tly_vulkan_selector(const char *device);
 
 #endif

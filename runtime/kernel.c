@@ -8,6 +8,8 @@
 #include "cpu/cpu.h"
 #include "error.h"
 #include "local.h"
+#include "vulkan/backend.h"
+#include "vulkan/profile.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,29 +53,86 @@ static tally_status take_options(const tally_kernel_options *options, tally_kern
                                              error);
 }
 
-tally_status tly_request_resolve(const tally_descriptor *descriptor,
-                                 const tally_kernel_options *options, tly_request *request,
+/* The target: a level, a Vulkan device that is here, or one that a profile describes. */
+static tally_status find_target(tally_context *context, const tally_kernel_options *known,
+                                tly_request *request, tally_error *error)
+{
+    request->vulkan = NULL;
+    request->level = TLY_LEVEL_NONE;
+    if (known->profile != NULL) {
+        tly_profile profile;
+        tally_status status =
+            known->device == NULL
+                ? tly_profile_parse(known->profile, &profile, error)
+                : tly_fail(error, TALLY_INVALID, "usage", "device and profile exclude each other");
+        if (status == TALLY_OK) {
+            request->caps = profile.caps;
+        }
+        return status;
+    }
+    tally_status status = tly_device_level(known->device, &request->level, error);
+    if (status == TALLY_OK && request->level == TLY_LEVEL_NONE) {
+        status = tly_vulkan_find(context, known->device, &request->vulkan, error);
+        if (status == TALLY_OK) {
+            request->caps = *tly_vulkan_caps(request->vulkan);
+        } else if (status == TALLY_INVALID) {
+            tly_error_hint(error, "cpu, cpu:x86-64-v2, cpu:x86-64-v3, cpu:x86-64-v4, cpu:aarch64, "
+                                  "vulkan or vulkan:N");
+        }
+    }
+    return status;
+}
+
+static tally_status find_problem(const tally_kernel_options *known, tly_request *request,
                                  tally_error *error)
+{
+    tally_status status = refuse_missing(&request->full, error);
+    if (status == TALLY_OK) {
+        request->plan = known->plan != NULL ? known->plan : "";
+        tly_canonicalise(&request->full, &request->problem, &request->geometry);
+    }
+    return status;
+}
+
+static tally_status take(const tally_descriptor *descriptor, const tally_kernel_options *options,
+                         tally_kernel_options *known, tly_request *request, tally_error *error)
 {
     if (descriptor == NULL) {
         return tly_fail(error, TALLY_INVALID, "usage", "the descriptor is NULL");
     }
+    tally_status status = take_options(options, known, error);
+    return status == TALLY_OK ? tly_descriptor_resolve(descriptor, &request->full, error) : status;
+}
+
+tally_status tly_request_resolve(tally_context *context, const tally_descriptor *descriptor,
+                                 const tally_kernel_options *options, tly_request *request,
+                                 tally_error *error)
+{
     tally_kernel_options known;
-    tally_status status = take_options(options, &known, error);
+    tally_status status = take(descriptor, options, &known, request, error);
     if (status == TALLY_OK) {
-        status = tly_descriptor_resolve(descriptor, &request->full, error);
+        status = find_target(context, &known, request, error);
     }
-    if (status == TALLY_OK) {
-        status = tly_device_level(known.device, &request->level, error);
+    return status == TALLY_OK ? find_problem(&known, request, error) : status;
+}
+
+tally_status tly_request_for(tally_vulkan *vulkan, const tally_descriptor *descriptor,
+                             const tally_kernel_options *options, tly_request *request,
+                             tally_error *error)
+{
+    tally_kernel_options known;
+    tally_status status = take(descriptor, options, &known, request, error);
+    if (status == TALLY_OK && (known.device != NULL || known.profile != NULL)) {
+        status = tly_fail(error, TALLY_INVALID, "usage",
+                          "the device is given: options must name none, and no profile");
     }
-    if (status == TALLY_OK) {
-        status = refuse_missing(&request->full, error);
+    if (status != TALLY_OK) {
+        return status;
     }
-    if (status == TALLY_OK) {
-        request->plan = known.plan != NULL ? known.plan : "";
-        tly_canonicalise(&request->full, &request->problem, &request->geometry);
-    }
-    return status;
+    request->level = TLY_LEVEL_NONE;
+    request->vulkan = vulkan;
+    request->caps = *tly_vulkan_caps(vulkan);
+    return find_problem(&known, request, error);
 }
 
 /* --- code ---------------------------------------------------------------------------------- */
@@ -168,14 +227,27 @@ static void prepare_args(tally_kernel *k, const tly_geometry *g, const tly_launc
     k->chunk_step = l->chunk * args->in_axis;
 }
 
-static int same_places(const tly_geometry *g)
+int tly_may_be_in_place(const tly_problem *p, const tly_geometry *g)
 {
-    int same = g->in_first == g->out_first && g->in_axis == g->out_axis &&
-               g->in_lane == g->out_lane;
+    int same = p->dtype == p->out_dtype && g->in_first == g->out_first &&
+               g->in_axis == g->out_axis && g->in_lane == g->out_lane;
     for (int i = 0; i < g->outer_rank; i++) {
         same = same && g->outer[i].in_stride == g->outer[i].out_stride;
     }
     return same;
+}
+
+/* What pointers are judged by. */
+static void prepare_checks(tally_kernel *k, const tly_request *request)
+{
+    const tly_geometry *g = &request->geometry;
+    const tly_problem *p = &request->problem;
+    int64_t in_bytes = (int64_t)tally_dtype_bytes((tally_dtype)p->dtype);
+    int64_t out_bytes = (int64_t)tally_dtype_bytes((tally_dtype)p->out_dtype);
+    k->apart_above = saturating_subtract((g->in_high + 1) * in_bytes, g->out_low * out_bytes);
+    k->apart_below = saturating_subtract(g->in_low * in_bytes, (g->out_high + 1) * out_bytes);
+    k->misaligned = (uintptr_t)((in_bytes > out_bytes ? in_bytes : out_bytes) - 1);
+    k->in_place = (uint8_t)tly_may_be_in_place(p, g);
 }
 
 static void prepare(tally_kernel *k, const tly_request *request)
@@ -191,10 +263,6 @@ static void prepare(tally_kernel *k, const tly_request *request)
     prepare_args(k, g, l, in_bytes, out_bytes);
     k->in_first = g->in_first * in_bytes;
     k->out_first = g->out_first * out_bytes;
-    k->apart_above = saturating_subtract((g->in_high + 1) * in_bytes, g->out_low * out_bytes);
-    k->apart_below = saturating_subtract(g->in_low * in_bytes, (g->out_high + 1) * out_bytes);
-    k->misaligned = (uintptr_t)((in_bytes > out_bytes ? in_bytes : out_bytes) - 1);
-    k->in_place = p->dtype == p->out_dtype && same_places(g);
     k->scratch_bytes = (size_t)(l->scratch_bytes + g->inner * l->scratch_lane_bytes);
     k->carry_bytes = p->unit * (int32_t)tally_dtype_bytes((tally_dtype)p->acc);
     k->bytes = saturating_multiply(g->rows * g->length * g->inner, in_bytes + out_bytes);
@@ -242,7 +310,9 @@ static void look_at(const tally_context *context, const tally_descriptor *d,
         tally_kernel_options known;
         if (take_options(options, &known, NULL) != TALLY_OK ||
             (known.plan != NULL && known.plan[0] != 0) ||
-            tly_device_level(known.device, &level, NULL) != TALLY_OK) {
+            known.profile != NULL ||
+            tly_device_level(known.device, &level, NULL) != TALLY_OK ||
+            level == TLY_LEVEL_NONE) {
             return;
         }
         level = level == tly_level_host() ? TLY_LEVEL_NONE : level;
@@ -272,9 +342,14 @@ static tally_status create(tally_context *context, const tally_descriptor *descr
                            tally_kernel **kernel, tally_error *error)
 {
     tly_request request;
-    tally_status status = tly_request_resolve(descriptor, options, &request, error);
+    tally_status status = tly_request_resolve(context, descriptor, options, &request, error);
     if (status != TALLY_OK) {
         return status;
+    }
+    if (request.level == TLY_LEVEL_NONE && request.vulkan == NULL) {
+        tly_fail(error, TALLY_UNSUPPORTED, "device", "a profile describes no device that runs");
+        tly_error_hint(error, "tally_inspect takes profiles");
+        return TALLY_UNSUPPORTED;
     }
     size_t bytes = sizeof(tally_kernel) + s->count * sizeof s->words[0];
     tally_kernel *k = calloc(1, bytes);
@@ -290,12 +365,17 @@ static tally_status create(tally_context *context, const tally_descriptor *descr
     if (request.geometry.empty) {
         k->empty = 1; /* nothing to compute, so nothing to make */
     } else {
-        status = find_object(context, &request, &k->object, error);
+        status = request.vulkan != NULL
+                     ? tly_vulkan_kernel_make(request.vulkan, &request, &k->gpu, error)
+                     : find_object(context, &request, &k->object, error);
         if (status != TALLY_OK) {
             free(k);
             return status;
         }
-        prepare(k, &request);
+        prepare_checks(k, &request);
+        if (k->gpu == NULL) {
+            prepare(k, &request);
+        }
     }
     if (s->count > 0) {
         tly_seen_add(k);
@@ -335,6 +415,9 @@ void tly_kernel_drop(tally_kernel *kernel)
     if (atomic_fetch_sub_explicit(&kernel->refs, 1, memory_order_acq_rel) == 1) {
         if (kernel->object != NULL) {
             tly_object_drop(kernel->object);
+        }
+        if (kernel->gpu != NULL) {
+            tly_vulkan_kernel_drop(kernel->gpu);
         }
         free(kernel);
     }

@@ -8,6 +8,7 @@
 #include "cpu/cpu.h"
 #include "error.h"
 #include "local.h"
+#include "vulkan/backend.h"
 
 #include <string.h>
 
@@ -30,7 +31,7 @@
 static tally_status refuse(const tally_kernel *k, const void *in, const void *out,
                            tally_error *error)
 {
-    if (!tly_level_runs(k->level)) {
+    if (k->level != TLY_LEVEL_NONE && !tly_level_runs(k->level)) {
         tly_fail(error, TALLY_UNSUPPORTED, "device", "this machine does not run kernels for %s",
                  tly_level_name(k->level));
         tly_error_hint(error, "make the kernel for device cpu");
@@ -62,7 +63,7 @@ static tally_status refuse(const tally_kernel *k, const void *in, const void *ou
 static inline int acceptable(const tally_kernel *k, const void *in, const void *out)
 {
     uintptr_t a = (uintptr_t)in, b = (uintptr_t)out;
-    if (!k->plain || in == NULL || out == NULL || ((a | b) & k->misaligned) != 0) {
+    if (in == NULL || out == NULL || ((a | b) & k->misaligned) != 0) {
         return 0;
     }
     int64_t d = (int64_t)(b - a);
@@ -230,8 +231,10 @@ static __attribute__((noinline)) tally_status launch(const tally_kernel *k, cons
 static inline tally_status run(const tally_kernel *k, const void *in, void *out, int32_t asked,
                                tally_error *error)
 {
-    if (!acceptable(k, in, out)) {
-        return refuse(k, in, out, error);
+    if (!k->plain || !acceptable(k, in, out)) {
+        return k->gpu != NULL && acceptable(k, in, out)
+                   ? tly_vulkan_kernel_run(k->gpu, in, out, error)
+                   : refuse(k, in, out, error);
     }
     tly_args args;
     complete(k, in, out, &args);

@@ -12,4 +12,9 @@ tally_status tly_template_build(const tly_problem *problem, const tly_target *ta
                                 const tly_plan *plan, kir_kernel **kernel, tly_launch *launch,
                                 tally_error *error);
 
+/* The same for Vulkan: one kernel a pass, each to be freed. */
+tally_status tly_gpu_template_build(const tly_problem *problem, const tly_caps *caps,
+                                    const tly_gpu_plan *plan, kir_kernel *kernels[TLY_GPU_PASSES],
+                                    tly_gpu_launch *launch, tally_error *error);
+
 #endif

@@ -79,7 +79,7 @@ static const narrow_row double_to_bfloat = {
 
 /* Rounds to nearest even by integer code: normal results by adding half an ulp less one plus the
  * last bit kept, subnormal ones by letting a floating-point addition round. */
-static kir_value round_narrow(tly_build *c, const narrow_row *f, kir_value real)
+static kir_value round_bits(tly_build *c, const narrow_row *f, kir_value real)
 {
     kir_type t = kir_type_of(c->b, real);
     kir_value v = to(c, KIR_BITCAST, (kir_kind)f->wide, real);
@@ -101,7 +101,12 @@ static kir_value round_narrow(tly_build *c, const narrow_row *f, kir_value real)
     kir_value nan = kir_cmp(c->b, KIR_UNO, real, real);
     result = kir_select(c->b, nan, bits(c, v, f->quiet), result);
     result = op(c, KIR_OR, result, op(c, KIR_LSHR, sign, bits(c, v, f->wide_bits - 16u)));
-    return to(c, KIR_TRUNC, KIR_I16, result);
+    return result;
+}
+
+static kir_value round_narrow(tly_build *c, const narrow_row *f, kir_value real)
+{
+    return to(c, KIR_TRUNC, KIR_I16, round_bits(c, f, real));
 }
 
 /* f32 bits rounded to bf16, in the upper half of a lane: the same rounding; a bf16 has f32's
@@ -156,6 +161,34 @@ kir_value tly_narrow_pairs(tly_build *c, const kir_value *pair)
     return back ? tly_reverse(c, v) : v;
 }
 
+/* The bits of f16 or bf16 in i32 lanes, as f32. */
+static kir_value word_to_single(tly_build *c, kir_value v)
+{
+    if (c->p->dtype == TALLY_F16)
+        return half_to_single(c, v);
+    return to(c, KIR_BITCAST, KIR_F32, op(c, KIR_SHL, v, bits(c, v, 16)));
+}
+
+kir_value tly_widen_word(tly_build *c, kir_value v)
+{
+    kir_value single = word_to_single(c, v);
+    return c->acc.kind == KIR_F64 ? to(c, KIR_FPEXT, KIR_F64, single) : single;
+}
+
+kir_value tly_narrow_word(tly_build *c, kir_value x)
+{
+    if (c->acc.kind == KIR_F64) {
+        int half = c->p->out_dtype == TALLY_F16;
+        x = round_bits(c, half ? &double_to_half : &double_to_bfloat, x);
+        return to(c, KIR_TRUNC, KIR_I32, x);
+    }
+    if (c->p->out_dtype == TALLY_F16)
+        return round_bits(c, &single_to_half, x);
+    /* A GPU's own NaN may have any bits, NVIDIA's all of them set: rounding would carry out. */
+    kir_value up = round_bfloat(c, x), nan = kir_cmp(c->b, KIR_UNO, x, x);
+    return kir_select(c->b, nan, bits(c, up, 0x7fc0), op(c, KIR_LSHR, up, bits(c, up, 16)));
+}
+
 kir_value tly_widen(tly_build *c, kir_value x)
 {
     int wide = c->acc.kind == KIR_F64;
@@ -164,13 +197,11 @@ kir_value tly_widen(tly_build *c, kir_value x)
     case TALLY_F16:
         single = c->t->has_f16
             ? to(c, KIR_FPEXT, KIR_F32, x)
-            : half_to_single(c, to(c, KIR_ZEXT, KIR_I32, to(c, KIR_BITCAST, KIR_I16, x)));
+            : word_to_single(c, to(c, KIR_ZEXT, KIR_I32, to(c, KIR_BITCAST, KIR_I16, x)));
         break;
-    case TALLY_BF16: {
-        kir_value v = to(c, KIR_ZEXT, KIR_I32, x);
-        single = to(c, KIR_BITCAST, KIR_F32, op(c, KIR_SHL, v, bits(c, v, 16)));
+    case TALLY_BF16:
+        single = word_to_single(c, to(c, KIR_ZEXT, KIR_I32, x));
         break;
-    }
     default:
         single = x;
         wide = wide && c->p->dtype == TALLY_F32;

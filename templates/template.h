@@ -125,6 +125,9 @@ kir_value tly_narrow_pairs(tly_build *c, const kir_value *pair);
 kir_type tly_storage(tally_dtype dtype, unsigned lanes);
 kir_value tly_widen(tly_build *c, kir_value storage);
 kir_value tly_narrow(tly_build *c, kir_value acc);
+/* The same of f16 and bf16 whose bits are an i32's lower half. */
+kir_value tly_widen_word(tly_build *c, kir_value bits);
+kir_value tly_narrow_word(tly_build *c, kir_value acc);
 
 /* ---- lanes (lanes.c) ---- */
 
@@ -153,6 +156,8 @@ void tly_range_merge(tly_build *c, kir_value *scalars, const kir_value *other);
 /* i1: partial results that stayed within these extremes are as good as the plain loop's after
  * `carry` (a scalar accumulator; 0: none but the neutral value). */
 kir_value tly_range_good(tly_build *c, const kir_value *scalars, kir_value carry);
+/* i1: whatever its extremes, a tile that is good with no carry is good after this one. */
+kir_value tly_range_good_any(tly_build *c, kir_value carry);
 /* The same for a scan whose y are the true prefixes, their starting values tracked too. */
 kir_value tly_range_good_chain(tly_build *c, const kir_value *scalars);
 

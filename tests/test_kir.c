@@ -127,8 +127,9 @@ Test(kir, text_round_trip)
     for (uint32_t i = 0; i < k->inst_count; i++) {
         seen[k->insts[i].op]++;
     }
-    for (int op = 0; op < KIR_OP_COUNT; op++) {
-        cr_assert_neq(seen[op], 0, "%s is in no line of the test", kir_op_text((kir_op)op));
+    for (int op = 0; op < KIR_OP_COUNT; op++) { /* test_kir_gpu.c has the others */
+        cr_assert((seen[op] != 0) != (op >= KIR_ID && op <= KIR_ATOMIC_STORE),
+                  "%s is in no line of the test", kir_op_text((kir_op)op));
     }
     kir_free(k);
 }

@@ -57,8 +57,11 @@ typedef enum kir_arg {
 
 typedef uint32_t kir_value; /* 0 is no value */
 
-/* Flags of loads and stores. */
-enum { KIR_STREAM = 1 /* store: non-temporal, needs natural alignment of the whole vector */ };
+/* Flags of instructions. */
+enum {
+    KIR_STREAM = 1, /* store: non-temporal, needs natural alignment of the whole vector */
+    KIR_WHILE = 2   /* for, GPU: goes on only while the first carried value, an i1, is true */
+};
 
 typedef struct kir_inst {
     uint8_t op;             /* kir_op */
@@ -159,6 +162,8 @@ typedef struct kir_loop {
 
 void kir_for(kir_builder *b, kir_loop *loop, kir_value lo, kir_value hi, kir_value step,
              unsigned count, const kir_value *initial);
+/* Right after kir_for: no further trip once the first carried value, an i1, is false. */
+void kir_for_while(kir_builder *b, const kir_loop *loop);
 void kir_for_end(kir_builder *b, kir_loop *loop, const kir_value *next);
 
 /* if with results:

@@ -240,7 +240,11 @@ static int for_loop(struct parser *p, const struct results *made)
     struct results carried = { .count = made->count };
     if (!define(p, made->count) || !kir_expect(&p->r, '=') || !use(p, &operands[0]) ||
         !kir_expect_word(&p->r, "to") || !use(p, &operands[1]) || !kir_expect_word(&p->r, "step") ||
-        !use(p, &operands[2]) || (made->count > 0 && !kir_expect_word(&p->r, "with"))) {
+        !use(p, &operands[2])) {
+        return 0;
+    }
+    int asks = kir_accept_word(&p->r, "while");
+    if (made->count > 0 && !kir_expect_word(&p->r, "with")) {
         return 0;
     }
     for (uint32_t i = 0; i < made->count; i++) {
@@ -255,6 +259,7 @@ static int for_loop(struct parser *p, const struct results *made)
     if (!number_results(p, inst, made)) {
         return 0;
     }
+    inst->flags = asks ? KIR_WHILE : 0;
     inst->params_first = kir_new_value(p->b, kir_type_of(p->b, operands[0]));
     for (uint32_t i = 0; i < carried.count; i++) {
         kir_new_value(p->b, carried.types[i]);

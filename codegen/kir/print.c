@@ -84,6 +84,9 @@ static void put_for(struct out *o, const kir_kernel *k, const kir_inst *inst)
     const uint32_t *v = k->operands + inst->operand_first;
     put(o, " %%%" PRIu32 " = %%%" PRIu32 " to %%%" PRIu32 " step %%%" PRIu32, inst->params_first,
         v[0], v[1], v[2]);
+    if ((inst->flags & KIR_WHILE) != 0) {
+        put(o, " while");
+    }
     for (uint32_t i = 0; i < inst->result_count; i++) {
         put(o, "%s", i == 0 ? " with " : ", ");
         put_typed(o, k, inst->params_first + 1 + i);

@@ -304,6 +304,13 @@ static const char *rule_for(const struct facts *f)
             return "bounds and step are i64; with a workgroup, i64 or i32";
         }
     }
+    if ((f->inst->flags & KIR_WHILE) != 0) {
+        int given = f->inst->operand_count > 3 && f->kernel->workgroup > 0;
+        kir_type first = given ? f->kernel->types[f->kernel->operands[f->inst->operand_first + 3]]
+                               : i64;
+        return kir_same_type(first, KIR_TYPE(KIR_I1, 1)) ? NULL
+               : "while is of kernels with a workgroup, and asks the first carried value, an i1";
+    }
     return NULL;
 }
 
@@ -399,7 +406,7 @@ static const struct {
     [KIR_ATOMIC_ADD] = { rule_atomic, 1, 0, 0 },
     [KIR_ATOMIC_LOAD] = { rule_atomic, 1, 0, 0 },
     [KIR_ATOMIC_STORE] = { rule_atomic, 1, 0, 0 },
-    [KIR_FOR] = { rule_for, 0, 0, 0 },
+    [KIR_FOR] = { rule_for, 0, 0, KIR_WHILE },
     [KIR_IF] = { rule_if, 0, 0, 0 },
     [KIR_ELSE] = { rule_none, 0, 0, 0 },
     [KIR_YIELD] = { rule_none, 0, 0, 0 },
@@ -442,7 +449,7 @@ const char *kir_rule_broken(const kir_kernel *k, const kir_inst *inst)
         return "only load and store have an align";
     }
     if ((inst->flags & ~rules[inst->op].flags) != 0) {
-        return "only stores have the flag stream";
+        return "only stores have the flag stream, only for has while";
     }
     const char *broken = immediate_broken(inst);
     if (broken != NULL) {

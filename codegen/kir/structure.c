@@ -62,6 +62,13 @@ void kir_for(kir_builder *b, kir_loop *loop, kir_value lo, kir_value hi, kir_val
     *loop = made;
 }
 
+void kir_for_while(kir_builder *b, const kir_loop *loop)
+{
+    if (kir_alive(b)) {
+        kir_at(b, loop->inst)->flags = KIR_WHILE;
+    }
+}
+
 void kir_for_end(kir_builder *b, kir_loop *loop, const kir_value *next)
 {
     if (!kir_alive(b) || !innermost(b, loop->inst, KIR_FOR)) {

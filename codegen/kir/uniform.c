@@ -42,7 +42,7 @@ static int parts(const struct flow *f, const kir_inst *inst)
             return 1;
         }
     }
-    return 0;
+    return (inst->flags & KIR_WHILE) != 0 && f->differs[inst->params_first + 1];
 }
 
 static void yield(struct flow *f, const kir_inst *inst, const kir_inst *opener)

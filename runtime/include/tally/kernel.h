@@ -47,8 +47,12 @@ TALLY_API void tally_context_destroy(tally_context **context);
 
 typedef struct tally_kernel_options {
     size_t size;
-    const char *device;  /**< NULL or "cpu": this CPU; "cpu:x86-64-v2" and so on: that level */
+    const char *device;  /**< NULL or "cpu": this CPU; "cpu:x86-64-v2" and so on: that level;
+                              "vulkan": the best GPU; "vulkan:N": that Vulkan device; or a part of a
+                              device's name */
     const char *plan;    /**< overrides for experiments, "key=value,key=value"; NULL: none */
+    const char *profile; /**< for tally_inspect: the text of a profile, a Vulkan device that need
+                              not be here; excludes `device`. NULL: none */
 } tally_kernel_options;
 
 /**
@@ -101,14 +105,15 @@ TALLY_API tally_status tally_inspect(tally_context *context, const tally_descrip
 typedef struct tally_device {
     size_t size;
     char name[64];       /**< for people: the processor's name, or the level */
-    char kind[16];       /**< "cpu" */
+    char kind[16];       /**< "cpu" or "vulkan" */
     char selector[32];   /**< what `device` takes */
     char lacks[128];     /**< dtypes and features it lacks, blank-separated; may be empty */
     int32_t runs_here;   /**< 1: kernels for it run on this machine; 0: they can only be made */
     int32_t is_default;  /**< 1 for the one that "cpu" means */
 } tally_device;
 
-/** Fills up to `capacity` devices and sets *count to how many there are. Thread-safe. */
+/** Fills up to `capacity` devices, the CPU's levels first, and sets *count (NULL: not wanted) to how
+ *  many there are. Opens libvulkan unless `count` is NULL and four will do. Thread-safe. */
 TALLY_API tally_status tally_devices(tally_device *devices, size_t capacity, size_t *count,
                                      tally_error *error);
 

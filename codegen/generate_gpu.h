@@ -1,0 +1,16 @@
+/* The Vulkan side of the generator's door (runtime/generator.h says what each does). */
+#ifndef TLY_GENERATE_GPU_H
+#define TLY_GENERATE_GPU_H
+
+#include "../runtime/generator.h"
+#include "plan/gpu.h"
+
+tally_status tly_generate_gpu(const tly_problem *problem, const tly_caps *caps,
+                              const tly_gpu_plan *plan, tly_gpu_artefact *artefact,
+                              tally_error *error);
+void tly_release_gpu(tly_gpu_artefact *artefact);
+tally_status tly_show_gpu(const tly_problem *problem, const tly_caps *caps,
+                          const tly_gpu_plan *plan, tally_stage stage, tally_write write,
+                          void *user, tally_error *error);
+
+#endif

@@ -1,0 +1,385 @@
+/*
+ * The heuristics for Vulkan: which algorithm, how wide, how much at once.
+ */
+#include "gpu.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../runtime/error.h"
+
+int tly_gpu_takes_lanes(const tly_gpu_plan *plan)
+{
+    return plan->template_id == TLY_GPU_COLUMNS;
+}
+
+static int32_t bytes_of(uint8_t dtype)
+{
+    return (int32_t)tally_dtype_bytes((tally_dtype)dtype);
+}
+
+/* ---- what a device lacks ---- */
+
+typedef struct need {
+    const char *feature;
+    uint32_t tly_caps_at; /* offset in tly_caps */
+    unsigned dtypes;      /* bits by tally_dtype */
+} need;
+
+#define DTYPE(name) (1u << TALLY_##name)
+#define AT(field) (uint32_t)offsetof(tly_caps, field)
+
+static const need needs[] = {
+    { "shaderFloat64", AT(float64), DTYPE(F64) },
+    { "shaderInt64", AT(int64), DTYPE(I64) | DTYPE(U64) },
+    { "storageBuffer16BitAccess", AT(storage16), DTYPE(F16) | DTYPE(BF16) },
+};
+
+static tally_status refuse_missing(const tly_problem *p, const tly_caps *caps, tally_error *e)
+{
+    const unsigned used = 1u << p->dtype | 1u << p->out_dtype | 1u << p->acc;
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
+        uint32_t has;
+        memcpy(&has, (const char *)caps + needs[i].tly_caps_at, sizeof has);
+        if ((used & needs[i].dtypes) && !has)
+            return tly_fail(e, TALLY_UNSUPPORTED, "dtype", "%s needs %s, which the device lacks",
+                            tally_dtype_name((tally_dtype)(p->acc == TALLY_F64 ? p->acc : p->dtype)),
+                            needs[i].feature);
+    }
+    return TALLY_OK;
+}
+
+/* ---- addresses ---- */
+
+static int64_t span_bytes(int64_t low, int64_t high, uint8_t dtype)
+{
+    int64_t span;
+    if (__builtin_sub_overflow(high, low, &span) || span >= INT64_MAX / 16)
+        return INT64_MAX;
+    return (span + 1) * bytes_of(dtype);
+}
+
+/* Storage buffers where they reach; beyond, device addresses, with offsets of 32 bits (signed)
+ * while a tensor spans less than 2 GiB. */
+static tally_status choose_addresses(const tly_problem *p, const tly_geometry *g,
+                                     const tly_caps *caps, tly_gpu_plan *plan, tally_error *e)
+{
+    int64_t in = span_bytes(g->in_low, g->in_high, p->dtype);
+    int64_t out = span_bytes(g->out_low, g->out_high, p->out_dtype);
+    int64_t most = in > out ? in : out;
+    /* A binding begins and ends at the device's alignment. */
+    plan->addresses = most > (int64_t)caps->buffer_range - 2 * (int64_t)caps->offset_align - 16;
+    plan->index_bits = plan->addresses && most > INT32_MAX ? 64 : 32;
+    if (plan->addresses && !caps->addresses)
+        return tly_fail(e, TALLY_UNSUPPORTED, "sizes",
+                        "a tensor of %lld bytes is above maxStorageBufferRange (%u), and the "
+                        "device lacks bufferDeviceAddress", (long long)most, caps->buffer_range);
+    return TALLY_OK;
+}
+
+static void choose_outer(const tly_problem *p, const tly_geometry *g, tly_gpu_plan *plan)
+{
+    plan->outer_rank = g->outer_rank;
+    plan->literal = g->outer_rank > TLY_GPU_OUTER;
+    for (int i = 0; plan->literal && i < g->outer_rank; i++) {
+        plan->outer_size[i] = g->outer[i].size;
+        plan->outer_in[i] = g->outer[i].in_stride * bytes_of(p->dtype);
+        plan->outer_out[i] = g->outer[i].out_stride * bytes_of(p->out_dtype);
+    }
+}
+
+/* ---- algorithms ---- */
+
+/* Largest power of two at most x; x >= 1. */
+static int32_t power_below(int64_t x)
+{
+    int32_t power = 1;
+    while (power < INT32_MAX / 4 && 2 * (int64_t)power <= x)
+        power *= 2;
+    return power;
+}
+
+static int64_t saturating(int64_t a, int64_t b)
+{
+    int64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
+static int32_t choose_scan(const tly_problem *p, const tly_caps *caps)
+{
+    if (caps->subgroup < 4 || !(caps->subgroup_ops & TLY_SUBGROUP_SHUFFLE))
+        return 0;
+    int integer = p->acc != TALLY_F32 && p->acc != TALLY_F64;
+    int narrow = p->acc == TALLY_I32 || p->acc == TALLY_U32;
+    return integer && narrow && (caps->subgroup_ops & TLY_SUBGROUP_ARITHMETIC) ? 2 : 1;
+}
+
+static int32_t workgroup_of(const tly_caps *caps, int32_t wanted)
+{
+    int32_t most = power_below(caps->invocations);
+    return wanted < most ? wanted : most;
+}
+
+/* 16 bytes a load; interleaved scans go by single elements. */
+static int32_t choose_vector(const tly_problem *p)
+{
+    int32_t wide = bytes_of(p->dtype) > bytes_of(p->acc) ? bytes_of(p->dtype) : bytes_of(p->acc);
+    return p->unit > 1 ? 1 : wide == 8 ? 2 : bytes_of(p->dtype) == 2 ? 8 : 4;
+}
+
+int32_t tly_gpu_tile(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan)
+{
+    int32_t subgroup = plan->scan == 0 ? plan->workgroup : (int32_t)caps->subgroup;
+    int32_t width = plan->team < subgroup ? plan->team : subgroup;
+    return plan->team / width * (width - width % p->unit) * plan->vector * plan->segments;
+}
+
+/* A CPU that plays a device gains nothing by what hides latency, and pays for it in compilation. */
+static int plays(const tly_caps *caps)
+{
+    return caps->saturation < 1024;
+}
+
+static void choose_columns(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                           tly_gpu_plan *plan)
+{
+    int64_t unit = p->form == TLY_ROWS ? p->unit : 1, length = g->length / unit;
+    int64_t lanes = saturating(g->rows, p->form == TLY_ROWS ? unit : g->inner);
+    plan->template_id = TLY_GPU_COLUMNS;
+    plan->workgroup = plan->team = workgroup_of(caps, plays(caps) ? 64 : 128);
+    plan->vector = 1;
+    plan->segments = plays(caps) ? 4 : 16;
+    int64_t wanted = caps->saturation / (lanes > 0 ? lanes : 1);
+    if (p->order != TALLY_ORDER_SERIAL && wanted >= 4 && length >= 4096)
+        plan->chunk = power_below(length / wanted > 256 ? length / wanted : 256);
+}
+
+static void choose_teams(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                         tly_gpu_plan *plan)
+{
+    int32_t subgroup = (int32_t)caps->subgroup;
+    plan->vector = choose_vector(p);
+    plan->segments = plays(caps) ? 2 : plan->vector >= 8 ? 2 : 4;
+    plan->workgroup = workgroup_of(caps, plays(caps) ? 64 : 256);
+    if (plan->scan > 0 && plan->workgroup < subgroup)
+        plan->workgroup = subgroup;
+    plan->template_id = TLY_GPU_WORKGROUPS;
+    plan->team = plan->workgroup;
+    if (plan->scan == 0)
+        plan->workgroup = plan->team = workgroup_of(caps, 64);
+    int64_t one = (int64_t)subgroup * plan->vector;
+    if (plan->scan > 0 && (p->unit > 1 || g->length <= one * plan->segments)) {
+        plan->template_id = TLY_GPU_SUBGROUPS;
+        plan->team = subgroup;
+        if (g->length <= one)
+            plan->segments = 1;
+        while (p->unit == 1 && plan->team > 4 && plan->team / 2 * plan->vector >= g->length)
+            plan->team /= 2;
+    }
+    /* Teams at work at once, against what keeps the device busy. */
+    int64_t busy = saturating(g->rows, plan->team);
+    int32_t tile = tly_gpu_tile(p, caps, plan);
+    if (busy * 2 <= caps->saturation && g->length >= 8 * (int64_t)tile) {
+        int64_t chunks = caps->saturation / (busy > 0 ? busy : 1);
+        int64_t size = g->length / (chunks > 0 ? chunks : 1);
+        plan->chunk = tile * power_below(size / tile > 4 ? size / tile : 4);
+        if (caps->progress && plan->scan > 0 && p->unit == 1) {
+            plan->template_id = TLY_GPU_LOOK_BACK;
+            plan->chunk = tile;
+        }
+    }
+}
+
+static int fits_team(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                     int32_t scan)
+{
+    if (p->form != TLY_ROWS || p->order == TALLY_ORDER_SERIAL)
+        return 0;
+    if (p->unit > 1)
+        return g->length >= 4 * (int64_t)p->unit &&
+               (scan == 0 || (uint32_t)p->unit <= caps->subgroup);
+    return g->length > 8;
+}
+
+static void choose(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                   tly_gpu_plan *plan)
+{
+    plan->scan = choose_scan(p, caps);
+    if (fits_team(p, g, caps, plan->scan)) {
+        choose_teams(p, g, caps, plan);
+        return;
+    }
+    plan->scan = 0;
+    choose_columns(p, g, caps, plan);
+}
+
+/* ---- overrides and text ---- */
+
+static const char *const names[TLY_GPU_TEMPLATE_COUNT] = {
+    [TLY_GPU_COLUMNS] = "columns",       [TLY_GPU_SUBGROUPS] = "subgroups",
+    [TLY_GPU_WORKGROUPS] = "workgroups", [TLY_GPU_LOOK_BACK] = "look_back",
+};
+
+const char *tly_gpu_template_name(const tly_gpu_plan *plan)
+{
+    return names[plan->template_id];
+}
+
+#define KEY(field) offsetof(tly_gpu_plan, field)
+
+static const struct key {
+    const char *name;
+    size_t at;
+    int32_t least, most;
+    int power; /* powers of two only */
+} keys[] = {
+    { "workgroup", KEY(workgroup), 4, 1024, 1 },
+    { "team", KEY(team), 4, 1024, 1 },
+    { "vector", KEY(vector), 1, 8, 1 },
+    { "segments", KEY(segments), 1, 16, 1 },
+    { "scan", KEY(scan), 0, 2, 0 },
+    { "chunk", KEY(chunk), 0, 1 << 24, 0 },
+    { "addresses", KEY(addresses), 0, 1, 0 },
+    { "index_bits", KEY(index_bits), 32, 64, 1 },
+    { "outer_rank", KEY(outer_rank), 0, 0, 0 },
+    { "literal", KEY(literal), 0, 0, 0 },
+};
+enum { KEY_COUNT = sizeof keys / sizeof *keys };
+
+static int32_t *field_of(tly_gpu_plan *plan, const struct key *k)
+{
+    return (int32_t *)(void *)((char *)plan + k->at);
+}
+
+static tally_status refuse(tally_error *e, const char *what, size_t n, const char *why)
+{
+    return tly_fail(e, TALLY_INVALID, "plan", "'%.*s' %s", (int)n, what, why);
+}
+
+static tally_status override(tly_gpu_plan *plan, const char *item, size_t n, tally_error *e)
+{
+    const char *equals = memchr(item, '=', n);
+    if (equals == NULL || equals == item)
+        return refuse(e, item, n, "is no key=value");
+    size_t name = (size_t)(equals - item);
+    if (name == 8 && memcmp(item, "template", 8) == 0) {
+        for (int i = 0; i < TLY_GPU_TEMPLATE_COUNT; i++)
+            if (strlen(names[i]) == n - 9 && memcmp(names[i], equals + 1, n - 9) == 0) {
+                plan->template_id = i;
+                return TALLY_OK;
+            }
+        return refuse(e, item, n, "names no template");
+    }
+    for (int i = 0; i < KEY_COUNT; i++) {
+        const struct key *k = &keys[i];
+        if (strlen(k->name) != name || memcmp(k->name, item, name) != 0)
+            continue;
+        char *end;
+        long v = strtol(equals + 1, &end, 10);
+        if (end == equals + 1 || end != item + n)
+            return refuse(e, item, n, "has no whole number");
+        if (v < k->least || v > k->most || (k->power && (v & (v - 1)) != 0))
+            return refuse(e, item, n, "is out of the key's range");
+        *field_of(plan, k) = (int32_t)v;
+        return TALLY_OK;
+    }
+    return refuse(e, item, name, "is no key of a plan");
+}
+
+/* Combinations that a template could not be built with. */
+static const char *fault_of(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan)
+{
+    int teams = plan->template_id != TLY_GPU_COLUMNS;
+    int32_t subgroup = plan->scan == 0 ? plan->workgroup : (int32_t)caps->subgroup;
+    if ((uint32_t)plan->workgroup > caps->invocations)
+        return "the workgroup is larger than the device's";
+    if (plan->segments * plan->vector > 32)
+        return "a tile is up to 32 elements an invocation";
+    if (plan->index_bits == 64 && !plan->addresses)
+        return "offsets of 64 bits are for addresses";
+    if (plan->addresses && !caps->addresses)
+        return "the device lacks bufferDeviceAddress";
+    if (p->order == TALLY_ORDER_SERIAL && (teams || plan->chunk))
+        return "serial order is the columns'";
+    if (!teams)
+        return plan->vector == 1 ? NULL : "columns take elements one by one";
+    if (p->form != TLY_ROWS)
+        return "teams scan rows";
+    if (plan->scan > 0 && !(caps->subgroup_ops & TLY_SUBGROUP_SHUFFLE))
+        return "the device lacks shuffles";
+    if (plan->scan == 2 && (!(caps->subgroup_ops & TLY_SUBGROUP_ARITHMETIC) ||
+                            p->acc == TALLY_F32 || p->acc == TALLY_F64))
+        return "the device's own scan is for integers, where it has one";
+    if (plan->workgroup < subgroup || plan->workgroup % plan->team != 0)
+        return "a workgroup is whole subgroups and whole teams";
+    if (plan->template_id == TLY_GPU_SUBGROUPS ? plan->team > subgroup
+                                               : plan->team != plan->workgroup)
+        return "teams are parts of a subgroup, or the workgroup";
+    if (plan->scan == 0 && plan->team != plan->workgroup)
+        return "without shuffles the workgroup is the team";
+    if (p->unit > 1 && (plan->vector > 1 || plan->team > subgroup || p->unit > plan->team))
+        return "interleaved scans go by single elements within a subgroup";
+    if (bytes_of(p->dtype) == 8 && plan->vector > 2)
+        return "a vector is up to 16 bytes";
+    if (bytes_of(p->dtype) == 4 && plan->vector > 4)
+        return "a vector is up to 16 bytes";
+    if (bytes_of(p->dtype) == 2 && plan->vector == 1 && p->unit == 1)
+        return "elements of 2 bytes go by words";
+    if (plan->chunk % tly_gpu_tile(p, caps, plan) != 0)
+        return "a chunk is whole tiles";
+    if (caps->trip_limit > 0 && (uint32_t)plan->chunk > caps->trip_limit / 2)
+        return "a chunk is beyond the loop trips that the driver allows";
+    if (plan->template_id != TLY_GPU_LOOK_BACK)
+        return NULL;
+    if (p->unit > 1 || plan->scan == 0 || plan->chunk != tly_gpu_tile(p, caps, plan))
+        return "look-back takes rows of one scan, by shuffles, a tile a chunk";
+    return NULL;
+}
+
+tally_status tly_gpu_plan_make(const tly_problem *problem, const tly_geometry *geometry,
+                               const tly_caps *caps, const char *overrides, tly_gpu_plan *plan,
+                               tally_error *error)
+{
+    tly_gpu_plan made;
+    memset(&made, 0, sizeof made);
+    tally_status s = refuse_missing(problem, caps, error);
+    if (s == TALLY_OK)
+        s = choose_addresses(problem, geometry, caps, &made, error);
+    if (s != TALLY_OK)
+        return s;
+    choose_outer(problem, geometry, &made);
+    choose(problem, geometry, caps, &made);
+    for (const char *at = overrides; at != NULL && *at != '\0';) {
+        size_t n = strcspn(at, ",");
+        s = override(&made, at, n, error);
+        if (s != TALLY_OK)
+            return s;
+        at += n;
+        at += *at == ',';
+    }
+    const char *fault = fault_of(problem, caps, &made);
+    if (fault != NULL)
+        return tly_fail(error, TALLY_INVALID, "plan", "%s", fault);
+    *plan = made;
+    return TALLY_OK;
+}
+
+static tally_status say(tally_write write, void *user, const char *text)
+{
+    return write(user, text, strlen(text)) == 0 ? TALLY_OK : TALLY_IO;
+}
+
+tally_status tly_gpu_plan_print(const tly_gpu_plan *plan, tally_write write, void *user)
+{
+    tly_gpu_plan copy = *plan;
+    char line[64];
+    snprintf(line, sizeof line, "template = %s\n", names[plan->template_id]);
+    tally_status s = say(write, user, line);
+    for (int i = 0; i < KEY_COUNT && s == TALLY_OK; i++) {
+        snprintf(line, sizeof line, "%s = %d\n", keys[i].name, *field_of(&copy, &keys[i]));
+        s = say(write, user, line);
+    }
+    return s;
+}

@@ -1,0 +1,36 @@
+/*
+ * The plan for Vulkan (tly_gpu_plan, runtime/gpu.h): every choice that a GPU template is built
+ * with, made in one place from problem, geometry and caps. The heuristics live in gpu.c; numbers
+ * there name their measurement. Single choices can be overridden by "key=value".
+ */
+#ifndef TLY_PLAN_GPU_H
+#define TLY_PLAN_GPU_H
+
+#include "../../runtime/generator.h"
+
+typedef enum tly_gpu_template {
+    TLY_GPU_COLUMNS,   /* one invocation along each lane */
+    TLY_GPU_SUBGROUPS, /* a row by (a part of) a subgroup */
+    TLY_GPU_WORKGROUPS,/* a row by a workgroup */
+    TLY_GPU_LOOK_BACK, /* a row by all workgroups, in one pass */
+    TLY_GPU_TEMPLATE_COUNT
+} tly_gpu_template;
+
+const char *tly_gpu_template_name(const tly_gpu_plan *plan);
+
+/* TALLY_UNSUPPORTED, field dtype or device: the feature that the device lacks. TALLY_INVALID,
+ * field plan: an unknown key, no number, a value out of range or a combination that cannot be. */
+tally_status tly_gpu_plan_make(const tly_problem *problem, const tly_geometry *geometry,
+                               const tly_caps *caps, const char *overrides, tly_gpu_plan *plan,
+                               tally_error *error);
+
+/* "key = value" lines, template first. */
+tally_status tly_gpu_plan_print(const tly_gpu_plan *plan, tally_write write, void *user);
+
+/* Whether the kernel takes its geometry as lanes. */
+int tly_gpu_takes_lanes(const tly_gpu_plan *plan);
+
+/* Elements of a tile of a template with teams. */
+int32_t tly_gpu_tile(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan);
+
+#endif

@@ -1,0 +1,69 @@
+/*
+ * The capabilities that modules can have, in the order in which they are declared, and what a
+ * device must have for each. Drivers do not check them, so the generator does.
+ */
+#include "module.h"
+#include "spirv.h"
+
+#define HAS(field, mask) { offsetof(tly_caps, field), offsetof(tly_caps, field) }, mask
+#define EITHER(first, second) { offsetof(tly_caps, first), offsetof(tly_caps, second) }, ~0u
+
+const tly_spv_capability tly_spv_capabilities[TLY_SPV_CAPABILITIES] = {
+    { SpvCapabilityShader, "Shader", { 0, 0 }, 0 },
+    { SpvCapabilityInt64, "Int64", HAS(int64, ~0u) },
+    { SpvCapabilityFloat64, "Float64", HAS(float64, ~0u) },
+    { SpvCapabilityGroupNonUniform, "GroupNonUniform",
+      HAS(subgroup_ops, TLY_SUBGROUP_BASIC) },
+    { SpvCapabilityGroupNonUniformArithmetic, "GroupNonUniformArithmetic",
+      HAS(subgroup_ops, TLY_SUBGROUP_ARITHMETIC) },
+    { SpvCapabilityGroupNonUniformShuffle, "GroupNonUniformShuffle",
+      HAS(subgroup_ops, TLY_SUBGROUP_SHUFFLE) },
+    { SpvCapabilityStorageBuffer16BitAccess, "StorageBuffer16BitAccess", HAS(storage16, ~0u) },
+    { SpvCapabilityDenormPreserve, "DenormPreserve", EITHER(denorm32, denorm64) },
+    { SpvCapabilitySignedZeroInfNanPreserve, "SignedZeroInfNanPreserve",
+      EITHER(preserve32, preserve64) },
+    { SpvCapabilityRoundingModeRTE, "RoundingModeRTE", EITHER(rte32, rte64) },
+    { SpvCapabilityPhysicalStorageBufferAddresses, "PhysicalStorageBufferAddresses",
+      HAS(addresses, ~0u) },
+};
+
+void tly_spv_need(tly_spv_module *m, SpvCapability capability)
+{
+    for (uint32_t i = 0; i < TLY_SPV_CAPABILITIES; i++) {
+        if (tly_spv_capabilities[i].capability == capability) {
+            m->capabilities |= 1u << i;
+            return;
+        }
+    }
+    tly_spv_fail(m, "capability %u is not in the table", (unsigned)capability);
+}
+
+static int has(const tly_caps *caps, const tly_spv_capability *row)
+{
+    const char *bytes = (const char *)caps;
+    uint32_t first = *(const uint32_t *)(const void *)(bytes + row->fields[0]);
+    uint32_t second = *(const uint32_t *)(const void *)(bytes + row->fields[1]);
+    return row->mask == 0 || ((first | second) & row->mask) != 0;
+}
+
+const char *tly_spirv_lacks(const uint32_t *words, size_t count, const tly_caps *caps)
+{
+    enum { HEADER = 5 };
+    for (size_t at = HEADER; at + 1 < count; at += 2) {
+        if (words[at] != (2u << SpvWordCountShift | SpvOpCapability)) {
+            return NULL; /* capabilities come first */
+        }
+        uint32_t i = 0;
+        while (i < TLY_SPV_CAPABILITIES &&
+               (uint32_t)tly_spv_capabilities[i].capability != words[at + 1]) {
+            i++;
+        }
+        if (i == TLY_SPV_CAPABILITIES) {
+            return "unknown";
+        }
+        if (!has(caps, &tly_spv_capabilities[i])) {
+            return tly_spv_capabilities[i].name;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,59 @@
+/*
+ * What SPIRV-Tools do for us: validation, without which no module leaves the generator, and
+ * disassembly. The only file that knows them.
+ */
+#include <string.h>
+
+#include <spirv-tools/libspirv.h>
+
+#include "../../runtime/error.h"
+#include "spirv.h"
+
+static spv_context new_context(uint32_t addresses)
+{
+    return spvContextCreate(addresses ? SPV_ENV_VULKAN_1_2 : SPV_ENV_VULKAN_1_1);
+}
+
+tally_status tly_spirv_validate(const uint32_t *words, size_t count, uint32_t addresses,
+                                const char *name, tally_error *error)
+{
+    spv_context context = new_context(addresses);
+    spv_diagnostic said = NULL;
+    if (context == NULL) {
+        return tly_out_of_memory(error, "the SPIR-V validator", 0);
+    }
+    tally_status status = TALLY_OK;
+    if (spvValidateBinary(context, words, count, &said) != SPV_SUCCESS) {
+        status = tly_fail(error, TALLY_INTERNAL, "spirv", "kernel %s: word %zu: %s", name,
+                          said != NULL ? said->position.index : 0,
+                          said != NULL ? said->error : "the validator gives no reason");
+    }
+    spvDiagnosticDestroy(said);
+    spvContextDestroy(context);
+    return status;
+}
+
+tally_status tly_spirv_show(const uint32_t *words, size_t count, uint32_t addresses,
+                            tally_write write, void *user, tally_error *error)
+{
+    spv_context context = new_context(addresses);
+    spv_diagnostic said = NULL;
+    spv_text text = NULL;
+    const uint32_t options = SPV_BINARY_TO_TEXT_OPTION_FRIENDLY_NAMES |
+                             SPV_BINARY_TO_TEXT_OPTION_INDENT |
+                             SPV_BINARY_TO_TEXT_OPTION_NO_HEADER;
+    if (context == NULL) {
+        return tly_out_of_memory(error, "the SPIR-V disassembler", 0);
+    }
+    tally_status status = TALLY_OK;
+    if (spvBinaryToText(context, words, count, options, &text, &said) != SPV_SUCCESS) {
+        status = tly_fail(error, TALLY_INTERNAL, "spirv", "disassembly: %s",
+                          said != NULL ? said->error : "no reason given");
+    } else if (write(user, text->str, text->length) != 0) {
+        status = tly_fail(error, TALLY_IO, "file", "the disassembly could not be written");
+    }
+    spvTextDestroy(text);
+    spvDiagnosticDestroy(said);
+    spvContextDestroy(context);
+    return status;
+}

@@ -1,0 +1,33 @@
+/*
+ * The door between the rest of the runtime and its Vulkan part, without a Vulkan type. A library
+ * built without Vulkan has none.c behind it, where every device is TALLY_UNSUPPORTED.
+ */
+#ifndef TLY_BACKEND_H
+#define TLY_BACKEND_H
+
+#include "../internal.h"
+
+/* Fills up to `capacity` devices and returns how many there are; 0 without libvulkan. */
+size_t tly_vulkan_list(tally_device *devices, size_t capacity);
+
+/* The context's device for a selector or a part of a name, opened at the first call; it lives as
+ * long as the context. TALLY_UNSUPPORTED for a selector that nothing answers to, TALLY_INVALID for
+ * a name. Within the fork gate. */
+tally_status tly_vulkan_find(tally_context *context, const char *device, tally_vulkan **vulkan,
+                             tally_error *error);
+
+/* Ends what tly_vulkan_find opened. */
+void tly_vulkan_forget(tally_context *context);
+
+const tly_caps *tly_vulkan_caps(const tally_vulkan *vulkan);
+
+/* A kernel for a request that is not empty. Within the fork gate. */
+tally_status tly_vulkan_kernel_make(tally_vulkan *vulkan, const tly_request *request,
+                                    tally_vulkan_kernel **kernel, tally_error *error);
+void tly_vulkan_kernel_drop(tally_vulkan_kernel *kernel);
+
+/* Runs on host memory that the caller has checked. Re-entrant. */
+tally_status tly_vulkan_kernel_run(const tally_vulkan_kernel *kernel, const void *in, void *out,
+                                   tally_error *error);
+
+#endif

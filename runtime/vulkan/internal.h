@@ -1,0 +1,216 @@
+/*
+ * The insides of the Vulkan part: a device with what it shares among kernels, kernels, and what a
+ * run needs. Loading and facts have headers of their own; launch.h is the arithmetic.
+ *
+ *   open.c   instance, choice, device      memory.c  pieces of device memory   buffer.c  buffers
+ *   object.c pipelines, made once a key    kernel.c  handles                   record.c  dispatches
+ *   slot.c   command buffers, submission   transfer.c  between host and device
+ *   run.c    host memory    use.c  device buffers     list.c  choosing    door.c  the context's
+ */
+#ifndef TLY_VK_INTERNAL_H
+#define TLY_VK_INTERNAL_H
+
+#include "backend.h"
+#include "facts.h"
+#include "launch.h"
+#include "memory.h"
+
+#include <tally/vulkan.h>
+
+#include <pthread.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+/* Pipelines for one key, shared by the kernels of that key. */
+typedef struct tly_vk_object {
+    tly_gpu_launch launch;
+    VkPipeline pipeline[TLY_GPU_PASSES];
+    /* object.c's own, guarded by its lock: */
+    uint32_t refs, state;
+    uint64_t hash, used;
+    tally_error failure;
+    struct tly_vk_object *next;
+    tly_problem problem;
+    tly_gpu_plan plan;
+} tly_vk_object;
+
+#define TLY_VK_BUCKETS 256
+
+typedef struct tly_vk_objects {
+    pthread_mutex_t lock;
+    pthread_cond_t made;
+    tly_vk_object *bucket[TLY_VK_BUCKETS];
+    size_t count, bound;
+    uint64_t clock;
+} tly_vk_objects;
+
+struct tally_vulkan_buffer {
+    tally_vulkan *vulkan;
+    VkBuffer buffer;
+    tly_vk_piece piece;
+    uint64_t bytes;
+    VkDeviceAddress address; /* 0 without addresses */
+};
+
+/* What one run in flight holds; kept for the next. */
+typedef struct tly_vk_slot {
+    VkCommandPool pool;
+    VkCommandBuffer commands;
+    VkFence fence;
+    VkDescriptorPool sets;
+    VkDescriptorSet set;
+    tally_vulkan_buffer in, out, scratch, staging;
+    tly_vk_object *object; /* that a pending submission uses; NULL: none */
+    struct tly_vk_slot *next;
+} tly_vk_slot;
+
+struct tally_vulkan {
+    tally_context *context;
+    tly_vk_facts facts;
+    tly_vk_instance_functions instance_fn;
+    tly_vk_functions fn;
+    VkInstance instance;
+    VkPhysicalDevice physical;
+    VkDevice device;
+    VkQueue queue; /* NULL: record only */
+    uint32_t family;
+    int owned;     /* instance and device are ours */
+    int staged;    /* 1: the host does not write device memory */
+    void (*lock_queue)(void *user, int lock);
+    void *lock_user;
+    atomic_int lost;
+    pid_t pid;
+    pthread_mutex_t queue_lock, slot_lock;
+    tly_vk_memory memory;
+    tly_vk_objects objects;
+    VkDescriptorSetLayout set_layout;
+    VkPipelineLayout layout[2]; /* by launch.addresses */
+    tly_vk_slot *slots;         /* free ones */
+    tly_vk_slot *pending;       /* submitted, nobody waits */
+};
+
+struct tally_vulkan_kernel {
+    tally_vulkan *vulkan;
+    tly_vk_object *object; /* NULL if empty */
+    tly_gpu_steps steps;
+    tly_problem problem;
+    tly_geometry geometry;
+    int in_place;          /* allowed */
+};
+
+/* 0 in a child that was forked after the device was opened: nothing of Vulkan may be called. */
+static inline int tly_vk_alive(const tally_vulkan *v)
+{
+    return v->pid == getpid();
+}
+
+/* open.c: the status for a Vulkan error, naming `what`; remembers a lost device. */
+tally_status tly_vk_fail(tally_vulkan *v, VkResult result, const char *what, tally_error *error);
+
+/* open.c: TALLY_DEVICE_LOST if the device is gone, or was opened before a fork. */
+tally_status tly_vk_usable(tally_vulkan *v, tally_error *error);
+
+/* open.c: frees the device with all that it owns; NULL is valid. */
+void tly_vk_close(tally_vulkan *v);
+
+/* list.c: an instance of ours with its physical devices that have compute, in a stable order. */
+enum { TLY_VK_DEVICES = 64 };
+typedef struct tly_vk_list {
+    tly_vk_instance_functions fn;
+    VkInstance instance;
+    size_t count;
+    VkPhysicalDevice physical[TLY_VK_DEVICES];
+    tly_vk_facts facts[TLY_VK_DEVICES];
+} tly_vk_list;
+tally_status tly_vk_list_open(tly_vk_list **list, tally_error *error);
+void tly_vk_list_close(tly_vk_list *list);
+
+/* list.c: the index that a selector or a part of a name chooses; NULL is "vulkan". */
+tally_status tly_vk_choose(const tly_vk_list *list, const char *device, size_t *index,
+                           tally_error *error);
+
+/* open.c: a device of ours; takes the instance out of the list. */
+tally_status tly_vk_open(tally_context *context, tly_vk_list *list, size_t index,
+                         tally_vulkan **vulkan, tally_error *error);
+
+/* object.c */
+void tly_vk_objects_init(tly_vk_objects *objects, size_t bound);
+void tly_vk_objects_end(tally_vulkan *v);
+tally_status tly_vk_object_get(tally_vulkan *v, const tly_generator *generator,
+                               const tly_problem *problem, const tly_gpu_plan *plan,
+                               tly_vk_object **object, tally_error *error);
+void tly_vk_object_hold(tally_vulkan *v, tly_vk_object *object);
+void tly_vk_object_drop(tally_vulkan *v, tly_vk_object *object);
+
+/* buffer.c: memory for a buffer; `host` 1: mapped, for staging. *buffer is zero on failure. */
+tally_status tly_vk_buffer_make(tally_vulkan *v, uint64_t bytes, int host,
+                                tally_vulkan_buffer *buffer, tally_error *error);
+void tly_vk_buffer_end(tally_vulkan_buffer *buffer);
+
+/* record.c: where a tensor or the scratch is. */
+typedef struct tly_vk_place {
+    VkBuffer buffer;
+    VkDeviceAddress address; /* of the buffer's start */
+    int64_t offset;          /* bytes from the buffer's start to element 0 */
+} tly_vk_place;
+typedef struct tly_vk_places {
+    tly_vk_place in, out, scratch;
+} tly_vk_places;
+
+/* record.c: a pool with one set of the buffer form. */
+tally_status tly_vk_set_make(tally_vulkan *v, VkDescriptorPool *pool, VkDescriptorSet *set,
+                             tally_error *error);
+/* record.c: writes the set (buffer form) and records dispatches with the barriers between. */
+void tly_vk_record(const tally_vulkan_kernel *k, VkCommandBuffer commands, VkDescriptorSet set,
+                   const tly_vk_places *places);
+
+/* record.c: a global barrier. */
+void tly_vk_barrier(const tally_vulkan *v, VkCommandBuffer commands, VkPipelineStageFlags from,
+                    VkAccessFlags written, VkPipelineStageFlags to, VkAccessFlags access);
+
+/* slot.c: a slot whose command buffer has begun; `keep` 0 where its state is unknown. */
+tally_status tly_vk_slot_take(tally_vulkan *v, tly_vk_slot **slot, tally_error *error);
+void tly_vk_slot_give(tally_vulkan *v, tly_vk_slot *slot, int keep);
+/* Waits for what is pending, unless the device is lost, and frees all. */
+void tly_vk_slots_end(tally_vulkan *v);
+
+/* slot.c: submits what the slot's commands hold; `sync` may be NULL. */
+tally_status tly_vk_slot_submit(tally_vulkan *v, tly_vk_slot *slot, const tally_vulkan_sync *sync,
+                                tally_error *error);
+/* slot.c: submits, waits, and begins the commands anew. */
+tally_status tly_vk_slot_finish(tally_vulkan *v, tly_vk_slot *slot, tally_error *error);
+/* slot.c: after a submission: given back when its fence says so; `object`, held till then, may be
+ * NULL. */
+void tly_vk_slot_leave(tally_vulkan *v, tly_vk_slot *slot, tly_vk_object *object);
+tally_status tly_vk_slots_wait(tally_vulkan *v, tally_error *error);
+
+/* slot.c: a buffer of the slot that holds at least `bytes`. */
+tally_status tly_vk_slot_buffer(tally_vulkan *v, tally_vulkan_buffer *buffer, uint64_t bytes,
+                                int host, tally_error *error);
+
+/* Where the elements of a tensor lie: `rank` dims of runs. Directions do not matter to a copy. */
+typedef struct tly_vk_layout {
+    int64_t low, run; /* bytes: of the first run from element 0; of each run */
+    int32_t rank;     /* 0: one run, without gaps */
+    int64_t size[TALLY_MAX_RANK + 1], stride[TALLY_MAX_RANK + 1]; /* outermost first; bytes */
+} tly_vk_layout;
+
+/* transfer.c */
+void tly_vk_layout_read(const tly_geometry *g, int output, size_t element, tly_vk_layout *layout);
+
+/* transfer.c: one run of bytes to a buffer and back; a tensor's elements (whose first byte is `at`
+ * in the buffer, and whose element 0 is at `from` or `to` in memory). Commands are recorded and
+ * submitted where the host does not see the buffer. */
+tally_status tly_vk_upload(tally_vulkan *v, tly_vk_slot *slot, const tally_vulkan_buffer *b,
+                           uint64_t at, const void *from, uint64_t bytes, tally_error *error);
+tally_status tly_vk_download(tally_vulkan *v, tly_vk_slot *slot, const tally_vulkan_buffer *b,
+                             uint64_t at, void *to, uint64_t bytes, tally_error *error);
+tally_status tly_vk_upload_tensor(tally_vulkan *v, tly_vk_slot *slot, const tally_vulkan_buffer *b,
+                                  uint64_t at, const tly_vk_layout *layout, uint64_t bytes,
+                                  const void *from, tally_error *error);
+tally_status tly_vk_download_tensor(tally_vulkan *v, tly_vk_slot *slot,
+                                    const tally_vulkan_buffer *b, uint64_t at,
+                                    const tly_vk_layout *layout, uint64_t bytes, void *to,
+                                    tally_error *error);
+
+#endif

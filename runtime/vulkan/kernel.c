@@ -1,0 +1,131 @@
+/*
+ * Kernel handles, and the public ways to run one: recorded, submitted on device buffers, or on
+ * host memory.
+ */
+#include "internal.h"
+
+#include "../error.h"
+#include "../fork.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- making ---------------------------------------------------------------------------------- */
+
+static tally_status make_code(tally_vulkan *v, const tly_request *request, tally_vulkan_kernel *k,
+                              tally_error *error)
+{
+    const tly_generator *generator;
+    tly_gpu_plan plan;
+    memset(&plan, 0, sizeof plan);
+    tally_status status = tly_generator_find(v->context, &generator, error);
+    if (status == TALLY_OK) {
+        status = tly_plan_gpu(generator, request, &plan, error);
+    }
+    if (status == TALLY_OK) {
+        status = tly_vk_object_get(v, generator, &k->problem, &plan, &k->object, error);
+    }
+    if (status == TALLY_OK) {
+        status = tly_gpu_steps_make(&k->problem, &k->geometry, &plan, &k->object->launch,
+                                    &v->facts.caps, &k->steps, error);
+    }
+    return status;
+}
+
+/* A storage buffer must hold a tensor whole. */
+static tally_status check_ranges(const tally_vulkan_kernel *k, tally_error *error)
+{
+    const tly_gpu_steps *s = &k->steps;
+    uint32_t most = k->vulkan->facts.caps.buffer_range;
+    int64_t in = s->in_end - s->in_low, out = s->out_end - s->out_low;
+    int64_t larger = in > out ? in : out;
+    if (!k->object->launch.addresses && larger > (int64_t)most - 64) {
+        return tly_fail(error, TALLY_UNSUPPORTED, "sizes",
+                        "a tensor spans %lld bytes, and a storage buffer of %.80s %u",
+                        (long long)larger, k->vulkan->facts.name, most);
+    }
+    return TALLY_OK;
+}
+
+tally_status tly_vulkan_kernel_make(tally_vulkan *v, const tly_request *request,
+                                    tally_vulkan_kernel **kernel, tally_error *error)
+{
+    tally_status status = tly_vk_usable(v, error);
+    if (status != TALLY_OK) {
+        return status;
+    }
+    tally_vulkan_kernel *k = calloc(1, sizeof *k);
+    if (k == NULL) {
+        return tly_out_of_memory(error, "a kernel", sizeof *k);
+    }
+    k->vulkan = v;
+    k->problem = request->problem;
+    k->geometry = request->geometry;
+    k->in_place = tly_may_be_in_place(&request->problem, &request->geometry);
+    if (!k->geometry.empty) {
+        status = make_code(v, request, k, error);
+        if (status == TALLY_OK) {
+            status = check_ranges(k, error);
+        }
+    }
+    if (status != TALLY_OK) {
+        tly_vulkan_kernel_drop(k);
+        return status;
+    }
+    *kernel = k;
+    return TALLY_OK;
+}
+
+void tly_vulkan_kernel_drop(tally_vulkan_kernel *k)
+{
+    if (k->object != NULL && tly_vk_alive(k->vulkan)) {
+        tly_vk_object_drop(k->vulkan, k->object);
+    }
+    tly_gpu_steps_free(&k->steps);
+    free(k);
+}
+
+tally_status tally_vulkan_kernel_create(tally_vulkan *vulkan, const tally_descriptor *descriptor,
+                                        const tally_kernel_options *options,
+                                        tally_vulkan_kernel **kernel, tally_error *error)
+{
+    if (vulkan == NULL || kernel == NULL) {
+        return tly_fail(error, TALLY_INVALID, "usage", "the device or the place is NULL");
+    }
+    if (!tly_fork_enter()) {
+        return tly_busy(error);
+    }
+    tly_request request;
+    tally_status status = tly_request_for(vulkan, descriptor, options, &request, error);
+    if (status == TALLY_OK) {
+        status = tly_vulkan_kernel_make(vulkan, &request, kernel, error);
+    }
+    tly_fork_leave();
+    return status;
+}
+
+void tally_vulkan_kernel_destroy(tally_vulkan_kernel **kernel)
+{
+    if (kernel != NULL && *kernel != NULL) {
+        tly_vulkan_kernel_drop(*kernel);
+        *kernel = NULL;
+    }
+}
+
+void tally_vulkan_kernel_facts(const tally_vulkan_kernel *kernel, tally_vulkan_facts *facts)
+{
+    const tly_gpu_steps *s = &kernel->steps;
+    tally_vulkan_facts all = {
+        .size = facts->size, .scratch_bytes = s->scratch_bytes,
+        .in_low = s->in_low, .in_end = s->in_end, .out_low = s->out_low, .out_end = s->out_end,
+        .dispatches = (uint32_t)s->count,
+    };
+    if (kernel->object != NULL) {
+        const tly_gpu_launch *l = &kernel->object->launch;
+        all.passes = l->passes;
+        all.addresses = l->addresses;
+        memcpy(all.template_name, l->template_name, sizeof all.template_name);
+        all.template_name[sizeof all.template_name - 1] = 0;
+    }
+    memcpy(facts, &all, facts->size < sizeof all ? facts->size : sizeof all);
+}

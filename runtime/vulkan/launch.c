@@ -1,0 +1,394 @@
+/* The arithmetic of dispatches; see launch.h. */
+#include "launch.h"
+
+#include "../error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_ITEMS INT64_C(0x7fffffff)   /* tly_push counts below 2^31 */
+#define MOST_POSITIONS (INT64_C(1) << 30)
+#define MOST_SCRATCH (INT64_C(256) << 20) /* more rows than this serves keep any device busy */
+#define MOST_STEPS (INT64_C(1) << 20)     /* 160 MiB of them; only tiny limits come near */
+#define SCRATCH_ALIGN 16
+#define VECTOR 16 /* bytes of the widest access */
+
+/* A launch on its way: the geometry as the code sees it, in bytes. */
+typedef struct shape {
+    int64_t length, lanes;
+    int64_t in_axis, out_axis, in_lane, out_lane;
+    int64_t in_first, out_first;
+    int32_t outer_rank;
+    tly_dim outer[TALLY_MAX_RANK - 1];
+} shape;
+
+/* How it is cut. */
+typedef struct cutting {
+    int64_t positions, cuts; /* a cut, and how many */
+    int64_t chunks;          /* of a whole cut, at least 1 */
+    int64_t lanes;           /* a window */
+    int64_t rows;            /* a window of rows: `rows` indices of dim `dim`, all of those within */
+    int32_t dim;             /* -1: all rows */
+} cutting;
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* For positive numbers. */
+static int64_t saturating_multiply(int64_t a, int64_t b)
+{
+    int64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
+static shape read_shape(const tly_problem *p, const tly_geometry *g, const tly_gpu_launch *l)
+{
+    int64_t in = (int64_t)tally_dtype_bytes((tally_dtype)p->dtype);
+    int64_t out = (int64_t)tally_dtype_bytes((tally_dtype)p->out_dtype);
+    shape s = {
+        .length = g->length, .lanes = g->inner,
+        .in_axis = g->in_axis * in, .out_axis = g->out_axis * out,
+        .in_lane = g->in_lane * in, .out_lane = g->out_lane * out,
+        .in_first = g->in_first * in, .out_first = g->out_first * out,
+        .outer_rank = g->outer_rank,
+    };
+    if (l->form == TLY_GPU_LANES && p->form == TLY_ROWS) {
+        s.lanes = p->unit;
+        s.length /= p->unit;
+        s.in_lane = s.in_axis;
+        s.out_lane = s.out_axis;
+        s.in_axis *= p->unit;
+        s.out_axis *= p->unit;
+    }
+    for (int32_t i = 0; i < g->outer_rank; i++) {
+        s.outer[i] = (tly_dim){ g->outer[i].size, g->outer[i].in_stride * in,
+                                g->outer[i].out_stride * out };
+    }
+    return s;
+}
+
+static tally_status check(const tly_problem *p, const tly_geometry *g, const tly_gpu_plan *plan,
+                          const tly_gpu_launch *l, const tly_caps *caps, tally_error *error)
+{
+    int sound = l->abi == TLY_GPU_ABI_VERSION && l->passes >= 1 && l->passes <= TLY_GPU_PASSES &&
+                l->form == (p->form == TLY_ROWS ? l->form : TLY_GPU_LANES) &&
+                l->form <= TLY_GPU_LANES && plan->outer_rank == g->outer_rank &&
+                (plan->literal || g->outer_rank <= TLY_GPU_OUTER);
+    for (uint32_t i = 0; sound && i < l->passes; i++) {
+        sound = l->pass[i].items <= TLY_ITEMS_CHUNKS && l->pass[i].per_group > 0 &&
+                l->pass[i].workgroup > 0;
+    }
+    if (!sound) {
+        return tly_fail(error, TALLY_INTERNAL, "device", "the generator's launch record is bad");
+    }
+    for (uint32_t i = 0; i < l->passes; i++) {
+        if (l->pass[i].workgroup > caps->invocations) {
+            return tly_fail(error, TALLY_UNSUPPORTED, "device",
+                            "the kernel needs workgroups of %u, and the device's limit is %u",
+                            l->pass[i].workgroup, caps->invocations);
+        }
+    }
+    return TALLY_OK;
+}
+
+static int64_t records_of(const cutting *c, const tly_gpu_launch *l)
+{
+    return saturating_multiply(c->chunks, l->record_bytes);
+}
+
+/* Most (row, lane) pairs of one dispatch. */
+static int64_t most_pairs(const cutting *c, const tly_gpu_launch *l, const tly_caps *caps)
+{
+    int64_t most = MOST_ITEMS;
+    for (uint32_t i = 0; i < l->passes; i++) {
+        int64_t groups = saturating_multiply(caps->groups_x, caps->groups_y);
+        int64_t items = least(MOST_ITEMS, saturating_multiply(groups, l->pass[i].per_group));
+        most = least(most, l->pass[i].items == TLY_ITEMS_CHUNKS ? items / c->chunks : items);
+    }
+    int64_t a_pair = records_of(c, l) + (c->cuts > 1 ? l->carry_bytes : 0);
+    int64_t room = least(MOST_SCRATCH, caps->buffer_range) - l->header_bytes - 2 * SCRATCH_ALIGN;
+    return a_pair > 0 ? least(most, room / a_pair) : most;
+}
+
+/* The outermost dim of which a window can hold all that is within it. */
+static void cut_rows(const shape *s, int64_t most, cutting *c)
+{
+    int64_t within = 1;
+    c->dim = s->outer_rank;
+    while (c->dim > 0 && s->outer[c->dim - 1].size <= most / within) {
+        within *= s->outer[--c->dim].size;
+    }
+    if (c->dim == 0) {
+        c->dim = -1;
+        c->rows = 1;
+        return;
+    }
+    c->dim--;
+    c->rows = most / within;
+}
+
+static tally_status cut(const shape *s, const tly_gpu_launch *l, const tly_caps *caps, cutting *c,
+                        tally_error *error)
+{
+    c->positions = l->positions > 0 ? least(l->positions, MOST_POSITIONS) : MOST_POSITIONS;
+    c->cuts = ceil_div(s->length, c->positions);
+    c->chunks = l->chunk > 0 ? ceil_div(least(s->length, c->positions), l->chunk) : 1;
+    int64_t pairs = most_pairs(c, l, caps);
+    if (pairs < 1) {
+        return tly_fail(error, TALLY_UNSUPPORTED, "sizes",
+                        "%lld chunks of one row exceed the device's %u x %u workgroups or its "
+                        "buffers of %u bytes", (long long)c->chunks, caps->groups_x,
+                        caps->groups_y, caps->buffer_range);
+    }
+    c->lanes = least(s->lanes, pairs);
+    cut_rows(s, pairs / c->lanes, c);
+    return TALLY_OK;
+}
+
+/* Rows of one window: those within dim `dim`, times `count` indices of it. */
+static int64_t rows_within(const shape *s, int32_t dim)
+{
+    int64_t rows = 1;
+    for (int32_t i = dim + 1; i < s->outer_rank; i++) {
+        rows *= s->outer[i].size;
+    }
+    return rows;
+}
+
+/* --- making the list ------------------------------------------------------------------------ */
+
+/* One window of rows and lanes. */
+typedef struct window {
+    int64_t in, out; /* bytes of its first element */
+    int64_t rows, lanes;
+    int64_t indices; /* of dim `dim` */
+} window;
+
+typedef struct list {
+    const shape *s;
+    const tly_gpu_plan *plan;
+    const tly_gpu_launch *l;
+    const tly_caps *caps;
+    const cutting *c;
+    tly_gpu_steps *steps;
+} list;
+
+static uint64_t align(uint64_t n)
+{
+    return (n + SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN;
+}
+
+static void push_outer(const list *a, const window *w, tly_push *push)
+{
+    for (int32_t i = 0; !a->plan->literal && i < a->s->outer_rank; i++) {
+        push->outer_in[i] = a->s->outer[i].in_stride;
+        push->outer_out[i] = a->s->outer[i].out_stride;
+        push->outer_size[i] = i < a->c->dim    ? 1
+                              : i == a->c->dim ? (uint32_t)w->indices
+                                               : (uint32_t)a->s->outer[i].size;
+    }
+}
+
+static int multiple(int64_t n)
+{
+    return n % VECTOR == 0;
+}
+
+/* All strides but the axis'; the addresses are judged when they are known. */
+static uint32_t aligned_strides(const shape *s)
+{
+    int aligned = s->lanes == 1 || (multiple(s->in_lane) && multiple(s->out_lane));
+    for (int32_t i = 0; i < s->outer_rank; i++) {
+        aligned = aligned && multiple(s->outer[i].in_stride) && multiple(s->outer[i].out_stride);
+    }
+    return aligned ? TLY_GPU_ALIGNED : 0;
+}
+
+static void add_passes(const list *a, const window *w, int64_t from, tly_push *push)
+{
+    tly_gpu_steps *steps = a->steps;
+    for (uint32_t pass = 0; pass < a->l->passes; pass++) {
+        const tly_gpu_pass *of = &a->l->pass[pass];
+        int64_t items = w->rows * w->lanes * (of->items == TLY_ITEMS_CHUNKS ? push->chunks : 1);
+        int64_t groups = ceil_div(items, of->per_group);
+        uint32_t y = (uint32_t)ceil_div(groups, a->caps->groups_x);
+        push->groups_x = (uint32_t)ceil_div(groups, y);
+        steps->step[steps->count] = (tly_gpu_step){
+            .push = *push, .x = push->groups_x, .y = y, .pass = pass,
+            .barrier = steps->count > 0 && (pass > 0 || from > 0 || steps->scratch_bytes > 0),
+            .zero = pass == 0 && steps->zeroed > 0,
+        };
+        steps->count++;
+    }
+}
+
+static void add_window(const list *a, const window *w)
+{
+    const shape *s = a->s;
+    uint64_t records = (uint64_t)(w->rows * w->lanes * records_of(a->c, a->l));
+    tly_push push = {
+        .in_axis = s->in_axis, .out_axis = s->out_axis,
+        .in_lane = s->in_lane, .out_lane = s->out_lane,
+        .lanes = (uint32_t)w->lanes, .rows = (uint32_t)w->rows,
+        .carries = (uint32_t)align(a->l->header_bytes + records),
+    };
+    push_outer(a, w, &push);
+    uint32_t strides = aligned_strides(s);
+    for (int64_t from = 0; from < s->length; from += a->c->positions) {
+        int64_t length = least(a->c->positions, s->length - from);
+        push.in = (uint64_t)(w->in + from * s->in_axis);
+        push.out = (uint64_t)(w->out + from * s->out_axis);
+        push.length = (uint32_t)length;
+        push.chunks = a->l->chunk > 0 ? (uint32_t)ceil_div(length, a->l->chunk) : 1;
+        push.flags = strides | (from > 0 ? TLY_GPU_CONTINUES : 0) |
+                     (length < s->length - from ? TLY_GPU_CARRIES : 0);
+        add_passes(a, w, from, &push);
+    }
+}
+
+static void add_lanes(const list *a, window w)
+{
+    const shape *s = a->s;
+    int64_t in = w.in, out = w.out;
+    for (int64_t lane = 0; lane < s->lanes; lane += a->c->lanes) {
+        w.in = in + lane * s->in_lane;
+        w.out = out + lane * s->out_lane;
+        w.lanes = least(a->c->lanes, s->lanes - lane);
+        add_window(a, &w);
+    }
+}
+
+/* Windows of dim c->dim, for each index of the dims around it. */
+static void add_rows(const list *a)
+{
+    const shape *s = a->s;
+    const cutting *c = a->c;
+    int64_t within = rows_within(s, c->dim);
+    window w = { .in = s->in_first, .out = s->out_first, .rows = within, .indices = 1 };
+    if (c->dim < 0) {
+        add_lanes(a, w);
+        return;
+    }
+    int64_t index[TALLY_MAX_RANK - 1] = { 0 };
+    const tly_dim *of = &s->outer[c->dim];
+    for (;;) {
+        for (int64_t i = 0; i < of->size; i += c->rows) {
+            window part = w;
+            part.in += i * of->in_stride;
+            part.out += i * of->out_stride;
+            part.indices = least(c->rows, of->size - i);
+            part.rows = part.indices * within;
+            add_lanes(a, part);
+        }
+        int32_t d = c->dim - 1;
+        for (; d >= 0; d--) {
+            w.in += s->outer[d].in_stride;
+            w.out += s->outer[d].out_stride;
+            if (++index[d] < s->outer[d].size) {
+                break;
+            }
+            w.in -= s->outer[d].in_stride * s->outer[d].size;
+            w.out -= s->outer[d].out_stride * s->outer[d].size;
+            index[d] = 0;
+        }
+        if (d < 0) {
+            return;
+        }
+    }
+}
+
+static int64_t count_steps(const shape *s, const cutting *c, const tly_gpu_launch *l)
+{
+    int64_t count = saturating_multiply(c->cuts * l->passes, ceil_div(s->lanes, c->lanes));
+    for (int32_t i = 0; i <= c->dim; i++) {
+        int64_t size = s->outer[i].size;
+        count = saturating_multiply(count, i < c->dim ? size : ceil_div(size, c->rows));
+    }
+    return count;
+}
+
+/* Of the largest window. */
+static void set_scratch(const shape *s, const cutting *c, const tly_gpu_launch *l,
+                        tly_gpu_steps *steps)
+{
+    int64_t rows = rows_within(s, c->dim) *
+                   (c->dim < 0 ? 1 : least(c->rows, s->outer[c->dim].size));
+    uint64_t pairs = (uint64_t)(rows * c->lanes);
+    uint64_t records = l->header_bytes + pairs * (uint64_t)records_of(c, l);
+    uint64_t carries = c->cuts > 1 ? pairs * l->carry_bytes : 0;
+    steps->zeroed = l->zeroed ? (records + 3) / 4 * 4 : 0;
+    steps->scratch_bytes = records + carries > 0 ? align(align(records) + carries) : 0;
+}
+
+tally_status tly_gpu_steps_make(const tly_problem *problem, const tly_geometry *geometry,
+                                const tly_gpu_plan *plan, const tly_gpu_launch *launch,
+                                const tly_caps *caps, tly_gpu_steps *steps, tally_error *error)
+{
+    tally_status status = check(problem, geometry, plan, launch, caps, error);
+    if (status != TALLY_OK) {
+        return status;
+    }
+    shape s = read_shape(problem, geometry, launch);
+    cutting c;
+    status = cut(&s, launch, caps, &c, error);
+    if (status != TALLY_OK) {
+        return status;
+    }
+    int64_t count = count_steps(&s, &c, launch);
+    if (count > MOST_STEPS) {
+        return tly_fail(error, TALLY_UNSUPPORTED, "sizes",
+                        "the device's limits cut this into %lld dispatches, and the limit is %lld",
+                        (long long)count, (long long)MOST_STEPS);
+    }
+    int64_t in = (int64_t)tally_dtype_bytes((tally_dtype)problem->dtype);
+    int64_t out = (int64_t)tally_dtype_bytes((tally_dtype)problem->out_dtype);
+    memset(steps, 0, sizeof *steps);
+    steps->in_low = geometry->in_low * in;
+    steps->in_end = (geometry->in_high + 1) * in;
+    steps->out_low = geometry->out_low * out;
+    steps->out_end = (geometry->out_high + 1) * out;
+    set_scratch(&s, &c, launch, steps);
+    steps->step = calloc((size_t)count, sizeof *steps->step);
+    if (steps->step == NULL) {
+        return tly_out_of_memory(error, "dispatches", (size_t)count * sizeof *steps->step);
+    }
+    add_rows(&(list){ &s, plan, launch, caps, &c, steps });
+    return TALLY_OK;
+}
+
+void tly_gpu_steps_free(tly_gpu_steps *steps)
+{
+    free(steps->step);
+    *steps = (tly_gpu_steps){ 0 };
+}
+
+/* --- placing -------------------------------------------------------------------------------- */
+
+tly_push tly_gpu_step_place(const tly_gpu_step *step, uint64_t in, uint64_t out, uint64_t scratch)
+{
+    tly_push push = step->push;
+    push.in += in;
+    push.out += out;
+    push.scratch = scratch;
+    if ((push.in | push.out) % VECTOR != 0) {
+        push.flags &= ~(uint32_t)TLY_GPU_ALIGNED;
+    }
+    return push;
+}
+
+tly_gpu_binding tly_gpu_bind(int64_t zero, int64_t low, int64_t end, uint32_t offset_align)
+{
+    uint64_t unit = offset_align > VECTOR ? offset_align : VECTOR;
+    uint64_t first = (uint64_t)(zero + low), last = (uint64_t)(zero + end);
+    tly_gpu_binding b = { .offset = first / unit * unit };
+    b.range = (last - b.offset + 3) / 4 * 4;
+    b.base = (uint64_t)zero - b.offset;
+    return b;
+}

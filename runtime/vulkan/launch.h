@@ -1,0 +1,50 @@
+/*
+ * From sizes and strides to dispatches: pure arithmetic, with no Vulkan in it. What does not fit
+ * into one dispatch (groups, 2^31 items, the scratch) is cut in windows of rows and lanes, what is
+ * longer than launch.positions in cuts along the axis that hand carries on.
+ */
+#ifndef TLY_VK_LAUNCH_H
+#define TLY_VK_LAUNCH_H
+
+#include "../gpu.h"
+
+#include <tally/status.h>
+
+/* One dispatch; push.in and push.out are bytes from element 0 of the caller's tensors, signed,
+ * push.scratch is 0. */
+typedef struct tly_gpu_step {
+    tly_push push;
+    uint32_t x, y;    /* workgroups */
+    uint32_t pass;
+    uint32_t barrier; /* 1: depends on a step before */
+    uint32_t zero;    /* 1: the first `zeroed` bytes of the scratch must be zero before */
+} tly_gpu_step;
+
+typedef struct tly_gpu_steps {
+    tly_gpu_step *step;
+    size_t count;
+    uint64_t scratch_bytes; /* multiple of 16; 0: none */
+    uint64_t zeroed;        /* multiple of 4 */
+    int64_t in_low, in_end, out_low, out_end; /* bytes from element 0; end is beyond the last */
+} tly_gpu_steps;
+
+/* TALLY_UNSUPPORTED names the limit that stands against it; TALLY_INTERNAL for a bad launch record.
+ * To be freed by tly_gpu_steps_free. */
+tally_status tly_gpu_steps_make(const tly_problem *problem, const tly_geometry *geometry,
+                                const tly_gpu_plan *plan, const tly_gpu_launch *launch,
+                                const tly_caps *caps, tly_gpu_steps *steps, tally_error *error);
+void tly_gpu_steps_free(tly_gpu_steps *steps);
+
+/* The push constants of a step: `in`, `out` and `scratch` are where element 0 and the scratch are,
+ * addresses or bytes from a binding's start (then perhaps negative). */
+tly_push tly_gpu_step_place(const tly_gpu_step *step, uint64_t in, uint64_t out, uint64_t scratch);
+
+/* A storage buffer's binding for the bytes [low, end) of a tensor whose element 0 is at `zero` of
+ * the buffer: from a multiple of offset_align and 16, to a multiple of 4. */
+typedef struct tly_gpu_binding {
+    uint64_t offset, range;
+    uint64_t base; /* of element 0 from the binding's start, modulo 2^64 */
+} tly_gpu_binding;
+tly_gpu_binding tly_gpu_bind(int64_t zero, int64_t low, int64_t end, uint32_t offset_align);
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * The way to Vulkan: libvulkan is opened on the first use and never closed, since drivers start
+ * threads and register exit handlers. libtally itself links nothing of Vulkan.
+ */
+#ifndef TLY_LOADER_H
+#define TLY_LOADER_H
+
+#define VK_NO_PROTOTYPES
+#include <vulkan/vulkan_core.h>
+
+#include <tally/status.h>
+
+typedef struct tly_vk_instance_functions {
+#define INSTANCE(name) PFN_vk##name name;
+#include "functions.def"
+} tly_vk_instance_functions;
+
+/* Tests replace entries. */
+typedef struct tly_vk_functions {
+#define DEVICE(name) PFN_vk##name name;
+#define OPTIONAL(name) PFN_vk##name name;
+#include "functions.def"
+} tly_vk_functions;
+
+/* The library's name; tests name one that is missing. */
+extern const char *tly_vk_library;
+
+/* The loader's entry; TALLY_UNSUPPORTED, with a hint, without libvulkan. A failure is not
+ * remembered. Thread-safe. */
+tally_status tly_vk_load(PFN_vkGetInstanceProcAddr *get, tally_error *error);
+
+/* All functions, or TALLY_UNSUPPORTED naming the one that is missing. */
+tally_status tly_vk_instance_load(PFN_vkGetInstanceProcAddr get, VkInstance instance,
+                                  tly_vk_instance_functions *fn, tally_error *error);
+tally_status tly_vk_device_load(const tly_vk_instance_functions *instance, VkDevice device,
+                                tly_vk_functions *fn, tally_error *error);
+
+#endif

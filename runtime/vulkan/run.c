@@ -1,0 +1,107 @@
+/*
+ * Running on host memory: what tally_kernel_run does on a Vulkan device. Each tensor goes to a
+ * buffer of the slot in its own layout, its alignment modulo 16 bytes kept.
+ */
+#include "internal.h"
+
+#include "../error.h"
+#include "../fork.h"
+
+#define KEPT 16 /* alignment that the device's copy keeps */
+
+typedef struct tensor {
+    tly_vk_layout layout;
+    uint64_t at, bytes; /* in its buffer */
+} tensor;
+
+static tensor describe(const tally_vulkan_kernel *k, int output)
+{
+    const tly_gpu_steps *s = &k->steps;
+    tensor t;
+    int64_t low = output ? s->out_low : s->in_low;
+    int64_t end = output ? s->out_end : s->in_end;
+    tally_dtype dtype = (tally_dtype)(output ? k->problem.out_dtype : k->problem.dtype);
+    tly_vk_layout_read(&k->geometry, output, tally_dtype_bytes(dtype), &t.layout);
+    t.at = (uint64_t)low % KEPT; /* a power of two: right for what is below 0, too */
+    t.bytes = (uint64_t)(end - low);
+    return t;
+}
+
+static tly_vk_place place_of(const tally_vulkan_buffer *b, const tensor *t)
+{
+    return (tly_vk_place){ b->buffer, b->address, (int64_t)t->at - t->layout.low };
+}
+
+static tally_status get_buffers(const tally_vulkan_kernel *k, tly_vk_slot *slot, const tensor *in,
+                                const tensor *out, tally_error *error)
+{
+    tally_vulkan *v = k->vulkan;
+    tally_status status = tly_vk_slot_buffer(v, &slot->in, in->at + in->bytes, 0, error);
+    if (status == TALLY_OK) {
+        status = tly_vk_slot_buffer(v, &slot->out, out->at + out->bytes, 0, error);
+    }
+    if (status == TALLY_OK && k->steps.scratch_bytes > 0) {
+        status = tly_vk_slot_buffer(v, &slot->scratch, k->steps.scratch_bytes, 0, error);
+    }
+    return status;
+}
+
+static tally_status compute(const tally_vulkan_kernel *k, tly_vk_slot *slot, const tensor *in,
+                            const tensor *out, tally_error *error)
+{
+    tally_vulkan *v = k->vulkan;
+    tly_vk_places places = {
+        .in = place_of(&slot->in, in),
+        .out = place_of(&slot->out, out),
+        .scratch = { slot->scratch.buffer, slot->scratch.address, 0 },
+    };
+    tly_vk_barrier(v, slot->commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT,
+                   VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                   VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT);
+    tly_vk_record(k, slot->commands, slot->set, &places);
+    tly_vk_barrier(v, slot->commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                   VK_ACCESS_SHADER_WRITE_BIT,
+                   VK_PIPELINE_STAGE_TRANSFER_BIT | VK_PIPELINE_STAGE_HOST_BIT,
+                   VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_HOST_READ_BIT);
+    return tly_vk_slot_finish(v, slot, error);
+}
+
+static tally_status run(const tally_vulkan_kernel *k, const void *in, void *out,
+                        tally_error *error)
+{
+    tally_vulkan *v = k->vulkan;
+    tensor from = describe(k, 0), to = describe(k, 1);
+    tly_vk_slot *slot;
+    tally_status status = tly_vk_usable(v, error);
+    if (status == TALLY_OK) {
+        status = tly_vk_slot_take(v, &slot, error);
+    }
+    if (status != TALLY_OK) {
+        return status;
+    }
+    status = get_buffers(k, slot, &from, &to, error);
+    if (status == TALLY_OK) {
+        status = tly_vk_upload_tensor(v, slot, &slot->in, from.at, &from.layout, from.bytes, in,
+                                      error);
+    }
+    if (status == TALLY_OK) {
+        status = compute(k, slot, &from, &to, error);
+    }
+    if (status == TALLY_OK) {
+        status = tly_vk_download_tensor(v, slot, &slot->out, to.at, &to.layout, to.bytes, out,
+                                        error);
+    }
+    tly_vk_slot_give(v, slot, status == TALLY_OK);
+    return status;
+}
+
+tally_status tly_vulkan_kernel_run(const tally_vulkan_kernel *kernel, const void *in, void *out,
+                                   tally_error *error)
+{
+    if (!tly_fork_enter()) {
+        return tly_busy(error);
+    }
+    tally_status status = run(kernel, in, out, error);
+    tly_fork_leave();
+    return status;
+}

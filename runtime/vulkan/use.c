@@ -1,0 +1,340 @@
+/*
+ * Kernels in the caller's hands: recorded into command buffers, submitted on device buffers, or run
+ * on host memory, each with its arguments checked.
+ */
+#include "internal.h"
+
+#include "../error.h"
+#include "../fork.h"
+
+#include <stdlib.h>
+
+/* A place in the making of one command buffer; holds the pipelines, too. */
+struct tally_vulkan_recording {
+    tally_vulkan *vulkan;
+    tly_vk_object *object;
+    VkDescriptorPool pool;
+    VkDescriptorSet set;
+};
+
+/* --- checks ---------------------------------------------------------------------------------- */
+
+/* One tensor or the scratch: [low, end) bytes from element 0, elements of `align` bytes. */
+typedef struct need {
+    const char *name;
+    int64_t low, end;
+    uint64_t align;
+} need;
+
+static tally_status take_place(const tally_vulkan_kernel *k, const tally_vulkan_range *r,
+                               const need *n, tly_vk_place *place, tally_error *error)
+{
+    const tally_vulkan *v = k->vulkan;
+    if (r->buffer == VK_NULL_HANDLE) {
+        return tly_fail(error, TALLY_INVALID, "usage", "the buffer of %s is NULL", n->name);
+    }
+    /* Bindings end at a multiple of 4. */
+    int64_t end = (n->end + (int64_t)(r->offset % 4) + 3) / 4 * 4 - (int64_t)(r->offset % 4);
+    if (r->offset > INT64_MAX / 2 || r->bytes > INT64_MAX / 2 ||
+        (int64_t)r->offset + n->low < 0 || (int64_t)r->offset + end > (int64_t)r->bytes) {
+        return tly_fail(error, TALLY_INVALID, "usage",
+                        "%s needs bytes %lld to %lld of a buffer of %llu", n->name,
+                        (long long)((int64_t)r->offset + n->low),
+                        (long long)((int64_t)r->offset + end), (unsigned long long)r->bytes);
+    }
+    if (r->offset % n->align != 0) {
+        return tly_fail(error, TALLY_INVALID, "usage", "the offset of %s is no multiple of %llu",
+                        n->name, (unsigned long long)n->align);
+    }
+    *place = (tly_vk_place){ r->buffer, r->address, (int64_t)r->offset };
+    if (k->object->launch.addresses && place->address == 0) {
+        VkBufferDeviceAddressInfo of = {
+            .sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO, .buffer = r->buffer,
+        };
+        place->address = v->fn.GetBufferDeviceAddress(v->device, &of);
+    }
+    return TALLY_OK;
+}
+
+/* With `d` bytes from element 0 of the input to that of the output. */
+static int apart(const tally_vulkan_kernel *k, int64_t d)
+{
+    const tly_gpu_steps *s = &k->steps;
+    return d >= s->in_end - s->out_low || d <= s->in_low - s->out_end || (d == 0 && k->in_place);
+}
+
+static tally_status check_overlap(const tally_vulkan_kernel *k, const tly_vk_places *p,
+                                  tally_error *error)
+{
+    if (p->in.buffer != p->out.buffer || apart(k, p->out.offset - p->in.offset)) {
+        return TALLY_OK;
+    }
+    return tly_fail(error, TALLY_INVALID, "out", "the regions of input and output overlap");
+}
+
+/* `own` is scratch of ours, where the caller has none. */
+static tally_status take_places(const tally_vulkan_kernel *k, const tally_vulkan_buffers *buffers,
+                                const tally_vulkan_buffer *own, tly_vk_places *places,
+                                tally_error *error)
+{
+    const tly_gpu_steps *s = &k->steps;
+    const need in = { "in", s->in_low, s->in_end, tally_dtype_bytes((tally_dtype)k->problem.dtype) };
+    const need out = { "out", s->out_low, s->out_end,
+                       tally_dtype_bytes((tally_dtype)k->problem.out_dtype) };
+    const need scratch = { "scratch", 0, (int64_t)s->scratch_bytes, 16 };
+    tally_status status = take_place(k, &buffers->in, &in, &places->in, error);
+    if (status == TALLY_OK) {
+        status = take_place(k, &buffers->out, &out, &places->out, error);
+    }
+    if (status == TALLY_OK && s->scratch_bytes > 0) {
+        tally_vulkan_range range = buffers->scratch;
+        if (own != NULL) {
+            tally_vulkan_buffer_info(own, &range);
+        }
+        status = take_place(k, &range, &scratch, &places->scratch, error);
+    }
+    return status == TALLY_OK ? check_overlap(k, places, error) : status;
+}
+
+static tally_status take_buffers(const tally_vulkan_kernel *kernel,
+                                 const tally_vulkan_buffers *buffers, tally_vulkan_buffers *known,
+                                 tally_error *error)
+{
+    if (kernel == NULL || buffers == NULL) {
+        return tly_fail(error, TALLY_INVALID, "usage", "the kernel or the buffers are NULL");
+    }
+    tally_status status =
+        tly_struct_take(known, sizeof *known, buffers, "tally_vulkan_buffers", error);
+    return status == TALLY_OK ? tly_vk_usable(kernel->vulkan, error) : status;
+}
+
+/* --- recording ------------------------------------------------------------------------------- */
+
+static void let_go(tally_vulkan_recording *r)
+{
+    tally_vulkan *v = r->vulkan;
+    if (r->object != NULL && tly_vk_alive(v)) {
+        tly_vk_object_drop(v, r->object);
+    }
+    r->object = NULL;
+}
+
+static void end_recording(tally_vulkan_recording *r)
+{
+    let_go(r);
+    if (tly_vk_alive(r->vulkan)) {
+        r->vulkan->fn.DestroyDescriptorPool(r->vulkan->device, r->pool, NULL);
+    }
+    free(r);
+}
+
+/* A recording that refers to the kernel's pipelines, new or used before. */
+static tally_status get_recording(const tally_vulkan_kernel *k, tally_vulkan_recording **recording,
+                                  tally_error *error)
+{
+    tally_vulkan_recording *r = *recording;
+    tally_vulkan *v = k->vulkan;
+    if (r == NULL) {
+        r = calloc(1, sizeof *r);
+        if (r == NULL) {
+            return tly_out_of_memory(error, "a recording", sizeof *r);
+        }
+        r->vulkan = v;
+    }
+    if (r->pool == VK_NULL_HANDLE && !k->object->launch.addresses) {
+        tally_status status = tly_vk_set_make(v, &r->pool, &r->set, error);
+        if (status != TALLY_OK) {
+            if (*recording == NULL) {
+                free(r);
+            }
+            return status;
+        }
+    }
+    tly_vk_object_hold(v, k->object);
+    let_go(r);
+    r->object = k->object;
+    *recording = r;
+    return TALLY_OK;
+}
+
+static tally_status record(const tally_vulkan_kernel *k, VkCommandBuffer commands,
+                           const tally_vulkan_buffers *buffers,
+                           tally_vulkan_recording **recording, tally_error *error)
+{
+    tly_vk_places places = { 0 };
+    if (*recording != NULL && (*recording)->vulkan != k->vulkan) {
+        return tly_fail(error, TALLY_INVALID, "usage", "the recording is of another device");
+    }
+    tally_status status = take_places(k, buffers, NULL, &places, error);
+    if (status == TALLY_OK) {
+        status = get_recording(k, recording, error);
+    }
+    if (status == TALLY_OK) {
+        tly_vk_record(k, commands, (*recording)->set, &places);
+    }
+    return status;
+}
+
+tally_status tally_vulkan_record(const tally_vulkan_kernel *kernel, VkCommandBuffer commands,
+                                 const tally_vulkan_buffers *buffers,
+                                 tally_vulkan_recording **recording, tally_error *error)
+{
+    tally_vulkan_buffers known;
+    tally_status status = take_buffers(kernel, buffers, &known, error);
+    if (status == TALLY_OK && (commands == NULL || recording == NULL)) {
+        status = tly_fail(error, TALLY_INVALID, "usage",
+                          "the command buffer or the place for the recording is NULL");
+    }
+    if (status != TALLY_OK || kernel->object == NULL) {
+        return status;
+    }
+    if (!tly_fork_enter()) {
+        return tly_busy(error);
+    }
+    status = record(kernel, commands, &known, recording, error);
+    tly_fork_leave();
+    return status;
+}
+
+void tally_vulkan_recording_destroy(tally_vulkan_recording **recording)
+{
+    if (recording == NULL || *recording == NULL) {
+        return;
+    }
+    if (tly_fork_enter()) {
+        end_recording(*recording);
+        tly_fork_leave();
+    }
+    *recording = NULL;
+}
+
+/* --- host memory ------------------------------------------------------------------------------ */
+
+static tally_status check_pointers(const tally_vulkan_kernel *k, const void *in, const void *out,
+                                   tally_error *error)
+{
+    if (k->object == NULL) {
+        return TALLY_OK;
+    }
+    const struct {
+        const char *name;
+        const void *at;
+        uint8_t dtype;
+    } sides[] = { { "in", in, k->problem.dtype }, { "out", out, k->problem.out_dtype } };
+    for (int i = 0; i < 2; i++) {
+        if (sides[i].at == NULL) {
+            return tly_fail(error, TALLY_INVALID, sides[i].name,
+                            "%s is NULL, and the tensor is not empty", sides[i].name);
+        }
+        if ((uintptr_t)sides[i].at % tally_dtype_bytes((tally_dtype)sides[i].dtype) != 0) {
+            return tly_fail(error, TALLY_INVALID, sides[i].name,
+                            "%s is not aligned to its elements", sides[i].name);
+        }
+    }
+    int64_t d = (int64_t)((uintptr_t)out - (uintptr_t)in);
+    return apart(k, d) ? TALLY_OK
+                       : tly_fail(error, TALLY_INVALID, "out",
+                                  "the regions of input and output overlap");
+}
+
+/* --- submitting ------------------------------------------------------------------------------ */
+
+static tally_status record_alone(const tally_vulkan_kernel *k, tly_vk_slot *slot,
+                                 const tally_vulkan_buffers *buffers, tally_error *error)
+{
+    tally_vulkan *v = k->vulkan;
+    int own = buffers->scratch.buffer == VK_NULL_HANDLE && k->steps.scratch_bytes > 0;
+    tly_vk_places places = { 0 };
+    tally_status status = TALLY_OK;
+    if (own) {
+        status = tly_vk_slot_buffer(v, &slot->scratch, k->steps.scratch_bytes, 0, error);
+    }
+    if (status == TALLY_OK) {
+        status = take_places(k, buffers, own ? &slot->scratch : NULL, &places, error);
+    }
+    if (status != TALLY_OK) {
+        return status;
+    }
+    const VkPipelineStageFlags stages =
+        VK_PIPELINE_STAGE_TRANSFER_BIT | VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
+    const VkAccessFlags shader = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
+    const VkAccessFlags transfer = VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+    const VkAccessFlags written = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+    tly_vk_barrier(v, slot->commands, stages, written, stages, shader | transfer);
+    tly_vk_record(k, slot->commands, slot->set, &places);
+    tly_vk_barrier(v, slot->commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                   VK_ACCESS_SHADER_WRITE_BIT, stages, shader | transfer);
+    return TALLY_OK;
+}
+
+static tally_status submit(const tally_vulkan_kernel *k, const tally_vulkan_buffers *buffers,
+                           const tally_vulkan_sync *sync, tally_error *error)
+{
+    tally_vulkan *v = k->vulkan;
+    tly_vk_slot *slot;
+    tally_status status = tly_vk_slot_take(v, &slot, error);
+    if (status != TALLY_OK) {
+        return status;
+    }
+    /* An empty tensor's semaphores are waited for and signalled all the same. */
+    if (k->object != NULL) {
+        status = record_alone(k, slot, buffers, error);
+    }
+    if (status == TALLY_OK) {
+        status = tly_vk_slot_submit(v, slot, sync, error);
+    }
+    if (status != TALLY_OK) {
+        tly_vk_slot_give(v, slot, 0);
+        return status;
+    }
+    tly_vk_slot_leave(v, slot, k->object);
+    return TALLY_OK;
+}
+
+tally_status tally_vulkan_submit(const tally_vulkan_kernel *kernel,
+                                 const tally_vulkan_buffers *buffers,
+                                 const tally_vulkan_sync *sync, tally_error *error)
+{
+    tally_vulkan_buffers known;
+    tally_vulkan_sync around = { .size = sizeof around };
+    tally_status status = take_buffers(kernel, buffers, &known, error);
+    if (status == TALLY_OK && sync != NULL) {
+        status = tly_struct_take(&around, sizeof around, sync, "tally_vulkan_sync", error);
+    }
+    if (status != TALLY_OK) {
+        return status;
+    }
+    if (!tly_fork_enter()) {
+        return tly_busy(error);
+    }
+    status = submit(kernel, &known, &around, error);
+    tly_fork_leave();
+    return status;
+}
+
+tally_status tally_vulkan_wait(tally_vulkan *vulkan, tally_error *error)
+{
+    if (vulkan == NULL) {
+        return tly_fail(error, TALLY_INVALID, "usage", "the device is NULL");
+    }
+    if (!tly_fork_enter()) {
+        return tly_busy(error);
+    }
+    tally_status status = tly_vk_usable(vulkan, error);
+    if (status == TALLY_OK) {
+        status = tly_vk_slots_wait(vulkan, error);
+    }
+    tly_fork_leave();
+    return status;
+}
+
+tally_status tally_vulkan_run(const tally_vulkan_kernel *kernel, const void *in, void *out,
+                              tally_error *error)
+{
+    if (kernel == NULL) {
+        return tly_fail(error, TALLY_INVALID, "usage", "the kernel is NULL");
+    }
+    tally_status status = check_pointers(kernel, in, out, error);
+    return status != TALLY_OK || kernel->object == NULL
+               ? status : tly_vulkan_kernel_run(kernel, in, out, error);
+}

@@ -1,0 +1,112 @@
+/*
+ * The table of GPU algorithms, and the frame around each: one builder and one kernel a pass, one
+ * launch record for all of them.
+ */
+#include "gpu.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "../runtime/error.h"
+#include "build.h"
+
+static void (*const algorithms[TLY_GPU_TEMPLATE_COUNT])(tly_gpu *g, unsigned pass) = {
+    [TLY_GPU_COLUMNS] = tly_gpu_build_columns,
+    [TLY_GPU_SUBGROUPS] = tly_gpu_build_rows,
+    [TLY_GPU_WORKGROUPS] = tly_gpu_build_rows,
+    [TLY_GPU_LOOK_BACK] = tly_gpu_build_look_back,
+};
+
+/* No conversion of f16 is a device's own: what they do with overflow and subnormals differs. */
+static const tly_target facts = { .level = "vulkan", .vector_bytes = 16 };
+
+/* Invocations that move records in the middle pass. */
+enum { CARRY_WORKGROUP = 64 };
+
+/* Half of the trips that a driver allows: the plain loop of a tile takes as many trips as elements
+ * once more. */
+static uint32_t most_positions(const tly_gpu *g)
+{
+    uint32_t most = 1u << 30, border = 1;
+    if (g->caps->trip_limit > 0)
+        most = g->caps->trip_limit / 2;
+    if (!tly_gpu_takes_lanes(g->plan))
+        border = (uint32_t)tly_gpu_tile(g->c.p, g->caps, g->plan);
+    if (tly_gpu_has_chunks(g))
+        border = (uint32_t)g->plan->chunk;
+    return most / border > 0 ? most / border * border : border;
+}
+
+static void describe(tly_gpu *g, tly_gpu_launch *launch)
+{
+    const tly_gpu_plan *p = g->plan;
+    int look_back = p->template_id == TLY_GPU_LOOK_BACK;
+    *launch = (tly_gpu_launch){
+        .abi = TLY_GPU_ABI_VERSION,
+        .form = tly_gpu_takes_lanes(p) ? TLY_GPU_LANES : TLY_GPU_ROWS,
+        .passes = p->chunk > 0 && !look_back ? 3 : 1,
+        .addresses = (uint32_t)p->addresses,
+        .chunk = (uint32_t)p->chunk,
+        .carry_bytes = g->unit * g->c.acc_bytes,
+    };
+    snprintf(launch->template_name, sizeof launch->template_name, "%s",
+             tly_gpu_template_name(p));
+    g->launch = launch;
+    if (p->chunk > 0)
+        launch->record_bytes = look_back ? tly_gpu_look_back_bytes(g) : tly_gpu_record_bytes(g);
+    launch->header_bytes = look_back ? 16 : 0; /* the ticket */
+    launch->zeroed = (uint32_t)look_back;
+    launch->positions = most_positions(g);
+    for (unsigned pass = 0; pass < launch->passes; pass++) {
+        int carries = launch->passes > 1 && pass == TLY_GPU_PASS_CARRIES;
+        int by_subgroups = p->scan > 0 && !carries;
+        launch->pass[pass].workgroup = carries && launch->form == TLY_GPU_ROWS
+                                           ? CARRY_WORKGROUP : (uint32_t)p->workgroup;
+        launch->pass[pass].subgroup = by_subgroups ? g->caps->subgroup : 0;
+        if (launch->pass[pass].workgroup > g->caps->invocations)
+            launch->pass[pass].workgroup = g->caps->invocations;
+    }
+}
+
+static tally_status build_pass(tly_gpu *g, unsigned pass, kir_kernel **kernel, tally_error *error)
+{
+    static const char *const parts[] = { "totals", "carries", "scan" };
+    char name[64];
+    snprintf(name, sizeof name, "%s_%s_%s_%s", tally_op_name((tally_op)g->c.p->op),
+             tally_dtype_name((tally_dtype)g->c.p->dtype), tly_gpu_template_name(g->plan),
+             g->launch->passes > 1 ? parts[pass] : "scan");
+    g->c.b = kir_begin_workgroup(name, g->launch->pass[pass].workgroup);
+    if (g->c.b == NULL)
+        return tly_fail(error, TALLY_OUT_OF_MEMORY, "memory", "no memory for a kernel builder");
+    algorithms[g->plan->template_id](g, pass);
+    kir_return(g->c.b, kir_int(g->c.b, 0));
+    return kir_finish(g->c.b, kernel, error);
+}
+
+tally_status tly_gpu_template_build(const tly_problem *problem, const tly_caps *caps,
+                                    const tly_gpu_plan *plan, kir_kernel *kernels[TLY_GPU_PASSES],
+                                    tly_gpu_launch *launch, tally_error *error)
+{
+    tly_gpu g = { .c = { .p = problem, .t = &facts, .lanes = 1 }, .plan = plan, .caps = caps };
+    g.c.acc = g.c.vec = tly_storage((tally_dtype)problem->acc, 1);
+    g.c.acc_bytes = (unsigned)tally_dtype_bytes((tally_dtype)problem->acc);
+    g.c.in_bytes = (unsigned)tally_dtype_bytes((tally_dtype)problem->dtype);
+    g.c.out_bytes = (unsigned)tally_dtype_bytes((tally_dtype)problem->out_dtype);
+    g.index = KIR_TYPE(plan->index_bits == 64 ? KIR_I64 : KIR_I32, 1);
+    g.unit = tly_gpu_takes_lanes(plan) ? 1 : problem->unit;
+    tly_gpu_launch made;
+    describe(&g, &made);
+    tally_status status = TALLY_OK;
+    memset(kernels, 0, TLY_GPU_PASSES * sizeof *kernels);
+    for (unsigned pass = 0; pass < made.passes && status == TALLY_OK; pass++)
+        status = build_pass(&g, pass, &kernels[pass], error);
+    if (status == TALLY_OK) {
+        *launch = made;
+        return status;
+    }
+    for (unsigned pass = 0; pass < TLY_GPU_PASSES; pass++) {
+        kir_free(kernels[pass]);
+        kernels[pass] = NULL;
+    }
+    return status;
+}

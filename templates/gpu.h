@@ -1,0 +1,170 @@
+/*
+ * What templates for GPUs are built of, beside the tables and the arithmetic that they share with
+ * the CPU's (template.h). A GPU template builds one kernel a pass: the program of one invocation.
+ * It asks the plan for every choice and the caps for facts, never for a device's name.
+ */
+#ifndef TLY_GPU_TEMPLATE_H
+#define TLY_GPU_TEMPLATE_H
+
+#include "../codegen/plan/gpu.h"
+#include "template.h"
+
+enum { TLY_GPU_MOST_ELEMENTS = 32, TLY_GPU_MOST_SEGMENTS = 16 };
+
+typedef struct tly_gpu {
+    tly_build c;              /* for shared stages: one lane */
+    const tly_gpu_plan *plan;
+    const tly_caps *caps;
+    tly_gpu_launch *launch;
+    kir_type index;           /* of byte offsets: i32 or i64 */
+    unsigned unit;            /* interleaved scans of a row; 1 in the form of lanes */
+} tly_gpu;
+
+/* Each builds one pass; the frame (gpu.c) begins and ends the kernel. */
+void tly_gpu_build_columns(tly_gpu *g, unsigned pass);
+void tly_gpu_build_rows(tly_gpu *g, unsigned pass);
+void tly_gpu_build_look_back(tly_gpu *g, unsigned pass);
+
+/* The middle pass of those with chunks: from the chunks' totals to the carries before them. */
+void tly_gpu_build_carries(tly_gpu *g);
+
+/* The carry after a chunk of the row whose total and extremes are known (gpu_carries.c). */
+struct tly_gpu_row;
+kir_value tly_gpu_after_chunk(tly_gpu *g, const struct tly_gpu_row *row, kir_value chunk,
+                              kir_value klass, kir_value total, const kir_value *range,
+                              kir_value carry);
+
+/* Passes of a template with chunks; one without has the last only. */
+enum { TLY_GPU_PASS_TOTALS, TLY_GPU_PASS_CARRIES, TLY_GPU_PASS_SCAN };
+static inline int tly_gpu_has_chunks(const tly_gpu *g)
+{
+    return g->plan->chunk > 0;
+}
+
+/* ---- words: i32 (gpu_address.c) ---- */
+
+static inline kir_value word(tly_gpu *g, int64_t v)
+{
+    return kir_const(g->c.b, KIR_TYPE(KIR_I32, 1), (uint32_t)v);
+}
+
+/* A literal offset, and a word as an offset. */
+kir_value tly_gpu_offset(tly_gpu *g, int64_t bytes);
+kir_value tly_gpu_widened(tly_gpu *g, kir_value word);
+kir_value tly_gpu_flag(tly_gpu *g, uint32_t flag); /* i1 */
+
+/* ---- items and addresses (gpu_address.c) ---- */
+
+/* What one invocation or team works on. */
+typedef struct tly_gpu_item {
+    kir_value index;      /* of (row, lane) within the dispatch */
+    kir_value chunk;      /* 0 where there are no chunks */
+    kir_value valid;      /* i1: it exists */
+    kir_value record;     /* its number among records: chunk * (rows * lanes) + index */
+} tly_gpu_item;
+/* The number of this workgroup, whatever way the grid is folded. */
+kir_value tly_gpu_group(tly_gpu *g);
+tly_gpu_item tly_gpu_item_of(tly_gpu *g, kir_value number, int chunks);
+/* Items of one chunk: rows * lanes of the dispatch. */
+kir_value tly_gpu_items(tly_gpu *g);
+
+/* Addresses of a position, and the bytes to the next. */
+typedef struct tly_gpu_row {
+    kir_value in, out;
+    kir_value in_step, out_step;
+} tly_gpu_row;
+tly_gpu_row tly_gpu_row_of(tly_gpu *g, const tly_gpu_item *item);
+/* The row moved on by `position` (a word). */
+tly_gpu_row tly_gpu_at(tly_gpu *g, const tly_gpu_row *row, kir_value position);
+kir_value tly_gpu_in_at(tly_gpu *g, const tly_gpu_row *row, kir_value position);
+kir_value tly_gpu_out_at(tly_gpu *g, const tly_gpu_row *row, kir_value position);
+
+/* ---- elements (gpu_memory.c) ---- */
+
+/* One element as accumulator, and back. */
+kir_value tly_gpu_load(tly_gpu *g, kir_value p);
+void tly_gpu_store(tly_gpu *g, kir_value p, kir_value acc);
+/* `count` neighbours at once, from a 16-byte boundary or, if they are fewer bytes, one of theirs. */
+void tly_gpu_load_vector(tly_gpu *g, kir_value p, kir_value *acc, unsigned count);
+void tly_gpu_store_vector(tly_gpu *g, kir_value p, const kir_value *acc, unsigned count);
+/* Whether the problem's steps allow that. */
+int tly_gpu_has_vectors(const tly_gpu *g);
+
+/* Accumulators and range extremes in scratch: a record is `unit` accumulators and the extremes. */
+unsigned tly_gpu_record_bytes(const tly_gpu *g);
+kir_value tly_gpu_record_at(tly_gpu *g, kir_value number);
+kir_value tly_gpu_carry_at(tly_gpu *g, kir_value index); /* of (row, lane) */
+kir_value tly_gpu_acc_at(tly_gpu *g, kir_value p, kir_value number); /* number-th accumulator */
+void tly_gpu_save_range(tly_gpu *g, kir_value record, const kir_value *range);
+void tly_gpu_load_range(tly_gpu *g, kir_value record, kir_value *range);
+
+unsigned tly_gpu_look_back_bytes(const tly_gpu *g); /* a tile's, in look-back (gpu_look_back.c) */
+
+/* What position 0 of the dispatch continues: the carries, or the start of a scan. `klass`: which
+ * of the interleaved scans. */
+kir_value tly_gpu_first_carry(tly_gpu *g, const tly_gpu_item *item, kir_value klass);
+/* Stores it if another dispatch follows. */
+void tly_gpu_last_carry(tly_gpu *g, const tly_gpu_item *item, kir_value klass, kir_value carry);
+
+/* ---- teams: invocations that scan together (gpu_team.c) ---- */
+
+typedef struct tly_team {
+    unsigned width;     /* lanes of a lane group */
+    unsigned used;      /* lanes of it that hold elements: a multiple of the unit */
+    unsigned groups;    /* lane groups of a team */
+    unsigned tile;      /* elements a tile */
+    kir_value lane;     /* in the lane group */
+    kir_value first;    /* the subgroup's lane that is lane 0 */
+    kir_value group;    /* lane group in the team */
+    kir_value number;   /* of the team in its workgroup */
+    kir_value exchange; /* workgroup memory, one slot for each lane or lane group; 0: none */
+    unsigned turn;      /* which of two slots the next exchange takes */
+} tly_team;
+
+tly_team tly_team_make(tly_gpu *g);
+/* The value of another lane of the lane group. Every lane takes part. */
+kir_value tly_team_from(tly_gpu *g, tly_team *t, kir_value v, kir_value lane);
+/* The value that lane 0 of lane group 0 has, for the whole team. */
+kir_value tly_team_broadcast(tly_gpu *g, tly_team *t, kir_value v);
+/* Ends a loop's trip: the next one may write again to all that this one has exchanged. */
+void tly_team_rest(tly_gpu *g, tly_team *t);
+/* i1: it holds in every lane of the lane group. */
+kir_value tly_team_all(tly_gpu *g, tly_team *t, kir_value holds);
+/* Extremes over all lanes of the team. */
+void tly_team_fold_range(tly_gpu *g, tly_team *t, kir_value *range);
+
+/* The local scan of one tile: elements x (segment by segment, `vector` neighbours each). */
+typedef struct tly_tile {
+    kir_value x[TLY_GPU_MOST_ELEMENTS];    /* accumulators, neutral beyond the end */
+    kir_value y[TLY_GPU_MOST_ELEMENTS];    /* inclusive prefixes from the tile's start */
+    kir_value before[TLY_GPU_MOST_SEGMENTS]; /* the prefix before each vector */
+    kir_value total;                       /* of the tile; of several scans, each lane's own */
+    kir_value range[2];                    /* extremes of y in the whole team */
+    /* Told the carry after the tile as soon as it is known, before the results are stored; NULL:
+     * nobody asks. */
+    void (*publish)(tly_gpu *g, void *user, kir_value after);
+    void *user;
+} tly_tile;
+void tly_team_scan(tly_gpu *g, tly_team *t, tly_tile *tile);
+/* Position in the tile of element 0 of a segment's vector (a word). */
+kir_value tly_team_position(tly_gpu *g, const tly_team *t, unsigned segment);
+/* Which of the interleaved scans a lane belongs to: lane mod unit. */
+kir_value tly_team_class(tly_gpu *g, const tly_team *t);
+
+/* ---- tiles in memory (gpu_tile.c) ---- */
+
+/* `count`: positions from the tile's start that exist, as a word. */
+void tly_tile_load(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+                   tly_tile *tile);
+/* After the scan: folds the extremes of the local results. */
+void tly_tile_watch(tly_gpu *g, tly_team *t, tly_tile *tile);
+/* Stores what the scan shows after `carry`, and returns the carry after the tile; where the range
+ * of the local results does not allow it, one lane for each scan goes the plain loop's way. */
+kir_value tly_tile_finish(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+                          const tly_tile *tile, kir_value carry);
+/* The plain loop over `count` positions from `at`, from `carry`, by one invocation for every
+ * stride-th position; storing or not. Returns the carry. */
+kir_value tly_walk(tly_gpu *g, const tly_gpu_row *at, kir_value first, kir_value count,
+                   unsigned stride, kir_value carry, int storing);
+
+#endif

@@ -1,0 +1,150 @@
+/*
+ * From an invocation's ids to addresses: which item it works on, where its row, lane and chunk
+ * begin. Offsets are 32 bits wide where the plan has shown that they suffice, else 64.
+ */
+#include "gpu.h"
+
+kir_value tly_gpu_offset(tly_gpu *g, int64_t bytes)
+{
+    return g->index.kind == KIR_I64 ? kir_int(g->c.b, bytes) : word(g, bytes);
+}
+
+kir_value tly_gpu_widened(tly_gpu *g, kir_value v)
+{
+    return g->index.kind == KIR_I64 ? kir_convert(g->c.b, KIR_ZEXT, g->index, v) : v;
+}
+
+kir_value tly_gpu_flag(tly_gpu *g, uint32_t flag)
+{
+    kir_value bits = kir_bin(g->c.b, KIR_AND, kir_get(g->c.b, KIR_ARG_GPU_FLAGS), word(g, flag));
+    return kir_cmp(g->c.b, KIR_NE, bits, word(g, 0));
+}
+
+kir_value tly_gpu_group(tly_gpu *g)
+{
+    kir_builder *b = g->c.b;
+    kir_value row = mul(&g->c, kir_get_id(b, KIR_ID_GROUP_Y), kir_get(b, KIR_ARG_GPU_GROUPS_X));
+    return add(&g->c, row, kir_get_id(b, KIR_ID_GROUP_X));
+}
+
+kir_value tly_gpu_items(tly_gpu *g)
+{
+    kir_builder *b = g->c.b;
+    kir_value rows = sub(&g->c, kir_get(b, KIR_ARG_GPU_ROWS), kir_get(b, KIR_ARG_GPU_ROW_FIRST));
+    return g->launch->form == TLY_GPU_LANES ? mul(&g->c, rows, kir_get(b, KIR_ARG_GPU_LANES))
+                                            : rows;
+}
+
+static kir_value quotient(tly_gpu *g, kir_value x, kir_value y)
+{
+    return kir_bin(g->c.b, KIR_UDIV, x, y);
+}
+
+static kir_value rest(tly_gpu *g, kir_value x, kir_value y, kir_value x_by_y)
+{
+    return sub(&g->c, x, mul(&g->c, x_by_y, y));
+}
+
+tly_gpu_item tly_gpu_item_of(tly_gpu *g, kir_value number, int chunks)
+{
+    kir_builder *b = g->c.b;
+    kir_value items = tly_gpu_items(g);
+    tly_gpu_item item = { .index = number, .chunk = word(g, 0), .record = number };
+    if (chunks) {
+        item.chunk = quotient(g, number, items);
+        item.index = rest(g, number, items, item.chunk);
+        items = mul(&g->c, items, kir_get(b, KIR_ARG_GPU_CHUNKS));
+    }
+    item.valid = kir_cmp(b, KIR_ULT, number, items);
+    return item;
+}
+
+/* x times a stride. */
+static kir_value scaled(tly_gpu *g, kir_value x, kir_arg stride)
+{
+    return mul(&g->c, tly_gpu_widened(g, x), kir_get_as(g->c.b, stride, g->index.kind));
+}
+
+/* One outer dim: its size and strides, as literals or arguments. */
+static void outer(tly_gpu *g, int dim, kir_value x, kir_value *in, kir_value *out)
+{
+    const tly_gpu_plan *p = g->plan;
+    kir_value from, to;
+    if (p->literal) {
+        x = tly_gpu_widened(g, x);
+        from = mul(&g->c, x, tly_gpu_offset(g, p->outer_in[dim]));
+        to = mul(&g->c, x, tly_gpu_offset(g, p->outer_out[dim]));
+    } else {
+        from = scaled(g, x, dim == 0 ? KIR_ARG_GPU_OUTER_IN0 : KIR_ARG_GPU_OUTER_IN1);
+        to = scaled(g, x, dim == 0 ? KIR_ARG_GPU_OUTER_OUT0 : KIR_ARG_GPU_OUTER_OUT1);
+    }
+    *in = add(&g->c, *in, from);
+    *out = add(&g->c, *out, to);
+}
+
+static kir_value outer_size(tly_gpu *g, int dim)
+{
+    if (g->plan->literal)
+        return word(g, g->plan->outer_size[dim]);
+    return kir_get(g->c.b, dim == 0 ? KIR_ARG_GPU_OUTER_SIZE0 : KIR_ARG_GPU_OUTER_SIZE1);
+}
+
+/* Rows are counted through the outer dims, the last fastest. */
+static void row_offsets(tly_gpu *g, kir_value row, kir_value *in, kir_value *out)
+{
+    for (int dim = g->plan->outer_rank - 1; dim > 0; dim--) {
+        kir_value size = outer_size(g, dim), up = quotient(g, row, size);
+        outer(g, dim, rest(g, row, size, up), in, out);
+        row = up;
+    }
+    if (g->plan->outer_rank > 0)
+        outer(g, 0, row, in, out);
+}
+
+/* Bytes from one position to the next: a literal where the problem has one. */
+static kir_value axis_step(tly_gpu *g, int literal, unsigned bytes, kir_arg arg)
+{
+    if (g->launch->form == TLY_GPU_ROWS && literal != TLY_ANY_STEP)
+        return tly_gpu_offset(g, (int64_t)literal * bytes);
+    return kir_get_as(g->c.b, arg, g->index.kind);
+}
+
+tly_gpu_row tly_gpu_row_of(tly_gpu *g, const tly_gpu_item *item)
+{
+    tly_build *c = &g->c;
+    kir_builder *b = c->b;
+    kir_value in = tly_gpu_offset(g, 0), out = in, row = item->index;
+    if (g->launch->form == TLY_GPU_LANES) {
+        kir_value lanes = kir_get(b, KIR_ARG_GPU_LANES);
+        row = quotient(g, item->index, lanes);
+        kir_value lane = rest(g, item->index, lanes, row);
+        in = scaled(g, lane, KIR_ARG_GPU_IN_LANE);
+        out = scaled(g, lane, KIR_ARG_GPU_OUT_LANE);
+    }
+    row_offsets(g, add(c, row, kir_get(b, KIR_ARG_GPU_ROW_FIRST)), &in, &out);
+    tly_gpu_row at = {
+        .in = kir_ptradd(b, kir_get(b, KIR_ARG_GPU_IN), in),
+        .out = kir_ptradd(b, kir_get(b, KIR_ARG_GPU_OUT), out),
+        .in_step = axis_step(g, c->p->in_step, c->in_bytes, KIR_ARG_GPU_IN_AXIS),
+        .out_step = axis_step(g, c->p->out_step, c->out_bytes, KIR_ARG_GPU_OUT_AXIS),
+    };
+    return at;
+}
+
+kir_value tly_gpu_in_at(tly_gpu *g, const tly_gpu_row *row, kir_value position)
+{
+    return kir_ptradd(g->c.b, row->in, mul(&g->c, tly_gpu_widened(g, position), row->in_step));
+}
+
+kir_value tly_gpu_out_at(tly_gpu *g, const tly_gpu_row *row, kir_value position)
+{
+    return kir_ptradd(g->c.b, row->out, mul(&g->c, tly_gpu_widened(g, position), row->out_step));
+}
+
+tly_gpu_row tly_gpu_at(tly_gpu *g, const tly_gpu_row *row, kir_value position)
+{
+    tly_gpu_row moved = *row;
+    moved.in = tly_gpu_in_at(g, row, position);
+    moved.out = tly_gpu_out_at(g, row, position);
+    return moved;
+}

@@ -1,0 +1,145 @@
+/*
+ * Elements, records and carries in a GPU's memory. Narrow elements are moved in 32-bit words where
+ * several go at once, and alone as 16 bits: no 16-bit arithmetic is asked of a device.
+ */
+#include "gpu.h"
+
+kir_value tly_gpu_load(tly_gpu *g, kir_value p)
+{
+    kir_type t = tly_storage((tally_dtype)g->c.p->dtype, 1);
+    return tly_widen(&g->c, kir_load(g->c.b, t, p, 0, g->c.in_bytes));
+}
+
+
+int tly_gpu_has_vectors(const tly_gpu *g)
+{
+    const tly_problem *p = g->c.p;
+    return g->launch->form == TLY_GPU_ROWS && g->unit == 1 && p->in_step == 1 &&
+           p->out_step == 1 && p->dtype == p->out_dtype;
+}
+
+static int is_half(unsigned bytes)
+{
+    return bytes == 2;
+}
+
+void tly_gpu_store(tly_gpu *g, kir_value p, kir_value acc)
+{
+    kir_value x = is_half(g->c.out_bytes)
+                      ? kir_convert(g->c.b, KIR_TRUNC, KIR_TYPE(KIR_I16, 1),
+                                    tly_narrow_word(&g->c, acc))
+                      : tly_narrow(&g->c, acc);
+    kir_store(g->c.b, p, 0, x, g->c.out_bytes, 0);
+}
+
+void tly_gpu_load_vector(tly_gpu *g, kir_value p, kir_value *acc, unsigned count)
+{
+    kir_builder *b = g->c.b;
+    unsigned halves = is_half(g->c.in_bytes);
+    kir_type t = tly_storage((tally_dtype)g->c.p->dtype, count);
+    if (halves)
+        t = KIR_TYPE(KIR_I32, count / 2);
+    kir_value v = kir_load(b, t, p, 0, count * g->c.in_bytes);
+    for (unsigned i = 0; i < count; i++) {
+        kir_value x = kir_extract(b, v, halves ? i / 2 : i);
+        if (!halves) {
+            acc[i] = tly_widen(&g->c, x);
+            continue;
+        }
+        x = i % 2 ? kir_bin(b, KIR_LSHR, x, word(g, 16))
+                  : kir_bin(b, KIR_AND, x, word(g, 0xffff));
+        acc[i] = tly_widen_word(&g->c, x);
+    }
+}
+
+void tly_gpu_store_vector(tly_gpu *g, kir_value p, const kir_value *acc, unsigned count)
+{
+    kir_builder *b = g->c.b;
+    unsigned halves = is_half(g->c.out_bytes), parts = halves ? count / 2 : count;
+    kir_value v = 0;
+    for (unsigned i = 0; i < parts; i++) {
+        kir_value x;
+        if (halves) {
+            kir_value high = kir_bin(b, KIR_SHL, tly_narrow_word(&g->c, acc[2 * i + 1]),
+                                     word(g, 16));
+            x = kir_bin(b, KIR_OR, tly_narrow_word(&g->c, acc[2 * i]), high);
+        } else {
+            x = tly_narrow(&g->c, acc[i]);
+        }
+        v = i == 0 ? kir_splat(b, x, parts) : kir_insert(b, v, x, i);
+    }
+    kir_store(b, p, 0, v, count * g->c.out_bytes, 0);
+}
+
+/* ---- scratch ---- */
+
+static unsigned accumulators(const tly_gpu *g)
+{
+    return g->unit * g->c.acc_bytes;
+}
+
+unsigned tly_gpu_record_bytes(const tly_gpu *g)
+{
+    return (accumulators(g) + 4 * tly_range_count(&g->c) + 7) / 8 * 8;
+}
+
+static kir_value scratch_at(tly_gpu *g, kir_value from, kir_value number, unsigned bytes)
+{
+    kir_builder *b = g->c.b;
+    kir_value at = mul(&g->c, tly_gpu_widened(g, number), tly_gpu_offset(g, bytes));
+    at = add(&g->c, at, tly_gpu_widened(g, from));
+    return kir_ptradd(b, kir_get(b, KIR_ARG_GPU_SCRATCH), at);
+}
+
+kir_value tly_gpu_record_at(tly_gpu *g, kir_value number)
+{
+    return scratch_at(g, word(g, g->launch->header_bytes), number, tly_gpu_record_bytes(g));
+}
+
+kir_value tly_gpu_carry_at(tly_gpu *g, kir_value index)
+{
+    return scratch_at(g, kir_get(g->c.b, KIR_ARG_GPU_CARRIES), index, accumulators(g));
+}
+
+kir_value tly_gpu_acc_at(tly_gpu *g, kir_value p, kir_value number)
+{
+    kir_value at = mul(&g->c, tly_gpu_widened(g, number), tly_gpu_offset(g, g->c.acc_bytes));
+    return kir_ptradd(g->c.b, p, at);
+}
+
+void tly_gpu_save_range(tly_gpu *g, kir_value record, const kir_value *range)
+{
+    for (unsigned k = 0; k < tly_range_count(&g->c); k++)
+        kir_store(g->c.b, record, accumulators(g) + 4 * k, range[k], 4, 0);
+}
+
+void tly_gpu_load_range(tly_gpu *g, kir_value record, kir_value *range)
+{
+    for (unsigned k = 0; k < tly_range_count(&g->c); k++)
+        range[k] = kir_load(g->c.b, KIR_TYPE(KIR_I32, 1), record, accumulators(g) + 4 * k, 4);
+}
+
+static kir_value carry_of(tly_gpu *g, const tly_gpu_item *item, kir_value klass)
+{
+    return tly_gpu_acc_at(g, tly_gpu_carry_at(g, item->index), klass);
+}
+
+kir_value tly_gpu_first_carry(tly_gpu *g, const tly_gpu_item *item, kir_value klass)
+{
+    kir_builder *b = g->c.b;
+    kir_branch continues;
+    kir_if(b, &continues, tly_gpu_flag(g, TLY_GPU_CONTINUES));
+    kir_value carry = kir_load(b, g->c.acc, carry_of(g, item, klass), 0, g->c.acc_bytes);
+    kir_else(b, &continues, 1, &carry);
+    carry = tly_start(&g->c, g->c.acc);
+    kir_if_end(b, &continues, 1, &carry);
+    return continues.result[0];
+}
+
+void tly_gpu_last_carry(tly_gpu *g, const tly_gpu_item *item, kir_value klass, kir_value carry)
+{
+    kir_branch follows;
+    kir_if(g->c.b, &follows, tly_gpu_flag(g, TLY_GPU_CARRIES));
+    kir_store(g->c.b, carry_of(g, item, klass), 0, carry, g->c.acc_bytes, 0);
+    kir_if_end(g->c.b, &follows, 0, NULL);
+}

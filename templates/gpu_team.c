@@ -1,0 +1,266 @@
+/*
+ * Teams: a part of a subgroup, or a whole workgroup of several subgroups, that scans one tile.
+ * Within a lane group values go by shuffles (integers may take the device's own scan; that of
+ * floats has no fixed order), or through workgroup memory where a device has neither; between lane
+ * groups through workgroup memory. The order of combination depends on the plan alone.
+ */
+#include "gpu.h"
+
+static int by_memory(const tly_gpu *g)
+{
+    return g->plan->scan == 0;
+}
+
+/* A slot holds an accumulator and two extremes. */
+enum { SLOT_BYTES = 16 };
+
+tly_team tly_team_make(tly_gpu *g)
+{
+    tly_build *c = &g->c;
+    kir_builder *b = c->b;
+    const tly_gpu_plan *p = g->plan;
+    unsigned subgroup = by_memory(g) ? (unsigned)p->workgroup : g->caps->subgroup;
+    tly_team t = { .width = (unsigned)p->team < subgroup ? (unsigned)p->team : subgroup };
+    t.groups = (unsigned)p->team / t.width;
+    t.used = t.width - t.width % g->unit;
+    t.tile = t.groups * t.used * (unsigned)(p->segments * p->vector);
+    kir_value lane = by_memory(g) ? kir_get_id(b, KIR_ID_LOCAL) : kir_get_id(b, KIR_ID_LANE);
+    t.lane = kir_bin(b, KIR_AND, lane, word(g, t.width - 1));
+    t.first = sub(c, lane, t.lane);
+    t.group = t.number = word(g, 0);
+    unsigned teams = (unsigned)(p->workgroup / p->team), slots = 2 * t.groups;
+    if (!by_memory(g) && (t.groups > 1 || teams > 1)) {
+        kir_value subgroup_id = kir_get_id(b, KIR_ID_SUBGROUP);
+        kir_value local = add(c, mul(c, subgroup_id, word(g, subgroup)), lane);
+        unsigned shift = 0;
+        for (; 1u << shift < (unsigned)p->team; shift++)
+            ;
+        t.number = teams > 1 ? kir_bin(b, KIR_LSHR, local, word(g, shift)) : t.number;
+        t.group = t.groups > 1 ? subgroup_id : t.group;
+    }
+    if (by_memory(g))
+        slots = 2 * t.width;
+    if (by_memory(g) || t.groups > 1)
+        t.exchange = kir_shared(b, slots * SLOT_BYTES);
+    return t;
+}
+
+/* Address of a slot of the half that this exchange takes. Two halves in turn: who still reads one
+ * is through before it is written again, as the other's barrier lies between. */
+static kir_value slot(tly_gpu *g, const tly_team *t, kir_value number)
+{
+    unsigned half = (by_memory(g) ? t->width : t->groups) * SLOT_BYTES;
+    kir_value at = mul(&g->c, number, word(g, SLOT_BYTES));
+    return kir_ptradd(g->c.b, t->exchange, add(&g->c, at, word(g, t->turn * half)));
+}
+
+static unsigned bytes_of(const tly_gpu *g, kir_value v)
+{
+    return kir_kind_bits((kir_kind)kir_type_of(g->c.b, v).kind) / 8;
+}
+
+kir_value tly_team_from(tly_gpu *g, tly_team *t, kir_value v, kir_value lane)
+{
+    kir_builder *b = g->c.b;
+    if (!by_memory(g))
+        return kir_from_lane(b, v, add(&g->c, t->first, lane));
+    kir_store(b, slot(g, t, t->lane), 0, v, bytes_of(g, v), 0);
+    kir_barrier(b);
+    kir_value there = kir_load(b, kir_type_of(b, v), slot(g, t, lane), 0, bytes_of(g, v));
+    t->turn ^= 1;
+    return there;
+}
+
+static kir_value equals(tly_gpu *g, kir_value x, unsigned literal)
+{
+    return kir_cmp(g->c.b, KIR_EQ, x, word(g, literal));
+}
+
+
+kir_value tly_team_broadcast(tly_gpu *g, tly_team *t, kir_value v)
+{
+    kir_builder *b = g->c.b;
+    if (t->groups == 1)
+        return tly_team_from(g, t, v, word(g, 0));
+    kir_branch leader;
+    kir_value zero = equals(g, t->group, 0);
+    kir_if(b, &leader, kir_bin(b, KIR_AND, zero, equals(g, t->lane, 0)));
+    kir_store(b, slot(g, t, word(g, 0)), 0, v, bytes_of(g, v), 0);
+    kir_if_end(b, &leader, 0, NULL);
+    kir_barrier(b);
+    v = kir_load(b, kir_type_of(b, v), slot(g, t, word(g, 0)), 0, bytes_of(g, v));
+    t->turn ^= 1;
+    return v;
+}
+
+void tly_team_rest(tly_gpu *g, tly_team *t)
+{
+    if (t->exchange)
+        kir_barrier(g->c.b);
+    t->turn = 0;
+}
+
+/* The value of the lane `by` below; what stands there below lane 0 is some lane's. */
+static kir_value from_below(tly_gpu *g, tly_team *t, kir_value v, unsigned by)
+{
+    kir_value lane = sub(&g->c, t->lane, word(g, by));
+    return tly_team_from(g, t, v, kir_bin(g->c.b, KIR_AND, lane, word(g, t->width - 1)));
+}
+
+static kir_value at_least(tly_gpu *g, kir_value x, unsigned literal)
+{
+    return kir_cmp(g->c.b, KIR_ULE, word(g, literal), x);
+}
+
+static kir_value neutral(tly_gpu *g)
+{
+    return tly_neutral(&g->c, g->c.acc);
+}
+
+/* Inclusive over the lanes of a class. */
+static kir_value scan_lanes(tly_gpu *g, tly_team *t, kir_value v)
+{
+    kir_builder *b = g->c.b;
+    if (g->plan->scan == 2 && g->unit == 1 && t->width == g->caps->subgroup)
+        return kir_subgroup_scan(b, tly_is_product(&g->c) ? KIR_SCAN_MUL : KIR_SCAN_ADD, v);
+    for (unsigned by = g->unit; by < t->used; by *= 2) {
+        kir_value other = from_below(g, t, v, by);
+        other = kir_select(b, at_least(g, t->lane, by), other, neutral(g));
+        v = tly_combine(&g->c, other, v);
+    }
+    return v;
+}
+
+/* Each lane group's total to all; the prefix before this one, and the team's total. */
+static kir_value scan_groups(tly_gpu *g, tly_team *t, kir_value own, kir_value *total)
+{
+    kir_builder *b = g->c.b;
+    kir_branch last;
+    kir_if(b, &last, equals(g, t->lane, t->width - 1));
+    kir_store(b, slot(g, t, t->group), 0, own, g->c.acc_bytes, 0);
+    kir_if_end(b, &last, 0, NULL);
+    kir_barrier(b);
+    kir_value before = neutral(g), all = before;
+    for (unsigned i = 0; i < t->groups; i++) {
+        before = i > 0 ? kir_select(b, equals(g, t->group, i), all, before) : before;
+        kir_value v = kir_load(b, g->c.acc, slot(g, t, word(g, i)), 0, g->c.acc_bytes);
+        all = i > 0 ? tly_combine(&g->c, all, v) : v;
+    }
+    t->turn ^= 1;
+    *total = all;
+    return before;
+}
+
+static kir_value bound(tly_gpu *g, unsigned k, kir_value x, kir_value y)
+{
+    return kir_bin(g->c.b, k == 0 ? KIR_UMAX : KIR_UMIN, x, y);
+}
+
+/* Folds a word over the lane group by an operation that minds no order. */
+static kir_value fold_lanes(tly_gpu *g, tly_team *t, kir_op op, kir_value v)
+{
+    for (unsigned by = 1; by < t->width; by *= 2) {
+        kir_value lane = kir_bin(g->c.b, KIR_XOR, t->lane, word(g, by));
+        v = kir_bin(g->c.b, op, v, tly_team_from(g, t, v, lane));
+    }
+    /* All lanes have it by now; from one address it is seen to be one value. */
+    return by_memory(g) ? tly_team_from(g, t, v, word(g, 0)) : v;
+}
+
+kir_value tly_team_all(tly_gpu *g, tly_team *t, kir_value holds)
+{
+    kir_value fails = kir_select(g->c.b, holds, word(g, 0), word(g, 1));
+    return kir_cmp(g->c.b, KIR_EQ, fold_lanes(g, t, KIR_OR, fails), word(g, 0));
+}
+
+void tly_team_fold_range(tly_gpu *g, tly_team *t, kir_value *range)
+{
+    kir_builder *b = g->c.b;
+    unsigned count = tly_range_count(&g->c);
+    for (unsigned k = 0; k < count; k++)
+        range[k] = fold_lanes(g, t, k == 0 ? KIR_UMAX : KIR_UMIN, range[k]);
+    if (t->groups == 1 || count == 0)
+        return;
+    kir_type i32 = KIR_TYPE(KIR_I32, 1);
+    kir_branch first;
+    kir_if(b, &first, equals(g, t->lane, 0));
+    for (unsigned k = 0; k < count; k++)
+        kir_store(b, slot(g, t, t->group), 4 * k, range[k], 4, 0);
+    kir_if_end(b, &first, 0, NULL);
+    kir_barrier(b);
+    for (unsigned k = 0; k < count; k++)
+        for (unsigned i = 0; i < t->groups; i++) {
+            kir_value v = kir_load(b, i32, slot(g, t, word(g, i)), 4 * k, 4);
+            range[k] = i > 0 ? bound(g, k, range[k], v) : v;
+        }
+    t->turn ^= 1;
+}
+
+kir_value tly_team_class(tly_gpu *g, const tly_team *t)
+{
+    kir_value unit = word(g, g->unit);
+    return g->unit == 1 ? word(g, 0)
+                        : sub(&g->c, t->lane,
+                              mul(&g->c, kir_bin(g->c.b, KIR_UDIV, t->lane, unit), unit));
+}
+
+/* Several scans side by side, one element a lane: segments hand each class on from the lanes that
+ * end them. */
+static void scan_classes(tly_gpu *g, tly_team *t, tly_tile *tile)
+{
+    kir_builder *b = g->c.b;
+    kir_value ends = add(&g->c, tly_team_class(g, t), word(g, t->used - g->unit));
+    kir_value carry = neutral(g);
+    for (unsigned s = 0; s < (unsigned)g->plan->segments; s++) {
+        kir_value v = scan_lanes(g, t, tile->x[s]);
+        tile->y[s] = s > 0 ? tly_combine(&g->c, carry, v) : v;
+        kir_value before = from_below(g, t, tile->y[s], g->unit);
+        tile->before[s] = kir_select(b, at_least(g, t->lane, g->unit), before, carry);
+        carry = tly_team_from(g, t, tile->y[s], ends);
+    }
+    tile->total = carry;
+}
+
+void tly_team_scan(tly_gpu *g, tly_team *t, tly_tile *tile)
+{
+    kir_builder *b = g->c.b;
+    unsigned n = (unsigned)g->plan->vector, segments = (unsigned)g->plan->segments;
+    kir_value a[TLY_GPU_MOST_ELEMENTS], run = neutral(g), ahead[TLY_GPU_MOST_SEGMENTS];
+    if (g->unit > 1) {
+        scan_classes(g, t, tile);
+        return;
+    }
+    for (unsigned s = 0; s < segments; s++) {
+        for (unsigned v = 0; v < n; v++) {
+            kir_value x = tile->x[s * n + v];
+            a[s * n + v] = v > 0 ? tly_combine(&g->c, a[s * n + v - 1], x) : x;
+        }
+        kir_value lanes = scan_lanes(g, t, a[s * n + n - 1]);
+        kir_value below_it = from_below(g, t, lanes, 1);
+        tile->before[s] = kir_select(b, at_least(g, t->lane, 1), below_it, neutral(g));
+        ahead[s] = run;
+        kir_value whole = tly_team_from(g, t, lanes, word(g, t->width - 1));
+        run = s > 0 ? tly_combine(&g->c, run, whole) : whole;
+    }
+    kir_value groups = t->groups > 1 ? scan_groups(g, t, run, &tile->total) : 0;
+    if (t->groups == 1)
+        tile->total = run;
+    for (unsigned s = 0; s < segments; s++) {
+        kir_value lead = s > 0 ? ahead[s] : groups;
+        if (s > 0 && groups)
+            lead = tly_combine(&g->c, groups, lead);
+        if (lead)
+            tile->before[s] = tly_combine(&g->c, lead, tile->before[s]);
+        for (unsigned v = 0; v < n; v++)
+            tile->y[s * n + v] = tly_combine(&g->c, tile->before[s], a[s * n + v]);
+    }
+}
+
+kir_value tly_team_position(tly_gpu *g, const tly_team *t, unsigned segment)
+{
+    tly_build *c = &g->c;
+    unsigned vector = (unsigned)g->plan->vector, span = t->used * vector;
+    kir_value at = mul(c, t->lane, word(g, vector));
+    kir_value group = mul(c, t->group, word(g, span * (unsigned)g->plan->segments));
+    return add(c, add(c, group, at), word(g, segment * span));
+}
