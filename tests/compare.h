@@ -16,8 +16,9 @@ typedef struct tly_verdict {
     const char *reason;  /* why it is wrong; NULL if nothing is */
 } tly_verdict;
 
-/* `in` must hold the input as it was before the run. Returns how many elements are wrong. */
-int64_t tly_judge(const tally_descriptor *d, const void *in, const void *out,
+/* `in` must hold the input as it was before the run. `flushes`: the device may take subnormals for
+ * zeros; all else is judged as ever. Returns how many elements are wrong. */
+int64_t tly_judge(const tally_descriptor *d, const void *in, const void *out, int flushes,
                   tly_verdict *verdict);
 
 /* One line on the first wrong element. */

@@ -2,13 +2,16 @@
  * The random differential driver: seeded cases, each run in every way there is (threads, places,
  * in place, task splits, backends) and compared with the reference.
  *
- *   differential [--level L]... [--count N] [--seed S] [--only N] [--most ELEMENTS]
- *                [--interpret] [--engines library,native,interpret,remote] [--self-test]
+ *   differential [--device D]... [--level L]... [--count N] [--seed S] [--only N]
+ *                [--most ELEMENTS] [--interpret]
+ *                [--engines library,native,interpret,remote] [--self-test]
  *
- * Without --level: every level that this machine runs. Engines by default: library and native, for
+ * D is what `tally --device` takes, --level L is --device cpu:L; without them: every level of CPU
+ * that this machine runs. Engines by default: library and native, for Vulkan library alone, for
  * AArch64 remote, for other levels that this machine lacks interpret; --interpret adds that to
- * them. Every failure prints one line that repeats it alone. Exit status: 0 if all cases passed
- * and there was at least one.
+ * those of CPUs. Every failure prints one line that repeats it alone. Exit status: 0 if every
+ * device is there, no case failed, none was refused but for a dtype that its device says it lacks,
+ * and at least one passed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,63 +22,58 @@
 
 #include "driver.h"
 
-enum { MAX_LEVELS = 8, SELF_TEST_CASES = 300 };
+enum { MAX_DEVICES = 8, SELF_TEST_CASES = 300 };
 
 typedef struct run_options {
-    const char *levels[MAX_LEVELS];
-    int level_count;
+    char devices[MAX_DEVICES][64]; /* as asked for */
+    int device_count;
     long count, only;
     uint64_t seed;
     int64_t most;
-    const char *engines; /* comma-separated; NULL: the level's default */
+    const char *engines; /* comma-separated; NULL: the device's default */
     int interpret, self_test;
-    tally_device devices[MAX_LEVELS];
-    size_t device_count;
 } run_options;
+
+/* What processes share. */
+typedef struct shared {
+    tly_progress at;
+    tally_device device;          /* the one whose cases run */
+    char selectors[MAX_DEVICES][64]; /* of the levels that this machine runs */
+    int selector_count;
+} shared;
 
 /* ---- runs ---- */
 
-static int runs_here(const run_options *o, const char *level)
+static const char *engines_for(const run_options *o, const tally_device *device)
 {
-    for (size_t k = 0; k < o->device_count; k++)
-        if (!strcmp(o->devices[k].selector + strlen("cpu:"), level))
-            return o->devices[k].runs_here;
-    return 0;
-}
-
-static const char *engines_for(const run_options *o, const char *level)
-{
-    static const char *const names[3][2] = { { "library,native", "library,native,interpret" },
+    static const char *const names[4][2] = { { "library,native", "library,native,interpret" },
                                              { "remote", "remote,interpret" },
-                                             { "interpret", "interpret" } };
-    const int kind = runs_here(o, level) ? 0 : !strcmp(level, "aarch64") ? 1 : 2;
+                                             { "interpret", "interpret" },
+                                             { "library", "library" } };
+    const int kind = !strcmp(device->kind, "vulkan") ? 3 : device->runs_here ? 0
+                     : !strcmp(device->selector, "cpu:aarch64") ? 1 : 2;
     return o->engines ? o->engines : names[kind][o->interpret];
 }
 
-static void print_summary(const run_options *o, const char *level, const tly_progress *at)
+static void print_summary(const run_options *o, const tally_device *device,
+                          const tly_progress *at)
 {
-    printf("differential: level %s, engines %s, seed %llu, most %lld:", level,
-           engines_for(o, level),
-           (unsigned long long)o->seed, (long long)o->most);
+    printf("differential: device %s (%s), engines %s, seed %llu, most %lld:", device->selector,
+           device->name, engines_for(o, device), (unsigned long long)o->seed,
+           (long long)o->most);
     for (int k = 0; k < TLY_MOST_TEMPLATES && at->templates[k].count; k++)
         printf(" %s %ld", at->templates[k].name, at->templates[k].count);
     printf(";");
     for (int k = 0; k < TLY_DATA_COUNT; k++)
         printf(" %s %ld", tly_data_name((tly_data)k), at->data[k]);
-    printf("; %lld elements judged, %lld of them to the bit; %ld passed, %ld failed\n",
-           (long long)at->checked, (long long)at->exact, at->passed, at->failed);
+    printf("; %lld elements judged, %lld of them to the bit; ", (long long)at->checked,
+           (long long)at->exact);
+    if (at->refused)
+        printf("%ld refused for what the device lacks (%s), ", at->refused, device->lacks);
+    printf("%ld passed, %ld failed\n", at->passed, at->failed);
 }
 
-static int run_cases(const run_options *o, const char *level, long end, tly_progress *at)
-{
-    const tly_course course = { o->seed, o->most, level, engines_for(o, level) };
-    tly_driver v;
-    int broken = tly_driver_open(&v, &course, at) || tly_driver_open_engines(&v);
-    while (!broken && at->next < end)
-        tly_driver_run(&v, at->next);
-    tly_driver_close(&v);
-    return broken ? TLY_BROKEN : TLY_RAN;
-}
+/* ---- processes ---- */
 
 /* What a child did whose exit status `status` holds. */
 static int await(pid_t child)
@@ -86,41 +84,98 @@ static int await(pid_t child)
     return WIFEXITED(status) ? WEXITSTATUS(status) : TLY_SIGNAL;
 }
 
+/* Vulkan drivers have threads and do not survive a fork, so this process never opens one: it asks
+ * its children. */
+static int in_child(int (*f)(const run_options *, shared *, const char *), const run_options *o,
+                    shared *all, const char *text)
+{
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child)
+        return await(child);
+    const int status = f(o, all, text);
+    fflush(stdout);
+    _exit(status);
+}
+
+static int find_device(const run_options *o, shared *all, const char *text)
+{
+    char why[256];
+    (void)o;
+    if (!tly_target_find(text, &all->device, why, sizeof why))
+        return TLY_RAN;
+    printf("differential: %s\n", why);
+    return TLY_BROKEN;
+}
+
+static int list_levels(const run_options *o, shared *all, const char *kind)
+{
+    tally_device devices[TLY_MOST_TARGETS] = { { .size = sizeof devices[0] } };
+    size_t count = 0;
+    (void)o;
+    if (tally_devices(devices, TLY_MOST_TARGETS, &count, NULL))
+        return TLY_BROKEN;
+    for (size_t k = 0; k < count && k < TLY_MOST_TARGETS; k++)
+        if (devices[k].runs_here && !strcmp(devices[k].kind, kind) &&
+            all->selector_count < MAX_DEVICES)
+            snprintf(all->selectors[all->selector_count++], sizeof all->selectors[0], "%s",
+                     devices[k].selector);
+    return all->selector_count ? TLY_RAN : TLY_BROKEN;
+}
+
+static long end_of(const run_options *o)
+{
+    return o->only >= 0 ? o->only + 1 : o->count;
+}
+
+static int run_cases(const run_options *o, shared *all, const char *unused)
+{
+    const tly_course course = { o->seed, o->most, engines_for(o, &all->device), all->device };
+    tly_driver v;
+    int broken = tly_driver_open(&v, &course, &all->at) || tly_driver_open_engines(&v);
+    (void)unused;
+    while (!broken && all->at.next < end_of(o))
+        tly_driver_run(&v, all->at.next);
+    tly_driver_close(&v);
+    return broken ? TLY_BROKEN : TLY_RAN;
+}
+
 /* Cases run in a child, so that one that ends the process ends only itself; a single case runs
  * here, for a debugger. */
-static int run_level(const run_options *o, const char *level, tly_progress *at)
+static int run_device(const run_options *o, shared *all, const char *text)
 {
-    const long end = o->only >= 0 ? o->only + 1 : o->count;
+    tly_progress *at = &all->at;
     int status = TLY_SIGNAL;
 
+    if (in_child(find_device, o, all, text))
+        return 1;
     memset(at, 0, sizeof *at);
     at->next = o->only >= 0 ? o->only : 0;
-    while (at->next < end && status == TLY_SIGNAL) {
-        fflush(stdout);
-        const pid_t child = o->only >= 0 ? 0 : fork();
-        status = child == 0 ? run_cases(o, level, end, at) : await(child);
-        if (child == 0 && o->only < 0) {
-            fflush(stdout);
-            _exit(status);
-        }
+    while (at->next < end_of(o) && status == TLY_SIGNAL) {
+        status = o->only >= 0 ? run_cases(o, all, NULL) : in_child(run_cases, o, all, NULL);
         at->failed += status == TLY_SIGNAL;
     }
     if (status != TLY_BROKEN)
-        print_summary(o, level, at);
-    return status == TLY_BROKEN || at->failed || !at->passed;
+        print_summary(o, &all->device, at);
+    return status == TLY_BROKEN || at->failed || (!at->passed && o->only < 0) ||
+           !(at->passed + at->refused);
 }
 
+/* ---- the driver on itself ---- */
+
 /* Each fault in a process of its own, since the guard pages' way of noticing is a signal. */
-static int fault_status(const run_options *o, tly_fault fault)
+static int fault_status(const run_options *o, tly_fault fault, int flushes)
 {
     fflush(stdout);
     const pid_t child = fork();
     if (child == 0) {
         tally_error error = TALLY_ERROR_INIT;
-        const tly_course course = { o->seed, o->most, "plain", "plain" };
+        tly_course course = { o->seed, o->most, "plain", { .kind = "plain" } };
         tly_progress at = { .next = 0 };
         tly_driver v;
         FILE *quiet = freopen("/dev/null", "w", stdout);
+        snprintf(course.device.lacks, sizeof course.device.lacks, "%s",
+                 flushes ? "subnormals" : "");
         if (!quiet || tly_driver_open(&v, &course, &at))
             _exit(TLY_BROKEN);
         v.engines[v.engine_count++] = tly_engine_plain(fault, &error);
@@ -131,20 +186,23 @@ static int fault_status(const run_options *o, tly_fault fault)
     return await(child);
 }
 
+/* Every fault twice: where subnormals may count as zeros, exactly that one is none. */
 static int self_test(const run_options *o)
 {
     int wrong = 0;
-    for (int fault = TLY_FAULT_NONE; fault < TLY_FAULT_COUNT; fault++) {
-        const int status = fault_status(o, (tly_fault)fault);
+    for (int k = 0; k < 2 * TLY_FAULT_COUNT; k++) {
+        const int fault = k / 2, flushes = k % 2;
+        const int status = fault_status(o, (tly_fault)fault, flushes);
         const int noticed = status == TLY_RAN_WRONG || status == TLY_SIGNAL;
-        if (status == TLY_BROKEN || noticed != (fault != TLY_FAULT_NONE)) {
-            printf("self-test: fault %d: %s\n", fault,
+        const int is_one = fault != TLY_FAULT_NONE && !(fault == TLY_FAULT_FLUSH && flushes);
+        if (status == TLY_BROKEN || noticed != is_one) {
+            printf("self-test: fault %d%s: %s\n", fault, flushes ? ", flushing" : "",
                    noticed ? "noticed, though there is none" : "not noticed");
             wrong++;
         }
     }
-    printf("self-test: %d faults, %d passed, %d failed\n", TLY_FAULT_COUNT,
-           TLY_FAULT_COUNT - wrong, wrong);
+    printf("self-test: %d faults, %d passed, %d failed\n", 2 * TLY_FAULT_COUNT,
+           2 * TLY_FAULT_COUNT - wrong, wrong);
     return wrong != 0;
 }
 
@@ -154,19 +212,13 @@ static int usage(const char *word)
     return 2;
 }
 
-static int add_level(run_options *o, const char *level)
+static int add_device(run_options *o, const char *prefix, const char *device)
 {
-    if (o->level_count == MAX_LEVELS)
+    if (o->device_count == MAX_DEVICES)
         return 1;
-    o->levels[o->level_count++] = level;
-    return 0;
-}
-
-static void levels_of_machine(run_options *o)
-{
-    for (size_t k = 0; k < o->device_count; k++)
-        if (o->devices[k].runs_here && !strncmp(o->devices[k].selector, "cpu:", 4))
-            add_level(o, o->devices[k].selector + 4);
+    const int length = snprintf(o->devices[o->device_count++], sizeof o->devices[0], "%s%s", prefix,
+                                device);
+    return length < 0 || (size_t)length >= sizeof o->devices[0];
 }
 
 static int parse(run_options *o, int argc, char **argv)
@@ -184,8 +236,8 @@ static int parse(run_options *o, int argc, char **argv)
         const char *value = ++k < argc ? argv[k] : NULL;
         if (!value)
             return usage(name);
-        if (!strcmp(name, "--level")) {
-            if (add_level(o, value))
+        if (!strcmp(name, "--level") || !strcmp(name, "--device")) {
+            if (add_device(o, name[2] == 'l' ? "cpu:" : "", value))
                 return usage(value);
         } else if (!strcmp(name, "--count")) {
             o->count = strtol(value, NULL, 10);
@@ -207,27 +259,21 @@ static int parse(run_options *o, int argc, char **argv)
 int main(int argc, char **argv)
 {
     static run_options o = { .count = 2000, .only = -1, .seed = 1, .most = 100000 };
-    tly_progress *at = mmap(NULL, sizeof *at, PROT_READ | PROT_WRITE,
-                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    shared *all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+                       0);
     int failed = parse(&o, argc, argv);
 
-    if (failed || at == MAP_FAILED)
+    if (failed || all == MAP_FAILED)
         return 2;
     setvbuf(stdout, NULL, _IOLBF, 0);
     tly_driver_catch_signals();
     if (o.self_test)
         return self_test(&o);
-    for (int k = 0; k < MAX_LEVELS; k++)
-        o.devices[k].size = sizeof o.devices[k];
-    if (tally_devices(o.devices, MAX_LEVELS, &o.device_count, NULL))
-        return usage("a machine without devices");
-    if (o.device_count > MAX_LEVELS)
-        o.device_count = MAX_LEVELS;
-    if (!o.level_count)
-        levels_of_machine(&o);
-    if (!o.level_count)
-        return usage("no level to run");
-    for (int k = 0; k < o.level_count; k++)
-        failed |= run_level(&o, o.levels[k], at);
+    if (!o.device_count && in_child(list_levels, &o, all, "cpu"))
+        return usage("a machine that runs no level");
+    for (int k = 0; k < all->selector_count; k++)
+        add_device(&o, "", all->selectors[k]);
+    for (int k = 0; k < o.device_count; k++)
+        failed |= run_device(&o, all, o.devices[k]);
     return failed;
 }

@@ -42,7 +42,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 
 void tly_driver_catch_signals(void)
 {
-    static const int numbers[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE };
+    static const int numbers[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP };
     struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
     for (size_t k = 0; k < sizeof numbers / sizeof numbers[0]; k++)
         sigaction(numbers[k], &action, NULL);
@@ -68,14 +68,14 @@ static int append(void *user, const char *bytes, size_t count)
 
 static void count_template(tly_driver *v, const tly_trial *t)
 {
-    char device[40], name[24] = "unknown";
+    char name[24] = "unknown";
     text plan = { .length = 0 };
-    const tally_kernel_options options = { .size = sizeof options, .device = device,
+    const tally_kernel_options options = { .size = sizeof options,
+                                           .device = v->course->device.selector,
                                            .plan = *t->plan ? t->plan : NULL };
     tly_template_count *counts = v->at->templates;
     int k = 0;
 
-    snprintf(device, sizeof device, "cpu:%s", v->course->level);
     if (tally_inspect(v->context, &t->d, &options, TALLY_STAGE_PLAN, append, &plan, NULL) == 0)
         sscanf(plan.bytes, "template = %23s", name);
     while (k < TLY_MOST_TEMPLATES - 1 && counts[k].count && strcmp(counts[k].name, name))
@@ -87,14 +87,17 @@ static void count_template(tly_driver *v, const tly_trial *t)
 /* ---- cases ---- */
 
 /* Small blocks and chunks, so that their borders come often; "" is the planner's own choice. */
-static const char *const plans[] = { "", "", "", "", "chunk=2048,block=512" };
+enum { PLANS = 5 };
+static const char *const cpu_plans[PLANS] = { "", "", "", "", "chunk=2048,block=512" };
+static const char *const gpu_plans[PLANS] = { "", "", "", "workgroup=32", "chunk=2048" };
 
 static void draw(tly_trial *t, const tly_course *course, long number)
 {
     tly_random r = tly_random_seed(course->seed, (uint64_t)number);
     tly_random_descriptor(&r, course->most, &t->d);
     t->data = tly_random_data(&r, &t->d);
-    t->plan = plans[tly_random_below(&r, sizeof plans / sizeof plans[0])];
+    t->plan = (strcmp(course->device.kind, "vulkan") ? cpu_plans : gpu_plans)
+        [tly_random_below(&r, PLANS)];
     t->random = r;
     t->why[0] = 0;
 }
@@ -105,15 +108,16 @@ static void describe(const tly_driver *v, const tly_trial *t, long number)
     if (tally_descriptor_print(&t->d, word, sizeof word, NULL, NULL))
         snprintf(word, sizeof word, "(no valid descriptor)");
     snprintf(repro, sizeof repro,
-             "%s  [differential --level %s --engines %s --seed %llu --most %lld --only %ld; "
+             "%s  [differential --device %s --engines %s --seed %llu --most %lld --only %ld; "
              "data %s, plan \"%s\"]\n",
-             word, v->course->level, v->course->engines, (unsigned long long)v->course->seed,
-             (long long)v->course->most, number, tly_data_name(t->data), t->plan);
+             word, v->course->device.selector, v->course->engines,
+             (unsigned long long)v->course->seed, (long long)v->course->most, number,
+             tly_data_name(t->data), t->plan);
 }
 
 void tly_driver_run(tly_driver *v, long number)
 {
-    tly_trial t = { .in = &v->in, .out = &v->out };
+    tly_trial t = { .in = &v->in, .out = &v->out, .target = &v->course->device };
 
     v->at->next = number + 1;
     draw(&t, v->course, number);
@@ -122,6 +126,10 @@ void tly_driver_run(tly_driver *v, long number)
     if (tally_descriptor_check(&t.d, NULL)) {
         snprintf(t.why, sizeof t.why, "the driver drew an invalid descriptor");
     } else if (!tly_trial_run(&t, v->engines, v->engine_count)) {
+        if (t.refused) {
+            v->at->refused++;
+            return;
+        }
         v->at->passed++;
         v->at->data[t.data]++;
         v->at->checked += t.verdict.checked;
@@ -137,15 +145,14 @@ void tly_driver_run(tly_driver *v, long number)
 
 static tly_engine *open_engine(tly_driver *v, const char *name, tally_error *error)
 {
-    const char *level = v->course->level;
-    if (!strcmp(name, "library"))
-        return tly_engine_library(v->context, level, error);
-    if (!strcmp(name, "native"))
-        return tly_engine_native(v->context, level, error);
-    if (!strcmp(name, "interpret"))
-        return tly_engine_interpret(v->context, level, error);
-    if (!strcmp(name, "remote"))
-        return tly_engine_remote(v->context, level, error);
+    static const struct {
+        const char *name;
+        tly_engine *(*open)(tally_context *, const char *, tally_error *);
+    } ways[] = { { "library", tly_engine_library }, { "native", tly_engine_native },
+                 { "interpret", tly_engine_interpret }, { "remote", tly_engine_remote } };
+    for (size_t k = 0; k < sizeof ways / sizeof ways[0]; k++)
+        if (!strcmp(name, ways[k].name))
+            return ways[k].open(v->context, v->course->device.selector, error);
     snprintf(error->message, sizeof error->message, "there is no such engine");
     return NULL;
 }

@@ -20,16 +20,16 @@ typedef struct tly_progress {
     tly_template_count templates[TLY_MOST_TEMPLATES];
     long data[TLY_DATA_COUNT];
     long next;           /* the case after the one in work */
-    long passed, failed;
+    long passed, refused, failed; /* refused: for a dtype that the device says it lacks */
     int64_t checked, exact;
 } tly_progress;
 
-/* Which cases. */
+/* Which cases, where. */
 typedef struct tly_course {
     uint64_t seed;
     int64_t most;         /* elements a tensor */
-    const char *level;
     const char *engines;  /* comma-separated */
+    tally_device device;
 } tly_course;
 
 typedef struct tly_driver {

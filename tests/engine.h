@@ -1,6 +1,6 @@
 /*
  * Ways to run a kernel, behind one face, so that one driver compares them all:
- *   library    the public API, in as many threads as asked
+ *   library    the public API, in as many threads as asked; of these, Vulkan devices have it alone
  *   native     the kernel's entry called directly, its tiles cut into tasks as threads would
  *   interpret  the same tasks, the kernel IR run by the interpreter
  *   remote     the same tasks, AArch64 code under an emulator
@@ -25,11 +25,11 @@ struct tly_engine {
 };
 
 /* NULL and a message in *error: out of memory, no emulator. Free with e->close(e), before the
- * context. */
-tly_engine *tly_engine_library(tally_context *context, const char *level, tally_error *error);
-tly_engine *tly_engine_native(tally_context *context, const char *level, tally_error *error);
-tly_engine *tly_engine_interpret(tally_context *context, const char *level, tally_error *error);
-tly_engine *tly_engine_remote(tally_context *context, const char *level, tally_error *error);
+ * context. `device` is a selector. */
+tly_engine *tly_engine_library(tally_context *context, const char *device, tally_error *error);
+tly_engine *tly_engine_native(tally_context *context, const char *device, tally_error *error);
+tly_engine *tly_engine_interpret(tally_context *context, const char *device, tally_error *error);
+tly_engine *tly_engine_remote(tally_context *context, const char *device, tally_error *error);
 
 /* Faults that tly_engine_plain can put in; every one must be noticed by tly_trial_run. */
 typedef enum tly_fault {
@@ -44,6 +44,7 @@ typedef enum tly_fault {
     TLY_FAULT_THREADS,       /* the result depends on the count of threads */
     TLY_FAULT_ALIGNMENT,     /* ... on the address */
     TLY_FAULT_IN_PLACE,      /* ... on being in place */
+    TLY_FAULT_FLUSH,         /* subnormals count as zeros; none where the device says so */
     TLY_FAULT_COUNT
 } tly_fault;
 

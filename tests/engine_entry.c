@@ -171,7 +171,7 @@ static void close_engine(tly_engine *face)
     free(e);
 }
 
-static tly_engine *open_engine(tally_context *context, const char *level, const char *name,
+static tly_engine *open_engine(tally_context *context, const char *device, const char *name,
                                tly_call call, tally_error *error)
 {
     entry *e = calloc(1, sizeof *e);
@@ -182,23 +182,23 @@ static tly_engine *open_engine(tally_context *context, const char *level, const 
     e->face = (tly_engine){ name, prepare, run, close_engine };
     e->context = context;
     e->call = call;
-    snprintf(e->device, sizeof e->device, "cpu:%s", level);
+    snprintf(e->device, sizeof e->device, "%s", device);
     return &e->face;
 }
 
-tly_engine *tly_engine_native(tally_context *context, const char *level, tally_error *error)
+tly_engine *tly_engine_native(tally_context *context, const char *device, tally_error *error)
 {
-    return open_engine(context, level, "native", call_native, error);
+    return open_engine(context, device, "native", call_native, error);
 }
 
-tly_engine *tly_engine_interpret(tally_context *context, const char *level, tally_error *error)
+tly_engine *tly_engine_interpret(tally_context *context, const char *device, tally_error *error)
 {
-    return open_engine(context, level, "interpret", call_interpreter, error);
+    return open_engine(context, device, "interpret", call_interpreter, error);
 }
 
-tly_engine *tly_engine_remote(tally_context *context, const char *level, tally_error *error)
+tly_engine *tly_engine_remote(tally_context *context, const char *device, tally_error *error)
 {
-    entry *e = (entry *)open_engine(context, level, "remote", call_remote, error);
+    entry *e = (entry *)open_engine(context, device, "remote", call_remote, error);
     if (!e)
         return NULL;
     e->remote = remote_open_aarch64();

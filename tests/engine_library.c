@@ -33,7 +33,7 @@ static void close_engine(tly_engine *e)
     free(e);
 }
 
-tly_engine *tly_engine_library(tally_context *context, const char *level, tally_error *error)
+tly_engine *tly_engine_library(tally_context *context, const char *device, tally_error *error)
 {
     library *l = calloc(1, sizeof *l);
     if (!l) {
@@ -42,6 +42,6 @@ tly_engine *tly_engine_library(tally_context *context, const char *level, tally_
     }
     l->face = (tly_engine){ "library", prepare, run, close_engine };
     l->context = context;
-    snprintf(l->device, sizeof l->device, "cpu:%s", level);
+    snprintf(l->device, sizeof l->device, "%s", device);
     return &l->face;
 }

@@ -28,7 +28,10 @@ static tally_status prepare(tly_engine *e, const tally_descriptor *d, const char
 static int store(void *user, const tly_fact *fact)
 {
     plain *p = user;
-    tly_bits_store((tally_dtype)p->d.dtype, p->out, fact->out, fact->bits);
+    const tally_dtype dtype = (tally_dtype)p->d.dtype;
+    const int flushed = p->fault == TLY_FAULT_FLUSH && tly_is_float(dtype);
+    tly_bits_store(dtype, p->out, fact->out,
+                   flushed ? tly_encode(dtype, fact->flushed) : fact->bits);
     return 0;
 }
 

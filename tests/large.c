@@ -116,7 +116,7 @@ static int run(tensors *t, const tally_kernel *kernel, const char *level, int th
         tly_random_fill(&r, &t->d, TLY_DATA_EXACT, t->out.origin);
     if (tally_kernel_run_threads(kernel, from, t->out.origin, threads, &error))
         return fail(t->word, level, error.message);
-    if (tly_judge(&t->d, t->in.origin, t->out.origin, &verdict)) {
+    if (tly_judge(&t->d, t->in.origin, t->out.origin, 0, &verdict)) {
         tly_verdict_print(&t->d, &verdict, text, sizeof text);
         return fail(t->word, level, text);
     }

@@ -208,6 +208,17 @@ typedef struct scan {
     int zero_in;          /* products: an input is zero */
 } scan;
 
+/* The least normal number of the accumulator's type. */
+static double least_normal(const scan *s)
+{
+    return s->single ? FLT_MIN : DBL_MIN;
+}
+
+static double flush(const scan *s, double x)
+{
+    return fabs(x) < least_normal(s) ? copysign(0, x) : x;
+}
+
 static double combine(const scan *s, double a, double x)
 {
     if (s->single) {
@@ -236,12 +247,19 @@ static void note_exactness(scan *s, double x)
         s->odd *= (double)(significand >> trailing);
 }
 
+/* The least normal number itself may be what a subnormal was rounded to. */
+static int may_flush(const scan *s, double x)
+{
+    return x != 0 && fabs(x) <= least_normal(s);
+}
+
 static void absorb_float(scan *s, double x)
 {
     tly_fact *f = &s->fact;
     const int was_finite = isfinite(f->accumulator);
 
     f->accumulator = s->started ? combine(s, f->accumulator, x) : x;
+    f->flushed = flush(s, s->started ? combine(s, f->flushed, flush(s, x)) : x);
     if (!isfinite(x)) {
         f->flags |= TLY_FACT_NONFINITE_IN | (isnan(x) ? TLY_FACT_NAN_IN : 0u);
         f->flags &= ~(uint32_t)(TLY_FACT_FINITE | TLY_FACT_NORMAL | TLY_FACT_ANY_ORDER);
@@ -253,9 +271,12 @@ static void absorb_float(scan *s, double x)
     }
     f->wide = s->sum ? f->wide + x : f->wide * x;
     f->scale = s->sum ? f->scale + fabs(x) : fabsl(f->wide);
-    if (!(s->single ? fabs(f->accumulator) >= FLT_MIN : fabs(f->accumulator) >= DBL_MIN))
+    if (!(fabs(f->accumulator) >= least_normal(s)))
         f->flags &= ~(uint32_t)TLY_FACT_NORMAL;
     note_exactness(s, x);
+    if (s->sum ? s->lowest < ilogb(least_normal(s))
+               : may_flush(s, x) || may_flush(s, f->accumulator))
+        f->flags |= TLY_FACT_SUBNORMAL;
     if (f->flags & TLY_FACT_FINITE) {
         int exact = s->sum
             ? f->scale <= ldexpl(1, s->precision + s->lowest)
@@ -295,7 +316,7 @@ static scan begin(const tally_descriptor *d, int64_t row)
     s.precision = s.single ? 24 : 53;
     s.integer = s.sum ? 0 : 1;
     s.fact.row = row;
-    s.fact.accumulator = s.sum ? 0 : 1;
+    s.fact.accumulator = s.fact.flushed = s.sum ? 0 : 1;
     s.fact.wide = s.sum ? 0 : 1;
     s.fact.scale = s.fact.wide;
     s.fact.flags = tly_is_float((tally_dtype)d->dtype)

@@ -34,7 +34,9 @@ enum {
     TLY_FACT_NONFINITE_IN = 1 << 3, /* some input so far is inf or NaN */
     TLY_FACT_NAN_IN = 1 << 4,
     TLY_FACT_OVERFLOW = 1 << 5,    /* finite inputs took the loop out of range */
-    TLY_FACT_ANY_ORDER = 1 << 6    /* nothing rounds: every order gives the loop's bits */
+    TLY_FACT_ANY_ORDER = 1 << 6,   /* nothing rounds: every order gives the loop's bits */
+    TLY_FACT_SUBNORMAL = 1 << 7    /* sums: a partial result may be subnormal, in some order;
+                                      products: an input or the loop's accumulator was */
 };
 
 /* What is known of one output element. */
@@ -44,6 +46,8 @@ typedef struct tly_fact {
     int64_t terms;          /* inputs that take part */
     uint64_t bits;          /* what the loop stores, zero-extended */
     double accumulator;     /* floats: the loop's, before it is rounded to the output */
+    double flushed;         /* floats: the same where operands and results that are subnormal in the
+                               accumulator's type count as zeros of their sign */
     long double wide;       /* floats: the same sum or product in wider arithmetic */
     long double scale;      /* sums: sum of |x|; products: |wide| */
     uint32_t flags;

@@ -114,7 +114,8 @@ static int check_first(state *s, const tly_buffer *out, const char *label)
                out->at + (size_t)s->places[i] * s->element, s->element);
     s->have_first = 1;
     if (!tly_judge(&t->d, origin(s->input, s->layout.in_low, s->element),
-                   origin(s->judged, s->layout.out_low, s->element), &t->verdict))
+                   origin(s->judged, s->layout.out_low, s->element),
+                   t->target && tly_target_flushes(t->target), &t->verdict))
         return 0;
     tly_verdict_print(&t->d, &t->verdict, text, sizeof text);
     return fail(t, "%s: %s", label, text);
@@ -180,14 +181,24 @@ static int can_run_in_place(const state *s)
 }
 
 /* Not every kernel takes every override: where it does not, the planner's own choice is tried. */
-static int make(tly_trial *t, tly_engine *engine)
+static int make(const state *s, tly_engine *engine)
 {
+    tly_trial *t = s->t;
     tally_error error = TALLY_ERROR_INIT;
+    const char *missing = t->target ? tly_target_missing(t->target, &t->d) : NULL;
     tally_status status = engine->prepare(engine, &t->d, t->plan, &error);
     if (status && *t->plan && !strcmp(error.field, "plan")) {
         t->plan = "";
         status = engine->prepare(engine, &t->d, t->plan, &error);
     }
+    if (missing && status) {
+        t->refused = 1;
+        return tly_refusal_is_right(missing, status, &error)
+            ? 0 : fail(t, "%s: no refusal that names %s: %s: %s", engine->name, missing,
+                       error.field, error.message);
+    }
+    if (missing && s->count)
+        return fail(t, "%s: made, though the device lacks %s", engine->name, missing);
     return status ? fail(t, "%s: not made: %s: %s", engine->name, error.field, error.message) : 0;
 }
 
@@ -195,13 +206,14 @@ int tly_trial_run(tly_trial *t, tly_engine *const *engines, int count)
 {
     state s;
     int wrong = prepare(&s, t);
+    t->refused = 0;
     const int in_place = can_run_in_place(&s);
     tly_random r = t->random; /* the same places for every engine */
 
     for (int e = 0; e < count && !wrong; e++) {
         tly_random places = r;
-        wrong = make(t, engines[e]);
-        for (int k = 0; k < 4 + 2 * in_place && !wrong; k++) {
+        wrong = make(&s, engines[e]);
+        for (int k = 0; k < 4 + 2 * in_place && !wrong && !t->refused; k++) {
             variant v = { .threads = 1 + k % 3, .in_place = k >= 4 };
             v.in = (tly_place)((k + tly_random_below(&places, 2)) % TLY_PLACE_COUNT);
             v.out = (tly_place)tly_random_below(&places, TLY_PLACE_COUNT);

@@ -9,6 +9,7 @@
 #include "compare.h"
 #include "engine.h"
 #include "random.h"
+#include "targets.h"
 
 typedef struct tly_trial {
     tally_descriptor d;
@@ -16,11 +17,14 @@ typedef struct tly_trial {
     const char *plan;        /* overrides; "" for none, and after the run if they do not apply */
     tly_random random;       /* for the data and the places */
     const tly_arena *in, *out;
+    const tally_device *target; /* what it may refuse and flush; NULL: nothing */
+    int refused;             /* after the run: the target lacks a dtype, and said so */
     tly_verdict verdict;     /* of the first run */
     char why[640];           /* on failure: what is wrong; during a run: how it is called */
 } tly_trial;
 
-/* Runs the trial on every engine; returns 0 if all is right. The engines' results must agree. */
+/* Runs the trial on every engine; returns 0 if all is right. The engines' results must agree. What
+ * the target lacks must be refused. */
 int tly_trial_run(tly_trial *t, tly_engine *const *engines, int count);
 
 #endif

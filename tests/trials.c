@@ -46,15 +46,20 @@ void tly_trials_check(tly_trials *t, const char *word, tly_data data, uint64_t s
     const tly_random start = trial.random;
     cr_assert(tally_descriptor_parse(word, &trial.d, NULL) == 0, "%s", word);
     for (size_t k = 0; k < t->levels.level_count; k++) {
-        const char *level = t->levels.levels[k].selector + strlen("cpu:");
+        const tally_device *device = &t->levels.levels[k];
+        const int count = strcmp(device->kind, "cpu") ? 1 : 2;
         tally_error error = TALLY_ERROR_INIT;
-        tly_engine *engines[] = { tly_engine_library(t->levels.context, level, &error),
-                                  tly_engine_native(t->levels.context, level, &error) };
-        cr_assert(engines[0] && engines[1], "%s", error.message);
+        tly_engine *engines[2];
+        for (int e = 0; e < count; e++) {
+            engines[e] = (e ? tly_engine_native : tly_engine_library)(t->levels.context,
+                                                                      device->selector, &error);
+            cr_assert(engines[e], "%s", error.message);
+        }
         trial.random = start;
-        cr_expect(tly_trial_run(&trial, engines, 2) == 0, "%s, %s, %s data: %s", word, level,
-                  tly_data_name(data), trial.why);
-        engines[0]->close(engines[0]);
-        engines[1]->close(engines[1]);
+        trial.target = device;
+        cr_expect(tly_trial_run(&trial, engines, count) == 0, "%s, %s, %s data: %s", word,
+                  device->selector, tly_data_name(data), trial.why);
+        for (int e = 0; e < count; e++)
+            engines[e]->close(engines[e]);
     }
 }

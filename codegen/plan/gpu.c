@@ -142,16 +142,18 @@ static int plays(const tly_caps *caps)
     return caps->saturation < 1024;
 }
 
-static void choose_columns(const tly_geometry *g, const tly_caps *caps, int64_t lanes,
-                           int may_cut, tly_gpu_plan *plan)
+static void choose_columns(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                           tly_gpu_plan *plan)
 {
+    int64_t unit = p->form == TLY_ROWS ? p->unit : 1, length = g->length / unit;
+    int64_t lanes = saturating(g->rows, p->form == TLY_ROWS ? unit : g->inner);
     plan->template_id = TLY_GPU_COLUMNS;
     plan->workgroup = plan->team = workgroup_of(caps, plays(caps) ? 64 : 128);
     plan->vector = 1;
     plan->segments = plays(caps) ? 4 : 16;
     int64_t wanted = caps->saturation / (lanes > 0 ? lanes : 1);
-    if (may_cut && wanted >= 4 && g->length >= 4096)
-        plan->chunk = power_below(g->length / wanted > 256 ? g->length / wanted : 256);
+    if (p->order != TALLY_ORDER_SERIAL && wanted >= 4 && length >= 4096)
+        plan->chunk = power_below(length / wanted > 256 ? length / wanted : 256);
 }
 
 static void choose_teams(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
@@ -210,8 +212,7 @@ static void choose(const tly_problem *p, const tly_geometry *g, const tly_caps *
         return;
     }
     plan->scan = 0;
-    int64_t lanes = saturating(g->rows, p->form == TLY_ROWS ? p->unit : g->inner);
-    choose_columns(g, caps, lanes, p->order != TALLY_ORDER_SERIAL, plan);
+    choose_columns(p, g, caps, plan);
 }
 
 /* ---- overrides and text ---- */

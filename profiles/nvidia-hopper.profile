@@ -1,0 +1,32 @@
+# source: Not measured. Limits as NVIDIA's proprietary Linux driver commonly reports them for its
+# GPUs since Volta (vulkan.gpuinfo.org), to be confirmed on a device; float controls as Mesa's
+# driver for the same hardware has them (src/nouveau/vulkan/nvk_physical_device.c). progress:
+# workgroups that have started keep running (single-pass scans with look-back rest on it).
+# saturation: 132 multiprocessors of 2048 threads (H100 SXM).
+device = NVIDIA H100
+vendor = 0x10de
+driver = 4
+subgroup = 32
+subgroup_ops = 0x1ff
+size_control = 0
+int64 = 1
+float64 = 1
+storage16 = 1
+addresses = 1
+preserve32 = 1
+rte32 = 1
+denorm32 = 1
+preserve64 = 1
+rte64 = 1
+denorm64 = 1
+denorm_together = 0
+rounding_together = 0
+invocations = 1024
+groups_x = 2147483647
+groups_y = 65535
+shared_bytes = 49152
+buffer_range = 4294967295
+offset_align = 16
+trip_limit = 0
+progress = 1
+saturation = 270336

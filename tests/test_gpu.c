@@ -1,0 +1,225 @@
+/*
+ * codegen/plan/gpu.c and the GPU templates: what is chosen for which problem on which device, what
+ * is refused and why, and that whatever is chosen becomes modules that the validator takes.
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../codegen/generate_gpu.h"
+#include "random.h"
+
+enum { DEVICES = 4 };
+
+/* Devices of four sorts, from a large GPU to one without 64 bits and one without subgroups. */
+static const tly_caps devices[DEVICES] = {
+    { .vendor = 0x10de, .subgroup = 32, .subgroup_ops = 0xff, .int64 = 1, .float64 = 1,
+      .storage16 = 1, .addresses = 1, .preserve32 = 1, .rte32 = 1, .denorm32 = 1,
+      .preserve64 = 1, .rte64 = 1, .denorm64 = 1, .invocations = 1024, .groups_x = 0x7fffffff,
+      .groups_y = 65535, .shared_bytes = 49152, .buffer_range = 0xffffffff, .offset_align = 16,
+      .progress = 1, .saturation = 270336 },
+    { .vendor = 0x10005, .subgroup = 8, .subgroup_ops = 0xff, .int64 = 1, .float64 = 1,
+      .storage16 = 1, .addresses = 1, .preserve32 = 1, .rte32 = 1, .preserve64 = 1, .rte64 = 1,
+      .invocations = 1024, .groups_x = 65535, .groups_y = 65535, .shared_bytes = 32768,
+      .buffer_range = 134217728, .offset_align = 16, .trip_limit = 65000, .saturation = 64 },
+    { .vendor = 0x1ae0, .subgroup = 4, .subgroup_ops = 0xff, .invocations = 256,
+      .groups_x = 65535, .groups_y = 65535, .shared_bytes = 16384, .buffer_range = 0x40000000,
+      .offset_align = 256, .progress = 1, .saturation = 64 },
+    { .vendor = 0x8086, .subgroup_ops = 1, .storage16 = 1, .addresses = 1, .preserve32 = 1,
+      .invocations = 256, .groups_x = 65535, .groups_y = 65535, .shared_bytes = 32768,
+      .buffer_range = 0x7fffffff, .offset_align = 64, .saturation = 16384 },
+};
+
+static tally_status plan_of(const char *word, int device, const char *overrides,
+                            tly_gpu_plan *plan, tally_error *error)
+{
+    tally_descriptor d = TALLY_DESCRIPTOR_INIT;
+    tly_problem p;
+    tly_geometry g;
+    cr_assert_eq(tally_descriptor_parse(word, &d, NULL), TALLY_OK, "%s", word);
+    tly_canonicalise(&d, &p, &g);
+    return tly_gpu_plan_make(&p, &g, &devices[device], overrides, plan, error);
+}
+
+Test(gpu, chooses_the_template)
+{
+    static const struct {
+        const char *word;
+        int device;
+        tly_gpu_template id;
+        int chunks; /* the axis is cut */
+    } table[] = {
+        { "cumsum:f32:1048576x64:axis=1", 0, TLY_GPU_SUBGROUPS, 0 },
+        { "cumsum:f32:65536x4096:axis=1", 0, TLY_GPU_WORKGROUPS, 0 },
+        { "cumsum:f32:268435456:axis=0", 0, TLY_GPU_LOOK_BACK, 1 },
+        { "cumsum:f32:16777216:axis=0", 1, TLY_GPU_WORKGROUPS, 0 }, /* a CPU: nothing to fill */
+        { "cumsum:f32:16777216:axis=0", 3, TLY_GPU_WORKGROUPS, 1 }, /* no progress */
+        { "cumsum:f32:16777216:axis=0,order=serial", 0, TLY_GPU_COLUMNS, 0 },
+        { "cumsum:f32:64x1048576:axis=0", 0, TLY_GPU_COLUMNS, 0 },
+        { "cumsum:f32:1048576x64:axis=0", 0, TLY_GPU_COLUMNS, 1 },
+        { "cumsum:f32:1048576x64:axis=0,order=serial", 0, TLY_GPU_COLUMNS, 0 },
+        { "cumsum:f32:65536x1024x3:axis=1", 0, TLY_GPU_SUBGROUPS, 0 },
+        { "cumsum:f32:4194304x3:axis=0", 0, TLY_GPU_SUBGROUPS, 1 },
+        { "cumsum:f32:1024x9:axis=0", 2, TLY_GPU_COLUMNS, 0 }, /* more scans than lanes */
+        { "cumsum:f32:1000x4:axis=1", 0, TLY_GPU_COLUMNS, 0 },
+        { "cumsum:f32:1x1x3x4:axis=3", 0, TLY_GPU_COLUMNS, 0 },
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        tly_gpu_plan plan;
+        tally_error error = TALLY_ERROR_INIT;
+        cr_assert_eq(plan_of(table[i].word, table[i].device, "", &plan, &error), TALLY_OK, "%s: %s",
+                     table[i].word, error.message);
+        cr_expect_eq(plan.template_id, table[i].id, "%s: %s", table[i].word,
+                     tly_gpu_template_name(&plan));
+        cr_expect_eq(plan.chunk > 0, table[i].chunks, "%s: chunk %d", table[i].word, plan.chunk);
+    }
+}
+
+Test(gpu, chooses_addresses_by_the_spans)
+{
+    static const struct {
+        const char *word;
+        int device;
+        int32_t addresses, bits;
+    } table[] = {
+        { "cumsum:f32:1024x1024:axis=1", 1, 0, 32 },
+        { "cumsum:f32:33554432:axis=0", 1, 1, 32 },       /* a storage buffer's range */
+        { "cumsum:f32:1073741823:axis=0", 0, 1, 64 },     /* 4 GiB */
+        { "cumsum:f32:536870912:axis=0", 0, 0, 32 },
+        { "cumsum:f32:2:axis=0,in=8589934592", 0, 1, 64 },
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        tly_gpu_plan plan;
+        cr_assert_eq(plan_of(table[i].word, table[i].device, "", &plan, NULL), TALLY_OK);
+        cr_expect_eq(plan.addresses, table[i].addresses, "%s", table[i].word);
+        cr_expect_eq(plan.index_bits, table[i].bits, "%s", table[i].word);
+    }
+}
+
+/* Lengths, batches and strides along the axis are no part of the key; dims beyond two are. */
+Test(gpu, geometries_share_their_plan)
+{
+    tly_gpu_plan a, b;
+    cr_assert_eq(plan_of("cumsum:f32:70000x5000:axis=1", 0, "", &a, NULL), TALLY_OK);
+    cr_assert_eq(plan_of("cumsum:f32:65536x8192:axis=1", 0, "", &b, NULL), TALLY_OK);
+    cr_assert_eq(memcmp(&a, &b, sizeof a), 0);
+    static const char *const words[] = {
+        "cumsum:f32:3x5x7x4096:axis=3,in=1000000x100000x9000x1",
+        "cumsum:f32:3x5x8x4096:axis=3,in=1000000x100000x9000x1",
+    };
+    cr_assert_eq(plan_of(words[0], 0, "", &a, NULL), TALLY_OK);
+    cr_assert_eq(plan_of(words[1], 0, "", &b, NULL), TALLY_OK);
+    cr_assert_eq(a.literal, 1);
+    cr_assert_neq(memcmp(&a, &b, sizeof a), 0);
+}
+
+Test(gpu, refusals_name_the_feature)
+{
+    static const struct {
+        const char *word;
+        int device;
+        const char *message;
+    } table[] = {
+        { "cumsum:f64:100:axis=0", 2, "f64 needs shaderFloat64" },
+        { "cumsum:f32:100:axis=0,acc=f64", 2, "f64 needs shaderFloat64" },
+        { "cumsum:i64:100:axis=0", 2, "i64 needs shaderInt64" },
+        { "cumprod:u64:100:axis=0", 3, "u64 needs shaderInt64" },
+        { "cumsum:f16:100:axis=0", 2, "f16 needs storageBuffer16BitAccess" },
+        { "cumsum:bf16:100:axis=0", 2, "bf16 needs storageBuffer16BitAccess" },
+        { "cumsum:f32:1073741824:axis=0", 2, "lacks bufferDeviceAddress" },
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        tally_error error = TALLY_ERROR_INIT;
+        tly_gpu_plan plan;
+        cr_assert_eq(plan_of(table[i].word, table[i].device, "", &plan, &error),
+                     TALLY_UNSUPPORTED, "%s", table[i].word);
+        cr_expect_not_null(strstr(error.message, table[i].message), "%s: %s", table[i].word,
+                           error.message);
+    }
+}
+
+Test(gpu, bad_overrides_are_refused)
+{
+    static const struct {
+        const char *word, *plan, *message;
+    } table[] = {
+        { "cumsum:f32:4096x4096:axis=1", "team", "is no key=value" },
+        { "cumsum:f32:4096x4096:axis=1", "speed=9", "is no key of a plan" },
+        { "cumsum:f32:4096x4096:axis=1", "team=x", "has no whole number" },
+        { "cumsum:f32:4096x4096:axis=1", "team=48", "is out of the key's range" },
+        { "cumsum:f32:4096x4096:axis=1", "template=rows", "names no template" },
+        { "cumsum:f32:4096x4096:axis=1", "team=64", "or the workgroup" },
+        { "cumsum:f32:4096x4096:axis=1", "scan=2", "for integers" },
+        { "cumsum:f32:4096x4096:axis=1", "vector=8", "up to 16 bytes" },
+        { "cumsum:f32:4096x4096:axis=1", "chunk=1000", "whole tiles" },
+        { "cumsum:f32:4096x4096:axis=1", "segments=16", "up to 32 elements" },
+        { "cumsum:f32:4096x4096:axis=1", "index_bits=64", "for addresses" },
+        { "cumsum:f32:4096x4096:axis=1", "template=look_back", "a tile a chunk" },
+        { "cumsum:f32:4096x4096:axis=1,order=serial", "chunk=4096", "serial order" },
+        { "cumsum:f32:4096x4096:axis=0", "template=workgroups,team=128", "teams scan rows" },
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        tally_error error = TALLY_ERROR_INIT;
+        tly_gpu_plan plan;
+        cr_assert_eq(plan_of(table[i].word, 0, table[i].plan, &plan, &error), TALLY_INVALID, "%s",
+                     table[i].plan);
+        cr_expect_str_eq(error.field, "plan");
+        cr_expect_not_null(strstr(error.message, table[i].message), "%s: %s", table[i].plan,
+                           error.message);
+    }
+}
+
+static const char *const overrides[] = {
+    "", "scan=0", "addresses=1", "addresses=1,index_bits=64",
+    "template=workgroups,workgroup=64,team=64,chunk=4096",
+    "template=look_back,workgroup=64,team=64,segments=2,chunk=512",
+};
+enum { OVERRIDES = sizeof overrides / sizeof *overrides };
+
+/* Makes one kernel; 1 if it was made, 0 if the device or the plan does not allow it. */
+static int make(const tally_descriptor *d, int device, const char *plan_text)
+{
+    char word[TALLY_WORD_MAX];
+    tly_problem p;
+    tly_geometry g;
+    tly_gpu_plan plan;
+    tly_gpu_artefact first, second;
+    tally_error error = TALLY_ERROR_INIT;
+    tly_canonicalise(d, &p, &g);
+    if (g.empty)
+        return 0;
+    tally_status s = tly_gpu_plan_make(&p, &g, &devices[device], plan_text, &plan, &error);
+    if (s != TALLY_OK) {
+        cr_assert(s == TALLY_UNSUPPORTED || (s == TALLY_INVALID && *plan_text), "%s", error.message);
+        return 0;
+    }
+    tally_descriptor_print(d, word, sizeof word, NULL, NULL);
+    s = tly_generate_gpu(&p, &devices[device], &plan, &first, &error);
+    cr_assert_eq(s, TALLY_OK, "%s, device %d, plan %s: %s", word, device, plan_text, error.message);
+    cr_assert_eq(tly_generate_gpu(&p, &devices[device], &plan, &second, NULL), TALLY_OK);
+    for (unsigned k = 0; k < first.launch.passes; k++) { /* byte-reproducible */
+        cr_assert_eq(first.word_count[k], second.word_count[k]);
+        cr_assert_eq(memcmp(first.words[k], second.words[k], 4 * first.word_count[k]), 0);
+    }
+    tly_release_gpu(&first);
+    tly_release_gpu(&second);
+    return 1;
+}
+
+Test(gpu, every_kernel_is_valid, .timeout = 240)
+{
+    enum { CASES = 60 };
+    int made[DEVICES][OVERRIDES] = { { 0 } };
+    for (int i = 0; i < CASES; i++) {
+        tly_random r = tly_random_seed(7, (uint64_t)i);
+        tally_descriptor d;
+        tly_random_descriptor(&r, 100000, &d);
+        for (int device = 0; device < DEVICES; device++)
+            for (int k = 0; k < OVERRIDES; k++)
+                made[device][k] += make(&d, device, overrides[k]);
+    }
+    for (int device = 0; device < DEVICES; device++)
+        cr_assert_geq(made[device][0], CASES / 6, "device %d: %d", device, made[device][0]);
+    for (int k = 0; k < OVERRIDES; k++)
+        cr_assert_gt(made[0][k], 0, "%s", overrides[k]);
+}
