@@ -126,6 +126,8 @@ tly_team tly_team_make(tly_gpu *g);
 kir_value tly_team_from(tly_gpu *g, tly_team *t, kir_value v, kir_value lane);
 /* The value that lane 0 of lane group 0 has, for the whole team. */
 kir_value tly_team_broadcast(tly_gpu *g, tly_team *t, kir_value v);
+/* Ends a loop's trip: the next one may write again to all that this one has exchanged. */
+void tly_team_rest(tly_gpu *g, tly_team *t);
 /* i1: it holds in every lane of the lane group. */
 kir_value tly_team_all(tly_gpu *g, tly_team *t, kir_value holds);
 /* Extremes over all lanes of the team. */

@@ -36,6 +36,7 @@ static void total(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const tly_g
         state[1 + k] = tiles.carried[1 + k];
     for (unsigned i = 0; watched > 0 && i < (unsigned)(g->plan->segments * g->plan->vector); i++)
         tly_range_track(c, &state[1], tly_combine(c, tiles.carried[0], tile.y[i]));
+    tly_team_rest(g, t);
     kir_for_end(b, &tiles, state);
 
     if (watched > 0) {
@@ -72,6 +73,7 @@ static void scan(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const tly_gp
     tly_team_scan(g, t, &tile);
     tly_tile_watch(g, t, &tile);
     carry = tly_tile_finish(g, t, &at, left, &tile, tiles.carried[0]);
+    tly_team_rest(g, t);
     kir_for_end(b, &tiles, &carry);
     if (tly_gpu_has_chunks(g))
         return; /* the middle pass knows */

@@ -93,6 +93,13 @@ kir_value tly_team_broadcast(tly_gpu *g, tly_team *t, kir_value v)
     return v;
 }
 
+void tly_team_rest(tly_gpu *g, tly_team *t)
+{
+    if (t->exchange)
+        kir_barrier(g->c.b);
+    t->turn = 0;
+}
+
 /* The value of the lane `by` below; what stands there below lane 0 is some lane's. */
 static kir_value from_below(tly_gpu *g, tly_team *t, kir_value v, unsigned by)
 {

@@ -32,16 +32,21 @@ typedef struct tly_spv_lowering {
     int pairs;                  /* i64 is two uints */
     unsigned widths;            /* of the floats computed with: 32, 64 or both, added */
     uint32_t ids[KIR_ID_COUNT]; /* variables, made when asked for */
-    uint32_t push, push_type;
+    uint32_t push;
     uint32_t blocks[4];         /* storage buffer types, by log2 of the element's bytes - 1 */
     uint32_t buffers[3][4];     /* variables, by binding and element */
+    uint32_t halves;            /* address form: the type of pointers to blocks of 16 bits */
     uint32_t shared_count;
 } tly_spv_lowering;
 
+/* Adds the kernel as the module's function (lower.c). */
+void tly_spv_lower_function(tly_spv_lowering *l);
+
 /* ---- values (words.c) ---- */
 
-uint32_t tly_spv_scalar(tly_spv_lowering *l, kir_kind kind); /* the type of a lane, or of its word */
-uint32_t tly_spv_type(tly_spv_lowering *l, kir_type type);   /* ... of a part */
+/* The type of a lane or, of pairs, its words; and of a part. */
+uint32_t tly_spv_scalar(tly_spv_lowering *l, kir_kind kind);
+uint32_t tly_spv_type(tly_spv_lowering *l, kir_type type);
 unsigned tly_spv_parts(const tly_spv_lowering *l, kir_type type);
 uint32_t tly_spv_constant(tly_spv_lowering *l, kir_type type, uint64_t bits); /* not of pairs */
 
@@ -104,6 +109,16 @@ uint32_t tly_spv_pair_compare(tly_spv_lowering *l, kir_pred pred, const uint32_t
 /* x + y of words; the high word of that, 0 or 1, comes behind. */
 void tly_spv_add_carry(tly_spv_lowering *l, uint32_t x, uint32_t y, uint32_t out[2]);
 
+/* ---- addresses (lower_address.c) ---- */
+
+/* The type of 2^log2 bytes of memory, 2 to 16. */
+uint32_t tly_spv_element(tly_spv_lowering *l, unsigned log2);
+/* A pointer to such, `bytes` behind p. */
+uint32_t tly_spv_pointer_to(tly_spv_lowering *l, const tly_spv_value *p, int64_t bytes,
+                            unsigned log2);
+/* offset + bytes; an offset of 0 is none, and so is the result. */
+uint32_t tly_spv_plus_bytes(tly_spv_lowering *l, uint32_t offset, int64_t bytes);
+
 /* ---- instructions ---- */
 
 /* Every operation but structure; *result is zero before, and its parts are set (lower_ops.c). */
@@ -117,11 +132,11 @@ uint32_t tly_spv_compare(tly_spv_lowering *l, kir_pred pred, kir_type type, cons
 void tly_spv_select(tly_spv_lowering *l, kir_type type, uint32_t condition, unsigned lanes,
                     const tly_spv_value *yes, const tly_spv_value *no, tly_spv_value *result);
 
-/* Rows of the table that live in lower_convert.c, lower_memory.c and lower_group.c. */
+/* Rows of the table that live in other files: conversions, memory and addresses, groups. */
 typedef void tly_spv_emitter(tly_spv_lowering *l, const kir_inst *inst, tly_spv_value *result);
-tly_spv_emitter tly_spv_lower_zext, tly_spv_lower_sext, tly_spv_lower_trunc, tly_spv_lower_fconvert,
-    tly_spv_lower_bitcast, tly_spv_lower_splat, tly_spv_lower_extract, tly_spv_lower_insert,
-    tly_spv_lower_shuffle;
+tly_spv_emitter tly_spv_lower_zext, tly_spv_lower_sext, tly_spv_lower_trunc,
+    tly_spv_lower_fconvert, tly_spv_lower_bitcast, tly_spv_lower_splat, tly_spv_lower_extract,
+    tly_spv_lower_insert, tly_spv_lower_shuffle;
 tly_spv_emitter tly_spv_lower_argument, tly_spv_lower_ptradd, tly_spv_lower_load,
     tly_spv_lower_store, tly_spv_lower_atomic, tly_spv_lower_shared;
 tly_spv_emitter tly_spv_lower_id, tly_spv_lower_barrier, tly_spv_lower_scan,

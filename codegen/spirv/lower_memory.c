@@ -1,8 +1,6 @@
 /*
- * Launch arguments, addresses, memory. An address is a base and a 32-bit offset from it: in the
- * buffer form the base is the start of a binding and offsets wrap; in the address form it is two
- * words, so that no device needs 64-bit integers. Memory is read and written as 2, 4, 8 or 16
- * bytes at once, as many as the alignment allows.
+ * Loads, stores and atomics. Memory is read and written as 2, 4, 8 or 16 bytes at once, as many as
+ * the alignment allows; that of the workgroup as words.
  */
 #include <stdio.h>
 
@@ -10,215 +8,13 @@
 
 enum { MAX_PIECES = 8 * TLY_SPV_LANES / 2 };
 
-/* ---- launch arguments ---- */
-
-enum { PUSH_MEMBERS = KIR_ARG_COUNT - KIR_ARG_GPU_IN };
-
-static const struct {
-    const char *name;
-    uint16_t offset;
-    char type;
-} push_members[PUSH_MEMBERS] = {
-#define A(...)
-#define T(...)
-#define P(...) __VA_ARGS__
-#define KIR_ARG(NAME, text, block, offset, type) \
-    block([KIR_ARG_##NAME - KIR_ARG_GPU_IN] = { text, offset, type },)
-#include "../kir/args.def"
-#undef KIR_ARG
-#undef P
-#undef T
-#undef A
-};
-
-/* tly_push, with 64 bits as two words. */
-static uint32_t push_variable(tly_spv_lowering *l)
-{
-    tly_spv_module *m = &l->m;
-    uint32_t members[PUSH_MEMBERS], word = U32(l), two = tly_spv_vector(m, word, 2);
-    if (l->push != 0) {
-        return l->push;
-    }
-    for (uint32_t i = 0; i < PUSH_MEMBERS; i++) {
-        members[i] = push_members[i].type == 'w' ? word : two;
-    }
-    uint32_t type = tly_spv_declare(m, SpvOpTypeStruct, 0, PUSH_MEMBERS, members);
-    tly_spv_name(m, type, "tly_push");
-    tly_spv_decorate(m, type, SpvDecorationBlock);
-    for (uint32_t i = 0; i < PUSH_MEMBERS; i++) {
-        TLY_SPV_PUT(m, TLY_SPV_DECORATIONS, SpvOpMemberDecorate, type, i,
-                    (uint32_t)SpvDecorationOffset, push_members[i].offset);
-        tly_spv_put_text(m, TLY_SPV_NAMES, SpvOpMemberName, 2, (uint32_t[]){ type, i },
-                         push_members[i].name);
-    }
-    l->push = tly_spv_variable(m, SpvStorageClassPushConstant, type, "push");
-    return l->push;
-}
-
-void tly_spv_lower_argument(tly_spv_lowering *l, const kir_inst *inst, tly_spv_value *result)
-{
-    uint32_t member = (uint32_t)inst->imm - KIR_ARG_GPU_IN, words[2];
-    unsigned count = push_members[member].type == 'w' ? 1 : 2;
-    uint32_t push = push_variable(l), uvec = tly_spv_vector(&l->m, U32(l), count);
-    uint32_t type = tly_spv_pointer(&l->m, SpvStorageClassPushConstant, uvec);
-    uint32_t at = OP(l, AccessChain, type, push, LITERAL(l, member));
-    uint32_t loaded = OP(l, Load, uvec, at);
-    if (inst->type.kind == KIR_I32) {
-        result->id[0] = count == 1 ? loaded : WORD(l, CompositeExtract, loaded, 0);
-        return;
-    }
-    tly_spv_split(l, loaded, count, words);
-    if (inst->type.kind == KIR_I64) {
-        tly_spv_from_words(l, inst->type, words, result);
-        return;
-    }
-    result->root = (uint8_t)member;
-    if (l->options->addresses) {
-        result->id[TLY_SPV_LOW] = words[0];
-        result->id[TLY_SPV_HIGH] = words[1];
-    } else {
-        result->id[TLY_SPV_OFFSET] = words[0];
-    }
-}
-
-/* ---- addresses ---- */
-
-static uint32_t plus(tly_spv_lowering *l, uint32_t offset, uint32_t more)
-{
-    return offset == 0 ? more : WORD(l, IAdd, offset, more);
-}
-
-/* offset + bytes as a word; 0 where that is nothing. */
-static uint32_t plus_bytes(tly_spv_lowering *l, uint32_t offset, int64_t bytes)
-{
-    return (uint32_t)bytes == 0 ? offset : plus(l, offset, LITERAL(l, bytes));
-}
-
-/* A high word of 0 is none. */
-static void add_to_base(tly_spv_lowering *l, tly_spv_value *p, const uint32_t words[2])
-{
-    uint32_t low[2], high = p->id[TLY_SPV_HIGH];
-    tly_spv_add_carry(l, p->id[TLY_SPV_LOW], words[0], low);
-    if (words[1] != 0) {
-        high = WORD(l, IAdd, high, words[1]);
-    }
-    p->id[TLY_SPV_LOW] = low[0];
-    p->id[TLY_SPV_HIGH] = WORD(l, IAdd, high, low[1]);
-}
-
-/* In the buffer form, the low half of 64 bits is all there is to add. */
-void tly_spv_lower_ptradd(tly_spv_lowering *l, const kir_inst *inst, tly_spv_value *result)
-{
-    uint32_t words[TLY_SPV_PARTS];
-    kir_type type = tly_spv_operand_type(l, inst, 1);
-    const tly_spv_value *bytes = tly_spv_bare(l, inst, 1);
-    *result = *tly_spv_bare(l, inst, 0);
-    if (type.kind == KIR_I64 && !l->options->addresses && !l->pairs && !bytes->constant) {
-        words[0] = WORD(l, UConvert, bytes->id[0]);
-    } else {
-        tly_spv_to_words(l, type, bytes, words);
-    }
-    if (type.kind == KIR_I64 && l->options->addresses) {
-        add_to_base(l, result, words);
-    } else {
-        result->id[TLY_SPV_OFFSET] = plus(l, result->id[TLY_SPV_OFFSET], words[0]);
-    }
-}
-
 /* ---- memory of buffers ---- */
-
-static uint32_t element(tly_spv_lowering *l, unsigned log2)
-{
-    return log2 == 1 ? tly_spv_uint(&l->m, 16)
-                     : tly_spv_vector(&l->m, U32(l), 1u << (log2 - 2));
-}
-
-/* Memory seen as an array of elements. */
-static uint32_t block_of(tly_spv_lowering *l, unsigned log2)
-{
-    static const char *const blocks[4] = { "u16s", "u32s", "uvec2s", "uvec4s" };
-    tly_spv_module *m = &l->m;
-    uint32_t *block = &l->blocks[log2 - 1];
-    if (*block == 0) {
-        uint32_t array = TLY_SPV_DECLARE(m, SpvOpTypeRuntimeArray, 0, element(l, log2));
-        tly_spv_decorate_with(m, array, SpvDecorationArrayStride, 1u << log2);
-        *block = TLY_SPV_DECLARE(m, SpvOpTypeStruct, 0, array);
-        tly_spv_decorate(m, *block, SpvDecorationBlock);
-        TLY_SPV_PUT(m, TLY_SPV_DECORATIONS, SpvOpMemberDecorate, *block, 0,
-                    (uint32_t)SpvDecorationOffset, 0);
-        tly_spv_name(m, *block, blocks[log2 - 1]);
-    }
-    return *block;
-}
-
-/* A binding; in and out may be one memory. */
-static uint32_t buffer(tly_spv_lowering *l, unsigned binding, unsigned log2)
-{
-    static const char *const names[3][4] = {
-        { "in_u16", "in_u32", "in_uvec2", "in_uvec4" },
-        { "out_u16", "out_u32", "out_uvec2", "out_uvec4" },
-        { "scratch_u16", "scratch_u32", "scratch_uvec2", "scratch_uvec4" },
-    };
-    tly_spv_module *m = &l->m;
-    uint32_t *variable = &l->buffers[binding][log2 - 1];
-    if (*variable == 0) {
-        *variable = tly_spv_variable(m, SpvStorageClassStorageBuffer, block_of(l, log2),
-                                     names[binding][log2 - 1]);
-        tly_spv_decorate_with(m, *variable, SpvDecorationDescriptorSet, 0);
-        tly_spv_decorate_with(m, *variable, SpvDecorationBinding, binding);
-        tly_spv_decorate(m, *variable, SpvDecorationAliased);
-    }
-    return *variable;
-}
-
-static uint32_t in_buffer(tly_spv_lowering *l, const tly_spv_value *p, int64_t bytes,
-                          unsigned log2)
-{
-    uint32_t first = LITERAL(l, 0), all = buffer(l, p->root, log2);
-    uint32_t type = tly_spv_pointer(&l->m, SpvStorageClassStorageBuffer, element(l, log2));
-    uint32_t offset = plus_bytes(l, p->id[TLY_SPV_OFFSET], bytes);
-    uint32_t index = WORD(l, ShiftRightLogical, offset, LITERAL(l, log2));
-    return OP(l, AccessChain, type, all, first, index);
-}
-
-/* base + offset + bytes: offsets are signed, positions may lie below the base; a tensor so
- * addressed spans less than 2 GiB. */
-static uint32_t by_address(tly_spv_lowering *l, const tly_spv_value *p, int64_t bytes,
-                           unsigned log2)
-{
-    tly_spv_value at = *p;
-    uint32_t offset = p->id[TLY_SPV_OFFSET];
-    if (bytes >= 0 && bytes <= UINT32_MAX) {
-        offset = plus_bytes(l, offset, bytes);
-    } else {
-        uint32_t words[2] = { LITERAL(l, bytes), 0 };
-        words[1] = LITERAL(l, (uint64_t)bytes >> 32);
-        add_to_base(l, &at, words);
-    }
-    if (offset != 0) {
-        uint32_t sign = OP(l, ShiftRightArithmetic, U32(l), offset, LITERAL(l, 31));
-        uint32_t words[2] = { offset, sign };
-        add_to_base(l, &at, words);
-    }
-    uint32_t to = tly_spv_pointer(&l->m, SpvStorageClassPhysicalStorageBuffer, element(l, log2));
-    uint32_t two = tly_spv_uvec(l, at.id + TLY_SPV_LOW, 2), zero = LITERAL(l, 0);
-    if (log2 != 1) {
-        return OP(l, Bitcast, to, two);
-    }
-    uint32_t array = OP(l, Bitcast, tly_spv_address(&l->m, block_of(l, log2)), two);
-    return OP(l, AccessChain, to, array, zero, zero);
-}
-
-static uint32_t pointer(tly_spv_lowering *l, const tly_spv_value *p, int64_t bytes, unsigned log2)
-{
-    return l->options->addresses ? by_address(l, p, bytes, log2) : in_buffer(l, p, bytes, log2);
-}
 
 /* `size` bytes at once, as a uvec, or a uint of a lone half. */
 static uint32_t load_piece(tly_spv_lowering *l, const tly_spv_value *p, int64_t bytes,
                            unsigned log2)
 {
-    uint32_t at = pointer(l, p, bytes, log2), type = element(l, log2);
+    uint32_t at = tly_spv_pointer_to(l, p, bytes, log2), type = tly_spv_element(l, log2);
     uint32_t id = l->options->addresses
                       ? OP(l, Load, type, at, SpvMemoryAccessAlignedMask, 1u << log2)
                       : OP(l, Load, type, at);
@@ -228,9 +24,9 @@ static uint32_t load_piece(tly_spv_lowering *l, const tly_spv_value *p, int64_t 
 static void store_piece(tly_spv_lowering *l, const tly_spv_value *p, int64_t bytes, unsigned log2,
                         uint32_t id)
 {
-    uint32_t at = pointer(l, p, bytes, log2);
+    uint32_t at = tly_spv_pointer_to(l, p, bytes, log2);
     if (log2 == 1) {
-        id = OP(l, UConvert, element(l, log2), id);
+        id = OP(l, UConvert, tly_spv_element(l, log2), id);
     }
     if (l->options->addresses) {
         TLY_SPV_PUT(&l->m, TLY_SPV_BODY, SpvOpStore, at, id, SpvMemoryAccessAlignedMask,
@@ -261,7 +57,7 @@ static uint32_t in_shared(tly_spv_lowering *l, const tly_spv_value *p, int64_t b
     if (p->id[TLY_SPV_OFFSET] == 0) {
         index = LITERAL(l, bytes / 4);
     } else {
-        uint32_t offset = plus_bytes(l, p->id[TLY_SPV_OFFSET], bytes);
+        uint32_t offset = tly_spv_plus_bytes(l, p->id[TLY_SPV_OFFSET], bytes);
         index = WORD(l, ShiftRightLogical, offset, LITERAL(l, 2));
     }
     return OP(l, AccessChain, type, p->id[TLY_SPV_SHARED], index);
@@ -348,7 +144,7 @@ void tly_spv_lower_store(tly_spv_lowering *l, const kir_inst *inst, tly_spv_valu
         return;
     }
     if (at_once(l, inst, count) && !shared) {
-        uint32_t shape = element(l, pieces[0]), id = value->id[0];
+        uint32_t shape = tly_spv_element(l, pieces[0]), id = value->id[0];
         store_piece(l, p, at, pieces[0], type.kind == KIR_I32 ? id : OP(l, Bitcast, shape, id));
         return;
     }
@@ -377,7 +173,7 @@ void tly_spv_lower_store(tly_spv_lowering *l, const kir_inst *inst, tly_spv_valu
 /* Relaxed, of one word each, seen by the whole device. */
 void tly_spv_lower_atomic(tly_spv_lowering *l, const kir_inst *inst, tly_spv_value *result)
 {
-    uint32_t at = pointer(l, tly_spv_bare(l, inst, 0), inst->imm, 2);
+    uint32_t at = tly_spv_pointer_to(l, tly_spv_bare(l, inst, 0), inst->imm, 2);
     uint32_t scope = LITERAL(l, SpvScopeDevice), relaxed = LITERAL(l, SpvMemorySemanticsMaskNone);
     uint32_t value = inst->operand_count > 1 ? tly_spv_operand(l, inst, 1)->id[0] : 0;
     if (inst->op == KIR_ATOMIC_STORE) {

@@ -217,21 +217,6 @@ uint32_t tly_spv_pointer(tly_spv_module *m, SpvStorageClass storage, uint32_t to
     return TLY_SPV_INTERN(m, SpvOpTypePointer, 0, (uint32_t)storage, to);
 }
 
-/* Declared ahead, as the validator of SPIRV-Tools 2023.1 takes a cast to a pointer that it sees to
- * lead to a 16-bit type for arithmetic of that type. */
-uint32_t tly_spv_address(tly_spv_module *m, uint32_t to)
-{
-    uint32_t operands[2] = { SpvStorageClassPhysicalStorageBuffer, to }, next = m->bound;
-    tly_spv_words *globals = &m->section[TLY_SPV_GLOBALS];
-    uint32_t before = globals->count;
-    TLY_SPV_PUT(m, TLY_SPV_GLOBALS, SpvOpTypeForwardPointer, next, operands[0]);
-    uint32_t id = tly_spv_intern(m, SpvOpTypePointer, 0, 2, operands);
-    if (id != next && m->status == TALLY_OK) { /* it was there */
-        globals->count = before;
-    }
-    return id;
-}
-
 uint32_t tly_spv_u32(tly_spv_module *m, uint32_t value)
 {
     return TLY_SPV_INTERN(m, SpvOpConstant, tly_spv_uint(m, 32), value);

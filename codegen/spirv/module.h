@@ -15,7 +15,8 @@
 
 enum { TLY_SPV_1_3 = 0x10300, TLY_SPV_1_5 = 0x10500 };
 
-typedef enum tly_spv_section { /* in the order of the module, what comes before is made at the end */
+/* In the order of the module; what comes before them is made at the end. */
+typedef enum tly_spv_section {
     TLY_SPV_MODES, TLY_SPV_STRINGS, TLY_SPV_NAMES, TLY_SPV_DECORATIONS, TLY_SPV_GLOBALS,
     TLY_SPV_BODY, TLY_SPV_SECTIONS
 } tly_spv_section;
@@ -91,8 +92,6 @@ uint32_t tly_spv_uint(tly_spv_module *m, uint32_t bits);
 uint32_t tly_spv_float(tly_spv_module *m, uint32_t bits);
 uint32_t tly_spv_vector(tly_spv_module *m, uint32_t scalar, uint32_t lanes); /* 1: the scalar */
 uint32_t tly_spv_pointer(tly_spv_module *m, SpvStorageClass storage, uint32_t to);
-/* A pointer to a block of 16-bit elements that is made of a device address. */
-uint32_t tly_spv_address(tly_spv_module *m, uint32_t to);
 uint32_t tly_spv_u32(tly_spv_module *m, uint32_t value);
 
 void tly_spv_decorate(tly_spv_module *m, uint32_t id, SpvDecoration decoration);

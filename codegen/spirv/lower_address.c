@@ -1,0 +1,228 @@
+/*
+ * Launch arguments and addresses. An address is a base and a 32-bit offset from it: in the buffer
+ * form the base is the start of a binding and offsets wrap; in the address form it is two words, so
+ * that no device needs 64-bit integers.
+ */
+#include "lower.h"
+
+/* ---- launch arguments ---- */
+
+enum { PUSH_MEMBERS = KIR_ARG_COUNT - KIR_ARG_GPU_IN };
+
+static const struct {
+    const char *name;
+    uint16_t offset;
+    char type;
+} push_members[PUSH_MEMBERS] = {
+#define A(...)
+#define T(...)
+#define P(...) __VA_ARGS__
+#define KIR_ARG(NAME, text, block, offset, type) \
+    block([KIR_ARG_##NAME - KIR_ARG_GPU_IN] = { text, offset, type },)
+#include "../kir/args.def"
+#undef KIR_ARG
+#undef P
+#undef T
+#undef A
+};
+
+/* tly_push, with 64 bits as two words. */
+static uint32_t push_variable(tly_spv_lowering *l)
+{
+    tly_spv_module *m = &l->m;
+    uint32_t members[PUSH_MEMBERS], word = U32(l), two = tly_spv_vector(m, word, 2);
+    if (l->push != 0) {
+        return l->push;
+    }
+    for (uint32_t i = 0; i < PUSH_MEMBERS; i++) {
+        members[i] = push_members[i].type == 'w' ? word : two;
+    }
+    uint32_t type = tly_spv_declare(m, SpvOpTypeStruct, 0, PUSH_MEMBERS, members);
+    tly_spv_name(m, type, "tly_push");
+    tly_spv_decorate(m, type, SpvDecorationBlock);
+    for (uint32_t i = 0; i < PUSH_MEMBERS; i++) {
+        TLY_SPV_PUT(m, TLY_SPV_DECORATIONS, SpvOpMemberDecorate, type, i,
+                    (uint32_t)SpvDecorationOffset, push_members[i].offset);
+        tly_spv_put_text(m, TLY_SPV_NAMES, SpvOpMemberName, 2, (uint32_t[]){ type, i },
+                         push_members[i].name);
+    }
+    l->push = tly_spv_variable(m, SpvStorageClassPushConstant, type, "push");
+    return l->push;
+}
+
+void tly_spv_lower_argument(tly_spv_lowering *l, const kir_inst *inst, tly_spv_value *result)
+{
+    uint32_t member = (uint32_t)inst->imm - KIR_ARG_GPU_IN, words[2];
+    unsigned count = push_members[member].type == 'w' ? 1 : 2;
+    uint32_t push = push_variable(l), uvec = tly_spv_vector(&l->m, U32(l), count);
+    uint32_t type = tly_spv_pointer(&l->m, SpvStorageClassPushConstant, uvec);
+    uint32_t at = OP(l, AccessChain, type, push, LITERAL(l, member));
+    uint32_t loaded = OP(l, Load, uvec, at);
+    if (inst->type.kind == KIR_I32) {
+        result->id[0] = count == 1 ? loaded : WORD(l, CompositeExtract, loaded, 0);
+        return;
+    }
+    tly_spv_split(l, loaded, count, words);
+    if (inst->type.kind == KIR_I64) {
+        tly_spv_from_words(l, inst->type, words, result);
+        return;
+    }
+    result->root = (uint8_t)member;
+    if (l->options->addresses) {
+        result->id[TLY_SPV_LOW] = words[0];
+        result->id[TLY_SPV_HIGH] = words[1];
+    } else {
+        result->id[TLY_SPV_OFFSET] = words[0];
+    }
+}
+
+/* ---- addresses ---- */
+
+static uint32_t plus(tly_spv_lowering *l, uint32_t offset, uint32_t more)
+{
+    return offset == 0 ? more : WORD(l, IAdd, offset, more);
+}
+
+uint32_t tly_spv_plus_bytes(tly_spv_lowering *l, uint32_t offset, int64_t bytes)
+{
+    return (uint32_t)bytes == 0 ? offset : plus(l, offset, LITERAL(l, bytes));
+}
+
+/* A high word of 0 is none. */
+static void add_to_base(tly_spv_lowering *l, tly_spv_value *p, const uint32_t words[2])
+{
+    uint32_t low[2], high = p->id[TLY_SPV_HIGH];
+    tly_spv_add_carry(l, p->id[TLY_SPV_LOW], words[0], low);
+    if (words[1] != 0) {
+        high = WORD(l, IAdd, high, words[1]);
+    }
+    p->id[TLY_SPV_LOW] = low[0];
+    p->id[TLY_SPV_HIGH] = WORD(l, IAdd, high, low[1]);
+}
+
+/* In the buffer form, the low half of 64 bits is all there is to add. */
+void tly_spv_lower_ptradd(tly_spv_lowering *l, const kir_inst *inst, tly_spv_value *result)
+{
+    uint32_t words[TLY_SPV_PARTS];
+    kir_type type = tly_spv_operand_type(l, inst, 1);
+    const tly_spv_value *bytes = tly_spv_bare(l, inst, 1);
+    *result = *tly_spv_bare(l, inst, 0);
+    if (type.kind == KIR_I64 && !l->options->addresses && !l->pairs && !bytes->constant) {
+        words[0] = WORD(l, UConvert, bytes->id[0]);
+    } else {
+        tly_spv_to_words(l, type, bytes, words);
+    }
+    if (type.kind == KIR_I64 && l->options->addresses) {
+        add_to_base(l, result, words);
+    } else {
+        result->id[TLY_SPV_OFFSET] = plus(l, result->id[TLY_SPV_OFFSET], words[0]);
+    }
+}
+
+/* ---- memory of buffers ---- */
+
+uint32_t tly_spv_element(tly_spv_lowering *l, unsigned log2)
+{
+    return log2 == 1 ? tly_spv_uint(&l->m, 16)
+                     : tly_spv_vector(&l->m, U32(l), 1u << (log2 - 2));
+}
+
+/* A struct of an array of elements without end. */
+static uint32_t block(tly_spv_lowering *l, unsigned log2)
+{
+    static const char *const names[4] = { "u16s", "u32s", "uvec2s", "uvec4s" };
+    tly_spv_module *m = &l->m;
+    uint32_t *made = &l->blocks[log2 - 1];
+    if (*made == 0) {
+        uint32_t array = TLY_SPV_DECLARE(m, SpvOpTypeRuntimeArray, 0, tly_spv_element(l, log2));
+        tly_spv_decorate_with(m, array, SpvDecorationArrayStride, 1u << log2);
+        *made = TLY_SPV_DECLARE(m, SpvOpTypeStruct, 0, array);
+        tly_spv_decorate(m, *made, SpvDecorationBlock);
+        TLY_SPV_PUT(m, TLY_SPV_DECORATIONS, SpvOpMemberDecorate, *made, 0,
+                    (uint32_t)SpvDecorationOffset, 0);
+        tly_spv_name(m, *made, names[log2 - 1]);
+    }
+    return *made;
+}
+
+/* A binding seen as an array of elements; in and out may be one memory. */
+static uint32_t buffer(tly_spv_lowering *l, unsigned binding, unsigned log2)
+{
+    static const char *const names[3][4] = {
+        { "in_u16", "in_u32", "in_uvec2", "in_uvec4" },
+        { "out_u16", "out_u32", "out_uvec2", "out_uvec4" },
+        { "scratch_u16", "scratch_u32", "scratch_uvec2", "scratch_uvec4" },
+    };
+    tly_spv_module *m = &l->m;
+    uint32_t *made = &l->buffers[binding][log2 - 1];
+    if (*made == 0) {
+        *made = tly_spv_variable(m, SpvStorageClassStorageBuffer, block(l, log2),
+                                 names[binding][log2 - 1]);
+        tly_spv_decorate_with(m, *made, SpvDecorationDescriptorSet, 0);
+        tly_spv_decorate_with(m, *made, SpvDecorationBinding, binding);
+        tly_spv_decorate(m, *made, SpvDecorationAliased);
+    }
+    return *made;
+}
+
+static uint32_t in_buffer(tly_spv_lowering *l, const tly_spv_value *p, int64_t bytes,
+                          unsigned log2)
+{
+    uint32_t first = LITERAL(l, 0), all = buffer(l, p->root, log2);
+    uint32_t type = tly_spv_pointer(&l->m, SpvStorageClassStorageBuffer, tly_spv_element(l, log2));
+    uint32_t offset = tly_spv_plus_bytes(l, p->id[TLY_SPV_OFFSET], bytes);
+    uint32_t index = WORD(l, ShiftRightLogical, offset, LITERAL(l, log2));
+    return OP(l, AccessChain, type, all, first, index);
+}
+
+/* The validator takes a cast to a pointer to 16 bits for arithmetic on them, unless the pointer is
+ * declared forward, which asks for a struct; so do the GLSL compilers. */
+static uint32_t half_pointer(tly_spv_lowering *l, uint32_t two)
+{
+    const SpvStorageClass storage = SpvStorageClassPhysicalStorageBuffer;
+    if (l->halves == 0) {
+        l->halves = tly_spv_id(&l->m);
+        TLY_SPV_PUT(&l->m, TLY_SPV_GLOBALS, SpvOpTypeForwardPointer, l->halves,
+                    (uint32_t)storage);
+        uint32_t all = block(l, 1);
+        TLY_SPV_PUT(&l->m, TLY_SPV_GLOBALS, SpvOpTypePointer, l->halves, (uint32_t)storage,
+                    all);
+    }
+    uint32_t type = tly_spv_pointer(&l->m, storage, tly_spv_element(l, 1));
+    uint32_t all = OP(l, Bitcast, l->halves, two), first = LITERAL(l, 0);
+    return OP(l, AccessChain, type, all, first, first);
+}
+
+/* base + offset + bytes: offsets are signed, as positions may lie below the base, and a tensor so
+ * addressed spans less than 2 GiB. */
+static uint32_t by_address(tly_spv_lowering *l, const tly_spv_value *p, int64_t bytes,
+                           unsigned log2)
+{
+    tly_spv_value at = *p;
+    uint32_t offset = p->id[TLY_SPV_OFFSET];
+    if (bytes >= 0 && bytes <= UINT32_MAX) {
+        offset = tly_spv_plus_bytes(l, offset, bytes);
+    } else {
+        uint32_t words[2] = { LITERAL(l, bytes), 0 };
+        words[1] = LITERAL(l, (uint64_t)bytes >> 32);
+        add_to_base(l, &at, words);
+    }
+    if (offset != 0) {
+        uint32_t sign = OP(l, ShiftRightArithmetic, U32(l), offset, LITERAL(l, 31));
+        uint32_t words[2] = { offset, sign };
+        add_to_base(l, &at, words);
+    }
+    uint32_t two = tly_spv_uvec(l, at.id + TLY_SPV_LOW, 2);
+    if (log2 == 1) {
+        return half_pointer(l, two);
+    }
+    uint32_t to = tly_spv_pointer(&l->m, SpvStorageClassPhysicalStorageBuffer,
+                                  tly_spv_element(l, log2));
+    return OP(l, Bitcast, to, two);
+}
+
+uint32_t tly_spv_pointer_to(tly_spv_lowering *l, const tly_spv_value *p, int64_t bytes,
+                            unsigned log2)
+{
+    return l->options->addresses ? by_address(l, p, bytes, log2) : in_buffer(l, p, bytes, log2);
+}
