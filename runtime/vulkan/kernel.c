@@ -36,10 +36,12 @@ static tally_status make_code(tally_vulkan *v, const tly_request *request, tally
 static tally_status check_ranges(const tally_vulkan_kernel *k, tally_error *error)
 {
     const tly_gpu_steps *s = &k->steps;
-    uint32_t most = k->vulkan->facts.caps.buffer_range;
+    const tly_caps *caps = &k->vulkan->facts.caps;
+    uint32_t most = caps->buffer_range;
+    int64_t rounding = (caps->offset_align > 16 ? caps->offset_align : 16) + 4;
     int64_t in = s->in_end - s->in_low, out = s->out_end - s->out_low;
     int64_t larger = in > out ? in : out;
-    if (!k->object->launch.addresses && larger > (int64_t)most - 64) {
+    if (!k->object->launch.addresses && larger > (int64_t)most - rounding) {
         return tly_fail(error, TALLY_UNSUPPORTED, "sizes",
                         "a tensor spans %lld bytes, and a storage buffer of %.80s %u",
                         (long long)larger, k->vulkan->facts.name, most);
