@@ -86,10 +86,16 @@ static void count_template(tly_driver *v, const tly_trial *t)
 
 /* ---- cases ---- */
 
-/* Small blocks and chunks, so that their borders come often; "" is the planner's own choice. */
-enum { PLANS = 5 };
-static const char *const cpu_plans[PLANS] = { "", "", "", "", "chunk=2048,block=512" };
-static const char *const gpu_plans[PLANS] = { "", "", "", "workgroup=32", "chunk=2048" };
+/* Small blocks and chunks, so that their borders come often, and every way that a device may have
+ * to take; "" is the planner's own choice. */
+enum { PLANS = 10 };
+static const char *const cpu_plans[PLANS] = { "", "", "", "", "", "", "", "",
+                                              "chunk=2048,block=512", "chunk=2048,block=512" };
+static const char *const gpu_plans[PLANS] = {
+    "", "", "scan=0,workgroup=32", "scan=1,chunk=300", "template=workgroups,workgroup=32,chunk=700",
+    "addresses=1", "addresses=1,index_bits=64,chunk=1000", "template=columns,chunk=200",
+    "template=look_back,workgroup=32,segments=1", "template=look_back,workgroup=64,addresses=1",
+};
 
 static void draw(tly_trial *t, const tly_course *course, long number)
 {
