@@ -219,6 +219,7 @@ static void choose(const tly_problem *p, const tly_geometry *g, const tly_caps *
 static const char *const names[TLY_GPU_TEMPLATE_COUNT] = {
     [TLY_GPU_COLUMNS] = "columns",       [TLY_GPU_SUBGROUPS] = "subgroups",
     [TLY_GPU_WORKGROUPS] = "workgroups", [TLY_GPU_LOOK_BACK] = "look_back",
+    [TLY_GPU_COPY] = "copy",
 };
 
 const char *tly_gpu_template_name(const tly_gpu_plan *plan)
@@ -303,7 +304,7 @@ static void settle(const tly_problem *p, const tly_caps *caps, tly_gpu_plan *pla
     int32_t tile = tly_gpu_tile(p, caps, plan);
     if (plan->chunk > 0 && tile > 0)
         plan->chunk = (plan->chunk + tile - 1) / tile * tile;
-    if (plan->template_id == TLY_GPU_LOOK_BACK)
+    if (plan->template_id == TLY_GPU_LOOK_BACK || plan->template_id == TLY_GPU_COPY)
         plan->chunk = tile;
 }
 
