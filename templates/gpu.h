@@ -24,6 +24,7 @@ typedef struct tly_gpu {
 void tly_gpu_build_columns(tly_gpu *g, unsigned pass);
 void tly_gpu_build_rows(tly_gpu *g, unsigned pass);
 void tly_gpu_build_look_back(tly_gpu *g, unsigned pass);
+void tly_gpu_build_copy(tly_gpu *g, unsigned pass);
 
 /* The middle pass of those with chunks: from the chunks' totals to the carries before them. */
 void tly_gpu_build_carries(tly_gpu *g);
@@ -158,6 +159,8 @@ void tly_tile_load(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value cou
                    tly_tile *tile);
 /* After the scan: folds the extremes of the local results. */
 void tly_tile_watch(tly_gpu *g, tly_team *t, tly_tile *tile);
+void tly_tile_store(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+                    const kir_value *acc);
 /* Stores what the scan shows after `carry`, and returns the carry after the tile; where the range
  * of the local results does not allow it, one lane for each scan goes the plain loop's way. */
 kir_value tly_tile_finish(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,

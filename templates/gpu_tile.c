@@ -76,8 +76,8 @@ static void store_each(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir
     }
 }
 
-static void store(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
-                  const kir_value *v)
+void tly_tile_store(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+                    const kir_value *v)
 {
     kir_builder *b = g->c.b;
     unsigned vector = (unsigned)g->plan->vector;
@@ -121,7 +121,7 @@ static void store_after(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_valu
                                               : tile->y[i - 1];
         shown[i] = tly_combine(&g->c, carry, local);
     }
-    store(g, t, at, count, shown);
+    tly_tile_store(g, t, at, count, shown);
 }
 
 /* Does the tile by the plain loop: the first lanes take one scan each. Returns every lane's carry

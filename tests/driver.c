@@ -100,15 +100,17 @@ typedef struct forced {
 
 static const forced cpu_plans[] = { { "chunk=2048,block=512", "" } };
 static const forced gpu_plans[] = {
-    { "chunk=64", "" },
-    { "addresses=0,index_bits=32", "" },
-    { "template=columns,workgroup=32,team=32,vector=1,segments=1,chunk=16", "" },
-    { "template=workgroups,workgroup=32,team=32,vector=2,segments=1,chunk=0", "" },
-    { "template=workgroups,workgroup=32,team=32,vector=2,segments=2,chunk=256", "" },
-    { "template=workgroups,workgroup=32,team=32,vector=2,segments=1,chunk=64,scan=0", "" },
-    { "template=subgroups,workgroup=32,team=4,vector=2,segments=1,chunk=0", "shuffles" },
-    { "template=look_back,workgroup=32,team=32,vector=2,segments=1,chunk=64", "look-back" },
-    { "template=look_back,workgroup=64,team=64,vector=2,segments=2,chunk=256", "look-back" }
+    { "scan=0,workgroup=32", "" },
+    { "scan=1,chunk=300", "" },
+    { "addresses=0", "" },
+    { "addresses=1", "addresses" },
+    { "addresses=1,index_bits=64,chunk=1000", "addresses" },
+    { "template=columns,workgroup=32,chunk=20", "" },
+    { "template=workgroups,workgroup=32,segments=1", "" },
+    { "template=workgroups,workgroup=32,chunk=700", "" },
+    { "template=subgroups", "shuffles" },
+    { "template=look_back,workgroup=32,segments=1", "look-back" },
+    { "template=look_back,workgroup=64,addresses=1", "look-back" }
 };
 
 static const char *draw_plan(tly_random *r, const tally_device *device)

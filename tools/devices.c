@@ -7,24 +7,27 @@
 #include <string.h>
 #include <strings.h>
 
-enum { MOST_DEVICES = 64 };
+enum { MOST_DEVICES = 72, CPU_DEVICES = 4 };
 
 typedef struct device_list {
     tally_device device[MOST_DEVICES];
     size_t count;
 } device_list;
 
-static int list_devices(device_list *list, tly_report *report)
+/* Without Vulkan's devices a list costs nothing. */
+static int list_devices(device_list *list, int cpus_only, tly_report *report)
 {
     tally_error error = TALLY_ERROR_INIT;
+    size_t most = cpus_only ? CPU_DEVICES : MOST_DEVICES;
+    list->count = CPU_DEVICES;
     for (int i = 0; i < MOST_DEVICES; i++) {
         list->device[i].size = sizeof(tally_device);
     }
-    if (tally_devices(list->device, MOST_DEVICES, &list->count, &error) != TALLY_OK) {
+    if (tally_devices(list->device, most, cpus_only ? NULL : &list->count, &error) != TALLY_OK) {
         return tly_adopt(report, &error);
     }
-    if (list->count > MOST_DEVICES) {
-        list->count = MOST_DEVICES;
+    if (list->count > most) {
+        list->count = most;
     }
     return EXIT_DONE;
 }
@@ -69,13 +72,14 @@ int tly_device_find(const char *wanted, char selector[32], tly_report *report)
 {
     device_list list;
     int best = 0;
-    int status = list_devices(&list, report);
-    if (status) {
-        return status;
-    }
+    int status;
     if (wanted && is_vulkan(wanted) && strlen(wanted) < 32) {
         strcpy(selector, wanted);
         return EXIT_DONE;
+    }
+    status = list_devices(&list, !wanted || strncmp(wanted, "cpu", 3) == 0, report);
+    if (status) {
+        return status;
     }
     for (size_t i = 0; i < list.count; i++) {
         const tally_device *device = &list.device[i];
@@ -142,7 +146,7 @@ static void print_table(const device_list *list)
 int tly_verb_devices(const tly_options *options, tly_report *report)
 {
     device_list list;
-    int status = list_devices(&list, report);
+    int status = list_devices(&list, 0, report);
     if (status) {
         return status;
     }

@@ -1,5 +1,5 @@
 /*
- * tally inspect: one stage of a kernel's making, as text, whole or not at all.
+ * tally inspect: one stage of a kernel's making, as text (spirv: as words), whole or not at all.
  */
 #include "file.h"
 #include "subject.h"
@@ -7,18 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { CPU = 1, VULKAN = 2 };
+
 static const struct {
     const char *name;
-    int made; /* by this version */
+    int kinds; /* of device that have it */
     tally_stage stage;
 } stages[] = {
-    { "word", 1, TALLY_STAGE_WORD }, { "plan", 1, TALLY_STAGE_PLAN },
-    { "kir", 1, TALLY_STAGE_KIR },   { "llvm", 1, TALLY_STAGE_LLVM },
-    { "asm", 1, TALLY_STAGE_ASM },   { "spirv", 0, TALLY_STAGE_WORD },
-    { "spvasm", 0, TALLY_STAGE_WORD },
+    { "word", CPU | VULKAN, TALLY_STAGE_WORD }, { "plan", CPU | VULKAN, TALLY_STAGE_PLAN },
+    { "kir", CPU | VULKAN, TALLY_STAGE_KIR },   { "llvm", CPU, TALLY_STAGE_LLVM },
+    { "asm", CPU, TALLY_STAGE_ASM },            { "spirv", VULKAN, TALLY_STAGE_SPIRV },
+    { "spvasm", VULKAN, TALLY_STAGE_SPVASM },
 };
 
-enum { STAGES = sizeof stages / sizeof *stages };
+enum { STAGES = sizeof stages / sizeof *stages, MOST_PROFILE = 1 << 16 };
 
 /* Text that grows; the library hands it over piece by piece. */
 typedef struct page {
@@ -80,12 +82,71 @@ static int read_subject(const tly_options *options, tly_subject *subject, tly_re
     return status;
 }
 
-static int make_text(const tly_subject *subject, const char *selector, tally_stage stage,
+/* The target: a device's selector, or a profile's text. */
+typedef struct target {
+    char selector[32];
+    char *profile; /* NULL: none */
+} target;
+
+static int read_profile(const char *path, target *target, tly_report *report)
+{
+    FILE *file = fopen(path, "rb");
+    size_t length = 0;
+    int failed;
+    if (!file) {
+        return tly_refuse(report, EXIT_FILE, "file", "%s: cannot be opened", path);
+    }
+    target->profile = malloc(MOST_PROFILE + 1);
+    if (target->profile) {
+        length = fread(target->profile, 1, MOST_PROFILE + 1, file);
+    }
+    failed = ferror(file);
+    fclose(file);
+    if (!target->profile) {
+        return tly_refuse(report, EXIT_MEMORY, "file", "no memory for %s", path);
+    }
+    if (failed || length > MOST_PROFILE) {
+        return tly_refuse(report, EXIT_FILE, "file", "%s: %s", path,
+                          failed ? "cannot be read" : "longer than a profile");
+    }
+    target->profile[length] = 0;
+    if (strlen(target->profile) != length) {
+        return tly_refuse(report, EXIT_FILE, "file", "%s: no text", path);
+    }
+    return EXIT_DONE;
+}
+
+static int find_target(const tly_options *options, target *target, tly_report *report)
+{
+    if (options->given & OPTION_PROFILE) {
+        return options->given & OPTION_DEVICE
+                   ? tly_refuse(report, EXIT_USAGE, "usage",
+                                "--device and --profile exclude each other")
+                   : EXIT_DONE;
+    }
+    return tly_device_find(options->device, target->selector, report);
+}
+
+static int check_stage(const target *target, int stage, tly_report *report)
+{
+    int kind = strncmp(target->selector, "cpu", 3) == 0 ? CPU : VULKAN;
+    if (stages[stage].kinds & kind) {
+        return EXIT_DONE;
+    }
+    tly_refuse(report, EXIT_UNSUPPORTED, "device", "a kernel for %s has no stage %s",
+               kind == CPU ? "a CPU" : "Vulkan", stages[stage].name);
+    tly_hint(report, kind == CPU ? "--device vulkan:N or --profile FILE"
+                                 : "word, plan, kir, spirv or spvasm");
+    return EXIT_UNSUPPORTED;
+}
+
+static int make_text(const tly_subject *subject, const target *target, tally_stage stage,
                      page *text, tly_report *report)
 {
     tally_error error = TALLY_ERROR_INIT;
     tally_context *context = NULL;
-    tally_kernel_options kernel = { .size = sizeof kernel, .device = selector };
+    tally_kernel_options kernel = { .size = sizeof kernel, .profile = target->profile,
+                                    .device = target->profile ? NULL : target->selector };
     tally_status made;
     /* A word can be shown even where no kernel for it exists. */
     if (stage == TALLY_STAGE_WORD) {
@@ -122,31 +183,29 @@ static int write_text(const char *path, const page *text, tly_report *report)
 int tly_verb_inspect(const tly_options *options, tly_report *report)
 {
     page text = { NULL, 0, 0, 0 };
+    target target = { { 0 }, NULL };
     tly_subject subject;
-    char selector[32];
     int stage;
     int status = find_stage(options, &stage, report);
-    if (!status && (options->given & OPTION_DEVICE) && (options->given & OPTION_PROFILE)) {
-        status = tly_refuse(report, EXIT_USAGE, "usage",
-                            "--device and --profile exclude each other");
-    }
     if (!status) {
-        status = tly_device_find(options->device, selector, report);
+        status = find_target(options, &target, report);
     }
     if (!status) {
         status = read_subject(options, &subject, report);
     }
-    if (!status && (options->given & OPTION_PROFILE || !stages[stage].made)) {
-        status = tly_refuse(report, EXIT_UNSUPPORTED, "device",
-                            "this version makes kernels for CPUs only: no %s",
-                            options->given & OPTION_PROFILE ? "--profile" : stages[stage].name);
+    if (!status) {
+        status = check_stage(&target, stage, report);
+    }
+    if (!status && options->profile) {
+        status = read_profile(options->profile, &target, report);
     }
     if (!status) {
-        status = make_text(&subject, selector, stages[stage].stage, &text, report);
+        status = make_text(&subject, &target, stages[stage].stage, &text, report);
     }
     if (!status) {
         status = write_text(options->out ? options->out : "-", &text, report);
     }
+    free(target.profile);
     free(text.text);
     return status;
 }

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #define DEVICE_HELP                                                                               \
-    "  --device D      cpu (the default), cpu:LEVEL, or part of a device's name; tally devices\n" \
-    "                  lists them\n"
+    "  --device D      cpu (the default), cpu:LEVEL, vulkan (the best GPU), vulkan:N, or part of a\n" \
+    "                  device's name; tally devices lists them\n"
 #define THREADS_HELP                                                                      \
     "  --threads N     threads, from 1; left out: the CPUs that this process may use. No\n" \
     "                  result depends on it\n"
@@ -25,19 +25,20 @@ static const tly_verb verbs[] = {
       "  tally run cumsum:axis=-1,reverse in.npy -o out.npy\n",
       OPTION_OUT | OPTION_DEVICE | OPTION_THREADS | OPTION_IN_PLACE | OPTION_PLAN, 2, 2,
       tly_verb_run },
-    { "bench", "WORD [--device D] [--threads N] [--json]",
+    { "bench", "WORD [--device D] [--threads N] [--plan K=V]... [--json]",
       "Times the kernel for WORD, and copies of the same bytes beside it in the same run.\n\n"
       DEVICE_HELP THREADS_HELP
       "  --json          one JSON object\n\n"
       "  tally bench 'cumprod:f32:4096x4096:axis=1'\n",
-      OPTION_DEVICE | OPTION_THREADS | OPTION_JSON, 1, 1, tly_verb_bench },
+      OPTION_DEVICE | OPTION_THREADS | OPTION_PLAN | OPTION_JSON, 1, 1, tly_verb_bench },
     { "inspect",
       "WORD [IN.npy] --emit word|plan|kir|llvm|asm|spirv|spvasm [--device D | --profile FILE] "
       "[-o FILE]",
       "Shows one stage of the making of the kernel for WORD: the canonical word, the plan, the\n"
-      "kernel IR, LLVM's IR or assembly. With IN.npy, WORD may leave out dtype and sizes.\n\n"
+      "kernel IR; for a CPU LLVM's IR or assembly, for Vulkan the SPIR-V words (all passes, one\n"
+      "after the other) or their disassembly. With IN.npy, WORD may leave out dtype and sizes.\n\n"
       "  --emit STAGE    which stage\n" DEVICE_HELP
-      "  --profile FILE  a described device in place of one that is here\n"
+      "  --profile FILE  a described Vulkan device in place of one that is here\n"
       "  -o FILE         where the text goes; left out: standard output\n\n"
       "  tally inspect 'cumprod:f32:4096x4096:axis=0' --emit plan\n",
       OPTION_EMIT | OPTION_DEVICE | OPTION_PROFILE | OPTION_OUT, 1, 2, tly_verb_inspect },

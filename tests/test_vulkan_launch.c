@@ -1,0 +1,324 @@
+/*
+ * From sizes and strides to dispatches. A model of what a kernel does with the push constants runs
+ * every list: each element must be met once, at its own address, in the order of its scan.
+ */
+#include "../runtime/vulkan/launch.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const tly_caps roomy = {
+    .invocations = 1024, .groups_x = 65535, .groups_y = 65535, .buffer_range = 1u << 27,
+    .offset_align = 16,
+};
+
+typedef struct subject {
+    tly_problem problem;
+    tly_geometry geometry;
+    tly_gpu_plan plan;
+} subject;
+
+static subject read_word(const char *word)
+{
+    subject s;
+    tally_descriptor d;
+    tally_error error = TALLY_ERROR_INIT;
+    memset(&s, 0, sizeof s);
+    cr_assert_eq(tally_descriptor_parse(word, &d, &error), TALLY_OK, "%s: %s", word,
+                 error.message);
+    tly_canonicalise(&d, &s.problem, &s.geometry);
+    s.plan.outer_rank = s.geometry.outer_rank;
+    s.plan.literal = s.geometry.outer_rank > TLY_GPU_OUTER;
+    return s;
+}
+
+static tly_gpu_launch launch_of(tly_gpu_form form, uint32_t positions, uint32_t chunk)
+{
+    tly_gpu_launch l = { .abi = TLY_GPU_ABI_VERSION, .form = form, .passes = 1,
+                         .positions = positions, .chunk = chunk, .carry_bytes = 4 };
+    for (int i = 0; i < TLY_GPU_PASSES; i++) {
+        l.pass[i] = (tly_gpu_pass){ .items = chunk > 0 ? TLY_ITEMS_CHUNKS : TLY_ITEMS_ROWS,
+                                    .per_group = 8, .workgroup = 64 };
+    }
+    return l;
+}
+
+/* --- the model ------------------------------------------------------------------------------- */
+
+typedef struct model {
+    const subject *s;
+    int64_t *seen; /* by (out address - lowest) / element: position in its scan plus 1 */
+    int64_t in_bytes, out_bytes;
+} model;
+
+/* The addresses of row `row` within a dispatch, by what the push constants and literals say. */
+static void row_address(const model *m, const tly_push *p, int64_t row, int64_t *in, int64_t *out)
+{
+    const tly_gpu_plan *plan = &m->s->plan;
+    const tly_geometry *g = &m->s->geometry;
+    for (int d = g->outer_rank - 1; d >= 0; d--) {
+        int64_t size = plan->literal ? g->outer[d].size : (int64_t)p->outer_size[d];
+        int64_t at = d > 0 ? row % size : row;
+        row = d > 0 ? row / size : 0;
+        *in += at * (plan->literal ? g->outer[d].in_stride * m->in_bytes : p->outer_in[d]);
+        *out += at * (plan->literal ? g->outer[d].out_stride * m->out_bytes : p->outer_out[d]);
+    }
+}
+
+/* The element of the input that belongs to one of the output, by the geometry alone. */
+static void expect_element(const model *m, int64_t in, int64_t out, int64_t position)
+{
+    const tly_geometry *g = &m->s->geometry;
+    cr_assert_eq(out % m->out_bytes, 0);
+    int64_t *seen = &m->seen[out / m->out_bytes - g->out_low];
+    cr_assert_geq(out / m->out_bytes, g->out_low);
+    cr_assert_leq(out / m->out_bytes, g->out_high);
+    cr_assert_geq(in / m->in_bytes, g->in_low);
+    cr_assert_leq(in / m->in_bytes, g->in_high);
+    cr_assert_eq(*seen, 0, "an element is met twice");
+    *seen = position + 1;
+}
+
+static void run_step(const model *m, const tly_gpu_step *step, const tly_gpu_launch *l,
+                     int64_t from)
+{
+    const tly_push *p = &step->push;
+    int64_t per_group = l->pass[step->pass].per_group, pairs = (int64_t)p->rows * p->lanes;
+    int64_t items = pairs * (l->pass[step->pass].items == TLY_ITEMS_CHUNKS ? p->chunks : 1);
+    cr_assert_geq((int64_t)step->x * step->y * per_group, items, "groups are missing");
+    cr_assert_lt((int64_t)step->x * step->y * per_group, items + per_group * (step->y + 1));
+    cr_assert_eq(step->x, p->groups_x);
+    cr_assert_eq(p->row_first, 0);
+    for (int64_t row = 0; row < p->rows; row++) {
+        for (int64_t lane = 0; lane < p->lanes; lane++) {
+            int64_t in = (int64_t)p->in + lane * p->in_lane;
+            int64_t out = (int64_t)p->out + lane * p->out_lane;
+            row_address(m, p, row, &in, &out);
+            for (int64_t i = 0; i < p->length; i++) {
+                expect_element(m, in + i * p->in_axis, out + i * p->out_axis, from + i);
+            }
+        }
+    }
+}
+
+/* Checks everything about a list of one-pass kernels, and returns its length. */
+static size_t run_model(const char *word, const tly_gpu_launch *l, const tly_caps *caps)
+{
+    subject s = read_word(word);
+    tly_gpu_steps steps;
+    tally_error error = TALLY_ERROR_INIT;
+    cr_assert_eq(tly_gpu_steps_make(&s.problem, &s.geometry, &s.plan, l, caps, &steps, &error),
+                 TALLY_OK, "%s: %s", word, error.message);
+    const tly_geometry *g = &s.geometry;
+    size_t span = (size_t)(g->out_high - g->out_low + 1);
+    model m = { &s, calloc(span, sizeof(int64_t)),
+                (int64_t)tally_dtype_bytes((tally_dtype)s.problem.dtype),
+                (int64_t)tally_dtype_bytes((tally_dtype)s.problem.out_dtype) };
+    int64_t from = 0, total = g->rows * g->length * g->inner, met = 0;
+    for (size_t i = 0; i < steps.count; i++) {
+        const tly_push *p = &steps.step[i].push;
+        from = p->flags & TLY_GPU_CONTINUES ? from : 0;
+        cr_assert_eq((p->flags & TLY_GPU_CONTINUES) != 0, from > 0, "%s", word);
+        cr_assert_leq(steps.step[i].x, caps->groups_x, "%s", word);
+        cr_assert_leq(steps.step[i].y, caps->groups_y, "%s", word);
+        cr_assert_leq(p->carries + (from > 0 ? (uint64_t)p->rows * p->lanes * l->carry_bytes : 0),
+                      steps.scratch_bytes, "%s", word);
+        run_step(&m, &steps.step[i], l, from);
+        from += p->length;
+    }
+    for (size_t i = 0; i < span; i++) {
+        met += m.seen[i] > 0;
+    }
+    cr_assert_eq(met, total, "%s: %lld of %lld elements", word, (long long)met, (long long)total);
+    size_t count = steps.count;
+    free(m.seen);
+    tly_gpu_steps_free(&steps);
+    return count;
+}
+
+static const char *const words[] = {
+    "cumsum:f32:1000:axis=0", "cumsum:f32:7x100:axis=1", "cumsum:f32:100x7:axis=0",
+    "cumsum:f32:5x30x8:axis=1", "cumsum:f32:5x30x8:axis=1,reverse", "cumsum:f32:4x30x20:axis=0",
+    "cumsum:f32:3x4x5x6x7:axis=2", "cumsum:f32:3x4x50:axis=2,in=1000x200x3,out=900x200x2",
+    "cumsum:f32:3x4x50:axis=2,in=1000x200x-3@147", "cumsum:i64:6x40:axis=1,in=1x6",
+    "cumsum:f32:2x3x4x5x2x2:axis=5,in=10000x2000x400x50x11x3,out=10000x2000x400x50x11x3",
+    "cumsum:f16:9x11x13:axis=1,in=-200x-15x-1@2000,out=1000x-14x1@200",
+};
+
+Test(vulkan_launch, every_element_once)
+{
+    for (size_t w = 0; w < sizeof words / sizeof words[0]; w++) {
+        tly_gpu_launch lanes = launch_of(TLY_GPU_LANES, 0, 0), cut = launch_of(TLY_GPU_LANES, 16, 0);
+        run_model(words[w], &lanes, &roomy);
+        run_model(words[w], &cut, &roomy);
+        if (read_word(words[w]).problem.form == TLY_ROWS) {
+            tly_gpu_launch rows = launch_of(TLY_GPU_ROWS, 60, 0);
+            run_model(words[w], &rows, &roomy);
+        }
+    }
+}
+
+/* Few groups, so that rows and lanes must be cut in windows. */
+Test(vulkan_launch, windows)
+{
+    for (uint32_t x = 1; x <= 5; x += 2) {
+        tly_caps small = roomy;
+        small.groups_x = x;
+        small.groups_y = 2;
+        for (size_t w = 0; w < sizeof words / sizeof words[0]; w++) {
+            tly_gpu_launch lanes = launch_of(TLY_GPU_LANES, 0, 0);
+            tly_gpu_launch cut = launch_of(TLY_GPU_LANES, 16, 0);
+            run_model(words[w], &lanes, &small);
+            run_model(words[w], &cut, &small);
+        }
+    }
+    tly_caps small = roomy;
+    small.groups_x = small.groups_y = 1;
+    tly_gpu_launch rows = launch_of(TLY_GPU_ROWS, 0, 0);
+    cr_assert_eq(run_model("cumsum:f32:20x100:axis=1", &rows, &small), 3);
+    cr_assert_eq(run_model("cumsum:f32:20x100:axis=1", &rows, &roomy), 1);
+}
+
+static tly_gpu_steps make(const char *word, const tly_gpu_launch *l, const tly_caps *caps,
+                          tally_status status, const char *message)
+{
+    subject s = read_word(word);
+    tly_gpu_steps steps = { 0 };
+    tally_error error = TALLY_ERROR_INIT;
+    cr_assert_eq(tly_gpu_steps_make(&s.problem, &s.geometry, &s.plan, l, caps, &steps, &error),
+                 status, "%s: %s", word, error.message);
+    cr_assert_not_null(strstr(error.message, message), "%s", error.message);
+    return steps;
+}
+
+Test(vulkan_launch, passes_scratch_and_barriers)
+{
+    tly_gpu_launch l = launch_of(TLY_GPU_ROWS, 6000, 100);
+    l.passes = 3;
+    l.record_bytes = 12;
+    l.header_bytes = 20;
+    l.zeroed = 1;
+    tly_gpu_steps s = make("cumsum:f32:7x10000:axis=1", &l, &roomy, TALLY_OK, "");
+    cr_assert_eq(s.count, 6);
+    /* 20 + 7 rows x 60 chunks x 12 bytes, aligned; then 7 carries. */
+    cr_assert_eq(s.zeroed, 5060);
+    cr_assert_eq(s.step[0].push.carries, 5072);
+    cr_assert_eq(s.scratch_bytes, 5104);
+    for (uint32_t i = 0; i < 6; i++) {
+        const tly_gpu_step *step = &s.step[i];
+        cr_assert_eq(step->pass, i % 3);
+        cr_assert_eq(step->zero, i % 3 == 0);
+        cr_assert_eq(step->barrier, i > 0);
+        cr_assert_eq(step->push.length, i < 3 ? 6000 : 4000);
+        cr_assert_eq(step->push.chunks, i < 3 ? 60 : 40);
+        cr_assert_eq(step->push.in, i < 3 ? 0 : 24000);
+        cr_assert_eq(step->push.flags & ~(uint32_t)TLY_GPU_ALIGNED,
+                     i < 3 ? TLY_GPU_CARRIES : TLY_GPU_CONTINUES);
+        cr_assert_eq(step->x, (7 * step->push.chunks + 7) / 8);
+    }
+    tly_gpu_steps_free(&s);
+
+    /* Independent windows need no barrier. */
+    tly_caps small = roomy;
+    small.groups_x = small.groups_y = 1;
+    tly_gpu_launch one = launch_of(TLY_GPU_ROWS, 0, 0);
+    s = make("cumsum:f32:20x100:axis=1", &one, &small, TALLY_OK, "");
+    cr_assert_eq(s.count, 3);
+    cr_assert_eq(s.scratch_bytes, 0);
+    cr_assert_eq(s.step[1].barrier, 0);
+    tly_gpu_steps_free(&s);
+}
+
+/* Scratch is bounded: rows beyond it wait for the next window. */
+Test(vulkan_launch, large)
+{
+    tly_gpu_launch l = launch_of(TLY_GPU_ROWS, 0, 1024);
+    l.record_bytes = 64;
+    tly_caps caps = roomy;
+    caps.buffer_range = UINT32_MAX;
+    tly_gpu_steps s = make("cumsum:f32:1000000x65536:axis=1", &l, &caps, TALLY_OK, "");
+    int64_t rows = 0;
+    for (size_t i = 0; i < s.count; i++) {
+        cr_assert_eq(s.step[i].push.in, (uint64_t)rows * 65536 * 4);
+        rows += s.step[i].push.rows;
+    }
+    cr_assert_eq(rows, 1000000);
+    cr_assert_leq(s.scratch_bytes, UINT64_C(256) << 20);
+    cr_assert_gt(s.count, 1);
+    tly_gpu_steps_free(&s);
+
+    /* 2^33 rows of two, and one row of 2^35 positions. */
+    l = launch_of(TLY_GPU_LANES, 0, 0);
+    s = make("cumsum:f32:8589934592x3:axis=1,in=4x1,out=4x1", &l, &caps, TALLY_OK, "");
+    rows = 0;
+    for (size_t i = 0; i < s.count; i++) {
+        cr_assert_eq(s.step[i].push.out, (uint64_t)rows * 16);
+        cr_assert_eq(s.step[i].push.flags & TLY_GPU_CONTINUES, 0);
+        rows += s.step[i].push.rows;
+    }
+    cr_assert_eq(rows, INT64_C(8589934592));
+    tly_gpu_steps_free(&s);
+    s = make("cumsum:f16:34359738368:axis=0", &l, &caps, TALLY_OK, "");
+    cr_assert_eq(s.count, 32);
+    cr_assert_eq(s.step[31].push.in, UINT64_C(31) << 31);
+    cr_assert_eq(s.step[31].push.flags, TLY_GPU_ALIGNED | TLY_GPU_CONTINUES);
+    tly_gpu_steps_free(&s);
+}
+
+Test(vulkan_launch, refuses)
+{
+    tly_gpu_launch bad = launch_of(TLY_GPU_ROWS, 0, 0);
+    make("cumsum:f32:3x100x20:axis=1", &bad, &roomy, TALLY_INTERNAL, "launch record");
+    bad = launch_of(TLY_GPU_LANES, 0, 0);
+    bad.abi = 7;
+    make("cumsum:f32:100:axis=0", &bad, &roomy, TALLY_INTERNAL, "launch record");
+    bad.abi = TLY_GPU_ABI_VERSION;
+    bad.passes = 4;
+    make("cumsum:f32:100:axis=0", &bad, &roomy, TALLY_INTERNAL, "launch record");
+    bad.passes = 1;
+    bad.pass[0].workgroup = 2048;
+    make("cumsum:f32:100:axis=0", &bad, &roomy, TALLY_UNSUPPORTED, "workgroups of 2048");
+    tly_caps small = roomy;
+    small.groups_x = small.groups_y = 1;
+    tly_gpu_launch chunks = launch_of(TLY_GPU_ROWS, 0, 2);
+    make("cumsum:f32:100:axis=0", &chunks, &small, TALLY_UNSUPPORTED, "50 chunks");
+    small.groups_x = 2;
+    tly_gpu_launch rows = launch_of(TLY_GPU_LANES, 16, 0);
+    make("cumsum:f32:100000000x100:axis=1", &rows, &small, TALLY_UNSUPPORTED, "dispatches");
+}
+
+Test(vulkan_launch, placing)
+{
+    tly_gpu_launch l = launch_of(TLY_GPU_ROWS, 0, 0);
+    tly_gpu_steps s = make("cumsum:f32:7x100:axis=1", &l, &roomy, TALLY_OK, "");
+    cr_assert_eq(tly_gpu_step_place(s.step, 32, 64, 5).flags, TLY_GPU_ALIGNED);
+    cr_assert_eq(tly_gpu_step_place(s.step, 32, 64, 5).scratch, 5);
+    cr_assert_eq(tly_gpu_step_place(s.step, 36, 64, 5).flags, 0);
+    cr_assert_eq(tly_gpu_step_place(s.step, 32, 72, 5).flags, 0);
+    tly_gpu_steps_free(&s);
+    s = make("cumsum:f32:7x99:axis=1", &l, &roomy, TALLY_OK, "");
+    cr_assert_eq(s.step->push.flags, 0, "a row's stride is no multiple of 16 bytes");
+    tly_gpu_steps_free(&s);
+
+    static const struct {
+        int64_t zero, low, end;
+        uint32_t align;
+        uint64_t offset, range, base;
+    } cases[] = {
+        { 0, 0, 100, 16, 0, 100, 0 },
+        { 0, 0, 6, 4, 0, 8, 0 },
+        { 1000, -10, 6, 256, 768, 240, 232 },
+        { -4096, 4100, 4108, 16, 0, 12, UINT64_MAX - 4095 },
+        { 40, 8, 16, 4, 48, 8, UINT64_MAX - 7 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tly_gpu_binding b = tly_gpu_bind(cases[i].zero, cases[i].low, cases[i].end, cases[i].align);
+        cr_assert_eq(b.offset, cases[i].offset, "case %zu", i);
+        cr_assert_eq(b.range, cases[i].range, "case %zu: %llu", i, (unsigned long long)b.range);
+        cr_assert_eq(b.base, cases[i].base, "case %zu", i);
+        /* The lowest element lies in the binding, at the same place modulo 16 as in the buffer. */
+        cr_assert_lt(b.base + (uint64_t)cases[i].low, b.range);
+        cr_assert_eq((b.base - (uint64_t)cases[i].zero) % 16, 0);
+    }
+}
