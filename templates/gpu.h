@@ -85,7 +85,7 @@ kir_value tly_gpu_out_at(tly_gpu *g, const tly_gpu_row *row, kir_value position)
 /* One element as accumulator, and back. */
 kir_value tly_gpu_load(tly_gpu *g, kir_value p);
 void tly_gpu_store(tly_gpu *g, kir_value p, kir_value acc);
-/* `count` neighbours at once, from a 16-byte boundary or, if they are fewer bytes, one of theirs. */
+/* `count` neighbours by accesses of 16 bytes, aligned to them; of fewer bytes, to their own size. */
 void tly_gpu_load_vector(tly_gpu *g, kir_value p, kir_value *acc, unsigned count);
 void tly_gpu_store_vector(tly_gpu *g, kir_value p, const kir_value *acc, unsigned count);
 /* Whether the problem's steps allow that. */

@@ -108,6 +108,8 @@ static const forced gpu_plans[] = {
     { "template=columns,workgroup=32,chunk=20", "" },
     { "template=workgroups,workgroup=32,segments=1", "" },
     { "template=workgroups,workgroup=32,chunk=700", "" },
+    { "template=workgroups,workgroup=64,vector=4,segments=2", "" },
+    { "scan=1,vector=2,segments=4,chunk=300", "" },
     { "template=subgroups", "shuffles" },
     { "template=look_back,workgroup=32,segments=1", "look-back" },
     { "template=look_back,workgroup=64,addresses=1", "look-back" }

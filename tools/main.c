@@ -28,6 +28,7 @@ static const tly_verb verbs[] = {
     { "bench", "WORD [--device D] [--threads N] [--plan K=V]... [--json]",
       "Times the kernel for WORD, and copies of the same bytes beside it in the same run.\n\n"
       DEVICE_HELP THREADS_HELP
+      "  --plan K=V      override a choice of the plan, for experiments\n"
       "  --json          one JSON object\n\n"
       "  tally bench 'cumprod:f32:4096x4096:axis=1'\n",
       OPTION_DEVICE | OPTION_THREADS | OPTION_PLAN | OPTION_JSON, 1, 1, tly_verb_bench },
