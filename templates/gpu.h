@@ -24,6 +24,7 @@ typedef struct tly_gpu {
 void tly_gpu_build_columns(tly_gpu *g, unsigned pass);
 void tly_gpu_build_rows(tly_gpu *g, unsigned pass);
 void tly_gpu_build_look_back(tly_gpu *g, unsigned pass);
+void tly_gpu_build_copy(tly_gpu *g, unsigned pass);
 
 /* The middle pass of those with chunks: from the chunks' totals to the carries before them. */
 void tly_gpu_build_carries(tly_gpu *g);
@@ -84,7 +85,7 @@ kir_value tly_gpu_out_at(tly_gpu *g, const tly_gpu_row *row, kir_value position)
 /* One element as accumulator, and back. */
 kir_value tly_gpu_load(tly_gpu *g, kir_value p);
 void tly_gpu_store(tly_gpu *g, kir_value p, kir_value acc);
-/* `count` neighbours at once, from a 16-byte boundary or, if they are fewer bytes, one of theirs. */
+/* `count` neighbours by accesses of 16 bytes, aligned to them; of fewer bytes, to their own size. */
 void tly_gpu_load_vector(tly_gpu *g, kir_value p, kir_value *acc, unsigned count);
 void tly_gpu_store_vector(tly_gpu *g, kir_value p, const kir_value *acc, unsigned count);
 /* Whether the problem's steps allow that. */
@@ -158,6 +159,8 @@ void tly_tile_load(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value cou
                    tly_tile *tile);
 /* After the scan: folds the extremes of the local results. */
 void tly_tile_watch(tly_gpu *g, tly_team *t, tly_tile *tile);
+void tly_tile_store(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+                    const kir_value *acc);
 /* Stores what the scan shows after `carry`, and returns the carry after the tile; where the range
  * of the local results does not allow it, one lane for each scan goes the plain loop's way. */
 kir_value tly_tile_finish(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,

@@ -18,6 +18,8 @@ int tly_gpu_has_vectors(const tly_gpu *g)
            p->out_step == 1 && p->dtype == p->out_dtype;
 }
 
+enum { VECTOR_BYTES = 16 }; /* the widest access */
+
 static int is_half(unsigned bytes)
 {
     return bytes == 2;
@@ -32,14 +34,20 @@ void tly_gpu_store(tly_gpu *g, kir_value p, kir_value acc)
     kir_store(g->c.b, p, 0, x, g->c.out_bytes, 0);
 }
 
-void tly_gpu_load_vector(tly_gpu *g, kir_value p, kir_value *acc, unsigned count)
+/* As many of `count` elements as one access takes. */
+static unsigned at_once(unsigned count, unsigned bytes)
+{
+    return count * bytes > VECTOR_BYTES ? VECTOR_BYTES / bytes : count;
+}
+
+static void load_some(tly_gpu *g, kir_value p, int64_t offset, kir_value *acc, unsigned count)
 {
     kir_builder *b = g->c.b;
     unsigned halves = is_half(g->c.in_bytes);
     kir_type t = tly_storage((tally_dtype)g->c.p->dtype, count);
     if (halves)
         t = KIR_TYPE(KIR_I32, count / 2);
-    kir_value v = kir_load(b, t, p, 0, count * g->c.in_bytes);
+    kir_value v = kir_load(b, t, p, offset, count * g->c.in_bytes);
     for (unsigned i = 0; i < count; i++) {
         kir_value x = kir_extract(b, v, halves ? i / 2 : i);
         if (!halves) {
@@ -52,7 +60,15 @@ void tly_gpu_load_vector(tly_gpu *g, kir_value p, kir_value *acc, unsigned count
     }
 }
 
-void tly_gpu_store_vector(tly_gpu *g, kir_value p, const kir_value *acc, unsigned count)
+void tly_gpu_load_vector(tly_gpu *g, kir_value p, kir_value *acc, unsigned count)
+{
+    unsigned some = at_once(count, g->c.in_bytes);
+    for (unsigned i = 0; i < count; i += some)
+        load_some(g, p, (int64_t)i * g->c.in_bytes, acc + i, some);
+}
+
+static void store_some(tly_gpu *g, kir_value p, int64_t offset, const kir_value *acc,
+                       unsigned count)
 {
     kir_builder *b = g->c.b;
     unsigned halves = is_half(g->c.out_bytes), parts = halves ? count / 2 : count;
@@ -68,7 +84,14 @@ void tly_gpu_store_vector(tly_gpu *g, kir_value p, const kir_value *acc, unsigne
         }
         v = i == 0 ? kir_splat(b, x, parts) : kir_insert(b, v, x, i);
     }
-    kir_store(b, p, 0, v, count * g->c.out_bytes, 0);
+    kir_store(b, p, offset, v, count * g->c.out_bytes, 0);
+}
+
+void tly_gpu_store_vector(tly_gpu *g, kir_value p, const kir_value *acc, unsigned count)
+{
+    unsigned some = at_once(count, g->c.out_bytes);
+    for (unsigned i = 0; i < count; i += some)
+        store_some(g, p, (int64_t)i * g->c.out_bytes, acc + i, some);
 }
 
 /* ---- scratch ---- */

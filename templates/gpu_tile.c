@@ -76,8 +76,8 @@ static void store_each(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir
     }
 }
 
-static void store(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
-                  const kir_value *v)
+void tly_tile_store(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+                    const kir_value *v)
 {
     kir_builder *b = g->c.b;
     unsigned vector = (unsigned)g->plan->vector;
@@ -121,7 +121,7 @@ static void store_after(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_valu
                                               : tile->y[i - 1];
         shown[i] = tly_combine(&g->c, carry, local);
     }
-    store(g, t, at, count, shown);
+    tly_tile_store(g, t, at, count, shown);
 }
 
 /* Does the tile by the plain loop: the first lanes take one scan each. Returns every lane's carry
@@ -135,7 +135,8 @@ static kir_value redo(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value 
     kir_value mine = kir_cmp(b, KIR_ULT, t->lane, word(g, g->unit));
     kir_value zero = kir_cmp(b, KIR_EQ, t->group, word(g, 0));
     kir_if(b, &walks, kir_bin(b, KIR_AND, mine, zero));
-    kir_value after = tly_walk(g, at, t->lane, count, g->unit, carry, 1);
+    kir_value tile = kir_bin(b, KIR_UMIN, count, word(g, t->tile));
+    kir_value after = tly_walk(g, at, t->lane, tile, g->unit, carry, 1);
     kir_else(b, &walks, 1, &after);
     kir_if_end(b, &walks, 1, &carry);
     return g->unit > 1 ? tly_team_from(g, t, walks.result[0], tly_team_class(g, t))

@@ -242,7 +242,7 @@ static int run_level(runner *r, tally_context *context, const tally_device *targ
     int wrong = 0;
 
     const tally_status status = tally_kernel_create(context, &r->d, &options, &kernel, &error);
-    if (missing && status && tly_refusal_is_right(missing, status, &error))
+    if (missing && tly_refusal_is_right(target, &r->d, status, &error))
         return 0;
     if (status)
         return complain(r, "%s: %s: %s", device, error.field, error.message);

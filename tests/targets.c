@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { DTYPES = 3 }; /* of a descriptor: input, output, accumulator */
+
 static int is_default(const tally_device *device, const char *text)
 {
     if (strcmp(text, device->kind))
@@ -48,10 +50,10 @@ int tly_target_find(const char *text, tally_device *target, char *why, size_t ca
     return -1;
 }
 
-/* Is `word` one of `text`'s words? Of its letters and digits, so that "i64" is none of "ui64". */
+/* Is `word` one of `text`'s words? As a whole: "f16" is not in "bf16". */
 static int has_word(const char *text, const char *word)
 {
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
     const size_t length = strlen(word);
     while (*text) {
         const size_t span = strspn(text, letters);
@@ -72,19 +74,29 @@ int tly_target_flushes(const tally_device *target)
     return tly_target_lacks(target, "subnormals") && !strcasestr(target->name, "llvmpipe");
 }
 
-const char *tly_target_missing(const tally_device *target, const tally_descriptor *d)
+/* The k-th dtype of `d` if the device lacks it, else NULL. */
+static const char *missing_at(const tally_device *target, const tally_descriptor *d, int k)
 {
-    const int32_t dtypes[] = { d->dtype, d->out_dtype, d->acc };
-    for (size_t k = 0; k < sizeof dtypes / sizeof dtypes[0]; k++) {
-        const char *name = tally_dtype_name((tally_dtype)dtypes[k]);
-        if (name && tly_target_lacks(target, name))
-            return name;
-    }
-    return NULL;
+    const int32_t dtypes[DTYPES] = { d->dtype, d->out_dtype, d->acc };
+    const char *name = tally_dtype_name((tally_dtype)dtypes[k]);
+    return name && tly_target_lacks(target, name) ? name : NULL;
 }
 
-int tly_refusal_is_right(const char *missing, tally_status status, const tally_error *error)
+const char *tly_target_missing(const tally_device *target, const tally_descriptor *d)
 {
-    return status == TALLY_UNSUPPORTED &&
-           (has_word(error->message, missing) || has_word(error->hint, missing));
+    const char *missing = NULL;
+    for (int k = 0; k < DTYPES && !missing; k++)
+        missing = missing_at(target, d, k);
+    return missing;
+}
+
+int tly_refusal_is_right(const tally_device *target, const tally_descriptor *d,
+                         tally_status status, const tally_error *error)
+{
+    int named = 0;
+    for (int k = 0; k < DTYPES; k++) {
+        const char *missing = missing_at(target, d, k);
+        named |= missing && (has_word(error->message, missing) || has_word(error->hint, missing));
+    }
+    return named && status == TALLY_UNSUPPORTED;
 }

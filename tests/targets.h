@@ -23,7 +23,8 @@ int tly_target_flushes(const tally_device *target);
 /* The first dtype of `d` that the device lacks; NULL if it has them all. */
 const char *tly_target_missing(const tally_device *target, const tally_descriptor *d);
 
-/* Is that how a device says that it lacks `missing`? */
-int tly_refusal_is_right(const char *missing, tally_status status, const tally_error *error);
+/* Does a device lack a dtype of `d`, and is that how it says so? */
+int tly_refusal_is_right(const tally_device *target, const tally_descriptor *d,
+                         tally_status status, const tally_error *error);
 
 #endif

@@ -52,7 +52,7 @@ Test(gpu, chooses_the_template)
         { "cumsum:f32:1048576x64:axis=1", 0, TLY_GPU_SUBGROUPS, 0 },
         { "cumsum:f32:65536x4096:axis=1", 0, TLY_GPU_WORKGROUPS, 0 },
         { "cumsum:f32:268435456:axis=0", 0, TLY_GPU_LOOK_BACK, 1 },
-        { "cumsum:f32:16777216:axis=0", 1, TLY_GPU_WORKGROUPS, 0 }, /* a CPU: nothing to fill */
+        { "cumsum:f32:16777216:axis=0", 1, TLY_GPU_SUBGROUPS, 0 }, /* a CPU: nothing to fill */
         { "cumsum:f32:16777216:axis=0", 3, TLY_GPU_WORKGROUPS, 1 }, /* no progress */
         { "cumsum:f32:16777216:axis=0,order=serial", 0, TLY_GPU_COLUMNS, 0 },
         { "cumsum:f32:64x1048576:axis=0", 0, TLY_GPU_COLUMNS, 0 },
@@ -148,15 +148,14 @@ Test(gpu, bad_overrides_are_refused)
         { "cumsum:f32:4096x4096:axis=1", "team=x", "has no whole number" },
         { "cumsum:f32:4096x4096:axis=1", "team=48", "is out of the key's range" },
         { "cumsum:f32:4096x4096:axis=1", "template=rows", "names no template" },
-        { "cumsum:f32:4096x4096:axis=1", "team=64", "or the workgroup" },
+        { "cumsum:f32:4096x4096:axis=1", "template=subgroups,team=64", "or the workgroup" },
         { "cumsum:f32:4096x4096:axis=1", "scan=2", "for integers" },
-        { "cumsum:f32:4096x4096:axis=1", "vector=8", "up to 16 bytes" },
-        { "cumsum:f32:4096x4096:axis=1", "chunk=1000", "whole tiles" },
+        { "cumsum:f32:4096x4096:axis=1", "vector=64", "out of the key's range" },
         { "cumsum:f32:4096x4096:axis=1", "segments=16", "up to 32 elements" },
         { "cumsum:f32:4096x4096:axis=1", "index_bits=64", "for addresses" },
-        { "cumsum:f32:4096x4096:axis=1", "template=look_back", "a tile a chunk" },
+        { "cumsum:f32:4096x4096:axis=1", "template=look_back,scan=0", "by shuffles" },
         { "cumsum:f32:4096x4096:axis=1,order=serial", "chunk=4096", "serial order" },
-        { "cumsum:f32:4096x4096:axis=0", "template=workgroups,team=128", "teams scan rows" },
+        { "cumsum:f32:4096x4096:axis=0", "template=workgroups,scan=1", "teams scan rows" },
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         tally_error error = TALLY_ERROR_INIT;
@@ -171,8 +170,7 @@ Test(gpu, bad_overrides_are_refused)
 
 static const char *const overrides[] = {
     "", "scan=0", "addresses=1", "addresses=1,index_bits=64",
-    "template=workgroups,workgroup=64,team=64,chunk=4096",
-    "template=look_back,workgroup=64,team=64,segments=2,chunk=512",
+    "template=workgroups,workgroup=64,chunk=4096", "template=look_back,workgroup=64,segments=2",
 };
 enum { OVERRIDES = sizeof overrides / sizeof *overrides };
 

@@ -193,7 +193,7 @@ static int make(const state *s, tly_engine *engine)
     }
     if (missing && status) {
         t->refused = 1;
-        return tly_refusal_is_right(missing, status, &error)
+        return tly_refusal_is_right(t->target, &t->d, status, &error)
             ? 0 : fail(t, "%s: no refusal that names %s: %s: %s", engine->name, missing,
                        error.field, error.message);
     }

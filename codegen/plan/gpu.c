@@ -24,8 +24,8 @@ static int32_t bytes_of(uint8_t dtype)
 
 typedef struct need {
     const char *feature;
-    uint32_t tly_caps_at; /* offset in tly_caps */
-    unsigned dtypes;      /* bits by tally_dtype */
+    uint32_t at;     /* in tly_caps */
+    unsigned dtypes; /* bits by tally_dtype */
 } need;
 
 #define DTYPE(name) (1u << TALLY_##name)
@@ -39,15 +39,16 @@ static const need needs[] = {
 
 static tally_status refuse_missing(const tly_problem *p, const tly_caps *caps, tally_error *e)
 {
-    const unsigned used = 1u << p->dtype | 1u << p->out_dtype | 1u << p->acc;
-    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
-        uint32_t has;
-        memcpy(&has, (const char *)caps + needs[i].tly_caps_at, sizeof has);
-        if ((used & needs[i].dtypes) && !has)
-            return tly_fail(e, TALLY_UNSUPPORTED, "dtype", "%s needs %s, which the device lacks",
-                            tally_dtype_name((tally_dtype)(p->acc == TALLY_F64 ? p->acc : p->dtype)),
-                            needs[i].feature);
-    }
+    const uint8_t used[] = { p->dtype, p->out_dtype, p->acc };
+    for (size_t k = 0; k < sizeof used; k++)
+        for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
+            uint32_t has;
+            memcpy(&has, (const char *)caps + needs[i].at, sizeof has);
+            if ((needs[i].dtypes >> used[k] & 1) && !has)
+                return tly_fail(e, TALLY_UNSUPPORTED, "dtype",
+                                "%s needs %s, which the device lacks",
+                                tally_dtype_name((tally_dtype)used[k]), needs[i].feature);
+        }
     return TALLY_OK;
 }
 
@@ -156,19 +157,25 @@ static void choose_columns(const tly_problem *p, const tly_geometry *g, const tl
         plan->chunk = power_below(length / wanted > 256 ? length / wanted : 256);
 }
 
-static void choose_teams(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
-                         tly_gpu_plan *plan)
+/* A row by each subgroup alone, with long vectors: on a CPU a shuffle is a loop over the lanes, and a
+ * barrier switches stacks. lavapipe, 8 lanes, f32 of 4096x4096, rows, ms: workgroups of 64 by
+ * vectors of 4 450, subgroups by vectors of 8 115, of 16 103, of 32 122; a copy kernel 128. */
+static void choose_played(const tly_problem *p, const tly_caps *caps, tly_gpu_plan *plan)
+{
+    plan->template_id = TLY_GPU_SUBGROUPS;
+    plan->workgroup = plan->team = (int32_t)caps->subgroup;
+    plan->vector = p->unit > 1 ? 1 : 16;
+    plan->segments = p->unit > 1 ? 4 : 1;
+}
+
+static void choose_gpu(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                       tly_gpu_plan *plan)
 {
     int32_t subgroup = (int32_t)caps->subgroup;
     plan->vector = choose_vector(p);
-    plan->segments = plays(caps) ? 2 : plan->vector >= 8 ? 2 : 4;
-    plan->workgroup = workgroup_of(caps, plays(caps) ? 64 : 256);
-    if (plan->scan > 0 && plan->workgroup < subgroup)
-        plan->workgroup = subgroup;
+    plan->segments = plan->vector >= 8 ? 2 : 4;
+    plan->workgroup = plan->team = workgroup_of(caps, plan->scan == 0 ? 64 : 256);
     plan->template_id = TLY_GPU_WORKGROUPS;
-    plan->team = plan->workgroup;
-    if (plan->scan == 0)
-        plan->workgroup = plan->team = workgroup_of(caps, 64);
     int64_t one = (int64_t)subgroup * plan->vector;
     if (plan->scan > 0 && (p->unit > 1 || g->length <= one * plan->segments)) {
         plan->template_id = TLY_GPU_SUBGROUPS;
@@ -178,6 +185,17 @@ static void choose_teams(const tly_problem *p, const tly_geometry *g, const tly_
         while (p->unit == 1 && plan->team > 4 && plan->team / 2 * plan->vector >= g->length)
             plan->team /= 2;
     }
+}
+
+static void choose_teams(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                         tly_gpu_plan *plan)
+{
+    if (plays(caps) && plan->scan > 0)
+        choose_played(p, caps, plan);
+    else
+        choose_gpu(p, g, caps, plan);
+    if (plays(caps))
+        return;
     /* Teams at work at once, against what keeps the device busy. */
     int64_t busy = saturating(g->rows, plan->team);
     int32_t tile = tly_gpu_tile(p, caps, plan);
@@ -185,10 +203,8 @@ static void choose_teams(const tly_problem *p, const tly_geometry *g, const tly_
         int64_t chunks = caps->saturation / (busy > 0 ? busy : 1);
         int64_t size = g->length / (chunks > 0 ? chunks : 1);
         plan->chunk = tile * power_below(size / tile > 4 ? size / tile : 4);
-        if (caps->progress && plan->scan > 0 && p->unit == 1) {
+        if (caps->progress && plan->scan > 0 && p->unit == 1)
             plan->template_id = TLY_GPU_LOOK_BACK;
-            plan->chunk = tile;
-        }
     }
 }
 
@@ -220,6 +236,7 @@ static void choose(const tly_problem *p, const tly_geometry *g, const tly_caps *
 static const char *const names[TLY_GPU_TEMPLATE_COUNT] = {
     [TLY_GPU_COLUMNS] = "columns",       [TLY_GPU_SUBGROUPS] = "subgroups",
     [TLY_GPU_WORKGROUPS] = "workgroups", [TLY_GPU_LOOK_BACK] = "look_back",
+    [TLY_GPU_COPY] = "copy",
 };
 
 const char *tly_gpu_template_name(const tly_gpu_plan *plan)
@@ -237,7 +254,7 @@ static const struct key {
 } keys[] = {
     { "workgroup", KEY(workgroup), 4, 1024, 1 },
     { "team", KEY(team), 4, 1024, 1 },
-    { "vector", KEY(vector), 1, 8, 1 },
+    { "vector", KEY(vector), 1, 32, 1 },
     { "segments", KEY(segments), 1, 16, 1 },
     { "scan", KEY(scan), 0, 2, 0 },
     { "chunk", KEY(chunk), 0, 1 << 24, 0 },
@@ -288,6 +305,26 @@ static tally_status override(tly_gpu_plan *plan, const char *item, size_t n, tal
     return refuse(e, item, name, "is no key of a plan");
 }
 
+/* What follows from an override, so that one choice can be forced alone. */
+static void settle(const tly_problem *p, const tly_caps *caps, tly_gpu_plan *plan)
+{
+    if (plan->template_id == TLY_GPU_COLUMNS) {
+        plan->scan = 0;
+        plan->vector = 1;
+        plan->team = plan->workgroup;
+        return;
+    }
+    if (plan->scan == 0 && plan->template_id == TLY_GPU_SUBGROUPS)
+        plan->template_id = TLY_GPU_WORKGROUPS;
+    if (plan->template_id != TLY_GPU_SUBGROUPS)
+        plan->team = plan->workgroup;
+    int32_t tile = tly_gpu_tile(p, caps, plan);
+    if (plan->chunk > 0 && tile > 0)
+        plan->chunk = (plan->chunk + tile - 1) / tile * tile;
+    if (plan->template_id == TLY_GPU_LOOK_BACK || plan->template_id == TLY_GPU_COPY)
+        plan->chunk = tile;
+}
+
 /* Combinations that a template could not be built with. */
 static const char *fault_of(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan)
 {
@@ -314,27 +351,20 @@ static const char *fault_of(const tly_problem *p, const tly_caps *caps, const tl
         return "the device's own scan is for integers, where it has one";
     if (plan->workgroup < subgroup || plan->workgroup % plan->team != 0)
         return "a workgroup is whole subgroups and whole teams";
-    if (plan->template_id == TLY_GPU_SUBGROUPS ? plan->team > subgroup
-                                               : plan->team != plan->workgroup)
+    if (plan->template_id == TLY_GPU_SUBGROUPS && plan->team > subgroup)
         return "teams are parts of a subgroup, or the workgroup";
-    if (plan->scan == 0 && plan->team != plan->workgroup)
-        return "without shuffles the workgroup is the team";
     if (p->unit > 1 && (plan->vector > 1 || plan->team > subgroup || p->unit > plan->team))
         return "interleaved scans go by single elements within a subgroup";
-    if (bytes_of(p->dtype) == 8 && plan->vector > 2)
-        return "a vector is up to 16 bytes";
-    if (bytes_of(p->dtype) == 4 && plan->vector > 4)
-        return "a vector is up to 16 bytes";
     if (bytes_of(p->dtype) == 2 && plan->vector == 1 && p->unit == 1)
         return "elements of 2 bytes go by words";
-    if (plan->chunk % tly_gpu_tile(p, caps, plan) != 0)
-        return "a chunk is whole tiles";
     if (caps->trip_limit > 0 && (uint32_t)plan->chunk > caps->trip_limit / 2)
         return "a chunk is beyond the loop trips that the driver allows";
     if (plan->template_id != TLY_GPU_LOOK_BACK)
         return NULL;
-    if (p->unit > 1 || plan->scan == 0 || plan->chunk != tly_gpu_tile(p, caps, plan))
-        return "look-back takes rows of one scan, by shuffles, a tile a chunk";
+    if (p->unit > 1 || plan->scan == 0)
+        return "look-back takes rows of one scan, by shuffles";
+    if (!caps->progress)
+        return "look-back waits for workgroups, which this device may not run";
     return NULL;
 }
 
@@ -359,6 +389,7 @@ tally_status tly_gpu_plan_make(const tly_problem *problem, const tly_geometry *g
         at += n;
         at += *at == ',';
     }
+    settle(problem, caps, &made);
     const char *fault = fault_of(problem, caps, &made);
     if (fault != NULL)
         return tly_fail(error, TALLY_INVALID, "plan", "%s", fault);

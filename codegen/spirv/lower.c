@@ -120,6 +120,9 @@ static void open_for(walk *w, const kir_inst *inst, frame *f)
     }
     const tly_spv_value *i = &l->values[first], *hi = tly_spv_operand(l, inst, 1);
     uint32_t more = tly_spv_compare(l, KIR_SLT, l->kernel->types[first], i, hi);
+    if ((inst->flags & KIR_WHILE) != 0) {
+        more = OP(l, LogicalAnd, tly_spv_bool(&l->m), more, l->values[first + 1].id[0]);
+    }
     TLY_SPV_PUT(&l->m, TLY_SPV_BODY, SpvOpLoopMerge, f->after, f->again, SpvLoopControlMaskNone);
     TLY_SPV_PUT(&l->m, TLY_SPV_BODY, SpvOpBranchConditional, more, body, f->after);
     enter(w, body);

@@ -168,6 +168,10 @@ void tly_vk_record(const tally_vulkan_kernel *k, VkCommandBuffer commands, VkDes
 void tly_vk_barrier(const tally_vulkan *v, VkCommandBuffer commands, VkPipelineStageFlags from,
                     VkAccessFlags written, VkPipelineStageFlags to, VkAccessFlags access);
 
+/* use.c: the kernel on device buffers between barriers against what may come before and after. */
+tally_status tly_vk_record_alone(const tally_vulkan_kernel *k, tly_vk_slot *slot,
+                                 const tally_vulkan_buffers *buffers, tally_error *error);
+
 /* slot.c: a slot whose command buffer has begun; `keep` 0 where its state is unknown. */
 tally_status tly_vk_slot_take(tally_vulkan *v, tly_vk_slot **slot, tally_error *error);
 void tly_vk_slot_give(tally_vulkan *v, tly_vk_slot *slot, int keep);

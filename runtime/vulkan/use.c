@@ -239,7 +239,7 @@ static tally_status check_pointers(const tally_vulkan_kernel *k, const void *in,
 
 /* --- submitting ------------------------------------------------------------------------------ */
 
-static tally_status record_alone(const tally_vulkan_kernel *k, tly_vk_slot *slot,
+tally_status tly_vk_record_alone(const tally_vulkan_kernel *k, tly_vk_slot *slot,
                                  const tally_vulkan_buffers *buffers, tally_error *error)
 {
     tally_vulkan *v = k->vulkan;
@@ -278,7 +278,7 @@ static tally_status submit(const tally_vulkan_kernel *k, const tally_vulkan_buff
     }
     /* An empty tensor's semaphores are waited for and signalled all the same. */
     if (k->object != NULL) {
-        status = record_alone(k, slot, buffers, error);
+        status = tly_vk_record_alone(k, slot, buffers, error);
     }
     if (status == TALLY_OK) {
         status = tly_vk_slot_submit(v, slot, sync, error);

@@ -158,6 +158,21 @@ TALLY_API tally_status tally_vulkan_submit(const tally_vulkan_kernel *kernel,
 TALLY_API tally_status tally_vulkan_run(const tally_vulkan_kernel *kernel, const void *in,
                                         void *out, tally_error *error);
 
+/* --- timing ---------------------------------------------------------------------------------- */
+
+/** Runs the kernel on device buffers, alone, waits, and tells the seconds that it took by the
+ *  device's clock. Scratch as for tally_vulkan_submit. TALLY_UNSUPPORTED if the queue has no
+ *  timestamps. */
+TALLY_API tally_status tally_vulkan_time(const tally_vulkan_kernel *kernel,
+                                         const tally_vulkan_buffers *buffers, double *seconds,
+                                         tally_error *error);
+
+/** The same for the device's own copy of `bytes` bytes; buffers of tally_vulkan_buffer_create, or
+ *  with TRANSFER_SRC and TRANSFER_DST usage. */
+TALLY_API tally_status tally_vulkan_time_copy(tally_vulkan *vulkan, const tally_vulkan_range *from,
+                                              const tally_vulkan_range *to, uint64_t bytes,
+                                              double *seconds, tally_error *error);
+
 /* --- buffers --------------------------------------------------------------------------------- */
 
 /** Memory of the device, for tensors and scratch; at least `bytes`, not initialised.
