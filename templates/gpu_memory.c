@@ -4,10 +4,10 @@
  */
 #include "gpu.h"
 
-kir_value tly_gpu_load(tly_gpu *g, kir_value p)
+kir_value tly_gpu_load(tly_gpu *g, kir_value p, int64_t offset)
 {
     kir_type t = tly_storage((tally_dtype)g->c.p->dtype, 1);
-    return tly_widen(&g->c, kir_load(g->c.b, t, p, 0, g->c.in_bytes));
+    return tly_widen(&g->c, kir_load(g->c.b, t, p, offset, g->c.in_bytes));
 }
 
 
@@ -25,13 +25,13 @@ static int is_half(unsigned bytes)
     return bytes == 2;
 }
 
-void tly_gpu_store(tly_gpu *g, kir_value p, kir_value acc)
+void tly_gpu_store(tly_gpu *g, kir_value p, int64_t offset, kir_value acc)
 {
     kir_value x = is_half(g->c.out_bytes)
                       ? kir_convert(g->c.b, KIR_TRUNC, KIR_TYPE(KIR_I16, 1),
                                     tly_narrow_word(&g->c, acc))
                       : tly_narrow(&g->c, acc);
-    kir_store(g->c.b, p, 0, x, g->c.out_bytes, 0);
+    kir_store(g->c.b, p, offset, x, g->c.out_bytes, 0);
 }
 
 /* As many of `count` elements as one access takes. */
@@ -60,11 +60,11 @@ static void load_some(tly_gpu *g, kir_value p, int64_t offset, kir_value *acc, u
     }
 }
 
-void tly_gpu_load_vector(tly_gpu *g, kir_value p, kir_value *acc, unsigned count)
+void tly_gpu_load_vector(tly_gpu *g, kir_value p, int64_t offset, kir_value *acc, unsigned count)
 {
     unsigned some = at_once(count, g->c.in_bytes);
     for (unsigned i = 0; i < count; i += some)
-        load_some(g, p, (int64_t)i * g->c.in_bytes, acc + i, some);
+        load_some(g, p, offset + (int64_t)i * g->c.in_bytes, acc + i, some);
 }
 
 static void store_some(tly_gpu *g, kir_value p, int64_t offset, const kir_value *acc,
@@ -87,11 +87,12 @@ static void store_some(tly_gpu *g, kir_value p, int64_t offset, const kir_value 
     kir_store(b, p, offset, v, count * g->c.out_bytes, 0);
 }
 
-void tly_gpu_store_vector(tly_gpu *g, kir_value p, const kir_value *acc, unsigned count)
+void tly_gpu_store_vector(tly_gpu *g, kir_value p, int64_t offset, const kir_value *acc,
+                          unsigned count)
 {
     unsigned some = at_once(count, g->c.out_bytes);
     for (unsigned i = 0; i < count; i += some)
-        store_some(g, p, (int64_t)i * g->c.out_bytes, acc + i, some);
+        store_some(g, p, offset + (int64_t)i * g->c.out_bytes, acc + i, some);
 }
 
 /* ---- scratch ---- */

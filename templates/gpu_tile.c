@@ -31,11 +31,10 @@ static void load_each(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value 
 {
     tly_build *c = &g->c;
     kir_value last = sub(c, count, word(g, 1)), end = reach(g, t, count);
-    unsigned vector = (unsigned)g->plan->vector;
     for (unsigned i = 0; i < elements(g); i++) {
-        kir_value position = add(c, tly_team_position(g, t, i / vector), word(g, i % vector));
+        kir_value position = add(c, t->base, word(g, tly_team_after(g, t, i)));
         kir_value there = kir_bin(c->b, KIR_UMIN, position, last);
-        kir_value v = tly_gpu_load(g, tly_gpu_in_at(g, at, there));
+        kir_value v = tly_gpu_load(g, tly_gpu_in_at(g, at, there), 0);
         x[i] = kir_select(c->b, less(c, position, end), v, tly_neutral(c, c->acc));
     }
 }
@@ -51,9 +50,12 @@ void tly_tile_load(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value cou
     }
     kir_branch whole;
     kir_if(b, &whole, full(g, t, count));
-    for (unsigned s = 0; s < (unsigned)g->plan->segments; s++)
-        tly_gpu_load_vector(g, tly_gpu_in_at(g, at, tly_team_position(g, t, s)),
-                            tile->x + s * vector, vector);
+    kir_value first = tly_gpu_in_at(g, at, t->base);
+    for (unsigned i = 0; i < elements(g); i += vector) {
+        int64_t offset;
+        kir_value p = tly_gpu_in_near(g, at, first, tly_team_after(g, t, i), &offset);
+        tly_gpu_load_vector(g, p, offset, tile->x + i, vector);
+    }
     kir_else(b, &whole, elements(g), tile->x);
     load_each(g, t, at, count, tile->x);
     kir_if_end(b, &whole, elements(g), tile->x);
@@ -65,13 +67,15 @@ static void store_each(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir
                        const kir_value *v)
 {
     tly_build *c = &g->c;
-    kir_value end = reach(g, t, count);
-    unsigned vector = (unsigned)g->plan->vector;
+    kir_value end = reach(g, t, count), first = tly_gpu_out_at(g, at, t->base);
+    kir_value left = sub(c, end, t->base);
     for (unsigned i = 0; i < elements(g); i++) {
-        kir_value position = add(c, tly_team_position(g, t, i / vector), word(g, i % vector));
+        unsigned after = tly_team_after(g, t, i);
+        int64_t offset;
         kir_branch exists;
-        kir_if(c->b, &exists, less(c, position, end));
-        tly_gpu_store(g, tly_gpu_out_at(g, at, position), v[i]);
+        kir_if(c->b, &exists, less(c, word(g, after), left));
+        kir_value p = tly_gpu_out_near(g, at, first, after, &offset);
+        tly_gpu_store(g, p, offset, v[i]);
         kir_if_end(c->b, &exists, 0, NULL);
     }
 }
@@ -87,9 +91,12 @@ void tly_tile_store(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value co
     }
     kir_branch whole;
     kir_if(b, &whole, full(g, t, count));
-    for (unsigned s = 0; s < (unsigned)g->plan->segments; s++)
-        tly_gpu_store_vector(g, tly_gpu_out_at(g, at, tly_team_position(g, t, s)),
-                             v + s * vector, vector);
+    kir_value first = tly_gpu_out_at(g, at, t->base);
+    for (unsigned i = 0; i < elements(g); i += vector) {
+        int64_t offset;
+        kir_value p = tly_gpu_out_near(g, at, first, tly_team_after(g, t, i), &offset);
+        tly_gpu_store_vector(g, p, offset, v + i, vector);
+    }
     kir_else(b, &whole, 0, NULL);
     store_each(g, t, at, count, v);
     kir_if_end(b, &whole, 0, NULL);
@@ -101,10 +108,10 @@ kir_value tly_walk(tly_gpu *g, const tly_gpu_row *at, kir_value first, kir_value
     tly_build *c = &g->c;
     kir_loop each;
     kir_for(c->b, &each, first, count, word(g, stride), 1, &carry);
-    kir_value x = tly_gpu_load(g, tly_gpu_in_at(g, at, each.i));
+    kir_value x = tly_gpu_load(g, tly_gpu_in_at(g, at, each.i), 0);
     kir_value next = tly_combine(c, each.carried[0], x);
     if (storing)
-        tly_gpu_store(g, tly_gpu_out_at(g, at, each.i),
+        tly_gpu_store(g, tly_gpu_out_at(g, at, each.i), 0,
                       c->p->exclusive ? each.carried[0] : next);
     kir_for_end(c->b, &each, &next);
     return each.result[0];
@@ -152,6 +159,8 @@ void tly_tile_watch(tly_gpu *g, tly_team *t, tly_tile *tile)
     tly_range_begin(c, watch);
     for (unsigned i = 0; i < elements(g); i++)
         tly_range_track(c, watch, tile->y[i]);
+    /* After a zero nothing of y may show an overflow that the total has had on another way. */
+    tly_range_track(c, watch, tile->total);
     tly_range_fold(c, watch, tile->range);
     tly_team_fold_range(g, t, tile->range);
 }
