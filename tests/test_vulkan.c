@@ -360,7 +360,7 @@ Test(vulkan, devices)
     cr_assert_eq(tally_devices(all, 64, &count, NULL), TALLY_OK);
     cr_assert_gt(count, 4);
     for (size_t i = 4; i < count; i++) {
-        char selector[16];
+        char selector[32];
         snprintf(selector, sizeof selector, "vulkan:%zu", i - 4);
         cr_assert_str_eq(all[i].kind, "vulkan");
         cr_assert_str_eq(all[i].selector, selector);

@@ -213,6 +213,8 @@ static int measure(bench *b, const char *plan, tly_report *report)
         return tly_time_gpu(&gpu, show_progress, &b->timing, &error) == TALLY_OK
                    ? EXIT_DONE : tly_adopt(report, &error);
     }
+#else
+    (void)plan;
 #endif
     if (tly_time(b->kernel, b->in, b->out, b->copy_bytes, b->threads, show_progress, &b->timing,
                  &error) != TALLY_OK) {
