@@ -96,6 +96,7 @@ struct tally_vulkan_kernel {
     tly_problem problem;
     tly_geometry geometry;
     int in_place;          /* allowed */
+    uint32_t flags;        /* for every dispatch, beside its own; 0 but where tests stall tiles */
 };
 
 /* 0 in a child that was forked after the device was opened: nothing of Vulkan may be called. */

@@ -127,6 +127,7 @@ void tly_vk_record(const tally_vulkan_kernel *k, VkCommandBuffer commands, VkDes
             v->fn.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, bound);
         }
         tly_push push = tly_gpu_step_place(step, b.in, b.out, b.scratch);
+        push.flags |= k->flags;
         v->fn.CmdPushConstants(commands, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof push,
                                &push);
         v->fn.CmdDispatch(commands, step->x, step->y, 1);
