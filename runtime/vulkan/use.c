@@ -78,7 +78,8 @@ static tally_status take_places(const tally_vulkan_kernel *k, const tally_vulkan
                                 tally_error *error)
 {
     const tly_gpu_steps *s = &k->steps;
-    const need in = { "in", s->in_low, s->in_end, tally_dtype_bytes((tally_dtype)k->problem.dtype) };
+    const need in = { "in", s->in_low, s->in_end,
+                      tally_dtype_bytes((tally_dtype)k->problem.dtype) };
     const need out = { "out", s->out_low, s->out_end,
                        tally_dtype_bytes((tally_dtype)k->problem.out_dtype) };
     const need scratch = { "scratch", 0, (int64_t)s->scratch_bytes, 16 };

@@ -62,8 +62,8 @@ TALLY_API tally_status tally_vulkan_adopt(tally_context *context, const tally_vu
 TALLY_API tally_status tally_vulkan_open(tally_context *context, const char *device,
                                          tally_vulkan **vulkan, tally_error *error);
 
-/** Waits for what was submitted, frees the device (one of the caller's lives on) and sets *vulkan to
- *  NULL. Kernels, buffers and recordings must be destroyed before. NULL is valid. */
+/** Waits for what was submitted, frees the device (one of the caller's lives on) and sets *vulkan
+ *  to NULL. Kernels, buffers and recordings must be destroyed before. NULL is valid. */
 TALLY_API void tally_vulkan_destroy(tally_vulkan **vulkan);
 
 /** Waits until all that was submitted through this handle is done. */
@@ -149,7 +149,8 @@ typedef struct tally_vulkan_sync {
 } tally_vulkan_sync;
 
 /** Submits the kernel on device buffers and returns at once; `sync` may be NULL. Writes are visible
- *  to later submissions of the queue's compute and transfer work. With scratch.buffer NULL, scratch is Tally's. */
+ *  to later submissions of the queue's compute and transfer work. With scratch.buffer NULL, scratch
+ *  is Tally's. */
 TALLY_API tally_status tally_vulkan_submit(const tally_vulkan_kernel *kernel,
                                            const tally_vulkan_buffers *buffers,
                                            const tally_vulkan_sync *sync, tally_error *error);
