@@ -159,14 +159,15 @@ static int fail_nth(tally_context *context, const tly_case *c, const char *expec
     return reached;
 }
 
-static void fail_each(tally_context *context, const char *word)
+/* Modes: once or from there on, for memory that the host writes or that it does not. */
+static void fail_each(tally_context *context, const char *word, int modes)
 {
     tly_case c;
     tly_case_make(&c, word, TLY_DATA_BENIGN, 1);
     tally_vulkan *v = tly_bed_open(context, tly_bed_device());
     char *expected = tly_case_result(&c, v, NULL, 0);
     if (expected && tly_case_right(&c, expected, tly_bed_flushes(v), 0, "alone"))
-        for (int mode = 0; mode < 4; mode++) {
+        for (int mode = 0; mode < modes; mode++) {
             long n = 0;
             fail_on = mode % 2;
             while (fail_nth(context, &c, expected, n, mode / 2))
@@ -254,7 +255,7 @@ int main(void)
     tally_context *context = tly_bed_context();
     too_large(context);
     for (size_t k = 0; k < COUNT(words); k++)
-        fail_each(context, words[k]);
+        fail_each(context, words[k], k == 0 ? 4 : 1);
     tally_context_destroy(&context);
     return tly_bed_end("no memory", 100);
 }
