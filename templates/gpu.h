@@ -88,13 +88,16 @@ kir_value tly_gpu_out_near(tly_gpu *g, const tly_gpu_row *row, kir_value p, unsi
 
 /* ---- elements (gpu_memory.c) ---- */
 
-/* One element as accumulator, and back. */
-kir_value tly_gpu_load(tly_gpu *g, kir_value p, int64_t offset);
-void tly_gpu_store(tly_gpu *g, kir_value p, int64_t offset, kir_value acc);
+/* Elements as they are stored, f16 and bf16 in the lower half of an i32; as accumulators, and back. */
+kir_value tly_gpu_widen(tly_gpu *g, kir_value stored);
+kir_value tly_gpu_narrow(tly_gpu *g, kir_value acc);
+kir_value tly_gpu_fetch(tly_gpu *g, kir_value p, int64_t offset);
+void tly_gpu_put(tly_gpu *g, kir_value p, int64_t offset, kir_value stored);
 /* `count` neighbours by accesses of 16 bytes, aligned to them; of fewer bytes, to their own size. */
-void tly_gpu_load_vector(tly_gpu *g, kir_value p, int64_t offset, kir_value *acc, unsigned count);
-void tly_gpu_store_vector(tly_gpu *g, kir_value p, int64_t offset, const kir_value *acc,
+void tly_gpu_fetch_vector(tly_gpu *g, kir_value p, int64_t offset, kir_value *stored,
                           unsigned count);
+void tly_gpu_put_vector(tly_gpu *g, kir_value p, int64_t offset, const kir_value *stored,
+                        unsigned count);
 /* Whether the problem's steps allow that. */
 int tly_gpu_has_vectors(const tly_gpu *g);
 

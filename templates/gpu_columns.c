@@ -28,7 +28,7 @@ static kir_value step(tly_gpu *g, strip *s, kir_value out, unsigned after, kir_v
     if (s->storing) {
         int64_t offset;
         kir_value p = tly_gpu_out_near(g, s->row, out, after, &offset);
-        tly_gpu_store(g, p, offset, c->p->exclusive ? carry : next);
+        tly_gpu_put(g, p, offset, tly_gpu_narrow(g, c->p->exclusive ? carry : next));
     } else if (s->watched > 0) {
         tly_range_track(c, s->watch, next);
     }
@@ -63,12 +63,12 @@ static kir_value run(tly_gpu *g, strip *s, kir_value from, kir_value to, unsigne
     for (unsigned i = 0; i < at_once; i++) {
         int64_t offset;
         kir_value p = tly_gpu_in_near(g, s->row, in, i, &offset);
-        x[i] = tly_gpu_load(g, p, offset);
+        x[i] = tly_gpu_fetch(g, p, offset);
     }
     if (s->storing)
         out = tly_gpu_out_at(g, s->row, l.i);
     for (unsigned i = 0; i < at_once; i++)
-        carry = step(g, s, out, i, x[i], carry);
+        carry = step(g, s, out, i, tly_gpu_widen(g, x[i]), carry);
     take(s, carry, state);
     kir_for_end(c->b, &l, state);
     return give(s, l.result);
