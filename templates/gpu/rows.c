@@ -1,7 +1,7 @@
 /*
  * Rows: a team goes along a row, or along one chunk of it, tile by tile, with the carry in
  * registers. Long rows that are too few to fill the device are cut: first every chunk's total,
- * then the carries before them (gpu_carries.c), then every chunk's scan from its carry.
+ * then the carries before them (carries.c), then every chunk's scan from its carry.
  */
 #include "gpu.h"
 

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../runtime/error.h"
-#include "build.h"
+#include "../../runtime/error.h"
+#include "../build.h"
 
 static void (*const algorithms[TLY_GPU_TEMPLATE_COUNT])(tly_gpu *g, unsigned pass) = {
     [TLY_GPU_COLUMNS] = tly_gpu_build_columns,

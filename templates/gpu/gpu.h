@@ -6,8 +6,8 @@
 #ifndef TLY_GPU_TEMPLATE_H
 #define TLY_GPU_TEMPLATE_H
 
-#include "../codegen/plan/gpu.h"
-#include "template.h"
+#include "../../codegen/plan/gpu.h"
+#include "../template.h"
 
 enum { TLY_GPU_MOST_ELEMENTS = 32, TLY_GPU_MOST_SEGMENTS = 16 };
 
@@ -20,7 +20,7 @@ typedef struct tly_gpu {
     unsigned unit;            /* interleaved scans of a row; 1 in the form of lanes */
 } tly_gpu;
 
-/* Each builds one pass; the frame (gpu.c) begins and ends the kernel. */
+/* Each builds one pass; the frame (frame.c) begins and ends the kernel. */
 void tly_gpu_build_columns(tly_gpu *g, unsigned pass);
 void tly_gpu_build_rows(tly_gpu *g, unsigned pass);
 void tly_gpu_build_look_back(tly_gpu *g, unsigned pass);
@@ -29,7 +29,7 @@ void tly_gpu_build_copy(tly_gpu *g, unsigned pass);
 /* The middle pass of those with chunks: from the chunks' totals to the carries before them. */
 void tly_gpu_build_carries(tly_gpu *g);
 
-/* The carry after a chunk of the row whose total and extremes are known (gpu_carries.c). */
+/* The carry after a chunk of the row whose total and extremes are known (carries.c). */
 struct tly_gpu_row;
 kir_value tly_gpu_after_chunk(tly_gpu *g, const struct tly_gpu_row *row, kir_value chunk,
                               kir_value klass, kir_value total, const kir_value *range,
@@ -42,7 +42,7 @@ static inline int tly_gpu_has_chunks(const tly_gpu *g)
     return g->plan->chunk > 0;
 }
 
-/* ---- words: i32 (gpu_address.c) ---- */
+/* ---- words: i32 (address.c) ---- */
 
 static inline kir_value word(tly_gpu *g, int64_t v)
 {
@@ -54,7 +54,7 @@ kir_value tly_gpu_offset(tly_gpu *g, int64_t bytes);
 kir_value tly_gpu_widened(tly_gpu *g, kir_value word);
 kir_value tly_gpu_flag(tly_gpu *g, uint32_t flag); /* i1 */
 
-/* ---- items and addresses (gpu_address.c) ---- */
+/* ---- items and addresses (address.c) ---- */
 
 /* What one invocation or team works on. */
 typedef struct tly_gpu_item {
@@ -86,7 +86,7 @@ kir_value tly_gpu_in_near(tly_gpu *g, const tly_gpu_row *row, kir_value p, unsig
 kir_value tly_gpu_out_near(tly_gpu *g, const tly_gpu_row *row, kir_value p, unsigned after,
                            int64_t *offset);
 
-/* ---- elements (gpu_memory.c) ---- */
+/* ---- elements (memory.c) ---- */
 
 /* Elements as they are stored, f16 and bf16 in the lower half of an i32; as accumulators, and back. */
 kir_value tly_gpu_widen(tly_gpu *g, kir_value stored);
@@ -109,7 +109,7 @@ kir_value tly_gpu_acc_at(tly_gpu *g, kir_value p, kir_value number); /* number-t
 void tly_gpu_save_range(tly_gpu *g, kir_value record, const kir_value *range);
 void tly_gpu_load_range(tly_gpu *g, kir_value record, kir_value *range);
 
-unsigned tly_gpu_look_back_bytes(const tly_gpu *g); /* a tile's, in look-back (gpu_look_back.c) */
+unsigned tly_gpu_look_back_bytes(const tly_gpu *g); /* a tile's, in look-back (look_back.c) */
 
 /* What position 0 of the dispatch continues: the carries, or the start of a scan. `klass`: which
  * of the interleaved scans. */
@@ -117,7 +117,7 @@ kir_value tly_gpu_first_carry(tly_gpu *g, const tly_gpu_item *item, kir_value kl
 /* Stores it if another dispatch follows. */
 void tly_gpu_last_carry(tly_gpu *g, const tly_gpu_item *item, kir_value klass, kir_value carry);
 
-/* ---- teams: invocations that scan together (gpu_team.c) ---- */
+/* ---- teams: invocations that scan together (team.c) ---- */
 
 typedef struct tly_team {
     unsigned width;     /* lanes of a lane group */
@@ -163,7 +163,7 @@ unsigned tly_team_after(const tly_gpu *g, const tly_team *t, unsigned i);
 /* Which of the interleaved scans a lane belongs to: lane mod unit. */
 kir_value tly_team_class(tly_gpu *g, const tly_team *t);
 
-/* ---- tiles in memory (gpu_tile.c) ---- */
+/* ---- tiles in memory (tile.c) ---- */
 
 /* `count`: positions from the tile's start that exist, as a word. */
 void tly_tile_load(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
