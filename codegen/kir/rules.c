@@ -2,16 +2,7 @@
  * What each operation asks of its operands, result and immediates: one function for a family, one
  * row for an operation. Messages are the rules themselves.
  */
-#include "internal.h"
-
-struct facts {
-    const kir_kernel *kernel;
-    const kir_inst *inst;
-    kir_type type;  /* the result's, or the stored value's */
-    kir_type x[3];  /* the operands' */
-};
-
-typedef const char *(*rule)(const struct facts *f);
+#include "rules.h"
 
 static const kir_type i64 = { KIR_I64, 1 }, i32 = { KIR_I32, 1 }, ptr = { KIR_PTR, 1 },
                       wptr = { KIR_WPTR, 1 };
@@ -27,7 +18,7 @@ static int is_memory(kir_type t)
     return t.kind >= KIR_I8 && t.kind <= KIR_F64;
 }
 
-static const char *rule_const(const struct facts *f)
+static const char *rule_const(const struct kir_facts *f)
 {
     if (f->type.kind >= KIR_PTR) {
         return "no constant is a ptr";
@@ -36,12 +27,12 @@ static const char *rule_const(const struct facts *f)
                ? NULL : "a constant has no bits above its kind's";
 }
 
-static const char *rule_iota(const struct facts *f)
+static const char *rule_iota(const struct kir_facts *f)
 {
     return kir_is_int(f->type) ? NULL : "iota is of integers";
 }
 
-static const char *rule_arg(const struct facts *f)
+static const char *rule_arg(const struct kir_facts *f)
 {
     int type = kir_arg_type((kir_arg)f->inst->imm);
     if (type == 'v') {
@@ -55,7 +46,7 @@ static const char *rule_arg(const struct facts *f)
                : "the result has the argument's type";
 }
 
-static const char *rule_argv(const struct facts *f)
+static const char *rule_argv(const struct kir_facts *f)
 {
     if (kir_arg_type((kir_arg)f->inst->imm) != 'v') {
         return "argv reads array arguments only";
@@ -64,12 +55,12 @@ static const char *rule_argv(const struct facts *f)
                : "index and result are i64";
 }
 
-static int three_equal(const struct facts *f)
+static int three_equal(const struct kir_facts *f)
 {
     return kir_same_type(f->type, f->x[0]) && kir_same_type(f->type, f->x[1]);
 }
 
-static const char *rule_add(const struct facts *f)
+static const char *rule_add(const struct kir_facts *f)
 {
     if (!three_equal(f)) {
         return "operands and result have one type";
@@ -78,14 +69,14 @@ static const char *rule_add(const struct facts *f)
                : "arithmetic is of i8 to i64, f32 and f64";
 }
 
-static const char *rule_udiv(const struct facts *f)
+static const char *rule_udiv(const struct kir_facts *f)
 {
     int narrow = f->kernel->workgroup > 0;
     return three_equal(f) && kir_same_type(f->type, narrow ? i32 : i64) ? NULL
                : "udiv is of scalar i64; with a workgroup, of scalar i32";
 }
 
-static const char *rule_bits(const struct facts *f)
+static const char *rule_bits(const struct kir_facts *f)
 {
     if (!three_equal(f)) {
         return "operands and result have one type";
@@ -93,7 +84,7 @@ static const char *rule_bits(const struct facts *f)
     return kir_is_int(f->type) || f->type.kind == KIR_I1 ? NULL : "and, or, xor are of i1 to i64";
 }
 
-static const char *rule_int(const struct facts *f)
+static const char *rule_int(const struct kir_facts *f)
 {
     if (!three_equal(f)) {
         return "operands and result have one type";
@@ -101,7 +92,7 @@ static const char *rule_int(const struct facts *f)
     return kir_is_int(f->type) ? NULL : "it is of i8 to i64";
 }
 
-static const char *rule_cmp(const struct facts *f)
+static const char *rule_cmp(const struct kir_facts *f)
 {
     if (!kir_same_type(f->x[0], f->x[1])) {
         return "operands have one type";
@@ -115,7 +106,7 @@ static const char *rule_cmp(const struct facts *f)
     return is_arithmetic_float(f->x[0]) ? NULL : "this predicate compares f32 and f64";
 }
 
-static const char *rule_select(const struct facts *f)
+static const char *rule_select(const struct kir_facts *f)
 {
     if (!kir_same_type(f->type, f->x[1]) || !kir_same_type(f->type, f->x[2])) {
         return "both choices and the result have one type";
@@ -124,7 +115,7 @@ static const char *rule_select(const struct facts *f)
                ? NULL : "the condition is i1 of one lane or of the result's lanes";
 }
 
-static const char *rule_extend(const struct facts *f)
+static const char *rule_extend(const struct kir_facts *f)
 {
     if (f->type.lanes != f->x[0].lanes) {
         return "a conversion keeps the lanes";
@@ -133,7 +124,7 @@ static const char *rule_extend(const struct facts *f)
            f->type.kind > f->x[0].kind ? NULL : "it goes from an integer or i1 to a wider integer";
 }
 
-static const char *rule_trunc(const struct facts *f)
+static const char *rule_trunc(const struct kir_facts *f)
 {
     if (f->type.lanes != f->x[0].lanes) {
         return "a conversion keeps the lanes";
@@ -154,17 +145,17 @@ static const char *float_step(kir_type narrow, kir_type wide)
                : "floats are converted between f16 and f32, f32 and f64";
 }
 
-static const char *rule_fpext(const struct facts *f)
+static const char *rule_fpext(const struct kir_facts *f)
 {
     return float_step(f->x[0], f->type);
 }
 
-static const char *rule_fptrunc(const struct facts *f)
+static const char *rule_fptrunc(const struct kir_facts *f)
 {
     return float_step(f->type, f->x[0]);
 }
 
-static const char *rule_bitcast(const struct facts *f)
+static const char *rule_bitcast(const struct kir_facts *f)
 {
     if (f->type.kind >= KIR_PTR || f->x[0].kind >= KIR_PTR) {
         return "bitcast is not of ptr";
@@ -174,7 +165,7 @@ static const char *rule_bitcast(const struct facts *f)
                : "bitcast keeps the total bits";
 }
 
-static const char *rule_ptradd(const struct facts *f)
+static const char *rule_ptradd(const struct kir_facts *f)
 {
     if (kir_same_type(f->x[0], wptr) || f->kernel->workgroup > 0) {
         int fits = kir_same_type(f->x[1], i32) ||
@@ -186,7 +177,7 @@ static const char *rule_ptradd(const struct facts *f)
            kir_same_type(f->x[1], i64) ? NULL : "ptradd adds i64 to ptr";
 }
 
-static const char *rule_addr(const struct facts *f)
+static const char *rule_addr(const struct kir_facts *f)
 {
     return kir_same_type(f->type, i64) && kir_same_type(f->x[0], ptr) ? NULL
                : "addr goes from ptr to i64";
@@ -197,7 +188,7 @@ static int is_power_of_two(unsigned n)
     return n != 0 && (n & (n - 1)) == 0;
 }
 
-static const char *rule_memory(const struct facts *f)
+static const char *rule_memory(const struct kir_facts *f)
 {
     if (!kir_same_type(f->x[0], ptr) && !kir_same_type(f->x[0], wptr)) {
         return "the address is a ptr";
@@ -208,7 +199,7 @@ static const char *rule_memory(const struct facts *f)
     return is_power_of_two(f->inst->align) ? NULL : "align is a power of two";
 }
 
-static const char *rule_store(const struct facts *f)
+static const char *rule_store(const struct kir_facts *f)
 {
     if (!kir_same_type(f->type, f->x[1])) {
         return "the instruction has the stored value's type";
@@ -222,7 +213,7 @@ static const char *rule_store(const struct facts *f)
     return rule_memory(f);
 }
 
-static const char *rule_masked(const struct facts *f)
+static const char *rule_masked(const struct kir_facts *f)
 {
     if (!kir_same_type(f->x[0], ptr)) {
         return "the address is a ptr";
@@ -236,24 +227,24 @@ static const char *rule_masked(const struct facts *f)
     return kir_same_type(f->type, f->x[2]) ? NULL : "the value has the instruction's type";
 }
 
-static const char *rule_prefetch(const struct facts *f)
+static const char *rule_prefetch(const struct kir_facts *f)
 {
     return kir_same_type(f->x[0], ptr) ? NULL : "the address is a ptr";
 }
 
-static const char *rule_none(const struct facts *f)
+static const char *rule_none(const struct kir_facts *f)
 {
     (void)f;
     return NULL;
 }
 
-static const char *rule_splat(const struct facts *f)
+static const char *rule_splat(const struct kir_facts *f)
 {
     return f->x[0].lanes == 1 && f->x[0].kind == f->type.kind && f->type.kind < KIR_PTR ? NULL
                : "splat goes from a scalar, no ptr, to lanes of its kind";
 }
 
-static const char *rule_extract(const struct facts *f)
+static const char *rule_extract(const struct kir_facts *f)
 {
     if (f->type.lanes != 1 || f->type.kind != f->x[0].kind) {
         return "the result is a scalar of the vector's kind";
@@ -261,7 +252,7 @@ static const char *rule_extract(const struct facts *f)
     return f->inst->imm >= 0 && f->inst->imm < f->x[0].lanes ? NULL : "the lane is in the vector";
 }
 
-static const char *rule_insert(const struct facts *f)
+static const char *rule_insert(const struct kir_facts *f)
 {
     if (!kir_same_type(f->type, f->x[0]) || f->x[1].lanes != 1 ||
         f->x[1].kind != f->type.kind) {
@@ -270,7 +261,7 @@ static const char *rule_insert(const struct facts *f)
     return f->inst->imm >= 0 && f->inst->imm < f->x[0].lanes ? NULL : "the lane is in the vector";
 }
 
-static const char *rule_shuffle(const struct facts *f)
+static const char *rule_shuffle(const struct kir_facts *f)
 {
     if (!kir_same_type(f->x[0], f->x[1]) || f->x[0].kind != f->type.kind) {
         return "operands have one type and the result its kind";
@@ -290,13 +281,13 @@ static const char *rule_shuffle(const struct facts *f)
     return NULL;
 }
 
-static const char *rule_keep(const struct facts *f)
+static const char *rule_keep(const struct kir_facts *f)
 {
     return kir_same_type(f->type, f->x[0]) && f->type.kind != KIR_I1 ? NULL
                : "keep is of anything but i1, and keeps its type";
 }
 
-static const char *rule_for(const struct facts *f)
+static const char *rule_for(const struct kir_facts *f)
 {
     kir_type type = f->kernel->workgroup > 0 && f->x[0].kind == KIR_I32 ? i32 : i64;
     for (int i = 0; i < 3; i++) {
@@ -314,48 +305,18 @@ static const char *rule_for(const struct facts *f)
     return NULL;
 }
 
-static const char *rule_id(const struct facts *f)
-{
-    return kir_same_type(f->type, i32) ? NULL : "an id is an i32";
-}
-
-static const char *rule_shared(const struct facts *f)
-{
-    return kir_same_type(f->type, wptr) && f->inst->imm > 0 ? NULL
-               : "shared gives a wptr to at least one byte";
-}
-
-static const char *rule_subgroup_scan(const struct facts *f)
-{
-    return kir_same_type(f->type, f->x[0]) && f->type.lanes == 1 && kir_is_int(f->type)
-               ? NULL : "a scan of a subgroup is of scalar integers"; /* floats: no fixed order */
-}
-
-static const char *rule_from_lane(const struct facts *f)
-{
-    return kir_same_type(f->type, f->x[0]) && f->type.lanes == 1 && f->type.kind < KIR_PTR &&
-           kir_same_type(f->x[1], i32) ? NULL : "a scalar is taken from the lane that an i32 names";
-}
-
-static const char *rule_atomic(const struct facts *f)
-{
-    int stored = f->inst->operand_count < 2 || kir_same_type(f->x[1], i32);
-    return kir_same_type(f->type, i32) && kir_same_type(f->x[0], ptr) && stored
-               ? NULL : "atomics are of i32 at a ptr";
-}
-
-static const char *rule_if(const struct facts *f)
+static const char *rule_if(const struct kir_facts *f)
 {
     return kir_same_type(f->x[0], KIR_TYPE(KIR_I1, 1)) ? NULL : "the condition is one i1";
 }
 
-static const char *rule_return(const struct facts *f)
+static const char *rule_return(const struct kir_facts *f)
 {
     return kir_same_type(f->x[0], i64) ? NULL : "a kernel returns i64";
 }
 
 static const struct {
-    rule check;
+    kir_rule check;
     uint8_t typed;   /* the instruction has a type */
     uint8_t aligned; /* ... an alignment */
     uint8_t flags;   /* ... these flags, perhaps */
@@ -397,15 +358,15 @@ static const struct {
     [KIR_INSERT] = { rule_insert, 1, 0, 0 },
     [KIR_SHUFFLE] = { rule_shuffle, 1, 0, 0 },
     [KIR_KEEP] = { rule_keep, 1, 0, 0 },
-    [KIR_ID] = { rule_id, 1, 0, 0 },
-    [KIR_SHARED] = { rule_shared, 1, 0, 0 },
+    [KIR_ID] = { kir_rule_id, 1, 0, 0 },
+    [KIR_SHARED] = { kir_rule_shared, 1, 0, 0 },
     [KIR_BARRIER] = { rule_none, 0, 0, 0 },
-    [KIR_SCAN_ADD] = { rule_subgroup_scan, 1, 0, 0 },
-    [KIR_SCAN_MUL] = { rule_subgroup_scan, 1, 0, 0 },
-    [KIR_FROM_LANE] = { rule_from_lane, 1, 0, 0 },
-    [KIR_ATOMIC_ADD] = { rule_atomic, 1, 0, 0 },
-    [KIR_ATOMIC_LOAD] = { rule_atomic, 1, 0, 0 },
-    [KIR_ATOMIC_STORE] = { rule_atomic, 1, 0, 0 },
+    [KIR_SCAN_ADD] = { kir_rule_subgroup_scan, 1, 0, 0 },
+    [KIR_SCAN_MUL] = { kir_rule_subgroup_scan, 1, 0, 0 },
+    [KIR_FROM_LANE] = { kir_rule_from_lane, 1, 0, 0 },
+    [KIR_ATOMIC_ADD] = { kir_rule_atomic, 1, 0, 0 },
+    [KIR_ATOMIC_LOAD] = { kir_rule_atomic, 1, 0, 0 },
+    [KIR_ATOMIC_STORE] = { kir_rule_atomic, 1, 0, 0 },
     [KIR_FOR] = { rule_for, 0, 0, KIR_WHILE },
     [KIR_IF] = { rule_if, 0, 0, 0 },
     [KIR_ELSE] = { rule_none, 0, 0, 0 },
@@ -455,7 +416,7 @@ const char *kir_rule_broken(const kir_kernel *k, const kir_inst *inst)
     if (broken != NULL) {
         return broken;
     }
-    struct facts f = { .kernel = k, .inst = inst, .type = inst->type };
+    struct kir_facts f = { .kernel = k, .inst = inst, .type = inst->type };
     for (uint32_t i = 0; i < 3 && i < inst->operand_count; i++) {
         f.x[i] = k->types[k->operands[inst->operand_first + i]];
     }
