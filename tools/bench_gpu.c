@@ -1,7 +1,7 @@
 /*
- * How long a kernel takes on a Vulkan device beside copies of the same bytes there: the device's own
- * copy, and a copy kernel that moves memory as scans do. Every turn runs each once, and begins with
- * another one.
+ * How long a kernel takes on a Vulkan device beside copies of the same bytes there: the device's
+ * own copy, and a copy kernel that moves memory as scans do. Every turn runs each once, and begins
+ * with another one.
  */
 #include "bench_gpu.h"
 

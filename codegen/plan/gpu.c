@@ -155,8 +155,8 @@ static void choose_columns(const tly_problem *p, const tly_geometry *g, const tl
         plan->chunk = power_below(length / wanted > 256 ? length / wanted : 256);
 }
 
-/* A row by each subgroup alone, with long vectors: on a CPU a shuffle is a loop over the lanes, and a
- * barrier switches stacks. lavapipe, 8 lanes, f32 of 4096x4096, rows, ms: workgroups of 64 by
+/* A row by each subgroup alone, with long vectors: on a CPU a shuffle is a loop over the lanes, and
+ * a barrier switches stacks. lavapipe, 8 lanes, f32 of 4096x4096, rows, ms: workgroups of 64 by
  * vectors of 4 450, subgroups by vectors of 8 115, of 16 103, of 32 122; a copy kernel 128. */
 static void choose_played(const tly_problem *p, const tly_caps *caps, tly_gpu_plan *plan)
 {

@@ -6,7 +6,7 @@
  */
 #include "gpu.h"
 
-/* `count` elements are on their way at once: so much memory latency is hidden by each invocation. */
+/* Elements that are on their way at once: memory's latency is hidden within each invocation, too. */
 static unsigned ahead(const tly_gpu *g)
 {
     return (unsigned)g->plan->segments;

@@ -1,6 +1,6 @@
 /*
  * A copy by tiles, in the scans' own way through memory: no scan at all, but the yardstick that
- * one is measured by on devices whose own copy takes another way (plan template=copy; docs/vulkan.md).
+ * one is measured by where a device's own copy takes another way (template=copy; docs/vulkan.md).
  */
 #include "gpu.h"
 

@@ -88,12 +88,12 @@ kir_value tly_gpu_out_near(tly_gpu *g, const tly_gpu_row *row, kir_value p, unsi
 
 /* ---- elements (memory.c) ---- */
 
-/* Elements as they are stored, f16 and bf16 in the lower half of an i32; as accumulators, and back. */
+/* Elements as they are stored (f16 and bf16: an i32's lower half), to accumulators and back. */
 kir_value tly_gpu_widen(tly_gpu *g, kir_value stored);
 kir_value tly_gpu_narrow(tly_gpu *g, kir_value acc);
 kir_value tly_gpu_fetch(tly_gpu *g, kir_value p, int64_t offset);
 void tly_gpu_put(tly_gpu *g, kir_value p, int64_t offset, kir_value stored);
-/* `count` neighbours by accesses of 16 bytes, aligned to them; of fewer bytes, to their own size. */
+/* `count` neighbours by aligned accesses of 16 bytes, or of all of them where that is less. */
 void tly_gpu_fetch_vector(tly_gpu *g, kir_value p, int64_t offset, kir_value *stored,
                           unsigned count);
 void tly_gpu_put_vector(tly_gpu *g, kir_value p, int64_t offset, const kir_value *stored,
