@@ -15,6 +15,7 @@ static void (*const algorithms[TLY_GPU_TEMPLATE_COUNT])(tly_gpu *g, unsigned pas
     [TLY_GPU_SUBGROUPS] = tly_gpu_build_rows,
     [TLY_GPU_WORKGROUPS] = tly_gpu_build_rows,
     [TLY_GPU_LOOK_BACK] = tly_gpu_build_look_back,
+    [TLY_GPU_COPY] = tly_gpu_build_copy,
 };
 
 /* No conversion of f16 is a device's own: what they do with overflow and subnormals differs. */
@@ -41,10 +42,11 @@ static void describe(tly_gpu *g, tly_gpu_launch *launch)
 {
     const tly_gpu_plan *p = g->plan;
     int look_back = p->template_id == TLY_GPU_LOOK_BACK;
+    int one_pass = look_back || p->template_id == TLY_GPU_COPY;
     *launch = (tly_gpu_launch){
         .abi = TLY_GPU_ABI_VERSION,
         .form = tly_gpu_takes_lanes(p) ? TLY_GPU_LANES : TLY_GPU_ROWS,
-        .passes = p->chunk > 0 && !look_back ? 3 : 1,
+        .passes = p->chunk > 0 && !one_pass ? 3 : 1,
         .addresses = (uint32_t)p->addresses,
         .chunk = (uint32_t)p->chunk,
         .carry_bytes = g->unit * g->c.acc_bytes,
@@ -52,7 +54,7 @@ static void describe(tly_gpu *g, tly_gpu_launch *launch)
     snprintf(launch->template_name, sizeof launch->template_name, "%s",
              tly_gpu_template_name(p));
     g->launch = launch;
-    if (p->chunk > 0)
+    if (p->chunk > 0 && p->template_id != TLY_GPU_COPY)
         launch->record_bytes = look_back ? tly_gpu_look_back_bytes(g) : tly_gpu_record_bytes(g);
     launch->header_bytes = look_back ? 16 : 0; /* the ticket */
     launch->zeroed = (uint32_t)look_back;

@@ -24,6 +24,7 @@ typedef struct tly_gpu {
 void tly_gpu_build_columns(tly_gpu *g, unsigned pass);
 void tly_gpu_build_rows(tly_gpu *g, unsigned pass);
 void tly_gpu_build_look_back(tly_gpu *g, unsigned pass);
+void tly_gpu_build_copy(tly_gpu *g, unsigned pass);
 
 /* The middle pass of those with chunks: from the chunks' totals to the carries before them. */
 void tly_gpu_build_carries(tly_gpu *g);
@@ -72,21 +73,31 @@ kir_value tly_gpu_items(tly_gpu *g);
 typedef struct tly_gpu_row {
     kir_value in, out;
     kir_value in_step, out_step;
+    int64_t in_known, out_known; /* the steps where they are literals; else 0 */
 } tly_gpu_row;
 tly_gpu_row tly_gpu_row_of(tly_gpu *g, const tly_gpu_item *item);
 /* The row moved on by `position` (a word). */
 tly_gpu_row tly_gpu_at(tly_gpu *g, const tly_gpu_row *row, kir_value position);
 kir_value tly_gpu_in_at(tly_gpu *g, const tly_gpu_row *row, kir_value position);
 kir_value tly_gpu_out_at(tly_gpu *g, const tly_gpu_row *row, kir_value position);
+/* A position so many after the one that `p` is the address of: its address but for *offset. */
+kir_value tly_gpu_in_near(tly_gpu *g, const tly_gpu_row *row, kir_value p, unsigned after,
+                          int64_t *offset);
+kir_value tly_gpu_out_near(tly_gpu *g, const tly_gpu_row *row, kir_value p, unsigned after,
+                           int64_t *offset);
 
 /* ---- elements (gpu_memory.c) ---- */
 
-/* One element as accumulator, and back. */
-kir_value tly_gpu_load(tly_gpu *g, kir_value p);
-void tly_gpu_store(tly_gpu *g, kir_value p, kir_value acc);
-/* `count` neighbours at once, from a 16-byte boundary or, if they are fewer bytes, one of theirs. */
-void tly_gpu_load_vector(tly_gpu *g, kir_value p, kir_value *acc, unsigned count);
-void tly_gpu_store_vector(tly_gpu *g, kir_value p, const kir_value *acc, unsigned count);
+/* Elements as they are stored, f16 and bf16 in the lower half of an i32; as accumulators, and back. */
+kir_value tly_gpu_widen(tly_gpu *g, kir_value stored);
+kir_value tly_gpu_narrow(tly_gpu *g, kir_value acc);
+kir_value tly_gpu_fetch(tly_gpu *g, kir_value p, int64_t offset);
+void tly_gpu_put(tly_gpu *g, kir_value p, int64_t offset, kir_value stored);
+/* `count` neighbours by accesses of 16 bytes, aligned to them; of fewer bytes, to their own size. */
+void tly_gpu_fetch_vector(tly_gpu *g, kir_value p, int64_t offset, kir_value *stored,
+                          unsigned count);
+void tly_gpu_put_vector(tly_gpu *g, kir_value p, int64_t offset, const kir_value *stored,
+                        unsigned count);
 /* Whether the problem's steps allow that. */
 int tly_gpu_has_vectors(const tly_gpu *g);
 
@@ -117,6 +128,7 @@ typedef struct tly_team {
     kir_value first;    /* the subgroup's lane that is lane 0 */
     kir_value group;    /* lane group in the team */
     kir_value number;   /* of the team in its workgroup */
+    kir_value base;     /* position in the tile of its invocation's first element */
     kir_value exchange; /* workgroup memory, one slot for each lane or lane group; 0: none */
     unsigned turn;      /* which of two slots the next exchange takes */
 } tly_team;
@@ -146,8 +158,8 @@ typedef struct tly_tile {
     void *user;
 } tly_tile;
 void tly_team_scan(tly_gpu *g, tly_team *t, tly_tile *tile);
-/* Position in the tile of element 0 of a segment's vector (a word). */
-kir_value tly_team_position(tly_gpu *g, const tly_team *t, unsigned segment);
+/* How many positions behind its first element an invocation's i-th lies. */
+unsigned tly_team_after(const tly_gpu *g, const tly_team *t, unsigned i);
 /* Which of the interleaved scans a lane belongs to: lane mod unit. */
 kir_value tly_team_class(tly_gpu *g, const tly_team *t);
 
@@ -158,6 +170,8 @@ void tly_tile_load(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value cou
                    tly_tile *tile);
 /* After the scan: folds the extremes of the local results. */
 void tly_tile_watch(tly_gpu *g, tly_team *t, tly_tile *tile);
+void tly_tile_store(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+                    const kir_value *acc);
 /* Stores what the scan shows after `carry`, and returns the carry after the tile; where the range
  * of the local results does not allow it, one lane for each scan goes the plain loop's way. */
 kir_value tly_tile_finish(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,

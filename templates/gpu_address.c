@@ -102,11 +102,13 @@ static void row_offsets(tly_gpu *g, kir_value row, kir_value *in, kir_value *out
 }
 
 /* Bytes from one position to the next: a literal where the problem has one. */
-static kir_value axis_step(tly_gpu *g, int literal, unsigned bytes, kir_arg arg)
+static kir_value axis_step(tly_gpu *g, int literal, unsigned bytes, kir_arg arg, int64_t *known)
 {
-    if (g->launch->form == TLY_GPU_ROWS && literal != TLY_ANY_STEP)
-        return tly_gpu_offset(g, (int64_t)literal * bytes);
-    return kir_get_as(g->c.b, arg, g->index.kind);
+    *known = 0;
+    if (g->launch->form != TLY_GPU_ROWS || literal == TLY_ANY_STEP)
+        return kir_get_as(g->c.b, arg, g->index.kind);
+    *known = (int64_t)literal * bytes;
+    return tly_gpu_offset(g, *known);
 }
 
 tly_gpu_row tly_gpu_row_of(tly_gpu *g, const tly_gpu_item *item)
@@ -125,9 +127,9 @@ tly_gpu_row tly_gpu_row_of(tly_gpu *g, const tly_gpu_item *item)
     tly_gpu_row at = {
         .in = kir_ptradd(b, kir_get(b, KIR_ARG_GPU_IN), in),
         .out = kir_ptradd(b, kir_get(b, KIR_ARG_GPU_OUT), out),
-        .in_step = axis_step(g, c->p->in_step, c->in_bytes, KIR_ARG_GPU_IN_AXIS),
-        .out_step = axis_step(g, c->p->out_step, c->out_bytes, KIR_ARG_GPU_OUT_AXIS),
     };
+    at.in_step = axis_step(g, c->p->in_step, c->in_bytes, KIR_ARG_GPU_IN_AXIS, &at.in_known);
+    at.out_step = axis_step(g, c->p->out_step, c->out_bytes, KIR_ARG_GPU_OUT_AXIS, &at.out_known);
     return at;
 }
 
@@ -139,6 +141,27 @@ kir_value tly_gpu_in_at(tly_gpu *g, const tly_gpu_row *row, kir_value position)
 kir_value tly_gpu_out_at(tly_gpu *g, const tly_gpu_row *row, kir_value position)
 {
     return kir_ptradd(g->c.b, row->out, mul(&g->c, tly_gpu_widened(g, position), row->out_step));
+}
+
+static kir_value near(tly_gpu *g, kir_value p, kir_value step, int64_t known, unsigned after,
+                      int64_t *offset)
+{
+    *offset = known * after;
+    if (known != 0 || after == 0)
+        return p;
+    return kir_ptradd(g->c.b, p, mul(&g->c, step, tly_gpu_offset(g, after)));
+}
+
+kir_value tly_gpu_in_near(tly_gpu *g, const tly_gpu_row *row, kir_value p, unsigned after,
+                          int64_t *offset)
+{
+    return near(g, p, row->in_step, row->in_known, after, offset);
+}
+
+kir_value tly_gpu_out_near(tly_gpu *g, const tly_gpu_row *row, kir_value p, unsigned after,
+                           int64_t *offset)
+{
+    return near(g, p, row->out_step, row->out_known, after, offset);
 }
 
 tly_gpu_row tly_gpu_at(tly_gpu *g, const tly_gpu_row *row, kir_value position)

@@ -19,15 +19,19 @@ typedef struct strip {
     unsigned watched;
 } strip;
 
-/* One step of the plain loop. */
-static kir_value step(tly_gpu *g, strip *s, kir_value position, kir_value x, kir_value carry)
+/* One step of the plain loop, `after` positions behind the one whose result goes to `out`. */
+static kir_value step(tly_gpu *g, strip *s, kir_value out, unsigned after, kir_value x,
+                      kir_value carry)
 {
     tly_build *c = &g->c;
     kir_value next = tly_combine(c, carry, x);
-    if (s->storing)
-        tly_gpu_store(g, tly_gpu_out_at(g, s->row, position), c->p->exclusive ? carry : next);
-    else if (s->watched > 0)
+    if (s->storing) {
+        int64_t offset;
+        kir_value p = tly_gpu_out_near(g, s->row, out, after, &offset);
+        tly_gpu_put(g, p, offset, tly_gpu_narrow(g, c->p->exclusive ? carry : next));
+    } else if (s->watched > 0) {
         tly_range_track(c, s->watch, next);
+    }
     return next;
 }
 
@@ -50,17 +54,21 @@ static kir_value run(tly_gpu *g, strip *s, kir_value from, kir_value to, unsigne
                      kir_value carry)
 {
     tly_build *c = &g->c;
-    kir_value state[3], x[TLY_GPU_MOST_SEGMENTS], at[TLY_GPU_MOST_SEGMENTS];
+    kir_value state[3], x[TLY_GPU_MOST_SEGMENTS];
     kir_loop l;
     take(s, carry, state);
     kir_for(c->b, &l, from, to, word(g, at_once), 1 + s->watched, state);
     carry = give(s, l.carried);
+    kir_value in = tly_gpu_in_at(g, s->row, l.i), out = 0;
     for (unsigned i = 0; i < at_once; i++) {
-        at[i] = add(c, l.i, word(g, i));
-        x[i] = tly_gpu_load(g, tly_gpu_in_at(g, s->row, at[i]));
+        int64_t offset;
+        kir_value p = tly_gpu_in_near(g, s->row, in, i, &offset);
+        x[i] = tly_gpu_fetch(g, p, offset);
     }
+    if (s->storing)
+        out = tly_gpu_out_at(g, s->row, l.i);
     for (unsigned i = 0; i < at_once; i++)
-        carry = step(g, s, at[i], x[i], carry);
+        carry = step(g, s, out, i, tly_gpu_widen(g, x[i]), carry);
     take(s, carry, state);
     kir_for_end(c->b, &l, state);
     return give(s, l.result);

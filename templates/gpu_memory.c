@@ -4,13 +4,6 @@
  */
 #include "gpu.h"
 
-kir_value tly_gpu_load(tly_gpu *g, kir_value p)
-{
-    kir_type t = tly_storage((tally_dtype)g->c.p->dtype, 1);
-    return tly_widen(&g->c, kir_load(g->c.b, t, p, 0, g->c.in_bytes));
-}
-
-
 int tly_gpu_has_vectors(const tly_gpu *g)
 {
     const tly_problem *p = g->c.p;
@@ -18,57 +11,94 @@ int tly_gpu_has_vectors(const tly_gpu *g)
            p->out_step == 1 && p->dtype == p->out_dtype;
 }
 
+enum { VECTOR_BYTES = 16 }; /* the widest access */
+
 static int is_half(unsigned bytes)
 {
     return bytes == 2;
 }
 
-void tly_gpu_store(tly_gpu *g, kir_value p, kir_value acc)
+/* ---- between stored elements and accumulators ---- */
+
+kir_value tly_gpu_widen(tly_gpu *g, kir_value stored)
 {
-    kir_value x = is_half(g->c.out_bytes)
-                      ? kir_convert(g->c.b, KIR_TRUNC, KIR_TYPE(KIR_I16, 1),
-                                    tly_narrow_word(&g->c, acc))
-                      : tly_narrow(&g->c, acc);
-    kir_store(g->c.b, p, 0, x, g->c.out_bytes, 0);
+    return is_half(g->c.in_bytes) ? tly_widen_word(&g->c, stored) : tly_widen(&g->c, stored);
 }
 
-void tly_gpu_load_vector(tly_gpu *g, kir_value p, kir_value *acc, unsigned count)
+kir_value tly_gpu_narrow(tly_gpu *g, kir_value acc)
+{
+    return is_half(g->c.out_bytes) ? tly_narrow_word(&g->c, acc) : tly_narrow(&g->c, acc);
+}
+
+/* ---- stored elements ---- */
+
+kir_value tly_gpu_fetch(tly_gpu *g, kir_value p, int64_t offset)
 {
     kir_builder *b = g->c.b;
-    unsigned halves = is_half(g->c.in_bytes);
-    kir_type t = tly_storage((tally_dtype)g->c.p->dtype, count);
-    if (halves)
-        t = KIR_TYPE(KIR_I32, count / 2);
-    kir_value v = kir_load(b, t, p, 0, count * g->c.in_bytes);
+    kir_type t = tly_storage((tally_dtype)g->c.p->dtype, 1), i32 = KIR_TYPE(KIR_I32, 1);
+    if (!is_half(g->c.in_bytes))
+        return kir_load(b, t, p, offset, g->c.in_bytes);
+    return kir_convert(b, KIR_ZEXT, i32, kir_load(b, KIR_TYPE(KIR_I16, 1), p, offset, 2));
+}
+
+void tly_gpu_put(tly_gpu *g, kir_value p, int64_t offset, kir_value stored)
+{
+    if (is_half(g->c.out_bytes))
+        stored = kir_convert(g->c.b, KIR_TRUNC, KIR_TYPE(KIR_I16, 1), stored);
+    kir_store(g->c.b, p, offset, stored, g->c.out_bytes, 0);
+}
+
+/* As many of `count` elements as one access takes. */
+static unsigned at_once(unsigned count, unsigned bytes)
+{
+    return count * bytes > VECTOR_BYTES ? VECTOR_BYTES / bytes : count;
+}
+
+static void fetch_some(tly_gpu *g, kir_value p, int64_t offset, kir_value *stored, unsigned count)
+{
+    kir_builder *b = g->c.b;
+    int halves = is_half(g->c.in_bytes);
+    kir_type t = halves ? KIR_TYPE(KIR_I32, count / 2)
+                        : tly_storage((tally_dtype)g->c.p->dtype, count);
+    kir_value v = kir_load(b, t, p, offset, count * g->c.in_bytes);
     for (unsigned i = 0; i < count; i++) {
         kir_value x = kir_extract(b, v, halves ? i / 2 : i);
-        if (!halves) {
-            acc[i] = tly_widen(&g->c, x);
-            continue;
-        }
-        x = i % 2 ? kir_bin(b, KIR_LSHR, x, word(g, 16))
-                  : kir_bin(b, KIR_AND, x, word(g, 0xffff));
-        acc[i] = tly_widen_word(&g->c, x);
+        stored[i] = !halves ? x
+                    : i % 2 ? kir_bin(b, KIR_LSHR, x, word(g, 16))
+                            : kir_bin(b, KIR_AND, x, word(g, 0xffff));
     }
 }
 
-void tly_gpu_store_vector(tly_gpu *g, kir_value p, const kir_value *acc, unsigned count)
+void tly_gpu_fetch_vector(tly_gpu *g, kir_value p, int64_t offset, kir_value *stored,
+                          unsigned count)
+{
+    unsigned some = at_once(count, g->c.in_bytes);
+    for (unsigned i = 0; i < count; i += some)
+        fetch_some(g, p, offset + (int64_t)i * g->c.in_bytes, stored + i, some);
+}
+
+static void put_some(tly_gpu *g, kir_value p, int64_t offset, const kir_value *stored,
+                     unsigned count)
 {
     kir_builder *b = g->c.b;
-    unsigned halves = is_half(g->c.out_bytes), parts = halves ? count / 2 : count;
+    int halves = is_half(g->c.out_bytes);
+    unsigned parts = halves ? count / 2 : count;
     kir_value v = 0;
     for (unsigned i = 0; i < parts; i++) {
-        kir_value x;
-        if (halves) {
-            kir_value high = kir_bin(b, KIR_SHL, tly_narrow_word(&g->c, acc[2 * i + 1]),
-                                     word(g, 16));
-            x = kir_bin(b, KIR_OR, tly_narrow_word(&g->c, acc[2 * i]), high);
-        } else {
-            x = tly_narrow(&g->c, acc[i]);
-        }
+        kir_value x = stored[halves ? 2 * i : i];
+        if (halves)
+            x = kir_bin(b, KIR_OR, x, kir_bin(b, KIR_SHL, stored[2 * i + 1], word(g, 16)));
         v = i == 0 ? kir_splat(b, x, parts) : kir_insert(b, v, x, i);
     }
-    kir_store(b, p, 0, v, count * g->c.out_bytes, 0);
+    kir_store(b, p, offset, v, count * g->c.out_bytes, 0);
+}
+
+void tly_gpu_put_vector(tly_gpu *g, kir_value p, int64_t offset, const kir_value *stored,
+                        unsigned count)
+{
+    unsigned some = at_once(count, g->c.out_bytes);
+    for (unsigned i = 0; i < count; i += some)
+        put_some(g, p, offset + (int64_t)i * g->c.out_bytes, stored + i, some);
 }
 
 /* ---- scratch ---- */

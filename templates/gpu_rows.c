@@ -36,6 +36,7 @@ static void total(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const tly_g
         state[1 + k] = tiles.carried[1 + k];
     for (unsigned i = 0; watched > 0 && i < (unsigned)(g->plan->segments * g->plan->vector); i++)
         tly_range_track(c, &state[1], tly_combine(c, tiles.carried[0], tile.y[i]));
+    tly_range_track(c, &state[1], state[0]);
     tly_team_rest(g, t);
     kir_for_end(b, &tiles, state);
 

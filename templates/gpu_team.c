@@ -38,6 +38,9 @@ tly_team tly_team_make(tly_gpu *g)
         t.number = teams > 1 ? kir_bin(b, KIR_LSHR, local, word(g, shift)) : t.number;
         t.group = t.groups > 1 ? subgroup_id : t.group;
     }
+    unsigned vector = (unsigned)p->vector;
+    kir_value before = mul(c, t.group, word(g, t.used * vector * (unsigned)p->segments));
+    t.base = add(c, before, mul(c, t.lane, word(g, vector)));
     if (by_memory(g))
         slots = 2 * t.width;
     if (by_memory(g) || t.groups > 1)
@@ -256,11 +259,8 @@ void tly_team_scan(tly_gpu *g, tly_team *t, tly_tile *tile)
     }
 }
 
-kir_value tly_team_position(tly_gpu *g, const tly_team *t, unsigned segment)
+unsigned tly_team_after(const tly_gpu *g, const tly_team *t, unsigned i)
 {
-    tly_build *c = &g->c;
-    unsigned vector = (unsigned)g->plan->vector, span = t->used * vector;
-    kir_value at = mul(c, t->lane, word(g, vector));
-    kir_value group = mul(c, t->group, word(g, span * (unsigned)g->plan->segments));
-    return add(c, add(c, group, at), word(g, segment * span));
+    unsigned vector = (unsigned)g->plan->vector;
+    return i / vector * t->used * vector + i % vector;
 }

@@ -26,72 +26,95 @@ static kir_value full(tly_gpu *g, const tly_team *t, kir_value count)
     return kir_bin(g->c.b, KIR_AND, whole, tly_gpu_flag(g, TLY_GPU_ALIGNED));
 }
 
-static void load_each(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
-                      kir_value *x)
+/* One by one: the last element stands for those beyond the end. */
+static void fetch_each(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+                       kir_value *stored)
 {
     tly_build *c = &g->c;
-    kir_value last = sub(c, count, word(g, 1)), end = reach(g, t, count);
-    unsigned vector = (unsigned)g->plan->vector;
+    kir_value last = sub(c, count, word(g, 1));
     for (unsigned i = 0; i < elements(g); i++) {
-        kir_value position = add(c, tly_team_position(g, t, i / vector), word(g, i % vector));
+        kir_value position = add(c, t->base, word(g, tly_team_after(g, t, i)));
         kir_value there = kir_bin(c->b, KIR_UMIN, position, last);
-        kir_value v = tly_gpu_load(g, tly_gpu_in_at(g, at, there));
-        x[i] = kir_select(c->b, less(c, position, end), v, tly_neutral(c, c->acc));
+        stored[i] = tly_gpu_fetch(g, tly_gpu_in_at(g, at, there), 0);
     }
+}
+
+static void fetch(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+                  kir_value *stored)
+{
+    kir_builder *b = g->c.b;
+    unsigned vector = (unsigned)g->plan->vector;
+    if (!tly_gpu_has_vectors(g)) {
+        fetch_each(g, t, at, count, stored);
+        return;
+    }
+    kir_branch whole;
+    kir_if(b, &whole, full(g, t, count));
+    kir_value first = tly_gpu_in_at(g, at, t->base);
+    for (unsigned i = 0; i < elements(g); i += vector) {
+        int64_t offset;
+        kir_value p = tly_gpu_in_near(g, at, first, tly_team_after(g, t, i), &offset);
+        tly_gpu_fetch_vector(g, p, offset, stored + i, vector);
+    }
+    kir_else(b, &whole, elements(g), stored);
+    fetch_each(g, t, at, count, stored);
+    kir_if_end(b, &whole, elements(g), stored);
+    for (unsigned i = 0; i < elements(g); i++)
+        stored[i] = whole.result[i];
 }
 
 void tly_tile_load(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
                    tly_tile *tile)
 {
-    kir_builder *b = g->c.b;
-    unsigned vector = (unsigned)g->plan->vector;
-    if (!tly_gpu_has_vectors(g)) {
-        load_each(g, t, at, count, tile->x);
-        return;
+    tly_build *c = &g->c;
+    kir_value left = sub(c, reach(g, t, count), t->base);
+    fetch(g, t, at, count, tile->x);
+    for (unsigned i = 0; i < elements(g); i++) {
+        kir_value exists = less(c, word(g, tly_team_after(g, t, i)), left);
+        tile->x[i] = kir_select(c->b, exists, tly_gpu_widen(g, tile->x[i]),
+                                tly_neutral(c, c->acc));
     }
-    kir_branch whole;
-    kir_if(b, &whole, full(g, t, count));
-    for (unsigned s = 0; s < (unsigned)g->plan->segments; s++)
-        tly_gpu_load_vector(g, tly_gpu_in_at(g, at, tly_team_position(g, t, s)),
-                            tile->x + s * vector, vector);
-    kir_else(b, &whole, elements(g), tile->x);
-    load_each(g, t, at, count, tile->x);
-    kir_if_end(b, &whole, elements(g), tile->x);
-    for (unsigned i = 0; i < elements(g); i++)
-        tile->x[i] = whole.result[i];
 }
 
-static void store_each(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir_value count,
-                       const kir_value *v)
+static void put_each(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir_value count,
+                     const kir_value *stored)
 {
     tly_build *c = &g->c;
-    kir_value end = reach(g, t, count);
-    unsigned vector = (unsigned)g->plan->vector;
+    kir_value first = tly_gpu_out_at(g, at, t->base);
+    kir_value left = sub(c, reach(g, t, count), t->base);
     for (unsigned i = 0; i < elements(g); i++) {
-        kir_value position = add(c, tly_team_position(g, t, i / vector), word(g, i % vector));
+        unsigned after = tly_team_after(g, t, i);
+        int64_t offset;
         kir_branch exists;
-        kir_if(c->b, &exists, less(c, position, end));
-        tly_gpu_store(g, tly_gpu_out_at(g, at, position), v[i]);
+        kir_if(c->b, &exists, less(c, word(g, after), left));
+        kir_value p = tly_gpu_out_near(g, at, first, after, &offset);
+        tly_gpu_put(g, p, offset, stored[i]);
         kir_if_end(c->b, &exists, 0, NULL);
     }
 }
 
-static void store(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
-                  const kir_value *v)
+void tly_tile_store(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+                    const kir_value *acc)
 {
     kir_builder *b = g->c.b;
     unsigned vector = (unsigned)g->plan->vector;
+    kir_value stored[TLY_GPU_MOST_ELEMENTS];
+    for (unsigned i = 0; i < elements(g); i++)
+        stored[i] = tly_gpu_narrow(g, acc[i]);
     if (!tly_gpu_has_vectors(g)) {
-        store_each(g, t, at, count, v);
+        put_each(g, t, at, count, stored);
         return;
     }
     kir_branch whole;
     kir_if(b, &whole, full(g, t, count));
-    for (unsigned s = 0; s < (unsigned)g->plan->segments; s++)
-        tly_gpu_store_vector(g, tly_gpu_out_at(g, at, tly_team_position(g, t, s)),
-                             v + s * vector, vector);
+    kir_value first = tly_gpu_out_at(g, at, t->base);
+    for (unsigned i = 0; i < elements(g); i += vector) {
+        int64_t offset;
+        kir_value p = tly_gpu_out_near(g, at, first, tly_team_after(g, t, i), &offset);
+        tly_gpu_put_vector(g, p, offset, stored + i, vector);
+    }
     kir_else(b, &whole, 0, NULL);
-    store_each(g, t, at, count, v);
+    put_each(g, t, at, count, stored);
     kir_if_end(b, &whole, 0, NULL);
 }
 
@@ -101,11 +124,11 @@ kir_value tly_walk(tly_gpu *g, const tly_gpu_row *at, kir_value first, kir_value
     tly_build *c = &g->c;
     kir_loop each;
     kir_for(c->b, &each, first, count, word(g, stride), 1, &carry);
-    kir_value x = tly_gpu_load(g, tly_gpu_in_at(g, at, each.i));
+    kir_value x = tly_gpu_widen(g, tly_gpu_fetch(g, tly_gpu_in_at(g, at, each.i), 0));
     kir_value next = tly_combine(c, each.carried[0], x);
     if (storing)
-        tly_gpu_store(g, tly_gpu_out_at(g, at, each.i),
-                      c->p->exclusive ? each.carried[0] : next);
+        tly_gpu_put(g, tly_gpu_out_at(g, at, each.i), 0,
+                    tly_gpu_narrow(g, c->p->exclusive ? each.carried[0] : next));
     kir_for_end(c->b, &each, &next);
     return each.result[0];
 }
@@ -121,7 +144,7 @@ static void store_after(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_valu
                                               : tile->y[i - 1];
         shown[i] = tly_combine(&g->c, carry, local);
     }
-    store(g, t, at, count, shown);
+    tly_tile_store(g, t, at, count, shown);
 }
 
 /* Does the tile by the plain loop: the first lanes take one scan each. Returns every lane's carry
@@ -152,6 +175,8 @@ void tly_tile_watch(tly_gpu *g, tly_team *t, tly_tile *tile)
     tly_range_begin(c, watch);
     for (unsigned i = 0; i < elements(g); i++)
         tly_range_track(c, watch, tile->y[i]);
+    /* After a zero nothing of y may show an overflow that the total has had on another way. */
+    tly_range_track(c, watch, tile->total);
     tly_range_fold(c, watch, tile->range);
     tly_team_fold_range(g, t, tile->range);
 }

@@ -20,6 +20,7 @@ typedef struct tly_progress {
     tly_template_count templates[TLY_MOST_TEMPLATES];
     long data[TLY_DATA_COUNT];
     long next;           /* the case after the one in work */
+    long forced;         /* passed by another plan than the planner's */
     long passed, refused, failed; /* refused: for a dtype that the device says it lacks */
     int64_t checked, exact;
 } tly_progress;
@@ -44,7 +45,8 @@ typedef struct tly_driver {
 /* Exit statuses of a process that runs cases. */
 enum { TLY_RAN, TLY_RAN_WRONG, TLY_BROKEN, TLY_SIGNAL };
 
-/* Signals print the case in work and end the process with TLY_SIGNAL. */
+/* Signals, and a case that does not end, print the case in work and end the process with
+ * TLY_SIGNAL. */
 void tly_driver_catch_signals(void);
 
 /* Without engines. Returns 0, or says why not. */

@@ -68,7 +68,8 @@ static const char fake_gpu_body[] =
     "OpSelectionMerge %ready None\nOpBranchConditional %cont %take %ready\n"
     "%take = OpLabel\n%cv = OpLoad %f %cp\nOpBranch %ready\n"
     "%ready = OpLabel\n%first = OpPhi %f %minus0 %work %cv %take\nOpBranch %head\n"
-    "%head = OpLabel\n%i = OpPhi %u %k0 %ready %i2 %next\n%acc = OpPhi %f %first %ready %sum %next\n"
+    "%head = OpLabel\n%i = OpPhi %u %k0 %ready %i2 %next\n"
+    "%acc = OpPhi %f %first %ready %sum %next\n"
     "%ai = OpPhi %u %a %ready %ai2 %next\n%bi = OpPhi %u %b %ready %bi2 %next\n"
     "%more = OpULessThan %bool %i %p24\n"
     "OpLoopMerge %done %next None\nOpBranchConditional %more %step %done\n"
@@ -110,10 +111,11 @@ static tally_status fake_gpu_plan(const tly_problem *problem, const tly_geometry
     if (problem->dtype != TALLY_F32 || problem->exclusive || geometry->outer_rank > 2) {
         return tly_fail(error, TALLY_UNSUPPORTED, "dtype", "the fake sums f32 alone");
     }
+    /* Fields that the fake has no other use for: the cut, and which fault to show. */
     plan->workgroup = FAKE_GROUP;
     plan->outer_rank = geometry->outer_rank;
     sscanf(overrides, "cut=%d", &plan->segments);
-    plan->segments = strcmp(overrides, "bad") == 0 ? 1 : strcmp(overrides, "fail") == 0 ? 2 : 0;
+    plan->chunk = strcmp(overrides, "bad") == 0 ? 1 : strcmp(overrides, "fail") == 0 ? 2 : 0;
     return TALLY_OK;
 }
 
@@ -123,9 +125,9 @@ static tally_status fake_gpu_generate(const tly_problem *problem, const tly_caps
 {
     (void)problem;
     (void)caps;
-    static char text[16384];
+    char text[16384];
     fake_gpu_made++;
-    if (plan->segments == 2) {
+    if (plan->chunk == 2) {
         return tly_fail(error, TALLY_INTERNAL, "device", "the fake fails");
     }
     fake_gpu_text(text, sizeof text);
@@ -142,7 +144,7 @@ static tally_status fake_gpu_generate(const tly_problem *problem, const tly_caps
         memcpy(artefact->words[0], binary->code, binary->wordCount * 4);
         artefact->word_count[0] = binary->wordCount;
         artefact->launch = (tly_gpu_launch){
-            .abi = plan->segments == 1 ? 99 : TLY_GPU_ABI_VERSION,
+            .abi = plan->chunk == 1 ? 99 : TLY_GPU_ABI_VERSION,
             .form = TLY_GPU_LANES, .passes = 1, .positions = (uint32_t)plan->segments,
             .carry_bytes = 4, .template_name = "fake",
             .pass = { { .items = TLY_ITEMS_ROWS, .per_group = FAKE_GROUP,

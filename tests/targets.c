@@ -50,10 +50,10 @@ int tly_target_find(const char *text, tally_device *target, char *why, size_t ca
     return -1;
 }
 
-/* Is `word` one of `text`'s words? Of its letters and digits, so that "i64" is none of "ui64". */
+/* Is `word` one of `text`'s words? As a whole: "f16" is not in "bf16". */
 static int has_word(const char *text, const char *word)
 {
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
     const size_t length = strlen(word);
     while (*text) {
         const size_t span = strspn(text, letters);

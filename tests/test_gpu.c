@@ -52,7 +52,7 @@ Test(gpu, chooses_the_template)
         { "cumsum:f32:1048576x64:axis=1", 0, TLY_GPU_SUBGROUPS, 0 },
         { "cumsum:f32:65536x4096:axis=1", 0, TLY_GPU_WORKGROUPS, 0 },
         { "cumsum:f32:268435456:axis=0", 0, TLY_GPU_LOOK_BACK, 1 },
-        { "cumsum:f32:16777216:axis=0", 1, TLY_GPU_WORKGROUPS, 0 }, /* a CPU: nothing to fill */
+        { "cumsum:f32:16777216:axis=0", 1, TLY_GPU_SUBGROUPS, 0 }, /* a CPU: nothing to fill */
         { "cumsum:f32:16777216:axis=0", 3, TLY_GPU_WORKGROUPS, 1 }, /* no progress */
         { "cumsum:f32:16777216:axis=0,order=serial", 0, TLY_GPU_COLUMNS, 0 },
         { "cumsum:f32:64x1048576:axis=0", 0, TLY_GPU_COLUMNS, 0 },
@@ -150,7 +150,7 @@ Test(gpu, bad_overrides_are_refused)
         { "cumsum:f32:4096x4096:axis=1", "template=rows", "names no template" },
         { "cumsum:f32:4096x4096:axis=1", "template=subgroups,team=64", "or the workgroup" },
         { "cumsum:f32:4096x4096:axis=1", "scan=2", "for integers" },
-        { "cumsum:f32:4096x4096:axis=1", "vector=8", "up to 16 bytes" },
+        { "cumsum:f32:4096x4096:axis=1", "vector=64", "out of the key's range" },
         { "cumsum:f32:4096x4096:axis=1", "segments=16", "up to 32 elements" },
         { "cumsum:f32:4096x4096:axis=1", "index_bits=64", "for addresses" },
         { "cumsum:f32:4096x4096:axis=1", "template=look_back,scan=0", "by shuffles" },

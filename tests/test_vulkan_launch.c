@@ -149,7 +149,8 @@ static const char *const words[] = {
 Test(vulkan_launch, every_element_once)
 {
     for (size_t w = 0; w < sizeof words / sizeof words[0]; w++) {
-        tly_gpu_launch lanes = launch_of(TLY_GPU_LANES, 0, 0), cut = launch_of(TLY_GPU_LANES, 16, 0);
+        tly_gpu_launch lanes = launch_of(TLY_GPU_LANES, 0, 0);
+        tly_gpu_launch cut = launch_of(TLY_GPU_LANES, 16, 0);
         run_model(words[w], &lanes, &roomy);
         run_model(words[w], &cut, &roomy);
         if (read_word(words[w]).problem.form == TLY_ROWS) {

@@ -3,7 +3,7 @@
  * filled so that nothing over- or underflows; bytes are each logical element read and written
  * once, and a copy moves the same.
  */
-#include "bench_time.h"
+#include "bench_gpu.h"
 #include "subject.h"
 
 #include <sched.h>
@@ -166,6 +166,11 @@ static void print_text(const bench *b)
     printf(", %s\nratio   %8.3f of the copy's speed\n", b->timing.copy_name, ratio(b));
 }
 
+static int on_gpu(const bench *b)
+{
+    return strncmp(b->selector, "vulkan", 6) == 0;
+}
+
 static int32_t count_cpus(void)
 {
     cpu_set_t set;
@@ -177,7 +182,8 @@ static int prepare(bench *b, const tly_options *options, tly_report *report)
 {
     tally_error error = TALLY_ERROR_INIT;
     tally_context_options context = { .size = sizeof context };
-    tally_kernel_options kernel = { .size = sizeof kernel, .device = b->selector };
+    tally_kernel_options kernel = { .size = sizeof kernel, .device = b->selector,
+                                    .plan = options->plan[0] ? options->plan : NULL };
     int status = tly_subject_make(options->arg[0], NULL, NULL, &b->subject, report);
     if (!status) {
         status = tly_device_find(options->device, b->selector, report);
@@ -188,18 +194,28 @@ static int prepare(bench *b, const tly_options *options, tly_report *report)
     b->threads = options->threads ? options->threads : count_cpus();
     context.threads = b->threads;
     if (tally_context_create(&context, &b->context, &error) != TALLY_OK ||
-        tally_kernel_create(b->context, &b->subject.descriptor, &kernel, &b->kernel, &error) !=
-            TALLY_OK) {
+        (!on_gpu(b) && tally_kernel_create(b->context, &b->subject.descriptor, &kernel, &b->kernel,
+                                           &error) != TALLY_OK)) {
         return tly_adopt(report, &error);
     }
     return get_buffers(b, report);
 }
 
-static int measure(bench *b, tly_report *report)
+static int measure(bench *b, const char *plan, tly_report *report)
 {
     tally_error error = TALLY_ERROR_INIT;
     fill(b);
     tly_progress("measuring", 0);
+#ifdef TALLY_VULKAN
+    const tly_gpu_subject gpu = { b->context, b->selector, plan, &b->subject.descriptor, b->in,
+                                  b->in_bytes, b->out_bytes, b->copy_bytes };
+    if (on_gpu(b)) {
+        return tly_time_gpu(&gpu, show_progress, &b->timing, &error) == TALLY_OK
+                   ? EXIT_DONE : tly_adopt(report, &error);
+    }
+#else
+    (void)plan;
+#endif
     if (tly_time(b->kernel, b->in, b->out, b->copy_bytes, b->threads, show_progress, &b->timing,
                  &error) != TALLY_OK) {
         return tly_adopt(report, &error);
@@ -214,7 +230,7 @@ int tly_verb_bench(const tly_options *options, tly_report *report)
     memset(&b, 0, sizeof b);
     status = prepare(&b, options, report);
     if (!status) {
-        status = measure(&b, report);
+        status = measure(&b, options->plan[0] ? options->plan : NULL, report);
     }
     if (!status) {
         tly_progress_end();

@@ -127,21 +127,20 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static tly_spread spread_of(bench *b, int row)
+tly_spread tly_spread_of(double *seconds, int count)
 {
-    double *seconds = b->seconds[row];
-    qsort(seconds, (size_t)b->runs, sizeof *seconds, compare_doubles);
-    return (tly_spread){ seconds[0], (seconds[(b->runs - 1) / 2] + seconds[b->runs / 2]) / 2,
-                         seconds[b->runs - 1] };
+    qsort(seconds, (size_t)count, sizeof *seconds, compare_doubles);
+    return (tly_spread){ seconds[0], (seconds[(count - 1) / 2] + seconds[count / 2]) / 2,
+                         seconds[count - 1] };
 }
 
 static void sum_up(bench *b, tly_timing *timing)
 {
     timing->runs = b->runs;
-    timing->kernel = spread_of(b, KERNEL);
+    timing->kernel = tly_spread_of(b->seconds[KERNEL], b->runs);
     timing->copy_name = NULL;
     for (int row = KERNEL + 1; row < b->rows; row++) {
-        tly_spread spread = spread_of(b, row);
+        tly_spread spread = tly_spread_of(b->seconds[row], b->runs);
         if (!timing->copy_name || spread.median < timing->copy.median) {
             timing->copy = spread;
             timing->copy_name = tly_copy_name(row - 1);

@@ -25,6 +25,9 @@ typedef struct tly_unit {
     const char *name;
 } tly_unit;
 
+/* Least, middle and largest of `count` times, which are sorted in place. */
+tly_spread tly_spread_of(double *seconds, int count);
+
 const tly_unit *tly_unit_for(double seconds);
 
 /* Told how many of all runs are done. */

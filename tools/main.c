@@ -25,12 +25,13 @@ static const tly_verb verbs[] = {
       "  tally run cumsum:axis=-1,reverse in.npy -o out.npy\n",
       OPTION_OUT | OPTION_DEVICE | OPTION_THREADS | OPTION_IN_PLACE | OPTION_PLAN, 2, 2,
       tly_verb_run },
-    { "bench", "WORD [--device D] [--threads N] [--json]",
+    { "bench", "WORD [--device D] [--threads N] [--plan K=V]... [--json]",
       "Times the kernel for WORD, and copies of the same bytes beside it in the same run.\n\n"
       DEVICE_HELP THREADS_HELP
+      "  --plan K=V      override a choice of the plan, for experiments\n"
       "  --json          one JSON object\n\n"
       "  tally bench 'cumprod:f32:4096x4096:axis=1'\n",
-      OPTION_DEVICE | OPTION_THREADS | OPTION_JSON, 1, 1, tly_verb_bench },
+      OPTION_DEVICE | OPTION_THREADS | OPTION_PLAN | OPTION_JSON, 1, 1, tly_verb_bench },
     { "inspect",
       "WORD [IN.npy] --emit word|plan|kir|llvm|asm|spirv|spvasm [--device D | --profile FILE] "
       "[-o FILE]",

@@ -3,12 +3,10 @@
  */
 #include "gpu.h"
 
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../../runtime/error.h"
+#include "keys.h"
 
 int tly_gpu_takes_lanes(const tly_gpu_plan *plan)
 {
@@ -157,19 +155,25 @@ static void choose_columns(const tly_problem *p, const tly_geometry *g, const tl
         plan->chunk = power_below(length / wanted > 256 ? length / wanted : 256);
 }
 
-static void choose_teams(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
-                         tly_gpu_plan *plan)
+/* A row by each subgroup alone, with long vectors: on a CPU a shuffle is a loop over the lanes, and a
+ * barrier switches stacks. lavapipe, 8 lanes, f32 of 4096x4096, rows, ms: workgroups of 64 by
+ * vectors of 4 450, subgroups by vectors of 8 115, of 16 103, of 32 122; a copy kernel 128. */
+static void choose_played(const tly_problem *p, const tly_caps *caps, tly_gpu_plan *plan)
+{
+    plan->template_id = TLY_GPU_SUBGROUPS;
+    plan->workgroup = plan->team = (int32_t)caps->subgroup;
+    plan->vector = p->unit > 1 ? 1 : 16;
+    plan->segments = p->unit > 1 ? 4 : 1;
+}
+
+static void choose_gpu(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                       tly_gpu_plan *plan)
 {
     int32_t subgroup = (int32_t)caps->subgroup;
     plan->vector = choose_vector(p);
-    plan->segments = plays(caps) ? 2 : plan->vector >= 8 ? 2 : 4;
-    plan->workgroup = workgroup_of(caps, plays(caps) ? 64 : 256);
-    if (plan->scan > 0 && plan->workgroup < subgroup)
-        plan->workgroup = subgroup;
+    plan->segments = plan->vector >= 8 ? 2 : 4;
+    plan->workgroup = plan->team = workgroup_of(caps, plan->scan == 0 ? 64 : 256);
     plan->template_id = TLY_GPU_WORKGROUPS;
-    plan->team = plan->workgroup;
-    if (plan->scan == 0)
-        plan->workgroup = plan->team = workgroup_of(caps, 64);
     int64_t one = (int64_t)subgroup * plan->vector;
     if (plan->scan > 0 && (p->unit > 1 || g->length <= one * plan->segments)) {
         plan->template_id = TLY_GPU_SUBGROUPS;
@@ -179,6 +183,17 @@ static void choose_teams(const tly_problem *p, const tly_geometry *g, const tly_
         while (p->unit == 1 && plan->team > 4 && plan->team / 2 * plan->vector >= g->length)
             plan->team /= 2;
     }
+}
+
+static void choose_teams(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                         tly_gpu_plan *plan)
+{
+    if (plays(caps) && plan->scan > 0)
+        choose_played(p, caps, plan);
+    else
+        choose_gpu(p, g, caps, plan);
+    if (plays(caps))
+        return;
     /* Teams at work at once, against what keeps the device busy. */
     int64_t busy = saturating(g->rows, plan->team);
     int32_t tile = tly_gpu_tile(p, caps, plan);
@@ -219,6 +234,7 @@ static void choose(const tly_problem *p, const tly_geometry *g, const tly_caps *
 static const char *const names[TLY_GPU_TEMPLATE_COUNT] = {
     [TLY_GPU_COLUMNS] = "columns",       [TLY_GPU_SUBGROUPS] = "subgroups",
     [TLY_GPU_WORKGROUPS] = "workgroups", [TLY_GPU_LOOK_BACK] = "look_back",
+    [TLY_GPU_COPY] = "copy",
 };
 
 const char *tly_gpu_template_name(const tly_gpu_plan *plan)
@@ -228,64 +244,21 @@ const char *tly_gpu_template_name(const tly_gpu_plan *plan)
 
 #define KEY(field) offsetof(tly_gpu_plan, field)
 
-static const struct key {
-    const char *name;
-    size_t at;
-    int32_t least, most;
-    int power; /* powers of two only */
-} keys[] = {
-    { "workgroup", KEY(workgroup), 4, 1024, 1 },
-    { "team", KEY(team), 4, 1024, 1 },
-    { "vector", KEY(vector), 1, 8, 1 },
-    { "segments", KEY(segments), 1, 16, 1 },
-    { "scan", KEY(scan), 0, 2, 0 },
-    { "chunk", KEY(chunk), 0, 1 << 24, 0 },
-    { "addresses", KEY(addresses), 0, 1, 0 },
-    { "index_bits", KEY(index_bits), 32, 64, 1 },
-    { "outer_rank", KEY(outer_rank), 0, 0, 0 },
-    { "literal", KEY(literal), 0, 0, 0 },
+static const tly_plan_key table[] = {
+    { "workgroup", KEY(workgroup), 4, 1024, 1, 0 },
+    { "team", KEY(team), 4, 1024, 1, 0 },
+    { "vector", KEY(vector), 1, 32, 1, 0 },
+    { "segments", KEY(segments), 1, 16, 1, 0 },
+    { "scan", KEY(scan), 0, 2, 0, 0 },
+    { "chunk", KEY(chunk), 0, 1 << 24, 0, 0 },
+    { "addresses", KEY(addresses), 0, 1, 0, 0 },
+    { "index_bits", KEY(index_bits), 32, 64, 1, 0 },
 };
-enum { KEY_COUNT = sizeof keys / sizeof *keys };
 
-static int32_t *field_of(tly_gpu_plan *plan, const struct key *k)
-{
-    return (int32_t *)(void *)((char *)plan + k->at);
-}
+static const tly_plan_keys keys = { table, sizeof table / sizeof *table, names,
+                                    TLY_GPU_TEMPLATE_COUNT, 1 };
 
-static tally_status refuse(tally_error *e, const char *what, size_t n, const char *why)
-{
-    return tly_fail(e, TALLY_INVALID, "plan", "'%.*s' %s", (int)n, what, why);
-}
-
-static tally_status override(tly_gpu_plan *plan, const char *item, size_t n, tally_error *e)
-{
-    const char *equals = memchr(item, '=', n);
-    if (equals == NULL || equals == item)
-        return refuse(e, item, n, "is no key=value");
-    size_t name = (size_t)(equals - item);
-    if (name == 8 && memcmp(item, "template", 8) == 0) {
-        for (int i = 0; i < TLY_GPU_TEMPLATE_COUNT; i++)
-            if (strlen(names[i]) == n - 9 && memcmp(names[i], equals + 1, n - 9) == 0) {
-                plan->template_id = i;
-                return TALLY_OK;
-            }
-        return refuse(e, item, n, "names no template");
-    }
-    for (int i = 0; i < KEY_COUNT; i++) {
-        const struct key *k = &keys[i];
-        if (strlen(k->name) != name || memcmp(k->name, item, name) != 0)
-            continue;
-        char *end;
-        long v = strtol(equals + 1, &end, 10);
-        if (end == equals + 1 || end != item + n)
-            return refuse(e, item, n, "has no whole number");
-        if (v < k->least || v > k->most || (k->power && (v & (v - 1)) != 0))
-            return refuse(e, item, n, "is out of the key's range");
-        *field_of(plan, k) = (int32_t)v;
-        return TALLY_OK;
-    }
-    return refuse(e, item, name, "is no key of a plan");
-}
+_Static_assert(offsetof(tly_gpu_plan, template_id) == 0, "the id is a plan's first field");
 
 /* What follows from an override, so that one choice can be forced alone. */
 static void settle(const tly_problem *p, const tly_caps *caps, tly_gpu_plan *plan)
@@ -303,7 +276,7 @@ static void settle(const tly_problem *p, const tly_caps *caps, tly_gpu_plan *pla
     int32_t tile = tly_gpu_tile(p, caps, plan);
     if (plan->chunk > 0 && tile > 0)
         plan->chunk = (plan->chunk + tile - 1) / tile * tile;
-    if (plan->template_id == TLY_GPU_LOOK_BACK)
+    if (plan->template_id == TLY_GPU_LOOK_BACK || plan->template_id == TLY_GPU_COPY)
         plan->chunk = tile;
 }
 
@@ -337,10 +310,6 @@ static const char *fault_of(const tly_problem *p, const tly_caps *caps, const tl
         return "teams are parts of a subgroup, or the workgroup";
     if (p->unit > 1 && (plan->vector > 1 || plan->team > subgroup || p->unit > plan->team))
         return "interleaved scans go by single elements within a subgroup";
-    if (bytes_of(p->dtype) == 8 && plan->vector > 2)
-        return "a vector is up to 16 bytes";
-    if (bytes_of(p->dtype) == 4 && plan->vector > 4)
-        return "a vector is up to 16 bytes";
     if (bytes_of(p->dtype) == 2 && plan->vector == 1 && p->unit == 1)
         return "elements of 2 bytes go by words";
     if (caps->trip_limit > 0 && (uint32_t)plan->chunk > caps->trip_limit / 2)
@@ -367,14 +336,9 @@ tally_status tly_gpu_plan_make(const tly_problem *problem, const tly_geometry *g
         return s;
     choose_outer(problem, geometry, &made);
     choose(problem, geometry, caps, &made);
-    for (const char *at = overrides; at != NULL && *at != '\0';) {
-        size_t n = strcspn(at, ",");
-        s = override(&made, at, n, error);
-        if (s != TALLY_OK)
-            return s;
-        at += n;
-        at += *at == ',';
-    }
+    s = tly_keys_override(&keys, &made, overrides, error);
+    if (s != TALLY_OK)
+        return s;
     settle(problem, caps, &made);
     const char *fault = fault_of(problem, caps, &made);
     if (fault != NULL)
@@ -383,20 +347,7 @@ tally_status tly_gpu_plan_make(const tly_problem *problem, const tly_geometry *g
     return TALLY_OK;
 }
 
-static tally_status say(tally_write write, void *user, const char *text)
-{
-    return write(user, text, strlen(text)) == 0 ? TALLY_OK : TALLY_IO;
-}
-
 tally_status tly_gpu_plan_print(const tly_gpu_plan *plan, tally_write write, void *user)
 {
-    tly_gpu_plan copy = *plan;
-    char line[64];
-    snprintf(line, sizeof line, "template = %s\n", names[plan->template_id]);
-    tally_status s = say(write, user, line);
-    for (int i = 0; i < KEY_COUNT && s == TALLY_OK; i++) {
-        snprintf(line, sizeof line, "%s = %d\n", keys[i].name, *field_of(&copy, &keys[i]));
-        s = say(write, user, line);
-    }
-    return s;
+    return tly_keys_print(&keys, plan, write, user);
 }

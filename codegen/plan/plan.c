@@ -4,10 +4,8 @@
  */
 #include "plan.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../../runtime/error.h"
+#include "keys.h"
 
 static const char *const template_names[TLY_TEMPLATE_COUNT] = {
     [TLY_TEMPLATE_ROWS] = "rows",       [TLY_TEMPLATE_SHORT] = "short",
@@ -150,13 +148,7 @@ static void choose(const tly_problem *p, const tly_target *t, tly_plan *plan)
 #define KEY(field) offsetof(tly_plan, field)
 #define BIT(id) (1u << TLY_TEMPLATE_##id)
 
-static const struct key {
-    const char *name;
-    size_t at;
-    int32_t least, most;
-    int power; /* powers of two only */
-    unsigned templates;
-} keys[] = {
+static const tly_plan_key table[] = {
     { "lanes", KEY(lanes), 2, 64, 1, 0 },
     { "pairs", KEY(pairs), 0, 1, 0, BIT(ROWS) },
     { "unroll", KEY(unroll), 1, 8, 1, BIT(ROWS) | BIT(SHORT) | BIT(SERIAL) },
@@ -171,41 +163,11 @@ static const struct key {
       BIT(ROWS) | BIT(SHORT) | BIT(COLUMNS) | BIT(TRANSPOSED) },
     { "index_bits", KEY(index_bits), 64, 64, 0, 0 },
 };
-enum { KEY_COUNT = sizeof keys / sizeof *keys };
 
-static int32_t *field_of(tly_plan *plan, const struct key *k)
-{
-    return (int32_t *)((char *)plan + k->at);
-}
+static const tly_plan_keys keys = { table, sizeof table / sizeof *table, template_names,
+                                    TLY_TEMPLATE_COUNT, 0 };
 
-static tally_status refuse(tally_error *e, const char *what, size_t n, const char *why)
-{
-    return tly_fail(e, TALLY_INVALID, "plan", "'%.*s' %s", (int)n, what, why);
-}
-
-static tally_status override(tly_plan *plan, const char *item, size_t n, tally_error *e)
-{
-    const char *equals = memchr(item, '=', n);
-    if (equals == NULL || equals == item)
-        return refuse(e, item, n, "is no key=value");
-    size_t name = (size_t)(equals - item);
-    for (int i = 0; i < KEY_COUNT; i++) {
-        const struct key *k = &keys[i];
-        if (strlen(k->name) != name || memcmp(k->name, item, name) != 0)
-            continue;
-        if (!(k->templates & (1u << plan->template_id)))
-            return refuse(e, item, name, "cannot be chosen for this template");
-        char *end;
-        long v = strtol(equals + 1, &end, 10);
-        if (end == equals + 1 || end != item + n)
-            return refuse(e, item, n, "has no whole number");
-        if (v < k->least || v > k->most || (k->power && (v & (v - 1)) != 0))
-            return refuse(e, item, n, "is out of the key's range");
-        *field_of(plan, k) = (int32_t)v;
-        return TALLY_OK;
-    }
-    return refuse(e, item, name, "is no key of a plan");
-}
+_Static_assert(offsetof(tly_plan, template_id) == 0, "the id is a plan's first field");
 
 /* Combinations that a template could not be built with. */
 static tally_status check(const tly_problem *p, const tly_plan *plan, tally_error *e)
@@ -242,57 +204,15 @@ tally_status tly_plan_make(const tly_problem *problem, const tly_target *target,
 {
     tly_plan made;
     choose(problem, target, &made);
-    for (const char *at = overrides; at != NULL && *at != '\0';) {
-        size_t n = strcspn(at, ",");
-        tally_status s = override(&made, at, n, error);
-        if (s != TALLY_OK)
-            return s;
-        at += n;
-        at += *at == ',';
-    }
-    tally_status s = check(problem, &made, error);
+    tally_status s = tly_keys_override(&keys, &made, overrides, error);
+    if (s == TALLY_OK)
+        s = check(problem, &made, error);
     if (s == TALLY_OK)
         *plan = made;
     return s;
 }
 
-static tally_status say(tally_write write, void *user, const char *text)
-{
-    return write(user, text, strlen(text)) == 0 ? TALLY_OK : TALLY_IO;
-}
-
-static void decimal(int32_t v, char *text)
-{
-    char digits[12];
-    int n = 0;
-    do {
-        digits[n++] = (char)('0' + v % 10);
-        v /= 10;
-    } while (v > 0);
-    while (n > 0)
-        *text++ = digits[--n];
-    *text++ = '\n';
-    *text = '\0';
-}
-
 tally_status tly_plan_print(const tly_plan *plan, tally_write write, void *user)
 {
-    tly_plan copy = *plan;
-    tally_status s = say(write, user, "template = ");
-    if (s == TALLY_OK)
-        s = say(write, user, template_names[plan->template_id]);
-    if (s == TALLY_OK)
-        s = say(write, user, "\n");
-    for (int i = 0; i < KEY_COUNT && s == TALLY_OK; i++) {
-        char number[16];
-        if (keys[i].templates != 0 && !(keys[i].templates & (1u << plan->template_id)))
-            continue;
-        decimal(*field_of(&copy, &keys[i]), number);
-        s = say(write, user, keys[i].name);
-        if (s == TALLY_OK)
-            s = say(write, user, " = ");
-        if (s == TALLY_OK)
-            s = say(write, user, number);
-    }
-    return s;
+    return tly_keys_print(&keys, plan, write, user);
 }

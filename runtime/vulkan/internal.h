@@ -2,10 +2,11 @@
  * The insides of the Vulkan part: a device with what it shares among kernels, kernels, and what a
  * run needs. Loading and facts have headers of their own; launch.h is the arithmetic.
  *
- *   open.c   instance, choice, device      memory.c  pieces of device memory   buffer.c  buffers
- *   object.c pipelines, made once a key    kernel.c  handles                   record.c  dispatches
- *   slot.c   command buffers, submission   transfer.c  between host and device
- *   run.c    host memory    use.c  device buffers     list.c  choosing    door.c  the context's
+ *   device.c what all have; open.c our own; adopt.c the caller's; list.c which there are
+ *   memory.c pieces of device memory; heap.c pieces of a block; buffer.c buffers
+ *   object.c pipelines, made once a key; kernel.c handles; record.c dispatches
+ *   slot.c   command buffers, submission; transfer.c between host and device
+ *   run.c    on host memory; use.c by the caller's hand; door.c what the context sees
  */
 #ifndef TLY_VK_INTERNAL_H
 #define TLY_VK_INTERNAL_H
@@ -105,13 +106,18 @@ static inline int tly_vk_alive(const tally_vulkan *v)
     return v->pid == getpid();
 }
 
-/* open.c: the status for a Vulkan error, naming `what`; remembers a lost device. */
+/* device.c: one without a device yet; NULL without memory. */
+tally_vulkan *tly_vk_allocate(tally_context *context, tally_error *error);
+/* device.c: the functions and layouts of v->device. */
+tally_status tly_vk_complete(tally_vulkan *v, tally_error *error);
+
+/* device.c: the status for a Vulkan error, naming `what`; remembers a lost device. */
 tally_status tly_vk_fail(tally_vulkan *v, VkResult result, const char *what, tally_error *error);
 
-/* open.c: TALLY_DEVICE_LOST if the device is gone, or was opened before a fork. */
+/* device.c: TALLY_DEVICE_LOST if the device is gone, or was opened before a fork. */
 tally_status tly_vk_usable(tally_vulkan *v, tally_error *error);
 
-/* open.c: frees the device with all that it owns; NULL is valid. */
+/* device.c: frees the device with all that it owns; NULL is valid. */
 void tly_vk_close(tally_vulkan *v);
 
 /* list.c: an instance of ours with its physical devices that have compute, in a stable order. */
@@ -168,6 +174,10 @@ void tly_vk_record(const tally_vulkan_kernel *k, VkCommandBuffer commands, VkDes
 /* record.c: a global barrier. */
 void tly_vk_barrier(const tally_vulkan *v, VkCommandBuffer commands, VkPipelineStageFlags from,
                     VkAccessFlags written, VkPipelineStageFlags to, VkAccessFlags access);
+
+/* use.c: the kernel on device buffers between barriers against what may come before and after. */
+tally_status tly_vk_record_alone(const tally_vulkan_kernel *k, tly_vk_slot *slot,
+                                 const tally_vulkan_buffers *buffers, tally_error *error);
 
 /* slot.c: a slot whose command buffer has begun; `keep` 0 where its state is unknown. */
 tally_status tly_vk_slot_take(tally_vulkan *v, tly_vk_slot **slot, tally_error *error);

@@ -27,7 +27,7 @@ typedef struct cutting {
     int64_t positions, cuts; /* a cut, and how many */
     int64_t chunks;          /* of a whole cut, at least 1 */
     int64_t lanes;           /* a window */
-    int64_t rows;            /* a window of rows: `rows` indices of dim `dim`, all of those within */
+    int64_t rows;            /* a window: `rows` indices of dim `dim`, all of those within it */
     int32_t dim;             /* -1: all rows */
 } cutting;
 

@@ -119,8 +119,8 @@ void tly_vk_list_close(tly_vk_list *list)
 static tally_status none(const tly_vk_list *list, const char *device, tally_error *error)
 {
     if (list->count == 0) {
-        tly_fail(error, TALLY_UNSUPPORTED, "device", "there is no %s: no Vulkan driver has a device",
-                 device);
+        tly_fail(error, TALLY_UNSUPPORTED, "device", "there is no %s: no Vulkan driver has a "
+                 "device", device);
         tly_error_hint(error, "install a driver (Debian: mesa-vulkan-drivers)");
         return TALLY_UNSUPPORTED;
     }

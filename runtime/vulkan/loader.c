@@ -4,12 +4,33 @@
 #include "../error.h"
 
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 const char *tly_vk_library = "libvulkan.so.1";
 
+/* Drivers keep threads of their own for the whole process, and not all ask whether a fork took
+ * them away: SwiftShader then waits for ever. */
+static atomic_long user;
+
+static tally_status check_process(tally_error *error)
+{
+    long none = 0, self = (long)getpid();
+    if (atomic_compare_exchange_strong(&user, &none, self) || none == self) {
+        return TALLY_OK;
+    }
+    tly_fail(error, TALLY_UNSUPPORTED, "device", "this process was forked after Vulkan was used");
+    tly_error_hint(error, "fork before the first use of Vulkan");
+    return TALLY_UNSUPPORTED;
+}
+
 tally_status tly_vk_load(PFN_vkGetInstanceProcAddr *get, tally_error *error)
 {
+    tally_status status = check_process(error);
+    if (status != TALLY_OK) {
+        return status;
+    }
     /* Opened again and again, it is one library: dlopen counts, and nobody closes. */
     void *library = dlopen(tly_vk_library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     void *symbol = library != NULL ? dlsym(library, "vkGetInstanceProcAddr") : NULL;

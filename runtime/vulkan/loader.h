@@ -25,8 +25,8 @@ typedef struct tly_vk_functions {
 /* The library's name; tests name one that is missing. */
 extern const char *tly_vk_library;
 
-/* The loader's entry; TALLY_UNSUPPORTED, with a hint, without libvulkan. A failure is not
- * remembered. Thread-safe. */
+/* The loader's entry; TALLY_UNSUPPORTED, with a hint, without libvulkan (which is not remembered),
+ * and in a child that was forked after the first call. Thread-safe. */
 tally_status tly_vk_load(PFN_vkGetInstanceProcAddr *get, tally_error *error);
 
 /* All functions, or TALLY_UNSUPPORTED naming the one that is missing. */

@@ -8,6 +8,11 @@
 
 #define VISIBLE VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT
 
+/* Memory that needs a feature of its own, or is none. */
+#define SPECIAL                                                                      \
+    (VK_MEMORY_PROPERTY_PROTECTED_BIT | VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT |     \
+     VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD | VK_MEMORY_PROPERTY_DEVICE_UNCACHED_BIT_AMD)
+
 /* Pieces above this get an allocation of their own. */
 #define MOST_SHARED (TLY_VK_BLOCK / 2)
 
@@ -24,7 +29,8 @@ static uint32_t rank_types(const tly_vk_facts *facts, uint32_t allowed, VkMemory
     for (int wanted = bits_of(like); wanted >= 0; wanted--) {
         for (uint32_t i = 0; i < facts->memory.memoryTypeCount; i++) {
             VkMemoryPropertyFlags has = facts->memory.memoryTypes[i].propertyFlags;
-            if (allowed >> i & 1 && (has & must) == must && bits_of(has & like) == wanted) {
+            if (allowed >> i & 1 && (has & must) == must && (has & SPECIAL) == 0 &&
+                bits_of(has & like) == wanted) {
                 ranked[count++] = i;
             }
         }

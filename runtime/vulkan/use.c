@@ -78,7 +78,8 @@ static tally_status take_places(const tally_vulkan_kernel *k, const tally_vulkan
                                 tally_error *error)
 {
     const tly_gpu_steps *s = &k->steps;
-    const need in = { "in", s->in_low, s->in_end, tally_dtype_bytes((tally_dtype)k->problem.dtype) };
+    const need in = { "in", s->in_low, s->in_end,
+                      tally_dtype_bytes((tally_dtype)k->problem.dtype) };
     const need out = { "out", s->out_low, s->out_end,
                        tally_dtype_bytes((tally_dtype)k->problem.out_dtype) };
     const need scratch = { "scratch", 0, (int64_t)s->scratch_bytes, 16 };
@@ -239,7 +240,7 @@ static tally_status check_pointers(const tally_vulkan_kernel *k, const void *in,
 
 /* --- submitting ------------------------------------------------------------------------------ */
 
-static tally_status record_alone(const tally_vulkan_kernel *k, tly_vk_slot *slot,
+tally_status tly_vk_record_alone(const tally_vulkan_kernel *k, tly_vk_slot *slot,
                                  const tally_vulkan_buffers *buffers, tally_error *error)
 {
     tally_vulkan *v = k->vulkan;
@@ -278,7 +279,7 @@ static tally_status submit(const tally_vulkan_kernel *k, const tally_vulkan_buff
     }
     /* An empty tensor's semaphores are waited for and signalled all the same. */
     if (k->object != NULL) {
-        status = record_alone(k, slot, buffers, error);
+        status = tly_vk_record_alone(k, slot, buffers, error);
     }
     if (status == TALLY_OK) {
         status = tly_vk_slot_submit(v, slot, sync, error);

@@ -112,8 +112,8 @@ typedef struct tally_device {
     int32_t is_default;  /**< 1 for the one that "cpu" means */
 } tally_device;
 
-/** Fills up to `capacity` devices, the CPU's levels first, and sets *count (NULL: not wanted) to how
- *  many there are. Opens libvulkan unless `count` is NULL and four will do. Thread-safe. */
+/** Fills up to `capacity` devices, the CPU's levels first, and sets *count (NULL: not wanted) to
+ *  how many there are. Opens libvulkan unless `count` is NULL and four will do. Thread-safe. */
 TALLY_API tally_status tally_devices(tally_device *devices, size_t capacity, size_t *count,
                                      tally_error *error);
 

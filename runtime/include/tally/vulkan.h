@@ -62,8 +62,8 @@ TALLY_API tally_status tally_vulkan_adopt(tally_context *context, const tally_vu
 TALLY_API tally_status tally_vulkan_open(tally_context *context, const char *device,
                                          tally_vulkan **vulkan, tally_error *error);
 
-/** Waits for what was submitted, frees the device (one of the caller's lives on) and sets *vulkan to
- *  NULL. Kernels, buffers and recordings must be destroyed before. NULL is valid. */
+/** Waits for what was submitted, frees the device (one of the caller's lives on) and sets *vulkan
+ *  to NULL. Kernels, buffers and recordings must be destroyed before. NULL is valid. */
 TALLY_API void tally_vulkan_destroy(tally_vulkan **vulkan);
 
 /** Waits until all that was submitted through this handle is done. */
@@ -149,7 +149,8 @@ typedef struct tally_vulkan_sync {
 } tally_vulkan_sync;
 
 /** Submits the kernel on device buffers and returns at once; `sync` may be NULL. Writes are visible
- *  to later submissions of the queue's compute and transfer work. With scratch.buffer NULL, scratch is Tally's. */
+ *  to later submissions of the queue's compute and transfer work. With scratch.buffer NULL, scratch
+ *  is Tally's. */
 TALLY_API tally_status tally_vulkan_submit(const tally_vulkan_kernel *kernel,
                                            const tally_vulkan_buffers *buffers,
                                            const tally_vulkan_sync *sync, tally_error *error);
@@ -157,6 +158,21 @@ TALLY_API tally_status tally_vulkan_submit(const tally_vulkan_kernel *kernel,
 /** Runs on host memory and waits, as tally_kernel_run. */
 TALLY_API tally_status tally_vulkan_run(const tally_vulkan_kernel *kernel, const void *in,
                                         void *out, tally_error *error);
+
+/* --- timing ---------------------------------------------------------------------------------- */
+
+/** Runs the kernel on device buffers, alone, waits, and tells the seconds that it took by the
+ *  device's clock. Scratch as for tally_vulkan_submit. TALLY_UNSUPPORTED if the queue has no
+ *  timestamps. */
+TALLY_API tally_status tally_vulkan_time(const tally_vulkan_kernel *kernel,
+                                         const tally_vulkan_buffers *buffers, double *seconds,
+                                         tally_error *error);
+
+/** The same for the device's own copy of `bytes` bytes; buffers of tally_vulkan_buffer_create, or
+ *  with TRANSFER_SRC and TRANSFER_DST usage. */
+TALLY_API tally_status tally_vulkan_time_copy(tally_vulkan *vulkan, const tally_vulkan_range *from,
+                                              const tally_vulkan_range *to, uint64_t bytes,
+                                              double *seconds, tally_error *error);
 
 /* --- buffers --------------------------------------------------------------------------------- */
 

@@ -1,0 +1,154 @@
+/*
+ * What every device has, whoever made it. Guarantees that a device that was opened in part, or is
+ * lost, can be freed like any other.
+ */
+#include "internal.h"
+
+#include "../error.h"
+#include "../fork.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- errors ---------------------------------------------------------------------------------- */
+
+tally_status tly_vk_fail(tally_vulkan *v, VkResult result, const char *what, tally_error *error)
+{
+    switch ((int)result) {
+    case VK_ERROR_DEVICE_LOST:
+        atomic_store(&v->lost, 1);
+        return tly_fail(error, TALLY_DEVICE_LOST, "device", "%s: %s is lost", what, v->facts.name);
+    case VK_ERROR_OUT_OF_HOST_MEMORY:
+    case VK_ERROR_OUT_OF_DEVICE_MEMORY:
+    case VK_ERROR_TOO_MANY_OBJECTS:
+    case VK_ERROR_OUT_OF_POOL_MEMORY:
+        return tly_fail(error, TALLY_OUT_OF_MEMORY, "memory", "%s: %s has no memory left", what,
+                        v->facts.name);
+    default:
+        return tly_fail(error, TALLY_INTERNAL, "device", "%s on %s fails with %d", what,
+                        v->facts.name, (int)result);
+    }
+}
+
+tally_status tly_vk_usable(tally_vulkan *v, tally_error *error)
+{
+    if (!tly_vk_alive(v)) {
+        return tly_fail(error, TALLY_DEVICE_LOST, "device",
+                        "this process was forked after %s was opened", v->facts.name);
+    }
+    if (atomic_load(&v->lost)) {
+        return tly_fail(error, TALLY_DEVICE_LOST, "device", "%s is lost", v->facts.name);
+    }
+    return TALLY_OK;
+}
+
+/* --- what every device has ------------------------------------------------------------------- */
+
+static tally_status make_layouts(tally_vulkan *v, tally_error *error)
+{
+    VkDescriptorSetLayoutBinding bindings[3] = { { 0 } };
+    for (uint32_t i = 0; i < 3; i++) {
+        bindings[i] = (VkDescriptorSetLayoutBinding){
+            .binding = i, .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+            .descriptorCount = 1, .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
+        };
+    }
+    VkDescriptorSetLayoutCreateInfo set = {
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
+        .bindingCount = 3, .pBindings = bindings,
+    };
+    VkResult result = v->fn.CreateDescriptorSetLayout(v->device, &set, NULL, &v->set_layout);
+    VkPushConstantRange push = { VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof(tly_push) };
+    for (uint32_t addresses = 0; addresses < 2 && result == VK_SUCCESS; addresses++) {
+        VkPipelineLayoutCreateInfo layout = {
+            .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+            .setLayoutCount = addresses ? 0 : 1, .pSetLayouts = &v->set_layout,
+            .pushConstantRangeCount = 1, .pPushConstantRanges = &push,
+        };
+        result = v->fn.CreatePipelineLayout(v->device, &layout, NULL, &v->layout[addresses]);
+    }
+    return result == VK_SUCCESS ? TALLY_OK : tly_vk_fail(v, result, "a pipeline layout", error);
+}
+
+tally_vulkan *tly_vk_allocate(tally_context *context, tally_error *error)
+{
+    tally_vulkan *v = calloc(1, sizeof *v);
+    if (v == NULL) {
+        tly_out_of_memory(error, "a device", sizeof *v);
+        return NULL;
+    }
+    v->context = context;
+    v->pid = getpid();
+    pthread_mutex_init(&v->queue_lock, NULL);
+    pthread_mutex_init(&v->slot_lock, NULL);
+    pthread_mutex_init(&v->memory.lock, NULL);
+    tly_vk_objects_init(&v->objects, context->cache.bound);
+    return v;
+}
+
+tally_status tly_vk_complete(tally_vulkan *v, tally_error *error)
+{
+    tally_status status = tly_vk_device_load(&v->instance_fn, v->device, &v->fn, error);
+    if (status != TALLY_OK) {
+        return status;
+    }
+    if (v->fn.GetBufferDeviceAddress == NULL) {
+        v->facts.caps.addresses = 0;
+    }
+    v->staged = v->facts.type != VK_PHYSICAL_DEVICE_TYPE_CPU &&
+                v->facts.type != VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
+    return make_layouts(v, error);
+}
+
+/* All but the table of pipelines, which must go before the layouts and after the slots. */
+static void end_device(tally_vulkan *v)
+{
+    for (int i = 0; i < 2; i++) {
+        v->fn.DestroyPipelineLayout(v->device, v->layout[i], NULL);
+    }
+    v->fn.DestroyDescriptorSetLayout(v->device, v->set_layout, NULL);
+    tly_vk_memory_end(v);
+}
+
+void tly_vk_close(tally_vulkan *v)
+{
+    if (v == NULL) {
+        return;
+    }
+    /* In a forked child the driver's threads are gone: what it holds cannot be freed. */
+    int alive = tly_vk_alive(v) && v->device != VK_NULL_HANDLE;
+    int complete = alive && v->fn.DestroyPipelineLayout != NULL;
+    tly_vk_slots_end(v);
+    tly_vk_objects_end(v);
+    if (complete) {
+        end_device(v);
+    }
+    if (v->owned && alive && v->fn.DestroyDevice != NULL) {
+        v->fn.DestroyDevice(v->device, NULL);
+    }
+    if (v->owned && tly_vk_alive(v)) {
+        v->instance_fn.DestroyInstance(v->instance, NULL);
+    }
+    pthread_mutex_destroy(&v->queue_lock);
+    pthread_mutex_destroy(&v->slot_lock);
+    pthread_mutex_destroy(&v->memory.lock);
+    free(v);
+}
+
+void tally_vulkan_destroy(tally_vulkan **vulkan)
+{
+    if (vulkan == NULL || *vulkan == NULL) {
+        return;
+    }
+    if (tly_fork_enter()) {
+        tly_vk_close(*vulkan);
+        tly_fork_leave();
+    }
+    *vulkan = NULL;
+}
+
+void tally_vulkan_info(const tally_vulkan *vulkan, tally_vulkan_handles *handles)
+{
+    *handles = (tally_vulkan_handles){ vulkan->instance, vulkan->physical, vulkan->device,
+                                       vulkan->queue, vulkan->family };
+}

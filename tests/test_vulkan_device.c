@@ -1,0 +1,533 @@
+/*
+ * Vulkan by the caller's hand: buffers, command buffers and semaphores, a device that the test
+ * owns; and what happens when memory, the device or the process goes.
+ */
+#include "fake_gpu.h"
+
+#include "../runtime/vulkan/internal.h"
+
+#include <criterion/criterion.h>
+#include <sys/wait.h>
+
+static const char *device(void)
+{
+    const char *named = getenv("TALLY_TEST_DEVICES");
+    return named != NULL && named[0] != 0 ? named : "vulkan:0";
+}
+
+/* 20 rows of 30 ones, unless said otherwise. */
+static const char word[] = "cumsum:f32:20x30:axis=1";
+enum { COUNT = 600, BYTES = 4 * COUNT };
+
+typedef struct bench {
+    tally_context *context;
+    tally_vulkan *v;
+    tally_vulkan_kernel *kernel;
+    tally_vulkan_buffer *in, *out;
+    tally_vulkan_buffers buffers;
+} bench;
+
+static void fill(bench *b)
+{
+    float ones[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        ones[i] = 1;
+    }
+    cr_assert_eq(tally_vulkan_buffer_create(b->v, BYTES, &b->in, NULL), TALLY_OK);
+    cr_assert_eq(tally_vulkan_buffer_create(b->v, BYTES, &b->out, NULL), TALLY_OK);
+    cr_assert_eq(tally_vulkan_buffer_write(b->in, 0, ones, BYTES, NULL), TALLY_OK);
+    memset(ones, 0, sizeof ones);
+    cr_assert_eq(tally_vulkan_buffer_write(b->out, 0, ones, BYTES, NULL), TALLY_OK);
+    b->buffers.size = sizeof b->buffers;
+    tally_vulkan_buffer_info(b->in, &b->buffers.in);
+    tally_vulkan_buffer_info(b->out, &b->buffers.out);
+}
+
+static tally_vulkan_kernel *kernel_of(tally_vulkan *v, const char *plan)
+{
+    tally_descriptor d;
+    tally_vulkan_kernel *kernel = NULL;
+    tally_error error = TALLY_ERROR_INIT;
+    tally_kernel_options options = { .size = sizeof options, .plan = plan };
+    cr_assert_eq(tally_descriptor_parse(word, &d, NULL), TALLY_OK);
+    cr_assert_eq(tally_vulkan_kernel_create(v, &d, &options, &kernel, &error), TALLY_OK, "%s",
+                 error.message);
+    return kernel;
+}
+
+static bench begin(void)
+{
+    bench b = { 0 };
+    tally_error error = TALLY_ERROR_INIT;
+    cr_assert_eq(tally_context_create(NULL, &b.context, NULL), TALLY_OK);
+    tly_context_set_generator(b.context, &fake_gpu_generator);
+    cr_assert_eq(tally_vulkan_open(b.context, device(), &b.v, &error), TALLY_OK, "%s",
+                 error.message);
+    b.kernel = kernel_of(b.v, NULL);
+    return b;
+}
+
+static void end(bench *b)
+{
+    tally_vulkan_kernel_destroy(&b->kernel);
+    tally_vulkan_buffer_destroy(&b->in);
+    tally_vulkan_buffer_destroy(&b->out);
+    tally_vulkan_destroy(&b->v);
+    tally_context_destroy(&b->context);
+    cr_assert_null(b->kernel);
+    cr_assert_null(b->v);
+}
+
+static void judge(bench *b)
+{
+    float out[COUNT];
+    cr_assert_eq(tally_vulkan_buffer_read(b->out, 0, out, BYTES, NULL), TALLY_OK);
+    for (int i = 0; i < COUNT; i++) {
+        cr_assert_eq(out[i], i % 30 + 1, "element %d is %g", i, out[i]);
+    }
+}
+
+/* --- device buffers -------------------------------------------------------------------------- */
+
+Test(vulkan_device, submits_with_timeline_semaphores)
+{
+    bench b = begin();
+    fill(&b);
+    PFN_vkCreateSemaphore create;
+    PFN_vkDestroySemaphore destroy;
+    PFN_vkWaitSemaphores wait;
+    PFN_vkSignalSemaphore signal;
+    tally_vulkan_handles h;
+    tally_vulkan_info(b.v, &h);
+    PFN_vkGetDeviceProcAddr get = b.v->instance_fn.GetDeviceProcAddr;
+    create = (PFN_vkCreateSemaphore)get(h.device, "vkCreateSemaphore");
+    destroy = (PFN_vkDestroySemaphore)get(h.device, "vkDestroySemaphore");
+    wait = (PFN_vkWaitSemaphores)get(h.device, "vkWaitSemaphores");
+    signal = (PFN_vkSignalSemaphore)get(h.device, "vkSignalSemaphore");
+    VkSemaphoreTypeCreateInfo type = {
+        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+        .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE,
+    };
+    VkSemaphoreCreateInfo info = { .sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO,
+                                   .pNext = &type };
+    VkSemaphore before, after;
+    cr_assert_eq(create(h.device, &info, NULL, &before), VK_SUCCESS);
+    cr_assert_eq(create(h.device, &info, NULL, &after), VK_SUCCESS);
+    tally_vulkan_kernel *cut = kernel_of(b.v, "cut=7"); /* with scratch of Tally's */
+    for (uint64_t turn = 1; turn <= 3; turn++) {
+        tally_vulkan_sync sync = { sizeof sync, before, turn, after, turn };
+        tally_error error = TALLY_ERROR_INIT;
+        cr_assert_eq(tally_vulkan_submit(turn == 2 ? cut : b.kernel, &b.buffers, &sync, &error),
+                     TALLY_OK, "%s", error.message);
+        VkSemaphoreSignalInfo go = { .sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO,
+                                     .semaphore = before, .value = turn };
+        VkSemaphoreWaitInfo done = { .sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
+                                     .semaphoreCount = 1, .pSemaphores = &after,
+                                     .pValues = &turn };
+        cr_assert_eq(signal(h.device, &go), VK_SUCCESS);
+        cr_assert_eq(wait(h.device, &done, UINT64_MAX), VK_SUCCESS);
+        judge(&b);
+    }
+    tally_vulkan_kernel_destroy(&cut); /* its pipelines may still be held by a submission */
+    cr_assert_eq(tally_vulkan_submit(b.kernel, &b.buffers, NULL, NULL), TALLY_OK);
+    cr_assert_eq(tally_vulkan_wait(b.v, NULL), TALLY_OK);
+    destroy(h.device, before, NULL);
+    destroy(h.device, after, NULL);
+    end(&b);
+}
+
+Test(vulkan_device, refuses_ranges)
+{
+    bench b = begin();
+    fill(&b);
+    static const struct {
+        size_t at; /* in tally_vulkan_buffers */
+        uint64_t value;
+        const char *message;
+    } cases[] = {
+        { offsetof(tally_vulkan_buffers, in.buffer), 0, "in is NULL" },
+        { offsetof(tally_vulkan_buffers, out.buffer), 0, "out is NULL" },
+        { offsetof(tally_vulkan_buffers, in.offset), 32, "in needs bytes 32 to 2432" },
+        { offsetof(tally_vulkan_buffers, in.offset), 2, "in needs" },
+        { offsetof(tally_vulkan_buffers, out.bytes), 2396, "out needs bytes 0 to 2400" },
+        { offsetof(tally_vulkan_buffers, in.offset), UINT64_MAX - 3, "in needs" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tally_vulkan_buffers bad = b.buffers;
+        tally_error error = TALLY_ERROR_INIT;
+        memcpy((char *)&bad + cases[i].at, &cases[i].value, sizeof(uint64_t));
+        cr_assert_eq(tally_vulkan_submit(b.kernel, &bad, NULL, &error), TALLY_INVALID, "case %zu",
+                     i);
+        cr_assert_not_null(strstr(error.message, cases[i].message), "case %zu: %s", i,
+                           error.message);
+    }
+    tally_vulkan_buffers bad = b.buffers;
+    tally_vulkan_buffer *wide = NULL;
+    cr_assert_eq(tally_vulkan_buffer_create(b.v, 2 * BYTES, &wide, NULL), TALLY_OK);
+    tally_vulkan_buffer_info(wide, &bad.in);
+    tally_vulkan_buffer_info(wide, &bad.out);
+    tally_error error = TALLY_ERROR_INIT;
+    cr_assert_eq(tally_vulkan_submit(b.kernel, &bad, NULL, &error), TALLY_OK, "%s", error.message);
+    bad.out.offset = BYTES - 4;
+    cr_assert_eq(tally_vulkan_submit(b.kernel, &bad, NULL, &error), TALLY_INVALID);
+    cr_assert_not_null(strstr(error.message, "overlap"));
+    bad.out.offset = BYTES;
+    cr_assert_eq(tally_vulkan_submit(b.kernel, &bad, NULL, &error), TALLY_OK, "%s", error.message);
+    bad.in.offset = 2;
+    bad.in.bytes = 4 * BYTES;
+    cr_assert_eq(tally_vulkan_submit(b.kernel, &bad, NULL, &error), TALLY_INVALID);
+    cr_assert_not_null(strstr(error.message, "no multiple of 4"), "%s", error.message);
+    cr_assert_eq(tally_vulkan_wait(b.v, NULL), TALLY_OK);
+    tally_vulkan_buffer_destroy(&wide);
+    cr_assert_eq(tally_vulkan_buffer_write(b.in, 2400, &bad, 16, &error), TALLY_INVALID);
+    end(&b);
+}
+
+/* --- a device of the test's ------------------------------------------------------------------ */
+
+typedef struct host {
+    tly_vk_list *list;
+    VkDevice device;
+    VkQueue queue;
+    VkCommandPool pool;
+    tly_vk_functions fn;
+    int locked, uses;
+} host;
+
+static void lock_queue(void *user, int lock)
+{
+    host *h = user;
+    cr_assert_neq(h->locked, lock);
+    h->locked = lock;
+    h->uses += lock;
+}
+
+static VkPhysicalDevice open_host(host *h, VkPhysicalDeviceFeatures2 *features, size_t *index)
+{
+    tally_error error = TALLY_ERROR_INIT;
+    cr_assert_eq(tly_vk_list_open(&h->list, &error), TALLY_OK, "%s", error.message);
+    cr_assert_eq(tly_vk_choose(h->list, device(), index, &error), TALLY_OK, "%s", error.message);
+    float priority = 0.5f;
+    VkDeviceQueueCreateInfo queue = {
+        .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+        .queueFamilyIndex = h->list->facts[*index].family, .queueCount = 1,
+        .pQueuePriorities = &priority,
+    };
+    VkDeviceCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, .pNext = features,
+        .queueCreateInfoCount = 1, .pQueueCreateInfos = &queue,
+    };
+    VkPhysicalDevice physical = h->list->physical[*index];
+    cr_assert_eq(h->list->fn.CreateDevice(physical, &info, NULL, &h->device), VK_SUCCESS);
+    cr_assert_eq(tly_vk_device_load(&h->list->fn, h->device, &h->fn, NULL), TALLY_OK);
+    h->fn.GetDeviceQueue(h->device, queue.queueFamilyIndex, 0, &h->queue);
+    return physical;
+}
+
+static void close_host(host *h)
+{
+    h->fn.DestroyDevice(h->device, NULL);
+    tly_vk_list_close(h->list);
+}
+
+static VkCommandBuffer begin_commands(host *h, uint32_t family)
+{
+    VkCommandPoolCreateInfo pool = { .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+                                     .queueFamilyIndex = family };
+    cr_assert_eq(h->fn.CreateCommandPool(h->device, &pool, NULL, &h->pool), VK_SUCCESS);
+    VkCommandBufferAllocateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, .commandPool = h->pool,
+        .commandBufferCount = 1,
+    };
+    VkCommandBufferBeginInfo start = { .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO };
+    VkCommandBuffer commands;
+    cr_assert_eq(h->fn.AllocateCommandBuffers(h->device, &info, &commands), VK_SUCCESS);
+    cr_assert_eq(h->fn.BeginCommandBuffer(commands, &start), VK_SUCCESS);
+    return commands;
+}
+
+static void run_commands(host *h, VkCommandBuffer commands)
+{
+    VkFenceCreateInfo info = { .sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO };
+    VkSubmitInfo submit = { .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1,
+                            .pCommandBuffers = &commands };
+    VkFence fence;
+    cr_assert_eq(h->fn.EndCommandBuffer(commands), VK_SUCCESS);
+    cr_assert_eq(h->fn.CreateFence(h->device, &info, NULL, &fence), VK_SUCCESS);
+    cr_assert_eq(h->fn.QueueSubmit(h->queue, 1, &submit, fence), VK_SUCCESS);
+    cr_assert_eq(h->fn.WaitForFences(h->device, 1, &fence, VK_TRUE, UINT64_MAX), VK_SUCCESS);
+    h->fn.DestroyFence(h->device, fence, NULL);
+    h->fn.DestroyCommandPool(h->device, h->pool, NULL);
+}
+
+/* Twice into one recording, by two kernels, one of them destroyed before it runs. */
+Test(vulkan_device, records_on_a_device_of_the_callers)
+{
+    host h = { 0 };
+    bench b = { 0 };
+    size_t index;
+    VkPhysicalDeviceFeatures2 features = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2 };
+    VkPhysicalDevice physical = open_host(&h, &features, &index);
+    tally_vulkan_host theirs = {
+        .size = sizeof theirs, .instance = h.list->instance, .physical = physical,
+        .device = h.device, .api_version = VK_API_VERSION_1_1, .features = &features,
+        .queue = h.queue, .queue_family = h.list->facts[index].family,
+        .lock_queue = lock_queue, .lock_user = &h,
+    };
+    tally_error error = TALLY_ERROR_INIT;
+    cr_assert_eq(tally_context_create(NULL, &b.context, NULL), TALLY_OK);
+    tly_context_set_generator(b.context, &fake_gpu_generator);
+    cr_assert_eq(tally_vulkan_adopt(b.context, &theirs, &b.v, &error), TALLY_OK, "%s",
+                 error.message);
+    const tly_caps *caps = tly_vulkan_caps(b.v);
+    cr_assert_eq(caps->int64 + caps->float64 + caps->storage16 + caps->addresses + caps->rte32, 0,
+                 "nothing was enabled");
+    b.kernel = kernel_of(b.v, NULL);
+    fill(&b);
+    tally_vulkan_kernel *cut = kernel_of(b.v, "cut=7");
+    tally_vulkan_facts facts = { .size = sizeof facts };
+    tally_vulkan_kernel_facts(cut, &facts);
+    cr_assert_eq(facts.scratch_bytes, 80);
+    cr_assert(facts.dispatches == 5 && facts.passes == 1 && facts.addresses == 0);
+    cr_assert(facts.in_low == 0 && facts.out_end == BYTES);
+    cr_assert_str_eq(facts.template_name, "fake");
+
+    tally_vulkan_buffer *scratch;
+    tally_vulkan_recording *recording = NULL;
+    VkCommandBuffer commands = begin_commands(&h, theirs.queue_family);
+    cr_assert_eq(tally_vulkan_record(cut, commands, &b.buffers, &recording, &error),
+                 TALLY_INVALID);
+    cr_assert_not_null(strstr(error.message, "scratch"), "%s", error.message);
+    cr_assert_null(recording);
+    cr_assert_eq(tally_vulkan_buffer_create(b.v, 80, &scratch, NULL), TALLY_OK);
+    tally_vulkan_buffer_info(scratch, &b.buffers.scratch);
+    cr_assert_eq(tally_vulkan_record(cut, commands, &b.buffers, &recording, &error), TALLY_OK,
+                 "%s", error.message);
+    tally_vulkan_kernel_destroy(&cut);
+    run_commands(&h, commands);
+    judge(&b);
+    float zeros[COUNT] = { 0 };
+    cr_assert_eq(tally_vulkan_buffer_write(b.out, 0, zeros, BYTES, NULL), TALLY_OK);
+    tally_vulkan_recording *same = recording;
+    commands = begin_commands(&h, theirs.queue_family);
+    cr_assert_eq(tally_vulkan_record(b.kernel, commands, &b.buffers, &recording, NULL), TALLY_OK);
+    cr_assert_eq(recording, same);
+    run_commands(&h, commands);
+    judge(&b);
+    tally_vulkan_recording_destroy(&recording);
+    cr_assert_null(recording);
+    tally_vulkan_recording_destroy(&recording);
+    tally_vulkan_buffer_destroy(&scratch);
+    cr_assert_eq(h.locked, 0);
+    end(&b);
+    close_host(&h);
+}
+
+/* Features count where they were enabled; without a queue there is only recording. */
+Test(vulkan_device, adopts_what_was_enabled)
+{
+    host h = { 0 };
+    size_t index;
+    VkPhysicalDeviceVulkan11Features eleven = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES };
+    VkPhysicalDeviceVulkan12Features twelve = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES, .pNext = &eleven };
+    VkPhysicalDeviceFeatures2 features = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2 };
+    VkPhysicalDevice physical = open_host(&h, &features, &index);
+    /* What the device was made with is not looked at, only what the caller says. */
+    const tly_caps *has = &h.list->facts[index].caps;
+    features.pNext = &twelve;
+    features.features.shaderInt64 = has->int64;
+    eleven.storageBuffer16BitAccess = has->storage16;
+    tally_vulkan_host theirs = {
+        .size = sizeof theirs, .instance = h.list->instance, .physical = physical,
+        .device = h.device, .api_version = VK_API_VERSION_1_2, .features = &features,
+    };
+    tally_context *context;
+    tally_vulkan *v = NULL;
+    tally_error error = TALLY_ERROR_INIT;
+    cr_assert_eq(tally_context_create(NULL, &context, NULL), TALLY_OK);
+    tly_context_set_generator(context, &fake_gpu_generator);
+    cr_assert_eq(tally_vulkan_adopt(context, &theirs, &v, &error), TALLY_OK, "%s", error.message);
+    const tly_caps *caps = tly_vulkan_caps(v);
+    cr_assert_eq(caps->int64, has->int64);
+    cr_assert_eq(caps->storage16, has->storage16);
+    cr_assert_eq(caps->float64, 0);
+    cr_assert_eq(caps->addresses, 0);
+    cr_assert_eq(caps->rte32, has->rte32);
+    cr_assert_eq(caps->vendor, has->vendor);
+    tally_vulkan_kernel *kernel = kernel_of(v, NULL);
+    float in[COUNT], out[COUNT];
+    cr_assert_eq(tally_vulkan_run(kernel, in, out, &error), TALLY_INVALID);
+    cr_assert_not_null(strstr(error.message, "only records"), "%s", error.message);
+    tally_vulkan_kernel_destroy(&kernel);
+    tally_vulkan_destroy(&v);
+    theirs.api_version = VK_API_VERSION_1_0;
+    cr_assert_eq(tally_vulkan_adopt(context, &theirs, &v, &error), TALLY_UNSUPPORTED);
+    theirs.device = NULL;
+    cr_assert_eq(tally_vulkan_adopt(context, &theirs, &v, &error), TALLY_INVALID);
+    cr_assert_null(v);
+    tally_context_destroy(&context);
+    close_host(&h);
+}
+
+/* --- faults ---------------------------------------------------------------------------------- */
+
+static VkResult no_memory(VkDevice device, const VkMemoryAllocateInfo *info,
+                          const VkAllocationCallbacks *callbacks, VkDeviceMemory *memory)
+{
+    (void)device;
+    (void)info;
+    (void)callbacks;
+    *memory = VK_NULL_HANDLE;
+    return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+}
+
+Test(vulkan_device, out_of_memory)
+{
+    bench b = begin();
+    tally_error error = TALLY_ERROR_INIT;
+    tally_vulkan_buffer *buffer = NULL;
+    cr_assert_eq(tally_vulkan_buffer_create(b.v, (size_t)1 << 62, &buffer, &error),
+                 TALLY_OUT_OF_MEMORY);
+    cr_assert_not_null(strstr(error.message, "4611686018427387904"), "%s", error.message);
+    cr_assert_not_null(strstr(error.message, "at once"), "%s", error.message);
+    PFN_vkAllocateMemory real = b.v->fn.AllocateMemory;
+    b.v->fn.AllocateMemory = no_memory;
+    float in[COUNT] = { 0 }, out[COUNT];
+    memset(out, 0x11, sizeof out);
+    cr_assert_eq(tally_vulkan_run(b.kernel, in, out, &error), TALLY_OUT_OF_MEMORY);
+    cr_assert_eq(((unsigned char *)out)[0], 0x11);
+    cr_assert_eq(tally_vulkan_buffer_create(b.v, 1000, &buffer, &error), TALLY_OUT_OF_MEMORY);
+    cr_assert_null(buffer);
+    b.v->fn.AllocateMemory = real;
+    fill(&b);
+    cr_assert_eq(tally_vulkan_run(b.kernel, in, out, &error), TALLY_OK, "%s", error.message);
+    cr_assert_eq(out[COUNT - 1], 0);
+    end(&b);
+}
+
+/* Blocks are shared, and given back. */
+Test(vulkan_device, buffers_share_blocks)
+{
+    enum { BUFFERS = 300 };
+    bench b = begin();
+    tally_vulkan_buffer *buffers[BUFFERS], *large;
+    for (uint64_t i = 0; i < BUFFERS; i++) {
+        cr_assert_eq(tally_vulkan_buffer_create(b.v, 1000 + 64 * i, &buffers[i], NULL), TALLY_OK);
+        cr_assert_eq(tally_vulkan_buffer_write(buffers[i], 0, &i, sizeof i, NULL), TALLY_OK);
+        cr_assert_eq(tally_vulkan_buffer_write(buffers[i], 992 + 64 * i, &i, sizeof i, NULL),
+                     TALLY_OK);
+    }
+    cr_assert_eq(tally_vulkan_buffer_create(b.v, (size_t)40 << 20, &large, NULL), TALLY_OK);
+    int blocks = 0;
+    for (const tly_vk_block *k = b.v->memory.blocks; k != NULL; k = k->next) {
+        blocks++;
+    }
+    cr_assert_leq(blocks, 3); /* one of the buffers', one of its own, perhaps one for staging */
+    for (uint64_t i = 0; i < BUFFERS; i++) {
+        uint64_t first, last;
+        cr_assert_eq(tally_vulkan_buffer_read(buffers[i], 0, &first, 8, NULL), TALLY_OK);
+        cr_assert_eq(tally_vulkan_buffer_read(buffers[i], 992 + 64 * i, &last, 8, NULL), TALLY_OK);
+        cr_assert(first == i && last == i);
+        tally_vulkan_buffer_destroy(&buffers[i]);
+    }
+    tally_vulkan_buffer_destroy(&large);
+    for (const tly_vk_block *k = b.v->memory.blocks; k != NULL; k = k->next) {
+        cr_assert_eq(k->alone, 0);
+    }
+    end(&b);
+}
+
+static VkResult lost(VkQueue queue, uint32_t count, const VkSubmitInfo *info, VkFence fence)
+{
+    (void)queue;
+    (void)count;
+    (void)info;
+    (void)fence;
+    return VK_ERROR_DEVICE_LOST;
+}
+
+/* Once lost, lost for good; all can be destroyed, and the context opens the device anew. */
+Test(vulkan_device, a_lost_device)
+{
+    bench b = begin();
+    fill(&b);
+    b.v->fn.QueueSubmit = lost;
+    tally_error error = TALLY_ERROR_INIT;
+    float in[COUNT] = { 0 }, out[COUNT];
+    memset(out, 0x11, sizeof out);
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(tally_vulkan_run(b.kernel, in, out, &error), TALLY_DEVICE_LOST);
+        cr_assert_str_eq(error.field, "device");
+        cr_assert_eq(((unsigned char *)out)[0], 0x11);
+        cr_assert_eq(tally_vulkan_submit(b.kernel, &b.buffers, NULL, &error), TALLY_DEVICE_LOST);
+    }
+    tally_vulkan_kernel *none = NULL;
+    tally_descriptor d;
+    cr_assert_eq(tally_descriptor_parse(word, &d, NULL), TALLY_OK);
+    cr_assert_eq(tally_vulkan_kernel_create(b.v, &d, NULL, &none, &error), TALLY_DEVICE_LOST);
+    end(&b);
+
+    tally_context *context;
+    tally_kernel_options options = { .size = sizeof options, .device = device() };
+    tally_kernel *kernel, *again;
+    cr_assert_eq(tally_context_create(NULL, &context, NULL), TALLY_OK);
+    tly_context_set_generator(context, &fake_gpu_generator);
+    cr_assert_eq(tally_kernel_create(context, &d, &options, &kernel, NULL), TALLY_OK);
+    tally_vulkan *v;
+    cr_assert_eq(tly_vulkan_find(context, device(), &v, NULL), TALLY_OK);
+    v->fn.QueueSubmit = lost;
+    cr_assert_eq(tally_kernel_run(kernel, in, out, &error), TALLY_DEVICE_LOST);
+    cr_assert_eq(tally_kernel_create(context, &d, &options, &again, NULL), TALLY_OK);
+    cr_assert_eq(tally_kernel_run(again, in, out, &error), TALLY_OK, "%s", error.message);
+    cr_assert_eq(tally_kernel_run(kernel, in, out, &error), TALLY_DEVICE_LOST);
+    tally_kernel_destroy(&kernel);
+    tally_kernel_destroy(&again);
+    tally_context_destroy(&context);
+}
+
+/* A child has no use of its parent's device, nor of any, and may free all. */
+static int child(tally_context *context, tally_kernel **kernel, const tally_descriptor *d)
+{
+    tally_kernel_options options = { .size = sizeof options, .device = device() };
+    float in[COUNT] = { 0 }, out[COUNT];
+    size_t count = 0;
+    if (tally_kernel_run(*kernel, in, out, NULL) != TALLY_DEVICE_LOST) {
+        return 1;
+    }
+    tally_kernel_destroy(kernel);
+    tally_status status = tally_kernel_create(context, d, &options, kernel, NULL);
+    if (status == TALLY_OK || *kernel != NULL) {
+        return 2;
+    }
+    if (tally_devices(NULL, 0, &count, NULL) != TALLY_OK || count != 4) {
+        return 3;
+    }
+    tally_context_destroy(&context);
+    return 0;
+}
+
+Test(vulkan_device, forks)
+{
+    tally_context *context;
+    tally_descriptor d;
+    tally_kernel *kernel;
+    tally_kernel_options options = { .size = sizeof options, .device = device() };
+    float in[COUNT] = { 0 }, out[COUNT];
+    cr_assert_eq(tally_descriptor_parse(word, &d, NULL), TALLY_OK);
+    cr_assert_eq(tally_context_create(NULL, &context, NULL), TALLY_OK);
+    tly_context_set_generator(context, &fake_gpu_generator);
+    cr_assert_eq(tally_kernel_create(context, &d, &options, &kernel, NULL), TALLY_OK);
+    cr_assert_eq(tally_kernel_run(kernel, in, out, NULL), TALLY_OK);
+    pid_t pid = fork();
+    if (pid == 0) {
+        _exit(child(context, &kernel, &d));
+    }
+    int status;
+    cr_assert_eq(waitpid(pid, &status, 0), pid);
+    cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%d", status);
+    cr_assert_eq(tally_kernel_run(kernel, in, out, NULL), TALLY_OK);
+    tally_kernel_destroy(&kernel);
+    tally_context_destroy(&context);
+}
