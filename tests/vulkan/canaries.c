@@ -19,6 +19,7 @@ static const struct {
     { "cumsum:f32:1000:axis=0", "" },
     { "cumsum:u32:20001:axis=0", "template=workgroups,workgroup=32,chunk=1024" },
     { "cumprod:f32:20001:axis=0,reverse", "template=workgroups,chunk=0" },
+    { "cumsum:i32:20003:axis=0", "" }, /* look-back, where it may be */
     { "cumsum:i32:33x7:axis=1", "template=subgroups,team=4" },
     { "cumsum:f32:5x301:axis=1,in=311x1,out=305x1", "" },
     { "cumsum:i32:5x301:axis=1,in=311x1,out=-305x1@1220,exclusive", "" },
