@@ -12,7 +12,8 @@
 
 enum { AROUND = 4096, SCRATCH_AT = 48 };
 
-#define LOOK_BACK "template=look_back,workgroup=32,vector=4,segments=1" /* where workgroups make progress */
+/* Where workgroups make progress. */
+#define LOOK_BACK "template=look_back,workgroup=32,vector=4,segments=1"
 
 static const struct {
     const char *word, *plan;
