@@ -99,7 +99,7 @@ static void expect_withheld(const tly_case *c, int tile)
 static void run_case(const tly_case *c, tally_vulkan *v, const char *choices, uint64_t *bits)
 {
     char plan[80], label[120];
-    snprintf(plan, sizeof plan, "template=look_back,%s", choices);
+    snprintf(plan, sizeof plan, "template=look_back,vector=4,%s", choices);
     snprintf(label, sizeof label, "'%s'", plan);
     char *first = tly_case_result(c, v, plan, 0), *again = tly_case_blank(c);
     tally_vulkan_kernel *kernels[2] = { tly_case_kernel(c, v, plan, 0),

@@ -198,8 +198,8 @@ static void try_large(tally_vulkan *v, const char *word, size_t bytes)
     tally_status status = tally_vulkan_kernel_create(v, &d, NULL, &k, &error);
     if (!status)
         status = tally_vulkan_run(k, in, out, &error);
-    const int named = status == TALLY_OUT_OF_MEMORY ||
-                      (status == TALLY_UNSUPPORTED && strstr(error.message, "maxStorageBufferRange"));
+    const int limited = strstr(error.message, "maxStorageBufferRange") != NULL;
+    const int named = status == TALLY_OUT_OF_MEMORY || (status == TALLY_UNSUPPORTED && limited);
     tly_expect(named, "%s: status %d: %s", word, status, error.message);
     tly_expect(strpbrk(error.message, "0123456789") != NULL, "%s: no size in: %s", word,
                error.message);

@@ -12,7 +12,8 @@ static const char *const dtypes[] = { "f64", "f32", "f16", "bf16", "i64", "i32",
 static const char *const operators[] = { "cumsum", "cumprod" };
 static const char *const geometries[] = {
     "129:axis=0,order=serial", "3x700:axis=1,order=serial", "300x7:axis=0,order=serial",
-    "2x90x33:axis=1", "5x70x4:axis=1,order=serial", "1100x65:axis=0", "40x3:axis=0,in=8x2,out=3x-1@2",
+    "2x90x33:axis=1", "5x70x4:axis=1,order=serial",
+    "1100x65:axis=0", "40x3:axis=0,in=8x2,out=3x-1@2",
 };
 static const char *const manners[] = { "", ",exclusive", ",reverse", ",exclusive,reverse" };
 static const tly_data data[] = { TLY_DATA_SPECIAL, TLY_DATA_BITS, TLY_DATA_DECAY, TLY_DATA_RANGE };

@@ -76,7 +76,8 @@ static void fill_alternating(tly_case *c)
         tly_layout_row(&c->l, row, &at, &out);
         for (int64_t i = 0; i < c->l.length; i++, at += c->l.in_step) {
             double x = 1 + ldexp((double)tly_random_between(&r, -1000, 1000), -13);
-            tly_bits_store(c->dtype, in, at, tly_encode(c->dtype, ldexp(x, i % 2 ? -reach : reach)));
+            x = ldexp(x, i % 2 ? -reach : reach);
+            tly_bits_store(c->dtype, in, at, tly_encode(c->dtype, x));
         }
     }
 }
