@@ -25,6 +25,22 @@ TestSuite(kir, .fini = look_for_leaks);
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
+/* Text that a tally_write gathers. */
+struct text {
+    char bytes[1 << 18];
+    size_t used;
+};
+
+static inline int gather(void *user, const char *piece, size_t bytes)
+{
+    struct text *text = user;
+    cr_assert_lt(text->used + bytes, sizeof text->bytes);
+    memcpy(text->bytes + text->used, piece, bytes);
+    text->used += bytes;
+    text->bytes[text->used] = 0;
+    return 0;
+}
+
 static inline kir_kernel *must_parse(const char *source)
 {
     tally_error error = TALLY_ERROR_INIT;

@@ -8,21 +8,6 @@
 
 static const kir_type i64 = { KIR_I64, 1 }, i32x4 = { KIR_I32, 4 }, f32x4 = { KIR_F32, 4 };
 
-struct text {
-    char bytes[1 << 16];
-    size_t used;
-};
-
-static int gather(void *user, const char *piece, size_t bytes)
-{
-    struct text *text = user;
-    cr_assert_lt(text->used + bytes, sizeof text->bytes);
-    memcpy(text->bytes + text->used, piece, bytes);
-    text->used += bytes;
-    text->bytes[text->used] = 0;
-    return 0;
-}
-
 static void print_to(const kir_kernel *k, struct text *text)
 {
     text->used = 0;

@@ -6,21 +6,6 @@
 
 #include <stdio.h>
 
-struct text {
-    char bytes[8192];
-    size_t used;
-};
-
-static int collect(void *user, const char *piece, size_t bytes)
-{
-    struct text *t = user;
-    cr_assert_lt(t->used + bytes, sizeof t->bytes);
-    memcpy(t->bytes + t->used, piece, bytes);
-    t->used += bytes;
-    t->bytes[t->used] = 0;
-    return 0;
-}
-
 static const char every_op[] =
     "kernel every workgroup 64 {\n"
     "  %1 : i32 = const 0\n"
@@ -64,7 +49,7 @@ Test(kir_gpu, text_round_trip)
     static struct text text;
     kir_kernel *k = must_parse(every_op);
     cr_assert_eq(k->workgroup, 64);
-    cr_assert_eq(kir_print(k, collect, &text), TALLY_OK);
+    cr_assert_eq(kir_print(k, gather, &text), TALLY_OK);
     cr_assert_str_eq(text.bytes, every_op);
     uint32_t seen[KIR_OP_COUNT] = { 0 };
     for (uint32_t i = 0; i < k->inst_count; i++) {

@@ -22,21 +22,6 @@ typedef struct module {
     size_t count;
 } module;
 
-struct text {
-    char bytes[1 << 18];
-    size_t used;
-};
-
-static int gather(void *user, const char *piece, size_t bytes)
-{
-    struct text *text = user;
-    cr_assert_lt(text->used + bytes, sizeof text->bytes);
-    memcpy(text->bytes + text->used, piece, bytes);
-    text->used += bytes;
-    text->bytes[text->used] = 0;
-    return 0;
-}
-
 static const char *show(const module *m, uint32_t addresses)
 {
     static struct text text;

@@ -6,7 +6,7 @@
  */
 #include "gpu.h"
 
-/* Elements that are on their way at once: memory's latency is hidden within each invocation, too. */
+/* Elements on their way at once: memory latency is hidden within each invocation, too. */
 static unsigned ahead(const tly_gpu *g)
 {
     return (unsigned)g->plan->segments;
