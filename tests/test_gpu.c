@@ -96,6 +96,19 @@ Test(gpu, chooses_addresses_by_the_spans)
     }
 }
 
+/* A chunk that a driver would not let be walked to its end is none, whoever chose it. */
+Test(gpu, chunks_stay_within_the_loop_trips)
+{
+    tly_gpu_plan plan;
+    const char *const word = "cumprod:f32:4000000x2:axis=0,in=4x1";
+    cr_assert_eq(plan_of(word, 1, "", &plan, NULL), TALLY_OK);
+    cr_assert(plan.chunk > 0 && plan.chunk <= 32500, "%d", plan.chunk);
+    cr_assert_eq(plan_of(word, 1, "chunk=70000", &plan, NULL), TALLY_OK);
+    cr_assert_eq(plan.chunk, 32500);
+    cr_assert_eq(plan_of(word, 0, "chunk=70000", &plan, NULL), TALLY_OK);
+    cr_assert_eq(plan.chunk, 70000);
+}
+
 /* Lengths, batches and strides along the axis are no part of the key; dims beyond two are. */
 Test(gpu, geometries_share_their_plan)
 {

@@ -260,6 +260,15 @@ static const tly_plan_keys keys = { table, sizeof table / sizeof *table, names,
 
 _Static_assert(offsetof(tly_gpu_plan, template_id) == 0, "the id is a plan's first field");
 
+/* Whole tiles, and half of the loop trips that the driver allows: a chunk may be walked by the plain
+ * loop, beside the loop over all chunks. */
+static int32_t whole_chunk(int32_t chunk, int32_t tile, const tly_caps *caps)
+{
+    int32_t most = caps->trip_limit > 0 ? (int32_t)(caps->trip_limit / 2) : 1 << 30;
+    int32_t tiles = (chunk + tile - 1) / tile, fit = most / tile;
+    return (tiles < fit ? tiles : fit) * tile;
+}
+
 /* What follows from an override, so that one choice can be forced alone. */
 static void settle(const tly_problem *p, const tly_caps *caps, tly_gpu_plan *plan)
 {
@@ -267,6 +276,7 @@ static void settle(const tly_problem *p, const tly_caps *caps, tly_gpu_plan *pla
         plan->scan = 0;
         plan->vector = 1;
         plan->team = plan->workgroup;
+        plan->chunk = whole_chunk(plan->chunk, 1, caps);
         return;
     }
     if (plan->scan == 0 && plan->template_id == TLY_GPU_SUBGROUPS)
@@ -274,8 +284,8 @@ static void settle(const tly_problem *p, const tly_caps *caps, tly_gpu_plan *pla
     if (plan->template_id != TLY_GPU_SUBGROUPS)
         plan->team = plan->workgroup;
     int32_t tile = tly_gpu_tile(p, caps, plan);
-    if (plan->chunk > 0 && tile > 0)
-        plan->chunk = (plan->chunk + tile - 1) / tile * tile;
+    if (tile > 0)
+        plan->chunk = whole_chunk(plan->chunk, tile, caps);
     if (plan->template_id == TLY_GPU_LOOK_BACK || plan->template_id == TLY_GPU_COPY)
         plan->chunk = tile;
 }
@@ -312,8 +322,6 @@ static const char *fault_of(const tly_problem *p, const tly_caps *caps, const tl
         return "interleaved scans go by single elements within a subgroup";
     if (bytes_of(p->dtype) == 2 && plan->vector == 1 && p->unit == 1)
         return "elements of 2 bytes go by words";
-    if (caps->trip_limit > 0 && (uint32_t)plan->chunk > caps->trip_limit / 2)
-        return "a chunk is beyond the loop trips that the driver allows";
     if (plan->template_id != TLY_GPU_LOOK_BACK)
         return NULL;
     if (p->unit > 1 || plan->scan == 0)

@@ -43,6 +43,7 @@ static const struct {
     { "cumprod:f64:140001:axis=0", "" },
     { "cumprod:bf16:140001:axis=0", "" },
     { "cumprod:f32:70002x2:axis=0", "" },
+    { "cumprod:f32:150000x2:axis=0,in=4x1", "template=columns,chunk=70000" }, /* a chunk beyond */
 };
 
 static int refused(const tly_case *c, const tally_vulkan *v)
