@@ -171,3 +171,14 @@ tly_gpu_row tly_gpu_at(tly_gpu *g, const tly_gpu_row *row, kir_value position)
     moved.out = tly_gpu_out_at(g, row, position);
     return moved;
 }
+
+kir_value tly_gpu_chunk_begin(tly_gpu *g, kir_value chunk)
+{
+    return mul(&g->c, chunk, word(g, g->plan->chunk));
+}
+
+kir_value tly_gpu_chunk_count(tly_gpu *g, kir_value begin)
+{
+    kir_value left = sub(&g->c, kir_get(g->c.b, KIR_ARG_GPU_LENGTH), begin);
+    return kir_bin(g->c.b, KIR_UMIN, left, word(g, g->plan->chunk));
+}

@@ -37,10 +37,10 @@ kir_value tly_gpu_after_chunk(tly_gpu *g, const tly_gpu_row *row, kir_value chun
     kir_branch good;
     kir_if(b, &good, tly_range_good(c, range, carry));
     kir_else(b, &good, 1, &next);
-    kir_value size = word(g, g->plan->chunk), begin = mul(c, chunk, size);
-    kir_value left = sub(c, kir_get(b, KIR_ARG_GPU_LENGTH), begin);
+    kir_value begin = tly_gpu_chunk_begin(g, chunk);
     tly_gpu_row at = tly_gpu_at(g, row, begin);
-    kir_value walked = tly_walk(g, &at, klass, kir_bin(b, KIR_UMIN, left, size), g->unit, carry, 0);
+    kir_value count = tly_gpu_chunk_count(g, begin);
+    kir_value walked = tly_walk(g, &at, klass, count, g->unit, carry, 0);
     kir_if_end(b, &good, 1, &walked);
     return good.result[0];
 }

@@ -83,25 +83,14 @@ static kir_value along(tly_gpu *g, strip *s, kir_value count, kir_value carry)
     return run(g, s, ahead(g) > 1 ? whole : word(g, 0), count, 1, carry);
 }
 
-static kir_value chunk_begin(tly_gpu *g, const tly_gpu_item *item)
-{
-    return mul(&g->c, item->chunk, word(g, g->plan->chunk));
-}
-
-static kir_value chunk_count(tly_gpu *g, kir_value begin)
-{
-    kir_value left = sub(&g->c, kir_get(g->c.b, KIR_ARG_GPU_LENGTH), begin);
-    return kir_bin(g->c.b, KIR_UMIN, left, word(g, g->plan->chunk));
-}
-
 static void total(tly_gpu *g, const tly_gpu_item *item, const tly_gpu_row *row)
 {
     tly_build *c = &g->c;
-    kir_value begin = chunk_begin(g, item), range[2];
+    kir_value begin = tly_gpu_chunk_begin(g, item->chunk), range[2];
     tly_gpu_row at = tly_gpu_at(g, row, begin);
     strip s = { .row = &at, .watched = tly_range_count(c) };
     tly_range_begin(c, s.watch);
-    kir_value all = along(g, &s, chunk_count(g, begin), tly_neutral(c, c->acc));
+    kir_value all = along(g, &s, tly_gpu_chunk_count(g, begin), tly_neutral(c, c->acc));
     kir_value record = tly_gpu_record_at(g, item->record);
     kir_store(c->b, record, 0, all, c->acc_bytes, 0);
     if (s.watched > 0)
@@ -137,11 +126,11 @@ static void scan(tly_gpu *g, const tly_gpu_item *item, const tly_gpu_row *row)
         tly_gpu_last_carry(g, item, word(g, 0), carry);
         return;
     }
-    kir_value begin = chunk_begin(g, item);
+    kir_value begin = tly_gpu_chunk_begin(g, item->chunk);
     tly_gpu_row at = tly_gpu_at(g, row, begin);
     s.row = &at;
     kir_value record = tly_gpu_record_at(g, item->record);
-    along(g, &s, chunk_count(g, begin), kir_load(c->b, c->acc, record, 0, c->acc_bytes));
+    along(g, &s, tly_gpu_chunk_count(g, begin), kir_load(c->b, c->acc, record, 0, c->acc_bytes));
 }
 
 void tly_gpu_build_columns(tly_gpu *g, unsigned pass)

@@ -56,7 +56,7 @@ static void describe(tly_gpu *g, tly_gpu_launch *launch)
     g->launch = launch;
     if (p->chunk > 0 && p->template_id != TLY_GPU_COPY)
         launch->record_bytes = look_back ? tly_gpu_look_back_bytes(g) : tly_gpu_record_bytes(g);
-    launch->header_bytes = look_back ? 16 : 0; /* the ticket */
+    launch->header_bytes = look_back ? TLY_GPU_TICKET_BYTES : 0;
     launch->zeroed = (uint32_t)look_back;
     launch->positions = most_positions(g);
     for (unsigned pass = 0; pass < launch->passes; pass++) {

@@ -42,6 +42,12 @@ static inline int tly_gpu_has_chunks(const tly_gpu *g)
     return g->plan->chunk > 0;
 }
 
+/* Elements that an invocation holds of a tile. */
+static inline unsigned tly_gpu_elements(const tly_gpu *g)
+{
+    return (unsigned)(g->plan->segments * g->plan->vector);
+}
+
 /* ---- words: i32 (address.c) ---- */
 
 static inline kir_value word(tly_gpu *g, int64_t v)
@@ -86,6 +92,10 @@ kir_value tly_gpu_in_near(tly_gpu *g, const tly_gpu_row *row, kir_value p, unsig
 kir_value tly_gpu_out_near(tly_gpu *g, const tly_gpu_row *row, kir_value p, unsigned after,
                            int64_t *offset);
 
+/* The first position of a chunk, and how many there are from there to its end. */
+kir_value tly_gpu_chunk_begin(tly_gpu *g, kir_value chunk);
+kir_value tly_gpu_chunk_count(tly_gpu *g, kir_value begin);
+
 /* ---- elements (memory.c) ---- */
 
 /* Elements as they are stored (f16 and bf16: an i32's lower half), to accumulators and back. */
@@ -109,6 +119,7 @@ kir_value tly_gpu_acc_at(tly_gpu *g, kir_value p, kir_value number); /* number-t
 void tly_gpu_save_range(tly_gpu *g, kir_value record, const kir_value *range);
 void tly_gpu_load_range(tly_gpu *g, kir_value record, kir_value *range);
 
+enum { TLY_GPU_TICKET_BYTES = 16 }; /* in front of the tiles' */
 unsigned tly_gpu_look_back_bytes(const tly_gpu *g); /* a tile's, in look-back (look_back.c) */
 
 /* What position 0 of the dispatch continues: the carries, or the start of a scan. `klass`: which
@@ -136,6 +147,8 @@ typedef struct tly_team {
 tly_team tly_team_make(tly_gpu *g);
 /* The value of another lane of the lane group. Every lane takes part. */
 kir_value tly_team_from(tly_gpu *g, tly_team *t, kir_value v, kir_value lane);
+/* i1: one of the team's first lanes, of which each speaks for one of the interleaved scans. */
+kir_value tly_team_leads(tly_gpu *g, const tly_team *t);
 /* The value that lane 0 of lane group 0 has, for the whole team. */
 kir_value tly_team_broadcast(tly_gpu *g, tly_team *t, kir_value v);
 /* Ends a loop's trip: the next one may write again to all that this one has exchanged. */

@@ -14,7 +14,7 @@
  */
 #include "gpu.h"
 
-enum { MARK_VALUE = 1, MARK_NONE = 2, TICKET_BYTES = 16 };
+enum { MARK_VALUE = 1, MARK_NONE = 2 };
 
 /* 32-bit words of an accumulator; each is published as two. */
 static unsigned words(const tly_gpu *g)
@@ -31,7 +31,7 @@ static kir_value record_at(tly_gpu *g, kir_value number)
 {
     kir_value at = mul(&g->c, tly_gpu_widened(g, number),
                        tly_gpu_offset(g, tly_gpu_look_back_bytes(g)));
-    at = add(&g->c, at, tly_gpu_offset(g, TICKET_BYTES));
+    at = add(&g->c, at, tly_gpu_offset(g, TLY_GPU_TICKET_BYTES));
     return kir_ptradd(g->c.b, kir_get(g->c.b, KIR_ARG_GPU_SCRATCH), at);
 }
 
@@ -96,17 +96,11 @@ typedef struct tile_state {
     kir_value record; /* its own */
 } tile_state;
 
-static kir_value leads(tly_gpu *g, const tly_team *t)
-{
-    kir_value lane = kir_cmp(g->c.b, KIR_EQ, t->lane, word(g, 0));
-    return kir_bin(g->c.b, KIR_AND, lane, kir_cmp(g->c.b, KIR_EQ, t->group, word(g, 0)));
-}
-
 static void publish_carry(tly_gpu *g, void *user, kir_value after)
 {
     const tile_state *s = user;
     kir_branch leader;
-    kir_if(g->c.b, &leader, leads(g, s->team));
+    kir_if(g->c.b, &leader, tly_team_leads(g, s->team));
     publish_words(g, s->record, 1, after, word(g, MARK_VALUE));
     kir_if_end(g->c.b, &leader, 0, NULL);
 }
@@ -123,7 +117,7 @@ static void publish_total(tly_gpu *g, const tile_state *s, const tly_tile *tile,
                                 word(g, MARK_NONE));
     mark = kir_select(b, stalls, word(g, MARK_NONE), mark);
     kir_branch leader;
-    kir_if(b, &leader, leads(g, s->team));
+    kir_if(b, &leader, tly_team_leads(g, s->team));
     publish_words(g, s->record, 0, tile->total, mark);
     kir_if_end(b, &leader, 0, NULL);
 }
@@ -227,7 +221,7 @@ void tly_gpu_build_look_back(tly_gpu *g, unsigned pass)
     carry = tly_tile_finish(g, &t, &at, count, &tile, carry);
     kir_branch last;
     kir_value is_last = kir_cmp(b, KIR_SLE, count, word(g, t.tile));
-    kir_if(b, &last, kir_bin(b, KIR_AND, is_last, leads(g, &t)));
+    kir_if(b, &last, kir_bin(b, KIR_AND, is_last, tly_team_leads(g, &t)));
     tly_gpu_last_carry(g, &item, word(g, 0), carry);
     kir_if_end(b, &last, 0, NULL);
     kir_if_end(b, &exists, 0, NULL);

@@ -5,36 +5,41 @@
  */
 #include "gpu.h"
 
-/* Positions from `chunk`'s start that exist; all of the row where there are no chunks. */
-static kir_value chunk_count(tly_gpu *g, kir_value chunk)
+/* What a team goes along: the item's row from its chunk's start, and how many positions; all of
+ * the row where there are no chunks. */
+typedef struct stretch {
+    tly_gpu_row row;
+    kir_value count;
+} stretch;
+
+static stretch stretch_of(tly_gpu *g, const tly_gpu_item *item)
 {
-    tly_build *c = &g->c;
-    kir_value length = kir_get(c->b, KIR_ARG_GPU_LENGTH);
+    tly_gpu_row row = tly_gpu_row_of(g, item);
     if (!tly_gpu_has_chunks(g))
-        return length;
-    kir_value size = word(g, g->plan->chunk);
-    return kir_bin(c->b, KIR_UMIN, sub(c, length, mul(c, chunk, size)), size);
+        return (stretch){ row, kir_get(g->c.b, KIR_ARG_GPU_LENGTH) };
+    kir_value begin = tly_gpu_chunk_begin(g, item->chunk);
+    return (stretch){ tly_gpu_at(g, &row, begin), tly_gpu_chunk_count(g, begin) };
 }
 
 /* Local results of a chunk: its total and extremes go to its record. */
-static void total(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const tly_gpu_row *row)
+static void total(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const stretch *along)
 {
     tly_build *c = &g->c;
     kir_builder *b = c->b;
     unsigned watched = tly_range_count(c);
-    kir_value state[3], count = chunk_count(g, item->chunk), range[2];
+    kir_value state[3], range[2];
     state[0] = tly_neutral(c, c->acc);
     tly_range_begin(c, &state[1]);
     kir_loop tiles;
-    kir_for(b, &tiles, word(g, 0), count, word(g, t->tile), 1 + watched, state);
+    kir_for(b, &tiles, word(g, 0), along->count, word(g, t->tile), 1 + watched, state);
     tly_tile tile;
-    tly_gpu_row at = tly_gpu_at(g, row, tiles.i);
-    tly_tile_load(g, t, &at, sub(c, count, tiles.i), &tile);
+    tly_gpu_row at = tly_gpu_at(g, &along->row, tiles.i);
+    tly_tile_load(g, t, &at, sub(c, along->count, tiles.i), &tile);
     tly_team_scan(g, t, &tile);
     state[0] = tly_combine(c, tiles.carried[0], tile.total);
     for (unsigned k = 0; k < watched; k++)
         state[1 + k] = tiles.carried[1 + k];
-    for (unsigned i = 0; watched > 0 && i < (unsigned)(g->plan->segments * g->plan->vector); i++)
+    for (unsigned i = 0; watched > 0 && i < tly_gpu_elements(g); i++)
         tly_range_track(c, &state[1], tly_combine(c, tiles.carried[0], tile.y[i]));
     tly_range_track(c, &state[1], state[0]);
     tly_team_rest(g, t);
@@ -45,20 +50,18 @@ static void total(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const tly_g
         tly_team_fold_range(g, t, range);
     }
     kir_branch leads;
-    kir_value lane = kir_cmp(b, KIR_ULT, t->lane, word(g, g->unit));
-    kir_value group = kir_cmp(b, KIR_EQ, t->group, word(g, 0));
-    kir_if(b, &leads, kir_bin(b, KIR_AND, lane, group));
+    kir_if(b, &leads, tly_team_leads(g, t));
     kir_value record = tly_gpu_record_at(g, item->record);
     kir_store(b, tly_gpu_acc_at(g, record, t->lane), 0, tiles.result[0], c->acc_bytes, 0);
     tly_gpu_save_range(g, record, range);
     kir_if_end(b, &leads, 0, NULL);
 }
 
-static void scan(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const tly_gpu_row *row)
+static void scan(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const stretch *along)
 {
     tly_build *c = &g->c;
     kir_builder *b = c->b;
-    kir_value count = chunk_count(g, item->chunk), klass = tly_team_class(g, t), carry;
+    kir_value klass = tly_team_class(g, t), carry;
     if (tly_gpu_has_chunks(g)) {
         kir_value record = tly_gpu_record_at(g, item->record);
         carry = kir_load(b, c->acc, tly_gpu_acc_at(g, record, klass), 0, c->acc_bytes);
@@ -66,10 +69,10 @@ static void scan(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const tly_gp
         carry = tly_gpu_first_carry(g, item, klass);
     }
     kir_loop tiles;
-    kir_for(b, &tiles, word(g, 0), count, word(g, t->tile), 1, &carry);
+    kir_for(b, &tiles, word(g, 0), along->count, word(g, t->tile), 1, &carry);
     tly_tile tile = { .publish = NULL };
-    tly_gpu_row at = tly_gpu_at(g, row, tiles.i);
-    kir_value left = sub(c, count, tiles.i);
+    tly_gpu_row at = tly_gpu_at(g, &along->row, tiles.i);
+    kir_value left = sub(c, along->count, tiles.i);
     tly_tile_load(g, t, &at, left, &tile);
     tly_team_scan(g, t, &tile);
     tly_tile_watch(g, t, &tile);
@@ -79,9 +82,7 @@ static void scan(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const tly_gp
     if (tly_gpu_has_chunks(g))
         return; /* the middle pass knows */
     kir_branch leads;
-    kir_value lane = kir_cmp(b, KIR_ULT, t->lane, word(g, g->unit));
-    kir_value group = kir_cmp(b, KIR_EQ, t->group, word(g, 0));
-    kir_if(b, &leads, kir_bin(b, KIR_AND, lane, group));
+    kir_if(b, &leads, tly_team_leads(g, t));
     tly_gpu_last_carry(g, item, t->lane, tiles.result[0]);
     kir_if_end(b, &leads, 0, NULL);
 }
@@ -104,12 +105,10 @@ void tly_gpu_build_rows(tly_gpu *g, unsigned pass)
     tly_gpu_item item = tly_gpu_item_of(g, number, chunks);
     kir_branch exists;
     kir_if(b, &exists, item.valid);
-    tly_gpu_row row = tly_gpu_row_of(g, &item);
-    if (chunks)
-        row = tly_gpu_at(g, &row, mul(c, item.chunk, word(g, g->plan->chunk)));
+    stretch along = stretch_of(g, &item);
     if (chunks && pass == TLY_GPU_PASS_TOTALS)
-        total(g, &t, &item, &row);
+        total(g, &t, &item, &along);
     else
-        scan(g, &t, &item, &row);
+        scan(g, &t, &item, &along);
     kir_if_end(b, &exists, 0, NULL);
 }

@@ -79,6 +79,11 @@ static kir_value equals(tly_gpu *g, kir_value x, unsigned literal)
     return kir_cmp(g->c.b, KIR_EQ, x, word(g, literal));
 }
 
+kir_value tly_team_leads(tly_gpu *g, const tly_team *t)
+{
+    kir_value lane = kir_cmp(g->c.b, KIR_ULT, t->lane, word(g, g->unit));
+    return kir_bin(g->c.b, KIR_AND, lane, equals(g, t->group, 0));
+}
 
 kir_value tly_team_broadcast(tly_gpu *g, tly_team *t, kir_value v)
 {
@@ -86,8 +91,7 @@ kir_value tly_team_broadcast(tly_gpu *g, tly_team *t, kir_value v)
     if (t->groups == 1)
         return tly_team_from(g, t, v, word(g, 0));
     kir_branch leader;
-    kir_value zero = equals(g, t->group, 0);
-    kir_if(b, &leader, kir_bin(b, KIR_AND, zero, equals(g, t->lane, 0)));
+    kir_if(b, &leader, tly_team_leads(g, t)); /* a team of several groups has one scan */
     kir_store(b, slot(g, t, word(g, 0)), 0, v, bytes_of(g, v), 0);
     kir_if_end(b, &leader, 0, NULL);
     kir_barrier(b);

@@ -6,11 +6,6 @@
  */
 #include "gpu.h"
 
-static unsigned elements(const tly_gpu *g)
-{
-    return (unsigned)(g->plan->segments * g->plan->vector);
-}
-
 /* Lanes that hold no element of an interleaved row are as if beyond the end. */
 static kir_value reach(tly_gpu *g, const tly_team *t, kir_value count)
 {
@@ -32,7 +27,7 @@ static void fetch_each(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value
 {
     tly_build *c = &g->c;
     kir_value last = sub(c, count, word(g, 1));
-    for (unsigned i = 0; i < elements(g); i++) {
+    for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
         kir_value position = add(c, t->base, word(g, tly_team_after(g, t, i)));
         kir_value there = kir_bin(c->b, KIR_UMIN, position, last);
         stored[i] = tly_gpu_fetch(g, tly_gpu_in_at(g, at, there), 0);
@@ -51,15 +46,15 @@ static void fetch(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value coun
     kir_branch whole;
     kir_if(b, &whole, full(g, t, count));
     kir_value first = tly_gpu_in_at(g, at, t->base);
-    for (unsigned i = 0; i < elements(g); i += vector) {
+    for (unsigned i = 0; i < tly_gpu_elements(g); i += vector) {
         int64_t offset;
         kir_value p = tly_gpu_in_near(g, at, first, tly_team_after(g, t, i), &offset);
         tly_gpu_fetch_vector(g, p, offset, stored + i, vector);
     }
-    kir_else(b, &whole, elements(g), stored);
+    kir_else(b, &whole, tly_gpu_elements(g), stored);
     fetch_each(g, t, at, count, stored);
-    kir_if_end(b, &whole, elements(g), stored);
-    for (unsigned i = 0; i < elements(g); i++)
+    kir_if_end(b, &whole, tly_gpu_elements(g), stored);
+    for (unsigned i = 0; i < tly_gpu_elements(g); i++)
         stored[i] = whole.result[i];
 }
 
@@ -69,7 +64,7 @@ void tly_tile_load(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value cou
     tly_build *c = &g->c;
     kir_value left = sub(c, reach(g, t, count), t->base);
     fetch(g, t, at, count, tile->x);
-    for (unsigned i = 0; i < elements(g); i++) {
+    for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
         kir_value exists = less(c, word(g, tly_team_after(g, t, i)), left);
         tile->x[i] = kir_select(c->b, exists, tly_gpu_widen(g, tile->x[i]),
                                 tly_neutral(c, c->acc));
@@ -82,7 +77,7 @@ static void put_each(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir_v
     tly_build *c = &g->c;
     kir_value first = tly_gpu_out_at(g, at, t->base);
     kir_value left = sub(c, reach(g, t, count), t->base);
-    for (unsigned i = 0; i < elements(g); i++) {
+    for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
         unsigned after = tly_team_after(g, t, i);
         int64_t offset;
         kir_branch exists;
@@ -99,7 +94,7 @@ void tly_tile_store(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value co
     kir_builder *b = g->c.b;
     unsigned vector = (unsigned)g->plan->vector;
     kir_value stored[TLY_GPU_MOST_ELEMENTS];
-    for (unsigned i = 0; i < elements(g); i++)
+    for (unsigned i = 0; i < tly_gpu_elements(g); i++)
         stored[i] = tly_gpu_narrow(g, acc[i]);
     if (!tly_gpu_has_vectors(g)) {
         put_each(g, t, at, count, stored);
@@ -108,7 +103,7 @@ void tly_tile_store(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value co
     kir_branch whole;
     kir_if(b, &whole, full(g, t, count));
     kir_value first = tly_gpu_out_at(g, at, t->base);
-    for (unsigned i = 0; i < elements(g); i += vector) {
+    for (unsigned i = 0; i < tly_gpu_elements(g); i += vector) {
         int64_t offset;
         kir_value p = tly_gpu_out_near(g, at, first, tly_team_after(g, t, i), &offset);
         tly_gpu_put_vector(g, p, offset, stored + i, vector);
@@ -138,7 +133,7 @@ static void store_after(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_valu
 {
     kir_value shown[TLY_GPU_MOST_ELEMENTS];
     unsigned vector = (unsigned)g->plan->vector;
-    for (unsigned i = 0; i < elements(g); i++) {
+    for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
         kir_value local = !g->c.p->exclusive  ? tile->y[i]
                           : i % vector == 0   ? tile->before[i / vector]
                                               : tile->y[i - 1];
@@ -155,9 +150,7 @@ static kir_value redo(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value 
     tly_build *c = &g->c;
     kir_builder *b = c->b;
     kir_branch walks;
-    kir_value mine = kir_cmp(b, KIR_ULT, t->lane, word(g, g->unit));
-    kir_value zero = kir_cmp(b, KIR_EQ, t->group, word(g, 0));
-    kir_if(b, &walks, kir_bin(b, KIR_AND, mine, zero));
+    kir_if(b, &walks, tly_team_leads(g, t));
     kir_value tile = kir_bin(b, KIR_UMIN, count, word(g, t->tile));
     kir_value after = tly_walk(g, at, t->lane, tile, g->unit, carry, 1);
     kir_else(b, &walks, 1, &after);
@@ -173,7 +166,7 @@ void tly_tile_watch(tly_gpu *g, tly_team *t, tly_tile *tile)
     if (tly_range_count(c) == 0)
         return;
     tly_range_begin(c, watch);
-    for (unsigned i = 0; i < elements(g); i++)
+    for (unsigned i = 0; i < tly_gpu_elements(g); i++)
         tly_range_track(c, watch, tile->y[i]);
     /* After a zero nothing of y may show an overflow that the total has had on another way. */
     tly_range_track(c, watch, tile->total);
