@@ -24,12 +24,12 @@ typedef struct tly_push {
     uint64_t in, out, scratch;         /*   0   addresses of position 0 of row 0 and of the scratch;
                                                 buffer form: bytes from the binding's start */
     int64_t in_axis, out_axis;         /*  24   from one position to the next */
-    int64_t in_lane, out_lane;         /*  40   from one lane to the next */
+    int64_t in_lane, out_lane;         /*  40   from one group of lanes to the next */
     int64_t outer_in[TLY_GPU_OUTER];   /*  56   outermost first */
     int64_t outer_out[TLY_GPU_OUTER];  /*  72 */
     uint32_t outer_size[TLY_GPU_OUTER];/*  88 */
     uint32_t length;                   /*  96   positions of this dispatch, below 2^31 */
-    uint32_t lanes;                    /* 100   1 where the form has none */
+    uint32_t lanes;                    /* 100   groups of lanes; 1 where the form has none */
     uint32_t rows;                     /* 104   rows beyond this one are not there, below 2^31 */
     uint32_t row_first;                /* 108   row of the first workgroup */
     uint32_t chunks;                   /* 112   a row, from 1 */
@@ -42,7 +42,8 @@ _Static_assert(sizeof(tly_push) == 128 && offsetof(tly_push, carries) == 124, "A
 
 /* tly_push.flags */
 enum {
-    TLY_GPU_ALIGNED = 1,   /* in, out and every stride but the axis' are multiples of 16 bytes */
+    TLY_GPU_ALIGNED = 1,   /* in, out and every stride are multiples of 16 bytes; the axis' only
+                              where several lanes go together */
     TLY_GPU_CONTINUES = 2, /* position 0 is not the scan's start: carries hold what came before */
     TLY_GPU_CARRIES = 4,   /* another dispatch follows along the axis: store the carries */
     TLY_GPU_STALL = 8      /* look-back: every third tile withholds its total (tests) */
@@ -75,8 +76,10 @@ typedef struct tly_gpu_launch {
     uint32_t positions;     /* most positions a dispatch, a multiple of every border; more are cut,
                                with carries; 0: 2^30 */
     uint32_t chunk;         /* positions a chunk; 0: no chunks */
-    uint32_t carry_bytes;   /* of one (row, lane) */
-    uint32_t record_bytes;  /* of one (row, lane, chunk), from the scratch's start plus
+    uint32_t lanes;         /* neighbouring lanes that go together: a group, of which an item is one;
+                               divides their number */
+    uint32_t carry_bytes;   /* of one (row, group of lanes) */
+    uint32_t record_bytes;  /* of one (row, group, chunk), from the scratch's start plus
                                header_bytes */
     uint32_t header_bytes;  /* in front of the records */
     uint32_t zeroed;        /* 1: header and records must be zero before every dispatch */
@@ -90,8 +93,8 @@ typedef struct tly_gpu_plan {
     int32_t template_id;  /* tly_gpu_template (codegen/plan/gpu.h) */
     int32_t workgroup;    /* invocations */
     int32_t team;         /* invocations that scan together: a subgroup's or the workgroup's */
-    int32_t vector;       /* neighbouring elements an invocation takes at once */
-    int32_t segments;     /* such vectors a tile, per invocation */
+    int32_t vector;       /* neighbouring elements an invocation takes at once; columns: lanes */
+    int32_t segments;     /* such vectors a tile, per invocation; columns: positions at once */
     int32_t scan;         /* across invocations: 0 workgroup memory, 1 shuffles, 2 arithmetic */
     int32_t chunk;        /* positions a chunk; 0: none */
     int32_t addresses;    /* 1: device addresses, 0: storage buffers */

@@ -106,6 +106,8 @@ static const forced gpu_plans[] = {
     { "addresses=1", "addresses" },
     { "addresses=1,index_bits=64,chunk=1000", "addresses" },
     { "template=columns,workgroup=32,chunk=20", "" },
+    { "template=columns,workgroup=32,vector=4,segments=2", "" },
+    { "template=columns,workgroup=32,vector=16,segments=2,chunk=30", "" },
     { "template=workgroups,workgroup=32,segments=1", "" },
     { "template=workgroups,workgroup=32,chunk=700", "" },
     { "template=workgroups,workgroup=64,vector=4,segments=2", "" },

@@ -109,6 +109,41 @@ Test(gpu, chunks_stay_within_the_loop_trips)
     cr_assert_eq(plan.chunk, 70000);
 }
 
+/* Neighbouring lanes go together where they lie together, whole accesses wide, and the device stays
+ * busy; what is asked for beyond that is cut down. */
+Test(gpu, columns_take_lanes_together)
+{
+    static const struct {
+        const char *word, *overrides;
+        int device;
+        int32_t vector;
+    } table[] = {
+        { "cumsum:f32:4096x4194304:axis=0", "", 0, 4 },
+        { "cumsum:f16:4096x4194304:axis=0", "", 0, 8 },
+        { "cumsum:f64:4096x4194304:axis=0", "", 0, 2 },
+        { "cumsum:f32:4096x524288:axis=0", "", 0, 1 },        /* too few to keep it busy */
+        { "cumsum:f32:4096x524288:axis=0", "vector=4", 0, 4 },
+        { "cumsum:f32:4096x524290:axis=0", "vector=4", 0, 1 }, /* strides of 8 bytes */
+        { "cumsum:f32:4096x4096:axis=0", "", 1, 16 },
+        { "cumsum:f32:4096x4104:axis=0", "", 1, 8 },
+        { "cumsum:f32:4096x4096:axis=0,in=-4096x1@16773120", "", 1, 16 },
+        { "cumsum:f32:4096x4096:axis=0,in=4098x1", "", 1, 1 },
+        { "cumsum:f32:4096x4096:axis=0,out=8192x2", "", 1, 1 },
+        { "cumsum:f32:3x5x7x1024x64:axis=3,in=7000000x1000000x70002x64x1", "", 1, 1 },
+        { "cumsum:f32:1024x64:axis=0", "", 1, 1 },
+        { "cumsum:i32:1024x64:axis=0", "vector=32", 1, 32 },
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        tly_gpu_plan plan;
+        cr_assert_eq(plan_of(table[i].word, table[i].device, table[i].overrides, &plan, NULL),
+                     TALLY_OK, "%s", table[i].word);
+        cr_expect_eq(plan.template_id, TLY_GPU_COLUMNS);
+        cr_expect_eq(plan.vector, table[i].vector, "%s %s: %d", table[i].word,
+                     table[i].overrides, plan.vector);
+        cr_expect_leq(plan.vector * plan.segments, 32);
+    }
+}
+
 /* Lengths, batches and strides along the axis are no part of the key; dims beyond two are. */
 Test(gpu, geometries_share_their_plan)
 {

@@ -36,7 +36,7 @@ static subject read_word(const char *word)
 static tly_gpu_launch launch_of(tly_gpu_form form, uint32_t positions, uint32_t chunk)
 {
     tly_gpu_launch l = { .abi = TLY_GPU_ABI_VERSION, .form = form, .passes = 1,
-                         .positions = positions, .chunk = chunk, .carry_bytes = 4 };
+                         .positions = positions, .chunk = chunk, .lanes = 1, .carry_bytes = 4 };
     for (int i = 0; i < TLY_GPU_PASSES; i++) {
         l.pass[i] = (tly_gpu_pass){ .items = chunk > 0 ? TLY_ITEMS_CHUNKS : TLY_ITEMS_ROWS,
                                     .per_group = 8, .workgroup = 64 };
@@ -91,9 +91,9 @@ static void run_step(const model *m, const tly_gpu_step *step, const tly_gpu_lau
     cr_assert_eq(step->x, p->groups_x);
     cr_assert_eq(p->row_first, 0);
     for (int64_t row = 0; row < p->rows; row++) {
-        for (int64_t lane = 0; lane < p->lanes; lane++) {
-            int64_t in = (int64_t)p->in + lane * p->in_lane;
-            int64_t out = (int64_t)p->out + lane * p->out_lane;
+        for (int64_t lane = 0; lane < (int64_t)p->lanes * l->lanes; lane++) {
+            int64_t in = (int64_t)p->in + lane * p->in_lane / l->lanes;
+            int64_t out = (int64_t)p->out + lane * p->out_lane / l->lanes;
             row_address(m, p, row, &in, &out);
             for (int64_t i = 0; i < p->length; i++) {
                 expect_element(m, in + i * p->in_axis, out + i * p->out_axis, from + i);
@@ -193,6 +193,32 @@ static tly_gpu_steps make(const char *word, const tly_gpu_launch *l, const tly_c
     return steps;
 }
 
+/* Lanes in groups: as many fewer items, each with as many addresses. */
+Test(vulkan_launch, lanes_together)
+{
+    static const struct {
+        const char *word;
+        uint32_t flags;
+    } table[] = {
+        { "cumsum:f32:5x30x8:axis=1", TLY_GPU_ALIGNED },
+        { "cumsum:f32:5x30x8:axis=1,reverse", TLY_GPU_ALIGNED },
+        { "cumsum:f32:4x30x20:axis=0,in=600x20x1,out=1000x32x1", TLY_GPU_ALIGNED },
+        { "cumsum:f32:4x30x4:axis=1,in=150x5x1", 0 }, /* the axis' stride, too */
+        { "cumsum:f32:4x30x4:axis=1,in=122x4x1", 0 },
+    };
+    tly_caps small = roomy;
+    small.groups_x = small.groups_y = 1;
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        tly_gpu_launch four = launch_of(TLY_GPU_LANES, 0, 0);
+        four.lanes = 4;
+        run_model(table[i].word, &four, &roomy);
+        run_model(table[i].word, &four, &small);
+        tly_gpu_steps s = make(table[i].word, &four, &roomy, TALLY_OK, "");
+        cr_assert_eq(s.step->push.flags & TLY_GPU_ALIGNED, table[i].flags, "%s", table[i].word);
+        tly_gpu_steps_free(&s);
+    }
+}
+
 Test(vulkan_launch, passes_scratch_and_barriers)
 {
     tly_gpu_launch l = launch_of(TLY_GPU_ROWS, 6000, 100);
@@ -275,6 +301,11 @@ Test(vulkan_launch, refuses)
     bad.abi = 7;
     make("cumsum:f32:100:axis=0", &bad, &roomy, TALLY_INTERNAL, "launch record");
     bad.abi = TLY_GPU_ABI_VERSION;
+    bad.lanes = 0;
+    make("cumsum:f32:100:axis=0", &bad, &roomy, TALLY_INTERNAL, "launch record");
+    bad.lanes = 4;
+    make("cumsum:f32:100x6:axis=0", &bad, &roomy, TALLY_INTERNAL, "launch record");
+    bad.lanes = 1;
     bad.passes = 4;
     make("cumsum:f32:100:axis=0", &bad, &roomy, TALLY_INTERNAL, "launch record");
     bad.passes = 1;

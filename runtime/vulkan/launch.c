@@ -67,6 +67,9 @@ static shape read_shape(const tly_problem *p, const tly_geometry *g, const tly_g
         s.in_axis *= p->unit;
         s.out_axis *= p->unit;
     }
+    s.lanes /= l->lanes; /* groups of them, from here on */
+    s.in_lane *= l->lanes;
+    s.out_lane *= l->lanes;
     for (int32_t i = 0; i < g->outer_rank; i++) {
         s.outer[i] = (tly_dim){ g->outer[i].size, g->outer[i].in_stride * in,
                                 g->outer[i].out_stride * out };
@@ -80,6 +83,7 @@ static tally_status check(const tly_problem *p, const tly_geometry *g, const tly
     int sound = l->abi == TLY_GPU_ABI_VERSION && l->passes >= 1 && l->passes <= TLY_GPU_PASSES &&
                 l->form == (p->form == TLY_ROWS ? l->form : TLY_GPU_LANES) &&
                 l->form <= TLY_GPU_LANES && plan->outer_rank == g->outer_rank &&
+                l->lanes >= 1 && (p->form == TLY_ROWS ? p->unit : g->inner) % l->lanes == 0 &&
                 (plan->literal || g->outer_rank <= TLY_GPU_OUTER);
     for (uint32_t i = 0; sound && i < l->passes; i++) {
         sound = l->pass[i].items <= TLY_ITEMS_CHUNKS && l->pass[i].per_group > 0 &&
@@ -201,10 +205,14 @@ static int multiple(int64_t n)
     return n % VECTOR == 0;
 }
 
-/* All strides but the axis'; the addresses are judged when they are known. */
-static uint32_t aligned_strides(const shape *s)
+/* All strides, but the axis' only where several lanes go together; the addresses are judged when
+ * they are known. */
+static uint32_t aligned_strides(const shape *s, const tly_gpu_launch *l)
 {
     int aligned = s->lanes == 1 || (multiple(s->in_lane) && multiple(s->out_lane));
+    if (l->lanes > 1) {
+        aligned = aligned && multiple(s->in_axis) && multiple(s->out_axis);
+    }
     for (int32_t i = 0; i < s->outer_rank; i++) {
         aligned = aligned && multiple(s->outer[i].in_stride) && multiple(s->outer[i].out_stride);
     }
@@ -240,7 +248,7 @@ static void add_window(const list *a, const window *w)
         .carries = (uint32_t)align(a->l->header_bytes + records),
     };
     push_outer(a, w, &push);
-    uint32_t strides = aligned_strides(s);
+    uint32_t strides = aligned_strides(s, a->l);
     for (int64_t from = 0; from < s->length; from += a->c->positions) {
         int64_t length = least(a->c->positions, s->length - from);
         push.in = (uint64_t)(w->in + from * s->in_axis);

@@ -37,10 +37,14 @@ kir_value tly_gpu_after_chunk(tly_gpu *g, const tly_gpu_row *row, kir_value chun
     kir_branch good;
     kir_if(b, &good, tly_range_good(c, range, carry));
     kir_else(b, &good, 1, &next);
-    kir_value begin = tly_gpu_chunk_begin(g, chunk);
+    kir_value begin = tly_gpu_chunk_begin(g, chunk), first = klass;
     tly_gpu_row at = tly_gpu_at(g, row, begin);
+    if (g->lanes > 1) {
+        at.in = kir_ptradd(b, at.in, tly_gpu_widened(g, mul(c, klass, word(g, c->in_bytes))));
+        first = word(g, 0);
+    }
     kir_value count = tly_gpu_chunk_count(g, begin);
-    kir_value walked = tly_walk(g, &at, klass, count, g->unit, carry, 0);
+    kir_value walked = tly_walk(g, &at, first, count, g->unit, carry, 0);
     kir_if_end(b, &good, 1, &walked);
     return good.result[0];
 }

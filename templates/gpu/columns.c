@@ -1,12 +1,14 @@
 /*
- * Columns: one invocation goes along one lane, in the plain loop's own order; neighbours take
- * neighbouring lanes, so that what a subgroup reads at once lies together. Also every scan in
- * serial order, and rows that are too short for a team. Lanes that are too few to fill the device
- * are cut into chunks: totals, carries, scans.
+ * Columns: one invocation goes along one lane, or along several neighbours at once, in the plain
+ * loop's own order; its neighbours take the lanes beside, so that what a subgroup reads at once lies
+ * together. Also every scan in serial order, and rows that are too short for a team. Lanes that are
+ * too few to fill the device are cut into chunks: totals, carries, scans.
  */
 #include "gpu.h"
 
-/* Elements on their way at once: memory latency is hidden within each invocation, too. */
+#include <string.h>
+
+/* Positions on their way at once: memory latency is hidden within each invocation, too. */
 static unsigned ahead(const tly_gpu *g)
 {
     return (unsigned)g->plan->segments;
@@ -15,72 +17,107 @@ static unsigned ahead(const tly_gpu *g)
 typedef struct strip {
     const tly_gpu_row *row;
     int storing;
-    kir_value watch[2]; /* extremes, where not storing */
-    unsigned watched;
+    int vectors;      /* the lanes by accesses as wide as they go, or one by one */
+    unsigned watched; /* extremes, where not storing */
+    kir_value state[TLY_GPU_MOST_ELEMENTS + 2]; /* each lane's carry, then the extremes */
 } strip;
 
+static unsigned states(const tly_gpu *g, const strip *s)
+{
+    return g->lanes + s->watched;
+}
+
+static void keep(const tly_gpu *g, strip *s, const kir_value *state)
+{
+    memcpy(s->state, state, states(g, s) * sizeof *state);
+}
+
+/* The lanes' elements at one position. */
+static void fetch(tly_gpu *g, const strip *s, kir_value in, unsigned after, kir_value *stored)
+{
+    int64_t offset;
+    kir_value p = tly_gpu_in_near(g, s->row, in, after, &offset);
+    if (s->vectors)
+        tly_gpu_fetch_vector(g, p, offset, stored, g->lanes);
+    else
+        for (unsigned k = 0; k < g->lanes; k++)
+            stored[k] = tly_gpu_fetch(g, p, offset + k * g->c.in_bytes);
+}
+
+static void put(tly_gpu *g, const strip *s, kir_value out, unsigned after, const kir_value *stored)
+{
+    int64_t offset;
+    kir_value p = tly_gpu_out_near(g, s->row, out, after, &offset);
+    if (s->vectors)
+        tly_gpu_put_vector(g, p, offset, stored, g->lanes);
+    else
+        for (unsigned k = 0; k < g->lanes; k++)
+            tly_gpu_put(g, p, offset + k * g->c.out_bytes, stored[k]);
+}
+
 /* One step of the plain loop, `after` positions behind the one whose result goes to `out`. */
-static kir_value step(tly_gpu *g, strip *s, kir_value out, unsigned after, kir_value x,
-                      kir_value carry)
+static void step(tly_gpu *g, strip *s, kir_value out, unsigned after, const kir_value *x)
 {
     tly_build *c = &g->c;
-    kir_value next = tly_combine(c, carry, x);
-    if (s->storing) {
-        int64_t offset;
-        kir_value p = tly_gpu_out_near(g, s->row, out, after, &offset);
-        tly_gpu_put(g, p, offset, tly_gpu_narrow(g, c->p->exclusive ? carry : next));
-    } else if (s->watched > 0) {
-        tly_range_track(c, s->watch, next);
+    kir_value shown[TLY_GPU_MOST_ELEMENTS];
+    for (unsigned k = 0; k < g->lanes; k++) {
+        kir_value next = tly_combine(c, s->state[k], tly_gpu_widen(g, x[k]));
+        if (s->storing)
+            shown[k] = tly_gpu_narrow(g, c->p->exclusive ? s->state[k] : next);
+        else if (s->watched > 0)
+            tly_range_track(c, s->state + g->lanes, next);
+        s->state[k] = next;
     }
-    return next;
-}
-
-static void take(const strip *s, kir_value carry, kir_value *state)
-{
-    state[0] = carry;
-    for (unsigned k = 0; k < s->watched; k++)
-        state[1 + k] = s->watch[k];
-}
-
-static kir_value give(strip *s, const kir_value *state)
-{
-    for (unsigned k = 0; k < s->watched; k++)
-        s->watch[k] = state[1 + k];
-    return state[0];
+    if (s->storing)
+        put(g, s, out, after, shown);
 }
 
 /* Positions [from, to) by `at_once`; their number is a multiple of it. */
-static kir_value run(tly_gpu *g, strip *s, kir_value from, kir_value to, unsigned at_once,
-                     kir_value carry)
+static void run(tly_gpu *g, strip *s, kir_value from, kir_value to, unsigned at_once)
 {
-    tly_build *c = &g->c;
-    kir_value state[3], x[TLY_GPU_MOST_SEGMENTS];
+    kir_builder *b = g->c.b;
+    kir_value x[TLY_GPU_MOST_ELEMENTS], out = 0;
     kir_loop l;
-    take(s, carry, state);
-    kir_for(c->b, &l, from, to, word(g, at_once), 1 + s->watched, state);
-    carry = give(s, l.carried);
-    kir_value in = tly_gpu_in_at(g, s->row, l.i), out = 0;
-    for (unsigned i = 0; i < at_once; i++) {
-        int64_t offset;
-        kir_value p = tly_gpu_in_near(g, s->row, in, i, &offset);
-        x[i] = tly_gpu_fetch(g, p, offset);
-    }
+    kir_for(b, &l, from, to, word(g, at_once), states(g, s), s->state);
+    keep(g, s, l.carried);
+    kir_value in = tly_gpu_in_at(g, s->row, l.i);
+    for (unsigned i = 0; i < at_once; i++)
+        fetch(g, s, in, i, x + i * g->lanes);
     if (s->storing)
         out = tly_gpu_out_at(g, s->row, l.i);
     for (unsigned i = 0; i < at_once; i++)
-        carry = step(g, s, out, i, tly_gpu_widen(g, x[i]), carry);
-    take(s, carry, state);
-    kir_for_end(c->b, &l, state);
-    return give(s, l.result);
+        step(g, s, out, i, x + i * g->lanes);
+    kir_for_end(b, &l, s->state);
+    keep(g, s, l.result);
 }
 
 /* All of [0, count): whole groups, then the rest one by one. */
-static kir_value along(tly_gpu *g, strip *s, kir_value count, kir_value carry)
+static void in_groups(tly_gpu *g, strip *s, kir_value count)
 {
-    kir_value whole = kir_bin(g->c.b, KIR_AND, count, word(g, -(int64_t)ahead(g)));
-    if (ahead(g) > 1)
-        carry = run(g, s, word(g, 0), whole, ahead(g), carry);
-    return run(g, s, ahead(g) > 1 ? whole : word(g, 0), count, 1, carry);
+    kir_value whole = word(g, 0);
+    if (ahead(g) > 1) {
+        whole = kir_bin(g->c.b, KIR_AND, count, word(g, -(int64_t)ahead(g)));
+        run(g, s, word(g, 0), whole, ahead(g));
+    }
+    run(g, s, whole, count, 1);
+}
+
+/* From the state and to it. */
+static void along(tly_gpu *g, strip *s, kir_value count)
+{
+    if (!tly_gpu_has_vectors(g)) {
+        in_groups(g, s, count);
+        return;
+    }
+    strip single = *s;
+    kir_branch aligned;
+    kir_if(g->c.b, &aligned, tly_gpu_flag(g, TLY_GPU_ALIGNED));
+    s->vectors = 1;
+    in_groups(g, s, count);
+    kir_else(g->c.b, &aligned, states(g, s), s->state);
+    run(g, &single, word(g, 0), count, 1);
+    kir_if_end(g->c.b, &aligned, states(g, s), single.state);
+    keep(g, s, aligned.result);
 }
 
 static void total(tly_gpu *g, const tly_gpu_item *item, const tly_gpu_row *row)
@@ -89,31 +126,34 @@ static void total(tly_gpu *g, const tly_gpu_item *item, const tly_gpu_row *row)
     kir_value begin = tly_gpu_chunk_begin(g, item->chunk), range[2];
     tly_gpu_row at = tly_gpu_at(g, row, begin);
     strip s = { .row = &at, .watched = tly_range_count(c) };
-    tly_range_begin(c, s.watch);
-    kir_value all = along(g, &s, tly_gpu_chunk_count(g, begin), tly_neutral(c, c->acc));
+    for (unsigned k = 0; k < g->lanes; k++)
+        s.state[k] = tly_neutral(c, c->acc);
+    tly_range_begin(c, s.state + g->lanes);
+    along(g, &s, tly_gpu_chunk_count(g, begin));
     kir_value record = tly_gpu_record_at(g, item->record);
-    kir_store(c->b, record, 0, all, c->acc_bytes, 0);
+    for (unsigned k = 0; k < g->lanes; k++)
+        kir_store(c->b, record, k * c->acc_bytes, s.state[k], c->acc_bytes, 0);
     if (s.watched > 0)
-        tly_range_fold(c, s.watch, range);
+        tly_range_fold(c, s.state + g->lanes, range);
     tly_gpu_save_range(g, record, range);
 }
 
-/* Every chunk of one lane, from left to right. */
-static void carries(tly_gpu *g, const tly_gpu_item *item, const tly_gpu_row *row)
+/* Every chunk of one lane, the item's `klass`-th, from left to right. */
+static void carries(tly_gpu *g, const tly_gpu_item *item, const tly_gpu_row *row, kir_value klass)
 {
     tly_build *c = &g->c;
     kir_builder *b = c->b;
-    kir_value carry = tly_gpu_first_carry(g, item, word(g, 0)), range[2];
+    kir_value carry = tly_gpu_first_carry(g, item, klass), range[2];
     kir_loop l;
     kir_for(b, &l, word(g, 0), kir_get(b, KIR_ARG_GPU_CHUNKS), word(g, 1), 1, &carry);
     kir_value number = add(c, mul(c, l.i, tly_gpu_items(g)), item->index);
-    kir_value record = tly_gpu_record_at(g, number);
-    kir_value all = kir_load(b, c->acc, record, 0, c->acc_bytes);
+    kir_value record = tly_gpu_record_at(g, number), at = tly_gpu_acc_at(g, record, klass);
+    kir_value all = kir_load(b, c->acc, at, 0, c->acc_bytes);
     tly_gpu_load_range(g, record, range);
-    kir_store(b, record, 0, l.carried[0], c->acc_bytes, 0);
-    kir_value next = tly_gpu_after_chunk(g, row, l.i, word(g, 0), all, range, l.carried[0]);
+    kir_store(b, at, 0, l.carried[0], c->acc_bytes, 0);
+    kir_value next = tly_gpu_after_chunk(g, row, l.i, klass, all, range, l.carried[0]);
     kir_for_end(b, &l, &next);
-    tly_gpu_last_carry(g, item, word(g, 0), l.result[0]);
+    tly_gpu_last_carry(g, item, klass, l.result[0]);
 }
 
 static void scan(tly_gpu *g, const tly_gpu_item *item, const tly_gpu_row *row)
@@ -121,35 +161,46 @@ static void scan(tly_gpu *g, const tly_gpu_item *item, const tly_gpu_row *row)
     tly_build *c = &g->c;
     strip s = { .row = row, .storing = 1 };
     if (!tly_gpu_has_chunks(g)) {
-        kir_value carry = tly_gpu_first_carry(g, item, word(g, 0));
-        carry = along(g, &s, kir_get(c->b, KIR_ARG_GPU_LENGTH), carry);
-        tly_gpu_last_carry(g, item, word(g, 0), carry);
+        for (unsigned k = 0; k < g->lanes; k++)
+            s.state[k] = tly_gpu_first_carry(g, item, word(g, k));
+        along(g, &s, kir_get(c->b, KIR_ARG_GPU_LENGTH));
+        for (unsigned k = 0; k < g->lanes; k++)
+            tly_gpu_last_carry(g, item, word(g, k), s.state[k]);
         return;
     }
     kir_value begin = tly_gpu_chunk_begin(g, item->chunk);
     tly_gpu_row at = tly_gpu_at(g, row, begin);
     s.row = &at;
     kir_value record = tly_gpu_record_at(g, item->record);
-    along(g, &s, tly_gpu_chunk_count(g, begin), kir_load(c->b, c->acc, record, 0, c->acc_bytes));
+    for (unsigned k = 0; k < g->lanes; k++)
+        s.state[k] = kir_load(c->b, c->acc, record, k * c->acc_bytes, c->acc_bytes);
+    along(g, &s, tly_gpu_chunk_count(g, begin));
 }
 
+/* The middle pass takes the lanes one by one: it is short, and wants many invocations. */
 void tly_gpu_build_columns(tly_gpu *g, unsigned pass)
 {
     tly_build *c = &g->c;
     kir_builder *b = c->b;
-    int chunks = tly_gpu_has_chunks(g) && pass != TLY_GPU_PASS_CARRIES;
+    int chunks = tly_gpu_has_chunks(g), middle = chunks && pass == TLY_GPU_PASS_CARRIES;
     unsigned workgroup = g->launch->pass[pass].workgroup;
-    g->launch->pass[pass].items = chunks ? TLY_ITEMS_CHUNKS : TLY_ITEMS_ROWS;
-    g->launch->pass[pass].per_group = workgroup;
-    kir_value number = mul(c, tly_gpu_group(g), word(g, workgroup));
-    tly_gpu_item item = tly_gpu_item_of(g, add(c, number, kir_get_id(b, KIR_ID_LOCAL)), chunks);
+    unsigned items = middle ? workgroup / g->lanes : workgroup;
+    g->launch->pass[pass].items = chunks && !middle ? TLY_ITEMS_CHUNKS : TLY_ITEMS_ROWS;
+    g->launch->pass[pass].per_group = items;
+    kir_value local = kir_get_id(b, KIR_ID_LOCAL), klass = word(g, 0);
+    if (middle && g->lanes > 1) {
+        klass = kir_bin(b, KIR_AND, local, word(g, g->lanes - 1)); /* a power of two */
+        local = kir_bin(b, KIR_UDIV, local, word(g, g->lanes));
+    }
+    kir_value number = add(c, mul(c, tly_gpu_group(g), word(g, items)), local);
+    tly_gpu_item item = tly_gpu_item_of(g, number, chunks && !middle);
     kir_branch exists;
     kir_if(b, &exists, item.valid);
     tly_gpu_row row = tly_gpu_row_of(g, &item);
     if (chunks && pass == TLY_GPU_PASS_TOTALS)
         total(g, &item, &row);
-    else if (tly_gpu_has_chunks(g) && pass == TLY_GPU_PASS_CARRIES)
-        carries(g, &item, &row);
+    else if (middle)
+        carries(g, &item, &row, klass);
     else
         scan(g, &item, &row);
     kir_if_end(b, &exists, 0, NULL);

@@ -49,7 +49,8 @@ static void describe(tly_gpu *g, tly_gpu_launch *launch)
         .passes = p->chunk > 0 && !one_pass ? 3 : 1,
         .addresses = (uint32_t)p->addresses,
         .chunk = (uint32_t)p->chunk,
-        .carry_bytes = g->unit * g->c.acc_bytes,
+        .lanes = g->lanes,
+        .carry_bytes = tly_gpu_scans(g) * g->c.acc_bytes,
     };
     snprintf(launch->template_name, sizeof launch->template_name, "%s",
              tly_gpu_template_name(p));
@@ -96,6 +97,7 @@ tally_status tly_gpu_template_build(const tly_problem *problem, const tly_caps *
     g.c.out_bytes = (unsigned)tally_dtype_bytes((tally_dtype)problem->out_dtype);
     g.index = KIR_TYPE(plan->index_bits == 64 ? KIR_I64 : KIR_I32, 1);
     g.unit = tly_gpu_takes_lanes(plan) ? 1 : problem->unit;
+    g.lanes = tly_gpu_takes_lanes(plan) ? (unsigned)plan->vector : 1;
     tly_gpu_launch made;
     describe(&g, &made);
     tally_status status = TALLY_OK;

@@ -18,6 +18,7 @@ typedef struct tly_gpu {
     tly_gpu_launch *launch;
     kir_type index;           /* of byte offsets: i32 or i64 */
     unsigned unit;            /* interleaved scans of a row; 1 in the form of lanes */
+    unsigned lanes;           /* neighbours that an item takes; 1 in the form of rows */
 } tly_gpu;
 
 /* Each builds one pass; the frame (frame.c) begins and ends the kernel. */
@@ -29,7 +30,8 @@ void tly_gpu_build_copy(tly_gpu *g, unsigned pass);
 /* The middle pass of those with chunks: from the chunks' totals to the carries before them. */
 void tly_gpu_build_carries(tly_gpu *g);
 
-/* The carry after a chunk of the row whose total and extremes are known (carries.c). */
+/* The carry after a chunk of the row whose total and extremes are known (carries.c); `klass`: which
+ * of the item's scans. */
 struct tly_gpu_row;
 kir_value tly_gpu_after_chunk(tly_gpu *g, const struct tly_gpu_row *row, kir_value chunk,
                               kir_value klass, kir_value total, const kir_value *range,
@@ -40,6 +42,12 @@ enum { TLY_GPU_PASS_TOTALS, TLY_GPU_PASS_CARRIES, TLY_GPU_PASS_SCAN };
 static inline int tly_gpu_has_chunks(const tly_gpu *g)
 {
     return g->plan->chunk > 0;
+}
+
+/* Scans that an item carries at once, and records hold accumulators of. */
+static inline unsigned tly_gpu_scans(const tly_gpu *g)
+{
+    return g->unit * g->lanes;
 }
 
 /* Elements that an invocation holds of a tile. */
@@ -64,7 +72,7 @@ kir_value tly_gpu_flag(tly_gpu *g, uint32_t flag); /* i1 */
 
 /* What one invocation or team works on. */
 typedef struct tly_gpu_item {
-    kir_value index;      /* of (row, lane) within the dispatch */
+    kir_value index;      /* of (row, lanes) within the dispatch */
     kir_value chunk;      /* 0 where there are no chunks */
     kir_value valid;      /* i1: it exists */
     kir_value record;     /* its number among records: chunk * (rows * lanes) + index */
@@ -111,10 +119,11 @@ void tly_gpu_put_vector(tly_gpu *g, kir_value p, int64_t offset, const kir_value
 /* Whether the problem's steps allow that. */
 int tly_gpu_has_vectors(const tly_gpu *g);
 
-/* Accumulators and range extremes in scratch: a record is `unit` accumulators and the extremes. */
+/* Accumulators and range extremes in scratch: a record is the scans' accumulators and the extremes
+ * over all of them. */
 unsigned tly_gpu_record_bytes(const tly_gpu *g);
 kir_value tly_gpu_record_at(tly_gpu *g, kir_value number);
-kir_value tly_gpu_carry_at(tly_gpu *g, kir_value index); /* of (row, lane) */
+kir_value tly_gpu_carry_at(tly_gpu *g, kir_value index); /* of an item */
 kir_value tly_gpu_acc_at(tly_gpu *g, kir_value p, kir_value number); /* number-th accumulator */
 void tly_gpu_save_range(tly_gpu *g, kir_value record, const kir_value *range);
 void tly_gpu_load_range(tly_gpu *g, kir_value record, kir_value *range);
@@ -123,7 +132,7 @@ enum { TLY_GPU_TICKET_BYTES = 16 }; /* in front of the tiles' */
 unsigned tly_gpu_look_back_bytes(const tly_gpu *g); /* a tile's, in look-back (look_back.c) */
 
 /* What position 0 of the dispatch continues: the carries, or the start of a scan. `klass`: which
- * of the interleaved scans. */
+ * of the item's scans. */
 kir_value tly_gpu_first_carry(tly_gpu *g, const tly_gpu_item *item, kir_value klass);
 /* Stores it if another dispatch follows. */
 void tly_gpu_last_carry(tly_gpu *g, const tly_gpu_item *item, kir_value klass, kir_value carry);

@@ -7,8 +7,9 @@
 int tly_gpu_has_vectors(const tly_gpu *g)
 {
     const tly_problem *p = g->c.p;
-    return g->launch->form == TLY_GPU_ROWS && g->unit == 1 && p->in_step == 1 &&
-           p->out_step == 1 && p->dtype == p->out_dtype;
+    if (g->launch->form == TLY_GPU_LANES)
+        return g->lanes > 1; /* the plan has seen to it */
+    return g->unit == 1 && p->in_step == 1 && p->out_step == 1 && p->dtype == p->out_dtype;
 }
 
 enum { VECTOR_BYTES = 16 }; /* the widest access */
@@ -105,7 +106,7 @@ void tly_gpu_put_vector(tly_gpu *g, kir_value p, int64_t offset, const kir_value
 
 static unsigned accumulators(const tly_gpu *g)
 {
-    return g->unit * g->c.acc_bytes;
+    return tly_gpu_scans(g) * g->c.acc_bytes;
 }
 
 unsigned tly_gpu_record_bytes(const tly_gpu *g)

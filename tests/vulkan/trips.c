@@ -26,6 +26,7 @@ static const struct {
     { "cumsum:f32:200000x2:axis=0", "template=columns,chunk=0,workgroup=4" },
     { "cumsum:f32:70000x2:axis=0", "template=columns,chunk=32000" },
     { "cumprod:u32:200000x3:axis=0", "template=columns,chunk=256" },
+    { "cumprod:u32:70000x16:axis=0", "template=columns,vector=4,chunk=256" },
     { "cumsum:i32:200000:axis=0", "template=workgroups,chunk=0,workgroup=32,segments=1,vector=1" },
     { "cumsum:i32:2x270000:axis=1", "template=subgroups,team=4,chunk=0,segments=1,vector=1" },
 };
@@ -43,6 +44,7 @@ static const struct {
     { "cumprod:f64:140001:axis=0", "" },
     { "cumprod:bf16:140001:axis=0", "" },
     { "cumprod:f32:70002x2:axis=0", "" },
+    { "cumprod:f32:9000x16:axis=0", "template=columns,vector=8,chunk=2000" },
     { "cumprod:f32:150000x2:axis=0,in=4x1", "template=columns,chunk=70000" }, /* a chunk beyond */
 };
 
