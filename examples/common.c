@@ -53,7 +53,7 @@ void scan(const char *word, const void *in, void *out)
     unit = tly_unit_for(timing.kernel.median);
     printf("%s: %.2f %s on %d thread%s, %.2f of the speed of copying the same bytes\n", word,
            timing.kernel.median * unit->scale, unit->name, threads, threads == 1 ? "" : "s",
-           timing.copy.median / timing.kernel.median);
+           timing.copy.seconds.median / timing.kernel.median);
     tally_kernel_destroy(&kernel);
     tally_context_destroy(&context);
 }

@@ -134,17 +134,21 @@ tly_spread tly_spread_of(double *seconds, int count)
                          seconds[count - 1] };
 }
 
+void tly_timing_add(tly_timing *timing, const char *name, double *seconds)
+{
+    tly_timed_copy *copy = &timing->each[timing->copies++];
+    *copy = (tly_timed_copy){ name, tly_spread_of(seconds, timing->runs) };
+    if (timing->copies == 1 || copy->seconds.median < timing->copy.seconds.median) {
+        timing->copy = *copy;
+    }
+}
+
 static void sum_up(bench *b, tly_timing *timing)
 {
-    timing->runs = b->runs;
+    *timing = (tly_timing){ .runs = b->runs };
     timing->kernel = tly_spread_of(b->seconds[KERNEL], b->runs);
-    timing->copy_name = NULL;
     for (int row = KERNEL + 1; row < b->rows; row++) {
-        tly_spread spread = tly_spread_of(b->seconds[row], b->runs);
-        if (!timing->copy_name || spread.median < timing->copy.median) {
-            timing->copy = spread;
-            timing->copy_name = tly_copy_name(row - 1);
-        }
+        tly_timing_add(timing, tly_copy_name(row - 1), b->seconds[row]);
     }
 }
 

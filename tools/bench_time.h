@@ -12,11 +12,19 @@ typedef struct tly_spread {
     double min, median, max;
 } tly_spread;
 
+enum { TLY_MOST_COPIES = 4 };
+
+typedef struct tly_timed_copy {
+    const char *name;
+    tly_spread seconds;
+} tly_timed_copy;
+
 typedef struct tly_timing {
-    int runs;              /* of each */
+    int runs; /* of each */
     tly_spread kernel;
-    tly_spread copy;       /* the copy whose median is least */
-    const char *copy_name;
+    tly_timed_copy copy; /* the one whose median is least */
+    int copies;          /* how many there are below */
+    tly_timed_copy each[TLY_MOST_COPIES];
 } tly_timing;
 
 /* The unit to show a time in: multiply seconds by `scale`. */
@@ -27,6 +35,9 @@ typedef struct tly_unit {
 
 /* Least, middle and largest of `count` times, which are sorted in place. */
 tly_spread tly_spread_of(double *seconds, int count);
+
+/* Adds a copy, from the times of `runs` runs, which are sorted in place. */
+void tly_timing_add(tly_timing *timing, const char *name, double *seconds);
 
 const tly_unit *tly_unit_for(double seconds);
 

@@ -25,11 +25,11 @@ static const tly_target facts = { .level = "vulkan", .vector_bytes = 16 };
 enum { CARRY_WORKGROUP = 64 };
 
 /* Half of the trips that a driver allows: the plain loop of a tile takes as many trips as elements
- * once more. */
+ * once more. A copy has no loop. */
 static uint32_t most_positions(const tly_gpu *g)
 {
     uint32_t most = 1u << 30, border = 1;
-    if (g->caps->trip_limit > 0)
+    if (g->caps->trip_limit > 0 && g->plan->template_id != TLY_GPU_COPY)
         most = g->caps->trip_limit / 2;
     if (!tly_gpu_takes_lanes(g->plan))
         border = (uint32_t)tly_gpu_tile(g->c.p, g->caps, g->plan);
