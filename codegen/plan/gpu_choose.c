@@ -1,0 +1,177 @@
+/*
+ * The heuristics for Vulkan: which algorithm, how wide, how much at once. Each number that was
+ * measured names its measurement; those for GPUs are reasoned (docs/results/vulkan.md).
+ */
+#include "gpu_choose.h"
+
+/* Largest power of two at most x; x >= 1. */
+static int32_t power_below(int64_t x)
+{
+    int32_t power = 1;
+    while (power < INT32_MAX / 4 && 2 * (int64_t)power <= x)
+        power *= 2;
+    return power;
+}
+
+static int64_t saturating(int64_t a, int64_t b)
+{
+    int64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
+static int32_t choose_scan(const tly_problem *p, const tly_caps *caps)
+{
+    if (caps->subgroup < 4 || !(caps->subgroup_ops & TLY_SUBGROUP_SHUFFLE))
+        return 0;
+    int integer = p->acc != TALLY_F32 && p->acc != TALLY_F64;
+    int narrow = p->acc == TALLY_I32 || p->acc == TALLY_U32;
+    return integer && narrow && (caps->subgroup_ops & TLY_SUBGROUP_ARITHMETIC) ? 2 : 1;
+}
+
+static int32_t workgroup_of(const tly_caps *caps, int32_t wanted)
+{
+    int32_t most = power_below(caps->invocations);
+    return wanted < most ? wanted : most;
+}
+
+/* 16 bytes a load; interleaved scans go by single elements. */
+static int32_t choose_vector(const tly_problem *p)
+{
+    int32_t stored = tly_gpu_bytes_of(p->dtype), wide = tly_gpu_bytes_of(p->acc);
+    return p->unit > 1 ? 1 : stored == 8 || wide == 8 ? 2 : stored == 2 ? 8 : 4;
+}
+
+/* A CPU that plays a device gains nothing by what hides latency, and pays for it in compilation. */
+static int plays(const tly_caps *caps)
+{
+    return caps->saturation < 1024;
+}
+
+/* ---- columns ---- */
+
+/* Whether `times` of a stride are a multiple of 16 bytes, for strides of any size. */
+static int whole_accesses(int64_t stride, int64_t times, uint8_t dtype)
+{
+    return stride % 16 * times * tly_gpu_bytes_of(dtype) % 16 == 0;
+}
+
+int32_t tly_gpu_lanes_together(const tly_problem *p, const tly_geometry *g, int32_t most)
+{
+    int rows = p->form == TLY_ROWS;
+    int64_t lanes = rows ? p->unit : g->inner, axes = rows ? p->unit : 1;
+    int32_t wide = 16 / tly_gpu_bytes_of(p->dtype);
+    int together = p->dtype == p->out_dtype && whole_accesses(g->in_axis, axes, p->dtype) &&
+                   whole_accesses(g->out_axis, axes, p->dtype) &&
+                   (rows ? g->in_axis : g->in_lane) == 1 &&
+                   (rows ? g->out_axis : g->out_lane) == 1;
+    for (int32_t i = 0; i < g->outer_rank; i++)
+        together = together && whole_accesses(g->outer[i].in_stride, 1, p->dtype) &&
+                   whole_accesses(g->outer[i].out_stride, 1, p->dtype);
+    while (most > wide && lanes % most != 0)
+        most /= 2;
+    return together && most >= wide && lanes % most == 0 ? most : 1;
+}
+
+/* A cache line a step where a CPU plays the device. lavapipe, 8 lanes, 4096x4096, of a copy kernel's
+ * speed, by 1, 16 and 64 bytes: f32 .7 .8 1.0, f64 .65 .85 .95, f16 .5 .65 .85. */
+static void choose_columns(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                           tly_gpu_plan *plan)
+{
+    int64_t unit = p->form == TLY_ROWS ? p->unit : 1, length = g->length / unit;
+    int64_t lanes = saturating(g->rows, p->form == TLY_ROWS ? unit : g->inner);
+    plan->template_id = TLY_GPU_COLUMNS;
+    plan->workgroup = plan->team = workgroup_of(caps, plays(caps) ? 32 : 128);
+    int32_t bytes = plays(caps) ? 64 : 16;
+    plan->vector = tly_gpu_lanes_together(p, g, bytes / tly_gpu_bytes_of(p->dtype));
+    while (plan->vector > 1 && lanes / plan->vector < caps->saturation)
+        plan->vector = tly_gpu_lanes_together(p, g, plan->vector / 2);
+    plan->segments = !plays(caps) ? 16 : plan->vector > 1 ? 1 : 2;
+    if (plays(caps))
+        return; /* lavapipe, 2 threads: 16 and 2 lanes in chunks took twice as long */
+    int64_t wanted = caps->saturation / (lanes > 0 ? lanes : 1);
+    if (p->order != TALLY_ORDER_SERIAL && wanted >= 4 && length >= 4096)
+        plan->chunk = power_below(length / wanted > 256 ? length / wanted : 256);
+}
+
+/* A row by each subgroup alone, with long vectors: on a CPU a shuffle is a loop over the lanes, and
+ * a barrier switches stacks. lavapipe, 8 lanes, f32 of 4096x4096, rows, ms: workgroups of 64 by
+ * vectors of 4 450, subgroups by vectors of 8 115, of 16 103, of 32 122; a copy kernel 128. */
+static void choose_played(const tly_problem *p, const tly_caps *caps, tly_gpu_plan *plan)
+{
+    plan->template_id = TLY_GPU_SUBGROUPS;
+    plan->workgroup = plan->team = (int32_t)caps->subgroup;
+    plan->vector = p->unit > 1 ? 1 : 16;
+    plan->segments = p->unit > 1 ? 4 : 1;
+}
+
+static void choose_gpu(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                       tly_gpu_plan *plan)
+{
+    int32_t subgroup = (int32_t)caps->subgroup;
+    plan->vector = choose_vector(p);
+    plan->segments = plan->vector >= 8 ? 2 : 4;
+    plan->workgroup = plan->team = workgroup_of(caps, plan->scan == 0 ? 64 : 256);
+    plan->template_id = TLY_GPU_WORKGROUPS;
+    int64_t one = (int64_t)subgroup * plan->vector;
+    if (plan->scan > 0 && (p->unit > 1 || g->length <= one * plan->segments)) {
+        plan->template_id = TLY_GPU_SUBGROUPS;
+        plan->team = subgroup;
+        if (g->length <= one)
+            plan->segments = 1;
+        while (p->unit == 1 && plan->team > 4 && plan->team / 2 * plan->vector >= g->length)
+            plan->team /= 2;
+    }
+}
+
+static void choose_teams(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                         tly_gpu_plan *plan)
+{
+    if (plays(caps) && plan->scan > 0)
+        choose_played(p, caps, plan);
+    else
+        choose_gpu(p, g, caps, plan);
+    if (plays(caps))
+        return;
+    /* Teams at work at once, against what keeps the device busy. */
+    int64_t busy = saturating(g->rows, plan->team);
+    int32_t tile = tly_gpu_tile(p, caps, plan);
+    if (busy * 2 <= caps->saturation && g->length >= 8 * (int64_t)tile) {
+        int64_t chunks = caps->saturation / (busy > 0 ? busy : 1);
+        int64_t size = g->length / (chunks > 0 ? chunks : 1);
+        plan->chunk = tile * power_below(size / tile > 4 ? size / tile : 4);
+        if (caps->progress && plan->scan > 0 && p->unit == 1)
+            plan->template_id = TLY_GPU_LOOK_BACK;
+    }
+}
+
+/* Where a CPU plays the device and all scans fill it, each goes alone: lavapipe, f32, inner 4, 3, 8,
+ * of a copy kernel's speed: teams 1.0 .8 1.0, columns 1.3 1.2 1.45. */
+static int interleaved_by_team(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                               int32_t scan)
+{
+    if (plays(caps) && saturating(g->rows, p->unit) >= caps->saturation)
+        return 0;
+    return g->length >= 4 * (int64_t)p->unit && (scan == 0 || (uint32_t)p->unit <= caps->subgroup);
+}
+
+static int fits_team(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                     int32_t scan)
+{
+    if (p->form != TLY_ROWS || p->order == TALLY_ORDER_SERIAL)
+        return 0;
+    if (p->unit > 1)
+        return interleaved_by_team(p, g, caps, scan);
+    return g->length > 8;
+}
+
+void tly_gpu_choose(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                    tly_gpu_plan *plan)
+{
+    plan->scan = choose_scan(p, caps);
+    if (fits_team(p, g, caps, plan->scan)) {
+        choose_teams(p, g, caps, plan);
+        return;
+    }
+    plan->scan = 0;
+    choose_columns(p, g, caps, plan);
+}
