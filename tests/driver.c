@@ -92,8 +92,8 @@ static void count_template(tly_driver *v, const tly_trial *t)
 /* ---- cases ---- */
 
 /* Small blocks and chunks, so that their borders come often, and on Vulkan every template, which
- * the planner chooses for large tensors only. Where a problem does not fit, or the device lacks what
- * is named, the case has the planner's own choice, as every second one has anyway. */
+ * the planner chooses for large tensors only. Where a problem does not fit, or the device lacks
+ * what is named, the case has the planner's own choice, as every second one has anyway. */
 typedef struct forced {
     const char *plan, *needs;
 } forced;

@@ -31,6 +31,15 @@ struct text {
     size_t used;
 };
 
+/* A tally_write that takes nothing. */
+static inline int refuse(void *user, const char *piece, size_t bytes)
+{
+    (void)user;
+    (void)piece;
+    (void)bytes;
+    return 1;
+}
+
 static inline int gather(void *user, const char *piece, size_t bytes)
 {
     struct text *text = user;

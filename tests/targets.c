@@ -53,7 +53,8 @@ int tly_target_find(const char *text, tally_device *target, char *why, size_t ca
 /* Is `word` one of `text`'s words? As a whole: "f16" is not in "bf16". */
 static int has_word(const char *text, const char *word)
 {
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
     const size_t length = strlen(word);
     while (*text) {
         const size_t span = strspn(text, letters);

@@ -538,7 +538,8 @@ Test(cli, inspect_by_profile)
         expect_success("/dev/null", arguments);
         cr_expect_gt(last.out_bytes, 0, "%s", stages[i]);
     }
-    expect_success("/dev/null", "inspect cumprod:f32:64x64:axis=1 --profile=p.profile --emit spirv");
+    expect_success("/dev/null",
+                   "inspect cumprod:f32:64x64:axis=1 --profile=p.profile --emit spirv");
     cr_expect_eq(last.out_bytes % 4, 0);
     cr_expect_arr_eq(last.out, "\x03\x02\x23\x07", 4);
     expect_failure("/dev/null", "inspect cumsum:i64:64:axis=0 --profile p.profile --emit plan", 3,

@@ -238,7 +238,8 @@ static int make(const tally_descriptor *d, int device, const char *plan_text)
         return 0;
     tally_status s = tly_gpu_plan_make(&p, &g, &devices[device], plan_text, &plan, &error);
     if (s != TALLY_OK) {
-        cr_assert(s == TALLY_UNSUPPORTED || (s == TALLY_INVALID && *plan_text), "%s", error.message);
+        cr_assert(s == TALLY_UNSUPPORTED || (s == TALLY_INVALID && *plan_text), "%s",
+                  error.message);
         return 0;
     }
     tally_descriptor_print(d, word, sizeof word, NULL, NULL);

@@ -119,14 +119,6 @@ Test(kir, text_round_trip)
     kir_free(k);
 }
 
-static int refuse(void *user, const char *piece, size_t bytes)
-{
-    (void)user;
-    (void)piece;
-    (void)bytes;
-    return 1;
-}
-
 Test(kir, print_reports_the_writer)
 {
     kir_kernel *k = must_parse(every_op);

@@ -537,14 +537,6 @@ Test(kir, lacking_capabilities_are_refused)
     kir_free(k);
 }
 
-static int refuse(void *user, const char *piece, size_t bytes)
-{
-    (void)user;
-    (void)piece;
-    (void)bytes;
-    return 1;
-}
-
 /* Each word damaged in turn: never a crash, and most damage is seen. */
 Test(kir, the_validator_sees_damage)
 {

@@ -7,9 +7,9 @@
 #include <signal.h>
 #include <string.h>
 
-#define DEVICE_HELP                                                                               \
-    "  --device D      cpu (the default), cpu:LEVEL, vulkan (the best GPU), vulkan:N, or part of a\n" \
-    "                  device's name; tally devices lists them\n"
+#define DEVICE_HELP                                                                             \
+    "  --device D      cpu (the default), cpu:LEVEL, vulkan (the best GPU), vulkan:N, or part\n"   \
+    "                  of a device's name; tally devices lists them\n"
 #define THREADS_HELP                                                                      \
     "  --threads N     threads, from 1; left out: the CPUs that this process may use. No\n" \
     "                  result depends on it\n"
