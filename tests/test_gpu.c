@@ -60,6 +60,10 @@ Test(gpu, chooses_the_template)
         { "cumsum:f32:1048576x64:axis=0,order=serial", 0, TLY_GPU_COLUMNS, 0 },
         { "cumsum:f32:65536x1024x3:axis=1", 0, TLY_GPU_SUBGROUPS, 0 },
         { "cumsum:f32:65536x1024x3:axis=1", 1, TLY_GPU_COLUMNS, 0 }, /* a CPU, and full */
+        { "cumsum:f32:4096x4096:axis=1", 1, TLY_GPU_COLUMNS, 0 },
+        { "cumsum:f16:4096x4096:axis=1", 1, TLY_GPU_SUBGROUPS, 0 },
+        { "cumsum:f16:4096x1000:axis=1", 1, TLY_GPU_COLUMNS, 0 },
+        { "cumsum:f32:63x4096:axis=1", 1, TLY_GPU_SUBGROUPS, 0 },
         { "cumsum:f32:8x1024x3:axis=1", 1, TLY_GPU_SUBGROUPS, 0 },
         { "cumsum:f32:4194304x3:axis=0", 0, TLY_GPU_SUBGROUPS, 1 },
         { "cumsum:f32:1024x9:axis=0", 2, TLY_GPU_COLUMNS, 0 }, /* more scans than lanes */

@@ -85,7 +85,7 @@ static void choose_columns(const tly_problem *p, const tly_geometry *g, const tl
     plan->vector = tly_gpu_lanes_together(p, g, bytes / tly_gpu_bytes_of(p->dtype));
     while (plan->vector > 1 && lanes / plan->vector < caps->saturation)
         plan->vector = tly_gpu_lanes_together(p, g, plan->vector / 2);
-    plan->segments = !plays(caps) ? 16 : plan->vector > 1 ? 1 : 2;
+    plan->segments = !plays(caps) ? 16 : plan->vector > 1 ? 1 : 4;
     if (plays(caps))
         return; /* lavapipe, 2 threads: 16 and 2 lanes in chunks took twice as long */
     int64_t wanted = caps->saturation / (lanes > 0 ? lanes : 1);
@@ -144,23 +144,25 @@ static void choose_teams(const tly_problem *p, const tly_geometry *g, const tly_
     }
 }
 
-/* Where a CPU plays the device and all scans fill it, each goes alone: lavapipe, f32, inner 4, 3, 8,
- * of a copy kernel's speed: teams 1.0 .8 1.0, columns 1.3 1.2 1.45. */
-static int interleaved_by_team(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
-                               int32_t scan)
+/* Where a CPU plays the device and there are scans enough to fill it, each goes alone: nothing is won
+ * by reading side by side, and shuffles cost. lavapipe, 64 MiB, columns against teams, ms: f32 rows of
+ * 16 100 and 1,200, of 256 92 and 135, of 4096 98 and 115, inner 4 78 and 100; f16 rows of 256 193 and
+ * 231, of 1024 189 and 188, of 4096 195 and 168. SwiftShader, f32 rows of 64 109 and 461, of 8192 66
+ * and 224. */
+static int goes_alone(const tly_problem *p, const tly_geometry *g, const tly_caps *caps)
 {
-    if (plays(caps) && saturating(g->rows, p->unit) >= caps->saturation)
-        return 0;
-    return g->length >= 4 * (int64_t)p->unit && (scan == 0 || (uint32_t)p->unit <= caps->subgroup);
+    int narrow = tly_gpu_bytes_of(p->dtype) == 2 && g->length >= 2048;
+    return plays(caps) && !narrow && saturating(g->rows, p->unit) >= caps->saturation;
 }
 
 static int fits_team(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                      int32_t scan)
 {
-    if (p->form != TLY_ROWS || p->order == TALLY_ORDER_SERIAL)
+    if (p->form != TLY_ROWS || p->order == TALLY_ORDER_SERIAL || goes_alone(p, g, caps))
         return 0;
     if (p->unit > 1)
-        return interleaved_by_team(p, g, caps, scan);
+        return g->length >= 4 * (int64_t)p->unit &&
+               (scan == 0 || (uint32_t)p->unit <= caps->subgroup);
     return g->length > 8;
 }
 
