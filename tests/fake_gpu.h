@@ -146,7 +146,7 @@ static tally_status fake_gpu_generate(const tly_problem *problem, const tly_caps
         artefact->launch = (tly_gpu_launch){
             .abi = plan->chunk == 1 ? 99 : TLY_GPU_ABI_VERSION,
             .form = TLY_GPU_LANES, .passes = 1, .positions = (uint32_t)plan->segments,
-            .carry_bytes = 4, .template_name = "fake",
+            .lanes = 1, .carry_bytes = 4, .template_name = "fake",
             .pass = { { .items = TLY_ITEMS_ROWS, .per_group = FAKE_GROUP,
                         .workgroup = FAKE_GROUP } },
         };
