@@ -14,13 +14,6 @@ int tly_gpu_takes_lanes(const tly_gpu_plan *plan)
     return plan->template_id == TLY_GPU_COLUMNS;
 }
 
-int32_t tly_gpu_tile(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan)
-{
-    int32_t subgroup = plan->scan == 0 ? plan->workgroup : (int32_t)caps->subgroup;
-    int32_t width = plan->team < subgroup ? plan->team : subgroup;
-    return plan->team / width * (width - width % p->unit) * plan->vector * plan->segments;
-}
-
 /* ---- what a device lacks ---- */
 
 typedef struct need {

@@ -19,6 +19,13 @@ static int64_t saturating(int64_t a, int64_t b)
     return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
 }
 
+int32_t tly_gpu_tile(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan)
+{
+    int32_t subgroup = plan->scan == 0 ? plan->workgroup : (int32_t)caps->subgroup;
+    int32_t width = plan->team < subgroup ? plan->team : subgroup;
+    return plan->team / width * (width - width % p->unit) * plan->vector * plan->segments;
+}
+
 static int32_t choose_scan(const tly_problem *p, const tly_caps *caps)
 {
     if (caps->subgroup < 4 || !(caps->subgroup_ops & TLY_SUBGROUP_SHUFFLE))

@@ -111,10 +111,10 @@ tally_vulkan *tly_vk_allocate(tally_context *context, tally_error *error);
 /* device.c: the functions and layouts of v->device. */
 tally_status tly_vk_complete(tally_vulkan *v, tally_error *error);
 
-/* device.c: the status for a Vulkan error, naming `what`; remembers a lost device. */
+/* status.c: the status for a Vulkan error, naming `what`; remembers a lost device. */
 tally_status tly_vk_fail(tally_vulkan *v, VkResult result, const char *what, tally_error *error);
 
-/* device.c: TALLY_DEVICE_LOST if the device is gone, or was opened before a fork. */
+/* status.c: TALLY_DEVICE_LOST if the device is gone, or was opened before a fork. */
 tally_status tly_vk_usable(tally_vulkan *v, tally_error *error);
 
 /* device.c: frees the device with all that it owns; NULL is valid. */
