@@ -8,8 +8,8 @@
 #include <string.h>
 
 #define DEVICE_HELP                                                                             \
-    "  --device D      cpu (the default), cpu:LEVEL, vulkan (the best GPU), vulkan:N, or part\n"   \
-    "                  of a device's name; tally devices lists them\n"
+    "  --device D      cpu (the default), cpu:LEVEL, vulkan (the best device there), vulkan:N,\n"  \
+    "                  or part of a device's name; tally devices lists them\n"
 #define THREADS_HELP                                                                      \
     "  --threads N     threads, from 1; left out: the CPUs that this process may use. No\n" \
     "                  result depends on it\n"

@@ -132,7 +132,7 @@ typedef struct tly_vk_list {
 tally_status tly_vk_list_open(tly_vk_list **list, tally_error *error);
 void tly_vk_list_close(tly_vk_list *list);
 
-/* list.c: the index that a selector or a part of a name chooses; NULL is "vulkan". */
+/* list.c: the index that a selector or a part of a name chooses; NULL is the best GPU. */
 tally_status tly_vk_choose(const tly_vk_list *list, const char *device, size_t *index,
                            tally_error *error);
 

@@ -128,14 +128,18 @@ static tally_status none(const tly_vk_list *list, const char *device, tally_erro
                     device, list->count, list->count == 1 ? "" : "s");
 }
 
-/* The first of the best kind; a CPU would be slower than the kernels for CPUs. */
-static tally_status choose_best(const tly_vk_list *list, size_t *index, tally_error *error)
+/* The first of the best kind. A CPU would be slower than the kernels for CPUs: it is taken where
+ * Vulkan was asked for by name, and there is nothing else. */
+static tally_status choose_best(const tly_vk_list *list, int by_name, size_t *index,
+                                tally_error *error)
 {
     static const VkPhysicalDeviceType order[] = {
         VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU, VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU,
         VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU, VK_PHYSICAL_DEVICE_TYPE_OTHER,
+        VK_PHYSICAL_DEVICE_TYPE_CPU,
     };
-    for (size_t o = 0; o < sizeof order / sizeof order[0]; o++) {
+    size_t kinds = sizeof order / sizeof order[0] - (by_name ? 0 : 1);
+    for (size_t o = 0; o < kinds; o++) {
         for (size_t i = 0; i < list->count; i++) {
             if (list->facts[i].type == order[o]) {
                 *index = i;
@@ -147,9 +151,8 @@ static tally_status choose_best(const tly_vk_list *list, size_t *index, tally_er
         return none(list, "vulkan", error);
     }
     tly_fail(error, TALLY_UNSUPPORTED, "device",
-             "vulkan means a GPU, and the only devices are CPUs, such as %.80s",
-             list->facts[0].name);
-    tly_error_hint(error, "vulkan:0 means that device");
+             "there is no GPU, and the only devices are CPUs, such as %.80s", list->facts[0].name);
+    tly_error_hint(error, "\"vulkan\" by name takes that device");
     return TALLY_UNSUPPORTED;
 }
 
@@ -157,7 +160,7 @@ tally_status tly_vk_choose(const tly_vk_list *list, const char *device, size_t *
                            tally_error *error)
 {
     if (device == NULL || strcmp(device, "vulkan") == 0) {
-        return choose_best(list, index, error);
+        return choose_best(list, device != NULL, index, error);
     }
     if (tly_vulkan_selector(device)) {
         unsigned long long n = strtoull(device + 7, NULL, 10);

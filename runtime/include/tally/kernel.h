@@ -48,8 +48,8 @@ TALLY_API void tally_context_destroy(tally_context **context);
 typedef struct tally_kernel_options {
     size_t size;
     const char *device;  /**< NULL or "cpu": this CPU; "cpu:x86-64-v2" and so on: that level;
-                              "vulkan": the best GPU; "vulkan:N": that Vulkan device; or a part of a
-                              device's name */
+                              "vulkan": the best Vulkan device, a CPU that plays one last;
+                              "vulkan:N": that one; or a part of a device's name */
     const char *plan;    /**< overrides for experiments, "key=value,key=value"; NULL: none */
     const char *profile; /**< for tally_inspect: the text of a profile, a Vulkan device that need
                               not be here; excludes `device`. NULL: none */
