@@ -27,7 +27,8 @@ typedef void (*tally_parallel_for)(void *user, int64_t count,
 typedef struct tally_context_options {
     size_t size;
     int32_t threads;              /**< most threads of a run; 0: the CPUs of the affinity mask */
-    uint32_t cache_kernels;       /**< most generated kernels kept; 0: 4096 */
+    uint32_t cache_kernels;       /**< most generated kernels kept, for the CPU and on each
+                                       Vulkan device; 0: 4096 */
     tally_parallel_for parallel;  /**< NULL: Tally's own pool, started at the first use */
     void *parallel_user;
     const char *generator;        /**< path of libtally-codegen; NULL: found beside libtally, then
@@ -122,8 +123,8 @@ typedef struct tally_stats {
     size_t size;
     uint64_t compiled;  /**< kernels generated */
     uint64_t hits;      /**< creations served from memory */
-    uint64_t cached;    /**< kernels held now */
-    uint64_t evicted;   /**< kernels dropped to stay within the bound */
+    uint64_t cached;    /**< kernels for the CPU held now */
+    uint64_t evicted;   /**< such kernels dropped to stay within the bound */
 } tally_stats;
 
 TALLY_API void tally_context_stats(const tally_context *context, tally_stats *stats);
