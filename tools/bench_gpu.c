@@ -11,6 +11,8 @@
 
 enum { KERNEL, DEVICE_COPY, COPY_KERNEL, ROWS, LEAST_RUNS = 5, MOST_RUNS = 101 };
 
+_Static_assert(ROWS - 1 <= TLY_COPY_MOST_KINDS, "a timing has room for every copy");
+
 /* For all runs of all rows; a fast kernel is run so often, a slow one LEAST_RUNS times. */
 #define ALL_RUNS_SECONDS 2.0
 

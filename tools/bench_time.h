@@ -7,12 +7,12 @@
 
 #include <tally.h>
 
+#include "bench_copy.h"
+
 /* Seconds of one call. */
 typedef struct tly_spread {
     double min, median, max;
 } tly_spread;
-
-enum { TLY_MOST_COPIES = 4 };
 
 typedef struct tly_timed_copy {
     const char *name;
@@ -24,7 +24,7 @@ typedef struct tly_timing {
     tly_spread kernel;
     tly_timed_copy copy; /* the one whose median is least */
     int copies;          /* how many there are below */
-    tly_timed_copy each[TLY_MOST_COPIES];
+    tly_timed_copy each[TLY_COPY_MOST_KINDS];
 } tly_timing;
 
 /* The unit to show a time in: multiply seconds by `scale`. */
