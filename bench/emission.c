@@ -1,6 +1,7 @@
 /*
  * How long making a kernel for Vulkan takes, step by step: kernel IR by the template, SPIR-V words
- * from it, the validator. All passes of a kernel together; the least of many rounds, in one process.
+ * from it, the validator. All passes of a kernel together; the least of many rounds, in one
+ * process.
  *
  *   emission PROFILE [WORD]...
  */

@@ -76,8 +76,7 @@ typedef struct tly_gpu_launch {
     uint32_t positions;     /* most positions a dispatch, a multiple of every border; more are cut,
                                with carries; 0: 2^30 */
     uint32_t chunk;         /* positions a chunk; 0: no chunks */
-    uint32_t lanes;         /* neighbouring lanes that go together: a group, of which an item is one;
-                               divides their number */
+    uint32_t lanes;         /* neighbouring lanes that go together, a group: divides their number */
     uint32_t carry_bytes;   /* of one (row, group of lanes) */
     uint32_t record_bytes;  /* of one (row, group, chunk), from the scratch's start plus
                                header_bytes */

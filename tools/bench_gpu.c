@@ -16,8 +16,8 @@ _Static_assert(ROWS - 1 <= TLY_COPY_MOST_KINDS, "a timing has room for every cop
 /* For all runs of all rows; a fast kernel is run so often, a slow one LEAST_RUNS times. */
 #define ALL_RUNS_SECONDS 2.0
 
-/* As many invocations as every device has. lavapipe, 64 MiB: 128 ms by 8, 110 by 64, 105 by 128 or 256;
- * vectors of 8 instead of 16 change nothing. */
+/* As many invocations as every device has. lavapipe, 64 MiB: 128 ms by 8, 110 by 64, 105 by 128 or
+ * 256; vectors of 8 instead of 16 change nothing. */
 #define COPY_PLAN "template=copy,workgroup=128"
 
 static const char *const copy_names[ROWS] = {

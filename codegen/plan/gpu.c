@@ -116,8 +116,8 @@ static const tly_plan_keys keys = { table, sizeof table / sizeof *table, names,
 
 _Static_assert(offsetof(tly_gpu_plan, template_id) == 0, "the id is a plan's first field");
 
-/* Whole tiles, and half of the loop trips that the driver allows: a chunk may be walked by the plain
- * loop, beside the loop over all chunks. */
+/* Whole tiles, and half of the loop trips that the driver allows: a chunk may be walked by the
+ * plain loop, beside the loop over all chunks. */
 static int32_t whole_chunk(int32_t chunk, int32_t tile, const tly_caps *caps)
 {
     int32_t most = caps->trip_limit > 0 ? (int32_t)(caps->trip_limit / 2) : 1 << 30;

@@ -1,7 +1,7 @@
 /*
  * The plan for Vulkan (tly_gpu_plan, runtime/gpu.h): every choice that a GPU template is built
- * with, made in one place from problem, geometry and caps. The heuristics live in gpu_choose.c; numbers
- * there name their measurement. Single choices can be overridden by "key=value".
+ * with, made in one place from problem, geometry and caps. The heuristics live in gpu_choose.c;
+ * numbers there name their measurement. Single choices can be overridden by "key=value".
  */
 #ifndef TLY_PLAN_GPU_H
 #define TLY_PLAN_GPU_H

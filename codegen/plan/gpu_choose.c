@@ -79,8 +79,8 @@ int32_t tly_gpu_lanes_together(const tly_problem *p, const tly_geometry *g, int3
     return together && most >= wide && lanes % most == 0 ? most : 1;
 }
 
-/* A cache line a step where a CPU plays the device. lavapipe, 8 lanes, 4096x4096, of a copy kernel's
- * speed, by 1, 16 and 64 bytes: f32 .7 .8 1.0, f64 .65 .85 .95, f16 .5 .65 .85. */
+/* A cache line a step where a CPU plays the device. lavapipe, 8 lanes, 4096x4096, of a copy
+ * kernel's speed, by 1, 16 and 64 bytes: f32 .7 .8 1.0, f64 .65 .85 .95, f16 .5 .65 .85. */
 static void choose_columns(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                            tly_gpu_plan *plan)
 {
@@ -151,11 +151,11 @@ static void choose_teams(const tly_problem *p, const tly_geometry *g, const tly_
     }
 }
 
-/* Where a CPU plays the device and there are scans enough to fill it, each goes alone: nothing is won
- * by reading side by side, and shuffles cost. lavapipe, 64 MiB, columns against teams, ms: f32 rows of
- * 16 100 and 1,200, of 256 92 and 135, of 4096 98 and 115, inner 4 78 and 100; f16 rows of 256 193 and
- * 231, of 1024 189 and 188, of 4096 195 and 168. SwiftShader, f32 rows of 64 109 and 461, of 8192 66
- * and 224. */
+/* Where a CPU plays the device and there are scans enough to fill it, each goes alone: nothing is
+ * won by reading side by side, and shuffles cost. 64 MiB, ms, columns and teams: lavapipe, f32, rows
+ * of 16: 100, 1,200; of 256: 92, 135; of 4096: 98, 115; inner 4: 78, 100; f16, rows of 256: 193,
+ * 231; of 1024: 189, 188; of 4096: 195, 168. SwiftShader, f32, rows of 64: 109, 461; of 8192: 66,
+ * 224. */
 static int goes_alone(const tly_problem *p, const tly_geometry *g, const tly_caps *caps)
 {
     int narrow = tly_gpu_bytes_of(p->dtype) == 2 && g->length >= 2048;

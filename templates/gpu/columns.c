@@ -1,8 +1,8 @@
 /*
  * Columns: one invocation goes along one lane, or along several neighbours at once, in the plain
- * loop's own order; its neighbours take the lanes beside, so that what a subgroup reads at once lies
- * together. Also every scan in serial order, and rows that are too short for a team. Lanes that are
- * too few to fill the device are cut into chunks: totals, carries, scans.
+ * loop's own order; the invocations beside it take the lanes beside, so that what a subgroup reads
+ * at once lies together. Also every scan in serial order, and rows that are too short for a team.
+ * Lanes that are too few to fill the device are cut into chunks: totals, carries, scans.
  */
 #include "gpu.h"
 

@@ -13,7 +13,8 @@ static const char *const operators[] = { "cumsum", "cumprod" };
 static const char *const geometries[] = {
     "129:axis=0,order=serial", "3x700:axis=1,order=serial", "300x7:axis=0,order=serial",
     "2x90x33:axis=1", "5x70x4:axis=1,order=serial",
-    "1100x65:axis=0", "250x64:axis=0", "3x90x32:axis=1,in=3600x40x1,out=2880x-32x1@2848", "40x3:axis=0,in=8x2,out=3x-1@2",
+    "1100x65:axis=0", "250x64:axis=0", "40x3:axis=0,in=8x2,out=3x-1@2",
+    "3x90x32:axis=1,in=3600x40x1,out=2880x-32x1@2848",
 };
 static const char *const manners[] = { "", ",exclusive", ",reverse", ",exclusive,reverse" };
 static const tly_data data[] = { TLY_DATA_SPECIAL, TLY_DATA_BITS, TLY_DATA_DECAY, TLY_DATA_RANGE };

@@ -57,7 +57,8 @@ TALLY_API tally_status tally_vulkan_adopt(tally_context *context, const tally_vu
 /**
  * Opens a device with an instance and a queue of its own. `device` is NULL (discrete before
  * integrated before virtual; never a CPU), "vulkan" (the same, then a CPU that plays a device),
- * "vulkan:N" as tally_devices lists them, or a part of a name. TALLY_UNSUPPORTED if nothing answers to a selector, or libvulkan is missing.
+ * "vulkan:N" as tally_devices lists them, or a part of a name. TALLY_UNSUPPORTED if nothing answers
+ * to a selector, or libvulkan is missing.
  */
 TALLY_API tally_status tally_vulkan_open(tally_context *context, const char *device,
                                          tally_vulkan **vulkan, tally_error *error);
