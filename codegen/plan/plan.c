@@ -93,10 +93,18 @@ static int32_t choose_chunk(const tly_problem *p)
 /* Vectors of 64-bit integer products are slow where they are not one instruction: a scalar chain
  * by pairs instead. Zen 3, of a copy, prototypes of 32 Mi elements in one row and in rows of 4096:
  * pairs .87, .84; fours .86, .74; 4 runs .64, .65; windows .43; the plain loop .56. */
-static int32_t choose_scalar(const tly_problem *p, const tly_target *t)
+static int slow_vectors(const tly_problem *p, const tly_target *t)
 {
     int wide = p->acc == TALLY_I64 || p->acc == TALLY_U64;
     return p->op == TALLY_CUMPROD && wide && !t->has_mul64 && p->unit == 1;
+}
+
+static int32_t choose_scan(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    if (slow_vectors(p, t))
+        return TLY_SCAN_SCALARS;
+    return p->unit == 1 && !plan->pairs && t->vector_bytes < 64 ? TLY_SCAN_WINDOWS
+                                                                : TLY_SCAN_VECTORS;
 }
 
 /* Axis steps a pass. f32 of 4096x16384, of a copy: 1 step .92, 2 1.0, 4 1.2. Narrow results are
@@ -115,8 +123,8 @@ static void choose(const tly_problem *p, const tly_target *t, tly_plan *plan)
     switch ((tly_template)plan->template_id) {
     case TLY_TEMPLATE_ROWS:
         plan->pairs = choose_pairs(p);
-        plan->scalar = choose_scalar(p, t);
-        plan->unroll = plan->scalar ? 1 : 2;
+        plan->scan = choose_scan(p, t, plan);
+        plan->unroll = plan->scan == TLY_SCAN_SCALARS ? 1 : 4;
         plan->window_loads = choose_window_loads(p, t, plan);
         plan->block = choose_block(p, plan);
         plan->chunk = choose_chunk(p);
@@ -155,7 +163,7 @@ static const tly_plan_key table[] = {
     { "window_loads", KEY(window_loads), 0, 2, 0, BIT(ROWS) },
     { "block", KEY(block), 8, 8192, 0, BIT(ROWS) | BIT(SHORT) },
     { "chunk", KEY(chunk), 0, 1 << 20, 1, BIT(ROWS) },
-    { "scalar", KEY(scalar), 0, 1, 0, BIT(ROWS) },
+    { "scan", KEY(scan), 0, 2, 0, BIT(ROWS) },
     { "rows", KEY(rows), 1, 64, 1, BIT(COLUMNS) | BIT(TRANSPOSED) },
     { "lines", KEY(lines), 1, 4, 1, BIT(COLUMNS) },
     { "tile_lanes", KEY(tile_lanes), 8, 65536, 1, BIT(COLUMNS) | BIT(TRANSPOSED) },
@@ -181,9 +189,11 @@ static tally_status check(const tly_problem *p, const tly_plan *plan, tally_erro
         if (plan->pairs > choose_pairs(p))
             return tly_fail(e, TALLY_INVALID, "plan", "pairs are bf16 side by side");
         int integer = p->acc != TALLY_F64 && p->acc != TALLY_F32;
-        if (plan->scalar && (!integer || p->unit > 1 || step > 64))
+        if (plan->scan == TLY_SCAN_SCALARS && (!integer || p->unit > 1 || step > 64))
             return tly_fail(e, TALLY_INVALID, "plan",
-                            "scalar: only integers, one row at a time, up to 64 a step");
+                            "scan 2: only integers, one row at a time, up to 64 a step");
+        if (plan->scan == TLY_SCAN_WINDOWS && (p->unit > 1 || plan->pairs))
+            return tly_fail(e, TALLY_INVALID, "plan", "scan 0: one row at a time, no pairs");
         if (plan->chunk % plan->block != 0 || (p->unit > 1) != (plan->chunk == 0))
             return tly_fail(e, TALLY_INVALID, "plan",
                             "chunk %d is no multiple of the block, or 0 for several rows at once",
