@@ -5,52 +5,61 @@
  */
 #include "template.h"
 
-/* `yes` in the lanes that `pick` names, else `no`. */
-static kir_value choose(tly_build *c, const uint8_t *pick, kir_value yes, kir_value no)
+/* Lanes as integers of their width. */
+static kir_value lane_numbers(tly_build *c, kir_value v)
 {
-    unsigned n = kir_type_of(c->b, yes).lanes;
-    uint8_t index[64];
-    for (unsigned i = 0; i < n; i++)
-        index[i] = (uint8_t)(pick[i] ? i : n + i);
-    return kir_shuffle(c->b, yes, no, index, n);
+    kir_type t = kir_type_of(c->b, v);
+    return kir_iota(c->b, KIR_TYPE(kir_kind_bits((kir_kind)t.kind) == 64 ? KIR_I64 : KIR_I32,
+                                   t.lanes));
 }
 
-/* Adds to each picked lane of v the lane `from` names. */
-static kir_value join(tly_build *c, kir_value v, const uint8_t *from, const uint8_t *pick)
+static kir_value same_lanes(tly_build *c, kir_value numbers, unsigned n)
 {
-    unsigned n = kir_type_of(c->b, v).lanes;
-    return choose(c, pick, tly_combine(c, kir_shuffle(c->b, v, v, from, n), v), v);
+    return kir_const(c->b, kir_type_of(c->b, numbers), n);
 }
 
 /* The upper half of each pair of blocks takes the last lane of the lower half: no lane moves
- * further than it must, and within 128 bits it costs one cycle. */
+ * further than it must, and within 128 bits it costs one cycle. Masks, not shuffles, choose: with
+ * AVX-512 they are part of the operation. */
 static kir_value scan_blocks(tly_build *c, kir_value v, unsigned length)
 {
     unsigned n = kir_type_of(c->b, v).lanes;
-    uint8_t from[64], pick[64];
+    uint8_t from[64];
+    kir_value numbers = lane_numbers(c, v), zero = same_lanes(c, numbers, 0);
     for (unsigned half = 1; half < length; half *= 2) {
-        for (unsigned i = 0; i < n; i++) {
-            pick[i] = (i & half) != 0;
+        for (unsigned i = 0; i < n; i++)
             from[i] = (uint8_t)(i / (2 * half) * (2 * half) + half - 1);
-        }
-        v = join(c, v, from, pick);
+        kir_value upper = kir_bin(c->b, KIR_AND, numbers, same_lanes(c, numbers, half));
+        kir_value joined = tly_combine(c, kir_shuffle(c->b, v, v, from, n), v);
+        v = kir_select(c->b, kir_cmp(c->b, KIR_NE, upper, zero), joined, v);
     }
     return v;
 }
 
-kir_value tly_vector_scan(tly_build *c, kir_value v, unsigned unit, unsigned length)
+/* Adds to each lane the one `apart` before it in its `length` lanes. */
+static kir_value join_before(tly_build *c, kir_value v, unsigned apart, unsigned length)
 {
     unsigned n = kir_type_of(c->b, v).lanes;
     uint8_t from[64], pick[64];
+    for (unsigned i = 0; i < n; i++) {
+        int joins = i % length >= apart;
+        from[i] = (uint8_t)(joins ? i - apart : i);
+        pick[i] = (uint8_t)(joins ? i : n + i);
+    }
+    kir_value joined = tly_combine(c, kir_shuffle(c->b, v, v, from, n), v);
+    if (length < n)
+        return kir_shuffle(c->b, joined, v, pick, n);
+    kir_value numbers = lane_numbers(c, v);
+    return kir_select(c->b, kir_cmp(c->b, KIR_ULE, same_lanes(c, numbers, apart), numbers), joined,
+                      v);
+}
+
+kir_value tly_vector_scan(tly_build *c, kir_value v, unsigned unit, unsigned length)
+{
     if (unit == 1 && (length & (length - 1)) == 0)
         return scan_blocks(c, v, length);
-    for (unsigned apart = unit; apart < length; apart *= 2) {
-        for (unsigned i = 0; i < n; i++) {
-            pick[i] = i % length >= apart;
-            from[i] = (uint8_t)(pick[i] ? i - apart : i);
-        }
-        v = join(c, v, from, pick);
-    }
+    for (unsigned apart = unit; apart < length; apart *= 2)
+        v = join_before(c, v, apart, length);
     return v;
 }
 
