@@ -141,7 +141,8 @@ static kir_value wants_total(tly_rows *r)
     return equal(c, kir_get(c->b, KIR_ARG_MODE), imm(c, TLY_MODE_TOTAL));
 }
 
-/* Whole steps and lines need no buffer where output starts with a line or stays in cache. */
+/* Whole steps and lines need no buffer where output starts with a line or stays in cache; but in
+ * place the input must stay until the segment is judged. */
 static void go_direct(tly_rows *r, tly_rows_block *k, const tly_stream *out, kir_value streams,
                       kir_value totals)
 {
@@ -152,6 +153,8 @@ static void go_direct(tly_rows *r, tly_rows_block *k, const tly_stream *out, kir
     kir_value odd = kir_bin(b, KIR_AND, k->count, imm(c, unit - 1));
     kir_value whole = equal(c, odd, imm(c, 0));
     kir_value direct = kir_bin(b, KIR_AND, whole, equal(c, out->pending, imm(c, 0)));
+    if (r->quick)
+        direct = kir_bin(b, KIR_AND, direct, tly_out_of_place(c));
     if (totals)
         direct = kir_select(b, totals, never, direct);
     k->direct = direct;
@@ -358,6 +361,7 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
     r.history = r.unit < c->lanes ? 1 : (r.unit + c->lanes - 1) / c->lanes;
     r.watches = tly_watch_count(c) > 0 && r.unit < c->lanes;
     r.totals = r.chunk > 0 && tly_is_floating(c);
+    r.quick = r.watches && c->plan->careful == 0;
     r.direct_in = tly_loads_vectors(c) && c->p->in_step != 0;
     r.direct_out = c->p->out_step != TLY_ANY_STEP;
     lay_out(&r, launch);

@@ -14,6 +14,7 @@ typedef struct tly_rows {
     unsigned unit, loads, doublings, history;
     unsigned pairs, wide;           /* elements a lane less 1, and a vector */
     int windows;                    /* 1: windows over vectors; 0: each vector by itself */
+    int quick;                      /* 1: a segment is judged when it is done, 0: each step */
     int watches;                    /* 1: partial results may leave the range */
     int totals;                     /* 1: a chunk's total is another value than its last result */
     int64_t step, block, chunk;     /* elements */
@@ -24,7 +25,6 @@ typedef struct tly_rows {
 } tly_rows;
 
 /* Where a scan stands. What comes next continues the true prefixes, whatever the way:
- *   windows          last[0]: the last vector of results
  *   unit < lanes     last[0]: of each lane of the next vector, the newest result of its class
  *   unit >= lanes    last[0..history): the last vectors of results, newest first */
 typedef struct tly_rows_state {
@@ -125,6 +125,17 @@ kir_value tly_rows_parts_left(tly_rows *r, kir_value here, const tly_rows_part *
  * loop lost in any case become 0 in the state. */
 kir_value tly_rows_results_left(tly_rows *r, kir_value wide, const tly_rows_result *y,
                                 tly_rows_state *s);
+/* Extremes over a segment: of its parts (by windows, of its elements), and of its results. */
+typedef struct tly_rows_seen {
+    kir_value high, low, results;
+} tly_rows_seen;
+tly_rows_seen tly_rows_see_none(tly_rows *r);
+void tly_rows_see_part(tly_rows *r, tly_rows_seen *seen, kir_value v);
+void tly_rows_see_result(tly_rows *r, tly_rows_seen *seen, const tly_rows_result *y);
+/* i1: it is no use to try: a sum is infinite or NaN already. */
+kir_value tly_rows_is_lost(tly_rows *r, const tly_rows_state *s);
+/* i1: something in a segment that came to state s may have left the range. */
+kir_value tly_rows_seen_left(tly_rows *r, const tly_rows_seen *seen, tly_rows_state *s);
 /* A step with lanes that left the range, by its input at `here`. */
 void tly_rows_redo(tly_rows *r, kir_value here, tly_rows_state *s, kir_value *shown);
 kir_value tly_rows_elements_not_zero(tly_rows *r, const kir_value *x); /* i1s; of pairs: both */

@@ -156,3 +156,71 @@ kir_value tly_rows_results_left(tly_rows *r, kir_value wide, const tly_rows_resu
     s->last[0] = look.result[1];
     return look.result[0];
 }
+
+/* ---- of a whole segment ---- */
+
+tly_rows_seen tly_rows_see_none(tly_rows *r)
+{
+    tly_build *c = r->c;
+    kir_value one = tly_watch_bits(c, tly_neutral(c, c->vec));
+    return (tly_rows_seen){ one, one, one };
+}
+
+static void see_both(tly_rows *r, kir_value *high, kir_value *low, kir_value v)
+{
+    tly_build *c = r->c;
+    kir_value bits = tly_watch_bits(c, v);
+    if (high)
+        *high = kir_bin(c->b, KIR_UMAX, *high, bits);
+    if (low) { /* a zero becomes the largest */
+        bits = kir_bin(c->b, KIR_SUB, bits, kir_const(c->b, kir_type_of(c->b, bits), 1));
+        *low = kir_bin(c->b, KIR_UMIN, *low, bits);
+    }
+}
+
+void tly_rows_see_part(tly_rows *r, tly_rows_seen *seen, kir_value v)
+{
+    if (r->windows)
+        see_both(r, &seen->high, &seen->low, v);
+    else
+        seen->high = tly_watch_apart(r->c, seen->high, v, TLY_WATCH_PART);
+}
+
+void tly_rows_see_result(tly_rows *r, tly_rows_seen *seen, const tly_rows_result *y)
+{
+    if (!products(r))
+        see_both(r, &seen->results, NULL, y->y);
+    else
+        see_both(r, NULL, &seen->results, r->windows ? y->y : y->first);
+}
+
+kir_value tly_rows_is_lost(tly_rows *r, const tly_rows_state *s)
+{
+    tly_build *c = r->c;
+    if (products(r))
+        return kir_const(c->b, KIR_TYPE(KIR_I1, 1), 0);
+    return kir_any(c->b, negate(c, tly_watch_below(c, tly_watch_bits(c, s->last[0]),
+                                                   TLY_INFINITE)));
+}
+
+/* By windows each lane is a chain of its own: a 0 stays one there, so that what fell within the
+ * segment shows at its end. If all lanes did, the plain loop has, too; a part of them alone may not
+ * stay. Each vector by itself, what it continues must be so large that no lane can fall. */
+kir_value tly_rows_seen_left(tly_rows *r, const tly_rows_seen *seen, tly_rows_state *s)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    if (!products(r))
+        return kir_any(b, negate(c, tly_watch_below(c, seen->results, TLY_LARGE)));
+    if (!r->windows) {
+        kir_value left = tly_watch_left(c, seen->high, TLY_WATCH_PART);
+        return kir_any(b, kir_bin(b, KIR_OR, left, tly_watch_below(c, seen->results, TLY_SMALL)));
+    }
+    kir_value left = kir_any(b, tly_watch_beyond(c, seen->high, seen->low, c->lanes));
+    kir_value end = tly_watch_bits(c, s->last[0]);
+    kir_value fell = tly_watch_below(c, seen->results, TLY_NORMAL);
+    fell = kir_any(b, kir_bin(b, KIR_OR, fell, tly_watch_below(c, end, TLY_NORMAL)));
+    kir_value alive = kir_any(b, tly_watch_alive(c, s->last[0]));
+    s->last[0] = tly_rows_flush(r, s->last[0], s->last[0]);
+    return kir_bin(b, KIR_OR, left, kir_bin(b, KIR_AND, fell, alive));
+}

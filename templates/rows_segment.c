@@ -52,18 +52,21 @@ static kir_value widen_window(tly_rows *r, kir_value w, kir_value *windows)
 
 typedef struct chain {
     kir_value windows[8];            /* of the last vector loaded */
-    kir_value edge;                  /* its elements: the next windows reach into it */
     tly_rows_part ahead[MAX_UNROLL]; /* the step to come, ... */
-    kir_value here;                  /* ... where its input lies, ... */
-    kir_value wide, left;            /* i1: it may have moved far; by windows: it left the range */
+    kir_value here, wide;            /* careful: where its input lies; i1: it may move far */
     tly_rows_state state;
+    tly_rows_seen seen;              /* quick: what the segment has shown */
     kir_value totals;                /* a watch over the total after each step */
 } chain;
 
-/* Products are watched by what they are made of, sums by their results alone. */
-static int sees_parts(const tly_rows *r)
+static int products(const tly_rows *r)
 {
-    return r->watches && tly_watch_count(r->c) > 1;
+    return tly_watch_count(r->c) > 1;
+}
+
+static int is_careful(const tly_rows *r)
+{
+    return r->watches && !r->quick;
 }
 
 static unsigned windows_count(const tly_rows *r)
@@ -83,14 +86,15 @@ static unsigned chain_values(const tly_rows *r, chain *h, kir_value *v, int put)
         if (r->pairs)
             at[n++] = &h->ahead[k].first;
     }
-    if (r->watches)
+    if (is_careful(r))
         at[n++] = &h->here;
-    if (sees_parts(r)) {
+    if (is_careful(r) && products(r))
         at[n++] = &h->wide;
-        if (r->windows) {
-            at[n++] = &h->left;
-            at[n++] = &h->edge;
-        }
+    if (r->quick)
+        at[n++] = &h->seen.results;
+    if (r->quick && products(r)) {
+        at[n++] = &h->seen.high;
+        at[n++] = &h->seen.low;
     }
     if (r->watches && r->totals)
         at[n++] = &h->totals;
@@ -112,67 +116,40 @@ static unsigned chain_values(const tly_rows *r, chain *h, kir_value *v, int put)
 /* How many parts of the range a vector may take for a step to move by half of it. */
 static unsigned narrow(const tly_rows *r)
 {
-    unsigned parts = TLY_WATCH_PART * (unsigned)r->c->plan->unroll;
-    return r->windows ? parts * r->c->lanes : parts;
-}
-
-/* Watches a step's elements, by windows, or its vectors' scans. Windows are made of as many elements
- * as a vector has lanes, and may use the range up. */
-static void watch_step(tly_rows *r, chain *h, const kir_value *seen, unsigned n)
-{
-    tly_build *c = r->c;
-    kir_builder *b = c->b;
-    kir_value apart = 0, outside = 0, none = kir_const(b, KIR_TYPE(KIR_I1, 1), 0);
-    for (unsigned k = 0; k < n; k++)
-        apart = tly_watch_apart(c, apart, seen[k], narrow(r));
-    h->wide = kir_any(b, tly_watch_left(c, apart, narrow(r)));
-    if (!r->windows)
-        return;
-    kir_branch wide;
-    kir_if(b, &wide, h->wide);
-    for (unsigned k = 0; k < n; k++) {
-        kir_value out = tly_watch_outside(c, seen[k], c->lanes);
-        outside = outside ? kir_bin(b, KIR_OR, outside, out) : out;
-    }
-    kir_value left = kir_any(b, outside);
-    kir_else(b, &wide, 1, &left);
-    kir_if_end(b, &wide, 1, &none);
-    h->left = wide.result[0];
-    h->edge = seen[n - 1];
+    return TLY_WATCH_PART * (unsigned)r->c->plan->unroll;
 }
 
 /* Loads the step at `p` and does all that needs no result before it. */
 static void look_ahead(tly_rows *r, kir_value p, int is_first, chain *h)
 {
     tly_build *c = r->c;
-    kir_value seen[MAX_UNROLL + 1];
-    unsigned n = 0;
+    kir_value apart = 0;
     h->here = p;
-    if (r->windows)
-        seen[n++] = h->edge;
-    for (unsigned k = 0; k < (unsigned)c->plan->unroll; k++, n++) {
-        kir_value x[2];
+    for (unsigned k = 0; k < (unsigned)c->plan->unroll; k++) {
+        kir_value x[2], seen;
         if (r->windows) {
             kir_value at = kir_ptradd(c->b, p, imm(c, k * r->wide * tly_rows_element_bytes(r)));
-            kir_value w = is_first && k == 0 ? load_first(r, at, &seen[n])
-                                             : load_window(r, at, &seen[n]);
+            kir_value w = is_first && k == 0 ? load_first(r, at, &seen)
+                                             : load_window(r, at, &seen);
             h->ahead[k] = (tly_rows_part){ widen_window(r, w, h->windows), 0 };
         } else {
             tly_rows_load_step(r, p, imm(c, k), x);
             h->ahead[k] = tly_rows_part_of(r, x);
-            seen[n] = h->ahead[k].scan;
+            seen = h->ahead[k].scan;
         }
+        if (r->quick && products(r))
+            tly_rows_see_part(r, &h->seen, seen);
+        if (is_careful(r) && products(r))
+            apart = tly_watch_apart(c, apart, seen, narrow(r));
     }
-    if (sees_parts(r))
-        watch_step(r, h, seen, n);
+    if (apart)
+        h->wide = kir_any(c->b, tly_watch_left(c, apart, narrow(r)));
 }
 
 /* i1: the step's parts left the range. */
 static kir_value parts_left(tly_rows *r, chain *h)
 {
     kir_value none = kir_const(r->c->b, KIR_TYPE(KIR_I1, 1), 0);
-    if (r->windows)
-        return h->left;
     kir_branch wide;
     kir_if(r->c->b, &wide, h->wide);
     kir_value left = tly_rows_parts_left(r, h->here, h->ahead);
@@ -186,7 +163,7 @@ enum { TOTAL_PART = 4 };
 
 static kir_value watch_total(tly_rows *r, kir_value seen, kir_value total)
 {
-    if (sees_parts(r))
+    if (products(r))
         return tly_watch_apart(r->c, seen, total, TOTAL_PART);
     kir_value bits = tly_watch_bits(r->c, total);
     return seen ? kir_bin(r->c->b, KIR_UMAX, seen, bits) : bits;
@@ -206,7 +183,7 @@ static void add_totals(tly_rows *r, chain *h)
         h->totals = watch_total(r, h->totals, h->state.total);
 }
 
-/* A step, and where something in it left the range, the step done again. */
+/* A step; careful, and something in it left the range: the step done again. */
 static void scan_step(tly_rows *r, chain *h, kir_value *shown)
 {
     kir_builder *b = r->c->b;
@@ -214,16 +191,19 @@ static void scan_step(tly_rows *r, chain *h, kir_value *shown)
     kir_value v[KIR_MAX_CARRIED], left = 0;
     tly_rows_result y[MAX_UNROLL];
     tly_rows_state again = h->state;
-    if (sees_parts(r)) {
+    if (is_careful(r) && products(r)) {
         left = parts_left(r, h);
         if (r->totals)
             h->state.spoiled = kir_bin(b, KIR_OR, h->state.spoiled, h->wide);
     }
     if (r->totals)
         add_totals(r, h);
-    for (unsigned k = 0; k < unroll; k++)
+    for (unsigned k = 0; k < unroll; k++) {
         y[k] = tly_rows_join(r, &h->ahead[k], &h->state, shown + k * each);
-    if (!r->watches)
+        if (r->quick)
+            tly_rows_see_result(r, &h->seen, &y[k]);
+    }
+    if (!is_careful(r))
         return;
     kir_value out = tly_rows_results_left(r, h->wide, y, &h->state);
     kir_branch redo;
@@ -277,48 +257,79 @@ static void judge_total(tly_rows *r, chain *h)
  * way from load to store is long, and so only half of it lies in one turn of the loop (bf16, 64 KiB
  * in L2: 5.4 us for 6.3). LLVM must not move it behind the stores, either: where input and output
  * agree modulo 4096, a load right behind a store would wait for it (0.45 for 1.03 of a copy). The
- * last step loads its own input once more, in vain: any other could have to wait. */
-void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, tly_rows_state *s)
+ * last step loads its own input once more, in vain: any other could have to wait. Returns, quick, an
+ * i1: something left the range, and nothing of it counts. */
+static kir_value run(tly_rows *r, const tly_rows_segment *g, tly_rows_state *s)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
-    kir_value v[KIR_MAX_CARRIED], shown[2 * MAX_UNROLL + 1];
+    kir_value v[KIR_MAX_CARRIED], shown[2 * MAX_UNROLL + 1], lost = 0;
     unsigned unroll = (unsigned)c->plan->unroll;
-    if (c->plan->scan == TLY_SCAN_SCALARS) {
-        tly_rows_scan_scalar(r, g, s);
-        return;
-    }
     tly_rows_source in = tly_rows_prepare(r, g);
     chain h = { .state = *s };
-    if (r->windows) /* which start anew */
-        h.state.last[0] = tly_vector_newest(c, s->last[0], 1);
     for (unsigned d = 0; d < windows_count(r); d++)
         h.windows[d] = tly_neutral(c, c->vec);
-    h.edge = tly_neutral(c, c->vec);
     if (r->watches && r->totals)
         h.totals = watch_total(r, 0, tly_neutral(c, c->vec));
+    kir_value end = tly_round_up(c, g->count, r->step);
+    if (r->quick) {
+        h.seen = tly_rows_see_none(r);
+        lost = tly_rows_is_lost(r, s);
+        end = kir_select(b, lost, imm(c, 0), end);
+    }
     look_ahead(r, in.first, 1, &h);
     kir_value soon = kir_ptradd(b, g->in, r->ahead), step = imm(c, r->step);
 
     kir_loop l;
     unsigned n = chain_values(r, &h, v, 1);
-    kir_for(b, &l, imm(c, 0), tly_round_up(c, g->count, r->step), step, n, v);
+    kir_for(b, &l, imm(c, 0), end, step, n, v);
     chain_values(r, &h, l.carried, 0);
     chain now = h;
     look_ahead(r, tly_rows_next(r, &in, l.i), 0, &h);
     for (unsigned k = 0; k < unroll; k++)
         h.ahead[k].scan = kir_keep(b, h.ahead[k].scan);
+    now.seen = h.seen;
     scan_step(r, &now, shown);
     for (unsigned k = 0; k < unroll && r->pairs; k++)
         shown[k] = tly_narrow_pairs(c, &shown[2 * k]);
     tly_rows_store(r, g, l.i, shown, unroll);
     tly_rows_prefetch(r, soon, l.i);
     h.state = now.state;
+    h.seen = now.seen;
     h.totals = now.totals;
     chain_values(r, &h, v, 1);
     kir_for_end(b, &l, v);
     chain_values(r, &h, l.result, 0);
+    kir_value left = r->quick ? tly_rows_seen_left(r, &h.seen, &h.state) : 0;
     if (r->totals)
         judge_total(r, &h);
     *s = h.state;
+    if (r->windows)
+        s->last[0] = tly_vector_newest(c, s->last[0], 1);
+    return left ? kir_bin(b, KIR_OR, left, lost) : 0;
+}
+
+/* Quickly; where something may have left the range once more, with care, each vector by itself. */
+void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, tly_rows_state *s)
+{
+    kir_builder *b = r->c->b;
+    if (r->c->plan->scan == TLY_SCAN_SCALARS) {
+        tly_rows_scan_scalar(r, g, s);
+        return;
+    }
+    tly_rows_state again = *s;
+    kir_value left = run(r, g, s), v[MAX_STATE];
+    if (!left)
+        return;
+    tly_rows careful = *r;
+    careful.windows = careful.quick = 0;
+    careful.loads = 0;
+    kir_branch redo;
+    kir_if(b, &redo, left);
+    run(&careful, g, &again);
+    tly_rows_pack(r, &again, v);
+    kir_else(b, &redo, tly_rows_state_count(r), v);
+    tly_rows_pack(r, s, v);
+    kir_if_end(b, &redo, tly_rows_state_count(r), v);
+    *s = tly_rows_unpack(r, redo.result);
 }

@@ -172,6 +172,9 @@ kir_value tly_watch_left(tly_build *c, kir_value seen, unsigned parts); /* i1s: 
 /* i1s, in lanes of v: outside of it, but no zero. */
 kir_value tly_watch_outside(tly_build *c, kir_value v, unsigned parts);
 kir_value tly_watch_not_zero(tly_build *c, kir_value v);
+/* i1s: extremes (the lower of magnitudes less 1, so that zeros do not count) beyond it. */
+kir_value tly_watch_beyond(tly_build *c, kir_value high, kir_value low, unsigned parts);
+kir_value tly_watch_alive(tly_build *c, kir_value v); /* i1s: not below all normal numbers */
 enum { TLY_WATCH_PART = 2 }; /* half of the range, as windows are quotients of two results */
 typedef enum tly_limit {
     TLY_TINY,     /* 2^-127: what is computed to be smaller is no normal number in any order */

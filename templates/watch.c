@@ -95,3 +95,19 @@ kir_value tly_watch_outside(tly_build *c, kir_value v, unsigned parts)
     kir_value left = tly_watch_left(c, tly_watch_apart(c, 0, v, parts), parts);
     return kir_bin(c->b, KIR_AND, tly_watch_lanes(c, left), tly_watch_not_zero(c, v));
 }
+
+kir_value tly_watch_beyond(tly_build *c, kir_value high, kir_value low, unsigned parts)
+{
+    kir_type t = kir_type_of(c->b, high);
+    int64_t span = of(c)->span / parts;
+    kir_value most = kir_const(c->b, t, (uint64_t)(of(c)->one + span));
+    kir_value least = kir_const(c->b, t, (uint64_t)(of(c)->one - span - 1));
+    return kir_bin(c->b, KIR_OR, kir_cmp(c->b, KIR_ULT, most, high),
+                   kir_cmp(c->b, KIR_ULT, low, least));
+}
+
+kir_value tly_watch_alive(tly_build *c, kir_value v)
+{
+    kir_value tiny = tly_watch_lanes(c, tly_watch_below(c, tly_watch_bits(c, v), TLY_TINY));
+    return kir_bin(c->b, KIR_XOR, tiny, kir_const(c->b, kir_type_of(c->b, tiny), 1));
+}

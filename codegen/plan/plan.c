@@ -164,6 +164,7 @@ static const tly_plan_key table[] = {
     { "block", KEY(block), 8, 8192, 0, BIT(ROWS) | BIT(SHORT) },
     { "chunk", KEY(chunk), 0, 1 << 20, 1, BIT(ROWS) },
     { "scan", KEY(scan), 0, 2, 0, BIT(ROWS) },
+    { "careful", KEY(careful), 0, 1, 0, BIT(ROWS) },
     { "rows", KEY(rows), 1, 64, 1, BIT(COLUMNS) | BIT(TRANSPOSED) },
     { "lines", KEY(lines), 1, 4, 1, BIT(COLUMNS) },
     { "tile_lanes", KEY(tile_lanes), 8, 65536, 1, BIT(COLUMNS) | BIT(TRANSPOSED) },

@@ -36,6 +36,7 @@ typedef struct tly_plan {
     int32_t block;       /* ROWS, SHORT: elements staged at once; borders of the range check */
     int32_t chunk;       /* ROWS: elements a chunk, whose total threads hand on; 0: never cut */
     int32_t scan;        /* ROWS: tly_scan */
+    int32_t careful;     /* ROWS: 1: the range is watched step by step; 0: block by block first */
     int32_t rows;        /* COLUMNS: axis steps a pass; TRANSPOSED: axis steps a pass */
     int32_t lines;       /* COLUMNS: 64-byte lines a pass of one step takes; of several, one */
     int32_t tile_lanes;  /* COLUMNS, TRANSPOSED: lanes a tile: threads split at its multiples */
