@@ -149,7 +149,7 @@ static void go_direct(tly_rows *r, tly_rows_block *k, const tly_stream *out, kir
     tly_build *c = r->c;
     kir_builder *b = c->b;
     kir_value never = kir_const(b, KIR_TYPE(KIR_I1, 1), 0);
-    int64_t unit = r->step > tly_line(c) ? r->step : tly_line(c);
+    int64_t unit = r->widest > tly_line(c) ? r->widest : tly_line(c);
     kir_value odd = kir_bin(b, KIR_AND, k->count, imm(c, unit - 1));
     kir_value whole = equal(c, odd, imm(c, 0));
     kir_value direct = kir_bin(b, KIR_AND, whole, equal(c, out->pending, imm(c, 0)));
@@ -320,7 +320,7 @@ static void lay_out(tly_rows *r, tly_launch *launch)
     tly_build *c = r->c;
     int64_t line = tly_line(c), input = tly_rows_input_bytes(r);
     int64_t buffer = round_up(2 * input + TLY_CONGRUENT_BYTES, 64);
-    int64_t elements = round_up(r->block + r->step + 2 * line, line);
+    int64_t elements = round_up(r->block + r->widest + 2 * line, line);
     int64_t work = buffer + elements * c->out_bytes + TLY_CONGRUENT_BYTES;
     launch->scratch_bytes = round_up(work + tly_rows_work_bytes(r), 64);
     if (tly_stored_step(c) < 0) /* element 0 is the highest */
@@ -351,7 +351,10 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
     tly_rows r = { .c = c, .unit = c->p->unit, .block = c->plan->block, .chunk = c->plan->chunk };
     r.pairs = (unsigned)c->plan->pairs;
     r.wide = c->lanes << r.pairs;
-    r.step = (int64_t)r.wide * c->plan->unroll;
+    r.unroll = (unsigned)c->plan->unroll;
+    r.step = (int64_t)r.wide * r.unroll;
+    r.widest = (int64_t)r.wide * CAREFUL_UNROLL;
+    r.widest = r.step > r.widest ? r.step : r.widest;
     r.windows = c->plan->scan == TLY_SCAN_WINDOWS;
     while (1u << r.doublings < c->lanes)
         r.doublings++;

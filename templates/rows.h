@@ -7,17 +7,18 @@
 
 #include "template.h"
 
-enum { MAX_HISTORY = 16, MAX_UNROLL = 8, SPOILED_AT = 16 /* bytes, in a total record */ };
+enum { MAX_HISTORY = 16, MAX_UNROLL = 8, CAREFUL_UNROLL = 4, SPOILED_AT = 16 /* bytes, in a total record */ };
 
 typedef struct tly_rows {
     tly_build *c;
-    unsigned unit, loads, doublings, history;
+    unsigned unit, unroll, loads, doublings, history;
     unsigned pairs, wide;           /* elements a lane less 1, and a vector */
     int windows;                    /* 1: windows over vectors; 0: each vector by itself */
     int quick;                      /* 1: a segment is judged when it is done, 0: each step */
     int watches;                    /* 1: partial results may leave the range */
     int totals;                     /* 1: a chunk's total is another value than its last result */
     int64_t step, block, chunk;     /* elements */
+    int64_t widest;                 /* elements of a step, quick or careful */
     int direct_in, direct_out;      /* vectors of input can be read, of output written, in place */
     kir_value work, input, buffer;  /* scratch: a step done again, staged input, output */
     kir_value ahead;                /* bytes to prefetch ahead */

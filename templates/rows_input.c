@@ -17,7 +17,7 @@ int64_t tly_rows_reach(const tly_rows *r)
 
 int64_t tly_rows_input_bytes(const tly_rows *r)
 {
-    int64_t elements = r->step + r->wide;
+    int64_t elements = r->widest + r->wide;
     if (!r->direct_in)
         elements += r->block;
     int64_t bytes = elements * (r->direct_in ? 2 * r->c->in_bytes : r->c->acc_bytes);

@@ -45,7 +45,7 @@ static kir_value fell(tly_rows *r, kir_value here, const tly_rows_part *p)
     tly_build *c = r->c;
     kir_builder *b = c->b;
     kir_value one = tly_neutral(c, c->vec), all = 0;
-    for (unsigned k = 0; k < (unsigned)c->plan->unroll; k++) {
+    for (unsigned k = 0; k < r->unroll; k++) {
         kir_value x[2];
         tly_rows_load_step(r, here, imm(c, k), x);
         kir_value from = tly_vector_before(c, one, p[k].scan, r->unit, c->lanes);
@@ -63,7 +63,7 @@ kir_value tly_rows_parts_left(tly_rows *r, kir_value here, const tly_rows_part *
     tly_build *c = r->c;
     kir_builder *b = c->b;
     kir_value outside = 0, zeros = 0, none = kir_const(b, KIR_TYPE(KIR_I1, 1), 0);
-    for (unsigned k = 0; k < (unsigned)c->plan->unroll; k++) {
+    for (unsigned k = 0; k < r->unroll; k++) {
         kir_value out = tly_watch_outside(c, p[k].scan, TLY_WATCH_PART);
         kir_value zero = tly_rows_is_zero(r, p[k].scan);
         outside = outside ? kir_bin(b, KIR_OR, outside, out) : out;
@@ -92,7 +92,7 @@ kir_value tly_rows_flush(tly_rows *r, kir_value v, kir_value newest)
 /* The last result in the step of each lane of vector k. */
 static kir_value end_of(tly_rows *r, kir_value last, unsigned k)
 {
-    unsigned n = r->c->lanes, end = (unsigned)r->c->plan->unroll * n;
+    unsigned n = r->c->lanes, end = r->unroll * n;
     uint8_t index[64];
     for (unsigned i = 0; i < n; i++)
         index[i] = (uint8_t)(n - 1 - (end - 1 - k * n - i) % r->unit);
@@ -105,7 +105,7 @@ static kir_value near_end(tly_rows *r, kir_value wide, const tly_rows_result *y)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
-    unsigned unroll = (unsigned)c->plan->unroll;
+    unsigned unroll = r->unroll;
     if (!products(r)) {
         kir_value most = 0;
         for (unsigned k = 0; k < unroll; k++) {
@@ -131,7 +131,7 @@ kir_value tly_rows_results_left(tly_rows *r, kir_value wide, const tly_rows_resu
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
-    unsigned unroll = (unsigned)c->plan->unroll;
+    unsigned unroll = r->unroll;
     kir_value none = kir_const(b, KIR_TYPE(KIR_I1, 1), 0), bad = 0, ends[2], same[2];
     kir_branch look;
     kir_if(b, &look, near_end(r, wide, y));
@@ -163,7 +163,8 @@ tly_rows_seen tly_rows_see_none(tly_rows *r)
 {
     tly_build *c = r->c;
     kir_value one = tly_watch_bits(c, tly_neutral(c, c->vec));
-    return (tly_rows_seen){ one, one, one };
+    kir_value high = r->windows ? one : kir_const(c->b, kir_type_of(c->b, one), 0);
+    return (tly_rows_seen){ high, one, one };
 }
 
 static void see_both(tly_rows *r, kir_value *high, kir_value *low, kir_value v)
@@ -205,7 +206,8 @@ kir_value tly_rows_is_lost(tly_rows *r, const tly_rows_state *s)
 
 /* By windows each lane is a chain of its own: a 0 stays one there, so that what fell within the
  * segment shows at its end. If all lanes did, the plain loop has, too; a part of them alone may not
- * stay. Each vector by itself, what it continues must be so large that no lane can fall. */
+ * stay. Each vector by itself, what it continues must be so large that no lane can fall, or come to
+ * nothing in the end. */
 kir_value tly_rows_seen_left(tly_rows *r, const tly_rows_seen *seen, tly_rows_state *s)
 {
     tly_build *c = r->c;
@@ -213,8 +215,15 @@ kir_value tly_rows_seen_left(tly_rows *r, const tly_rows_seen *seen, tly_rows_st
     if (!products(r))
         return kir_any(b, negate(c, tly_watch_below(c, seen->results, TLY_LARGE)));
     if (!r->windows) {
-        kir_value left = tly_watch_left(c, seen->high, TLY_WATCH_PART);
-        return kir_any(b, kir_bin(b, KIR_OR, left, tly_watch_below(c, seen->results, TLY_SMALL)));
+        kir_value left = kir_any(b, tly_watch_left(c, seen->high, TLY_WATCH_PART));
+        kir_value low = tly_watch_lanes(c, tly_watch_below(c, seen->results, TLY_SMALL));
+        kir_value alive = tly_watch_alive(c, s->last[0]);
+        if (c->lanes % r->unit == 0)
+            low = kir_any(b, kir_bin(b, KIR_AND, low, alive));
+        else /* classes move from lane to lane */
+            low = kir_bin(b, KIR_AND, kir_any(b, low), kir_any(b, alive));
+        s->last[0] = tly_rows_flush(r, s->last[0], s->last[0]);
+        return kir_bin(b, KIR_OR, left, low);
     }
     kir_value left = kir_any(b, tly_watch_beyond(c, seen->high, seen->low, c->lanes));
     kir_value end = tly_watch_bits(c, s->last[0]);

@@ -105,7 +105,7 @@ static kir_value redo_vector(tly_rows *r, const kir_value *x, tly_rows_state *s,
 
 int64_t tly_rows_work_bytes(const tly_rows *r)
 {
-    return (int64_t)r->c->plan->unroll * (1 + r->pairs) * r->c->lanes * r->c->acc_bytes;
+    return (int64_t)CAREFUL_UNROLL * (1 + r->pairs) * r->c->lanes * r->c->acc_bytes;
 }
 
 /* It reads the input again, which nothing has overwritten yet, in place either. */
@@ -120,7 +120,7 @@ void tly_rows_redo(tly_rows *r, kir_value here, tly_rows_state *s, kir_value *sh
         now.last[0] = tly_vector_newest(c, s->last[0], 1);
     kir_value v[2] = { now.last[0], s->last[0] };
     kir_loop l;
-    kir_for(b, &l, imm(c, 0), imm(c, c->plan->unroll), imm(c, 1), 2, v);
+    kir_for(b, &l, imm(c, 0), imm(c, r->unroll), imm(c, 1), 2, v);
     kir_value x[2], result[2];
     tly_rows_load_step(r, here, l.i, x);
     now.last[0] = l.carried[0];
@@ -131,6 +131,6 @@ void tly_rows_redo(tly_rows *r, kir_value here, tly_rows_state *s, kir_value *sh
     v[0] = now.last[0];
     kir_for_end(b, &l, v);
     s->last[0] = r->windows ? tly_rows_flush(r, l.result[1], l.result[0]) : l.result[0];
-    for (unsigned k = 0; k < (unsigned)c->plan->unroll * each; k++)
+    for (unsigned k = 0; k < r->unroll * each; k++)
         shown[k] = kir_load(b, c->vec, r->work, k * bytes, c->acc_bytes);
 }

@@ -81,7 +81,7 @@ static unsigned chain_values(const tly_rows *r, chain *h, kir_value *v, int put)
     unsigned n = 0;
     for (unsigned d = 0; d < windows_count(r); d++)
         at[n++] = &h->windows[d];
-    for (unsigned k = 0; k < (unsigned)r->c->plan->unroll; k++) {
+    for (unsigned k = 0; k < r->unroll; k++) {
         at[n++] = &h->ahead[k].scan;
         if (r->pairs)
             at[n++] = &h->ahead[k].first;
@@ -116,7 +116,7 @@ static unsigned chain_values(const tly_rows *r, chain *h, kir_value *v, int put)
 /* How many parts of the range a vector may take for a step to move by half of it. */
 static unsigned narrow(const tly_rows *r)
 {
-    return TLY_WATCH_PART * (unsigned)r->c->plan->unroll;
+    return TLY_WATCH_PART * r->unroll;
 }
 
 /* Loads the step at `p` and does all that needs no result before it. */
@@ -125,7 +125,7 @@ static void look_ahead(tly_rows *r, kir_value p, int is_first, chain *h)
     tly_build *c = r->c;
     kir_value apart = 0;
     h->here = p;
-    for (unsigned k = 0; k < (unsigned)c->plan->unroll; k++) {
+    for (unsigned k = 0; k < r->unroll; k++) {
         kir_value x[2], seen;
         if (r->windows) {
             kir_value at = kir_ptradd(c->b, p, imm(c, k * r->wide * tly_rows_element_bytes(r)));
@@ -173,7 +173,7 @@ static kir_value watch_total(tly_rows *r, kir_value seen, kir_value total)
 static void add_totals(tly_rows *r, chain *h)
 {
     tly_build *c = r->c;
-    for (unsigned k = 0; k < (unsigned)c->plan->unroll; k++) {
+    for (unsigned k = 0; k < r->unroll; k++) {
         kir_value part = h->ahead[k].scan;
         if (!r->windows)
             part = tly_vector_newest(c, part, 1);
@@ -187,7 +187,7 @@ static void add_totals(tly_rows *r, chain *h)
 static void scan_step(tly_rows *r, chain *h, kir_value *shown)
 {
     kir_builder *b = r->c->b;
-    unsigned unroll = (unsigned)r->c->plan->unroll, each = 1 + r->pairs, n = unroll * each;
+    unsigned unroll = r->unroll, each = 1 + r->pairs, n = unroll * each;
     kir_value v[KIR_MAX_CARRIED], left = 0;
     tly_rows_result y[MAX_UNROLL];
     tly_rows_state again = h->state;
@@ -264,7 +264,7 @@ static kir_value run(tly_rows *r, const tly_rows_segment *g, tly_rows_state *s)
     tly_build *c = r->c;
     kir_builder *b = c->b;
     kir_value v[KIR_MAX_CARRIED], shown[2 * MAX_UNROLL + 1], lost = 0;
-    unsigned unroll = (unsigned)c->plan->unroll;
+    unsigned unroll = r->unroll;
     tly_rows_source in = tly_rows_prepare(r, g);
     chain h = { .state = *s };
     for (unsigned d = 0; d < windows_count(r); d++)
@@ -322,8 +322,9 @@ void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, tly_rows_state *s)
     if (!left)
         return;
     tly_rows careful = *r;
-    careful.windows = careful.quick = 0;
-    careful.loads = 0;
+    careful.windows = careful.quick = careful.loads = 0;
+    careful.unroll = CAREFUL_UNROLL;
+    careful.step = (int64_t)CAREFUL_UNROLL * r->wide;
     kir_branch redo;
     kir_if(b, &redo, left);
     run(&careful, g, &again);
