@@ -222,6 +222,27 @@ Test(gpu, bad_overrides_are_refused)
     }
 }
 
+/* Shuffles ask for a subgroup whose size is known. */
+Test(gpu, shuffles_need_a_subgroup)
+{
+    static const char *const plans[] = { "scan=1", "scan=2", "template=subgroups,scan=1",
+                                         "template=look_back,scan=2" };
+    tly_caps caps = devices[0];
+    caps.subgroup = 0; /* MoltenVK: it may vary */
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+        tally_descriptor d = TALLY_DESCRIPTOR_INIT;
+        tally_error error = TALLY_ERROR_INIT;
+        tly_problem p;
+        tly_geometry g;
+        tly_gpu_plan plan;
+        cr_assert_eq(tally_descriptor_parse("cumsum:i32:4096x4096:axis=1", &d, NULL), TALLY_OK);
+        tly_canonicalise(&d, &p, &g);
+        cr_expect_eq(tly_gpu_plan_make(&p, &g, &caps, plans[i], &plan, &error), TALLY_INVALID, "%s",
+                     plans[i]);
+        cr_expect_not_null(strstr(error.message, "lacks shuffles"), "%s", error.message);
+    }
+}
+
 static const char *const overrides[] = {
     "", "scan=0", "addresses=1", "addresses=1,index_bits=64",
     "template=workgroups,workgroup=64,chunk=4096", "template=look_back,workgroup=64,segments=2",

@@ -143,6 +143,26 @@ Test(plan, refuses_what_is_no_override)
     }
 }
 
+/* What once became wrong results, an endless loop or the end of the process. */
+Test(plan, refuses_what_a_template_has_no_room_for)
+{
+    static const struct {
+        const char *word, *level, *overrides;
+    } table[] = {
+        { "cumsum:f64:100x100:axis=1,in=1x100", "x86-64-v3", "lanes=16" },
+        { "cumsum:f32:100x100:axis=1,in=1x100", "x86-64-v4", "lanes=32" },
+        { "cumsum:f16:100x100:axis=1,in=1x100", "x86-64-v3", "lanes=32" },
+        { "cumsum:f16:100x100:axis=0", "x86-64-v3", "lanes=32" },
+        { "cumsum:f16:9999:axis=0", "x86-64-v3", "lanes=32" },
+        { "cumsum:f32:100x32:axis=1", "x86-64-v3", "unroll=8,block=128" },
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        tly_plan plan;
+        cr_expect_eq(plan_of(table[i].word, table[i].level, table[i].overrides, &plan, NULL),
+                     TALLY_INVALID, "%s %s", table[i].word, table[i].overrides);
+    }
+}
+
 struct text {
     char bytes[512];
     size_t length;

@@ -168,8 +168,6 @@ static const char *fault_of(const tly_problem *p, const tly_caps *caps, const tl
         return plan->vector <= plan->workgroup ? NULL : "more lanes at once than invocations";
     if (p->form != TLY_ROWS)
         return "teams scan rows";
-    if (plan->scan > 0 && !(caps->subgroup_ops & TLY_SUBGROUP_SHUFFLE))
-        return "the device lacks shuffles";
     if (plan->scan == 2 && (!(caps->subgroup_ops & TLY_SUBGROUP_ARITHMETIC) ||
                             p->acc == TALLY_F32 || p->acc == TALLY_F64))
         return "the device's own scan is for integers, where it has one";
@@ -206,6 +204,10 @@ tally_status tly_gpu_plan_make(const tly_problem *problem, const tly_geometry *g
     s = tly_keys_override(&keys, &made, overrides, error);
     if (s != TALLY_OK)
         return s;
+    /* Everything that depends on a subgroup's size comes after this. */
+    if (made.scan > 0 && (caps->subgroup < 4 || !(caps->subgroup_ops & TLY_SUBGROUP_SHUFFLE)))
+        return tly_fail(error, TALLY_INVALID, "plan",
+                        "the device lacks shuffles in subgroups of a known size");
     settle(problem, geometry, caps, &made);
     const char *fault = fault_of(problem, caps, &made);
     if (fault != NULL)

@@ -174,6 +174,9 @@ static tally_status check(const tly_problem *p, const tly_plan *plan, tally_erro
 {
     int32_t step = plan->lanes * plan->unroll << plan->pairs;
     int32_t line = 64 / (int32_t)tally_dtype_bytes((tally_dtype)p->out_dtype);
+    if (plan->lanes * acc_bytes(p) > 64)
+        return tly_fail(e, TALLY_INVALID, "plan", "lanes %d are more than 64 bytes of accumulators",
+                        plan->lanes);
     if (plan->template_id == TLY_TEMPLATE_ROWS) {
         if (plan->block % step != 0 || plan->block % p->unit != 0)
             return tly_fail(e, TALLY_INVALID, "plan",
@@ -189,8 +192,9 @@ static tally_status check(const tly_problem *p, const tly_plan *plan, tally_erro
                             "chunk %d is no multiple of the block, or 0 for several rows at once",
                             plan->chunk);
     }
-    if (plan->template_id == TLY_TEMPLATE_SHORT && plan->block < TLY_SHORT_ROW)
-        return tly_fail(e, TALLY_INVALID, "plan", "block %d holds no row", plan->block);
+    if (plan->template_id == TLY_TEMPLATE_SHORT && plan->block < p->length * plan->unroll)
+        return tly_fail(e, TALLY_INVALID, "plan", "block %d holds no step of %d rows", plan->block,
+                        plan->unroll);
     if (plan->template_id == TLY_TEMPLATE_COLUMNS && (plan->rows > 8 || plan->tile_lanes % line))
         return tly_fail(e, TALLY_INVALID, "plan",
                         "columns take up to 8 rows a pass and tiles of whole lines");
