@@ -6,7 +6,10 @@
 
 #include "template.h"
 
-enum { MAX_HISTORY = 16, MAX_UNROLL = 8, RANGE_AT = 16 /* bytes, in a total record */ };
+enum {
+    MAX_HISTORY = TLY_ROWS_MOST_VECTORS_BACK, MAX_UNROLL = TLY_ROWS_MOST_UNROLL,
+    RANGE_AT = 16 /* bytes, in a total record */
+};
 
 typedef struct tly_rows {
     tly_build *c;

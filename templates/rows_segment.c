@@ -46,7 +46,7 @@ static window load_pairs(tly_rows *r, kir_value p)
 static window load_window(tly_rows *r, kir_value p)
 {
     tly_build *c = r->c;
-    kir_value x[4];
+    kir_value x[1 << TLY_ROWS_MOST_LOADS];
     if (r->pairs)
         return load_pairs(r, p);
     for (int64_t k = 0; k <= tly_rows_reach(r); k++)
@@ -62,7 +62,7 @@ static window load_first(tly_rows *r, kir_value p)
     tly_build *c = r->c;
     if (r->pairs)
         return load_pairs(r, p);
-    kir_value x[4] = { tly_rows_order(r, tly_rows_load(r, p)) };
+    kir_value x[1 << TLY_ROWS_MOST_LOADS] = { tly_rows_order(r, tly_rows_load(r, p)) };
     for (unsigned k = 1; k <= (unsigned)tly_rows_reach(r); k++)
         x[k] = tly_shift(c, tly_neutral(c, c->vec), x[0], k);
     return window_of(r, x);

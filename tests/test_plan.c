@@ -129,7 +129,9 @@ Test(plan, refuses_what_is_no_override)
     static const char *const wrong[] = {
         "unroll", "=4", "unroll=", "unroll=x", "unroll=3", "unroll=64", "colour=4", "lines=1",
         "block=100", "chunk=1000", "chunk=0", "unroll=4x", "unroll=4,,", "scalar=1", "pairs=1",
-        "template=1",
+        "template=1", "template=copy", "template=short", "template=serial,lanes=4", "rows=4",
+        "unroll=2,unroll=2", "template=rows,template=rows", "unroll=99999999999", "lanes=0",
+        "unroll=-2", "unroll = ", "index_bits=64", "window_loads=3", "split_bytes=0",
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         tally_error e = TALLY_ERROR_INIT;
@@ -178,27 +180,79 @@ static int append(void *user, const char *bytes, size_t count)
     return 0;
 }
 
-/* What is printed can be given back, key by key. */
-Test(plan, prints_what_overrides_take)
+/* What is printed, given back, makes the same plan and prints the same. */
+static void check_print(const char *word, const char *level, const char *overrides)
 {
     tly_plan plan, again;
-    struct text t = { .length = 0 };
-    cr_assert_eq(plan_of("cumprod:f32:9999:axis=0", "x86-64-v3", "block=128", &plan, NULL),
-                 TALLY_OK);
-    cr_assert_eq(tly_plan_print(&plan, append, &t), TALLY_OK);
-    cr_expect_eq(strncmp(t.bytes, "template = rows\n", 16), 0, "%s", t.bytes);
-    cr_expect_not_null(strstr(t.bytes, "\nblock = 128\n"));
-    char overrides[512] = "", *save = NULL;
-    char *line = strtok_r(t.bytes + 16, "\n", &save);
-    for (; line; line = strtok_r(NULL, "\n", &save)) {
-        char key[32], value[32];
-        cr_assert_eq(sscanf(line, "%31s = %31s", key, value), 2, "%s", line);
-        if (!strcmp(key, "lanes") || !strcmp(key, "index_bits"))
-            continue;
-        strcat(strcat(strcat(overrides, *overrides ? "," : ""), key), "=");
-        strcat(overrides, value);
+    tally_error error = TALLY_ERROR_INIT;
+    struct text one = { .length = 0 }, two = { .length = 0 };
+    cr_assert_eq(plan_of(word, level, overrides, &plan, &error), TALLY_OK, "%s %s: %s", word,
+                 overrides, error.message);
+    cr_assert_eq(tly_plan_print(&plan, append, &one), TALLY_OK);
+    cr_assert_eq(plan_of(word, level, one.bytes, &again, &error), TALLY_OK, "%s%s", one.bytes,
+                 error.message);
+    cr_assert_eq(tly_plan_print(&again, append, &two), TALLY_OK);
+    cr_expect_str_eq(one.bytes, two.bytes);
+    cr_expect_eq(memcmp(&plan, &again, sizeof plan), 0, "%s", one.bytes);
+}
+
+Test(plan, a_printed_plan_makes_itself)
+{
+    static const struct {
+        const char *word, *overrides;
+    } table[] = {
+        { "cumprod:f32:9999:axis=0", "" },
+        { "cumprod:f32:9999:axis=0", "block=128" },
+        { "cumprod:f32:9999:axis=0", "template=serial" },
+        { "cumprod:bf16:9999:axis=0", "" },
+        { "cumprod:bf16:9999:axis=0", "pairs=0,unroll=8" },
+        { "cumprod:i64:9999:axis=0", "" },
+        { "cumsum:f64:999x15:axis=0", "" },
+        { "cumsum:f64:999x15:axis=0", "unroll=8,lanes=2" },
+        { "cumsum:f16:1000x20:axis=1", "unroll=8,lanes=2" },
+        { "cumsum:f16:1000x3:axis=1", "" },
+        { "cumsum:f16:1000x3:axis=1", "template=short" },
+        { "cumsum:i32:64x100:axis=0", "rows=8,lines=4" },
+        { "cumsum:f32:100x100:axis=1,in=1x100", "lanes=2" },
+    };
+    static const char *const levels[] = { "x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64" };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        for (int l = 0; l < 4; l++)
+            check_print(table[i].word, levels[l], table[i].overrides);
+}
+
+/* The lines name the keys that the template reads, and no other. */
+Test(plan, prints_what_the_template_reads)
+{
+    static const struct {
+        const char *word, *text;
+    } table[] = {
+        { "cumprod:f32:64:axis=0,order=serial",
+          "template = serial\nunroll = 4\nsplit_bytes = 262144\n" },
+        { "cumprod:f32:1000x8:axis=1",
+          "template = short\nlanes = 8\nunroll = 4\nblock = 512\nprefetch = 2048\n"
+          "split_bytes = 262144\n" },
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct text t = { .length = 0 };
+        tly_plan plan;
+        cr_assert_eq(plan_of(table[i].word, "x86-64-v3", "", &plan, NULL), TALLY_OK);
+        cr_assert_eq(tly_plan_print(&plan, append, &t), TALLY_OK);
+        cr_expect_str_eq(t.bytes, table[i].text);
     }
-    cr_assert_eq(plan_of("cumprod:f32:9999:axis=0", "x86-64-v3", overrides, &again, NULL), TALLY_OK,
-                 "%s", overrides);
-    cr_expect_eq(memcmp(&plan, &again, sizeof plan), 0);
+}
+
+/* What follows from a forced choice suits it. */
+Test(plan, choices_follow_what_is_forced)
+{
+    tly_plan plan;
+    cr_assert_eq(plan_of("cumsum:f64:999x15:axis=0", "x86-64-v3", "unroll=8", &plan, NULL),
+                 TALLY_OK);
+    cr_expect_eq(plan.block % (plan.lanes * 8), 0);
+    cr_expect_eq(plan.block % 15, 0);
+    cr_assert_eq(plan_of("cumsum:bf16:9999:axis=0", "x86-64-v3", "pairs=0", &plan, NULL), TALLY_OK);
+    cr_expect_eq(plan.window_loads, 1);
+    cr_assert_eq(plan_of("cumsum:f32:99x32:axis=1", "x86-64-v2", "lanes=2,unroll=8", &plan, NULL),
+                 TALLY_OK);
+    cr_expect_eq(plan.block, 256);
 }
