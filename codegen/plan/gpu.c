@@ -133,7 +133,8 @@ static tally_status read_overrides(const char *text, tly_forced *forced, tally_e
     return tly_keys_read(keys, TLY_GPU_TEMPLATE_COUNT, text, forced, e);
 }
 
-/* Whatever template it will be: choices are made with what is forced, so it must be in range. */
+/* Before anything is chosen to suit what is forced: the template must be one for the problem, and
+ * what goes by subgroups needs their size. */
 static tally_status judge_early(const tly_problem *p, const tly_caps *caps,
                                 const tly_forced *forced, tally_error *e)
 {
@@ -142,9 +143,6 @@ static tally_status judge_early(const tly_problem *p, const tly_caps *caps,
     if (scan > 0 && (caps->subgroup < TLY_GPU_LEAST_SUBGROUP ||
                      !(caps->subgroup_ops & TLY_SUBGROUP_SHUFFLE)))
         refusal = "the device lacks shuffles in subgroups of a known size";
-    if (scan == 2 && (!(caps->subgroup_ops & TLY_SUBGROUP_ARITHMETIC) || p->acc == TALLY_F32 ||
-                      p->acc == TALLY_F64))
-        refusal = "the device's own scan is for integers, where it has one";
     if (refusal != NULL)
         return tly_fail(e, TALLY_INVALID, "plan", "%s", refusal);
     if (!tly_is_forced(forced, KEY(template_id)))

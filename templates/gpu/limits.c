@@ -107,6 +107,9 @@ static const char *fault_of_teams(const tly_problem *p, const tly_geometry *g,
                                   const tly_caps *caps, const tly_gpu_plan *plan)
 {
     int32_t subgroup = plan->scan == 0 ? plan->workgroup : (int32_t)caps->subgroup;
+    int narrow = p->acc == TALLY_I32 || p->acc == TALLY_U32;
+    if (plan->scan == 2 && (!narrow || !(caps->subgroup_ops & TLY_SUBGROUP_ARITHMETIC)))
+        return "the device's own scan is for integers of 32 bits, where it has one";
     if (plan->workgroup % subgroup != 0 || plan->workgroup % plan->team != 0)
         return "a workgroup is whole subgroups and whole teams";
     if (p->unit > 1 && (plan->vector > 1 || plan->team > subgroup || p->unit > plan->team))
