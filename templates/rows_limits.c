@@ -17,10 +17,10 @@ static const tly_key table[] = {
 
 static const char *refuses(const tly_problem *p)
 {
-    return p->form != TLY_ROWS                  ? "rows: the axis is not innermost"
-           : p->order == TALLY_ORDER_SERIAL     ? "rows: the order is another than the plain loop's"
-           : p->length > 0                      ? "rows: rows this short have templates of their own"
-                                                : NULL;
+    return p->form != TLY_ROWS              ? "rows: the axis is not innermost"
+           : p->order == TALLY_ORDER_SERIAL ? "rows: the order is not the plain loop's"
+           : p->length > 0                  ? "rows: short rows have templates of their own"
+                                            : NULL;
 }
 
 static const char *fault(const tly_problem *p, const tly_plan *plan)

@@ -14,7 +14,7 @@ static const tly_key table[] = {
 static const char *refuses(const tly_problem *p)
 {
     return p->form != TLY_ROWS || p->length == 0 ? "short: rows are dense, of up to 32 elements"
-           : p->order == TALLY_ORDER_SERIAL      ? "short: the order is another than the plain loop's"
+           : p->order == TALLY_ORDER_SERIAL      ? "short: the order is not the plain loop's"
                                                  : NULL;
 }
 
@@ -23,7 +23,7 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
     const char *lanes = tly_fault_of_lanes(p, plan);
     if (lanes != NULL)
         return lanes;
-    return plan->block < p->length * plan->unroll ? "the block holds less than a step's rows" : NULL;
+    return plan->block < p->length * plan->unroll ? "the block holds no step's rows" : NULL;
 }
 
 const tly_limits tly_short_limits = {

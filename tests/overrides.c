@@ -21,7 +21,7 @@
 
 #include "trial.h"
 
-enum { MOST_TARGETS = 24, MOST_PROFILE = 1 << 16, MOST_TEXT = 4096, CASES_A_CHILD = 200,
+enum { LEVELS = 4, MOST_TARGETS = 24, MOST_PROFILE = 1 << 16, MOST_TEXT = 4096, CASES_A_CHILD = 200,
        MOST_SECONDS = 120, MOST_REPORTED = 20 };
 
 typedef struct run_options {
@@ -93,75 +93,6 @@ static tally_status inspect(const driver *v, const target *t, const tally_descri
     return tally_inspect(v->context, d, &options, stage, into ? append : drop, into, error);
 }
 
-/* ---- what is drawn ---- */
-
-static const char *const keys[] = {
-    "lanes", "pairs", "scalar", "unroll", "window_loads", "block", "chunk", "prefetch", "rows",
-    "lines", "tile_lanes", "long_row", "small", "split_bytes", "scan", "workgroup", "team", "vector",
-    "segments", "addresses", "index_bits", "colour",
-};
-static const char *const templates[] = {
-    "rows", "short", "columns", "transposed", "serial", "subgroups", "workgroups", "look_back",
-    "copy", "none",
-};
-
-#define ANY(r, array) (array)[tly_random_below(r, (int64_t)(sizeof(array) / sizeof(array)[0]))]
-
-/* The key's chosen value, from the printed plan; 1 if it has none. */
-static long chosen(const text *plan, const char *key)
-{
-    char line[40];
-    snprintf(line, sizeof line, "\n%s = ", key);
-    const char *at = strstr(plan->bytes, line);
-    return at ? strtol(at + strlen(line), NULL, 10) : 1;
-}
-
-static long draw_value(tly_random *r, const text *plan, const char *key)
-{
-    const long now = chosen(plan, key);
-    switch (tly_random_below(r, 16)) {
-    case 0: return 1L << tly_random_below(r, 22);
-    case 1: return (long)tly_random_between(r, -1, 40);
-    case 2: return (long)(tly_random_next(r) >> tly_random_between(r, 0, 63));
-    case 3:
-    case 4:
-    case 5: return 1L << tly_random_below(r, 7);
-    case 6:
-    case 7: return (long)tly_random_between(r, 0, 2);
-    case 8:
-    case 9:
-    case 10: return now << tly_random_below(r, 4);
-    default: return now >> tly_random_below(r, 4);
-    }
-}
-
-/* A key of the printed plan, mostly. */
-static void draw_key(tly_random *r, const text *plan, char *key, size_t room)
-{
-    const char *line = plan->bytes;
-    snprintf(key, room, "%s", ANY(r, keys));
-    if (tly_random_one_in(r, 24))
-        return;
-    for (int64_t skip = tly_random_between(r, 1, 9); *line; line += strcspn(line, "\n") + 1)
-        if (skip-- == 0)
-            snprintf(key, room, "%.*s", (int)strcspn(line, " "), line);
-}
-
-static void draw_plan(tly_random *r, const text *plan, char *overrides, size_t room)
-{
-    size_t used = 0;
-    for (int64_t n = tly_random_between(r, 1, tly_random_between(r, 1, 4)); n > 0; n--) {
-        char key[32];
-        draw_key(r, plan, key, sizeof key);
-        if (strcmp(key, "template") && !tly_random_one_in(r, 24))
-            used += (size_t)snprintf(overrides + used, room - used, "%s%s=%ld", used ? "," : "",
-                                     key, draw_value(r, plan, key));
-        else
-            used += (size_t)snprintf(overrides + used, room - used, "%stemplate=%s",
-                                     used ? "," : "", ANY(r, templates));
-    }
-}
-
 /* ---- one case ---- */
 
 static int fail(driver *v, const char *why)
@@ -216,7 +147,10 @@ static int is_empty(const tally_descriptor *d)
 static void run_case(driver *v, long number)
 {
     tly_random r = tly_random_seed(v->o->seed, (uint64_t)number);
-    const int at = (int)tly_random_below(&r, v->target_count);
+    /* CPUs in every second case: there is more to be wrong. */
+    const int at = tly_random_one_in(&r, 2) ? (int)tly_random_below(&r, LEVELS)
+                                            : (int)tly_random_between(&r, LEVELS,
+                                                                      v->target_count - 1);
     const target *t = &v->targets[at];
     tally_counts *counts = &v->all->counts[at];
     char overrides[256], word[TALLY_WORD_MAX];
@@ -242,7 +176,7 @@ static void run_case(driver *v, long number)
         fail(v, error.message);
         return;
     }
-    draw_plan(&r, &shown, overrides, sizeof overrides);
+    tly_random_plan(&r, shown.bytes, overrides, sizeof overrides);
     snprintf(v->all->work, sizeof v->all->work,
              "%s on %s, plan \"%s\"  [overrides --seed %llu --most %lld --only %ld]\n", word,
              t->name, overrides, (unsigned long long)v->o->seed, (long long)v->o->most, number);
@@ -264,7 +198,8 @@ static void run_case(driver *v, long number)
 static int open_driver(driver *v)
 {
     const tally_context_options options = { .size = sizeof options, .threads = 1 };
-    const size_t bytes = (size_t)v->o->most * 8 * 9 + 65536; /* see tly_random_descriptor */
+    /* See tly_random_descriptor; few elements in many dims may span more. */
+    const size_t bytes = (size_t)v->o->most * 8 * 9 + (1 << 20);
     return tly_arena_open(&v->in, bytes) || tly_arena_open(&v->out, bytes) ||
            tally_context_create(&options, &v->context, NULL);
 }
@@ -304,11 +239,11 @@ static char *read_text(const char *path)
 
 static int find_targets(driver *v)
 {
-    static const char *const levels[] = { "cpu:x86-64-v2", "cpu:x86-64-v3", "cpu:x86-64-v4",
+    static const char *const levels[LEVELS] = { "cpu:x86-64-v2", "cpu:x86-64-v3", "cpu:x86-64-v4",
                                           "cpu:aarch64" };
     static glob_t found;
     char pattern[4096], why[256];
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < LEVELS; k++) {
         target *t = &v->targets[v->target_count++];
         if (tly_target_find(levels[k], &t->device, why, sizeof why))
             return puts(why), 1;

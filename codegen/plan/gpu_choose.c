@@ -213,10 +213,10 @@ static void choose_teams(const tly_problem *p, const tly_geometry *g, const tly_
 }
 
 /* Where a CPU plays the device and there are scans enough to fill it, each goes alone: nothing is
- * won by reading side by side, and shuffles cost. 64 MiB, ms, columns and teams: lavapipe, f32, rows
- * of 16: 100, 1,200; of 256: 92, 135; of 4096: 98, 115; inner 4: 78, 100; f16, rows of 256: 193,
- * 231; of 1024: 189, 188; of 4096: 195, 168. SwiftShader, f32, rows of 64: 109, 461; of 8192: 66,
- * 224. */
+ * won by reading side by side, and shuffles cost. 64 MiB, ms, columns and teams: lavapipe, f32,
+ * rows of 16: 100, 1,200; of 256: 92, 135; of 4096: 98, 115; inner 4: 78, 100; f16, rows of 256:
+ * 193, 231; of 1024: 189, 188; of 4096: 195, 168. SwiftShader, f32, rows of 64: 109, 461; of 8192:
+ * 66, 224. */
 static int goes_alone(const tly_problem *p, const tly_geometry *g, const tly_caps *caps)
 {
     int narrow = tly_gpu_bytes_of(p->dtype) == 2 && g->length >= 2048;

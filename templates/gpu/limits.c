@@ -43,7 +43,8 @@ static const char *refuses_shuffles(const tly_problem *p, const tly_caps *caps)
 {
     int lacks = caps->subgroup < TLY_GPU_LEAST_SUBGROUP ||
                 !(caps->subgroup_ops & TLY_SUBGROUP_SHUFFLE);
-    return lacks ? "the device lacks shuffles in subgroups of a known size" : refuses_lanes(p, caps);
+    return lacks ? "the device lacks shuffles in subgroups of a known size"
+                 : refuses_lanes(p, caps);
 }
 
 static const char *refuses_look_back(const tly_problem *p, const tly_caps *caps)
