@@ -19,7 +19,6 @@ static const char *refuses(const tly_problem *p)
 {
     return p->form != TLY_ROWS              ? "rows: the axis is not innermost"
            : p->order == TALLY_ORDER_SERIAL ? "rows: the order is not the plain loop's"
-           : p->length > 0                  ? "rows: short rows have templates of their own"
                                             : NULL;
 }
 

@@ -1,6 +1,6 @@
 /*
- * Random plan overrides. Guarantees: only the seed decides; of two in three, every key is one that
- * the plan has, with a value near the one that was chosen.
+ * Random plan overrides. Guarantees: only the seed decides. Most keys are of the printed plan, most
+ * values near the chosen one, so that about a third of what is drawn can be built.
  */
 #include "random.h"
 

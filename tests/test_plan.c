@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../codegen/plan/plan.h"
+#include "random.h"
 
 static tly_problem problem_of(const char *word)
 {
@@ -129,7 +130,7 @@ Test(plan, refuses_what_is_no_override)
     static const char *const wrong[] = {
         "unroll", "=4", "unroll=", "unroll=x", "unroll=3", "unroll=64", "colour=4", "lines=1",
         "block=100", "chunk=1000", "chunk=0", "unroll=4x", "unroll=4,,", "scalar=1", "pairs=1",
-        "template=1", "template=copy", "template=short", "template=serial,lanes=4", "rows=4",
+        "template=1", "template=copy", "template=short", "template=columns", "template=serial,lanes=4", "rows=4",
         "unroll=2,unroll=2", "template=rows,template=rows", "unroll=99999999999", "lanes=0",
         "unroll=-2", "unroll = ", "index_bits=64", "window_loads=3", "split_bytes=0",
     };
@@ -212,6 +213,7 @@ Test(plan, a_printed_plan_makes_itself)
         { "cumsum:f16:1000x20:axis=1", "unroll=8,lanes=2" },
         { "cumsum:f16:1000x3:axis=1", "" },
         { "cumsum:f16:1000x3:axis=1", "template=short" },
+        { "cumsum:f16:1000x3:axis=1", "template=rows,block=64,chunk=256" },
         { "cumsum:i32:64x100:axis=0", "rows=8,lines=4" },
         { "cumsum:f32:100x100:axis=1,in=1x100", "lanes=2" },
     };
@@ -219,6 +221,25 @@ Test(plan, a_printed_plan_makes_itself)
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         for (int l = 0; l < 4; l++)
             check_print(table[i].word, levels[l], table[i].overrides);
+}
+
+/* No problem and no level has a choice beyond the template's limits. */
+Test(plan, chooses_within_the_limits)
+{
+    static const char *const levels[] = { "x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64" };
+    for (int i = 0; i < 2000; i++) {
+        tly_random r = tly_random_seed(9, (uint64_t)i);
+        tally_error error = TALLY_ERROR_INIT;
+        tally_descriptor d;
+        tly_problem p;
+        tly_geometry g;
+        tly_plan plan;
+        tly_random_descriptor(&r, 100000, &d);
+        tly_canonicalise(&d, &p, &g);
+        for (int l = 0; l < 4; l++)
+            cr_assert_eq(tly_plan_make(&p, tly_target_find(levels[l]), NULL, &plan, &error),
+                         TALLY_OK, "%s: %s", levels[l], error.message);
+    }
 }
 
 /* The lines name the keys that the template reads, and no other. */
