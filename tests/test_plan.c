@@ -223,6 +223,59 @@ Test(plan, a_printed_plan_makes_itself)
             check_print(table[i].word, levels[l], table[i].overrides);
 }
 
+/* Forces `key`, whose value is `now`, to others; returns how many were taken. */
+static int force(const char *word, const char *key, int now)
+{
+    const int values[] = { now * 2, now / 2, now + 1, 1 - now };
+    int taken = 0;
+    for (size_t k = 0; k < sizeof values / sizeof *values; k++) {
+        char override[64], line[64];
+        struct text t = { .length = 0 };
+        tly_plan plan;
+        snprintf(override, sizeof override, "%s=%d", key, values[k]);
+        snprintf(line, sizeof line, "\n%s = %d\n", key, values[k]);
+        if (values[k] == now || plan_of(word, "x86-64-v3", override, &plan, NULL) != TALLY_OK)
+            continue;
+        cr_assert_eq(tly_plan_print(&plan, append, &t), TALLY_OK);
+        cr_expect_not_null(strstr(t.bytes, line), "%s: %s made %s", word, override, t.bytes);
+        taken++;
+    }
+    return taken;
+}
+
+/* Every key that is printed can be forced to something else for some word, and then is that. */
+Test(plan, an_override_shows)
+{
+    static const char *const words[] = {
+        "cumprod:f32:9999:axis=0", "cumprod:bf16:9999:axis=0", "cumsum:i32:9999:axis=0",
+        "cumsum:f64:999x15:axis=0", "cumsum:f16:1000x20:axis=1", "cumsum:i32:1000x3:axis=1",
+        "cumsum:i32:64x100:axis=0", "cumsum:f64:100x100:axis=1,in=1x100",
+    };
+    struct seen {
+        char key[32];
+        int taken;
+    } seen[64] = { { "", 0 } };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        struct text t = { .length = 0 };
+        tly_plan plan;
+        char *save = NULL;
+        cr_assert_eq(plan_of(words[i], "x86-64-v3", "", &plan, NULL), TALLY_OK);
+        cr_assert_eq(tly_plan_print(&plan, append, &t), TALLY_OK);
+        strtok_r(t.bytes, "\n", &save); /* the template */
+        for (char *line; (line = strtok_r(NULL, "\n", &save)) != NULL;) {
+            char key[32];
+            int now, k = 0;
+            cr_assert_eq(sscanf(line, "%31s = %d", key, &now), 2, "%s", line);
+            while (*seen[k].key && strcmp(seen[k].key, key))
+                k++;
+            strcpy(seen[k].key, key);
+            seen[k].taken += force(words[i], key, now);
+        }
+    }
+    for (int k = 0; *seen[k].key; k++)
+        cr_expect_gt(seen[k].taken, 0, "nothing can be forced for %s", seen[k].key);
+}
+
 /* No problem and no level has a choice beyond the template's limits. */
 Test(plan, chooses_within_the_limits)
 {
