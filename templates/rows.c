@@ -3,17 +3,18 @@
  *
  *   load      -> vectors of accumulators, read where the input lies; what does not fill a last
  *                step is staged, padded with neutral values (input of any step: all of it)
- *   scan      -> windows W1, W2, W4, ... each from the one before, of `unit`, 2 unit, 4 unit, ...
- *                elements, until a window is S >= lanes long; then y = W + (y of S before):
- *                one dependent operation a vector. The first doublings may be overlapping loads,
- *                the others are shifts across this and earlier windows.
- *   guard     -> a block whose partial results could have left the range is done again serially
+ *   scan      -> a few vectors a step. By windows: W1, W2, W4, ... each from the one before, until
+ *                a window is as long as a vector; then y = W + (y of the vector before). Or each
+ *                vector by itself: then y = (what comes before) + its scan. Either way one dependent
+ *                operation a vector.
+ *   watch     -> a step in which something could have left the floating-point range is done again,
+ *                and lanes that did go by the plain loop
  *   store     -> narrowed, to its place where that can be, or by the buffer in whole lines
  *
- * unit 1: the chain is local to a chunk, from the neutral value; results are carry + local. So a
- * chunk's total does not depend on what comes before, threads can hand on carries early, and one
- * thread computes the same tree as many. unit > 1: the chain carries the true prefix, and rows are
- * never cut. Dense rows that fill less than half a block are guarded several at a time.
+ * The chain carries the true prefixes. Long rows (unit 1) are cut in chunks: the carry after a
+ * chunk is that before it and the chunk's own total, which does not depend on what comes before; so
+ * threads can hand on carries early, and one thread computes the same tree as many. Dense rows that
+ * fill less than half a block are written out several at a time.
  */
 #include "rows.h"
 
@@ -60,29 +61,75 @@ static kir_value start_carry(tly_rows *r, kir_value first)
     return has.result[0];
 }
 
+/* The state at a chunk's start. */
+static void start_chunk(tly_rows *r, tly_rows_state *s, kir_value carry)
+{
+    tly_build *c = r->c;
+    s->last[0] = kir_splat(c->b, carry, c->lanes);
+    s->base = carry;
+    s->total = tly_neutral(c, c->vec);
+    s->spoiled = kir_const(c->b, KIR_TYPE(KIR_I1, 1), 0);
+}
+
 static tly_rows_state start_state(tly_rows *r, kir_value first)
 {
     tly_build *c = r->c;
     tly_rows_state s = { 0 };
-    if (r->unit == 1) {
-        s.carry = r->chunk ? start_carry(r, first) : tly_start(c, c->acc);
-        s.local = tly_neutral(c, c->acc);
-    }
-    for (unsigned k = 0; k < r->history; k++)
-        s.history[k] = tly_start(c, c->vec);
+    if (r->unit == 1)
+        start_chunk(r, &s, r->chunk ? start_carry(r, first) : tly_start(c, c->acc));
+    for (unsigned k = 0; k < r->history && r->unit > 1; k++)
+        s.last[k] = tly_start(c, c->vec);
     return s;
 }
 
-/* At a chunk's border the local results join the carry. */
+/* i1: after this carry a chunk's total does not tell what the plain loop comes to: a product may
+ * fall below the normal numbers within the chunk and come back, a sum may round beyond the largest.
+ * Once a carry is 0, infinite or NaN, nothing can happen any more. */
+static kir_value is_extreme(tly_rows *r, kir_value carry)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    kir_value bits = tly_watch_bits(c, carry), truth = kir_const(b, KIR_TYPE(KIR_I1, 1), 1);
+    if (tly_watch_count(c) > 1) {
+        kir_value small = tly_watch_lanes(c, tly_watch_below(c, bits, TLY_LOW));
+        return kir_bin(b, KIR_AND, small,
+                       kir_cmp(b, KIR_UNE, carry, kir_const(b, c->acc, 0)));
+    }
+    kir_value finite = tly_watch_below(c, bits, TLY_INFINITE);
+    kir_value large = kir_bin(b, KIR_XOR, tly_watch_below(c, bits, TLY_LARGE),
+                              kir_splat(b, truth, kir_type_of(b, bits).lanes));
+    return tly_watch_lanes(c, kir_bin(b, KIR_AND, finite, large));
+}
+
+/* The carry after a chunk: that before it and its total, so that other threads can have it before
+ * the chunk is scanned; or, where that may not be, its last result. */
+static kir_value end_carry(tly_rows *r, const tly_rows_state *s)
+{
+    tly_build *c = r->c;
+    kir_value last = tly_rows_prefix(r, s), none = s->spoiled;
+    if (!r->totals)
+        return last;
+    if (r->watches)
+        none = kir_bin(c->b, KIR_OR, none, is_extreme(r, s->base));
+    return kir_select(c->b, none, last, tly_combine(c, s->base, tly_last(c, s->total)));
+}
+
 static void cross_border(tly_rows *r, tly_rows_state *s, kir_value position)
 {
     tly_build *c = r->c;
-    if (r->chunk == 0)
+    if (!r->totals)
         return;
     kir_value inside = kir_bin(c->b, KIR_AND, position, imm(c, r->chunk - 1));
-    kir_value border = equal(c, inside, imm(c, 0));
-    s->carry = kir_select(c->b, border, tly_rows_prefix(r, s), s->carry);
-    s->local = kir_select(c->b, border, tly_neutral(c, c->acc), s->local);
+    kir_value v[MAX_STATE];
+    kir_branch border;
+    kir_if(c->b, &border, equal(c, inside, imm(c, 0)));
+    tly_rows_state next = *s;
+    start_chunk(r, &next, end_carry(r, s));
+    tly_rows_pack(r, &next, v);
+    kir_else(c->b, &border, tly_rows_state_count(r), v);
+    tly_rows_pack(r, s, v);
+    kir_if_end(c->b, &border, tly_rows_state_count(r), v);
+    *s = tly_rows_unpack(r, border.result);
 }
 
 /* Only the total of a chunk is wanted; 0 where rows are never cut. */
@@ -94,8 +141,7 @@ static kir_value wants_total(tly_rows *r)
     return equal(c, kir_get(c->b, KIR_ARG_MODE), imm(c, TLY_MODE_TOTAL));
 }
 
-/* Whole steps and lines need no buffer where output starts with a line or stays in cache; but in
- * place the input must stay until the block is judged. */
+/* Whole steps and lines need no buffer where output starts with a line or stays in cache. */
 static void go_direct(tly_rows *r, tly_rows_block *k, const tly_stream *out, kir_value streams,
                       kir_value totals)
 {
@@ -106,7 +152,6 @@ static void go_direct(tly_rows *r, tly_rows_block *k, const tly_stream *out, kir
     kir_value odd = kir_bin(b, KIR_AND, k->count, imm(c, unit - 1));
     kir_value whole = equal(c, odd, imm(c, 0));
     kir_value direct = kir_bin(b, KIR_AND, whole, equal(c, out->pending, imm(c, 0)));
-    direct = kir_bin(b, KIR_AND, direct, tly_out_of_place(c));
     if (totals)
         direct = kir_select(b, totals, never, direct);
     k->direct = direct;
@@ -114,12 +159,13 @@ static void go_direct(tly_rows *r, tly_rows_block *k, const tly_stream *out, kir
     k->out = out->to;
 }
 
-/* What goes from block to block: state, output, and in a cut row the extremes of all. */
+/* What goes from block to block. */
 typedef struct flow {
     tly_rows_state state;
     tly_stream out;
-    kir_value extremes[2];
 } flow;
+
+enum { MAX_FLOW = MAX_STATE + TLY_STREAM_VALUES };
 
 static unsigned flow_pack(const tly_rows *r, const flow *f, kir_value *v)
 {
@@ -128,18 +174,13 @@ static unsigned flow_pack(const tly_rows *r, const flow *f, kir_value *v)
     v[n++] = f->out.to;
     v[n++] = f->out.pending;
     v[n++] = f->out.head;
-    for (unsigned k = 0; r->chunk > 0 && k < tly_range_count(r->c); k++)
-        v[n++] = f->extremes[k];
     return n;
 }
 
 static flow flow_unpack(const tly_rows *r, const kir_value *v)
 {
-    unsigned n = tly_rows_state_count(r);
-    flow f = { .state = tly_rows_unpack(r, v), .out = { r->buffer, v[n], v[n + 1], v[n + 2] } };
-    for (unsigned k = 0; r->chunk > 0 && k < tly_range_count(r->c); k++)
-        f.extremes[k] = v[n + 3 + k];
-    return f;
+    const kir_value *out = v + tly_rows_state_count(r);
+    return (flow){ tly_rows_unpack(r, v), { r->buffer, out[0], out[1], out[2] } };
 }
 
 /* The blocks of one row (or one group of short rows), positions [from, to); i1 `last`: nothing
@@ -148,7 +189,7 @@ static void scan_row(tly_rows *r, const tly_rows_block *k0, kir_value from, kir_
                      kir_value streams, kir_value totals, kir_value last)
 {
     tly_build *c = r->c;
-    kir_value v[KIR_MAX_CARRIED];
+    kir_value v[MAX_FLOW];
     unsigned n = flow_pack(r, f, v);
     kir_loop l;
     kir_for(c->b, &l, from, to, imm(c, r->block), n, v);
@@ -160,12 +201,11 @@ static void scan_row(tly_rows *r, const tly_rows_block *k0, kir_value from, kir_
     cross_border(r, &f->state, l.i);
     if (r->direct_out)
         go_direct(r, &k, &f->out, streams, totals);
-    kir_value good = tly_rows_compute(r, &k, &f->state, totals, f->extremes);
+    tly_rows_compute(r, &k, &f->state);
     kir_value count = mul(c, k.rows, k.count);
     if (totals)
         count = kir_select(c->b, totals, imm(c, 0), count);
-    kir_value written = k.direct ? kir_bin(c->b, KIR_AND, k.direct, good) : 0;
-    tly_stream_advance(c, &f->out, count, written);
+    tly_stream_advance(c, &f->out, count, k.direct);
     kir_value ends = equal(c, add(c, l.i, k.count), to);
     tly_stream_drain(c, &f->out, streams, kir_bin(c->b, KIR_AND, ends, last));
     flow_pack(r, f, v);
@@ -173,20 +213,28 @@ static void scan_row(tly_rows *r, const tly_rows_block *k0, kir_value from, kir_
     *f = flow_unpack(r, l.result);
 }
 
-/* The carry record after the last tile, or the total record. */
-static void store_record(tly_rows *r, kir_value totals, kir_value prefix, kir_value local,
-                         const kir_value *extremes)
+/* What other threads may want of the last tile. */
+typedef struct outcome {
+    kir_value carry, total, spoiled;
+} outcome;
+
+/* The carry record after the last tile, or the total record. Of integers a total is the last
+ * result, from a start that adds nothing. */
+static void store_record(tly_rows *r, kir_value totals, const outcome *o)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
     kir_value record = kir_get(b, KIR_ARG_CARRY_OUT);
     kir_branch wanted, total;
     kir_if(b, &wanted, kir_cmp(b, KIR_NE, kir_addr(b, record), imm(c, 0)));
-    kir_store(b, record, 0, kir_select(b, totals, local, prefix), c->acc_bytes, 0);
-    kir_if(b, &total, totals);
-    for (unsigned i = 0; i < tly_range_count(c); i++)
-        kir_store(b, record, RANGE_AT + 4 * i, extremes[i], 4, 0);
-    kir_if_end(b, &total, 0, NULL);
+    kir_value value = r->totals ? kir_select(b, totals, o->total, o->carry) : o->carry;
+    kir_store(b, record, 0, value, c->acc_bytes, 0);
+    if (r->totals) {
+        kir_if(b, &total, totals);
+        kir_value spoiled = kir_convert(b, KIR_ZEXT, KIR_TYPE(KIR_I32, 1), o->spoiled);
+        kir_store(b, record, SPOILED_AT, spoiled, 4, 0);
+        kir_if_end(b, &total, 0, NULL);
+    }
     kir_if_end(b, &wanted, 0, NULL);
 }
 
@@ -195,7 +243,6 @@ static void build_scan(tly_rows *r)
     tly_build *c = r->c;
     kir_builder *b = c->b;
     extent e = extent_of(r);
-    unsigned ranges = r->chunk > 0 ? tly_range_count(c) : 0;
     kir_value streams = tly_streams(c), totals = wants_total(r);
     flow f = { .out = { r->buffer, kir_get(b, KIR_ARG_OUT), imm(c, 0), imm(c, 0) } };
     if (c->p->dense) {
@@ -203,11 +250,11 @@ static void build_scan(tly_rows *r)
         kir_value start = kir_ptradd(b, first.out, mul(c, e.first_position, tly_out_step(c)));
         tly_stream_begin(c, &f.out, start, streams);
     }
-    kir_value v[7] = { f.out.to, f.out.pending, f.out.head, tly_neutral(c, c->acc),
-                       tly_neutral(c, c->acc) };
-    tly_range_none(c, &v[5]);
+    kir_value none = kir_const(b, KIR_TYPE(KIR_I1, 1), 0), nothing = tly_neutral(c, c->acc);
+    kir_value v[6] = { f.out.to, f.out.pending, f.out.head, nothing, nothing, none };
+    unsigned n = TLY_STREAM_VALUES + (r->totals ? 3 : r->chunk > 0);
     kir_loop l;
-    kir_for(b, &l, e.first_row, e.end_row, r->group, 5 + ranges, v);
+    kir_for(b, &l, e.first_row, e.end_row, r->group, n, v);
     tly_row a = tly_row_address(c, l.i);
     tly_rows_block k = { .in = a.in, .rows = tly_min(c, r->group, sub(c, e.end_row, l.i)) };
     kir_value is_first = equal(c, l.i, e.first_row);
@@ -215,42 +262,48 @@ static void build_scan(tly_rows *r)
     kir_value from = kir_select(b, is_first, e.first_position, imm(c, 0));
     kir_value to = kir_select(b, is_last, e.end_position, r->length);
     f.out = (tly_stream){ r->buffer, l.carried[0], l.carried[1], l.carried[2] };
-    f.extremes[0] = l.carried[5];
-    f.extremes[1] = l.carried[6];
     if (!c->p->dense)
         tly_stream_begin(c, &f.out, kir_ptradd(b, a.out, mul(c, from, tly_out_step(c))), streams);
     f.state = start_state(r, is_first);
     kir_value last = c->p->dense ? is_last : kir_const(b, KIR_TYPE(KIR_I1, 1), 1);
     scan_row(r, &k, from, to, &f, streams, totals, last);
-    kir_value next[7] = { f.out.to, f.out.pending, f.out.head, v[3], v[4], f.extremes[0],
-                          f.extremes[1] };
-    if (r->unit == 1) {
-        next[3] = tly_rows_prefix(r, &f.state);
-        next[4] = f.state.local;
+    kir_value next[6] = { f.out.to, f.out.pending, f.out.head };
+    if (r->chunk > 0)
+        next[3] = end_carry(r, &f.state);
+    if (r->totals) {
+        next[4] = tly_last(c, f.state.total);
+        next[5] = f.state.spoiled;
     }
     kir_for_end(b, &l, next);
     tly_fence(c, streams);
     if (totals)
-        store_record(r, totals, l.result[3], l.result[4], &l.result[5]);
+        store_record(r, totals, &(outcome){ l.result[3], l.result[4], l.result[5] });
 }
 
-/* The carry after a chunk from the carry before it and its total; 1 if the total is none. */
+/* The carry after a chunk from the carry before it and its total; 1 if there is no total. */
 static kir_value build_combine(tly_rows *r)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
-    kir_value total = kir_get(b, KIR_ARG_TOTAL), range[2] = { 0 };
+    kir_value record = kir_get(b, KIR_ARG_TOTAL), zero = imm(c, 0);
     kir_value carry = kir_load(b, c->acc, kir_get(b, KIR_ARG_CARRY_IN), 0, c->acc_bytes);
-    kir_value local = kir_load(b, c->acc, total, 0, c->acc_bytes);
-    for (unsigned i = 0; i < tly_range_count(c); i++)
-        range[i] = kir_load(b, tly_range_type(c), total, RANGE_AT + 4 * i, 4);
-    kir_branch good;
-    kir_if(b, &good, tly_range_good(c, range, carry));
-    kir_store(b, kir_get(b, KIR_ARG_CARRY_OUT), 0, tly_combine(c, carry, local), c->acc_bytes, 0);
-    kir_value none = imm(c, 0), one = imm(c, 1);
-    kir_else(b, &good, 1, &none);
-    kir_if_end(b, &good, 1, &one);
-    return good.result[0];
+    kir_value total = kir_load(b, c->acc, record, 0, c->acc_bytes), result[1] = { zero };
+    kir_branch spoiled;
+    if (r->totals) {
+        kir_type t = KIR_TYPE(KIR_I32, 1);
+        kir_value one = imm(c, 1), word = kir_load(b, t, record, SPOILED_AT, 4);
+        kir_value none = kir_cmp(b, KIR_NE, word, kir_const(b, t, 0));
+        if (r->watches)
+            none = kir_bin(b, KIR_OR, none, is_extreme(r, carry));
+        kir_if(b, &spoiled, none);
+        kir_else(b, &spoiled, 1, &one);
+    }
+    kir_store(b, kir_get(b, KIR_ARG_CARRY_OUT), 0, tly_combine(c, carry, total), c->acc_bytes, 0);
+    if (r->totals) {
+        kir_if_end(b, &spoiled, 1, result);
+        result[0] = spoiled.result[0];
+    }
+    return result[0];
 }
 
 static int64_t round_up(int64_t x, int64_t multiple)
@@ -262,14 +315,11 @@ static int64_t round_up(int64_t x, int64_t multiple)
 static void lay_out(tly_rows *r, tly_launch *launch)
 {
     tly_build *c = r->c;
-    int64_t bytes = c->acc_bytes, line = tly_line(c), input = tly_rows_input_bytes(r);
+    int64_t line = tly_line(c), input = tly_rows_input_bytes(r);
     int64_t buffer = round_up(2 * input + TLY_CONGRUENT_BYTES, 64);
     int64_t elements = round_up(r->block + r->step + 2 * line, line);
     int64_t work = buffer + elements * c->out_bytes + TLY_CONGRUENT_BYTES;
-    int64_t end = work;
-    if (r->unit > 1)
-        end += (r->history * c->lanes + r->block + r->step) * bytes;
-    launch->scratch_bytes = round_up(end, 64);
+    launch->scratch_bytes = round_up(work + tly_rows_work_bytes(r), 64);
     if (tly_stored_step(c) < 0) /* element 0 is the highest */
         buffer += (elements - 1) * c->out_bytes;
     kir_value scratch = kir_get(c->b, KIR_ARG_SCRATCH);
@@ -292,22 +342,6 @@ static kir_value rows_at_a_time(tly_rows *r)
     return small.result[0];
 }
 
-/* How long windows grow. Where the chain has to shuffle, 7 cycles a vector on Zen 3, it had better
- * not be the last vector that it waits for. */
-static void choose_windows(tly_rows *r)
-{
-    tly_build *c = r->c;
-    while (r->unit << r->doublings < c->lanes)
-        r->doublings++;
-    if ((r->unit << r->doublings) % c->lanes != 0)
-        while (r->unit << r->doublings < 2 * c->lanes)
-            r->doublings++;
-    unsigned wanted = r->unit == 1 && !r->pairs ? (unsigned)c->plan->window_loads : 0;
-    r->loads = wanted < r->doublings ? wanted : r->doublings;
-    r->shift = r->unit << r->doublings;
-    r->history = (r->shift + c->lanes - 1) / c->lanes;
-}
-
 void tly_build_rows(tly_build *c, tly_launch *launch)
 {
     kir_builder *b = c->b;
@@ -315,7 +349,15 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
     r.pairs = (unsigned)c->plan->pairs;
     r.wide = c->lanes << r.pairs;
     r.step = (int64_t)r.wide * c->plan->unroll;
-    choose_windows(&r);
+    r.windows = c->plan->scan == TLY_SCAN_WINDOWS;
+    while (1u << r.doublings < c->lanes)
+        r.doublings++;
+    r.loads = (unsigned)c->plan->window_loads;
+    if (!r.windows || r.loads > r.doublings)
+        r.loads = r.windows ? r.doublings : 0;
+    r.history = r.unit < c->lanes ? 1 : (r.unit + c->lanes - 1) / c->lanes;
+    r.watches = tly_watch_count(c) > 0 && r.unit < c->lanes;
+    r.totals = r.chunk > 0 && tly_is_floating(c);
     r.direct_in = tly_loads_vectors(c) && c->p->in_step != 0;
     r.direct_out = c->p->out_step != TLY_ANY_STEP;
     lay_out(&r, launch);

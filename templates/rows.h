@@ -1,5 +1,6 @@
 /*
- * Shared by the files of the rows template (rows.c says how it works): segments, blocks, calls.
+ * Shared by the files of the rows template (rows.c says how it works): calls, blocks, segments,
+ * steps.
  */
 #ifndef TLY_ROWS_H
 #define TLY_ROWS_H
@@ -8,25 +9,40 @@
 
 enum {
     MAX_HISTORY = TLY_ROWS_MOST_VECTORS_BACK, MAX_UNROLL = TLY_ROWS_MOST_UNROLL,
-    RANGE_AT = 16 /* bytes, in a total record */
+    SPOILED_AT = 16 /* bytes, in a total record */
 };
 
 typedef struct tly_rows {
     tly_build *c;
-    unsigned unit, loads, doublings, shift, history;
+    unsigned unit, loads, doublings, history;
     unsigned pairs, wide;           /* elements a lane less 1, and a vector */
+    int windows;                    /* 1: windows over vectors; 0: each vector by itself */
+    int watches;                    /* 1: partial results may leave the range */
+    int totals;                     /* 1: a chunk's total is another value than its last result */
     int64_t step, block, chunk;     /* elements */
     int direct_in, direct_out;      /* vectors of input can be read, of output written, in place */
-    kir_value work, input, buffer;  /* scratch: unit > 1 done serially, staged input, output */
+    kir_value work, input, buffer;  /* scratch: a step done again, staged input, output */
     kir_value ahead;                /* bytes to prefetch ahead */
     kir_value length, group;        /* rows scanned at a time */
 } tly_rows;
 
-/* Where a block stands. unit 1: carry and local are scalars; else history is the state. */
+/* Where a scan stands. What comes next continues the true prefixes, whatever the way:
+ *   windows          last[0]: the last vector of results
+ *   unit < lanes     last[0]: of each lane of the next vector, the newest result of its class
+ *   unit >= lanes    last[0..history): the last vectors of results, newest first */
 typedef struct tly_rows_state {
-    kir_value carry, local;
-    kir_value history[MAX_HISTORY]; /* newest first; the last shift results */
+    kir_value last[MAX_HISTORY];
+    /* Only where `totals`: the carry at the chunk's start, the chunk's total so far (its last lane),
+     * and i1: it is none, as something in it left the range. */
+    kir_value base, total, spoiled;
 } tly_rows_state;
+
+enum { MAX_STATE = MAX_HISTORY + 3 };
+unsigned tly_rows_state_count(const tly_rows *r);
+void tly_rows_pack(const tly_rows *r, const tly_rows_state *s, kir_value *v);
+tly_rows_state tly_rows_unpack(const tly_rows *r, const kir_value *v);
+/* unit 1: the result that the next element continues. */
+kir_value tly_rows_prefix(tly_rows *r, const tly_rows_state *s);
 
 /* One block: `rows` segments of `count` elements. */
 typedef struct tly_rows_block {
@@ -38,19 +54,22 @@ typedef struct tly_rows_block {
     kir_value lines, out;      /* see tly_rows_segment; where the block's results belong */
 } tly_rows_block;
 
-/* The state's chain as vectors: of `local`, or, unit > 1, of the true prefixes. */
-void tly_rows_history(tly_rows *r, const tly_rows_state *s, kir_value local, kir_value *history);
-/* unit 1: the result that the next element continues. */
-kir_value tly_rows_prefix(tly_rows *r, const tly_rows_state *s);
+/* Scans a block and brings the state up to date (rows_block.c). */
+void tly_rows_compute(tly_rows *r, const tly_rows_block *k, tly_rows_state *s);
 
 /* A row's part in a block. */
 typedef struct tly_rows_segment {
     kir_value in;     /* its input in memory */
-    kir_value buffer; /* its results in scratch */
-    kir_value to;     /* where the scan stores them: the buffer, or their place in memory ... */
+    kir_value to;     /* where its results go: the buffer, or their place in memory ... */
     kir_value lines;  /* ... which, where this (i1, or 0) says so, is whole lines past the cache */
     kir_value count;  /* elements */
 } tly_rows_segment;
+
+/* Scans a segment and brings the state up to date (rows_segment.c, rows_scalar.c). */
+void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, tly_rows_state *s);
+void tly_rows_scan_scalar(tly_rows *r, const tly_rows_segment *g, tly_rows_state *s);
+/* Results of `n` vectors (or of pairs, narrowed already) from element i on. */
+void tly_rows_store(tly_rows *r, const tly_rows_segment *g, kir_value i, kir_value *y, unsigned n);
 
 /* Where a segment's steps read (rows_input.c). */
 typedef struct tly_rows_source {
@@ -65,25 +84,57 @@ kir_value tly_rows_next(tly_rows *r, const tly_rows_source *in, kir_value i);
 /* A vector of accumulators, its lanes in the order that costs least; and in their own. */
 kir_value tly_rows_load(tly_rows *r, kir_value p);
 kir_value tly_rows_order(tly_rows *r, kir_value v);
+/* Vector k of a step at `p`, in its own order; of pairs both. */
+void tly_rows_load_step(tly_rows *r, kir_value p, kir_value k, kir_value *x);
 int64_t tly_rows_element_bytes(const tly_rows *r);       /* from one position to the next */
 int64_t tly_rows_input_bytes(const tly_rows *r);         /* scratch, on either side of r->input */
-/* Elements before a vector that its window of overlapping loads takes in; unit 1 only. */
+/* Elements before a vector that its window of overlapping loads takes in. */
 int64_t tly_rows_reach(const tly_rows *r);
 /* The lines that step `i` takes of an input at `soon`. */
 void tly_rows_prefetch(tly_rows *r, kir_value soon, kir_value i);
 
-/* Segments (rows_segment.c, rows_scalar.c). */
-void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, kir_value carry, kir_value *history,
-                   kir_value *range);
-void tly_rows_scan_scalar(tly_rows *r, const tly_rows_segment *g, kir_value carry,
-                          kir_value *history);
-void tly_rows_serial(tly_rows *r, const tly_rows_segment *g, kir_value *history);
+/* ---- one vector (rows_vector.c) ---- */
 
-/* Blocks (rows_block.c): returns if the vector scan's results stand (i1). */
-kir_value tly_rows_compute(tly_rows *r, const tly_rows_block *k, tly_rows_state *s,
-                           kir_value totals, kir_value *extremes);
-unsigned tly_rows_state_count(const tly_rows *r);
-void tly_rows_pack(const tly_rows *r, const tly_rows_state *s, kir_value *v);
-tly_rows_state tly_rows_unpack(const tly_rows *r, const kir_value *v);
+/* A vector of scans before anything joins it: its windows, or its scan by itself; of pairs, over
+ * their products, with the first of each. */
+typedef struct tly_rows_part {
+    kir_value scan, first;
+} tly_rows_part;
+
+/* The scan of a vector by itself, from its elements (of pairs: both). */
+tly_rows_part tly_rows_part_of(tly_rows *r, const kir_value *x);
+
+/* A joined vector: what each lane continued, by what, and what it became. */
+typedef struct tly_rows_result {
+    kir_value first, part, y;
+} tly_rows_result;
+
+/* Joins a part to what comes before it; results as they are shown: one value, of pairs two. */
+tly_rows_result tly_rows_join(tly_rows *r, const tly_rows_part *p, tly_rows_state *s,
+                              kir_value *shown);
+
+/* What each lane continues, where that is shown, from what the first ones do; 0 elsewhere. */
+kir_value tly_rows_before(tly_rows *r, kir_value first, kir_value y);
+/* Results as they are shown; of pairs, `odd` is that of the first of each. */
+void tly_rows_show(tly_rows *r, kir_value before, kir_value odd, kir_value y, kir_value *shown);
+
+/* ---- what left the range (rows_left.c), and is done again (rows_redo.c) ---- */
+
+/* i1: parts of products of a step left the range, and not by exact zeros alone; each vector by
+ * itself. The step's input is at `here`. */
+kir_value tly_rows_parts_left(tly_rows *r, kir_value here, const tly_rows_part *p);
+/* i1: a step's results `y`, one a vector, left the range on a way that the plain loop may not have
+ * taken; `wide` (i1): its products moved by more than half of the range, perhaps. Products that the
+ * loop lost in any case become 0 in the state. */
+kir_value tly_rows_results_left(tly_rows *r, kir_value wide, const tly_rows_result *y,
+                                tly_rows_state *s);
+/* A step with lanes that left the range, by its input at `here`. */
+void tly_rows_redo(tly_rows *r, kir_value here, tly_rows_state *s, kir_value *shown);
+kir_value tly_rows_elements_not_zero(tly_rows *r, const kir_value *x); /* i1s; of pairs: both */
+kir_value tly_rows_is_zero(tly_rows *r, kir_value v);                   /* i1s */
+kir_value tly_rows_sums_left(tly_rows *r, const tly_rows_result *y);
+/* v, but 0 where `newest`, the product that it continues, is below all normal numbers. */
+kir_value tly_rows_flush(tly_rows *r, kir_value v, kir_value newest);
+int64_t tly_rows_work_bytes(const tly_rows *r);
 
 #endif

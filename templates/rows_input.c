@@ -35,6 +35,15 @@ kir_value tly_rows_order(tly_rows *r, kir_value v)
     return r->direct_in ? tly_order(r->c, v) : v;
 }
 
+void tly_rows_load_step(tly_rows *r, kir_value p, kir_value k, kir_value *x)
+{
+    p = tly_at(r->c, p, k, r->wide * tly_rows_element_bytes(r));
+    if (r->pairs)
+        tly_load_pairs(r->c, p, x);
+    else
+        x[0] = tly_rows_order(r, tly_rows_load(r, p));
+}
+
 /* What follows the last whole step goes to scratch, with what its window reaches back to, in the
  * layout it had, and neutral values behind it. */
 static void stage_rest(tly_rows *r, const tly_rows_segment *g, kir_value whole)

@@ -6,7 +6,7 @@
 static const tly_key table[] = {
     { KEY(lanes), TLY_LEAST_LANES, TLY_MOST_LANES, 1 },
     { KEY(pairs), 0, 1, 0 },
-    { KEY(scalar), 0, 1, 0 },
+    { KEY(scan), TLY_SCAN_WINDOWS, TLY_SCAN_SCALARS, 0 },
     { KEY(unroll), 1, TLY_ROWS_MOST_UNROLL, 1 },
     { KEY(window_loads), 0, TLY_ROWS_MOST_LOADS, 0 },
     { KEY(block), 8, 8192, 0 },
@@ -32,10 +32,13 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
     if (plan->pairs &&
         (!tly_plan_pairs(p) || p->unit > 1 || p->out_step == TLY_ANY_STEP))
         return "pairs are bf16 side by side, of one scan";
-    if (plan->scalar && (!integer || p->unit > 1 || step > TLY_ROWS_MOST_SCALARS))
-        return "scalar: only integers, one row at a time, up to 64 a step";
-    if (plan->window_loads && (p->unit > 1 || plan->pairs))
-        return "windows by loads are of one scan, and not in pairs";
+    if (plan->scan == TLY_SCAN_SCALARS &&
+        (!integer || p->unit > 1 || step > TLY_ROWS_MOST_SCALARS))
+        return "scan 2: only integers, one row at a time, up to 64 a step";
+    if (plan->scan == TLY_SCAN_WINDOWS && (p->unit > 1 || plan->pairs))
+        return "scan 0: one row at a time, no pairs";
+    if (plan->window_loads && plan->scan != TLY_SCAN_WINDOWS)
+        return "windows by loads are scan 0's";
     if (plan->block % step != 0 || plan->block % p->unit != 0)
         return "the block is no multiple of lanes x unroll and of the scans side by side";
     if (p->unit > 1)

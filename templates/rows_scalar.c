@@ -1,6 +1,5 @@
 /*
- * Segments of the rows template by scalars: where vectors are slow, and the plain loop for a
- * segment that left the range.
+ * Segments of the rows template by scalars, where vectors are slow.
  */
 #include "rows.h"
 
@@ -23,19 +22,18 @@ static void store_scalars(tly_rows *r, kir_value to, const kir_value *y, unsigne
 /* What tly_rows_scan does, for operators whose vector form is slow and whose order is free (64-bit
  * integer products below AVX-512): one scalar chain that advances by the product of two elements.
  * Three multiplications for two, of which one waits for the one before: 1.5 cycles an element where
- * the plain chain takes 3. It goes through the true prefixes: the carry comes in at once. */
-void tly_rows_scan_scalar(tly_rows *r, const tly_rows_segment *g, kir_value carry,
-                          kir_value *history)
+ * the plain chain takes 3. */
+void tly_rows_scan_scalar(tly_rows *r, const tly_rows_segment *g, tly_rows_state *s)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
     unsigned step = (unsigned)r->step;
     tly_rows_source in = tly_rows_prepare(r, g);
-    kir_value soon = kir_ptradd(b, g->in, r->ahead), y = tly_last(c, history[0]), zero = imm(c, 0);
+    kir_value soon = kir_ptradd(b, g->in, r->ahead), zero = imm(c, 0);
     kir_value end = tly_round_up(c, g->count, step), rest = less(c, in.whole, end);
     kir_value staged = tly_at(c, in.last, sub(c, zero, in.whole), tly_rows_element_bytes(r));
     kir_value x[MAX_STEP], v[MAX_STEP + 1];
-    v[0] = carry ? tly_combine(c, carry, y) : y;
+    v[0] = tly_rows_prefix(r, s);
     kir_loop part, l; /* whole steps, and the last: no choice of address within the loop */
     kir_for(b, &part, zero, kir_select(b, rest, imm(c, 2), imm(c, 1)), imm(c, 1), 1, v);
     kir_value is_first = equal(c, part.i, zero);
@@ -64,51 +62,5 @@ void tly_rows_scan_scalar(tly_rows *r, const tly_rows_segment *g, kir_value carr
     tly_rows_prefetch(r, soon, l.i);
     kir_for_end(b, &l, &v[step]);
     kir_for_end(b, &part, l.result);
-    for (unsigned k = 0; k < r->history; k++)
-        history[k] = kir_splat(b, part.result[0], c->lanes);
-}
-
-static kir_value input_at(tly_rows *r, const tly_rows_segment *g, kir_value i)
-{
-    tly_build *c = r->c;
-    return tly_load(c, kir_ptradd(c->b, g->in, mul(c, i, tly_in_step(c))), 0, 1);
-}
-
-/* unit 1: one chain in a register. */
-static kir_value serial_chain(tly_rows *r, const tly_rows_segment *g, kir_value y)
-{
-    tly_build *c = r->c;
-    kir_loop l;
-    kir_for(c->b, &l, imm(c, 0), g->count, imm(c, 1), 1, &y);
-    y = tly_combine(c, l.carried[0], input_at(r, g, l.i));
-    tly_store(c, tly_stored_at(c, g->buffer, l.i), 0, c->p->exclusive ? l.carried[0] : y,
-              c->out_bytes, 0);
-    kir_for_end(c->b, &l, &y);
-    return l.result[0];
-}
-
-/* The plain loop over a segment, from the true prefixes in `history`. It reads the input again,
- * which nothing has overwritten yet, in place either. */
-void tly_rows_serial(tly_rows *r, const tly_rows_segment *g, kir_value *history)
-{
-    tly_build *c = r->c;
-    kir_builder *b = c->b;
-    if (r->unit == 1) {
-        history[0] = kir_splat(b, serial_chain(r, g, tly_last(c, history[0])), c->lanes);
-        return;
-    }
-    int64_t bytes = c->acc_bytes, lanes = c->lanes, before = (int64_t)r->history * lanes;
-    for (unsigned k = 0; k < r->history; k++)
-        kir_store(b, r->work, (before - (k + 1) * lanes) * bytes, history[k], c->acc_bytes, 0);
-    kir_loop l;
-    kir_for(b, &l, imm(c, 0), g->count, imm(c, 1), 0, NULL);
-    kir_value at = tly_at(c, r->work, l.i, bytes);
-    kir_value last = kir_load(b, c->acc, at, (before - (int64_t)r->unit) * bytes, c->acc_bytes);
-    kir_value y = tly_combine(c, last, input_at(r, g, l.i));
-    kir_store(b, at, before * bytes, y, c->acc_bytes, 0);
-    tly_store(c, tly_stored_at(c, g->buffer, l.i), 0, c->p->exclusive ? last : y, c->out_bytes, 0);
-    kir_for_end(b, &l, NULL);
-    kir_value end = tly_at(c, r->work, g->count, bytes);
-    for (unsigned k = 0; k < r->history; k++)
-        history[k] = kir_load(b, c->vec, end, (before - (k + 1) * lanes) * bytes, c->acc_bytes);
+    s->last[0] = kir_splat(b, part.result[0], c->lanes);
 }

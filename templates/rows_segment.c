@@ -1,132 +1,248 @@
 /*
- * Segments of the rows template: the windowed scan.
+ * Segments of the rows template: the loop over steps of a few vectors.
  */
 #include "rows.h"
 
-/* ---- one vector ---- */
-
-static void push(kir_value *newest_first, unsigned n, kir_value v)
-{
-    for (unsigned k = n; k-- > 1;)
-        newest_first[k] = newest_first[k - 1];
-    newest_first[0] = v;
-}
-
-/* What lies `apart` elements before each lane of `now` (0: not needed), the vectors before it being
- * newest first. */
-static kir_value before(tly_rows *r, const kir_value *newest_first, kir_value now, unsigned apart)
-{
-    unsigned n = r->c->lanes, k = apart / n;
-    kir_value v = k == 0 ? now : newest_first[k - 1];
-    return apart % n == 0 ? v : tly_shift(r->c, newest_first[k], v, apart % n);
-}
-
-/* A vector's window as far as loads go; where lanes are pairs, with the first of each. */
-typedef struct window {
-    kir_value w, first;
-} window;
+/* ---- windows ---- */
 
 /* x[k]: the elements k before each lane. */
-static window window_of(tly_rows *r, kir_value *x)
+static kir_value window_of(tly_rows *r, kir_value *x)
 {
     for (unsigned n = 1u << r->loads; n > 1; n /= 2)
         for (unsigned k = 0; k < n / 2; k++)
             x[k] = tly_combine(r->c, x[2 * k + 1], x[2 * k]);
-    return (window){ x[0], 0 };
+    return x[0];
 }
 
-static window load_pairs(tly_rows *r, kir_value p)
-{
-    kir_value pair[2];
-    tly_load_pairs(r->c, p, pair);
-    return (window){ tly_combine(r->c, pair[0], pair[1]), pair[0] };
-}
-
-/* The window that ends at each lane of the vector at `p`, as far as overlapping loads go. */
-static window load_window(tly_rows *r, kir_value p)
+/* The window that ends at each lane of the vector at `p`, as far as overlapping loads go; `seen`:
+ * its elements. */
+static kir_value load_window(tly_rows *r, kir_value p, kir_value *seen)
 {
     tly_build *c = r->c;
     kir_value x[1 << TLY_ROWS_MOST_LOADS];
-    if (r->pairs)
-        return load_pairs(r, p);
     for (int64_t k = 0; k <= tly_rows_reach(r); k++)
         x[k] = tly_rows_load(r, kir_ptradd(c->b, p, imm(c, -k * tly_rows_element_bytes(r))));
-    window w = window_of(r, x);
-    w.w = tly_rows_order(r, w.w);
-    return w;
+    *seen = x[0];
+    return tly_rows_order(r, window_of(r, x));
 }
 
 /* The same where nothing comes before the vector. */
-static window load_first(tly_rows *r, kir_value p)
+static kir_value load_first(tly_rows *r, kir_value p, kir_value *seen)
 {
     tly_build *c = r->c;
-    if (r->pairs)
-        return load_pairs(r, p);
     kir_value x[1 << TLY_ROWS_MOST_LOADS] = { tly_rows_order(r, tly_rows_load(r, p)) };
     for (unsigned k = 1; k <= (unsigned)tly_rows_reach(r); k++)
         x[k] = tly_shift(c, tly_neutral(c, c->vec), x[0], k);
+    *seen = x[0];
     return window_of(r, x);
 }
 
-/* Vectors of earlier windows that doubling d looks back on. */
-static unsigned looks_back(const tly_rows *r, unsigned d)
-{
-    unsigned apart = r->unit << d;
-    return (apart + r->c->lanes - 1) / r->c->lanes;
-}
-
-/* w: the vector's loaded window; windows: those of the vectors before, doubling by doubling. */
+/* w: the vector's loaded window; windows: those of the vector before, doubling by doubling. */
 static kir_value widen_window(tly_rows *r, kir_value w, kir_value *windows)
 {
     for (unsigned d = r->loads; d < r->doublings; d++) {
-        unsigned n = looks_back(r, d);
-        kir_value wider = tly_combine(r->c, before(r, windows, w, r->unit << d), w);
-        push(windows, n, w);
-        windows += n;
+        kir_value wider = tly_combine(r->c, tly_shift(r->c, windows[0], w, 1u << d), w);
+        *windows++ = w;
         w = wider;
     }
     return w;
 }
 
-/* The whole windows of a step at `p`. */
-static void look_ahead(tly_rows *r, kir_value p, int is_first, kir_value *windows, window *step)
+/* ---- what goes from step to step ---- */
+
+typedef struct chain {
+    kir_value windows[8];            /* of the last vector loaded */
+    kir_value edge;                  /* its elements: the next windows reach into it */
+    tly_rows_part ahead[MAX_UNROLL]; /* the step to come, ... */
+    kir_value here;                  /* ... where its input lies, ... */
+    kir_value wide, left;            /* i1: it may have moved far; by windows: it left the range */
+    tly_rows_state state;
+    kir_value totals;                /* a watch over the total after each step */
+} chain;
+
+/* Products are watched by what they are made of, sums by their results alone. */
+static int sees_parts(const tly_rows *r)
+{
+    return r->watches && tly_watch_count(r->c) > 1;
+}
+
+static unsigned windows_count(const tly_rows *r)
+{
+    return r->windows ? r->doublings - r->loads : 0;
+}
+
+/* Lists the values of a chain in their order; `put` writes them to v, else they are read. */
+static unsigned chain_values(const tly_rows *r, chain *h, kir_value *v, int put)
+{
+    kir_value *at[KIR_MAX_CARRIED];
+    unsigned n = 0;
+    for (unsigned d = 0; d < windows_count(r); d++)
+        at[n++] = &h->windows[d];
+    for (unsigned k = 0; k < (unsigned)r->c->plan->unroll; k++) {
+        at[n++] = &h->ahead[k].scan;
+        if (r->pairs)
+            at[n++] = &h->ahead[k].first;
+    }
+    if (r->watches)
+        at[n++] = &h->here;
+    if (sees_parts(r)) {
+        at[n++] = &h->wide;
+        if (r->windows) {
+            at[n++] = &h->left;
+            at[n++] = &h->edge;
+        }
+    }
+    if (r->watches && r->totals)
+        at[n++] = &h->totals;
+    for (unsigned k = 0; k < n; k++) {
+        if (put)
+            v[k] = *at[k];
+        else
+            *at[k] = v[k];
+    }
+    if (put)
+        tly_rows_pack(r, &h->state, v + n);
+    else
+        h->state = tly_rows_unpack(r, v + n);
+    return n + tly_rows_state_count(r);
+}
+
+/* ---- a step ---- */
+
+/* How many parts of the range a vector may take for a step to move by half of it. */
+static unsigned narrow(const tly_rows *r)
+{
+    unsigned parts = TLY_WATCH_PART * (unsigned)r->c->plan->unroll;
+    return r->windows ? parts * r->c->lanes : parts;
+}
+
+/* Watches a step's elements, by windows, or its vectors' scans. Windows are made of as many elements
+ * as a vector has lanes, and may use the range up. */
+static void watch_step(tly_rows *r, chain *h, const kir_value *seen, unsigned n)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    kir_value apart = 0, outside = 0, none = kir_const(b, KIR_TYPE(KIR_I1, 1), 0);
+    for (unsigned k = 0; k < n; k++)
+        apart = tly_watch_apart(c, apart, seen[k], narrow(r));
+    h->wide = kir_any(b, tly_watch_left(c, apart, narrow(r)));
+    if (!r->windows)
+        return;
+    kir_branch wide;
+    kir_if(b, &wide, h->wide);
+    for (unsigned k = 0; k < n; k++) {
+        kir_value out = tly_watch_outside(c, seen[k], c->lanes);
+        outside = outside ? kir_bin(b, KIR_OR, outside, out) : out;
+    }
+    kir_value left = kir_any(b, outside);
+    kir_else(b, &wide, 1, &left);
+    kir_if_end(b, &wide, 1, &none);
+    h->left = wide.result[0];
+    h->edge = seen[n - 1];
+}
+
+/* Loads the step at `p` and does all that needs no result before it. */
+static void look_ahead(tly_rows *r, kir_value p, int is_first, chain *h)
+{
+    tly_build *c = r->c;
+    kir_value seen[MAX_UNROLL + 1];
+    unsigned n = 0;
+    h->here = p;
+    if (r->windows)
+        seen[n++] = h->edge;
+    for (unsigned k = 0; k < (unsigned)c->plan->unroll; k++, n++) {
+        kir_value x[2];
+        if (r->windows) {
+            kir_value at = kir_ptradd(c->b, p, imm(c, k * r->wide * tly_rows_element_bytes(r)));
+            kir_value w = is_first && k == 0 ? load_first(r, at, &seen[n])
+                                             : load_window(r, at, &seen[n]);
+            h->ahead[k] = (tly_rows_part){ widen_window(r, w, h->windows), 0 };
+        } else {
+            tly_rows_load_step(r, p, imm(c, k), x);
+            h->ahead[k] = tly_rows_part_of(r, x);
+            seen[n] = h->ahead[k].scan;
+        }
+    }
+    if (sees_parts(r))
+        watch_step(r, h, seen, n);
+}
+
+/* i1: the step's parts left the range. */
+static kir_value parts_left(tly_rows *r, chain *h)
+{
+    kir_value none = kir_const(r->c->b, KIR_TYPE(KIR_I1, 1), 0);
+    if (r->windows)
+        return h->left;
+    kir_branch wide;
+    kir_if(r->c->b, &wide, h->wide);
+    kir_value left = tly_rows_parts_left(r, h->here, h->ahead);
+    kir_else(r->c->b, &wide, 1, &left);
+    kir_if_end(r->c->b, &wide, 1, &none);
+    return wide.result[0];
+}
+
+/* Of products a quarter of the range is a total's. */
+enum { TOTAL_PART = 4 };
+
+static kir_value watch_total(tly_rows *r, kir_value seen, kir_value total)
+{
+    if (sees_parts(r))
+        return tly_watch_apart(r->c, seen, total, TOTAL_PART);
+    kir_value bits = tly_watch_bits(r->c, total);
+    return seen ? kir_bin(r->c->b, KIR_UMAX, seen, bits) : bits;
+}
+
+/* The chunk's total, of which no step's other results know. */
+static void add_totals(tly_rows *r, chain *h)
 {
     tly_build *c = r->c;
     for (unsigned k = 0; k < (unsigned)c->plan->unroll; k++) {
-        kir_value at = kir_ptradd(c->b, p, imm(c, k * r->wide * tly_rows_element_bytes(r)));
-        step[k] = is_first && k == 0 ? load_first(r, at) : load_window(r, at);
-        step[k].w = widen_window(r, step[k].w, windows);
+        kir_value part = h->ahead[k].scan;
+        if (!r->windows)
+            part = tly_vector_newest(c, part, 1);
+        h->state.total = tly_combine(c, h->state.total, part);
     }
+    if (r->watches)
+        h->totals = watch_total(r, h->totals, h->state.total);
 }
 
-/* ---- one segment: a row's part in this block ---- */
-
-/* One vector: what is to be stored of it, from its window; pairs, already narrowed. */
-static kir_value scan_vector(tly_rows *r, window w, kir_value *history, kir_value *range,
-                             kir_value carries)
+/* A step, and where something in it left the range, the step done again. */
+static void scan_step(tly_rows *r, chain *h, kir_value *shown)
 {
-    tly_build *c = r->c;
-    kir_value y = tly_combine(c, before(r, history, 0, r->shift), w.w), shown[2] = { y };
-    tly_range_track(c, range, y);
-    if (c->p->exclusive || r->pairs)
-        shown[0] = before(r, history, y, r->unit);
-    if (r->pairs) {
-        kir_value first = tly_combine(c, shown[0], w.first);
-        tly_range_track(c, range, first);
-        shown[1] = c->p->exclusive ? first : y;
-        shown[0] = c->p->exclusive ? shown[0] : first;
+    kir_builder *b = r->c->b;
+    unsigned unroll = (unsigned)r->c->plan->unroll, each = 1 + r->pairs, n = unroll * each;
+    kir_value v[KIR_MAX_CARRIED], left = 0;
+    tly_rows_result y[MAX_UNROLL];
+    tly_rows_state again = h->state;
+    if (sees_parts(r)) {
+        left = parts_left(r, h);
+        if (r->totals)
+            h->state.spoiled = kir_bin(b, KIR_OR, h->state.spoiled, h->wide);
     }
-    push(history, r->history, y);
-    for (unsigned k = 0; carries && k <= r->pairs; k++)
-        shown[k] = tly_combine(c, carries, shown[k]);
-    return r->pairs ? tly_narrow_pairs(c, shown) : shown[0];
+    if (r->totals)
+        add_totals(r, h);
+    for (unsigned k = 0; k < unroll; k++)
+        y[k] = tly_rows_join(r, &h->ahead[k], &h->state, shown + k * each);
+    if (!r->watches)
+        return;
+    kir_value out = tly_rows_results_left(r, h->wide, y, &h->state);
+    kir_branch redo;
+    kir_if(b, &redo, left ? kir_bin(b, KIR_OR, left, out) : out);
+    tly_rows_redo(r, h->here, &again, v);
+    v[n] = again.last[0];
+    kir_else(b, &redo, n + 1, v);
+    shown[n] = h->state.last[0];
+    kir_if_end(b, &redo, n + 1, shown);
+    for (unsigned k = 0; k < n; k++)
+        shown[k] = redo.result[k];
+    h->state.last[0] = redo.result[n];
 }
 
-/* Results of a step: plainly, or to whole lines of output past the cache. */
-static void store_step(tly_rows *r, const tly_rows_segment *g, kir_value i, kir_value *y)
+/* ---- a segment ---- */
+
+void tly_rows_store(tly_rows *r, const tly_rows_segment *g, kir_value i, kir_value *y, unsigned n)
 {
     tly_build *c = r->c;
-    unsigned n = (unsigned)c->plan->unroll;
     kir_value to = tly_stored_at(c, g->to, i);
     kir_branch way;
     n = tly_pack_run(c, y, n, r->pairs);
@@ -140,91 +256,69 @@ static void store_step(tly_rows *r, const tly_rows_segment *g, kir_value i, kir_
         kir_if_end(c->b, &way, 0, NULL);
 }
 
-/* What goes from step to step: windows of the last vectors loaded, the chain, the range, and the
- * whole windows of the step to come. */
-typedef struct chain {
-    kir_value windows[MAX_HISTORY], history[MAX_HISTORY], range[2];
-    window ahead[MAX_UNROLL];
-} chain;
-
-static unsigned chain_pack(const tly_rows *r, const chain *h, kir_value *v)
-{
-    unsigned n = 0;
-    for (unsigned d = r->loads, at = 0; d < r->doublings; d++)
-        for (unsigned k = 0; k < looks_back(r, d); k++)
-            v[n++] = h->windows[at++];
-    for (unsigned k = 0; k < r->history; k++)
-        v[n++] = h->history[k];
-    for (unsigned k = 0; k < tly_range_count(r->c); k++)
-        v[n++] = h->range[k];
-    for (unsigned k = 0; k < (unsigned)r->c->plan->unroll; k++) {
-        v[n++] = h->ahead[k].w;
-        if (r->pairs)
-            v[n++] = h->ahead[k].first;
-    }
-    return n;
-}
-
-static chain chain_unpack(const tly_rows *r, const kir_value *v)
-{
-    chain h;
-    unsigned at = 0;
-    for (unsigned d = r->loads; d < r->doublings; d++)
-        for (unsigned k = 0; k < looks_back(r, d); k++)
-            h.windows[at++] = *v++;
-    for (unsigned k = 0; k < r->history; k++)
-        h.history[k] = *v++;
-    for (unsigned k = 0; k < tly_range_count(r->c); k++)
-        h.range[k] = *v++;
-    for (unsigned k = 0; k < (unsigned)r->c->plan->unroll; k++) {
-        h.ahead[k].w = *v++;
-        h.ahead[k].first = r->pairs ? *v++ : 0;
-    }
-    return h;
-}
-
-/* Scans a segment; results are carry + y (y where there is no carry). history and range are
- * brought up to date. While a step is scanned and stored, the windows of the next are made: the way
- * from load to store is long, and so only half of it lies in one turn of the loop (bf16, 64 KiB in
- * L2: 5.4 us for 6.3). LLVM must not move them behind the stores, either: where input and output
- * agree modulo 4096, a load right behind a store would wait for it (0.45 for 1.03 of a copy). The
- * last step loads its own input once more, in vain: any other could have to wait. */
-void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, kir_value carry, kir_value *history,
-                   kir_value *range)
+/* A total that left its part of the range on its way is none. */
+static void judge_total(tly_rows *r, chain *h)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
-    kir_value v[KIR_MAX_CARRIED], y[MAX_UNROLL];
-    if (c->plan->scalar) {
-        tly_rows_scan_scalar(r, g, carry, history);
+    h->state.total = tly_vector_newest(c, h->state.total, 1);
+    if (!r->watches)
+        return;
+    kir_value left = tly_watch_count(c) > 1
+        ? tly_watch_left(c, h->totals, TOTAL_PART)
+        : kir_bin(b, KIR_XOR, tly_watch_below(c, h->totals, TLY_LARGE),
+                  kir_const(b, KIR_TYPE(KIR_I1, kir_type_of(b, h->totals).lanes), 1));
+    h->state.spoiled = kir_bin(b, KIR_OR, h->state.spoiled, kir_any(b, left));
+    /* subnormal ones are slow */
+    h->state.total = kir_select(b, h->state.spoiled, tly_neutral(c, c->vec), h->state.total);
+}
+
+/* While a step is scanned and stored, the next is loaded and scanned as far as it goes alone: the
+ * way from load to store is long, and so only half of it lies in one turn of the loop (bf16, 64 KiB
+ * in L2: 5.4 us for 6.3). LLVM must not move it behind the stores, either: where input and output
+ * agree modulo 4096, a load right behind a store would wait for it (0.45 for 1.03 of a copy). The
+ * last step loads its own input once more, in vain: any other could have to wait. */
+void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, tly_rows_state *s)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    kir_value v[KIR_MAX_CARRIED], shown[2 * MAX_UNROLL + 1];
+    unsigned unroll = (unsigned)c->plan->unroll;
+    if (c->plan->scan == TLY_SCAN_SCALARS) {
+        tly_rows_scan_scalar(r, g, s);
         return;
     }
     tly_rows_source in = tly_rows_prepare(r, g);
-    chain h = { .range = { range[0], range[1] } };
-    for (unsigned k = 0; k < MAX_HISTORY; k++) {
-        h.windows[k] = tly_neutral(c, c->vec);
-        h.history[k] = k < r->history ? history[k] : 0;
-    }
-    look_ahead(r, in.first, 1, h.windows, h.ahead);
-    kir_value carries = carry ? kir_splat(b, carry, c->lanes) : 0;
+    chain h = { .state = *s };
+    if (r->windows) /* which start anew */
+        h.state.last[0] = tly_vector_newest(c, s->last[0], 1);
+    for (unsigned d = 0; d < windows_count(r); d++)
+        h.windows[d] = tly_neutral(c, c->vec);
+    h.edge = tly_neutral(c, c->vec);
+    if (r->watches && r->totals)
+        h.totals = watch_total(r, 0, tly_neutral(c, c->vec));
+    look_ahead(r, in.first, 1, &h);
     kir_value soon = kir_ptradd(b, g->in, r->ahead), step = imm(c, r->step);
 
     kir_loop l;
-    kir_for(b, &l, imm(c, 0), tly_round_up(c, g->count, r->step), step, chain_pack(r, &h, v), v);
-    h = chain_unpack(r, l.carried);
+    unsigned n = chain_values(r, &h, v, 1);
+    kir_for(b, &l, imm(c, 0), tly_round_up(c, g->count, r->step), step, n, v);
+    chain_values(r, &h, l.carried, 0);
     chain now = h;
-    look_ahead(r, tly_rows_next(r, &in, l.i), 0, h.windows, h.ahead);
-    for (unsigned k = 0; k < (unsigned)c->plan->unroll; k++)
-        h.ahead[k].w = kir_keep(b, h.ahead[k].w);
-    for (unsigned k = 0; k < (unsigned)c->plan->unroll; k++)
-        y[k] = scan_vector(r, now.ahead[k], h.history, h.range, carries);
-    store_step(r, g, l.i, y);
+    look_ahead(r, tly_rows_next(r, &in, l.i), 0, &h);
+    for (unsigned k = 0; k < unroll; k++)
+        h.ahead[k].scan = kir_keep(b, h.ahead[k].scan);
+    scan_step(r, &now, shown);
+    for (unsigned k = 0; k < unroll && r->pairs; k++)
+        shown[k] = tly_narrow_pairs(c, &shown[2 * k]);
+    tly_rows_store(r, g, l.i, shown, unroll);
     tly_rows_prefetch(r, soon, l.i);
-    chain_pack(r, &h, v);
+    h.state = now.state;
+    h.totals = now.totals;
+    chain_values(r, &h, v, 1);
     kir_for_end(b, &l, v);
-    h = chain_unpack(r, l.result);
-    for (unsigned k = 0; k < r->history; k++)
-        history[k] = h.history[k];
-    for (unsigned k = 0; k < tly_range_count(c); k++)
-        range[k] = h.range[k];
+    chain_values(r, &h, l.result, 0);
+    if (r->totals)
+        judge_total(r, &h);
+    *s = h.state;
 }

@@ -162,6 +162,42 @@ kir_value tly_range_good_any(tly_build *c, kir_value carry);
 /* The same for a scan whose y are the true prefixes, their starting values tracked too. */
 kir_value tly_range_good_chain(tly_build *c, const kir_value *scalars);
 
+/* ---- the watch over magnitudes (watch.c): docs/range.md ---- */
+
+int tly_watch_count(const tly_build *c); /* 0: integers, narrow sums; 1: sums; 2: products */
+kir_value tly_watch_bits(tly_build *c, kir_value v); /* magnitudes that order like v's */
+/* How far v lies from the lower end of one of `parts` parts of the range of products, which is
+ * [2^(-120 / parts), 2^(120 / parts)] (f64: 1000); the largest of that and `seen`, unless 0. */
+kir_value tly_watch_apart(tly_build *c, kir_value seen, kir_value v, unsigned parts);
+kir_value tly_watch_left(tly_build *c, kir_value seen, unsigned parts); /* i1s: outside of it */
+/* i1s, in lanes of v: outside of it, but no zero. */
+kir_value tly_watch_outside(tly_build *c, kir_value v, unsigned parts);
+kir_value tly_watch_not_zero(tly_build *c, kir_value v);
+enum { TLY_WATCH_PART = 2 }; /* half of the range, as windows are quotients of two results */
+typedef enum tly_limit {
+    TLY_TINY,     /* 2^-127: what is computed to be smaller is no normal number in any order */
+    TLY_NORMAL,   /* 2^-126 */
+    TLY_SMALL,    /* 2^-60 (f64: 2^-500) */
+    TLY_LOW,      /* 2^-30 (f64: 2^-250) */
+    TLY_LARGE,    /* 2^126: what is smaller overflows in no order */
+    TLY_INFINITE,
+    TLY_LIMIT_COUNT
+} tly_limit;
+kir_value tly_watch_below(tly_build *c, kir_value bits, tly_limit limit); /* i1s */
+/* i1s of magnitudes' lanes as i1s of the accumulators'. */
+kir_value tly_watch_lanes(tly_build *c, kir_value truth);
+
+/* ---- one vector by itself (vector.c) ---- */
+
+/* Scans of the lanes: `unit` interleaved ones (length: all lanes), or, unit 1, of each `length`
+ * lanes. */
+kir_value tly_vector_scan(tly_build *c, kir_value v, unsigned unit, unsigned length);
+/* Lanes moved up by `unit` within each `length`; the first `unit` of each are those of `first`. */
+kir_value tly_vector_before(tly_build *c, kir_value first, kir_value y, unsigned unit,
+                            unsigned length);
+/* For each lane of the vector after y: the newest lane of its class, `unit` classes. */
+kir_value tly_vector_newest(tly_build *c, kir_value y, unsigned unit);
+
 /* Positions [i, i + lanes) that start at `p`, at the input's literal step (1, -1, 0, 2). Nothing
  * beyond them is read. */
 kir_value tly_load_vector(tly_build *c, kir_value p);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 static const char *const keys[] = {
-    "lanes", "pairs", "scalar", "unroll", "window_loads", "block", "chunk", "prefetch", "rows",
+    "lanes", "pairs", "unroll", "window_loads", "block", "chunk", "prefetch", "rows",
     "lines", "tile_lanes", "long_row", "small", "split_bytes", "scan", "workgroup", "team",
     "vector", "segments", "addresses", "index_bits", "colour",
 };

@@ -106,6 +106,10 @@ static const struct {
     { "%4 : i32x4 = iota\n%5 : i32x4 = load %2, align 4\n%6 : i1 = const false\n"
       "%7 : i32x4 = select %6, %5, %4\n%8 : i32x4 = keep %7\nstore %3, %8, align 4\n",
       { 0, 1, 2, 3 } },
+    { "%4 : i32x4 = iota\n%5 : i32x4 = const 2\n%6 : i1x4 = cmp eq %4, %5\n%7 : i1 = any %6\n"
+      "%8 : i1x4 = cmp ult %5, %4\n%9 : i1 = any %8\n%10 : i32x4 = select %7, %4, %5\n"
+      "%11 : i1x4 = cmp ne %5, %5\n%12 : i1 = any %11\n%13 : i32x4 = select %12, %5, %10\n"
+      "%14 : i32x4 = select %9, %13, %5\nstore %3, %14, align 4\n", { 0, 1, 2, 3 } },
     { "%4 : i16x4 = iota\n%5 : i16x4 = const -2\n%6 : i16x4 = add %4, %5\n%7 : i32x4 = sext %6\n"
       "store %3, %7, align 4\n", { -2u, -1u, 0, 1 } },
     { "%4 : i16x4 = iota\n%5 : i16x4 = const -2\n%6 : i16x4 = add %4, %5\n%7 : i32x4 = zext %6\n"

@@ -80,26 +80,27 @@ static const char every_op[] =
     "  %42 : f32x4 = insert %39, %41, 0\n"
     "  %43 : f32x5 = shuffle %39, %42, [0 7 1 1 4]\n"
     "  %44 : f32x5 = keep %43\n"
-    "  %45 : i64, %46 : f32x5 = for %47 = %1 to %11 step %13 with "
-    "%48 : i64 = %1, %49 : f32x5 = %44 {\n"
-    "    for %50 = %47 to %11 step %13 {\n"
+    "  %45 : i1 = any %8\n"
+    "  %46 : i64, %47 : f32x5 = for %48 = %1 to %11 step %13 with "
+    "%49 : i64 = %1, %50 : f32x5 = %44 {\n"
+    "    for %51 = %48 to %11 step %13 {\n"
     "      if %7 {\n"
     "        fence\n"
     "      }\n"
     "    }\n"
-    "    %51 : f32x5 = if %17 {\n"
-    "      yield %49\n"
+    "    %52 : f32x5 = if %17 {\n"
+    "      yield %50\n"
     "    } else {\n"
-    "      %52 : f32x5 = add %49, %49\n"
-    "      yield %52\n"
+    "      %53 : f32x5 = add %50, %50\n"
+    "      yield %53\n"
     "    }\n"
     "    if %7 {\n"
     "    } else {\n"
     "      fence\n"
     "    }\n"
-    "    yield %47, %51\n"
+    "    yield %48, %52\n"
     "  }\n"
-    "  return %45\n"
+    "  return %46\n"
     "}\n";
 
 Test(kir, text_round_trip)
@@ -209,6 +210,7 @@ static const struct {
     { "%1 : i64x2 = iota\n%2 : i64x2 = shuffle %1, %1, [0]\nreturn %2}", "expected a number" },
     { "%1 : i64x2 = iota\n%2 : i64x2 = shuffle %1, %1, [0 1 2]\nreturn %2}", "expected ']'" },
     { "%1 : i64x2 = iota\n%2 : i32x2 = shuffle %1, %1, [0 1]\nreturn %2}", "operands have one" },
+    { "%1 : i8x4 = iota\n%2 : i1 = any %1\nreturn %2}", "any goes from lanes of i1" },
     { "%1 : i1 = const true\n%2 : i1 = keep %1\nreturn %2}", "keep is of anything but i1" },
     { "%1 : i32 = const 1\nfor %2 = %1 to %1 step %1 {\n}\nreturn %1}", "bounds and step are i64" },
     { "%1 : i64 = const 1\nfor %3 = %1 to %1 step %1 {\n", "values are numbered" },

@@ -260,6 +260,7 @@ static void put_choices(subject *s, kir_type type, kir_value x, kir_value y)
     for (kir_pred p = first; p <= last; p++) {
         kir_value c = kir_cmp(s->b, p, x, y);
         put(s, kir_pred_text(p), c);
+        put(s, "any", kir_any(s->b, c));
         put(s, "cmp with itself", kir_cmp(s->b, p, x, x));
         put(s, "select", kir_select(s->b, c, x, y));
         put(s, "select by one", kir_select(s->b, kir_extract(s->b, c, 0), y, x));

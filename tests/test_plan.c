@@ -86,30 +86,34 @@ Test(plan, pairs_neighbours_and_leaves_slow_vectors)
 {
     static const struct {
         const char *word, *level, *overrides;
-        int pairs, scalar; /* pairs < 0: refused */
+        int pairs, scan; /* pairs < 0: refused */
     } table[] = {
-        { "cumsum:bf16:9999:axis=0", "x86-64-v3", "", 1, 0 },
-        { "cumsum:bf16:9999:axis=0", "aarch64", "", 1, 0 },
-        { "cumsum:bf16:9999:axis=0,reverse", "x86-64-v4", "", 1, 0 },
+        { "cumsum:bf16:9999:axis=0", "x86-64-v3", "", 1, 1 },
+        { "cumsum:bf16:9999:axis=0", "aarch64", "", 1, 1 },
+        { "cumsum:bf16:9999:axis=0,reverse", "x86-64-v4", "", 1, 1 },
         { "cumsum:bf16:9999:axis=0", "x86-64-v3", "pairs=0", 0, 0 },
+        { "cumsum:bf16:9999:axis=0", "x86-64-v3", "pairs=0,scan=0", 0, 0 },
+        { "cumsum:bf16:9999:axis=0", "x86-64-v3", "scan=0", -1, 0 },
         { "cumsum:bf16:9999:axis=0,in=2", "x86-64-v3", "", 0, 0 },
         { "cumsum:bf16:9999:axis=0,acc=f64", "x86-64-v3", "", 0, 0 },
-        { "cumsum:bf16:999x2:axis=0", "x86-64-v3", "", 0, 0 },
+        { "cumsum:bf16:999x2:axis=0", "x86-64-v3", "", 0, 1 },
+        { "cumsum:f32:999x3:axis=0", "x86-64-v3", "scan=0", -1, 0 },
         { "cumsum:f16:9999:axis=0", "x86-64-v3", "", 0, 0 },
+        { "cumsum:f16:9999:axis=0", "x86-64-v4", "", 0, 1 },
         { "cumsum:f16:9999:axis=0", "x86-64-v3", "pairs=1", -1, 0 },
-        { "cumprod:i64:9999:axis=0", "x86-64-v3", "", 0, 1 },
-        { "cumprod:u64:9999:axis=0", "x86-64-v2", "", 0, 1 },
-        { "cumprod:i64:9999:axis=0", "x86-64-v4", "", 0, 0 },
-        { "cumprod:i64:999x2:axis=0", "x86-64-v3", "", 0, 0 },
+        { "cumprod:i64:9999:axis=0", "x86-64-v3", "", 0, 2 },
+        { "cumprod:u64:9999:axis=0", "x86-64-v2", "", 0, 2 },
+        { "cumprod:i64:9999:axis=0", "x86-64-v4", "", 0, 1 },
+        { "cumprod:i64:999x2:axis=0", "x86-64-v3", "", 0, 1 },
         { "cumsum:i64:9999:axis=0", "x86-64-v3", "", 0, 0 },
-        { "cumprod:f64:9999:axis=0", "x86-64-v3", "scalar=1", -1, 0 },
+        { "cumprod:f64:9999:axis=0", "x86-64-v3", "scan=2", -1, 0 },
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        tly_plan plan = { .pairs = -1 };
+        tly_plan plan = { .pairs = -1, .scan = 0 };
         tally_status s = plan_of(table[i].word, table[i].level, table[i].overrides, &plan, NULL);
         cr_expect_eq(s, table[i].pairs < 0 ? TALLY_INVALID : TALLY_OK, "%s", table[i].word);
         cr_expect_eq(plan.pairs, table[i].pairs, "%s %s", table[i].word, table[i].level);
-        cr_expect_eq(plan.scalar, table[i].scalar, "%s %s", table[i].word, table[i].level);
+        cr_expect_eq(plan.scan, table[i].scan, "%s %s", table[i].word, table[i].level);
         if (s == TALLY_OK)
             cr_expect_eq(plan.block % (plan.lanes * plan.unroll << plan.pairs), 0);
     }
@@ -129,7 +133,7 @@ Test(plan, refuses_what_is_no_override)
 {
     static const char *const wrong[] = {
         "unroll", "=4", "unroll=", "unroll=x", "unroll=3", "unroll=64", "colour=4", "lines=1",
-        "block=100", "chunk=1000", "chunk=0", "unroll=4x", "unroll=4,,", "scalar=1", "pairs=1",
+        "block=100", "chunk=1000", "chunk=0", "unroll=4x", "unroll=4,,", "scan=2", "pairs=1",
         "template=1", "template=copy", "template=short", "template=columns", "template=serial,lanes=4", "rows=4",
         "unroll=2,unroll=2", "template=rows,template=rows", "unroll=99999999999", "lanes=0",
         "unroll=-2", "unroll = ", "index_bits=64", "window_loads=3", "split_bytes=0",

@@ -220,6 +220,14 @@ kir_value kir_keep(kir_builder *b, kir_value v)
     return kir_emit(b, KIR_KEEP, kir_type_of(b, v), 0, 1, &v);
 }
 
+kir_value kir_any(kir_builder *b, kir_value i1s)
+{
+    if (kir_type_of(b, i1s).lanes == 1) {
+        return kir_alive(b) ? i1s : 0;
+    }
+    return kir_emit(b, KIR_ANY, KIR_TYPE(KIR_I1, 1), 0, 1, &i1s);
+}
+
 void kir_return(kir_builder *b, kir_value i64)
 {
     kir_append(b, KIR_RETURN, KIR_TYPE(KIR_NONE, 0), 1, &i64);

@@ -244,6 +244,16 @@ static void run_shuffle(struct run *r, const kir_inst *inst)
     }
 }
 
+static void run_any(struct run *r, const kir_inst *inst)
+{
+    const kir_type type = operand_type(r, inst, 0);
+    uint64_t some = 0;
+    for (unsigned i = 0; i < type.lanes; i++) {
+        some |= kir_lane_get(lane_bytes(type), operand(r, inst, 0), i);
+    }
+    kir_lane_put(lane_bytes(inst->type), result(r, inst), 0, some & 1);
+}
+
 /* ---- structure ---- */
 
 /* Copies operands from `from` on to the values that follow `to`. */
@@ -313,6 +323,7 @@ static const step steps[KIR_OP_COUNT] = {
     [KIR_STORE] = run_store,      [KIR_MLOAD] = run_mload,     [KIR_MSTORE] = run_mstore,
     [KIR_PREFETCH] = run_nothing, [KIR_FENCE] = run_nothing,   [KIR_SPLAT] = run_splat,
     [KIR_EXTRACT] = run_extract,  [KIR_INSERT] = run_insert,   [KIR_SHUFFLE] = run_shuffle,
+    [KIR_ANY] = run_any,
     [KIR_KEEP] = run_copy,        [KIR_FOR] = run_for,         [KIR_IF] = run_if,
     [KIR_ELSE] = run_nothing,     [KIR_YIELD] = run_yield,     [KIR_END] = run_nothing,
     [KIR_RETURN] = run_nothing,

@@ -135,6 +135,7 @@ kir_value kir_insert(kir_builder *b, kir_value v, kir_value scalar, unsigned lan
 kir_value kir_shuffle(kir_builder *b, kir_value x, kir_value y, const uint8_t *index,
                       unsigned lanes); /* result has `lanes` lanes; y may be x */
 kir_value kir_keep(kir_builder *b, kir_value v);
+kir_value kir_any(kir_builder *b, kir_value i1s); /* i1: some lane is true; of one: itself */
 /* Of kernels with a workgroup. */
 kir_value kir_get_id(kir_builder *b, kir_id id);
 kir_value kir_shared(kir_builder *b, uint32_t bytes);

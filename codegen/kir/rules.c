@@ -287,6 +287,12 @@ static const char *rule_keep(const struct kir_facts *f)
                : "keep is of anything but i1, and keeps its type";
 }
 
+static const char *rule_any(const struct kir_facts *f)
+{
+    return kir_same_type(f->type, KIR_TYPE(KIR_I1, 1)) && f->x[0].kind == KIR_I1 ? NULL
+               : "any goes from lanes of i1 to i1";
+}
+
 static const char *rule_for(const struct kir_facts *f)
 {
     kir_type type = f->kernel->workgroup > 0 && f->x[0].kind == KIR_I32 ? i32 : i64;
@@ -358,6 +364,7 @@ static const struct {
     [KIR_INSERT] = { rule_insert, 1, 0, 0 },
     [KIR_SHUFFLE] = { rule_shuffle, 1, 0, 0 },
     [KIR_KEEP] = { rule_keep, 1, 0, 0 },
+    [KIR_ANY] = { rule_any, 1, 0, 0 },
     [KIR_ID] = { kir_rule_id, 1, 0, 0 },
     [KIR_SHARED] = { kir_rule_shared, 1, 0, 0 },
     [KIR_BARRIER] = { rule_none, 0, 0, 0 },

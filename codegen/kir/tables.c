@@ -127,7 +127,7 @@ int kir_op_is_gpu(kir_op op)
 int kir_op_is_cpu(kir_op op)
 {
     return op == KIR_ARGV || op == KIR_ADDR || (op >= KIR_MLOAD && op <= KIR_FENCE) ||
-           op == KIR_KEEP;
+           op == KIR_KEEP || op == KIR_ANY;
 }
 
 uint64_t kir_low_bits(kir_kind kind, uint64_t bits)

@@ -257,6 +257,14 @@ static LLVMValueRef keep(tly_lowering *l, const kir_inst *inst)
     return type.kind == KIR_F16 ? LLVMBuildBitCast(l->builder, v, tly_lower_type(l, type), "") : v;
 }
 
+static LLVMValueRef any(tly_lowering *l, const kir_inst *inst)
+{
+    LLVMValueRef v = tly_operand(l, inst, 0);
+    LLVMTypeRef type = LLVMTypeOf(v);
+    return tly_operand_type(l, inst, 0).lanes == 1
+        ? v : tly_lower_intrinsic(l, "llvm.vector.reduce.or", &type, 1, &v, 1);
+}
+
 /* ---- the table ---- */
 
 static LLVMValueRef (*const emitters[KIR_OP_COUNT])(tly_lowering *, const kir_inst *) = {
@@ -297,6 +305,7 @@ static LLVMValueRef (*const emitters[KIR_OP_COUNT])(tly_lowering *, const kir_in
     [KIR_INSERT] = insert,
     [KIR_SHUFFLE] = shuffle,
     [KIR_KEEP] = keep,
+    [KIR_ANY] = any,
 };
 
 LLVMValueRef tly_lower_op(tly_lowering *l, const kir_inst *inst)

@@ -76,18 +76,25 @@ static int32_t choose_pairs(const tly_problem *p, const tly_target *t, const tly
 /* Vectors of 64-bit integer products are slow where they are not one instruction: a scalar chain
  * by pairs instead. Zen 3, of a copy, prototypes of 32 Mi elements in one row and in rows of 4096:
  * pairs .87, .84; fours .86, .74; 4 runs .64, .65; windows .43; the plain loop .56. */
-static int32_t choose_scalar(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+static int slow_vectors(const tly_problem *p, const tly_target *t)
 {
     int wide = p->acc == TALLY_I64 || p->acc == TALLY_U64;
-    (void)plan;
     return p->op == TALLY_CUMPROD && wide && !t->has_mul64 && p->unit == 1;
+}
+
+static int32_t choose_scan(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    if (slow_vectors(p, t))
+        return TLY_SCAN_SCALARS;
+    return p->unit == 1 && !plan->pairs && t->vector_bytes < 64 ? TLY_SCAN_WINDOWS
+                                                                : TLY_SCAN_VECTORS;
 }
 
 static int32_t choose_vectors(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     (void)p;
     (void)t;
-    return plan->scalar ? 1 : 2;
+    return plan->scan == TLY_SCAN_SCALARS ? 1 : 4;
 }
 
 /* The first doublings by overlapping loads, where they cost one instruction each: not of elements
@@ -96,7 +103,7 @@ static int32_t choose_vectors(const tly_problem *p, const tly_target *t, const t
  * 6.3; every second 2.8, 2.6, 3.3. Vectors of 512 bits shift across two in one instruction. */
 static int32_t choose_window_loads(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
-    if (p->unit > 1 || plan->pairs || (t->has_align2 && t->vector_bytes == 64))
+    if (plan->scan != TLY_SCAN_WINDOWS || (t->has_align2 && t->vector_bytes == 64))
         return 0;
     return p->dtype == p->acc && p->in_step != 2 && plan->lanes >= 8 ? 2 : 1;
 }
@@ -170,7 +177,7 @@ static const choice choices[TLY_TEMPLATE_COUNT][MOST_CHOICES] = {
     [TLY_TEMPLATE_ROWS] = {
         { KEY(lanes), choose_lanes, 0 },
         { KEY(pairs), choose_pairs, 0 },
-        { KEY(scalar), choose_scalar, 0 },
+        { KEY(scan), choose_scan, 0 },
         { KEY(unroll), choose_vectors, 0 },
         { KEY(window_loads), choose_window_loads, 0 },
         { KEY(block), choose_block, 0 },

@@ -20,6 +20,13 @@ typedef enum tly_template {
     TLY_TEMPLATE_COUNT
 } tly_template;
 
+/* How rows are scanned. */
+typedef enum tly_scan {
+    TLY_SCAN_WINDOWS, /* windows that reach across vectors; not of interleaved scans, nor of pairs */
+    TLY_SCAN_VECTORS, /* each vector by itself */
+    TLY_SCAN_SCALARS, /* a chain of scalars by pairs of elements; integers, unit 1 */
+} tly_scan;
+
 /* All fields are int32_t so that one table can name, print and override them. */
 typedef struct tly_plan {
     int32_t template_id; /* tly_template */
@@ -29,7 +36,7 @@ typedef struct tly_plan {
     int32_t window_loads;/* ROWS: doublings by overlapping loads, the rest by lane shuffles */
     int32_t block;       /* ROWS, SHORT: elements staged at once; borders of the range check */
     int32_t chunk;       /* ROWS: elements a chunk, whose total threads hand on; 0: never cut */
-    int32_t scalar;      /* ROWS: 1: a scalar chain by pairs of elements; 0: vectors */
+    int32_t scan;        /* ROWS: tly_scan */
     int32_t rows;        /* COLUMNS: axis steps a pass; TRANSPOSED: axis steps a pass */
     int32_t lines;       /* COLUMNS: 64-byte lines a pass of one step takes; of several, one */
     int32_t tile_lanes;  /* COLUMNS, TRANSPOSED: lanes a tile: threads split at its multiples */

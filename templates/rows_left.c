@@ -1,0 +1,158 @@
+/*
+ * The rows template: what of a step left the floating-point range. docs/range.md has the reasons.
+ */
+#include "rows.h"
+
+static int products(const tly_rows *r)
+{
+    return tly_watch_count(r->c) > 1;
+}
+
+static kir_value negate(tly_build *c, kir_value truth)
+{
+    return kir_bin(c->b, KIR_XOR, truth, kir_const(c->b, kir_type_of(c->b, truth), 1));
+}
+
+kir_value tly_rows_is_zero(tly_rows *r, kir_value v)
+{
+    return kir_cmp(r->c->b, KIR_OEQ, v, kir_const(r->c->b, r->c->vec, 0));
+}
+
+/* i1s: elements that are no exact zero. */
+kir_value tly_rows_elements_not_zero(tly_rows *r, const kir_value *x)
+{
+    kir_value some = tly_watch_not_zero(r->c, x[0]);
+    return r->pairs ? kir_bin(r->c->b, KIR_AND, some, tly_watch_not_zero(r->c, x[1])) : some;
+}
+
+/* i1s of a watch: sums that may be too large; but where there was no end before, only parts that
+ * have none count. */
+kir_value tly_rows_sums_left(tly_rows *r, const tly_rows_result *y)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    kir_value fine = tly_watch_below(c, tly_watch_bits(c, y->y), TLY_LARGE);
+    kir_value finite = tly_watch_below(c, tly_watch_bits(c, y->first), TLY_INFINITE);
+    kir_value part = tly_watch_below(c, tly_watch_bits(c, y->part), TLY_INFINITE);
+    fine = kir_bin(b, KIR_OR, fine, kir_bin(b, KIR_AND, part, negate(c, finite)));
+    return negate(c, fine);
+}
+
+/* A result of 0 is exact where the element is 0, or where the lane before it in its scan is 0, too;
+ * else it fell there. */
+static kir_value fell(tly_rows *r, kir_value here, const tly_rows_part *p)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    kir_value one = tly_neutral(c, c->vec), all = 0;
+    for (unsigned k = 0; k < (unsigned)c->plan->unroll; k++) {
+        kir_value x[2];
+        tly_rows_load_step(r, here, imm(c, k), x);
+        kir_value from = tly_vector_before(c, one, p[k].scan, r->unit, c->lanes);
+        kir_value bad = kir_bin(b, KIR_AND, tly_rows_elements_not_zero(r, x),
+                                tly_watch_not_zero(c, from));
+        bad = kir_bin(b, KIR_AND, bad, tly_rows_is_zero(r, p[k].scan));
+        all = all ? kir_bin(b, KIR_OR, all, bad) : bad;
+    }
+    return kir_any(b, all);
+}
+
+/* Zeros are looked at only where there are some. */
+kir_value tly_rows_parts_left(tly_rows *r, kir_value here, const tly_rows_part *p)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    kir_value outside = 0, zeros = 0, none = kir_const(b, KIR_TYPE(KIR_I1, 1), 0);
+    for (unsigned k = 0; k < (unsigned)c->plan->unroll; k++) {
+        kir_value out = tly_watch_outside(c, p[k].scan, TLY_WATCH_PART);
+        kir_value zero = tly_rows_is_zero(r, p[k].scan);
+        outside = outside ? kir_bin(b, KIR_OR, outside, out) : out;
+        zeros = zeros ? kir_bin(b, KIR_OR, zeros, zero) : zero;
+    }
+    kir_branch some;
+    kir_if(b, &some, kir_any(b, zeros));
+    kir_value left = fell(r, here, p);
+    kir_else(b, &some, 1, &left);
+    kir_if_end(b, &some, 1, &none);
+    return kir_bin(b, KIR_OR, some.result[0], kir_any(b, outside));
+}
+
+/* Products whose scan, by `newest`, is below all normal numbers become 0 for good: the plain loop is
+ * there, too, and nothing that came back from there on a way of ours could be told from it. */
+kir_value tly_rows_flush(tly_rows *r, kir_value v, kir_value newest)
+{
+    tly_build *c = r->c;
+    if (!products(r))
+        return v;
+    kir_value tiny = tly_watch_below(c, tly_watch_bits(c, newest), TLY_TINY);
+    kir_value zero = kir_bin(c->b, KIR_MUL, v, kir_const(c->b, c->vec, 0));
+    return kir_select(c->b, tly_watch_lanes(c, tiny), zero, v);
+}
+
+/* The last result in the step of each lane of vector k. */
+static kir_value end_of(tly_rows *r, kir_value last, unsigned k)
+{
+    unsigned n = r->c->lanes, end = (unsigned)r->c->plan->unroll * n;
+    uint8_t index[64];
+    for (unsigned i = 0; i < n; i++)
+        index[i] = (uint8_t)(n - 1 - (end - 1 - k * n - i) % r->unit);
+    return kir_shuffle(r->c->b, last, last, index, n);
+}
+
+/* i1: results may have come to an end of the range, and not because a product is 0 for good. No
+ * product moved by more than half of the range in a step that was not `wide` (i1). */
+static kir_value near_end(tly_rows *r, kir_value wide, const tly_rows_result *y)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    unsigned unroll = (unsigned)c->plan->unroll;
+    if (!products(r)) {
+        kir_value most = 0;
+        for (unsigned k = 0; k < unroll; k++) {
+            kir_value bits = tly_watch_bits(c, y[k].y);
+            most = most ? kir_bin(b, KIR_UMAX, most, bits) : bits;
+        }
+        return kir_any(b, negate(c, tly_watch_below(c, most, TLY_LARGE)));
+    }
+    kir_value least = kir_bin(b, KIR_UMIN, tly_watch_bits(c, y[0].first),
+                              tly_watch_bits(c, y[unroll - 1].y));
+    kir_value low = kir_any(b, tly_watch_below(c, least, TLY_SMALL));
+    kir_value none = kir_const(b, KIR_TYPE(KIR_I1, 1), 0), some;
+    kir_branch zero;
+    kir_if(b, &zero, kir_bin(b, KIR_OR, wide, low));
+    some = kir_any(b, tly_watch_not_zero(c, y[0].first));
+    kir_else(b, &zero, 1, &some);
+    kir_if_end(b, &zero, 1, &none);
+    return zero.result[0];
+}
+
+kir_value tly_rows_results_left(tly_rows *r, kir_value wide, const tly_rows_result *y,
+                                tly_rows_state *s)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    unsigned unroll = (unsigned)c->plan->unroll;
+    kir_value none = kir_const(b, KIR_TYPE(KIR_I1, 1), 0), bad = 0, ends[2], same[2];
+    kir_branch look;
+    kir_if(b, &look, near_end(r, wide, y));
+    for (unsigned k = 0; k < unroll; k++) {
+        kir_value left;
+        if (products(r)) {
+            kir_value end = tly_watch_bits(c, end_of(r, y[unroll - 1].y, k));
+            left = kir_bin(b, KIR_AND, tly_watch_below(c, tly_watch_bits(c, y[k].y), TLY_NORMAL),
+                           negate(c, tly_watch_below(c, end, TLY_TINY)));
+        } else {
+            left = tly_rows_sums_left(r, &y[k]);
+        }
+        bad = bad ? kir_bin(b, KIR_OR, bad, left) : left;
+    }
+    ends[0] = kir_any(b, bad);
+    kir_value newest = r->windows ? tly_vector_newest(c, s->last[0], 1) : s->last[0];
+    ends[1] = tly_rows_flush(r, s->last[0], newest);
+    kir_else(b, &look, 2, ends);
+    same[0] = none;
+    same[1] = s->last[0];
+    kir_if_end(b, &look, 2, same);
+    s->last[0] = look.result[1];
+    return look.result[0];
+}

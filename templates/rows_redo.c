@@ -1,0 +1,136 @@
+/*
+ * The rows template: a step with lanes that left the floating-point range, done again. Such lanes,
+ * and those after them in their own scan, go by the plain loop from the true prefix.
+ */
+#include "rows.h"
+
+static kir_type mask_type(const tly_rows *r)
+{
+    return KIR_TYPE(r->c->acc_bytes == 8 ? KIR_I64 : KIR_I32, r->c->lanes);
+}
+
+/* Lanes of a mask (all ones or 0) and, of each scan, those after them. */
+static kir_value and_after(tly_rows *r, kir_value mask)
+{
+    kir_value none = kir_const(r->c->b, mask_type(r), 0);
+    for (unsigned apart = r->unit; apart < r->c->lanes; apart *= 2)
+        mask = kir_bin(r->c->b, KIR_OR, mask,
+                       tly_vector_before(r->c, none, mask, apart, r->c->lanes));
+    return mask;
+}
+
+static kir_value as_mask(tly_rows *r, kir_value truth)
+{
+    return kir_convert(r->c->b, KIR_SEXT, mask_type(r), truth);
+}
+
+/* i1s: lanes whose product is not as good as the plain loop's. */
+static kir_value products_left(tly_rows *r, const tly_rows_result *y, const kir_value *x)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    kir_value one = tly_neutral(c, c->vec), none = kir_const(b, mask_type(r), 0);
+    kir_value zero = kir_bin(b, KIR_XOR, tly_rows_elements_not_zero(r, x),
+                             kir_const(b, KIR_TYPE(KIR_I1, c->lanes), 1));
+    kir_value exact = and_after(r, as_mask(r, zero));
+    exact = kir_bin(b, KIR_AND, kir_cmp(b, KIR_NE, exact, none), tly_rows_is_zero(r, y->part));
+    kir_value part = tly_watch_apart(c, 0, kir_select(b, exact, one, y->part), TLY_WATCH_PART);
+    exact = kir_bin(b, KIR_OR, exact, tly_rows_is_zero(r, y->first));
+    kir_value result = tly_watch_bits(c, kir_select(b, exact, one, y->y));
+    return kir_bin(b, KIR_OR, tly_watch_left(c, part, TLY_WATCH_PART),
+                   tly_watch_below(c, result, TLY_NORMAL));
+}
+
+/* Element `lane` of x in the lanes that it has a part in, its own and later ones of its scan; in
+ * the others what changes nothing. */
+static kir_value spread(tly_rows *r, kir_value x, unsigned lane)
+{
+    tly_build *c = r->c;
+    uint8_t index[64];
+    for (unsigned i = 0; i < c->lanes; i++) {
+        int part = i >= lane && (i - lane) % r->unit == 0;
+        index[i] = (uint8_t)(part ? lane : c->lanes + i);
+    }
+    return kir_shuffle(c->b, x, tly_neutral(c, c->vec), index, c->lanes);
+}
+
+static kir_value take_lane(tly_rows *r, kir_value from, kir_value v, unsigned lane)
+{
+    uint8_t index[64];
+    for (unsigned i = 0; i < r->c->lanes; i++)
+        index[i] = (uint8_t)(i == lane ? i : r->c->lanes + i);
+    return kir_shuffle(r->c->b, from, v, index, r->c->lanes);
+}
+
+/* Every lane by the plain loop, from what it continues; of pairs, `odd` too. */
+static kir_value plain(tly_rows *r, kir_value y, const kir_value *x, kir_value *odd)
+{
+    tly_build *c = r->c;
+    for (unsigned lane = 0; lane < c->lanes; lane++) {
+        y = tly_combine(c, y, spread(r, x[0], lane));
+        if (r->pairs) {
+            *odd = lane == 0 ? y : take_lane(r, y, *odd, lane);
+            y = tly_combine(c, y, spread(r, x[1], lane));
+        }
+    }
+    return y;
+}
+
+/* One vector of a step with lanes that left the range; returns its results. */
+static kir_value redo_vector(tly_rows *r, const kir_value *x, tly_rows_state *s, kir_value *shown)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    tly_rows_part p = tly_rows_part_of(r, x);
+    kir_value first = s->last[0], odd = 0, v[2] = { tly_combine(c, first, p.scan), 0 };
+    tly_rows_result result = { first, p.scan, v[0] };
+    kir_value left = tly_watch_count(c) > 1 ? products_left(r, &result, x) : tly_rows_sums_left(r, &result);
+    left = and_after(r, as_mask(r, tly_watch_lanes(c, left)));
+    left = kir_cmp(b, KIR_NE, left, kir_const(b, mask_type(r), 0));
+    if (r->pairs)
+        v[1] = tly_combine(c, tly_rows_before(r, first, v[0]), p.first);
+    kir_branch some;
+    kir_if(b, &some, kir_any(b, left));
+    kir_value loop = plain(r, first, x, &odd), again[2] = { kir_select(b, left, loop, v[0]), 0 };
+    if (r->pairs)
+        again[1] = kir_select(b, left, odd, v[1]);
+    kir_else(b, &some, 1 + r->pairs, again);
+    kir_if_end(b, &some, 1 + r->pairs, v);
+    kir_value y = some.result[0];
+    tly_rows_show(r, tly_rows_before(r, first, y), r->pairs ? some.result[1] : 0, y, shown);
+    kir_value newest = tly_vector_newest(c, y, r->unit);
+    s->last[0] = tly_rows_flush(r, newest, newest);
+    return y;
+}
+
+int64_t tly_rows_work_bytes(const tly_rows *r)
+{
+    return (int64_t)r->c->plan->unroll * (1 + r->pairs) * r->c->lanes * r->c->acc_bytes;
+}
+
+/* It reads the input again, which nothing has overwritten yet, in place either. */
+void tly_rows_redo(tly_rows *r, kir_value here, tly_rows_state *s, kir_value *shown)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    int64_t bytes = c->lanes * c->acc_bytes;
+    unsigned each = 1 + r->pairs;
+    tly_rows_state now = *s;
+    if (r->windows)
+        now.last[0] = tly_vector_newest(c, s->last[0], 1);
+    kir_value v[2] = { now.last[0], s->last[0] };
+    kir_loop l;
+    kir_for(b, &l, imm(c, 0), imm(c, c->plan->unroll), imm(c, 1), 2, v);
+    kir_value x[2], result[2];
+    tly_rows_load_step(r, here, l.i, x);
+    now.last[0] = l.carried[0];
+    v[1] = redo_vector(r, x, &now, result);
+    kir_value to = tly_at(c, r->work, l.i, bytes * each);
+    for (unsigned k = 0; k < each; k++)
+        kir_store(b, to, k * bytes, result[k], c->acc_bytes, 0);
+    v[0] = now.last[0];
+    kir_for_end(b, &l, v);
+    s->last[0] = r->windows ? tly_rows_flush(r, l.result[1], l.result[0]) : l.result[0];
+    for (unsigned k = 0; k < (unsigned)c->plan->unroll * each; k++)
+        shown[k] = kir_load(b, c->vec, r->work, k * bytes, c->acc_bytes);
+}

@@ -1,0 +1,71 @@
+/*
+ * The rows template, one vector at a time: how it joins what comes before it.
+ */
+#include "rows.h"
+
+static int is_near(const tly_rows *r)
+{
+    return r->unit < r->c->lanes;
+}
+
+/* ---- joining ---- */
+
+/* unit >= lanes: the elements one unit before each lane of the next vector. */
+static kir_value unit_before(tly_rows *r, const tly_rows_state *s)
+{
+    unsigned n = r->c->lanes, k = r->unit / n, apart = r->unit % n;
+    return apart == 0 ? s->last[k - 1] : tly_shift(r->c, s->last[k], s->last[k - 1], apart);
+}
+
+/* What the first lanes of the next vector continue, once `y` has joined. */
+static void advance(tly_rows *r, const tly_rows_part *p, kir_value y, tly_rows_state *s)
+{
+    tly_build *c = r->c;
+    if (r->windows || !is_near(r)) {
+        for (unsigned k = r->history; k-- > 1;)
+            s->last[k] = s->last[k - 1];
+        s->last[0] = y;
+    } else if (c->lanes % r->unit == 0) { /* no shuffle in the chain */
+        s->last[0] = tly_combine(c, s->last[0], tly_vector_newest(c, p->scan, r->unit));
+    } else {
+        s->last[0] = tly_vector_newest(c, y, r->unit);
+    }
+}
+
+/* What each lane continues, from what the first ones do. */
+kir_value tly_rows_before(tly_rows *r, kir_value first, kir_value y)
+{
+    tly_build *c = r->c;
+    if (!c->p->exclusive && !r->pairs)
+        return 0;
+    if (r->windows)
+        return tly_shift(c, first, y, 1);
+    return is_near(r) ? tly_vector_before(c, first, y, r->unit, c->lanes) : first;
+}
+
+/* Results as they are shown; of pairs, `odd` is that of the first of each. */
+void tly_rows_show(tly_rows *r, kir_value before, kir_value odd, kir_value y, kir_value *shown)
+{
+    int exclusive = r->c->p->exclusive;
+    shown[0] = exclusive ? before : r->pairs ? odd : y;
+    if (r->pairs)
+        shown[1] = exclusive ? odd : y;
+}
+
+tly_rows_result tly_rows_join(tly_rows *r, const tly_rows_part *p, tly_rows_state *s,
+                              kir_value *shown)
+{
+    tly_build *c = r->c;
+    kir_value first = r->windows || is_near(r) ? s->last[0] : unit_before(r, s);
+    kir_value y = tly_combine(c, first, p->scan), from = tly_rows_before(r, first, y);
+    tly_rows_show(r, from, r->pairs ? tly_combine(c, from, p->first) : 0, y, shown);
+    advance(r, p, y, s);
+    return (tly_rows_result){ first, p->scan, y };
+}
+
+tly_rows_part tly_rows_part_of(tly_rows *r, const kir_value *x)
+{
+    tly_build *c = r->c;
+    kir_value v = r->pairs ? tly_combine(c, x[0], x[1]) : x[0];
+    return (tly_rows_part){ tly_vector_scan(c, v, r->unit, c->lanes), r->pairs ? x[0] : 0 };
+}

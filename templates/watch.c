@@ -1,0 +1,97 @@
+/*
+ * The watch over magnitudes: a scan that combines in another order than the plain loop is as good
+ * as it while its partial results, or what they are made of, keep away from the ends of the
+ * floating-point range (docs/range.md has the proof). Sums can only overflow; products fall out
+ * on both sides.
+ *
+ * Magnitudes are compared as integer bits, which order like the values and nearly like their
+ * logarithms. f64 is watched by its upper 32 bits, because 64-bit minima are many instructions
+ * below AVX-512; the lower halves show the bits of 1.0.
+ */
+#include "template.h"
+
+typedef struct layout {
+    uint64_t magnitude;   /* mask of a lane */
+    uint64_t filler;      /* f64: 1.0's upper word where the lower word was */
+    int64_t one;          /* bits of 1.0, of f64 its upper word */
+    int64_t span;         /* bits from there to 2^120, of f64 to 2^1000 */
+    uint32_t limits[TLY_LIMIT_COUNT];
+} layout;
+
+static const layout layout_f32 = {
+    0x7fffffff, 0, 0x3f800000, 120 << 23,
+    { [TLY_TINY] = 0x00400000, [TLY_NORMAL] = 0x00800000, [TLY_SMALL] = (127 - 60) << 23,
+      [TLY_LOW] = (127 - 30) << 23, [TLY_LARGE] = (127 + 126) << 23, [TLY_INFINITE] = 0x7f800000 },
+};
+static const layout layout_f64 = {
+    0x7fffffff00000000, 0x3ff00000, 0x3ff00000, 1000 << 20,
+    { [TLY_TINY] = 0x00080000, [TLY_NORMAL] = 0x00100000, [TLY_SMALL] = (1023 - 500) << 20,
+      [TLY_LOW] = (1023 - 250) << 20, [TLY_LARGE] = (1023 + 1022) << 20, [TLY_INFINITE] = 0x7ff00000 },
+};
+
+static const layout *of(const tly_build *c)
+{
+    return c->acc.kind == KIR_F64 ? &layout_f64 : &layout_f32;
+}
+
+kir_value tly_watch_bits(tly_build *c, kir_value v)
+{
+    unsigned lanes = kir_type_of(c->b, v).lanes;
+    kir_type wide = KIR_TYPE(c->acc.kind == KIR_F64 ? KIR_I64 : KIR_I32, lanes);
+    kir_value m = kir_convert(c->b, KIR_BITCAST, wide, v);
+    m = kir_bin(c->b, KIR_AND, m, kir_const(c->b, wide, of(c)->magnitude));
+    if (c->acc.kind != KIR_F64)
+        return m;
+    m = kir_bin(c->b, KIR_OR, m, kir_const(c->b, wide, of(c)->filler));
+    return kir_convert(c->b, KIR_BITCAST, KIR_TYPE(KIR_I32, 2 * lanes), m);
+}
+
+kir_value tly_watch_below(tly_build *c, kir_value bits, tly_limit limit)
+{
+    kir_type t = kir_type_of(c->b, bits);
+    return kir_cmp(c->b, KIR_ULT, bits, kir_const(c->b, t, of(c)->limits[limit]));
+}
+
+kir_value tly_watch_lanes(tly_build *c, kir_value truth)
+{
+    unsigned words = kir_type_of(c->b, truth).lanes;
+    if (c->acc.kind != KIR_F64)
+        return truth;
+    kir_type wide = KIR_TYPE(KIR_I64, words / 2);
+    truth = kir_convert(c->b, KIR_SEXT, KIR_TYPE(KIR_I32, words), truth);
+    return kir_cmp(c->b, KIR_NE, kir_convert(c->b, KIR_BITCAST, wide, truth),
+                   kir_const(c->b, wide, 0));
+}
+
+int tly_watch_count(const tly_build *c)
+{
+    return (int)tly_range_count(c);
+}
+
+/* Both ends in one comparison: what is below the lower wraps to the top. */
+kir_value tly_watch_apart(tly_build *c, kir_value seen, kir_value v, unsigned parts)
+{
+    kir_value bits = tly_watch_bits(c, v);
+    kir_type t = kir_type_of(c->b, bits);
+    int64_t low = of(c)->one - of(c)->span / parts;
+    kir_value apart = kir_bin(c->b, KIR_SUB, bits, kir_const(c->b, t, (uint64_t)low));
+    return seen ? kir_bin(c->b, KIR_UMAX, seen, apart) : apart;
+}
+
+kir_value tly_watch_left(tly_build *c, kir_value seen, unsigned parts)
+{
+    kir_type t = kir_type_of(c->b, seen);
+    uint64_t range = (uint64_t)(of(c)->span / parts * 2);
+    return kir_cmp(c->b, KIR_ULT, kir_const(c->b, t, range), seen);
+}
+
+kir_value tly_watch_not_zero(tly_build *c, kir_value v)
+{
+    return kir_cmp(c->b, KIR_UNE, v, kir_const(c->b, kir_type_of(c->b, v), 0));
+}
+
+kir_value tly_watch_outside(tly_build *c, kir_value v, unsigned parts)
+{
+    kir_value left = tly_watch_left(c, tly_watch_apart(c, 0, v, parts), parts);
+    return kir_bin(c->b, KIR_AND, tly_watch_lanes(c, left), tly_watch_not_zero(c, v));
+}
