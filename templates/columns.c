@@ -10,15 +10,7 @@
  */
 #include "template.h"
 
-enum {
-    LINE = 64, MAX_STEPS = 8, MAX_VECTORS = 64,
-    /* Bytes. f32 past the cache, of a copy: rows of 1, 4, 8, 16, 32 KiB by one step a pass 1.08,
-     * 1.05, 1.02, 1.12, .94; by four .68, .95, .97, 1.05, 1.06. */
-    SHORT_ROW = 16384,
-    /* Bytes. Inputs of 16, 128, 512, 1024 KiB by one step a pass .43, .80, .98, .99; by four .76,
-     * .97, .83, .85. */
-    SMALL = 131072
-};
+enum { LINE = 64, MAX_STEPS = TLY_COLUMNS_MOST_STEPS, MAX_VECTORS = TLY_COLUMNS_MOST_VECTORS };
 
 typedef struct columns {
     tly_build *c;
@@ -225,8 +217,8 @@ static kir_value goes_together(columns *k, const tile *t)
     kir_value where = kir_bin(b, KIR_OR, kir_addr(b, k->out), k->out_axis);
     kir_value lined = equal(c, kir_bin(b, KIR_AND, where, imm(c, LINE - 1)), zero);
     if (t->steps > 1) {
-        kir_value is_long = less(c, imm(c, SHORT_ROW / c->in_bytes), k->count);
-        kir_value is_large = less(c, imm(c, SMALL / c->in_bytes), mul(c, k->count, k->length));
+        kir_value is_long = less(c, imm(c, c->plan->long_row / c->in_bytes), k->count);
+        kir_value is_large = less(c, imm(c, c->plan->small / c->in_bytes), mul(c, k->count, k->length));
         plain = kir_select(b, is_large, is_long, plain);
         lined = kir_bin(b, KIR_AND, lined, is_long);
     }
@@ -293,9 +285,5 @@ static void columns_body(tly_build *c, tly_row at, kir_value count, kir_value su
 
 void tly_build_columns(tly_build *c, tly_launch *launch)
 {
-    /* What lies in one core's cache is dear to share: f32 of 256x256, one and two threads, 6.5 and
-     * 8.4 us; 512x512 27 and 33; 2048x2048 677 and 712; 2048x4096 1814 and 1465. Cold data pay
-     * sooner. */
-    launch->split_bytes = 1 << 20;
     tly_each_row_of_lanes(c, launch, columns_body);
 }

@@ -56,8 +56,8 @@ kir_value tly_join(tly_build *c, kir_value low, kir_value high)
 static void exchange(tly_build *c, kir_value *r, unsigned n, unsigned apart, unsigned group,
                      unsigned within)
 {
-    kir_value out[16];
-    uint8_t low[16], high[16];
+    kir_value out[TLY_MOST_LANES];
+    uint8_t low[TLY_MOST_LANES], high[TLY_MOST_LANES];
     for (unsigned l = 0; l < n; l++) {
         unsigned block = l / within * within, at = (l - block) / group, in = l % group;
         unsigned from = block + at / 2 * group + in + (at & 1) * n;
@@ -86,7 +86,7 @@ void tly_transpose(tly_build *c, kir_value *r, unsigned n)
     for (; apart < n; apart *= 2)
         exchange(c, r, n, apart, within * (apart / within), n);
     /* Inside a block, step k sends lane bits to row bits in reverse; across blocks likewise. */
-    kir_value out[16];
+    kir_value out[TLY_MOST_LANES];
     for (unsigned i = 0; i < n; i++) {
         unsigned inner = i % within, outer = i / within, a = 0, b = 0;
         for (unsigned bit = 1; bit < within; bit *= 2)

@@ -7,7 +7,11 @@
 
 #include "template.h"
 
-enum { MAX_HISTORY = 16, MAX_UNROLL = 8, CAREFUL_UNROLL = 4, SPOILED_AT = 16 /* bytes, in a total record */ };
+enum {
+    MAX_HISTORY = TLY_ROWS_MOST_VECTORS_BACK, MAX_UNROLL = TLY_ROWS_MOST_UNROLL,
+    CAREFUL_UNROLL = 4, /* vectors between two looks at the range */
+    SPOILED_AT = 16 /* bytes, in a total record */
+};
 
 typedef struct tly_rows {
     tly_build *c;

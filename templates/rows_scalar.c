@@ -3,7 +3,7 @@
  */
 #include "rows.h"
 
-enum { MAX_STEP = 64 }; /* elements */
+enum { MAX_STEP = TLY_ROWS_MOST_SCALARS };
 
 /* Element k of a step, as an accumulator. */
 static kir_value load_scalar(tly_rows *r, kir_value p, unsigned k)

@@ -4,7 +4,7 @@
  */
 #include "template.h"
 
-enum { MAX_ROWS = 8 };
+enum { MAX_ROWS = TLY_SERIAL_MOST_ROWS };
 
 typedef struct chains {
     unsigned count;

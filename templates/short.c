@@ -63,7 +63,7 @@ static void scan_rows(batch *r, kir_value in, kir_value from, kir_value to, kir_
     tly_build *c = r->c;
     int64_t input = (int64_t)r->length * c->in_bytes, ahead = c->plan->prefetch;
     unsigned ranges = tly_range_count(c), together = (unsigned)c->plan->unroll;
-    kir_value results[8][16];
+    kir_value results[TLY_SHORT_MOST_ROWS][TLY_SHORT_MOST_VECTORS];
     kir_branch way;
     kir_loop l;
     kir_for(c->b, &l, imm(c, 0), rows, imm(c, together), ranges, range);
@@ -100,7 +100,8 @@ static void guard_rows(batch *r, kir_value from, kir_value position, kir_value r
     kir_branch redo;
     kir_for(c->b, &l, imm(c, 0), rows, imm(c, 1), 0, NULL);
     kir_value element = mul(c, l.i, imm(c, r->length)), y = tly_start(c, c->acc);
-    kir_value in = tly_at(c, from, element, c->acc_bytes), results[16];
+    kir_value in = tly_at(c, from, element, c->acc_bytes);
+    kir_value results[TLY_SHORT_MOST_VECTORS];
     kir_value out = tly_stored_at(c, r->buffer, add(c, position, element));
     tly_range_begin(c, range);
     scan_row(r, in, results, range);

@@ -8,6 +8,7 @@
 
 #include "../codegen/kir/kir.h"
 #include "../codegen/plan/plan.h"
+#include "limits.h"
 
 /* Everything a stage needs to know; made once a kernel. */
 typedef struct tly_build {

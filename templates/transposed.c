@@ -20,9 +20,9 @@ static kir_value turn_line(turned *k, kir_value in, kir_value out, kir_value y,
 {
     tly_build *c = k->c;
     unsigned n = c->lanes, parts = tly_line(c) / n;
-    kir_value part[32][16];
+    kir_value part[TLY_TRANSPOSED_MOST_PARTS][TLY_MOST_LANES];
     for (unsigned q = 0; q < parts; q++) {
-        kir_value r[16];
+        kir_value r[TLY_MOST_LANES];
         for (unsigned i = 0; i < n; i++) {
             kir_value next = tly_combine(c, y, tly_load(c, in, 0, n));
             r[i] = c->p->exclusive ? y : next;

@@ -100,8 +100,8 @@ typedef struct forced {
 
 static const forced cpu_plans[] = { { "chunk=2048,block=512", "" } };
 static const forced gpu_plans[] = {
-    { "scan=0,workgroup=32", "" },
-    { "scan=1,chunk=300", "" },
+    { "template=workgroups,scan=0,workgroup=32", "" },
+    { "template=subgroups,scan=1,chunk=300", "shuffles" },
     { "addresses=0", "" },
     { "addresses=1", "addresses" },
     { "addresses=1,index_bits=64,chunk=1000", "addresses" },
@@ -111,7 +111,8 @@ static const forced gpu_plans[] = {
     { "template=workgroups,workgroup=32,segments=1", "" },
     { "template=workgroups,workgroup=32,chunk=700", "" },
     { "template=workgroups,workgroup=64,vector=4,segments=2", "" },
-    { "scan=1,vector=2,segments=4,chunk=300", "" },
+    { "template=subgroups,vector=2,segments=4,chunk=300", "shuffles" },
+    { "workgroup=32,chunk=300", "" },
     { "template=subgroups", "shuffles" },
     { "template=look_back,workgroup=32,segments=1", "look-back" },
     { "template=look_back,workgroup=64,addresses=1", "look-back" }

@@ -44,4 +44,8 @@ tly_data tly_random_data(tly_random *r, const tally_descriptor *d);
 /* Writes the input's elements; `in` as for tally_kernel_run. What lies between stays. */
 void tly_random_fill(tly_random *r, const tally_descriptor *d, tly_data data, void *in);
 
+/* One to four overrides, comma-separated, of the printed `plan` for a problem: keys that it has and
+ * some that it has not, values inside and outside of their ranges. */
+void tly_random_plan(tly_random *r, const char *plan, char *overrides, size_t room);
+
 #endif

@@ -473,6 +473,10 @@ Test(cli, inspect)
         { "inspect sum:f32:3x4:axes=-1 --emit word", "sum:f32:3x4:axes=1\n" },
         { "inspect argmax:f32:3:last --emit word", "argmax:f32>i64:3:last\n" },
         { "inspect cumprod:f32:64x64:axis=1 --emit plan", NULL },
+        { "inspect cumprod:f32:64x64:axis=0,order=serial --emit plan --plan rows=8 "
+          "--device cpu:x86-64-v3",
+          "template = columns\nlanes = 8\nrows = 8\nlines = 2\ntile_lanes = 64\n"
+          "prefetch = 2048\nlong_row = 16384\nsmall = 131072\nsplit_bytes = 1048576\n" },
         { "inspect cumprod:f32:64x64:axis=1 --emit kir", NULL },
         { "inspect cumprod:f32:64x64:axis=0 --emit llvm", NULL },
         { "inspect cumprod:f32:64x64:axis=0 --emit asm", NULL },
@@ -485,6 +489,10 @@ Test(cli, inspect)
     } wrong[] = {
         { "inspect cumprod:f32:64x64:axis=1", 2, "usage" },
         { "inspect cumprod:f32:64x64:axis=1 --emit elf", 2, "usage" },
+        { "inspect cumprod:f64:64x64:axis=1,in=1x64 --emit plan --plan lanes=16", 2, "usage" },
+        { "inspect cumprod:f32:64x64:axis=1 --emit kir --plan rows=4", 2, "usage" },
+        { "inspect cumprod:f32:64x64:axis=1 --emit plan --plan lanes=4 --plan lanes=4", 2,
+          "usage" },
         { "inspect cumprod:axis=1 --emit word", 2, "dtype" },
         { "inspect cumprod:f32:64x64:axis=2 --emit spirv", 2, "axis" },
         { "inspect cumprod:f32:64x64:axis=1 --emit spirv", 3, "device" },

@@ -102,21 +102,22 @@ Test(gpu, chooses_addresses_by_the_spans)
     }
 }
 
-/* A chunk that a driver would not let be walked to its end is none, whoever chose it. */
+/* A chunk that a driver would not let be walked to its end is none. */
 Test(gpu, chunks_stay_within_the_loop_trips)
 {
     tly_gpu_plan plan;
     const char *const word = "cumprod:f32:4000000x2:axis=0,in=4x1";
     cr_assert_eq(plan_of(word, 1, "", &plan, NULL), TALLY_OK);
     cr_assert_eq(plan.chunk, 0); /* a CPU: nothing to fill */
-    cr_assert_eq(plan_of(word, 1, "chunk=70000", &plan, NULL), TALLY_OK);
+    cr_assert_eq(plan_of(word, 1, "chunk=70000", &plan, NULL), TALLY_INVALID);
+    cr_assert_eq(plan_of(word, 1, "chunk=32500", &plan, NULL), TALLY_OK);
     cr_assert_eq(plan.chunk, 32500);
     cr_assert_eq(plan_of(word, 0, "chunk=70000", &plan, NULL), TALLY_OK);
     cr_assert_eq(plan.chunk, 70000);
 }
 
 /* Neighbouring lanes go together where they lie together, whole accesses wide, and the device stays
- * busy; what is asked for beyond that is cut down. */
+ * busy. */
 Test(gpu, columns_take_lanes_together)
 {
     static const struct {
@@ -129,7 +130,7 @@ Test(gpu, columns_take_lanes_together)
         { "cumsum:f64:4096x4194304:axis=0", "", 0, 2 },
         { "cumsum:f32:4096x524288:axis=0", "", 0, 1 },        /* too few to keep it busy */
         { "cumsum:f32:4096x524288:axis=0", "vector=4", 0, 4 },
-        { "cumsum:f32:4096x524290:axis=0", "vector=4", 0, 1 }, /* strides of 8 bytes */
+        { "cumsum:f32:4096x524290:axis=0", "", 0, 1 }, /* strides of 8 bytes */
         { "cumsum:f32:4096x4096:axis=0", "", 1, 16 },
         { "cumsum:f32:4096x4104:axis=0", "", 1, 8 },
         { "cumsum:f32:4096x4096:axis=0,in=-4096x1@16773120", "", 1, 16 },
@@ -207,7 +208,17 @@ Test(gpu, bad_overrides_are_refused)
         { "cumsum:f32:4096x4096:axis=1", "vector=64", "out of the key's range" },
         { "cumsum:f32:4096x4096:axis=1", "segments=16", "up to 32 elements" },
         { "cumsum:f32:4096x4096:axis=1", "index_bits=64", "for addresses" },
-        { "cumsum:f32:4096x4096:axis=1", "template=look_back,scan=0", "by shuffles" },
+        { "cumsum:f32:4096x4096:axis=1", "template=look_back,scan=0", "range: 1 to 2" },
+        { "cumsum:f32:4096x4096:axis=1", "template=workgroups,team=32", "is not read" },
+        { "cumsum:f32:4096x4096:axis=0", "scan=1", "is not read by the template columns" },
+        { "cumsum:f32:4096x4096:axis=1", "segments=2,segments=2", "comes twice" },
+        { "cumsum:f32:4096x4096:axis=1", "template=columns,template=columns", "comes twice" },
+        { "cumsum:f32:4096x4096:axis=1", "workgroup=0", "out of the key's range: 4 to 1024" },
+        { "cumsum:f32:4096x4096:axis=1", "chunk=99999999999", "out of the key's range" },
+        { "cumsum:f32:4096x524290:axis=0", "vector=4", "do not lie together" },
+        { "cumsum:f32:1073741823:axis=0", "addresses=0", "larger than a storage buffer" },
+        { "cumsum:f32:1073741823:axis=0", "index_bits=32", "do not reach" },
+        { "cumsum:f32:1000000x7:axis=0", "template=subgroups,team=4", "within a subgroup" },
         { "cumsum:f32:4096x4096:axis=1,order=serial", "chunk=4096", "serial order" },
         { "cumsum:f32:4096x4096:axis=0", "template=workgroups,scan=1", "teams scan rows" },
     };
@@ -222,11 +233,86 @@ Test(gpu, bad_overrides_are_refused)
     }
 }
 
+/* Shuffles ask for a subgroup whose size is known. */
+Test(gpu, shuffles_need_a_subgroup)
+{
+    static const char *const plans[] = { "scan=1", "scan=2", "template=subgroups,scan=1",
+                                         "template=look_back,scan=2" };
+    tly_caps caps = devices[0];
+    caps.subgroup = 0; /* MoltenVK: it may vary */
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+        tally_descriptor d = TALLY_DESCRIPTOR_INIT;
+        tally_error error = TALLY_ERROR_INIT;
+        tly_problem p;
+        tly_geometry g;
+        tly_gpu_plan plan;
+        cr_assert_eq(tally_descriptor_parse("cumsum:i32:4096x4096:axis=1", &d, NULL), TALLY_OK);
+        tly_canonicalise(&d, &p, &g);
+        cr_expect_eq(tly_gpu_plan_make(&p, &g, &caps, plans[i], &plan, &error), TALLY_INVALID, "%s",
+                     plans[i]);
+        cr_expect_not_null(strstr(error.message, "lacks shuffles"), "%s", error.message);
+    }
+}
+
 static const char *const overrides[] = {
     "", "scan=0", "addresses=1", "addresses=1,index_bits=64",
     "template=workgroups,workgroup=64,chunk=4096", "template=look_back,workgroup=64,segments=2",
 };
 enum { OVERRIDES = sizeof overrides / sizeof *overrides };
+
+typedef struct text {
+    char bytes[512];
+    size_t length;
+} text;
+
+static int append(void *user, const char *bytes, size_t count)
+{
+    text *t = user;
+    if (t->length + count >= sizeof t->bytes)
+        return 1;
+    memcpy(t->bytes + t->length, bytes, count);
+    t->bytes[t->length += count] = '\0';
+    return 0;
+}
+
+/* What is printed, given back, makes the same plan and prints the same. What is chosen without any
+ * override holds to the limits. */
+static void check_print(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                        const char *overrides)
+{
+    tly_gpu_plan plan, again;
+    tally_error error = TALLY_ERROR_INIT;
+    text one = { .length = 0 }, two = { .length = 0 };
+    tally_status s = tly_gpu_plan_make(p, g, caps, overrides, &plan, &error);
+    if (s != TALLY_OK) {
+        cr_assert(s == TALLY_UNSUPPORTED || (s == TALLY_INVALID && *overrides), "%s: %s", overrides,
+                  error.message);
+        return;
+    }
+    cr_assert_eq(tly_gpu_plan_print(&plan, append, &one), TALLY_OK);
+    cr_assert_eq(tly_gpu_plan_make(p, g, caps, one.bytes, &again, &error), TALLY_OK, "%s%s",
+                 one.bytes, error.message);
+    cr_assert_eq(tly_gpu_plan_print(&again, append, &two), TALLY_OK);
+    cr_assert_str_eq(one.bytes, two.bytes);
+    cr_assert_eq(memcmp(&plan, &again, sizeof plan), 0, "%s", one.bytes);
+}
+
+Test(gpu, a_printed_plan_makes_itself)
+{
+    static const char *const plans[] = { "", "scan=0", "chunk=1000", "template=columns,chunk=333",
+                                         "template=look_back,workgroup=64", "template=copy" };
+    for (int i = 0; i < 400; i++) {
+        tly_random r = tly_random_seed(8, (uint64_t)i);
+        tally_descriptor d;
+        tly_problem p;
+        tly_geometry g;
+        tly_random_descriptor(&r, i % 2 ? 3000000000 : 100000, &d);
+        tly_canonicalise(&d, &p, &g);
+        for (int device = 0; device < DEVICES && !g.empty; device++)
+            for (size_t k = 0; k < sizeof plans / sizeof *plans; k++)
+                check_print(&p, &g, &devices[device], plans[k]);
+    }
+}
 
 /* Makes one kernel; 1 if it was made, 0 if the device or the plan does not allow it. */
 static int make(const tally_descriptor *d, int device, const char *plan_text)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../codegen/plan/plan.h"
+#include "random.h"
 
 static tly_problem problem_of(const char *word)
 {
@@ -90,7 +91,7 @@ Test(plan, pairs_neighbours_and_leaves_slow_vectors)
         { "cumsum:bf16:9999:axis=0", "x86-64-v3", "", 1, 1 },
         { "cumsum:bf16:9999:axis=0", "aarch64", "", 1, 1 },
         { "cumsum:bf16:9999:axis=0,reverse", "x86-64-v4", "", 1, 1 },
-        { "cumsum:bf16:9999:axis=0", "x86-64-v3", "pairs=0", 0, 1 },
+        { "cumsum:bf16:9999:axis=0", "x86-64-v3", "pairs=0", 0, 0 },
         { "cumsum:bf16:9999:axis=0", "x86-64-v3", "pairs=0,scan=0", 0, 0 },
         { "cumsum:bf16:9999:axis=0", "x86-64-v3", "scan=0", -1, 0 },
         { "cumsum:bf16:9999:axis=0,in=2", "x86-64-v3", "", 0, 0 },
@@ -98,11 +99,11 @@ Test(plan, pairs_neighbours_and_leaves_slow_vectors)
         { "cumsum:bf16:999x2:axis=0", "x86-64-v3", "", 0, 1 },
         { "cumsum:f32:999x3:axis=0", "x86-64-v3", "scan=0", -1, 0 },
         { "cumsum:f16:9999:axis=0", "x86-64-v3", "", 0, 0 },
-        { "cumsum:f16:9999:axis=0", "x86-64-v4", "", 0, 1 },
+        { "cumsum:f16:9999:axis=0", "x86-64-v4", "", 0, 0 },
         { "cumsum:f16:9999:axis=0", "x86-64-v3", "pairs=1", -1, 0 },
         { "cumprod:i64:9999:axis=0", "x86-64-v3", "", 0, 2 },
         { "cumprod:u64:9999:axis=0", "x86-64-v2", "", 0, 2 },
-        { "cumprod:i64:9999:axis=0", "x86-64-v4", "", 0, 1 },
+        { "cumprod:i64:9999:axis=0", "x86-64-v4", "", 0, 0 },
         { "cumprod:i64:999x2:axis=0", "x86-64-v3", "", 0, 1 },
         { "cumsum:i64:9999:axis=0", "x86-64-v3", "", 0, 0 },
         { "cumprod:f64:9999:axis=0", "x86-64-v3", "scan=2", -1, 0 },
@@ -132,8 +133,10 @@ Test(plan, refuses_what_is_no_override)
 {
     static const char *const wrong[] = {
         "unroll", "=4", "unroll=", "unroll=x", "unroll=3", "unroll=64", "colour=4", "lines=1",
-        "block=100", "chunk=1000", "chunk=0", "unroll=4x", "unroll=4,,", "scalar=1", "pairs=1",
-        "template=1",
+        "block=100", "chunk=1000", "chunk=0", "unroll=4x", "unroll=4,,", "scan=2", "pairs=1",
+        "template=1", "template=copy", "template=short", "template=columns", "template=serial,lanes=4", "rows=4",
+        "unroll=2,unroll=2", "template=rows,template=rows", "unroll=99999999999", "lanes=0",
+        "unroll=-2", "unroll = ", "index_bits=64", "window_loads=3", "split_bytes=0",
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         tally_error e = TALLY_ERROR_INIT;
@@ -144,6 +147,26 @@ Test(plan, refuses_what_is_no_override)
                      TALLY_INVALID, "%s", wrong[i]);
         cr_expect_str_eq(e.field, "plan", "%s", wrong[i]);
         cr_expect_eq(memcmp(&plan, &before, sizeof plan), 0, "%s: written to", wrong[i]);
+    }
+}
+
+/* What once became wrong results, an endless loop or the end of the process. */
+Test(plan, refuses_what_a_template_has_no_room_for)
+{
+    static const struct {
+        const char *word, *level, *overrides;
+    } table[] = {
+        { "cumsum:f64:100x100:axis=1,in=1x100", "x86-64-v3", "lanes=16" },
+        { "cumsum:f32:100x100:axis=1,in=1x100", "x86-64-v4", "lanes=32" },
+        { "cumsum:f16:100x100:axis=1,in=1x100", "x86-64-v3", "lanes=32" },
+        { "cumsum:f16:100x100:axis=0", "x86-64-v3", "lanes=32" },
+        { "cumsum:f16:9999:axis=0", "x86-64-v3", "lanes=32" },
+        { "cumsum:f32:100x32:axis=1", "x86-64-v3", "unroll=8,block=128" },
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        tly_plan plan;
+        cr_expect_eq(plan_of(table[i].word, table[i].level, table[i].overrides, &plan, NULL),
+                     TALLY_INVALID, "%s %s", table[i].word, table[i].overrides);
     }
 }
 
@@ -162,27 +185,152 @@ static int append(void *user, const char *bytes, size_t count)
     return 0;
 }
 
-/* What is printed can be given back, key by key. */
-Test(plan, prints_what_overrides_take)
+/* What is printed, given back, makes the same plan and prints the same. */
+static void check_print(const char *word, const char *level, const char *overrides)
 {
     tly_plan plan, again;
-    struct text t = { .length = 0 };
-    cr_assert_eq(plan_of("cumprod:f32:9999:axis=0", "x86-64-v3", "block=128", &plan, NULL),
-                 TALLY_OK);
-    cr_assert_eq(tly_plan_print(&plan, append, &t), TALLY_OK);
-    cr_expect_eq(strncmp(t.bytes, "template = rows\n", 16), 0, "%s", t.bytes);
-    cr_expect_not_null(strstr(t.bytes, "\nblock = 128\n"));
-    char overrides[512] = "", *save = NULL;
-    char *line = strtok_r(t.bytes + 16, "\n", &save);
-    for (; line; line = strtok_r(NULL, "\n", &save)) {
-        char key[32], value[32];
-        cr_assert_eq(sscanf(line, "%31s = %31s", key, value), 2, "%s", line);
-        if (!strcmp(key, "lanes") || !strcmp(key, "index_bits"))
+    tally_error error = TALLY_ERROR_INIT;
+    struct text one = { .length = 0 }, two = { .length = 0 };
+    cr_assert_eq(plan_of(word, level, overrides, &plan, &error), TALLY_OK, "%s %s: %s", word,
+                 overrides, error.message);
+    cr_assert_eq(tly_plan_print(&plan, append, &one), TALLY_OK);
+    cr_assert_eq(plan_of(word, level, one.bytes, &again, &error), TALLY_OK, "%s%s", one.bytes,
+                 error.message);
+    cr_assert_eq(tly_plan_print(&again, append, &two), TALLY_OK);
+    cr_expect_str_eq(one.bytes, two.bytes);
+    cr_expect_eq(memcmp(&plan, &again, sizeof plan), 0, "%s", one.bytes);
+}
+
+Test(plan, a_printed_plan_makes_itself)
+{
+    static const struct {
+        const char *word, *overrides;
+    } table[] = {
+        { "cumprod:f32:9999:axis=0", "" },
+        { "cumprod:f32:9999:axis=0", "block=128" },
+        { "cumprod:f32:9999:axis=0", "template=serial" },
+        { "cumprod:bf16:9999:axis=0", "" },
+        { "cumprod:bf16:9999:axis=0", "pairs=0,unroll=8" },
+        { "cumprod:i64:9999:axis=0", "" },
+        { "cumsum:f64:999x15:axis=0", "" },
+        { "cumsum:f64:999x15:axis=0", "unroll=8,lanes=2" },
+        { "cumsum:f16:1000x20:axis=1", "unroll=8,lanes=2" },
+        { "cumsum:f16:1000x3:axis=1", "" },
+        { "cumsum:f16:1000x3:axis=1", "template=short" },
+        { "cumsum:f16:1000x3:axis=1", "template=rows,block=64,chunk=256" },
+        { "cumsum:i32:64x100:axis=0", "rows=8,lines=4" },
+        { "cumsum:f32:100x100:axis=1,in=1x100", "lanes=2" },
+    };
+    static const char *const levels[] = { "x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64" };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        for (int l = 0; l < 4; l++)
+            check_print(table[i].word, levels[l], table[i].overrides);
+}
+
+/* Forces `key`, whose value is `now`, to others; returns how many were taken. */
+static int force(const char *word, const char *key, int now)
+{
+    const int values[] = { now * 2, now / 2, now + 1, 1 - now };
+    int taken = 0;
+    for (size_t k = 0; k < sizeof values / sizeof *values; k++) {
+        char override[64], line[64];
+        struct text t = { .length = 0 };
+        tly_plan plan;
+        snprintf(override, sizeof override, "%s=%d", key, values[k]);
+        snprintf(line, sizeof line, "\n%s = %d\n", key, values[k]);
+        if (values[k] == now || plan_of(word, "x86-64-v3", override, &plan, NULL) != TALLY_OK)
             continue;
-        strcat(strcat(strcat(overrides, *overrides ? "," : ""), key), "=");
-        strcat(overrides, value);
+        cr_assert_eq(tly_plan_print(&plan, append, &t), TALLY_OK);
+        cr_expect_not_null(strstr(t.bytes, line), "%s: %s made %s", word, override, t.bytes);
+        taken++;
     }
-    cr_assert_eq(plan_of("cumprod:f32:9999:axis=0", "x86-64-v3", overrides, &again, NULL), TALLY_OK,
-                 "%s", overrides);
-    cr_expect_eq(memcmp(&plan, &again, sizeof plan), 0);
+    return taken;
+}
+
+/* Every key that is printed can be forced to something else for some word, and then is that. */
+Test(plan, an_override_shows)
+{
+    static const char *const words[] = {
+        "cumprod:f32:9999:axis=0", "cumprod:bf16:9999:axis=0", "cumsum:i32:9999:axis=0",
+        "cumsum:f64:999x15:axis=0", "cumsum:f16:1000x20:axis=1", "cumsum:i32:1000x3:axis=1",
+        "cumsum:i32:64x100:axis=0", "cumsum:f64:100x100:axis=1,in=1x100",
+    };
+    struct seen {
+        char key[32];
+        int taken;
+    } seen[64] = { { "", 0 } };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        struct text t = { .length = 0 };
+        tly_plan plan;
+        char *save = NULL;
+        cr_assert_eq(plan_of(words[i], "x86-64-v3", "", &plan, NULL), TALLY_OK);
+        cr_assert_eq(tly_plan_print(&plan, append, &t), TALLY_OK);
+        strtok_r(t.bytes, "\n", &save); /* the template */
+        for (char *line; (line = strtok_r(NULL, "\n", &save)) != NULL;) {
+            char key[32];
+            int now, k = 0;
+            cr_assert_eq(sscanf(line, "%31s = %d", key, &now), 2, "%s", line);
+            while (*seen[k].key && strcmp(seen[k].key, key))
+                k++;
+            strcpy(seen[k].key, key);
+            seen[k].taken += force(words[i], key, now);
+        }
+    }
+    for (int k = 0; *seen[k].key; k++)
+        cr_expect_gt(seen[k].taken, 0, "nothing can be forced for %s", seen[k].key);
+}
+
+/* No problem and no level has a choice beyond the template's limits. */
+Test(plan, chooses_within_the_limits)
+{
+    static const char *const levels[] = { "x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64" };
+    for (int i = 0; i < 2000; i++) {
+        tly_random r = tly_random_seed(9, (uint64_t)i);
+        tally_error error = TALLY_ERROR_INIT;
+        tally_descriptor d;
+        tly_problem p;
+        tly_geometry g;
+        tly_plan plan;
+        tly_random_descriptor(&r, 100000, &d);
+        tly_canonicalise(&d, &p, &g);
+        for (int l = 0; l < 4; l++)
+            cr_assert_eq(tly_plan_make(&p, tly_target_find(levels[l]), NULL, &plan, &error),
+                         TALLY_OK, "%s: %s", levels[l], error.message);
+    }
+}
+
+/* The lines name the keys that the template reads, and no other. */
+Test(plan, prints_what_the_template_reads)
+{
+    static const struct {
+        const char *word, *text;
+    } table[] = {
+        { "cumprod:f32:64:axis=0,order=serial",
+          "template = serial\nunroll = 4\nsplit_bytes = 262144\n" },
+        { "cumprod:f32:1000x8:axis=1",
+          "template = short\nlanes = 8\nunroll = 4\nblock = 512\nprefetch = 2048\n"
+          "split_bytes = 262144\n" },
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct text t = { .length = 0 };
+        tly_plan plan;
+        cr_assert_eq(plan_of(table[i].word, "x86-64-v3", "", &plan, NULL), TALLY_OK);
+        cr_assert_eq(tly_plan_print(&plan, append, &t), TALLY_OK);
+        cr_expect_str_eq(t.bytes, table[i].text);
+    }
+}
+
+/* What follows from a forced choice suits it. */
+Test(plan, choices_follow_what_is_forced)
+{
+    tly_plan plan;
+    cr_assert_eq(plan_of("cumsum:f64:999x15:axis=0", "x86-64-v3", "unroll=8", &plan, NULL),
+                 TALLY_OK);
+    cr_expect_eq(plan.block % (plan.lanes * 8), 0);
+    cr_expect_eq(plan.block % 15, 0);
+    cr_assert_eq(plan_of("cumsum:bf16:9999:axis=0", "x86-64-v3", "pairs=0", &plan, NULL), TALLY_OK);
+    cr_expect_eq(plan.window_loads, 1);
+    cr_assert_eq(plan_of("cumsum:f32:99x32:axis=1", "x86-64-v2", "lanes=2,unroll=8", &plan, NULL),
+                 TALLY_OK);
+    cr_expect_eq(plan.block, 256);
 }

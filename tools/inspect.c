@@ -140,12 +140,13 @@ static int check_stage(const target *target, int stage, tly_report *report)
     return EXIT_UNSUPPORTED;
 }
 
-static int make_text(const tly_subject *subject, const target *target, tally_stage stage,
-                     page *text, tly_report *report)
+static int make_text(const tly_subject *subject, const target *target, const char *plan,
+                     tally_stage stage, page *text, tly_report *report)
 {
     tally_error error = TALLY_ERROR_INIT;
     tally_context *context = NULL;
     tally_kernel_options kernel = { .size = sizeof kernel, .profile = target->profile,
+                                    .plan = plan[0] ? plan : NULL,
                                     .device = target->profile ? NULL : target->selector };
     tally_status made;
     /* A word can be shown even where no kernel for it exists. */
@@ -200,7 +201,7 @@ int tly_verb_inspect(const tly_options *options, tly_report *report)
         status = read_profile(options->profile, &target, report);
     }
     if (!status) {
-        status = make_text(&subject, &target, stages[stage].stage, &text, report);
+        status = make_text(&subject, &target, options->plan, stages[stage].stage, &text, report);
     }
     if (!status) {
         status = write_text(options->out ? options->out : "-", &text, report);

@@ -56,21 +56,42 @@ static int64_t span_bytes(int64_t low, int64_t high, uint8_t dtype)
     return (span + 1) * tly_gpu_bytes_of(dtype);
 }
 
-/* Storage buffers where they reach; beyond, device addresses, with offsets of 32 bits (signed)
- * while a tensor spans less than 2 GiB. */
-static tally_status choose_addresses(const tly_problem *p, const tly_geometry *g,
-                                     const tly_caps *caps, tly_gpu_plan *plan, tally_error *e)
+static int64_t longest_span(const tly_problem *p, const tly_geometry *g)
 {
     int64_t in = span_bytes(g->in_low, g->in_high, p->dtype);
     int64_t out = span_bytes(g->out_low, g->out_high, p->out_dtype);
-    int64_t most = in > out ? in : out;
+    return in > out ? in : out;
+}
+
+int tly_gpu_needs_addresses(const tly_problem *p, const tly_geometry *g, const tly_caps *caps)
+{
     /* A binding begins and ends at the device's alignment. */
-    plan->addresses = most > (int64_t)caps->buffer_range - 2 * (int64_t)caps->offset_align - 16;
-    plan->index_bits = plan->addresses && most > INT32_MAX ? 64 : 32;
+    return longest_span(p, g) >
+           (int64_t)caps->buffer_range - 2 * (int64_t)caps->offset_align - 16;
+}
+
+int tly_gpu_needs_64_bits(const tly_problem *p, const tly_geometry *g)
+{
+    return longest_span(p, g) > INT32_MAX;
+}
+
+#define KEY(field) offsetof(tly_gpu_plan, field)
+
+/* Storage buffers where they reach; beyond, device addresses, with offsets of 32 bits (signed)
+ * while a tensor spans less than 2 GiB. */
+static tally_status choose_addresses(const tly_problem *p, const tly_geometry *g,
+                                     const tly_caps *caps, const tly_forced *forced,
+                                     tly_gpu_plan *plan, tally_error *e)
+{
+    plan->addresses = tly_gpu_needs_addresses(p, g, caps);
     if (plan->addresses && !caps->addresses)
         return tly_fail(e, TALLY_UNSUPPORTED, "sizes",
                         "a tensor of %lld bytes is above maxStorageBufferRange (%u), and the "
-                        "device lacks bufferDeviceAddress", (long long)most, caps->buffer_range);
+                        "device lacks bufferDeviceAddress", (long long)longest_span(p, g),
+                        caps->buffer_range);
+    plan->addresses = tly_forced_or(forced, KEY(addresses), plan->addresses);
+    plan->index_bits = plan->addresses && tly_gpu_needs_64_bits(p, g) ? 64 : 32;
+    plan->index_bits = tly_forced_or(forced, KEY(index_bits), plan->index_bits);
     return TALLY_OK;
 }
 
@@ -87,107 +108,65 @@ static void choose_outer(const tly_problem *p, const tly_geometry *g, tly_gpu_pl
 
 /* ---- overrides and text ---- */
 
-static const char *const names[TLY_GPU_TEMPLATE_COUNT] = {
-    [TLY_GPU_COLUMNS] = "columns",       [TLY_GPU_SUBGROUPS] = "subgroups",
-    [TLY_GPU_WORKGROUPS] = "workgroups", [TLY_GPU_LOOK_BACK] = "look_back",
-    [TLY_GPU_COPY] = "copy",
+static const tly_gpu_limits *const limits[TLY_GPU_TEMPLATE_COUNT] = {
+    [TLY_GPU_COLUMNS] = &tly_gpu_columns_limits,
+    [TLY_GPU_SUBGROUPS] = &tly_gpu_subgroups_limits,
+    [TLY_GPU_WORKGROUPS] = &tly_gpu_workgroups_limits,
+    [TLY_GPU_LOOK_BACK] = &tly_gpu_look_back_limits,
+    [TLY_GPU_COPY] = &tly_gpu_copy_limits,
 };
 
 const char *tly_gpu_template_name(const tly_gpu_plan *plan)
 {
-    return names[plan->template_id];
+    return limits[plan->template_id]->keys.name;
 }
-
-#define KEY(field) offsetof(tly_gpu_plan, field)
-
-static const tly_plan_key table[] = {
-    { "workgroup", KEY(workgroup), 4, 1024, 1, 0 },
-    { "team", KEY(team), 4, 1024, 1, 0 },
-    { "vector", KEY(vector), 1, 32, 1, 0 },
-    { "segments", KEY(segments), 1, 16, 1, 0 },
-    { "scan", KEY(scan), 0, 2, 0, 0 },
-    { "chunk", KEY(chunk), 0, 1 << 24, 0, 0 },
-    { "addresses", KEY(addresses), 0, 1, 0, 0 },
-    { "index_bits", KEY(index_bits), 32, 64, 1, 0 },
-};
-
-static const tly_plan_keys keys = { table, sizeof table / sizeof *table, names,
-                                    TLY_GPU_TEMPLATE_COUNT, 1 };
 
 _Static_assert(offsetof(tly_gpu_plan, template_id) == 0, "the id is a plan's first field");
+_Static_assert(offsetof(tly_gpu_plan, index_bits) < TLY_PLAN_CHOICES * sizeof(int32_t),
+               "a bit for each choice");
 
-/* Whole tiles, and half of the loop trips that the driver allows: a chunk may be walked by the
- * plain loop, beside the loop over all chunks. */
-static int32_t whole_chunk(int32_t chunk, int32_t tile, const tly_caps *caps)
+static tally_status read_overrides(const char *text, tly_forced *forced, tally_error *e)
 {
-    int32_t most = caps->trip_limit > 0 ? (int32_t)(caps->trip_limit / 2) : 1 << 30;
-    int32_t tiles = (chunk + tile - 1) / tile, fit = most / tile;
-    return (tiles < fit ? tiles : fit) * tile;
+    const tly_keys *keys[TLY_GPU_TEMPLATE_COUNT];
+    for (size_t i = 0; i < TLY_GPU_TEMPLATE_COUNT; i++)
+        keys[i] = &limits[i]->keys;
+    return tly_keys_read(keys, TLY_GPU_TEMPLATE_COUNT, text, forced, e);
 }
 
-/* What follows from an override, so that one choice can be forced alone. */
-static void settle(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
-                   tly_gpu_plan *plan)
+/* Before anything is chosen to suit what is forced: the template must be one for the problem, and
+ * what goes by subgroups needs their size. */
+static tally_status judge_early(const tly_problem *p, const tly_caps *caps,
+                                const tly_forced *forced, tally_error *e)
 {
-    if (plan->template_id == TLY_GPU_COLUMNS) {
-        plan->scan = 0;
-        plan->vector = tly_gpu_lanes_together(p, g, plan->vector);
-        while (plan->vector * plan->segments > 32)
-            plan->segments /= 2;
-        plan->team = plan->workgroup;
-        plan->chunk = whole_chunk(plan->chunk, 1, caps);
-        return;
-    }
-    if (plan->scan == 0 && plan->template_id == TLY_GPU_SUBGROUPS)
-        plan->template_id = TLY_GPU_WORKGROUPS;
-    if (plan->template_id != TLY_GPU_SUBGROUPS)
-        plan->team = plan->workgroup;
-    int32_t tile = tly_gpu_tile(p, caps, plan);
-    if (tile > 0)
-        plan->chunk = whole_chunk(plan->chunk, tile, caps);
-    if (plan->template_id == TLY_GPU_LOOK_BACK || plan->template_id == TLY_GPU_COPY)
-        plan->chunk = tile;
+    const char *refusal = NULL;
+    int32_t scan = tly_forced_or(forced, KEY(scan), 0);
+    if (scan > 0 && (caps->subgroup < TLY_GPU_LEAST_SUBGROUP ||
+                     !(caps->subgroup_ops & TLY_SUBGROUP_SHUFFLE)))
+        refusal = "the device lacks shuffles in subgroups of a known size";
+    if (refusal != NULL)
+        return tly_fail(e, TALLY_INVALID, "plan", "%s", refusal);
+    if (!tly_is_forced(forced, KEY(template_id)))
+        return TALLY_OK;
+    const tly_gpu_limits *l = limits[forced->value[0]];
+    refusal = l->refuses(p, caps);
+    if (refusal != NULL)
+        return tly_fail(e, TALLY_INVALID, "plan", "%s", refusal);
+    return tly_keys_judge(&l->keys, forced, e);
 }
 
-/* Combinations that a template could not be built with. */
-static const char *fault_of(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan)
+/* Our own choices hold to the limits, too: where they do not, it is a fault of ours. */
+static tally_status check(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                          const tly_forced *forced, const tly_gpu_plan *plan, tally_error *e)
 {
-    int teams = plan->template_id != TLY_GPU_COLUMNS;
-    int32_t subgroup = plan->scan == 0 ? plan->workgroup : (int32_t)caps->subgroup;
-    if ((uint32_t)plan->workgroup > caps->invocations)
-        return "the workgroup is larger than the device's";
-    if (plan->segments * plan->vector > 32)
-        return "a tile is up to 32 elements an invocation";
-    if (plan->index_bits == 64 && !plan->addresses)
-        return "offsets of 64 bits are for addresses";
-    if (plan->addresses && !caps->addresses)
-        return "the device lacks bufferDeviceAddress";
-    if (p->order == TALLY_ORDER_SERIAL && (teams || plan->chunk))
-        return "serial order is the columns'";
-    if (!teams)
-        return plan->vector <= plan->workgroup ? NULL : "more lanes at once than invocations";
-    if (p->form != TLY_ROWS)
-        return "teams scan rows";
-    if (plan->scan > 0 && !(caps->subgroup_ops & TLY_SUBGROUP_SHUFFLE))
-        return "the device lacks shuffles";
-    if (plan->scan == 2 && (!(caps->subgroup_ops & TLY_SUBGROUP_ARITHMETIC) ||
-                            p->acc == TALLY_F32 || p->acc == TALLY_F64))
-        return "the device's own scan is for integers, where it has one";
-    if (plan->workgroup < subgroup || plan->workgroup % plan->team != 0)
-        return "a workgroup is whole subgroups and whole teams";
-    if (plan->template_id == TLY_GPU_SUBGROUPS && plan->team > subgroup)
-        return "teams are parts of a subgroup, or the workgroup";
-    if (p->unit > 1 && (plan->vector > 1 || plan->team > subgroup || p->unit > plan->team))
-        return "interleaved scans go by single elements within a subgroup";
-    if (tly_gpu_bytes_of(p->dtype) == 2 && plan->vector == 1 && p->unit == 1)
-        return "elements of 2 bytes go by words";
-    if (plan->template_id != TLY_GPU_LOOK_BACK)
-        return NULL;
-    if (p->unit > 1 || plan->scan == 0)
-        return "look-back takes rows of one scan, by shuffles";
-    if (!caps->progress)
-        return "look-back waits for workgroups, which this device may not run";
-    return NULL;
+    const tly_gpu_limits *l = limits[plan->template_id];
+    tally_status s = tly_keys_judge(&l->keys, forced, e);
+    tally_status fails = forced->given ? TALLY_INVALID : TALLY_INTERNAL;
+    if (s != TALLY_OK)
+        return s;
+    if (!tly_keys_hold(&l->keys, plan))
+        return tly_fail(e, fails, "plan", "what follows from it is out of a key's range");
+    const char *fault = l->fault(p, g, caps, plan);
+    return fault != NULL ? tly_fail(e, fails, "plan", "%s", fault) : TALLY_OK;
 }
 
 tally_status tly_gpu_plan_make(const tly_problem *problem, const tly_geometry *geometry,
@@ -195,26 +174,26 @@ tally_status tly_gpu_plan_make(const tly_problem *problem, const tly_geometry *g
                                tally_error *error)
 {
     tly_gpu_plan made;
+    tly_forced forced;
     memset(&made, 0, sizeof made);
     tally_status s = refuse_missing(problem, caps, error);
     if (s == TALLY_OK)
-        s = choose_addresses(problem, geometry, caps, &made, error);
+        s = read_overrides(overrides, &forced, error);
+    if (s == TALLY_OK)
+        s = choose_addresses(problem, geometry, caps, &forced, &made, error);
+    if (s == TALLY_OK)
+        s = judge_early(problem, caps, &forced, error);
     if (s != TALLY_OK)
         return s;
     choose_outer(problem, geometry, &made);
-    tly_gpu_choose(problem, geometry, caps, &made);
-    s = tly_keys_override(&keys, &made, overrides, error);
-    if (s != TALLY_OK)
-        return s;
-    settle(problem, geometry, caps, &made);
-    const char *fault = fault_of(problem, caps, &made);
-    if (fault != NULL)
-        return tly_fail(error, TALLY_INVALID, "plan", "%s", fault);
-    *plan = made;
-    return TALLY_OK;
+    tly_gpu_choose(problem, geometry, caps, &forced, &made);
+    s = check(problem, geometry, caps, &forced, &made, error);
+    if (s == TALLY_OK)
+        *plan = made;
+    return s;
 }
 
 tally_status tly_gpu_plan_print(const tly_gpu_plan *plan, tally_write write, void *user)
 {
-    return tly_keys_print(&keys, plan, write, user);
+    return tly_keys_print(&limits[plan->template_id]->keys, plan, write, user);
 }

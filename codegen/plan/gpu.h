@@ -8,6 +8,9 @@
 
 #include "../../runtime/generator.h"
 
+/* Invocations that move records between scratch and workgroup memory, in the middle pass. */
+enum { TLY_GPU_CARRY_WORKGROUP = 64 };
+
 typedef enum tly_gpu_template {
     TLY_GPU_COLUMNS,   /* one invocation along each lane */
     TLY_GPU_SUBGROUPS, /* a row by (a part of) a subgroup */
@@ -20,7 +23,8 @@ typedef enum tly_gpu_template {
 const char *tly_gpu_template_name(const tly_gpu_plan *plan);
 
 /* TALLY_UNSUPPORTED, field dtype or device: the feature that the device lacks. TALLY_INVALID,
- * field plan: an unknown key, no number, a value out of range or a combination that cannot be. */
+ * field plan: an override that is none for this kernel, as tly_plan_make says (plan.h). A chunk is
+ * rounded up to whole tiles. */
 tally_status tly_gpu_plan_make(const tly_problem *problem, const tly_geometry *geometry,
                                const tly_caps *caps, const char *overrides, tly_gpu_plan *plan,
                                tally_error *error);
@@ -31,7 +35,21 @@ tally_status tly_gpu_plan_print(const tly_gpu_plan *plan, tally_write write, voi
 /* Whether the kernel takes its geometry as lanes. */
 int tly_gpu_takes_lanes(const tly_gpu_plan *plan);
 
-/* Elements of a tile of a template with teams. */
+/* Elements of a tile of a template with teams; 0 where a team is too small for its scans. */
 int32_t tly_gpu_tile(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan);
+
+/* ---- facts that choices and limits share ---- */
+
+static inline int32_t tly_gpu_bytes_of(uint8_t dtype)
+{
+    return (int32_t)tally_dtype_bytes((tally_dtype)dtype);
+}
+
+/* How many neighbouring lanes an invocation can take by accesses of 16 bytes: `most` (a power of
+ * two) or fewer. */
+int32_t tly_gpu_lanes_together(const tly_problem *p, const tly_geometry *g, int32_t most);
+/* A tensor is more than a storage buffer may hold; more than 32 bits (signed) reach. */
+int tly_gpu_needs_addresses(const tly_problem *p, const tly_geometry *g, const tly_caps *caps);
+int tly_gpu_needs_64_bits(const tly_problem *p, const tly_geometry *g);
 
 #endif

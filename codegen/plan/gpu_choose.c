@@ -4,6 +4,10 @@
  */
 #include "gpu_choose.h"
 
+/* What is forced for a field, or else what is chosen. */
+#define FIELD(name) offsetof(tly_gpu_plan, name)
+#define OR_FORCED(name, chosen) tly_forced_or(forced, FIELD(name), chosen)
+
 /* Largest power of two at most x; x >= 1. */
 static int32_t power_below(int64_t x)
 {
@@ -11,6 +15,11 @@ static int32_t power_below(int64_t x)
     while (power < INT32_MAX / 4 && 2 * (int64_t)power <= x)
         power *= 2;
     return power;
+}
+
+static int32_t smaller(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
 }
 
 static int64_t saturating(int64_t a, int64_t b)
@@ -28,7 +37,7 @@ int32_t tly_gpu_tile(const tly_problem *p, const tly_caps *caps, const tly_gpu_p
 
 static int32_t choose_scan(const tly_problem *p, const tly_caps *caps)
 {
-    if (caps->subgroup < 4 || !(caps->subgroup_ops & TLY_SUBGROUP_SHUFFLE))
+    if (caps->subgroup < TLY_GPU_LEAST_SUBGROUP || !(caps->subgroup_ops & TLY_SUBGROUP_SHUFFLE))
         return 0;
     int integer = p->acc != TALLY_F32 && p->acc != TALLY_F64;
     int narrow = p->acc == TALLY_I32 || p->acc == TALLY_U32;
@@ -52,6 +61,23 @@ static int32_t choose_vector(const tly_problem *p)
 static int plays(const tly_caps *caps)
 {
     return caps->saturation < 1024;
+}
+
+/* Segments as wanted, as far as a tile holds them. */
+static int32_t segments_of(const tly_gpu_plan *plan, int32_t wanted)
+{
+    return smaller(wanted, TLY_GPU_MOST_ELEMENTS / plan->vector);
+}
+
+/* Whole tiles, and half of the loop trips that the driver allows: a chunk may be walked by the
+ * plain loop, beside the loop over all chunks. 0: not one tile can be. What is forced is rounded
+ * up, and judged by the limits. */
+static int32_t whole_chunk(int64_t chunk, int32_t tile, const tly_caps *caps, int is_forced)
+{
+    int64_t most = caps->trip_limit > 0 ? (int64_t)caps->trip_limit / 2 : TLY_GPU_MOST_CHUNK;
+    most = most < TLY_GPU_MOST_CHUNK ? most : TLY_GPU_MOST_CHUNK;
+    int64_t tiles = (chunk + tile - 1) / tile, fit = most / tile;
+    return (int32_t)((is_forced || tiles < fit ? tiles : fit) * tile);
 }
 
 /* ---- columns ---- */
@@ -79,83 +105,118 @@ int32_t tly_gpu_lanes_together(const tly_problem *p, const tly_geometry *g, int3
     return together && most >= wide && lanes % most == 0 ? most : 1;
 }
 
+/* As many lanes as lie together and still keep the device busy. */
+static int32_t choose_together(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                               int64_t lanes)
+{
+    int32_t bytes = plays(caps) ? 64 : 16;
+    int32_t vector = tly_gpu_lanes_together(p, g, bytes / tly_gpu_bytes_of(p->dtype));
+    while (vector > 1 && lanes / vector < caps->saturation)
+        vector = tly_gpu_lanes_together(p, g, vector / 2);
+    return vector;
+}
+
 /* A cache line a step where a CPU plays the device. lavapipe, 8 lanes, 4096x4096, of a copy
  * kernel's speed, by 1, 16 and 64 bytes: f32 .7 .8 1.0, f64 .65 .85 .95, f16 .5 .65 .85. */
 static void choose_columns(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
-                           tly_gpu_plan *plan)
+                           const tly_forced *forced, tly_gpu_plan *plan)
 {
-    int64_t unit = p->form == TLY_ROWS ? p->unit : 1, length = g->length / unit;
+    int64_t unit = p->form == TLY_ROWS ? p->unit : 1, length = g->length / unit, chunk = 0;
     int64_t lanes = saturating(g->rows, p->form == TLY_ROWS ? unit : g->inner);
-    plan->template_id = TLY_GPU_COLUMNS;
-    plan->workgroup = plan->team = workgroup_of(caps, plays(caps) ? 32 : 128);
-    int32_t bytes = plays(caps) ? 64 : 16;
-    plan->vector = tly_gpu_lanes_together(p, g, bytes / tly_gpu_bytes_of(p->dtype));
-    while (plan->vector > 1 && lanes / plan->vector < caps->saturation)
-        plan->vector = tly_gpu_lanes_together(p, g, plan->vector / 2);
-    plan->segments = !plays(caps) ? 16 : plan->vector > 1 ? 1 : 4;
-    if (plays(caps))
-        return; /* lavapipe, 2 threads: 16 and 2 lanes in chunks took twice as long */
-    int64_t wanted = caps->saturation / (lanes > 0 ? lanes : 1);
-    if (p->order != TALLY_ORDER_SERIAL && wanted >= 4 && length >= 4096)
-        plan->chunk = power_below(length / wanted > 256 ? length / wanted : 256);
+    plan->workgroup = OR_FORCED(workgroup, workgroup_of(caps, plays(caps) ? 32 : 128));
+    plan->team = plan->workgroup;
+    plan->vector = OR_FORCED(vector, choose_together(p, g, caps, lanes));
+    int32_t wanted = !plays(caps) ? 16 : plan->vector > 1 ? 1 : 4;
+    plan->segments = OR_FORCED(segments, segments_of(plan, wanted));
+    /* lavapipe, 2 threads: 16 and 2 lanes in chunks took twice as long */
+    int64_t pieces = plays(caps) ? 0 : caps->saturation / (lanes > 0 ? lanes : 1);
+    if (p->order != TALLY_ORDER_SERIAL && pieces >= 4 && length >= 4096)
+        chunk = power_below(length / pieces > 256 ? length / pieces : 256);
+    plan->chunk = whole_chunk(OR_FORCED(chunk, (int32_t)chunk), 1, caps,
+                              tly_is_forced(forced, FIELD(chunk)));
 }
+
+/* ---- teams ---- */
 
 /* A row by each subgroup alone, with long vectors: on a CPU a shuffle is a loop over the lanes, and
  * a barrier switches stacks. lavapipe, 8 lanes, f32 of 4096x4096, rows, ms: workgroups of 64 by
  * vectors of 4 450, subgroups by vectors of 8 115, of 16 103, of 32 122; a copy kernel 128. */
-static void choose_played(const tly_problem *p, const tly_caps *caps, tly_gpu_plan *plan)
+static void choose_played(const tly_problem *p, const tly_caps *caps, const tly_forced *forced,
+                          tly_gpu_plan *plan)
 {
-    plan->template_id = TLY_GPU_SUBGROUPS;
-    plan->workgroup = plan->team = (int32_t)caps->subgroup;
-    plan->vector = p->unit > 1 ? 1 : 16;
-    plan->segments = p->unit > 1 ? 4 : 1;
+    int32_t subgroup = (int32_t)caps->subgroup;
+    plan->template_id = OR_FORCED(template_id, TLY_GPU_SUBGROUPS);
+    plan->workgroup = OR_FORCED(workgroup, subgroup);
+    plan->team = OR_FORCED(team, subgroup);
+    plan->vector = OR_FORCED(vector, p->unit > 1 ? 1 : 16);
+    plan->segments = OR_FORCED(segments, segments_of(plan, p->unit > 1 ? 4 : 1));
 }
 
 static void choose_gpu(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
-                       tly_gpu_plan *plan)
+                       const tly_forced *forced, tly_gpu_plan *plan)
 {
     int32_t subgroup = (int32_t)caps->subgroup;
-    plan->vector = choose_vector(p);
-    plan->segments = plan->vector >= 8 ? 2 : 4;
-    plan->workgroup = plan->team = workgroup_of(caps, plan->scan == 0 ? 64 : 256);
-    plan->template_id = TLY_GPU_WORKGROUPS;
+    plan->vector = OR_FORCED(vector, choose_vector(p));
+    int32_t segments = OR_FORCED(segments, segments_of(plan, plan->vector >= 8 ? 2 : 4));
     int64_t one = (int64_t)subgroup * plan->vector;
-    if (plan->scan > 0 && (p->unit > 1 || g->length <= one * plan->segments)) {
-        plan->template_id = TLY_GPU_SUBGROUPS;
-        plan->team = subgroup;
+    int is_short = plan->scan > 0 && (p->unit > 1 || g->length <= one * segments);
+    plan->template_id = OR_FORCED(template_id, is_short ? TLY_GPU_SUBGROUPS : TLY_GPU_WORKGROUPS);
+    plan->workgroup = OR_FORCED(workgroup, workgroup_of(caps, plan->scan == 0 ? 64 : 256));
+    int32_t team = subgroup;
+    if (plan->template_id == TLY_GPU_SUBGROUPS) {
         if (g->length <= one)
-            plan->segments = 1;
-        while (p->unit == 1 && plan->team > 4 && plan->team / 2 * plan->vector >= g->length)
-            plan->team /= 2;
+            segments = OR_FORCED(segments, 1);
+        while (p->unit == 1 && team > 4 && team / 2 * plan->vector >= g->length)
+            team /= 2;
     }
+    plan->segments = segments;
+    plan->team = OR_FORCED(team, team);
+}
+
+/* Rows that are too few to fill the device are cut: teams at work at once, against what keeps it
+ * busy. */
+static int64_t choose_chunk(const tly_geometry *g, const tly_caps *caps, int32_t tile,
+                            const tly_gpu_plan *plan)
+{
+    int64_t busy = saturating(g->rows, plan->team);
+    if (plays(caps) || busy * 2 > caps->saturation || g->length / 8 < tile)
+        return 0;
+    int64_t chunks = caps->saturation / (busy > 0 ? busy : 1);
+    int64_t size = g->length / (chunks > 0 ? chunks : 1);
+    return (int64_t)tile * power_below(size / tile > 4 ? size / tile : 4);
 }
 
 static void choose_teams(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
-                         tly_gpu_plan *plan)
+                         const tly_forced *forced, tly_gpu_plan *plan)
 {
+    int own = !tly_is_forced(forced, FIELD(template_id)) && !tly_is_forced(forced, FIELD(team));
+    int cuts = tly_is_forced(forced, FIELD(chunk));
     if (plays(caps) && plan->scan > 0)
-        choose_played(p, caps, plan);
+        choose_played(p, caps, forced, plan);
     else
-        choose_gpu(p, g, caps, plan);
-    if (plays(caps))
-        return;
-    /* Teams at work at once, against what keeps the device busy. */
-    int64_t busy = saturating(g->rows, plan->team);
+        choose_gpu(p, g, caps, forced, plan);
+    if (plan->template_id != TLY_GPU_SUBGROUPS)
+        plan->team = plan->workgroup;
     int32_t tile = tly_gpu_tile(p, caps, plan);
-    if (busy * 2 <= caps->saturation && g->length >= 8 * (int64_t)tile) {
-        int64_t chunks = caps->saturation / (busy > 0 ? busy : 1);
-        int64_t size = g->length / (chunks > 0 ? chunks : 1);
-        plan->chunk = tile * power_below(size / tile > 4 ? size / tile : 4);
-        if (caps->progress && plan->scan > 0 && p->unit == 1)
-            plan->template_id = TLY_GPU_LOOK_BACK;
+    if (tile == 0)
+        return;
+    int64_t chunk = choose_chunk(g, caps, tile, plan);
+    if (chunk > 0 && own && !cuts && caps->progress && plan->scan > 0 && p->unit == 1) {
+        plan->template_id = TLY_GPU_LOOK_BACK;
+        plan->team = plan->workgroup;
+        tile = tly_gpu_tile(p, caps, plan);
     }
+    plan->chunk = whole_chunk(cuts ? forced->value[FIELD(chunk) / sizeof(int32_t)] : chunk, tile,
+                              caps, cuts);
+    if (plan->template_id == TLY_GPU_LOOK_BACK || plan->template_id == TLY_GPU_COPY)
+        plan->chunk = tile;
 }
 
 /* Where a CPU plays the device and there are scans enough to fill it, each goes alone: nothing is
- * won by reading side by side, and shuffles cost. 64 MiB, ms, columns and teams: lavapipe, f32, rows
- * of 16: 100, 1,200; of 256: 92, 135; of 4096: 98, 115; inner 4: 78, 100; f16, rows of 256: 193,
- * 231; of 1024: 189, 188; of 4096: 195, 168. SwiftShader, f32, rows of 64: 109, 461; of 8192: 66,
- * 224. */
+ * won by reading side by side, and shuffles cost. 64 MiB, ms, columns and teams: lavapipe, f32,
+ * rows of 16: 100, 1,200; of 256: 92, 135; of 4096: 98, 115; inner 4: 78, 100; f16, rows of 256:
+ * 193, 231; of 1024: 189, 188; of 4096: 195, 168. SwiftShader, f32, rows of 64: 109, 461; of 8192:
+ * 66, 224. */
 static int goes_alone(const tly_problem *p, const tly_geometry *g, const tly_caps *caps)
 {
     int narrow = tly_gpu_bytes_of(p->dtype) == 2 && g->length >= 2048;
@@ -174,13 +235,17 @@ static int fits_team(const tly_problem *p, const tly_geometry *g, const tly_caps
 }
 
 void tly_gpu_choose(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
-                    tly_gpu_plan *plan)
+                    const tly_forced *forced, tly_gpu_plan *plan)
 {
-    plan->scan = choose_scan(p, caps);
-    if (fits_team(p, g, caps, plan->scan)) {
-        choose_teams(p, g, caps, plan);
+    plan->scan = OR_FORCED(scan, choose_scan(p, caps));
+    int teams = fits_team(p, g, caps, plan->scan);
+    if (tly_is_forced(forced, FIELD(template_id)))
+        teams = forced->value[0] != TLY_GPU_COLUMNS;
+    if (teams) {
+        choose_teams(p, g, caps, forced, plan);
         return;
     }
+    plan->template_id = TLY_GPU_COLUMNS;
     plan->scan = 0;
-    choose_columns(p, g, caps, plan);
+    choose_columns(p, g, caps, forced, plan);
 }

@@ -1,6 +1,8 @@
 /*
- * A plan as text: the names, ranges and places of its choices in one table, from which overrides
- * ("key=value,key=value") and the printed form follow. Every choice is an int32_t.
+ * A plan as text: overrides ("key=value,key=value", or the lines that a print gave) and the
+ * print, both from the keys that a template reads (templates/limits.h). Overrides are read first;
+ * then each choice is made in turn, or, where it is forced, taken from them: what follows from a
+ * forced choice is chosen to suit it.
  */
 #ifndef TLY_PLAN_KEYS_H
 #define TLY_PLAN_KEYS_H
@@ -10,29 +12,40 @@
 
 #include <tally/kernel.h>
 
-typedef struct tly_plan_key {
-    const char *name;
-    size_t at;           /* of the int32_t in the plan */
-    int32_t least, most;
-    int power;           /* powers of two only */
-    unsigned templates;  /* bits: which templates read it; 0: all */
-} tly_plan_key;
+#include "../../templates/limits.h"
 
-typedef struct tly_plan_keys {
-    const tly_plan_key *key;
-    size_t count;
-    const char *const *templates; /* names by id; a plan's first int32_t is the id */
-    size_t template_count;
-    int choosable;                /* 1: `template=NAME` is an override, too */
-} tly_plan_keys;
+/* Choices that are made by hand, by their place in the plan. */
+enum { TLY_PLAN_CHOICES = 32 };
+typedef struct tly_forced {
+    uint32_t given; /* bits */
+    int32_t value[TLY_PLAN_CHOICES];
+    const char *name[TLY_PLAN_CHOICES];
+} tly_forced;
 
-/* TALLY_INVALID, field plan: an unknown key, no number, or a value out of the key's range. What was
- * applied before stays. "" and NULL are none. */
-tally_status tly_keys_override(const tly_plan_keys *keys, void *plan, const char *overrides,
-                               tally_error *error);
+/* Reads overrides; `templates`: the keys of all, by id. "" and NULL are none. `template` is a key
+ * of its own, whose values are the templates' names. TALLY_INVALID, field plan: no key=value, an
+ * unknown key, one that comes twice, no whole number. */
+tally_status tly_keys_read(const tly_keys *const *templates, size_t count, const char *text,
+                           tly_forced *forced, tally_error *error);
+
+/* TALLY_INVALID, field plan: a forced choice that this template does not read, or out of range. */
+tally_status tly_keys_judge(const tly_keys *keys, const tly_forced *forced, tally_error *error);
+
+/* What is forced for the field at `at`, else `chosen`. */
+static inline int tly_is_forced(const tly_forced *forced, size_t at)
+{
+    return (forced->given >> at / sizeof(int32_t) & 1) != 0;
+}
+
+static inline int32_t tly_forced_or(const tly_forced *forced, size_t at, int32_t chosen)
+{
+    return tly_is_forced(forced, at) ? forced->value[at / sizeof(int32_t)] : chosen;
+}
+
+/* 1 if every key of the plan is in its range. */
+int tly_keys_hold(const tly_keys *keys, const void *plan);
 
 /* "key = value" lines, template first. */
-tally_status tly_keys_print(const tly_plan_keys *keys, const void *plan, tally_write write,
-                            void *user);
+tally_status tly_keys_print(const tly_keys *keys, const void *plan, tally_write write, void *user);
 
 #endif

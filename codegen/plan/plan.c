@@ -1,21 +1,25 @@
 /*
  * The heuristics: which algorithm, how wide, how deep. One function a choice; every number names
- * its measurement (docs/results/plan.md has the tables).
+ * its measurement (docs/results/plan.md has the tables). What a template can be built with at all
+ * is templates/limits.h's.
  */
 #include "plan.h"
 
 #include "../../runtime/error.h"
+#include "../../templates/limits.h"
 #include "keys.h"
 
-static const char *const template_names[TLY_TEMPLATE_COUNT] = {
-    [TLY_TEMPLATE_ROWS] = "rows",       [TLY_TEMPLATE_SHORT] = "short",
-    [TLY_TEMPLATE_COLUMNS] = "columns", [TLY_TEMPLATE_TRANSPOSED] = "transposed",
-    [TLY_TEMPLATE_SERIAL] = "serial",
+static const tly_limits *const limits[TLY_TEMPLATE_COUNT] = {
+    [TLY_TEMPLATE_ROWS] = &tly_rows_limits,
+    [TLY_TEMPLATE_SHORT] = &tly_short_limits,
+    [TLY_TEMPLATE_COLUMNS] = &tly_columns_limits,
+    [TLY_TEMPLATE_TRANSPOSED] = &tly_transposed_limits,
+    [TLY_TEMPLATE_SERIAL] = &tly_serial_limits,
 };
 
 const char *tly_template_name(tly_template id)
 {
-    return template_names[id];
+    return limits[id]->keys.name;
 }
 
 static int32_t gcd(int32_t a, int32_t b)
@@ -28,9 +32,9 @@ static int32_t gcd(int32_t a, int32_t b)
     return a;
 }
 
-static int32_t acc_bytes(const tly_problem *p)
+static int32_t larger(int32_t a, int32_t b)
 {
-    return (int32_t)tally_dtype_bytes((tally_dtype)p->acc);
+    return a > b ? a : b;
 }
 
 static tly_template choose_template(const tly_problem *p)
@@ -46,26 +50,26 @@ static tly_template choose_template(const tly_problem *p)
     return p->length > 0 ? TLY_TEMPLATE_SHORT : TLY_TEMPLATE_ROWS;
 }
 
-/* The first doublings by overlapping loads, where they cost one instruction each: not of elements
- * to be widened or picked, and not the last, which moves whole halves. Zen 3, 64 KiB from L2, in
- * us, 0, 1, 2 doublings: f32 4.3, 3.2, 3.1; f64 2.5, 2.4, 2.7; f16 4.8, 3.6, 3.8; bf16 7.4, 6.0,
- * 6.3; every second 2.8, 2.6, 3.3. Vectors of 512 bits shift across two in one instruction. */
-static int32_t choose_window_loads(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+static int32_t choose_lanes(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
-    if (t->has_align2 && t->vector_bytes == 64)
-        return 0;
-    return p->dtype == p->acc && p->in_step != 2 && plan->lanes >= 8 ? 2 : 1;
+    (void)plan;
+    return t->vector_bytes / (int32_t)tally_dtype_bytes((tally_dtype)p->acc);
 }
 
-/* 128 vectors between re-synchronisations: what is staged stays in L1. Zen 3, f32 row of 64 Mi, of
- * a copy: 64 vectors .85, 128 .92, 256 .89; rows of 128: .70, .77, .58. A multiple of the step
- * and, so that lanes keep their class, of the unit. */
-static int32_t choose_block(const tly_problem *p, const tly_plan *plan)
+/* ---- rows ---- */
+
+static int is_product_of_singles(const tly_problem *p)
 {
-    int32_t step = plan->lanes * plan->unroll << plan->pairs;
-    int32_t whole = step / gcd(step, p->unit) * p->unit;
-    int32_t wanted = 128 * plan->lanes << plan->pairs;
-    return wanted / whole > 0 ? wanted / whole * whole : whole;
+    return p->op == TALLY_CUMPROD && p->acc == TALLY_F32 && p->unit == 1 && !tly_plan_pairs(p);
+}
+
+/* Windows of products are watched by their elements: of 8, these may lie anywhere in [2^-15, 2^15];
+ * of 16, in [2^-7, 2^7], which uniform data leave all the time. Zen 4, 128 KiB from L2, us, 16 and 8
+ * lanes: f32 near 1 8.4, 7.5; uniform 21, 8.5. */
+static int32_t choose_row_lanes(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    int32_t lanes = choose_lanes(p, t, plan);
+    return is_product_of_singles(p) && lanes > 8 ? 8 : lanes;
 }
 
 int tly_plan_pairs(const tly_problem *p)
@@ -76,18 +80,11 @@ int tly_plan_pairs(const tly_problem *p)
 
 /* Neighbouring bf16 lie in one lane of 32 bits: windows of pairs take half the shuffles and no
  * widening ones. */
-static int32_t choose_pairs(const tly_problem *p)
+static int32_t choose_pairs(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
+    (void)t;
+    (void)plan;
     return tly_plan_pairs(p) && p->unit == 1 && p->out_step != TLY_ANY_STEP;
-}
-
-/* 128 KiB of input a chunk: its second reading comes from L2. f32 row of 64 Mi, two threads, Zen 3,
- * ms: 32 KiB 21.8, 64 KiB 20.9, 128 KiB 19.8, 256 KiB 19.9. Interleaved scans are not cut. */
-static int32_t choose_chunk(const tly_problem *p)
-{
-    if (p->unit > 1)
-        return 0;
-    return 131072 / (int32_t)tally_dtype_bytes((tally_dtype)p->dtype);
 }
 
 /* Vectors of 64-bit integer products are slow where they are not one instruction: a scalar chain
@@ -99,125 +96,203 @@ static int slow_vectors(const tly_problem *p, const tly_target *t)
     return p->op == TALLY_CUMPROD && wide && !t->has_mul64 && p->unit == 1;
 }
 
+/* Windows cost a shuffle less a vector than the scan of each by itself. Zen 4, i32 of 128 KiB from
+ * L2, ns an element: AVX-512 .15 and .165, AVX2 .17 and .21. */
 static int32_t choose_scan(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     if (slow_vectors(p, t))
         return TLY_SCAN_SCALARS;
-    return p->unit == 1 && !plan->pairs && t->vector_bytes < 64 ? TLY_SCAN_WINDOWS
-                                                                : TLY_SCAN_VECTORS;
+    return p->unit == 1 && !plan->pairs ? TLY_SCAN_WINDOWS : TLY_SCAN_VECTORS;
+}
+
+/* With 16 registers, windows of products have room for two vectors. Zen 4, AVX2, f32 of 128 KiB from
+ * L2, ns an element, products by 2 and 4 .207, .33; sums .20, .15. */
+static int32_t choose_vectors(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    if (plan->scan == TLY_SCAN_SCALARS)
+        return 1;
+    int few = t->registers < 32 && plan->scan == TLY_SCAN_WINDOWS;
+    return few && is_product_of_singles(p) ? 2 : 4;
+}
+
+/* The first doublings by overlapping loads, where they cost one instruction each: not of elements
+ * to be widened or picked, and not the last, which moves whole halves. Zen 3, 64 KiB from L2, in
+ * us, 0, 1, 2 doublings: f32 4.3, 3.2, 3.1; f64 2.5, 2.4, 2.7; f16 4.8, 3.6, 3.8; bf16 7.4, 6.0,
+ * 6.3; every second 2.8, 2.6, 3.3. Vectors of 512 bits shift across two in one instruction. */
+static int32_t choose_window_loads(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    if (plan->scan != TLY_SCAN_WINDOWS || (t->has_align2 && t->vector_bytes == 64))
+        return 0;
+    return p->dtype == p->acc && p->in_step != 2 && plan->lanes >= 8 ? 2 : 1;
+}
+
+/* 128 vectors between re-synchronisations: what is staged stays in L1. Zen 3, f32 row of 64 Mi, of
+ * a copy: 64 vectors .85, 128 .92, 256 .89; rows of 128: .70, .77, .58. A multiple of the step
+ * and, so that lanes keep their class, of the unit. */
+static int32_t choose_block(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    int32_t step = plan->lanes * plan->unroll << plan->pairs;
+    int32_t whole = step / gcd(step, p->unit) * p->unit;
+    int32_t wanted = 128 * plan->lanes << plan->pairs;
+    (void)t;
+    return wanted / whole > 0 ? wanted / whole * whole : whole;
+}
+
+/* 128 KiB of input a chunk: its second reading comes from L2. f32 row of 64 Mi, two threads, Zen 3,
+ * ms: 32 KiB 21.8, 64 KiB 20.9, 128 KiB 19.8, 256 KiB 19.9. Interleaved scans are not cut. */
+static int32_t choose_chunk(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    (void)t;
+    (void)plan;
+    return p->unit > 1 ? 0 : 131072 / (int32_t)tally_dtype_bytes((tally_dtype)p->dtype);
+}
+
+/* ---- the others ---- */
+
+static int32_t choose_short_block(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    (void)t;
+    return larger(64 * plan->lanes, p->length * plan->unroll);
 }
 
 /* Axis steps a pass. f32 of 4096x16384, of a copy: 1 step .92, 2 1.0, 4 1.2. Narrow results are
  * rather limited by their instructions, of which one step a pass has the fewest: bf16 of 4096x32768
  * 1 step .99, 4 .61 to .67; f16 of 65536x2048 1.03 and .87, of 4096x32768 alike. */
-static int32_t choose_steps(const tly_problem *p)
+static int32_t choose_steps(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
+    (void)t;
+    (void)plan;
     return tally_dtype_bytes((tally_dtype)p->out_dtype) == 2 ? 1 : 4;
 }
 
-static void choose(const tly_problem *p, const tly_target *t, tly_plan *plan)
+static int32_t choose_turned(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
-    int32_t line = 64 / (int32_t)tally_dtype_bytes((tally_dtype)p->out_dtype);
-    *plan = (tly_plan){ .template_id = (int32_t)choose_template(p), .index_bits = 64 };
-    plan->lanes = t->vector_bytes / acc_bytes(p);
-    switch ((tly_template)plan->template_id) {
-    case TLY_TEMPLATE_ROWS:
-        plan->pairs = choose_pairs(p);
-        plan->scan = choose_scan(p, t, plan);
-        plan->unroll = plan->scan == TLY_SCAN_SCALARS ? 1 : 4;
-        plan->window_loads = choose_window_loads(p, t, plan);
-        plan->block = choose_block(p, plan);
-        plan->chunk = choose_chunk(p);
-        plan->prefetch = 4096;
-        break;
-    case TLY_TEMPLATE_SHORT:
-        plan->unroll = 4;
-        plan->block = 64 * plan->lanes;
-        plan->prefetch = 2048;
-        break;
-    case TLY_TEMPLATE_COLUMNS:
-        plan->rows = choose_steps(p);
-        plan->lines = 2;
-        plan->tile_lanes = 4 * line;
-        plan->prefetch = 2048;
-        break;
-    case TLY_TEMPLATE_TRANSPOSED:
-        plan->rows = line > 32 ? line : 32;
-        plan->tile_lanes = 4 * line > plan->lanes ? 4 * line : plan->lanes;
-        plan->prefetch = 128;
-        break;
-    default:
-        plan->unroll = 4;
-        break;
+    (void)t;
+    (void)plan;
+    return larger(tly_line_elements(p), 32);
+}
+
+static int32_t choose_tile(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    (void)t;
+    return larger(4 * tly_line_elements(p), plan->lanes);
+}
+
+/* ---- all of them ---- */
+
+/* How a choice is made: by a function, or one number for all. */
+typedef struct choice {
+    size_t at;
+    int32_t (*choose)(const tly_problem *p, const tly_target *t, const tly_plan *plan);
+    int32_t always;
+} choice;
+
+#define KEY(field) offsetof(tly_plan, field)
+enum { MOST_CHOICES = 10 };
+
+/* In this order: each may look at those before it. */
+static const choice choices[TLY_TEMPLATE_COUNT][MOST_CHOICES] = {
+    [TLY_TEMPLATE_ROWS] = {
+        { KEY(lanes), choose_row_lanes, 0 },
+        { KEY(pairs), choose_pairs, 0 },
+        { KEY(scan), choose_scan, 0 },
+        { KEY(careful), NULL, 0 },
+        { KEY(unroll), choose_vectors, 0 },
+        { KEY(window_loads), choose_window_loads, 0 },
+        { KEY(block), choose_block, 0 },
+        { KEY(chunk), choose_chunk, 0 },
+        { KEY(prefetch), NULL, 4096 },
+        /* Bytes. A second thread costs a few microseconds; measured break-even. */
+        { KEY(split_bytes), NULL, 256 * 1024 },
+    },
+    [TLY_TEMPLATE_SHORT] = {
+        { KEY(lanes), choose_lanes, 0 },
+        { KEY(unroll), NULL, 4 },
+        { KEY(block), choose_short_block, 0 },
+        { KEY(prefetch), NULL, 2048 },
+        { KEY(split_bytes), NULL, 256 * 1024 },
+    },
+    [TLY_TEMPLATE_COLUMNS] = {
+        { KEY(lanes), choose_lanes, 0 },
+        { KEY(rows), choose_steps, 0 },
+        { KEY(lines), NULL, 2 },
+        { KEY(tile_lanes), choose_tile, 0 },
+        { KEY(prefetch), NULL, 2048 },
+        /* f32 past the cache, of a copy: rows of 1, 4, 8, 16, 32 KiB by one step a pass 1.08, 1.05,
+         * 1.02, 1.12, .94; by four .68, .95, .97, 1.05, 1.06. */
+        { KEY(long_row), NULL, 16384 },
+        /* Inputs of 16, 128, 512, 1024 KiB by one step a pass .43, .80, .98, .99; by four .76, .97,
+         * .83, .85. */
+        { KEY(small), NULL, 131072 },
+        /* What lies in one core's cache is dear to share: f32 of 256x256, one and two threads, 6.5
+         * and 8.4 us; 512x512 27 and 33; 2048x2048 677 and 712; 2048x4096 1814 and 1465. Cold data
+         * pay sooner. */
+        { KEY(split_bytes), NULL, 1 << 20 },
+    },
+    [TLY_TEMPLATE_TRANSPOSED] = {
+        { KEY(lanes), choose_lanes, 0 },
+        { KEY(rows), choose_turned, 0 },
+        { KEY(tile_lanes), choose_tile, 0 },
+        { KEY(prefetch), NULL, 128 },
+        { KEY(split_bytes), NULL, 256 * 1024 },
+    },
+    [TLY_TEMPLATE_SERIAL] = {
+        { KEY(unroll), NULL, 4 },
+        { KEY(split_bytes), NULL, 256 * 1024 },
+    },
+};
+
+_Static_assert(offsetof(tly_plan, template_id) == 0, "the id is a plan's first field");
+_Static_assert(sizeof(tly_plan) <= TLY_PLAN_CHOICES * sizeof(int32_t), "a bit for each choice");
+
+static void choose(const tly_problem *p, const tly_target *t, const tly_forced *forced,
+                   tly_plan *plan)
+{
+    plan->lanes = choose_lanes(p, t, plan); /* of what every kernel is made of */
+    for (const choice *c = choices[plan->template_id];
+         c < choices[plan->template_id] + MOST_CHOICES && c->at != 0; c++) {
+        int32_t v = c->choose != NULL ? c->choose(p, t, plan) : c->always;
+        *(int32_t *)(void *)((char *)plan + c->at) = tly_forced_or(forced, c->at, v);
     }
 }
 
-/* What can be said about a plan: names, ranges, and which templates read the key. */
-#define KEY(field) offsetof(tly_plan, field)
-#define BIT(id) (1u << TLY_TEMPLATE_##id)
-
-static const tly_plan_key table[] = {
-    { "lanes", KEY(lanes), 2, 64, 1, 0 },
-    { "pairs", KEY(pairs), 0, 1, 0, BIT(ROWS) },
-    { "unroll", KEY(unroll), 1, 8, 1, BIT(ROWS) | BIT(SHORT) | BIT(SERIAL) },
-    { "window_loads", KEY(window_loads), 0, 2, 0, BIT(ROWS) },
-    { "block", KEY(block), 8, 8192, 0, BIT(ROWS) | BIT(SHORT) },
-    { "chunk", KEY(chunk), 0, 1 << 20, 1, BIT(ROWS) },
-    { "scan", KEY(scan), 0, 2, 0, BIT(ROWS) },
-    { "careful", KEY(careful), 0, 1, 0, BIT(ROWS) },
-    { "rows", KEY(rows), 1, 64, 1, BIT(COLUMNS) | BIT(TRANSPOSED) },
-    { "lines", KEY(lines), 1, 4, 1, BIT(COLUMNS) },
-    { "tile_lanes", KEY(tile_lanes), 8, 65536, 1, BIT(COLUMNS) | BIT(TRANSPOSED) },
-    { "prefetch", KEY(prefetch), 0, 65536, 0,
-      BIT(ROWS) | BIT(SHORT) | BIT(COLUMNS) | BIT(TRANSPOSED) },
-    { "index_bits", KEY(index_bits), 64, 64, 0, 0 },
-};
-
-static const tly_plan_keys keys = { table, sizeof table / sizeof *table, template_names,
-                                    TLY_TEMPLATE_COUNT, 0 };
-
-_Static_assert(offsetof(tly_plan, template_id) == 0, "the id is a plan's first field");
-
-/* Combinations that a template could not be built with. */
-static tally_status check(const tly_problem *p, const tly_plan *plan, tally_error *e)
+static tally_status read_overrides(const char *text, tly_forced *forced, tally_error *e)
 {
-    int32_t step = plan->lanes * plan->unroll << plan->pairs;
-    int32_t line = 64 / (int32_t)tally_dtype_bytes((tally_dtype)p->out_dtype);
-    if (plan->template_id == TLY_TEMPLATE_ROWS) {
-        if (plan->block % step != 0 || plan->block % p->unit != 0)
-            return tly_fail(e, TALLY_INVALID, "plan",
-                            "block %d is no multiple of lanes x unroll and the unit", plan->block);
-        if (plan->pairs > choose_pairs(p))
-            return tly_fail(e, TALLY_INVALID, "plan", "pairs are bf16 side by side");
-        int integer = p->acc != TALLY_F64 && p->acc != TALLY_F32;
-        if (plan->scan == TLY_SCAN_SCALARS && (!integer || p->unit > 1 || step > 64))
-            return tly_fail(e, TALLY_INVALID, "plan",
-                            "scan 2: only integers, one row at a time, up to 64 a step");
-        if (plan->scan == TLY_SCAN_WINDOWS && (p->unit > 1 || plan->pairs))
-            return tly_fail(e, TALLY_INVALID, "plan", "scan 0: one row at a time, no pairs");
-        if (plan->chunk % plan->block != 0 || (p->unit > 1) != (plan->chunk == 0))
-            return tly_fail(e, TALLY_INVALID, "plan",
-                            "chunk %d is no multiple of the block, or 0 for several rows at once",
-                            plan->chunk);
-    }
-    if (plan->template_id == TLY_TEMPLATE_SHORT && plan->block < TLY_SHORT_ROW)
-        return tly_fail(e, TALLY_INVALID, "plan", "block %d holds no row", plan->block);
-    if (plan->template_id == TLY_TEMPLATE_COLUMNS && (plan->rows > 8 || plan->tile_lanes % line))
-        return tly_fail(e, TALLY_INVALID, "plan",
-                        "columns take up to 8 rows a pass and tiles of whole lines");
-    if (plan->template_id == TLY_TEMPLATE_TRANSPOSED && (plan->rows % line || plan->rows < line))
-        return tly_fail(e, TALLY_INVALID, "plan", "rows %d fill no whole lines", plan->rows);
-    return TALLY_OK;
+    const tly_keys *keys[TLY_TEMPLATE_COUNT];
+    for (size_t i = 0; i < TLY_TEMPLATE_COUNT; i++)
+        keys[i] = &limits[i]->keys;
+    return tly_keys_read(keys, TLY_TEMPLATE_COUNT, text, forced, e);
+}
+
+/* Our own choices hold to the limits, too: where they do not, it is a fault of ours. */
+static tally_status check(const tly_limits *l, const tly_problem *p, const tly_forced *forced,
+                          const tly_plan *plan, tally_error *e)
+{
+    tally_status fails = forced->given ? TALLY_INVALID : TALLY_INTERNAL;
+    if (!tly_keys_hold(&l->keys, plan))
+        return tly_fail(e, fails, "plan", "what follows from it is out of a key's range");
+    const char *fault = l->fault(p, plan);
+    return fault != NULL ? tly_fail(e, fails, "plan", "%s", fault) : TALLY_OK;
 }
 
 tally_status tly_plan_make(const tly_problem *problem, const tly_target *target,
                            const char *overrides, tly_plan *plan, tally_error *error)
 {
-    tly_plan made;
-    choose(problem, target, &made);
-    tally_status s = tly_keys_override(&keys, &made, overrides, error);
-    if (s == TALLY_OK)
-        s = check(problem, &made, error);
+    tly_forced forced;
+    tally_status s = read_overrides(overrides, &forced, error);
+    if (s != TALLY_OK)
+        return s;
+    tly_plan made = { .template_id = tly_forced_or(&forced, KEY(template_id),
+                                                   (int32_t)choose_template(problem)) };
+    const tly_limits *l = limits[made.template_id];
+    const char *refusal = l->refuses(problem);
+    if (refusal != NULL)
+        return tly_fail(error, TALLY_INVALID, "plan", "%s", refusal);
+    s = tly_keys_judge(&l->keys, &forced, error);
+    if (s != TALLY_OK)
+        return s;
+    choose(problem, target, &forced, &made);
+    s = check(l, problem, &forced, &made, error);
     if (s == TALLY_OK)
         *plan = made;
     return s;
@@ -225,5 +300,5 @@ tally_status tly_plan_make(const tly_problem *problem, const tly_target *target,
 
 tally_status tly_plan_print(const tly_plan *plan, tally_write write, void *user)
 {
-    return tly_keys_print(&keys, plan, write, user);
+    return tly_keys_print(&limits[plan->template_id]->keys, plan, write, user);
 }

@@ -1,8 +1,9 @@
 /*
  * The plan: every choice that a template is built with, made in one place from the problem and
  * the target's facts. The only heuristics of the generator live in plan.c; every number there
- * names its measurement. A plan prints itself and single choices can be overridden by
- * "key=value", for experiments.
+ * names its measurement. A plan prints itself, and single choices can be overridden by
+ * "key=value", for experiments; what is printed, given back, makes the same plan. What a template
+ * can be built with is said beside it (templates/limits.h).
  */
 #ifndef TLY_PLAN_H
 #define TLY_PLAN_H
@@ -41,13 +42,17 @@ typedef struct tly_plan {
     int32_t lines;       /* COLUMNS: 64-byte lines a pass of one step takes; of several, one */
     int32_t tile_lanes;  /* COLUMNS, TRANSPOSED: lanes a tile: threads split at its multiples */
     int32_t prefetch;    /* bytes ahead */
-    int32_t index_bits;  /* width of offsets */
+    int32_t long_row;    /* COLUMNS: past the cache, bytes of a row from which several steps pass */
+    int32_t small;       /* COLUMNS: in cache, bytes of all up to which they do */
+    int32_t split_bytes; /* the launch: bytes read and written that are worth one more thread */
 } tly_plan;
 
 const char *tly_template_name(tly_template id);
 
-/* Makes the plan for a problem, then applies `overrides` ("key=value,key=value"; "" for none).
- * TALLY_INVALID, field plan: an unknown key, no number, or a value outside the key's range. */
+/* Makes the plan for a problem; `overrides` ("key=value,key=value", or a line each; "" for none)
+ * are chosen by hand, and what follows from them to suit them. TALLY_INVALID, field plan: an
+ * unknown key, one that this template does not read or that comes twice, no number, a value out of
+ * the key's range, or choices that cannot be together. */
 tally_status tly_plan_make(const tly_problem *problem, const tly_target *target,
                            const char *overrides, tly_plan *plan, tally_error *error);
 

@@ -9,8 +9,6 @@
 #include "../../codegen/plan/gpu.h"
 #include "../template.h"
 
-enum { TLY_GPU_MOST_ELEMENTS = 32, TLY_GPU_MOST_SEGMENTS = 16 };
-
 typedef struct tly_gpu {
     tly_build c;              /* for shared stages: one lane */
     const tly_gpu_plan *plan;

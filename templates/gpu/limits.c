@@ -1,0 +1,142 @@
+/* What the templates for Vulkan can be built with: for each the keys, then the rules. */
+#include "../limits.h"
+#include "../../codegen/plan/gpu.h"
+
+#define KEY(field) TLY_KEY(tly_gpu_plan, field)
+#define WORKGROUP { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1 }
+#define SIZES { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1 }, \
+              { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 1 }
+#define CHUNK { KEY(chunk), 0, TLY_GPU_MOST_CHUNK, 0 }
+#define MEMORY { KEY(addresses), 0, 1, 0 }, { KEY(index_bits), 32, 64, 1 }
+
+static const tly_key columns[] = { WORKGROUP, SIZES, CHUNK, MEMORY };
+
+static const tly_key subgroups[] = {
+    { KEY(scan), 1, 2, 0 }, WORKGROUP, { KEY(team), 4, TLY_GPU_MOST_WORKGROUP, 1 }, SIZES, CHUNK,
+    MEMORY,
+};
+
+static const tly_key workgroups[] = { { KEY(scan), 0, 2, 0 }, WORKGROUP, SIZES, CHUNK, MEMORY };
+
+static const tly_key look_back[] = { { KEY(scan), 1, 2, 0 }, WORKGROUP, SIZES, MEMORY };
+
+static const tly_key copy[] = { { KEY(scan), 0, 2, 0 }, WORKGROUP, SIZES, MEMORY };
+
+/* ---- what a template is not for ---- */
+
+static const char *refuses_nothing(const tly_problem *p, const tly_caps *caps)
+{
+    (void)p;
+    (void)caps;
+    return NULL;
+}
+
+static const char *refuses_lanes(const tly_problem *p, const tly_caps *caps)
+{
+    (void)caps;
+    return p->order == TALLY_ORDER_SERIAL ? "serial order is the columns'"
+           : p->form != TLY_ROWS          ? "teams scan rows"
+                                          : NULL;
+}
+
+static const char *refuses_shuffles(const tly_problem *p, const tly_caps *caps)
+{
+    int lacks = caps->subgroup < TLY_GPU_LEAST_SUBGROUP ||
+                !(caps->subgroup_ops & TLY_SUBGROUP_SHUFFLE);
+    return lacks ? "the device lacks shuffles in subgroups of a known size"
+                 : refuses_lanes(p, caps);
+}
+
+static const char *refuses_look_back(const tly_problem *p, const tly_caps *caps)
+{
+    const char *why = refuses_shuffles(p, caps);
+    return why != NULL       ? why
+           : p->unit > 1     ? "look-back takes rows of one scan"
+           : !caps->progress ? "look-back waits for workgroups, which this device may not run"
+                             : NULL;
+}
+
+/* ---- what cannot be together ---- */
+
+static const char *fault_of_memory(const tly_geometry *g, const tly_problem *p,
+                                   const tly_caps *caps, const tly_gpu_plan *plan)
+{
+    if (plan->addresses && !caps->addresses)
+        return "the device lacks bufferDeviceAddress";
+    if (plan->index_bits == 64 && !plan->addresses)
+        return "offsets of 64 bits are for addresses";
+    if (!plan->addresses && tly_gpu_needs_addresses(p, g, caps))
+        return "a tensor is larger than a storage buffer may be";
+    if (plan->addresses && plan->index_bits == 32 && tly_gpu_needs_64_bits(p, g))
+        return "offsets of 32 bits do not reach all of a tensor";
+    return NULL;
+}
+
+static const char *fault_of_sizes(const tly_problem *p, const tly_geometry *g,
+                                  const tly_caps *caps, const tly_gpu_plan *plan)
+{
+    if ((uint32_t)plan->workgroup > caps->invocations)
+        return "the workgroup is larger than the device's";
+    if (plan->segments * plan->vector > TLY_GPU_MOST_ELEMENTS)
+        return "a tile is up to 32 elements an invocation";
+    if (plan->chunk > TLY_GPU_MOST_CHUNK ||
+        (caps->trip_limit > 0 && (uint32_t)plan->chunk > caps->trip_limit / 2))
+        return "a chunk is longer than the device lets a loop run";
+    return fault_of_memory(g, p, caps, plan);
+}
+
+static const char *fault_of_columns(const tly_problem *p, const tly_geometry *g,
+                                    const tly_caps *caps, const tly_gpu_plan *plan)
+{
+    if (p->order == TALLY_ORDER_SERIAL && plan->chunk)
+        return "serial order is never cut in chunks";
+    if (plan->vector > plan->workgroup)
+        return "more lanes at once than invocations";
+    if (plan->vector != tly_gpu_lanes_together(p, g, plan->vector))
+        return "so many lanes do not lie together";
+    return fault_of_sizes(p, g, caps, plan);
+}
+
+/* Bytes: slots of 16, in two halves, for each invocation or each lane group (gpu/team.c). */
+static int64_t exchange_bytes(const tly_caps *caps, const tly_gpu_plan *plan)
+{
+    int64_t slots = plan->scan == 0 ? plan->workgroup : plan->team / (int32_t)caps->subgroup;
+    return 2 * 16 * (slots + 1);
+}
+
+static const char *fault_of_teams(const tly_problem *p, const tly_geometry *g,
+                                  const tly_caps *caps, const tly_gpu_plan *plan)
+{
+    int32_t subgroup = plan->scan == 0 ? plan->workgroup : (int32_t)caps->subgroup;
+    int narrow = p->acc == TALLY_I32 || p->acc == TALLY_U32;
+    if (plan->scan == 2 && (!narrow || !(caps->subgroup_ops & TLY_SUBGROUP_ARITHMETIC)))
+        return "the device's own scan is for integers of 32 bits, where it has one";
+    if (plan->workgroup % subgroup != 0 || plan->workgroup % plan->team != 0)
+        return "a workgroup is whole subgroups and whole teams";
+    if (p->unit > 1 && (plan->vector > 1 || plan->team > subgroup || p->unit > plan->team))
+        return "interleaved scans go by single elements within a subgroup";
+    if (tly_gpu_bytes_of(p->dtype) == 2 && plan->vector == 1 && p->unit == 1)
+        return "elements of 2 bytes go by words";
+    if (exchange_bytes(caps, plan) > (int64_t)caps->shared_bytes)
+        return "the workgroup asks for more memory than the device's";
+    return fault_of_sizes(p, g, caps, plan);
+}
+
+static const char *fault_of_subgroups(const tly_problem *p, const tly_geometry *g,
+                                      const tly_caps *caps, const tly_gpu_plan *plan)
+{
+    if (plan->team > (int32_t)caps->subgroup)
+        return "teams are parts of a subgroup, or the workgroup";
+    return fault_of_teams(p, g, caps, plan);
+}
+
+#define LIMITS(name_, table_, refuses_, fault_) \
+    const tly_gpu_limits tly_gpu_##name_##_limits = { \
+        { #name_, table_, sizeof table_ / sizeof *table_ }, refuses_, fault_ \
+    }
+
+LIMITS(columns, columns, refuses_nothing, fault_of_columns);
+LIMITS(subgroups, subgroups, refuses_shuffles, fault_of_subgroups);
+LIMITS(workgroups, workgroups, refuses_lanes, fault_of_teams);
+LIMITS(look_back, look_back, refuses_look_back, fault_of_teams);
+LIMITS(copy, copy, refuses_lanes, fault_of_teams);

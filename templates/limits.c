@@ -1,0 +1,13 @@
+/* The limits that templates for CPUs share; see limits.h. */
+#include "limits.h"
+
+int32_t tly_line_elements(const tly_problem *p)
+{
+    return 64 / (int32_t)tally_dtype_bytes((tally_dtype)p->out_dtype);
+}
+
+const char *tly_fault_of_lanes(const tly_problem *p, const tly_plan *plan)
+{
+    int32_t bytes = plan->lanes * (int32_t)tally_dtype_bytes((tally_dtype)p->acc);
+    return bytes > TLY_MOST_VECTOR_BYTES ? "a vector holds up to 64 bytes of accumulators" : NULL;
+}

@@ -1,0 +1,91 @@
+/*
+ * What each template can be built with, as data beside its builder: the keys of the plan that it
+ * reads, their ranges, and what they must be together. Choices (codegen/plan) are held to it,
+ * overrides are judged by it before anything is built, the printed plan lists these keys and no
+ * others, and the arrays of the builders take their sizes from it. A new key of a template is a row
+ * in its table here, a field of the plan, and a way to choose it.
+ */
+#ifndef TLY_LIMITS_H
+#define TLY_LIMITS_H
+
+#include "../codegen/plan/plan.h"
+#include "../runtime/gpu.h"
+
+/* One choice: its name, its place in the plan (an int32_t), and its range. */
+typedef struct tly_key {
+    const char *name;
+    size_t at;
+    int32_t least, most;
+    int power;           /* powers of two (and 0) only */
+} tly_key;
+
+/* Those that a template reads, in the order in which they are chosen and printed. */
+typedef struct tly_keys {
+    const char *name;    /* the template's */
+    const tly_key *key;
+    size_t count;
+} tly_keys;
+
+typedef struct tly_limits {
+    tly_keys keys;
+    /* Why the template has no kernel for the problem, whatever its choices; else NULL. */
+    const char *(*refuses)(const tly_problem *p);
+    /* Why choices that are each in their range cannot be together; else NULL. */
+    const char *(*fault)(const tly_problem *p, const tly_plan *plan);
+} tly_limits;
+
+extern const tly_limits tly_rows_limits, tly_short_limits, tly_columns_limits,
+    tly_transposed_limits, tly_serial_limits;
+
+/* The same for Vulkan, where geometry and device have a say. */
+typedef struct tly_gpu_limits {
+    tly_keys keys;
+    const char *(*refuses)(const tly_problem *p, const tly_caps *caps);
+    const char *(*fault)(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                         const tly_gpu_plan *plan);
+} tly_gpu_limits;
+
+extern const tly_gpu_limits tly_gpu_columns_limits, tly_gpu_subgroups_limits,
+    tly_gpu_workgroups_limits, tly_gpu_look_back_limits, tly_gpu_copy_limits;
+
+/* Sizes of the builders' arrays. */
+enum {
+    /* Every template on CPUs. A vector of accumulators is at most a line of output wide, as no
+     * output is wider than its accumulator: what turns, joins or cuts vectors counts on it. */
+    TLY_LEAST_LANES = 2,
+    TLY_MOST_VECTOR_BYTES = 64,
+    TLY_MOST_LANES = TLY_MOST_VECTOR_BYTES / 4,
+
+    TLY_ROWS_MOST_UNROLL = 8,
+    TLY_ROWS_MOST_LOADS = 2,      /* doublings by overlapping loads */
+    TLY_ROWS_MOST_SCALARS = 64,   /* elements a step of scalars */
+    /* Vectors that the chain, and all doublings together, look back on: twice the widest unit in
+     * the narrowest vectors. */
+    TLY_ROWS_MOST_VECTORS_BACK = (TLY_MAX_UNIT + 1) / TLY_LEAST_LANES * 2,
+
+    TLY_SHORT_MOST_ROWS = 8,      /* a step */
+    TLY_SHORT_MOST_VECTORS = TLY_SHORT_ROW / TLY_LEAST_LANES, /* a row */
+
+    TLY_COLUMNS_MOST_STEPS = 8,   /* a pass */
+    TLY_COLUMNS_MOST_LINES = 4,
+    TLY_COLUMNS_MOST_VECTORS = TLY_COLUMNS_MOST_LINES * TLY_MOST_VECTOR_BYTES / 2 / TLY_LEAST_LANES,
+
+    TLY_TRANSPOSED_MOST_STEPS = 64, /* a pass */
+    TLY_TRANSPOSED_MOST_PARTS = TLY_MOST_VECTOR_BYTES / 2 / TLY_LEAST_LANES, /* a line */
+
+    TLY_SERIAL_MOST_ROWS = 8,
+
+    TLY_GPU_MOST_ELEMENTS = 32,   /* of an invocation */
+    TLY_GPU_MOST_SEGMENTS = 16,
+    TLY_GPU_MOST_WORKGROUP = 1024,
+    TLY_GPU_LEAST_SUBGROUP = 4,
+    TLY_GPU_MOST_CHUNK = 1 << 24
+};
+
+/* Checks of several templates (limits.c). */
+const char *tly_fault_of_lanes(const tly_problem *p, const tly_plan *plan);
+int32_t tly_line_elements(const tly_problem *p); /* of output */
+
+#define TLY_KEY(type, field) #field, offsetof(type, field)
+
+#endif

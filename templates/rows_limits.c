@@ -1,0 +1,53 @@
+/* What the rows template can be built with. */
+#include "limits.h"
+
+#define KEY(field) TLY_KEY(tly_plan, field)
+
+static const tly_key table[] = {
+    { KEY(lanes), TLY_LEAST_LANES, TLY_MOST_LANES, 1 },
+    { KEY(pairs), 0, 1, 0 },
+    { KEY(scan), TLY_SCAN_WINDOWS, TLY_SCAN_SCALARS, 0 },
+    { KEY(careful), 0, 1, 0 },
+    { KEY(unroll), 1, TLY_ROWS_MOST_UNROLL, 1 },
+    { KEY(window_loads), 0, TLY_ROWS_MOST_LOADS, 0 },
+    { KEY(block), 8, 8192, 0 },
+    { KEY(chunk), 0, 1 << 20, 1 },
+    { KEY(prefetch), 0, 65536, 0 },
+    { KEY(split_bytes), 1, 1 << 30, 0 },
+};
+
+static const char *refuses(const tly_problem *p)
+{
+    return p->form != TLY_ROWS              ? "rows: the axis is not innermost"
+           : p->order == TALLY_ORDER_SERIAL ? "rows: the order is not the plain loop's"
+                                            : NULL;
+}
+
+static const char *fault(const tly_problem *p, const tly_plan *plan)
+{
+    int32_t step = plan->lanes * plan->unroll << plan->pairs;
+    int integer = p->acc != TALLY_F64 && p->acc != TALLY_F32;
+    const char *lanes = tly_fault_of_lanes(p, plan);
+    if (lanes != NULL)
+        return lanes;
+    if (plan->pairs &&
+        (!tly_plan_pairs(p) || p->unit > 1 || p->out_step == TLY_ANY_STEP))
+        return "pairs are bf16 side by side, of one scan";
+    if (plan->scan == TLY_SCAN_SCALARS &&
+        (!integer || p->unit > 1 || step > TLY_ROWS_MOST_SCALARS))
+        return "scan 2: only integers, one row at a time, up to 64 a step";
+    if (plan->scan == TLY_SCAN_WINDOWS && (p->unit > 1 || plan->pairs))
+        return "scan 0: one row at a time, no pairs";
+    if (plan->window_loads && plan->scan != TLY_SCAN_WINDOWS)
+        return "windows by loads are scan 0's";
+    if (plan->block % step != 0 || plan->block % p->unit != 0)
+        return "the block is no multiple of lanes x unroll and of the scans side by side";
+    if (p->unit > 1)
+        return plan->chunk > 0 ? "scans side by side are never cut in chunks" : NULL;
+    return plan->chunk == 0 || plan->chunk % plan->block != 0
+               ? "the chunk is no multiple of the block" : NULL;
+}
+
+const tly_limits tly_rows_limits = {
+    { "rows", table, sizeof table / sizeof *table }, refuses, fault
+};

@@ -1,0 +1,31 @@
+/* What the template of transposed views can be built with. */
+#include "limits.h"
+
+#define KEY(field) TLY_KEY(tly_plan, field)
+
+static const tly_key table[] = {
+    { KEY(lanes), TLY_LEAST_LANES, TLY_MOST_LANES, 1 },
+    { KEY(rows), 1, TLY_TRANSPOSED_MOST_STEPS, 1 },
+    { KEY(tile_lanes), 8, 65536, 1 },
+    { KEY(prefetch), 0, 65536, 0 },
+    { KEY(split_bytes), 1, 1 << 30, 0 },
+};
+
+static const char *refuses(const tly_problem *p)
+{
+    return p->form != TLY_TRANSPOSED ? "transposed: it is no transposed view" : NULL;
+}
+
+static const char *fault(const tly_problem *p, const tly_plan *plan)
+{
+    const char *lanes = tly_fault_of_lanes(p, plan);
+    if (lanes != NULL)
+        return lanes;
+    if (plan->rows % tly_line_elements(p) != 0)
+        return "a pass is whole lines of output";
+    return plan->tile_lanes % plan->lanes != 0 ? "a tile is whole vectors" : NULL;
+}
+
+const tly_limits tly_transposed_limits = {
+    { "transposed", table, sizeof table / sizeof *table }, refuses, fault
+};

@@ -1,0 +1,324 @@
+/*
+ * The random driver of plan overrides: for random words on every CPU level and on every device that
+ * a profile describes, one to four overrides with values inside and outside of the ranges. Either
+ * they are refused as TALLY_INVALID, before anything is built; or the printed plan makes itself
+ * again, and the kernel is built and verified, for a CPU gives the right results in every cut into
+ * tasks (natively where the level runs here, else by the interpreter), and for Vulkan is a module
+ * that the validator takes.
+ *
+ *   overrides --profiles FOLDER [--count N] [--seed S] [--only N] [--most ELEMENTS]
+ *
+ * Every failure prints one line with what repeats it. Exit status: 0 if no case failed and every
+ * target has refused some and built some.
+ */
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "trial.h"
+
+enum { LEVELS = 4, MOST_TARGETS = 24, MOST_PROFILE = 1 << 16, MOST_TEXT = 4096, CASES_A_CHILD = 200,
+       MOST_SECONDS = 120, MOST_REPORTED = 20 };
+
+typedef struct run_options {
+    const char *profiles;
+    long count, only;
+    uint64_t seed;
+    int64_t most;
+} run_options;
+
+typedef struct target {
+    const char *name;
+    char *profile;       /* NULL: a CPU level */
+    tally_device device; /* of a level */
+} target;
+
+typedef struct tally_counts {
+    long refused, lacking, built;
+} tally_counts;
+
+/* What processes share: a case may end its own. */
+typedef struct shared {
+    long next, failed;
+    tally_counts counts[MOST_TARGETS];
+    char work[2 * TALLY_WORD_MAX];
+} shared;
+
+typedef struct driver {
+    const run_options *o;
+    shared *all;
+    target targets[MOST_TARGETS];
+    int target_count;
+    tally_context *context;
+    tly_arena in, out;
+} driver;
+
+/* ---- texts ---- */
+
+typedef struct text {
+    char bytes[MOST_TEXT];
+    size_t length;
+} text;
+
+static int append(void *user, const char *bytes, size_t count)
+{
+    text *t = user;
+    if (count > sizeof t->bytes - 1 - t->length)
+        return 1;
+    memcpy(t->bytes + t->length, bytes, count);
+    t->bytes[t->length += count] = 0;
+    return 0;
+}
+
+static int drop(void *user, const char *bytes, size_t count)
+{
+    (void)user;
+    (void)bytes;
+    (void)count;
+    return 0;
+}
+
+static tally_status inspect(const driver *v, const target *t, const tally_descriptor *d,
+                            const char *plan, tally_stage stage, text *into, tally_error *error)
+{
+    const tally_kernel_options options = { .size = sizeof options, .plan = plan,
+                                           .profile = t->profile,
+                                           .device = t->profile ? NULL : t->device.selector };
+    if (into)
+        *into = (text){ .length = 0 };
+    return tally_inspect(v->context, d, &options, stage, into ? append : drop, into, error);
+}
+
+/* ---- one case ---- */
+
+static int fail(driver *v, const char *why)
+{
+    if (v->all->failed++ < MOST_REPORTED)
+        printf("FAILED %s       %s\n", v->all->work, why);
+    return 1;
+}
+
+/* The CPU's kernel, in every way in which tasks can be cut. */
+static int run_cpu(driver *v, const target *t, const tally_descriptor *d, const char *plan,
+                   const tly_random *r)
+{
+    tly_trial trial = { .d = *d, .plan = plan, .random = *r, .in = &v->in, .out = &v->out,
+                        .target = &t->device };
+    tally_error error = TALLY_ERROR_INIT;
+    tly_engine *engine = (t->device.runs_here ? tly_engine_native : tly_engine_interpret)(
+        v->context, t->device.selector, &error);
+    if (!engine)
+        return fail(v, error.message);
+    trial.data = tly_random_data(&trial.random, d);
+    int wrong = tly_trial_run(&trial, &engine, 1);
+    engine->close(engine);
+    if (wrong)
+        return fail(v, trial.why);
+    return *trial.plan ? 0 : fail(v, "refused by the kernel that the plan is for");
+}
+
+/* A printed plan makes itself, and then the kernel. */
+static int build(driver *v, const target *t, const tally_descriptor *d, const char *plan,
+                 const text *shown, const tly_random *r)
+{
+    text again;
+    tally_error error = TALLY_ERROR_INIT;
+    if (inspect(v, t, d, shown->bytes, TALLY_STAGE_PLAN, &again, &error))
+        return fail(v, error.message);
+    if (strcmp(shown->bytes, again.bytes))
+        return fail(v, "what is printed makes another plan");
+    if (!t->profile)
+        return run_cpu(v, t, d, plan, r);
+    return inspect(v, t, d, plan, TALLY_STAGE_SPIRV, NULL, &error) ? fail(v, error.message) : 0;
+}
+
+static int is_empty(const tally_descriptor *d)
+{
+    for (int k = 0; k < d->rank; k++)
+        if (d->sizes[k] == 0)
+            return 1;
+    return 0;
+}
+
+static void run_case(driver *v, long number)
+{
+    tly_random r = tly_random_seed(v->o->seed, (uint64_t)number);
+    /* CPUs in every second case: there is more to be wrong. */
+    const int at = tly_random_one_in(&r, 2) ? (int)tly_random_below(&r, LEVELS)
+                                            : (int)tly_random_between(&r, LEVELS,
+                                                                      v->target_count - 1);
+    const target *t = &v->targets[at];
+    tally_counts *counts = &v->all->counts[at];
+    char overrides[256], word[TALLY_WORD_MAX];
+    tally_descriptor d;
+    text shown;
+    tally_error error = TALLY_ERROR_INIT;
+
+    /* What is only built may be as large as a device's memory. */
+    const int64_t most = t->profile && tly_random_one_in(&r, 2) ? 3000000000 : v->o->most;
+    do
+        tly_random_descriptor(&r, most, &d);
+    while (is_empty(&d)); /* one kernel for all */
+    if (tally_descriptor_print(&d, word, sizeof word, NULL, NULL))
+        snprintf(word, sizeof word, "(no valid descriptor)");
+    snprintf(v->all->work, sizeof v->all->work, "%s on %s [--seed %llu --most %lld --only %ld]\n",
+             word, t->name, (unsigned long long)v->o->seed, (long long)v->o->most, number);
+    tally_status s = inspect(v, t, &d, NULL, TALLY_STAGE_PLAN, &shown, &error);
+    if (s == TALLY_UNSUPPORTED && t->profile) {
+        counts->lacking++;
+        return;
+    }
+    if (s) {
+        fail(v, error.message);
+        return;
+    }
+    tly_random_plan(&r, shown.bytes, overrides, sizeof overrides);
+    snprintf(v->all->work, sizeof v->all->work,
+             "%s on %s, plan \"%s\"  [overrides --seed %llu --most %lld --only %ld]\n", word,
+             t->name, overrides, (unsigned long long)v->o->seed, (long long)v->o->most, number);
+    s = inspect(v, t, &d, overrides, TALLY_STAGE_PLAN, &shown, &error);
+    if (s == TALLY_INVALID && !strcmp(error.field, "plan")) {
+        text none;
+        counts->refused++;
+        if (inspect(v, t, &d, overrides, TALLY_STAGE_KIR, &none, NULL) != TALLY_INVALID)
+            fail(v, "the plan is refused, and the kernel made");
+    } else if (s) {
+        fail(v, error.message);
+    } else if (!build(v, t, &d, overrides, &shown, &r)) {
+        counts->built++;
+    }
+}
+
+/* ---- processes ---- */
+
+static int open_driver(driver *v)
+{
+    const tally_context_options options = { .size = sizeof options, .threads = 1 };
+    /* See tly_random_descriptor; few elements in many dims may span more. */
+    const size_t bytes = (size_t)v->o->most * 8 * 9 + (1 << 20);
+    return tly_arena_open(&v->in, bytes) || tly_arena_open(&v->out, bytes) ||
+           tally_context_create(&options, &v->context, NULL);
+}
+
+/* Some cases, in a child; its exit status. */
+static int in_child(driver *v, long end)
+{
+    fflush(stdout);
+    const pid_t child = fork();
+    int status = 0;
+    if (child == 0) {
+        if (open_driver(v))
+            _exit(2);
+        while (v->all->next < end) {
+            alarm(MOST_SECONDS);
+            run_case(v, v->all->next);
+            v->all->next++;
+        }
+        tally_context_destroy(&v->context);
+        fflush(stdout);
+        _exit(0);
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child)
+        return 2;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static char *read_text(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    char *bytes = calloc(1, MOST_PROFILE);
+    size_t length = file && bytes ? fread(bytes, 1, MOST_PROFILE - 1, file) : 0;
+    if (file)
+        fclose(file);
+    return length ? bytes : NULL;
+}
+
+static int find_targets(driver *v)
+{
+    static const char *const levels[LEVELS] = { "cpu:x86-64-v2", "cpu:x86-64-v3", "cpu:x86-64-v4",
+                                          "cpu:aarch64" };
+    static glob_t found;
+    char pattern[4096], why[256];
+    for (int k = 0; k < LEVELS; k++) {
+        target *t = &v->targets[v->target_count++];
+        if (tly_target_find(levels[k], &t->device, why, sizeof why))
+            return puts(why), 1;
+        t->name = levels[k];
+    }
+    snprintf(pattern, sizeof pattern, "%s/*.profile", v->o->profiles);
+    if (glob(pattern, 0, NULL, &found))
+        return printf("overrides: no profile in %s\n", v->o->profiles), 1;
+    for (size_t k = 0; k < found.gl_pathc && v->target_count < MOST_TARGETS; k++) {
+        target *t = &v->targets[v->target_count++];
+        const char *slash = strrchr(found.gl_pathv[k], '/');
+        t->profile = read_text(found.gl_pathv[k]);
+        t->name = slash ? slash + 1 : found.gl_pathv[k];
+        if (!t->profile)
+            return printf("overrides: %s cannot be read\n", found.gl_pathv[k]), 1;
+    }
+    return 0;
+}
+
+static int summary(const driver *v)
+{
+    int poor = 0;
+    printf("overrides: seed %llu, most %lld, %ld cases:", (unsigned long long)v->o->seed,
+           (long long)v->o->most, v->all->next - (v->o->only >= 0 ? v->o->only : 0));
+    for (int k = 0; k < v->target_count; k++) {
+        const tally_counts *c = &v->all->counts[k];
+        printf("%s %s %ld right, %ld refused", k ? ";" : "", v->targets[k].name, c->built,
+               c->refused);
+        if (c->lacking)
+            printf(", %ld of a dtype it lacks", c->lacking);
+        poor |= v->o->only < 0 && (!c->built || !c->refused);
+    }
+    printf("; %ld failed\n", v->all->failed);
+    return poor || v->all->failed;
+}
+
+static int parse(run_options *o, int argc, char **argv)
+{
+    for (int k = 1; k + 1 < argc; k += 2) {
+        if (!strcmp(argv[k], "--profiles"))
+            o->profiles = argv[k + 1];
+        else if (!strcmp(argv[k], "--count"))
+            o->count = strtol(argv[k + 1], NULL, 10);
+        else if (!strcmp(argv[k], "--seed"))
+            o->seed = strtoull(argv[k + 1], NULL, 10);
+        else if (!strcmp(argv[k], "--only"))
+            o->only = strtol(argv[k + 1], NULL, 10);
+        else if (!strcmp(argv[k], "--most"))
+            o->most = strtoll(argv[k + 1], NULL, 10);
+        else
+            return 1;
+    }
+    return argc % 2 == 0 || !o->profiles || o->most < 1;
+}
+
+int main(int argc, char **argv)
+{
+    static run_options o = { .count = 1000, .only = -1, .seed = 1, .most = 3000 };
+    static driver v = { .o = &o };
+    v.all = mmap(NULL, sizeof *v.all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (parse(&o, argc, argv) || v.all == MAP_FAILED || find_targets(&v)) {
+        fprintf(stderr, "overrides: see the head of tests/overrides.c\n");
+        return 2;
+    }
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    v.all->next = o.only >= 0 ? o.only : 0;
+    const long end = o.only >= 0 ? o.only + 1 : o.count;
+    while (v.all->next < end) {
+        const long some = v.all->next + CASES_A_CHILD;
+        const int status = in_child(&v, some < end ? some : end);
+        if (status == 0)
+            continue;
+        v.all->failed++;
+        printf("FAILED %s       it ended its process, status %d\n", v.all->work, status);
+        v.all->next++;
+    }
+    return summary(&v);
+}
