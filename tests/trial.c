@@ -134,6 +134,8 @@ static int check_same(state *s, const tly_buffer *out, const char *label)
     return 0;
 }
 
+enum { MOST_THREADS = 5 };
+
 typedef struct variant {
     int32_t threads;
     int in_place;
@@ -187,8 +189,9 @@ static int make(const state *s, tly_engine *engine)
     tally_error error = TALLY_ERROR_INIT;
     const char *missing = t->target ? tly_target_missing(t->target, &t->d) : NULL;
     tally_status status = engine->prepare(engine, &t->d, t->plan, &error);
-    if (status && *t->plan && !strcmp(error.field, "plan")) {
+    if (status == TALLY_INVALID && *t->plan && !strcmp(error.field, "plan")) {
         t->plan = "";
+        t->plan_refused = 1;
         status = engine->prepare(engine, &t->d, t->plan, &error);
     }
     if (missing && status) {
@@ -206,7 +209,7 @@ int tly_trial_run(tly_trial *t, tly_engine *const *engines, int count)
 {
     state s;
     int wrong = prepare(&s, t);
-    t->refused = 0;
+    t->refused = t->plan_refused = 0;
     const int in_place = can_run_in_place(&s);
     tly_random r = t->random; /* the same places for every engine */
 
@@ -214,7 +217,9 @@ int tly_trial_run(tly_trial *t, tly_engine *const *engines, int count)
         tly_random places = r;
         wrong = make(&s, engines[e]);
         for (int k = 0; k < 4 + 2 * in_place && !wrong && !t->refused; k++) {
-            variant v = { .threads = 1 + k % 3, .in_place = k >= 4 };
+            variant v = { .threads = 1, .in_place = k >= 4 };
+            if (k)
+                v.threads = 1 + (k + (int32_t)tly_random_below(&places, 3)) % MOST_THREADS;
             v.in = (tly_place)((k + tly_random_below(&places, 2)) % TLY_PLACE_COUNT);
             v.out = (tly_place)tly_random_below(&places, TLY_PLACE_COUNT);
             v.coarse = tly_random_one_in(&places, 3);
