@@ -226,6 +226,8 @@ void tly_kind_fill(const tly_kind *kind, const tally_descriptor *d, int64_t step
         } else {
             store_integers(dtype, element, b.first, b.count, to);
         }
-        at((uint64_t)b.first);
+        if (at) {
+            at((uint64_t)b.first);
+        }
     }
 }
