@@ -118,9 +118,9 @@ static const char *judge_element(const judge *j, const tly_fact *f, uint64_t got
  * a zero of its sign, and one that lost it next to an infinity is NaN. */
 static int is_flushed(const judge *j, const tly_fact *f, uint64_t got)
 {
-    const double value = tly_decode(j->dtype, got);
     if (!j->flushes || !(f->flags & TLY_FACT_SUBNORMAL))
         return 0;
+    const double value = tly_decode(j->dtype, got);
     if (tly_bits_same(j->dtype, got, tly_encode(j->dtype, f->flushed)))
         return 1;
     if (j->d->order == TALLY_ORDER_SERIAL || f->terms <= 1)
