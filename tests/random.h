@@ -49,6 +49,10 @@ tly_data tly_random_data(tly_random *r, const tally_descriptor *d);
 void tly_random_fill_row(tly_random *r, const tally_descriptor *d, tly_data data, int natural_kind,
                          int64_t row, void *in);
 
+/* Writes the elements of all scans but `kept`: each a class of its own, or all of them NaN, zero,
+ * infinite, the largest or a subnormal number. Elements that `kept` shares with others stay. */
+void tly_random_fill_others(tly_random *r, const tally_descriptor *d, int64_t kept, void *in);
+
 /* Writes the input's elements; `in` as for tally_kernel_run. What lies between stays. */
 void tly_random_fill(tly_random *r, const tally_descriptor *d, tly_data data, void *in);
 

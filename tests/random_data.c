@@ -2,6 +2,7 @@
 #include "random.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "reference.h"
 
@@ -281,4 +282,50 @@ void tly_random_fill(tly_random *r, const tally_descriptor *d, tly_data data, vo
     for (int k = 0; k < 2 && is_lane && l.rows && l.length; k++)
         if (!k || tly_random_one_in(r, 2))
             strew(r, d, &l, in);
+}
+
+static void fill_constant(const tally_descriptor *d, const tly_layout *l, double x, void *in)
+{
+    const tally_dtype dtype = (tally_dtype)d->dtype;
+    const uint64_t bits = tly_is_float(dtype) ? tly_encode(dtype, x) : UINT64_MAX;
+    for (int64_t row = 0; row < l->rows; row++) {
+        int64_t at, out;
+        tly_layout_row(l, row, &at, &out);
+        for (int64_t i = 0; i < l->length; i++, at += l->in_step)
+            tly_bits_store(dtype, in, at, bits);
+    }
+}
+
+/* A scan's elements into a packed array, or back from it. */
+static void move_row(const tally_descriptor *d, const tly_layout *l, int64_t row, void *in,
+                     uint64_t *kept, int back)
+{
+    const tally_dtype dtype = (tally_dtype)d->dtype;
+    int64_t at, out;
+    tly_layout_row(l, row, &at, &out);
+    for (int64_t i = 0; i < l->length; i++, at += l->in_step) {
+        if (back)
+            tly_bits_store(dtype, in, at, kept[i]);
+        else
+            kept[i] = tly_bits_load(dtype, in, at);
+    }
+}
+
+void tly_random_fill_others(tly_random *r, const tally_descriptor *d, int64_t kept, void *in)
+{
+    const series s = start_row(r, d, TLY_DATA_BENIGN, 1);
+    const double constants[] = { NAN, 0, -0.0, INFINITY, s.largest, ldexp(1, s.bottom - 3) };
+    const int64_t drawn = tly_random_below(r, 2 * COUNT(constants));
+    tly_layout l;
+    tly_layout_of(d, &l);
+    uint64_t *row = malloc((size_t)l.length * sizeof *row + 1);
+    if (!row)
+        return; /* nothing replaced: right, if weak */
+    move_row(d, &l, kept, in, row, 0);
+    if (drawn < COUNT(constants))
+        fill_constant(d, &l, constants[drawn], in);
+    else
+        tly_random_fill(r, d, TLY_DATA_MIXED, in);
+    move_row(d, &l, kept, in, row, 1);
+    free(row);
 }
