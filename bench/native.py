@@ -7,6 +7,7 @@ Competitor; a competitor that cannot do a case is one whose `refusal` says why.
 import ctypes
 import pathlib
 import subprocess
+import sys
 import time
 from dataclasses import dataclass, field
 from typing import Callable
@@ -21,6 +22,7 @@ PROGRAMS = {  # file: sources, flags; gcc would make calls of memcpy of the loop
     "libloops.so": ([HERE / "loops.c"],
                     ["-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno",
                      "-fopenmp-simd", "-fno-tree-loop-distribute-patterns", *SHARED]),
+    "libdata.so": ([TOOLS / "data.c"], ["-O3", *SHARED, "-lm"]),  # loaded beside libtally
     "first": ([HERE / "first.c"], ["-O2", "-ldl"]),
 }
 
@@ -57,6 +59,15 @@ def compile_all(folder):
         subprocess.run(["gcc", *COMMON, *map(str, sources), *flags, "-o", str(folder / name)],
                        check=True)
     return folder
+
+
+def find_tally(build):
+    """libtally.so, in whichever folder the build's layout puts it."""
+    found = sorted(pathlib.Path(build).glob("**/libtally.so"), key=lambda path: len(path.parts))
+    if not found:
+        sys.exit(f"bench: no libtally.so under {build}: build Tally, or name its folder with "
+                 "--build, or measure the peers alone with --without-tally")
+    return found[0].resolve()
 
 
 def address(array):
@@ -160,6 +171,28 @@ class KernelOptions(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("device", ctypes.c_char_p), ("plan", ctypes.c_char_p)]
 
 
+class Kinds:
+    """The kinds of data of `tally bench --data`, made by the command's own code."""
+
+    def __init__(self, folder, tally):
+        ctypes.CDLL(str(tally.path), mode=ctypes.RTLD_GLOBAL)  # the code asks it for dtypes' sizes
+        self.tally, self.library = tally, ctypes.CDLL(str(folder / "libdata.so"))
+        self.library.tly_kind_find.restype = ctypes.c_void_p
+
+    def names(self):
+        text = ctypes.create_string_buffer(1024)
+        self.library.tly_kind_list(text, ctypes.c_size_t(len(text)))
+        return text.value.decode().split(", ")
+
+    def fill(self, kind, case, array):
+        """The flat buffer of a case's input."""
+        descriptor = self.tally.parse(case.word)
+        self.library.tly_kind_fill(ctypes.c_void_p(self.library.tly_kind_find(kind.encode())),
+                                   ctypes.byref(descriptor),
+                                   ctypes.c_int64(case.in_strides[case.axis]), address(array),
+                                   ctypes.c_int64(array.size), None)
+
+
 class Tally:
     """One context for the whole run; kernels are made ahead of the clock."""
 
@@ -172,6 +205,11 @@ class Tally:
         self.context = ctypes.c_void_p()
         self.call("tally_context_create", None, ctypes.byref(self.context))
 
+    def parse(self, word):
+        descriptor = Descriptor(size=ctypes.sizeof(Descriptor))
+        self.call("tally_descriptor_parse", word.encode(), ctypes.byref(descriptor))
+        return descriptor
+
     def call(self, name, *arguments):
         error = Error(size=ctypes.sizeof(Error))
         if getattr(self.library, name)(*arguments, ctypes.byref(error)) != 0:
@@ -181,11 +219,10 @@ class Tally:
         return self.library.tally_version().decode()
 
     def competitors(self, problem, threads):
-        kernel, descriptor = ctypes.c_void_p(), Descriptor(size=ctypes.sizeof(Descriptor))
+        kernel = ctypes.c_void_p()
         options = KernelOptions(size=ctypes.sizeof(KernelOptions), device=self.device.encode())
         try:
-            self.call("tally_descriptor_parse", problem.case.word.encode(),
-                      ctypes.byref(descriptor))
+            descriptor = self.parse(problem.case.word)
             self.call("tally_kernel_create", self.context, ctypes.byref(descriptor),
                       ctypes.byref(options), ctypes.byref(kernel))
         except Refused as refused:

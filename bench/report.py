@@ -135,15 +135,19 @@ def refusals(run):
     return rows + [""]
 
 
-def header(run):
+def facts(run):
+    """What was measured, and where."""
     found, versions = run["machine"], run["versions"]
     shown = ", ".join(f"{name} {size}" for name, size in found["caches"].items())
-    return [f"# Cumulative sum and product, {run['date']}", "",
-            f"- Machine: {found['cpu']}; {found['cpus']} CPUs; {shown}; "
+    return [f"- Machine: {found['cpu']}; {found['cpus']} CPUs; {shown}; "
             f"AVX-512: {'yes' if found['avx512'] else 'no'}; {found['memory_mib']} MiB; Linux "
             f"{found['kernel']}; transparent huge pages {found['huge_pages']}; load "
             f"{found['load_at_start']} at the start",
-            "- Versions: " + ", ".join(f"{name} {text}" for name, text in versions.items()),
+            "- Versions: " + ", ".join(f"{name} {text}" for name, text in versions.items())]
+
+
+def header(run):
+    return [f"# Cumulative sum and product, {run['date']}", "", *facts(run),
             f"- Tally's device: {run['device']}; targets: {run['level']}; {run['rounds']} rounds "
             f"in random order; {run['minutes']} minutes. Method: docs/benchmark.md",
             "- A ratio is the fastest copy of the same bytes, on as many threads at most and in "

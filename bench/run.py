@@ -9,7 +9,6 @@ import datetime
 import json
 import pathlib
 import random
-import statistics
 import subprocess
 import sys
 import time
@@ -20,12 +19,10 @@ import native
 import peers
 import plot
 import report
+import turns
 import values
 
-SAMPLE_SECONDS = 2e-3   # a sample of a short call repeats it for about as long
-LIMIT_SECONDS = 1.0     # a slow competitor gets fewer rounds; one run, if that takes longer
 FIRST_RUNS = 5
-SETTLE_SECONDS = 1e-3   # between samples, so that one competitor's workers are asleep at the next
 
 
 def arguments():
@@ -50,31 +47,13 @@ def arguments():
     return options
 
 
-def find_tally(build):
-    """libtally.so, in whichever folder the build's layout puts it."""
-    found = sorted(pathlib.Path(build).glob("**/libtally.so"), key=lambda path: len(path.parts))
-    if not found:
-        sys.exit(f"bench: no libtally.so under {build}: build Tally, or name its folder with "
-                 "--build, or measure the peers alone with --without-tally")
-    return found[0].resolve()
-
-
 def warm(competitor, problem):
     """The first run: its result is checked, its time says how to sample it."""
     competitor.before()
     problem.poison()
     first = competitor.seconds(1)
     right = competitor.is_ceiling or problem.is_right()
-    # The first run of a short one met cold code and data, so it says little of the next.
-    return right, first if first > SAMPLE_SECONDS else min(first, competitor.seconds(1))
-
-
-def sample(competitor, count):
-    competitor.before()
-    time.sleep(SETTLE_SECONDS)
-    if count > 1:
-        competitor.seconds(1)
-    return competitor.seconds(count)
+    return right, turns.second_look(competitor, first)
 
 
 def measure(problem, competitors, rounds, order):
@@ -92,19 +71,11 @@ def measure(problem, competitors, rounds, order):
             continue
         result["right"] = right
         result["ceiling"] = competitor.is_ceiling
-        count = max(1, int(SAMPLE_SECONDS / max(once, 1e-9)))
-        limit = min(rounds, int(LIMIT_SECONDS / max(once * count, 1e-9)))
-        running.append((competitor, result, count, limit, [] if limit else [once]))
+        running.append((turns.Turns(competitor, once, rounds), result))
 
-    for index in range(rounds):
-        order.shuffle(running)
-        for competitor, _, count, limit, times in running:
-            if index < limit:
-                times.append(sample(competitor, count))
-    for _, result, count, limit, times in running:
-        result.update(calls=count, rounds=len(times),
-                      seconds={"min": min(times), "median": statistics.median(times),
-                               "max": max(times)})
+    turns.take([taken for taken, _ in running], rounds, order)
+    for taken, result in running:
+        result.update(taken.result())
     return results
 
 
@@ -131,7 +102,7 @@ def main():
     versions = peers.versions()
     library = None
     if not options.without_tally:
-        library = find_tally(options.build)
+        library = native.find_tally(options.build)
         tally = native.Tally(folder, library, options.device)
         makers.append(tally.competitors)
         versions["tally"] = tally.version()

@@ -46,27 +46,55 @@ static int within_tolerance(const judge *j, const tly_fact *f, double value)
     return is_near(j, f, value, tolerance_of(j, f));
 }
 
-/* A product after a subnormal or underflowed prefix: its value is open, but not its sign, and
- * it is finite where the loop's accumulator is (narrow outputs: unless that is near their end). */
+/* A product after a subnormal or underflowed prefix: any finite value, its sign included, will do,
+ * but a zero among the inputs makes it zero. It is finite where the loop's accumulator is (narrow
+ * outputs: unless that is near their end). */
 static const char *judge_underflowed(const judge *j, const tly_fact *f, double value)
 {
+    const double largest = j->dtype == TALLY_F16 ? 65504 : FLT_MAX;
     if (isnan(value))
         return "NaN where the plain loop is finite";
-    if (!signbit(value) != !signbit(f->accumulator))
-        return "wrong sign";
-    if (isinf(value)) {
-        double largest = j->dtype == TALLY_F16 ? 65504 : FLT_MAX;
-        if (j->dtype == j->accumulator || fabs(f->accumulator) < largest / 2)
-            return "infinite where the plain loop is finite";
-    }
+    if (f->flags & TLY_FACT_ZERO_IN)
+        return value == 0 ? NULL : "not zero after an input zero";
+    if (isinf(value) && (j->dtype == j->accumulator || fabs(f->accumulator) < largest / 2))
+        return "infinite where the plain loop is finite";
     return NULL;
 }
 
-/* Only one value is right: integers, order=serial, at most one combination, or nothing rounds. */
+/* The loop is inf or NaN from there on, so its class is its bits. Only where it had overflowed
+ * before may another order's class differ; a NaN stays one in every order. That the loop had
+ * underflowed before frees the value, not the class: 0 * inf is NaN, and a subnormal * inf is
+ * not. */
+static const char *judge_class(const tly_fact *f, double value)
+{
+    if (!(f->flags & TLY_FACT_NAN_IN) && f->flags & TLY_FACT_OVERFLOW && !isfinite(value))
+        return NULL;
+    return f->flags & TLY_FACT_UNDERFLOW && !isfinite(value)
+        ? "not the plain loop's class after an input inf, which the loop met underflowed"
+        : "not the plain loop's class after an input inf or NaN";
+}
+
+/* Finite inputs, and the loop left the range: the value of any order. A sum that another order
+ * keeps in range is the sum; a product's sign is that of its factors in every order. */
+static const char *judge_overflowed(const judge *j, const tly_fact *f, double value)
+{
+    if (isnan(value))
+        return NULL;
+    if (j->sum)
+        return !isfinite(value) || within_tolerance(j, f, value)
+            ? NULL : "no order's value after an overflow";
+    if (f->flags & TLY_FACT_ZERO_IN && value != 0)
+        return "neither zero nor NaN after an overflow and an input zero";
+    return f->flags & TLY_FACT_UNDERFLOW || !signbit(value) == !(f->flags & TLY_FACT_NEGATIVE)
+        ? NULL : "no order's sign after an overflow";
+}
+
+/* Only one value is right: integers, order=serial, a copy, at most one combination that does not
+ * underflow, or nothing rounds. */
 static int only_one_is_right(const judge *j, const tly_fact *f)
 {
-    return !(f->flags & TLY_FACT_FLOAT) || j->d->order == TALLY_ORDER_SERIAL || f->terms <= 2 ||
-           f->flags & TLY_FACT_ANY_ORDER;
+    return !(f->flags & TLY_FACT_FLOAT) || j->d->order == TALLY_ORDER_SERIAL || f->terms <= 1 ||
+           (f->terms == 2 && !(f->flags & TLY_FACT_UNDERFLOW)) || f->flags & TLY_FACT_ANY_ORDER;
 }
 
 static const char *judge_element(const judge *j, const tly_fact *f, uint64_t got)
@@ -76,19 +104,11 @@ static const char *judge_element(const judge *j, const tly_fact *f, uint64_t got
     if (only_one_is_right(j, f))
         return "not the plain loop's bits";
     double value = tly_decode(j->dtype, got);
-    if (f->flags & TLY_FACT_NONFINITE_IN) {
-        /* The loop is inf or NaN from there on, so its class is its bits. Only where it had
-         * overflowed before may another order's class differ; a NaN stays one in every order. */
-        if (f->flags & TLY_FACT_NAN_IN || !(f->flags & TLY_FACT_OVERFLOW) || isfinite(value))
-            return "not the plain loop's class after an input inf or NaN";
-        return NULL;
-    }
-    if (f->flags & TLY_FACT_OVERFLOW) {
-        if (j->sum && isfinite(value) && !within_tolerance(j, f, value))
-            return "no order's value after an overflow";
-        return NULL;
-    }
-    if (!j->sum && !(f->flags & TLY_FACT_NORMAL))
+    if (f->flags & TLY_FACT_NONFINITE_IN)
+        return judge_class(f, value);
+    if (f->flags & TLY_FACT_OVERFLOW)
+        return judge_overflowed(j, f, value);
+    if (f->flags & TLY_FACT_UNDERFLOW)
         return judge_underflowed(j, f, value);
     return within_tolerance(j, f, value) ? NULL : "beyond the tolerance";
 }
@@ -98,9 +118,9 @@ static const char *judge_element(const judge *j, const tly_fact *f, uint64_t got
  * a zero of its sign, and one that lost it next to an infinity is NaN. */
 static int is_flushed(const judge *j, const tly_fact *f, uint64_t got)
 {
-    const double value = tly_decode(j->dtype, got);
     if (!j->flushes || !(f->flags & TLY_FACT_SUBNORMAL))
         return 0;
+    const double value = tly_decode(j->dtype, got);
     if (tly_bits_same(j->dtype, got, tly_encode(j->dtype, f->flushed)))
         return 1;
     if (j->d->order == TALLY_ORDER_SERIAL || f->terms <= 1)

@@ -66,8 +66,10 @@ static void print_summary(const run_options *o, const tally_device *device,
     printf(";");
     for (int k = 0; k < TLY_DATA_COUNT; k++)
         printf(" %s %ld", tly_data_name((tly_data)k), at->data[k]);
-    printf("; %lld elements judged, %lld of them to the bit; %ld by forced plans; ",
-           (long long)at->checked, (long long)at->exact, at->forced);
+    printf("; %lld elements judged, %lld of them to the bit; %ld by forced plans, %ld plans "
+           "refused; %ld on the host's threads; ",
+           (long long)at->checked, (long long)at->exact, at->forced, at->plans_refused,
+           at->hosted);
     if (at->refused)
         printf("%ld refused for what the device lacks (%s), ", at->refused, device->lacks);
     printf("%ld passed, %ld failed\n", at->passed, at->failed);

@@ -1,8 +1,9 @@
 /*
- * Guarantees: a case depends on seed, number and size bound alone; a failure is never silent, not
- * even one that ends the process.
+ * Guarantees: a case depends on seed, number and size bound alone, its plan on the planner's, too;
+ * a failure is never silent, not even one that ends the process.
  */
 #include "driver.h"
+#include "plans.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_REPORTED = 20, MOST_SECONDS = 120 };
+enum { MAX_REPORTED = 20, MOST_SECONDS = 120, MOST_THREADS = 5 };
 
 /* What a signal handler prints: the case in work. */
 static char repro[2 * TALLY_WORD_MAX];
@@ -53,90 +54,38 @@ void tly_driver_catch_signals(void)
         sigaction(numbers[k], &action, NULL);
 }
 
-/* ---- which template a case took ---- */
-
-typedef struct text {
-    char bytes[4096];
-    size_t length;
-} text;
-
-static int append(void *user, const char *bytes, size_t count)
-{
-    text *t = user;
-    if (count > sizeof t->bytes - 1 - t->length)
-        count = sizeof t->bytes - 1 - t->length;
-    memcpy(t->bytes + t->length, bytes, count);
-    t->length += count;
-    t->bytes[t->length] = 0;
-    return 0;
-}
+/* ---- cases ---- */
 
 static void count_template(tly_driver *v, const tly_trial *t)
 {
-    char name[24] = "unknown";
-    text plan = { .length = 0 };
-    const tally_kernel_options options = { .size = sizeof options,
-                                           .device = v->course->device.selector,
-                                           .plan = *t->plan ? t->plan : NULL };
+    char name[24];
     tly_template_count *counts = v->at->templates;
     int k = 0;
 
-    if (tally_inspect(v->context, &t->d, &options, TALLY_STAGE_PLAN, append, &plan, NULL) == 0)
-        sscanf(plan.bytes, "template = %23s", name);
+    tly_plan_template(v->context, &v->course->device, &t->d, t->plan, name);
     while (k < TLY_MOST_TEMPLATES - 1 && counts[k].count && strcmp(counts[k].name, name))
         k++;
     snprintf(counts[k].name, sizeof counts[k].name, "%s", name);
     counts[k].count++;
 }
 
-/* ---- cases ---- */
+/* One case in four has the library on the host's threads. */
+typedef struct drawn {
+    tly_trial trial;
+    char plan[256];
+    int hosted;
+} drawn;
 
-/* Small blocks and chunks, so that their borders come often, and on Vulkan every template, which
- * the planner chooses for large tensors only. Where a problem does not fit, or the device lacks
- * what is named, the case has the planner's own choice, as every second one has anyway. */
-typedef struct forced {
-    const char *plan, *needs;
-} forced;
-
-static const forced cpu_plans[] = { { "chunk=2048,block=512", "" } };
-static const forced gpu_plans[] = {
-    { "template=workgroups,scan=0,workgroup=32", "" },
-    { "template=subgroups,scan=1,chunk=300", "shuffles" },
-    { "addresses=0", "" },
-    { "addresses=1", "addresses" },
-    { "addresses=1,index_bits=64,chunk=1000", "addresses" },
-    { "template=columns,workgroup=32,chunk=20", "" },
-    { "template=columns,workgroup=32,vector=4,segments=2", "" },
-    { "template=columns,workgroup=32,vector=16,segments=2,chunk=30", "" },
-    { "template=workgroups,workgroup=32,segments=1", "" },
-    { "template=workgroups,workgroup=32,chunk=700", "" },
-    { "template=workgroups,workgroup=64,vector=4,segments=2", "" },
-    { "template=subgroups,vector=2,segments=4,chunk=300", "shuffles" },
-    { "workgroup=32,chunk=300", "" },
-    { "template=subgroups", "shuffles" },
-    { "template=look_back,workgroup=32,segments=1", "look-back" },
-    { "template=look_back,workgroup=64,addresses=1", "look-back" }
-};
-
-static const char *draw_plan(tly_random *r, const tally_device *device)
+static void draw(const tly_driver *v, long number, drawn *c)
 {
-    const int on_cpu = strcmp(device->kind, "vulkan") != 0;
-    const forced *const plans = on_cpu ? cpu_plans : gpu_plans;
-    const int64_t count = (int64_t)(on_cpu ? sizeof cpu_plans / sizeof cpu_plans[0]
-                                           : sizeof gpu_plans / sizeof gpu_plans[0]);
-    /* CPUs: one in five. */
-    const int64_t drawn = tly_random_below(r, on_cpu ? 5 : 2 * count) - (on_cpu ? 4 : count);
-    const int fits = drawn >= 0 &&
-                     (!*plans[drawn].needs || !tly_target_lacks(device, plans[drawn].needs));
-    return fits ? plans[drawn].plan : "";
-}
-
-static void draw(tly_trial *t, const tly_course *course, long number)
-{
-    tly_random r = tly_random_seed(course->seed, (uint64_t)number);
-    tly_random_descriptor(&r, course->most, &t->d);
+    tly_trial *t = &c->trial;
+    tly_random r = tly_random_seed(v->course->seed, (uint64_t)number);
+    tly_random_descriptor(&r, v->course->most, &t->d);
     t->data = tly_random_data(&r, &t->d);
-    t->plan = draw_plan(&r, &course->device);
+    c->hosted = tly_random_one_in(&r, 4) && v->hosted;
+    tly_random plans = tly_random_seed(tly_random_next(&r), (uint64_t)number);
+    tly_plan_draw(&plans, v->context, &v->course->device, &t->d, c->plan, sizeof c->plan);
+    t->plan = c->plan;
     t->random = r;
     t->why[0] = 0;
 }
@@ -154,31 +103,47 @@ static void describe(const tly_driver *v, const tly_trial *t, long number)
              tly_data_name(t->data), t->plan);
 }
 
-static void run_case(tly_driver *v, long number)
+static void count_passed(tly_driver *v, const drawn *c)
 {
-    tly_trial t = { .in = &v->in, .out = &v->out, .target = &v->course->device };
-
-    v->at->next = number + 1;
-    draw(&t, v->course, number);
-    describe(v, &t, number);
-    in_work = &t;
-    if (tally_descriptor_check(&t.d, NULL)) {
-        snprintf(t.why, sizeof t.why, "the driver drew an invalid descriptor");
-    } else if (!tly_trial_run(&t, v->engines, v->engine_count)) {
-        if (t.refused) {
-            v->at->refused++;
-            return;
-        }
-        v->at->passed++;
-        v->at->forced += *t.plan != 0;
-        v->at->data[t.data]++;
-        v->at->checked += t.verdict.checked;
-        v->at->exact += t.verdict.exact;
-        count_template(v, &t);
+    const tly_trial *t = &c->trial;
+    tly_progress *at = v->at;
+    if (t->refused) {
+        at->refused++;
         return;
     }
+    at->passed++;
+    at->hosted += c->hosted;
+    at->forced += *t->plan != 0;
+    at->data[t->data]++;
+    at->checked += t->verdict.checked;
+    at->exact += t->verdict.exact;
+    count_template(v, t);
+}
+
+static void run_case(tly_driver *v, long number)
+{
+    drawn c = { .trial = { .in = &v->in, .out = &v->out, .target = &v->course->device } };
+    tly_trial *t = &c.trial;
+    tly_engine *engines[TLY_MOST_ENGINES];
+
+    v->at->next = number + 1;
+    draw(v, number, &c);
+    describe(v, t, number);
+    in_work = t;
+    for (int k = 0; k < v->engine_count; k++)
+        engines[k] = c.hosted && !strcmp(v->engines[k]->name, "library") ? v->hosted
+                                                                         : v->engines[k];
+    if (tally_descriptor_check(&t->d, NULL)) {
+        snprintf(t->why, sizeof t->why, "the driver drew an invalid descriptor");
+    } else if (!tly_trial_run(t, engines, v->engine_count)) {
+        v->at->plans_refused += t->plan_refused;
+        count_passed(v, &c);
+        return;
+    }
+    v->at->plans_refused += t->plan_refused;
+    describe(v, t, number); /* with the plan that ran */
     if (v->at->failed++ < MAX_REPORTED)
-        printf("FAILED %s       %s\n", repro, t.why);
+        printf("FAILED %s       %s\n", repro, t->why);
 }
 
 void tly_driver_run(tly_driver *v, long number)
@@ -204,6 +169,24 @@ static tly_engine *open_engine(tly_driver *v, const char *name, tally_error *err
     return NULL;
 }
 
+/* On Vulkan devices the library has no use for the host's threads, on levels that this machine
+ * lacks no use at all. */
+static int open_hosted(tly_driver *v)
+{
+    tally_context_options options = { .size = sizeof options, .threads = MOST_THREADS,
+                                      .parallel = tly_host_run, .parallel_user = &v->host };
+    tally_error error = TALLY_ERROR_INIT;
+    if (!strcmp(v->course->device.kind, "vulkan") || !v->course->device.runs_here)
+        return 0;
+    if (tally_context_create(&options, &v->host_context, &error) ||
+        !(v->hosted = tly_engine_library(v->host_context, v->course->device.selector, &error))) {
+        printf("no engine on the host's threads: %s\n", error.message);
+        return 1;
+    }
+    v->hosted->name = "library on the host's threads";
+    return 0;
+}
+
 int tly_driver_open_engines(tly_driver *v)
 {
     char names[128], *rest = names, *name;
@@ -219,21 +202,24 @@ int tly_driver_open_engines(tly_driver *v)
         }
         v->engine_count++;
     }
-    return 0;
+    return open_hosted(v);
 }
 
 void tly_driver_close(tly_driver *v)
 {
     for (int k = 0; k < v->engine_count; k++)
         v->engines[k]->close(v->engines[k]);
+    if (v->hosted)
+        v->hosted->close(v->hosted);
     tally_context_destroy(&v->context);
+    tally_context_destroy(&v->host_context);
     tly_arena_close(&v->in);
     tly_arena_close(&v->out);
 }
 
 int tly_driver_open(tly_driver *v, const tly_course *course, tly_progress *at)
 {
-    const tally_context_options options = { .size = sizeof options, .threads = 3 };
+    const tally_context_options options = { .size = sizeof options, .threads = MOST_THREADS };
     tally_error error = TALLY_ERROR_INIT;
     const size_t bytes = (size_t)course->most * 8 * 9; /* see tly_random_descriptor */
 

@@ -5,6 +5,7 @@
 #ifndef TLY_DRIVER_H
 #define TLY_DRIVER_H
 
+#include "host.h"
 #include "trial.h"
 
 enum { TLY_MOST_ENGINES = 4, TLY_MOST_TEMPLATES = 16 };
@@ -21,6 +22,8 @@ typedef struct tly_progress {
     long data[TLY_DATA_COUNT];
     long next;           /* the case after the one in work */
     long forced;         /* passed by another plan than the planner's */
+    long plans_refused;  /* plans that the library refused */
+    long hosted;         /* passed on the host's threads */
     long passed, refused, failed; /* refused: for a dtype that the device says it lacks */
     int64_t checked, exact;
 } tly_progress;
@@ -38,6 +41,9 @@ typedef struct tly_driver {
     tally_context *context;
     tly_engine *engines[TLY_MOST_ENGINES];
     int engine_count;
+    tly_host host;
+    tally_context *host_context;
+    tly_engine *hosted;  /* the library on the host's threads; NULL where that means nothing */
     tly_arena in, out;
     tly_progress *at;
 } tly_driver;

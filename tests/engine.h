@@ -44,6 +44,7 @@ typedef enum tly_fault {
     TLY_FAULT_THREADS,       /* the result depends on the count of threads */
     TLY_FAULT_ALIGNMENT,     /* ... on the address */
     TLY_FAULT_IN_PLACE,      /* ... on being in place */
+    TLY_FAULT_NEIGHBOUR,     /* ... on another scan's first element */
     TLY_FAULT_FLUSH,         /* subnormals count as zeros; none where the device says so */
     TLY_FAULT_COUNT
 } tly_fault;

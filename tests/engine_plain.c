@@ -15,6 +15,8 @@ typedef struct plain {
     tly_fault fault;
     tally_descriptor d;
     void *out; /* of the current run */
+    int runs;
+    uint64_t first; /* NEIGHBOUR: the first scan's first element in the first run */
 } plain;
 
 static tally_status prepare(tly_engine *e, const tally_descriptor *d, const char *plan,
@@ -22,6 +24,7 @@ static tally_status prepare(tly_engine *e, const tally_descriptor *d, const char
 {
     (void)plan, (void)error;
     ((plain *)e)->d = *d;
+    ((plain *)e)->runs = 0;
     return TALLY_OK;
 }
 
@@ -55,7 +58,7 @@ static void lose_carry(plain *p, const tly_layout *l, const void *in)
     tly_reference(&half, in, store, p);
 }
 
-static void damage(plain *p, const tly_layout *l, const void *in, int32_t threads)
+static void damage(plain *p, const tly_layout *l, const void *in, int32_t threads, int is_new)
 {
     const tally_dtype dtype = (tally_dtype)p->d.dtype;
     const size_t bytes = tally_dtype_bytes(dtype);
@@ -68,6 +71,7 @@ static void damage(plain *p, const tly_layout *l, const void *in, int32_t thread
     switch (p->fault) {
     case TLY_FAULT_LAST_BIT: bend = 1; break;
     case TLY_FAULT_THREADS: bend = threads == 3; break;
+    case TLY_FAULT_NEIGHBOUR: bend = is_new && l->rows > 1; break;
     case TLY_FAULT_ALIGNMENT: bend = ((uintptr_t)low & 63) != 0; break;
     case TLY_FAULT_IN_PLACE: bend = in == p->out; break;
     case TLY_FAULT_LOST_CARRY: lose_carry(p, l, in); break;
@@ -86,6 +90,16 @@ static void damage(plain *p, const tly_layout *l, const void *in, int32_t thread
     }
 }
 
+static int has_new_neighbour(plain *p, const tly_layout *l, const void *in)
+{
+    int64_t at_in, at_out;
+    tly_layout_row(l, 0, &at_in, &at_out);
+    const uint64_t now = tly_bits_load((tally_dtype)p->d.dtype, in, at_in);
+    if (p->runs++ == 0)
+        p->first = now;
+    return p->fault == TLY_FAULT_NEIGHBOUR && now != p->first;
+}
+
 static tally_status run(tly_engine *e, const void *in, void *out, int32_t threads,
                         tally_error *error)
 {
@@ -95,9 +109,10 @@ static tally_status run(tly_engine *e, const void *in, void *out, int32_t thread
     (void)error;
     tly_layout_of(&p->d, &l);
     p->out = out;
+    const int is_new = l.rows && l.length && has_new_neighbour(p, &l, in);
     tly_reference(&p->d, in, store, p);
     if (l.rows && l.length)
-        damage(p, &l, in, threads);
+        damage(p, &l, in, threads, is_new);
     return TALLY_OK;
 }
 

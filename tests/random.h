@@ -29,6 +29,10 @@ typedef enum tly_data {
     TLY_DATA_DECAY,    /* leaves it downwards */
     TLY_DATA_ZEROS,    /* zeros of both signs between huge values */
     TLY_DATA_BITS,     /* any bits */
+    TLY_DATA_NATURAL,  /* the kinds of `tally bench --data`, one a case */
+    TLY_DATA_DRIFT,    /* crosses the range once in 40, 400, 4000 elements: up, down, to and fro */
+    TLY_DATA_LANE,     /* one of these, with zeros, inf, NaN and extremes in one or two scans */
+    TLY_DATA_MIXED,    /* each scan has a class of its own */
     TLY_DATA_COUNT
 } tly_data;
 
@@ -40,6 +44,14 @@ void tly_random_descriptor(tly_random *r, int64_t most, tally_descriptor *d);
 
 /* Draws a class that suits `d`. */
 tly_data tly_random_data(tly_random *r, const tally_descriptor *d);
+
+/* Writes the elements of one scan; `natural_kind` -1 draws one. */
+void tly_random_fill_row(tly_random *r, const tally_descriptor *d, tly_data data, int natural_kind,
+                         int64_t row, void *in);
+
+/* Writes the elements of all scans but `kept`: each a class of its own, or all of them NaN, zero,
+ * infinite, the largest or a subnormal number. Elements that `kept` shares with others stay. */
+void tly_random_fill_others(tly_random *r, const tally_descriptor *d, int64_t kept, void *in);
 
 /* Writes the input's elements; `in` as for tally_kernel_run. What lies between stays. */
 void tly_random_fill(tly_random *r, const tally_descriptor *d, tly_data data, void *in);

@@ -2,6 +2,7 @@
 #include "random.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "reference.h"
 
@@ -15,7 +16,9 @@ static double unit(tly_random *r) /* [0, 1) */
 static const char *const data_names[TLY_DATA_COUNT] = {
     [TLY_DATA_EXACT] = "exact", [TLY_DATA_BENIGN] = "benign", [TLY_DATA_SIGNED] = "signed",
     [TLY_DATA_SPECIAL] = "special", [TLY_DATA_RANGE] = "range", [TLY_DATA_GROW] = "grow",
-    [TLY_DATA_DECAY] = "decay", [TLY_DATA_ZEROS] = "zeros", [TLY_DATA_BITS] = "bits"
+    [TLY_DATA_DECAY] = "decay", [TLY_DATA_ZEROS] = "zeros", [TLY_DATA_BITS] = "bits",
+    [TLY_DATA_NATURAL] = "natural", [TLY_DATA_DRIFT] = "drift", [TLY_DATA_LANE] = "lane",
+    [TLY_DATA_MIXED] = "mixed"
 };
 
 const char *tly_data_name(tly_data data)
@@ -37,7 +40,11 @@ typedef struct series {
     tly_data data;
     int sum;
     int64_t length;
-    double prefix;      /* sums in RANGE: the running sum; products: its exponent */
+    int natural;        /* NATURAL: which kind */
+    int turns;          /* DRIFT: goes back beyond `limit` on either side, else straight on */
+    double step;        /* DRIFT: what the prefix moves in one element, its direction in the sign */
+    double limit;
+    double prefix;      /* sums in RANGE, DRIFT: the running sum; products: its exponent */
     double target;      /* RANGE: where the prefix is on its way to */
     double largest;     /* of the dtype */
     int top, bottom;    /* the dtype's exponents of its largest and its smallest normal number */
@@ -81,10 +88,8 @@ static double both_signs(series *s)
     return sign(s) * exp2(step);
 }
 
-static double special(series *s)
+static double rare(series *s)
 {
-    if (!tly_random_one_in(s->r, s->length > 64 ? s->length / 4 : 16))
-        return benign(s);
     switch (tly_random_below(s->r, 10)) {
     case 0: return INFINITY;
     case 1: return -INFINITY;
@@ -97,6 +102,11 @@ static double special(series *s)
     case 8: return -1;
     default: return sign(s) * ldexp(1, s->top);
     }
+}
+
+static double special(series *s)
+{
+    return tly_random_one_in(s->r, s->length > 64 ? s->length / 4 : 16) ? rare(s) : benign(s);
 }
 
 /* The prefix wanders all over the accumulator's range, and the elements follow from that: in one
@@ -145,10 +155,58 @@ static double zeros(series *s)
     }
 }
 
+/* What users have, as tools/data.c makes it; `natural` counts from 0. */
+enum { NATURAL_KINDS = 9 };
+
+static double natural(series *s)
+{
+    const double u = unit(s->r), near_one = 1 + (unit(s->r) - 0.5) * 0.02;
+    switch (s->natural) {
+    case 0: return near_one;
+    case 1: return 1 - 0.05 * u;
+    case 2: return 0.5 + u;
+    case 3: return u;
+    case 4: return 1 + u;
+    case 5: return sqrt(-2 * log(1 - u)) * cos(6.283185307179586 * unit(s->r));
+    case 6: return u < 0.3 ? 1 : u < 0.32 ? 0 : 1 - unit(s->r);
+    case 7: return u < 0.001 ? 0 : near_one;
+    default: return u < 0.001 / 3 ? INFINITY : u < 0.002 / 3 ? -INFINITY : u < 0.001 ? NAN
+                                                                                     : near_one;
+    }
+}
+
+/* Of the dtype's range or the accumulator's; back just inside of it, or just beyond. */
+static void start_drift(series *s)
+{
+    static const int crossings[] = { 40, 400, 4000 };
+    const double crossing = crossings[tly_random_below(s->r, COUNT(crossings))];
+    const double reach = tly_random_one_in(s->r, 2) ? s->top : s->reach;
+    const double half = s->sum ? ldexp(1, s->top) : reach;
+    s->step = half / (crossing / 2) * sign(s);
+    s->limit = half * (tly_random_one_in(s->r, 2) ? 0.95 : 1.2);
+    s->turns = tly_random_one_in(s->r, 2);
+}
+
+static double drift(series *s)
+{
+    double step = s->step * (0.5 + unit(s->r));
+    if (!s->sum)
+        step = fmax(fmin(step, s->top), s->bottom);
+    if (s->turns && fabs(s->prefix + step) > s->limit) {
+        s->step = -s->step;
+        step = -step;
+    }
+    s->prefix += step;
+    if (s->sum)
+        return step;
+    return (tly_random_one_in(s->r, 16) ? -1 : 1) * exp2(step);
+}
+
 static double (*const makers[TLY_DATA_COUNT])(series *) = {
     [TLY_DATA_EXACT] = exact, [TLY_DATA_BENIGN] = benign, [TLY_DATA_SIGNED] = both_signs,
     [TLY_DATA_SPECIAL] = special, [TLY_DATA_RANGE] = in_range, [TLY_DATA_GROW] = grow,
-    [TLY_DATA_DECAY] = decay, [TLY_DATA_ZEROS] = zeros
+    [TLY_DATA_DECAY] = decay, [TLY_DATA_ZEROS] = zeros, [TLY_DATA_NATURAL] = natural,
+    [TLY_DATA_DRIFT] = drift
 };
 
 static uint64_t element(series *s, tally_dtype dtype)
@@ -160,21 +218,114 @@ static uint64_t element(series *s, tally_dtype dtype)
     return tly_encode(dtype, makers[s->data](s));
 }
 
-void tly_random_fill(tly_random *r, const tally_descriptor *d, tly_data data, void *in)
+/* What floats of a scan can be drawn from; LANE and MIXED are made of these. */
+static const tly_data plain_classes[] = {
+    TLY_DATA_BENIGN, TLY_DATA_NATURAL, TLY_DATA_DRIFT, TLY_DATA_SIGNED, TLY_DATA_RANGE,
+    TLY_DATA_SPECIAL, TLY_DATA_GROW, TLY_DATA_DECAY, TLY_DATA_ZEROS, TLY_DATA_BITS
+};
+enum { QUIET_CLASSES = 4 }; /* the first ones have no zeros or specials to speak of */
+
+static series start_row(tly_random *r, const tally_descriptor *d, tly_data data, int64_t length)
+{
+    const tally_dtype dtype = (tally_dtype)d->dtype;
+    series s = { .r = r, .data = data, .sum = d->op == TALLY_CUMSUM, .length = length };
+    s.top = dtype == TALLY_F64 ? 1023 : dtype == TALLY_F16 ? 15 : 127;
+    s.reach = tly_reference_accumulator(d) == TALLY_F64 ? 1023 : 127;
+    s.bottom = 1 - s.top;
+    s.largest = ldexp(2 - ldexp(1, 1 - tly_precision(dtype)), s.top);
+    if (data == TLY_DATA_DRIFT)
+        start_drift(&s);
+    return s;
+}
+
+void tly_random_fill_row(tly_random *r, const tally_descriptor *d, tly_data data, int natural_kind,
+                         int64_t row, void *in)
 {
     const tally_dtype dtype = (tally_dtype)d->dtype;
     tly_layout l;
+    int64_t at, out;
+    tly_layout_of(d, &l);
+    tly_layout_row(&l, row, &at, &out);
+    if (data == TLY_DATA_MIXED)
+        data = plain_classes[tly_random_below(r, COUNT(plain_classes))];
+    series s = start_row(r, d, data, l.length);
+    s.natural = natural_kind < 0 ? (int)tly_random_below(r, NATURAL_KINDS) : natural_kind;
+    for (int64_t i = 0; i < l.length; i++, at += l.in_step)
+        tly_bits_store(dtype, in, at, element(&s, dtype));
+}
+
+/* Up to three of a scan's elements are what no other scan may notice. */
+static void strew(tly_random *r, const tally_descriptor *d, const tly_layout *l, void *in)
+{
+    series s = start_row(r, d, TLY_DATA_SPECIAL, l->length);
+    int64_t at, out;
+    tly_layout_row(l, tly_random_below(r, l->rows), &at, &out);
+    for (int64_t n = tly_random_between(r, 1, 3); n > 0; n--) {
+        const int64_t i = tly_random_below(r, l->length);
+        const double x = tly_random_one_in(r, 3) ? 0.0 : rare(&s);
+        tly_bits_store((tally_dtype)d->dtype, in, at + i * l->in_step,
+                       tly_encode((tally_dtype)d->dtype, x));
+    }
+}
+
+void tly_random_fill(tly_random *r, const tally_descriptor *d, tly_data data, void *in)
+{
+    const int is_lane = data == TLY_DATA_LANE && tly_is_float((tally_dtype)d->dtype);
+    const int natural_kind = data == TLY_DATA_MIXED ? -1 : (int)tly_random_below(r, NATURAL_KINDS);
+    tly_layout l;
 
     tly_layout_of(d, &l);
-    for (int64_t row = 0; row < l.rows; row++) {
-        series s = { .r = r, .data = data, .sum = d->op == TALLY_CUMSUM, .length = l.length };
+    if (data == TLY_DATA_LANE)
+        data = plain_classes[tly_random_below(r, QUIET_CLASSES)];
+    for (int64_t row = 0; row < l.rows; row++)
+        tly_random_fill_row(r, d, data, natural_kind, row, in);
+    for (int k = 0; k < 2 && is_lane && l.rows && l.length; k++)
+        if (!k || tly_random_one_in(r, 2))
+            strew(r, d, &l, in);
+}
+
+static void fill_constant(const tally_descriptor *d, const tly_layout *l, double x, void *in)
+{
+    const tally_dtype dtype = (tally_dtype)d->dtype;
+    const uint64_t bits = tly_is_float(dtype) ? tly_encode(dtype, x) : UINT64_MAX;
+    for (int64_t row = 0; row < l->rows; row++) {
         int64_t at, out;
-        s.top = dtype == TALLY_F64 ? 1023 : dtype == TALLY_F16 ? 15 : 127;
-        s.reach = tly_reference_accumulator(d) == TALLY_F64 ? 1023 : 127;
-        s.bottom = 1 - s.top;
-        s.largest = ldexp(2 - ldexp(1, 1 - tly_precision(dtype)), s.top);
-        tly_layout_row(&l, row, &at, &out);
-        for (int64_t i = 0; i < l.length; i++, at += l.in_step)
-            tly_bits_store(dtype, in, at, element(&s, dtype));
+        tly_layout_row(l, row, &at, &out);
+        for (int64_t i = 0; i < l->length; i++, at += l->in_step)
+            tly_bits_store(dtype, in, at, bits);
     }
+}
+
+/* A scan's elements into a packed array, or back from it. */
+static void move_row(const tally_descriptor *d, const tly_layout *l, int64_t row, void *in,
+                     uint64_t *kept, int back)
+{
+    const tally_dtype dtype = (tally_dtype)d->dtype;
+    int64_t at, out;
+    tly_layout_row(l, row, &at, &out);
+    for (int64_t i = 0; i < l->length; i++, at += l->in_step) {
+        if (back)
+            tly_bits_store(dtype, in, at, kept[i]);
+        else
+            kept[i] = tly_bits_load(dtype, in, at);
+    }
+}
+
+void tly_random_fill_others(tly_random *r, const tally_descriptor *d, int64_t kept, void *in)
+{
+    const series s = start_row(r, d, TLY_DATA_BENIGN, 1);
+    const double constants[] = { NAN, 0, -0.0, INFINITY, s.largest, ldexp(1, s.bottom - 3) };
+    const int64_t drawn = tly_random_below(r, 2 * COUNT(constants));
+    tly_layout l;
+    tly_layout_of(d, &l);
+    uint64_t *row = malloc((size_t)l.length * sizeof *row + 1);
+    if (!row)
+        return; /* nothing replaced: right, if weak */
+    move_row(d, &l, kept, in, row, 0);
+    if (drawn < COUNT(constants))
+        fill_constant(d, &l, constants[drawn], in);
+    else
+        tly_random_fill(r, d, TLY_DATA_MIXED, in);
+    move_row(d, &l, kept, in, row, 1);
+    free(row);
 }

@@ -205,7 +205,6 @@ typedef struct scan {
     tly_fact fact;
     int lowest;           /* sums: exponent of the lowest bit set in any input */
     double odd;           /* products: of the inputs' odd parts */
-    int zero_in;          /* products: an input is zero */
 } scan;
 
 /* The least normal number of the accumulator's type. */
@@ -234,10 +233,8 @@ static void note_exactness(scan *s, double x)
 {
     int exponent;
     double m;
-    if (x == 0) {
-        s->zero_in = 1;
+    if (x == 0)
         return;
-    }
     m = fabs(frexp(x, &exponent));
     uint64_t significand = (uint64_t)ldexp(m, 53);
     int trailing = __builtin_ctzll(significand);
@@ -245,6 +242,35 @@ static void note_exactness(scan *s, double x)
         s->lowest = exponent - 53 + trailing;
     if (s->odd < 0x1p60)
         s->odd *= (double)(significand >> trailing);
+}
+
+/* The loop's product left the normal numbers downwards: from here on its value is open. */
+static int underflows(const scan *s, double before, double x)
+{
+    const double now = s->fact.accumulator;
+    const int is_exact_zero = x == 0 || (s->started && before == 0);
+    return fabs(now) < least_normal(s) && !(now == 0 && is_exact_zero);
+}
+
+static void note_product(scan *s, double before, double x)
+{
+    tly_fact *f = &s->fact;
+    if (underflows(s, before, x))
+        f->flags |= TLY_FACT_UNDERFLOW;
+    if (x == 0)
+        f->flags |= TLY_FACT_ZERO_IN;
+    if (signbit(x))
+        f->flags ^= TLY_FACT_NEGATIVE;
+}
+
+/* Does no order round? A product that a zero made zero is one, unless it had underflowed. */
+static int is_exact(const scan *s)
+{
+    const tly_fact *f = &s->fact;
+    if (s->sum)
+        return f->scale <= ldexpl(1, s->precision + s->lowest);
+    return !(f->flags & TLY_FACT_UNDERFLOW) &&
+           (f->flags & TLY_FACT_ZERO_IN || s->odd < ldexp(1, s->precision));
 }
 
 /* The least normal number itself may be what a subnormal was rounded to. */
@@ -256,34 +282,31 @@ static int may_flush(const scan *s, double x)
 static void absorb_float(scan *s, double x)
 {
     tly_fact *f = &s->fact;
-    const int was_finite = isfinite(f->accumulator);
+    const double before = f->accumulator;
+    const int was_finite = isfinite(before);
 
     f->accumulator = s->started ? combine(s, f->accumulator, x) : x;
     f->flushed = flush(s, s->started ? combine(s, f->flushed, flush(s, x)) : x);
     if (!isfinite(x)) {
         f->flags |= TLY_FACT_NONFINITE_IN | (isnan(x) ? TLY_FACT_NAN_IN : 0u);
-        f->flags &= ~(uint32_t)(TLY_FACT_FINITE | TLY_FACT_NORMAL | TLY_FACT_ANY_ORDER);
+        f->flags &= ~(uint32_t)(TLY_FACT_FINITE | TLY_FACT_ANY_ORDER);
         return;
     }
     if (was_finite && !isfinite(f->accumulator)) {
         f->flags |= TLY_FACT_OVERFLOW;
-        f->flags &= ~(uint32_t)(TLY_FACT_FINITE | TLY_FACT_NORMAL | TLY_FACT_ANY_ORDER);
+        f->flags &= ~(uint32_t)(TLY_FACT_FINITE | TLY_FACT_ANY_ORDER);
     }
+    if (!s->sum)
+        note_product(s, before, x);
     f->wide = s->sum ? f->wide + x : f->wide * x;
     f->scale = s->sum ? f->scale + fabs(x) : fabsl(f->wide);
-    if (!(fabs(f->accumulator) >= least_normal(s)))
-        f->flags &= ~(uint32_t)TLY_FACT_NORMAL;
     note_exactness(s, x);
     if (s->sum ? s->lowest < ilogb(least_normal(s))
                : may_flush(s, x) || may_flush(s, f->accumulator))
         f->flags |= TLY_FACT_SUBNORMAL;
-    if (f->flags & TLY_FACT_FINITE) {
-        int exact = s->sum
-            ? f->scale <= ldexpl(1, s->precision + s->lowest)
-            : s->zero_in || (f->flags & TLY_FACT_NORMAL && s->odd < ldexp(1, s->precision));
-        f->flags = exact ? f->flags | TLY_FACT_ANY_ORDER
-                         : f->flags & ~(uint32_t)TLY_FACT_ANY_ORDER;
-    }
+    if (f->flags & TLY_FACT_FINITE)
+        f->flags = is_exact(s) ? f->flags | TLY_FACT_ANY_ORDER
+                               : f->flags & ~(uint32_t)TLY_FACT_ANY_ORDER;
 }
 
 static void absorb(scan *s, tally_dtype dtype, uint64_t bits)
@@ -320,7 +343,7 @@ static scan begin(const tally_descriptor *d, int64_t row)
     s.fact.wide = s.sum ? 0 : 1;
     s.fact.scale = s.fact.wide;
     s.fact.flags = tly_is_float((tally_dtype)d->dtype)
-        ? TLY_FACT_FLOAT | TLY_FACT_FINITE | TLY_FACT_NORMAL | TLY_FACT_ANY_ORDER : 0;
+        ? TLY_FACT_FLOAT | TLY_FACT_FINITE | TLY_FACT_ANY_ORDER : 0;
     return s;
 }
 

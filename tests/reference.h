@@ -30,13 +30,16 @@ void tly_layout_row(const tly_layout *layout, int64_t row, int64_t *in, int64_t 
 enum {
     TLY_FACT_FLOAT = 1 << 0,
     TLY_FACT_FINITE = 1 << 1,      /* inputs and the loop's accumulator are finite so far */
-    TLY_FACT_NORMAL = 1 << 2,      /* and every value of the accumulator was a normal number */
+    TLY_FACT_UNDERFLOW = 1 << 2,   /* products: the loop's accumulator has been subnormal, or zero
+                                      of factors that are none */
     TLY_FACT_NONFINITE_IN = 1 << 3, /* some input so far is inf or NaN */
     TLY_FACT_NAN_IN = 1 << 4,
     TLY_FACT_OVERFLOW = 1 << 5,    /* finite inputs took the loop out of range */
     TLY_FACT_ANY_ORDER = 1 << 6,   /* nothing rounds: every order gives the loop's bits */
-    TLY_FACT_SUBNORMAL = 1 << 7    /* sums: a partial result may be subnormal, in some order;
+    TLY_FACT_SUBNORMAL = 1 << 7,   /* sums: a partial result may be subnormal, in some order;
                                       products: an input or the loop's accumulator was */
+    TLY_FACT_ZERO_IN = 1 << 8,     /* products: some input so far is zero */
+    TLY_FACT_NEGATIVE = 1 << 9     /* products: the inputs' signs multiply to minus */
 };
 
 /* What is known of one output element. */

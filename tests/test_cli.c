@@ -595,6 +595,37 @@ Test(cli, bench)
     expect_failure("/dev/null", "bench cumsum:f32:1000000000x1000000000:axis=0", 5, "sizes");
 }
 
+/* Every kind that the documents name, on both operators and a dtype of each width. */
+Test(cli, bench_data)
+{
+    static const char *const kinds[] = { "safe", "near1", "survival", "around1", "uniform",
+                                         "growing", "normal", "mask", "zeros", "specials", "equal",
+                                         "ascending", "descending" };
+    static const char *const words[] = { "cumprod:f32:3x40:axis=1", "cumsum:f16:5x7:axis=0",
+                                         "cumprod:f64:50:axis=0,in=-1@49", "cumsum:i32:9:axis=0" };
+    char arguments[160], wanted[64];
+    expect_success("/dev/null", "bench --help");
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        snprintf(wanted, sizeof wanted, "\n      %s ", kinds[i]);
+        cr_expect_not_null(strstr(last.out, wanted), "no %s in the help", kinds[i]);
+    }
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        snprintf(arguments, sizeof arguments, "bench %s --threads 1 --json --data %s",
+                 words[i % (sizeof words / sizeof *words)], kinds[i]);
+        expect_success("/dev/null", arguments);
+        snprintf(wanted, sizeof wanted, "\"data\": \"%s\", ", kinds[i]);
+        cr_expect_not_null(strstr(last.out, wanted), "%s", last.out);
+    }
+    expect_success("/dev/null", "bench cumprod:bf16:2x3:axis=1 --threads 1 --json");
+    cr_expect_not_null(strstr(last.out, "\"data\": \"safe\", "), "%s", last.out);
+    expect_success("/dev/null", "bench cumprod:bf16:2x3:axis=1 --threads 1 --data=mask");
+    cr_expect_not_null(strstr(last.out, ", data mask, "), "%s", last.out);
+    expect_failure("/dev/null", "bench cumprod:f32:4:axis=0 --data random", 2, "usage");
+    expect_failure("/dev/null", "bench cumprod:f32:4:axis=0 --data", 2, "usage");
+    expect_failure("/dev/null", "bench sum:f32:4 --data random", 2, "usage");
+    expect_failure("/dev/null", "inspect sum:f32:4 --emit word --data mask", 2, "usage");
+}
+
 Test(cli, devices)
 {
     static const char *const keys[] = { "\"name\": ", "\"kind\": \"cpu\"", "\"selector\": \"cpu",

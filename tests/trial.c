@@ -1,6 +1,7 @@
 /*
- * Guarantees: the first run is judged by the reference, the others by the first; after each run
- * every byte around and between the output's elements, and every byte of the input, is compared.
+ * Guarantees: the first run is judged by the reference, the others by the first, and one scan of
+ * the first by a run in which all others have other values; after each run every byte around and
+ * between the output's elements, and every byte of the input, is compared.
  */
 #include "trial.h"
 
@@ -16,6 +17,7 @@ typedef struct state {
     size_t element;      /* bytes */
     size_t in_bytes, out_bytes;
     char *input;         /* the input region as it must stay */
+    char *other;         /* the same with other neighbours of one scan */
     char *expected;      /* the output's window as it must be */
     int64_t *places;     /* output indices from the region's start, in scan order */
     int64_t count;
@@ -53,6 +55,7 @@ static void list_places(state *s)
 static void release(state *s)
 {
     free(s->input);
+    free(s->other);
     free(s->expected);
     free(s->places);
     free(s->first);
@@ -72,11 +75,12 @@ static int prepare(state *s, tly_trial *t)
     s->out_bytes = (size_t)(l->out_high - l->out_low + 1) * s->element;
     const size_t elements = (size_t)(l->rows * l->length);
     s->input = malloc(s->in_bytes + 1);
+    s->other = malloc(s->in_bytes + 1);
     s->expected = malloc((s->in_bytes > s->out_bytes ? s->in_bytes : s->out_bytes) + 1024);
     s->places = malloc(elements * sizeof s->places[0] + 1);
     s->first = malloc(elements * s->element + 1);
     s->judged = malloc(s->out_bytes + 1);
-    if (!s->input || !s->expected || !s->places || !s->first || !s->judged)
+    if (!s->input || !s->other || !s->expected || !s->places || !s->first || !s->judged)
         return fail(t, "out of memory");
     if (s->in_bytes + 1024 > t->in->bytes || s->out_bytes + 1024 > t->out->bytes)
         return fail(t, "the case does not fit the driver's buffers");
@@ -121,9 +125,11 @@ static int check_first(state *s, const tly_buffer *out, const char *label)
     return fail(t, "%s: %s", label, text);
 }
 
-static int check_same(state *s, const tly_buffer *out, const char *label)
+/* Elements `begin` to `end` - 1 in scan order. */
+static int check_same(state *s, const tly_buffer *out, const char *label, int64_t begin,
+                      int64_t end)
 {
-    for (int64_t i = 0; i < s->count; i++) {
+    for (int64_t i = begin; i < end; i++) {
         uint64_t now = tly_bits_load(s->dtype, out->at, s->places[i]);
         uint64_t then = tly_bits_load(s->dtype, s->first, i);
         if (!tly_bits_same(s->dtype, now, then))
@@ -134,6 +140,8 @@ static int check_same(state *s, const tly_buffer *out, const char *label)
     return 0;
 }
 
+enum { MOST_THREADS = 5 };
+
 typedef struct variant {
     int32_t threads;
     int in_place;
@@ -142,11 +150,12 @@ typedef struct variant {
     int coarse;
 } variant;
 
-static int run_variant(state *s, tly_engine *engine, const variant *v)
+/* One call, and what no call may touch. */
+static int call(state *s, tly_engine *engine, const variant *v, const char *input,
+                tly_buffer *result, char label[200])
 {
     tly_trial *t = s->t;
     tally_error error = TALLY_ERROR_INIT;
-    char label[160];
     const size_t unit = v->coarse ? 16 : s->element;
     const tly_buffer out = tly_arena_place(t->out, v->out, (size_t)v->out_shift * unit,
                                            s->out_bytes);
@@ -154,21 +163,46 @@ static int run_variant(state *s, tly_engine *engine, const variant *v)
                                                               (size_t)v->in_shift * unit,
                                                               s->in_bytes);
 
-    snprintf(label, sizeof label, "%s, %d thread%s%s, in %p, out %p", engine->name, v->threads,
+    snprintf(label, 200, "%s, %d thread%s%s%s, in %p, out %p", engine->name, v->threads,
              v->threads > 1 ? "s" : "", v->in_place ? ", in place" : "",
-             (void *)in.at, (void *)out.at);
+             input == s->input ? "" : ", other neighbours", (void *)in.at, (void *)out.at);
     tly_pattern_fill(out.window, out.window_bytes);
-    memcpy(in.at, s->input, s->in_bytes);
+    memcpy(in.at, input, s->in_bytes);
     memcpy(s->expected, out.window, out.window_bytes);
     fail(t, "%s", label); /* for a signal handler to find */
     if (engine->run(engine, origin(in.at, s->layout.in_low, s->element),
                     origin(out.at, s->layout.out_low, s->element), v->threads, &error))
         return fail(t, "%s: %s: %s", label, error.field, error.message);
-    if (!v->in_place && memcmp(in.at, s->input, s->in_bytes))
+    if (!v->in_place && memcmp(in.at, input, s->in_bytes))
         return fail(t, "%s: the input was written", label);
-    if (check_bytes(s, &out, label))
+    *result = out;
+    return check_bytes(s, &out, label);
+}
+
+static int run_variant(state *s, tly_engine *engine, const variant *v)
+{
+    char label[200];
+    tly_buffer out;
+    if (call(s, engine, v, s->input, &out, label))
         return 1;
-    return s->have_first ? check_same(s, &out, label) : check_first(s, &out, label);
+    return s->have_first ? check_same(s, &out, label, 0, s->count) : check_first(s, &out, label);
+}
+
+/* A scan's bits are its own: with other values in all others they stay (docs/semantics.md, 5.1). */
+static int run_neighbours(state *s, tly_engine *engine, tly_random *r)
+{
+    const tly_layout *l = &s->layout;
+    char label[200];
+    tly_buffer out;
+    variant v = { .threads = 1 + (int32_t)tly_random_below(r, MOST_THREADS),
+                  .in = TLY_PLACE_MIDDLE, .out = TLY_PLACE_MIDDLE };
+    if (l->rows < 2 || !l->length)
+        return 0;
+    const int64_t kept = tly_random_below(r, l->rows);
+    memcpy(s->other, s->input, s->in_bytes);
+    tly_random_fill_others(r, &s->t->d, kept, origin(s->other, l->in_low, s->element));
+    return call(s, engine, &v, s->other, &out, label) ||
+           check_same(s, &out, label, kept * l->length, (kept + 1) * l->length);
 }
 
 static int can_run_in_place(const state *s)
@@ -187,8 +221,9 @@ static int make(const state *s, tly_engine *engine)
     tally_error error = TALLY_ERROR_INIT;
     const char *missing = t->target ? tly_target_missing(t->target, &t->d) : NULL;
     tally_status status = engine->prepare(engine, &t->d, t->plan, &error);
-    if (status && *t->plan && !strcmp(error.field, "plan")) {
+    if (status == TALLY_INVALID && *t->plan && !strcmp(error.field, "plan")) {
         t->plan = "";
+        t->plan_refused = 1;
         status = engine->prepare(engine, &t->d, t->plan, &error);
     }
     if (missing && status) {
@@ -206,7 +241,7 @@ int tly_trial_run(tly_trial *t, tly_engine *const *engines, int count)
 {
     state s;
     int wrong = prepare(&s, t);
-    t->refused = 0;
+    t->refused = t->plan_refused = 0;
     const int in_place = can_run_in_place(&s);
     tly_random r = t->random; /* the same places for every engine */
 
@@ -214,7 +249,9 @@ int tly_trial_run(tly_trial *t, tly_engine *const *engines, int count)
         tly_random places = r;
         wrong = make(&s, engines[e]);
         for (int k = 0; k < 4 + 2 * in_place && !wrong && !t->refused; k++) {
-            variant v = { .threads = 1 + k % 3, .in_place = k >= 4 };
+            variant v = { .threads = 1, .in_place = k >= 4 };
+            if (k)
+                v.threads = 1 + (k + (int32_t)tly_random_below(&places, 3)) % MOST_THREADS;
             v.in = (tly_place)((k + tly_random_below(&places, 2)) % TLY_PLACE_COUNT);
             v.out = (tly_place)tly_random_below(&places, TLY_PLACE_COUNT);
             v.coarse = tly_random_one_in(&places, 3);
@@ -222,6 +259,8 @@ int tly_trial_run(tly_trial *t, tly_engine *const *engines, int count)
             v.out_shift = (int)tly_random_below(&places, 16);
             wrong = run_variant(&s, engines[e], &v);
         }
+        if (!wrong && !t->refused)
+            wrong = run_neighbours(&s, engines[e], &places);
     }
     release(&s);
     if (!wrong)

@@ -1,9 +1,9 @@
 /*
- * tally bench: how long a kernel takes, and what part of the copy's speed that is. The tensor is
- * filled so that nothing over- or underflows; bytes are each logical element read and written
- * once, and a copy moves the same.
+ * tally bench: how long a kernel takes, and what part of the copy's speed that is. Bytes are each
+ * logical element read and written once, and a copy moves the same.
  */
 #include "bench_gpu.h"
+#include "data.h"
 #include "subject.h"
 
 #include <sched.h>
@@ -14,6 +14,7 @@ typedef struct bench {
     tly_subject subject;
     char selector[32];
     const char *plan; /* may be NULL */
+    const tly_kind *data;
     int32_t threads;
     tally_context *context;
     tally_kernel *kernel;
@@ -23,71 +24,13 @@ typedef struct bench {
     tly_timing timing;
 } bench;
 
-/* A number that looks random and depends on `index` alone. */
-static uint64_t scramble(uint64_t index)
-{
-    uint64_t x = (index + 1) * UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
-    return x ^ x >> 32;
-}
-
-/* The bits of an f32 of at most 8 significant bits and an exponent that f16 has, in any floating
- * dtype: no rounding is needed. */
-static uint64_t float_bits(tally_dtype dtype, float value)
-{
-    uint32_t bits;
-    uint64_t wide;
-    double exact = value;
-    memcpy(&bits, &value, sizeof bits);
-    memcpy(&wide, &exact, sizeof wide);
-    switch (dtype) {
-    case TALLY_F64:
-        return wide;
-    case TALLY_BF16:
-        return bits >> 16;
-    case TALLY_F16:
-        return bits << 1 ? (bits >> 16 & 0x8000) | ((bits >> 13 & 0x3ffff) - (112 << 10)) : 0;
-    default:
-        return bits;
-    }
-}
-
-/* Products: g(k + step) / g(k) for powers of two g, step being the stride along the axis. Along
- * the axis these telescope, so no product of any stretch leaves [2^-6, 2^6]. */
-static uint64_t product_bits(tally_dtype dtype, int64_t index, int64_t step)
-{
-    uint64_t here = scramble((uint64_t)index), next = scramble((uint64_t)(index + step));
-    uint32_t exponent = (uint32_t)(127 + next % 7 - here % 7), sign = (uint32_t)(here >> 63);
-    uint32_t bits = sign << 31 | exponent << 23;
-    float factor;
-    memcpy(&factor, &bits, sizeof factor);
-    return float_bits(dtype, factor);
-}
-
-/* One element: odd for integers, whose products then never end at zero. */
-static uint64_t element_bits(const tly_subject *s, int64_t index)
-{
-    const tally_descriptor *d = &s->descriptor;
-    tally_dtype dtype = (tally_dtype)d->dtype;
-    if (dtype > TALLY_BF16) {
-        return scramble((uint64_t)index) | 1;
-    }
-    if (d->op == TALLY_CUMPROD) {
-        return product_bits(dtype, index, s->in.strides[d->axis]);
-    }
-    return float_bits(dtype, (float)((int)(scramble((uint64_t)index) % 255) - 127) / 128);
-}
-
 static void fill(bench *b)
 {
-    size_t element = b->subject.in.element;
-    int64_t count = (int64_t)(b->in_bytes / element);
+    const tly_subject *s = &b->subject;
+    int64_t count = (int64_t)(b->in_bytes / s->in.element);
+    int64_t step = s->scan ? s->in.strides[s->descriptor.axis] : 0;
     tly_progress("filling", (uint64_t)count);
-    for (int64_t k = 0; k < count; k++) {
-        uint64_t bits = element_bits(&b->subject, k);
-        memcpy(b->in + (size_t)k * element, &bits, element);
-        tly_progress_at((uint64_t)k);
-    }
+    tly_kind_fill(b->data, &s->descriptor, step, b->in, count, tly_progress_at);
     memset(b->out, 0, b->out_bytes);
 }
 
@@ -139,8 +82,8 @@ static void print_json(const bench *b)
     tly_json_string(stdout, b->subject.word);
     fputs(", \"device\": ", stdout);
     tly_json_string(stdout, b->selector);
-    printf(", \"threads\": %d, \"runs\": %d, \"bytes\": %zu, ", (int)b->threads, b->timing.runs,
-           2 * b->copy_bytes);
+    printf(", \"data\": \"%s\", \"threads\": %d, \"runs\": %d, \"bytes\": %zu, ",
+           tly_kind_name(b->data), (int)b->threads, b->timing.runs, 2 * b->copy_bytes);
     print_json_times("seconds", &b->timing.kernel);
     print_json_times("copy_seconds", &b->timing.copy.seconds);
     fputs("\"copies\": {", stdout);
@@ -165,9 +108,9 @@ static void print_times(const bench *b, const char *name, const tly_spread *seco
 
 static void print_text(const bench *b)
 {
-    printf("%s on %s, %d thread%s, %zu bytes moved, median of %d runs\n", b->subject.word,
-           b->selector, (int)b->threads, b->threads == 1 ? "" : "s", 2 * b->copy_bytes,
-           b->timing.runs);
+    printf("%s on %s, %d thread%s, data %s, %zu bytes moved, median of %d runs\n",
+           b->subject.word, b->selector, (int)b->threads, b->threads == 1 ? "" : "s",
+           tly_kind_name(b->data), 2 * b->copy_bytes, b->timing.runs);
     print_times(b, "kernel", &b->timing.kernel);
     putchar('\n');
     for (int k = 0; k < b->timing.copies; k++) {
@@ -243,6 +186,7 @@ int tly_verb_bench(const tly_options *options, tly_report *report)
     int status;
     memset(&b, 0, sizeof b);
     b.plan = options->plan[0] ? options->plan : NULL;
+    b.data = tly_kind_find(options->data);
     status = prepare(&b, options, report);
     if (!status) {
         status = measure(&b, report);

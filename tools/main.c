@@ -25,13 +25,30 @@ static const tly_verb verbs[] = {
       "  tally run cumsum:axis=-1,reverse in.npy -o out.npy\n",
       OPTION_OUT | OPTION_DEVICE | OPTION_THREADS | OPTION_IN_PLACE | OPTION_PLAN, 2, 2,
       tly_verb_run },
-    { "bench", "WORD [--device D] [--threads N] [--plan K=V]... [--json]",
+    { "bench", "WORD [--device D] [--threads N] [--plan K=V]... [--data KIND] [--json]",
       "Times the kernel for WORD, and copies of the same bytes beside it in the same run.\n\n"
       DEVICE_HELP THREADS_HELP
       "  --plan K=V      override a choice of the plan, for experiments\n"
+      "  --data KIND     what the input holds. u is uniform in [0,1); integers are uniform over\n"
+      "                  their dtype with every kind\n"
+      "      safe        the default: no partial result leaves the range\n"
+      "      near1       1 - .01 to 1 + .01\n"
+      "      survival    1 - .05 u\n"
+      "      around1     .5 + u\n"
+      "      uniform     u\n"
+      "      growing     1 + u\n"
+      "      normal      mean 0, deviation 1\n"
+      "      mask        30 % ones, 2 % zeros, else 1 - u\n"
+      "      zeros       one in 1000 is 0, else near1\n"
+      "      specials    one in 1000 is inf, -inf or NaN, else near1\n"
+      "      equal       all 1\n"
+      "      ascending   from .5 to 1.5\n"
+      "      descending  from 1.5 to .5\n"
       "  --json          one JSON object\n\n"
-      "  tally bench 'cumprod:f32:4096x4096:axis=1'\n",
-      OPTION_DEVICE | OPTION_THREADS | OPTION_PLAN | OPTION_JSON, 1, 1, tly_verb_bench },
+      "  tally bench 'cumprod:f32:4096x4096:axis=1'\n"
+      "  tally bench cumprod:f32:4096x1024:axis=1 --data uniform\n",
+      OPTION_DEVICE | OPTION_THREADS | OPTION_PLAN | OPTION_DATA | OPTION_JSON, 1, 1,
+      tly_verb_bench },
     { "inspect",
       "WORD [IN.npy] --emit word|plan|kir|llvm|asm|spirv|spvasm [--device D | --profile FILE] "
       "[--plan K=V]... [-o FILE]",

@@ -2,6 +2,7 @@
  * The command line: one table of options for all verbs. Guarantees that an option is one that the
  * verb takes, given once (--plan as often as wanted), with a value that can be meant.
  */
+#include "data.h"
 #include "tool.h"
 
 #include <stddef.h>
@@ -42,11 +43,23 @@ static int read_plan(tly_options *options, const char *value, tly_report *report
     return EXIT_DONE;
 }
 
+static int read_data(tly_options *options, const char *value, tly_report *report)
+{
+    char kinds[256];
+    if (!tly_kind_find(value)) {
+        tly_kind_list(kinds, sizeof kinds);
+        return tly_refuse(report, EXIT_USAGE, "usage", "--data takes %s, not '%s'", kinds, value);
+    }
+    options->data = value;
+    return EXIT_DONE;
+}
+
 static const option table[] = {
     { "--device", OPTION_DEVICE, 1, offsetof(tly_options, device), NULL },
     { "--threads", OPTION_THREADS, 1, 0, read_threads },
     { "--in-place", OPTION_IN_PLACE, 0, 0, NULL },
     { "--plan", OPTION_PLAN, 1, 0, read_plan },
+    { "--data", OPTION_DATA, 1, 0, read_data },
     { "--json", OPTION_JSON, 0, 0, NULL },
     { "--emit", OPTION_EMIT, 1, offsetof(tly_options, emit), NULL },
     { "--profile", OPTION_PROFILE, 1, offsetof(tly_options, profile), NULL },

@@ -67,14 +67,15 @@ enum {
     OPTION_EMIT = 1 << 5,
     OPTION_PROFILE = 1 << 6,
     OPTION_OUT = 1 << 7,
-    OPTION_HELP = 1 << 8
+    OPTION_HELP = 1 << 8,
+    OPTION_DATA = 1 << 9
 };
 
 typedef struct tly_options {
     unsigned given;         /* OPTION_... */
     const char *arg[2];     /* the arguments that are no options */
     int args;
-    const char *device, *emit, *profile, *out;
+    const char *device, *emit, *profile, *out, *data;
     int32_t threads;        /* 0: not given */
     char plan[512];         /* every --plan K=V, comma-separated */
 } tly_options;

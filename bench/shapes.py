@@ -1,0 +1,223 @@
+"""A sweep of shapes: time per element over the length of rows and over the number of columns, Tally
+beside the plain C loop, on data that stay in range.
+
+The rule: no length takes more than 1.3 times an element's time at the nearest multiple of 16 of
+the same tensor size, none below 16 more than 1.5 times that of 16, and none more than the C loop.
+Lengths that are held to the same multiple take turns in one run. `python shapes.py RUN.json` prints
+a run's tables again.
+"""
+
+import json
+import random
+import sys
+
+import matplotlib
+
+import part
+import report
+import turns
+import values
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as pyplot  # noqa: E402  (the backend comes first)
+
+STEP = 16
+RULE, SHORT_RULE = 1.3, 1.5
+POWERS = range(9, 21)
+SWEEPS = ["rows", "columns"]
+
+
+def arguments():
+    parser = part.parser("shapes", __doc__, 5)
+    parser.add_argument("--sweeps", default=",".join(SWEEPS), help="comma-separated (%(default)s)")
+    parser.add_argument("--lengths", default="1-300,powers", help="ranges and numbers, "
+                        "comma-separated; powers: 2^k and its neighbours (%(default)s)")
+    parser.add_argument("--threads", type=int, default=1, help="(%(default)s)")
+    return parser.parse_args()
+
+
+def lengths_of(text, elements):
+    found = set()
+    for item in text.split(","):
+        if item == "powers":
+            found |= {2 ** k + near for k in POWERS for near in (-1, 0, 1)}
+        else:
+            first, _, last = item.partition("-")
+            found |= set(range(int(first), int(last or first) + 1))
+    return sorted(length for length in found if length <= elements)
+
+
+def base_of(length):
+    """The multiple of 16 that a length is held to."""
+    return max(STEP, (length + STEP // 2) // STEP * STEP)
+
+
+def groups_of(lengths):
+    """{base: lengths}, the base among them: what takes turns."""
+    found = {}
+    for length in lengths:
+        found.setdefault(base_of(length), set()).add(length)
+    return {base: sorted(members | {base}) for base, members in sorted(found.items())}
+
+
+def case_of(sweep, op, dtype, elements, length):
+    if sweep == "rows":
+        return part.case(op, dtype, f"{elements // length}x{length}", 1)
+    return part.case(op, dtype, f"{elements // length}x{length}", 0)
+
+
+def measure_group(made, case_sets, x, y, order):
+    """The seconds of an element of Tally and of the loop for each case."""
+    threads, competitors = made.options.threads, []
+    for held in case_sets:
+        problem = part.Held(held, x, y)
+        competitors += [*made.tally.competitors(problem, [threads]),
+                        next(iter(made.loops.competitors(problem, [1])))]
+    seconds = turns.medians(competitors, made.options.rounds, order)
+    return [{"tally": mine and mine / held.elements, "loop": loop / held.elements}
+            for held, mine, loop in zip(case_sets, seconds[::2], seconds[1::2])]
+
+
+def measure(made):
+    options, order = made.options, random.Random(1)
+    made.run |= {"threads": options.threads, "sweeps": []}
+    groups = groups_of(lengths_of(options.lengths, options.elements))
+    for dtype in options.dtypes.split(","):
+        element = values.DTYPES[dtype]
+        x, y = (values.buffer(options.elements * element().itemsize).view(element)
+                for _ in range(2))
+        x[:] = 1  # in range in every order
+        for op in options.ops.split(","):
+            for sweep in options.sweeps.split(","):
+                points = {}
+                for base, members in groups.items():
+                    part.progress(f"{op} {dtype}, {sweep}: {members[0]} to {members[-1]}")
+                    held = [case_of(sweep, op, dtype, options.elements, length)
+                            for length in members]
+                    for length, times in zip(members, measure_group(made, held, x, y, order)):
+                        points[length] = times
+                made.run["sweeps"].append({
+                    "op": op, "dtype": dtype, "sweep": sweep,
+                    "points": [{"length": length, **times} for length, times in points.items()]})
+
+
+# ---- the rule ----
+
+def limit_of(sweep, length):
+    """The most seconds an element of that length may take by its multiple of 16; None where one was
+    not measured."""
+    base = next((point["tally"] for point in sweep["points"]
+                 if point["length"] == base_of(length)), None)
+    return base and base * (SHORT_RULE if length < STEP else RULE)
+
+
+def faults(sweep, point, threads):
+    if point["tally"] is None:
+        return ["no kernel"]
+    limit, found = limit_of(sweep, point["length"]), []
+    if limit and point["tally"] > limit:
+        ratio = point["tally"] / limit * (SHORT_RULE if point["length"] < STEP else RULE)
+        found.append(f"{ratio:.2f} of {base_of(point['length'])}'s")
+    if threads == 1 and point["tally"] > point["loop"]:
+        found.append(f"{point['tally'] / point['loop']:.2f} of the C loop's")
+    return found
+
+
+def title(sweep):
+    what = "length of rows" if sweep["sweep"] == "rows" else "columns, axis 0"
+    return f"{sweep['op']} {sweep['dtype']}, {what}"
+
+
+def nanoseconds(seconds):
+    return report.number(seconds and seconds * 1e9, 3)
+
+
+def table(run, sweep):
+    broken = [(point, each) for point in sweep["points"]
+              if (each := faults(sweep, point, run["threads"]))]
+    rows = [f"## {title(sweep)}", "",
+            f"{len(sweep['points'])} measured, {len(broken)} beyond the rule.", ""]
+    if broken:
+        rows += ["| length | ns an element | C loop | rule | what is wrong |",
+                 "|---|---|---|---|---|"]
+        rows += [f"| {point['length']} | {nanoseconds(point['tally'])} | "
+                 f"{nanoseconds(point['loop'])} | "
+                 f"{nanoseconds(limit_of(sweep, point['length']))} | {'; '.join(each)} |"
+                 for point, each in broken]
+        rows.append("")
+    return rows
+
+
+def markdown(run):
+    lines = [f"# Shapes, {run['date']}", "", *report.facts(run),
+             f"- Tally's device: {run['device']}; {run['threads']} "
+             f"thread{'s' if run['threads'] > 1 else ''}; {run['elements']} elements a tensor; "
+             f"medians of {run['rounds']} rounds in random order; {run['minutes']} minutes. "
+             "Method: docs/benchmark.md",
+             f"- The rule: {RULE} times an element's time at the nearest multiple of {STEP}, "
+             f"{SHORT_RULE} times that of {STEP} below it; and never slower than the C loop (one "
+             "thread).", ""]
+    for sweep in run["sweeps"]:
+        lines += table(run, sweep)
+    return "\n".join(lines)
+
+
+# ---- picture ----
+
+def panel(axes, run, sweep, near, powers):
+    points = [point for point in sweep["points"] if point["tally"] and
+              (point["length"] > near) == powers]
+    if not points:
+        axes.set_visible(False)
+        return
+    x = [point["length"] for point in points]
+    mine = [point["tally"] * 1e9 for point in points]
+    limits = [(limit_of(sweep, length) or float("nan")) * 1e9 for length in x]
+    style = {"marker": ".", "markersize": 3, "linewidth": 0.8}
+    axes.plot(x, [point["loop"] * 1e9 for point in points], color="#7f8c8d", label="C loop",
+              **style)
+    axes.plot(x, limits, color="black", linewidth=0.8, drawstyle="steps-mid", label="rule")
+    axes.plot(x, mine, color="#2980b9", label="Tally", **style)
+    over = [(length, time) for length, time, point in zip(x, mine, points)
+            if faults(sweep, point, run["threads"])]
+    if over:
+        axes.scatter(*zip(*over), color="#c0392b", s=10, zorder=3, label="beyond the rule")
+    axes.set_title(title(sweep), fontsize=8)
+    highest = max(max(mine), max(limits))  # a loop far above is cut off
+    axes.set_ylim(0, 1.1 * min(2 * highest, max(highest, *(p["loop"] * 1e9 for p in points))))
+    if powers:
+        axes.set_xscale("log", base=2)
+    axes.tick_params(labelsize=7)
+    axes.set_ylabel("ns an element", fontsize=7)
+
+
+def draw(run, path, near=300):
+    matplotlib.rcParams["svg.hashsalt"] = "tally"  # the same run draws the same file
+    count = len(run["sweeps"])
+    figure, panels = pyplot.subplots(count, 2, squeeze=False, figsize=(13, 0.9 + 3 * count),
+                                     width_ratios=(3, 1))
+    for row, sweep in zip(panels, run["sweeps"]):
+        panel(row[0], run, sweep, near, False)
+        panel(row[1], run, sweep, near, True)
+    handles = {}
+    for axes in panels.flat:
+        handles |= {label: handle for handle, label in zip(*axes.get_legend_handles_labels())}
+    figure.legend(handles.values(), handles, loc="lower center", ncols=4, fontsize=8)
+    figure.suptitle(f"Time of an element by shape: {run['machine']['cpu']}", fontsize=9)
+    figure.tight_layout(rect=(0, 0.05, 1, 1))
+    figure.savefig(path, metadata={"Date": None} if str(path).endswith("svg") else None)
+    pyplot.close(figure)
+
+
+def main():
+    made = part.Part(arguments())
+    measure(made)
+    made.write(markdown, draw)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 2 and sys.argv[1].endswith(".json"):
+        with open(sys.argv[1], encoding="utf-8") as stream:
+            print(markdown(json.load(stream)))
+    else:
+        main()
