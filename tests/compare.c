@@ -41,9 +41,15 @@ static long double tolerance_of(const judge *j, const tly_fact *f)
     return (j->sum ? 1 : 2) * (long double)f->terms * unit * f->scale;
 }
 
+/* Infinite is near the largest numbers, too. */
 static int within_tolerance(const judge *j, const tly_fact *f, double value)
 {
-    return is_near(j, f, value, tolerance_of(j, f));
+    const long double allowed = tolerance_of(j, f);
+    if (isinf(value) && j->dtype == j->accumulator) {
+        const long double largest = j->accumulator == TALLY_F32 ? FLT_MAX : DBL_MAX;
+        return fabsl(f->wide) + allowed >= largest && (value > 0) == (f->wide > 0);
+    }
+    return is_near(j, f, value, allowed);
 }
 
 /* A product after a subnormal or underflowed prefix: any finite value, its sign included, will do,
@@ -61,17 +67,16 @@ static const char *judge_underflowed(const judge *j, const tly_fact *f, double v
     return NULL;
 }
 
-/* The loop is inf or NaN from there on, so its class is its bits. Only where it had overflowed
- * before may another order's class differ; a NaN stays one in every order. That the loop had
- * underflowed before frees the value, not the class: 0 * inf is NaN, and a subnormal * inf is
- * not. */
+/* The loop is inf or NaN from there on, so its class is its bits. Only where it had overflowed or
+ * underflowed before may another order's class differ (0 * inf is NaN, and a subnormal * inf is
+ * not); a NaN stays one in every order. */
 static const char *judge_class(const tly_fact *f, double value)
 {
     if (!(f->flags & TLY_FACT_NAN_IN) && f->flags & TLY_FACT_OVERFLOW && !isfinite(value))
         return NULL;
-    return f->flags & TLY_FACT_UNDERFLOW && !isfinite(value)
-        ? "not the plain loop's class after an input inf, which the loop met underflowed"
-        : "not the plain loop's class after an input inf or NaN";
+    if (!(f->flags & TLY_FACT_NAN_IN) && f->flags & TLY_FACT_UNDERFLOW && !isfinite(value))
+        return NULL;
+    return "not the plain loop's class after an input inf or NaN";
 }
 
 /* Finite inputs, and the loop left the range: the value of any order. A sum that another order
