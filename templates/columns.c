@@ -293,9 +293,5 @@ static void columns_body(tly_build *c, tly_row at, kir_value count, kir_value su
 
 void tly_build_columns(tly_build *c, tly_launch *launch)
 {
-    /* What lies in one core's cache is dear to share: f32 of 256x256, one and two threads, 6.5 and
-     * 8.4 us; 512x512 27 and 33; 2048x2048 677 and 712; 2048x4096 1814 and 1465. Cold data pay
-     * sooner. */
-    launch->split_bytes = 1 << 20;
     tly_each_row_of_lanes(c, launch, columns_body);
 }

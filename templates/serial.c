@@ -54,6 +54,7 @@ void tly_build_serial(tly_build *c, tly_launch *launch)
                                                     imm(c, together))));
     kir_loop l;
     launch->chunk = 0;
+    launch->split_bytes = 1 << 20;
     kir_for(c->b, &l, begin, whole, imm(c, together), 0, NULL);
     scan_chains(c, l.i, together);
     kir_for_end(c->b, &l, NULL);

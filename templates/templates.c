@@ -35,8 +35,6 @@ tally_status tly_template_build(const tly_problem *problem, const tly_target *ta
     c.out_bytes = (unsigned)tally_dtype_bytes((tally_dtype)problem->out_dtype);
 
     tly_launch made = { .abi = TLY_ABI_VERSION, .form = problem->form };
-    /* A second thread costs a few microseconds; measured break-even 256 KiB. */
-    made.split_bytes = 256 * 1024;
     snprintf(made.template_name, sizeof made.template_name, "%s", algorithm);
     snprintf(made.level, sizeof made.level, "%s", target->level);
     algorithms[plan->template_id](&c, &made);

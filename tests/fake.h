@@ -16,6 +16,7 @@
 #define FAKE_CHUNK 16
 #define FAKE_LANES 4
 #define FAKE_SCRATCH 192
+#define FAKE_CALL_LANES 12 /* no call takes more lanes of a row, for want of scratch */
 
 /* An element whose chunk has no total: COMBINE must return 1. */
 #define FAKE_NO_TOTAL INT64_C(77777)
@@ -115,7 +116,13 @@ static int64_t fake_rows(const tly_args *a, const tly_task *t)
 
 static int64_t fake_columns(const tly_args *a, const tly_task *t)
 {
-    fake_use_scratch(t, FAKE_SCRATCH + 8 * (size_t)a->inner);
+    int64_t lanes = (t->end - t->begin) * FAKE_LANES;
+    int64_t most = t->begin / a->blocks == (t->end - 1) / a->blocks ? lanes : a->inner;
+    most = most < a->inner ? most : a->inner;
+    if (most > FAKE_CALL_LANES) {
+        fake_faults++;
+    }
+    fake_use_scratch(t, FAKE_SCRATCH + 8 * (size_t)most);
     for (int64_t tile = t->begin; tile < t->end; tile++) {
         const char *in;
         char *out;
@@ -200,12 +207,15 @@ static const tly_generator fake_generator = {
     .generate = fake_generate, .release = fake_release, .show = fake_show,
 };
 
-/* A context with the fake; NULL on failure. */
+/* A context with the fake, on a machine of many CPUs and little memory; NULL on failure. */
 static inline tally_context *fake_context(const tally_context_options *options)
 {
     tally_context *context = NULL;
     if (tally_context_create(options, &context, NULL) == TALLY_OK) {
         tly_context_set_generator(context, &fake_generator);
+        context->limits.cpus = 64;
+        context->limits.share = 8 * FAKE_LANES;
+        context->limits.scratch_bytes = FAKE_SCRATCH + 8 * FAKE_CALL_LANES;
     }
     return context;
 }
