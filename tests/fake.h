@@ -16,7 +16,6 @@
 #define FAKE_CHUNK 16
 #define FAKE_LANES 4
 #define FAKE_SCRATCH 192
-#define FAKE_CALL_LANES 12 /* no call takes more lanes of a row, for want of scratch */
 
 /* An element whose chunk has no total: COMBINE must return 1. */
 #define FAKE_NO_TOTAL INT64_C(77777)
@@ -27,6 +26,7 @@ static atomic_int fake_combined;   /* carries found by COMBINE */
 static atomic_int fake_no_total;   /* COMBINE returned 1 */
 static atomic_int fake_faults;     /* broken promises of the launch */
 static atomic_int fake_delay_us;   /* of generate */
+static int64_t fake_call_lanes = 12; /* no call takes more lanes of a row, for want of scratch */
 static atomic_int fake_scan_us;    /* of a scan of one chunk, so that others must wait */
 
 static inline void fake_sleep(int us)
@@ -119,7 +119,7 @@ static int64_t fake_columns(const tly_args *a, const tly_task *t)
     int64_t lanes = (t->end - t->begin) * FAKE_LANES;
     int64_t most = t->begin / a->blocks == (t->end - 1) / a->blocks ? lanes : a->inner;
     most = most < a->inner ? most : a->inner;
-    if (most > FAKE_CALL_LANES) {
+    if (most > fake_call_lanes) {
         fake_faults++;
     }
     fake_use_scratch(t, FAKE_SCRATCH + 8 * (size_t)most);
@@ -215,7 +215,7 @@ static inline tally_context *fake_context(const tally_context_options *options)
         tly_context_set_generator(context, &fake_generator);
         context->limits.cpus = 64;
         context->limits.share = 8 * FAKE_LANES;
-        context->limits.scratch_bytes = FAKE_SCRATCH + 8 * FAKE_CALL_LANES;
+        context->limits.scratch_bytes = FAKE_SCRATCH + 8 * fake_call_lanes;
     }
     return context;
 }
