@@ -72,8 +72,8 @@ typedef struct tly_launch {
     int64_t tile_lanes;         /* other forms: lanes a tile */
     int64_t scratch_bytes;      /* a task */
     int64_t scratch_lane_bytes; /* and for each lane of a row that the task takes */
-    int64_t split_bytes;        /* least bytes read and written worth a second thread where computing
-                                   decides; 0: memory does, and the machine knows */
+    int64_t split_bytes;        /* bytes read and written worth one more thread where computing
+                                   is the limit; 0: memory is, and the machine decides */
     char template_name[16];
     char level[16];
 } tly_launch;

@@ -89,9 +89,9 @@ struct tally_kernel {
     uint64_t seen[];
 };
 
-/* Where the call that begins with tile `begin` ends, of a task that ends at `end`: there, unless the
- * accumulators of the lanes would not fit into the scratch of a task. Then a row's lanes go in
- * equal parts. */
+/* Where the call that begins with tile `begin` ends, of a task that ends at `end`: there, unless
+ * the accumulators of the lanes would not fit into the scratch of a task. Then a row's lanes go
+ * in equal parts. */
 static inline int64_t tly_call_end(const tally_kernel *k, int64_t begin, int64_t end)
 {
     if (k->row_tiles <= k->most_tiles) {
