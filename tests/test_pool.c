@@ -359,8 +359,8 @@ __attribute__((visibility("default"))) const char *__asan_default_options(void)
     return "allocator_may_return_null=1";
 }
 
-/* A row of 32 PB of accumulators takes a MiB of them; without the limit there is no memory for it, and
- * nothing is written. */
+/* A row of 32 PB of accumulators takes a MiB of them; without the limit there is no memory for it,
+ * and nothing is written. */
 Test(pool, wide_rows_take_little_scratch)
 {
     static const char word[] = "cumsum:i64:2x4000000000000000:axis=0";
