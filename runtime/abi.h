@@ -47,7 +47,7 @@ enum {
 typedef struct tly_task {
     int64_t begin, end;     /*  0, 8 */
     int64_t mode;           /* 16 */
-    char *scratch;          /* 24  64-byte aligned, scratch_bytes + inner * scratch_lane_bytes */
+    char *scratch;          /* 24  64-byte aligned, its size: see tly_launch */
     const char *carry_in;   /* 32  carry record before tile `begin`, or NULL at a row's start */
     char *carry_out;        /* 40  carry record after tile end - 1, or NULL if not wanted */
     const char *total;      /* 48  TLY_MODE_COMBINE: what TLY_MODE_TOTAL stored */
@@ -71,8 +71,9 @@ typedef struct tly_launch {
     int64_t chunk;              /* TLY_ROWS: stream elements a chunk; 0: rows are never cut */
     int64_t tile_lanes;         /* other forms: lanes a tile */
     int64_t scratch_bytes;      /* a task */
-    int64_t scratch_lane_bytes; /* and for each lane of `inner` */
-    int64_t split_bytes;        /* least bytes read and written worth a second thread */
+    int64_t scratch_lane_bytes; /* and for each lane of a row that the task takes */
+    int64_t split_bytes;        /* bytes read and written worth one more thread where computing
+                                   is the limit; 0: memory is, and the machine decides */
     char template_name[16];
     char level[16];
 } tly_launch;

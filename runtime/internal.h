@@ -14,6 +14,7 @@
 #include "generator.h"
 #include "pool.h"
 #include "problem.h"
+#include "scratch.h"
 
 #include <tally/kernel.h>
 
@@ -28,6 +29,16 @@ typedef struct tally_vulkan tally_vulkan;
 typedef struct tally_vulkan_kernel tally_vulkan_kernel;
 typedef struct tly_vulkan_known tly_vulkan_known; /* vulkan/door.c */
 
+/* What the machine says about threads and memory, none of which changes a bit. Tests set others
+ * before they make kernels. */
+typedef struct tly_limits {
+    int32_t cpus;          /* most tasks of a run; 0: as many as its thread may use CPUs */
+    int64_t split_rows;    /* bytes read and written worth a thread, in TLY_ROWS */
+    int64_t split_lanes;   /* ... in the other forms */
+    int64_t share;         /* bytes: least width of a thread's range of lanes */
+    int64_t scratch_bytes; /* of a task */
+} tly_limits;
+
 struct tally_context {
     int32_t threads;     /* of a run that names no number */
     int32_t most;        /* of any run */
@@ -35,6 +46,8 @@ struct tally_context {
     void *parallel_user;
     tly_cache cache;
     tly_pool pool;
+    tly_limits limits;
+    tly_spare spare;     /* scratch */
     pthread_mutex_t generator_lock;
     const tly_generator *generator; /* NULL: not opened yet; guarded by generator_lock */
     char *generator_path;           /* NULL: look for it */
@@ -53,6 +66,8 @@ struct tally_kernel {
     tly_entry entry;
     size_t scratch_bytes;          /* a task */
     int64_t tiles, row_tiles, rows;
+    int64_t most_tiles;            /* of a row whose lanes one call takes at once */
+    int64_t share_tiles;           /* least range of a thread where lanes are told apart */
     int64_t apart_flags;           /* tly_args.flags out of place */
     int64_t bytes, split_bytes;    /* read and written; worth a thread */
     uint8_t plain;                 /* not empty, and the machine runs it */
@@ -73,6 +88,20 @@ struct tally_kernel {
     uint32_t seen_words;
     uint64_t seen[];
 };
+
+/* Where the call that begins with tile `begin` ends, of a task that ends at `end`: there, unless
+ * the accumulators of the lanes would not fit into the scratch of a task. Then a row's lanes go
+ * in equal parts. */
+static inline int64_t tly_call_end(const tally_kernel *k, int64_t begin, int64_t end)
+{
+    if (k->row_tiles <= k->most_tiles) {
+        return end;
+    }
+    int64_t left = k->row_tiles - begin % k->row_tiles;
+    left = left < end - begin ? left : end - begin;
+    int64_t calls = (left - 1) / k->most_tiles + 1;
+    return begin + (left - 1) / calls + 1;
+}
 
 /* context.c: size-first structs. Copies what is known of `from` to `to`, which holds `known`
  * bytes, zeroing the rest; TALLY_INVALID if `from` is too short or its unknown tail not zero. */

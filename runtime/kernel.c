@@ -250,6 +250,39 @@ static void prepare_checks(tally_kernel *k, const tly_request *request)
     k->in_place = (uint8_t)tly_may_be_in_place(p, g);
 }
 
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* How lanes and bytes are cut. */
+static void prepare_cuts(tally_kernel *k, const tly_geometry *g, const tly_launch *l,
+                         int64_t in_bytes, int64_t out_bytes)
+{
+    const tly_limits *limits = &k->context->limits;
+    k->bytes = saturating_multiply(g->rows * g->length * g->inner, in_bytes + out_bytes);
+    int64_t machine = l->form == TLY_ROWS ? limits->split_rows : limits->split_lanes;
+    k->split_bytes = l->split_bytes > 0 ? smaller(l->split_bytes, machine) : machine;
+    k->alone = k->bytes < k->split_bytes || k->tiles == 1;
+    k->most_tiles = k->row_tiles;
+    int64_t lanes = 0;
+    if (l->form != TLY_ROWS) {
+        lanes = g->inner;
+        k->share_tiles = ceil_div(limits->share, l->tile_lanes * in_bytes);
+    }
+    if (l->scratch_lane_bytes > 0) {
+        int64_t room = limits->scratch_bytes - l->scratch_bytes;
+        k->most_tiles = larger(room / (l->scratch_lane_bytes * l->tile_lanes), 1);
+        lanes = smaller(lanes, k->most_tiles * l->tile_lanes);
+    }
+    k->scratch_bytes = (size_t)(l->scratch_bytes + lanes * l->scratch_lane_bytes);
+}
+
 static void prepare(tally_kernel *k, const tly_request *request)
 {
     const tly_geometry *g = &request->geometry;
@@ -263,11 +296,8 @@ static void prepare(tally_kernel *k, const tly_request *request)
     prepare_args(k, g, l, in_bytes, out_bytes);
     k->in_first = g->in_first * in_bytes;
     k->out_first = g->out_first * out_bytes;
-    k->scratch_bytes = (size_t)(l->scratch_bytes + g->inner * l->scratch_lane_bytes);
     k->carry_bytes = p->unit * (int32_t)tally_dtype_bytes((tally_dtype)p->acc);
-    k->bytes = saturating_multiply(g->rows * g->length * g->inner, in_bytes + out_bytes);
-    k->split_bytes = l->split_bytes > 0 ? l->split_bytes : 1;
-    k->alone = k->bytes < k->split_bytes || k->tiles == 1;
+    prepare_cuts(k, g, l, in_bytes, out_bytes);
     k->apart_flags = k->bytes > tly_stream_bytes() ? TLY_LAUNCH_STREAM : 0;
     k->row_bytes = p->form == TLY_ROWS && p->dense ? g->length * out_bytes : 0;
     k->plain = (uint8_t)tly_level_runs(request->level);

@@ -7,7 +7,6 @@
 
 #include "cpu/cpu.h"
 #include "error.h"
-#include "local.h"
 #include "vulkan/backend.h"
 
 #include <string.h>
@@ -25,6 +24,10 @@
 /* A chain reads and computes every chunk twice, so that two threads do no more than one: f32 row of
  * 64 Mi, GB/s, one thread 26.5, a chain of two 24.5; f64 30, 20; f16 11.4, 9.9 (Zen 3). */
 #define CHAIN_THREADS 3
+
+/* Scratch up to this lies on the stack, where it costs nothing; the calls that last for nanoseconds
+ * need no more. */
+enum { STACK_SCRATCH = 32768 };
 
 /* --- pointers ---------------------------------------------------------------------------- */
 
@@ -106,17 +109,16 @@ static void range_of(const tly_run *run, int64_t ticket, tly_task *task)
     }
 }
 
-static void work(void *state, int64_t index)
+static void scan(const tally_kernel *k, const tly_args *args, tly_task task)
 {
-    (void)index;
-    tly_run *run = state;
-    char *scratch = NULL;
-    if (run->kernel->scratch_bytes > 0) {
-        scratch = tly_scratch(run->kernel->scratch_bytes);
-        if (scratch == NULL) {
-            return; /* the tickets are left to tasks that have scratch; the caller's has */
-        }
+    for (int64_t end = task.end; task.begin < end; task.begin = task.end) {
+        task.end = tly_call_end(k, task.begin, end);
+        k->entry(args, &task);
     }
+}
+
+static void draw(tly_run *run, char *scratch)
+{
     if (run->slots != NULL) {
         tly_chain_work(run, scratch);
         return;
@@ -124,7 +126,37 @@ static void work(void *state, int64_t index)
     for (int64_t ticket; (ticket = tly_ticket(run)) >= 0;) {
         tly_task task = { .scratch = scratch };
         range_of(run, ticket, &task);
-        run->kernel->entry(run->args, &task);
+        scan(run->kernel, run->args, task);
+    }
+}
+
+static __attribute__((noinline)) void draw_on_stack(tly_run *run)
+{
+    alignas(64) char scratch[STACK_SCRATCH];
+    draw(run, scratch);
+}
+
+static void work(void *state, int64_t index)
+{
+    (void)index;
+    tly_run *run = state;
+    const tally_kernel *k = run->kernel;
+    if (k->scratch_bytes <= STACK_SCRATCH) {
+        draw_on_stack(run);
+        return;
+    }
+    /* The first task works in its caller's block, so that there are no more blocks than tasks. */
+    tly_block *lent = atomic_exchange(&run->block, NULL);
+    tly_block *block =
+        lent != NULL ? lent : tly_scratch_take(&k->context->spare, k->scratch_bytes);
+    if (block == NULL) {
+        return; /* the tickets are left to tasks that have scratch; the caller's has */
+    }
+    draw(run, tly_scratch_of(block));
+    if (lent != NULL) {
+        atomic_store(&run->block, lent);
+    } else {
+        tly_scratch_give(&k->context->spare, block);
     }
 }
 
@@ -170,26 +202,38 @@ static int cut(tly_run *run, int64_t threads)
         }
     } else if (k->rows < threads * SLICES_A_THREAD && k->rows % threads != 0) {
         /* Each thread sweeps one contiguous range of lanes: the wider the better. */
-        run->parts = threads < k->row_tiles ? threads : k->row_tiles;
-        run->rows = 1;
-        run->tickets = k->rows * run->parts;
+        int64_t most = k->row_tiles / k->share_tiles;
+        int64_t parts = threads < most ? threads : most;
+        if (parts > 1) {
+            run->parts = parts;
+            run->rows = 1;
+            run->tickets = k->rows * parts;
+        }
     }
     return run->tickets > 1;
 }
 
+/* Never more than there are CPUs, as threads that take turns only hinder each other: one row of f32
+ * on two CPUs took eight threads 4.4 times as long as one. */
 static int64_t threads_for(const tally_kernel *k, int32_t asked)
 {
     const tally_context *context = k->context;
     int64_t threads = asked == 0 ? context->threads : asked;
     int64_t worth = 1 + k->bytes / k->split_bytes;
     threads = threads < context->most ? threads : context->most;
-    return threads < worth ? threads : worth;
+    threads = threads < worth ? threads : worth;
+    if (threads > 1) {
+        int64_t cpus = context->limits.cpus > 0 ? context->limits.cpus : tly_cpu_count();
+        threads = threads < cpus ? threads : cpus;
+    }
+    return threads;
 }
 
 /* 1 if the run is done; 0 if it is to be done by one call. */
-static int run_tasks(const tally_kernel *k, const tly_args *args, int64_t threads)
+static int run_tasks(const tally_kernel *k, const tly_args *args, int64_t threads,
+                     tly_block *block, char *scratch)
 {
-    tly_run run = { .kernel = k, .args = args, .threads = threads };
+    tly_run run = { .kernel = k, .args = args, .threads = threads, .block = block };
     if (!cut(&run, threads)) {
         return 0;
     }
@@ -200,31 +244,43 @@ static int run_tasks(const tally_kernel *k, const tly_args *args, int64_t thread
     } else {
         tly_pool_run(&context->pool, count, work, &run);
     }
-    work(&run, 0); /* what tasks without scratch may have left */
+    draw(&run, scratch); /* what tasks without scratch may have left */
     tly_chain_end(&run);
     return 1;
 }
 
-/* Kept out of the way of the short path, which fits into a few registers. */
-static __attribute__((noinline)) tally_status launch(const tally_kernel *k, const tly_args *args,
-                                                     int32_t asked, tally_error *error)
+static void launch(const tally_kernel *k, const tly_args *args, int32_t asked, tly_block *block,
+                   char *scratch)
 {
-    tly_task task = { .end = k->tiles };
-    if (k->scratch_bytes > 0) {
-        task.scratch = tly_scratch(k->scratch_bytes);
-        if (task.scratch == NULL) {
-            return tly_out_of_memory(error, "a thread's scratch", k->scratch_bytes);
-        }
-    }
     int64_t threads = k->alone ? 1 : threads_for(k, asked);
     if (threads > 1 && tly_fork_enter()) {
-        int done = run_tasks(k, args, threads);
+        int done = run_tasks(k, args, threads, block, scratch);
         tly_fork_leave();
         if (done) {
-            return TALLY_OK;
+            return;
         }
     }
-    k->entry(args, &task);
+    scan(k, args, (tly_task){ .end = k->tiles, .scratch = scratch });
+}
+
+/* Kept out of the way of the short path, which fits into a few registers. */
+static __attribute__((noinline)) void launch_on_stack(const tally_kernel *k, const tly_args *args,
+                                                      int32_t asked)
+{
+    alignas(64) char scratch[STACK_SCRATCH];
+    launch(k, args, asked, NULL, scratch);
+}
+
+static __attribute__((noinline)) tally_status launch_on_block(const tally_kernel *k,
+                                                              const tly_args *args, int32_t asked,
+                                                              tally_error *error)
+{
+    tly_block *block = tly_scratch_take(&k->context->spare, k->scratch_bytes);
+    if (block == NULL) {
+        return tly_out_of_memory(error, "a thread's scratch", k->scratch_bytes);
+    }
+    launch(k, args, asked, block, tly_scratch_of(block));
+    tly_scratch_give(&k->context->spare, block);
     return TALLY_OK;
 }
 
@@ -238,8 +294,12 @@ static inline tally_status run(const tally_kernel *k, const void *in, void *out,
     }
     tly_args args;
     complete(k, in, out, &args);
+    if (k->scratch_bytes > STACK_SCRATCH) {
+        return launch_on_block(k, &args, asked, error);
+    }
     if (!k->alone || k->scratch_bytes > 0) {
-        return launch(k, &args, asked, error);
+        launch_on_stack(k, &args, asked);
+        return TALLY_OK;
     }
     tly_task task = { .end = k->tiles };
     k->entry(&args, &task);

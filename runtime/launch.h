@@ -11,6 +11,7 @@ typedef struct tly_run {
     const tally_kernel *kernel;
     const tly_args *args;
     int64_t tickets, threads;
+    _Atomic(tly_block *) block; /* the caller's scratch, while no task has it */
     /* Ranges of tiles: a ticket is `rows` whole rows, or one of `parts` parts of one row. */
     int64_t rows, parts;
     /* Chains of chunks: a ticket is one tile; see chain.c. */

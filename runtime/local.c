@@ -16,8 +16,6 @@
 typedef struct local {
     atomic_flag lock; /* guards `seen` and hits in its kernels */
     tally_kernel *seen[SETS][WAYS];
-    char *scratch;
-    size_t scratch_bytes;
     struct local *next, **link; /* guarded by registry */
 } local;
 
@@ -56,8 +54,6 @@ static void on_exit_of_thread(void *value)
 {
     local *l = value;
     mine = NULL;
-    free(l->scratch);
-    l->scratch = NULL;
     /* An orphan leaves the rest be: the registry's lock may be held for ever. */
     if (!tly_fork_enter()) {
         return;
@@ -106,7 +102,7 @@ static void enlist(local *l)
     pthread_mutex_unlock(&registry);
 }
 
-/* This thread's state, made at need; NULL without memory. */
+/* This thread's state, made at need, within the fork gate; NULL without memory. */
 static local *own(void)
 {
     if (mine != NULL) {
@@ -117,20 +113,12 @@ static local *own(void)
         return NULL;
     }
     atomic_flag_clear(&l->lock);
-    /* An orphan may still run kernels and so needs scratch: its threads' state is in no registry,
-     * and never given back. */
-    if (tly_fork_enter()) {
-        pthread_once(&once, start);
-        int kept = key_made && pthread_setspecific(key, l) == 0;
-        if (kept) {
-            enlist(l);
-        }
-        tly_fork_leave();
-        if (!kept) {
-            free(l);
-            return NULL;
-        }
+    pthread_once(&once, start);
+    if (!key_made || pthread_setspecific(key, l) != 0) {
+        free(l);
+        return NULL;
     }
+    enlist(l);
     mine = l;
     return l;
 }
@@ -211,23 +199,4 @@ uint64_t tly_seen_hits(tally_context *context)
     }
     pthread_mutex_unlock(&registry);
     return hits + atomic_load_explicit(&context->seen_hits, memory_order_relaxed);
-}
-
-char *tly_scratch(size_t bytes)
-{
-    local *l = own();
-    if (l == NULL) {
-        return NULL;
-    }
-    if (bytes > l->scratch_bytes) {
-        size_t whole = (bytes + 63) & ~(size_t)63;
-        char *scratch = aligned_alloc(64, whole);
-        if (scratch == NULL) {
-            return NULL;
-        }
-        free(l->scratch);
-        l->scratch = scratch;
-        l->scratch_bytes = whole;
-    }
-    return l->scratch;
 }

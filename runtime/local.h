@@ -1,7 +1,6 @@
 /*
  * What each thread keeps for speed: the kernels of the descriptors it has seen, so that asking
- * again costs no canonicalising and no shared lock, and one buffer of scratch. Freed when the
- * thread ends.
+ * again costs no canonicalising and no shared lock. Freed when the thread ends.
  */
 #ifndef TLY_LOCAL_H
 #define TLY_LOCAL_H
@@ -20,8 +19,5 @@ void tly_seen_forget(tally_context *context, void (*used)(tally_context *, tally
 
 /* How often threads found kernels of the context. */
 uint64_t tly_seen_hits(tally_context *context);
-
-/* At least `bytes`, 64-byte aligned, until the thread asks again for more; NULL without memory. */
-char *tly_scratch(size_t bytes);
 
 #endif

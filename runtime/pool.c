@@ -116,7 +116,8 @@ static void grow(tly_pool *pool, int64_t wanted)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-static void post(tly_pool *pool, tly_job *job)
+/* Makes the job known; how many sleepers it could use. The lock is held. */
+static int64_t post(tly_pool *pool, tly_job *job)
 {
     tly_job **end = &pool->jobs;
     while (*end != NULL) {
@@ -124,10 +125,7 @@ static void post(tly_pool *pool, tly_job *job)
     }
     *end = job;
     atomic_fetch_add_explicit(&pool->posted, 1, memory_order_relaxed);
-    int64_t wake = job->count - 1 < pool->sleeping ? job->count - 1 : pool->sleeping;
-    for (int64_t i = 0; i < wake; i++) {
-        pthread_cond_signal(&pool->work);
-    }
+    return job->count - 1 < pool->sleeping ? job->count - 1 : pool->sleeping;
 }
 
 /* No worker finds the job any more; waits for those inside. The lock is held. */
@@ -159,8 +157,11 @@ void tly_pool_run(tly_pool *pool, int64_t count, void (*task)(void *state, int64
     tly_job job = { .task = task, .state = state, .count = count };
     pthread_mutex_lock(&pool->lock);
     grow(pool, count - 1);
-    post(pool, &job);
+    int64_t wake = post(pool, &job);
     pthread_mutex_unlock(&pool->lock);
+    for (int64_t i = 0; i < wake; i++) {
+        pthread_cond_signal(&pool->work); /* the lock is free, so that who wakes need not wait */
+    }
     drain(&job);
     pthread_mutex_lock(&pool->lock);
     retire(pool, &job);

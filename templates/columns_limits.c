@@ -11,7 +11,7 @@ static const tly_key table[] = {
     { KEY(prefetch), 0, 65536, 0 },
     { KEY(long_row), 0, 1 << 30, 0 },
     { KEY(small), 0, 1 << 30, 0 },
-    { KEY(split_bytes), 1, 1 << 30, 0 },
+    { KEY(split_bytes), 0, 1 << 30, 0 },
 };
 
 static const char *refuses(const tly_problem *p)

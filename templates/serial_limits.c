@@ -5,7 +5,7 @@
 
 static const tly_key table[] = {
     { KEY(unroll), 1, TLY_SERIAL_MOST_ROWS, 1 },
-    { KEY(split_bytes), 1, 1 << 30, 0 },
+    { KEY(split_bytes), 0, 1 << 30, 0 },
 };
 
 static const char *refuses(const tly_problem *p)

@@ -8,7 +8,7 @@ static const tly_key table[] = {
     { KEY(unroll), 1, TLY_SHORT_MOST_ROWS, 1 },
     { KEY(block), 8, 8192, 0 },
     { KEY(prefetch), 0, 65536, 0 },
-    { KEY(split_bytes), 1, 1 << 30, 0 },
+    { KEY(split_bytes), 0, 1 << 30, 0 },
 };
 
 static const char *refuses(const tly_problem *p)

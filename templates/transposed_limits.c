@@ -8,7 +8,7 @@ static const tly_key table[] = {
     { KEY(rows), 1, TLY_TRANSPOSED_MOST_STEPS, 1 },
     { KEY(tile_lanes), 8, 65536, 1 },
     { KEY(prefetch), 0, 65536, 0 },
-    { KEY(split_bytes), 1, 1 << 30, 0 },
+    { KEY(split_bytes), 0, 1 << 30, 0 },
 };
 
 static const char *refuses(const tly_problem *p)

@@ -5,6 +5,8 @@
 #include "driver.h"
 #include "plans.h"
 
+#include "../runtime/internal.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -232,5 +234,9 @@ int tly_driver_open(tly_driver *v, const tly_course *course, tly_progress *at)
         printf("no context: %s\n", error.message);
         return 1;
     }
+    /* What else only larger tensors on larger machines would see: threads beyond the CPUs, narrow
+     * ranges of lanes, accumulators that fit by parts. */
+    v->context->limits = (tly_limits){ .cpus = 64, .split_rows = 256, .split_lanes = 256,
+                                       .share = 64, .scratch_bytes = 6144 };
     return 0;
 }

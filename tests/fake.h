@@ -26,6 +26,7 @@ static atomic_int fake_combined;   /* carries found by COMBINE */
 static atomic_int fake_no_total;   /* COMBINE returned 1 */
 static atomic_int fake_faults;     /* broken promises of the launch */
 static atomic_int fake_delay_us;   /* of generate */
+static int64_t fake_call_lanes = 12; /* no call takes more lanes of a row, for want of scratch */
 static atomic_int fake_scan_us;    /* of a scan of one chunk, so that others must wait */
 
 static inline void fake_sleep(int us)
@@ -115,7 +116,13 @@ static int64_t fake_rows(const tly_args *a, const tly_task *t)
 
 static int64_t fake_columns(const tly_args *a, const tly_task *t)
 {
-    fake_use_scratch(t, FAKE_SCRATCH + 8 * (size_t)a->inner);
+    int64_t lanes = (t->end - t->begin) * FAKE_LANES;
+    int64_t most = t->begin / a->blocks == (t->end - 1) / a->blocks ? lanes : a->inner;
+    most = most < a->inner ? most : a->inner;
+    if (most > fake_call_lanes) {
+        fake_faults++;
+    }
+    fake_use_scratch(t, FAKE_SCRATCH + 8 * (size_t)most);
     for (int64_t tile = t->begin; tile < t->end; tile++) {
         const char *in;
         char *out;
@@ -200,12 +207,15 @@ static const tly_generator fake_generator = {
     .generate = fake_generate, .release = fake_release, .show = fake_show,
 };
 
-/* A context with the fake; NULL on failure. */
+/* A context with the fake, on a machine of many CPUs and little memory; NULL on failure. */
 static inline tally_context *fake_context(const tally_context_options *options)
 {
     tally_context *context = NULL;
     if (tally_context_create(options, &context, NULL) == TALLY_OK) {
         tly_context_set_generator(context, &fake_generator);
+        context->limits.cpus = 64;
+        context->limits.share = 8 * FAKE_LANES;
+        context->limits.scratch_bytes = FAKE_SCRATCH + 8 * fake_call_lanes;
     }
     return context;
 }

@@ -15,11 +15,16 @@ typedef struct cutter {
 static tally_status scan(const cutter *c, int64_t begin, int64_t end, const char *carry_in,
                          char *carry_out)
 {
-    const tly_task task = { .begin = begin, .end = end, .mode = TLY_MODE_SCAN,
-                            .scratch = c->scratch, .carry_in = carry_in,
-                            .carry_out = carry_out };
-    int64_t result;
-    return c->call(c->user, c->args, &task, &result, c->error);
+    tly_task task = { .begin = begin, .mode = TLY_MODE_SCAN, .scratch = c->scratch,
+                      .carry_in = carry_in, .carry_out = carry_out };
+    tally_status status = TALLY_OK;
+
+    for (; task.begin < end && !status; task.begin = task.end) {
+        int64_t result;
+        task.end = tly_call_end(c->kernel, task.begin, end);
+        status = c->call(c->user, c->args, &task, &result, c->error);
+    }
+    return status;
 }
 
 /* The carry after one chunk, from its total where that tells; *known is 0 where it does not. */

@@ -136,7 +136,7 @@ Test(plan, refuses_what_is_no_override)
         "block=100", "chunk=1000", "chunk=0", "unroll=4x", "unroll=4,,", "scan=2", "pairs=1",
         "template=1", "template=copy", "template=short", "template=columns", "template=serial,lanes=4", "rows=4",
         "unroll=2,unroll=2", "template=rows,template=rows", "unroll=99999999999", "lanes=0",
-        "unroll=-2", "unroll = ", "index_bits=64", "window_loads=3", "split_bytes=0",
+        "unroll=-2", "unroll = ", "index_bits=64", "window_loads=3", "split_bytes=-1",
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         tally_error e = TALLY_ERROR_INIT;
@@ -306,10 +306,10 @@ Test(plan, prints_what_the_template_reads)
         const char *word, *text;
     } table[] = {
         { "cumprod:f32:64:axis=0,order=serial",
-          "template = serial\nunroll = 4\nsplit_bytes = 262144\n" },
+          "template = serial\nunroll = 4\nsplit_bytes = 4194304\n" },
         { "cumprod:f32:1000x8:axis=1",
           "template = short\nlanes = 8\nunroll = 4\nblock = 512\nprefetch = 2048\n"
-          "split_bytes = 262144\n" },
+          "split_bytes = 0\n" },
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         struct text t = { .length = 0 };

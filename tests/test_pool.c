@@ -1,6 +1,8 @@
 /* Worker threads, and runs cut into tasks: every cut, in every order, with every kind of host. */
 #include "fake.h"
 
+#include "../runtime/cpu/cpu.h"
+
 #include <criterion/criterion.h>
 #include <fenv.h>
 #include <stdio.h>
@@ -250,6 +252,133 @@ Test(pool, threads_are_bounded)
         tally_kernel_destroy(&kernel);
         tally_context_destroy(&context);
     }
+}
+
+/* Asking for more tasks than there are CPUs gives as many as there are; a host's threads may have
+ * other CPUs than the one that asks. */
+Test(pool, threads_take_no_turns)
+{
+    tally_context_options options = { .size = sizeof options, .parallel = count_tasks };
+    for (int32_t cpus = 1; cpus <= 5; cpus++) {
+        tally_context *context = fake_context(&options);
+        context->limits.cpus = cpus;
+        tally_kernel *kernel = fake_kernel(context, "cumsum:i64:1000x3:axis=1", NULL);
+        tasks_seen = 0;
+        check(kernel, 1000, 3, 1, 4, 1, 0, "few CPUs");
+        cr_assert_eq(tasks_seen, cpus == 1 ? 0 : cpus < 4 ? cpus : 4, "%d CPUs", cpus);
+        tally_kernel_destroy(&kernel);
+        tally_context_destroy(&context);
+    }
+    tally_context *context;
+    cr_assert_eq(tally_context_create(&options, &context, NULL), TALLY_OK);
+    cr_assert_eq(context->limits.cpus, tly_cpu_count());
+    tally_context_destroy(&context);
+    cr_assert_eq(tally_context_create(NULL, &context, NULL), TALLY_OK);
+    cr_assert_eq(context->limits.cpus, 0, "asked anew by every run");
+    tally_context_destroy(&context);
+}
+
+/* Two threads share lanes if each has `share` bytes of them. */
+Test(pool, shares_of_lanes_are_wide)
+{
+    tally_context_options options = { .size = sizeof options, .parallel = count_tasks };
+    static const int64_t shares[][2] = { { 32, 3 }, { 256, 3 }, { 288, 2 }, { 384, 2 },
+                                         { 416, 0 } };
+    for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++) {
+        tally_context *context = fake_context(&options);
+        context->limits.share = shares[i][0];
+        tally_kernel *kernel = fake_kernel(context, "cumsum:i64:30x100:axis=0", NULL);
+        tasks_seen = 0;
+        check(kernel, 30, 100, 0, 3, 1, 0, "shares");
+        cr_assert_eq(tasks_seen, shares[i][1], "%lld bytes", (long long)shares[i][0]);
+        tally_kernel_destroy(&kernel);
+        tally_context_destroy(&context);
+    }
+}
+
+/* --- scratch --------------------------------------------------------------------------------- */
+
+/* A context keeps one block for each task that ran at once, none larger than the limit. */
+Test(pool, scratch_is_bounded_and_kept)
+{
+    enum { LANES = 40000, LIMIT = 100000, THREADS = 3 };
+    tally_context_options options = { .size = sizeof options, .threads = THREADS };
+    fake_call_lanes = LIMIT / 8;
+    tally_context *context = fake_context(&options);
+    context->limits.scratch_bytes = LIMIT;
+    tally_kernel *kernel = fake_kernel(context, "cumsum:i64:3x40000:axis=0", NULL);
+    cr_assert_leq(kernel->scratch_bytes, LIMIT);
+    cr_assert_gt(kernel->scratch_bytes, LIMIT * 9 / 10);
+    size_t first = 0;
+    for (int round = 0; round < 20; round++) {
+        check(kernel, 3, LANES, 0, round < 2 ? 1 : THREADS, 1, 0, "in parts");
+        size_t kept = tly_scratch_kept(&context->spare);
+        cr_assert_leq(kept, (size_t)(round < 2 ? 1 : THREADS) * (kernel->scratch_bytes + 63));
+        first = round == 0 ? kept : first;
+        cr_assert(round != 1 || kept == first);
+    }
+    cr_assert_gt(first, 0);
+    tally_kernel_destroy(&kernel);
+    tally_context_destroy(&context);
+    cr_assert_eq(fake_faults, 0);
+}
+
+Test(pool, scratch_grows_and_ends)
+{
+    tly_spare spare = { 0 };
+    cr_assert_null(tly_scratch_take(&spare, SIZE_MAX - 64));
+    tly_block *a = tly_scratch_take(&spare, 100), *b = tly_scratch_take(&spare, 1000);
+    cr_assert_eq(tly_scratch_kept(&spare), 0);
+    memset(tly_scratch_of(a), 1, 100);
+    memset(tly_scratch_of(b), 2, 1000);
+    tly_scratch_give(&spare, a);
+    tly_scratch_give(&spare, b);
+    cr_assert_eq(tly_scratch_kept(&spare), 128 + 1024);
+    b = tly_scratch_take(&spare, 128);
+    cr_assert_eq(b, a, "what fits is taken again");
+    a = tly_scratch_take(&spare, 2000);
+    cr_assert_eq((uintptr_t)tly_scratch_of(a) & 63, 0);
+    tly_scratch_give(&spare, a);
+    tly_scratch_give(&spare, b);
+    cr_assert_eq(tly_scratch_kept(&spare), 2048 + 128);
+    tly_block *many[TLY_SPARE_BLOCKS + 2];
+    for (int i = 0; i < TLY_SPARE_BLOCKS + 2; i++) {
+        many[i] = tly_scratch_take(&spare, 64);
+    }
+    for (int i = 0; i < TLY_SPARE_BLOCKS + 2; i++) {
+        tly_scratch_give(&spare, many[i]);
+    }
+    cr_assert_leq(tly_scratch_kept(&spare), 2048 + 128 + TLY_SPARE_BLOCKS * 64);
+    tly_scratch_end(&spare); /* leaks are AddressSanitizer's to find */
+}
+
+/* AddressSanitizer otherwise ends a program that asks for too much. */
+const char *__asan_default_options(void);
+__attribute__((visibility("default"))) const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+
+/* A row of 32 PB of accumulators takes a MiB of them; without the limit there is no memory for it,
+ * and nothing is written. */
+Test(pool, wide_rows_take_little_scratch)
+{
+    static const char word[] = "cumsum:i64:2x4000000000000000:axis=0";
+    tally_context *context = fake_context(NULL);
+    context->limits.scratch_bytes = 1 << 20;
+    tally_kernel *kernel = fake_kernel(context, word, NULL);
+    cr_assert_leq(kernel->scratch_bytes, 1 << 20);
+    cr_assert_gt(kernel->scratch_bytes, (1 << 20) - 4096);
+    tally_kernel_destroy(&kernel);
+    tally_context_destroy(&context);
+    context = fake_context(NULL);
+    context->limits.scratch_bytes = INT64_MAX;
+    kernel = fake_kernel(context, word, NULL);
+    char *nowhere = (char *)(uintptr_t)4096; /* a store would end the process */
+    tally_error error = TALLY_ERROR_INIT;
+    cr_assert_eq(tally_kernel_run(kernel, nowhere, nowhere, &error), TALLY_OUT_OF_MEMORY);
+    tally_kernel_destroy(&kernel);
+    tally_context_destroy(&context);
 }
 
 /* A host that drops the tasks has them done by the caller. */

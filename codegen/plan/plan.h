@@ -44,7 +44,8 @@ typedef struct tly_plan {
     int32_t prefetch;    /* bytes ahead */
     int32_t long_row;    /* COLUMNS: past the cache, bytes of a row from which several steps pass */
     int32_t small;       /* COLUMNS: in cache, bytes of all up to which they do */
-    int32_t split_bytes; /* the launch: bytes read and written that are worth one more thread */
+    int32_t split_bytes; /* the launch: bytes read and written that are worth one more thread; 0: as
+                            the machine says */
 } tly_plan;
 
 const char *tly_template_name(tly_template id);

@@ -82,7 +82,10 @@ TALLY_API void tally_kernel_destroy(tally_kernel **kernel);
 TALLY_API tally_status tally_kernel_run(const tally_kernel *kernel, const void *in, void *out,
                                         tally_error *error);
 
-/** The same with `threads` threads at most (0: the context's). No result depends on it. */
+/**
+ * The same with `threads` threads at most (0: the context's), and fewer where more would not pay:
+ * never more than there are CPUs. No result depends on it.
+ */
 TALLY_API tally_status tally_kernel_run_threads(const tally_kernel *kernel, const void *in,
                                                 void *out, int32_t threads, tally_error *error);
 
