@@ -132,6 +132,8 @@ static void settle(const tly_problem *p, const tly_geometry *g, const tly_caps *
     if (plan->template_id == TLY_GPU_COLUMNS) {
         plan->scan = 0;
         plan->vector = tly_gpu_lanes_together(p, g, plan->vector);
+        if (plan->chunk > 0 && plan->vector > 8) /* a loop carries three values a lane */
+            plan->vector = tly_gpu_lanes_together(p, g, 8);
         while (plan->vector * plan->segments > 32)
             plan->segments /= 2;
         plan->team = plan->workgroup;
