@@ -204,8 +204,8 @@ kir_value tly_tile_pass(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_valu
 kir_value tly_tile_shown(const tly_gpu *g, const tly_tile *tile, unsigned i);
 /* What the elements show after `carry`, and the carry after the tile, where the local results do
  * not fit; `fits`: those of interleaved scans that do (redo.c). */
-kir_value tly_tile_redo(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
-                        const tly_tile *tile, kir_value carry, kir_value fits, kir_value *shown);
+kir_value tly_tile_redo(tly_gpu *g, tly_team *t, const tly_tile *tile, kir_value carry,
+                        kir_value fits, kir_value *shown);
 
 /* ---- where the range guard has failed (range.c) ---- */
 

@@ -12,8 +12,7 @@
 
 typedef struct redo {
     tly_team *team;
-    const tly_tile *tile;            /* the local results */
-    tly_tile again;                  /* the elements */
+    const tly_tile *tile;            /* elements and local results */
     kir_value carry;
     kir_value distance;
     kir_value fits, settled;         /* i1, of the scan: by its own extremes; from the start */
@@ -66,11 +65,14 @@ static kir_value vector_fits(tly_gpu *g, const redo *r, unsigned s)
     return tly_range_good(c, range, r->carry);
 }
 
-/* There is one: what failed may have been the total alone, which the last turn makes. */
+/* The first turn whose local results do not fit, of all lanes, and the largest distance. There is
+ * one: what failed may have been the total alone, which the last turn makes. */
 static void find_first(tly_gpu *g, redo *r)
 {
     kir_builder *b = g->c.b;
-    kir_value first = word(g, r->all - 1);
+    kir_value first = word(g, r->all - 1), distance = word(g, 0), pair[2];
+    for (unsigned i = 0; i < tly_gpu_elements(g) && tly_gpu_has_distance(g); i++)
+        distance = kir_bin(b, KIR_UMAX, distance, tly_gpu_distance(g, r->tile->x[i]));
     for (unsigned s = 0; s < segments(g); s++) {
         kir_value turn = kir_bin(b, KIR_UMIN, first, r->own[s]);
         first = kir_select(b, vector_fits(g, r, s), first, turn);
@@ -79,7 +81,16 @@ static void find_first(tly_gpu *g, redo *r)
         kir_value idle = kir_cmp(b, KIR_ULE, word(g, r->team->used), r->team->lane);
         first = kir_select(b, idle, word(g, r->all - 1), first);
     }
-    first = tly_team_fold(g, r->team, KIR_UMIN, first);
+    if (tly_gpu_has_distance(g)) { /* a largest and a smallest word, as extremes are */
+        pair[0] = distance;
+        pair[1] = first;
+        tly_team_fold_range(g, r->team, pair);
+        r->distance = pair[0];
+        first = pair[1];
+    } else {
+        first = tly_team_fold(g, r->team, KIR_UMIN, first);
+    }
+    r->settled = tly_gpu_settled(g, r->carry, r->distance);
     first = kir_select(b, r->settled, word(g, 0), first);
     r->first = g->unit > 1 ? kir_select(b, r->fits, word(g, r->all), first) : first;
 }
@@ -118,7 +129,7 @@ static kir_value goes_on(tly_gpu *g, const redo *r, kir_value prefix)
 static kir_value through(tly_gpu *g, const redo *r, unsigned s, kir_value prefix)
 {
     for (unsigned v = 0; v < vector(g); v++)
-        prefix = tly_combine(&g->c, prefix, r->again.x[s * vector(g) + v]);
+        prefix = tly_combine(&g->c, prefix, r->tile->x[s * vector(g) + v]);
     return prefix;
 }
 
@@ -232,7 +243,7 @@ static void show(tly_gpu *g, const redo *r, const tly_tile *rest, kir_value *sho
     for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
         unsigned s = i / vector(g);
         prefix = i % vector(g) == 0 ? r->from[s] : prefix;
-        kir_value next = tly_combine(c, prefix, r->again.x[i]);
+        kir_value next = tly_combine(c, prefix, r->tile->x[i]);
         kir_value walked = c->p->exclusive ? prefix : next;
         kir_value local = tly_combine(c, r->carry, tly_tile_shown(g, r->tile, i));
         kir_value class = tly_combine(c, r->prefix, tly_tile_shown(g, rest, i));
@@ -243,26 +254,19 @@ static void show(tly_gpu *g, const redo *r, const tly_tile *rest, kir_value *sho
     }
 }
 
-kir_value tly_tile_redo(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
-                        const tly_tile *tile, kir_value carry, kir_value fits, kir_value *shown)
+kir_value tly_tile_redo(tly_gpu *g, tly_team *t, const tly_tile *tile, kir_value carry,
+                        kir_value fits, kir_value *shown)
 {
     tly_build *c = &g->c;
     kir_builder *b = c->b;
     redo r = { .team = t, .tile = tile, .carry = carry, .fits = fits };
     tly_tile rest = { .publish = NULL };
-    kir_value distance = word(g, 0);
     number_turns(g, &r);
-    tly_tile_load(g, t, at, count, &r.again);
-    for (unsigned i = 0; i < tly_gpu_elements(g) && tly_gpu_has_distance(g); i++)
-        distance = kir_bin(b, KIR_UMAX, distance, tly_gpu_distance(g, r.again.x[i]));
-    if (tly_gpu_has_distance(g))
-        r.distance = tly_team_fold(g, t, KIR_UMAX, distance);
-    r.settled = tly_gpu_settled(g, carry, r.distance);
     find_first(g, &r);
     walk(g, &r);
     for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
         kir_value late = kir_cmp(b, KIR_ULE, r.stop, r.own[i / vector(g)]);
-        rest.x[i] = kir_select(b, late, tly_gpu_class(g, r.again.x[i]), tly_neutral(c, c->acc));
+        rest.x[i] = kir_select(b, late, tly_gpu_class(g, tile->x[i]), tly_neutral(c, c->acc));
     }
     tly_team_scan(g, t, &rest);
     if (!tile->silent)

@@ -161,7 +161,7 @@ kir_value tly_tile_finish(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_va
         show_after(g, tile, carry, shown);
         shown[elements] = after;
         kir_else(b, &good, elements + 1, shown);
-        after = tly_tile_redo(g, t, at, count, tile, carry, fits, shown);
+        after = tly_tile_redo(g, t, tile, carry, fits, shown);
         publish(g, tile, after);
         shown[elements] = after;
         kir_if_end(b, &good, elements + 1, shown);
