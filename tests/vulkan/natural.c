@@ -61,11 +61,14 @@ static double specials(tly_random *r)
     return tly_random_one_in(r, 1000) ? values[tly_random_below(r, 3)] : near1(r);
 }
 
-/* Factors that stick at a subnormal, and what tells a stuck prefix from one that is zero. */
+/* Once a prefix is subnormal these leave it where it is, or take it to zero; an infinity shows
+ * which. */
 static double stuck(tly_random *r)
 {
-    return tly_random_one_in(r, 700) ? INFINITY : tly_random_one_in(r, 300) ? 0.3 : survival(r);
+    return tly_random_one_in(r, 400) ? INFINITY : tly_random_one_in(r, 100) ? 0.3 : survival(r);
 }
+
+enum { SINKING = 79 }; /* elements until then */
 
 static double huge(tly_random *r)
 {
@@ -100,7 +103,9 @@ static void fill_scan(tly_case *c, int64_t row, int kind, uint64_t seed)
     tly_layout_row(&c->l, row, &at, &out);
     for (int64_t i = 0; i < c->l.length; i++, at += c->l.in_step) {
         double x;
-        if (kinds[kind].make) {
+        if (kinds[kind].make == stuck && i < SINKING) {
+            x = c->dtype == TALLY_F64 ? 0x1p-13 : 0.33;
+        } else if (kinds[kind].make) {
             x = kinds[kind].make(&r);
         } else {
             x = log2(drift(&r, abs(kinds[kind].crossing), reach));
