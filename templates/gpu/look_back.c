@@ -7,7 +7,9 @@
  * earlier one combined with the totals in between: ((P + T) + T) + T is what each of those tiles
  * computes itself, so the bits do not depend on which carry happens to be there first. That holds
  * while every tile in between is good after its carry, which a looker-back can tell from carry and
- * tile alone (tly_range_good_any); else it waits for that tile's own carry.
+ * tile alone (tly_gpu_fits_any), or while nothing but the classes of the tile's elements matters
+ * (range.c), which a tile publishes where its total is no use; else it waits for that tile's own
+ * carry.
  *
  * A published word holds 16 bits of a value and a mark, so that each is complete in itself and no
  * memory has to be ordered.
