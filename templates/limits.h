@@ -77,6 +77,7 @@ enum {
 
     TLY_GPU_MOST_ELEMENTS = 32,   /* of an invocation */
     TLY_GPU_MOST_SEGMENTS = 16,
+    TLY_GPU_MOST_CUT_LANES = 8,   /* of columns in chunks: a loop carries three values a lane */
     TLY_GPU_MOST_WORKGROUP = 1024,
     TLY_GPU_LEAST_SUBGROUP = 4,
     TLY_GPU_MOST_CHUNK = 1 << 24

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../codegen/generate_gpu.h"
+#include "../templates/build.h"
 #include "random.h"
 
 enum { DEVICES = 4 };
@@ -252,6 +253,98 @@ Test(gpu, shuffles_need_a_subgroup)
                      plans[i]);
         cr_expect_not_null(strstr(error.message, "lacks shuffles"), "%s", error.message);
     }
+}
+
+/* ---- what a failed range guard costs ---- */
+
+/* The least step of a loop right around a load from the device's memory; a loop of another kind has
+ * none, and counts as 0. */
+static int64_t least_step(const kir_kernel *k)
+{
+    int64_t least = INT64_MAX;
+    const kir_inst *open[64];
+    int depth = 0;
+    for (uint32_t at = 0; at < k->inst_count; at++) {
+        const kir_inst *inst = &k->insts[at];
+        const kir_inst *around = NULL;
+        if (inst->op == KIR_FOR || inst->op == KIR_IF)
+            open[depth++] = inst;
+        if (inst->op == KIR_END)
+            depth--;
+        if (inst->op != KIR_LOAD || k->types[k->operands[inst->operand_first]].kind != KIR_PTR)
+            continue;
+        for (int up = depth; up > 0 && around == NULL; up--)
+            around = open[up - 1]->op == KIR_FOR ? open[up - 1] : NULL;
+        if (around == NULL)
+            continue;
+        const uint32_t value = k->operands[around->operand_first + 2];
+        int64_t step = 0;
+        for (uint32_t i = 0; i < k->inst_count && step == 0; i++)
+            if (k->insts[i].op == KIR_CONST && k->insts[i].result_first == value)
+                step = k->insts[i].imm;
+        least = step < least ? step : least;
+    }
+    return least;
+}
+
+static int64_t least_step_of(const char *word, int device, const char *choices)
+{
+    tally_descriptor d = TALLY_DESCRIPTOR_INIT;
+    tly_problem p;
+    tly_geometry g;
+    tly_gpu_plan plan;
+    tly_gpu_launch launch;
+    kir_kernel *kernels[TLY_GPU_PASSES];
+    tally_error error = TALLY_ERROR_INIT;
+    int64_t least = INT64_MAX;
+    cr_assert_eq(tally_descriptor_parse(word, &d, NULL), TALLY_OK, "%s", word);
+    tly_canonicalise(&d, &p, &g);
+    cr_assert_eq(tly_gpu_plan_make(&p, &g, &devices[device], choices, &plan, &error), TALLY_OK,
+                 "%s %s: %s", word, choices, error.message);
+    cr_assert_eq(tly_gpu_template_build(&p, &devices[device], &plan, kernels, &launch, &error),
+                 TALLY_OK, "%s %s: %s", word, choices, error.message);
+    for (int pass = 0; pass < TLY_GPU_PASSES; pass++) {
+        int64_t step = kernels[pass] ? least_step(kernels[pass]) : INT64_MAX;
+        least = step < least ? step : least;
+        kir_free(kernels[pass]);
+    }
+    return least;
+}
+
+/* No invocation can go along a tile, whatever the data: no kernel with teams has a loop that reads
+ * memory and steps by less than a tile, or a workgroup's records, at least 8; the plain loop over a
+ * scan would step by 1, 3 or 7 here. Of columns that is the way. */
+Test(gpu, nobody_goes_along_a_tile)
+{
+    static const struct {
+        const char *shape, *plan;
+        int device;
+    } table[] = {
+        { "65536x4096:axis=1", "", 0 }, { "65536x64:axis=1", "", 0 },
+        { "65536x1024x3:axis=1", "", 0 }, { "4194304x7:axis=0", "", 0 },
+        { "268435456:axis=0", "", 0 }, { "268435456:axis=0", "template=workgroups", 0 },
+        { "268435456:axis=0", "template=workgroups,chunk=65536", 0 },
+        { "63x4096:axis=1", "", 1 }, { "63x4096:axis=1", "template=workgroups,workgroup=64", 1 },
+        { "8x10240x3:axis=1", "chunk=3000", 1 }, { "1048576:axis=0", "", 2 },
+        { "1048576:axis=0", "template=look_back", 2 }, { "16777216:axis=0", "", 3 },
+        { "16384x7:axis=0", "template=workgroups,vector=1", 3 },
+    };
+    static const char *const subjects[] = {
+        "cumprod:f32", "cumsum:f32", "cumprod:f64", "cumsum:f64", "cumprod:f16", "cumprod:bf16"
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        for (size_t k = 0; k < sizeof subjects / sizeof *subjects; k++) {
+            char word[100];
+            const tly_caps *caps = &devices[table[i].device];
+            if ((strstr(subjects[k], "64") && !caps->float64) ||
+                (strstr(subjects[k], "16") && !caps->storage16))
+                continue;
+            snprintf(word, sizeof word, "%s:%s", subjects[k], table[i].shape);
+            int64_t least = least_step_of(word, table[i].device, table[i].plan);
+            cr_expect_geq(least, 8, "%s, device %d, '%s': a loop reads every %d", word,
+                          table[i].device, table[i].plan, (int)least);
+        }
+    cr_expect_lt(least_step_of("cumprod:f32:1048576x64:axis=0", 0, ""), 8); /* finds them */
 }
 
 static const char *const overrides[] = {

@@ -8,9 +8,6 @@
 
 #include "../../runtime/generator.h"
 
-/* Invocations that move records between scratch and workgroup memory, in the middle pass. */
-enum { TLY_GPU_CARRY_WORKGROUP = 64 };
-
 typedef enum tly_gpu_template {
     TLY_GPU_COLUMNS,   /* one invocation along each lane */
     TLY_GPU_SUBGROUPS, /* a row by (a part of) a subgroup */

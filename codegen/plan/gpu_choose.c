@@ -134,6 +134,10 @@ static void choose_columns(const tly_problem *p, const tly_geometry *g, const tl
         chunk = power_below(length / pieces > 256 ? length / pieces : 256);
     plan->chunk = whole_chunk(OR_FORCED(chunk, (int32_t)chunk), 1, caps,
                               tly_is_forced(forced, FIELD(chunk)));
+    if (plan->chunk > 0 && plan->vector > TLY_GPU_MOST_CUT_LANES) {
+        plan->vector = OR_FORCED(vector, tly_gpu_lanes_together(p, g, TLY_GPU_MOST_CUT_LANES));
+        plan->segments = OR_FORCED(segments, segments_of(plan, wanted));
+    }
 }
 
 /* ---- teams ---- */

@@ -1,132 +1,142 @@
 /*
- * The middle pass of templates that cut the axis into chunks: carry before a chunk = carry before
- * the last one, combined with its total, strictly from left to right, so that the bits depend on
- * nothing else. A chunk whose total cannot be trusted after its carry is walked by the plain loop.
- * Records are read and carries written by the whole workgroup at a time, because one invocation
- * alone would wait for memory at every chunk.
+ * The middle pass of rows that are cut into chunks: carry before a chunk = carry before the last
+ * one, combined with its total, strictly from left to right, so that the bits depend on nothing
+ * else. A chunk whose total cannot be trusted after its carry is gone through by the team, tile by
+ * tile. Records are read many at a time, because one after the other each would cost the memory's
+ * latency.
  */
 #include "gpu.h"
 
-/* A record as it lies in workgroup memory: 16-byte slots. */
+/* Records that are read at once; a workgroup's memory holds them. */
+enum { BLOCK = 64 };
+
 static unsigned slot_bytes(const tly_gpu *g)
 {
     return (tly_gpu_record_bytes(g) + 15) / 16 * 16;
 }
 
-static kir_value slot(tly_gpu *g, kir_value shared, kir_value number, kir_value klass)
+static kir_value slot(tly_gpu *g, kir_value shared, kir_value number)
+{
+    return kir_ptradd(g->c.b, shared, mul(&g->c, number, word(g, slot_bytes(g))));
+}
+
+static kir_value record_of(tly_gpu *g, const tly_gpu_item *item, kir_value chunk)
 {
     tly_build *c = &g->c;
-    kir_value at = mul(c, number, word(g, slot_bytes(g)));
-    return kir_ptradd(c->b, shared, add(c, at, mul(c, klass, word(g, c->acc_bytes))));
+    kir_value number = add(c, mul(c, chunk, tly_gpu_items(g)), item->index);
+    return tly_gpu_record_at(g, number);
 }
 
-static kir_value range_slot(tly_gpu *g, kir_value shared, kir_value number)
-{
-    return slot(g, shared, number, word(g, g->unit));
-}
-
-kir_value tly_gpu_after_chunk(tly_gpu *g, const tly_gpu_row *row, kir_value chunk,
-                              kir_value klass, kir_value total, const kir_value *range,
-                              kir_value carry)
-{
-    tly_build *c = &g->c;
-    kir_builder *b = c->b;
-    kir_value next = tly_combine(c, carry, total);
-    if (tly_range_count(c) == 0)
-        return next;
-    kir_branch good;
-    kir_if(b, &good, tly_range_good(c, range, carry));
-    kir_else(b, &good, 1, &next);
-    kir_value begin = tly_gpu_chunk_begin(g, chunk), first = klass;
-    tly_gpu_row at = tly_gpu_at(g, row, begin);
-    if (g->lanes > 1) {
-        at.in = kir_ptradd(b, at.in, tly_gpu_widened(g, mul(c, klass, word(g, c->in_bytes))));
-        first = word(g, 0);
-    }
-    kir_value count = tly_gpu_chunk_count(g, begin);
-    kir_value walked = tly_walk(g, &at, first, count, g->unit, carry, 0);
-    kir_if_end(b, &good, 1, &walked);
-    return good.result[0];
-}
-
-/* Records [base, base + count) of the row, between scratch and workgroup memory. */
-static void move(tly_gpu *g, const tly_gpu_item *item, kir_value shared, kir_value base,
-                 kir_value count, int in)
+/* Records [base, base + count) of the row become slots, word by word. */
+static void fetch(tly_gpu *g, const tly_gpu_item *item, kir_value shared, kir_value base,
+                  kir_value count)
 {
     tly_build *c = &g->c;
     kir_builder *b = c->b;
     kir_value local = kir_get_id(b, KIR_ID_LOCAL);
     kir_branch exists;
     kir_if(b, &exists, kir_cmp(b, KIR_ULT, local, count));
-    kir_value number = add(c, mul(c, add(c, base, local), tly_gpu_items(g)), item->index);
-    kir_value record = tly_gpu_record_at(g, number);
-    for (unsigned k = 0; k < g->unit; k++) {
-        kir_value far = tly_gpu_acc_at(g, record, word(g, k)), near = slot(g, shared, local,
-                                                                           word(g, k));
-        kir_value v = kir_load(b, c->acc, in ? far : near, 0, c->acc_bytes);
-        kir_store(b, in ? near : far, 0, v, c->acc_bytes, 0);
-    }
-    if (in) {
-        kir_value range[2];
-        tly_gpu_load_range(g, record, range);
-        for (unsigned k = 0; k < tly_range_count(c); k++)
-            kir_store(b, range_slot(g, shared, local), 4 * k, range[k], 4, 0);
-    }
+    kir_value far = record_of(g, item, add(c, base, local)), near = slot(g, shared, local);
+    for (unsigned at = 0; at < tly_gpu_record_bytes(g); at += 4)
+        kir_store(b, near, at, kir_load(b, KIR_TYPE(KIR_I32, 1), far, at, 4), 4, 0);
     kir_if_end(b, &exists, 0, NULL);
 }
 
-/* One invocation for each scan: from totals to carries, in place. */
-static kir_value chain(tly_gpu *g, const tly_gpu_row *row, kir_value shared, kir_value base,
-                       kir_value count, kir_value carry)
+/* The carry after a chunk that its record does not tell. */
+static kir_value go_through(tly_gpu *g, tly_team *t, const tly_gpu_row *row, kir_value chunk,
+                            kir_value carry)
 {
     tly_build *c = &g->c;
     kir_builder *b = c->b;
-    kir_value klass = kir_get_id(b, KIR_ID_LOCAL), range[2];
-    kir_branch mine;
-    kir_if(b, &mine, kir_cmp(b, KIR_ULT, klass, word(g, g->unit)));
+    kir_value begin = tly_gpu_chunk_begin(g, chunk), count = tly_gpu_chunk_count(g, begin);
+    tly_gpu_row from = tly_gpu_at(g, row, begin);
+    kir_loop tiles;
+    kir_for(b, &tiles, word(g, 0), count, word(g, t->tile), 1, &carry);
+    tly_tile tile = { .silent = 1 };
+    tly_gpu_row at = tly_gpu_at(g, &from, tiles.i);
+    kir_value after = tly_tile_pass(g, t, &at, sub(c, count, tiles.i), &tile, tiles.carried[0]);
+    tly_team_rest(g, t);
+    kir_for_end(b, &tiles, &after);
+    return tiles.result[0];
+}
+
+static kir_value after_chunk(tly_gpu *g, tly_team *t, const tly_gpu_row *row, kir_value chunk,
+                             kir_value record, kir_value carry)
+{
+    tly_build *c = &g->c;
+    kir_builder *b = c->b;
+    kir_value range[2], klass = tly_team_class(g, t);
+    kir_value at = kir_ptradd(b, record, mul(c, klass, word(g, c->acc_bytes)));
+    kir_value total = kir_load(b, c->acc, at, 0, c->acc_bytes);
+    kir_value next = tly_combine(c, carry, total);
+    if (tly_range_count(c) == 0)
+        return next;
+    at = kir_ptradd(b, record, mul(c, klass, word(g, 4 * tly_range_count(c))));
+    for (unsigned k = 0; k < tly_range_count(c); k++)
+        range[k] = kir_load(b, KIR_TYPE(KIR_I32, 1), at, tly_gpu_scans(g) * c->acc_bytes + 4 * k,
+                            4);
+    kir_branch good;
+    kir_value fits = tly_gpu_combines(g, total, range, carry);
+    kir_if(b, &good, g->unit > 1 ? tly_team_all(g, t, fits) : fits);
+    kir_else(b, &good, 1, &next);
+    /* Interleaved scans are judged apart, but a team goes one way. */
+    next = kir_select(b, fits, next, go_through(g, t, row, chunk, carry));
+    kir_if_end(b, &good, 1, &next);
+    return good.result[0];
+}
+
+/* From totals to carries, in place: every invocation knows the carry, the first ones write. */
+static kir_value chain(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const tly_gpu_row *row,
+                       kir_value shared, kir_value base, kir_value count, kir_value carry)
+{
+    tly_build *c = &g->c;
+    kir_builder *b = c->b;
     kir_loop l;
     kir_for(b, &l, word(g, 0), count, word(g, 1), 1, &carry);
-    kir_value at = slot(g, shared, l.i, klass);
-    kir_value total = kir_load(b, c->acc, at, 0, c->acc_bytes);
-    for (unsigned k = 0; k < tly_range_count(c); k++)
-        range[k] = kir_load(b, KIR_TYPE(KIR_I32, 1), range_slot(g, shared, l.i), 4 * k, 4);
-    kir_store(b, at, 0, l.carried[0], c->acc_bytes, 0);
-    kir_value next = tly_gpu_after_chunk(g, row, add(c, base, l.i), klass, total, range,
-                                         l.carried[0]);
+    kir_value chunk = add(c, base, l.i);
+    kir_branch leads;
+    kir_if(b, &leads, tly_team_leads(g, t));
+    kir_store(b, tly_gpu_acc_at(g, record_of(g, item, chunk), t->lane), 0, l.carried[0],
+              c->acc_bytes, 0);
+    kir_if_end(b, &leads, 0, NULL);
+    kir_value next = after_chunk(g, t, row, chunk, slot(g, shared, l.i), l.carried[0]);
+    if (g->plan->scan == 0 && g->unit > 1)
+        tly_team_rest(g, t);
     kir_for_end(b, &l, &next);
-    kir_else(b, &mine, 1, &l.result[0]);
-    kir_if_end(b, &mine, 1, &carry);
-    return mine.result[0];
+    return l.result[0];
 }
 
 void tly_gpu_build_carries(tly_gpu *g)
 {
     tly_build *c = &g->c;
     kir_builder *b = c->b;
-    unsigned workgroup = g->launch->pass[TLY_GPU_PASS_CARRIES].workgroup;
+    tly_gpu_plan alone = *g->plan; /* one team, of whole subgroups */
+    tly_gpu whole = *g;
+    alone.team = alone.workgroup = (int32_t)g->launch->pass[TLY_GPU_PASS_CARRIES].workgroup;
+    whole.plan = &alone;
+    g = &whole;
     g->launch->pass[TLY_GPU_PASS_CARRIES].items = TLY_ITEMS_ROWS;
     g->launch->pass[TLY_GPU_PASS_CARRIES].per_group = 1;
-    kir_value shared = kir_shared(b, workgroup * slot_bytes(g));
+    unsigned block = alone.workgroup < BLOCK ? (unsigned)alone.workgroup : BLOCK;
+    kir_value shared = kir_shared(b, block * slot_bytes(g));
+    tly_team t = tly_team_make(g);
     tly_gpu_item item = tly_gpu_item_of(g, tly_gpu_group(g), 0);
     kir_branch exists;
     kir_if(b, &exists, item.valid);
     tly_gpu_row row = tly_gpu_row_of(g, &item);
-    kir_value klass = kir_bin(b, KIR_UMIN, kir_get_id(b, KIR_ID_LOCAL), word(g, g->unit - 1));
-    kir_value carry = tly_gpu_first_carry(g, &item, klass);
-    kir_value chunks = kir_get(b, KIR_ARG_GPU_CHUNKS), size = word(g, workgroup);
+    kir_value carry = tly_gpu_first_carry(g, &item, tly_team_class(g, &t));
+    kir_value chunks = kir_get(b, KIR_ARG_GPU_CHUNKS), size = word(g, block);
     kir_loop l;
     kir_for(b, &l, word(g, 0), chunks, size, 1, &carry);
     kir_value count = kir_bin(b, KIR_UMIN, sub(c, chunks, l.i), size);
-    move(g, &item, shared, l.i, count, 1);
+    fetch(g, &item, shared, l.i, count);
     kir_barrier(b);
-    kir_value next = chain(g, &row, shared, l.i, count, l.carried[0]);
-    kir_barrier(b);
-    move(g, &item, shared, l.i, count, 0);
+    kir_value next = chain(g, &t, &item, &row, shared, l.i, count, l.carried[0]);
     kir_barrier(b);
     kir_for_end(b, &l, &next);
     kir_branch leads;
-    kir_if(b, &leads, kir_cmp(b, KIR_ULT, kir_get_id(b, KIR_ID_LOCAL), word(g, g->unit)));
-    tly_gpu_last_carry(g, &item, klass, l.result[0]);
+    kir_if(b, &leads, tly_team_leads(g, &t));
+    tly_gpu_last_carry(g, &item, t.lane, l.result[0]);
     kir_if_end(b, &leads, 0, NULL);
     kir_if_end(b, &exists, 0, NULL);
 }

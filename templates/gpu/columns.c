@@ -18,13 +18,19 @@ typedef struct strip {
     const tly_gpu_row *row;
     int storing;
     int vectors;      /* the lanes by accesses as wide as they go, or one by one */
-    unsigned watched; /* extremes, where not storing */
-    kir_value state[TLY_GPU_MOST_ELEMENTS + 2]; /* each lane's carry, then the extremes */
+    int classes;      /* not the total is asked for, but classes and distance */
+    unsigned words;   /* of each lane beside its carry: extremes, or the distance */
+    kir_value state[KIR_MAX_CARRIED]; /* each lane's carry, then each lane's words */
 } strip;
 
 static unsigned states(const tly_gpu *g, const strip *s)
 {
-    return g->lanes + s->watched;
+    return g->lanes * (1 + s->words);
+}
+
+static kir_value *words_of(const tly_gpu *g, strip *s, unsigned lane)
+{
+    return s->state + g->lanes + lane * s->words;
 }
 
 static void keep(const tly_gpu *g, strip *s, const kir_value *state)
@@ -61,11 +67,17 @@ static void step(tly_gpu *g, strip *s, kir_value out, unsigned after, const kir_
     tly_build *c = &g->c;
     kir_value shown[TLY_GPU_MOST_ELEMENTS];
     for (unsigned k = 0; k < g->lanes; k++) {
-        kir_value next = tly_combine(c, s->state[k], tly_gpu_widen(g, x[k]));
+        kir_value each = tly_gpu_widen(g, x[k]);
+        if (s->classes && s->words > 0)
+            *words_of(g, s, k) = kir_bin(c->b, KIR_UMAX, *words_of(g, s, k),
+                                         tly_gpu_distance(g, each));
+        if (s->classes)
+            each = tly_gpu_class(g, each);
+        kir_value next = tly_combine(c, s->state[k], each);
         if (s->storing)
             shown[k] = tly_gpu_narrow(g, c->p->exclusive ? s->state[k] : next);
-        else if (s->watched > 0)
-            tly_range_track(c, s->state + g->lanes, next);
+        else if (!s->classes && s->words > 0)
+            tly_range_track(c, words_of(g, s, k), next);
         s->state[k] = next;
     }
     if (s->storing)
@@ -120,22 +132,98 @@ static void along(tly_gpu *g, strip *s, kir_value count)
     keep(g, s, aligned.result);
 }
 
+/* The classes of the lanes whose totals are no use; `range`: two of each lane. */
+static void summarise(tly_gpu *g, const tly_gpu_row *at, kir_value count, kir_value *all,
+                      kir_value *range)
+{
+    tly_build *c = &g->c;
+    kir_builder *b = c->b;
+    unsigned each = tly_range_count(c), n = 0;
+    strip s = { .row = at, .classes = 1, .words = (unsigned)tly_gpu_has_distance(g) };
+    kir_value good[TLY_GPU_MOST_ELEMENTS], fine = kir_const(b, KIR_TYPE(KIR_I1, 1), 1);
+    kir_value results[KIR_MAX_CARRIED];
+    for (unsigned k = 0; k < g->lanes; k++) {
+        good[k] = tly_range_good(c, range + 2 * k, 0);
+        fine = kir_bin(b, KIR_AND, fine, good[k]);
+        results[n++] = all[k];
+        for (unsigned i = 0; i < each; i++)
+            results[n++] = range[2 * k + i];
+    }
+    kir_branch branch;
+    kir_if(b, &branch, fine);
+    kir_else(b, &branch, n, results);
+    for (unsigned k = 0; k < g->lanes; k++) {
+        s.state[k] = tly_neutral(c, c->acc);
+        if (s.words > 0)
+            *words_of(g, &s, k) = word(g, 0);
+    }
+    along(g, &s, count);
+    for (unsigned k = 0; k < g->lanes; k++) {
+        kir_value summary[2] = { s.state[k], s.words > 0 ? *words_of(g, &s, k) : 0 };
+        tly_gpu_publish(g, good[k], summary, &results[k * (1 + each)],
+                        &results[k * (1 + each) + 1]);
+    }
+    kir_if_end(b, &branch, n, results);
+    for (unsigned k = 0; k < g->lanes; k++) {
+        all[k] = branch.result[k * (1 + each)];
+        for (unsigned i = 0; i < each; i++)
+            range[2 * k + i] = branch.result[k * (1 + each) + 1 + i];
+    }
+}
+
 static void total(tly_gpu *g, const tly_gpu_item *item, const tly_gpu_row *row)
 {
     tly_build *c = &g->c;
-    kir_value begin = tly_gpu_chunk_begin(g, item->chunk), range[2];
+    kir_value begin = tly_gpu_chunk_begin(g, item->chunk), range[2 * TLY_GPU_MOST_ELEMENTS];
+    kir_value count = tly_gpu_chunk_count(g, begin);
     tly_gpu_row at = tly_gpu_at(g, row, begin);
-    strip s = { .row = &at, .watched = tly_range_count(c) };
-    for (unsigned k = 0; k < g->lanes; k++)
+    strip s = { .row = &at, .words = tly_range_count(c) };
+    for (unsigned k = 0; k < g->lanes; k++) {
         s.state[k] = tly_neutral(c, c->acc);
-    tly_range_begin(c, s.state + g->lanes);
-    along(g, &s, tly_gpu_chunk_count(g, begin));
+        tly_range_begin(c, words_of(g, &s, k));
+    }
+    along(g, &s, count);
+    for (unsigned k = 0; k < g->lanes && s.words > 0; k++)
+        tly_range_fold(c, words_of(g, &s, k), range + 2 * k);
+    if (s.words > 0)
+        summarise(g, &at, count, s.state, range);
     kir_value record = tly_gpu_record_at(g, item->record);
-    for (unsigned k = 0; k < g->lanes; k++)
+    for (unsigned k = 0; k < g->lanes; k++) {
         kir_store(c->b, record, k * c->acc_bytes, s.state[k], c->acc_bytes, 0);
-    if (s.watched > 0)
-        tly_range_fold(c, s.state + g->lanes, range);
-    tly_gpu_save_range(g, record, range);
+        tly_gpu_save_range(g, record, word(g, k), range + 2 * k);
+    }
+}
+
+/* The carry after a chunk that its record does not tell: along this one lane. */
+static kir_value go_along(tly_gpu *g, const tly_gpu_row *row, kir_value chunk, kir_value klass,
+                          kir_value carry)
+{
+    tly_build *c = &g->c;
+    kir_value begin = tly_gpu_chunk_begin(g, chunk);
+    tly_gpu_row at = tly_gpu_at(g, row, begin);
+    if (g->lanes > 1)
+        at.in = kir_ptradd(c->b, at.in, tly_gpu_widened(g, mul(c, klass, word(g, c->in_bytes))));
+    kir_loop each;
+    kir_for(c->b, &each, word(g, 0), tly_gpu_chunk_count(g, begin), word(g, 1), 1, &carry);
+    kir_value x = tly_gpu_widen(g, tly_gpu_fetch(g, tly_gpu_in_at(g, &at, each.i), 0));
+    kir_value next = tly_combine(c, each.carried[0], x);
+    kir_for_end(c->b, &each, &next);
+    return each.result[0];
+}
+
+static kir_value after_chunk(tly_gpu *g, const tly_gpu_row *row, kir_value chunk, kir_value klass,
+                             kir_value all, const kir_value *range, kir_value carry)
+{
+    tly_build *c = &g->c;
+    kir_value next = tly_combine(c, carry, all);
+    if (tly_range_count(c) == 0)
+        return next;
+    kir_branch good;
+    kir_if(c->b, &good, tly_gpu_combines(g, all, range, carry));
+    kir_else(c->b, &good, 1, &next);
+    next = go_along(g, row, chunk, klass, carry);
+    kir_if_end(c->b, &good, 1, &next);
+    return good.result[0];
 }
 
 /* Every chunk of one lane, the item's `klass`-th, from left to right. */
@@ -149,9 +237,9 @@ static void carries(tly_gpu *g, const tly_gpu_item *item, const tly_gpu_row *row
     kir_value number = add(c, mul(c, l.i, tly_gpu_items(g)), item->index);
     kir_value record = tly_gpu_record_at(g, number), at = tly_gpu_acc_at(g, record, klass);
     kir_value all = kir_load(b, c->acc, at, 0, c->acc_bytes);
-    tly_gpu_load_range(g, record, range);
+    tly_gpu_load_range(g, record, klass, range);
     kir_store(b, at, 0, l.carried[0], c->acc_bytes, 0);
-    kir_value next = tly_gpu_after_chunk(g, row, l.i, klass, all, range, l.carried[0]);
+    kir_value next = after_chunk(g, row, l.i, klass, all, range, l.carried[0]);
     kir_for_end(b, &l, &next);
     tly_gpu_last_carry(g, item, klass, l.result[0]);
 }

@@ -21,8 +21,8 @@ static void (*const algorithms[TLY_GPU_TEMPLATE_COUNT])(tly_gpu *g, unsigned pas
 /* No conversion of f16 is a device's own: what they do with overflow and subnormals differs. */
 static const tly_target facts = { .level = "vulkan", .vector_bytes = 16 };
 
-/* Half of the trips that a driver allows: the plain loop of a tile takes as many trips as elements
- * once more. A copy has no loop. */
+/* Half of the trips that a driver allows: a tile that is done again takes at most as many trips as
+ * elements once more. A copy has no loop. */
 static uint32_t most_positions(const tly_gpu *g)
 {
     uint32_t most = 1u << 30, border = 1;
@@ -59,10 +59,9 @@ static void describe(tly_gpu *g, tly_gpu_launch *launch)
     launch->positions = most_positions(g);
     for (unsigned pass = 0; pass < launch->passes; pass++) {
         int carries = launch->passes > 1 && pass == TLY_GPU_PASS_CARRIES;
-        int by_subgroups = p->scan > 0 && !carries;
-        launch->pass[pass].workgroup = carries && launch->form == TLY_GPU_ROWS
-                                           ? TLY_GPU_CARRY_WORKGROUP : (uint32_t)p->workgroup;
-        launch->pass[pass].subgroup = by_subgroups ? g->caps->subgroup : 0;
+        int alone = carries && p->template_id == TLY_GPU_SUBGROUPS; /* a row each */
+        launch->pass[pass].workgroup = alone ? g->caps->subgroup : (uint32_t)p->workgroup;
+        launch->pass[pass].subgroup = p->scan > 0 ? g->caps->subgroup : 0;
         if (launch->pass[pass].workgroup > g->caps->invocations)
             launch->pass[pass].workgroup = g->caps->invocations;
     }

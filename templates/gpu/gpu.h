@@ -28,13 +28,6 @@ void tly_gpu_build_copy(tly_gpu *g, unsigned pass);
 /* The middle pass of those with chunks: from the chunks' totals to the carries before them. */
 void tly_gpu_build_carries(tly_gpu *g);
 
-/* The carry after a chunk of the row whose total and extremes are known (carries.c); `klass`: which
- * of the item's scans. */
-struct tly_gpu_row;
-kir_value tly_gpu_after_chunk(tly_gpu *g, const struct tly_gpu_row *row, kir_value chunk,
-                              kir_value klass, kir_value total, const kir_value *range,
-                              kir_value carry);
-
 /* Passes of a template with chunks; one without has the last only. */
 enum { TLY_GPU_PASS_TOTALS, TLY_GPU_PASS_CARRIES, TLY_GPU_PASS_SCAN };
 static inline int tly_gpu_has_chunks(const tly_gpu *g)
@@ -117,14 +110,14 @@ void tly_gpu_put_vector(tly_gpu *g, kir_value p, int64_t offset, const kir_value
 /* Whether the problem's steps allow that. */
 int tly_gpu_has_vectors(const tly_gpu *g);
 
-/* Accumulators and range extremes in scratch: a record is the scans' accumulators and the extremes
- * over all of them. */
+/* Accumulators and range extremes in scratch: a record is the scans' accumulators, then the extremes
+ * of each. */
 unsigned tly_gpu_record_bytes(const tly_gpu *g);
 kir_value tly_gpu_record_at(tly_gpu *g, kir_value number);
 kir_value tly_gpu_carry_at(tly_gpu *g, kir_value index); /* of an item */
 kir_value tly_gpu_acc_at(tly_gpu *g, kir_value p, kir_value number); /* number-th accumulator */
-void tly_gpu_save_range(tly_gpu *g, kir_value record, const kir_value *range);
-void tly_gpu_load_range(tly_gpu *g, kir_value record, kir_value *range);
+void tly_gpu_save_range(tly_gpu *g, kir_value record, kir_value number, const kir_value *range);
+void tly_gpu_load_range(tly_gpu *g, kir_value record, kir_value number, kir_value *range);
 
 enum { TLY_GPU_TICKET_BYTES = 16 }; /* in front of the tiles' */
 unsigned tly_gpu_look_back_bytes(const tly_gpu *g); /* a tile's, in look-back (look_back.c) */
@@ -162,7 +155,11 @@ kir_value tly_team_broadcast(tly_gpu *g, tly_team *t, kir_value v);
 void tly_team_rest(tly_gpu *g, tly_team *t);
 /* i1: it holds in every lane of the lane group. */
 kir_value tly_team_all(tly_gpu *g, tly_team *t, kir_value holds);
-/* Extremes over all lanes of the team. */
+/* The value that lane 0 of this lane group has, for a team of several. */
+kir_value tly_team_from_group(tly_gpu *g, tly_team *t, kir_value v, kir_value group);
+/* v of all of a scan's lanes together, by an operation that minds no order. */
+kir_value tly_team_fold(tly_gpu *g, tly_team *t, kir_op op, kir_value v);
+/* Extremes over all of a scan's lanes. */
 void tly_team_fold_range(tly_gpu *g, tly_team *t, kir_value *range);
 
 /* The local scan of one tile: elements x (segment by segment, `vector` neighbours each). */
@@ -171,7 +168,9 @@ typedef struct tly_tile {
     kir_value y[TLY_GPU_MOST_ELEMENTS];    /* inclusive prefixes from the tile's start */
     kir_value before[TLY_GPU_MOST_SEGMENTS]; /* the prefix before each vector */
     kir_value total;                       /* of the tile; of several scans, each lane's own */
-    kir_value range[2];                    /* extremes of y in the whole team */
+    kir_value range[2];                    /* extremes of the scan's y in the whole team */
+    kir_value summary;                     /* look-back: what others may combine; else 0 */
+    int silent;                            /* the carry alone is asked for */
     /* Told the carry after the tile as soon as it is known, before the results are stored; NULL:
      * nobody asks. */
     void (*publish)(tly_gpu *g, void *user, kir_value after);
@@ -193,12 +192,45 @@ void tly_tile_watch(tly_gpu *g, tly_team *t, tly_tile *tile);
 void tly_tile_store(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
                     const kir_value *acc);
 /* Stores what the scan shows after `carry`, and returns the carry after the tile; where the range
- * of the local results does not allow it, one lane for each scan goes the plain loop's way. */
+ * of the local results does not allow it, the tile is done again (redo.c). */
 kir_value tly_tile_finish(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
                           const tly_tile *tile, kir_value carry);
-/* The plain loop over `count` positions from `at`, from `carry`, by one invocation for every
- * stride-th position; storing or not. Returns the carry. */
-kir_value tly_walk(tly_gpu *g, const tly_gpu_row *at, kir_value first, kir_value count,
-                   unsigned stride, kir_value carry, int storing);
+/* Load, scan, watch, finish. */
+kir_value tly_tile_pass(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+                        tly_tile *tile, kir_value carry);
+/* The local result that an invocation's i-th element shows, exclusive or not. */
+kir_value tly_tile_shown(const tly_gpu *g, const tly_tile *tile, unsigned i);
+/* What the elements show after `carry`, and the carry after the tile, where the local results do
+ * not fit; `fits`: those of interleaved scans that do (redo.c). */
+kir_value tly_tile_redo(tly_gpu *g, tly_team *t, const tly_tile *tile, kir_value carry,
+                        kir_value fits, kir_value *shown);
+
+/* ---- where the range guard has failed (range.c) ---- */
+
+/* What the element leaves of an infinite or zero prefix: products: -1, 1, or the element itself if
+ * it is zero, infinite or NaN; sums: nothing, or what is infinite or NaN. Exact in every order. */
+kir_value tly_gpu_class(tly_gpu *g, kir_value x);
+/* Products: the upper word of ||x| - 1|, 0 of what is zero, infinite or NaN. */
+kir_value tly_gpu_distance(tly_gpu *g, kir_value x);
+int tly_gpu_has_distance(const tly_gpu *g);
+/* i1: elements no farther from 1 move this prefix by their class alone: it is infinite, NaN, or of
+ * products zero or so small that it rounds to itself. */
+kir_value tly_gpu_settled(tly_gpu *g, kir_value carry, kir_value distance);
+/* The combination of classes, and the largest distance. */
+void tly_gpu_summary_begin(tly_gpu *g, kir_value *summary);
+void tly_gpu_summary_add(tly_gpu *g, kir_value *summary, kir_value x);
+void tly_gpu_summary_fold(tly_gpu *g, tly_team *t, kir_value *summary);
+/* i1: the classes decide, whatever the carry: NaN, of products zero, of sums infinite. */
+kir_value tly_gpu_prevails(tly_gpu *g, kir_value classes);
+/* i1: local results with these extremes hold after the carry. */
+kir_value tly_gpu_fits(tly_gpu *g, const kir_value *range, kir_value carry);
+/* i1: all local results that are good by themselves hold after the carry. */
+kir_value tly_gpu_fits_any(tly_gpu *g, kir_value carry);
+/* What is published of a stretch: its total and extremes, or, where they are bad, its classes, a
+ * mark that fits no carry, and the distance. `summary` is of any value where `good`. */
+void tly_gpu_publish(tly_gpu *g, kir_value good, const kir_value *summary, kir_value *total,
+                     kir_value *range);
+/* i1: so published, it may be combined with the carry. */
+kir_value tly_gpu_combines(tly_gpu *g, kir_value total, const kir_value *range, kir_value carry);
 
 #endif

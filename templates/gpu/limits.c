@@ -90,6 +90,8 @@ static const char *fault_of_columns(const tly_problem *p, const tly_geometry *g,
 {
     if (p->order == TALLY_ORDER_SERIAL && plan->chunk)
         return "serial order is never cut in chunks";
+    if (plan->chunk > 0 && plan->vector > TLY_GPU_MOST_CUT_LANES)
+        return "up to 8 lanes go together in chunks";
     if (plan->vector > plan->workgroup)
         return "more lanes at once than invocations";
     if (plan->vector != tly_gpu_lanes_together(p, g, plan->vector))
@@ -97,11 +99,12 @@ static const char *fault_of_columns(const tly_problem *p, const tly_geometry *g,
     return fault_of_sizes(p, g, caps, plan);
 }
 
-/* Bytes: slots of 16, in two halves, for each invocation or each lane group (gpu/team.c). */
+/* Bytes: slots of 16, in two halves, for each invocation or each lane group (gpu/team.c); in chunks
+ * the records of up to 64 (gpu/carries.c), which are 32 bytes at most. */
 static int64_t exchange_bytes(const tly_caps *caps, const tly_gpu_plan *plan)
 {
     int64_t slots = plan->scan == 0 ? plan->workgroup : plan->team / (int32_t)caps->subgroup;
-    return 2 * 16 * (slots + 1);
+    return 2 * 16 * (slots + 1) + (plan->chunk > 0 ? 64 * 32 : 0);
 }
 
 static const char *fault_of_teams(const tly_problem *p, const tly_geometry *g,

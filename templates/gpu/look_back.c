@@ -7,14 +7,19 @@
  * earlier one combined with the totals in between: ((P + T) + T) + T is what each of those tiles
  * computes itself, so the bits do not depend on which carry happens to be there first. That holds
  * while every tile in between is good after its carry, which a looker-back can tell from carry and
- * tile alone (tly_range_good_any); else it waits for that tile's own carry.
+ * tile alone (tly_gpu_fits_any), or while nothing but the classes of the tile's elements matters
+ * (range.c), which a tile publishes where its total is no use; else it waits for that tile's own
+ * carry.
  *
  * A published word holds 16 bits of a value and a mark, so that each is complete in itself and no
  * memory has to be ordered.
  */
 #include "gpu.h"
 
-enum { MARK_VALUE = 1, MARK_NONE = 2 };
+/* In a mark of classes the upper bits hold as many of the distance's upper word. No mark is as
+ * large as CARRY_THERE. */
+enum { MARK_BITS = 2, MARK_VALUE = 1, MARK_NONE = 2, MARK_CLASSES = 3, UPPER_BITS = 14,
+       CARRY_THERE = 0x10000 };
 
 /* 32-bit words of an accumulator; each is published as two. */
 static unsigned words(const tly_gpu *g)
@@ -76,18 +81,18 @@ static void publish_words(tly_gpu *g, kir_value record, int carry, kir_value v, 
                          kir_bin(g->c.b, KIR_OR, halves[i], top));
 }
 
-/* Value, and i1: all of it was there. */
-static kir_value look(tly_gpu *g, kir_value record, int carry, kir_value *there)
+/* Value, and its mark: 0 unless all of it was there. */
+static kir_value look(tly_gpu *g, kir_value record, int carry, kir_value *mark)
 {
     kir_builder *b = g->c.b;
     kir_value halves[4], all = 0;
     for (unsigned i = 0; i < 2 * words(g); i++) {
         halves[i] = kir_atomic_load(b, record, place(g, carry, i));
-        kir_value mark = kir_bin(b, KIR_LSHR, halves[i], word(g, 16));
-        kir_value has = kir_cmp(b, KIR_EQ, mark, word(g, MARK_VALUE));
+        kir_value has = kir_cmp(b, KIR_NE, kir_bin(b, KIR_LSHR, halves[i], word(g, 16)),
+                                word(g, 0));
         all = i == 0 ? has : kir_bin(b, KIR_AND, all, has);
     }
-    *there = all;
+    *mark = kir_select(b, all, kir_bin(b, KIR_LSHR, halves[0], word(g, 16)), word(g, 0));
     return join(g, halves);
 }
 
@@ -105,21 +110,63 @@ static void publish_carry(tly_gpu *g, void *user, kir_value after)
     kir_if_end(g->c.b, &leader, 0, NULL);
 }
 
-/* Totals that cannot be combined by others are withheld, and for tests every third. */
-static void publish_total(tly_gpu *g, const tile_state *s, const tly_tile *tile, kir_value chunk)
+/* The total, or, where it holds after no carry, the classes, and in the mark what of the distance
+ * fits in there. */
+static kir_value summarise(tly_gpu *g, const tile_state *s, tly_tile *tile)
+{
+    kir_builder *b = g->c.b;
+    kir_value summary[2], results[2] = { tile->total, word(g, MARK_VALUE) };
+    if (tly_range_count(&g->c) == 0)
+        return results[1];
+    kir_branch good;
+    kir_if(b, &good, tly_range_good(&g->c, tile->range, 0));
+    kir_else(b, &good, 2, results);
+    tly_gpu_summary_begin(g, summary);
+    for (unsigned i = 0; i < tly_gpu_elements(g); i++)
+        tly_gpu_summary_add(g, summary, tile->x[i]);
+    tly_gpu_summary_fold(g, s->team, summary);
+    kir_value upper = kir_bin(b, KIR_LSHR, summary[1], word(g, 31 - UPPER_BITS));
+    results[0] = summary[0];
+    results[1] = kir_bin(b, KIR_OR, word(g, MARK_CLASSES),
+                         kir_bin(b, KIR_SHL, upper, word(g, MARK_BITS)));
+    kir_if_end(b, &good, 2, results);
+    tile->summary = good.result[0];
+    return good.result[1];
+}
+
+/* For tests every third tile withholds it. */
+static void publish_total(tly_gpu *g, const tile_state *s, tly_tile *tile, kir_value chunk)
 {
     tly_build *c = &g->c;
     kir_builder *b = c->b;
+    kir_value mark = summarise(g, s, tile);
     kir_value third = sub(c, chunk, mul(c, kir_bin(b, KIR_UDIV, chunk, word(g, 3)), word(g, 3)));
     kir_value stalls = kir_bin(b, KIR_AND, tly_gpu_flag(g, TLY_GPU_STALL),
                                kir_cmp(b, KIR_EQ, third, word(g, 1)));
-    kir_value mark = kir_select(b, tly_range_good(c, tile->range, 0), word(g, MARK_VALUE),
-                                word(g, MARK_NONE));
     mark = kir_select(b, stalls, word(g, MARK_NONE), mark);
     kir_branch leader;
     kir_if(b, &leader, tly_team_leads(g, s->team));
-    publish_words(g, s->record, 0, tile->total, mark);
+    publish_words(g, s->record, 0, tile->summary ? tile->summary : tile->total, mark);
     kir_if_end(b, &leader, 0, NULL);
+}
+
+/* i1: a published total or class of this mark may be combined with a carry, whoever does it. */
+static kir_value combines(tly_gpu *g, kir_value carry, kir_value total, kir_value mark)
+{
+    kir_builder *b = g->c.b;
+    unsigned low = 31 - UPPER_BITS;
+    kir_value sort = kir_bin(b, KIR_AND, mark, word(g, (1 << MARK_BITS) - 1));
+    kir_value good = kir_cmp(b, KIR_EQ, sort, word(g, MARK_VALUE));
+    if (tly_range_count(&g->c) == 0)
+        return good;
+    kir_value distance = kir_bin(b, KIR_SHL, kir_bin(b, KIR_LSHR, mark, word(g, MARK_BITS)),
+                                 word(g, low));
+    distance = kir_bin(b, KIR_OR, distance, word(g, (1 << low) - 1)); /* at most that far */
+    kir_value decided = kir_bin(b, KIR_OR, tly_gpu_prevails(g, total),
+                                tly_gpu_settled(g, carry, distance));
+    kir_value classes = kir_cmp(b, KIR_EQ, sort, word(g, MARK_CLASSES));
+    return kir_bin(b, KIR_OR, kir_bin(b, KIR_AND, good, tly_gpu_fits_any(g, carry)),
+                   kir_bin(b, KIR_AND, classes, decided));
 }
 
 /* One look at the tiles before: lane l sees tile `chunk - width + l`. From left to right, a carry
@@ -130,23 +177,22 @@ static kir_value look_back_once(tly_gpu *g, tly_team *t, const tly_gpu_item *ite
     tly_build *c = &g->c;
     kir_builder *b = c->b;
     kir_value back = sub(c, word(g, t->width), t->lane);
-    kir_value exists = kir_cmp(b, KIR_ULE, back, item->chunk), has_carry, has_total;
+    kir_value exists = kir_cmp(b, KIR_ULE, back, item->chunk), has_carry, mark;
     kir_value number = sub(c, item->record, mul(c, back, tly_gpu_items(g)));
     kir_value record = record_at(g, kir_select(b, exists, number, item->record));
-    kir_value after = look(g, record, 1, &has_carry), total = look(g, record, 0, &has_total);
-    kir_value one = word(g, 1), two = word(g, 2), none = word(g, 0);
-    kir_value kind = kir_select(b, has_carry, two, kir_select(b, has_total, one, none));
-    kind = kir_select(b, exists, kind, none);
-    kir_value state[2] = { none, tly_neutral(c, c->acc) };
+    kir_value after = look(g, record, 1, &has_carry), total = look(g, record, 0, &mark);
+    kir_value carries = kir_const(b, KIR_TYPE(KIR_I32, 1), CARRY_THERE), none = word(g, 0);
+    mark = kir_select(b, kir_cmp(b, KIR_NE, has_carry, none), carries, mark);
+    mark = kir_select(b, exists, mark, none);
+    kir_value one = word(g, 1), state[2] = { none, tly_neutral(c, c->acc) };
     kir_loop l;
     kir_for(b, &l, word(g, 0), word(g, t->width), one, 2, state);
-    kir_value k = tly_team_from(g, t, kind, l.i);
+    kir_value mark_there = tly_team_from(g, t, mark, l.i);
     kir_value total_there = tly_team_from(g, t, total, l.i);
     kir_value after_there = tly_team_from(g, t, after, l.i);
     kir_value known = kir_cmp(b, KIR_EQ, l.carried[0], one);
-    kir_value can = kir_bin(b, KIR_AND, known, tly_range_good_any(c, l.carried[1]));
-    kir_value takes = kir_cmp(b, KIR_EQ, k, two);
-    kir_value goes = kir_bin(b, KIR_AND, can, kir_cmp(b, KIR_EQ, k, one));
+    kir_value takes = kir_cmp(b, KIR_EQ, mark_there, carries);
+    kir_value goes = kir_bin(b, KIR_AND, known, combines(g, l.carried[1], total_there, mark_there));
     state[0] = kir_select(b, kir_bin(b, KIR_OR, takes, goes), one, none);
     state[1] = kir_select(b, takes, after_there, tly_combine(c, l.carried[1], total_there));
     kir_for_end(b, &l, state);

@@ -109,9 +109,14 @@ static unsigned accumulators(const tly_gpu *g)
     return tly_gpu_scans(g) * g->c.acc_bytes;
 }
 
+static unsigned range_bytes(const tly_gpu *g)
+{
+    return 4 * tly_range_count(&g->c);
+}
+
 unsigned tly_gpu_record_bytes(const tly_gpu *g)
 {
-    return (accumulators(g) + 4 * tly_range_count(&g->c) + 7) / 8 * 8;
+    return (accumulators(g) + range_bytes(g) * tly_gpu_scans(g) + 7) / 8 * 8;
 }
 
 static kir_value scratch_at(tly_gpu *g, kir_value from, kir_value number, unsigned bytes)
@@ -138,16 +143,24 @@ kir_value tly_gpu_acc_at(tly_gpu *g, kir_value p, kir_value number)
     return kir_ptradd(g->c.b, p, at);
 }
 
-void tly_gpu_save_range(tly_gpu *g, kir_value record, const kir_value *range)
+static kir_value range_at(tly_gpu *g, kir_value record, kir_value number)
 {
-    for (unsigned k = 0; k < tly_range_count(&g->c); k++)
-        kir_store(g->c.b, record, accumulators(g) + 4 * k, range[k], 4, 0);
+    kir_value at = mul(&g->c, tly_gpu_widened(g, number), tly_gpu_offset(g, range_bytes(g)));
+    return kir_ptradd(g->c.b, record, at);
 }
 
-void tly_gpu_load_range(tly_gpu *g, kir_value record, kir_value *range)
+void tly_gpu_save_range(tly_gpu *g, kir_value record, kir_value number, const kir_value *range)
 {
+    kir_value at = tly_range_count(&g->c) > 0 ? range_at(g, record, number) : record;
     for (unsigned k = 0; k < tly_range_count(&g->c); k++)
-        range[k] = kir_load(g->c.b, KIR_TYPE(KIR_I32, 1), record, accumulators(g) + 4 * k, 4);
+        kir_store(g->c.b, at, accumulators(g) + 4 * k, range[k], 4, 0);
+}
+
+void tly_gpu_load_range(tly_gpu *g, kir_value record, kir_value number, kir_value *range)
+{
+    kir_value at = tly_range_count(&g->c) > 0 ? range_at(g, record, number) : record;
+    for (unsigned k = 0; k < tly_range_count(&g->c); k++)
+        range[k] = kir_load(g->c.b, KIR_TYPE(KIR_I32, 1), at, accumulators(g) + 4 * k, 4);
 }
 
 static kir_value carry_of(tly_gpu *g, const tly_gpu_item *item, kir_value klass)

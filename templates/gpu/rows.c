@@ -5,6 +5,8 @@
  */
 #include "gpu.h"
 
+#include <string.h>
+
 /* What a team goes along: the item's row from its chunk's start, and how many positions; all of
  * the row where there are no chunks. */
 typedef struct stretch {
@@ -21,13 +23,42 @@ static stretch stretch_of(tly_gpu *g, const tly_gpu_item *item)
     return (stretch){ tly_gpu_at(g, &row, begin), tly_gpu_chunk_count(g, begin) };
 }
 
+/* The stretch's classes, for those of the scans whose total is no use. */
+static void summarise(tly_gpu *g, tly_team *t, const stretch *along, kir_value good,
+                      kir_value *all, kir_value *range)
+{
+    tly_build *c = &g->c;
+    kir_builder *b = c->b;
+    unsigned count = tly_range_count(c);
+    kir_value summary[2], results[3] = { *all, range[0], range[1] };
+    kir_branch fine;
+    kir_if(b, &fine, g->unit > 1 ? tly_team_all(g, t, good) : good);
+    kir_else(b, &fine, 1 + count, results);
+    tly_gpu_summary_begin(g, summary);
+    kir_loop tiles;
+    kir_for(b, &tiles, word(g, 0), along->count, word(g, t->tile), 2, summary);
+    tly_tile tile;
+    tly_gpu_row at = tly_gpu_at(g, &along->row, tiles.i);
+    tly_tile_load(g, t, &at, sub(c, along->count, tiles.i), &tile);
+    memcpy(summary, tiles.carried, sizeof summary);
+    for (unsigned i = 0; i < tly_gpu_elements(g); i++)
+        tly_gpu_summary_add(g, summary, tile.x[i]);
+    kir_for_end(b, &tiles, summary);
+    memcpy(summary, tiles.result, sizeof summary);
+    tly_gpu_summary_fold(g, t, summary);
+    tly_gpu_publish(g, good, summary, &results[0], &results[1]);
+    kir_if_end(b, &fine, 1 + count, results);
+    *all = fine.result[0];
+    memcpy(range, fine.result + 1, count * sizeof *range);
+}
+
 /* Local results of a chunk: its total and extremes go to its record. */
 static void total(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const stretch *along)
 {
     tly_build *c = &g->c;
     kir_builder *b = c->b;
     unsigned watched = tly_range_count(c);
-    kir_value state[3], range[2];
+    kir_value state[3], range[2] = { 0, 0 };
     state[0] = tly_neutral(c, c->acc);
     tly_range_begin(c, &state[1]);
     kir_loop tiles;
@@ -48,12 +79,13 @@ static void total(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const stret
     if (watched > 0) {
         tly_range_fold(c, &tiles.result[1], range);
         tly_team_fold_range(g, t, range);
+        summarise(g, t, along, tly_range_good(c, range, 0), &tiles.result[0], range);
     }
     kir_branch leads;
     kir_if(b, &leads, tly_team_leads(g, t));
     kir_value record = tly_gpu_record_at(g, item->record);
     kir_store(b, tly_gpu_acc_at(g, record, t->lane), 0, tiles.result[0], c->acc_bytes, 0);
-    tly_gpu_save_range(g, record, range);
+    tly_gpu_save_range(g, record, t->lane, range);
     kir_if_end(b, &leads, 0, NULL);
 }
 
@@ -73,10 +105,7 @@ static void scan(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const stretc
     tly_tile tile = { .publish = NULL };
     tly_gpu_row at = tly_gpu_at(g, &along->row, tiles.i);
     kir_value left = sub(c, along->count, tiles.i);
-    tly_tile_load(g, t, &at, left, &tile);
-    tly_team_scan(g, t, &tile);
-    tly_tile_watch(g, t, &tile);
-    carry = tly_tile_finish(g, t, &at, left, &tile, tiles.carried[0]);
+    carry = tly_tile_pass(g, t, &at, left, &tile, tiles.carried[0]);
     tly_team_rest(g, t);
     kir_for_end(b, &tiles, &carry);
     if (tly_gpu_has_chunks(g))

@@ -100,6 +100,20 @@ kir_value tly_team_broadcast(tly_gpu *g, tly_team *t, kir_value v)
     return v;
 }
 
+kir_value tly_team_from_group(tly_gpu *g, tly_team *t, kir_value v, kir_value group)
+{
+    kir_builder *b = g->c.b;
+    kir_branch speaks;
+    kir_value its = kir_cmp(b, KIR_EQ, t->group, group);
+    kir_if(b, &speaks, kir_bin(b, KIR_AND, its, equals(g, t->lane, 0)));
+    kir_store(b, slot(g, t, word(g, 0)), 0, v, bytes_of(g, v), 0);
+    kir_if_end(b, &speaks, 0, NULL);
+    kir_barrier(b);
+    v = kir_load(b, kir_type_of(b, v), slot(g, t, word(g, 0)), 0, bytes_of(g, v));
+    t->turn ^= 1;
+    return v;
+}
+
 void tly_team_rest(tly_gpu *g, tly_team *t)
 {
     if (t->exchange)
@@ -158,11 +172,6 @@ static kir_value scan_groups(tly_gpu *g, tly_team *t, kir_value own, kir_value *
     return before;
 }
 
-static kir_value bound(tly_gpu *g, unsigned k, kir_value x, kir_value y)
-{
-    return kir_bin(g->c.b, k == 0 ? KIR_UMAX : KIR_UMIN, x, y);
-}
-
 /* Folds a word over the lane group by an operation that minds no order. */
 static kir_value fold_lanes(tly_gpu *g, tly_team *t, kir_op op, kir_value v)
 {
@@ -180,35 +189,63 @@ kir_value tly_team_all(tly_gpu *g, tly_team *t, kir_value holds)
     return kir_cmp(g->c.b, KIR_EQ, fold_lanes(g, t, KIR_OR, fails), word(g, 0));
 }
 
-void tly_team_fold_range(tly_gpu *g, tly_team *t, kir_value *range)
-{
-    kir_builder *b = g->c.b;
-    unsigned count = tly_range_count(&g->c);
-    for (unsigned k = 0; k < count; k++)
-        range[k] = fold_lanes(g, t, k == 0 ? KIR_UMAX : KIR_UMIN, range[k]);
-    if (t->groups == 1 || count == 0)
-        return;
-    kir_type i32 = KIR_TYPE(KIR_I32, 1);
-    kir_branch first;
-    kir_if(b, &first, equals(g, t->lane, 0));
-    for (unsigned k = 0; k < count; k++)
-        kir_store(b, slot(g, t, t->group), 4 * k, range[k], 4, 0);
-    kir_if_end(b, &first, 0, NULL);
-    kir_barrier(b);
-    for (unsigned k = 0; k < count; k++)
-        for (unsigned i = 0; i < t->groups; i++) {
-            kir_value v = kir_load(b, i32, slot(g, t, word(g, i)), 4 * k, 4);
-            range[k] = i > 0 ? bound(g, k, range[k], v) : v;
-        }
-    t->turn ^= 1;
-}
-
 kir_value tly_team_class(tly_gpu *g, const tly_team *t)
 {
     kir_value unit = word(g, g->unit);
     return g->unit == 1 ? word(g, 0)
                         : sub(&g->c, t->lane,
                               mul(&g->c, kir_bin(g->c.b, KIR_UDIV, t->lane, unit), unit));
+}
+
+/* Of interleaved scans each by itself: a scan along its lanes, of which the last knows all. */
+static kir_value fold_scan(tly_gpu *g, tly_team *t, kir_op op, kir_value v)
+{
+    if (g->unit == 1)
+        return fold_lanes(g, t, op, v);
+    for (unsigned by = g->unit; by < t->used; by *= 2) {
+        kir_value all = kir_bin(g->c.b, op, from_below(g, t, v, by), v);
+        v = kir_select(g->c.b, at_least(g, t->lane, by), all, v);
+    }
+    kir_value last = add(&g->c, tly_team_class(g, t), word(g, t->used - g->unit));
+    return tly_team_from(g, t, v, last);
+}
+
+/* Each lane group's values through workgroup memory, combined in the groups' order. */
+static void fold_groups(tly_gpu *g, tly_team *t, const kir_op *ops, kir_value *v, unsigned count)
+{
+    kir_builder *b = g->c.b;
+    if (t->groups == 1)
+        return;
+    kir_branch first;
+    kir_if(b, &first, equals(g, t->lane, 0));
+    for (unsigned k = 0; k < count; k++)
+        kir_store(b, slot(g, t, t->group), 4 * k, v[k], bytes_of(g, v[k]), 0);
+    kir_if_end(b, &first, 0, NULL);
+    kir_barrier(b);
+    for (unsigned k = 0; k < count; k++)
+        for (unsigned i = 0; i < t->groups; i++) {
+            kir_value other = kir_load(b, kir_type_of(b, v[k]), slot(g, t, word(g, i)), 4 * k,
+                                       bytes_of(g, v[k]));
+            v[k] = i > 0 ? kir_bin(b, ops[k], v[k], other) : other;
+        }
+    t->turn ^= 1;
+}
+
+kir_value tly_team_fold(tly_gpu *g, tly_team *t, kir_op op, kir_value v)
+{
+    v = fold_scan(g, t, op, v);
+    fold_groups(g, t, &op, &v, 1);
+    return v;
+}
+
+void tly_team_fold_range(tly_gpu *g, tly_team *t, kir_value *range)
+{
+    static const kir_op ops[2] = { KIR_UMAX, KIR_UMIN };
+    unsigned count = tly_range_count(&g->c);
+    for (unsigned k = 0; k < count; k++)
+        range[k] = fold_scan(g, t, ops[k], range[k]);
+    if (count > 0)
+        fold_groups(g, t, ops, range, count);
 }
 
 /* Several scans side by side, one element a lane: segments hand each class on from the lanes that

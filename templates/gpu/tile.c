@@ -2,9 +2,11 @@
  * One tile of a row: from memory to accumulators and back, and what follows from the carry. Inputs
  * beyond the end are never read: such a lane reads the last element again and takes the neutral
  * value. Where the range guard finds that the local results cannot be trusted after this carry,
- * nothing of the tile has been written yet, and the plain loop does it.
+ * nothing of the tile has been written yet, and it is done again (redo.c).
  */
 #include "gpu.h"
+
+#include <string.h>
 
 /* Lanes that hold no element of an interleaved row are as if beyond the end. */
 static kir_value reach(tly_gpu *g, const tly_team *t, kir_value count)
@@ -113,52 +115,6 @@ void tly_tile_store(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value co
     kir_if_end(b, &whole, 0, NULL);
 }
 
-kir_value tly_walk(tly_gpu *g, const tly_gpu_row *at, kir_value first, kir_value count,
-                   unsigned stride, kir_value carry, int storing)
-{
-    tly_build *c = &g->c;
-    kir_loop each;
-    kir_for(c->b, &each, first, count, word(g, stride), 1, &carry);
-    kir_value x = tly_gpu_widen(g, tly_gpu_fetch(g, tly_gpu_in_at(g, at, each.i), 0));
-    kir_value next = tly_combine(c, each.carried[0], x);
-    if (storing)
-        tly_gpu_put(g, tly_gpu_out_at(g, at, each.i), 0,
-                    tly_gpu_narrow(g, c->p->exclusive ? each.carried[0] : next));
-    kir_for_end(c->b, &each, &next);
-    return each.result[0];
-}
-
-static void store_after(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
-                        const tly_tile *tile, kir_value carry)
-{
-    kir_value shown[TLY_GPU_MOST_ELEMENTS];
-    unsigned vector = (unsigned)g->plan->vector;
-    for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
-        kir_value local = !g->c.p->exclusive  ? tile->y[i]
-                          : i % vector == 0   ? tile->before[i / vector]
-                                              : tile->y[i - 1];
-        shown[i] = tly_combine(&g->c, carry, local);
-    }
-    tly_tile_store(g, t, at, count, shown);
-}
-
-/* Does the tile by the plain loop: the first lanes take one scan each. Returns every lane's carry
- * after it. */
-static kir_value redo(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
-                      kir_value carry)
-{
-    tly_build *c = &g->c;
-    kir_builder *b = c->b;
-    kir_branch walks;
-    kir_if(b, &walks, tly_team_leads(g, t));
-    kir_value tile = kir_bin(b, KIR_UMIN, count, word(g, t->tile));
-    kir_value after = tly_walk(g, at, t->lane, tile, g->unit, carry, 1);
-    kir_else(b, &walks, 1, &after);
-    kir_if_end(b, &walks, 1, &carry);
-    return g->unit > 1 ? tly_team_from(g, t, walks.result[0], tly_team_class(g, t))
-                       : tly_team_broadcast(g, t, walks.result[0]);
-}
-
 void tly_tile_watch(tly_gpu *g, tly_team *t, tly_tile *tile)
 {
     tly_build *c = &g->c;
@@ -174,12 +130,16 @@ void tly_tile_watch(tly_gpu *g, tly_team *t, tly_tile *tile)
     tly_team_fold_range(g, t, tile->range);
 }
 
-static kir_value advance(tly_gpu *g, const tly_tile *tile, kir_value carry)
+static void show_after(tly_gpu *g, const tly_tile *tile, kir_value carry, kir_value *shown)
 {
-    kir_value after = tly_combine(&g->c, carry, tile->total);
+    for (unsigned i = 0; i < tly_gpu_elements(g) && !tile->silent; i++)
+        shown[i] = tly_combine(&g->c, carry, tly_tile_shown(g, tile, i));
+}
+
+static void publish(tly_gpu *g, const tly_tile *tile, kir_value after)
+{
     if (tile->publish != NULL)
         tile->publish(g, tile->user, after);
-    return after;
 }
 
 kir_value tly_tile_finish(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
@@ -187,22 +147,37 @@ kir_value tly_tile_finish(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_va
 {
     tly_build *c = &g->c;
     kir_builder *b = c->b;
+    kir_value shown[TLY_GPU_MOST_ELEMENTS + 1], after = tly_combine(c, carry, tile->total);
+    unsigned elements = tile->silent ? 0 : tly_gpu_elements(g);
     if (tly_range_count(c) == 0) {
-        kir_value after = advance(g, tile, carry);
-        store_after(g, t, at, count, tile, carry);
-        return after;
+        publish(g, tile, after);
+        show_after(g, tile, carry, shown);
+    } else {
+        kir_branch good;
+        kir_value fits = tly_gpu_fits(g, tile->range, carry);
+        /* Interleaved scans are judged apart, but a team goes one way. */
+        kir_if(b, &good, g->unit > 1 ? tly_team_all(g, t, fits) : fits);
+        publish(g, tile, after);
+        show_after(g, tile, carry, shown);
+        shown[elements] = after;
+        kir_else(b, &good, elements + 1, shown);
+        after = tly_tile_redo(g, t, tile, carry, fits, shown);
+        publish(g, tile, after);
+        shown[elements] = after;
+        kir_if_end(b, &good, elements + 1, shown);
+        memcpy(shown, good.result, (elements + 1) * sizeof *shown);
+        after = shown[elements];
     }
-    kir_branch good;
-    kir_value fits = tly_range_good(c, tile->range, carry);
-    if (g->unit > 1) /* each lane has its own scan's carry: all must fit */
-        fits = tly_team_all(g, t, fits);
-    kir_if(b, &good, fits);
-    kir_value after = advance(g, tile, carry);
-    store_after(g, t, at, count, tile, carry);
-    kir_else(b, &good, 1, &after);
-    after = redo(g, t, at, count, carry);
-    if (tile->publish != NULL)
-        tile->publish(g, tile->user, after);
-    kir_if_end(b, &good, 1, &after);
-    return good.result[0];
+    if (!tile->silent)
+        tly_tile_store(g, t, at, count, shown);
+    return after;
+}
+
+kir_value tly_tile_pass(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+                        tly_tile *tile, kir_value carry)
+{
+    tly_tile_load(g, t, at, count, tile);
+    tly_team_scan(g, t, tile);
+    tly_tile_watch(g, t, tile);
+    return tly_tile_finish(g, t, at, count, tile, carry);
 }

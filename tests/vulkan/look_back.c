@@ -37,6 +37,10 @@ static const struct {
     { "cumsum:i32:200000:axis=0,exclusive", "workgroup=128,segments=2", TLY_DATA_BITS, 0 },
     { "cumsum:i32:5003:axis=0", "workgroup=4,segments=4", TLY_DATA_BITS, 0 },
     { "cumprod:u32:10007:axis=0", "workgroup=32,segments=1,scan=1", TLY_DATA_BENIGN, 0 },
+    { "cumprod:f32:20011:axis=0", "workgroup=16,segments=2", TLY_DATA_ZEROS, 0 },
+    { "cumprod:f32:20011:axis=0", "workgroup=16,segments=2", TLY_DATA_DECAY, 0 },
+    { "cumprod:f32:20011:axis=0,exclusive", "workgroup=16,segments=2", TLY_DATA_GROW, 0 },
+    { "cumsum:f32:9001:axis=0", "workgroup=32,segments=1", TLY_DATA_SPECIAL, 0 },
 };
 enum { CASES = sizeof cases / sizeof cases[0] };
 
@@ -77,9 +81,9 @@ static void fill_bumps(tly_case *c)
     }
 }
 
-/* Tiles whose partial products leave the range in which others may combine them withhold their
- * totals. There must be some, and not only such. */
-static void expect_withheld(const tly_case *c, int tile)
+/* Tiles whose partial products leave the range in which others may combine them publish classes in
+ * place of totals. There must be some, and not only such. */
+static void expect_classes(const tly_case *c, int tile)
 {
     const float *in = (const float *)(const void *)c->in;
     int bad = 0, tiles = 0;
@@ -146,7 +150,7 @@ static int run_threads(const char *folder, int index, shared *all)
         tly_case_make(&c, cases[k].word, cases[k].data, 11 + (uint64_t)k);
         if (cases[k].bumps) {
             fill_bumps(&c);
-            expect_withheld(&c, k == 0 ? 2048 : 128);
+            expect_classes(&c, k == 0 ? 2048 : 128);
         }
         run_case(&c, v, cases[k].plan, &all->bits[index][k]);
         all->tasks[index] = count_tasks();

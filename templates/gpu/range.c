@@ -1,0 +1,186 @@
+/*
+ * What can still be said of a stretch of elements where the range guard has failed: its class, the
+ * product of the signs, zeros, infinities and NaNs in it (of a sum: its infinities and NaNs), which
+ * is exact in every order; and after which carries that is all that matters (docs/range.md).
+ */
+#include "gpu.h"
+
+enum { ZERO, ONE, LEAST_NORMAL, INFINITE, MINUS_INFINITE, MINUS_ONE, HALF, UP_ONCE, UP_AGAIN };
+
+/* For a highest result: above every float. */
+enum { BAD = 0x7fffffff };
+
+/* As f32 and f64; the last two together take the least subnormal to 1. */
+static const uint64_t constants[][2] = {
+    [ZERO] = { 0, 0 },
+    [ONE] = { 0x3f800000, 0x3ff0000000000000 },
+    [LEAST_NORMAL] = { 0x00800000, 0x0010000000000000 },
+    [INFINITE] = { 0x7f800000, 0x7ff0000000000000 },
+    [MINUS_INFINITE] = { 0xff800000, 0xfff0000000000000 },
+    [MINUS_ONE] = { 0xbf800000, 0xbff0000000000000 },
+    [HALF] = { 0x3f000000, 0x3fe0000000000000 },
+    [UP_ONCE] = { (127ull + 100) << 23, (1023ull + 537) << 52 },
+    [UP_AGAIN] = { (127ull + 49) << 23, (1023ull + 537) << 52 },
+};
+
+static int is_double(const tly_gpu *g)
+{
+    return g->c.acc.kind == KIR_F64;
+}
+
+static kir_value real(tly_gpu *g, unsigned which)
+{
+    return kir_const(g->c.b, g->c.acc, constants[which][is_double(g)]);
+}
+
+static kir_value compare(tly_gpu *g, kir_pred pred, kir_value x, unsigned which)
+{
+    return kir_cmp(g->c.b, pred, x, real(g, which));
+}
+
+static kir_value both(tly_gpu *g, kir_value x, kir_value y)
+{
+    return kir_bin(g->c.b, KIR_AND, x, y);
+}
+
+static kir_value either(tly_gpu *g, kir_value x, kir_value y)
+{
+    return kir_bin(g->c.b, KIR_OR, x, y);
+}
+
+static kir_value negated(tly_gpu *g, kir_value i1)
+{
+    return kir_bin(g->c.b, KIR_XOR, i1, kir_const(g->c.b, KIR_TYPE(KIR_I1, 1), 1));
+}
+
+static kir_value finite(tly_gpu *g, kir_value x)
+{
+    kir_value above = kir_cmp(g->c.b, KIR_OLT, real(g, MINUS_INFINITE), x);
+    return both(g, above, compare(g, KIR_OLT, x, INFINITE));
+}
+
+static kir_value regular(tly_gpu *g, kir_value x)
+{
+    return both(g, finite(g, x), compare(g, KIR_UNE, x, ZERO));
+}
+
+static kir_value absolute(tly_gpu *g, kir_value x)
+{
+    kir_value other = kir_bin(g->c.b, KIR_SUB, real(g, ZERO), x);
+    return kir_select(g->c.b, compare(g, KIR_OLT, x, ZERO), other, x);
+}
+
+kir_value tly_gpu_class(tly_gpu *g, kir_value x)
+{
+    kir_builder *b = g->c.b;
+    if (!tly_is_product(&g->c))
+        return kir_select(b, finite(g, x), tly_neutral(&g->c, g->c.acc), x);
+    kir_value sign = kir_select(b, compare(g, KIR_OLT, x, ZERO), real(g, MINUS_ONE),
+                                real(g, ONE));
+    return kir_select(b, regular(g, x), sign, x);
+}
+
+/* Bits of floats that are not negative order like their values. */
+kir_value tly_gpu_distance(tly_gpu *g, kir_value x)
+{
+    kir_builder *b = g->c.b;
+    kir_value by = kir_bin(b, KIR_SUB, absolute(g, x), real(g, ONE));
+    by = kir_convert(b, KIR_BITCAST, KIR_TYPE(KIR_I32, is_double(g) ? 2 : 1), absolute(g, by));
+    by = kir_extract(b, by, is_double(g) ? 1 : 0);
+    return kir_select(b, regular(g, x), by, word(g, 0));
+}
+
+int tly_gpu_has_distance(const tly_gpu *g)
+{
+    return tly_is_product(&g->c);
+}
+
+void tly_gpu_summary_begin(tly_gpu *g, kir_value *summary)
+{
+    summary[0] = tly_neutral(&g->c, g->c.acc);
+    summary[1] = word(g, 0);
+}
+
+void tly_gpu_summary_add(tly_gpu *g, kir_value *summary, kir_value x)
+{
+    summary[0] = tly_combine(&g->c, summary[0], tly_gpu_class(g, x));
+    if (tly_gpu_has_distance(g))
+        summary[1] = kir_bin(g->c.b, KIR_UMAX, summary[1], tly_gpu_distance(g, x));
+}
+
+void tly_gpu_summary_fold(tly_gpu *g, tly_team *t, kir_value *summary)
+{
+    summary[0] = tly_team_fold(g, t, tly_is_product(&g->c) ? KIR_MUL : KIR_ADD, summary[0]);
+    if (tly_gpu_has_distance(g))
+        summary[1] = tly_team_fold(g, t, KIR_UMAX, summary[1]);
+}
+
+/* The least float above all those whose upper word this is. */
+static kir_value above(tly_gpu *g, kir_value upper)
+{
+    kir_builder *b = g->c.b;
+    kir_value v = add(&g->c, upper, word(g, 1));
+    if (is_double(g))
+        v = kir_insert(b, kir_splat(b, word(g, 0), 2), v, 1);
+    return kir_convert(b, KIR_BITCAST, g->c.acc, v);
+}
+
+/* A subnormal is k times the least one, and k |x| rounds to k where k ||x| - 1| is below 1/2. */
+static kir_value stays_put(tly_gpu *g, kir_value carry, kir_value distance)
+{
+    kir_builder *b = g->c.b;
+    kir_value size = absolute(g, carry);
+    kir_value k = kir_bin(b, KIR_MUL, size, real(g, UP_ONCE));
+    k = kir_bin(b, KIR_MUL, k, real(g, UP_AGAIN));
+    kir_value moves_by = kir_bin(b, KIR_MUL, k, above(g, distance));
+    return either(g, compare(g, KIR_OEQ, carry, ZERO),
+                  both(g, compare(g, KIR_OLT, size, LEAST_NORMAL),
+                       compare(g, KIR_OLE, moves_by, HALF)));
+}
+
+kir_value tly_gpu_settled(tly_gpu *g, kir_value carry, kir_value distance)
+{
+    kir_value lost = negated(g, finite(g, carry));
+    return tly_gpu_has_distance(g) ? either(g, lost, stays_put(g, carry, distance)) : lost;
+}
+
+kir_value tly_gpu_prevails(tly_gpu *g, kir_value summary)
+{
+    if (!tly_is_product(&g->c))
+        return negated(g, finite(g, summary));
+    return either(g, compare(g, KIR_OEQ, summary, ZERO),
+                  kir_cmp(g->c.b, KIR_UNO, summary, summary));
+}
+
+void tly_gpu_publish(tly_gpu *g, kir_value good, const kir_value *summary, kir_value *total,
+                     kir_value *range)
+{
+    kir_builder *b = g->c.b;
+    *total = kir_select(b, good, *total, summary[0]);
+    range[0] = kir_select(b, good, range[0], word(g, BAD));
+    if (tly_gpu_has_distance(g))
+        range[1] = kir_select(b, good, range[1], summary[1]);
+}
+
+kir_value tly_gpu_combines(tly_gpu *g, kir_value total, const kir_value *range, kir_value carry)
+{
+    kir_value bad = kir_cmp(g->c.b, KIR_EQ, range[0], word(g, BAD));
+    kir_value distance = tly_gpu_has_distance(g) ? range[1] : 0;
+    kir_value decided = either(g, tly_gpu_prevails(g, total), tly_gpu_settled(g, carry, distance));
+    return either(g, tly_gpu_fits(g, range, carry), both(g, bad, decided));
+}
+
+kir_value tly_gpu_fits(tly_gpu *g, const kir_value *range, kir_value carry)
+{
+    kir_value good = tly_range_good(&g->c, range, carry);
+    if (!tly_is_product(&g->c))
+        return good;
+    return either(g, good, both(g, tly_range_good(&g->c, range, 0),
+                                negated(g, finite(g, carry))));
+}
+
+kir_value tly_gpu_fits_any(tly_gpu *g, kir_value carry)
+{
+    kir_value good = tly_range_good_any(&g->c, carry);
+    return tly_is_product(&g->c) ? either(g, good, negated(g, finite(g, carry))) : good;
+}

@@ -1,0 +1,281 @@
+/*
+ * A tile whose local results cannot be trusted after their carry, done again without anybody going
+ * along it. The local results hold up to the first vector that left the range. From there on lanes
+ * take turns: whoever's turn it is takes the true prefix through its own few elements, in the plain
+ * loop's order, and hands it on. As soon as the prefix is settled (zero, infinite, NaN, or a
+ * subnormal that no element here moves) the rest is the prefix combined with classes, a scan that
+ * is exact in every order. The bits depend on plan and data alone.
+ */
+#include "gpu.h"
+
+#include <string.h>
+
+typedef struct redo {
+    tly_team *team;
+    const tly_tile *tile;            /* elements and local results */
+    kir_value carry;
+    kir_value distance;
+    kir_value fits, settled;         /* i1, of the scan: by its own extremes; from the start */
+    unsigned per, all;               /* turns of a lane group in a segment; of the tile */
+    kir_value begins[TLY_GPU_MOST_SEGMENTS]; /* the lane group's first turns in its segments */
+    kir_value own[TLY_GPU_MOST_SEGMENTS];    /* this lane's */
+    kir_value first;                 /* the first turn that does not take the local results */
+    kir_value stop;                  /* the first from which on classes do */
+    kir_value prefix;                /* before it */
+    kir_value from[TLY_GPU_MOST_SEGMENTS]; /* the prefixes before this lane's turns in between */
+} redo;
+
+static unsigned segments(const tly_gpu *g)
+{
+    return (unsigned)g->plan->segments;
+}
+
+static unsigned vector(const tly_gpu *g)
+{
+    return (unsigned)g->plan->vector;
+}
+
+/* A lane's place among those that take turns; interleaved scans go side by side. */
+static kir_value place(tly_gpu *g, const redo *r)
+{
+    return g->unit == 1 ? r->team->lane
+                        : kir_bin(g->c.b, KIR_UDIV, r->team->lane, word(g, g->unit));
+}
+
+static void number_turns(tly_gpu *g, redo *r)
+{
+    tly_build *c = &g->c;
+    r->per = r->team->used / g->unit;
+    r->all = r->per * segments(g) * r->team->groups;
+    kir_value base = mul(c, r->team->group, word(g, r->per * segments(g)));
+    for (unsigned s = 0; s < segments(g); s++) {
+        r->begins[s] = add(c, base, word(g, s * r->per));
+        r->own[s] = add(c, r->begins[s], place(g, r));
+    }
+}
+
+static kir_value vector_fits(tly_gpu *g, const redo *r, unsigned s)
+{
+    tly_build *c = &g->c;
+    kir_value watch[2], range[2];
+    tly_range_begin(c, watch);
+    for (unsigned v = 0; v < vector(g); v++)
+        tly_range_track(c, watch, r->tile->y[s * vector(g) + v]);
+    tly_range_fold(c, watch, range);
+    return tly_range_good(c, range, r->carry);
+}
+
+/* The first turn whose local results do not fit, of all lanes, and the largest distance. There is
+ * one: what failed may have been the total alone, which the last turn makes. */
+static void find_first(tly_gpu *g, redo *r)
+{
+    kir_builder *b = g->c.b;
+    kir_value first = word(g, r->all - 1), distance = word(g, 0), pair[2];
+    for (unsigned i = 0; i < tly_gpu_elements(g) && tly_gpu_has_distance(g); i++)
+        distance = kir_bin(b, KIR_UMAX, distance, tly_gpu_distance(g, r->tile->x[i]));
+    for (unsigned s = 0; s < segments(g); s++) {
+        kir_value turn = kir_bin(b, KIR_UMIN, first, r->own[s]);
+        first = kir_select(b, vector_fits(g, r, s), first, turn);
+    }
+    if (r->team->used < r->team->width) { /* lanes without elements know of none */
+        kir_value idle = kir_cmp(b, KIR_ULE, word(g, r->team->used), r->team->lane);
+        first = kir_select(b, idle, word(g, r->all - 1), first);
+    }
+    if (tly_gpu_has_distance(g)) { /* a largest and a smallest word, as extremes are */
+        pair[0] = distance;
+        pair[1] = first;
+        tly_team_fold_range(g, r->team, pair);
+        r->distance = pair[0];
+        first = pair[1];
+    } else {
+        first = tly_team_fold(g, r->team, KIR_UMIN, first);
+    }
+    r->settled = tly_gpu_settled(g, r->carry, r->distance);
+    first = kir_select(b, r->settled, word(g, 0), first);
+    r->first = g->unit > 1 ? kir_select(b, r->fits, word(g, r->all), first) : first;
+}
+
+/* The prefix before the first turn, from the lane whose turn it is, in its lane group. */
+static kir_value prefix_before(tly_gpu *g, redo *r)
+{
+    tly_build *c = &g->c;
+    kir_builder *b = c->b;
+    kir_value before = r->tile->before[0];
+    for (unsigned s = 1; s < segments(g); s++)
+        before = kir_select(b, kir_cmp(b, KIR_EQ, r->own[s], r->first), r->tile->before[s],
+                            before);
+    kir_value rounds = kir_bin(b, KIR_UDIV, r->first, word(g, r->per));
+    kir_value lane = sub(c, r->first, mul(c, rounds, word(g, r->per)));
+    if (g->unit > 1)
+        lane = add(c, mul(c, lane, word(g, g->unit)), tly_team_class(g, r->team));
+    return tly_team_from(g, r->team, tly_combine(c, r->carry, before), lane);
+}
+
+/* State of the turns: going on (i1), prefix, number of turns done, and each segment's `from`. */
+enum { GOES_ON, PREFIX, TURN, FROM };
+
+static unsigned states(const tly_gpu *g)
+{
+    return FROM + segments(g);
+}
+
+static kir_value goes_on(tly_gpu *g, const redo *r, kir_value prefix)
+{
+    kir_value one = kir_const(g->c.b, KIR_TYPE(KIR_I1, 1), 1);
+    return kir_bin(g->c.b, KIR_XOR, tly_gpu_settled(g, prefix, r->distance), one);
+}
+
+/* The prefix through a lane's own elements of a segment. */
+static kir_value through(tly_gpu *g, const redo *r, unsigned s, kir_value prefix)
+{
+    for (unsigned v = 0; v < vector(g); v++)
+        prefix = tly_combine(&g->c, prefix, r->tile->x[s * vector(g) + v]);
+    return prefix;
+}
+
+/* The lane group's turns in one segment. Scans side by side have their first turns anywhere. */
+static void take_turns(tly_gpu *g, redo *r, unsigned s, kir_value *state)
+{
+    tly_build *c = &g->c;
+    kir_builder *b = c->b;
+    int together = g->unit > 1;
+    kir_value low = word(g, 0), next[4];
+    if (!together) {
+        kir_value skipped = sub(c, r->first, r->begins[s]);
+        skipped = kir_select(b, less(c, skipped, low), low, skipped);
+        low = kir_bin(b, KIR_UMIN, skipped, word(g, r->per));
+    }
+    memcpy(next, state, 3 * sizeof *next);
+    next[3] = state[FROM + s];
+    kir_loop l;
+    kir_for(b, &l, low, word(g, r->per), word(g, 1), 4, next);
+    if (!together)
+        kir_for_while(b, &l);
+    kir_value mine = kir_cmp(b, KIR_EQ, place(g, r), l.i), lane = l.i;
+    if (together)
+        lane = add(c, mul(c, l.i, word(g, g->unit)), tly_team_class(g, r->team));
+    kir_value after = tly_team_from(g, r->team, through(g, r, s, l.carried[PREFIX]), lane);
+    next[3] = kir_select(b, mine, l.carried[PREFIX], l.carried[3]);
+    if (together) {
+        kir_value due = kir_cmp(b, KIR_ULE, r->first, add(c, r->begins[s], l.i));
+        next[PREFIX] = kir_select(b, due, after, l.carried[PREFIX]);
+        next[GOES_ON] = l.carried[GOES_ON];
+    } else {
+        next[PREFIX] = after;
+        next[GOES_ON] = goes_on(g, r, after);
+    }
+    next[TURN] = add(c, l.carried[TURN], word(g, 1));
+    if (g->plan->scan == 0)
+        tly_team_rest(g, r->team);
+    kir_for_end(b, &l, next);
+    memcpy(state, l.result, 3 * sizeof *state);
+    state[FROM + s] = l.result[3];
+}
+
+/* Lane group after lane group, each told by the one before through workgroup memory. */
+static void take_turns_by_groups(tly_gpu *g, redo *r, kir_value *state)
+{
+    tly_build *c = &g->c;
+    kir_builder *b = c->b;
+    kir_value first = kir_bin(b, KIR_UDIV, r->first, word(g, r->per * segments(g)));
+    kir_loop l;
+    kir_branch its;
+    kir_value inside[FROM + TLY_GPU_MOST_SEGMENTS];
+    kir_for(b, &l, first, word(g, r->team->groups), word(g, 1), states(g), state);
+    kir_for_while(b, &l);
+    memcpy(inside, l.carried, states(g) * sizeof *inside);
+    kir_if(b, &its, kir_cmp(b, KIR_EQ, r->team->group, l.i));
+    kir_value begins = kir_cmp(b, KIR_EQ, l.i, first);
+    inside[PREFIX] = kir_select(b, begins, prefix_before(g, r), inside[PREFIX]);
+    for (unsigned s = 0; s < segments(g); s++)
+        take_turns(g, r, s, inside);
+    kir_else(b, &its, states(g), inside);
+    kir_if_end(b, &its, states(g), l.carried);
+    memcpy(inside, its.result, states(g) * sizeof *inside);
+    inside[PREFIX] = tly_team_from_group(g, r->team, inside[PREFIX], l.i);
+    inside[TURN] = tly_team_from_group(g, r->team, inside[TURN], l.i);
+    inside[GOES_ON] = goes_on(g, r, inside[PREFIX]);
+    tly_team_rest(g, r->team);
+    kir_for_end(b, &l, inside);
+    memcpy(state, l.result, states(g) * sizeof *state);
+}
+
+static void walk(tly_gpu *g, redo *r)
+{
+    kir_builder *b = g->c.b;
+    kir_value state[FROM + TLY_GPU_MOST_SEGMENTS];
+    state[GOES_ON] = goes_on(g, r, r->carry);
+    state[PREFIX] = r->carry;
+    state[TURN] = r->first;
+    for (unsigned s = 0; s < segments(g); s++)
+        state[FROM + s] = r->carry;
+    if (r->team->groups > 1) {
+        tly_team_rest(g, r->team);
+        take_turns_by_groups(g, r, state);
+    } else {
+        state[PREFIX] = kir_select(b, r->settled, r->carry, prefix_before(g, r));
+        if (g->plan->scan == 0)
+            tly_team_rest(g, r->team);
+        for (unsigned s = 0; s < segments(g); s++)
+            take_turns(g, r, s, state);
+    }
+    memcpy(r->from, state + FROM, segments(g) * sizeof *state);
+    r->prefix = state[PREFIX];
+    r->stop = state[TURN];
+    if (g->unit > 1) { /* all of a scan's turns or none */
+        r->prefix = kir_select(b, r->settled, r->carry, r->prefix);
+        r->stop = kir_select(b, r->settled, word(g, 0), word(g, r->all));
+    }
+}
+
+/* What a tile shows at its invocation's i-th element. */
+kir_value tly_tile_shown(const tly_gpu *g, const tly_tile *tile, unsigned i)
+{
+    return !g->c.p->exclusive ? tile->y[i]
+           : i % vector(g) == 0 ? tile->before[i / vector(g)] : tile->y[i - 1];
+}
+
+static void show(tly_gpu *g, const redo *r, const tly_tile *rest, kir_value *shown)
+{
+    tly_build *c = &g->c;
+    kir_builder *b = c->b;
+    kir_value prefix = 0;
+    for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
+        unsigned s = i / vector(g);
+        prefix = i % vector(g) == 0 ? r->from[s] : prefix;
+        kir_value next = tly_combine(c, prefix, r->tile->x[i]);
+        kir_value walked = c->p->exclusive ? prefix : next;
+        kir_value local = tly_combine(c, r->carry, tly_tile_shown(g, r->tile, i));
+        kir_value class = tly_combine(c, r->prefix, tly_tile_shown(g, rest, i));
+        prefix = next;
+        kir_value early = kir_cmp(b, KIR_ULT, r->own[s], r->first);
+        kir_value late = kir_cmp(b, KIR_ULE, r->stop, r->own[s]);
+        shown[i] = kir_select(b, early, local, kir_select(b, late, class, walked));
+    }
+}
+
+kir_value tly_tile_redo(tly_gpu *g, tly_team *t, const tly_tile *tile, kir_value carry,
+                        kir_value fits, kir_value *shown)
+{
+    tly_build *c = &g->c;
+    kir_builder *b = c->b;
+    redo r = { .team = t, .tile = tile, .carry = carry, .fits = fits };
+    tly_tile rest = { .publish = NULL };
+    number_turns(g, &r);
+    find_first(g, &r);
+    walk(g, &r);
+    for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
+        kir_value late = kir_cmp(b, KIR_ULE, r.stop, r.own[i / vector(g)]);
+        rest.x[i] = kir_select(b, late, tly_gpu_class(g, tile->x[i]), tly_neutral(c, c->acc));
+    }
+    tly_team_scan(g, t, &rest);
+    if (!tile->silent)
+        show(g, &r, &rest, shown);
+    kir_value after = tly_combine(c, r.prefix, rest.total);
+    if (g->unit > 1)
+        after = kir_select(b, fits, tly_combine(c, carry, tile->total), after);
+    if (tile->summary) /* as those compute it who look back */
+        after = kir_select(b, tly_gpu_prevails(g, tile->summary),
+                           tly_combine(c, carry, tile->summary), after);
+    return after;
+}
