@@ -10,7 +10,7 @@
 static const char *const template_names[TLY_TEMPLATE_COUNT] = {
     [TLY_TEMPLATE_ROWS] = "rows",       [TLY_TEMPLATE_SHORT] = "short",
     [TLY_TEMPLATE_COLUMNS] = "columns", [TLY_TEMPLATE_TRANSPOSED] = "transposed",
-    [TLY_TEMPLATE_SERIAL] = "serial",
+    [TLY_TEMPLATE_SERIAL] = "serial",   [TLY_TEMPLATE_NARROW] = "narrow",
 };
 
 const char *tly_template_name(tly_template id)
@@ -36,7 +36,7 @@ static int32_t acc_bytes(const tly_problem *p)
 static tly_template choose_template(const tly_problem *p)
 {
     if (p->form == TLY_COLUMNS)
-        return TLY_TEMPLATE_COLUMNS;
+        return p->dense ? TLY_TEMPLATE_NARROW : TLY_TEMPLATE_COLUMNS;
     if (p->form == TLY_TRANSPOSED)
         return TLY_TEMPLATE_TRANSPOSED;
     /* Up to 4 elements a chain of scalars costs less than any shuffle (a row of 4 f32: 5 cycles
@@ -107,6 +107,24 @@ static int32_t choose_steps(const tly_problem *p)
     return tally_dtype_bytes((tally_dtype)p->out_dtype) == 2 ? 1 : 4;
 }
 
+/* The results of packed columns in registers: how many vectors they take. */
+static int32_t narrow_vectors(const tly_problem *p, const tly_plan *plan)
+{
+    return (p->length + plan->lanes - 1) / plan->lanes + p->exclusive;
+}
+
+static int32_t choose_history(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    return p->length > 0 && narrow_vectors(p, plan) <= t->registers * 5 / 8;
+}
+
+/* Lines a step: about as many vectors as the history has, so that few are moved between steps. */
+static int32_t choose_narrow_unroll(const tly_plan *plan, int32_t line)
+{
+    int32_t vectors = line > plan->lanes ? line / plan->lanes : 1;
+    return vectors >= 16 ? 1 : vectors > 4 ? 2 : 4;
+}
+
 static void choose(const tly_problem *p, const tly_target *t, tly_plan *plan)
 {
     int32_t line = 64 / (int32_t)tally_dtype_bytes((tally_dtype)p->out_dtype);
@@ -133,6 +151,12 @@ static void choose(const tly_problem *p, const tly_target *t, tly_plan *plan)
         plan->tile_lanes = 4 * line;
         plan->prefetch = 2048;
         break;
+    case TLY_TEMPLATE_NARROW:
+        plan->history = choose_history(p, t, plan);
+        plan->unroll = choose_narrow_unroll(plan, line);
+        plan->block = 16384 / acc_bytes(p);
+        plan->prefetch = 4096;
+        break;
     case TLY_TEMPLATE_TRANSPOSED:
         plan->rows = line > 32 ? line : 32;
         plan->tile_lanes = 4 * line > plan->lanes ? 4 * line : plan->lanes;
@@ -151,16 +175,17 @@ static void choose(const tly_problem *p, const tly_target *t, tly_plan *plan)
 static const tly_plan_key table[] = {
     { "lanes", KEY(lanes), 2, 64, 1, 0 },
     { "pairs", KEY(pairs), 0, 1, 0, BIT(ROWS) },
-    { "unroll", KEY(unroll), 1, 8, 1, BIT(ROWS) | BIT(SHORT) | BIT(SERIAL) },
+    { "unroll", KEY(unroll), 1, 8, 1, BIT(ROWS) | BIT(SHORT) | BIT(SERIAL) | BIT(NARROW) },
     { "window_loads", KEY(window_loads), 0, 2, 0, BIT(ROWS) },
-    { "block", KEY(block), 8, 8192, 0, BIT(ROWS) | BIT(SHORT) },
+    { "block", KEY(block), 8, 8192, 0, BIT(ROWS) | BIT(SHORT) | BIT(NARROW) },
+    { "history", KEY(history), 0, 1, 0, BIT(NARROW) },
     { "chunk", KEY(chunk), 0, 1 << 20, 1, BIT(ROWS) },
     { "scalar", KEY(scalar), 0, 1, 0, BIT(ROWS) },
     { "rows", KEY(rows), 1, 64, 1, BIT(COLUMNS) | BIT(TRANSPOSED) },
     { "lines", KEY(lines), 1, 4, 1, BIT(COLUMNS) },
     { "tile_lanes", KEY(tile_lanes), 8, 65536, 1, BIT(COLUMNS) | BIT(TRANSPOSED) },
     { "prefetch", KEY(prefetch), 0, 65536, 0,
-      BIT(ROWS) | BIT(SHORT) | BIT(COLUMNS) | BIT(TRANSPOSED) },
+      BIT(ROWS) | BIT(SHORT) | BIT(COLUMNS) | BIT(TRANSPOSED) | BIT(NARROW) },
     { "index_bits", KEY(index_bits), 64, 64, 0, 0 },
 };
 
@@ -191,6 +216,16 @@ static tally_status check(const tly_problem *p, const tly_plan *plan, tally_erro
     }
     if (plan->template_id == TLY_TEMPLATE_SHORT && plan->block < TLY_SHORT_ROW)
         return tly_fail(e, TALLY_INVALID, "plan", "block %d holds no row", plan->block);
+    if (plan->template_id == TLY_TEMPLATE_NARROW) {
+        if (plan->history && (p->length == 0 || narrow_vectors(p, plan) > TLY_NARROW_VECTORS))
+            return tly_fail(e, TALLY_INVALID, "plan", "history: too many vectors of results");
+        if (plan->block < 2 * TLY_NARROW_MOST || plan->block % (16 * line))
+            return tly_fail(e, TALLY_INVALID, "plan",
+                            "block %d holds too few columns or is no multiple of 16 lines",
+                            plan->block);
+        if (plan->unroll * line > 64 * plan->lanes)
+            return tly_fail(e, TALLY_INVALID, "plan", "unroll %d is too much", plan->unroll);
+    }
     if (plan->template_id == TLY_TEMPLATE_COLUMNS && (plan->rows > 8 || plan->tile_lanes % line))
         return tly_fail(e, TALLY_INVALID, "plan",
                         "columns take up to 8 rows a pass and tiles of whole lines");
