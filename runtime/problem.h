@@ -39,9 +39,9 @@ typedef enum tly_packed { TLY_PACKED_NOT = 0, TLY_PACKED_UP = 1, TLY_PACKED_DOWN
 /* Largest unit: from 16 lanes on, columns fill a vector. */
 #define TLY_MAX_UNIT 15
 
-/* Packed columns are known as such up to TLY_NARROW_MOST lanes; up to TLY_NARROW_BYTES of accumulators
- * their number is a literal. TLY_NARROW_VECTORS: of results that a kernel may keep in registers. */
-enum { TLY_NARROW_MOST = 1024, TLY_NARROW_BYTES = 320, TLY_NARROW_VECTORS = 20 };
+/* Packed columns are known as such up to TLY_NARROW_MOST lanes; up to TLY_NARROW_BYTES of
+ * accumulators their number is a literal. TLY_NARROW_VECTORS of results may stay in registers. */
+enum { TLY_NARROW_MOST = 1024, TLY_NARROW_BYTES = 512, TLY_NARROW_VECTORS = 20 };
 
 /* No padding, compared and hashed as bytes; zero first, then fill. */
 typedef struct tly_problem {

@@ -12,7 +12,12 @@
  */
 #include "template.h"
 
-enum { MAX_HISTORY = 20, MAX_VECTORS = 64, LINE = 64, COPIES = 4 };
+enum {
+    MAX_HISTORY = 20, MAX_VECTORS = 64, LINE = 64, COPIES = 4,
+    /* Bytes of output: in shorter slices the ends, which are stored plainly, weigh too much. f32 of
+     * slices of 640 and 2560 bytes, of a copy, past the cache .30, .84, plainly .37, .35 (Zen 4). */
+    SHORT_SLICE = 1024
+};
 
 typedef struct narrow {
     tly_build *c;
@@ -20,8 +25,12 @@ typedef struct narrow {
     unsigned line;              /* vectors that make a line of output */
     int64_t vector;             /* elements */
     kir_value unit;
-    kir_value streams;          /* i1: lines go past the cache */
+    kir_value far;              /* i1: data beyond the cache */
+    kir_value streams;          /* i1: and lines go past it */
     kir_value tail;             /* scratch for two vectors on either side */
+    kir_value scratch;          /* for results */
+    kir_value block;            /* elements: results in scratch are moved after so many */
+    kir_value sides[2];         /* elements of it, see plan_scratch */
 } narrow;
 
 /* A stream: where position 0 lies. */
@@ -82,23 +91,13 @@ static void push(narrow *k, kir_value *history, kir_value v)
 {
     for (unsigned i = k->history; i-- > 1;)
         history[i] = history[i - 1];
-    if (k->history > 0)
-        history[0] = v;
+    history[0] = v;
 }
 
-/* The vector at position `i` with input x: its results; *shown is what is stored of it. */
-static kir_value scan_vector(narrow *k, const stream *s, kir_value i, kir_value x,
-                             kir_value *history, kir_value *shown)
+/* `unit` or what is known of it. */
+static int64_t least_unit(const narrow *k)
 {
-    tly_build *c = k->c;
-    kir_value was = k->history > 0 ? before(k, history)
-                                   : load_result(k, s->results, sub(c, i, k->unit));
-    kir_value y = tly_combine(c, was, x);
-    *shown = c->p->exclusive ? was : y;
-    push(k, history, y);
-    if (k->history == 0)
-        store_result(k, s->results, i, y);
-    return y;
+    return k->c->p->length > 0 ? k->c->p->length : TLY_NARROW_BYTES / k->c->acc_bytes + 1;
 }
 
 /* Vectors to be stored from position `i` on, in the order of positions. */
@@ -123,17 +122,31 @@ static void store_vectors(narrow *k, kir_value out, kir_value i, const kir_value
         kir_if_end(c->b, &way, 0, NULL);
 }
 
-/* `n` vectors from position `i` on: all loads, then all stores. */
+/* `n` vectors from position `i` on: all loads, as far as they can come first, then all stores. */
 static void do_vectors(narrow *k, const stream *s, kir_value i, unsigned n, kir_value *history,
                        int lined)
 {
     tly_build *c = k->c;
-    kir_value x[MAX_VECTORS], shown[MAX_VECTORS];
-    kir_value from = at(k, s->in, i, c->in_bytes);
+    kir_value x[MAX_VECTORS], was[MAX_VECTORS], shown[MAX_VECTORS];
+    kir_value from = at(k, s->in, i, c->in_bytes), to = at(k, s->results, i, c->acc_bytes);
+    kir_value old = at(k, to, sub(c, imm(c, 0), k->unit), c->acc_bytes);
+    int64_t ready = k->history > 0 ? 0 : least_unit(k) / k->vector; /* results of earlier rounds */
     for (unsigned j = 0; j < n; j++)
         x[j] = load_input(k, from, j * k->vector);
-    for (unsigned j = 0; j < n; j++)
-        scan_vector(k, s, add(c, i, imm(c, j * k->vector)), x[j], history, &shown[j]);
+    for (unsigned j = 0; j < n && j < ready; j++)
+        was[j] = load_result(k, old, imm(c, j * k->vector));
+    for (unsigned j = 0; j < n; j++) {
+        if (k->history > 0)
+            was[j] = before(k, history);
+        else if (j >= ready)
+            was[j] = load_result(k, old, imm(c, j * k->vector));
+        kir_value y = tly_combine(c, was[j], x[j]);
+        shown[j] = c->p->exclusive ? was[j] : y;
+        if (k->history > 0)
+            push(k, history, y);
+        else
+            store_result(k, to, imm(c, j * k->vector), y);
+    }
     store_vectors(k, s->out, i, shown, n, lined);
 }
 
@@ -143,7 +156,7 @@ static void prefetch(narrow *k, const stream *s, kir_value i, unsigned n)
     int64_t bytes = n * k->vector * c->in_bytes, ahead = c->plan->prefetch;
     kir_branch way;
     kir_value from = at(k, s->in, i, c->in_bytes);
-    kir_if(c->b, &way, k->streams);
+    kir_if(c->b, &way, k->far);
     for (int64_t byte = 0; byte < bytes; byte += LINE)
         kir_prefetch(c->b, from, down(k) ? -ahead - byte : ahead + byte);
     kir_if_end(c->b, &way, 0, NULL);
@@ -153,22 +166,20 @@ static void prefetch(narrow *k, const stream *s, kir_value i, unsigned n)
 static void scan_run(narrow *k, const stream *s, kir_value count, kir_value *history)
 {
     tly_build *c = k->c;
-    unsigned n = k->line * (unsigned)c->plan->unroll;
     kir_value from = imm(c, 0);
-    for (;; n = 1) {
+    for (int lined = 1; lined >= 0; lined--) {
+        unsigned n = lined ? k->line * (unsigned)c->plan->unroll : 1;
         kir_value to = tly_round_down(c, count, n * k->vector);
         kir_loop l;
         kir_for(c->b, &l, from, to, imm(c, n * k->vector), k->history, history);
         for (unsigned j = 0; j < k->history; j++)
             history[j] = l.carried[j];
-        if (n > 1)
+        if (lined)
             prefetch(k, s, l.i, n);
-        do_vectors(k, s, l.i, n, history, n > 1);
+        do_vectors(k, s, l.i, n, history, lined);
         kir_for_end(c->b, &l, history);
         for (unsigned j = 0; j < k->history; j++)
             history[j] = l.result[j];
-        if (n == 1)
-            break;
         from = to;
     }
 }
@@ -242,7 +253,7 @@ static stream scan_blocks(narrow *k, const stream *s, kir_value count)
 {
     tly_build *c = k->c;
     kir_builder *b = c->b;
-    kir_value block = imm(c, c->plan->block), zero = imm(c, 0);
+    kir_value zero = imm(c, 0), block = k->block;
     kir_loop l, copy;
     kir_for(b, &l, zero, count, block, 1, &zero);
     kir_value here = tly_min(c, block, sub(c, count, l.i));
@@ -285,15 +296,34 @@ static kir_value to_line(narrow *k, kir_value out)
     return kir_select(c->b, k->streams, tly_part(c, past, c->out_bytes), imm(c, 0));
 }
 
-static void scan_row(narrow *k, tly_row row, kir_value results)
+/* Where in scratch position 0 of a row's results goes: what is read of them runs APART bytes ahead of
+ * the input modulo a page. Were it some way behind, each load would wait for the line that was just
+ * streamed to the output, which as a rule agrees with the input (tly_congruent; f32 of 768 columns,
+ * where results as they are stored came to agree with it, .43 of a copy; of 749 .75). */
+static kir_value place_results(narrow *k, kir_value in)
+{
+    enum { APART = 1024 };
+    tly_build *c = k->c;
+    kir_value unit = mul(c, k->unit, imm(c, c->acc_bytes));
+    kir_value offset = mul(c, k->sides[down(k)], imm(c, c->acc_bytes));
+    kir_value ahead = add(c, unit, imm(c, APART));
+    if (down(k))
+        ahead = sub(c, imm(c, 0), ahead);
+    offset = tly_round_up(c, offset, LINE);
+    kir_value like = kir_ptradd(c->b, in, sub(c, ahead, offset));
+    return kir_ptradd(c->b, tly_congruent(c, k->scratch, like), offset);
+}
+
+static void scan_row(narrow *k, tly_row row)
 {
     tly_build *c = k->c;
     kir_value length = mul(c, kir_get(c->b, KIR_ARG_LENGTH), k->unit), history[MAX_HISTORY];
-    stream s = { row.in, row.out, results };
+    stream s = { row.in, row.out, 0 };
     if (down(k)) { /* from the last lane on */
         s.in = tly_at(c, s.in, sub(c, k->unit, imm(c, 1)), c->in_bytes);
         s.out = tly_at(c, s.out, sub(c, k->unit, imm(c, 1)), c->out_bytes);
     }
+    s.results = place_results(k, s.in);
     kir_value last = sub(c, length, imm(c, k->vector));
     store_result(k, k->tail, imm(c, 0), load_input(k, at(k, s.in, last, c->in_bytes), 0));
     for (unsigned j = 0; j < k->history; j++)
@@ -309,40 +339,41 @@ static void scan_row(narrow *k, tly_row row, kir_value results)
     scan_tail(k, &tail, sub(c, count, whole));
 }
 
-/* Scratch: `sides` elements and `unit` before position 0 of the results, a block and `sides` after
- * it; moved so that results agree with the input modulo a page where both are stored alike. */
-static kir_value place_results(narrow *k, tly_launch *launch)
+/* Scratch: room for the input's tail; then sides[0] elements before position 0 of the results
+ * and sides[1] after it. */
+static void plan_scratch(narrow *k, tly_launch *launch)
 {
     tly_build *c = k->c;
-    int64_t sides = 2 * LINE + COPIES * k->vector + MAX_HISTORY * k->vector;
-    int64_t after = sides + (k->history > 0 ? 0 : c->plan->block);
-    int64_t vectors = 4 * k->vector * c->acc_bytes;
-    kir_value scratch = kir_get(c->b, KIR_ARG_SCRATCH);
-    k->tail = kir_ptradd(c->b, scratch, imm(c, vectors / 2));
-    scratch = kir_ptradd(c->b, scratch, imm(c, vectors));
+    int64_t side = 2 * LINE + COPIES * k->vector + MAX_HISTORY * k->vector;
+    int64_t tail = 4 * k->vector * c->acc_bytes, least = k->history > 0 ? 0 : c->plan->block;
+    kir_value twice = tly_round_up(c, mul(c, k->unit, imm(c, 2)), c->plan->block);
+    k->block = kir_select(c->b, less(c, k->unit, imm(c, least / 2)), imm(c, least), twice);
+    k->sides[0] = add(c, k->unit, imm(c, side));
+    k->sides[1] = k->history > 0 ? imm(c, side) : add(c, k->block, imm(c, side));
+    k->tail = kir_ptradd(c->b, kir_get(c->b, KIR_ARG_SCRATCH), imm(c, tail / 2));
+    k->scratch = kir_ptradd(c->b, kir_get(c->b, KIR_ARG_SCRATCH), imm(c, tail));
     launch->tile_lanes = TLY_NARROW_MOST;
-    launch->scratch_bytes = vectors + (sides + after) * c->acc_bytes + TLY_CONGRUENT_BYTES + LINE;
-    launch->scratch_lane_bytes = c->acc_bytes;
-    kir_value room = tly_round_up(c, mul(c, add(c, k->unit, imm(c, sides)), imm(c, c->acc_bytes)),
-                                  LINE);
-    kir_value in = kir_ptradd(c->b, kir_get(c->b, KIR_ARG_IN), sub(c, imm(c, 0), room));
-    scratch = tly_congruent(c, scratch, in);
-    return kir_ptradd(c->b, scratch, down(k) ? imm(c, after * c->acc_bytes) : room);
+    launch->scratch_bytes = tail + (2 * side + 2 * least) * c->acc_bytes + TLY_CONGRUENT_BYTES +
+                            LINE;
+    launch->scratch_lane_bytes = 3 * c->acc_bytes;
 }
 
 void tly_build_narrow(tly_build *c, tly_launch *launch)
 {
     kir_builder *b = c->b;
-    narrow k = { .c = c, .vector = c->lanes, .streams = tly_streams(c) };
+    narrow k = { .c = c, .vector = c->lanes, .far = tly_streams(c) };
     k.unit = c->p->length > 0 ? imm(c, c->p->length) : kir_get(b, KIR_ARG_INNER);
     k.line = tly_line(c) > c->lanes ? tly_line(c) / c->lanes : 1;
     if (c->plan->history)
         k.history = (c->p->length + c->lanes - 1) / c->lanes + c->p->exclusive;
-    kir_value results = place_results(&k, launch);
+    kir_value slice = mul(c, kir_get(b, KIR_ARG_LENGTH), k.unit);
+    kir_value is_long = less(c, imm(c, SHORT_SLICE / c->out_bytes), slice);
+    k.streams = kir_bin(b, KIR_AND, k.far, is_long);
+    plan_scratch(&k, launch);
     kir_loop l;
     kir_for(b, &l, kir_get(b, KIR_ARG_BEGIN), kir_get(b, KIR_ARG_TASK_END), imm(c, 1), 0, NULL);
-    scan_row(&k, tly_row_address(c, l.i), results);
+    scan_row(&k, tly_row_address(c, l.i));
     kir_for_end(b, &l, NULL);
-    tly_fence(c, k.streams);
+    tly_fence(c, k.far);
     kir_return(b, imm(c, 0));
 }

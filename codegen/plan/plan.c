@@ -152,9 +152,11 @@ static void choose(const tly_problem *p, const tly_target *t, tly_plan *plan)
         plan->prefetch = 2048;
         break;
     case TLY_TEMPLATE_NARROW:
+        /* 8 KiB of results, which with the input ahead stay in L1. f32 of 300, 129, 749 columns, of
+         * a copy: 16 KiB .75, .78, .75; 8 KiB .97, .96, .96; 2 KiB .96, .98, .88 (Zen 4). */
         plan->history = choose_history(p, t, plan);
         plan->unroll = choose_narrow_unroll(plan, line);
-        plan->block = 16384 / acc_bytes(p);
+        plan->block = 8192 / acc_bytes(p);
         plan->prefetch = 4096;
         break;
     case TLY_TEMPLATE_TRANSPOSED:
@@ -219,9 +221,9 @@ static tally_status check(const tly_problem *p, const tly_plan *plan, tally_erro
     if (plan->template_id == TLY_TEMPLATE_NARROW) {
         if (plan->history && (p->length == 0 || narrow_vectors(p, plan) > TLY_NARROW_VECTORS))
             return tly_fail(e, TALLY_INVALID, "plan", "history: too many vectors of results");
-        if (plan->block < 2 * TLY_NARROW_MOST || plan->block % (16 * line))
+        if (plan->block % (plan->unroll * line) || (plan->block & (plan->block - 1)))
             return tly_fail(e, TALLY_INVALID, "plan",
-                            "block %d holds too few columns or is no multiple of 16 lines",
+                            "block %d is no power of two or no multiple of the lines of a step",
                             plan->block);
         if (plan->unroll * line > 64 * plan->lanes)
             return tly_fail(e, TALLY_INVALID, "plan", "unroll %d is too much", plan->unroll);
