@@ -90,6 +90,9 @@ static tally_status find_problem(const tally_kernel_options *known, tly_request 
     if (status == TALLY_OK) {
         request->plan = known->plan != NULL ? known->plan : "";
         tly_canonicalise(&request->full, &request->problem, &request->geometry);
+        if (request->level == TLY_LEVEL_NONE && request->problem.form == TLY_COLUMNS) {
+            request->problem.dense = request->problem.length = 0; /* kernels for CPUs' sake */
+        }
     }
     return status;
 }

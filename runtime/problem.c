@@ -152,14 +152,25 @@ static int32_t transposed_lanes(const shape *s)
     return i;
 }
 
-/* Whether axis and lanes form one packed block, walked forward (1) or backward (-1); else 0. */
-static int packed_block(const shape *s, const tly_dim *lane)
+/* Whether axis and at most `most` lanes form one packed block, walked forward (1) or backward (-1);
+ * else 0. */
+static int packed_block(const shape *s, const tly_dim *lane, int64_t most)
 {
-    if (lane->in_stride != 1 || lane->out_stride != 1 || lane->size > TLY_MAX_UNIT ||
+    if (lane->in_stride != 1 || lane->out_stride != 1 || lane->size > most ||
         s->axis.in_stride != s->axis.out_stride || size_of(s->axis.in_stride) != lane->size) {
         return 0;
     }
     return s->axis.in_stride > 0 ? 1 : -1;
+}
+
+static void set_packed(int direction, int64_t lanes, tly_problem *p)
+{
+    if (direction != 0) {
+        p->dense = direction > 0 ? TLY_PACKED_UP : TLY_PACKED_DOWN;
+        if (lanes * (int64_t)tally_dtype_bytes((tally_dtype)p->acc) <= TLY_NARROW_BYTES) {
+            p->length = (uint8_t)lanes;
+        }
+    }
 }
 
 static void choose_form(shape *s, tly_problem *p, tly_geometry *g)
@@ -176,8 +187,12 @@ static void choose_form(shape *s, tly_problem *p, tly_geometry *g)
         }
         return;
     }
-    int direction = one || p->order == TALLY_ORDER_SERIAL ? 0 : packed_block(s, lane);
+    int windows = !one && p->order != TALLY_ORDER_SERIAL;
+    int direction = windows ? packed_block(s, lane, TLY_MAX_UNIT) : 0;
     if (direction == 0) {
+        if (!one && lane->size > TLY_MAX_UNIT) {
+            set_packed(packed_block(s, lane, TLY_NARROW_MOST), lane->size, p);
+        }
         set_lanes(s, TLY_COLUMNS, s->count - 1, p, g);
         return;
     }

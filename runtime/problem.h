@@ -26,6 +26,10 @@ typedef enum tly_form {
     TLY_TRANSPOSED = 3
 } tly_form;
 
+/* How axis and lanes of columns lie: as one packed block in both tensors, which the scan runs
+ * through upwards or downwards in memory. */
+typedef enum tly_packed { TLY_PACKED_NOT = 0, TLY_PACKED_UP = 1, TLY_PACKED_DOWN = 2 } tly_packed;
+
 /* A step that is no literal of the kernel but a launch argument. */
 #define TLY_ANY_STEP 127
 
@@ -34,6 +38,10 @@ typedef enum tly_form {
 
 /* Largest unit: from 16 lanes on, columns fill a vector. */
 #define TLY_MAX_UNIT 15
+
+/* Packed columns are known as such up to TLY_NARROW_MOST lanes; up to TLY_NARROW_BYTES of
+ * accumulators their number is a literal. */
+enum { TLY_NARROW_MOST = 1024, TLY_NARROW_BYTES = 512 };
 
 /* No padding, compared and hashed as bytes; zero first, then fill. */
 typedef struct tly_problem {
@@ -44,12 +52,14 @@ typedef struct tly_problem {
     uint8_t order;      /* tally_order */
     uint8_t exclusive;  /* 0 or 1 */
     uint8_t form;       /* tly_form */
-    uint8_t dense;      /* TLY_ROWS: 1 if row r + 1 starts where row r ends, in both tensors */
+    uint8_t dense;      /* TLY_ROWS: 1 if row r + 1 starts where row r ends, in both tensors;
+                           TLY_COLUMNS: tly_packed */
     int8_t in_step;     /* elements: -2 to 2 or TLY_ANY_STEP */
     int8_t out_step;    /* elements: -1, 1 or TLY_ANY_STEP; -1 in TLY_ROWS only */
     uint8_t unit;       /* TLY_ROWS: 1 to TLY_MAX_UNIT; else 1 */
     uint8_t length;     /* TLY_ROWS: stream elements a row if dense, unit 1 and at most
-                           TLY_SHORT_ROW; else 0 (a launch argument) */
+                           TLY_SHORT_ROW; TLY_COLUMNS: lanes if packed and few
+                           (TLY_NARROW_BYTES); else 0 (a launch argument) */
 } tly_problem;
 
 typedef struct tly_dim {

@@ -62,7 +62,7 @@ void tly_fence(tly_build *c, kir_value streams)
 
 static void one_dim(tly_build *c, kir_value row, kir_value *offsets)
 {
-    if (c->p->length > 0) { /* dense */
+    if (c->p->form == TLY_ROWS && c->p->length > 0) { /* dense */
         offsets[0] = mul(c, row, imm(c, (int64_t)c->p->length * c->p->in_step * c->in_bytes));
         offsets[1] = mul(c, row, imm(c, (int64_t)c->p->length * c->p->out_step * c->out_bytes));
         return;
@@ -85,7 +85,7 @@ static tly_row row_at(tly_build *c, const kir_value *offsets)
 tly_row tly_row_address(tly_build *c, kir_value row)
 {
     kir_value offsets[2];
-    if (c->p->dense) {
+    if (c->p->form == TLY_ROWS && c->p->dense) {
         one_dim(c, row, offsets);
         return row_at(c, offsets);
     }

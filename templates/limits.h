@@ -35,7 +35,7 @@ typedef struct tly_limits {
 } tly_limits;
 
 extern const tly_limits tly_rows_limits, tly_short_limits, tly_columns_limits,
-    tly_transposed_limits, tly_serial_limits;
+    tly_transposed_limits, tly_serial_limits, tly_narrow_limits;
 
 /* The same for Vulkan, where geometry and device have a say. */
 typedef struct tly_gpu_limits {
@@ -75,6 +75,10 @@ enum {
 
     TLY_SERIAL_MOST_ROWS = 8,
 
+    TLY_NARROW_MOST_HISTORY = 20, /* vectors of results */
+    TLY_NARROW_MOST_VECTORS = 64, /* a step */
+    TLY_NARROW_MOST_LINES = 8,
+
     TLY_GPU_MOST_ELEMENTS = 32,   /* of an invocation */
     TLY_GPU_MOST_SEGMENTS = 16,
     TLY_GPU_MOST_CUT_LANES = 8,   /* of columns in chunks: a loop carries three values a lane */
@@ -86,6 +90,8 @@ enum {
 /* Checks of several templates (limits.c). */
 const char *tly_fault_of_lanes(const tly_problem *p, const tly_plan *plan);
 int32_t tly_line_elements(const tly_problem *p); /* of output */
+/* Vectors that hold the results of packed columns, one before (narrow_limits.c). */
+int32_t tly_narrow_vectors(const tly_problem *p, const tly_plan *plan);
 
 #define TLY_KEY(type, field) #field, offsetof(type, field)
 

@@ -26,6 +26,7 @@ typedef struct tly_build {
 void tly_build_rows(tly_build *c, tly_launch *launch);
 void tly_build_short(tly_build *c, tly_launch *launch);
 void tly_build_columns(tly_build *c, tly_launch *launch);
+void tly_build_narrow(tly_build *c, tly_launch *launch);
 void tly_build_transposed(tly_build *c, tly_launch *launch);
 void tly_build_serial(tly_build *c, tly_launch *launch);
 

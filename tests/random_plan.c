@@ -11,11 +11,11 @@
 static const char *const keys[] = {
     "lanes", "pairs", "unroll", "window_loads", "block", "chunk", "prefetch", "rows",
     "lines", "tile_lanes", "long_row", "small", "split_bytes", "scan", "workgroup", "team",
-    "vector", "segments", "addresses", "index_bits", "colour",
+    "vector", "segments", "addresses", "index_bits", "history", "careful", "colour",
 };
 static const char *const templates[] = {
     "rows", "short", "columns", "transposed", "serial", "subgroups", "workgroups", "look_back",
-    "copy", "none",
+    "copy", "narrow", "none",
 };
 
 #define ANY(r, array) (array)[tly_random_below(r, (int64_t)(sizeof(array) / sizeof(array)[0]))]

@@ -48,9 +48,18 @@ Test(problem, forms)
         { "cumsum:f32:7x10:axis=0,in=1x7,out=1x7", TLY_ROWS, 1, 1, 1, 1, 7, 1, 10 },
         { "cumsum:f32:9:axis=0,in=-1@8", TLY_ROWS, -1, 1, 1, 0, 0, 1, 1 },
         /* Columns. */
-        { "cumsum:f32:10x16:axis=0", TLY_COLUMNS, 1, 1, 1, 0, 0, 16, 1 },
-        { "cumsum:f32:3x10x16:axis=1,reverse", TLY_COLUMNS, 1, 1, 1, 0, 0, 16, 3 },
-        { "cumsum:f32:10x4x5:axis=0", TLY_COLUMNS, 1, 1, 1, 0, 0, 20, 1 },
+        { "cumsum:f32:10x16:axis=0", TLY_COLUMNS, 1, 1, 1, 1, 16, 16, 1 },
+        { "cumsum:f32:3x10x16:axis=1,reverse", TLY_COLUMNS, 1, 1, 1, 2, 16, 16, 3 },
+        { "cumsum:f32:10x4x5:axis=0", TLY_COLUMNS, 1, 1, 1, 1, 20, 20, 1 },
+        { "cumsum:f32:10x80:axis=0", TLY_COLUMNS, 1, 1, 1, 1, 80, 80, 1 },
+        { "cumsum:f64:10x65:axis=0", TLY_COLUMNS, 1, 1, 1, 1, 0, 65, 1 },
+        { "cumsum:f16:10x80:axis=0,exclusive", TLY_COLUMNS, 1, 1, 1, 1, 80, 80, 1 },
+        { "cumsum:f32:10x1024:axis=0", TLY_COLUMNS, 1, 1, 1, 1, 0, 1024, 1 },
+        { "cumsum:f32:10x1025:axis=0", TLY_COLUMNS, 1, 1, 1, 0, 0, 1025, 1 },
+        { "cumsum:f32:10x16:axis=0,in=-16x1@144,out=-16x1@144", TLY_COLUMNS, 1, 1, 1, 2, 16, 16, 1 },
+        { "cumsum:f32:10x16:axis=0,in=-16x1@144", TLY_COLUMNS, 1, 1, 1, 0, 0, 16, 1 },
+        { "cumsum:f32:10x16:axis=0,in=16x-1@15,out=16x-1@15", TLY_COLUMNS, 1, 1, 1, 1, 16, 16, 1 },
+        { "cumsum:f32:1x16:axis=0,in=17x1", TLY_ROWS, 1, 1, 1, 1, 1, 1, 16 },
         { "cumsum:f32:10x4:axis=0,in=5x1", TLY_COLUMNS, 1, 1, 1, 0, 0, 4, 1 },
         { "cumsum:f32:10x4:axis=0,out=5x1", TLY_COLUMNS, 1, 1, 1, 0, 0, 4, 1 },
         { "cumsum:f32:10x4:axis=0,in=8x2", TLY_COLUMNS, 2, 1, 1, 0, 0, 4, 1 },
@@ -119,9 +128,12 @@ Test(problem, equal_problems)
         { "cumsum:f32:6x40:axis=1", "cumsum:f32>f32:6x40:axis=-1,in=40x1", 1 },
         { "cumsum:f32:6x40:axis=1,reverse", "cumsum:f32:6x40:axis=1,in=40x-1@39,out=40x-1@39", 1 },
         { "cumsum:f32:6x40:axis=1", "cumsum:f32:6x40:axis=1,in=40x-1@39,out=40x-1@39,reverse", 1 },
-        { "cumsum:f32:40x20:axis=0", "cumsum:f32:40x20:axis=0,reverse", 0 },
-        { "cumsum:f32:40x20:axis=0", "cumsum:f32:9x40x30:axis=1", 0 },
-        { "cumsum:f32:40x20:axis=0", "cumsum:f32:40x20:axis=0,in=99x1", 0 },
+        { "cumsum:f32:40x20:axis=0", "cumsum:f32:30x20:axis=0", 0 },
+        { "cumsum:f32:40x20:axis=0", "cumsum:f32:9x40x20:axis=1", 0 },
+        { "cumsum:f32:40x150:axis=0", "cumsum:f32:9x40x199:axis=1", 0 },
+        { "cumsum:f32:40x2000:axis=0", "cumsum:f32:40x2000:axis=0,reverse", 0 },
+        { "cumsum:f32:40x2000:axis=0", "cumsum:f32:9x40x3000:axis=1", 0 },
+        { "cumsum:f32:40x2000:axis=0", "cumsum:f32:40x2000:axis=0,in=9999x1", 0 },
         { "cumsum:f32:40x20:axis=0", "cumsum:f32:20x40:axis=1,in=1x20,out=1x20", 1 },
         { "cumsum:f32:40x5:axis=0", "cumsum:f32:7x30x5:axis=1", 0 },
         { "cumsum:f32:40x1:axis=0", "cumsum:f32:40x1:axis=0,acc=f64,in=1x77", -1 },
@@ -137,6 +149,9 @@ Test(problem, equal_problems)
         { "cumsum:f32:40:axis=0", "cumsum:f32:40:axis=0,order=serial", -1 },
         { "cumsum:f32:40:axis=0", "cumsum:f32:30:axis=0", -1 },
         { "cumsum:f32:40:axis=0", "cumsum:f32:40:axis=0,in=2", -1 },
+        { "cumsum:f32:40x20:axis=0", "cumsum:f32:40x20:axis=0,reverse", -1 },
+        { "cumsum:f32:40x20:axis=0", "cumsum:f32:40x21:axis=0", -1 },
+        { "cumsum:f32:40x20:axis=0", "cumsum:f32:40x20:axis=0,in=99x1", -1 },
     };
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         tly_geometry ga, gb;
@@ -288,7 +303,7 @@ static void follow_geometry(const tly_problem *p, const tly_geometry *g, table *
             in_row += index[d] * g->outer[d].in_stride;
             out_row += index[d] * g->outer[d].out_stride;
         }
-        if (p->dense && row > 0) {
+        if (p->form == TLY_ROWS && p->dense && row > 0) {
             cr_assert(in_row == in_end && out_row == out_end, "not dense at row %d", (int)row);
         }
         in_end = in_row + g->length * g->in_axis;
@@ -316,10 +331,17 @@ static void check_literals(const tly_problem *p, const tly_geometry *g)
     cr_expect(p->out_step == (out == 1 || (rows && out == -1) ? out : ANY));
     cr_expect(p->form != TLY_TRANSPOSED || (p->in_step == 1 && g->inner >= 8));
     cr_expect(rows ? g->inner == 1 && g->in_lane == 0 && g->out_lane == 0
-                   : p->unit == 1 && !p->dense && p->length == 0);
+                   : p->unit == 1 && (p->form == TLY_COLUMNS || !p->dense));
     cr_expect(p->unit >= 1 && p->unit <= TLY_MAX_UNIT && g->length % p->unit == 0);
     cr_expect(p->unit == 1 || (in == out && (in == 1 || in == -1)));
-    cr_expect_eq(p->length, p->dense && p->unit == 1 && g->length <= TLY_SHORT_ROW ? g->length : 0);
+    if (rows) {
+        int is_short = p->dense && p->unit == 1 && g->length <= TLY_SHORT_ROW;
+        cr_expect_eq(p->length, is_short ? g->length : 0);
+    } else {
+        int64_t block = p->dense == TLY_PACKED_DOWN ? -g->inner : g->inner;
+        cr_expect(!p->dense || (g->in_axis == block && g->out_axis == block && in == 1 && out == 1));
+        cr_expect_eq(p->length, p->dense && g->inner <= TLY_NARROW_BYTES / 4 ? g->inner : 0);
+    }
     for (int32_t d = 0; d < g->outer_rank; d++) {
         cr_expect(g->outer[d].size > 1);
         cr_expect(d == 0 || llabs(g->outer[d].out_stride) < llabs(g->outer[d - 1].out_stride));
@@ -328,7 +350,7 @@ static void check_literals(const tly_problem *p, const tly_geometry *g)
 
 Test(problem, every_element_exactly)
 {
-    int seen[4][2] = { { 0 } }, streams = 0, negative = 0;
+    int seen[4][3] = { { 0 } }, streams = 0, negative = 0;
     lcg = 20240607;
     for (int round = 0; round < 3000; round++) {
         tally_descriptor d = random_descriptor(), full;
@@ -376,6 +398,7 @@ Test(problem, every_element_exactly)
         negative += p.out_step == -1;
     }
     cr_expect(seen[TLY_ROWS][0] > 50 && seen[TLY_ROWS][1] > 50);
+    cr_expect(seen[TLY_COLUMNS][TLY_PACKED_UP] > 20 && seen[TLY_COLUMNS][TLY_PACKED_DOWN] > 20);
     cr_expect(seen[TLY_COLUMNS][0] > 50 && seen[TLY_TRANSPOSED][0] > 20);
     cr_expect(streams > 50 && negative > 50);
 }

@@ -61,6 +61,13 @@ LLVMValueRef tly_lower_store(tly_lowering *l, const kir_inst *inst)
          * by its pull request 202039): hide where they come from. */
         value = tly_lower_keep(l, value, 3, 8);
     }
+    if (inst->type.kind == KIR_F16 && inst->type.lanes > 1 && (inst->flags & KIR_STREAM)) {
+        /* LLVM 19 knows no non-temporal store of 32 halves and makes it a plain one; a bitcast
+         * alone is folded away. */
+        const kir_type bits = KIR_TYPE(KIR_I16, inst->type.lanes);
+        value = LLVMBuildBitCast(l->builder, value, tly_lower_type(l, bits), "");
+        value = tly_lower_keep(l, value, inst->type.lanes, 16);
+    }
     LLVMValueRef done = LLVMBuildStore(l->builder, value, address(l, inst));
     LLVMSetAlignment(done, inst->align);
     if (inst->flags & KIR_STREAM) {

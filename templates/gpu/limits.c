@@ -100,11 +100,12 @@ static const char *fault_of_columns(const tly_problem *p, const tly_geometry *g,
 }
 
 /* Bytes: slots of 16, in two halves, for each invocation or each lane group (gpu/team.c); in chunks
- * the records of up to 64 (gpu/carries.c), which are 32 bytes at most. */
-static int64_t exchange_bytes(const tly_caps *caps, const tly_gpu_plan *plan)
+ * the records of up to 64 (gpu/carries.c), at most 16 bytes a scan and 16 more. */
+static int64_t exchange_bytes(const tly_problem *p, const tly_caps *caps,
+                              const tly_gpu_plan *plan)
 {
     int64_t slots = plan->scan == 0 ? plan->workgroup : plan->team / (int32_t)caps->subgroup;
-    return 2 * 16 * (slots + 1) + (plan->chunk > 0 ? 64 * 32 : 0);
+    return 2 * 16 * (slots + 1) + (plan->chunk > 0 ? 64 * 16 * (p->unit + 1) : 0);
 }
 
 static const char *fault_of_teams(const tly_problem *p, const tly_geometry *g,
@@ -120,7 +121,7 @@ static const char *fault_of_teams(const tly_problem *p, const tly_geometry *g,
         return "interleaved scans go by single elements within a subgroup";
     if (tly_gpu_bytes_of(p->dtype) == 2 && plan->vector == 1 && p->unit == 1)
         return "elements of 2 bytes go by words";
-    if (exchange_bytes(caps, plan) > (int64_t)caps->shared_bytes)
+    if (exchange_bytes(p, caps, plan) > (int64_t)caps->shared_bytes)
         return "the workgroup asks for more memory than the device's";
     return fault_of_sizes(p, g, caps, plan);
 }
