@@ -110,8 +110,8 @@ void tly_gpu_put_vector(tly_gpu *g, kir_value p, int64_t offset, const kir_value
 /* Whether the problem's steps allow that. */
 int tly_gpu_has_vectors(const tly_gpu *g);
 
-/* Accumulators and range extremes in scratch: a record is the scans' accumulators, then the extremes
- * of each. */
+/* Accumulators and range extremes in scratch: a record is the scans' accumulators, then each one's
+ * extremes. */
 unsigned tly_gpu_record_bytes(const tly_gpu *g);
 kir_value tly_gpu_record_at(tly_gpu *g, kir_value number);
 kir_value tly_gpu_carry_at(tly_gpu *g, kir_value index); /* of an item */

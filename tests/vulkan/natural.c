@@ -1,7 +1,7 @@
 /*
  * Data that leave the range, as users' data do: every kind of `tally bench --data` and drifts that
  * cross the range once in 40, 400 and 4000 elements, through every template and way across lanes,
- * right as docs/semantics.md says; and no scan's bits depend on those beside it, whatever they hold.
+ * right as docs/semantics.md says; and no scan's bits depend on those beside it.
  */
 #include "bed.h"
 
@@ -92,7 +92,7 @@ static const struct {
     { "drift 40", NULL, 40 }, { "drift 400", NULL, -400 }, { "drift 4000", NULL, 4000 },
     { "drift -40", NULL, -40 }, { "drift 60", NULL, 60 },
 };
-enum { KINDS = COUNT(kinds), NATURAL = 9 };
+enum { KINDS = COUNT(kinds) };
 
 static void fill_scan(tly_case *c, int64_t row, int kind, uint64_t seed)
 {
@@ -150,7 +150,7 @@ static int refused(tally_dtype dtype, const tly_caps *caps)
            ((dtype == TALLY_F16 || dtype == TALLY_BF16) && !caps->storage16);
 }
 
-/* Every kind by one kernel; 64-byte vectors of 2-byte elements go by words. */
+/* Every kind by one kernel. */
 static void try_way(tally_vulkan *v, const char *subject, int way)
 {
     char word[120], label[160];
