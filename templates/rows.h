@@ -141,8 +141,11 @@ void tly_rows_see_result(tly_rows *r, tly_rows_seen *seen, const tly_rows_result
 kir_value tly_rows_is_lost(tly_rows *r, const tly_rows_state *s);
 /* i1: something in a segment that came to state s may have left the range. */
 kir_value tly_rows_seen_left(tly_rows *r, const tly_rows_seen *seen, tly_rows_state *s);
-/* A step with lanes that left the range, by its input at `here`. */
-void tly_rows_redo(tly_rows *r, kir_value here, tly_rows_state *s, kir_value *shown);
+/* The last result in the step of each lane of its vector k, from those of its last vector. */
+kir_value tly_rows_end_of(tly_rows *r, kir_value last, unsigned k);
+/* A step with lanes that left the range, by its input at `here`; `end`: the results of its last
+ * vector that do not count. No scan's outcome depends on the others that lie beside it. */
+void tly_rows_redo(tly_rows *r, kir_value here, kir_value end, tly_rows_state *s, kir_value *shown);
 kir_value tly_rows_elements_not_zero(tly_rows *r, const kir_value *x); /* i1s; of pairs: both */
 kir_value tly_rows_is_zero(tly_rows *r, kir_value v);                   /* i1s */
 kir_value tly_rows_sums_left(tly_rows *r, const tly_rows_result *y);

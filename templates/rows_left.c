@@ -89,8 +89,8 @@ kir_value tly_rows_flush(tly_rows *r, kir_value v, kir_value newest)
     return kir_select(c->b, tly_watch_lanes(c, tiny), zero, v);
 }
 
-/* The last result in the step of each lane of vector k. */
-static kir_value end_of(tly_rows *r, kir_value last, unsigned k)
+/* Lanes of a class follow each other by `unit`. */
+kir_value tly_rows_end_of(tly_rows *r, kir_value last, unsigned k)
 {
     unsigned n = r->c->lanes, end = r->unroll * n;
     uint8_t index[64];
@@ -138,7 +138,7 @@ kir_value tly_rows_results_left(tly_rows *r, kir_value wide, const tly_rows_resu
     for (unsigned k = 0; k < unroll; k++) {
         kir_value left;
         if (products(r)) {
-            kir_value end = tly_watch_bits(c, end_of(r, y[unroll - 1].y, k));
+            kir_value end = tly_watch_bits(c, tly_rows_end_of(r, y[unroll - 1].y, k));
             left = kir_bin(b, KIR_AND, tly_watch_below(c, tly_watch_bits(c, y[k].y), TLY_NORMAL),
                            negate(c, tly_watch_below(c, end, TLY_TINY)));
         } else {
@@ -147,8 +147,7 @@ kir_value tly_rows_results_left(tly_rows *r, kir_value wide, const tly_rows_resu
         bad = bad ? kir_bin(b, KIR_OR, bad, left) : left;
     }
     ends[0] = kir_any(b, bad);
-    kir_value newest = r->windows ? tly_vector_newest(c, s->last[0], 1) : s->last[0];
-    ends[1] = tly_rows_flush(r, s->last[0], newest);
+    ends[1] = tly_rows_flush(r, s->last[0], s->last[0]);
     kir_else(b, &look, 2, ends);
     same[0] = none;
     same[1] = s->last[0];
@@ -206,8 +205,8 @@ kir_value tly_rows_is_lost(tly_rows *r, const tly_rows_state *s)
 
 /* By windows each lane is a chain of its own: a 0 stays one there, so that what fell within the
  * segment shows at its end. If all lanes did, the plain loop has, too; a part of them alone may not
- * stay. Each vector by itself, what it continues must be so large that no lane can fall, or come to
- * nothing in the end. */
+ * stay. Each vector by itself, what it continues must be so large that no lane can fall; or
+ * come to nothing in the end, where that is no other scan's affair. */
 kir_value tly_rows_seen_left(tly_rows *r, const tly_rows_seen *seen, tly_rows_state *s)
 {
     tly_build *c = r->c;
@@ -216,12 +215,10 @@ kir_value tly_rows_seen_left(tly_rows *r, const tly_rows_seen *seen, tly_rows_st
         return kir_any(b, negate(c, tly_watch_below(c, seen->results, TLY_LARGE)));
     if (!r->windows) {
         kir_value left = kir_any(b, tly_watch_left(c, seen->high, TLY_WATCH_PART));
-        kir_value low = tly_watch_lanes(c, tly_watch_below(c, seen->results, TLY_SMALL));
-        kir_value alive = tly_watch_alive(c, s->last[0]);
-        if (c->lanes % r->unit == 0)
-            low = kir_any(b, kir_bin(b, KIR_AND, low, alive));
-        else /* classes move from lane to lane */
-            low = kir_bin(b, KIR_AND, kir_any(b, low), kir_any(b, alive));
+        kir_value low = kir_any(b, tly_watch_below(c, seen->results, TLY_SMALL));
+        if (r->unit > 1)
+            return kir_bin(b, KIR_OR, left, low);
+        low = kir_bin(b, KIR_AND, low, kir_any(b, tly_watch_alive(c, s->last[0])));
         s->last[0] = tly_rows_flush(r, s->last[0], s->last[0]);
         return kir_bin(b, KIR_OR, left, low);
     }

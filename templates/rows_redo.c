@@ -24,8 +24,10 @@ static kir_value as_mask(tly_rows *r, kir_value truth)
     return kir_convert(r->c->b, KIR_SEXT, mask_type(r), truth);
 }
 
-/* i1s: lanes whose product is not as good as the plain loop's. */
-static kir_value products_left(tly_rows *r, const tly_rows_result *y, const kir_value *x)
+/* i1s: lanes whose product is not as good as the plain loop's. Where the scan comes to nothing within
+ * the step, it does not matter how; `lives`: all ones where it does not. */
+static kir_value products_left(tly_rows *r, const tly_rows_result *y, const kir_value *x,
+                               kir_value lives)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
@@ -36,9 +38,10 @@ static kir_value products_left(tly_rows *r, const tly_rows_result *y, const kir_
     exact = kir_bin(b, KIR_AND, kir_cmp(b, KIR_NE, exact, none), tly_rows_is_zero(r, y->part));
     kir_value part = tly_watch_apart(c, 0, kir_select(b, exact, one, y->part), TLY_WATCH_PART);
     exact = kir_bin(b, KIR_OR, exact, tly_rows_is_zero(r, y->first));
-    kir_value result = tly_watch_bits(c, kir_select(b, exact, one, y->y));
-    return kir_bin(b, KIR_OR, tly_watch_left(c, part, TLY_WATCH_PART),
-                   tly_watch_below(c, result, TLY_NORMAL));
+    kir_value low = tly_watch_bits(c, kir_select(b, exact, one, y->y));
+    low = tly_watch_lanes(c, tly_watch_below(c, low, TLY_NORMAL));
+    low = kir_bin(b, KIR_AND, low, kir_cmp(b, KIR_NE, lives, none));
+    return kir_bin(b, KIR_OR, tly_watch_lanes(c, tly_watch_left(c, part, TLY_WATCH_PART)), low);
 }
 
 /* Element `lane` of x in the lanes that it has a part in, its own and later ones of its scan; in
@@ -76,17 +79,18 @@ static kir_value plain(tly_rows *r, kir_value y, const kir_value *x, kir_value *
     return y;
 }
 
-/* One vector of a step with lanes that left the range; returns its results. */
-static kir_value redo_vector(tly_rows *r, const kir_value *x, tly_rows_state *s, kir_value *shown)
+/* One vector of a step with lanes that left the range. */
+static void redo_vector(tly_rows *r, const kir_value *x, kir_value lives, tly_rows_state *s,
+                        kir_value *shown)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
     tly_rows_part p = tly_rows_part_of(r, x);
     kir_value first = s->last[0], odd = 0, v[2] = { tly_combine(c, first, p.scan), 0 };
     tly_rows_result result = { first, p.scan, v[0] };
-    kir_value left = tly_watch_count(c) > 1 ? products_left(r, &result, x) : tly_rows_sums_left(r, &result);
-    left = and_after(r, as_mask(r, tly_watch_lanes(c, left)));
-    left = kir_cmp(b, KIR_NE, left, kir_const(b, mask_type(r), 0));
+    kir_value left = lives ? products_left(r, &result, x, lives)
+                           : tly_watch_lanes(c, tly_rows_sums_left(r, &result));
+    left = kir_cmp(b, KIR_NE, and_after(r, as_mask(r, left)), kir_const(b, mask_type(r), 0));
     if (r->pairs)
         v[1] = tly_combine(c, tly_rows_before(r, first, v[0]), p.first);
     kir_branch some;
@@ -98,39 +102,59 @@ static kir_value redo_vector(tly_rows *r, const kir_value *x, tly_rows_state *s,
     kir_if_end(b, &some, 1 + r->pairs, v);
     kir_value y = some.result[0];
     tly_rows_show(r, tly_rows_before(r, first, y), r->pairs ? some.result[1] : 0, y, shown);
-    kir_value newest = tly_vector_newest(c, y, r->unit);
-    s->last[0] = tly_rows_flush(r, newest, newest);
-    return y;
+    s->last[0] = tly_vector_newest(c, y, r->unit);
+}
+
+/* Scratch: results, and masks of scans that live on, vector by vector. */
+static int64_t vector_bytes(const tly_rows *r)
+{
+    return (int64_t)r->c->lanes * r->c->acc_bytes;
 }
 
 int64_t tly_rows_work_bytes(const tly_rows *r)
 {
-    return (int64_t)CAREFUL_UNROLL * (1 + r->pairs) * r->c->lanes * r->c->acc_bytes;
+    return CAREFUL_UNROLL * (2 + (int64_t)r->pairs) * vector_bytes(r);
+}
+
+static kir_value masks_at(tly_rows *r, kir_value k)
+{
+    kir_value masks = kir_ptradd(r->c->b, r->work, imm(r->c, CAREFUL_UNROLL * (1 + r->pairs) *
+                                                                 vector_bytes(r)));
+    return tly_at(r->c, masks, k, vector_bytes(r));
+}
+
+static void store_lives(tly_rows *r, kir_value end)
+{
+    tly_build *c = r->c;
+    for (unsigned k = 0; k < r->unroll; k++)
+        kir_store(c->b, masks_at(r, imm(c, k)), 0,
+                  as_mask(r, tly_watch_alive(c, tly_rows_end_of(r, end, k))), c->acc_bytes, 0);
 }
 
 /* It reads the input again, which nothing has overwritten yet, in place either. */
-void tly_rows_redo(tly_rows *r, kir_value here, tly_rows_state *s, kir_value *shown)
+void tly_rows_redo(tly_rows *r, kir_value here, kir_value end, tly_rows_state *s, kir_value *shown)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
-    int64_t bytes = c->lanes * c->acc_bytes;
+    int64_t bytes = vector_bytes(r);
     unsigned each = 1 + r->pairs;
+    int products = tly_watch_count(c) > 1;
     tly_rows_state now = *s;
-    if (r->windows)
-        now.last[0] = tly_vector_newest(c, s->last[0], 1);
-    kir_value v[2] = { now.last[0], s->last[0] };
     kir_loop l;
-    kir_for(b, &l, imm(c, 0), imm(c, r->unroll), imm(c, 1), 2, v);
-    kir_value x[2], result[2];
+    if (products)
+        store_lives(r, end);
+    kir_for(b, &l, imm(c, 0), imm(c, r->unroll), imm(c, 1), 1, s->last);
+    kir_value x[2], result[2], lives = 0;
     tly_rows_load_step(r, here, l.i, x);
+    if (products)
+        lives = kir_load(b, mask_type(r), masks_at(r, l.i), 0, c->acc_bytes);
     now.last[0] = l.carried[0];
-    v[1] = redo_vector(r, x, &now, result);
+    redo_vector(r, x, lives, &now, result);
     kir_value to = tly_at(c, r->work, l.i, bytes * each);
     for (unsigned k = 0; k < each; k++)
         kir_store(b, to, k * bytes, result[k], c->acc_bytes, 0);
-    v[0] = now.last[0];
-    kir_for_end(b, &l, v);
-    s->last[0] = r->windows ? tly_rows_flush(r, l.result[1], l.result[0]) : l.result[0];
+    kir_for_end(b, &l, now.last);
+    s->last[0] = tly_rows_flush(r, l.result[0], l.result[0]);
     for (unsigned k = 0; k < r->unroll * each; k++)
         shown[k] = kir_load(b, c->vec, r->work, k * bytes, c->acc_bytes);
 }

@@ -33,9 +33,9 @@ Test(plan, chooses_the_template)
         { "cumprod:f32:1000x8:axis=1", TLY_TEMPLATE_SHORT },
         { "cumprod:f32:1x1x3x4:axis=3", TLY_TEMPLATE_SERIAL },
         { "cumprod:f32:4096:axis=0,order=serial", TLY_TEMPLATE_SERIAL },
-        { "cumsum:i32:64x100:axis=0", TLY_TEMPLATE_NARROW },
-        { "cumsum:i32:64x100:axis=0,order=serial", TLY_TEMPLATE_NARROW },
-        { "cumsum:i32:64x100:axis=0,in=101x1", TLY_TEMPLATE_COLUMNS },
+        { "cumsum:i32:64x2000:axis=0", TLY_TEMPLATE_NARROW },
+        { "cumsum:i32:64x2000:axis=0,order=serial", TLY_TEMPLATE_NARROW },
+        { "cumsum:i32:64x2000:axis=0,in=101x1", TLY_TEMPLATE_COLUMNS },
         { "cumsum:i32:64x2000:axis=0", TLY_TEMPLATE_COLUMNS },
         { "cumsum:f32:1000x3:axis=0", TLY_TEMPLATE_ROWS },
         { "cumsum:f32:100x100:axis=1,in=1x100", TLY_TEMPLATE_TRANSPOSED },
@@ -220,7 +220,7 @@ Test(plan, a_printed_plan_makes_itself)
         { "cumsum:f16:1000x3:axis=1", "" },
         { "cumsum:f16:1000x3:axis=1", "template=short" },
         { "cumsum:f16:1000x3:axis=1", "template=rows,block=64,chunk=256" },
-        { "cumsum:i32:64x100:axis=0", "rows=8,lines=4" },
+        { "cumsum:i32:64x2000:axis=0", "rows=8,lines=4" },
         { "cumsum:f32:100x100:axis=1,in=1x100", "lanes=2" },
     };
     static const char *const levels[] = { "x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64" };
@@ -255,7 +255,7 @@ Test(plan, an_override_shows)
     static const char *const words[] = {
         "cumprod:f32:9999:axis=0", "cumprod:bf16:9999:axis=0", "cumsum:i32:9999:axis=0",
         "cumsum:f64:999x15:axis=0", "cumsum:f16:1000x20:axis=1", "cumsum:i32:1000x3:axis=1",
-        "cumsum:i32:64x100:axis=0", "cumsum:f64:100x100:axis=1,in=1x100",
+        "cumsum:i32:64x2000:axis=0", "cumsum:f64:100x100:axis=1,in=1x100",
     };
     struct seen {
         char key[32];
