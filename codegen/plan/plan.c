@@ -101,10 +101,11 @@ static int32_t choose_scalar(const tly_problem *p, const tly_target *t)
 
 /* Axis steps a pass. f32 of 4096x16384, of a copy: 1 step .92, 2 1.0, 4 1.2. Narrow results are
  * rather limited by their instructions, of which one step a pass has the fewest: bf16 of 4096x32768
- * 1 step .99, 4 .61 to .67; f16 of 65536x2048 1.03 and .87, of 4096x32768 alike. */
-static int32_t choose_steps(const tly_problem *p)
+ * 1 step .99, 4 .61 to .67; f16 of 65536x2048 1.03 and .87, of 4096x32768 alike (Zen 3). With vectors
+ * of a line they are not: 1024x32768 of f16 1 step .48, 4 .69; of bf16 .48, .81 (Zen 4). */
+static int32_t choose_steps(const tly_problem *p, const tly_target *t)
 {
-    return tally_dtype_bytes((tally_dtype)p->out_dtype) == 2 ? 1 : 4;
+    return t->vector_bytes < 64 && tally_dtype_bytes((tally_dtype)p->out_dtype) == 2 ? 1 : 4;
 }
 
 /* The results of packed columns in registers: how many vectors they take. */
@@ -146,10 +147,11 @@ static void choose(const tly_problem *p, const tly_target *t, tly_plan *plan)
         plan->prefetch = 2048;
         break;
     case TLY_TEMPLATE_COLUMNS:
-        plan->rows = choose_steps(p);
+        plan->rows = choose_steps(p, t);
         plan->lines = 2;
         plan->tile_lanes = 4 * line;
-        plan->prefetch = 2048;
+        /* f32 of 4096x2048 and 512x16384, of a copy: 2 KiB .84, .71; 6 KiB .91, .78 (Zen 4). */
+        plan->prefetch = t->vector_bytes == 64 ? 6144 : 2048;
         break;
     case TLY_TEMPLATE_NARROW:
         /* 8 KiB of results, which with the input ahead stay in L1. f32 of 300, 129, 749 columns, of
