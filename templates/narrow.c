@@ -297,9 +297,9 @@ static kir_value to_line(narrow *k, kir_value out)
 }
 
 /* Where in scratch position 0 of a row's results goes: what is read of them runs APART bytes ahead
- * of the input modulo a page. Were it some way behind, each load would wait for the line that was just
- * streamed to the output, which as a rule agrees with the input (tly_congruent; f32 of 768 columns,
- * where results as they are stored came to agree with it, .43 of a copy; of 749 .75). */
+ * of the input modulo a page. Were it some way behind, each load would wait for the line that was
+ * just streamed to the output, which as a rule agrees with the input (tly_congruent). f32 of 768
+ * columns, of a copy, where what was stored came to agree: .43; of 749 .75 (Zen 4). */
 static kir_value place_results(narrow *k, kir_value in)
 {
     enum { APART = 1024 };

@@ -101,8 +101,8 @@ static int32_t choose_scalar(const tly_problem *p, const tly_target *t)
 
 /* Axis steps a pass. f32 of 4096x16384, of a copy: 1 step .92, 2 1.0, 4 1.2. Narrow results are
  * rather limited by their instructions, of which one step a pass has the fewest: bf16 of 4096x32768
- * 1 step .99, 4 .61 to .67; f16 of 65536x2048 1.03 and .87, of 4096x32768 alike (Zen 3). With vectors
- * of a line they are not: 1024x32768 of f16 1 step .48, 4 .69; of bf16 .48, .81 (Zen 4). */
+ * 1 step .99, 4 .61 to .67; f16 of 65536x2048 1.03 and .87, of 4096x32768 alike (Zen 3). With
+ * vectors of a line they are not: 1024x32768 of f16 1 step .48, 4 .69; bf16 .48, .81 (Zen 4). */
 static int32_t choose_steps(const tly_problem *p, const tly_target *t)
 {
     return t->vector_bytes < 64 && tally_dtype_bytes((tally_dtype)p->out_dtype) == 2 ? 1 : 4;
