@@ -52,12 +52,6 @@ unsigned tly_range_count(const tly_build *c)
     return tly_is_product(c) ? 2 : 1;
 }
 
-kir_type tly_range_type(const tly_build *c)
-{
-    (void)c;
-    return KIR_TYPE(KIR_I32, 1);
-}
-
 static unsigned watch_lanes(const tly_build *c)
 {
     return c->lanes * c->acc_bytes / 4;
@@ -112,18 +106,6 @@ void tly_range_fold(tly_build *c, const kir_value *v, kir_value *scalars)
     }
 }
 
-void tly_range_none(tly_build *c, kir_value *scalars)
-{
-    scalars[0] = kir_const(c->b, tly_range_type(c), 0);
-    scalars[1] = kir_const(c->b, tly_range_type(c), 0x7fffffff);
-}
-
-void tly_range_merge(tly_build *c, kir_value *scalars, const kir_value *other)
-{
-    for (unsigned k = 0; k < tly_range_count(c); k++)
-        scalars[k] = kir_bin(c->b, k == 0 ? KIR_UMAX : KIR_UMIN, scalars[k], other[k]);
-}
-
 static kir_value at_most(tly_build *c, kir_value x, kir_value y)
 {
     return kir_cmp(c->b, KIR_ULE, x, y);
@@ -141,7 +123,7 @@ static kir_value either(tly_build *c, kir_value x, kir_value y)
 
 static kir_value literal(tly_build *c, uint64_t v)
 {
-    return kir_const(c->b, tly_range_type(c), v);
+    return kir_const(c->b, KIR_TYPE(KIR_I32, 1), v);
 }
 
 /* The bits of a float are close to its logarithm: within a tenth of an exponent, which the slack
@@ -192,18 +174,4 @@ kir_value tly_range_good_any(tly_build *c, kir_value carry)
     kir_value zero = kir_cmp(c->b, KIR_OEQ, carry, kir_const(c->b, c->acc, 0));
     return either(c, both(c, at_most(c, size, literal(c, l->high)),
                           at_most(c, literal(c, l->low), size)), zero);
-}
-
-/* A chain that carries the true prefix: no local start at 1, so it is the spread that counts. */
-kir_value tly_range_good_chain(tly_build *c, const kir_value *s)
-{
-    const limits *l = of(c);
-    if (tly_range_count(c) < 2)
-        return tly_range_good(c, s, 0);
-    kir_value within = both(c, at_most(c, literal(c, l->normal), s[1]),
-                            at_most(c, s[0], literal(c, l->finite)));
-    kir_value spread = at_most(c, kir_bin(c->b, KIR_SUB, s[0], s[1]),
-                               literal(c, l->high - l->low));
-    kir_value zero = kir_cmp(c->b, KIR_EQ, s[0], literal(c, 0));
-    return either(c, both(c, within, spread), zero);
 }

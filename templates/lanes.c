@@ -98,12 +98,3 @@ void tly_transpose(tly_build *c, kir_value *r, unsigned n)
     for (unsigned i = 0; i < n; i++)
         r[i] = out[i];
 }
-
-kir_value tly_scan_lanes(tly_build *c, kir_value v)
-{
-    unsigned n = lanes_of(c, v);
-    kir_value neutral = tly_neutral(c, kir_type_of(c->b, v));
-    for (unsigned shift = 1; shift < n; shift *= 2)
-        v = tly_combine(c, tly_shift(c, neutral, v, shift), v);
-    return v;
-}

@@ -17,7 +17,7 @@ enum {
     MAX_HISTORY = TLY_NARROW_MOST_HISTORY, MAX_VECTORS = TLY_NARROW_MOST_VECTORS, LINE = 64,
     COPIES = 4,
     /* Bytes of output: in shorter slices the ends, which are stored plainly, weigh too much. f32 of
-     * slices of 640 and 2560 bytes, of a copy, past the cache .30, .84, plainly .37, .35 (Zen 4). */
+     * slices of 640 and 2560 bytes, of a copy: past the cache .30, .84, else .37, .35 (Zen 4). */
     SHORT_SLICE = 1024
 };
 
@@ -298,10 +298,10 @@ static kir_value to_line(narrow *k, kir_value out)
     return kir_select(c->b, k->streams, tly_part(c, past, c->out_bytes), imm(c, 0));
 }
 
-/* Where in scratch position 0 of a row's results goes: what is read of them runs APART bytes ahead of
- * the input modulo a page. Were it some way behind, each load would wait for the line that was just
- * streamed to the output, which as a rule agrees with the input (tly_congruent; f32 of 768 columns,
- * where results as they are stored came to agree with it, .43 of a copy; of 749 .75). */
+/* Where in scratch position 0 of a row's results goes: what is read of them runs APART bytes ahead
+ * of the input modulo a page. Were it some way behind, each load would wait for the line that was
+ * just streamed to the output, which as a rule agrees with the input (tly_congruent). f32 of 768
+ * columns, of a copy, where what was stored came to agree: .43; of 749 .75 (Zen 4). */
 static kir_value place_results(narrow *k, kir_value in)
 {
     enum { APART = 1024 };

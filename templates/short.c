@@ -12,10 +12,80 @@ typedef struct batch {
     kir_value input, buffer;
 } batch;
 
-/* Lanes that are no part of the row look like 1 (a product) or 0 (a sum) to the guard. */
+/* What a step or a batch has shown, lane-wise: of products the extremes of their elements, and how
+ * far the scans of vectors lie from the lower end of their part of the range; of sums the largest. */
+typedef struct seen {
+    kir_value high, low, apart;
+} seen;
+
+static int products(const tly_build *c)
+{
+    return tly_watch_count(c) > 1;
+}
+
+static unsigned seen_count(const tly_build *c)
+{
+    return tly_watch_count(c) == 0 ? 0 : products(c) ? 3 : 1;
+}
+
+static void pack(const seen *w, kir_value *v)
+{
+    v[0] = w->high;
+    v[1] = w->low;
+    v[2] = w->apart;
+}
+
+static seen see_none(tly_build *c)
+{
+    if (tly_watch_count(c) == 0)
+        return (seen){ 0, 0, 0 };
+    kir_value one = tly_watch_bits(c, tly_neutral(c, c->vec));
+    return (seen){ one, one, kir_const(c->b, kir_type_of(c->b, one), 0) };
+}
+
+/* A row's vectors multiply: each may take its share of the range, but no more than half. */
+static unsigned parts(const batch *r)
+{
+    return r->vectors > TLY_WATCH_PART ? r->vectors : TLY_WATCH_PART;
+}
+
+static void see(batch *r, seen *w, kir_value x, kir_value scan, kir_value y)
+{
+    tly_build *c = r->c;
+    if (tly_watch_count(c) == 0)
+        return;
+    kir_value bits = tly_watch_bits(c, products(c) ? x : y);
+    w->high = kir_bin(c->b, KIR_UMAX, w->high, bits);
+    if (!products(c))
+        return;
+    bits = kir_bin(c->b, KIR_SUB, bits, kir_const(c->b, kir_type_of(c->b, bits), 1));
+    w->low = kir_bin(c->b, KIR_UMIN, w->low, bits); /* a zero became the largest */
+    w->apart = tly_watch_apart(c, w->apart, scan, parts(r));
+}
+
+/* i1: nothing left the range, for one reason or the other: elements (or exact zeros) whose products
+ * cannot, or scans that did not. */
+static kir_value stayed(batch *r, const seen *w)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    kir_value yes = kir_const(b, KIR_TYPE(KIR_I1, 1), 1), left;
+    if (tly_watch_count(c) == 0)
+        return yes;
+    if (products(c)) {
+        left = kir_any(b, tly_watch_beyond(c, w->high, w->low, r->length));
+        left = kir_bin(b, KIR_AND, left, kir_any(b, tly_watch_left(c, w->apart, parts(r))));
+        return kir_bin(b, KIR_XOR, left, yes);
+    }
+    left = kir_any(b, kir_bin(b, KIR_XOR, tly_watch_below(c, w->high, TLY_LARGE),
+                              kir_splat(b, yes, kir_type_of(b, w->high).lanes)));
+    return kir_bin(b, KIR_XOR, left, yes);
+}
+
+/* Lanes that are no part of the row look like 1 (a product) or 0 (a sum). */
 static kir_value visible(tly_build *c, kir_value y, unsigned valid)
 {
-    kir_kind kind = c->acc.kind == KIR_F64 ? KIR_I64 : KIR_I32;
+    kir_kind kind = c->acc_bytes == 8 ? KIR_I64 : KIR_I32;
     kir_type t = KIR_TYPE(kind, c->lanes);
     if (valid >= c->lanes)
         return y;
@@ -24,18 +94,20 @@ static kir_value visible(tly_build *c, kir_value y, unsigned valid)
 }
 
 /* One row from consecutive accumulators at `from`; its results as vectors. */
-static void scan_row(batch *r, kir_value from, kir_value *results, kir_value *range)
+static void scan_row(batch *r, kir_value from, kir_value *results, seen *w)
 {
     tly_build *c = r->c;
     kir_value before = 0;
     for (unsigned k = 0; k < r->vectors; k++) {
-        kir_value y = tly_scan_lanes(c, kir_load(c->b, c->vec, from,
-                                                 (int64_t)k * c->lanes * c->acc_bytes,
-                                                 c->acc_bytes));
+        unsigned valid = r->length - k * c->lanes;
+        kir_value x = kir_load(c->b, c->vec, from, (int64_t)k * c->lanes * c->acc_bytes,
+                               c->acc_bytes);
+        if (tly_watch_count(c) > 0)
+            x = visible(c, x, valid);
+        kir_value scan = tly_vector_scan(c, x, 1, c->lanes), y = scan;
         if (before)
             y = tly_combine(c, kir_splat(c->b, before, c->lanes), y);
-        if (tly_range_count(c) > 0)
-            tly_range_track(c, range, visible(c, y, r->length - k * c->lanes));
+        see(r, w, x, scan, y);
         results[k] = c->p->exclusive ? tly_combine(c, tly_start(c, c->vec), y) : y;
         if (k + 1 < r->vectors)
             before = tly_last(c, y);
@@ -58,22 +130,23 @@ static void store_row(batch *r, kir_value to, const kir_value *results, unsigned
  * neutral. `in` is their input in memory, to prefetch from. `lines` (i1, or 0 for never): `to` is
  * whole lines past the cache. */
 static void scan_rows(batch *r, kir_value in, kir_value from, kir_value to, kir_value lines,
-                      kir_value rows, kir_value *range)
+                      kir_value rows, seen *w)
 {
     tly_build *c = r->c;
     int64_t input = (int64_t)r->length * c->in_bytes, ahead = c->plan->prefetch;
-    unsigned ranges = tly_range_count(c), together = (unsigned)c->plan->unroll;
-    kir_value results[TLY_SHORT_MOST_ROWS][TLY_SHORT_MOST_VECTORS];
+    unsigned together = (unsigned)c->plan->unroll;
+    kir_value v[3], results[TLY_SHORT_MOST_ROWS][TLY_SHORT_MOST_VECTORS];
     kir_branch way;
     kir_loop l;
-    kir_for(c->b, &l, imm(c, 0), rows, imm(c, together), ranges, range);
-    kir_value now[2] = { l.carried[0], l.carried[1] };
+    pack(w, v);
+    kir_for(c->b, &l, imm(c, 0), rows, imm(c, together), seen_count(c), v);
+    seen now = { l.carried[0], l.carried[1], l.carried[2] };
     int64_t row = (int64_t)r->length * c->acc_bytes;
     kir_value soon = tly_at(c, in, l.i, input * c->p->in_step);
     for (int64_t line = 0; line < input * together; line += 64)
         kir_prefetch(c->b, soon, c->p->in_step * (ahead + line));
     for (unsigned k = 0; k < together; k++)
-        scan_row(r, kir_ptradd(c->b, tly_at(c, from, l.i, row), imm(c, k * row)), results[k], now);
+        scan_row(r, kir_ptradd(c->b, tly_at(c, from, l.i, row), imm(c, k * row)), results[k], &now);
     kir_value first = tly_stored_at(c, to, mul(c, l.i, imm(c, r->length)));
     if (lines) {
         kir_if(c->b, &way, lines);
@@ -85,9 +158,35 @@ static void scan_rows(batch *r, kir_value in, kir_value from, kir_value to, kir_
         store_row(r, tly_stored_at(c, first, imm(c, k * r->length)), results[k], 0);
     if (lines)
         kir_if_end(c->b, &way, 0, NULL);
-    kir_for_end(c->b, &l, now);
-    for (unsigned k = 0; k < ranges; k++)
-        range[k] = l.result[k];
+    pack(&now, v);
+    kir_for_end(c->b, &l, v);
+    *w = (seen){ l.result[0], l.result[1], l.result[2] };
+}
+
+/* i1: the same of one row by itself, whose exact zeros count as 1: a scan that is 0 where neither the
+ * element nor the lane before it is has fallen there. */
+static kir_value row_stayed(batch *r, kir_value from, const seen *w)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    kir_value one = tly_neutral(c, c->vec), left = 0, apart = 0;
+    if (!products(c))
+        return stayed(r, w);
+    for (unsigned k = 0; k < r->vectors; k++) {
+        kir_value x = kir_load(b, c->vec, from, (int64_t)k * c->lanes * c->acc_bytes,
+                               c->acc_bytes);
+        x = visible(c, x, r->length - k * c->lanes);
+        kir_value scan = tly_vector_scan(c, x, 1, c->lanes);
+        kir_value zero = kir_cmp(b, KIR_OEQ, scan, kir_const(b, c->vec, 0));
+        kir_value fell = tly_watch_not_zero(c, tly_vector_before(c, one, scan, 1, c->lanes));
+        fell = kir_bin(b, KIR_AND, kir_bin(b, KIR_AND, fell, zero), tly_watch_not_zero(c, x));
+        left = left ? kir_bin(b, KIR_OR, left, fell) : fell;
+        apart = tly_watch_apart(c, apart, kir_select(b, zero, one, scan), parts(r));
+    }
+    kir_value out = kir_bin(b, KIR_OR, kir_any(b, left),
+                            kir_any(b, tly_watch_left(c, apart, parts(r))));
+    out = kir_bin(b, KIR_XOR, out, kir_const(b, KIR_TYPE(KIR_I1, 1), 1));
+    return kir_bin(b, KIR_OR, out, stayed(r, w));
 }
 
 /* Each row on its own again, in order, since a row's last vector spills into the next: how a row
@@ -95,7 +194,6 @@ static void scan_rows(batch *r, kir_value in, kir_value from, kir_value to, kir_
 static void guard_rows(batch *r, kir_value from, kir_value position, kir_value rows)
 {
     tly_build *c = r->c;
-    kir_value range[2] = { 0 }, extremes[2] = { 0 };
     kir_loop l, e;
     kir_branch redo;
     kir_for(c->b, &l, imm(c, 0), rows, imm(c, 1), 0, NULL);
@@ -103,11 +201,10 @@ static void guard_rows(batch *r, kir_value from, kir_value position, kir_value r
     kir_value in = tly_at(c, from, element, c->acc_bytes);
     kir_value results[TLY_SHORT_MOST_VECTORS];
     kir_value out = tly_stored_at(c, r->buffer, add(c, position, element));
-    tly_range_begin(c, range);
-    scan_row(r, in, results, range);
+    seen w = see_none(c);
+    scan_row(r, in, results, &w);
     store_row(r, out, results, 0);
-    tly_range_fold(c, range, extremes);
-    kir_if(c->b, &redo, tly_range_good(c, extremes, 0));
+    kir_if(c->b, &redo, row_stayed(r, in, &w));
     kir_else(c->b, &redo, 0, NULL);
     kir_for(c->b, &e, imm(c, 0), imm(c, r->length), imm(c, 1), 1, &y);
     kir_value x = kir_load(c->b, c->acc, tly_at(c, in, e.i, c->acc_bytes), 0, c->acc_bytes);
@@ -124,17 +221,16 @@ static kir_value scan_batch(batch *r, kir_value in, kir_value from, const tly_st
                             kir_value direct, kir_value streams, kir_value rows)
 {
     tly_build *c = r->c;
-    kir_value range[2] = { 0 }, extremes[2] = { 0 }, lines = 0;
+    kir_value lines = 0;
     kir_value to = tly_stored_at(c, r->buffer, out->pending);
     if (direct) {
         to = kir_select(c->b, direct, out->to, to);
         lines = kir_bin(c->b, KIR_AND, direct, streams);
     }
-    tly_range_begin(c, range);
-    scan_rows(r, in, from, to, lines, rows, range);
-    tly_range_fold(c, range, extremes);
-    kir_value good = tly_range_good(c, extremes, 0);
-    if (tly_range_count(c) == 0)
+    seen w = see_none(c);
+    scan_rows(r, in, from, to, lines, rows, &w);
+    kir_value good = stayed(r, &w);
+    if (tly_watch_count(c) == 0)
         return good;
     kir_branch redo;
     kir_if(c->b, &redo, good);

@@ -141,10 +141,8 @@ kir_value tly_last(tly_build *c, kir_value v); /* the last lane, a scalar */
 kir_value tly_join(tly_build *c, kir_value low, kir_value high);
 /* r[0..n) of n lanes: r[i] lane j becomes r[j] lane i. n: 2, 4, 8, 16. */
 void tly_transpose(tly_build *c, kir_value *r, unsigned n);
-/* Inclusive scan of the lanes of one vector, in log2(lanes) steps. */
-kir_value tly_scan_lanes(tly_build *c, kir_value v);
 
-/* ---- range guard (guard.c): docs/range.md ---- */
+/* ---- range guard of tiles on GPUs (guard.c): docs/range.md ---- */
 
 /* Extremes of |y| as integer bits, tracked lane-wise; nothing for integers, no low of sums. */
 unsigned tly_range_count(const tly_build *c);        /* values carried: 0, 1 or 2 */
@@ -152,16 +150,11 @@ void tly_range_begin(tly_build *c, kir_value *v);    /* v[0..count) */
 void tly_range_track(tly_build *c, kir_value *v, kir_value y);
 /* Folds the lanes: scalar bits, same count. */
 void tly_range_fold(tly_build *c, const kir_value *v, kir_value *scalars);
-void tly_range_none(tly_build *c, kir_value *scalars); /* the extremes of nothing */
-kir_type tly_range_type(const tly_build *c);         /* of the scalars */
-void tly_range_merge(tly_build *c, kir_value *scalars, const kir_value *other);
 /* i1: partial results that stayed within these extremes are as good as the plain loop's after
  * `carry` (a scalar accumulator; 0: none but the neutral value). */
 kir_value tly_range_good(tly_build *c, const kir_value *scalars, kir_value carry);
 /* i1: whatever its extremes, a tile that is good with no carry is good after this one. */
 kir_value tly_range_good_any(tly_build *c, kir_value carry);
-/* The same for a scan whose y are the true prefixes, their starting values tracked too. */
-kir_value tly_range_good_chain(tly_build *c, const kir_value *scalars);
 
 /* ---- the watch over magnitudes (watch.c): docs/range.md ---- */
 

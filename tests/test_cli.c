@@ -473,7 +473,7 @@ Test(cli, inspect)
         { "inspect sum:f32:3x4:axes=-1 --emit word", "sum:f32:3x4:axes=1\n" },
         { "inspect argmax:f32:3:last --emit word", "argmax:f32>i64:3:last\n" },
         { "inspect cumprod:f32:64x64:axis=1 --emit plan", NULL },
-        { "inspect cumprod:f32:64x64:axis=0,order=serial --emit plan --plan rows=8 "
+        { "inspect cumprod:f32:64x2048:axis=0,order=serial --emit plan --plan rows=8 "
           "--device cpu:x86-64-v3",
           "template = columns\nlanes = 8\nrows = 8\nlines = 2\ntile_lanes = 64\n"
           "prefetch = 2048\nlong_row = 16384\nsmall = 131072\nsplit_bytes = 0\n" },

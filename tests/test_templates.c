@@ -174,7 +174,7 @@ Test(templates, moves_lanes)
                       y = kir_load(c.b, c.vec, from, bytes, 1);
             kir_store(c.b, to, 0, tly_shift(&c, x, y, n / 2), 1, 0);
             kir_store(c.b, to, bytes, tly_reverse(&c, y), 1, 0);
-            kir_store(c.b, to, 2 * bytes, tly_scan_lanes(&c, y), 1, 0);
+            kir_store(c.b, to, 2 * bytes, tly_vector_scan(&c, y, 1, c.lanes), 1, 0);
             kir_store(c.b, to, 3 * bytes, tly_last(&c, y), 1, 0);
             run(&c, 0, in, out);
             for (unsigned i = 0; i < 3 * n + 1; i++) {
@@ -185,6 +185,42 @@ Test(templates, moves_lanes)
                     sum += n + j;
                 int64_t want[4] = { n - n / 2 + k, last - k, sum, last };
                 cr_assert_eq(got, want[i / n], "n %u, lane %u: %ld", n, i, (long)got);
+            }
+        }
+}
+
+/* A vector by itself: interleaved scans, rows side by side, what comes before, what comes next. */
+Test(templates, scans_a_vector)
+{
+    static const struct {
+        unsigned unit, length; /* length 0: all lanes */
+    } table[] = { { 1, 0 }, { 2, 0 }, { 3, 0 }, { 5, 0 }, { 7, 0 }, { 1, 4 }, { 1, 2 }, { 1, 3 } };
+    for (size_t t = 0; t < sizeof table / sizeof *table; t++)
+        for (unsigned n = 4; n <= 16; n *= 2) {
+            const unsigned unit = table[t].unit, length = table[t].length ? table[t].length : n;
+            if (unit >= n)
+                continue;
+            tly_problem p = problem(TALLY_CUMSUM, TALLY_I32, TALLY_I32);
+            tly_build c = begin(&p, "x86-64-v4", n);
+            int32_t in[2 * 16], out[3 * 16] = { 0 };
+            for (unsigned i = 0; i < 2 * n; i++)
+                in[i] = (int32_t)(1u << i % 16);
+            kir_value from = kir_get(c.b, KIR_ARG_IN), to = kir_get(c.b, KIR_ARG_OUT);
+            kir_value x = kir_load(c.b, c.vec, from, 0, 1), y = kir_load(c.b, c.vec, from, 4 * n, 1);
+            kir_store(c.b, to, 0, tly_vector_scan(&c, x, unit, length), 1, 0);
+            kir_store(c.b, to, 4 * n, tly_vector_before(&c, y, x, unit, length), 1, 0);
+            kir_store(c.b, to, 8 * n, tly_vector_newest(&c, x, unit), 1, 0);
+            run(&c, 0, (unsigned char *)in, (unsigned char *)out);
+            for (unsigned i = 0; i < n; i++) {
+                int32_t sum = 0;
+                for (unsigned back = 0; back <= i % length; back += unit)
+                    sum += in[i - back];
+                unsigned next = n + i;
+                while (next >= n)
+                    next -= unit;
+                cr_expect_eq(out[i], sum, "unit %u, length %u of %u, lane %u", unit, length, n, i);
+                cr_expect_eq(out[n + i], i % length < unit ? in[n + i] : in[i - unit]);
+                cr_expect_eq(out[2 * n + i], in[next]);
             }
         }
 }

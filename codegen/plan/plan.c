@@ -170,6 +170,16 @@ static int32_t choose_serial_split(const tly_problem *p, const tly_target *t, co
     return p->length > 0 ? 0 : 4 << 20;
 }
 
+/* Half of the lanes for rows that leave the others idle. Zen 4, AVX-512, f32 rows of 8 past the
+ * cache, of a copy: 16 lanes .41, 8 .96. */
+static int32_t choose_short_lanes(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    int32_t lanes = choose_lanes(p, t, plan);
+    while (lanes > 4 && p->length <= lanes / 2)
+        lanes /= 2;
+    return lanes;
+}
+
 static int32_t choose_short_block(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     (void)t;
@@ -178,12 +188,20 @@ static int32_t choose_short_block(const tly_problem *p, const tly_target *t, con
 
 /* Axis steps a pass. f32 of 4096x16384, of a copy: 1 step .92, 2 1.0, 4 1.2. Narrow results are
  * rather limited by their instructions, of which one step a pass has the fewest: bf16 of 4096x32768
- * 1 step .99, 4 .61 to .67; f16 of 65536x2048 1.03 and .87, of 4096x32768 alike. */
+ * 1 step .99, 4 .61 to .67; f16 of 65536x2048 1.03 and .87, of 4096x32768 alike (Zen 3). With
+ * vectors of a line they are not: 1024x32768 of f16 1 step .48, 4 .69; bf16 .48, .81 (Zen 4). */
 static int32_t choose_steps(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
-    (void)t;
     (void)plan;
-    return tally_dtype_bytes((tally_dtype)p->out_dtype) == 2 ? 1 : 4;
+    return t->vector_bytes < 64 && tally_dtype_bytes((tally_dtype)p->out_dtype) == 2 ? 1 : 4;
+}
+
+/* f32 of 4096x2048 and 512x16384, of a copy: 2 KiB .84, .71; 6 KiB .91, .78 (Zen 4). */
+static int32_t choose_ahead(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    (void)p;
+    (void)plan;
+    return t->vector_bytes == 64 ? 6144 : 2048;
 }
 
 static int32_t choose_turned(const tly_problem *p, const tly_target *t, const tly_plan *plan)
@@ -248,7 +266,7 @@ static const choice choices[TLY_TEMPLATE_COUNT][MOST_CHOICES] = {
         { KEY(split_bytes), choose_split, 0 },
     },
     [TLY_TEMPLATE_SHORT] = {
-        { KEY(lanes), choose_lanes, 0 },
+        { KEY(lanes), choose_short_lanes, 0 },
         { KEY(unroll), NULL, 4 },
         { KEY(block), choose_short_block, 0 },
         { KEY(prefetch), NULL, 2048 },
@@ -259,7 +277,7 @@ static const choice choices[TLY_TEMPLATE_COUNT][MOST_CHOICES] = {
         { KEY(rows), choose_steps, 0 },
         { KEY(lines), NULL, 2 },
         { KEY(tile_lanes), choose_tile, 0 },
-        { KEY(prefetch), NULL, 2048 },
+        { KEY(prefetch), choose_ahead, 0 },
         /* f32 past the cache, of a copy: rows of 1, 4, 8, 16, 32 KiB by one step a pass 1.08, 1.05,
          * 1.02, 1.12, .94; by four .68, .95, .97, 1.05, 1.06. */
         { KEY(long_row), NULL, 16384 },

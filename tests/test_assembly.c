@@ -1,0 +1,61 @@
+/*
+ * What LLVM makes of the kernels, counted in the assembly, so that a machine without a level finds
+ * its faults, too: results of every dtype leave past the cache by stores of whole vectors.
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct level {
+    const char *name, *store, *width; /* a line that has both is what is looked for */
+} level;
+
+static const level levels[] = {
+    { "x86-64-v2", "movnt", "%xmm" },
+    { "x86-64-v3", "vmovnt", "%ymm" },
+    { "x86-64-v4", "vmovnt", "%zmm" },
+};
+
+static const char *const dtypes[] = { "f32", "f64", "f16", "bf16", "i32", "i64", "u32", "u64" };
+
+static const char *const shapes[] = {
+    "cumprod:%s:999x5000:axis=0", /* columns */
+    "cumprod:%s:99x17:axis=0",    /* narrow, in registers */
+    "cumprod:%s:9999x300:axis=0", /* narrow, in scratch */
+    "cumsum:%s:99999:axis=0",     /* rows */
+};
+
+/* Counts lines of the assembly with non-temporal stores: of whole vectors, and in all. */
+static void count(const char *word, const level *l, int *whole, int *all)
+{
+    char command[512], line[1024];
+    const char *tool = getenv("TALLY_TOOL");
+    cr_assert(tool != NULL, "TALLY_TOOL is not set");
+    snprintf(command, sizeof command, "'%s' inspect '%s' --emit asm --device cpu:%s", tool, word,
+             l->name);
+    FILE *out = popen(command, "r");
+    cr_assert(out != NULL);
+    *whole = *all = 0;
+    while (fgets(line, sizeof line, out) != NULL) {
+        if (strstr(line, l->store) != NULL && strstr(line, "nta") == NULL) {
+            ++*all;
+            *whole += strstr(line, l->width) != NULL;
+        }
+    }
+    cr_assert_eq(pclose(out), 0, "%s", command);
+}
+
+Test(assembly, streams_whole_vectors, .timeout = 120)
+{
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+        for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
+            for (size_t l = 0; l < sizeof levels / sizeof *levels; l++) {
+                char word[64];
+                int whole, all;
+                snprintf(word, sizeof word, shapes[s], dtypes[d]);
+                count(word, &levels[l], &whole, &all);
+                cr_expect(whole > 0 && whole == all, "%s at %s: %d of %d are of whole vectors",
+                          word, levels[l].name, whole, all);
+            }
+}
