@@ -218,7 +218,8 @@ static kir_value goes_together(columns *k, const tile *t)
     kir_value lined = equal(c, kir_bin(b, KIR_AND, where, imm(c, LINE - 1)), zero);
     if (t->steps > 1) {
         kir_value is_long = less(c, imm(c, c->plan->long_row / c->in_bytes), k->count);
-        kir_value is_large = less(c, imm(c, c->plan->small / c->in_bytes), mul(c, k->count, k->length));
+        kir_value all = mul(c, k->count, k->length);
+        kir_value is_large = less(c, imm(c, c->plan->small / c->in_bytes), all);
         plain = kir_select(b, is_large, is_long, plain);
         lined = kir_bin(b, KIR_AND, lined, is_long);
     }

@@ -5,8 +5,8 @@
  *                step is staged, padded with neutral values (input of any step: all of it)
  *   scan      -> a few vectors a step. By windows: W1, W2, W4, ... each from the one before, until
  *                a window is as long as a vector; then y = W + (y of the vector before). Or each
- *                vector by itself: then y = (what comes before) + its scan. Either way one dependent
- *                operation a vector.
+ *                vector by itself: then y = (what comes before) + its scan. Either way one
+ *                dependent operation a vector.
  *   watch     -> a step in which something could have left the floating-point range is done again,
  *                and lanes that did go by the plain loop
  *   store     -> narrowed, to its place where that can be, or by the buffer in whole lines

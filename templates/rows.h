@@ -34,7 +34,7 @@ typedef struct tly_rows {
  *   unit >= lanes    last[0..history): the last vectors of results, newest first */
 typedef struct tly_rows_state {
     kir_value last[MAX_HISTORY];
-    /* Only where `totals`: the carry at the chunk's start, the chunk's total so far (its last lane),
+    /* Only where `totals`: the carry at the chunk's start, its total so far (the last lane),
      * and i1: it is none, as something in it left the range. */
     kir_value base, total, spoiled;
 } tly_rows_state;
@@ -130,10 +130,15 @@ kir_value tly_rows_parts_left(tly_rows *r, kir_value here, const tly_rows_part *
  * loop lost in any case become 0 in the state. */
 kir_value tly_rows_results_left(tly_rows *r, kir_value wide, const tly_rows_result *y,
                                 tly_rows_state *s);
-/* Extremes over a segment: of its parts (by windows, of its elements), and of its results. */
+/* Extremes over a segment: of its elements (by windows), or how far its parts lie from the lower ends
+ * of two parts of the range (the narrow one where there are totals); and of its results. */
 typedef struct tly_rows_seen {
     kir_value high, low, results;
 } tly_rows_seen;
+/* How many parts of the range a vector (by windows, an element) may take for a step to move by half
+ * of it; i1: something in the segment was wider. */
+unsigned tly_rows_narrow(const tly_rows *r);
+kir_value tly_rows_seen_wide(tly_rows *r, const tly_rows_seen *seen);
 tly_rows_seen tly_rows_see_none(tly_rows *r);
 void tly_rows_see_part(tly_rows *r, tly_rows_seen *seen, kir_value v);
 void tly_rows_see_result(tly_rows *r, tly_rows_seen *seen, const tly_rows_result *y);

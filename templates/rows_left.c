@@ -77,8 +77,8 @@ kir_value tly_rows_parts_left(tly_rows *r, kir_value here, const tly_rows_part *
     return kir_bin(b, KIR_OR, some.result[0], kir_any(b, outside));
 }
 
-/* Products whose scan, by `newest`, is below all normal numbers become 0 for good: the plain loop is
- * there, too, and nothing that came back from there on a way of ours could be told from it. */
+/* Products whose scan, by `newest`, is below all normal numbers become 0 for good: the plain loop
+ * is there, too, and nothing that came back from there on a way of ours could be told from it. */
 kir_value tly_rows_flush(tly_rows *r, kir_value v, kir_value newest)
 {
     tly_build *c = r->c;
@@ -162,8 +162,8 @@ tly_rows_seen tly_rows_see_none(tly_rows *r)
 {
     tly_build *c = r->c;
     kir_value one = tly_watch_bits(c, tly_neutral(c, c->vec));
-    kir_value high = r->windows ? one : kir_const(c->b, kir_type_of(c->b, one), 0);
-    return (tly_rows_seen){ high, one, one };
+    kir_value first = r->windows ? one : kir_const(c->b, kir_type_of(c->b, one), 0);
+    return (tly_rows_seen){ first, first, one };
 }
 
 static void see_both(tly_rows *r, kir_value *high, kir_value *low, kir_value v)
@@ -184,6 +184,20 @@ void tly_rows_see_part(tly_rows *r, tly_rows_seen *seen, kir_value v)
         see_both(r, &seen->high, &seen->low, v);
     else
         seen->high = tly_watch_apart(r->c, seen->high, v, TLY_WATCH_PART);
+    if (!r->windows && r->totals)
+        seen->low = tly_watch_apart(r->c, seen->low, v, tly_rows_narrow(r));
+}
+
+unsigned tly_rows_narrow(const tly_rows *r)
+{
+    return TLY_WATCH_PART * r->unroll * (r->windows ? r->c->lanes : 1);
+}
+
+kir_value tly_rows_seen_wide(tly_rows *r, const tly_rows_seen *seen)
+{
+    if (r->windows)
+        return kir_any(r->c->b, tly_watch_beyond(r->c, seen->high, seen->low, tly_rows_narrow(r)));
+    return kir_any(r->c->b, tly_watch_left(r->c, seen->low, tly_rows_narrow(r)));
 }
 
 void tly_rows_see_result(tly_rows *r, tly_rows_seen *seen, const tly_rows_result *y)

@@ -24,8 +24,8 @@ static kir_value as_mask(tly_rows *r, kir_value truth)
     return kir_convert(r->c->b, KIR_SEXT, mask_type(r), truth);
 }
 
-/* i1s: lanes whose product is not as good as the plain loop's. Where the scan comes to nothing within
- * the step, it does not matter how; `lives`: all ones where it does not. */
+/* i1s: lanes whose product is not as good as the plain loop's. Where the scan comes to nothing
+ * within the step, it does not matter how; `lives`: all ones where it does not. */
 static kir_value products_left(tly_rows *r, const tly_rows_result *y, const kir_value *x,
                                kir_value lives)
 {

@@ -94,7 +94,8 @@ static unsigned chain_values(const tly_rows *r, chain *h, kir_value *v, int put)
         at[n++] = &h->seen.results;
     if (r->quick && products(r)) {
         at[n++] = &h->seen.high;
-        at[n++] = &h->seen.low;
+        if (r->windows || r->totals)
+            at[n++] = &h->seen.low;
     }
     if (r->watches && r->totals)
         at[n++] = &h->totals;
@@ -112,12 +113,6 @@ static unsigned chain_values(const tly_rows *r, chain *h, kir_value *v, int put)
 }
 
 /* ---- a step ---- */
-
-/* How many parts of the range a vector may take for a step to move by half of it. */
-static unsigned narrow(const tly_rows *r)
-{
-    return TLY_WATCH_PART * r->unroll;
-}
 
 /* Loads the step at `p` and does all that needs no result before it. */
 static void look_ahead(tly_rows *r, kir_value p, int is_first, chain *h)
@@ -140,10 +135,10 @@ static void look_ahead(tly_rows *r, kir_value p, int is_first, chain *h)
         if (r->quick && products(r))
             tly_rows_see_part(r, &h->seen, seen);
         if (is_careful(r) && products(r))
-            apart = tly_watch_apart(c, apart, seen, narrow(r));
+            apart = tly_watch_apart(c, apart, seen, tly_rows_narrow(r));
     }
     if (apart)
-        h->wide = kir_any(c->b, tly_watch_left(c, apart, narrow(r)));
+        h->wide = kir_any(c->b, tly_watch_left(c, apart, tly_rows_narrow(r)));
 }
 
 /* i1: the step's parts left the range. */
@@ -236,7 +231,8 @@ void tly_rows_store(tly_rows *r, const tly_rows_segment *g, kir_value i, kir_val
         kir_if_end(c->b, &way, 0, NULL);
 }
 
-/* A total that left its part of the range on its way is none. */
+/* A total that left its part of the range on its way, or may have done so within a step, is none. All
+ * of it is known from the chunk alone. */
 static void judge_total(tly_rows *r, chain *h)
 {
     tly_build *c = r->c;
@@ -249,6 +245,8 @@ static void judge_total(tly_rows *r, chain *h)
         : kir_bin(b, KIR_XOR, tly_watch_below(c, h->totals, TLY_LARGE),
                   kir_const(b, KIR_TYPE(KIR_I1, kir_type_of(b, h->totals).lanes), 1));
     h->state.spoiled = kir_bin(b, KIR_OR, h->state.spoiled, kir_any(b, left));
+    if (r->quick && products(r))
+        h->state.spoiled = kir_bin(b, KIR_OR, h->state.spoiled, tly_rows_seen_wide(r, &h->seen));
     /* subnormal ones are slow */
     h->state.total = kir_select(b, h->state.spoiled, tly_neutral(c, c->vec), h->state.total);
 }
@@ -257,8 +255,8 @@ static void judge_total(tly_rows *r, chain *h)
  * way from load to store is long, and so only half of it lies in one turn of the loop (bf16, 64 KiB
  * in L2: 5.4 us for 6.3). LLVM must not move it behind the stores, either: where input and output
  * agree modulo 4096, a load right behind a store would wait for it (0.45 for 1.03 of a copy). The
- * last step loads its own input once more, in vain: any other could have to wait. Returns, quick, an
- * i1: something left the range, and nothing of it counts. */
+ * last step loads its own input once more, in vain: any other could have to wait. Returns, quick,
+ * an i1: something left the range, and nothing of it counts. */
 static kir_value run(tly_rows *r, const tly_rows_segment *g, tly_rows_state *s)
 {
     tly_build *c = r->c;
@@ -303,6 +301,8 @@ static kir_value run(tly_rows *r, const tly_rows_segment *g, tly_rows_state *s)
     kir_value left = r->quick ? tly_rows_seen_left(r, &h.seen, &h.state) : 0;
     if (r->totals)
         judge_total(r, &h);
+    if (r->totals && r->quick)
+        h.state.spoiled = kir_bin(b, KIR_OR, h.state.spoiled, lost);
     *s = h.state;
     if (r->windows)
         s->last[0] = tly_vector_newest(c, s->last[0], 1);
@@ -322,12 +322,15 @@ void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, tly_rows_state *s)
     if (!left)
         return;
     tly_rows careful = *r;
-    careful.windows = careful.quick = careful.loads = 0;
+    careful.windows = careful.quick = careful.totals = careful.loads = 0;
     careful.unroll = CAREFUL_UNROLL;
     careful.step = (int64_t)CAREFUL_UNROLL * r->wide;
     kir_branch redo;
     kir_if(b, &redo, left);
     run(&careful, g, &again);
+    again.base = s->base; /* of the chunk, with which results have nothing to do */
+    again.total = s->total;
+    again.spoiled = s->spoiled;
     tly_rows_pack(r, &again, v);
     kir_else(b, &redo, tly_rows_state_count(r), v);
     tly_rows_pack(r, s, v);

@@ -13,7 +13,8 @@ typedef struct batch {
 } batch;
 
 /* What a step or a batch has shown, lane-wise: of products the extremes of their elements, and how
- * far the scans of vectors lie from the lower end of their part of the range; of sums the largest. */
+ * far the scans of vectors lie from the lower end of their part of the range; of sums the
+ * largest. */
 typedef struct seen {
     kir_value high, low, apart;
 } seen;
@@ -163,8 +164,8 @@ static void scan_rows(batch *r, kir_value in, kir_value from, kir_value to, kir_
     *w = (seen){ l.result[0], l.result[1], l.result[2] };
 }
 
-/* i1: the same of one row by itself, whose exact zeros count as 1: a scan that is 0 where neither the
- * element nor the lane before it is has fallen there. */
+/* i1: the same of one row by itself, whose exact zeros count as 1: a scan that is 0 where neither
+ * the element nor the lane before it is has fallen there. */
 static kir_value row_stayed(batch *r, kir_value from, const seen *w)
 {
     tly_build *c = r->c;

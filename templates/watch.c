@@ -26,7 +26,8 @@ static const layout layout_f32 = {
 static const layout layout_f64 = {
     0x7fffffff00000000, 0x3ff00000, 0x3ff00000, 1000 << 20,
     { [TLY_TINY] = 0x00080000, [TLY_NORMAL] = 0x00100000, [TLY_SMALL] = (1023 - 500) << 20,
-      [TLY_LOW] = (1023 - 250) << 20, [TLY_LARGE] = (1023 + 1022) << 20, [TLY_INFINITE] = 0x7ff00000 },
+      [TLY_LOW] = (1023 - 250) << 20, [TLY_LARGE] = (1023 + 1022) << 20,
+      [TLY_INFINITE] = 0x7ff00000 },
 };
 
 static const layout *of(const tly_build *c)

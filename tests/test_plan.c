@@ -136,7 +136,8 @@ Test(plan, refuses_what_is_no_override)
     static const char *const wrong[] = {
         "unroll", "=4", "unroll=", "unroll=x", "unroll=3", "unroll=64", "colour=4", "lines=1",
         "block=100", "chunk=1000", "chunk=0", "unroll=4x", "unroll=4,,", "scan=2", "pairs=1",
-        "template=1", "template=copy", "template=short", "template=columns", "template=serial,lanes=4", "rows=4",
+        "template=1", "template=copy", "template=short", "template=columns",
+        "template=serial,lanes=4", "rows=4",
         "unroll=2,unroll=2", "template=rows,template=rows", "unroll=99999999999", "lanes=0",
         "unroll=-2", "unroll = ", "index_bits=64", "window_loads=3", "split_bytes=-1",
     };

@@ -206,7 +206,8 @@ Test(templates, scans_a_vector)
             for (unsigned i = 0; i < 2 * n; i++)
                 in[i] = (int32_t)(1u << i % 16);
             kir_value from = kir_get(c.b, KIR_ARG_IN), to = kir_get(c.b, KIR_ARG_OUT);
-            kir_value x = kir_load(c.b, c.vec, from, 0, 1), y = kir_load(c.b, c.vec, from, 4 * n, 1);
+            kir_value x = kir_load(c.b, c.vec, from, 0, 1);
+            kir_value y = kir_load(c.b, c.vec, from, 4 * n, 1);
             kir_store(c.b, to, 0, tly_vector_scan(&c, x, unit, length), 1, 0);
             kir_store(c.b, to, 4 * n, tly_vector_before(&c, y, x, unit, length), 1, 0);
             kir_store(c.b, to, 8 * n, tly_vector_newest(&c, x, unit), 1, 0);

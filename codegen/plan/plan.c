@@ -65,8 +65,8 @@ static int is_product_of_singles(const tly_problem *p)
 }
 
 /* Windows of products are watched by their elements: of 8, these may lie anywhere in [2^-15, 2^15];
- * of 16, in [2^-7, 2^7], which uniform data leave all the time. Zen 4, 128 KiB from L2, us, 16 and 8
- * lanes: f32 near 1 8.4, 7.5; uniform 21, 8.5. */
+ * of 16, in [2^-7, 2^7], which uniform data leave all the time. Zen 4, 128 KiB from L2, us, 16 and
+ * 8 lanes: f32 near 1 8.4, 7.5; uniform 21, 8.5. */
 static int32_t choose_row_lanes(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     int32_t lanes = choose_lanes(p, t, plan);
@@ -106,8 +106,8 @@ static int32_t choose_scan(const tly_problem *p, const tly_target *t, const tly_
     return p->unit == 1 && !plan->pairs ? TLY_SCAN_WINDOWS : TLY_SCAN_VECTORS;
 }
 
-/* With 16 registers, windows of products have room for two vectors. Zen 4, AVX2, f32 of 128 KiB from
- * L2, ns an element, products by 2 and 4 .207, .33; sums .20, .15. */
+/* With 16 registers, windows of products have room for two vectors. Zen 4, AVX2, f32 of 128 KiB
+ * from L2, ns an element, products by 2 and 4 .207, .33; sums .20, .15. */
 static int32_t choose_vectors(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     if (plan->scan == TLY_SCAN_SCALARS)

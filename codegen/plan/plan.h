@@ -23,7 +23,7 @@ typedef enum tly_template {
 
 /* How rows are scanned. */
 typedef enum tly_scan {
-    TLY_SCAN_WINDOWS, /* windows that reach across vectors; not of interleaved scans, nor of pairs */
+    TLY_SCAN_WINDOWS, /* windows that reach across vectors; not of interleaved scans or pairs */
     TLY_SCAN_VECTORS, /* each vector by itself */
     TLY_SCAN_SCALARS, /* a chain of scalars by pairs of elements; integers, unit 1 */
 } tly_scan;
