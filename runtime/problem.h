@@ -34,7 +34,7 @@ typedef enum tly_packed { TLY_PACKED_NOT = 0, TLY_PACKED_UP = 1, TLY_PACKED_DOWN
 #define TLY_ANY_STEP 127
 
 /* Rows up to this many elements have their length as a literal: they are unrolled whole. */
-#define TLY_SHORT_ROW 32
+#define TLY_SHORT_ROW 64
 
 /* Largest unit: from 16 lanes on, columns fill a vector. */
 #define TLY_MAX_UNIT 15

@@ -1,7 +1,8 @@
 /*
  * Dense rows of a few elements, the length a literal: many rows are staged at once, each is
  * scanned in registers by log2(lanes) shifts, and what a row's last vector has too much the next
- * row overwrites. Guarded like any windowed scan: a batch that left the range is done serially.
+ * row overwrites. A batch is judged as a whole first, then row by row; a row that left the range is
+ * done serially.
  */
 #include "template.h"
 
@@ -12,11 +13,11 @@ typedef struct batch {
     kir_value input, buffer;
 } batch;
 
-/* What a step or a batch has shown, lane-wise: of products the extremes of their elements, and how
- * far the scans of vectors lie from the lower end of their part of the range; of sums the
- * largest. */
+/* What a step or a batch has shown, lane-wise: of products the extremes of their elements, how far
+ * the scans of vectors lie from the lower end of half of the range, and the least result; of sums
+ * the largest. */
 typedef struct seen {
-    kir_value high, low, apart;
+    kir_value high, low, apart, least;
 } seen;
 
 static int products(const tly_build *c)
@@ -26,7 +27,7 @@ static int products(const tly_build *c)
 
 static unsigned seen_count(const tly_build *c)
 {
-    return tly_watch_count(c) == 0 ? 0 : products(c) ? 3 : 1;
+    return tly_watch_count(c) == 0 ? 0 : products(c) ? 4 : 1;
 }
 
 static void pack(const seen *w, kir_value *v)
@@ -34,20 +35,20 @@ static void pack(const seen *w, kir_value *v)
     v[0] = w->high;
     v[1] = w->low;
     v[2] = w->apart;
+    v[3] = w->least;
+}
+
+static seen unpack(const kir_value *v)
+{
+    return (seen){ v[0], v[1], v[2], v[3] };
 }
 
 static seen see_none(tly_build *c)
 {
     if (tly_watch_count(c) == 0)
-        return (seen){ 0, 0, 0 };
+        return (seen){ 0, 0, 0, 0 };
     kir_value one = tly_watch_bits(c, tly_neutral(c, c->vec));
-    return (seen){ one, one, kir_const(c->b, kir_type_of(c->b, one), 0) };
-}
-
-/* A row's vectors multiply: each may take its share of the range, but no more than half. */
-static unsigned parts(const batch *r)
-{
-    return r->vectors > TLY_WATCH_PART ? r->vectors : TLY_WATCH_PART;
+    return (seen){ one, one, kir_const(c->b, kir_type_of(c->b, one), 0), one };
 }
 
 static void see(batch *r, seen *w, kir_value x, kir_value scan, kir_value y)
@@ -61,11 +62,20 @@ static void see(batch *r, seen *w, kir_value x, kir_value scan, kir_value y)
         return;
     bits = kir_bin(c->b, KIR_SUB, bits, kir_const(c->b, kir_type_of(c->b, bits), 1));
     w->low = kir_bin(c->b, KIR_UMIN, w->low, bits); /* a zero became the largest */
-    w->apart = tly_watch_apart(c, w->apart, scan, parts(r));
+    w->apart = tly_watch_apart(c, w->apart, scan, TLY_WATCH_PART);
+    if (r->vectors > TLY_WATCH_PART) /* two scans multiplied are normal */
+        w->least = kir_bin(c->b, KIR_UMIN, w->least, tly_watch_bits(c, y));
+}
+
+/* i1s: scans or results left the range. */
+static kir_value scans_left(tly_build *c, const seen *w)
+{
+    return kir_bin(c->b, KIR_OR, tly_watch_left(c, w->apart, TLY_WATCH_PART),
+                   tly_watch_below(c, w->least, TLY_NORMAL));
 }
 
 /* i1: nothing left the range, for one reason or the other: elements (or exact zeros) whose products
- * cannot, or scans that did not. */
+ * cannot, or scans and results that did not. */
 static kir_value stayed(batch *r, const seen *w)
 {
     tly_build *c = r->c;
@@ -75,7 +85,7 @@ static kir_value stayed(batch *r, const seen *w)
         return yes;
     if (products(c)) {
         left = kir_any(b, tly_watch_beyond(c, w->high, w->low, r->length));
-        left = kir_bin(b, KIR_AND, left, kir_any(b, tly_watch_left(c, w->apart, parts(r))));
+        left = kir_bin(b, KIR_AND, left, kir_any(b, scans_left(c, w)));
         return kir_bin(b, KIR_XOR, left, yes);
     }
     left = kir_any(b, kir_bin(b, KIR_XOR, tly_watch_below(c, w->high, TLY_LARGE),
@@ -136,12 +146,12 @@ static void scan_rows(batch *r, kir_value in, kir_value from, kir_value to, kir_
     tly_build *c = r->c;
     int64_t input = (int64_t)r->length * c->in_bytes, ahead = c->plan->prefetch;
     unsigned together = (unsigned)c->plan->unroll;
-    kir_value v[3], results[TLY_SHORT_MOST_ROWS][TLY_SHORT_MOST_VECTORS];
+    kir_value v[4], results[TLY_SHORT_MOST_ROWS][TLY_SHORT_MOST_VECTORS];
     kir_branch way;
     kir_loop l;
     pack(w, v);
     kir_for(c->b, &l, imm(c, 0), rows, imm(c, together), seen_count(c), v);
-    seen now = { l.carried[0], l.carried[1], l.carried[2] };
+    seen now = unpack(l.carried);
     int64_t row = (int64_t)r->length * c->acc_bytes;
     kir_value soon = tly_at(c, in, l.i, input * c->p->in_step);
     for (int64_t line = 0; line < input * together; line += 64)
@@ -161,7 +171,7 @@ static void scan_rows(batch *r, kir_value in, kir_value from, kir_value to, kir_
         kir_if_end(c->b, &way, 0, NULL);
     pack(&now, v);
     kir_for_end(c->b, &l, v);
-    *w = (seen){ l.result[0], l.result[1], l.result[2] };
+    *w = unpack(l.result);
 }
 
 /* i1: the same of one row by itself, whose exact zeros count as 1: a scan that is 0 where neither
@@ -170,22 +180,29 @@ static kir_value row_stayed(batch *r, kir_value from, const seen *w)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
-    kir_value one = tly_neutral(c, c->vec), left = 0, apart = 0;
+    kir_value one = tly_neutral(c, c->vec), left = 0, before = 0;
+    seen own = see_none(c);
     if (!products(c))
         return stayed(r, w);
     for (unsigned k = 0; k < r->vectors; k++) {
         kir_value x = kir_load(b, c->vec, from, (int64_t)k * c->lanes * c->acc_bytes,
                                c->acc_bytes);
         x = visible(c, x, r->length - k * c->lanes);
-        kir_value scan = tly_vector_scan(c, x, 1, c->lanes);
-        kir_value zero = kir_cmp(b, KIR_OEQ, scan, kir_const(b, c->vec, 0));
+        kir_value scan = tly_vector_scan(c, x, 1, c->lanes), no = kir_const(b, c->vec, 0);
+        kir_value zero = kir_cmp(b, KIR_OEQ, scan, no);
         kir_value fell = tly_watch_not_zero(c, tly_vector_before(c, one, scan, 1, c->lanes));
         fell = kir_bin(b, KIR_AND, kir_bin(b, KIR_AND, fell, zero), tly_watch_not_zero(c, x));
         left = left ? kir_bin(b, KIR_OR, left, fell) : fell;
-        apart = tly_watch_apart(c, apart, kir_select(b, zero, one, scan), parts(r));
+        kir_value y = before ? tly_combine(c, kir_splat(b, before, c->lanes), scan) : scan;
+        if (before)
+            zero = kir_bin(b, KIR_OR, zero, kir_cmp(b, KIR_OEQ, kir_splat(b, before, c->lanes),
+                                                    no));
+        see(r, &own, x, kir_select(b, kir_cmp(b, KIR_OEQ, scan, no), one, scan),
+            kir_select(b, zero, one, y));
+        before = tly_last(c, y);
     }
-    kir_value out = kir_bin(b, KIR_OR, kir_any(b, left),
-                            kir_any(b, tly_watch_left(c, apart, parts(r))));
+    kir_value out = kir_any(b, scans_left(c, &own));
+    out = kir_bin(b, KIR_OR, kir_any(b, left), out);
     out = kir_bin(b, KIR_XOR, out, kir_const(b, KIR_TYPE(KIR_I1, 1), 1));
     return kir_bin(b, KIR_OR, out, stayed(r, w));
 }

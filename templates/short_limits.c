@@ -13,7 +13,7 @@ static const tly_key table[] = {
 
 static const char *refuses(const tly_problem *p)
 {
-    return p->form != TLY_ROWS || p->length == 0 ? "short: rows are dense, of up to 32 elements"
+    return p->form != TLY_ROWS || p->length == 0 ? "short: rows are dense, of up to 64 elements"
            : p->order == TALLY_ORDER_SERIAL      ? "short: the order is not the plain loop's"
                                                  : NULL;
 }

@@ -161,6 +161,14 @@ static int32_t choose_split(const tly_problem *p, const tly_target *t, const tly
                                       tally_dtype_bytes((tally_dtype)p->acc) ? 2 << 20 : 0;
 }
 
+/* Chains side by side; what is unrolled whole is at most 128 elements. */
+static int32_t choose_chains(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    (void)t;
+    (void)plan;
+    return p->length > 32 ? 2 : 4;
+}
+
 /* One and two threads, us, Zen 4, f32 rows of 128: 1 MiB read and written 55, 29 to 91; 4 MiB 218,
  * 117 to 180; 8 MiB 479, 303. What is unrolled is as fast as memory. */
 static int32_t choose_serial_split(const tly_problem *p, const tly_target *t, const tly_plan *plan)
@@ -178,6 +186,14 @@ static int32_t choose_short_lanes(const tly_problem *p, const tly_target *t, con
     while (lanes > 4 && p->length <= lanes / 2)
         lanes /= 2;
     return lanes;
+}
+
+/* Rows a step: 16 vectors and more in flight. */
+static int32_t choose_short_rows(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    int32_t vectors = (p->length + plan->lanes - 1) / plan->lanes;
+    (void)t;
+    return vectors <= 4 ? 4 : vectors <= 8 ? 2 : 1;
 }
 
 static int32_t choose_short_block(const tly_problem *p, const tly_target *t, const tly_plan *plan)
@@ -267,7 +283,7 @@ static const choice choices[TLY_TEMPLATE_COUNT][MOST_CHOICES] = {
     },
     [TLY_TEMPLATE_SHORT] = {
         { KEY(lanes), choose_short_lanes, 0 },
-        { KEY(unroll), NULL, 4 },
+        { KEY(unroll), choose_short_rows, 0 },
         { KEY(block), choose_short_block, 0 },
         { KEY(prefetch), NULL, 2048 },
         { KEY(split_bytes), choose_split, 0 },
@@ -294,7 +310,7 @@ static const choice choices[TLY_TEMPLATE_COUNT][MOST_CHOICES] = {
         { KEY(split_bytes), choose_split, 0 },
     },
     [TLY_TEMPLATE_SERIAL] = {
-        { KEY(unroll), NULL, 4 },
+        { KEY(unroll), choose_chains, 0 },
         { KEY(split_bytes), choose_serial_split, 0 },
     },
     [TLY_TEMPLATE_NARROW] = {
