@@ -134,7 +134,7 @@ static const struct {
     { "2x1501x2:axis=1,exclusive", "template=subgroups,segments=2,chunk=200", 0 },
     { "601x5:axis=0,reverse", "template=workgroups,scan=0,workgroup=16,vector=1,chunk=0", 0 },
     { "901x7:axis=0", "template=workgroups,scan=0,workgroup=16,vector=1,segments=2,chunk=600", 0 },
-    { "3001x8:axis=0", "template=columns,workgroup=32,vector=4,chunk=200", 0 },
+    { "3001x8:axis=0", "template=columns,workgroup=32,vector=8,chunk=200", 0 },
     { "2001x5:axis=0,exclusive", "template=columns,workgroup=32,vector=1,chunk=150", 0 },
     { "9001:axis=0", "template=look_back,workgroup=32,vector=2,segments=2", 1 },
     { "2x3001:axis=1,exclusive", "template=look_back,workgroup=4,vector=4,segments=1", 1 },
