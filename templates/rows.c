@@ -47,91 +47,6 @@ static extent extent_of(tly_rows *r)
     return (extent){ cut.result[0], cut.result[1], cut.result[2], cut.result[3] };
 }
 
-static kir_value start_carry(tly_rows *r, kir_value first)
-{
-    tly_build *c = r->c;
-    kir_value record = kir_get(c->b, KIR_ARG_CARRY_IN);
-    kir_value given = kir_cmp(c->b, KIR_NE, kir_addr(c->b, record), imm(c, 0));
-    kir_branch has;
-    kir_if(c->b, &has, kir_bin(c->b, KIR_AND, first, given));
-    kir_value in = kir_load(c->b, c->acc, record, 0, c->acc_bytes);
-    kir_else(c->b, &has, 1, &in);
-    kir_value none = tly_start(c, c->acc);
-    kir_if_end(c->b, &has, 1, &none);
-    return has.result[0];
-}
-
-/* The state at a chunk's start. */
-static void start_chunk(tly_rows *r, tly_rows_state *s, kir_value carry)
-{
-    tly_build *c = r->c;
-    s->last[0] = kir_splat(c->b, carry, c->lanes);
-    s->base = carry;
-    s->total = tly_neutral(c, c->vec);
-    s->spoiled = kir_const(c->b, KIR_TYPE(KIR_I1, 1), 0);
-}
-
-static tly_rows_state start_state(tly_rows *r, kir_value first)
-{
-    tly_build *c = r->c;
-    tly_rows_state s = { 0 };
-    if (r->unit == 1)
-        start_chunk(r, &s, r->chunk ? start_carry(r, first) : tly_start(c, c->acc));
-    for (unsigned k = 0; k < r->history && r->unit > 1; k++)
-        s.last[k] = tly_start(c, c->vec);
-    return s;
-}
-
-/* i1: after this carry a chunk's total does not tell what the plain loop comes to: a product may
- * fall below the normal numbers within the chunk and come back, a sum may round beyond the largest.
- * Once a carry is 0, infinite or NaN, nothing can happen any more. */
-static kir_value is_extreme(tly_rows *r, kir_value carry)
-{
-    tly_build *c = r->c;
-    kir_builder *b = c->b;
-    kir_value bits = tly_watch_bits(c, carry), truth = kir_const(b, KIR_TYPE(KIR_I1, 1), 1);
-    if (tly_watch_count(c) > 1) {
-        kir_value small = tly_watch_lanes(c, tly_watch_below(c, bits, TLY_LOW));
-        return kir_bin(b, KIR_AND, small,
-                       kir_cmp(b, KIR_UNE, carry, kir_const(b, c->acc, 0)));
-    }
-    kir_value finite = tly_watch_below(c, bits, TLY_INFINITE);
-    kir_value large = kir_bin(b, KIR_XOR, tly_watch_below(c, bits, TLY_LARGE),
-                              kir_splat(b, truth, kir_type_of(b, bits).lanes));
-    return tly_watch_lanes(c, kir_bin(b, KIR_AND, finite, large));
-}
-
-/* The carry after a chunk: that before it and its total, so that other threads can have it before
- * the chunk is scanned; or, where that may not be, its last result. */
-static kir_value end_carry(tly_rows *r, const tly_rows_state *s)
-{
-    tly_build *c = r->c;
-    kir_value last = tly_rows_prefix(r, s), none = s->spoiled;
-    if (!r->totals)
-        return last;
-    if (r->watches)
-        none = kir_bin(c->b, KIR_OR, none, is_extreme(r, s->base));
-    return kir_select(c->b, none, last, tly_combine(c, s->base, tly_last(c, s->total)));
-}
-
-static void cross_border(tly_rows *r, tly_rows_state *s, kir_value position)
-{
-    tly_build *c = r->c;
-    if (!r->totals)
-        return;
-    kir_value inside = kir_bin(c->b, KIR_AND, position, imm(c, r->chunk - 1));
-    kir_value v[MAX_STATE];
-    kir_branch border;
-    kir_if(c->b, &border, equal(c, inside, imm(c, 0)));
-    tly_rows_state next = *s;
-    start_chunk(r, &next, end_carry(r, s));
-    tly_rows_pack(r, &next, v);
-    kir_else(c->b, &border, tly_rows_state_count(r), v);
-    tly_rows_pack(r, s, v);
-    kir_if_end(c->b, &border, tly_rows_state_count(r), v);
-    *s = tly_rows_unpack(r, border.result);
-}
-
 /* Only the total of a chunk is wanted; 0 where rows are never cut. */
 static kir_value wants_total(tly_rows *r)
 {
@@ -201,7 +116,7 @@ static void scan_row(tly_rows *r, const tly_rows_block *k0, kir_value from, kir_
     k.position = l.i;
     k.count = tly_min(c, imm(c, r->block), sub(c, to, l.i));
     k.buffered = f->out.pending;
-    cross_border(r, &f->state, l.i);
+    tly_rows_cross_border(r, &f->state, l.i);
     if (r->direct_out)
         go_direct(r, &k, &f->out, streams, totals);
     tly_rows_compute(r, &k, &f->state);
@@ -214,31 +129,6 @@ static void scan_row(tly_rows *r, const tly_rows_block *k0, kir_value from, kir_
     flow_pack(r, f, v);
     kir_for_end(c->b, &l, v);
     *f = flow_unpack(r, l.result);
-}
-
-/* What other threads may want of the last tile. */
-typedef struct outcome {
-    kir_value carry, total, spoiled;
-} outcome;
-
-/* The carry record after the last tile, or the total record. Of integers a total is the last
- * result, from a start that adds nothing. */
-static void store_record(tly_rows *r, kir_value totals, const outcome *o)
-{
-    tly_build *c = r->c;
-    kir_builder *b = c->b;
-    kir_value record = kir_get(b, KIR_ARG_CARRY_OUT);
-    kir_branch wanted, total;
-    kir_if(b, &wanted, kir_cmp(b, KIR_NE, kir_addr(b, record), imm(c, 0)));
-    kir_value value = r->totals ? kir_select(b, totals, o->total, o->carry) : o->carry;
-    kir_store(b, record, 0, value, c->acc_bytes, 0);
-    if (r->totals) {
-        kir_if(b, &total, totals);
-        kir_value spoiled = kir_convert(b, KIR_ZEXT, KIR_TYPE(KIR_I32, 1), o->spoiled);
-        kir_store(b, record, SPOILED_AT, spoiled, 4, 0);
-        kir_if_end(b, &total, 0, NULL);
-    }
-    kir_if_end(b, &wanted, 0, NULL);
 }
 
 static void build_scan(tly_rows *r)
@@ -267,46 +157,21 @@ static void build_scan(tly_rows *r)
     f.out = (tly_stream){ r->buffer, l.carried[0], l.carried[1], l.carried[2] };
     if (!c->p->dense)
         tly_stream_begin(c, &f.out, kir_ptradd(b, a.out, mul(c, from, tly_out_step(c))), streams);
-    f.state = start_state(r, is_first);
+    f.state = tly_rows_start(r, is_first);
     kir_value last = c->p->dense ? is_last : kir_const(b, KIR_TYPE(KIR_I1, 1), 1);
     scan_row(r, &k, from, to, &f, streams, totals, last);
     kir_value next[6] = { f.out.to, f.out.pending, f.out.head };
     if (r->chunk > 0)
-        next[3] = end_carry(r, &f.state);
+        next[3] = tly_rows_end_carry(r, &f.state);
     if (r->totals) {
         next[4] = tly_last(c, f.state.total);
         next[5] = f.state.spoiled;
     }
     kir_for_end(b, &l, next);
     tly_fence(c, streams);
+    tly_rows_outcome outcome = { l.result[3], l.result[4], l.result[5] };
     if (totals)
-        store_record(r, totals, &(outcome){ l.result[3], l.result[4], l.result[5] });
-}
-
-/* The carry after a chunk from the carry before it and its total; 1 if there is no total. */
-static kir_value build_combine(tly_rows *r)
-{
-    tly_build *c = r->c;
-    kir_builder *b = c->b;
-    kir_value record = kir_get(b, KIR_ARG_TOTAL), zero = imm(c, 0);
-    kir_value carry = kir_load(b, c->acc, kir_get(b, KIR_ARG_CARRY_IN), 0, c->acc_bytes);
-    kir_value total = kir_load(b, c->acc, record, 0, c->acc_bytes), result[1] = { zero };
-    kir_branch spoiled;
-    if (r->totals) {
-        kir_type t = KIR_TYPE(KIR_I32, 1);
-        kir_value one = imm(c, 1), word = kir_load(b, t, record, SPOILED_AT, 4);
-        kir_value none = kir_cmp(b, KIR_NE, word, kir_const(b, t, 0));
-        if (r->watches)
-            none = kir_bin(b, KIR_OR, none, is_extreme(r, carry));
-        kir_if(b, &spoiled, none);
-        kir_else(b, &spoiled, 1, &one);
-    }
-    kir_store(b, kir_get(b, KIR_ARG_CARRY_OUT), 0, tly_combine(c, carry, total), c->acc_bytes, 0);
-    if (r->totals) {
-        kir_if_end(b, &spoiled, 1, result);
-        result[0] = spoiled.result[0];
-    }
-    return result[0];
+        tly_rows_store_record(r, totals, &outcome);
 }
 
 static int64_t round_up(int64_t x, int64_t multiple)
@@ -387,7 +252,7 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
     kir_value mode = kir_get(b, KIR_ARG_MODE), zero = imm(c, 0);
     kir_branch combine;
     kir_if(b, &combine, equal(c, mode, imm(c, TLY_MODE_COMBINE)));
-    kir_value rest = build_combine(&r);
+    kir_value rest = tly_rows_combine(&r);
     kir_else(b, &combine, 1, &rest);
     build_scan(&r);
     kir_if_end(b, &combine, 1, &zero);

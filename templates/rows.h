@@ -73,6 +73,24 @@ void tly_rows_scan_scalar(tly_rows *r, const tly_rows_segment *g, tly_rows_state
 /* Results of `n` vectors (or of pairs, narrowed already) from element i on. */
 void tly_rows_store(tly_rows *r, const tly_rows_segment *g, kir_value i, kir_value *y, unsigned n);
 
+/* ---- chunks (rows_chunks.c) ---- */
+
+/* At a row's start, or, i1 `first`, where the task's carry says. */
+tly_rows_state tly_rows_start(tly_rows *r, kir_value first);
+/* At a chunk's border the carry is the next chunk's start. */
+void tly_rows_cross_border(tly_rows *r, tly_rows_state *s, kir_value position);
+/* The carry after a chunk. */
+kir_value tly_rows_end_carry(tly_rows *r, const tly_rows_state *s);
+/* What other threads may want of the last tile; total and spoiled only where `totals`. */
+typedef struct tly_rows_outcome {
+    kir_value carry, total, spoiled;
+} tly_rows_outcome;
+void tly_rows_store_record(tly_rows *r, kir_value totals, const tly_rows_outcome *o);
+/* TLY_MODE_COMBINE, and what the kernel returns for it. */
+kir_value tly_rows_combine(tly_rows *r);
+
+/* ---- input ---- */
+
 /* Where a segment's steps read (rows_input.c). */
 typedef struct tly_rows_source {
     kir_value first;  /* the first step */
@@ -111,6 +129,11 @@ typedef struct tly_rows_result {
     kir_value first, part, y;
 } tly_rows_result;
 
+/* The whole windows of the vector at `p`, `is_first` where nothing comes before it (rows_windows.c);
+ * windows: those of the vector before, doubling by doubling; seen: its elements. */
+kir_value tly_rows_window(tly_rows *r, kir_value p, int is_first, kir_value *windows,
+                          kir_value *seen);
+
 /* Joins a part to what comes before it; results as they are shown: one value, of pairs two. */
 tly_rows_result tly_rows_join(tly_rows *r, const tly_rows_part *p, tly_rows_state *s,
                               kir_value *shown);
@@ -130,8 +153,8 @@ kir_value tly_rows_parts_left(tly_rows *r, kir_value here, const tly_rows_part *
  * loop lost in any case become 0 in the state. */
 kir_value tly_rows_results_left(tly_rows *r, kir_value wide, const tly_rows_result *y,
                                 tly_rows_state *s);
-/* Extremes over a segment: of its elements (by windows), or how far its parts lie from the lower ends
- * of two parts of the range (the narrow one where there are totals); and of its results. */
+/* Extremes over a segment: of its elements (by windows), or how far its parts lie from the lower
+ * ends of two parts of the range (the narrow one where there are totals); and of its results. */
 typedef struct tly_rows_seen {
     kir_value high, low, results;
 } tly_rows_seen;

@@ -3,51 +3,6 @@
  */
 #include "rows.h"
 
-/* ---- windows ---- */
-
-/* x[k]: the elements k before each lane. */
-static kir_value window_of(tly_rows *r, kir_value *x)
-{
-    for (unsigned n = 1u << r->loads; n > 1; n /= 2)
-        for (unsigned k = 0; k < n / 2; k++)
-            x[k] = tly_combine(r->c, x[2 * k + 1], x[2 * k]);
-    return x[0];
-}
-
-/* The window that ends at each lane of the vector at `p`, as far as overlapping loads go; `seen`:
- * its elements. */
-static kir_value load_window(tly_rows *r, kir_value p, kir_value *seen)
-{
-    tly_build *c = r->c;
-    kir_value x[1 << TLY_ROWS_MOST_LOADS];
-    for (int64_t k = 0; k <= tly_rows_reach(r); k++)
-        x[k] = tly_rows_load(r, kir_ptradd(c->b, p, imm(c, -k * tly_rows_element_bytes(r))));
-    *seen = x[0];
-    return tly_rows_order(r, window_of(r, x));
-}
-
-/* The same where nothing comes before the vector. */
-static kir_value load_first(tly_rows *r, kir_value p, kir_value *seen)
-{
-    tly_build *c = r->c;
-    kir_value x[1 << TLY_ROWS_MOST_LOADS] = { tly_rows_order(r, tly_rows_load(r, p)) };
-    for (unsigned k = 1; k <= (unsigned)tly_rows_reach(r); k++)
-        x[k] = tly_shift(c, tly_neutral(c, c->vec), x[0], k);
-    *seen = x[0];
-    return window_of(r, x);
-}
-
-/* w: the vector's loaded window; windows: those of the vector before, doubling by doubling. */
-static kir_value widen_window(tly_rows *r, kir_value w, kir_value *windows)
-{
-    for (unsigned d = r->loads; d < r->doublings; d++) {
-        kir_value wider = tly_combine(r->c, tly_shift(r->c, windows[0], w, 1u << d), w);
-        *windows++ = w;
-        w = wider;
-    }
-    return w;
-}
-
 /* ---- what goes from step to step ---- */
 
 typedef struct chain {
@@ -124,9 +79,9 @@ static void look_ahead(tly_rows *r, kir_value p, int is_first, chain *h)
         kir_value x[2], seen;
         if (r->windows) {
             kir_value at = kir_ptradd(c->b, p, imm(c, k * r->wide * tly_rows_element_bytes(r)));
-            kir_value w = is_first && k == 0 ? load_first(r, at, &seen)
-                                             : load_window(r, at, &seen);
-            h->ahead[k] = (tly_rows_part){ widen_window(r, w, h->windows), 0 };
+            h->ahead[k] = (tly_rows_part){
+                tly_rows_window(r, at, is_first && k == 0, h->windows, &seen), 0
+            };
         } else {
             tly_rows_load_step(r, p, imm(c, k), x);
             h->ahead[k] = tly_rows_part_of(r, x);
@@ -231,8 +186,8 @@ void tly_rows_store(tly_rows *r, const tly_rows_segment *g, kir_value i, kir_val
         kir_if_end(c->b, &way, 0, NULL);
 }
 
-/* A total that left its part of the range on its way, or may have done so within a step, is none. All
- * of it is known from the chunk alone. */
+/* A total that left its part of the range on its way, or may have done so within a step, is none.
+ * All of it is known from the chunk alone. */
 static void judge_total(tly_rows *r, chain *h)
 {
     tly_build *c = r->c;

@@ -308,7 +308,7 @@ Test(plan, prints_what_the_template_reads)
     static const struct {
         const char *word, *text;
     } table[] = {
-        { "cumprod:f32:64:axis=0,order=serial",
+        { "cumprod:f32:99:axis=0,order=serial",
           "template = serial\nunroll = 4\nsplit_bytes = 4194304\n" },
         { "cumprod:f32:1000x8:axis=1",
           "template = short\nlanes = 8\nunroll = 4\nblock = 512\nprefetch = 2048\n"

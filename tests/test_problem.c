@@ -32,7 +32,8 @@ Test(problem, forms)
         { "cumsum:f32:1000:axis=0", TLY_ROWS, 1, 1, 1, 1, 0, 1, 1 },
         { "cumsum:f32:10x1000:axis=1", TLY_ROWS, 1, 1, 1, 1, 0, 1, 10 },
         { "cumsum:f32:10x32:axis=1", TLY_ROWS, 1, 1, 1, 1, 32, 1, 10 },
-        { "cumsum:f32:10x33:axis=1", TLY_ROWS, 1, 1, 1, 1, 0, 1, 10 },
+        { "cumsum:f32:10x64:axis=1", TLY_ROWS, 1, 1, 1, 1, 64, 1, 10 },
+        { "cumsum:f32:10x65:axis=1", TLY_ROWS, 1, 1, 1, 1, 0, 1, 10 },
         { "cumsum:f32:2x5x7:axis=2", TLY_ROWS, 1, 1, 1, 1, 7, 1, 10 },
         { "cumsum:f32:10x7:axis=1,reverse", TLY_ROWS, -1, -1, 1, 1, 7, 1, 10 },
         { "cumsum:f32:10x7:axis=1,in=-7x-1@69,out=-7x-1@69", TLY_ROWS, -1, -1, 1, 1, 7, 1, 10 },
@@ -118,10 +119,10 @@ Test(problem, equal_problems)
         const char *a, *b;
         int geometry;
     } pairs[] = {
-        { "cumsum:f32:3x40:axis=1", "cumsum:f32:700x50:axis=1", 0 },
-        { "cumsum:f32:3x40:axis=1", "cumsum:f32:40:axis=0,in=1@9", 0 },
-        { "cumsum:f32:3x40:axis=1", "cumsum:f32:1x3x1x40x1:axis=3", 1 },
-        { "cumsum:f32:3x40:axis=1", "cumsum:f32:1x3x1x40x1:axis=3,in=7x40x9x1x-5", 1 },
+        { "cumsum:f32:3x80:axis=1", "cumsum:f32:700x100:axis=1", 0 },
+        { "cumsum:f32:3x80:axis=1", "cumsum:f32:80:axis=0,in=1@9", 0 },
+        { "cumsum:f32:3x80:axis=1", "cumsum:f32:1x3x1x80x1:axis=3", 1 },
+        { "cumsum:f32:3x80:axis=1", "cumsum:f32:1x3x1x80x1:axis=3,in=7x80x9x1x-5", 1 },
         { "cumsum:f32:6x40:axis=1", "cumsum:f32:2x3x40:axis=2", 1 },
         { "cumsum:f32:6x40:axis=1", "cumsum:f32:3x2x40:axis=2,in=40x120x1,out=40x120x1", 1 },
         { "cumsum:f32:6x40:axis=1", "cumsum:f32:40x6:axis=0,in=1x40,out=1x40", 1 },
