@@ -258,11 +258,23 @@ static kir_value scan_batch(batch *r, kir_value in, kir_value from, const tly_st
     return good;
 }
 
-/* Accumulators that fill whole vectors are read where they lie. */
+/* Accumulators are read where they lie, ... */
 static int reads_direct(const batch *r)
 {
     const tly_build *c = r->c;
-    return c->p->dtype == c->p->acc && c->p->in_step == 1 && r->length % c->lanes == 0;
+    return c->p->dtype == c->p->acc && c->p->in_step == 1;
+}
+
+/* ... i1: where what a last vector has too much is an element, too: rows behind the batch hold it. */
+static kir_value may_read(batch *r, kir_value whole, kir_value first, kir_value end)
+{
+    tly_build *c = r->c;
+    int64_t beyond = (int64_t)r->vectors * c->lanes - r->length;
+    if (beyond == 0)
+        return whole;
+    int64_t rows = r->rows + (beyond + r->length - 1) / r->length;
+    kir_value behind = less(c, add(c, first, imm(c, rows - 1)), end);
+    return kir_bin(c->b, KIR_AND, whole, behind);
 }
 
 /* Whole batches of whole vectors, out of place, need no buffer where output starts with a line or
@@ -322,8 +334,9 @@ void tly_build_short(tly_build *c, tly_launch *launch)
     kir_value in = tly_row_address(c, l.i).in, from = r.input;
     kir_value whole = equal(c, rows, imm(c, r.rows)), direct = goes_direct(&r, &out, whole);
     if (reads_direct(&r)) {
-        from = kir_select(b, whole, in, r.input);
-        kir_if(b, &staged, whole);
+        kir_value there = may_read(&r, whole, l.i, end);
+        from = kir_select(b, there, in, r.input);
+        kir_if(b, &staged, there);
         kir_else(b, &staged, 0, NULL);
     }
     stage_batch(&r, in, count, beyond);
