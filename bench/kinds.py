@@ -5,7 +5,6 @@ For each operator and dtype all kinds are in memory at once, and for each shape 
 competitors take turns in one run. `python kinds.py RUN.json` prints a run's tables again.
 """
 
-import json
 import random
 import sys
 
@@ -210,19 +209,9 @@ def draw(run, path):
     figure.suptitle("Time over the time on benign data; the lines are the rules: "
                     f"{run['machine']['cpu']}", fontsize=9)
     figure.tight_layout(rect=(0, 0.04, 1, 1))
-    figure.savefig(path, metadata={"Date": None} if str(path).endswith("svg") else None)
+    part.save(figure, path)
     pyplot.close(figure)
 
 
-def main():
-    made = part.Part(arguments())
-    measure(made)
-    made.write(markdown, draw)
-
-
 if __name__ == "__main__":
-    if len(sys.argv) == 2 and sys.argv[1].endswith(".json"):
-        with open(sys.argv[1], encoding="utf-8") as stream:
-            print(markdown(json.load(stream)))
-    else:
-        main()
+    part.main(arguments, measure, markdown, draw)

@@ -49,6 +49,21 @@ class Part:
         print(markdown(self.run))
 
 
+def main(arguments, measure, markdown, draw):
+    """A part as a program: a run, or the tables of an earlier one."""
+    if len(sys.argv) == 2 and sys.argv[1].endswith(".json"):
+        with open(sys.argv[1], encoding="utf-8") as stream:
+            print(markdown(json.load(stream)))
+        return
+    made = Part(arguments())
+    measure(made)
+    made.write(markdown, draw)
+
+
+def save(figure, path):
+    figure.savefig(path, metadata={"Date": None} if str(path).endswith("svg") else None)
+
+
 def progress(text):
     if sys.stderr.isatty():
         print(text, file=sys.stderr)

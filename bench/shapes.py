@@ -7,9 +7,7 @@ Lengths that are held to the same multiple take turns in one run. `python shapes
 a run's tables again.
 """
 
-import json
 import random
-import sys
 
 import matplotlib
 
@@ -205,19 +203,9 @@ def draw(run, path, near=300):
     figure.legend(handles.values(), handles, loc="lower center", ncols=4, fontsize=8)
     figure.suptitle(f"Time of an element by shape: {run['machine']['cpu']}", fontsize=9)
     figure.tight_layout(rect=(0, 0.05, 1, 1))
-    figure.savefig(path, metadata={"Date": None} if str(path).endswith("svg") else None)
+    part.save(figure, path)
     pyplot.close(figure)
 
 
-def main():
-    made = part.Part(arguments())
-    measure(made)
-    made.write(markdown, draw)
-
-
 if __name__ == "__main__":
-    if len(sys.argv) == 2 and sys.argv[1].endswith(".json"):
-        with open(sys.argv[1], encoding="utf-8") as stream:
-            print(markdown(json.load(stream)))
-    else:
-        main()
+    part.main(arguments, measure, markdown, draw)

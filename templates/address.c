@@ -3,6 +3,11 @@
  */
 #include "template.h"
 
+kir_value tly_not(tly_build *c, kir_value truth)
+{
+    return kir_bin(c->b, KIR_XOR, truth, kir_const(c->b, kir_type_of(c->b, truth), 1));
+}
+
 kir_value tly_min(tly_build *c, kir_value x, kir_value y)
 {
     return kir_select(c->b, less(c, x, y), x, y);

@@ -1,8 +1,8 @@
 /*
- * The range guard: a windowed scan combines elements in another order than the plain loop, so
- * that a partial product or sum may leave the floating-point range where the loop's does not.
- * The guard watches the local results y and says whether every partial result was as good as the
- * loop's (docs/range.md has the proof); where not, the block is done again serially.
+ * The range guard of tiles on GPUs (on CPUs: watch.c): a scan that combines in another order than
+ * the plain loop may leave the floating-point range where the loop's does not. The guard watches
+ * the local results y and says whether all partial results were as good as the loop's
+ * (docs/range.md).
  *
  *   product: every window ending at i is P[i] / P[i - w], so if all local results lie in
  *            [2^-60, 2^60] (f64: 2^-500, 2^500), no window left the normal range

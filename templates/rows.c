@@ -7,8 +7,8 @@
  *                a window is as long as a vector; then y = W + (y of the vector before). Or each
  *                vector by itself: then y = (what comes before) + its scan. Either way one
  *                dependent operation a vector.
- *   watch     -> a step in which something could have left the floating-point range is done again,
- *                and lanes that did go by the plain loop
+ *   watch     -> a segment in which something could have left the floating-point range is scanned
+ *                once more with care, and lanes that did leave it go by the plain loop
  *   store     -> narrowed, to its place where that can be, or by the buffer in whole lines
  *
  * The chain carries the true prefixes. Long rows (unit 1) are cut in chunks: the carry after a
@@ -227,7 +227,7 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
     if (!r.windows || r.loads > r.doublings)
         r.loads = r.windows ? r.doublings : 0;
     r.history = r.unit < c->lanes ? 1 : (r.unit + c->lanes - 1) / c->lanes;
-    r.watches = tly_watch_count(c) > 0 && r.unit < c->lanes;
+    r.watches = tly_range_count(c) > 0 && r.unit < c->lanes;
     r.totals = r.chunk > 0 && tly_is_floating(c);
     r.quick = r.watches && c->plan->careful == 0;
     r.direct_in = tly_loads_vectors(c) && c->p->in_step != 0;

@@ -70,8 +70,6 @@ typedef struct tly_rows_segment {
 /* Scans a segment and brings the state up to date (rows_segment.c, rows_scalar.c). */
 void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, tly_rows_state *s);
 void tly_rows_scan_scalar(tly_rows *r, const tly_rows_segment *g, tly_rows_state *s);
-/* Results of `n` vectors (or of pairs, narrowed already) from element i on. */
-void tly_rows_store(tly_rows *r, const tly_rows_segment *g, kir_value i, kir_value *y, unsigned n);
 
 /* ---- chunks (rows_chunks.c) ---- */
 
@@ -129,7 +127,7 @@ typedef struct tly_rows_result {
     kir_value first, part, y;
 } tly_rows_result;
 
-/* The whole windows of the vector at `p`, `is_first` where nothing comes before it (rows_windows.c);
+/* The whole windows of the vector at `p`, `is_first` where nothing is before it (rows_windows.c);
  * windows: those of the vector before, doubling by doubling; seen: its elements. */
 kir_value tly_rows_window(tly_rows *r, kir_value p, int is_first, kir_value *windows,
                           kir_value *seen);

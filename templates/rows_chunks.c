@@ -46,15 +46,14 @@ static kir_value is_extreme(tly_rows *r, kir_value carry)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
-    kir_value bits = tly_watch_bits(c, carry), truth = kir_const(b, KIR_TYPE(KIR_I1, 1), 1);
-    if (tly_watch_count(c) > 1) {
+    kir_value bits = tly_watch_bits(c, carry);
+    if (tly_watches_products(c)) {
         kir_value small = tly_watch_lanes(c, tly_watch_below(c, bits, TLY_LOW));
         return kir_bin(b, KIR_AND, small,
                        kir_cmp(b, KIR_UNE, carry, kir_const(b, c->acc, 0)));
     }
     kir_value finite = tly_watch_below(c, bits, TLY_INFINITE);
-    kir_value large = kir_bin(b, KIR_XOR, tly_watch_below(c, bits, TLY_LARGE),
-                              kir_splat(b, truth, kir_type_of(b, bits).lanes));
+    kir_value large = tly_not(c, tly_watch_below(c, bits, TLY_LARGE));
     return tly_watch_lanes(c, kir_bin(b, KIR_AND, finite, large));
 }
 
@@ -109,7 +108,7 @@ void tly_rows_store_record(tly_rows *r, kir_value totals, const tly_rows_outcome
     kir_if_end(b, &wanted, 0, NULL);
 }
 
-/* The carry after a chunk from the carry before it and its total; 1 if there is no total. */
+/* 1: there is no total. */
 kir_value tly_rows_combine(tly_rows *r)
 {
     tly_build *c = r->c;

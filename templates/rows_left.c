@@ -3,16 +3,6 @@
  */
 #include "rows.h"
 
-static int products(const tly_rows *r)
-{
-    return tly_watch_count(r->c) > 1;
-}
-
-static kir_value negate(tly_build *c, kir_value truth)
-{
-    return kir_bin(c->b, KIR_XOR, truth, kir_const(c->b, kir_type_of(c->b, truth), 1));
-}
-
 kir_value tly_rows_is_zero(tly_rows *r, kir_value v)
 {
     return kir_cmp(r->c->b, KIR_OEQ, v, kir_const(r->c->b, r->c->vec, 0));
@@ -34,8 +24,8 @@ kir_value tly_rows_sums_left(tly_rows *r, const tly_rows_result *y)
     kir_value fine = tly_watch_below(c, tly_watch_bits(c, y->y), TLY_LARGE);
     kir_value finite = tly_watch_below(c, tly_watch_bits(c, y->first), TLY_INFINITE);
     kir_value part = tly_watch_below(c, tly_watch_bits(c, y->part), TLY_INFINITE);
-    fine = kir_bin(b, KIR_OR, fine, kir_bin(b, KIR_AND, part, negate(c, finite)));
-    return negate(c, fine);
+    fine = kir_bin(b, KIR_OR, fine, kir_bin(b, KIR_AND, part, tly_not(c, finite)));
+    return tly_not(c, fine);
 }
 
 /* A result of 0 is exact where the element is 0, or where the lane before it in its scan is 0, too;
@@ -82,7 +72,7 @@ kir_value tly_rows_parts_left(tly_rows *r, kir_value here, const tly_rows_part *
 kir_value tly_rows_flush(tly_rows *r, kir_value v, kir_value newest)
 {
     tly_build *c = r->c;
-    if (!products(r))
+    if (!tly_watches_products(r->c))
         return v;
     kir_value tiny = tly_watch_below(c, tly_watch_bits(c, newest), TLY_TINY);
     kir_value zero = kir_bin(c->b, KIR_MUL, v, kir_const(c->b, c->vec, 0));
@@ -106,13 +96,13 @@ static kir_value near_end(tly_rows *r, kir_value wide, const tly_rows_result *y)
     tly_build *c = r->c;
     kir_builder *b = c->b;
     unsigned unroll = r->unroll;
-    if (!products(r)) {
+    if (!tly_watches_products(r->c)) {
         kir_value most = 0;
         for (unsigned k = 0; k < unroll; k++) {
             kir_value bits = tly_watch_bits(c, y[k].y);
             most = most ? kir_bin(b, KIR_UMAX, most, bits) : bits;
         }
-        return kir_any(b, negate(c, tly_watch_below(c, most, TLY_LARGE)));
+        return kir_any(b, tly_not(c, tly_watch_below(c, most, TLY_LARGE)));
     }
     kir_value least = kir_bin(b, KIR_UMIN, tly_watch_bits(c, y[0].first),
                               tly_watch_bits(c, y[unroll - 1].y));
@@ -137,10 +127,10 @@ kir_value tly_rows_results_left(tly_rows *r, kir_value wide, const tly_rows_resu
     kir_if(b, &look, near_end(r, wide, y));
     for (unsigned k = 0; k < unroll; k++) {
         kir_value left;
-        if (products(r)) {
+        if (tly_watches_products(r->c)) {
             kir_value end = tly_watch_bits(c, tly_rows_end_of(r, y[unroll - 1].y, k));
             left = kir_bin(b, KIR_AND, tly_watch_below(c, tly_watch_bits(c, y[k].y), TLY_NORMAL),
-                           negate(c, tly_watch_below(c, end, TLY_TINY)));
+                           tly_not(c, tly_watch_below(c, end, TLY_TINY)));
         } else {
             left = tly_rows_sums_left(r, &y[k]);
         }
@@ -202,7 +192,7 @@ kir_value tly_rows_seen_wide(tly_rows *r, const tly_rows_seen *seen)
 
 void tly_rows_see_result(tly_rows *r, tly_rows_seen *seen, const tly_rows_result *y)
 {
-    if (!products(r))
+    if (!tly_watches_products(r->c))
         see_both(r, &seen->results, NULL, y->y);
     else
         see_both(r, NULL, &seen->results, r->windows ? y->y : y->first);
@@ -211,9 +201,9 @@ void tly_rows_see_result(tly_rows *r, tly_rows_seen *seen, const tly_rows_result
 kir_value tly_rows_is_lost(tly_rows *r, const tly_rows_state *s)
 {
     tly_build *c = r->c;
-    if (products(r))
+    if (tly_watches_products(r->c))
         return kir_const(c->b, KIR_TYPE(KIR_I1, 1), 0);
-    return kir_any(c->b, negate(c, tly_watch_below(c, tly_watch_bits(c, s->last[0]),
+    return kir_any(c->b, tly_not(c, tly_watch_below(c, tly_watch_bits(c, s->last[0]),
                                                    TLY_INFINITE)));
 }
 
@@ -225,8 +215,8 @@ kir_value tly_rows_seen_left(tly_rows *r, const tly_rows_seen *seen, tly_rows_st
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
-    if (!products(r))
-        return kir_any(b, negate(c, tly_watch_below(c, seen->results, TLY_LARGE)));
+    if (!tly_watches_products(r->c))
+        return kir_any(b, tly_not(c, tly_watch_below(c, seen->results, TLY_LARGE)));
     if (!r->windows) {
         kir_value left = kir_any(b, tly_watch_left(c, seen->high, TLY_WATCH_PART));
         kir_value low = kir_any(b, tly_watch_below(c, seen->results, TLY_SMALL));

@@ -32,8 +32,7 @@ static kir_value products_left(tly_rows *r, const tly_rows_result *y, const kir_
     tly_build *c = r->c;
     kir_builder *b = c->b;
     kir_value one = tly_neutral(c, c->vec), none = kir_const(b, mask_type(r), 0);
-    kir_value zero = kir_bin(b, KIR_XOR, tly_rows_elements_not_zero(r, x),
-                             kir_const(b, KIR_TYPE(KIR_I1, c->lanes), 1));
+    kir_value zero = tly_not(c, tly_rows_elements_not_zero(r, x));
     kir_value exact = and_after(r, as_mask(r, zero));
     exact = kir_bin(b, KIR_AND, kir_cmp(b, KIR_NE, exact, none), tly_rows_is_zero(r, y->part));
     kir_value part = tly_watch_apart(c, 0, kir_select(b, exact, one, y->part), TLY_WATCH_PART);
@@ -138,7 +137,7 @@ void tly_rows_redo(tly_rows *r, kir_value here, kir_value end, tly_rows_state *s
     kir_builder *b = c->b;
     int64_t bytes = vector_bytes(r);
     unsigned each = 1 + r->pairs;
-    int products = tly_watch_count(c) > 1;
+    int products = tly_watches_products(c);
     tly_rows_state now = *s;
     kir_loop l;
     if (products)

@@ -14,11 +14,6 @@ typedef struct chain {
     kir_value totals;                /* a watch over the total after each step */
 } chain;
 
-static int products(const tly_rows *r)
-{
-    return tly_watch_count(r->c) > 1;
-}
-
 static int is_careful(const tly_rows *r)
 {
     return r->watches && !r->quick;
@@ -43,11 +38,11 @@ static unsigned chain_values(const tly_rows *r, chain *h, kir_value *v, int put)
     }
     if (is_careful(r))
         at[n++] = &h->here;
-    if (is_careful(r) && products(r))
+    if (is_careful(r) && tly_watches_products(r->c))
         at[n++] = &h->wide;
     if (r->quick)
         at[n++] = &h->seen.results;
-    if (r->quick && products(r)) {
+    if (r->quick && tly_watches_products(r->c)) {
         at[n++] = &h->seen.high;
         if (r->windows || r->totals)
             at[n++] = &h->seen.low;
@@ -87,9 +82,9 @@ static void look_ahead(tly_rows *r, kir_value p, int is_first, chain *h)
             h->ahead[k] = tly_rows_part_of(r, x);
             seen = h->ahead[k].scan;
         }
-        if (r->quick && products(r))
+        if (r->quick && tly_watches_products(r->c))
             tly_rows_see_part(r, &h->seen, seen);
-        if (is_careful(r) && products(r))
+        if (is_careful(r) && tly_watches_products(r->c))
             apart = tly_watch_apart(c, apart, seen, tly_rows_narrow(r));
     }
     if (apart)
@@ -113,7 +108,7 @@ enum { TOTAL_PART = 4 };
 
 static kir_value watch_total(tly_rows *r, kir_value seen, kir_value total)
 {
-    if (products(r))
+    if (tly_watches_products(r->c))
         return tly_watch_apart(r->c, seen, total, TOTAL_PART);
     kir_value bits = tly_watch_bits(r->c, total);
     return seen ? kir_bin(r->c->b, KIR_UMAX, seen, bits) : bits;
@@ -141,7 +136,7 @@ static void scan_step(tly_rows *r, chain *h, kir_value *shown)
     kir_value v[KIR_MAX_CARRIED], left = 0;
     tly_rows_result y[MAX_UNROLL];
     tly_rows_state again = h->state;
-    if (is_careful(r) && products(r)) {
+    if (is_careful(r) && tly_watches_products(r->c)) {
         left = parts_left(r, h);
         if (r->totals)
             h->state.spoiled = kir_bin(b, KIR_OR, h->state.spoiled, h->wide);
@@ -170,7 +165,8 @@ static void scan_step(tly_rows *r, chain *h, kir_value *shown)
 
 /* ---- a segment ---- */
 
-void tly_rows_store(tly_rows *r, const tly_rows_segment *g, kir_value i, kir_value *y, unsigned n)
+/* Results of `n` vectors (or of pairs, narrowed already) from element i on. */
+static void store(tly_rows *r, const tly_rows_segment *g, kir_value i, kir_value *y, unsigned n)
 {
     tly_build *c = r->c;
     kir_value to = tly_stored_at(c, g->to, i);
@@ -195,12 +191,11 @@ static void judge_total(tly_rows *r, chain *h)
     h->state.total = tly_vector_newest(c, h->state.total, 1);
     if (!r->watches)
         return;
-    kir_value left = tly_watch_count(c) > 1
+    kir_value left = tly_watches_products(c)
         ? tly_watch_left(c, h->totals, TOTAL_PART)
-        : kir_bin(b, KIR_XOR, tly_watch_below(c, h->totals, TLY_LARGE),
-                  kir_const(b, KIR_TYPE(KIR_I1, kir_type_of(b, h->totals).lanes), 1));
+        : tly_not(c, tly_watch_below(c, h->totals, TLY_LARGE));
     h->state.spoiled = kir_bin(b, KIR_OR, h->state.spoiled, kir_any(b, left));
-    if (r->quick && products(r))
+    if (r->quick && tly_watches_products(r->c))
         h->state.spoiled = kir_bin(b, KIR_OR, h->state.spoiled, tly_rows_seen_wide(r, &h->seen));
     /* subnormal ones are slow */
     h->state.total = kir_select(b, h->state.spoiled, tly_neutral(c, c->vec), h->state.total);
@@ -245,7 +240,7 @@ static kir_value run(tly_rows *r, const tly_rows_segment *g, tly_rows_state *s)
     scan_step(r, &now, shown);
     for (unsigned k = 0; k < unroll && r->pairs; k++)
         shown[k] = tly_narrow_pairs(c, &shown[2 * k]);
-    tly_rows_store(r, g, l.i, shown, unroll);
+    store(r, g, l.i, shown, unroll);
     tly_rows_prefetch(r, soon, l.i);
     h.state = now.state;
     h.seen = now.seen;

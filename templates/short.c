@@ -20,14 +20,9 @@ typedef struct seen {
     kir_value high, low, apart, least;
 } seen;
 
-static int products(const tly_build *c)
-{
-    return tly_watch_count(c) > 1;
-}
-
 static unsigned seen_count(const tly_build *c)
 {
-    return tly_watch_count(c) == 0 ? 0 : products(c) ? 4 : 1;
+    return tly_range_count(c) == 0 ? 0 : tly_watches_products(c) ? 4 : 1;
 }
 
 static void pack(const seen *w, kir_value *v)
@@ -45,7 +40,7 @@ static seen unpack(const kir_value *v)
 
 static seen see_none(tly_build *c)
 {
-    if (tly_watch_count(c) == 0)
+    if (tly_range_count(c) == 0)
         return (seen){ 0, 0, 0, 0 };
     kir_value one = tly_watch_bits(c, tly_neutral(c, c->vec));
     return (seen){ one, one, kir_const(c->b, kir_type_of(c->b, one), 0), one };
@@ -54,11 +49,11 @@ static seen see_none(tly_build *c)
 static void see(batch *r, seen *w, kir_value x, kir_value scan, kir_value y)
 {
     tly_build *c = r->c;
-    if (tly_watch_count(c) == 0)
+    if (tly_range_count(c) == 0)
         return;
-    kir_value bits = tly_watch_bits(c, products(c) ? x : y);
+    kir_value bits = tly_watch_bits(c, tly_watches_products(c) ? x : y);
     w->high = kir_bin(c->b, KIR_UMAX, w->high, bits);
-    if (!products(c))
+    if (!tly_watches_products(c))
         return;
     bits = kir_bin(c->b, KIR_SUB, bits, kir_const(c->b, kir_type_of(c->b, bits), 1));
     w->low = kir_bin(c->b, KIR_UMIN, w->low, bits); /* a zero became the largest */
@@ -80,17 +75,12 @@ static kir_value stayed(batch *r, const seen *w)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
-    kir_value yes = kir_const(b, KIR_TYPE(KIR_I1, 1), 1), left;
-    if (tly_watch_count(c) == 0)
-        return yes;
-    if (products(c)) {
-        left = kir_any(b, tly_watch_beyond(c, w->high, w->low, r->length));
-        left = kir_bin(b, KIR_AND, left, kir_any(b, scans_left(c, w)));
-        return kir_bin(b, KIR_XOR, left, yes);
-    }
-    left = kir_any(b, kir_bin(b, KIR_XOR, tly_watch_below(c, w->high, TLY_LARGE),
-                              kir_splat(b, yes, kir_type_of(b, w->high).lanes)));
-    return kir_bin(b, KIR_XOR, left, yes);
+    if (tly_range_count(c) == 0)
+        return kir_const(b, KIR_TYPE(KIR_I1, 1), 1);
+    if (!tly_watches_products(c))
+        return tly_not(c, kir_any(b, tly_not(c, tly_watch_below(c, w->high, TLY_LARGE))));
+    kir_value left = kir_any(b, tly_watch_beyond(c, w->high, w->low, r->length));
+    return tly_not(c, kir_bin(b, KIR_AND, left, kir_any(b, scans_left(c, w))));
 }
 
 /* Lanes that are no part of the row look like 1 (a product) or 0 (a sum). */
@@ -113,7 +103,7 @@ static void scan_row(batch *r, kir_value from, kir_value *results, seen *w)
         unsigned valid = r->length - k * c->lanes;
         kir_value x = kir_load(c->b, c->vec, from, (int64_t)k * c->lanes * c->acc_bytes,
                                c->acc_bytes);
-        if (tly_watch_count(c) > 0)
+        if (tly_range_count(c) > 0)
             x = visible(c, x, valid);
         kir_value scan = tly_vector_scan(c, x, 1, c->lanes), y = scan;
         if (before)
@@ -182,7 +172,7 @@ static kir_value row_stayed(batch *r, kir_value from, const seen *w)
     kir_builder *b = c->b;
     kir_value one = tly_neutral(c, c->vec), left = 0, before = 0;
     seen own = see_none(c);
-    if (!products(c))
+    if (!tly_watches_products(c))
         return stayed(r, w);
     for (unsigned k = 0; k < r->vectors; k++) {
         kir_value x = kir_load(b, c->vec, from, (int64_t)k * c->lanes * c->acc_bytes,
@@ -203,8 +193,7 @@ static kir_value row_stayed(batch *r, kir_value from, const seen *w)
     }
     kir_value out = kir_any(b, scans_left(c, &own));
     out = kir_bin(b, KIR_OR, kir_any(b, left), out);
-    out = kir_bin(b, KIR_XOR, out, kir_const(b, KIR_TYPE(KIR_I1, 1), 1));
-    return kir_bin(b, KIR_OR, out, stayed(r, w));
+    return kir_bin(b, KIR_OR, tly_not(c, out), stayed(r, w));
 }
 
 /* Each row on its own again, in order, since a row's last vector spills into the next: how a row
@@ -248,7 +237,7 @@ static kir_value scan_batch(batch *r, kir_value in, kir_value from, const tly_st
     seen w = see_none(c);
     scan_rows(r, in, from, to, lines, rows, &w);
     kir_value good = stayed(r, &w);
-    if (tly_watch_count(c) == 0)
+    if (tly_range_count(c) == 0)
         return good;
     kir_branch redo;
     kir_if(c->b, &redo, good);
@@ -265,7 +254,7 @@ static int reads_direct(const batch *r)
     return c->p->dtype == c->p->acc && c->p->in_step == 1;
 }
 
-/* ... i1: where what a last vector has too much is an element, too: rows behind the batch hold it. */
+/* ... i1: where what a last vector has too much are elements, too: of rows behind the batch. */
 static kir_value may_read(batch *r, kir_value whole, kir_value first, kir_value end)
 {
     tly_build *c = r->c;

@@ -62,6 +62,7 @@ static inline kir_value equal(tly_build *c, kir_value x, kir_value y)
     return kir_cmp(c->b, KIR_EQ, x, y);
 }
 
+kir_value tly_not(tly_build *c, kir_value truth); /* of i1s */
 /* The smaller of two signed i64. */
 kir_value tly_min(tly_build *c, kir_value x, kir_value y);
 /* x rounded down, up to a multiple of a power of two. */
@@ -158,7 +159,12 @@ kir_value tly_range_good_any(tly_build *c, kir_value carry);
 
 /* ---- the watch over magnitudes (watch.c): docs/range.md ---- */
 
-int tly_watch_count(const tly_build *c); /* 0: integers, narrow sums; 1: sums; 2: products */
+/* Products fall out of the range on both sides, sums (tly_range_count 1) on one. */
+static inline int tly_watches_products(const tly_build *c)
+{
+    return tly_range_count(c) > 1;
+}
+
 kir_value tly_watch_bits(tly_build *c, kir_value v); /* magnitudes that order like v's */
 /* How far v lies from the lower end of one of `parts` parts of the range of products, which is
  * [2^(-120 / parts), 2^(120 / parts)] (f64: 1000); the largest of that and `seen`, unless 0. */

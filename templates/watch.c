@@ -64,11 +64,6 @@ kir_value tly_watch_lanes(tly_build *c, kir_value truth)
                    kir_const(c->b, wide, 0));
 }
 
-int tly_watch_count(const tly_build *c)
-{
-    return (int)tly_range_count(c);
-}
-
 /* Both ends in one comparison: what is below the lower wraps to the top. */
 kir_value tly_watch_apart(tly_build *c, kir_value seen, kir_value v, unsigned parts)
 {
@@ -110,5 +105,5 @@ kir_value tly_watch_beyond(tly_build *c, kir_value high, kir_value low, unsigned
 kir_value tly_watch_alive(tly_build *c, kir_value v)
 {
     kir_value tiny = tly_watch_lanes(c, tly_watch_below(c, tly_watch_bits(c, v), TLY_TINY));
-    return kir_bin(c->b, KIR_XOR, tiny, kir_const(c->b, kir_type_of(c->b, tiny), 1));
+    return tly_not(c, tiny);
 }
