@@ -46,8 +46,8 @@ static void note(figures *f, enum step step, double since)
         f->seconds[step] = took;
 }
 
-static tally_status emit(kir_kernel **kernels, const tly_caps *caps, figures *f,
-                         uint32_t **made, size_t *counts, tally_error *error)
+static tally_status emit(kir_kernel **kernels, const tly_caps *caps, figures *f, uint32_t **made,
+                         size_t *counts, tally_error *error)
 {
     const tly_spirv_options options = { .caps = caps, .addresses = f->launch.addresses };
     tally_status status = TALLY_OK;

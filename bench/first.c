@@ -38,12 +38,9 @@ static const struct {
     const char *name;
     void *where;
 } symbols[] = {
-    { "tally_context_create", &api.context_create },
-    { "tally_context_stats", &api.context_stats },
-    { "tally_descriptor_parse", &api.parse },
-    { "tally_dtype_bytes", &api.dtype_bytes },
-    { "tally_kernel_create", &api.kernel_create },
-    { "tally_kernel_run", &api.run },
+    { "tally_context_create", &api.context_create }, { "tally_context_stats", &api.context_stats },
+    { "tally_descriptor_parse", &api.parse },        { "tally_dtype_bytes", &api.dtype_bytes },
+    { "tally_kernel_create", &api.kernel_create },   { "tally_kernel_run", &api.run },
 };
 
 static int64_t now(void)

@@ -21,6 +21,8 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 
+import record
+
 BIG = 28  # log2 of the elements of the largest tensors
 
 
@@ -324,7 +326,7 @@ def main():
         print(f"{case.word}: " + ", ".join(f"{name} {cell(run['cases'][-1], name)}"
                                             for name in results), flush=True)
         # After each case, so that a run that is cut off leaves what it had.
-        (options.out / "gpu.json").write_text(json.dumps(run, indent=1) + "\n")
+        (options.out / "gpu.json").write_text(record.text(run))
         (options.out / "gpu.md").write_text(report(run))
     measured = sum(bool(case["results"]["Tally"]["seconds"]) for case in run["cases"])
     print(f"gpu.py: {len(chosen)} cases, {measured} measured, {failed} failed")

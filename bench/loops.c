@@ -20,7 +20,7 @@ struct loop_shape {
 
 typedef void (*loop)(const void *in, void *out, const struct loop_shape *shape);
 
-__extension__ typedef _Float16 half;  /* ISO C11 has no such type; gcc has */
+__extension__ typedef _Float16 half; /* ISO C11 has no such type; gcc has */
 
 /* bf16 is the upper half of an f32, rounded to nearest even; NaNs do not occur in the benchmark. */
 static inline float from_bf16(uint16_t x)
@@ -106,22 +106,21 @@ static inline uint16_t to_bf16(float x)
             const type *x = (const type *)in + o * shape->row_stride; \
             type *y = (type *)out + o * shape->axis; \
             acc_type acc = identity; \
-            PRAGMA(omp simd reduction(inscan, symbol:acc)) \
+            PRAGMA(omp simd reduction(inscan, symbol : acc)) \
             for (int64_t i = 0; i < shape->axis; i++) { \
                 acc = (acc_type)combine(acc, load(x[i])); \
-                _Pragma("omp scan inclusive(acc)") \
-                y[i] = store(acc); \
+                _Pragma("omp scan inclusive(acc)") y[i] = store(acc); \
             } \
         } \
     }
 
 #define LOOPS(columns, name, type, acc_type, load, store) \
     columns(cumsum_##name, type, acc_type, load, store, ADD) \
-    columns(cumprod_##name, type, acc_type, load, store, MUL) \
-    ROWS(cumsum_##name, type, acc_type, load, store, ADD) \
-    ROWS(cumprod_##name, type, acc_type, load, store, MUL) \
-    INSCAN(cumsum_##name, type, acc_type, load, store, ADD, +, 0) \
-    INSCAN(cumprod_##name, type, acc_type, load, store, MUL, *, 1)
+        columns(cumprod_##name, type, acc_type, load, store, MUL) \
+            ROWS(cumsum_##name, type, acc_type, load, store, ADD) \
+                ROWS(cumprod_##name, type, acc_type, load, store, MUL) \
+                    INSCAN(cumsum_##name, type, acc_type, load, store, ADD, +, 0) \
+                        INSCAN(cumprod_##name, type, acc_type, load, store, MUL, *, 1)
 
 /* Signed integers wrap in Tally; in C only the unsigned ones do, and the bits are the same. */
 LOOPS(COLUMNS_WIDE, f64, double, double, SAME, SAME)
@@ -133,7 +132,12 @@ LOOPS(COLUMNS_NARROW, bf16, uint16_t, float, from_bf16, to_bf16)
 
 #define ENTRY(name, code) \
     { "cumsum", name, { rows_cumsum_##code, columns_cumsum_##code, inscan_cumsum_##code } }, \
-    { "cumprod", name, { rows_cumprod_##code, columns_cumprod_##code, inscan_cumprod_##code } }
+    { \
+        "cumprod", name, \
+        { \
+            rows_cumprod_##code, columns_cumprod_##code, inscan_cumprod_##code \
+        } \
+    }
 
 static const struct {
     const char *op, *dtype;

@@ -10,6 +10,7 @@ import time
 import cases
 import machine
 import native
+import record
 
 
 def parser(name, doc, rounds):
@@ -43,9 +44,10 @@ class Part:
         self.run["minutes"] = round((time.monotonic() - self.start) / 60, 1)
         path = pathlib.Path(self.options.out) / self.options.name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.with_suffix(".json").write_text(json.dumps(self.run, indent=1) + "\n")
+        path.with_suffix(".json").write_text(record.text(self.run))
         path.with_suffix(".md").write_text(markdown(self.run))
         draw(self.run, path.with_suffix(".svg"))
+        record.shrink(path.with_suffix(".svg"))
         print(markdown(self.run))
 
 

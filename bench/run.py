@@ -18,6 +18,7 @@ import machine
 import native
 import peers
 import plot
+import record
 import report
 import turns
 import values
@@ -135,9 +136,10 @@ def main():
     out = pathlib.Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
     text = report.markdown(run)
-    (out / f"{options.name}.json").write_text(json.dumps(run, indent=1) + "\n")
+    (out / f"{options.name}.json").write_text(record.text(run))
     (out / f"{options.name}.md").write_text(text)
     plot.draw(run, out / f"{options.name}.svg")
+    record.shrink(out / f"{options.name}.svg")
     print(text)
 
 

@@ -2,59 +2,48 @@
  * The generator's pipeline on one page: problem, plan, kernel IR, native code; and its door, the
  * table of functions that the runtime gets. libtally-llvm is opened when native code must be made.
  */
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../runtime/error.h"
+#include "../runtime/library.h"
 #include "../templates/build.h"
 #include "generate_gpu.h"
 #include "native.h"
 
-static pthread_once_t native_once = PTHREAD_ONCE_INIT;
-static const tly_native *native;
-static char native_fault[160];
+static pthread_mutex_t native_lock = PTHREAD_MUTEX_INITIALIZER;
+static const tly_native *opened; /* NULL: not opened yet; guarded by native_lock */
 
-/* Beside this library first, then by the system's search path. Never closed: LLVM's state lives
- * as long as the process. */
-static void open_native(void)
+/* libtally-llvm lies beside this library. Never closed: LLVM's state lives as long as the
+ * process. */
+static tally_status open_native(tally_error *error)
 {
-    static const char name[] = "libtally-llvm.so";
-    char path[4096];
-    void *library = NULL;
-    Dl_info here;
-    if (dladdr((void *)(uintptr_t)open_native, &here) != 0 && here.dli_fname != NULL) {
-        const char *slash = strrchr(here.dli_fname, '/');
-        size_t folder = slash != NULL ? (size_t)(slash - here.dli_fname) + 1 : 0;
-        if (folder + sizeof name <= sizeof path) {
-            memcpy(path, here.dli_fname, folder);
-            memcpy(path + folder, name, sizeof name);
-            library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        }
-    }
-    if (library == NULL)
-        library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    void *symbol = library != NULL ? dlsym(library, TLY_NATIVE_SYMBOL) : NULL;
-    if (symbol == NULL) {
-        const char *why = dlerror();
-        strncpy(native_fault, why != NULL ? why : "no such symbol", sizeof native_fault - 1);
-        return;
-    }
+    static const char *const beside[] = { "", NULL };
+    void *symbol;
+    tally_status s = tly_library_find("libtally-llvm.so", beside, TLY_NATIVE_SYMBOL, &symbol,
+                                      error);
+    if (s != TALLY_OK)
+        return s;
     tly_native_get get;
     memcpy(&get, &symbol, sizeof get);
-    native = get();
+    const tly_native *found = get();
+    if (found->version != TLY_GENERATOR_VERSION)
+        return tly_fail(error, TALLY_NO_GENERATOR, "device",
+                        "libtally-llvm is of generator version %u, not %u", found->version,
+                        TLY_GENERATOR_VERSION);
+    opened = found;
+    return TALLY_OK;
 }
 
-static tally_status need_native(tally_error *error)
+/* A failure is not remembered: what was missing may be there for the next kernel. */
+static tally_status need_native(const tly_native **native, tally_error *error)
 {
-    pthread_once(&native_once, open_native);
-    if (native == NULL)
-        return tly_fail(error, TALLY_NO_GENERATOR, "device", "libtally-llvm: %s", native_fault);
-    if (native->version != TLY_GENERATOR_VERSION)
-        return tly_fail(error, TALLY_NO_GENERATOR, "device",
-                        "libtally-llvm is of generator version %u, not %u", native->version,
-                        TLY_GENERATOR_VERSION);
-    return TALLY_OK;
+    pthread_mutex_lock(&native_lock);
+    tally_status s = opened != NULL ? TALLY_OK : open_native(error);
+    *native = opened;
+    pthread_mutex_unlock(&native_lock);
+    return s;
 }
 
 typedef struct draft {
@@ -85,9 +74,10 @@ static tally_status make_draft(const tly_problem *problem, const char *level, co
 static tally_status generate(const tly_problem *problem, const char *level, const char *plan,
                              tly_artefact *artefact, tally_error *error)
 {
-    draft d;
+    draft d = { .kernel = NULL };
     tly_artefact made;
-    tally_status s = need_native(error);
+    const tly_native *native;
+    tally_status s = need_native(&native, error);
     if (s == TALLY_OK)
         s = make_draft(problem, level, plan, &d, error);
     if (s != TALLY_OK)
@@ -103,7 +93,9 @@ static tally_status generate(const tly_problem *problem, const char *level, cons
 
 static void release(tly_artefact *artefact)
 {
-    free(artefact->code);
+    const tly_native *native;
+    if (artefact->code != NULL && need_native(&native, NULL) == TALLY_OK)
+        native->release(artefact->code);
     artefact->code = NULL;
     artefact->code_bytes = 0;
 }
@@ -111,12 +103,13 @@ static void release(tly_artefact *artefact)
 static tally_status show(const tly_problem *problem, const char *level, const char *plan,
                          tally_stage stage, tally_write write, void *user, tally_error *error)
 {
-    draft d;
+    draft d = { .kernel = NULL };
+    const tly_native *native = NULL;
     if (stage == TALLY_STAGE_PLAN) {
         tally_status s = plan_draft(problem, level, plan, &d, error);
         return s == TALLY_OK ? tly_plan_print(&d.plan, write, user) : s;
     }
-    tally_status s = stage == TALLY_STAGE_KIR ? TALLY_OK : need_native(error);
+    tally_status s = stage == TALLY_STAGE_KIR ? TALLY_OK : need_native(&native, error);
     if (s == TALLY_OK)
         s = make_draft(problem, level, plan, &d, error);
     if (s != TALLY_OK)
@@ -130,11 +123,16 @@ static tally_status show(const tly_problem *problem, const char *level, const ch
 }
 
 static const tly_generator generator = {
-    .abi = TLY_ABI_VERSION, .version = TLY_GENERATOR_VERSION,
-    .generate = generate, .release = release, .show = show,
+    .abi = TLY_ABI_VERSION,
+    .version = TLY_GENERATOR_VERSION,
+    .generate = generate,
+    .release = release,
+    .show = show,
 #ifdef TALLY_VULKAN
-    .plan_gpu = tly_gpu_plan_make, .generate_gpu = tly_generate_gpu,
-    .release_gpu = tly_release_gpu, .show_gpu = tly_show_gpu,
+    .plan_gpu = tly_gpu_plan_make,
+    .generate_gpu = tly_generate_gpu,
+    .release_gpu = tly_release_gpu,
+    .show_gpu = tly_show_gpu,
 #endif
 };
 

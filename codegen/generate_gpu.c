@@ -25,7 +25,8 @@ static void free_kernels(kir_kernel **kernels)
 static tally_status lower(kir_kernel **kernels, const tly_caps *caps, int lines,
                           tly_gpu_artefact *made, tally_error *error)
 {
-    const tly_spirv_options options = { .caps = caps, .addresses = made->launch.addresses,
+    const tly_spirv_options options = { .caps = caps,
+                                        .addresses = made->launch.addresses,
                                         .lines = (uint32_t)lines };
     tally_status status = TALLY_OK;
     for (uint32_t pass = 0; pass < made->launch.passes && status == TALLY_OK; pass++)

@@ -10,9 +10,11 @@
 
 typedef struct tly_native {
     uint32_t version; /* TLY_GENERATOR_VERSION */
-    /* One flat position-independent blob with the entry at byte 0, from malloc. Thread-safe. */
+    /* One flat position-independent blob with the entry at byte 0, to be given to `release`: it may
+     * come from the library's reserve. Thread-safe. */
     tally_status (*compile)(const kir_kernel *kernel, const tly_target *target,
                             unsigned char **code, size_t *code_bytes, tally_error *error);
+    void (*release)(unsigned char *code);
     /* TALLY_STAGE_LLVM or TALLY_STAGE_ASM as text. Thread-safe. */
     tally_status (*show)(const kir_kernel *kernel, const tly_target *target, tally_stage stage,
                          tally_write write, void *user, tally_error *error);

@@ -53,8 +53,8 @@ static void put_rows(chunk *c, const uint8_t *rgb, uint32_t width, uint32_t heig
     put(c, "\x78\x01", 2);
     for (uint32_t y = 0; y < height; y++) {
         const uint8_t *pixels = rgb + (size_t)y * 3 * width;
-        const uint8_t head[6] = { y + 1 == height, (uint8_t)row, (uint8_t)(row >> 8),
-                                  (uint8_t)~row, (uint8_t)(~row >> 8), 0 };
+        const uint8_t head[6] = { y + 1 == height, (uint8_t)row,         (uint8_t)(row >> 8),
+                                  (uint8_t)~row,   (uint8_t)(~row >> 8), 0 };
         put(c, head, sizeof head);
         put(c, pixels, 3 * width);
         b = (b + a) % 65521;

@@ -30,8 +30,7 @@ static int read_rows(const char *path, row *rows)
     /* Comments and the line of names have no four numbers. */
     while (count < MOST_ROWS && fgets(line, sizeof line, file)) {
         row *r = &rows[count];
-        count += sscanf(line, "%d,%d,%d,%lf", &r->week, &r->ended, &r->at_risk,
-                        &r->published) == 4;
+        count += sscanf(line, "%d,%d,%d,%lf", &r->week, &r->ended, &r->at_risk, &r->published) == 4;
     }
     fclose(file);
     return count;

@@ -12,20 +12,20 @@
 
 /* One launch; read-only, shared by all its tasks. Strides are bytes here. */
 typedef struct tly_args {
-    const char *in;               /*   0  address of position 0 of row 0 */
-    char *out;                    /*   8 */
-    int64_t length;               /*  16  see tly_geometry */
-    int64_t inner;                /*  24  lanes */
-    int64_t in_axis, out_axis;    /*  32, 40  bytes */
-    int64_t in_lane, out_lane;    /*  48, 56  bytes */
-    int64_t chunks;               /*  64  TLY_ROWS: chunks a row, from 1 */
-    int64_t blocks;               /*  72  other forms: lane blocks, ceil(inner / tile_lanes) */
-    int64_t flags;                /*  80  TLY_LAUNCH_... */
-    int64_t outer_rank;           /*  88  0 to 7 */
-    int64_t outer_size[7];        /*  96  outermost first */
-    int64_t outer_in[7];          /* 152  bytes */
-    int64_t outer_out[7];         /* 208  bytes */
-} tly_args;                       /* 264 */
+    const char *in;            /*   0  address of position 0 of row 0 */
+    char *out;                 /*   8 */
+    int64_t length;            /*  16  see tly_geometry */
+    int64_t inner;             /*  24  lanes */
+    int64_t in_axis, out_axis; /*  32, 40  bytes */
+    int64_t in_lane, out_lane; /*  48, 56  bytes */
+    int64_t chunks;            /*  64  TLY_ROWS: chunks a row, from 1 */
+    int64_t blocks;            /*  72  other forms: lane blocks, ceil(inner / tile_lanes) */
+    int64_t flags;             /*  80  TLY_LAUNCH_... */
+    int64_t outer_rank;        /*  88  0 to 7 */
+    int64_t outer_size[7];     /*  96  outermost first */
+    int64_t outer_in[7];       /* 152  bytes */
+    int64_t outer_out[7];      /* 208  bytes */
+} tly_args;                    /* 264 */
 
 /* Facts of the machine and the launch that change no bit of the result. */
 enum {
@@ -34,10 +34,10 @@ enum {
 
 /* What a call does with its tiles. */
 enum {
-    TLY_MODE_SCAN = 0,    /* compute and store tiles [begin, end) */
-    TLY_MODE_TOTAL = 1,   /* TLY_ROWS, one chunk: store its total and range to the carry_out
+    TLY_MODE_SCAN = 0,   /* compute and store tiles [begin, end) */
+    TLY_MODE_TOTAL = 1,  /* TLY_ROWS, one chunk: store its total and range to the carry_out
                              record, nothing else */
-    TLY_MODE_COMBINE = 2  /* carry_out = carry_in combined with the total record in `total`; returns
+    TLY_MODE_COMBINE = 2 /* carry_out = carry_in combined with the total record in `total`; returns
                              1, nothing stored, if only a scan of the chunk can tell the carry */
 };
 
@@ -45,15 +45,15 @@ enum {
  * A tile is, in TLY_ROWS, chunk (t mod chunks) of row (t div chunks); in the other forms, lane
  * block (t mod blocks) of row (t div blocks). */
 typedef struct tly_task {
-    int64_t begin, end;     /*  0, 8 */
-    int64_t mode;           /* 16 */
-    char *scratch;          /* 24  64-byte aligned, its size: see tly_launch */
-    const char *carry_in;   /* 32  carry record before tile `begin`, or NULL at a row's start */
-    char *carry_out;        /* 40  carry record after tile end - 1, or NULL if not wanted */
-    const char *total;      /* 48  TLY_MODE_COMBINE: what TLY_MODE_TOTAL stored */
-    int64_t ahead;          /* 56  TLY_ROWS: bytes from what is read to what is prefetched; 0: the
+    int64_t begin, end;   /*  0, 8 */
+    int64_t mode;         /* 16 */
+    char *scratch;        /* 24  64-byte aligned, its size: see tly_launch */
+    const char *carry_in; /* 32  carry record before tile `begin`, or NULL at a row's start */
+    char *carry_out;      /* 40  carry record after tile end - 1, or NULL if not wanted */
+    const char *total;    /* 48  TLY_MODE_COMBINE: what TLY_MODE_TOTAL stored */
+    int64_t ahead;        /* 56  TLY_ROWS: bytes from what is read to what is prefetched; 0: the
                                    plan's distance */
-} tly_task;                 /* 64 */
+} tly_task;               /* 64 */
 
 /* A carry record is one accumulator for each of the `unit` interleaved scans; a total record
  * is a carry record followed by what the range check needs. Opaque to the launch. */

@@ -68,12 +68,10 @@ static tly_object **bucket(const tly_cache *cache, uint64_t hash)
     return &cache->buckets[(hash ^ (hash >> 32)) & (cache->bucket_count - 1)];
 }
 
-static tly_object *find(const tly_cache *cache, uint64_t hash, const tly_key *key,
-                        const char *plan)
+static tly_object *find(const tly_cache *cache, uint64_t hash, const tly_key *key, const char *plan)
 {
     tly_object *object = *bucket(cache, hash);
-    while (object != NULL && (object->hash != hash ||
-                              memcmp(&object->key, key, sizeof *key) != 0 ||
+    while (object != NULL && (object->hash != hash || memcmp(&object->key, key, sizeof *key) != 0 ||
                               strcmp(object->plan, plan) != 0)) {
         object = object->chain;
     }
@@ -128,6 +126,7 @@ static void take_out(tly_cache *cache, tly_object *object)
 static void evict(tly_cache *cache)
 {
     if (cache->cached <= cache->bound) {
+        atomic_store_explicit(&cache->above, 0, memory_order_relaxed);
         return;
     }
     if (cache->release != NULL) {
@@ -143,6 +142,14 @@ static void evict(tly_cache *cache)
             tly_object_drop(object);
         }
     }
+    atomic_store_explicit(&cache->above, cache->cached > cache->bound, memory_order_relaxed);
+}
+
+void tly_cache_trim(tly_cache *cache)
+{
+    pthread_mutex_lock(&cache->lock);
+    evict(cache);
+    pthread_mutex_unlock(&cache->lock);
 }
 
 static tally_status report(const tly_object *object, tally_error *error)
@@ -218,7 +225,8 @@ tally_status tly_cache_get(tly_cache *cache, const tly_key *key, const char *pla
             make_ready(cache, object, make, user);
         }
     }
-    int state = object != NULL ? object->state : FAILED;
+    /* The caller's own reference holds it, whatever the table dropped. */
+    int state = object != NULL ? object->state : FAILED; // NOLINT(clang-analyzer-unix.Malloc)
     pthread_mutex_unlock(&cache->lock);
     if (state == READY) {
         *found = object;

@@ -32,8 +32,8 @@ typedef struct tly_object {
     int state;
     tally_error *failure;
     uint64_t hash;
-    struct tly_object *chain;           /* in its bucket */
-    struct tly_object *newer, *older;   /* by last use */
+    struct tly_object *chain;         /* in its bucket */
+    struct tly_object *newer, *older; /* by last use */
     tly_key key;
     char plan[];
 } tly_object;
@@ -49,6 +49,7 @@ typedef struct tly_cache {
     size_t bucket_count, bound;
     tly_object *newest, *oldest;
     uint64_t compiled, hits, cached, evicted;
+    atomic_int above; /* see tly_cache_above */
     /* Called with the lock held before anything is evicted: drops references that are kept for
      * speed only, and calls tly_cache_touch for those in use. NULL: there are none. */
     void (*release)(void *user);
@@ -68,6 +69,15 @@ tally_status tly_cache_get(tly_cache *cache, const tly_key *key, const char *pla
 
 /* Marks as used now; only within `release`. */
 void tly_cache_touch(tly_cache *cache, tly_object *object);
+
+/* Whether there is more than the bound allows, all of it in use when it was last looked at. */
+static inline int tly_cache_above(const tly_cache *cache)
+{
+    return atomic_load_explicit(&cache->above, memory_order_relaxed);
+}
+
+/* Evicts what has come out of use since. Within the fork gate. */
+void tly_cache_trim(tly_cache *cache);
 
 /* Drops one reference. Takes no lock, so that a kernel can be destroyed anywhere. */
 void tly_object_drop(tly_object *object);

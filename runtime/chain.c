@@ -6,9 +6,9 @@
  */
 #include "launch.h"
 
+#include "checked.h"
 #include "cpu/cpu.h"
 
-#include <linux/futex.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -46,6 +46,10 @@ static int published(slot *s)
     return atomic_load_explicit(&s->state, memory_order_acquire) == PUBLISHED;
 }
 
+/* Of linux/futex.h, which not every C library has beside it: FUTEX_WAIT_PRIVATE, FUTEX_WAKE_PRIVATE
+ * of the kernel's interface. */
+enum { WAIT = 0 | 128, WAKE = 1 | 128 };
+
 static void futex(atomic_uint *word, int operation, unsigned value)
 {
     syscall(SYS_futex, word, operation, value, NULL, NULL, 0);
@@ -67,7 +71,7 @@ static void await(slot *s)
     atomic_compare_exchange_strong_explicit(&s->state, &expected, AWAITED, memory_order_acquire,
                                             memory_order_acquire);
     while (!published(s)) {
-        futex(&s->state, FUTEX_WAIT_PRIVATE, AWAITED);
+        futex(&s->state, WAIT, AWAITED);
     }
 }
 
@@ -75,7 +79,7 @@ static void publish(slot *s)
 {
     /* Only the next chunk's task waits here. */
     if (atomic_exchange_explicit(&s->state, PUBLISHED, memory_order_acq_rel) == AWAITED) {
-        futex(&s->state, FUTEX_WAKE_PRIVATE, 1);
+        futex(&s->state, WAKE, 1);
     }
 }
 
@@ -119,7 +123,7 @@ static void scan_chunk(const tly_run *run, int64_t ticket, char *scratch)
     }
     task.carry_out = known ? NULL : after->carry;
     /* The total left this chunk in the cache; what this thread reads next comes meanwhile. */
-    task.ahead = totalled ? run->threads * run->kernel->chunk_step : 0;
+    task.ahead = totalled ? tly_multiply(run->threads, run->kernel->chunk_step) : 0;
     run->kernel->entry(run->args, &task);
     if (!known) {
         publish(after);

@@ -82,6 +82,7 @@ static tally_status fill(tally_context *context, const tally_context_options *op
     context->most = options->threads > 0 ? options->threads : TLY_MAX_THREADS;
     context->parallel = options->parallel;
     context->parallel_user = options->parallel_user;
+    context->isolate = options->isolate;
     find_limits(&context->limits, options->parallel != NULL);
     if (options->generator != NULL) {
         context->generator_path = strdup(options->generator);

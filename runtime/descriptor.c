@@ -15,7 +15,7 @@ static const struct {
     uint32_t flag;
     const char *field;
 } flag_fields[] = {
-    { TALLY_EXCLUSIVE, "exclusive" }, { TALLY_REVERSE, "reverse" },  { TALLY_KEEPDIMS, "keepdims" },
+    { TALLY_EXCLUSIVE, "exclusive" }, { TALLY_REVERSE, "reverse" }, { TALLY_KEEPDIMS, "keepdims" },
     { TALLY_LAST, "last" },           { TALLY_NAN_IGNORE, "nan" },
 };
 
@@ -95,15 +95,21 @@ static tally_status check_names(tally_descriptor *full, tally_error *error)
     return TALLY_OK;
 }
 
-static tally_status check_sizes(tally_descriptor *full, tally_error *error)
+/* Sets open sizes to 1, so that what is wrong whatever they are is still found, and tells which
+ * they were, a bit each. */
+static tally_status check_sizes(tally_descriptor *full, uint32_t *open, tally_error *error)
 {
     const tly_op_facts *op = &tly_ops[full->op];
     if (full->rank < op->scan || full->rank > TALLY_MAX_RANK) {
         return tly_fail(error, TALLY_INVALID, "sizes", "%s takes rank %d to %d, not %d", op->name,
                         op->scan, TALLY_MAX_RANK, (int)full->rank);
     }
+    *open = 0;
     for (int32_t d = 0; d < full->rank; d++) {
-        if (full->sizes[d] < 0) {
+        if (full->sizes[d] == TALLY_OPEN_SIZE) {
+            *open |= 1u << d;
+            full->sizes[d] = 1;
+        } else if (full->sizes[d] < 0) {
             return tly_fail(error, TALLY_INVALID, "sizes",
                             "size %" PRId64 " of axis %d is negative", full->sizes[d], (int)d);
         }
@@ -111,7 +117,22 @@ static tally_status check_sizes(tally_descriptor *full, tally_error *error)
     for (int32_t d = full->rank; d < TALLY_MAX_RANK; d++) {
         full->sizes[d] = 0;
     }
+    if (*open != 0 && (full->flags & (TALLY_IN_STRIDES | TALLY_OUT_STRIDES)) != 0) {
+        return tly_fail(error, TALLY_INVALID, full->flags & TALLY_IN_STRIDES ? "in" : "out",
+                        "strides need every size, and that of axis %d is open",
+                        __builtin_ctz(*open));
+    }
     return TALLY_OK;
+}
+
+/* Puts back what check_sizes took away. */
+static void open_sizes(tally_descriptor *full, uint32_t open)
+{
+    for (int32_t d = 0; d < full->rank; d++) {
+        if (open >> d & 1) {
+            full->sizes[d] = TALLY_OPEN_SIZE;
+        }
+    }
 }
 
 static tally_status check_axes(tally_descriptor *full, tally_error *error)
@@ -237,12 +258,13 @@ tally_status tly_descriptor_resolve(const tally_descriptor *d, tally_descriptor 
                                     tally_error *error)
 {
     tally_descriptor full;
+    uint32_t open = 0;
     tally_status s = copy(d, &full, error);
     if (s == TALLY_OK) {
         s = check_names(&full, error);
     }
     if (s == TALLY_OK) {
-        s = check_sizes(&full, error);
+        s = check_sizes(&full, &open, error);
     }
     if (s == TALLY_OK) {
         s = check_axes(&full, error);
@@ -256,8 +278,8 @@ tally_status tly_descriptor_resolve(const tally_descriptor *d, tally_descriptor 
     }
     int64_t sizes[TALLY_MAX_RANK];
     int32_t rank = tly_result_shape(&full, sizes);
-    s = check_tensor(&full, TALLY_OUT_STRIDES, "out", rank, sizes, full.out_dtype,
-                     full.out_strides, &full.out_offset, error);
+    s = check_tensor(&full, TALLY_OUT_STRIDES, "out", rank, sizes, full.out_dtype, full.out_strides,
+                     &full.out_offset, error);
     if (s != TALLY_OK) {
         return s;
     }
@@ -266,6 +288,7 @@ tally_status tly_descriptor_resolve(const tally_descriptor *d, tally_descriptor 
         tly_error_hint(error, "sorted by size, each stride must exceed the reach of the smaller");
         return s;
     }
+    open_sizes(&full, open);
     *result = full;
     return TALLY_OK;
 }

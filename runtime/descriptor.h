@@ -10,9 +10,10 @@
 
 typedef struct tly_op_facts {
     const char *name;
-    uint8_t scan;        /* 1: scan, 0: reduction */
-    uint8_t out_dtype;   /* tally_dtype of the output by default; 0: the input's */
-    uint32_t flags;      /* those that it takes */
+    uint8_t scan;      /* 1: scan, 0: reduction */
+    uint8_t out_dtype; /* tally_dtype of the output by default; 0: the input's */
+    uint32_t flags;    /* those that it takes */
+    uint8_t made;      /* 1: kernels exist */
 } tly_op_facts;
 
 typedef struct tly_dtype_facts {
@@ -20,6 +21,7 @@ typedef struct tly_dtype_facts {
     uint8_t bytes;
     uint8_t accumulator; /* tally_dtype, without acc= */
     uint8_t wide;        /* 1: acc=f64 may be asked for */
+    uint8_t made;        /* 1: kernels exist */
 } tly_dtype_facts;
 
 /* Indexed by tally_op and tally_dtype; entry 0 is all zero. */
@@ -32,12 +34,20 @@ int tly_packed_strides(int32_t rank, const int64_t *sizes, int64_t *strides);
 /* Rank and sizes of the output of a descriptor whose axes are resolved. */
 int32_t tly_result_shape(const tally_descriptor *full, int64_t sizes[TALLY_MAX_RANK]);
 
+/* Whether some size of a resolved descriptor is open. */
+int tly_has_open_size(const tally_descriptor *full);
+
 /* Every axis of a rank. */
 uint32_t tly_all_axes(int32_t rank);
 
 /* Sets back to zero what is the default in a resolved descriptor: the form that parsing returns
  * and printing prints. Two descriptors of equal meaning become byte-equal. */
 void tly_descriptor_shorten(tally_descriptor *full);
+
+/* "A B C": the operators and dtypes that kernels exist for, for hints. */
+#define TLY_MADE_MAX 64
+void tly_made_ops(char text[TLY_MADE_MAX]);
+void tly_made_dtypes(char text[TLY_MADE_MAX]);
 
 /* What is said of an option that is not for the operator: option, operator. */
 #define TLY_NOT_AN_OPTION "%s is not an option of %s"

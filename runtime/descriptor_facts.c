@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "guess.h"
 #include "problem.h"
 
 #define STRIDES (TALLY_IN_STRIDES | TALLY_OUT_STRIDES)
@@ -14,33 +15,33 @@
 #define PICK TALLY_NAN_IGNORE
 
 const tly_op_facts tly_ops[TALLY_OP_COUNT] = {
-    [TALLY_CUMSUM] = { "cumsum", 1, 0, SCAN },
-    [TALLY_CUMPROD] = { "cumprod", 1, 0, SCAN },
-    [TALLY_CUMMAX] = { "cummax", 1, 0, SCAN | PICK },
-    [TALLY_CUMMIN] = { "cummin", 1, 0, SCAN | PICK },
-    [TALLY_CUMLOGSUMEXP] = { "cumlogsumexp", 1, 0, SCAN },
-    [TALLY_SUM] = { "sum", 0, 0, REDUCE },
-    [TALLY_PROD] = { "prod", 0, 0, REDUCE },
-    [TALLY_MEAN] = { "mean", 0, 0, REDUCE },
-    [TALLY_L1] = { "l1", 0, 0, REDUCE },
-    [TALLY_L2] = { "l2", 0, 0, REDUCE },
-    [TALLY_SUM_SQUARE] = { "sum_square", 0, 0, REDUCE },
-    [TALLY_LOG_SUM] = { "log_sum", 0, 0, REDUCE },
-    [TALLY_LOG_SUM_EXP] = { "log_sum_exp", 0, 0, REDUCE },
-    [TALLY_MAX] = { "max", 0, 0, REDUCE | PICK },
-    [TALLY_MIN] = { "min", 0, 0, REDUCE | PICK },
-    [TALLY_ARGMAX] = { "argmax", 0, TALLY_I64, REDUCE | PICK | TALLY_LAST },
-    [TALLY_ARGMIN] = { "argmin", 0, TALLY_I64, REDUCE | PICK | TALLY_LAST },
+    [TALLY_CUMSUM] = { "cumsum", 1, 0, SCAN, 1 },
+    [TALLY_CUMPROD] = { "cumprod", 1, 0, SCAN, 1 },
+    [TALLY_CUMMAX] = { "cummax", 1, 0, SCAN | PICK, 0 },
+    [TALLY_CUMMIN] = { "cummin", 1, 0, SCAN | PICK, 0 },
+    [TALLY_CUMLOGSUMEXP] = { "cumlogsumexp", 1, 0, SCAN, 0 },
+    [TALLY_SUM] = { "sum", 0, 0, REDUCE, 0 },
+    [TALLY_PROD] = { "prod", 0, 0, REDUCE, 0 },
+    [TALLY_MEAN] = { "mean", 0, 0, REDUCE, 0 },
+    [TALLY_L1] = { "l1", 0, 0, REDUCE, 0 },
+    [TALLY_L2] = { "l2", 0, 0, REDUCE, 0 },
+    [TALLY_SUM_SQUARE] = { "sum_square", 0, 0, REDUCE, 0 },
+    [TALLY_LOG_SUM] = { "log_sum", 0, 0, REDUCE, 0 },
+    [TALLY_LOG_SUM_EXP] = { "log_sum_exp", 0, 0, REDUCE, 0 },
+    [TALLY_MAX] = { "max", 0, 0, REDUCE | PICK, 0 },
+    [TALLY_MIN] = { "min", 0, 0, REDUCE | PICK, 0 },
+    [TALLY_ARGMAX] = { "argmax", 0, TALLY_I64, REDUCE | PICK | TALLY_LAST, 0 },
+    [TALLY_ARGMIN] = { "argmin", 0, TALLY_I64, REDUCE | PICK | TALLY_LAST, 0 },
 };
 
 const tly_dtype_facts tly_dtypes[TALLY_DTYPE_COUNT] = {
-    [TALLY_F64] = { "f64", 8, TALLY_F64, 1 },   [TALLY_F32] = { "f32", 4, TALLY_F32, 1 },
-    [TALLY_F16] = { "f16", 2, TALLY_F32, 1 },   [TALLY_BF16] = { "bf16", 2, TALLY_F32, 1 },
-    [TALLY_I64] = { "i64", 8, TALLY_I64, 0 },   [TALLY_I32] = { "i32", 4, TALLY_I32, 0 },
-    [TALLY_I16] = { "i16", 2, TALLY_I16, 0 },   [TALLY_I8] = { "i8", 1, TALLY_I8, 0 },
-    [TALLY_U64] = { "u64", 8, TALLY_U64, 0 },   [TALLY_U32] = { "u32", 4, TALLY_U32, 0 },
-    [TALLY_U16] = { "u16", 2, TALLY_U16, 0 },   [TALLY_U8] = { "u8", 1, TALLY_U8, 0 },
-    [TALLY_BOOL] = { "bool", 1, TALLY_BOOL, 0 },
+    [TALLY_F64] = { "f64", 8, TALLY_F64, 1, 1 },    [TALLY_F32] = { "f32", 4, TALLY_F32, 1, 1 },
+    [TALLY_F16] = { "f16", 2, TALLY_F32, 1, 1 },    [TALLY_BF16] = { "bf16", 2, TALLY_F32, 1, 1 },
+    [TALLY_I64] = { "i64", 8, TALLY_I64, 0, 1 },    [TALLY_I32] = { "i32", 4, TALLY_I32, 0, 1 },
+    [TALLY_I16] = { "i16", 2, TALLY_I16, 0, 0 },    [TALLY_I8] = { "i8", 1, TALLY_I8, 0, 0 },
+    [TALLY_U64] = { "u64", 8, TALLY_U64, 0, 1 },    [TALLY_U32] = { "u32", 4, TALLY_U32, 0, 1 },
+    [TALLY_U16] = { "u16", 2, TALLY_U16, 0, 0 },    [TALLY_U8] = { "u8", 1, TALLY_U8, 0, 0 },
+    [TALLY_BOOL] = { "bool", 1, TALLY_BOOL, 0, 0 },
 };
 
 size_t tally_dtype_bytes(tally_dtype dtype)
@@ -58,6 +59,26 @@ const char *tally_op_name(tally_op op)
     return (unsigned)op < TALLY_OP_COUNT ? tly_ops[op].name : NULL;
 }
 
+void tly_made_ops(char text[TLY_MADE_MAX])
+{
+    text[0] = 0;
+    for (int op = 1; op < TALLY_OP_COUNT; op++) {
+        if (tly_ops[op].made) {
+            tly_names_add(text, TLY_MADE_MAX, tly_ops[op].name);
+        }
+    }
+}
+
+void tly_made_dtypes(char text[TLY_MADE_MAX])
+{
+    text[0] = 0;
+    for (int dtype = 1; dtype < TALLY_DTYPE_COUNT; dtype++) {
+        if (tly_dtypes[dtype].made) {
+            tly_names_add(text, TLY_MADE_MAX, tly_dtypes[dtype].name);
+        }
+    }
+}
+
 tally_dtype tly_accumulator(const tally_descriptor *d)
 {
     return d->acc == TALLY_F64 ? TALLY_F64 : (tally_dtype)tly_dtypes[d->dtype].accumulator;
@@ -73,6 +94,16 @@ int tly_packed_strides(int32_t rank, const int64_t *sizes, int64_t *strides)
         }
     }
     return 1;
+}
+
+int tly_has_open_size(const tally_descriptor *full)
+{
+    for (int32_t d = 0; d < full->rank; d++) {
+        if (full->sizes[d] == TALLY_OPEN_SIZE) {
+            return 1;
+        }
+    }
+    return 0;
 }
 
 uint32_t tly_all_axes(int32_t rank)

@@ -7,12 +7,13 @@
 #include "cpu/cpu.h"
 #include "error.h"
 #include "fork.h"
+#include "guess.h"
 #include "vulkan/backend.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_VULKAN = 64 };
+enum { MOST_VULKAN = 64, HINTED = TLY_LEVELS + 8 };
 
 static void describe(int level, tally_device *device)
 {
@@ -32,6 +33,10 @@ static void describe(int level, tally_device *device)
 tally_status tally_devices(tally_device *devices, size_t capacity, size_t *count,
                            tally_error *error)
 {
+    if (devices == NULL && capacity > 0) {
+        return tly_fail(error, TALLY_INVALID, "usage", "there is no array for %zu devices",
+                        capacity);
+    }
     /* The caller's struct may be another version's: its size is the step of the array. */
     size_t step = capacity > 0 && devices[0].size != 0 ? devices[0].size : sizeof(tally_device);
     if (step < offsetof(tally_device, is_default) + sizeof(int32_t)) {
@@ -44,8 +49,11 @@ tally_status tally_devices(tally_device *devices, size_t capacity, size_t *count
         if (!tly_fork_enter()) {
             return tly_busy(error);
         }
-        more = tly_vulkan_list(vulkan, MOST_VULKAN);
+        tally_status status = tly_vulkan_list(vulkan, MOST_VULKAN, &more, error);
         tly_fork_leave();
+        if (status != TALLY_OK) {
+            return status;
+        }
     }
     for (size_t i = 0; i < TLY_LEVELS + more && i < capacity; i++) {
         char *place = (char *)devices + i * step;
@@ -63,6 +71,24 @@ tally_status tally_devices(tally_device *devices, size_t capacity, size_t *count
         *count = TLY_LEVELS + more;
     }
     return TALLY_OK;
+}
+
+void tly_device_hint(tally_error *error)
+{
+    tally_device device[HINTED];
+    size_t count = 0;
+    char names[100] = "";
+    device[0].size = sizeof device[0];
+    if (tally_devices(device, HINTED, &count, NULL) != TALLY_OK) {
+        return;
+    }
+    tly_names_add(names, sizeof names, "cpu");
+    for (size_t i = count; i-- > 0;) { /* Vulkan's, which are few, first */
+        if (i < HINTED && device[i].runs_here) {
+            tly_names_add(names, sizeof names, device[i].selector);
+        }
+    }
+    tly_error_hint(error, "here are %s", names);
 }
 
 /* By selector, else by part of a name. */
@@ -91,8 +117,8 @@ int tly_vulkan_selector(const char *device)
         return 0;
     }
     const char *rest = device + length;
-    return rest[0] == 0 || (rest[0] == ':' && rest[1] != 0 &&
-                            rest[1 + strspn(rest + 1, "0123456789")] == 0);
+    return rest[0] == 0 ||
+           (rest[0] == ':' && rest[1] != 0 && rest[1 + strspn(rest + 1, "0123456789")] == 0);
 }
 
 tally_status tly_device_level(const char *device, int *level, tally_error *error)

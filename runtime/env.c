@@ -5,23 +5,29 @@
  */
 #include "env.h"
 
+#include "error.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int known;
 static char *generator;
 
-static void read_once(void)
+tally_status tly_env_generator(const char **value, tally_error *error)
 {
-    const char *value = secure_getenv("TALLY_GENERATOR");
-    if (value != NULL && value[0] != 0) {
-        generator = strdup(value); /* the program may change its environment later */
+    pthread_mutex_lock(&lock);
+    const char *now = known ? NULL : secure_getenv("TALLY_GENERATOR");
+    if (now != NULL && now[0] != 0) {
+        generator = strdup(now); /* the program may change its environment later */
+        known = generator != NULL;
+    } else {
+        known = 1;
     }
-}
-
-const char *tly_env_generator(void)
-{
-    pthread_once(&once, read_once);
-    return generator;
+    *value = generator;
+    tally_status status = known ? TALLY_OK
+                                : tly_out_of_memory(error, "TALLY_GENERATOR", strlen(now) + 1);
+    pthread_mutex_unlock(&lock);
+    return status;
 }

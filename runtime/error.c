@@ -2,14 +2,14 @@
  * Filling a caller's tally_error; see error.h. A field is written only if the caller's struct, as
  * its `size` says, holds all of it.
  */
+#define TLY_ERROR_ITSELF
 #include "error.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#define HOLDS(error, field) \
-    ((error)->size >= offsetof(tally_error, field) + sizeof((error)->field))
+#define HOLDS(error, field) ((error)->size >= offsetof(tally_error, field) + sizeof((error)->field))
 
 /* Messages end up on one line of a terminal or a log, whatever a word or a file name contained. */
 static void one_line(char *text)

@@ -27,4 +27,12 @@ void tly_error_hint(tally_error *error, const char *format, ...)
 /* TALLY_OUT_OF_MEMORY with the message that `bytes` for `what` could not be had. */
 tally_status tly_out_of_memory(tally_error *error, const char *what, size_t bytes);
 
+/* Clang's analyzer sees one file at a time: that a failing call returns the status which it was
+ * given is told to it here, so that it does not go on where nothing was made. */
+#if defined(__clang_analyzer__) && !defined(TLY_ERROR_ITSELF)
+#define tly_fail(error, status, ...) ((void)(tly_fail)(error, status, __VA_ARGS__), (status))
+#define tly_out_of_memory(error, what, bytes) \
+    ((void)(tly_out_of_memory)(error, what, bytes), TALLY_OUT_OF_MEMORY)
+#endif
+
 #endif

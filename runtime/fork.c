@@ -6,9 +6,9 @@
 
 atomic_int tly_orphaned;
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
-static long in_flight; /* guarded by gate, as are the hooks */
+static long in_flight; /* guarded by gate, as are the hooks and what follows */
+static int installed;
 static tly_fork_hook *hooks;
 
 static void prepare(void)
@@ -33,19 +33,14 @@ static void child(void)
     pthread_mutex_unlock(&gate);
 }
 
-static void install(void)
-{
-    /* Fails only for want of memory; then a child has what fork() alone gives. */
-    (void)pthread_atfork(prepare, parent, child);
-}
-
 int tly_fork_enter(void)
 {
-    pthread_once(&once, install);
     if (tly_fork_orphan()) {
         return 0;
     }
     pthread_mutex_lock(&gate);
+    /* Fails only for want of memory; a child of now then has what fork() alone gives. */
+    installed = installed || pthread_atfork(prepare, parent, child) == 0;
     in_flight++;
     pthread_mutex_unlock(&gate);
     return 1;

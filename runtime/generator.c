@@ -6,60 +6,34 @@
 
 #include "env.h"
 #include "error.h"
+#include "library.h"
 
-#include <dlfcn.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#define LIBRARY "libtally-codegen.so"
+/* Where libtally-codegen is installed: beside libtally. A program that holds libtally itself finds
+ * it from its own folder, wherever the prefix was moved to; last comes what was configured. */
+static const char *const places[] = { "", TALLY_FROM_LIBRARY, TALLY_FROM_PROGRAM, TALLY_INSTALLED,
+                                      NULL };
 
-static const char anchor; /* an address within libtally */
-
-/* The library beside libtally, if there is a file; NULL otherwise. To be freed. */
-static char *beside(void)
-{
-    Dl_info info;
-    if (dladdr(&anchor, &info) == 0 || info.dli_fname == NULL) {
-        return NULL;
-    }
-    const char *slash = strrchr(info.dli_fname, '/');
-    if (slash == NULL) {
-        return NULL;
-    }
-    size_t folder = (size_t)(slash - info.dli_fname) + 1;
-    char *path = malloc(folder + sizeof LIBRARY);
-    if (path == NULL) {
-        return NULL;
-    }
-    memcpy(path, info.dli_fname, folder);
-    memcpy(path + folder, LIBRARY, sizeof LIBRARY);
-    if (access(path, R_OK) != 0) {
-        free(path);
-        return NULL;
-    }
-    return path;
-}
-
+/* `path` is what the program or its user named, or NULL. */
 static tally_status open_library(const char *path, const tly_generator **generator,
                                  tally_error *error)
 {
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    void *symbol = library != NULL ? dlsym(library, TLY_GENERATOR_SYMBOL) : NULL;
-    if (symbol == NULL) {
-        const char *why = dlerror();
-        tly_fail(error, TALLY_NO_GENERATOR, "device", "a kernel must be generated, but %s",
-                 why != NULL ? why : "libtally-codegen cannot be opened");
-        tly_error_hint(error, "install " LIBRARY " beside libtally, or name it in TALLY_GENERATOR");
-        return TALLY_NO_GENERATOR;
+    void *symbol;
+    tally_status status = path != NULL
+                              ? tly_library_open(path, TLY_GENERATOR_SYMBOL, &symbol, error)
+                              : tly_library_find("libtally-codegen.so", places,
+                                                 TLY_GENERATOR_SYMBOL, &symbol, error);
+    if (status != TALLY_OK) {
+        return status;
     }
     tly_generator_get get;
     memcpy(&get, &symbol, sizeof get); /* ISO C has no cast from void * to a function */
     const tly_generator *found = get();
     if (found->abi != TLY_ABI_VERSION || found->version != TLY_GENERATOR_VERSION) {
         return tly_fail(error, TALLY_NO_GENERATOR, "device",
-                        "%s is version %u.%u, and this libtally needs %u.%u", path, found->abi,
-                        found->version, TLY_ABI_VERSION, TLY_GENERATOR_VERSION);
+                        "libtally-codegen is version %u.%u, and this libtally needs %u.%u",
+                        found->abi, found->version, TLY_ABI_VERSION, TLY_GENERATOR_VERSION);
     }
     *generator = found;
     return TALLY_OK;
@@ -75,8 +49,8 @@ tally_status tly_plan_gpu(const tly_generator *generator, const tly_request *req
         return TALLY_NO_GENERATOR;
     }
     memset(plan, 0, sizeof *plan);
-    return generator->plan_gpu(&request->problem, &request->geometry, &request->caps,
-                               request->plan, plan, error);
+    return generator->plan_gpu(&request->problem, &request->geometry, &request->caps, request->plan,
+                               plan, error);
 }
 
 tally_status tly_generator_find(tally_context *context, const tly_generator **generator,
@@ -86,16 +60,12 @@ tally_status tly_generator_find(tally_context *context, const tly_generator **ge
     pthread_mutex_lock(&context->generator_lock);
     if (context->generator == NULL) {
         const char *path = context->generator_path;
-        char *near = NULL;
         if (path == NULL) {
-            path = tly_env_generator();
+            status = tly_env_generator(&path, error);
         }
-        if (path == NULL) {
-            near = beside();
-            path = near != NULL ? near : LIBRARY;
+        if (status == TALLY_OK) {
+            status = open_library(path, &context->generator, error);
         }
-        status = open_library(path, &context->generator, error);
-        free(near);
     }
     *generator = context->generator;
     pthread_mutex_unlock(&context->generator_lock);

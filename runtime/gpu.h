@@ -21,21 +21,21 @@
 
 /* One dispatch. Strides are bytes. Little-endian, 128 bytes: what every device takes. */
 typedef struct tly_push {
-    uint64_t in, out, scratch;         /*   0   addresses of position 0 of row 0 and of the scratch;
+    uint64_t in, out, scratch;        /*   0   addresses of position 0 of row 0 and of the scratch;
                                                 buffer form: bytes from the binding's start */
-    int64_t in_axis, out_axis;         /*  24   from one position to the next */
-    int64_t in_lane, out_lane;         /*  40   from one group of lanes to the next */
-    int64_t outer_in[TLY_GPU_OUTER];   /*  56   outermost first */
-    int64_t outer_out[TLY_GPU_OUTER];  /*  72 */
-    uint32_t outer_size[TLY_GPU_OUTER];/*  88 */
-    uint32_t length;                   /*  96   positions of this dispatch, below 2^31 */
-    uint32_t lanes;                    /* 100   groups of lanes; 1 where the form has none */
-    uint32_t rows;                     /* 104   rows beyond this one are not there, below 2^31 */
-    uint32_t row_first;                /* 108   row of the first workgroup */
-    uint32_t chunks;                   /* 112   a row, from 1 */
-    uint32_t groups_x;                 /* 116   group number = y * groups_x + x */
-    uint32_t flags;                    /* 120   TLY_GPU_... */
-    uint32_t carries;                  /* 124   byte offset of the carries in the scratch */
+    int64_t in_axis, out_axis;        /*  24   from one position to the next */
+    int64_t in_lane, out_lane;        /*  40   from one group of lanes to the next */
+    int64_t outer_in[TLY_GPU_OUTER];  /*  56   outermost first */
+    int64_t outer_out[TLY_GPU_OUTER]; /*  72 */
+    uint32_t outer_size[TLY_GPU_OUTER]; /*  88 */
+    uint32_t length;                    /*  96   positions of this dispatch, below 2^31 */
+    uint32_t lanes;                     /* 100   groups of lanes; 1 where the form has none */
+    uint32_t rows;                      /* 104   rows beyond this one are not there, below 2^31 */
+    uint32_t row_first;                 /* 108   row of the first workgroup */
+    uint32_t chunks;                    /* 112   a row, from 1 */
+    uint32_t groups_x;                  /* 116   group number = y * groups_x + x */
+    uint32_t flags;                     /* 120   TLY_GPU_... */
+    uint32_t carries;                   /* 124   byte offset of the carries in the scratch */
 } tly_push;
 
 _Static_assert(sizeof(tly_push) == 128 && offsetof(tly_push, carries) == 124, "ABI");
@@ -51,37 +51,37 @@ enum {
 
 /* What the workgroups of a pass share out. */
 typedef enum tly_items {
-    TLY_ITEMS_ROWS,   /* rows x lanes */
-    TLY_ITEMS_CHUNKS  /* rows x lanes x chunks; a workgroup's items may lie in several rows */
+    TLY_ITEMS_ROWS,  /* rows x lanes */
+    TLY_ITEMS_CHUNKS /* rows x lanes x chunks; a workgroup's items may lie in several rows */
 } tly_items;
 
 typedef struct tly_gpu_pass {
-    uint32_t items;       /* tly_items */
-    uint32_t per_group;   /* items a workgroup: groups = ceil(items / per_group) */
-    uint32_t workgroup;   /* invocations */
-    uint32_t subgroup;    /* required size; 0: any */
+    uint32_t items;     /* tly_items */
+    uint32_t per_group; /* items a workgroup: groups = ceil(items / per_group) */
+    uint32_t workgroup; /* invocations */
+    uint32_t subgroup;  /* required size; 0: any */
 } tly_gpu_pass;
 
 /* How the geometry is given to a kernel. */
 typedef enum tly_gpu_form {
-    TLY_GPU_ROWS,  /* length: stream elements (axis x unit), lanes 1 */
-    TLY_GPU_LANES  /* length: axis, lanes: inner; a TLY_ROWS problem of unit u is turned into
+    TLY_GPU_ROWS, /* length: stream elements (axis x unit), lanes 1 */
+    TLY_GPU_LANES /* length: axis, lanes: inner; a TLY_ROWS problem of unit u is turned into
                       length / u positions of u lanes */
 } tly_gpu_form;
 
 typedef struct tly_gpu_launch {
     uint32_t abi, form;
     uint32_t passes;
-    uint32_t addresses;     /* 1: address form; 0: buffer form */
-    uint32_t positions;     /* most positions a dispatch, a multiple of every border; more are cut,
+    uint32_t addresses;    /* 1: address form; 0: buffer form */
+    uint32_t positions;    /* most positions a dispatch, a multiple of every border; more are cut,
                                with carries; 0: 2^30 */
-    uint32_t chunk;         /* positions a chunk; 0: no chunks */
-    uint32_t lanes;         /* neighbouring lanes that go together, a group: divides their number */
-    uint32_t carry_bytes;   /* of one (row, group of lanes) */
-    uint32_t record_bytes;  /* of one (row, group, chunk), from the scratch's start plus
+    uint32_t chunk;        /* positions a chunk; 0: no chunks */
+    uint32_t lanes;        /* neighbouring lanes that go together, a group: divides their number */
+    uint32_t carry_bytes;  /* of one (row, group of lanes) */
+    uint32_t record_bytes; /* of one (row, group, chunk), from the scratch's start plus
                                header_bytes */
-    uint32_t header_bytes;  /* in front of the records */
-    uint32_t zeroed;        /* 1: header and records must be zero before every dispatch */
+    uint32_t header_bytes; /* in front of the records */
+    uint32_t zeroed;       /* 1: header and records must be zero before every dispatch */
     char template_name[16];
     tly_gpu_pass pass[TLY_GPU_PASSES];
 } tly_gpu_launch;
@@ -89,20 +89,23 @@ typedef struct tly_gpu_launch {
 /* Every choice for one kernel, and all of its key beside problem and caps: two geometries with
  * one plan share their code. Made by the generator; zero first, then fill. */
 typedef struct tly_gpu_plan {
-    int32_t template_id;  /* tly_gpu_template (codegen/plan/gpu.h) */
-    int32_t workgroup;    /* invocations */
-    int32_t team;         /* invocations that scan together: a subgroup's or the workgroup's */
-    int32_t vector;       /* neighbouring elements an invocation takes at once; columns: lanes */
-    int32_t segments;     /* such vectors a tile, per invocation; columns: positions at once */
-    int32_t scan;         /* across invocations: 0 workgroup memory, 1 shuffles, 2 arithmetic */
-    int32_t chunk;        /* positions a chunk; 0: none */
-    int32_t addresses;    /* 1: device addresses, 0: storage buffers */
-    int32_t index_bits;   /* 32 or 64: width of offsets */
-    int32_t outer_rank;   /* 0 to 7 */
-    int32_t literal;      /* 1: sizes and strides of the outer dims are literals, below */
+    int32_t template_id; /* tly_gpu_template (codegen/plan/gpu.h) */
+    int32_t workgroup;   /* invocations */
+    int32_t team;        /* invocations that scan together: a subgroup's or the workgroup's */
+    int32_t vector;      /* neighbouring elements an invocation takes at once; columns: lanes */
+    int32_t segments;    /* such vectors a tile, per invocation; columns: positions at once */
+    int32_t scan;        /* across invocations: 0 workgroup memory, 1 shuffles, 2 arithmetic */
+    int32_t chunk;       /* positions a chunk; 0: none */
+    int32_t addresses;   /* 1: device addresses, 0: storage buffers */
+    int32_t index_bits;  /* 32 or 64: width of offsets */
+    int32_t outer_rank;  /* 0 to 7 */
+    int32_t literal;     /* 1: sizes and strides of the outer dims are literals, below */
+    int32_t reserved;    /* 0; in place of padding, since plans are compared as bytes */
     int64_t outer_size[TALLY_MAX_RANK - 1], outer_in[TALLY_MAX_RANK - 1],
         outer_out[TALLY_MAX_RANK - 1]; /* bytes; zero unless literal */
 } tly_gpu_plan;
+
+_Static_assert(sizeof(tly_gpu_plan) == 12 * 4 + 3 * 8 * (TALLY_MAX_RANK - 1), "padding in a key");
 
 typedef struct tly_gpu_artefact {
     tly_gpu_launch launch;

@@ -2,17 +2,56 @@
 #include "internal.h"
 
 #include "cpu/cpu.h"
+#include "descriptor.h"
 #include "error.h"
+#include "isolate.h"
+#include "thread.h"
 
 #include <string.h>
+
+/* Which kernels have a stage: those for a CPU, for Vulkan, and those with open sizes. */
+enum { CPU = 1, VULKAN = 2, OPEN = 4 };
+
+static const struct {
+    const char *name;
+    int kinds;
+} stages[] = {
+    [TALLY_STAGE_WORD] = { "word", CPU | VULKAN | OPEN },
+    [TALLY_STAGE_PLAN] = { "plan", CPU | VULKAN | OPEN },
+    [TALLY_STAGE_KIR] = { "kir", CPU | VULKAN | OPEN },
+    [TALLY_STAGE_LLVM] = { "llvm", CPU },
+    [TALLY_STAGE_ASM] = { "asm", CPU },
+    [TALLY_STAGE_SPIRV] = { "spirv", VULKAN },
+    [TALLY_STAGE_SPVASM] = { "spvasm", VULKAN },
+};
+
+static tally_status check_stage(const tly_request *request, tally_stage stage, tally_error *error)
+{
+    int cpu = request->level != TLY_LEVEL_NONE;
+    int open = tly_has_open_size(&request->full);
+    if (!(stages[stage].kinds & (cpu ? CPU : VULKAN))) {
+        tly_fail(error, TALLY_UNSUPPORTED, "device", "a kernel for %s has no stage %s",
+                 cpu ? "a CPU" : "Vulkan", stages[stage].name);
+        tly_error_hint(error, cpu ? "stages for a CPU: word plan kir llvm asm"
+                                  : "stages for Vulkan: word plan kir spirv spvasm");
+        return TALLY_UNSUPPORTED;
+    }
+    if (open && stage != TALLY_STAGE_WORD && (!cpu || !(stages[stage].kinds & OPEN))) {
+        tly_fail(error, TALLY_INVALID, "sizes", "%s needs every size, and one is open",
+                 cpu ? stages[stage].name : "a kernel for Vulkan");
+        tly_error_hint(error, "with open sizes there are word, plan and kir, for a CPU");
+        return TALLY_INVALID;
+    }
+    return TALLY_OK;
+}
 
 static tally_status write_word(const tly_request *request, tally_write write, void *user,
                                tally_error *error)
 {
     char word[TALLY_WORD_MAX + 1];
     size_t length;
-    tally_status status =
-        tally_descriptor_print(&request->full, word, TALLY_WORD_MAX, &length, error);
+    tally_status status = tally_descriptor_print(&request->full, word, TALLY_WORD_MAX, &length,
+                                                 error);
     if (status != TALLY_OK) {
         return status;
     }
@@ -23,18 +62,6 @@ static tally_status write_word(const tly_request *request, tally_write write, vo
     return TALLY_OK;
 }
 
-static tally_status show_gpu(const tly_generator *generator, const tly_request *request,
-                             tally_stage stage, tally_write write, void *user, tally_error *error)
-{
-    tly_gpu_plan plan;
-    tally_status status = tly_plan_gpu(generator, request, &plan, error);
-    if (status != TALLY_OK) {
-        return status;
-    }
-    return generator->show_gpu(&request->problem, &request->caps, &plan, stage, write, user,
-                               error);
-}
-
 static tally_status show(tally_context *context, const tly_request *request, tally_stage stage,
                          tally_write write, void *user, tally_error *error)
 {
@@ -42,15 +69,19 @@ static tally_status show(tally_context *context, const tly_request *request, tal
         return write_word(request, write, user, error);
     }
     const tly_generator *generator;
-    tally_status status = tly_generator_find(context, &generator, error);
+    tally_status status = tly_stack_check(error); /* `write` must be called on this thread */
+    if (status == TALLY_OK) {
+        status = tly_generator_find(context, &generator, error);
+    }
     if (status != TALLY_OK) {
         return status;
     }
-    if (request->level == TLY_LEVEL_NONE) {
-        return show_gpu(generator, request, stage, write, user, error);
-    }
-    return generator->show(&request->problem, tly_level_name(request->level), request->plan, stage,
-                           write, user, error);
+    tly_gpu_plan plan;
+    const int gpu = request->level == TLY_LEVEL_NONE;
+    status = gpu ? tly_plan_gpu(generator, request, &plan, error) : TALLY_OK;
+    return status != TALLY_OK ? status
+                              : tly_make_show(context, generator, request, gpu ? &plan : NULL,
+                                              stage, write, user, error);
 }
 
 tally_status tally_inspect(tally_context *context, const tally_descriptor *descriptor,
@@ -67,7 +98,10 @@ tally_status tally_inspect(tally_context *context, const tally_descriptor *descr
         return tly_busy(error);
     }
     tly_request request;
-    tally_status status = tly_request_resolve(context, descriptor, options, &request, error);
+    tally_status status = tly_request_resolve(context, descriptor, options, 1, &request, error);
+    if (status == TALLY_OK) {
+        status = check_stage(&request, stage, error);
+    }
     if (status == TALLY_OK) {
         status = show(context, &request, stage, write, user, error);
     }

@@ -40,50 +40,51 @@ typedef struct tly_limits {
 } tly_limits;
 
 struct tally_context {
-    int32_t threads;     /* of a run that names no number */
-    int32_t most;        /* of any run */
+    int32_t threads; /* of a run that names no number */
+    int32_t most;    /* of any run */
     tally_parallel_for parallel;
     void *parallel_user;
+    uint32_t isolate; /* ms that the helper may take; 0: kernels are made in this process */
     tly_cache cache;
     tly_pool pool;
     tly_limits limits;
-    tly_spare spare;     /* scratch */
+    tly_spare spare; /* scratch */
     pthread_mutex_t generator_lock;
     const tly_generator *generator; /* NULL: not opened yet; guarded by generator_lock */
     char *generator_path;           /* NULL: look for it */
     pthread_mutex_t vulkan_lock;
-    tly_vulkan_known *vulkan;       /* devices opened by name; guarded by vulkan_lock */
-    _Atomic uint64_t seen_hits;     /* by descriptors that a thread has since forgotten */
+    tly_vulkan_known *vulkan;   /* devices opened by name; guarded by vulkan_lock */
+    _Atomic uint64_t seen_hits; /* by descriptors that a thread has since forgotten */
 };
 
 /* A launch prepared as far as it can be without pointers. Immutable, but for the counters. */
 struct tally_kernel {
-    tly_args args;                 /* but for in, out and flags */
-    int64_t in_first, out_first;   /* bytes from the caller's pointers to position 0 of row 0 */
+    tly_args args;               /* but for in, out and flags */
+    int64_t in_first, out_first; /* bytes from the caller's pointers to position 0 of row 0 */
     /* With d = out - in in bytes the regions are disjoint if d >= apart_above or <= apart_below. */
     int64_t apart_above, apart_below;
-    uintptr_t misaligned;          /* bits that are zero in aligned addresses */
+    uintptr_t misaligned; /* bits that are zero in aligned addresses */
     tly_entry entry;
-    size_t scratch_bytes;          /* a task */
+    size_t scratch_bytes; /* a task */
     int64_t tiles, row_tiles, rows;
-    int64_t most_tiles;            /* of a row whose lanes one call takes at once */
-    int64_t share_tiles;           /* least range of a thread where lanes are told apart */
-    int64_t apart_flags;           /* tly_args.flags out of place */
-    int64_t bytes, split_bytes;    /* read and written; worth a thread */
-    uint8_t plain;                 /* not empty, and the machine runs it */
-    uint8_t in_place;              /* allowed */
+    int64_t most_tiles;         /* of a row whose lanes one call takes at once */
+    int64_t share_tiles;        /* least range of a thread where lanes are told apart */
+    int64_t apart_flags;        /* tly_args.flags out of place */
+    int64_t bytes, split_bytes; /* read and written; worth a thread */
+    uint8_t plain;              /* not empty, and the machine runs it */
+    uint8_t in_place;           /* allowed */
     uint8_t empty;
-    uint8_t alone;                 /* never worth a second thread */
-    int32_t carry_bytes;           /* of one record */
+    uint8_t alone;       /* never worth a second thread */
+    int32_t carry_bytes; /* of one record */
     int32_t level;
     tly_form form;
-    int64_t row_bytes;             /* of the output, where rows are dense; else 0 */
-    int64_t chunk_step;            /* bytes of input from one chunk to the next; may be negative */
+    int64_t row_bytes;  /* of the output, where rows are dense; else 0 */
+    int64_t chunk_step; /* bytes of input from one chunk to the next; may be negative */
     tally_context *context;
-    tly_object *object;            /* NULL if empty, or not for a CPU */
-    tally_vulkan_kernel *gpu;      /* NULL if empty, or for a CPU */
-    atomic_uint refs;              /* handles, and at most one thread that has seen it */
-    uint64_t hits;                 /* guarded by that thread's lock */
+    tly_object *object;       /* NULL if empty, or not for a CPU */
+    tally_vulkan_kernel *gpu; /* NULL if empty, or for a CPU */
+    atomic_uint refs;         /* handles, and at most one thread that has seen it */
+    uint64_t hits;            /* guarded by that thread's lock */
     uint64_t seen_hash;
     uint32_t seen_words;
     uint64_t seen[];
@@ -119,7 +120,7 @@ tally_status tly_generator_find(tally_context *context, const tly_generator **ge
                                 tally_error *error);
 
 /* kernel.c: what a creation asks for, checked and canonical; TALLY_UNSUPPORTED for what no kernel
- * exists for. */
+ * exists for. Open sizes are TALLY_INVALID unless `open`. */
 typedef struct tly_request {
     tally_descriptor full;
     tly_problem problem;
@@ -130,8 +131,8 @@ typedef struct tly_request {
     const char *plan;     /* the caller's, or "" */
 } tly_request;
 tally_status tly_request_resolve(tally_context *context, const tally_descriptor *descriptor,
-                                 const tally_kernel_options *options, tly_request *request,
-                                 tally_error *error);
+                                 const tally_kernel_options *options, int open,
+                                 tly_request *request, tally_error *error);
 
 /* kernel.c: the same for a Vulkan device that the options do not name. */
 tally_status tly_request_for(tally_vulkan *vulkan, const tally_descriptor *descriptor,
@@ -152,6 +153,9 @@ void tly_kernel_drop(tally_kernel *kernel);
 /* devices.c: the level that tally_kernel_options.device names; NULL is "cpu". TLY_LEVEL_NONE, and
  * TALLY_OK, for what names no level. */
 tally_status tly_device_level(const char *device, int *level, tally_error *error);
+
+/* devices.c: after tly_fail: names the devices that are here. */
+void tly_device_hint(tally_error *error);
 
 /* devices.c: whether the text is "vulkan" or "vulkan:N", which are selectors on any machine. */
 int tly_vulkan_selector(const char *device);

@@ -5,9 +5,14 @@
  */
 #include "internal.h"
 
+#include "checked.h"
 #include "cpu/cpu.h"
+#include "descriptor.h"
 #include "error.h"
+#include "fork.h"
+#include "isolate.h"
 #include "local.h"
+#include "thread.h"
 #include "vulkan/backend.h"
 #include "vulkan/profile.h"
 
@@ -16,41 +21,56 @@
 
 /* --- what exists --------------------------------------------------------------------------- */
 
-static const uint8_t made_ops[TALLY_OP_COUNT] = { [TALLY_CUMSUM] = 1, [TALLY_CUMPROD] = 1 };
-
-static const uint8_t made_dtypes[TALLY_DTYPE_COUNT] = {
-    [TALLY_F64] = 1, [TALLY_F32] = 1, [TALLY_F16] = 1, [TALLY_BF16] = 1,
-    [TALLY_I64] = 1, [TALLY_I32] = 1, [TALLY_U64] = 1, [TALLY_U32] = 1,
-};
-
+/* Each with what there is in its place. */
 static tally_status refuse_missing(const tally_descriptor *d, tally_error *error)
 {
-    const char *op = tally_op_name((tally_op)d->op);
-    const char *dtype = tally_dtype_name((tally_dtype)d->dtype);
-    if (!made_ops[d->op]) {
-        return tly_fail(error, TALLY_UNSUPPORTED, "op", "no kernels exist for %s", op);
+    const tly_op_facts *op = &tly_ops[d->op];
+    const tly_dtype_facts *dtype = &tly_dtypes[d->dtype];
+    char made[TLY_MADE_MAX];
+    if (!op->made) {
+        tly_made_ops(made);
+        tly_fail(error, TALLY_UNSUPPORTED, "op", "no kernels exist for %s", op->name);
+        tly_error_hint(error, "kernels exist for %s", made);
+    } else if (!dtype->made) {
+        tly_made_dtypes(made);
+        tly_fail(error, TALLY_UNSUPPORTED, "dtype", "no kernels of %s exist for %s", op->name,
+                 dtype->name);
+        tly_error_hint(error, "kernels of %s exist for %s", op->name, made);
+    } else if (d->out_dtype != d->dtype) {
+        tly_fail(error, TALLY_UNSUPPORTED, "dtype", "no kernels of %s exist from %s to %s",
+                 op->name, dtype->name, tly_dtypes[d->out_dtype].name);
+        tly_error_hint(error, "the output has the input's dtype: %s:%s, or a converted input",
+                       op->name, dtype->name);
+    } else if (d->order == TALLY_ORDER_EXACT) {
+        tly_fail(error, TALLY_UNSUPPORTED, "order", "no kernels exist for order=exact");
+        tly_error_hint(error, "kernels exist without order=, with the same bits on every run, and "
+                              "with order=serial");
+    } else {
+        return TALLY_OK;
     }
-    if (!made_dtypes[d->dtype]) {
-        return tly_fail(error, TALLY_UNSUPPORTED, "dtype", "no kernels of %s exist for %s", op,
-                        dtype);
-    }
-    if (d->out_dtype != d->dtype) {
-        return tly_fail(error, TALLY_UNSUPPORTED, "dtype", "no kernels of %s exist from %s to %s",
-                        op, dtype, tally_dtype_name((tally_dtype)d->out_dtype));
-    }
-    if (d->order == TALLY_ORDER_EXACT) {
-        return tly_fail(error, TALLY_UNSUPPORTED, "order", "no kernels exist for order=exact");
-    }
-    return TALLY_OK;
+    return TALLY_UNSUPPORTED;
 }
 
 static tally_status take_options(const tally_kernel_options *options, tally_kernel_options *known,
                                  tally_error *error)
 {
     *known = (tally_kernel_options){ .size = sizeof *known };
-    return options == NULL ? TALLY_OK
-                           : tly_struct_take(known, sizeof *known, options, "tally_kernel_options",
-                                             error);
+    return options == NULL
+               ? TALLY_OK
+               : tly_struct_take(known, sizeof *known, options, "tally_kernel_options", error);
+}
+
+/* The arguments of tly_vulkan_find as one: drivers want stack, too. */
+typedef struct finding {
+    tally_context *context;
+    const char *device;
+    tally_vulkan **vulkan;
+} finding;
+
+static tally_status find_vulkan(void *state, tally_error *error)
+{
+    const finding *f = state;
+    return tly_vulkan_find(f->context, f->device, f->vulkan, error);
 }
 
 /* The target: a level, a Vulkan device that is here, or one that a profile describes. */
@@ -61,10 +81,10 @@ static tally_status find_target(tally_context *context, const tally_kernel_optio
     request->level = TLY_LEVEL_NONE;
     if (known->profile != NULL) {
         tly_profile profile;
-        tally_status status =
-            known->device == NULL
-                ? tly_profile_parse(known->profile, &profile, error)
-                : tly_fail(error, TALLY_INVALID, "usage", "device and profile exclude each other");
+        tally_status status = known->device == NULL
+                                  ? tly_profile_parse(known->profile, &profile, error)
+                                  : tly_fail(error, TALLY_INVALID, "usage",
+                                             "device and profile exclude each other");
         if (status == TALLY_OK) {
             request->caps = profile.caps;
         }
@@ -72,12 +92,12 @@ static tally_status find_target(tally_context *context, const tally_kernel_optio
     }
     tally_status status = tly_device_level(known->device, &request->level, error);
     if (status == TALLY_OK && request->level == TLY_LEVEL_NONE) {
-        status = tly_vulkan_find(context, known->device, &request->vulkan, error);
+        finding f = { context, known->device, &request->vulkan };
+        status = tly_stack_call(find_vulkan, &f, error);
         if (status == TALLY_OK) {
             request->caps = *tly_vulkan_caps(request->vulkan);
-        } else if (status == TALLY_INVALID) {
-            tly_error_hint(error, "cpu, cpu:x86-64-v2, cpu:x86-64-v3, cpu:x86-64-v4, cpu:aarch64, "
-                                  "vulkan or vulkan:N");
+        } else if (error != NULL && (status == TALLY_INVALID || error->hint[0] == 0)) {
+            tly_device_hint(error);
         }
     }
     return status;
@@ -90,29 +110,43 @@ static tally_status find_problem(const tally_kernel_options *known, tly_request 
     if (status == TALLY_OK) {
         request->plan = known->plan != NULL ? known->plan : "";
         tly_canonicalise(&request->full, &request->problem, &request->geometry);
-        if (request->level == TLY_LEVEL_NONE && request->problem.form == TLY_COLUMNS) {
-            request->problem.dense = request->problem.length = 0; /* kernels for CPUs' sake */
+        tly_problem *p = &request->problem;
+        if (request->level == TLY_LEVEL_NONE && (p->form != TLY_ROWS || !p->dense)) {
+            p->dense = p->length = 0; /* for the sake of kernels for CPUs */
+        } else if (request->level == TLY_LEVEL_NONE) {
+            p->dense = TLY_DENSE;
         }
     }
     return status;
 }
 
+/* A kernel that runs needs every size; `open`: one that is only shown. */
 static tally_status take(const tally_descriptor *descriptor, const tally_kernel_options *options,
-                         tally_kernel_options *known, tly_request *request, tally_error *error)
+                         int open, tally_kernel_options *known, tly_request *request,
+                         tally_error *error)
 {
     if (descriptor == NULL) {
         return tly_fail(error, TALLY_INVALID, "usage", "the descriptor is NULL");
     }
     tally_status status = take_options(options, known, error);
-    return status == TALLY_OK ? tly_descriptor_resolve(descriptor, &request->full, error) : status;
+    if (status == TALLY_OK) {
+        status = tly_descriptor_resolve(descriptor, &request->full, error);
+    }
+    if (status == TALLY_OK && !open && tly_has_open_size(&request->full)) {
+        tly_fail(error, TALLY_INVALID, "sizes", "a kernel that runs needs every size; one is open");
+        tly_error_hint(error,
+                       "put a number for each ?; word, plan and kir can be inspected as it is");
+        return TALLY_INVALID;
+    }
+    return status;
 }
 
 tally_status tly_request_resolve(tally_context *context, const tally_descriptor *descriptor,
-                                 const tally_kernel_options *options, tly_request *request,
-                                 tally_error *error)
+                                 const tally_kernel_options *options, int open,
+                                 tly_request *request, tally_error *error)
 {
     tally_kernel_options known;
-    tally_status status = take(descriptor, options, &known, request, error);
+    tally_status status = take(descriptor, options, open, &known, request, error);
     if (status == TALLY_OK) {
         status = find_target(context, &known, request, error);
     }
@@ -124,7 +158,7 @@ tally_status tly_request_for(tally_vulkan *vulkan, const tally_descriptor *descr
                              tally_error *error)
 {
     tally_kernel_options known;
-    tally_status status = take(descriptor, options, &known, request, error);
+    tally_status status = take(descriptor, options, 0, &known, request, error);
     if (status == TALLY_OK && (known.device != NULL || known.profile != NULL)) {
         status = tly_fail(error, TALLY_INVALID, "usage",
                           "the device is given: options must name none, and no profile");
@@ -159,7 +193,7 @@ static tally_status make_object(void *user, const tly_key *key, const char *plan
         return status;
     }
     tly_artefact artefact = { .code = NULL };
-    status = generator->generate(&key->problem, key->level, plan, &artefact, error);
+    status = tly_make_cpu(user, generator, &key->problem, key->level, plan, &artefact, error);
     if (status != TALLY_OK) {
         return status;
     }
@@ -169,8 +203,29 @@ static tally_status make_object(void *user, const tly_key *key, const char *plan
     } else {
         status = tly_fail(error, TALLY_INTERNAL, "device", "the generator's launch record is bad");
     }
-    generator->release(&artefact);
+    tly_release_cpu(user, generator, &artefact);
     return status;
+}
+
+/* The arguments of make_object as one. */
+typedef struct making {
+    void *user;
+    const tly_key *key;
+    const char *plan;
+    tly_object *object;
+} making;
+
+static tally_status make_now(void *state, tally_error *error)
+{
+    const making *m = state;
+    return make_object(m->user, m->key, m->plan, m->object, error);
+}
+
+static tally_status make_with_stack(void *user, const tly_key *key, const char *plan,
+                                    tly_object *object, tally_error *error)
+{
+    making m = { user, key, plan, object };
+    return tly_stack_call(make_now, &m, error);
 }
 
 static tally_status find_object(tally_context *context, const tly_request *request,
@@ -182,25 +237,11 @@ static tally_status find_object(tally_context *context, const tly_request *reque
     key.abi = TLY_ABI_VERSION;
     key.generator = TLY_GENERATOR_VERSION;
     strncpy(key.level, tly_level_name(request->level), sizeof key.level - 1);
-    return tly_cache_get(&context->cache, &key, request->plan, make_object, context, object, error);
+    return tly_cache_get(&context->cache, &key, request->plan, make_with_stack, context, object,
+                         error);
 }
 
 /* --- preparing the launch ------------------------------------------------------------------ */
-
-static int64_t saturating_multiply(int64_t a, int64_t b)
-{
-    int64_t product;
-    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
-}
-
-static int64_t saturating_subtract(int64_t a, int64_t b)
-{
-    int64_t difference;
-    if (__builtin_sub_overflow(a, b, &difference)) {
-        return a < b ? INT64_MIN : INT64_MAX;
-    }
-    return difference;
-}
 
 static int64_t ceil_div(int64_t a, int64_t b)
 {
@@ -227,7 +268,7 @@ static void prepare_args(tally_kernel *k, const tly_geometry *g, const tly_launc
     }
     k->row_tiles = l->form == TLY_ROWS ? args->chunks : args->blocks;
     k->tiles = g->rows * k->row_tiles;
-    k->chunk_step = l->chunk * args->in_axis;
+    k->chunk_step = tly_multiply(l->chunk, args->in_axis);
 }
 
 int tly_may_be_in_place(const tly_problem *p, const tly_geometry *g)
@@ -247,8 +288,8 @@ static void prepare_checks(tally_kernel *k, const tly_request *request)
     const tly_problem *p = &request->problem;
     int64_t in_bytes = (int64_t)tally_dtype_bytes((tally_dtype)p->dtype);
     int64_t out_bytes = (int64_t)tally_dtype_bytes((tally_dtype)p->out_dtype);
-    k->apart_above = saturating_subtract((g->in_high + 1) * in_bytes, g->out_low * out_bytes);
-    k->apart_below = saturating_subtract(g->in_low * in_bytes, (g->out_high + 1) * out_bytes);
+    k->apart_above = tly_subtract((g->in_high + 1) * in_bytes, g->out_low * out_bytes);
+    k->apart_below = tly_subtract(g->in_low * in_bytes, (g->out_high + 1) * out_bytes);
     k->misaligned = (uintptr_t)((in_bytes > out_bytes ? in_bytes : out_bytes) - 1);
     k->in_place = (uint8_t)tly_may_be_in_place(p, g);
 }
@@ -268,7 +309,7 @@ static void prepare_cuts(tally_kernel *k, const tly_geometry *g, const tly_launc
                          int64_t in_bytes, int64_t out_bytes)
 {
     const tly_limits *limits = &k->context->limits;
-    k->bytes = saturating_multiply(g->rows * g->length * g->inner, in_bytes + out_bytes);
+    k->bytes = tly_multiply(g->rows * g->length * g->inner, in_bytes + out_bytes);
     int64_t machine = l->form == TLY_ROWS ? limits->split_rows : limits->split_lanes;
     k->split_bytes = l->split_bytes > 0 ? smaller(l->split_bytes, machine) : machine;
     k->alone = k->bytes < k->split_bytes || k->tiles == 1;
@@ -280,10 +321,11 @@ static void prepare_cuts(tally_kernel *k, const tly_geometry *g, const tly_launc
     }
     if (l->scratch_lane_bytes > 0) {
         int64_t room = limits->scratch_bytes - l->scratch_bytes;
-        k->most_tiles = larger(room / (l->scratch_lane_bytes * l->tile_lanes), 1);
-        lanes = smaller(lanes, k->most_tiles * l->tile_lanes);
+        k->most_tiles = larger(room / tly_multiply(l->scratch_lane_bytes, l->tile_lanes), 1);
+        lanes = smaller(lanes, tly_multiply(k->most_tiles, l->tile_lanes));
     }
-    k->scratch_bytes = (size_t)(l->scratch_bytes + lanes * l->scratch_lane_bytes);
+    k->scratch_bytes = (size_t)tly_add(l->scratch_bytes,
+                                       tly_multiply(lanes, l->scratch_lane_bytes));
 }
 
 static void prepare(tally_kernel *k, const tly_request *request)
@@ -342,10 +384,8 @@ static void look_at(const tally_context *context, const tally_descriptor *d,
     if (options != NULL) {
         tally_kernel_options known;
         if (take_options(options, &known, NULL) != TALLY_OK ||
-            (known.plan != NULL && known.plan[0] != 0) ||
-            known.profile != NULL ||
-            tly_device_level(known.device, &level, NULL) != TALLY_OK ||
-            level == TLY_LEVEL_NONE) {
+            (known.plan != NULL && known.plan[0] != 0) || known.profile != NULL ||
+            tly_device_level(known.device, &level, NULL) != TALLY_OK || level == TLY_LEVEL_NONE) {
             return;
         }
         level = level == tly_level_host() ? TLY_LEVEL_NONE : level;
@@ -370,12 +410,24 @@ static void look_at(const tally_context *context, const tally_descriptor *d,
 _Static_assert(offsetof(tally_descriptor, sizes) - offsetof(tally_descriptor, op) == 5 * 8,
                "the five words from op to axes_given");
 
+/* The arguments of tly_vulkan_kernel_make as one. */
+typedef struct gpu_making {
+    const tly_request *request;
+    tally_vulkan_kernel **kernel;
+} gpu_making;
+
+static tally_status make_gpu(void *state, tally_error *error)
+{
+    const gpu_making *m = state;
+    return tly_vulkan_kernel_make(m->request->vulkan, m->request, m->kernel, error);
+}
+
 static tally_status create(tally_context *context, const tally_descriptor *descriptor,
                            const tally_kernel_options *options, const seen *s,
                            tally_kernel **kernel, tally_error *error)
 {
     tly_request request;
-    tally_status status = tly_request_resolve(context, descriptor, options, &request, error);
+    tally_status status = tly_request_resolve(context, descriptor, options, 0, &request, error);
     if (status != TALLY_OK) {
         return status;
     }
@@ -398,9 +450,9 @@ static tally_status create(tally_context *context, const tally_descriptor *descr
     if (request.geometry.empty) {
         k->empty = 1; /* nothing to compute, so nothing to make */
     } else {
-        status = request.vulkan != NULL
-                     ? tly_vulkan_kernel_make(request.vulkan, &request, &k->gpu, error)
-                     : find_object(context, &request, &k->object, error);
+        gpu_making gpu = { &request, &k->gpu };
+        status = request.vulkan != NULL ? tly_stack_call(make_gpu, &gpu, error)
+                                        : find_object(context, &request, &k->object, error);
         if (status != TALLY_OK) {
             free(k);
             return status;
@@ -459,7 +511,12 @@ void tly_kernel_drop(tally_kernel *kernel)
 void tally_kernel_destroy(tally_kernel **kernel)
 {
     if (kernel != NULL && *kernel != NULL) {
+        tally_context *context = (*kernel)->context;
         tly_kernel_drop(*kernel);
         *kernel = NULL;
+        if (tly_cache_above(&context->cache) && tly_fork_enter()) {
+            tly_cache_trim(&context->cache);
+            tly_fork_leave();
+        }
     }
 }

@@ -22,11 +22,10 @@ typedef struct local {
 /* initial-exec: one instruction instead of a call, at the price of 8 bytes of static TLS. */
 static _Thread_local local *mine __attribute__((tls_model("initial-exec")));
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_key_t key;
-static int key_made;
 static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
 static local *locals;
+static pthread_key_t key; /* as is key_made, guarded by registry, and then for good */
+static int key_made;
 
 static void lock(local *l)
 {
@@ -83,11 +82,19 @@ static void in_child(void *self)
     }
 }
 
-static void start(void)
+/* Whether there is a key; while a process has as many as it may, the next call tries again. */
+static int need_key(void)
 {
     static tly_fork_hook hook = { .child = in_child };
-    key_made = pthread_key_create(&key, on_exit_of_thread) == 0;
-    tly_fork_watch(&hook);
+    pthread_mutex_lock(&registry);
+    int first = !key_made && pthread_key_create(&key, on_exit_of_thread) == 0;
+    key_made = key_made || first;
+    int there = key_made;
+    pthread_mutex_unlock(&registry);
+    if (first) {
+        tly_fork_watch(&hook);
+    }
+    return there;
 }
 
 static void enlist(local *l)
@@ -113,8 +120,7 @@ static local *own(void)
         return NULL;
     }
     atomic_flag_clear(&l->lock);
-    pthread_once(&once, start);
-    if (!key_made || pthread_setspecific(key, l) != 0) {
+    if (!need_key() || pthread_setspecific(key, l) != 0) {
         free(l);
         return NULL;
     }

@@ -2,9 +2,9 @@
 #include "pool.h"
 
 #include "cpu/cpu.h"
+#include "thread.h"
 
 #include <fenv.h>
-#include <signal.h>
 #include <stdlib.h>
 
 /* Pauses before a sleep: some 30 us, the order of what waking a thread costs. */
@@ -106,14 +106,10 @@ static void grow(tly_pool *pool, int64_t wanted)
         pool->threads = threads;
         pool->capacity = (int32_t)wanted;
     }
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     while (pool->started < wanted &&
-           pthread_create(&pool->threads[pool->started], NULL, worker, pool) == 0) {
+           tly_thread_start(&pool->threads[pool->started], 0, worker, pool) == 0) {
         pool->started++;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* Makes the job known; how many sleepers it could use. The lock is held. */

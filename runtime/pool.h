@@ -19,14 +19,14 @@ typedef struct tly_job tly_job;
 
 typedef struct tly_pool {
     pthread_mutex_t lock;
-    pthread_cond_t work;  /* a job was posted, or stop */
-    pthread_cond_t done;  /* some job's last worker has left it */
-    tly_job *jobs;        /* guarded by lock, as all below but posted */
+    pthread_cond_t work; /* a job was posted, or stop */
+    pthread_cond_t done; /* some job's last worker has left it */
+    tly_job *jobs;       /* guarded by lock, as all below but posted */
     pthread_t *threads;
     int32_t started, capacity;
     int32_t sleeping;
     int stop;
-    atomic_uint posted;   /* counts postings, for workers that spin before they sleep */
+    atomic_uint posted; /* counts postings, for workers that spin before they sleep */
     tly_fork_hook hook;
 } tly_pool;
 

@@ -7,8 +7,13 @@
 
 #include <string.h>
 
+#include "descriptor.h"
+
 /* A TLY_TRANSPOSED kernel turns blocks of lanes in registers: fewer lanes do not fill a block. */
 #define LEAST_TRANSPOSED_LANES 8
+
+/* And fewer axis steps no pass of lines of output. */
+#define LEAST_TRANSPOSED_STEPS 32
 
 /* A problem on its way: the axis, the other dims (all of size > 1), outermost first. */
 typedef struct shape {
@@ -107,6 +112,16 @@ static int64_t size_of(int64_t stride)
     return stride < 0 ? -stride : stride;
 }
 
+/* The largest power of two within n, up to 16: what is known of a length where vectors must fit. */
+static uint8_t power_within(int64_t n)
+{
+    uint8_t power = 1;
+    while (power < 16 && 2 * power <= n) {
+        power = (uint8_t)(2 * power);
+    }
+    return power;
+}
+
 static void set_rows(shape *s, int64_t unit, tly_problem *p, tly_geometry *g)
 {
     p->form = TLY_ROWS;
@@ -118,8 +133,11 @@ static void set_rows(shape *s, int64_t unit, tly_problem *p, tly_geometry *g)
     }
     p->dense = p->in_step == p->out_step && size_of(p->out_step) == 1 &&
                (s->count == 0 || (s->count == 1 && continues(&s->dims[0], &s->axis)));
-    if (p->dense && unit == 1 && s->axis.size <= TLY_SHORT_ROW) {
-        p->length = (uint8_t)s->axis.size;
+    if (unit == 1 && s->axis.size <= TLY_SHORT_ROW && (p->dense || s->count > 0)) {
+        p->length = p->dense ? (uint8_t)s->axis.size : power_within(s->axis.size);
+    } else if (p->dense && unit == 1 && s->axis.size <= TLY_MEDIUM_ROW &&
+               s->axis.size % TLY_EVEN_ROW != 0 && p->order != TALLY_ORDER_SERIAL) {
+        p->dense = TLY_DENSE_MEDIUM;
     }
     g->inner = 1;
 }
@@ -133,6 +151,16 @@ static void set_lanes(shape *s, tly_form form, int32_t lanes, tly_problem *p, tl
     p->unit = 1;
     p->in_step = literal(lane.in_stride, 2);
     p->out_step = form == TLY_TRANSPOSED || lane.out_stride == 1 ? 1 : TLY_ANY_STEP;
+    int64_t few = lane.size;
+    if (form == TLY_TRANSPOSED && s->axis.size < LEAST_TRANSPOSED_STEPS && s->axis.size < few) {
+        few = s->axis.size;
+    }
+    if (p->length == 0 && (few <= TLY_MAX_UNIT || few < lane.size)) {
+        p->length = power_within(few);
+    }
+    if (form == TLY_COLUMNS && p->in_step == TLY_ANY_STEP && size_of(s->axis.in_stride) == 1) {
+        p->dense = s->axis.in_stride > 0 ? TLY_AXIS_UP : TLY_AXIS_DOWN;
+    }
     g->inner = lane.size;
     g->in_lane = lane.in_stride;
     g->out_lane = lane.out_stride;
@@ -142,7 +170,7 @@ static void set_lanes(shape *s, tly_form form, int32_t lanes, tly_problem *p, tl
  * one in the input. */
 static int32_t transposed_lanes(const shape *s)
 {
-    if (s->axis.out_stride != 1 || size_of(s->axis.in_stride) <= 1) {
+    if (size_of(s->axis.out_stride) != 1 || size_of(s->axis.in_stride) <= 1) {
         return -1;
     }
     int32_t i = s->count - 1;
@@ -181,6 +209,7 @@ static void choose_form(shape *s, tly_problem *p, tly_geometry *g)
         (!one && size_of(s->axis.out_stride) < lane->out_stride)) {
         int32_t lanes = transposed_lanes(s);
         if (lanes >= 0) {
+            p->dense = s->axis.out_stride < 0 ? TLY_AXIS_DOWN : TLY_PACKED_NOT;
             set_lanes(s, TLY_TRANSPOSED, lanes, p, g);
         } else {
             set_rows(s, 1, p, g);
@@ -216,6 +245,57 @@ static void extent(int32_t rank, const int64_t *sizes, const int64_t *strides, i
     }
 }
 
+static uint64_t distance(int64_t stride)
+{
+    return stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
+}
+
+/* How far apart neighbours along a dim are: in the tensor where they are nearer, then in both. */
+static int is_nearer(const tly_dim *a, const tly_dim *b)
+{
+    uint64_t ai = distance(a->in_stride), ao = distance(a->out_stride);
+    uint64_t bi = distance(b->in_stride), bo = distance(b->out_stride);
+    uint64_t an = ai < ao ? ai : ao, bn = bi < bo ? bi : bo;
+    return an != bn ? an < bn : (ai > ao ? ai : ao) < (bi > bo ? bi : bo);
+}
+
+/* Rows are counted so that those that share lines and pages of either tensor come one after
+ * another. */
+static void order_by_distance(shape *s)
+{
+    for (int32_t i = 1; i < s->count; i++) {
+        tly_dim dim = s->dims[i];
+        int32_t at = i;
+        for (; at > 0 && is_nearer(&s->dims[at - 1], &dim); at--) {
+            s->dims[at] = s->dims[at - 1];
+        }
+        s->dims[at] = dim;
+    }
+}
+
+/* What an open size stands for: more than any size that a kernel has as a literal. */
+#define LARGE_SIZE 65536
+
+/* Sizes in place of open ones, and their strides. Of neighbours that merge one is enough; where the
+ * tensor would be beyond counting, smaller ones do. */
+static void close_sizes(tally_descriptor *full)
+{
+    tally_descriptor open = *full;
+    int64_t large = LARGE_SIZE;
+    do {
+        int side = -1; /* of the last open size: before, on or behind the axis */
+        for (int32_t d = 0; d < full->rank; d++) {
+            if (open.sizes[d] == TALLY_OPEN_SIZE) {
+                int here = (d >= full->axis) + (d > full->axis);
+                full->sizes[d] = here != side ? large : 1;
+                side = here;
+            }
+        }
+        full->flags &= ~(uint32_t)(TALLY_IN_STRIDES | TALLY_OUT_STRIDES);
+        large /= 2;
+    } while (tly_descriptor_resolve(full, full, NULL) != TALLY_OK && large > 0);
+}
+
 /* Nothing to do: one kernel for all, should one be made at all. */
 static void set_empty(tly_problem *p, tly_geometry *g)
 {
@@ -236,6 +316,9 @@ void tly_canonicalise(const tally_descriptor *d, tly_problem *problem, tly_geome
         geometry->empty = 1;
         return;
     }
+    if (tly_has_open_size(&full)) {
+        close_sizes(&full);
+    }
     problem->op = (uint8_t)full.op;
     problem->dtype = (uint8_t)full.dtype;
     problem->out_dtype = (uint8_t)full.out_dtype;
@@ -250,6 +333,12 @@ void tly_canonicalise(const tally_descriptor *d, tly_problem *problem, tly_geome
     }
     shape s = read_shape(&full);
     choose_form(&s, problem, geometry);
+    order_by_distance(&s);
+    if (problem->form == TLY_COLUMNS && problem->in_step == TLY_ANY_STEP &&
+        problem->out_step == 1 && problem->dense == 0 && s.count > 0 &&
+        s.dims[s.count - 1].in_stride == 1) {
+        problem->dense = TLY_ROWS_UP;
+    }
 
     geometry->length = s.axis.size;
     geometry->in_axis = s.axis.in_stride;

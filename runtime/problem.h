@@ -21,20 +21,39 @@ typedef enum tly_form {
     /* Another dim ("lanes", `inner` elements) is the innermost of the output; steps along it are
      * in_step and out_step, strides along the axis are launch arguments. */
     TLY_COLUMNS = 2,
-    /* The axis is innermost in the output (step 1), lanes in the input (step 1): a transposed
+    /* The axis is innermost in the output (step 1 or -1), lanes in the input (step 1): a transposed
      * view. Strides of the input's axis and of the output's lanes are launch arguments. */
     TLY_TRANSPOSED = 3
 } tly_form;
 
-/* How axis and lanes of columns lie: as one packed block in both tensors, which the scan runs
- * through upwards or downwards in memory. */
-typedef enum tly_packed { TLY_PACKED_NOT = 0, TLY_PACKED_UP = 1, TLY_PACKED_DOWN = 2 } tly_packed;
+/* Whether row r + 1 starts where row r ends, in both tensors; MEDIUM: and they have, one scan each,
+ * more than TLY_SHORT_ROW elements and up to TLY_MEDIUM_ROW, no multiple of TLY_EVEN_ROW. */
+typedef enum tly_dense { TLY_DENSE_NOT = 0, TLY_DENSE = 1, TLY_DENSE_MEDIUM = 2 } tly_dense;
+
+/* How axis and lanes lie. Packed columns: as one block in both tensors, which the scan runs through
+ * upwards or downwards in memory. Axis: of columns, lanes are apart in the input, and the scan runs
+ * through its neighbouring elements up or down; of transposed views, down through the output's.
+ * Rows: lanes and axis are apart in the input, of which neighbouring rows are neighbours, and lanes
+ * are in the output. */
+typedef enum tly_packed {
+    TLY_PACKED_NOT = 0,
+    TLY_PACKED_UP = 1,
+    TLY_PACKED_DOWN = 2,
+    TLY_AXIS_UP = 3,
+    TLY_AXIS_DOWN = 4,
+    TLY_ROWS_UP = 5
+} tly_packed;
 
 /* A step that is no literal of the kernel but a launch argument. */
 #define TLY_ANY_STEP 127
 
 /* Rows up to this many elements have their length as a literal: they are unrolled whole. */
 #define TLY_SHORT_ROW 64
+
+/* Dense ones up to this many have kernels of their own, for all lengths but multiples of
+ * TLY_EVEN_ROW, which long rows' kernels take in whole steps. */
+#define TLY_MEDIUM_ROW 255
+#define TLY_EVEN_ROW 128
 
 /* Largest unit: from 16 lanes on, columns fill a vector. */
 #define TLY_MAX_UNIT 15
@@ -45,21 +64,22 @@ enum { TLY_NARROW_MOST = 1024, TLY_NARROW_BYTES = 512 };
 
 /* No padding, compared and hashed as bytes; zero first, then fill. */
 typedef struct tly_problem {
-    uint8_t op;         /* tally_op */
-    uint8_t dtype;      /* tally_dtype of the input */
-    uint8_t out_dtype;  /* of the output */
-    uint8_t acc;        /* of the accumulator, resolved: never TALLY_DTYPE_NONE */
-    uint8_t order;      /* tally_order */
-    uint8_t exclusive;  /* 0 or 1 */
-    uint8_t form;       /* tly_form */
-    uint8_t dense;      /* TLY_ROWS: 1 if row r + 1 starts where row r ends, in both tensors;
-                           TLY_COLUMNS: tly_packed */
-    int8_t in_step;     /* elements: -2 to 2 or TLY_ANY_STEP */
-    int8_t out_step;    /* elements: -1, 1 or TLY_ANY_STEP; -1 in TLY_ROWS only */
-    uint8_t unit;       /* TLY_ROWS: 1 to TLY_MAX_UNIT; else 1 */
-    uint8_t length;     /* TLY_ROWS: stream elements a row if dense, unit 1 and at most
-                           TLY_SHORT_ROW; TLY_COLUMNS: lanes if packed and few
-                           (TLY_NARROW_BYTES); else 0 (a launch argument) */
+    uint8_t op;        /* tally_op */
+    uint8_t dtype;     /* tally_dtype of the input */
+    uint8_t out_dtype; /* of the output */
+    uint8_t acc;       /* of the accumulator, resolved: never TALLY_DTYPE_NONE */
+    uint8_t order;     /* tally_order */
+    uint8_t exclusive; /* 0 or 1 */
+    uint8_t form;      /* tly_form */
+    uint8_t dense;     /* TLY_ROWS: tly_dense; TLY_COLUMNS, TLY_TRANSPOSED: tly_packed */
+    int8_t in_step;    /* elements: -2 to 2 or TLY_ANY_STEP */
+    int8_t out_step;   /* elements: -1, 1 or TLY_ANY_STEP; -1 in TLY_ROWS only */
+    uint8_t unit;      /* TLY_ROWS: 1 to TLY_MAX_UNIT; else 1 */
+    uint8_t length;    /* TLY_ROWS, unit 1: stream elements a row up to TLY_SHORT_ROW if dense;
+                           packed columns: lanes up to TLY_NARROW_BYTES; several rows up to
+                           TLY_SHORT_ROW that are not dense, up to TLY_MAX_UNIT lanes else, and up
+                           to 31 steps of transposed views: the largest power of two within, up to
+                           16; else 0 (a launch argument) */
 } tly_problem;
 
 typedef struct tly_dim {
@@ -67,28 +87,29 @@ typedef struct tly_dim {
 } tly_dim;
 
 typedef struct tly_geometry {
-    int64_t length;              /* TLY_ROWS: stream elements a row (axis x unit); else axis size */
-    int64_t inner;               /* lanes; 1 for TLY_ROWS */
-    int64_t in_axis, out_axis;   /* elements: TLY_ROWS the steps; else strides along the axis */
-    int64_t in_lane, out_lane;   /* elements along lanes; 0 for TLY_ROWS */
-    int64_t rows;                /* product of the outer sizes; 1 if none */
-    int32_t outer_rank;          /* 0 to 7 */
-    int32_t empty;               /* 1: some size is 0, nothing to do */
-    tly_dim outer[TALLY_MAX_RANK - 1]; /* outermost first */
-    int64_t in_first, out_first; /* element index, from the caller's pointer, of position 0 */
-    int64_t in_low, in_high;     /* lowest and highest element index read; high < low if empty */
-    int64_t out_low, out_high;   /* ... written */
+    int64_t length;            /* TLY_ROWS: stream elements a row (axis x unit); else axis size */
+    int64_t inner;             /* lanes; 1 for TLY_ROWS */
+    int64_t in_axis, out_axis; /* elements: TLY_ROWS the steps; else strides along the axis */
+    int64_t in_lane, out_lane; /* elements along lanes; 0 for TLY_ROWS */
+    int64_t rows;              /* product of the outer sizes; 1 if none */
+    int32_t outer_rank;        /* 0 to 7 */
+    int32_t empty;             /* 1: some size is 0, nothing to do */
+    tly_dim outer[TALLY_MAX_RANK - 1]; /* that with the nearest neighbours in memory last */
+    int64_t in_first, out_first;       /* element index, from the caller's pointer, of position 0 */
+    int64_t in_low, in_high;   /* lowest and highest element index read; high < low if empty */
+    int64_t out_low, out_high; /* ... written */
 } tly_geometry;
 
 /* The accumulator a descriptor asks for: itself for f64 and integers, f32 for f16 and bf16. */
 tally_dtype tly_accumulator(const tally_descriptor *d);
 
-/* Reduces a descriptor that tally_descriptor_check accepted. Scans only. */
+/* Reduces a descriptor that tally_descriptor_check accepted. Scans only. Open sizes count as large
+ * ones: the problem is that of the kernel for these, and no launch has the geometry. */
 void tly_canonicalise(const tally_descriptor *d, tly_problem *problem, tly_geometry *geometry);
 
 /* Normalises a caller's descriptor of any known size: copies it, resolves the axis, out_dtype, acc
- * and packed strides (so that in_strides and out_strides always hold real strides in *full), and
- * checks it. What tally_descriptor_check does, keeping the result. */
+ * and packed strides (so that in_strides and out_strides always hold real strides in *full; open
+ * sizes count as 1 there), and checks it. What tally_descriptor_check does, keeping the result. */
 tally_status tly_descriptor_resolve(const tally_descriptor *d, tally_descriptor *full,
                                     tally_error *error);
 

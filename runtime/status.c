@@ -11,6 +11,7 @@ static const char *const names[] = {
     [-TALLY_NO_GENERATOR] = "TALLY_NO_GENERATOR",
     [-TALLY_BUSY] = "TALLY_BUSY",
     [-TALLY_INTERNAL] = "TALLY_INTERNAL",
+    [-TALLY_TIMEOUT] = "TALLY_TIMEOUT",
 };
 
 const char *tally_status_name(tally_status status)

@@ -18,8 +18,10 @@
 typedef struct joint {
     char text[TALLY_WORD_MAX + ADDED_MAX];
     size_t length;
-    size_t copied;                      /* bytes of `word` that are in `text` */
-    struct { size_t at, bytes; } added[2]; /* where text was inserted */
+    size_t copied; /* bytes of `word` that are in `text` */
+    struct {
+        size_t at, bytes;
+    } added[2]; /* where text was inserted */
     int count;
 } joint;
 
@@ -44,10 +46,18 @@ static int is_sizes(const char *part)
 static int is_options(const char *part)
 {
     static const char *const bare[] = { "keepdims", "exclusive", "reverse", "last", ",", NULL };
+    /* Their value was forgotten. */
+    static const char *const valued[] = {
+        "axis", "axes", "in", "out", "order", "acc", "nan", NULL
+    };
     size_t length = part_length(part);
+    size_t name = strcspn(part, ":,");
     int found = memchr(part, '=', length) != NULL || length == 0;
     for (int i = 0; bare[i] != NULL && !found; i++) {
         found = starts(part, bare[i]);
+    }
+    for (int i = 0; valued[i] != NULL && !found; i++) {
+        found = starts(part, valued[i]) && strlen(valued[i]) == name;
     }
     return found;
 }
@@ -133,8 +143,8 @@ static tally_status join(joint *j, const char *word, const char *dtype, int32_t 
     }
 
     next = word[j->copied] == ':' ? word + j->copied + 1 : NULL;
-    *had_sizes = next != NULL && (is_sizes(next) ||
-                                  (!is_options(next) && next[part_length(next)] == ':'));
+    *had_sizes = next != NULL &&
+                 (is_sizes(next) || (!is_options(next) && next[part_length(next)] == ':'));
     if (*had_sizes) {
         keep(j, word);
     } else if (sizes == NULL) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "guess.h"
 #include "word_reader.h"
 
 static tally_status read_axis(tly_reader *r, tly_span value, const char *field)
@@ -87,7 +88,16 @@ static tally_status one_of(tly_reader *r, tly_span value, const char *field,
             return TALLY_OK;
         }
     }
-    return tly_word_refuse(r, value.at, field, "%s cannot be '%.*s'", field, TLY_SHOW(value));
+    tly_guess guess = tly_guess_begin(value.at, (size_t)(value.end - value.at));
+    char list[64] = "";
+    for (int32_t i = 0; names[i] != NULL; i++) {
+        tly_guess_try(&guess, names[i]);
+        tly_names_add(list, sizeof list, names[i]);
+    }
+    tly_word_refuse(r, value.at, field, "%s cannot be '%.*s'" TLY_GUESS, field, TLY_SHOW(value),
+                    TLY_GUESSED(&guess));
+    tly_error_hint(r->error, "%s= takes %s; leave it out for the default", field, list);
+    return TALLY_INVALID;
 }
 
 static tally_status read_order(tly_reader *r, tly_span value, const char *field)
@@ -140,8 +150,47 @@ static const option options[] = {
 enum { OPTION_COUNT = sizeof options / sizeof options[0] };
 _Static_assert(OPTION_COUNT <= TLY_WORD_OPTIONS, "room for every option");
 
+static int is_for(const option *o, const tly_op_facts *op)
+{
+    return (o->kinds & (op->scan ? SCANS : REDUCTIONS)) && !(o->flag & ~op->flags);
+}
+
+/* What is no option of the operator's, or none at all: says what is. */
+static tally_status refuse_name(const tly_reader *r, tly_span name, const option *found)
+{
+    const tly_op_facts *op = &tly_ops[r->d.op];
+    tly_guess guess = tly_guess_begin(name.at, (size_t)(name.end - name.at));
+    char list[90] = "";
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        if (is_for(&options[i], op)) {
+            char text[16] = "";
+            tly_guess_try(&guess, options[i].name);
+            strncpy(text, options[i].name, sizeof text - 2);
+            if (options[i].read != NULL) {
+                text[strlen(text)] = '=';
+            }
+            tly_names_add(list, sizeof list, text);
+        }
+    }
+    if (found != NULL) {
+        tly_word_refuse(r, name.at, found->name, TLY_NOT_AN_OPTION TLY_GUESS, found->name, op->name,
+                        TLY_GUESSED(&guess));
+    } else {
+        tly_word_refuse(r, name.at, "option", "'%.*s' is no option" TLY_GUESS, TLY_SHOW(name),
+                        TLY_GUESSED(&guess));
+    }
+    tly_error_hint(r->error, "%s takes %s", op->name, list);
+    return TALLY_INVALID;
+}
+
 tally_status tly_word_option(tly_reader *r, tly_span text)
 {
+    const char *colon = memchr(text.at, ':', (size_t)(text.end - text.at));
+    if (colon != NULL) {
+        tly_word_refuse(r, colon, "option", "':' stands between two options");
+        tly_error_hint(r->error, "options have commas between them: axis=1,reverse");
+        return TALLY_INVALID;
+    }
     tly_span value = text;
     tly_span name = tly_word_cut(&value, '=');
     int i = 0;
@@ -152,12 +201,12 @@ tally_status tly_word_option(tly_reader *r, tly_span text)
         return tly_word_refuse(r, text.at, "option", "an option is empty");
     }
     if (i == OPTION_COUNT) {
-        return tly_word_refuse(r, text.at, "option", "'%.*s' is no option", TLY_SHOW(name));
+        return refuse_name(r, name, NULL);
     }
     const option *o = &options[i];
     const tly_op_facts *op = &tly_ops[r->d.op];
-    if (!(o->kinds & (op->scan ? SCANS : REDUCTIONS)) || (o->flag & ~op->flags)) {
-        return tly_word_refuse(r, text.at, o->name, TLY_NOT_AN_OPTION, o->name, op->name);
+    if (!is_for(o, op)) {
+        return refuse_name(r, name, o);
     }
     if (r->values[i].at != NULL) {
         return tly_word_refuse(r, text.at, o->name, "%s is given twice", o->name);

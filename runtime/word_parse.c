@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "guess.h"
 #include "problem.h"
 #include "word_reader.h"
 
@@ -27,8 +28,8 @@ tally_status tly_word_refuse(const tly_reader *r, const char *where, const char 
     va_start(args, format);
     int written = vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    return at(r, where, tly_fail(r->error, TALLY_INVALID, field, "%s",
-                                 written >= 0 ? message : "is wrong"));
+    return at(r, where,
+              tly_fail(r->error, TALLY_INVALID, field, "%s", written >= 0 ? message : "is wrong"));
 }
 
 int tly_word_equals(tly_span part, const char *name)
@@ -71,6 +72,8 @@ tally_status tly_word_int(tly_reader *r, tly_span part, const char *field, int64
     return TALLY_OK;
 }
 
+#define EXAMPLE "cumsum:f32:1024x512:axis=1, that is OP:DTYPE:SIZES:OPTION,OPTION"
+
 static tally_status read_op(tly_reader *r)
 {
     for (int op = 1; op < TALLY_OP_COUNT; op++) {
@@ -79,9 +82,22 @@ static tally_status read_op(tly_reader *r)
             return TALLY_OK;
         }
     }
-    tly_word_refuse(r, r->op.at, "op", "'%.*s' is no operator", TLY_SHOW(r->op));
-    tly_error_hint(r->error, "cumsum cumprod cummax cummin cumlogsumexp sum prod mean l1 l2 "
-                             "sum_square log_sum log_sum_exp max min argmax argmin");
+    /* A name may have been ended by the wrong character. */
+    size_t length = strspn(r->op.at,
+                           "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+    tly_guess guess = tly_guess_begin(r->op.at, length);
+    char made[TLY_MADE_MAX];
+    for (int op = 1; op < TALLY_OP_COUNT; op++) {
+        tly_guess_try(&guess, tly_ops[op].name);
+    }
+    tly_made_ops(made);
+    tly_word_refuse(r, r->op.at, "op", "'%.*s' is no operator" TLY_GUESS, TLY_SHOW(r->op),
+                    TLY_GUESSED(&guess));
+    if (r->op.at + length != r->op.end) {
+        tly_error_hint(r->error, "a word looks like " EXAMPLE);
+    } else {
+        tly_error_hint(r->error, "kernels exist for %s", made);
+    }
     return TALLY_INVALID;
 }
 
@@ -93,8 +109,15 @@ static tally_status read_dtype(tly_reader *r, tly_span name, int32_t *dtype)
             return TALLY_OK;
         }
     }
-    tly_word_refuse(r, name.at, "dtype", "'%.*s' is no dtype", TLY_SHOW(name));
-    tly_error_hint(r->error, "f64 f32 f16 bf16 i64 i32 i16 i8 u64 u32 u16 u8 bool");
+    tly_guess guess = tly_guess_begin(name.at, (size_t)(name.end - name.at));
+    char made[TLY_MADE_MAX];
+    for (int i = 1; i < TALLY_DTYPE_COUNT; i++) {
+        tly_guess_try(&guess, tly_dtypes[i].name);
+    }
+    tly_made_dtypes(made);
+    tly_word_refuse(r, name.at, "dtype", "'%.*s' is no dtype" TLY_GUESS, TLY_SHOW(name),
+                    TLY_GUESSED(&guess));
+    tly_error_hint(r->error, "kernels exist for %s", made);
     return TALLY_INVALID;
 }
 
@@ -123,13 +146,12 @@ static tally_status read_sizes(tly_reader *r)
         }
         int64_t *value = &r->d.sizes[r->d.rank++];
         if (tly_word_equals(size, "?")) {
-            /* Judged as 1, so that what is wrong whatever the size is still found. */
-            r->dynamic = 1;
-            *value = 1;
+            *value = TALLY_OPEN_SIZE;
             continue;
         }
         tally_status s = tly_word_int(r, size, "sizes", value);
         if (s != TALLY_OK) {
+            tly_error_hint(r->error, "sizes look like 3x4: decimal numbers with x between them");
             return s;
         }
         if (*value < 0) {
@@ -144,9 +166,10 @@ static const char *place(const tly_reader *r, const char *field)
 {
     const tly_span name = { field, field + strlen(field) };
     const char *option = tly_word_option_place(r, field);
-    return option != NULL ? option
-         : tly_word_equals(name, "op") ? r->op.at
-         : tly_word_equals(name, "dtype") ? r->dtype.at : r->sizes.at;
+    return option != NULL                   ? option
+           : tly_word_equals(name, "op")    ? r->op.at
+           : tly_word_equals(name, "dtype") ? r->dtype.at
+                                            : r->sizes.at;
 }
 
 /* As many strides as the tensor has dims: what the struct cannot say, so it is judged here. */
@@ -201,8 +224,9 @@ static tally_status read_word(tly_reader *r, tally_descriptor *full)
     };
     for (int i = 0; i < 3; i++) {
         if (rest.at == NULL) {
-            return tly_word_refuse(r, end, parts[i].field, "the word ends before its %s",
-                                   parts[i].field);
+            tly_word_refuse(r, end, parts[i].field, "the word ends before its %s", parts[i].field);
+            tly_error_hint(r->error, "a word looks like " EXAMPLE);
+            return TALLY_INVALID;
         }
         *parts[i].part = tly_word_cut(&rest, ':');
         tally_status s = parts[i].read(r);
@@ -227,14 +251,7 @@ static tally_status read_word(tly_reader *r, tally_descriptor *full)
         return TALLY_INVALID;
     }
     tally_status s = check_counts(r);
-    if (s == TALLY_OK) {
-        s = resolve(r, full);
-    }
-    if (s == TALLY_OK && r->dynamic) {
-        s = at(r, r->sizes.at, tly_fail(r->error, TALLY_UNSUPPORTED, "sizes",
-                                        "dynamic sizes ('?') are not supported"));
-    }
-    return s;
+    return s == TALLY_OK ? resolve(r, full) : s;
 }
 
 tally_status tally_descriptor_parse(const char *word, tally_descriptor *descriptor,

@@ -17,8 +17,7 @@ typedef struct writer {
     char separator; /* before the next option: ':' for the first, then ',' */
 } writer;
 
-__attribute__((format(printf, 2, 3)))
-static void put(writer *w, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void put(writer *w, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -38,6 +37,18 @@ static void put_list(writer *w, int32_t count, const int64_t *values)
 {
     for (int32_t i = 0; i < count; i++) {
         put(w, i > 0 ? "x%" PRId64 : "%" PRId64, values[i]);
+    }
+}
+
+static void put_sizes(writer *w, int32_t rank, const int64_t *sizes)
+{
+    for (int32_t d = 0; d < rank; d++) {
+        put(w, d > 0 ? "x" : "");
+        if (sizes[d] == TALLY_OPEN_SIZE) {
+            put(w, "?");
+        } else {
+            put(w, "%" PRId64, sizes[d]);
+        }
     }
 }
 
@@ -78,7 +89,7 @@ static void put_word(writer *w, const tally_descriptor *full)
         put(w, ">%s", tly_dtypes[full->out_dtype].name);
     }
     put(w, full->rank > 0 ? ":" : ":scalar");
-    put_list(w, full->rank, full->sizes);
+    put_sizes(w, full->rank, full->sizes);
 
     int64_t sizes[TALLY_MAX_RANK];
     int32_t result_rank = tly_result_shape(full, sizes);
@@ -109,8 +120,8 @@ static void put_word(writer *w, const tally_descriptor *full)
     put_flag(w, &d, TALLY_NAN_IGNORE, "nan=ignore");
 }
 
-tally_status tally_descriptor_print(const tally_descriptor *descriptor, char *text,
-                                    size_t capacity, size_t *length, tally_error *error)
+tally_status tally_descriptor_print(const tally_descriptor *descriptor, char *text, size_t capacity,
+                                    size_t *length, tally_error *error)
 {
     tally_descriptor full;
     tally_status s = tly_descriptor_resolve(descriptor, &full, error);

@@ -22,13 +22,12 @@ typedef struct tly_reader {
     tally_descriptor d;
     tly_span op, dtype, sizes;
     int32_t strides[2];                /* how many were given for TLY_IN and TLY_OUT */
-    int dynamic;                       /* some size is "?" */
     tly_span values[TLY_WORD_OPTIONS]; /* where each option's value stands; at == NULL: not read */
 } tly_reader;
 
 /* The printf arguments of a part, for "%.*s": as much of it as a message repeats. */
 #define TLY_SHOWN 40
-#define TLY_SHOW(part)                                                                     \
+#define TLY_SHOW(part) \
     (int)((part).end - (part).at > TLY_SHOWN ? TLY_SHOWN : (part).end - (part).at), (part).at
 
 /* TALLY_INVALID with field, message and the position of `where`. */

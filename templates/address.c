@@ -13,6 +13,11 @@ kir_value tly_min(tly_build *c, kir_value x, kir_value y)
     return kir_select(c->b, less(c, x, y), x, y);
 }
 
+kir_value tly_max(tly_build *c, kir_value x, kir_value y)
+{
+    return kir_select(c->b, less(c, x, y), y, x);
+}
+
 kir_value tly_round_down(tly_build *c, kir_value x, int64_t multiple)
 {
     return kir_bin(c->b, KIR_AND, x, imm(c, -multiple));
@@ -41,8 +46,8 @@ kir_value tly_congruent(tly_build *c, kir_value scratch, kir_value memory)
 {
     enum { LINE = 64 };
     kir_value apart = sub(c, kir_addr(c->b, memory), kir_addr(c->b, scratch));
-    return kir_ptradd(c->b, scratch, kir_bin(c->b, KIR_AND, apart,
-                                             imm(c, TLY_CONGRUENT_BYTES - LINE)));
+    return kir_ptradd(c->b, scratch,
+                      kir_bin(c->b, KIR_AND, apart, imm(c, TLY_CONGRUENT_BYTES - LINE)));
 }
 
 kir_value tly_at(tly_build *c, kir_value p, kir_value index, int64_t bytes)
@@ -52,8 +57,7 @@ kir_value tly_at(tly_build *c, kir_value p, kir_value index, int64_t bytes)
 
 kir_value tly_streams(tly_build *c)
 {
-    kir_value bit = kir_bin(c->b, KIR_AND, kir_get(c->b, KIR_ARG_FLAGS),
-                            imm(c, TLY_LAUNCH_STREAM));
+    kir_value bit = kir_bin(c->b, KIR_AND, kir_get(c->b, KIR_ARG_FLAGS), imm(c, TLY_LAUNCH_STREAM));
     return kir_cmp(c->b, KIR_NE, bit, imm(c, 0));
 }
 
@@ -67,7 +71,7 @@ void tly_fence(tly_build *c, kir_value streams)
 
 static void one_dim(tly_build *c, kir_value row, kir_value *offsets)
 {
-    if (c->p->form == TLY_ROWS && c->p->length > 0) { /* dense */
+    if (c->p->form == TLY_ROWS && c->p->dense && c->p->length > 0) {
         offsets[0] = mul(c, row, imm(c, (int64_t)c->p->length * c->p->in_step * c->in_bytes));
         offsets[1] = mul(c, row, imm(c, (int64_t)c->p->length * c->p->out_step * c->out_bytes));
         return;
@@ -84,6 +88,25 @@ static tly_row row_at(tly_build *c, const kir_value *offsets)
     };
 }
 
+void tly_outer_offsets(tly_build *c, kir_value i, kir_value rank, kir_value *offsets)
+{
+    kir_value first[3] = { i, imm(c, 0), imm(c, 0) };
+    kir_loop dims;
+    kir_for(c->b, &dims, imm(c, 0), rank, imm(c, 1), 3, first);
+    kir_value d = sub(c, sub(c, rank, imm(c, 1)), dims.i);
+    kir_value size = kir_get_at(c->b, KIR_ARG_OUTER_SIZE, d);
+    kir_value up = kir_bin(c->b, KIR_UDIV, dims.carried[0], size);
+    kir_value index = sub(c, dims.carried[0], mul(c, up, size));
+    kir_value next[3] = {
+        up,
+        add(c, dims.carried[1], mul(c, index, kir_get_at(c->b, KIR_ARG_OUTER_IN, d))),
+        add(c, dims.carried[2], mul(c, index, kir_get_at(c->b, KIR_ARG_OUTER_OUT, d))),
+    };
+    kir_for_end(c->b, &dims, next);
+    offsets[0] = dims.result[1];
+    offsets[1] = dims.result[2];
+}
+
 /* Rows are counted through the outer dims, the last fastest. One dim or none, the common case and
  * the only one of dense rows, needs no division: outer_in[0] and outer_out[0] are 0 where there
  * is none. */
@@ -97,20 +120,8 @@ tly_row tly_row_address(tly_build *c, kir_value row)
     kir_value rank = kir_get(c->b, KIR_ARG_OUTER_RANK);
     kir_branch several;
     kir_if(c->b, &several, less(c, imm(c, 1), rank));
-    kir_value first[3] = { row, imm(c, 0), imm(c, 0) };
-    kir_loop dims;
-    kir_for(c->b, &dims, imm(c, 0), rank, imm(c, 1), 3, first);
-    kir_value d = sub(c, sub(c, rank, imm(c, 1)), dims.i);
-    kir_value size = kir_get_at(c->b, KIR_ARG_OUTER_SIZE, d);
-    kir_value up = kir_bin(c->b, KIR_UDIV, dims.carried[0], size);
-    kir_value index = sub(c, dims.carried[0], mul(c, up, size));
-    kir_value next[3] = {
-        up,
-        add(c, dims.carried[1], mul(c, index, kir_get_at(c->b, KIR_ARG_OUTER_IN, d))),
-        add(c, dims.carried[2], mul(c, index, kir_get_at(c->b, KIR_ARG_OUTER_OUT, d))),
-    };
-    kir_for_end(c->b, &dims, next);
-    kir_else(c->b, &several, 2, &dims.result[1]);
+    tly_outer_offsets(c, row, rank, offsets);
+    kir_else(c->b, &several, 2, offsets);
     one_dim(c, row, offsets);
     kir_if_end(c->b, &several, 2, offsets);
     return row_at(c, several.result);
@@ -154,9 +165,10 @@ void tly_each_row_of_lanes(tly_build *c, tly_launch *launch, tly_lanes_body body
     to = tly_min(c, to, inner);
     tly_row a = tly_row_address(c, l.i);
     a.in = kir_ptradd(b, a.in, mul(c, from, tly_in_step(c)));
-    a.out = kir_ptradd(b, a.out, mul(c, from, c->p->form == TLY_TRANSPOSED
-                                                  ? kir_get(b, KIR_ARG_OUT_LANE)
-                                                  : tly_out_step(c)));
+    a.out = kir_ptradd(
+        b, a.out,
+        mul(c, from,
+            c->p->form == TLY_TRANSPOSED ? kir_get(b, KIR_ARG_OUT_LANE) : tly_out_step(c)));
     body(c, a, sub(c, to, from), sums);
     kir_for_end(b, &l, NULL);
     tly_fence(c, tly_streams(c));

@@ -14,19 +14,19 @@ enum { LINE = 64, MAX_STEPS = TLY_COLUMNS_MOST_STEPS, MAX_VECTORS = TLY_COLUMNS_
 
 typedef struct columns {
     tly_build *c;
-    kir_value sums;             /* the row of accumulators, lane 0 of this range first */
-    kir_value streams;          /* i1: lines go past the cache */
-    kir_value in, out;          /* lane 0 of this range at the axis' start */
-    kir_value count, length;    /* lanes, axis steps */
+    kir_value sums;          /* the row of accumulators, lane 0 of this range first */
+    kir_value streams;       /* i1: lines go past the cache */
+    kir_value in, out;       /* lane 0 of this range at the axis' start */
+    kir_value count, length; /* lanes, axis steps */
     kir_value in_axis, out_axis;
-    int direct;                 /* results are the accumulators */
+    int direct; /* results are the accumulators */
 } columns;
 
 /* What one round of a pass takes. */
 typedef struct tile {
-    unsigned steps, vectors;    /* axis steps, vectors of accumulators of each */
-    unsigned pairs;             /* 1: bf16 in pairs, and the accumulators of these lanes too */
-    kir_value streams;          /* i1: lines may go past the cache; 0: never */
+    unsigned steps, vectors; /* axis steps, vectors of accumulators of each */
+    unsigned pairs;          /* 1: bf16 in pairs, and the accumulators of these lanes too */
+    kir_value streams;       /* i1: lines may go past the cache; 0: never */
 } tile;
 
 /* Lane 0 at an axis step, and where the accumulators before it lie. */
@@ -260,9 +260,15 @@ static void columns_body(tly_build *c, tly_row at, kir_value count, kir_value su
 {
     kir_builder *b = c->b;
     columns k = {
-        .c = c, .sums = sums, .streams = tly_streams(c), .in = at.in, .out = at.out,
-        .count = count, .length = kir_get(b, KIR_ARG_LENGTH),
-        .in_axis = kir_get(b, KIR_ARG_IN_AXIS), .out_axis = kir_get(b, KIR_ARG_OUT_AXIS),
+        .c = c,
+        .sums = sums,
+        .streams = tly_streams(c),
+        .in = at.in,
+        .out = at.out,
+        .count = count,
+        .length = kir_get(b, KIR_ARG_LENGTH),
+        .in_axis = kir_get(b, KIR_ARG_IN_AXIS),
+        .out_axis = kir_get(b, KIR_ARG_OUT_AXIS),
         .direct = c->p->out_step == 1 && c->p->out_dtype == c->p->acc && !c->p->exclusive,
     };
     unsigned line = tly_line(c) / c->lanes, alone = line * (unsigned)c->plan->lines;

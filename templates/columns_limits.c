@@ -27,6 +27,6 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
     return plan->tile_lanes % tly_line_elements(p) != 0 ? "a tile is whole lines of output" : NULL;
 }
 
-const tly_limits tly_columns_limits = {
-    { "columns", table, sizeof table / sizeof *table }, refuses, fault
-};
+const tly_limits tly_columns_limits = { { "columns", table, sizeof table / sizeof *table },
+                                        refuses,
+                                        fault };

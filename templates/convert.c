@@ -8,9 +8,8 @@
 static const struct {
     uint8_t kind, bytes;
 } storage[TALLY_DTYPE_COUNT] = {
-    [TALLY_F64] = { KIR_F64, 8 },  [TALLY_F32] = { KIR_F32, 4 },
-    [TALLY_F16] = { KIR_F16, 2 },  [TALLY_BF16] = { KIR_I16, 2 },
-    [TALLY_I64] = { KIR_I64, 8 },  [TALLY_I32] = { KIR_I32, 4 },
+    [TALLY_F64] = { KIR_F64, 8 },  [TALLY_F32] = { KIR_F32, 4 }, [TALLY_F16] = { KIR_F16, 2 },
+    [TALLY_BF16] = { KIR_I16, 2 }, [TALLY_I64] = { KIR_I64, 8 }, [TALLY_I32] = { KIR_I32, 4 },
     [TALLY_U64] = { KIR_I64, 8 },  [TALLY_U32] = { KIR_I32, 4 },
 };
 
@@ -38,10 +37,8 @@ static kir_value to(tly_build *c, kir_op o, kir_kind kind, kir_value x)
  * normalises subnormals too; infinities and NaNs get the f32 exponent put in. */
 static kir_value half_to_single(tly_build *c, kir_value half)
 {
-    kir_value sign = op(c, KIR_SHL, op(c, KIR_AND, half, bits(c, half, 0x8000)),
-                        bits(c, half, 16));
-    kir_value rest = op(c, KIR_SHL, op(c, KIR_AND, half, bits(c, half, 0x7fff)),
-                        bits(c, half, 13));
+    kir_value sign = op(c, KIR_SHL, op(c, KIR_AND, half, bits(c, half, 0x8000)), bits(c, half, 16));
+    kir_value rest = op(c, KIR_SHL, op(c, KIR_AND, half, bits(c, half, 0x7fff)), bits(c, half, 13));
     kir_value scale = kir_const(c->b, KIR_TYPE(KIR_F32, kir_type_of(c->b, half).lanes),
                                 0x77800000); /* 2^112 */
     kir_value scaled = to(c, KIR_BITCAST, KIR_I32,
@@ -54,14 +51,14 @@ static kir_value half_to_single(tly_build *c, kir_value half)
 
 /* How a narrow format sits in the wide one whose bits are rounded. */
 typedef struct narrow_row {
-    uint8_t wide;            /* kir_kind of the wide bits */
-    uint8_t drop;            /* mantissa bits that go */
+    uint8_t wide; /* kir_kind of the wide bits */
+    uint8_t drop; /* mantissa bits that go */
     uint8_t wide_bits;
-    uint64_t infinity;       /* of the narrow format, without sign */
-    uint64_t quiet;          /* a quiet NaN of it */
-    uint64_t rebase;         /* exponent difference, at the narrow mantissa's place */
-    uint64_t normal;         /* wide bits of the narrow format's smallest normal */
-    uint64_t magic;          /* wide bits of 2^(narrow's smallest subnormal + wide mantissa): adding
+    uint64_t infinity; /* of the narrow format, without sign */
+    uint64_t quiet;    /* a quiet NaN of it */
+    uint64_t rebase;   /* exponent difference, at the narrow mantissa's place */
+    uint64_t normal;   /* wide bits of the narrow format's smallest normal */
+    uint64_t magic;    /* wide bits of 2^(narrow's smallest subnormal + wide mantissa): adding
                                 it rounds a subnormal to nearest even at the right place */
 } narrow_row;
 
@@ -69,11 +66,23 @@ static const narrow_row single_to_half = {
     KIR_I32, 13, 32, 0x7c00, 0x7e00, (uint64_t)(127 - 15) << 10, 0x38800000, 0x3f000000,
 };
 static const narrow_row double_to_half = {
-    KIR_I64, 42, 64, 0x7c00, 0x7e00, (uint64_t)(1023 - 15) << 10, 0x3f10000000000000,
+    KIR_I64,
+    42,
+    64,
+    0x7c00,
+    0x7e00,
+    (uint64_t)(1023 - 15) << 10,
+    0x3f10000000000000,
     0x41b0000000000000,
 };
 static const narrow_row double_to_bfloat = {
-    KIR_I64, 45, 64, 0x7f80, 0x7fc0, (uint64_t)(1023 - 127) << 7, 0x3810000000000000,
+    KIR_I64,
+    45,
+    64,
+    0x7f80,
+    0x7fc0,
+    (uint64_t)(1023 - 127) << 7,
+    0x3810000000000000,
     0x3ae0000000000000,
 };
 
@@ -196,8 +205,8 @@ kir_value tly_widen(tly_build *c, kir_value x)
     switch (c->p->dtype) {
     case TALLY_F16:
         single = c->t->has_f16
-            ? to(c, KIR_FPEXT, KIR_F32, x)
-            : word_to_single(c, to(c, KIR_ZEXT, KIR_I32, to(c, KIR_BITCAST, KIR_I16, x)));
+                     ? to(c, KIR_FPEXT, KIR_F32, x)
+                     : word_to_single(c, to(c, KIR_ZEXT, KIR_I32, to(c, KIR_BITCAST, KIR_I16, x)));
         break;
     case TALLY_BF16:
         single = word_to_single(c, to(c, KIR_ZEXT, KIR_I32, x));

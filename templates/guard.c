@@ -24,12 +24,12 @@ typedef struct limits {
 
 /* Bits of an f32; of an f64's upper word. */
 static const limits limits_f32 = {
-    0x7fffffff, 0x3f800000, (127u - 60) << 23, (127u + 60) << 23, (127u + 125) << 23,
-    0x01000000, 0x7f000000, 0x7f800000,
+    0x7fffffff,         0x3f800000, (127u - 60) << 23, (127u + 60) << 23,
+    (127u + 125) << 23, 0x01000000, 0x7f000000,        0x7f800000,
 };
 static const limits limits_f64 = {
-    0x7fffffff00000000, 0x3ff00000, (1023u - 500) << 20, (1023u + 500) << 20, (1023u + 1021) << 20,
-    0x00200000, 0x7fe00000, 0x7ff00000,
+    0x7fffffff00000000,   0x3ff00000, (1023u - 500) << 20, (1023u + 500) << 20,
+    (1023u + 1021) << 20, 0x00200000, 0x7fe00000,          0x7ff00000,
 };
 
 static const limits *of(const tly_build *c)
@@ -142,8 +142,9 @@ kir_value tly_range_good(tly_build *c, const kir_value *s, kir_value carry)
         kir_value local = at_most(c, s[0], literal(c, l->sum_high));
         if (!carry)
             return local;
-        return both(c, local, either(c, at_most(c, size, literal(c, l->sum_high)),
-                                     at_most(c, literal(c, l->infinity), size)));
+        return both(c, local,
+                    either(c, at_most(c, size, literal(c, l->sum_high)),
+                           at_most(c, literal(c, l->infinity), size)));
     }
     kir_value high = at_most(c, s[0], literal(c, l->high));
     kir_value local = both(c, high, at_most(c, literal(c, l->low), s[1]));
@@ -172,6 +173,7 @@ kir_value tly_range_good_any(tly_build *c, kir_value carry)
         return either(c, at_most(c, size, literal(c, l->sum_high)),
                       at_most(c, literal(c, l->infinity), size));
     kir_value zero = kir_cmp(c->b, KIR_OEQ, carry, kir_const(c->b, c->acc, 0));
-    return either(c, both(c, at_most(c, size, literal(c, l->high)),
-                          at_most(c, literal(c, l->low), size)), zero);
+    return either(
+        c, both(c, at_most(c, size, literal(c, l->high)), at_most(c, literal(c, l->low), size)),
+        zero);
 }

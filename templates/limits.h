@@ -16,12 +16,12 @@ typedef struct tly_key {
     const char *name;
     size_t at;
     int32_t least, most;
-    int power;           /* powers of two (and 0) only */
+    int power; /* powers of two (and 0) only */
 } tly_key;
 
 /* Those that a template reads, in the order in which they are chosen and printed. */
 typedef struct tly_keys {
-    const char *name;    /* the template's */
+    const char *name; /* the template's */
     const tly_key *key;
     size_t count;
 } tly_keys;
@@ -34,8 +34,8 @@ typedef struct tly_limits {
     const char *(*fault)(const tly_problem *p, const tly_plan *plan);
 } tly_limits;
 
-extern const tly_limits tly_rows_limits, tly_short_limits, tly_columns_limits,
-    tly_transposed_limits, tly_serial_limits, tly_narrow_limits;
+extern const tly_limits tly_rows_limits, tly_short_limits, tly_medium_limits, tly_columns_limits,
+    tly_transposed_limits, tly_serial_limits, tly_narrow_limits, tly_tiles_limits;
 
 /* The same for Vulkan, where geometry and device have a say. */
 typedef struct tly_gpu_limits {
@@ -56,32 +56,37 @@ enum {
     TLY_MOST_VECTOR_BYTES = 64,
     TLY_MOST_LANES = TLY_MOST_VECTOR_BYTES / 4,
 
+    TLY_ROWS_CAREFUL_UNROLL = 4, /* vectors between two looks at the range */
     TLY_ROWS_MOST_UNROLL = 8,
-    TLY_ROWS_MOST_LOADS = 2,      /* doublings by overlapping loads */
-    TLY_ROWS_MOST_SCALARS = 64,   /* elements a step of scalars */
+    TLY_ROWS_MOST_LOADS = 2,    /* doublings by overlapping loads */
+    TLY_ROWS_MOST_SCALARS = 64, /* elements a step of scalars */
     /* Vectors that the chain, and all doublings together, look back on: twice the widest unit in
      * the narrowest vectors. */
     TLY_ROWS_MOST_VECTORS_BACK = (TLY_MAX_UNIT + 1) / TLY_LEAST_LANES * 2,
 
-    TLY_SHORT_MOST_ROWS = 8,      /* a step */
+    TLY_SHORT_MOST_ROWS = 8,                                  /* a step */
     TLY_SHORT_MOST_VECTORS = TLY_SHORT_ROW / TLY_LEAST_LANES, /* a row */
 
-    TLY_COLUMNS_MOST_STEPS = 8,   /* a pass */
+    TLY_COLUMNS_MOST_STEPS = 8, /* a pass */
     TLY_COLUMNS_MOST_LINES = 4,
     TLY_COLUMNS_MOST_VECTORS = TLY_COLUMNS_MOST_LINES * TLY_MOST_VECTOR_BYTES / 2 / TLY_LEAST_LANES,
 
-    TLY_TRANSPOSED_MOST_STEPS = 64, /* a pass */
+    TLY_TRANSPOSED_MOST_STEPS = 64,                                          /* a pass */
     TLY_TRANSPOSED_MOST_PARTS = TLY_MOST_VECTOR_BYTES / 2 / TLY_LEAST_LANES, /* a line */
 
     TLY_SERIAL_MOST_ROWS = 8,
+
+    TLY_TILES_MOST_LINES = 2,
+    TLY_TILES_MOST_PARTS = TLY_MOST_VECTOR_BYTES / 2 / TLY_LEAST_LANES, /* of a tile */
+    TLY_TILES_MOST_CROSSED = 32, /* vectors of accumulators: a loop carries them */
 
     TLY_NARROW_MOST_HISTORY = 20, /* vectors of results */
     TLY_NARROW_MOST_VECTORS = 64, /* a step */
     TLY_NARROW_MOST_LINES = 8,
 
-    TLY_GPU_MOST_ELEMENTS = 32,   /* of an invocation */
+    TLY_GPU_MOST_ELEMENTS = 32, /* of an invocation */
     TLY_GPU_MOST_SEGMENTS = 16,
-    TLY_GPU_MOST_CUT_LANES = 8,   /* of columns in chunks: a loop carries three values a lane */
+    TLY_GPU_MOST_CUT_LANES = 8, /* of columns in chunks: a loop carries three values a lane */
     TLY_GPU_MOST_WORKGROUP = 1024,
     TLY_GPU_LEAST_SUBGROUP = 4,
     TLY_GPU_MOST_CHUNK = 1 << 24
@@ -90,8 +95,14 @@ enum {
 /* Checks of several templates (limits.c). */
 const char *tly_fault_of_lanes(const tly_problem *p, const tly_plan *plan);
 int32_t tly_line_elements(const tly_problem *p); /* of output */
+/* Elements of a step, the longest of its ways: scans side by side begin a block in lane 0 whichever
+ * way the block before went (rows_limits.c). */
+int32_t tly_rows_step(const tly_problem *p, const tly_plan *plan);
 /* Vectors that hold the results of packed columns, one before (narrow_limits.c). */
 int32_t tly_narrow_vectors(const tly_problem *p, const tly_plan *plan);
+/* Vectors of lanes side by side in a tile (tiles_limits.c). */
+int32_t tly_tiles_parts(const tly_problem *p, const tly_plan *plan);
+int tly_tiles_turn(const tly_problem *p); /* 1: tiles are turned, so they are square (tiles.c) */
 
 #define TLY_KEY(type, field) #field, offsetof(type, field)
 

@@ -14,7 +14,9 @@
 #include "template.h"
 
 enum {
-    MAX_HISTORY = TLY_NARROW_MOST_HISTORY, MAX_VECTORS = TLY_NARROW_MOST_VECTORS, LINE = 64,
+    MAX_HISTORY = TLY_NARROW_MOST_HISTORY,
+    MAX_VECTORS = TLY_NARROW_MOST_VECTORS,
+    LINE = 64,
     COPIES = 4,
     /* Bytes of output: in shorter slices the ends, which are stored plainly, weigh too much. f32 of
      * slices of 640 and 2560 bytes, of a copy: past the cache .30, .84, else .37, .35 (Zen 4). */
@@ -23,16 +25,16 @@ enum {
 
 typedef struct narrow {
     tly_build *c;
-    unsigned history;           /* vectors of results kept in registers; 0: in scratch */
-    unsigned line;              /* vectors that make a line of output */
-    int64_t vector;             /* elements */
+    unsigned history; /* vectors of results kept in registers; 0: in scratch */
+    unsigned line;    /* vectors that make a line of output */
+    int64_t vector;   /* elements */
     kir_value unit;
-    kir_value far;              /* i1: data beyond the cache */
-    kir_value streams;          /* i1: and lines go past it */
-    kir_value tail;             /* scratch for two vectors on either side */
-    kir_value scratch;          /* for results */
-    kir_value block;            /* elements: results in scratch are moved after so many */
-    kir_value sides[2];         /* elements of it, see plan_scratch */
+    kir_value far;      /* i1: data beyond the cache */
+    kir_value streams;  /* i1: and lines go past it */
+    kir_value tail;     /* scratch for two vectors on either side */
+    kir_value scratch;  /* for results */
+    kir_value block;    /* elements: results in scratch are moved after so many */
+    kir_value sides[2]; /* elements of it, see plan_scratch */
 } narrow;
 
 /* A stream: where position 0 lies. */
@@ -74,8 +76,8 @@ static kir_value load_result(narrow *k, kir_value p, kir_value i)
 static void store_result(narrow *k, kir_value p, kir_value i, kir_value v)
 {
     tly_build *c = k->c;
-    kir_store(c->b, at(k, p, i, c->acc_bytes), lowest(k, k->vector, c->acc_bytes), v,
-              c->acc_bytes, 0);
+    kir_store(c->b, at(k, p, i, c->acc_bytes), lowest(k, k->vector, c->acc_bytes), v, c->acc_bytes,
+              0);
 }
 
 /* What lies `unit` before a vector, of the vectors before it, newest first. */

@@ -19,7 +19,9 @@ int32_t tly_narrow_vectors(const tly_problem *p, const tly_plan *plan)
 
 static const char *refuses(const tly_problem *p)
 {
-    return p->form != TLY_COLUMNS || !p->dense ? "narrow: the columns are not packed" : NULL;
+    return p->form != TLY_COLUMNS || (p->dense != TLY_PACKED_UP && p->dense != TLY_PACKED_DOWN)
+               ? "narrow: the columns are not packed"
+               : NULL;
 }
 
 static const char *fault(const tly_problem *p, const tly_plan *plan)
@@ -35,6 +37,6 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
     return step > TLY_NARROW_MOST_VECTORS * plan->lanes ? "so many lines are too much" : NULL;
 }
 
-const tly_limits tly_narrow_limits = {
-    { "narrow", table, sizeof table / sizeof *table }, refuses, fault
-};
+const tly_limits tly_narrow_limits = { { "narrow", table, sizeof table / sizeof *table },
+                                       refuses,
+                                       fault };

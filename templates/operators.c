@@ -4,11 +4,11 @@
 #include "template.h"
 
 typedef struct operator_row {
-    uint8_t op;          /* tally_op */
-    uint8_t combine;     /* kir_op, for integers and floats alike */
-    int64_t integer;     /* identity of integers */
-    double start;        /* identity of floats: what an exclusive scan shows first */
-    double neutral;      /* of floats: combines to the very bits of the other operand */
+    uint8_t op;            /* tally_op */
+    uint8_t combine;       /* kir_op, for integers and floats alike */
+    int64_t integer;       /* identity of integers */
+    double start;          /* identity of floats: what an exclusive scan shows first */
+    double neutral;        /* of floats: combines to the very bits of the other operand */
     uint16_t half, bfloat; /* its bits as f16 and bf16 */
 } operator_row;
 
@@ -24,8 +24,14 @@ static const operator_row *row_of(const tly_build *c)
 
 static kir_value constant(tly_build *c, kir_type type, int64_t integer, double real)
 {
-    union { double d; uint64_t bits; } f64 = { .d = real };
-    union { float f; uint32_t bits; } f32 = { .f = (float)real };
+    union {
+        double d;
+        uint64_t bits;
+    } f64 = { .d = real };
+    union {
+        float f;
+        uint32_t bits;
+    } f32 = { .f = (float)real };
     if (type.kind == KIR_F64)
         return kir_const(c->b, type, f64.bits);
     if (type.kind == KIR_F32)

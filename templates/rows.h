@@ -8,25 +8,30 @@
 #include "template.h"
 
 enum {
-    MAX_HISTORY = TLY_ROWS_MOST_VECTORS_BACK, MAX_UNROLL = TLY_ROWS_MOST_UNROLL,
-    CAREFUL_UNROLL = 4, /* vectors between two looks at the range */
+    MAX_HISTORY = TLY_ROWS_MOST_VECTORS_BACK,
+    MAX_UNROLL = TLY_ROWS_MOST_UNROLL,
+    CAREFUL_UNROLL = TLY_ROWS_CAREFUL_UNROLL,
     SPOILED_AT = 16 /* bytes, in a total record */
 };
 
 typedef struct tly_rows {
     tly_build *c;
     unsigned unit, unroll, loads, doublings, history;
-    unsigned pairs, wide;           /* elements a lane less 1, and a vector */
-    int windows;                    /* 1: windows over vectors; 0: each vector by itself */
-    int quick;                      /* 1: a segment is judged when it is done, 0: each step */
-    int watches;                    /* 1: partial results may leave the range */
-    int totals;                     /* 1: a chunk's total is another value than its last result */
-    int64_t step, block, chunk;     /* elements */
-    int64_t widest;                 /* elements of a step, quick or careful */
-    int direct_in, direct_out;      /* vectors of input can be read, of output written, in place */
-    kir_value work, input, buffer;  /* scratch: a step done again, staged input, output */
-    kir_value ahead;                /* bytes to prefetch ahead */
-    kir_value length, group;        /* rows scanned at a time */
+    unsigned pairs, wide;          /* elements a lane less 1, and a vector */
+    int windows;                   /* 1: windows over vectors; 0: each vector by itself */
+    int quick;                     /* 1: a segment is judged when it is done, 0: each step, ... */
+    int by_flags;                  /* ... by the flags of arithmetic; 0: by what is seen */
+    int ends_by_flags;             /* 1: what is seen are neither zeros nor infinities */
+    int watches;                   /* 1: partial results may leave the range */
+    int totals;                    /* 1: a chunk's total is another value than its last result */
+    int64_t step, block, chunk;    /* elements */
+    int64_t widest;                /* elements of a step, quick or careful */
+    int direct_in, direct_out;     /* vectors of input can be read, of output written, in place */
+    kir_value work, input, buffer; /* scratch: a step done again, staged input, output, ... */
+    kir_value pad;                 /* ... and a step of neutral values, as input */
+    kir_value ahead;               /* bytes to prefetch ahead */
+    kir_value length, group;       /* rows scanned at a time */
+    kir_value only_total;          /* i1, where `totals`: nothing else is wanted */
 } tly_rows;
 
 /* Where a scan stands. What comes next continues the true prefixes, whatever the way:
@@ -34,8 +39,8 @@ typedef struct tly_rows {
  *   unit >= lanes    last[0..history): the last vectors of results, newest first */
 typedef struct tly_rows_state {
     kir_value last[MAX_HISTORY];
-    /* Only where `totals`: the carry at the chunk's start, its total so far (the last lane),
-     * and i1: it is none, as something in it left the range. */
+    /* Only where `totals`: the carry at the chunk's start, its total so far (the last lane; of
+     * products scaled, rows_total.c), and i1: it is none, as something in it left the range. */
     kir_value base, total, spoiled;
 } tly_rows_state;
 
@@ -48,12 +53,12 @@ kir_value tly_rows_prefix(tly_rows *r, const tly_rows_state *s);
 
 /* One block: `rows` segments of `count` elements. */
 typedef struct tly_rows_block {
-    kir_value in;              /* position 0 of the first row */
-    kir_value rows;            /* how many */
+    kir_value in;   /* position 0 of the first row */
+    kir_value rows; /* how many */
     kir_value position, count;
-    kir_value buffered;        /* elements in the buffer before it */
-    kir_value direct;          /* i1: the scan stores where results belong; 0: never */
-    kir_value lines, out;      /* see tly_rows_segment; where the block's results belong */
+    kir_value buffered;   /* elements in the buffer before it */
+    kir_value direct;     /* i1: the scan stores where results belong; 0: never */
+    kir_value lines, out; /* see tly_rows_segment; where the block's results belong */
 } tly_rows_block;
 
 /* Scans a block and brings the state up to date (rows_block.c). */
@@ -61,13 +66,13 @@ void tly_rows_compute(tly_rows *r, const tly_rows_block *k, tly_rows_state *s);
 
 /* A row's part in a block. */
 typedef struct tly_rows_segment {
-    kir_value in;     /* its input in memory */
-    kir_value to;     /* where its results go: the buffer, or their place in memory ... */
-    kir_value lines;  /* ... which, where this (i1, or 0) says so, is whole lines past the cache */
-    kir_value count;  /* elements */
+    kir_value in;    /* its input in memory */
+    kir_value to;    /* where its results go: the buffer, or their place in memory ... */
+    kir_value lines; /* ... which, where this (i1, or 0) says so, is whole lines past the cache */
+    kir_value count; /* elements */
 } tly_rows_segment;
 
-/* Scans a segment and brings the state up to date (rows_segment.c, rows_scalar.c). */
+/* Scans a segment and brings the state up to date (rows_judge.c, rows_scalar.c). */
 void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, tly_rows_state *s);
 void tly_rows_scan_scalar(tly_rows *r, const tly_rows_segment *g, tly_rows_state *s);
 
@@ -91,9 +96,9 @@ kir_value tly_rows_combine(tly_rows *r);
 
 /* Where a segment's steps read (rows_input.c). */
 typedef struct tly_rows_source {
-    kir_value first;  /* the first step */
-    kir_value base;   /* step i < whole: base + i */
-    kir_value last;   /* the last step */
+    kir_value first; /* the first step */
+    kir_value base;  /* step i < whole: base + i */
+    kir_value last;  /* the last step; where it is the first, nothing that counts */
     kir_value whole;
 } tly_rows_source;
 tly_rows_source tly_rows_prepare(tly_rows *r, const tly_rows_segment *g);
@@ -104,8 +109,10 @@ kir_value tly_rows_load(tly_rows *r, kir_value p);
 kir_value tly_rows_order(tly_rows *r, kir_value v);
 /* Vector k of a step at `p`, in its own order; of pairs both. */
 void tly_rows_load_step(tly_rows *r, kir_value p, kir_value k, kir_value *x);
-int64_t tly_rows_element_bytes(const tly_rows *r);       /* from one position to the next */
-int64_t tly_rows_input_bytes(const tly_rows *r);         /* scratch, on either side of r->input */
+int64_t tly_rows_element_bytes(const tly_rows *r); /* from one position to the next */
+int64_t tly_rows_input_bytes(const tly_rows *r);   /* scratch, on either side of r->input */
+int64_t tly_rows_pad_bytes(const tly_rows *r, int64_t *zero); /* ... and how many before r->pad */
+void tly_rows_fill_pad(tly_rows *r);
 /* Elements before a vector that its window of overlapping loads takes in. */
 int64_t tly_rows_reach(const tly_rows *r);
 /* The lines that step `i` takes of an input at `soon`. */
@@ -152,17 +159,18 @@ kir_value tly_rows_parts_left(tly_rows *r, kir_value here, const tly_rows_part *
 kir_value tly_rows_results_left(tly_rows *r, kir_value wide, const tly_rows_result *y,
                                 tly_rows_state *s);
 /* Extremes over a segment: of its elements (by windows), or how far its parts lie from the lower
- * ends of two parts of the range (the narrow one where there are totals); and of its results. */
+ * end of their part of the range (no low); and of its results. */
 typedef struct tly_rows_seen {
     kir_value high, low, results;
 } tly_rows_seen;
 /* How many parts of the range a vector (by windows, an element) may take for a step to move by half
- * of it; i1: something in the segment was wider. */
+ * of it. */
 unsigned tly_rows_narrow(const tly_rows *r);
-kir_value tly_rows_seen_wide(tly_rows *r, const tly_rows_seen *seen);
 tly_rows_seen tly_rows_see_none(tly_rows *r);
 void tly_rows_see_part(tly_rows *r, tly_rows_seen *seen, kir_value v);
 void tly_rows_see_result(tly_rows *r, tly_rows_seen *seen, const tly_rows_result *y);
+/* i1: elements, or parts, of products in the segment were too far apart. */
+kir_value tly_rows_seen_apart(tly_rows *r, const tly_rows_seen *seen);
 /* i1: it is no use to try: a sum is infinite or NaN already. */
 kir_value tly_rows_is_lost(tly_rows *r, const tly_rows_state *s);
 /* i1: something in a segment that came to state s may have left the range. */
@@ -173,10 +181,20 @@ kir_value tly_rows_end_of(tly_rows *r, kir_value last, unsigned k);
  * vector that do not count. No scan's outcome depends on the others that lie beside it. */
 void tly_rows_redo(tly_rows *r, kir_value here, kir_value end, tly_rows_state *s, kir_value *shown);
 kir_value tly_rows_elements_not_zero(tly_rows *r, const kir_value *x); /* i1s; of pairs: both */
-kir_value tly_rows_is_zero(tly_rows *r, kir_value v);                   /* i1s */
+kir_value tly_rows_is_zero(tly_rows *r, kir_value v);                  /* i1s */
 kir_value tly_rows_sums_left(tly_rows *r, const tly_rows_result *y);
 /* v, but 0 where `newest`, the product that it continues, is below all normal numbers. */
 kir_value tly_rows_flush(tly_rows *r, kir_value v, kir_value newest);
 int64_t tly_rows_work_bytes(const tly_rows *r);
+
+/* ---- loops over a segment (rows_segment.c) ---- */
+
+/* What a loop over steps does. */
+enum { TLY_ROWS_RESULTS = 1, TLY_ROWS_TOTAL = 2 };
+
+/* Elements [0, count) of a segment, with or without results. Careful, each step is judged; quick,
+ * nothing counts where flags were raised, which are cleared before, or something was `seen`. */
+void tly_rows_run(tly_rows *r, const tly_rows_segment *g, const tly_rows_source *in,
+                  kir_value count, unsigned what, tly_rows_state *s, tly_rows_seen *seen);
 
 #endif

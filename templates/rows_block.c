@@ -58,8 +58,10 @@ static tly_rows_segment segment_of(tly_rows *r, const tly_rows_block *k, kir_val
     if (k->direct)
         to = kir_select(c->b, k->direct, tly_stored_at(c, k->out, first), to);
     return (tly_rows_segment){
-        .in = kir_ptradd(c->b, k->in, mul(c, element, tly_in_step(c))), .to = to,
-        .lines = k->lines, .count = k->count,
+        .in = kir_ptradd(c->b, k->in, mul(c, element, tly_in_step(c))),
+        .to = to,
+        .lines = k->lines,
+        .count = k->count,
     };
 }
 

@@ -18,14 +18,43 @@ static kir_value start_carry(tly_rows *r, kir_value first)
     return has.result[0];
 }
 
+/* The total of products is kept as a multiple of 2^-66 (f64: 2^-522), so that it underflows where
+ * a prefix of the chunk alone is below 2^-60 (2^-500), and a flag tells. */
+typedef struct scale {
+    uint64_t down, up;
+} scale;
+
+static const scale *of(const tly_build *c)
+{
+    static const scale f32 = { (127 - 66) << 23, (127 + 66) << 23 };
+    static const scale f64 = { (uint64_t)(1023 - 522) << 52, (uint64_t)(1023 + 522) << 52 };
+    return c->acc.kind == KIR_F64 ? &f64 : &f32;
+}
+
+/* i1: rows have several chunks. */
+static kir_value is_cut(tly_rows *r)
+{
+    return less(r->c, imm(r->c, r->chunk), r->length);
+}
+
+/* Zero where nobody asks, which raises no flags. */
+static kir_value start_total(tly_rows *r)
+{
+    tly_build *c = r->c;
+    if (!tly_watches_products(c))
+        return tly_neutral(c, c->vec);
+    return kir_select(c->b, is_cut(r), kir_const(c->b, c->vec, of(c)->down),
+                      kir_const(c->b, c->vec, 0));
+}
+
 /* The state at a chunk's start. */
 static void start_chunk(tly_rows *r, tly_rows_state *s, kir_value carry)
 {
     tly_build *c = r->c;
     s->last[0] = kir_splat(c->b, carry, c->lanes);
     s->base = carry;
-    s->total = tly_neutral(c, c->vec);
-    s->spoiled = kir_const(c->b, KIR_TYPE(KIR_I1, 1), 0);
+    s->total = start_total(r);
+    s->spoiled = tly_not(c, is_cut(r));
 }
 
 tly_rows_state tly_rows_start(tly_rows *r, kir_value first)
@@ -40,34 +69,51 @@ tly_rows_state tly_rows_start(tly_rows *r, kir_value first)
 }
 
 /* i1: after this carry a chunk's total does not tell what the plain loop comes to: a product may
- * fall below the normal numbers within the chunk and come back, a sum may round beyond the largest.
- * Once a carry is 0, infinite or NaN, nothing can happen any more. */
-static kir_value is_extreme(tly_rows *r, kir_value carry)
+ * fall below the normal numbers within the chunk and come back. Once a carry is 0, nothing can
+ * happen any more. */
+static kir_value is_small(tly_rows *r, kir_value carry)
+{
+    tly_build *c = r->c;
+    kir_value small = tly_watch_below(c, tly_watch_bits(c, carry), TLY_SMALL);
+    return kir_bin(c->b, KIR_AND, tly_watch_lanes(c, small), tly_watch_not_zero(c, carry));
+}
+
+/* i1: infinite or NaN. */
+static kir_value has_no_end(tly_rows *r, kir_value v)
+{
+    tly_build *c = r->c;
+    kir_value finite = tly_watch_below(c, tly_watch_bits(c, v), TLY_INFINITE);
+    return tly_watch_lanes(c, tly_not(c, finite));
+}
+
+/* The carry after a chunk from that before it and the chunk's total; i1 `none` is brought up to
+ * date: it cannot be had so. */
+static kir_value add_total(tly_rows *r, kir_value carry, kir_value total, kir_value *none)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
-    kir_value bits = tly_watch_bits(c, carry);
+    if (!r->watches)
+        return tly_combine(c, carry, total);
+    kir_value before = kir_bin(b, KIR_OR, has_no_end(r, carry), has_no_end(r, total));
     if (tly_watches_products(c)) {
-        kir_value small = tly_watch_lanes(c, tly_watch_below(c, bits, TLY_LOW));
-        return kir_bin(b, KIR_AND, small,
-                       kir_cmp(b, KIR_UNE, carry, kir_const(b, c->acc, 0)));
+        *none = kir_bin(b, KIR_OR, *none, is_small(r, carry));
+        total = kir_bin(b, KIR_MUL, total, kir_const(b, c->acc, of(c)->up));
     }
-    kir_value finite = tly_watch_below(c, bits, TLY_INFINITE);
-    kir_value large = tly_not(c, tly_watch_below(c, bits, TLY_LARGE));
-    return tly_watch_lanes(c, kir_bin(b, KIR_AND, finite, large));
+    kir_value after = tly_combine(c, carry, total);
+    kir_value over = kir_bin(b, KIR_AND, has_no_end(r, after), tly_not(c, before));
+    *none = kir_bin(b, KIR_OR, *none, over);
+    return after;
 }
 
 /* The carry after a chunk: that before it and its total, so that other threads can have it before
  * the chunk is scanned; or, where that may not be, its last result. */
 kir_value tly_rows_end_carry(tly_rows *r, const tly_rows_state *s)
 {
-    tly_build *c = r->c;
     kir_value last = tly_rows_prefix(r, s), none = s->spoiled;
     if (!r->totals)
         return last;
-    if (r->watches)
-        none = kir_bin(c->b, KIR_OR, none, is_extreme(r, s->base));
-    return kir_select(c->b, none, last, tly_combine(c, s->base, tly_last(c, s->total)));
+    kir_value after = add_total(r, s->base, tly_last(r->c, s->total), &none);
+    return kir_select(r->c->b, none, last, after);
 }
 
 void tly_rows_cross_border(tly_rows *r, tly_rows_state *s, kir_value position)
@@ -115,18 +161,19 @@ kir_value tly_rows_combine(tly_rows *r)
     kir_builder *b = c->b;
     kir_value record = kir_get(b, KIR_ARG_TOTAL), zero = imm(c, 0);
     kir_value carry = kir_load(b, c->acc, kir_get(b, KIR_ARG_CARRY_IN), 0, c->acc_bytes);
-    kir_value total = kir_load(b, c->acc, record, 0, c->acc_bytes), result[1] = { zero };
+    kir_value total = kir_load(b, c->acc, record, 0, c->acc_bytes), result[1] = { zero }, after;
     kir_branch spoiled;
+    if (!r->totals)
+        after = tly_combine(c, carry, total);
     if (r->totals) {
         kir_type t = KIR_TYPE(KIR_I32, 1);
         kir_value one = imm(c, 1), word = kir_load(b, t, record, SPOILED_AT, 4);
         kir_value none = kir_cmp(b, KIR_NE, word, kir_const(b, t, 0));
-        if (r->watches)
-            none = kir_bin(b, KIR_OR, none, is_extreme(r, carry));
+        after = add_total(r, carry, total, &none);
         kir_if(b, &spoiled, none);
         kir_else(b, &spoiled, 1, &one);
     }
-    kir_store(b, kir_get(b, KIR_ARG_CARRY_OUT), 0, tly_combine(c, carry, total), c->acc_bytes, 0);
+    kir_store(b, kir_get(b, KIR_ARG_CARRY_OUT), 0, after, c->acc_bytes, 0);
     if (r->totals) {
         kir_if_end(b, &spoiled, 1, result);
         result[0] = spoiled.result[0];

@@ -152,30 +152,25 @@ tly_rows_seen tly_rows_see_none(tly_rows *r)
 {
     tly_build *c = r->c;
     kir_value one = tly_watch_bits(c, tly_neutral(c, c->vec));
-    kir_value first = r->windows ? one : kir_const(c->b, kir_type_of(c->b, one), 0);
-    return (tly_rows_seen){ first, first, one };
+    kir_value low = kir_const(c->b, kir_type_of(c->b, one), 0);
+    return (tly_rows_seen){ low, one, one };
 }
 
-static void see_both(tly_rows *r, kir_value *high, kir_value *low, kir_value v)
+/* The extremes but for infinities, NaNs and zeros, which are so in every order. */
+static void see_finite(tly_rows *r, kir_value *high, kir_value *low, kir_value v)
 {
     tly_build *c = r->c;
-    kir_value bits = tly_watch_bits(c, v);
     if (high)
-        *high = kir_bin(c->b, KIR_UMAX, *high, bits);
-    if (low) { /* a zero becomes the largest */
-        bits = kir_bin(c->b, KIR_SUB, bits, kir_const(c->b, kir_type_of(c->b, bits), 1));
-        *low = kir_bin(c->b, KIR_UMIN, *low, bits);
-    }
+        *high = kir_bin(c->b, KIR_UMAX, *high, tly_watch_finite(c, tly_watch_bits(c, v)));
+    *low = kir_bin(c->b, KIR_UMIN, *low, tly_watch_less(c, v));
 }
 
 void tly_rows_see_part(tly_rows *r, tly_rows_seen *seen, kir_value v)
 {
-    if (r->windows)
-        see_both(r, &seen->high, &seen->low, v);
+    if (r->windows || r->ends_by_flags)
+        see_finite(r, &seen->high, &seen->low, v);
     else
         seen->high = tly_watch_apart(r->c, seen->high, v, TLY_WATCH_PART);
-    if (!r->windows && r->totals)
-        seen->low = tly_watch_apart(r->c, seen->low, v, tly_rows_narrow(r));
 }
 
 unsigned tly_rows_narrow(const tly_rows *r)
@@ -183,28 +178,35 @@ unsigned tly_rows_narrow(const tly_rows *r)
     return TLY_WATCH_PART * r->unroll * (r->windows ? r->c->lanes : 1);
 }
 
-kir_value tly_rows_seen_wide(tly_rows *r, const tly_rows_seen *seen)
+kir_value tly_rows_seen_apart(tly_rows *r, const tly_rows_seen *seen)
 {
-    if (r->windows)
-        return kir_any(r->c->b, tly_watch_beyond(r->c, seen->high, seen->low, tly_rows_narrow(r)));
-    return kir_any(r->c->b, tly_watch_left(r->c, seen->low, tly_rows_narrow(r)));
+    tly_build *c = r->c;
+    if (!r->windows && !r->ends_by_flags)
+        return kir_any(c->b, tly_watch_left(c, seen->high, TLY_WATCH_PART));
+    return kir_any(c->b, tly_watch_beyond(c, seen->high, seen->low,
+                                          r->windows ? c->lanes : TLY_WATCH_PART, 1));
 }
 
 void tly_rows_see_result(tly_rows *r, tly_rows_seen *seen, const tly_rows_result *y)
 {
-    if (!tly_watches_products(r->c))
-        see_both(r, &seen->results, NULL, y->y);
-    else
-        see_both(r, NULL, &seen->results, r->windows ? y->y : y->first);
+    tly_build *c = r->c;
+    if (tly_watches_products(c)) {
+        see_finite(r, NULL, &seen->results, r->windows ? y->y : y->first);
+        return;
+    }
+    kir_value bits = tly_watch_bits(c, y->y);
+    if (r->ends_by_flags)
+        bits = tly_watch_finite(c, bits);
+    seen->results = kir_bin(c->b, KIR_UMAX, seen->results, bits);
 }
 
 kir_value tly_rows_is_lost(tly_rows *r, const tly_rows_state *s)
 {
     tly_build *c = r->c;
-    if (tly_watches_products(r->c))
+    if (tly_watches_products(r->c) || r->ends_by_flags)
         return kir_const(c->b, KIR_TYPE(KIR_I1, 1), 0);
-    return kir_any(c->b, tly_not(c, tly_watch_below(c, tly_watch_bits(c, s->last[0]),
-                                                   TLY_INFINITE)));
+    return kir_any(c->b,
+                   tly_not(c, tly_watch_below(c, tly_watch_bits(c, s->last[0]), TLY_INFINITE)));
 }
 
 /* By windows each lane is a chain of its own: a 0 stays one there, so that what fell within the
@@ -216,9 +218,11 @@ kir_value tly_rows_seen_left(tly_rows *r, const tly_rows_seen *seen, tly_rows_st
     tly_build *c = r->c;
     kir_builder *b = c->b;
     if (!tly_watches_products(r->c))
-        return kir_any(b, tly_not(c, tly_watch_below(c, seen->results, TLY_LARGE)));
+        return kir_any(b, r->ends_by_flags
+                              ? tly_watch_large(c, seen->results)
+                              : tly_not(c, tly_watch_below(c, seen->results, TLY_LARGE)));
+    kir_value left = tly_rows_seen_apart(r, seen);
     if (!r->windows) {
-        kir_value left = kir_any(b, tly_watch_left(c, seen->high, TLY_WATCH_PART));
         kir_value low = kir_any(b, tly_watch_below(c, seen->results, TLY_SMALL));
         if (r->unit > 1)
             return kir_bin(b, KIR_OR, left, low);
@@ -226,7 +230,6 @@ kir_value tly_rows_seen_left(tly_rows *r, const tly_rows_seen *seen, tly_rows_st
         s->last[0] = tly_rows_flush(r, s->last[0], s->last[0]);
         return kir_bin(b, KIR_OR, left, low);
     }
-    kir_value left = kir_any(b, tly_watch_beyond(c, seen->high, seen->low, c->lanes));
     kir_value end = tly_watch_bits(c, s->last[0]);
     kir_value fell = tly_watch_below(c, seen->results, TLY_NORMAL);
     fell = kir_any(b, kir_bin(b, KIR_OR, fell, tly_watch_below(c, end, TLY_NORMAL)));

@@ -16,6 +16,14 @@ static const tly_key table[] = {
     { KEY(split_bytes), 0, 1 << 30, 0 },
 };
 
+int32_t tly_rows_step(const tly_problem *p, const tly_plan *plan)
+{
+    int32_t vectors = plan->unroll;
+    if (p->unit > 1 && vectors < TLY_ROWS_CAREFUL_UNROLL)
+        vectors = TLY_ROWS_CAREFUL_UNROLL;
+    return plan->lanes * vectors << plan->pairs;
+}
+
 static const char *refuses(const tly_problem *p)
 {
     return p->form != TLY_ROWS              ? "rows: the axis is not innermost"
@@ -25,29 +33,29 @@ static const char *refuses(const tly_problem *p)
 
 static const char *fault(const tly_problem *p, const tly_plan *plan)
 {
-    int32_t step = plan->lanes * plan->unroll << plan->pairs;
+    int32_t step = tly_rows_step(p, plan);
     int integer = p->acc != TALLY_F64 && p->acc != TALLY_F32;
     const char *lanes = tly_fault_of_lanes(p, plan);
     if (lanes != NULL)
         return lanes;
-    if (plan->pairs &&
-        (!tly_plan_pairs(p) || p->unit > 1 || p->out_step == TLY_ANY_STEP))
+    if (plan->pairs && (!tly_plan_pairs(p) || p->unit > 1 || p->out_step == TLY_ANY_STEP))
         return "pairs are bf16 side by side, of one scan";
-    if (plan->scan == TLY_SCAN_SCALARS &&
-        (!integer || p->unit > 1 || step > TLY_ROWS_MOST_SCALARS))
+    if (plan->scan == TLY_SCAN_SCALARS && (!integer || p->unit > 1 || step > TLY_ROWS_MOST_SCALARS))
         return "scan 2: only integers, one row at a time, up to 64 a step";
     if (plan->scan == TLY_SCAN_WINDOWS && (p->unit > 1 || plan->pairs))
         return "scan 0: one row at a time, no pairs";
     if (plan->window_loads && plan->scan != TLY_SCAN_WINDOWS)
         return "windows by loads are scan 0's";
     if (plan->block % step != 0 || plan->block % p->unit != 0)
-        return "the block is no multiple of lanes x unroll and of the scans side by side";
+        return "the block is no multiple of lanes x unroll (side by side: x 4 at least) and of the "
+               "scans side by side";
     if (p->unit > 1)
         return plan->chunk > 0 ? "scans side by side are never cut in chunks" : NULL;
     return plan->chunk == 0 || plan->chunk % plan->block != 0
-               ? "the chunk is no multiple of the block" : NULL;
+               ? "the chunk is no multiple of the block"
+               : NULL;
 }
 
-const tly_limits tly_rows_limits = {
-    { "rows", table, sizeof table / sizeof *table }, refuses, fault
-};
+const tly_limits tly_rows_limits = { { "rows", table, sizeof table / sizeof *table },
+                                     refuses,
+                                     fault };

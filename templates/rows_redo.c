@@ -117,8 +117,8 @@ int64_t tly_rows_work_bytes(const tly_rows *r)
 
 static kir_value masks_at(tly_rows *r, kir_value k)
 {
-    kir_value masks = kir_ptradd(r->c->b, r->work, imm(r->c, CAREFUL_UNROLL * (1 + r->pairs) *
-                                                                 vector_bytes(r)));
+    kir_value masks = kir_ptradd(r->c->b, r->work,
+                                 imm(r->c, CAREFUL_UNROLL * (1 + r->pairs) * vector_bytes(r)));
     return tly_at(r->c, masks, k, vector_bytes(r));
 }
 

@@ -31,10 +31,10 @@ static void scan_chains(tly_build *c, kir_value row, unsigned count)
         s.at[k] = tly_row_address(c, add(c, row, imm(c, k)));
         s.y[k] = tly_start(c, c->acc);
     }
-    if (c->p->length > 0) {
+    if (c->p->dense && c->p->length > 0) {
         for (unsigned i = 0; i < c->p->length; i++)
-            step_chains(c, &s, imm(c, (int64_t)i * c->p->in_step * c->in_bytes),
-                        imm(c, (int64_t)i * c->p->out_step * c->out_bytes));
+            step_chains(c, &s, mul(c, imm(c, i), tly_in_step(c)),
+                        mul(c, imm(c, i), tly_out_step(c)));
         return;
     }
     kir_loop l;
@@ -49,9 +49,9 @@ void tly_build_serial(tly_build *c, tly_launch *launch)
 {
     unsigned together = (unsigned)c->plan->unroll;
     kir_value begin = kir_get(c->b, KIR_ARG_BEGIN), end = kir_get(c->b, KIR_ARG_TASK_END);
-    kir_value whole = add(c, begin, kir_bin(c->b, KIR_MUL, imm(c, together),
-                                            kir_bin(c->b, KIR_UDIV, sub(c, end, begin),
-                                                    imm(c, together))));
+    kir_value whole = add(c, begin,
+                          kir_bin(c->b, KIR_MUL, imm(c, together),
+                                  kir_bin(c->b, KIR_UDIV, sub(c, end, begin), imm(c, together))));
     kir_loop l;
     launch->chunk = 0;
     kir_for(c->b, &l, begin, whole, imm(c, together), 0, NULL);

@@ -20,6 +20,6 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
     return NULL;
 }
 
-const tly_limits tly_serial_limits = {
-    { "serial", table, sizeof table / sizeof *table }, refuses, fault
-};
+const tly_limits tly_serial_limits = { { "serial", table, sizeof table / sizeof *table },
+                                       refuses,
+                                       fault };

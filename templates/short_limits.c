@@ -13,9 +13,10 @@ static const tly_key table[] = {
 
 static const char *refuses(const tly_problem *p)
 {
-    return p->form != TLY_ROWS || p->length == 0 ? "short: rows are dense, of up to 64 elements"
-           : p->order == TALLY_ORDER_SERIAL      ? "short: the order is not the plain loop's"
-                                                 : NULL;
+    int other = p->form != TLY_ROWS || !p->dense || p->length == 0;
+    return other                            ? "short: rows are dense, of up to 64 elements"
+           : p->order == TALLY_ORDER_SERIAL ? "short: the order is not the plain loop's"
+                                            : NULL;
 }
 
 static const char *fault(const tly_problem *p, const tly_plan *plan)
@@ -26,6 +27,6 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
     return plan->block < p->length * plan->unroll ? "the block holds no step's rows" : NULL;
 }
 
-const tly_limits tly_short_limits = {
-    { "short", table, sizeof table / sizeof *table }, refuses, fault
-};
+const tly_limits tly_short_limits = { { "short", table, sizeof table / sizeof *table },
+                                      refuses,
+                                      fault };

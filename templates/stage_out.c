@@ -105,24 +105,17 @@ static void copy_line(tly_build *c, kir_value to, kir_value from, unsigned align
         kir_store(c->b, to, (int64_t)i * wide, v[i], align, flags);
 }
 
-/* Lines [first, end) of the buffer. */
+/* Lines [first, end) of the buffer, in one of the two ways. */
 static void store_lines(tly_build *c, const tly_stream *s, kir_value first, kir_value end,
-                        kir_value streams)
+                        unsigned align, unsigned flags)
 {
-    kir_builder *b = c->b;
     kir_loop l;
-    kir_branch way;
-    kir_for(b, &l, first, end, imm(c, 1), 0, NULL);
+    kir_for(c->b, &l, first, end, imm(c, 1), 0, NULL);
     kir_value at = mul(c, l.i, imm(c, tly_stored_step(c) * tly_line(c)));
     if (backwards(c)) /* of element 0 of the line; the lowest is its last */
         at = add(c, at, imm(c, (int64_t)c->out_bytes - LINE_BYTES));
-    kir_value to = kir_ptradd(b, s->to, at), from = kir_ptradd(b, s->buffer, at);
-    kir_if(b, &way, streams);
-    copy_line(c, to, from, (unsigned)c->t->vector_bytes, KIR_STREAM);
-    kir_else(b, &way, 0, NULL);
-    copy_line(c, to, from, 1, 0);
-    kir_if_end(b, &way, 0, NULL);
-    kir_for_end(b, &l, NULL);
+    copy_line(c, kir_ptradd(c->b, s->to, at), kir_ptradd(c->b, s->buffer, at), align, flags);
+    kir_for_end(c->b, &l, NULL);
 }
 
 /* Element by element go, of an output of any step, all; else what lies before the first line that
@@ -141,7 +134,13 @@ static void drain(tly_build *c, tly_stream *s, kir_value streams, kir_value ends
     kir_value lines = tly_part(c, s->pending, (unsigned)line);
     kir_value done = tly_round_down(c, s->pending, line);
     kir_value some = less(c, zero, lines), partial = less(c, zero, s->head);
-    store_lines(c, s, kir_select(b, partial, one, zero), lines, streams);
+    kir_value whole = kir_select(b, partial, one, zero);
+    kir_branch way;
+    kir_if(b, &way, streams);
+    store_lines(c, s, whole, lines, (unsigned)c->t->vector_bytes, KIR_STREAM);
+    kir_else(b, &way, 0, NULL);
+    store_lines(c, s, whole, lines, 1, 0);
+    kir_if_end(b, &way, 0, NULL);
     kir_value rest = kir_select(b, some, done, s->head);
     kir_loop l;
     kir_for(b, &l, zero, imm(c, 2), one, 0, NULL);

@@ -16,19 +16,22 @@ typedef struct tly_build {
     const tly_problem *p;
     const tly_target *t;
     const tly_plan *plan;
-    unsigned lanes;       /* accumulators a vector */
-    kir_type acc;         /* one accumulator */
-    kir_type vec;         /* `lanes` of them */
+    unsigned lanes; /* accumulators a vector */
+    kir_type acc;   /* one accumulator */
+    kir_type vec;   /* `lanes` of them */
     unsigned acc_bytes, in_bytes, out_bytes;
+    kir_value numbers; /* of the lanes of `vec`, made for masks, or 0 (tly_vector_masks) */
 } tly_build;
 
 /* One algorithm each: builds the whole body and says what a launch must know (templates.c). */
 void tly_build_rows(tly_build *c, tly_launch *launch);
 void tly_build_short(tly_build *c, tly_launch *launch);
+void tly_build_medium(tly_build *c, tly_launch *launch);
 void tly_build_columns(tly_build *c, tly_launch *launch);
 void tly_build_narrow(tly_build *c, tly_launch *launch);
 void tly_build_transposed(tly_build *c, tly_launch *launch);
 void tly_build_serial(tly_build *c, tly_launch *launch);
+void tly_build_tiles(tly_build *c, tly_launch *launch);
 
 /* ---- scalars and addresses (address.c) ---- */
 
@@ -63,8 +66,9 @@ static inline kir_value equal(tly_build *c, kir_value x, kir_value y)
 }
 
 kir_value tly_not(tly_build *c, kir_value truth); /* of i1s */
-/* The smaller of two signed i64. */
+/* The smaller, the larger of two signed i64. */
 kir_value tly_min(tly_build *c, kir_value x, kir_value y);
+kir_value tly_max(tly_build *c, kir_value x, kir_value y);
 /* x rounded down, up to a multiple of a power of two. */
 kir_value tly_round_down(tly_build *c, kir_value x, int64_t multiple);
 kir_value tly_round_up(tly_build *c, kir_value x, int64_t multiple);
@@ -92,6 +96,8 @@ typedef struct tly_row {
     kir_value in, out;
 } tly_row;
 tly_row tly_row_address(tly_build *c, kir_value row);
+/* Bytes to outer index `i`, which counts through the first `rank` dims, in input and output. */
+void tly_outer_offsets(tly_build *c, kir_value i, kir_value rank, kir_value *offsets);
 
 /* Bytes from one position to the next along the axis or the lanes: a literal where the problem
  * has one, else the launch argument. */
@@ -146,8 +152,8 @@ void tly_transpose(tly_build *c, kir_value *r, unsigned n);
 /* ---- range guard of tiles on GPUs (guard.c): docs/range.md ---- */
 
 /* Extremes of |y| as integer bits, tracked lane-wise; nothing for integers, no low of sums. */
-unsigned tly_range_count(const tly_build *c);        /* values carried: 0, 1 or 2 */
-void tly_range_begin(tly_build *c, kir_value *v);    /* v[0..count) */
+unsigned tly_range_count(const tly_build *c);     /* values carried: 0, 1 or 2 */
+void tly_range_begin(tly_build *c, kir_value *v); /* v[0..count) */
 void tly_range_track(tly_build *c, kir_value *v, kir_value y);
 /* Folds the lanes: scalar bits, same count. */
 void tly_range_fold(tly_build *c, const kir_value *v, kir_value *scalars);
@@ -166,6 +172,8 @@ static inline int tly_watches_products(const tly_build *c)
 }
 
 kir_value tly_watch_bits(tly_build *c, kir_value v); /* magnitudes that order like v's */
+/* The same less 1, so that a zero becomes the largest. */
+kir_value tly_watch_less(tly_build *c, kir_value v);
 /* How far v lies from the lower end of one of `parts` parts of the range of products, which is
  * [2^(-120 / parts), 2^(120 / parts)] (f64: 1000); the largest of that and `seen`, unless 0. */
 kir_value tly_watch_apart(tly_build *c, kir_value seen, kir_value v, unsigned parts);
@@ -173,16 +181,20 @@ kir_value tly_watch_left(tly_build *c, kir_value seen, unsigned parts); /* i1s: 
 /* i1s, in lanes of v: outside of it, but no zero. */
 kir_value tly_watch_outside(tly_build *c, kir_value v, unsigned parts);
 kir_value tly_watch_not_zero(tly_build *c, kir_value v);
-/* i1s: extremes (the lower of magnitudes less 1, so that zeros do not count) beyond it. */
-kir_value tly_watch_beyond(tly_build *c, kir_value high, kir_value low, unsigned parts);
+/* Magnitudes moved up, still in order, but that infinities and NaNs wrap to the lowest. */
+kir_value tly_watch_finite(tly_build *c, kir_value bits);
+/* i1s: extremes beyond it: the lower of magnitudes less 1, so that zeros do not count; the higher,
+ * `finite`, of magnitudes so moved, so that infinities do not either. */
+kir_value tly_watch_beyond(tly_build *c, kir_value high, kir_value low, unsigned parts, int finite);
+/* i1s: a magnitude so moved is TLY_LARGE or more. */
+kir_value tly_watch_large(tly_build *c, kir_value high);
 kir_value tly_watch_alive(tly_build *c, kir_value v); /* i1s: not below all normal numbers */
 enum { TLY_WATCH_PART = 2 }; /* half of the range, as windows are quotients of two results */
 typedef enum tly_limit {
-    TLY_TINY,     /* 2^-127: what is computed to be smaller is no normal number in any order */
-    TLY_NORMAL,   /* 2^-126 */
-    TLY_SMALL,    /* 2^-60 (f64: 2^-500) */
-    TLY_LOW,      /* 2^-30 (f64: 2^-250) */
-    TLY_LARGE,    /* 2^126: what is smaller overflows in no order */
+    TLY_TINY,   /* 2^-127: what is computed to be smaller is no normal number in any order */
+    TLY_NORMAL, /* 2^-126 */
+    TLY_SMALL,  /* 2^-60 (f64: 2^-500) */
+    TLY_LARGE,  /* 2^126: what is smaller overflows in no order */
     TLY_INFINITE,
     TLY_LIMIT_COUNT
 } tly_limit;
@@ -195,6 +207,9 @@ kir_value tly_watch_lanes(tly_build *c, kir_value truth);
 /* Scans of the lanes: `unit` interleaved ones (length: all lanes), or, unit 1, of each `length`
  * lanes. */
 kir_value tly_vector_scan(tly_build *c, kir_value v, unsigned unit, unsigned length);
+/* At a kernel's start, where such scans follow: masks take the place of blends where operations
+ * have them. LLVM knows no constants in them, and so leaves them to the operations. */
+void tly_vector_masks(tly_build *c);
 /* Lanes moved up by `unit` within each `length`; the first `unit` of each are those of `first`. */
 kir_value tly_vector_before(tly_build *c, kir_value first, kir_value y, unsigned unit,
                             unsigned length);
@@ -236,7 +251,7 @@ typedef struct tly_stream {
     kir_value pending; /* elements in the buffer */
     kir_value head;    /* leading elements of it that are not ours */
 } tly_stream;
-enum { TLY_STREAM_VALUES = 3 }; /* carried: to, pending, head */
+enum { TLY_STREAM_VALUES = 3 };        /* carried: to, pending, head */
 unsigned tly_line(const tly_build *c); /* output elements a line */
 /* Starts at output address `out`. */
 void tly_stream_begin(tly_build *c, tly_stream *s, kir_value out, kir_value streams);

@@ -15,8 +15,7 @@ typedef struct turned {
 
 /* One line of output for each of `lanes` lanes: axis steps from `in` on. Returns the
  * accumulators after it. */
-static kir_value turn_line(turned *k, kir_value in, kir_value out, kir_value y,
-                           kir_value streams)
+static kir_value turn_line(turned *k, kir_value in, kir_value out, kir_value y, kir_value streams)
 {
     tly_build *c = k->c;
     unsigned n = c->lanes, parts = tly_line(c) / n;
@@ -113,8 +112,13 @@ static void transposed_body(tly_build *c, tly_row at, kir_value count, kir_value
 {
     kir_builder *b = c->b;
     turned k = {
-        .c = c, .sums = sums, .in = at.in, .out = at.out, .count = count,
-        .length = kir_get(b, KIR_ARG_LENGTH), .in_axis = kir_get(b, KIR_ARG_IN_AXIS),
+        .c = c,
+        .sums = sums,
+        .in = at.in,
+        .out = at.out,
+        .count = count,
+        .length = kir_get(b, KIR_ARG_LENGTH),
+        .in_axis = kir_get(b, KIR_ARG_IN_AXIS),
         .out_lane = kir_get(b, KIR_ARG_OUT_LANE),
     };
     kir_loop l;

@@ -13,7 +13,8 @@ static const tly_key table[] = {
 
 static const char *refuses(const tly_problem *p)
 {
-    return p->form != TLY_TRANSPOSED ? "transposed: it is no transposed view" : NULL;
+    return p->form != TLY_TRANSPOSED || p->dense ? "transposed: no view of columns as rows upwards"
+                                                 : NULL;
 }
 
 static const char *fault(const tly_problem *p, const tly_plan *plan)
@@ -26,6 +27,6 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
     return plan->tile_lanes % plan->lanes != 0 ? "a tile is whole vectors" : NULL;
 }
 
-const tly_limits tly_transposed_limits = {
-    { "transposed", table, sizeof table / sizeof *table }, refuses, fault
-};
+const tly_limits tly_transposed_limits = { { "transposed", table, sizeof table / sizeof *table },
+                                           refuses,
+                                           fault };

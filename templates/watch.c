@@ -11,22 +11,33 @@
 #include "template.h"
 
 typedef struct layout {
-    uint64_t magnitude;   /* mask of a lane */
-    uint64_t filler;      /* f64: 1.0's upper word where the lower word was */
-    int64_t one;          /* bits of 1.0, of f64 its upper word */
-    int64_t span;         /* bits from there to 2^120, of f64 to 2^1000 */
+    uint64_t magnitude; /* mask of a lane */
+    uint64_t filler;    /* f64: 1.0's upper word where the lower word was */
+    int64_t one;        /* bits of 1.0, of f64 its upper word */
+    int64_t span;       /* bits from there to 2^120, of f64 to 2^1000 */
     uint32_t limits[TLY_LIMIT_COUNT];
 } layout;
 
 static const layout layout_f32 = {
-    0x7fffffff, 0, 0x3f800000, 120 << 23,
-    { [TLY_TINY] = 0x00400000, [TLY_NORMAL] = 0x00800000, [TLY_SMALL] = (127 - 60) << 23,
-      [TLY_LOW] = (127 - 30) << 23, [TLY_LARGE] = (127 + 126) << 23, [TLY_INFINITE] = 0x7f800000 },
+    0x7fffffff,
+    0,
+    0x3f800000,
+    120 << 23,
+    { [TLY_TINY] = 0x00400000,
+      [TLY_NORMAL] = 0x00800000,
+      [TLY_SMALL] = (127 - 60) << 23,
+      [TLY_LARGE] = (127 + 126) << 23,
+      [TLY_INFINITE] = 0x7f800000 },
 };
 static const layout layout_f64 = {
-    0x7fffffff00000000, 0x3ff00000, 0x3ff00000, 1000 << 20,
-    { [TLY_TINY] = 0x00080000, [TLY_NORMAL] = 0x00100000, [TLY_SMALL] = (1023 - 500) << 20,
-      [TLY_LOW] = (1023 - 250) << 20, [TLY_LARGE] = (1023 + 1022) << 20,
+    0x7fffffff00000000,
+    0x3ff00000,
+    0x3ff00000,
+    1000 << 20,
+    { [TLY_TINY] = 0x00080000,
+      [TLY_NORMAL] = 0x00100000,
+      [TLY_SMALL] = (1023 - 500) << 20,
+      [TLY_LARGE] = (1023 + 1022) << 20,
       [TLY_INFINITE] = 0x7ff00000 },
 };
 
@@ -44,6 +55,22 @@ kir_value tly_watch_bits(tly_build *c, kir_value v)
     if (c->acc.kind != KIR_F64)
         return m;
     m = kir_bin(c->b, KIR_OR, m, kir_const(c->b, wide, of(c)->filler));
+    return kir_convert(c->b, KIR_BITCAST, KIR_TYPE(KIR_I32, 2 * lanes), m);
+}
+
+/* Of f64 the lower word takes part, lest a number below 2^-1042 count as zero; then nothing is less
+ * than it. */
+kir_value tly_watch_less(tly_build *c, kir_value v)
+{
+    unsigned lanes = kir_type_of(c->b, v).lanes;
+    int wide = c->acc.kind == KIR_F64;
+    kir_type t = KIR_TYPE(wide ? KIR_I64 : KIR_I32, lanes);
+    kir_value m = kir_convert(c->b, KIR_BITCAST, t, v);
+    m = kir_bin(c->b, KIR_AND, m, kir_const(c->b, t, wide ? INT64_MAX : INT32_MAX));
+    m = kir_bin(c->b, KIR_SUB, m, kir_const(c->b, t, 1));
+    if (!wide)
+        return m;
+    m = kir_bin(c->b, KIR_OR, m, kir_const(c->b, t, UINT32_MAX));
     return kir_convert(c->b, KIR_BITCAST, KIR_TYPE(KIR_I32, 2 * lanes), m);
 }
 
@@ -92,11 +119,30 @@ kir_value tly_watch_outside(tly_build *c, kir_value v, unsigned parts)
     return kir_bin(c->b, KIR_AND, tly_watch_lanes(c, left), tly_watch_not_zero(c, v));
 }
 
-kir_value tly_watch_beyond(tly_build *c, kir_value high, kir_value low, unsigned parts)
+static uint32_t above_infinity(const tly_build *c)
+{
+    return 0u - of(c)->limits[TLY_INFINITE];
+}
+
+kir_value tly_watch_finite(tly_build *c, kir_value bits)
+{
+    kir_type t = kir_type_of(c->b, bits);
+    return kir_bin(c->b, KIR_ADD, bits, kir_const(c->b, t, above_infinity(c)));
+}
+
+kir_value tly_watch_large(tly_build *c, kir_value high)
+{
+    kir_type t = kir_type_of(c->b, high);
+    uint32_t large = of(c)->limits[TLY_LARGE] + above_infinity(c);
+    return kir_cmp(c->b, KIR_ULE, kir_const(c->b, t, large), high);
+}
+
+kir_value tly_watch_beyond(tly_build *c, kir_value high, kir_value low, unsigned parts, int finite)
 {
     kir_type t = kir_type_of(c->b, high);
     int64_t span = of(c)->span / parts;
-    kir_value most = kir_const(c->b, t, (uint64_t)(of(c)->one + span));
+    kir_value most = kir_const(c->b, t,
+                               (uint32_t)(of(c)->one + span + (finite ? above_infinity(c) : 0)));
     kir_value least = kir_const(c->b, t, (uint64_t)(of(c)->one - span - 1));
     return kir_bin(c->b, KIR_OR, kir_cmp(c->b, KIR_ULT, most, high),
                    kir_cmp(c->b, KIR_ULT, low, least));

@@ -10,8 +10,8 @@ int tly_arena_open(tly_arena *arena, size_t bytes)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     const size_t room = (bytes + 4 * MARGIN + page - 1) / page * page;
-    char *all = mmap(NULL, room + 2 * page, PROT_NONE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *all = mmap(NULL, room + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                     -1, 0);
     if (all == MAP_FAILED)
         return -1;
     if (mprotect(all + page, room, PROT_READ | PROT_WRITE)) {
@@ -37,8 +37,9 @@ tly_buffer tly_arena_place(const tly_arena *arena, tly_place place, size_t shift
     tly_buffer b = { .bytes = bytes };
     char *high;
 
-    b.at = place == TLY_PLACE_END ? end - bytes
-         : place == TLY_PLACE_START ? arena->base : arena->base + MARGIN + shift;
+    b.at = place == TLY_PLACE_END     ? end - bytes
+           : place == TLY_PLACE_START ? arena->base
+                                      : arena->base + MARGIN + shift;
     b.window = (size_t)(b.at - arena->base) > MARGIN ? b.at - MARGIN : arena->base;
     high = (size_t)(end - b.at) > bytes + MARGIN ? b.at + bytes + MARGIN : end;
     b.window_bytes = (size_t)(high - b.window);

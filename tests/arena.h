@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 typedef struct tly_arena {
-    char *base;    /* the first byte that may be touched */
+    char *base; /* the first byte that may be touched */
     size_t bytes;
 } tly_arena;
 
@@ -21,9 +21,9 @@ typedef enum tly_place {
 } tly_place;
 
 typedef struct tly_buffer {
-    char *at;             /* the tensor's lowest byte */
+    char *at; /* the tensor's lowest byte */
     size_t bytes;
-    char *window;         /* at, with up to 256 bytes on either side */
+    char *window; /* at, with up to 256 bytes on either side */
     size_t window_bytes;
 } tly_buffer;
 

@@ -53,8 +53,7 @@ int tly_levels_open(tly_levels *levels, char *why, size_t capacity)
         snprintf(why, capacity, "%s: %s", error.field, error.message);
         return -1;
     }
-    if (!(names ? find_devices(levels, names, why, capacity)
-                : list_levels(levels, why, capacity)))
+    if (!(names ? find_devices(levels, names, why, capacity) : list_levels(levels, why, capacity)))
         return 0;
     tly_levels_close(levels);
     return -1;
@@ -68,7 +67,7 @@ void tly_levels_close(tly_levels *levels)
 /* ---- elements as text ---- */
 
 typedef struct token {
-    char mark;        /* 0, '~', '_' or '?' */
+    char mark; /* 0, '~', '_' or '?' */
     uint64_t bits;
     int64_t repeat;
 } token;
@@ -140,7 +139,7 @@ typedef struct runner {
     size_t element;
     tly_layout layout;
     elements in, out;
-    int subnormal;        /* an element is */
+    int subnormal; /* an element is */
     char *from, *to;
     char *why;
     size_t capacity;
@@ -179,8 +178,10 @@ static int right(const runner *r, int64_t k, uint64_t got)
 {
     double value, wanted;
     switch (r->out.marks[k]) {
-    case '?': return 1;
-    case '_': return got == canary(r);
+    case '?':
+        return 1;
+    case '_':
+        return got == canary(r);
     case '~':
         value = tly_decode(r->dtype, got);
         wanted = tly_decode(r->dtype, r->out.bits[k]);

@@ -87,11 +87,13 @@ static const char *judge_overflowed(const judge *j, const tly_fact *f, double va
         return NULL;
     if (j->sum)
         return !isfinite(value) || within_tolerance(j, f, value)
-            ? NULL : "no order's value after an overflow";
+                   ? NULL
+                   : "no order's value after an overflow";
     if (f->flags & TLY_FACT_ZERO_IN && value != 0)
         return "neither zero nor NaN after an overflow and an input zero";
     return f->flags & TLY_FACT_UNDERFLOW || !signbit(value) == !(f->flags & TLY_FACT_NEGATIVE)
-        ? NULL : "no order's sign after an overflow";
+               ? NULL
+               : "no order's sign after an overflow";
 }
 
 /* Only one value is right: integers, order=serial, a copy, at most one combination that does not
@@ -135,8 +137,9 @@ static int is_flushed(const judge *j, const tly_fact *f, uint64_t got)
     if (!j->sum)
         return value == 0 && !signbit(value) == !signbit(f->accumulator);
     const long double least = j->accumulator == TALLY_F32 ? FLT_MIN : DBL_MIN;
-    return is_near(j, f, value, 2 * (long double)f->terms * least +
-                                    (only_one_is_right(j, f) ? 0 : tolerance_of(j, f)));
+    return is_near(j, f, value,
+                   2 * (long double)f->terms * least +
+                       (only_one_is_right(j, f) ? 0 : tolerance_of(j, f)));
 }
 
 static int visit(void *user, const tly_fact *f)
@@ -161,15 +164,16 @@ static int visit(void *user, const tly_fact *f)
 int64_t tly_judge(const tally_descriptor *d, const void *in, const void *out, int flushes,
                   tly_verdict *verdict)
 {
-    judge j = { d, out, (tally_dtype)d->dtype, tly_reference_accumulator(d),
-                d->op == TALLY_CUMSUM, flushes, verdict };
+    judge j = {
+        d,       out,    (tally_dtype)d->dtype, tly_reference_accumulator(d), d->op == TALLY_CUMSUM,
+        flushes, verdict
+    };
     memset(verdict, 0, sizeof *verdict);
     tly_reference(d, in, visit, &j);
     return verdict->wrong;
 }
 
-void tly_verdict_print(const tally_descriptor *d, const tly_verdict *v, char *text,
-                       size_t capacity)
+void tly_verdict_print(const tally_descriptor *d, const tly_verdict *v, char *text, size_t capacity)
 {
     const tally_dtype dtype = (tally_dtype)d->dtype;
     if (!v->reason) {
@@ -178,9 +182,10 @@ void tly_verdict_print(const tally_descriptor *d, const tly_verdict *v, char *te
     }
     int used = snprintf(text, capacity,
                         "%lld of %lld wrong; first: row %lld position %lld: %s: got 0x%llx, plain "
-                        "loop 0x%llx", (long long)v->wrong, (long long)v->checked,
-                        (long long)v->first.row, (long long)v->first.position, v->reason,
-                        (unsigned long long)v->got, (unsigned long long)v->first.bits);
+                        "loop 0x%llx",
+                        (long long)v->wrong, (long long)v->checked, (long long)v->first.row,
+                        (long long)v->first.position, v->reason, (unsigned long long)v->got,
+                        (unsigned long long)v->first.bits);
     if (tly_is_float(dtype) && used > 0 && (size_t)used < capacity)
         snprintf(text + used, capacity - (size_t)used, " (%.9g, %.9g, wide %.12Lg)",
                  tly_decode(dtype, v->got), tly_decode(dtype, v->first.bits), v->first.wide);

@@ -8,12 +8,12 @@
 #include "reference.h"
 
 typedef struct tly_verdict {
-    int64_t wrong;       /* elements that are wrong */
+    int64_t wrong; /* elements that are wrong */
     int64_t checked;
-    int64_t exact;       /* of the checked ones: those of which only one value was right */
-    tly_fact first;      /* the first wrong element, in scan order row by row */
-    uint64_t got;        /* its bits */
-    const char *reason;  /* why it is wrong; NULL if nothing is */
+    int64_t exact;      /* of the checked ones: those of which only one value was right */
+    tly_fact first;     /* the first wrong element, in scan order row by row */
+    uint64_t got;       /* its bits */
+    const char *reason; /* why it is wrong; NULL if nothing is */
 } tly_verdict;
 
 /* `in` must hold the input as it was before the run. `flushes`: the device may take subnormals for

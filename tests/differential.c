@@ -37,7 +37,7 @@ typedef struct run_options {
 /* What processes share. */
 typedef struct shared {
     tly_progress at;
-    tally_device device;          /* the one whose cases run */
+    tally_device device;             /* the one whose cases run */
     char selectors[MAX_DEVICES][64]; /* of the levels that this machine runs */
     int selector_count;
 } shared;
@@ -50,17 +50,17 @@ static const char *engines_for(const run_options *o, const tally_device *device)
                                              { "remote", "remote,interpret" },
                                              { "interpret", "interpret" },
                                              { "library", "library" } };
-    const int kind = !strcmp(device->kind, "vulkan") ? 3 : device->runs_here ? 0
-                     : !strcmp(device->selector, "cpu:aarch64") ? 1 : 2;
+    const int kind = !strcmp(device->kind, "vulkan")            ? 3
+                     : device->runs_here                        ? 0
+                     : !strcmp(device->selector, "cpu:aarch64") ? 1
+                                                                : 2;
     return o->engines ? o->engines : names[kind][o->interpret];
 }
 
-static void print_summary(const run_options *o, const tally_device *device,
-                          const tly_progress *at)
+static void print_summary(const run_options *o, const tally_device *device, const tly_progress *at)
 {
     printf("differential: device %s (%s), engines %s, seed %llu, most %lld:", device->selector,
-           device->name, engines_for(o, device), (unsigned long long)o->seed,
-           (long long)o->most);
+           device->name, engines_for(o, device), (unsigned long long)o->seed, (long long)o->most);
     for (int k = 0; k < TLY_MOST_TEMPLATES && at->templates[k].count; k++)
         printf(" %s %ld", at->templates[k].name, at->templates[k].count);
     printf(";");
@@ -68,8 +68,7 @@ static void print_summary(const run_options *o, const tally_device *device,
         printf(" %s %ld", tly_data_name((tly_data)k), at->data[k]);
     printf("; %lld elements judged, %lld of them to the bit; %ld by forced plans, %ld plans "
            "refused; %ld on the host's threads; ",
-           (long long)at->checked, (long long)at->exact, at->forced, at->plans_refused,
-           at->hosted);
+           (long long)at->checked, (long long)at->exact, at->forced, at->plans_refused, at->hosted);
     if (at->refused)
         printf("%ld refused for what the device lacks (%s), ", at->refused, device->lacks);
     printf("%ld passed, %ld failed\n", at->passed, at->failed);

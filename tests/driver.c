@@ -49,8 +49,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 
 void tly_driver_catch_signals(void)
 {
-    static const int numbers[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP,
-                                   SIGALRM };
+    static const int numbers[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGALRM };
     struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
     for (size_t k = 0; k < sizeof numbers / sizeof numbers[0]; k++)
         sigaction(numbers[k], &action, NULL);
@@ -162,8 +161,10 @@ static tly_engine *open_engine(tly_driver *v, const char *name, tally_error *err
     static const struct {
         const char *name;
         tly_engine *(*open)(tally_context *, const char *, tally_error *);
-    } ways[] = { { "library", tly_engine_library }, { "native", tly_engine_native },
-                 { "interpret", tly_engine_interpret }, { "remote", tly_engine_remote } };
+    } ways[] = { { "library", tly_engine_library },
+                 { "native", tly_engine_native },
+                 { "interpret", tly_engine_interpret },
+                 { "remote", tly_engine_remote } };
     for (size_t k = 0; k < sizeof ways / sizeof ways[0]; k++)
         if (!strcmp(name, ways[k].name))
             return ways[k].open(v->context, v->course->device.selector, error);
@@ -175,8 +176,10 @@ static tly_engine *open_engine(tly_driver *v, const char *name, tally_error *err
  * lacks no use at all. */
 static int open_hosted(tly_driver *v)
 {
-    tally_context_options options = { .size = sizeof options, .threads = MOST_THREADS,
-                                      .parallel = tly_host_run, .parallel_user = &v->host };
+    tally_context_options options = { .size = sizeof options,
+                                      .threads = MOST_THREADS,
+                                      .parallel = tly_host_run,
+                                      .parallel_user = &v->host };
     tally_error error = TALLY_ERROR_INIT;
     if (!strcmp(v->course->device.kind, "vulkan") || !v->course->device.runs_here)
         return 0;
@@ -236,7 +239,8 @@ int tly_driver_open(tly_driver *v, const tly_course *course, tly_progress *at)
     }
     /* What else only larger tensors on larger machines would see: threads beyond the CPUs, narrow
      * ranges of lanes, accumulators that fit by parts. */
-    v->context->limits = (tly_limits){ .cpus = 64, .split_rows = 256, .split_lanes = 256,
-                                       .share = 64, .scratch_bytes = 6144 };
+    v->context->limits = (tly_limits){
+        .cpus = 64, .split_rows = 256, .split_lanes = 256, .share = 64, .scratch_bytes = 6144
+    };
     return 0;
 }

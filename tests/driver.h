@@ -20,10 +20,10 @@ typedef struct tly_template_count {
 typedef struct tly_progress {
     tly_template_count templates[TLY_MOST_TEMPLATES];
     long data[TLY_DATA_COUNT];
-    long next;           /* the case after the one in work */
-    long forced;         /* passed by another plan than the planner's */
-    long plans_refused;  /* plans that the library refused */
-    long hosted;         /* passed on the host's threads */
+    long next;                    /* the case after the one in work */
+    long forced;                  /* passed by another plan than the planner's */
+    long plans_refused;           /* plans that the library refused */
+    long hosted;                  /* passed on the host's threads */
     long passed, refused, failed; /* refused: for a dtype that the device says it lacks */
     int64_t checked, exact;
 } tly_progress;
@@ -31,8 +31,8 @@ typedef struct tly_progress {
 /* Which cases, where. */
 typedef struct tly_course {
     uint64_t seed;
-    int64_t most;         /* elements a tensor */
-    const char *engines;  /* comma-separated */
+    int64_t most;        /* elements a tensor */
+    const char *engines; /* comma-separated */
     tally_device device;
 } tly_course;
 
@@ -43,7 +43,7 @@ typedef struct tly_driver {
     int engine_count;
     tly_host host;
     tally_context *host_context;
-    tly_engine *hosted;  /* the library on the host's threads; NULL where that means nothing */
+    tly_engine *hosted; /* the library on the host's threads; NULL where that means nothing */
     tly_arena in, out;
     tly_progress *at;
 } tly_driver;

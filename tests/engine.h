@@ -34,18 +34,18 @@ tly_engine *tly_engine_remote(tally_context *context, const char *device, tally_
 /* Faults that tly_engine_plain can put in; every one must be noticed by tly_trial_run. */
 typedef enum tly_fault {
     TLY_FAULT_NONE,
-    TLY_FAULT_LAST_BIT,      /* one element is off by one unit in the last place */
-    TLY_FAULT_LOST_CARRY,    /* the scan starts anew in the middle of a row */
-    TLY_FAULT_IDENTITY,      /* the first element is replaced by the identity */
-    TLY_FAULT_BEYOND,        /* writes one byte behind the output */
-    TLY_FAULT_BEFORE,        /* ... and one in front of it */
-    TLY_FAULT_GAP,           /* ... and one between its elements */
-    TLY_FAULT_INPUT,         /* writes to the input */
-    TLY_FAULT_THREADS,       /* the result depends on the count of threads */
-    TLY_FAULT_ALIGNMENT,     /* ... on the address */
-    TLY_FAULT_IN_PLACE,      /* ... on being in place */
-    TLY_FAULT_NEIGHBOUR,     /* ... on another scan's first element */
-    TLY_FAULT_FLUSH,         /* subnormals count as zeros; none where the device says so */
+    TLY_FAULT_LAST_BIT,   /* one element is off by one unit in the last place */
+    TLY_FAULT_LOST_CARRY, /* the scan starts anew in the middle of a row */
+    TLY_FAULT_IDENTITY,   /* the first element is replaced by the identity */
+    TLY_FAULT_BEYOND,     /* writes one byte behind the output */
+    TLY_FAULT_BEFORE,     /* ... and one in front of it */
+    TLY_FAULT_GAP,        /* ... and one between its elements */
+    TLY_FAULT_INPUT,      /* writes to the input */
+    TLY_FAULT_THREADS,    /* the result depends on the count of threads */
+    TLY_FAULT_ALIGNMENT,  /* ... on the address */
+    TLY_FAULT_IN_PLACE,   /* ... on being in place */
+    TLY_FAULT_NEIGHBOUR,  /* ... on another scan's first element */
+    TLY_FAULT_FLUSH,      /* subnormals count as zeros; none where the device says so */
     TLY_FAULT_COUNT
 } tly_fault;
 

@@ -21,12 +21,12 @@ typedef struct entry {
     tally_descriptor d;
     char device[40];
     tly_call call;
-    char *scratch;         /* of the kernel */
+    char *scratch; /* of the kernel */
     int runs;
-    kir_kernel *ir;        /* interpret */
+    kir_kernel *ir; /* interpret */
     char *text;
     size_t text_bytes, text_room;
-    remote *remote;        /* remote */
+    remote *remote;           /* remote */
     remote_region regions[2]; /* ... the tensors of the current run */
 } entry;
 
@@ -78,7 +78,8 @@ static tally_status call_remote(void *user, const tly_args *args, const tly_task
     entry *e = user;
     const tly_code *code = &e->kernel->object->code;
     const remote_region regions[] = {
-        e->regions[0], e->regions[1],
+        e->regions[0],
+        e->regions[1],
         { task->scratch, e->kernel->scratch_bytes },
         { (void *)(uintptr_t)task->carry_in, task->carry_in ? TLY_CARRY_BYTES : 0 },
         { task->carry_out, task->carry_out ? TLY_TOTAL_BYTES : 0 },
@@ -109,7 +110,8 @@ static tally_status prepare(tly_engine *face, const tally_descriptor *d, const c
                             tally_error *error)
 {
     entry *e = (entry *)face;
-    const tally_kernel_options options = { .size = sizeof options, .device = e->device,
+    const tally_kernel_options options = { .size = sizeof options,
+                                           .device = e->device,
                                            .plan = *plan ? plan : NULL };
     tally_kernel_destroy(&e->kernel);
     free(e->scratch);

@@ -15,7 +15,8 @@ static tally_status prepare(tly_engine *e, const tally_descriptor *d, const char
                             tally_error *error)
 {
     library *l = (library *)e;
-    const tally_kernel_options options = { .size = sizeof options, .device = l->device,
+    const tally_kernel_options options = { .size = sizeof options,
+                                           .device = l->device,
                                            .plan = *plan ? plan : NULL };
     tally_kernel_destroy(&l->kernel);
     return tally_kernel_create(l->context, d, &options, &l->kernel, error);

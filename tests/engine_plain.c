@@ -69,20 +69,41 @@ static void damage(plain *p, const tly_layout *l, const void *in, int32_t thread
 
     tly_layout_row(l, l->rows - 1, &at_in, &at_out);
     switch (p->fault) {
-    case TLY_FAULT_LAST_BIT: bend = 1; break;
-    case TLY_FAULT_THREADS: bend = threads == 3; break;
-    case TLY_FAULT_NEIGHBOUR: bend = is_new && l->rows > 1; break;
-    case TLY_FAULT_ALIGNMENT: bend = ((uintptr_t)low & 63) != 0; break;
-    case TLY_FAULT_IN_PLACE: bend = in == p->out; break;
-    case TLY_FAULT_LOST_CARRY: lose_carry(p, l, in); break;
-    case TLY_FAULT_IDENTITY: tly_bits_store(dtype, p->out, at_out, 0); break;
-    case TLY_FAULT_BEYOND: *high ^= 1; break;
-    case TLY_FAULT_BEFORE: low[-1] ^= 1; break;
-    case TLY_FAULT_GAP: low[bytes] ^= 1; break;
+    case TLY_FAULT_LAST_BIT:
+        bend = 1;
+        break;
+    case TLY_FAULT_THREADS:
+        bend = threads == 3;
+        break;
+    case TLY_FAULT_NEIGHBOUR:
+        bend = is_new && l->rows > 1;
+        break;
+    case TLY_FAULT_ALIGNMENT:
+        bend = ((uintptr_t)low & 63) != 0;
+        break;
+    case TLY_FAULT_IN_PLACE:
+        bend = in == p->out;
+        break;
+    case TLY_FAULT_LOST_CARRY:
+        lose_carry(p, l, in);
+        break;
+    case TLY_FAULT_IDENTITY:
+        tly_bits_store(dtype, p->out, at_out, 0);
+        break;
+    case TLY_FAULT_BEYOND:
+        *high ^= 1;
+        break;
+    case TLY_FAULT_BEFORE:
+        low[-1] ^= 1;
+        break;
+    case TLY_FAULT_GAP:
+        low[bytes] ^= 1;
+        break;
     case TLY_FAULT_INPUT:
         *(char *)((uintptr_t)in + (uintptr_t)l->in_low * bytes) ^= 1;
         break;
-    default: break;
+    default:
+        break;
     }
     if (bend) {
         int64_t last = at_out + (l->length - 1) * l->out_step;

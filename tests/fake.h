@@ -20,14 +20,14 @@
 /* An element whose chunk has no total: COMBINE must return 1. */
 #define FAKE_NO_TOTAL INT64_C(77777)
 
-static atomic_int fake_made;       /* calls of generate */
-static atomic_int fake_scans;      /* chunks begun */
-static atomic_int fake_combined;   /* carries found by COMBINE */
-static atomic_int fake_no_total;   /* COMBINE returned 1 */
-static atomic_int fake_faults;     /* broken promises of the launch */
-static atomic_int fake_delay_us;   /* of generate */
+static atomic_int fake_made;         /* calls of generate */
+static atomic_int fake_scans;        /* chunks begun */
+static atomic_int fake_combined;     /* carries found by COMBINE */
+static atomic_int fake_no_total;     /* COMBINE returned 1 */
+static atomic_int fake_faults;       /* broken promises of the launch */
+static atomic_int fake_delay_us;     /* of generate */
 static int64_t fake_call_lanes = 12; /* no call takes more lanes of a row, for want of scratch */
-static atomic_int fake_scan_us;    /* of a scan of one chunk, so that others must wait */
+static atomic_int fake_scan_us;      /* of a scan of one chunk, so that others must wait */
 
 static inline void fake_sleep(int us)
 {
@@ -203,8 +203,11 @@ static tally_status fake_show(const tly_problem *problem, const char *level, con
 }
 
 static const tly_generator fake_generator = {
-    .abi = TLY_ABI_VERSION, .version = TLY_GENERATOR_VERSION,
-    .generate = fake_generate, .release = fake_release, .show = fake_show,
+    .abi = TLY_ABI_VERSION,
+    .version = TLY_GENERATOR_VERSION,
+    .generate = fake_generate,
+    .release = fake_release,
+    .show = fake_show,
 };
 
 /* A context with the fake, on a machine of many CPUs and little memory; NULL on failure. */

@@ -98,7 +98,8 @@ static inline void fake_gpu_text(char *text, size_t capacity)
     for (int i = 0; i < 32; i++) {
         length += (size_t)snprintf(text + length, capacity - length,
                                    "%%q%d = OpAccessChain %%pword %%args %%k0 %%k%d\n"
-                                   "%%p%d = OpLoad %%u %%q%d\n", i, i, i, i);
+                                   "%%p%d = OpLoad %%u %%q%d\n",
+                                   i, i, i, i);
     }
     snprintf(text + length, capacity - length, "%s", fake_gpu_body);
 }
@@ -145,9 +146,14 @@ static tally_status fake_gpu_generate(const tly_problem *problem, const tly_caps
         artefact->word_count[0] = binary->wordCount;
         artefact->launch = (tly_gpu_launch){
             .abi = plan->chunk == 1 ? 99 : TLY_GPU_ABI_VERSION,
-            .form = TLY_GPU_LANES, .passes = 1, .positions = (uint32_t)plan->segments,
-            .lanes = 1, .carry_bytes = 4, .template_name = "fake",
-            .pass = { { .items = TLY_ITEMS_ROWS, .per_group = FAKE_GROUP,
+            .form = TLY_GPU_LANES,
+            .passes = 1,
+            .positions = (uint32_t)plan->segments,
+            .lanes = 1,
+            .carry_bytes = 4,
+            .template_name = "fake",
+            .pass = { { .items = TLY_ITEMS_ROWS,
+                        .per_group = FAKE_GROUP,
                         .workgroup = FAKE_GROUP } },
         };
     } else {
@@ -179,8 +185,11 @@ static tally_status fake_gpu_show(const tly_problem *problem, const tly_caps *ca
 }
 
 static const tly_generator fake_gpu_generator = {
-    .abi = TLY_ABI_VERSION, .version = TLY_GENERATOR_VERSION,
-    .plan_gpu = fake_gpu_plan, .generate_gpu = fake_gpu_generate, .release_gpu = fake_gpu_release,
+    .abi = TLY_ABI_VERSION,
+    .version = TLY_GENERATOR_VERSION,
+    .plan_gpu = fake_gpu_plan,
+    .generate_gpu = fake_gpu_generate,
+    .release_gpu = fake_gpu_release,
     .show_gpu = fake_gpu_show,
 };
 

@@ -17,15 +17,13 @@ typedef struct work {
 static void *take(void *argument)
 {
     work *w = argument;
-    for (int64_t n = atomic_fetch_add(&w->next, 1); n < w->count;
-         n = atomic_fetch_add(&w->next, 1))
+    for (int64_t n = atomic_fetch_add(&w->next, 1); n < w->count; n = atomic_fetch_add(&w->next, 1))
         w->task(w->state, w->backwards ? w->count - 1 - n : n);
     return NULL;
 }
 
 /* One thread after the other, or 1 to 4 at once beside the caller's; from either end. */
-void tly_host_run(void *user, int64_t count, void (*task)(void *state, int64_t index),
-                  void *state)
+void tly_host_run(void *user, int64_t count, void (*task)(void *state, int64_t index), void *state)
 {
     tly_host *host = user;
     const unsigned call = host->calls++;

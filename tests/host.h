@@ -12,7 +12,6 @@ typedef struct tly_host {
 } tly_host;
 
 /* A tally_parallel_for; `user` is a tly_host. One call at a time. */
-void tly_host_run(void *user, int64_t count, void (*task)(void *state, int64_t index),
-                  void *state);
+void tly_host_run(void *user, int64_t count, void (*task)(void *state, int64_t index), void *state);
 
 #endif

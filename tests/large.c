@@ -16,24 +16,24 @@
 #include "random.h"
 
 static const char *const words[] = {
-    "cumsum:f32:5x40:axis=1,in=1073741824x1,out=1073741825x1",           /* rows 4 GiB apart */
+    "cumsum:f32:5x40:axis=1,in=1073741824x1,out=1073741825x1", /* rows 4 GiB apart */
     "cumprod:f32:3x1100:axis=1,reverse,in=2147483648x1,out=2147483700x1",
-    "cumprod:f32:6x24:axis=0,in=1073741827x1,out=1073741825x1",          /* the axis' stride */
+    "cumprod:f32:6x24:axis=0,in=1073741827x1,out=1073741825x1", /* the axis' stride */
     "cumsum:f64:4x3:axis=0,exclusive,in=536870913x1,out=805306369x1",
-    "cumsum:i32:70:axis=0,in=134217731,out=134217729",                   /* elements far apart */
+    "cumsum:i32:70:axis=0,in=134217731,out=134217729", /* elements far apart */
     "cumsum:i64:5:axis=0,in=-1073741824@4294967296,out=-1073741825",
-    "cumsum:f32:33x40:axis=1,in=1x134217728",                            /* transposed */
+    "cumsum:f32:33x40:axis=1,in=1x134217728", /* transposed */
     "cumsum:f16:3x2x33:axis=2,in=4294967297x2147483649x1,out=2147483649x6442450945x1",
     "cumprod:bf16:2x2x20x9:axis=2,in=4294967297x2147483649x9x1,out=2147483649x6442450945x9x1",
-    "cumsum:u32:129:axis=0,in=1@4294967296,out=1@-4294967296",           /* the offset alone */
-    "cumsum:f32:7x9:axis=0,in=1073741827x1,out=1073741827x1",            /* in place, too */
+    "cumsum:u32:129:axis=0,in=1@4294967296,out=1@-4294967296", /* the offset alone */
+    "cumsum:f32:7x9:axis=0,in=1073741827x1,out=1073741827x1",  /* in place, too */
     "cumprod:f64:3x700:axis=1,in=1073741824x1,out=1073741824x1,order=serial"
 };
 
 typedef struct sparse {
-    char *base;      /* of the reservation */
+    char *base; /* of the reservation */
     size_t bytes;
-    char *origin;    /* what index 0 is at; may lie outside */
+    char *origin; /* what index 0 is at; may lie outside */
     size_t element, page;
 } sparse;
 
@@ -80,8 +80,8 @@ static int each(const sparse *s, const tly_layout *l, int output, visit f)
         int64_t in, out;
         tly_layout_row(l, row, &in, &out);
         for (int64_t i = 0; i < l->length; i++, in += l->in_step, out += l->out_step) {
-            int stop = f(s, (char *)((uintptr_t)s->origin +
-                                     (uintptr_t)(output ? out : in) * s->element));
+            int stop = f(
+                s, (char *)((uintptr_t)s->origin + (uintptr_t)(output ? out : in) * s->element));
             if (stop)
                 return stop;
         }
@@ -102,8 +102,7 @@ typedef struct tensors {
     sparse in, out;
 } tensors;
 
-static int run(tensors *t, const tally_kernel *kernel, const char *level, int threads,
-               int in_place)
+static int run(tensors *t, const tally_kernel *kernel, const char *level, int threads, int in_place)
 {
     tally_error error = TALLY_ERROR_INIT;
     tly_verdict verdict;
@@ -161,8 +160,8 @@ static int run_word(const tly_levels *levels, const char *word)
     const tly_layout *l = &t.layout;
     const size_t element = tally_dtype_bytes((tally_dtype)t.d.dtype);
     if (reserve(&t.in, l->in_low, l->in_high, element) ||
-        reserve(&t.out, l->out_low, l->out_high, element) ||
-        each(&t.in, l, 0, open_page) || each(&t.out, l, 1, open_page))
+        reserve(&t.out, l->out_low, l->out_high, element) || each(&t.in, l, 0, open_page) ||
+        each(&t.out, l, 1, open_page))
         return fail(word, "address space", strerror(errno));
     tly_random_fill(&r, &t.d, TLY_DATA_EXACT, t.in.origin);
     for (size_t k = 0; k < levels->level_count && !failed; k++)

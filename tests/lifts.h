@@ -8,7 +8,7 @@
 #include "cases.h"
 
 typedef struct tly_scan {
-    const char *kernel;   /* op:dtype */
+    const char *kernel; /* op:dtype */
     int length;
     const char *options;  /* with a leading comma; "" */
     const char *in, *out; /* as in cases.h, without "V*N" */

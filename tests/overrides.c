@@ -21,8 +21,15 @@
 
 #include "trial.h"
 
-enum { LEVELS = 4, MOST_TARGETS = 24, MOST_PROFILE = 1 << 16, MOST_TEXT = 4096, CASES_A_CHILD = 200,
-       MOST_SECONDS = 120, MOST_REPORTED = 20 };
+enum {
+    LEVELS = 4,
+    MOST_TARGETS = 24,
+    MOST_PROFILE = 1 << 16,
+    MOST_TEXT = 4096,
+    CASES_A_CHILD = 200,
+    MOST_SECONDS = 120,
+    MOST_REPORTED = 20
+};
 
 typedef struct run_options {
     const char *profiles;
@@ -85,7 +92,8 @@ static int drop(void *user, const char *bytes, size_t count)
 static tally_status inspect(const driver *v, const target *t, const tally_descriptor *d,
                             const char *plan, tally_stage stage, text *into, tally_error *error)
 {
-    const tally_kernel_options options = { .size = sizeof options, .plan = plan,
+    const tally_kernel_options options = { .size = sizeof options,
+                                           .plan = plan,
                                            .profile = t->profile,
                                            .device = t->profile ? NULL : t->device.selector };
     if (into)
@@ -106,8 +114,9 @@ static int fail(driver *v, const char *why)
 static int run_cpu(driver *v, const target *t, const tally_descriptor *d, const char *plan,
                    const tly_random *r)
 {
-    tly_trial trial = { .d = *d, .plan = plan, .random = *r, .in = &v->in, .out = &v->out,
-                        .target = &t->device };
+    tly_trial trial = {
+        .d = *d, .plan = plan, .random = *r, .in = &v->in, .out = &v->out, .target = &t->device
+    };
     tally_error error = TALLY_ERROR_INIT;
     tly_engine *engine = (t->device.runs_here ? tly_engine_native : tly_engine_interpret)(
         v->context, t->device.selector, &error);
@@ -148,9 +157,9 @@ static void run_case(driver *v, long number)
 {
     tly_random r = tly_random_seed(v->o->seed, (uint64_t)number);
     /* CPUs in every second case: there is more to be wrong. */
-    const int at = tly_random_one_in(&r, 2) ? (int)tly_random_below(&r, LEVELS)
-                                            : (int)tly_random_between(&r, LEVELS,
-                                                                      v->target_count - 1);
+    const int at = tly_random_one_in(&r, 2)
+                       ? (int)tly_random_below(&r, LEVELS)
+                       : (int)tly_random_between(&r, LEVELS, v->target_count - 1);
     const target *t = &v->targets[at];
     tally_counts *counts = &v->all->counts[at];
     char overrides[256], word[TALLY_WORD_MAX];
@@ -240,7 +249,7 @@ static char *read_text(const char *path)
 static int find_targets(driver *v)
 {
     static const char *const levels[LEVELS] = { "cpu:x86-64-v2", "cpu:x86-64-v3", "cpu:x86-64-v4",
-                                          "cpu:aarch64" };
+                                                "cpu:aarch64" };
     static glob_t found;
     char pattern[4096], why[256];
     for (int k = 0; k < LEVELS; k++) {

@@ -37,8 +37,7 @@ static const char *draw_forced(tly_random *r, const tally_device *device)
 {
     const int on_cpu = strcmp(device->kind, "vulkan") != 0;
     const forced *plans = on_cpu ? cpu_plans : gpu_plans;
-    const forced *drawn = &plans[tly_random_below(r, on_cpu ? COUNT(cpu_plans)
-                                                            : COUNT(gpu_plans))];
+    const forced *drawn = &plans[tly_random_below(r, on_cpu ? COUNT(cpu_plans) : COUNT(gpu_plans))];
     return *drawn->needs && tly_target_lacks(device, drawn->needs) ? "" : drawn->plan;
 }
 
@@ -60,10 +59,11 @@ static int append(void *user, const char *bytes, size_t count)
     return 0;
 }
 
-static int print_plan(tally_context *context, const tally_device *device,
-                      const tally_descriptor *d, const char *overrides, text *t)
+static int print_plan(tally_context *context, const tally_device *device, const tally_descriptor *d,
+                      const char *overrides, text *t)
 {
-    const tally_kernel_options options = { .size = sizeof options, .device = device->selector,
+    const tally_kernel_options options = { .size = sizeof options,
+                                           .device = device->selector,
                                            .plan = *overrides ? overrides : NULL };
     t->length = 0;
     t->bytes[0] = 0;

@@ -48,15 +48,20 @@ static int64_t smaller(int64_t a, int64_t b)
 /* ---- shapes ---- */
 
 /* Lengths at which kernels change their way: vectors and their blocks, windows, chunks. */
-static const int64_t borders[] = { 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384,
-                                   32768, 49152, 65536 };
+static const int64_t borders[] = { 4,    8,    16,   32,   64,    128,   256,   512,
+                                   1024, 2048, 4096, 8192, 16384, 32768, 49152, 65536 };
 
 static int64_t any_length(tly_random *r, int64_t most)
 {
-    switch (tly_random_below(r, 6)) {
-    case 0: return smaller(tly_random_between(r, 1, 40), most);
-    case 1: return smaller(tly_random_between(r, 1, 3000), most);
-    case 2: return tly_random_between(r, 1, most);
+    switch (tly_random_below(r, 7)) {
+    case 6:
+        return smaller(tly_random_between(r, 60, 520), most); /* of a few vectors */
+    case 0:
+        return smaller(tly_random_between(r, 1, 40), most);
+    case 1:
+        return smaller(tly_random_between(r, 1, 3000), most);
+    case 2:
+        return tly_random_between(r, 1, most);
     default: {
         int64_t border = borders[tly_random_below(r, COUNT(borders))];
         int64_t length = border * tly_random_between(r, 1, 2) + tly_random_between(r, -3, 3);
@@ -134,7 +139,7 @@ static void lay_out(tly_random *r, const tally_descriptor *d, int64_t limit, int
                     int64_t *offset)
 {
     int order[TALLY_MAX_RANK]; /* innermost first */
-    int64_t reach = 0; /* the highest index so far */
+    int64_t reach = 0;         /* the highest index so far */
     const int permuted = tly_random_one_in(r, 2), padded = tly_random_one_in(r, 2);
     const int backwards = tly_random_one_in(r, 2);
 
@@ -198,9 +203,9 @@ static void strides(tly_random *r, int64_t limit, tally_descriptor *d)
 
 void tly_random_descriptor(tly_random *r, int64_t most, tally_descriptor *d)
 {
-    static const tally_dtype dtypes[] = { TALLY_F32, TALLY_F32, TALLY_F32, TALLY_F64, TALLY_F64,
-                                          TALLY_F16, TALLY_F16, TALLY_BF16, TALLY_BF16,
-                                          TALLY_I32, TALLY_I64, TALLY_U32, TALLY_U64 };
+    static const tally_dtype dtypes[] = { TALLY_F32, TALLY_F32, TALLY_F32,  TALLY_F64,  TALLY_F64,
+                                          TALLY_F16, TALLY_F16, TALLY_BF16, TALLY_BF16, TALLY_I32,
+                                          TALLY_I64, TALLY_U32, TALLY_U64 };
     memset(d, 0, sizeof *d);
     d->size = sizeof *d;
     d->op = tly_random_one_in(r, 2) ? TALLY_CUMSUM : TALLY_CUMPROD;

@@ -15,24 +15,24 @@ typedef struct tly_random {
 /* An independent stream for each (seed, number). */
 tly_random tly_random_seed(uint64_t seed, uint64_t number);
 uint64_t tly_random_next(tly_random *r);
-int64_t tly_random_below(tly_random *r, int64_t bound); /* [0, bound), bound > 0 */
+int64_t tly_random_below(tly_random *r, int64_t bound);               /* [0, bound), bound > 0 */
 int64_t tly_random_between(tly_random *r, int64_t low, int64_t high); /* both included */
-int tly_random_one_in(tly_random *r, int64_t n);        /* true once in n */
+int tly_random_one_in(tly_random *r, int64_t n);                      /* true once in n */
 
 typedef enum tly_data {
-    TLY_DATA_EXACT,    /* nothing rounds in any order: floats are judged as sharply as integers */
+    TLY_DATA_EXACT, /* nothing rounds in any order: floats are judged as sharply as integers */
     TLY_DATA_BENIGN,
-    TLY_DATA_SIGNED,   /* both signs, three decades of magnitude */
-    TLY_DATA_SPECIAL,  /* benign, with inf, NaN, -0, subnormals and extremes strewn in */
-    TLY_DATA_RANGE,    /* the loop stays in range, partial results of other orders leave it */
-    TLY_DATA_GROW,     /* leaves the range upwards */
-    TLY_DATA_DECAY,    /* leaves it downwards */
-    TLY_DATA_ZEROS,    /* zeros of both signs between huge values */
-    TLY_DATA_BITS,     /* any bits */
-    TLY_DATA_NATURAL,  /* the kinds of `tally bench --data`, one a case */
-    TLY_DATA_DRIFT,    /* crosses the range once in 40, 400, 4000 elements: up, down, to and fro */
-    TLY_DATA_LANE,     /* one of these, with zeros, inf, NaN and extremes in one or two scans */
-    TLY_DATA_MIXED,    /* each scan has a class of its own */
+    TLY_DATA_SIGNED,  /* both signs, three decades of magnitude */
+    TLY_DATA_SPECIAL, /* benign, with inf, NaN, -0, subnormals and extremes strewn in */
+    TLY_DATA_RANGE,   /* the loop stays in range, partial results of other orders leave it */
+    TLY_DATA_GROW,    /* leaves the range upwards */
+    TLY_DATA_DECAY,   /* leaves it downwards */
+    TLY_DATA_ZEROS,   /* zeros of both signs between huge values */
+    TLY_DATA_BITS,    /* any bits */
+    TLY_DATA_NATURAL, /* the kinds of `tally bench --data`, one a case */
+    TLY_DATA_DRIFT,   /* crosses the range once in 40, 400, 4000 elements: up, down, to and fro */
+    TLY_DATA_LANE,    /* one of these, with zeros, inf, NaN and extremes in one or two scans */
+    TLY_DATA_MIXED,   /* each scan has a class of its own */
     TLY_DATA_COUNT
 } tly_data;
 

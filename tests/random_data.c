@@ -14,10 +14,10 @@ static double unit(tly_random *r) /* [0, 1) */
 }
 
 static const char *const data_names[TLY_DATA_COUNT] = {
-    [TLY_DATA_EXACT] = "exact", [TLY_DATA_BENIGN] = "benign", [TLY_DATA_SIGNED] = "signed",
-    [TLY_DATA_SPECIAL] = "special", [TLY_DATA_RANGE] = "range", [TLY_DATA_GROW] = "grow",
-    [TLY_DATA_DECAY] = "decay", [TLY_DATA_ZEROS] = "zeros", [TLY_DATA_BITS] = "bits",
-    [TLY_DATA_NATURAL] = "natural", [TLY_DATA_DRIFT] = "drift", [TLY_DATA_LANE] = "lane",
+    [TLY_DATA_EXACT] = "exact",     [TLY_DATA_BENIGN] = "benign", [TLY_DATA_SIGNED] = "signed",
+    [TLY_DATA_SPECIAL] = "special", [TLY_DATA_RANGE] = "range",   [TLY_DATA_GROW] = "grow",
+    [TLY_DATA_DECAY] = "decay",     [TLY_DATA_ZEROS] = "zeros",   [TLY_DATA_BITS] = "bits",
+    [TLY_DATA_NATURAL] = "natural", [TLY_DATA_DRIFT] = "drift",   [TLY_DATA_LANE] = "lane",
     [TLY_DATA_MIXED] = "mixed"
 };
 
@@ -30,8 +30,7 @@ tly_data tly_random_data(tly_random *r, const tally_descriptor *d)
 {
     if (!tly_is_float((tally_dtype)d->dtype))
         return tly_random_one_in(r, 4) ? TLY_DATA_EXACT : TLY_DATA_BITS;
-    return tly_random_one_in(r, 4) ? TLY_DATA_EXACT
-                                   : (tly_data)tly_random_below(r, TLY_DATA_COUNT);
+    return tly_random_one_in(r, 4) ? TLY_DATA_EXACT : (tly_data)tly_random_below(r, TLY_DATA_COUNT);
 }
 
 /* What a series along the axis remembers. Exponents are log2. */
@@ -40,15 +39,15 @@ typedef struct series {
     tly_data data;
     int sum;
     int64_t length;
-    int natural;        /* NATURAL: which kind */
-    int turns;          /* DRIFT: goes back beyond `limit` on either side, else straight on */
-    double step;        /* DRIFT: what the prefix moves in one element, its direction in the sign */
+    int natural; /* NATURAL: which kind */
+    int turns;   /* DRIFT: goes back beyond `limit` on either side, else straight on */
+    double step; /* DRIFT: what the prefix moves in one element, its direction in the sign */
     double limit;
-    double prefix;      /* sums in RANGE, DRIFT: the running sum; products: its exponent */
-    double target;      /* RANGE: where the prefix is on its way to */
-    double largest;     /* of the dtype */
-    int top, bottom;    /* the dtype's exponents of its largest and its smallest normal number */
-    int reach;          /* the accumulator's largest exponent */
+    double prefix;   /* sums in RANGE, DRIFT: the running sum; products: its exponent */
+    double target;   /* RANGE: where the prefix is on its way to */
+    double largest;  /* of the dtype */
+    int top, bottom; /* the dtype's exponents of its largest and its smallest normal number */
+    int reach;       /* the accumulator's largest exponent */
 } series;
 
 static double sign(series *s)
@@ -91,16 +90,26 @@ static double both_signs(series *s)
 static double rare(series *s)
 {
     switch (tly_random_below(s->r, 10)) {
-    case 0: return INFINITY;
-    case 1: return -INFINITY;
-    case 2: return NAN;
-    case 3: return -0.0;
-    case 4: return 0.0;
-    case 5: return sign(s) * s->largest;
-    case 6: return ldexp(sign(s), s->bottom);
-    case 7: return ldexp(sign(s), s->bottom - 3);
-    case 8: return -1;
-    default: return sign(s) * ldexp(1, s->top);
+    case 0:
+        return INFINITY;
+    case 1:
+        return -INFINITY;
+    case 2:
+        return NAN;
+    case 3:
+        return -0.0;
+    case 4:
+        return 0.0;
+    case 5:
+        return sign(s) * s->largest;
+    case 6:
+        return ldexp(sign(s), s->bottom);
+    case 7:
+        return ldexp(sign(s), s->bottom - 3);
+    case 8:
+        return -1;
+    default:
+        return sign(s) * ldexp(1, s->top);
     }
 }
 
@@ -148,10 +157,14 @@ static double decay(series *s)
 static double zeros(series *s)
 {
     switch (tly_random_below(s->r, 4)) {
-    case 0: return tly_random_one_in(s->r, 40) ? 0.0 : benign(s);
-    case 1: return s->sum ? -0.0 : exp2((unit(s->r) - 0.5) * s->top);
-    case 2: return sign(s) * (s->sum ? 0.0 : exp2(unit(s->r) * s->top / 4));
-    default: return s->sum ? 0.0 : exp2(-unit(s->r) * s->top / 4);
+    case 0:
+        return tly_random_one_in(s->r, 40) ? 0.0 : benign(s);
+    case 1:
+        return s->sum ? -0.0 : exp2((unit(s->r) - 0.5) * s->top);
+    case 2:
+        return sign(s) * (s->sum ? 0.0 : exp2(unit(s->r) * s->top / 4));
+    default:
+        return s->sum ? 0.0 : exp2(-unit(s->r) * s->top / 4);
     }
 }
 
@@ -162,16 +175,24 @@ static double natural(series *s)
 {
     const double u = unit(s->r), near_one = 1 + (unit(s->r) - 0.5) * 0.02;
     switch (s->natural) {
-    case 0: return near_one;
-    case 1: return 1 - 0.05 * u;
-    case 2: return 0.5 + u;
-    case 3: return u;
-    case 4: return 1 + u;
-    case 5: return sqrt(-2 * log(1 - u)) * cos(6.283185307179586 * unit(s->r));
-    case 6: return u < 0.3 ? 1 : u < 0.32 ? 0 : 1 - unit(s->r);
-    case 7: return u < 0.001 ? 0 : near_one;
-    default: return u < 0.001 / 3 ? INFINITY : u < 0.002 / 3 ? -INFINITY : u < 0.001 ? NAN
-                                                                                     : near_one;
+    case 0:
+        return near_one;
+    case 1:
+        return 1 - 0.05 * u;
+    case 2:
+        return 0.5 + u;
+    case 3:
+        return u;
+    case 4:
+        return 1 + u;
+    case 5:
+        return sqrt(-2 * log(1 - u)) * cos(6.283185307179586 * unit(s->r));
+    case 6:
+        return u < 0.3 ? 1 : u < 0.32 ? 0 : 1 - unit(s->r);
+    case 7:
+        return u < 0.001 ? 0 : near_one;
+    default:
+        return u < 0.001 / 3 ? INFINITY : u < 0.002 / 3 ? -INFINITY : u < 0.001 ? NAN : near_one;
     }
 }
 
@@ -203,9 +224,9 @@ static double drift(series *s)
 }
 
 static double (*const makers[TLY_DATA_COUNT])(series *) = {
-    [TLY_DATA_EXACT] = exact, [TLY_DATA_BENIGN] = benign, [TLY_DATA_SIGNED] = both_signs,
+    [TLY_DATA_EXACT] = exact,     [TLY_DATA_BENIGN] = benign,  [TLY_DATA_SIGNED] = both_signs,
     [TLY_DATA_SPECIAL] = special, [TLY_DATA_RANGE] = in_range, [TLY_DATA_GROW] = grow,
-    [TLY_DATA_DECAY] = decay, [TLY_DATA_ZEROS] = zeros, [TLY_DATA_NATURAL] = natural,
+    [TLY_DATA_DECAY] = decay,     [TLY_DATA_ZEROS] = zeros,    [TLY_DATA_NATURAL] = natural,
     [TLY_DATA_DRIFT] = drift
 };
 
@@ -219,10 +240,10 @@ static uint64_t element(series *s, tally_dtype dtype)
 }
 
 /* What floats of a scan can be drawn from; LANE and MIXED are made of these. */
-static const tly_data plain_classes[] = {
-    TLY_DATA_BENIGN, TLY_DATA_NATURAL, TLY_DATA_DRIFT, TLY_DATA_SIGNED, TLY_DATA_RANGE,
-    TLY_DATA_SPECIAL, TLY_DATA_GROW, TLY_DATA_DECAY, TLY_DATA_ZEROS, TLY_DATA_BITS
-};
+static const tly_data plain_classes[] = { TLY_DATA_BENIGN, TLY_DATA_NATURAL, TLY_DATA_DRIFT,
+                                          TLY_DATA_SIGNED, TLY_DATA_RANGE,   TLY_DATA_SPECIAL,
+                                          TLY_DATA_GROW,   TLY_DATA_DECAY,   TLY_DATA_ZEROS,
+                                          TLY_DATA_BITS };
 enum { QUIET_CLASSES = 4 }; /* the first ones have no zeros or specials to speak of */
 
 static series start_row(tly_random *r, const tally_descriptor *d, tly_data data, int64_t length)

@@ -9,13 +9,14 @@
 #include <string.h>
 
 static const char *const keys[] = {
-    "lanes", "pairs", "unroll", "window_loads", "block", "chunk", "prefetch", "rows",
-    "lines", "tile_lanes", "long_row", "small", "split_bytes", "scan", "workgroup", "team",
-    "vector", "segments", "addresses", "index_bits", "history", "careful", "colour",
+    "lanes",       "pairs",      "unroll",    "window_loads", "block",    "chunk",
+    "prefetch",    "rows",       "lines",     "tile_lanes",   "long_row", "small",
+    "split_bytes", "scan",       "workgroup", "team",         "vector",   "segments",
+    "addresses",   "index_bits", "history",   "careful",      "colour",
 };
 static const char *const templates[] = {
-    "rows", "short", "columns", "transposed", "serial", "subgroups", "workgroups", "look_back",
-    "copy", "narrow", "none",
+    "rows",      "short", "columns", "transposed", "serial", "subgroups", "workgroups",
+    "look_back", "copy",  "narrow",  "medium",     "tiles",  "none",
 };
 
 #define ANY(r, array) (array)[tly_random_below(r, (int64_t)(sizeof(array) / sizeof(array)[0]))]
@@ -33,18 +34,25 @@ static long draw_value(tly_random *r, const char *plan, const char *key)
 {
     const long now = chosen(plan, key);
     switch (tly_random_below(r, 16)) {
-    case 0: return 1L << tly_random_below(r, 22);
-    case 1: return (long)tly_random_between(r, -1, 40);
-    case 2: return (long)(tly_random_next(r) >> tly_random_between(r, 0, 63));
+    case 0:
+        return 1L << tly_random_below(r, 22);
+    case 1:
+        return (long)tly_random_between(r, -1, 40);
+    case 2:
+        return (long)(tly_random_next(r) >> tly_random_between(r, 0, 63));
     case 3:
     case 4:
-    case 5: return 1L << tly_random_below(r, 7);
+    case 5:
+        return 1L << tly_random_below(r, 7);
     case 6:
-    case 7: return (long)tly_random_between(r, 0, 2);
+    case 7:
+        return (long)tly_random_between(r, 0, 2);
     case 8:
     case 9:
-    case 10: return now << tly_random_below(r, 4);
-    default: return now >> tly_random_below(r, 4);
+    case 10:
+        return now << tly_random_below(r, 4);
+    default:
+        return now >> tly_random_below(r, 4);
     }
 }
 

@@ -16,12 +16,10 @@ typedef struct format {
 } format;
 
 static const format formats[TALLY_DTYPE_COUNT] = {
-    [TALLY_F64] = { 8, 1, 53, 11 }, [TALLY_F32] = { 4, 1, 24, 8 },
-    [TALLY_F16] = { 2, 1, 11, 5 },  [TALLY_BF16] = { 2, 1, 8, 8 },
-    [TALLY_I64] = { 8, 0, 0, 0 },   [TALLY_I32] = { 4, 0, 0, 0 },
-    [TALLY_I16] = { 2, 0, 0, 0 },   [TALLY_I8] = { 1, 0, 0, 0 },
-    [TALLY_U64] = { 8, 0, 0, 0 },   [TALLY_U32] = { 4, 0, 0, 0 },
-    [TALLY_U16] = { 2, 0, 0, 0 },   [TALLY_U8] = { 1, 0, 0, 0 },
+    [TALLY_F64] = { 8, 1, 53, 11 }, [TALLY_F32] = { 4, 1, 24, 8 }, [TALLY_F16] = { 2, 1, 11, 5 },
+    [TALLY_BF16] = { 2, 1, 8, 8 },  [TALLY_I64] = { 8, 0, 0, 0 },  [TALLY_I32] = { 4, 0, 0, 0 },
+    [TALLY_I16] = { 2, 0, 0, 0 },   [TALLY_I8] = { 1, 0, 0, 0 },   [TALLY_U64] = { 8, 0, 0, 0 },
+    [TALLY_U32] = { 4, 0, 0, 0 },   [TALLY_U16] = { 2, 0, 0, 0 },  [TALLY_U8] = { 1, 0, 0, 0 },
     [TALLY_BOOL] = { 1, 0, 0, 0 }
 };
 
@@ -42,10 +40,17 @@ uint64_t tly_bits_load(tally_dtype dtype, const void *at, int64_t index)
     uint32_t u32;
     uint16_t u16;
     switch (formats[dtype].bytes) {
-    case 8: memcpy(&u64, p, 8); return u64;
-    case 4: memcpy(&u32, p, 4); return u32;
-    case 2: memcpy(&u16, p, 2); return u16;
-    default: return (unsigned char)*p;
+    case 8:
+        memcpy(&u64, p, 8);
+        return u64;
+    case 4:
+        memcpy(&u32, p, 4);
+        return u32;
+    case 2:
+        memcpy(&u16, p, 2);
+        return u16;
+    default:
+        return (unsigned char)*p;
     }
 }
 
@@ -55,10 +60,17 @@ void tly_bits_store(tally_dtype dtype, void *at, int64_t index, uint64_t bits)
     uint32_t u32 = (uint32_t)bits;
     uint16_t u16 = (uint16_t)bits;
     switch (formats[dtype].bytes) {
-    case 8: memcpy(p, &bits, 8); break;
-    case 4: memcpy(p, &u32, 4); break;
-    case 2: memcpy(p, &u16, 2); break;
-    default: *p = (char)bits;
+    case 8:
+        memcpy(p, &bits, 8);
+        break;
+    case 4:
+        memcpy(p, &u32, 4);
+        break;
+    case 2:
+        memcpy(p, &u16, 2);
+        break;
+    default:
+        *p = (char)bits;
     }
 }
 
@@ -197,14 +209,14 @@ void tly_layout_row(const tly_layout *l, int64_t row, int64_t *in, int64_t *out)
 
 /* One running scan. */
 typedef struct scan {
-    int sum;              /* else product */
-    int started;          /* the accumulator holds something */
-    int single;           /* float accumulator is f32 */
-    int precision;        /* of the float accumulator */
+    int sum;       /* else product */
+    int started;   /* the accumulator holds something */
+    int single;    /* float accumulator is f32 */
+    int precision; /* of the float accumulator */
     uint64_t integer;
     tly_fact fact;
-    int lowest;           /* sums: exponent of the lowest bit set in any input */
-    double odd;           /* products: of the inputs' odd parts */
+    int lowest; /* sums: exponent of the lowest bit set in any input */
+    double odd; /* products: of the inputs' odd parts */
 } scan;
 
 /* The least normal number of the accumulator's type. */
@@ -343,7 +355,8 @@ static scan begin(const tally_descriptor *d, int64_t row)
     s.fact.wide = s.sum ? 0 : 1;
     s.fact.scale = s.fact.wide;
     s.fact.flags = tly_is_float((tally_dtype)d->dtype)
-        ? TLY_FACT_FLOAT | TLY_FACT_FINITE | TLY_FACT_ANY_ORDER : 0;
+                       ? TLY_FACT_FLOAT | TLY_FACT_FINITE | TLY_FACT_ANY_ORDER
+                       : 0;
     return s;
 }
 

@@ -15,10 +15,10 @@ typedef struct tly_layout {
     int64_t sizes[TALLY_MAX_RANK];
     int64_t in_strides[TALLY_MAX_RANK], out_strides[TALLY_MAX_RANK];
     int64_t in_offset, out_offset;
-    int64_t length;             /* elements along the axis */
-    int64_t rows;               /* how many scans there are; 0 if some other size is 0 */
-    int64_t in_step, out_step;  /* from one scan position to the next; reverse is in the sign */
-    int64_t in_low, in_high;    /* lowest and highest index; high < low if there is no element */
+    int64_t length;            /* elements along the axis */
+    int64_t rows;              /* how many scans there are; 0 if some other size is 0 */
+    int64_t in_step, out_step; /* from one scan position to the next; reverse is in the sign */
+    int64_t in_low, in_high;   /* lowest and highest index; high < low if there is no element */
     int64_t out_low, out_high;
 } tly_layout;
 
@@ -29,30 +29,30 @@ void tly_layout_row(const tly_layout *layout, int64_t row, int64_t *in, int64_t 
 
 enum {
     TLY_FACT_FLOAT = 1 << 0,
-    TLY_FACT_FINITE = 1 << 1,      /* inputs and the loop's accumulator are finite so far */
-    TLY_FACT_UNDERFLOW = 1 << 2,   /* products: the loop's accumulator has been subnormal, or zero
+    TLY_FACT_FINITE = 1 << 1,       /* inputs and the loop's accumulator are finite so far */
+    TLY_FACT_UNDERFLOW = 1 << 2,    /* products: the loop's accumulator has been subnormal, or zero
                                       of factors that are none */
     TLY_FACT_NONFINITE_IN = 1 << 3, /* some input so far is inf or NaN */
     TLY_FACT_NAN_IN = 1 << 4,
-    TLY_FACT_OVERFLOW = 1 << 5,    /* finite inputs took the loop out of range */
-    TLY_FACT_ANY_ORDER = 1 << 6,   /* nothing rounds: every order gives the loop's bits */
-    TLY_FACT_SUBNORMAL = 1 << 7,   /* sums: a partial result may be subnormal, in some order;
+    TLY_FACT_OVERFLOW = 1 << 5,  /* finite inputs took the loop out of range */
+    TLY_FACT_ANY_ORDER = 1 << 6, /* nothing rounds: every order gives the loop's bits */
+    TLY_FACT_SUBNORMAL = 1 << 7, /* sums: a partial result may be subnormal, in some order;
                                       products: an input or the loop's accumulator was */
-    TLY_FACT_ZERO_IN = 1 << 8,     /* products: some input so far is zero */
-    TLY_FACT_NEGATIVE = 1 << 9     /* products: the inputs' signs multiply to minus */
+    TLY_FACT_ZERO_IN = 1 << 8,   /* products: some input so far is zero */
+    TLY_FACT_NEGATIVE = 1 << 9   /* products: the inputs' signs multiply to minus */
 };
 
 /* What is known of one output element. */
 typedef struct tly_fact {
-    int64_t row, position;  /* position in scan direction */
-    int64_t out;            /* element index from the output's pointer */
-    int64_t terms;          /* inputs that take part */
-    uint64_t bits;          /* what the loop stores, zero-extended */
-    double accumulator;     /* floats: the loop's, before it is rounded to the output */
-    double flushed;         /* floats: the same where operands and results that are subnormal in the
+    int64_t row, position; /* position in scan direction */
+    int64_t out;           /* element index from the output's pointer */
+    int64_t terms;         /* inputs that take part */
+    uint64_t bits;         /* what the loop stores, zero-extended */
+    double accumulator;    /* floats: the loop's, before it is rounded to the output */
+    double flushed;        /* floats: the same where operands and results that are subnormal in the
                                accumulator's type count as zeros of their sign */
-    long double wide;       /* floats: the same sum or product in wider arithmetic */
-    long double scale;      /* sums: sum of |x|; products: |wide| */
+    long double wide;      /* floats: the same sum or product in wider arithmetic */
+    long double scale;     /* sums: sum of |x|; products: |wide| */
     uint32_t flags;
 } tly_fact;
 

@@ -64,8 +64,7 @@ remote *remote_open(const char *const command[])
     if (!failed) {
         failed = posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO) ||
                  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO) ||
-                 posix_spawnp(&r->pid, command[0], &actions, NULL, (char *const *)command,
-                              environ);
+                 posix_spawnp(&r->pid, command[0], &actions, NULL, (char *const *)command, environ);
         posix_spawn_file_actions_destroy(&actions);
     }
     close(ends[1]);

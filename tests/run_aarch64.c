@@ -17,8 +17,8 @@ enum { PATIENCE = 60 /* seconds a case */ };
 
 typedef struct region {
     remote_span client;
-    char *data;     /* the copy */
-    char *mapping;  /* with the inaccessible pages around it */
+    char *data;    /* the copy */
+    char *mapping; /* with the inaccessible pages around it */
     size_t mapped;
 } region;
 

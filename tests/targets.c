@@ -91,8 +91,8 @@ const char *tly_target_missing(const tally_device *target, const tally_descripto
     return missing;
 }
 
-int tly_refusal_is_right(const tally_device *target, const tally_descriptor *d,
-                         tally_status status, const tally_error *error)
+int tly_refusal_is_right(const tally_device *target, const tally_descriptor *d, tally_status status,
+                         const tally_error *error)
 {
     int named = 0;
     for (int k = 0; k < DTYPES; k++) {

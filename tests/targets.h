@@ -24,7 +24,7 @@ int tly_target_flushes(const tally_device *target);
 const char *tly_target_missing(const tally_device *target, const tally_descriptor *d);
 
 /* Does a device lack a dtype of `d`, and is that how it says so? */
-int tly_refusal_is_right(const tally_device *target, const tally_descriptor *d,
-                         tally_status status, const tally_error *error);
+int tly_refusal_is_right(const tally_device *target, const tally_descriptor *d, tally_status status,
+                         const tally_error *error);
 
 #endif

@@ -15,8 +15,11 @@ typedef struct cutter {
 static tally_status scan(const cutter *c, int64_t begin, int64_t end, const char *carry_in,
                          char *carry_out)
 {
-    tly_task task = { .begin = begin, .mode = TLY_MODE_SCAN, .scratch = c->scratch,
-                      .carry_in = carry_in, .carry_out = carry_out };
+    tly_task task = { .begin = begin,
+                      .mode = TLY_MODE_SCAN,
+                      .scratch = c->scratch,
+                      .carry_in = carry_in,
+                      .carry_out = carry_out };
     tally_status status = TALLY_OK;
 
     for (; task.begin < end && !status; task.begin = task.end) {
@@ -32,8 +35,11 @@ static tally_status look_ahead(const cutter *c, int64_t tile, const char *before
                                int *known)
 {
     alignas(64) char total[TLY_TOTAL_BYTES];
-    tly_task task = { .begin = tile, .end = tile + 1, .mode = TLY_MODE_TOTAL,
-                      .scratch = c->scratch, .carry_out = total };
+    tly_task task = { .begin = tile,
+                      .end = tile + 1,
+                      .mode = TLY_MODE_TOTAL,
+                      .scratch = c->scratch,
+                      .carry_out = total };
     int64_t result;
     tally_status status = c->call(c->user, c->args, &task, &result, c->error);
     if (status)

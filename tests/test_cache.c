@@ -3,7 +3,6 @@
 
 #include <criterion/criterion.h>
 
-
 typedef struct maker {
     atomic_int calls;
     int delay_us;
@@ -117,6 +116,27 @@ Test(cache, drops_the_least_recently_used)
     tly_cache_end(&cache);
 }
 
+/* What only its holders kept goes when it is asked for, once they are gone. */
+Test(cache, comes_back_to_its_bound)
+{
+    tly_cache cache;
+    cr_assert_eq(tly_cache_init(&cache, 2, NULL), TALLY_OK);
+    maker m = { .status = TALLY_OK };
+    tly_object *held[5];
+    for (int op = 0; op < 5; op++) {
+        held[op] = get(&cache, op, &m);
+        cr_expect_eq(tly_cache_above(&cache), op >= 2);
+    }
+    for (int op = 0; op < 5; op++) {
+        tly_object_drop(held[op]);
+        tly_cache_trim(&cache);
+        cr_expect_eq(cache.cached, op < 3 ? 4u - (unsigned)op : 2u);
+    }
+    cr_expect(!tly_cache_above(&cache));
+    cr_expect_eq(cache.evicted, 3);
+    tly_cache_end(&cache);
+}
+
 Test(cache, exceeds_its_bound_while_all_is_held)
 {
     tly_cache cache;
@@ -207,8 +227,9 @@ Test(cache, one_making_for_many_threads)
         asker askers[THREADS];
         pthread_t threads[THREADS];
         for (int i = 0; i < THREADS; i++) {
-            askers[i] = (asker){ .cache = &cache, .m = &m, .start = &start,
-                                 .error = TALLY_ERROR_INIT };
+            askers[i] = (asker){
+                .cache = &cache, .m = &m, .start = &start, .error = TALLY_ERROR_INIT
+            };
             cr_assert_eq(pthread_create(&threads[i], NULL, ask, &askers[i]), 0);
         }
         for (int i = 0; i < THREADS; i++) {

@@ -115,8 +115,7 @@ static int call(const char *arguments)
 
 static void expect_success(const char *in, const char *arguments)
 {
-    cr_assert_eq(call_with(in, arguments), 0, "tally %s: %d, %s", arguments, last.status,
-                 last.err);
+    cr_assert_eq(call_with(in, arguments), 0, "tally %s: %d, %s", arguments, last.status, last.err);
     cr_expect_str_empty(last.err, "tally %s: %s", arguments, last.err);
 }
 
@@ -195,8 +194,12 @@ static void expect_npy(const char *file, const char *descr, const char *shape, c
 
 Test(cli, help_and_version)
 {
-    static const char *const helps[] = { "--help", "-h", "run --help", "bench --help",
-                                         "inspect --help", "devices --help",
+    static const char *const helps[] = { "--help",
+                                         "-h",
+                                         "run --help",
+                                         "bench --help",
+                                         "inspect --help",
+                                         "devices --help",
                                          "run --help --nonsense" };
     for (size_t i = 0; i < sizeof helps / sizeof *helps; i++) {
         expect_success("/dev/null", helps[i]);
@@ -239,7 +242,7 @@ Test(cli, run_reads_and_writes)
 
 Test(cli, run_strides)
 {
-    static const float gaps[24] = { 0, 2, 0, 2, 0, 6, 0, 30, 0, 3, 0, 24,
+    static const float gaps[24] = { 0, 2,   0, 2,   0, 6, 0, 30, 0, 3,   0, 24,
                                     0, 168, 0, 504, 0, 9, 0, 54, 0, 108, 0, 432 };
     static const float backwards[5] = { 3, 15, 45, 45, 90 };
     static const float constant[3] = { 2, 4, 8 };
@@ -362,7 +365,7 @@ Test(cli, usage_and_words)
         { "run cummax:axis=0 flat.npy -o out.npy", 3, "op" },
         { "run cumsum:axis=0,order=exact flat.npy -o out.npy", 3, "order" },
         { "run cumsum:f32>f64:axis=0 flat.npy -o out.npy", 3, "dtype" },
-        { "run cumsum:f32:?x4:axis=0 flat.npy -o out.npy", 3, "sizes" },
+        { "run cumsum:f32:?x4:axis=0 flat.npy -o out.npy", 2, "sizes" },
         { "run cumsum:axis=0 i8.npy -o out.npy", 3, "dtype" },
         { "run cumsum:axis=0 bool.npy -o out.npy", 3, "dtype" },
     };
@@ -386,11 +389,16 @@ Test(cli, bad_files)
         const char *descr, *fortran, *shape;
         size_t bytes;
     } cases[] = {
-        { ">f4", "False", "(12,)", 48 },  { "|O", "False", "(12,)", 48 },
-        { "<c8", "False", "(6,)", 48 },   { "<f16", "False", "(3,)", 48 },
-        { "<f4", "Maybe", "(12,)", 48 },  { "<f4", "False", "(12", 48 },
-        { "<f4", "False", "(12,)", 47 },  { "<f4", "False", "(12,)", 0 },
-        { "<f4", "False", "(11,)", 48 },  { "<f4", "False", "(0,)", 1 },
+        { ">f4", "False", "(12,)", 48 },
+        { "|O", "False", "(12,)", 48 },
+        { "<c8", "False", "(6,)", 48 },
+        { "<f16", "False", "(3,)", 48 },
+        { "<f4", "Maybe", "(12,)", 48 },
+        { "<f4", "False", "(12", 48 },
+        { "<f4", "False", "(12,)", 47 },
+        { "<f4", "False", "(12,)", 0 },
+        { "<f4", "False", "(11,)", 48 },
+        { "<f4", "False", "(0,)", 1 },
         { "<f4", "False", "(1099511627776, 1048576)", 48 },
         { "<f4", "False", "(1099511627776, 1099511627776)", 48 },
     };
@@ -479,6 +487,9 @@ Test(cli, inspect)
           "prefetch = 2048\nlong_row = 16384\nsmall = 131072\nsplit_bytes = 0\n" },
         { "inspect cumprod:f32:64x64:axis=1 --emit kir", NULL },
         { "inspect cumprod:f32:64x64:axis=0 --emit llvm", NULL },
+        { "inspect cumprod:f32:?x64:axis=-1 --emit word", "cumprod:f32:?x64:axis=1\n" },
+        { "inspect cumprod:f32:?x?x?:axis=1 --emit plan", NULL },
+        { "inspect cumprod:f32:?x3x?:axis=0 --emit kir", NULL },
         { "inspect cumprod:f32:64x64:axis=0 --emit asm", NULL },
         { "inspect cumprod:axis=0 a.npy --emit plan --device cpu:aarch64", NULL },
     };
@@ -494,6 +505,11 @@ Test(cli, inspect)
         { "inspect cumprod:f32:64x64:axis=1 --emit plan --plan lanes=4 --plan lanes=4", 2,
           "usage" },
         { "inspect cumprod:axis=1 --emit word", 2, "dtype" },
+        { "inspect cumprod:f32:?:axis=0 --emit asm", 2, "sizes" },
+        { "inspect cumprod:f32:?:axis=0 a.npy --emit word", 2, "sizes" },
+        { "run cumprod:f32:?x4:axis=0 missing.npy -o out.npy", 2, "sizes" },
+        { "bench cumprod:f32:?x4:axis=0", 2, "sizes" },
+        { "inspect cumprod:f32:64x64:axis=1 --emit plan --plan lanes=8, ", 2, "usage" },
         { "inspect cumprod:f32:64x64:axis=2 --emit spirv", 2, "axis" },
         { "inspect cumprod:f32:64x64:axis=1 --emit spirv", 3, "device" },
         { "inspect cumprod:f32:64x64:axis=1 --emit spvasm", 3, "device" },
@@ -598,9 +614,9 @@ Test(cli, bench)
 /* Every kind that the documents name, on both operators and a dtype of each width. */
 Test(cli, bench_data)
 {
-    static const char *const kinds[] = { "safe", "near1", "survival", "around1", "uniform",
-                                         "growing", "normal", "mask", "zeros", "specials", "equal",
-                                         "ascending", "descending" };
+    static const char *const kinds[] = { "safe",    "near1",     "survival",  "around1", "uniform",
+                                         "growing", "normal",    "mask",      "zeros",   "specials",
+                                         "equal",   "ascending", "descending" };
     static const char *const words[] = { "cumprod:f32:3x40:axis=1", "cumsum:f16:5x7:axis=0",
                                          "cumprod:f64:50:axis=0,in=-1@49", "cumsum:i32:9:axis=0" };
     char arguments[160], wanted[64];
@@ -660,5 +676,80 @@ Test(cli, device_selectors)
         if (here) {
             expect_npy("out.npy", "<f4", "(1, 1, 3, 4)", PRODUCTS, sizeof PRODUCTS);
         }
+    }
+}
+
+/* What newcomers type: the error says what was meant, the hint what there is. */
+Test(cli, errors_leave_nobody_stuck)
+{
+    static const struct {
+        const char *arguments;
+        int status;
+        const char *field, *message, *hint; /* pieces */
+    } cases[] = {
+        { "runn", 2, "usage", "did you mean run?", "verbs are run bench inspect devices" },
+        { "Run a.npy", 2, "usage", "did you mean run?", "tally --help" },
+        { "help", 2, "usage", "did you mean --help?", "verbs are run" },
+        { "cumsum:axis=1 a.npy", 2, "usage", "no verb",
+          "tally run cumsum:axis=1 IN.npy -o OUT.npy" },
+        { "run cumsum:axis=1 a.npy o.npy", 2, "usage", "o.npy", "-o o.npy" },
+        { "run cumsum:axis=1 a.npy --thread 2", 2, "usage", "did you mean --threads?",
+          "tally run WORD" },
+        { "run cumsum:axis=1 a.npy --inplace", 2, "usage", "did you mean --in-place?",
+          "--in-place" },
+        { "bench cumsum:f32:4:axis=0 --in-place", 2, "usage", "bench has no option",
+          "tally bench" },
+        { "run cumsum:axis=1 a.npy -o o.npy --device vulcan", 2, "device", "did you mean vulkan?",
+          "cpu:x86-64-v2" },
+        { "run cumsum:axis=1 a.npy -o o.npy --device cpu:avx2", 2, "device", "'cpu:avx2'",
+          "cpu cpu:x86-64-v2 cpu:x86-64-v3 cpu:x86-64-v4 cpu:aarch64" },
+        { "run cumsum,axis=1 a.npy -o o.npy", 2, "op", "did you mean cumsum?", "OP:DTYPE:SIZES" },
+        { "run cumadd:axis=1 a.npy -o o.npy", 2, "op", "'cumadd'", "cumsum cumprod" },
+        { "run CUMSUM:axis=1 a.npy -o o.npy", 2, "op", "did you mean cumsum?", "cumprod" },
+        { "run cumsum:axis a.npy -o o.npy", 2, "axis", "needs a value", "" },
+        { "run cumsum:dim=1 a.npy -o o.npy", 2, "option", "'dim'", "cumsum takes axis= exclusive" },
+        { "run cumsum:axes=1 a.npy -o o.npy", 2, "axes", "did you mean axis?", "cumsum takes" },
+        { "run cumsum:axis=1,exclusiv a.npy -o o.npy", 2, "option", "did you mean exclusive?",
+          "reverse" },
+        { "run cumsum:axis=1:reverse a.npy -o o.npy", 2, "option", "':'", "axis=1,reverse" },
+        { "run cumsum:axis=1,order=seriel a.npy -o o.npy", 2, "order", "did you mean serial?",
+          "exact serial" },
+        { "run cumsum:axis=1,order=exact a.npy -o o.npy", 3, "order", "order=exact",
+          "order=serial" },
+        { "run cumsum:float32:axis=1 a.npy -o o.npy", 2, "dtype", "did you mean f32?",
+          "f64 f32 f16 bf16 i64 i32 u64 u32" },
+        { "run cumsum:fp16:3x4:axis=1 a.npy -o o.npy", 2, "dtype", "did you mean f16?", "f16" },
+        { "run cumsum:f64:axis=1 a.npy -o o.npy", 2, "dtype", "the word says f64",
+          "leave the dtype" },
+        { "run cumsum:f32:9x9:axis=1 a.npy -o o.npy", 2, "sizes", "the word says 9x9",
+          "leave the sizes" },
+        { "run cumsum:f32:3X4:axis=1 a.npy -o o.npy", 2, "sizes", "'3X4'", "3x4" },
+        { "run cummax:axis=1 a.npy -o o.npy", 3, "op", "cummax", "cumsum cumprod" },
+        { "run cumsum:i16:4:axis=0 i16.npy -o o.npy", 3, "dtype", "i16", "f64 f32" },
+        { "run cumsum:axis=0 complex.npy -o o.npy", 4, "file", "'<c8'", "f64 f32 f16 bf16" },
+        { "run cumsum:axis=0 big.npy -o o.npy", 4, "file", "byte order", "newbyteorder" },
+        { "run cumsum:axis=1 a.npy -o o.npy --plan unrol=2", 2, "usage", "did you mean unroll?",
+          "reads" },
+        { "run cumsum:axis=1 a.npy -o o.npy --plan template=row", 2, "usage", "did you mean rows?",
+          "templates: rows short" },
+        { "inspect cumsum:f32:3x4:axis=1 --emit ir", 2, "usage", "did you mean kir?",
+          "for a CPU llvm|asm" },
+        { "inspect cumsum:axis=1 --emit kir", 2, "dtype", "ends before its dtype",
+          "cumsum:f32:1024x512:axis=1" },
+    };
+    static char file[MOST_BYTES];
+    static const char zeros[64];
+    put_inputs();
+    write_file("i16.npy", file, make_npy(file, 1, "<i2", "False", "(4,)", zeros, 8));
+    write_file("complex.npy", file, make_npy(file, 1, "<c8", "False", "(4,)", zeros, 32));
+    write_file("big.npy", file, make_npy(file, 1, ">f4", "False", "(4,)", zeros, 16));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        expect_failure("/dev/null", cases[i].arguments, cases[i].status, cases[i].field);
+        const char *second = strchr(last.err, '\n');
+        const char *message = strstr(last.err, cases[i].message);
+        cr_expect(message && message < second, "tally %s: no '%s': %s", cases[i].arguments,
+                  cases[i].message, last.err);
+        cr_expect_not_null(strstr(second, cases[i].hint), "tally %s: no '%s': %s",
+                           cases[i].arguments, cases[i].hint, last.err);
     }
 }

@@ -49,13 +49,20 @@ Test(columns, every_width, .timeout = 280)
 Test(columns, every_way, .timeout = 280)
 {
     static const char *const words[] = {
-        "cumprod:f32:211x17:axis=0",       "cumsum:f32:5x211x48:axis=1",
-        "cumprod:f64:211x33:axis=0",       "cumsum:f16:211x19:axis=0",
-        "cumprod:bf16:2x211x79:axis=1",    "cumprod:i64:211x21:axis=0",
-        "cumsum:f32:211x18:axis=0,acc=f64",    "cumprod:f32:90x203:axis=0,acc=f64",
-        "cumsum:bf16:211x31:axis=0,acc=f64",    "cumsum:u64:150x301:axis=0",
-        "cumprod:f16:30x3x1023:axis=1",    "cumprod:f32:33x1024:axis=0",
-        "cumprod:bf16:33x1025:axis=0",     "cumsum:f32:70x24:axis=0,in=-24x-1@1679,out=-24x-1@1679",
+        "cumprod:f32:211x17:axis=0",
+        "cumsum:f32:5x211x48:axis=1",
+        "cumprod:f64:211x33:axis=0",
+        "cumsum:f16:211x19:axis=0",
+        "cumprod:bf16:2x211x79:axis=1",
+        "cumprod:i64:211x21:axis=0",
+        "cumsum:f32:211x18:axis=0,acc=f64",
+        "cumprod:f32:90x203:axis=0,acc=f64",
+        "cumsum:bf16:211x31:axis=0,acc=f64",
+        "cumsum:u64:150x301:axis=0",
+        "cumprod:f16:30x3x1023:axis=1",
+        "cumprod:f32:33x1024:axis=0",
+        "cumprod:bf16:33x1025:axis=0",
+        "cumsum:f32:70x24:axis=0,in=-24x-1@1679,out=-24x-1@1679",
         "cumsum:f32:2x70x24:axis=1,in=3000x24x1,out=1999x24x1",
     };
     tly_trials t;

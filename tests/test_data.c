@@ -46,18 +46,12 @@ typedef struct law {
 } law;
 
 static const law laws[] = {
-    { "safe", -1, 1, 0, 1000 / 255., 0 },
-    { "near1", 0.99, 1.01, 1, 0, 0 },
-    { "survival", 0.95, 1, 0.975, 0, 0 },
-    { "around1", 0.5, 1.5, 1, 0, 0 },
-    { "uniform", 0, 1, 0.5, 0, 0 },
-    { "growing", 1, 2, 1.5, 0, 0 },
-    { "normal", -7, 7, 0, 0, 0 },
-    { "mask", 0, 1, (0.3 + 0.68 * 0.5) / 0.98, 20, 0 },
-    { "zeros", 0, 1.01, 1, 1, 0 },
-    { "specials", 0.99, 1.01, 1, 0, 1 },
-    { "equal", 1, 1, 1, 0, 0 },
-    { "ascending", 0.5, 1.5, 1, 0, 0 },
+    { "safe", -1, 1, 0, 1000 / 255., 0 }, { "near1", 0.99, 1.01, 1, 0, 0 },
+    { "survival", 0.95, 1, 0.975, 0, 0 }, { "around1", 0.5, 1.5, 1, 0, 0 },
+    { "uniform", 0, 1, 0.5, 0, 0 },       { "growing", 1, 2, 1.5, 0, 0 },
+    { "normal", -7, 7, 0, 0, 0 },         { "mask", 0, 1, (0.3 + 0.68 * 0.5) / 0.98, 20, 0 },
+    { "zeros", 0, 1.01, 1, 1, 0 },        { "specials", 0.99, 1.01, 1, 0, 1 },
+    { "equal", 1, 1, 1, 0, 0 },           { "ascending", 0.5, 1.5, 1, 0, 0 },
     { "descending", 0.5, 1.5, 1, 0, 0 },
 };
 
@@ -92,8 +86,7 @@ Test(data, laws)
             fill(laws[k].kind, &d, values);
             check_law(&laws[k], (tally_dtype)d.dtype, values);
             fill(laws[k].kind, &d, again);
-            cr_expect_arr_eq(values, again, sizeof values, "%s is not reproducible",
-                             laws[k].kind);
+            cr_expect_arr_eq(values, again, sizeof values, "%s is not reproducible", laws[k].kind);
         }
     }
 }

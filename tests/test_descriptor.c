@@ -151,8 +151,7 @@ Test(descriptor, distinct_output_addresses)
         memcpy(d.sizes, cases[i].sizes, sizeof cases[i].sizes);
         memcpy(d.out_strides, cases[i].strides, sizeof cases[i].strides);
         tally_error e = TALLY_ERROR_INIT;
-        cr_expect_eq(tally_descriptor_check(&d, &e), cases[i].status, "case %zu: %s", i,
-                     e.message);
+        cr_expect_eq(tally_descriptor_check(&d, &e), cases[i].status, "case %zu: %s", i, e.message);
         if (cases[i].status != TALLY_OK) {
             cr_expect_str_eq(e.field, "out");
         }
@@ -166,7 +165,7 @@ Test(descriptor, resolved)
     d.axis = -1;
     d.in_strides[0] = 77; /* does not hold: its flag is not set */
     d.in_offset = 78;
-    d.sizes[5] = -9;      /* beyond the rank */
+    d.sizes[5] = -9; /* beyond the rank */
     cr_assert_eq(tly_descriptor_resolve(&d, &full, NULL), TALLY_OK);
     cr_expect_eq(full.axis, 1);
     cr_expect_eq(full.out_dtype, TALLY_BF16);
@@ -197,10 +196,14 @@ Test(descriptor, accumulators_and_names)
         { TALLY_F32, "f32", 4, TALLY_F32, TALLY_F64 },
         { TALLY_F16, "f16", 2, TALLY_F32, TALLY_F64 },
         { TALLY_BF16, "bf16", 2, TALLY_F32, TALLY_F64 },
-        { TALLY_I64, "i64", 8, TALLY_I64, 0 },         { TALLY_I32, "i32", 4, TALLY_I32, 0 },
-        { TALLY_I16, "i16", 2, TALLY_I16, 0 },         { TALLY_I8, "i8", 1, TALLY_I8, 0 },
-        { TALLY_U64, "u64", 8, TALLY_U64, 0 },         { TALLY_U32, "u32", 4, TALLY_U32, 0 },
-        { TALLY_U16, "u16", 2, TALLY_U16, 0 },         { TALLY_U8, "u8", 1, TALLY_U8, 0 },
+        { TALLY_I64, "i64", 8, TALLY_I64, 0 },
+        { TALLY_I32, "i32", 4, TALLY_I32, 0 },
+        { TALLY_I16, "i16", 2, TALLY_I16, 0 },
+        { TALLY_I8, "i8", 1, TALLY_I8, 0 },
+        { TALLY_U64, "u64", 8, TALLY_U64, 0 },
+        { TALLY_U32, "u32", 4, TALLY_U32, 0 },
+        { TALLY_U16, "u16", 2, TALLY_U16, 0 },
+        { TALLY_U8, "u8", 1, TALLY_U8, 0 },
         { TALLY_BOOL, "bool", 1, TALLY_BOOL, 0 },
     };
     cr_expect_eq(sizeof rows / sizeof rows[0], TALLY_DTYPE_COUNT - 1);

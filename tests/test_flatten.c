@@ -10,8 +10,21 @@
 #include "../codegen/llvm/flatten.h"
 
 enum {
-    S_NULL, S_TEXT, S_CONST, S_WIDE, S_EXTRA, S_RELA, S_SYMTAB, S_STRTAB, S_COUNT,
-    TEXT = 40, CONST = 32, WIDE = 64, EXTRA = 8, MAX_RELA = 4, SYMBOLS = 7
+    S_NULL,
+    S_TEXT,
+    S_CONST,
+    S_WIDE,
+    S_EXTRA,
+    S_RELA,
+    S_SYMTAB,
+    S_STRTAB,
+    S_COUNT,
+    TEXT = 40,
+    CONST = 32,
+    WIDE = 64,
+    EXTRA = 8,
+    MAX_RELA = 4,
+    SYMBOLS = 7
 };
 
 /* Section names and symbol names share a table. */
@@ -44,17 +57,24 @@ enum { Y_NULL, Y_TEXT, Y_CONST, Y_WIDE, Y_KERNEL, Y_MISSING, Y_LABEL };
 static void section(object *o, int i, const char *name, uint32_t type, uint64_t flags,
                     const void *data, size_t bytes, uint64_t align, uint64_t entry)
 {
-    o->sections[i] = (Elf64_Shdr){ .sh_name = string(name), .sh_type = type, .sh_flags = flags,
+    o->sections[i] = (Elf64_Shdr){ .sh_name = string(name),
+                                   .sh_type = type,
+                                   .sh_flags = flags,
                                    .sh_offset = (uint64_t)((const char *)data - (char *)o),
-                                   .sh_size = bytes, .sh_addralign = align,
+                                   .sh_size = bytes,
+                                   .sh_addralign = align,
                                    .sh_entsize = entry };
 }
 
 static object make(uint16_t machine)
 {
-    object o = { .header = { .e_type = ET_REL, .e_machine = machine, .e_version = EV_CURRENT,
-                             .e_ehsize = sizeof(Elf64_Ehdr), .e_shentsize = sizeof(Elf64_Shdr),
-                             .e_shnum = S_COUNT, .e_shstrndx = S_STRTAB,
+    object o = { .header = { .e_type = ET_REL,
+                             .e_machine = machine,
+                             .e_version = EV_CURRENT,
+                             .e_ehsize = sizeof(Elf64_Ehdr),
+                             .e_shentsize = sizeof(Elf64_Shdr),
+                             .e_shnum = S_COUNT,
+                             .e_shstrndx = S_STRTAB,
                              .e_shoff = offsetof(object, sections) } };
     memcpy(o.header.e_ident, ELFMAG, SELFMAG);
     o.header.e_ident[EI_CLASS] = ELFCLASS64;
@@ -83,11 +103,13 @@ static object make(uint16_t machine)
         o.symbols[i] = (Elf64_Sym){ .st_info = ELF64_ST_INFO(STB_LOCAL, STT_SECTION),
                                     .st_shndx = (uint16_t)i };
     }
-    o.symbols[Y_KERNEL] = (Elf64_Sym){ .st_name = string("kernel"), .st_shndx = S_TEXT,
+    o.symbols[Y_KERNEL] = (Elf64_Sym){ .st_name = string("kernel"),
+                                       .st_shndx = S_TEXT,
                                        .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC) };
     o.symbols[Y_MISSING] = (Elf64_Sym){ .st_name = string("memset"),
                                         .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_NOTYPE) };
-    o.symbols[Y_LABEL] = (Elf64_Sym){ .st_name = string(".LC0"), .st_shndx = S_WIDE,
+    o.symbols[Y_LABEL] = (Elf64_Sym){ .st_name = string(".LC0"),
+                                      .st_shndx = S_WIDE,
                                       .st_value = 32,
                                       .st_info = ELF64_ST_INFO(STB_LOCAL, STT_OBJECT) };
     return o;
@@ -96,8 +118,9 @@ static object make(uint16_t machine)
 static void add_rela(object *o, uint64_t offset, uint32_t symbol, uint32_t type, int64_t addend)
 {
     Elf64_Shdr *s = &o->sections[S_RELA];
-    o->rela[s->sh_size / sizeof *o->rela] =
-        (Elf64_Rela){ offset, ELF64_R_INFO((uint64_t)symbol, type), addend };
+    o->rela[s->sh_size / sizeof *o->rela] = (Elf64_Rela){ offset,
+                                                          ELF64_R_INFO((uint64_t)symbol, type),
+                                                          addend };
     s->sh_size += sizeof *o->rela;
 }
 
@@ -173,31 +196,79 @@ Test(flatten, aarch64)
 
 /* ---- refusals ---- */
 
-static void call_memset(object *o) { add_rela(o, 4, Y_MISSING, R_X86_64_PLT32, -4); }
-static void through_got(object *o) { add_rela(o, 4, Y_CONST, R_X86_64_GOTPCREL, -4); }
-static void absolute(object *o) { add_rela(o, 4, Y_CONST, R_X86_64_64, 0); }
-static void before_code(object *o) { add_rela(o, 4, Y_TEXT, R_X86_64_PC32, -100); }
-static void beyond(object *o) { add_rela(o, 4, Y_CONST, R_X86_64_PC32, CONST + 1); }
-static void field_outside(object *o) { add_rela(o, TEXT - 3, Y_CONST, R_X86_64_PC32, -4); }
-static void no_symbol(object *o) { add_rela(o, 4, SYMBOLS, R_X86_64_PC32, -4); }
-static void data(object *o) { o->sections[S_EXTRA].sh_size = EXTRA; }
+static void call_memset(object *o)
+{
+    add_rela(o, 4, Y_MISSING, R_X86_64_PLT32, -4);
+}
+static void through_got(object *o)
+{
+    add_rela(o, 4, Y_CONST, R_X86_64_GOTPCREL, -4);
+}
+static void absolute(object *o)
+{
+    add_rela(o, 4, Y_CONST, R_X86_64_64, 0);
+}
+static void before_code(object *o)
+{
+    add_rela(o, 4, Y_TEXT, R_X86_64_PC32, -100);
+}
+static void beyond(object *o)
+{
+    add_rela(o, 4, Y_CONST, R_X86_64_PC32, CONST + 1);
+}
+static void field_outside(object *o)
+{
+    add_rela(o, TEXT - 3, Y_CONST, R_X86_64_PC32, -4);
+}
+static void no_symbol(object *o)
+{
+    add_rela(o, 4, SYMBOLS, R_X86_64_PC32, -4);
+}
+static void data(object *o)
+{
+    o->sections[S_EXTRA].sh_size = EXTRA;
+}
 static void bss(object *o)
 {
     o->sections[S_EXTRA].sh_type = SHT_NOBITS;
     o->sections[S_EXTRA].sh_size = 1u << 20;
 }
-static void late_entry(object *o) { o->symbols[Y_KERNEL].st_value = 4; }
+static void late_entry(object *o)
+{
+    o->symbols[Y_KERNEL].st_value = 4;
+}
 static void two_functions(object *o)
 {
     o->symbols[Y_LABEL] = o->symbols[Y_KERNEL];
 }
-static void no_function(object *o) { o->symbols[Y_KERNEL].st_info = 0; }
-static void no_text(object *o) { o->sections[S_TEXT].sh_name = string(".data"); }
-static void wide_align(object *o) { o->sections[S_WIDE].sh_addralign = 4096; }
-static void odd_align(object *o) { o->sections[S_WIDE].sh_addralign = 48; }
-static void huge(object *o) { o->sections[S_WIDE].sh_size = UINT64_MAX; }
-static void other_machine(object *o) { o->header.e_machine = EM_RISCV; }
-static void executable(object *o) { o->header.e_type = ET_EXEC; }
+static void no_function(object *o)
+{
+    o->symbols[Y_KERNEL].st_info = 0;
+}
+static void no_text(object *o)
+{
+    o->sections[S_TEXT].sh_name = string(".data");
+}
+static void wide_align(object *o)
+{
+    o->sections[S_WIDE].sh_addralign = 4096;
+}
+static void odd_align(object *o)
+{
+    o->sections[S_WIDE].sh_addralign = 48;
+}
+static void huge(object *o)
+{
+    o->sections[S_WIDE].sh_size = UINT64_MAX;
+}
+static void other_machine(object *o)
+{
+    o->header.e_machine = EM_RISCV;
+}
+static void executable(object *o)
+{
+    o->header.e_type = ET_EXEC;
+}
 static void old_form(object *o)
 {
     add_rela(o, 4, Y_CONST, R_X86_64_PC32, 0);
@@ -247,8 +318,10 @@ Test(flatten, refusals)
     static const struct {
         uint32_t type;
         int64_t addend;
-    } arm[] = { { R_AARCH64_ADR_PREL_PG_HI21, 0 }, { R_AARCH64_ADD_ABS_LO12_NC, 0 },
-                { R_AARCH64_LDST128_ABS_LO12_NC, 0 }, { R_AARCH64_CALL26, 0 },
+    } arm[] = { { R_AARCH64_ADR_PREL_PG_HI21, 0 },
+                { R_AARCH64_ADD_ABS_LO12_NC, 0 },
+                { R_AARCH64_LDST128_ABS_LO12_NC, 0 },
+                { R_AARCH64_CALL26, 0 },
                 { R_AARCH64_LD_PREL_LO19, 2 } };
     for (size_t i = 0; i < sizeof arm / sizeof arm[0]; i++) {
         unsigned char *code;

@@ -26,8 +26,8 @@ static void check(const golden *table, size_t count)
     char why[512];
     cr_assert(tly_levels_open(&levels, why, sizeof why) == 0, "%s", why);
     for (size_t k = 0; k < count; k++)
-        cr_expect(tly_case_run(&levels, &table[k].c, why, sizeof why) == 0, "%s: %s",
-                  table[k].name, why);
+        cr_expect(tly_case_run(&levels, &table[k].c, why, sizeof why) == 0, "%s: %s", table[k].name,
+                  why);
     tly_levels_close(&levels);
 }
 

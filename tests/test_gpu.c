@@ -14,25 +14,73 @@ enum { DEVICES = 4 };
 
 /* Devices of four sorts, from a large GPU to one without 64 bits and one without subgroups. */
 static const tly_caps devices[DEVICES] = {
-    { .vendor = 0x10de, .subgroup = 32, .subgroup_ops = 0xff, .int64 = 1, .float64 = 1,
-      .storage16 = 1, .addresses = 1, .preserve32 = 1, .rte32 = 1, .denorm32 = 1,
-      .preserve64 = 1, .rte64 = 1, .denorm64 = 1, .invocations = 1024, .groups_x = 0x7fffffff,
-      .groups_y = 65535, .shared_bytes = 49152, .buffer_range = 0xffffffff, .offset_align = 16,
-      .progress = 1, .saturation = 270336 },
-    { .vendor = 0x10005, .subgroup = 8, .subgroup_ops = 0xff, .int64 = 1, .float64 = 1,
-      .storage16 = 1, .addresses = 1, .preserve32 = 1, .rte32 = 1, .preserve64 = 1, .rte64 = 1,
-      .invocations = 1024, .groups_x = 65535, .groups_y = 65535, .shared_bytes = 32768,
-      .buffer_range = 134217728, .offset_align = 16, .trip_limit = 65000, .saturation = 64 },
-    { .vendor = 0x1ae0, .subgroup = 4, .subgroup_ops = 0xff, .invocations = 256,
-      .groups_x = 65535, .groups_y = 65535, .shared_bytes = 16384, .buffer_range = 0x40000000,
-      .offset_align = 256, .progress = 1, .saturation = 64 },
-    { .vendor = 0x8086, .subgroup_ops = 1, .storage16 = 1, .addresses = 1, .preserve32 = 1,
-      .invocations = 256, .groups_x = 65535, .groups_y = 65535, .shared_bytes = 32768,
-      .buffer_range = 0x7fffffff, .offset_align = 64, .saturation = 16384 },
+    { .vendor = 0x10de,
+      .subgroup = 32,
+      .subgroup_ops = 0xff,
+      .int64 = 1,
+      .float64 = 1,
+      .storage16 = 1,
+      .addresses = 1,
+      .preserve32 = 1,
+      .rte32 = 1,
+      .denorm32 = 1,
+      .preserve64 = 1,
+      .rte64 = 1,
+      .denorm64 = 1,
+      .invocations = 1024,
+      .groups_x = 0x7fffffff,
+      .groups_y = 65535,
+      .shared_bytes = 49152,
+      .buffer_range = 0xffffffff,
+      .offset_align = 16,
+      .progress = 1,
+      .saturation = 270336 },
+    { .vendor = 0x10005,
+      .subgroup = 8,
+      .subgroup_ops = 0xff,
+      .int64 = 1,
+      .float64 = 1,
+      .storage16 = 1,
+      .addresses = 1,
+      .preserve32 = 1,
+      .rte32 = 1,
+      .preserve64 = 1,
+      .rte64 = 1,
+      .invocations = 1024,
+      .groups_x = 65535,
+      .groups_y = 65535,
+      .shared_bytes = 32768,
+      .buffer_range = 134217728,
+      .offset_align = 16,
+      .trip_limit = 65000,
+      .saturation = 64 },
+    { .vendor = 0x1ae0,
+      .subgroup = 4,
+      .subgroup_ops = 0xff,
+      .invocations = 256,
+      .groups_x = 65535,
+      .groups_y = 65535,
+      .shared_bytes = 16384,
+      .buffer_range = 0x40000000,
+      .offset_align = 256,
+      .progress = 1,
+      .saturation = 64 },
+    { .vendor = 0x8086,
+      .subgroup_ops = 1,
+      .storage16 = 1,
+      .addresses = 1,
+      .preserve32 = 1,
+      .invocations = 256,
+      .groups_x = 65535,
+      .groups_y = 65535,
+      .shared_bytes = 32768,
+      .buffer_range = 0x7fffffff,
+      .offset_align = 64,
+      .saturation = 16384 },
 };
 
-static tally_status plan_of(const char *word, int device, const char *overrides,
-                            tly_gpu_plan *plan, tally_error *error)
+static tally_status plan_of(const char *word, int device, const char *overrides, tly_gpu_plan *plan,
+                            tally_error *error)
 {
     tally_descriptor d = TALLY_DESCRIPTOR_INIT;
     tly_problem p;
@@ -53,7 +101,7 @@ Test(gpu, chooses_the_template)
         { "cumsum:f32:1048576x64:axis=1", 0, TLY_GPU_SUBGROUPS, 0 },
         { "cumsum:f32:65536x4096:axis=1", 0, TLY_GPU_WORKGROUPS, 0 },
         { "cumsum:f32:268435456:axis=0", 0, TLY_GPU_LOOK_BACK, 1 },
-        { "cumsum:f32:16777216:axis=0", 1, TLY_GPU_SUBGROUPS, 0 }, /* a CPU: nothing to fill */
+        { "cumsum:f32:16777216:axis=0", 1, TLY_GPU_SUBGROUPS, 0 },  /* a CPU: nothing to fill */
         { "cumsum:f32:16777216:axis=0", 3, TLY_GPU_WORKGROUPS, 1 }, /* no progress */
         { "cumsum:f32:16777216:axis=0,order=serial", 0, TLY_GPU_COLUMNS, 0 },
         { "cumsum:f32:64x1048576:axis=0", 0, TLY_GPU_COLUMNS, 0 },
@@ -76,7 +124,7 @@ Test(gpu, chooses_the_template)
         tally_error error = TALLY_ERROR_INIT;
         cr_assert_eq(plan_of(table[i].word, table[i].device, "", &plan, &error), TALLY_OK, "%s: %s",
                      table[i].word, error.message);
-        cr_expect_eq(plan.template_id, table[i].id, "%s: %s", table[i].word,
+        cr_expect_eq(plan.template_id, (int32_t)table[i].id, "%s: %s", table[i].word,
                      tly_gpu_template_name(&plan));
         cr_expect_eq(plan.chunk > 0, table[i].chunks, "%s: chunk %d", table[i].word, plan.chunk);
     }
@@ -90,8 +138,8 @@ Test(gpu, chooses_addresses_by_the_spans)
         int32_t addresses, bits;
     } table[] = {
         { "cumsum:f32:1024x1024:axis=1", 1, 0, 32 },
-        { "cumsum:f32:33554432:axis=0", 1, 1, 32 },       /* a storage buffer's range */
-        { "cumsum:f32:1073741823:axis=0", 0, 1, 64 },     /* 4 GiB */
+        { "cumsum:f32:33554432:axis=0", 1, 1, 32 },   /* a storage buffer's range */
+        { "cumsum:f32:1073741823:axis=0", 0, 1, 64 }, /* 4 GiB */
         { "cumsum:f32:536870912:axis=0", 0, 0, 32 },
         { "cumsum:f32:2:axis=0,in=8589934592", 0, 1, 64 },
     };
@@ -129,7 +177,7 @@ Test(gpu, columns_take_lanes_together)
         { "cumsum:f32:4096x4194304:axis=0", "", 0, 4 },
         { "cumsum:f16:4096x4194304:axis=0", "", 0, 8 },
         { "cumsum:f64:4096x4194304:axis=0", "", 0, 2 },
-        { "cumsum:f32:4096x524288:axis=0", "", 0, 1 },        /* too few to keep it busy */
+        { "cumsum:f32:4096x524288:axis=0", "", 0, 1 }, /* too few to keep it busy */
         { "cumsum:f32:4096x524288:axis=0", "vector=4", 0, 4 },
         { "cumsum:f32:4096x524290:axis=0", "", 0, 1 }, /* strides of 8 bytes */
         { "cumsum:f32:4096x4096:axis=0", "", 1, 16 },
@@ -146,8 +194,8 @@ Test(gpu, columns_take_lanes_together)
         cr_assert_eq(plan_of(table[i].word, table[i].device, table[i].overrides, &plan, NULL),
                      TALLY_OK, "%s", table[i].word);
         cr_expect_eq(plan.template_id, TLY_GPU_COLUMNS);
-        cr_expect_eq(plan.vector, table[i].vector, "%s %s: %d", table[i].word,
-                     table[i].overrides, plan.vector);
+        cr_expect_eq(plan.vector, table[i].vector, "%s %s: %d", table[i].word, table[i].overrides,
+                     plan.vector);
         cr_expect_leq(plan.vector * plan.segments, 32);
     }
 }
@@ -187,8 +235,8 @@ Test(gpu, refusals_name_the_feature)
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         tally_error error = TALLY_ERROR_INIT;
         tly_gpu_plan plan;
-        cr_assert_eq(plan_of(table[i].word, table[i].device, "", &plan, &error),
-                     TALLY_UNSUPPORTED, "%s", table[i].word);
+        cr_assert_eq(plan_of(table[i].word, table[i].device, "", &plan, &error), TALLY_UNSUPPORTED,
+                     "%s", table[i].word);
         cr_expect_not_null(strstr(error.message, table[i].message), "%s: %s", table[i].word,
                            error.message);
     }
@@ -206,6 +254,9 @@ Test(gpu, bad_overrides_are_refused)
         { "cumsum:f32:4096x4096:axis=1", "template=rows", "names no template" },
         { "cumsum:f32:4096x4096:axis=1", "template=subgroups,team=64", "or the workgroup" },
         { "cumsum:f32:4096x4096:axis=1", "scan=2", "for integers" },
+        { "cumsum:i64:4096x4096:axis=1", "scan=2", "for integers" },
+        { "cumprod:u64:1000:axis=0", "template=subgroups,scan=2", "for integers" },
+        { "cumsum:u64:3000000:axis=0", "template=look_back,scan=2", "for integers" },
         { "cumsum:f32:4096x4096:axis=1", "vector=64", "out of the key's range" },
         { "cumsum:f32:4096x4096:axis=1", "segments=16", "up to 32 elements" },
         { "cumsum:f32:4096x4096:axis=1", "index_bits=64", "for addresses" },
@@ -320,18 +371,23 @@ Test(gpu, nobody_goes_along_a_tile)
         const char *shape, *plan;
         int device;
     } table[] = {
-        { "65536x4096:axis=1", "", 0 }, { "65536x64:axis=1", "", 0 },
-        { "65536x1024x3:axis=1", "", 0 }, { "4194304x7:axis=0", "", 0 },
-        { "268435456:axis=0", "", 0 }, { "268435456:axis=0", "template=workgroups", 0 },
+        { "65536x4096:axis=1", "", 0 },
+        { "65536x64:axis=1", "", 0 },
+        { "65536x1024x3:axis=1", "", 0 },
+        { "4194304x7:axis=0", "", 0 },
+        { "268435456:axis=0", "", 0 },
+        { "268435456:axis=0", "template=workgroups", 0 },
         { "268435456:axis=0", "template=workgroups,chunk=65536", 0 },
-        { "63x4096:axis=1", "", 1 }, { "63x4096:axis=1", "template=workgroups,workgroup=64", 1 },
-        { "8x10240x3:axis=1", "chunk=3000", 1 }, { "1048576:axis=0", "", 2 },
-        { "1048576:axis=0", "template=look_back", 2 }, { "16777216:axis=0", "", 3 },
+        { "63x4096:axis=1", "", 1 },
+        { "63x4096:axis=1", "template=workgroups,workgroup=64", 1 },
+        { "8x10240x3:axis=1", "chunk=3000", 1 },
+        { "1048576:axis=0", "", 2 },
+        { "1048576:axis=0", "template=look_back", 2 },
+        { "16777216:axis=0", "", 3 },
         { "16384x7:axis=0", "template=workgroups,vector=1", 3 },
     };
-    static const char *const subjects[] = {
-        "cumprod:f32", "cumsum:f32", "cumprod:f64", "cumsum:f64", "cumprod:f16", "cumprod:bf16"
-    };
+    static const char *const subjects[] = { "cumprod:f32", "cumsum:f32",  "cumprod:f64",
+                                            "cumsum:f64",  "cumprod:f16", "cumprod:bf16" };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         for (size_t k = 0; k < sizeof subjects / sizeof *subjects; k++) {
             char word[100];
@@ -348,8 +404,12 @@ Test(gpu, nobody_goes_along_a_tile)
 }
 
 static const char *const overrides[] = {
-    "", "scan=0", "addresses=1", "addresses=1,index_bits=64",
-    "template=workgroups,workgroup=64,chunk=4096", "template=look_back,workgroup=64,segments=2",
+    "",
+    "scan=0",
+    "addresses=1",
+    "addresses=1,index_bits=64",
+    "template=workgroups,workgroup=64,chunk=4096",
+    "template=look_back,workgroup=64,segments=2",
 };
 enum { OVERRIDES = sizeof overrides / sizeof *overrides };
 
@@ -392,8 +452,12 @@ static void check_print(const tly_problem *p, const tly_geometry *g, const tly_c
 
 Test(gpu, a_printed_plan_makes_itself)
 {
-    static const char *const plans[] = { "", "scan=0", "chunk=1000", "template=columns,chunk=333",
-                                         "template=look_back,workgroup=64", "template=copy" };
+    static const char *const plans[] = { "",
+                                         "scan=0",
+                                         "chunk=1000",
+                                         "template=columns,chunk=333",
+                                         "template=look_back,workgroup=64",
+                                         "template=copy" };
     for (int i = 0; i < 400; i++) {
         tly_random r = tly_random_seed(8, (uint64_t)i);
         tally_descriptor d;

@@ -14,7 +14,8 @@ static void run_lines(const char *lines, const void *in, void *out)
     char source[2048];
     snprintf(source, sizeof source,
              "kernel one {\n%%1 : i64 = const 0\n%%2 : ptr = arg in\n%%3 : ptr = arg out\n%s"
-             "return %%1\n}\n", lines);
+             "return %%1\n}\n",
+             lines);
     kir_kernel *k = must_parse(source);
     tly_args args = { .in = in, .out = out };
     cr_assert_eq(must_run(k, &args, &(tly_task){ 0 }), 0);
@@ -95,11 +96,14 @@ static const struct {
     { "%4 : i32 = load %2 + 4, align 4\n%5 : i32x4 = splat %4\nstore %3, %5, align 4\n",
       { 20, 20, 20, 20 } },
     { "%4 : i32x4 = iota\n%5 : i32x4 = load %2, align 4\n"
-      "%6 : i32x4 = shuffle %4, %5, [7 0 4 3]\nstore %3, %6, align 4\n", { 40, 0, 10, 3 } },
+      "%6 : i32x4 = shuffle %4, %5, [7 0 4 3]\nstore %3, %6, align 4\n",
+      { 40, 0, 10, 3 } },
     { "%4 : i32x2 = load %2, align 4\n%5 : i32x4 = shuffle %4, %4, [3 2 1 0]\n"
-      "store %3, %5, align 4\n", { 20, 10, 20, 10 } },
+      "store %3, %5, align 4\n",
+      { 20, 10, 20, 10 } },
     { "%4 : i32x4 = load %2, align 4\n%5 : i32 = extract %4, 2\n%6 : i32x4 = iota\n"
-      "%7 : i32x4 = insert %6, %5, 1\nstore %3, %7, align 4\n", { 0, 30, 2, 3 } },
+      "%7 : i32x4 = insert %6, %5, 1\nstore %3, %7, align 4\n",
+      { 0, 30, 2, 3 } },
     { "%4 : i32x4 = iota\n%5 : i32x4 = load %2, align 4\n%6 : i32x4 = const 2\n"
       "%7 : i1x4 = cmp ult %4, %6\n%8 : i32x4 = select %7, %5, %4\nstore %3, %8, align 4\n",
       { 10, 20, 2, 3 } },
@@ -109,26 +113,38 @@ static const struct {
     { "%4 : i32x4 = iota\n%5 : i32x4 = const 2\n%6 : i1x4 = cmp eq %4, %5\n%7 : i1 = any %6\n"
       "%8 : i1x4 = cmp ult %5, %4\n%9 : i1 = any %8\n%10 : i32x4 = select %7, %4, %5\n"
       "%11 : i1x4 = cmp ne %5, %5\n%12 : i1 = any %11\n%13 : i32x4 = select %12, %5, %10\n"
-      "%14 : i32x4 = select %9, %13, %5\nstore %3, %14, align 4\n", { 0, 1, 2, 3 } },
+      "%14 : i32x4 = select %9, %13, %5\nstore %3, %14, align 4\n",
+      { 0, 1, 2, 3 } },
+    { "%4 : f32x2 = const 0x0d800000\n%5 : f32x2 = const 0x71800000\nclear_flags\n"
+      "%6 : i32 = flags\n%7 : f32x2 = mul %4, %4\n%8 : i32 = flags\nclear_flags\n"
+      "%9 : f32x2 = mul %5, %5\n%10 : i32 = flags\n%11 : f32x2 = mul %4, %4\n"
+      "%12 : i32 = flags\nstore %3, %6, align 4\nstore %3 + 4, %8, align 4\n"
+      "store %3 + 8, %10, align 4\nstore %3 + 12, %12, align 4\n",
+      { 0, 2, 1, 3 } },
     { "%4 : i16x4 = iota\n%5 : i16x4 = const -2\n%6 : i16x4 = add %4, %5\n%7 : i32x4 = sext %6\n"
-      "store %3, %7, align 4\n", { -2u, -1u, 0, 1 } },
+      "store %3, %7, align 4\n",
+      { -2u, -1u, 0, 1 } },
     { "%4 : i16x4 = iota\n%5 : i16x4 = const -2\n%6 : i16x4 = add %4, %5\n%7 : i32x4 = zext %6\n"
-      "store %3, %7, align 4\n", { 0xfffe, 0xffff, 0, 1 } },
+      "store %3, %7, align 4\n",
+      { 0xfffe, 0xffff, 0, 1 } },
     { "%4 : i32x4 = iota\n%5 : i1x4 = trunc %4\n%6 : i32x4 = sext %5\nstore %3, %6, align 4\n",
       { 0, -1u, 0, -1u } },
     { "%4 : i64x4 = const -4294967295\n%5 : i32x4 = trunc %4\nstore %3, %5, align 4\n",
       { 1, 1, 1, 1 } },
     { "%4 : i32x4 = iota\n%5 : i64x2 = bitcast %4\n%6 : i64 = extract %5, 1\n"
       "%7 : i32x2 = bitcast %6\n"
-      "%8 : i32x4 = shuffle %7, %7, [0 1 2 3]\nstore %3, %8, align 4\n", { 2, 3, 2, 3 } },
+      "%8 : i32x4 = shuffle %7, %7, [0 1 2 3]\nstore %3, %8, align 4\n",
+      { 2, 3, 2, 3 } },
     { "%4 : i8x8 = iota\n%5 : i8x8 = const 1\n%6 : i8x8 = and %4, %5\n%7 : i1x8 = cmp eq %6, %5\n"
       "%8 : i8 = bitcast %7\n%9 : i32 = zext %8\n%10 : i1x8 = bitcast %8\n"
       "%11 : i1 = extract %10, 3\n"
       "%12 : i32 = zext %11\n%13 : i32x4 = splat %9\n%14 : i32x4 = insert %13, %12, 3\n"
-      "store %3, %14, align 4\n", { 0xaa, 0xaa, 0xaa, 1 } },
+      "store %3, %14, align 4\n",
+      { 0xaa, 0xaa, 0xaa, 1 } },
     { "%4 : f32 = const 0x3fc00000\n%5 : f64 = fpext %4\n%6 : f64 = add %5, %5\n"
       "%7 : f32 = fptrunc %6\n%8 : f16 = fptrunc %7\n%9 : i16 = bitcast %8\n%10 : i32 = zext %9\n"
-      "%11 : i32x4 = splat %10\nstore %3, %11, align 4\n", { 0x4200, 0x4200, 0x4200, 0x4200 } },
+      "%11 : i32x4 = splat %10\nstore %3, %11, align 4\n",
+      { 0x4200, 0x4200, 0x4200, 0x4200 } },
     { "%4 : i64 = addr %3\n%5 : i64 = const 8\n%6 : ptr = ptradd %3, %5\n%7 : i64 = addr %6\n"
       "%8 : i64 = sub %7, %4\n%9 : i32 = trunc %8\nprefetch %2 - 1\nstore %6 + 4, %9, align 4\n",
       { 7, 7, 7, 8 } },
@@ -186,8 +202,12 @@ Test(kir, loops_count_and_carry)
     static const struct {
         int64_t begin, end, step, result;
     } cases[] = {
-        { 0, 0, 1, 1000000 },     { 5, 0, 1, 1000000 },  { 0, 1, 1, 7000 },
-        { 0, 2, 1, 1000001 },     { -3, 4, 3, 7000 },    { 0, 10, 4, 7012 },
+        { 0, 0, 1, 1000000 },
+        { 5, 0, 1, 1000000 },
+        { 0, 1, 1, 7000 },
+        { 0, 2, 1, 1000001 },
+        { -3, 4, 3, 7000 },
+        { 0, 10, 4, 7012 },
         { INT64_MAX - 7000, INT64_MAX, 9000, INT64_MAX },
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -224,8 +244,10 @@ Test(kir, faults_at_run_time_have_messages)
         char source[512];
         tally_error error = TALLY_ERROR_INIT;
         int64_t result;
-        snprintf(source, sizeof source, "kernel faulty {\n%%1 : ptr = arg in\n%%2 : i64 = const 0\n"
-                 "%sreturn %%2\n}\n", cases[i].lines);
+        snprintf(source, sizeof source,
+                 "kernel faulty {\n%%1 : ptr = arg in\n%%2 : i64 = const 0\n"
+                 "%sreturn %%2\n}\n",
+                 cases[i].lines);
         kir_kernel *k = must_parse(source);
         tly_args args = { .in = memory };
         cr_assert_eq(kir_interpret(k, &args, &(tly_task){ 0 }, &result, &error), TALLY_INTERNAL);
@@ -248,11 +270,11 @@ Test(kir, arguments_are_where_the_abi_says)
         kir_arg arg;
         int64_t index, result;
     } cases[] = {
-        { KIR_ARG_IN, -1, 100 },         { KIR_ARG_OUT, -1, 101 },
-        { KIR_ARG_FLAGS, -1, 110 },      { KIR_ARG_OUTER_RANK, -1, 111 },
-        { KIR_ARG_OUTER_SIZE, 0, 112 },  { KIR_ARG_OUTER_IN, 1, 120 },
-        { KIR_ARG_OUTER_OUT, 6, 132 },   { KIR_ARG_BEGIN, -1, 200 },
-        { KIR_ARG_TASK_END, -1, 201 },   { KIR_ARG_SCRATCH, -1, 203 },
+        { KIR_ARG_IN, -1, 100 },        { KIR_ARG_OUT, -1, 101 },
+        { KIR_ARG_FLAGS, -1, 110 },     { KIR_ARG_OUTER_RANK, -1, 111 },
+        { KIR_ARG_OUTER_SIZE, 0, 112 }, { KIR_ARG_OUTER_IN, 1, 120 },
+        { KIR_ARG_OUTER_OUT, 6, 132 },  { KIR_ARG_BEGIN, -1, 200 },
+        { KIR_ARG_TASK_END, -1, 201 },  { KIR_ARG_SCRATCH, -1, 203 },
         { KIR_ARG_TOTAL, -1, 206 },
     };
     for (size_t i = 0; i < COUNT(cases); i++) {

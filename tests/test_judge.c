@@ -15,8 +15,8 @@ enum { MOST = 8 };
 typedef struct judged {
     const char *word;
     double in[MOST], out[MOST];
-    int wrong;           /* how many elements are */
-    const char *why;     /* part of the reason; NULL: it is right */
+    int wrong;       /* how many elements are */
+    const char *why; /* part of the reason; NULL: it is right */
 } judged;
 
 #define HUGE 1e38
@@ -27,21 +27,29 @@ static const judged cases[] = {
     /* within the tolerance while the loop's values are normal */
     { "cumprod:f32:3:axis=0", { 1.1f, 1.1f, 1.1f }, { 1.1f, 1.21f, 1.331f }, 0, NULL },
     { "cumprod:f32:3:axis=0", { 1.1f, 1.1f, 1.1f }, { 1.1f, 1.21f, 1.3311f }, 1, "tolerance" },
-    { "cumprod:f32:4:axis=0", { 1e-30, 1e-7, 1e20, 1e20 }, { 1e-30, 1e-37, 1e-17, 0 }, 1,
+    { "cumprod:f32:4:axis=0",
+      { 1e-30, 1e-7, 1e20, 1e20 },
+      { 1e-30, 1e-37, 1e-17, 0 },
+      1,
       "tolerance" },
     /* once the loop's value has been subnormal or underflowed: any finite value */
-    { "cumprod:f32:4:axis=0", { 1e-30, 1e-10, 1e10, 1e10 }, { 1e-30, 1e-40, 1e-30, 1e-20 }, 0,
+    { "cumprod:f32:4:axis=0",
+      { 1e-30, 1e-10, 1e10, 1e10 },
+      { 1e-30, 1e-40, 1e-30, 1e-20 },
+      0,
       NULL },
     { "cumprod:f32:4:axis=0", { 1e-30, 1e-10, 1e10, 1e10 }, { 1e-30, 0, 0, 0 }, 0, NULL },
     { "cumprod:f32:4:axis=0", { 1e-30, 1e-10, 1e10, 1e10 }, { 1e-30, 0, -5, 3e38 }, 0, NULL },
     { "cumprod:f32:4:axis=0", { 1e-30, 1e-30, 1e30, 1e30 }, { 1e-30, 0, 1e-30, 1 }, 0, NULL },
-    { "cumprod:f32:4:axis=0", { 1e-30, 1e-30, 1e30, 1e30 }, { 1e-30, 0, INF, 1 }, 1,
-      "infinite" },
+    { "cumprod:f32:4:axis=0", { 1e-30, 1e-30, 1e30, 1e30 }, { 1e-30, 0, INF, 1 }, 1, "infinite" },
     { "cumprod:f32:4:axis=0", { 1e-30, 1e-30, 1e30, 1e30 }, { 1e-30, 0, 0, NAN }, 1, "NaN" },
     { "cumprod:f32:3:axis=0", { TINY, 1, 2 }, { TINY, 0, 7 }, 0, NULL },
     { "cumprod:f32:3:axis=0", { TINY, 1, 2 }, { 0, 0, 0 }, 1, "bits" }, /* a copy is exact */
     { "cumprod:f32:3:axis=0,exclusive", { TINY, 1, 2 }, { 1, TINY, 0 }, 0, NULL },
-    { "cumprod:f16:3:axis=0,acc=f64", { 0x1p-20, 0x1p-10, 0x1p15 }, { 0x1p-20, 0, 0 }, 1,
+    { "cumprod:f16:3:axis=0,acc=f64",
+      { 0x1p-20, 0x1p-10, 0x1p15 },
+      { 0x1p-20, 0, 0 },
+      1,
       "bits" }, /* subnormal in f16 is normal in the accumulator */
     { "cumprod:f32:3:axis=0,order=serial", { 1e-30, 1e-10, 1e10 }, { 1e-30, 0, 0 }, 2, "bits" },
     /* an input zero gives exact zeros; their sign is open only after an underflow */

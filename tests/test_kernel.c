@@ -60,8 +60,8 @@ Test(kernel, refuses_by_name_what_does_not_exist)
 Test(kernel, equal_problems_share_code)
 {
     static const char *const words[] = {
-        "cumsum:i64:6x100:axis=1",    "cumsum:i64:6x100:axis=-1", "cumsum:i64:1x6x100:axis=2",
-        "cumsum:i64:2x3x100:axis=2",  "cumsum:i64:6x1x100:axis=2", "cumsum:i64:9x100:axis=1",
+        "cumsum:i64:6x100:axis=1",   "cumsum:i64:6x100:axis=-1",  "cumsum:i64:1x6x100:axis=2",
+        "cumsum:i64:2x3x100:axis=2", "cumsum:i64:6x1x100:axis=2", "cumsum:i64:9x100:axis=1",
         "cumsum:i64:6x222:axis=1",
     };
     enum { WORDS = sizeof words / sizeof words[0] };
@@ -101,11 +101,16 @@ Test(kernel, the_same_descriptor_again_is_the_same_kernel)
 
     /* Each field that the kernel depends on tells descriptors apart. */
     static const char *const words[] = {
-        "cumsum:i64:2x3x4x5:axis=1,reverse", "cumsum:i64:2x3x4x5:axis=1,exclusive",
-        "cumprod:i64:2x3x4x5:axis=1",        "cumsum:u64:2x3x4x5:axis=1",
-        "cumsum:i64:2x3x4x5:axis=2",         "cumsum:i64:2x3x5x4:axis=1",
-        "cumsum:i64:2x3x4:axis=1",           "cumsum:i64:2x3x4x5:axis=1,in=60x20x5x-1@4",
-        "cumsum:i64:2x3x4x5:axis=1,in=60x20x5x1@4", "cumsum:i64:2x3x4x5:axis=1,out=60x20x5x1@4",
+        "cumsum:i64:2x3x4x5:axis=1,reverse",
+        "cumsum:i64:2x3x4x5:axis=1,exclusive",
+        "cumprod:i64:2x3x4x5:axis=1",
+        "cumsum:u64:2x3x4x5:axis=1",
+        "cumsum:i64:2x3x4x5:axis=2",
+        "cumsum:i64:2x3x5x4:axis=1",
+        "cumsum:i64:2x3x4:axis=1",
+        "cumsum:i64:2x3x4x5:axis=1,in=60x20x5x-1@4",
+        "cumsum:i64:2x3x4x5:axis=1,in=60x20x5x1@4",
+        "cumsum:i64:2x3x4x5:axis=1,out=60x20x5x1@4",
         "cumsum:i64:2x3x4x5:axis=1,order=serial",
     };
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
@@ -155,6 +160,74 @@ Test(kernel, the_bound_holds)
     }
     cr_assert_eq(stats_of(context).compiled, 6);
     cr_assert_eq(stats_of(context).evicted, 4);
+    tally_context_destroy(&context);
+}
+
+/* Kernels that are held may exceed the bound, until the last of them is given back. */
+Test(kernel, the_bound_holds_when_the_last_is_gone)
+{
+    enum { HELD = 5 };
+    tally_context_options options = { .size = sizeof options, .cache_kernels = 2 };
+    tally_context *context = fake_context(&options);
+    static const char *const plans[HELD] = { "a=0", "b=0", "c=0", "d=0", "e=0" };
+    tally_kernel *held[HELD];
+    tally_descriptor d;
+    cr_assert_eq(tally_descriptor_parse("cumsum:i64:5:axis=0", &d, NULL), TALLY_OK);
+    for (size_t i = 0; i < HELD; i++) {
+        tally_kernel_options with = { .size = sizeof with, .plan = plans[i] };
+        cr_assert_eq(tally_kernel_create(context, &d, &with, &held[i], NULL), TALLY_OK);
+    }
+    tally_kernel *seen = fake_kernel(context, "cumsum:u64:5:axis=0", NULL);
+    cr_assert_eq(stats_of(context).cached, HELD + 1);
+    for (size_t i = 0; i < HELD; i++) {
+        tally_kernel_destroy(&held[i]);
+        cr_assert_leq(stats_of(context).cached, i < HELD - 1 ? HELD - i : 2);
+    }
+    cr_assert_leq(stats_of(context).cached, 2);
+    tally_kernel_destroy(&seen);
+    cr_assert_leq(stats_of(context).cached, 2);
+    tally_context_destroy(&context);
+}
+
+/* A kernel needs every size, whatever else is asked for; what is only shown does not. */
+Test(kernel, open_sizes_are_refused)
+{
+    static const char *const devices[] = { NULL, "cpu:aarch64", "vulkan:63" };
+    tally_context *context = fake_context(NULL);
+    for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++) {
+        tally_kernel_options options = { .size = sizeof options, .device = devices[i] };
+        tally_descriptor d;
+        tally_error error = TALLY_ERROR_INIT;
+        tally_kernel *kernel = NULL;
+        cr_assert_eq(tally_descriptor_parse("cumsum:i64:?x4:axis=1", &d, NULL), TALLY_OK);
+        cr_expect_eq(tally_kernel_create(context, &d, &options, &kernel, &error), TALLY_INVALID);
+        cr_expect_str_eq(error.field, "sizes");
+        cr_expect_null(kernel);
+    }
+    tally_context_destroy(&context);
+}
+
+/* status.h: a call that fails leaves all but the error as it was. */
+Test(kernel, a_failing_call_leaves_its_outputs)
+{
+    tally_context *context = fake_context(NULL), *mark = (tally_context *)&context;
+    tally_kernel *kernel = (tally_kernel *)&context, *kept = kernel;
+    tally_context_options bad = { .size = sizeof bad, .threads = -1 };
+    tally_descriptor d = { .size = sizeof d };
+    tally_device devices[2];
+    memset(devices, 0x5a, sizeof devices);
+    devices[0].size = 8;
+    size_t count = 77;
+    cr_expect_eq(tally_context_create(&bad, &mark, NULL), TALLY_INVALID);
+    cr_expect_eq(mark, (tally_context *)&context);
+    cr_expect_eq(tally_kernel_create(context, &d, NULL, &kernel, NULL), TALLY_INVALID);
+    cr_expect_eq(kernel, kept);
+    cr_expect_eq(tally_devices(devices, 2, &count, NULL), TALLY_INVALID);
+    cr_expect_eq(tally_devices(NULL, 3, &count, NULL), TALLY_INVALID);
+    cr_expect_eq(tally_devices(NULL, 3, NULL, NULL), TALLY_INVALID);
+    cr_expect_eq(count, 77);
+    cr_expect_eq(devices[1].size, (size_t)UINT64_C(0x5a5a5a5a5a5a5a5a));
+    cr_expect_eq(tally_devices(NULL, 0, NULL, NULL), TALLY_OK);
     tally_context_destroy(&context);
 }
 
@@ -227,8 +300,8 @@ Test(kernel, runs_and_checks_regions)
         tally_error error = TALLY_ERROR_INIT;
         tally_kernel *kernel = fake_kernel(context, cases[c].word, &error);
         cr_assert_not_null(kernel, "%s: %s", cases[c].word, error.message);
-        tally_status status =
-            tally_kernel_run(kernel, buffer + cases[c].in, buffer + cases[c].out, &error);
+        tally_status status = tally_kernel_run(kernel, buffer + cases[c].in, buffer + cases[c].out,
+                                               &error);
         cr_assert_eq(status, cases[c].status, "case %zu, %s", c, cases[c].word);
         cr_assert_str_eq(error.field, cases[c].field, "case %zu", c);
         tally_descriptor d;
@@ -258,6 +331,29 @@ Test(kernel, runs_and_checks_regions)
     tally_context_destroy(&context);
 }
 
+/* Steps that no element takes may exceed 64 bits: the sanitizer of undefined behaviour judges. */
+Test(kernel, strides_at_the_end_of_64_bits)
+{
+    static const char *const far[] = {
+        "cumsum:f32:2:axis=0,in=1152921504606846976",
+        "cumsum:f32:2:axis=0,in=-1152921504606846976@1152921504606846976",
+        "cumsum:f64:2x3:axis=0,in=500000000000000000x1",
+        "cumsum:f32:4:axis=0,in=1@2305843009213693947",
+        "cumsum:f32:4:axis=0,out=1@-2305843009213693952",
+    };
+    tally_context *context = fake_context(NULL);
+    for (size_t i = 0; i < sizeof far / sizeof far[0]; i++) {
+        tally_descriptor d;
+        tally_kernel *kernel = NULL;
+        tally_error error = TALLY_ERROR_INIT;
+        cr_assert_eq(tally_descriptor_parse(far[i], &d, &error), TALLY_OK, "%s", error.message);
+        cr_assert_eq(tally_kernel_create(context, &d, NULL, &kernel, &error), TALLY_OK, "%s: %s",
+                     far[i], error.message);
+        tally_kernel_destroy(&kernel);
+    }
+    tally_context_destroy(&context);
+}
+
 Test(kernel, bad_arguments_of_run)
 {
     tally_context *context = fake_context(NULL);
@@ -270,10 +366,14 @@ Test(kernel, bad_arguments_of_run)
         int threads;
         const char *field;
     } cases[] = {
-        { kernel, NULL, out, 0, "in" },           { kernel, in, NULL, 0, "out" },
-        { kernel, (char *)in + 4, out, 0, "in" }, { kernel, in, (char *)out + 1, 0, "out" },
-        { kernel, (char *)in + 4, NULL, 0, "out" }, { kernel, in, out, -1, "usage" },
-        { NULL, in, out, 0, "usage" },            { NULL, in, out, 1, "usage" },
+        { kernel, NULL, out, 0, "in" },
+        { kernel, in, NULL, 0, "out" },
+        { kernel, (char *)in + 4, out, 0, "in" },
+        { kernel, in, (char *)out + 1, 0, "out" },
+        { kernel, (char *)in + 4, NULL, 0, "out" },
+        { kernel, in, out, -1, "usage" },
+        { NULL, in, out, 0, "usage" },
+        { NULL, in, out, 1, "usage" },
     };
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         tally_error error = TALLY_ERROR_INIT;
@@ -354,7 +454,8 @@ Test(kernel, structs_of_other_versions)
     }
     /* Shorter: what is missing is zero, whatever lies behind. */
     tally_context_options shorter = { .size = offsetof(tally_context_options, parallel),
-                                      .threads = 3, .generator = (const char *)1 };
+                                      .threads = 3,
+                                      .generator = (const char *)1 };
     cr_assert_eq(tally_context_create(&shorter, &context, &error), TALLY_OK);
     cr_assert_eq(context->threads, 3);
     cr_assert_null(context->generator_path);
@@ -388,7 +489,8 @@ Test(kernel, inspection)
     tally_context *context = fake_context(NULL);
     tally_descriptor d;
     cr_assert_eq(tally_descriptor_parse("cumsum:i64:4x4:axis=-1,in=4x1", &d, NULL), TALLY_OK);
-    tally_kernel_options options = { .size = sizeof options, .device = "cpu:x86-64-v4",
+    tally_kernel_options options = { .size = sizeof options,
+                                     .device = "cpu:x86-64-v4",
                                      .plan = "unroll=3" };
     static const struct {
         int stage;
@@ -400,14 +502,16 @@ Test(kernel, inspection)
         { TALLY_STAGE_PLAN, 200, TALLY_OK, "x86-64-v4unroll=3" },
         { TALLY_STAGE_WORD, 3, TALLY_IO, "" },
         { TALLY_STAGE_ASM, 3, TALLY_IO, "" },
+        { TALLY_STAGE_SPIRV, 200, TALLY_UNSUPPORTED, "" },
+        { TALLY_STAGE_SPVASM, 200, TALLY_UNSUPPORTED, "" },
         { 9, 200, TALLY_INVALID, "" },
         { -1, 200, TALLY_INVALID, "" },
     };
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         text t = { .room = cases[c].room };
-        cr_assert_eq(tally_inspect(context, &d, &options, (tally_stage)cases[c].stage, append, &t,
-                                   NULL),
-                     cases[c].status, "case %zu", c);
+        cr_assert_eq(
+            tally_inspect(context, &d, &options, (tally_stage)cases[c].stage, append, &t, NULL),
+            cases[c].status, "case %zu", c);
         cr_assert_str_eq(t.bytes, cases[c].text);
     }
     tally_context_destroy(&context);

@@ -29,79 +29,80 @@ static void check_round_trip(const kir_kernel *k)
 /* ---- text ---- */
 
 /* Every operation, in the form that the printer gives. */
-static const char every_op[] =
-    "kernel every_op {\n"
-    "  %1 : i64 = const 0\n"
-    "  %2 : i64 = const -9223372036854775808\n"
-    "  %3 : i8x4 = const -128\n"
-    "  %4 : f32x4 = const 0x3f800000\n"
-    "  %5 : f16x2 = const 0x0001\n"
-    "  %6 : f64 = const 0x8000000000000000\n"
-    "  %7 : i1 = const true\n"
-    "  %8 : i1x3 = const false\n"
-    "  %9 : i32x4 = iota\n"
-    "  %10 : ptr = arg in\n"
-    "  %11 : i64 = arg length\n"
-    "  %12 : i64 = argv outer_size, %1\n"
-    "  %13 : i64 = add %11, %12\n"
-    "  %14 : f32x4 = sub %4, %4\n"
-    "  %15 : i8x4 = mul %3, %3\n"
-    "  %16 : i64 = udiv %11, %2\n"
-    "  %17 : i1 = and %7, %7\n"
-    "  %18 : i64 = or %11, %12\n"
-    "  %19 : i64 = xor %11, %12\n"
-    "  %20 : i32x4 = shl %9, %9\n"
-    "  %21 : i32x4 = lshr %9, %9\n"
-    "  %22 : i32x4 = ashr %9, %9\n"
-    "  %23 : i32x4 = umin %9, %22\n"
-    "  %24 : i32x4 = umax %9, %22\n"
-    "  %25 : i1x4 = cmp slt %9, %24\n"
-    "  %26 : i1x4 = cmp uno %4, %14\n"
-    "  %27 : f32x4 = select %26, %4, %14\n"
-    "  %28 : ptr = select %7, %10, %10\n"
-    "  %29 : i64x4 = zext %9\n"
-    "  %30 : i16x4 = sext %25\n"
-    "  %31 : i1x4 = trunc %9\n"
-    "  %32 : f32x2 = fpext %5\n"
-    "  %33 : f32 = fptrunc %6\n"
-    "  %34 : i64x2 = bitcast %4\n"
-    "  %35 : ptr = ptradd %10, %11\n"
-    "  %36 : i64 = addr %35\n"
-    "  %37 : f32x4 = load %35 + 32, align 4\n"
-    "  %38 : f32 = load %35 - 9223372036854775808, align 1\n"
-    "  store %35, %37, align 4\n"
-    "  store %35 + 64, %37, align 16, stream\n"
-    "  %39 : f32x4 = mload %35 + 16, %11, %4\n"
-    "  mstore %35 - 16, %11, %39\n"
-    "  prefetch %35 + 4096\n"
-    "  fence\n"
-    "  %40 : i64x4 = splat %11\n"
-    "  %41 : f32 = extract %39, 3\n"
-    "  %42 : f32x4 = insert %39, %41, 0\n"
-    "  %43 : f32x5 = shuffle %39, %42, [0 7 1 1 4]\n"
-    "  %44 : f32x5 = keep %43\n"
-    "  %45 : i1 = any %8\n"
-    "  %46 : i64, %47 : f32x5 = for %48 = %1 to %11 step %13 with "
-    "%49 : i64 = %1, %50 : f32x5 = %44 {\n"
-    "    for %51 = %48 to %11 step %13 {\n"
-    "      if %7 {\n"
-    "        fence\n"
-    "      }\n"
-    "    }\n"
-    "    %52 : f32x5 = if %17 {\n"
-    "      yield %50\n"
-    "    } else {\n"
-    "      %53 : f32x5 = add %50, %50\n"
-    "      yield %53\n"
-    "    }\n"
-    "    if %7 {\n"
-    "    } else {\n"
-    "      fence\n"
-    "    }\n"
-    "    yield %48, %52\n"
-    "  }\n"
-    "  return %46\n"
-    "}\n";
+static const char every_op[] = "kernel every_op {\n"
+                               "  %1 : i64 = const 0\n"
+                               "  %2 : i64 = const -9223372036854775808\n"
+                               "  %3 : i8x4 = const -128\n"
+                               "  %4 : f32x4 = const 0x3f800000\n"
+                               "  %5 : f16x2 = const 0x0001\n"
+                               "  %6 : f64 = const 0x8000000000000000\n"
+                               "  %7 : i1 = const true\n"
+                               "  %8 : i1x3 = const false\n"
+                               "  %9 : i32x4 = iota\n"
+                               "  %10 : ptr = arg in\n"
+                               "  %11 : i64 = arg length\n"
+                               "  %12 : i64 = argv outer_size, %1\n"
+                               "  %13 : i64 = add %11, %12\n"
+                               "  %14 : f32x4 = sub %4, %4\n"
+                               "  %15 : i8x4 = mul %3, %3\n"
+                               "  %16 : i64 = udiv %11, %2\n"
+                               "  %17 : i1 = and %7, %7\n"
+                               "  %18 : i64 = or %11, %12\n"
+                               "  %19 : i64 = xor %11, %12\n"
+                               "  %20 : i32x4 = shl %9, %9\n"
+                               "  %21 : i32x4 = lshr %9, %9\n"
+                               "  %22 : i32x4 = ashr %9, %9\n"
+                               "  %23 : i32x4 = umin %9, %22\n"
+                               "  %24 : i32x4 = umax %9, %22\n"
+                               "  %25 : i1x4 = cmp slt %9, %24\n"
+                               "  %26 : i1x4 = cmp uno %4, %14\n"
+                               "  %27 : f32x4 = select %26, %4, %14\n"
+                               "  %28 : ptr = select %7, %10, %10\n"
+                               "  %29 : i64x4 = zext %9\n"
+                               "  %30 : i16x4 = sext %25\n"
+                               "  %31 : i1x4 = trunc %9\n"
+                               "  %32 : f32x2 = fpext %5\n"
+                               "  %33 : f32 = fptrunc %6\n"
+                               "  %34 : i64x2 = bitcast %4\n"
+                               "  %35 : ptr = ptradd %10, %11\n"
+                               "  %36 : i64 = addr %35\n"
+                               "  %37 : f32x4 = load %35 + 32, align 4\n"
+                               "  %38 : f32 = load %35 - 9223372036854775808, align 1\n"
+                               "  store %35, %37, align 4\n"
+                               "  store %35 + 64, %37, align 16, stream\n"
+                               "  %39 : f32x4 = mload %35 + 16, %11, %4\n"
+                               "  mstore %35 - 16, %11, %39\n"
+                               "  prefetch %35 + 4096\n"
+                               "  fence\n"
+                               "  %40 : i64x4 = splat %11\n"
+                               "  %41 : f32 = extract %39, 3\n"
+                               "  %42 : f32x4 = insert %39, %41, 0\n"
+                               "  %43 : f32x5 = shuffle %39, %42, [0 7 1 1 4]\n"
+                               "  %44 : f32x5 = keep %43\n"
+                               "  %45 : i1 = any %8\n"
+                               "  clear_flags\n"
+                               "  %46 : i32 = flags\n"
+                               "  %47 : i64, %48 : f32x5 = for %49 = %1 to %11 step %13 with "
+                               "%50 : i64 = %1, %51 : f32x5 = %44 {\n"
+                               "    for %52 = %49 to %11 step %13 {\n"
+                               "      if %7 {\n"
+                               "        fence\n"
+                               "      }\n"
+                               "    }\n"
+                               "    %53 : f32x5 = if %17 {\n"
+                               "      yield %51\n"
+                               "    } else {\n"
+                               "      %54 : f32x5 = add %51, %51\n"
+                               "      yield %54\n"
+                               "    }\n"
+                               "    if %7 {\n"
+                               "    } else {\n"
+                               "      fence\n"
+                               "    }\n"
+                               "    yield %49, %53\n"
+                               "  }\n"
+                               "  return %47\n"
+                               "}\n";
 
 Test(kir, text_round_trip)
 {
@@ -211,23 +212,28 @@ static const struct {
     { "%1 : i64x2 = iota\n%2 : i64x2 = shuffle %1, %1, [0 1 2]\nreturn %2}", "expected ']'" },
     { "%1 : i64x2 = iota\n%2 : i32x2 = shuffle %1, %1, [0 1]\nreturn %2}", "operands have one" },
     { "%1 : i8x4 = iota\n%2 : i1 = any %1\nreturn %2}", "any goes from lanes of i1" },
+    { "%1 : i64 = flags\nreturn %1}", "flags are an i32" },
+    { "%1 : i32 = clear_flags\nreturn %1}", "another number of results" },
     { "%1 : i1 = const true\n%2 : i1 = keep %1\nreturn %2}", "keep is of anything but i1" },
     { "%1 : i32 = const 1\nfor %2 = %1 to %1 step %1 {\n}\nreturn %1}", "bounds and step are i64" },
     { "%1 : i64 = const 1\nfor %3 = %1 to %1 step %1 {\n", "values are numbered" },
     { "%1 : i64 = const 1\n%2 : i64 = for %3 = %1 to %1 step %1 {\n", "expected 'with'" },
     { "%1 : i64 = const 1\n%2 : i32 = for %3 = %1 to %1 step %1 with %4 : i64 = %1 {\nyield %1\n}\n"
-      "return %1}", "initial value, carried value and result have one type" },
+      "return %1}",
+      "initial value, carried value and result have one type" },
     { "%1 : i64 = const 1\n%2 : i64 = for %3 = %1 to %1 step %1 with %4 : i64 = %1 {\n}\n"
       "return %1}",
       "line 4: yield (): a region yields one value for each result" },
     { "%1 : i64 = const 1\n%2 : i32 = iota\nfor %3 = %1 to %1 step %1 {\nyield %1\n}\nreturn %1}",
       "a region yields one value for each result" },
     { "%1 : i64 = const 1\n%2 : i64 = for %3 = %1 to %1 step %1 with %4 : i64 = %1 {\n"
-      "%5 : i32 = iota\nyield %5\n}\nreturn %1}", "a yielded value has the result's type" },
+      "%5 : i32 = iota\nyield %5\n}\nreturn %1}",
+      "a yielded value has the result's type" },
     { "%1 : i64 = const 1\nfor %2 = %1 to %1 step %1 {\n}\nreturn %2}",
       "line 5: return (%2 i64x1): an operand's region has ended" },
     { "%1 : i64 = const 1\n%2 : i64 = for %3 = %1 to %1 step %1 with %4 : i64 = %1 {\nyield %2\n}\n"
-      "return %2}", "an operand's region has ended, or is the one whose result it is" },
+      "return %2}",
+      "an operand's region has ended, or is the one whose result it is" },
     { "%1 : i1 = const true\nif %1 {\n%2 : i64 = const 1\n} else {\nreturn %2\n}\n}",
       "an operand's region has ended" },
     { "%1 : i1 = const true\nif %1 {\nreturn %1\n}\nreturn %1}", "a kernel returns i64" },
@@ -413,10 +419,17 @@ Test(kir, builder_folds_and_shares)
         kir_op op;
         int64_t x, y, result;
     } folded[] = {
-        { KIR_ADD, INT64_MAX, 1, INT64_MIN }, { KIR_SUB, 3, 5, -2 }, { KIR_MUL, -3, 5, -15 },
-        { KIR_UDIV, -1, 2, INT64_MAX },       { KIR_AND, 12, 10, 8 }, { KIR_OR, 12, 10, 14 },
-        { KIR_XOR, 12, 10, 6 },               { KIR_SHL, 3, 62, INT64_MIN | 1ll << 62 },
-        { KIR_LSHR, -1, 63, 1 },              { KIR_ASHR, -8, 2, -2 }, { KIR_UMIN, -1, 7, 7 },
+        { KIR_ADD, INT64_MAX, 1, INT64_MIN },
+        { KIR_SUB, 3, 5, -2 },
+        { KIR_MUL, -3, 5, -15 },
+        { KIR_UDIV, -1, 2, INT64_MAX },
+        { KIR_AND, 12, 10, 8 },
+        { KIR_OR, 12, 10, 14 },
+        { KIR_XOR, 12, 10, 6 },
+        { KIR_SHL, 3, 62, INT64_MIN | 1ll << 62 },
+        { KIR_LSHR, -1, 63, 1 },
+        { KIR_ASHR, -8, 2, -2 },
+        { KIR_UMIN, -1, 7, 7 },
         { KIR_UMAX, -1, 7, -1 },
     };
     for (size_t i = 0; i < COUNT(folded); i++) {

@@ -66,16 +66,16 @@ Test(kir_gpu, text_round_trip)
 }
 
 /* In front of every body: %1 i32 0, %2 i32 1, %3 i64 0, %4 i1, %5 lane, %6 group, %7 shared. */
-#define HEAD "%1 : i32 = const 0\n%2 : i32 = const 1\n%3 : i64 = const 0\n%4 : i1 = const true\n" \
-             "%5 : i32 = id lane\n%6 : i32 = id group_x\n%7 : wptr = shared 64\n"
+#define HEAD \
+    "%1 : i32 = const 0\n%2 : i32 = const 1\n%3 : i64 = const 0\n%4 : i1 = const true\n" \
+    "%5 : i32 = id lane\n%6 : i32 = id group_x\n%7 : wptr = shared 64\n"
 #define TAIL "return %3\n}\n"
 
 static tally_status parse_body(const char *body, tally_error *error)
 {
     char source[2048];
     kir_kernel *k = NULL;
-    snprintf(source, sizeof source, "kernel body workgroup 32 {\n%s%s%s", HEAD, body,
-             TAIL);
+    snprintf(source, sizeof source, "kernel body workgroup 32 {\n%s%s%s", HEAD, body, TAIL);
     tally_status status = kir_parse(source, strlen(source), &k, error);
     kir_free(k);
     return status;
@@ -87,6 +87,7 @@ static const struct {
     { "%8 : ptr = arg in\n", "push arguments are of kernels with a workgroup" },
     { "%8 : i64 = arg push_length\n", "the result has the argument's type" },
     { "fence\n", "it is no operation of kernels with a workgroup" },
+    { "clear_flags\n", "it is no operation of kernels with a workgroup" },
     { "%8 : i64 = udiv %3, %3\n", "udiv is of scalar i64; with a workgroup, of scalar i32" },
     { "%8 : i64 = id lane\n", "an id is an i32" },
     { "%8 : i32 = id row\n", "no such id" },

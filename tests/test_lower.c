@@ -22,7 +22,7 @@ typedef struct subject {
     unsigned slots;
     struct {
         char name[32];
-        kir_kind kind;   /* how to compare */
+        kir_kind kind; /* how to compare */
     } slot[SLOTS];
 } subject;
 
@@ -109,10 +109,14 @@ static void fill_input(unsigned bytes)
 static int is_nan(kir_kind kind, uint64_t bits)
 {
     switch (kind) {
-    case KIR_F16: return (bits & 0x7fff) > 0x7c00;
-    case KIR_F32: return (bits & 0x7fffffff) > 0x7f800000;
-    case KIR_F64: return (bits & INT64_MAX) > UINT64_C(0x7ff0000000000000);
-    default: return 0;
+    case KIR_F16:
+        return (bits & 0x7fff) > 0x7c00;
+    case KIR_F32:
+        return (bits & 0x7fffffff) > 0x7f800000;
+    case KIR_F64:
+        return (bits & INT64_MAX) > UINT64_C(0x7ff0000000000000);
+    default:
+        return 0;
     }
 }
 
@@ -133,18 +137,19 @@ static void compare(const subject *s, const char *level, const char *about)
         }
     }
     const size_t end = GUARD + s->slots * SLOT;
-    cr_assert_eq(memcmp(wanted + end, given + end, sizeof given - end), 0,
-                 "%s %s: wrote behind", level, about);
+    cr_assert_eq(memcmp(wanted + end, given + end, sizeof given - end), 0, "%s %s: wrote behind",
+                 level, about);
 }
 
 static int runs_here(const char *level)
 {
 #if defined(__x86_64__)
-    return strcmp(level, "x86-64-v2") == 0 ? __builtin_cpu_supports("sse4.2") :
-           strcmp(level, "x86-64-v3") == 0
-               ? __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") :
-           strcmp(level, "x86-64-v4") == 0
-               ? __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") : 0;
+    return strcmp(level, "x86-64-v2") == 0 ? __builtin_cpu_supports("sse4.2")
+           : strcmp(level, "x86-64-v3") == 0
+               ? __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2")
+           : strcmp(level, "x86-64-v4") == 0
+               ? __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")
+               : 0;
 #else
     return strcmp(level, "aarch64") == 0;
 #endif
@@ -177,8 +182,7 @@ static void run_arm(const unsigned char *code, size_t bytes, const tly_args *arg
                     const tly_task *task, int64_t *result)
 {
     const remote_region regions[] = { { input, sizeof input }, { given, sizeof given } };
-    cr_assert_eq(remote_run(arm, code, bytes, args, task, 1, regions, 2, result, NULL),
-                 REMOTE_OK);
+    cr_assert_eq(remote_run(arm, code, bytes, args, task, 1, regions, 2, result, NULL), REMOTE_OK);
 }
 
 static int has_f16(const char *level)
@@ -190,9 +194,14 @@ static int has_f16(const char *level)
 static void check(const subject *s, kir_kernel *kernel, const char *about,
                   int (*allowed)(const char *level))
 {
-    tly_args args = { .in = (char *)input, .out = (char *)wanted + GUARD, .length = 3,
-                      .inner = 1000, .outer_rank = 2, .outer_size = { 11, 22, 33 },
-                      .outer_in = { 44, 55, 66 }, .outer_out = { 77, 88, 99 } };
+    tly_args args = { .in = (char *)input,
+                      .out = (char *)wanted + GUARD,
+                      .length = 3,
+                      .inner = 1000,
+                      .outer_rank = 2,
+                      .outer_size = { 11, 22, 33 },
+                      .outer_in = { 44, 55, 66 },
+                      .outer_out = { 77, 88, 99 } };
     const tly_task task = { .begin = -5, .end = 7, .mode = 2 };
     tally_error error = TALLY_ERROR_INIT;
     int64_t want, got;
@@ -206,9 +215,9 @@ static void check(const subject *s, kir_kernel *kernel, const char *about,
         }
         unsigned char *code;
         size_t bytes;
-        cr_assert_eq(tally_llvm_native()->compile(kernel, tly_target_find(levels[i]), &code,
-                                                  &bytes, &error),
-                     TALLY_OK, "%s %s: %s", levels[i], about, error.message);
+        cr_assert_eq(
+            tally_llvm_native()->compile(kernel, tly_target_find(levels[i]), &code, &bytes, &error),
+            TALLY_OK, "%s %s: %s", levels[i], about, error.message);
         const int remotely = strcmp(levels[i], "aarch64") == 0 && arm != NULL;
         if (remotely || runs_here(levels[i])) {
             memset(given, 0xa5, sizeof given);
@@ -223,8 +232,9 @@ static void check(const subject *s, kir_kernel *kernel, const char *about,
 
 /* ---- operations ---- */
 
-static const kir_kind all_kinds[] = { KIR_I8, KIR_I16, KIR_I32, KIR_I64, KIR_F16, KIR_F32,
-                                      KIR_F64 };
+static const kir_kind all_kinds[] = {
+    KIR_I8, KIR_I16, KIR_I32, KIR_I64, KIR_F16, KIR_F32, KIR_F64
+};
 
 static void put_arithmetic(subject *s, kir_type type, kir_value x, kir_value y)
 {
@@ -303,21 +313,45 @@ static void put_conversions(subject *s, kir_type type, kir_value x)
 }
 
 /* Which lane of x, then y, lane i of a shuffle takes. */
-static unsigned same(unsigned i, unsigned n) { return i % n; }
-static unsigned mirror(unsigned i, unsigned n) { return n - 1 - i % n; }
-static unsigned next(unsigned i, unsigned n) { return (i + 1) % (2 * n); }
-static unsigned before(unsigned i, unsigned n) { return (i + 2 * n - 1) % (2 * n); }
-static unsigned interleave(unsigned i, unsigned n) { return i / 2 % n + i % 2 * n; }
-static unsigned even(unsigned i, unsigned n) { return 2 * i % (2 * n); }
-static unsigned last(unsigned i, unsigned n) { return (void)i, n - 1; }
-static unsigned jumble(unsigned i, unsigned n) { return (i * 7 + 3) % (2 * n); }
+static unsigned same(unsigned i, unsigned n)
+{
+    return i % n;
+}
+static unsigned mirror(unsigned i, unsigned n)
+{
+    return n - 1 - i % n;
+}
+static unsigned next(unsigned i, unsigned n)
+{
+    return (i + 1) % (2 * n);
+}
+static unsigned before(unsigned i, unsigned n)
+{
+    return (i + 2 * n - 1) % (2 * n);
+}
+static unsigned interleave(unsigned i, unsigned n)
+{
+    return i / 2 % n + i % 2 * n;
+}
+static unsigned even(unsigned i, unsigned n)
+{
+    return 2 * i % (2 * n);
+}
+static unsigned last(unsigned i, unsigned n)
+{
+    return (void)i, n - 1;
+}
+static unsigned jumble(unsigned i, unsigned n)
+{
+    return (i * 7 + 3) % (2 * n);
+}
 
 static void put_lanes(subject *s, kir_type type, kir_value x, kir_value y)
 {
     static const struct {
         const char *name;
         unsigned (*pick)(unsigned i, unsigned lanes);
-    } shuffles[] = { { "same", same },     { "mirror", mirror }, { "next", next },
+    } shuffles[] = { { "same", same },     { "mirror", mirror },         { "next", next },
                      { "before", before }, { "interleave", interleave }, { "even", even },
                      { "last", last },     { "jumble", jumble } };
     const unsigned n = type.lanes, counts[] = { n, n / 2, 2 * n, 1, 3 };
@@ -404,14 +438,16 @@ Test(lower, f16, .init = prepare, .fini = give_up)
     }
     /* Without the instruction LLVM would call a function that nobody has. */
     subject s = begin();
-    put(&s, "", kir_convert(s.b, KIR_FPEXT, KIR_TYPE(KIR_F32, 4),
-                            kir_load(s.b, KIR_TYPE(KIR_F16, 4), s.in, 0, 2)));
+    put(&s, "",
+        kir_convert(s.b, KIR_FPEXT, KIR_TYPE(KIR_F32, 4),
+                    kir_load(s.b, KIR_TYPE(KIR_F16, 4), s.in, 0, 2)));
     kir_kernel *kernel = finish(&s);
     unsigned char *code = NULL;
     size_t bytes;
     tally_error error = TALLY_ERROR_INIT;
-    cr_assert_eq(tally_llvm_native()->compile(kernel, tly_target_find("x86-64-v2"), &code, &bytes,
-                                              &error), TALLY_INTERNAL);
+    cr_assert_eq(
+        tally_llvm_native()->compile(kernel, tly_target_find("x86-64-v2"), &code, &bytes, &error),
+        TALLY_INTERNAL);
     cr_assert_not_null(strstr(error.message, "f16"), "%s", error.message);
     cr_assert_null(code);
     kir_free(kernel);
@@ -441,10 +477,39 @@ Test(lower, memory, .init = prepare, .fini = give_up)
     check(&s, finish(&s), "memory", NULL);
 }
 
+/* Squares of f32, and what they met: one that is tiny but exact has not underflowed. */
+static const struct {
+    const char *what;
+    uint32_t bits;
+} squares[] = {
+    { "of 1", 0x3f800000 },        { "of 2^-100", 0x0d800000 },
+    { "of 2^-70", 0x1c800000 },    { "of 2^-75 and more", 0x1a9837f0 },
+    { "of 2^100", 0x71800000 },    { "of 0", 0 },
+    { "of infinity", 0x7f800000 }, { "of NaN", 0x7fc00000 },
+};
+
+Test(lower, flags, .init = prepare, .fini = give_up)
+{
+    subject s = begin();
+    kir_type vector = KIR_TYPE(KIR_F32, 8);
+    fill_input(4);
+    for (size_t i = 0; i < sizeof squares / sizeof squares[0]; i++) {
+        kir_value v = kir_keep(s.b, kir_const(s.b, vector, squares[i].bits));
+        kir_loop l;
+        kir_clear_flags(s.b);
+        kir_for(s.b, &l, kir_int(s.b, 0), kir_keep(s.b, kir_int(s.b, 1)), kir_int(s.b, 1), 1, &v);
+        kir_value square = kir_bin(s.b, KIR_MUL, l.carried[0], l.carried[0]);
+        kir_for_end(s.b, &l, &square);
+        put(&s, squares[i].what, kir_flags(s.b));
+        put(&s, "square", l.result[0]);
+    }
+    check(&s, finish(&s), "flags", NULL);
+}
+
 Test(lower, arguments, .init = prepare, .fini = give_up)
 {
-    static const kir_arg plain[] = { KIR_ARG_LENGTH, KIR_ARG_INNER, KIR_ARG_OUTER_RANK,
-                                     KIR_ARG_BEGIN, KIR_ARG_TASK_END, KIR_ARG_MODE };
+    static const kir_arg plain[] = { KIR_ARG_LENGTH, KIR_ARG_INNER,    KIR_ARG_OUTER_RANK,
+                                     KIR_ARG_BEGIN,  KIR_ARG_TASK_END, KIR_ARG_MODE };
     static const kir_arg arrays[] = { KIR_ARG_OUTER_SIZE, KIR_ARG_OUTER_IN, KIR_ARG_OUTER_OUT };
     subject s = begin();
     for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++) {
@@ -463,8 +528,9 @@ Test(lower, arguments, .init = prepare, .fini = give_up)
  * other and in ifs; carried values that change places. */
 Test(lower, structure, .init = prepare, .fini = give_up)
 {
-    static const int64_t bounds[][3] = { { 0, 8, 1 }, { 5, 5, 1 }, { 6, 5, 1 }, { -3, 9, 5 },
-                                         { 0, 1, 100 } };
+    static const int64_t bounds[][3] = {
+        { 0, 8, 1 }, { 5, 5, 1 }, { 6, 5, 1 }, { -3, 9, 5 }, { 0, 1, 100 }
+    };
     fill_input(8);
     for (int known = 0; known < 2; known++) {
         subject s = begin();
@@ -538,8 +604,9 @@ Test(lower, fault, .init = prepare, .fini = give_up)
         size_t bytes;
         int64_t result;
         uint64_t fault = 0;
-        cr_assert_eq(tally_llvm_native()->compile(kernel, tly_target_find("aarch64"), &code,
-                                                  &bytes, NULL), TALLY_OK);
+        cr_assert_eq(
+            tally_llvm_native()->compile(kernel, tly_target_find("aarch64"), &code, &bytes, NULL),
+            TALLY_OK);
         memset(given, 0, 8);
         const int status = remote_run(arm, code, bytes, &args, &task, 1, &region, 1, &result,
                                       &fault);
@@ -586,8 +653,8 @@ Test(lower, nothing_is_fused)
         }
         kir_kernel *kernel = finish(&s);
         text_bytes = 0;
-        cr_assert_eq(tally_llvm_native()->show(kernel, tly_target_find(levels[i]),
-                                               TALLY_STAGE_ASM, collect, NULL, &error),
+        cr_assert_eq(tally_llvm_native()->show(kernel, tly_target_find(levels[i]), TALLY_STAGE_ASM,
+                                               collect, NULL, &error),
                      TALLY_OK, "%s", error.message);
         cr_assert_not_null(strstr(text, "mul"), "%s", text);
         for (size_t f = 0; f < sizeof fused / sizeof fused[0]; f++) {
@@ -629,8 +696,9 @@ Test(lower, reproducible)
                            kir_const(s.b, KIR_TYPE(KIR_F32, 8), 0x40490fdb));
             put(&s, "iota", kir_iota(s.b, KIR_TYPE(KIR_I32, 8)));
             kir_kernel *kernel = finish(&s);
-            cr_assert_eq(tally_llvm_native()->compile(kernel, tly_target_find(levels[i]),
-                                                      &code[n], &bytes[n], NULL), TALLY_OK);
+            cr_assert_eq(tally_llvm_native()->compile(kernel, tly_target_find(levels[i]), &code[n],
+                                                      &bytes[n], NULL),
+                         TALLY_OK);
             kir_free(kernel);
         }
         cr_assert_eq(bytes[0], bytes[1]);

@@ -5,25 +5,9 @@
 #include <criterion/criterion.h>
 
 /* The command's parts are no library: they are compiled into the test. */
-#include "../tools/report.c"
 #include "../tools/npy.c"
-
-typedef struct memory_file {
-    const char *at;
-    size_t left;
-} memory_file;
-
-static int pull_memory(void *user, void *to, size_t bytes, tly_report *report)
-{
-    memory_file *file = user;
-    if (bytes > file->left) {
-        return tly_refuse(report, EXIT_FILE, "file", "it ends");
-    }
-    memcpy(to, file->at, bytes);
-    file->at += bytes;
-    file->left -= bytes;
-    return EXIT_DONE;
-}
+#include "../tools/report.c"
+#include "memory_file.h"
 
 /* A whole file up to its first element; returns its bytes. */
 static size_t make_file(char *file, int major, const char *text)
@@ -65,10 +49,10 @@ Test(npy, dtypes)
         const char *descr;
         tally_dtype dtype;
     } cases[] = {
-        { "<f8", TALLY_F64 }, { "<f4", TALLY_F32 }, { "<f2", TALLY_F16 }, { "<V2", TALLY_BF16 },
-        { "|V2", TALLY_BF16 }, { "<i8", TALLY_I64 }, { "<i4", TALLY_I32 }, { "<i2", TALLY_I16 },
-        { "|i1", TALLY_I8 }, { "<u8", TALLY_U64 }, { "<u4", TALLY_U32 }, { "<u2", TALLY_U16 },
-        { "|u1", TALLY_U8 }, { "|b1", TALLY_BOOL }, { "=f4", TALLY_F32 }, { "f4", TALLY_F32 },
+        { "<f8", TALLY_F64 },  { "<f4", TALLY_F32 },  { "<f2", TALLY_F16 }, { "<V2", TALLY_BF16 },
+        { "|V2", TALLY_BF16 }, { "<i8", TALLY_I64 },  { "<i4", TALLY_I32 }, { "<i2", TALLY_I16 },
+        { "|i1", TALLY_I8 },   { "<u8", TALLY_U64 },  { "<u4", TALLY_U32 }, { "<u2", TALLY_U16 },
+        { "|u1", TALLY_U8 },   { "|b1", TALLY_BOOL }, { "=f4", TALLY_F32 }, { "f4", TALLY_F32 },
         { ">u1", TALLY_U8 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -97,7 +81,11 @@ Test(npy, headers_that_are_taken)
         { 1, 0, 1, { 7 }, 7, "{\"shape\":(7,),\"fortran_order\":False,\"descr\":\"<f4\"}   \n" },
         { 1, 0, 2, { 7, 2 }, 14, "{'descr': '<f4', 'fortran_order': False, 'shape': (7L, 2L)}" },
         { 1, 0, 3, { 5, 0, 7 }, 0, "{'descr':'<f4','fortran_order':False,'shape':(5,0,7,)}" },
-        { 1, 0, 3, { INT64_C(1) << 40, INT64_C(1) << 40, 0 }, 0,
+        { 1,
+          0,
+          3,
+          { INT64_C(1) << 40, INT64_C(1) << 40, 0 },
+          0,
           "{'descr':'<f4','fortran_order':False,'shape':(1099511627776, 1099511627776, 0)}" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -152,8 +140,7 @@ Test(npy, headers_that_are_refused)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tly_report report;
         tly_npy npy;
-        cr_assert_eq(read_text_as(1, cases[i].text, &npy, &report), EXIT_FILE, "%s",
-                     cases[i].text);
+        cr_assert_eq(read_text_as(1, cases[i].text, &npy, &report), EXIT_FILE, "%s", cases[i].text);
         cr_expect_not_null(strstr(report.message, cases[i].why), "%s: %s", cases[i].text,
                            report.message);
         cr_expect_str_eq(report.field, "file");
@@ -198,8 +185,8 @@ Test(npy, cut_and_damaged)
             int status;
             file[at] = (char)(file[at] ^ 1 << bit);
             status = read_bytes(file, length, &npy, &report);
-            cr_assert(status == EXIT_FILE || (status == EXIT_DONE && npy.rank <= 2 &&
-                                              npy.dtype != TALLY_DTYPE_NONE),
+            cr_assert(status == EXIT_FILE ||
+                          (status == EXIT_DONE && npy.rank <= 2 && npy.dtype != TALLY_DTYPE_NONE),
                       "byte %zu, bit %d", at, bit);
             file[at] = (char)(file[at] ^ 1 << bit);
         }

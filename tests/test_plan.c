@@ -31,6 +31,12 @@ Test(plan, chooses_the_template)
     } table[] = {
         { "cumprod:f32:4096:axis=0", TLY_TEMPLATE_ROWS },
         { "cumprod:f32:1000x8:axis=1", TLY_TEMPLATE_SHORT },
+        { "cumprod:f32:1000x65:axis=1", TLY_TEMPLATE_MEDIUM },
+        { "cumprod:f32:1000x255:axis=1,reverse", TLY_TEMPLATE_MEDIUM },
+        { "cumprod:f32:1000x65:axis=1,in=66x1", TLY_TEMPLATE_ROWS },
+        { "cumprod:f32:1000x128:axis=1", TLY_TEMPLATE_ROWS },
+        { "cumprod:f32:1000x257:axis=1", TLY_TEMPLATE_ROWS },
+        { "cumprod:f32:1000x65:axis=1,order=serial", TLY_TEMPLATE_SERIAL },
         { "cumprod:f32:1x1x3x4:axis=3", TLY_TEMPLATE_SERIAL },
         { "cumprod:f32:4096:axis=0,order=serial", TLY_TEMPLATE_SERIAL },
         { "cumsum:i32:64x100:axis=0", TLY_TEMPLATE_NARROW },
@@ -40,11 +46,19 @@ Test(plan, chooses_the_template)
         { "cumsum:f32:1000x3:axis=0", TLY_TEMPLATE_ROWS },
         { "cumsum:f32:100x100:axis=1,in=1x100", TLY_TEMPLATE_TRANSPOSED },
         { "cumsum:f32:100:axis=0,in=7", TLY_TEMPLATE_ROWS },
+        /* Views: rows in and columns out, a few lanes, short rows apart, lanes apart. */
+        { "cumsum:f32:100x100:axis=1,out=1x100", TLY_TEMPLATE_TILES },
+        { "cumsum:f32:100x8:axis=0,in=9x1", TLY_TEMPLATE_TILES },
+        { "cumsum:f32:8x100:axis=1,in=1x8", TLY_TEMPLATE_TILES },
+        { "cumsum:f32:100x100:axis=1,in=1x100,reverse", TLY_TEMPLATE_TILES },
+        { "cumsum:f32:100x8:axis=1,in=9x1", TLY_TEMPLATE_TILES },
+        { "cumsum:f32:100x65:axis=1,in=66x1", TLY_TEMPLATE_ROWS },
+        { "cumsum:f32:100x100:axis=0,in=300x3", TLY_TEMPLATE_TILES },
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         tly_plan plan;
         cr_assert_eq(plan_of(table[i].word, "x86-64-v3", "", &plan, NULL), TALLY_OK);
-        cr_expect_eq(plan.template_id, table[i].id, "%s: %s", table[i].word,
+        cr_expect_eq(plan.template_id, (int32_t)table[i].id, "%s: %s", table[i].word,
                      tly_template_name((tly_template)plan.template_id));
     }
 }
@@ -55,8 +69,10 @@ Test(plan, follows_the_level_and_the_accumulator)
         const char *word, *level;
         int32_t lanes;
     } table[] = {
-        { "cumsum:f32:9999:axis=0", "x86-64-v2", 4 },  { "cumsum:f32:9999:axis=0", "x86-64-v3", 8 },
-        { "cumsum:f32:9999:axis=0", "x86-64-v4", 16 }, { "cumsum:f16:9999:axis=0", "x86-64-v3", 8 },
+        { "cumsum:f32:9999:axis=0", "x86-64-v2", 4 },
+        { "cumsum:f32:9999:axis=0", "x86-64-v3", 8 },
+        { "cumsum:f32:9999:axis=0", "x86-64-v4", 16 },
+        { "cumsum:f16:9999:axis=0", "x86-64-v3", 8 },
         { "cumsum:f64:9999:axis=0", "x86-64-v3", 4 },
         { "cumsum:f16:9999:axis=0,acc=f64", "x86-64-v3", 4 },
         { "cumsum:i64:9999:axis=0", "aarch64", 2 },
@@ -125,7 +141,8 @@ Test(plan, takes_overrides)
 {
     tly_plan plan;
     cr_assert_eq(plan_of("cumsum:f32:9999:axis=0", "x86-64-v3", "unroll=4,prefetch=0,block=256",
-                         &plan, NULL), TALLY_OK);
+                         &plan, NULL),
+                 TALLY_OK);
     cr_expect_eq(plan.unroll, 4);
     cr_expect_eq(plan.prefetch, 0);
     cr_expect_eq(plan.block, 256);
@@ -134,12 +151,48 @@ Test(plan, takes_overrides)
 Test(plan, refuses_what_is_no_override)
 {
     static const char *const wrong[] = {
-        "unroll", "=4", "unroll=", "unroll=x", "unroll=3", "unroll=64", "colour=4", "lines=1",
-        "block=100", "chunk=1000", "chunk=0", "unroll=4x", "unroll=4,,", "scan=2", "pairs=1",
-        "template=1", "template=copy", "template=short", "template=columns",
-        "template=serial,lanes=4", "rows=4",
-        "unroll=2,unroll=2", "template=rows,template=rows", "unroll=99999999999", "lanes=0",
-        "unroll=-2", "unroll = ", "index_bits=64", "window_loads=3", "split_bytes=-1",
+        "unroll",
+        "=4",
+        "unroll=",
+        "unroll=x",
+        "unroll=3",
+        "unroll=64",
+        "colour=4",
+        "lines=1",
+        "block=100",
+        "chunk=1000",
+        "chunk=0",
+        "unroll=4x",
+        "unroll=4,,",
+        "scan=2",
+        "pairs=1",
+        "template=1",
+        "template=copy",
+        "template=short",
+        "template=columns",
+        "template=serial,lanes=4",
+        "rows=4",
+        "unroll=2,unroll=2",
+        "template=rows,template=rows",
+        "unroll=99999999999",
+        "lanes=0",
+        "unroll=-2",
+        "unroll = ",
+        "unroll=2,",
+        ",unroll=2",
+        "unroll= 2",
+        "unroll =2",
+        "unroll  =  2",
+        " unroll=2",
+        "unroll=2 ",
+        "unroll=+2",
+        "unroll=02",
+        "unroll=2, lanes=4",
+        "unroll=2,,lanes=4",
+        "template= rows",
+        "index_bits=64",
+        "window_loads=3",
+        "split_bytes=-1",
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         tally_error e = TALLY_ERROR_INIT;
@@ -254,8 +307,9 @@ static int force(const char *word, const char *key, int now)
 Test(plan, an_override_shows)
 {
     static const char *const words[] = {
-        "cumprod:f32:9999:axis=0", "cumprod:bf16:9999:axis=0", "cumsum:i32:9999:axis=0",
-        "cumsum:f64:999x15:axis=0", "cumsum:f16:1000x20:axis=1", "cumsum:i32:1000x3:axis=1",
+        "cumprod:f32:9999:axis=0",   "cumprod:bf16:9999:axis=0",
+        "cumsum:i32:9999:axis=0",    "cumsum:f64:999x15:axis=0",
+        "cumsum:f16:1000x20:axis=1", "cumsum:i32:1000x3:axis=1",
         "cumsum:i32:64x2000:axis=0", "cumsum:f64:100x100:axis=1,in=1x100",
     };
     struct seen {

@@ -51,8 +51,8 @@ Test(pool, each_index_once_from_many_callers)
     tly_pool_init(&pool);
     enum { CALLERS = 5 };
     caller callers[CALLERS] = {
-        { &pool, 1, 0, 0 }, { &pool, 2, 100, 0 }, { &pool, 7, 10, 0 }, { &pool, 40, 0, 0 },
-        { &pool, 3, 0, 0 },
+        { &pool, 1, 0, 0 },  { &pool, 2, 100, 0 }, { &pool, 7, 10, 0 },
+        { &pool, 40, 0, 0 }, { &pool, 3, 0, 0 },
     };
     pthread_t threads[CALLERS];
     for (int i = 0; i < CALLERS; i++) {
@@ -160,14 +160,14 @@ static const struct {
     int64_t rows, columns;
     int axis;
 } shapes[] = {
-    { "cumsum:i64:1000:axis=0", 1, 1000, 1 },          /* a chain */
-    { "cumsum:i64:33:axis=0", 1, 33, 1 },              /* of three chunks */
-    { "cumsum:i64:3x1000:axis=1", 3, 1000, 1 },        /* chains one after the other */
-    { "cumsum:i64:3x16:axis=1", 3, 16, 1 },            /* rows of one chunk */
-    { "cumsum:i64:1000x3:axis=1", 1000, 3, 1 },        /* many rows: whole pages */
-    { "cumsum:i64:100x40:axis=1", 100, 40, 1 },        /* rows of three chunks */
+    { "cumsum:i64:1000:axis=0", 1, 1000, 1 },   /* a chain */
+    { "cumsum:i64:33:axis=0", 1, 33, 1 },       /* of three chunks */
+    { "cumsum:i64:3x1000:axis=1", 3, 1000, 1 }, /* chains one after the other */
+    { "cumsum:i64:3x16:axis=1", 3, 16, 1 },     /* rows of one chunk */
+    { "cumsum:i64:1000x3:axis=1", 1000, 3, 1 }, /* many rows: whole pages */
+    { "cumsum:i64:100x40:axis=1", 100, 40, 1 }, /* rows of three chunks */
     { "cumsum:i64:2x100x40:axis=2", 200, 40, 1 },
-    { "cumsum:i64:30x100:axis=0", 30, 100, 0 },        /* columns in parts */
+    { "cumsum:i64:30x100:axis=0", 30, 100, 0 }, /* columns in parts */
     { "cumsum:i64:30x16:axis=0,order=serial", 30, 16, 0 },
     { "cumsum:i64:300x1:axis=0", 1, 300, 1 },
 };
@@ -178,7 +178,9 @@ Test(pool, runs_are_right_however_they_are_cut)
         tally_parallel_for parallel;
         const char *name;
     } hosts[] = {
-        { NULL, "own pool" }, { sequential, "sequential" }, { reversed, "reversed" },
+        { NULL, "own pool" },
+        { sequential, "sequential" },
+        { reversed, "reversed" },
         { thread_each, "a thread each" },
     };
     static const int32_t threads[] = { 0, 1, 2, 3, 5, 16 };
@@ -234,10 +236,11 @@ Test(pool, threads_are_bounded)
     static const struct {
         int32_t options, asked;
         int64_t seen; /* 0: one call, no tasks */
-    } cases[] = { { 4, 0, 4 }, { 4, 3, 3 }, { 4, 9, 4 }, { 0, 9, 9 }, { 4, 1, 0 }, { 1, 9, 0 },
-                  { 4, 2, 0 } /* two threads make no chain */ };
+    } cases[] = { { 4, 0, 4 }, { 4, 3, 3 }, { 4, 9, 4 }, { 0, 9, 9 },
+                  { 4, 1, 0 }, { 1, 9, 0 }, { 4, 2, 0 } /* two threads make no chain */ };
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
-        tally_context_options options = { .size = sizeof options, .parallel = count_tasks,
+        tally_context_options options = { .size = sizeof options,
+                                          .parallel = count_tasks,
                                           .threads = cases[c].options };
         tally_context *context = fake_context(&options);
         tally_kernel *kernel = fake_kernel(context, "cumsum:i64:1000:axis=0", NULL);
@@ -282,8 +285,9 @@ Test(pool, threads_take_no_turns)
 Test(pool, shares_of_lanes_are_wide)
 {
     tally_context_options options = { .size = sizeof options, .parallel = count_tasks };
-    static const int64_t shares[][2] = { { 32, 3 }, { 256, 3 }, { 288, 2 }, { 384, 2 },
-                                         { 416, 0 } };
+    static const int64_t shares[][2] = {
+        { 32, 3 }, { 256, 3 }, { 288, 2 }, { 384, 2 }, { 416, 0 }
+    };
     for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++) {
         tally_context *context = fake_context(&options);
         context->limits.share = shares[i][0];

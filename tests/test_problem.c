@@ -33,19 +33,24 @@ Test(problem, forms)
         { "cumsum:f32:10x1000:axis=1", TLY_ROWS, 1, 1, 1, 1, 0, 1, 10 },
         { "cumsum:f32:10x32:axis=1", TLY_ROWS, 1, 1, 1, 1, 32, 1, 10 },
         { "cumsum:f32:10x64:axis=1", TLY_ROWS, 1, 1, 1, 1, 64, 1, 10 },
-        { "cumsum:f32:10x65:axis=1", TLY_ROWS, 1, 1, 1, 1, 0, 1, 10 },
+        { "cumsum:f32:10x65:axis=1", TLY_ROWS, 1, 1, 1, 2, 0, 1, 10 },
+        { "cumsum:f32:10x128:axis=1", TLY_ROWS, 1, 1, 1, 1, 0, 1, 10 },
+        { "cumsum:f32:10x255:axis=1,reverse", TLY_ROWS, -1, -1, 1, 2, 0, 1, 10 },
+        { "cumsum:f32:10x257:axis=1", TLY_ROWS, 1, 1, 1, 1, 0, 1, 10 },
+        { "cumsum:f32:65:axis=0,order=serial", TLY_ROWS, 1, 1, 1, 1, 0, 1, 1 },
+        { "cumsum:f32:10x65:axis=1,in=66x1", TLY_ROWS, 1, 1, 1, 0, 0, 1, 10 },
         { "cumsum:f32:2x5x7:axis=2", TLY_ROWS, 1, 1, 1, 1, 7, 1, 10 },
         { "cumsum:f32:10x7:axis=1,reverse", TLY_ROWS, -1, -1, 1, 1, 7, 1, 10 },
         { "cumsum:f32:10x7:axis=1,in=-7x-1@69,out=-7x-1@69", TLY_ROWS, -1, -1, 1, 1, 7, 1, 10 },
-        { "cumsum:f32:10x7:axis=1,in=-7x-1@69", TLY_ROWS, -1, 1, 1, 0, 0, 1, 10 },
-        { "cumsum:f32:10x7:axis=1,in=8x1", TLY_ROWS, 1, 1, 1, 0, 0, 1, 10 },
-        { "cumsum:f32:10x7:axis=1,out=8x1", TLY_ROWS, 1, 1, 1, 0, 0, 1, 10 },
-        { "cumsum:f32:10x7:axis=1,in=0x1", TLY_ROWS, 1, 1, 1, 0, 0, 1, 10 },
-        { "cumsum:f32:10x7:axis=1,in=1x0", TLY_ROWS, 0, 1, 1, 0, 0, 1, 10 },
-        { "cumsum:f32:10x7:axis=1,in=14x2", TLY_ROWS, 2, 1, 1, 0, 0, 1, 10 },
-        { "cumsum:f32:10x7:axis=1,in=14x-2@20", TLY_ROWS, -2, 1, 1, 0, 0, 1, 10 },
-        { "cumsum:f32:10x7:axis=1,in=21x3", TLY_ROWS, ANY, 1, 1, 0, 0, 1, 10 },
-        { "cumsum:f32:10x7:axis=1,in=14x2,out=14x2", TLY_ROWS, 2, ANY, 1, 0, 0, 1, 10 },
+        { "cumsum:f32:10x7:axis=1,in=-7x-1@69", TLY_ROWS, -1, 1, 1, 0, 4, 1, 10 },
+        { "cumsum:f32:10x7:axis=1,in=8x1", TLY_ROWS, 1, 1, 1, 0, 4, 1, 10 },
+        { "cumsum:f32:10x7:axis=1,out=8x1", TLY_ROWS, 1, 1, 1, 0, 4, 1, 10 },
+        { "cumsum:f32:10x7:axis=1,in=0x1", TLY_ROWS, 1, 1, 1, 0, 4, 1, 10 },
+        { "cumsum:f32:10x7:axis=1,in=1x0", TLY_ROWS, 0, 1, 1, 0, 4, 1, 10 },
+        { "cumsum:f32:10x7:axis=1,in=14x2", TLY_ROWS, 2, 1, 1, 0, 4, 1, 10 },
+        { "cumsum:f32:10x7:axis=1,in=14x-2@20", TLY_ROWS, -2, 1, 1, 0, 4, 1, 10 },
+        { "cumsum:f32:10x7:axis=1,in=21x3", TLY_ROWS, ANY, 1, 1, 0, 4, 1, 10 },
+        { "cumsum:f32:10x7:axis=1,in=14x2,out=14x2", TLY_ROWS, 2, ANY, 1, 0, 4, 1, 10 },
         { "cumsum:f32:7x10:axis=0,in=1x7,out=1x7", TLY_ROWS, 1, 1, 1, 1, 7, 1, 10 },
         { "cumsum:f32:9:axis=0,in=-1@8", TLY_ROWS, -1, 1, 1, 0, 0, 1, 1 },
         /* Columns. */
@@ -57,19 +62,20 @@ Test(problem, forms)
         { "cumsum:f16:10x80:axis=0,exclusive", TLY_COLUMNS, 1, 1, 1, 1, 80, 80, 1 },
         { "cumsum:f32:10x1024:axis=0", TLY_COLUMNS, 1, 1, 1, 1, 0, 1024, 1 },
         { "cumsum:f32:10x1025:axis=0", TLY_COLUMNS, 1, 1, 1, 0, 0, 1025, 1 },
-        { "cumsum:f32:9x16:axis=0,in=-16x1@128,out=-16x1@128", TLY_COLUMNS, 1, 1, 1, 2, 16, 16,
-          1 },
+        { "cumsum:f32:9x16:axis=0,in=-16x1@128,out=-16x1@128", TLY_COLUMNS, 1, 1, 1, 2, 16, 16, 1 },
         { "cumsum:f32:10x16:axis=0,in=-16x1@144", TLY_COLUMNS, 1, 1, 1, 0, 0, 16, 1 },
         { "cumsum:f32:10x16:axis=0,in=16x-1@15,out=16x-1@15", TLY_COLUMNS, 1, 1, 1, 1, 16, 16, 1 },
         { "cumsum:f32:1x16:axis=0,in=17x1", TLY_ROWS, 1, 1, 1, 1, 1, 1, 16 },
-        { "cumsum:f32:10x4:axis=0,in=5x1", TLY_COLUMNS, 1, 1, 1, 0, 0, 4, 1 },
-        { "cumsum:f32:10x4:axis=0,out=5x1", TLY_COLUMNS, 1, 1, 1, 0, 0, 4, 1 },
-        { "cumsum:f32:10x4:axis=0,in=8x2", TLY_COLUMNS, 2, 1, 1, 0, 0, 4, 1 },
-        { "cumsum:f32:10x4:axis=0,in=9x3", TLY_COLUMNS, ANY, 1, 1, 0, 0, 4, 1 },
-        { "cumsum:f32:10x4:axis=0,in=1x0", TLY_COLUMNS, 0, 1, 1, 0, 0, 4, 1 },
-        { "cumsum:f32:10x4:axis=0,out=8x2", TLY_COLUMNS, 1, ANY, 1, 0, 0, 4, 1 },
-        { "cumsum:f32:10x4:axis=0,in=4x-1@3", TLY_COLUMNS, -1, 1, 1, 0, 0, 4, 1 },
-        { "cumsum:f32:10x20:axis=1,out=1x10", TLY_COLUMNS, ANY, 1, 1, 0, 0, 10, 1 },
+        { "cumsum:f32:10x4:axis=0,in=5x1", TLY_COLUMNS, 1, 1, 1, 0, 4, 4, 1 },
+        { "cumsum:f32:10x4:axis=0,out=5x1", TLY_COLUMNS, 1, 1, 1, 0, 4, 4, 1 },
+        { "cumsum:f32:10x4:axis=0,in=8x2", TLY_COLUMNS, 2, 1, 1, 0, 4, 4, 1 },
+        { "cumsum:f32:10x4:axis=0,in=9x3", TLY_COLUMNS, ANY, 1, 1, 0, 4, 4, 1 },
+        { "cumsum:f32:40x10x16:axis=1,in=10x1x400", TLY_COLUMNS, ANY, 1, 1, 3, 0, 16, 40 },
+        { "cumsum:f32:40x10x16:axis=1,in=10x1x400,reverse", TLY_COLUMNS, ANY, 1, 1, 4, 0, 16, 40 },
+        { "cumsum:f32:10x4:axis=0,in=1x0", TLY_COLUMNS, 0, 1, 1, 0, 4, 4, 1 },
+        { "cumsum:f32:10x4:axis=0,out=8x2", TLY_COLUMNS, 1, ANY, 1, 0, 4, 4, 1 },
+        { "cumsum:f32:10x4:axis=0,in=4x-1@3", TLY_COLUMNS, -1, 1, 1, 0, 4, 4, 1 },
+        { "cumsum:f32:10x20:axis=1,out=1x10", TLY_COLUMNS, ANY, 1, 1, 3, 8, 10, 1 },
         /* A packed block of axis and few lanes is one stream. */
         { "cumsum:f32:10x4:axis=0", TLY_ROWS, 1, 1, 4, 1, 0, 1, 1 },
         { "cumsum:f32:10x15:axis=0", TLY_ROWS, 1, 1, 15, 1, 0, 1, 1 },
@@ -77,15 +83,17 @@ Test(problem, forms)
         { "cumsum:f32:6x10x3:axis=1,reverse", TLY_ROWS, -1, -1, 3, 1, 0, 1, 6 },
         { "cumsum:f32:6x10x3:axis=1,in=40x3x1", TLY_ROWS, 1, 1, 3, 0, 0, 1, 6 },
         { "cumsum:f32:10x4:axis=0,in=4x-1@3,out=4x-1@3", TLY_ROWS, 1, 1, 4, 1, 0, 1, 1 },
-        { "cumsum:f32:10x4:axis=0,order=serial", TLY_COLUMNS, 1, 1, 1, 0, 0, 4, 1 },
+        { "cumsum:f32:10x4:axis=0,order=serial", TLY_COLUMNS, 1, 1, 1, 0, 4, 4, 1 },
         { "cumsum:f32:10x4:axis=0,order=exact", TLY_ROWS, 1, 1, 4, 1, 0, 1, 1 },
         /* Transposed inputs. */
-        { "cumsum:f32:8x6:axis=1,in=1x8", TLY_TRANSPOSED, 1, 1, 1, 0, 0, 8, 1 },
-        { "cumsum:f32:3x8x6:axis=2,in=48x1x8", TLY_TRANSPOSED, 1, 1, 1, 0, 0, 8, 3 },
-        { "cumsum:f32:7x6:axis=1,in=1x7", TLY_ROWS, ANY, 1, 1, 0, 0, 1, 7 },
-        { "cumsum:f32:8x6:axis=1,in=1x-8@40", TLY_TRANSPOSED, 1, 1, 1, 0, 0, 8, 1 },
-        { "cumsum:f32:8x6:axis=1,in=1x8,reverse", TLY_ROWS, ANY, -1, 1, 0, 0, 1, 8 },
-        { "cumsum:f32:8x6:axis=1,in=1x8,out=12x2", TLY_ROWS, ANY, ANY, 1, 0, 0, 1, 8 },
+        { "cumsum:f32:8x6:axis=1,in=1x8", TLY_TRANSPOSED, 1, 1, 1, 0, 4, 8, 1 },
+        { "cumsum:f32:3x8x6:axis=2,in=48x1x8", TLY_TRANSPOSED, 1, 1, 1, 0, 4, 8, 3 },
+        { "cumsum:f32:7x6:axis=1,in=1x7", TLY_ROWS, ANY, 1, 1, 0, 4, 1, 7 },
+        { "cumsum:f32:8x6:axis=1,in=1x-8@40", TLY_TRANSPOSED, 1, 1, 1, 0, 4, 8, 1 },
+        { "cumsum:f32:8x6:axis=1,in=1x8,reverse", TLY_TRANSPOSED, 1, 1, 1, 4, 4, 8, 1 },
+        { "cumsum:f32:8x6:axis=1,in=1x8,out=12x2", TLY_ROWS, ANY, ANY, 1, 0, 4, 1, 8 },
+        { "cumsum:f32:100x31:axis=1,in=1x100", TLY_TRANSPOSED, 1, 1, 1, 0, 16, 100, 1 },
+        { "cumsum:f32:100x32:axis=1,in=1x100", TLY_TRANSPOSED, 1, 1, 1, 0, 0, 100, 1 },
         /* One element along the axis. */
         { "cumsum:f32:1:axis=0", TLY_ROWS, 1, 1, 1, 1, 1, 1, 1 },
         { "cumsum:f32:1:axis=0,in=-5@3,out=9@2,reverse", TLY_ROWS, 1, 1, 1, 1, 1, 1, 1 },
@@ -323,37 +331,54 @@ static void follow_geometry(const tly_problem *p, const tly_geometry *g, table *
     }
 }
 
+static int64_t power_within(int64_t n)
+{
+    return n >= 16 ? 16 : n >= 8 ? 8 : n >= 4 ? 4 : n >= 2 ? 2 : 1;
+}
+
 /* What problem.h says about literals, judged by the geometry. */
 static void check_literals(const tly_problem *p, const tly_geometry *g)
 {
-    int rows = p->form == TLY_ROWS;
+    int rows = p->form == TLY_ROWS, columns = p->form == TLY_COLUMNS;
     int64_t in = rows ? g->in_axis : g->in_lane;
-    int64_t out = p->form == TLY_COLUMNS ? g->out_lane : g->out_axis;
+    int64_t out = columns ? g->out_lane : rows ? g->out_axis : llabs(g->out_axis);
     cr_expect(p->in_step == (in >= -2 && in <= 2 ? in : ANY));
     cr_expect(p->out_step == (out == 1 || (rows && out == -1) ? out : ANY));
     cr_expect(p->form != TLY_TRANSPOSED || (p->in_step == 1 && g->inner >= 8));
-    cr_expect(rows ? g->inner == 1 && g->in_lane == 0 && g->out_lane == 0
-                   : p->unit == 1 && (p->form == TLY_COLUMNS || !p->dense));
+    cr_expect(rows ? g->inner == 1 && g->in_lane == 0 && g->out_lane == 0 : p->unit == 1);
     cr_expect(p->unit >= 1 && p->unit <= TLY_MAX_UNIT && g->length % p->unit == 0);
     cr_expect(p->unit == 1 || (in == out && (in == 1 || in == -1)));
     if (rows) {
-        int is_short = p->dense && p->unit == 1 && g->length <= TLY_SHORT_ROW;
-        cr_expect_eq(p->length, is_short ? g->length : 0);
+        int is_short = p->unit == 1 && g->length <= TLY_SHORT_ROW;
+        int is_medium = p->dense && p->unit == 1 && !is_short && g->length <= TLY_MEDIUM_ROW &&
+                        g->length % TLY_EVEN_ROW != 0 && p->order != TALLY_ORDER_SERIAL;
+        int64_t known = p->dense ? g->length : g->rows > 1 ? power_within(g->length) : 0;
+        cr_expect_eq(p->length, is_short ? known : 0);
+        cr_expect_eq(p->dense == TLY_DENSE_MEDIUM, is_medium);
     } else {
         int64_t block = p->dense == TLY_PACKED_DOWN ? -g->inner : g->inner;
         int packed = g->in_axis == block && g->out_axis == block && in == 1 && out == 1;
-        cr_expect(!p->dense || packed);
-        cr_expect_eq(p->length, p->dense && g->inner <= TLY_NARROW_BYTES / 4 ? g->inner : 0);
+        int narrow = p->dense == TLY_PACKED_UP || p->dense == TLY_PACKED_DOWN;
+        int64_t axis = columns ? g->in_axis : g->out_axis;
+        cr_expect(!narrow || (columns && packed));
+        cr_expect(p->dense != TLY_AXIS_UP || (columns && axis == 1 && p->in_step == ANY));
+        cr_expect(p->dense != TLY_ROWS_UP || (columns && in != 1 && out == 1));
+        cr_expect(p->dense != TLY_AXIS_DOWN || (axis == -1 && (!columns || p->in_step == ANY)));
+        int64_t few = !columns && g->length < 32 && g->length < g->inner ? g->length : g->inner;
+        int64_t known = few < g->inner || few <= TLY_MAX_UNIT ? power_within(few) : 0;
+        cr_expect_eq(p->length, !narrow ? known : g->inner <= TLY_NARROW_BYTES / 4 ? g->inner : 0);
     }
+    int64_t before = INT64_MAX;
     for (int32_t d = 0; d < g->outer_rank; d++) {
-        cr_expect(g->outer[d].size > 1);
-        cr_expect(d == 0 || llabs(g->outer[d].out_stride) < llabs(g->outer[d - 1].out_stride));
+        int64_t a = llabs(g->outer[d].in_stride), b = llabs(g->outer[d].out_stride);
+        cr_expect(g->outer[d].size > 1 && (a < b ? a : b) <= before);
+        before = a < b ? a : b;
     }
 }
 
 Test(problem, every_element_exactly)
 {
-    int seen[4][3] = { { 0 } }, streams = 0, negative = 0;
+    int seen[4][TLY_ROWS_UP + 1] = { { 0 } }, streams = 0, negative = 0;
     lcg = 20240607;
     for (int round = 0; round < 3000; round++) {
         tally_descriptor d = random_descriptor(), full;
@@ -403,6 +428,8 @@ Test(problem, every_element_exactly)
     cr_expect(seen[TLY_ROWS][0] > 50 && seen[TLY_ROWS][1] > 50);
     cr_expect(seen[TLY_COLUMNS][TLY_PACKED_UP] > 20 && seen[TLY_COLUMNS][TLY_PACKED_DOWN] > 20);
     cr_expect(seen[TLY_COLUMNS][0] > 50 && seen[TLY_TRANSPOSED][0] > 20);
+    cr_expect(seen[TLY_COLUMNS][TLY_AXIS_UP] > 20 && seen[TLY_COLUMNS][TLY_AXIS_DOWN] > 20);
+    cr_expect(seen[TLY_COLUMNS][TLY_ROWS_UP] > 5 && seen[TLY_TRANSPOSED][TLY_AXIS_DOWN] > 5);
     cr_expect(streams > 50 && negative > 50);
 }
 

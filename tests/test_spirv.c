@@ -11,10 +11,18 @@
 #include "must.h"
 
 static const tly_caps everything = {
-    .subgroup = 32, .subgroup_ops = TLY_SUBGROUP_BASIC | TLY_SUBGROUP_ARITHMETIC |
-                                    TLY_SUBGROUP_SHUFFLE,
-    .int64 = 1, .float64 = 1, .storage16 = 1, .addresses = 1, .preserve32 = 1, .rte32 = 1,
-    .denorm32 = 1, .preserve64 = 1, .rte64 = 1, .denorm64 = 1,
+    .subgroup = 32,
+    .subgroup_ops = TLY_SUBGROUP_BASIC | TLY_SUBGROUP_ARITHMETIC | TLY_SUBGROUP_SHUFFLE,
+    .int64 = 1,
+    .float64 = 1,
+    .storage16 = 1,
+    .addresses = 1,
+    .preserve32 = 1,
+    .rte32 = 1,
+    .denorm32 = 1,
+    .preserve64 = 1,
+    .rte64 = 1,
+    .denorm64 = 1,
 };
 
 typedef struct module {
@@ -70,8 +78,8 @@ static kir_value at_local(kir_builder *b, kir_arg arg)
 
 static kir_value all_integer_ops(kir_builder *b, kir_type type, kir_value x, kir_value y)
 {
-    static const kir_op ops[] = { KIR_ADD, KIR_SUB, KIR_MUL, KIR_AND, KIR_OR, KIR_XOR, KIR_UMIN,
-                                  KIR_UMAX };
+    static const kir_op ops[] = { KIR_ADD, KIR_SUB, KIR_MUL,  KIR_AND,
+                                  KIR_OR,  KIR_XOR, KIR_UMIN, KIR_UMAX };
     static const kir_op shifts[] = { KIR_SHL, KIR_LSHR, KIR_ASHR };
     unsigned bits = kir_kind_bits((kir_kind)type.kind);
     const unsigned amounts[] = { 0, 1, bits / 2 - 1, bits / 2, bits / 2 + 1, bits - 1 };
@@ -181,8 +189,8 @@ Test(kir, every_conversion_validates)
                     continue;
                 }
                 for (size_t i = 0; i < COUNT(ops); i++) {
-                    if (ops[i] == KIR_TRUNC ? !integers || to >= from
-                        : i < 2             ? !integers || to <= from
+                    if (ops[i] == KIR_TRUNC   ? !integers || to >= from
+                        : i < 2               ? !integers || to <= from
                         : ops[i] == KIR_FPEXT ? from != KIR_F32 || to != KIR_F64
                                               : from != KIR_F64 || to != KIR_F32) {
                         continue;
@@ -224,55 +232,54 @@ Test(kir, every_bitcast_validates)
     check_all_forms(must_finish(b));
 }
 
-static const char group[] =
-    "kernel group workgroup 128 {\n"
-    "  %1 : i64 = const 0\n"
-    "  %2 : i64 = const 5\n"
-    "  %3 : i32 = const 4\n"
-    "  %4 : i32 = id group_x\n"
-    "  %5 : i32 = id group_y\n"
-    "  %6 : i32 = id local\n"
-    "  %7 : i32 = id subgroup\n"
-    "  %8 : i32 = id lane\n"
-    "  %9 : ptr = arg push_scratch\n"
-    "  %10 : i64 = arg push_in_axis\n"
-    "  %11 : i32 = arg push_out_axis\n"
-    "  %12 : i32 = arg push_outer_size1\n"
-    "  %13 : ptr = ptradd %9, %10\n"
-    "  %14 : ptr = ptradd %13, %11\n"
-    "  %15 : ptr = ptradd %14, %2\n"
-    "  %16 : i32 = atomic_add %15 + 4, %4\n"
-    "  %17 : i32 = atomic_load %15 - 4\n"
-    "  %18 : i32 = udiv %16, %17\n"
-    "  atomic_store %9, %18\n"
-    "  %19 : i32 = subgroup_scan_add %6\n"
-    "  %20 : i32 = subgroup_scan_mul %19\n"
-    "  %21 : i16 = trunc %20\n"
-    "  %22 : i16 = subgroup_scan_add %21\n"
-    "  %23 : i1 = cmp ult %8, %7\n"
-    "  %24 : i1 = subgroup_shuffle %23, %8\n"
-    "  %25 : i16 = subgroup_shuffle %22, %8\n"
-    "  %26 : i64 = subgroup_shuffle %10, %8\n"
-    "  %27 : f64 = bitcast %26\n"
-    "  %28 : f64 = subgroup_shuffle %27, %8\n"
-    "  %29 : wptr = shared 13\n"
-    "  %30 : wptr = ptradd %29, %3\n"
-    "  for %31 = %1 to %10 step %2 {\n"
-    "    for %32 = %3 to %12 step %3 {\n"
-    "      if %24 {\n"
-    "        store %30 - 4, %28, align 4\n"
-    "      }\n"
-    "    }\n"
-    "    barrier\n"
-    "    %33 : i64 = for %34 = %1 to %2 step %2 with %35 : i64 = %31 {\n"
-    "      yield %34\n"
-    "    }\n"
-    "    %36 : ptr = ptradd %9, %33\n"
-    "    store %36, %25, align 2\n"
-    "    store %36 - 5000000000, %5, align 4\n"
-    "  }\n"
-    "  return %1\n"
-    "}\n";
+static const char group[] = "kernel group workgroup 128 {\n"
+                            "  %1 : i64 = const 0\n"
+                            "  %2 : i64 = const 5\n"
+                            "  %3 : i32 = const 4\n"
+                            "  %4 : i32 = id group_x\n"
+                            "  %5 : i32 = id group_y\n"
+                            "  %6 : i32 = id local\n"
+                            "  %7 : i32 = id subgroup\n"
+                            "  %8 : i32 = id lane\n"
+                            "  %9 : ptr = arg push_scratch\n"
+                            "  %10 : i64 = arg push_in_axis\n"
+                            "  %11 : i32 = arg push_out_axis\n"
+                            "  %12 : i32 = arg push_outer_size1\n"
+                            "  %13 : ptr = ptradd %9, %10\n"
+                            "  %14 : ptr = ptradd %13, %11\n"
+                            "  %15 : ptr = ptradd %14, %2\n"
+                            "  %16 : i32 = atomic_add %15 + 4, %4\n"
+                            "  %17 : i32 = atomic_load %15 - 4\n"
+                            "  %18 : i32 = udiv %16, %17\n"
+                            "  atomic_store %9, %18\n"
+                            "  %19 : i32 = subgroup_scan_add %6\n"
+                            "  %20 : i32 = subgroup_scan_mul %19\n"
+                            "  %21 : i16 = trunc %20\n"
+                            "  %22 : i16 = subgroup_scan_add %21\n"
+                            "  %23 : i1 = cmp ult %8, %7\n"
+                            "  %24 : i1 = subgroup_shuffle %23, %8\n"
+                            "  %25 : i16 = subgroup_shuffle %22, %8\n"
+                            "  %26 : i64 = subgroup_shuffle %10, %8\n"
+                            "  %27 : f64 = bitcast %26\n"
+                            "  %28 : f64 = subgroup_shuffle %27, %8\n"
+                            "  %29 : wptr = shared 13\n"
+                            "  %30 : wptr = ptradd %29, %3\n"
+                            "  for %31 = %1 to %10 step %2 {\n"
+                            "    for %32 = %3 to %12 step %3 {\n"
+                            "      if %24 {\n"
+                            "        store %30 - 4, %28, align 4\n"
+                            "      }\n"
+                            "    }\n"
+                            "    barrier\n"
+                            "    %33 : i64 = for %34 = %1 to %2 step %2 with %35 : i64 = %31 {\n"
+                            "      yield %34\n"
+                            "    }\n"
+                            "    %36 : ptr = ptradd %9, %33\n"
+                            "    store %36, %25, align 2\n"
+                            "    store %36 - 5000000000, %5, align 4\n"
+                            "  }\n"
+                            "  return %1\n"
+                            "}\n";
 
 Test(kir, groups_atomics_and_loops_validate)
 {
@@ -281,15 +288,14 @@ Test(kir, groups_atomics_and_loops_validate)
 
 /* ---- what a module asks for ---- */
 
-static const char copy[] =
-    "  %1 : i64 = const 0\n"
-    "  %2 : i64 = const 8\n"
-    "  %3 : ptr = arg push_in\n"
-    "  %4 : ptr = arg push_out\n"
-    "  %5 : ptr = ptradd %3, %2\n"
-    "  %6 : %T = load %5, align %A\n"
-    "  store %4, %6, align %A\n"
-    "  return %1\n";
+static const char copy[] = "  %1 : i64 = const 0\n"
+                           "  %2 : i64 = const 8\n"
+                           "  %3 : ptr = arg push_in\n"
+                           "  %4 : ptr = arg push_out\n"
+                           "  %5 : ptr = ptradd %3, %2\n"
+                           "  %6 : %T = load %5, align %A\n"
+                           "  store %4, %6, align %A\n"
+                           "  return %1\n";
 
 /* The copy above of a type; %T and %A filled in. */
 static kir_kernel *copy_of(const char *type, const char *align)
@@ -322,10 +328,14 @@ Test(kir, modules_ask_for_what_they_use)
         uint32_t addresses, int64;
         const char *capabilities;
     } cases[] = {
-        { "i32", "4", 0, 1, "1 " },         { "i32x4", "4", 0, 1, "1 " },
-        { "f32x4", "16", 1, 1, "1 5347 " }, { "i64", "8", 0, 0, "1 " },
-        { "i64", "8", 0, 1, "1 11 " },      { "f64x2", "8", 0, 1, "1 10 " },
-        { "f16", "2", 0, 1, "1 4433 " },    { "f16x2", "4", 0, 1, "1 " },
+        { "i32", "4", 0, 1, "1 " },
+        { "i32x4", "4", 0, 1, "1 " },
+        { "f32x4", "16", 1, 1, "1 5347 " },
+        { "i64", "8", 0, 0, "1 " },
+        { "i64", "8", 0, 1, "1 11 " },
+        { "f64x2", "8", 0, 1, "1 10 " },
+        { "f16", "2", 0, 1, "1 4433 " },
+        { "f16x2", "4", 0, 1, "1 " },
         { "i16x3", "8", 1, 0, "1 4433 5347 " },
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -348,17 +358,16 @@ Test(kir, modules_ask_for_what_they_use)
     kir_free(k);
 }
 
-static const char add[] =
-    "kernel add workgroup 32 {\n"
-    "  %1 : i64 = const 0\n"
-    "  %2 : ptr = arg push_in\n"
-    "  %3 : ptr = arg push_out\n"
-    "  %4 : f32 = load %2, align 4\n"
-    "  %5 : f32 = add %4, %4\n"
-    "  %6 : f64 = fpext %5\n"
-    "  store %3, %6, align 8\n"
-    "  return %1\n"
-    "}\n";
+static const char add[] = "kernel add workgroup 32 {\n"
+                          "  %1 : i64 = const 0\n"
+                          "  %2 : ptr = arg push_in\n"
+                          "  %3 : ptr = arg push_out\n"
+                          "  %4 : f32 = load %2, align 4\n"
+                          "  %5 : f32 = add %4, %4\n"
+                          "  %6 : f64 = fpext %5\n"
+                          "  store %3, %6, align 8\n"
+                          "  return %1\n"
+                          "}\n";
 
 static int occurrences(const char *text, const char *of)
 {
@@ -374,7 +383,7 @@ Test(kir, float_controls_follow_the_device)
     static const struct {
         tly_caps caps; /* of these the float controls */
         const char *has[3];
-        int modes;     /* LocalSize included */
+        int modes; /* LocalSize included */
     } cases[] = {
         { { 0 }, { "LocalSize 32 1 1" }, 1 },
         { { .rte32 = 1, .rte64 = 1 }, { "RoundingModeRTE 32", "RoundingModeRTE 64" }, 3 },
@@ -382,9 +391,11 @@ Test(kir, float_controls_follow_the_device)
         { { .rte32 = 1, .rounding_together = 1 }, { "LocalSize" }, 1 },
         { { .rte32 = 1, .rte64 = 1, .rounding_together = 1 }, { "RoundingModeRTE 64" }, 3 },
         { { .denorm32 = 1, .preserve64 = 1, .denorm_together = 1 },
-          { "SignedZeroInfNanPreserve 64" }, 2 },
+          { "SignedZeroInfNanPreserve 64" },
+          2 },
         { { .denorm64 = 1, .preserve32 = 1, .rounding_together = 1 },
-          { "DenormPreserve 64", "SignedZeroInfNanPreserve 32" }, 3 },
+          { "DenormPreserve 64", "SignedZeroInfNanPreserve 32" },
+          3 },
     };
     kir_kernel *k = must_parse(add);
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -392,8 +403,7 @@ Test(kir, float_controls_follow_the_device)
         caps.float64 = 1;
         module m = must_lower(k, &caps, 0);
         const char *text = show(&m, 0);
-        cr_assert_eq(occurrences(text, "OpExecutionMode"), cases[i].modes, "case %zu\n%s", i,
-                     text);
+        cr_assert_eq(occurrences(text, "OpExecutionMode"), cases[i].modes, "case %zu\n%s", i, text);
         for (size_t j = 0; j < 3 && cases[i].has[j] != NULL; j++) {
             cr_assert_not_null(strstr(text, cases[i].has[j]), "case %zu: %s", i, cases[i].has[j]);
         }
@@ -449,8 +459,10 @@ static void check_refused(const char *body, const char *message, const tly_caps 
     tally_error error = TALLY_ERROR_INIT;
     module m = { 0 };
     tly_spirv_options options = { .caps = caps };
-    snprintf(source, sizeof source, "kernel refused workgroup 32 {\n  %%1 : i64 = const 0\n%s"
-             "  return %%1\n}\n", body);
+    snprintf(source, sizeof source,
+             "kernel refused workgroup 32 {\n  %%1 : i64 = const 0\n%s"
+             "  return %%1\n}\n",
+             body);
     kir_kernel *k = must_parse(source);
     for (options.addresses = 0; options.addresses < 2; options.addresses++) {
         tally_status status = tly_spirv_lower(k, &options, &m.words, &m.count, &error);
@@ -476,7 +488,8 @@ Test(kir, what_has_no_lowering_is_refused)
         { POINTERS "  %5 : ptr = if %4 {\n    yield %2\n  } else {\n    yield %3\n  }\n",
           "if with a ptr" },
         { POINTERS "  %5 : ptr = for %6 = %1 to %1 step %1 with %7 : ptr = %2 {\n    yield %3\n"
-                   "  }\n", "for with a ptr" },
+                   "  }\n",
+          "for with a ptr" },
         { POINTERS "  %5 : i32 = load %2, align 2\n", "load of i32 by 2 bytes" },
         { POINTERS "  %5 : i16 = load %2, align 1\n", "load of i16 by 1 bytes" },
         { POINTERS "  store %2, %1, align 1\n", "store of i64 by 1 bytes" },
@@ -505,10 +518,13 @@ Test(kir, lacking_capabilities_are_refused)
         const char *body, *message;
     } cases[] = {
         { offsetof(tly_caps, subgroup_ops), LANE, "capability GroupNonUniform, which" },
-        { offsetof(tly_caps, float64), "  %2 : f64 = const 0x0000000000000000\n"
-                                       "  %3 : f64 = add %2, %2\n", "capability Float64" },
-        { offsetof(tly_caps, storage16), "  %2 : ptr = arg push_in\n"
-                                         "  %3 : i16 = load %2, align 2\n",
+        { offsetof(tly_caps, float64),
+          "  %2 : f64 = const 0x0000000000000000\n"
+          "  %3 : f64 = add %2, %2\n",
+          "capability Float64" },
+        { offsetof(tly_caps, storage16),
+          "  %2 : ptr = arg push_in\n"
+          "  %3 : i16 = load %2, align 2\n",
           "capability StorageBuffer16BitAccess" },
     };
     for (size_t i = 0; i < COUNT(cases); i++) {

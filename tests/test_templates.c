@@ -127,11 +127,11 @@ static void check_borders(const char *level, tally_dtype dtype, tally_dtype acc)
             middle = (low + high) / 2;
             if (i & 0x8000)
                 middle = -middle;
-            singles[i] =
-                side == 0 ? (float)middle
-                          : nextafterf((float)middle, side * (i & 0x8000 ? -INFINITY : INFINITY));
-            doubles[i] =
-                side == 0 ? middle : nextafter(middle, side * (i & 0x8000 ? -INFINITY : INFINITY));
+            singles[i] = side == 0 ? (float)middle
+                                   : nextafterf((float)middle,
+                                                side * (i & 0x8000 ? -INFINITY : INFINITY));
+            doubles[i] = side == 0 ? middle
+                                   : nextafter(middle, side * (i & 0x8000 ? -INFINITY : INFINITY));
         }
         convert(level, dtype, acc, 1, acc == TALLY_F64 ? (void *)doubles : (void *)singles, back,
                 65536);

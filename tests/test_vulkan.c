@@ -28,8 +28,7 @@ static tally_descriptor read_word(const char *word)
 {
     tally_descriptor d;
     tally_error error = TALLY_ERROR_INIT;
-    cr_assert_eq(tally_descriptor_parse(word, &d, &error), TALLY_OK, "%s: %s", word,
-                 error.message);
+    cr_assert_eq(tally_descriptor_parse(word, &d, &error), TALLY_OK, "%s: %s", word, error.message);
     return d;
 }
 
@@ -116,11 +115,16 @@ static void judge(const char *word, const data *d)
 }
 
 static const char *const words[] = {
-    "cumsum:f32:1000:axis=0", "cumsum:f32:7x100:axis=1", "cumsum:f32:100x70:axis=0",
-    "cumsum:f32:5x30x8:axis=1,reverse", "cumsum:f32:3:axis=0", "cumsum:f32:1:axis=0",
+    "cumsum:f32:1000:axis=0",
+    "cumsum:f32:7x100:axis=1",
+    "cumsum:f32:100x70:axis=0",
+    "cumsum:f32:5x30x8:axis=1,reverse",
+    "cumsum:f32:3:axis=0",
+    "cumsum:f32:1:axis=0",
     "cumsum:f32:3x4x50:axis=2,in=1000x200x3,out=900x200x2",
     "cumsum:f32:3x4x50:axis=1,in=-1000x-200x3,out=900x200x-2@150",
-    "cumsum:f32:40x3:axis=0,in=0x1", "cumsum:f32:6x40:axis=1,in=1x6@-7,out=41x1@3",
+    "cumsum:f32:40x3:axis=0,in=0x1",
+    "cumsum:f32:6x40:axis=1,in=1x6@-7,out=41x1@3",
 };
 
 /* --- host memory ----------------------------------------------------------------------------- */
@@ -159,8 +163,11 @@ Test(vulkan, in_place_and_other_pointers)
         void *out;
         const char *field;
     } bad[] = {
-        { NULL, d.out, "in" }, { d.in, NULL, "out" }, { (char *)d.in + 2, d.out, "in" },
-        { d.in, d.in + 1, "out" }, { d.in, (char *)d.out + 1, "out" },
+        { NULL, d.out, "in" },
+        { d.in, NULL, "out" },
+        { (char *)d.in + 2, d.out, "in" },
+        { d.in, d.in + 1, "out" },
+        { d.in, (char *)d.out + 1, "out" },
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         cr_assert_eq(tally_kernel_run(k, bad[i].in, bad[i].out, &error), TALLY_INVALID);
@@ -186,8 +193,8 @@ Test(vulkan, staged)
         tally_vulkan_kernel *k = kernel_on(v, words[w], NULL);
         tally_error error = TALLY_ERROR_INIT;
         expect(words[w], &d);
-        cr_assert_eq(tally_vulkan_run(k, d.in + MIDDLE, d.out + MIDDLE, &error), TALLY_OK,
-                     "%s: %s", words[w], error.message);
+        cr_assert_eq(tally_vulkan_run(k, d.in + MIDDLE, d.out + MIDDLE, &error), TALLY_OK, "%s: %s",
+                     words[w], error.message);
         judge(words[w], &d);
         tally_vulkan_kernel_destroy(&k);
     }
@@ -343,12 +350,14 @@ Test(vulkan, inspection)
     tally_descriptor descriptor = read_word("cumsum:f32:4:axis=0");
     tally_kernel_options options = { .size = sizeof options, .device = device() };
     char text[256] = "";
-    cr_assert_eq(tally_inspect(context, &descriptor, &options, TALLY_STAGE_SPVASM, append, text,
-                               NULL), TALLY_OK);
+    cr_assert_eq(
+        tally_inspect(context, &descriptor, &options, TALLY_STAGE_SPVASM, append, text, NULL),
+        TALLY_OK);
     cr_assert_eq(strncmp(text, "stage 6, vendor ", 16), 0, "%s", text);
     text[0] = 0;
-    cr_assert_eq(tally_inspect(context, &descriptor, &options, TALLY_STAGE_WORD, append, text,
-                               NULL), TALLY_OK);
+    cr_assert_eq(
+        tally_inspect(context, &descriptor, &options, TALLY_STAGE_WORD, append, text, NULL),
+        TALLY_OK);
     cr_assert_str_eq(text, "cumsum:f32:4:axis=0\n");
     tally_context_destroy(&context);
 }

@@ -43,7 +43,7 @@ static void fill(bench *b)
     tally_vulkan_buffer_info(b->out, &b->buffers.out);
 }
 
-static tally_vulkan_kernel *kernel_of(tally_vulkan *v, const char *plan)
+static tally_vulkan_kernel *kernel_for(tally_vulkan *v, const char *word, const char *plan)
 {
     tally_descriptor d;
     tally_vulkan_kernel *kernel = NULL;
@@ -53,6 +53,11 @@ static tally_vulkan_kernel *kernel_of(tally_vulkan *v, const char *plan)
     cr_assert_eq(tally_vulkan_kernel_create(v, &d, &options, &kernel, &error), TALLY_OK, "%s",
                  error.message);
     return kernel;
+}
+
+static tally_vulkan_kernel *kernel_of(tally_vulkan *v, const char *plan)
+{
+    return kernel_for(v, word, plan);
 }
 
 static bench begin(void)
@@ -120,9 +125,11 @@ Test(vulkan_device, submits_with_timeline_semaphores)
         cr_assert_eq(tally_vulkan_submit(turn == 2 ? cut : b.kernel, &b.buffers, &sync, &error),
                      TALLY_OK, "%s", error.message);
         VkSemaphoreSignalInfo go = { .sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO,
-                                     .semaphore = before, .value = turn };
+                                     .semaphore = before,
+                                     .value = turn };
         VkSemaphoreWaitInfo done = { .sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
-                                     .semaphoreCount = 1, .pSemaphores = &after,
+                                     .semaphoreCount = 1,
+                                     .pSemaphores = &after,
                                      .pValues = &turn };
         cr_assert_eq(signal(h.device, &go), VK_SUCCESS);
         cr_assert_eq(wait(h.device, &done, UINT64_MAX), VK_SUCCESS);
@@ -183,6 +190,71 @@ Test(vulkan_device, refuses_ranges)
     end(&b);
 }
 
+/* Sums of an offset and a place in a tensor that exceed 64 bits. */
+Test(vulkan_device, refuses_ranges_at_the_end_of_64_bits)
+{
+    static const struct {
+        const char *word;
+        uint64_t offset, bytes;
+    } cases[] = {
+        { "cumsum:f32:4:axis=0,in=1@1152921504606846976", (UINT64_C(1) << 62) - 4, BYTES },
+        { "cumsum:f32:4:axis=0,in=1@1152921504606846976", UINT64_C(1) << 62, BYTES },
+        { "cumsum:f32:4:axis=0,in=1@1152921504606846976", INT64_MAX - 3, UINT64_MAX },
+        { "cumsum:f32:4:axis=0,in=1@2305843009213693947", 0, BYTES },
+        { "cumsum:f32:4:axis=0,in=1@2305843009213693947", 12, UINT64_MAX },
+        { "cumsum:f32:4:axis=0,in=1@-2305843009213693952", 0, BYTES },
+        { "cumsum:f32:4:axis=0,in=1@-2305843009213693952", INT64_MAX - 3, UINT64_MAX },
+        { "cumsum:f32:4:axis=0", UINT64_MAX - 3, UINT64_MAX },
+        { "cumsum:f32:4:axis=0", INT64_MAX - 3, UINT64_MAX },
+    };
+    bench b = begin();
+    fill(&b);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tally_vulkan_kernel *far = kernel_for(b.v, cases[i].word, NULL);
+        tally_vulkan_buffers bad = b.buffers;
+        tally_error error = TALLY_ERROR_INIT;
+        bad.in.offset = cases[i].offset;
+        bad.in.bytes = cases[i].bytes;
+        cr_assert_eq(tally_vulkan_submit(far, &bad, NULL, &error), TALLY_INVALID, "case %zu", i);
+        cr_assert_not_null(strstr(error.message, "in needs bytes"), "%s", error.message);
+        tally_vulkan_kernel_destroy(&far);
+    }
+    /* The stride alone spans more than a buffer holds. */
+    tally_descriptor d;
+    tally_vulkan_kernel *far = NULL;
+    tally_error error = TALLY_ERROR_INIT;
+    cr_assert_eq(tally_descriptor_parse("cumsum:f32:2:axis=0,in=1152921504606846976", &d, NULL),
+                 TALLY_OK);
+    cr_assert_eq(tally_vulkan_kernel_create(b.v, &d, NULL, &far, &error), TALLY_UNSUPPORTED);
+    cr_assert_not_null(strstr(error.message, "spans"), "%s", error.message);
+    end(&b);
+}
+
+/* Pipelines in use may exceed the bound, until the last use has ended. */
+Test(vulkan_device, the_bound_holds_when_the_last_is_gone)
+{
+    enum { HELD = 4 };
+    static const char *const plans[HELD] = { "cut=7", "cut=8", "cut=9", "cut=10" };
+    tally_context_options options = { .size = sizeof options, .cache_kernels = 1 };
+    bench b = { 0 };
+    cr_assert_eq(tally_context_create(&options, &b.context, NULL), TALLY_OK);
+    tly_context_set_generator(b.context, &fake_gpu_generator);
+    cr_assert_eq(tally_vulkan_open(b.context, device(), &b.v, NULL), TALLY_OK);
+    fill(&b);
+    tally_vulkan_kernel *held[HELD];
+    for (size_t i = 0; i < HELD; i++) {
+        held[i] = kernel_of(b.v, plans[i]);
+        cr_assert_eq(tally_vulkan_submit(held[i], &b.buffers, NULL, NULL), TALLY_OK);
+    }
+    cr_assert_eq(b.v->objects.count, HELD);
+    for (size_t i = 0; i < HELD; i++) {
+        tally_vulkan_kernel_destroy(&held[i]);
+    }
+    cr_assert_eq(tally_vulkan_wait(b.v, NULL), TALLY_OK);
+    cr_assert_leq(b.v->objects.count, 1);
+    end(&b);
+}
+
 /* --- a device of the test's ------------------------------------------------------------------ */
 
 typedef struct host {
@@ -210,12 +282,15 @@ static VkPhysicalDevice open_host(host *h, VkPhysicalDeviceFeatures2 *features, 
     float priority = 0.5f;
     VkDeviceQueueCreateInfo queue = {
         .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
-        .queueFamilyIndex = h->list->facts[*index].family, .queueCount = 1,
+        .queueFamilyIndex = h->list->facts[*index].family,
+        .queueCount = 1,
         .pQueuePriorities = &priority,
     };
     VkDeviceCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, .pNext = features,
-        .queueCreateInfoCount = 1, .pQueueCreateInfos = &queue,
+        .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+        .pNext = features,
+        .queueCreateInfoCount = 1,
+        .pQueueCreateInfos = &queue,
     };
     VkPhysicalDevice physical = h->list->physical[*index];
     cr_assert_eq(h->list->fn.CreateDevice(physical, &info, NULL, &h->device), VK_SUCCESS);
@@ -236,7 +311,8 @@ static VkCommandBuffer begin_commands(host *h, uint32_t family)
                                      .queueFamilyIndex = family };
     cr_assert_eq(h->fn.CreateCommandPool(h->device, &pool, NULL, &h->pool), VK_SUCCESS);
     VkCommandBufferAllocateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, .commandPool = h->pool,
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+        .commandPool = h->pool,
         .commandBufferCount = 1,
     };
     VkCommandBufferBeginInfo start = { .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO };
@@ -249,7 +325,8 @@ static VkCommandBuffer begin_commands(host *h, uint32_t family)
 static void run_commands(host *h, VkCommandBuffer commands)
 {
     VkFenceCreateInfo info = { .sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO };
-    VkSubmitInfo submit = { .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1,
+    VkSubmitInfo submit = { .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+                            .commandBufferCount = 1,
                             .pCommandBuffers = &commands };
     VkFence fence;
     cr_assert_eq(h->fn.EndCommandBuffer(commands), VK_SUCCESS);
@@ -269,10 +346,16 @@ Test(vulkan_device, records_on_a_device_of_the_callers)
     VkPhysicalDeviceFeatures2 features = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2 };
     VkPhysicalDevice physical = open_host(&h, &features, &index);
     tally_vulkan_host theirs = {
-        .size = sizeof theirs, .instance = h.list->instance, .physical = physical,
-        .device = h.device, .api_version = VK_API_VERSION_1_1, .features = &features,
-        .queue = h.queue, .queue_family = h.list->facts[index].family,
-        .lock_queue = lock_queue, .lock_user = &h,
+        .size = sizeof theirs,
+        .instance = h.list->instance,
+        .physical = physical,
+        .device = h.device,
+        .api_version = VK_API_VERSION_1_1,
+        .features = &features,
+        .queue = h.queue,
+        .queue_family = h.list->facts[index].family,
+        .lock_queue = lock_queue,
+        .lock_user = &h,
     };
     tally_error error = TALLY_ERROR_INIT;
     cr_assert_eq(tally_context_create(NULL, &b.context, NULL), TALLY_OK);
@@ -295,14 +378,13 @@ Test(vulkan_device, records_on_a_device_of_the_callers)
     tally_vulkan_buffer *scratch;
     tally_vulkan_recording *recording = NULL;
     VkCommandBuffer commands = begin_commands(&h, theirs.queue_family);
-    cr_assert_eq(tally_vulkan_record(cut, commands, &b.buffers, &recording, &error),
-                 TALLY_INVALID);
+    cr_assert_eq(tally_vulkan_record(cut, commands, &b.buffers, &recording, &error), TALLY_INVALID);
     cr_assert_not_null(strstr(error.message, "scratch"), "%s", error.message);
     cr_assert_null(recording);
     cr_assert_eq(tally_vulkan_buffer_create(b.v, 80, &scratch, NULL), TALLY_OK);
     tally_vulkan_buffer_info(scratch, &b.buffers.scratch);
-    cr_assert_eq(tally_vulkan_record(cut, commands, &b.buffers, &recording, &error), TALLY_OK,
-                 "%s", error.message);
+    cr_assert_eq(tally_vulkan_record(cut, commands, &b.buffers, &recording, &error), TALLY_OK, "%s",
+                 error.message);
     tally_vulkan_kernel_destroy(&cut);
     run_commands(&h, commands);
     judge(&b);
@@ -329,9 +411,11 @@ Test(vulkan_device, adopts_what_was_enabled)
     host h = { 0 };
     size_t index;
     VkPhysicalDeviceVulkan11Features eleven = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES };
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES
+    };
     VkPhysicalDeviceVulkan12Features twelve = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES, .pNext = &eleven };
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES, .pNext = &eleven
+    };
     VkPhysicalDeviceFeatures2 features = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2 };
     VkPhysicalDevice physical = open_host(&h, &features, &index);
     /* What the device was made with is not looked at, only what the caller says. */
@@ -340,8 +424,12 @@ Test(vulkan_device, adopts_what_was_enabled)
     features.features.shaderInt64 = has->int64;
     eleven.storageBuffer16BitAccess = has->storage16;
     tally_vulkan_host theirs = {
-        .size = sizeof theirs, .instance = h.list->instance, .physical = physical,
-        .device = h.device, .api_version = VK_API_VERSION_1_2, .features = &features,
+        .size = sizeof theirs,
+        .instance = h.list->instance,
+        .physical = physical,
+        .device = h.device,
+        .api_version = VK_API_VERSION_1_2,
+        .features = &features,
     };
     tally_context *context;
     tally_vulkan *v = NULL;

@@ -9,7 +9,10 @@
 #include <string.h>
 
 static const tly_caps roomy = {
-    .invocations = 1024, .groups_x = 65535, .groups_y = 65535, .buffer_range = 1u << 27,
+    .invocations = 1024,
+    .groups_x = 65535,
+    .groups_y = 65535,
+    .buffer_range = 1u << 27,
     .offset_align = 16,
 };
 
@@ -25,8 +28,7 @@ static subject read_word(const char *word)
     tally_descriptor d;
     tally_error error = TALLY_ERROR_INIT;
     memset(&s, 0, sizeof s);
-    cr_assert_eq(tally_descriptor_parse(word, &d, &error), TALLY_OK, "%s: %s", word,
-                 error.message);
+    cr_assert_eq(tally_descriptor_parse(word, &d, &error), TALLY_OK, "%s: %s", word, error.message);
     tly_canonicalise(&d, &s.problem, &s.geometry);
     s.plan.outer_rank = s.geometry.outer_rank;
     s.plan.literal = s.geometry.outer_rank > TLY_GPU_OUTER;
@@ -35,11 +37,17 @@ static subject read_word(const char *word)
 
 static tly_gpu_launch launch_of(tly_gpu_form form, uint32_t positions, uint32_t chunk)
 {
-    tly_gpu_launch l = { .abi = TLY_GPU_ABI_VERSION, .form = form, .passes = 1,
-                         .positions = positions, .chunk = chunk, .lanes = 1, .carry_bytes = 4 };
+    tly_gpu_launch l = { .abi = TLY_GPU_ABI_VERSION,
+                         .form = form,
+                         .passes = 1,
+                         .positions = positions,
+                         .chunk = chunk,
+                         .lanes = 1,
+                         .carry_bytes = 4 };
     for (int i = 0; i < TLY_GPU_PASSES; i++) {
         l.pass[i] = (tly_gpu_pass){ .items = chunk > 0 ? TLY_ITEMS_CHUNKS : TLY_ITEMS_ROWS,
-                                    .per_group = 8, .workgroup = 64 };
+                                    .per_group = 8,
+                                    .workgroup = 64 };
     }
     return l;
 }
@@ -138,10 +146,16 @@ static size_t run_model(const char *word, const tly_gpu_launch *l, const tly_cap
 }
 
 static const char *const words[] = {
-    "cumsum:f32:1000:axis=0", "cumsum:f32:7x100:axis=1", "cumsum:f32:100x7:axis=0",
-    "cumsum:f32:5x30x8:axis=1", "cumsum:f32:5x30x8:axis=1,reverse", "cumsum:f32:4x30x20:axis=0",
-    "cumsum:f32:3x4x5x6x7:axis=2", "cumsum:f32:3x4x50:axis=2,in=1000x200x3,out=900x200x2",
-    "cumsum:f32:3x4x50:axis=2,in=1000x200x-3@147", "cumsum:i64:6x40:axis=1,in=1x6",
+    "cumsum:f32:1000:axis=0",
+    "cumsum:f32:7x100:axis=1",
+    "cumsum:f32:100x7:axis=0",
+    "cumsum:f32:5x30x8:axis=1",
+    "cumsum:f32:5x30x8:axis=1,reverse",
+    "cumsum:f32:4x30x20:axis=0",
+    "cumsum:f32:3x4x5x6x7:axis=2",
+    "cumsum:f32:3x4x50:axis=2,in=1000x200x3,out=900x200x2",
+    "cumsum:f32:3x4x50:axis=2,in=1000x200x-3@147",
+    "cumsum:i64:6x40:axis=1,in=1x6",
     "cumsum:f32:2x3x4x5x2x2:axis=5,in=10000x2000x400x50x11x3,out=10000x2000x400x50x11x3",
     "cumsum:f16:9x11x13:axis=1,in=-200x-15x-1@2000,out=1000x-14x1@200",
 };
@@ -318,6 +332,43 @@ Test(vulkan_launch, refuses)
     small.groups_x = 2;
     tly_gpu_launch rows = launch_of(TLY_GPU_LANES, 16, 0);
     make("cumsum:f32:100000000x100:axis=1", &rows, &small, TALLY_UNSUPPORTED, "dispatches");
+}
+
+/* What is beyond the last element, or saturates, is computed without overflow (the undefined
+ * behaviour sanitizer judges). */
+Test(vulkan_launch, the_ends_of_64_bits)
+{
+    static const char *const far[] = {
+        "cumsum:f32:2:axis=0,in=1152921504606846976",
+        "cumsum:f32:2x3:axis=1,in=1152921504606846976x1",
+        "cumsum:f32:3x2:axis=0,in=1x1152921504606846976",
+        "cumsum:f32:2x3x4:axis=1,in=1152921504606846976x4x1,out=1152921504606846976x4x1",
+        "cumsum:f32:4:axis=0,in=1@2305843009213693947",
+        "cumsum:f32:4:axis=0,in=1@-2305843009213693952",
+        "cumsum:f64:2x2x2:axis=2,in=500000000000000000x2x1,out=500000000000000000x2x1",
+    };
+    tly_caps small = roomy;
+    small.groups_x = small.groups_y = 1;
+    for (size_t i = 0; i < sizeof far / sizeof far[0]; i++) {
+        for (uint32_t lanes = 1; lanes <= 2; lanes++) {
+            tly_gpu_launch l = launch_of(TLY_GPU_LANES, 16, 0);
+            subject s = read_word(far[i]);
+            l.lanes = s.geometry.inner % lanes == 0 ? lanes : 1;
+            l.pass[0].per_group = 1;
+            tly_gpu_steps steps = make(far[i], &l, &small, TALLY_OK, "");
+            cr_assert_gt(steps.count, 0);
+            tly_gpu_step_place(steps.step, 0, 0, 0);
+            tly_gpu_bind((int64_t)(0 - (uint64_t)steps.in_low), steps.in_low, steps.in_end, 16);
+            tly_gpu_steps_free(&steps);
+        }
+    }
+    /* The scratch of one row, and the number of dispatches. */
+    tly_gpu_launch l = launch_of(TLY_GPU_ROWS, 1u << 30, 1);
+    l.record_bytes = l.carry_bytes = UINT32_MAX;
+    make("cumsum:f32:1000000000000000000:axis=0", &l, &roomy, TALLY_UNSUPPORTED, "chunks");
+    l = launch_of(TLY_GPU_LANES, 1, 0);
+    l.passes = 3;
+    make("cumsum:f16:4000000000000000000:axis=0", &l, &roomy, TALLY_UNSUPPORTED, "dispatches");
 }
 
 Test(vulkan_launch, placing)

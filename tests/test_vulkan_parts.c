@@ -46,8 +46,9 @@ Test(vulkan_parts, heap)
         uint64_t free = 0, used = 0;
         for (size_t i = 0; i < heap.count; i++) {
             free += heap.span[i].bytes;
-            cr_assert(i == 0 || heap.span[i - 1].offset + heap.span[i - 1].bytes <
-                                    heap.span[i].offset, "neighbours are joined");
+            cr_assert(i == 0 ||
+                          heap.span[i - 1].offset + heap.span[i - 1].bytes < heap.span[i].offset,
+                      "neighbours are joined");
         }
         for (int i = 0; i < count; i++) {
             used += held[i].bytes;
@@ -250,8 +251,9 @@ Test(vulkan_parts, quirks_and_lacks)
         cr_assert_eq(f.largest, cases[i].largest, "case %zu", i);
     }
     char text[128];
-    tly_caps caps = { .int64 = 1, .subgroup = 8, .subgroup_ops = TLY_SUBGROUP_SHUFFLE,
-                      .addresses = 1 };
+    tly_caps caps = {
+        .int64 = 1, .subgroup = 8, .subgroup_ops = TLY_SUBGROUP_SHUFFLE, .addresses = 1
+    };
     tly_caps_lack(&caps, text, sizeof text);
     cr_assert_str_eq(text, "f64 f16 bf16 subnormals look-back");
     tly_caps_lack(&(tly_caps){ 0 }, text, sizeof text);

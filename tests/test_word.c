@@ -5,6 +5,8 @@
 
 #include <tally.h>
 
+#include "../runtime/guess.h"
+
 /* Valid words and their canonical forms; NULL where the word is canonical itself. */
 static const struct {
     const char *word, *canonical;
@@ -56,6 +58,13 @@ static const struct {
     { "sum:f32:4x6:out=@5", NULL },
     { "sum:f32:scalar:in=@4", NULL },
     { "log_sum_exp:f32:4x6:in=0x0", NULL },
+    /* Open sizes. */
+    { "cumsum:f32:?:axis=0", NULL },
+    { "cumsum:f32:?x4:axis=-2", "cumsum:f32:?x4:axis=0" },
+    { "sum:f32:4x?", NULL },
+    { "sum:f32:4x?:axes=1,keepdims", NULL },
+    { "max:i8:?x?x?x?x?x?x?x?", NULL },
+    { "cumsum:f32:?x0:axis=0", NULL },
     /* Borders of int64. */
     { "cumsum:i8:9223372036854775807:axis=0", NULL },
     { "cumsum:i8:1:axis=0,in=1@-9223372036854775808", NULL },
@@ -95,7 +104,7 @@ static const struct {
     { "cumsum:f32:4:,axis=0", "option", 14, "empty" },
     { "cumsum:f32:4:axis=0,foo", "option", 21, "'foo'" },
     { "cumsum:f32:4:axis=0,foo=1", "option", 21, "'foo'" },
-    { "cumsum:f32:4:axis=0:reverse", "axis", 20, "0:reverse" },
+    { "cumsum:f32:4:axis=0:reverse", "option", 20, "between two options" },
     { "cumsum:f32:4", "axis", 13, "needs axis" },
     { "cumsum:f32:4:reverse", "axis", 21, "needs axis" },
     { "cumsum:f32:4:axis", "axis", 18, "needs a value" },
@@ -146,8 +155,12 @@ static const struct {
     { "cumsum:f32:4:axis=0,in=1@9223372036854775807", "in", 24, "overflows" },
     { "cumsum:i8:2:axis=0,in=-9223372036854775808", "in", 23, "overflows" },
     { "cumsum:f32:4:axis=0,out=4611686018427387904", "out", 25, "overflows" },
-    /* Invalid before unsupported. */
     { "cumsum:f32:?:axis=1", "axis", 19, "[-1, 0]" },
+    { "cumsum:f32:-1:axis=0", "sizes", 12, "negative" },
+    { "cumsum:f32:??:axis=0", "sizes", 12, "integer" },
+    { "cumsum:f32:?:axis=0,in=1", "in", 24, "open" },
+    { "cumsum:f32:2x?:axis=0,out=4x1", "out", 27, "open" },
+    { "cumsum:f32:?x4611686018427387904:axis=1", "sizes", 12, "overflows" },
 };
 
 Test(word, valid_words_have_one_canonical_form)
@@ -188,16 +201,22 @@ Test(word, wrong_words_say_what_and_where)
     }
 }
 
-Test(word, dynamic_sizes_are_unsupported)
+Test(word, open_sizes_are_minus_one)
 {
-    static const char *const words[] = { "cumsum:f32:?:axis=0", "sum:f32:4x?", "max:i8:?x?" };
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        tally_descriptor d;
-        tally_error e = TALLY_ERROR_INIT;
-        cr_expect_eq(tally_descriptor_parse(words[i], &d, &e), TALLY_UNSUPPORTED, "%s", words[i]);
-        cr_expect_str_eq(e.field, "sizes");
-        cr_expect(strstr(e.message, "dynamic sizes") != NULL);
-    }
+    tally_descriptor d;
+    tally_error e = TALLY_ERROR_INIT;
+    cr_assert_eq(tally_descriptor_parse("cumsum:f32:3x?x?:axis=-1", &d, &e), TALLY_OK, "%s",
+                 e.message);
+    cr_expect_eq(d.sizes[0], 3);
+    cr_expect_eq(d.sizes[1], TALLY_OPEN_SIZE);
+    cr_expect_eq(d.sizes[2], -1);
+    cr_expect_eq(tally_descriptor_check(&d, NULL), TALLY_OK);
+    d.sizes[0] = -2;
+    cr_expect_eq(tally_descriptor_check(&d, NULL), TALLY_INVALID);
+    d.sizes[0] = 3;
+    d.flags = TALLY_OUT_STRIDES;
+    cr_expect_eq(tally_descriptor_check(&d, &e), TALLY_INVALID);
+    cr_expect_str_eq(e.field, "out");
 }
 
 /* Every operator with every dtype is a word; no word survives the loss or change of a character
@@ -341,13 +360,20 @@ Test(word, completion)
         const char *word, *field;
         int position;
     } bad[] = {
-        { "", "op", 1 },                      { "foo", "op", 1 },
-        { "foo:axis=1", "op", 1 },            { "cumsum", "axis", 7 },
-        { "cumsum:f33", "dtype", 8 },         { "cumsum:axis=2", "axis", 13 },
-        { "cumsum:f32:axis=2", "axis", 17 },  { "cumsum:in=1x4,axis=0", "in", 8 },
-        { "cumsum:axis=0,out=1x4", "out", 15 }, { "sum:f32:kepdims", "option", 9 },
-        { "sum:", "option", 5 },              { "sum:f32:", "option", 9 },
-        { "sum:04", "sizes", 5 },             { "sum:f32:4y:last", "sizes", 10 },
+        { "", "op", 1 },
+        { "foo", "op", 1 },
+        { "foo:axis=1", "op", 1 },
+        { "cumsum", "axis", 7 },
+        { "cumsum:f33", "dtype", 8 },
+        { "cumsum:axis=2", "axis", 13 },
+        { "cumsum:f32:axis=2", "axis", 17 },
+        { "cumsum:in=1x4,axis=0", "in", 8 },
+        { "cumsum:axis=0,out=1x4", "out", 15 },
+        { "sum:f32:kepdims", "option", 9 },
+        { "sum:", "option", 5 },
+        { "sum:f32:", "option", 9 },
+        { "sum:04", "sizes", 5 },
+        { "sum:f32:4y:last", "sizes", 10 },
     };
     static const int64_t sizes[] = { 4, 6 };
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
@@ -355,14 +381,15 @@ Test(word, completion)
         int32_t had_dtype, had_sizes;
         tally_error e = TALLY_ERROR_INIT;
         cr_assert_eq(tally_word_complete(good[i].word, "f32", 2, sizes, full, sizeof full,
-                                         &had_dtype, &had_sizes, &e), TALLY_OK, "%s: %s",
-                     good[i].word, e.message);
+                                         &had_dtype, &had_sizes, &e),
+                     TALLY_OK, "%s: %s", good[i].word, e.message);
         cr_expect_str_eq(full, good[i].full);
         cr_expect_eq(had_dtype, good[i].had_dtype, "%s", good[i].word);
         cr_expect_eq(had_sizes, good[i].had_sizes, "%s", good[i].word);
         if (!had_dtype || !had_sizes) {
-            cr_expect_eq(tally_word_complete(good[i].word, NULL, 0, NULL, full, sizeof full, NULL,
-                                             NULL, &e), TALLY_INVALID, "%s", good[i].word);
+            cr_expect_eq(
+                tally_word_complete(good[i].word, NULL, 0, NULL, full, sizeof full, NULL, NULL, &e),
+                TALLY_INVALID, "%s", good[i].word);
             cr_expect_str_eq(e.field, had_dtype ? "sizes" : "dtype", "%s", good[i].word);
             cr_expect_str_eq(full, good[i].full);
         }
@@ -370,8 +397,9 @@ Test(word, completion)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         char full[TALLY_WORD_MAX] = "untouched";
         tally_error e = TALLY_ERROR_INIT;
-        cr_expect_eq(tally_word_complete(bad[i].word, "f32", 2, sizes, full, sizeof full, NULL,
-                                         NULL, &e), TALLY_INVALID, "%s", bad[i].word);
+        cr_expect_eq(
+            tally_word_complete(bad[i].word, "f32", 2, sizes, full, sizeof full, NULL, NULL, &e),
+            TALLY_INVALID, "%s", bad[i].word);
         cr_expect_str_eq(e.field, bad[i].field, "%s: %s", bad[i].word, e.field);
         cr_expect_eq(e.position, bad[i].position, "%s: %d", bad[i].word, (int)e.position);
         cr_expect_str_eq(full, "untouched");
@@ -392,14 +420,14 @@ Test(word, completion_limits)
     cr_expect_eq(tally_word_complete("sum", "i8", 9, huge, full, sizeof full, NULL, NULL, &e),
                  TALLY_INVALID);
     cr_expect_str_eq(e.field, "sizes");
-    cr_expect_eq(tally_word_complete("cumsum:axis=0", "i8", 0, huge, full, sizeof full, NULL, NULL,
-                                     &e), TALLY_INVALID);
+    cr_expect_eq(
+        tally_word_complete("cumsum:axis=0", "i8", 0, huge, full, sizeof full, NULL, NULL, &e),
+        TALLY_INVALID);
     cr_expect_str_eq(e.field, "sizes");
     cr_expect_eq(tally_word_complete("sum", "f32", 8, huge, full, sizeof full, NULL, NULL, &e),
                  TALLY_INVALID);
     cr_expect_eq(e.position, 4);
-    cr_expect_eq(tally_word_complete("sum", "i8", 1, huge, full, 8, NULL, NULL, &e),
-                 TALLY_INVALID);
+    cr_expect_eq(tally_word_complete("sum", "i8", 1, huge, full, 8, NULL, NULL, &e), TALLY_INVALID);
     cr_expect_str_eq(e.field, "usage");
     memset(longest, 'a', sizeof longest);
     longest[sizeof longest - 1] = 0;
@@ -407,4 +435,48 @@ Test(word, completion_limits)
                  TALLY_INVALID);
     cr_expect_eq(tally_word_complete(NULL, "i8", 8, huge, full, sizeof full, NULL, NULL, &e),
                  TALLY_INVALID);
+}
+
+/* The nearest name, and none where nothing is near. */
+Test(word, names_are_guessed)
+{
+    static const char *const names[] = { "cumsum",    "cumprod", "f32",          "bf16",
+                                         "exclusive", "axes",    "cpu:x86-64-v2" };
+    static const struct {
+        const char *text, *best;
+    } cases[] = {
+        { "cumsm", "cumsum" },
+        { "cumsmu", "cumsum" },
+        { "CUMSUM", "cumsum" },
+        { "cumsumm", "cumsum" },
+        { "cumprd", "cumprod" },
+        { "exc", "exclusive" },
+        { "axis", "axes" },
+        { "float32", "f32" },
+        { "bfloat16", "bf16" },
+        { "float64", NULL },
+        { "cpu:avx2", NULL },
+        { "", NULL },
+        { "x", NULL },
+        { "scan", NULL },
+        { "cpu:x86-64-v9", "cpu:x86-64-v2" },
+        { "exclusiveexclusiveexclusiveexclusiveexclusive", NULL },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tly_guess guess = tly_guess_begin(cases[i].text, strlen(cases[i].text));
+        for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
+            tly_guess_try(&guess, names[k]);
+        }
+        cr_expect(cases[i].best == NULL
+                      ? guess.best == NULL
+                      : guess.best != NULL && strcmp(guess.best, cases[i].best) == 0,
+                  "%s: %s", cases[i].text, guess.best != NULL ? guess.best : "none");
+    }
+    char list[16] = "";
+    tly_names_add(list, sizeof list, "one");
+    tly_names_add(list, sizeof list, "three");
+    cr_expect_str_eq(list, "one three");
+    tly_names_add(list, sizeof list, "two");
+    tly_names_add(list, sizeof list, "x");
+    cr_expect_str_eq(list, "one three ...");
 }

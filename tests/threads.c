@@ -13,9 +13,12 @@ static const struct {
     const char *word;
     int length; /* of the axis, which is the last */
 } words[] = {
-    { "cumsum:i64:400:axis=0", 400 },      { "cumsum:i64:3x130:axis=1", 130 },
-    { "cumsum:i64:200x4:axis=1", 4 },      { "cumsum:i64:5x20:axis=1", 20 },
-    { "cumsum:u64:400:axis=0", 400 },      { "cumprod:i64:400:axis=0,reverse", 0 },
+    { "cumsum:i64:400:axis=0", 400 },
+    { "cumsum:i64:3x130:axis=1", 130 },
+    { "cumsum:i64:200x4:axis=1", 4 },
+    { "cumsum:i64:5x20:axis=1", 20 },
+    { "cumsum:u64:400:axis=0", 400 },
+    { "cumprod:i64:400:axis=0,reverse", 0 },
     { "cumsum:i64:400:axis=0,order=serial", 400 },
 };
 
@@ -67,7 +70,8 @@ static void *use_and_drop(void *argument)
 
 static void all_at_once(uint32_t bound)
 {
-    tally_context_options options = { .size = sizeof options, .threads = 3,
+    tally_context_options options = { .size = sizeof options,
+                                      .threads = 3,
                                       .cache_kernels = bound };
     tally_context *context = fake_context(&options);
     pthread_t threads[THREADS];

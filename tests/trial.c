@@ -14,16 +14,16 @@ typedef struct state {
     tly_trial *t;
     tly_layout layout;
     tally_dtype dtype;
-    size_t element;      /* bytes */
+    size_t element; /* bytes */
     size_t in_bytes, out_bytes;
-    char *input;         /* the input region as it must stay */
-    char *other;         /* the same with other neighbours of one scan */
-    char *expected;      /* the output's window as it must be */
-    int64_t *places;     /* output indices from the region's start, in scan order */
+    char *input;     /* the input region as it must stay */
+    char *other;     /* the same with other neighbours of one scan */
+    char *expected;  /* the output's window as it must be */
+    int64_t *places; /* output indices from the region's start, in scan order */
     int64_t count;
-    char *first;         /* elements of the first run, in scan order */
+    char *first; /* elements of the first run, in scan order */
     int have_first;
-    char *judged;        /* a contiguous image of the first output region */
+    char *judged; /* a contiguous image of the first output region */
 } state;
 
 static int fail(tly_trial *t, const char *format, ...)
@@ -114,8 +114,8 @@ static int check_first(state *s, const tly_buffer *out, const char *label)
 
     memcpy(s->judged, out->at, s->out_bytes);
     for (int64_t i = 0; i < s->count; i++)
-        memcpy(s->first + (size_t)i * s->element,
-               out->at + (size_t)s->places[i] * s->element, s->element);
+        memcpy(s->first + (size_t)i * s->element, out->at + (size_t)s->places[i] * s->element,
+               s->element);
     s->have_first = 1;
     if (!tly_judge(&t->d, origin(s->input, s->layout.in_low, s->element),
                    origin(s->judged, s->layout.out_low, s->element),
@@ -159,9 +159,9 @@ static int call(state *s, tly_engine *engine, const variant *v, const char *inpu
     const size_t unit = v->coarse ? 16 : s->element;
     const tly_buffer out = tly_arena_place(t->out, v->out, (size_t)v->out_shift * unit,
                                            s->out_bytes);
-    const tly_buffer in = v->in_place ? out : tly_arena_place(t->in, v->in,
-                                                              (size_t)v->in_shift * unit,
-                                                              s->in_bytes);
+    const tly_buffer in = v->in_place ? out
+                                      : tly_arena_place(t->in, v->in, (size_t)v->in_shift * unit,
+                                                        s->in_bytes);
 
     snprintf(label, 200, "%s, %d thread%s%s%s, in %p, out %p", engine->name, v->threads,
              v->threads > 1 ? "s" : "", v->in_place ? ", in place" : "",
@@ -195,7 +195,8 @@ static int run_neighbours(state *s, tly_engine *engine, tly_random *r)
     char label[200];
     tly_buffer out;
     variant v = { .threads = 1 + (int32_t)tly_random_below(r, MOST_THREADS),
-                  .in = TLY_PLACE_MIDDLE, .out = TLY_PLACE_MIDDLE };
+                  .in = TLY_PLACE_MIDDLE,
+                  .out = TLY_PLACE_MIDDLE };
     if (l->rows < 2 || !l->length)
         return 0;
     const int64_t kept = tly_random_below(r, l->rows);
@@ -229,8 +230,9 @@ static int make(const state *s, tly_engine *engine)
     if (missing && status) {
         t->refused = 1;
         return tly_refusal_is_right(t->target, &t->d, status, &error)
-            ? 0 : fail(t, "%s: no refusal that names %s: %s: %s", engine->name, missing,
-                       error.field, error.message);
+                   ? 0
+                   : fail(t, "%s: no refusal that names %s: %s: %s", engine->name, missing,
+                          error.field, error.message);
     }
     if (missing && s->count)
         return fail(t, "%s: made, though the device lacks %s", engine->name, missing);

@@ -14,14 +14,14 @@
 typedef struct tly_trial {
     tally_descriptor d;
     tly_data data;
-    const char *plan;        /* overrides; "" for none, and after the run if they were refused */
-    tly_random random;       /* for the data and the places */
+    const char *plan;  /* overrides; "" for none, and after the run if they were refused */
+    tly_random random; /* for the data and the places */
     const tly_arena *in, *out;
     const tally_device *target; /* what it may refuse and flush; NULL: nothing */
-    int refused;             /* after the run: the target lacks a dtype, and said so */
-    int plan_refused;        /* ... the overrides were TALLY_INVALID; the planner's own plan ran */
-    tly_verdict verdict;     /* of the first run */
-    char why[640];           /* on failure: what is wrong; during a run: how it is called */
+    int refused;                /* after the run: the target lacks a dtype, and said so */
+    int plan_refused;    /* ... the overrides were TALLY_INVALID; the planner's own plan ran */
+    tly_verdict verdict; /* of the first run */
+    char why[640];       /* on failure: what is wrong; during a run: how it is called */
 } tly_trial;
 
 /* Runs the trial on every engine; returns 0 if all is right. The engines' results must agree. What

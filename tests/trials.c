@@ -41,8 +41,9 @@ void tly_trials_close(tly_trials *t)
 
 void tly_trials_check(tly_trials *t, const char *word, tly_data data, uint64_t seed)
 {
-    tly_trial trial = { .data = data, .plan = "", .random = tly_random_seed(seed, 0),
-                        .in = &t->in, .out = &t->out };
+    tly_trial trial = {
+        .data = data, .plan = "", .random = tly_random_seed(seed, 0), .in = &t->in, .out = &t->out
+    };
     const tly_random start = trial.random;
     cr_assert(tally_descriptor_parse(word, &trial.d, NULL) == 0, "%s", word);
     for (size_t k = 0; k < t->levels.level_count; k++) {

@@ -51,8 +51,7 @@ static int get_buffers(bench *b, tly_report *report)
     b->out = tly_memory_get(b->out_bytes);
     if (!b->in || !b->out) {
         return tly_refuse(report, EXIT_MEMORY, "sizes",
-                          "no memory for tensors of %zu and %zu bytes", b->in_bytes,
-                          b->out_bytes);
+                          "no memory for tensors of %zu and %zu bytes", b->in_bytes, b->out_bytes);
     }
     return EXIT_DONE;
 }
@@ -108,9 +107,9 @@ static void print_times(const bench *b, const char *name, const tly_spread *seco
 
 static void print_text(const bench *b)
 {
-    printf("%s on %s, %d thread%s, data %s, %zu bytes moved, median of %d runs\n",
-           b->subject.word, b->selector, (int)b->threads, b->threads == 1 ? "" : "s",
-           tly_kind_name(b->data), 2 * b->copy_bytes, b->timing.runs);
+    printf("%s on %s, %d thread%s, data %s, %zu bytes moved, median of %d runs\n", b->subject.word,
+           b->selector, (int)b->threads, b->threads == 1 ? "" : "s", tly_kind_name(b->data),
+           2 * b->copy_bytes, b->timing.runs);
     print_times(b, "kernel", &b->timing.kernel);
     putchar('\n');
     for (int k = 0; k < b->timing.copies; k++) {
@@ -134,16 +133,18 @@ static int32_t count_cpus(void)
 {
     cpu_set_t set;
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
-                                                         : (int32_t)sysconf(_SC_NPROCESSORS_ONLN);
+                                                       : (int32_t)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 static int prepare(bench *b, const tly_options *options, tly_report *report)
 {
     tally_error error = TALLY_ERROR_INIT;
     tally_context_options context = { .size = sizeof context };
-    tally_kernel_options kernel = { .size = sizeof kernel, .device = b->selector,
-                                    .plan = b->plan };
+    tally_kernel_options kernel = { .size = sizeof kernel, .device = b->selector, .plan = b->plan };
     int status = tly_subject_make(options->arg[0], NULL, NULL, &b->subject, report);
+    if (!status) {
+        status = tly_subject_need_sizes(&b->subject.descriptor, 0, report);
+    }
     if (!status) {
         status = tly_device_find(options->device, b->selector, report);
     }
@@ -166,11 +167,12 @@ static int measure(bench *b, tly_report *report)
     fill(b);
     tly_progress("measuring", 0);
 #ifdef TALLY_VULKAN
-    const tly_gpu_subject gpu = { b->context, b->selector, b->plan, &b->subject.descriptor, b->in,
-                                  b->in_bytes, b->out_bytes, b->copy_bytes };
+    const tly_gpu_subject gpu = { b->context, b->selector, b->plan,      &b->subject.descriptor,
+                                  b->in,      b->in_bytes, b->out_bytes, b->copy_bytes };
     if (on_gpu(b)) {
         return tly_time_gpu(&gpu, show_progress, &b->timing, &error) == TALLY_OK
-                   ? EXIT_DONE : tly_adopt(report, &error);
+                   ? EXIT_DONE
+                   : tly_adopt(report, &error);
     }
 #endif
     if (tly_time(b->kernel, b->in, b->out, b->copy_bytes, b->threads, show_progress, &b->timing,

@@ -29,28 +29,28 @@ static void copy_plain(char *to, const char *from, size_t bytes)
 #define PREFETCH_BYTES 2048
 
 /* Four vectors a step, loads before stores; what is no whole step is memcpy's. */
-#define DEFINE_COPY(name, features, vector, load, stream, prefetch)                              \
+#define DEFINE_COPY(name, features, vector, load, stream, prefetch) \
     __attribute__((target(features))) static void name(char *to, const char *from, size_t bytes) \
-    {                                                                                            \
-        size_t step = 4 * sizeof(vector), done = 0;                                              \
-        for (; bytes - done >= step; done += step) {                                             \
-            const vector *source = (const vector *)(const void *)(from + done);                  \
-            vector *target = (vector *)(void *)(to + done);                                      \
-            vector a, b, c, d;                                                                   \
-            for (size_t line = 0; prefetch && line < step; line += 64) {                         \
-                _mm_prefetch(from + done + line + PREFETCH_BYTES, _MM_HINT_T0);                  \
-            }                                                                                    \
-            a = load(source);                                                                    \
-            b = load(source + 1);                                                                \
-            c = load(source + 2);                                                                \
-            d = load(source + 3);                                                                \
-            stream(target, a);                                                                   \
-            stream(target + 1, b);                                                               \
-            stream(target + 2, c);                                                               \
-            stream(target + 3, d);                                                               \
-        }                                                                                        \
-        _mm_sfence();                                                                            \
-        memcpy(to + done, from + done, bytes - done);                                            \
+    { \
+        size_t step = 4 * sizeof(vector), done = 0; \
+        for (; bytes - done >= step; done += step) { \
+            const vector *source = (const vector *)(const void *)(from + done); \
+            vector *target = (vector *)(void *)(to + done); \
+            vector a, b, c, d; \
+            for (size_t line = 0; prefetch && line < step; line += 64) { \
+                _mm_prefetch(from + done + line + PREFETCH_BYTES, _MM_HINT_T0); \
+            } \
+            a = load(source); \
+            b = load(source + 1); \
+            c = load(source + 2); \
+            d = load(source + 3); \
+            stream(target, a); \
+            stream(target + 1, b); \
+            stream(target + 2, c); \
+            stream(target + 3, d); \
+        } \
+        _mm_sfence(); \
+        memcpy(to + done, from + done, bytes - done); \
     }
 
 #define STREAM_512(to, value) _mm512_stream_si512((void *)(to), value)
@@ -128,15 +128,15 @@ const char *tly_copy_name(int kind)
 }
 
 struct tly_copier {
-    int threads;              /* the caller included */
-    pthread_t *worker;        /* threads - 1 */
-    copy_function copy;       /* what the next turn does */
+    int threads;        /* the caller included */
+    pthread_t *worker;  /* threads - 1 */
+    copy_function copy; /* what the next turn does */
     char *to;
     const char *from;
     size_t bytes;
-    atomic_int next;          /* number of the next worker to start */
+    atomic_int next; /* number of the next worker to start */
     atomic_uint turn, finished;
-    atomic_int asleep;        /* workers must not spin */
+    atomic_int asleep; /* workers must not spin */
     atomic_int stopped;
     pthread_mutex_t lock;
     pthread_cond_t woken;

@@ -21,7 +21,8 @@ _Static_assert(ROWS - 1 <= TLY_COPY_MOST_KINDS, "a timing has room for every cop
 #define COPY_PLAN "template=copy,workgroup=128"
 
 static const char *const copy_names[ROWS] = {
-    [DEVICE_COPY] = "vkCmdCopyBuffer", [COPY_KERNEL] = "copy kernel",
+    [DEVICE_COPY] = "vkCmdCopyBuffer",
+    [COPY_KERNEL] = "copy kernel",
 };
 
 typedef struct bench {

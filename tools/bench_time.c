@@ -12,8 +12,8 @@
 
 enum { LEAST_RUNS = 9, MOST_RUNS = 101 };
 
-#define ALL_RUNS_SECONDS 1.0    /* aimed at; LEAST_RUNS may take longer */
-#define SAMPLE_SECONDS 4e-3     /* shorter work is repeated: the clock and waking threads cost */
+#define ALL_RUNS_SECONDS 1.0 /* aimed at; LEAST_RUNS may take longer */
+#define SAMPLE_SECONDS 4e-3  /* shorter work is repeated: the clock and waking threads cost */
 #define MOST_REPEATS 1000000
 
 /* Row 0 is the kernel, the copies follow. */
@@ -174,8 +174,14 @@ tally_status tly_time(const tally_kernel *kernel, const void *in, void *out, siz
         tly_copier_stop(copier);
         return no_memory(error);
     }
-    *b = (bench){ .kernel = kernel, .in = in, .out = out, .bytes = bytes, .threads = threads,
-                  .copier = copier, .error = error, .rows = 1 + tly_copy_kinds() };
+    *b = (bench){ .kernel = kernel,
+                  .in = in,
+                  .out = out,
+                  .bytes = bytes,
+                  .threads = threads,
+                  .copier = copier,
+                  .error = error,
+                  .rows = 1 + tly_copy_kinds() };
     status = take_turns(b, progress);
     if (status == TALLY_OK) {
         sum_up(b, timing);

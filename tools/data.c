@@ -121,7 +121,8 @@ static void make_normal(block *b)
     }
 }
 
-static const tly_kind kinds[] = { /* the first one is the default */
+static const tly_kind kinds[] = {
+    /* the first one is the default */
     { "safe", make_safe },
     { "near1", make_near_one },
     { "survival", make_survival },
@@ -192,10 +193,18 @@ static void store(tally_dtype dtype, const block *b, void *to)
 {
     for (int64_t i = 0; i < b->count; i++) {
         switch (dtype) {
-        case TALLY_F64: ((double *)to)[i] = b->value[i]; break;
-        case TALLY_F32: ((float *)to)[i] = (float)b->value[i]; break;
-        case TALLY_F16: ((uint16_t *)to)[i] = half_of((float)b->value[i]); break;
-        default: ((uint16_t *)to)[i] = bfloat_of((float)b->value[i]); break;
+        case TALLY_F64:
+            ((double *)to)[i] = b->value[i];
+            break;
+        case TALLY_F32:
+            ((float *)to)[i] = (float)b->value[i];
+            break;
+        case TALLY_F16:
+            ((uint16_t *)to)[i] = half_of((float)b->value[i]);
+            break;
+        default:
+            ((uint16_t *)to)[i] = bfloat_of((float)b->value[i]);
+            break;
         }
     }
 }
@@ -215,7 +224,8 @@ void tly_kind_fill(const tly_kind *kind, const tally_descriptor *d, int64_t step
 {
     const tally_dtype dtype = (tally_dtype)d->dtype;
     const size_t element = tally_dtype_bytes(dtype);
-    block b = { .step = step, .total = count,
+    block b = { .step = step,
+                .total = count,
                 .product = d->op == TALLY_CUMPROD || d->op == TALLY_PROD };
     for (b.first = 0; b.first < count; b.first += BLOCK) {
         char *to = (char *)in + (size_t)b.first * element;

@@ -4,6 +4,8 @@
  */
 #include "tool.h"
 
+#include "../runtime/guess.h"
+
 #include <string.h>
 #include <strings.h>
 
@@ -68,6 +70,25 @@ static int match(const tally_device *device, const char *wanted)
     return device->is_default ? 3 : device->runs_here ? 2 : 1;
 }
 
+/* `list` may lack the Vulkan devices, where no such was meant. */
+static int refuse(const device_list *list, const char *wanted, tly_report *report)
+{
+    tly_guess guess = tly_guess_begin(wanted, strlen(wanted));
+    char names[160] = "";
+    tly_names_add(names, sizeof names, "cpu");
+    for (size_t i = 0; i < list->count; i++) {
+        tly_guess_try(&guess, list->device[i].selector);
+        tly_names_add(names, sizeof names, list->device[i].selector);
+    }
+    if (strncmp(wanted, "cpu", 3) != 0) {
+        tly_guess_try(&guess, "vulkan");
+    }
+    tly_refuse(report, EXIT_USAGE, "device", "there is no device '%s'" TLY_GUESS, wanted,
+               TLY_GUESSED(&guess));
+    tly_hint(report, "--device takes %s, or part of a name that tally devices shows", names);
+    return EXIT_USAGE;
+}
+
 int tly_device_find(const char *wanted, char selector[32], tly_report *report)
 {
     device_list list;
@@ -91,10 +112,7 @@ int tly_device_find(const char *wanted, char selector[32], tly_report *report)
         }
     }
     if (!best) {
-        tly_refuse(report, EXIT_USAGE, "device", "there is no device '%s'",
-                   wanted ? wanted : "cpu");
-        tly_hint(report, "tally devices lists what --device takes");
-        return EXIT_USAGE;
+        return refuse(&list, wanted ? wanted : "cpu", report);
     }
     return EXIT_DONE;
 }

@@ -16,7 +16,7 @@
 /* What is read from a pipe at first: its header may promise more than memory holds. */
 #define FIRST_PIECE ((size_t)64 << 20)
 
-static int refuse(tly_input *input, const char *what, tly_report *report)
+static int refuse(const tly_input *input, const char *what, tly_report *report)
 {
     return tly_refuse(report, EXIT_FILE, "file", "%s: %s: %s", input->name, what, strerror(errno));
 }
@@ -70,7 +70,6 @@ static int check_length(const tly_input *input, int64_t bytes, int more, tly_rep
 
 int tly_input_open(tly_input *input, const char *path, tly_report *report)
 {
-    struct stat facts;
     int status;
     int standard = strcmp(path, "-") == 0;
     memset(input, 0, sizeof *input);
@@ -81,9 +80,9 @@ int tly_input_open(tly_input *input, const char *path, tly_report *report)
         return refuse(input, "cannot be opened", report);
     }
     status = tly_npy_read(pull, input, input->name, &input->npy, report);
-    if (!status && fstat(input->fd, &facts) == 0 && S_ISREG(facts.st_mode)) {
+    if (!status && fstat(input->fd, &input->facts) == 0 && S_ISREG(input->facts.st_mode)) {
         input->seekable = (int64_t)lseek(input->fd, 0, SEEK_CUR);
-        status = check_length(input, (int64_t)facts.st_size - input->seekable, 0, report);
+        status = check_length(input, (int64_t)input->facts.st_size - input->seekable, 0, report);
     }
     return status;
 }
@@ -106,6 +105,7 @@ static int map_elements(tly_input *input)
         return 0;
     }
     input->mapped = 1;
+    tly_watch_mapped(input->name, input->memory, input->memory_bytes);
     input->data = (char *)input->memory + skipped;
     return 1;
 }
@@ -165,9 +165,27 @@ int tly_input_load(tly_input *input, tly_report *report)
     return read_elements(input, report);
 }
 
+int tly_input_check(const tly_input *input, tly_report *report)
+{
+    const struct stat *then = &input->facts;
+    struct stat now;
+    if (input->seekable < 0) {
+        return EXIT_DONE;
+    }
+    if (fstat(input->fd, &now) != 0) {
+        return refuse(input, "cannot be looked at", report);
+    }
+    return now.st_size == then->st_size && now.st_mtim.tv_sec == then->st_mtim.tv_sec &&
+                   now.st_mtim.tv_nsec == then->st_mtim.tv_nsec
+               ? EXIT_DONE
+               : tly_refuse(report, EXIT_FILE, "file", "%s: was changed while it was read",
+                            input->name);
+}
+
 void tly_input_close(tly_input *input)
 {
     if (input->mapped) {
+        tly_forget_mapped();
         munmap(input->memory, input->memory_bytes);
     } else {
         tly_memory_free(input->memory, input->memory_bytes);

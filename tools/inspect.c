@@ -4,8 +4,11 @@
 #include "file.h"
 #include "subject.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "../runtime/guess.h"
 
 enum { CPU = 1, VULKAN = 2 };
 
@@ -14,9 +17,12 @@ static const struct {
     int kinds; /* of device that have it */
     tally_stage stage;
 } stages[] = {
-    { "word", CPU | VULKAN, TALLY_STAGE_WORD }, { "plan", CPU | VULKAN, TALLY_STAGE_PLAN },
-    { "kir", CPU | VULKAN, TALLY_STAGE_KIR },   { "llvm", CPU, TALLY_STAGE_LLVM },
-    { "asm", CPU, TALLY_STAGE_ASM },            { "spirv", VULKAN, TALLY_STAGE_SPIRV },
+    { "word", CPU | VULKAN, TALLY_STAGE_WORD },
+    { "plan", CPU | VULKAN, TALLY_STAGE_PLAN },
+    { "kir", CPU | VULKAN, TALLY_STAGE_KIR },
+    { "llvm", CPU, TALLY_STAGE_LLVM },
+    { "asm", CPU, TALLY_STAGE_ASM },
+    { "spirv", VULKAN, TALLY_STAGE_SPIRV },
     { "spvasm", VULKAN, TALLY_STAGE_SPVASM },
 };
 
@@ -57,9 +63,15 @@ static int find_stage(const tly_options *options, int *stage, tly_report *report
             return EXIT_DONE;
         }
     }
+    tly_guess guess = tly_guess_begin(name, strlen(name));
+    for (int i = 0; i < STAGES; i++) {
+        tly_guess_try(&guess, stages[i].name);
+    }
     tly_refuse(report, EXIT_USAGE, "usage",
-               options->emit ? "there is no stage '%s'" : "--emit STAGE is missing%s", name);
-    tly_hint(report, "--emit word|plan|kir|llvm|asm|spirv|spvasm");
+               options->emit ? "there is no stage '%s'" TLY_GUESS
+                             : "--emit STAGE is missing%s" TLY_GUESS,
+               name, TLY_GUESSED(&guess));
+    tly_hint(report, "--emit word|plan|kir, for a CPU llvm|asm, for Vulkan spirv|spvasm");
     return EXIT_USAGE;
 }
 
@@ -94,7 +106,9 @@ static int read_profile(const char *path, target *target, tly_report *report)
     size_t length = 0;
     int failed;
     if (!file) {
-        return tly_refuse(report, EXIT_FILE, "file", "%s: cannot be opened", path);
+        tly_refuse(report, EXIT_FILE, "file", "%s: cannot be opened: %s", path, strerror(errno));
+        tly_hint(report, "a profile is a file, such as profiles/nvidia-hopper.profile");
+        return EXIT_FILE;
     }
     target->profile = malloc(MOST_PROFILE + 1);
     if (target->profile) {
@@ -145,14 +159,15 @@ static int make_text(const tly_subject *subject, const target *target, const cha
 {
     tally_error error = TALLY_ERROR_INIT;
     tally_context *context = NULL;
-    tally_kernel_options kernel = { .size = sizeof kernel, .profile = target->profile,
+    tally_kernel_options kernel = { .size = sizeof kernel,
+                                    .profile = target->profile,
                                     .plan = plan[0] ? plan : NULL,
                                     .device = target->profile ? NULL : target->selector };
     tally_status made;
     /* A word can be shown even where no kernel for it exists. */
     if (stage == TALLY_STAGE_WORD) {
-        made = add(text, subject->word, strlen(subject->word)) || add(text, "\n", 1)
-                   ? TALLY_IO : TALLY_OK;
+        made = add(text, subject->word, strlen(subject->word)) || add(text, "\n", 1) ? TALLY_IO
+                                                                                     : TALLY_OK;
     } else {
         made = tally_context_create(NULL, &context, &error);
         if (made == TALLY_OK) {

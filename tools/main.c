@@ -4,13 +4,15 @@
  */
 #include "tool.h"
 
+#include "../runtime/guess.h"
+
 #include <signal.h>
 #include <string.h>
 
-#define DEVICE_HELP                                                                             \
-    "  --device D      cpu (the default), cpu:LEVEL, vulkan (the best device there), vulkan:N,\n"  \
+#define DEVICE_HELP \
+    "  --device D      cpu (the default), cpu:LEVEL, vulkan (the best device there), vulkan:N,\n" \
     "                  or part of a device's name; tally devices lists them\n"
-#define THREADS_HELP                                                                      \
+#define THREADS_HELP \
     "  --threads N     threads, from 1; left out: the CPUs that this process may use. No\n" \
     "                  result depends on it\n"
 
@@ -26,8 +28,8 @@ static const tly_verb verbs[] = {
       OPTION_OUT | OPTION_DEVICE | OPTION_THREADS | OPTION_IN_PLACE | OPTION_PLAN, 2, 2,
       tly_verb_run },
     { "bench", "WORD [--device D] [--threads N] [--plan K=V]... [--data KIND] [--json]",
-      "Times the kernel for WORD, and copies of the same bytes beside it in the same run.\n\n"
-      DEVICE_HELP THREADS_HELP
+      "Times the kernel for WORD, and copies of the same bytes beside it in the same "
+      "run.\n\n" DEVICE_HELP THREADS_HELP
       "  --plan K=V      override a choice of the plan, for experiments\n"
       "  --data KIND     what the input holds. u is uniform in [0,1); integers are uniform over\n"
       "                  their dtype with every kind\n"
@@ -94,6 +96,39 @@ static const tly_verb *find_verb(const char *name)
     return NULL;
 }
 
+/* Whether the text begins like a word. */
+static int is_word(const char *text)
+{
+    size_t length = strcspn(text, ":");
+    for (int op = 1; op < TALLY_OP_COUNT; op++) {
+        const char *name = tally_op_name((tally_op)op);
+        if (strlen(name) == length && strncmp(name, text, length) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int refuse_verb(const char *name, tly_report *report)
+{
+    tly_guess guess = tly_guess_begin(name, strlen(name));
+    char names[64] = "";
+    for (int i = 0; i < VERBS; i++) {
+        tly_guess_try(&guess, verbs[i].name);
+        tly_names_add(names, sizeof names, verbs[i].name);
+    }
+    tly_guess_try(&guess, "--help");
+    tly_guess_try(&guess, "--version");
+    tly_refuse(report, EXIT_USAGE, "usage", "there is no verb '%s'" TLY_GUESS, name,
+               TLY_GUESSED(&guess));
+    if (is_word(name)) {
+        tly_hint(report, "a word comes after its verb: tally run %s IN.npy -o OUT.npy", name);
+    } else {
+        tly_hint(report, "verbs are %s; tally --help says what they do", names);
+    }
+    return EXIT_USAGE;
+}
+
 static int start(int argc, char **argv, tly_report *report)
 {
     tly_options options;
@@ -101,7 +136,7 @@ static int start(int argc, char **argv, tly_report *report)
     int status = EXIT_DONE;
     if (argc < 2) {
         tly_refuse(report, EXIT_USAGE, "usage", "a verb is missing: run, bench, inspect, devices");
-        tly_hint(report, "tally --help");
+        tly_hint(report, "tally --help says what they do");
         return EXIT_USAGE;
     }
     if (strcmp(argv[1], "--version") == 0) {
@@ -111,9 +146,7 @@ static int start(int argc, char **argv, tly_report *report)
     if (strcmp(argv[1], "--help") != 0 && strcmp(argv[1], "-h") != 0) {
         verb = find_verb(argv[1]);
         if (!verb) {
-            tly_refuse(report, EXIT_USAGE, "usage", "there is no verb '%s'", argv[1]);
-            tly_hint(report, "tally --help");
-            return EXIT_USAGE;
+            return refuse_verb(argv[1], report);
         }
         status = tly_options_read(verb, argc - 2, argv + 2, &options, report);
         if (status || !(options.given & OPTION_HELP)) {
@@ -128,8 +161,10 @@ int main(int argc, char **argv)
 {
     tly_report report;
     int status;
-    /* A reader that goes away is a failed write like any other, with its status and message. */
+    /* A reader that goes away, or a limit of file sizes, is a failed write like any other, with its
+     * status and message. */
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
     status = start(argc, argv, &report);
     tly_progress_end();
     if (status) {

@@ -23,8 +23,7 @@ void *tly_memory_get(size_t bytes)
     if (length > SIZE_MAX / 2) {
         return NULL;
     }
-    memory = mmap(NULL, length + extra, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-                  0);
+    memory = mmap(NULL, length + extra, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
         return NULL;
     }

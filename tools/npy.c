@@ -16,9 +16,9 @@ static const struct {
     char letter, bytes;
     tally_dtype dtype;
 } kinds[] = {
-    { 'f', 8, TALLY_F64 }, { 'f', 4, TALLY_F32 }, { 'f', 2, TALLY_F16 }, { 'V', 2, TALLY_BF16 },
-    { 'i', 8, TALLY_I64 }, { 'i', 4, TALLY_I32 }, { 'i', 2, TALLY_I16 }, { 'i', 1, TALLY_I8 },
-    { 'u', 8, TALLY_U64 }, { 'u', 4, TALLY_U32 }, { 'u', 2, TALLY_U16 }, { 'u', 1, TALLY_U8 },
+    { 'f', 8, TALLY_F64 },  { 'f', 4, TALLY_F32 }, { 'f', 2, TALLY_F16 }, { 'V', 2, TALLY_BF16 },
+    { 'i', 8, TALLY_I64 },  { 'i', 4, TALLY_I32 }, { 'i', 2, TALLY_I16 }, { 'i', 1, TALLY_I8 },
+    { 'u', 8, TALLY_U64 },  { 'u', 4, TALLY_U32 }, { 'u', 2, TALLY_U16 }, { 'u', 1, TALLY_U8 },
     { 'b', 1, TALLY_BOOL },
 };
 
@@ -100,15 +100,18 @@ static int read_dtype(cursor *c, tly_npy *npy)
         if (strcmp(type, known) == 0) {
             npy->dtype = kinds[i].dtype;
             if (order == '>' && kinds[i].bytes > 1) {
-                return tly_refuse(c->report, EXIT_FILE, "file",
-                                  "%s: dtype '%s' has another byte order than this machine",
-                                  c->name, text);
+                tly_refuse(c->report, EXIT_FILE, "file",
+                           "%s: dtype '%s' has another byte order than this machine", c->name,
+                           text);
+                tly_hint(c->report, "numpy: a.astype(a.dtype.newbyteorder('='))");
+                return EXIT_FILE;
             }
             return EXIT_DONE;
         }
     }
-    return tly_refuse(c->report, EXIT_FILE, "file", "%s: dtype '%s' has no name in Tally", c->name,
-                      text);
+    tly_refuse(c->report, EXIT_FILE, "file", "%s: dtype '%s' has no name in Tally", c->name, text);
+    tly_hint(c->report, "files of f64 f32 f16 bf16, i64 to i8, u64 to u8 and bool are read");
+    return EXIT_FILE;
 }
 
 static int read_order(cursor *c, tly_npy *npy)

@@ -7,16 +7,16 @@
 
 #include "tool.h"
 
-#define NPY_MAX_RANK 64         /* numpy's own */
-#define NPY_MAX_HEADER 1024     /* bytes that tly_npy_format needs at most */
+#define NPY_MAX_RANK 64     /* numpy's own */
+#define NPY_MAX_HEADER 1024 /* bytes that tly_npy_format needs at most */
 
 typedef struct tly_npy {
-    tally_dtype dtype;           /* bf16 for two bytes of no type, as ml_dtypes writes it */
-    int fortran;                 /* the first axis is the fastest */
+    tally_dtype dtype; /* bf16 for two bytes of no type, as ml_dtypes writes it */
+    int fortran;       /* the first axis is the fastest */
     int rank;
     int64_t sizes[NPY_MAX_RANK];
-    int64_t count;               /* elements */
-    int64_t bytes;               /* of the elements */
+    int64_t count; /* elements */
+    int64_t bytes; /* of the elements */
 } tly_npy;
 
 /* Gives exactly `bytes` bytes of what is being read, or fails. */
@@ -24,8 +24,7 @@ typedef int (*tly_npy_pull)(void *user, void *to, size_t bytes, tly_report *repo
 
 /* Reads up to the first element. `name` is the file's, for messages. EXIT_FILE where the bytes
  * are no .npy that is taken: the message says why. */
-int tly_npy_read(tly_npy_pull pull, void *user, const char *name, tly_npy *npy,
-                 tly_report *report);
+int tly_npy_read(tly_npy_pull pull, void *user, const char *name, tly_npy *npy, tly_report *report);
 
 /* Writes the version 1.0 header of a C-order tensor of rank up to TALLY_MAX_RANK to `header`,
  * NPY_MAX_HEADER bytes, and returns its length, a multiple of 64. */

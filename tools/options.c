@@ -5,6 +5,8 @@
 #include "data.h"
 #include "tool.h"
 
+#include "../runtime/guess.h"
+
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,6 +91,31 @@ static int refuse_usage(const tly_verb *verb, tly_report *report, const char *wh
     return EXIT_USAGE;
 }
 
+static int refuse_option(const tly_verb *verb, const char *arg, tly_report *report)
+{
+    size_t length = strcspn(arg, "=");
+    tly_guess guess = tly_guess_begin(arg, length);
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        if ((verb->options | OPTION_HELP) & table[i].bit) {
+            tly_guess_try(&guess, table[i].name);
+        }
+    }
+    tly_refuse(report, EXIT_USAGE, "usage", "%s has no option %.*s" TLY_GUESS, verb->name,
+               (int)(length < 60 ? length : 60), arg, TLY_GUESSED(&guess));
+    tly_hint(report, "tally %s %s", verb->name, verb->usage);
+    return EXIT_USAGE;
+}
+
+static int refuse_argument(const tly_verb *verb, const tly_options *options, const char *arg,
+                           tly_report *report)
+{
+    int status = refuse_usage(verb, report, "too many arguments, from ", arg);
+    if ((verb->options & ~options->given) & OPTION_OUT) {
+        tly_hint(report, "what is written is named by -o: -o %s", arg);
+    }
+    return status;
+}
+
 /* Takes one option at argv[*at]; leaves *at at the last argument that it used. */
 static int take(const tly_verb *verb, int argc, char **argv, int *at, tly_options *options,
                 tly_report *report)
@@ -96,7 +123,7 @@ static int take(const tly_verb *verb, int argc, char **argv, int *at, tly_option
     const char *value;
     const option *o = find(argv[*at], &value);
     if (!o || !((verb->options | OPTION_HELP) & o->bit)) {
-        return refuse_usage(verb, report, "unknown option ", argv[*at]);
+        return refuse_option(verb, argv[*at], report);
     }
     if (!o->takes_value && value) {
         return refuse_usage(verb, report, "no value is taken by ", o->name);
@@ -135,7 +162,7 @@ int tly_options_read(const tly_verb *verb, int argc, char **argv, tly_options *o
                 return status;
             }
         } else if (options->args == verb->most) {
-            return refuse_usage(verb, report, "too many arguments, from ", arg);
+            return refuse_argument(verb, options, arg, report);
         } else {
             options->arg[options->args++] = arg;
         }

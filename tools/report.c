@@ -57,8 +57,8 @@ static const struct {
 
 /* What FIELD may be: scripts know the grammar's names and these three. */
 static const char *const fields[] = {
-    "word", "op", "dtype", "sizes", "option", "axis", "axes", "keepdims", "exclusive", "reverse",
-    "in", "out", "last", "order", "acc", "nan", "file", "device", "usage",
+    "word", "op",  "dtype", "sizes", "option", "axis", "axes", "keepdims", "exclusive", "reverse",
+    "in",   "out", "last",  "order", "acc",    "nan",  "file", "device",   "usage",
 };
 
 /* The library has names for its own parts, too: to a user these are the device, unless it is the
@@ -187,14 +187,19 @@ void tly_progress_at(uint64_t done)
     progress.done = done;
 }
 
+void tly_progress_wipe(void)
+{
+    static const char clean[] = "\r\033[K";
+    if (progress.shown) {
+        (void)!write(STDERR_FILENO, clean, sizeof clean - 1);
+    }
+}
+
 void tly_progress_end(void)
 {
     if (progress.stage && isatty(STDERR_FILENO)) {
         set_timer(0);
-        if (progress.shown) {
-            fputs("\r\033[K", stderr);
-            fflush(stderr);
-        }
+        tly_progress_wipe();
     }
     progress.stage = NULL;
     progress.shown = 0;

@@ -15,7 +15,7 @@ typedef struct job {
     char selector[32];
     tally_context *context;
     tally_kernel *kernel;
-    char *result;        /* in place of the input's elements, or the buffer */
+    char *result; /* in place of the input's elements, or the buffer */
     char *buffer;
     size_t result_bytes; /* of OUT's elements */
 } job;
@@ -39,7 +39,8 @@ static int make_kernel(job *j, tly_report *report)
 {
     tally_error error = TALLY_ERROR_INIT;
     tally_context_options context = { .size = sizeof context, .threads = j->options->threads };
-    tally_kernel_options kernel = { .size = sizeof kernel, .device = j->selector,
+    tally_kernel_options kernel = { .size = sizeof kernel,
+                                    .device = j->selector,
                                     .plan = j->options->plan[0] ? j->options->plan : NULL };
     if (tally_context_create(&context, &j->context, &error) != TALLY_OK ||
         tally_kernel_create(j->context, &j->subject.descriptor, &kernel, &j->kernel, &error) !=
@@ -131,6 +132,10 @@ static int compute_and_write(job *j, tly_report *report)
     status = compute(j, report);
     if (!status) {
         status = write_result(j, &output, report);
+    }
+    /* The reason for any failure, where it is one. */
+    if (tly_input_check(&j->input, report)) {
+        status = EXIT_FILE;
     }
     if (status) {
         tly_output_drop(&output);

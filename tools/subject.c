@@ -12,12 +12,33 @@ static int read_word(const char *word, const char *dtype, int32_t rank, const in
     tally_error error = TALLY_ERROR_INIT;
     char full[TALLY_WORD_MAX];
     descriptor->size = sizeof *descriptor;
-    if (tally_word_complete(word, dtype, rank, sizes, full, sizeof full, had_dtype, NULL,
-                            &error) != TALLY_OK ||
+    if (tally_word_complete(word, dtype, rank, sizes, full, sizeof full, had_dtype, NULL, &error) !=
+            TALLY_OK ||
         tally_descriptor_parse(full, descriptor, &error) != TALLY_OK) {
         return tly_adopt(report, &error);
     }
     return EXIT_DONE;
+}
+
+static int has_open_size(const tally_descriptor *d)
+{
+    for (int i = 0; i < d->rank; i++) {
+        if (d->sizes[i] == TALLY_OPEN_SIZE) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int tly_subject_need_sizes(const tally_descriptor *d, int file, tly_report *report)
+{
+    if (!has_open_size(d)) {
+        return EXIT_DONE;
+    }
+    tly_refuse(report, EXIT_USAGE, "sizes", "a size is open ('?'), and here each is needed");
+    tly_hint(report, file ? "leave the sizes out: the file has them; or put a number for each ?"
+                          : "put a number for each ?; inspect takes it for word, plan and kir");
+    return EXIT_USAGE;
 }
 
 int tly_subject_check(const char *word, tly_report *report)
@@ -26,7 +47,8 @@ int tly_subject_check(const char *word, tly_report *report)
     static const int64_t ones[TALLY_MAX_RANK] = { 1, 1, 1, 1, 1, 1, 1, 1 };
     tally_descriptor any = TALLY_DESCRIPTOR_INIT;
     int32_t had_dtype;
-    return read_word(word, "f32", TALLY_MAX_RANK, ones, &any, &had_dtype, report);
+    int status = read_word(word, "f32", TALLY_MAX_RANK, ones, &any, &had_dtype, report);
+    return status ? status : tly_subject_need_sizes(&any, 1, report);
 }
 
 /* Options begin with `:` or `,`, so no other part of a word can look like one. */
@@ -57,16 +79,20 @@ static int compare(const tly_subject *subject, const tly_npy *npy, const char *n
     char wanted[200], found[200];
     if ((int32_t)npy->dtype != d->dtype &&
         !(had_dtype && d->dtype == TALLY_BF16 && npy->dtype == TALLY_U16)) {
-        return tly_refuse(report, EXIT_USAGE, "dtype", "%s holds %s, the word says %s", name,
-                          tally_dtype_name(npy->dtype), tally_dtype_name((tally_dtype)d->dtype));
+        tly_refuse(report, EXIT_USAGE, "dtype", "%s holds %s, the word says %s", name,
+                   tally_dtype_name(npy->dtype), tally_dtype_name((tally_dtype)d->dtype));
+        tly_hint(report, "leave the dtype out of the word, or convert the file");
+        return EXIT_USAGE;
     }
     if (!subject->flat_in &&
         (npy->rank != d->rank ||
          memcmp(npy->sizes, d->sizes, (size_t)d->rank * sizeof *d->sizes) != 0)) {
         print_sizes(wanted, sizeof wanted, d->rank, d->sizes);
         print_sizes(found, sizeof found, npy->rank, npy->sizes);
-        return tly_refuse(report, EXIT_USAGE, "sizes", "%s holds %s, the word says %s", name,
-                          found, wanted);
+        tly_refuse(report, EXIT_USAGE, "sizes", "%s holds %s, the word says %s", name, found,
+                   wanted);
+        tly_hint(report, "leave the sizes out of the word, or reshape the file");
+        return EXIT_USAGE;
     }
     return EXIT_DONE;
 }
@@ -170,7 +196,7 @@ int tly_subject_make(const char *word, const tly_npy *npy, const char *name, tly
             set_fortran_strides(&subject->descriptor);
         }
     }
-    if (!status) {
+    if (!status && !has_open_size(&subject->descriptor)) {
         status = lay_out(subject, report);
     }
     if (!status && npy && subject->flat_in && subject->in.high >= npy->count) {
@@ -178,8 +204,8 @@ int tly_subject_make(const char *word, const tly_npy *npy, const char *name, tly
                             "the strides reach index %lld, %s holds %lld elements",
                             (long long)subject->in.high, name, (long long)npy->count);
     }
-    if (!status && tally_descriptor_print(&subject->descriptor, subject->word,
-                                          sizeof subject->word, NULL, &error) != TALLY_OK) {
+    if (!status && tally_descriptor_print(&subject->descriptor, subject->word, sizeof subject->word,
+                                          NULL, &error) != TALLY_OK) {
         status = tly_adopt(report, &error);
     }
     return status;

@@ -19,12 +19,15 @@ typedef struct tly_subject {
     int scan;                  /* not a reduction: `out` holds */
     int flat_in, flat_out;     /* the word has in=, out=: the file is a flat buffer */
     int64_t count;             /* logical elements of the input */
-    tly_layout in, out;
+    tly_layout in, out;        /* nothing from `count` on where a size is open */
 } tly_subject;
 
 /* Judges what can be judged of a word before its file is opened: a bad word is EXIT_USAGE even if
- * the file is missing. */
+ * the file is missing. No size may be open. */
 int tly_subject_check(const char *word, tly_report *report);
+
+/* EXIT_USAGE where a size is open; `file`: a file could have said it. */
+int tly_subject_need_sizes(const tally_descriptor *descriptor, int file, tly_report *report);
 
 /* Makes the subject of a word and, unless `npy` is NULL, of the file `name` that completes it and
  * must not contradict it. */

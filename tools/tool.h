@@ -55,7 +55,8 @@ int tly_flush(tly_report *report);
  * is a terminal. `stage` must live on; `total` 0 means that nobody knows how far it is. */
 void tly_progress(const char *stage, uint64_t total);
 void tly_progress_at(uint64_t done);
-void tly_progress_end(void); /* leaves a clean line */
+void tly_progress_end(void);  /* leaves a clean line */
+void tly_progress_wipe(void); /* the same from a signal handler that ends the process */
 
 /* One bit for each option of any verb. */
 enum {
@@ -72,21 +73,21 @@ enum {
 };
 
 typedef struct tly_options {
-    unsigned given;         /* OPTION_... */
-    const char *arg[2];     /* the arguments that are no options */
+    unsigned given;     /* OPTION_... */
+    const char *arg[2]; /* the arguments that are no options */
     int args;
     const char *device, *emit, *profile, *out, *data;
-    int32_t threads;        /* 0: not given */
-    char plan[512];         /* every --plan K=V, comma-separated */
+    int32_t threads; /* 0: not given */
+    char plan[512];  /* every --plan K=V, comma-separated */
 } tly_options;
 
 /* One verb of the command. */
 typedef struct tly_verb {
     const char *name;
-    const char *usage;      /* what follows the name */
-    const char *help;       /* the lines of --help below the usage */
-    unsigned options;       /* which it takes */
-    int least, most;        /* how many arguments */
+    const char *usage; /* what follows the name */
+    const char *help;  /* the lines of --help below the usage */
+    unsigned options;  /* which it takes */
+    int least, most;   /* how many arguments */
     int (*run)(const tly_options *options, tly_report *report);
 } tly_verb;
 

@@ -62,7 +62,7 @@ kir_builder *kir_begin_workgroup(const char *name, uint32_t workgroup)
     *none = (struct value){ { 0, 0 }, 0 };
     b->workgroup = workgroup;
     if (kir_name_valid(name)) {
-        memcpy(b->name, name, strlen(name));
+        memcpy(b->name, name, strlen(name) + 1);
     } else {
         kir_fault(b, "a kernel's name is a C identifier of at most 63 characters");
     }
@@ -120,8 +120,9 @@ kir_inst *kir_append(kir_builder *b, kir_op op, kir_type type, uint32_t count,
     if (count > 0) {
         memcpy(copy, operands, count * sizeof *copy);
     }
-    *inst = (kir_inst){ .op = (uint8_t)op, .type = type, .operand_first = first,
-                        .operand_count = count };
+    *inst = (kir_inst){
+        .op = (uint8_t)op, .type = type, .operand_first = first, .operand_count = count
+    };
     return inst;
 }
 
@@ -183,7 +184,8 @@ static kir_value constant(kir_builder *b, kir_op op, kir_type type, uint64_t bit
         return 0;
     }
     *c = (struct constant){ { .op = (uint8_t)op, .type = type, .result_count = 1, .imm = imm },
-                            v, *chain };
+                            v,
+                            *chain };
     *chain = b->constants.count;
     ((struct value *)b->values.data)[v].constant = b->constants.count;
     return v;

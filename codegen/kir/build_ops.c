@@ -33,9 +33,8 @@ static kir_value folded(kir_builder *b, kir_op op, kir_value x, kir_value y)
 {
     const kir_inst *cx = constant_of(b, x), *cy = constant_of(b, y);
     kir_type type = kir_type_of(b, x);
-    if (cx != NULL && cy != NULL && cx->op == KIR_CONST && cy->op == KIR_CONST &&
-        type.lanes == 1 && (type.kind == KIR_I64 || type.kind == KIR_I32) &&
-        kir_same_type(cy->type, type)) {
+    if (cx != NULL && cy != NULL && cx->op == KIR_CONST && cy->op == KIR_CONST && type.lanes == 1 &&
+        (type.kind == KIR_I64 || type.kind == KIR_I32) && kir_same_type(cy->type, type)) {
         kir_lanes compute = kir_lanes_binary(op, (kir_kind)type.kind);
         uint64_t x_bits = (uint64_t)cx->imm, y_bits = (uint64_t)cy->imm;
         uint32_t half[2] = { (uint32_t)x_bits, (uint32_t)y_bits }, narrow;
@@ -167,6 +166,16 @@ void kir_prefetch(kir_builder *b, kir_value p, int64_t offset)
 void kir_fence(kir_builder *b)
 {
     kir_append(b, KIR_FENCE, KIR_TYPE(KIR_NONE, 0), 0, NULL);
+}
+
+void kir_clear_flags(kir_builder *b)
+{
+    kir_append(b, KIR_CLEAR_FLAGS, KIR_TYPE(KIR_NONE, 0), 0, NULL);
+}
+
+kir_value kir_flags(kir_builder *b)
+{
+    return kir_emit(b, KIR_FLAGS, KIR_TYPE(KIR_I32, 1), 0, 0, NULL);
 }
 
 kir_value kir_splat(kir_builder *b, kir_value scalar, unsigned lanes)

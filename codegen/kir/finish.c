@@ -95,8 +95,8 @@ kir_kernel *kir_seal(kir_builder *b)
         k->operand_count = b->operands.count;
         k->index_count = b->indices.count;
     }
-    if (k == NULL || map == NULL || k->insts == NULL || k->operands == NULL ||
-        k->indices == NULL || k->types == NULL) {
+    if (k == NULL || map == NULL || k->insts == NULL || k->operands == NULL || k->indices == NULL ||
+        k->types == NULL) {
         b->status = TALLY_OUT_OF_MEMORY;
         kir_free(k);
         k = NULL;

@@ -18,11 +18,11 @@
 
 /* ---- facts (tables.c) ---- */
 
-int kir_op_operands(kir_op op);    /* -1: the count is in the instruction */
-int kir_op_immediate(kir_op op);   /* the letter of ops.def, 0 for none */
-int kir_op_results(kir_op op);     /* 0, 1; -1: the count is in the instruction */
-int kir_arg_type(kir_arg arg);     /* the letter of args.def */
-int kir_arg_of_gpu(kir_arg arg);   /* 1: of kernels with a workgroup */
+int kir_op_operands(kir_op op);         /* -1: the count is in the instruction */
+int kir_op_immediate(kir_op op);        /* the letter of ops.def, 0 for none */
+int kir_op_results(kir_op op);          /* 0, 1; -1: the count is in the instruction */
+int kir_arg_type(kir_arg arg);          /* the letter of args.def */
+int kir_arg_of_gpu(kir_arg arg);        /* 1: of kernels with a workgroup */
 unsigned kir_kind_bytes(kir_kind kind); /* in the interpreter's frame and, but for i1, in memory */
 
 static inline unsigned kir_type_bytes(kir_type t)
@@ -156,7 +156,7 @@ int kir_name_valid(const char *name);
  * shift by the width or more. */
 typedef int (*kir_lanes)(void *d, const void *x, const void *y, unsigned n);
 
-kir_lanes kir_lanes_binary(kir_op op, kir_kind kind);   /* NULL: no such operation */
+kir_lanes kir_lanes_binary(kir_op op, kir_kind kind);      /* NULL: no such operation */
 kir_lanes kir_lanes_compare(kir_pred pred, kir_kind kind); /* bytes 0 or 1 */
 void kir_lanes_convert(kir_op op, kir_type to, void *d, kir_type from, const void *x);
 

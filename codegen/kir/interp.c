@@ -7,6 +7,7 @@
  */
 #include "internal.h"
 
+#include <fenv.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,8 +18,8 @@ struct run {
     const char *blocks[2]; /* args, task */
     uint32_t *slots;       /* frame offset by value number */
     char *frame;
-    uint32_t at;           /* the instruction that runs; a step that jumps sets the one before */
-    const char *fault;     /* what it did wrong */
+    uint32_t at;       /* the instruction that runs; a step that jumps sets the one before */
+    const char *fault; /* what it did wrong */
 };
 
 typedef void (*step)(struct run *r, const kir_inst *inst);
@@ -206,6 +207,23 @@ static void run_nothing(struct run *r, const kir_inst *inst)
     (void)inst;
 }
 
+/* ---- flags ---- */
+
+static void run_clear_flags(struct run *r, const kir_inst *inst)
+{
+    (void)r;
+    (void)inst;
+    feclearexcept(FE_OVERFLOW | FE_UNDERFLOW);
+}
+
+static void run_flags(struct run *r, const kir_inst *inst)
+{
+    int raised = fetestexcept(FE_OVERFLOW | FE_UNDERFLOW);
+    int32_t flags = (raised & FE_OVERFLOW ? KIR_OVERFLOWED : 0) |
+                    (raised & FE_UNDERFLOW ? KIR_UNDERFLOWED : 0);
+    memcpy(result(r, inst), &flags, sizeof flags);
+}
+
 /* ---- lanes ---- */
 
 static void run_splat(struct run *r, const kir_inst *inst)
@@ -323,7 +341,7 @@ static const step steps[KIR_OP_COUNT] = {
     [KIR_STORE] = run_store,      [KIR_MLOAD] = run_mload,     [KIR_MSTORE] = run_mstore,
     [KIR_PREFETCH] = run_nothing, [KIR_FENCE] = run_nothing,   [KIR_SPLAT] = run_splat,
     [KIR_EXTRACT] = run_extract,  [KIR_INSERT] = run_insert,   [KIR_SHUFFLE] = run_shuffle,
-    [KIR_ANY] = run_any,
+    [KIR_ANY] = run_any,          [KIR_FLAGS] = run_flags,     [KIR_CLEAR_FLAGS] = run_clear_flags,
     [KIR_KEEP] = run_copy,        [KIR_FOR] = run_for,         [KIR_IF] = run_if,
     [KIR_ELSE] = run_nothing,     [KIR_YIELD] = run_yield,     [KIR_END] = run_nothing,
     [KIR_RETURN] = run_nothing,
@@ -342,12 +360,14 @@ tally_status kir_interpret(const kir_kernel *kernel, const struct tly_args *args
     for (uint32_t v = 0; v < kernel->value_count; v++) {
         bytes += (kir_type_bytes(kernel->types[v]) + 15u) & ~15u;
     }
-    char *memory = bytes <= UINT32_MAX ? malloc(table + bytes) : NULL;
+    char *memory = bytes <= UINT32_MAX ? malloc(table + bytes + (bytes == 0)) : NULL;
     if (memory == NULL) {
         return tly_out_of_memory(error, "the interpreter's frame", table + bytes);
     }
-    struct run r = { .k = kernel, .blocks = { (const char *)args, (const char *)task },
-                     .slots = (uint32_t *)(void *)memory, .frame = memory + table };
+    struct run r = { .k = kernel,
+                     .blocks = { (const char *)args, (const char *)task },
+                     .slots = (uint32_t *)(void *)memory,
+                     .frame = memory + table };
     uint32_t used = 0;
     for (uint32_t v = 0; v < kernel->value_count; v++) {
         r.slots[v] = used;
@@ -360,8 +380,8 @@ tally_status kir_interpret(const kir_kernel *kernel, const struct tly_args *args
     tally_status status = TALLY_OK;
     if (r.fault != NULL) {
         status = tly_fail(error, TALLY_INTERNAL, "kir", "kernel %s, instruction %u: %s: %s",
-                          kernel->name, r.at - 1,
-                          kir_op_text((kir_op)kernel->insts[r.at - 1].op), r.fault);
+                          kernel->name, r.at - 1, kir_op_text((kir_op)kernel->insts[r.at - 1].op),
+                          r.fault);
     } else {
         *result_ = integer(&r, &kernel->insts[kernel->inst_count - 1], 0);
     }

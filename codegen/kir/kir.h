@@ -23,7 +23,16 @@ typedef enum kir_op {
 
 /* Scalar kinds. bf16 is no kind: it is i16, with integer code around it. */
 typedef enum kir_kind {
-    KIR_NONE = 0, KIR_I1, KIR_I8, KIR_I16, KIR_I32, KIR_I64, KIR_F16, KIR_F32, KIR_F64, KIR_PTR,
+    KIR_NONE = 0,
+    KIR_I1,
+    KIR_I8,
+    KIR_I16,
+    KIR_I32,
+    KIR_I64,
+    KIR_F16,
+    KIR_F32,
+    KIR_F64,
+    KIR_PTR,
     KIR_WPTR, /* an address in workgroup memory: GPU */
     KIR_KIND_COUNT
 } kir_kind;
@@ -36,18 +45,34 @@ typedef struct kir_type {
 
 #define KIR_TYPE(kind_, lanes_) ((kir_type){ (uint8_t)(kind_), (uint8_t)(lanes_) })
 
-typedef enum kir_pred { /* integers: first six; floats: last five (ordered but une, uno) */
-    KIR_EQ, KIR_NE, KIR_SLT, KIR_SLE, KIR_ULT, KIR_ULE,
-    KIR_OEQ, KIR_UNE, KIR_OLT, KIR_OLE, KIR_UNO,
+/* Of integers the first six, of floats the last five (ordered but une, uno). */
+typedef enum kir_pred {
+    KIR_EQ,
+    KIR_NE,
+    KIR_SLT,
+    KIR_SLE,
+    KIR_ULT,
+    KIR_ULE,
+    KIR_OEQ,
+    KIR_UNE,
+    KIR_OLT,
+    KIR_OLE,
+    KIR_UNO,
     KIR_PRED_COUNT
 } kir_pred;
 
 /* Built-in ids, i32. A subgroup's number and lane, not the local index, say who scans with whom. */
 typedef enum kir_id {
-    KIR_ID_GROUP_X, KIR_ID_GROUP_Y, KIR_ID_LOCAL, KIR_ID_SUBGROUP, KIR_ID_LANE, KIR_ID_COUNT
+    KIR_ID_GROUP_X,
+    KIR_ID_GROUP_Y,
+    KIR_ID_LOCAL,
+    KIR_ID_SUBGROUP,
+    KIR_ID_LANE,
+    KIR_ID_COUNT
 } kir_id;
 
-/* Launch arguments: the fields of tly_args and tly_task (runtime/abi.h) by name. */
+/* Launch arguments by name: fields of tly_args and tly_task (runtime/abi.h), in a kernel with a
+ * workgroup those of tly_push (runtime/gpu.h). args.def says which is whose. */
 typedef enum kir_arg {
 #define KIR_ARG(NAME, text, block, offset, type) KIR_ARG_##NAME,
 #include "args.def"
@@ -64,32 +89,32 @@ enum {
 };
 
 typedef struct kir_inst {
-    uint8_t op;             /* kir_op */
+    uint8_t op; /* kir_op */
     uint8_t flags;
     uint16_t align;         /* load, store: bytes the address is a multiple of, from 1 */
     kir_type type;          /* of the result; store, mstore: of the value; for, if: unused */
     uint32_t operand_first; /* in kir_kernel.operands */
     uint32_t operand_count;
-    uint32_t result_first;  /* value number; for: its results, see params_first */
+    uint32_t result_first; /* value number; for: its results, see params_first */
     uint32_t result_count;
-    uint32_t params_first;  /* for: value number of the induction variable (i64); the carried
+    uint32_t params_first; /* for: value number of the induction variable (i64); the carried
                                values inside follow it, result_count of them */
-    uint32_t match;         /* for, else: its end; if: its else or end; end: its opener */
-    int64_t imm;            /* see ops.def; shuffle: first index in kir_kernel.indices */
+    uint32_t match;        /* for, else: its end; if: its else or end; end: its opener */
+    int64_t imm;           /* see ops.def; shuffle: first index in kir_kernel.indices */
 } kir_inst;
 
 /* A finished kernel. Read-only; free with kir_free. */
 typedef struct kir_kernel {
     char name[64];
-    uint32_t workgroup;     /* invocations of a workgroup; 0: a kernel for CPUs */
+    uint32_t workgroup; /* invocations of a workgroup; 0: a kernel for CPUs */
     kir_inst *insts;
     uint32_t inst_count;
-    uint32_t *operands;     /* value numbers */
+    uint32_t *operands; /* value numbers */
     uint32_t operand_count;
-    uint8_t *indices;       /* shuffle lanes */
+    uint8_t *indices; /* shuffle lanes */
     uint32_t index_count;
-    kir_type *types;        /* by value number; [0] unused */
-    uint32_t value_count;   /* value numbers are below this */
+    kir_type *types;      /* by value number; [0] unused */
+    uint32_t value_count; /* value numbers are below this */
 } kir_kernel;
 
 /* ---- building ---- */
@@ -108,7 +133,7 @@ kir_type kir_type_of(const kir_builder *b, kir_value v);
 
 /* Splat of bits; equal ones are one value. */
 kir_value kir_const(kir_builder *b, kir_type type, uint64_t bits);
-kir_value kir_int(kir_builder *b, int64_t value);                   /* scalar i64 */
+kir_value kir_int(kir_builder *b, int64_t value); /* scalar i64 */
 kir_value kir_iota(kir_builder *b, kir_type type);
 kir_value kir_get(kir_builder *b, kir_arg arg);
 kir_value kir_get_at(kir_builder *b, kir_arg arg, kir_value index); /* array arguments */
@@ -129,6 +154,11 @@ kir_value kir_mload(kir_builder *b, kir_type type, kir_value p, int64_t offset, 
 void kir_mstore(kir_builder *b, kir_value p, int64_t offset, kir_value count, kir_value v);
 void kir_prefetch(kir_builder *b, kir_value p, int64_t offset);
 void kir_fence(kir_builder *b);
+/* What arithmetic met since flags were cleared, of what was computed in between by loops; a lane
+ * that overflowed or underflowed (tiny and inexact) is enough. The host's flags stay as they are. */
+enum { KIR_OVERFLOWED = 1, KIR_UNDERFLOWED = 2 };
+void kir_clear_flags(kir_builder *b);
+kir_value kir_flags(kir_builder *b);                                   /* i32 */
 kir_value kir_splat(kir_builder *b, kir_value scalar, unsigned lanes); /* lanes 1: itself */
 kir_value kir_extract(kir_builder *b, kir_value v, unsigned lane);     /* of a scalar: itself */
 kir_value kir_insert(kir_builder *b, kir_value v, kir_value scalar, unsigned lane);
@@ -202,6 +232,9 @@ const char *kir_pred_text(kir_pred pred);
 const char *kir_arg_text(kir_arg arg);
 const char *kir_id_text(kir_id id);
 unsigned kir_kind_bits(kir_kind kind); /* i1: 1; ptr: 64 */
-static inline int kir_is_float(kir_type t) { return t.kind >= KIR_F16 && t.kind <= KIR_F64; }
+static inline int kir_is_float(kir_type t)
+{
+    return t.kind >= KIR_F16 && t.kind <= KIR_F64;
+}
 
 #endif

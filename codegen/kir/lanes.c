@@ -41,8 +41,8 @@
 #define INTEGER(K, U, S) \
     LANES(add_##K, U, U, (uint64_t)x + y) \
     LANES(sub_##K, U, U, (uint64_t)x - y) \
-    LANES(mul_##K, U, U, (uint64_t)x * y) \
-    LANES(and_##K, U, U, x & y) \
+    LANES(mul_##K, U, U, (uint64_t)x *y) \
+    LANES(and_##K, U, U, x &y) \
     LANES(or_##K, U, U, x | y) \
     LANES(xor_##K, U, U, x ^ y) \
     LANES_IF(shl_##K, U, y < 8 * sizeof x, (uint64_t)x << y) \
@@ -60,7 +60,7 @@
 #define FLOAT(K, F) \
     LANES(add_##K, F, F, x + y) \
     LANES(sub_##K, F, F, x - y) \
-    LANES(mul_##K, F, F, x * y) \
+    LANES(mul_##K, F, F, x *y) \
     LANES(oeq_##K, F, uint8_t, x == y) \
     LANES(une_##K, F, uint8_t, x != y) \
     LANES(olt_##K, F, uint8_t, x < y) \
@@ -77,20 +77,24 @@ LANES_IF(udiv_i64, uint64_t, y != 0, x / y)
 
 /* i1 is a byte 0 or 1, on which and, or, xor are those of i8. */
 #define OF_BITS(op) \
-    { [KIR_I1] = op##_i8, [KIR_I8] = op##_i8, [KIR_I16] = op##_i16, [KIR_I32] = op##_i32, \
+    { [KIR_I1] = op##_i8, \
+      [KIR_I8] = op##_i8, \
+      [KIR_I16] = op##_i16, \
+      [KIR_I32] = op##_i32, \
       [KIR_I64] = op##_i64 }
 #define OF_INTEGERS(op) \
     { [KIR_I8] = op##_i8, [KIR_I16] = op##_i16, [KIR_I32] = op##_i32, [KIR_I64] = op##_i64 }
 #define OF_FLOATS(op) { [KIR_F32] = op##_f32, [KIR_F64] = op##_f64 }
 #define OF_NUMBERS(op) \
-    { [KIR_I8] = op##_i8, [KIR_I16] = op##_i16, [KIR_I32] = op##_i32, [KIR_I64] = op##_i64, \
-      [KIR_F32] = op##_f32, [KIR_F64] = op##_f64 }
+    { [KIR_I8] = op##_i8,   [KIR_I16] = op##_i16, [KIR_I32] = op##_i32, \
+      [KIR_I64] = op##_i64, [KIR_F32] = op##_f32, [KIR_F64] = op##_f64 }
 
 static const kir_lanes binaries[][KIR_KIND_COUNT] = {
-    [KIR_ADD] = OF_NUMBERS(add),    [KIR_SUB] = OF_NUMBERS(sub),    [KIR_MUL] = OF_NUMBERS(mul),
-    [KIR_UDIV] = { [KIR_I64] = udiv_i64 },
-    [KIR_AND] = OF_BITS(and),       [KIR_OR] = OF_BITS(or),         [KIR_XOR] = OF_BITS(xor),
-    [KIR_SHL] = OF_INTEGERS(shl),   [KIR_LSHR] = OF_INTEGERS(lshr), [KIR_ASHR] = OF_INTEGERS(ashr),
+    [KIR_ADD] = OF_NUMBERS(add),    [KIR_SUB] = OF_NUMBERS(sub),
+    [KIR_MUL] = OF_NUMBERS(mul),    [KIR_UDIV] = { [KIR_I64] = udiv_i64 },
+    [KIR_AND] = OF_BITS(and),       [KIR_OR] = OF_BITS(or),
+    [KIR_XOR] = OF_BITS(xor),       [KIR_SHL] = OF_INTEGERS(shl),
+    [KIR_LSHR] = OF_INTEGERS(lshr), [KIR_ASHR] = OF_INTEGERS(ashr),
     [KIR_UMIN] = OF_INTEGERS(umin), [KIR_UMAX] = OF_INTEGERS(umax),
 };
 

@@ -39,7 +39,7 @@ int kir_read_constant(struct reader *r, kir_type t, int64_t *imm)
     if (kind == KIR_I1) {
         *imm = kir_accept_word(r, "true");
         return *imm != 0 || kir_accept_word(r, "false") ? 1
-                   : kir_broken(r, "expected true or false");
+                                                        : kir_broken(r, "expected true or false");
     }
     if (kir_is_float(t)) {
         if (!kir_accept(r, '0') || r->at == r->end || *r->at != 'x') {

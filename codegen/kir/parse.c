@@ -58,7 +58,8 @@ static int define(struct parser *p, uint32_t ahead)
         return 0;
     }
     return n == (uint64_t)p->b->values.count + ahead
-               ? 1 : kir_broken(&p->r, "values are numbered from 1 in order of appearance");
+               ? 1
+               : kir_broken(&p->r, "values are numbered from 1 in order of appearance");
 }
 
 /* ": f32x8" */
@@ -249,8 +250,7 @@ static int for_loop(struct parser *p, const struct results *made)
     }
     for (uint32_t i = 0; i < made->count; i++) {
         if ((i > 0 && !kir_expect(&p->r, ',')) || !define(p, made->count + 1 + i) ||
-            !typed(p, &carried.types[i]) || !kir_expect(&p->r, '=') ||
-            !use(p, &operands[3 + i])) {
+            !typed(p, &carried.types[i]) || !kir_expect(&p->r, '=') || !use(p, &operands[3 + i])) {
             return 0;
         }
     }

@@ -24,7 +24,8 @@ static const char *rule_const(const struct kir_facts *f)
         return "no constant is a ptr";
     }
     return kir_low_bits((kir_kind)f->type.kind, (uint64_t)f->inst->imm) == (uint64_t)f->inst->imm
-               ? NULL : "a constant has no bits above its kind's";
+               ? NULL
+               : "a constant has no bits above its kind's";
 }
 
 static const char *rule_iota(const struct kir_facts *f)
@@ -42,7 +43,10 @@ static const char *rule_arg(const struct kir_facts *f)
         return "push arguments are of kernels with a workgroup, the others of those without";
     }
     int narrow = type == 'w' || (type == 'l' && f->type.kind == KIR_I32);
-    return kir_same_type(f->type, type == 'p' ? ptr : narrow ? i32 : i64) ? NULL
+    return kir_same_type(f->type, type == 'p' ? ptr
+                                  : narrow    ? i32
+                                              : i64)
+               ? NULL
                : "the result has the argument's type";
 }
 
@@ -52,7 +56,7 @@ static const char *rule_argv(const struct kir_facts *f)
         return "argv reads array arguments only";
     }
     return kir_same_type(f->type, i64) && kir_same_type(f->x[0], i64) ? NULL
-               : "index and result are i64";
+                                                                      : "index and result are i64";
 }
 
 static int three_equal(const struct kir_facts *f)
@@ -65,14 +69,16 @@ static const char *rule_add(const struct kir_facts *f)
     if (!three_equal(f)) {
         return "operands and result have one type";
     }
-    return kir_is_int(f->type) || is_arithmetic_float(f->type) ? NULL
+    return kir_is_int(f->type) || is_arithmetic_float(f->type)
+               ? NULL
                : "arithmetic is of i8 to i64, f32 and f64";
 }
 
 static const char *rule_udiv(const struct kir_facts *f)
 {
     int narrow = f->kernel->workgroup > 0;
-    return three_equal(f) && kir_same_type(f->type, narrow ? i32 : i64) ? NULL
+    return three_equal(f) && kir_same_type(f->type, narrow ? i32 : i64)
+               ? NULL
                : "udiv is of scalar i64; with a workgroup, of scalar i32";
 }
 
@@ -112,7 +118,8 @@ static const char *rule_select(const struct kir_facts *f)
         return "both choices and the result have one type";
     }
     return f->x[0].kind == KIR_I1 && (f->x[0].lanes == 1 || f->x[0].lanes == f->type.lanes)
-               ? NULL : "the condition is i1 of one lane or of the result's lanes";
+               ? NULL
+               : "the condition is i1 of one lane or of the result's lanes";
 }
 
 static const char *rule_extend(const struct kir_facts *f)
@@ -121,7 +128,9 @@ static const char *rule_extend(const struct kir_facts *f)
         return "a conversion keeps the lanes";
     }
     return kir_is_int(f->type) && (kir_is_int(f->x[0]) || f->x[0].kind == KIR_I1) &&
-           f->type.kind > f->x[0].kind ? NULL : "it goes from an integer or i1 to a wider integer";
+                   f->type.kind > f->x[0].kind
+               ? NULL
+               : "it goes from an integer or i1 to a wider integer";
 }
 
 static const char *rule_trunc(const struct kir_facts *f)
@@ -130,7 +139,8 @@ static const char *rule_trunc(const struct kir_facts *f)
         return "a conversion keeps the lanes";
     }
     return kir_is_int(f->x[0]) && (kir_is_int(f->type) || f->type.kind == KIR_I1) &&
-           f->type.kind < f->x[0].kind ? NULL
+                   f->type.kind < f->x[0].kind
+               ? NULL
                : "it goes from an integer to a narrower one or i1";
 }
 
@@ -141,7 +151,8 @@ static const char *float_step(kir_type narrow, kir_type wide)
         return "a conversion keeps the lanes";
     }
     return (narrow.kind == KIR_F16 && wide.kind == KIR_F32) ||
-           (narrow.kind == KIR_F32 && wide.kind == KIR_F64) ? NULL
+                   (narrow.kind == KIR_F32 && wide.kind == KIR_F64)
+               ? NULL
                : "floats are converted between f16 and f32, f32 and f64";
 }
 
@@ -161,7 +172,8 @@ static const char *rule_bitcast(const struct kir_facts *f)
         return "bitcast is not of ptr";
     }
     unsigned bits = kir_kind_bits((kir_kind)f->type.kind) * f->type.lanes;
-    return bits == kir_kind_bits((kir_kind)f->x[0].kind) * f->x[0].lanes ? NULL
+    return bits == kir_kind_bits((kir_kind)f->x[0].kind) * f->x[0].lanes
+               ? NULL
                : "bitcast keeps the total bits";
 }
 
@@ -171,16 +183,18 @@ static const char *rule_ptradd(const struct kir_facts *f)
         int fits = kir_same_type(f->x[1], i32) ||
                    (kir_same_type(f->x[1], i64) && kir_same_type(f->x[0], ptr));
         return f->x[0].kind >= KIR_PTR && kir_same_type(f->type, f->x[0]) && fits
-                   ? NULL : "with a workgroup, ptradd adds i32 or i64 to ptr, i32 to wptr";
+                   ? NULL
+                   : "with a workgroup, ptradd adds i32 or i64 to ptr, i32 to wptr";
     }
-    return kir_same_type(f->type, ptr) && kir_same_type(f->x[0], ptr) &&
-           kir_same_type(f->x[1], i64) ? NULL : "ptradd adds i64 to ptr";
+    return kir_same_type(f->type, ptr) && kir_same_type(f->x[0], ptr) && kir_same_type(f->x[1], i64)
+               ? NULL
+               : "ptradd adds i64 to ptr";
 }
 
 static const char *rule_addr(const struct kir_facts *f)
 {
     return kir_same_type(f->type, i64) && kir_same_type(f->x[0], ptr) ? NULL
-               : "addr goes from ptr to i64";
+                                                                      : "addr goes from ptr to i64";
 }
 
 static int is_power_of_two(unsigned n)
@@ -238,9 +252,15 @@ static const char *rule_none(const struct kir_facts *f)
     return NULL;
 }
 
+static const char *rule_flags(const struct kir_facts *f)
+{
+    return kir_same_type(f->type, i32) ? NULL : "flags are an i32";
+}
+
 static const char *rule_splat(const struct kir_facts *f)
 {
-    return f->x[0].lanes == 1 && f->x[0].kind == f->type.kind && f->type.kind < KIR_PTR ? NULL
+    return f->x[0].lanes == 1 && f->x[0].kind == f->type.kind && f->type.kind < KIR_PTR
+               ? NULL
                : "splat goes from a scalar, no ptr, to lanes of its kind";
 }
 
@@ -254,8 +274,7 @@ static const char *rule_extract(const struct kir_facts *f)
 
 static const char *rule_insert(const struct kir_facts *f)
 {
-    if (!kir_same_type(f->type, f->x[0]) || f->x[1].lanes != 1 ||
-        f->x[1].kind != f->type.kind) {
+    if (!kir_same_type(f->type, f->x[0]) || f->x[1].lanes != 1 || f->x[1].kind != f->type.kind) {
         return "a scalar goes into a vector of its kind, which is the result's type";
     }
     return f->inst->imm >= 0 && f->inst->imm < f->x[0].lanes ? NULL : "the lane is in the vector";
@@ -283,13 +302,15 @@ static const char *rule_shuffle(const struct kir_facts *f)
 
 static const char *rule_keep(const struct kir_facts *f)
 {
-    return kir_same_type(f->type, f->x[0]) && f->type.kind != KIR_I1 ? NULL
+    return kir_same_type(f->type, f->x[0]) && f->type.kind != KIR_I1
+               ? NULL
                : "keep is of anything but i1, and keeps its type";
 }
 
 static const char *rule_any(const struct kir_facts *f)
 {
-    return kir_same_type(f->type, KIR_TYPE(KIR_I1, 1)) && f->x[0].kind == KIR_I1 ? NULL
+    return kir_same_type(f->type, KIR_TYPE(KIR_I1, 1)) && f->x[0].kind == KIR_I1
+               ? NULL
                : "any goes from lanes of i1 to i1";
 }
 
@@ -305,8 +326,10 @@ static const char *rule_for(const struct kir_facts *f)
         int given = f->inst->operand_count > 3 && f->kernel->workgroup > 0;
         kir_type first = given ? f->kernel->types[f->kernel->operands[f->inst->operand_first + 3]]
                                : i64;
-        return kir_same_type(first, KIR_TYPE(KIR_I1, 1)) ? NULL
-               : "while is of kernels with a workgroup, and asks the first carried value, an i1";
+        return kir_same_type(first, KIR_TYPE(KIR_I1, 1))
+                   ? NULL
+                   : "while is of kernels with a workgroup, and asks the first carried value, an "
+                     "i1";
     }
     return NULL;
 }
@@ -359,6 +382,8 @@ static const struct {
     [KIR_MSTORE] = { rule_masked, 1, 0, 0 },
     [KIR_PREFETCH] = { rule_prefetch, 0, 0, 0 },
     [KIR_FENCE] = { rule_none, 0, 0, 0 },
+    [KIR_CLEAR_FLAGS] = { rule_none, 0, 0, 0 },
+    [KIR_FLAGS] = { rule_flags, 1, 0, 0 },
     [KIR_SPLAT] = { rule_splat, 1, 0, 0 },
     [KIR_EXTRACT] = { rule_extract, 1, 0, 0 },
     [KIR_INSERT] = { rule_insert, 1, 0, 0 },

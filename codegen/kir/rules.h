@@ -7,8 +7,8 @@
 struct kir_facts {
     const kir_kernel *kernel;
     const kir_inst *inst;
-    kir_type type;  /* the result's, or the stored value's */
-    kir_type x[3];  /* the operands' */
+    kir_type type; /* the result's, or the stored value's */
+    kir_type x[3]; /* the operands' */
 };
 
 /* The rule that is broken, or NULL. */

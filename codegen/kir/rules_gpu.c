@@ -10,25 +10,30 @@ const char *kir_rule_id(const struct kir_facts *f)
 
 const char *kir_rule_shared(const struct kir_facts *f)
 {
-    return kir_same_type(f->type, wptr) && f->inst->imm > 0 ? NULL
+    return kir_same_type(f->type, wptr) && f->inst->imm > 0
+               ? NULL
                : "shared gives a wptr to at least one byte";
 }
 
 const char *kir_rule_subgroup_scan(const struct kir_facts *f)
 {
     return kir_same_type(f->type, f->x[0]) && f->type.lanes == 1 && kir_is_int(f->type)
-               ? NULL : "a scan of a subgroup is of scalar integers"; /* floats: no fixed order */
+               ? NULL
+               : "a scan of a subgroup is of scalar integers"; /* floats: no fixed order */
 }
 
 const char *kir_rule_from_lane(const struct kir_facts *f)
 {
     return kir_same_type(f->type, f->x[0]) && f->type.lanes == 1 && f->type.kind < KIR_PTR &&
-           kir_same_type(f->x[1], i32) ? NULL : "a scalar is taken from the lane that an i32 names";
+                   kir_same_type(f->x[1], i32)
+               ? NULL
+               : "a scalar is taken from the lane that an i32 names";
 }
 
 const char *kir_rule_atomic(const struct kir_facts *f)
 {
     int stored = f->inst->operand_count < 2 || kir_same_type(f->x[1], i32);
     return kir_same_type(f->type, i32) && kir_same_type(f->x[0], ptr) && stored
-               ? NULL : "atomics are of i32 at a ptr";
+               ? NULL
+               : "atomics are of i32 at a ptr";
 }

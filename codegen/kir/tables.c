@@ -1,6 +1,7 @@
 /*
- * The tables of kernel IR: names and facts of operations, kinds, predicates and arguments, all made
- * from ops.def and args.def. Depends on nothing but these, so that a backend can link it alone.
+ * The tables of kernel IR: names and facts of operations and arguments, from ops.def and args.def,
+ * and of kinds, predicates and ids, from the tables here. Calls nothing, so that a backend can link
+ * it alone.
  */
 #include "internal.h"
 
@@ -18,18 +19,19 @@ static const struct {
 
 /* How many results an operation has beside the usual one. */
 static const int8_t beside_one[COUNT_OF(ops)] = {
-    [KIR_STORE] = -1, [KIR_MSTORE] = -1, [KIR_PREFETCH] = -1, [KIR_FENCE] = -1, [KIR_ELSE] = -1,
-    [KIR_YIELD] = -1, [KIR_END] = -1,    [KIR_RETURN] = -1,   [KIR_FOR] = -2,   [KIR_IF] = -2,
-    [KIR_BARRIER] = -1, [KIR_ATOMIC_STORE] = -1,
+    [KIR_STORE] = -1,       [KIR_MSTORE] = -1, [KIR_PREFETCH] = -1, [KIR_FENCE] = -1,
+    [KIR_ELSE] = -1,        [KIR_YIELD] = -1,  [KIR_END] = -1,      [KIR_RETURN] = -1,
+    [KIR_FOR] = -2,         [KIR_IF] = -2,     [KIR_BARRIER] = -1,  [KIR_ATOMIC_STORE] = -1,
+    [KIR_CLEAR_FLAGS] = -1,
 };
 
 static const struct {
     const char *text;
     uint8_t bits, bytes;
 } kinds[KIR_KIND_COUNT] = {
-    [KIR_NONE] = { "none", 0, 0 }, [KIR_I1] = { "i1", 1, 1 },    [KIR_I8] = { "i8", 8, 1 },
-    [KIR_I16] = { "i16", 16, 2 },  [KIR_I32] = { "i32", 32, 4 }, [KIR_I64] = { "i64", 64, 8 },
-    [KIR_F16] = { "f16", 16, 2 },  [KIR_F32] = { "f32", 32, 4 }, [KIR_F64] = { "f64", 64, 8 },
+    [KIR_NONE] = { "none", 0, 0 }, [KIR_I1] = { "i1", 1, 1 },      [KIR_I8] = { "i8", 8, 1 },
+    [KIR_I16] = { "i16", 16, 2 },  [KIR_I32] = { "i32", 32, 4 },   [KIR_I64] = { "i64", 64, 8 },
+    [KIR_F16] = { "f16", 16, 2 },  [KIR_F32] = { "f32", 32, 4 },   [KIR_F64] = { "f64", 64, 8 },
     [KIR_PTR] = { "ptr", 64, 8 },  [KIR_WPTR] = { "wptr", 32, 4 },
 };
 
@@ -126,7 +128,7 @@ int kir_op_is_gpu(kir_op op)
 
 int kir_op_is_cpu(kir_op op)
 {
-    return op == KIR_ARGV || op == KIR_ADDR || (op >= KIR_MLOAD && op <= KIR_FENCE) ||
+    return op == KIR_ARGV || op == KIR_ADDR || (op >= KIR_MLOAD && op <= KIR_FLAGS) ||
            op == KIR_KEEP || op == KIR_ANY;
 }
 

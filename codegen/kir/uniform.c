@@ -81,8 +81,8 @@ static int source(const kir_inst *inst)
 static uint32_t walk(struct flow *f)
 {
     const kir_kernel *k = f->k;
-    uint32_t open[KIR_MAX_DEPTH], depth = 0, parted = 0, found = k->inst_count;
-    uint8_t apart[KIR_MAX_DEPTH];
+    uint32_t open[KIR_MAX_DEPTH] = { 0 }, depth = 0, parted = 0, found = k->inst_count;
+    uint8_t apart[KIR_MAX_DEPTH] = { 0 };
     for (uint32_t at = 0; at < k->inst_count; at++) {
         const kir_inst *inst = &k->insts[at];
         if (inst->op == KIR_FOR || inst->op == KIR_IF) {

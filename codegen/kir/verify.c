@@ -12,8 +12,8 @@
 enum { HIDDEN = 0, VISIBLE = 1 };
 
 struct region {
-    uint32_t inst;  /* for or if */
-    uint32_t start; /* the first value inside */
+    uint32_t inst;   /* for or if */
+    uint32_t start;  /* the first value inside */
     uint32_t middle; /* its else, or 0 */
 };
 
@@ -36,7 +36,7 @@ int kir_name_valid(const char *name)
             return 0;
         }
     }
-    return length > 0 && length < sizeof ((kir_kernel *)0)->name;
+    return length > 0 && length < sizeof((kir_kernel *)0)->name;
 }
 
 static kir_type operand_type(const struct walk *w, const kir_inst *inst, uint32_t i)
@@ -88,8 +88,7 @@ static const char *number(struct walk *w, uint32_t first, uint32_t count, int vi
 static const char *results_broken(struct walk *w, const kir_inst *inst)
 {
     int count = kir_op_results((kir_op)inst->op);
-    if (count >= 0 ? inst->result_count != (uint32_t)count
-                   : inst->result_count > KIR_MAX_CARRIED) {
+    if (count >= 0 ? inst->result_count != (uint32_t)count : inst->result_count > KIR_MAX_CARRIED) {
         return "it has another number of results";
     }
     if (inst->result_count == 0 && inst->result_first != 0) {
@@ -208,7 +207,8 @@ static const char *structure_broken(struct walk *w, const kir_inst *inst)
         return ending_broken(w, inst);
     case KIR_RETURN:
         return w->depth == 0 && w->at + 1 == w->k->inst_count
-                   ? NULL : "return is the last instruction of a kernel";
+                   ? NULL
+                   : "return is the last instruction of a kernel";
     default:
         return w->at + 1 < w->k->inst_count ? NULL : "the last instruction of a kernel is return";
     }

@@ -12,7 +12,7 @@
 #include "../../runtime/error.h"
 
 enum {
-    MAX_SECTIONS = 64,            /* a kernel's object has about ten */
+    MAX_SECTIONS = 64, /* a kernel's object has about ten */
     MAX_ALIGN = 64,
     MAX_BLOB = 16 << 20,
     NOT_PLACED = -1
@@ -24,7 +24,7 @@ typedef struct image {
     tally_error *error;
     Elf64_Ehdr header;
     Elf64_Shdr sections[MAX_SECTIONS];
-    int64_t place[MAX_SECTIONS];  /* offset in the blob, or NOT_PLACED */
+    int64_t place[MAX_SECTIONS]; /* offset in the blob, or NOT_PLACED */
     uint32_t section_count;
     uint32_t symbol_section;
     uint64_t symbol_count;

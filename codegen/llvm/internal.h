@@ -7,20 +7,26 @@
 
 #include <llvm-c/Core.h>
 #include <llvm-c/TargetMachine.h>
+#include <llvm/Config/llvm-config.h>
+
+#if LLVM_VERSION_MAJOR < 17 /* Debian 12's own is 15 */
+#define LLVMArrayType2(element, count) LLVMArrayType(element, (unsigned)(count))
+#endif
 
 #include "../kir/kir.h"
 #include "../target.h"
 
+/* Where an architecture keeps the flags of floating-point arithmetic. */
+typedef enum tly_flags { TLY_MXCSR, TLY_FPSR } tly_flags;
+
 /* An architecture, found by the first part of a target's triple. */
 typedef struct tly_arch {
     const char *prefix;
-    LLVMCodeModel model;           /* such that constants are reached without a GOT or pages */
-    const char *scalar_register;   /* constraints of an empty inline asm that keeps a value */
-    const char *vector_register;   /* floats, too */
-    const char *fence;             /* intrinsic that orders non-temporal stores; NULL: a fence */
-    /* The narrowest element of masked loads and stores, 0 if there are none, with vectors of 16,
-     * 32 and 64 bytes. */
-    uint8_t mask_bytes[3];
+    LLVMCodeModel model;         /* such that constants are reached without a GOT or pages */
+    const char *scalar_register; /* constraints of an empty inline asm that keeps a value */
+    const char *vector_register; /* floats, too */
+    const char *fence;           /* intrinsic that orders non-temporal stores; NULL: a fence */
+    tly_flags flags;
 } tly_arch;
 
 typedef struct tly_lowering {
@@ -31,12 +37,13 @@ typedef struct tly_lowering {
     LLVMModuleRef module;
     LLVMBuilderRef builder;
     LLVMValueRef function;
-    LLVMValueRef *values;          /* by kernel IR value number */
+    LLVMValueRef *values; /* by kernel IR value number */
     LLVMTypeRef scalars[KIR_KIND_COUNT];
     LLVMTypeRef integers[KIR_KIND_COUNT]; /* of the kind's width */
     unsigned nontemporal, invariant;      /* metadata kinds */
-    LLVMValueRef slot;             /* memory on the stack, if an instruction asks for it */
-    tally_status status;           /* the first failure; what follows it is not looked at */
+    LLVMValueRef slot;                    /* memory on the stack, if an instruction asks for it */
+    LLVMValueRef saved, clean; /* the host's flags; none, as flags are cleared; or NULL */
+    tally_status status;       /* the first failure; what follows it is not looked at */
     tally_error *error;
 } tly_lowering;
 
@@ -77,8 +84,13 @@ LLVMValueRef tly_lower_masked_store(tly_lowering *l, const kir_inst *inst);
 LLVMValueRef tly_lower_prefetch(tly_lowering *l, const kir_inst *inst);
 LLVMValueRef tly_lower_fence(tly_lowering *l, const kir_inst *inst);
 
-static inline kir_value tly_operand_number(const tly_lowering *l, const kir_inst *inst,
-                                           unsigned i)
+/* lower_flags.c: before the first instruction of a kernel that looks at flags, and after its last. */
+void tly_lower_save_flags(tly_lowering *l);
+void tly_lower_restore_flags(tly_lowering *l);
+LLVMValueRef tly_lower_clear_flags(tly_lowering *l, const kir_inst *inst);
+LLVMValueRef tly_lower_flags(tly_lowering *l, const kir_inst *inst);
+
+static inline kir_value tly_operand_number(const tly_lowering *l, const kir_inst *inst, unsigned i)
 {
     return l->kernel->operands[inst->operand_first + i];
 }

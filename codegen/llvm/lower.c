@@ -15,13 +15,13 @@
 /* An open region. */
 typedef struct frame {
     const kir_inst *open;
-    const kir_inst *yield;          /* that ended the region being left */
-    const kir_inst *then_yield;     /* if: of the first region */
-    LLVMBasicBlockRef before;       /* block that opened it */
-    LLVMBasicBlockRef body;         /* for: loop header; if: else block */
-    LLVMBasicBlockRef then_end;     /* if: block that left the first region */
+    const kir_inst *yield;      /* that ended the region being left */
+    const kir_inst *then_yield; /* if: of the first region */
+    LLVMBasicBlockRef before;   /* block that opened it */
+    LLVMBasicBlockRef body;     /* for: loop header; if: else block */
+    LLVMBasicBlockRef then_end; /* if: block that left the first region */
     LLVMBasicBlockRef after;
-    LLVMValueRef guard;             /* for: NULL where it is known to hold */
+    LLVMValueRef guard; /* for: NULL where it is known to hold */
 } frame;
 
 static LLVMBasicBlockRef new_block(const tly_lowering *l, const char *name)
@@ -151,6 +151,7 @@ static void lower_body(tly_lowering *l, frame *frames)
             (top->open->op == KIR_FOR ? close_for : close_if)(l, top);
             break;
         case KIR_RETURN:
+            tly_lower_restore_flags(l);
             LLVMBuildRet(l->builder, tly_operand(l, inst, 0));
             break;
         default: {
@@ -217,8 +218,7 @@ static void add_slot(tly_lowering *l)
         most = bytes > most ? bytes : most;
     }
     if (most != 0) {
-        l->slot = LLVMBuildAlloca(l->builder,
-                                  LLVMArrayType2(l->scalars[KIR_I8], most), "slot");
+        l->slot = LLVMBuildAlloca(l->builder, LLVMArrayType2(l->scalars[KIR_I8], most), "slot");
         LLVMSetAlignment(l->slot, 16);
     }
 }
@@ -246,6 +246,7 @@ tally_status tly_lower(tly_lowering *l)
         l->builder = LLVMCreateBuilderInContext(l->context);
         LLVMPositionBuilderAtEnd(l->builder, new_block(l, "entry"));
         add_slot(l);
+        tly_lower_save_flags(l);
         lower_body(l, frames);
         LLVMDisposeBuilder(l->builder);
     }

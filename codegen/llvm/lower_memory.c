@@ -47,8 +47,8 @@ LLVMValueRef tly_lower_argument(tly_lowering *l, const kir_inst *inst)
 
 LLVMValueRef tly_lower_load(tly_lowering *l, const kir_inst *inst)
 {
-    LLVMValueRef value = LLVMBuildLoad2(l->builder, tly_lower_type(l, inst->type),
-                                        address(l, inst), "");
+    LLVMValueRef value = LLVMBuildLoad2(l->builder, tly_lower_type(l, inst->type), address(l, inst),
+                                        "");
     LLVMSetAlignment(value, inst->align);
     return value;
 }
@@ -73,8 +73,7 @@ LLVMValueRef tly_lower_store(tly_lowering *l, const kir_inst *inst)
     if (inst->flags & KIR_STREAM) {
         LLVMMetadataRef one = LLVMValueAsMetadata(tly_lower_int(l, KIR_I32, 1));
         LLVMSetMetadata(done, l->nontemporal,
-                        LLVMMetadataAsValue(l->context,
-                                            LLVMMDNodeInContext2(l->context, &one, 1)));
+                        LLVMMetadataAsValue(l->context, LLVMMDNodeInContext2(l->context, &one, 1)));
     }
     return NULL;
 }
@@ -113,15 +112,18 @@ static LLVMValueRef lanes_below(const tly_lowering *l, LLVMValueRef count, kir_t
  * stack: 15 ms, 1.8 KB, 4 to 8 ns (a loop over the lanes: 8 ms, 0.5 KB, 3 to 28 ns). */
 static int has_masks(const tly_lowering *l, kir_type type)
 {
-    const unsigned narrowest = l->arch->mask_bytes[l->target->vector_bytes / 32];
+    const unsigned narrowest = (unsigned)l->target->mask_bytes;
     return narrowest != 0 && kir_kind_bits((kir_kind)type.kind) >= narrowest * 8;
 }
 
 size_t tly_lower_slot_bytes(const tly_lowering *l, const kir_inst *inst)
 {
     const int masked = inst->op == KIR_MLOAD || inst->op == KIR_MSTORE;
+    if (inst->op == KIR_FLAGS)
+        return sizeof(uint32_t); /* MXCSR */
     return !masked || has_masks(l, inst->type)
-        ? 0 : (size_t)kir_kind_bits((kir_kind)inst->type.kind) / 8 * inst->type.lanes;
+               ? 0
+               : (size_t)kir_kind_bits((kir_kind)inst->type.kind) / 8 * inst->type.lanes;
 }
 
 /* Copies `piece` lanes, those behind all the larger pieces, if the count has that bit. */

@@ -49,8 +49,7 @@ LLVMValueRef tly_lower_intrinsic(const tly_lowering *l, const char *name, LLVMTy
 {
     const unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
     LLVMValueRef callee = LLVMGetIntrinsicDeclaration(l->module, id, types, type_count);
-    return LLVMBuildCall2(l->builder, LLVMGlobalGetValueType(callee), callee, arguments, count,
-                          "");
+    return LLVMBuildCall2(l->builder, LLVMGlobalGetValueType(callee), callee, arguments, count, "");
 }
 
 /* ---- lanes ---- */
@@ -118,7 +117,8 @@ static LLVMValueRef shuffle(tly_lowering *l, const kir_inst *inst)
             }
             LLVMValueRef lane = tly_lower_int(l, KIR_I32, i);
             result = inst->type.lanes == 1
-                ? from : LLVMBuildInsertElement(l->builder, result, from, lane, "");
+                         ? from
+                         : LLVMBuildInsertElement(l->builder, result, from, lane, "");
         }
         return result;
     }
@@ -134,14 +134,14 @@ static LLVMValueRef shuffle(tly_lowering *l, const kir_inst *inst)
 
 /* LLVM's opcodes: of arithmetic for integers and for floats, of conversions the one. */
 static const LLVMOpcode opcodes[KIR_OP_COUNT][2] = {
-    [KIR_ADD] = { LLVMAdd, LLVMFAdd },     [KIR_SUB] = { LLVMSub, LLVMFSub },
-    [KIR_MUL] = { LLVMMul, LLVMFMul },     [KIR_UDIV] = { LLVMUDiv },
-    [KIR_AND] = { LLVMAnd },               [KIR_OR] = { LLVMOr },
-    [KIR_XOR] = { LLVMXor },               [KIR_SHL] = { LLVMShl },
-    [KIR_LSHR] = { LLVMLShr },             [KIR_ASHR] = { LLVMAShr },
-    [KIR_ZEXT] = { LLVMZExt },             [KIR_SEXT] = { LLVMSExt },
-    [KIR_TRUNC] = { LLVMTrunc },           [KIR_FPEXT] = { LLVMFPExt },
-    [KIR_FPTRUNC] = { LLVMFPTrunc },       [KIR_BITCAST] = { LLVMBitCast },
+    [KIR_ADD] = { LLVMAdd, LLVMFAdd }, [KIR_SUB] = { LLVMSub, LLVMFSub },
+    [KIR_MUL] = { LLVMMul, LLVMFMul }, [KIR_UDIV] = { LLVMUDiv },
+    [KIR_AND] = { LLVMAnd },           [KIR_OR] = { LLVMOr },
+    [KIR_XOR] = { LLVMXor },           [KIR_SHL] = { LLVMShl },
+    [KIR_LSHR] = { LLVMLShr },         [KIR_ASHR] = { LLVMAShr },
+    [KIR_ZEXT] = { LLVMZExt },         [KIR_SEXT] = { LLVMSExt },
+    [KIR_TRUNC] = { LLVMTrunc },       [KIR_FPEXT] = { LLVMFPExt },
+    [KIR_FPTRUNC] = { LLVMFPTrunc },   [KIR_BITCAST] = { LLVMBitCast },
     [KIR_ADDR] = { LLVMPtrToInt },
 };
 
@@ -205,7 +205,9 @@ LLVMValueRef tly_lower_opaque(const tly_lowering *l, LLVMValueRef v, const char 
 {
     LLVMTypeRef type = LLVMTypeOf(v);
     LLVMTypeRef callee = LLVMFunctionType(type, &type, 1, 0);
-    LLVMValueRef code = LLVMGetInlineAsm(callee, "", 0, constraint, strlen(constraint), 1, 0,
+    /* Read only, but no const in LLVM 15's header. */
+    char *text = (char *)(uintptr_t)constraint;
+    LLVMValueRef code = LLVMGetInlineAsm(callee, "", 0, text, strlen(text), 1, 0,
                                          LLVMInlineAsmDialectATT, 0);
     return LLVMBuildCall2(l->builder, callee, code, &v, 1, "");
 }
@@ -262,7 +264,8 @@ static LLVMValueRef any(tly_lowering *l, const kir_inst *inst)
     LLVMValueRef v = tly_operand(l, inst, 0);
     LLVMTypeRef type = LLVMTypeOf(v);
     return tly_operand_type(l, inst, 0).lanes == 1
-        ? v : tly_lower_intrinsic(l, "llvm.vector.reduce.or", &type, 1, &v, 1);
+               ? v
+               : tly_lower_intrinsic(l, "llvm.vector.reduce.or", &type, 1, &v, 1);
 }
 
 /* ---- the table ---- */
@@ -300,6 +303,8 @@ static LLVMValueRef (*const emitters[KIR_OP_COUNT])(tly_lowering *, const kir_in
     [KIR_MSTORE] = tly_lower_masked_store,
     [KIR_PREFETCH] = tly_lower_prefetch,
     [KIR_FENCE] = tly_lower_fence,
+    [KIR_CLEAR_FLAGS] = tly_lower_clear_flags,
+    [KIR_FLAGS] = tly_lower_flags,
     [KIR_SPLAT] = splat,
     [KIR_EXTRACT] = extract,
     [KIR_INSERT] = insert,

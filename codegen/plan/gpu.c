@@ -66,8 +66,7 @@ static int64_t longest_span(const tly_problem *p, const tly_geometry *g)
 int tly_gpu_needs_addresses(const tly_problem *p, const tly_geometry *g, const tly_caps *caps)
 {
     /* A binding begins and ends at the device's alignment. */
-    return longest_span(p, g) >
-           (int64_t)caps->buffer_range - 2 * (int64_t)caps->offset_align - 16;
+    return longest_span(p, g) > (int64_t)caps->buffer_range - 2 * (int64_t)caps->offset_align - 16;
 }
 
 int tly_gpu_needs_64_bits(const tly_problem *p, const tly_geometry *g)
@@ -87,8 +86,8 @@ static tally_status choose_addresses(const tly_problem *p, const tly_geometry *g
     if (plan->addresses && !caps->addresses)
         return tly_fail(e, TALLY_UNSUPPORTED, "sizes",
                         "a tensor of %lld bytes is above maxStorageBufferRange (%u), and the "
-                        "device lacks bufferDeviceAddress", (long long)longest_span(p, g),
-                        caps->buffer_range);
+                        "device lacks bufferDeviceAddress",
+                        (long long)longest_span(p, g), caps->buffer_range);
     plan->addresses = tly_forced_or(forced, KEY(addresses), plan->addresses);
     plan->index_bits = plan->addresses && tly_gpu_needs_64_bits(p, g) ? 64 : 32;
     plan->index_bits = tly_forced_or(forced, KEY(index_bits), plan->index_bits);
@@ -130,7 +129,7 @@ static tally_status read_overrides(const char *text, tly_forced *forced, tally_e
     const tly_keys *keys[TLY_GPU_TEMPLATE_COUNT];
     for (size_t i = 0; i < TLY_GPU_TEMPLATE_COUNT; i++)
         keys[i] = &limits[i]->keys;
-    return tly_keys_read(keys, TLY_GPU_TEMPLATE_COUNT, text, forced, e);
+    return tly_keys_read(keys, TLY_GPU_TEMPLATE_COUNT, NULL, text, forced, e);
 }
 
 /* Before anything is chosen to suit what is forced: the template must be one for the problem, and
@@ -140,8 +139,8 @@ static tally_status judge_early(const tly_problem *p, const tly_caps *caps,
 {
     const char *refusal = NULL;
     int32_t scan = tly_forced_or(forced, KEY(scan), 0);
-    if (scan > 0 && (caps->subgroup < TLY_GPU_LEAST_SUBGROUP ||
-                     !(caps->subgroup_ops & TLY_SUBGROUP_SHUFFLE)))
+    if (scan > 0 &&
+        (caps->subgroup < TLY_GPU_LEAST_SUBGROUP || !(caps->subgroup_ops & TLY_SUBGROUP_SHUFFLE)))
         refusal = "the device lacks shuffles in subgroups of a known size";
     if (refusal != NULL)
         return tly_fail(e, TALLY_INVALID, "plan", "%s", refusal);

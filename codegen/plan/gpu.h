@@ -9,11 +9,11 @@
 #include "../../runtime/generator.h"
 
 typedef enum tly_gpu_template {
-    TLY_GPU_COLUMNS,   /* one invocation along each lane */
-    TLY_GPU_SUBGROUPS, /* a row by (a part of) a subgroup */
-    TLY_GPU_WORKGROUPS,/* a row by a workgroup */
-    TLY_GPU_LOOK_BACK, /* a row by all workgroups, in one pass */
-    TLY_GPU_COPY,      /* no scan: a copy by tiles, to measure scans by */
+    TLY_GPU_COLUMNS,    /* one invocation along each lane */
+    TLY_GPU_SUBGROUPS,  /* a row by (a part of) a subgroup */
+    TLY_GPU_WORKGROUPS, /* a row by a workgroup */
+    TLY_GPU_LOOK_BACK,  /* a row by all workgroups, in one pass */
+    TLY_GPU_COPY,       /* no scan: a copy by tiles, to measure scans by */
     TLY_GPU_TEMPLATE_COUNT
 } tly_gpu_template;
 

@@ -4,6 +4,8 @@
  */
 #include "gpu_choose.h"
 
+#include "../../runtime/checked.h"
+
 /* What is forced for a field, or else what is chosen. */
 #define FIELD(name) offsetof(tly_gpu_plan, name)
 #define OR_FORCED(name, chosen) tly_forced_or(forced, FIELD(name), chosen)
@@ -20,12 +22,6 @@ static int32_t power_below(int64_t x)
 static int32_t smaller(int32_t a, int32_t b)
 {
     return a < b ? a : b;
-}
-
-static int64_t saturating(int64_t a, int64_t b)
-{
-    int64_t product;
-    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
 }
 
 int32_t tly_gpu_tile(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan)
@@ -95,8 +91,7 @@ int32_t tly_gpu_lanes_together(const tly_problem *p, const tly_geometry *g, int3
     int32_t wide = 16 / tly_gpu_bytes_of(p->dtype);
     int together = p->dtype == p->out_dtype && whole_accesses(g->in_axis, axes, p->dtype) &&
                    whole_accesses(g->out_axis, axes, p->dtype) &&
-                   (rows ? g->in_axis : g->in_lane) == 1 &&
-                   (rows ? g->out_axis : g->out_lane) == 1;
+                   (rows ? g->in_axis : g->in_lane) == 1 && (rows ? g->out_axis : g->out_lane) == 1;
     for (int32_t i = 0; i < g->outer_rank; i++)
         together = together && whole_accesses(g->outer[i].in_stride, 1, p->dtype) &&
                    whole_accesses(g->outer[i].out_stride, 1, p->dtype);
@@ -122,7 +117,7 @@ static void choose_columns(const tly_problem *p, const tly_geometry *g, const tl
                            const tly_forced *forced, tly_gpu_plan *plan)
 {
     int64_t unit = p->form == TLY_ROWS ? p->unit : 1, length = g->length / unit, chunk = 0;
-    int64_t lanes = saturating(g->rows, p->form == TLY_ROWS ? unit : g->inner);
+    int64_t lanes = tly_multiply(g->rows, p->form == TLY_ROWS ? unit : g->inner);
     plan->workgroup = OR_FORCED(workgroup, workgroup_of(caps, plays(caps) ? 32 : 128));
     plan->team = plan->workgroup;
     plan->vector = OR_FORCED(vector, choose_together(p, g, caps, lanes));
@@ -182,7 +177,7 @@ static void choose_gpu(const tly_problem *p, const tly_geometry *g, const tly_ca
 static int64_t choose_chunk(const tly_geometry *g, const tly_caps *caps, int32_t tile,
                             const tly_gpu_plan *plan)
 {
-    int64_t busy = saturating(g->rows, plan->team);
+    int64_t busy = tly_multiply(g->rows, plan->team);
     if (plays(caps) || busy * 2 > caps->saturation || g->length / 8 < tile)
         return 0;
     int64_t chunks = caps->saturation / (busy > 0 ? busy : 1);
@@ -224,7 +219,7 @@ static void choose_teams(const tly_problem *p, const tly_geometry *g, const tly_
 static int goes_alone(const tly_problem *p, const tly_geometry *g, const tly_caps *caps)
 {
     int narrow = tly_gpu_bytes_of(p->dtype) == 2 && g->length >= 2048;
-    return plays(caps) && !narrow && saturating(g->rows, p->unit) >= caps->saturation;
+    return plays(caps) && !narrow && tly_multiply(g->rows, p->unit) >= caps->saturation;
 }
 
 static int fits_team(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,

@@ -1,31 +1,23 @@
 /* Plans as text; see keys.h. */
 #include "keys.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../../runtime/error.h"
+#include "../../runtime/guess.h"
 
-/* A piece of the text, without blanks around it. */
+#define SHOW(piece) (int)((piece).length < 80 ? (piece).length : 80), (piece).at
+
+/* A piece of the text. */
 typedef struct piece {
     const char *at;
     size_t length;
 } piece;
 
-static piece trim(const char *from, const char *to)
-{
-    while (from < to && *from == ' ')
-        from++;
-    while (to > from && to[-1] == ' ')
-        to--;
-    return (piece){ from, (size_t)(to - from) };
-}
-
 static tally_status refuse(tally_error *e, piece what, const char *why)
 {
-    return tly_fail(e, TALLY_INVALID, "plan", "'%.*s' %s", (int)what.length, what.at, why);
+    return tly_fail(e, TALLY_INVALID, "plan", "'%.*s' %s", SHOW(what), why);
 }
 
 static tally_status refuse_range(const tly_key *key, int32_t v, tally_error *e)
@@ -43,24 +35,63 @@ static int is(piece text, const char *name)
 static tally_status read_template(const tly_keys *const *templates, size_t count, piece item,
                                   piece value, int32_t *id, tally_error *e)
 {
-    for (size_t i = 0; i < count; i++)
+    tly_guess guess = tly_guess_begin(value.at, value.length);
+    char names[100] = "";
+    for (size_t i = 0; i < count; i++) {
         if (is(value, templates[i]->name)) {
             *id = (int32_t)i;
             return TALLY_OK;
         }
-    return refuse(e, item, "names no template");
+        tly_guess_try(&guess, templates[i]->name);
+        tly_names_add(names, sizeof names, templates[i]->name);
+    }
+    tly_fail(e, TALLY_INVALID, "plan", "'%.*s' names no template" TLY_GUESS, SHOW(item),
+             TLY_GUESSED(&guess));
+    tly_error_hint(e, "templates: %s", names);
+    return TALLY_INVALID;
 }
 
+/* What a template reads. */
+static void hint_keys(tally_error *e, const tly_keys *keys)
+{
+    char names[100] = "";
+    for (size_t k = 0; k < keys->count; k++)
+        tly_names_add(names, sizeof names, keys->key[k].name);
+    tly_error_hint(e, "%s reads %s", keys->name, names);
+}
+
+static tally_status refuse_key(const tly_keys *const *templates, size_t count,
+                               const tly_keys *chosen, piece name, tally_error *e)
+{
+    tly_guess guess = tly_guess_begin(name.at, name.length);
+    for (size_t k = 0; chosen != NULL && k < chosen->count; k++)
+        tly_guess_try(&guess, chosen->key[k].name);
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < templates[i]->count; k++)
+            tly_guess_try(&guess, templates[i]->key[k].name);
+    tly_fail(e, TALLY_INVALID, "plan", "'%.*s' is no key of a plan" TLY_GUESS, SHOW(name),
+             TLY_GUESSED(&guess));
+    if (chosen != NULL)
+        hint_keys(e, chosen);
+    return TALLY_INVALID;
+}
+
+/* Written as the print writes it: no plus sign, no leading zeros. */
 static tally_status read_number(piece item, piece value, int32_t *number, tally_error *e)
 {
-    char *end;
-    errno = 0;
-    long v = strtol(value.at, &end, 10);
-    if (value.length == 0 || end != value.at + value.length)
+    const size_t sign = value.length > 0 && value.at[0] == '-';
+    int64_t v = 0;
+    for (size_t i = sign; i < value.length; i++) {
+        if (value.at[i] < '0' || value.at[i] > '9')
+            return refuse(e, item, "has no whole number");
+        if (v <= INT32_MAX)
+            v = v * 10 + (value.at[i] - '0');
+    }
+    if (value.length == sign || (value.at[sign] == '0' && value.length > 1))
         return refuse(e, item, "has no whole number");
-    if (errno != 0 || v < INT32_MIN || v > INT32_MAX)
+    if (v > INT32_MAX)
         return refuse(e, item, "is out of the key's range");
-    *number = (int32_t)v;
+    *number = (int32_t)(sign ? -v : v);
     return TALLY_OK;
 }
 
@@ -83,23 +114,35 @@ static const tly_key *find(const tly_keys *const *templates, size_t count, piece
     return found;
 }
 
-static tally_status read_item(const tly_keys *const *templates, size_t count, piece item,
-                              tly_forced *f, tally_error *e)
+/* "key=value", or "key = value" as the print writes it: a blank on both sides or on none. */
+static int split(piece item, piece *name, piece *value)
 {
     const char *equals = memchr(item.at, '=', item.length);
     if (equals == NULL)
+        return 0;
+    const char *end = item.at + item.length;
+    const size_t blank = equals > item.at && equals[-1] == ' ' && equals + 1 < end &&
+                         equals[1] == ' ';
+    *name = (piece){ item.at, (size_t)(equals - item.at) - blank };
+    *value = (piece){ equals + 1 + blank, (size_t)(end - equals) - 1 - blank };
+    return name->length > 0 && value->length > 0 && memchr(name->at, ' ', name->length) == NULL &&
+           memchr(value->at, ' ', value->length) == NULL;
+}
+
+static tally_status read_item(const tly_keys *const *templates, size_t count,
+                              const tly_keys *chosen, piece item, tly_forced *f, tally_error *e)
+{
+    piece name, value;
+    if (!split(item, &name, &value))
         return refuse(e, item, "is no key=value");
-    piece name = trim(item.at, equals), value = trim(equals + 1, item.at + item.length);
     const tly_key *key = NULL;
     int32_t number = 0;
     tally_status s;
-    if (name.length == 0)
-        return refuse(e, item, "is no key=value");
     if (is(name, "template")) {
         s = read_template(templates, count, item, value, &number, e);
     } else {
         if (find(templates, count, name, 0) == NULL)
-            return refuse(e, name, "is no key of a plan");
+            return refuse_key(templates, count, chosen, name, e);
         s = read_number(item, value, &number, e);
         key = find(templates, count, name, number);
         if (s == TALLY_OK && !in_range(key, number))
@@ -116,8 +159,8 @@ static tally_status read_item(const tly_keys *const *templates, size_t count, pi
     return TALLY_OK;
 }
 
-tally_status tly_keys_read(const tly_keys *const *templates, size_t count, const char *text,
-                           tly_forced *forced, tally_error *error)
+tally_status tly_keys_read(const tly_keys *const *templates, size_t count, const tly_keys *chosen,
+                           const char *text, tly_forced *forced, tally_error *error)
 {
     *forced = (tly_forced){ .given = 0 };
     if (text == NULL)
@@ -125,10 +168,12 @@ tally_status tly_keys_read(const tly_keys *const *templates, size_t count, const
     const char *at = text;
     while (*at != '\0') {
         size_t n = strcspn(at, ",\n");
-        tally_status s = read_item(templates, count, trim(at, at + n), forced, error);
+        tally_status s = read_item(templates, count, chosen, (piece){ at, n }, forced, error);
         if (s != TALLY_OK)
             return s;
         at += n;
+        if (*at == ',' && at[1] == '\0') /* a line ends so, a list does not */
+            return refuse(error, (piece){ at, 1 }, "ends the list: key=value,key=value");
         at += *at != '\0';
     }
     return TALLY_OK;
@@ -150,9 +195,12 @@ tally_status tly_keys_judge(const tly_keys *keys, const tly_forced *forced, tall
         int32_t v = forced->value[i];
         if (!(forced->given >> i & 1))
             continue;
-        if (key == NULL)
-            return tly_fail(error, TALLY_INVALID, "plan", "'%s' is not read by the template %s",
-                            forced->name[i], keys->name);
+        if (key == NULL) {
+            tly_fail(error, TALLY_INVALID, "plan", "'%s' is not read by the template %s",
+                     forced->name[i], keys->name);
+            hint_keys(error, keys);
+            return TALLY_INVALID;
+        }
         if (!in_range(key, v))
             return refuse_range(key, v, error);
     }

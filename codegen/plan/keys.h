@@ -22,11 +22,12 @@ typedef struct tly_forced {
     const char *name[TLY_PLAN_CHOICES];
 } tly_forced;
 
-/* Reads overrides; `templates`: the keys of all, by id. "" and NULL are none. `template` is a key
- * of its own, whose values are the templates' names. TALLY_INVALID, field plan: no key=value, an
+/* Reads overrides; `templates`: the keys of all, by id; `chosen`: of the one that hints should speak
+ * of, or NULL. "" and NULL are none. `template` is a key of its own, whose values are the
+ * templates' names. TALLY_INVALID, field plan: no key=value, an
  * unknown key, one that comes twice, no whole number. */
-tally_status tly_keys_read(const tly_keys *const *templates, size_t count, const char *text,
-                           tly_forced *forced, tally_error *error);
+tally_status tly_keys_read(const tly_keys *const *templates, size_t count, const tly_keys *chosen,
+                           const char *text, tly_forced *forced, tally_error *error);
 
 /* TALLY_INVALID, field plan: a forced choice that this template does not read, or out of range. */
 tally_status tly_keys_judge(const tly_keys *keys, const tly_forced *forced, tally_error *error);

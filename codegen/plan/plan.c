@@ -12,10 +12,12 @@
 static const tly_limits *const limits[TLY_TEMPLATE_COUNT] = {
     [TLY_TEMPLATE_ROWS] = &tly_rows_limits,
     [TLY_TEMPLATE_SHORT] = &tly_short_limits,
+    [TLY_TEMPLATE_MEDIUM] = &tly_medium_limits,
     [TLY_TEMPLATE_COLUMNS] = &tly_columns_limits,
     [TLY_TEMPLATE_TRANSPOSED] = &tly_transposed_limits,
     [TLY_TEMPLATE_SERIAL] = &tly_serial_limits,
     [TLY_TEMPLATE_NARROW] = &tly_narrow_limits,
+    [TLY_TEMPLATE_TILES] = &tly_tiles_limits,
 };
 
 const char *tly_template_name(tly_template id)
@@ -38,17 +40,31 @@ static int32_t larger(int32_t a, int32_t b)
     return a > b ? a : b;
 }
 
+/* Columns that are too few for passes of their own, or lie apart in the input. */
+static int is_view(const tly_problem *p)
+{
+    return p->length > 0 || p->in_step == TLY_ANY_STEP;
+}
+
 static tly_template choose_template(const tly_problem *p)
 {
+    if (p->form == TLY_COLUMNS && (p->dense == TLY_PACKED_UP || p->dense == TLY_PACKED_DOWN))
+        return TLY_TEMPLATE_NARROW;
     if (p->form == TLY_COLUMNS)
-        return p->dense ? TLY_TEMPLATE_NARROW : TLY_TEMPLATE_COLUMNS;
+        return is_view(p) ? TLY_TEMPLATE_TILES : TLY_TEMPLATE_COLUMNS;
     if (p->form == TLY_TRANSPOSED)
-        return TLY_TEMPLATE_TRANSPOSED;
+        return p->length > 0 || p->dense ? TLY_TEMPLATE_TILES : TLY_TEMPLATE_TRANSPOSED;
+    if (p->length > 0 && !p->dense)
+        return TLY_TEMPLATE_TILES;
     /* Up to 4 elements a chain of scalars costs less than any shuffle (a row of 4 f32: 5 cycles
-     * against 9 on Zen 3). */
+     * against 9 on Zen 3). f32 rows of 100 and 300, ns an element, medium and long rows'
+     * template: AVX-512 in L2 .31, .29 and .41, .25, past the cache .52, .53 and .60, .44; AVX2 in
+     * L2 .42, .38 and .33, .19, past the cache .58, .60 and .64, .66. f64 rows of 100 in L2 .51 and
+     * .47, AVX2 .69 and .40 (Zen 4). */
     if (p->order == TALLY_ORDER_SERIAL || (p->length > 0 && p->length <= 4))
         return TLY_TEMPLATE_SERIAL;
-    return p->length > 0 ? TLY_TEMPLATE_SHORT : TLY_TEMPLATE_ROWS;
+    int medium = p->dense == TLY_DENSE_MEDIUM && p->acc != TALLY_F64;
+    return p->length > 0 ? TLY_TEMPLATE_SHORT : medium ? TLY_TEMPLATE_MEDIUM : TLY_TEMPLATE_ROWS;
 }
 
 static int32_t choose_lanes(const tly_problem *p, const tly_target *t, const tly_plan *plan)
@@ -132,7 +148,7 @@ static int32_t choose_window_loads(const tly_problem *p, const tly_target *t, co
  * and, so that lanes keep their class, of the unit. */
 static int32_t choose_block(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
-    int32_t step = plan->lanes * plan->unroll << plan->pairs;
+    int32_t step = tly_rows_step(p, plan);
     int32_t whole = step / gcd(step, p->unit) * p->unit;
     int32_t wanted = 128 * plan->lanes << plan->pairs;
     (void)t;
@@ -157,8 +173,10 @@ static int32_t choose_split(const tly_problem *p, const tly_target *t, const tly
 {
     (void)t;
     (void)plan;
-    return p->form == TLY_ROWS && tally_dtype_bytes((tally_dtype)p->dtype) <
-                                      tally_dtype_bytes((tally_dtype)p->acc) ? 2 << 20 : 0;
+    return p->form == TLY_ROWS &&
+                   tally_dtype_bytes((tally_dtype)p->dtype) < tally_dtype_bytes((tally_dtype)p->acc)
+               ? 2 << 20
+               : 0;
 }
 
 /* Chains side by side; what is unrolled whole is at most 128 elements. */
@@ -258,6 +276,45 @@ static int32_t choose_narrow_block(const tly_problem *p, const tly_target *t, co
     return 8192 / (int32_t)tally_dtype_bytes((tally_dtype)p->acc);
 }
 
+/* ---- tiles ---- */
+
+/* No more lanes than there are, or steps in a short row. */
+static int32_t choose_tile_vector(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    int32_t lanes = choose_lanes(p, t, plan);
+    /* Tiles of 8 by 8 take short axes, too: f32 of 4096x4096, rows in and columns out, of a copy,
+     * 16 lanes .49, 8 lanes .52 (Zen 4). */
+    if (tly_tiles_turn(p) && lanes > 8)
+        lanes = 8;
+    while (p->length > 0 && lanes > TLY_LEAST_LANES && lanes > p->length)
+        lanes /= 2;
+    return lanes;
+}
+
+static int32_t choose_tile_steps(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    (void)t;
+    return tly_tiles_turn(p) ? plan->lanes : 1;
+}
+
+/* Whole lines where there are lanes enough for them. */
+static int32_t choose_tile_lines(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    int32_t line = tly_line_elements(p);
+    (void)t;
+    (void)plan;
+    if (p->dense == TLY_ROWS_UP && line > TLY_TILES_MOST_CROSSED)
+        return 0;
+    return p->form == TLY_COLUMNS && p->length == 0 && p->out_step == 1;
+}
+
+static int32_t choose_tile_ahead(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    (void)t;
+    (void)plan;
+    return p->length > 0 ? 0 : 256;
+}
+
 /* ---- all of them ---- */
 
 /* How a choice is made: by a function, or one number for all. */
@@ -291,6 +348,12 @@ static const choice choices[TLY_TEMPLATE_COUNT][MOST_CHOICES] = {
         { KEY(prefetch), NULL, 2048 },
         { KEY(split_bytes), choose_split, 0 },
     },
+    [TLY_TEMPLATE_MEDIUM] = {
+        { KEY(lanes), choose_lanes, 0 },
+        { KEY(block), NULL, 2048 },
+        { KEY(prefetch), NULL, 2048 },
+        { KEY(split_bytes), choose_split, 0 },
+    },
     [TLY_TEMPLATE_COLUMNS] = {
         { KEY(lanes), choose_lanes, 0 },
         { KEY(rows), choose_steps, 0 },
@@ -316,6 +379,14 @@ static const choice choices[TLY_TEMPLATE_COUNT][MOST_CHOICES] = {
         { KEY(unroll), choose_chains, 0 },
         { KEY(split_bytes), choose_serial_split, 0 },
     },
+    [TLY_TEMPLATE_TILES] = {
+        { KEY(lanes), choose_tile_vector, 0 },
+        { KEY(rows), choose_tile_steps, 0 },
+        { KEY(lines), choose_tile_lines, 0 },
+        { KEY(tile_lanes), choose_tile, 0 },
+        { KEY(prefetch), choose_tile_ahead, 0 },
+        { KEY(split_bytes), choose_split, 0 },
+    },
     [TLY_TEMPLATE_NARROW] = {
         { KEY(lanes), choose_lanes, 0 },
         { KEY(history), choose_history, 0 },
@@ -340,12 +411,13 @@ static void choose(const tly_problem *p, const tly_target *t, const tly_forced *
     }
 }
 
-static tally_status read_overrides(const char *text, tly_forced *forced, tally_error *e)
+static tally_status read_overrides(const tly_problem *p, const char *text, tly_forced *forced,
+                                   tally_error *e)
 {
     const tly_keys *keys[TLY_TEMPLATE_COUNT];
     for (size_t i = 0; i < TLY_TEMPLATE_COUNT; i++)
         keys[i] = &limits[i]->keys;
-    return tly_keys_read(keys, TLY_TEMPLATE_COUNT, text, forced, e);
+    return tly_keys_read(keys, TLY_TEMPLATE_COUNT, keys[choose_template(p)], text, forced, e);
 }
 
 /* Our own choices hold to the limits, too: where they do not, it is a fault of ours. */
@@ -363,7 +435,7 @@ tally_status tly_plan_make(const tly_problem *problem, const tly_target *target,
                            const char *overrides, tly_plan *plan, tally_error *error)
 {
     tly_forced forced;
-    tally_status s = read_overrides(overrides, &forced, error);
+    tally_status s = read_overrides(problem, overrides, &forced, error);
     if (s != TALLY_OK)
         return s;
     tly_plan made = { .template_id = tly_forced_or(&forced, KEY(template_id),

@@ -1,6 +1,6 @@
 /*
  * The plan: every choice that a template is built with, made in one place from the problem and
- * the target's facts. The only heuristics of the generator live in plan.c; every number there
+ * the target's facts. The heuristics of kernels for CPUs live in plan.c; every number there
  * names its measurement. A plan prints itself, and single choices can be overridden by
  * "key=value", for experiments; what is printed, given back, makes the same plan. What a template
  * can be built with is said beside it (templates/limits.h).
@@ -14,10 +14,12 @@
 typedef enum tly_template {
     TLY_TEMPLATE_ROWS,       /* windows, staged block by block */
     TLY_TEMPLATE_SHORT,      /* dense rows of up to TLY_SHORT_ROW elements, in registers */
+    TLY_TEMPLATE_MEDIUM,     /* dense rows of up to TLY_MEDIUM_ROW elements, of any length */
     TLY_TEMPLATE_COLUMNS,    /* lanes side by side, serial along the axis */
     TLY_TEMPLATE_NARROW,     /* packed columns as one stream, serial along the axis */
     TLY_TEMPLATE_TRANSPOSED, /* columns in, rows out */
     TLY_TEMPLATE_SERIAL,     /* the plain loop, several rows at once */
+    TLY_TEMPLATE_TILES,      /* views: vectors of lanes, turned on the way in, out or both */
     TLY_TEMPLATE_COUNT
 } tly_template;
 
@@ -30,21 +32,23 @@ typedef enum tly_scan {
 
 /* All fields are int32_t so that one table can name, print and override them. */
 typedef struct tly_plan {
-    int32_t template_id; /* tly_template */
-    int32_t lanes;       /* accumulators a vector */
-    int32_t pairs;       /* ROWS: 1: a lane takes two neighbouring elements of 16 bits */
-    int32_t unroll;      /* ROWS: vectors a step; SHORT, SERIAL: rows; NARROW: lines of output */
-    int32_t window_loads;/* ROWS: doublings by overlapping loads, the rest by lane shuffles */
-    int32_t block;       /* ROWS, SHORT: elements staged at once; borders of the range check;
+    int32_t template_id;  /* tly_template */
+    int32_t lanes;        /* accumulators a vector */
+    int32_t pairs;        /* ROWS: 1: a lane takes two neighbouring elements of 16 bits */
+    int32_t unroll;       /* ROWS: vectors a step; SHORT, SERIAL: rows; NARROW: lines of output */
+    int32_t window_loads; /* ROWS: doublings by overlapping loads, the rest by lane shuffles */
+    int32_t block;        /* ROWS, SHORT, MEDIUM: elements at once; borders of the range check;
                             NARROW: results in scratch before the last are moved to its start */
-    int32_t history;     /* NARROW: 1: the results before in registers; 0: in scratch */
-    int32_t chunk;       /* ROWS: elements a chunk, whose total threads hand on; 0: never cut */
-    int32_t scan;        /* ROWS: tly_scan */
-    int32_t careful;     /* ROWS: 1: the range is watched step by step; 0: block by block first */
-    int32_t rows;        /* COLUMNS: axis steps a pass; TRANSPOSED: axis steps a pass */
-    int32_t lines;       /* COLUMNS: 64-byte lines a pass of one step takes; of several, one */
-    int32_t tile_lanes;  /* COLUMNS, TRANSPOSED: lanes a tile: threads split at its multiples */
-    int32_t prefetch;    /* bytes ahead */
+    int32_t history;      /* NARROW: 1: the results before in registers; 0: in scratch */
+    int32_t chunk;        /* ROWS: elements a chunk, whose total threads hand on; 0: never cut */
+    int32_t scan;         /* ROWS: tly_scan */
+    int32_t careful;      /* ROWS: 1: the range is watched step by step; 0: block by block first */
+    int32_t rows;         /* COLUMNS, TRANSPOSED: axis steps a pass; TILES: a tile */
+    int32_t lines;        /* COLUMNS: 64-byte lines a pass of one step takes; of several, one;
+                            TILES: lines of output across a tile; 0: one vector */
+    int32_t tile_lanes;   /* COLUMNS, TRANSPOSED, TILES: lanes a tile: threads split at its
+                            multiples; TILES: of all rows of a run, so many go first */
+    int32_t prefetch;     /* bytes ahead */
     int32_t long_row;    /* COLUMNS: past the cache, bytes of a row from which several steps pass */
     int32_t small;       /* COLUMNS: in cache, bytes of all up to which they do */
     int32_t split_bytes; /* the launch: bytes read and written that are worth one more thread; 0: as

@@ -21,8 +21,7 @@ static void float_mode(tly_spv_lowering *l, SpvExecutionMode mode, SpvCapability
     for (unsigned width = 32; width <= 64; width *= 2) {
         if ((wanted & width) != 0) {
             tly_spv_need(&l->m, capability);
-            TLY_SPV_PUT(&l->m, TLY_SPV_MODES, SpvOpExecutionMode, l->m.main, (uint32_t)mode,
-                        width);
+            TLY_SPV_PUT(&l->m, TLY_SPV_MODES, SpvOpExecutionMode, l->m.main, (uint32_t)mode, width);
         }
     }
 }
@@ -34,10 +33,10 @@ static void add_modes(tly_spv_lowering *l)
                 l->kernel->workgroup, 1, 1);
     float_mode(l, SpvExecutionModeDenormPreserve, SpvCapabilityDenormPreserve, c->denorm32,
                c->denorm64, c->denorm_together);
-    float_mode(l, SpvExecutionModeSignedZeroInfNanPreserve,
-               SpvCapabilitySignedZeroInfNanPreserve, c->preserve32, c->preserve64, 0);
-    float_mode(l, SpvExecutionModeRoundingModeRTE, SpvCapabilityRoundingModeRTE, c->rte32,
-               c->rte64, c->rounding_together);
+    float_mode(l, SpvExecutionModeSignedZeroInfNanPreserve, SpvCapabilitySignedZeroInfNanPreserve,
+               c->preserve32, c->preserve64, 0);
+    float_mode(l, SpvExecutionModeRoundingModeRTE, SpvCapabilityRoundingModeRTE, c->rte32, c->rte64,
+               c->rounding_together);
 }
 
 /* What no file of the lowering expects. */
@@ -58,8 +57,7 @@ static void check_types(tly_spv_lowering *l)
 tally_status tly_spirv_emit(const kir_kernel *kernel, const tly_spirv_options *options,
                             uint32_t **words, size_t *count, tally_error *error)
 {
-    tly_spv_lowering l = { .kernel = kernel, .options = options,
-                           .pairs = !options->caps->int64 };
+    tly_spv_lowering l = { .kernel = kernel, .options = options, .pairs = !options->caps->int64 };
     tly_spv_begin(&l.m, options->addresses ? TLY_SPV_1_5 : TLY_SPV_1_3, kernel->name, error);
     l.values = calloc(kernel->value_count + (size_t)1, sizeof *l.values);
     if (l.values == NULL) {

@@ -12,17 +12,17 @@ enum { PHI_WORDS = 7, PHI_AGAIN = 5 };
 /* An open region. */
 typedef struct frame {
     const kir_inst *open;
-    const kir_inst *yield;     /* that ended the region being left */
+    const kir_inst *yield; /* that ended the region being left */
     const kir_inst *then_yield;
     uint32_t header, again, after; /* labels; again: for's continue block, if's else block */
-    uint32_t then_end;         /* if: the block that left the first region */
-    uint32_t phis;             /* for: where the header's phis begin in the body */
+    uint32_t then_end;             /* if: the block that left the first region */
+    uint32_t phis;                 /* for: where the header's phis begin in the body */
 } frame;
 
 typedef struct walk {
     tly_spv_lowering *l;
     frame frames[KIR_MAX_DEPTH];
-    uint32_t depth, block;     /* the label of the block being written */
+    uint32_t depth, block; /* the label of the block being written */
     uint32_t file, line;
 } walk;
 
@@ -231,8 +231,8 @@ static void close_if(walk *w, frame *f)
         const tly_spv_value *yes = tly_spv_operand(l, f->then_yield, i);
         const tly_spv_value *no = tly_spv_operand(l, f->yield, i);
         for (unsigned part = 0; part < tly_spv_parts(l, type); part++) {
-            l->values[number].id[part] = OP(l, Phi, shape, yes->id[part], f->then_end,
-                                            no->id[part], end);
+            l->values[number].id[part] = OP(l, Phi, shape, yes->id[part], f->then_end, no->id[part],
+                                            end);
         }
         name_value(l, number, NULL, since);
     }
@@ -298,8 +298,7 @@ void tly_spv_lower_function(tly_spv_lowering *l)
         tly_spv_put_text(m, TLY_SPV_STRINGS, SpvOpString, 1, &w.file, file);
     }
     tly_spv_name(m, m->main, l->kernel->name);
-    TLY_SPV_PUT(m, TLY_SPV_BODY, SpvOpFunction, nothing, m->main, SpvFunctionControlMaskNone,
-                type);
+    TLY_SPV_PUT(m, TLY_SPV_BODY, SpvOpFunction, nothing, m->main, SpvFunctionControlMaskNone, type);
     enter(&w, tly_spv_id(m));
     lower_body(&w);
     tly_spv_put(m, TLY_SPV_BODY, SpvOpFunctionEnd, 0, NULL);

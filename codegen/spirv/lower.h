@@ -21,7 +21,7 @@ typedef struct tly_spv_value {
     uint32_t id[TLY_SPV_PARTS]; /* as many as tly_spv_parts says; constants have none until asked */
     uint64_t bits;              /* of a constant, in every lane */
     uint8_t constant;
-    uint8_t root;               /* ptr: the binding; wptr: none */
+    uint8_t root; /* ptr: the binding; wptr: none */
 } tly_spv_value;
 
 typedef struct tly_spv_lowering {
@@ -33,9 +33,9 @@ typedef struct tly_spv_lowering {
     unsigned widths;            /* of the floats computed with: 32, 64 or both, added */
     uint32_t ids[KIR_ID_COUNT]; /* variables, made when asked for */
     uint32_t push;
-    uint32_t blocks[4];         /* storage buffer types, by log2 of the element's bytes - 1 */
-    uint32_t buffers[3][4];     /* variables, by binding and element */
-    uint32_t halves;            /* address form: the type of pointers to blocks of 16 bits */
+    uint32_t blocks[4];     /* storage buffer types, by log2 of the element's bytes - 1 */
+    uint32_t buffers[3][4]; /* variables, by binding and element */
+    uint32_t halves;        /* address form: the type of pointers to blocks of 16 bits */
     uint32_t shared_count;
 } tly_spv_lowering;
 
@@ -134,9 +134,9 @@ void tly_spv_select(tly_spv_lowering *l, kir_type type, uint32_t condition, unsi
 
 /* Rows of the table that live in other files: conversions, memory and addresses, groups. */
 typedef void tly_spv_emitter(tly_spv_lowering *l, const kir_inst *inst, tly_spv_value *result);
-tly_spv_emitter tly_spv_lower_zext, tly_spv_lower_sext, tly_spv_lower_trunc,
-    tly_spv_lower_fconvert, tly_spv_lower_bitcast, tly_spv_lower_splat, tly_spv_lower_extract,
-    tly_spv_lower_insert, tly_spv_lower_shuffle;
+tly_spv_emitter tly_spv_lower_zext, tly_spv_lower_sext, tly_spv_lower_trunc, tly_spv_lower_fconvert,
+    tly_spv_lower_bitcast, tly_spv_lower_splat, tly_spv_lower_extract, tly_spv_lower_insert,
+    tly_spv_lower_shuffle;
 tly_spv_emitter tly_spv_lower_argument, tly_spv_lower_ptradd, tly_spv_lower_load,
     tly_spv_lower_store, tly_spv_lower_atomic, tly_spv_lower_shared;
 tly_spv_emitter tly_spv_lower_id, tly_spv_lower_barrier, tly_spv_lower_scan,

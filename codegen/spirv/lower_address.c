@@ -18,7 +18,7 @@ static const struct {
 #define T(...)
 #define P(...) __VA_ARGS__
 #define KIR_ARG(NAME, text, block, offset, type) \
-    block([KIR_ARG_##NAME - KIR_ARG_GPU_IN] = { text, offset, type },)
+    block([KIR_ARG_##NAME - KIR_ARG_GPU_IN] = { text, offset, type }, )
 #include "../kir/args.def"
 #undef KIR_ARG
 #undef P
@@ -123,8 +123,7 @@ void tly_spv_lower_ptradd(tly_spv_lowering *l, const kir_inst *inst, tly_spv_val
 
 uint32_t tly_spv_element(tly_spv_lowering *l, unsigned log2)
 {
-    return log2 == 1 ? tly_spv_uint(&l->m, 16)
-                     : tly_spv_vector(&l->m, U32(l), 1u << (log2 - 2));
+    return log2 == 1 ? tly_spv_uint(&l->m, 16) : tly_spv_vector(&l->m, U32(l), 1u << (log2 - 2));
 }
 
 /* A struct of an array of elements without end. */
@@ -165,8 +164,7 @@ static uint32_t buffer(tly_spv_lowering *l, unsigned binding, unsigned log2)
     return *made;
 }
 
-static uint32_t in_buffer(tly_spv_lowering *l, const tly_spv_value *p, int64_t bytes,
-                          unsigned log2)
+static uint32_t in_buffer(tly_spv_lowering *l, const tly_spv_value *p, int64_t bytes, unsigned log2)
 {
     uint32_t first = LITERAL(l, 0), all = buffer(l, p->root, log2);
     uint32_t type = tly_spv_pointer(&l->m, SpvStorageClassStorageBuffer, tly_spv_element(l, log2));
@@ -182,11 +180,9 @@ static uint32_t half_pointer(tly_spv_lowering *l, uint32_t two)
     const SpvStorageClass storage = SpvStorageClassPhysicalStorageBuffer;
     if (l->halves == 0) {
         l->halves = tly_spv_id(&l->m);
-        TLY_SPV_PUT(&l->m, TLY_SPV_GLOBALS, SpvOpTypeForwardPointer, l->halves,
-                    (uint32_t)storage);
+        TLY_SPV_PUT(&l->m, TLY_SPV_GLOBALS, SpvOpTypeForwardPointer, l->halves, (uint32_t)storage);
         uint32_t all = block(l, 1);
-        TLY_SPV_PUT(&l->m, TLY_SPV_GLOBALS, SpvOpTypePointer, l->halves, (uint32_t)storage,
-                    all);
+        TLY_SPV_PUT(&l->m, TLY_SPV_GLOBALS, SpvOpTypePointer, l->halves, (uint32_t)storage, all);
     }
     uint32_t type = tly_spv_pointer(&l->m, storage, tly_spv_element(l, 1));
     uint32_t all = OP(l, Bitcast, l->halves, two), first = LITERAL(l, 0);

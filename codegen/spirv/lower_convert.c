@@ -191,8 +191,8 @@ void tly_spv_lower_shuffle(tly_spv_lowering *l, const kir_inst *inst, tly_spv_va
         for (unsigned i = 0; i < to.lanes; i++) {
             operands[2 + i] = index[i];
         }
-        result->id[0] = tly_spv_op(&l->m, SpvOpVectorShuffle, tly_spv_type(l, to),
-                                   2u + to.lanes, operands);
+        result->id[0] = tly_spv_op(&l->m, SpvOpVectorShuffle, tly_spv_type(l, to), 2u + to.lanes,
+                                   operands);
         return;
     }
     tly_spv_value lanes[TLY_SPV_LANES];

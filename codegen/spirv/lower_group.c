@@ -19,8 +19,7 @@ static uint32_t id_variable(tly_spv_lowering *l, kir_id id)
     if (l->ids[id] == 0) {
         uint32_t type = tly_spv_vector(&l->m, U32(l), rows[id].lanes);
         l->ids[id] = tly_spv_variable(&l->m, SpvStorageClassInput, type, rows[id].name);
-        tly_spv_decorate_with(&l->m, l->ids[id], SpvDecorationBuiltIn,
-                              (uint32_t)rows[id].builtin);
+        tly_spv_decorate_with(&l->m, l->ids[id], SpvDecorationBuiltIn, (uint32_t)rows[id].builtin);
         if (rows[id].subgroup) {
             tly_spv_need(&l->m, SpvCapabilityGroupNonUniform);
         }

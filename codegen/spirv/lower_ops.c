@@ -23,11 +23,11 @@ static const row arithmetic[KIR_OP_COUNT] = {
 };
 
 static const uint16_t comparisons[KIR_PRED_COUNT] = {
-    [KIR_EQ] = SpvOpIEqual,         [KIR_NE] = SpvOpINotEqual,
-    [KIR_SLT] = SpvOpSLessThan,     [KIR_SLE] = SpvOpSLessThanEqual,
-    [KIR_ULT] = SpvOpULessThan,     [KIR_ULE] = SpvOpULessThanEqual,
-    [KIR_OEQ] = SpvOpFOrdEqual,     [KIR_UNE] = SpvOpFUnordNotEqual,
-    [KIR_OLT] = SpvOpFOrdLessThan,  [KIR_OLE] = SpvOpFOrdLessThanEqual,
+    [KIR_EQ] = SpvOpIEqual,        [KIR_NE] = SpvOpINotEqual,
+    [KIR_SLT] = SpvOpSLessThan,    [KIR_SLE] = SpvOpSLessThanEqual,
+    [KIR_ULT] = SpvOpULessThan,    [KIR_ULE] = SpvOpULessThanEqual,
+    [KIR_OEQ] = SpvOpFOrdEqual,    [KIR_UNE] = SpvOpFUnordNotEqual,
+    [KIR_OLT] = SpvOpFOrdLessThan, [KIR_OLE] = SpvOpFOrdLessThanEqual,
 };
 
 static void computes(tly_spv_lowering *l, kir_type type)
@@ -70,8 +70,9 @@ void tly_spv_binary(tly_spv_lowering *l, kir_op op, kir_type type, const tly_spv
     }
     uint32_t shape = tly_spv_type(l, type), first = x->id[0];
     const row *row = &arithmetic[op];
-    SpvOp code = (SpvOp)(type.kind == KIR_I1 ? row->truth
-                         : kir_is_float(type) ? row->real : row->integer);
+    SpvOp code = (SpvOp)(type.kind == KIR_I1  ? row->truth
+                         : kir_is_float(type) ? row->real
+                                              : row->integer);
     computes(l, type);
     if (op == KIR_ASHR && type.kind == KIR_I16) {
         first = signed_half(l, type, first);
@@ -115,8 +116,8 @@ static uint32_t unordered(tly_spv_lowering *l, uint32_t shape, uint32_t x, uint3
     return x == y ? first : OP(l, LogicalOr, shape, first, second);
 }
 
-uint32_t tly_spv_compare(tly_spv_lowering *l, kir_pred pred, kir_type type,
-                         const tly_spv_value *x, const tly_spv_value *y)
+uint32_t tly_spv_compare(tly_spv_lowering *l, kir_pred pred, kir_type type, const tly_spv_value *x,
+                         const tly_spv_value *y)
 {
     uint32_t shape = truth(l, type.lanes), first = x->id[0], second = y->id[0];
     computes(l, type);
@@ -125,8 +126,9 @@ uint32_t tly_spv_compare(tly_spv_lowering *l, kir_pred pred, kir_type type,
         for (unsigned i = 0; i < type.lanes; i++) {
             lanes[i] = tly_spv_pair_compare(l, pred, x->id + 2 * i, y->id + 2 * i);
         }
-        return type.lanes == 1 ? lanes[0] : tly_spv_op(&l->m, SpvOpCompositeConstruct, shape,
-                                                       type.lanes, lanes);
+        return type.lanes == 1
+                   ? lanes[0]
+                   : tly_spv_op(&l->m, SpvOpCompositeConstruct, shape, type.lanes, lanes);
     }
     if (pred == KIR_UNO) {
         return unordered(l, shape, first, second);
@@ -153,8 +155,8 @@ void tly_spv_select(tly_spv_lowering *l, kir_type type, uint32_t condition, unsi
     if (!tly_spv_paired(l, type)) {
         if (lanes < type.lanes) {
             uint32_t same[TLY_SPV_LANES] = { condition, condition, condition, condition };
-            condition = tly_spv_op(&l->m, SpvOpCompositeConstruct, truth(l, type.lanes),
-                                   type.lanes, same);
+            condition = tly_spv_op(&l->m, SpvOpCompositeConstruct, truth(l, type.lanes), type.lanes,
+                                   same);
         }
         result->id[0] = OP(l, Select, shape, condition, yes->id[0], no->id[0]);
         return;

@@ -229,8 +229,7 @@ void tly_spv_decorate(tly_spv_module *m, uint32_t id, SpvDecoration decoration)
     TLY_SPV_PUT(m, TLY_SPV_DECORATIONS, SpvOpDecorate, id, (uint32_t)decoration);
 }
 
-void tly_spv_decorate_with(tly_spv_module *m, uint32_t id, SpvDecoration decoration,
-                           uint32_t value)
+void tly_spv_decorate_with(tly_spv_module *m, uint32_t id, SpvDecoration decoration, uint32_t value)
 {
     TLY_SPV_PUT(m, TLY_SPV_DECORATIONS, SpvOpDecorate, id, (uint32_t)decoration, value);
 }

@@ -17,8 +17,13 @@ enum { TLY_SPV_1_3 = 0x10300, TLY_SPV_1_5 = 0x10500 };
 
 /* In the order of the module; what comes before them is made at the end. */
 typedef enum tly_spv_section {
-    TLY_SPV_MODES, TLY_SPV_STRINGS, TLY_SPV_NAMES, TLY_SPV_DECORATIONS, TLY_SPV_GLOBALS,
-    TLY_SPV_BODY, TLY_SPV_SECTIONS
+    TLY_SPV_MODES,
+    TLY_SPV_STRINGS,
+    TLY_SPV_NAMES,
+    TLY_SPV_DECORATIONS,
+    TLY_SPV_GLOBALS,
+    TLY_SPV_BODY,
+    TLY_SPV_SECTIONS
 } tly_spv_section;
 
 typedef struct tly_spv_words {
@@ -29,7 +34,7 @@ typedef struct tly_spv_words {
 enum { TLY_SPV_CHAINS = 128, TLY_SPV_INTERFACE = 64 };
 
 typedef struct tly_spv_module {
-    const char *kernel;    /* for messages */
+    const char *kernel; /* for messages */
     uint32_t version, bound, main;
     uint32_t capabilities; /* bits: rows of tly_spv_capabilities */
     uint32_t interface[TLY_SPV_INTERFACE], interface_count;
@@ -80,7 +85,11 @@ uint32_t tly_spv_declare(tly_spv_module *m, SpvOp op, uint32_t type, uint32_t co
                          const uint32_t *operands);
 
 #define TLY_SPV_COUNT(...) (sizeof((uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))
-#define TLY_SPV_LIST(...) (uint32_t)TLY_SPV_COUNT(__VA_ARGS__), (uint32_t[]){ __VA_ARGS__ }
+#define TLY_SPV_LIST(...) \
+    (uint32_t)TLY_SPV_COUNT(__VA_ARGS__), (uint32_t[]) \
+    { \
+        __VA_ARGS__ \
+    }
 #define TLY_SPV_PUT(m, section, op, ...) tly_spv_put(m, section, op, TLY_SPV_LIST(__VA_ARGS__))
 #define TLY_SPV_OP(m, op, type, ...) tly_spv_op(m, op, type, TLY_SPV_LIST(__VA_ARGS__))
 #define TLY_SPV_INTERN(m, op, type, ...) tly_spv_intern(m, op, type, TLY_SPV_LIST(__VA_ARGS__))

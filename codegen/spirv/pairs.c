@@ -38,8 +38,7 @@ static void add(tly_spv_lowering *l, const uint32_t x[2], const uint32_t y[2], u
     out[1] = WORD(l, IAdd, high, low[1]);
 }
 
-static void subtract(tly_spv_lowering *l, const uint32_t x[2], const uint32_t y[2],
-                     uint32_t out[2])
+static void subtract(tly_spv_lowering *l, const uint32_t x[2], const uint32_t y[2], uint32_t out[2])
 {
     uint32_t low[2];
     two(l, SpvOpISubBorrow, x[0], y[0], low);
@@ -48,8 +47,7 @@ static void subtract(tly_spv_lowering *l, const uint32_t x[2], const uint32_t y[
     out[1] = WORD(l, ISub, high, low[1]);
 }
 
-static void multiply(tly_spv_lowering *l, const uint32_t x[2], const uint32_t y[2],
-                     uint32_t out[2])
+static void multiply(tly_spv_lowering *l, const uint32_t x[2], const uint32_t y[2], uint32_t out[2])
 {
     uint32_t low[2];
     two(l, SpvOpUMulExtended, x[0], y[0], low);
@@ -98,8 +96,8 @@ static void shift_constant(tly_spv_lowering *l, kir_op op, uint32_t near, uint32
     }
 }
 
-static void shift_any(tly_spv_lowering *l, kir_op op, uint32_t near, uint32_t far,
-                      uint32_t amount, uint32_t *near_out, uint32_t *far_out)
+static void shift_any(tly_spv_lowering *l, kir_op op, uint32_t near, uint32_t far, uint32_t amount,
+                      uint32_t *near_out, uint32_t *far_out)
 {
     SpvOp whole = direction(op, 0), logical = direction(op, 1);
     SpvOp back = op == KIR_SHL ? SpvOpShiftRightLogical : SpvOpShiftLeftLogical;
@@ -130,7 +128,9 @@ static void shift_pair(tly_spv_lowering *l, kir_op op, const uint32_t x[2], cons
 /* ---- the table ---- */
 
 static const uint16_t wordwise[] = {
-    [KIR_AND] = SpvOpBitwiseAnd, [KIR_OR] = SpvOpBitwiseOr, [KIR_XOR] = SpvOpBitwiseXor,
+    [KIR_AND] = SpvOpBitwiseAnd,
+    [KIR_OR] = SpvOpBitwiseOr,
+    [KIR_XOR] = SpvOpBitwiseXor,
 };
 
 void tly_spv_pair_binary(tly_spv_lowering *l, kir_op op, const uint32_t x[2], const uint32_t y[2],

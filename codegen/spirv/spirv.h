@@ -12,10 +12,10 @@
 #include "../kir/kir.h"
 
 typedef struct tly_spirv_options {
-    const tly_caps *caps;  /* what the device has, and its float controls */
-    uint32_t addresses;    /* 1: address form (SPIR-V 1.5, PhysicalStorageBuffer64), 0: storage
+    const tly_caps *caps; /* what the device has, and its float controls */
+    uint32_t addresses;   /* 1: address form (SPIR-V 1.5, PhysicalStorageBuffer64), 0: storage
                               buffers (SPIR-V 1.3) */
-    uint32_t lines;        /* 1: OpLine with the line numbers of kir_print's text */
+    uint32_t lines;       /* 1: OpLine with the line numbers of kir_print's text */
 } tly_spirv_options;
 
 /* *words is malloc'ed here and freed by the caller; untouched on failure. A kernel that has no

@@ -103,8 +103,7 @@ void tly_spv_compose(tly_spv_lowering *l, kir_type type, const tly_spv_value *la
 uint32_t tly_spv_uvec(tly_spv_lowering *l, const uint32_t *words, unsigned count)
 {
     uint32_t type = tly_spv_vector(&l->m, U32(l), count);
-    return count == 1 ? words[0]
-                      : tly_spv_op(&l->m, SpvOpCompositeConstruct, type, count, words);
+    return count == 1 ? words[0] : tly_spv_op(&l->m, SpvOpCompositeConstruct, type, count, words);
 }
 
 void tly_spv_split(tly_spv_lowering *l, uint32_t uvec, unsigned count, uint32_t *words)

@@ -4,16 +4,16 @@
  */
 #include "cpu.h"
 
-#include <pthread.h>
+#include <errno.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 /* Half of a 32 MiB L3, where the kernel tells no size: both machines that docs/results/ knows have
  * that, and non-temporal stores paid from there on. */
 #define STREAM_BYTES_FALLBACK (INT64_C(16) << 20)
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int64_t stream_bytes;
+static _Atomic int64_t stream_bytes; /* 0: not found yet */
 
 int32_t tly_cpu_count(void)
 {
@@ -33,13 +33,17 @@ int32_t tly_cpu_count(void)
     return 1;
 }
 
-/* sysfs and not sysconf: on AMD the latter gives the sum over all core complexes. */
+/* sysfs and not sysconf: on AMD the latter gives the sum over all core complexes. 0 if it does not
+ * say, -1 if it could not be asked. */
 static int64_t last_cache(void)
 {
     for (int index = 4; index >= 2; index--) {
         char path[64];
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", index);
         FILE *file = fopen(path, "re");
+        if (file == NULL && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) {
+            return -1;
+        }
         if (file == NULL) {
             continue;
         }
@@ -54,14 +58,16 @@ static int64_t last_cache(void)
     return 0;
 }
 
-static void find(void)
-{
-    int64_t cache = last_cache();
-    stream_bytes = cache > 0 ? cache / 2 : STREAM_BYTES_FALLBACK;
-}
-
 int64_t tly_stream_bytes(void)
 {
-    pthread_once(&once, find);
-    return stream_bytes;
+    int64_t known = atomic_load_explicit(&stream_bytes, memory_order_relaxed);
+    if (known > 0) {
+        return known;
+    }
+    int64_t cache = last_cache();
+    known = cache > 0 ? cache / 2 : STREAM_BYTES_FALLBACK;
+    if (cache >= 0) {
+        atomic_store_explicit(&stream_bytes, known, memory_order_relaxed);
+    }
+    return known;
 }

@@ -1,4 +1,15 @@
-/* Tally: scan kernels generated for one descriptor. Everything public in one include. */
+/*
+ * Tally: scan kernels generated for one descriptor. Everything public in one include.
+ *
+ * No call prints, and none ends the process by Tally's own code: memory that is missing is
+ * TALLY_OUT_OF_MEMORY, with nothing written. A kernel is made by LLVM or checked by SPIRV-Tools,
+ * which end the process when an allocation of theirs fails. Where they are linked statically, as
+ * is the default, what malloc refuses them comes from address space that was asked for before they
+ * began: 32 MiB for LLVM, 16 MiB for SPIRV-Tools, for each creation that is under way, given back
+ * when it returns. A creation that does not get it is TALLY_OUT_OF_MEMORY. Where LLVM is a shared
+ * library there is only that question before it begins. tally_context_options.isolate has kernels
+ * made in a process of their own, whose end is a status whatever it is. docs/memory.md says more.
+ */
 #ifndef TALLY_H
 #define TALLY_H
 #include <tally/descriptor.h>

@@ -7,8 +7,7 @@
 static tally_status take_host(const tally_vulkan_host *host, tally_vulkan_host *known,
                               tally_error *error)
 {
-    tally_status status =
-        tly_struct_take(known, sizeof *known, host, "tally_vulkan_host", error);
+    tally_status status = tly_struct_take(known, sizeof *known, host, "tally_vulkan_host", error);
     if (status != TALLY_OK) {
         return status;
     }
@@ -26,8 +25,8 @@ static tally_status take_host(const tally_vulkan_host *host, tally_vulkan_host *
     return known->get != NULL ? TALLY_OK : tly_vk_load(&known->get, error);
 }
 
-static tally_status adopt(tally_context *context, const tally_vulkan_host *h,
-                          tally_vulkan **vulkan, tally_error *error)
+static tally_status adopt(tally_context *context, const tally_vulkan_host *h, tally_vulkan **vulkan,
+                          tally_error *error)
 {
     tally_vulkan *v = tly_vk_allocate(context, error);
     if (v == NULL) {
@@ -42,8 +41,11 @@ static tally_status adopt(tally_context *context, const tally_vulkan_host *h,
     v->lock_user = h->lock_user;
     tally_status status = tly_vk_instance_load(h->get, h->instance, &v->instance_fn, error);
     if (status == TALLY_OK) {
-        tly_vk_facts_read(&v->instance_fn, h->physical, h->api_version, &enabled, &v->facts);
-        if (v->facts.api < VK_API_VERSION_1_1) {
+        VkResult result = tly_vk_facts_read(&v->instance_fn, h->physical, h->api_version, &enabled,
+                                            &v->facts);
+        if (result != VK_SUCCESS) {
+            status = tly_vk_report(v->facts.name, result, "a list of extensions", error);
+        } else if (v->facts.api < VK_API_VERSION_1_1) {
             status = tly_fail(error, TALLY_UNSUPPORTED, "device", "%s is below Vulkan 1.1",
                               v->facts.name);
         }

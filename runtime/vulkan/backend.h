@@ -7,8 +7,10 @@
 
 #include "../internal.h"
 
-/* Fills up to `capacity` devices and returns how many there are; 0 without libvulkan. */
-size_t tly_vulkan_list(tally_device *devices, size_t capacity);
+/* Fills up to `capacity` devices and sets *count to how many there are; 0 without libvulkan or a
+ * driver. Other failures, such as TALLY_OUT_OF_MEMORY, are reported. */
+tally_status tly_vulkan_list(tally_device *devices, size_t capacity, size_t *count,
+                             tally_error *error);
 
 /* The context's device for a selector or a part of a name, opened at the first call; it lives as
  * long as the context. TALLY_UNSUPPORTED for a selector that nothing answers to, TALLY_INVALID for

@@ -18,9 +18,8 @@ tally_status tly_vk_buffer_make(tally_vulkan *v, uint64_t bytes, int host,
     if (bytes > v->facts.largest) {
         *buffer = (tally_vulkan_buffer){ 0 };
         return tly_fail(error, TALLY_OUT_OF_MEMORY, "memory",
-                        "no buffer of %llu bytes: %s takes %llu at once",
-                        (unsigned long long)bytes, v->facts.name,
-                        (unsigned long long)v->facts.largest);
+                        "no buffer of %llu bytes: %s takes %llu at once", (unsigned long long)bytes,
+                        v->facts.name, (unsigned long long)v->facts.largest);
     }
     int addresses = v->facts.caps.addresses && !host;
     VkBufferCreateInfo info = {
@@ -37,12 +36,13 @@ tally_status tly_vk_buffer_make(tally_vulkan *v, uint64_t bytes, int host,
     }
     VkMemoryRequirements needs;
     v->fn.GetBufferMemoryRequirements(v->device, buffer->buffer, &needs);
-    const VkMemoryPropertyFlags mapped =
-        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+    const VkMemoryPropertyFlags mapped = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
+                                         VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
     VkMemoryPropertyFlags must = host ? VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT : 0;
-    VkMemoryPropertyFlags like =
-        host ? VK_MEMORY_PROPERTY_HOST_CACHED_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT
-             : VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | (v->staged ? 0 : mapped);
+    VkMemoryPropertyFlags like = host ? VK_MEMORY_PROPERTY_HOST_CACHED_BIT |
+                                            VK_MEMORY_PROPERTY_HOST_COHERENT_BIT
+                                      : VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT |
+                                            (v->staged ? 0 : mapped);
     tally_status status = tly_vk_memory_take(v, &needs, must, like, &buffer->piece, error);
     if (status == TALLY_OK) {
         result = v->fn.BindBufferMemory(v->device, buffer->buffer, buffer->piece.block->memory,
@@ -56,7 +56,8 @@ tally_status tly_vk_buffer_make(tally_vulkan *v, uint64_t bytes, int host,
     }
     if (addresses) {
         VkBufferDeviceAddressInfo of = {
-            .sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO, .buffer = buffer->buffer,
+            .sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
+            .buffer = buffer->buffer,
         };
         buffer->address = v->fn.GetBufferDeviceAddress(v->device, &of);
     }
@@ -114,13 +115,17 @@ void tally_vulkan_buffer_destroy(tally_vulkan_buffer **buffer)
     if (buffer == NULL || *buffer == NULL) {
         return;
     }
+    int left = 0;
     if (tly_fork_enter()) {
-        if (tly_vk_alive((*buffer)->vulkan)) {
-            tly_vk_buffer_end(*buffer);
+        left = tly_vk_alive((*buffer)->vulkan);
+        if (left) {
+            tly_vk_buffer_leave(*buffer);
         }
         tly_fork_leave();
     }
-    free(*buffer);
+    if (!left) {
+        free(*buffer);
+    }
     *buffer = NULL;
 }
 
@@ -148,7 +153,7 @@ static tally_status move(tally_vulkan_buffer *b, uint64_t offset, void *to, cons
     tly_vk_slot *slot = NULL;
     tally_status status = tly_vk_usable(v, error);
     if (status == TALLY_OK) {
-        status = tly_vk_slot_take(v, &slot, error);
+        status = tly_vk_slot_take(v, NULL, &slot, error);
     }
     if (status == TALLY_OK) {
         status = from != NULL ? tly_vk_upload(v, slot, b, offset, from, bytes, error)

@@ -14,21 +14,26 @@ static tally_status make_layouts(tally_vulkan *v, tally_error *error)
     VkDescriptorSetLayoutBinding bindings[3] = { { 0 } };
     for (uint32_t i = 0; i < 3; i++) {
         bindings[i] = (VkDescriptorSetLayoutBinding){
-            .binding = i, .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
-            .descriptorCount = 1, .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
+            .binding = i,
+            .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+            .descriptorCount = 1,
+            .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
         };
     }
     VkDescriptorSetLayoutCreateInfo set = {
         .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
-        .bindingCount = 3, .pBindings = bindings,
+        .bindingCount = 3,
+        .pBindings = bindings,
     };
     VkResult result = v->fn.CreateDescriptorSetLayout(v->device, &set, NULL, &v->set_layout);
     VkPushConstantRange push = { VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof(tly_push) };
     for (uint32_t addresses = 0; addresses < 2 && result == VK_SUCCESS; addresses++) {
         VkPipelineLayoutCreateInfo layout = {
             .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
-            .setLayoutCount = addresses ? 0 : 1, .pSetLayouts = &v->set_layout,
-            .pushConstantRangeCount = 1, .pPushConstantRanges = &push,
+            .setLayoutCount = addresses ? 0 : 1,
+            .pSetLayouts = &v->set_layout,
+            .pushConstantRangeCount = 1,
+            .pPushConstantRanges = &push,
         };
         result = v->fn.CreatePipelineLayout(v->device, &layout, NULL, &v->layout[addresses]);
     }
@@ -44,8 +49,11 @@ tally_vulkan *tly_vk_allocate(tally_context *context, tally_error *error)
     }
     v->context = context;
     v->pid = getpid();
+    atomic_store(&v->limit, UINT64_MAX);
+    v->memory.block_bytes = TLY_VK_BLOCK;
     pthread_mutex_init(&v->queue_lock, NULL);
     pthread_mutex_init(&v->slot_lock, NULL);
+    pthread_mutex_init(&v->lost_lock, NULL);
     pthread_mutex_init(&v->memory.lock, NULL);
     tly_vk_objects_init(&v->objects, context->cache.bound);
     return v;
@@ -57,6 +65,7 @@ tally_status tly_vk_complete(tally_vulkan *v, tally_error *error)
     if (status != TALLY_OK) {
         return status;
     }
+    v->complete = 1;
     if (v->fn.GetBufferDeviceAddress == NULL) {
         v->facts.caps.addresses = 0;
     }
@@ -82,10 +91,11 @@ void tly_vk_close(tally_vulkan *v)
     }
     /* In a forked child the driver's threads are gone: what it holds cannot be freed. */
     int alive = tly_vk_alive(v) && v->device != VK_NULL_HANDLE;
-    int complete = alive && v->fn.DestroyPipelineLayout != NULL;
-    tly_vk_slots_end(v);
+    if (!tly_vk_slots_end(v)) {
+        return; /* It may still be at work: lost memory is the lesser fault. */
+    }
     tly_vk_objects_end(v);
-    if (complete) {
+    if (alive && v->complete) {
         end_device(v);
     }
     if (v->owned && alive && v->fn.DestroyDevice != NULL) {
@@ -96,6 +106,7 @@ void tly_vk_close(tally_vulkan *v)
     }
     pthread_mutex_destroy(&v->queue_lock);
     pthread_mutex_destroy(&v->slot_lock);
+    pthread_mutex_destroy(&v->lost_lock);
     pthread_mutex_destroy(&v->memory.lock);
     free(v);
 }

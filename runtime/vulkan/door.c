@@ -31,18 +31,25 @@ static void describe(const tly_vk_facts *facts, size_t index, tally_device *devi
     tly_caps_lack(&facts->caps, device->lacks, sizeof device->lacks);
 }
 
-size_t tly_vulkan_list(tally_device *devices, size_t capacity)
+tally_status tly_vulkan_list(tally_device *devices, size_t capacity, size_t *count,
+                             tally_error *error)
 {
     tly_vk_list *list;
-    if (tly_vk_list_open(&list, NULL) != TALLY_OK) {
-        return 0;
+    tally_error why = TALLY_ERROR_INIT;
+    tally_status status = tly_vk_list_open(&list, &why);
+    *count = 0;
+    if (status == TALLY_UNSUPPORTED) {
+        return TALLY_OK;
     }
-    size_t count = list->count;
-    for (size_t i = 0; i < count && i < capacity; i++) {
+    if (status != TALLY_OK) {
+        return tly_fail(error, status, why.field, "%s", why.message);
+    }
+    *count = list->count;
+    for (size_t i = 0; i < list->count && i < capacity; i++) {
         describe(&list->facts[i], i, &devices[i]);
     }
     tly_vk_list_close(list);
-    return count;
+    return TALLY_OK;
 }
 
 /* --- devices of a context -------------------------------------------------------------------- */
@@ -136,4 +143,3 @@ const tly_caps *tly_vulkan_caps(const tally_vulkan *vulkan)
 {
     return &vulkan->facts.caps;
 }
-

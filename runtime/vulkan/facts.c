@@ -44,23 +44,24 @@ static void note_extension(extensions *e, const char *name)
 }
 
 /* What the device offers: properties may be asked for, whether or not they are enabled. */
-static extensions offered_extensions(const tly_vk_instance_functions *fn, VkPhysicalDevice physical)
+static VkResult offered_extensions(const tly_vk_instance_functions *fn, VkPhysicalDevice physical,
+                                   extensions *e)
 {
-    extensions e = { 0 };
     uint32_t count = 0;
-    if (fn->EnumerateDeviceExtensionProperties(physical, NULL, &count, NULL) != VK_SUCCESS) {
-        return e;
+    VkResult result = fn->EnumerateDeviceExtensionProperties(physical, NULL, &count, NULL);
+    if (result < VK_SUCCESS) {
+        return result;
     }
     VkExtensionProperties *list = calloc(count > 0 ? count : 1, sizeof *list);
     if (list == NULL) {
-        return e;
+        return VK_ERROR_OUT_OF_HOST_MEMORY;
     }
-    VkResult result = fn->EnumerateDeviceExtensionProperties(physical, NULL, &count, list);
-    for (uint32_t i = 0; (result == VK_SUCCESS || result == VK_INCOMPLETE) && i < count; i++) {
-        note_extension(&e, list[i].extensionName);
+    result = fn->EnumerateDeviceExtensionProperties(physical, NULL, &count, list);
+    for (uint32_t i = 0; result >= VK_SUCCESS && i < count; i++) {
+        note_extension(e, list[i].extensionName);
     }
     free(list);
-    return e;
+    return result < VK_SUCCESS ? result : VK_SUCCESS;
 }
 
 static void append(void *chain, void *next)
@@ -128,18 +129,18 @@ static void restrict_features(const VkPhysicalDeviceFeatures2 *chain, answers *a
         const void *link = next;
         switch ((int)next->sType) {
         case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES:
-            a->storage16.storageBuffer16BitAccess =
-                ((const VkPhysicalDeviceVulkan11Features *)link)->storageBuffer16BitAccess;
+            a->storage16.storageBuffer16BitAccess = ((const VkPhysicalDeviceVulkan11Features *)link)
+                                                        ->storageBuffer16BitAccess;
             break;
         case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES:
             a->storage16.storageBuffer16BitAccess =
                 ((const VkPhysicalDevice16BitStorageFeatures *)link)->storageBuffer16BitAccess;
             break;
         case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES:
-            a->addresses.bufferDeviceAddress =
-                ((const VkPhysicalDeviceVulkan12Features *)link)->bufferDeviceAddress;
-            a->timeline.timelineSemaphore =
-                ((const VkPhysicalDeviceVulkan12Features *)link)->timelineSemaphore;
+            a->addresses.bufferDeviceAddress = ((const VkPhysicalDeviceVulkan12Features *)link)
+                                                   ->bufferDeviceAddress;
+            a->timeline.timelineSemaphore = ((const VkPhysicalDeviceVulkan12Features *)link)
+                                                ->timelineSemaphore;
             break;
         case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES:
             a->addresses.bufferDeviceAddress =
@@ -150,10 +151,10 @@ static void restrict_features(const VkPhysicalDeviceFeatures2 *chain, answers *a
                 ((const VkPhysicalDeviceTimelineSemaphoreFeatures *)link)->timelineSemaphore;
             break;
         case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES:
-            a->size_control.subgroupSizeControl =
-                ((const VkPhysicalDeviceVulkan13Features *)link)->subgroupSizeControl;
-            a->size_control.computeFullSubgroups =
-                ((const VkPhysicalDeviceVulkan13Features *)link)->computeFullSubgroups;
+            a->size_control.subgroupSizeControl = ((const VkPhysicalDeviceVulkan13Features *)link)
+                                                      ->subgroupSizeControl;
+            a->size_control.computeFullSubgroups = ((const VkPhysicalDeviceVulkan13Features *)link)
+                                                       ->computeFullSubgroups;
             break;
         case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES:
             a->size_control.subgroupSizeControl =
@@ -163,6 +164,28 @@ static void restrict_features(const VkPhysicalDeviceFeatures2 *chain, answers *a
             break;
         default:
             break;
+        }
+    }
+}
+
+/* The features that plans ask for by these names. */
+static void note_disabled(const answers *offers, const answers *enabled, tly_vk_facts *facts)
+{
+    const struct {
+        const char *name;
+        VkBool32 there, enabled;
+    } features[] = {
+#define FEATURE(link, name) { #name, offers->link.name, enabled->link.name }
+        FEATURE(features.features, shaderInt64),
+        FEATURE(features.features, shaderFloat64),
+        FEATURE(storage16, storageBuffer16BitAccess),
+        FEATURE(addresses, bufferDeviceAddress),
+#undef FEATURE
+    };
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof features / sizeof features[0]; i++) {
+        if (features[i].there && !features[i].enabled) {
+            facts->disabled[count++] = features[i].name;
         }
     }
 }
@@ -195,10 +218,10 @@ static void set_floats(const answers *a, int there, tly_caps *caps)
     caps->preserve64 = f->shaderSignedZeroInfNanPreserveFloat64;
     caps->rte64 = f->shaderRoundingModeRTEFloat64;
     caps->denorm64 = f->shaderDenormPreserveFloat64;
-    caps->denorm_together =
-        f->denormBehaviorIndependence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
-    caps->rounding_together =
-        f->roundingModeIndependence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
+    caps->denorm_together = f->denormBehaviorIndependence ==
+                            VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
+    caps->rounding_together = f->roundingModeIndependence ==
+                              VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
 }
 
 static uint32_t least(uint32_t a, uint32_t b)
@@ -229,14 +252,21 @@ static uint32_t compute_family(const tly_vk_instance_functions *fn, VkPhysicalDe
     return UINT32_MAX;
 }
 
-void tly_vk_facts_read(const tly_vk_instance_functions *fn, VkPhysicalDevice physical,
-                       uint32_t api, const tly_vk_enabled *enabled, tly_vk_facts *facts)
+VkResult tly_vk_facts_read(const tly_vk_instance_functions *fn, VkPhysicalDevice physical,
+                           uint32_t api, const tly_vk_enabled *enabled, tly_vk_facts *facts)
 {
     memset(facts, 0, sizeof *facts);
     VkPhysicalDeviceProperties2 first = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2 };
     fn->GetPhysicalDeviceProperties2(physical, &first);
     facts->api = least(api, first.properties.apiVersion);
-    extensions offered = offered_extensions(fn, physical), usable = offered;
+    memcpy(facts->name, first.properties.deviceName, sizeof facts->name);
+    facts->name[sizeof facts->name - 1] = 0;
+    extensions offered = { 0 };
+    VkResult result = offered_extensions(fn, physical, &offered);
+    if (result != VK_SUCCESS) {
+        return result;
+    }
+    extensions usable = offered;
     answers a;
     ask(fn, physical, facts->api, &offered, &a);
     if (enabled != NULL) {
@@ -244,11 +274,11 @@ void tly_vk_facts_read(const tly_vk_instance_functions *fn, VkPhysicalDevice phy
         for (uint32_t i = 0; i < enabled->extension_count; i++) {
             note_extension(&usable, enabled->extensions[i]);
         }
+        answers offers = a;
         restrict_features(enabled->features, &a);
+        note_disabled(&offers, &a, facts);
     }
     const VkPhysicalDeviceProperties *p = &a.properties.properties;
-    memcpy(facts->name, p->deviceName, sizeof facts->name);
-    facts->name[sizeof facts->name - 1] = 0;
     facts->type = p->deviceType;
     facts->family = compute_family(fn, physical);
     facts->full_subgroups = a.size_control.computeFullSubgroups;
@@ -273,4 +303,5 @@ void tly_vk_facts_read(const tly_vk_instance_functions *fn, VkPhysicalDevice phy
     set_floats(&a, since(facts->api, 2) || usable.floats, caps);
     set_limits(&p->limits, caps);
     tly_vk_quirks(facts);
+    return VK_SUCCESS;
 }

@@ -15,16 +15,18 @@ typedef struct tly_vk_facts {
     tly_caps caps;
     char name[VK_MAX_PHYSICAL_DEVICE_NAME_SIZE];
     VkPhysicalDeviceType type;
-    uint32_t api;               /* usable: the lesser of instance's and device's */
-    uint32_t family;            /* first queue family with compute; UINT32_MAX: none */
-    uint32_t full_subgroups;    /* computeFullSubgroups */
-    uint32_t timeline;          /* timelineSemaphore */
-    uint32_t size_control;      /* the feature is there, needed or not */
-    uint32_t portability;       /* VK_KHR_portability_subset must be enabled */
+    uint32_t api;            /* usable: the lesser of instance's and device's */
+    uint32_t family;         /* first queue family with compute; UINT32_MAX: none */
+    uint32_t full_subgroups; /* computeFullSubgroups */
+    uint32_t timeline;       /* timelineSemaphore */
+    uint32_t size_control;   /* the feature is there, needed or not */
+    uint32_t portability;    /* VK_KHR_portability_subset must be enabled */
     uint32_t size_extension, float_extension; /* needed for what caps say, below 1.3 and 1.2 */
-    uint64_t largest;           /* maxMemoryAllocationSize */
-    uint64_t atom;              /* nonCoherentAtomSize */
-    uint32_t allocations;       /* maxMemoryAllocationCount */
+    const char *disabled[4]; /* features that the device has, and its owner did not enable; NULL
+                                   beyond */
+    uint64_t largest;        /* maxMemoryAllocationSize */
+    uint64_t atom;           /* nonCoherentAtomSize */
+    uint32_t allocations;    /* maxMemoryAllocationCount */
     VkPhysicalDeviceMemoryProperties memory;
 } tly_vk_facts;
 
@@ -35,9 +37,10 @@ typedef struct tly_vk_enabled {
     uint32_t extension_count;
 } tly_vk_enabled;
 
-/* `api` is the version that the instance was made for; `enabled` NULL: all that the device has. */
-void tly_vk_facts_read(const tly_vk_instance_functions *fn, VkPhysicalDevice physical,
-                       uint32_t api, const tly_vk_enabled *enabled, tly_vk_facts *facts);
+/* `api` is the version that the instance was made for; `enabled` NULL: all that the device has.
+ * What Vulkan says where the extensions cannot be read. */
+VkResult tly_vk_facts_read(const tly_vk_instance_functions *fn, VkPhysicalDevice physical,
+                           uint32_t api, const tly_vk_enabled *enabled, tly_vk_facts *facts);
 
 /* quirks.c: what drivers do beyond what they say. */
 void tly_vk_quirks(tly_vk_facts *facts);

@@ -91,8 +91,7 @@ void tly_heap_give(tly_heap *heap, uint64_t offset, uint64_t bytes)
     }
     heap->taken--;
     int joins_after = at < heap->count && offset + bytes == heap->span[at].offset;
-    int joins_before =
-        at > 0 && heap->span[at - 1].offset + heap->span[at - 1].bytes == offset;
+    int joins_before = at > 0 && heap->span[at - 1].offset + heap->span[at - 1].bytes == offset;
     if (joins_before) {
         heap->span[at - 1].bytes += bytes + (joins_after ? heap->span[at].bytes : 0);
         if (joins_after) {

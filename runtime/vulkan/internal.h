@@ -5,7 +5,8 @@
  *   device.c what all have; open.c our own; adopt.c the caller's; list.c which there are
  *   memory.c pieces of device memory; heap.c pieces of a block; buffer.c buffers
  *   object.c pipelines, made once a key; kernel.c handles; record.c dispatches
- *   slot.c   command buffers, submission; transfer.c between host and device
+ *   slot.c   command buffers and what they need; flight.c submission, waiting, the end of both
+ *   transfer.c between host and device; status.c from Vulkan's results to ours
  *   run.c    on host memory; use.c by the caller's hand; door.c what the context sees
  */
 #ifndef TLY_VK_INTERNAL_H
@@ -51,6 +52,8 @@ struct tally_vulkan_buffer {
     tly_vk_piece piece;
     uint64_t bytes;
     VkDeviceAddress address; /* 0 without addresses */
+    uint64_t serial;         /* destroyed, but the pending slots up to this one may use it */
+    struct tally_vulkan_buffer *next;
 };
 
 /* What one run in flight holds; kept for the next. */
@@ -60,8 +63,14 @@ typedef struct tly_vk_slot {
     VkFence fence;
     VkDescriptorPool sets;
     VkDescriptorSet set;
+    VkQueryPool queries; /* two timestamps, made for the first who asks */
     tally_vulkan_buffer in, out, scratch, staging;
-    tly_vk_object *object; /* that a pending submission uses; NULL: none */
+    tly_vk_object *object; /* held while the slot is taken or pending; NULL: none */
+    uint64_t until;        /* end of the waits of the call that took it; see tly_vk_until */
+    int in_flight;         /* submitted, and not known to be done */
+    /* Of pending ones, guarded by slot_lock: */
+    uint64_t serial;  /* counts up */
+    uint32_t waiters; /* threads that wait for the fence, without the lock */
     struct tly_vk_slot *next;
 } tly_vk_slot;
 
@@ -75,19 +84,25 @@ struct tally_vulkan {
     VkDevice device;
     VkQueue queue; /* NULL: record only */
     uint32_t family;
-    int owned;     /* instance and device are ours */
-    int staged;    /* 1: the host does not write device memory */
+    int owned;  /* instance and device are ours */
+    int staged; /* 1: the host does not write device memory */
     void (*lock_queue)(void *user, int lock);
     void *lock_user;
     atomic_int lost;
+    atomic_int stopped;     /* nothing is in flight and nothing will be; lost devices and at the
+                                 end */
+    _Atomic uint64_t limit; /* nanoseconds that a blocking call waits; UINT64_MAX: no limit */
     pid_t pid;
-    pthread_mutex_t queue_lock, slot_lock;
+    int complete; /* all functions were found */
+    pthread_mutex_t queue_lock, slot_lock, lost_lock;
     tly_vk_memory memory;
     tly_vk_objects objects;
     VkDescriptorSetLayout set_layout;
-    VkPipelineLayout layout[2]; /* by launch.addresses */
-    tly_vk_slot *slots;         /* free ones */
-    tly_vk_slot *pending;       /* submitted, nobody waits */
+    VkPipelineLayout layout[2];   /* by launch.addresses */
+    tly_vk_slot *slots;           /* free ones */
+    tly_vk_slot *pending;         /* in flight, latest first, left by the calls that took them */
+    uint64_t serial;              /* of the latest pending slot so far */
+    tally_vulkan_buffer *orphans; /* destroyed while slots were pending */
 };
 
 struct tally_vulkan_kernel {
@@ -96,8 +111,8 @@ struct tally_vulkan_kernel {
     tly_gpu_steps steps;
     tly_problem problem;
     tly_geometry geometry;
-    int in_place;          /* allowed */
-    uint32_t flags;        /* for every dispatch, beside its own; 0 but where tests stall tiles */
+    int in_place;   /* allowed */
+    uint32_t flags; /* for every dispatch, beside its own; 0 but where tests stall tiles */
 };
 
 /* 0 in a child that was forked after the device was opened: nothing of Vulkan may be called. */
@@ -111,7 +126,12 @@ tally_vulkan *tly_vk_allocate(tally_context *context, tally_error *error);
 /* device.c: the functions and layouts of v->device. */
 tally_status tly_vk_complete(tally_vulkan *v, tally_error *error);
 
-/* status.c: the status for a Vulkan error, naming `what`; remembers a lost device. */
+/* status.c: the status for a Vulkan error of a device or the loader, naming `what`. */
+tally_status tly_vk_report(const char *device, VkResult result, const char *what,
+                           tally_error *error);
+
+/* status.c: the same; a device that is lost is waited for, and remembered. Not with queue_lock
+ * held. */
 tally_status tly_vk_fail(tally_vulkan *v, VkResult result, const char *what, tally_error *error);
 
 /* status.c: TALLY_DEVICE_LOST if the device is gone, or was opened before a fork. */
@@ -179,25 +199,44 @@ void tly_vk_barrier(const tally_vulkan *v, VkCommandBuffer commands, VkPipelineS
 tally_status tly_vk_record_alone(const tally_vulkan_kernel *k, tly_vk_slot *slot,
                                  const tally_vulkan_buffers *buffers, tally_error *error);
 
-/* slot.c: a slot whose command buffer has begun; `keep` 0 where its state is unknown. */
-tally_status tly_vk_slot_take(tally_vulkan *v, tly_vk_slot **slot, tally_error *error);
+/* slot.c: a slot whose command buffer has begun. It holds `object` (NULL: none), which its commands
+ * use, until it is free again. */
+tally_status tly_vk_slot_take(tally_vulkan *v, tly_vk_object *object, tly_vk_slot **slot,
+                              tally_error *error);
+/* slot.c: a slot in flight becomes pending; another is kept for the next call, or freed (`keep` 0)
+ * where its state is unknown. */
 void tly_vk_slot_give(tally_vulkan *v, tly_vk_slot *slot, int keep);
-/* Waits for what is pending, unless the device is lost, and frees all. */
-void tly_vk_slots_end(tally_vulkan *v);
-
-/* slot.c: submits what the slot's commands hold; `sync` may be NULL. */
-tally_status tly_vk_slot_submit(tally_vulkan *v, tly_vk_slot *slot, const tally_vulkan_sync *sync,
-                                tally_error *error);
-/* slot.c: submits, waits, and begins the commands anew. */
-tally_status tly_vk_slot_finish(tally_vulkan *v, tly_vk_slot *slot, tally_error *error);
-/* slot.c: after a submission: given back when its fence says so; `object`, held till then, may be
- * NULL. */
-void tly_vk_slot_leave(tally_vulkan *v, tly_vk_slot *slot, tly_vk_object *object);
-tally_status tly_vk_slots_wait(tally_vulkan *v, tally_error *error);
+/* slot.c: not one in flight. */
+void tly_vk_slot_free(tally_vulkan *v, tly_vk_slot *slot);
+/* slot.c: begins the commands anew. */
+tally_status tly_vk_slot_begin(tally_vulkan *v, tly_vk_slot *slot, tally_error *error);
+/* slot.c: makes slot->queries, unless there are some. */
+tally_status tly_vk_slot_queries(tally_vulkan *v, tly_vk_slot *slot, tally_error *error);
 
 /* slot.c: a buffer of the slot that holds at least `bytes`. */
 tally_status tly_vk_slot_buffer(tally_vulkan *v, tally_vulkan_buffer *buffer, uint64_t bytes,
                                 int host, tally_error *error);
+
+/* flight.c: when `nanoseconds` from now have passed, by CLOCK_MONOTONIC; UINT64_MAX: never. */
+uint64_t tly_vk_until(uint64_t nanoseconds);
+/* flight.c: submits what the slot's commands hold; `sync` may be NULL. */
+tally_status tly_vk_slot_submit(tally_vulkan *v, tly_vk_slot *slot, const tally_vulkan_sync *sync,
+                                tally_error *error);
+/* flight.c: submits, waits until slot->until, and begins the commands anew. */
+tally_status tly_vk_slot_finish(tally_vulkan *v, tly_vk_slot *slot, tally_error *error);
+/* flight.c: with slot_lock held: pending slots that are done are free again, and so are the buffers
+ * that waited for them. VK_ERROR_DEVICE_LOST, or VK_SUCCESS. */
+VkResult tly_vk_slots_reap(tally_vulkan *v);
+/* flight.c: waits, without a lock, for what is pending now. */
+tally_status tly_vk_slots_wait(tally_vulkan *v, uint64_t until, tally_error *error);
+/* flight.c: waits for what is pending, and frees all slots and buffers that were left. Returns 0 if
+ * Vulkan did not tell that the device is idle: then nothing of it may be freed. */
+int tly_vk_slots_end(tally_vulkan *v);
+/* flight.c: frees a buffer of the caller's when no pending slot may use it any more. */
+void tly_vk_buffer_leave(tally_vulkan_buffer *buffer);
+/* flight.c: whether vkDeviceWaitIdle says that nothing is in flight; a lost device has stopped when
+ * it returns. */
+int tly_vk_idle(tally_vulkan *v);
 
 /* Where the elements of a tensor lie: `rank` dims of runs. Directions do not matter to a copy. */
 typedef struct tly_vk_layout {

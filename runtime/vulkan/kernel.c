@@ -12,6 +12,39 @@
 
 /* --- making ---------------------------------------------------------------------------------- */
 
+/* What the device has, but its owner did not enable, is nothing that the device lacks. */
+static tally_status explain(const tally_vulkan *v, const tally_error *why, tally_error *error)
+{
+    const char *const *disabled = v->facts.disabled;
+    for (size_t i = 0; i < sizeof v->facts.disabled / sizeof *disabled; i++) {
+        if (disabled[i] != NULL && strstr(why->message, disabled[i]) != NULL) {
+            tly_fail(error, TALLY_UNSUPPORTED, why->field,
+                     "the kernel needs %s, which was not "
+                     "enabled on the device that was taken over",
+                     disabled[i]);
+            tly_error_hint(error, "%.50s has it: enable it, and say so in tally_vulkan_host",
+                           v->facts.name);
+            return TALLY_UNSUPPORTED;
+        }
+    }
+    tly_fail(error, TALLY_UNSUPPORTED, why->field, "%s", why->message);
+    tly_error_hint(error, "%s", why->hint);
+    return TALLY_UNSUPPORTED;
+}
+
+static tally_status make_plan(const tally_vulkan *v, const tly_generator *generator,
+                              const tly_request *request, tly_gpu_plan *plan, tally_error *error)
+{
+    tally_error why = TALLY_ERROR_INIT;
+    if (v->facts.disabled[0] == NULL) {
+        return tly_plan_gpu(generator, request, plan, error);
+    }
+    tally_status status = tly_plan_gpu(generator, request, plan, &why);
+    return status == TALLY_UNSUPPORTED ? explain(v, &why, error)
+           : status == TALLY_OK        ? TALLY_OK
+                                       : tly_plan_gpu(generator, request, plan, error);
+}
+
 static tally_status make_code(tally_vulkan *v, const tly_request *request, tally_vulkan_kernel *k,
                               tally_error *error)
 {
@@ -20,7 +53,7 @@ static tally_status make_code(tally_vulkan *v, const tly_request *request, tally
     memset(&plan, 0, sizeof plan);
     tally_status status = tly_generator_find(v->context, &generator, error);
     if (status == TALLY_OK) {
-        status = tly_plan_gpu(generator, request, &plan, error);
+        status = make_plan(v, generator, request, &plan, error);
     }
     if (status == TALLY_OK) {
         status = tly_vk_object_get(v, generator, &k->problem, &plan, &k->object, error);
@@ -118,8 +151,12 @@ void tally_vulkan_kernel_facts(const tally_vulkan_kernel *kernel, tally_vulkan_f
 {
     const tly_gpu_steps *s = &kernel->steps;
     tally_vulkan_facts all = {
-        .size = facts->size, .scratch_bytes = s->scratch_bytes,
-        .in_low = s->in_low, .in_end = s->in_end, .out_low = s->out_low, .out_end = s->out_end,
+        .size = facts->size,
+        .scratch_bytes = s->scratch_bytes,
+        .in_low = s->in_low,
+        .in_end = s->in_end,
+        .out_low = s->out_low,
+        .out_end = s->out_end,
         .dispatches = (uint32_t)s->count,
     };
     if (kernel->object != NULL) {

@@ -1,12 +1,13 @@
 /* The arithmetic of dispatches; see launch.h. */
 #include "launch.h"
 
+#include "../checked.h"
 #include "../error.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_ITEMS INT64_C(0x7fffffff)   /* tly_push counts below 2^31 */
+#define MOST_ITEMS INT64_C(0x7fffffff) /* tly_push counts below 2^31 */
 #define MOST_POSITIONS (INT64_C(1) << 30)
 #define MOST_SCRATCH (INT64_C(256) << 20) /* more rows than this serves keep any device busy */
 #define MOST_STEPS (INT64_C(1) << 20)     /* 160 MiB of them; only tiny limits come near */
@@ -41,22 +42,19 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* For positive numbers. */
-static int64_t saturating_multiply(int64_t a, int64_t b)
-{
-    int64_t product;
-    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
-}
-
 static shape read_shape(const tly_problem *p, const tly_geometry *g, const tly_gpu_launch *l)
 {
     int64_t in = (int64_t)tally_dtype_bytes((tally_dtype)p->dtype);
     int64_t out = (int64_t)tally_dtype_bytes((tally_dtype)p->out_dtype);
     shape s = {
-        .length = g->length, .lanes = g->inner,
-        .in_axis = g->in_axis * in, .out_axis = g->out_axis * out,
-        .in_lane = g->in_lane * in, .out_lane = g->out_lane * out,
-        .in_first = g->in_first * in, .out_first = g->out_first * out,
+        .length = g->length,
+        .lanes = g->inner,
+        .in_axis = g->in_axis * in,
+        .out_axis = g->out_axis * out,
+        .in_lane = g->in_lane * in,
+        .out_lane = g->out_lane * out,
+        .in_first = g->in_first * in,
+        .out_first = g->out_first * out,
         .outer_rank = g->outer_rank,
     };
     if (l->form == TLY_GPU_LANES && p->form == TLY_ROWS) {
@@ -67,9 +65,9 @@ static shape read_shape(const tly_problem *p, const tly_geometry *g, const tly_g
         s.in_axis *= p->unit;
         s.out_axis *= p->unit;
     }
-    s.lanes /= l->lanes; /* groups of them, from here on */
-    s.in_lane *= l->lanes;
-    s.out_lane *= l->lanes;
+    s.lanes /= l->lanes;                                /* groups of them, from here on */
+    s.in_lane = tly_wrap_multiply(s.in_lane, l->lanes); /* no step where there is one group */
+    s.out_lane = tly_wrap_multiply(s.out_lane, l->lanes);
     for (int32_t i = 0; i < g->outer_rank; i++) {
         s.outer[i] = (tly_dim){ g->outer[i].size, g->outer[i].in_stride * in,
                                 g->outer[i].out_stride * out };
@@ -82,8 +80,8 @@ static tally_status check(const tly_problem *p, const tly_geometry *g, const tly
 {
     int sound = l->abi == TLY_GPU_ABI_VERSION && l->passes >= 1 && l->passes <= TLY_GPU_PASSES &&
                 l->form == (p->form == TLY_ROWS ? l->form : TLY_GPU_LANES) &&
-                l->form <= TLY_GPU_LANES && plan->outer_rank == g->outer_rank &&
-                l->lanes >= 1 && (p->form == TLY_ROWS ? p->unit : g->inner) % l->lanes == 0 &&
+                l->form <= TLY_GPU_LANES && plan->outer_rank == g->outer_rank && l->lanes >= 1 &&
+                (p->form == TLY_ROWS ? p->unit : g->inner) % l->lanes == 0 &&
                 (plan->literal || g->outer_rank <= TLY_GPU_OUTER);
     for (uint32_t i = 0; sound && i < l->passes; i++) {
         sound = l->pass[i].items <= TLY_ITEMS_CHUNKS && l->pass[i].per_group > 0 &&
@@ -104,7 +102,7 @@ static tally_status check(const tly_problem *p, const tly_geometry *g, const tly
 
 static int64_t records_of(const cutting *c, const tly_gpu_launch *l)
 {
-    return saturating_multiply(c->chunks, l->record_bytes);
+    return tly_multiply(c->chunks, l->record_bytes);
 }
 
 /* Most (row, lane) pairs of one dispatch. */
@@ -112,11 +110,11 @@ static int64_t most_pairs(const cutting *c, const tly_gpu_launch *l, const tly_c
 {
     int64_t most = MOST_ITEMS;
     for (uint32_t i = 0; i < l->passes; i++) {
-        int64_t groups = saturating_multiply(caps->groups_x, caps->groups_y);
-        int64_t items = least(MOST_ITEMS, saturating_multiply(groups, l->pass[i].per_group));
+        int64_t groups = tly_multiply(caps->groups_x, caps->groups_y);
+        int64_t items = least(MOST_ITEMS, tly_multiply(groups, l->pass[i].per_group));
         most = least(most, l->pass[i].items == TLY_ITEMS_CHUNKS ? items / c->chunks : items);
     }
-    int64_t a_pair = records_of(c, l) + (c->cuts > 1 ? l->carry_bytes : 0);
+    int64_t a_pair = tly_add(records_of(c, l), c->cuts > 1 ? l->carry_bytes : 0);
     int64_t room = least(MOST_SCRATCH, caps->buffer_range) - l->header_bytes - 2 * SCRATCH_ALIGN;
     return a_pair > 0 ? least(most, room / a_pair) : most;
 }
@@ -148,8 +146,8 @@ static tally_status cut(const shape *s, const tly_gpu_launch *l, const tly_caps 
     if (pairs < 1) {
         return tly_fail(error, TALLY_UNSUPPORTED, "sizes",
                         "%lld chunks of one row exceed the device's %u x %u workgroups or its "
-                        "buffers of %u bytes", (long long)c->chunks, caps->groups_x,
-                        caps->groups_y, caps->buffer_range);
+                        "buffers of %u bytes",
+                        (long long)c->chunks, caps->groups_x, caps->groups_y, caps->buffer_range);
     }
     c->lanes = least(s->lanes, pairs);
     cut_rows(s, pairs / c->lanes, c);
@@ -229,7 +227,10 @@ static void add_passes(const list *a, const window *w, int64_t from, tly_push *p
         uint32_t y = (uint32_t)ceil_div(groups, a->caps->groups_x);
         push->groups_x = (uint32_t)ceil_div(groups, y);
         steps->step[steps->count] = (tly_gpu_step){
-            .push = *push, .x = push->groups_x, .y = y, .pass = pass,
+            .push = *push,
+            .x = push->groups_x,
+            .y = y,
+            .pass = pass,
             .barrier = steps->count > 0 && (pass > 0 || from > 0 || steps->scratch_bytes > 0),
             .zero = pass == 0 && steps->zeroed > 0,
         };
@@ -242,9 +243,12 @@ static void add_window(const list *a, const window *w)
     const shape *s = a->s;
     uint64_t records = (uint64_t)(w->rows * w->lanes * records_of(a->c, a->l));
     tly_push push = {
-        .in_axis = s->in_axis, .out_axis = s->out_axis,
-        .in_lane = s->in_lane, .out_lane = s->out_lane,
-        .lanes = (uint32_t)w->lanes, .rows = (uint32_t)w->rows,
+        .in_axis = s->in_axis,
+        .out_axis = s->out_axis,
+        .in_lane = s->in_lane,
+        .out_lane = s->out_lane,
+        .lanes = (uint32_t)w->lanes,
+        .rows = (uint32_t)w->rows,
         .carries = (uint32_t)align(a->l->header_bytes + records),
     };
     push_outer(a, w, &push);
@@ -296,28 +300,26 @@ static void add_rows(const list *a)
             add_lanes(a, part);
         }
         int32_t d = c->dim - 1;
-        for (; d >= 0; d--) {
-            w.in += s->outer[d].in_stride;
-            w.out += s->outer[d].out_stride;
-            if (++index[d] < s->outer[d].size) {
-                break;
-            }
-            w.in -= s->outer[d].in_stride * s->outer[d].size;
-            w.out -= s->outer[d].out_stride * s->outer[d].size;
+        for (; d >= 0 && index[d] == s->outer[d].size - 1; d--) {
+            w.in -= s->outer[d].in_stride * index[d];
+            w.out -= s->outer[d].out_stride * index[d];
             index[d] = 0;
         }
         if (d < 0) {
             return;
         }
+        w.in += s->outer[d].in_stride;
+        w.out += s->outer[d].out_stride;
+        index[d]++;
     }
 }
 
 static int64_t count_steps(const shape *s, const cutting *c, const tly_gpu_launch *l)
 {
-    int64_t count = saturating_multiply(c->cuts * l->passes, ceil_div(s->lanes, c->lanes));
+    int64_t count = tly_multiply(tly_multiply(c->cuts, l->passes), ceil_div(s->lanes, c->lanes));
     for (int32_t i = 0; i <= c->dim; i++) {
         int64_t size = s->outer[i].size;
-        count = saturating_multiply(count, i < c->dim ? size : ceil_div(size, c->rows));
+        count = tly_multiply(count, i < c->dim ? size : ceil_div(size, c->rows));
     }
     return count;
 }
@@ -394,7 +396,7 @@ tly_push tly_gpu_step_place(const tly_gpu_step *step, uint64_t in, uint64_t out,
 tly_gpu_binding tly_gpu_bind(int64_t zero, int64_t low, int64_t end, uint32_t offset_align)
 {
     uint64_t unit = offset_align > VECTOR ? offset_align : VECTOR;
-    uint64_t first = (uint64_t)(zero + low), last = (uint64_t)(zero + end);
+    uint64_t first = (uint64_t)zero + (uint64_t)low, last = (uint64_t)zero + (uint64_t)end;
     tly_gpu_binding b = { .offset = first / unit * unit };
     b.range = (last - b.offset + 3) / 4 * 4;
     b.base = (uint64_t)zero - b.offset;

@@ -14,7 +14,7 @@
  * push.scratch is 0. */
 typedef struct tly_gpu_step {
     tly_push push;
-    uint32_t x, y;    /* workgroups */
+    uint32_t x, y; /* workgroups */
     uint32_t pass;
     uint32_t barrier; /* 1: depends on a step before */
     uint32_t zero;    /* 1: the first `zeroed` bytes of the scratch must be zero before */
@@ -23,8 +23,8 @@ typedef struct tly_gpu_step {
 typedef struct tly_gpu_steps {
     tly_gpu_step *step;
     size_t count;
-    uint64_t scratch_bytes; /* multiple of 16; 0: none */
-    uint64_t zeroed;        /* multiple of 4 */
+    uint64_t scratch_bytes;                   /* multiple of 16; 0: none */
+    uint64_t zeroed;                          /* multiple of 4 */
     int64_t in_low, in_end, out_low, out_end; /* bytes from element 0; end is beyond the last */
 } tly_gpu_steps;
 

@@ -36,8 +36,13 @@ tally_status tly_vk_load(PFN_vkGetInstanceProcAddr *get, tally_error *error)
     void *symbol = library != NULL ? dlsym(library, "vkGetInstanceProcAddr") : NULL;
     if (symbol == NULL) {
         const char *why = dlerror();
-        tly_fail(error, TALLY_UNSUPPORTED, "device", "Vulkan needs %s: %s", tly_vk_library,
-                 why != NULL ? why : "vkGetInstanceProcAddr is missing");
+        why = why != NULL ? why : "vkGetInstanceProcAddr is missing";
+        /* The dynamic linker has no codes, but these words for one thing. */
+        if (strstr(why, "annot allocate memory") != NULL || strstr(why, "to map segment") != NULL) {
+            return tly_fail(error, TALLY_OUT_OF_MEMORY, "memory", "Vulkan needs %s: %s",
+                            tly_vk_library, why);
+        }
+        tly_fail(error, TALLY_UNSUPPORTED, "device", "Vulkan needs %s: %s", tly_vk_library, why);
         tly_error_hint(error, "install the Vulkan loader (Debian: libvulkan1) and a driver");
         return TALLY_UNSUPPORTED;
     }
@@ -53,25 +58,23 @@ static tally_status missing(const char *name, tally_error *error)
 tally_status tly_vk_instance_load(PFN_vkGetInstanceProcAddr get, VkInstance instance,
                                   tly_vk_instance_functions *fn, tally_error *error)
 {
-#define INSTANCE(name)                                        \
-    fn->name = (PFN_vk##name)get(instance, "vk" #name);       \
-    if (fn->name == NULL) {                                   \
-        return missing("vk" #name, error);                    \
-    }
+    const char *first = NULL;
+#define INSTANCE(name) \
+    fn->name = (PFN_vk##name)get(instance, "vk" #name); \
+    first = fn->name == NULL && first == NULL ? "vk" #name : first;
 #include "functions.def"
-    return TALLY_OK;
+    return first == NULL ? TALLY_OK : missing(first, error);
 }
 
 tally_status tly_vk_device_load(const tly_vk_instance_functions *instance, VkDevice device,
                                 tly_vk_functions *fn, tally_error *error)
 {
     PFN_vkGetDeviceProcAddr get = instance->GetDeviceProcAddr;
-#define DEVICE(name)                                          \
-    fn->name = (PFN_vk##name)get(device, "vk" #name);         \
-    if (fn->name == NULL) {                                   \
-        return missing("vk" #name, error);                    \
-    }
+    const char *first = NULL;
+#define DEVICE(name) \
+    fn->name = (PFN_vk##name)get(device, "vk" #name); \
+    first = fn->name == NULL && first == NULL ? "vk" #name : first;
 #define OPTIONAL(name) fn->name = (PFN_vk##name)get(device, "vk" #name);
 #include "functions.def"
-    return TALLY_OK;
+    return first == NULL ? TALLY_OK : missing(first, error);
 }

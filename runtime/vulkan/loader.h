@@ -25,11 +25,12 @@ typedef struct tly_vk_functions {
 /* The library's name; tests name one that is missing. */
 extern const char *tly_vk_library;
 
-/* The loader's entry; TALLY_UNSUPPORTED, with a hint, without libvulkan (which is not remembered),
- * and in a child that was forked after the first call. Thread-safe. */
+/* The loader's entry. TALLY_UNSUPPORTED, with a hint, without libvulkan (which is not remembered);
+ * TALLY_OUT_OF_MEMORY where it cannot be mapped; TALLY_UNSUPPORTED, too, in a child that was
+ * forked after the first call. Thread-safe. */
 tally_status tly_vk_load(PFN_vkGetInstanceProcAddr *get, tally_error *error);
 
-/* All functions, or TALLY_UNSUPPORTED naming the one that is missing. */
+/* All functions that there are; TALLY_UNSUPPORTED names the first that is missing. */
 tally_status tly_vk_instance_load(PFN_vkGetInstanceProcAddr get, VkInstance instance,
                                   tly_vk_instance_functions *fn, tally_error *error);
 tally_status tly_vk_device_load(const tly_vk_instance_functions *instance, VkDevice device,

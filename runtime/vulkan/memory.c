@@ -9,12 +9,9 @@
 #define VISIBLE VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT
 
 /* Memory that needs a feature of its own, or is none. */
-#define SPECIAL                                                                      \
-    (VK_MEMORY_PROPERTY_PROTECTED_BIT | VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT |     \
+#define SPECIAL \
+    (VK_MEMORY_PROPERTY_PROTECTED_BIT | VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT | \
      VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD | VK_MEMORY_PROPERTY_DEVICE_UNCACHED_BIT_AMD)
-
-/* Pieces above this get an allocation of their own. */
-#define MOST_SHARED (TLY_VK_BLOCK / 2)
 
 static int bits_of(VkMemoryPropertyFlags flags)
 {
@@ -100,13 +97,13 @@ static int take_from(tly_vk_block *block, uint64_t bytes, uint64_t align, tly_vk
 static VkResult take_of_type(tally_vulkan *v, uint64_t bytes, uint64_t align, uint32_t type,
                              tly_vk_piece *piece)
 {
-    int alone = bytes > MOST_SHARED;
+    int alone = bytes > v->memory.block_bytes / 2;
     for (tly_vk_block *b = v->memory.blocks; !alone && b != NULL; b = b->next) {
         if (b->type == type && !b->alone && take_from(b, bytes, align, piece)) {
             return VK_SUCCESS;
         }
     }
-    VkResult result = add_block(v, alone ? bytes : TLY_VK_BLOCK, type, alone);
+    VkResult result = add_block(v, alone ? bytes : v->memory.block_bytes, type, alone);
     if (result != VK_SUCCESS && !alone) {
         /* A whole block may be too much where this piece is not. */
         alone = 1;
@@ -123,8 +120,8 @@ static tally_status refuse(const tally_vulkan *v, uint64_t bytes, VkDeviceSize h
 {
     return tly_fail(error, TALLY_OUT_OF_MEMORY, "memory",
                     "no device memory for %llu bytes: %s takes %llu at once and has %llu",
-                    (unsigned long long)bytes, v->facts.name,
-                    (unsigned long long)v->facts.largest, (unsigned long long)heap);
+                    (unsigned long long)bytes, v->facts.name, (unsigned long long)v->facts.largest,
+                    (unsigned long long)heap);
 }
 
 tally_status tly_vk_memory_take(tally_vulkan *v, const VkMemoryRequirements *needs,
@@ -152,10 +149,8 @@ tally_status tly_vk_memory_take(tally_vulkan *v, const VkMemoryRequirements *nee
     if (result == VK_SUCCESS) {
         return TALLY_OK;
     }
-    if (result == VK_ERROR_DEVICE_LOST) {
-        return tly_vk_fail(v, result, "vkAllocateMemory", error);
-    }
-    return refuse(v, bytes, heap, error);
+    tally_status status = tly_vk_fail(v, result, "vkAllocateMemory", error);
+    return status == TALLY_OUT_OF_MEMORY ? refuse(v, bytes, heap, error) : status;
 }
 
 static void free_block(tally_vulkan *v, tly_vk_block *block)

@@ -38,13 +38,14 @@ typedef struct tly_vk_block {
     VkDeviceMemory memory;
     char *mapped; /* NULL: the host does not see it */
     uint32_t type;
-    int alone;    /* of one piece, freed with it */
+    int alone; /* of one piece, freed with it */
     tly_heap heap;
     struct tly_vk_block *next;
 } tly_vk_block;
 
 typedef struct tly_vk_memory {
     pthread_mutex_t lock;
+    uint64_t block_bytes; /* TLY_VK_BLOCK; tests take less */
     tly_vk_block *blocks;
 } tly_vk_memory;
 

@@ -9,11 +9,14 @@ static tally_status refuse(const char *device, tally_error *error)
                     "there is no %s: this libtally was built without Vulkan", device);
 }
 
-size_t tly_vulkan_list(tally_device *devices, size_t capacity)
+tally_status tly_vulkan_list(tally_device *devices, size_t capacity, size_t *count,
+                             tally_error *error)
 {
     (void)devices;
     (void)capacity;
-    return 0;
+    (void)error;
+    *count = 0;
+    return TALLY_OK;
 }
 
 tally_status tly_vulkan_find(tally_context *context, const char *device, tally_vulkan **vulkan,

@@ -6,6 +6,7 @@
 #include "internal.h"
 
 #include "../error.h"
+#include "../isolate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -99,11 +100,11 @@ static tally_status make(tally_vulkan *v, const tly_generator *generator, tly_vk
 {
     tly_gpu_artefact artefact;
     memset(&artefact, 0, sizeof artefact);
-    tally_status status =
-        generator->generate_gpu(&o->problem, &v->facts.caps, &o->plan, &artefact, error);
+    tally_status status = tly_make_gpu(v->context, generator, &o->problem, &v->facts.caps, &o->plan,
+                                       &artefact, error);
     if (status == TALLY_OK) {
         status = make_pipelines(v, &artefact, o, error);
-        generator->release_gpu(&artefact);
+        tly_release_gpu_artefact(v->context, generator, &artefact);
     }
     return status;
 }

@@ -68,13 +68,17 @@ static tally_status create_device(tally_vulkan *v, tally_error *error)
     const float priority = 1.0f;
     VkDeviceQueueCreateInfo queue = {
         .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
-        .queueFamilyIndex = v->family, .queueCount = 1, .pQueuePriorities = &priority,
+        .queueFamilyIndex = v->family,
+        .queueCount = 1,
+        .pQueuePriorities = &priority,
     };
     VkDeviceCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
         .pNext = &w.features,
-        .queueCreateInfoCount = 1, .pQueueCreateInfos = &queue,
-        .enabledExtensionCount = w.extension_count, .ppEnabledExtensionNames = w.extensions,
+        .queueCreateInfoCount = 1,
+        .pQueueCreateInfos = &queue,
+        .enabledExtensionCount = w.extension_count,
+        .ppEnabledExtensionNames = w.extensions,
     };
     VkResult result = v->instance_fn.CreateDevice(v->physical, &info, NULL, &v->device);
     if (result != VK_SUCCESS) {

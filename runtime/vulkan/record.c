@@ -10,7 +10,9 @@ tally_status tly_vk_set_make(tally_vulkan *v, VkDescriptorPool *pool, VkDescript
     VkDescriptorPoolSize size = { VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 3 };
     VkDescriptorPoolCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
-        .maxSets = 1, .poolSizeCount = 1, .pPoolSizes = &size,
+        .maxSets = 1,
+        .poolSizeCount = 1,
+        .pPoolSizes = &size,
     };
     VkResult result = v->fn.CreateDescriptorPool(v->device, &info, NULL, pool);
     if (result != VK_SUCCESS) {
@@ -19,7 +21,9 @@ tally_status tly_vk_set_make(tally_vulkan *v, VkDescriptorPool *pool, VkDescript
     }
     VkDescriptorSetAllocateInfo allocate = {
         .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
-        .descriptorPool = *pool, .descriptorSetCount = 1, .pSetLayouts = &v->set_layout,
+        .descriptorPool = *pool,
+        .descriptorSetCount = 1,
+        .pSetLayouts = &v->set_layout,
     };
     result = v->fn.AllocateDescriptorSets(v->device, &allocate, set);
     if (result != VK_SUCCESS) {
@@ -35,7 +39,8 @@ void tly_vk_barrier(const tally_vulkan *v, VkCommandBuffer commands, VkPipelineS
 {
     VkMemoryBarrier barrier = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-        .srcAccessMask = written, .dstAccessMask = access,
+        .srcAccessMask = written,
+        .dstAccessMask = access,
     };
     v->fn.CmdPipelineBarrier(commands, from, to, 0, 1, &barrier, 0, NULL, 0, NULL);
 }
@@ -68,8 +73,10 @@ static bases write_set(const tally_vulkan_kernel *k, VkDescriptorSet set,
                   : info[1];
     VkWriteDescriptorSet write = {
         .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
-        .dstSet = set, .descriptorCount = 3,
-        .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, .pBufferInfo = info,
+        .dstSet = set,
+        .descriptorCount = 3,
+        .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+        .pBufferInfo = info,
     };
     v->fn.UpdateDescriptorSets(v->device, 1, &write, 0, NULL);
     return b;
@@ -108,8 +115,8 @@ void tly_vk_record(const tally_vulkan_kernel *k, VkCommandBuffer commands, VkDes
                      k->steps.scratch_bytes > 0 ? address_of(&places->scratch) : 0 };
     } else {
         b = write_set(k, set, places);
-        v->fn.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &set,
-                                    0, NULL);
+        v->fn.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &set, 0,
+                                    NULL);
     }
     VkPipeline bound = VK_NULL_HANDLE;
     for (size_t i = 0; i < k->steps.count; i++) {

@@ -4,6 +4,7 @@
  */
 #include "internal.h"
 
+#include "../checked.h"
 #include "../error.h"
 #include "../fork.h"
 
@@ -29,7 +30,8 @@ static tensor describe(const tally_vulkan_kernel *k, int output)
 
 static tly_vk_place place_of(const tally_vulkan_buffer *b, const tensor *t)
 {
-    return (tly_vk_place){ b->buffer, b->address, (int64_t)t->at - t->layout.low };
+    int64_t zero = tly_wrap_subtract((int64_t)t->at, t->layout.low);
+    return (tly_vk_place){ b->buffer, b->address, zero };
 }
 
 static tally_status get_buffers(const tally_vulkan_kernel *k, tly_vk_slot *slot, const tensor *in,
@@ -66,15 +68,14 @@ static tally_status compute(const tally_vulkan_kernel *k, tly_vk_slot *slot, con
     return tly_vk_slot_finish(v, slot, error);
 }
 
-static tally_status run(const tally_vulkan_kernel *k, const void *in, void *out,
-                        tally_error *error)
+static tally_status run(const tally_vulkan_kernel *k, const void *in, void *out, tally_error *error)
 {
     tally_vulkan *v = k->vulkan;
     tensor from = describe(k, 0), to = describe(k, 1);
     tly_vk_slot *slot;
     tally_status status = tly_vk_usable(v, error);
     if (status == TALLY_OK) {
-        status = tly_vk_slot_take(v, &slot, error);
+        status = tly_vk_slot_take(v, k->object, &slot, error);
     }
     if (status != TALLY_OK) {
         return status;

@@ -36,56 +36,54 @@ static tally_status record(tally_vulkan *v, tly_vk_slot *slot, const work *w, ta
         return tly_vk_record_alone(w->kernel, slot, &w->buffers, error);
     }
     const VkBufferCopy region = { .srcOffset = w->buffers.in.offset,
-                                  .dstOffset = w->buffers.out.offset, .size = w->copy_bytes };
+                                  .dstOffset = w->buffers.out.offset,
+                                  .size = w->copy_bytes };
     v->fn.CmdCopyBuffer(slot->commands, w->buffers.in.buffer, w->buffers.out.buffer, 1, &region);
     return TALLY_OK;
 }
 
-static tally_status between(tally_vulkan *v, tly_vk_slot *slot, VkQueryPool pool, const work *w,
-                            double *seconds, tally_error *error)
+static tally_status between(tally_vulkan *v, tly_vk_slot *slot, const work *w, double *seconds,
+                            tally_error *error)
 {
     uint64_t ticks[2];
-    v->fn.CmdResetQueryPool(slot->commands, pool, 0, 2);
-    v->fn.CmdWriteTimestamp(slot->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, pool, 0);
+    v->fn.CmdResetQueryPool(slot->commands, slot->queries, 0, 2);
+    v->fn.CmdWriteTimestamp(slot->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, slot->queries, 0);
     tally_status status = record(v, slot, w, error);
     if (status != TALLY_OK) {
         return status;
     }
-    v->fn.CmdWriteTimestamp(slot->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, pool, 1);
+    v->fn.CmdWriteTimestamp(slot->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, slot->queries, 1);
     status = tly_vk_slot_finish(v, slot, error);
     if (status != TALLY_OK) {
         return status;
     }
-    VkResult result = v->fn.GetQueryPoolResults(
-        v->device, pool, 0, 2, sizeof ticks, ticks, sizeof ticks[0],
-        VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
+    VkResult result = v->fn.GetQueryPoolResults(v->device, slot->queries, 0, 2, sizeof ticks, ticks,
+                                                sizeof ticks[0],
+                                                VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
+    if (result != VK_SUCCESS) {
+        return tly_vk_fail(v, result, "vkGetQueryPoolResults", error);
+    }
     uint32_t bits = clock_bits(v);
     uint64_t mask = bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
     *seconds = (double)((ticks[1] - ticks[0]) & mask) * tick_seconds(v);
-    return result == VK_SUCCESS ? TALLY_OK
-                                : tly_vk_fail(v, result, "vkGetQueryPoolResults", error);
+    return TALLY_OK;
 }
 
 static tally_status take_time(tally_vulkan *v, const work *w, double *seconds, tally_error *error)
 {
     tly_vk_slot *slot;
-    VkQueryPool pool;
     if (clock_bits(v) == 0) {
         return tly_fail(error, TALLY_UNSUPPORTED, "device", "the queue has no timestamps");
     }
-    tally_status status = tly_vk_slot_take(v, &slot, error);
+    tally_status status = tly_vk_slot_take(v, w->kernel != NULL ? w->kernel->object : NULL, &slot,
+                                           error);
     if (status != TALLY_OK) {
         return status;
     }
-    const VkQueryPoolCreateInfo info = { .sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
-                                         .queryType = VK_QUERY_TYPE_TIMESTAMP, .queryCount = 2 };
-    VkResult result = v->fn.CreateQueryPool(v->device, &info, NULL, &pool);
-    if (result != VK_SUCCESS) {
-        tly_vk_slot_give(v, slot, 0);
-        return tly_vk_fail(v, result, "vkCreateQueryPool", error);
+    status = tly_vk_slot_queries(v, slot, error);
+    if (status == TALLY_OK) {
+        status = between(v, slot, w, seconds, error);
     }
-    status = between(v, slot, pool, w, seconds, error);
-    v->fn.DestroyQueryPool(v->device, pool, NULL);
     tly_vk_slot_give(v, slot, status == TALLY_OK);
     return status;
 }
@@ -116,8 +114,8 @@ tally_status tally_vulkan_time(const tally_vulkan_kernel *kernel,
         return tly_fail(error, TALLY_INVALID, "usage",
                         "the kernel or the buffers are NULL, or the tensor is empty");
     }
-    tally_status status =
-        tly_struct_take(&w.buffers, sizeof w.buffers, buffers, "tally_vulkan_buffers", error);
+    tally_status status = tly_struct_take(&w.buffers, sizeof w.buffers, buffers,
+                                          "tally_vulkan_buffers", error);
     return status == TALLY_OK ? take_work(kernel->vulkan, &w, seconds, error) : status;
 }
 
@@ -125,9 +123,9 @@ tally_status tally_vulkan_time_copy(tally_vulkan *vulkan, const tally_vulkan_ran
                                     const tally_vulkan_range *to, uint64_t bytes, double *seconds,
                                     tally_error *error)
 {
-    if (vulkan == NULL || from == NULL || to == NULL || bytes == 0 ||
-        from->offset > from->bytes || bytes > from->bytes - from->offset ||
-        to->offset > to->bytes || bytes > to->bytes - to->offset) {
+    if (vulkan == NULL || from == NULL || to == NULL || bytes == 0 || from->offset > from->bytes ||
+        bytes > from->bytes - from->offset || to->offset > to->bytes ||
+        bytes > to->bytes - to->offset) {
         return tly_fail(error, TALLY_INVALID, "usage",
                         "a copy needs a device and two ranges that hold its bytes");
     }

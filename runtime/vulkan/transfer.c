@@ -58,17 +58,15 @@ static void copy_runs(const tly_vk_layout *l, char *to, const char *from)
     for (;;) {
         memcpy(to + at, from + at, (size_t)l->run);
         int32_t d = l->rank - 1;
-        for (; d >= 0; d--) {
-            at += l->stride[d];
-            if (++index[d] < l->size[d]) {
-                break;
-            }
-            at -= l->stride[d] * l->size[d];
+        for (; d >= 0 && index[d] == l->size[d] - 1; d--) {
+            at -= l->stride[d] * index[d];
             index[d] = 0;
         }
         if (d < 0) {
             return;
         }
+        at += l->stride[d];
+        index[d]++;
     }
 }
 
@@ -86,15 +84,16 @@ static tally_status sync_mapped(tally_vulkan *v, const tally_vulkan_buffer *b, i
                                 tally_error *error)
 {
     const tly_vk_piece *p = &b->piece;
-    VkMemoryPropertyFlags flags =
-        v->facts.memory.memoryTypes[p->block->type].propertyFlags;
+    VkMemoryPropertyFlags flags = v->facts.memory.memoryTypes[p->block->type].propertyFlags;
     if (flags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT) {
         return TALLY_OK;
     }
     /* Pieces are whole atoms, aligned to them. */
     VkMappedMemoryRange range = {
         .sType = VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE,
-        .memory = p->block->memory, .offset = p->offset, .size = p->bytes,
+        .memory = p->block->memory,
+        .offset = p->offset,
+        .size = p->bytes,
     };
     VkResult result = to_device ? v->fn.FlushMappedMemoryRanges(v->device, 1, &range)
                                 : v->fn.InvalidateMappedMemoryRanges(v->device, 1, &range);
@@ -203,9 +202,8 @@ tally_status tly_vk_download_tensor(tally_vulkan *v, tly_vk_slot *slot,
         return tly_vk_download(v, slot, b, at, first, bytes, error);
     }
     char *direct = mapped(v, b);
-    tally_status status = direct != NULL
-                              ? sync_mapped(v, b, 0, error)
-                              : tly_vk_slot_buffer(v, &slot->staging, bytes, 1, error);
+    tally_status status = direct != NULL ? sync_mapped(v, b, 0, error)
+                                         : tly_vk_slot_buffer(v, &slot->staging, bytes, 1, error);
     if (status == TALLY_OK && direct == NULL) {
         status = copy_down(v, slot, b, at, bytes, error);
     }

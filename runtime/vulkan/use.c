@@ -4,6 +4,7 @@
  */
 #include "internal.h"
 
+#include "../checked.h"
 #include "../error.h"
 #include "../fork.h"
 
@@ -33,14 +34,16 @@ static tally_status take_place(const tally_vulkan_kernel *k, const tally_vulkan_
     if (r->buffer == VK_NULL_HANDLE) {
         return tly_fail(error, TALLY_INVALID, "usage", "the buffer of %s is NULL", n->name);
     }
-    /* Bindings end at a multiple of 4. */
-    int64_t end = (n->end + (int64_t)(r->offset % 4) + 3) / 4 * 4 - (int64_t)(r->offset % 4);
-    if (r->offset > INT64_MAX / 2 || r->bytes > INT64_MAX / 2 ||
-        (int64_t)r->offset + n->low < 0 || (int64_t)r->offset + end > (int64_t)r->bytes) {
+    int64_t offset = r->offset < INT64_MAX ? (int64_t)r->offset : INT64_MAX;
+    int64_t first = tly_add(offset, n->low);
+    int64_t last = tly_add(tly_add(offset, n->end), 3); /* bindings end at a multiple of 4 */
+    if (last < INT64_MAX) {
+        last = last / 4 * 4;
+    }
+    if (first < 0 || last == INT64_MAX || (uint64_t)last > r->bytes) {
         return tly_fail(error, TALLY_INVALID, "usage",
                         "%s needs bytes %lld to %lld of a buffer of %llu", n->name,
-                        (long long)((int64_t)r->offset + n->low),
-                        (long long)((int64_t)r->offset + end), (unsigned long long)r->bytes);
+                        (long long)first, (long long)last, (unsigned long long)r->bytes);
     }
     if (r->offset % n->align != 0) {
         return tly_fail(error, TALLY_INVALID, "usage", "the offset of %s is no multiple of %llu",
@@ -49,7 +52,8 @@ static tally_status take_place(const tally_vulkan_kernel *k, const tally_vulkan_
     *place = (tly_vk_place){ r->buffer, r->address, (int64_t)r->offset };
     if (k->object->launch.addresses && place->address == 0) {
         VkBufferDeviceAddressInfo of = {
-            .sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO, .buffer = r->buffer,
+            .sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
+            .buffer = r->buffer,
         };
         place->address = v->fn.GetBufferDeviceAddress(v->device, &of);
     }
@@ -60,7 +64,8 @@ static tally_status take_place(const tally_vulkan_kernel *k, const tally_vulkan_
 static int apart(const tally_vulkan_kernel *k, int64_t d)
 {
     const tly_gpu_steps *s = &k->steps;
-    return d >= s->in_end - s->out_low || d <= s->in_low - s->out_end || (d == 0 && k->in_place);
+    return d >= tly_subtract(s->in_end, s->out_low) || d <= tly_subtract(s->in_low, s->out_end) ||
+           (d == 0 && k->in_place);
 }
 
 static tally_status check_overlap(const tally_vulkan_kernel *k, const tly_vk_places *p,
@@ -104,8 +109,8 @@ static tally_status take_buffers(const tally_vulkan_kernel *kernel,
     if (kernel == NULL || buffers == NULL) {
         return tly_fail(error, TALLY_INVALID, "usage", "the kernel or the buffers are NULL");
     }
-    tally_status status =
-        tly_struct_take(known, sizeof *known, buffers, "tally_vulkan_buffers", error);
+    tally_status status = tly_struct_take(known, sizeof *known, buffers, "tally_vulkan_buffers",
+                                          error);
     return status == TALLY_OK ? tly_vk_usable(kernel->vulkan, error) : status;
 }
 
@@ -159,8 +164,8 @@ static tally_status get_recording(const tally_vulkan_kernel *k, tally_vulkan_rec
 }
 
 static tally_status record(const tally_vulkan_kernel *k, VkCommandBuffer commands,
-                           const tally_vulkan_buffers *buffers,
-                           tally_vulkan_recording **recording, tally_error *error)
+                           const tally_vulkan_buffers *buffers, tally_vulkan_recording **recording,
+                           tally_error *error)
 {
     tly_vk_places places = { 0 };
     if (*recording != NULL && (*recording)->vulkan != k->vulkan) {
@@ -233,9 +238,9 @@ static tally_status check_pointers(const tally_vulkan_kernel *k, const void *in,
         }
     }
     int64_t d = (int64_t)((uintptr_t)out - (uintptr_t)in);
-    return apart(k, d) ? TALLY_OK
-                       : tly_fail(error, TALLY_INVALID, "out",
-                                  "the regions of input and output overlap");
+    return apart(k, d)
+               ? TALLY_OK
+               : tly_fail(error, TALLY_INVALID, "out", "the regions of input and output overlap");
 }
 
 /* --- submitting ------------------------------------------------------------------------------ */
@@ -256,8 +261,8 @@ tally_status tly_vk_record_alone(const tally_vulkan_kernel *k, tly_vk_slot *slot
     if (status != TALLY_OK) {
         return status;
     }
-    const VkPipelineStageFlags stages =
-        VK_PIPELINE_STAGE_TRANSFER_BIT | VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
+    const VkPipelineStageFlags stages = VK_PIPELINE_STAGE_TRANSFER_BIT |
+                                        VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
     const VkAccessFlags shader = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
     const VkAccessFlags transfer = VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
     const VkAccessFlags written = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
@@ -273,7 +278,7 @@ static tally_status submit(const tally_vulkan_kernel *k, const tally_vulkan_buff
 {
     tally_vulkan *v = k->vulkan;
     tly_vk_slot *slot;
-    tally_status status = tly_vk_slot_take(v, &slot, error);
+    tally_status status = tly_vk_slot_take(v, k->object, &slot, error);
     if (status != TALLY_OK) {
         return status;
     }
@@ -284,17 +289,13 @@ static tally_status submit(const tally_vulkan_kernel *k, const tally_vulkan_buff
     if (status == TALLY_OK) {
         status = tly_vk_slot_submit(v, slot, sync, error);
     }
-    if (status != TALLY_OK) {
-        tly_vk_slot_give(v, slot, 0);
-        return status;
-    }
-    tly_vk_slot_leave(v, slot, k->object);
-    return TALLY_OK;
+    tly_vk_slot_give(v, slot, 0);
+    return status;
 }
 
 tally_status tally_vulkan_submit(const tally_vulkan_kernel *kernel,
-                                 const tally_vulkan_buffers *buffers,
-                                 const tally_vulkan_sync *sync, tally_error *error)
+                                 const tally_vulkan_buffers *buffers, const tally_vulkan_sync *sync,
+                                 tally_error *error)
 {
     tally_vulkan_buffers known;
     tally_vulkan_sync around = { .size = sizeof around };
@@ -315,6 +316,17 @@ tally_status tally_vulkan_submit(const tally_vulkan_kernel *kernel,
 
 tally_status tally_vulkan_wait(tally_vulkan *vulkan, tally_error *error)
 {
+    return tally_vulkan_wait_for(vulkan, UINT64_MAX, error);
+}
+
+void tally_vulkan_limit_waits(tally_vulkan *vulkan, uint64_t nanoseconds)
+{
+    atomic_store(&vulkan->limit, nanoseconds);
+}
+
+tally_status tally_vulkan_wait_for(tally_vulkan *vulkan, uint64_t nanoseconds, tally_error *error)
+{
+    uint64_t until = tly_vk_until(nanoseconds);
     if (vulkan == NULL) {
         return tly_fail(error, TALLY_INVALID, "usage", "the device is NULL");
     }
@@ -323,7 +335,7 @@ tally_status tally_vulkan_wait(tally_vulkan *vulkan, tally_error *error)
     }
     tally_status status = tly_vk_usable(vulkan, error);
     if (status == TALLY_OK) {
-        status = tly_vk_slots_wait(vulkan, error);
+        status = tly_vk_slots_wait(vulkan, until, error);
     }
     tly_fork_leave();
     return status;
@@ -337,5 +349,6 @@ tally_status tally_vulkan_run(const tally_vulkan_kernel *kernel, const void *in,
     }
     tally_status status = check_pointers(kernel, in, out, error);
     return status != TALLY_OK || kernel->object == NULL
-               ? status : tly_vulkan_kernel_run(kernel, in, out, error);
+               ? status
+               : tly_vulkan_kernel_run(kernel, in, out, error);
 }

@@ -17,9 +17,9 @@ static unsigned ahead(const tly_gpu *g)
 typedef struct strip {
     const tly_gpu_row *row;
     int storing;
-    int vectors;      /* the lanes by accesses as wide as they go, or one by one */
-    int classes;      /* not the total is asked for, but classes and distance */
-    unsigned words;   /* of each lane beside its carry: extremes, or the distance */
+    int vectors;                      /* the lanes by accesses as wide as they go, or one by one */
+    int classes;                      /* not the total is asked for, but classes and distance */
+    unsigned words;                   /* of each lane beside its carry: extremes, or the distance */
     kir_value state[KIR_MAX_CARRIED]; /* each lane's carry, then each lane's words */
 } strip;
 

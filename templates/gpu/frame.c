@@ -11,10 +11,8 @@
 #include "../build.h"
 
 static void (*const algorithms[TLY_GPU_TEMPLATE_COUNT])(tly_gpu *g, unsigned pass) = {
-    [TLY_GPU_COLUMNS] = tly_gpu_build_columns,
-    [TLY_GPU_SUBGROUPS] = tly_gpu_build_rows,
-    [TLY_GPU_WORKGROUPS] = tly_gpu_build_rows,
-    [TLY_GPU_LOOK_BACK] = tly_gpu_build_look_back,
+    [TLY_GPU_COLUMNS] = tly_gpu_build_columns, [TLY_GPU_SUBGROUPS] = tly_gpu_build_rows,
+    [TLY_GPU_WORKGROUPS] = tly_gpu_build_rows, [TLY_GPU_LOOK_BACK] = tly_gpu_build_look_back,
     [TLY_GPU_COPY] = tly_gpu_build_copy,
 };
 
@@ -49,8 +47,7 @@ static void describe(tly_gpu *g, tly_gpu_launch *launch)
         .lanes = g->lanes,
         .carry_bytes = tly_gpu_scans(g) * g->c.acc_bytes,
     };
-    snprintf(launch->template_name, sizeof launch->template_name, "%s",
-             tly_gpu_template_name(p));
+    snprintf(launch->template_name, sizeof launch->template_name, "%s", tly_gpu_template_name(p));
     g->launch = launch;
     if (p->chunk > 0 && p->template_id != TLY_GPU_COPY)
         launch->record_bytes = look_back ? tly_gpu_look_back_bytes(g) : tly_gpu_record_bytes(g);

@@ -10,13 +10,13 @@
 #include "../template.h"
 
 typedef struct tly_gpu {
-    tly_build c;              /* for shared stages: one lane */
+    tly_build c; /* for shared stages: one lane */
     const tly_gpu_plan *plan;
     const tly_caps *caps;
     tly_gpu_launch *launch;
-    kir_type index;           /* of byte offsets: i32 or i64 */
-    unsigned unit;            /* interleaved scans of a row; 1 in the form of lanes */
-    unsigned lanes;           /* neighbours that an item takes; 1 in the form of rows */
+    kir_type index; /* of byte offsets: i32 or i64 */
+    unsigned unit;  /* interleaved scans of a row; 1 in the form of lanes */
+    unsigned lanes; /* neighbours that an item takes; 1 in the form of rows */
 } tly_gpu;
 
 /* Each builds one pass; the frame (frame.c) begins and ends the kernel. */
@@ -63,10 +63,10 @@ kir_value tly_gpu_flag(tly_gpu *g, uint32_t flag); /* i1 */
 
 /* What one invocation or team works on. */
 typedef struct tly_gpu_item {
-    kir_value index;      /* of (row, lanes) within the dispatch */
-    kir_value chunk;      /* 0 where there are no chunks */
-    kir_value valid;      /* i1: it exists */
-    kir_value record;     /* its number among records: chunk * (rows * lanes) + index */
+    kir_value index;  /* of (row, lanes) within the dispatch */
+    kir_value chunk;  /* 0 where there are no chunks */
+    kir_value valid;  /* i1: it exists */
+    kir_value record; /* its number among records: chunk * (rows * lanes) + index */
 } tly_gpu_item;
 /* The number of this workgroup, whatever way the grid is folded. */
 kir_value tly_gpu_group(tly_gpu *g);
@@ -114,12 +114,12 @@ int tly_gpu_has_vectors(const tly_gpu *g);
  * extremes. */
 unsigned tly_gpu_record_bytes(const tly_gpu *g);
 kir_value tly_gpu_record_at(tly_gpu *g, kir_value number);
-kir_value tly_gpu_carry_at(tly_gpu *g, kir_value index); /* of an item */
+kir_value tly_gpu_carry_at(tly_gpu *g, kir_value index);             /* of an item */
 kir_value tly_gpu_acc_at(tly_gpu *g, kir_value p, kir_value number); /* number-th accumulator */
 void tly_gpu_save_range(tly_gpu *g, kir_value record, kir_value number, const kir_value *range);
 void tly_gpu_load_range(tly_gpu *g, kir_value record, kir_value number, kir_value *range);
 
-enum { TLY_GPU_TICKET_BYTES = 16 }; /* in front of the tiles' */
+enum { TLY_GPU_TICKET_BYTES = 16 };                 /* in front of the tiles' */
 unsigned tly_gpu_look_back_bytes(const tly_gpu *g); /* a tile's, in look-back (look_back.c) */
 
 /* What position 0 of the dispatch continues: the carries, or the start of a scan. `klass`: which
@@ -164,13 +164,13 @@ void tly_team_fold_range(tly_gpu *g, tly_team *t, kir_value *range);
 
 /* The local scan of one tile: elements x (segment by segment, `vector` neighbours each). */
 typedef struct tly_tile {
-    kir_value x[TLY_GPU_MOST_ELEMENTS];    /* accumulators, neutral beyond the end */
-    kir_value y[TLY_GPU_MOST_ELEMENTS];    /* inclusive prefixes from the tile's start */
+    kir_value x[TLY_GPU_MOST_ELEMENTS];      /* accumulators, neutral beyond the end */
+    kir_value y[TLY_GPU_MOST_ELEMENTS];      /* inclusive prefixes from the tile's start */
     kir_value before[TLY_GPU_MOST_SEGMENTS]; /* the prefix before each vector */
-    kir_value total;                       /* of the tile; of several scans, each lane's own */
-    kir_value range[2];                    /* extremes of the scan's y in the whole team */
-    kir_value summary;                     /* look-back: what others may combine; else 0 */
-    int silent;                            /* the carry alone is asked for */
+    kir_value total;                         /* of the tile; of several scans, each lane's own */
+    kir_value range[2];                      /* extremes of the scan's y in the whole team */
+    kir_value summary;                       /* look-back: what others may combine; else 0 */
+    int silent;                              /* the carry alone is asked for */
     /* Told the carry after the tile as soon as it is known, before the results are stored; NULL:
      * nobody asks. */
     void (*publish)(tly_gpu *g, void *user, kir_value after);
@@ -185,8 +185,7 @@ kir_value tly_team_class(tly_gpu *g, const tly_team *t);
 /* ---- tiles in memory (tile.c) ---- */
 
 /* `count`: positions from the tile's start that exist, as a word. */
-void tly_tile_load(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
-                   tly_tile *tile);
+void tly_tile_load(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count, tly_tile *tile);
 /* After the scan: folds the extremes of the local results. */
 void tly_tile_watch(tly_gpu *g, tly_team *t, tly_tile *tile);
 void tly_tile_store(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,

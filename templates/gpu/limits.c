@@ -4,15 +4,19 @@
 
 #define KEY(field) TLY_KEY(tly_gpu_plan, field)
 #define WORKGROUP { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1 }
-#define SIZES { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1 }, \
-              { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 1 }
+#define SIZES \
+    { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1 }, { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 1 }
 #define CHUNK { KEY(chunk), 0, TLY_GPU_MOST_CHUNK, 0 }
 #define MEMORY { KEY(addresses), 0, 1, 0 }, { KEY(index_bits), 32, 64, 1 }
 
 static const tly_key columns[] = { WORKGROUP, SIZES, CHUNK, MEMORY };
 
 static const tly_key subgroups[] = {
-    { KEY(scan), 1, 2, 0 }, WORKGROUP, { KEY(team), 4, TLY_GPU_MOST_WORKGROUP, 1 }, SIZES, CHUNK,
+    { KEY(scan), 1, 2, 0 },
+    WORKGROUP,
+    { KEY(team), 4, TLY_GPU_MOST_WORKGROUP, 1 },
+    SIZES,
+    CHUNK,
     MEMORY,
 };
 
@@ -72,8 +76,8 @@ static const char *fault_of_memory(const tly_geometry *g, const tly_problem *p,
     return NULL;
 }
 
-static const char *fault_of_sizes(const tly_problem *p, const tly_geometry *g,
-                                  const tly_caps *caps, const tly_gpu_plan *plan)
+static const char *fault_of_sizes(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                                  const tly_gpu_plan *plan)
 {
     if ((uint32_t)plan->workgroup > caps->invocations)
         return "the workgroup is larger than the device's";
@@ -101,15 +105,14 @@ static const char *fault_of_columns(const tly_problem *p, const tly_geometry *g,
 
 /* Bytes: slots of 16, in two halves, for each invocation or each lane group (gpu/team.c); in chunks
  * the records of up to 64 (gpu/carries.c), at most 16 bytes a scan and 16 more. */
-static int64_t exchange_bytes(const tly_problem *p, const tly_caps *caps,
-                              const tly_gpu_plan *plan)
+static int64_t exchange_bytes(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan)
 {
     int64_t slots = plan->scan == 0 ? plan->workgroup : plan->team / (int32_t)caps->subgroup;
     return 2 * 16 * (slots + 1) + (plan->chunk > 0 ? 64 * 16 * (p->unit + 1) : 0);
 }
 
-static const char *fault_of_teams(const tly_problem *p, const tly_geometry *g,
-                                  const tly_caps *caps, const tly_gpu_plan *plan)
+static const char *fault_of_teams(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                                  const tly_gpu_plan *plan)
 {
     int32_t subgroup = plan->scan == 0 ? plan->workgroup : (int32_t)caps->subgroup;
     int narrow = p->acc == TALLY_I32 || p->acc == TALLY_U32;

@@ -18,8 +18,14 @@
 
 /* In a mark of classes the upper bits hold as many of the distance's upper word. No mark is as
  * large as CARRY_THERE. */
-enum { MARK_BITS = 2, MARK_VALUE = 1, MARK_NONE = 2, MARK_CLASSES = 3, UPPER_BITS = 14,
-       CARRY_THERE = 0x10000 };
+enum {
+    MARK_BITS = 2,
+    MARK_VALUE = 1,
+    MARK_NONE = 2,
+    MARK_CLASSES = 3,
+    UPPER_BITS = 14,
+    CARRY_THERE = 0x10000
+};
 
 /* 32-bit words of an accumulator; each is published as two. */
 static unsigned words(const tly_gpu *g)
@@ -58,8 +64,8 @@ static kir_value join(tly_gpu *g, const kir_value *halves)
     kir_value v = 0;
     for (unsigned i = 0; i < words(g); i++) {
         kir_value low = kir_bin(b, KIR_AND, halves[2 * i], word(g, 0xffff));
-        kir_value part = kir_bin(b, KIR_OR, low, kir_bin(b, KIR_SHL, halves[2 * i + 1],
-                                                         word(g, 16)));
+        kir_value part = kir_bin(b, KIR_OR, low,
+                                 kir_bin(b, KIR_SHL, halves[2 * i + 1], word(g, 16)));
         v = i == 0 ? kir_splat(b, part, words(g)) : kir_insert(b, v, part, i);
     }
     return kir_convert(b, KIR_BITCAST, g->c.acc, v);
@@ -171,8 +177,7 @@ static kir_value combines(tly_gpu *g, kir_value carry, kir_value total, kir_valu
 
 /* One look at the tiles before: lane l sees tile `chunk - width + l`. From left to right, a carry
  * that is there is taken, a total is combined, anything else is a gap. i1: the last is no gap. */
-static kir_value look_back_once(tly_gpu *g, tly_team *t, const tly_gpu_item *item,
-                                kir_value *carry)
+static kir_value look_back_once(tly_gpu *g, tly_team *t, const tly_gpu_item *item, kir_value *carry)
 {
     tly_build *c = &g->c;
     kir_builder *b = c->b;

@@ -75,8 +75,7 @@ kir_value tly_gpu_class(tly_gpu *g, kir_value x)
     kir_builder *b = g->c.b;
     if (!tly_is_product(&g->c))
         return kir_select(b, finite(g, x), tly_neutral(&g->c, g->c.acc), x);
-    kir_value sign = kir_select(b, compare(g, KIR_OLT, x, ZERO), real(g, MINUS_ONE),
-                                real(g, ONE));
+    kir_value sign = kir_select(b, compare(g, KIR_OLT, x, ZERO), real(g, MINUS_ONE), real(g, ONE));
     return kir_select(b, regular(g, x), sign, x);
 }
 
@@ -133,9 +132,9 @@ static kir_value stays_put(tly_gpu *g, kir_value carry, kir_value distance)
     kir_value k = kir_bin(b, KIR_MUL, size, real(g, UP_ONCE));
     k = kir_bin(b, KIR_MUL, k, real(g, UP_AGAIN));
     kir_value moves_by = kir_bin(b, KIR_MUL, k, above(g, distance));
-    return either(g, compare(g, KIR_OEQ, carry, ZERO),
-                  both(g, compare(g, KIR_OLT, size, LEAST_NORMAL),
-                       compare(g, KIR_OLE, moves_by, HALF)));
+    return either(
+        g, compare(g, KIR_OEQ, carry, ZERO),
+        both(g, compare(g, KIR_OLT, size, LEAST_NORMAL), compare(g, KIR_OLE, moves_by, HALF)));
 }
 
 kir_value tly_gpu_settled(tly_gpu *g, kir_value carry, kir_value distance)
@@ -175,8 +174,7 @@ kir_value tly_gpu_fits(tly_gpu *g, const kir_value *range, kir_value carry)
     kir_value good = tly_range_good(&g->c, range, carry);
     if (!tly_is_product(&g->c))
         return good;
-    return either(g, good, both(g, tly_range_good(&g->c, range, 0),
-                                negated(g, finite(g, carry))));
+    return either(g, good, both(g, tly_range_good(&g->c, range, 0), negated(g, finite(g, carry))));
 }
 
 kir_value tly_gpu_fits_any(tly_gpu *g, kir_value carry)

@@ -12,16 +12,16 @@
 
 typedef struct redo {
     tly_team *team;
-    const tly_tile *tile;            /* elements and local results */
+    const tly_tile *tile; /* elements and local results */
     kir_value carry;
     kir_value distance;
-    kir_value fits, settled;         /* i1, of the scan: by its own extremes; from the start */
-    unsigned per, all;               /* turns of a lane group in a segment; of the tile */
+    kir_value fits, settled; /* i1, of the scan: by its own extremes; from the start */
+    unsigned per, all;       /* turns of a lane group in a segment; of the tile */
     kir_value begins[TLY_GPU_MOST_SEGMENTS]; /* the lane group's first turns in its segments */
     kir_value own[TLY_GPU_MOST_SEGMENTS];    /* this lane's */
-    kir_value first;                 /* the first turn that does not take the local results */
-    kir_value stop;                  /* the first from which on classes do */
-    kir_value prefix;                /* before it */
+    kir_value first;                       /* the first turn that does not take the local results */
+    kir_value stop;                        /* the first from which on classes do */
+    kir_value prefix;                      /* before it */
     kir_value from[TLY_GPU_MOST_SEGMENTS]; /* the prefixes before this lane's turns in between */
 } redo;
 
@@ -102,8 +102,7 @@ static kir_value prefix_before(tly_gpu *g, redo *r)
     kir_builder *b = c->b;
     kir_value before = r->tile->before[0];
     for (unsigned s = 1; s < segments(g); s++)
-        before = kir_select(b, kir_cmp(b, KIR_EQ, r->own[s], r->first), r->tile->before[s],
-                            before);
+        before = kir_select(b, kir_cmp(b, KIR_EQ, r->own[s], r->first), r->tile->before[s], before);
     kir_value rounds = kir_bin(b, KIR_UDIV, r->first, word(g, r->per));
     kir_value lane = sub(c, r->first, mul(c, rounds, word(g, r->per)));
     if (g->unit > 1)
@@ -231,8 +230,9 @@ static void walk(tly_gpu *g, redo *r)
 /* What a tile shows at its invocation's i-th element. */
 kir_value tly_tile_shown(const tly_gpu *g, const tly_tile *tile, unsigned i)
 {
-    return !g->c.p->exclusive ? tile->y[i]
-           : i % vector(g) == 0 ? tile->before[i / vector(g)] : tile->y[i - 1];
+    return !g->c.p->exclusive   ? tile->y[i]
+           : i % vector(g) == 0 ? tile->before[i / vector(g)]
+                                : tile->y[i - 1];
 }
 
 static void show(tly_gpu *g, const redo *r, const tly_tile *rest, kir_value *shown)

@@ -24,8 +24,8 @@ static stretch stretch_of(tly_gpu *g, const tly_gpu_item *item)
 }
 
 /* The stretch's classes, for those of the scans whose total is no use. */
-static void summarise(tly_gpu *g, tly_team *t, const stretch *along, kir_value good,
-                      kir_value *all, kir_value *range)
+static void summarise(tly_gpu *g, tly_team *t, const stretch *along, kir_value good, kir_value *all,
+                      kir_value *range)
 {
     tly_build *c = &g->c;
     kir_builder *b = c->b;

@@ -192,9 +192,9 @@ kir_value tly_team_all(tly_gpu *g, tly_team *t, kir_value holds)
 kir_value tly_team_class(tly_gpu *g, const tly_team *t)
 {
     kir_value unit = word(g, g->unit);
-    return g->unit == 1 ? word(g, 0)
-                        : sub(&g->c, t->lane,
-                              mul(&g->c, kir_bin(g->c.b, KIR_UDIV, t->lane, unit), unit));
+    return g->unit == 1
+               ? word(g, 0)
+               : sub(&g->c, t->lane, mul(&g->c, kir_bin(g->c.b, KIR_UDIV, t->lane, unit), unit));
 }
 
 /* Of interleaved scans each by itself: a scan along its lanes, of which the last knows all. */

@@ -60,16 +60,14 @@ static void fetch(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value coun
         stored[i] = whole.result[i];
 }
 
-void tly_tile_load(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
-                   tly_tile *tile)
+void tly_tile_load(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count, tly_tile *tile)
 {
     tly_build *c = &g->c;
     kir_value left = sub(c, reach(g, t, count), t->base);
     fetch(g, t, at, count, tile->x);
     for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
         kir_value exists = less(c, word(g, tly_team_after(g, t, i)), left);
-        tile->x[i] = kir_select(c->b, exists, tly_gpu_widen(g, tile->x[i]),
-                                tly_neutral(c, c->acc));
+        tile->x[i] = kir_select(c->b, exists, tly_gpu_widen(g, tile->x[i]), tly_neutral(c, c->acc));
     }
 }
 

@@ -168,8 +168,8 @@ int tly_case_right(const tly_case *c, const char *out, int flushes, int serial, 
         d.order = TALLY_ORDER_SERIAL;
     tly_judge(&d, tly_case_in(c), origin(out, c->l.out_low, c->element), flushes, &verdict);
     tly_verdict_print(&d, &verdict, text, sizeof text);
-    return tly_expect(!verdict.reason && verdict.checked == c->l.rows * c->l.length,
-                      "%s %s: %s", c->word, label, text);
+    return tly_expect(!verdict.reason && verdict.checked == c->l.rows * c->l.length, "%s %s: %s",
+                      c->word, label, text);
 }
 
 /* Calls `f` with the index of every element of the output, from the region's start. */

@@ -32,9 +32,9 @@ typedef struct tly_case {
     tally_descriptor d;
     tly_layout l;
     tally_dtype dtype;
-    size_t element;              /* bytes */
-    size_t in_bytes, out_bytes;  /* of the regions, lowest to highest element */
-    char *in;                    /* the input's region; 0xff between the elements */
+    size_t element;             /* bytes */
+    size_t in_bytes, out_bytes; /* of the regions, lowest to highest element */
+    char *in;                   /* the input's region; 0xff between the elements */
 } tly_case;
 
 /* Ends the program if the word is none. Free with tly_case_end. */
@@ -59,8 +59,7 @@ int tly_case_run(const tly_case *c, const tally_vulkan_kernel *kernel, char *out
 char *tly_case_result(const tly_case *c, tally_vulkan *v, const char *plan, uint32_t flags);
 
 /* Judged as docs/semantics.md says; `serial`: by the plain loop's bits alone. Counts a failure. */
-int tly_case_right(const tly_case *c, const char *out, int flushes, int serial,
-                   const char *label);
+int tly_case_right(const tly_case *c, const char *out, int flushes, int serial, const char *label);
 
 /* Equal bits in every element, or both NaN. Counts a failure. */
 int tly_case_same(const tly_case *c, const char *a, const char *b, const char *label);

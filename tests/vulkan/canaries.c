@@ -121,7 +121,7 @@ static void run_place(const tly_case *c, tally_vulkan *v, const tally_vulkan_ker
     const size_t in_at = AROUND + (size_t)places[p].in * c->element;
     const size_t behind = (in_at + c->in_bytes + 15) / 16 * 16;
     const size_t out_at = in_place ? in_at
-                          : (one ? behind : AROUND) + (size_t)places[p].out * c->element;
+                                   : (one ? behind : AROUND) + (size_t)places[p].out * c->element;
     image *from = &all[IN], *to = &all[one ? IN : OUT];
     snprintf(label, sizeof label, "%s '%s' place %d", c->word, plan, p);
     int bad = make_image(from, v, (one ? out_at + c->out_bytes : in_at + c->in_bytes) + AROUND,
@@ -147,8 +147,7 @@ static void run_place(const tly_case *c, tally_vulkan *v, const tally_vulkan_ker
             free(out);
             expect_kept(&all[IN], 0, 0, label);
             expect_kept(&all[OUT], 0, 0, label);
-            expect_kept(&all[SCRATCH], SCRATCH_AT, SCRATCH_AT + (size_t)facts.scratch_bytes,
-                        label);
+            expect_kept(&all[SCRATCH], SCRATCH_AT, SCRATCH_AT + (size_t)facts.scratch_bytes, label);
         }
     }
     for (int i = 0; i < IMAGES; i++)

@@ -13,7 +13,9 @@ static const struct {
     const char *dtype, *feature;
     size_t at; /* of the cap */
 } dtypes[] = {
-    { "f32", NULL, 0 }, { "i32", NULL, 0 }, { "u32", NULL, 0 },
+    { "f32", NULL, 0 },
+    { "i32", NULL, 0 },
+    { "u32", NULL, 0 },
     { "f64", "shaderFloat64", offsetof(tly_caps, float64) },
     { "i64", "shaderInt64", offsetof(tly_caps, int64) },
     { "u64", "shaderInt64", offsetof(tly_caps, int64) },
@@ -28,15 +30,42 @@ static const char *const geometries[] = { "20001:axis=0", "70x33:axis=0,reverse"
 
 /* ---- taking away ---- */
 
-static void nothing(tly_caps *c) { (void)c; }
-static void no_int64(tly_caps *c) { c->int64 = 0; }
-static void no_float64(tly_caps *c) { c->float64 = 0; }
-static void no_storage16(tly_caps *c) { c->storage16 = 0; }
-static void no_addresses(tly_caps *c) { c->addresses = 0; }
-static void no_shuffles(tly_caps *c) { c->subgroup_ops &= ~(uint32_t)TLY_SUBGROUP_SHUFFLE; }
-static void no_arithmetic(tly_caps *c) { c->subgroup_ops &= ~(uint32_t)TLY_SUBGROUP_ARITHMETIC; }
-static void no_width(tly_caps *c) { c->subgroup = 0; }
-static void no_progress(tly_caps *c) { c->progress = 0; }
+static void nothing(tly_caps *c)
+{
+    (void)c;
+}
+static void no_int64(tly_caps *c)
+{
+    c->int64 = 0;
+}
+static void no_float64(tly_caps *c)
+{
+    c->float64 = 0;
+}
+static void no_storage16(tly_caps *c)
+{
+    c->storage16 = 0;
+}
+static void no_addresses(tly_caps *c)
+{
+    c->addresses = 0;
+}
+static void no_shuffles(tly_caps *c)
+{
+    c->subgroup_ops &= ~(uint32_t)TLY_SUBGROUP_SHUFFLE;
+}
+static void no_arithmetic(tly_caps *c)
+{
+    c->subgroup_ops &= ~(uint32_t)TLY_SUBGROUP_ARITHMETIC;
+}
+static void no_width(tly_caps *c)
+{
+    c->subgroup = 0;
+}
+static void no_progress(tly_caps *c)
+{
+    c->progress = 0;
+}
 
 /* The least that Vulkan 1.1 asks of a device. */
 static void least(tly_caps *c)
@@ -58,18 +87,21 @@ static void few_groups(tly_caps *c)
     c->groups_y = 3;
 }
 
-static void few_trips(tly_caps *c) { c->trip_limit = 4096; }
+static void few_trips(tly_caps *c)
+{
+    c->trip_limit = 4096;
+}
 
 static const struct {
     const char *name;
     void (*take)(tly_caps *caps);
 } lacking[] = {
-    { "nothing taken", nothing },      { "no int64", no_int64 },
-    { "no float64", no_float64 },      { "no storage16", no_storage16 },
-    { "no addresses", no_addresses },  { "no shuffles", no_shuffles },
+    { "nothing taken", nothing },       { "no int64", no_int64 },
+    { "no float64", no_float64 },       { "no storage16", no_storage16 },
+    { "no addresses", no_addresses },   { "no shuffles", no_shuffles },
     { "no arithmetic", no_arithmetic }, { "no subgroup width", no_width },
-    { "no progress", no_progress },    { "the least", least },
-    { "few workgroups", few_groups },  { "few trips", few_trips },
+    { "no progress", no_progress },     { "the least", least },
+    { "few workgroups", few_groups },   { "few trips", few_trips },
 };
 
 /* ---- what comes out ---- */
@@ -95,6 +127,12 @@ static void expect_refused(const tly_case *c, tally_vulkan *v, const char *featu
     tly_expect(status == TALLY_UNSUPPORTED && !k && strstr(error.message, feature),
                "%s, %s: status %d, no refusal that names %s: %s", name, c->word, status, feature,
                error.message);
+    int disabled = 0;
+    for (size_t i = 0; i < COUNT(v->facts.disabled) && v->facts.disabled[i]; i++)
+        disabled |= !strcmp(v->facts.disabled[i], feature);
+    tly_expect(strstr(error.message, disabled ? "not enabled" : "the device lacks") != NULL &&
+                   !error.hint[0] == !disabled,
+               "%s: %s (%s)", name, error.message, error.hint);
     tally_vulkan_kernel_destroy(&k);
 }
 
@@ -167,11 +205,14 @@ static tally_status make_device(lent *l, tally_error *error)
     l->family = l->list->facts[l->index].family;
     VkDeviceQueueCreateInfo queue = {
         .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
-        .queueFamilyIndex = l->family, .queueCount = 1, .pQueuePriorities = &priority,
+        .queueFamilyIndex = l->family,
+        .queueCount = 1,
+        .pQueuePriorities = &priority,
     };
     VkDeviceCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
-        .queueCreateInfoCount = 1, .pQueueCreateInfos = &queue,
+        .queueCreateInfoCount = 1,
+        .pQueueCreateInfos = &queue,
     };
     if (l->list->fn.CreateDevice(l->list->physical[l->index], &info, NULL, &l->device))
         return TALLY_INTERNAL;

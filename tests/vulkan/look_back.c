@@ -47,7 +47,7 @@ enum { CASES = sizeof cases / sizeof cases[0] };
 /* What the processes leave. */
 typedef struct shared {
     uint64_t bits[COUNTS][CASES]; /* a hash of the result */
-    int tasks[COUNTS];                   /* threads of the process while the device is open */
+    int tasks[COUNTS];            /* threads of the process while the device is open */
 } shared;
 
 static uint64_t hash(const char *bytes, size_t count)
@@ -172,9 +172,8 @@ static void in_child(const char *folder, int index, shared *all)
         _exit(status);
     }
     const int there = child > 0 && waitpid(child, &status, 0) == child;
-    tly_expect(there && WIFEXITED(status) && WEXITSTATUS(status) == 0,
-               "%d threads: %s %d", thread_counts[index],
-               WIFSIGNALED(status) ? "signal" : "exit status",
+    tly_expect(there && WIFEXITED(status) && WEXITSTATUS(status) == 0, "%d threads: %s %d",
+               thread_counts[index], WIFSIGNALED(status) ? "signal" : "exit status",
                WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 }
 
@@ -192,8 +191,8 @@ int main(void)
                    all->tasks[k], all->tasks[0]);
         for (int c = 0; c < CASES; c++)
             tly_expect(all->bits[k][c] == all->bits[0][c],
-                       "%s '%s': %d threads give other bits than one", cases[c].word,
-                       cases[c].plan, thread_counts[k]);
+                       "%s '%s': %d threads give other bits than one", cases[c].word, cases[c].plan,
+                       thread_counts[k]);
     }
     snprintf(file, sizeof file, "%s/SwiftShader.ini", folder);
     unlink(file);

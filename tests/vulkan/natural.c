@@ -85,12 +85,12 @@ static const struct {
     double (*make)(tly_random *r);
     int crossing; /* a drift; negative: downwards; it turns where the range ends */
 } kinds[] = {
-    { "near1", near1, 0 }, { "survival", survival, 0 }, { "around1", around1, 0 },
-    { "uniform", unit, 0 }, { "growing", growing, 0 }, { "normal", normal, 0 },
-    { "mask", mask, 0 }, { "zeros", zeros, 0 }, { "specials", specials, 0 },
-    { "stuck", stuck, 0 }, { "huge", huge, 0 },
-    { "drift 40", NULL, 40 }, { "drift 400", NULL, -400 }, { "drift 4000", NULL, 4000 },
-    { "drift -40", NULL, -40 }, { "drift 60", NULL, 60 },
+    { "near1", near1, 0 },       { "survival", survival, 0 },  { "around1", around1, 0 },
+    { "uniform", unit, 0 },      { "growing", growing, 0 },    { "normal", normal, 0 },
+    { "mask", mask, 0 },         { "zeros", zeros, 0 },        { "specials", specials, 0 },
+    { "stuck", stuck, 0 },       { "huge", huge, 0 },          { "drift 40", NULL, 40 },
+    { "drift 400", NULL, -400 }, { "drift 4000", NULL, 4000 }, { "drift -40", NULL, -40 },
+    { "drift 60", NULL, 60 },
 };
 enum { KINDS = COUNT(kinds) };
 
@@ -140,8 +140,8 @@ static const struct {
     { "2x3001:axis=1,exclusive", "template=look_back,workgroup=4,vector=4,segments=1", 1 },
 };
 static const char *const subjects[] = {
-    "cumprod:f32", "cumprod:f64", "cumprod:f16", "cumprod:bf16", "cumsum:f32", "cumsum:bf16",
-    "cumsum:f64",
+    "cumprod:f32", "cumprod:f64", "cumprod:f16", "cumprod:bf16",
+    "cumsum:f32",  "cumsum:bf16", "cumsum:f64",
 };
 
 static int refused(tally_dtype dtype, const tly_caps *caps)
@@ -178,8 +178,10 @@ static void try_way(tally_vulkan *v, const char *subject, int way)
 static const struct {
     const char *word, *plan;
 } beside[] = {
-    { "cumprod:f32:700x2:axis=0", "chunk=0" }, { "cumprod:f32:700x3:axis=0", "chunk=0" },
-    { "cumprod:f32:700x3:axis=0", "chunk=200" }, { "cumprod:f32:2x500x4:axis=1", "" },
+    { "cumprod:f32:700x2:axis=0", "chunk=0" },
+    { "cumprod:f32:700x3:axis=0", "chunk=0" },
+    { "cumprod:f32:700x3:axis=0", "chunk=200" },
+    { "cumprod:f32:2x500x4:axis=1", "" },
     { "cumprod:f32:700x5:axis=0", "template=workgroups,scan=0,workgroup=16,vector=1" },
     { "cumprod:f32:700x6:axis=0", "template=workgroups,scan=0,workgroup=16,vector=1,chunk=300" },
     { "cumprod:f32:700x7:axis=0", "template=workgroups,scan=0,workgroup=32,vector=1" },
@@ -188,7 +190,8 @@ static const struct {
     { "cumprod:f32:900x8:axis=0", "template=columns,workgroup=32,vector=4,chunk=100" },
     { "cumprod:f32:900x9:axis=0", "template=columns,workgroup=32,vector=1,chunk=100" },
     { "cumsum:f32:700x3:axis=0", "chunk=200" },
-    { "cumprod:bf16:700x2:axis=0", "chunk=300" }, { "cumprod:f64:700x3:axis=0", "chunk=0" },
+    { "cumprod:bf16:700x2:axis=0", "chunk=300" },
+    { "cumprod:f64:700x3:axis=0", "chunk=0" },
 };
 
 /* Scan 1 stays; the others change from `kind` to the next. */

@@ -11,9 +11,14 @@
 static const char *const dtypes[] = { "f64", "f32", "f16", "bf16", "i64", "i32", "u64", "u32" };
 static const char *const operators[] = { "cumsum", "cumprod" };
 static const char *const geometries[] = {
-    "129:axis=0,order=serial", "3x700:axis=1,order=serial", "300x7:axis=0,order=serial",
-    "2x90x33:axis=1", "5x70x4:axis=1,order=serial",
-    "1100x65:axis=0", "250x64:axis=0", "40x3:axis=0,in=8x2,out=3x-1@2",
+    "129:axis=0,order=serial",
+    "3x700:axis=1,order=serial",
+    "300x7:axis=0,order=serial",
+    "2x90x33:axis=1",
+    "5x70x4:axis=1,order=serial",
+    "1100x65:axis=0",
+    "250x64:axis=0",
+    "40x3:axis=0,in=8x2,out=3x-1@2",
     "3x90x32:axis=1,in=3600x40x1,out=2880x-32x1@2848",
 };
 static const char *const manners[] = { "", ",exclusive", ",reverse", ",exclusive,reverse" };
@@ -62,6 +67,6 @@ int main(void)
         compare_all(context, v, dtypes[k]);
     tally_vulkan_destroy(&v);
     tally_context_destroy(&context);
-    return tly_bed_end("same bits", 3 * (int)(COUNT(dtypes) * COUNT(operators) *
-                                              COUNT(geometries) * COUNT(data)));
+    return tly_bed_end(
+        "same bits", 3 * (int)(COUNT(dtypes) * COUNT(operators) * COUNT(geometries) * COUNT(data)));
 }

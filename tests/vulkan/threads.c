@@ -10,7 +10,7 @@
 enum { THREADS = 4, ROUNDS = 10 };
 
 static const char *const words[] = {
-    "cumsum:i32:5000:axis=0",       "cumprod:u32:30x70:axis=0", "cumsum:f32:9x200:axis=1",
+    "cumsum:i32:5000:axis=0",        "cumprod:u32:30x70:axis=0", "cumsum:f32:9x200:axis=1",
     "cumsum:i32:700:axis=0,reverse", "cumsum:u32:3x5:axis=1",    "cumprod:f32:40000:axis=0",
     "cumsum:i32:100x3:axis=0",
 };

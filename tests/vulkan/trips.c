@@ -11,11 +11,11 @@
 #include <string.h>
 
 static const char *const words[] = {
-    "cumsum:i32:65536:axis=0,order=serial",  "cumsum:u32:65540:axis=0,order=serial,exclusive",
-    "cumprod:f32:70000:axis=0,order=serial", "cumsum:f32:200000:axis=0,order=serial,reverse",
-    "cumsum:f32:2x65541:axis=1,order=serial", "cumsum:i32:70000x3:axis=0",
+    "cumsum:i32:65536:axis=0,order=serial",    "cumsum:u32:65540:axis=0,order=serial,exclusive",
+    "cumprod:f32:70000:axis=0,order=serial",   "cumsum:f32:200000:axis=0,order=serial,reverse",
+    "cumsum:f32:2x65541:axis=1,order=serial",  "cumsum:i32:70000x3:axis=0",
     "cumprod:f32:70000x5:axis=0,order=serial", "cumsum:f32:2x66000x3:axis=1,reverse,exclusive",
-    "cumsum:f64:70001:axis=0,order=serial",  "cumsum:f16:65600:axis=0,order=serial",
+    "cumsum:f64:70001:axis=0,order=serial",    "cumsum:f16:65600:axis=0,order=serial",
     "cumsum:i64:70000x2:axis=0,order=serial",
 };
 

@@ -49,9 +49,11 @@ static void open_device(void)
                                             .pApplicationInfo = &app };
     const float priority = 1;
     VkDeviceQueueCreateInfo queue = { .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
-                                      .queueCount = 1, .pQueuePriorities = &priority };
+                                      .queueCount = 1,
+                                      .pQueuePriorities = &priority };
     const VkDeviceCreateInfo device = { .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
-                                        .queueCreateInfoCount = 1, .pQueueCreateInfos = &queue };
+                                        .queueCreateInfoCount = 1,
+                                        .pQueueCreateInfos = &queue };
     VkQueueFamilyProperties families[16];
     uint32_t count = 1;
 
@@ -71,7 +73,8 @@ static void open_device(void)
 
 static VkResult make_buffer(VkDeviceSize bytes, VkBuffer *buffer)
 {
-    const VkBufferCreateInfo info = { .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = bytes,
+    const VkBufferCreateInfo info = { .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+                                      .size = bytes,
                                       .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
                                                VK_BUFFER_USAGE_TRANSFER_DST_BIT };
     return vkCreateBuffer(v.device, &info, NULL, buffer);
@@ -99,28 +102,40 @@ static void make_pipeline(const char *path)
     FILE *file = fopen(path, "rb");
     const size_t count = file ? fread(words, sizeof words[0], WORDS, file) : 0;
     const VkShaderModuleCreateInfo module = { .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-                                              .codeSize = 4 * count, .pCode = words };
+                                              .codeSize = 4 * count,
+                                              .pCode = words };
     const VkDescriptorSetLayoutBinding binding = { 0, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1,
                                                    VK_SHADER_STAGE_COMPUTE_BIT, NULL };
     const VkDescriptorSetLayoutCreateInfo set_layout = {
-        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO, .bindingCount = 1,
-        .pBindings = &binding };
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
+        .bindingCount = 1,
+        .pBindings = &binding
+    };
     const VkPipelineLayoutCreateInfo layout = {
-        .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO, .setLayoutCount = 1,
-        .pSetLayouts = &v.set_layout };
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+        .setLayoutCount = 1,
+        .pSetLayouts = &v.set_layout
+    };
     VkComputePipelineCreateInfo pipeline = {
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
         .stage = { .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
-                   .stage = VK_SHADER_STAGE_COMPUTE_BIT, .pName = "main" } };
+                   .stage = VK_SHADER_STAGE_COMPUTE_BIT,
+                   .pName = "main" }
+    };
     const VkDescriptorPoolSize size = { VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1 };
     const VkDescriptorPoolCreateInfo sets = {
-        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO, .maxSets = 1, .poolSizeCount = 1,
-        .pPoolSizes = &size };
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
+        .maxSets = 1,
+        .poolSizeCount = 1,
+        .pPoolSizes = &size
+    };
     VkDescriptorSetAllocateInfo set = { .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
-                                        .descriptorSetCount = 1, .pSetLayouts = &v.set_layout };
+                                        .descriptorSetCount = 1,
+                                        .pSetLayouts = &v.set_layout };
     const VkDescriptorBufferInfo whole = { v.buffer, 0, VK_WHOLE_SIZE };
     VkWriteDescriptorSet write = { .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
-                                   .descriptorCount = 1, .pBufferInfo = &whole,
+                                   .descriptorCount = 1,
+                                   .pBufferInfo = &whole,
                                    .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER };
 
     if (file)
@@ -144,9 +159,11 @@ static void submit(int fills, int dispatch)
     const VkCommandPoolCreateInfo pool = { .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
                                            .queueFamilyIndex = v.family };
     VkCommandBufferAllocateInfo commands = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, .commandBufferCount = 1 };
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, .commandBufferCount = 1
+    };
     const VkCommandBufferBeginInfo begin = { .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO };
-    const VkSubmitInfo info = { .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1,
+    const VkSubmitInfo info = { .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+                                .commandBufferCount = 1,
                                 .pCommandBuffers = &v.commands };
 
     must(vkCreateCommandPool(v.device, &pool, NULL, &v.pool), "vkCreateCommandPool");

@@ -13,68 +13,97 @@ extern "C" {
 
 #define TALLY_MAX_RANK 8
 
+/** A size that is open, "?" in a word. Such a descriptor can be read, checked, printed and, as far
+ *  as the kernel IR for a CPU, inspected. A kernel that runs needs every size. */
+#define TALLY_OPEN_SIZE (-1)
+
 /** Operators. Zero is no operator, so that an unfilled descriptor is refused. */
 typedef enum tally_op {
     TALLY_OP_NONE = 0,
-    TALLY_CUMSUM, TALLY_CUMPROD, TALLY_CUMMAX, TALLY_CUMMIN, TALLY_CUMLOGSUMEXP,
-    TALLY_SUM, TALLY_PROD, TALLY_MEAN, TALLY_L1, TALLY_L2, TALLY_SUM_SQUARE, TALLY_LOG_SUM,
-    TALLY_LOG_SUM_EXP, TALLY_MAX, TALLY_MIN, TALLY_ARGMAX, TALLY_ARGMIN,
+    TALLY_CUMSUM,
+    TALLY_CUMPROD,
+    TALLY_CUMMAX,
+    TALLY_CUMMIN,
+    TALLY_CUMLOGSUMEXP,
+    TALLY_SUM,
+    TALLY_PROD,
+    TALLY_MEAN,
+    TALLY_L1,
+    TALLY_L2,
+    TALLY_SUM_SQUARE,
+    TALLY_LOG_SUM,
+    TALLY_LOG_SUM_EXP,
+    TALLY_MAX,
+    TALLY_MIN,
+    TALLY_ARGMAX,
+    TALLY_ARGMIN,
     TALLY_OP_COUNT
 } tally_op;
 
 /** Element types. Zero means "not said": refused as dtype, the default elsewhere. */
 typedef enum tally_dtype {
     TALLY_DTYPE_NONE = 0,
-    TALLY_F64, TALLY_F32, TALLY_F16, TALLY_BF16,
-    TALLY_I64, TALLY_I32, TALLY_I16, TALLY_I8,
-    TALLY_U64, TALLY_U32, TALLY_U16, TALLY_U8, TALLY_BOOL,
+    TALLY_F64,
+    TALLY_F32,
+    TALLY_F16,
+    TALLY_BF16,
+    TALLY_I64,
+    TALLY_I32,
+    TALLY_I16,
+    TALLY_I8,
+    TALLY_U64,
+    TALLY_U32,
+    TALLY_U16,
+    TALLY_U8,
+    TALLY_BOOL,
     TALLY_DTYPE_COUNT
 } tally_dtype;
 
 /** In which order elements are combined (see docs/semantics.md, order). */
 typedef enum tally_order {
-    TALLY_ORDER_RUN = 0,    /**< fixed per kernel: same bits on every run and thread count */
-    TALLY_ORDER_EXACT = 1,  /**< a published tree, the same on every backend */
-    TALLY_ORDER_SERIAL = 2  /**< the plain loop's */
+    TALLY_ORDER_RUN = 0,   /**< fixed per kernel: same bits on every run and thread count */
+    TALLY_ORDER_EXACT = 1, /**< a published tree, the same on every backend */
+    TALLY_ORDER_SERIAL = 2 /**< the plain loop's */
 } tally_order;
 
 /** Bits of tally_descriptor.flags. */
 enum {
-    TALLY_EXCLUSIVE = 1u << 0,    /**< scans: y[i] excludes x[i] */
-    TALLY_REVERSE = 1u << 1,      /**< scans: from the axis' end to its start */
-    TALLY_KEEPDIMS = 1u << 2,     /**< reductions: keep size-1 dims */
-    TALLY_LAST = 1u << 3,         /**< arg: the last index on ties */
-    TALLY_NAN_IGNORE = 1u << 4,   /**< max, min and their kin: skip NaN */
-    TALLY_IN_STRIDES = 1u << 5,   /**< in_strides and in_offset hold; otherwise packed, offset 0 */
-    TALLY_OUT_STRIDES = 1u << 6,  /**< out_strides and out_offset hold; otherwise packed */
+    TALLY_EXCLUSIVE = 1u << 0,   /**< scans: y[i] excludes x[i] */
+    TALLY_REVERSE = 1u << 1,     /**< scans: from the axis' end to its start */
+    TALLY_KEEPDIMS = 1u << 2,    /**< reductions: keep size-1 dims */
+    TALLY_LAST = 1u << 3,        /**< arg: the last index on ties */
+    TALLY_NAN_IGNORE = 1u << 4,  /**< max, min and their kin: skip NaN */
+    TALLY_IN_STRIDES = 1u << 5,  /**< in_strides and in_offset hold; otherwise packed, offset 0 */
+    TALLY_OUT_STRIDES = 1u << 6, /**< out_strides and out_offset hold; otherwise packed */
     TALLY_ALL_FLAGS = (1u << 7) - 1
 };
 
 /**
- * A descriptor. Set `size` to sizeof(tally_descriptor) and the rest to zero, then fill what is
- * wanted: zero is every field's default. A shorter `size` from an older header is accepted, the
+ * A descriptor. Begin with TALLY_DESCRIPTOR_INIT, or set `size` to sizeof(tally_descriptor) and the
+ * rest to zero; then fill what is wanted: zero is every field's default. A shorter `size` from an older header is accepted, the
  * missing tail being zero; a longer one only if the unknown tail is zero.
  */
 typedef struct tally_descriptor {
-    size_t size;                          /**< bytes of this struct */
-    int32_t op;                           /**< tally_op */
-    int32_t dtype;                        /**< tally_dtype of the input */
-    int32_t out_dtype;                    /**< 0: the operator's default (scans: dtype) */
-    int32_t acc;                          /**< TALLY_F64: f32, f16, bf16 in f64; 0: default */
-    int32_t order;                        /**< tally_order */
-    uint32_t flags;                       /**< TALLY_EXCLUSIVE | ... */
-    int32_t rank;                         /**< dims: 1 to 8 for scans, 0 to 8 for reductions */
-    int32_t axis;                         /**< scans: negative counts from the end */
-    uint32_t axes;                        /**< reductions: bit d for axis d; see axes_given */
-    uint32_t axes_given;                  /**< reductions: 0 means all axes, 1 that `axes` holds */
-    int64_t sizes[TALLY_MAX_RANK];        /**< elements */
-    int64_t in_strides[TALLY_MAX_RANK];   /**< elements; 0 and negative allowed */
-    int64_t in_offset;                    /**< elements from `in` to element (0, ..., 0) */
-    int64_t out_strides[TALLY_MAX_RANK];  /**< elements; negative allowed, distinct addresses */
-    int64_t out_offset;                   /**< elements from `out` to element (0, ..., 0) */
+    size_t size;                         /**< bytes of this struct */
+    int32_t op;                          /**< tally_op */
+    int32_t dtype;                       /**< tally_dtype of the input */
+    int32_t out_dtype;                   /**< 0: the operator's default (scans: dtype) */
+    int32_t acc;                         /**< TALLY_F64: f32, f16, bf16 in f64; 0: default */
+    int32_t order;                       /**< tally_order */
+    uint32_t flags;                      /**< TALLY_EXCLUSIVE | ... */
+    int32_t rank;                        /**< dims: 1 to 8 for scans, 0 to 8 for reductions */
+    int32_t axis;                        /**< scans: negative counts from the end */
+    uint32_t axes;                       /**< reductions: bit d for axis d; see axes_given */
+    uint32_t axes_given;                 /**< reductions: 0 means all axes, 1 that `axes` holds */
+    int64_t sizes[TALLY_MAX_RANK];       /**< elements, or TALLY_OPEN_SIZE; not with strides */
+    int64_t in_strides[TALLY_MAX_RANK];  /**< elements; 0 and negative allowed */
+    int64_t in_offset;                   /**< elements from `in` to element (0, ..., 0) */
+    int64_t out_strides[TALLY_MAX_RANK]; /**< elements; negative allowed, distinct addresses */
+    int64_t out_offset;                  /**< elements from `out` to element (0, ..., 0) */
 } tally_descriptor;
 
-#define TALLY_DESCRIPTOR_INIT { .size = sizeof(tally_descriptor) }
+#define TALLY_DESCRIPTOR_INIT \
+    { sizeof(tally_descriptor), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 }, { 0 }, 0, { 0 }, 0 }
 
 /**
  * Reads a word, such as "cumprod:f32:1x1x3x4:axis=3". The descriptor is checked as by

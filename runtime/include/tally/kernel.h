@@ -23,17 +23,38 @@ typedef struct tally_kernel tally_kernel;
 typedef void (*tally_parallel_for)(void *user, int64_t count,
                                    void (*task)(void *state, int64_t index), void *state);
 
-/** All zero (but for size) is the default of everything. */
+/** All zero (but for size) is the default of everything. Structs that begin with a size each have a
+ *  macro that sets just that: TALLY_CONTEXT_OPTIONS_INIT and so on, for C99 and C++11. */
 typedef struct tally_context_options {
     size_t size;
-    int32_t threads;              /**< most threads of a run; 0: the CPUs of the affinity mask */
-    uint32_t cache_kernels;       /**< most generated kernels kept, for the CPU and on each
+    int32_t threads;             /**< most threads of a run; 0: the CPUs of the affinity mask */
+    uint32_t cache_kernels;      /**< most generated kernels kept, for the CPU and on each
                                        Vulkan device; 0: 4096 */
-    tally_parallel_for parallel;  /**< NULL: Tally's own pool, started at the first use */
+    tally_parallel_for parallel; /**< NULL: Tally's own pool, started at the first use */
     void *parallel_user;
-    const char *generator;        /**< path of libtally-codegen; NULL: found beside libtally, then
-                                       by the system's search path */
+    const char *generator; /**< path of libtally-codegen; NULL: where Tally is installed
+                                       (docs/environment.md) */
+    uint32_t isolate;      /**< milliseconds that making a kernel may take in a process of
+                                       its own; 0: kernels are made in this process */
+    uint32_t reserved;     /**< 0 */
 } tally_context_options;
+
+/*
+ * isolate, for hosts that must survive. LLVM and SPIRV-Tools end the process when they run out of
+ * memory or meet what they cannot do. With `isolate` a helper program, tally-maker, which lies
+ * beside libtally-codegen, makes each kernel for a CPU or a Vulkan device and each text of
+ * tally_inspect from LLVM on, and hands back its bytes: the same as without. If it crashes, the
+ * creation is TALLY_INTERNAL, or TALLY_OUT_OF_MEMORY where its last words say so; after its time it
+ * is ended, and the creation is TALLY_TIMEOUT. Without the program it is TALLY_NO_GENERATOR. The
+ * message says what happened, and the context goes on.
+ *
+ * It costs a process for each kernel that is not in the cache: 10 ms more than the 4 and above that
+ * making it takes (Zen 4). The process is a child of this one, and SIGCHLD is sent when it ends, as
+ * for any. A host may handle or ignore SIGCHLD, or wait for every child; Tally waits for its own
+ * alone. The helper has this process's environment (none where privileges are raised) and limits,
+ * none of its file descriptors, and signals as in a new program.
+ */
+#define TALLY_CONTEXT_OPTIONS_INIT { sizeof(tally_context_options), 0, 0, NULL, NULL, NULL, 0, 0 }
 
 /**
  * Makes a context; `options` may be NULL. Opens nothing and starts no thread until needed.
@@ -56,11 +77,15 @@ typedef struct tally_kernel_options {
                               not be here; excludes `device`. NULL: none */
 } tally_kernel_options;
 
+#define TALLY_KERNEL_OPTIONS_INIT { sizeof(tally_kernel_options), NULL, NULL, NULL }
+
 /**
  * Makes, or finds, the kernel for a descriptor; `options` may be NULL. The first call for a
  * problem compiles (milliseconds), later ones look up (below a microsecond); one compilation for
  * one problem however many threads ask. TALLY_UNSUPPORTED names what no kernel exists for;
- * TALLY_NO_GENERATOR if libtally-codegen or libtally-llvm cannot be opened. Thread-safe.
+ * TALLY_NO_GENERATOR if libtally-codegen or libtally-llvm cannot be opened; the next call tries
+ * again. 32 KiB of stack are enough: where less than 256 KiB are left, a thread is made for the
+ * compilation, and TALLY_OUT_OF_MEMORY says that there can be none. Thread-safe.
  */
 TALLY_API tally_status tally_kernel_create(tally_context *context,
                                            const tally_descriptor *descriptor,
@@ -76,8 +101,8 @@ TALLY_API void tally_kernel_destroy(tally_kernel **kernel);
  * the two regions is TALLY_INVALID, with nothing written. A kernel for a level that this machine
  * lacks is TALLY_UNSUPPORTED. Pointers must be aligned to their elements, and NULL only where the
  * tensor is empty; else TALLY_INVALID. The caller's floating-point environment, and that of a
- * host's `parallel` threads, must be the default one. Blocks until done. Re-entrant: one kernel may
- * run in many threads.
+ * host's `parallel` threads, must be the default one. Takes up to 24 KiB of stack on a CPU. Blocks
+ * until done. Re-entrant: one kernel may run in many threads.
  */
 TALLY_API tally_status tally_kernel_run(const tally_kernel *kernel, const void *in, void *out,
                                         tally_error *error);
@@ -91,16 +116,23 @@ TALLY_API tally_status tally_kernel_run_threads(const tally_kernel *kernel, cons
 
 /** What tally_inspect can show. */
 typedef enum tally_stage {
-    TALLY_STAGE_WORD, TALLY_STAGE_PLAN, TALLY_STAGE_KIR, TALLY_STAGE_LLVM, TALLY_STAGE_ASM,
-    TALLY_STAGE_SPIRV,  /**< the words of each pass, one after the other, little-endian */
-    TALLY_STAGE_SPVASM  /**< their disassembly, lines of the kernel IR as OpLine */
+    TALLY_STAGE_WORD,
+    TALLY_STAGE_PLAN,
+    TALLY_STAGE_KIR,
+    TALLY_STAGE_LLVM,
+    TALLY_STAGE_ASM,
+    TALLY_STAGE_SPIRV, /**< the words of each pass, one after the other, little-endian */
+    TALLY_STAGE_SPVASM /**< their disassembly, lines of the kernel IR as OpLine */
 } tally_stage;
 
 /** Receives text piece by piece; returns 0 to go on. */
 typedef int (*tally_write)(void *user, const char *text, size_t bytes);
 
-/** Writes one stage of the kernel's making as text. Errors as tally_kernel_create; TALLY_IO if
- *  `write` returned non-zero. Thread-safe. */
+/** Writes one stage of the kernel's making as text; on failure part of it may have been written.
+ *  Open sizes are taken for word, plan and kir on a CPU, and count as large. Errors as
+ *  tally_kernel_create; TALLY_UNSUPPORTED for a stage that the device's kernels do not have;
+ *  TALLY_IO if `write` returned non-zero; TALLY_OUT_OF_MEMORY if less than 256 KiB of stack are
+ *  left, but for TALLY_STAGE_WORD, as `write` is called on this thread. Thread-safe. */
 TALLY_API tally_status tally_inspect(tally_context *context, const tally_descriptor *descriptor,
                                      const tally_kernel_options *options, tally_stage stage,
                                      tally_write write, void *user, tally_error *error);
@@ -108,27 +140,31 @@ TALLY_API tally_status tally_inspect(tally_context *context, const tally_descrip
 /** One target that tally_kernel_options.device can name. */
 typedef struct tally_device {
     size_t size;
-    char name[64];       /**< for people: the processor's name, or the level */
-    char kind[16];       /**< "cpu" or "vulkan" */
-    char selector[32];   /**< what `device` takes */
-    char lacks[128];     /**< dtypes and features it lacks, blank-separated; may be empty */
-    int32_t runs_here;   /**< 1: kernels for it run on this machine; 0: they can only be made */
-    int32_t is_default;  /**< 1 for the one that "cpu" means */
+    char name[64];      /**< for people: the processor's name, or the level */
+    char kind[16];      /**< "cpu" or "vulkan" */
+    char selector[32];  /**< what `device` takes */
+    char lacks[128];    /**< dtypes and features it lacks, blank-separated; may be empty */
+    int32_t runs_here;  /**< 1: kernels for it run on this machine; 0: they can only be made */
+    int32_t is_default; /**< 1 for the one that "cpu" means */
 } tally_device;
 
-/** Fills up to `capacity` devices, the CPU's levels first, and sets *count (NULL: not wanted) to
- *  how many there are. Opens libvulkan unless `count` is NULL and four will do. Thread-safe. */
+#define TALLY_DEVICE_INIT { sizeof(tally_device), { 0 }, { 0 }, { 0 }, { 0 }, 0, 0 }
+
+/** Fills up to `capacity` devices (none: `devices` may be NULL), the CPU's levels first, and sets
+ *  *count (NULL: not wanted) to how many there are. The caller sets `size` of the first. Opens libvulkan unless `count` is NULL and four will do. Thread-safe. */
 TALLY_API tally_status tally_devices(tally_device *devices, size_t capacity, size_t *count,
                                      tally_error *error);
 
 /** Counters of a context, for tests and monitoring. */
 typedef struct tally_stats {
     size_t size;
-    uint64_t compiled;  /**< kernels generated */
-    uint64_t hits;      /**< creations served from memory */
-    uint64_t cached;    /**< kernels for the CPU held now */
-    uint64_t evicted;   /**< such kernels dropped to stay within the bound */
+    uint64_t compiled; /**< kernels generated */
+    uint64_t hits;     /**< creations served from memory */
+    uint64_t cached;   /**< kernels for the CPU held now */
+    uint64_t evicted;  /**< such kernels dropped to stay within the bound */
 } tally_stats;
+
+#define TALLY_STATS_INIT { sizeof(tally_stats), 0, 0, 0, 0 }
 
 TALLY_API void tally_context_stats(const tally_context *context, tally_stats *stats);
 

@@ -35,19 +35,37 @@ typedef struct tally_vulkan_host {
     VkInstance instance;
     VkPhysicalDevice physical;
     VkDevice device;
-    PFN_vkGetInstanceProcAddr get;  /**< NULL: that of libvulkan */
-    uint32_t api_version;           /**< of VkApplicationInfo; at least 1.1 */
+    PFN_vkGetInstanceProcAddr get; /**< NULL: that of libvulkan */
+    uint32_t api_version;          /**< of VkApplicationInfo; at least 1.1 */
     uint32_t extension_count;
-    const char *const *extensions;  /**< enabled on the device; borrowed until return */
+    const char *const *extensions;             /**< enabled on the device; borrowed until return */
     const VkPhysicalDeviceFeatures2 *features; /**< with the chain of VkDeviceCreateInfo: Vulkan11,
                                          12, 13Features or single structs; NULL: none enabled */
-    VkQueue queue;                  /**< for run, submit, write and read; NULL: recording only */
-    uint32_t queue_family;          /**< of `queue`; must have compute */
-    uint32_t reserved;              /**< 0 */
+    VkQueue queue;         /**< for run, submit, write and read; NULL: recording only */
+    uint32_t queue_family; /**< of `queue`; must have compute */
+    uint32_t reserved;     /**< 0 */
     void (*lock_queue)(void *user, int lock); /**< called with 1 before and 0 after a use of the
-                                         queue; NULL: the queue is Tally's alone */
+                                         queue, and around vkDeviceWaitIdle, which is called where
+                                         the device is lost, or tally_vulkan_destroy could not
+                                         wait otherwise; NULL: the queue is Tally's alone */
     void *lock_user;
 } tally_vulkan_host;
+
+#define TALLY_VULKAN_HOST_INIT \
+    { sizeof(tally_vulkan_host), \
+      VK_NULL_HANDLE, \
+      VK_NULL_HANDLE, \
+      VK_NULL_HANDLE, \
+      NULL, \
+      0, \
+      0, \
+      NULL, \
+      NULL, \
+      VK_NULL_HANDLE, \
+      0, \
+      0, \
+      NULL, \
+      NULL }
 
 /** Takes over a device of the caller's, without owning it. TALLY_UNSUPPORTED names what is too old
  *  or missing. */
@@ -64,11 +82,30 @@ TALLY_API tally_status tally_vulkan_open(tally_context *context, const char *dev
                                          tally_vulkan **vulkan, tally_error *error);
 
 /** Waits for what was submitted, frees the device (one of the caller's lives on) and sets *vulkan
- *  to NULL. Kernels, buffers and recordings must be destroyed before. NULL is valid. */
+ *  to NULL. Kernels, buffers and recordings must be destroyed before. NULL is valid. The wait has
+ *  no time limit. Where neither fences nor vkDeviceWaitIdle tell that the device is idle, nothing
+ *  of it is freed. */
 TALLY_API void tally_vulkan_destroy(tally_vulkan **vulkan);
 
-/** Waits until all that was submitted through this handle is done. */
+/**
+ * Waits until all that was submitted through this handle before the call is done. Other threads can
+ * use the handle meanwhile, and signal what is waited for. A wait that fails for want of memory
+ * goes on by asking; an error means that what was submitted may still be at work.
+ */
 TALLY_API tally_status tally_vulkan_wait(tally_vulkan *vulkan, tally_error *error);
+
+/** The same, for `nanoseconds` at most: 0 only asks, UINT64_MAX has no end. TALLY_TIMEOUT if they
+ *  passed: what was submitted goes on, and can be waited for again. */
+TALLY_API tally_status tally_vulkan_wait_for(tally_vulkan *vulkan, uint64_t nanoseconds,
+                                             tally_error *error);
+
+/**
+ * From now on, tally_vulkan_run, tally_vulkan_time, tally_vulkan_time_copy,
+ * tally_vulkan_buffer_write and tally_vulkan_buffer_read wait `nanoseconds` at most, a call;
+ * UINT64_MAX, as at first: without end. After TALLY_TIMEOUT they have let go of the host's memory,
+ * but the device may still be at work on its buffers, until tally_vulkan_wait says that it is not.
+ */
+TALLY_API void tally_vulkan_limit_waits(tally_vulkan *vulkan, uint64_t nanoseconds);
 
 /** The handles behind a device, for programs that go on with them. */
 typedef struct tally_vulkan_handles {
@@ -88,22 +125,23 @@ TALLY_API void tally_vulkan_info(const tally_vulkan *vulkan, tally_vulkan_handle
 TALLY_API tally_status tally_vulkan_kernel_create(tally_vulkan *vulkan,
                                                   const tally_descriptor *descriptor,
                                                   const tally_kernel_options *options,
-                                                  tally_vulkan_kernel **kernel,
-                                                  tally_error *error);
+                                                  tally_vulkan_kernel **kernel, tally_error *error);
 
 /** Gives the kernel back and sets *kernel to NULL; recordings live on. NULL is valid. */
 TALLY_API void tally_vulkan_kernel_destroy(tally_vulkan_kernel **kernel);
 
 typedef struct tally_vulkan_facts {
     size_t size;
-    uint64_t scratch_bytes;  /**< of tally_vulkan_buffers.scratch; 0: none */
-    int64_t in_low, in_end;  /**< bytes read, from element 0: [in_low, in_end) */
+    uint64_t scratch_bytes;   /**< of tally_vulkan_buffers.scratch; 0: none */
+    int64_t in_low, in_end;   /**< bytes read, from element 0: [in_low, in_end) */
     int64_t out_low, out_end; /**< ... written */
-    uint32_t passes;         /**< modules; 0 if the tensor is empty */
+    uint32_t passes;          /**< modules; 0 if the tensor is empty */
     uint32_t dispatches;
-    uint32_t addresses;      /**< 1: goes by device addresses, 0: by descriptors */
+    uint32_t addresses; /**< 1: goes by device addresses, 0: by descriptors */
     char template_name[16];
 } tally_vulkan_facts;
+
+#define TALLY_VULKAN_FACTS_INIT { sizeof(tally_vulkan_facts), 0, 0, 0, 0, 0, 0, 0, 0, { 0 } }
 
 TALLY_API void tally_vulkan_kernel_facts(const tally_vulkan_kernel *kernel,
                                          tally_vulkan_facts *facts);
@@ -123,6 +161,11 @@ typedef struct tally_vulkan_buffers {
     tally_vulkan_range in, out, scratch;
 } tally_vulkan_buffers;
 
+#define TALLY_VULKAN_RANGE_INIT { VK_NULL_HANDLE, 0, 0, 0 }
+#define TALLY_VULKAN_BUFFERS_INIT \
+    { sizeof(tally_vulkan_buffers), TALLY_VULKAN_RANGE_INIT, TALLY_VULKAN_RANGE_INIT, \
+      TALLY_VULKAN_RANGE_INIT }
+
 /**
  * Records the kernel into a command buffer that is in the recording state, outside a render pass:
  * dispatches, push constants, and the barriers between its own passes. Barriers before (input and
@@ -134,8 +177,7 @@ typedef struct tally_vulkan_buffers {
 TALLY_API tally_status tally_vulkan_record(const tally_vulkan_kernel *kernel,
                                            VkCommandBuffer commands,
                                            const tally_vulkan_buffers *buffers,
-                                           tally_vulkan_recording **recording,
-                                           tally_error *error);
+                                           tally_vulkan_recording **recording, tally_error *error);
 
 /** Sets *recording to NULL; NULL is valid. */
 TALLY_API void tally_vulkan_recording_destroy(tally_vulkan_recording **recording);
@@ -148,6 +190,8 @@ typedef struct tally_vulkan_sync {
     VkSemaphore signal;
     uint64_t signal_value;
 } tally_vulkan_sync;
+
+#define TALLY_VULKAN_SYNC_INIT { sizeof(tally_vulkan_sync), VK_NULL_HANDLE, 0, VK_NULL_HANDLE, 0 }
 
 /** Submits the kernel on device buffers and returns at once; `sync` may be NULL. Writes are visible
  *  to later submissions of the queue's compute and transfer work. With scratch.buffer NULL, scratch
@@ -180,10 +224,10 @@ TALLY_API tally_status tally_vulkan_time_copy(tally_vulkan *vulkan, const tally_
 /** Memory of the device, for tensors and scratch; at least `bytes`, not initialised.
  *  TALLY_OUT_OF_MEMORY names the size and the limit. */
 TALLY_API tally_status tally_vulkan_buffer_create(tally_vulkan *vulkan, size_t bytes,
-                                                  tally_vulkan_buffer **buffer,
-                                                  tally_error *error);
+                                                  tally_vulkan_buffer **buffer, tally_error *error);
 
-/** After all that uses it is done; sets *buffer to NULL. NULL is valid. */
+/** After all of the caller's own that uses it is done; what was submitted through this device is
+ *  waited for in the background. Sets *buffer to NULL. NULL is valid. */
 TALLY_API void tally_vulkan_buffer_destroy(tally_vulkan_buffer **buffer);
 
 /** What tally_vulkan_buffers takes, with offset 0. */

@@ -1,0 +1,123 @@
+/*
+ * Flags of floating-point arithmetic: what a kernel met is read from the machine's own register, at
+ * no cost to the loops between. The host's flags and modes are put back when the kernel returns;
+ * in between no exception traps, whatever the host has asked for.
+ *
+ * LLVM does not know that arithmetic writes flags. It does not move arithmetic out of loops or
+ * across the instructions below, which read and write a control register on which x86's vector
+ * instructions depend; templates keep a loop between clearing and reading.
+ */
+#include <string.h>
+
+#include "internal.h"
+
+enum {
+    MXCSR_FLAGS = 0x3f,
+    MXCSR_OTHERS = 0x27,
+    MXCSR_MASKS = 0x1f80,
+    MXCSR_OVERFLOW_BIT = 3,
+    FPSR_OVERFLOW_BIT = 2
+};
+
+static int wants_flags(const tly_lowering *l)
+{
+    for (uint32_t n = 0; n < l->kernel->inst_count; n++) {
+        if (l->kernel->insts[n].op == KIR_FLAGS)
+            return 1;
+    }
+    return 0;
+}
+
+/* MXCSR goes by memory. */
+static LLVMValueRef add_word(const tly_lowering *l, const char *name)
+{
+    return LLVMBuildAlloca(l->builder, l->scalars[KIR_I32], name);
+}
+
+static void mxcsr(const tly_lowering *l, const char *way, LLVMValueRef word)
+{
+    char name[32] = "llvm.x86.sse.";
+    strcat(name, way);
+    tly_lower_intrinsic(l, name, NULL, 0, &word, 1);
+}
+
+/* FPSR goes by its name. */
+static LLVMValueRef fpsr(const tly_lowering *l, const char *way, LLVMValueRef value)
+{
+    LLVMMetadataRef name = LLVMMDStringInContext2(l->context, "fpsr", 4);
+    LLVMMetadataRef node = LLVMMDNodeInContext2(l->context, &name, 1);
+    LLVMValueRef arguments[2] = { LLVMMetadataAsValue(l->context, node), value };
+    LLVMTypeRef type = l->scalars[KIR_I64];
+    return tly_lower_intrinsic(l, way, &type, 1, arguments, value != NULL ? 2 : 1);
+}
+
+static LLVMValueRef read_fpsr(const tly_lowering *l)
+{
+    return fpsr(l, "llvm.read_volatile_register", NULL);
+}
+
+static void write_fpsr(const tly_lowering *l, LLVMValueRef v)
+{
+    fpsr(l, "llvm.write_register", v);
+}
+
+void tly_lower_save_flags(tly_lowering *l)
+{
+    LLVMBuilderRef b = l->builder;
+    l->saved = NULL;
+    if (!wants_flags(l))
+        return;
+    if (l->arch->flags == TLY_FPSR) {
+        l->saved = read_fpsr(l);
+        l->clean = tly_lower_int(l, KIR_I64, 0);
+        return;
+    }
+    l->saved = add_word(l, "saved");
+    l->clean = add_word(l, "clean");
+    mxcsr(l, "stmxcsr", l->saved);
+    LLVMValueRef v = LLVMBuildLoad2(b, l->scalars[KIR_I32], l->saved, "");
+    v = LLVMBuildAnd(b, v, tly_lower_int(l, KIR_I32, ~(uint32_t)MXCSR_FLAGS), "");
+    v = LLVMBuildOr(b, v, tly_lower_int(l, KIR_I32, MXCSR_MASKS | MXCSR_OTHERS), "");
+    LLVMBuildStore(b, v, l->clean);
+}
+
+void tly_lower_restore_flags(tly_lowering *l)
+{
+    if (l->saved == NULL)
+        return;
+    if (l->arch->flags == TLY_FPSR)
+        write_fpsr(l, l->saved);
+    else
+        mxcsr(l, "ldmxcsr", l->saved);
+}
+
+LLVMValueRef tly_lower_clear_flags(tly_lowering *l, const kir_inst *inst)
+{
+    (void)inst;
+    if (l->saved == NULL) /* nobody reads them */
+        return NULL;
+    if (l->arch->flags == TLY_FPSR)
+        write_fpsr(l, l->clean);
+    else
+        mxcsr(l, "ldmxcsr", l->clean);
+    return NULL;
+}
+
+LLVMValueRef tly_lower_flags(tly_lowering *l, const kir_inst *inst)
+{
+    LLVMBuilderRef b = l->builder;
+    LLVMTypeRef i32 = l->scalars[KIR_I32];
+    LLVMValueRef v;
+    uint64_t overflow = FPSR_OVERFLOW_BIT;
+    (void)inst;
+    if (l->arch->flags == TLY_FPSR) {
+        v = LLVMBuildTrunc(b, read_fpsr(l), i32, "");
+    } else {
+        overflow = MXCSR_OVERFLOW_BIT;
+        mxcsr(l, "stmxcsr", l->slot);
+        v = LLVMBuildLoad2(b, i32, l->slot, "");
+    }
+    /* underflow is the bit above */
+    v = LLVMBuildLShr(b, v, tly_lower_int(l, KIR_I32, overflow), "");
+    return LLVMBuildAnd(b, v, tly_lower_int(l, KIR_I32, KIR_OVERFLOWED | KIR_UNDERFLOWED), "");
+}

@@ -1,0 +1,28 @@
+/* What the template of medium rows can be built with. */
+#include "limits.h"
+
+#define KEY(field) TLY_KEY(tly_plan, field)
+
+static const tly_key table[] = {
+    { KEY(lanes), TLY_LEAST_LANES, TLY_MOST_LANES, 1 },
+    { KEY(block), TLY_MEDIUM_ROW, 8192, 0 },
+    { KEY(prefetch), 0, 65536, 0 },
+    { KEY(split_bytes), 0, 1 << 30, 0 },
+};
+
+static const char *refuses(const tly_problem *p)
+{
+    return p->form != TLY_ROWS || p->dense != TLY_DENSE_MEDIUM
+               ? "medium: rows are dense, longer than a few vectors and not much longer"
+           : p->order == TALLY_ORDER_SERIAL ? "medium: the order is not the plain loop's"
+                                            : NULL;
+}
+
+static const char *fault(const tly_problem *p, const tly_plan *plan)
+{
+    return tly_fault_of_lanes(p, plan);
+}
+
+const tly_limits tly_medium_limits = { { "medium", table, sizeof table / sizeof *table },
+                                       refuses,
+                                       fault };

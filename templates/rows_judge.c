@@ -1,0 +1,188 @@
+/*
+ * Segments of the rows template: quickly; and, where something may have left the floating-point
+ * range, once more with care. docs/range.md has the reasons.
+ */
+#include "rows.h"
+
+static kir_value none_of(tly_rows *r)
+{
+    return kir_const(r->c->b, KIR_TYPE(KIR_I1, 1), 0);
+}
+
+static kir_value raised(tly_rows *r, kir_value flags)
+{
+    return kir_cmp(r->c->b, KIR_NE, flags, kir_const(r->c->b, KIR_TYPE(KIR_I32, 1), 0));
+}
+
+/* ---- totals ---- */
+
+/* The total without results: one that underflowed or overflowed on its way is none. */
+static void total_alone(tly_rows *r, const tly_rows_segment *g, const tly_rows_source *in,
+                        tly_rows_state *s)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    tly_rows quick = *r;
+    quick.quick = r->watches;
+    tly_rows_run(&quick, g, in, g->count, TLY_ROWS_TOTAL, s, NULL);
+    if (!r->watches)
+        return;
+    s->spoiled = kir_bin(b, KIR_OR, s->spoiled, raised(r, kir_flags(b)));
+    s->total = kir_select(b, s->spoiled, kir_const(b, c->vec, 0), s->total);
+}
+
+/* i1 `wanted`: the total of the segment that began with `from`, on its own. All of it is known from
+ * the chunk alone, whatever its results are. */
+static void retotal(tly_rows *r, const tly_rows_segment *g, const tly_rows_source *in,
+                    kir_value wanted, const tly_rows_state *from, tly_rows_state *s)
+{
+    kir_builder *b = r->c->b;
+    tly_rows_state alone = *from;
+    kir_value v[2], same[2] = { s->total, s->spoiled };
+    kir_branch retotal;
+    kir_if(b, &retotal, wanted);
+    total_alone(r, g, in, &alone);
+    v[0] = alone.total;
+    v[1] = alone.spoiled;
+    kir_else(b, &retotal, 2, v);
+    kir_if_end(b, &retotal, 2, same);
+    s->total = retotal.result[0];
+    s->spoiled = retotal.result[1];
+}
+
+/* ---- what flags mean ---- */
+
+/* i1: elements (by windows), or scans of vectors, of a segment are too far apart for a way of ours
+ * to be the plain loop's. */
+static kir_value is_apart(tly_rows *r, const tly_rows_segment *g, const tly_rows_source *in)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    tly_rows_seen seen = tly_rows_see_none(r);
+    kir_value v[2] = { seen.high, seen.low };
+    kir_loop l;
+    kir_for(b, &l, imm(c, 0), tly_round_up(c, g->count, r->step), imm(c, r->step), 2, v);
+    kir_value there = tly_at(c, in->base, l.i, tly_rows_element_bytes(r));
+    there = kir_select(b, less(c, l.i, in->whole), there, in->last);
+    there = kir_select(b, equal(c, l.i, imm(c, 0)), in->first, there);
+    seen = (tly_rows_seen){ l.carried[0], l.carried[1], 0 };
+    for (unsigned k = 0; k < r->unroll; k++) {
+        kir_value x[2];
+        tly_rows_load_step(r, there, imm(c, k), x);
+        tly_rows_see_part(r, &seen, r->windows ? x[0] : tly_rows_part_of(r, x).scan);
+    }
+    v[0] = seen.high;
+    v[1] = seen.low;
+    kir_for_end(b, &l, v);
+    seen = (tly_rows_seen){ l.result[0], l.result[1], 0 };
+    return tly_rows_seen_apart(r, &seen);
+}
+
+/* Products that left the range where elements are near enough left it for good, and with them the
+ * plain loop's: upwards; or downwards, if nothing came back. */
+static kir_value flags_left(tly_rows *r, const tly_rows_segment *g, const tly_rows_source *in,
+                            kir_value flags, tly_rows_state *s)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    kir_type word = KIR_TYPE(KIR_I32, 1);
+    kir_value yes = kir_const(b, KIR_TYPE(KIR_I1, 1), 1);
+    if (!tly_watches_products(c))
+        return yes;
+    kir_value under = kir_bin(b, KIR_AND, flags, kir_const(b, word, KIR_UNDERFLOWED));
+    under = kir_cmp(b, KIR_NE, under, kir_const(b, word, 0));
+    kir_value back = kir_bin(b, KIR_AND, under, kir_any(b, tly_watch_alive(c, s->last[0])));
+    kir_branch gone;
+    kir_if(b, &gone, back);
+    kir_else(b, &gone, 1, &yes);
+    kir_value apart = is_apart(r, g, in);
+    kir_if_end(b, &gone, 1, &apart);
+    s->last[0] = tly_rows_flush(r, s->last[0], s->last[0]);
+    return gone.result[0];
+}
+
+/* i1: nothing of a quick segment counts. */
+static kir_value judge(tly_rows *r, const tly_rows_segment *g, const tly_rows_source *in,
+                       kir_value flags, tly_rows_state *s)
+{
+    kir_builder *b = r->c->b;
+    kir_value v[2], same[2] = { none_of(r), s->last[0] };
+    kir_branch some;
+    kir_if(b, &some, raised(r, flags));
+    v[0] = flags_left(r, g, in, flags, s);
+    v[1] = s->last[0];
+    kir_else(b, &some, 2, v);
+    kir_if_end(b, &some, 2, same);
+    s->last[0] = some.result[1];
+    return some.result[0];
+}
+
+/* ---- a segment ---- */
+
+/* Each vector by itself, from `again`; its total and base have nothing to do with it. */
+static void redo(tly_rows *r, const tly_rows_segment *g, kir_value left, tly_rows_state again,
+                 tly_rows_state *s)
+{
+    kir_builder *b = r->c->b;
+    tly_rows careful = *r;
+    kir_value same = s->last[0];
+    kir_branch redo;
+    careful.windows = careful.quick = careful.totals = careful.loads = 0;
+    careful.unroll = CAREFUL_UNROLL;
+    careful.step = (int64_t)CAREFUL_UNROLL * r->wide;
+    kir_if(b, &redo, left);
+    tly_rows_source in = tly_rows_prepare(&careful, g);
+    tly_rows_run(&careful, g, &in, g->count, TLY_ROWS_RESULTS, &again, NULL);
+    kir_else(b, &redo, 1, &again.last[0]);
+    kir_if_end(b, &redo, 1, &same);
+    s->last[0] = redo.result[0];
+}
+
+void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, tly_rows_state *s)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    if (c->plan->scan == TLY_SCAN_SCALARS) {
+        tly_rows_scan_scalar(r, g, s);
+        return;
+    }
+    const tly_rows_state from = *s;
+    tly_rows_source in = tly_rows_prepare(r, g);
+    kir_value count = g->count, lost = 0, flags = 0, left, zero = imm(c, 0);
+    unsigned what = TLY_ROWS_RESULTS;
+    tly_rows_seen seen = { 0, 0, 0 };
+    if (r->totals && (r->by_flags || !r->watches))
+        what |= TLY_ROWS_TOTAL;
+    if (r->quick && !r->by_flags) {
+        lost = tly_rows_is_lost(r, s);
+        count = kir_select(b, lost, zero, count);
+    }
+    if (r->totals)
+        count = kir_select(b, r->only_total, zero, count);
+    tly_rows_run(r, g, &in, count, what, s, &seen);
+    if (r->by_flags || r->ends_by_flags) {
+        flags = kir_flags(b);
+        if (r->totals) /* with no results a step was looked at in vain */
+            flags = kir_select(b, r->only_total, kir_const(b, KIR_TYPE(KIR_I32, 1), 0), flags);
+    }
+    if (r->totals) {
+        kir_value wanted = r->only_total, some = tly_not(c, from.spoiled);
+        if (r->by_flags)
+            wanted = kir_bin(b, KIR_OR, wanted, raised(r, flags));
+        if (r->watches)
+            wanted = r->by_flags ? kir_bin(b, KIR_AND, wanted, some) : some;
+        retotal(r, g, &in, wanted, &from, s);
+    }
+    left = !r->quick     ? 0
+           : r->by_flags ? judge(r, g, &in, flags, s)
+                         : kir_bin(b, KIR_OR, lost, tly_rows_seen_left(r, &seen, s));
+    if (r->ends_by_flags)
+        left = kir_bin(b, KIR_OR, left, raised(r, flags));
+    if (r->windows) /* lanes were chains of their own */
+        s->last[0] = tly_vector_newest(c, s->last[0], 1);
+    if (!left)
+        return;
+    if (r->totals)
+        left = kir_bin(b, KIR_AND, left, tly_not(c, r->only_total));
+    redo(r, g, left, from, s);
+}

@@ -1,0 +1,298 @@
+/*
+ * Views whose innermost dims differ, or hold few elements: tiles of a vector of lanes (or a line
+ * of output of them) by as many axis steps are scanned in registers, as columns, in the plain
+ * loop's order. On their way in and out they are turned where memory runs along the axis and not
+ * across the lanes, and gathered or scattered where it runs along neither. Lanes are walked down
+ * one tile after another; lanes and steps that fill no tile go element by element.
+ *
+ * The lanes of short rows are neighbouring rows: those of the last outer dim. Where rows are what
+ * lies side by side in the input, and lanes in the output, a tile is a vector of rows by one of
+ * lanes, turned at each axis step.
+ */
+#include "tiles.h"
+
+enum {
+    MAX_PARTS = TLY_TILES_MOST_PARTS,
+    MAX_STEPS = TLY_MOST_LANES,
+    MAX_CROSSED = TLY_TILES_MOST_CROSSED
+};
+
+tly_way tly_tiles_in(const tly_problem *p)
+{
+    if (p->form == TLY_ROWS)
+        return p->in_step == 1 ? TLY_ALONG_UP : p->in_step == -1 ? TLY_ALONG_DOWN : TLY_APART;
+    if (p->in_step != TLY_ANY_STEP && p->in_step >= -1 && p->in_step <= 2)
+        return TLY_ACROSS;
+    return p->dense == TLY_AXIS_UP     ? TLY_ALONG_UP
+           : p->dense == TLY_AXIS_DOWN ? TLY_ALONG_DOWN
+                                       : TLY_APART;
+}
+
+tly_way tly_tiles_out(const tly_problem *p)
+{
+    if (p->form == TLY_ROWS)
+        return p->out_step == 1 ? TLY_ALONG_UP : p->out_step == -1 ? TLY_ALONG_DOWN : TLY_APART;
+    if (p->form == TLY_TRANSPOSED)
+        return p->dense == TLY_AXIS_DOWN ? TLY_ALONG_DOWN : TLY_ALONG_UP;
+    return p->out_step == 1 ? TLY_ACROSS : TLY_APART;
+}
+
+static int is_along(tly_way w)
+{
+    return w == TLY_ALONG_UP || w == TLY_ALONG_DOWN;
+}
+
+int tly_tiles_turn(const tly_problem *p)
+{
+    return is_along(tly_tiles_in(p)) || is_along(tly_tiles_out(p));
+}
+
+/* ---- single elements, as their bits ---- */
+
+/* Lanes of storage: f16 as integers, which need no conversion to be moved. */
+static kir_type storage(tally_dtype dtype, unsigned lanes)
+{
+    kir_type t = tly_storage(dtype, lanes);
+    return t.kind == KIR_F16 ? KIR_TYPE(KIR_I16, lanes) : t;
+}
+
+static kir_value gather(tly_tiles *k, kir_value p, const kir_value *offsets)
+{
+    tly_build *c = k->c;
+    tally_dtype dtype = (tally_dtype)c->p->dtype;
+    kir_type one = storage(dtype, 1);
+    kir_value v = 0;
+    for (unsigned i = 0; i < c->lanes; i++) {
+        kir_value x = kir_load(c->b, one, kir_ptradd(c->b, p, offsets[i]), 0, c->in_bytes);
+        v = i == 0 ? kir_splat(c->b, x, c->lanes) : kir_insert(c->b, v, x, i);
+    }
+    kir_type t = tly_storage(dtype, c->lanes);
+    return tly_widen(c, t.kind == KIR_F16 ? kir_convert(c->b, KIR_BITCAST, t, v) : v);
+}
+
+static void scatter(tly_tiles *k, kir_value p, const kir_value *offsets, kir_value v)
+{
+    tly_build *c = k->c;
+    kir_value x = tly_narrow(c, v);
+    if (kir_type_of(c->b, x).kind == KIR_F16)
+        x = kir_convert(c->b, KIR_BITCAST, KIR_TYPE(KIR_I16, c->lanes), x);
+    for (unsigned i = 0; i < c->lanes; i++)
+        kir_store(c->b, kir_ptradd(c->b, p, offsets[i]), 0, kir_extract(c->b, x, i), c->out_bytes,
+                  0);
+}
+
+/* Bytes to each of the lanes of a vector; those from `left` on are the last of them again. */
+static void lane_offsets(tly_tiles *k, kir_value step, kir_value left, kir_value *offsets)
+{
+    tly_build *c = k->c;
+    for (unsigned i = 0; i < c->lanes; i++) {
+        kir_value lane = imm(c, i);
+        if (left)
+            lane = tly_min(c, lane, sub(c, left, imm(c, 1)));
+        offsets[i] = mul(c, lane, step);
+    }
+}
+
+/* ---- whole tiles ---- */
+
+/* Rows of a tile become columns, or the other way round; `down`: the axis runs backwards. */
+static void turn(tly_tiles *k, kir_value *v, int out, int down)
+{
+    unsigned n = k->c->lanes;
+    kir_value r[MAX_STEPS];
+    for (unsigned i = 0; i < n; i++)
+        r[i] = v[out && down ? n - 1 - i : i];
+    tly_transpose(k->c, r, n);
+    for (unsigned i = 0; i < n; i++)
+        v[i] = r[!out && down ? n - 1 - i : i];
+}
+
+/* The lowest address of a vector along the axis from `p` on. */
+static int64_t lowest(const tly_tiles *k, tly_way w, unsigned bytes)
+{
+    return w == TLY_ALONG_DOWN ? -(int64_t)(k->c->lanes - 1) * bytes : 0;
+}
+
+/* Axis steps of the vector of lanes at `p`, an accumulator each. */
+static void load_part(tly_tiles *k, kir_value p, kir_value *x)
+{
+    tly_build *c = k->c;
+    kir_value offsets[MAX_STEPS];
+    kir_value next = is_along(k->in_way) ? k->in_lane : k->in_axis;
+    if (k->in_way == TLY_APART)
+        lane_offsets(k, k->in_lane, 0, offsets);
+    for (unsigned i = 0; i < k->steps; i++) {
+        if (k->in_way == TLY_ACROSS)
+            x[i] = tly_load_vector(c, p);
+        else if (k->in_way == TLY_APART)
+            x[i] = gather(k, p, offsets);
+        else
+            x[i] = tly_load(c, p, lowest(k, k->in_way, c->in_bytes), c->lanes);
+        p = kir_ptradd(c->b, p, next);
+    }
+    if (is_along(k->in_way))
+        turn(k, x, 0, k->in_way == TLY_ALONG_DOWN);
+}
+
+/* Axis steps of one vector of lanes, where they do not lie across. */
+static void store_part(tly_tiles *k, kir_value p, kir_value *y)
+{
+    tly_build *c = k->c;
+    kir_value offsets[MAX_STEPS];
+    kir_value next = is_along(k->out_way) ? k->out_lane : k->out_axis;
+    if (is_along(k->out_way))
+        turn(k, y, 1, k->out_way == TLY_ALONG_DOWN);
+    else
+        lane_offsets(k, k->out_lane, 0, offsets);
+    for (unsigned i = 0; i < k->steps; i++) {
+        if (is_along(k->out_way))
+            tly_store(c, p, lowest(k, k->out_way, c->out_bytes), y[i], c->out_bytes, 0);
+        else
+            scatter(k, p, offsets, y[i]);
+        p = kir_ptradd(c->b, p, next);
+    }
+}
+
+/* Axis steps (or rows) of all parts, which lie side by side in the output; `apart` bytes. */
+static void store_lines(tly_tiles *k, kir_value out, kir_value y[][MAX_STEPS], unsigned steps,
+                        kir_value apart)
+{
+    tly_build *c = k->c;
+    kir_value v[MAX_STEPS][MAX_PARTS];
+    unsigned n = 0;
+    for (unsigned i = 0; i < steps; i++) {
+        for (unsigned q = 0; q < k->parts; q++)
+            v[i][q] = y[q][i];
+        n = tly_pack_run(c, v[i], k->parts, 0);
+    }
+    kir_branch way;
+    if (k->streams)
+        kir_if(c->b, &way, k->streams);
+    for (unsigned flags = k->streams ? KIR_STREAM : 0;; flags = 0) {
+        kir_value to = out;
+        for (unsigned i = 0; i < steps; i++) {
+            tly_store_run(c, to, v[i], n, flags);
+            to = kir_ptradd(c->b, to, apart);
+        }
+        if (flags == 0)
+            break;
+        kir_else(c->b, &way, 0, NULL);
+    }
+    if (k->streams)
+        kir_if_end(c->b, &way, 0, NULL);
+}
+
+static void do_tile(tly_tiles *k, kir_value in, kir_value out, kir_value *y)
+{
+    tly_build *c = k->c;
+    kir_value shown[MAX_PARTS][MAX_STEPS];
+    for (unsigned q = 0; q < k->parts; q++) {
+        kir_value x[MAX_STEPS], lane = imm(c, q * c->lanes);
+        load_part(k, kir_ptradd(c->b, in, mul(c, lane, k->in_lane)), x);
+        for (unsigned i = 0; i < k->steps; i++) {
+            kir_value next = tly_combine(c, y[q], x[i]);
+            shown[q][i] = c->p->exclusive ? y[q] : next;
+            y[q] = next;
+        }
+    }
+    if (k->out_way == TLY_ACROSS) {
+        store_lines(k, out, shown, k->steps, k->out_axis);
+        return;
+    }
+    for (unsigned q = 0; q < k->parts; q++)
+        store_part(k, kir_ptradd(c->b, out, mul(c, imm(c, q * c->lanes), k->out_lane)), shown[q]);
+}
+
+static void prefetch(tly_tiles *k, kir_value in)
+{
+    tly_build *c = k->c;
+    if (!is_along(k->in_way) || c->plan->prefetch == 0)
+        return;
+    int64_t ahead = k->in_way == TLY_ALONG_UP ? c->plan->prefetch : -(int64_t)c->plan->prefetch;
+    for (unsigned i = 0; i < k->parts * c->lanes; i++) {
+        kir_prefetch(c->b, in, ahead);
+        in = kir_ptradd(c->b, in, k->in_lane);
+    }
+}
+
+void tly_tiles_cross(tly_tiles *k, tly_row at, kir_value count, kir_value row)
+{
+    tly_build *c = k->c;
+    kir_builder *b = c->b;
+    unsigned n = c->lanes, vectors = n * k->parts;
+    kir_value zero = imm(c, 0), y[MAX_CROSSED], shown[MAX_PARTS][MAX_STEPS];
+    kir_loop lane, step;
+    kir_for(b, &lane, zero, count, imm(c, vectors), 0, NULL);
+    kir_value in = kir_ptradd(b, at.in, mul(c, lane.i, k->in_lane));
+    kir_value out = kir_ptradd(b, at.out, mul(c, lane.i, k->out_lane));
+    for (unsigned i = 0; i < vectors; i++)
+        y[i] = tly_start(c, c->vec);
+    kir_for(b, &step, zero, k->length, imm(c, 1), vectors, y);
+    kir_value from = kir_ptradd(b, in, mul(c, step.i, k->in_axis));
+    for (unsigned q = 0; q < k->parts; q++) {
+        for (unsigned i = 0; i < n; i++) {
+            shown[q][i] = tly_load(c, from, 0, n);
+            from = kir_ptradd(b, from, k->in_lane);
+        }
+        turn(k, shown[q], 0, 0);
+        for (unsigned i = 0; i < n; i++) {
+            kir_value before = step.carried[q * n + i];
+            y[q * n + i] = tly_combine(c, before, shown[q][i]);
+            shown[q][i] = c->p->exclusive ? before : y[q * n + i];
+        }
+    }
+    store_lines(k, kir_ptradd(b, out, mul(c, step.i, k->out_axis)), shown, n, row);
+    kir_for_end(b, &step, y);
+    kir_for_end(b, &lane, NULL);
+}
+
+/* ---- what fills no tile ---- */
+
+/* The `left` lanes of a vector, from axis step `from` on, an element at a time. */
+static void scan_loose(tly_tiles *k, tly_row at, kir_value left, kir_value from, kir_value y)
+{
+    tly_build *c = k->c;
+    kir_value in[MAX_STEPS], out[MAX_STEPS];
+    kir_branch some;
+    kir_loop l;
+    kir_value none = less(c, left, imm(c, 1)), done = equal(c, from, k->length);
+    kir_if(c->b, &some, tly_not(c, kir_bin(c->b, KIR_OR, none, done)));
+    lane_offsets(k, k->in_lane, left, in);
+    lane_offsets(k, k->out_lane, left, out);
+    kir_for(c->b, &l, from, k->length, imm(c, 1), 1, &y);
+    kir_value x = gather(k, kir_ptradd(c->b, at.in, mul(c, l.i, k->in_axis)), in);
+    kir_value next = tly_combine(c, l.carried[0], x);
+    scatter(k, kir_ptradd(c->b, at.out, mul(c, l.i, k->out_axis)), out,
+            c->p->exclusive ? l.carried[0] : next);
+    kir_for_end(c->b, &l, &next);
+    kir_if_end(c->b, &some, 0, NULL);
+}
+
+void tly_tiles_scan(tly_tiles *k, tly_row at, kir_value count)
+{
+    tly_build *c = k->c;
+    kir_builder *b = c->b;
+    kir_value y[MAX_PARTS], zero = imm(c, 0), block = imm(c, k->parts * c->lanes);
+    kir_value tiled = tly_round_down(c, k->length, k->steps);
+    kir_loop lane, step;
+    kir_for(b, &lane, zero, count, block, 0, NULL);
+    tly_row here = { kir_ptradd(b, at.in, mul(c, lane.i, k->in_lane)),
+                     kir_ptradd(b, at.out, mul(c, lane.i, k->out_lane)) };
+    kir_value left = sub(c, count, lane.i);
+    kir_value whole = kir_select(b, less(c, left, block), zero, tiled);
+    for (unsigned q = 0; q < k->parts; q++)
+        y[q] = tly_start(c, c->vec);
+    kir_for(b, &step, zero, whole, imm(c, k->steps), k->parts, y);
+    kir_value in = kir_ptradd(b, here.in, mul(c, step.i, k->in_axis));
+    prefetch(k, in);
+    do_tile(k, in, kir_ptradd(b, here.out, mul(c, step.i, k->out_axis)), step.carried);
+    kir_for_end(b, &step, step.carried);
+    for (unsigned q = 0; q < k->parts; q++) {
+        kir_value skipped = imm(c, q * c->lanes);
+        tly_row part = { kir_ptradd(b, here.in, mul(c, skipped, k->in_lane)),
+                         kir_ptradd(b, here.out, mul(c, skipped, k->out_lane)) };
+        kir_value here_left = tly_min(c, sub(c, left, skipped), imm(c, c->lanes));
+        scan_loose(k, part, here_left, whole, step.result[q]);
+    }
+    kir_for_end(b, &lane, NULL);
+}

@@ -1,0 +1,35 @@
+/*
+ * The template of tiles in two files: one tile after another (tiles.c), and the rows and lanes of a
+ * task (tiles_rows.c).
+ */
+#ifndef TLY_TILES_H
+#define TLY_TILES_H
+
+#include "limits.h"
+#include "template.h"
+
+/* How a tensor's elements lie in a tile. */
+typedef enum tly_way { TLY_ACROSS, TLY_ALONG_UP, TLY_ALONG_DOWN, TLY_APART } tly_way;
+
+typedef struct tly_tiles {
+    tly_build *c;
+    tly_way in_way, out_way;
+    unsigned parts, steps;       /* vectors side by side, axis steps a tile */
+    kir_value length, inner;     /* axis steps, lanes */
+    kir_value in_axis, out_axis; /* bytes */
+    kir_value in_lane, out_lane;
+    kir_value far;     /* i1: whole lines may go past the cache; 0: there are none */
+    kir_value streams; /* i1: and those at hand are aligned */
+} tly_tiles;
+
+/* How the problem's elements lie in tiles of the input, of the output. */
+tly_way tly_tiles_in(const tly_problem *p);
+tly_way tly_tiles_out(const tly_problem *p);
+
+/* Lanes [0, count) from `at` on, all along the axis. */
+void tly_tiles_scan(tly_tiles *k, tly_row at, kir_value count);
+/* Whole blocks of lanes of `lanes` rows that are neighbours in the input; `row`: bytes from one to
+ * the next in the output. */
+void tly_tiles_cross(tly_tiles *k, tly_row at, kir_value count, kir_value row);
+
+#endif

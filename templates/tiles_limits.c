@@ -1,0 +1,44 @@
+/* What the template of tiles can be built with. */
+#include "limits.h"
+
+#define KEY(field) TLY_KEY(tly_plan, field)
+
+static const tly_key table[] = {
+    { KEY(lanes), TLY_LEAST_LANES, TLY_MOST_LANES, 1 },
+    { KEY(rows), 1, TLY_MOST_LANES, 1 },
+    { KEY(lines), 0, TLY_TILES_MOST_LINES, 1 },
+    { KEY(tile_lanes), 1, 65536, 1 },
+    { KEY(prefetch), 0, 65536, 0 },
+    { KEY(split_bytes), 0, 1 << 30, 0 },
+};
+
+int32_t tly_tiles_parts(const tly_problem *p, const tly_plan *plan)
+{
+    return plan->lines > 0 ? plan->lines * tly_line_elements(p) / plan->lanes : 1;
+}
+
+static const char *refuses(const tly_problem *p)
+{
+    int rows = p->form == TLY_ROWS;
+    return rows && (p->dense || p->length == 0) ? "tiles: long or dense rows" : NULL;
+}
+
+static const char *fault(const tly_problem *p, const tly_plan *plan)
+{
+    int32_t line = tly_line_elements(p);
+    const char *lanes = tly_fault_of_lanes(p, plan);
+    if (lanes != NULL)
+        return lanes;
+    if (tly_tiles_turn(p) && plan->rows != plan->lanes)
+        return "tiles that are turned are square";
+    int32_t parts = tly_tiles_parts(p, plan);
+    int32_t carried = p->dense == TLY_ROWS_UP ? parts * plan->lanes : parts;
+    if (parts > TLY_TILES_MOST_PARTS || carried > TLY_TILES_MOST_CROSSED)
+        return "so many lines are too much";
+    return plan->lines > 0 && plan->tile_lanes % line != 0 ? "a tile is whole lines of output"
+                                                           : NULL;
+}
+
+const tly_limits tly_tiles_limits = { { "tiles", table, sizeof table / sizeof *table },
+                                      refuses,
+                                      fault };

@@ -1,0 +1,69 @@
+/*
+ * Descriptors: any bytes as the struct. What is accepted can be printed and read back, becomes a
+ * problem, and where kernels exist for it, every level has a plan and a kernel that verifies.
+ */
+#include "fuzz.h"
+
+#include <tally.h>
+
+#include "../../codegen/plan/plan.h"
+#include "../../codegen/target.h"
+#include "../../runtime/descriptor.h"
+#include "../../runtime/problem.h"
+#include "../../templates/build.h"
+
+static int swallow(void *user, const char *text, size_t bytes)
+{
+    (void)text;
+    *(size_t *)user += bytes;
+    return 0;
+}
+
+static void build(const tally_descriptor *d, size_t choice)
+{
+    static const char *const levels[] = { "x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64" };
+    const tly_target *target = tly_target_find(levels[choice % 4]);
+    tly_problem problem;
+    tly_geometry geometry;
+    tly_plan plan;
+    tly_launch launch;
+    kir_kernel *kernel = NULL;
+    tally_error e = TALLY_ERROR_INIT;
+    size_t bytes = 0;
+    tly_canonicalise(d, &problem, &geometry);
+    if (geometry.empty) {
+        return;
+    }
+    HOLDS(geometry.in_low <= geometry.in_first && geometry.in_first <= geometry.in_high);
+    HOLDS(geometry.out_low <= geometry.out_first && geometry.out_first <= geometry.out_high);
+    HOLDS(tly_plan_make(&problem, target, "", &plan, &e) == TALLY_OK);
+    HOLDS(tly_template_build(&problem, target, &plan, &kernel, &launch, &e) == TALLY_OK);
+    HOLDS(kir_verify(kernel, &e) == TALLY_OK);
+    HOLDS(kir_print(kernel, swallow, &bytes) == TALLY_OK && bytes > 0);
+    kir_free(kernel);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    tally_descriptor d = TALLY_DESCRIPTOR_INIT, again = TALLY_DESCRIPTOR_INIT, full;
+    tally_error e = TALLY_ERROR_INIT;
+    char text[TALLY_WORD_MAX];
+    memcpy((char *)&d + sizeof d.size, data,
+           bytes < sizeof d - sizeof d.size ? bytes : sizeof d - sizeof d.size);
+    tally_status status = tally_descriptor_check(&d, &e);
+    if (status != TALLY_OK) {
+        HOLDS(status == TALLY_INVALID && e.message[0] != 0);
+        HOLDS(tally_descriptor_print(&d, text, sizeof text, NULL, NULL) == TALLY_INVALID);
+        return 0;
+    }
+    HOLDS(tally_descriptor_print(&d, text, sizeof text, NULL, &e) == TALLY_OK);
+    HOLDS(tally_descriptor_parse(text, &again, &e) == TALLY_OK);
+    HOLDS(tly_descriptor_resolve(&d, &full, &e) == TALLY_OK);
+    tly_descriptor_shorten(&full);
+    HOLDS(memcmp(&full, &again, sizeof full) == 0);
+    if (tly_ops[d.op].made && tly_dtypes[d.dtype].made && full.out_dtype == 0 &&
+        d.order != TALLY_ORDER_EXACT) {
+        build(&d, bytes + (size_t)d.dtype);
+    }
+    return 0;
+}

@@ -1,0 +1,123 @@
+/*
+ * Views of every kind: lanes and axis lie across, along or apart in each tensor, in all orders of
+ * dims and in sizes around those of tiles; judged to the bit, as all of it is the plain loop's
+ * order.
+ */
+#include "trials.h"
+
+#include <stdio.h>
+
+static const char *const dtypes[] = { "f32", "f64", "f16", "bf16", "i32", "u64" };
+static const char *const ways[] = { "", ",reverse", ",exclusive", ",exclusive,reverse" };
+
+/* "AxBxC" of the sizes, or, by the order of dims in memory (outermost first), of their strides,
+ * with `gap` elements after each run of the innermost. */
+static void put(char *text, size_t room, const int64_t *values, int rank)
+{
+    size_t n = 0;
+    for (int i = 0; i < rank && n < room; i++)
+        n += (size_t)snprintf(text + n, room - n, "%s%lld", i ? "x" : "", (long long)values[i]);
+}
+
+static void strides_of(const int64_t *sizes, const int *order, int rank, int64_t gap,
+                       int64_t *strides)
+{
+    int64_t step = 1;
+    for (int i = rank - 1; i >= 0; i--) {
+        strides[order[i]] = step;
+        step = step * sizes[order[i]] + (i == rank - 1 ? gap : 0);
+    }
+}
+
+typedef struct view {
+    int rank;
+    int64_t sizes[8];
+    int in[8], out[8]; /* dims in the order of memory, outermost first */
+    int64_t gap;
+} view;
+
+static void check_view(tly_trials *t, const view *v, int axis, size_t turn)
+{
+    char word[512], sizes[96], in[96], out[96];
+    int64_t strides[8];
+    put(sizes, sizeof sizes, v->sizes, v->rank);
+    strides_of(v->sizes, v->in, v->rank, v->gap, strides);
+    put(in, sizeof in, strides, v->rank);
+    strides_of(v->sizes, v->out, v->rank, turn % 2 ? v->gap : 0, strides);
+    put(out, sizeof out, strides, v->rank);
+    snprintf(word, sizeof word, "%s:%s:%s:axis=%d%s,in=%s,out=%s,order=serial",
+             turn % 3 ? "cumprod" : "cumsum", dtypes[turn % COUNT(dtypes)], sizes, axis,
+             ways[turn / 2 % COUNT(ways)], in, out);
+    tly_trials_check(t, word, turn % 5 ? TLY_DATA_BITS : TLY_DATA_SPECIAL, turn);
+}
+
+/* All orders of three dims in both tensors. */
+Test(views, three_dims, .timeout = 280)
+{
+    static const int orders[6][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 },
+                                      { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
+    static const int64_t sizes[][3] = {
+        { 8, 8, 8 }, { 19, 33, 17 }, { 5, 70, 3 }, { 2, 7, 40 }, { 40, 18, 35 }
+    };
+    tly_trials t;
+    tly_trials_open(&t);
+    size_t turn = 0;
+    for (size_t i = 0; i < 36; i++)
+        for (int axis = 0; axis < 3; axis++, turn++) {
+            view v = { .rank = 3, .gap = turn % 4 };
+            for (int d = 0; d < 3; d++) {
+                v.sizes[d] = sizes[turn % COUNT(sizes)][d];
+                v.in[d] = orders[i / 6][d];
+                v.out[d] = orders[i % 6][d];
+            }
+            check_view(&t, &v, axis, turn);
+        }
+    tly_trials_close(&t);
+}
+
+Test(views, eight_dims, .timeout = 280)
+{
+    static const int orders[][8] = {
+        { 7, 6, 5, 4, 3, 2, 1, 0 }, { 0, 2, 4, 6, 1, 3, 5, 7 }, { 4, 5, 6, 7, 0, 1, 2, 3 },
+        { 1, 0, 3, 2, 5, 4, 7, 6 }, { 3, 1, 2, 0, 6, 4, 7, 5 },
+    };
+    static const int64_t sizes[][8] = { { 3, 2, 3, 4, 2, 3, 2, 8 },
+                                        { 8, 2, 2, 9, 2, 2, 2, 17 },
+                                        { 16, 2, 1, 2, 3, 2, 5, 4 } };
+    tly_trials t;
+    tly_trials_open(&t);
+    size_t turn = 0;
+    for (size_t i = 0; i < COUNT(orders); i++)
+        for (int axis = 0; axis < 8; axis++, turn++) {
+            view v = { .rank = 8, .gap = turn % 3 };
+            for (int d = 0; d < 8; d++) {
+                v.sizes[d] = sizes[turn % COUNT(sizes)][d];
+                v.in[d] = orders[i][d];
+                v.out[d] = turn % 4 ? d : orders[(i + 1) % COUNT(orders)][d];
+            }
+            check_view(&t, &v, axis, turn);
+        }
+    tly_trials_close(&t);
+}
+
+/* Rows in and columns out, and the other way round, around the sizes of tiles and lines. */
+Test(views, turned, .timeout = 280)
+{
+    static const int64_t sizes[][2] = { { 16, 16 }, { 17, 16 }, { 31, 9 },  { 32, 8 },
+                                        { 33, 65 }, { 64, 32 }, { 100, 7 }, { 15, 40 },
+                                        { 8, 100 }, { 9, 5 },   { 2, 33 },  { 128, 130 } };
+    tly_trials t;
+    tly_trials_open(&t);
+    for (size_t i = 0; i < COUNT(sizes); i++)
+        for (size_t d = 0; d < COUNT(dtypes); d++) {
+            view v = { .rank = 2, .gap = (int64_t)(i % 2), .in = { 0, 1 }, .out = { 1, 0 } };
+            v.sizes[0] = sizes[i][0];
+            v.sizes[1] = sizes[i][1];
+            if ((i + d) % 3 == 0) {
+                v.in[0] = v.out[1] = 1;
+                v.in[1] = v.out[0] = 0;
+            }
+            check_view(&t, &v, 1, 7 * i + d);
+        }
+    tly_trials_close(&t);
+}
