@@ -42,14 +42,14 @@ static const limits *of(const tly_build *c)
 static int stays_in_range(const tly_build *c)
 {
     int wider = c->p->dtype == TALLY_F16 || (c->acc.kind == KIR_F64 && c->p->dtype != TALLY_F64);
-    return !tly_is_product(c) && wider;
+    return tly_is_watched_as(c->p, TLY_WATCH_SUMS) && wider;
 }
 
 unsigned tly_range_count(const tly_build *c)
 {
     if (!tly_is_floating(c) || stays_in_range(c))
         return 0;
-    return tly_is_product(c) ? 2 : 1;
+    return tly_is_watched_as(c->p, TLY_WATCH_PRODUCTS) ? 2 : 1;
 }
 
 static unsigned watch_lanes(const tly_build *c)
@@ -138,7 +138,7 @@ kir_value tly_range_good(tly_build *c, const kir_value *s, kir_value carry)
         kir_value m = magnitude(c, carry);
         size = c->acc.kind == KIR_F64 ? kir_extract(c->b, m, 1) : m;
     }
-    if (!tly_is_product(c)) {
+    if (!tly_watches_products(c)) {
         kir_value local = at_most(c, s[0], literal(c, l->sum_high));
         if (!carry)
             return local;
@@ -169,7 +169,7 @@ kir_value tly_range_good_any(tly_build *c, kir_value carry)
         return kir_const(c->b, KIR_TYPE(KIR_I1, 1), 1);
     kir_value m = magnitude(c, carry);
     kir_value size = c->acc.kind == KIR_F64 ? kir_extract(c->b, m, 1) : m;
-    if (!tly_is_product(c))
+    if (!tly_watches_products(c))
         return either(c, at_most(c, size, literal(c, l->sum_high)),
                       at_most(c, literal(c, l->infinity), size));
     kir_value zero = kir_cmp(c->b, KIR_OEQ, carry, kir_const(c->b, c->acc, 0));

@@ -7,6 +7,7 @@
 #define TLY_TEMPLATE_H
 
 #include "../codegen/kir/kir.h"
+#include "../codegen/operator.h"
 #include "../codegen/plan/plan.h"
 #include "limits.h"
 
@@ -110,7 +111,7 @@ kir_value tly_out_step(tly_build *c);
 typedef void (*tly_lanes_body)(tly_build *c, tly_row at, kir_value count, kir_value sums);
 void tly_each_row_of_lanes(tly_build *c, tly_launch *launch, tly_lanes_body body);
 
-/* ---- operators (operators.c) ---- */
+/* ---- the operator (operators.c) ---- */
 
 kir_value tly_combine(tly_build *c, kir_value x, kir_value y); /* x before y */
 /* What combines to nothing: pads blocks. Sums: -0.0, so that -0 stays -0. Of accumulators and of
@@ -118,7 +119,6 @@ kir_value tly_combine(tly_build *c, kir_value x, kir_value y); /* x before y */
 kir_value tly_neutral(tly_build *c, kir_type type);
 /* What a row starts from: the neutral value, or, exclusive, the operator's identity. */
 kir_value tly_start(tly_build *c, kir_type type);
-int tly_is_product(const tly_build *c);
 int tly_is_floating(const tly_build *c); /* the accumulator is */
 
 /* ---- element types (convert.c): storage to accumulator and back, `lanes` at a time ---- */

@@ -391,3 +391,18 @@ Test(plan, choices_follow_what_is_forced)
                  TALLY_OK);
     cr_expect_eq(plan.block, 256);
 }
+
+/* Nothing is computed in place of what is not known. */
+Test(plan, refuses_an_operator_without_a_row)
+{
+    for (int op = 0; op < TALLY_OP_COUNT; op++) {
+        tly_problem p = problem_of("cumsum:f32:9999:axis=0");
+        tly_plan plan;
+        tally_error e = TALLY_ERROR_INIT;
+        p.op = (uint8_t)op;
+        tally_status s = tly_plan_make(&p, tly_target_find("x86-64-v3"), "", &plan, &e);
+        int known = op == TALLY_CUMSUM || op == TALLY_CUMPROD;
+        cr_expect_eq(s, known ? TALLY_OK : TALLY_UNSUPPORTED, "operator %d: %d", op, s);
+        cr_expect(known || strcmp(e.field, "op") == 0);
+    }
+}

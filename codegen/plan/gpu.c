@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../../runtime/error.h"
+#include "../operator.h"
 #include "keys.h"
 
 int tly_gpu_takes_lanes(const tly_gpu_plan *plan)
@@ -175,7 +176,9 @@ tally_status tly_gpu_plan_make(const tly_problem *problem, const tly_geometry *g
     tly_gpu_plan made;
     tly_forced forced;
     memset(&made, 0, sizeof made);
-    tally_status s = refuse_missing(problem, caps, error);
+    tally_status s = tly_operator_check(problem, error);
+    if (s == TALLY_OK)
+        s = refuse_missing(problem, caps, error);
     if (s == TALLY_OK)
         s = read_overrides(overrides, &forced, error);
     if (s == TALLY_OK)

@@ -7,6 +7,7 @@
 
 #include "../../runtime/error.h"
 #include "../../templates/limits.h"
+#include "../operator.h"
 #include "keys.h"
 
 static const tly_limits *const limits[TLY_TEMPLATE_COUNT] = {
@@ -77,7 +78,8 @@ static int32_t choose_lanes(const tly_problem *p, const tly_target *t, const tly
 
 static int is_product_of_singles(const tly_problem *p)
 {
-    return p->op == TALLY_CUMPROD && p->acc == TALLY_F32 && p->unit == 1 && !tly_plan_pairs(p);
+    return tly_is_watched_as(p, TLY_WATCH_PRODUCTS) && p->acc == TALLY_F32 && p->unit == 1 &&
+           !tly_plan_pairs(p);
 }
 
 /* Windows of products are watched by their elements: of 8, these may lie anywhere in [2^-15, 2^15];
@@ -110,7 +112,7 @@ static int32_t choose_pairs(const tly_problem *p, const tly_target *t, const tly
 static int slow_vectors(const tly_problem *p, const tly_target *t)
 {
     int wide = p->acc == TALLY_I64 || p->acc == TALLY_U64;
-    return p->op == TALLY_CUMPROD && wide && !t->has_mul64 && p->unit == 1;
+    return tly_combines_by(p) == KIR_MUL && wide && !t->has_mul64 && p->unit == 1;
 }
 
 /* Windows cost a shuffle less a vector than the scan of each by itself. Zen 4, i32 of 128 KiB from
@@ -435,7 +437,9 @@ tally_status tly_plan_make(const tly_problem *problem, const tly_target *target,
                            const char *overrides, tly_plan *plan, tally_error *error)
 {
     tly_forced forced;
-    tally_status s = read_overrides(problem, overrides, &forced, error);
+    tally_status s = tly_operator_check(problem, error);
+    if (s == TALLY_OK)
+        s = read_overrides(problem, overrides, &forced, error);
     if (s != TALLY_OK)
         return s;
     tly_plan made = { .template_id = tly_forced_or(&forced, KEY(template_id),

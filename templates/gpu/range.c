@@ -73,7 +73,7 @@ static kir_value absolute(tly_gpu *g, kir_value x)
 kir_value tly_gpu_class(tly_gpu *g, kir_value x)
 {
     kir_builder *b = g->c.b;
-    if (!tly_is_product(&g->c))
+    if (!tly_watches_products(&g->c))
         return kir_select(b, finite(g, x), tly_neutral(&g->c, g->c.acc), x);
     kir_value sign = kir_select(b, compare(g, KIR_OLT, x, ZERO), real(g, MINUS_ONE), real(g, ONE));
     return kir_select(b, regular(g, x), sign, x);
@@ -91,7 +91,7 @@ kir_value tly_gpu_distance(tly_gpu *g, kir_value x)
 
 int tly_gpu_has_distance(const tly_gpu *g)
 {
-    return tly_is_product(&g->c);
+    return tly_watches_products(&g->c);
 }
 
 void tly_gpu_summary_begin(tly_gpu *g, kir_value *summary)
@@ -109,7 +109,7 @@ void tly_gpu_summary_add(tly_gpu *g, kir_value *summary, kir_value x)
 
 void tly_gpu_summary_fold(tly_gpu *g, tly_team *t, kir_value *summary)
 {
-    summary[0] = tly_team_fold(g, t, tly_is_product(&g->c) ? KIR_MUL : KIR_ADD, summary[0]);
+    summary[0] = tly_team_fold(g, t, tly_combines_by(g->c.p), summary[0]);
     if (tly_gpu_has_distance(g))
         summary[1] = tly_team_fold(g, t, KIR_UMAX, summary[1]);
 }
@@ -145,7 +145,7 @@ kir_value tly_gpu_settled(tly_gpu *g, kir_value carry, kir_value distance)
 
 kir_value tly_gpu_prevails(tly_gpu *g, kir_value summary)
 {
-    if (!tly_is_product(&g->c))
+    if (!tly_watches_products(&g->c))
         return negated(g, finite(g, summary));
     return either(g, compare(g, KIR_OEQ, summary, ZERO),
                   kir_cmp(g->c.b, KIR_UNO, summary, summary));
@@ -172,7 +172,7 @@ kir_value tly_gpu_combines(tly_gpu *g, kir_value total, const kir_value *range, 
 kir_value tly_gpu_fits(tly_gpu *g, const kir_value *range, kir_value carry)
 {
     kir_value good = tly_range_good(&g->c, range, carry);
-    if (!tly_is_product(&g->c))
+    if (!tly_watches_products(&g->c))
         return good;
     return either(g, good, both(g, tly_range_good(&g->c, range, 0), negated(g, finite(g, carry))));
 }
@@ -180,5 +180,5 @@ kir_value tly_gpu_fits(tly_gpu *g, const kir_value *range, kir_value carry)
 kir_value tly_gpu_fits_any(tly_gpu *g, kir_value carry)
 {
     kir_value good = tly_range_good_any(&g->c, carry);
-    return tly_is_product(&g->c) ? either(g, good, negated(g, finite(g, carry))) : good;
+    return tly_watches_products(&g->c) ? either(g, good, negated(g, finite(g, carry))) : good;
 }
