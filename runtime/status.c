@@ -1,5 +1,6 @@
 /* Names of statuses and the library's version. */
 #include <tally/status.h>
+#include <tally/version.h>
 
 static const char *const names[] = {
     [-TALLY_OK] = "TALLY_OK",

@@ -15,5 +15,6 @@
 #include <tally/descriptor.h>
 #include <tally/kernel.h>
 #include <tally/status.h>
+#include <tally/version.h>
 #include <tally/word.h>
 #endif
