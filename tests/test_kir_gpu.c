@@ -2,6 +2,7 @@
  * Kernel IR of kernels with a workgroup: its text, its rules, and that a barrier in flow that parts
  * is found whatever the way the difference takes.
  */
+#include "../codegen/kir/internal.h"
 #include "must.h"
 
 #include <stdio.h>
@@ -55,8 +56,9 @@ Test(kir_gpu, text_round_trip)
     for (uint32_t i = 0; i < k->inst_count; i++) {
         seen[k->insts[i].op]++;
     }
-    for (int op = KIR_ID; op <= KIR_ATOMIC_STORE; op++) {
-        cr_assert_neq(seen[op], 0, "%s is in no line of the test", kir_op_text((kir_op)op));
+    for (int op = 0; op < KIR_OP_COUNT; op++) {
+        cr_assert(seen[op] != 0 || kir_op_targets((kir_op)op) != KIR_ON_GPU,
+                  "%s is in no line of the test", kir_op_text((kir_op)op));
     }
     tally_error error = TALLY_ERROR_INIT;
     int64_t result;

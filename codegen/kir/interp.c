@@ -328,24 +328,27 @@ static void run_yield(struct run *r, const kir_inst *inst)
     }
 }
 
+/* What does not compute lane by lane; the others go by their sort. */
 static const step steps[KIR_OP_COUNT] = {
-    [KIR_CONST] = run_const,      [KIR_IOTA] = run_iota,       [KIR_ARG] = run_arg,
-    [KIR_ARGV] = run_arg,         [KIR_ADD] = run_binary,      [KIR_SUB] = run_binary,
-    [KIR_MUL] = run_binary,       [KIR_UDIV] = run_binary,     [KIR_AND] = run_binary,
-    [KIR_OR] = run_binary,        [KIR_XOR] = run_binary,      [KIR_SHL] = run_binary,
-    [KIR_LSHR] = run_binary,      [KIR_ASHR] = run_binary,     [KIR_UMIN] = run_binary,
-    [KIR_UMAX] = run_binary,      [KIR_CMP] = run_cmp,         [KIR_SELECT] = run_select,
-    [KIR_ZEXT] = run_convert,     [KIR_SEXT] = run_convert,    [KIR_TRUNC] = run_convert,
-    [KIR_FPEXT] = run_convert,    [KIR_FPTRUNC] = run_convert, [KIR_BITCAST] = run_convert,
-    [KIR_PTRADD] = run_ptradd,    [KIR_ADDR] = run_copy,       [KIR_LOAD] = run_load,
-    [KIR_STORE] = run_store,      [KIR_MLOAD] = run_mload,     [KIR_MSTORE] = run_mstore,
-    [KIR_PREFETCH] = run_nothing, [KIR_FENCE] = run_nothing,   [KIR_SPLAT] = run_splat,
-    [KIR_EXTRACT] = run_extract,  [KIR_INSERT] = run_insert,   [KIR_SHUFFLE] = run_shuffle,
-    [KIR_ANY] = run_any,          [KIR_FLAGS] = run_flags,     [KIR_CLEAR_FLAGS] = run_clear_flags,
-    [KIR_KEEP] = run_copy,        [KIR_FOR] = run_for,         [KIR_IF] = run_if,
-    [KIR_ELSE] = run_nothing,     [KIR_YIELD] = run_yield,     [KIR_END] = run_nothing,
+    [KIR_CONST] = run_const,      [KIR_IOTA] = run_iota,     [KIR_ARG] = run_arg,
+    [KIR_ARGV] = run_arg,         [KIR_CMP] = run_cmp,       [KIR_SELECT] = run_select,
+    [KIR_PTRADD] = run_ptradd,    [KIR_ADDR] = run_copy,     [KIR_LOAD] = run_load,
+    [KIR_STORE] = run_store,      [KIR_MLOAD] = run_mload,   [KIR_MSTORE] = run_mstore,
+    [KIR_PREFETCH] = run_nothing, [KIR_FENCE] = run_nothing, [KIR_SPLAT] = run_splat,
+    [KIR_EXTRACT] = run_extract,  [KIR_INSERT] = run_insert, [KIR_SHUFFLE] = run_shuffle,
+    [KIR_ANY] = run_any,          [KIR_FLAGS] = run_flags,   [KIR_CLEAR_FLAGS] = run_clear_flags,
+    [KIR_KEEP] = run_copy,        [KIR_FOR] = run_for,       [KIR_IF] = run_if,
+    [KIR_ELSE] = run_nothing,     [KIR_YIELD] = run_yield,   [KIR_END] = run_nothing,
     [KIR_RETURN] = run_nothing,
 };
+
+static step step_of(kir_op op)
+{
+    kir_sort sort = kir_op_sort(op);
+    return sort == KIR_SORT_BINARY    ? run_binary
+           : sort == KIR_SORT_CONVERT ? run_convert
+                                      : steps[op];
+}
 
 tally_status kir_interpret(const kir_kernel *kernel, const struct tly_args *args,
                            const struct tly_task *task, int64_t *result_, tally_error *error)
@@ -375,7 +378,7 @@ tally_status kir_interpret(const kir_kernel *kernel, const struct tly_args *args
     }
     for (; r.fault == NULL && r.at < kernel->inst_count; r.at++) {
         const kir_inst *inst = &kernel->insts[r.at];
-        steps[inst->op](&r, inst);
+        step_of((kir_op)inst->op)(&r, inst);
     }
     tally_status status = TALLY_OK;
     if (r.fault != NULL) {

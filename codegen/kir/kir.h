@@ -15,7 +15,7 @@
 #include <tally/kernel.h>
 
 typedef enum kir_op {
-#define KIR_OP(NAME, text, operands, immediate) KIR_##NAME,
+#define KIR_OP(NAME, text, operands, results, immediate, sort, targets, rule) KIR_##NAME,
 #include "ops.def"
 #undef KIR_OP
     KIR_OP_COUNT
