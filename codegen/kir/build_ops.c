@@ -75,6 +75,14 @@ kir_value kir_bin(kir_builder *b, kir_op op, kir_value x, kir_value y)
     return v != 0 ? v : kir_emit(b, op, kir_type_of(b, x), 0, 2, operands);
 }
 
+kir_value kir_unary(kir_builder *b, kir_op op, kir_value x)
+{
+    if (kir_op_sort(op) != KIR_SORT_UNARY) {
+        return kir_fault(b, "%s is no arithmetic of one operand", kir_op_text(op));
+    }
+    return kir_emit(b, op, kir_type_of(b, x), 0, 1, &x);
+}
+
 kir_value kir_cmp(kir_builder *b, kir_pred pred, kir_value x, kir_value y)
 {
     kir_value operands[] = { x, y };

@@ -22,6 +22,7 @@
 typedef enum kir_sort {
     KIR_SORT_PLAIN,
     KIR_SORT_BINARY,
+    KIR_SORT_UNARY,
     KIR_SORT_CONVERT,
     KIR_SORT_VARIES
 } kir_sort;
@@ -167,6 +168,7 @@ typedef int (*kir_lanes)(void *d, const void *x, const void *y, unsigned n);
 
 kir_lanes kir_lanes_binary(kir_op op, kir_kind kind);      /* NULL: no such operation */
 kir_lanes kir_lanes_compare(kir_pred pred, kir_kind kind); /* bytes 0 or 1 */
+/* Conversions and operations of one operand (convert.c, beside the interpreter). */
 void kir_lanes_convert(kir_op op, kir_type to, void *d, kir_type from, const void *x);
 
 /* One lane of a frame slot as bits, and back. */

@@ -328,7 +328,14 @@ static void run_yield(struct run *r, const kir_inst *inst)
     }
 }
 
-/* What does not compute lane by lane; the others go by their sort. */
+/* What computes lane by lane goes by its sort, the rest has a step each. */
+static const step sorts[] = {
+    [KIR_SORT_BINARY] = run_binary,
+    [KIR_SORT_UNARY] = run_convert,
+    [KIR_SORT_CONVERT] = run_convert,
+    [KIR_SORT_VARIES] = NULL,
+};
+
 static const step steps[KIR_OP_COUNT] = {
     [KIR_CONST] = run_const,      [KIR_IOTA] = run_iota,     [KIR_ARG] = run_arg,
     [KIR_ARGV] = run_arg,         [KIR_CMP] = run_cmp,       [KIR_SELECT] = run_select,
@@ -344,10 +351,8 @@ static const step steps[KIR_OP_COUNT] = {
 
 static step step_of(kir_op op)
 {
-    kir_sort sort = kir_op_sort(op);
-    return sort == KIR_SORT_BINARY    ? run_binary
-           : sort == KIR_SORT_CONVERT ? run_convert
-                                      : steps[op];
+    step by_sort = sorts[kir_op_sort(op)];
+    return by_sort != NULL ? by_sort : steps[op];
 }
 
 tally_status kir_interpret(const kir_kernel *kernel, const struct tly_args *args,

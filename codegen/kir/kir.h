@@ -141,9 +141,10 @@ kir_value kir_get_at(kir_builder *b, kir_arg arg, kir_value index); /* array arg
 kir_value kir_get_as(kir_builder *b, kir_arg arg, kir_kind kind);
 /* Two-operand arithmetic; folds scalar i64 and i32 constants, x + 0 and x * 1 of integers. */
 kir_value kir_bin(kir_builder *b, kir_op op, kir_value x, kir_value y);
+kir_value kir_unary(kir_builder *b, kir_op op, kir_value x); /* SQRT, ROUND, FLOOR */
 kir_value kir_cmp(kir_builder *b, kir_pred pred, kir_value x, kir_value y);
 kir_value kir_select(kir_builder *b, kir_value cond, kir_value yes, kir_value no);
-kir_value kir_convert(kir_builder *b, kir_op op, kir_type to, kir_value x); /* ZEXT to BITCAST */
+kir_value kir_convert(kir_builder *b, kir_op op, kir_type to, kir_value x); /* ZEXT to FPTOUI */
 kir_value kir_ptradd(kir_builder *b, kir_value p, kir_value bytes);
 kir_value kir_addr(kir_builder *b, kir_value p);
 kir_value kir_load(kir_builder *b, kir_type type, kir_value p, int64_t offset, unsigned align);

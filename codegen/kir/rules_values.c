@@ -89,6 +89,15 @@ const char *kir_rule_int(const struct kir_facts *f)
     return kir_is_int(f->type) ? NULL : "it is of i8 to i64";
 }
 
+const char *kir_rule_float(const struct kir_facts *f)
+{
+    int second = f->inst->operand_count < 2 || kir_same_type(f->type, f->x[1]);
+    if (!kir_same_type(f->type, f->x[0]) || !second) {
+        return "operands and result have one type";
+    }
+    return is_arithmetic_float(f->type) ? NULL : "it is of f32 and f64";
+}
+
 const char *kir_rule_cmp(const struct kir_facts *f)
 {
     if (!kir_same_type(f->x[0], f->x[1])) {
@@ -155,6 +164,29 @@ const char *kir_rule_fpext(const struct kir_facts *f)
 const char *kir_rule_fptrunc(const struct kir_facts *f)
 {
     return float_step(f->type, f->x[0]);
+}
+
+/* What a float and an integer must be for conversions between them: i64 to f32 has no lowering that
+ * rounds once on devices without 64-bit integers, and nobody who needs it. */
+static const char *number_step(kir_type integer, kir_type real)
+{
+    if (integer.lanes != real.lanes) {
+        return "a conversion keeps the lanes";
+    }
+    return (integer.kind == KIR_I32 && is_arithmetic_float(real)) ||
+                   (integer.kind == KIR_I64 && real.kind == KIR_F64)
+               ? NULL
+               : "numbers are converted between i32 and f32 or f64, i64 and f64";
+}
+
+const char *kir_rule_to_float(const struct kir_facts *f)
+{
+    return number_step(f->x[0], f->type);
+}
+
+const char *kir_rule_to_int(const struct kir_facts *f)
+{
+    return number_step(f->type, f->x[0]);
 }
 
 const char *kir_rule_bitcast(const struct kir_facts *f)
