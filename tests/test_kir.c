@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "../codegen/kir/internal.h"
+#include "../runtime/gpu.h"
 #include "must.h"
 
 static const kir_type i64 = { KIR_I64, 1 }, i32x4 = { KIR_I32, 4 }, f32x4 = { KIR_F32, 4 };
@@ -375,7 +376,13 @@ static void run_example(const kir_kernel *k)
             out[i] = 77;
         }
         tly_args args = { .in = (char *)in, .out = (char *)out, .length = length };
-        cr_assert_eq(must_run(k, &args, &(tly_task){ 0 }), 0);
+        tly_push push = { .in = (uintptr_t)in, .out = (uintptr_t)out, .length = (uint32_t)length };
+        kir_grid grid = { .push = &push, .groups_x = 1, .groups_y = 1, .subgroup = 8 };
+        if (k->workgroup > 0) {
+            cr_assert_eq(kir_interpret_grid(k, &grid, NULL), TALLY_OK);
+        } else {
+            cr_assert_eq(must_run(k, &args, &(tly_task){ 0 }), 0);
+        }
         for (int i = 0; i < 12; i++) {
             sum += i < 11 ? in[i] : 0;
             cr_assert_eq(out[i], i < length ? sum : 77);
@@ -439,14 +446,12 @@ Test(kir, manual)
         kir_kernel *k = must_parse(at);
         print_to(k, &text);
         cr_assert_str_eq(text.bytes, at);
-        if (strcmp(k->name, "cumsum_f32_row") == 0) {
-            run_example(k);
-            examples++;
-        }
+        run_example(k);
+        examples++;
         kir_free(k);
         at = end + 1;
     }
-    cr_assert_eq(examples, 1);
+    cr_assert_eq(examples, 2);
 }
 
 /* ---- building ---- */

@@ -226,6 +226,15 @@ struct tly_task;
 tally_status kir_interpret(const kir_kernel *kernel, const struct tly_args *args,
                            const struct tly_task *task, int64_t *result, tally_error *error);
 
+/* One dispatch of a kernel with a workgroup. */
+typedef struct kir_grid {
+    const struct tly_push *push; /* with addresses of the host's */
+    uint32_t groups_x, groups_y;
+    uint32_t subgroup; /* invocations of a subgroup, from 1 */
+} kir_grid;
+
+tally_status kir_interpret_grid(const kir_kernel *kernel, const kir_grid *grid, tally_error *error);
+
 /* Names and facts from the tables. */
 const char *kir_op_text(kir_op op);
 const char *kir_kind_text(kir_kind kind);
