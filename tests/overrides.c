@@ -4,7 +4,8 @@
  * they are refused as TALLY_INVALID, before anything is built; or the printed plan makes itself
  * again, and the kernel is built and verified, for a CPU gives the right results in every cut into
  * tasks (natively where the level runs here, else by the interpreter), and for Vulkan is a module
- * that the validator takes.
+ * that the validator takes and, run by the interpreter, gives the right results, too; so does the
+ * planner's own.
  *
  *   overrides --profiles FOLDER [--count N] [--seed S] [--only N] [--most ELEMENTS]
  *
@@ -19,6 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../runtime/vulkan/profile.h"
+#include "engine_grid.h"
 #include "trial.h"
 
 enum {
@@ -42,6 +45,7 @@ typedef struct target {
     const char *name;
     char *profile;       /* NULL: a CPU level */
     tally_device device; /* of a level */
+    tly_caps caps;       /* of a profile */
 } target;
 
 typedef struct tally_counts {
@@ -110,16 +114,21 @@ static int fail(driver *v, const char *why)
     return 1;
 }
 
-/* The CPU's kernel, in every way in which tasks can be cut. */
-static int run_cpu(driver *v, const target *t, const tally_descriptor *d, const char *plan,
-                   const tly_random *r)
+/* The kernel in every way in which it may be called. */
+static int run(driver *v, const target *t, const tally_descriptor *d, const char *plan,
+               const tly_random *r)
 {
-    tly_trial trial = {
-        .d = *d, .plan = plan, .random = *r, .in = &v->in, .out = &v->out, .target = &t->device
-    };
+    tly_trial trial = { .d = *d,
+                        .plan = plan,
+                        .random = *r,
+                        .in = &v->in,
+                        .out = &v->out,
+                        .target = t->profile ? NULL : &t->device };
     tally_error error = TALLY_ERROR_INIT;
-    tly_engine *engine = (t->device.runs_here ? tly_engine_native : tly_engine_interpret)(
-        v->context, t->device.selector, &error);
+    tly_engine *engine = t->profile ? tly_engine_grid(&t->caps, &error)
+                         : t->device.runs_here
+                             ? tly_engine_native(v->context, t->device.selector, &error)
+                             : tly_engine_interpret(v->context, t->device.selector, &error);
     if (!engine)
         return fail(v, error.message);
     trial.data = tly_random_data(&trial.random, d);
@@ -127,7 +136,16 @@ static int run_cpu(driver *v, const target *t, const tally_descriptor *d, const 
     engine->close(engine);
     if (wrong)
         return fail(v, trial.why);
-    return *trial.plan ? 0 : fail(v, "refused by the kernel that the plan is for");
+    return !trial.plan_refused ? 0 : fail(v, "refused by the kernel that the plan is for");
+}
+
+/* Of what can be run the elements are few, and copies are no scans. */
+static int can_run(const driver *v, const target *t, const tally_descriptor *d, const text *shown)
+{
+    int64_t elements = 1;
+    for (int k = 0; k < d->rank; k++)
+        elements = elements > v->o->most ? elements : elements * d->sizes[k];
+    return !t->profile || (elements <= v->o->most && !strstr(shown->bytes, "template = copy"));
 }
 
 /* A printed plan makes itself, and then the kernel. */
@@ -140,9 +158,9 @@ static int build(driver *v, const target *t, const tally_descriptor *d, const ch
         return fail(v, error.message);
     if (strcmp(shown->bytes, again.bytes))
         return fail(v, "what is printed makes another plan");
-    if (!t->profile)
-        return run_cpu(v, t, d, plan, r);
-    return inspect(v, t, d, plan, TALLY_STAGE_SPIRV, NULL, &error) ? fail(v, error.message) : 0;
+    if (t->profile && inspect(v, t, d, plan, TALLY_STAGE_SPIRV, NULL, &error))
+        return fail(v, error.message);
+    return can_run(v, t, d, shown) ? run(v, t, d, plan, r) : 0;
 }
 
 static int is_empty(const tally_descriptor *d)
@@ -185,6 +203,9 @@ static void run_case(driver *v, long number)
         fail(v, error.message);
         return;
     }
+    /* What no other driver runs: a device's kernel as it is planned, where there is no device. */
+    if (t->profile && can_run(v, t, &d, &shown) && run(v, t, &d, "", &r))
+        return;
     tly_random_plan(&r, shown.bytes, overrides, sizeof overrides);
     snprintf(v->all->work, sizeof v->all->work,
              "%s on %s, plan \"%s\"  [overrides --seed %llu --most %lld --only %ld]\n", word,
@@ -252,6 +273,7 @@ static int find_targets(driver *v)
                                                 "cpu:aarch64" };
     static glob_t found;
     char pattern[4096], why[256];
+    tly_profile profile;
     for (int k = 0; k < LEVELS; k++) {
         target *t = &v->targets[v->target_count++];
         if (tly_target_find(levels[k], &t->device, why, sizeof why))
@@ -266,8 +288,9 @@ static int find_targets(driver *v)
         const char *slash = strrchr(found.gl_pathv[k], '/');
         t->profile = read_text(found.gl_pathv[k]);
         t->name = slash ? slash + 1 : found.gl_pathv[k];
-        if (!t->profile)
+        if (!t->profile || tly_profile_parse(t->profile, &profile, NULL))
             return printf("overrides: %s cannot be read\n", found.gl_pathv[k]), 1;
+        t->caps = profile.caps;
     }
     return 0;
 }

@@ -50,6 +50,21 @@ static const struct {
     { "ashr", "i64", "i64", 0x8000000000000000, 63, UINT64_MAX },
     { "umin", "i8", "i8", 0x80, 0x7f, 0x7f },
     { "umax", "i32", "i32", 0x80000000, 0x7fffffff, 0x80000000 },
+    { "smin", "i8", "i8", 0x80, 0x7f, 0x80 },
+    { "smax", "i64", "i64", UINT64_MAX, 1, 1 },
+    { "div", "f32", "f32", 0x3f800000, 0x40400000, 0x3eaaaaab }, /* 1 / 3 */
+    { "div", "f64", "f64", 0xbff0000000000000, 0, 0xfff0000000000000 },
+    { "div", "f32", "f32", 0x00000003, 0x40000000, 0x00000002 }, /* 1.5 units: to even */
+    { "minimum", "f32", "f32", 0x80000000, 0x00000000, 0x80000000 },
+    { "minimum", "f32", "f32", 0x00000000, 0x80000000, 0x80000000 },
+    { "maximum", "f64", "f64", 0x8000000000000000, 0, 0 },
+    { "maximum", "f32", "f32", 0x00000000, 0x80000000, 0x00000000 },
+    { "minimum", "f32", "f32", 0x7fc00000, 0xff800000, 0x7fc00000 },
+    { "maximum", "f32", "f32", 0x3f800000, 0x7fc00000, 0x7fc00000 },
+    { "minimum_number", "f32", "f32", 0x7fc00000, 0x3f800000, 0x3f800000 },
+    { "maximum_number", "f32", "f32", 0xff800000, 0x7fa00000, 0xff800000 },
+    { "minimum_number", "f64", "f64", 0, 0x8000000000000000, 0x8000000000000000 },
+    { "maximum_number", "f32", "f32", 0x7fc00000, 0x7fc00000, 0x7fc00000 },
     { "cmp eq", "i8", "i1", 5, 5, 1 },
     { "cmp ne", "i64", "i1", 5, 5, 0 },
     { "cmp slt", "i16", "i1", 0x8000, 1, 1 },
@@ -81,6 +96,55 @@ Test(kir, arithmetic_is_c)
         run_lines(lines, in, &out);
         cr_assert_eq(out, arithmetic[i].result, "%s %s: %#llx", arithmetic[i].op,
                      arithmetic[i].kind, (unsigned long long)out);
+    }
+}
+
+/* op, kind, result's kind, x and result as bits */
+static const struct {
+    const char *op, *kind, *result_kind;
+    uint64_t x, result;
+} conversions[] = {
+    { "sqrt", "f32", "f32", 0x40000000, 0x3fb504f3 },
+    { "sqrt", "f64", "f64", 0x8000000000000000, 0x8000000000000000 },
+    { "sqrt", "f32", "f32", 0x00000001, 0x1a3504f3 },
+    { "round", "f32", "f32", 0x40200000, 0x40000000 }, /* 2.5: to even */
+    { "round", "f32", "f32", 0x40600000, 0x40800000 },
+    { "round", "f64", "f64", 0xbfe0000000000000, 0x8000000000000000 },
+    { "round", "f32", "f32", 0x4b000001, 0x4b000001 },
+    { "floor", "f32", "f32", 0xbf000000, 0xbf800000 },
+    { "floor", "f64", "f64", 0x8000000000000000, 0x8000000000000000 },
+    { "sitofp", "i32", "f32", 0xfeffffff, 0xcb800000 }, /* -2^24 - 1: to even */
+    { "sitofp", "i64", "f64", 0x8000000000000000, 0xc3e0000000000000 },
+    { "sitofp", "i64", "f64", 0x20000000000003, 0x4340000000000002 }, /* 2^53 + 3: to even */
+    { "uitofp", "i32", "f32", 0xffffffff, 0x4f800000 },
+    { "uitofp", "i32", "f64", 0xffffffff, 0x41efffffffe00000 },
+    { "uitofp", "i64", "f64", 0xfffffffffffffbff, 0x43efffffffffffff },
+    { "uitofp", "i64", "f64", 0xfffffffffffffc00, 0x43f0000000000000 },
+    { "fptosi", "f32", "i32", 0xbfffffff, 0xffffffff },
+    { "fptosi", "f32", "i32", 0x7fc00000, 0 },
+    { "fptosi", "f32", "i32", 0x4f000000, 0x7fffffff },
+    { "fptosi", "f64", "i32", 0xc1e0000000100000, 0x80000000 },
+    { "fptosi", "f64", "i64", 0x7ff0000000000000, INT64_MAX },
+    { "fptosi", "f64", "i64", 0xc3e0000000000001, 0x8000000000000000 },
+    { "fptoui", "f32", "i32", 0x4f7fffff, 0xffffff00 },
+    { "fptoui", "f64", "i32", 0xbff0000000000000, 0 },
+    { "fptoui", "f64", "i32", 0x41efffffffffffff, 0xffffffff },
+    { "fptoui", "f64", "i64", 0x43efffffffffffff, 0xfffffffffffff800 },
+    { "fptoui", "f64", "i64", 0x43f0000000000000, UINT64_MAX },
+    { "fptoui", "f64", "i64", 0xfff0000000000000, 0 },
+};
+
+Test(kir, conversions_are_exact_or_round)
+{
+    for (size_t i = 0; i < COUNT(conversions); i++) {
+        char lines[256];
+        uint64_t in = conversions[i].x, out = 0;
+        snprintf(lines, sizeof lines,
+                 "%%4 : %s = load %%2, align 8\n%%5 : %s = %s %%4\nstore %%3, %%5, align 8\n",
+                 conversions[i].kind, conversions[i].result_kind, conversions[i].op);
+        run_lines(lines, &in, &out);
+        cr_assert_eq(out, conversions[i].result, "case %zu: %s of %#llx: %#llx", i,
+                     conversions[i].op, (unsigned long long)in, (unsigned long long)out);
     }
 }
 

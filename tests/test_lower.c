@@ -236,10 +236,44 @@ static const kir_kind all_kinds[] = {
     KIR_I8, KIR_I16, KIR_I32, KIR_I64, KIR_F16, KIR_F32, KIR_F64
 };
 
+/* Of floats: what is arithmetic of theirs alone, and what they are as integers, near every border
+ * of those by way of the scales. */
+static void put_reals(subject *s, kir_type type, kir_value x, kir_value y)
+{
+    static const kir_op binary[] = { KIR_DIV, KIR_MINIMUM, KIR_MAXIMUM, KIR_MINIMUM_NUMBER,
+                                     KIR_MAXIMUM_NUMBER };
+    static const kir_op unary[] = { KIR_SQRT, KIR_ROUND, KIR_FLOOR };
+    static const unsigned scales[] = { 1, 31, 32, 63, 64 };
+    for (size_t i = 0; i < sizeof binary / sizeof binary[0]; i++) {
+        put(s, kir_op_text(binary[i]), kir_bin(s->b, binary[i], x, y));
+    }
+    for (size_t n = 0; n < sizeof scales / sizeof scales[0]; n++) {
+        const uint64_t scale = type.kind == KIR_F32 ? (uint64_t)(127 + scales[n]) << 23
+                                                    : (uint64_t)(1023 + scales[n]) << 52;
+        kir_value v = kir_bin(s->b, KIR_MUL, x, kir_const(s->b, type, scale));
+        for (size_t i = 0; i < sizeof unary / sizeof unary[0]; i++) {
+            put(s, kir_op_text(unary[i]), kir_unary(s->b, unary[i], v));
+        }
+        for (kir_kind kind = KIR_I32; kind <= (type.kind == KIR_F32 ? KIR_I32 : KIR_I64); kind++) {
+            put(s, "fptosi", kir_convert(s->b, KIR_FPTOSI, KIR_TYPE(kind, type.lanes), v));
+            put(s, "fptoui", kir_convert(s->b, KIR_FPTOUI, KIR_TYPE(kind, type.lanes), v));
+        }
+    }
+}
+
+static void put_integers_as_reals(subject *s, kir_type type, kir_value x)
+{
+    for (kir_kind kind = type.kind == KIR_I32 ? KIR_F32 : KIR_F64; kind <= KIR_F64; kind++) {
+        put(s, "sitofp", kir_convert(s->b, KIR_SITOFP, KIR_TYPE(kind, type.lanes), x));
+        put(s, "uitofp", kir_convert(s->b, KIR_UITOFP, KIR_TYPE(kind, type.lanes), x));
+    }
+}
+
 static void put_arithmetic(subject *s, kir_type type, kir_value x, kir_value y)
 {
     static const kir_op either[] = { KIR_ADD, KIR_SUB, KIR_MUL };
-    static const kir_op integer[] = { KIR_AND, KIR_OR, KIR_XOR, KIR_UMIN, KIR_UMAX };
+    static const kir_op integer[] = { KIR_AND,  KIR_OR,   KIR_XOR, KIR_UMIN,
+                                      KIR_UMAX, KIR_SMIN, KIR_SMAX };
     static const kir_op shifts[] = { KIR_SHL, KIR_LSHR, KIR_ASHR };
     for (size_t i = 0; i < 3; i++) {
         put(s, kir_op_text(either[i]), kir_bin(s->b, either[i], x, y));
@@ -247,7 +281,7 @@ static void put_arithmetic(subject *s, kir_type type, kir_value x, kir_value y)
     if (kir_is_float(type)) {
         return;
     }
-    for (size_t i = 0; i < 5; i++) {
+    for (size_t i = 0; i < sizeof integer / sizeof integer[0]; i++) {
         put(s, kir_op_text(integer[i]), kir_bin(s->b, integer[i], x, y));
     }
     kir_value width = kir_const(s->b, type, kir_kind_bits((kir_kind)type.kind) - 1);
@@ -415,6 +449,33 @@ Test(lower, operations, .init = prepare, .fini = give_up)
             y = kir_load(s.b, type, s.in, SLOT, bytes);
             put_lanes(&s, type, x, y);
             put_masked(&s, type, x);
+            check(&s, finish(&s), about, NULL);
+        }
+    }
+}
+
+Test(lower, reals, .init = prepare, .fini = give_up)
+{
+    static const kir_kind kinds[] = { KIR_F32, KIR_F64, KIR_I32, KIR_I64 };
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        const unsigned bytes = kir_kind_bits(kinds[k]) / 8;
+        const unsigned lanes[] = { 1, 3, 16 / bytes, 64 / bytes };
+        for (size_t n = 0; n < sizeof lanes / sizeof lanes[0]; n++) {
+            const kir_type type = KIR_TYPE(kinds[k], lanes[n]);
+            char about[32];
+            snprintf(about, sizeof about, "%sx%u", kir_kind_text(kinds[k]), lanes[n]);
+            subject s = begin();
+            fill_input(bytes);
+            for (unsigned round = 0; round < 4; round++) {
+                const int64_t at = round * 2 * 64;
+                kir_value x = kir_load(s.b, type, s.in, at, bytes);
+                kir_value y = kir_load(s.b, type, s.in, at + SLOT + 64, bytes);
+                if (kir_is_float(type)) {
+                    put_reals(&s, type, x, y);
+                } else {
+                    put_integers_as_reals(&s, type, x);
+                }
+            }
             check(&s, finish(&s), about, NULL);
         }
     }

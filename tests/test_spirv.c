@@ -78,8 +78,8 @@ static kir_value at_local(kir_builder *b, kir_arg arg)
 
 static kir_value all_integer_ops(kir_builder *b, kir_type type, kir_value x, kir_value y)
 {
-    static const kir_op ops[] = { KIR_ADD, KIR_SUB, KIR_MUL,  KIR_AND,
-                                  KIR_OR,  KIR_XOR, KIR_UMIN, KIR_UMAX };
+    static const kir_op ops[] = { KIR_ADD, KIR_SUB,  KIR_MUL,  KIR_AND,  KIR_OR,
+                                  KIR_XOR, KIR_UMIN, KIR_UMAX, KIR_SMIN, KIR_SMAX };
     static const kir_op shifts[] = { KIR_SHL, KIR_LSHR, KIR_ASHR };
     unsigned bits = kir_kind_bits((kir_kind)type.kind);
     const unsigned amounts[] = { 0, 1, bits / 2 - 1, bits / 2, bits / 2 + 1, bits - 1 };
@@ -99,6 +99,9 @@ static kir_value all_integer_ops(kir_builder *b, kir_type type, kir_value x, kir
 static kir_value all_float_ops(kir_builder *b, kir_type type, kir_value x, kir_value y)
 {
     x = kir_bin(b, KIR_ADD, x, kir_bin(b, KIR_MUL, x, y));
+    x = kir_bin(b, KIR_MINIMUM, x, kir_bin(b, KIR_MAXIMUM_NUMBER, x, y));
+    x = kir_bin(b, KIR_MAXIMUM, y, kir_bin(b, KIR_MINIMUM_NUMBER, x, y));
+    x = kir_unary(b, KIR_ROUND, kir_bin(b, KIR_MUL, y, kir_unary(b, KIR_FLOOR, x)));
     return kir_bin(b, KIR_SUB, x, kir_const(b, type, 1));
 }
 
@@ -204,6 +207,26 @@ Test(kir, every_conversion_validates)
             }
         }
         cr_assert_eq(made, 6 + 6 + 6 + 2);
+        kir_return(b, kir_int(b, 0));
+        check_all_forms(must_finish(b));
+    }
+}
+
+Test(kir, every_conversion_of_numbers_validates)
+{
+    static const kir_kind pairs[][2] = { { KIR_I32, KIR_F32 },
+                                         { KIR_I32, KIR_F64 },
+                                         { KIR_I64, KIR_F64 } };
+    for (unsigned lanes = 1; lanes <= 4; lanes++) {
+        kir_builder *b = kir_begin_workgroup("numbers", 64);
+        kir_value in = at_local(b, KIR_ARG_GPU_IN), out = at_local(b, KIR_ARG_GPU_OUT);
+        for (size_t i = 0; i < COUNT(pairs); i++) {
+            kir_type integer = KIR_TYPE(pairs[i][0], lanes), real = KIR_TYPE(pairs[i][1], lanes);
+            kir_value x = kir_load(b, integer, in, 0, 16);
+            x = kir_convert(b, KIR_FPTOSI, integer, kir_convert(b, KIR_SITOFP, real, x));
+            x = kir_convert(b, KIR_FPTOUI, integer, kir_convert(b, KIR_UITOFP, real, x));
+            kir_store(b, out, 32 * (int64_t)i, x, 16, 0);
+        }
         kir_return(b, kir_int(b, 0));
         check_all_forms(must_finish(b));
     }

@@ -67,12 +67,20 @@ kir_value kir_bin(kir_builder *b, kir_op op, kir_value x, kir_value y)
     if (!kir_alive(b)) {
         return 0;
     }
-    if (op < KIR_ADD || op > KIR_UMAX) {
+    if (kir_op_sort(op) != KIR_SORT_BINARY) {
         return kir_fault(b, "%s is no two-operand arithmetic", kir_op_text(op));
     }
     kir_value v = folded(b, op, x, y);
     kir_value operands[] = { x, y };
     return v != 0 ? v : kir_emit(b, op, kir_type_of(b, x), 0, 2, operands);
+}
+
+kir_value kir_unary(kir_builder *b, kir_op op, kir_value x)
+{
+    if (kir_op_sort(op) != KIR_SORT_UNARY) {
+        return kir_fault(b, "%s is no arithmetic of one operand", kir_op_text(op));
+    }
+    return kir_emit(b, op, kir_type_of(b, x), 0, 1, &x);
 }
 
 kir_value kir_cmp(kir_builder *b, kir_pred pred, kir_value x, kir_value y)
@@ -89,7 +97,7 @@ kir_value kir_select(kir_builder *b, kir_value cond, kir_value yes, kir_value no
 
 kir_value kir_convert(kir_builder *b, kir_op op, kir_type to, kir_value x)
 {
-    if (op < KIR_ZEXT || op > KIR_BITCAST) {
+    if (kir_op_sort(op) != KIR_SORT_CONVERT) {
         return kir_fault(b, "%s is no conversion", kir_op_text(op));
     }
     return kir_emit(b, op, to, 0, 1, &x);

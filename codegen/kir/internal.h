@@ -18,9 +18,23 @@
 
 /* ---- facts (tables.c) ---- */
 
-int kir_op_operands(kir_op op);         /* -1: the count is in the instruction */
-int kir_op_immediate(kir_op op);        /* the letter of ops.def, 0 for none */
-int kir_op_results(kir_op op);          /* 0, 1; -1: the count is in the instruction */
+/* See ops.def. */
+typedef enum kir_sort {
+    KIR_SORT_PLAIN,
+    KIR_SORT_BINARY,
+    KIR_SORT_UNARY,
+    KIR_SORT_CONVERT,
+    KIR_SORT_VARIES
+} kir_sort;
+
+enum { KIR_ON_CPU = 1, KIR_ON_GPU = 2, KIR_ON_BOTH = KIR_ON_CPU | KIR_ON_GPU };
+
+int kir_op_operands(kir_op op);  /* -1: the count is in the instruction */
+int kir_op_immediate(kir_op op); /* the letter of ops.def, 0 for none */
+int kir_op_results(kir_op op);   /* 0, 1; -1: the count is in the instruction */
+int kir_op_stores(kir_op op);    /* 1: without result, of the stored value's type */
+kir_sort kir_op_sort(kir_op op);
+unsigned kir_op_targets(kir_op op);     /* KIR_ON_CPU, KIR_ON_GPU or both, added */
 int kir_arg_type(kir_arg arg);          /* the letter of args.def */
 int kir_arg_of_gpu(kir_arg arg);        /* 1: of kernels with a workgroup */
 unsigned kir_kind_bytes(kir_kind kind); /* in the interpreter's frame and, but for i1, in memory */
@@ -143,10 +157,6 @@ const char *kir_rule_broken(const kir_kernel *k, const kir_inst *inst);
  * sound otherwise (uniform.c). TALLY_OUT_OF_MEMORY by *status. */
 const char *kir_uniform_broken(const kir_kernel *k, uint32_t *inst, tally_status *status);
 
-/* 1 if the operation is of kernels with a workgroup only, or never in them. */
-int kir_op_is_gpu(kir_op op);
-int kir_op_is_cpu(kir_op op);
-
 /* 1 if a kernel may be called so: a C identifier that fits kir_kernel.name. */
 int kir_name_valid(const char *name);
 
@@ -158,6 +168,7 @@ typedef int (*kir_lanes)(void *d, const void *x, const void *y, unsigned n);
 
 kir_lanes kir_lanes_binary(kir_op op, kir_kind kind);      /* NULL: no such operation */
 kir_lanes kir_lanes_compare(kir_pred pred, kir_kind kind); /* bytes 0 or 1 */
+/* Conversions and operations of one operand (convert.c, beside the interpreter). */
 void kir_lanes_convert(kir_op op, kir_type to, void *d, kir_type from, const void *x);
 
 /* One lane of a frame slot as bits, and back. */

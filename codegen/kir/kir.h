@@ -15,7 +15,7 @@
 #include <tally/kernel.h>
 
 typedef enum kir_op {
-#define KIR_OP(NAME, text, operands, immediate) KIR_##NAME,
+#define KIR_OP(NAME, text, operands, results, immediate, sort, targets, rule) KIR_##NAME,
 #include "ops.def"
 #undef KIR_OP
     KIR_OP_COUNT
@@ -141,9 +141,10 @@ kir_value kir_get_at(kir_builder *b, kir_arg arg, kir_value index); /* array arg
 kir_value kir_get_as(kir_builder *b, kir_arg arg, kir_kind kind);
 /* Two-operand arithmetic; folds scalar i64 and i32 constants, x + 0 and x * 1 of integers. */
 kir_value kir_bin(kir_builder *b, kir_op op, kir_value x, kir_value y);
+kir_value kir_unary(kir_builder *b, kir_op op, kir_value x); /* SQRT, ROUND, FLOOR */
 kir_value kir_cmp(kir_builder *b, kir_pred pred, kir_value x, kir_value y);
 kir_value kir_select(kir_builder *b, kir_value cond, kir_value yes, kir_value no);
-kir_value kir_convert(kir_builder *b, kir_op op, kir_type to, kir_value x); /* ZEXT to BITCAST */
+kir_value kir_convert(kir_builder *b, kir_op op, kir_type to, kir_value x); /* ZEXT to FPTOUI */
 kir_value kir_ptradd(kir_builder *b, kir_value p, kir_value bytes);
 kir_value kir_addr(kir_builder *b, kir_value p);
 kir_value kir_load(kir_builder *b, kir_type type, kir_value p, int64_t offset, unsigned align);
@@ -224,6 +225,15 @@ struct tly_args;
 struct tly_task;
 tally_status kir_interpret(const kir_kernel *kernel, const struct tly_args *args,
                            const struct tly_task *task, int64_t *result, tally_error *error);
+
+/* One dispatch of a kernel with a workgroup. */
+typedef struct kir_grid {
+    const struct tly_push *push; /* with addresses of the host's */
+    uint32_t groups_x, groups_y;
+    uint32_t subgroup; /* invocations of a subgroup, from 1 */
+} kir_grid;
+
+tally_status kir_interpret_grid(const kir_kernel *kernel, const kir_grid *grid, tally_error *error);
 
 /* Names and facts from the tables. */
 const char *kir_op_text(kir_op op);

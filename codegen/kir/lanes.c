@@ -1,7 +1,7 @@
 /*
  * C's arithmetic on lanes: what the interpreter computes with, and the builder folds with. Integers
  * wrap (all arithmetic is on uint64_t, the low bits are kept); floats are C's float and double,
- * rounded to nearest even; f16 is converted in software, so that no machine's half unit is trusted.
+ * rounded to nearest even. Conversions are in convert.c.
  */
 #include "internal.h"
 
@@ -50,6 +50,8 @@
     LANES_IF(ashr_##K, U, y < 8 * sizeof x, (int64_t)(S)x >> y) \
     LANES(umin_##K, U, U, x < y ? x : y) \
     LANES(umax_##K, U, U, x > y ? x : y) \
+    LANES(smin_##K, U, U, (S)x < (S)y ? x : y) \
+    LANES(smax_##K, U, U, (S)x > (S)y ? x : y) \
     LANES(eq_##K, U, uint8_t, x == y) \
     LANES(ne_##K, U, uint8_t, x != y) \
     LANES(slt_##K, U, uint8_t, (S)x < (S)y) \
@@ -57,10 +59,19 @@
     LANES(ult_##K, U, uint8_t, x < y) \
     LANES(ule_##K, U, uint8_t, x <= y)
 
+/* Zeros are equal to C: of those the sign decides. */
+#define BELOW(x, y) ((x) < (y) || ((x) == (y) && !__builtin_signbit(x) < !__builtin_signbit(y)))
+#define IS_NAN(x) ((x) != (x))
+
 #define FLOAT(K, F) \
     LANES(add_##K, F, F, x + y) \
     LANES(sub_##K, F, F, x - y) \
     LANES(mul_##K, F, F, x *y) \
+    LANES(div_##K, F, F, x / y) \
+    LANES(minimum_##K, F, F, IS_NAN(x) ? x : IS_NAN(y) || BELOW(y, x) ? y : x) \
+    LANES(maximum_##K, F, F, IS_NAN(x) ? x : IS_NAN(y) || BELOW(x, y) ? y : x) \
+    LANES(minimum_number_##K, F, F, IS_NAN(x) || BELOW(y, x) ? y : x) \
+    LANES(maximum_number_##K, F, F, IS_NAN(x) || BELOW(x, y) ? y : x) \
     LANES(oeq_##K, F, uint8_t, x == y) \
     LANES(une_##K, F, uint8_t, x != y) \
     LANES(olt_##K, F, uint8_t, x < y) \
@@ -73,6 +84,7 @@ INTEGER(i32, uint32_t, int32_t)
 INTEGER(i64, uint64_t, int64_t)
 FLOAT(f32, float)
 FLOAT(f64, double)
+LANES_IF(udiv_i32, uint32_t, y != 0, x / y)
 LANES_IF(udiv_i64, uint64_t, y != 0, x / y)
 
 /* i1 is a byte 0 or 1, on which and, or, xor are those of i8. */
@@ -90,12 +102,25 @@ LANES_IF(udiv_i64, uint64_t, y != 0, x / y)
       [KIR_I64] = op##_i64, [KIR_F32] = op##_f32, [KIR_F64] = op##_f64 }
 
 static const kir_lanes binaries[][KIR_KIND_COUNT] = {
-    [KIR_ADD] = OF_NUMBERS(add),    [KIR_SUB] = OF_NUMBERS(sub),
-    [KIR_MUL] = OF_NUMBERS(mul),    [KIR_UDIV] = { [KIR_I64] = udiv_i64 },
-    [KIR_AND] = OF_BITS(and),       [KIR_OR] = OF_BITS(or),
-    [KIR_XOR] = OF_BITS(xor),       [KIR_SHL] = OF_INTEGERS(shl),
-    [KIR_LSHR] = OF_INTEGERS(lshr), [KIR_ASHR] = OF_INTEGERS(ashr),
-    [KIR_UMIN] = OF_INTEGERS(umin), [KIR_UMAX] = OF_INTEGERS(umax),
+    [KIR_ADD] = OF_NUMBERS(add),
+    [KIR_SUB] = OF_NUMBERS(sub),
+    [KIR_MUL] = OF_NUMBERS(mul),
+    [KIR_UDIV] = { [KIR_I32] = udiv_i32, [KIR_I64] = udiv_i64 },
+    [KIR_AND] = OF_BITS(and),
+    [KIR_OR] = OF_BITS(or),
+    [KIR_XOR] = OF_BITS(xor),
+    [KIR_SHL] = OF_INTEGERS(shl),
+    [KIR_LSHR] = OF_INTEGERS(lshr),
+    [KIR_ASHR] = OF_INTEGERS(ashr),
+    [KIR_UMIN] = OF_INTEGERS(umin),
+    [KIR_UMAX] = OF_INTEGERS(umax),
+    [KIR_SMIN] = OF_INTEGERS(smin),
+    [KIR_SMAX] = OF_INTEGERS(smax),
+    [KIR_DIV] = OF_FLOATS(div),
+    [KIR_MINIMUM] = OF_FLOATS(minimum),
+    [KIR_MAXIMUM] = OF_FLOATS(maximum),
+    [KIR_MINIMUM_NUMBER] = OF_FLOATS(minimum_number),
+    [KIR_MAXIMUM_NUMBER] = OF_FLOATS(maximum_number),
 };
 
 static const kir_lanes comparisons[KIR_PRED_COUNT][KIR_KIND_COUNT] = {
@@ -159,123 +184,5 @@ void kir_lane_put(unsigned bytes, void *slot, unsigned lane, uint64_t bits)
     default:
         memcpy(at, &bits, sizeof bits);
         break;
-    }
-}
-
-/* ---- conversions of one lane, bits to bits ---- */
-
-static uint64_t same_bits(uint64_t x, unsigned from_bits)
-{
-    (void)from_bits;
-    return x; /* kir_low_bits does the rest */
-}
-
-static uint64_t sign_extended(uint64_t x, unsigned from_bits)
-{
-    uint64_t sign = UINT64_C(1) << (from_bits - 1);
-    return (x ^ sign) - sign;
-}
-
-static uint64_t f32_bits(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-static float f32_of(uint64_t x)
-{
-    uint32_t bits = (uint32_t)x;
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-/* f16 and f32 bits; every f16 is an f32. */
-static uint64_t f16_to_f32(uint64_t half)
-{
-    uint64_t sign = (half & 0x8000) << 16, magnitude = half & 0x7fff;
-    if (magnitude >= 0x7c00) { /* infinity; NaN, made quiet as hardware does */
-        uint64_t quiet = magnitude > 0x7c00 ? 0x400000 : 0;
-        return sign | 0x7f800000 | (magnitude & 0x3ff) << 13 | quiet;
-    }
-    /* Read as f32 the exponent is 112 too small; the product is exact, for subnormals as well. */
-    return sign | f32_bits(f32_of(magnitude << 13) * 0x1p112f);
-}
-
-static uint64_t f32_to_f16(uint64_t x)
-{
-    uint64_t sign = x >> 16 & 0x8000, magnitude = x & 0x7fffffff;
-    if (magnitude > 0x7f800000) {
-        return sign | 0x7e00 | (magnitude >> 13 & 0x1ff);
-    }
-    if (magnitude < 0x38800000) { /* below the least normal: units of 2^-24, rounded by the adder */
-        return sign | (f32_bits(f32_of(magnitude) + 0.5f) - f32_bits(0.5f));
-    }
-    /* Ties to even; what reaches 65520 carries into infinity. */
-    magnitude += 0xfff + (magnitude >> 13 & 1);
-    return sign | (magnitude < 0x47800000 ? (magnitude - 0x38000000) >> 13 : 0x7c00);
-}
-
-static uint64_t extended(uint64_t x, unsigned from_bits)
-{
-    if (from_bits == 16) {
-        return f16_to_f32(x);
-    }
-    double wide = (double)f32_of(x);
-    uint64_t bits;
-    memcpy(&bits, &wide, sizeof bits);
-    return bits;
-}
-
-static uint64_t truncated(uint64_t x, unsigned from_bits)
-{
-    if (from_bits == 32) {
-        return f32_to_f16(x);
-    }
-    double wide;
-    memcpy(&wide, &x, sizeof wide);
-    return f32_bits((float)wide);
-}
-
-typedef uint64_t (*convert_one)(uint64_t x, unsigned from_bits);
-
-static const convert_one conversions[KIR_OP_COUNT] = {
-    [KIR_ZEXT] = same_bits, [KIR_SEXT] = sign_extended, [KIR_TRUNC] = same_bits,
-    [KIR_FPEXT] = extended, [KIR_FPTRUNC] = truncated,
-};
-
-/* Lanes follow one another from the low bits up; only i1 is wider in its slot than its bits. */
-static void bitcast(kir_type to, void *d, kir_type from, const void *x)
-{
-    unsigned from_bits = kir_kind_bits((kir_kind)from.kind);
-    unsigned to_bits = kir_kind_bits((kir_kind)to.kind);
-    for (unsigned i = 0; i < to.lanes; i++) {
-        uint64_t bits = 0;
-        for (unsigned at = 0; at < to_bits;) {
-            unsigned position = i * to_bits + at, lane = position / from_bits;
-            unsigned skip = position % from_bits;
-            uint64_t piece = kir_lane_get(kir_kind_bytes((kir_kind)from.kind), x, lane) >> skip;
-            bits |= piece << at;
-            at += from_bits - skip;
-        }
-        bits = kir_low_bits((kir_kind)to.kind, bits);
-        kir_lane_put(kir_kind_bytes((kir_kind)to.kind), d, i, bits);
-    }
-}
-
-void kir_lanes_convert(kir_op op, kir_type to, void *d, kir_type from, const void *x)
-{
-    if (op == KIR_BITCAST) {
-        bitcast(to, d, from, x);
-        return;
-    }
-    convert_one convert = conversions[op];
-    unsigned from_bytes = kir_kind_bytes((kir_kind)from.kind);
-    unsigned from_bits = kir_kind_bits((kir_kind)from.kind);
-    unsigned to_bytes = kir_kind_bytes((kir_kind)to.kind);
-    for (unsigned i = 0; i < to.lanes; i++) {
-        uint64_t bits = convert(kir_lane_get(from_bytes, x, i), from_bits);
-        kir_lane_put(to_bytes, d, i, kir_low_bits((kir_kind)to.kind, bits));
     }
 }

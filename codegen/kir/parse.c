@@ -207,15 +207,15 @@ static int plain(struct parser *p, kir_op op, const struct results *made)
     }
     for (int i = 0; i < count; i++) {
         if (((i > 0 || letter == 'a') && !kir_expect(&p->r, ',')) || !use(p, &operands[i]) ||
-            (letter == 'o' && i == 0 && !kir_read_offset(&p->r, &imm))) {
+            ((letter == 'o' || letter == 'm') && i == 0 && !kir_read_offset(&p->r, &imm))) {
             return 0;
         }
     }
     if (!trailing_immediate(p, letter, t, &imm) ||
-        ((op == KIR_LOAD || op == KIR_STORE) && !placement(p, &align, &flags))) {
+        (letter == 'm' && !placement(p, &align, &flags))) {
         return 0;
     }
-    if (op == KIR_STORE || op == KIR_MSTORE || op == KIR_ATOMIC_STORE) {
+    if (kir_op_stores(op)) {
         t = kir_type_of(p->b, operands[count - 1]);
     }
     kir_inst *inst = append(p, op, t, (uint32_t)count, operands);

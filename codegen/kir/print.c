@@ -113,7 +113,7 @@ static void put_rest(struct out *o, const kir_kernel *k, const kir_inst *inst)
     }
     for (uint32_t i = 0; i < inst->operand_count; i++) {
         put(o, "%s%%%" PRIu32, between, k->operands[inst->operand_first + i]);
-        if (letter == 'o' && i == 0) {
+        if ((letter == 'o' || letter == 'm') && i == 0) {
             put_offset(o, inst->imm);
         }
         between = ", ";

@@ -12,13 +12,11 @@ struct kir_facts {
 };
 
 /* The rule that is broken, or NULL. */
-typedef const char *(*kir_rule)(const struct kir_facts *f);
+typedef const char *kir_rule(const struct kir_facts *f);
 
-/* rules_gpu.c */
-const char *kir_rule_id(const struct kir_facts *f);
-const char *kir_rule_shared(const struct kir_facts *f);
-const char *kir_rule_subgroup_scan(const struct kir_facts *f);
-const char *kir_rule_from_lane(const struct kir_facts *f);
-const char *kir_rule_atomic(const struct kir_facts *f);
+#define KIR_OP(NAME, text, operands, results, immediate, sort, targets, rule) \
+    kir_rule kir_rule_##rule;
+#include "ops.def"
+#undef KIR_OP
 
 #endif

@@ -9,20 +9,14 @@
 
 static const struct {
     const char *text;
-    int8_t operands;
+    int8_t operands, results;
     char immediate;
+    uint8_t sort, targets;
 } ops[] = {
-#define KIR_OP(NAME, text, operands, immediate) [KIR_##NAME] = { text, operands, immediate },
+#define KIR_OP(NAME, text, operands, results, immediate, sort, targets, rule) \
+    [KIR_##NAME] = { text, operands, results, immediate, KIR_SORT_##sort, KIR_ON_##targets },
 #include "ops.def"
 #undef KIR_OP
-};
-
-/* How many results an operation has beside the usual one. */
-static const int8_t beside_one[COUNT_OF(ops)] = {
-    [KIR_STORE] = -1,       [KIR_MSTORE] = -1, [KIR_PREFETCH] = -1, [KIR_FENCE] = -1,
-    [KIR_ELSE] = -1,        [KIR_YIELD] = -1,  [KIR_END] = -1,      [KIR_RETURN] = -1,
-    [KIR_FOR] = -2,         [KIR_IF] = -2,     [KIR_BARRIER] = -1,  [KIR_ATOMIC_STORE] = -1,
-    [KIR_CLEAR_FLAGS] = -1,
 };
 
 static const struct {
@@ -78,7 +72,22 @@ int kir_op_immediate(kir_op op)
 
 int kir_op_results(kir_op op)
 {
-    return (size_t)op < COUNT_OF(ops) ? 1 + beside_one[op] : 0;
+    return (size_t)op < COUNT_OF(ops) && ops[op].results != 's' ? ops[op].results : 0;
+}
+
+int kir_op_stores(kir_op op)
+{
+    return (size_t)op < COUNT_OF(ops) && ops[op].results == 's';
+}
+
+kir_sort kir_op_sort(kir_op op)
+{
+    return (size_t)op < COUNT_OF(ops) ? (kir_sort)ops[op].sort : KIR_SORT_PLAIN;
+}
+
+unsigned kir_op_targets(kir_op op)
+{
+    return (size_t)op < COUNT_OF(ops) ? ops[op].targets : 0;
 }
 
 const char *kir_kind_text(kir_kind kind)
@@ -119,17 +128,6 @@ int kir_arg_type(kir_arg arg)
 int kir_arg_of_gpu(kir_arg arg)
 {
     return (size_t)arg < COUNT_OF(args) ? args[arg].gpu : 0;
-}
-
-int kir_op_is_gpu(kir_op op)
-{
-    return op >= KIR_ID && op <= KIR_ATOMIC_STORE;
-}
-
-int kir_op_is_cpu(kir_op op)
-{
-    return op == KIR_ARGV || op == KIR_ADDR || (op >= KIR_MLOAD && op <= KIR_FLAGS) ||
-           op == KIR_KEEP || op == KIR_ANY;
 }
 
 uint64_t kir_low_bits(kir_kind kind, uint64_t bits)

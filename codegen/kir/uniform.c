@@ -73,8 +73,7 @@ static int source(const kir_inst *inst)
     if (inst->op == KIR_ID) {
         return inst->imm != KIR_ID_GROUP_X && inst->imm != KIR_ID_GROUP_Y;
     }
-    return inst->op == KIR_SCAN_ADD || inst->op == KIR_SCAN_MUL || inst->op == KIR_FROM_LANE ||
-           inst->op == KIR_ATOMIC_ADD || inst->op == KIR_ATOMIC_LOAD;
+    return kir_op_sort((kir_op)inst->op) == KIR_SORT_VARIES;
 }
 
 /* One walk; returns the first barrier in parted flow, or inst_count. */

@@ -224,7 +224,8 @@ static const char *inst_broken(struct walk *w, const kir_inst *inst)
     if ((inst->params_first != 0 && inst->op != KIR_FOR) || (inst->match != 0 && !region)) {
         return "only regions have a match, only for has params";
     }
-    if (w->k->workgroup > 0 ? kir_op_is_cpu((kir_op)inst->op) : kir_op_is_gpu((kir_op)inst->op)) {
+    unsigned target = w->k->workgroup > 0 ? KIR_ON_GPU : KIR_ON_CPU;
+    if ((kir_op_targets((kir_op)inst->op) & target) == 0) {
         return w->k->workgroup > 0 ? "it is no operation of kernels with a workgroup"
                                    : "it is of kernels with a workgroup";
     }

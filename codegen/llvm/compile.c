@@ -24,8 +24,8 @@
 #define ROOM ((size_t)32 << 20)
 
 static const tly_arch archs[] = {
-    { "x86_64", LLVMCodeModelSmall, "=r,0", "=v,0", "llvm.x86.sse.sfence", TLY_MXCSR },
-    { "aarch64", LLVMCodeModelTiny, "=r,0", "=w,0", NULL, TLY_FPSR },
+    { "x86_64", LLVMCodeModelSmall, "=r,0", "=v,0", "llvm.x86.sse.sfence", TLY_MXCSR, 0 },
+    { "aarch64", LLVMCodeModelTiny, "=r,0", "=w,0", NULL, TLY_FPSR, 1 },
 };
 
 static const tly_arch *find_arch(const char *triple)

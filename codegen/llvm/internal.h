@@ -27,6 +27,7 @@ typedef struct tly_arch {
     const char *vector_register; /* floats, too */
     const char *fence;           /* intrinsic that orders non-temporal stores; NULL: a fence */
     tly_flags flags;
+    int has_minimum; /* minimum and maximum that know NaN and -0 are one instruction each */
 } tly_arch;
 
 typedef struct tly_lowering {

@@ -142,7 +142,18 @@ static const LLVMOpcode opcodes[KIR_OP_COUNT][2] = {
     [KIR_ZEXT] = { LLVMZExt },         [KIR_SEXT] = { LLVMSExt },
     [KIR_TRUNC] = { LLVMTrunc },       [KIR_FPEXT] = { LLVMFPExt },
     [KIR_FPTRUNC] = { LLVMFPTrunc },   [KIR_BITCAST] = { LLVMBitCast },
-    [KIR_ADDR] = { LLVMPtrToInt },
+    [KIR_ADDR] = { LLVMPtrToInt },     [KIR_DIV] = { 0, LLVMFDiv },
+    [KIR_SITOFP] = { LLVMSIToFP },     [KIR_UITOFP] = { LLVMUIToFP },
+};
+
+/* LLVM's names of what is no instruction of its own. */
+static const char *const intrinsics[KIR_OP_COUNT] = {
+    [KIR_UMIN] = "llvm.umin",         [KIR_UMAX] = "llvm.umax",
+    [KIR_SMIN] = "llvm.smin",         [KIR_SMAX] = "llvm.smax",
+    [KIR_SQRT] = "llvm.sqrt",         [KIR_ROUND] = "llvm.roundeven",
+    [KIR_FLOOR] = "llvm.floor",       [KIR_FPTOSI] = "llvm.fptosi.sat",
+    [KIR_FPTOUI] = "llvm.fptoui.sat", [KIR_MINIMUM] = "llvm.minimum",
+    [KIR_MAXIMUM] = "llvm.maximum",
 };
 
 static LLVMValueRef binary(tly_lowering *l, const kir_inst *inst)
@@ -151,12 +162,59 @@ static LLVMValueRef binary(tly_lowering *l, const kir_inst *inst)
                           tly_operand(l, inst, 0), tly_operand(l, inst, 1), "");
 }
 
+static LLVMValueRef intrinsic(tly_lowering *l, const kir_inst *inst)
+{
+    LLVMValueRef operands[2];
+    for (uint32_t i = 0; i < inst->operand_count; i++) {
+        operands[i] = tly_operand(l, inst, i);
+    }
+    LLVMTypeRef types[2] = { tly_lower_type(l, inst->type), LLVMTypeOf(operands[0]) };
+    return tly_lower_intrinsic(l, intrinsics[inst->op], types, types[0] == types[1] ? 1 : 2,
+                               operands, inst->operand_count);
+}
+
+/* x if it is on the wanted side of y; else y, of equal ones and where one is NaN, too: one
+ * instruction of x86. */
+static LLVMValueRef nearer(const tly_lowering *l, LLVMRealPredicate side, LLVMValueRef x,
+                           LLVMValueRef y)
+{
+    return LLVMBuildSelect(l->builder, LLVMBuildFCmp(l->builder, side, x, y, ""), x, y, "");
+}
+
+static LLVMValueRef is_nan(const tly_lowering *l, LLVMValueRef x)
+{
+    return LLVMBuildFCmp(l->builder, LLVMRealUNO, x, x, "");
+}
+
+/* Asked both ways round, the answers differ in two cases: of zeros the bits of -0 are in one, so
+ * that `or` gives the minimum and `and` the maximum; of a NaN and a number each is in one, and
+ * `or` is a NaN. */
 static LLVMValueRef extremum(tly_lowering *l, const kir_inst *inst)
 {
-    LLVMValueRef operands[2] = { tly_operand(l, inst, 0), tly_operand(l, inst, 1) };
-    LLVMTypeRef type = LLVMTypeOf(operands[0]);
-    const char *name = inst->op == KIR_UMIN ? "llvm.umin" : "llvm.umax";
-    return tly_lower_intrinsic(l, name, &type, 1, operands, 2);
+    const int least = inst->op == KIR_MINIMUM || inst->op == KIR_MINIMUM_NUMBER;
+    const int number = inst->op == KIR_MINIMUM_NUMBER || inst->op == KIR_MAXIMUM_NUMBER;
+    if (!number && l->arch->has_minimum) {
+        return intrinsic(l, inst);
+    }
+    LLVMValueRef x = tly_operand(l, inst, 0), y = tly_operand(l, inst, 1);
+    const kir_kind kind = inst->type.kind == KIR_F32 ? KIR_I32 : KIR_I64;
+    LLVMTypeRef type = LLVMTypeOf(x);
+    LLVMTypeRef bits = tly_lower_type(l, KIR_TYPE(kind, inst->type.lanes));
+    const LLVMRealPredicate side = least ? LLVMRealOLT : LLVMRealOGT;
+    LLVMValueRef one = LLVMBuildBitCast(l->builder, nearer(l, side, x, y), bits, "");
+    LLVMValueRef other = LLVMBuildBitCast(l->builder, nearer(l, side, y, x), bits, "");
+    LLVMValueRef both = LLVMBuildBinOp(l->builder, least ? LLVMOr : LLVMAnd, one, other, "");
+    both = LLVMBuildBitCast(l->builder, both, type, "");
+    if (number) {
+        both = LLVMBuildSelect(l->builder, is_nan(l, y), x, both, "");
+        return LLVMBuildSelect(l->builder, is_nan(l, x), y, both, "");
+    }
+    if (least) {
+        return both;
+    }
+    LLVMValueRef nan = LLVMConstBitCast(LLVMConstAllOnes(bits), type);
+    LLVMValueRef unordered = LLVMBuildFCmp(l->builder, LLVMRealUNO, x, y, "");
+    return LLVMBuildSelect(l->builder, unordered, nan, both, "");
 }
 
 static LLVMValueRef compare(tly_lowering *l, const kir_inst *inst)
@@ -285,8 +343,18 @@ static LLVMValueRef (*const emitters[KIR_OP_COUNT])(tly_lowering *, const kir_in
     [KIR_SHL] = binary,
     [KIR_LSHR] = binary,
     [KIR_ASHR] = binary,
-    [KIR_UMIN] = extremum,
-    [KIR_UMAX] = extremum,
+    [KIR_UMIN] = intrinsic,
+    [KIR_UMAX] = intrinsic,
+    [KIR_SMIN] = intrinsic,
+    [KIR_SMAX] = intrinsic,
+    [KIR_DIV] = binary,
+    [KIR_SQRT] = intrinsic,
+    [KIR_MINIMUM] = extremum,
+    [KIR_MAXIMUM] = extremum,
+    [KIR_MINIMUM_NUMBER] = extremum,
+    [KIR_MAXIMUM_NUMBER] = extremum,
+    [KIR_ROUND] = intrinsic,
+    [KIR_FLOOR] = intrinsic,
     [KIR_CMP] = compare,
     [KIR_SELECT] = choose,
     [KIR_ZEXT] = convert,
@@ -295,6 +363,10 @@ static LLVMValueRef (*const emitters[KIR_OP_COUNT])(tly_lowering *, const kir_in
     [KIR_FPEXT] = convert,
     [KIR_FPTRUNC] = convert,
     [KIR_BITCAST] = convert,
+    [KIR_SITOFP] = convert,
+    [KIR_UITOFP] = convert,
+    [KIR_FPTOSI] = intrinsic,
+    [KIR_FPTOUI] = intrinsic,
     [KIR_PTRADD] = tly_lower_ptradd,
     [KIR_ADDR] = convert,
     [KIR_LOAD] = tly_lower_load,

@@ -132,11 +132,25 @@ uint32_t tly_spv_compare(tly_spv_lowering *l, kir_pred pred, kir_type type, cons
 void tly_spv_select(tly_spv_lowering *l, kir_type type, uint32_t condition, unsigned lanes,
                     const tly_spv_value *yes, const tly_spv_value *no, tly_spv_value *result);
 
-/* Rows of the table that live in other files: conversions, memory and addresses, groups. */
+/* Any value but i1 as another kind of the same total bits; a constant only by its words. */
+void tly_spv_bitcast(tly_spv_lowering *l, kir_type to, kir_type from, const tly_spv_value *x,
+                     tly_spv_value *result);
+
+/* Arithmetic of that type is in the module, if it is of floats. */
+static inline void tly_spv_computes(tly_spv_lowering *l, kir_type type)
+{
+    if (kir_is_float(type)) {
+        l->widths |= kir_kind_bits((kir_kind)type.kind);
+    }
+}
+
+/* Rows of the table that live in other files: conversions, floats, memory and addresses, groups. */
 typedef void tly_spv_emitter(tly_spv_lowering *l, const kir_inst *inst, tly_spv_value *result);
 tly_spv_emitter tly_spv_lower_zext, tly_spv_lower_sext, tly_spv_lower_trunc, tly_spv_lower_fconvert,
     tly_spv_lower_bitcast, tly_spv_lower_splat, tly_spv_lower_extract, tly_spv_lower_insert,
     tly_spv_lower_shuffle;
+tly_spv_emitter tly_spv_lower_extremum, tly_spv_lower_round, tly_spv_lower_to_float,
+    tly_spv_lower_to_int;
 tly_spv_emitter tly_spv_lower_argument, tly_spv_lower_ptradd, tly_spv_lower_load,
     tly_spv_lower_store, tly_spv_lower_atomic, tly_spv_lower_shared;
 tly_spv_emitter tly_spv_lower_id, tly_spv_lower_barrier, tly_spv_lower_scan,

@@ -120,6 +120,20 @@ void tly_spv_lower_fconvert(tly_spv_lowering *l, const kir_inst *inst, tly_spv_v
     result->id[0] = OP(l, FConvert, shape, tly_spv_operand(l, inst, 0)->id[0]);
 }
 
+void tly_spv_bitcast(tly_spv_lowering *l, kir_type to, kir_type from, const tly_spv_value *x,
+                     tly_spv_value *result)
+{
+    int paired = tly_spv_paired(l, from) || tly_spv_paired(l, to);
+    if (!paired && !tly_spv_is_half(from) && !tly_spv_is_half(to)) {
+        uint32_t shape = tly_spv_type(l, to);
+        result->id[0] = OP(l, Bitcast, shape, x->id[0]);
+        return;
+    }
+    uint32_t words[TLY_SPV_PARTS];
+    tly_spv_to_words(l, from, x, words);
+    tly_spv_from_words(l, to, words, result);
+}
+
 /* Kinds that are one in SPIR-V need no cast; i1 is of one kind only, as there is no i8. */
 void tly_spv_lower_bitcast(tly_spv_lowering *l, const kir_inst *inst, tly_spv_value *result)
 {
@@ -133,15 +147,10 @@ void tly_spv_lower_bitcast(tly_spv_lowering *l, const kir_inst *inst, tly_spv_va
         tly_spv_fail(&l->m, "bitcast of i1");
         return;
     }
-    int paired = tly_spv_paired(l, from) || tly_spv_paired(l, to);
-    if (!paired && !tly_spv_is_half(from) && !tly_spv_is_half(to)) {
-        uint32_t shape = tly_spv_type(l, to);
-        result->id[0] = OP(l, Bitcast, shape, tly_spv_operand(l, inst, 0)->id[0]);
-        return;
-    }
-    uint32_t words[TLY_SPV_PARTS];
-    tly_spv_to_words(l, from, tly_spv_bare(l, inst, 0), words);
-    tly_spv_from_words(l, to, words, result);
+    int plain = !tly_spv_paired(l, from) && !tly_spv_paired(l, to) && !tly_spv_is_half(from) &&
+                !tly_spv_is_half(to); /* words of a constant are known without making it */
+    tly_spv_bitcast(l, to, from, plain ? tly_spv_operand(l, inst, 0) : tly_spv_bare(l, inst, 0),
+                    result);
 }
 
 /* ---- lanes ---- */

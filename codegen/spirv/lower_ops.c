@@ -30,13 +30,6 @@ static const uint16_t comparisons[KIR_PRED_COUNT] = {
     [KIR_OLT] = SpvOpFOrdLessThan, [KIR_OLE] = SpvOpFOrdLessThanEqual,
 };
 
-static void computes(tly_spv_lowering *l, kir_type type)
-{
-    if (kir_is_float(type)) {
-        l->widths |= kir_kind_bits((kir_kind)type.kind);
-    }
-}
-
 /* A half as a 32-bit number with its sign. */
 static uint32_t signed_half(tly_spv_lowering *l, kir_type type, uint32_t id)
 {
@@ -73,7 +66,7 @@ void tly_spv_binary(tly_spv_lowering *l, kir_op op, kir_type type, const tly_spv
     SpvOp code = (SpvOp)(type.kind == KIR_I1  ? row->truth
                          : kir_is_float(type) ? row->real
                                               : row->integer);
-    computes(l, type);
+    tly_spv_computes(l, type);
     if (op == KIR_ASHR && type.kind == KIR_I16) {
         first = signed_half(l, type, first);
     }
@@ -101,8 +94,9 @@ static void extremum(tly_spv_lowering *l, const kir_inst *inst, tly_spv_value *r
         paired(l, (kir_op)inst->op, type, x, y, result);
         return;
     }
-    uint32_t less = tly_spv_compare(l, KIR_ULT, type, x, y);
-    int least = inst->op == KIR_UMIN;
+    int least = inst->op == KIR_UMIN || inst->op == KIR_SMIN;
+    int is_signed = inst->op == KIR_SMIN || inst->op == KIR_SMAX;
+    uint32_t less = tly_spv_compare(l, is_signed ? KIR_SLT : KIR_ULT, type, x, y);
     tly_spv_select(l, type, less, type.lanes, least ? x : y, least ? y : x, result);
 }
 
@@ -120,7 +114,7 @@ uint32_t tly_spv_compare(tly_spv_lowering *l, kir_pred pred, kir_type type, cons
                          const tly_spv_value *y)
 {
     uint32_t shape = truth(l, type.lanes), first = x->id[0], second = y->id[0];
-    computes(l, type);
+    tly_spv_computes(l, type);
     if (tly_spv_paired(l, type)) {
         uint32_t lanes[TLY_SPV_LANES];
         for (unsigned i = 0; i < type.lanes; i++) {
@@ -224,6 +218,14 @@ static tly_spv_emitter *const emitters[KIR_OP_COUNT] = {
     [KIR_ASHR] = binary,
     [KIR_UMIN] = extremum,
     [KIR_UMAX] = extremum,
+    [KIR_SMIN] = extremum,
+    [KIR_SMAX] = extremum,
+    [KIR_MINIMUM] = tly_spv_lower_extremum,
+    [KIR_MAXIMUM] = tly_spv_lower_extremum,
+    [KIR_MINIMUM_NUMBER] = tly_spv_lower_extremum,
+    [KIR_MAXIMUM_NUMBER] = tly_spv_lower_extremum,
+    [KIR_ROUND] = tly_spv_lower_round,
+    [KIR_FLOOR] = tly_spv_lower_round,
     [KIR_CMP] = compare,
     [KIR_SELECT] = select,
     [KIR_ZEXT] = tly_spv_lower_zext,
@@ -232,6 +234,10 @@ static tly_spv_emitter *const emitters[KIR_OP_COUNT] = {
     [KIR_FPEXT] = tly_spv_lower_fconvert,
     [KIR_FPTRUNC] = tly_spv_lower_fconvert,
     [KIR_BITCAST] = tly_spv_lower_bitcast,
+    [KIR_SITOFP] = tly_spv_lower_to_float,
+    [KIR_UITOFP] = tly_spv_lower_to_float,
+    [KIR_FPTOSI] = tly_spv_lower_to_int,
+    [KIR_FPTOUI] = tly_spv_lower_to_int,
     [KIR_PTRADD] = tly_spv_lower_ptradd,
     [KIR_LOAD] = tly_spv_lower_load,
     [KIR_STORE] = tly_spv_lower_store,

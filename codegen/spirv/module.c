@@ -146,6 +146,12 @@ static int same(const uint32_t *at, SpvOp op, uint32_t type, uint32_t count,
            (count == 0 || memcmp(at + before, operands, count * sizeof *at) == 0);
 }
 
+uint32_t tly_spv_glsl(tly_spv_module *m, uint32_t instruction, uint32_t type, uint32_t operand)
+{
+    m->glsl = m->glsl != 0 ? m->glsl : tly_spv_id(m);
+    return TLY_SPV_OP(m, SpvOpExtInst, type, m->glsl, instruction, operand);
+}
+
 uint32_t tly_spv_intern(tly_spv_module *m, SpvOp op, uint32_t type, uint32_t count,
                         const uint32_t *operands)
 {
@@ -274,6 +280,9 @@ static void put_front(tly_spv_module *m, tly_spv_words *to)
     }
     if (float_controls && m->version < TLY_SPV_1_5) {
         put_text(m, to, SpvOpExtension, 0, NULL, "SPV_KHR_float_controls");
+    }
+    if (m->glsl != 0) {
+        put_text(m, to, SpvOpExtInstImport, 1, &m->glsl, "GLSL.std.450");
     }
     uint32_t model[2] = { addresses ? SpvAddressingModelPhysicalStorageBuffer64
                                     : SpvAddressingModelLogical,

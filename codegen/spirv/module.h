@@ -36,6 +36,7 @@ enum { TLY_SPV_CHAINS = 128, TLY_SPV_INTERFACE = 64 };
 typedef struct tly_spv_module {
     const char *kernel; /* for messages */
     uint32_t version, bound, main;
+    uint32_t glsl;         /* the extended instructions of GLSL.std.450, once one is asked for */
     uint32_t capabilities; /* bits: rows of tly_spv_capabilities */
     uint32_t interface[TLY_SPV_INTERFACE], interface_count;
     tly_spv_words section[TLY_SPV_SECTIONS];
@@ -77,6 +78,9 @@ void tly_spv_put_text(tly_spv_module *m, tly_spv_section section, SpvOp op, uint
 /* An instruction of the body with a result. */
 uint32_t tly_spv_op(tly_spv_module *m, SpvOp op, uint32_t type, uint32_t count,
                     const uint32_t *operands);
+
+/* One of GLSL.std.450, of one operand. */
+uint32_t tly_spv_glsl(tly_spv_module *m, uint32_t instruction, uint32_t type, uint32_t operand);
 
 /* Types (type 0) and constants, each once; or, declared, anew each time. */
 uint32_t tly_spv_intern(tly_spv_module *m, SpvOp op, uint32_t type, uint32_t count,

@@ -152,9 +152,12 @@ void tly_spv_pair_binary(tly_spv_lowering *l, kir_op op, const uint32_t x[2], co
         shift_pair(l, op, x, y, amount, out);
         break;
     case KIR_UMIN:
-    case KIR_UMAX: {
-        uint32_t first = tly_spv_pair_compare(l, KIR_ULT, op == KIR_UMIN ? x : y,
-                                              op == KIR_UMIN ? y : x);
+    case KIR_UMAX:
+    case KIR_SMIN:
+    case KIR_SMAX: {
+        int least = op == KIR_UMIN || op == KIR_SMIN;
+        kir_pred less = op == KIR_UMIN || op == KIR_UMAX ? KIR_ULT : KIR_SLT;
+        uint32_t first = tly_spv_pair_compare(l, less, least ? x : y, least ? y : x);
         out[0] = choose(l, first, x[0], y[0]);
         out[1] = choose(l, first, x[1], y[1]);
         break;
