@@ -16,6 +16,7 @@ typedef struct columns {
     tly_build *c;
     kir_value sums;          /* the row of accumulators, lane 0 of this range first */
     kir_value streams;       /* i1: lines go past the cache */
+    kir_value claims;        /* i1: lines of output are fetched ahead */
     kir_value in, out;       /* lane 0 of this range at the axis' start */
     kir_value count, length; /* lanes, axis steps */
     kir_value in_axis, out_axis;
@@ -91,6 +92,19 @@ static void prefetch(columns *k, const tile *t, const line *at, kir_value j)
     }
 }
 
+/* Where accumulators and output are stored side by side. */
+static void claim(columns *k, const tile *t, const kir_value *to)
+{
+    tly_build *c = k->c;
+    int64_t bytes = (int64_t)t->vectors * c->lanes * c->out_bytes;
+    kir_branch way;
+    kir_if(c->b, &way, k->claims);
+    for (unsigned s = 0; s < t->steps; s++)
+        for (int64_t byte = 0; byte < bytes; byte += LINE)
+            kir_claim(c->b, to[s], TLY_CLAIM_AHEAD + byte);
+    kir_if_end(c->b, &way, 0, NULL);
+}
+
 static void load_step(tly_build *c, const tile *t, kir_value from, kir_value *v)
 {
     int64_t bytes = (int64_t)c->lanes * c->p->in_step * c->in_bytes;
@@ -143,6 +157,8 @@ static void do_tile(columns *k, const tile *t, const line *at, kir_value j)
         for (unsigned s = 0; s < t->steps; s++)
             tly_store_run(c, to[s], v[s], n, KIR_STREAM);
         kir_else(b, &way, 0, NULL);
+        if (!k->direct)
+            claim(k, t, to);
     }
     for (unsigned s = 0; s < t->steps; s++)
         tly_store_run(c, to[s], v[s], n, 0);
@@ -263,6 +279,7 @@ static void columns_body(tly_build *c, tly_row at, kir_value count, kir_value su
         .c = c,
         .sums = sums,
         .streams = tly_streams(c),
+        .claims = tly_claims(c),
         .in = at.in,
         .out = at.out,
         .count = count,

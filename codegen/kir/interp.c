@@ -344,7 +344,7 @@ static const step steps[KIR_OP_COUNT] = {
     [KIR_ANY] = run_any,          [KIR_FLAGS] = run_flags,     [KIR_CLEAR_FLAGS] = run_clear_flags,
     [KIR_KEEP] = run_copy,        [KIR_FOR] = run_for,         [KIR_IF] = run_if,
     [KIR_ELSE] = run_nothing,     [KIR_YIELD] = run_yield,     [KIR_END] = run_nothing,
-    [KIR_RETURN] = run_nothing,
+    [KIR_RETURN] = run_nothing,   [KIR_CLAIM] = run_nothing,
 };
 
 tally_status kir_interpret(const kir_kernel *kernel, const struct tly_args *args,

@@ -381,6 +381,7 @@ static const struct {
     [KIR_MLOAD] = { rule_masked, 1, 0, 0 },
     [KIR_MSTORE] = { rule_masked, 1, 0, 0 },
     [KIR_PREFETCH] = { rule_prefetch, 0, 0, 0 },
+    [KIR_CLAIM] = { rule_prefetch, 0, 0, 0 },
     [KIR_FENCE] = { rule_none, 0, 0, 0 },
     [KIR_CLEAR_FLAGS] = { rule_none, 0, 0, 0 },
     [KIR_FLAGS] = { rule_flags, 1, 0, 0 },

@@ -22,7 +22,7 @@ static const int8_t beside_one[COUNT_OF(ops)] = {
     [KIR_STORE] = -1,       [KIR_MSTORE] = -1, [KIR_PREFETCH] = -1, [KIR_FENCE] = -1,
     [KIR_ELSE] = -1,        [KIR_YIELD] = -1,  [KIR_END] = -1,      [KIR_RETURN] = -1,
     [KIR_FOR] = -2,         [KIR_IF] = -2,     [KIR_BARRIER] = -1,  [KIR_ATOMIC_STORE] = -1,
-    [KIR_CLEAR_FLAGS] = -1,
+    [KIR_CLEAR_FLAGS] = -1, [KIR_CLAIM] = -1,
 };
 
 static const struct {
