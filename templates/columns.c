@@ -199,7 +199,9 @@ static kir_value lanes_to_line(columns *k, kir_value out)
     return tly_min(c, k->count, tly_part(c, bytes, c->out_bytes));
 }
 
-/* One axis step from lane `done` on: up to the first line, lines, vectors, the rest. */
+/* One axis step from lane `done` on: up to the first line, lines, one line, vectors, the rest. Rows
+ * that are cut at their own lines leave one in half of the steps: stored plainly, f32 of 2048x2047 is
+ * .79 of a copy, past it .90 (Emerald Rapids). */
 static void finish_step(columns *k, unsigned vectors, kir_value step, kir_value done)
 {
     tly_build *c = k->c;
@@ -212,10 +214,17 @@ static void finish_step(columns *k, unsigned vectors, kir_value step, kir_value 
     kir_value head = kir_select(b, k->streams, lanes_to_line(k, at.out), imm(c, 0));
     head = kir_select(b, less(c, head, done), done, head);
     kir_value room = sub(c, k->count, head);
-    kir_value lined = add(c, head, tly_round_down(c, room, (int64_t)vectors * c->lanes));
-    kir_value whole = add(c, head, tly_round_down(c, room, c->lanes));
-    pass(k, (tile){ 1, vectors, 0, k->streams }, &at, head, lined);
-    pass(k, (tile){ 1, 1, 0, 0 }, &at, lined, whole);
+    unsigned sizes[] = { vectors, tly_line(c) / c->lanes, 1 }, taken = 0;
+    kir_value whole = head;
+    for (int i = 0; i < 3; i++) {
+        if (sizes[i] == taken)
+            continue;
+        kir_value to = add(c, head, tly_round_down(c, room, (int64_t)sizes[i] * c->lanes));
+        pass(k, (tile){ 1, sizes[i], 0, sizes[i] * c->lanes < tly_line(c) ? 0 : k->streams }, &at,
+             whole, to);
+        whole = to;
+        taken = sizes[i];
+    }
     kir_value ragged = kir_bin(b, KIR_OR, less(c, done, head), less(c, whole, k->count));
     kir_loop ends; /* before and after */
     kir_for(b, &ends, imm(c, 0), kir_select(b, ragged, imm(c, 2), imm(c, 0)), imm(c, 1), 0, NULL);
