@@ -1,6 +1,7 @@
 /*
  * The CPU levels that code is made for, one row each. Full vectors everywhere: kernels are bound
- * by memory, so LLVM's wish for 256 bits on x86-64-v4 (a matter of clocks) is turned off.
+ * by memory, so LLVM's wish for 256 bits on x86-64-v4 (a matter of clocks) is turned off. prefetchw
+ * is a hint and no part of a level: every x86-64 processor takes it, older ones do nothing then.
  */
 #include "target.h"
 
@@ -11,9 +12,9 @@
 #define ARM "aarch64-unknown-linux-gnu"
 
 static const tly_target targets[] = {
-    { "x86-64-v2", X86, "x86-64-v2", "", 16, 16, 0, 0, 1, 0 },
-    { "x86-64-v3", X86, "x86-64-v3", "", 32, 16, 1, 0, 0, 4 },
-    { "x86-64-v4", X86, "x86-64-v4", "-prefer-256-bit", 64, 32, 1, 1, 1, 1 },
+    { "x86-64-v2", X86, "x86-64-v2", "+prfchw", 16, 16, 0, 0, 1, 0 },
+    { "x86-64-v3", X86, "x86-64-v3", "+prfchw", 32, 16, 1, 0, 0, 4 },
+    { "x86-64-v4", X86, "x86-64-v4", "-prefer-256-bit,+prfchw", 64, 32, 1, 1, 1, 1 },
     { "aarch64", ARM, "generic", "+neon", 16, 32, 1, 0, 1, 0 },
 };
 

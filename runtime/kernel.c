@@ -343,7 +343,9 @@ static void prepare(tally_kernel *k, const tly_request *request)
     k->out_first = g->out_first * out_bytes;
     k->carry_bytes = p->unit * (int32_t)tally_dtype_bytes((tally_dtype)p->acc);
     prepare_cuts(k, g, l, in_bytes, out_bytes);
-    k->apart_flags = k->bytes > tly_stream_bytes() ? TLY_LAUNCH_STREAM : 0;
+    k->apart_flags = k->bytes > tly_stream_bytes() ? TLY_LAUNCH_STREAM
+                     : tly_stores_wait()           ? TLY_LAUNCH_CLAIM
+                                                   : 0;
     k->row_bytes = p->form == TLY_ROWS && p->dense ? g->length * out_bytes : 0;
     k->plain = (uint8_t)tly_level_runs(request->level);
 }

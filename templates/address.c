@@ -55,10 +55,20 @@ kir_value tly_at(tly_build *c, kir_value p, kir_value index, int64_t bytes)
     return kir_ptradd(c->b, p, mul(c, index, imm(c, bytes)));
 }
 
+static kir_value has_flag(tly_build *c, int64_t flag)
+{
+    kir_value bit = kir_bin(c->b, KIR_AND, kir_get(c->b, KIR_ARG_FLAGS), imm(c, flag));
+    return kir_cmp(c->b, KIR_NE, bit, imm(c, 0));
+}
+
 kir_value tly_streams(tly_build *c)
 {
-    kir_value bit = kir_bin(c->b, KIR_AND, kir_get(c->b, KIR_ARG_FLAGS), imm(c, TLY_LAUNCH_STREAM));
-    return kir_cmp(c->b, KIR_NE, bit, imm(c, 0));
+    return has_flag(c, TLY_LAUNCH_STREAM);
+}
+
+kir_value tly_claims(tly_build *c)
+{
+    return has_flag(c, TLY_LAUNCH_CLAIM);
 }
 
 void tly_fence(tly_build *c, kir_value streams)

@@ -16,6 +16,7 @@ typedef struct columns {
     tly_build *c;
     kir_value sums;          /* the row of accumulators, lane 0 of this range first */
     kir_value streams;       /* i1: lines go past the cache */
+    kir_value claims;        /* i1: lines of output are fetched ahead */
     kir_value in, out;       /* lane 0 of this range at the axis' start */
     kir_value count, length; /* lanes, axis steps */
     kir_value in_axis, out_axis;
@@ -91,6 +92,19 @@ static void prefetch(columns *k, const tile *t, const line *at, kir_value j)
     }
 }
 
+/* Where accumulators and output are stored side by side. */
+static void claim(columns *k, const tile *t, const kir_value *to)
+{
+    tly_build *c = k->c;
+    int64_t bytes = (int64_t)t->vectors * c->lanes * c->out_bytes;
+    kir_branch way;
+    kir_if(c->b, &way, k->claims);
+    for (unsigned s = 0; s < t->steps; s++)
+        for (int64_t byte = 0; byte < bytes; byte += LINE)
+            kir_claim(c->b, to[s], TLY_CLAIM_AHEAD + byte);
+    kir_if_end(c->b, &way, 0, NULL);
+}
+
 static void load_step(tly_build *c, const tile *t, kir_value from, kir_value *v)
 {
     int64_t bytes = (int64_t)c->lanes * c->p->in_step * c->in_bytes;
@@ -143,6 +157,8 @@ static void do_tile(columns *k, const tile *t, const line *at, kir_value j)
         for (unsigned s = 0; s < t->steps; s++)
             tly_store_run(c, to[s], v[s], n, KIR_STREAM);
         kir_else(b, &way, 0, NULL);
+        if (!k->direct)
+            claim(k, t, to);
     }
     for (unsigned s = 0; s < t->steps; s++)
         tly_store_run(c, to[s], v[s], n, 0);
@@ -183,7 +199,9 @@ static kir_value lanes_to_line(columns *k, kir_value out)
     return tly_min(c, k->count, tly_part(c, bytes, c->out_bytes));
 }
 
-/* One axis step from lane `done` on: up to the first line, lines, vectors, the rest. */
+/* One axis step from lane `done` on: up to the first line, lines, one line, vectors, the rest. Rows
+ * that are cut at their own lines leave one in half of the steps: stored plainly, f32 of 2048x2047 is
+ * .79 of a copy, past it .90 (Emerald Rapids). */
 static void finish_step(columns *k, unsigned vectors, kir_value step, kir_value done)
 {
     tly_build *c = k->c;
@@ -196,10 +214,17 @@ static void finish_step(columns *k, unsigned vectors, kir_value step, kir_value 
     kir_value head = kir_select(b, k->streams, lanes_to_line(k, at.out), imm(c, 0));
     head = kir_select(b, less(c, head, done), done, head);
     kir_value room = sub(c, k->count, head);
-    kir_value lined = add(c, head, tly_round_down(c, room, (int64_t)vectors * c->lanes));
-    kir_value whole = add(c, head, tly_round_down(c, room, c->lanes));
-    pass(k, (tile){ 1, vectors, 0, k->streams }, &at, head, lined);
-    pass(k, (tile){ 1, 1, 0, 0 }, &at, lined, whole);
+    unsigned sizes[] = { vectors, tly_line(c) / c->lanes, 1 }, taken = 0;
+    kir_value whole = head;
+    for (int i = 0; i < 3; i++) {
+        if (sizes[i] == taken)
+            continue;
+        kir_value to = add(c, head, tly_round_down(c, room, (int64_t)sizes[i] * c->lanes));
+        pass(k, (tile){ 1, sizes[i], 0, sizes[i] * c->lanes < tly_line(c) ? 0 : k->streams }, &at,
+             whole, to);
+        whole = to;
+        taken = sizes[i];
+    }
     kir_value ragged = kir_bin(b, KIR_OR, less(c, done, head), less(c, whole, k->count));
     kir_loop ends; /* before and after */
     kir_for(b, &ends, imm(c, 0), kir_select(b, ragged, imm(c, 2), imm(c, 0)), imm(c, 1), 0, NULL);
@@ -263,6 +288,7 @@ static void columns_body(tly_build *c, tly_row at, kir_value count, kir_value su
         .c = c,
         .sums = sums,
         .streams = tly_streams(c),
+        .claims = tly_claims(c),
         .in = at.in,
         .out = at.out,
         .count = count,

@@ -30,6 +30,7 @@ typedef struct narrow {
     int64_t vector;   /* elements */
     kir_value unit;
     kir_value far;      /* i1: data beyond the cache */
+    kir_value claims;   /* i1: lines of output are fetched ahead */
     kir_value streams;  /* i1: and lines go past it */
     kir_value tail;     /* scratch for two vectors on either side */
     kir_value scratch;  /* for results */
@@ -154,16 +155,23 @@ static void do_vectors(narrow *k, const stream *s, kir_value i, unsigned n, kir_
     store_vectors(k, s->out, i, shown, n, lined);
 }
 
+/* Input to be read, or output whose lines its stores would wait for. */
 static void prefetch(narrow *k, const stream *s, kir_value i, unsigned n)
 {
     tly_build *c = k->c;
-    int64_t bytes = n * k->vector * c->in_bytes, ahead = c->plan->prefetch;
-    kir_branch way;
-    kir_value from = at(k, s->in, i, c->in_bytes);
-    kir_if(c->b, &way, k->far);
-    for (int64_t byte = 0; byte < bytes; byte += LINE)
+    int64_t ahead = c->plan->prefetch, near_by = TLY_CLAIM_AHEAD;
+    int64_t read = n * k->vector * c->in_bytes, write = n * k->vector * c->out_bytes;
+    kir_branch far, near;
+    kir_value from = at(k, s->in, i, c->in_bytes), to = at(k, s->out, i, c->out_bytes);
+    kir_if(c->b, &far, k->far);
+    for (int64_t byte = 0; byte < read; byte += LINE)
         kir_prefetch(c->b, from, down(k) ? -ahead - byte : ahead + byte);
-    kir_if_end(c->b, &way, 0, NULL);
+    kir_else(c->b, &far, 0, NULL);
+    kir_if(c->b, &near, k->claims);
+    for (int64_t byte = 0; byte < write; byte += LINE)
+        kir_claim(c->b, to, down(k) ? -near_by - byte : near_by + byte);
+    kir_if_end(c->b, &near, 0, NULL);
+    kir_if_end(c->b, &far, 0, NULL);
 }
 
 /* Positions [0, count), whole vectors; lines of output begin at position 0 where they matter. */
@@ -365,7 +373,7 @@ static void plan_scratch(narrow *k, tly_launch *launch)
 void tly_build_narrow(tly_build *c, tly_launch *launch)
 {
     kir_builder *b = c->b;
-    narrow k = { .c = c, .vector = c->lanes, .far = tly_streams(c) };
+    narrow k = { .c = c, .vector = c->lanes, .far = tly_streams(c), .claims = tly_claims(c) };
     k.unit = c->p->length > 0 ? imm(c, c->p->length) : kir_get(b, KIR_ARG_INNER);
     k.line = tly_line(c) > c->lanes ? tly_line(c) / c->lanes : 1;
     if (c->plan->history)

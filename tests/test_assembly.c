@@ -26,21 +26,22 @@ static const char *const shapes[] = {
     "cumsum:%s:99999:axis=0",     /* rows */
 };
 
-/* Counts lines of the assembly with non-temporal stores: of whole vectors, and in all. */
-static void count(const char *word, const level *l, int *whole, int *all)
+/* Counts lines of the assembly that have `what`, and those of them that have `width`, too. */
+static void count(const char *word, const char *level, const char *what, const char *width,
+                  int *whole, int *all)
 {
     char command[512], line[1024];
     const char *tool = getenv("TALLY_TOOL");
     cr_assert(tool != NULL, "TALLY_TOOL is not set");
     snprintf(command, sizeof command, "'%s' inspect '%s' --emit asm --device cpu:%s", tool, word,
-             l->name);
+             level);
     FILE *out = popen(command, "r");
     cr_assert(out != NULL);
     *whole = *all = 0;
     while (fgets(line, sizeof line, out) != NULL) {
-        if (strstr(line, l->store) != NULL && strstr(line, "nta") == NULL) {
+        if (strstr(line, what) != NULL && strstr(line, "nta") == NULL) {
             ++*all;
-            *whole += strstr(line, l->width) != NULL;
+            *whole += strstr(line, width) != NULL;
         }
     }
     cr_assert_eq(pclose(out), 0, "%s", command);
@@ -54,8 +55,18 @@ Test(assembly, streams_whole_vectors, .timeout = 120)
                 char word[64];
                 int whole, all;
                 snprintf(word, sizeof word, shapes[s], dtypes[d]);
-                count(word, &levels[l], &whole, &all);
+                count(word, levels[l].name, levels[l].store, levels[l].width, &whole, &all);
                 cr_expect(whole > 0 && whole == all, "%s at %s: %d of %d are of whole vectors",
                           word, levels[l].name, whole, all);
             }
+}
+
+/* A hint that LLVM would turn into a plain prefetch where it does not know better. */
+Test(assembly, claims_lines_of_output)
+{
+    for (size_t l = 0; l < sizeof levels / sizeof *levels; l++) {
+        int whole, all;
+        count("cumprod:f16:9999x300:axis=0", levels[l].name, "prefetchw", "", &whole, &all);
+        cr_expect(all > 0, "%s", levels[l].name);
+    }
 }

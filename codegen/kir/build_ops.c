@@ -163,12 +163,22 @@ void kir_mstore(kir_builder *b, kir_value p, int64_t offset, kir_value count, ki
     }
 }
 
-void kir_prefetch(kir_builder *b, kir_value p, int64_t offset)
+static void hint(kir_builder *b, kir_op op, kir_value p, int64_t offset)
 {
-    kir_inst *inst = kir_append(b, KIR_PREFETCH, KIR_TYPE(KIR_NONE, 0), 1, &p);
+    kir_inst *inst = kir_append(b, op, KIR_TYPE(KIR_NONE, 0), 1, &p);
     if (inst != NULL) {
         inst->imm = offset;
     }
+}
+
+void kir_prefetch(kir_builder *b, kir_value p, int64_t offset)
+{
+    hint(b, KIR_PREFETCH, p, offset);
+}
+
+void kir_claim(kir_builder *b, kir_value p, int64_t offset)
+{
+    hint(b, KIR_CLAIM, p, offset);
 }
 
 void kir_fence(kir_builder *b)

@@ -37,6 +37,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int runs[TLY_LEVELS];
 static int host = TLY_LEVEL_NONE;
 static char brand[64];
+static int stores_wait;
 
 #if defined(__x86_64__)
 
@@ -57,6 +58,13 @@ static void read_features(level *have)
     if (have->leaf1_ecx & BIT(27)) { /* OSXSAVE: xgetbv exists */
         __asm__ volatile("xgetbv" : "=a"(have->xcr0), "=d"(d) : "c"(0));
     }
+}
+
+static void read_vendor(void)
+{
+    static const char intel[] = "GenuineIntel";
+    uint32_t a, w[3]; /* its words in the order of the text */
+    stores_wait = __get_cpuid(0, &a, &w[0], &w[2], &w[1]) && memcmp(w, intel, sizeof w) == 0;
 }
 
 static void read_brand(void)
@@ -88,6 +96,10 @@ static void read_features(level *have)
     (void)have; /* the one level is the architecture's base */
 }
 
+static void read_vendor(void)
+{
+}
+
 static void read_brand(void)
 {
 }
@@ -112,6 +124,7 @@ static void find(void)
             host = i;
         }
     }
+    read_vendor();
     read_brand();
     if (brand[0] == 0) {
         memcpy(brand, machine, sizeof machine);
@@ -133,6 +146,12 @@ int tly_level_host(void)
 {
     pthread_once(&once, find);
     return host;
+}
+
+int tly_stores_wait(void)
+{
+    pthread_once(&once, find);
+    return stores_wait;
 }
 
 void tly_cpu_brand(char *text, size_t capacity)
