@@ -154,10 +154,12 @@ void tly_rows_show(tly_rows *r, kir_value before, kir_value odd, kir_value y, ki
  * itself. The step's input is at `here`. */
 kir_value tly_rows_parts_left(tly_rows *r, kir_value here, const tly_rows_part *p);
 /* i1: a step's results `y`, one a vector, left the range on a way that the plain loop may not have
- * taken; `wide` (i1): its products moved by more than half of the range, perhaps. Products that the
- * loop lost in any case become 0 in the state. */
+ * taken; `shown`: as they are shown; `wide` (i1): its products moved by more than half of the
+ * range, perhaps. Products that the loop lost in any case become 0 in the state. */
 kir_value tly_rows_results_left(tly_rows *r, kir_value wide, const tly_rows_result *y,
-                                tly_rows_state *s);
+                                const kir_value *shown, tly_rows_state *s);
+/* i1s: of the results of vector k, `shown`, some are infinite in the output. */
+kir_value tly_rows_shows_infinity(tly_rows *r, const kir_value *shown, unsigned k);
 /* Extremes over a segment: of its elements (by windows), or how far its parts lie from the lower
  * end of their part of the range (no low); and of its results. */
 typedef struct tly_rows_seen {
@@ -177,8 +179,9 @@ kir_value tly_rows_is_lost(tly_rows *r, const tly_rows_state *s);
 kir_value tly_rows_seen_left(tly_rows *r, const tly_rows_seen *seen, tly_rows_state *s);
 /* The last result in the step of each lane of its vector k, from those of its last vector. */
 kir_value tly_rows_end_of(tly_rows *r, kir_value last, unsigned k);
-/* A step with lanes that left the range, by its input at `here`; `end`: the results of its last
- * vector that do not count. No scan's outcome depends on the others that lie beside it. */
+/* A step with lanes that left the range, by its input at `here`. `end`: the results of its last
+ * vector, and `shown`: all that it shows, which do not count and are replaced. No scan's outcome
+ * depends on the others that lie beside it. */
 void tly_rows_redo(tly_rows *r, kir_value here, kir_value end, tly_rows_state *s, kir_value *shown);
 kir_value tly_rows_elements_not_zero(tly_rows *r, const kir_value *x); /* i1s; of pairs: both */
 kir_value tly_rows_is_zero(tly_rows *r, kir_value v);                  /* i1s */

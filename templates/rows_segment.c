@@ -135,9 +135,11 @@ static void scan_step(tly_rows *r, chain *h, kir_value *shown)
     }
     if (!is_careful(r))
         return;
-    kir_value out = tly_rows_results_left(r, h->wide, y, &h->state);
+    kir_value out = tly_rows_results_left(r, h->wide, y, shown, &h->state);
     kir_branch redo;
     kir_if(b, &redo, left ? kir_bin(b, KIR_OR, left, out) : out);
+    for (unsigned k = 0; k < n; k++)
+        v[k] = shown[k];
     tly_rows_redo(r, h->here, y[unroll - 1].y, &again, v);
     v[n] = again.last[0];
     kir_else(b, &redo, n + 1, v);

@@ -189,6 +189,10 @@ kir_value tly_watch_beyond(tly_build *c, kir_value high, kir_value low, unsigned
 /* i1s: a magnitude so moved is TLY_LARGE or more. */
 kir_value tly_watch_large(tly_build *c, kir_value high);
 kir_value tly_watch_alive(tly_build *c, kir_value v); /* i1s: not below all normal numbers */
+/* 1: the output has less range than the accumulator, be it by rounding alone. */
+int tly_watches_output(const tly_build *c);
+kir_value tly_watch_endless(tly_build *c, kir_value bits); /* i1s: infinite as an output */
+uint32_t tly_watch_stored_infinity(const tly_build *c);    /* bits of a narrow infinity */
 enum { TLY_WATCH_PART = 2 }; /* half of the range, as windows are quotients of two results */
 typedef enum tly_limit {
     TLY_TINY,   /* 2^-127: what is computed to be smaller is no normal number in any order */
