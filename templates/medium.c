@@ -82,7 +82,7 @@ static kir_value left_range(tly_build *c, const seen *w)
         return kir_any(b, tly_not(c, tly_watch_below(c, w->most, TLY_LARGE)));
     kir_value beyond = kir_any(b, tly_watch_beyond(c, w->high, w->low, PART, 0));
     kir_value fell = kir_any(b, tly_watch_below(c, w->least, TLY_NORMAL));
-    kir_value grew = kir_any(b, tly_not(c, tly_watch_below(c, w->most, TLY_INFINITE)));
+    kir_value grew = kir_any(b, tly_watch_endless(c, w->most));
     return kir_bin(b, KIR_OR, beyond, kir_bin(b, KIR_AND, fell, grew));
 }
 

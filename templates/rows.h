@@ -21,6 +21,7 @@ typedef struct tly_rows {
     int windows;                   /* 1: windows over vectors; 0: each vector by itself */
     int quick;                     /* 1: a segment is judged when it is done, 0: each step, ... */
     int by_flags;                  /* ... by the flags of arithmetic; 0: by what is seen */
+    int later;                     /* 1: results are narrowed when the flags have been read */
     int ends_by_flags;             /* 1: what is seen are neither zeros nor infinities */
     int watches;                   /* 1: partial results may leave the range */
     int totals;                    /* 1: a chunk's total is another value than its last result */
@@ -28,7 +29,8 @@ typedef struct tly_rows {
     int64_t widest;                /* elements of a step, quick or careful */
     int direct_in, direct_out;     /* vectors of input can be read, of output written, in place */
     kir_value work, input, buffer; /* scratch: a step done again, staged input, output, ... */
-    kir_value pad;                 /* ... and a step of neutral values, as input */
+    kir_value pad;                 /* ... a step of neutral values, as input, ... */
+    kir_value wides;               /* ... and a segment's results as accumulators, where `later` */
     kir_value ahead;               /* bytes to prefetch ahead */
     kir_value length, group;       /* rows scanned at a time */
     kir_value only_total;          /* i1, where `totals`: nothing else is wanted */
@@ -154,10 +156,12 @@ void tly_rows_show(tly_rows *r, kir_value before, kir_value odd, kir_value y, ki
  * itself. The step's input is at `here`. */
 kir_value tly_rows_parts_left(tly_rows *r, kir_value here, const tly_rows_part *p);
 /* i1: a step's results `y`, one a vector, left the range on a way that the plain loop may not have
- * taken; `wide` (i1): its products moved by more than half of the range, perhaps. Products that the
- * loop lost in any case become 0 in the state. */
+ * taken; `shown`: as they are shown; `wide` (i1): its products moved by more than half of the
+ * range, perhaps. Products that the loop lost in any case become 0 in the state. */
 kir_value tly_rows_results_left(tly_rows *r, kir_value wide, const tly_rows_result *y,
-                                tly_rows_state *s);
+                                const kir_value *shown, tly_rows_state *s);
+/* i1s: of the results of vector k, `shown`, some are infinite in the output. */
+kir_value tly_rows_shows_infinity(tly_rows *r, const kir_value *shown, unsigned k);
 /* Extremes over a segment: of its elements (by windows), or how far its parts lie from the lower
  * end of their part of the range (no low); and of its results. */
 typedef struct tly_rows_seen {
@@ -177,8 +181,9 @@ kir_value tly_rows_is_lost(tly_rows *r, const tly_rows_state *s);
 kir_value tly_rows_seen_left(tly_rows *r, const tly_rows_seen *seen, tly_rows_state *s);
 /* The last result in the step of each lane of its vector k, from those of its last vector. */
 kir_value tly_rows_end_of(tly_rows *r, kir_value last, unsigned k);
-/* A step with lanes that left the range, by its input at `here`; `end`: the results of its last
- * vector that do not count. No scan's outcome depends on the others that lie beside it. */
+/* A step with lanes that left the range, by its input at `here`. `end`: the results of its last
+ * vector, and `shown`: all that it shows, which do not count and are replaced. No scan's outcome
+ * depends on the others that lie beside it. */
 void tly_rows_redo(tly_rows *r, kir_value here, kir_value end, tly_rows_state *s, kir_value *shown);
 kir_value tly_rows_elements_not_zero(tly_rows *r, const kir_value *x); /* i1s; of pairs: both */
 kir_value tly_rows_is_zero(tly_rows *r, kir_value v);                  /* i1s */
@@ -196,5 +201,7 @@ enum { TLY_ROWS_RESULTS = 1, TLY_ROWS_TOTAL = 2 };
  * nothing counts where flags were raised, which are cleared before, or something was `seen`. */
 void tly_rows_run(tly_rows *r, const tly_rows_segment *g, const tly_rows_source *in,
                   kir_value count, unsigned what, tly_rows_state *s, tly_rows_seen *seen);
+/* Results that were kept as accumulators go where they belong, narrowed: elements [0, count). */
+void tly_rows_store_later(tly_rows *r, const tly_rows_segment *g, kir_value count);
 
 #endif

@@ -101,6 +101,45 @@ static kir_value flags_left(tly_rows *r, const tly_rows_segment *g, const tly_ro
     return gone.result[0];
 }
 
+/* i1: a result of a segment is shown as infinite. */
+static kir_value shows_infinity(tly_rows *r, const tly_rows_segment *g)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    kir_type t = tly_storage((tally_dtype)c->p->out_dtype, (unsigned)r->wide);
+    kir_type bits = KIR_TYPE(c->out_bytes == 2 ? KIR_I16 : KIR_I32, t.lanes);
+    uint64_t infinity = tly_watch_stored_infinity(c);
+    int64_t lowest = tly_stored_step(c) < 0 ? (1 - (int64_t)r->wide) * c->out_bytes : 0;
+    kir_value most = kir_const(b, bits, 0);
+    kir_loop l;
+    kir_for(b, &l, imm(c, 0), tly_round_up(c, g->count, r->wide), imm(c, r->wide), 1, &most);
+    kir_value v = kir_load(b, t, tly_stored_at(c, g->to, l.i), lowest, 1);
+    v = kir_convert(b, KIR_BITCAST, bits, v);
+    v = kir_bin(b, KIR_AND, v, kir_const(b, bits, infinity));
+    v = kir_bin(b, KIR_UMAX, l.carried[0], v);
+    kir_for_end(b, &l, &v);
+    return kir_any(b, kir_cmp(b, KIR_EQ, l.result[0], kir_const(b, bits, infinity)));
+}
+
+/* i1: a segment that is lost in the end, all of it, shows an infinity. Some of our ways may have
+ * come back from below the normal numbers, where the loop stayed: out of range, but in the range of
+ * the accumulator. `may`: i1, it may be so. */
+static kir_value shown_left(tly_rows *r, const tly_rows_segment *g, kir_value may,
+                            const tly_rows_state *from, const tly_rows_state *s)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    kir_value dead = tly_not(c, kir_any(b, tly_watch_alive(c, s->last[0])));
+    kir_value died = kir_bin(b, KIR_AND, dead, kir_any(b, tly_watch_alive(c, from->last[0])));
+    kir_value none = none_of(r);
+    kir_branch look;
+    kir_if(b, &look, kir_bin(b, KIR_AND, may, died));
+    kir_value shows = shows_infinity(r, g);
+    kir_else(b, &look, 1, &shows);
+    kir_if_end(b, &look, 1, &none);
+    return look.result[0];
+}
+
 /* i1: nothing of a quick segment counts. */
 static kir_value judge(tly_rows *r, const tly_rows_segment *g, const tly_rows_source *in,
                        kir_value flags, tly_rows_state *s)
@@ -127,7 +166,7 @@ static void redo(tly_rows *r, const tly_rows_segment *g, kir_value left, tly_row
     tly_rows careful = *r;
     kir_value same = s->last[0];
     kir_branch redo;
-    careful.windows = careful.quick = careful.totals = careful.loads = 0;
+    careful.windows = careful.quick = careful.later = careful.totals = careful.loads = 0;
     careful.unroll = CAREFUL_UNROLL;
     careful.step = (int64_t)CAREFUL_UNROLL * r->wide;
     kir_if(b, &redo, left);
@@ -165,6 +204,8 @@ void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, tly_rows_state *s)
         if (r->totals) /* with no results a step was looked at in vain */
             flags = kir_select(b, r->only_total, kir_const(b, KIR_TYPE(KIR_I32, 1), 0), flags);
     }
+    if (r->later)
+        tly_rows_store_later(r, g, count);
     if (r->totals) {
         kir_value wanted = r->only_total, some = tly_not(c, from.spoiled);
         if (r->by_flags)
@@ -178,6 +219,10 @@ void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, tly_rows_state *s)
                          : kir_bin(b, KIR_OR, lost, tly_rows_seen_left(r, &seen, s));
     if (r->ends_by_flags)
         left = kir_bin(b, KIR_OR, left, raised(r, flags));
+    if (left && r->unit == 1 && tly_watches_output(c)) {
+        kir_value may = r->by_flags ? raised(r, flags) : kir_const(b, KIR_TYPE(KIR_I1, 1), 1);
+        left = kir_bin(b, KIR_OR, left, shown_left(r, g, may, &from, s));
+    }
     if (r->windows) /* lanes were chains of their own */
         s->last[0] = tly_vector_newest(c, s->last[0], 1);
     if (!left)

@@ -116,27 +116,45 @@ static kir_value near_end(tly_rows *r, kir_value wide, const tly_rows_result *y)
     return zero.result[0];
 }
 
+kir_value tly_rows_shows_infinity(tly_rows *r, const kir_value *shown, unsigned k)
+{
+    tly_build *c = r->c;
+    kir_value most = tly_watch_bits(c, shown[k << r->pairs]);
+    if (r->pairs)
+        most = kir_bin(c->b, KIR_UMAX, most, tly_watch_bits(c, shown[2 * k + 1]));
+    return tly_watch_lanes(c, tly_watch_endless(c, most));
+}
+
 kir_value tly_rows_results_left(tly_rows *r, kir_value wide, const tly_rows_result *y,
-                                tly_rows_state *s)
+                                const kir_value *shown, tly_rows_state *s)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
     unsigned unroll = r->unroll;
     kir_value none = kir_const(b, KIR_TYPE(KIR_I1, 1), 0), bad = 0, ends[2], same[2];
+    kir_value fell = 0, large = 0; /* where the output is narrower: anywhere in the step */
     kir_branch look;
     kir_if(b, &look, near_end(r, wide, y));
     for (unsigned k = 0; k < unroll; k++) {
         kir_value left;
         if (tly_watches_products(r->c)) {
             kir_value end = tly_watch_bits(c, tly_rows_end_of(r, y[unroll - 1].y, k));
-            left = kir_bin(b, KIR_AND, tly_watch_below(c, tly_watch_bits(c, y[k].y), TLY_NORMAL),
-                           tly_not(c, tly_watch_below(c, end, TLY_TINY)));
+            kir_value low = tly_watch_below(c, tly_watch_bits(c, y[k].y), TLY_NORMAL);
+            left = kir_bin(b, KIR_AND, low, tly_not(c, tly_watch_below(c, end, TLY_TINY)));
+            if (tly_watches_output(c)) {
+                kir_value endless = tly_rows_shows_infinity(r, shown, k);
+                fell = fell ? kir_bin(b, KIR_OR, fell, low) : low;
+                large = large ? kir_bin(b, KIR_OR, large, endless) : endless;
+            }
         } else {
             left = tly_rows_sums_left(r, &y[k]);
         }
         bad = bad ? kir_bin(b, KIR_OR, bad, left) : left;
     }
     ends[0] = kir_any(b, bad);
+    if (fell)
+        ends[0] = kir_bin(b, KIR_OR, ends[0],
+                          kir_bin(b, KIR_AND, kir_any(b, fell), kir_any(b, large)));
     ends[1] = tly_rows_flush(r, s->last[0], s->last[0]);
     kir_else(b, &look, 2, ends);
     same[0] = none;

@@ -122,12 +122,29 @@ static kir_value masks_at(tly_rows *r, kir_value k)
     return tly_at(r->c, masks, k, vector_bytes(r));
 }
 
-static void store_lives(tly_rows *r, kir_value end)
+/* Lanes of the step's last vector whose scan showed an infinity anywhere in the step. */
+static kir_value infinities(tly_rows *r, const kir_value *shown)
+{
+    kir_value mask = 0;
+    for (unsigned k = 0; k < r->unroll; k++) {
+        kir_value own = as_mask(r, tly_rows_shows_infinity(r, shown, k));
+        if (k > 0)
+            own = kir_bin(r->c->b, KIR_OR, own, tly_vector_newest(r->c, mask, r->unit));
+        mask = and_after(r, own);
+    }
+    return mask;
+}
+
+/* A scan that comes to nothing, but shows an infinity before it does, is no better than one that
+ * lives. */
+static void store_lives(tly_rows *r, kir_value end, const kir_value *shown)
 {
     tly_build *c = r->c;
+    kir_value lives = as_mask(r, tly_watch_alive(c, end));
+    if (tly_watches_output(c))
+        lives = kir_bin(c->b, KIR_OR, lives, infinities(r, shown));
     for (unsigned k = 0; k < r->unroll; k++)
-        kir_store(c->b, masks_at(r, imm(c, k)), 0,
-                  as_mask(r, tly_watch_alive(c, tly_rows_end_of(r, end, k))), c->acc_bytes, 0);
+        kir_store(c->b, masks_at(r, imm(c, k)), 0, tly_rows_end_of(r, lives, k), c->acc_bytes, 0);
 }
 
 /* It reads the input again, which nothing has overwritten yet, in place either. */
@@ -141,7 +158,7 @@ void tly_rows_redo(tly_rows *r, kir_value here, kir_value end, tly_rows_state *s
     tly_rows_state now = *s;
     kir_loop l;
     if (products)
-        store_lives(r, end);
+        store_lives(r, end, shown);
     kir_for(b, &l, imm(c, 0), imm(c, r->unroll), imm(c, 1), 1, s->last);
     kir_value x[2], result[2], lives = 0;
     tly_rows_load_step(r, here, l.i, x);

@@ -135,9 +135,11 @@ static void scan_step(tly_rows *r, chain *h, kir_value *shown)
     }
     if (!is_careful(r))
         return;
-    kir_value out = tly_rows_results_left(r, h->wide, y, &h->state);
+    kir_value out = tly_rows_results_left(r, h->wide, y, shown, &h->state);
     kir_branch redo;
     kir_if(b, &redo, left ? kir_bin(b, KIR_OR, left, out) : out);
+    for (unsigned k = 0; k < n; k++)
+        v[k] = shown[k];
     tly_rows_redo(r, h->here, y[unroll - 1].y, &again, v);
     v[n] = again.last[0];
     kir_else(b, &redo, n + 1, v);
@@ -149,6 +151,19 @@ static void scan_step(tly_rows *r, chain *h, kir_value *shown)
 }
 
 /* ---- a segment ---- */
+
+/* Results of `n` vectors as accumulators, from element i on. */
+static kir_value wides_at(tly_rows *r, kir_value i)
+{
+    return tly_at(r->c, r->wides, i, r->c->acc_bytes);
+}
+
+static void keep_wide(tly_rows *r, kir_value i, const kir_value *y, unsigned n)
+{
+    unsigned bytes = r->c->lanes * r->c->acc_bytes;
+    for (unsigned k = 0; k < n; k++)
+        kir_store(r->c->b, wides_at(r, i), k * bytes, y[k], bytes, 0);
+}
 
 /* Results of `n` vectors (or of pairs, narrowed already) from element i on. */
 static void store(tly_rows *r, const tly_rows_segment *g, kir_value i, kir_value *y, unsigned n)
@@ -165,6 +180,25 @@ static void store(tly_rows *r, const tly_rows_segment *g, kir_value i, kir_value
     tly_store_run(c, to, y, n, 0);
     if (g->lines)
         kir_if_end(c->b, &way, 0, NULL);
+}
+
+/* As wide as the machine's vectors are, whatever the windows'. */
+void tly_rows_store_later(tly_rows *r, const tly_rows_segment *g, kir_value count)
+{
+    tly_build c = *r->c;
+    tly_rows whole = *r;
+    unsigned bytes = (unsigned)(r->step * c.acc_bytes), width = (unsigned)c.t->vector_bytes;
+    kir_value y[MAX_UNROLL];
+    kir_loop l;
+    width = width < bytes ? width : bytes;
+    whole.c = &c;
+    c.lanes = width / c.acc_bytes;
+    c.vec.lanes = (uint8_t)c.lanes;
+    kir_for(c.b, &l, imm(&c, 0), tly_round_up(&c, count, r->step), imm(&c, r->step), 0, NULL);
+    for (unsigned k = 0; k < bytes / width; k++)
+        y[k] = kir_load(c.b, c.vec, wides_at(r, l.i), k * width, width);
+    store(&whole, g, l.i, y, bytes / width);
+    kir_for_end(c.b, &l, NULL);
 }
 
 /* While a step is scanned and stored, the next is loaded and scanned as far as it goes alone: the
@@ -207,7 +241,10 @@ void tly_rows_run(tly_rows *r, const tly_rows_segment *g, const tly_rows_source 
         scan_step(r, &now, shown);
         for (unsigned k = 0; k < unroll && r->pairs; k++)
             shown[k] = tly_narrow_pairs(c, &shown[2 * k]);
-        store(r, g, l.i, shown, unroll);
+        if (r->later)
+            keep_wide(r, l.i, shown, unroll);
+        else
+            store(r, g, l.i, shown, unroll);
     }
     tly_rows_prefetch(r, soon, l.i);
     h.state = now.state;

@@ -139,6 +139,8 @@ kir_value tly_narrow_pairs(tly_build *c, const kir_value *pair);
 kir_type tly_storage(tally_dtype dtype, unsigned lanes);
 kir_value tly_widen(tly_build *c, kir_value storage);
 kir_value tly_narrow(tly_build *c, kir_value acc);
+/* 1: narrowing underflows and overflows on its own, and raises flags. Integer code does not. */
+int tly_narrow_raises(const tly_build *c);
 /* The same of f16 and bf16 whose bits are an i32's lower half. */
 kir_value tly_widen_word(tly_build *c, kir_value bits);
 kir_value tly_narrow_word(tly_build *c, kir_value acc);
@@ -194,6 +196,10 @@ kir_value tly_watch_beyond(tly_build *c, kir_value high, kir_value low, unsigned
 /* i1s: a magnitude so moved is TLY_LARGE or more. */
 kir_value tly_watch_large(tly_build *c, kir_value high);
 kir_value tly_watch_alive(tly_build *c, kir_value v); /* i1s: not below all normal numbers */
+/* 1: the output has less range than the accumulator, be it by rounding alone. */
+int tly_watches_output(const tly_build *c);
+kir_value tly_watch_endless(tly_build *c, kir_value bits); /* i1s: infinite as an output */
+uint32_t tly_watch_stored_infinity(const tly_build *c);    /* bits of a narrow infinity */
 enum { TLY_WATCH_PART = 2 }; /* half of the range, as windows are quotients of two results */
 typedef enum tly_limit {
     TLY_TINY,   /* 2^-127: what is computed to be smaller is no normal number in any order */

@@ -15,6 +15,7 @@ typedef struct layout {
     uint64_t filler;    /* f64: 1.0's upper word where the lower word was */
     int64_t one;        /* bits of 1.0, of f64 its upper word */
     int64_t span;       /* bits from there to 2^120, of f64 to 2^1000 */
+    unsigned mantissa;  /* bits of it, of f64 in its upper word */
     uint32_t limits[TLY_LIMIT_COUNT];
 } layout;
 
@@ -23,6 +24,7 @@ static const layout layout_f32 = {
     0,
     0x3f800000,
     120 << 23,
+    23,
     { [TLY_TINY] = 0x00400000,
       [TLY_NORMAL] = 0x00800000,
       [TLY_SMALL] = (127 - 60) << 23,
@@ -34,6 +36,7 @@ static const layout layout_f64 = {
     0x3ff00000,
     0x3ff00000,
     1000 << 20,
+    20,
     { [TLY_TINY] = 0x00080000,
       [TLY_NORMAL] = 0x00100000,
       [TLY_SMALL] = (1023 - 500) << 20,
@@ -152,4 +155,46 @@ kir_value tly_watch_alive(tly_build *c, kir_value v)
 {
     kir_value tiny = tly_watch_lanes(c, tly_watch_below(c, tly_watch_bits(c, v), TLY_TINY));
     return tly_not(c, tiny);
+}
+
+int tly_watches_output(const tly_build *c)
+{
+    return tly_watches_products(c) && c->out_bytes < c->acc_bytes;
+}
+
+typedef struct end {
+    uint8_t exponent, ones; /* what is larger than 2^exponent * 1.111...1 in binary is infinite */
+    uint32_t infinity;      /* its bits */
+} end;
+
+static const end *end_of(const tly_build *c)
+{
+    static const end ends[TALLY_DTYPE_COUNT] = {
+        [TALLY_F32] = { 127, 24, 0x7f800000 },
+        [TALLY_F16] = { 15, 11, 0x7c00 },
+        [TALLY_BF16] = { 127, 8, 0x7f80 },
+    };
+    return &ends[c->p->out_dtype];
+}
+
+uint32_t tly_watch_stored_infinity(const tly_build *c)
+{
+    return end_of(c)->infinity;
+}
+
+/* The least magnitude that is, rounded down to the bits that are watched. */
+static uint32_t least_infinite(const tly_build *c)
+{
+    unsigned mantissa = of(c)->mantissa, ones = end_of(c)->ones;
+    if (c->out_bytes >= c->acc_bytes)
+        return of(c)->limits[TLY_INFINITE];
+    uint32_t rest = ones < mantissa ? (1u << (mantissa - ones)) - 1 : 0;
+    uint32_t power = (uint32_t)of(c)->one + ((uint32_t)end_of(c)->exponent << mantissa);
+    return power + ((1u << mantissa) - 1 - rest);
+}
+
+kir_value tly_watch_endless(tly_build *c, kir_value bits)
+{
+    kir_value most = kir_const(c->b, kir_type_of(c->b, bits), least_infinite(c) - 1);
+    return kir_cmp(c->b, KIR_ULT, most, bits);
 }

@@ -4,7 +4,9 @@
  */
 #include <fenv.h>
 #include <math.h>
+#include <stdio.h>
 
+#include "compare.h"
 #include "trials.h"
 
 /* One word for each way an axis can lie, large enough for several threads. */
@@ -109,6 +111,102 @@ Test(order, line_5_4_range, .timeout = 300)
     for (size_t k = 0; k < COUNT(large_words); k++)
         for (size_t n = 0; n < COUNT(data); n++)
             tly_trials_check(&t, large_words[k], data[n], 5 + n);
+    tly_trials_close(&t);
+}
+
+/* A scan on its way: where it is, how far an element takes it at most, and where it turns, all
+ * exponents of 2. */
+typedef struct walk {
+    int64_t exponent, most;
+    int64_t turns[3];
+    int leg;
+} walk;
+
+/* The exponent of the walk's next element. */
+static int64_t walk_on(walk *w, tly_random *r)
+{
+    if (w->leg == 3)
+        return 0;
+    int64_t left = w->turns[w->leg] - w->exponent, size = left < 0 ? -left : left;
+    int64_t by = tly_random_between(r, 1, w->most);
+    by = by < size ? by : size;
+    w->leg += by == size;
+    w->exponent += left < 0 ? -by : by;
+    return left < 0 ? -by : by;
+}
+
+/* Of results that are narrower than their accumulators. */
+typedef struct narrow {
+    const char *dtype, *more;
+    int64_t zero, end, most; /* exponents: below all accumulators, of the output's end, of a step */
+} narrow;
+
+enum { SCANS = 180, LONGEST = 256 };
+
+static void fill_walks(const narrow *c, const tally_descriptor *d, tly_random *r, void *in)
+{
+    const int64_t inner = d->rank == 3 ? d->sizes[2] : 1, length = d->sizes[1];
+    for (int64_t s = 0; s < SCANS; s++) {
+        walk w = { 0, c->most, { c->zero - tly_random_below(r, 10), c->end, c->zero - 100 }, 0 };
+        for (int64_t i = 0; i < length; i++) {
+            const int64_t k = d->flags & TALLY_REVERSE ? length - 1 - i : i;
+            const double x = i == 0   ? 1.0078125 /* with the next almost 2 */
+                             : i == 1 ? 1.984375
+                                      : ldexp(1, (int)walk_on(&w, r));
+            const int64_t at = s / inner * length * inner + k * inner + s % inner;
+            tly_bits_store((tally_dtype)d->dtype, in, at, tly_encode((tally_dtype)d->dtype, x));
+        }
+    }
+}
+
+/* Scans that fall below all normal numbers of the accumulator, where the plain loop stays, but some
+ * of the lanes that share its work may not; climb to where the output ends, but not the
+ * accumulator; and fall again. */
+static void check_narrow(tly_trials *t, const narrow *c, const char *sizes, tly_random *random)
+{
+    static const char *const plans[] = { "", "careful=1", "scan=1" };
+    static double in[SCANS * LONGEST], out[SCANS * LONGEST];
+    tally_descriptor d = TALLY_DESCRIPTOR_INIT;
+    char word[96];
+    snprintf(word, sizeof word, "cumprod:%s:%s%s", c->dtype, sizes, c->more);
+    cr_assert_eq(tally_descriptor_parse(word, &d, NULL), TALLY_OK, "%s", word);
+    fill_walks(c, &d, random, in);
+    for (size_t k = 0; k < t->levels.level_count * COUNT(plans); k++) {
+        const tally_kernel_options options = {
+            .size = sizeof options,
+            .device = t->levels.levels[k / COUNT(plans)].selector,
+            .plan = plans[k % COUNT(plans)]
+        };
+        tally_error error = TALLY_ERROR_INIT;
+        tally_kernel *kernel = NULL;
+        tly_verdict verdict;
+        if (tally_kernel_create(t->levels.context, &d, &options, &kernel, &error) != TALLY_OK) {
+            cr_expect(*options.plan, "%s: %s", word, error.message); /* not every template's key */
+            continue;
+        }
+        cr_assert_eq(tally_kernel_run(kernel, in, out, NULL), TALLY_OK);
+        cr_expect_eq(tly_judge(&d, in, out, 0, &verdict), 0, "%s, %s, %s: %lld wrong, %s", word,
+                     options.device, options.plan, (long long)verdict.wrong, verdict.reason);
+        tally_kernel_destroy(&kernel);
+    }
+}
+
+Test(order, line_5_4_narrow_output, .timeout = 240)
+{
+    static const narrow cases[] = { { "f16", "", -150, 15, 13 },
+                                    { "bf16", "", -150, 127, 15 },
+                                    { "f32", ",acc=f64", -1075, 128, 120 },
+                                    { "bf16", ",acc=f64", -1075, 127, 120 },
+                                    { "f16", ",acc=f64", -1075, 15, 14 } };
+    static const char *const sizes[] = { "180x256:axis=1", "180x256:axis=1,reverse",
+                                         "180x256:axis=1,exclusive", "60x256x3:axis=1",
+                                         "180x200:axis=1" };
+    tly_random random = tly_random_seed(1, 0);
+    tly_trials t;
+    tly_trials_open(&t);
+    for (size_t k = 0; k < COUNT(cases); k++)
+        for (size_t s = 0; s < COUNT(sizes); s++)
+            check_narrow(&t, &cases[k], sizes[s], &random);
     tly_trials_close(&t);
 }
 
