@@ -9,9 +9,13 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-/* Half of a 32 MiB L3, where the kernel tells no size: both machines that docs/results/ knows have
- * that, and non-temporal stores paid from there on. */
-#define STREAM_BYTES_FALLBACK (INT64_C(16) << 20)
+/* Half of the last cache, and never more than this, which is also what holds where the kernel tells
+ * no size: half of the 32 MiB of L3 of the Zen machines that docs/results/ knows, from where on
+ * non-temporal stores paid there. A larger cache is shared with cores that this machine may not even
+ * show: Emerald Rapids tells of 300 MiB to a guest of two CPUs, where f32 copies of 8, 16, 64 and
+ * 128 MiB, read and written, took 1.17, 1.18, 1.83 and 1.58 times as long by the cache as past it.
+ */
+#define MOST_STREAM_BYTES (INT64_C(16) << 20)
 
 static _Atomic int64_t stream_bytes; /* 0: not found yet */
 
@@ -65,7 +69,7 @@ int64_t tly_stream_bytes(void)
         return known;
     }
     int64_t cache = last_cache();
-    known = cache > 0 ? cache / 2 : STREAM_BYTES_FALLBACK;
+    known = cache > 0 && cache / 2 < MOST_STREAM_BYTES ? cache / 2 : MOST_STREAM_BYTES;
     if (cache >= 0) {
         atomic_store_explicit(&stream_bytes, known, memory_order_relaxed);
     }
