@@ -311,6 +311,7 @@ static void prepare_cuts(tally_kernel *k, const tly_geometry *g, const tly_launc
     const tly_limits *limits = &k->context->limits;
     k->bytes = tly_multiply(g->rows * g->length * g->inner, in_bytes + out_bytes);
     int64_t machine = l->form == TLY_ROWS ? limits->split_rows : limits->split_lanes;
+    k->computes = l->split_bytes > 0;
     k->split_bytes = l->split_bytes > 0 ? smaller(l->split_bytes, machine) : machine;
     k->alone = k->bytes < k->split_bytes || k->tiles == 1;
     k->most_tiles = k->row_tiles;

@@ -237,7 +237,7 @@ Test(pool, threads_are_bounded)
         int32_t options, asked;
         int64_t seen; /* 0: one call, no tasks */
     } cases[] = { { 4, 0, 4 }, { 4, 3, 3 }, { 4, 9, 4 }, { 0, 9, 9 },
-                  { 4, 1, 0 }, { 1, 9, 0 }, { 4, 2, 0 } /* two threads make no chain */ };
+                  { 4, 1, 0 }, { 1, 9, 0 }, { 4, 2, 2 } };
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         tally_context_options options = { .size = sizeof options,
                                           .parallel = count_tasks,
