@@ -193,7 +193,7 @@ static int cut(tly_run *run, int64_t threads)
     if (k->form == TLY_ROWS) {
         /* Handing on takes time whatever a kernel computes: f16 sums of 1 Mi, 4 MiB read and
          * written, one and two threads 195, 219 us; f32 of 8 MiB 390, 275 (Emerald Rapids). */
-        int large = k->bytes >= k->context->limits.split_rows;
+        int large = k->bytes >= k->context->limits.chain;
         if (large && k->rows < 2 * threads && k->rows % threads != 0 && k->row_tiles > 1) {
             run->tickets = k->tiles;
             return tly_chain_begin(run);

@@ -219,7 +219,7 @@ static inline tally_context *fake_context(const tally_context_options *options)
     if (tally_context_create(options, &context, NULL) == TALLY_OK) {
         tly_context_set_generator(context, &fake_generator);
         context->limits.cpus = 64;
-        context->limits.split_rows = 64;
+        context->limits.chain = 64;
         context->limits.share = 8 * FAKE_LANES;
         context->limits.scratch_bytes = FAKE_SCRATCH + 8 * fake_call_lanes;
     }

@@ -263,7 +263,7 @@ Test(pool, small_rows_make_no_chains)
 {
     static const struct {
         const char *word;
-        int64_t rows, split_rows;
+        int64_t rows, chain;
         int chained, seen;
     } cases[] = {
         { "cumsum:i64:1000:axis=0", 1, 64, 1, 2 },
@@ -275,7 +275,7 @@ Test(pool, small_rows_make_no_chains)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tally_context_options options = { .size = sizeof options, .parallel = count_tasks };
         tally_context *context = fake_context(&options);
-        context->limits.split_rows = cases[i].split_rows;
+        context->limits.chain = cases[i].chain;
         tally_kernel *kernel = fake_kernel(context, cases[i].word, NULL);
         tasks_seen = 0;
         fake_carried = 0;

@@ -28,6 +28,9 @@ int32_t tly_cpu_count(void);
 /* Bytes read and written from which on a launch passes by the cache. */
 int64_t tly_stream_bytes(void);
 
+/* Whether Intel made the processor; how dear it is to share data between cores goes with that. */
+int tly_cpu_is_intel(void);
+
 /* The processor's name for people, always terminated; the architecture's where it tells none. */
 void tly_cpu_brand(char *text, size_t capacity);
 

@@ -37,6 +37,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int runs[TLY_LEVELS];
 static int host = TLY_LEVEL_NONE;
 static char brand[64];
+static int intel;
 
 #if defined(__x86_64__)
 
@@ -59,9 +60,12 @@ static void read_features(level *have)
     }
 }
 
-static void read_brand(void)
+static void read_names(void)
 {
-    uint32_t words[12];
+    uint32_t words[12], most, b, c, d;
+    if (__get_cpuid(0, &most, &b, &c, &d)) {
+        intel = b == signature_INTEL_ebx && d == signature_INTEL_edx && c == signature_INTEL_ecx;
+    }
     for (uint32_t i = 0; i < 3; i++) {
         uint32_t *w = words + 4 * i;
         if (!__get_cpuid(0x80000002u + i, &w[0], &w[1], &w[2], &w[3])) {
@@ -88,7 +92,7 @@ static void read_features(level *have)
     (void)have; /* the one level is the architecture's base */
 }
 
-static void read_brand(void)
+static void read_names(void)
 {
 }
 
@@ -112,7 +116,7 @@ static void find(void)
             host = i;
         }
     }
-    read_brand();
+    read_names();
     if (brand[0] == 0) {
         memcpy(brand, machine, sizeof machine);
     }
@@ -133,6 +137,12 @@ int tly_level_host(void)
 {
     pthread_once(&once, find);
     return host;
+}
+
+int tly_cpu_is_intel(void)
+{
+    pthread_once(&once, find);
+    return intel;
 }
 
 void tly_cpu_brand(char *text, size_t capacity)
