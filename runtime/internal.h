@@ -35,6 +35,7 @@ typedef struct tly_limits {
     int32_t cpus;          /* most tasks of a run; 0: as many as its thread may use CPUs */
     int64_t split_rows;    /* bytes read and written worth a thread, in TLY_ROWS */
     int64_t split_lanes;   /* ... in the other forms */
+    int64_t chain;         /* bytes read and written by rows that threads hand on to each other */
     int64_t share;         /* bytes: least width of a thread's range of lanes */
     int64_t scratch_bytes; /* of a task */
 } tly_limits;
@@ -75,6 +76,7 @@ struct tally_kernel {
     uint8_t in_place;           /* allowed */
     uint8_t empty;
     uint8_t alone;       /* never worth a second thread */
+    uint8_t computes;    /* instructions are its limit, not memory */
     int32_t carry_bytes; /* of one record */
     int32_t level;
     tly_form form;

@@ -311,6 +311,7 @@ static void prepare_cuts(tally_kernel *k, const tly_geometry *g, const tly_launc
     const tly_limits *limits = &k->context->limits;
     k->bytes = tly_multiply(g->rows * g->length * g->inner, in_bytes + out_bytes);
     int64_t machine = l->form == TLY_ROWS ? limits->split_rows : limits->split_lanes;
+    k->computes = l->split_bytes > 0;
     k->split_bytes = l->split_bytes > 0 ? smaller(l->split_bytes, machine) : machine;
     k->alone = k->bytes < k->split_bytes || k->tiles == 1;
     k->most_tiles = k->row_tiles;
@@ -343,8 +344,12 @@ static void prepare(tally_kernel *k, const tly_request *request)
     k->out_first = g->out_first * out_bytes;
     k->carry_bytes = p->unit * (int32_t)tally_dtype_bytes((tally_dtype)p->acc);
     prepare_cuts(k, g, l, in_bytes, out_bytes);
+    /* Intel's cores fill the lines of stores in the order of the program, so that one that is not in
+     * the first cache holds up all behind it. Of two streams of stores, to scratch and to memory,
+     * each waits for the other then. f32 of 128x1024, axis 0, from L2, us, without and with the
+     * lines fetched ahead: 32.2, 20.1; a copy 15.9 (Emerald Rapids). */
     k->apart_flags = k->bytes > tly_stream_bytes() ? TLY_LAUNCH_STREAM
-                     : tly_stores_wait()           ? TLY_LAUNCH_CLAIM
+                     : tly_cpu_is_intel()          ? TLY_LAUNCH_CLAIM
                                                    : 0;
     k->row_bytes = p->form == TLY_ROWS && p->dense ? g->length * out_bytes : 0;
     k->plain = (uint8_t)tly_level_runs(request->level);

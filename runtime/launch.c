@@ -21,10 +21,6 @@
  * sweeps one after the other; below, each thread gets a range of lanes of all slices. */
 #define SLICES_A_THREAD 4
 
-/* A chain reads and computes every chunk twice, so that two threads do no more than one: f32 row of
- * 64 Mi, GB/s, one thread 26.5, a chain of two 24.5; f64 30, 20; f16 11.4, 9.9 (Zen 3). */
-#define CHAIN_THREADS 3
-
 /* Scratch up to this lies on the stack, where it costs nothing: the calls that last for nanoseconds
  * need no more (18.1 KiB for 12 f32 on x86-64-v4), and a thread with 32 KiB has as much. */
 enum { STACK_SCRATCH = 20480 };
@@ -195,7 +191,10 @@ static int cut(tly_run *run, int64_t threads)
     run->parts = 1;
     run->tickets = ceil_div(k->rows, run->rows);
     if (k->form == TLY_ROWS) {
-        if (threads >= CHAIN_THREADS && k->rows < 2 * threads && k->row_tiles > 1) {
+        /* Handing on takes time whatever a kernel computes: f16 sums of 1 Mi, 4 MiB read and
+         * written, one and two threads 195, 219 us; f32 of 8 MiB 390, 275 (Emerald Rapids). */
+        int large = k->bytes >= k->context->limits.chain;
+        if (large && k->rows < 2 * threads && k->rows % threads != 0 && k->row_tiles > 1) {
             run->tickets = k->tiles;
             return tly_chain_begin(run);
         }

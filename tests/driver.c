@@ -239,8 +239,11 @@ int tly_driver_open(tly_driver *v, const tly_course *course, tly_progress *at)
     }
     /* What else only larger tensors on larger machines would see: threads beyond the CPUs, narrow
      * ranges of lanes, accumulators that fit by parts. */
-    v->context->limits = (tly_limits){
-        .cpus = 64, .split_rows = 256, .split_lanes = 256, .share = 64, .scratch_bytes = 6144
-    };
+    v->context->limits = (tly_limits){ .cpus = 64,
+                                       .split_rows = 256,
+                                       .split_lanes = 256,
+                                       .chain = 256,
+                                       .share = 64,
+                                       .scratch_bytes = 6144 };
     return 0;
 }

@@ -23,6 +23,7 @@
 static atomic_int fake_made;         /* calls of generate */
 static atomic_int fake_scans;        /* chunks begun */
 static atomic_int fake_combined;     /* carries found by COMBINE */
+static atomic_int fake_carried;      /* scans that began with a carry */
 static atomic_int fake_no_total;     /* COMBINE returned 1 */
 static atomic_int fake_faults;       /* broken promises of the launch */
 static atomic_int fake_delay_us;     /* of generate */
@@ -92,6 +93,7 @@ static int64_t fake_rows(const tly_args *a, const tly_task *t)
         }
         if (t->mode == TLY_MODE_SCAN && a->chunks > 1) {
             fake_scans++;
+            fake_carried += tile == t->begin && t->carry_in != NULL;
             fake_sleep(fake_scan_us);
         }
         int64_t last = (chunk + 1) * FAKE_CHUNK < a->length ? (chunk + 1) * FAKE_CHUNK : a->length;
@@ -217,6 +219,7 @@ static inline tally_context *fake_context(const tally_context_options *options)
     if (tally_context_create(options, &context, NULL) == TALLY_OK) {
         tly_context_set_generator(context, &fake_generator);
         context->limits.cpus = 64;
+        context->limits.chain = 64;
         context->limits.share = 8 * FAKE_LANES;
         context->limits.scratch_bytes = FAKE_SCRATCH + 8 * fake_call_lanes;
     }

@@ -237,7 +237,7 @@ Test(pool, threads_are_bounded)
         int32_t options, asked;
         int64_t seen; /* 0: one call, no tasks */
     } cases[] = { { 4, 0, 4 }, { 4, 3, 3 }, { 4, 9, 4 }, { 0, 9, 9 },
-                  { 4, 1, 0 }, { 1, 9, 0 }, { 4, 2, 0 } /* two threads make no chain */ };
+                  { 4, 1, 0 }, { 1, 9, 0 }, { 4, 2, 2 } };
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         tally_context_options options = { .size = sizeof options,
                                           .parallel = count_tasks,
@@ -252,6 +252,36 @@ Test(pool, threads_are_bounded)
         kernel = fake_kernel(context, "cumsum:i64:17:axis=0", NULL);
         check(kernel, 1, 17, 1, cases[c].asked, 1, 0, "short");
         cr_assert_leq(tasks_seen, cases[c].seen);
+        tally_kernel_destroy(&kernel);
+        tally_context_destroy(&context);
+    }
+}
+
+/* Handing on is dear where the kernel alone would take several threads; whole rows are not. As many
+ * rows as threads need no chain. */
+Test(pool, small_rows_make_no_chains)
+{
+    static const struct {
+        const char *word;
+        int64_t rows, chain;
+        int chained, seen;
+    } cases[] = {
+        { "cumsum:i64:1000:axis=0", 1, 64, 1, 2 },
+        { "cumsum:i64:1000:axis=0", 1, 1 << 20, 0, 0 },
+        { "cumsum:i64:3x1000:axis=1", 3, 64, 1, 2 },
+        { "cumsum:i64:3x1000:axis=1", 3, 1 << 20, 0, 2 },
+        { "cumsum:i64:2x1000:axis=1", 2, 64, 0, 2 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tally_context_options options = { .size = sizeof options, .parallel = count_tasks };
+        tally_context *context = fake_context(&options);
+        context->limits.chain = cases[i].chain;
+        tally_kernel *kernel = fake_kernel(context, cases[i].word, NULL);
+        tasks_seen = 0;
+        fake_carried = 0;
+        check(kernel, cases[i].rows, 1000, 1, 2, 1, 0, cases[i].word);
+        cr_assert_eq(tasks_seen, cases[i].seen, "case %zu: %lld tasks", i, (long long)tasks_seen);
+        cr_assert_eq(fake_carried > 0, cases[i].chained, "case %zu", i);
         tally_kernel_destroy(&kernel);
         tally_context_destroy(&context);
     }

@@ -28,11 +28,8 @@ int32_t tly_cpu_count(void);
 /* Bytes read and written from which on a launch passes by the cache. */
 int64_t tly_stream_bytes(void);
 
-/* 1: stores to a line that is not in the first cache hold up those behind them, as on Intel's, which
- * fill their lines in the order of the program. Of two streams of stores, one to scratch and one to
- * memory, each waits for the other then. f32 of 128x1024, axis 0, from L2, us, without and with
- * the lines fetched ahead: 32.2, 20.1; a copy 15.9 (Emerald Rapids). */
-int tly_stores_wait(void);
+/* Whether Intel made the processor: how stores and shared lines behave goes with that. */
+int tly_cpu_is_intel(void);
 
 /* The processor's name for people, always terminated; the architecture's where it tells none. */
 void tly_cpu_brand(char *text, size_t capacity);

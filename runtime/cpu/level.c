@@ -37,7 +37,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int runs[TLY_LEVELS];
 static int host = TLY_LEVEL_NONE;
 static char brand[64];
-static int stores_wait;
+static int intel;
 
 #if defined(__x86_64__)
 
@@ -62,9 +62,9 @@ static void read_features(level *have)
 
 static void read_vendor(void)
 {
-    static const char intel[] = "GenuineIntel";
+    static const char name[] = "GenuineIntel";
     uint32_t a, w[3]; /* its words in the order of the text */
-    stores_wait = __get_cpuid(0, &a, &w[0], &w[2], &w[1]) && memcmp(w, intel, sizeof w) == 0;
+    intel = __get_cpuid(0, &a, &w[0], &w[2], &w[1]) && memcmp(w, name, sizeof w) == 0;
 }
 
 static void read_brand(void)
@@ -148,10 +148,10 @@ int tly_level_host(void)
     return host;
 }
 
-int tly_stores_wait(void)
+int tly_cpu_is_intel(void)
 {
     pthread_once(&once, find);
-    return stores_wait;
+    return intel;
 }
 
 void tly_cpu_brand(char *text, size_t capacity)
