@@ -57,6 +57,9 @@ static void release(void *context)
     tly_seen_forget(context, touch);
 }
 
+/* What starting a second thread takes is worth as many bytes of rows on every machine. */
+#define LEAST_SPLIT (INT64_C(2) << 20)
+
 static void find_limits(tly_limits *limits, int host)
 {
     int64_t cache = tly_stream_bytes(); /* half of the last one */
@@ -66,8 +69,9 @@ static void find_limits(tly_limits *limits, int host)
      * L3, f32: rows of 128, 1 MiB read and written 29, 39; 4 MiB 129, 118; 8 MiB 260, 165. Rows of
      * 4096, 2 MiB 52, 81; 8 MiB 208, 163. Axis 0 of 16384 lanes, 2 MiB 33, 54; 8 MiB 145, 100;
      * 16 MiB 633, 458; middle axis, 8 MiB 135, 165; 16 MiB 717, 418. Zen 5 breaks even at 8 and
-     * 16 MiB. */
-    limits->split_rows = cache / 2;
+     * 16 MiB. Emerald Rapids, where `cache` is 2.5 MiB: rows of 1024, 1.25 MiB 46, 64; 2 MiB 130, 67;
+     * 4 MiB 184, 85; axis 0 of 4096 lanes, 2.5 MiB 136, 116; 3 MiB 105, 53. */
+    limits->split_rows = cache / 2 > LEAST_SPLIT ? cache / 2 : LEAST_SPLIT;
     limits->split_lanes = cache;
     /* Narrower, both cores prefetch into the other's half of a page: Zen 4, axis 0 of 1024 lanes of
      * f32, 32 MiB, one and two threads 903, 1194 us; of 8192 lanes of f16 2857, 1646. */
