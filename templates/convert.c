@@ -236,6 +236,13 @@ kir_value tly_narrow(tly_build *c, kir_value x)
     }
 }
 
+int tly_narrow_raises(const tly_build *c)
+{
+    int wide = c->acc.kind == KIR_F64;
+    return (c->p->out_dtype == TALLY_F32 && wide) ||
+           (c->p->out_dtype == TALLY_F16 && !wide && c->t->has_f16);
+}
+
 kir_value tly_load(tly_build *c, kir_value p, int64_t offset, unsigned lanes)
 {
     kir_type t = tly_storage((tally_dtype)c->p->dtype, lanes);

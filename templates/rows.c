@@ -201,7 +201,8 @@ static void lay_out(tly_rows *r, tly_launch *launch)
     int64_t elements = round_up(r->block + r->widest + 2 * line, line);
     int64_t work = buffer + elements * c->out_bytes + TLY_CONGRUENT_BYTES;
     int64_t zero, pad = round_up(work + tly_rows_work_bytes(r), 64);
-    launch->scratch_bytes = pad + round_up(tly_rows_pad_bytes(r, &zero), 64);
+    int64_t wides = pad + round_up(tly_rows_pad_bytes(r, &zero), 64);
+    launch->scratch_bytes = wides + (r->later ? (r->block + r->step) * c->acc_bytes : 0);
     if (tly_stored_step(c) < 0) /* element 0 is the highest */
         buffer += (elements - 1) * c->out_bytes;
     kir_value scratch = kir_get(c->b, KIR_ARG_SCRATCH);
@@ -211,6 +212,7 @@ static void lay_out(tly_rows *r, tly_launch *launch)
                               kir_get(c->b, KIR_ARG_OUT));
     r->work = kir_ptradd(c->b, scratch, imm(c, work));
     r->pad = kir_ptradd(c->b, scratch, imm(c, pad + zero));
+    r->wides = kir_ptradd(c->b, scratch, imm(c, wides));
 }
 
 /* Dense rows that fill less than half a block go together, with room for a step's overhang. */
@@ -225,14 +227,10 @@ static kir_value rows_at_a_time(tly_rows *r)
     return small.result[0];
 }
 
-/* Narrowing to other floats raises flags of its own, and so might what lies between elements;
- * bf16 is made of f32 by integers. */
+/* What lies between elements might raise flags of its own. */
 static int keeps_flags(const tly_build *c)
 {
-    int narrows = c->out_bytes < c->acc_bytes;
-    if (c->p->in_step == 2 || c->p->in_step == -2)
-        return 0;
-    return !narrows || (c->p->out_dtype == TALLY_BF16 && c->acc.kind == KIR_F32);
+    return c->p->in_step != 2 && c->p->in_step != -2;
 }
 
 void tly_build_rows(tly_build *c, tly_launch *launch)
@@ -257,6 +255,7 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
     r.quick = r.watches && c->plan->careful == 0;
     r.by_flags = r.quick && r.unit == 1 && keeps_flags(c);
     r.ends_by_flags = r.quick && r.unit > 1 && keeps_flags(c);
+    r.later = (r.by_flags || r.ends_by_flags) && tly_narrow_raises(c);
     r.direct_in = tly_loads_vectors(c) && c->p->in_step != 0;
     r.direct_out = c->p->out_step != TLY_ANY_STEP;
     lay_out(&r, launch);

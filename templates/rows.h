@@ -21,6 +21,7 @@ typedef struct tly_rows {
     int windows;                   /* 1: windows over vectors; 0: each vector by itself */
     int quick;                     /* 1: a segment is judged when it is done, 0: each step, ... */
     int by_flags;                  /* ... by the flags of arithmetic; 0: by what is seen */
+    int later;                     /* 1: results are narrowed when the flags have been read */
     int ends_by_flags;             /* 1: what is seen are neither zeros nor infinities */
     int watches;                   /* 1: partial results may leave the range */
     int totals;                    /* 1: a chunk's total is another value than its last result */
@@ -28,7 +29,8 @@ typedef struct tly_rows {
     int64_t widest;                /* elements of a step, quick or careful */
     int direct_in, direct_out;     /* vectors of input can be read, of output written, in place */
     kir_value work, input, buffer; /* scratch: a step done again, staged input, output, ... */
-    kir_value pad;                 /* ... and a step of neutral values, as input */
+    kir_value pad;                 /* ... a step of neutral values, as input, ... */
+    kir_value wides;               /* ... and a segment's results as accumulators, where `later` */
     kir_value ahead;               /* bytes to prefetch ahead */
     kir_value length, group;       /* rows scanned at a time */
     kir_value only_total;          /* i1, where `totals`: nothing else is wanted */
@@ -197,6 +199,8 @@ enum { TLY_ROWS_RESULTS = 1, TLY_ROWS_TOTAL = 2 };
 
 /* Elements [0, count) of a segment, with or without results. Careful, each step is judged; quick,
  * nothing counts where flags were raised, which are cleared before, or something was `seen`. */
+/* Results that were kept as accumulators go where they belong, narrowed: elements [0, count). */
+void tly_rows_store_later(tly_rows *r, const tly_rows_segment *g, kir_value count);
 void tly_rows_run(tly_rows *r, const tly_rows_segment *g, const tly_rows_source *in,
                   kir_value count, unsigned what, tly_rows_state *s, tly_rows_seen *seen);
 

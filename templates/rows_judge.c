@@ -166,7 +166,7 @@ static void redo(tly_rows *r, const tly_rows_segment *g, kir_value left, tly_row
     tly_rows careful = *r;
     kir_value same = s->last[0];
     kir_branch redo;
-    careful.windows = careful.quick = careful.totals = careful.loads = 0;
+    careful.windows = careful.quick = careful.later = careful.totals = careful.loads = 0;
     careful.unroll = CAREFUL_UNROLL;
     careful.step = (int64_t)CAREFUL_UNROLL * r->wide;
     kir_if(b, &redo, left);
@@ -204,6 +204,8 @@ void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, tly_rows_state *s)
         if (r->totals) /* with no results a step was looked at in vain */
             flags = kir_select(b, r->only_total, kir_const(b, KIR_TYPE(KIR_I32, 1), 0), flags);
     }
+    if (r->later)
+        tly_rows_store_later(r, g, count);
     if (r->totals) {
         kir_value wanted = r->only_total, some = tly_not(c, from.spoiled);
         if (r->by_flags)

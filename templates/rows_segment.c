@@ -152,6 +152,19 @@ static void scan_step(tly_rows *r, chain *h, kir_value *shown)
 
 /* ---- a segment ---- */
 
+/* Results of `n` vectors as accumulators, from element i on. */
+static kir_value wides_at(tly_rows *r, kir_value i)
+{
+    return tly_at(r->c, r->wides, i, r->c->acc_bytes);
+}
+
+static void keep_wide(tly_rows *r, kir_value i, const kir_value *y, unsigned n)
+{
+    unsigned bytes = r->c->lanes * r->c->acc_bytes;
+    for (unsigned k = 0; k < n; k++)
+        kir_store(r->c->b, wides_at(r, i), k * bytes, y[k], bytes, 0);
+}
+
 /* Results of `n` vectors (or of pairs, narrowed already) from element i on. */
 static void store(tly_rows *r, const tly_rows_segment *g, kir_value i, kir_value *y, unsigned n)
 {
@@ -167,6 +180,19 @@ static void store(tly_rows *r, const tly_rows_segment *g, kir_value i, kir_value
     tly_store_run(c, to, y, n, 0);
     if (g->lines)
         kir_if_end(c->b, &way, 0, NULL);
+}
+
+void tly_rows_store_later(tly_rows *r, const tly_rows_segment *g, kir_value count)
+{
+    tly_build *c = r->c;
+    unsigned bytes = c->lanes * c->acc_bytes;
+    kir_value y[MAX_UNROLL];
+    kir_loop l;
+    kir_for(c->b, &l, imm(c, 0), tly_round_up(c, count, r->step), imm(c, r->step), 0, NULL);
+    for (unsigned k = 0; k < r->unroll; k++)
+        y[k] = kir_load(c->b, c->vec, wides_at(r, l.i), k * bytes, bytes);
+    store(r, g, l.i, y, r->unroll);
+    kir_for_end(c->b, &l, NULL);
 }
 
 /* While a step is scanned and stored, the next is loaded and scanned as far as it goes alone: the
@@ -209,7 +235,10 @@ void tly_rows_run(tly_rows *r, const tly_rows_segment *g, const tly_rows_source 
         scan_step(r, &now, shown);
         for (unsigned k = 0; k < unroll && r->pairs; k++)
             shown[k] = tly_narrow_pairs(c, &shown[2 * k]);
-        store(r, g, l.i, shown, unroll);
+        if (r->later)
+            keep_wide(r, l.i, shown, unroll);
+        else
+            store(r, g, l.i, shown, unroll);
     }
     tly_rows_prefetch(r, soon, l.i);
     h.state = now.state;

@@ -134,6 +134,8 @@ kir_value tly_narrow_pairs(tly_build *c, const kir_value *pair);
 kir_type tly_storage(tally_dtype dtype, unsigned lanes);
 kir_value tly_widen(tly_build *c, kir_value storage);
 kir_value tly_narrow(tly_build *c, kir_value acc);
+/* 1: narrowing underflows and overflows on its own, and raises flags. Integer code does not. */
+int tly_narrow_raises(const tly_build *c);
 /* The same of f16 and bf16 whose bits are an i32's lower half. */
 kir_value tly_widen_word(tly_build *c, kir_value bits);
 kir_value tly_narrow_word(tly_build *c, kir_value acc);
