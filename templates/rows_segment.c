@@ -182,17 +182,23 @@ static void store(tly_rows *r, const tly_rows_segment *g, kir_value i, kir_value
         kir_if_end(c->b, &way, 0, NULL);
 }
 
+/* As wide as the machine's vectors are, whatever the windows'. */
 void tly_rows_store_later(tly_rows *r, const tly_rows_segment *g, kir_value count)
 {
-    tly_build *c = r->c;
-    unsigned bytes = c->lanes * c->acc_bytes;
+    tly_build c = *r->c;
+    tly_rows whole = *r;
+    unsigned bytes = (unsigned)(r->step * c.acc_bytes), width = (unsigned)c.t->vector_bytes;
     kir_value y[MAX_UNROLL];
     kir_loop l;
-    kir_for(c->b, &l, imm(c, 0), tly_round_up(c, count, r->step), imm(c, r->step), 0, NULL);
-    for (unsigned k = 0; k < r->unroll; k++)
-        y[k] = kir_load(c->b, c->vec, wides_at(r, l.i), k * bytes, bytes);
-    store(r, g, l.i, y, r->unroll);
-    kir_for_end(c->b, &l, NULL);
+    width = width < bytes ? width : bytes;
+    whole.c = &c;
+    c.lanes = width / c.acc_bytes;
+    c.vec.lanes = (uint8_t)c.lanes;
+    kir_for(c.b, &l, imm(&c, 0), tly_round_up(&c, count, r->step), imm(&c, r->step), 0, NULL);
+    for (unsigned k = 0; k < bytes / width; k++)
+        y[k] = kir_load(c.b, c.vec, wides_at(r, l.i), k * width, width);
+    store(&whole, g, l.i, y, bytes / width);
+    kir_for_end(c.b, &l, NULL);
 }
 
 /* While a step is scanned and stored, the next is loaded and scanned as far as it goes alone: the
