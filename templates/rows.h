@@ -199,9 +199,9 @@ enum { TLY_ROWS_RESULTS = 1, TLY_ROWS_TOTAL = 2 };
 
 /* Elements [0, count) of a segment, with or without results. Careful, each step is judged; quick,
  * nothing counts where flags were raised, which are cleared before, or something was `seen`. */
-/* Results that were kept as accumulators go where they belong, narrowed: elements [0, count). */
-void tly_rows_store_later(tly_rows *r, const tly_rows_segment *g, kir_value count);
 void tly_rows_run(tly_rows *r, const tly_rows_segment *g, const tly_rows_source *in,
                   kir_value count, unsigned what, tly_rows_state *s, tly_rows_seen *seen);
+/* Results that were kept as accumulators go where they belong, narrowed: elements [0, count). */
+void tly_rows_store_later(tly_rows *r, const tly_rows_segment *g, kir_value count);
 
 #endif
