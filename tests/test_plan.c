@@ -31,8 +31,8 @@ Test(plan, chooses_the_template)
     } table[] = {
         { "cumprod:f32:4096:axis=0", TLY_TEMPLATE_ROWS },
         { "cumprod:f32:1000x8:axis=1", TLY_TEMPLATE_SHORT },
-        { "cumprod:f32:1000x65:axis=1", TLY_TEMPLATE_MEDIUM },
-        { "cumprod:f32:1000x255:axis=1,reverse", TLY_TEMPLATE_MEDIUM },
+        { "cumprod:f32:1000x65:axis=1", TLY_TEMPLATE_SHORT },
+        { "cumprod:f32:1000x255:axis=1,reverse", TLY_TEMPLATE_SHORT },
         { "cumprod:f32:1000x65:axis=1,in=66x1", TLY_TEMPLATE_ROWS },
         { "cumprod:f32:1000x128:axis=1", TLY_TEMPLATE_ROWS },
         { "cumprod:f32:1000x257:axis=1", TLY_TEMPLATE_ROWS },

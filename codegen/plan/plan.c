@@ -12,7 +12,6 @@
 static const tly_limits *const limits[TLY_TEMPLATE_COUNT] = {
     [TLY_TEMPLATE_ROWS] = &tly_rows_limits,
     [TLY_TEMPLATE_SHORT] = &tly_short_limits,
-    [TLY_TEMPLATE_MEDIUM] = &tly_medium_limits,
     [TLY_TEMPLATE_COLUMNS] = &tly_columns_limits,
     [TLY_TEMPLATE_TRANSPOSED] = &tly_transposed_limits,
     [TLY_TEMPLATE_SERIAL] = &tly_serial_limits,
@@ -63,8 +62,8 @@ static tly_template choose_template(const tly_problem *p)
      * .47, AVX2 .69 and .40 (Zen 4). */
     if (p->order == TALLY_ORDER_SERIAL || (p->length > 0 && p->length <= 4))
         return TLY_TEMPLATE_SERIAL;
-    int medium = p->dense == TLY_DENSE_MEDIUM && p->acc != TALLY_F64;
-    return p->length > 0 ? TLY_TEMPLATE_SHORT : medium ? TLY_TEMPLATE_MEDIUM : TLY_TEMPLATE_ROWS;
+    int medium = p->dense == TLY_DENSE_MEDIUM;
+    return p->length > 0 || medium ? TLY_TEMPLATE_SHORT : TLY_TEMPLATE_ROWS;
 }
 
 static int32_t choose_lanes(const tly_problem *p, const tly_target *t, const tly_plan *plan)
@@ -196,33 +195,6 @@ static int32_t choose_serial_split(const tly_problem *p, const tly_target *t, co
     return p->length > 0 ? 0 : 4 << 20;
 }
 
-/* Half of the lanes for rows that leave the others idle. Zen 4, AVX-512, f32 rows of 8 past the
- * cache, of a copy: 16 lanes .41, 8 .96. */
-static int32_t choose_short_lanes(const tly_problem *p, const tly_target *t, const tly_plan *plan)
-{
-    int32_t lanes = choose_lanes(p, t, plan);
-    while (lanes > 4 && p->length <= lanes / 2)
-        lanes /= 2;
-    /* f32 rows of 17 and 33, ns an element: 16 lanes .93, .69; 8 lanes .52, .48. */
-    if (t->vector_bytes == 64 && p->length > lanes && p->length % lanes != 0)
-        lanes /= 2;
-    return lanes;
-}
-
-/* Rows a step: 16 vectors and more in flight. */
-static int32_t choose_short_rows(const tly_problem *p, const tly_target *t, const tly_plan *plan)
-{
-    int32_t vectors = (p->length + plan->lanes - 1) / plan->lanes;
-    (void)t;
-    return vectors <= 4 ? 4 : vectors <= 8 ? 2 : 1;
-}
-
-static int32_t choose_short_block(const tly_problem *p, const tly_target *t, const tly_plan *plan)
-{
-    (void)t;
-    return larger(64 * plan->lanes, p->length * plan->unroll);
-}
-
 /* Axis steps a pass. f32 of 4096x16384, of a copy: 1 step .92, 2 1.0, 4 1.2. Narrow results are
  * rather limited by their instructions, of which one step a pass has the fewest: bf16 of 4096x32768
  * 1 step .99, 4 .61 to .67; f16 of 65536x2048 1.03 and .87, of 4096x32768 alike (Zen 3). With
@@ -342,13 +314,6 @@ static const choice choices[TLY_TEMPLATE_COUNT][MOST_CHOICES] = {
         { KEY(split_bytes), choose_split, 0 },
     },
     [TLY_TEMPLATE_SHORT] = {
-        { KEY(lanes), choose_short_lanes, 0 },
-        { KEY(unroll), choose_short_rows, 0 },
-        { KEY(block), choose_short_block, 0 },
-        { KEY(prefetch), NULL, 2048 },
-        { KEY(split_bytes), choose_split, 0 },
-    },
-    [TLY_TEMPLATE_MEDIUM] = {
         { KEY(lanes), choose_lanes, 0 },
         { KEY(block), NULL, 2048 },
         { KEY(prefetch), NULL, 2048 },
