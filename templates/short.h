@@ -8,7 +8,7 @@
 #include "template.h"
 
 enum {
-    TLY_SHORT_DOUBLINGS = 4,              /* up to TLY_MOST_LANES */
+    TLY_SHORT_DOUBLINGS = 4,                    /* up to TLY_MOST_LANES */
     TLY_SHORT_BORDERS = TLY_SHORT_DOUBLINGS + 1 /* and the results a vector before */
 };
 
@@ -24,7 +24,8 @@ typedef struct tly_short {
     int64_t step;       /* elements of it */
     kir_type bits;      /* a vector's lanes as integers */
     kir_value neutral;
-    kir_value borders[TLY_SHORT_BORDERS]; /* fixed: i1s, lanes at least 2^k from their row's start */
+    kir_value
+        borders[TLY_SHORT_BORDERS]; /* fixed: i1s, lanes at least 2^k from their row's start */
     kir_value table, pad, buffer;
 } tly_short;
 

@@ -62,7 +62,7 @@ static tly_template choose_template(const tly_problem *p)
      * .47, AVX2 .69 and .40 (Zen 4). */
     if (p->order == TALLY_ORDER_SERIAL || (p->length > 0 && p->length <= 4))
         return TLY_TEMPLATE_SERIAL;
-    int medium = p->dense == TLY_DENSE_MEDIUM;
+    int medium = p->dense == TLY_DENSE_MEDIUM && p->acc != TALLY_F64;
     return p->length > 0 || medium ? TLY_TEMPLATE_SHORT : TLY_TEMPLATE_ROWS;
 }
 
