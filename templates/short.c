@@ -16,8 +16,9 @@ static int takes_few(const tly_short *s)
            mask <= c->out_bytes;
 }
 
-/* One row at `at`, where it is certain to have stayed in range: i1. */
-static kir_value scan_few_row(tly_short *s, tly_row at)
+/* One row at `at`, or fixed, a vector of whole rows, `left` elements in all: where they are certain
+ * to have stayed in range (i1). */
+static kir_value scan_few_row(tly_short *s, tly_row at, kir_value left)
 {
     tly_build *c = s->c;
     kir_builder *b = c->b;
@@ -26,8 +27,8 @@ static kir_value scan_few_row(tly_short *s, tly_row at)
     unsigned n = 0, watches = tly_range_count(c);
     kir_branch stands;
     for (unsigned i = 0; i < s->literal; i += c->lanes, n++) {
-        kir_value x = kir_mload(b, t, at.in, (int64_t)i * c->in_bytes, imm(c, s->literal - i),
-                                tly_neutral(c, t));
+        kir_value count = s->fixed ? left : imm(c, s->literal - i);
+        kir_value x = kir_mload(b, t, at.in, (int64_t)i * c->in_bytes, count, tly_neutral(c, t));
         shown[n] = tly_short_scan_alone(s, tly_widen(c, x), i == 0, before, &y);
         if (watches > 1)
             seen = tly_watch_apart(c, seen, y, TLY_WATCH_PART);
@@ -44,8 +45,8 @@ static kir_value scan_few_row(tly_short *s, tly_row at)
     kir_if(b, &stands, good);
     for (unsigned k = 0; k < n; k++) {
         tly_pack_run(c, &shown[k], 1, 0);
-        kir_mstore(b, tly_stored_at(c, at.out, imm(c, k * c->lanes)), 0,
-                   imm(c, s->literal - k * c->lanes), shown[k]);
+        kir_value count = s->fixed ? left : imm(c, s->literal - k * c->lanes);
+        kir_mstore(b, tly_stored_at(c, at.out, imm(c, k * c->lanes)), 0, count, shown[k]);
     }
     kir_if_end(b, &stands, 0, NULL);
     return good;
@@ -57,14 +58,16 @@ static kir_value scan_few(tly_short *s, kir_value begin, kir_value end)
     enum { FEW = 4 }; /* one was measured; a batch's first costs weigh less from there on */
     tly_build *c = s->c;
     kir_builder *b = c->b;
-    kir_value few = less(c, sub(c, end, begin), imm(c, FEW + 1)), done = begin;
+    kir_value each = imm(c, s->fixed ? c->lanes / s->literal : 1), done = begin;
+    kir_value few = less(c, sub(c, end, begin), add(c, mul(c, each, imm(c, FEW)), imm(c, 1)));
     kir_loop l;
     kir_branch next;
-    kir_for(b, &l, begin, kir_select(b, few, end, begin), imm(c, 1), 1, &done);
+    kir_for(b, &l, begin, kir_select(b, few, end, begin), each, 1, &done);
     done = l.carried[0];
     kir_if(b, &next, equal(c, done, l.i));
-    kir_value good = scan_few_row(s, tly_row_address(c, l.i));
-    kir_value after = kir_select(b, good, add(c, l.i, imm(c, 1)), done);
+    kir_value left = mul(c, sub(c, end, l.i), s->length);
+    kir_value good = scan_few_row(s, tly_row_address(c, l.i), left);
+    kir_value after = kir_select(b, good, tly_min(c, add(c, l.i, each), end), done);
     kir_else(b, &next, 1, &after);
     kir_if_end(b, &next, 1, &done);
     kir_for_end(b, &l, next.result);
@@ -146,11 +149,14 @@ void tly_build_short(tly_build *c, tly_launch *launch)
     lay_out(&s, launch);
     kir_value begin = kir_get(b, KIR_ARG_BEGIN), end = kir_get(b, KIR_ARG_TASK_END);
     kir_branch rest;
+    if (s.fixed)
+        tly_short_borders(&s);
     if (takes_few(&s))
         begin = scan_few(&s, begin, end);
     kir_if(b, &rest, less(c, begin, end));
     kir_value streams = tly_streams(c), together = batch_rows(&s);
-    tly_short_borders(&s);
+    if (!s.fixed)
+        tly_short_borders(&s);
     tly_stream out = { .buffer = s.buffer };
     tly_stream_begin(c, &out, tly_row_address(c, begin).out, streams);
     kir_value v[TLY_STREAM_VALUES] = { out.to, out.pending, out.head };

@@ -53,7 +53,7 @@ int64_t tly_short_pad_bytes(const tly_short *s);
 void tly_short_fill_pad(tly_short *s, const tly_short_piece *p);
 /* Returns the magnitudes asked for, lane-wise, or 0. */
 kir_value tly_short_scan(tly_short *s, const tly_short_piece *p, tly_short_what what);
-/* The next vector of a row by itself, as it is shown; `y`: its results. `before`: windows and results
+/* The next vector of a row by itself (fixed: of whole rows), as it is shown; `y`: its results. `before`: windows and results
  * of the vector before, which its own replace. */
 kir_value tly_short_scan_alone(tly_short *s, kir_value x, int is_first, kir_value *before,
                                kir_value *y);

@@ -213,9 +213,9 @@ static kir_value shown(tly_short *s, kir_value y, kir_value before, const place 
 kir_value tly_short_scan_alone(tly_short *s, kir_value x, int is_first, kir_value *before,
                                kir_value *y)
 {
-    const place p = { 1, is_first, 0 };
+    const place p = { !s->fixed, is_first, 0 };
     if (is_first)
-        for (unsigned k = 0; k < s->doublings; k++)
+        for (unsigned k = 0; k <= s->doublings; k++)
             before[k] = s->neutral;
     kir_value last = before[s->doublings];
     kir_value now = results(s, windows(s, as_bits(s, x), before, &p), last, &p);
