@@ -297,8 +297,12 @@ static kir_value see(tly_short *s, tly_short_what what, kir_value seen, kir_valu
     tly_build *c = s->c;
     if (what == TLY_SHORT_NOTHING)
         return 0;
-    if (what == TLY_SHORT_APART)
-        return tly_watch_apart(c, seen, as_values(s, y), TLY_WATCH_PART);
+    if (what == TLY_SHORT_APART) {
+        kir_value size = as_values(s, y);
+        if (c->p->dtype == TALLY_F16) /* no element is small enough to fall to zero unseen */
+            size = kir_select(c->b, tly_watch_not_zero(c, size), size, tly_neutral(c, c->vec));
+        return tly_watch_apart(c, seen, size, TLY_WATCH_PART);
+    }
     kir_value v = as_values(s, what == TLY_SHORT_WINDOWS ? w : y);
     return kir_bin(c->b, KIR_UMAX, seen, tly_watch_bits(c, v));
 }
