@@ -34,7 +34,7 @@ typedef struct tly_plan {
     int32_t template_id;  /* tly_template */
     int32_t lanes;        /* accumulators a vector */
     int32_t pairs;        /* ROWS: 1: a lane takes two neighbouring elements of 16 bits */
-    int32_t unroll;       /* ROWS: vectors a step; SHORT, SERIAL: rows; NARROW: lines of output */
+    int32_t unroll;       /* ROWS: vectors a step; SERIAL: rows; NARROW: lines of output */
     int32_t window_loads; /* ROWS: doublings by overlapping loads, the rest by lane shuffles */
     int32_t block;        /* ROWS, SHORT: elements at once; borders of the range check;
                             NARROW: results in scratch before the last are moved to its start */
