@@ -205,6 +205,8 @@ static kir_value shown(tly_short *s, kir_value y, kir_value before, const place 
     if (c->p->exclusive) {
         kir_value first = as_bits(s, tly_start(c, c->vec));
         y = shift(s, p->alone && p->is_first ? first : before, y, 1);
+        if (!tly_is_product(c)) /* it takes part: of -0.0 it makes 0.0 */
+            y = combine(s, first, y);
         y = p->alone ? y : within(s, y, 0, p->t, first);
     }
     return as_values(s, y);
