@@ -47,7 +47,7 @@ typedef enum tly_packed {
 /* A step that is no literal of the kernel but a launch argument. */
 #define TLY_ANY_STEP 127
 
-/* Rows up to this many elements have their length as a literal: they are unrolled whole. */
+/* Rows up to this many elements have their length as a literal. */
 #define TLY_SHORT_ROW 64
 
 /* Dense ones up to this many have kernels of their own, for all lengths but multiples of

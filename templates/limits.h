@@ -34,7 +34,7 @@ typedef struct tly_limits {
     const char *(*fault)(const tly_problem *p, const tly_plan *plan);
 } tly_limits;
 
-extern const tly_limits tly_rows_limits, tly_short_limits, tly_medium_limits, tly_columns_limits,
+extern const tly_limits tly_rows_limits, tly_short_limits, tly_columns_limits,
     tly_transposed_limits, tly_serial_limits, tly_narrow_limits, tly_tiles_limits;
 
 /* The same for Vulkan, where geometry and device have a say. */
@@ -64,7 +64,6 @@ enum {
      * the narrowest vectors. */
     TLY_ROWS_MOST_VECTORS_BACK = (TLY_MAX_UNIT + 1) / TLY_LEAST_LANES * 2,
 
-    TLY_SHORT_MOST_ROWS = 8,                                  /* a step */
     TLY_SHORT_MOST_VECTORS = TLY_SHORT_ROW / TLY_LEAST_LANES, /* a row */
 
     TLY_COLUMNS_MOST_STEPS = 8, /* a pass */

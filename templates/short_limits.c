@@ -5,7 +5,6 @@
 
 static const tly_key table[] = {
     { KEY(lanes), TLY_LEAST_LANES, TLY_MOST_LANES, 1 },
-    { KEY(unroll), 1, TLY_SHORT_MOST_ROWS, 1 },
     { KEY(block), 8, 8192, 0 },
     { KEY(prefetch), 0, 65536, 0 },
     { KEY(split_bytes), 0, 1 << 30, 0 },
@@ -13,18 +12,16 @@ static const tly_key table[] = {
 
 static const char *refuses(const tly_problem *p)
 {
-    int other = p->form != TLY_ROWS || !p->dense || p->length == 0;
-    return other                            ? "short: rows are dense, of up to 64 elements"
+    int shorter = p->length > 0 || p->dense == TLY_DENSE_MEDIUM;
+    return p->form != TLY_ROWS || !p->dense || !shorter
+               ? "short: rows are dense, of up to 255 elements"
            : p->order == TALLY_ORDER_SERIAL ? "short: the order is not the plain loop's"
                                             : NULL;
 }
 
 static const char *fault(const tly_problem *p, const tly_plan *plan)
 {
-    const char *lanes = tly_fault_of_lanes(p, plan);
-    if (lanes != NULL)
-        return lanes;
-    return plan->block < p->length * plan->unroll ? "the block holds no step's rows" : NULL;
+    return tly_fault_of_lanes(p, plan);
 }
 
 const tly_limits tly_short_limits = { { "short", table, sizeof table / sizeof *table },

@@ -27,7 +27,6 @@ typedef struct tly_build {
 /* One algorithm each: builds the whole body and says what a launch must know (templates.c). */
 void tly_build_rows(tly_build *c, tly_launch *launch);
 void tly_build_short(tly_build *c, tly_launch *launch);
-void tly_build_medium(tly_build *c, tly_launch *launch);
 void tly_build_columns(tly_build *c, tly_launch *launch);
 void tly_build_narrow(tly_build *c, tly_launch *launch);
 void tly_build_transposed(tly_build *c, tly_launch *launch);

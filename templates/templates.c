@@ -9,10 +9,13 @@
 #include "build.h"
 
 static void (*const algorithms[TLY_TEMPLATE_COUNT])(tly_build *c, tly_launch *launch) = {
-    [TLY_TEMPLATE_ROWS] = tly_build_rows,     [TLY_TEMPLATE_SHORT] = tly_build_short,
-    [TLY_TEMPLATE_MEDIUM] = tly_build_medium, [TLY_TEMPLATE_COLUMNS] = tly_build_columns,
-    [TLY_TEMPLATE_NARROW] = tly_build_narrow, [TLY_TEMPLATE_TRANSPOSED] = tly_build_transposed,
-    [TLY_TEMPLATE_SERIAL] = tly_build_serial, [TLY_TEMPLATE_TILES] = tly_build_tiles,
+    [TLY_TEMPLATE_ROWS] = tly_build_rows,
+    [TLY_TEMPLATE_SHORT] = tly_build_short,
+    [TLY_TEMPLATE_COLUMNS] = tly_build_columns,
+    [TLY_TEMPLATE_NARROW] = tly_build_narrow,
+    [TLY_TEMPLATE_TRANSPOSED] = tly_build_transposed,
+    [TLY_TEMPLATE_SERIAL] = tly_build_serial,
+    [TLY_TEMPLATE_TILES] = tly_build_tiles,
 };
 
 tally_status tly_template_build(const tly_problem *problem, const tly_target *target,

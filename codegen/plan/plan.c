@@ -13,7 +13,6 @@
 static const tly_limits *const limits[TLY_TEMPLATE_COUNT] = {
     [TLY_TEMPLATE_ROWS] = &tly_rows_limits,
     [TLY_TEMPLATE_SHORT] = &tly_short_limits,
-    [TLY_TEMPLATE_MEDIUM] = &tly_medium_limits,
     [TLY_TEMPLATE_COLUMNS] = &tly_columns_limits,
     [TLY_TEMPLATE_TRANSPOSED] = &tly_transposed_limits,
     [TLY_TEMPLATE_SERIAL] = &tly_serial_limits,
@@ -47,7 +46,12 @@ static int is_view(const tly_problem *p)
     return p->length > 0 || p->in_step == TLY_ANY_STEP;
 }
 
-static tly_template choose_template(const tly_problem *p)
+static int is_wide_product(const tly_problem *p)
+{
+    return tly_combines_by(p) == KIR_MUL && (p->acc == TALLY_I64 || p->acc == TALLY_U64);
+}
+
+static tly_template choose_template(const tly_problem *p, const tly_target *t)
 {
     if (p->form == TLY_COLUMNS && (p->dense == TLY_PACKED_UP || p->dense == TLY_PACKED_DOWN))
         return TLY_TEMPLATE_NARROW;
@@ -57,15 +61,17 @@ static tly_template choose_template(const tly_problem *p)
         return p->length > 0 || p->dense ? TLY_TEMPLATE_TILES : TLY_TEMPLATE_TRANSPOSED;
     if (p->length > 0 && !p->dense)
         return TLY_TEMPLATE_TILES;
-    /* Up to 4 elements a chain of scalars costs less than any shuffle (a row of 4 f32: 5 cycles
-     * against 9 on Zen 3). f32 rows of 100 and 300, ns an element, medium and long rows'
-     * template: AVX-512 in L2 .31, .29 and .41, .25, past the cache .52, .53 and .60, .44; AVX2 in
-     * L2 .42, .38 and .33, .19, past the cache .58, .60 and .64, .66. f64 rows of 100 in L2 .51 and
-     * .47, AVX2 .69 and .40 (Zen 4). */
-    if (p->order == TALLY_ORDER_SERIAL || (p->length > 0 && p->length <= 4))
+    /* Rows of 2, 3, 4, ns an element from L2, chains of scalars and short rows' template (Emerald
+     * Rapids): f32 AVX-512 .38, .52, .51 and .14, .20, .16, AVX2 .35, .42, .38 and .21, .40, .31; f16
+     * AVX-512 1.9, 1.4, 1.3 and .16, .27, .21; f32 SSE .29, .35, .29 and .23, .68, .51. */
+    int scalars = is_wide_product(p) || t->vector_bytes == 16;
+    int few = p->length > 0 && p->length <= (scalars ? 4 : 1);
+    if (p->order == TALLY_ORDER_SERIAL || few)
         return TLY_TEMPLATE_SERIAL;
+    /* f64 rows of 100 and 200 in L2, ns an element, short and long rows' template: AVX-512 .86, .93
+     * and .96, .46, AVX2 .92, 1.3 and .69, .51 (Emerald Rapids). */
     int medium = p->dense == TLY_DENSE_MEDIUM && p->acc != TALLY_F64;
-    return p->length > 0 ? TLY_TEMPLATE_SHORT : medium ? TLY_TEMPLATE_MEDIUM : TLY_TEMPLATE_ROWS;
+    return p->length > 0 || medium ? TLY_TEMPLATE_SHORT : TLY_TEMPLATE_ROWS;
 }
 
 static int32_t choose_lanes(const tly_problem *p, const tly_target *t, const tly_plan *plan)
@@ -111,8 +117,7 @@ static int32_t choose_pairs(const tly_problem *p, const tly_target *t, const tly
  * pairs .87, .84; fours .86, .74; 4 runs .64, .65; windows .43; the plain loop .56. */
 static int slow_vectors(const tly_problem *p, const tly_target *t)
 {
-    int wide = p->acc == TALLY_I64 || p->acc == TALLY_U64;
-    return tly_combines_by(p) == KIR_MUL && wide && !t->has_mul64 && p->unit == 1;
+    return is_wide_product(p) && !t->has_mul64 && p->unit == 1;
 }
 
 /* Windows cost a shuffle less a vector than the scan of each by itself. Zen 4, i32 of 128 KiB from
@@ -196,33 +201,6 @@ static int32_t choose_serial_split(const tly_problem *p, const tly_target *t, co
     (void)t;
     (void)plan;
     return p->length > 0 ? 0 : 4 << 20;
-}
-
-/* Half of the lanes for rows that leave the others idle. Zen 4, AVX-512, f32 rows of 8 past the
- * cache, of a copy: 16 lanes .41, 8 .96. */
-static int32_t choose_short_lanes(const tly_problem *p, const tly_target *t, const tly_plan *plan)
-{
-    int32_t lanes = choose_lanes(p, t, plan);
-    while (lanes > 4 && p->length <= lanes / 2)
-        lanes /= 2;
-    /* f32 rows of 17 and 33, ns an element: 16 lanes .93, .69; 8 lanes .52, .48. */
-    if (t->vector_bytes == 64 && p->length > lanes && p->length % lanes != 0)
-        lanes /= 2;
-    return lanes;
-}
-
-/* Rows a step: 16 vectors and more in flight. */
-static int32_t choose_short_rows(const tly_problem *p, const tly_target *t, const tly_plan *plan)
-{
-    int32_t vectors = (p->length + plan->lanes - 1) / plan->lanes;
-    (void)t;
-    return vectors <= 4 ? 4 : vectors <= 8 ? 2 : 1;
-}
-
-static int32_t choose_short_block(const tly_problem *p, const tly_target *t, const tly_plan *plan)
-{
-    (void)t;
-    return larger(64 * plan->lanes, p->length * plan->unroll);
 }
 
 /* Axis steps a pass. f32 of 4096x16384, of a copy: 1 step .92, 2 1.0, 4 1.2. Narrow results are
@@ -344,13 +322,6 @@ static const choice choices[TLY_TEMPLATE_COUNT][MOST_CHOICES] = {
         { KEY(split_bytes), choose_split, 0 },
     },
     [TLY_TEMPLATE_SHORT] = {
-        { KEY(lanes), choose_short_lanes, 0 },
-        { KEY(unroll), choose_short_rows, 0 },
-        { KEY(block), choose_short_block, 0 },
-        { KEY(prefetch), NULL, 2048 },
-        { KEY(split_bytes), choose_split, 0 },
-    },
-    [TLY_TEMPLATE_MEDIUM] = {
         { KEY(lanes), choose_lanes, 0 },
         { KEY(block), NULL, 2048 },
         { KEY(prefetch), NULL, 2048 },
@@ -413,13 +384,13 @@ static void choose(const tly_problem *p, const tly_target *t, const tly_forced *
     }
 }
 
-static tally_status read_overrides(const tly_problem *p, const char *text, tly_forced *forced,
-                                   tally_error *e)
+static tally_status read_overrides(const tly_problem *p, const tly_target *t, const char *text,
+                                   tly_forced *forced, tally_error *e)
 {
     const tly_keys *keys[TLY_TEMPLATE_COUNT];
     for (size_t i = 0; i < TLY_TEMPLATE_COUNT; i++)
         keys[i] = &limits[i]->keys;
-    return tly_keys_read(keys, TLY_TEMPLATE_COUNT, keys[choose_template(p)], text, forced, e);
+    return tly_keys_read(keys, TLY_TEMPLATE_COUNT, keys[choose_template(p, t)], text, forced, e);
 }
 
 /* Our own choices hold to the limits, too: where they do not, it is a fault of ours. */
@@ -439,11 +410,11 @@ tally_status tly_plan_make(const tly_problem *problem, const tly_target *target,
     tly_forced forced;
     tally_status s = tly_operator_check(problem, error);
     if (s == TALLY_OK)
-        s = read_overrides(problem, overrides, &forced, error);
+        s = read_overrides(problem, target, overrides, &forced, error);
     if (s != TALLY_OK)
         return s;
     tly_plan made = { .template_id = tly_forced_or(&forced, KEY(template_id),
-                                                   (int32_t)choose_template(problem)) };
+                                                   (int32_t)choose_template(problem, target)) };
     const tly_limits *l = limits[made.template_id];
     const char *refusal = l->refuses(problem);
     if (refusal != NULL)

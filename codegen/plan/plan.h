@@ -13,8 +13,7 @@
 
 typedef enum tly_template {
     TLY_TEMPLATE_ROWS,       /* windows, staged block by block */
-    TLY_TEMPLATE_SHORT,      /* dense rows of up to TLY_SHORT_ROW elements, in registers */
-    TLY_TEMPLATE_MEDIUM,     /* dense rows of up to TLY_MEDIUM_ROW elements, of any length */
+    TLY_TEMPLATE_SHORT,      /* dense rows of up to TLY_MEDIUM_ROW elements, as one stream */
     TLY_TEMPLATE_COLUMNS,    /* lanes side by side, serial along the axis */
     TLY_TEMPLATE_NARROW,     /* packed columns as one stream, serial along the axis */
     TLY_TEMPLATE_TRANSPOSED, /* columns in, rows out */
@@ -35,9 +34,9 @@ typedef struct tly_plan {
     int32_t template_id;  /* tly_template */
     int32_t lanes;        /* accumulators a vector */
     int32_t pairs;        /* ROWS: 1: a lane takes two neighbouring elements of 16 bits */
-    int32_t unroll;       /* ROWS: vectors a step; SHORT, SERIAL: rows; NARROW: lines of output */
+    int32_t unroll;       /* ROWS: vectors a step; SERIAL: rows; NARROW: lines of output */
     int32_t window_loads; /* ROWS: doublings by overlapping loads, the rest by lane shuffles */
-    int32_t block;        /* ROWS, SHORT, MEDIUM: elements at once; borders of the range check;
+    int32_t block;        /* ROWS, SHORT: elements at once; borders of the range check;
                             NARROW: results in scratch before the last are moved to its start */
     int32_t history;      /* NARROW: 1: the results before in registers; 0: in scratch */
     int32_t chunk;        /* ROWS: elements a chunk, whose total threads hand on; 0: never cut */

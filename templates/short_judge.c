@@ -1,0 +1,159 @@
+/*
+ * Short rows: a batch of rows, and what to do where it left the floating-point range
+ * (docs/range.md has the reasons).
+ */
+#include "short.h"
+
+static kir_value met(tly_short *s, kir_value flags, unsigned which)
+{
+    kir_type t = KIR_TYPE(KIR_I32, 1);
+    kir_builder *b = s->c->b;
+    kir_value some = kir_bin(b, KIR_AND, flags, kir_const(b, t, which));
+    return kir_cmp(b, KIR_NE, some, kir_const(b, t, 0));
+}
+
+/* A loop over a piece and the flags of it. */
+static kir_value flags_of(tly_short *s, const tly_short_piece *p, tly_short_what what,
+                          kir_value *seen)
+{
+    tly_short_piece now = *p;
+    kir_clear_flags(s->c->b);
+    now.in = kir_keep(s->c->b, p->in); /* what is loaded from here on comes after */
+    *seen = tly_short_scan(s, &now, what);
+    return kir_flags(s->c->b);
+}
+
+static kir_value is_infinite(tly_short *s, kir_value seen)
+{
+    tly_build *c = s->c;
+    return kir_any(c->b, tly_not(c, tly_watch_below(c, seen, TLY_INFINITE)));
+}
+
+/* i1: a result is infinite, as the output shows it. */
+static kir_value is_endless(tly_short *s, kir_value seen)
+{
+    return kir_any(s->c->b, tly_watch_endless(s->c, seen));
+}
+
+/* i1: where the output is narrower, a result may be infinite there and finite as an accumulator,
+ * which no flag tells. */
+static kir_value shows_endless(tly_short *s, const tly_short_piece *look, kir_value fell)
+{
+    kir_builder *b = s->c->b;
+    kir_value none = kir_const(b, KIR_TYPE(KIR_I1, 1), 0);
+    kir_branch some;
+    if (!s->by_flags || !tly_watches_output(s->c))
+        return none;
+    kir_if(b, &some, fell);
+    kir_value endless = is_endless(s, tly_short_scan(s, look, TLY_SHORT_RESULTS));
+    kir_else(b, &some, 1, &endless);
+    kir_if_end(b, &some, 1, &none);
+    return some.result[0];
+}
+
+/* i1: products whose arithmetic met `flags` may be something else than the plain loop's: a window
+ * left the range; or a result fell below all normal numbers, as the loop's does, but is not finite,
+ * as the loop's may be. */
+static kir_value products_left(tly_short *s, const tly_short_piece *p, kir_value flags)
+{
+    kir_builder *b = s->c->b;
+    tly_short_piece look = { .in = p->in, .count = p->count };
+    kir_value longest, none = kir_const(b, KIR_TYPE(KIR_I1, 1), 0);
+    kir_branch some;
+    kir_if(b, &some, met(s, flags, KIR_OVERFLOWED | KIR_UNDERFLOWED));
+    kir_value inner = flags_of(s, &look, TLY_SHORT_WINDOWS, &longest);
+    kir_value endless = kir_bin(b, KIR_OR, met(s, flags, KIR_OVERFLOWED), is_infinite(s, longest));
+    kir_value fell = met(s, flags, KIR_UNDERFLOWED);
+    endless = kir_bin(b, KIR_OR, endless, shows_endless(s, &look, fell));
+    fell = kir_bin(b, KIR_AND, fell, endless);
+    kir_value left = kir_bin(b, KIR_OR, met(s, inner, KIR_OVERFLOWED | KIR_UNDERFLOWED), fell);
+    kir_else(b, &some, 1, &left);
+    kir_if_end(b, &some, 1, &none);
+    return some.result[0];
+}
+
+/* Where flags are not to be had of the main loop: those of the same without its stores. */
+static kir_value flags_again(tly_short *s, const tly_short_piece *p, kir_value apart)
+{
+    tly_build *c = s->c;
+    kir_builder *b = c->b;
+    kir_type t = KIR_TYPE(KIR_I32, 1);
+    tly_short_piece look = { .in = p->in, .count = p->count };
+    kir_value most, none = kir_const(b, t, 0);
+    kir_branch far;
+    kir_if(b, &far, kir_any(b, tly_watch_left(c, apart, TLY_WATCH_PART)));
+    kir_value flags = flags_of(s, &look, TLY_SHORT_RESULTS, &most);
+    kir_value over = kir_select(b, is_endless(s, most), kir_const(b, t, KIR_OVERFLOWED), none);
+    flags = kir_bin(b, KIR_OR, flags, over);
+    kir_else(b, &far, 1, &flags);
+    kir_if_end(b, &far, 1, &none);
+    return far.result[0];
+}
+
+/* Scans a piece; i1: some of its rows are not to be trusted. Asked of a batch, it is no less strict
+ * than of each of its rows: so a row's bits do not depend on those beside it. */
+static kir_value scan_piece(tly_short *s, const tly_short_piece *p)
+{
+    tly_build *c = s->c;
+    kir_value seen, flags;
+    tly_short_fill_pad(s, p);
+    if (s->by_flags) {
+        flags = flags_of(s, p, TLY_SHORT_NOTHING, &seen);
+    } else {
+        seen = tly_short_scan(s, p, TLY_SHORT_APART);
+        flags = flags_again(s, p, seen);
+    }
+    return tly_watches_products(c) ? products_left(s, p, flags) : met(s, flags, KIR_OVERFLOWED);
+}
+
+/* A row by the plain loop. */
+static void redo_row(tly_short *s, const tly_short_piece *p)
+{
+    tly_build *c = s->c;
+    kir_value y = tly_start(c, c->acc);
+    kir_loop l;
+    kir_for(c->b, &l, imm(c, 0), p->count, imm(c, 1), 1, &y);
+    kir_value x = tly_load(c, tly_at(c, p->in, l.i, (int64_t)c->p->in_step * c->in_bytes), 0, 1);
+    kir_value next = tly_combine(c, l.carried[0], x);
+    tly_store(c, tly_stored_at(c, p->to, l.i), 0, c->p->exclusive ? l.carried[0] : next,
+              c->out_bytes, 0);
+    kir_for_end(c->b, &l, &next);
+}
+
+kir_value tly_short_batch(tly_short *s, const tly_short_piece *batch, kir_value rows,
+                          kir_value position)
+{
+    tly_build *c = s->c;
+    kir_builder *b = c->b;
+    kir_value none = kir_const(b, KIR_TYPE(KIR_I1, 1), 0), zero = imm(c, 0), one = imm(c, 1);
+    kir_loop turn, l;
+    kir_branch redo;
+    if (tly_range_count(c) == 0) {
+        tly_short_fill_pad(s, batch);
+        tly_short_scan(s, batch, TLY_SHORT_NOTHING);
+        return kir_const(b, KIR_TYPE(KIR_I1, 1), 1);
+    }
+    /* the batch as one piece; then, where that left the range, its rows in order, since what a
+     * row's last vector has too much the next one overwrites */
+    kir_for(b, &turn, zero, imm(c, 2), one, 1, &none);
+    kir_value again = kir_cmp(b, KIR_NE, turn.i, zero), left = turn.carried[0];
+    kir_value pieces = kir_select(b, again, kir_select(b, left, rows, zero), one);
+    kir_for(b, &l, zero, pieces, one, 1, &left);
+    kir_value element = mul(c, l.i, s->length);
+    kir_value buffered = tly_stored_at(c, s->buffer, add(c, position, element));
+    tly_short_piece p = {
+        .in = tly_at(c, batch->in, element, (int64_t)c->p->in_step * c->in_bytes),
+        .count = kir_select(b, again, s->length, batch->count),
+        .to = kir_select(b, again, buffered, batch->to),
+    };
+    if (batch->lines)
+        p.lines = kir_bin(b, KIR_AND, batch->lines, tly_not(c, again));
+    kir_value bad = scan_piece(s, &p);
+    kir_if(b, &redo, kir_bin(b, KIR_AND, again, bad));
+    redo_row(s, &p);
+    kir_if_end(b, &redo, 0, NULL);
+    bad = kir_select(b, again, l.carried[0], bad);
+    kir_for_end(b, &l, &bad);
+    kir_for_end(b, &turn, l.result);
+    return tly_not(c, turn.result[0]);
+}
