@@ -12,13 +12,13 @@
 
 struct kir_machine {
     const kir_kernel *k;
-    const char *blocks[3];     /* of arguments: args, task, push */
-    uint32_t *slots;           /* frame offset by value number */
-    uint32_t *shared_at;       /* of a `shared`, by its result: offset in workgroup memory */
-    size_t frame_bytes;        /* of an invocation: a slot for each value */
-    size_t shared_bytes;       /* of a workgroup */
-    uint32_t subgroup, teams;  /* invocations of a team, and how many teams are a group */
-    uint32_t invocations;      /* of a group */
+    const char *blocks[3];    /* of arguments: args, task, push */
+    uint32_t *slots;          /* frame offset by value number */
+    uint32_t *shared_at;      /* of a `shared`, by its result: offset in workgroup memory */
+    size_t frame_bytes;       /* of an invocation: a slot for each value */
+    size_t shared_bytes;      /* of a workgroup */
+    uint32_t subgroup, teams; /* invocations of a team, and how many teams are a group */
+    uint32_t invocations;     /* of a group */
 };
 
 /* Where a team stands when it stops. */

@@ -60,7 +60,8 @@ static void run_arg(struct kir_run *r, const kir_inst *inst)
 static void run_binary(struct kir_run *r, const kir_inst *inst)
 {
     kir_lanes compute = kir_lanes_binary((kir_op)inst->op, (kir_kind)inst->type.kind);
-    if (compute(kir_run_result(r, inst), kir_run_operand(r, inst, 0), kir_run_operand(r, inst, 1), inst->type.lanes) != 0) {
+    if (compute(kir_run_result(r, inst), kir_run_operand(r, inst, 0), kir_run_operand(r, inst, 1),
+                inst->type.lanes) != 0) {
         r->fault = "a shift by the width or more, or a division by zero";
     }
 }
@@ -68,7 +69,8 @@ static void run_binary(struct kir_run *r, const kir_inst *inst)
 static void run_cmp(struct kir_run *r, const kir_inst *inst)
 {
     kir_kind kind = (kir_kind)kir_run_operand_type(r, inst, 0).kind;
-    kir_lanes_compare((kir_pred)inst->imm, kind)(kir_run_result(r, inst), kir_run_operand(r, inst, 0),
+    kir_lanes_compare((kir_pred)inst->imm, kind)(kir_run_result(r, inst),
+                                                 kir_run_operand(r, inst, 0),
                                                  kir_run_operand(r, inst, 1), inst->type.lanes);
 }
 
@@ -85,8 +87,8 @@ static void run_select(struct kir_run *r, const kir_inst *inst)
 
 static void run_convert(struct kir_run *r, const kir_inst *inst)
 {
-    kir_lanes_convert((kir_op)inst->op, inst->type, kir_run_result(r, inst), kir_run_operand_type(r, inst, 0),
-                      kir_run_operand(r, inst, 0));
+    kir_lanes_convert((kir_op)inst->op, inst->type, kir_run_result(r, inst),
+                      kir_run_operand_type(r, inst, 0), kir_run_operand(r, inst, 0));
 }
 
 static void run_ptradd(struct kir_run *r, const kir_inst *inst)
