@@ -8,6 +8,7 @@
 #include <spirv/unified1/spirv.h>
 
 #include "../codegen/spirv/spirv.h"
+#include "../templates/elementary.h"
 #include "must.h"
 
 static const tly_caps everything = {
@@ -229,6 +230,21 @@ Test(kir, every_conversion_of_numbers_validates)
         }
         kir_return(b, kir_int(b, 0));
         check_all_forms(must_finish(b));
+    }
+}
+
+Test(kir, elementary_functions_validate)
+{
+    for (int kind = KIR_F32; kind <= KIR_F64; kind++) {
+        for (unsigned lanes = 1; lanes <= 4; lanes += 3) {
+            kir_builder *b = kir_begin_workgroup("elementary", 64);
+            kir_value in = at_local(b, KIR_ARG_GPU_IN), out = at_local(b, KIR_ARG_GPU_OUT);
+            kir_value x = kir_load(b, KIR_TYPE(kind, lanes), in, 0, 16);
+            x = tly_quotient(b, tly_exp(b, x), tly_root(b, tly_log(b, x)));
+            kir_store(b, out, 0, x, 16, 0);
+            kir_return(b, kir_int(b, 0));
+            check_all_forms(must_finish(b));
+        }
     }
 }
 

@@ -89,6 +89,11 @@ kir_type kir_type_of(const kir_builder *b, kir_value v)
     return ((const struct value *)b->values.data)[v].type;
 }
 
+uint32_t kir_workgroup_of(const kir_builder *b)
+{
+    return b == NULL ? 0 : b->workgroup;
+}
+
 kir_value kir_new_value(kir_builder *b, kir_type type)
 {
     struct value *value = kir_push(b, &b->values, 1, sizeof *value);

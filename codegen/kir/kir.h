@@ -130,6 +130,7 @@ kir_builder *kir_begin_workgroup(const char *name, uint32_t workgroup);
 tally_status kir_finish(kir_builder *b, kir_kernel **kernel, tally_error *error);
 void kir_free(kir_kernel *kernel);
 kir_type kir_type_of(const kir_builder *b, kir_value v);
+uint32_t kir_workgroup_of(const kir_builder *b); /* 0: a kernel for CPUs */
 
 /* Splat of bits; equal ones are one value. */
 kir_value kir_const(kir_builder *b, kir_type type, uint64_t bits);

@@ -1,0 +1,254 @@
+/*
+ * exp and log: the argument is brought near 1 exactly, a polynomial does the rest, and what the
+ * reduction cut off is added where it is smallest. The polynomials are minimax fits (Remez) to the
+ * functions that stand beside them, relative to the result; what they leave, and what rounding
+ * adds, was measured: docs/results/elementary.md.
+ */
+#include "elementary.h"
+
+enum { MOST_TERMS = 10 };
+
+typedef struct polynomial {
+    unsigned terms;
+    uint64_t of[MOST_TERMS]; /* bits, constant term first */
+} polynomial;
+
+/* What the functions must know of a format; bits of constants. */
+typedef struct format {
+    uint8_t real, integer; /* kir_kind */
+    unsigned mantissa;     /* bits, without the leading one */
+    uint64_t bias, one, two, half, infinity, minus_infinity, nan, least_normal;
+    uint64_t magic;        /* 1.5 * 2^mantissa: what is added to it is rounded to an integer */
+    uint64_t lifted;       /* 2^mantissa: an integer or'ed to it is added; and times it what is
+                                  subnormal is normal */
+    uint64_t log2e;
+    uint64_t ln2_high, ln2_low; /* products of an exponent and the high part are exact */
+    uint64_t exp_low, exp_high; /* below: 0; above: infinity */
+    uint64_t root_half;         /* mantissas are brought to [root_half, 2 root_half) */
+    uint64_t lift, lift_tiny;   /* lifted + bias; + mantissa, too */
+    polynomial exp;             /* of r: (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2 */
+} format;
+
+static const format formats[] = {
+    { .real = KIR_F32,
+      .integer = KIR_I32,
+      .mantissa = 23,
+      .bias = 127,
+      .one = 0x3f800000,
+      .two = 0x40000000,
+      .half = 0x3f000000,
+      .infinity = 0x7f800000,
+      .minus_infinity = 0xff800000,
+      .nan = 0x7fc00000,
+      .least_normal = 0x00800000,
+      .magic = 0x4b400000,
+      .lifted = 0x4b000000,
+      .log2e = 0x3fb8aa3b,
+      .ln2_high = 0x3f318000,
+      .ln2_low = 0xb95e8083,
+      .exp_low = 0xc2d00000,  /* -104 */
+      .exp_high = 0x42b20000, /* 89 */
+      .root_half = 0x3f3504f3,
+      .lift = 0x4b00007f,
+      .lift_tiny = 0x4b000096,
+      .exp = { 5, { 0x3efffffe, 0x3e2aaa49, 0x3d2aac79, 0x3c091cf9, 0x3ab51211 } } },
+    { .real = KIR_F64,
+      .integer = KIR_I64,
+      .mantissa = 52,
+      .bias = 1023,
+      .one = 0x3ff0000000000000,
+      .two = 0x4000000000000000,
+      .half = 0x3fe0000000000000,
+      .infinity = 0x7ff0000000000000,
+      .minus_infinity = 0xfff0000000000000,
+      .nan = 0x7ff8000000000000,
+      .least_normal = 0x0010000000000000,
+      .magic = 0x4338000000000000,
+      .lifted = 0x4330000000000000,
+      .log2e = 0x3ff71547652b82fe,
+      .ln2_high = 0x3fe62e42fefa3000,
+      .ln2_low = 0x3d53de6af278ece6,
+      .exp_low = 0xc087500000000000,  /* -746 */
+      .exp_high = 0x4086300000000000, /* 710 */
+      .root_half = 0x3fe6a09e667f3bcd,
+      .lift = 0x43300000000003ff,
+      .lift_tiny = 0x4330000000000433,
+      .exp = { 10,
+               { 0x3fe000000000000a, 0x3fc55555555554fa, 0x3fa555555555086e, 0x3f81111111127c31,
+                 0x3f56c16c1842d971, 0x3f2a01a012a446b7, 0x3efa0199a023ba06, 0x3ec71df256db9de9,
+                 0x3e928ad7cb3ef62a, 0x3e5ad7f5d73c6aa7 } } },
+};
+
+/* Of f: (log(1 + f) - f + f^2 / 2) / f^3 for f in [root_half - 1, 2 root_half - 1]. */
+static const polynomial log_single = {
+    9,
+    { 0x3eaaaaa3, 0xbe7ffff7, 0x3e4cd2a4, 0xbe2ab173, 0x3e11994d, 0xbdfda150, 0x3df32938,
+      0xbdf176e4, 0x3d8da1b3 }
+};
+
+/* Of z: (log((1 + s) / (1 - s)) / s - 2) / z for z = s^2, s = f / (2 + f). */
+static const polynomial log_double = { 7,
+                                       { 0x3fe5555555555593, 0x3fd999999997fca3,
+                                         0x3fd2492494201afa, 0x3fcc71c51faf7a7c,
+                                         0x3fc7466420bd5a2d, 0x3fc39a165345422d,
+                                         0x3fc2f08ece6db268 } };
+
+/* Of d: 1 / d for d = 2 + f, within 2^-13. */
+static const polynomial reciprocal = { 4,
+                                       { 0x3fff868792ab9f50, 0xbff72d39be064edb, 0x3fde23f2c950ed87,
+                                         0xbfad40d00ccc750c } };
+
+/* A function being built. */
+typedef struct work {
+    kir_builder *b;
+    const format *f;
+    kir_type real, integer;
+} work;
+
+static work begin(kir_builder *b, kir_value x)
+{
+    const kir_type type = kir_type_of(b, x);
+    const format *f = &formats[type.kind == KIR_F64];
+    return (work){ b, f, KIR_TYPE(f->real, type.lanes), KIR_TYPE(f->integer, type.lanes) };
+}
+
+static kir_value real(const work *w, uint64_t bits)
+{
+    return kir_const(w->b, w->real, bits);
+}
+
+static kir_value integer(const work *w, uint64_t value)
+{
+    return kir_const(w->b, w->integer, value);
+}
+
+static kir_value op(const work *w, kir_op o, kir_value x, kir_value y)
+{
+    return kir_bin(w->b, o, x, y);
+}
+
+static kir_value add(const work *w, kir_value x, kir_value y)
+{
+    return kir_bin(w->b, KIR_ADD, x, y);
+}
+
+static kir_value sub(const work *w, kir_value x, kir_value y)
+{
+    return kir_bin(w->b, KIR_SUB, x, y);
+}
+
+static kir_value mul(const work *w, kir_value x, kir_value y)
+{
+    return kir_bin(w->b, KIR_MUL, x, y);
+}
+
+static kir_value as_integer(const work *w, kir_value x)
+{
+    return kir_convert(w->b, KIR_BITCAST, w->integer, x);
+}
+
+static kir_value as_real(const work *w, kir_value x)
+{
+    return kir_convert(w->b, KIR_BITCAST, w->real, x);
+}
+
+static kir_value below(const work *w, kir_value x, kir_value y)
+{
+    return kir_cmp(w->b, KIR_OLT, x, y);
+}
+
+static kir_value choose(const work *w, kir_value condition, kir_value yes, kir_value no)
+{
+    return kir_select(w->b, condition, yes, no);
+}
+
+static kir_value evaluate(const work *w, const polynomial *p, kir_value x)
+{
+    kir_value sum = real(w, p->of[p->terms - 1]);
+    for (unsigned i = p->terms - 1; i-- > 0;) {
+        sum = add(w, mul(w, sum, x), real(w, p->of[i]));
+    }
+    return sum;
+}
+
+/* ---- exp ---- */
+
+/* y * 2^n in two steps, as 2^n may be no number where the result is one; `biased` is n + 2 bias. */
+static kir_value scaled(const work *w, kir_value y, kir_value biased)
+{
+    kir_value place = integer(w, w->f->mantissa);
+    kir_value first = op(w, KIR_LSHR, biased, integer(w, 1)), second = sub(w, biased, first);
+    y = mul(w, y, as_real(w, op(w, KIR_SHL, first, place)));
+    return mul(w, y, as_real(w, op(w, KIR_SHL, second, place)));
+}
+
+/* e^x = 2^n e^r, n = x / ln 2 rounded. What is far below is no product that underflows, which
+ * costs 140 cycles on some CPUs. */
+kir_value tly_exp(kir_builder *b, kir_value x)
+{
+    const work w = begin(b, x);
+    const format *f = w.f;
+    kir_value zero = real(&w, 0), highest = real(&w, f->exp_high), magic = real(&w, f->magic);
+    kir_value vanishes = below(&w, x, real(&w, f->exp_low));
+    x = choose(&w, vanishes, zero, choose(&w, below(&w, highest, x), highest, x));
+    kir_value rounded = add(&w, mul(&w, x, real(&w, f->log2e)), magic);
+    kir_value n = sub(&w, rounded, magic);
+    kir_value biased = sub(&w, as_integer(&w, rounded), integer(&w, f->magic - 2 * f->bias));
+    kir_value high = sub(&w, x, mul(&w, n, real(&w, f->ln2_high))); /* exact */
+    kir_value low = mul(&w, n, real(&w, f->ln2_low)), r = sub(&w, high, low);
+    kir_value rest = mul(&w, mul(&w, r, r), evaluate(&w, &f->exp, r));
+    kir_value y = add(&w, real(&w, f->one), add(&w, high, sub(&w, rest, low)));
+    return choose(&w, vanishes, zero, scaled(&w, y, biased));
+}
+
+/* ---- log ---- */
+
+/* log(1 + f), and e ln 2 of what the high part is added to last. */
+static kir_value log_of_single(const work *w, kir_value f, kir_value e)
+{
+    kir_value square = mul(w, f, f);
+    kir_value rest = mul(w, mul(w, evaluate(w, &log_single, f), square), f);
+    rest = add(w, rest, mul(w, e, real(w, w->f->ln2_low)));
+    rest = sub(w, rest, mul(w, square, real(w, w->f->half)));
+    return add(w, add(w, f, rest), mul(w, e, real(w, w->f->ln2_high)));
+}
+
+/* By s = f / (2 + f), whose quotient is Newton's: two steps from 2^-13; its error counts by a
+ * thirtieth. */
+static kir_value log_of_double(const work *w, kir_value f, kir_value e)
+{
+    kir_value two = real(w, w->f->two), d = add(w, f, two);
+    kir_value quotient = evaluate(w, &reciprocal, d);
+    for (int i = 0; i < 2; i++) {
+        quotient = mul(w, quotient, sub(w, two, mul(w, d, quotient)));
+    }
+    kir_value s = mul(w, f, quotient), z = mul(w, s, s);
+    kir_value half = mul(w, mul(w, f, f), real(w, w->f->half));
+    kir_value rest = add(w, half, mul(w, z, evaluate(w, &log_double, z)));
+    rest = add(w, mul(w, s, rest), mul(w, e, real(w, w->f->ln2_low)));
+    rest = sub(w, sub(w, half, rest), f);
+    return sub(w, mul(w, e, real(w, w->f->ln2_high)), rest);
+}
+
+/* log x = e ln 2 + log m, m = 1 + f around 1. */
+kir_value tly_log(kir_builder *b, kir_value x)
+{
+    const work w = begin(b, x);
+    const format *f = w.f;
+    kir_value zero = real(&w, 0), infinity = real(&w, f->infinity);
+    kir_value tiny = below(&w, x, real(&w, f->least_normal));
+    kir_value normal = choose(&w, tiny, mul(&w, x, real(&w, f->lifted)), x);
+    kir_value bits = add(&w, as_integer(&w, normal), integer(&w, f->one - f->root_half));
+    kir_value mask = integer(&w, (UINT64_C(1) << f->mantissa) - 1);
+    kir_value m = add(&w, op(&w, KIR_AND, bits, mask), integer(&w, f->root_half));
+    kir_value exponent = op(&w, KIR_LSHR, bits, integer(&w, f->mantissa));
+    kir_value lifted = as_real(&w, op(&w, KIR_OR, exponent, integer(&w, f->lifted)));
+    kir_value lift = choose(&w, tiny, real(&w, f->lift_tiny), real(&w, f->lift));
+    kir_value e = sub(&w, lifted, lift);
+    kir_value less_one = sub(&w, as_real(&w, m), real(&w, f->one));
+    kir_value y = (w.real.kind == KIR_F32 ? log_of_single : log_of_double)(&w, less_one, e);
+    kir_value none = choose(&w, kir_cmp(b, KIR_OEQ, x, zero),
+                            real(&w, f->minus_infinity), real(&w, f->nan));
+    y = choose(&w, kir_cmp(b, KIR_OLE, x, zero), none, y);
+    return choose(&w, below(&w, x, infinity), y, x);
+}

@@ -1,0 +1,28 @@
+/*
+ * Elementary functions as kernel IR, of f32 and f64 (f16 and bf16 go by f32), of any lanes. They are made of what rounds
+ * alike everywhere (additions, multiplications, comparisons, integers; nothing is fused), so their
+ * bits are the same on every CPU level and on every device that rounds to nearest even and keeps
+ * subnormals. Errors are in units in the last place of the right result:
+ * docs/results/elementary.md.
+ */
+#ifndef TLY_ELEMENTARY_H
+#define TLY_ELEMENTARY_H
+
+#include "../codegen/kir/kir.h"
+
+/* e^x, within 1 (f32) and 2 (f64) units: 0 of -inf, inf where it is beyond the range, NaN of NaN;
+ * subnormal results are rounded as the others. */
+kir_value tly_exp(kir_builder *b, kir_value x);
+
+/* The natural logarithm, within 1 (f32) and 2 (f64) units: -inf of both zeros, NaN of what is
+ * below, inf of inf; of subnormals as of others. */
+kir_value tly_log(kir_builder *b, kir_value x);
+
+/* x / y and the square root, rounded to nearest even: instructions of CPUs; with a workgroup by
+ * digits, in integers (digits.c), which rounds once on every device, too. */
+kir_value tly_quotient(kir_builder *b, kir_value x, kir_value y);
+kir_value tly_root(kir_builder *b, kir_value x);
+kir_value tly_quotient_by_digits(kir_builder *b, kir_value x, kir_value y);
+kir_value tly_root_by_digits(kir_builder *b, kir_value x);
+
+#endif
