@@ -127,7 +127,7 @@ static range sum_range(const tly_judging *j, const tly_fact *f)
     r.low = r.high = f->wide;
     widen(&r, sum_tolerance(j, f));
     note_infinities(j, &r);
-    r.plus_infinity |= overflowed;
+    r.plus_infinity |= both_signs;
     r.minus_infinity |= both_signs;
     r.nan = both_signs;
     return r;
