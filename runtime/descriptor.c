@@ -53,6 +53,29 @@ static tally_status copy(const tally_descriptor *d, tally_descriptor *full, tall
     return TALLY_OK;
 }
 
+/* The options that depend on the dtypes. */
+static tally_status check_arithmetic(tally_descriptor *full, tally_error *error)
+{
+    const tly_dtype_facts *computed = tly_computed(full);
+    if (full->flags & TALLY_NAN_IGNORE && !tly_dtypes[full->dtype].wide) {
+        return tly_fail(error, TALLY_INVALID, "nan", "nan=ignore is for floats, not for %s",
+                        tly_dtypes[full->dtype].name);
+    }
+    if (full->acc == TALLY_F64 && !computed->wide) {
+        return tly_fail(error, TALLY_INVALID, "acc", "acc=f64 is for f32, f16 and bf16, not for %s",
+                        computed->name);
+    }
+    if (full->acc == TALLY_F64 && !tly_ops[full->op].wide && computed->accumulator != TALLY_F64) {
+        return refuse_option(error, full->op, "acc");
+    }
+    if (full->acc != 0 && full->acc != TALLY_F64 && full->acc != computed->accumulator) {
+        return tly_fail(error, TALLY_INVALID, "acc", "%d is no accumulator for %s", (int)full->acc,
+                        computed->name);
+    }
+    full->acc = tly_accumulator(full);
+    return TALLY_OK;
+}
+
 /* Operator, dtypes and the options that depend on nothing else. */
 static tally_status check_names(tally_descriptor *full, tally_error *error)
 {
@@ -67,7 +90,6 @@ static tally_status check_names(tally_descriptor *full, tally_error *error)
                         (int)full->out_dtype);
     }
     const tly_op_facts *op = &tly_ops[full->op];
-    const tly_dtype_facts *dtype = &tly_dtypes[full->dtype];
     if (full->out_dtype == 0) {
         full->out_dtype = op->out_dtype != 0 ? op->out_dtype : full->dtype;
     }
@@ -83,16 +105,7 @@ static tally_status check_names(tally_descriptor *full, tally_error *error)
     if (full->order < TALLY_ORDER_RUN || full->order > TALLY_ORDER_SERIAL) {
         return tly_fail(error, TALLY_INVALID, "order", "%d is no order", (int)full->order);
     }
-    if (full->acc == TALLY_F64 && !dtype->wide) {
-        return tly_fail(error, TALLY_INVALID, "acc", "acc=f64 is for f32, f16 and bf16, not for %s",
-                        dtype->name);
-    }
-    if (full->acc != 0 && full->acc != TALLY_F64 && full->acc != dtype->accumulator) {
-        return tly_fail(error, TALLY_INVALID, "acc", "%d is no accumulator for %s", (int)full->acc,
-                        dtype->name);
-    }
-    full->acc = tly_accumulator(full);
-    return TALLY_OK;
+    return check_arithmetic(full, error);
 }
 
 /* Sets open sizes to 1, so that what is wrong whatever they are is still found, and tells which
@@ -280,6 +293,9 @@ tally_status tly_descriptor_resolve(const tally_descriptor *d, tally_descriptor 
     int32_t rank = tly_result_shape(&full, sizes);
     s = check_tensor(&full, TALLY_OUT_STRIDES, "out", rank, sizes, full.out_dtype, full.out_strides,
                      &full.out_offset, error);
+    if (s == TALLY_OK) {
+        s = tly_check_index(&full, open, error);
+    }
     if (s != TALLY_OK) {
         return s;
     }

@@ -13,6 +13,7 @@ typedef struct tly_op_facts {
     uint8_t scan;      /* 1: scan, 0: reduction */
     uint8_t out_dtype; /* tally_dtype of the output by default; 0: the input's */
     uint32_t flags;    /* those that it takes */
+    uint8_t wide;      /* 1: acc=f64 may be asked for, of dtypes that have it */
     uint8_t made;      /* 1: kernels exist */
 } tly_op_facts;
 
@@ -20,7 +21,8 @@ typedef struct tly_dtype_facts {
     const char *name;
     uint8_t bytes;
     uint8_t accumulator; /* tally_dtype, without acc= */
-    uint8_t wide;        /* 1: acc=f64 may be asked for */
+    uint8_t wide;        /* 1: acc=f64 may be asked for, of operators that take it */
+    uint64_t largest;    /* integers: the largest number; 0: no index can be told in it */
     uint8_t made;        /* 1: kernels exist */
 } tly_dtype_facts;
 
@@ -28,11 +30,18 @@ typedef struct tly_dtype_facts {
 extern const tly_op_facts tly_ops[TALLY_OP_COUNT];
 extern const tly_dtype_facts tly_dtypes[TALLY_DTYPE_COUNT];
 
+/* Of the dtype that a descriptor is computed in: its accumulator, and whether acc=f64 is taken. */
+const tly_dtype_facts *tly_computed(const tally_descriptor *d);
+
 /* Row major, a size 0 counted as 1. False if a stride or the count of elements overflows. */
 int tly_packed_strides(int32_t rank, const int64_t *sizes, int64_t *strides);
 
 /* Rank and sizes of the output of a descriptor whose axes are resolved. */
 int32_t tly_result_shape(const tally_descriptor *full, int64_t sizes[TALLY_MAX_RANK]);
+
+/* argmax, argmin: an index needs an element, and a dtype that counts them all. `open` has a bit for
+ * each open size, whose place a 1 holds here: what they decide is left to those who close them. */
+tally_status tly_check_index(const tally_descriptor *full, uint32_t open, tally_error *error);
 
 /* Whether some size of a resolved descriptor is open. */
 int tly_has_open_size(const tally_descriptor *full);

@@ -15,33 +15,39 @@
 #define PICK TALLY_NAN_IGNORE
 
 const tly_op_facts tly_ops[TALLY_OP_COUNT] = {
-    [TALLY_CUMSUM] = { "cumsum", 1, 0, SCAN, 1 },
-    [TALLY_CUMPROD] = { "cumprod", 1, 0, SCAN, 1 },
-    [TALLY_CUMMAX] = { "cummax", 1, 0, SCAN | PICK, 0 },
-    [TALLY_CUMMIN] = { "cummin", 1, 0, SCAN | PICK, 0 },
-    [TALLY_CUMLOGSUMEXP] = { "cumlogsumexp", 1, 0, SCAN, 0 },
-    [TALLY_SUM] = { "sum", 0, 0, REDUCE, 0 },
-    [TALLY_PROD] = { "prod", 0, 0, REDUCE, 0 },
-    [TALLY_MEAN] = { "mean", 0, 0, REDUCE, 0 },
-    [TALLY_L1] = { "l1", 0, 0, REDUCE, 0 },
-    [TALLY_L2] = { "l2", 0, 0, REDUCE, 0 },
-    [TALLY_SUM_SQUARE] = { "sum_square", 0, 0, REDUCE, 0 },
-    [TALLY_LOG_SUM] = { "log_sum", 0, 0, REDUCE, 0 },
-    [TALLY_LOG_SUM_EXP] = { "log_sum_exp", 0, 0, REDUCE, 0 },
-    [TALLY_MAX] = { "max", 0, 0, REDUCE | PICK, 0 },
-    [TALLY_MIN] = { "min", 0, 0, REDUCE | PICK, 0 },
-    [TALLY_ARGMAX] = { "argmax", 0, TALLY_I64, REDUCE | PICK | TALLY_LAST, 0 },
-    [TALLY_ARGMIN] = { "argmin", 0, TALLY_I64, REDUCE | PICK | TALLY_LAST, 0 },
+    [TALLY_CUMSUM] = { "cumsum", 1, 0, SCAN, 1, 1 },
+    [TALLY_CUMPROD] = { "cumprod", 1, 0, SCAN, 1, 1 },
+    [TALLY_CUMMAX] = { "cummax", 1, 0, SCAN | PICK, 0, 0 },
+    [TALLY_CUMMIN] = { "cummin", 1, 0, SCAN | PICK, 0, 0 },
+    [TALLY_CUMLOGSUMEXP] = { "cumlogsumexp", 1, 0, SCAN, 0, 0 },
+    [TALLY_SUM] = { "sum", 0, 0, REDUCE, 1, 0 },
+    [TALLY_PROD] = { "prod", 0, 0, REDUCE, 1, 0 },
+    [TALLY_MEAN] = { "mean", 0, 0, REDUCE, 1, 0 },
+    [TALLY_L1] = { "l1", 0, 0, REDUCE, 1, 0 },
+    [TALLY_L2] = { "l2", 0, 0, REDUCE, 1, 0 },
+    [TALLY_SUM_SQUARE] = { "sum_square", 0, 0, REDUCE, 1, 0 },
+    [TALLY_LOG_SUM] = { "log_sum", 0, 0, REDUCE, 0, 0 },
+    [TALLY_LOG_SUM_EXP] = { "log_sum_exp", 0, 0, REDUCE, 0, 0 },
+    [TALLY_MAX] = { "max", 0, 0, REDUCE | PICK, 0, 0 },
+    [TALLY_MIN] = { "min", 0, 0, REDUCE | PICK, 0, 0 },
+    [TALLY_ARGMAX] = { "argmax", 0, TALLY_I64, REDUCE | PICK | TALLY_LAST, 0, 0 },
+    [TALLY_ARGMIN] = { "argmin", 0, TALLY_I64, REDUCE | PICK | TALLY_LAST, 0, 0 },
 };
 
 const tly_dtype_facts tly_dtypes[TALLY_DTYPE_COUNT] = {
-    [TALLY_F64] = { "f64", 8, TALLY_F64, 1, 1 },    [TALLY_F32] = { "f32", 4, TALLY_F32, 1, 1 },
-    [TALLY_F16] = { "f16", 2, TALLY_F32, 1, 1 },    [TALLY_BF16] = { "bf16", 2, TALLY_F32, 1, 1 },
-    [TALLY_I64] = { "i64", 8, TALLY_I64, 0, 1 },    [TALLY_I32] = { "i32", 4, TALLY_I32, 0, 1 },
-    [TALLY_I16] = { "i16", 2, TALLY_I16, 0, 0 },    [TALLY_I8] = { "i8", 1, TALLY_I8, 0, 0 },
-    [TALLY_U64] = { "u64", 8, TALLY_U64, 0, 1 },    [TALLY_U32] = { "u32", 4, TALLY_U32, 0, 1 },
-    [TALLY_U16] = { "u16", 2, TALLY_U16, 0, 0 },    [TALLY_U8] = { "u8", 1, TALLY_U8, 0, 0 },
-    [TALLY_BOOL] = { "bool", 1, TALLY_BOOL, 0, 0 },
+    [TALLY_F64] = { "f64", 8, TALLY_F64, 1, 0, 1 },
+    [TALLY_F32] = { "f32", 4, TALLY_F32, 1, 0, 1 },
+    [TALLY_F16] = { "f16", 2, TALLY_F32, 1, 0, 1 },
+    [TALLY_BF16] = { "bf16", 2, TALLY_F32, 1, 0, 1 },
+    [TALLY_I64] = { "i64", 8, TALLY_I64, 0, INT64_MAX, 1 },
+    [TALLY_I32] = { "i32", 4, TALLY_I32, 0, INT32_MAX, 1 },
+    [TALLY_I16] = { "i16", 2, TALLY_I16, 0, INT16_MAX, 0 },
+    [TALLY_I8] = { "i8", 1, TALLY_I8, 0, INT8_MAX, 0 },
+    [TALLY_U64] = { "u64", 8, TALLY_U64, 0, UINT64_MAX, 1 },
+    [TALLY_U32] = { "u32", 4, TALLY_U32, 0, UINT32_MAX, 1 },
+    [TALLY_U16] = { "u16", 2, TALLY_U16, 0, UINT16_MAX, 0 },
+    [TALLY_U8] = { "u8", 1, TALLY_U8, 0, UINT8_MAX, 0 },
+    [TALLY_BOOL] = { "bool", 1, TALLY_BOOL, 0, 0, 0 },
 };
 
 size_t tally_dtype_bytes(tally_dtype dtype)
@@ -79,9 +85,16 @@ void tly_made_dtypes(char text[TLY_MADE_MAX])
     }
 }
 
+/* A wider output's dtype is computed in; indices are told of what is compared in the input's. */
+const tly_dtype_facts *tly_computed(const tally_descriptor *d)
+{
+    const int is_output = d->out_dtype != 0 && tly_ops[d->op].out_dtype == 0;
+    return &tly_dtypes[is_output ? d->out_dtype : d->dtype];
+}
+
 tally_dtype tly_accumulator(const tally_descriptor *d)
 {
-    return d->acc == TALLY_F64 ? TALLY_F64 : (tally_dtype)tly_dtypes[d->dtype].accumulator;
+    return d->acc == TALLY_F64 ? TALLY_F64 : (tally_dtype)tly_computed(d)->accumulator;
 }
 
 int tly_packed_strides(int32_t rank, const int64_t *sizes, int64_t *strides)
@@ -111,27 +124,14 @@ uint32_t tly_all_axes(int32_t rank)
     return (1u << rank) - 1;
 }
 
-int32_t tly_result_shape(const tally_descriptor *full, int64_t sizes[TALLY_MAX_RANK])
-{
-    int32_t rank = 0;
-    for (int32_t d = 0; d < full->rank; d++) {
-        if ((full->axes >> d & 1) == 0) {
-            sizes[rank++] = full->sizes[d];
-        } else if (full->flags & TALLY_KEEPDIMS) {
-            sizes[rank++] = 1;
-        }
-    }
-    return rank;
-}
-
 void tly_descriptor_shorten(tally_descriptor *full)
 {
     const tly_op_facts *op = &tly_ops[full->op];
+    if (full->acc == tly_computed(full)->accumulator) {
+        full->acc = 0;
+    }
     if (full->out_dtype == (op->out_dtype != 0 ? op->out_dtype : full->dtype)) {
         full->out_dtype = 0;
-    }
-    if (full->acc == tly_dtypes[full->dtype].accumulator) {
-        full->acc = 0;
     }
     if (!op->scan && full->axes == tly_all_axes(full->rank)) {
         full->axes = 0;

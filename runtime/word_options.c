@@ -123,7 +123,7 @@ static tally_status read_nan(tly_reader *r, tly_span value, const char *field)
     return one_of(r, value, field, names, &only);
 }
 
-enum { SCANS = 1, REDUCTIONS = 2, BOTH = 3 };
+enum { SCANS = 1, REDUCTIONS = 2, BOTH = 3, WIDE = 4 };
 
 typedef struct option {
     const char *name;
@@ -143,7 +143,7 @@ static const option options[] = {
     { "out", read_out, TALLY_OUT_STRIDES, BOTH },
     { "last", NULL, TALLY_LAST, BOTH },
     { "order", read_order, 0, BOTH },
-    { "acc", read_acc, 0, BOTH },
+    { "acc", read_acc, 0, WIDE },
     { "nan", read_nan, TALLY_NAN_IGNORE, BOTH },
 };
 
@@ -152,7 +152,8 @@ _Static_assert(OPTION_COUNT <= TLY_WORD_OPTIONS, "room for every option");
 
 static int is_for(const option *o, const tly_op_facts *op)
 {
-    return (o->kinds & (op->scan ? SCANS : REDUCTIONS)) && !(o->flag & ~op->flags);
+    const int kinds = (op->scan ? SCANS : REDUCTIONS) | (op->wide ? WIDE : 0);
+    return (o->kinds & kinds) && !(o->flag & ~op->flags);
 }
 
 /* What is no option of the operator's, or none at all: says what is. */

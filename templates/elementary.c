@@ -18,8 +18,8 @@ typedef struct format {
     uint8_t real, integer; /* kir_kind */
     unsigned mantissa;     /* bits, without the leading one */
     uint64_t bias, one, two, half, infinity, minus_infinity, nan, least_normal;
-    uint64_t magic;        /* 1.5 * 2^mantissa: what is added to it is rounded to an integer */
-    uint64_t lifted;       /* 2^mantissa: an integer or'ed to it is added; and times it what is
+    uint64_t magic;  /* 1.5 * 2^mantissa: what is added to it is rounded to an integer */
+    uint64_t lifted; /* 2^mantissa: an integer or'ed to it is added; and times it what is
                                   subnormal is normal */
     uint64_t log2e;
     uint64_t ln2_high, ln2_low; /* products of an exponent and the high part are exact */
@@ -80,23 +80,20 @@ static const format formats[] = {
 };
 
 /* Of f: (log(1 + f) - f + f^2 / 2) / f^3 for f in [root_half - 1, 2 root_half - 1]. */
-static const polynomial log_single = {
-    9,
-    { 0x3eaaaaa3, 0xbe7ffff7, 0x3e4cd2a4, 0xbe2ab173, 0x3e11994d, 0xbdfda150, 0x3df32938,
-      0xbdf176e4, 0x3d8da1b3 }
-};
+static const polynomial log_single = { 9,
+                                       { 0x3eaaaaa3, 0xbe7ffff7, 0x3e4cd2a4, 0xbe2ab173, 0x3e11994d,
+                                         0xbdfda150, 0x3df32938, 0xbdf176e4, 0x3d8da1b3 } };
 
 /* Of z: (log((1 + s) / (1 - s)) / s - 2) / z for z = s^2, s = f / (2 + f). */
 static const polynomial log_double = { 7,
-                                       { 0x3fe5555555555593, 0x3fd999999997fca3,
-                                         0x3fd2492494201afa, 0x3fcc71c51faf7a7c,
-                                         0x3fc7466420bd5a2d, 0x3fc39a165345422d,
+                                       { 0x3fe5555555555593, 0x3fd999999997fca3, 0x3fd2492494201afa,
+                                         0x3fcc71c51faf7a7c, 0x3fc7466420bd5a2d, 0x3fc39a165345422d,
                                          0x3fc2f08ece6db268 } };
 
 /* Of d: 1 / d for d = 2 + f, within 2^-13. */
-static const polynomial reciprocal = { 4,
-                                       { 0x3fff868792ab9f50, 0xbff72d39be064edb, 0x3fde23f2c950ed87,
-                                         0xbfad40d00ccc750c } };
+static const polynomial reciprocal = {
+    4, { 0x3fff868792ab9f50, 0xbff72d39be064edb, 0x3fde23f2c950ed87, 0xbfad40d00ccc750c }
+};
 
 /* A function being built. */
 typedef struct work {
@@ -247,8 +244,8 @@ kir_value tly_log(kir_builder *b, kir_value x)
     kir_value e = sub(&w, lifted, lift);
     kir_value less_one = sub(&w, as_real(&w, m), real(&w, f->one));
     kir_value y = (w.real.kind == KIR_F32 ? log_of_single : log_of_double)(&w, less_one, e);
-    kir_value none = choose(&w, kir_cmp(b, KIR_OEQ, x, zero),
-                            real(&w, f->minus_infinity), real(&w, f->nan));
+    kir_value none = choose(&w, kir_cmp(b, KIR_OEQ, x, zero), real(&w, f->minus_infinity),
+                            real(&w, f->nan));
     y = choose(&w, kir_cmp(b, KIR_OLE, x, zero), none, y);
     return choose(&w, below(&w, x, infinity), y, x);
 }

@@ -64,81 +64,15 @@ void tly_levels_close(tly_levels *levels)
     tally_context_destroy(&levels->context);
 }
 
-/* ---- elements as text ---- */
-
-typedef struct token {
-    char mark; /* 0, '~', '_' or '?' */
-    uint64_t bits;
-    int64_t repeat;
-} token;
-
-/* Reads one token and returns what follows it; NULL at the end, or where it is none. */
-static const char *read_token(tally_dtype dtype, const char *text, token *t)
-{
-    char *end;
-
-    text += strspn(text, " ");
-    if (!*text)
-        return NULL;
-    t->mark = strchr("~_?", *text) ? *text++ : 0;
-    t->bits = 0;
-    t->repeat = 1;
-    end = (char *)(uintptr_t)text;
-    if (t->mark != '_' && t->mark != '?') {
-        if (tly_is_float(dtype))
-            t->bits = tly_encode(dtype, strtod(text, &end));
-        else
-            t->bits = *text == '-' ? (uint64_t)strtoll(text, &end, 0) : strtoull(text, &end, 0);
-        if (end == text)
-            return NULL;
-    }
-    if (*end == '*')
-        t->repeat = strtoll(end + 1, &end, 10);
-    return *end == ' ' || !*end ? end : NULL;
-}
-
-typedef struct elements {
-    uint64_t *bits;
-    char *marks;
-    int64_t count;
-} elements;
-
-static void release(elements *e)
-{
-    free(e->bits);
-    free(e->marks);
-}
-
-static int read_elements(tally_dtype dtype, const char *text, int64_t count, elements *e)
-{
-    token t;
-    const char *rest = text;
-    int64_t total = 0;
-
-    memset(e, 0, sizeof *e);
-    e->bits = calloc((size_t)count + 1, sizeof e->bits[0]);
-    e->marks = calloc((size_t)count + 1, 1);
-    if (!e->bits || !e->marks)
-        return -1;
-    while ((rest = read_token(dtype, rest, &t)) != NULL)
-        for (int64_t k = 0; k < t.repeat; k++, total++)
-            if (total < count) {
-                e->bits[total] = t.bits;
-                e->marks[total] = t.mark;
-            }
-    e->count = total;
-    return total == count ? 0 : -1;
-}
-
 /* ---- runs ---- */
 
 typedef struct runner {
     const tly_case *c;
     tally_descriptor d;
-    tally_dtype dtype;
-    size_t element;
+    tally_dtype from_dtype, to_dtype;
+    size_t from_bytes, to_bytes; /* of an element */
     tly_layout layout;
-    elements in, out;
+    tly_elements in, out;
     int subnormal; /* an element is */
     char *from, *to;
     char *why;
@@ -156,47 +90,21 @@ static int complain(runner *r, const char *format, ...)
     return -1;
 }
 
-#define CANARY UINT64_C(0xb5b5b5b5b5b5b5b5)
-
-static uint64_t canary(const runner *r)
-{
-    return CANARY >> (64 - 8 * r->element);
-}
-
 /* Subnormal in f32, which every dtype but f64 is computed in where a device flushes. */
-static int has_subnormal(const runner *r, const elements *e)
+static int has_subnormal(tally_dtype dtype, const tly_elements *e)
 {
-    for (int64_t k = 0; k < e->count && tly_is_float(r->dtype); k++) {
-        const double value = tly_decode(r->dtype, e->bits[k]);
+    for (int64_t k = 0; k < e->count && tly_is_float(dtype); k++) {
+        const double value = tly_decode(dtype, e->bits[k]);
         if (value != 0 && fabs(value) < FLT_MIN)
             return 1;
     }
     return 0;
 }
 
-static int right(const runner *r, int64_t k, uint64_t got)
-{
-    double value, wanted;
-    switch (r->out.marks[k]) {
-    case '?':
-        return 1;
-    case '_':
-        return got == canary(r);
-    case '~':
-        value = tly_decode(r->dtype, got);
-        wanted = tly_decode(r->dtype, r->out.bits[k]);
-        return fabs(value - wanted) <= 1e-5 * fabs(wanted);
-    default:
-        value = 0;
-        tly_bits_store(r->dtype, &value, 0, r->out.bits[k]); /* cuts integers to their width */
-        return tly_bits_same(r->dtype, got, tly_bits_load(r->dtype, &value, 0));
-    }
-}
-
 /* `from` holds the input of every run, those in place as well: the first one is not. */
 static int judge_takes(const runner *r, uintptr_t out_at)
 {
-    const uintptr_t in_at = (uintptr_t)r->from - (uintptr_t)r->layout.in_low * r->element;
+    const uintptr_t in_at = (uintptr_t)r->from - (uintptr_t)r->layout.in_low * r->from_bytes;
     tly_verdict verdict;
     return !tly_judge(&r->d, (const void *)in_at, (const void *)out_at, 1, &verdict);
 }
@@ -209,18 +117,19 @@ static int run(runner *r, const tally_kernel *kernel, const tally_device *target
     char *from = in_place ? r->to : r->from;
 
     for (int64_t k = 0; k < r->out.count; k++)
-        tly_bits_store(r->dtype, r->to, k, CANARY);
+        tly_bits_store(r->to_dtype, r->to, k, tly_canary(r->to_dtype));
     for (int64_t k = 0; k < r->in.count; k++)
         if (!in_place || r->out.marks[k] != '_')
-            tly_bits_store(r->dtype, from, k, r->in.bits[k]);
-    const uintptr_t in_at = (uintptr_t)from - (uintptr_t)r->layout.in_low * r->element;
-    const uintptr_t out_at = (uintptr_t)r->to - (uintptr_t)r->layout.out_low * r->element;
+            tly_bits_store(r->from_dtype, from, k, r->in.bits[k]);
+    const uintptr_t in_at = (uintptr_t)from - (uintptr_t)r->layout.in_low * r->from_bytes;
+    const uintptr_t out_at = (uintptr_t)r->to - (uintptr_t)r->layout.out_low * r->to_bytes;
     if (tally_kernel_run_threads(kernel, (const void *)in_at, (void *)out_at, threads, &error))
         return complain(r, "%s: %s: %s", device, error.field, error.message);
     for (int64_t k = 0; k < r->out.count; k++) {
-        uint64_t got = tly_bits_load(r->dtype, r->to, k);
-        if (!right(r, k, got) && !(r->subnormal && r->out.marks[k] != '_' &&
-                                   tly_target_flushes(target) && judge_takes(r, out_at)))
+        uint64_t got = tly_bits_load(r->to_dtype, r->to, k);
+        if (!tly_element_is_right(r->to_dtype, &r->out, k, got) &&
+            !(r->subnormal && r->out.marks[k] != '_' && tly_target_flushes(target) &&
+              judge_takes(r, out_at)))
             return complain(r, "%s, %d threads, %s place: element %lld is 0x%llx, not 0x%llx",
                             device, threads, in_place ? "in" : "out of", (long long)k,
                             (unsigned long long)got, (unsigned long long)r->out.bits[k]);
@@ -228,9 +137,10 @@ static int run(runner *r, const tally_kernel *kernel, const tally_device *target
     return 0;
 }
 
-static int can_run_in_place(const tly_layout *l)
+static int can_run_in_place(const runner *r)
 {
-    return l->in_offset == l->out_offset &&
+    const tly_layout *l = &r->layout;
+    return l->is_scan && r->from_dtype == r->to_dtype && l->in_offset == l->out_offset &&
            !memcmp(l->in_strides, l->out_strides, (size_t)l->rank * sizeof l->in_strides[0]);
 }
 
@@ -251,7 +161,7 @@ static int run_level(runner *r, tally_context *context, const tally_device *targ
         wrong = complain(r, "%s: made, though the device lacks %s", device, missing);
     for (int threads = 1; threads <= 2 && !wrong; threads++) {
         wrong = run(r, kernel, target, threads, 0);
-        if (!wrong && can_run_in_place(&r->layout))
+        if (!wrong && can_run_in_place(r))
             wrong = run(r, kernel, target, threads, 1);
     }
     tally_kernel_destroy(&kernel);
@@ -263,17 +173,19 @@ static int prepare(runner *r)
     tally_error error = TALLY_ERROR_INIT;
     if (tally_descriptor_parse(r->c->word, &r->d, &error))
         return complain(r, "%s: %s", error.field, error.message);
-    r->dtype = (tally_dtype)r->d.dtype;
-    r->element = tally_dtype_bytes(r->dtype);
+    r->from_dtype = (tally_dtype)r->d.dtype;
+    r->to_dtype = tly_reference_output(&r->d);
+    r->from_bytes = tally_dtype_bytes(r->from_dtype);
+    r->to_bytes = tally_dtype_bytes(r->to_dtype);
     tly_layout_of(&r->d, &r->layout);
     const tly_layout *l = &r->layout;
-    if (read_elements(r->dtype, r->c->in, l->in_high - l->in_low + 1, &r->in) ||
-        read_elements(r->dtype, r->c->out, l->out_high - l->out_low + 1, &r->out))
+    if (tly_elements_read(r->from_dtype, r->c->in, l->in_high - l->in_low + 1, &r->in) ||
+        tly_elements_read(r->to_dtype, r->c->out, l->out_high - l->out_low + 1, &r->out))
         return complain(r, "wrong text: %lld and %lld elements", (long long)r->in.count,
                         (long long)r->out.count);
-    r->subnormal = has_subnormal(r, &r->in) || has_subnormal(r, &r->out);
-    r->from = malloc((size_t)r->in.count * r->element + 1);
-    r->to = malloc((size_t)r->out.count * r->element + 1);
+    r->subnormal = has_subnormal(r->from_dtype, &r->in) || has_subnormal(r->to_dtype, &r->out);
+    r->from = malloc((size_t)r->in.count * r->from_bytes + 1);
+    r->to = malloc((size_t)r->out.count * r->to_bytes + 1);
     return r->from && r->to ? 0 : complain(r, "out of memory");
 }
 
@@ -283,8 +195,8 @@ int tly_case_run(tly_levels *levels, const tly_case *c, char *why, size_t capaci
     int wrong = prepare(&r);
     for (size_t k = 0; k < levels->level_count && !wrong; k++)
         wrong = run_level(&r, levels->context, &levels->levels[k]);
-    release(&r.in);
-    release(&r.out);
+    tly_elements_release(&r.in);
+    tly_elements_release(&r.out);
     free(r.from);
     free(r.to);
     return wrong;

@@ -1,22 +1,15 @@
 /*
- * Cases written by hand: a word, the input's elements and the output's, as text. Run at every CPU
- * level of this machine, in one thread and two, out of place and, where allowed, in place. With
- * the environment variable TALLY_TEST_DEVICES, a comma-separated list of what targets.h finds, on
- * those devices instead. What a device lacks must be refused there, and where it flushes, a case
- * that has subnormals is right if the judge takes it.
- *
- * Elements are blank-separated, in memory order from the lowest index that the strides reach to the
- * highest: decimal or hexadecimal numbers, inf, -inf, nan, -0; "V*N" is N times V. In the output
- * "~V" is V within 1e-5 of it, "_" is no element and must stay untouched, "?" is not looked at.
+ * Cases written by hand, their elements as elements.h says. Run at every CPU level of this machine,
+ * in one thread and two, out of place and, where allowed, in place. With the environment variable
+ * TALLY_TEST_DEVICES, a comma-separated list of what targets.h finds, on those devices instead.
+ * What a device lacks must be refused there, and where it flushes, a case that has subnormals is
+ * right if the judge takes it.
  */
 #ifndef TLY_CASES_H
 #define TLY_CASES_H
 
+#include "elements.h"
 #include "targets.h"
-
-typedef struct tly_case {
-    const char *word, *in, *out;
-} tly_case;
 
 /* Where the cases run. */
 typedef struct tly_levels {

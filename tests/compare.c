@@ -9,53 +9,17 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct judge {
-    const tally_descriptor *d;
-    const void *out;
-    tally_dtype dtype, accumulator;
-    int sum, flushes;
-    tly_verdict *verdict;
-} judge;
+#include "tolerance.h"
 
 int tly_bits_same(tally_dtype dtype, uint64_t a, uint64_t b)
 {
     return a == b || (tly_bits_are_nan(dtype, a) && tly_bits_are_nan(dtype, b));
 }
 
-/* Rounding is monotonic, so an accumulator within [low, high] is stored within the rounded borders:
- * that is the half ulp of the output, at its exact value. */
-static int is_near(const judge *j, const tly_fact *f, double value, long double tolerance)
-{
-    if (j->dtype == j->accumulator)
-        return isfinite(value) && fabsl(value - f->wide) <= tolerance;
-    double low = nextafter((double)(f->wide - tolerance), -INFINITY);
-    double high = nextafter((double)(f->wide + tolerance), INFINITY);
-    return value >= tly_decode(j->dtype, tly_encode(j->dtype, low)) &&
-           value <= tly_decode(j->dtype, tly_encode(j->dtype, high));
-}
-
-/* Section 7. */
-static long double tolerance_of(const judge *j, const tly_fact *f)
-{
-    const long double unit = ldexpl(1, -tly_precision(j->accumulator));
-    return (j->sum ? 1 : 2) * (long double)f->terms * unit * f->scale;
-}
-
-/* Infinite is near the largest numbers, too. */
-static int within_tolerance(const judge *j, const tly_fact *f, double value)
-{
-    const long double allowed = tolerance_of(j, f);
-    if (isinf(value) && j->dtype == j->accumulator) {
-        const long double largest = j->accumulator == TALLY_F32 ? FLT_MAX : DBL_MAX;
-        return fabsl(f->wide) + allowed >= largest && (value > 0) == (f->wide > 0);
-    }
-    return is_near(j, f, value, allowed);
-}
-
 /* A product after a subnormal or underflowed prefix: any finite value, its sign included, will do,
  * but a zero among the inputs makes it zero. It is finite where the loop's accumulator is (narrow
  * outputs: unless that is near their end). */
-static const char *judge_underflowed(const judge *j, const tly_fact *f, double value)
+static const char *judge_underflowed(const tly_judging *j, const tly_fact *f, double value)
 {
     const double largest = j->dtype == TALLY_F16 ? 65504 : FLT_MAX;
     if (isnan(value))
@@ -72,23 +36,18 @@ static const char *judge_underflowed(const judge *j, const tly_fact *f, double v
  * not); a NaN stays one in every order. */
 static const char *judge_class(const tly_fact *f, double value)
 {
-    if (!(f->flags & TLY_FACT_NAN_IN) && f->flags & TLY_FACT_OVERFLOW && !isfinite(value))
-        return NULL;
-    if (!(f->flags & TLY_FACT_NAN_IN) && f->flags & TLY_FACT_UNDERFLOW && !isfinite(value))
+    const uint32_t left = TLY_FACT_OVERFLOW | TLY_FACT_UNDERFLOW;
+    if (!(f->flags & TLY_FACT_NAN_IN) && f->flags & left && !isfinite(value))
         return NULL;
     return "not the plain loop's class after an input inf or NaN";
 }
 
-/* Finite inputs, and the loop left the range: the value of any order. A sum that another order
- * keeps in range is the sum; a product's sign is that of its factors in every order. */
-static const char *judge_overflowed(const judge *j, const tly_fact *f, double value)
+/* Finite inputs, and the loop left the range: the value of any order, whose sign is that of its
+ * factors. */
+static const char *judge_overflowed(const tly_fact *f, double value)
 {
     if (isnan(value))
         return NULL;
-    if (j->sum)
-        return !isfinite(value) || within_tolerance(j, f, value)
-                   ? NULL
-                   : "no order's value after an overflow";
     if (f->flags & TLY_FACT_ZERO_IN && value != 0)
         return "neither zero nor NaN after an overflow and an input zero";
     return f->flags & TLY_FACT_UNDERFLOW || !signbit(value) == !(f->flags & TLY_FACT_NEGATIVE)
@@ -96,55 +55,74 @@ static const char *judge_overflowed(const judge *j, const tly_fact *f, double va
                : "no order's sign after an overflow";
 }
 
-/* Only one value is right: integers, order=serial, a copy, at most one combination that does not
- * underflow, or nothing rounds. */
-static int only_one_is_right(const judge *j, const tly_fact *f)
+static const char *judge_product(const tly_judging *j, const tly_fact *f, uint64_t got)
 {
+    const double value = tly_decode(j->dtype, got);
+    if (f->flags & TLY_FACT_NONFINITE_IN)
+        return judge_class(f, value);
+    if (f->flags & TLY_FACT_OVERFLOW)
+        return judge_overflowed(f, value);
+    if (f->flags & TLY_FACT_UNDERFLOW)
+        return judge_underflowed(j, f, value);
+    return tly_is_near_product(j, f, got) ? NULL : "beyond the tolerance";
+}
+
+/* ---- every family ---- */
+
+/* Only one value is right: integers, order=serial, a copy, at most one combination that does not
+ * underflow, or nothing rounds. Of logarithms the last bits are open even then. */
+static int only_one_is_right(const tly_judging *j, const tly_fact *f)
+{
+    if (j->operation->family == TLY_LOG_SUMS || j->operation->projection == TLY_LOGARITHM)
+        return 0;
     return !(f->flags & TLY_FACT_FLOAT) || j->d->order == TALLY_ORDER_SERIAL || f->terms <= 1 ||
            (f->terms == 2 && !(f->flags & TLY_FACT_UNDERFLOW)) || f->flags & TLY_FACT_ANY_ORDER;
 }
 
-static const char *judge_element(const judge *j, const tly_fact *f, uint64_t got)
+static const char *judge_by_rules(const tly_judging *j, const tly_fact *f, uint64_t got)
+{
+    static const char *(*const rules[TLY_FAMILY_COUNT])(const tly_judging *, const tly_fact *,
+                                                        uint64_t) = {
+        [TLY_SUMS] = tly_rule_sum, [TLY_PRODUCTS] = judge_product, [TLY_LOG_SUMS] = tly_rule_log_sum
+    };
+    return rules[j->operation->family](j, f, got);
+}
+
+static const char *judge_element(const tly_judging *j, const tly_fact *f, uint64_t got)
 {
     if (tly_bits_same(j->dtype, got, f->bits))
         return NULL;
-    if (only_one_is_right(j, f))
-        return "not the plain loop's bits";
-    double value = tly_decode(j->dtype, got);
-    if (f->flags & TLY_FACT_NONFINITE_IN)
-        return judge_class(f, value);
-    if (f->flags & TLY_FACT_OVERFLOW)
-        return judge_overflowed(j, f, value);
-    if (f->flags & TLY_FACT_UNDERFLOW)
-        return judge_underflowed(j, f, value);
-    return within_tolerance(j, f, value) ? NULL : "beyond the tolerance";
+    return only_one_is_right(j, f) ? "not the plain loop's bits" : judge_by_rules(j, f, got);
 }
 
 /* Where subnormals count as zeros: the loop that does so is right, too. In other orders each input
  * and each partial sum may lose less than the least normal number, a product that lost a factor is
- * a zero of its sign, and one that lost it next to an infinity is NaN. */
-static int is_flushed(const judge *j, const tly_fact *f, uint64_t got)
+ * a zero of its sign, and one that lost it next to an infinity is NaN. Of elements that count as
+ * zeros any may be picked. */
+static int is_flushed(const tly_judging *j, const tly_fact *f, uint64_t got)
 {
     if (!j->flushes || !(f->flags & TLY_FACT_SUBNORMAL))
         return 0;
+    if (!tly_is_float(j->dtype))
+        return j->operation->family == TLY_INDICES && got == (uint64_t)f->flushed;
     const double value = tly_decode(j->dtype, got);
     if (tly_bits_same(j->dtype, got, tly_encode(j->dtype, f->flushed)))
         return 1;
+    if (j->operation->family == TLY_PICKS)
+        return fabs(f->accumulator) < tly_least_normal_of(j) &&
+               fabs(value) < tly_least_normal_of(j);
     if (j->d->order == TALLY_ORDER_SERIAL || f->terms <= 1)
         return 0;
+    if (j->operation->family == TLY_SUMS)
+        return f->flags & TLY_FACT_FINITE && tly_is_right_sum(j, f, got, tly_least_normal_of(j));
     if (!(f->flags & TLY_FACT_FINITE))
-        return !j->sum && f->flags & TLY_FACT_NONFINITE_IN && isnan(value);
-    if (!j->sum)
-        return value == 0 && !signbit(value) == !signbit(f->accumulator);
-    const long double least = j->accumulator == TALLY_F32 ? FLT_MIN : DBL_MIN;
-    return is_near(j, f, value,
-                   2 * (long double)f->terms * least +
-                       (only_one_is_right(j, f) ? 0 : tolerance_of(j, f)));
+        return f->flags & TLY_FACT_NONFINITE_IN && isnan(value);
+    return value == 0 && !signbit(value) == !signbit(f->accumulator);
 }
 
 static int visit(void *user, const tly_fact *f)
 {
-    judge *j = user;
+    tly_judging *j = user;
     uint64_t got = tly_bits_load(j->dtype, j->out, f->out);
     const char *reason = judge_element(j, f, got);
     if (reason && is_flushed(j, f, got))
@@ -161,13 +139,33 @@ static int visit(void *user, const tly_fact *f)
     return 0;
 }
 
+static tly_judging judge_of(const tally_descriptor *d, int flushes)
+{
+    return (tly_judging){ .d = d,
+                          .operation = &tly_operations[d->op],
+                          .dtype = tly_reference_output(d),
+                          .accumulator = tly_reference_accumulator(d),
+                          .flushes = flushes };
+}
+
+const char *tly_judge_loop(const tally_descriptor *d, const tly_fact *fact)
+{
+    tly_judging j = judge_of(d, 0);
+    const uint32_t family = j.operation->family;
+    const uint32_t open = TLY_FACT_NONFINITE_IN | TLY_FACT_OVERFLOW | TLY_FACT_UNDERFLOW;
+    const int has_wide = fact->flags & TLY_FACT_FLOAT || !only_one_is_right(&j, fact);
+    j.by_wide = 1;
+    if (family >= TLY_PICKS || !has_wide || (family != TLY_LOG_SUMS && fact->flags & open))
+        return NULL;
+    return judge_by_rules(&j, fact, fact->bits);
+}
+
 int64_t tly_judge(const tally_descriptor *d, const void *in, const void *out, int flushes,
                   tly_verdict *verdict)
 {
-    judge j = {
-        d,       out,    (tally_dtype)d->dtype, tly_reference_accumulator(d), d->op == TALLY_CUMSUM,
-        flushes, verdict
-    };
+    tly_judging j = judge_of(d, flushes);
+    j.out = out;
+    j.verdict = verdict;
     memset(verdict, 0, sizeof *verdict);
     tly_reference(d, in, visit, &j);
     return verdict->wrong;
@@ -175,7 +173,7 @@ int64_t tly_judge(const tally_descriptor *d, const void *in, const void *out, in
 
 void tly_verdict_print(const tally_descriptor *d, const tly_verdict *v, char *text, size_t capacity)
 {
-    const tally_dtype dtype = (tally_dtype)d->dtype;
+    const tally_dtype dtype = tly_reference_output(d);
     if (!v->reason) {
         snprintf(text, capacity, "right in %lld elements", (long long)v->checked);
         return;

@@ -21,6 +21,10 @@ typedef struct tly_verdict {
 int64_t tly_judge(const tally_descriptor *d, const void *in, const void *out, int flushes,
                   tly_verdict *verdict);
 
+/* Is the plain loop's own result near the wider one, where that says something: without inf, NaN,
+ * overflow, underflow? NULL if it is; else why not. */
+const char *tly_judge_loop(const tally_descriptor *d, const tly_fact *fact);
+
 /* One line on the first wrong element. */
 void tly_verdict_print(const tally_descriptor *d, const tly_verdict *verdict, char *text,
                        size_t capacity);

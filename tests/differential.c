@@ -3,13 +3,14 @@
  * in place, task splits, backends) and compared with the reference.
  *
  *   differential [--device D]... [--level L]... [--count N] [--seed S] [--only N]
- *                [--most ELEMENTS] [--interpret]
+ *                [--most ELEMENTS] [--ops OP,OP...|made|all] [--interpret]
  *                [--engines library,native,interpret,remote] [--self-test]
  *
  * D is what `tally --device` takes, --level L is --device cpu:L; without them: every level of CPU
  * that this machine runs. Engines by default: library and native, for Vulkan library alone, for
  * AArch64 remote, for other levels that this machine lacks interpret; --interpret adds that to
- * those of CPUs. Every failure prints one line that repeats it alone. Exit status: 0 if every
+ * those of CPUs. Operators by default: those that kernels exist for; of others with those outputs,
+ * too, that are wider than the input. Every failure prints one line that repeats it alone. Exit status: 0 if every
  * device is there, no case failed, none was refused but for a dtype that its device says it lacks,
  * and at least one passed.
  */
@@ -30,6 +31,8 @@ typedef struct run_options {
     long count, only;
     uint64_t seed;
     int64_t most;
+    uint32_t draws; /* as in random.h */
+    const char *ops;
     const char *engines; /* comma-separated; NULL: the device's default */
     int interpret, self_test;
 } run_options;
@@ -131,7 +134,8 @@ static long end_of(const run_options *o)
 
 static int run_cases(const run_options *o, shared *all, const char *unused)
 {
-    const tly_course course = { o->seed, o->most, engines_for(o, &all->device), all->device };
+    const tly_course course = { o->seed,    o->most, o->draws, o->ops, engines_for(o, &all->device),
+                                all->device };
     tly_driver v;
     int broken = tly_driver_open(&v, &course, &all->at) || tly_driver_open_engines(&v);
     (void)unused;
@@ -171,7 +175,7 @@ static int fault_status(const run_options *o, tly_fault fault, int flushes)
     const pid_t child = fork();
     if (child == 0) {
         tally_error error = TALLY_ERROR_INIT;
-        tly_course course = { o->seed, o->most, "plain", { .kind = "plain" } };
+        tly_course course = { o->seed, o->most, o->draws, o->ops, "plain", { .kind = "plain" } };
         tly_progress at = { .next = 0 };
         tly_driver v;
         FILE *quiet = freopen("/dev/null", "w", stdout);
@@ -213,6 +217,27 @@ static int usage(const char *word)
     return 2;
 }
 
+static int take_ops(run_options *o, const char *names)
+{
+    char copy[256], *rest = copy, *name;
+    o->ops = names;
+    if (!strcmp(names, "all") || !strcmp(names, "made")) {
+        o->draws = *names == 'a' ? TLY_DRAW_ALL : TLY_DRAW_MADE;
+        return 0;
+    }
+    o->draws = TLY_DRAW_WIDER;
+    snprintf(copy, sizeof copy, "%s", names);
+    while ((name = strsep(&rest, ",")) != NULL) {
+        int op = 1;
+        while (op < TALLY_OP_COUNT && strcmp(name, tally_op_name((tally_op)op)))
+            op++;
+        if (op == TALLY_OP_COUNT)
+            return 1;
+        o->draws |= 1u << op;
+    }
+    return 0;
+}
+
 static int add_device(run_options *o, const char *prefix, const char *device)
 {
     if (o->device_count == MAX_DEVICES)
@@ -248,6 +273,9 @@ static int parse(run_options *o, int argc, char **argv)
             o->only = strtol(value, NULL, 10);
         } else if (!strcmp(name, "--most")) {
             o->most = strtoll(value, NULL, 10);
+        } else if (!strcmp(name, "--ops")) {
+            if (take_ops(o, value))
+                return usage(value);
         } else if (!strcmp(name, "--engines")) {
             o->engines = value;
         } else {
@@ -259,7 +287,9 @@ static int parse(run_options *o, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    static run_options o = { .count = 2000, .only = -1, .seed = 1, .most = 100000 };
+    static run_options o = {
+        .count = 2000, .only = -1, .seed = 1, .most = 100000, .draws = TLY_DRAW_MADE
+    };
     shared *all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
                        0);
     int failed = parse(&o, argc, argv);

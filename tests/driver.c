@@ -81,7 +81,7 @@ static void draw(const tly_driver *v, long number, drawn *c)
 {
     tly_trial *t = &c->trial;
     tly_random r = tly_random_seed(v->course->seed, (uint64_t)number);
-    tly_random_descriptor(&r, v->course->most, &t->d);
+    tly_random_problem(&r, v->course->most, v->course->draws, &t->d);
     t->data = tly_random_data(&r, &t->d);
     c->hosted = tly_random_one_in(&r, 4) && v->hosted;
     tly_random plans = tly_random_seed(tly_random_next(&r), (uint64_t)number);
@@ -97,10 +97,11 @@ static void describe(const tly_driver *v, const tly_trial *t, long number)
     if (tally_descriptor_print(&t->d, word, sizeof word, NULL, NULL))
         snprintf(word, sizeof word, "(no valid descriptor)");
     snprintf(repro, sizeof repro,
-             "%s  [differential --device %s --engines %s --seed %llu --most %lld --only %ld; "
+             "%s  [differential --device %s --engines %s --seed %llu --most %lld%s%s --only %ld; "
              "data %s, plan \"%s\"]\n",
              word, v->course->device.selector, v->course->engines,
-             (unsigned long long)v->course->seed, (long long)v->course->most, number,
+             (unsigned long long)v->course->seed, (long long)v->course->most,
+             v->course->ops ? " --ops " : "", v->course->ops ? v->course->ops : "", number,
              tly_data_name(t->data), t->plan);
 }
 

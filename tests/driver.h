@@ -32,6 +32,8 @@ typedef struct tly_progress {
 typedef struct tly_course {
     uint64_t seed;
     int64_t most;        /* elements a tensor */
+    uint32_t draws;      /* operators, as in random.h */
+    const char *ops;     /* the same as they were asked for; NULL: those that are made */
     const char *engines; /* comma-separated */
     tally_device device;
 } tly_course;

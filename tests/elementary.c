@@ -119,10 +119,10 @@ static kir_kernel *build(const function *f, kir_kind kind)
 static int runs_here(const char *level)
 {
 #if defined(__x86_64__)
-    return strcmp(level, "x86-64-v2") == 0   ? __builtin_cpu_supports("sse4.2")
-           : strcmp(level, "x86-64-v3") == 0 ? __builtin_cpu_supports("avx2")
-                                             : __builtin_cpu_supports("avx512dq") &&
-                                                   __builtin_cpu_supports("avx512vl");
+    return strcmp(level, "x86-64-v2") == 0 ? __builtin_cpu_supports("sse4.2")
+           : strcmp(level, "x86-64-v3") == 0
+               ? __builtin_cpu_supports("avx2")
+               : __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 #else
     return strcmp(level, "aarch64") == 0;
 #endif
@@ -254,9 +254,28 @@ static uint64_t draw(void)
 static double draw_point(kir_kind kind)
 {
     static const double specials[] = {
-        0, -0.0, INFINITY, -INFINITY, NAN, 1, -1, 0x1p-149, 0x1p-126, 0x1p-1074, 0x1p-1022,
-        0x1.fffffep127, 0x1.fffffffffffffp1023, 88.72283, 88.72284, -103.97207, -103.97208, -87.33655,
-        709.782712893384, 709.7827128933841, -745.1332191019412, -708.3964185322641,
+        0,
+        -0.0,
+        INFINITY,
+        -INFINITY,
+        NAN,
+        1,
+        -1,
+        0x1p-149,
+        0x1p-126,
+        0x1p-1074,
+        0x1p-1022,
+        0x1.fffffep127,
+        0x1.fffffffffffffp1023,
+        88.72283,
+        88.72284,
+        -103.97207,
+        -103.97208,
+        -87.33655,
+        709.782712893384,
+        709.7827128933841,
+        -745.1332191019412,
+        -708.3964185322641,
     };
     const uint64_t bits = draw();
     const double unit = (double)(bits >> 11) * 0x1p-53;
@@ -273,7 +292,8 @@ static double draw_point(kir_kind kind)
     case 5:
         return unit * 2 - 1;
     default:
-        return memcpy(&x, &bits, sizeof x), kind == KIR_F32 ? ldexp(unit + .5, (int)(draw() % 280) - 150) : x;
+        return memcpy(&x, &bits, sizeof x),
+               kind == KIR_F32 ? ldexp(unit + .5, (int)(draw() % 280) - 150) : x;
     }
 }
 

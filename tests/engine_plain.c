@@ -31,7 +31,7 @@ static tally_status prepare(tly_engine *e, const tally_descriptor *d, const char
 static int store(void *user, const tly_fact *fact)
 {
     plain *p = user;
-    const tally_dtype dtype = (tally_dtype)p->d.dtype;
+    const tally_dtype dtype = tly_reference_output(&p->d);
     const int flushed = p->fault == TLY_FAULT_FLUSH && tly_is_float(dtype);
     tly_bits_store(dtype, p->out, fact->out,
                    flushed ? tly_encode(dtype, fact->flushed) : fact->bits);
@@ -60,7 +60,7 @@ static void lose_carry(plain *p, const tly_layout *l, const void *in)
 
 static void damage(plain *p, const tly_layout *l, const void *in, int32_t threads, int is_new)
 {
-    const tally_dtype dtype = (tally_dtype)p->d.dtype;
+    const tally_dtype dtype = tly_reference_output(&p->d);
     const size_t bytes = tally_dtype_bytes(dtype);
     char *const low = (char *)((uintptr_t)p->out + (uintptr_t)l->out_low * bytes);
     char *const high = (char *)((uintptr_t)p->out + (uintptr_t)(l->out_high + 1) * bytes);
@@ -85,7 +85,8 @@ static void damage(plain *p, const tly_layout *l, const void *in, int32_t thread
         bend = in == p->out;
         break;
     case TLY_FAULT_LOST_CARRY:
-        lose_carry(p, l, in);
+        if (l->is_scan)
+            lose_carry(p, l, in);
         break;
     case TLY_FAULT_IDENTITY:
         tly_bits_store(dtype, p->out, at_out, 0);
@@ -106,7 +107,7 @@ static void damage(plain *p, const tly_layout *l, const void *in, int32_t thread
         break;
     }
     if (bend) {
-        int64_t last = at_out + (l->length - 1) * l->out_step;
+        int64_t last = at_out + (l->results - 1) * l->out_step;
         tly_bits_store(dtype, p->out, last, tly_bits_load(dtype, p->out, last) ^ 1);
     }
 }

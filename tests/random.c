@@ -135,7 +135,7 @@ static void shuffle(tly_random *r, int *order, int count)
 
 /* Strides of a tensor that lies in memory with the dims permuted, padded and walked backwards. Each
  * stride exceeds what the smaller ones reach, so addresses are distinct. `limit`: elements. */
-static void lay_out(tly_random *r, const tally_descriptor *d, int64_t limit, int64_t *strides,
+static void lay_out(tly_random *r, int rank, const int64_t *sizes, int64_t limit, int64_t *strides,
                     int64_t *offset)
 {
     int order[TALLY_MAX_RANK]; /* innermost first */
@@ -143,16 +143,16 @@ static void lay_out(tly_random *r, const tally_descriptor *d, int64_t limit, int
     const int permuted = tly_random_one_in(r, 2), padded = tly_random_one_in(r, 2);
     const int backwards = tly_random_one_in(r, 2);
 
-    for (int k = 0; k < d->rank; k++)
-        order[k] = d->rank - 1 - k;
+    for (int k = 0; k < rank; k++)
+        order[k] = rank - 1 - k;
     if (permuted)
-        shuffle(r, order, d->rank);
+        shuffle(r, order, rank);
     *offset = tly_random_one_in(r, 2) ? 0 : tly_random_between(r, -40, 40);
     int64_t first = reach + 1;
     if (tly_random_one_in(r, 4))
         first += tly_random_between(r, 1, 3); /* a step */
-    for (int k = 0; k < d->rank; k++) {
-        int64_t size = d->sizes[order[k]] ? d->sizes[order[k]] : 1;
+    for (int k = 0; k < rank; k++) {
+        int64_t size = sizes[order[k]] ? sizes[order[k]] : 1;
         int64_t stride = k ? reach + 1 : first;
         if (k && padded)
             stride += tly_random_between(r, 0, 9);
@@ -169,53 +169,71 @@ static void lay_out(tly_random *r, const tally_descriptor *d, int64_t limit, int
 /* The last dim is the axis in the output, and the outermost one in the input's memory. */
 static void transpose(tally_descriptor *d)
 {
+    const int last = d->rank - 1;
     int64_t stride = 1;
-    d->axis = d->rank - 1;
-    for (int k = d->rank - 2; k >= 0; k--) {
+    d->axis = tly_op_is_scan(d->op) ? last : 0;
+    for (int k = last - 1; k >= 0; k--) {
         d->in_strides[k] = stride;
         stride *= d->sizes[k] ? d->sizes[k] : 1;
     }
-    d->in_strides[d->axis] = stride;
+    d->in_strides[last] = stride;
     d->flags |= TALLY_IN_STRIDES;
+}
+
+/* A scan's result has the input's shape, a reduction's lacks dims or has them with size 1. */
+static int result_shape(const tally_descriptor *d, int64_t *sizes)
+{
+    const uint32_t every = (1u << d->rank) - 1;
+    const uint32_t reduced = tly_op_is_scan(d->op) ? 0 : d->axes_given ? d->axes : every;
+    int rank = 0;
+    for (int k = 0; k < d->rank; k++)
+        if (!(reduced >> k & 1))
+            sizes[rank++] = d->sizes[k];
+        else if (d->flags & TALLY_KEEPDIMS)
+            sizes[rank++] = 1;
+    return rank;
 }
 
 static void strides(tly_random *r, int64_t limit, tally_descriptor *d)
 {
+    int64_t sizes[TALLY_MAX_RANK] = { 0 };
+    const int rank = result_shape(d, sizes);
     if (d->rank > 1 && tly_random_one_in(r, 5)) {
         transpose(d);
     } else if (!tly_random_one_in(r, 3)) {
-        lay_out(r, d, limit, d->in_strides, &d->in_offset);
+        lay_out(r, d->rank, d->sizes, limit, d->in_strides, &d->in_offset);
         d->flags |= TALLY_IN_STRIDES;
         for (int k = 0; k < d->rank; k++) /* broadcasts */
             if (tly_random_one_in(r, 12))
                 d->in_strides[k] = 0;
     }
     if (tly_random_one_in(r, 3)) {
-        lay_out(r, d, limit, d->out_strides, &d->out_offset);
+        lay_out(r, rank, sizes, limit, d->out_strides, &d->out_offset);
         d->flags |= TALLY_OUT_STRIDES;
     }
-    if (d->flags & TALLY_OUT_STRIDES && tly_random_one_in(r, 2)) { /* fit for in place */
+    if (tly_op_is_scan(d->op) && d->flags & TALLY_OUT_STRIDES &&
+        tly_random_one_in(r, 2)) { /* fit for in place */
         memcpy(d->in_strides, d->out_strides, sizeof d->in_strides);
         d->in_offset = d->out_offset;
         d->flags |= TALLY_IN_STRIDES;
     }
 }
 
-void tly_random_descriptor(tly_random *r, int64_t most, tally_descriptor *d)
+void tly_random_problem(tly_random *r, int64_t most, uint32_t draws, tally_descriptor *d)
 {
-    static const tally_dtype dtypes[] = { TALLY_F32, TALLY_F32, TALLY_F32,  TALLY_F64,  TALLY_F64,
-                                          TALLY_F16, TALLY_F16, TALLY_BF16, TALLY_BF16, TALLY_I32,
-                                          TALLY_I64, TALLY_U32, TALLY_U64 };
     memset(d, 0, sizeof *d);
     d->size = sizeof *d;
-    d->op = tly_random_one_in(r, 2) ? TALLY_CUMSUM : TALLY_CUMPROD;
-    d->dtype = dtypes[tly_random_below(r, COUNT(dtypes))];
-    if (tly_is_float((tally_dtype)d->dtype) && d->dtype != TALLY_F64 && tly_random_one_in(r, 5))
-        d->acc = TALLY_F64;
-    d->order = tly_random_one_in(r, 5) ? TALLY_ORDER_SERIAL : TALLY_ORDER_RUN;
-    d->flags = (tly_random_one_in(r, 3) ? (uint32_t)TALLY_EXCLUSIVE : 0u) |
-               (tly_random_one_in(r, 3) ? (uint32_t)TALLY_REVERSE : 0u);
-    shape(r, tly_random_one_in(r, 2) ? smaller(most, 4096) : most, d);
+    tly_random_operator(r, draws, d);
+    const int is_scan = tly_op_is_scan(d->op);
+    if (is_scan || !tly_random_one_in(r, 30)) /* else a scalar */
+        shape(r, tly_random_one_in(r, 2) ? smaller(most, 4096) : most, d);
+    if (!is_scan)
+        tly_random_axes(r, d);
     if (tly_random_one_in(r, 2))
         strides(r, 8 * most, d);
+}
+
+void tly_random_descriptor(tly_random *r, int64_t most, tally_descriptor *d)
+{
+    tly_random_problem(r, most, TLY_DRAW_MADE, d);
 }

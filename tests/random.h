@@ -33,14 +33,28 @@ typedef enum tly_data {
     TLY_DATA_DRIFT,   /* crosses the range once in 40, 400, 4000 elements: up, down, to and fro */
     TLY_DATA_LANE,    /* one of these, with zeros, inf, NaN and extremes in one or two scans */
     TLY_DATA_MIXED,   /* each scan has a class of its own */
+    TLY_DATA_TIES,    /* three values, zeros of both signs among them, and NaN in one case of two */
+    TLY_DATA_SORTED,  /* ascending or descending */
     TLY_DATA_COUNT
 } tly_data;
 
 const char *tly_data_name(tly_data data);
 
-/* A valid cumsum or cumprod with at most `most` elements, whose tensors span at most 8 * most
- * elements each. */
+/* What may be drawn: a bit 1 << op for each operator, and outputs wider than the input. */
+#define TLY_DRAW_MADE (1u << TALLY_CUMSUM | 1u << TALLY_CUMPROD) /* those that kernels exist for */
+#define TLY_DRAW_WIDER (1u << 31)
+#define TLY_DRAW_ALL (TLY_DRAW_WIDER | ((1u << TALLY_OP_COUNT) - 2))
+
+/* A valid descriptor with at most `most` elements, whose tensors span at most 8 * most elements
+ * each. */
+void tly_random_problem(tly_random *r, int64_t most, uint32_t draws, tally_descriptor *d);
+/* The same of TLY_DRAW_MADE. */
 void tly_random_descriptor(tly_random *r, int64_t most, tally_descriptor *d);
+
+/* Operator, dtypes, accumulator, order and flags; and then which axes of what has a shape are
+ * reduced, `axis` being the one that the shape was made for. */
+void tly_random_operator(tly_random *r, uint32_t draws, tally_descriptor *d);
+void tly_random_axes(tly_random *r, tally_descriptor *d);
 
 /* Draws a class that suits `d`. */
 tly_data tly_random_data(tly_random *r, const tally_descriptor *d);

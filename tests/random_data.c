@@ -18,7 +18,7 @@ static const char *const data_names[TLY_DATA_COUNT] = {
     [TLY_DATA_SPECIAL] = "special", [TLY_DATA_RANGE] = "range",   [TLY_DATA_GROW] = "grow",
     [TLY_DATA_DECAY] = "decay",     [TLY_DATA_ZEROS] = "zeros",   [TLY_DATA_BITS] = "bits",
     [TLY_DATA_NATURAL] = "natural", [TLY_DATA_DRIFT] = "drift",   [TLY_DATA_LANE] = "lane",
-    [TLY_DATA_MIXED] = "mixed"
+    [TLY_DATA_MIXED] = "mixed",     [TLY_DATA_TIES] = "ties",     [TLY_DATA_SORTED] = "sorted"
 };
 
 const char *tly_data_name(tly_data data)
@@ -26,11 +26,15 @@ const char *tly_data_name(tly_data data)
     return data_names[data];
 }
 
+/* Ties and order mean something where one of the elements is picked. */
 tly_data tly_random_data(tly_random *r, const tally_descriptor *d)
 {
+    const int picks = tly_operations[d->op].family >= TLY_PICKS;
+    if (picks && tly_random_one_in(r, 3))
+        return tly_random_one_in(r, 2) ? TLY_DATA_TIES : TLY_DATA_SORTED;
     if (!tly_is_float((tally_dtype)d->dtype))
         return tly_random_one_in(r, 4) ? TLY_DATA_EXACT : TLY_DATA_BITS;
-    return tly_random_one_in(r, 4) ? TLY_DATA_EXACT : (tly_data)tly_random_below(r, TLY_DATA_COUNT);
+    return tly_random_one_in(r, 4) ? TLY_DATA_EXACT : (tly_data)tly_random_below(r, TLY_DATA_TIES);
 }
 
 /* What a series along the axis remembers. Exponents are log2. */
@@ -48,6 +52,9 @@ typedef struct series {
     double largest;  /* of the dtype */
     int top, bottom; /* the dtype's exponents of its largest and its smallest normal number */
     int reach;       /* the accumulator's largest exponent */
+    int positive;    /* sums whose logarithm is taken are to have one, mostly */
+    int64_t index;   /* of the element that comes next */
+    double ties[3];
 } series;
 
 static double sign(series *s)
@@ -223,20 +230,56 @@ static double drift(series *s)
     return (tly_random_one_in(s->r, 16) ? -1 : 1) * exp2(step);
 }
 
+static void start_ties(series *s)
+{
+    for (int k = 0; k < 3; k++)
+        s->ties[k] = (double)tly_random_between(s->r, -2, 2) *
+                     (tly_random_one_in(s->r, 2) ? 1 : -1);
+    if (tly_random_one_in(s->r, 2))
+        s->ties[0] = NAN;
+}
+
+static double ties(series *s)
+{
+    const int64_t k = tly_random_below(s->r, s->length / 4 + 3);
+    return s->ties[k < 1 ? 0 : k < 3 ? k : s->length & 1 ? 1 : 2];
+}
+
+/* Each value a few times where the dtype has no more of them. */
+static double sorted(series *s)
+{
+    const double at = (double)s->index / (double)(s->length + 1) - 0.5;
+    return (s->turns ? -at : at) * (s->top > 15 ? 1000 : 100);
+}
+
 static double (*const makers[TLY_DATA_COUNT])(series *) = {
     [TLY_DATA_EXACT] = exact,     [TLY_DATA_BENIGN] = benign,  [TLY_DATA_SIGNED] = both_signs,
     [TLY_DATA_SPECIAL] = special, [TLY_DATA_RANGE] = in_range, [TLY_DATA_GROW] = grow,
     [TLY_DATA_DECAY] = decay,     [TLY_DATA_ZEROS] = zeros,    [TLY_DATA_NATURAL] = natural,
-    [TLY_DATA_DRIFT] = drift
+    [TLY_DATA_DRIFT] = drift,     [TLY_DATA_TIES] = ties,      [TLY_DATA_SORTED] = sorted
 };
+
+/* Small, so that a product is not at once a multiple of 2^64. */
+static uint64_t integer(series *s)
+{
+    if (s->data == TLY_DATA_TIES || s->data == TLY_DATA_SORTED) {
+        const double x = makers[s->data](s);
+        return isnan(x) ? INT64_MIN : (uint64_t)(int64_t)x;
+    }
+    return (uint64_t)(tly_random_between(s->r, -3, 3) | !s->sum);
+}
 
 static uint64_t element(series *s, tally_dtype dtype)
 {
+    s->index++;
+    if (dtype == TALLY_BOOL)
+        return tly_random_next(s->r) & 1;
     if (s->data == TLY_DATA_BITS)
         return tly_random_next(s->r);
-    if (!tly_is_float(dtype)) /* small, so that a product is not at once a multiple of 2^64 */
-        return (uint64_t)(tly_random_between(s->r, -3, 3) | !s->sum);
-    return tly_encode(dtype, makers[s->data](s));
+    if (!tly_is_float(dtype))
+        return integer(s);
+    const double x = makers[s->data](s);
+    return tly_encode(dtype, s->positive ? fabs(x) : x);
 }
 
 /* What floats of a scan can be drawn from; LANE and MIXED are made of these. */
@@ -249,13 +292,22 @@ enum { QUIET_CLASSES = 4 }; /* the first ones have no zeros or specials to speak
 static series start_row(tly_random *r, const tally_descriptor *d, tly_data data, int64_t length)
 {
     const tally_dtype dtype = (tally_dtype)d->dtype;
-    series s = { .r = r, .data = data, .sum = d->op == TALLY_CUMSUM, .length = length };
+    const tly_operation *operation = &tly_operations[d->op];
+    series s = { .r = r, .data = data, .sum = operation->family != TLY_PRODUCTS, .length = length };
     s.top = dtype == TALLY_F64 ? 1023 : dtype == TALLY_F16 ? 15 : 127;
     s.reach = tly_reference_accumulator(d) == TALLY_F64 ? 1023 : 127;
+    if (operation->lift == TLY_SQUARE && s.top > s.reach / 2)
+        s.top = s.reach / 2; /* what squares do to the range is as in a sum */
     s.bottom = 1 - s.top;
     s.largest = ldexp(2 - ldexp(1, 1 - tly_precision(dtype)), s.top);
     if (data == TLY_DATA_DRIFT)
         start_drift(&s);
+    if (data == TLY_DATA_TIES)
+        start_ties(&s);
+    if (data == TLY_DATA_SORTED)
+        s.turns = tly_random_one_in(r, 2);
+    if (operation->projection == TLY_LOGARITHM)
+        s.positive = !tly_random_one_in(r, 4);
     return s;
 }
 
@@ -271,8 +323,8 @@ void tly_random_fill_row(tly_random *r, const tally_descriptor *d, tly_data data
         data = plain_classes[tly_random_below(r, COUNT(plain_classes))];
     series s = start_row(r, d, data, l.length);
     s.natural = natural_kind < 0 ? (int)tly_random_below(r, NATURAL_KINDS) : natural_kind;
-    for (int64_t i = 0; i < l.length; i++, at += l.in_step)
-        tly_bits_store(dtype, in, at, element(&s, dtype));
+    for (int64_t i = 0; i < l.length; i++)
+        tly_bits_store(dtype, in, at + tly_layout_step(&l, i), element(&s, dtype));
 }
 
 /* Up to three of a scan's elements are what no other scan may notice. */
@@ -284,7 +336,7 @@ static void strew(tly_random *r, const tally_descriptor *d, const tly_layout *l,
     for (int64_t n = tly_random_between(r, 1, 3); n > 0; n--) {
         const int64_t i = tly_random_below(r, l->length);
         const double x = tly_random_one_in(r, 3) ? 0.0 : rare(&s);
-        tly_bits_store((tally_dtype)d->dtype, in, at + i * l->in_step,
+        tly_bits_store((tally_dtype)d->dtype, in, at + tly_layout_step(l, i),
                        tly_encode((tally_dtype)d->dtype, x));
     }
 }
@@ -308,12 +360,14 @@ void tly_random_fill(tly_random *r, const tally_descriptor *d, tly_data data, vo
 static void fill_constant(const tally_descriptor *d, const tly_layout *l, double x, void *in)
 {
     const tally_dtype dtype = (tally_dtype)d->dtype;
-    const uint64_t bits = tly_is_float(dtype) ? tly_encode(dtype, x) : UINT64_MAX;
+    const uint64_t bits = tly_is_float(dtype)   ? tly_encode(dtype, x)
+                          : dtype == TALLY_BOOL ? 1
+                                                : UINT64_MAX;
     for (int64_t row = 0; row < l->rows; row++) {
         int64_t at, out;
         tly_layout_row(l, row, &at, &out);
-        for (int64_t i = 0; i < l->length; i++, at += l->in_step)
-            tly_bits_store(dtype, in, at, bits);
+        for (int64_t i = 0; i < l->length; i++)
+            tly_bits_store(dtype, in, at + tly_layout_step(l, i), bits);
     }
 }
 
@@ -324,11 +378,12 @@ static void move_row(const tally_descriptor *d, const tly_layout *l, int64_t row
     const tally_dtype dtype = (tally_dtype)d->dtype;
     int64_t at, out;
     tly_layout_row(l, row, &at, &out);
-    for (int64_t i = 0; i < l->length; i++, at += l->in_step) {
+    for (int64_t i = 0; i < l->length; i++) {
+        const int64_t here = at + tly_layout_step(l, i);
         if (back)
-            tly_bits_store(dtype, in, at, kept[i]);
+            tly_bits_store(dtype, in, here, kept[i]);
         else
-            kept[i] = tly_bits_load(dtype, in, at);
+            kept[i] = tly_bits_load(dtype, in, here);
     }
 }
 

@@ -9,23 +9,58 @@
 
 #include <tally/descriptor.h>
 
-/* Where the elements of a scan lie. Indices are elements from the caller's pointers. */
+/* Where elements lie. A row is what is combined with itself: a scan, or all that one element of a
+ * reduction's result is made of, in row-major order. Indices are elements from the caller's
+ * pointers. */
 typedef struct tly_layout {
-    int32_t rank, axis;
-    int64_t sizes[TALLY_MAX_RANK];
+    int32_t is_scan, rank;
+    uint32_t folded;               /* bit d: dim d is the axis of a scan, or reduced */
+    int64_t sizes[TALLY_MAX_RANK]; /* the input's, and strides by its dims */
     int64_t in_strides[TALLY_MAX_RANK], out_strides[TALLY_MAX_RANK];
     int64_t in_offset, out_offset;
-    int64_t length;            /* elements along the axis */
-    int64_t rows;              /* how many scans there are; 0 if some other size is 0 */
-    int64_t in_step, out_step; /* from one scan position to the next; reverse is in the sign */
-    int64_t in_low, in_high;   /* lowest and highest index; high < low if there is no element */
+    int64_t length;  /* elements of a row */
+    int64_t results; /* what a row gives: `length` for scans, else 1 */
+    int64_t rows;    /* 0 if some other size is 0 */
+    /* Where one dim is folded, it, and the steps from one position to the next; reverse is in the
+     * sign. Else 0. */
+    int32_t axis;
+    int64_t in_step, out_step;
+    int64_t in_low, in_high; /* lowest and highest index; high < low if there is no element */
     int64_t out_low, out_high;
 } tly_layout;
 
 /* `d` must be valid. */
 void tly_layout_of(const tally_descriptor *d, tly_layout *layout);
-/* Index of scan position 0 of a row. */
+/* Index of a row's position 0. */
 void tly_layout_row(const tly_layout *layout, int64_t row, int64_t *in, int64_t *out);
+/* How far a position of a row lies from its position 0, in the input. */
+int64_t tly_layout_step(const tly_layout *layout, int64_t position);
+
+/* What an operator does with the elements of a row: `lift` each, combine them as the family says,
+ * `project` what comes out. */
+typedef enum tly_family {
+    TLY_SUMS,
+    TLY_PRODUCTS,
+    TLY_LOG_SUMS, /* log of the sum of exp */
+    TLY_PICKS,    /* one of the elements */
+    TLY_INDICES,  /* the index of one */
+    TLY_FAMILY_COUNT
+} tly_family;
+
+typedef enum tly_lift { TLY_ITSELF, TLY_ABSOLUTE, TLY_SQUARE } tly_lift;
+typedef enum tly_projection { TLY_AS_IT_IS, TLY_BY_COUNT, TLY_ROOT, TLY_LOGARITHM } tly_projection;
+
+typedef struct tly_operation {
+    uint8_t family;
+    uint8_t lift;
+    uint8_t projection;
+    int8_t sense; /* picks and indices: 1 for the largest, -1 for the smallest */
+} tly_operation;
+
+extern const tly_operation tly_operations[TALLY_OP_COUNT];
+
+/* Else a reduction. */
+int tly_op_is_scan(int32_t op);
 
 enum {
     TLY_FACT_FLOAT = 1 << 0,
@@ -42,6 +77,9 @@ enum {
     TLY_FACT_NEGATIVE = 1 << 9   /* products: the inputs' signs multiply to minus */
 };
 
+/* Of a sum that is projected, `sum`, `wide` and `scale` speak of the sum, all else of the result.
+ * Of picks and indices one value is right, but for `flushed`. */
+
 /* What is known of one output element. */
 typedef struct tly_fact {
     int64_t row, position; /* position in scan direction */
@@ -49,10 +87,13 @@ typedef struct tly_fact {
     int64_t terms;         /* inputs that take part */
     uint64_t bits;         /* what the loop stores, zero-extended */
     double accumulator;    /* floats: the loop's, before it is rounded to the output */
+    double sum;            /* sums: the loop's, before it is projected */
     double flushed;        /* floats: the same where operands and results that are subnormal in the
-                               accumulator's type count as zeros of their sign */
-    long double wide;      /* floats: the same sum or product in wider arithmetic */
-    long double scale;     /* sums: sum of |x|; products: |wide| */
+                               accumulator's type count as zeros of their sign; an index as such */
+    long double wide;      /* floats: the same in wider arithmetic, before it is projected; log
+                               sums of integers, too */
+    long double scale;     /* sums: sum of the lifted elements' magnitudes; products: |wide|; log
+                               sums: with d = x - max, the sum of |d|e^d over that of e^d */
     uint32_t flags;
 } tly_fact;
 
@@ -70,9 +111,23 @@ int tly_bits_are_nan(tally_dtype dtype, uint64_t bits);
 /* Floats only: exact to double, nearest even from double. */
 double tly_decode(tally_dtype dtype, uint64_t bits);
 uint64_t tly_encode(tally_dtype dtype, double value);
-/* The accumulator's dtype (docs/semantics.md 4.1). */
-tally_dtype tly_reference_accumulator(const tally_descriptor *d);
 /* Bits of a significand, the hidden one included: 53, 24, 11, 8. */
 int tly_precision(tally_dtype dtype);
+
+/* Integers only. In 64 bits, two's complement: from an element's bits, and back to them modulo its
+ * width. */
+int tly_is_signed(tally_dtype dtype);
+uint64_t tly_integer_widen(tally_dtype dtype, uint64_t bits);
+uint64_t tly_integer_cut(tally_dtype dtype, uint64_t value);
+uint64_t tly_integer_least(tally_dtype dtype);
+uint64_t tly_integer_largest(tally_dtype dtype);
+/* Of 64 bits that are signed as the dtype is. */
+long double tly_integer_value(tally_dtype dtype, uint64_t value);
+/* An element's bits: truncated toward zero, NaN to 0, and what is beyond the dtype to its end. */
+uint64_t tly_integer_saturate(tally_dtype dtype, long double value);
+
+/* The output's dtype, and the accumulator's (docs/semantics.md 4.1). */
+tally_dtype tly_reference_output(const tally_descriptor *d);
+tally_dtype tly_reference_accumulator(const tally_descriptor *d);
 
 #endif

@@ -78,6 +78,10 @@ Test(descriptor, fields_out_of_range)
         { TALLY_CUMSUM, FIELD(acc), TALLY_F32, TALLY_OK, NULL },
         { TALLY_CUMSUM, FIELD(acc), TALLY_F64, TALLY_OK, NULL },
         { TALLY_CUMSUM, FIELD(acc), TALLY_I32, TALLY_INVALID, "acc" },
+        { TALLY_MAX, FIELD(acc), TALLY_F32, TALLY_OK, NULL },
+        { TALLY_MAX, FIELD(acc), TALLY_F64, TALLY_INVALID, "acc" },
+        { TALLY_LOG_SUM, FIELD(acc), TALLY_F64, TALLY_INVALID, "acc" },
+        { TALLY_SUM_SQUARE, FIELD(acc), TALLY_F64, TALLY_OK, NULL },
         { TALLY_CUMSUM, FIELD(order), 3, TALLY_INVALID, "order" },
         { TALLY_CUMSUM, FIELD(order), -1, TALLY_INVALID, "order" },
         { TALLY_CUMSUM, FIELD(flags), 1 << 7, TALLY_INVALID, "option" },
@@ -184,6 +188,61 @@ Test(descriptor, resolved)
     cr_expect_eq(memcmp(&full, &again, sizeof full), 0, "resolving twice");
 }
 
+/* The same function for structs and for words, with every size that a result can have. */
+Test(descriptor, result)
+{
+    static const struct {
+        const char *word;
+        int32_t rank;
+        int64_t sizes[4];
+        tally_dtype dtype;
+    } cases[] = {
+        { "cumsum:f32:3x4:axis=0", 2, { 3, 4 }, TALLY_F32 },
+        { "cumprod:bool>i64:2x0:axis=1,reverse", 2, { 2, 0 }, TALLY_I64 },
+        { "cumsum:f16>f32:5:axis=0,out=-2@8", 1, { 5 }, TALLY_F32 },
+        { "cummax:i8:?x4:axis=1", 2, { -1, 4 }, TALLY_I8 },
+        { "sum:f32:scalar", 0, { 0 }, TALLY_F32 },
+        { "sum:f32:3x4x5", 0, { 0 }, TALLY_F32 },
+        { "sum:f32:3x4x5:keepdims", 3, { 1, 1, 1 }, TALLY_F32 },
+        { "sum:i8>i32:3x4x5:axes=1", 2, { 3, 5 }, TALLY_I32 },
+        { "sum:u8>u64:3x4x5:axes=0+2,keepdims", 3, { 1, 4, 1 }, TALLY_U64 },
+        { "mean:bf16:3x4x5:axes=0+2", 1, { 4 }, TALLY_BF16 },
+        { "max:bool:3x4:axes=none", 2, { 3, 4 }, TALLY_BOOL },
+        { "max:bool:3x4:axes=none,keepdims", 2, { 3, 4 }, TALLY_BOOL },
+        { "l2:f64:3x0x5:axes=1", 2, { 3, 5 }, TALLY_F64 },
+        { "l2:f64:3x0x5:axes=2", 2, { 3, 0 }, TALLY_F64 },
+        { "argmax:f32:3x4:axes=0", 1, { 4 }, TALLY_I64 },
+        { "argmin:u8>u32:3x4:axes=1,keepdims", 2, { 3, 1 }, TALLY_U32 },
+        { "sum:f32:?x4x?:axes=1+2", 1, { -1 }, TALLY_F32 },
+        { "sum:f32:?x4x?:axes=2,keepdims", 3, { -1, 4, 1 }, TALLY_F32 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *word = cases[i].word;
+        tally_descriptor d = TALLY_DESCRIPTOR_INIT;
+        tally_error e = TALLY_ERROR_INIT;
+        int64_t sizes[TALLY_MAX_RANK];
+        int32_t rank = -7;
+        tally_dtype dtype = TALLY_DTYPE_COUNT;
+        memset(sizes, 0x5a, sizeof sizes);
+        cr_assert_eq(tally_descriptor_parse(word, &d, &e), TALLY_OK, "%s: %s", word, e.message);
+        cr_assert_eq(tally_descriptor_result(&d, &rank, sizes, &dtype, &e), TALLY_OK);
+        cr_expect_eq(rank, cases[i].rank, "%s: rank %d", word, (int)rank);
+        cr_expect_eq(dtype, cases[i].dtype, "%s: %s", word, tally_dtype_name(dtype));
+        for (int k = 0; k < TALLY_MAX_RANK; k++) {
+            cr_expect_eq(sizes[k], k < 4 ? cases[i].sizes[k] : 0, "%s: size %d", word, k);
+        }
+        cr_expect_eq(tally_descriptor_result(&d, NULL, NULL, NULL, NULL), TALLY_OK);
+    }
+    tally_descriptor d = base(TALLY_ARGMAX);
+    int64_t sizes[TALLY_MAX_RANK] = { 77 };
+    int32_t rank = 78;
+    tally_dtype dtype = TALLY_BOOL;
+    d.sizes[0] = 0;
+    cr_expect_eq(tally_descriptor_result(&d, &rank, sizes, &dtype, NULL), TALLY_INVALID);
+    cr_expect(rank == 78 && sizes[0] == 77 && dtype == TALLY_BOOL, "written on failure");
+    cr_expect_eq(tally_descriptor_result(NULL, &rank, sizes, &dtype, NULL), TALLY_INVALID);
+}
+
 Test(descriptor, accumulators_and_names)
 {
     static const struct {
@@ -208,7 +267,7 @@ Test(descriptor, accumulators_and_names)
     };
     cr_expect_eq(sizeof rows / sizeof rows[0], TALLY_DTYPE_COUNT - 1);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        tally_descriptor d = base(TALLY_CUMMAX);
+        tally_descriptor d = base(TALLY_CUMSUM);
         d.dtype = rows[i].dtype;
         cr_expect_str_eq(tally_dtype_name(rows[i].dtype), rows[i].name);
         cr_expect_eq(tally_dtype_bytes(rows[i].dtype), rows[i].bytes);

@@ -37,8 +37,12 @@ static const struct {
     { "cumsum:f32:4:reverse,exclusive,axis=0", "cumsum:f32:4:axis=0,exclusive,reverse" },
     { "cumsum:f32:4:order=exact,out=-2@6,in=0,axis=0",
       "cumsum:f32:4:axis=0,in=0,out=-2@6,order=exact" },
-    { "cummax:bf16:4:nan=ignore,acc=f64,order=serial,axis=0",
-      "cummax:bf16:4:axis=0,order=serial,acc=f64,nan=ignore" },
+    { "cummax:bf16:4:nan=ignore,order=serial,axis=0",
+      "cummax:bf16:4:axis=0,order=serial,nan=ignore" },
+    { "sum:bf16:4:acc=f64,order=serial,keepdims", "sum:bf16:4:keepdims,order=serial,acc=f64" },
+    { "cumsum:bf16>f32:4:axis=0,acc=f64", NULL },
+    { "cumsum:f32>f64:4:axis=0,acc=f64", "cumsum:f32>f64:4:axis=0" },
+    { "sum:bool>i64:4:axes=none", NULL },
     { "argmax:f32:4:nan=ignore,last,keepdims", "argmax:f32>i64:4:keepdims,last,nan=ignore" },
     { "cumsum:f64:4:axis=0,acc=f64", "cumsum:f64:4:axis=0" },
     { "cumsum:f16:4:axis=0,acc=f64", NULL },
@@ -58,6 +62,16 @@ static const struct {
     { "sum:f32:4x6:out=@5", NULL },
     { "sum:f32:scalar:in=@4", NULL },
     { "log_sum_exp:f32:4x6:in=0x0", NULL },
+    /* Indices: of no elements there are none, but no results need none. */
+    { "argmax:f32>i64:0x4:axes=1", NULL },
+    { "argmin:f32>i64:0x0:axes=1", NULL },
+    { "argmin:f32>i64:0x4:axes=none", NULL },
+    { "argmax:i8>i32:2147483647", NULL },
+    { "argmax:i8>u32:4294967295", NULL },
+    { "argmax:i8>i32:2147483648x2:axes=1", NULL },
+    { "argmax:i8>i64:2147483648", NULL },
+    { "argmax:f32>i64:?x0:axes=1", NULL },
+    { "argmax:f32>i64:?", NULL },
     /* Open sizes. */
     { "cumsum:f32:?:axis=0", NULL },
     { "cumsum:f32:?x4:axis=-2", "cumsum:f32:?x4:axis=0" },
@@ -136,7 +150,19 @@ static const struct {
     { "cumsum:f32:4:axis=0,order=exact,order=serial", "order", 33, "twice" },
     { "cumsum:f32:4:axis=0,acc=f32", "acc", 25, "'f32'" },
     { "cumsum:i32:4:axis=0,acc=f64", "acc", 25, "i32" },
-    { "cummax:bool:4:axis=0,acc=f64", "acc", 26, "bool" },
+    { "sum:f32>i64:4:acc=f64", "acc", 19, "i64" },
+    { "cummax:bool:4:axis=0,acc=f64", "acc", 22, "not an option of cummax" },
+    { "log_sum_exp:f32:4:acc=f64", "acc", 19, "not an option" },
+    { "argmax:f32:4:acc=f64", "acc", 14, "not an option" },
+    { "max:f64:4:acc=f64", "acc", 11, "not an option" },
+    { "max:i32:4:nan=ignore", "nan", 15, "i32" },
+    { "cummin:bool:4:axis=0,nan=ignore", "nan", 26, "bool" },
+    { "argmax:u8>i64:4:last,nan=ignore", "nan", 26, "u8" },
+    { "argmax:f32:0", "sizes", 12, "argmax of no elements" },
+    { "argmin:f32>i32:4x0:axes=1,keepdims", "sizes", 16, "no elements" },
+    { "argmax:i8>i32:2147483648", "dtype", 8, "2147483648 elements" },
+    { "argmax:i8>u32:65536x65536", "dtype", 8, "u32" },
+    { "argmax:i8>i32:65536x4x65536:axes=0+2", "dtype", 8, "4294967296" },
     { "cummax:f32:4:axis=0,nan=keep", "nan", 25, "'keep'" },
     { "cumsum:f32:4:axis=0,in=", "in", 24, "''" },
     { "cumsum:f32:4:axis=0,in=@4", "in", 24, "rank 1" },
@@ -315,9 +341,9 @@ Test(word, print_needs_room)
 Test(word, the_longest_word_fits)
 {
     tally_descriptor d = TALLY_DESCRIPTOR_INIT;
-    d.op = TALLY_CUMLOGSUMEXP;
+    d.op = TALLY_CUMPROD;
     d.dtype = TALLY_BF16;
-    d.out_dtype = TALLY_BOOL;
+    d.out_dtype = TALLY_F32;
     d.acc = TALLY_F64;
     d.order = TALLY_ORDER_SERIAL;
     d.rank = TALLY_MAX_RANK;
@@ -328,7 +354,7 @@ Test(word, the_longest_word_fits)
         d.in_strides[i] = INT64_MIN;
         d.out_strides[i] = INT64_MIN;
     }
-    d.in_offset = d.out_offset = INT64_MIN / 2;
+    d.in_offset = d.out_offset = INT64_MIN / 4;
     char text[TALLY_WORD_MAX];
     size_t length;
     tally_descriptor parsed;

@@ -13,8 +13,8 @@
 typedef struct state {
     tly_trial *t;
     tly_layout layout;
-    tally_dtype dtype;
-    size_t element; /* bytes */
+    tally_dtype dtype;          /* the output's */
+    size_t in_element, element; /* bytes of the input's and of the output's */
     size_t in_bytes, out_bytes;
     char *input;     /* the input region as it must stay */
     char *other;     /* the same with other neighbours of one scan */
@@ -47,7 +47,7 @@ static void list_places(state *s)
     for (int64_t row = 0; row < l->rows; row++) {
         int64_t in, out;
         tly_layout_row(l, row, &in, &out);
-        for (int64_t i = 0; i < l->length; i++, out += l->out_step)
+        for (int64_t i = 0; i < l->results; i++, out += l->out_step)
             s->places[s->count++] = out - l->out_low;
     }
 }
@@ -68,12 +68,13 @@ static int prepare(state *s, tly_trial *t)
 
     memset(s, 0, sizeof *s);
     s->t = t;
-    s->dtype = (tally_dtype)t->d.dtype;
+    s->dtype = tly_reference_output(&t->d);
     s->element = tally_dtype_bytes(s->dtype);
+    s->in_element = tally_dtype_bytes((tally_dtype)t->d.dtype);
     tly_layout_of(&t->d, &s->layout);
-    s->in_bytes = (size_t)(l->in_high - l->in_low + 1) * s->element;
+    s->in_bytes = (size_t)(l->in_high - l->in_low + 1) * s->in_element;
     s->out_bytes = (size_t)(l->out_high - l->out_low + 1) * s->element;
-    const size_t elements = (size_t)(l->rows * l->length);
+    const size_t elements = (size_t)(l->rows * l->results);
     s->input = malloc(s->in_bytes + 1);
     s->other = malloc(s->in_bytes + 1);
     s->expected = malloc((s->in_bytes > s->out_bytes ? s->in_bytes : s->out_bytes) + 1024);
@@ -85,7 +86,7 @@ static int prepare(state *s, tly_trial *t)
     if (s->in_bytes + 1024 > t->in->bytes || s->out_bytes + 1024 > t->out->bytes)
         return fail(t, "the case does not fit the driver's buffers");
     memset(s->input, 0xff, s->in_bytes); /* NaN between the elements: a use of it shows */
-    tly_random_fill(&t->random, &t->d, t->data, origin(s->input, l->in_low, s->element));
+    tly_random_fill(&t->random, &t->d, t->data, origin(s->input, l->in_low, s->in_element));
     list_places(s);
     return 0;
 }
@@ -117,7 +118,7 @@ static int check_first(state *s, const tly_buffer *out, const char *label)
         memcpy(s->first + (size_t)i * s->element, out->at + (size_t)s->places[i] * s->element,
                s->element);
     s->have_first = 1;
-    if (!tly_judge(&t->d, origin(s->input, s->layout.in_low, s->element),
+    if (!tly_judge(&t->d, origin(s->input, s->layout.in_low, s->in_element),
                    origin(s->judged, s->layout.out_low, s->element),
                    t->target && tly_target_flushes(t->target), &t->verdict))
         return 0;
@@ -134,8 +135,9 @@ static int check_same(state *s, const tly_buffer *out, const char *label, int64_
         uint64_t then = tly_bits_load(s->dtype, s->first, i);
         if (!tly_bits_same(s->dtype, now, then))
             return fail(s->t, "%s: row %lld position %lld is 0x%llx, in the first run 0x%llx",
-                        label, (long long)(i / s->layout.length), (long long)(i % s->layout.length),
-                        (unsigned long long)now, (unsigned long long)then);
+                        label, (long long)(i / s->layout.results),
+                        (long long)(i % s->layout.results), (unsigned long long)now,
+                        (unsigned long long)then);
     }
     return 0;
 }
@@ -156,11 +158,11 @@ static int call(state *s, tly_engine *engine, const variant *v, const char *inpu
 {
     tly_trial *t = s->t;
     tally_error error = TALLY_ERROR_INIT;
-    const size_t unit = v->coarse ? 16 : s->element;
-    const tly_buffer out = tly_arena_place(t->out, v->out, (size_t)v->out_shift * unit,
+    const size_t out_unit = v->coarse ? 16 : s->element, in_unit = v->coarse ? 16 : s->in_element;
+    const tly_buffer out = tly_arena_place(t->out, v->out, (size_t)v->out_shift * out_unit,
                                            s->out_bytes);
     const tly_buffer in = v->in_place ? out
-                                      : tly_arena_place(t->in, v->in, (size_t)v->in_shift * unit,
+                                      : tly_arena_place(t->in, v->in, (size_t)v->in_shift * in_unit,
                                                         s->in_bytes);
 
     snprintf(label, 200, "%s, %d thread%s%s%s, in %p, out %p", engine->name, v->threads,
@@ -170,7 +172,7 @@ static int call(state *s, tly_engine *engine, const variant *v, const char *inpu
     memcpy(in.at, input, s->in_bytes);
     memcpy(s->expected, out.window, out.window_bytes);
     fail(t, "%s", label); /* for a signal handler to find */
-    if (engine->run(engine, origin(in.at, s->layout.in_low, s->element),
+    if (engine->run(engine, origin(in.at, s->layout.in_low, s->in_element),
                     origin(out.at, s->layout.out_low, s->element), v->threads, &error))
         return fail(t, "%s: %s: %s", label, error.field, error.message);
     if (!v->in_place && memcmp(in.at, input, s->in_bytes))
@@ -201,15 +203,16 @@ static int run_neighbours(state *s, tly_engine *engine, tly_random *r)
         return 0;
     const int64_t kept = tly_random_below(r, l->rows);
     memcpy(s->other, s->input, s->in_bytes);
-    tly_random_fill_others(r, &s->t->d, kept, origin(s->other, l->in_low, s->element));
+    tly_random_fill_others(r, &s->t->d, kept, origin(s->other, l->in_low, s->in_element));
     return call(s, engine, &v, s->other, &out, label) ||
-           check_same(s, &out, label, kept * l->length, (kept + 1) * l->length);
+           check_same(s, &out, label, kept * l->results, (kept + 1) * l->results);
 }
 
 static int can_run_in_place(const state *s)
 {
     const tly_layout *l = &s->layout;
-    int same = l->in_offset == l->out_offset;
+    int same = l->is_scan && l->in_offset == l->out_offset;
+    same &= s->dtype == (tally_dtype)s->t->d.dtype;
     for (int k = 0; k < l->rank; k++)
         same &= l->in_strides[k] == l->out_strides[k];
     return same;

@@ -127,11 +127,24 @@ TALLY_API tally_status tally_descriptor_print(const tally_descriptor *descriptor
 
 /**
  * Checks every rule of docs/semantics.md, section Tensors: ranks, axis, sizes, distinct output
- * addresses, no overflow of int64 in any size, stride, offset or byte count. TALLY_INVALID with
- * field, value and rule. Thread-safe.
+ * addresses, no overflow of int64 in any size, stride, offset or byte count; argmax and argmin have
+ * an element to tell, and no more than their output's dtype can count. TALLY_INVALID with field,
+ * value and rule. Thread-safe.
  */
 TALLY_API tally_status tally_descriptor_check(const tally_descriptor *descriptor,
                                               tally_error *error);
+
+/**
+ * What must be allocated for the result: its rank, its sizes and its dtype. A scan's result has its
+ * input's shape. A reduction's lacks the reduced axes, or has them with size 1 where
+ * TALLY_KEEPDIMS asks for that; of all axes without it, rank 0 and one element. A size that is open
+ * in the descriptor is TALLY_OPEN_SIZE here, and sizes from `*rank` on are 0. Elements are packed
+ * row major unless TALLY_OUT_STRIDES says where they lie. Each of `rank`, `sizes` and `dtype` may
+ * be NULL. TALLY_INVALID as by tally_descriptor_check; then nothing is written. Thread-safe.
+ */
+TALLY_API tally_status tally_descriptor_result(const tally_descriptor *descriptor, int32_t *rank,
+                                               int64_t sizes[TALLY_MAX_RANK], tally_dtype *dtype,
+                                               tally_error *error);
 
 /** Bytes of one element; 0 for no dtype. Thread-safe. */
 TALLY_API size_t tally_dtype_bytes(tally_dtype dtype);

@@ -1,0 +1,57 @@
+/*
+ * Sums and products of integers, modulo 2^64, of which the narrower widths are the low bits. Means,
+ * norms and logarithms take the whole 64 bits, signed as the dtype is, and the last two go on in f64.
+ */
+#include "fold.h"
+
+#include <math.h>
+
+static void begin(tly_fold *s)
+{
+    s->fact.flags = s->operation->projection == TLY_LOGARITHM ? TLY_FACT_FINITE
+                                                              : TLY_FACT_ANY_ORDER;
+    s->integer = s->operation->family == TLY_PRODUCTS;
+}
+
+static uint64_t lift(const tly_fold *s, uint64_t x)
+{
+    if (s->operation->lift == TLY_SQUARE)
+        return x * x;
+    const int negate = s->operation->lift == TLY_ABSOLUTE && tly_is_signed(s->in) && (int64_t)x < 0;
+    return negate ? 0 - x : x;
+}
+
+static void absorb(tly_fold *s, uint64_t bits)
+{
+    const uint64_t x = lift(s, tly_integer_widen(s->in, bits));
+    s->integer = s->operation->family == TLY_PRODUCTS ? s->integer * x : s->integer + x;
+}
+
+/* Towards zero, as C divides. */
+static uint64_t mean(const tly_fold *s)
+{
+    if (s->fact.terms == 0)
+        return 0;
+    return tly_is_signed(s->out) ? (uint64_t)((int64_t)s->integer / s->fact.terms)
+                                 : s->integer / (uint64_t)s->fact.terms;
+}
+
+static void tell(tly_fold *s)
+{
+    tly_fact *f = &s->fact;
+    f->sum = (double)tly_integer_value(s->out, s->integer);
+    f->wide = f->sum; /* exact before that: what is rounded here is rounded in every order */
+    f->accumulator = tly_project(s, f->sum);
+    switch (s->operation->projection) {
+    case TLY_AS_IT_IS:
+        f->bits = tly_integer_cut(s->out, s->integer);
+        break;
+    case TLY_BY_COUNT:
+        f->bits = tly_integer_cut(s->out, mean(s));
+        break;
+    default:
+        f->bits = tly_integer_saturate(s->out, f->accumulator);
+    }
+}
+
+const tly_folding tly_fold_integers = { begin, absorb, tell };

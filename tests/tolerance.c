@@ -1,0 +1,227 @@
+/* Ranges of right results. Everything here is in long double, and rounded outwards. */
+#include "tolerance.h"
+
+#include <float.h>
+#include <math.h>
+
+/* What a result may be: numbers from low to high, and these. */
+typedef struct range {
+    long double low, high;
+    int plus_infinity, minus_infinity, nan;
+} range;
+
+/* Of results that are functions of f64, that one's. */
+static tally_dtype precision_of(const tly_judging *j)
+{
+    return tly_is_float(j->accumulator) ? j->accumulator : TALLY_F64;
+}
+
+static long double unit_of(const tly_judging *j)
+{
+    return ldexpl(1, -tly_precision(precision_of(j)));
+}
+
+static long double largest_of(const tly_judging *j)
+{
+    return precision_of(j) == TALLY_F32 ? FLT_MAX : DBL_MAX;
+}
+
+long double tly_least_normal_of(const tly_judging *j)
+{
+    return precision_of(j) == TALLY_F32 ? FLT_MIN : DBL_MIN;
+}
+
+/* One unit in the output's last place, at x. */
+static long double spacing(tally_dtype dtype, long double x)
+{
+    static const int bottoms[TALLY_DTYPE_COUNT] = {
+        [TALLY_F64] = -1022, [TALLY_F32] = -126, [TALLY_F16] = -14, [TALLY_BF16] = -126
+    };
+    const int exponent = x == 0 || !isfinite(x) ? bottoms[dtype] : ilogbl(x);
+    return ldexpl(1, (exponent > bottoms[dtype] ? exponent : bottoms[dtype]) + 1 -
+                         tly_precision(dtype));
+}
+
+static void widen(range *r, long double by)
+{
+    r->low -= by;
+    r->high += by;
+}
+
+/* Infinite is near the largest numbers, too. */
+static void note_infinities(const tly_judging *j, range *r)
+{
+    r->plus_infinity |= r->high >= largest_of(j);
+    r->minus_infinity |= r->low <= -largest_of(j);
+}
+
+/* Rounding is monotonic, so what lies within [low, high] is stored within the rounded borders: that
+ * is the half ulp of the output, at its exact value. */
+static int is_within(const tly_judging *j, const range *r, uint64_t got)
+{
+    if (!tly_is_float(j->dtype)) {
+        const long double value = tly_integer_value(j->dtype, tly_integer_widen(j->dtype, got));
+        const uint64_t low = tly_integer_saturate(j->dtype, r->low);
+        const uint64_t high = tly_integer_saturate(j->dtype, r->high);
+        return (r->nan && got == 0) ||
+               (value >= tly_integer_value(j->dtype, tly_integer_widen(j->dtype, low)) &&
+                value <= tly_integer_value(j->dtype, tly_integer_widen(j->dtype, high)));
+    }
+    const double value = tly_decode(j->dtype, got);
+    if (isnan(value))
+        return r->nan;
+    if (isinf(value) && (value > 0 ? r->plus_infinity : r->minus_infinity))
+        return 1;
+    if (j->dtype == j->accumulator)
+        return isfinite(value) && value >= r->low && value <= r->high;
+    const double low = nextafter((double)r->low, -INFINITY);
+    const double high = nextafter((double)r->high, INFINITY);
+    return value >= tly_decode(j->dtype, tly_encode(j->dtype, low)) &&
+           value <= tly_decode(j->dtype, tly_encode(j->dtype, high));
+}
+
+/* ---- sums ---- */
+
+static int is_plain_sum(const tly_judging *j)
+{
+    return j->operation->projection == TLY_AS_IT_IS && j->operation->lift == TLY_ITSELF;
+}
+
+/* Section 7, of the sum before it is projected. A square may lose what no subnormal holds. */
+static long double sum_tolerance(const tly_judging *j, const tly_fact *f)
+{
+    const long double terms = (long double)f->terms, unit = unit_of(j);
+    const long double lost = j->operation->lift == TLY_SQUARE ? terms * spacing(precision_of(j), 0)
+                                                              : 0;
+    if (is_plain_sum(j))
+        return terms * unit * f->scale;
+    return (j->operation->projection == TLY_ROOT ? 2 * (terms + 5) : terms + 3) * unit * f->scale +
+           lost;
+}
+
+/* Only one sum is right: order=serial, at most one combination, or nothing rounds. */
+static int has_one_sum(const tly_judging *j, const tly_fact *f)
+{
+    return !j->by_wide &&
+           (j->d->order == TALLY_ORDER_SERIAL || f->terms <= 2 || f->flags & TLY_FACT_ANY_ORDER);
+}
+
+/* The sum before it is projected. Behind an input inf or NaN its class is the loop's, but for what
+ * another order may have made of an overflow before. After an overflow of finite inputs it is that
+ * of any order: partial sums of either sign may have left the range. */
+static range sum_range(const tly_judging *j, const tly_fact *f)
+{
+    const int overflowed = (f->flags & TLY_FACT_OVERFLOW) != 0;
+    const int both_signs = overflowed && j->operation->lift == TLY_ITSELF;
+    range r = { INFINITY, -INFINITY, 0, 0, 0 };
+    if (f->flags & TLY_FACT_NONFINITE_IN || has_one_sum(j, f)) {
+        const int open = both_signs && f->flags & TLY_FACT_NONFINITE_IN &&
+                         !(f->flags & TLY_FACT_NAN_IN) && !has_one_sum(j, f);
+        if (isfinite(f->sum))
+            r.low = r.high = f->sum;
+        r.nan = isnan(f->sum) || open;
+        r.plus_infinity = (isinf(f->sum) && f->sum > 0) || open;
+        r.minus_infinity = (isinf(f->sum) && f->sum < 0) || open;
+        return r;
+    }
+    r.low = r.high = f->wide;
+    widen(&r, sum_tolerance(j, f));
+    note_infinities(j, &r);
+    r.plus_infinity |= both_signs;
+    r.minus_infinity |= both_signs;
+    r.nan = both_signs;
+    return r;
+}
+
+/* The logarithm's own error is 4 units of it. Of a sum that may be zero it may be -inf, and NaN of
+ * one that may be less. */
+static range take_logarithm(const tly_judging *j, const range *sum)
+{
+    range r = { .nan = sum->nan || sum->minus_infinity || sum->low < 0 };
+    r.minus_infinity = sum->low <= 0 && sum->high >= 0;
+    r.plus_infinity = sum->plus_infinity;
+    r.low = sum->low > 0 ? logl(sum->low) : r.minus_infinity ? -INFINITY : INFINITY;
+    r.high = sum->high > 0 ? logl(sum->high) : -INFINITY;
+    if (sum->low > sum->high) /* no number */
+        r.low = INFINITY;
+    r.low -= isfinite(r.low) ? 4 * unit_of(j) * fabsl(r.low) : 0;
+    r.high += isfinite(r.high) ? 4 * unit_of(j) * fabsl(r.high) : 0;
+    return r;
+}
+
+static range project(const tly_judging *j, const tly_fact *f, range r)
+{
+    switch (j->operation->projection) {
+    case TLY_BY_COUNT:
+        r.low /= (long double)f->terms;
+        r.high /= (long double)f->terms;
+        r.nan |= f->terms == 0;
+        return r;
+    case TLY_ROOT:
+        r.low = r.low > 0 ? sqrtl(r.low) : r.low <= r.high ? 0 : INFINITY;
+        r.high = r.high >= 0 ? sqrtl(r.high) : -INFINITY;
+        return r;
+    case TLY_LOGARITHM:
+        return take_logarithm(j, &r);
+    default:
+        return r;
+    }
+}
+
+/* "Plus one ulp of the output" (section 7). */
+static void add_last_place(const tly_judging *j, range *r)
+{
+    const tally_dtype dtype = tly_is_float(j->dtype) ? j->dtype : TALLY_F64;
+    if (isfinite(r->low))
+        r->low -= spacing(dtype, r->low);
+    if (isfinite(r->high))
+        r->high += spacing(dtype, r->high);
+}
+
+int tly_is_right_sum(const tly_judging *j, const tly_fact *f, uint64_t got, long double slack)
+{
+    range r = sum_range(j, f);
+    widen(&r, 2 * (long double)f->terms * slack);
+    r = project(j, f, r);
+    widen(&r, slack);
+    if (!is_plain_sum(j))
+        add_last_place(j, &r);
+    return is_within(j, &r, got);
+}
+
+const char *tly_rule_sum(const tly_judging *j, const tly_fact *f, uint64_t got)
+{
+    if (tly_is_right_sum(j, f, got, 0))
+        return NULL;
+    return f->flags & TLY_FACT_NONFINITE_IN ? "not the plain loop's class after an input inf or NaN"
+           : f->flags & TLY_FACT_OVERFLOW   ? "no order's value after an overflow"
+                                            : "beyond the tolerance";
+}
+
+/* ---- log sums ---- */
+
+/* The maximum takes part as it is, so no order overflows: the class is that of the plain loop. */
+const char *tly_rule_log_sum(const tly_judging *j, const tly_fact *f, uint64_t got)
+{
+    const int is_serial = j->d->order == TALLY_ORDER_SERIAL;
+    const long double terms = (long double)(f->terms > 4096 && !is_serial ? 4096 : f->terms);
+    range r = { f->wide, f->wide, f->wide == INFINITY, f->wide == -INFINITY, isnan(f->wide) != 0 };
+    if (isfinite(f->wide)) {
+        widen(&r, (terms + 8 + f->scale + 4 * fabsl(f->wide)) * unit_of(j));
+        add_last_place(j, &r);
+        note_infinities(j, &r);
+    }
+    return is_within(j, &r, got) ? NULL
+           : isfinite(f->wide)   ? "beyond the tolerance"
+                                 : "not the class that the largest element gives";
+}
+
+/* ---- products ---- */
+
+int tly_is_near_product(const tly_judging *j, const tly_fact *f, uint64_t got)
+{
+    range r = { f->wide, f->wide, 0, 0, 0 };
+    widen(&r, 2 * (long double)f->terms * unit_of(j) * f->scale);
+    note_infinities(j, &r);
+    return is_within(j, &r, got);
+}
