@@ -58,7 +58,7 @@ static kir_value wants_total(tly_rows *r)
 }
 
 /* Whole steps and lines need no buffer where output starts with a line or stays in cache; but in
- * place the input must stay until the segment is judged. What stays in cache needs none either
+ * place the input must stay until the segment is judged and has its total. What stays in cache needs none either
  * where the `behind` results that follow are ours: what a last step has too much is written before
  * them. f32 rows of 1025 in L2, ns an element: by the buffer .44, at once .31 (Zen 4). */
 static void go_direct(tly_rows *r, tly_rows_block *k, const tly_stream *out, kir_value streams,
@@ -70,7 +70,7 @@ static void go_direct(tly_rows *r, tly_rows_block *k, const tly_stream *out, kir
     int64_t unit = r->widest > tly_line(c) ? r->widest : tly_line(c);
     kir_value odd = kir_bin(b, KIR_AND, k->count, imm(c, unit - 1));
     kir_value whole = equal(c, odd, imm(c, 0)), apart = tly_out_of_place(c);
-    kir_value direct = r->quick ? kir_bin(b, KIR_AND, whole, apart) : whole;
+    kir_value direct = r->watches ? kir_bin(b, KIR_AND, whole, apart) : whole;
     if (behind) {
         kir_value room = kir_bin(b, KIR_AND, less(c, imm(c, r->widest), behind), apart);
         room = kir_bin(b, KIR_AND, room, tly_not(c, streams));

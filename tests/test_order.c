@@ -210,6 +210,19 @@ Test(order, line_5_4_narrow_output, .timeout = 240)
     tly_trials_close(&t);
 }
 
+/* A total may be made of a segment whose results are there already: in place its input is not. */
+Test(order, line_2_3_totals_in_place, .timeout = 240)
+{
+    static const char *const plans[] = { "", "careful=1", "scan=1" };
+    tly_trials t;
+    tly_trials_open(&t);
+    for (size_t k = 0; k < COUNT(plans); k++) {
+        tly_trials_check_plan(&t, "cumsum:f64:40000:axis=0", plans[k], TLY_DATA_EXACT, 3);
+        tly_trials_check_plan(&t, "cumprod:f32:40000:axis=0,reverse", plans[k], TLY_DATA_DECAY, 4);
+    }
+    tly_trials_close(&t);
+}
+
 /* A long row that underflows and overflows leaves the host's flags and traps as they were, and no
  * trap of the host's is sprung (docs/range.md). */
 Test(order, line_5_4_flags_of_the_host)

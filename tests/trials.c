@@ -41,8 +41,14 @@ void tly_trials_close(tly_trials *t)
 
 void tly_trials_check(tly_trials *t, const char *word, tly_data data, uint64_t seed)
 {
+    tly_trials_check_plan(t, word, "", data, seed);
+}
+
+void tly_trials_check_plan(tly_trials *t, const char *word, const char *plan, tly_data data,
+                           uint64_t seed)
+{
     tly_trial trial = {
-        .data = data, .plan = "", .random = tly_random_seed(seed, 0), .in = &t->in, .out = &t->out
+        .data = data, .plan = plan, .random = tly_random_seed(seed, 0), .in = &t->in, .out = &t->out
     };
     const tly_random start = trial.random;
     cr_assert(tally_descriptor_parse(word, &trial.d, NULL) == 0, "%s", word);
@@ -57,6 +63,7 @@ void tly_trials_check(tly_trials *t, const char *word, tly_data data, uint64_t s
             cr_assert(engines[e], "%s", error.message);
         }
         trial.random = start;
+        trial.plan = plan;
         trial.target = device;
         cr_expect(tly_trial_run(&trial, engines, count) == 0, "%s, %s, %s data: %s", word,
                   device->selector, tly_data_name(data), trial.why);

@@ -21,6 +21,9 @@ void tly_require_levels(tly_levels *levels);
 void tly_trials_open(tly_trials *t);
 void tly_trials_close(tly_trials *t);
 void tly_trials_check(tly_trials *t, const char *word, tly_data data, uint64_t seed);
+/* The same by a forced plan, where a level takes it. */
+void tly_trials_check_plan(tly_trials *t, const char *word, const char *plan, tly_data data,
+                           uint64_t seed);
 void tly_check_scans(const tly_scan *scans, size_t count);
 
 #define CHECK_SCANS(...) \
