@@ -10,6 +10,7 @@
  */
 #include "interp.h"
 
+#include <fenv.h>
 #include <stdlib.h>
 
 #include "../../runtime/abi.h"
@@ -188,7 +189,11 @@ tally_status kir_interpret(const kir_kernel *kernel, const struct tly_args *args
                              .subgroup = 1,
                              .teams = 1,
                              .invocations = 1 };
-    return run(&m, 1, 1, result, error);
+    fenv_t host;
+    fegetenv(&host); /* flags, and whether subnormal results are kept */
+    tally_status s = run(&m, 1, 1, result, error);
+    fesetenv(&host);
+    return s;
 }
 
 tally_status kir_interpret_grid(const kir_kernel *kernel, const kir_grid *grid, tally_error *error)
