@@ -340,7 +340,7 @@ Test(kir, garbage_never_crashes)
     for (int round = 0; round < 6000; round++) {
         memcpy(source, every_op, sizeof source);
         size_t bytes = sizeof source - 1;
-        for (int change = round % 4; change >= 0; change--) {
+        for (int change = round % 4; change >= 0 && bytes > 0; change--) {
             seed = seed * 6364136223846793005u + 1442695040888963407u;
             size_t at = (size_t)(seed >> 33) % bytes;
             if ((seed >> 60) < 4) {
