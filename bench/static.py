@@ -17,7 +17,7 @@ import cases
 
 MODELS = [("aarch64", "neoverse-n1"), ("aarch64", "neoverse-v2"), ("x86-64-v3", "znver3"),
           ("x86-64-v4", "znver4"), ("x86-64-v4", "sapphirerapids")]
-NAMES = ["row", "rows of 128", "axis 0", "axis 0, short rows", "inner 3", "transposed"]
+NAMES = ["row", "rows of 8", "rows of 128", "axis 0", "axis 0, short rows", "inner 3", "transposed"]
 ROUNDS = 200
 
 LABEL = re.compile(r"^(\.L\w+):")
@@ -108,7 +108,8 @@ def main():
 
 Estimates, not measurements, by `bench/run static`: cycles an element, and in brackets instructions
 an element, with all data in L1. AArch64 kernels are checked under emulation, and this is all that
-is known of their speed. A dash: no loop of the kernel multiplies and writes past the cache.
+is known of their speed. A dash: no loop of the kernel multiplies and writes past the cache (f16
+along rows is narrowed by a loop of its own).
 
 {table(options)}
 """

@@ -411,3 +411,34 @@ Test(plan, refuses_an_operator_without_a_row)
         cr_expect(known || strcmp(e.field, "op") == 0);
     }
 }
+
+/* Vectors of 128 bits hold few lanes, and integer products take long: chains of scalars, or the way
+ * of long rows. */
+Test(plan, short_rows_go_by_what_a_level_has)
+{
+    static const struct {
+        const char *word, *level;
+        tly_template id;
+    } table[] = {
+        { "cumprod:f32:1000x33:axis=1", "x86-64-v2", TLY_TEMPLATE_SHORT },
+        { "cumprod:f32:1000x48:axis=1", "aarch64", TLY_TEMPLATE_ROWS },
+        { "cumprod:f32:1000x48:axis=1", "x86-64-v3", TLY_TEMPLATE_SHORT },
+        { "cumprod:f32:1000x100:axis=1", "x86-64-v2", TLY_TEMPLATE_ROWS },
+        { "cumprod:bf16:1000x100:axis=1", "x86-64-v2", TLY_TEMPLATE_SHORT },
+        { "cumsum:f64:1000x33:axis=1", "x86-64-v2", TLY_TEMPLATE_SERIAL },
+        { "cumsum:f64:1000x33:axis=1", "x86-64-v3", TLY_TEMPLATE_SHORT },
+        { "cumsum:f64:1000x64:axis=1", "aarch64", TLY_TEMPLATE_ROWS },
+        { "cumprod:i32:1000x16:axis=1", "x86-64-v4", TLY_TEMPLATE_SHORT },
+        { "cumprod:i32:1000x17:axis=1", "x86-64-v4", TLY_TEMPLATE_SERIAL },
+        { "cumsum:i32:1000x17:axis=1", "x86-64-v4", TLY_TEMPLATE_SHORT },
+        { "cumprod:u32:1000x100:axis=1", "x86-64-v4", TLY_TEMPLATE_ROWS },
+        { "cumprod:i64:1000x5:axis=1", "x86-64-v3", TLY_TEMPLATE_SERIAL },
+        { "cumprod:i64:1000x5:axis=1", "x86-64-v4", TLY_TEMPLATE_SHORT },
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        tly_plan plan;
+        cr_assert_eq(plan_of(table[i].word, table[i].level, "", &plan, NULL), TALLY_OK);
+        cr_expect_eq(plan.template_id, table[i].id, "%s, %s: %d", table[i].word, table[i].level,
+                     plan.template_id);
+    }
+}
