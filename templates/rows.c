@@ -60,7 +60,12 @@ static kir_value wants_total(tly_rows *r)
 /* Whole steps and lines need no buffer where output starts with a line or stays in cache; but in
  * place the input must stay until the segment is judged and has its total. What stays in cache needs none either
  * where the `behind` results that follow are ours: what a last step has too much is written before
- * them. f32 rows of 1025 in L2, ns an element: by the buffer .44, at once .31 (Zen 4). */
+ * them. f32 rows of 1025 in L2, ns an element: by the buffer .44, at once .31 (Zen 4). What is read back
+ * should not have gone past the cache, which a row does once, when it dies: bf16, uniform, at once and by
+ * the buffer, ns an element, rows of 128 3.0, 1.4; of 1,024 1.4, .9; one row .23, .28; benign rows of
+ * 128 .31, .35; of 1,024 .21, .25 (Emerald Rapids). */
+enum { SELDOM = 16384 };
+
 static void go_direct(tly_rows *r, tly_rows_block *k, const tly_stream *out, kir_value streams,
                       kir_value totals, kir_value behind)
 {
@@ -75,6 +80,10 @@ static void go_direct(tly_rows *r, tly_rows_block *k, const tly_stream *out, kir
         kir_value room = kir_bin(b, KIR_AND, less(c, imm(c, r->widest), behind), apart);
         room = kir_bin(b, KIR_AND, room, tly_not(c, streams));
         direct = kir_bin(b, KIR_OR, direct, room);
+    }
+    if (r->quick && !r->later && tly_watches_output(c)) { /* results may be looked at once more */
+        kir_value seldom = less(c, imm(c, SELDOM), r->length);
+        direct = kir_bin(b, KIR_AND, direct, kir_bin(b, KIR_OR, seldom, tly_not(c, streams)));
     }
     direct = kir_bin(b, KIR_AND, direct, equal(c, out->pending, imm(c, 0)));
     if (totals)

@@ -202,6 +202,8 @@ enum { TLY_ROWS_RESULTS = 1, TLY_ROWS_TOTAL = 2 };
 void tly_rows_run(tly_rows *r, const tly_rows_segment *g, const tly_rows_source *in,
                   kir_value count, unsigned what, tly_rows_state *s, tly_rows_seen *seen);
 /* Results that were kept as accumulators go where they belong, narrowed: elements [0, count). */
+/* Where `later`: results as accumulators, from element i of the segment on. */
+kir_value tly_rows_wides_at(tly_rows *r, kir_value i);
 void tly_rows_store_later(tly_rows *r, const tly_rows_segment *g, kir_value count);
 
 #endif

@@ -101,7 +101,21 @@ static kir_value flags_left(tly_rows *r, const tly_rows_segment *g, const tly_ro
     return gone.result[0];
 }
 
-/* i1: a result of a segment is shown as infinite. */
+/* i1: a result of a segment is shown as infinite, by the accumulators that were kept. */
+static kir_value keeps_infinity(tly_rows *r, const tly_rows_segment *g)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    kir_value most = tly_watch_bits(c, kir_const(b, c->vec, 0));
+    kir_loop l;
+    kir_for(b, &l, imm(c, 0), tly_round_up(c, g->count, c->lanes), imm(c, c->lanes), 1, &most);
+    kir_value v = kir_load(b, c->vec, tly_rows_wides_at(r, l.i), 0, c->acc_bytes);
+    v = kir_bin(b, KIR_UMAX, l.carried[0], tly_watch_bits(c, v));
+    kir_for_end(b, &l, &v);
+    return kir_any(b, tly_watch_endless(c, l.result[0]));
+}
+
+/* The same by what was stored, which lies in the cache (go_direct in rows.c). */
 static kir_value shows_infinity(tly_rows *r, const tly_rows_segment *g)
 {
     tly_build *c = r->c;
@@ -134,7 +148,7 @@ static kir_value shown_left(tly_rows *r, const tly_rows_segment *g, kir_value ma
     kir_value none = none_of(r);
     kir_branch look;
     kir_if(b, &look, kir_bin(b, KIR_AND, may, died));
-    kir_value shows = shows_infinity(r, g);
+    kir_value shows = r->later ? keeps_infinity(r, g) : shows_infinity(r, g);
     kir_else(b, &look, 1, &shows);
     kir_if_end(b, &look, 1, &none);
     return look.result[0];

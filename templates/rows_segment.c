@@ -153,7 +153,7 @@ static void scan_step(tly_rows *r, chain *h, kir_value *shown)
 /* ---- a segment ---- */
 
 /* Results of `n` vectors as accumulators, from element i on. */
-static kir_value wides_at(tly_rows *r, kir_value i)
+kir_value tly_rows_wides_at(tly_rows *r, kir_value i)
 {
     return tly_at(r->c, r->wides, i, r->c->acc_bytes);
 }
@@ -162,7 +162,7 @@ static void keep_wide(tly_rows *r, kir_value i, const kir_value *y, unsigned n)
 {
     unsigned bytes = r->c->lanes * r->c->acc_bytes;
     for (unsigned k = 0; k < n; k++)
-        kir_store(r->c->b, wides_at(r, i), k * bytes, y[k], bytes, 0);
+        kir_store(r->c->b, tly_rows_wides_at(r, i), k * bytes, y[k], bytes, 0);
 }
 
 /* Results of `n` vectors (or of pairs, narrowed already) from element i on. */
@@ -196,7 +196,7 @@ void tly_rows_store_later(tly_rows *r, const tly_rows_segment *g, kir_value coun
     c.vec.lanes = (uint8_t)c.lanes;
     kir_for(c.b, &l, imm(&c, 0), tly_round_up(&c, count, r->step), imm(&c, r->step), 0, NULL);
     for (unsigned k = 0; k < bytes / width; k++)
-        y[k] = kir_load(c.b, c.vec, wides_at(r, l.i), k * width, width);
+        y[k] = kir_load(c.b, c.vec, tly_rows_wides_at(r, l.i), k * width, width);
     store(&whole, g, l.i, y, bytes / width);
     kir_for_end(c.b, &l, NULL);
 }
