@@ -270,8 +270,6 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
     lay_out(&r, launch);
     launch->chunk = r.chunk;
 
-    if (r.by_flags || r.ends_by_flags)
-        tly_watch_flush(c);
     r.length = kir_get(b, KIR_ARG_LENGTH);
     r.ahead = imm(c, c->p->in_step < 0 ? -c->plan->prefetch : c->plan->prefetch);
     if (r.chunk > 0) {

@@ -154,7 +154,6 @@ void tly_build_short(tly_build *c, tly_launch *launch)
     if (takes_few(&s))
         begin = scan_few(&s, begin, end);
     kir_if(b, &rest, less(c, begin, end));
-    tly_watch_flush(c);
     kir_value streams = tly_streams(c), together = batch_rows(&s);
     if (!s.fixed)
         tly_short_borders(&s);

@@ -192,10 +192,6 @@ kir_value tly_watch_finite(tly_build *c, kir_value bits);
 /* i1s: extremes beyond it: the lower of magnitudes less 1, so that zeros do not count; the higher,
  * `finite`, of magnitudes so moved, so that infinities do not either. */
 kir_value tly_watch_beyond(tly_build *c, kir_value high, kir_value low, unsigned parts, int finite);
-/* At the start of a kernel that is judged by flags: products that fall below the normal numbers
- * become zeros, if that changes no result that was promised. Each instruction that makes or takes a
- * subnormal number costs 140 cycles on Intel's cores. */
-void tly_watch_flush(tly_build *c);
 /* i1s: a magnitude so moved is TLY_LARGE or more. */
 kir_value tly_watch_large(tly_build *c, kir_value high);
 kir_value tly_watch_alive(tly_build *c, kir_value v); /* i1s: not below all normal numbers */

@@ -162,13 +162,6 @@ int tly_watches_output(const tly_build *c)
     return tly_watches_products(c) && c->out_bytes < c->acc_bytes;
 }
 
-void tly_watch_flush(tly_build *c)
-{
-    int whole = c->acc.kind != KIR_F64 || c->p->out_dtype == TALLY_F64; /* f32 have subnormals */
-    if (c->t->flushes && tly_watches_products(c) && whole)
-        kir_flush(c->b);
-}
-
 typedef struct end {
     uint8_t exponent, ones; /* what is larger than 2^exponent * 1.111...1 in binary is infinite */
     uint32_t infinity;      /* its bits */

@@ -186,11 +186,6 @@ void kir_fence(kir_builder *b)
     kir_append(b, KIR_FENCE, KIR_TYPE(KIR_NONE, 0), 0, NULL);
 }
 
-void kir_flush(kir_builder *b)
-{
-    kir_append(b, KIR_FLUSH, KIR_TYPE(KIR_NONE, 0), 0, NULL);
-}
-
 void kir_clear_flags(kir_builder *b)
 {
     kir_append(b, KIR_CLEAR_FLAGS, KIR_TYPE(KIR_NONE, 0), 0, NULL);

@@ -10,7 +10,6 @@
  */
 #include "interp.h"
 
-#include <fenv.h>
 #include <stdlib.h>
 
 #include "../../runtime/abi.h"
@@ -189,11 +188,7 @@ tally_status kir_interpret(const kir_kernel *kernel, const struct tly_args *args
                              .subgroup = 1,
                              .teams = 1,
                              .invocations = 1 };
-    fenv_t host;
-    fegetenv(&host); /* flags, and whether subnormal results are kept */
-    tally_status s = run(&m, 1, 1, result, error);
-    fesetenv(&host);
-    return s;
+    return run(&m, 1, 1, result, error);
 }
 
 tally_status kir_interpret_grid(const kir_kernel *kernel, const kir_grid *grid, tally_error *error)

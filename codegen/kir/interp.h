@@ -29,7 +29,6 @@ struct kir_team {
     uint32_t at;    /* the next instruction */
     uint32_t depth; /* of open regions */
     kir_pause pause;
-    int flushes;   /* subnormal results become zeros */
     uint8_t *away; /* by lane: 0, or the depth of the region whose end it waits for */
     char *frames;
 };

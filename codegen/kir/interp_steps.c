@@ -6,13 +6,6 @@
 
 #include <fenv.h>
 #include <string.h>
-#ifdef __x86_64__
-#include <xmmintrin.h>
-#endif
-
-#ifdef __x86_64__
-enum { FLUSHES = 0x8000 }; /* of MXCSR */
-#endif
 
 static const struct {
     uint8_t block; /* in machine.blocks */
@@ -64,21 +57,6 @@ static void run_arg(struct kir_run *r, const kir_inst *inst)
     memcpy(kir_run_result(r, inst), from + 8 * index, kir_type_bytes(inst->type));
 }
 
-#ifndef __x86_64__
-static void flush_lanes(kir_type t, void *lanes)
-{
-    const unsigned bytes = lane_bytes(t), mantissa = t.kind == KIR_F64 ? 52 : 23;
-    const uint64_t sign = UINT64_C(1) << (8 * bytes - 1);
-    for (unsigned i = 0; i < t.lanes; i++) {
-        uint64_t bits = kir_lane_get(bytes, lanes, i);
-        if ((bits & ~sign) != 0 && (bits & ~sign) >> mantissa == 0) {
-            kir_lane_put(bytes, lanes, i, bits & sign);
-            feraiseexcept(FE_UNDERFLOW);
-        }
-    }
-}
-#endif
-
 static void run_binary(struct kir_run *r, const kir_inst *inst)
 {
     kir_lanes compute = kir_lanes_binary((kir_op)inst->op, (kir_kind)inst->type.kind);
@@ -86,11 +64,6 @@ static void run_binary(struct kir_run *r, const kir_inst *inst)
                 inst->type.lanes) != 0) {
         r->fault = "a shift by the width or more, or a division by zero";
     }
-#ifndef __x86_64__
-    if (r->team->flushes && kir_is_float(inst->type)) {
-        flush_lanes(inst->type, kir_run_result(r, inst));
-    }
-#endif
 }
 
 static void run_cmp(struct kir_run *r, const kir_inst *inst)
@@ -198,17 +171,6 @@ static void run_nothing(struct kir_run *r, const kir_inst *inst)
 }
 
 /* ---- flags ---- */
-
-/* On other hosts than x86 by hand, in run_binary. There a result that was rounded up to the least
- * normal number may differ: x86 looks at it before the exponent has its end. */
-static void run_flush(struct kir_run *r, const kir_inst *inst)
-{
-    (void)inst;
-#ifdef __x86_64__
-    _mm_setcsr(_mm_getcsr() | FLUSHES);
-#endif
-    r->team->flushes = 1;
-}
 
 static void run_clear_flags(struct kir_run *r, const kir_inst *inst)
 {
@@ -347,7 +309,6 @@ static const kir_step steps[KIR_OP_COUNT] = {
     [KIR_ANY] = run_any,
     [KIR_FLAGS] = run_flags,
     [KIR_CLEAR_FLAGS] = run_clear_flags,
-    [KIR_FLUSH] = run_flush,
     [KIR_KEEP] = run_copy,
     [KIR_RETURN] = run_nothing,
     [KIR_ID] = run_id,

@@ -161,10 +161,6 @@ void kir_fence(kir_builder *b);
  * that overflowed or underflowed (tiny and inexact) is enough. The host's flags stay as they are. */
 enum { KIR_OVERFLOWED = 1, KIR_UNDERFLOWED = 2 };
 void kir_clear_flags(kir_builder *b);
-/* From here to the kernel's end, on targets that can: subnormal results of float arithmetic become
- * zeros, and underflow although they were exact. What is loaded and converted stays as it is, but
- * for f64 to f32. */
-void kir_flush(kir_builder *b);
 kir_value kir_flags(kir_builder *b);                                   /* i32 */
 kir_value kir_splat(kir_builder *b, kir_value scalar, unsigned lanes); /* lanes 1: itself */
 kir_value kir_extract(kir_builder *b, kir_value v, unsigned lane);     /* of a scalar: itself */

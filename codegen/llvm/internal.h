@@ -89,7 +89,6 @@ LLVMValueRef tly_lower_fence(tly_lowering *l, const kir_inst *inst);
 void tly_lower_save_flags(tly_lowering *l);
 void tly_lower_restore_flags(tly_lowering *l);
 LLVMValueRef tly_lower_clear_flags(tly_lowering *l, const kir_inst *inst);
-LLVMValueRef tly_lower_flush(tly_lowering *l, const kir_inst *inst);
 LLVMValueRef tly_lower_flags(tly_lowering *l, const kir_inst *inst);
 
 static inline kir_value tly_operand_number(const tly_lowering *l, const kir_inst *inst, unsigned i)

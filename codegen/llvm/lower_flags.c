@@ -15,7 +15,6 @@ enum {
     MXCSR_FLAGS = 0x3f,
     MXCSR_OTHERS = 0x27,
     MXCSR_MASKS = 0x1f80,
-    MXCSR_FLUSH = 0x8000,
     MXCSR_OVERFLOW_BIT = 3,
     FPSR_OVERFLOW_BIT = 2
 };
@@ -23,7 +22,7 @@ enum {
 static int wants_flags(const tly_lowering *l)
 {
     for (uint32_t n = 0; n < l->kernel->inst_count; n++) {
-        if (l->kernel->insts[n].op == KIR_FLAGS || l->kernel->insts[n].op == KIR_FLUSH)
+        if (l->kernel->insts[n].op == KIR_FLAGS)
             return 1;
     }
     return 0;
@@ -101,19 +100,6 @@ LLVMValueRef tly_lower_clear_flags(tly_lowering *l, const kir_inst *inst)
         write_fpsr(l, l->clean);
     else
         mxcsr(l, "ldmxcsr", l->clean);
-    return NULL;
-}
-
-/* Where it can be had; AArch64 would flush what it takes, too. */
-LLVMValueRef tly_lower_flush(tly_lowering *l, const kir_inst *inst)
-{
-    LLVMBuilderRef b = l->builder;
-    (void)inst;
-    if (l->arch->flags == TLY_FPSR)
-        return NULL;
-    LLVMValueRef v = LLVMBuildLoad2(b, l->scalars[KIR_I32], l->clean, "");
-    LLVMBuildStore(b, LLVMBuildOr(b, v, tly_lower_int(l, KIR_I32, MXCSR_FLUSH), ""), l->clean);
-    mxcsr(l, "ldmxcsr", l->clean);
     return NULL;
 }
 

@@ -377,7 +377,6 @@ static LLVMValueRef (*const emitters[KIR_OP_COUNT])(tly_lowering *, const kir_in
     [KIR_CLAIM] = tly_lower_prefetch,
     [KIR_FENCE] = tly_lower_fence,
     [KIR_CLEAR_FLAGS] = tly_lower_clear_flags,
-    [KIR_FLUSH] = tly_lower_flush,
     [KIR_FLAGS] = tly_lower_flags,
     [KIR_SPLAT] = splat,
     [KIR_EXTRACT] = extract,
