@@ -195,9 +195,12 @@ void tly_rows_store_later(tly_rows *r, const tly_rows_segment *g, kir_value coun
     c.lanes = width / c.acc_bytes;
     c.vec.lanes = (uint8_t)c.lanes;
     kir_for(c.b, &l, imm(&c, 0), tly_round_up(&c, count, r->step), imm(&c, r->step), 0, NULL);
-    for (unsigned k = 0; k < bytes / width; k++)
-        y[k] = kir_load(c.b, c.vec, tly_rows_wides_at(r, l.i), k * width, width);
-    store(&whole, g, l.i, y, bytes / width);
+    for (unsigned first = 0, n; first < bytes / width; first += n) { /* lanes may be forced */
+        n = bytes / width - first < MAX_UNROLL ? bytes / width - first : MAX_UNROLL;
+        for (unsigned k = 0; k < n; k++)
+            y[k] = kir_load(c.b, c.vec, tly_rows_wides_at(r, l.i), (first + k) * width, width);
+        store(&whole, g, add(&c, l.i, imm(&c, first * c.lanes)), y, n);
+    }
     kir_for_end(c.b, &l, NULL);
 }
 
