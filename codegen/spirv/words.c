@@ -186,7 +186,7 @@ void tly_spv_from_words(tly_spv_lowering *l, kir_type type, const uint32_t *word
             result->id[i] = words[i];
         }
     } else if (tly_spv_is_half(type)) {
-        uint32_t halves[TLY_SPV_LANES];
+        uint32_t halves[TLY_SPV_LANES] = { 0 };
         for (unsigned i = 0; i < count; i++) {
             tly_spv_unpack(l, words[i], halves + 2 * i);
         }
