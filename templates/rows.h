@@ -42,7 +42,7 @@ typedef struct tly_rows {
 typedef struct tly_rows_state {
     kir_value last[MAX_HISTORY];
     /* Only where `totals`: the carry at the chunk's start, its total so far (the last lane; of
-     * products scaled, rows_total.c), and i1: it is none, as something in it left the range. */
+     * products scaled, rows_chunks.c), and i1: it is none, as something in it left the range. */
     kir_value base, total, spoiled;
 } tly_rows_state;
 
@@ -201,9 +201,9 @@ enum { TLY_ROWS_RESULTS = 1, TLY_ROWS_TOTAL = 2 };
  * nothing counts where flags were raised, which are cleared before, or something was `seen`. */
 void tly_rows_run(tly_rows *r, const tly_rows_segment *g, const tly_rows_source *in,
                   kir_value count, unsigned what, tly_rows_state *s, tly_rows_seen *seen);
-/* Results that were kept as accumulators go where they belong, narrowed: elements [0, count). */
 /* Where `later`: results as accumulators, from element i of the segment on. */
 kir_value tly_rows_wides_at(tly_rows *r, kir_value i);
+/* They go where they belong, narrowed: elements [0, count). */
 void tly_rows_store_later(tly_rows *r, const tly_rows_segment *g, kir_value count);
 
 #endif

@@ -196,7 +196,7 @@ void tly_spv_from_words(tly_spv_lowering *l, kir_type type, const uint32_t *word
     } else {
         unsigned lanes = lanes_at_once(type), each = count * lanes / type.lanes;
         uint32_t part = tly_spv_type(l, KIR_TYPE(type.kind, lanes));
-        tly_spv_value parts[TLY_SPV_LANES];
+        tly_spv_value parts[TLY_SPV_LANES] = { 0 };
         for (unsigned i = 0; i < type.lanes; i += lanes) {
             uint32_t uvec = tly_spv_uvec(l, words + count / type.lanes * i, each);
             parts[i].id[0] = OP(l, Bitcast, part, uvec);
