@@ -9,15 +9,19 @@
 
 static const tly_operator operators[] = {
     { .op = TALLY_CUMSUM,
-      .combine = { KIR_ADD, KIR_ADD, KIR_ADD },
-      .identity = TLY_ZERO,
-      .neutral = TLY_MINUS_ZERO,
+      .parts = 1,
+      .by = { KIR_ADD, KIR_ADD, KIR_ADD },
+      .identity = { TLY_ZERO },
+      .neutral = { TLY_MINUS_ZERO },
+      .padding = TLY_MINUS_ZERO,
       .watch = TLY_WATCH_SUMS,
       .subgroup_scan = KIR_SCAN_ADD },
     { .op = TALLY_CUMPROD,
-      .combine = { KIR_MUL, KIR_MUL, KIR_MUL },
-      .identity = TLY_ONE,
-      .neutral = TLY_ONE,
+      .parts = 1,
+      .by = { KIR_MUL, KIR_MUL, KIR_MUL },
+      .identity = { TLY_ONE },
+      .neutral = { TLY_ONE },
+      .padding = TLY_ONE,
       .watch = TLY_WATCH_PRODUCTS,
       .subgroup_scan = KIR_SCAN_MUL },
 };
@@ -52,9 +56,19 @@ tly_class tly_class_of(tally_dtype dtype)
     return (tly_class)classes[dtype];
 }
 
+unsigned tly_state_bytes(const tly_problem *p)
+{
+    const tly_operator *o = tly_operator_find(p->op);
+    unsigned bytes = 0;
+    for (unsigned i = 0; i < o->parts; i++)
+        bytes += o->part[i] == TLY_PART_INDEX ? 8
+                                              : (unsigned)tally_dtype_bytes((tally_dtype)p->acc);
+    return bytes;
+}
+
 kir_op tly_combines_by(const tly_problem *p)
 {
-    return (kir_op)tly_operator_find(p->op)->combine[tly_class_of((tally_dtype)p->acc)];
+    return (kir_op)tly_operator_find(p->op)->by[tly_class_of((tally_dtype)p->acc)];
 }
 
 int tly_is_watched_as(const tly_problem *p, tly_watch watch)

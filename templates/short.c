@@ -28,7 +28,7 @@ static kir_value scan_few_row(tly_short *s, tly_row at, kir_value left)
     kir_branch stands;
     for (unsigned i = 0; i < s->literal; i += c->lanes, n++) {
         kir_value count = s->fixed ? left : imm(c, s->literal - i);
-        kir_value x = kir_mload(b, t, at.in, (int64_t)i * c->in_bytes, count, tly_neutral(c, t));
+        kir_value x = kir_mload(b, t, at.in, (int64_t)i * c->in_bytes, count, tly_padding(c, t));
         shown[n] = tly_short_scan_alone(s, tly_widen(c, x), i == 0, before, &y);
         if (watches > 1)
             seen = tly_watch_apart(c, seen, y, TLY_WATCH_PART);

@@ -249,7 +249,7 @@ void tly_short_fill_pad(tly_short *s, const tly_short_piece *p)
     kir_type t = tly_storage(dtype, c->lanes);
     kir_loop l;
     for (int64_t i = 0; i < s->step; i += c->lanes)
-        kir_store(b, s->pad, lowest + i * c->in_bytes, tly_neutral(c, t), c->in_bytes, 0);
+        kir_store(b, s->pad, lowest + i * c->in_bytes, tly_padding(c, t), c->in_bytes, 0);
     kir_for(b, &l, whole, p->count, imm(c, 1), 0, NULL);
     kir_value x = kir_load(b, tly_storage(dtype, 1), tly_at(c, p->in, l.i, size), 0, c->in_bytes);
     kir_store(b, tly_at(c, s->pad, sub(c, l.i, whole), size), 0, x, c->in_bytes, 0);

@@ -21,7 +21,8 @@ typedef struct tly_build {
     kir_type acc;   /* one accumulator */
     kir_type vec;   /* `lanes` of them */
     unsigned acc_bytes, in_bytes, out_bytes;
-    kir_value numbers; /* of the lanes of `vec`, made for masks, or 0 (tly_vector_masks) */
+    unsigned state_bytes; /* one state, all its parts */
+    kir_value numbers;    /* of the lanes of `vec`, made for masks, or 0 (tly_vector_masks) */
 } tly_build;
 
 /* One algorithm each: builds the whole body and says what a launch must know (templates.c). */
@@ -117,12 +118,26 @@ void tly_each_row_of_lanes(tly_build *c, tly_launch *launch, tly_lanes_body body
 
 /* ---- the operator (operators.c) ---- */
 
+/* A state is one value or a tuple of up to three; all of its parts have the same lanes. */
+
+/* Accumulators as they were loaded to states, and states to results, accumulators again. Operators
+ * that look at positions need tly_lift_at: i64, in as many lanes. */
+kir_value tly_lift(tly_build *c, kir_value x);
+kir_value tly_lift_at(tly_build *c, kir_value x, kir_value index);
+kir_value tly_project(tly_build *c, kir_value state);
 kir_value tly_combine(tly_build *c, kir_value x, kir_value y); /* x before y */
-/* What combines to nothing: pads blocks. Sums: -0.0, so that -0 stays -0. Of accumulators and of
- * stored elements; i16 stands for bf16. */
+/* States in the lanes of `type`. What combines to nothing: sums: -0.0, so that -0 stays -0. */
 kir_value tly_neutral(tly_build *c, kir_type type);
-/* What a row starts from: the neutral value, or, exclusive, the operator's identity. */
+/* What a row starts from: the neutral state, or, exclusive, the operator's identity. */
 kir_value tly_start(tly_build *c, kir_type type);
+/* Accumulators or stored elements that are lifted to the neutral state: pads blocks. i16 stands for
+ * bf16. */
+kir_value tly_padding(tly_build *c, kir_type type);
+
+/* States in memory: planes, one a part, each with `lanes` values of its type side by side; lanes *
+ * c->state_bytes in all. `align`: what p + offset is a multiple of. */
+kir_value tly_load_state(tly_build *c, kir_value p, int64_t offset, unsigned lanes, unsigned align);
+void tly_store_state(tly_build *c, kir_value p, int64_t offset, kir_value state, unsigned align);
 int tly_is_floating(const tly_build *c); /* the accumulator is */
 
 /* ---- element types (convert.c): storage to accumulator and back, `lanes` at a time ---- */

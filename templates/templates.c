@@ -33,6 +33,7 @@ tally_status tly_template_build(const tly_problem *problem, const tly_target *ta
     c.acc = tly_storage((tally_dtype)problem->acc, 1);
     c.vec = tly_storage((tally_dtype)problem->acc, c.lanes);
     c.acc_bytes = (unsigned)tally_dtype_bytes((tally_dtype)problem->acc);
+    c.state_bytes = tly_state_bytes(problem);
     c.in_bytes = (unsigned)tally_dtype_bytes((tally_dtype)problem->dtype);
     c.out_bytes = (unsigned)tally_dtype_bytes((tally_dtype)problem->out_dtype);
 
