@@ -54,6 +54,7 @@ typedef struct tly_operator {
     uint8_t identity[KIR_MAX_PARTS]; /* tly_value: the state that an exclusive scan shows first */
     uint8_t neutral[KIR_MAX_PARTS];  /* tly_value: combines to the very bits of the other state */
     uint8_t empty;                   /* tly_value: the result of no elements (reductions) */
+    uint8_t of_reals;                /* 1: results of integers are a function of f64 */
     uint8_t compares;                /* 1: accumulators are integers that order as elements do */
     uint8_t padding;                 /* tly_value: an element that is lifted to the neutral state */
     uint8_t watch;                   /* tly_watch */

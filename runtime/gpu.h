@@ -49,6 +49,26 @@ enum {
     TLY_GPU_STALL = 8      /* look-back: every third tile withholds its total (tests) */
 };
 
+/* What kernels of reductions read beside tly_push: at the start of the scratch, the same for all
+ * dispatches of a launch. The elements of an output are counted as steps times length; a chunk is
+ * some whole steps, or a part of one. Little-endian. */
+typedef struct tly_gpu_block {
+    uint64_t count;        /*   0  elements of an output */
+    uint64_t real64;       /*   8  the same as f64, */
+    uint32_t real32;       /*  16  and as f32 */
+    uint32_t steps;        /*  20 */
+    uint32_t length;       /*  24  of a step; its low half where there is one step */
+    uint32_t chunk_length; /*  28  of a chunk, in each of its steps */
+    uint32_t chunk_steps;  /*  32 */
+    uint32_t each;         /*  36  chunks that chunk_steps steps have */
+    uint32_t last;         /*  40  elements of the last of these */
+    uint32_t unused;       /*  44 */
+    int64_t reduced_in[TALLY_MAX_RANK];    /*  48  bytes; of the steps, outermost first */
+    uint32_t reduced_size[TALLY_MAX_RANK]; /* 112 */
+} tly_gpu_block;
+
+_Static_assert(sizeof(tly_gpu_block) == 144 && offsetof(tly_gpu_block, reduced_size) == 112, "ABI");
+
 /* What the workgroups of a pass share out. */
 typedef enum tly_items {
     TLY_ITEMS_ROWS,  /* rows x lanes */
@@ -82,6 +102,7 @@ typedef struct tly_gpu_launch {
                                header_bytes */
     uint32_t header_bytes; /* in front of the records */
     uint32_t zeroed;       /* 1: header and records must be zero before every dispatch */
+    uint32_t block_bytes;  /* of the header that is a tly_gpu_block; 0: none */
     char template_name[16];
     tly_gpu_pass pass[TLY_GPU_PASSES];
 } tly_gpu_launch;
@@ -100,7 +121,7 @@ typedef struct tly_gpu_plan {
     int32_t index_bits;  /* 32 or 64: width of offsets */
     int32_t outer_rank;  /* 0 to 7 */
     int32_t literal;     /* 1: sizes and strides of the outer dims are literals, below */
-    int32_t reserved;    /* 0; in place of padding, since plans are compared as bytes */
+    int32_t steps_rank;  /* of reductions: dims that steps are counted through, 0 to 7 */
     int64_t outer_size[TALLY_MAX_RANK - 1], outer_in[TALLY_MAX_RANK - 1],
         outer_out[TALLY_MAX_RANK - 1]; /* bytes; zero unless literal */
 } tly_gpu_plan;

@@ -109,14 +109,13 @@ static tally_status find_problem(const tally_kernel_options *known, tly_request 
                                  tally_error *error)
 {
     tally_status status = refuse_missing(&request->full, error);
-    if (status == TALLY_OK && request->level == TLY_LEVEL_NONE && !tly_ops[request->full.op].scan) {
-        return tly_fail(error, TALLY_UNSUPPORTED, "op", "no kernels of %s exist for Vulkan",
-                        tly_ops[request->full.op].name);
-    }
     if (status == TALLY_OK) {
         request->plan = known->plan != NULL ? known->plan : "";
         tly_canonicalise(&request->full, &request->problem, &request->geometry);
         tly_problem *p = &request->problem;
+        if (request->level == TLY_LEVEL_NONE) {
+            tly_widen_compared(p);
+        }
         if (request->level == TLY_LEVEL_NONE && (p->form != TLY_ROWS || !p->dense)) {
             p->dense = p->length = 0; /* for the sake of kernels for CPUs */
         } else if (request->level == TLY_LEVEL_NONE) {

@@ -186,6 +186,13 @@ static int8_t literal(int64_t step)
     return step == 1 ? 1 : TLY_ANY_STEP;
 }
 
+void tly_widen_compared(tly_problem *problem)
+{
+    if (tly_reduces(problem->form) && tally_dtype_bytes((tally_dtype)problem->acc) < 4) {
+        problem->acc = TALLY_I32;
+    }
+}
+
 void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *problem, tly_geometry *g)
 {
     int64_t sizes[TALLY_MAX_RANK] = { 0 };

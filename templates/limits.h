@@ -47,7 +47,12 @@ typedef struct tly_gpu_limits {
 } tly_gpu_limits;
 
 extern const tly_gpu_limits tly_gpu_columns_limits, tly_gpu_subgroups_limits,
-    tly_gpu_workgroups_limits, tly_gpu_look_back_limits, tly_gpu_copy_limits;
+    tly_gpu_workgroups_limits, tly_gpu_look_back_limits, tly_gpu_copy_limits,
+    tly_gpu_reduce_lanes_limits, tly_gpu_reduce_rows_limits;
+
+/* Checks of all of these (gpu/limits.c). */
+const char *tly_gpu_fault_of_memory(const tly_geometry *g, const tly_problem *p,
+                                    const tly_caps *caps, const tly_gpu_plan *plan);
 
 /* Sizes of the builders' arrays. */
 enum {
@@ -92,6 +97,7 @@ enum {
     TLY_GPU_MOST_CUT_LANES = 8, /* of columns in chunks: a loop carries three values a lane */
     TLY_GPU_MOST_WORKGROUP = 1024,
     TLY_GPU_LEAST_SUBGROUP = 4,
+    TLY_GPU_MOST_GROUPS = TLY_GPU_MOST_WORKGROUP / TLY_GPU_LEAST_SUBGROUP, /* lane groups */
     TLY_GPU_MOST_CHUNK = 1 << 24
 };
 

@@ -65,4 +65,16 @@ kir_value tly_reduce_product(tly_reduce *r, const tly_span *s);
 kir_value tly_reduce_join(tly_build *c, kir_value x, kir_value y);
 kir_value tly_reduce_one(tly_build *c, unsigned lanes);
 
+/* ---- reduce_range.c: what templates for GPUs share ---- */
+
+kir_value tly_reduce_finite(tly_build *c, kir_value v); /* i1s */
+/* x as (what is not finite, the rest in multiples of 2^-64); sums of tuples, part by part; and the
+ * sum that such parts are. */
+kir_value tly_reduce_scaled(tly_build *c, kir_value x);
+kir_value tly_reduce_add(tly_build *c, kir_value x, kir_value y);
+kir_value tly_reduce_unscaled(tly_build *c, kir_value other, kir_value small);
+/* x as (mantissa, exponent); and m * 2^e, in two exact powers, of which the second rounds. */
+kir_value tly_reduce_split(tly_build *c, kir_value x);
+kir_value tly_reduce_product_of(tly_build *c, kir_value state);
+
 #endif

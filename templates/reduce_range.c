@@ -63,7 +63,7 @@ static kir_value size(tly_build *c, kir_value v)
     return bin(c, KIR_AND, bits, integer(c, lanes_of(c, v), (int64_t)all));
 }
 
-static kir_value is_finite(tly_build *c, kir_value v)
+kir_value tly_reduce_finite(tly_build *c, kir_value v)
 {
     kir_value infinity = integer(c, lanes_of(c, v), (int64_t)format_of(c)->infinity);
     return kir_cmp(c->b, KIR_SLT, size(c, v), infinity);
@@ -71,23 +71,33 @@ static kir_value is_finite(tly_build *c, kir_value v)
 
 /* ---- sums ---- */
 
-/* What is not finite, and the rest in multiples of 2^-64. */
-static kir_value lift_sum(tly_reduce *r, kir_value x, kir_value index)
+kir_value tly_reduce_scaled(tly_build *c, kir_value x)
 {
-    tly_build *c = r->c;
     unsigned n = lanes_of(c, x);
-    (void)index;
-    kir_value other = kir_select(c->b, is_finite(c, x), real(c, n, 0), x);
+    kir_value other = kir_select(c->b, tly_reduce_finite(c, x), real(c, n, 0), x);
     kir_value small = bin(c, KIR_MUL, x, real(c, n, format_of(c)->small));
     return kir_tuple(c->b, 2, (kir_value[]){ other, small });
 }
 
-static kir_value add_both(tly_build *c, kir_value x, kir_value y)
+static kir_value lift_sum(tly_reduce *r, kir_value x, kir_value index)
 {
-    kir_value v[2];
-    for (unsigned i = 0; i < 2; i++)
+    (void)index;
+    return tly_reduce_scaled(r->c, x);
+}
+
+kir_value tly_reduce_add(tly_build *c, kir_value x, kir_value y)
+{
+    kir_value v[KIR_MAX_PARTS];
+    unsigned parts = kir_parts(c->b, x);
+    for (unsigned i = 0; i < parts; i++)
         v[i] = bin(c, KIR_ADD, kir_part(c->b, x, i), kir_part(c->b, y, i));
-    return kir_tuple(c->b, 2, v);
+    return kir_tuple(c->b, parts, v);
+}
+
+kir_value tly_reduce_unscaled(tly_build *c, kir_value other, kir_value small)
+{
+    kir_value sum = bin(c, KIR_MUL, small, real(c, 1, format_of(c)->large));
+    return kir_select(c->b, kir_cmp(c->b, KIR_UNE, other, real(c, 1, 0)), other, sum);
 }
 
 static kir_value zeros(tly_build *c, unsigned lanes)
@@ -98,15 +108,14 @@ static kir_value zeros(tly_build *c, unsigned lanes)
 
 static kir_value judge_sum(tly_reduce *r, const tly_span *all, kir_value state)
 {
-    static const tly_reduce_rules rules = { 2, lift_sum, add_both, zeros, NULL, NULL };
+    static const tly_reduce_rules rules = { 2, lift_sum, tly_reduce_add, zeros, NULL, NULL };
     tly_build *c = r->c;
     kir_builder *b = c->b;
     kir_branch again;
-    kir_if(b, &again, tly_not(c, is_finite(c, state)));
+    kir_if(b, &again, tly_not(c, tly_reduce_finite(c, state)));
     kir_value sums = tly_reduce_walk(r, &rules, all);
     kir_value other = kir_part(b, sums, 0);
-    kir_value sum = bin(c, KIR_MUL, kir_part(b, sums, 1), real(c, 1, format_of(c)->large));
-    sum = kir_select(b, kir_cmp(b, KIR_UNE, other, real(c, 1, 0)), other, sum);
+    kir_value sum = tly_reduce_unscaled(c, other, kir_part(b, sums, 1));
     kir_else(b, &again, 1, &sum);
     kir_if_end(b, &again, 1, &state);
     return again.result[0];
@@ -131,7 +140,7 @@ static kir_value split(tly_build *c, kir_value x, kir_value exponent)
     kir_value m = bin(c, KIR_AND, bits, integer(c, n, (int64_t)~f->infinity));
     m = as(c, c->acc.kind, bin(c, KIR_OR, m, integer(c, n, (int64_t)f->one)));
     kir_value number = kir_cmp(b, KIR_SLT, zero, magnitude);
-    number = bin(c, KIR_AND, number, is_finite(c, x));
+    number = bin(c, KIR_AND, number, tly_reduce_finite(c, x));
     return kir_tuple(b, 2,
                      (kir_value[]){ kir_select(b, number, m, x),
                                     kir_select(b, number, bin(c, KIR_ADD, exponent, e), zero) });
@@ -155,10 +164,15 @@ kir_value tly_reduce_join(tly_build *c, kir_value x, kir_value y)
     return split(c, m, e);
 }
 
+kir_value tly_reduce_split(tly_build *c, kir_value x)
+{
+    return split(c, x, integer(c, lanes_of(c, x), 0));
+}
+
 static kir_value lift_split(tly_reduce *r, kir_value x, kir_value index)
 {
     (void)index;
-    return split(r->c, x, integer(r->c, lanes_of(r->c, x), 0));
+    return tly_reduce_split(r->c, x);
 }
 
 static kir_value lift_plain(tly_reduce *r, kir_value x, kir_value index)
@@ -178,11 +192,6 @@ static kir_value plain_one(tly_build *c, unsigned lanes)
     return real(c, lanes, format_of(c)->one);
 }
 
-static kir_value close_plain(tly_build *c, kir_value x)
-{
-    return split(c, x, integer(c, lanes_of(c, x), 0));
-}
-
 /* Of a span's elements by short chains. Of short steps a chain takes several: each gives the first
  * chain no more than `vectors` elements and the rest. */
 static kir_value by_chains(tly_reduce *r, const tly_span *s)
@@ -190,7 +199,7 @@ static kir_value by_chains(tly_reduce *r, const tly_span *s)
     tly_build *c = r->c;
     kir_builder *b = c->b;
     const tly_reduce_rules rules = {
-        (unsigned)c->plan->unroll, lift_plain, multiply, plain_one, close_plain, tly_reduce_join
+        (unsigned)c->plan->unroll, lift_plain, multiply, plain_one, tly_reduce_split, tly_reduce_join
     };
     int64_t group = (int64_t)rules.vectors * c->lanes;
     kir_value is_short = less(c, sub(c, s->to, s->from), imm(c, group));
@@ -224,8 +233,7 @@ kir_value tly_reduce_product(tly_reduce *r, const tly_span *s)
     return left.result[0];
 }
 
-/* m * 2^e, in two exact powers, of which the second rounds. */
-static kir_value product_of(tly_build *c, kir_value state)
+kir_value tly_reduce_product_of(tly_build *c, kir_value state)
 {
     const format *f = format_of(c);
     kir_value m = kir_part(c->b, state, 0), e = kir_part(c->b, state, 1);
@@ -247,14 +255,14 @@ static kir_value by_loop(tly_reduce *r, const tly_span *all, kir_value mantissa)
     tly_build *c = r->c;
     kir_builder *b = c->b;
     kir_value zero = imm(c, 0), one = imm(c, 1), some = imm(c, BLOCK), y = plain_one(c, 1);
-    kir_value regular = is_finite(c, mantissa);
+    kir_value regular = tly_reduce_finite(c, mantissa);
     kir_loop step, part, l;
     kir_for(b, &step, all->begin, all->end, one, 1, &y);
     kir_value in = tly_reduce_step(c, all->in, step.i);
     kir_for(b, &part, all->from, all->to, some, 1, step.carried);
     kir_value alive = kir_cmp(b, KIR_UNE, part.carried[0], real(c, 1, 0));
     alive = bin(c, KIR_OR, alive, tly_not(c, regular));
-    alive = bin(c, KIR_AND, alive, is_finite(c, part.carried[0]));
+    alive = bin(c, KIR_AND, alive, tly_reduce_finite(c, part.carried[0]));
     kir_value end = kir_select(b, alive, tly_min(c, sub(c, all->to, part.i), some), zero);
     kir_for(b, &l, zero, end, one, 1, part.carried);
     kir_value at = mul(c, add(c, part.i, l.i), tly_in_step(c));
@@ -272,7 +280,7 @@ static kir_value judge_product(tly_reduce *r, const tly_span *all, kir_value sta
     tly_build *c = r->c;
     kir_builder *b = c->b;
     kir_branch beyond;
-    kir_value y = product_of(c, state);
+    kir_value y = tly_reduce_product_of(c, state);
     kir_value infinity = integer(c, 1, (int64_t)format_of(c)->infinity);
     kir_if(b, &beyond, kir_cmp(b, KIR_EQ, size(c, y), infinity));
     kir_value loop = by_loop(r, all, kir_part(b, state, 0));

@@ -126,7 +126,8 @@ kir_value tly_project_index(tly_build *c, kir_value state)
 /* Elements that make one of the output. */
 static kir_value count(tly_build *c)
 {
-    return mul(c, kir_get(c->b, KIR_ARG_STEPS), kir_get(c->b, KIR_ARG_LENGTH));
+    return c->count ? c->count
+                    : mul(c, kir_get(c->b, KIR_ARG_STEPS), kir_get(c->b, KIR_ARG_LENGTH));
 }
 
 /* Towards zero; the quotient of magnitudes, whose sign is put back. Of nothing 0. */
@@ -141,15 +142,20 @@ static kir_value divided(tly_build *c, kir_value x)
     return kir_select(b, below, sub(c, zero, q), q);
 }
 
+static kir_value real_count(tly_build *c)
+{
+    if (c->real_count)
+        return c->real_count;
+    kir_value n = kir_convert(c->b, KIR_SITOFP, KIR_TYPE(KIR_F64, 1), count(c));
+    return c->acc.kind == KIR_F64 ? n : kir_convert(c->b, KIR_FPTRUNC, c->acc, n);
+}
+
 kir_value tly_project_mean(tly_build *c, kir_value state)
 {
     kir_builder *b = c->b;
     unsigned lanes = kir_type_of(b, state).lanes;
     if (tly_is_floating(c)) {
-        kir_value n = kir_convert(b, KIR_SITOFP, KIR_TYPE(KIR_F64, 1), count(c));
-        if (c->acc.kind != KIR_F64)
-            n = kir_convert(b, KIR_FPTRUNC, c->acc, n);
-        return tly_quotient(b, state, kir_splat(b, n, lanes));
+        return tly_quotient(b, state, kir_splat(b, real_count(c), lanes));
     }
     kir_value y = state;
     for (unsigned i = 0; i < lanes; i++) { /* vectors of integers are not divided anywhere */

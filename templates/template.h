@@ -22,6 +22,9 @@ typedef struct tly_build {
     kir_type vec;   /* `lanes` of them */
     unsigned acc_bytes, in_bytes, out_bytes;
     unsigned state_bytes; /* one state, all its parts */
+    /* Of reductions, the elements of an output: i64, and as an accumulator; 0: the launch's
+     * arguments tell. */
+    kir_value count, real_count;
     kir_value numbers;    /* of the lanes of `vec`, made for masks, or 0 (tly_vector_masks) */
 } tly_build;
 

@@ -51,6 +51,7 @@ static tally_status prepare(tly_engine *e, const tally_descriptor *d, const char
     if (status)
         return status;
     tly_canonicalise(&full, &problem, &geometry);
+    tly_widen_compared(&problem);
     status = tly_gpu_plan_make(&problem, &geometry, &g->caps, *plan ? plan : NULL, &made, error);
     g->empty = geometry.empty;
     if (status || g->empty)
@@ -82,6 +83,8 @@ static tally_status run(tly_engine *e, const void *in, void *out, int32_t thread
     if (g->empty)
         return TALLY_OK;
     memset(g->scratch, 0xee, g->steps.scratch_bytes); /* nothing may be expected there */
+    if (g->steps.has_block)
+        memcpy(g->scratch, &g->steps.block, sizeof g->steps.block);
     for (size_t i = 0; i < g->steps.count && !status; i++) {
         const tly_gpu_step *step = &g->steps.step[i];
         const tly_gpu_pass *pass = &g->launch.pass[step->pass];

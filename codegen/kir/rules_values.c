@@ -67,10 +67,10 @@ const char *kir_rule_add(const struct kir_facts *f)
 
 const char *kir_rule_udiv(const struct kir_facts *f)
 {
-    int narrow = f->kernel->workgroup > 0;
-    return three_equal(f) && kir_same_type(f->type, narrow ? i32 : i64)
+    int narrow = f->kernel->workgroup > 0 && kir_same_type(f->type, i32);
+    return three_equal(f) && (narrow || kir_same_type(f->type, i64))
                ? NULL
-               : "udiv is of scalar i64; with a workgroup, of scalar i32";
+               : "udiv is of scalar i64; with a workgroup, also of scalar i32";
 }
 
 const char *kir_rule_bits(const struct kir_facts *f)

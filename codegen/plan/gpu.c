@@ -29,7 +29,7 @@ typedef struct need {
 static const need needs[] = {
     { "shaderFloat64", AT(float64), DTYPE(F64) },
     { "shaderInt64", AT(int64), DTYPE(I64) | DTYPE(U64) },
-    { "storageBuffer16BitAccess", AT(storage16), DTYPE(F16) | DTYPE(BF16) },
+    { "storageBuffer16BitAccess", AT(storage16), DTYPE(F16) | DTYPE(BF16) | DTYPE(I16) | DTYPE(U16) },
 };
 
 static tally_status refuse_missing(const tly_problem *p, const tly_caps *caps, tally_error *e)
@@ -44,6 +44,11 @@ static tally_status refuse_missing(const tly_problem *p, const tly_caps *caps, t
                                 "%s needs %s, which the device lacks",
                                 tally_dtype_name((tally_dtype)used[k]), needs[i].feature);
         }
+    if (tly_operator_find(p->op)->of_reals && tly_class_of((tally_dtype)p->acc) != TLY_FLOATING &&
+        !caps->float64)
+        return tly_fail(e, TALLY_UNSUPPORTED, "dtype",
+                        "%s of %s needs shaderFloat64, which the device lacks",
+                        tally_op_name((tally_op)p->op), tally_dtype_name((tally_dtype)p->dtype));
     return TALLY_OK;
 }
 
@@ -106,6 +111,18 @@ static void choose_outer(const tly_problem *p, const tly_geometry *g, tly_gpu_pl
     }
 }
 
+/* Steps and positions of one are counted in 31 bits, but for those of one step. */
+static tally_status choose_steps(const tly_geometry *g, tly_gpu_plan *plan, tally_error *e)
+{
+    plan->steps_rank = g->reduced_rank;
+    if (g->reduced_rank > 0 && (g->steps > INT32_MAX || g->length > INT32_MAX))
+        return tly_fail(e, TALLY_UNSUPPORTED, "sizes",
+                        "%lld times %lld elements of an output lie apart, and kernels for Vulkan "
+                        "count up to %d of each",
+                        (long long)g->steps, (long long)g->length, INT32_MAX);
+    return TALLY_OK;
+}
+
 /* ---- overrides and text ---- */
 
 static const tly_gpu_limits *const limits[TLY_GPU_TEMPLATE_COUNT] = {
@@ -114,6 +131,8 @@ static const tly_gpu_limits *const limits[TLY_GPU_TEMPLATE_COUNT] = {
     [TLY_GPU_WORKGROUPS] = &tly_gpu_workgroups_limits,
     [TLY_GPU_LOOK_BACK] = &tly_gpu_look_back_limits,
     [TLY_GPU_COPY] = &tly_gpu_copy_limits,
+    [TLY_GPU_REDUCE_LANES] = &tly_gpu_reduce_lanes_limits,
+    [TLY_GPU_REDUCE_ROWS] = &tly_gpu_reduce_rows_limits,
 };
 
 const char *tly_gpu_template_name(const tly_gpu_plan *plan)
@@ -188,8 +207,15 @@ tally_status tly_gpu_plan_make(const tly_problem *problem, const tly_geometry *g
     if (s != TALLY_OK)
         return s;
     choose_outer(problem, geometry, &made);
-    tly_gpu_choose(problem, geometry, caps, &forced, &made);
-    s = check(problem, geometry, caps, &forced, &made, error);
+    if (tly_reduces(problem->form)) {
+        s = choose_steps(geometry, &made, error);
+        if (s == TALLY_OK)
+            s = tly_gpu_choose_reduction(problem, geometry, caps, &forced, &made, error);
+    } else {
+        tly_gpu_choose(problem, geometry, caps, &forced, &made);
+    }
+    if (s == TALLY_OK)
+        s = check(problem, geometry, caps, &forced, &made, error);
     if (s == TALLY_OK)
         *plan = made;
     return s;

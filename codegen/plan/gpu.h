@@ -14,6 +14,8 @@ typedef enum tly_gpu_template {
     TLY_GPU_WORKGROUPS, /* a row by a workgroup */
     TLY_GPU_LOOK_BACK,  /* a row by all workgroups, in one pass */
     TLY_GPU_COPY,       /* no scan: a copy by tiles, to measure scans by */
+    TLY_GPU_REDUCE_LANES, /* a reduction by one invocation an output */
+    TLY_GPU_REDUCE_ROWS,  /* by a team */
     TLY_GPU_TEMPLATE_COUNT
 } tly_gpu_template;
 
@@ -36,6 +38,13 @@ int tly_gpu_takes_lanes(const tly_gpu_plan *plan);
 int32_t tly_gpu_tile(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan);
 
 /* ---- facts that choices and limits share ---- */
+
+/* Elements that make an output of a reduction; INT64_MAX where that is more. */
+int64_t tly_gpu_reduced_count(const tly_geometry *g);
+/* Elements of a chunk, or of an output that is not cut, that the loops of a device can go through:
+ * an invocation's times those that go together. */
+int64_t tly_gpu_most_reduced(const tly_caps *caps, int32_t team);
+
 
 static inline int32_t tly_gpu_bytes_of(uint8_t dtype)
 {

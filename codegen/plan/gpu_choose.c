@@ -11,7 +11,7 @@
 #define OR_FORCED(name, chosen) tly_forced_or(forced, FIELD(name), chosen)
 
 /* Largest power of two at most x; x >= 1. */
-static int32_t power_below(int64_t x)
+int32_t tly_gpu_power_below(int64_t x)
 {
     int32_t power = 1;
     while (power < INT32_MAX / 4 && 2 * (int64_t)power <= x)
@@ -31,7 +31,7 @@ int32_t tly_gpu_tile(const tly_problem *p, const tly_caps *caps, const tly_gpu_p
     return plan->team / width * (width - width % p->unit) * plan->vector * plan->segments;
 }
 
-static int32_t choose_scan(const tly_problem *p, const tly_caps *caps)
+int32_t tly_gpu_choose_scan(const tly_problem *p, const tly_caps *caps)
 {
     if (caps->subgroup < TLY_GPU_LEAST_SUBGROUP || !(caps->subgroup_ops & TLY_SUBGROUP_SHUFFLE))
         return 0;
@@ -40,9 +40,9 @@ static int32_t choose_scan(const tly_problem *p, const tly_caps *caps)
     return integer && narrow && (caps->subgroup_ops & TLY_SUBGROUP_ARITHMETIC) ? 2 : 1;
 }
 
-static int32_t workgroup_of(const tly_caps *caps, int32_t wanted)
+int32_t tly_gpu_workgroup_of(const tly_caps *caps, int32_t wanted)
 {
-    int32_t most = power_below(caps->invocations);
+    int32_t most = tly_gpu_power_below(caps->invocations);
     return wanted < most ? wanted : most;
 }
 
@@ -54,7 +54,7 @@ static int32_t choose_vector(const tly_problem *p)
 }
 
 /* A CPU that plays a device gains nothing by what hides latency, and pays for it in compilation. */
-static int plays(const tly_caps *caps)
+int tly_gpu_plays(const tly_caps *caps)
 {
     return caps->saturation < 1024;
 }
@@ -104,7 +104,7 @@ int32_t tly_gpu_lanes_together(const tly_problem *p, const tly_geometry *g, int3
 static int32_t choose_together(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                                int64_t lanes)
 {
-    int32_t bytes = plays(caps) ? 64 : 16;
+    int32_t bytes = tly_gpu_plays(caps) ? 64 : 16;
     int32_t vector = tly_gpu_lanes_together(p, g, bytes / tly_gpu_bytes_of(p->dtype));
     while (vector > 1 && lanes / vector < caps->saturation)
         vector = tly_gpu_lanes_together(p, g, vector / 2);
@@ -118,15 +118,15 @@ static void choose_columns(const tly_problem *p, const tly_geometry *g, const tl
 {
     int64_t unit = p->form == TLY_ROWS ? p->unit : 1, length = g->length / unit, chunk = 0;
     int64_t lanes = tly_multiply(g->rows, p->form == TLY_ROWS ? unit : g->inner);
-    plan->workgroup = OR_FORCED(workgroup, workgroup_of(caps, plays(caps) ? 32 : 128));
+    plan->workgroup = OR_FORCED(workgroup, tly_gpu_workgroup_of(caps, tly_gpu_plays(caps) ? 32 : 128));
     plan->team = plan->workgroup;
     plan->vector = OR_FORCED(vector, choose_together(p, g, caps, lanes));
-    int32_t wanted = !plays(caps) ? 16 : plan->vector > 1 ? 1 : 4;
+    int32_t wanted = !tly_gpu_plays(caps) ? 16 : plan->vector > 1 ? 1 : 4;
     plan->segments = OR_FORCED(segments, segments_of(plan, wanted));
     /* lavapipe, 2 threads: 16 and 2 lanes in chunks took twice as long */
-    int64_t pieces = plays(caps) ? 0 : caps->saturation / (lanes > 0 ? lanes : 1);
+    int64_t pieces = tly_gpu_plays(caps) ? 0 : caps->saturation / (lanes > 0 ? lanes : 1);
     if (p->order != TALLY_ORDER_SERIAL && pieces >= 4 && length >= 4096)
-        chunk = power_below(length / pieces > 256 ? length / pieces : 256);
+        chunk = tly_gpu_power_below(length / pieces > 256 ? length / pieces : 256);
     plan->chunk = whole_chunk(OR_FORCED(chunk, (int32_t)chunk), 1, caps,
                               tly_is_forced(forced, FIELD(chunk)));
     if (plan->chunk > 0 && plan->vector > TLY_GPU_MOST_CUT_LANES) {
@@ -160,7 +160,7 @@ static void choose_gpu(const tly_problem *p, const tly_geometry *g, const tly_ca
     int64_t one = (int64_t)subgroup * plan->vector;
     int is_short = plan->scan > 0 && (p->unit > 1 || g->length <= one * segments);
     plan->template_id = OR_FORCED(template_id, is_short ? TLY_GPU_SUBGROUPS : TLY_GPU_WORKGROUPS);
-    plan->workgroup = OR_FORCED(workgroup, workgroup_of(caps, plan->scan == 0 ? 64 : 256));
+    plan->workgroup = OR_FORCED(workgroup, tly_gpu_workgroup_of(caps, plan->scan == 0 ? 64 : 256));
     int32_t team = subgroup;
     if (plan->template_id == TLY_GPU_SUBGROUPS) {
         if (g->length <= one)
@@ -178,11 +178,11 @@ static int64_t choose_chunk(const tly_geometry *g, const tly_caps *caps, int32_t
                             const tly_gpu_plan *plan)
 {
     int64_t busy = tly_multiply(g->rows, plan->team);
-    if (plays(caps) || busy * 2 > caps->saturation || g->length / 8 < tile)
+    if (tly_gpu_plays(caps) || busy * 2 > caps->saturation || g->length / 8 < tile)
         return 0;
     int64_t chunks = caps->saturation / (busy > 0 ? busy : 1);
     int64_t size = g->length / (chunks > 0 ? chunks : 1);
-    return (int64_t)tile * power_below(size / tile > 4 ? size / tile : 4);
+    return (int64_t)tile * tly_gpu_power_below(size / tile > 4 ? size / tile : 4);
 }
 
 static void choose_teams(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
@@ -190,7 +190,7 @@ static void choose_teams(const tly_problem *p, const tly_geometry *g, const tly_
 {
     int own = !tly_is_forced(forced, FIELD(template_id)) && !tly_is_forced(forced, FIELD(team));
     int cuts = tly_is_forced(forced, FIELD(chunk));
-    if (plays(caps) && plan->scan > 0)
+    if (tly_gpu_plays(caps) && plan->scan > 0)
         choose_played(p, caps, forced, plan);
     else
         choose_gpu(p, g, caps, forced, plan);
@@ -219,7 +219,7 @@ static void choose_teams(const tly_problem *p, const tly_geometry *g, const tly_
 static int goes_alone(const tly_problem *p, const tly_geometry *g, const tly_caps *caps)
 {
     int narrow = tly_gpu_bytes_of(p->dtype) == 2 && g->length >= 2048;
-    return plays(caps) && !narrow && tly_multiply(g->rows, p->unit) >= caps->saturation;
+    return tly_gpu_plays(caps) && !narrow && tly_multiply(g->rows, p->unit) >= caps->saturation;
 }
 
 static int fits_team(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
@@ -236,7 +236,7 @@ static int fits_team(const tly_problem *p, const tly_geometry *g, const tly_caps
 void tly_gpu_choose(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                     const tly_forced *forced, tly_gpu_plan *plan)
 {
-    plan->scan = OR_FORCED(scan, choose_scan(p, caps));
+    plan->scan = OR_FORCED(scan, tly_gpu_choose_scan(p, caps));
     int teams = fits_team(p, g, caps, plan->scan);
     if (tly_is_forced(forced, FIELD(template_id)))
         teams = forced->value[0] != TLY_GPU_COLUMNS;

@@ -10,4 +10,17 @@
 void tly_gpu_choose(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                     const tly_forced *forced, tly_gpu_plan *plan);
 
+/* The same of reductions (gpu_choose_reduce.c). TALLY_UNSUPPORTED, field sizes: more elements an
+ * output than the device's loops go through. */
+tally_status tly_gpu_choose_reduction(const tly_problem *p, const tly_geometry *g,
+                                      const tly_caps *caps, const tly_forced *forced,
+                                      tly_gpu_plan *plan, tally_error *error);
+
+/* What both ask (gpu_choose.c): whether and how teams exchange values; a CPU that plays the device;
+ * a workgroup as large as wanted, and allowed. */
+int32_t tly_gpu_choose_scan(const tly_problem *p, const tly_caps *caps);
+int tly_gpu_plays(const tly_caps *caps);
+int32_t tly_gpu_workgroup_of(const tly_caps *caps, int32_t wanted);
+int32_t tly_gpu_power_below(int64_t x); /* largest power of two at most x, from 1 */
+
 #endif

@@ -100,6 +100,23 @@ static void add_to_base(tly_spv_lowering *l, tly_spv_value *p, const uint32_t wo
     p->id[TLY_SPV_HIGH] = WORD(l, IAdd, high, low[1]);
 }
 
+/* In the buffer form, from the binding's start. */
+void tly_spv_lower_addr(tly_spv_lowering *l, const kir_inst *inst, tly_spv_value *result)
+{
+    tly_spv_value at = *tly_spv_bare(l, inst, 0);
+    uint32_t offset = at.id[TLY_SPV_OFFSET];
+    uint32_t words[2] = { offset != 0 ? offset : LITERAL(l, 0), LITERAL(l, 0) };
+    if (l->options->addresses && offset != 0) {
+        words[1] = OP(l, ShiftRightArithmetic, U32(l), offset, LITERAL(l, 31));
+        add_to_base(l, &at, words);
+    }
+    if (l->options->addresses) {
+        words[0] = at.id[TLY_SPV_LOW];
+        words[1] = at.id[TLY_SPV_HIGH];
+    }
+    tly_spv_from_words(l, inst->type, words, result);
+}
+
 /* In the buffer form, the low half of 64 bits is all there is to add. */
 void tly_spv_lower_ptradd(tly_spv_lowering *l, const kir_inst *inst, tly_spv_value *result)
 {

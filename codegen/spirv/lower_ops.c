@@ -57,6 +57,10 @@ static void paired(tly_spv_lowering *l, kir_op op, kir_type type, const tly_spv_
 void tly_spv_binary(tly_spv_lowering *l, kir_op op, kir_type type, const tly_spv_value *x,
                     const tly_spv_value *y, tly_spv_value *result)
 {
+    if (tly_spv_paired(l, type) && op == KIR_UDIV) {
+        tly_spv_fail(&l->m, "udiv of i64, which the device has no integers of");
+        return;
+    }
     if (tly_spv_paired(l, type)) {
         paired(l, op, type, x, y, result);
         return;
@@ -239,6 +243,7 @@ static tly_spv_emitter *const emitters[KIR_OP_COUNT] = {
     [KIR_FPTOSI] = tly_spv_lower_to_int,
     [KIR_FPTOUI] = tly_spv_lower_to_int,
     [KIR_PTRADD] = tly_spv_lower_ptradd,
+    [KIR_ADDR] = tly_spv_lower_addr,
     [KIR_LOAD] = tly_spv_lower_load,
     [KIR_STORE] = tly_spv_lower_store,
     [KIR_SPLAT] = tly_spv_lower_splat,

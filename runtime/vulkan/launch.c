@@ -26,7 +26,7 @@ typedef struct shape {
 /* How it is cut. */
 typedef struct cutting {
     int64_t positions, cuts; /* a cut, and how many */
-    int64_t chunks;          /* of a whole cut, at least 1 */
+    int64_t chunks;          /* of a whole cut, at least 1; of a reduction, of an output */
     int64_t lanes;           /* a window */
     int64_t rows;            /* a window: `rows` indices of dim `dim`, all of those within it */
     int32_t dim;             /* -1: all rows */
@@ -65,6 +65,10 @@ static shape read_shape(const tly_problem *p, const tly_geometry *g, const tly_g
         s.in_axis *= p->unit;
         s.out_axis *= p->unit;
     }
+    if (tly_reduces(p->form)) { /* what is along an output, the block says */
+        s.length = 1;
+        s.out_axis = 0;
+    }
     s.lanes /= l->lanes;                                /* groups of them, from here on */
     s.in_lane = tly_wrap_multiply(s.in_lane, l->lanes); /* no step where there is one group */
     s.out_lane = tly_wrap_multiply(s.out_lane, l->lanes);
@@ -75,14 +79,22 @@ static shape read_shape(const tly_problem *p, const tly_geometry *g, const tly_g
     return s;
 }
 
+static int has_form(const tly_problem *p, const tly_gpu_launch *l)
+{
+    return p->form == TLY_ROWS || l->form == (p->form == TLY_REDUCED_ROWS ? TLY_GPU_ROWS
+                                                                         : TLY_GPU_LANES);
+}
+
 static tally_status check(const tly_problem *p, const tly_geometry *g, const tly_gpu_plan *plan,
                           const tly_gpu_launch *l, const tly_caps *caps, tally_error *error)
 {
     int sound = l->abi == TLY_GPU_ABI_VERSION && l->passes >= 1 && l->passes <= TLY_GPU_PASSES &&
-                l->form == (p->form == TLY_ROWS ? l->form : TLY_GPU_LANES) &&
+                has_form(p, l) &&
                 l->form <= TLY_GPU_LANES && plan->outer_rank == g->outer_rank && l->lanes >= 1 &&
                 (p->form == TLY_ROWS ? p->unit : g->inner) % l->lanes == 0 &&
-                (plan->literal || g->outer_rank <= TLY_GPU_OUTER);
+                (plan->literal || g->outer_rank <= TLY_GPU_OUTER) &&
+                l->block_bytes == (tly_reduces(p->form) ? sizeof(tly_gpu_block) : 0) &&
+                plan->steps_rank == g->reduced_rank;
     for (uint32_t i = 0; sound && i < l->passes; i++) {
         sound = l->pass[i].items <= TLY_ITEMS_CHUNKS && l->pass[i].per_group > 0 &&
                 l->pass[i].workgroup > 0;
@@ -136,12 +148,15 @@ static void cut_rows(const shape *s, int64_t most, cutting *c)
     c->rows = most / within;
 }
 
-static tally_status cut(const shape *s, const tly_gpu_launch *l, const tly_caps *caps, cutting *c,
-                        tally_error *error)
+static tally_status cut(const shape *s, const tly_gpu_launch *l, const tly_caps *caps,
+                        int64_t reduced, cutting *c, tally_error *error)
 {
     c->positions = l->positions > 0 ? least(l->positions, MOST_POSITIONS) : MOST_POSITIONS;
     c->cuts = ceil_div(s->length, c->positions);
     c->chunks = l->chunk > 0 ? ceil_div(least(s->length, c->positions), l->chunk) : 1;
+    if (reduced > 0) {
+        c->chunks = reduced;
+    }
     int64_t pairs = most_pairs(c, l, caps);
     if (pairs < 1) {
         return tly_fail(error, TALLY_UNSUPPORTED, "sizes",
@@ -258,7 +273,8 @@ static void add_window(const list *a, const window *w)
         push.in = (uint64_t)(w->in + from * s->in_axis);
         push.out = (uint64_t)(w->out + from * s->out_axis);
         push.length = (uint32_t)length;
-        push.chunks = a->l->chunk > 0 ? (uint32_t)ceil_div(length, a->l->chunk) : 1;
+        push.chunks = a->l->block_bytes > 0 ? (uint32_t)a->c->chunks
+                      : a->l->chunk > 0     ? (uint32_t)ceil_div(length, a->l->chunk) : 1;
         push.flags = strides | (from > 0 ? TLY_GPU_CONTINUES : 0) |
                      (length < s->length - from ? TLY_GPU_CARRIES : 0);
         add_passes(a, w, from, &push);
@@ -337,6 +353,40 @@ static void set_scratch(const shape *s, const cutting *c, const tly_gpu_launch *
     steps->scratch_bytes = records + carries > 0 ? align(align(records) + carries) : 0;
 }
 
+/* --- reductions ------------------------------------------------------------------------------ */
+
+/* Returns how many chunks an output has. Where no element is reduced, there are no steps. */
+static int64_t describe(const tly_problem *p, const tly_geometry *g, const tly_gpu_launch *l,
+                        tly_gpu_block *b)
+{
+    int64_t steps = g->length > 0 ? g->steps : 0, length = g->length > 0 ? g->length : 1;
+    int64_t most = l->chunk > 0 ? l->chunk : INT64_MAX;
+    int64_t chunk_length = least(length, most), each = ceil_div(length, chunk_length);
+    int64_t whole = steps > 0 ? steps : 1, chunk_steps = least(most / chunk_length, whole);
+    if (each > 1) {
+        chunk_steps = 1;
+    }
+    double count = (double)steps * (double)g->length;
+    float single = (float)count;
+    *b = (tly_gpu_block){
+        .count = (uint64_t)steps * (uint64_t)g->length,
+        .steps = (uint32_t)steps,
+        .length = (uint32_t)least(length, INT32_MAX),
+        .chunk_length = (uint32_t)chunk_length,
+        .chunk_steps = (uint32_t)chunk_steps,
+        .each = (uint32_t)each,
+        .last = (uint32_t)(length - (each - 1) * chunk_length),
+    };
+    memcpy(&b->real64, &count, sizeof count);
+    memcpy(&b->real32, &single, sizeof single);
+    for (int32_t i = 0; i < g->reduced_rank; i++) {
+        b->reduced_size[i] = (uint32_t)g->reduced[i].size;
+        b->reduced_in[i] = g->reduced[i].in_stride *
+                           (int64_t)tally_dtype_bytes((tally_dtype)p->dtype);
+    }
+    return tly_multiply(each, ceil_div(whole, chunk_steps));
+}
+
 tally_status tly_gpu_steps_make(const tly_problem *problem, const tly_geometry *geometry,
                                 const tly_gpu_plan *plan, const tly_gpu_launch *launch,
                                 const tly_caps *caps, tly_gpu_steps *steps, tally_error *error)
@@ -347,7 +397,13 @@ tally_status tly_gpu_steps_make(const tly_problem *problem, const tly_geometry *
     }
     shape s = read_shape(problem, geometry, launch);
     cutting c;
-    status = cut(&s, launch, caps, &c, error);
+    memset(steps, 0, sizeof *steps);
+    int64_t chunks = 0;
+    if (tly_reduces(problem->form)) {
+        steps->has_block = 1;
+        chunks = describe(problem, geometry, launch, &steps->block);
+    }
+    status = cut(&s, launch, caps, chunks, &c, error);
     if (status != TALLY_OK) {
         return status;
     }
@@ -359,7 +415,6 @@ tally_status tly_gpu_steps_make(const tly_problem *problem, const tly_geometry *
     }
     int64_t in = (int64_t)tally_dtype_bytes((tally_dtype)problem->dtype);
     int64_t out = (int64_t)tally_dtype_bytes((tally_dtype)problem->out_dtype);
-    memset(steps, 0, sizeof *steps);
     steps->in_low = geometry->in_low * in;
     steps->in_end = (geometry->in_high + 1) * in;
     steps->out_low = geometry->out_low * out;

@@ -25,6 +25,8 @@ typedef struct tly_gpu_steps {
     size_t count;
     uint64_t scratch_bytes;                   /* multiple of 16; 0: none */
     uint64_t zeroed;                          /* multiple of 4 */
+    uint64_t has_block;                       /* 1: the scratch begins with the block */
+    tly_gpu_block block;                      /* of a reduction */
     int64_t in_low, in_end, out_low, out_end; /* bytes from element 0; end is beyond the last */
 } tly_gpu_steps;
 

@@ -65,8 +65,9 @@ static bases write_set(const tally_vulkan_kernel *k, VkDescriptorSet set,
     const tly_gpu_steps *s = &k->steps;
     bases b = { 0 };
     VkDescriptorBufferInfo info[3];
-    info[0] = bind(v, &places->in, s->in_low, s->in_end, &b.in);
     info[1] = bind(v, &places->out, s->out_low, s->out_end, &b.out);
+    /* Nor is an input without elements touched. */
+    info[0] = s->in_end > s->in_low ? bind(v, &places->in, s->in_low, s->in_end, &b.in) : info[1];
     /* A module may declare a scratch that it never touches: any buffer will do. */
     info[2] = s->scratch_bytes > 0
                   ? bind(v, &places->scratch, 0, (int64_t)s->scratch_bytes, &b.scratch)
@@ -103,6 +104,17 @@ static void zero_scratch(const tally_vulkan_kernel *k, VkCommandBuffer commands,
                    VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, shader);
 }
 
+static void write_block(const tally_vulkan_kernel *k, VkCommandBuffer commands,
+                        const tly_vk_place *scratch)
+{
+    const tally_vulkan *v = k->vulkan;
+    v->fn.CmdUpdateBuffer(commands, scratch->buffer, (VkDeviceSize)scratch->offset,
+                          sizeof k->steps.block, &k->steps.block);
+    tly_vk_barrier(v, commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT,
+                   VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                   VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT);
+}
+
 void tly_vk_record(const tally_vulkan_kernel *k, VkCommandBuffer commands, VkDescriptorSet set,
                    const tly_vk_places *places)
 {
@@ -117,6 +129,9 @@ void tly_vk_record(const tally_vulkan_kernel *k, VkCommandBuffer commands, VkDes
         b = write_set(k, set, places);
         v->fn.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &set, 0,
                                     NULL);
+    }
+    if (k->steps.has_block) {
+        write_block(k, commands, &places->scratch);
     }
     VkPipeline bound = VK_NULL_HANDLE;
     for (size_t i = 0; i < k->steps.count; i++) {

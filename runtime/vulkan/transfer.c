@@ -38,11 +38,18 @@ void tly_vk_layout_read(const tly_geometry *g, int output, size_t element, tly_v
 {
     int64_t bytes = (int64_t)element;
     *layout = (tly_vk_layout){ .low = (output ? g->out_low : g->in_low) * bytes, .run = bytes };
+    if (!output && g->in_high < g->in_low) { /* nothing is read */
+        layout->run = 0;
+        return;
+    }
     add_dim(layout, g->length, (output ? g->out_axis : g->in_axis) * bytes);
     add_dim(layout, g->inner, (output ? g->out_lane : g->in_lane) * bytes);
     for (int32_t i = 0; i < g->outer_rank; i++) {
         add_dim(layout, g->outer[i].size,
                 (output ? g->outer[i].out_stride : g->outer[i].in_stride) * bytes);
+    }
+    for (int32_t i = 0; i < g->reduced_rank && !output; i++) {
+        add_dim(layout, g->reduced[i].size, g->reduced[i].in_stride * bytes);
     }
     while (layout->rank > 0 && layout->stride[layout->rank - 1] <= layout->run) {
         layout->rank--;

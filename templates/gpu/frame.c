@@ -2,7 +2,7 @@
  * The table of GPU algorithms, and the frame around each: one builder and one kernel a pass, one
  * launch record for all of them.
  */
-#include "gpu.h"
+#include "reduce.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +14,8 @@ static void (*const algorithms[TLY_GPU_TEMPLATE_COUNT])(tly_gpu *g, unsigned pas
     [TLY_GPU_COLUMNS] = tly_gpu_build_columns, [TLY_GPU_SUBGROUPS] = tly_gpu_build_rows,
     [TLY_GPU_WORKGROUPS] = tly_gpu_build_rows, [TLY_GPU_LOOK_BACK] = tly_gpu_build_look_back,
     [TLY_GPU_COPY] = tly_gpu_build_copy,
+    [TLY_GPU_REDUCE_LANES] = tly_gpu_build_reduce_lanes,
+    [TLY_GPU_REDUCE_ROWS] = tly_gpu_build_reduce_rows,
 };
 
 /* No conversion of f16 is a device's own: what they do with overflow and subnormals differs. */
@@ -64,13 +66,40 @@ static void describe(tly_gpu *g, tly_gpu_launch *launch)
     }
 }
 
+/* Chunks' states, then what they come to; or both in one. */
+static void describe_reduction(tly_gpu *g, tly_gpu_launch *launch)
+{
+    const tly_gpu_plan *p = g->plan;
+    *launch = (tly_gpu_launch){
+        .abi = TLY_GPU_ABI_VERSION,
+        .form = g->c.p->form == TLY_REDUCED_LANES ? TLY_GPU_LANES : TLY_GPU_ROWS,
+        .passes = p->chunk > 0 ? 2 : 1,
+        .addresses = (uint32_t)p->addresses,
+        .chunk = (uint32_t)p->chunk,
+        .lanes = 1,
+        .record_bytes = p->chunk > 0 ? tly_gpu_reduce_record_bytes(g) : 0,
+        .header_bytes = sizeof(tly_gpu_block),
+        .block_bytes = sizeof(tly_gpu_block),
+    };
+    snprintf(launch->template_name, sizeof launch->template_name, "%s", tly_gpu_template_name(p));
+    g->launch = launch;
+    for (unsigned pass = 0; pass < launch->passes; pass++) {
+        launch->pass[pass].workgroup = (uint32_t)p->workgroup;
+        launch->pass[pass].subgroup = p->scan > 0 ? g->caps->subgroup : 0;
+    }
+}
+
 static tally_status build_pass(tly_gpu *g, unsigned pass, kir_kernel **kernel, tally_error *error)
 {
     static const char *const parts[] = { "totals", "carries", "scan" };
+    static const char *const reduced[] = { "states", "results" };
+    int reduces = tly_reduces(g->c.p->form);
     char name[64];
     snprintf(name, sizeof name, "%s_%s_%s_%s", tally_op_name((tally_op)g->c.p->op),
              tally_dtype_name((tally_dtype)g->c.p->dtype), tly_gpu_template_name(g->plan),
-             g->launch->passes > 1 ? parts[pass] : "scan");
+             reduces                 ? reduced[pass + 2 - g->launch->passes]
+             : g->launch->passes > 1 ? parts[pass]
+                                     : "scan");
     g->c.b = kir_begin_workgroup(name, g->launch->pass[pass].workgroup);
     if (g->c.b == NULL)
         return tly_fail(error, TALLY_OUT_OF_MEMORY, "memory", "no memory for a kernel builder");
@@ -93,7 +122,10 @@ tally_status tly_gpu_template_build(const tly_problem *problem, const tly_caps *
     g.unit = tly_gpu_takes_lanes(plan) ? 1 : problem->unit;
     g.lanes = tly_gpu_takes_lanes(plan) ? (unsigned)plan->vector : 1;
     tly_gpu_launch made;
-    describe(&g, &made);
+    if (tly_reduces(problem->form))
+        describe_reduction(&g, &made);
+    else
+        describe(&g, &made);
     tally_status status = TALLY_OK;
     memset(kernels, 0, TLY_GPU_PASSES * sizeof *kernels);
     for (unsigned pass = 0; pass < made.passes && status == TALLY_OK; pass++)

@@ -24,6 +24,8 @@ void tly_gpu_build_columns(tly_gpu *g, unsigned pass);
 void tly_gpu_build_rows(tly_gpu *g, unsigned pass);
 void tly_gpu_build_look_back(tly_gpu *g, unsigned pass);
 void tly_gpu_build_copy(tly_gpu *g, unsigned pass);
+void tly_gpu_build_reduce_lanes(tly_gpu *g, unsigned pass);
+void tly_gpu_build_reduce_rows(tly_gpu *g, unsigned pass);
 
 /* The middle pass of those with chunks: from the chunks' totals to the carries before them. */
 void tly_gpu_build_carries(tly_gpu *g);
@@ -157,6 +159,8 @@ void tly_team_rest(tly_gpu *g, tly_team *t);
 kir_value tly_team_all(tly_gpu *g, tly_team *t, kir_value holds);
 /* The value that lane 0 of this lane group has, for a team of several. */
 kir_value tly_team_from_group(tly_gpu *g, tly_team *t, kir_value v, kir_value group);
+/* The values that lane 0 of each lane group has, for a team of several. */
+void tly_team_gather(tly_gpu *g, tly_team *t, kir_value v, kir_value *all);
 /* v of all of a scan's lanes together, by an operation that minds no order. */
 kir_value tly_team_fold(tly_gpu *g, tly_team *t, kir_op op, kir_value v);
 /* Extremes over all of a scan's lanes. */

@@ -28,11 +28,10 @@ static const tly_key copy[] = { { KEY(scan), 0, 2, 0 }, WORKGROUP, SIZES, MEMORY
 
 /* ---- what a template is not for ---- */
 
-static const char *refuses_nothing(const tly_problem *p, const tly_caps *caps)
+static const char *refuses_reductions(const tly_problem *p, const tly_caps *caps)
 {
-    (void)p;
     (void)caps;
-    return NULL;
+    return tly_reduces(p->form) ? "columns scan" : NULL;
 }
 
 static const char *refuses_lanes(const tly_problem *p, const tly_caps *caps)
@@ -62,7 +61,7 @@ static const char *refuses_look_back(const tly_problem *p, const tly_caps *caps)
 
 /* ---- what cannot be together ---- */
 
-static const char *fault_of_memory(const tly_geometry *g, const tly_problem *p,
+const char *tly_gpu_fault_of_memory(const tly_geometry *g, const tly_problem *p,
                                    const tly_caps *caps, const tly_gpu_plan *plan)
 {
     if (plan->addresses && !caps->addresses)
@@ -86,7 +85,7 @@ static const char *fault_of_sizes(const tly_problem *p, const tly_geometry *g, c
     if (plan->chunk > TLY_GPU_MOST_CHUNK ||
         (caps->trip_limit > 0 && (uint32_t)plan->chunk > caps->trip_limit / 2))
         return "a chunk is longer than the device lets a loop run";
-    return fault_of_memory(g, p, caps, plan);
+    return tly_gpu_fault_of_memory(g, p, caps, plan);
 }
 
 static const char *fault_of_columns(const tly_problem *p, const tly_geometry *g,
@@ -142,7 +141,7 @@ static const char *fault_of_subgroups(const tly_problem *p, const tly_geometry *
         { #name_, table_, sizeof table_ / sizeof *table_ }, refuses_, fault_ \
     }
 
-LIMITS(columns, columns, refuses_nothing, fault_of_columns);
+LIMITS(columns, columns, refuses_reductions, fault_of_columns);
 LIMITS(subgroups, subgroups, refuses_shuffles, fault_of_subgroups);
 LIMITS(workgroups, workgroups, refuses_lanes, fault_of_teams);
 LIMITS(look_back, look_back, refuses_look_back, fault_of_teams);

@@ -114,6 +114,19 @@ kir_value tly_team_from_group(tly_gpu *g, tly_team *t, kir_value v, kir_value gr
     return v;
 }
 
+void tly_team_gather(tly_gpu *g, tly_team *t, kir_value v, kir_value *all)
+{
+    kir_builder *b = g->c.b;
+    kir_branch speaks;
+    kir_if(b, &speaks, equals(g, t->lane, 0));
+    kir_store(b, slot(g, t, t->group), 0, v, bytes_of(g, v), 0);
+    kir_if_end(b, &speaks, 0, NULL);
+    kir_barrier(b);
+    for (unsigned i = 0; i < t->groups; i++)
+        all[i] = kir_load(b, kir_type_of(b, v), slot(g, t, word(g, i)), 0, bytes_of(g, v));
+    t->turn ^= 1;
+}
+
 void tly_team_rest(tly_gpu *g, tly_team *t)
 {
     if (t->exchange)

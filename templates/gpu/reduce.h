@@ -1,0 +1,77 @@
+/*
+ * Reductions on GPUs: reduce.c the kernels, reduce_span.c which elements an item takes and where they
+ * lie, reduce_walk.c their state, reduce_range.c what left the floating-point range,
+ * reduce_element.c elements in and out.
+ */
+#ifndef TLY_GPU_REDUCE_H
+#define TLY_GPU_REDUCE_H
+
+#include "../reduce.h"
+#include "gpu.h"
+
+typedef struct tly_gpu_reduce {
+    tly_gpu *g;
+    tly_watch watch;    /* how the order of these states may leave the range where the loop's does not */
+    int indexed;        /* states have an index */
+    unsigned rank;      /* dims that steps are counted through */
+    kir_value steps, length, chunk_length, chunk_steps, each, last; /* words of tly_gpu_block */
+    kir_value size[TALLY_MAX_RANK], in[TALLY_MAX_RANK]; /* of these dims: words, offsets */
+} tly_gpu_reduce;
+
+/* ---- reduce_span.c ---- */
+
+/* What the block tells; `watched`: order is not the plain loop's. */
+tly_gpu_reduce tly_gpu_reduce_begin(tly_gpu *g, int watched);
+
+/* Elements [from, from + part) of `steps` steps from `step` on, all words; `in` is the address of
+ * element 0 of step 0. Without dims of steps, `in` is that of the first element, and `from` is 0. */
+typedef struct tly_gpu_span {
+    kir_value in, axis; /* axis: offset from one element of a step to the next */
+    kir_value step, steps, from, part;
+    kir_value index; /* i64: of the first element, where states have an index */
+} tly_gpu_span;
+tly_gpu_span tly_gpu_span_all(tly_gpu_reduce *r, const tly_gpu_row *row);
+tly_gpu_span tly_gpu_span_chunk(tly_gpu_reduce *r, const tly_gpu_row *row, kir_value chunk);
+/* Address of an element of a step. */
+kir_value tly_gpu_span_at(tly_gpu_reduce *r, const tly_gpu_span *s, kir_value step,
+                          kir_value position);
+
+/* ---- reduce_element.c ---- */
+
+/* An element as an accumulator; where they are compared, as an integer in their order. */
+kir_value tly_gpu_reduce_load(tly_gpu_reduce *r, kir_value p);
+/* Projects a state, or what there is for no elements, and stores that. */
+void tly_gpu_reduce_store(tly_gpu_reduce *r, kir_value p, kir_value state);
+
+/* ---- reduce_walk.c ---- */
+
+/* States of any kind: the operator's, or those of the range. */
+typedef struct tly_gpu_rules {
+    kir_value (*lift)(tly_gpu_reduce *r, kir_value x, kir_value index);
+    kir_value (*combine)(tly_build *c, kir_value x, kir_value y);
+    kir_value (*neutral)(tly_build *c);
+} tly_gpu_rules;
+
+/* The state of a span: by one invocation in its order, or by a team, of which each has its own. */
+kir_value tly_gpu_reduce_serial(tly_gpu_reduce *r, const tly_gpu_rules *rules,
+                                const tly_gpu_span *s);
+kir_value tly_gpu_reduce_spread(tly_gpu_reduce *r, const tly_gpu_rules *rules,
+                                const tly_gpu_span *s, const tly_team *t);
+/* The team's states as one, in a fixed tree. */
+kir_value tly_gpu_reduce_fold(tly_gpu_reduce *r, tly_team *t, const tly_gpu_rules *rules,
+                              kir_value state);
+/* Invocations of a team, and this one's number among them. */
+unsigned tly_gpu_team_size(const tly_team *t);
+kir_value tly_gpu_team_member(tly_gpu_reduce *r, const tly_team *t);
+
+/* ---- reduce_range.c ---- */
+
+/* A span's state as records have it, of one invocation (t: NULL) or a team. */
+kir_value tly_gpu_reduce_span(tly_gpu_reduce *r, const tly_gpu_span *s, tly_team *t);
+/* What such states are combined by, and bytes of one. */
+const tly_gpu_rules *tly_gpu_reduce_records(const tly_gpu_reduce *r);
+unsigned tly_gpu_reduce_record_bytes(const tly_gpu *g);
+/* Such a state as the operator's. `all`: what it is of. */
+kir_value tly_gpu_reduce_judge(tly_gpu_reduce *r, const tly_gpu_span *all, kir_value state);
+
+#endif

@@ -1,0 +1,167 @@
+/*
+ * Elements of reductions in a GPU's memory. Narrow ones are words here, compared as words; of a
+ * single byte, which not every device addresses, the word around it is read, and added to, which
+ * leaves its neighbours as they are, whoever changes them meanwhile.
+ */
+#include "reduce.h"
+
+static kir_value bin(tly_gpu_reduce *r, kir_op op, kir_value x, kir_value y)
+{
+    return kir_bin(r->g->c.b, op, x, y);
+}
+
+static kir_value constant(tly_gpu_reduce *r, kir_value like, uint64_t bits)
+{
+    kir_type t = kir_type_of(r->g->c.b, like);
+    return kir_const(r->g->c.b, t, kir_kind_bits((kir_kind)t.kind) == 32 ? (uint32_t)bits : bits);
+}
+
+static const tly_problem *problem(const tly_gpu_reduce *r)
+{
+    return r->g->c.p;
+}
+
+static const tly_operator *row(const tly_gpu_reduce *r)
+{
+    return tly_operator_find(problem(r)->op);
+}
+
+static unsigned bits_of(const tly_gpu_reduce *r, kir_value v)
+{
+    return kir_kind_bits((kir_kind)kir_type_of(r->g->c.b, v).kind);
+}
+
+/* ---- bytes ---- */
+
+/* The aligned word around a byte, and by how many bits it lies above the word's lowest. */
+static kir_value word_around(tly_gpu_reduce *r, kir_value p, kir_value *shift)
+{
+    tly_build *c = &r->g->c;
+    kir_value low = kir_convert(c->b, KIR_TRUNC, KIR_TYPE(KIR_I32, 1), kir_addr(c->b, p));
+    low = bin(r, KIR_AND, low, word(r->g, 3));
+    *shift = bin(r, KIR_SHL, low, word(r->g, 3));
+    return kir_ptradd(c->b, p, sub(c, word(r->g, 0), low));
+}
+
+static kir_value byte_of(tly_gpu_reduce *r, kir_value around, kir_value shift)
+{
+    return bin(r, KIR_AND, bin(r, KIR_LSHR, around, shift), word(r->g, 255));
+}
+
+static kir_value load_byte(tly_gpu_reduce *r, kir_value p)
+{
+    kir_value shift, at = word_around(r, p, &shift);
+    return byte_of(r, kir_load(r->g->c.b, KIR_TYPE(KIR_I32, 1), at, 0, 4), shift);
+}
+
+static void store_byte(tly_gpu_reduce *r, kir_value p, kir_value v)
+{
+    kir_builder *b = r->g->c.b;
+    kir_value shift, at = word_around(r, p, &shift);
+    kir_value old = byte_of(r, kir_atomic_load(b, at, 0), shift);
+    kir_value more = sub(&r->g->c, bin(r, KIR_AND, v, word(r->g, 255)), old);
+    kir_atomic_add(b, at, 0, bin(r, KIR_SHL, more, shift));
+}
+
+/* ---- from memory to accumulators ---- */
+
+/* An integer's or a float's bits: words, their upper bits those of its sign; or 64 bits. */
+static kir_value load_bits(tly_gpu_reduce *r, kir_value p)
+{
+    tly_gpu *g = r->g;
+    unsigned bytes = g->c.in_bytes;
+    if (bytes >= 4)
+        return kir_load(g->c.b, KIR_TYPE(bytes == 8 ? KIR_I64 : KIR_I32, 1), p, 0, bytes);
+    kir_value x = bytes == 1 ? load_byte(r, p) : tly_gpu_fetch(g, p, 0);
+    if (tly_class_of((tally_dtype)problem(r)->dtype) == TLY_UNSIGNED)
+        return x;
+    kir_value up = word(g, 32 - 8 * bytes);
+    return bin(r, KIR_ASHR, bin(r, KIR_SHL, x, up), up);
+}
+
+/* x, or where that is negative its complement without the sign: turns magnitudes into an order, and
+ * back. */
+static kir_value turn(tly_gpu_reduce *r, kir_value x, uint64_t magnitude)
+{
+    kir_value sign = bin(r, KIR_ASHR, x, constant(r, x, bits_of(r, x) - 1));
+    return bin(r, KIR_XOR, x, bin(r, KIR_AND, sign, constant(r, x, magnitude)));
+}
+
+static uint64_t magnitude_of(const tly_gpu_reduce *r)
+{
+    return (UINT64_C(1) << (8 * r->g->c.in_bytes - 1)) - 1;
+}
+
+/* As the CPU's (templates/reduce_element.c). */
+static kir_value key_of(tly_gpu_reduce *r, kir_value x)
+{
+    kir_builder *b = r->g->c.b;
+    const tly_problem *p = problem(r);
+    uint64_t magnitude = magnitude_of(r);
+    int largest = p->op == TALLY_MAX || p->op == TALLY_ARGMAX;
+    kir_value size = bin(r, KIR_AND, x, constant(r, x, magnitude));
+    kir_value infinity = constant(r, x, tly_value_bits(TLY_MOST, (tally_dtype)p->dtype));
+    kir_value nan = kir_cmp(b, KIR_SLT, infinity, size), key = turn(r, x, magnitude);
+    if (r->indexed) /* zeros are equal */
+        key = kir_select(b, kir_cmp(b, KIR_EQ, size, constant(r, x, 0)), size, key);
+    uint64_t end = largest != p->nan_ignore ? magnitude : ~magnitude;
+    return kir_select(b, nan, constant(r, x, end), key);
+}
+
+static kir_value widen_integer(tly_gpu_reduce *r, kir_value x)
+{
+    kir_builder *b = r->g->c.b;
+    tally_dtype dtype = (tally_dtype)problem(r)->dtype;
+    kir_type to = r->g->c.acc;
+    int is_signed = tly_class_of(dtype) != TLY_UNSIGNED;
+    if (dtype == TALLY_BOOL) {
+        kir_value zero = constant(r, x, 0);
+        x = kir_select(b, kir_cmp(b, KIR_NE, x, zero), constant(r, x, 1), zero);
+    }
+    if (kir_is_float(to))
+        return kir_convert(b, is_signed ? KIR_SITOFP : KIR_UITOFP, to, x);
+    if (bits_of(r, x) < kir_kind_bits((kir_kind)to.kind))
+        return kir_convert(b, is_signed ? KIR_SEXT : KIR_ZEXT, to, x);
+    return x;
+}
+
+kir_value tly_gpu_reduce_load(tly_gpu_reduce *r, kir_value p)
+{
+    if (tly_class_of((tally_dtype)problem(r)->dtype) != TLY_FLOATING)
+        return widen_integer(r, load_bits(r, p));
+    return row(r)->compares ? key_of(r, load_bits(r, p))
+                            : tly_gpu_widen(r->g, tly_gpu_fetch(r->g, p, 0));
+}
+
+/* ---- from states to memory ---- */
+
+static kir_value stored(tly_gpu_reduce *r, kir_value y)
+{
+    tly_gpu *g = r->g;
+    kir_builder *b = g->c.b;
+    kir_type from = kir_type_of(b, y);
+    tally_dtype out = (tally_dtype)problem(r)->out_dtype;
+    int floating = tly_class_of(out) == TLY_FLOATING;
+    if (row(r)->compares && !r->indexed)
+        return floating ? turn(r, y, magnitude_of(r)) : y;
+    if (kir_is_float(from) && floating)
+        return tly_gpu_narrow(g, y);
+    kir_type to = KIR_TYPE(g->c.out_bytes == 8 ? KIR_I64 : KIR_I32, 1);
+    if (kir_is_float(from))
+        return kir_convert(b, tly_class_of(out) == TLY_SIGNED ? KIR_FPTOSI : KIR_FPTOUI, to, y);
+    return bits_of(r, y) > kir_kind_bits((kir_kind)to.kind) ? kir_convert(b, KIR_TRUNC, to, y) : y;
+}
+
+void tly_gpu_reduce_store(tly_gpu_reduce *r, kir_value p, kir_value state)
+{
+    tly_gpu *g = r->g;
+    kir_builder *b = g->c.b;
+    kir_value y = stored(r, tly_project(&g->c, state));
+    uint64_t bits = tly_value_bits((tly_value)row(r)->empty, (tally_dtype)problem(r)->out_dtype);
+    kir_value none = kir_cmp(b, KIR_EQ, r->steps, word(g, 0));
+    y = kir_select(b, none, constant(r, y, bits), y);
+    if (g->c.out_bytes == 1)
+        store_byte(r, p, y);
+    else
+        tly_gpu_put(g, p, 0, y);
+}

@@ -1,0 +1,70 @@
+/* What the templates of reductions for Vulkan can be built with. */
+#include "../../codegen/plan/gpu.h"
+#include "../limits.h"
+
+#define KEY(field) TLY_KEY(tly_gpu_plan, field)
+#define COMMON \
+    { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1 }, \
+        { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 1 }, \
+        { KEY(chunk), 0, TLY_GPU_MOST_CHUNK, 1 }, { KEY(addresses), 0, 1, 0 }, \
+    { \
+        KEY(index_bits), 32, 64, 1 \
+    }
+
+static const tly_key lanes_table[] = { COMMON };
+static const tly_key rows_table[] = {
+    { KEY(scan), 0, 1, 0 }, { KEY(team), 4, TLY_GPU_MOST_WORKGROUP, 1 }, COMMON
+};
+
+static const char *refuses_scans(const tly_problem *p, const tly_caps *caps)
+{
+    (void)caps;
+    return tly_reduces(p->form) ? NULL : "a reduction's template scans nothing";
+}
+
+static const char *refuses_lanes(const tly_problem *p, const tly_caps *caps)
+{
+    return p->form == TLY_REDUCED_LANES       ? "teams reduce rows"
+           : p->order == TALLY_ORDER_SERIAL ? "serial order is one invocation's"
+                                            : refuses_scans(p, caps);
+}
+
+static const char *fault_of_lanes(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                                  const tly_gpu_plan *plan)
+{
+    if ((uint32_t)plan->workgroup > caps->invocations)
+        return "the workgroup is larger than the device's";
+    if (p->order == TALLY_ORDER_SERIAL && plan->chunk > 0)
+        return "serial order is never cut in chunks";
+    if (plan->chunk > tly_gpu_most_reduced(caps, plan->team))
+        return "a chunk is longer than the device lets a loop run";
+    return tly_gpu_fault_of_memory(g, p, caps, plan);
+}
+
+static const char *fault_of_rows(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                                 const tly_gpu_plan *plan)
+{
+    int32_t subgroup = plan->scan == 0 ? plan->workgroup : (int32_t)caps->subgroup;
+    int64_t slots = plan->scan == 0 ? plan->workgroup : plan->team / subgroup;
+    if (plan->workgroup % subgroup != 0 || plan->workgroup % plan->team != 0)
+        return "a workgroup is whole subgroups and whole teams";
+    if (plan->team > subgroup && plan->team != plan->workgroup)
+        return "teams are parts of a subgroup, or the workgroup";
+    if (plan->scan == 0 && plan->team != plan->workgroup)
+        return "without shuffles a team is the workgroup";
+    if (2 * 16 * (slots + 1) > (int64_t)caps->shared_bytes)
+        return "the workgroup asks for more memory than the device's";
+    return fault_of_lanes(p, g, caps, plan);
+}
+
+const tly_gpu_limits tly_gpu_reduce_lanes_limits = {
+    { "reduce_lanes", lanes_table, sizeof lanes_table / sizeof *lanes_table },
+    refuses_scans,
+    fault_of_lanes
+};
+
+const tly_gpu_limits tly_gpu_reduce_rows_limits = {
+    { "reduce_rows", rows_table, sizeof rows_table / sizeof *rows_table },
+    refuses_lanes,
+    fault_of_rows
+};

@@ -1,0 +1,190 @@
+/*
+ * Reductions of floats whose order is not the plain loop's (docs/range.md). Records of sums have
+ * three parts: the sum, what is not finite, and the rest in multiples of 2^-64; the last two are
+ * gone through elements for only where the sum is not finite. Products are a mantissa and an
+ * exponent from the start, as devices have no flags.
+ */
+#include "reduce.h"
+
+/* ---- the operator's own ---- */
+
+static kir_value lift(tly_gpu_reduce *r, kir_value x, kir_value index)
+{
+    return tly_lift_at(&r->g->c, x, index);
+}
+
+static kir_value neutral(tly_build *c)
+{
+    return tly_neutral(c, c->acc);
+}
+
+static const tly_gpu_rules plain = { lift, tly_combine, neutral };
+
+/* ---- sums ---- */
+
+static kir_value zeros(tly_build *c, unsigned parts)
+{
+    kir_value zero = kir_const(c->b, c->acc, 0);
+    return kir_tuple(c->b, parts, (kir_value[]){ zero, zero, zero });
+}
+
+static kir_value lift_scaled(tly_gpu_reduce *r, kir_value x, kir_value index)
+{
+    (void)index;
+    return tly_reduce_scaled(&r->g->c, x);
+}
+
+static kir_value no_scaled(tly_build *c)
+{
+    return zeros(c, 2);
+}
+
+static const tly_gpu_rules scaled = { lift_scaled, tly_reduce_add, no_scaled };
+
+/* As a sum's own neutral value, so that -0 stays -0. */
+static kir_value no_record(tly_build *c)
+{
+    kir_value zero = kir_const(c->b, c->acc, 0);
+    return kir_tuple(c->b, 3, (kir_value[]){ neutral(c), zero, zero });
+}
+
+static const tly_gpu_rules records_of_sums = { NULL, tly_reduce_add, no_record };
+
+/* ---- products ---- */
+
+static kir_value lift_split(tly_gpu_reduce *r, kir_value x, kir_value index)
+{
+    (void)index;
+    return tly_reduce_split(&r->g->c, x);
+}
+
+static kir_value one(tly_build *c)
+{
+    return tly_reduce_one(c, 1);
+}
+
+static const tly_gpu_rules products = { lift_split, tly_reduce_join, one };
+
+/* ---- spans ---- */
+
+static kir_value walk(tly_gpu_reduce *r, const tly_gpu_rules *rules, const tly_gpu_span *s,
+                      tly_team *t)
+{
+    if (t == NULL)
+        return tly_gpu_reduce_serial(r, rules, s);
+    return tly_gpu_reduce_fold(r, t, rules, tly_gpu_reduce_spread(r, rules, s, t));
+}
+
+/* Where the sum is finite, its parts are not looked at. */
+static kir_value sum_of(tly_gpu_reduce *r, const tly_gpu_span *s, tly_team *t)
+{
+    tly_build *c = &r->g->c;
+    kir_builder *b = c->b;
+    kir_branch fine;
+    kir_value sum = walk(r, &plain, s, t);
+    kir_value parts = tly_reduce_scaled(c, sum);
+    kir_if(b, &fine, tly_reduce_finite(c, sum));
+    kir_else(b, &fine, 1, &parts);
+    parts = walk(r, &scaled, s, t);
+    kir_if_end(b, &fine, 1, &parts);
+    parts = fine.result[0];
+    return kir_tuple(b, 3, (kir_value[]){ sum, kir_part(b, parts, 0), kir_part(b, parts, 1) });
+}
+
+kir_value tly_gpu_reduce_span(tly_gpu_reduce *r, const tly_gpu_span *s, tly_team *t)
+{
+    return r->watch == TLY_WATCH_SUMS ? sum_of(r, s, t)
+                                      : walk(r, tly_gpu_reduce_records(r), s, t);
+}
+
+const tly_gpu_rules *tly_gpu_reduce_records(const tly_gpu_reduce *r)
+{
+    return r->watch == TLY_WATCH_SUMS       ? &records_of_sums
+           : r->watch == TLY_WATCH_PRODUCTS ? &products
+                                            : &plain;
+}
+
+unsigned tly_gpu_reduce_record_bytes(const tly_gpu *g)
+{
+    return tly_is_watched_as(g->c.p, TLY_WATCH_SUMS)       ? 3 * g->c.acc_bytes
+           : tly_is_watched_as(g->c.p, TLY_WATCH_PRODUCTS) ? 2 * g->c.acc_bytes
+                                                           : g->c.state_bytes;
+}
+
+/* ---- judging ---- */
+
+static kir_value bits_of(tly_build *c, kir_value v)
+{
+    kir_kind kind = c->acc_bytes == 8 ? KIR_I64 : KIR_I32;
+    return kir_convert(c->b, KIR_BITCAST, KIR_TYPE(kind, 1), v);
+}
+
+/* Magnitude of one float, sign of another. */
+static kir_value with_sign(tly_build *c, kir_value v, kir_value sign)
+{
+    kir_value x = bits_of(c, v), y = bits_of(c, sign);
+    uint64_t high = UINT64_C(1) << (8 * c->acc_bytes - 1);
+    x = kir_bin(c->b, KIR_AND, x, kir_const(c->b, kir_type_of(c->b, x), high - 1));
+    y = kir_bin(c->b, KIR_AND, y, kir_const(c->b, kir_type_of(c->b, y), high));
+    return kir_convert(c->b, KIR_BITCAST, c->acc, kir_bin(c->b, KIR_OR, x, y));
+}
+
+/* Trips of one more loop that the device lets an invocation go. */
+static kir_value most_trips(tly_gpu_reduce *r, kir_value count)
+{
+    uint32_t most = r->g->caps->trip_limit / 4;
+    return most > 0 ? kir_bin(r->g->c.b, KIR_UMIN, count, word(r->g, most)) : count;
+}
+
+/* The plain loop's product, up to where it is infinite, NaN, or, but for infinite elements, zero for
+ * good; with the mantissa's sign. `y` where the loop is longer than a device goes. */
+static kir_value by_loop(tly_gpu_reduce *r, const tly_gpu_span *all, kir_value mantissa,
+                         kir_value y)
+{
+    tly_build *c = &r->g->c;
+    kir_builder *b = c->b;
+    kir_value zero = kir_const(b, c->acc, 0);
+    kir_value irregular = tly_not(c, tly_reduce_finite(c, mantissa));
+    kir_value start[2] = { kir_const(b, KIR_TYPE(KIR_I1, 1), 1),
+                           kir_const(b, c->acc, tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc)) };
+    kir_value count = mul(c, all->steps, all->part), trips = most_trips(r, count);
+    kir_loop l;
+    kir_for(b, &l, word(r->g, 0), trips, word(r->g, 1), 2, start);
+    kir_for_while(b, &l);
+    kir_value step = kir_bin(b, KIR_UDIV, l.i, r->length);
+    kir_value at = tly_gpu_span_at(r, all, step, sub(c, l.i, mul(c, step, r->length)));
+    kir_value next[2] = { 0, kir_bin(b, KIR_MUL, l.carried[1], tly_gpu_reduce_load(r, at)) };
+    kir_value alive = kir_cmp(b, KIR_UNE, next[1], zero);
+    alive = kir_bin(b, KIR_OR, alive, irregular);
+    next[0] = kir_bin(b, KIR_AND, alive, tly_reduce_finite(c, next[1]));
+    kir_for_end(b, &l, next);
+    kir_value cut = kir_cmp(b, KIR_ULT, trips, count);
+    kir_value unknown = kir_bin(b, KIR_AND, cut, l.result[0]);
+    return kir_select(b, unknown, y, with_sign(c, l.result[1], mantissa));
+}
+
+static kir_value judge_product(tly_gpu_reduce *r, const tly_gpu_span *all, kir_value state)
+{
+    tly_build *c = &r->g->c;
+    kir_builder *b = c->b;
+    kir_branch fine;
+    kir_value y = tly_reduce_product_of(c, state);
+    kir_value fits = kir_bin(b, KIR_OR, tly_reduce_finite(c, y), kir_cmp(b, KIR_UNO, y, y));
+    kir_if(b, &fine, fits);
+    kir_else(b, &fine, 1, &y);
+    y = by_loop(r, all, kir_part(b, state, 0), y);
+    kir_if_end(b, &fine, 1, &y);
+    return fine.result[0];
+}
+
+kir_value tly_gpu_reduce_judge(tly_gpu_reduce *r, const tly_gpu_span *all, kir_value state)
+{
+    tly_build *c = &r->g->c;
+    if (r->watch == TLY_WATCH_PRODUCTS)
+        return judge_product(r, all, state);
+    if (r->watch == TLY_WATCH_NONE)
+        return state;
+    kir_value sum = kir_part(c->b, state, 0), other = kir_part(c->b, state, 1);
+    kir_value again = tly_reduce_unscaled(c, other, kir_part(c->b, state, 2));
+    return kir_select(c->b, tly_reduce_finite(c, sum), sum, again);
+}

@@ -1,0 +1,112 @@
+/*
+ * Which elements an item takes: all that make an output, or one chunk of them; and their addresses.
+ * The launch has counted chunks and steps (tly_gpu_block), so that no invocation divides by more
+ * than 32 bits.
+ */
+#include "reduce.h"
+
+static kir_value block_at(tly_gpu *g, kir_type type, size_t offset)
+{
+    return kir_load(g->c.b, type, kir_get(g->c.b, KIR_ARG_GPU_SCRATCH), (int64_t)offset, 4);
+}
+
+static kir_value block_word(tly_gpu *g, size_t offset)
+{
+    return block_at(g, KIR_TYPE(KIR_I32, 1), offset);
+}
+
+#define WORD_OF(g, field) block_word(g, offsetof(tly_gpu_block, field))
+
+tly_gpu_reduce tly_gpu_reduce_begin(tly_gpu *g, int watched)
+{
+    const tly_operator *o = tly_operator_find(g->c.p->op);
+    int floating = tly_class_of((tally_dtype)g->c.p->acc) == TLY_FLOATING;
+    tly_gpu_reduce r = {
+        .g = g,
+        .watch = watched && floating ? (tly_watch)o->watch : TLY_WATCH_NONE,
+        .indexed = o->parts > 1 && o->part[1] == TLY_PART_INDEX,
+        .rank = (unsigned)g->plan->steps_rank,
+        .steps = WORD_OF(g, steps),
+        .length = WORD_OF(g, length),
+        .chunk_length = WORD_OF(g, chunk_length),
+        .chunk_steps = WORD_OF(g, chunk_steps),
+        .each = WORD_OF(g, each),
+        .last = WORD_OF(g, last),
+    };
+    for (unsigned i = 0; i < r.rank; i++) {
+        r.size[i] = block_word(g, offsetof(tly_gpu_block, reduced_size) + 4 * i);
+        r.in[i] = block_at(g, g->index, offsetof(tly_gpu_block, reduced_in) + 8 * i);
+    }
+    if (floating) {
+        size_t at = g->c.acc_bytes == 8 ? offsetof(tly_gpu_block, real64)
+                                        : offsetof(tly_gpu_block, real32);
+        g->c.real_count = block_at(g, g->c.acc, at);
+    } else if (o->project != NULL && !r.indexed) {
+        g->c.count = block_at(g, KIR_TYPE(KIR_I64, 1), offsetof(tly_gpu_block, count));
+    }
+    return r;
+}
+
+static kir_value long_of(tly_gpu_reduce *r, kir_value v)
+{
+    return kir_convert(r->g->c.b, KIR_ZEXT, KIR_TYPE(KIR_I64, 1), v);
+}
+
+tly_gpu_span tly_gpu_span_all(tly_gpu_reduce *r, const tly_gpu_row *row)
+{
+    tly_gpu *g = r->g;
+    kir_value zero = word(g, 0);
+    return (tly_gpu_span){ row->in,   row->in_step, zero, r->steps, zero,
+                           r->length, r->indexed ? imm(&g->c, 0) : 0 };
+}
+
+tly_gpu_span tly_gpu_span_chunk(tly_gpu_reduce *r, const tly_gpu_row *row, kir_value chunk)
+{
+    tly_build *c = &r->g->c;
+    kir_builder *b = c->b;
+    kir_value group = kir_bin(b, KIR_UDIV, chunk, r->each);
+    kir_value part = sub(c, chunk, mul(c, group, r->each));
+    kir_value is_last = equal(c, add(c, part, word(r->g, 1)), r->each);
+    tly_gpu_span s = {
+        .in = row->in,
+        .axis = row->in_step,
+        .step = mul(c, group, r->chunk_steps),
+        .from = mul(c, part, r->chunk_length),
+        .part = kir_select(b, is_last, r->last, r->chunk_length),
+    };
+    s.steps = kir_bin(b, KIR_UMIN, r->chunk_steps, sub(c, r->steps, s.step));
+    if (r->indexed) {
+        kir_value before = mul(c, long_of(r, s.step), long_of(r, r->length));
+        s.index = add(c, before, mul(c, long_of(r, part), long_of(r, r->chunk_length)));
+    }
+    if (r->rank == 0) { /* the position may be above 32 bits */
+        kir_value bytes = mul(c, tly_gpu_widened(r->g, r->chunk_length), s.axis);
+        s.in = kir_ptradd(b, s.in, mul(c, tly_gpu_widened(r->g, part), bytes));
+        s.from = word(r->g, 0);
+    }
+    return s;
+}
+
+/* Steps are counted through their dims, the last fastest. */
+static kir_value step_offset(tly_gpu_reduce *r, kir_value step)
+{
+    tly_build *c = &r->g->c;
+    kir_value offset = tly_gpu_offset(r->g, 0);
+    for (unsigned dim = r->rank - 1; dim > 0; dim--) {
+        kir_value up = kir_bin(c->b, KIR_UDIV, step, r->size[dim]);
+        kir_value index = sub(c, step, mul(c, up, r->size[dim]));
+        offset = add(c, offset, mul(c, tly_gpu_widened(r->g, index), r->in[dim]));
+        step = up;
+    }
+    return add(c, offset, mul(c, tly_gpu_widened(r->g, step), r->in[0]));
+}
+
+kir_value tly_gpu_span_at(tly_gpu_reduce *r, const tly_gpu_span *s, kir_value step,
+                          kir_value position)
+{
+    tly_build *c = &r->g->c;
+    kir_value offset = mul(c, tly_gpu_widened(r->g, position), s->axis);
+    if (r->rank > 0)
+        offset = add(c, step_offset(r, step), offset);
+    return kir_ptradd(c->b, s->in, offset);
+}
