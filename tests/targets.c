@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DTYPES = 3 }; /* of a descriptor: input, output, accumulator */
+enum { DTYPES = 5 }; /* of input, output and accumulator, and what is computed in between */
 
 static int is_default(const tally_device *device, const char *text)
 {
@@ -75,10 +75,28 @@ int tly_target_flushes(const tally_device *target)
     return tly_target_lacks(target, "subnormals") && !strcasestr(target->name, "llvmpipe");
 }
 
+/* 64 bits of an integer's kind, in which some reductions add; f64, in which some end. */
+static int32_t added_in(const tally_descriptor *d)
+{
+    const int adds = d->op == TALLY_MEAN || d->op == TALLY_L2 || d->op == TALLY_LOG_SUM;
+    return !adds                                        ? TALLY_DTYPE_NONE
+           : d->dtype == TALLY_I32 || d->dtype == TALLY_I64 ? TALLY_I64
+           : d->dtype == TALLY_U32 || d->dtype == TALLY_U64 ? TALLY_U64
+                                                            : TALLY_DTYPE_NONE;
+}
+
+static int32_t ends_in(const tally_descriptor *d)
+{
+    const int ends = d->op == TALLY_L2 || d->op == TALLY_LOG_SUM || d->op == TALLY_LOG_SUM_EXP;
+    const int integer = d->dtype == TALLY_I32 || d->dtype == TALLY_I64 || d->dtype == TALLY_U32 ||
+                        d->dtype == TALLY_U64;
+    return ends && integer ? TALLY_F64 : TALLY_DTYPE_NONE;
+}
+
 /* The k-th dtype of `d` if the device lacks it, else NULL. */
 static const char *missing_at(const tally_device *target, const tally_descriptor *d, int k)
 {
-    const int32_t dtypes[DTYPES] = { d->dtype, d->out_dtype, d->acc };
+    const int32_t dtypes[DTYPES] = { d->dtype, d->out_dtype, d->acc, added_in(d), ends_in(d) };
     const char *name = tally_dtype_name((tally_dtype)dtypes[k]);
     return name && tly_target_lacks(target, name) ? name : NULL;
 }

@@ -29,7 +29,7 @@ typedef struct need {
 static const need needs[] = {
     { "shaderFloat64", AT(float64), DTYPE(F64) },
     { "shaderInt64", AT(int64), DTYPE(I64) | DTYPE(U64) },
-    { "storageBuffer16BitAccess", AT(storage16), DTYPE(F16) | DTYPE(BF16) | DTYPE(I16) | DTYPE(U16) },
+    { "storageBuffer16BitAccess", AT(storage16), DTYPE(F16) | DTYPE(BF16) },
 };
 
 static tally_status refuse_missing(const tly_problem *p, const tly_caps *caps, tally_error *e)
@@ -47,7 +47,7 @@ static tally_status refuse_missing(const tly_problem *p, const tly_caps *caps, t
     if (tly_operator_find(p->op)->of_reals && tly_class_of((tally_dtype)p->acc) != TLY_FLOATING &&
         !caps->float64)
         return tly_fail(e, TALLY_UNSUPPORTED, "dtype",
-                        "%s of %s needs shaderFloat64, which the device lacks",
+                        "%s of %s ends in f64 and needs shaderFloat64, which the device lacks",
                         tally_op_name((tally_op)p->op), tally_dtype_name((tally_dtype)p->dtype));
     return TALLY_OK;
 }

@@ -1,7 +1,7 @@
 /*
- * Elements of reductions in a GPU's memory. Narrow ones are words here, compared as words; of a
- * single byte, which not every device addresses, the word around it is read, and added to, which
- * leaves its neighbours as they are, whoever changes them meanwhile.
+ * Elements of reductions in a GPU's memory. Narrow ones are words here, compared as words. Of
+ * integers that a device does not address, the word around one is read, and added to, which leaves
+ * its neighbours as they are, whoever changes them meanwhile.
  */
 #include "reduce.h"
 
@@ -31,9 +31,20 @@ static unsigned bits_of(const tly_gpu_reduce *r, kir_value v)
     return kir_kind_bits((kir_kind)kir_type_of(r->g->c.b, v).kind);
 }
 
-/* ---- bytes ---- */
+/* ---- parts of words ---- */
 
-/* The aligned word around a byte, and by how many bits it lies above the word's lowest. */
+/* Bytes, and pairs of them where 16 bits have no storage; floats are then refused. */
+static int in_words(const tly_gpu_reduce *r, unsigned bytes)
+{
+    return bytes == 1 || (bytes == 2 && !r->g->caps->storage16);
+}
+
+static kir_value mask(tly_gpu_reduce *r, unsigned bytes)
+{
+    return word(r->g, bytes == 1 ? 0xff : 0xffff);
+}
+
+/* The aligned word around an element, and by how many bits it lies above the word's lowest. */
 static kir_value word_around(tly_gpu_reduce *r, kir_value p, kir_value *shift)
 {
     tly_build *c = &r->g->c;
@@ -43,23 +54,25 @@ static kir_value word_around(tly_gpu_reduce *r, kir_value p, kir_value *shift)
     return kir_ptradd(c->b, p, sub(c, word(r->g, 0), low));
 }
 
-static kir_value byte_of(tly_gpu_reduce *r, kir_value around, kir_value shift)
+static kir_value part_of(tly_gpu_reduce *r, kir_value around, kir_value shift, unsigned bytes)
 {
-    return bin(r, KIR_AND, bin(r, KIR_LSHR, around, shift), word(r->g, 255));
+    return bin(r, KIR_AND, bin(r, KIR_LSHR, around, shift), mask(r, bytes));
 }
 
-static kir_value load_byte(tly_gpu_reduce *r, kir_value p)
+static kir_value load_part(tly_gpu_reduce *r, kir_value p)
 {
     kir_value shift, at = word_around(r, p, &shift);
-    return byte_of(r, kir_load(r->g->c.b, KIR_TYPE(KIR_I32, 1), at, 0, 4), shift);
+    kir_value around = kir_load(r->g->c.b, KIR_TYPE(KIR_I32, 1), at, 0, 4);
+    return part_of(r, around, shift, r->g->c.in_bytes);
 }
 
-static void store_byte(tly_gpu_reduce *r, kir_value p, kir_value v)
+static void store_part(tly_gpu_reduce *r, kir_value p, kir_value v)
 {
     kir_builder *b = r->g->c.b;
+    unsigned bytes = r->g->c.out_bytes;
     kir_value shift, at = word_around(r, p, &shift);
-    kir_value old = byte_of(r, kir_atomic_load(b, at, 0), shift);
-    kir_value more = sub(&r->g->c, bin(r, KIR_AND, v, word(r->g, 255)), old);
+    kir_value old = part_of(r, kir_atomic_load(b, at, 0), shift, bytes);
+    kir_value more = sub(&r->g->c, bin(r, KIR_AND, v, mask(r, bytes)), old);
     kir_atomic_add(b, at, 0, bin(r, KIR_SHL, more, shift));
 }
 
@@ -72,7 +85,7 @@ static kir_value load_bits(tly_gpu_reduce *r, kir_value p)
     unsigned bytes = g->c.in_bytes;
     if (bytes >= 4)
         return kir_load(g->c.b, KIR_TYPE(bytes == 8 ? KIR_I64 : KIR_I32, 1), p, 0, bytes);
-    kir_value x = bytes == 1 ? load_byte(r, p) : tly_gpu_fetch(g, p, 0);
+    kir_value x = in_words(r, bytes) ? load_part(r, p) : tly_gpu_fetch(g, p, 0);
     if (tly_class_of((tally_dtype)problem(r)->dtype) == TLY_UNSIGNED)
         return x;
     kir_value up = word(g, 32 - 8 * bytes);
@@ -160,8 +173,8 @@ void tly_gpu_reduce_store(tly_gpu_reduce *r, kir_value p, kir_value state)
     uint64_t bits = tly_value_bits((tly_value)row(r)->empty, (tally_dtype)problem(r)->out_dtype);
     kir_value none = kir_cmp(b, KIR_EQ, r->steps, word(g, 0));
     y = kir_select(b, none, constant(r, y, bits), y);
-    if (g->c.out_bytes == 1)
-        store_byte(r, p, y);
+    if (in_words(r, g->c.out_bytes))
+        store_part(r, p, y);
     else
         tly_gpu_put(g, p, 0, y);
 }
