@@ -56,14 +56,19 @@ tly_class tly_class_of(tally_dtype dtype)
     return (tly_class)classes[dtype];
 }
 
-unsigned tly_state_bytes(const tly_problem *p)
+unsigned tly_part_bytes(const tly_problem *p)
 {
     const tly_operator *o = tly_operator_find(p->op);
-    unsigned bytes = 0;
+    unsigned bytes = (unsigned)tally_dtype_bytes((tally_dtype)p->acc);
     for (unsigned i = 0; i < o->parts; i++)
-        bytes += o->part[i] == TLY_PART_INDEX ? 8
-                                              : (unsigned)tally_dtype_bytes((tally_dtype)p->acc);
+        bytes = o->part[i] == TLY_PART_INDEX ? 8 : bytes;
     return bytes;
+}
+
+int tly_is_plain(const tly_problem *p)
+{
+    const tly_operator *o = tly_operator_find(p->op);
+    return o->parts == 1 && o->lift == NULL && o->project == NULL;
 }
 
 kir_op tly_combines_by(const tly_problem *p)

@@ -63,8 +63,18 @@ tally_status tly_operator_check(const tly_problem *p, tally_error *error);
 
 tly_class tly_class_of(tally_dtype dtype);
 
-/* Bytes of one state of a problem: its parts one after the other. */
-unsigned tly_state_bytes(const tly_problem *p);
+/* In memory each part of a state has as much room as the widest. */
+unsigned tly_part_bytes(const tly_problem *p);
+
+static inline unsigned tly_state_bytes(const tly_problem *p)
+{
+    return tly_operator_find(p->op)->parts * tly_part_bytes(p);
+}
+
+enum { TLY_MOST_STATE_BYTES = 8 * KIR_MAX_PARTS };
+
+/* 1: elements are states, and states are results. */
+int tly_is_plain(const tly_problem *p);
 
 /* The kir_op that combines two states of one part; KIR_CONST, which is none, of operators that
  * combine by a function. */
