@@ -6,6 +6,11 @@
 #include <stddef.h>
 
 #include "../runtime/error.h"
+#include "../templates/reduced.h"
+
+/* Reductions that add: -0 is neutral, but nothing at all comes to +0. */
+#define SUMS(op_) \
+    .op = (op_), .parts = 1, .by = { KIR_ADD, KIR_ADD, KIR_ADD }, .neutral = { TLY_MINUS_ZERO }
 
 static const tly_operator operators[] = {
     { .op = TALLY_CUMSUM,
@@ -24,6 +29,54 @@ static const tly_operator operators[] = {
       .padding = TLY_ONE,
       .watch = TLY_WATCH_PRODUCTS,
       .subgroup_scan = KIR_SCAN_MUL },
+    { SUMS(TALLY_SUM), .watch = TLY_WATCH_SUMS },
+    { .op = TALLY_PROD,
+      .parts = 1,
+      .by = { KIR_MUL, KIR_MUL, KIR_MUL },
+      .neutral = { TLY_ONE },
+      .empty = TLY_ONE,
+      .watch = TLY_WATCH_PRODUCTS },
+    { SUMS(TALLY_MEAN), .project = tly_project_mean, .empty = TLY_NAN, .watch = TLY_WATCH_SUMS },
+    { SUMS(TALLY_L1), .lift = tly_lift_abs },
+    { SUMS(TALLY_SUM_SQUARE), .lift = tly_lift_square },
+    { SUMS(TALLY_L2), .lift = tly_lift_square, .project = tly_project_root },
+    { SUMS(TALLY_LOG_SUM), .project = tly_project_log, .empty = TLY_LEAST,
+      .watch = TLY_WATCH_SUMS },
+    { .op = TALLY_LOG_SUM_EXP,
+      .parts = 2,
+      .lift = tly_lift_exp,
+      .combine = tly_combine_exp,
+      .project = tly_project_exp,
+      .neutral = { TLY_LEAST, TLY_ZERO },
+      .empty = TLY_LEAST },
+    { .op = TALLY_MAX,
+      .parts = 1,
+      .by = { KIR_SMAX, KIR_UMAX, KIR_CONST },
+      .neutral = { TLY_LEAST },
+      .empty = TLY_LEAST,
+      .compares = 1 },
+    { .op = TALLY_MIN,
+      .parts = 1,
+      .by = { KIR_SMIN, KIR_UMIN, KIR_CONST },
+      .neutral = { TLY_MOST },
+      .empty = TLY_MOST,
+      .compares = 1 },
+    { .op = TALLY_ARGMAX,
+      .parts = 2,
+      .part = { TLY_PART_VALUE, TLY_PART_INDEX },
+      .lift = tly_lift_indexed,
+      .combine = tly_combine_largest,
+      .project = tly_project_index,
+      .neutral = { TLY_LEAST, TLY_MOST },
+      .compares = 1 },
+    { .op = TALLY_ARGMIN,
+      .parts = 2,
+      .part = { TLY_PART_VALUE, TLY_PART_INDEX },
+      .lift = tly_lift_indexed,
+      .combine = tly_combine_smallest,
+      .project = tly_project_index,
+      .neutral = { TLY_MOST, TLY_MOST },
+      .compares = 1 },
 };
 
 const tly_operator *tly_operator_find(int op)
@@ -82,16 +135,36 @@ int tly_is_watched_as(const tly_problem *p, tly_watch watch)
            tly_operator_find(p->op)->watch == watch;
 }
 
-/* Bits of floats; of integers the number itself. */
+/* Bits of floats. */
 static const struct {
-    uint64_t f64, integer;
+    uint64_t f64;
     uint32_t f32;
     uint16_t f16, bf16;
 } values[TLY_VALUE_COUNT] = {
-    [TLY_ZERO] = { 0, 0, 0, 0, 0 },
-    [TLY_MINUS_ZERO] = { UINT64_C(0x8000) << 48, 0, 0x80000000, 0x8000, 0x8000 },
-    [TLY_ONE] = { UINT64_C(0x3ff0) << 48, 1, 0x3f800000, 0x3c00, 0x3f80 },
+    [TLY_ZERO] = { 0, 0, 0, 0 },
+    [TLY_MINUS_ZERO] = { UINT64_C(0x8000) << 48, 0x80000000, 0x8000, 0x8000 },
+    [TLY_ONE] = { UINT64_C(0x3ff0) << 48, 0x3f800000, 0x3c00, 0x3f80 },
+    [TLY_LEAST] = { UINT64_C(0xfff0) << 48, 0xff800000, 0xfc00, 0xff80 },
+    [TLY_MOST] = { UINT64_C(0x7ff0) << 48, 0x7f800000, 0x7c00, 0x7f80 },
+    [TLY_NAN] = { UINT64_C(0x7ff8) << 48, 0x7fc00000, 0x7e00, 0x7fc0 },
 };
+
+static uint64_t integer_bits(tly_value value, tally_dtype dtype)
+{
+    unsigned bits = dtype == TALLY_BOOL ? 1 : 8 * (unsigned)tally_dtype_bytes(dtype);
+    uint64_t high = UINT64_C(1) << (bits - 1), all = high | (high - 1);
+    int is_signed = tly_class_of(dtype) == TLY_SIGNED;
+    switch (value) {
+    case TLY_ONE:
+        return 1;
+    case TLY_LEAST:
+        return is_signed ? high : 0;
+    case TLY_MOST:
+        return is_signed ? all - high : all;
+    default:
+        return 0;
+    }
+}
 
 uint64_t tly_value_bits(tly_value value, tally_dtype dtype)
 {
@@ -105,6 +178,6 @@ uint64_t tly_value_bits(tly_value value, tally_dtype dtype)
     case TALLY_BF16:
         return values[value].bf16;
     default:
-        return values[value].integer;
+        return integer_bits(value, dtype);
     }
 }

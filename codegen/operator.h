@@ -20,6 +20,9 @@ typedef enum tly_value {
     TLY_ZERO,
     TLY_MINUS_ZERO, /* of integers: zero */
     TLY_ONE,
+    TLY_LEAST, /* of floats -inf, of integers the smallest */
+    TLY_MOST,
+    TLY_NAN, /* of integers: zero */
     TLY_VALUE_COUNT
 } tly_value;
 
@@ -50,6 +53,8 @@ typedef struct tly_operator {
     kir_value (*project)(struct tly_build *c, kir_value state);
     uint8_t identity[KIR_MAX_PARTS]; /* tly_value: the state that an exclusive scan shows first */
     uint8_t neutral[KIR_MAX_PARTS];  /* tly_value: combines to the very bits of the other state */
+    uint8_t empty;                   /* tly_value: the result of no elements (reductions) */
+    uint8_t compares;                /* 1: accumulators are integers that order as elements do */
     uint8_t padding;                 /* tly_value: an element that is lifted to the neutral state */
     uint8_t watch;                   /* tly_watch */
     uint8_t subgroup_scan;           /* kir_op of devices' subgroups, for integers; 0: none */

@@ -141,7 +141,8 @@ static kir_value step(tly_build *c, int literal, unsigned bytes, kir_arg rows, k
 {
     if (literal != TLY_ANY_STEP)
         return imm(c, (int64_t)literal * bytes);
-    return kir_get(c->b, c->p->form == TLY_ROWS ? rows : others);
+    int in_rows = c->p->form == TLY_ROWS || c->p->form == TLY_REDUCED_ROWS;
+    return kir_get(c->b, in_rows ? rows : others);
 }
 
 kir_value tly_in_step(tly_build *c)

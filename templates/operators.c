@@ -44,8 +44,11 @@ static kir_value known(tly_build *c, const uint8_t *values, unsigned lanes)
     const tly_operator *o = row_of(c);
     kir_value v[KIR_MAX_PARTS];
     for (unsigned i = 0; i < o->parts; i++) {
-        int32_t dtype = o->part[i] == TLY_PART_INDEX ? TALLY_I64 : c->p->acc;
-        uint64_t bits = tly_value_bits((tly_value)values[i], (tally_dtype)dtype);
+        int index = o->part[i] == TLY_PART_INDEX;
+        tly_value value = (tly_value)values[i];
+        if (index && c->p->last) /* no element's index loses against it */
+            value = TLY_LEAST;
+        uint64_t bits = tly_value_bits(value, index ? TALLY_I64 : (tally_dtype)c->p->acc);
         v[i] = kir_const(c->b, part_type(c, i, lanes), bits);
     }
     return kir_tuple(c->b, o->parts, v);

@@ -33,6 +33,8 @@ void tly_build_narrow(tly_build *c, tly_launch *launch);
 void tly_build_transposed(tly_build *c, tly_launch *launch);
 void tly_build_serial(tly_build *c, tly_launch *launch);
 void tly_build_tiles(tly_build *c, tly_launch *launch);
+void tly_build_reduce_rows(tly_build *c, tly_launch *launch);
+void tly_build_reduce_lanes(tly_build *c, tly_launch *launch);
 
 /* ---- scalars and addresses (address.c) ---- */
 

@@ -16,6 +16,8 @@ static void (*const algorithms[TLY_TEMPLATE_COUNT])(tly_build *c, tly_launch *la
     [TLY_TEMPLATE_TRANSPOSED] = tly_build_transposed,
     [TLY_TEMPLATE_SERIAL] = tly_build_serial,
     [TLY_TEMPLATE_TILES] = tly_build_tiles,
+    [TLY_TEMPLATE_REDUCE_ROWS] = tly_build_reduce_rows,
+    [TLY_TEMPLATE_REDUCE_LANES] = tly_build_reduce_lanes,
 };
 
 tally_status tly_template_build(const tly_problem *problem, const tly_target *target,
