@@ -241,7 +241,7 @@ static kir_value product_of(tly_build *c, kir_value state)
 }
 
 /* The plain loop's product, up to where it is infinite, NaN, or, but for infinite elements, zero for
- * good. */
+ * good; with the sign that it has in the end, which is the mantissa's. */
 static kir_value by_loop(tly_reduce *r, const tly_span *all, kir_value mantissa)
 {
     tly_build *c = r->c;
@@ -263,7 +263,8 @@ static kir_value by_loop(tly_reduce *r, const tly_span *all, kir_value mantissa)
     kir_for_end(b, &l, &y);
     kir_for_end(b, &part, l.result);
     kir_for_end(b, &step, part.result);
-    return step.result[0];
+    kir_value sign = bin(c, KIR_SUB, as(c, format_of(c)->integer, mantissa), size(c, mantissa));
+    return as(c, c->acc.kind, bin(c, KIR_OR, size(c, step.result[0]), sign));
 }
 
 static kir_value judge_product(tly_reduce *r, const tly_span *all, kir_value state)
