@@ -1,14 +1,14 @@
 /*
  * The rows template: steps in which a product is small. An instruction that makes or takes a
- * subnormal f32 takes some 140 cycles on Intel's cores, whether it is flushed to zero or not; f64
- * has no such numbers there, and turning them into f32 costs nothing. So from 2^-64 on, which few
+ * subnormal f32 takes 100 cycles and more on Intel's cores, whether it is flushed to zero or not; f64
+ * has no such numbers there, and turning them into f32 costs nothing. So from 2^-60 on, which few
  * steps leave below the normal numbers at once, results are products in f64 of the same windows.
  * docs/range.md has the reasons.
  */
 #include "rows.h"
 
 enum {
-    LOW = -60,      /* rows of 128 of uniform numbers fall by 46 a step of 32 elements */
+    LOW = -60,      /* uniform numbers fall by 46 a step of 32 elements */
     NORMAL = -126,  /* f32's least */
     HALF = -127,    /* what is smaller is no normal number in any order */
     NOTHING = -144, /* some least numbers: a scan may stick at one of them for good */
@@ -48,8 +48,8 @@ static kir_value below(tly_rows *r, kir_value less, int exponent)
     return kir_cmp(r->c->b, KIR_ULT, less, power(r, exponent));
 }
 
-/* By the first lane alone: all that is decided here is which way is faster. All lanes, as vectors,
- * took 10 % of the time of benign rows, one as a scalar NN (f32 in L2, Emerald Rapids). */
+/* By the first lane alone: all that is decided here is which way is faster. To ask all lanes took
+ * 10 % more time of benign rows, one as a scalar 6 (f32 from L2, AVX-512, Emerald Rapids). */
 kir_value tly_rows_is_low(tly_rows *r, const tly_rows_state *s)
 {
     kir_builder *b = r->c->b;
