@@ -53,17 +53,17 @@ enum {
  * dispatches of a launch. The elements of an output are counted as steps times length; a chunk is
  * some whole steps, or a part of one. Little-endian. */
 typedef struct tly_gpu_block {
-    uint64_t count;        /*   0  elements of an output */
-    uint64_t real64;       /*   8  the same as f64, */
-    uint32_t real32;       /*  16  and as f32 */
-    uint32_t steps;        /*  20 */
-    uint32_t length;       /*  24  of a step; its low half where there is one step */
-    uint32_t chunk_length; /*  28  of a chunk, in each of its steps */
-    uint32_t chunk_steps;  /*  32 */
-    uint32_t each;         /*  36  chunks that chunk_steps steps have */
-    uint32_t last;         /*  40  elements of the last of these */
-    uint32_t unused;       /*  44 */
-    int64_t reduced_in[TALLY_MAX_RANK];    /*  48  bytes; of the steps, outermost first */
+    uint64_t count;                     /*   0  elements of an output */
+    uint64_t real64;                    /*   8  the same as f64, */
+    uint32_t real32;                    /*  16  and as f32 */
+    uint32_t steps;                     /*  20 */
+    uint32_t length;                    /*  24  of a step; its low half where there is one step */
+    uint32_t chunk_length;              /*  28  of a chunk, in each of its steps */
+    uint32_t chunk_steps;               /*  32 */
+    uint32_t each;                      /*  36  chunks that chunk_steps steps have */
+    uint32_t last;                      /*  40  elements of the last of these */
+    uint32_t unused;                    /*  44 */
+    int64_t reduced_in[TALLY_MAX_RANK]; /*  48  bytes; of the steps, outermost first */
     uint32_t reduced_size[TALLY_MAX_RANK]; /* 112 */
 } tly_gpu_block;
 

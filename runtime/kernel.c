@@ -113,10 +113,9 @@ static tally_status find_problem(const tally_kernel_options *known, tly_request 
         request->plan = known->plan != NULL ? known->plan : "";
         tly_canonicalise(&request->full, &request->problem, &request->geometry);
         tly_problem *p = &request->problem;
-        if (request->level == TLY_LEVEL_NONE) {
-            tly_widen_compared(p);
-        }
-        if (request->level == TLY_LEVEL_NONE && (p->form != TLY_ROWS || !p->dense)) {
+        if (request->level == TLY_LEVEL_NONE && tly_reduces(p->form)) {
+            tly_reduce_on_devices(p);
+        } else if (request->level == TLY_LEVEL_NONE && (p->form != TLY_ROWS || !p->dense)) {
             p->dense = p->length = 0; /* for the sake of kernels for CPUs */
         } else if (request->level == TLY_LEVEL_NONE) {
             p->dense = TLY_DENSE;

@@ -139,8 +139,9 @@ uint8_t tly_power_within(int64_t n);
 void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *problem,
                                 tly_geometry *geometry);
 
-/* Reductions that compare narrow integers compare them in 32 bits, as devices have no others. */
-void tly_widen_compared(tly_problem *problem);
+/* What of a reduction kernels for Vulkan have no use for is gone; and narrow integers are compared in
+ * 32 bits, as devices have no others. */
+void tly_reduce_on_devices(tly_problem *problem);
 
 /* Lowest and highest element index that a tensor's elements have; nothing where a size is 0. */
 void tly_extent(int32_t rank, const int64_t *sizes, const int64_t *strides, int64_t offset,

@@ -189,9 +189,11 @@ static int8_t literal(int64_t step)
     return step == 1 ? 1 : TLY_ANY_STEP;
 }
 
-void tly_widen_compared(tly_problem *problem)
+void tly_reduce_on_devices(tly_problem *problem)
 {
-    if (tly_reduces(problem->form) && tally_dtype_bytes((tally_dtype)problem->acc) < 4) {
+    problem->dense &= TLY_REDUCED_FEW;
+    problem->length = 0;
+    if (tally_dtype_bytes((tally_dtype)problem->acc) < 4) {
         problem->acc = TALLY_I32;
     }
 }

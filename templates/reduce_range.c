@@ -198,9 +198,8 @@ static kir_value by_chains(tly_reduce *r, const tly_span *s)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
-    const tly_reduce_rules rules = {
-        (unsigned)c->plan->unroll, lift_plain, multiply, plain_one, tly_reduce_split, tly_reduce_join
-    };
+    const tly_reduce_rules rules = { (unsigned)c->plan->unroll, lift_plain,     multiply, plain_one,
+                                     tly_reduce_split,          tly_reduce_join };
     int64_t group = (int64_t)rules.vectors * c->lanes;
     kir_value is_short = less(c, sub(c, s->to, s->from), imm(c, group));
     kir_value together = kir_select(b, is_short, imm(c, CHAIN / (rules.vectors + 1)), imm(c, 1));

@@ -25,7 +25,7 @@ typedef struct tly_build {
     /* Of reductions, the elements of an output: i64, and as an accumulator; 0: the launch's
      * arguments tell. */
     kir_value count, real_count;
-    kir_value numbers;    /* of the lanes of `vec`, made for masks, or 0 (tly_vector_masks) */
+    kir_value numbers; /* of the lanes of `vec`, made for masks, or 0 (tly_vector_masks) */
 } tly_build;
 
 /* One algorithm each: builds the whole body and says what a launch must know (templates.c). */

@@ -79,7 +79,7 @@ int tly_target_flushes(const tally_device *target)
 static int32_t added_in(const tally_descriptor *d)
 {
     const int adds = d->op == TALLY_MEAN || d->op == TALLY_L2 || d->op == TALLY_LOG_SUM;
-    return !adds                                        ? TALLY_DTYPE_NONE
+    return !adds                                            ? TALLY_DTYPE_NONE
            : d->dtype == TALLY_I32 || d->dtype == TALLY_I64 ? TALLY_I64
            : d->dtype == TALLY_U32 || d->dtype == TALLY_U64 ? TALLY_U64
                                                             : TALLY_DTYPE_NONE;

@@ -91,7 +91,7 @@ static const struct {
     { "%8 : i64 = arg push_length\n", "the result has the argument's type" },
     { "fence\n", "it is no operation of kernels with a workgroup" },
     { "clear_flags\n", "it is no operation of kernels with a workgroup" },
-    { "%8 : i32x2 = splat %3\n%9 : i32x2 = udiv %8, %8\n",
+    { "%8 : i64x2 = splat %3\n%9 : i64x2 = udiv %8, %8\n",
       "udiv is of scalar i64; with a workgroup, also of scalar i32" },
     { "%8 : i64 = id lane\n", "an id is an i32" },
     { "%8 : i32 = id row\n", "no such id" },

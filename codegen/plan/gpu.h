@@ -9,11 +9,11 @@
 #include "../../runtime/generator.h"
 
 typedef enum tly_gpu_template {
-    TLY_GPU_COLUMNS,    /* one invocation along each lane */
-    TLY_GPU_SUBGROUPS,  /* a row by (a part of) a subgroup */
-    TLY_GPU_WORKGROUPS, /* a row by a workgroup */
-    TLY_GPU_LOOK_BACK,  /* a row by all workgroups, in one pass */
-    TLY_GPU_COPY,       /* no scan: a copy by tiles, to measure scans by */
+    TLY_GPU_COLUMNS,      /* one invocation along each lane */
+    TLY_GPU_SUBGROUPS,    /* a row by (a part of) a subgroup */
+    TLY_GPU_WORKGROUPS,   /* a row by a workgroup */
+    TLY_GPU_LOOK_BACK,    /* a row by all workgroups, in one pass */
+    TLY_GPU_COPY,         /* no scan: a copy by tiles, to measure scans by */
     TLY_GPU_REDUCE_LANES, /* a reduction by one invocation an output */
     TLY_GPU_REDUCE_ROWS,  /* by a team */
     TLY_GPU_TEMPLATE_COUNT
@@ -44,7 +44,6 @@ int64_t tly_gpu_reduced_count(const tly_geometry *g);
 /* Elements of a chunk, or of an output that is not cut, that the loops of a device can go through:
  * an invocation's times those that go together. */
 int64_t tly_gpu_most_reduced(const tly_caps *caps, int32_t team);
-
 
 static inline int32_t tly_gpu_bytes_of(uint8_t dtype)
 {

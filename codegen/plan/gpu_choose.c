@@ -120,7 +120,8 @@ static void choose_columns(const tly_problem *p, const tly_geometry *g, const tl
 {
     int64_t unit = p->form == TLY_ROWS ? p->unit : 1, length = g->length / unit, chunk = 0;
     int64_t lanes = tly_multiply(g->rows, p->form == TLY_ROWS ? unit : g->inner);
-    plan->workgroup = OR_FORCED(workgroup, tly_gpu_workgroup_of(caps, tly_gpu_plays(caps) ? 32 : 128));
+    plan->workgroup = OR_FORCED(workgroup,
+                                tly_gpu_workgroup_of(caps, tly_gpu_plays(caps) ? 32 : 128));
     plan->team = plan->workgroup;
     plan->vector = OR_FORCED(vector, choose_together(p, g, caps, lanes));
     int32_t wanted = !tly_gpu_plays(caps) ? 16 : plan->vector > 1 ? 1 : 4;

@@ -151,8 +151,8 @@ tly_spv_emitter tly_spv_lower_zext, tly_spv_lower_sext, tly_spv_lower_trunc, tly
     tly_spv_lower_shuffle;
 tly_spv_emitter tly_spv_lower_extremum, tly_spv_lower_round, tly_spv_lower_to_float,
     tly_spv_lower_to_int;
-tly_spv_emitter tly_spv_lower_argument, tly_spv_lower_ptradd, tly_spv_lower_addr, tly_spv_lower_load,
-    tly_spv_lower_store, tly_spv_lower_atomic, tly_spv_lower_shared;
+tly_spv_emitter tly_spv_lower_argument, tly_spv_lower_ptradd, tly_spv_lower_addr,
+    tly_spv_lower_load, tly_spv_lower_store, tly_spv_lower_atomic, tly_spv_lower_shared;
 tly_spv_emitter tly_spv_lower_id, tly_spv_lower_barrier, tly_spv_lower_scan,
     tly_spv_lower_from_lane;
 

@@ -81,17 +81,16 @@ static shape read_shape(const tly_problem *p, const tly_geometry *g, const tly_g
 
 static int has_form(const tly_problem *p, const tly_gpu_launch *l)
 {
-    return p->form == TLY_ROWS || l->form == (p->form == TLY_REDUCED_ROWS ? TLY_GPU_ROWS
-                                                                         : TLY_GPU_LANES);
+    return p->form == TLY_ROWS ||
+           l->form == (p->form == TLY_REDUCED_ROWS ? TLY_GPU_ROWS : TLY_GPU_LANES);
 }
 
 static tally_status check(const tly_problem *p, const tly_geometry *g, const tly_gpu_plan *plan,
                           const tly_gpu_launch *l, const tly_caps *caps, tally_error *error)
 {
     int sound = l->abi == TLY_GPU_ABI_VERSION && l->passes >= 1 && l->passes <= TLY_GPU_PASSES &&
-                has_form(p, l) &&
-                l->form <= TLY_GPU_LANES && plan->outer_rank == g->outer_rank && l->lanes >= 1 &&
-                (p->form == TLY_ROWS ? p->unit : g->inner) % l->lanes == 0 &&
+                has_form(p, l) && l->form <= TLY_GPU_LANES && plan->outer_rank == g->outer_rank &&
+                l->lanes >= 1 && (p->form == TLY_ROWS ? p->unit : g->inner) % l->lanes == 0 &&
                 (plan->literal || g->outer_rank <= TLY_GPU_OUTER) &&
                 l->block_bytes == (tly_reduces(p->form) ? sizeof(tly_gpu_block) : 0) &&
                 plan->steps_rank == g->reduced_rank;
@@ -274,7 +273,8 @@ static void add_window(const list *a, const window *w)
         push.out = (uint64_t)(w->out + from * s->out_axis);
         push.length = (uint32_t)length;
         push.chunks = a->l->block_bytes > 0 ? (uint32_t)a->c->chunks
-                      : a->l->chunk > 0     ? (uint32_t)ceil_div(length, a->l->chunk) : 1;
+                      : a->l->chunk > 0     ? (uint32_t)ceil_div(length, a->l->chunk)
+                                            : 1;
         push.flags = strides | (from > 0 ? TLY_GPU_CONTINUES : 0) |
                      (length < s->length - from ? TLY_GPU_CARRIES : 0);
         add_passes(a, w, from, &push);

@@ -11,8 +11,10 @@
 #include "../build.h"
 
 static void (*const algorithms[TLY_GPU_TEMPLATE_COUNT])(tly_gpu *g, unsigned pass) = {
-    [TLY_GPU_COLUMNS] = tly_gpu_build_columns, [TLY_GPU_SUBGROUPS] = tly_gpu_build_rows,
-    [TLY_GPU_WORKGROUPS] = tly_gpu_build_rows, [TLY_GPU_LOOK_BACK] = tly_gpu_build_look_back,
+    [TLY_GPU_COLUMNS] = tly_gpu_build_columns,
+    [TLY_GPU_SUBGROUPS] = tly_gpu_build_rows,
+    [TLY_GPU_WORKGROUPS] = tly_gpu_build_rows,
+    [TLY_GPU_LOOK_BACK] = tly_gpu_build_look_back,
     [TLY_GPU_COPY] = tly_gpu_build_copy,
     [TLY_GPU_REDUCE_LANES] = tly_gpu_build_reduce_lanes,
     [TLY_GPU_REDUCE_ROWS] = tly_gpu_build_reduce_rows,

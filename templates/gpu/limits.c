@@ -69,7 +69,7 @@ static const char *refuses_look_back(const tly_problem *p, const tly_caps *caps)
 /* ---- what cannot be together ---- */
 
 const char *tly_gpu_fault_of_memory(const tly_geometry *g, const tly_problem *p,
-                                   const tly_caps *caps, const tly_gpu_plan *plan)
+                                    const tly_caps *caps, const tly_gpu_plan *plan)
 {
     if (plan->addresses && !caps->addresses)
         return "the device lacks bufferDeviceAddress";

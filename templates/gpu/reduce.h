@@ -11,9 +11,10 @@
 
 typedef struct tly_gpu_reduce {
     tly_gpu *g;
-    tly_watch watch;    /* how the order of these states may leave the range where the loop's does not */
-    int indexed;        /* states have an index */
-    unsigned rank;      /* dims that steps are counted through */
+    tly_watch
+        watch;     /* how the order of these states may leave the range where the loop's does not */
+    int indexed;   /* states have an index */
+    unsigned rank; /* dims that steps are counted through */
     kir_value steps, length, chunk_length, chunk_steps, each, last; /* words of tly_gpu_block */
     kir_value size[TALLY_MAX_RANK], in[TALLY_MAX_RANK]; /* of these dims: words, offsets */
 } tly_gpu_reduce;
@@ -28,10 +29,12 @@ tly_gpu_reduce tly_gpu_reduce_begin(tly_gpu *g, int watched);
 typedef struct tly_gpu_span {
     kir_value in, axis; /* axis: offset from one element of a step to the next */
     kir_value step, steps, from, part;
-    kir_value index; /* i64: of the first element, where states have an index */
+    kir_value index; /* of the first element, where states have one: of tly_index_dtype */
 } tly_gpu_span;
 tly_gpu_span tly_gpu_span_all(tly_gpu_reduce *r, const tly_gpu_row *row);
 tly_gpu_span tly_gpu_span_chunk(tly_gpu_reduce *r, const tly_gpu_row *row, kir_value chunk);
+/* A word as an index. */
+kir_value tly_gpu_reduce_index(tly_gpu_reduce *r, kir_value word);
 /* Address of an element of a step. */
 kir_value tly_gpu_span_at(tly_gpu_reduce *r, const tly_gpu_span *s, kir_value step,
                           kir_value position);

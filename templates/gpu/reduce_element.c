@@ -162,7 +162,10 @@ static kir_value stored(tly_gpu_reduce *r, kir_value y)
     kir_type to = KIR_TYPE(g->c.out_bytes == 8 ? KIR_I64 : KIR_I32, 1);
     if (kir_is_float(from))
         return kir_convert(b, tly_class_of(out) == TLY_SIGNED ? KIR_FPTOSI : KIR_FPTOUI, to, y);
-    return bits_of(r, y) > kir_kind_bits((kir_kind)to.kind) ? kir_convert(b, KIR_TRUNC, to, y) : y;
+    unsigned had = bits_of(r, y), has = kir_kind_bits((kir_kind)to.kind);
+    if (had < has) /* an index */
+        return kir_convert(b, KIR_ZEXT, to, y);
+    return had > has ? kir_convert(b, KIR_TRUNC, to, y) : y;
 }
 
 void tly_gpu_reduce_store(tly_gpu_reduce *r, kir_value p, kir_value state)

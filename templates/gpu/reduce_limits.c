@@ -5,16 +5,13 @@
 #define KEY(field) TLY_KEY(tly_gpu_plan, field)
 #define COMMON \
     { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1 }, \
-        { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 1 }, \
-        { KEY(chunk), 0, TLY_GPU_MOST_CHUNK, 1 }, { KEY(addresses), 0, 1, 0 }, \
-    { \
-        KEY(index_bits), 32, 64, 1 \
-    }
+        { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 1 }, { KEY(chunk), 0, TLY_GPU_MOST_CHUNK, 1 }, \
+        { KEY(addresses), 0, 1, 0 }, { KEY(index_bits), 32, 64, 1 }
 
 static const tly_key lanes_table[] = { COMMON };
-static const tly_key rows_table[] = {
-    { KEY(scan), 0, 1, 0 }, { KEY(team), 4, TLY_GPU_MOST_WORKGROUP, 1 }, COMMON
-};
+static const tly_key rows_table[] = { { KEY(scan), 0, 1, 0 },
+                                      { KEY(team), 4, TLY_GPU_MOST_WORKGROUP, 1 },
+                                      COMMON };
 
 static const char *refuses_scans(const tly_problem *p, const tly_caps *caps)
 {
@@ -24,7 +21,7 @@ static const char *refuses_scans(const tly_problem *p, const tly_caps *caps)
 
 static const char *refuses_lanes(const tly_problem *p, const tly_caps *caps)
 {
-    return p->form == TLY_REDUCED_LANES       ? "teams reduce rows"
+    return p->form == TLY_REDUCED_LANES     ? "teams reduce rows"
            : p->order == TALLY_ORDER_SERIAL ? "serial order is one invocation's"
                                             : refuses_scans(p, caps);
 }
@@ -52,19 +49,17 @@ static const char *fault_of_rows(const tly_problem *p, const tly_geometry *g, co
         return "teams are parts of a subgroup, or the workgroup";
     if (plan->scan == 0 && plan->team != plan->workgroup)
         return "without shuffles a team is the workgroup";
-    if (2 * 16 * (slots + 1) > (int64_t)caps->shared_bytes)
+    if (2 * (int64_t)tly_gpu_slot_bytes(p) * (slots + 1) > (int64_t)caps->shared_bytes)
         return "the workgroup asks for more memory than the device's";
     return fault_of_lanes(p, g, caps, plan);
 }
 
-const tly_gpu_limits tly_gpu_reduce_lanes_limits = {
-    { "reduce_lanes", lanes_table, sizeof lanes_table / sizeof *lanes_table },
-    refuses_scans,
-    fault_of_lanes
-};
+const tly_gpu_limits tly_gpu_reduce_lanes_limits = { { "reduce_lanes", lanes_table,
+                                                       sizeof lanes_table / sizeof *lanes_table },
+                                                     refuses_scans,
+                                                     fault_of_lanes };
 
-const tly_gpu_limits tly_gpu_reduce_rows_limits = {
-    { "reduce_rows", rows_table, sizeof rows_table / sizeof *rows_table },
-    refuses_lanes,
-    fault_of_rows
-};
+const tly_gpu_limits tly_gpu_reduce_rows_limits = { { "reduce_rows", rows_table,
+                                                      sizeof rows_table / sizeof *rows_table },
+                                                    refuses_lanes,
+                                                    fault_of_rows };

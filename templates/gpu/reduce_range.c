@@ -93,8 +93,7 @@ static kir_value sum_of(tly_gpu_reduce *r, const tly_gpu_span *s, tly_team *t)
 
 kir_value tly_gpu_reduce_span(tly_gpu_reduce *r, const tly_gpu_span *s, tly_team *t)
 {
-    return r->watch == TLY_WATCH_SUMS ? sum_of(r, s, t)
-                                      : walk(r, tly_gpu_reduce_records(r), s, t);
+    return r->watch == TLY_WATCH_SUMS ? sum_of(r, s, t) : walk(r, tly_gpu_reduce_records(r), s, t);
 }
 
 const tly_gpu_rules *tly_gpu_reduce_records(const tly_gpu_reduce *r)

@@ -47,17 +47,23 @@ tly_gpu_reduce tly_gpu_reduce_begin(tly_gpu *g, int watched)
     return r;
 }
 
-static kir_value long_of(tly_gpu_reduce *r, kir_value v)
+kir_value tly_gpu_reduce_index(tly_gpu_reduce *r, kir_value v)
 {
-    return kir_convert(r->g->c.b, KIR_ZEXT, KIR_TYPE(KIR_I64, 1), v);
+    kir_type t = tly_storage(tly_index_dtype(r->g->c.p), 1);
+    return t.kind == KIR_I64 ? kir_convert(r->g->c.b, KIR_ZEXT, t, v) : v;
 }
 
 tly_gpu_span tly_gpu_span_all(tly_gpu_reduce *r, const tly_gpu_row *row)
 {
     tly_gpu *g = r->g;
     kir_value zero = word(g, 0);
-    return (tly_gpu_span){ row->in,   row->in_step, zero, r->steps, zero,
-                           r->length, r->indexed ? imm(&g->c, 0) : 0 };
+    return (tly_gpu_span){ row->in,
+                           row->in_step,
+                           zero,
+                           r->steps,
+                           zero,
+                           r->length,
+                           r->indexed ? tly_gpu_reduce_index(r, zero) : 0 };
 }
 
 tly_gpu_span tly_gpu_span_chunk(tly_gpu_reduce *r, const tly_gpu_row *row, kir_value chunk)
@@ -76,8 +82,10 @@ tly_gpu_span tly_gpu_span_chunk(tly_gpu_reduce *r, const tly_gpu_row *row, kir_v
     };
     s.steps = kir_bin(b, KIR_UMIN, r->chunk_steps, sub(c, r->steps, s.step));
     if (r->indexed) {
-        kir_value before = mul(c, long_of(r, s.step), long_of(r, r->length));
-        s.index = add(c, before, mul(c, long_of(r, part), long_of(r, r->chunk_length)));
+        kir_value length = tly_gpu_reduce_index(r, r->length);
+        kir_value size = tly_gpu_reduce_index(r, r->chunk_length);
+        kir_value before = mul(c, tly_gpu_reduce_index(r, s.step), length);
+        s.index = add(c, before, mul(c, tly_gpu_reduce_index(r, part), size));
     }
     if (r->rank == 0) { /* the position may be above 32 bits */
         kir_value bytes = mul(c, tly_gpu_widened(r->g, r->chunk_length), s.axis);

@@ -37,8 +37,7 @@ static kir_value index_of(walk *w, kir_value q)
     if (!w->r->indexed)
         return 0;
     kir_value after = w->before ? add(c, w->before, q) : q;
-    after = kir_convert(c->b, KIR_ZEXT, KIR_TYPE(KIR_I64, 1), after);
-    return add(c, w->span->index, after);
+    return add(c, w->span->index, tly_gpu_reduce_index(w->r, after));
 }
 
 /* Elements q, q + stride, and so on, in this order. */
