@@ -86,6 +86,10 @@ tally_status tly_gpu_choose_reduction(const tly_problem *p, const tly_geometry *
         chunk = 0;
     }
     chunk = tly_gpu_power_below(chunk > 0 ? chunk : 1) * (chunk > 0);
+    int64_t items = tly_multiply(tly_multiply(caps->groups_x, caps->groups_y),
+                                 plan->workgroup / plan->team);
+    while (chunk > 0 && 2 * chunk <= most && 2 * (count / chunk) + 1 > items)
+        chunk *= 2; /* steps that fill no chunk take one each */
     plan->chunk = OR_FORCED(chunk, (int32_t)chunk);
     int64_t chunks = plan->chunk > 0 ? count / plan->chunk + 1 : 1;
     int64_t trips = caps->trip_limit > 0 ? caps->trip_limit / 4 : INT32_MAX;

@@ -89,9 +89,12 @@ void tly_case_make(tly_case *c, const char *word, tly_data data, uint64_t seed)
         give_up(word, error.message);
     c->dtype = (tally_dtype)c->d.dtype;
     c->element = tally_dtype_bytes(c->dtype);
+    c->out_element = c->d.out_dtype == TALLY_DTYPE_NONE
+                         ? c->element
+                         : tally_dtype_bytes((tally_dtype)c->d.out_dtype);
     tly_layout_of(&c->d, &c->l);
     c->in_bytes = (size_t)(c->l.in_high - c->l.in_low + 1) * c->element;
-    c->out_bytes = (size_t)(c->l.out_high - c->l.out_low + 1) * c->element;
+    c->out_bytes = (size_t)(c->l.out_high - c->l.out_low + 1) * c->out_element;
     c->in = malloc(c->in_bytes + 1);
     if (!c->in)
         give_up(word, "out of memory");
@@ -112,7 +115,7 @@ const void *tly_case_in(const tly_case *c)
 
 void *tly_case_out(const tly_case *c, char *region)
 {
-    return origin(region, c->l.out_low, c->element);
+    return origin(region, c->l.out_low, c->out_element);
 }
 
 char *tly_case_blank(const tly_case *c)
@@ -166,9 +169,9 @@ int tly_case_right(const tly_case *c, const char *out, int flushes, int serial, 
     tally_descriptor d = c->d;
     if (serial)
         d.order = TALLY_ORDER_SERIAL;
-    tly_judge(&d, tly_case_in(c), origin(out, c->l.out_low, c->element), flushes, &verdict);
+    tly_judge(&d, tly_case_in(c), origin(out, c->l.out_low, c->out_element), flushes, &verdict);
     tly_verdict_print(&d, &verdict, text, sizeof text);
-    return tly_expect(!verdict.reason && verdict.checked == c->l.rows * c->l.length, "%s %s: %s",
+    return tly_expect(!verdict.reason && verdict.checked == c->l.rows * c->l.results, "%s %s: %s",
                       c->word, label, text);
 }
 

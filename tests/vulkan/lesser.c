@@ -26,6 +26,25 @@ static const struct {
 static const char *const geometries[] = { "20001:axis=0", "70x33:axis=0,reverse", "3x6:axis=1",
                                           "9x301:axis=1,exclusive,in=303x1", "5000x3:axis=0" };
 
+/* Reductions, and what they need. */
+static const struct {
+    const char *word;
+    size_t first, second; /* in tly_caps; 0: nothing (no feature is the first field) */
+} reductions[] = {
+    { "sum:f32:300000", 0, 0 },
+    { "prod:f32:70x33x5:axes=0+2", 0, 0 },
+    { "sum:f32:50000x3:axes=0", 0, 0 },
+    { "max:i8:70x33:axes=0", 0, 0 },
+    { "min:u16:64x33:axes=1", 0, 0 },
+    { "argmax:i16>i32:20001", 0, 0 },
+    { "log_sum_exp:f32:33x500:axes=1", 0, 0 },
+    { "mean:f32:3x9x301:axes=0+2", 0, 0 },
+    { "sum_square:i32:20x3000:axes=0+1", 0, 0 },
+    { "mean:i32:9x301:axes=1", offsetof(tly_caps, int64), 0 },
+    { "l2:u32:9x301:axes=0", offsetof(tly_caps, int64), offsetof(tly_caps, float64) },
+    { "log_sum_exp:i32:3x301:axes=1", offsetof(tly_caps, float64), 0 },
+};
+
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 /* ---- taking away ---- */
@@ -174,6 +193,30 @@ static void run_all(tally_vulkan *v, const char *name, size_t count)
     }
 }
 
+static int lacks(const tally_vulkan *v, size_t at)
+{
+    uint32_t has;
+    memcpy(&has, (const char *)&v->facts.caps + at, sizeof has);
+    return at != 0 && !has;
+}
+
+static const char *feature_of(size_t at)
+{
+    return at == offsetof(tly_caps, int64) ? "shaderInt64" : "shaderFloat64";
+}
+
+static void reduce_all(tally_vulkan *v, const char *name)
+{
+    for (size_t i = 0; i < COUNT(reductions); i++) {
+        const size_t first = reductions[i].first, second = reductions[i].second;
+        run_word(v, reductions[i].word,
+                 lacks(v, first)    ? feature_of(first)
+                 : lacks(v, second) ? feature_of(second)
+                                    : NULL,
+                 name);
+    }
+}
+
 /* ---- a device of the program's ---- */
 
 typedef struct lent {
@@ -261,6 +304,7 @@ int main(int argc, char **argv)
         tally_vulkan *v = tly_bed_open(context, tly_bed_device());
         lacking[k].take(&v->facts.caps);
         run_all(v, lacking[k].name, 2);
+        reduce_all(v, lacking[k].name);
         tally_vulkan_destroy(&v);
     }
     tally_context_destroy(&context);
