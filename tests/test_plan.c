@@ -353,7 +353,7 @@ Test(plan, chooses_within_the_limits)
         tly_problem p;
         tly_geometry g;
         tly_plan plan;
-        tly_random_descriptor(&r, 100000, &d);
+        tly_random_problem(&r, 100000, i % 2 ? TLY_DRAW_SCANS : TLY_DRAW_REDUCTIONS, &d);
         tly_canonicalise(&d, &p, &g);
         for (int l = 0; l < 4; l++)
             cr_assert_eq(tly_plan_make(&p, tly_target_find(levels[l]), NULL, &plan, &error),
