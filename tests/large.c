@@ -84,9 +84,9 @@ static int each(const sparse *s, const tly_layout *l, int output, visit f)
     for (int64_t row = 0; row < l->rows; row++) {
         int64_t in, out;
         tly_layout_row(l, row, &in, &out);
-        for (int64_t i = 0; i < l->length; i++, in += l->in_step, out += l->out_step) {
-            int stop = f(
-                s, (char *)((uintptr_t)s->origin + (uintptr_t)(output ? out : in) * s->element));
+        for (int64_t i = 0; i < l->length; i++) {
+            const int64_t at = output ? out + i * l->out_step : in + tly_layout_step(l, i);
+            int stop = f(s, (char *)((uintptr_t)s->origin + (uintptr_t)at * s->element));
             if (stop)
                 return stop;
         }
@@ -165,8 +165,7 @@ static int run_word(const tly_levels *levels, const char *word)
     const tly_layout *l = &t.layout;
     if (reserve(&t.in, l->in_low, l->in_high, tally_dtype_bytes((tally_dtype)t.d.dtype)) ||
         reserve(&t.out, l->out_low, l->out_high, tally_dtype_bytes(tly_reference_output(&t.d))) ||
-        each(&t.in, l, 0, open_page) ||
-        each(&t.out, l, 1, open_page))
+        each(&t.in, l, 0, open_page) || each(&t.out, l, 1, open_page))
         return fail(word, "address space", strerror(errno));
     tly_random_fill(&r, &t.d, TLY_DATA_EXACT, t.in.origin);
     for (size_t k = 0; k < levels->level_count && !failed; k++)
