@@ -286,6 +286,27 @@ Test(cli, run_dtypes)
     expect_failure("/dev/null", "run cumprod:f16:axis=0 v.npy -o out.npy", 2, "dtype");
 }
 
+/* The result has a shape and a dtype of its own. */
+Test(cli, run_reductions)
+{
+    static const float six[6] = { 1, 2, 3, 4, 5, 6 }, columns[3] = { 5, 7, 9 }, mean = 3.5f;
+    static const int64_t last_of_row[2] = { 2, 2 };
+    static const double wide[2] = { 6, 15 };
+    static const float none[2] = { 0, 0 };
+    put_npy("r.npy", "<f4", "False", "(2, 3)", six, sizeof six);
+    put_npy("n.npy", "<f4", "False", "(2, 0)", six, 0);
+    expect_success("/dev/null", "run sum:axes=0 r.npy -o -");
+    expect_npy(NULL, "<f4", "(3,)", columns, sizeof columns);
+    expect_success("/dev/null", "run argmax:axes=1,keepdims r.npy -o -");
+    expect_npy(NULL, "<i8", "(2, 1)", last_of_row, sizeof last_of_row);
+    expect_success("/dev/null", "run sum:f32>f64:axes=-1 r.npy -o - --threads 2");
+    expect_npy(NULL, "<f8", "(2,)", wide, sizeof wide);
+    expect_success("/dev/null", "run mean r.npy -o -");
+    expect_npy(NULL, "<f4", "()", &mean, sizeof mean);
+    expect_success("/dev/null", "run sum:axes=1 n.npy -o -");
+    expect_npy(NULL, "<f4", "(2,)", none, sizeof none);
+}
+
 Test(cli, run_zero_size)
 {
     put_inputs();
@@ -360,8 +381,8 @@ Test(cli, usage_and_words)
         { "run cumsum:f32>f64:axis=0 flat.npy -o out.npy --in-place", 2, "usage" },
         { "run sum flat.npy -o out.npy --in-place", 2, "usage" },
         /* Valid, and no kernel exists for it. */
-        { "run sum flat.npy -o out.npy", 3, "op" },
-        { "run argmax:f32>i64:12 flat.npy -o out.npy", 3, "op" },
+        { "run l2 i8.npy -o out.npy", 3, "dtype" },
+        { "run argmax bool.npy -o out.npy", 3, "dtype" },
         { "run cummax:axis=0 flat.npy -o out.npy", 3, "op" },
         { "run cumsum:axis=0,order=exact flat.npy -o out.npy", 3, "order" },
         { "run cumsum:f32>f64:axis=0 flat.npy -o out.npy", 3, "dtype" },
@@ -519,7 +540,7 @@ Test(cli, inspect)
         { "inspect cumprod:f32:64x64:axis=1 --emit asm --profile bad.profile", 3, "device" },
         { "inspect cumprod:f32:64x64:axis=1 --emit plan --device cpu --profile p", 2, "usage" },
         { "inspect cumprod:f32:64x64:axis=1 --emit plan --device vulkan:63", 3, "device" },
-        { "inspect sum:f32:64 --emit plan", 3, "op" },
+        { "inspect l1:i8:64 --emit plan", 3, "dtype" },
         { "inspect cumprod:f32:64x64:axis=1 --emit plan -o none/p.txt", 4, "file" },
         { "inspect cumprod:axis=0 missing.npy --emit word", 4, "file" },
     };
@@ -607,7 +628,7 @@ Test(cli, bench)
     expect_success("/dev/null", "bench cumprod:f32:0x4:axis=0 --json");
     expect_failure("/dev/null", "bench cumsum:axis=0", 2, "dtype");
     expect_failure("/dev/null", "bench cumsum:f32:4:axis=0,in=-1", 2, "in");
-    expect_failure("/dev/null", "bench sum:f32:4", 3, "op");
+    expect_failure("/dev/null", "bench sum:bool:4", 3, "dtype");
     expect_failure("/dev/null", "bench cumsum:f32:1000000000x1000000000:axis=0", 5, "sizes");
 }
 
@@ -717,7 +738,7 @@ Test(cli, errors_leave_nobody_stuck)
         { "run cumsum:axis=1,order=exact a.npy -o o.npy", 3, "order", "order=exact",
           "order=serial" },
         { "run cumsum:float32:axis=1 a.npy -o o.npy", 2, "dtype", "did you mean f32?",
-          "f64 f32 f16 bf16 i64 i32 u64 u32" },
+          "f64 f32 f16 bf16 i64 i32 i16 i8" },
         { "run cumsum:fp16:3x4:axis=1 a.npy -o o.npy", 2, "dtype", "did you mean f16?", "f16" },
         { "run cumsum:f64:axis=1 a.npy -o o.npy", 2, "dtype", "the word says f64",
           "leave the dtype" },
