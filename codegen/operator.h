@@ -36,7 +36,7 @@ typedef enum tly_watch {
 /* What a part of a state is. */
 typedef enum tly_part_kind {
     TLY_PART_VALUE, /* an accumulator */
-    TLY_PART_INDEX  /* an i64: the position of an element */
+    TLY_PART_INDEX  /* the position of an element, of tly_index_dtype */
 } tly_part_kind;
 
 struct tly_build; /* templates/template.h */
@@ -60,7 +60,7 @@ typedef struct tly_operator {
     uint8_t subgroup_scan;           /* kir_op of devices' subgroups, for integers; 0: none */
 } tly_operator;
 
-/* NULL: no kernel is made for it. */
+/* NULL: no kernel is made for it (operator.c; what follows is in operator_facts.c). */
 const tly_operator *tly_operator_find(int op);
 
 /* TALLY_UNSUPPORTED for an operator without a row; what follows may rely on there being one. */
@@ -68,8 +68,21 @@ tally_status tly_operator_check(const tly_problem *p, tally_error *error);
 
 tly_class tly_class_of(tally_dtype dtype);
 
-/* Bytes of one state of a problem: its parts one after the other. */
-unsigned tly_state_bytes(const tly_problem *p);
+/* i64; i32 where as wide as accumulators and positions are known to fit. */
+tally_dtype tly_index_dtype(const tly_problem *p);
+
+/* In memory each part of a state has as much room as the widest. */
+unsigned tly_part_bytes(const tly_problem *p);
+
+static inline unsigned tly_state_bytes(const tly_problem *p)
+{
+    return tly_operator_find(p->op)->parts * tly_part_bytes(p);
+}
+
+enum { TLY_MOST_STATE_BYTES = 8 * KIR_MAX_PARTS };
+
+/* 1: elements are states, and states are results. */
+int tly_is_plain(const tly_problem *p);
 
 /* The kir_op that combines two states of one part; KIR_CONST, which is none, of operators that
  * combine by a function. */

@@ -14,6 +14,7 @@ typedef struct tly_target {
     int32_t has_f16;      /* converts f16 to and from f32 in hardware */
     int32_t has_mul64;    /* multiplies vectors of i64 */
     int32_t has_align2;   /* one instruction shifts across two whole vectors */
+    int32_t slow_subnormals; /* some cores compute them by microcode */
     int32_t mask_bytes;   /* the narrowest element of masked loads and stores; 0: there are none */
 } tly_target;
 

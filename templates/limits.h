@@ -95,6 +95,9 @@ enum {
     TLY_GPU_MOST_CHUNK = 1 << 24
 };
 
+/* Of what teams exchange, a value (gpu/limits.c). */
+unsigned tly_gpu_slot_bytes(const tly_problem *p);
+
 /* Checks of several templates (limits.c). */
 const char *tly_fault_of_lanes(const tly_problem *p, const tly_plan *plan);
 int32_t tly_line_elements(const tly_problem *p); /* of output */

@@ -36,7 +36,7 @@ kir_value tly_combine(tly_build *c, kir_value x, kir_value y)
 static kir_type part_type(const tly_build *c, unsigned part, unsigned lanes)
 {
     int index = row_of(c)->part[part] == TLY_PART_INDEX;
-    return KIR_TYPE(index ? KIR_I64 : c->acc.kind, lanes);
+    return index ? tly_storage(tly_index_dtype(c->p), lanes) : KIR_TYPE(c->acc.kind, lanes);
 }
 
 static kir_value known(tly_build *c, const uint8_t *values, unsigned lanes)
@@ -48,7 +48,8 @@ static kir_value known(tly_build *c, const uint8_t *values, unsigned lanes)
         tly_value value = (tly_value)values[i];
         if (index && c->p->last) /* no element's index loses against it */
             value = TLY_LEAST;
-        uint64_t bits = tly_value_bits(value, index ? TALLY_I64 : (tally_dtype)c->p->acc);
+        tally_dtype dtype = index ? tly_index_dtype(c->p) : (tally_dtype)c->p->acc;
+        uint64_t bits = tly_value_bits(value, dtype);
         v[i] = kir_const(c->b, part_type(c, i, lanes), bits);
     }
     return kir_tuple(c->b, o->parts, v);
@@ -78,35 +79,69 @@ int tly_is_floating(const tly_build *c)
 
 /* ---- states in memory ---- */
 
-static unsigned bytes_of(kir_type type)
+static unsigned apart(const tly_build *c)
 {
-    return kir_kind_bits((kir_kind)type.kind) / 8 * type.lanes;
-}
-
-/* A plane behind others is as well aligned as what lies before it. */
-static unsigned align_at(unsigned align, unsigned skipped)
-{
-    return skipped % align == 0 ? align : skipped & -skipped;
+    return tly_part_bytes(c->p);
 }
 
 kir_value tly_load_state(tly_build *c, kir_value p, int64_t offset, unsigned lanes, unsigned align)
 {
     kir_value v[KIR_MAX_PARTS];
-    unsigned parts = row_of(c)->parts, skipped = 0;
-    for (unsigned i = 0; i < parts; i++) {
-        kir_type type = part_type(c, i, lanes);
-        v[i] = kir_load(c->b, type, p, offset + skipped, align_at(align, skipped));
-        skipped += bytes_of(type);
-    }
+    unsigned parts = row_of(c)->parts;
+    for (unsigned i = 0; i < parts; i++)
+        v[i] = kir_load(c->b, part_type(c, i, lanes), p, offset + i * lanes * apart(c), align);
     return kir_tuple(c->b, parts, v);
 }
 
 void tly_store_state(tly_build *c, kir_value p, int64_t offset, kir_value state, unsigned align)
 {
-    unsigned skipped = 0;
-    for (unsigned i = 0; i < kir_parts(c->b, state); i++) {
-        kir_value v = kir_part(c->b, state, i);
-        kir_store(c->b, p, offset + skipped, v, align_at(align, skipped), 0);
-        skipped += bytes_of(kir_type_of(c->b, v));
-    }
+    unsigned lanes = kir_type_of(c->b, state).lanes;
+    for (unsigned i = 0; i < kir_parts(c->b, state); i++)
+        kir_store(c->b, p, offset + i * lanes * apart(c), kir_part(c->b, state, i), align, 0);
+}
+
+static unsigned part_bytes(const tly_build *c, unsigned i)
+{
+    return kir_kind_bits((kir_kind)part_type(c, i, 1).kind) / 8;
+}
+
+kir_value tly_states_row(tly_build *c, kir_value p, kir_value before, kir_value behind)
+{
+    kir_value v[KIR_MAX_PARTS] = { p };
+    unsigned parts = row_of(c)->parts;
+    for (unsigned i = 1; i < parts; i++)
+        v[i] = tly_at(c, p, tly_round_up(c, add(c, before, behind), TLY_MOST_LANES), i * apart(c));
+    return kir_tuple(c->b, parts, v);
+}
+
+kir_value tly_states_offset(tly_build *c, kir_value i, int64_t each)
+{
+    kir_value v[KIR_MAX_PARTS];
+    for (unsigned k = 0; k < row_of(c)->parts; k++)
+        v[k] = mul(c, i, imm(c, each * part_bytes(c, k)));
+    return kir_tuple(c->b, row_of(c)->parts, v);
+}
+
+kir_value tly_states_move(tly_build *c, kir_value row, kir_value offset)
+{
+    kir_value v[KIR_MAX_PARTS];
+    for (unsigned k = 0; k < kir_parts(c->b, row); k++)
+        v[k] = kir_ptradd(c->b, kir_part(c->b, row, k), kir_part(c->b, offset, k));
+    return kir_tuple(c->b, kir_parts(c->b, row), v);
+}
+
+kir_value tly_states_load(tly_build *c, kir_value row, int64_t skip, unsigned lanes)
+{
+    kir_value v[KIR_MAX_PARTS];
+    for (unsigned k = 0; k < kir_parts(c->b, row); k++)
+        v[k] = kir_load(c->b, part_type(c, k, lanes), kir_part(c->b, row, k),
+                        skip * part_bytes(c, k), part_bytes(c, k));
+    return kir_tuple(c->b, kir_parts(c->b, row), v);
+}
+
+void tly_states_store(tly_build *c, kir_value row, int64_t skip, kir_value states)
+{
+    for (unsigned k = 0; k < kir_parts(c->b, row); k++)
+        kir_store(c->b, kir_part(c->b, row, k), skip * part_bytes(c, k), kir_part(c->b, states, k),
+                  part_bytes(c, k), 0);
 }

@@ -45,7 +45,7 @@ static void describe(tly_gpu *g, tly_gpu_launch *launch)
         .addresses = (uint32_t)p->addresses,
         .chunk = (uint32_t)p->chunk,
         .lanes = g->lanes,
-        .carry_bytes = tly_gpu_scans(g) * g->c.acc_bytes,
+        .carry_bytes = tly_gpu_scans(g) * g->c.state_bytes,
     };
     snprintf(launch->template_name, sizeof launch->template_name, "%s", tly_gpu_template_name(p));
     g->launch = launch;
