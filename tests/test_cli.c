@@ -322,6 +322,28 @@ Test(cli, run_zero_size)
     expect_npy(NULL, "<f4", "(0,)", NULL, 0);
 }
 
+/* A reduction's OUT has the shape and the dtype of the result, of no elements too. */
+Test(cli, run_reductions)
+{
+    static const float rows[3] = { 11, 21, 21 }, strided[5] = { 0, 9, 0, 0, 8 };
+    static const float all = 53, zeros[5];
+    static const int64_t largest[4] = { 2, 1, 1, 0 };
+    put_inputs();
+    put_npy("none.npy", "<f4", "False", "(0, 5)", NULL, 0);
+    expect_success("/dev/null", "run sum:axes=-1 a.npy -o -");
+    expect_npy(NULL, "<f4", "(1, 1, 3)", rows, sizeof rows);
+    expect_success("/dev/null", "run sum a.npy -o - --threads 2");
+    expect_npy(NULL, "<f4", "()", &all, sizeof all);
+    expect_success("/dev/null", "run argmax:axes=2,keepdims fortran.npy -o -");
+    expect_npy(NULL, "<i8", "(1, 1, 1, 4)", largest, sizeof largest);
+    expect_success("/dev/null", "run max:f32:2x6:axes=1,in=6x1,out=-3@4 flat.npy -o -");
+    expect_npy(NULL, "<f4", "(5,)", strided, sizeof strided);
+    expect_success("/dev/null", "run sum:axes=0 none.npy -o -");
+    expect_npy(NULL, "<f4", "(5,)", zeros, sizeof zeros);
+    expect_success("/dev/null", "run sum:axes=1 none.npy -o -");
+    expect_npy(NULL, "<f4", "(0,)", NULL, 0);
+}
+
 /* Statuses 2 and 3: everything that is wrong before, or without, the file. */
 Test(cli, usage_and_words)
 {
@@ -630,6 +652,31 @@ Test(cli, bench)
     expect_failure("/dev/null", "bench cumsum:f32:4:axis=0,in=-1", 2, "in");
     expect_failure("/dev/null", "bench sum:bool:4", 3, "dtype");
     expect_failure("/dev/null", "bench cumsum:f32:1000000000x1000000000:axis=0", 5, "sizes");
+}
+
+/* A reduction is held against reads of its input's bytes, and nothing else. */
+Test(cli, bench_reduction)
+{
+    static const char *const objects[] = { "\"seconds\": {", "\"read_seconds\": {" };
+    double median[2];
+    expect_success("/dev/null", "bench argmax:f32:100x10x30:axes=1 --json --threads 2");
+    cr_expect_eq(strstr(last.out, "{\"word\": \"argmax:f32>i64:100x10x30:axes=1\", "), last.out,
+                 "%s", last.out);
+    cr_expect_eq(number_of(last.out, NULL, "bytes"), 30000 * 4 + 3000 * 8);
+    for (int i = 0; i < 2; i++) {
+        median[i] = number_of(last.out, objects[i], "median");
+        cr_expect_gt(number_of(last.out, objects[i], "min"), 0);
+        cr_expect_leq(number_of(last.out, objects[i], "min"), median[i]);
+    }
+    cr_expect_float_eq(number_of(last.out, NULL, "ratio") * median[0] / median[1], 1, 0.01);
+    cr_expect_gt(number_of(last.out, "\"reads\": {", "read loop"), 0);
+    cr_expect_not_null(strstr(last.out, "\"read\": \"read "));
+    cr_expect_null(strstr(last.out, "cop"), "%s", last.out);
+    expect_success("/dev/null", "bench max:i8:7:in=-2@20 --threads 1 --data ascending");
+    cr_expect_not_null(strstr(last.out, "\nread "), "%s", last.out);
+    cr_expect_null(strstr(last.out, "copy"), "%s", last.out);
+    expect_success("/dev/null", "bench sum:f16>f32:0x4:axes=0 --json");
+    expect_success("/dev/null", "bench prod:f64:scalar --json");
 }
 
 /* Every kind that the documents name, on both operators and a dtype of each width. */
