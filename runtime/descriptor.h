@@ -8,13 +8,16 @@
 
 #include <tally/descriptor.h>
 
+#define TLY_DTYPE_BIT(dtype) (1u << (dtype))
+
 typedef struct tly_op_facts {
     const char *name;
     uint8_t scan;      /* 1: scan, 0: reduction */
     uint8_t out_dtype; /* tally_dtype of the output by default; 0: the input's */
     uint32_t flags;    /* those that it takes */
     uint8_t wide;      /* 1: acc=f64 may be asked for, of dtypes that have it */
-    uint8_t made;      /* 1: kernels exist */
+    uint8_t widens;    /* 1: the output's dtype may be one of the `wider` of the input's */
+    uint16_t made;     /* TLY_DTYPE_BIT of each that kernels compute in; 0: none exist */
 } tly_op_facts;
 
 typedef struct tly_dtype_facts {
@@ -23,7 +26,7 @@ typedef struct tly_dtype_facts {
     uint8_t accumulator; /* tally_dtype, without acc= */
     uint8_t wide;        /* 1: acc=f64 may be asked for, of operators that take it */
     uint64_t largest;    /* integers: the largest number; 0: no index can be told in it */
-    uint8_t made;        /* 1: kernels exist */
+    uint16_t wider;      /* TLY_DTYPE_BIT of each that an output may have instead */
 } tly_dtype_facts;
 
 /* Indexed by tally_op and tally_dtype; entry 0 is all zero. */
@@ -53,10 +56,15 @@ uint32_t tly_all_axes(int32_t rank);
  * and printing prints. Two descriptors of equal meaning become byte-equal. */
 void tly_descriptor_shorten(tally_descriptor *full);
 
-/* "A B C": the operators and dtypes that kernels exist for, for hints. */
+/* Whether the output's dtype, another than the input's, is one that it may be widened to. */
+int tly_widens(const tally_descriptor *full);
+
+/* "A B C", for hints: the operators that kernels exist for, and dtypes by their bits. */
 #define TLY_MADE_MAX 64
 void tly_made_ops(char text[TLY_MADE_MAX]);
-void tly_made_dtypes(char text[TLY_MADE_MAX]);
+void tly_name_dtypes(uint32_t dtypes, char text[TLY_MADE_MAX]);
+/* The bits of those that kernels of some operator compute in. */
+uint32_t tly_made_dtypes(void);
 
 /* What is said of an option that is not for the operator: option, operator. */
 #define TLY_NOT_AN_OPTION "%s is not an option of %s"

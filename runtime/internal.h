@@ -64,7 +64,7 @@ struct tally_kernel {
     int64_t in_first, out_first; /* bytes from the caller's pointers to position 0 of row 0 */
     /* With d = out - in in bytes the regions are disjoint if d >= apart_above or <= apart_below. */
     int64_t apart_above, apart_below;
-    uintptr_t misaligned; /* bits that are zero in aligned addresses */
+    uintptr_t in_misaligned, out_misaligned; /* bits that are zero in aligned addresses */
     tly_entry entry;
     size_t scratch_bytes; /* a task */
     int64_t tiles, row_tiles, rows;

@@ -26,21 +26,25 @@ static tally_status refuse_missing(const tally_descriptor *d, tally_error *error
 {
     const tly_op_facts *op = &tly_ops[d->op];
     const tly_dtype_facts *dtype = &tly_dtypes[d->dtype];
-    char made[TLY_MADE_MAX];
+    const uint32_t wider = op->widens ? dtype->wider : 0;
+    char made[TLY_MADE_MAX], others[TLY_MADE_MAX];
     if (!op->made) {
         tly_made_ops(made);
         tly_fail(error, TALLY_UNSUPPORTED, "op", "no kernels exist for %s", op->name);
         tly_error_hint(error, "kernels exist for %s", made);
-    } else if (!dtype->made) {
-        tly_made_dtypes(made);
-        tly_fail(error, TALLY_UNSUPPORTED, "dtype", "no kernels of %s exist for %s", op->name,
-                 dtype->name);
-        tly_error_hint(error, "kernels of %s exist for %s", op->name, made);
-    } else if (d->out_dtype != d->dtype) {
-        tly_fail(error, TALLY_UNSUPPORTED, "dtype", "no kernels of %s exist from %s to %s",
-                 op->name, dtype->name, tly_dtypes[d->out_dtype].name);
-        tly_error_hint(error, "the output has the input's dtype: %s:%s, or a converted input",
-                       op->name, dtype->name);
+    } else if (d->out_dtype == d->dtype ? !(op->made >> d->dtype & 1) : !tly_widens(d)) {
+        tly_name_dtypes(op->made, made);
+        tly_name_dtypes(wider, others);
+        if (d->out_dtype == d->dtype) {
+            tly_fail(error, TALLY_UNSUPPORTED, "dtype", "no kernels of %s exist for %s", op->name,
+                     dtype->name);
+        } else {
+            tly_fail(error, TALLY_UNSUPPORTED, "dtype", "no kernels of %s exist from %s to %s",
+                     op->name, dtype->name, tly_dtypes[d->out_dtype].name);
+        }
+        tly_error_hint(error, "kernels of %s exist for %s%s%s%s%s", op->name, made,
+                       wider ? ", and from " : "", wider ? dtype->name : "", wider ? " to " : "",
+                       others);
     } else if (d->order == TALLY_ORDER_EXACT) {
         tly_fail(error, TALLY_UNSUPPORTED, "order", "no kernels exist for order=exact");
         tly_error_hint(error, "kernels exist without order=, with the same bits on every run, and "
@@ -290,7 +294,8 @@ static void prepare_checks(tally_kernel *k, const tly_request *request)
     int64_t out_bytes = (int64_t)tally_dtype_bytes((tally_dtype)p->out_dtype);
     k->apart_above = tly_subtract((g->in_high + 1) * in_bytes, g->out_low * out_bytes);
     k->apart_below = tly_subtract(g->in_low * in_bytes, (g->out_high + 1) * out_bytes);
-    k->misaligned = (uintptr_t)((in_bytes > out_bytes ? in_bytes : out_bytes) - 1);
+    k->in_misaligned = (uintptr_t)(in_bytes - 1);
+    k->out_misaligned = (uintptr_t)(out_bytes - 1);
     k->in_place = (uint8_t)tly_may_be_in_place(p, g);
 }
 

@@ -27,6 +27,11 @@ enum { STACK_SCRATCH = 20480 };
 
 /* --- pointers ---------------------------------------------------------------------------- */
 
+static inline int is_misaligned(const tally_kernel *k, const void *in, const void *out)
+{
+    return (((uintptr_t)in & k->in_misaligned) | ((uintptr_t)out & k->out_misaligned)) != 0;
+}
+
 static tally_status refuse(const tally_kernel *k, const void *in, const void *out,
                            tally_error *error)
 {
@@ -44,10 +49,11 @@ static tally_status refuse(const tally_kernel *k, const void *in, const void *ou
         return tly_fail(error, TALLY_INVALID, side, "%s is NULL, and the tensor is not empty",
                         side);
     }
-    if ((((uintptr_t)in | (uintptr_t)out) & k->misaligned) != 0) {
-        const char *side = ((uintptr_t)in & k->misaligned) != 0 ? "in" : "out";
+    if (is_misaligned(k, in, out)) {
+        const int is_in = ((uintptr_t)in & k->in_misaligned) != 0;
+        const char *side = is_in ? "in" : "out";
         return tly_fail(error, TALLY_INVALID, side, "%s is not aligned to its elements of %d bytes",
-                        side, (int)k->misaligned + 1);
+                        side, (int)(is_in ? k->in_misaligned : k->out_misaligned) + 1);
     }
     if (in == out) {
         return tly_fail(error, TALLY_INVALID, "out",
@@ -62,7 +68,7 @@ static tally_status refuse(const tally_kernel *k, const void *in, const void *ou
 static inline int acceptable(const tally_kernel *k, const void *in, const void *out)
 {
     uintptr_t a = (uintptr_t)in, b = (uintptr_t)out;
-    if (in == NULL || out == NULL || ((a | b) & k->misaligned) != 0) {
+    if (in == NULL || out == NULL || is_misaligned(k, in, out)) {
         return 0;
     }
     int64_t d = (int64_t)(b - a);

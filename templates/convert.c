@@ -10,7 +10,9 @@ static const struct {
 } storage[TALLY_DTYPE_COUNT] = {
     [TALLY_F64] = { KIR_F64, 8 },  [TALLY_F32] = { KIR_F32, 4 }, [TALLY_F16] = { KIR_F16, 2 },
     [TALLY_BF16] = { KIR_I16, 2 }, [TALLY_I64] = { KIR_I64, 8 }, [TALLY_I32] = { KIR_I32, 4 },
-    [TALLY_U64] = { KIR_I64, 8 },  [TALLY_U32] = { KIR_I32, 4 },
+    [TALLY_I16] = { KIR_I16, 2 },  [TALLY_I8] = { KIR_I8, 1 },   [TALLY_U64] = { KIR_I64, 8 },
+    [TALLY_U32] = { KIR_I32, 4 },  [TALLY_U16] = { KIR_I16, 2 }, [TALLY_U8] = { KIR_I8, 1 },
+    [TALLY_BOOL] = { KIR_I8, 1 },
 };
 
 kir_type tly_storage(tally_dtype dtype, unsigned lanes)
@@ -198,6 +200,15 @@ kir_value tly_narrow_word(tly_build *c, kir_value x)
     return kir_select(c->b, nan, bits(c, up, 0x7fc0), op(c, KIR_LSHR, up, bits(c, up, 16)));
 }
 
+/* Of integers, which keep their sign; bools are 0 and 1. */
+static kir_value widen_integer(tly_build *c, kir_value x)
+{
+    int is_signed = tly_class_of((tally_dtype)c->p->dtype) == TLY_SIGNED;
+    if (kir_type_of(c->b, x).kind == c->acc.kind)
+        return x;
+    return to(c, is_signed ? KIR_SEXT : KIR_ZEXT, (kir_kind)c->acc.kind, x);
+}
+
 kir_value tly_widen(tly_build *c, kir_value x)
 {
     int wide = c->acc.kind == KIR_F64;
@@ -211,9 +222,13 @@ kir_value tly_widen(tly_build *c, kir_value x)
     case TALLY_BF16:
         single = word_to_single(c, to(c, KIR_ZEXT, KIR_I32, x));
         break;
-    default:
+    case TALLY_F32:
         single = x;
-        wide = wide && c->p->dtype == TALLY_F32;
+        break;
+    case TALLY_F64:
+        return x;
+    default:
+        return widen_integer(c, x);
     }
     return wide ? to(c, KIR_FPEXT, KIR_F64, single) : single;
 }

@@ -61,8 +61,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     HOLDS(tly_descriptor_resolve(&d, &full, &e) == TALLY_OK);
     tly_descriptor_shorten(&full);
     HOLDS(memcmp(&full, &again, sizeof full) == 0);
-    if (tly_ops[d.op].made && tly_dtypes[d.dtype].made && full.out_dtype == 0 &&
-        d.order != TALLY_ORDER_EXACT) {
+    const uint32_t made = tly_ops[d.op].made;
+    const int exists = full.out_dtype == 0 ? made >> d.dtype & 1 : made && tly_widens(&full);
+    if (exists && d.order != TALLY_ORDER_EXACT) {
         build(&d, bytes + (size_t)d.dtype);
     }
     return 0;
