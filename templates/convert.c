@@ -180,8 +180,27 @@ static kir_value word_to_single(tly_build *c, kir_value v)
     return to(c, KIR_BITCAST, KIR_F32, op(c, KIR_SHL, v, bits(c, v, 16)));
 }
 
+static int is_signed(const tly_build *c)
+{
+    return tly_class_of((tally_dtype)c->p->dtype) == TLY_SIGNED;
+}
+
+/* Of integers, which keep their sign; bools are 0 and 1. */
+static kir_value widen_integer(tly_build *c, kir_value x)
+{
+    if (kir_type_of(c->b, x).kind == c->acc.kind)
+        return x;
+    return to(c, is_signed(c) ? KIR_SEXT : KIR_ZEXT, (kir_kind)c->acc.kind, x);
+}
+
 kir_value tly_widen_word(tly_build *c, kir_value v)
 {
+    if (tly_class_of((tally_dtype)c->p->dtype) != TLY_FLOATING) {
+        kir_value unused = bits(c, v, 32 - 8 * c->in_bytes);
+        if (is_signed(c))
+            v = op(c, KIR_ASHR, op(c, KIR_SHL, v, unused), unused);
+        return widen_integer(c, v);
+    }
     kir_value single = word_to_single(c, v);
     return c->acc.kind == KIR_F64 ? to(c, KIR_FPEXT, KIR_F64, single) : single;
 }
@@ -198,15 +217,6 @@ kir_value tly_narrow_word(tly_build *c, kir_value x)
     /* A GPU's own NaN may have any bits, NVIDIA's all of them set: rounding would carry out. */
     kir_value up = round_bfloat(c, x), nan = kir_cmp(c->b, KIR_UNO, x, x);
     return kir_select(c->b, nan, bits(c, up, 0x7fc0), op(c, KIR_LSHR, up, bits(c, up, 16)));
-}
-
-/* Of integers, which keep their sign; bools are 0 and 1. */
-static kir_value widen_integer(tly_build *c, kir_value x)
-{
-    int is_signed = tly_class_of((tally_dtype)c->p->dtype) == TLY_SIGNED;
-    if (kir_type_of(c->b, x).kind == c->acc.kind)
-        return x;
-    return to(c, is_signed ? KIR_SEXT : KIR_ZEXT, (kir_kind)c->acc.kind, x);
 }
 
 kir_value tly_widen(tly_build *c, kir_value x)

@@ -140,7 +140,7 @@ kir_value tly_widen(tly_build *c, kir_value storage);
 kir_value tly_narrow(tly_build *c, kir_value acc);
 /* 1: narrowing underflows and overflows on its own, and raises flags. Integer code does not. */
 int tly_narrow_raises(const tly_build *c);
-/* The same of f16 and bf16 whose bits are an i32's lower half. */
+/* The same of elements of 8 and 16 bits that are an i32's lower bits, the others 0. */
 kir_value tly_widen_word(tly_build *c, kir_value bits);
 kir_value tly_narrow_word(tly_build *c, kir_value acc);
 
