@@ -20,6 +20,16 @@ static const tly_operator operators[] = {
       .neutral = TLY_ONE,
       .watch = TLY_WATCH_PRODUCTS,
       .subgroup_scan = KIR_SCAN_MUL },
+    { .op = TALLY_CUMMAX,
+      .combine = { KIR_SMAX, KIR_UMAX, KIR_MAXIMUM },
+      .identity = TLY_LOWEST,
+      .neutral = TLY_LOWEST,
+      .picks = TLY_PICK_HIGHEST },
+    { .op = TALLY_CUMMIN,
+      .combine = { KIR_SMIN, KIR_UMIN, KIR_MINIMUM },
+      .identity = TLY_HIGHEST,
+      .neutral = TLY_HIGHEST,
+      .picks = TLY_PICK_LOWEST },
 };
 
 const tly_operator *tly_operator_find(int op)
@@ -63,16 +73,34 @@ int tly_is_watched_as(const tly_problem *p, tly_watch watch)
            tly_operator_find(p->op)->watch == watch;
 }
 
+tly_value tly_neutral_value(const tly_problem *p)
+{
+    return p->ignores ? TLY_NAN : (tly_value)tly_operator_find(p->op)->neutral;
+}
+
 /* Bits of floats; of integers the number itself. */
 static const struct {
     uint64_t f64, integer;
     uint32_t f32;
     uint16_t f16, bf16;
 } values[TLY_VALUE_COUNT] = {
+    [TLY_LOWEST] = { UINT64_C(0xfff0) << 48, 0, 0xff800000, 0xfc00, 0xff80 },
+    [TLY_HIGHEST] = { UINT64_C(0x7ff0) << 48, 0, 0x7f800000, 0x7c00, 0x7f80 },
+    [TLY_NAN] = { UINT64_C(0x7ff8) << 48, 0, 0x7fc00000, 0x7e00, 0x7fc0 },
     [TLY_ZERO] = { 0, 0, 0, 0, 0 },
     [TLY_MINUS_ZERO] = { UINT64_C(0x8000) << 48, 0, 0x80000000, 0x8000, 0x8000 },
     [TLY_ONE] = { UINT64_C(0x3ff0) << 48, 1, 0x3f800000, 0x3c00, 0x3f80 },
 };
+
+/* The ends of an integer dtype; of bool they are 0 and 1. */
+static uint64_t end_of(tly_value value, tally_dtype dtype)
+{
+    unsigned bits = dtype == TALLY_BOOL ? 1 : 8 * (unsigned)tally_dtype_bytes(dtype);
+    uint64_t all = UINT64_MAX >> (64 - bits), highest = all;
+    if (tly_class_of(dtype) == TLY_SIGNED)
+        highest >>= 1;
+    return value == TLY_HIGHEST ? highest : all - highest;
+}
 
 uint64_t tly_value_bits(tly_value value, tally_dtype dtype)
 {
@@ -86,6 +114,6 @@ uint64_t tly_value_bits(tly_value value, tally_dtype dtype)
     case TALLY_BF16:
         return values[value].bf16;
     default:
-        return values[value].integer;
+        return value <= TLY_HIGHEST ? end_of(value, dtype) : values[value].integer;
     }
 }

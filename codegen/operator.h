@@ -13,6 +13,9 @@ typedef enum tly_class { TLY_SIGNED, TLY_UNSIGNED, TLY_FLOATING, TLY_CLASS_COUNT
 
 /* Values that each kind of element has. */
 typedef enum tly_value {
+    TLY_LOWEST,  /* -inf, the least integer, false */
+    TLY_HIGHEST, /* inf, the largest integer, true */
+    TLY_NAN,     /* of floats alone */
     TLY_ZERO,
     TLY_MINUS_ZERO, /* of integers: zero */
     TLY_ONE,
@@ -21,9 +24,14 @@ typedef enum tly_value {
 
 /* How partial results that the plain loop does not have may leave the range of floats. */
 typedef enum tly_watch {
+    TLY_WATCH_NONE, /* they cannot */
     TLY_WATCH_SUMS,    /* upwards, and what overflowed stays infinite or NaN */
     TLY_WATCH_PRODUCTS /* upwards and downwards, and both may come back */
 } tly_watch;
+
+/* Which end of their order elements are picked from. Accumulators are keys then, integers that order
+ * as the elements do (templates/keys.c). */
+typedef enum tly_pick { TLY_PICK_NONE, TLY_PICK_HIGHEST, TLY_PICK_LOWEST } tly_pick;
 
 typedef struct tly_operator {
     uint8_t op;                       /* tally_op */
@@ -31,7 +39,8 @@ typedef struct tly_operator {
     uint8_t identity;                 /* tly_value: what an exclusive scan shows first */
     uint8_t neutral;       /* tly_value: combines to the very bits of the other operand */
     uint8_t watch;         /* tly_watch */
-    uint8_t subgroup_scan; /* kir_op of devices' subgroups, for integers */
+    uint8_t subgroup_scan; /* kir_op of devices' subgroups, for integers; 0: none */
+    uint8_t picks;         /* tly_pick: elements are compared, by keys */
 } tly_operator;
 
 /* NULL: no kernel is made for it. */
@@ -47,6 +56,9 @@ kir_op tly_combines_by(const tly_problem *p);
 
 /* Whether partial results may leave the range in this way: those of floats may. */
 int tly_is_watched_as(const tly_problem *p, tly_watch watch);
+
+/* What combines to nothing. Ignored, a NaN does. */
+tly_value tly_neutral_value(const tly_problem *p);
 
 uint64_t tly_value_bits(tly_value value, tally_dtype dtype);
 

@@ -18,12 +18,13 @@
 #define D(name) TLY_DTYPE_BIT(TALLY_##name)
 #define FLOATS (D(F64) | D(F32) | D(F16) | D(BF16))
 #define NUMBERS (FLOATS | D(I64) | D(I32) | D(U64) | D(U32))
+#define ALL (NUMBERS | D(I16) | D(I8) | D(U16) | D(U8) | D(BOOL))
 
 const tly_op_facts tly_ops[TALLY_OP_COUNT] = {
     [TALLY_CUMSUM] = { "cumsum", 1, 0, SCAN, 1, 1, NUMBERS },
     [TALLY_CUMPROD] = { "cumprod", 1, 0, SCAN, 1, 1, NUMBERS },
-    [TALLY_CUMMAX] = { "cummax", 1, 0, SCAN | PICK, 0, 0, 0 },
-    [TALLY_CUMMIN] = { "cummin", 1, 0, SCAN | PICK, 0, 0, 0 },
+    [TALLY_CUMMAX] = { "cummax", 1, 0, SCAN | PICK, 0, 0, ALL },
+    [TALLY_CUMMIN] = { "cummin", 1, 0, SCAN | PICK, 0, 0, ALL },
     [TALLY_CUMLOGSUMEXP] = { "cumlogsumexp", 1, 0, SCAN, 0, 0, 0 },
     [TALLY_SUM] = { "sum", 0, 0, REDUCE, 1, 1, 0 },
     [TALLY_PROD] = { "prod", 0, 0, REDUCE, 1, 1, 0 },

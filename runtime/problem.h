@@ -67,9 +67,11 @@ typedef struct tly_problem {
     uint8_t op;        /* tally_op */
     uint8_t dtype;     /* tally_dtype of the input */
     uint8_t out_dtype; /* of the output */
-    uint8_t acc;       /* of the accumulator, resolved: never TALLY_DTYPE_NONE */
+    uint8_t acc;       /* of the accumulator, resolved: never TALLY_DTYPE_NONE; of what is only
+                           compared an integer of 32 or 64 bits, of floats a signed one */
     uint8_t order;     /* tally_order */
     uint8_t exclusive; /* 0 or 1 */
+    uint8_t ignores;   /* 1: NaN, of what is compared */
     uint8_t form;      /* tly_form */
     uint8_t dense;     /* TLY_ROWS: tly_dense; TLY_COLUMNS, TLY_TRANSPOSED: tly_packed */
     int8_t in_step;    /* elements: -2 to 2 or TLY_ANY_STEP */
@@ -80,6 +82,7 @@ typedef struct tly_problem {
                            TLY_SHORT_ROW that are not dense, up to TLY_MAX_UNIT lanes else, and up
                            to 31 steps of transposed views: the largest power of two within, up to
                            16; else 0 (a launch argument) */
+    uint8_t spare[3];  /* 0: keys are whole words */
 } tly_problem;
 
 typedef struct tly_dim {

@@ -9,10 +9,12 @@ static const tly_operator *row_of(const tly_build *c)
 }
 
 /* Of an accumulator, or of an element as it is stored. */
-static kir_value constant(tly_build *c, kir_type type, uint8_t value)
+static kir_value constant(tly_build *c, kir_type type, tly_value value)
 {
-    int32_t dtype = type.kind == c->acc.kind ? c->p->acc : c->p->dtype;
-    return kir_const(c->b, type, tly_value_bits((tly_value)value, (tally_dtype)dtype));
+    int is_acc = type.kind == c->acc.kind;
+    tally_dtype dtype = (tally_dtype)(is_acc && !row_of(c)->picks ? c->p->acc : c->p->dtype);
+    uint64_t bits = tly_value_bits(value, dtype);
+    return kir_const(c->b, type, is_acc && row_of(c)->picks ? tly_key_bits(c, bits) : bits);
 }
 
 kir_value tly_combine(tly_build *c, kir_value x, kir_value y)
@@ -22,12 +24,13 @@ kir_value tly_combine(tly_build *c, kir_value x, kir_value y)
 
 kir_value tly_neutral(tly_build *c, kir_type type)
 {
-    return constant(c, type, row_of(c)->neutral);
+    return constant(c, type, tly_neutral_value(c->p));
 }
 
 kir_value tly_start(tly_build *c, kir_type type)
 {
-    return constant(c, type, c->p->exclusive ? row_of(c)->identity : row_of(c)->neutral);
+    return c->p->exclusive ? constant(c, type, (tly_value)row_of(c)->identity)
+                           : tly_neutral(c, type);
 }
 
 int tly_is_floating(const tly_build *c)

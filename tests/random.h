@@ -41,8 +41,11 @@ typedef enum tly_data {
 const char *tly_data_name(tly_data data);
 
 /* What may be drawn: a bit 1 << op for each operator, and outputs wider than the input. */
-#define TLY_DRAW_MADE (1u << TALLY_CUMSUM | 1u << TALLY_CUMPROD) /* those that kernels exist for */
 #define TLY_DRAW_WIDER (1u << 31)
+/* Those that kernels exist for. */
+#define TLY_DRAW_MADE \
+    (TLY_DRAW_WIDER | 1u << TALLY_CUMSUM | 1u << TALLY_CUMPROD | 1u << TALLY_CUMMAX | \
+     1u << TALLY_CUMMIN)
 #define TLY_DRAW_ALL (TLY_DRAW_WIDER | ((1u << TALLY_OP_COUNT) - 2))
 
 /* A valid descriptor with at most `most` elements, whose tensors span at most 8 * most elements

@@ -175,7 +175,7 @@ Test(problem, equal_problems)
                          pairs[i].b);
         }
     }
-    cr_expect_eq(sizeof(tly_problem), 12u, "padding would be compared");
+    cr_expect_eq(sizeof(tly_problem), 16u, "padding would be compared");
 }
 
 static uint64_t lcg;

@@ -35,9 +35,7 @@ static int32_t choose_scan(const tly_problem *p, const tly_caps *caps)
 {
     if (caps->subgroup < TLY_GPU_LEAST_SUBGROUP || !(caps->subgroup_ops & TLY_SUBGROUP_SHUFFLE))
         return 0;
-    int integer = p->acc != TALLY_F32 && p->acc != TALLY_F64;
-    int narrow = p->acc == TALLY_I32 || p->acc == TALLY_U32;
-    return integer && narrow && (caps->subgroup_ops & TLY_SUBGROUP_ARITHMETIC) ? 2 : 1;
+    return tly_gpu_scans_by_device(p, caps) ? 2 : 1;
 }
 
 static int32_t workgroup_of(const tly_caps *caps, int32_t wanted)

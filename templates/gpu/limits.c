@@ -115,9 +115,8 @@ static const char *fault_of_teams(const tly_problem *p, const tly_geometry *g, c
                                   const tly_gpu_plan *plan)
 {
     int32_t subgroup = plan->scan == 0 ? plan->workgroup : (int32_t)caps->subgroup;
-    int narrow = p->acc == TALLY_I32 || p->acc == TALLY_U32;
-    if (plan->scan == 2 && (!narrow || !(caps->subgroup_ops & TLY_SUBGROUP_ARITHMETIC)))
-        return "the device's own scan is for integers of 32 bits, where it has one";
+    if (plan->scan == 2 && !tly_gpu_scans_by_device(p, caps))
+        return "the device's own scan is for sums and products of integers of 32 bits, where it has one";
     if (plan->workgroup % subgroup != 0 || plan->workgroup % plan->team != 0)
         return "a workgroup is whole subgroups and whole teams";
     if (p->unit > 1 && (plan->vector > 1 || plan->team > subgroup || p->unit > plan->team))
