@@ -6,30 +6,91 @@
 #include <stddef.h>
 
 #include "../runtime/error.h"
+#include "../templates/reduced.h"
+
+/* Reductions that add: -0 is neutral, but nothing at all comes to +0. */
+#define SUMS(op_) \
+    .op = (op_), .parts = 1, .by = { KIR_ADD, KIR_ADD, KIR_ADD }, .neutral = { TLY_MINUS_ZERO }
 
 static const tly_operator operators[] = {
     { .op = TALLY_CUMSUM,
-      .combine = { KIR_ADD, KIR_ADD, KIR_ADD },
-      .identity = TLY_ZERO,
-      .neutral = TLY_MINUS_ZERO,
+      .parts = 1,
+      .by = { KIR_ADD, KIR_ADD, KIR_ADD },
+      .identity = { TLY_ZERO },
+      .neutral = { TLY_MINUS_ZERO },
+      .padding = TLY_MINUS_ZERO,
       .watch = TLY_WATCH_SUMS,
       .subgroup_scan = KIR_SCAN_ADD },
     { .op = TALLY_CUMPROD,
-      .combine = { KIR_MUL, KIR_MUL, KIR_MUL },
-      .identity = TLY_ONE,
-      .neutral = TLY_ONE,
+      .parts = 1,
+      .by = { KIR_MUL, KIR_MUL, KIR_MUL },
+      .identity = { TLY_ONE },
+      .neutral = { TLY_ONE },
+      .padding = TLY_ONE,
       .watch = TLY_WATCH_PRODUCTS,
       .subgroup_scan = KIR_SCAN_MUL },
     { .op = TALLY_CUMMAX,
-      .combine = { KIR_SMAX, KIR_UMAX, KIR_MAXIMUM },
-      .identity = TLY_LOWEST,
-      .neutral = TLY_LOWEST,
-      .picks = TLY_PICK_HIGHEST },
+      .parts = 1,
+      .by = { KIR_SMAX, KIR_UMAX, KIR_CONST },
+      .identity = { TLY_LEAST },
+      .neutral = { TLY_LEAST },
+      .padding = TLY_LEAST,
+      .compares = 1 },
     { .op = TALLY_CUMMIN,
-      .combine = { KIR_SMIN, KIR_UMIN, KIR_MINIMUM },
-      .identity = TLY_HIGHEST,
-      .neutral = TLY_HIGHEST,
-      .picks = TLY_PICK_LOWEST },
+      .parts = 1,
+      .by = { KIR_SMIN, KIR_UMIN, KIR_CONST },
+      .identity = { TLY_MOST },
+      .neutral = { TLY_MOST },
+      .padding = TLY_MOST,
+      .compares = 1 },
+    { SUMS(TALLY_SUM), .watch = TLY_WATCH_SUMS },
+    { .op = TALLY_PROD,
+      .parts = 1,
+      .by = { KIR_MUL, KIR_MUL, KIR_MUL },
+      .neutral = { TLY_ONE },
+      .empty = TLY_ONE,
+      .watch = TLY_WATCH_PRODUCTS },
+    { SUMS(TALLY_MEAN), .project = tly_project_mean, .empty = TLY_NAN, .watch = TLY_WATCH_SUMS },
+    { SUMS(TALLY_L1), .lift = tly_lift_abs },
+    { SUMS(TALLY_SUM_SQUARE), .lift = tly_lift_square },
+    { SUMS(TALLY_L2), .lift = tly_lift_square, .project = tly_project_root },
+    { SUMS(TALLY_LOG_SUM), .project = tly_project_log, .empty = TLY_LEAST,
+      .watch = TLY_WATCH_SUMS },
+    { .op = TALLY_LOG_SUM_EXP,
+      .parts = 2,
+      .lift = tly_lift_exp,
+      .combine = tly_combine_exp,
+      .project = tly_project_exp,
+      .neutral = { TLY_LEAST, TLY_ZERO },
+      .empty = TLY_LEAST },
+    { .op = TALLY_MAX,
+      .parts = 1,
+      .by = { KIR_SMAX, KIR_UMAX, KIR_CONST },
+      .neutral = { TLY_LEAST },
+      .empty = TLY_LEAST,
+      .compares = 1 },
+    { .op = TALLY_MIN,
+      .parts = 1,
+      .by = { KIR_SMIN, KIR_UMIN, KIR_CONST },
+      .neutral = { TLY_MOST },
+      .empty = TLY_MOST,
+      .compares = 1 },
+    { .op = TALLY_ARGMAX,
+      .parts = 2,
+      .part = { TLY_PART_VALUE, TLY_PART_INDEX },
+      .lift = tly_lift_indexed,
+      .combine = tly_combine_largest,
+      .project = tly_project_index,
+      .neutral = { TLY_LEAST, TLY_MOST },
+      .compares = 1 },
+    { .op = TALLY_ARGMIN,
+      .parts = 2,
+      .part = { TLY_PART_VALUE, TLY_PART_INDEX },
+      .lift = tly_lift_indexed,
+      .combine = tly_combine_smallest,
+      .project = tly_project_index,
+      .neutral = { TLY_MOST, TLY_MOST },
+      .compares = 1 },
 };
 
 const tly_operator *tly_operator_find(int op)
@@ -62,9 +123,24 @@ tly_class tly_class_of(tally_dtype dtype)
     return (tly_class)classes[dtype];
 }
 
+unsigned tly_part_bytes(const tly_problem *p)
+{
+    const tly_operator *o = tly_operator_find(p->op);
+    unsigned bytes = (unsigned)tally_dtype_bytes((tally_dtype)p->acc);
+    for (unsigned i = 0; i < o->parts; i++)
+        bytes = o->part[i] == TLY_PART_INDEX ? 8 : bytes;
+    return bytes;
+}
+
+int tly_is_plain(const tly_problem *p)
+{
+    const tly_operator *o = tly_operator_find(p->op);
+    return o->parts == 1 && o->lift == NULL && o->project == NULL;
+}
+
 kir_op tly_combines_by(const tly_problem *p)
 {
-    return (kir_op)tly_operator_find(p->op)->combine[tly_class_of((tally_dtype)p->acc)];
+    return (kir_op)tly_operator_find(p->op)->by[tly_class_of((tally_dtype)p->acc)];
 }
 
 int tly_is_watched_as(const tly_problem *p, tly_watch watch)
@@ -73,33 +149,35 @@ int tly_is_watched_as(const tly_problem *p, tly_watch watch)
            tly_operator_find(p->op)->watch == watch;
 }
 
-tly_value tly_neutral_value(const tly_problem *p)
-{
-    return p->ignores ? TLY_NAN : (tly_value)tly_operator_find(p->op)->neutral;
-}
-
-/* Bits of floats; of integers the number itself. */
+/* Bits of floats. */
 static const struct {
-    uint64_t f64, integer;
+    uint64_t f64;
     uint32_t f32;
     uint16_t f16, bf16;
 } values[TLY_VALUE_COUNT] = {
-    [TLY_LOWEST] = { UINT64_C(0xfff0) << 48, 0, 0xff800000, 0xfc00, 0xff80 },
-    [TLY_HIGHEST] = { UINT64_C(0x7ff0) << 48, 0, 0x7f800000, 0x7c00, 0x7f80 },
-    [TLY_NAN] = { UINT64_C(0x7ff8) << 48, 0, 0x7fc00000, 0x7e00, 0x7fc0 },
-    [TLY_ZERO] = { 0, 0, 0, 0, 0 },
-    [TLY_MINUS_ZERO] = { UINT64_C(0x8000) << 48, 0, 0x80000000, 0x8000, 0x8000 },
-    [TLY_ONE] = { UINT64_C(0x3ff0) << 48, 1, 0x3f800000, 0x3c00, 0x3f80 },
+    [TLY_ZERO] = { 0, 0, 0, 0 },
+    [TLY_MINUS_ZERO] = { UINT64_C(0x8000) << 48, 0x80000000, 0x8000, 0x8000 },
+    [TLY_ONE] = { UINT64_C(0x3ff0) << 48, 0x3f800000, 0x3c00, 0x3f80 },
+    [TLY_LEAST] = { UINT64_C(0xfff0) << 48, 0xff800000, 0xfc00, 0xff80 },
+    [TLY_MOST] = { UINT64_C(0x7ff0) << 48, 0x7f800000, 0x7c00, 0x7f80 },
+    [TLY_NAN] = { UINT64_C(0x7ff8) << 48, 0x7fc00000, 0x7e00, 0x7fc0 },
 };
 
-/* The ends of an integer dtype; of bool they are 0 and 1. */
-static uint64_t end_of(tly_value value, tally_dtype dtype)
+static uint64_t integer_bits(tly_value value, tally_dtype dtype)
 {
     unsigned bits = dtype == TALLY_BOOL ? 1 : 8 * (unsigned)tally_dtype_bytes(dtype);
-    uint64_t all = UINT64_MAX >> (64 - bits), highest = all;
-    if (tly_class_of(dtype) == TLY_SIGNED)
-        highest >>= 1;
-    return value == TLY_HIGHEST ? highest : all - highest;
+    uint64_t high = UINT64_C(1) << (bits - 1), all = high | (high - 1);
+    int is_signed = tly_class_of(dtype) == TLY_SIGNED;
+    switch (value) {
+    case TLY_ONE:
+        return 1;
+    case TLY_LEAST:
+        return is_signed ? high : 0;
+    case TLY_MOST:
+        return is_signed ? all - high : all;
+    default:
+        return 0;
+    }
 }
 
 uint64_t tly_value_bits(tly_value value, tally_dtype dtype)
@@ -114,6 +192,6 @@ uint64_t tly_value_bits(tly_value value, tally_dtype dtype)
     case TALLY_BF16:
         return values[value].bf16;
     default:
-        return value <= TLY_HIGHEST ? end_of(value, dtype) : values[value].integer;
+        return integer_bits(value, dtype);
     }
 }

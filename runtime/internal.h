@@ -80,8 +80,9 @@ struct tally_kernel {
     int32_t carry_bytes; /* of one record */
     int32_t level;
     tly_form form;
-    int64_t row_bytes;  /* of the output, where rows are dense; else 0 */
-    int64_t chunk_step; /* bytes of input from one chunk to the next; may be negative */
+    int64_t row_bytes;    /* of the output, where rows are dense; else 0 */
+    int64_t record_bytes; /* reductions: of a tile's states */
+    int64_t chunk_step;   /* bytes of input from one chunk to the next; may be negative */
     tally_context *context;
     tly_object *object;       /* NULL if empty, or not for a CPU */
     tally_vulkan_kernel *gpu; /* NULL if empty, or for a CPU */

@@ -12,6 +12,7 @@
 #include "fork.h"
 #include "isolate.h"
 #include "local.h"
+#include "reduce.h"
 #include "thread.h"
 #include "vulkan/backend.h"
 #include "vulkan/profile.h"
@@ -25,26 +26,23 @@
 static tally_status refuse_missing(const tally_descriptor *d, tally_error *error)
 {
     const tly_op_facts *op = &tly_ops[d->op];
-    const tly_dtype_facts *dtype = &tly_dtypes[d->dtype];
-    const uint32_t wider = op->widens ? dtype->wider : 0;
-    char made[TLY_MADE_MAX], others[TLY_MADE_MAX];
-    if (!op->made) {
+    const char *dtype = tly_dtypes[d->dtype].name;
+    uint32_t outputs = tly_outputs_of(d->op, d->dtype);
+    char made[TLY_MADE_MAX];
+    if (op->dtypes == 0) {
         tly_made_ops(made);
         tly_fail(error, TALLY_UNSUPPORTED, "op", "no kernels exist for %s", op->name);
         tly_error_hint(error, "kernels exist for %s", made);
-    } else if (d->out_dtype == d->dtype ? !(op->made >> d->dtype & 1) : !tly_widens(d)) {
-        tly_name_dtypes(op->made, made);
-        tly_name_dtypes(wider, others);
-        if (d->out_dtype == d->dtype) {
-            tly_fail(error, TALLY_UNSUPPORTED, "dtype", "no kernels of %s exist for %s", op->name,
-                     dtype->name);
-        } else {
-            tly_fail(error, TALLY_UNSUPPORTED, "dtype", "no kernels of %s exist from %s to %s",
-                     op->name, dtype->name, tly_dtypes[d->out_dtype].name);
-        }
-        tly_error_hint(error, "kernels of %s exist for %s%s%s%s%s", op->name, made,
-                       wider ? ", and from " : "", wider ? dtype->name : "", wider ? " to " : "",
-                       others);
+    } else if (outputs == 0) {
+        tly_made_dtypes(op->dtypes, made);
+        tly_fail(error, TALLY_UNSUPPORTED, "dtype", "no kernels of %s exist for %s", op->name,
+                 dtype);
+        tly_error_hint(error, "kernels of %s exist for %s", op->name, made);
+    } else if ((outputs >> d->out_dtype & 1) == 0) {
+        tly_made_dtypes(outputs, made);
+        tly_fail(error, TALLY_UNSUPPORTED, "dtype", "no kernels of %s exist from %s to %s",
+                 op->name, dtype, tly_dtypes[d->out_dtype].name);
+        tly_error_hint(error, "kernels of %s exist from %s to %s", op->name, dtype, made);
     } else if (d->order == TALLY_ORDER_EXACT) {
         tly_fail(error, TALLY_UNSUPPORTED, "order", "no kernels exist for order=exact");
         tly_error_hint(error, "kernels exist without order=, with the same bits on every run, and "
@@ -111,6 +109,10 @@ static tally_status find_problem(const tally_kernel_options *known, tly_request 
                                  tally_error *error)
 {
     tally_status status = refuse_missing(&request->full, error);
+    if (status == TALLY_OK && request->level == TLY_LEVEL_NONE && !tly_ops[request->full.op].scan) {
+        return tly_fail(error, TALLY_UNSUPPORTED, "op", "no kernels of %s exist for Vulkan",
+                        tly_ops[request->full.op].name);
+    }
     if (status == TALLY_OK) {
         request->plan = known->plan != NULL ? known->plan : "";
         tly_canonicalise(&request->full, &request->problem, &request->geometry);
@@ -181,9 +183,11 @@ tally_status tly_request_for(tally_vulkan *vulkan, const tally_descriptor *descr
 static int sound(const tly_artefact *artefact, const tly_problem *problem)
 {
     const tly_launch *l = &artefact->launch;
+    int in_lanes = l->form != TLY_ROWS && l->form != TLY_REDUCED_ROWS;
     return l->abi == TLY_ABI_VERSION && l->form == problem->form && l->chunk >= 0 &&
-           (l->form == TLY_ROWS || l->tile_lanes > 0) && l->scratch_bytes >= 0 &&
-           l->scratch_lane_bytes >= 0 && artefact->code_bytes > 0;
+           (!in_lanes || l->tile_lanes > 0) && l->scratch_bytes >= 0 &&
+           (!tly_reduces(l->form) || l->record_bytes > 0) && l->scratch_lane_bytes >= 0 &&
+           artefact->code_bytes > 0;
 }
 
 /* Code is looked for in this order: memory (the cache that calls this), then the generator. What is
@@ -263,7 +267,7 @@ static void prepare_args(tally_kernel *k, const tly_geometry *g, const tly_launc
     args->in_lane = g->in_lane * in_bytes;
     args->out_lane = g->out_lane * out_bytes;
     args->chunks = l->form == TLY_ROWS && l->chunk > 0 ? ceil_div(g->length, l->chunk) : 1;
-    args->blocks = l->form == TLY_ROWS ? 1 : ceil_div(g->inner, l->tile_lanes);
+    args->blocks = l->tile_lanes > 0 ? ceil_div(g->inner, l->tile_lanes) : 1;
     args->outer_rank = g->outer_rank;
     for (int i = 0; i < g->outer_rank; i++) {
         args->outer_size[i] = g->outer[i].size;
@@ -272,12 +276,15 @@ static void prepare_args(tally_kernel *k, const tly_geometry *g, const tly_launc
     }
     k->row_tiles = l->form == TLY_ROWS ? args->chunks : args->blocks;
     k->tiles = g->rows * k->row_tiles;
+    if (tly_reduces(l->form)) {
+        tly_reduce_prepare(k, g, l, in_bytes);
+    }
     k->chunk_step = tly_multiply(l->chunk, args->in_axis);
 }
 
 int tly_may_be_in_place(const tly_problem *p, const tly_geometry *g)
 {
-    int same = p->dtype == p->out_dtype && g->in_first == g->out_first &&
+    int same = !tly_reduces(p->form) && p->dtype == p->out_dtype && g->in_first == g->out_first &&
                g->in_axis == g->out_axis && g->in_lane == g->out_lane;
     for (int i = 0; i < g->outer_rank; i++) {
         same = same && g->outer[i].in_stride == g->outer[i].out_stride;
@@ -315,13 +322,16 @@ static void prepare_cuts(tally_kernel *k, const tly_geometry *g, const tly_launc
 {
     const tly_limits *limits = &k->context->limits;
     k->bytes = tly_multiply(g->rows * g->length * g->inner, in_bytes + out_bytes);
+    if (tly_reduces(l->form)) {
+        k->bytes = tly_multiply(g->rows * g->length * g->inner, tly_multiply(g->steps, in_bytes));
+    }
     int64_t machine = l->form == TLY_ROWS ? limits->split_rows : limits->split_lanes;
     k->computes = l->split_bytes > 0;
     k->split_bytes = l->split_bytes > 0 ? smaller(l->split_bytes, machine) : machine;
     k->alone = k->bytes < k->split_bytes || k->tiles == 1;
-    k->most_tiles = k->row_tiles;
+    k->most_tiles = tly_reduces(l->form) ? INT64_MAX : k->row_tiles;
     int64_t lanes = 0;
-    if (l->form != TLY_ROWS) {
+    if (l->form != TLY_ROWS && !tly_reduces(l->form)) {
         lanes = g->inner;
         k->share_tiles = ceil_div(limits->share, l->tile_lanes * in_bytes);
     }

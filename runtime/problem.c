@@ -42,8 +42,7 @@ static void flip_all(shape *s)
     }
 }
 
-/* stride == size * step; the product may overflow although every element's index fits. */
-static int spans(int64_t stride, int64_t size, int64_t step)
+int tly_spans(int64_t stride, int64_t size, int64_t step)
 {
     int64_t product;
     return !__builtin_mul_overflow(size, step, &product) && stride == product;
@@ -52,8 +51,8 @@ static int spans(int64_t stride, int64_t size, int64_t step)
 /* Whether one walk over `inner` and then `outer` has even steps in both tensors. */
 static int continues(const tly_dim *outer, const tly_dim *inner)
 {
-    return spans(outer->in_stride, inner->size, inner->in_stride) &&
-           spans(outer->out_stride, inner->size, inner->out_stride);
+    return tly_spans(outer->in_stride, inner->size, inner->in_stride) &&
+           tly_spans(outer->out_stride, inner->size, inner->out_stride);
 }
 
 /* Joins neighbours. The dims are sorted, so no pair that could be joined stands apart, but for
@@ -247,9 +246,8 @@ static void choose_form(shape *s, tly_problem *p, tly_geometry *g)
     set_rows(s, unit, p, g);
 }
 
-/* Lowest and highest element index that a tensor's elements have; nothing where a size is 0. */
-static void extent(int32_t rank, const int64_t *sizes, const int64_t *strides, int64_t offset,
-                   int64_t *low, int64_t *high)
+void tly_extent(int32_t rank, const int64_t *sizes, const int64_t *strides, int64_t offset,
+                int64_t *low, int64_t *high)
 {
     *low = *high = offset;
     for (int32_t d = 0; d < rank; d++) {
@@ -351,9 +349,14 @@ void tly_canonicalise(const tally_descriptor *d, tly_problem *problem, tly_geome
     problem->dtype = (uint8_t)full.dtype;
     problem->out_dtype = (uint8_t)full.out_dtype;
     problem->acc = accumulator(&full);
-    problem->ignores = (full.flags & TALLY_NAN_IGNORE) != 0;
     problem->order = (uint8_t)full.order;
     problem->exclusive = (full.flags & TALLY_EXCLUSIVE) != 0;
+    problem->nan_ignore = (full.flags & TALLY_NAN_IGNORE) != 0;
+    problem->last = (full.flags & TALLY_LAST) != 0;
+    if (!tly_ops[full.op].scan) {
+        tly_canonicalise_reduction(&full, problem, geometry);
+        return;
+    }
     for (int32_t i = 0; i < full.rank; i++) {
         if (full.sizes[i] == 0) {
             set_empty(problem, geometry);
@@ -380,8 +383,8 @@ void tly_canonicalise(const tally_descriptor *d, tly_problem *problem, tly_geome
     }
     geometry->in_first = s.in_first;
     geometry->out_first = s.out_first;
-    extent(full.rank, full.sizes, full.in_strides, full.in_offset, &geometry->in_low,
-           &geometry->in_high);
-    extent(full.rank, full.sizes, full.out_strides, full.out_offset, &geometry->out_low,
-           &geometry->out_high);
+    tly_extent(full.rank, full.sizes, full.in_strides, full.in_offset, &geometry->in_low,
+               &geometry->in_high);
+    tly_extent(full.rank, full.sizes, full.out_strides, full.out_offset, &geometry->out_low,
+               &geometry->out_high);
 }

@@ -10,8 +10,8 @@ static const struct {
 } storage[TALLY_DTYPE_COUNT] = {
     [TALLY_F64] = { KIR_F64, 8 },  [TALLY_F32] = { KIR_F32, 4 }, [TALLY_F16] = { KIR_F16, 2 },
     [TALLY_BF16] = { KIR_I16, 2 }, [TALLY_I64] = { KIR_I64, 8 }, [TALLY_I32] = { KIR_I32, 4 },
-    [TALLY_I16] = { KIR_I16, 2 },  [TALLY_I8] = { KIR_I8, 1 },   [TALLY_U64] = { KIR_I64, 8 },
-    [TALLY_U32] = { KIR_I32, 4 },  [TALLY_U16] = { KIR_I16, 2 }, [TALLY_U8] = { KIR_I8, 1 },
+    [TALLY_U64] = { KIR_I64, 8 },  [TALLY_U32] = { KIR_I32, 4 }, [TALLY_I16] = { KIR_I16, 2 },
+    [TALLY_I8] = { KIR_I8, 1 },    [TALLY_U16] = { KIR_I16, 2 }, [TALLY_U8] = { KIR_I8, 1 },
     [TALLY_BOOL] = { KIR_I8, 1 },
 };
 
@@ -180,6 +180,11 @@ static kir_value word_to_single(tly_build *c, kir_value v)
     return to(c, KIR_BITCAST, KIR_F32, op(c, KIR_SHL, v, bits(c, v, 16)));
 }
 
+static int has_keys(const tly_build *c)
+{
+    return tly_operator_find(c->p->op)->compares;
+}
+
 static int is_signed(const tly_build *c)
 {
     return tly_class_of((tally_dtype)c->p->dtype) == TLY_SIGNED;
@@ -191,11 +196,6 @@ static kir_value widen_integer(tly_build *c, kir_value x)
     if (kir_type_of(c->b, x).kind == c->acc.kind)
         return x;
     return to(c, is_signed(c) ? KIR_SEXT : KIR_ZEXT, (kir_kind)c->acc.kind, x);
-}
-
-static int has_keys(const tly_build *c)
-{
-    return tly_operator_find(c->p->op)->picks != TLY_PICK_NONE;
 }
 
 kir_value tly_widen_word(tly_build *c, kir_value v)

@@ -44,9 +44,9 @@ static uint64_t ordered_bits(const tly_build *c, uint64_t element)
  * highest and they lie at the lower one. */
 static uint64_t turn(const tly_build *c)
 {
-    int picks_highest = tly_operator_find(c->p->op)->picks == TLY_PICK_HIGHEST;
-    int nans_up = picks_highest != c->p->ignores;
-    uint64_t end = tly_value_bits(nans_up ? TLY_LOWEST : TLY_HIGHEST, (tally_dtype)c->p->dtype);
+    int takes_most = tly_operator_find(c->p->op)->by[TLY_SIGNED] == KIR_SMAX;
+    int nans_up = takes_most != c->p->nan_ignore;
+    uint64_t end = tly_value_bits(nans_up ? TLY_LEAST : TLY_MOST, (tally_dtype)c->p->dtype);
     return ordered_bits(c, end) - (nans_up ? magnitude(c) + 1 : magnitude(c));
 }
 

@@ -10,8 +10,7 @@
 enum {
     MAX_HISTORY = TLY_ROWS_MOST_VECTORS_BACK,
     MAX_UNROLL = TLY_ROWS_MOST_UNROLL,
-    CAREFUL_UNROLL = TLY_ROWS_CAREFUL_UNROLL,
-    SPOILED_AT = 16 /* bytes, in a total record */
+    CAREFUL_UNROLL = TLY_ROWS_CAREFUL_UNROLL
 };
 
 typedef struct tly_rows {

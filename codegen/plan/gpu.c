@@ -10,13 +10,6 @@
 #include "../operator.h"
 #include "keys.h"
 
-int tly_gpu_scans_by_device(const tly_problem *p, const tly_caps *caps)
-{
-    int narrow = p->acc == TALLY_I32 || p->acc == TALLY_U32;
-    return narrow && tly_operator_find(p->op)->subgroup_scan != 0 &&
-           (caps->subgroup_ops & TLY_SUBGROUP_ARITHMETIC) != 0;
-}
-
 int tly_gpu_takes_lanes(const tly_gpu_plan *plan)
 {
     return plan->template_id == TLY_GPU_COLUMNS;
@@ -43,7 +36,7 @@ static const need needs[] = {
 static tally_status refuse_missing(const tly_problem *p, const tly_caps *caps, tally_error *e)
 {
     /* Keys of f64 go in pairs of words where there are no 64-bit integers. */
-    int has_keys = tly_operator_find(p->op)->picks != TLY_PICK_NONE;
+    int has_keys = tly_operator_find(p->op)->compares;
     const uint8_t used[] = { p->dtype, p->out_dtype, has_keys ? p->dtype : p->acc };
     for (size_t k = 0; k < sizeof used; k++)
         for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {

@@ -49,7 +49,4 @@ int32_t tly_gpu_lanes_together(const tly_problem *p, const tly_geometry *g, int3
 int tly_gpu_needs_addresses(const tly_problem *p, const tly_geometry *g, const tly_caps *caps);
 int tly_gpu_needs_64_bits(const tly_problem *p, const tly_geometry *g);
 
-/* Whether the device's own subgroup scan serves: of integers of 32 bits, by this operator. */
-int tly_gpu_scans_by_device(const tly_problem *p, const tly_caps *caps);
-
 #endif

@@ -18,6 +18,8 @@ static const tly_limits *const limits[TLY_TEMPLATE_COUNT] = {
     [TLY_TEMPLATE_SERIAL] = &tly_serial_limits,
     [TLY_TEMPLATE_NARROW] = &tly_narrow_limits,
     [TLY_TEMPLATE_TILES] = &tly_tiles_limits,
+    [TLY_TEMPLATE_REDUCE_ROWS] = &tly_reduce_rows_limits,
+    [TLY_TEMPLATE_REDUCE_LANES] = &tly_reduce_lanes_limits,
 };
 
 const char *tly_template_name(tly_template id)
@@ -91,6 +93,8 @@ static int is_long(const tly_problem *p, const tly_target *t)
 
 static tly_template choose_template(const tly_problem *p, const tly_target *t)
 {
+    if (tly_reduces(p->form))
+        return p->form == TLY_REDUCED_ROWS ? TLY_TEMPLATE_REDUCE_ROWS : TLY_TEMPLATE_REDUCE_LANES;
     if (p->form == TLY_COLUMNS && (p->dense == TLY_PACKED_UP || p->dense == TLY_PACKED_DOWN))
         return TLY_TEMPLATE_NARROW;
     if (p->form == TLY_COLUMNS)
@@ -331,6 +335,41 @@ static int32_t choose_tile_ahead(const tly_problem *p, const tly_target *t, cons
     return p->length > 0 ? 0 : 256;
 }
 
+/* ---- reductions ---- */
+
+static int is_serial_row(const tly_problem *p)
+{
+    return p->form == TLY_REDUCED_ROWS && p->order == TALLY_ORDER_SERIAL;
+}
+
+/* No vectors of what lies apart. */
+static int32_t choose_reduce_lanes(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    return p->in_step != 1 || is_serial_row(p) ? 1 : choose_lanes(p, t, plan);
+}
+
+/* Enough to hide the latency of one. */
+static int32_t choose_reduce_unroll(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    (void)t;
+    (void)plan;
+    if (is_serial_row(p))
+        return 1;
+    return tly_operator_find(p->op)->parts > 1 ? 4 : 8;
+}
+
+static int32_t choose_reduce_chunk(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    return is_serial_row(p) ? 0 : choose_chunk(p, t, plan);
+}
+
+static int32_t choose_reduce_steps(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    (void)t;
+    (void)plan;
+    return tly_operator_find(p->op)->parts > 1 ? 4 : 8;
+}
+
 /* ---- all of them ---- */
 
 /* How a choice is made: by a function, or one number for all. */
@@ -395,6 +434,19 @@ static const choice choices[TLY_TEMPLATE_COUNT][MOST_CHOICES] = {
         { KEY(tile_lanes), choose_tile, 0 },
         { KEY(prefetch), choose_tile_ahead, 0 },
         { KEY(split_bytes), choose_split, 0 },
+    },
+    [TLY_TEMPLATE_REDUCE_ROWS] = {
+        { KEY(lanes), choose_reduce_lanes, 0 },
+        { KEY(unroll), choose_reduce_unroll, 0 },
+        { KEY(chunk), choose_reduce_chunk, 0 },
+        { KEY(prefetch), NULL, 4096 },
+        { KEY(split_bytes), NULL, 0 },
+    },
+    [TLY_TEMPLATE_REDUCE_LANES] = {
+        { KEY(lanes), choose_reduce_lanes, 0 },
+        { KEY(rows), choose_reduce_steps, 0 },
+        { KEY(tile_lanes), NULL, 1024 },
+        { KEY(split_bytes), NULL, 0 },
     },
     [TLY_TEMPLATE_NARROW] = {
         { KEY(lanes), choose_lanes, 0 },
