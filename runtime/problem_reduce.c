@@ -21,12 +21,12 @@ typedef struct shape {
 static tally_dtype comparable(tally_dtype dtype, int indexed)
 {
     static const uint8_t keys[TALLY_DTYPE_COUNT][2] = {
-        [TALLY_F64] = { TALLY_I64, TALLY_I64 },  [TALLY_F32] = { TALLY_I32, TALLY_I32 },
-        [TALLY_F16] = { TALLY_I16, TALLY_I32 },  [TALLY_BF16] = { TALLY_I16, TALLY_I32 },
-        [TALLY_I64] = { TALLY_I64, TALLY_I64 },  [TALLY_I32] = { TALLY_I32, TALLY_I32 },
-        [TALLY_I16] = { TALLY_I16, TALLY_I32 },  [TALLY_I8] = { TALLY_I8, TALLY_I32 },
-        [TALLY_U64] = { TALLY_U64, TALLY_U64 },  [TALLY_U32] = { TALLY_U32, TALLY_U32 },
-        [TALLY_U16] = { TALLY_U16, TALLY_I32 },  [TALLY_U8] = { TALLY_U8, TALLY_I32 },
+        [TALLY_F64] = { TALLY_I64, TALLY_I64 }, [TALLY_F32] = { TALLY_I32, TALLY_I32 },
+        [TALLY_F16] = { TALLY_I16, TALLY_I32 }, [TALLY_BF16] = { TALLY_I16, TALLY_I32 },
+        [TALLY_I64] = { TALLY_I64, TALLY_I64 }, [TALLY_I32] = { TALLY_I32, TALLY_I32 },
+        [TALLY_I16] = { TALLY_I16, TALLY_I32 }, [TALLY_I8] = { TALLY_I8, TALLY_I32 },
+        [TALLY_U64] = { TALLY_U64, TALLY_U64 }, [TALLY_U32] = { TALLY_U32, TALLY_U32 },
+        [TALLY_U16] = { TALLY_U16, TALLY_I32 }, [TALLY_U8] = { TALLY_U8, TALLY_I32 },
         [TALLY_BOOL] = { TALLY_U8, TALLY_I32 },
     };
     return (tally_dtype)keys[dtype][indexed];
@@ -186,8 +186,7 @@ static int8_t literal(int64_t step)
     return step == 1 ? 1 : TLY_ANY_STEP;
 }
 
-void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *problem,
-                                tly_geometry *g)
+void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *problem, tly_geometry *g)
 {
     int64_t sizes[TALLY_MAX_RANK] = { 0 };
     int32_t rank = tly_result_shape(full, sizes);

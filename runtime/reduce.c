@@ -38,9 +38,8 @@ void tly_reduce_prepare(tally_kernel *k, const tly_geometry *g, const tly_launch
     if (args->chunk_length < g->length) {
         args->chunk_steps = 1;
     }
-    args->chunks = larger(ceil_div(g->length, args->chunk_length) *
-                              ceil_div(args->steps, args->chunk_steps),
-                          1);
+    args->chunks = larger(
+        ceil_div(g->length, args->chunk_length) * ceil_div(args->steps, args->chunk_steps), 1);
     args->blocks = l->form == TLY_REDUCED_LANES ? ceil_div(g->inner, l->tile_lanes) : 1;
     args->reduced_rank = g->reduced_rank;
     for (int i = 0; i < g->reduced_rank; i++) {
@@ -93,10 +92,9 @@ void tly_reduce_work(tly_run *run, char *scratch)
 void tly_reduce_end(tly_run *run, char *scratch)
 {
     const tally_kernel *k = run->kernel;
-    tly_task task = { .end = k->tiles,
-                      .mode = TLY_MODE_COMBINE,
-                      .scratch = scratch,
-                      .carry_in = run->records };
+    tly_task task = {
+        .end = k->tiles, .mode = TLY_MODE_COMBINE, .scratch = scratch, .carry_in = run->records
+    };
     k->entry(run->args, &task);
     free(run->records);
 }

@@ -134,8 +134,8 @@ static void do_output(tly_reduce *r, kir_value output)
     kir_value start = nothing(r);
     kir_branch way;
     kir_loop l;
-    kir_for(b, &l, tly_max(c, sub(c, begin, first), zero),
-            tly_min(c, chunks, sub(c, end, first)), imm(c, 1), 1, &start);
+    kir_for(b, &l, tly_max(c, sub(c, begin, first), zero), tly_min(c, chunks, sub(c, end, first)),
+            imm(c, 1), 1, &start);
     kir_value tile = add(c, first, l.i);
     kir_value state = state_of(r, at.in, tile, l.i, combines);
     kir_if(b, &way, records);

@@ -111,8 +111,7 @@ static kir_value element_of(tly_reduce *r, kir_value key)
     if (tly_class_of(dtype) != TLY_FLOATING)
         return key;
     key = turn(r, key);
-    return to.kind == kir_type_of(c->b, key).kind ? key
-                                                  : kir_convert(c->b, KIR_BITCAST, to, key);
+    return to.kind == kir_type_of(c->b, key).kind ? key : kir_convert(c->b, KIR_BITCAST, to, key);
 }
 
 static kir_value stored(tly_reduce *r, kir_value y)

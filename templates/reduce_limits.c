@@ -46,10 +46,9 @@ static const char *rows_fault(const tly_problem *p, const tly_plan *plan)
     return fault_of_vectors(p, plan);
 }
 
-const tly_limits tly_reduce_rows_limits = { { "reduce_rows", rows_table,
-                                              sizeof rows_table / sizeof *rows_table },
-                                            rows_refuse,
-                                            rows_fault };
+const tly_limits tly_reduce_rows_limits = {
+    { "reduce_rows", rows_table, sizeof rows_table / sizeof *rows_table }, rows_refuse, rows_fault
+};
 
 const tly_limits tly_reduce_lanes_limits = { { "reduce_lanes", lanes_table,
                                                sizeof lanes_table / sizeof *lanes_table },

@@ -134,8 +134,7 @@ static kir_value split(tly_build *c, kir_value x, kir_value exponent)
     number = bin(c, KIR_AND, number, is_finite(c, x));
     return kir_tuple(b, 2,
                      (kir_value[]){ kir_select(b, number, m, x),
-                                    kir_select(b, number, bin(c, KIR_ADD, exponent, e),
-                                               zero) });
+                                    kir_select(b, number, bin(c, KIR_ADD, exponent, e), zero) });
 }
 
 kir_value tly_reduce_one(tly_build *c, unsigned lanes)
@@ -190,8 +189,9 @@ static kir_value by_chains(tly_reduce *r, const tly_span *s)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
-    const tly_reduce_rules rules = { (unsigned)c->plan->unroll, lift_plain, multiply, plain_one,
-                                     close_plain, tly_reduce_join };
+    const tly_reduce_rules rules = {
+        (unsigned)c->plan->unroll, lift_plain, multiply, plain_one, close_plain, tly_reduce_join
+    };
     int64_t group = (int64_t)rules.vectors * c->lanes;
     kir_value is_short = less(c, sub(c, s->to, s->from), imm(c, group));
     kir_value together = kir_select(b, is_short, imm(c, CHAIN / (rules.vectors + 1)), imm(c, 1));
@@ -209,8 +209,8 @@ static kir_value by_chains(tly_reduce *r, const tly_span *s)
 
 kir_value tly_reduce_product(tly_reduce *r, const tly_span *s)
 {
-    static const tly_reduce_rules apart = { 1, lift_split, tly_reduce_join, tly_reduce_one, NULL,
-                                            NULL };
+    static const tly_reduce_rules apart = { 1,    lift_split, tly_reduce_join, tly_reduce_one,
+                                            NULL, NULL };
     tly_build *c = r->c;
     kir_builder *b = c->b;
     kir_branch left;
@@ -241,7 +241,7 @@ static kir_value product_of(tly_build *c, kir_value state)
 }
 
 /* The plain loop's product, up to where it is infinite, NaN, or, but for infinite elements, zero for
- * good. */
+ * good; with the sign that it has in the end, which is the mantissa's. */
 static kir_value by_loop(tly_reduce *r, const tly_span *all, kir_value mantissa)
 {
     tly_build *c = r->c;
@@ -263,7 +263,8 @@ static kir_value by_loop(tly_reduce *r, const tly_span *all, kir_value mantissa)
     kir_for_end(b, &l, &y);
     kir_for_end(b, &part, l.result);
     kir_for_end(b, &step, part.result);
-    return step.result[0];
+    kir_value sign = bin(c, KIR_SUB, as(c, format_of(c)->integer, mantissa), size(c, mantissa));
+    return as(c, c->acc.kind, bin(c, KIR_OR, size(c, step.result[0]), sign));
 }
 
 static kir_value judge_product(tly_reduce *r, const tly_span *all, kir_value state)

@@ -173,7 +173,8 @@ kir_value tly_reduce_span(tly_reduce *r, const tly_span *s)
 {
     if (r->watched)
         return tly_reduce_product(r, s);
-    const tly_reduce_rules rules = { (unsigned)r->c->plan->unroll, lift, tly_combine, neutral,
-                                     NULL, NULL };
+    const tly_reduce_rules rules = {
+        (unsigned)r->c->plan->unroll, lift, tly_combine, neutral, NULL, NULL
+    };
     return tly_reduce_walk(r, &rules, s);
 }

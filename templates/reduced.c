@@ -78,9 +78,8 @@ kir_value tly_combine_exp(tly_build *c, kir_value x, kir_value y)
     kir_value factor = tly_exp(b, apart), below = kir_cmp(b, KIR_OLE, my, mx);
     kir_value first = bin(c, KIR_ADD, sx, bin(c, KIR_MUL, sy, factor));
     kir_value second = bin(c, KIR_ADD, bin(c, KIR_MUL, sx, factor), sy);
-    return kir_tuple(b, 2,
-                     (kir_value[]){ kir_select(b, below, mx, my),
-                                    kir_select(b, below, first, second) });
+    return kir_tuple(
+        b, 2, (kir_value[]){ kir_select(b, below, mx, my), kir_select(b, below, first, second) });
 }
 
 kir_value tly_project_exp(tly_build *c, kir_value state)

@@ -504,7 +504,10 @@ tally_status tly_plan_make(const tly_problem *problem, const tly_target *target,
     tly_plan made = { .template_id = tly_forced_or(&forced, KEY(template_id),
                                                    (int32_t)choose_template(problem, target)) };
     const tly_limits *l = limits[made.template_id];
+    int reduces = made.template_id >= TLY_TEMPLATE_REDUCE_ROWS;
     const char *refusal = l->refuses(problem);
+    if (tly_reduces(problem->form) && !reduces)
+        refusal = "it is a template of scans, and this is a reduction";
     if (refusal != NULL)
         return tly_fail(error, TALLY_INVALID, "plan", "%s", refusal);
     s = tly_keys_judge(&l->keys, &forced, error);
