@@ -109,7 +109,8 @@ static int32_t choose_together(const tly_problem *p, const tly_geometry *g, cons
                                int64_t lanes)
 {
     int32_t bytes = plays(caps) ? 64 : 16;
-    int32_t vector = tly_gpu_lanes_together(p, g, bytes / tly_gpu_bytes_of(p->out_dtype));
+    int32_t most = smaller(bytes / tly_gpu_bytes_of(p->out_dtype), TLY_GPU_MOST_ELEMENTS);
+    int32_t vector = tly_gpu_lanes_together(p, g, most);
     while (vector > 1 && lanes / vector < caps->saturation)
         vector = tly_gpu_lanes_together(p, g, vector / 2);
     return vector;
