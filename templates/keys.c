@@ -34,6 +34,7 @@ static unsigned moved(const tly_build *c)
     return key_bits(c) - 8 * c->in_bytes;
 }
 
+/* What reorder() makes of an element that is known. */
 static uint64_t ordered_bits(const tly_build *c, uint64_t element)
 {
     uint64_t bits = element << moved(c);
@@ -63,11 +64,6 @@ uint64_t tly_key_bits(const tly_build *c, uint64_t element)
 static kir_value constant(tly_build *c, kir_value like, uint64_t bits)
 {
     return kir_const(c->b, kir_type_of(c->b, like), bits & UINT64_MAX >> (64 - key_bits(c)));
-}
-
-static kir_type kind_of(tly_build *c, kir_kind kind, kir_value v)
-{
-    return KIR_TYPE(kind, kir_type_of(c->b, v).lanes);
 }
 
 /* The bits below the sign inverted where it is set: its own inverse. */
@@ -112,31 +108,28 @@ static kir_kind integer_of(unsigned bytes)
     return bytes == 8 ? KIR_I64 : bytes == 4 ? KIR_I32 : bytes == 2 ? KIR_I16 : KIR_I8;
 }
 
+static kir_value converted(tly_build *c, kir_op op, kir_kind kind, kir_value v)
+{
+    return kir_type_of(c->b, v).kind == kind
+               ? v
+               : kir_convert(c->b, op, KIR_TYPE(kind, kir_type_of(c->b, v).lanes), v);
+}
+
 kir_value tly_to_key(tly_build *c, kir_value storage)
 {
-    kir_builder *b = c->b;
-    kir_type bits = kind_of(c, integer_of(c->in_bytes), storage);
-    kir_type key = kind_of(c, (kir_kind)c->acc.kind, storage);
-    int extend = tly_class_of((tally_dtype)c->p->dtype) == TLY_SIGNED ? KIR_SEXT : KIR_ZEXT;
-    kir_value v = kir_convert(b, KIR_BITCAST, bits, storage);
-    if (bits.kind != key.kind)
-        v = kir_convert(b, (kir_op)extend, key, v);
+    int is_signed = tly_class_of((tally_dtype)c->p->dtype) == TLY_SIGNED;
+    kir_value v = converted(c, KIR_BITCAST, integer_of(c->in_bytes), storage);
+    v = converted(c, is_signed ? KIR_SEXT : KIR_ZEXT, (kir_kind)c->acc.kind, v);
     if (!is_float(c))
         return v;
-    return order(c, moved(c) > 0 ? kir_bin(b, KIR_SHL, v, constant(c, v, moved(c))) : v);
+    return order(c, moved(c) > 0 ? kir_bin(c->b, KIR_SHL, v, constant(c, v, moved(c))) : v);
 }
 
 kir_value tly_from_key(tly_build *c, kir_value key)
 {
-    kir_builder *b = c->b;
-    kir_type bits = kind_of(c, integer_of(c->in_bytes), key);
-    kir_type storage = tly_storage((tally_dtype)c->p->dtype, bits.lanes);
-    kir_value v = key;
-    if (is_float(c))
-        v = restore(c, key);
+    kir_value v = is_float(c) ? restore(c, key) : key;
     if (is_float(c) && moved(c) > 0)
-        v = kir_bin(b, KIR_LSHR, v, constant(c, v, moved(c)));
-    if (bits.kind != c->acc.kind)
-        v = kir_convert(b, KIR_TRUNC, bits, v);
-    return kir_convert(b, KIR_BITCAST, storage, v);
+        v = kir_bin(c->b, KIR_LSHR, v, constant(c, v, moved(c)));
+    v = converted(c, KIR_TRUNC, integer_of(c->in_bytes), v);
+    return converted(c, KIR_BITCAST, (kir_kind)tly_storage((tally_dtype)c->p->dtype, 1).kind, v);
 }

@@ -365,8 +365,7 @@ Test(vulkan_device, records_on_a_device_of_the_callers)
     const tly_caps *caps = tly_vulkan_caps(b.v);
     cr_assert_eq(caps->int64 + caps->float64 + caps->storage16 + caps->storage8 + caps->addresses +
                      caps->rte32,
-                 0,
-                 "nothing was enabled");
+                 0, "nothing was enabled");
     b.kernel = kernel_of(b.v, NULL);
     fill(&b);
     tally_vulkan_kernel *cut = kernel_of(b.v, "cut=7");

@@ -29,7 +29,8 @@ typedef struct need {
 static const need needs[] = {
     { "shaderFloat64", AT(float64), DTYPE(F64) },
     { "shaderInt64", AT(int64), DTYPE(I64) | DTYPE(U64) },
-    { "storageBuffer16BitAccess", AT(storage16), DTYPE(F16) | DTYPE(BF16) | DTYPE(I16) | DTYPE(U16) },
+    { "storageBuffer16BitAccess", AT(storage16),
+      DTYPE(F16) | DTYPE(BF16) | DTYPE(I16) | DTYPE(U16) },
     { "storageBuffer8BitAccess", AT(storage8), DTYPE(I8) | DTYPE(U8) | DTYPE(BOOL) },
 };
 

@@ -112,7 +112,7 @@ void tly_spv_lower_load(tly_spv_lowering *l, const kir_inst *inst, tly_spv_value
         if (at_once(l, inst, count)) {
             uint32_t shape = tly_spv_type(l, type);
             result->id[0] = type.kind == KIR_I32 || type.kind == KIR_I8 ? id
-                                                                         : OP(l, Bitcast, shape, id);
+                                                                        : OP(l, Bitcast, shape, id);
             return;
         }
         tly_spv_split(l, id, each, words);

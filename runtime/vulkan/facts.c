@@ -186,10 +186,8 @@ static void note_disabled(const answers *offers, const answers *enabled, tly_vk_
         VkBool32 there, enabled;
     } features[] = {
 #define FEATURE(link, name) { #name, offers->link.name, enabled->link.name }
-        FEATURE(features.features, shaderInt64),
-        FEATURE(features.features, shaderFloat64),
-        FEATURE(storage16, storageBuffer16BitAccess),
-        FEATURE(storage8, storageBuffer8BitAccess),
+        FEATURE(features.features, shaderInt64),      FEATURE(features.features, shaderFloat64),
+        FEATURE(storage16, storageBuffer16BitAccess), FEATURE(storage8, storageBuffer8BitAccess),
         FEATURE(addresses, bufferDeviceAddress),
 #undef FEATURE
     };

@@ -46,8 +46,8 @@ kir_value tly_gpu_fetch(tly_gpu *g, kir_value p, int64_t offset)
 void tly_gpu_put(tly_gpu *g, kir_value p, int64_t offset, kir_value stored)
 {
     if (is_narrow(g->c.out_bytes))
-        stored = kir_convert(g->c.b, KIR_TRUNC,
-                             KIR_TYPE(g->c.out_bytes == 2 ? KIR_I16 : KIR_I8, 1), stored);
+        stored = kir_convert(g->c.b, KIR_TRUNC, KIR_TYPE(g->c.out_bytes == 2 ? KIR_I16 : KIR_I8, 1),
+                             stored);
     kir_store(g->c.b, p, offset, stored, g->c.out_bytes, 0);
 }
 
