@@ -60,7 +60,7 @@ typedef struct tly_operator {
     uint8_t subgroup_scan;           /* kir_op of devices' subgroups, for integers; 0: none */
 } tly_operator;
 
-/* NULL: no kernel is made for it. */
+/* NULL: no kernel is made for it (operator.c; what follows is in operator_facts.c). */
 const tly_operator *tly_operator_find(int op);
 
 /* TALLY_UNSUPPORTED for an operator without a row; what follows may rely on there being one. */
