@@ -32,8 +32,7 @@ static kir_value number(tly_build *c, kir_value like, uint64_t value)
 /* i1s */
 static kir_value is_there(tly_build *c, kir_value x)
 {
-    return kir_cmp(c->b, kir_is_float(kir_type_of(c->b, x)) ? KIR_UNE : KIR_NE, x,
-                   number(c, x, 0));
+    return kir_cmp(c->b, kir_is_float(kir_type_of(c->b, x)) ? KIR_UNE : KIR_NE, x, number(c, x, 0));
 }
 
 static kir_value lift(tly_build *c, kir_value x, kir_value index)

@@ -345,7 +345,10 @@ static int is_serial_row(const tly_problem *p)
 /* No vectors of what lies apart. */
 static int32_t choose_reduce_lanes(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
-    return p->in_step != 1 || is_serial_row(p) ? 1 : choose_lanes(p, t, plan);
+    int32_t lanes = p->in_step != 1 || is_serial_row(p) ? 1 : choose_lanes(p, t, plan);
+    while (p->form == TLY_REDUCED_LANES && p->length > 0 && lanes > p->length)
+        lanes /= 2;
+    return lanes;
 }
 
 /* Enough to hide the latency of one. */
