@@ -24,7 +24,8 @@ static const tly_verb verbs[] = {
       "  --in-place      compute in one buffer\n"
       "  --plan K=V      override a choice of the plan, for experiments\n\n"
       "  tally run 'cumprod:f32:1x1x3x4:axis=3' in.npy -o out.npy\n"
-      "  tally run cumsum:axis=-1,reverse in.npy -o out.npy\n",
+      "  tally run cumsum:axis=-1,reverse in.npy -o out.npy\n"
+      "  tally run 'cummax:f32:3x4:axis=1,nan=ignore' in.npy -o out.npy\n",
       OPTION_OUT | OPTION_DEVICE | OPTION_THREADS | OPTION_IN_PLACE | OPTION_PLAN, 2, 2,
       tly_verb_run },
     { "bench", "WORD [--device D] [--threads N] [--plan K=V]... [--data KIND] [--json]",
