@@ -24,6 +24,8 @@ typedef struct tly_artefact {
 typedef struct tly_generator {
     uint32_t abi;     /* TLY_ABI_VERSION */
     uint32_t version; /* TLY_GENERATOR_VERSION */
+    /* tly_identity of its build; NULL or another: what it makes is not stored. */
+    const char *identity;
     /* `level` is "x86-64-v3" and its like; `plan` overrides, "" for none. Thread-safe. */
     tally_status (*generate)(const tly_problem *problem, const char *level, const char *plan,
                              tly_artefact *artefact, tally_error *error);
