@@ -56,9 +56,9 @@ int tly_folder_open(const char *path, int create, const char **why)
         folder = open(path, how);
     }
     if (folder < 0) {
-        *why = errno == ENOENT                       ? NULL
+        *why = errno == ENOENT                      ? NULL
                : errno == ENOTDIR || errno == ELOOP ? "it is a link, or no folder"
-                                                     : strerror(errno);
+                                                    : strerror(errno);
         return -1;
     }
     *why = fstat(folder, &facts) != 0 ? "its owner is not known" : distrust(&facts);
@@ -133,7 +133,7 @@ static int kind_of(const char *name)
         return 1;
     }
     return name[16] == '.' && strspn(name + 17, digits) == 16 && strcmp(name + 33, ".tmp") == 0 ? 2
-                                                                                               : 0;
+                                                                                                : 0;
 }
 
 /* --- writing --------------------------------------------------------------------------------- */
@@ -148,8 +148,8 @@ static int open_temporary(int folder, const char *name, char temporary[TEMPORARY
         uint64_t own = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
         own = (own ^ (uint64_t)getpid() << 40) + ((uint64_t)atomic_fetch_add(&turn, 1) << 20);
         snprintf(temporary, TEMPORARY_NAME, "%.16s.%016" PRIx64 ".tmp", name, own);
-        int file = openat(folder, temporary,
-                          O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        int file = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                          0600);
         if (file >= 0 || errno != EEXIST) {
             return file;
         }

@@ -9,7 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TLY_FOLDER_NAME 24 /* bytes of an entry's name with its zero: 16 hexadecimal digits, ".tally" */
+#define TLY_FOLDER_NAME \
+    24 /* bytes of an entry's name with its zero: 16 hexadecimal digits, ".tally" */
 
 /* A descriptor, or -1; then *why says why it is not used, or is NULL if there is no such folder.
  * `create`: it is made, with the folder around it. */
@@ -27,7 +28,7 @@ int tly_folder_write(int folder, const char *name, const void *bytes, size_t cou
 /* One file with the name of an entry. */
 typedef struct tly_folder_file {
     char name[TLY_FOLDER_NAME];
-    uint64_t bytes; /* that it takes, in whole blocks */
+    uint64_t bytes;        /* that it takes, in whole blocks */
     int64_t used, used_ns; /* last use, since 1970 */
 } tly_folder_file;
 

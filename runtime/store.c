@@ -103,7 +103,8 @@ typedef struct gift {
 static int take(void *user, const char *bytes, size_t count)
 {
     gift *g = user;
-    char *more = count <= TLY_ENTRY_MOST - g->count ? realloc(g->bytes, g->count + count + 1) : NULL;
+    char *more = count <= TLY_ENTRY_MOST - g->count ? realloc(g->bytes, g->count + count + 1)
+                                                    : NULL;
     if (more == NULL) {
         g->failed = 1;
         return 1;
@@ -119,8 +120,8 @@ static int take(void *user, const char *bytes, size_t count)
 static void *load_from_host(tly_store *store, const tly_store_key *key, size_t *count)
 {
     gift g = { NULL, 0, 0 };
-    if (store->load == NULL ||
-        store->load(store->user, key->bytes, key->count, take, &g) != 0 || g.failed) {
+    if (store->load == NULL || store->load(store->user, key->bytes, key->count, take, &g) != 0 ||
+        g.failed) {
         free(g.bytes);
         return NULL;
     }

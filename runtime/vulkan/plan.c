@@ -25,10 +25,9 @@ typedef struct known {
 static tally_status make(const tly_object *object, tly_piece *made, tally_error *error)
 {
     const facts *f = object->key.facts;
-    const tly_request request = { .problem = f->problem,
-                                  .geometry = f->geometry,
-                                  .caps = f->caps,
-                                  .plan = object->key.plan };
+    const tly_request request = {
+        .problem = f->problem, .geometry = f->geometry, .caps = f->caps, .plan = object->key.plan
+    };
     const tly_generator *generator;
     tly_gpu_plan *plan = malloc(sizeof *plan);
     if (plan == NULL) {
