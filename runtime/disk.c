@@ -69,7 +69,7 @@ static int show(int folder, const tly_folder_file *file, tally_cache_visitor vis
                                 .device = "",
                                 .bytes = file->bytes,
                                 .used = file->used };
-    tly_entry entry;
+    tly_stored entry;
     size_t count;
     void *bytes = tly_folder_read(folder, file->name, 0, &count, &shown.fault);
     if (bytes == NULL && shown.fault == NULL) {

@@ -36,7 +36,7 @@ static int lengths_fit(const head *h, size_t count)
            h->value_bytes == left - h->name_bytes - h->key_bytes;
 }
 
-const char *tly_entry_read(const void *bytes, size_t count, tly_entry *entry)
+const char *tly_entry_read(const void *bytes, size_t count, tly_stored *entry)
 {
     head h;
     if (count < sizeof h || count > TLY_ENTRY_MOST) {

@@ -12,14 +12,14 @@
 #define TLY_ENTRY_MOST ((size_t)1 << 26)
 
 /* Views into the bytes of an entry. */
-typedef struct tly_entry {
+typedef struct tly_stored {
     const char *word, *device;
     const unsigned char *key, *value;
     size_t key_bytes, value_bytes;
-} tly_entry;
+} tly_stored;
 
 /* NULL: there is an entry, and this is it. Else what is wrong, in a few words. */
-const char *tly_entry_read(const void *bytes, size_t count, tly_entry *entry);
+const char *tly_entry_read(const void *bytes, size_t count, tly_stored *entry);
 
 /* From malloc; NULL without memory. */
 void *tly_entry_write(const tly_store_key *key, const tly_store_name *name, const void *value,

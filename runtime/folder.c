@@ -115,6 +115,11 @@ void *tly_folder_read(int folder, const char *name, int use, size_t *count, cons
     return bytes;
 }
 
+uint64_t tly_folder_bytes(uint64_t count)
+{
+    return (count + BLOCK - 1) / BLOCK * BLOCK;
+}
+
 /* --- names ----------------------------------------------------------------------------------- */
 
 void tly_folder_name(char name[TLY_FOLDER_NAME], uint64_t hash)
@@ -214,8 +219,7 @@ static int add(tly_folder_file **files, size_t *count, const char *name, const s
     }
     tly_folder_file *file = &(*files)[(*count)++];
     strcpy(file->name, name);
-    /* Whole blocks, as file systems have them. */
-    file->bytes = ((uint64_t)facts->st_size + BLOCK - 1) / BLOCK * BLOCK;
+    file->bytes = tly_folder_bytes((uint64_t)facts->st_size);
     file->used = facts->st_mtim.tv_sec;
     file->used_ns = facts->st_mtim.tv_nsec;
     return 1;
@@ -276,8 +280,7 @@ size_t tly_folder_trim(int folder, uint64_t limit)
     for (size_t i = 0; i < count; i++) {
         total += files[i].bytes;
     }
-    const uint64_t keep = total > limit ? limit - limit / 16 : total;
-    for (size_t i = 0; i < count && total > keep; i++) {
+    for (size_t i = 0; i < count && total > limit; i++) {
         removed += unlinkat(folder, files[i].name, 0) == 0;
         total -= files[i].bytes;
     }

@@ -25,6 +25,9 @@ void *tly_folder_read(int folder, const char *name, int use, size_t *count, cons
 /* Whole under this name, or not at all: written beside it and renamed. */
 int tly_folder_write(int folder, const char *name, const void *bytes, size_t count);
 
+/* What a file takes on disk: whole blocks. */
+uint64_t tly_folder_bytes(uint64_t count);
+
 /* One file with the name of an entry. */
 typedef struct tly_folder_file {
     char name[TLY_FOLDER_NAME];
@@ -36,8 +39,8 @@ typedef struct tly_folder_file {
  * writers left behind is removed. 0: they cannot be listed. */
 int tly_folder_list(int folder, tly_folder_file **files, size_t *count);
 
-/* Removes entries, the one unused for longest first, until `limit` bytes are left; a little less
- * where there is any limit, so that the next entry does not begin anew. Returns what is gone. */
+/* Removes entries, the one unused for longest first, until `limit` bytes at most are left. Returns
+ * how many. */
 size_t tly_folder_trim(int folder, uint64_t limit);
 
 #endif

@@ -158,14 +158,16 @@ static void *load_from_folder(tly_store *store, const tly_store_key *key, size_t
     return bytes;
 }
 
-/* At the first entry that a context writes, and again when it has written a part of the limit, the
- * oldest go: so many writers at once stay within a fraction of it. */
-static void trim(tly_store *store, int folder, size_t count)
+/* At the first entry that a context writes, and whenever it has written a sixteenth of the limit, the
+ * oldest go until there is room for another sixteenth: one writer never exceeds the limit, and many
+ * at once by little. */
+static void trim(tly_store *store, int folder, uint64_t bytes)
 {
-    uint64_t before = atomic_fetch_add(&store->written, count);
-    if (before == 0 || before + count > store->limit / 16) {
-        atomic_store(&store->written, 1);
-        (void)tly_folder_trim(folder, store->limit);
+    const uint64_t share = store->limit / 16;
+    uint64_t before = atomic_fetch_add(&store->written, bytes);
+    if (before == 0 || before + bytes > share) {
+        atomic_store(&store->written, bytes);
+        (void)tly_folder_trim(folder, store->limit - share);
     }
 }
 
@@ -180,9 +182,8 @@ static void save_to_folder(tly_store *store, const tly_store_key *key, const voi
         return;
     }
     tly_folder_name(name, key->hash);
-    if (tly_folder_write(folder, name, bytes, count)) {
-        trim(store, folder, count);
-    }
+    trim(store, folder, tly_folder_bytes(count));
+    (void)tly_folder_write(folder, name, bytes, count);
     close(folder);
 }
 
@@ -192,7 +193,7 @@ static void save_to_folder(tly_store *store, const tly_store_key *key, const voi
  * such entry. */
 static void *value_of(void *bytes, const tly_store_key *key, size_t *count)
 {
-    tly_entry entry;
+    tly_stored entry;
     if (bytes == NULL || tly_entry_read(bytes, *count, &entry) != NULL ||
         entry.key_bytes != key->count || memcmp(entry.key, key->bytes, key->count) != 0) {
         free(bytes);

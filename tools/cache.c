@@ -95,7 +95,7 @@ static int visit(tally_cache_visitor visitor, survey *s, tly_report *report)
 {
     tally_error error = TALLY_ERROR_INIT;
     return tally_cache_visit(NULL, visitor, s, &error) == TALLY_OK ? EXIT_DONE
-                                                                    : tly_adopt(report, &error);
+                                                                   : tly_adopt(report, &error);
 }
 
 /* --- the actions ----------------------------------------------------------------------------- */
