@@ -77,8 +77,7 @@ static void found_without_a_generator(void)
     struct stat folder, file;
     with_entry();
     EXPECT(ask_with(cache, "another build", NULL) == LOADED, "the generator was asked");
-    EXPECT(stat(cache, &folder) == 0 && (folder.st_mode & 07777) == 0700, "%o",
-           folder.st_mode);
+    EXPECT(stat(cache, &folder) == 0 && (folder.st_mode & 07777) == 0700, "%o", folder.st_mode);
     EXPECT(stat(entry_path(), &file) == 0 && (file.st_mode & 07777) == 0600, "%o", file.st_mode);
     tally_context_options options = { .size = sizeof options,
                                       .cache_folder = cache,
@@ -405,10 +404,9 @@ static void host_save(void *user, const void *key, size_t key_bytes, const void 
 static void the_hosts_functions(void)
 {
     static host h = { .pieces = 1 };
-    tally_context_options options = { .size = sizeof options,
-                                      .cache_load = host_load,
-                                      .cache_save = host_save,
-                                      .cache_user = &h };
+    tally_context_options options = {
+        .size = sizeof options, .cache_load = host_load, .cache_save = host_save, .cache_user = &h
+    };
     tly_generator mine = fake_generator;
     mine.identity = tly_identity;
     for (int turn = 0; turn < 4; turn++) {
@@ -437,10 +435,9 @@ static void the_hosts_functions(void)
 int main(void)
 {
     static void (*const cases[])(void) = {
-        found_without_a_generator, refused,           relative_and_new_folders,
-        every_byte_counts,         lengths_are_judged, modes,
-        links_and_others,          owners,             builds_side_by_side,
-        the_oldest_go,             clear_takes_entries_alone, the_hosts_functions,
+        found_without_a_generator, refused,       relative_and_new_folders,  every_byte_counts,
+        lengths_are_judged,        modes,         links_and_others,          owners,
+        builds_side_by_side,       the_oldest_go, clear_takes_entries_alone, the_hosts_functions,
     };
     if (!begin_disk()) {
         perror("disk");

@@ -102,7 +102,9 @@ static origin ask_with(const char *folder, const char *identity, const char *pla
     tally_context_stats(context, &stats);
     tally_kernel_destroy(&kernel);
     tally_context_destroy(&context);
-    return status != TALLY_OK ? FAILED_TO : stats.loaded == 1 && stats.compiled == 0 ? LOADED : MADE;
+    return status != TALLY_OK                         ? FAILED_TO
+           : stats.loaded == 1 && stats.compiled == 0 ? LOADED
+                                                      : MADE;
 }
 
 static origin ask(void)
