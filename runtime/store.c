@@ -9,6 +9,7 @@
 #include "identity.h"
 #include "library.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,13 +32,15 @@ tally_status tly_store_folder(const char *asked, char **folder, tally_error *err
     if (status != TALLY_OK || asked == NULL || asked[0] == 0) {
         return status;
     }
-    char *here = asked[0] != '/' ? getcwd(NULL, 0) : NULL;
-    const char *before = here != NULL ? here : "", *slash = here != NULL ? "/" : "";
-    if (asprintf(folder, "%s%s%s%s", before, slash, asked, below) < 0) {
+    char here[PATH_MAX] = "";
+    int relative = asked[0] != '/';
+    if (relative && getcwd(here, sizeof here) == NULL) {
+        return TALLY_OK; /* it counts from nowhere */
+    }
+    if (asprintf(folder, "%s%s%s%s", here, relative ? "/" : "", asked, below) < 0) {
         *folder = NULL;
         status = tly_out_of_memory(error, "a path", strlen(asked) + 1);
     }
-    free(here);
     return status;
 }
 
