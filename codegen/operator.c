@@ -1,25 +1,80 @@
 /*
- * The table of operators, and of the values that they start from.
+ * The table of operators. It is a file of its own, so that tests can put others in its place.
  */
 #include "operator.h"
 
+#include "../templates/reduced.h"
 #include <stddef.h>
 
-#include "../runtime/error.h"
+/* Reductions that add: -0 is neutral, but nothing at all comes to +0. */
+#define SUMS(op_) \
+    .op = (op_), .parts = 1, .by = { KIR_ADD, KIR_ADD, KIR_ADD }, .neutral = { TLY_MINUS_ZERO }
 
 static const tly_operator operators[] = {
     { .op = TALLY_CUMSUM,
-      .combine = { KIR_ADD, KIR_ADD, KIR_ADD },
-      .identity = TLY_ZERO,
-      .neutral = TLY_MINUS_ZERO,
+      .parts = 1,
+      .by = { KIR_ADD, KIR_ADD, KIR_ADD },
+      .identity = { TLY_ZERO },
+      .neutral = { TLY_MINUS_ZERO },
+      .padding = TLY_MINUS_ZERO,
       .watch = TLY_WATCH_SUMS,
       .subgroup_scan = KIR_SCAN_ADD },
     { .op = TALLY_CUMPROD,
-      .combine = { KIR_MUL, KIR_MUL, KIR_MUL },
-      .identity = TLY_ONE,
-      .neutral = TLY_ONE,
+      .parts = 1,
+      .by = { KIR_MUL, KIR_MUL, KIR_MUL },
+      .identity = { TLY_ONE },
+      .neutral = { TLY_ONE },
+      .padding = TLY_ONE,
       .watch = TLY_WATCH_PRODUCTS,
       .subgroup_scan = KIR_SCAN_MUL },
+    { SUMS(TALLY_SUM), .watch = TLY_WATCH_SUMS },
+    { .op = TALLY_PROD,
+      .parts = 1,
+      .by = { KIR_MUL, KIR_MUL, KIR_MUL },
+      .neutral = { TLY_ONE },
+      .empty = TLY_ONE,
+      .watch = TLY_WATCH_PRODUCTS },
+    { SUMS(TALLY_MEAN), .project = tly_project_mean, .empty = TLY_NAN, .watch = TLY_WATCH_SUMS },
+    { SUMS(TALLY_L1), .lift = tly_lift_abs },
+    { SUMS(TALLY_SUM_SQUARE), .lift = tly_lift_square },
+    { SUMS(TALLY_L2), .lift = tly_lift_square, .project = tly_project_root },
+    { SUMS(TALLY_LOG_SUM), .project = tly_project_log, .empty = TLY_LEAST,
+      .watch = TLY_WATCH_SUMS },
+    { .op = TALLY_LOG_SUM_EXP,
+      .parts = 2,
+      .lift = tly_lift_exp,
+      .combine = tly_combine_exp,
+      .project = tly_project_exp,
+      .neutral = { TLY_LEAST, TLY_ZERO },
+      .empty = TLY_LEAST },
+    { .op = TALLY_MAX,
+      .parts = 1,
+      .by = { KIR_SMAX, KIR_UMAX, KIR_CONST },
+      .neutral = { TLY_LEAST },
+      .empty = TLY_LEAST,
+      .compares = 1 },
+    { .op = TALLY_MIN,
+      .parts = 1,
+      .by = { KIR_SMIN, KIR_UMIN, KIR_CONST },
+      .neutral = { TLY_MOST },
+      .empty = TLY_MOST,
+      .compares = 1 },
+    { .op = TALLY_ARGMAX,
+      .parts = 2,
+      .part = { TLY_PART_VALUE, TLY_PART_INDEX },
+      .lift = tly_lift_indexed,
+      .combine = tly_combine_largest,
+      .project = tly_project_index,
+      .neutral = { TLY_LEAST, TLY_MOST },
+      .compares = 1 },
+    { .op = TALLY_ARGMIN,
+      .parts = 2,
+      .part = { TLY_PART_VALUE, TLY_PART_INDEX },
+      .lift = tly_lift_indexed,
+      .combine = tly_combine_smallest,
+      .project = tly_project_index,
+      .neutral = { TLY_MOST, TLY_MOST },
+      .compares = 1 },
 };
 
 const tly_operator *tly_operator_find(int op)
@@ -29,63 +84,4 @@ const tly_operator *tly_operator_find(int op)
             return &operators[i];
     }
     return NULL;
-}
-
-tally_status tly_operator_check(const tly_problem *p, tally_error *error)
-{
-    if (tly_operator_find(p->op) != NULL)
-        return TALLY_OK;
-    return tly_fail(error, TALLY_UNSUPPORTED, "op",
-                    "this generator makes no kernels for operator %d", p->op);
-}
-
-static const uint8_t classes[TALLY_DTYPE_COUNT] = {
-    [TALLY_F64] = TLY_FLOATING,  [TALLY_F32] = TLY_FLOATING, [TALLY_F16] = TLY_FLOATING,
-    [TALLY_BF16] = TLY_FLOATING, [TALLY_I64] = TLY_SIGNED,   [TALLY_I32] = TLY_SIGNED,
-    [TALLY_I16] = TLY_SIGNED,    [TALLY_I8] = TLY_SIGNED,    [TALLY_U64] = TLY_UNSIGNED,
-    [TALLY_U32] = TLY_UNSIGNED,  [TALLY_U16] = TLY_UNSIGNED, [TALLY_U8] = TLY_UNSIGNED,
-    [TALLY_BOOL] = TLY_UNSIGNED,
-};
-
-tly_class tly_class_of(tally_dtype dtype)
-{
-    return (tly_class)classes[dtype];
-}
-
-kir_op tly_combines_by(const tly_problem *p)
-{
-    return (kir_op)tly_operator_find(p->op)->combine[tly_class_of((tally_dtype)p->acc)];
-}
-
-int tly_is_watched_as(const tly_problem *p, tly_watch watch)
-{
-    return tly_class_of((tally_dtype)p->acc) == TLY_FLOATING &&
-           tly_operator_find(p->op)->watch == watch;
-}
-
-/* Bits of floats; of integers the number itself. */
-static const struct {
-    uint64_t f64, integer;
-    uint32_t f32;
-    uint16_t f16, bf16;
-} values[TLY_VALUE_COUNT] = {
-    [TLY_ZERO] = { 0, 0, 0, 0, 0 },
-    [TLY_MINUS_ZERO] = { UINT64_C(0x8000) << 48, 0, 0x80000000, 0x8000, 0x8000 },
-    [TLY_ONE] = { UINT64_C(0x3ff0) << 48, 1, 0x3f800000, 0x3c00, 0x3f80 },
-};
-
-uint64_t tly_value_bits(tly_value value, tally_dtype dtype)
-{
-    switch (dtype) {
-    case TALLY_F64:
-        return values[value].f64;
-    case TALLY_F32:
-        return values[value].f32;
-    case TALLY_F16:
-        return values[value].f16;
-    case TALLY_BF16:
-        return values[value].bf16;
-    default:
-        return values[value].integer;
-    }
 }

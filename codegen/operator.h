@@ -1,6 +1,10 @@
 /*
  * Operators as objects: what plans and templates must know of one, as a row of a table
  * (operator.c). Nothing else asks which operator it is.
+ *
+ * What is combined are states: an element x, as an accumulator, is lifted to a state, states are
+ * combined, and a state is projected to a result, an accumulator again. A state has up to three
+ * parts; kernels that are being built hold it as a tuple (kir_tuple). Plans ask for facts alone.
  */
 #ifndef TLY_OPERATOR_H
 #define TLY_OPERATOR_H
@@ -16,25 +20,47 @@ typedef enum tly_value {
     TLY_ZERO,
     TLY_MINUS_ZERO, /* of integers: zero */
     TLY_ONE,
+    TLY_LEAST, /* of floats -inf, of integers the smallest */
+    TLY_MOST,
+    TLY_NAN, /* of integers: zero */
     TLY_VALUE_COUNT
 } tly_value;
 
 /* How partial results that the plain loop does not have may leave the range of floats. */
 typedef enum tly_watch {
+    TLY_WATCH_NONE,    /* they cannot */
     TLY_WATCH_SUMS,    /* upwards, and what overflowed stays infinite or NaN */
     TLY_WATCH_PRODUCTS /* upwards and downwards, and both may come back */
 } tly_watch;
 
+/* What a part of a state is. */
+typedef enum tly_part_kind {
+    TLY_PART_VALUE, /* an accumulator */
+    TLY_PART_INDEX  /* the position of an element, of tly_index_dtype */
+} tly_part_kind;
+
+struct tly_build; /* templates/template.h */
+
 typedef struct tly_operator {
-    uint8_t op;                       /* tally_op */
-    uint8_t combine[TLY_CLASS_COUNT]; /* kir_op: x before y */
-    uint8_t identity;                 /* tly_value: what an exclusive scan shows first */
-    uint8_t neutral;       /* tly_value: combines to the very bits of the other operand */
-    uint8_t watch;         /* tly_watch */
-    uint8_t subgroup_scan; /* kir_op of devices' subgroups, for integers */
+    uint8_t op;                  /* tally_op */
+    uint8_t parts;               /* of a state, from 1 */
+    uint8_t part[KIR_MAX_PARTS]; /* tly_part_kind */
+    uint8_t by[TLY_CLASS_COUNT]; /* kir_op: what combines states of one part, x before y */
+    /* What `by` cannot say; each may be NULL: an element is its own state, as `by` says, and a
+     * state its own result. `index` is the element's position, or 0 where nobody gives it. */
+    kir_value (*lift)(struct tly_build *c, kir_value x, kir_value index);
+    kir_value (*combine)(struct tly_build *c, kir_value x, kir_value y);
+    kir_value (*project)(struct tly_build *c, kir_value state);
+    uint8_t identity[KIR_MAX_PARTS]; /* tly_value: the state that an exclusive scan shows first */
+    uint8_t neutral[KIR_MAX_PARTS];  /* tly_value: combines to the very bits of the other state */
+    uint8_t empty;                   /* tly_value: the result of no elements (reductions) */
+    uint8_t compares;                /* 1: accumulators are integers that order as elements do */
+    uint8_t padding;                 /* tly_value: an element that is lifted to the neutral state */
+    uint8_t watch;                   /* tly_watch */
+    uint8_t subgroup_scan;           /* kir_op of devices' subgroups, for integers; 0: none */
 } tly_operator;
 
-/* NULL: no kernel is made for it. */
+/* NULL: no kernel is made for it (operator.c; what follows is in operator_facts.c). */
 const tly_operator *tly_operator_find(int op);
 
 /* TALLY_UNSUPPORTED for an operator without a row; what follows may rely on there being one. */
@@ -42,7 +68,24 @@ tally_status tly_operator_check(const tly_problem *p, tally_error *error);
 
 tly_class tly_class_of(tally_dtype dtype);
 
-/* The kir_op that combines two accumulators of a problem. */
+/* i64; i32 where as wide as accumulators and positions are known to fit. */
+tally_dtype tly_index_dtype(const tly_problem *p);
+
+/* In memory each part of a state has as much room as the widest. */
+unsigned tly_part_bytes(const tly_problem *p);
+
+static inline unsigned tly_state_bytes(const tly_problem *p)
+{
+    return tly_operator_find(p->op)->parts * tly_part_bytes(p);
+}
+
+enum { TLY_MOST_STATE_BYTES = 8 * KIR_MAX_PARTS };
+
+/* 1: elements are states, and states are results. */
+int tly_is_plain(const tly_problem *p);
+
+/* The kir_op that combines two states of one part; KIR_CONST, which is none, of operators that
+ * combine by a function. */
 kir_op tly_combines_by(const tly_problem *p);
 
 /* Whether partial results may leave the range in this way: those of floats may. */

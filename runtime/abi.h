@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TLY_ABI_VERSION 1u
+#define TLY_ABI_VERSION 2u
 
 /* One launch; read-only, shared by all its tasks. Strides are bytes here. */
 typedef struct tly_args {
@@ -25,7 +25,15 @@ typedef struct tly_args {
     int64_t outer_size[7];     /*  96  outermost first */
     int64_t outer_in[7];       /* 152  bytes */
     int64_t outer_out[7];      /* 208  bytes */
-} tly_args;                    /* 264 */
+    /* Reductions alone. The kernel takes `steps` times `length` elements for each of the output, in
+     * chunks: of chunk_steps steps, or of chunk_length elements of one. */
+    int64_t steps;           /* 264  from 1; 0: nothing is reduced to a value */
+    int64_t chunk_length;    /* 272  from 1, up to length */
+    int64_t chunk_steps;     /* 280  from 1; 1 where chunk_length is below length */
+    int64_t reduced_rank;    /* 288  0 to 7 */
+    int64_t reduced_size[7]; /* 296  their product is `steps`, outermost first */
+    int64_t reduced_in[7];   /* 352  bytes */
+} tly_args;                  /* 408 */
 
 /* Facts of the machine and the launch that change no bit of the result. */
 enum {
@@ -42,11 +50,15 @@ enum {
                              record, nothing else */
     TLY_MODE_COMBINE = 2 /* carry_out = carry_in combined with the total record in `total`; returns
                              1, nothing stored, if only a scan of the chunk can tell the carry */
+    /* Of reductions: SCAN makes elements of the output, of whole runs of chunks; TOTAL stores the
+     * states of tiles [begin, end) to records from carry_out on; COMBINE makes the output of such
+     * records, from carry_in on. */
 };
 
 /* One call of the kernel: a range of tiles by one thread.
- * A tile is, in TLY_ROWS, chunk (t mod chunks) of row (t div chunks); in the other forms, lane
- * block (t mod blocks) of row (t div blocks). */
+ * A tile is, in TLY_ROWS, chunk (t mod chunks) of row (t div chunks); in the other forms of scans,
+ * lane block (t mod blocks) of row (t div blocks); of reductions, chunk (t mod chunks) of lane block
+ * (t div chunks mod blocks) of row (t div chunks div blocks). */
 typedef struct tly_task {
     int64_t begin, end;   /*  0, 8 */
     int64_t mode;         /* 16 */
@@ -71,17 +83,18 @@ typedef int64_t (*tly_entry)(const tly_args *args, const tly_task *task);
 typedef struct tly_launch {
     uint32_t abi;               /* TLY_ABI_VERSION */
     uint32_t form;              /* tly_form */
-    int64_t chunk;              /* TLY_ROWS: stream elements a chunk; 0: rows are never cut */
+    int64_t chunk;              /* TLY_ROWS, reductions: elements a chunk; 0: rows are never cut */
     int64_t tile_lanes;         /* other forms: lanes a tile */
     int64_t scratch_bytes;      /* a task */
     int64_t scratch_lane_bytes; /* and for each lane of a row that the task takes */
+    int64_t record_bytes;       /* reductions: of a tile's states */
     int64_t split_bytes;        /* bytes read and written worth one more thread where computing
                                    is the limit; 0: memory is, and the machine decides */
     char template_name[16];
     char level[16];
 } tly_launch;
 
-_Static_assert(sizeof(tly_args) == 264 && offsetof(tly_args, outer_out) == 208, "ABI");
+_Static_assert(sizeof(tly_args) == 408 && offsetof(tly_args, reduced_in) == 352, "ABI");
 _Static_assert(sizeof(tly_task) == 64, "ABI");
 
 #endif

@@ -74,7 +74,7 @@ struct tally_kernel {
     int64_t in_first, out_first; /* bytes from the caller's pointers to position 0 of row 0 */
     /* With d = out - in in bytes the regions are disjoint if d >= apart_above or <= apart_below. */
     int64_t apart_above, apart_below;
-    uintptr_t misaligned; /* bits that are zero in aligned addresses */
+    uintptr_t in_misaligned, out_misaligned; /* bits that are zero in aligned addresses */
     tly_entry entry;
     size_t scratch_bytes; /* a task */
     int64_t tiles, row_tiles, rows;
@@ -90,8 +90,9 @@ struct tally_kernel {
     int32_t carry_bytes; /* of one record */
     int32_t level;
     tly_form form;
-    int64_t row_bytes;  /* of the output, where rows are dense; else 0 */
-    int64_t chunk_step; /* bytes of input from one chunk to the next; may be negative */
+    int64_t row_bytes;    /* of the output, where rows are dense; else 0 */
+    int64_t record_bytes; /* reductions: of a tile's states */
+    int64_t chunk_step;   /* bytes of input from one chunk to the next; may be negative */
     tally_context *context;
     tly_native *object;       /* NULL if empty, or not for a CPU */
     tally_vulkan_kernel *gpu; /* NULL if empty, or for a CPU */

@@ -12,6 +12,7 @@
 #include "fork.h"
 #include "isolate.h"
 #include "local.h"
+#include "reduce.h"
 #include "thread.h"
 #include "vulkan/backend.h"
 #include "vulkan/profile.h"
@@ -25,22 +26,23 @@
 static tally_status refuse_missing(const tally_descriptor *d, tally_error *error)
 {
     const tly_op_facts *op = &tly_ops[d->op];
-    const tly_dtype_facts *dtype = &tly_dtypes[d->dtype];
+    const char *dtype = tly_dtypes[d->dtype].name;
+    uint32_t outputs = tly_outputs_of(d->op, d->dtype);
     char made[TLY_MADE_MAX];
-    if (!op->made) {
+    if (op->dtypes == 0) {
         tly_made_ops(made);
         tly_fail(error, TALLY_UNSUPPORTED, "op", "no kernels exist for %s", op->name);
         tly_error_hint(error, "kernels exist for %s", made);
-    } else if (!dtype->made) {
-        tly_made_dtypes(made);
+    } else if (outputs == 0) {
+        tly_made_dtypes(op->dtypes, made);
         tly_fail(error, TALLY_UNSUPPORTED, "dtype", "no kernels of %s exist for %s", op->name,
-                 dtype->name);
+                 dtype);
         tly_error_hint(error, "kernels of %s exist for %s", op->name, made);
-    } else if (d->out_dtype != d->dtype) {
+    } else if ((outputs >> d->out_dtype & 1) == 0) {
+        tly_made_dtypes(outputs, made);
         tly_fail(error, TALLY_UNSUPPORTED, "dtype", "no kernels of %s exist from %s to %s",
-                 op->name, dtype->name, tly_dtypes[d->out_dtype].name);
-        tly_error_hint(error, "the output has the input's dtype: %s:%s, or a converted input",
-                       op->name, dtype->name);
+                 op->name, dtype, tly_dtypes[d->out_dtype].name);
+        tly_error_hint(error, "kernels of %s exist from %s to %s", op->name, dtype, made);
     } else if (d->order == TALLY_ORDER_EXACT) {
         tly_fail(error, TALLY_UNSUPPORTED, "order", "no kernels exist for order=exact");
         tly_error_hint(error, "kernels exist without order=, with the same bits on every run, and "
@@ -107,6 +109,10 @@ static tally_status find_problem(const tally_kernel_options *known, tly_request 
                                  tally_error *error)
 {
     tally_status status = refuse_missing(&request->full, error);
+    if (status == TALLY_OK && request->level == TLY_LEVEL_NONE && !tly_ops[request->full.op].scan) {
+        return tly_fail(error, TALLY_UNSUPPORTED, "op", "no kernels of %s exist for Vulkan",
+                        tly_ops[request->full.op].name);
+    }
     if (status == TALLY_OK) {
         request->plan = known->plan != NULL ? known->plan : "";
         tly_canonicalise(&request->full, &request->problem, &request->geometry);
@@ -190,7 +196,7 @@ static void prepare_args(tally_kernel *k, const tly_geometry *g, const tly_launc
     args->in_lane = g->in_lane * in_bytes;
     args->out_lane = g->out_lane * out_bytes;
     args->chunks = l->form == TLY_ROWS && l->chunk > 0 ? ceil_div(g->length, l->chunk) : 1;
-    args->blocks = l->form == TLY_ROWS ? 1 : ceil_div(g->inner, l->tile_lanes);
+    args->blocks = l->tile_lanes > 0 ? ceil_div(g->inner, l->tile_lanes) : 1;
     args->outer_rank = g->outer_rank;
     for (int i = 0; i < g->outer_rank; i++) {
         args->outer_size[i] = g->outer[i].size;
@@ -199,12 +205,15 @@ static void prepare_args(tally_kernel *k, const tly_geometry *g, const tly_launc
     }
     k->row_tiles = l->form == TLY_ROWS ? args->chunks : args->blocks;
     k->tiles = g->rows * k->row_tiles;
+    if (tly_reduces(l->form)) {
+        tly_reduce_prepare(k, g, l, in_bytes);
+    }
     k->chunk_step = tly_multiply(l->chunk, args->in_axis);
 }
 
 int tly_may_be_in_place(const tly_problem *p, const tly_geometry *g)
 {
-    int same = p->dtype == p->out_dtype && g->in_first == g->out_first &&
+    int same = !tly_reduces(p->form) && p->dtype == p->out_dtype && g->in_first == g->out_first &&
                g->in_axis == g->out_axis && g->in_lane == g->out_lane;
     for (int i = 0; i < g->outer_rank; i++) {
         same = same && g->outer[i].in_stride == g->outer[i].out_stride;
@@ -221,7 +230,8 @@ static void prepare_checks(tally_kernel *k, const tly_request *request)
     int64_t out_bytes = (int64_t)tally_dtype_bytes((tally_dtype)p->out_dtype);
     k->apart_above = tly_subtract((g->in_high + 1) * in_bytes, g->out_low * out_bytes);
     k->apart_below = tly_subtract(g->in_low * in_bytes, (g->out_high + 1) * out_bytes);
-    k->misaligned = (uintptr_t)((in_bytes > out_bytes ? in_bytes : out_bytes) - 1);
+    k->in_misaligned = (uintptr_t)(in_bytes - 1);
+    k->out_misaligned = (uintptr_t)(out_bytes - 1);
     k->in_place = (uint8_t)tly_may_be_in_place(p, g);
 }
 
@@ -241,13 +251,16 @@ static void prepare_cuts(tally_kernel *k, const tly_geometry *g, const tly_launc
 {
     const tly_limits *limits = &k->context->limits;
     k->bytes = tly_multiply(g->rows * g->length * g->inner, in_bytes + out_bytes);
+    if (tly_reduces(l->form)) {
+        k->bytes = tly_multiply(g->rows * g->length * g->inner, tly_multiply(g->steps, in_bytes));
+    }
     int64_t machine = l->form == TLY_ROWS ? limits->split_rows : limits->split_lanes;
     k->computes = l->split_bytes > 0;
     k->split_bytes = l->split_bytes > 0 ? smaller(l->split_bytes, machine) : machine;
     k->alone = k->bytes < k->split_bytes || k->tiles == 1;
-    k->most_tiles = k->row_tiles;
+    k->most_tiles = tly_reduces(l->form) ? INT64_MAX : k->row_tiles;
     int64_t lanes = 0;
-    if (l->form != TLY_ROWS) {
+    if (l->form != TLY_ROWS && !tly_reduces(l->form)) {
         lanes = g->inner;
         k->share_tiles = ceil_div(limits->share, l->tile_lanes * in_bytes);
     }

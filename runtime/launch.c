@@ -7,6 +7,7 @@
 
 #include "cpu/cpu.h"
 #include "error.h"
+#include "reduce.h"
 #include "vulkan/backend.h"
 
 #include <string.h>
@@ -27,6 +28,11 @@ enum { STACK_SCRATCH = 20480 };
 
 /* --- pointers ---------------------------------------------------------------------------- */
 
+static inline int is_misaligned(const tally_kernel *k, const void *in, const void *out)
+{
+    return (((uintptr_t)in & k->in_misaligned) | ((uintptr_t)out & k->out_misaligned)) != 0;
+}
+
 static tally_status refuse(const tally_kernel *k, const void *in, const void *out,
                            tally_error *error)
 {
@@ -44,10 +50,11 @@ static tally_status refuse(const tally_kernel *k, const void *in, const void *ou
         return tly_fail(error, TALLY_INVALID, side, "%s is NULL, and the tensor is not empty",
                         side);
     }
-    if ((((uintptr_t)in | (uintptr_t)out) & k->misaligned) != 0) {
-        const char *side = ((uintptr_t)in & k->misaligned) != 0 ? "in" : "out";
+    if (is_misaligned(k, in, out)) {
+        const int is_in = ((uintptr_t)in & k->in_misaligned) != 0;
+        const char *side = is_in ? "in" : "out";
         return tly_fail(error, TALLY_INVALID, side, "%s is not aligned to its elements of %d bytes",
-                        side, (int)k->misaligned + 1);
+                        side, (int)(is_in ? k->in_misaligned : k->out_misaligned) + 1);
     }
     if (in == out) {
         return tly_fail(error, TALLY_INVALID, "out",
@@ -62,19 +69,19 @@ static tally_status refuse(const tally_kernel *k, const void *in, const void *ou
 static inline int acceptable(const tally_kernel *k, const void *in, const void *out)
 {
     uintptr_t a = (uintptr_t)in, b = (uintptr_t)out;
-    if (in == NULL || out == NULL || ((a | b) & k->misaligned) != 0) {
+    if (in == NULL || out == NULL || is_misaligned(k, in, out)) {
         return 0;
     }
     int64_t d = (int64_t)(b - a);
     return d >= k->apart_above || d <= k->apart_below || (d == 0 && k->in_place);
 }
 
-/* Copying all 264 bytes would take longer than a small scan: most kernels have two outer dims at
+/* Copying all of it would take longer than a small scan: most kernels have two outer dims at
  * most, and what lies beyond outer_rank may be anything. */
 static inline void complete(const tally_kernel *k, const void *in, void *out, tly_args *args)
 {
     enum { FEW = 2 };
-    if (k->args.outer_rank <= FEW) {
+    if (k->args.outer_rank <= FEW && !tly_reduces(k->form)) {
         memcpy(args, &k->args, offsetof(tly_args, outer_size));
         memcpy(args->outer_size, k->args.outer_size, FEW * sizeof(int64_t));
         memcpy(args->outer_in, k->args.outer_in, FEW * sizeof(int64_t));
@@ -117,6 +124,10 @@ static void draw(tly_run *run, char *scratch)
 {
     if (run->slots != NULL) {
         tly_chain_work(run, scratch);
+        return;
+    }
+    if (run->records != NULL) {
+        tly_reduce_work(run, scratch);
         return;
     }
     for (int64_t ticket; (ticket = tly_ticket(run)) >= 0;) {
@@ -168,7 +179,7 @@ static int64_t round_up(int64_t n, int64_t multiple)
 static int64_t rows_a_ticket(const tally_kernel *k, int64_t threads)
 {
     int64_t rows = ceil_div(k->rows, threads * TICKETS_A_THREAD);
-    if (k->form != TLY_ROWS && k->rows >= threads * SLICES_A_THREAD) {
+    if (!tly_reduces(k->form) && k->form != TLY_ROWS && k->rows >= threads * SLICES_A_THREAD) {
         return round_up(rows, SLICES_A_THREAD);
     }
     if (k->row_bytes > 0) {
@@ -190,6 +201,9 @@ static int cut(tly_run *run, int64_t threads)
     run->rows = rows_a_ticket(k, threads);
     run->parts = 1;
     run->tickets = ceil_div(k->rows, run->rows);
+    if (tly_reduces(k->form)) {
+        return tly_reduce_cut(run) || run->tickets > 1;
+    }
     if (k->form == TLY_ROWS) {
         /* Handing on takes time whatever a kernel computes: f16 sums of 1 Mi, 4 MiB read and
          * written, one and two threads 195, 219 us; f32 of 8 MiB 390, 275 (Emerald Rapids). */
@@ -243,6 +257,9 @@ static int run_tasks(const tally_kernel *k, const tly_args *args, int64_t thread
         tly_pool_run(&context->pool, count, work, &run);
     }
     draw(&run, scratch); /* what tasks without scratch may have left */
+    if (run.records != NULL) {
+        tly_reduce_end(&run, scratch);
+    }
     tly_chain_end(&run);
     return 1;
 }

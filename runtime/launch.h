@@ -17,6 +17,8 @@ typedef struct tly_run {
     /* Chains of chunks: a ticket is one tile; see chain.c. */
     char *slots; /* NULL: no chain */
     size_t slot_bytes;
+    /* Reductions of few outputs: states of chunks, a ticket is `rows` of them; see reduce.c. */
+    char *records;                    /* NULL: tickets are of outputs */
     alignas(64) _Atomic int64_t next; /* alone in its line: every task writes it */
 } tly_run;
 

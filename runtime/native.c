@@ -80,9 +80,10 @@ static tally_status make(const tly_object *object, tly_piece *made, tally_error 
 
 static int sound(const tly_launch *l, const tly_problem *problem)
 {
+    int in_lanes = l->form != TLY_ROWS && l->form != TLY_REDUCED_ROWS;
     return l->abi == TLY_ABI_VERSION && l->form == problem->form && l->chunk >= 0 &&
-           (l->form == TLY_ROWS || l->tile_lanes > 0) && l->scratch_bytes >= 0 &&
-           l->scratch_lane_bytes >= 0;
+           (!in_lanes || l->tile_lanes > 0) && l->scratch_bytes >= 0 &&
+           (!tly_reduces((int)l->form) || l->record_bytes > 0) && l->scratch_lane_bytes >= 0;
 }
 
 static tally_status load(tly_object *object, const tly_piece *made, tally_error *error)
@@ -108,13 +109,16 @@ static void unload(tly_object *object)
 
 void tly_problem_word(const tly_problem *p, char *text, size_t capacity)
 {
+    int small = p->dtype == TALLY_F32 || p->dtype == TALLY_F16 || p->dtype == TALLY_BF16;
     const struct {
         const char *text;
         int there;
     } options[] = {
         { "exclusive", p->exclusive },
+        { "last", p->last },
         { "order=serial", p->order == TALLY_ORDER_SERIAL },
-        { "acc=f64", p->acc == TALLY_F64 && p->dtype != TALLY_F64 },
+        { "acc=f64", p->acc == TALLY_F64 && small },
+        { "nan=ignore", p->nan_ignore },
     };
     const char *to = p->out_dtype != p->dtype ? ">" : "";
     const char *out = p->out_dtype != p->dtype ? tly_dtypes[p->out_dtype].name : "";

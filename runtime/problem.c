@@ -42,8 +42,7 @@ static void flip_all(shape *s)
     }
 }
 
-/* stride == size * step; the product may overflow although every element's index fits. */
-static int spans(int64_t stride, int64_t size, int64_t step)
+int tly_spans(int64_t stride, int64_t size, int64_t step)
 {
     int64_t product;
     return !__builtin_mul_overflow(size, step, &product) && stride == product;
@@ -52,8 +51,8 @@ static int spans(int64_t stride, int64_t size, int64_t step)
 /* Whether one walk over `inner` and then `outer` has even steps in both tensors. */
 static int continues(const tly_dim *outer, const tly_dim *inner)
 {
-    return spans(outer->in_stride, inner->size, inner->in_stride) &&
-           spans(outer->out_stride, inner->size, inner->out_stride);
+    return tly_spans(outer->in_stride, inner->size, inner->in_stride) &&
+           tly_spans(outer->out_stride, inner->size, inner->out_stride);
 }
 
 /* Joins neighbours. The dims are sorted, so no pair that could be joined stands apart, but for
@@ -115,8 +114,7 @@ static int64_t size_of(int64_t stride)
     return stride < 0 ? -stride : stride;
 }
 
-/* The largest power of two within n, up to 16: what is known of a length where vectors must fit. */
-static uint8_t power_within(int64_t n)
+uint8_t tly_power_within(int64_t n)
 {
     uint8_t power = 1;
     while (power < 16 && 2 * power <= n) {
@@ -137,7 +135,7 @@ static void set_rows(shape *s, int64_t unit, tly_problem *p, tly_geometry *g)
     p->dense = p->in_step == p->out_step && size_of(p->out_step) == 1 &&
                (s->count == 0 || (s->count == 1 && continues(&s->dims[0], &s->axis)));
     if (unit == 1 && s->axis.size <= TLY_SHORT_ROW && (p->dense || s->count > 0)) {
-        p->length = p->dense ? (uint8_t)s->axis.size : power_within(s->axis.size);
+        p->length = p->dense ? (uint8_t)s->axis.size : tly_power_within(s->axis.size);
     } else if (p->dense && unit == 1 && s->axis.size <= TLY_MEDIUM_ROW &&
                s->axis.size % TLY_EVEN_ROW != 0 && p->order != TALLY_ORDER_SERIAL) {
         p->dense = TLY_DENSE_MEDIUM;
@@ -159,7 +157,7 @@ static void set_lanes(shape *s, tly_form form, int32_t lanes, tly_problem *p, tl
         few = s->axis.size;
     }
     if (p->length == 0 && (few <= TLY_MAX_UNIT || few < lane.size)) {
-        p->length = power_within(few);
+        p->length = tly_power_within(few);
     }
     if (form == TLY_COLUMNS && p->in_step == TLY_ANY_STEP && size_of(s->axis.in_stride) == 1) {
         p->dense = s->axis.in_stride > 0 ? TLY_AXIS_UP : TLY_AXIS_DOWN;
@@ -247,9 +245,8 @@ static void choose_form(shape *s, tly_problem *p, tly_geometry *g)
     set_rows(s, unit, p, g);
 }
 
-/* Lowest and highest element index that a tensor's elements have; nothing where a size is 0. */
-static void extent(int32_t rank, const int64_t *sizes, const int64_t *strides, int64_t offset,
-                   int64_t *low, int64_t *high)
+void tly_extent(int32_t rank, const int64_t *sizes, const int64_t *strides, int64_t offset,
+                int64_t *low, int64_t *high)
 {
     *low = *high = offset;
     for (int32_t d = 0; d < rank; d++) {
@@ -338,6 +335,12 @@ void tly_canonicalise(const tally_descriptor *d, tly_problem *problem, tly_geome
     problem->acc = (uint8_t)full.acc;
     problem->order = (uint8_t)full.order;
     problem->exclusive = (full.flags & TALLY_EXCLUSIVE) != 0;
+    problem->nan_ignore = (full.flags & TALLY_NAN_IGNORE) != 0;
+    problem->last = (full.flags & TALLY_LAST) != 0;
+    if (!tly_ops[full.op].scan) {
+        tly_canonicalise_reduction(&full, problem, geometry);
+        return;
+    }
     for (int32_t i = 0; i < full.rank; i++) {
         if (full.sizes[i] == 0) {
             set_empty(problem, geometry);
@@ -364,8 +367,8 @@ void tly_canonicalise(const tally_descriptor *d, tly_problem *problem, tly_geome
     }
     geometry->in_first = s.in_first;
     geometry->out_first = s.out_first;
-    extent(full.rank, full.sizes, full.in_strides, full.in_offset, &geometry->in_low,
-           &geometry->in_high);
-    extent(full.rank, full.sizes, full.out_strides, full.out_offset, &geometry->out_low,
-           &geometry->out_high);
+    tly_extent(full.rank, full.sizes, full.in_strides, full.in_offset, &geometry->in_low,
+               &geometry->in_high);
+    tly_extent(full.rank, full.sizes, full.out_strides, full.out_offset, &geometry->out_low,
+               &geometry->out_high);
 }

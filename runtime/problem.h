@@ -23,8 +23,20 @@ typedef enum tly_form {
     TLY_COLUMNS = 2,
     /* The axis is innermost in the output (step 1 or -1), lanes in the input (step 1): a transposed
      * view. Strides of the input's axis and of the output's lanes are launch arguments. */
-    TLY_TRANSPOSED = 3
+    TLY_TRANSPOSED = 3,
+    /* Reductions of rows: `length` elements, in_step apart, the last reduced dim; `steps` of them,
+     * by the other reduced dims, make one element of the output. */
+    TLY_REDUCED_ROWS = 4,
+    /* Reductions of lanes: `inner` lanes, elements of the output side by side, each of `length`
+     * times `steps` elements. */
+    TLY_REDUCED_LANES = 5
 } tly_form;
+
+/* Forms of reductions. */
+static inline int tly_reduces(int form)
+{
+    return form >= TLY_REDUCED_ROWS;
+}
 
 /* Whether row r + 1 starts where row r ends, in both tensors; MEDIUM: and they have, one scan each,
  * more than TLY_SHORT_ROW elements and up to TLY_MEDIUM_ROW, no multiple of TLY_EVEN_ROW. */
@@ -43,6 +55,10 @@ typedef enum tly_packed {
     TLY_AXIS_DOWN = 4,
     TLY_ROWS_UP = 5
 } tly_packed;
+
+/* Reductions, as bits: rows that are dealt with several at once, from 1 up to TLY_REDUCED_BYTES of
+ * accumulators of one step each, along one dim; of indices: elements can be counted in 32 bits. */
+enum { TLY_REDUCED_SHORT = 1, TLY_REDUCED_FEW = 2, TLY_REDUCED_BYTES = 512 };
 
 /* A step that is no literal of the kernel but a launch argument. */
 #define TLY_ANY_STEP 127
@@ -64,22 +80,27 @@ enum { TLY_NARROW_MOST = 1024, TLY_NARROW_NEAR = 4096, TLY_NARROW_BYTES = 512 };
 
 /* No padding, compared and hashed as bytes; zero first, then fill. */
 typedef struct tly_problem {
-    uint8_t op;        /* tally_op */
-    uint8_t dtype;     /* tally_dtype of the input */
-    uint8_t out_dtype; /* of the output */
-    uint8_t acc;       /* of the accumulator, resolved: never TALLY_DTYPE_NONE */
-    uint8_t order;     /* tally_order */
-    uint8_t exclusive; /* 0 or 1 */
-    uint8_t form;      /* tly_form */
-    uint8_t dense;     /* TLY_ROWS: tly_dense; TLY_COLUMNS, TLY_TRANSPOSED: tly_packed */
-    int8_t in_step;    /* elements: -2 to 2 or TLY_ANY_STEP */
-    int8_t out_step;   /* elements: -1, 1 or TLY_ANY_STEP; -1 in TLY_ROWS only */
-    uint8_t unit;      /* TLY_ROWS: 1 to TLY_MAX_UNIT; else 1 */
-    uint8_t length;    /* TLY_ROWS, unit 1: stream elements a row up to TLY_SHORT_ROW if dense;
+    uint8_t op;         /* tally_op */
+    uint8_t dtype;      /* tally_dtype of the input */
+    uint8_t out_dtype;  /* of the output */
+    uint8_t acc;        /* of the accumulator, resolved: never TALLY_DTYPE_NONE; of reductions that
+                           compare, the integers that order as elements do (problem_reduce.c) */
+    uint8_t order;      /* tally_order */
+    uint8_t exclusive;  /* 0 or 1 */
+    uint8_t form;       /* tly_form */
+    uint8_t dense;      /* TLY_ROWS: tly_dense; TLY_COLUMNS, TLY_TRANSPOSED: tly_packed; reductions:
+                           TLY_REDUCED_... */
+    int8_t in_step;     /* elements: -2 to 2 or TLY_ANY_STEP */
+    int8_t out_step;    /* elements: -1, 1 or TLY_ANY_STEP; -1 in TLY_ROWS only */
+    uint8_t unit;       /* TLY_ROWS: 1 to TLY_MAX_UNIT; else 1 */
+    uint8_t length;     /* TLY_ROWS, unit 1: stream elements a row up to TLY_SHORT_ROW if dense;
                            packed columns: lanes up to TLY_NARROW_BYTES; several rows up to
                            TLY_SHORT_ROW that are not dense, up to TLY_MAX_UNIT lanes else, and up
                            to 31 steps of transposed views: the largest power of two within, up to
-                           16; else 0 (a launch argument) */
+                           16; of reduced lanes below 16 the same; else 0 (a launch argument) */
+    uint8_t nan_ignore; /* 1: comparisons pass over NaN */
+    uint8_t last;       /* 1: of equals the last one's index */
+    uint8_t unused[2];  /* 0 */
 } tly_problem;
 
 typedef struct tly_dim {
@@ -95,17 +116,35 @@ typedef struct tly_geometry {
     int32_t outer_rank;        /* 0 to 7 */
     int32_t empty;             /* 1: some size is 0, nothing to do */
     tly_dim outer[TALLY_MAX_RANK - 1]; /* that with the nearest neighbours in memory last */
-    int64_t in_first, out_first;       /* element index, from the caller's pointer, of position 0 */
-    int64_t in_low, in_high;   /* lowest and highest element index read; high < low if empty */
-    int64_t out_low, out_high; /* ... written */
+    /* Reductions: the reduced dims but that of `length`, outermost first; out_stride is 0. */
+    tly_dim reduced[TALLY_MAX_RANK];
+    int32_t reduced_rank;
+    int64_t steps;               /* product of their sizes; 1 if none */
+    int64_t in_first, out_first; /* element index, from the caller's pointer, of position 0 */
+    int64_t in_low, in_high;     /* lowest and highest element index read; high < low if empty */
+    int64_t out_low, out_high;   /* ... written */
 } tly_geometry;
 
 /* The accumulator a descriptor asks for: itself for f64 and integers, f32 for f16 and bf16. */
 tally_dtype tly_accumulator(const tally_descriptor *d);
 
-/* Reduces a descriptor that tally_descriptor_check accepted. Scans only. Open sizes count as large
+/* Reduces a descriptor that tally_descriptor_check accepted. Open sizes count as large
  * ones: the problem is that of the kernel for these, and no launch has the geometry. */
 void tly_canonicalise(const tally_descriptor *d, tly_problem *problem, tly_geometry *geometry);
+
+/* The largest power of two within n, up to 16: what is known of a length where vectors must fit. */
+uint8_t tly_power_within(int64_t n);
+
+/* problem_reduce.c: the same of a resolved reduction whose sizes are known. */
+void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *problem,
+                                tly_geometry *geometry);
+
+/* Lowest and highest element index that a tensor's elements have; nothing where a size is 0. */
+void tly_extent(int32_t rank, const int64_t *sizes, const int64_t *strides, int64_t offset,
+                int64_t *low, int64_t *high);
+
+/* stride == size * step; the product may overflow although every element's index fits. */
+int tly_spans(int64_t stride, int64_t size, int64_t step);
 
 /* Normalises a caller's descriptor of any known size: copies it, resolves the axis, out_dtype, acc
  * and packed strides (so that in_strides and out_strides always hold real strides in *full; open

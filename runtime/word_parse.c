@@ -114,10 +114,10 @@ static tally_status read_dtype(tly_reader *r, tly_span name, int32_t *dtype)
     for (int i = 1; i < TALLY_DTYPE_COUNT; i++) {
         tly_guess_try(&guess, tly_dtypes[i].name);
     }
-    tly_made_dtypes(made);
+    tly_made_dtypes(UINT32_MAX, made);
     tly_word_refuse(r, name.at, "dtype", "'%.*s' is no dtype" TLY_GUESS, TLY_SHOW(name),
                     TLY_GUESSED(&guess));
-    tly_error_hint(r->error, "kernels exist for %s", made);
+    tly_error_hint(r->error, "dtypes: %s", made);
     return TALLY_INVALID;
 }
 

@@ -141,7 +141,8 @@ static kir_value step(tly_build *c, int literal, unsigned bytes, kir_arg rows, k
 {
     if (literal != TLY_ANY_STEP)
         return imm(c, (int64_t)literal * bytes);
-    return kir_get(c->b, c->p->form == TLY_ROWS ? rows : others);
+    int in_rows = c->p->form == TLY_ROWS || c->p->form == TLY_REDUCED_ROWS;
+    return kir_get(c->b, in_rows ? rows : others);
 }
 
 kir_value tly_in_step(tly_build *c)
@@ -159,8 +160,8 @@ void tly_each_row_of_lanes(tly_build *c, tly_launch *launch, tly_lanes_body body
     kir_builder *b = c->b;
     kir_value sums = tly_congruent(c, kir_get(b, KIR_ARG_SCRATCH), kir_get(b, KIR_ARG_IN));
     launch->tile_lanes = c->plan->tile_lanes;
-    launch->scratch_bytes = TLY_CONGRUENT_BYTES + 64; /* the last vector of accumulators */
-    launch->scratch_lane_bytes = c->acc_bytes;
+    launch->scratch_bytes = TLY_CONGRUENT_BYTES + TLY_MOST_LANES * c->state_bytes;
+    launch->scratch_lane_bytes = c->state_bytes;
     kir_value begin = kir_get(b, KIR_ARG_BEGIN), end = kir_get(b, KIR_ARG_TASK_END);
     kir_value blocks = kir_get(b, KIR_ARG_BLOCKS), inner = kir_get(b, KIR_ARG_INNER);
     kir_value tile = imm(c, c->plan->tile_lanes), one = imm(c, 1);
@@ -179,7 +180,8 @@ void tly_each_row_of_lanes(tly_build *c, tly_launch *launch, tly_lanes_body body
         b, a.out,
         mul(c, from,
             c->p->form == TLY_TRANSPOSED ? kir_get(b, KIR_ARG_OUT_LANE) : tly_out_step(c)));
-    body(c, a, sub(c, to, from), sums);
+    kir_value count = sub(c, to, from);
+    body(c, a, count, tly_states_row(c, sums, imm(c, 0), count));
     kir_for_end(b, &l, NULL);
     tly_fence(c, tly_streams(c));
     kir_return(b, imm(c, 0));

@@ -14,13 +14,13 @@ enum { LINE = 64, MAX_STEPS = TLY_COLUMNS_MOST_STEPS, MAX_VECTORS = TLY_COLUMNS_
 
 typedef struct columns {
     tly_build *c;
-    kir_value sums;          /* the row of accumulators, lane 0 of this range first */
+    kir_value sums;          /* the row of states, lane 0 of this range first */
     kir_value streams;       /* i1: lines go past the cache */
     kir_value claims;        /* i1: lines of output are fetched ahead */
     kir_value in, out;       /* lane 0 of this range at the axis' start */
     kir_value count, length; /* lanes, axis steps */
     kir_value in_axis, out_axis;
-    int direct; /* results are the accumulators */
+    int direct; /* results are the states */
 } columns;
 
 /* What one round of a pass takes. */
@@ -30,7 +30,7 @@ typedef struct tile {
     kir_value streams;       /* i1: lines may go past the cache; 0: never */
 } tile;
 
-/* Lane 0 at an axis step, and where the accumulators before it lie. */
+/* Lane 0 at an axis step, and where the states before it lie. */
 typedef struct line {
     kir_value in, out, sums;
 } line;
@@ -117,19 +117,30 @@ static void load_step(tly_build *c, const tile *t, kir_value from, kir_value *v)
     }
 }
 
+static void store_sums(columns *k, const tile *t, kir_value sums, const kir_value *y)
+{
+    tly_build *c = k->c;
+    kir_value part[MAX_VECTORS];
+    for (unsigned p = 0; p < kir_parts(c->b, sums); p++) {
+        for (unsigned i = 0; i < t->vectors; i++)
+            part[i] = kir_part(c->b, y[i], p);
+        tly_store_run(c, kir_part(c->b, sums, p), part, t->vectors, 0);
+    }
+}
+
 /* One round, from lane `j` on: all loads, then all stores. */
 static void do_tile(columns *k, const tile *t, const line *at, kir_value j)
 {
     tly_build *c = k->c;
     kir_builder *b = c->b;
     kir_value y[MAX_VECTORS], v[MAX_STEPS][MAX_VECTORS] = { 0 }, to[MAX_STEPS];
-    int64_t bytes = (int64_t)c->lanes * c->acc_bytes;
-    kir_value offset = mul(c, j, imm(c, c->acc_bytes));
-    kir_value before = kir_ptradd(b, at->sums, offset), sums = kir_ptradd(b, k->sums, offset);
+    kir_value offset = tly_states_offset(c, j, 1);
+    kir_value before = tly_states_move(c, at->sums, offset);
+    kir_value sums = tly_states_move(c, k->sums, offset);
     kir_value from = kir_ptradd(b, at->in, mul(c, j, tly_in_step(c)));
     to[0] = tly_at(c, at->out, j, c->out_bytes);
     for (unsigned i = 0; i < t->vectors; i++)
-        y[i] = kir_load(b, c->vec, before, i * bytes, c->acc_bytes);
+        y[i] = tly_states_load(c, before, i * c->lanes, c->lanes);
     for (unsigned s = 0; s < t->steps; s++) {
         load_step(c, t, from, v[s]);
         if (s + 1 < t->steps) {
@@ -140,20 +151,20 @@ static void do_tile(columns *k, const tile *t, const line *at, kir_value j)
     unsigned n = 0;
     for (unsigned s = 0; s < t->steps; s++) {
         for (unsigned i = 0; i < t->vectors; i++) {
-            kir_value next = tly_combine(c, y[i], v[s][i]);
-            v[s][i] = c->p->exclusive ? y[i] : next;
+            kir_value next = tly_combine(c, y[i], tly_lift(c, v[s][i]));
+            v[s][i] = tly_project(c, c->p->exclusive ? y[i] : next);
             y[i] = next;
         }
         n = narrow(c, t, v[s]);
     }
     kir_branch way;
     if (!k->direct || !t->streams)
-        tly_store_run(c, sums, y, t->vectors, 0);
+        store_sums(k, t, sums, y);
     if (t->streams) {
         kir_if(b, &way, t->streams);
         prefetch(k, t, at, j);
         if (k->direct)
-            tly_store_run(c, sums, y, t->vectors, 0);
+            store_sums(k, t, sums, y);
         for (unsigned s = 0; s < t->steps; s++)
             tly_store_run(c, to[s], v[s], n, KIR_STREAM);
         kir_else(b, &way, 0, NULL);
@@ -181,12 +192,12 @@ static void pass_scalars(columns *k, const line *at, kir_value from, kir_value t
     tly_build *c = k->c;
     kir_loop l;
     kir_for(c->b, &l, from, to, imm(c, 1), 0, NULL);
-    kir_value y = kir_load(c->b, c->acc, tly_at(c, at->sums, l.i, c->acc_bytes), 0, c->acc_bytes);
+    kir_value y = tly_states_load(c, tly_states_at(c, at->sums, l.i), 0, 1);
     kir_value x = tly_load(c, kir_ptradd(c->b, at->in, mul(c, l.i, tly_in_step(c))), 0, 1);
-    kir_value next = tly_combine(c, y, x);
-    kir_store(c->b, tly_at(c, k->sums, l.i, c->acc_bytes), 0, next, c->acc_bytes, 0);
+    kir_value next = tly_combine(c, y, tly_lift(c, x));
+    tly_states_store(c, tly_states_at(c, k->sums, l.i), 0, next);
     tly_store(c, kir_ptradd(c->b, at->out, mul(c, l.i, tly_out_step(c))), 0,
-              c->p->exclusive ? y : next, 1, 0);
+              tly_project(c, c->p->exclusive ? y : next), 1, 0);
     kir_for_end(c->b, &l, NULL);
 }
 
@@ -295,14 +306,15 @@ static void columns_body(tly_build *c, tly_row at, kir_value count, kir_value su
         .length = kir_get(b, KIR_ARG_LENGTH),
         .in_axis = kir_get(b, KIR_ARG_IN_AXIS),
         .out_axis = kir_get(b, KIR_ARG_OUT_AXIS),
-        .direct = c->p->out_step == 1 && c->p->out_dtype == c->p->acc && !c->p->exclusive,
+        .direct = c->p->out_step == 1 && c->p->out_dtype == c->p->acc && !c->p->exclusive &&
+                  tly_is_plain(c->p),
     };
     unsigned line = tly_line(c) / c->lanes, alone = line * (unsigned)c->plan->lines;
     int by_vectors = tly_loads_vectors(c) && c->p->out_step == 1;
     kir_value zero = imm(c, 0);
     kir_loop l;
     kir_for(b, &l, zero, tly_round_up(c, count, c->lanes), imm(c, c->lanes), 0, NULL);
-    kir_store(b, tly_at(c, sums, l.i, c->acc_bytes), 0, tly_start(c, c->vec), c->acc_bytes, 0);
+    tly_states_store(c, tly_states_at(c, sums, l.i), 0, tly_start(c, c->vec));
     kir_for_end(b, &l, NULL);
     tile t = { (unsigned)c->plan->rows, alone, in_pairs(c), k.streams };
     if (t.steps > 1)

@@ -10,7 +10,9 @@ static const struct {
 } storage[TALLY_DTYPE_COUNT] = {
     [TALLY_F64] = { KIR_F64, 8 },  [TALLY_F32] = { KIR_F32, 4 }, [TALLY_F16] = { KIR_F16, 2 },
     [TALLY_BF16] = { KIR_I16, 2 }, [TALLY_I64] = { KIR_I64, 8 }, [TALLY_I32] = { KIR_I32, 4 },
-    [TALLY_U64] = { KIR_I64, 8 },  [TALLY_U32] = { KIR_I32, 4 },
+    [TALLY_U64] = { KIR_I64, 8 },  [TALLY_U32] = { KIR_I32, 4 }, [TALLY_I16] = { KIR_I16, 2 },
+    [TALLY_I8] = { KIR_I8, 1 },    [TALLY_U16] = { KIR_I16, 2 }, [TALLY_U8] = { KIR_I8, 1 },
+    [TALLY_BOOL] = { KIR_I8, 1 },
 };
 
 kir_type tly_storage(tally_dtype dtype, unsigned lanes)

@@ -35,7 +35,8 @@ typedef struct tly_limits {
 } tly_limits;
 
 extern const tly_limits tly_rows_limits, tly_short_limits, tly_columns_limits,
-    tly_transposed_limits, tly_serial_limits, tly_narrow_limits, tly_tiles_limits;
+    tly_transposed_limits, tly_serial_limits, tly_narrow_limits, tly_tiles_limits,
+    tly_reduce_rows_limits, tly_reduce_lanes_limits;
 
 /* The same for Vulkan, where geometry and device have a say. */
 typedef struct tly_gpu_limits {
@@ -83,6 +84,9 @@ enum {
     TLY_NARROW_MOST_VECTORS = 64, /* a step */
     TLY_NARROW_MOST_LINES = 8,
 
+    TLY_REDUCE_MOST_UNROLL = 8, /* vectors of states side by side */
+    TLY_REDUCE_MOST_STEPS = 16, /* of lanes, a pass */
+
     TLY_GPU_MOST_ELEMENTS = 32, /* of an invocation */
     TLY_GPU_MOST_SEGMENTS = 16,
     TLY_GPU_MOST_CUT_LANES = 8, /* of columns in chunks: a loop carries three values a lane */
@@ -90,6 +94,9 @@ enum {
     TLY_GPU_LEAST_SUBGROUP = 4,
     TLY_GPU_MOST_CHUNK = 1 << 24
 };
+
+/* Of what teams exchange, a value (gpu/limits.c). */
+unsigned tly_gpu_slot_bytes(const tly_problem *p);
 
 /* Checks of several templates (limits.c). */
 const char *tly_fault_of_lanes(const tly_problem *p, const tly_plan *plan);

@@ -67,18 +67,20 @@ static kir_value load_input(narrow *k, kir_value in, int64_t i)
     return tly_load(c, in, offset + lowest(k, k->vector, c->in_bytes), c->lanes);
 }
 
-static kir_value load_result(narrow *k, kir_value p, kir_value i)
+/* The same among states. */
+static kir_value result_at(const narrow *k, kir_value row, kir_value i)
 {
-    tly_build *c = k->c;
-    return kir_load(c->b, c->vec, at(k, p, i, c->acc_bytes), lowest(k, k->vector, c->acc_bytes),
-                    c->acc_bytes);
+    return tly_states_move(k->c, row, tly_states_offset(k->c, i, down(k) ? -1 : 1));
 }
 
-static void store_result(narrow *k, kir_value p, kir_value i, kir_value v)
+static kir_value load_result(narrow *k, kir_value row, kir_value i)
 {
-    tly_build *c = k->c;
-    kir_store(c->b, at(k, p, i, c->acc_bytes), lowest(k, k->vector, c->acc_bytes), v, c->acc_bytes,
-              0);
+    return tly_states_load(k->c, result_at(k, row, i), lowest(k, k->vector, 1), k->c->lanes);
+}
+
+static void store_result(narrow *k, kir_value row, kir_value i, kir_value states)
+{
+    tly_states_store(k->c, result_at(k, row, i), lowest(k, k->vector, 1), states);
 }
 
 /* What lies `unit` before a vector, of the vectors before it, newest first. */
@@ -133,8 +135,8 @@ static void do_vectors(narrow *k, const stream *s, kir_value i, unsigned n, kir_
 {
     tly_build *c = k->c;
     kir_value x[MAX_VECTORS], was[MAX_VECTORS], shown[MAX_VECTORS];
-    kir_value from = at(k, s->in, i, c->in_bytes), to = at(k, s->results, i, c->acc_bytes);
-    kir_value old = at(k, to, sub(c, imm(c, 0), k->unit), c->acc_bytes);
+    kir_value from = at(k, s->in, i, c->in_bytes), to = result_at(k, s->results, i);
+    kir_value old = result_at(k, to, sub(c, imm(c, 0), k->unit));
     int64_t ready = k->history > 0 ? 0 : least_unit(k) / k->vector; /* results of earlier rounds */
     for (unsigned j = 0; j < n; j++)
         x[j] = load_input(k, from, j * k->vector);
@@ -145,8 +147,8 @@ static void do_vectors(narrow *k, const stream *s, kir_value i, unsigned n, kir_
             was[j] = before(k, history);
         else if (j >= ready)
             was[j] = load_result(k, old, imm(c, j * k->vector));
-        kir_value y = tly_combine(c, was[j], x[j]);
-        shown[j] = c->p->exclusive ? was[j] : y;
+        kir_value y = tly_combine(c, was[j], tly_lift(c, x[j]));
+        shown[j] = tly_project(c, c->p->exclusive ? was[j] : y);
         if (k->history > 0)
             push(k, history, y);
         else
@@ -200,7 +202,7 @@ static stream stream_from(narrow *k, const stream *s, kir_value i)
 {
     tly_build *c = k->c;
     return (stream){ at(k, s->in, i, c->in_bytes), at(k, s->out, i, c->out_bytes),
-                     at(k, s->results, i, c->acc_bytes) };
+                     result_at(k, s->results, i) };
 }
 
 /* Results [from, to) before position 0 (or some more): what a scan starts from. */
@@ -249,12 +251,13 @@ static void scan_tail(narrow *k, const stream *s, kir_value left)
     kir_value zero = imm(c, 0), whole = imm(c, k->vector);
     kir_branch some;
     kir_if(c->b, &some, less(c, zero, left));
-    kir_value x = load_result(k, k->tail, sub(c, whole, left));
+    kir_value x = kir_load(c->b, c->vec, at(k, k->tail, sub(c, whole, left), c->acc_bytes),
+                           lowest(k, k->vector, c->acc_bytes), c->acc_bytes);
     kir_value was = load_result(k, s->results, sub(c, zero, k->unit));
-    store_result(k, s->results, zero, tly_combine(c, was, x));
+    store_result(k, s->results, zero, tly_combine(c, was, tly_lift(c, x)));
     kir_value first = sub(c, left, whole);
     kir_value from = c->p->exclusive ? sub(c, first, k->unit) : first;
-    kir_value shown = load_result(k, s->results, from);
+    kir_value shown = tly_project(c, load_result(k, s->results, from));
     store_vectors(k, s->out, first, &shown, 1, 0);
     kir_if_end(c->b, &some, 0, NULL);
 }
@@ -283,7 +286,7 @@ static stream scan_blocks(narrow *k, const stream *s, kir_value count)
     kir_for_end(b, &copy, NULL);
     kir_for_end(b, &l, &here);
     stream tail = stream_from(k, s, count);
-    tail.results = at(k, s->results, l.result[0], c->acc_bytes);
+    tail.results = result_at(k, s->results, l.result[0]);
     return tail;
 }
 
@@ -323,7 +326,8 @@ static kir_value place_results(narrow *k, kir_value in)
         ahead = sub(c, imm(c, 0), ahead);
     offset = tly_round_up(c, offset, LINE);
     kir_value like = kir_ptradd(c->b, in, sub(c, ahead, offset));
-    return kir_ptradd(c->b, tly_congruent(c, k->scratch, like), offset);
+    kir_value first = kir_ptradd(c->b, tly_congruent(c, k->scratch, like), offset);
+    return tly_states_row(c, first, k->sides[0], k->sides[1]);
 }
 
 static void scan_row(narrow *k, tly_row row)
@@ -337,7 +341,9 @@ static void scan_row(narrow *k, tly_row row)
     }
     s.results = place_results(k, s.in);
     kir_value last = sub(c, length, imm(c, k->vector));
-    store_result(k, k->tail, imm(c, 0), load_input(k, at(k, s.in, last, c->in_bytes), 0));
+    kir_value ends = load_input(k, at(k, s.in, last, c->in_bytes), 0);
+    kir_store(c->b, at(k, k->tail, imm(c, 0), c->acc_bytes), lowest(k, k->vector, c->acc_bytes),
+              ends, c->acc_bytes, 0);
     for (unsigned j = 0; j < k->history; j++)
         history[j] = tly_start(c, c->vec);
     if (k->history == 0)
@@ -365,9 +371,9 @@ static void plan_scratch(narrow *k, tly_launch *launch)
     k->tail = kir_ptradd(c->b, kir_get(c->b, KIR_ARG_SCRATCH), imm(c, tail / 2));
     k->scratch = kir_ptradd(c->b, kir_get(c->b, KIR_ARG_SCRATCH), imm(c, tail));
     launch->tile_lanes = TLY_NARROW_MOST;
-    launch->scratch_bytes = tail + (2 * side + 2 * least) * c->acc_bytes + TLY_CONGRUENT_BYTES +
-                            LINE;
-    launch->scratch_lane_bytes = 3 * c->acc_bytes;
+    launch->scratch_bytes = tail + (2 * side + 2 * least + TLY_MOST_LANES) * c->state_bytes +
+                            TLY_CONGRUENT_BYTES + LINE;
+    launch->scratch_lane_bytes = 3 * c->state_bytes;
 }
 
 void tly_build_narrow(tly_build *c, tly_launch *launch)

@@ -8,29 +8,140 @@ static const tly_operator *row_of(const tly_build *c)
     return tly_operator_find(c->p->op);
 }
 
-/* Of an accumulator, or of an element as it is stored. */
-static kir_value constant(tly_build *c, kir_type type, uint8_t value)
+kir_value tly_lift_at(tly_build *c, kir_value x, kir_value index)
 {
-    int32_t dtype = type.kind == c->acc.kind ? c->p->acc : c->p->dtype;
-    return kir_const(c->b, type, tly_value_bits((tly_value)value, (tally_dtype)dtype));
+    const tly_operator *o = row_of(c);
+    return o->lift ? o->lift(c, x, index) : x;
+}
+
+kir_value tly_lift(tly_build *c, kir_value x)
+{
+    return tly_lift_at(c, x, 0);
+}
+
+kir_value tly_project(tly_build *c, kir_value state)
+{
+    const tly_operator *o = row_of(c);
+    return o->project ? o->project(c, state) : state;
 }
 
 kir_value tly_combine(tly_build *c, kir_value x, kir_value y)
 {
-    return kir_bin(c->b, tly_combines_by(c->p), x, y);
+    const tly_operator *o = row_of(c);
+    return o->combine ? o->combine(c, x, y) : kir_bin(c->b, tly_combines_by(c->p), x, y);
+}
+
+/* ---- states that are known ---- */
+
+static kir_type part_type(const tly_build *c, unsigned part, unsigned lanes)
+{
+    int index = row_of(c)->part[part] == TLY_PART_INDEX;
+    return index ? tly_storage(tly_index_dtype(c->p), lanes) : KIR_TYPE(c->acc.kind, lanes);
+}
+
+static kir_value known(tly_build *c, const uint8_t *values, unsigned lanes)
+{
+    const tly_operator *o = row_of(c);
+    kir_value v[KIR_MAX_PARTS];
+    for (unsigned i = 0; i < o->parts; i++) {
+        int index = o->part[i] == TLY_PART_INDEX;
+        tly_value value = (tly_value)values[i];
+        if (index && c->p->last) /* no element's index loses against it */
+            value = TLY_LEAST;
+        tally_dtype dtype = index ? tly_index_dtype(c->p) : (tally_dtype)c->p->acc;
+        uint64_t bits = tly_value_bits(value, dtype);
+        v[i] = kir_const(c->b, part_type(c, i, lanes), bits);
+    }
+    return kir_tuple(c->b, o->parts, v);
 }
 
 kir_value tly_neutral(tly_build *c, kir_type type)
 {
-    return constant(c, type, row_of(c)->neutral);
+    return known(c, row_of(c)->neutral, type.lanes);
 }
 
 kir_value tly_start(tly_build *c, kir_type type)
 {
-    return constant(c, type, c->p->exclusive ? row_of(c)->identity : row_of(c)->neutral);
+    return known(c, c->p->exclusive ? row_of(c)->identity : row_of(c)->neutral, type.lanes);
+}
+
+kir_value tly_padding(tly_build *c, kir_type type)
+{
+    int32_t dtype = type.kind == c->acc.kind ? c->p->acc : c->p->dtype;
+    tly_value value = (tly_value)row_of(c)->padding;
+    return kir_const(c->b, type, tly_value_bits(value, (tally_dtype)dtype));
 }
 
 int tly_is_floating(const tly_build *c)
 {
     return kir_is_float(c->acc);
+}
+
+/* ---- states in memory ---- */
+
+static unsigned apart(const tly_build *c)
+{
+    return tly_part_bytes(c->p);
+}
+
+kir_value tly_load_state(tly_build *c, kir_value p, int64_t offset, unsigned lanes, unsigned align)
+{
+    kir_value v[KIR_MAX_PARTS];
+    unsigned parts = row_of(c)->parts;
+    for (unsigned i = 0; i < parts; i++)
+        v[i] = kir_load(c->b, part_type(c, i, lanes), p, offset + i * lanes * apart(c), align);
+    return kir_tuple(c->b, parts, v);
+}
+
+void tly_store_state(tly_build *c, kir_value p, int64_t offset, kir_value state, unsigned align)
+{
+    unsigned lanes = kir_type_of(c->b, state).lanes;
+    for (unsigned i = 0; i < kir_parts(c->b, state); i++)
+        kir_store(c->b, p, offset + i * lanes * apart(c), kir_part(c->b, state, i), align, 0);
+}
+
+static unsigned part_bytes(const tly_build *c, unsigned i)
+{
+    return kir_kind_bits((kir_kind)part_type(c, i, 1).kind) / 8;
+}
+
+kir_value tly_states_row(tly_build *c, kir_value p, kir_value before, kir_value behind)
+{
+    kir_value v[KIR_MAX_PARTS] = { p };
+    unsigned parts = row_of(c)->parts;
+    for (unsigned i = 1; i < parts; i++)
+        v[i] = tly_at(c, p, tly_round_up(c, add(c, before, behind), TLY_MOST_LANES), i * apart(c));
+    return kir_tuple(c->b, parts, v);
+}
+
+kir_value tly_states_offset(tly_build *c, kir_value i, int64_t each)
+{
+    kir_value v[KIR_MAX_PARTS];
+    for (unsigned k = 0; k < row_of(c)->parts; k++)
+        v[k] = mul(c, i, imm(c, each * part_bytes(c, k)));
+    return kir_tuple(c->b, row_of(c)->parts, v);
+}
+
+kir_value tly_states_move(tly_build *c, kir_value row, kir_value offset)
+{
+    kir_value v[KIR_MAX_PARTS];
+    for (unsigned k = 0; k < kir_parts(c->b, row); k++)
+        v[k] = kir_ptradd(c->b, kir_part(c->b, row, k), kir_part(c->b, offset, k));
+    return kir_tuple(c->b, kir_parts(c->b, row), v);
+}
+
+kir_value tly_states_load(tly_build *c, kir_value row, int64_t skip, unsigned lanes)
+{
+    kir_value v[KIR_MAX_PARTS];
+    for (unsigned k = 0; k < kir_parts(c->b, row); k++)
+        v[k] = kir_load(c->b, part_type(c, k, lanes), kir_part(c->b, row, k),
+                        skip * part_bytes(c, k), part_bytes(c, k));
+    return kir_tuple(c->b, kir_parts(c->b, row), v);
+}
+
+void tly_states_store(tly_build *c, kir_value row, int64_t skip, kir_value states)
+{
+    for (unsigned k = 0; k < kir_parts(c->b, row); k++)
+        kir_store(c->b, kir_part(c->b, row, k), skip * part_bytes(c, k), kir_part(c->b, states, k),
+                  part_bytes(c, k), 0);
 }

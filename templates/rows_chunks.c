@@ -11,7 +11,7 @@ static kir_value start_carry(tly_rows *r, kir_value first)
     kir_value given = kir_cmp(c->b, KIR_NE, kir_addr(c->b, record), imm(c, 0));
     kir_branch has;
     kir_if(c->b, &has, kir_bin(c->b, KIR_AND, first, given));
-    kir_value in = kir_load(c->b, c->acc, record, 0, c->acc_bytes);
+    kir_value in = tly_load_state(c, record, 0, 1, c->acc_bytes);
     kir_else(c->b, &has, 1, &in);
     kir_value none = tly_start(c, c->acc);
     kir_if_end(c->b, &has, 1, &none);
@@ -134,6 +134,12 @@ void tly_rows_cross_border(tly_rows *r, tly_rows_state *s, kir_value position)
     *s = tly_rows_unpack(r, border.result);
 }
 
+/* Bytes, in a total record. */
+static int64_t spoiled_at(const tly_rows *r)
+{
+    return (r->c->state_bytes + 15) / 16 * 16;
+}
+
 /* The carry record after the last tile, or the total record. Of integers a total is the last
  * result, from a start that adds nothing. */
 void tly_rows_store_record(tly_rows *r, kir_value totals, const tly_rows_outcome *o)
@@ -144,11 +150,11 @@ void tly_rows_store_record(tly_rows *r, kir_value totals, const tly_rows_outcome
     kir_branch wanted, total;
     kir_if(b, &wanted, kir_cmp(b, KIR_NE, kir_addr(b, record), imm(c, 0)));
     kir_value value = r->totals ? kir_select(b, totals, o->total, o->carry) : o->carry;
-    kir_store(b, record, 0, value, c->acc_bytes, 0);
+    tly_store_state(c, record, 0, value, c->acc_bytes);
     if (r->totals) {
         kir_if(b, &total, totals);
         kir_value spoiled = kir_convert(b, KIR_ZEXT, KIR_TYPE(KIR_I32, 1), o->spoiled);
-        kir_store(b, record, SPOILED_AT, spoiled, 4, 0);
+        kir_store(b, record, spoiled_at(r), spoiled, 4, 0);
         kir_if_end(b, &total, 0, NULL);
     }
     kir_if_end(b, &wanted, 0, NULL);
@@ -160,20 +166,20 @@ kir_value tly_rows_combine(tly_rows *r)
     tly_build *c = r->c;
     kir_builder *b = c->b;
     kir_value record = kir_get(b, KIR_ARG_TOTAL), zero = imm(c, 0);
-    kir_value carry = kir_load(b, c->acc, kir_get(b, KIR_ARG_CARRY_IN), 0, c->acc_bytes);
-    kir_value total = kir_load(b, c->acc, record, 0, c->acc_bytes), result[1] = { zero }, after;
+    kir_value carry = tly_load_state(c, kir_get(b, KIR_ARG_CARRY_IN), 0, 1, c->acc_bytes);
+    kir_value total = tly_load_state(c, record, 0, 1, c->acc_bytes), result[1] = { zero }, after;
     kir_branch spoiled;
     if (!r->totals)
         after = tly_combine(c, carry, total);
     if (r->totals) {
         kir_type t = KIR_TYPE(KIR_I32, 1);
-        kir_value one = imm(c, 1), word = kir_load(b, t, record, SPOILED_AT, 4);
+        kir_value one = imm(c, 1), word = kir_load(b, t, record, spoiled_at(r), 4);
         kir_value none = kir_cmp(b, KIR_NE, word, kir_const(b, t, 0));
         after = add_total(r, carry, total, &none);
         kir_if(b, &spoiled, none);
         kir_else(b, &spoiled, 1, &one);
     }
-    kir_store(b, kir_get(b, KIR_ARG_CARRY_OUT), 0, after, c->acc_bytes, 0);
+    tly_store_state(c, kir_get(b, KIR_ARG_CARRY_OUT), 0, after, c->acc_bytes);
     if (r->totals) {
         kir_if_end(b, &spoiled, 1, result);
         result[0] = spoiled.result[0];

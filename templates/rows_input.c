@@ -53,7 +53,7 @@ static void fill_step(tly_rows *r)
     int64_t bytes = r->step * (size < 0 ? -size : size);
     kir_type filled = tly_storage((tally_dtype)c->p->dtype, (unsigned)wide / c->in_bytes);
     for (int64_t i = 0; i < bytes; i += wide)
-        kir_store(c->b, r->input, lowest + i, tly_neutral(c, filled), c->in_bytes, 0);
+        kir_store(c->b, r->input, lowest + i, tly_padding(c, filled), c->in_bytes, 0);
 }
 
 /* Elements [first, rest) after the first `whole`, one by one. */
@@ -89,7 +89,7 @@ static void stage_masked(tly_rows *r, const tly_rows_segment *g, kir_value whole
         fill_step(r);
     for (int64_t i = 0; i < (r->step + tly_rows_reach(r)) * apart; i += lanes) {
         kir_value v = kir_mload(c->b, t, from, i * c->in_bytes, sub(c, count, imm(c, i)),
-                                tly_neutral(c, t));
+                                tly_padding(c, t));
         kir_store(c->b, to, i * c->in_bytes, v, c->in_bytes, 0);
     }
 }
@@ -125,7 +125,7 @@ void tly_rows_fill_pad(tly_rows *r)
     unsigned size = r->direct_in ? c->in_bytes : c->acc_bytes;
     t.lanes = (uint8_t)(wide / size);
     for (int64_t i = 0; i < bytes; i += wide)
-        kir_store(c->b, r->pad, i - zero, tly_neutral(c, t), size, 0);
+        kir_store(c->b, r->pad, i - zero, tly_padding(c, t), size, 0);
 }
 
 tly_rows_source tly_rows_prepare(tly_rows *r, const tly_rows_segment *g)

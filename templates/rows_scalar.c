@@ -5,18 +5,20 @@
 
 enum { MAX_STEP = TLY_ROWS_MOST_SCALARS };
 
-/* Element k of a step, as an accumulator. */
+/* Element k of a step, as a state. */
 static kir_value load_scalar(tly_rows *r, kir_value p, unsigned k)
 {
     tly_build *c = r->c;
     p = kir_ptradd(c->b, p, imm(c, k * tly_rows_element_bytes(r)));
-    return r->direct_in ? tly_load(c, p, 0, 1) : kir_load(c->b, c->acc, p, 0, c->acc_bytes);
+    return tly_lift(c, r->direct_in ? tly_load(c, p, 0, 1)
+                                    : kir_load(c->b, c->acc, p, 0, c->acc_bytes));
 }
 
 static void store_scalars(tly_rows *r, kir_value to, const kir_value *y, unsigned flags)
 {
     for (unsigned k = 0; k < (unsigned)r->step; k++)
-        tly_store(r->c, to, k * tly_stored_step(r->c), y[k], r->c->out_bytes, flags);
+        tly_store(r->c, to, k * tly_stored_step(r->c), tly_project(r->c, y[k]), r->c->out_bytes,
+                  flags);
 }
 
 /* What tly_rows_scan does, for operators whose vector form is slow and whose order is free (64-bit

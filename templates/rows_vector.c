@@ -47,9 +47,9 @@ kir_value tly_rows_before(tly_rows *r, kir_value first, kir_value y)
 void tly_rows_show(tly_rows *r, kir_value before, kir_value odd, kir_value y, kir_value *shown)
 {
     int exclusive = r->c->p->exclusive;
-    shown[0] = exclusive ? before : r->pairs ? odd : y;
+    shown[0] = tly_project(r->c, exclusive ? before : r->pairs ? odd : y);
     if (r->pairs)
-        shown[1] = exclusive ? odd : y;
+        shown[1] = tly_project(r->c, exclusive ? odd : y);
 }
 
 tly_rows_result tly_rows_join(tly_rows *r, const tly_rows_part *p, tly_rows_state *s,
@@ -66,6 +66,7 @@ tly_rows_result tly_rows_join(tly_rows *r, const tly_rows_part *p, tly_rows_stat
 tly_rows_part tly_rows_part_of(tly_rows *r, const kir_value *x)
 {
     tly_build *c = r->c;
-    kir_value v = r->pairs ? tly_combine(c, x[0], x[1]) : x[0];
-    return (tly_rows_part){ tly_vector_scan(c, v, r->unit, c->lanes), r->pairs ? x[0] : 0 };
+    kir_value first = tly_lift(c, x[0]);
+    kir_value v = r->pairs ? tly_combine(c, first, tly_lift(c, x[1])) : first;
+    return (tly_rows_part){ tly_vector_scan(c, v, r->unit, c->lanes), r->pairs ? first : 0 };
 }

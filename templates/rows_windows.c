@@ -22,6 +22,8 @@ static kir_value load_window(tly_rows *r, kir_value p, kir_value *seen)
     for (int64_t k = 0; k <= tly_rows_reach(r); k++)
         x[k] = tly_rows_load(r, kir_ptradd(c->b, p, imm(c, -k * tly_rows_element_bytes(r))));
     *seen = x[0];
+    for (int64_t k = 0; k <= tly_rows_reach(r); k++)
+        x[k] = tly_lift(c, x[k]);
     return tly_rows_order(r, window_of(r, x));
 }
 
@@ -29,10 +31,11 @@ static kir_value load_window(tly_rows *r, kir_value p, kir_value *seen)
 static kir_value load_first(tly_rows *r, kir_value p, kir_value *seen)
 {
     tly_build *c = r->c;
-    kir_value x[1 << TLY_ROWS_MOST_LOADS] = { tly_rows_order(r, tly_rows_load(r, p)) };
+    kir_value x[1 << TLY_ROWS_MOST_LOADS];
+    *seen = tly_rows_order(r, tly_rows_load(r, p));
+    x[0] = tly_lift(c, *seen);
     for (unsigned k = 1; k <= (unsigned)tly_rows_reach(r); k++)
         x[k] = tly_shift(c, tly_neutral(c, c->vec), x[0], k);
-    *seen = x[0];
     return window_of(r, x);
 }
 

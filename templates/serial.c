@@ -16,10 +16,10 @@ typedef struct chains {
 static void step_chains(tly_build *c, chains *s, kir_value in, kir_value out)
 {
     for (unsigned k = 0; k < s->count; k++) {
-        kir_value x = tly_load(c, kir_ptradd(c->b, s->at[k].in, in), 0, 1);
+        kir_value x = tly_lift(c, tly_load(c, kir_ptradd(c->b, s->at[k].in, in), 0, 1));
         kir_value next = tly_combine(c, s->y[k], x);
-        tly_store(c, kir_ptradd(c->b, s->at[k].out, out), 0, c->p->exclusive ? s->y[k] : next, 1,
-                  0);
+        kir_value shown = tly_project(c, c->p->exclusive ? s->y[k] : next);
+        tly_store(c, kir_ptradd(c->b, s->at[k].out, out), 0, shown, 1, 0);
         s->y[k] = next;
     }
 }

@@ -28,8 +28,8 @@ static kir_value scan_few_row(tly_short *s, tly_row at, kir_value left)
     kir_branch stands;
     for (unsigned i = 0; i < s->literal; i += c->lanes, n++) {
         kir_value count = s->fixed ? left : imm(c, s->literal - i);
-        kir_value x = kir_mload(b, t, at.in, (int64_t)i * c->in_bytes, count, tly_neutral(c, t));
-        shown[n] = tly_short_scan_alone(s, tly_widen(c, x), i == 0, before, &y);
+        kir_value x = kir_mload(b, t, at.in, (int64_t)i * c->in_bytes, count, tly_padding(c, t));
+        shown[n] = tly_short_scan_alone(s, tly_lift(c, tly_widen(c, x)), i == 0, before, &y);
         if (watches > 1)
             seen = tly_watch_apart(c, seen, y, TLY_WATCH_PART);
         else if (watches > 0 && seen)
@@ -136,8 +136,9 @@ static tly_short begin_short(tly_build *c)
     s.vectors = line > c->lanes ? line / c->lanes : 1;
     s.step = (int64_t)s.vectors * c->lanes;
     s.bits = KIR_TYPE(c->acc_bytes == 8 ? KIR_I64 : KIR_I32, c->lanes);
+    s.by_bits = tly_part_bytes(c->p) == c->state_bytes;
     s.neutral = tly_neutral(c, c->vec);
-    if (tly_is_floating(c))
+    if (s.by_bits && tly_is_floating(c))
         s.neutral = kir_convert(c->b, KIR_BITCAST, s.bits, s.neutral);
     return s;
 }

@@ -114,9 +114,9 @@ static void redo_row(tly_short *s, const tly_short_piece *p)
     kir_loop l;
     kir_for(c->b, &l, imm(c, 0), p->count, imm(c, 1), 1, &y);
     kir_value x = tly_load(c, tly_at(c, p->in, l.i, (int64_t)c->p->in_step * c->in_bytes), 0, 1);
-    kir_value next = tly_combine(c, l.carried[0], x);
-    tly_store(c, tly_stored_at(c, p->to, l.i), 0, c->p->exclusive ? l.carried[0] : next,
-              c->out_bytes, 0);
+    kir_value next = tly_combine(c, l.carried[0], tly_lift(c, x));
+    kir_value shown = tly_project(c, c->p->exclusive ? l.carried[0] : next);
+    tly_store(c, tly_stored_at(c, p->to, l.i), 0, shown, c->out_bytes, 0);
     kir_for_end(c->b, &l, &next);
 }
 

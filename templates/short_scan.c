@@ -13,12 +13,14 @@
 
 static kir_value as_bits(tly_short *s, kir_value v)
 {
-    return kir_is_float(s->c->acc) ? kir_convert(s->c->b, KIR_BITCAST, s->bits, v) : v;
+    int turns = s->by_bits && kir_is_float(s->c->acc);
+    return turns ? kir_convert(s->c->b, KIR_BITCAST, s->bits, v) : v;
 }
 
 static kir_value as_values(tly_short *s, kir_value v)
 {
-    return kir_is_float(s->c->acc) ? kir_convert(s->c->b, KIR_BITCAST, s->c->vec, v) : v;
+    int turns = s->by_bits && kir_is_float(s->c->acc);
+    return turns ? kir_convert(s->c->b, KIR_BITCAST, s->c->vec, v) : v;
 }
 
 static kir_value combine(tly_short *s, kir_value x, kir_value y)
@@ -43,7 +45,7 @@ static unsigned reach(const tly_short *s, unsigned k)
  * bit is one operation only where registers are many. */
 static int has_fillers(const tly_short *s)
 {
-    return s->c->t->registers < 32;
+    return s->by_bits && s->c->t->registers < 32;
 }
 
 /* Entries of a table for one border: the vectors up to where rows and vectors start together again,
@@ -151,6 +153,8 @@ static kir_value within(tly_short *s, kir_value v, unsigned k, kir_value t, kir_
         return kir_select(b, s->borders[k], v, other);
     kir_value at = tly_at(c, s->table, near_border(s, t), c->acc_bytes), fill;
     kir_value open = kir_load(b, s->bits, at, table_at(s, k), c->acc_bytes);
+    if (!s->by_bits)
+        return kir_select(b, kir_cmp(b, KIR_NE, open, kir_const(b, s->bits, 0)), v, other);
     if (has_fillers(s) && other == s->neutral)
         fill = kir_load(b, s->bits, at, table_at(s, border_count(s) + k), c->acc_bytes);
     else
@@ -210,7 +214,7 @@ static kir_value shown(tly_short *s, kir_value y, kir_value before, const place 
             y = combine(s, first, y);
         y = p->alone ? y : within(s, y, 0, p->t, first);
     }
-    return as_values(s, y);
+    return tly_project(c, as_values(s, y));
 }
 
 kir_value tly_short_scan_alone(tly_short *s, kir_value x, int is_first, kir_value *before,
@@ -249,7 +253,7 @@ void tly_short_fill_pad(tly_short *s, const tly_short_piece *p)
     kir_type t = tly_storage(dtype, c->lanes);
     kir_loop l;
     for (int64_t i = 0; i < s->step; i += c->lanes)
-        kir_store(b, s->pad, lowest + i * c->in_bytes, tly_neutral(c, t), c->in_bytes, 0);
+        kir_store(b, s->pad, lowest + i * c->in_bytes, tly_padding(c, t), c->in_bytes, 0);
     kir_for(b, &l, whole, p->count, imm(c, 1), 0, NULL);
     kir_value x = kir_load(b, tly_storage(dtype, 1), tly_at(c, p->in, l.i, size), 0, c->in_bytes);
     kir_store(b, tly_at(c, s->pad, sub(c, l.i, whole), size), 0, x, c->in_bytes, 0);
@@ -359,7 +363,7 @@ kir_value tly_short_scan(tly_short *s, const tly_short_piece *p, tly_short_what 
         kir_value x = tly_load_vector(
             c, kir_ptradd(b, there, imm(c, k * c->lanes * element_bytes(s))));
         kir_value last = h.before[s->doublings];
-        kir_value w = windows(s, as_bits(s, x), h.before, &at), y = w;
+        kir_value w = windows(s, as_bits(s, tly_lift(c, x)), h.before, &at), y = w;
         if (what != TLY_SHORT_WINDOWS)
             y = results(s, w, last, &at);
         h.before[s->doublings] = y;

@@ -74,7 +74,7 @@ void tly_stage_in(tly_build *c, kir_value from, kir_value to, kir_value count, u
         kir_for_end(b, &l, NULL);
     }
 
-    kir_value neutral = tly_neutral(c, c->vec);
+    kir_value neutral = tly_padding(c, c->vec);
     kir_for(b, &l, full, tly_round_up(c, count, multiple), imm(c, c->lanes), 0, NULL);
     kir_store(b, tly_at(c, to, l.i, c->acc_bytes), 0, neutral, c->acc_bytes, 0);
     kir_for_end(b, &l, NULL);

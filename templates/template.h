@@ -21,7 +21,8 @@ typedef struct tly_build {
     kir_type acc;   /* one accumulator */
     kir_type vec;   /* `lanes` of them */
     unsigned acc_bytes, in_bytes, out_bytes;
-    kir_value numbers; /* of the lanes of `vec`, made for masks, or 0 (tly_vector_masks) */
+    unsigned state_bytes; /* one state, all its parts */
+    kir_value numbers;    /* of the lanes of `vec`, made for masks, or 0 (tly_vector_masks) */
 } tly_build;
 
 /* One algorithm each: builds the whole body and says what a launch must know (templates.c). */
@@ -32,6 +33,8 @@ void tly_build_narrow(tly_build *c, tly_launch *launch);
 void tly_build_transposed(tly_build *c, tly_launch *launch);
 void tly_build_serial(tly_build *c, tly_launch *launch);
 void tly_build_tiles(tly_build *c, tly_launch *launch);
+void tly_build_reduce_rows(tly_build *c, tly_launch *launch);
+void tly_build_reduce_lanes(tly_build *c, tly_launch *launch);
 
 /* ---- scalars and addresses (address.c) ---- */
 
@@ -110,19 +113,49 @@ kir_value tly_in_step(tly_build *c);
 kir_value tly_out_step(tly_build *c);
 
 /* Whole body of a kernel whose tiles are blocks of lanes: `body` builds the code for lanes
- * [0, count) of one row from addresses `at` of its first lane, with a row of accumulators at
+ * [0, count) of one row from addresses `at` of its first lane, with a row of as many states,
  * `sums`; then fence and return. */
 typedef void (*tly_lanes_body)(tly_build *c, tly_row at, kir_value count, kir_value sums);
 void tly_each_row_of_lanes(tly_build *c, tly_launch *launch, tly_lanes_body body);
 
 /* ---- the operator (operators.c) ---- */
 
+/* A state is one value or a tuple of up to three; all of its parts have the same lanes. */
+
+/* Accumulators as they were loaded to states, and states to results, accumulators again. Operators
+ * that look at positions need tly_lift_at: indices (tly_index_dtype), in as many lanes. */
+kir_value tly_lift(tly_build *c, kir_value x);
+kir_value tly_lift_at(tly_build *c, kir_value x, kir_value index);
+kir_value tly_project(tly_build *c, kir_value state);
 kir_value tly_combine(tly_build *c, kir_value x, kir_value y); /* x before y */
-/* What combines to nothing: pads blocks. Sums: -0.0, so that -0 stays -0. Of accumulators and of
- * stored elements; i16 stands for bf16. */
+/* States in the lanes of `type`. What combines to nothing: sums: -0.0, so that -0 stays -0. */
 kir_value tly_neutral(tly_build *c, kir_type type);
-/* What a row starts from: the neutral value, or, exclusive, the operator's identity. */
+/* What a row starts from: the neutral state, or, exclusive, the operator's identity. */
 kir_value tly_start(tly_build *c, kir_type type);
+/* Accumulators or stored elements that are lifted to the neutral state: pads blocks. i16 stands for
+ * bf16. */
+kir_value tly_padding(tly_build *c, kir_type type);
+
+/* States in memory: planes, one a part, each with `lanes` values of its type side by side and room
+ * for as many of the widest; lanes * c->state_bytes in all. `align`: what p + offset, and the widest
+ * part's bytes, are multiples of. */
+kir_value tly_load_state(tly_build *c, kir_value p, int64_t offset, unsigned lanes, unsigned align);
+void tly_store_state(tly_build *c, kir_value p, int64_t offset, kir_value state, unsigned align);
+
+/* Rows of states that are read and written in vectors anywhere: a plane a part, as a tuple of the
+ * addresses of each part's element 0. `p`: that of the first part; so many states lie `before` and
+ * `behind` it. All take (before + behind + TLY_MOST_LANES) * c->state_bytes. */
+kir_value tly_states_row(tly_build *c, kir_value p, kir_value before, kir_value behind);
+/* Bytes to state i of a row, `each` 1, or -1 of rows that run downwards; a row moved by them. */
+kir_value tly_states_offset(tly_build *c, kir_value i, int64_t each);
+kir_value tly_states_move(tly_build *c, kir_value row, kir_value offset);
+static inline kir_value tly_states_at(tly_build *c, kir_value row, kir_value i)
+{
+    return tly_states_move(c, row, tly_states_offset(c, i, 1));
+}
+/* Those that lie `skip` states behind a row's first. */
+kir_value tly_states_load(tly_build *c, kir_value row, int64_t skip, unsigned lanes);
+void tly_states_store(tly_build *c, kir_value row, int64_t skip, kir_value states);
 int tly_is_floating(const tly_build *c); /* the accumulator is */
 
 /* ---- element types (convert.c): storage to accumulator and back, `lanes` at a time ---- */

@@ -16,6 +16,8 @@ static void (*const algorithms[TLY_TEMPLATE_COUNT])(tly_build *c, tly_launch *la
     [TLY_TEMPLATE_TRANSPOSED] = tly_build_transposed,
     [TLY_TEMPLATE_SERIAL] = tly_build_serial,
     [TLY_TEMPLATE_TILES] = tly_build_tiles,
+    [TLY_TEMPLATE_REDUCE_ROWS] = tly_build_reduce_rows,
+    [TLY_TEMPLATE_REDUCE_LANES] = tly_build_reduce_lanes,
 };
 
 tally_status tly_template_build(const tly_problem *problem, const tly_target *target,
@@ -33,6 +35,7 @@ tally_status tly_template_build(const tly_problem *problem, const tly_target *ta
     c.acc = tly_storage((tally_dtype)problem->acc, 1);
     c.vec = tly_storage((tally_dtype)problem->acc, c.lanes);
     c.acc_bytes = (unsigned)tally_dtype_bytes((tally_dtype)problem->acc);
+    c.state_bytes = tly_state_bytes(problem);
     c.in_bytes = (unsigned)tally_dtype_bytes((tally_dtype)problem->dtype);
     c.out_bytes = (unsigned)tally_dtype_bytes((tally_dtype)problem->out_dtype);
 

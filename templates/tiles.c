@@ -190,8 +190,8 @@ static void do_tile(tly_tiles *k, kir_value in, kir_value out, kir_value *y)
         kir_value x[MAX_STEPS], lane = imm(c, q * c->lanes);
         load_part(k, kir_ptradd(c->b, in, mul(c, lane, k->in_lane)), x);
         for (unsigned i = 0; i < k->steps; i++) {
-            kir_value next = tly_combine(c, y[q], x[i]);
-            shown[q][i] = c->p->exclusive ? y[q] : next;
+            kir_value next = tly_combine(c, y[q], tly_lift(c, x[i]));
+            shown[q][i] = tly_project(c, c->p->exclusive ? y[q] : next);
             y[q] = next;
         }
     }
@@ -237,8 +237,8 @@ void tly_tiles_cross(tly_tiles *k, tly_row at, kir_value count, kir_value row)
         turn(k, shown[q], 0, 0);
         for (unsigned i = 0; i < n; i++) {
             kir_value before = step.carried[q * n + i];
-            y[q * n + i] = tly_combine(c, before, shown[q][i]);
-            shown[q][i] = c->p->exclusive ? before : y[q * n + i];
+            y[q * n + i] = tly_combine(c, before, tly_lift(c, shown[q][i]));
+            shown[q][i] = tly_project(c, c->p->exclusive ? before : y[q * n + i]);
         }
     }
     store_lines(k, kir_ptradd(b, out, mul(c, step.i, k->out_axis)), shown, n, row);
@@ -261,9 +261,9 @@ static void scan_loose(tly_tiles *k, tly_row at, kir_value left, kir_value from,
     lane_offsets(k, k->out_lane, left, out);
     kir_for(c->b, &l, from, k->length, imm(c, 1), 1, &y);
     kir_value x = gather(k, kir_ptradd(c->b, at.in, mul(c, l.i, k->in_axis)), in);
-    kir_value next = tly_combine(c, l.carried[0], x);
+    kir_value next = tly_combine(c, l.carried[0], tly_lift(c, x));
     scatter(k, kir_ptradd(c->b, at.out, mul(c, l.i, k->out_axis)), out,
-            c->p->exclusive ? l.carried[0] : next);
+            tly_project(c, c->p->exclusive ? l.carried[0] : next));
     kir_for_end(c->b, &l, &next);
     kir_if_end(c->b, &some, 0, NULL);
 }

@@ -2,7 +2,7 @@
  * Scans of a transposed view: the input is contiguous across lanes, the output along the axis.
  * A pass takes a few lines' worth of axis steps of all lanes: lanes are scanned as columns in
  * registers (the serial order), turned there, and leave as whole lines along the axis; one
- * accumulator a lane waits in scratch for the next pass.
+ * state a lane waits in scratch for the next pass.
  */
 #include "template.h"
 
@@ -14,7 +14,7 @@ typedef struct turned {
 } turned;
 
 /* One line of output for each of `lanes` lanes: axis steps from `in` on. Returns the
- * accumulators after it. */
+ * states after it. */
 static kir_value turn_line(turned *k, kir_value in, kir_value out, kir_value y, kir_value streams)
 {
     tly_build *c = k->c;
@@ -23,8 +23,8 @@ static kir_value turn_line(turned *k, kir_value in, kir_value out, kir_value y, 
     for (unsigned q = 0; q < parts; q++) {
         kir_value r[TLY_MOST_LANES];
         for (unsigned i = 0; i < n; i++) {
-            kir_value next = tly_combine(c, y, tly_load(c, in, 0, n));
-            r[i] = c->p->exclusive ? y : next;
+            kir_value next = tly_combine(c, y, tly_lift(c, tly_load(c, in, 0, n)));
+            r[i] = tly_project(c, c->p->exclusive ? y : next);
             y = next;
             in = kir_ptradd(c->b, in, k->in_axis);
         }
@@ -59,17 +59,18 @@ static void scalars(turned *k, kir_value lane, kir_value from, kir_value to)
 {
     tly_build *c = k->c;
     kir_builder *b = c->b;
-    kir_value sum = tly_at(c, k->sums, lane, c->acc_bytes);
+    kir_value sum = tly_states_at(c, k->sums, lane);
     kir_value in = tly_at(c, k->in, lane, c->in_bytes);
     kir_value out = kir_ptradd(b, k->out, mul(c, lane, k->out_lane));
-    kir_value y = kir_load(b, c->acc, sum, 0, c->acc_bytes);
+    kir_value y = tly_states_load(c, sum, 0, 1);
     kir_loop l;
     kir_for(b, &l, from, to, imm(c, 1), 1, &y);
     kir_value x = tly_load(c, kir_ptradd(b, in, mul(c, l.i, k->in_axis)), 0, 1);
-    kir_value next = tly_combine(c, l.carried[0], x);
-    tly_store(c, tly_at(c, out, l.i, c->out_bytes), 0, c->p->exclusive ? l.carried[0] : next, 1, 0);
+    kir_value next = tly_combine(c, l.carried[0], tly_lift(c, x));
+    kir_value shown = tly_project(c, c->p->exclusive ? l.carried[0] : next);
+    tly_store(c, tly_at(c, out, l.i, c->out_bytes), 0, shown, 1, 0);
     kir_for_end(b, &l, &next);
-    kir_store(b, sum, 0, l.result[0], c->acc_bytes, 0);
+    tly_states_store(c, sum, 0, l.result[0]);
 }
 
 /* Whole lines of whole vectors of lanes. */
@@ -93,16 +94,16 @@ static void turn_all(turned *k, kir_value lanes, kir_value steps, kir_value stre
     }
     kir_value end = tly_min(c, lanes, add(c, line.i, imm(c, a_line)));
     kir_for(b, &group, line.i, end, imm(c, c->lanes), 0, NULL);
-    kir_value sums = tly_at(c, k->sums, group.i, c->acc_bytes);
+    kir_value sums = tly_states_at(c, k->sums, group.i);
     kir_value from = tly_at(c, in, group.i, c->in_bytes);
     kir_value to = kir_ptradd(b, out, mul(c, group.i, k->out_lane));
-    kir_value y = kir_load(b, c->vec, sums, 0, c->acc_bytes);
+    kir_value y = tly_states_load(c, sums, 0, c->lanes);
     for (unsigned s = 0; s < lines; s++) {
         y = turn_line(k, from, to, y, streams);
         from = kir_ptradd(b, from, mul(c, k->in_axis, imm(c, tly_line(c))));
         to = kir_ptradd(b, to, imm(c, LINE));
     }
-    kir_store(b, sums, 0, y, c->acc_bytes, 0);
+    tly_states_store(c, sums, 0, y);
     kir_for_end(b, &group, NULL);
     kir_for_end(b, &line, NULL);
     kir_for_end(b, &pass, NULL);
@@ -123,7 +124,7 @@ static void transposed_body(tly_build *c, tly_row at, kir_value count, kir_value
     };
     kir_loop l;
     kir_for(b, &l, imm(c, 0), tly_round_up(c, count, c->lanes), imm(c, c->lanes), 0, NULL);
-    kir_store(b, tly_at(c, k.sums, l.i, c->acc_bytes), 0, tly_start(c, c->vec), c->acc_bytes, 0);
+    tly_states_store(c, tly_states_at(c, k.sums, l.i), 0, tly_start(c, c->vec));
     kir_for_end(b, &l, NULL);
 
     kir_value lanes = tly_round_down(c, count, c->lanes);

@@ -77,12 +77,16 @@ static tally_status call_remote(void *user, const tly_args *args, const tly_task
 {
     entry *e = user;
     const tly_code *code = &e->kernel->object->code;
+    const int reduces = tly_reduces(e->kernel->form);
+    const size_t record = (size_t)e->kernel->record_bytes;
+    const size_t before = reduces ? (size_t)e->kernel->tiles * record : TLY_CARRY_BYTES;
+    const size_t after = reduces ? (size_t)(task->end - task->begin) * record : TLY_TOTAL_BYTES;
     const remote_region regions[] = {
         e->regions[0],
         e->regions[1],
         { task->scratch, e->kernel->scratch_bytes },
-        { (void *)(uintptr_t)task->carry_in, task->carry_in ? TLY_CARRY_BYTES : 0 },
-        { task->carry_out, task->carry_out ? TLY_TOTAL_BYTES : 0 },
+        { (void *)(uintptr_t)task->carry_in, task->carry_in ? before : 0 },
+        { task->carry_out, task->carry_out ? after : 0 },
         { (void *)(uintptr_t)task->total, task->total ? TLY_TOTAL_BYTES : 0 }
     };
     remote_region used[sizeof regions / sizeof regions[0]];
@@ -145,7 +149,8 @@ static tally_status run(tly_engine *face, const void *in, void *out, int32_t thr
 {
     entry *e = (entry *)face;
     const tally_kernel *k = e->kernel;
-    const size_t element = tally_dtype_bytes((tally_dtype)e->d.dtype);
+    const size_t in_bytes = tally_dtype_bytes((tally_dtype)e->d.dtype);
+    const size_t out_bytes = tally_dtype_bytes(tly_reference_output(&e->d));
     tly_args args;
     static const int64_t flags[3] = { 0, TLY_LAUNCH_STREAM, TLY_LAUNCH_CLAIM };
     tly_layout l;
@@ -153,8 +158,8 @@ static tally_status run(tly_engine *face, const void *in, void *out, int32_t thr
     if (k->empty)
         return TALLY_OK;
     tly_layout_of(&e->d, &l);
-    e->regions[0] = region(in, l.in_low, l.in_high, element);
-    e->regions[1] = region(out, l.out_low, l.out_high, element);
+    e->regions[0] = region(in, l.in_low, l.in_high, in_bytes);
+    e->regions[1] = region(out, l.out_low, l.out_high, out_bytes);
     args = k->args;
     args.in = (const char *)((uintptr_t)in + (uintptr_t)k->in_first);
     args.out = (char *)((uintptr_t)out + (uintptr_t)k->out_first);

@@ -55,6 +55,6 @@ double tly_flush(const tly_fold *f, double x);
 int tly_may_flush(const tly_fold *f, double x);
 
 /* Square root or logarithm in the accumulator's type, division by the count, or nothing. */
-double tly_project(const tly_fold *f, double sum);
+double tly_fold_project(const tly_fold *f, double sum);
 
 #endif

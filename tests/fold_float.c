@@ -45,7 +45,7 @@ static long double lift_wide(const tly_fold *s, double x)
     return s->operation->lift == TLY_SQUARE ? (long double)x * x : lift(s, x);
 }
 
-double tly_project(const tly_fold *s, double sum)
+double tly_fold_project(const tly_fold *s, double sum)
 {
     const float single = (float)sum;
     const double count = (double)s->fact.terms;
@@ -164,9 +164,9 @@ static void absorb(tly_fold *s, uint64_t bits)
 static void tell(tly_fold *s)
 {
     tly_fact *f = &s->fact;
-    f->accumulator = tly_project(s, f->sum);
+    f->accumulator = tly_fold_project(s, f->sum);
     if (s->operation->projection != TLY_AS_IT_IS) {
-        f->flushed = tly_flush(s, tly_project(s, f->flushed));
+        f->flushed = tly_flush(s, tly_fold_project(s, f->flushed));
         if (tly_may_flush(s, f->accumulator))
             f->flags |= TLY_FACT_SUBNORMAL;
     }

@@ -41,7 +41,7 @@ static void tell(tly_fold *s)
     tly_fact *f = &s->fact;
     f->sum = (double)tly_integer_value(s->out, s->integer);
     f->wide = f->sum; /* exact before that: what is rounded here is rounded in every order */
-    f->accumulator = tly_project(s, f->sum);
+    f->accumulator = tly_fold_project(s, f->sum);
     switch (s->operation->projection) {
     case TLY_AS_IT_IS:
         f->bits = tly_integer_cut(s->out, s->integer);

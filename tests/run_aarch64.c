@@ -66,14 +66,25 @@ static int map_region(region *r, size_t page)
     return 1;
 }
 
-/* A pointer of the client as one of ours; what points into no region stays as it is. */
+/* Where an address lies in a region, or at its end. */
+static char *within(const region *r, uint64_t address, int at_end)
+{
+    const uint64_t offset = address - r->client.address;
+    const int inside = address >= r->client.address && offset < r->client.bytes + (size_t)at_end;
+    return inside ? r->data + offset : NULL;
+}
+
+/* A pointer of the client as one of ours; what points into no region stays as it is. One region's
+ * end may be the next one's start: it is the latter that is meant. */
 static void *translate(const void *pointer)
 {
     const uint64_t address = (uint64_t)(uintptr_t)pointer;
-    for (size_t i = 0; i < region_count; i++) {
-        const remote_span *c = &regions[i].client;
-        if (address >= c->address && address - c->address <= c->bytes) {
-            return regions[i].data + (address - c->address);
+    for (int at_end = 0; at_end <= 1; at_end++) {
+        for (size_t i = 0; i < region_count; i++) {
+            char *ours = within(&regions[i], address, at_end);
+            if (ours != NULL) {
+                return ours;
+            }
         }
     }
     return (void *)(uintptr_t)address;

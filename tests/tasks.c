@@ -2,6 +2,7 @@
 #include "tasks.h"
 
 #include <stdalign.h>
+#include <stdlib.h>
 
 typedef struct cutter {
     const tally_kernel *kernel;
@@ -91,11 +92,38 @@ static tally_status by_ranges(const cutter *c)
     return status;
 }
 
+/* The states of chunks of a reduction, the last first, and then what they come to. */
+static tally_status by_states(const cutter *c)
+{
+    const tally_kernel *k = c->kernel;
+    char *records = malloc((size_t)(k->tiles * k->record_bytes));
+    tally_status status = records != NULL ? TALLY_OK : TALLY_OUT_OF_MEMORY;
+    int64_t result;
+
+    for (int64_t end = k->tiles, size = 1; end > 0 && !status; size++) {
+        const int64_t begin = end > size ? end - size : 0;
+        tly_task task = { .begin = begin,
+                          .end = end,
+                          .mode = TLY_MODE_TOTAL,
+                          .scratch = c->scratch,
+                          .carry_out = records + begin * k->record_bytes };
+        status = c->call(c->user, c->args, &task, &result, c->error);
+        end = begin;
+    }
+    tly_task all = {
+        .end = k->tiles, .mode = TLY_MODE_COMBINE, .scratch = c->scratch, .carry_in = records
+    };
+    if (!status)
+        status = c->call(c->user, c->args, &all, &result, c->error);
+    free(records);
+    return status;
+}
+
 /* The last part first, at a row's border where a row's tiles depend on each other. */
 static tally_status reversed(const cutter *c)
 {
     const tally_kernel *k = c->kernel;
-    int64_t unit = k->form == TLY_ROWS ? k->row_tiles : 1;
+    int64_t unit = k->form == TLY_ROWS || tly_reduces(k->form) ? k->row_tiles : 1;
     int64_t middle = k->tiles / unit / 2 * unit;
     tally_status status = scan(c, middle, k->tiles, NULL, NULL);
     if (!status && middle)
@@ -109,6 +137,8 @@ tally_status tly_tasks_run(const tally_kernel *kernel, const tly_args *args, cha
     const cutter c = { kernel, args, scratch, call, user, error };
     if (threads == 1)
         return scan(&c, 0, kernel->tiles, NULL, NULL);
+    if (tly_reduces(kernel->form))
+        return threads > 2 && kernel->row_tiles > 1 ? by_states(&c) : reversed(&c);
     if (threads > 2)
         return by_ranges(&c);
     return kernel->form == TLY_ROWS && kernel->row_tiles > 1 ? by_totals(&c) : reversed(&c);

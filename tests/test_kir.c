@@ -512,6 +512,57 @@ Test(kir, builder_folds_and_shares)
     kir_free(k);
 }
 
+/* What takes tuples does to them what it would do to each part, in loops and branches, too; */
+static kir_value all_of_parts(kir_builder *b, kir_value v, kir_value cond)
+{
+    static const uint8_t turned[] = { 3, 2, 1, 0 };
+    kir_value x = kir_keep(b, kir_splat(b, v, 4));
+    x = kir_shuffle(b, x, x, turned, 4);
+    x = kir_insert(b, x, kir_select(b, cond, kir_extract(b, x, 2), v), 1);
+    return kir_extract(b, x, 1);
+}
+
+Test(kir, tuples_are_their_parts)
+{
+    kir_builder *b = kir_begin("tuples");
+    kir_value v[2] = { kir_get(b, KIR_ARG_LENGTH), kir_const(b, KIR_TYPE(KIR_I32, 1), 7) };
+    kir_value cond = kir_cmp(b, KIR_EQ, v[0], kir_int(b, 5)), pair = kir_tuple(b, 2, v), next[2];
+    cr_assert_eq(kir_parts(b, pair), 2);
+    cr_assert_eq(kir_parts(b, v[1]), 1);
+    cr_assert_eq(kir_tuple(b, 1, v), v[0]);
+    cr_assert_eq(kir_part(b, v[1], 0), v[1]);
+    cr_assert_eq(kir_part(b, pair, 1), v[1]);
+    cr_assert_eq(kir_type_of(b, pair).kind, KIR_I64);
+    cr_assert_eq(kir_splat(b, pair, 1), pair);
+    kir_loop l;
+    kir_value first[2] = { kir_int(b, 0), pair };
+    kir_for(b, &l, kir_int(b, 0), v[0], kir_int(b, 1), 2, first);
+    cr_assert_eq(kir_parts(b, l.carried[1]), 2);
+    kir_value other = all_of_parts(b, l.carried[1], cond);
+    kir_branch c;
+    kir_if(b, &c, cond);
+    kir_else(b, &c, 1, &other);
+    v[0] = kir_bin(b, KIR_MUL, kir_part(b, other, 0), kir_int(b, 3));
+    v[1] = kir_part(b, l.carried[1], 1);
+    pair = kir_tuple(b, 2, v);
+    kir_if_end(b, &c, 1, &pair);
+    next[0] = kir_bin(b, KIR_ADD, l.carried[0], kir_part(b, c.result[0], 0));
+    next[1] = c.result[0];
+    kir_for_end(b, &l, next);
+    kir_value wide = kir_convert(b, KIR_ZEXT, i64, kir_part(b, l.result[1], 1));
+    kir_return(b, kir_bin(b, KIR_ADD, l.result[0], wide));
+    kir_kernel *k = must_finish(b);
+    check_round_trip(k);
+    for (uint32_t i = 0; i < k->inst_count; i++)
+        cr_assert(k->insts[i].op != KIR_FOR || k->insts[i].result_count == 3);
+    tly_args args = { .length = 4 };
+    tly_task task = { 0 };
+    cr_assert_eq(must_run(k, &args, &task), 12 + 36 + 108 + 324 + 7);
+    args.length = 5;
+    cr_assert_eq(must_run(k, &args, &task), 5 * 5 + 7);
+    kir_free(k);
+}
+
 /* An argument is read where first wanted, again only where that read is not visible. */
 Test(kir, arguments_and_results_are_numbered_as_they_appear)
 {
@@ -634,6 +685,83 @@ static void misuse_carried(kir_builder *b)
     cr_assert_eq(l.result[0], 0);
 }
 
+static kir_value pair_of(kir_builder *b)
+{
+    kir_value v[2] = { kir_get(b, KIR_ARG_LENGTH), kir_const(b, KIR_TYPE(KIR_I32, 1), 7) };
+    return kir_tuple(b, 2, v);
+}
+
+static void misuse_tuple_add(kir_builder *b)
+{
+    kir_bin(b, KIR_ADD, pair_of(b), kir_int(b, 1));
+}
+
+static void misuse_tuple_zero(kir_builder *b)
+{
+    kir_bin(b, KIR_ADD, pair_of(b), kir_int(b, 0));
+}
+
+static void misuse_tuple_store(kir_builder *b)
+{
+    kir_store(b, kir_get(b, KIR_ARG_OUT), 0, pair_of(b), 8, 0);
+}
+
+static void misuse_tuple_any(kir_builder *b)
+{
+    kir_value truth = kir_const(b, KIR_TYPE(KIR_I1, 1), 1), v[2] = { truth, truth };
+    kir_any(b, kir_tuple(b, 2, v));
+}
+
+static void misuse_tuple_move(kir_builder *b)
+{
+    kir_value p = kir_get(b, KIR_ARG_IN), v[2] = { p, p };
+    kir_ptradd(b, kir_tuple(b, 2, v), kir_int(b, 0));
+}
+
+static void misuse_tuple_condition(kir_builder *b)
+{
+    kir_select(b, pair_of(b), pair_of(b), pair_of(b));
+}
+
+static void misuse_tuple_mixed(kir_builder *b)
+{
+    kir_insert(b, kir_splat(b, pair_of(b), 4), kir_int(b, 1), 0);
+}
+
+static void misuse_tuple_of_tuples(kir_builder *b)
+{
+    kir_value pair = pair_of(b);
+    kir_tuple(b, 1, &pair);
+}
+
+static void misuse_tuple_parts(kir_builder *b)
+{
+    kir_value one = kir_int(b, 1), v[KIR_MAX_PARTS + 1] = { one, one, one, one };
+    kir_tuple(b, COUNT(v), v);
+}
+
+static void misuse_tuple_part(kir_builder *b)
+{
+    kir_part(b, pair_of(b), 2);
+}
+
+static void misuse_tuple_next(kir_builder *b)
+{
+    kir_value pair = pair_of(b), one = kir_int(b, 1);
+    kir_loop l;
+    kir_for(b, &l, kir_int(b, 0), one, one, 1, &pair);
+    kir_for_end(b, &l, &one);
+}
+
+static void misuse_tuple_else(kir_builder *b)
+{
+    kir_value pair = pair_of(b), one = kir_int(b, 1);
+    kir_branch c;
+    kir_if(b, &c, kir_const(b, KIR_TYPE(KIR_I1, 1), 1));
+    kir_else(b, &c, 1, &pair);
+    kir_if_end(b, &c, 1, &one);
+}
+
 Test(kir, misuse_is_an_error_at_the_end)
 {
     static const struct {
@@ -649,7 +777,19 @@ Test(kir, misuse_is_an_error_at_the_end)
         { misuse_else, "both regions yield equally many values" },
         { misuse_scope, "an operand's region has ended" },
         { misuse_align, "align is a power of two" },
-        { misuse_carried, "for: more than 40 carried values" },
+        { misuse_carried, "for: more than 40 values" },
+        { misuse_tuple_add, "add: an operand is a tuple" },
+        { misuse_tuple_zero, "add: an operand is a tuple" },
+        { misuse_tuple_store, "store: operand 1 is a tuple" },
+        { misuse_tuple_any, "any: an operand is a tuple" },
+        { misuse_tuple_move, "ptradd: an operand is a tuple" },
+        { misuse_tuple_condition, "select: operand 0 is of other parts than the rest" },
+        { misuse_tuple_mixed, "insert: operand 1 is of other parts than the rest" },
+        { misuse_tuple_of_tuples, "tuple: part 0 is no single value" },
+        { misuse_tuple_parts, "tuple: parts are 1 to 3" },
+        { misuse_tuple_part, "tuple: part 2 of 2" },
+        { misuse_tuple_next, "for: a value's parts are not what they were before" },
+        { misuse_tuple_else, "if: a value's parts are not what they were before" },
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         tally_error error = TALLY_ERROR_INIT;

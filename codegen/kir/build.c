@@ -76,6 +76,7 @@ void kir_builder_free(kir_builder *b)
         free(b->operands.data);
         free(b->indices.data);
         free(b->values.data);
+        free(b->tuples.data);
         free(b->constants.data);
         free(b);
     }
@@ -83,10 +84,11 @@ void kir_builder_free(kir_builder *b)
 
 kir_type kir_type_of(const kir_builder *b, kir_value v)
 {
-    if (b == NULL || v >= b->values.count) {
+    kir_value first = kir_first_part(b, v);
+    if (b == NULL || first >= b->values.count) {
         return KIR_TYPE(KIR_NONE, 0);
     }
-    return ((const struct value *)b->values.data)[v].type;
+    return ((const struct value *)b->values.data)[first].type;
 }
 
 uint32_t kir_workgroup_of(const kir_builder *b)
@@ -112,7 +114,8 @@ kir_inst *kir_append(kir_builder *b, kir_op op, kir_type type, uint32_t count,
     }
     for (uint32_t i = 0; i < count; i++) {
         if (operands[i] == 0 || operands[i] >= b->values.count) {
-            kir_fault(b, "%s: operand %u is no value", kir_op_text(op), i);
+            kir_fault(b, "%s: operand %u is %s", kir_op_text(op), i,
+                      kir_parts(b, operands[i]) > 1 ? "a tuple" : "no value");
             return NULL;
         }
     }
@@ -134,6 +137,9 @@ kir_inst *kir_append(kir_builder *b, kir_op op, kir_type type, uint32_t count,
 kir_value kir_emit(kir_builder *b, kir_op op, kir_type type, int64_t imm, uint32_t count,
                    const kir_value *operands)
 {
+    if (kir_alive(b) && kir_parts_of(b, count, operands) > 1) {
+        return kir_emit_parts(b, op, type, imm, count, operands);
+    }
     kir_inst *inst = kir_append(b, op, type, count, operands);
     if (inst == NULL) {
         return 0;

@@ -31,6 +31,9 @@ static int is_neutral(const kir_inst *c, kir_type type, int64_t neutral)
 /* The value that `x op y` comes down to, or 0. */
 static kir_value folded(kir_builder *b, kir_op op, kir_value x, kir_value y)
 {
+    if (kir_parts(b, x) > 1 || kir_parts(b, y) > 1) {
+        return 0;
+    }
     const kir_inst *cx = constant_of(b, x), *cy = constant_of(b, y);
     kir_type type = kir_type_of(b, x);
     if (cx != NULL && cy != NULL && cx->op == KIR_CONST && cy->op == KIR_CONST && type.lanes == 1 &&
@@ -108,7 +111,8 @@ kir_value kir_ptradd(kir_builder *b, kir_value p, kir_value bytes)
     if (!kir_alive(b)) {
         return 0;
     }
-    if (p != 0 && is_neutral(constant_of(b, bytes), kir_type_of(b, bytes), 0)) {
+    if (p != 0 && kir_parts(b, p) == 1 &&
+        is_neutral(constant_of(b, bytes), kir_type_of(b, bytes), 0)) {
         return p;
     }
     kir_value operands[] = { p, bytes };
@@ -249,7 +253,7 @@ kir_value kir_keep(kir_builder *b, kir_value v)
 
 kir_value kir_any(kir_builder *b, kir_value i1s)
 {
-    if (kir_type_of(b, i1s).lanes == 1) {
+    if (kir_type_of(b, i1s).lanes == 1 && kir_parts(b, i1s) == 1) {
         return kir_alive(b) ? i1s : 0;
     }
     return kir_emit(b, KIR_ANY, KIR_TYPE(KIR_I1, 1), 0, 1, &i1s);

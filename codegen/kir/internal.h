@@ -87,6 +87,7 @@ struct kir_builder {
     struct pool operands;  /* uint32_t */
     struct pool indices;   /* uint8_t */
     struct pool values;    /* struct value; [0] unused */
+    struct pool tuples;    /* tuple.c */
     struct pool constants; /* struct constant */
     uint32_t chains[KIR_CHAINS];
     /* Open regions. Serials tell whether the region in which an argument was first asked for is
@@ -123,6 +124,19 @@ kir_inst *kir_append(kir_builder *b, kir_op op, kir_type type, uint32_t count,
 /* Appends one with a single result of `type` and returns that. */
 kir_value kir_emit(kir_builder *b, kir_op op, kir_type type, int64_t imm, uint32_t count,
                    const kir_value *operands);
+
+kir_value kir_first_part(const kir_builder *b, kir_value v); /* of what is no tuple: itself */
+/* The most parts of an operand; kir_emit where that is more than one (tuple.c). */
+unsigned kir_parts_of(const kir_builder *b, uint32_t count, const kir_value *operands);
+kir_value kir_emit_parts(kir_builder *b, kir_op op, kir_type type, int64_t imm, uint32_t count,
+                         const kir_value *operands);
+
+/* The parts of all values one after the other, KIR_MAX_RESULTS at most; returns how many, and how
+ * many each value has. `op` is what wants them. And back. */
+uint32_t kir_flatten(kir_builder *b, kir_op op, uint32_t count, const kir_value *values,
+                     uint8_t *parts, kir_value *flat);
+void kir_regroup(kir_builder *b, uint32_t count, const uint8_t *parts, const kir_value *flat,
+                 kir_value *values);
 
 /* Opens a region that instruction `inst` begins; closes the innermost. */
 void kir_open(kir_builder *b, uint32_t inst);

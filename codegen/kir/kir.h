@@ -129,8 +129,16 @@ kir_builder *kir_begin_workgroup(const char *name, uint32_t workgroup);
 /* Ends building, verifies, and hands the kernel out; frees the builder in any case. */
 tally_status kir_finish(kir_builder *b, kir_kernel **kernel, tally_error *error);
 void kir_free(kir_kernel *kernel);
-kir_type kir_type_of(const kir_builder *b, kir_value v);
-uint32_t kir_workgroup_of(const kir_builder *b); /* 0: a kernel for CPUs */
+kir_type kir_type_of(const kir_builder *b, kir_value v); /* of a tuple: of its first part */
+uint32_t kir_workgroup_of(const kir_builder *b);         /* 0: a kernel for CPUs */
+
+/* Up to three values under one handle, which no instruction sees: select, splat, extract, insert,
+ * shuffle, keep, from_lane, and what loops and ifs carry and yield, take tuples, and treat each part
+ * alike; all else given a tuple is a fault. A tuple of one part is that value. */
+#define KIR_MAX_PARTS 3
+kir_value kir_tuple(kir_builder *b, unsigned parts, const kir_value *v);
+unsigned kir_parts(const kir_builder *b, kir_value v); /* of what is no tuple: 1 */
+kir_value kir_part(kir_builder *b, kir_value v, unsigned i);
 
 /* Splat of bits; equal ones are one value. */
 kir_value kir_const(kir_builder *b, kir_type type, uint64_t bits);
@@ -181,7 +189,8 @@ kir_value kir_atomic_load(kir_builder *b, kir_value p, int64_t offset);
 void kir_atomic_store(kir_builder *b, kir_value p, int64_t offset, kir_value v);
 void kir_return(kir_builder *b, kir_value i64);
 
-#define KIR_MAX_CARRIED 40
+#define KIR_MAX_CARRIED 40 /* values, which may be tuples */
+#define KIR_MAX_RESULTS (KIR_MAX_CARRIED * KIR_MAX_PARTS)
 
 /* for (i = lo; i < hi; i += step), signed i64 (GPU: or i32, all three), step > 0, with carried
  * values.
@@ -190,6 +199,7 @@ void kir_return(kir_builder *b, kir_value i64);
  *   kir_for_end(b, &l, next);    then l.result[0..n) hold after the loop */
 typedef struct kir_loop {
     uint32_t inst, count;
+    uint8_t parts[KIR_MAX_CARRIED];
     kir_value i;
     kir_value carried[KIR_MAX_CARRIED];
     kir_value result[KIR_MAX_CARRIED];
@@ -208,6 +218,7 @@ void kir_for_end(kir_builder *b, kir_loop *loop, const kir_value *next);
 typedef struct kir_branch {
     uint32_t inst, count;
     int has_else;
+    uint8_t parts[KIR_MAX_CARRIED];
     kir_value result[KIR_MAX_CARRIED];
 } kir_branch;
 

@@ -70,7 +70,7 @@ static int typed(struct parser *p, kir_type *t)
 
 struct results {
     uint32_t count;
-    kir_type types[KIR_MAX_CARRIED];
+    kir_type types[KIR_MAX_RESULTS];
 };
 
 /* %9 : i64, %10 : f32x8 = */
@@ -81,7 +81,7 @@ static int results(struct parser *p, struct results *made)
         return 1;
     }
     do {
-        if (made->count == KIR_MAX_CARRIED) {
+        if (made->count == KIR_MAX_RESULTS) {
             return kir_broken(&p->r, "too many results");
         }
         if (!define(p, made->count) || !typed(p, &made->types[made->count])) {
@@ -237,7 +237,7 @@ static int open_region(struct parser *p, uint32_t inst)
 /* for %11 = %1 to %2 step %3 with %12 : i64 = %4 { */
 static int for_loop(struct parser *p, const struct results *made)
 {
-    kir_value operands[3 + KIR_MAX_CARRIED];
+    kir_value operands[3 + KIR_MAX_RESULTS];
     struct results carried = { .count = made->count };
     if (!define(p, made->count) || !kir_expect(&p->r, '=') || !use(p, &operands[0]) ||
         !kir_expect_word(&p->r, "to") || !use(p, &operands[1]) || !kir_expect_word(&p->r, "step") ||
@@ -278,10 +278,10 @@ static int branch(struct parser *p, const struct results *made)
 
 static int yield(struct parser *p)
 {
-    kir_value operands[KIR_MAX_CARRIED];
+    kir_value operands[KIR_MAX_RESULTS];
     uint32_t count = 0;
     do {
-        if (count == KIR_MAX_CARRIED) {
+        if (count == KIR_MAX_RESULTS) {
             return kir_broken(&p->r, "too many values");
         }
         if (!use(p, &operands[count++])) {

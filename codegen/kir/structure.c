@@ -26,6 +26,18 @@ static void new_values(kir_builder *b, uint32_t count, const kir_value *like, ki
     }
 }
 
+/* The parts of values that go where others of `parts` went before. */
+static uint32_t flatten_like(kir_builder *b, kir_op op, uint32_t count, const uint8_t *parts,
+                             const kir_value *values, kir_value *flat)
+{
+    uint8_t given[KIR_MAX_CARRIED];
+    uint32_t n = kir_flatten(b, op, count, values, given, flat);
+    if (kir_alive(b) && memcmp(given, parts, count) != 0) {
+        kir_fault(b, "%s: a value's parts are not what they were before", kir_op_text(op));
+    }
+    return n;
+}
+
 void kir_for(kir_builder *b, kir_loop *loop, kir_value lo, kir_value hi, kir_value step,
              unsigned count, const kir_value *initial)
 {
@@ -33,31 +45,24 @@ void kir_for(kir_builder *b, kir_loop *loop, kir_value lo, kir_value hi, kir_val
     if (!kir_alive(b)) {
         return;
     }
-    if (count > KIR_MAX_CARRIED) {
-        kir_fault(b, "for: more than %d carried values", KIR_MAX_CARRIED);
+    kir_loop made = { .inst = b->insts.count, .count = count };
+    kir_value operands[3 + KIR_MAX_RESULTS] = { lo, hi, step }, flat[KIR_MAX_RESULTS];
+    uint32_t n = kir_flatten(b, KIR_FOR, count, initial, made.parts, operands + 3);
+    if (kir_append(b, KIR_FOR, no_type, 3 + n, operands) == NULL) {
         return;
     }
-    kir_value operands[3 + KIR_MAX_CARRIED] = { lo, hi, step };
-    for (unsigned i = 0; i < count; i++) {
-        operands[3 + i] = initial[i];
-    }
-    uint32_t at = b->insts.count;
-    if (kir_append(b, KIR_FOR, no_type, 3 + count, operands) == NULL) {
-        return;
-    }
-    kir_loop made = { .inst = at, .count = count };
     uint32_t results = b->values.count;
-    kir_value outcomes[KIR_MAX_CARRIED];
-    new_values(b, count, initial, outcomes);
+    new_values(b, n, operands + 3, flat);
     made.i = kir_new_value(b, kir_type_of(b, lo));
-    new_values(b, count, initial, made.carried);
-    kir_open(b, at);
+    new_values(b, n, operands + 3, flat);
+    kir_regroup(b, count, made.parts, flat, made.carried);
+    kir_open(b, made.inst);
     if (!kir_alive(b)) {
         return;
     }
-    kir_inst *inst = kir_at(b, at);
-    inst->result_first = count > 0 ? results : 0;
-    inst->result_count = count;
+    kir_inst *inst = kir_at(b, made.inst);
+    inst->result_first = n > 0 ? results : 0;
+    inst->result_count = n;
     inst->params_first = made.i;
     *loop = made;
 }
@@ -74,7 +79,9 @@ void kir_for_end(kir_builder *b, kir_loop *loop, const kir_value *next)
     if (!kir_alive(b) || !innermost(b, loop->inst, KIR_FOR)) {
         return;
     }
-    if (kir_append(b, KIR_YIELD, no_type, loop->count, next) == NULL) {
+    kir_value flat[KIR_MAX_RESULTS];
+    uint32_t n = flatten_like(b, KIR_FOR, loop->count, loop->parts, next, flat);
+    if (kir_append(b, KIR_YIELD, no_type, n, flat) == NULL) {
         return;
     }
     uint32_t end = b->insts.count;
@@ -85,9 +92,10 @@ void kir_for_end(kir_builder *b, kir_loop *loop, const kir_value *next)
     inst->match = loop->inst;
     kir_at(b, loop->inst)->match = end;
     kir_close(b);
-    for (uint32_t i = 0; i < loop->count; i++) {
-        loop->result[i] = kir_at(b, loop->inst)->result_first + i;
+    for (uint32_t i = 0; i < n; i++) {
+        flat[i] = kir_at(b, loop->inst)->result_first + i;
     }
+    kir_regroup(b, loop->count, loop->parts, flat, loop->result);
 }
 
 void kir_if(kir_builder *b, kir_branch *branch, kir_value cond)
@@ -106,10 +114,6 @@ void kir_if(kir_builder *b, kir_branch *branch, kir_value cond)
 static int end_branch(kir_builder *b, kir_branch *branch, kir_op op, unsigned count,
                       const kir_value *values)
 {
-    if (count > KIR_MAX_CARRIED) {
-        kir_fault(b, "if: more than %d results", KIR_MAX_CARRIED);
-        return 0;
-    }
     if (!innermost(b, branch->inst, KIR_IF) ||
         kir_append(b, KIR_YIELD, no_type, count, values) == NULL ||
         kir_append(b, op, no_type, 0, NULL) == NULL) {
@@ -128,7 +132,9 @@ void kir_else(kir_builder *b, kir_branch *branch, unsigned count, const kir_valu
         kir_fault(b, "else: the if has one already");
         return;
     }
-    if (end_branch(b, branch, KIR_ELSE, count, values)) {
+    kir_value flat[KIR_MAX_RESULTS];
+    uint32_t n = kir_flatten(b, KIR_IF, count, values, branch->parts, flat);
+    if (end_branch(b, branch, KIR_ELSE, n, flat)) {
         kir_at(b, branch->inst)->match = b->insts.count - 1;
         branch->has_else = 1;
         branch->count = count;
@@ -145,7 +151,9 @@ void kir_if_end(kir_builder *b, kir_branch *branch, unsigned count, const kir_va
         kir_fault(b, "if: both regions yield equally many values, and none without else");
         return;
     }
-    if (!end_branch(b, branch, KIR_END, count, values)) {
+    kir_value flat[KIR_MAX_RESULTS];
+    uint32_t n = flatten_like(b, KIR_IF, count, branch->parts, values, flat);
+    if (!end_branch(b, branch, KIR_END, n, flat)) {
         return;
     }
     branch->count = count;
@@ -153,11 +161,11 @@ void kir_if_end(kir_builder *b, kir_branch *branch, unsigned count, const kir_va
     kir_at(b, end)->match = branch->inst;
     kir_inst *opener = kir_at(b, branch->inst);
     kir_at(b, branch->has_else ? opener->match : branch->inst)->match = end;
-    opener->result_count = count;
-    opener->result_first = count > 0 ? b->values.count : 0;
-    kir_value made[KIR_MAX_CARRIED];
-    new_values(b, count, values, made);
+    opener->result_count = n;
+    opener->result_first = n > 0 ? b->values.count : 0;
+    kir_value made[KIR_MAX_RESULTS];
+    new_values(b, n, flat, made);
     if (kir_alive(b)) {
-        memcpy(branch->result, made, count * sizeof *made);
+        kir_regroup(b, count, branch->parts, made, branch->result);
     }
 }

@@ -88,7 +88,7 @@ static const char *number(struct walk *w, uint32_t first, uint32_t count, int vi
 static const char *results_broken(struct walk *w, const kir_inst *inst)
 {
     int count = kir_op_results((kir_op)inst->op);
-    if (count >= 0 ? inst->result_count != (uint32_t)count : inst->result_count > KIR_MAX_CARRIED) {
+    if (count >= 0 ? inst->result_count != (uint32_t)count : inst->result_count > KIR_MAX_RESULTS) {
         return "it has another number of results";
     }
     if (inst->result_count == 0 && inst->result_first != 0) {

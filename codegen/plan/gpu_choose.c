@@ -5,6 +5,7 @@
 #include "gpu_choose.h"
 
 #include "../../runtime/checked.h"
+#include "../operator.h"
 
 /* What is forced for a field, or else what is chosen. */
 #define FIELD(name) offsetof(tly_gpu_plan, name)
@@ -37,7 +38,8 @@ static int32_t choose_scan(const tly_problem *p, const tly_caps *caps)
         return 0;
     int integer = p->acc != TALLY_F32 && p->acc != TALLY_F64;
     int narrow = p->acc == TALLY_I32 || p->acc == TALLY_U32;
-    return integer && narrow && (caps->subgroup_ops & TLY_SUBGROUP_ARITHMETIC) ? 2 : 1;
+    int own = integer && narrow && tly_operator_find(p->op)->subgroup_scan;
+    return own && (caps->subgroup_ops & TLY_SUBGROUP_ARITHMETIC) ? 2 : 1;
 }
 
 static int32_t workgroup_of(const tly_caps *caps, int32_t wanted)

@@ -18,6 +18,8 @@ static const tly_limits *const limits[TLY_TEMPLATE_COUNT] = {
     [TLY_TEMPLATE_SERIAL] = &tly_serial_limits,
     [TLY_TEMPLATE_NARROW] = &tly_narrow_limits,
     [TLY_TEMPLATE_TILES] = &tly_tiles_limits,
+    [TLY_TEMPLATE_REDUCE_ROWS] = &tly_reduce_rows_limits,
+    [TLY_TEMPLATE_REDUCE_LANES] = &tly_reduce_lanes_limits,
 };
 
 const char *tly_template_name(tly_template id)
@@ -91,6 +93,8 @@ static int is_long(const tly_problem *p, const tly_target *t)
 
 static tly_template choose_template(const tly_problem *p, const tly_target *t)
 {
+    if (tly_reduces(p->form))
+        return p->form == TLY_REDUCED_ROWS ? TLY_TEMPLATE_REDUCE_ROWS : TLY_TEMPLATE_REDUCE_LANES;
     if (p->form == TLY_COLUMNS && (p->dense == TLY_PACKED_UP || p->dense == TLY_PACKED_DOWN))
         return TLY_TEMPLATE_NARROW;
     if (p->form == TLY_COLUMNS)
@@ -327,6 +331,47 @@ static int32_t choose_tile_ahead(const tly_problem *p, const tly_target *t, cons
     return p->length > 0 ? 0 : 256;
 }
 
+/* ---- reductions ---- */
+
+static int is_serial_row(const tly_problem *p)
+{
+    return p->form == TLY_REDUCED_ROWS && p->order == TALLY_ORDER_SERIAL;
+}
+
+/* No vectors of what lies apart. */
+static int32_t choose_reduce_lanes(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    int32_t lanes = p->in_step != 1 || is_serial_row(p) ? 1 : choose_lanes(p, t, plan);
+    while (p->form == TLY_REDUCED_LANES && p->length > 0 && lanes > p->length)
+        lanes /= 2;
+    return lanes;
+}
+
+/* Enough to hide the latency of one, and no more than there are registers for: log_sum_exp of f32
+ * from L2, ns an element, 2, 4, 8 vectors: AVX-512 .44, .40, .43, AVX2 .87, 1.0, 1.0 (Emerald
+ * Rapids). Of short rows one, as rows stand side by side. */
+static int32_t choose_reduce_unroll(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    (void)plan;
+    if (is_serial_row(p) || (p->dense & TLY_REDUCED_SHORT))
+        return 1;
+    if (tly_operator_find(p->op)->parts > 1)
+        return t->registers < 32 ? 2 : 4;
+    return 8;
+}
+
+static int32_t choose_reduce_chunk(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    return is_serial_row(p) ? 0 : choose_chunk(p, t, plan);
+}
+
+static int32_t choose_reduce_steps(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    (void)t;
+    (void)plan;
+    return tly_operator_find(p->op)->parts > 1 ? 4 : 8;
+}
+
 /* ---- all of them ---- */
 
 /* How a choice is made: by a function, or one number for all. */
@@ -392,6 +437,19 @@ static const choice choices[TLY_TEMPLATE_COUNT][MOST_CHOICES] = {
         { KEY(prefetch), choose_tile_ahead, 0 },
         { KEY(split_bytes), choose_split, 0 },
     },
+    [TLY_TEMPLATE_REDUCE_ROWS] = {
+        { KEY(lanes), choose_reduce_lanes, 0 },
+        { KEY(unroll), choose_reduce_unroll, 0 },
+        { KEY(chunk), choose_reduce_chunk, 0 },
+        { KEY(prefetch), NULL, 4096 },
+        { KEY(split_bytes), NULL, 0 },
+    },
+    [TLY_TEMPLATE_REDUCE_LANES] = {
+        { KEY(lanes), choose_reduce_lanes, 0 },
+        { KEY(rows), choose_reduce_steps, 0 },
+        { KEY(tile_lanes), NULL, 1024 },
+        { KEY(split_bytes), NULL, 0 },
+    },
     [TLY_TEMPLATE_NARROW] = {
         { KEY(lanes), choose_lanes, 0 },
         { KEY(history), choose_history, 0 },
@@ -448,7 +506,10 @@ tally_status tly_plan_make(const tly_problem *problem, const tly_target *target,
     tly_plan made = { .template_id = tly_forced_or(&forced, KEY(template_id),
                                                    (int32_t)choose_template(problem, target)) };
     const tly_limits *l = limits[made.template_id];
+    int reduces = made.template_id >= TLY_TEMPLATE_REDUCE_ROWS;
     const char *refusal = l->refuses(problem);
+    if (tly_reduces(problem->form) && !reduces)
+        refusal = "it is a template of scans, and this is a reduction";
     if (refusal != NULL)
         return tly_fail(error, TALLY_INVALID, "plan", "%s", refusal);
     s = tly_keys_judge(&l->keys, &forced, error);

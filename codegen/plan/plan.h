@@ -12,13 +12,15 @@
 #include "../target.h"
 
 typedef enum tly_template {
-    TLY_TEMPLATE_ROWS,       /* windows, staged block by block */
-    TLY_TEMPLATE_SHORT,      /* dense rows of up to TLY_MEDIUM_ROW elements, as one stream */
-    TLY_TEMPLATE_COLUMNS,    /* lanes side by side, serial along the axis */
-    TLY_TEMPLATE_NARROW,     /* packed columns as one stream, serial along the axis */
-    TLY_TEMPLATE_TRANSPOSED, /* columns in, rows out */
-    TLY_TEMPLATE_SERIAL,     /* the plain loop, several rows at once */
-    TLY_TEMPLATE_TILES,      /* views: vectors of lanes, turned on the way in, out or both */
+    TLY_TEMPLATE_ROWS,         /* windows, staged block by block */
+    TLY_TEMPLATE_SHORT,        /* dense rows of up to TLY_MEDIUM_ROW elements, as one stream */
+    TLY_TEMPLATE_COLUMNS,      /* lanes side by side, serial along the axis */
+    TLY_TEMPLATE_NARROW,       /* packed columns as one stream, serial along the axis */
+    TLY_TEMPLATE_TRANSPOSED,   /* columns in, rows out */
+    TLY_TEMPLATE_SERIAL,       /* the plain loop, several rows at once */
+    TLY_TEMPLATE_TILES,        /* views: vectors of lanes, turned on the way in, out or both */
+    TLY_TEMPLATE_REDUCE_ROWS,  /* reductions along rows, chunk by chunk */
+    TLY_TEMPLATE_REDUCE_LANES, /* reductions of outputs side by side, each serial */
     TLY_TEMPLATE_COUNT
 } tly_template;
 

@@ -105,7 +105,7 @@ static void open_for(walk *w, const kir_inst *inst, frame *f)
 {
     tly_spv_lowering *l = w->l;
     uint32_t before = w->block, count = inst->result_count;
-    const tly_spv_value *initial[1 + KIR_MAX_CARRIED];
+    const tly_spv_value *initial[1 + KIR_MAX_RESULTS];
     if (carried_badly(w, inst, inst->result_first)) {
         return;
     }
@@ -176,7 +176,7 @@ static void close_for(walk *w, frame *f)
     branch(w, f->again);
     enter(w, f->again);
     next_i(w, inst, &next);
-    const tly_spv_value *yielded[KIR_MAX_CARRIED];
+    const tly_spv_value *yielded[KIR_MAX_RESULTS];
     for (uint32_t i = 0; i < inst->result_count; i++) {
         yielded[i] = tly_spv_operand(l, f->yield, i);
     }

@@ -66,14 +66,14 @@ static kir_value after_chunk(tly_gpu *g, tly_team *t, const tly_gpu_row *row, ki
     tly_build *c = &g->c;
     kir_builder *b = c->b;
     kir_value range[2], klass = tly_team_class(g, t);
-    kir_value at = kir_ptradd(b, record, mul(c, klass, word(g, c->acc_bytes)));
-    kir_value total = kir_load(b, c->acc, at, 0, c->acc_bytes);
+    kir_value at = kir_ptradd(b, record, mul(c, klass, word(g, c->state_bytes)));
+    kir_value total = tly_load_state(c, at, 0, 1, c->acc_bytes);
     kir_value next = tly_combine(c, carry, total);
     if (tly_range_count(c) == 0)
         return next;
     at = kir_ptradd(b, record, mul(c, klass, word(g, 4 * tly_range_count(c))));
     for (unsigned k = 0; k < tly_range_count(c); k++)
-        range[k] = kir_load(b, KIR_TYPE(KIR_I32, 1), at, tly_gpu_scans(g) * c->acc_bytes + 4 * k,
+        range[k] = kir_load(b, KIR_TYPE(KIR_I32, 1), at, tly_gpu_scans(g) * c->state_bytes + 4 * k,
                             4);
     kir_branch good;
     kir_value fits = tly_gpu_combines(g, total, range, carry);
@@ -96,8 +96,8 @@ static kir_value chain(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const 
     kir_value chunk = add(c, base, l.i);
     kir_branch leads;
     kir_if(b, &leads, tly_team_leads(g, t));
-    kir_store(b, tly_gpu_acc_at(g, record_of(g, item, chunk), t->lane), 0, l.carried[0],
-              c->acc_bytes, 0);
+    kir_value record = tly_gpu_state_at(g, record_of(g, item, chunk), t->lane);
+    tly_store_state(c, record, 0, l.carried[0], c->acc_bytes);
     kir_if_end(b, &leads, 0, NULL);
     kir_value next = after_chunk(g, t, row, chunk, slot(g, shared, l.i), l.carried[0]);
     if (g->plan->scan == 0 && g->unit > 1)

@@ -73,9 +73,9 @@ static void step(tly_gpu *g, strip *s, kir_value out, unsigned after, const kir_
                                          tly_gpu_distance(g, each));
         if (s->classes)
             each = tly_gpu_class(g, each);
-        kir_value next = tly_combine(c, s->state[k], each);
+        kir_value next = tly_combine(c, s->state[k], tly_lift(c, each));
         if (s->storing)
-            shown[k] = tly_gpu_narrow(g, c->p->exclusive ? s->state[k] : next);
+            shown[k] = tly_gpu_narrow(g, tly_project(c, c->p->exclusive ? s->state[k] : next));
         else if (!s->classes && s->words > 0)
             tly_range_track(c, words_of(g, s, k), next);
         s->state[k] = next;
@@ -189,7 +189,7 @@ static void total(tly_gpu *g, const tly_gpu_item *item, const tly_gpu_row *row)
         summarise(g, &at, count, s.state, range);
     kir_value record = tly_gpu_record_at(g, item->record);
     for (unsigned k = 0; k < g->lanes; k++) {
-        kir_store(c->b, record, k * c->acc_bytes, s.state[k], c->acc_bytes, 0);
+        tly_store_state(c, record, k * c->state_bytes, s.state[k], c->acc_bytes);
         tly_gpu_save_range(g, record, word(g, k), range + 2 * k);
     }
 }
@@ -206,7 +206,7 @@ static kir_value go_along(tly_gpu *g, const tly_gpu_row *row, kir_value chunk, k
     kir_loop each;
     kir_for(c->b, &each, word(g, 0), tly_gpu_chunk_count(g, begin), word(g, 1), 1, &carry);
     kir_value x = tly_gpu_widen(g, tly_gpu_fetch(g, tly_gpu_in_at(g, &at, each.i), 0));
-    kir_value next = tly_combine(c, each.carried[0], x);
+    kir_value next = tly_combine(c, each.carried[0], tly_lift(c, x));
     kir_for_end(c->b, &each, &next);
     return each.result[0];
 }
@@ -235,10 +235,10 @@ static void carries(tly_gpu *g, const tly_gpu_item *item, const tly_gpu_row *row
     kir_loop l;
     kir_for(b, &l, word(g, 0), kir_get(b, KIR_ARG_GPU_CHUNKS), word(g, 1), 1, &carry);
     kir_value number = add(c, mul(c, l.i, tly_gpu_items(g)), item->index);
-    kir_value record = tly_gpu_record_at(g, number), at = tly_gpu_acc_at(g, record, klass);
-    kir_value all = kir_load(b, c->acc, at, 0, c->acc_bytes);
+    kir_value record = tly_gpu_record_at(g, number), at = tly_gpu_state_at(g, record, klass);
+    kir_value all = tly_load_state(c, at, 0, 1, c->acc_bytes);
     tly_gpu_load_range(g, record, klass, range);
-    kir_store(b, at, 0, l.carried[0], c->acc_bytes, 0);
+    tly_store_state(c, at, 0, l.carried[0], c->acc_bytes);
     kir_value next = after_chunk(g, row, l.i, klass, all, range, l.carried[0]);
     kir_for_end(b, &l, &next);
     tly_gpu_last_carry(g, item, klass, l.result[0]);
@@ -261,7 +261,7 @@ static void scan(tly_gpu *g, const tly_gpu_item *item, const tly_gpu_row *row)
     s.row = &at;
     kir_value record = tly_gpu_record_at(g, item->record);
     for (unsigned k = 0; k < g->lanes; k++)
-        s.state[k] = kir_load(c->b, c->acc, record, k * c->acc_bytes, c->acc_bytes);
+        s.state[k] = tly_load_state(c, record, k * c->state_bytes, 1, c->acc_bytes);
     along(g, &s, tly_gpu_chunk_count(g, begin));
 }
 

@@ -45,7 +45,7 @@ static void describe(tly_gpu *g, tly_gpu_launch *launch)
         .addresses = (uint32_t)p->addresses,
         .chunk = (uint32_t)p->chunk,
         .lanes = g->lanes,
-        .carry_bytes = tly_gpu_scans(g) * g->c.acc_bytes,
+        .carry_bytes = tly_gpu_scans(g) * g->c.state_bytes,
     };
     snprintf(launch->template_name, sizeof launch->template_name, "%s", tly_gpu_template_name(p));
     g->launch = launch;
@@ -86,6 +86,7 @@ tally_status tly_gpu_template_build(const tly_problem *problem, const tly_caps *
     tly_gpu g = { .c = { .p = problem, .t = &facts, .lanes = 1 }, .plan = plan, .caps = caps };
     g.c.acc = g.c.vec = tly_storage((tally_dtype)problem->acc, 1);
     g.c.acc_bytes = (unsigned)tally_dtype_bytes((tally_dtype)problem->acc);
+    g.c.state_bytes = tly_state_bytes(problem);
     g.c.in_bytes = (unsigned)tally_dtype_bytes((tally_dtype)problem->dtype);
     g.c.out_bytes = (unsigned)tally_dtype_bytes((tally_dtype)problem->out_dtype);
     g.index = KIR_TYPE(plan->index_bits == 64 ? KIR_I64 : KIR_I32, 1);

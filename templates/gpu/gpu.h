@@ -35,7 +35,7 @@ static inline int tly_gpu_has_chunks(const tly_gpu *g)
     return g->plan->chunk > 0;
 }
 
-/* Scans that an item carries at once, and records hold accumulators of. */
+/* Scans that an item carries at once, and records hold states of. */
 static inline unsigned tly_gpu_scans(const tly_gpu *g)
 {
     return g->unit * g->lanes;
@@ -110,12 +110,11 @@ void tly_gpu_put_vector(tly_gpu *g, kir_value p, int64_t offset, const kir_value
 /* Whether the problem's steps allow that. */
 int tly_gpu_has_vectors(const tly_gpu *g);
 
-/* Accumulators and range extremes in scratch: a record is the scans' accumulators, then each one's
- * extremes. */
+/* States and range extremes in scratch: a record is the scans' states, then each one's extremes. */
 unsigned tly_gpu_record_bytes(const tly_gpu *g);
 kir_value tly_gpu_record_at(tly_gpu *g, kir_value number);
-kir_value tly_gpu_carry_at(tly_gpu *g, kir_value index);             /* of an item */
-kir_value tly_gpu_acc_at(tly_gpu *g, kir_value p, kir_value number); /* number-th accumulator */
+kir_value tly_gpu_carry_at(tly_gpu *g, kir_value index);               /* of an item */
+kir_value tly_gpu_state_at(tly_gpu *g, kir_value p, kir_value number); /* number-th state */
 void tly_gpu_save_range(tly_gpu *g, kir_value record, kir_value number, const kir_value *range);
 void tly_gpu_load_range(tly_gpu *g, kir_value record, kir_value number, kir_value *range);
 
@@ -164,7 +163,7 @@ void tly_team_fold_range(tly_gpu *g, tly_team *t, kir_value *range);
 
 /* The local scan of one tile: elements x (segment by segment, `vector` neighbours each). */
 typedef struct tly_tile {
-    kir_value x[TLY_GPU_MOST_ELEMENTS];      /* accumulators, neutral beyond the end */
+    kir_value x[TLY_GPU_MOST_ELEMENTS];      /* lifted, neutral beyond the end */
     kir_value y[TLY_GPU_MOST_ELEMENTS];      /* inclusive prefixes from the tile's start */
     kir_value before[TLY_GPU_MOST_SEGMENTS]; /* the prefix before each vector */
     kir_value total;                         /* of the tile; of several scans, each lane's own */
@@ -189,7 +188,7 @@ void tly_tile_load(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value cou
 /* After the scan: folds the extremes of the local results. */
 void tly_tile_watch(tly_gpu *g, tly_team *t, tly_tile *tile);
 void tly_tile_store(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
-                    const kir_value *acc);
+                    const kir_value *states);
 /* Stores what the scan shows after `carry`, and returns the carry after the tile; where the range
  * of the local results does not allow it, the tile is done again (redo.c). */
 kir_value tly_tile_finish(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,

@@ -1,5 +1,6 @@
 /* What the templates for Vulkan can be built with: for each the keys, then the rules. */
 #include "../limits.h"
+#include "../../codegen/operator.h"
 #include "../../codegen/plan/gpu.h"
 
 #define KEY(field) TLY_KEY(tly_gpu_plan, field)
@@ -41,6 +42,12 @@ static const char *refuses_lanes(const tly_problem *p, const tly_caps *caps)
     return p->order == TALLY_ORDER_SERIAL ? "serial order is the columns'"
            : p->form != TLY_ROWS          ? "teams scan rows"
                                           : NULL;
+}
+
+/* What is copied goes the way of elements that are states. */
+static const char *refuses_states(const tly_problem *p, const tly_caps *caps)
+{
+    return tly_is_plain(p) ? refuses_lanes(p, caps) : "a copy has no use for this operator";
 }
 
 static const char *refuses_shuffles(const tly_problem *p, const tly_caps *caps)
@@ -103,12 +110,19 @@ static const char *fault_of_columns(const tly_problem *p, const tly_geometry *g,
     return fault_of_sizes(p, g, caps, plan);
 }
 
-/* Bytes: slots of 16, in two halves, for each invocation or each lane group (gpu/team.c); in chunks
- * the records of up to 64 (gpu/carries.c), at most 16 bytes a scan and 16 more. */
+/* A state, or an accumulator and two extremes. */
+unsigned tly_gpu_slot_bytes(const tly_problem *p)
+{
+    return (tly_state_bytes(p) + 15) / 16 * 16;
+}
+
+/* Bytes: slots in two halves, for each invocation or each lane group (gpu/team.c); in chunks the
+ * records of up to 64 (gpu/carries.c), at most a slot's a scan and 16 more. */
 static int64_t exchange_bytes(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan)
 {
     int64_t slots = plan->scan == 0 ? plan->workgroup : plan->team / (int32_t)caps->subgroup;
-    return 2 * 16 * (slots + 1) + (plan->chunk > 0 ? 64 * 16 * (p->unit + 1) : 0);
+    int64_t slot = tly_gpu_slot_bytes(p), records = 64 * (slot * p->unit + 16);
+    return 2 * slot * (slots + 1) + (plan->chunk > 0 ? records : 0);
 }
 
 static const char *fault_of_teams(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
@@ -118,6 +132,8 @@ static const char *fault_of_teams(const tly_problem *p, const tly_geometry *g, c
     int narrow = p->acc == TALLY_I32 || p->acc == TALLY_U32;
     if (plan->scan == 2 && (!narrow || !(caps->subgroup_ops & TLY_SUBGROUP_ARITHMETIC)))
         return "the device's own scan is for integers of 32 bits, where it has one";
+    if (plan->scan == 2 && !tly_operator_find(p->op)->subgroup_scan)
+        return "devices have no scan of their own for this operator";
     if (plan->workgroup % subgroup != 0 || plan->workgroup % plan->team != 0)
         return "a workgroup is whole subgroups and whole teams";
     if (p->unit > 1 && (plan->vector > 1 || plan->team > subgroup || p->unit > plan->team))
@@ -146,4 +162,4 @@ LIMITS(columns, columns, refuses_nothing, fault_of_columns);
 LIMITS(subgroups, subgroups, refuses_shuffles, fault_of_subgroups);
 LIMITS(workgroups, workgroups, refuses_lanes, fault_of_teams);
 LIMITS(look_back, look_back, refuses_look_back, fault_of_teams);
-LIMITS(copy, copy, refuses_lanes, fault_of_teams);
+LIMITS(copy, copy, refuses_states, fault_of_teams);

@@ -27,15 +27,32 @@ enum {
     CARRY_THERE = 0x10000
 };
 
-/* 32-bit words of an accumulator; each is published as two. */
-static unsigned words(const tly_gpu *g)
+/* Halves of 32-bit words of a state, each published as a word. */
+enum { MOST_HALVES = TLY_MOST_STATE_BYTES / 2 };
+
+/* Room for those of a state. */
+static unsigned room(const tly_gpu *g)
 {
-    return g->c.acc_bytes / 4;
+    return g->c.state_bytes / 2;
+}
+
+/* 32-bit words of a part. */
+static unsigned words_of(tly_gpu *g, kir_value part)
+{
+    return kir_kind_bits((kir_kind)kir_type_of(g->c.b, part).kind) / 32;
+}
+
+static unsigned halves_of(tly_gpu *g, kir_value state)
+{
+    unsigned n = 0;
+    for (unsigned p = 0; p < kir_parts(g->c.b, state); p++)
+        n += 2 * words_of(g, kir_part(g->c.b, state, p));
+    return n;
 }
 
 unsigned tly_gpu_look_back_bytes(const tly_gpu *g)
 {
-    return 2 * 2 * 4 * words(g); /* a total and a carry */
+    return 2 * 4 * room(g); /* a total and a carry */
 }
 
 static kir_value record_at(tly_gpu *g, kir_value number)
@@ -46,43 +63,52 @@ static kir_value record_at(tly_gpu *g, kir_value number)
     return kir_ptradd(g->c.b, kir_get(g->c.b, KIR_ARG_GPU_SCRATCH), at);
 }
 
-/* Halves of a value, each in the lower 16 bits of a word. */
-static void split(tly_gpu *g, kir_value v, kir_value *halves)
+/* Halves of a state's parts, each in the lower 16 bits of a word. */
+static void split(tly_gpu *g, kir_value state, kir_value *halves)
 {
     kir_builder *b = g->c.b;
-    v = kir_convert(b, KIR_BITCAST, KIR_TYPE(KIR_I32, words(g)), v);
-    for (unsigned i = 0; i < words(g); i++) {
-        kir_value part = kir_extract(b, v, i);
-        halves[2 * i] = kir_bin(b, KIR_AND, part, word(g, 0xffff));
-        halves[2 * i + 1] = kir_bin(b, KIR_LSHR, part, word(g, 16));
+    for (unsigned p = 0; p < kir_parts(b, state); p++) {
+        kir_value v = kir_part(b, state, p);
+        unsigned count = words_of(g, v);
+        v = kir_convert(b, KIR_BITCAST, KIR_TYPE(KIR_I32, count), v);
+        for (unsigned i = 0; i < count; i++, halves += 2) {
+            kir_value part = kir_extract(b, v, i);
+            halves[0] = kir_bin(b, KIR_AND, part, word(g, 0xffff));
+            halves[1] = kir_bin(b, KIR_LSHR, part, word(g, 16));
+        }
     }
 }
 
-static kir_value join(tly_gpu *g, const kir_value *halves)
+/* A state `like` another. */
+static kir_value join(tly_gpu *g, kir_value like, const kir_value *halves)
 {
     kir_builder *b = g->c.b;
-    kir_value v = 0;
-    for (unsigned i = 0; i < words(g); i++) {
-        kir_value low = kir_bin(b, KIR_AND, halves[2 * i], word(g, 0xffff));
-        kir_value part = kir_bin(b, KIR_OR, low,
-                                 kir_bin(b, KIR_SHL, halves[2 * i + 1], word(g, 16)));
-        v = i == 0 ? kir_splat(b, part, words(g)) : kir_insert(b, v, part, i);
+    kir_value parts[KIR_MAX_PARTS];
+    for (unsigned p = 0; p < kir_parts(b, like); p++) {
+        kir_value v = 0, one = kir_part(b, like, p);
+        unsigned count = words_of(g, one);
+        for (unsigned i = 0; i < count; i++, halves += 2) {
+            kir_value low = kir_bin(b, KIR_AND, halves[0], word(g, 0xffff));
+            kir_value whole = kir_bin(b, KIR_OR, low, kir_bin(b, KIR_SHL, halves[1], word(g, 16)));
+            v = i == 0 ? kir_splat(b, whole, count) : kir_insert(b, v, whole, i);
+        }
+        parts[p] = kir_convert(b, KIR_BITCAST, kir_type_of(b, one), v);
     }
-    return kir_convert(b, KIR_BITCAST, g->c.acc, v);
+    return kir_tuple(b, kir_parts(b, like), parts);
 }
 
 /* Total (0) or carry (1) of a record. */
 static int64_t place(const tly_gpu *g, int carry, unsigned half)
 {
-    return 4 * (2 * (int64_t)words(g) * carry + half);
+    return 4 * ((int64_t)room(g) * carry + half);
 }
 
 static void publish_words(tly_gpu *g, kir_value record, int carry, kir_value v, kir_value mark)
 {
-    kir_value halves[4];
+    kir_value halves[MOST_HALVES];
     kir_value top = kir_bin(g->c.b, KIR_SHL, mark, word(g, 16));
     split(g, v, halves);
-    for (unsigned i = 0; i < 2 * words(g); i++)
+    for (unsigned i = 0; i < halves_of(g, v); i++)
         kir_atomic_store(g->c.b, record, place(g, carry, i),
                          kir_bin(g->c.b, KIR_OR, halves[i], top));
 }
@@ -91,15 +117,15 @@ static void publish_words(tly_gpu *g, kir_value record, int carry, kir_value v, 
 static kir_value look(tly_gpu *g, kir_value record, int carry, kir_value *mark)
 {
     kir_builder *b = g->c.b;
-    kir_value halves[4], all = 0;
-    for (unsigned i = 0; i < 2 * words(g); i++) {
+    kir_value halves[MOST_HALVES], all = 0, like = tly_neutral(&g->c, g->c.acc);
+    for (unsigned i = 0; i < halves_of(g, like); i++) {
         halves[i] = kir_atomic_load(b, record, place(g, carry, i));
         kir_value has = kir_cmp(b, KIR_NE, kir_bin(b, KIR_LSHR, halves[i], word(g, 16)),
                                 word(g, 0));
         all = i == 0 ? has : kir_bin(b, KIR_AND, all, has);
     }
     *mark = kir_select(b, all, kir_bin(b, KIR_LSHR, halves[0], word(g, 16)), word(g, 0));
-    return join(g, halves);
+    return join(g, like, halves);
 }
 
 typedef struct tile_state {

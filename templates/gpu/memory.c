@@ -104,9 +104,9 @@ void tly_gpu_put_vector(tly_gpu *g, kir_value p, int64_t offset, const kir_value
 
 /* ---- scratch ---- */
 
-static unsigned accumulators(const tly_gpu *g)
+static unsigned states(const tly_gpu *g)
 {
-    return tly_gpu_scans(g) * g->c.acc_bytes;
+    return tly_gpu_scans(g) * g->c.state_bytes;
 }
 
 static unsigned range_bytes(const tly_gpu *g)
@@ -116,7 +116,7 @@ static unsigned range_bytes(const tly_gpu *g)
 
 unsigned tly_gpu_record_bytes(const tly_gpu *g)
 {
-    return (accumulators(g) + range_bytes(g) * tly_gpu_scans(g) + 7) / 8 * 8;
+    return (states(g) + range_bytes(g) * tly_gpu_scans(g) + 7) / 8 * 8;
 }
 
 static kir_value scratch_at(tly_gpu *g, kir_value from, kir_value number, unsigned bytes)
@@ -134,12 +134,12 @@ kir_value tly_gpu_record_at(tly_gpu *g, kir_value number)
 
 kir_value tly_gpu_carry_at(tly_gpu *g, kir_value index)
 {
-    return scratch_at(g, kir_get(g->c.b, KIR_ARG_GPU_CARRIES), index, accumulators(g));
+    return scratch_at(g, kir_get(g->c.b, KIR_ARG_GPU_CARRIES), index, states(g));
 }
 
-kir_value tly_gpu_acc_at(tly_gpu *g, kir_value p, kir_value number)
+kir_value tly_gpu_state_at(tly_gpu *g, kir_value p, kir_value number)
 {
-    kir_value at = mul(&g->c, tly_gpu_widened(g, number), tly_gpu_offset(g, g->c.acc_bytes));
+    kir_value at = mul(&g->c, tly_gpu_widened(g, number), tly_gpu_offset(g, g->c.state_bytes));
     return kir_ptradd(g->c.b, p, at);
 }
 
@@ -153,19 +153,19 @@ void tly_gpu_save_range(tly_gpu *g, kir_value record, kir_value number, const ki
 {
     kir_value at = tly_range_count(&g->c) > 0 ? range_at(g, record, number) : record;
     for (unsigned k = 0; k < tly_range_count(&g->c); k++)
-        kir_store(g->c.b, at, accumulators(g) + 4 * k, range[k], 4, 0);
+        kir_store(g->c.b, at, states(g) + 4 * k, range[k], 4, 0);
 }
 
 void tly_gpu_load_range(tly_gpu *g, kir_value record, kir_value number, kir_value *range)
 {
     kir_value at = tly_range_count(&g->c) > 0 ? range_at(g, record, number) : record;
     for (unsigned k = 0; k < tly_range_count(&g->c); k++)
-        range[k] = kir_load(g->c.b, KIR_TYPE(KIR_I32, 1), at, accumulators(g) + 4 * k, 4);
+        range[k] = kir_load(g->c.b, KIR_TYPE(KIR_I32, 1), at, states(g) + 4 * k, 4);
 }
 
 static kir_value carry_of(tly_gpu *g, const tly_gpu_item *item, kir_value klass)
 {
-    return tly_gpu_acc_at(g, tly_gpu_carry_at(g, item->index), klass);
+    return tly_gpu_state_at(g, tly_gpu_carry_at(g, item->index), klass);
 }
 
 kir_value tly_gpu_first_carry(tly_gpu *g, const tly_gpu_item *item, kir_value klass)
@@ -173,7 +173,7 @@ kir_value tly_gpu_first_carry(tly_gpu *g, const tly_gpu_item *item, kir_value kl
     kir_builder *b = g->c.b;
     kir_branch continues;
     kir_if(b, &continues, tly_gpu_flag(g, TLY_GPU_CONTINUES));
-    kir_value carry = kir_load(b, g->c.acc, carry_of(g, item, klass), 0, g->c.acc_bytes);
+    kir_value carry = tly_load_state(&g->c, carry_of(g, item, klass), 0, 1, g->c.acc_bytes);
     kir_else(b, &continues, 1, &carry);
     carry = tly_start(&g->c, g->c.acc);
     kir_if_end(b, &continues, 1, &carry);
@@ -184,6 +184,6 @@ void tly_gpu_last_carry(tly_gpu *g, const tly_gpu_item *item, kir_value klass, k
 {
     kir_branch follows;
     kir_if(g->c.b, &follows, tly_gpu_flag(g, TLY_GPU_CARRIES));
-    kir_store(g->c.b, carry_of(g, item, klass), 0, carry, g->c.acc_bytes, 0);
+    tly_store_state(&g->c, carry_of(g, item, klass), 0, carry, g->c.acc_bytes);
     kir_if_end(g->c.b, &follows, 0, NULL);
 }

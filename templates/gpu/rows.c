@@ -84,7 +84,7 @@ static void total(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const stret
     kir_branch leads;
     kir_if(b, &leads, tly_team_leads(g, t));
     kir_value record = tly_gpu_record_at(g, item->record);
-    kir_store(b, tly_gpu_acc_at(g, record, t->lane), 0, tiles.result[0], c->acc_bytes, 0);
+    tly_store_state(c, tly_gpu_state_at(g, record, t->lane), 0, tiles.result[0], c->acc_bytes);
     tly_gpu_save_range(g, record, t->lane, range);
     kir_if_end(b, &leads, 0, NULL);
 }
@@ -96,7 +96,7 @@ static void scan(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const stretc
     kir_value klass = tly_team_class(g, t), carry;
     if (tly_gpu_has_chunks(g)) {
         kir_value record = tly_gpu_record_at(g, item->record);
-        carry = kir_load(b, c->acc, tly_gpu_acc_at(g, record, klass), 0, c->acc_bytes);
+        carry = tly_load_state(c, tly_gpu_state_at(g, record, klass), 0, 1, c->acc_bytes);
     } else {
         carry = tly_gpu_first_carry(g, item, klass);
     }

@@ -11,8 +11,10 @@ static int by_memory(const tly_gpu *g)
     return g->plan->scan == 0;
 }
 
-/* A slot holds an accumulator and two extremes. */
-enum { SLOT_BYTES = 16 };
+static unsigned slot_bytes(const tly_gpu *g)
+{
+    return tly_gpu_slot_bytes(g->c.p);
+}
 
 tly_team tly_team_make(tly_gpu *g)
 {
@@ -44,7 +46,7 @@ tly_team tly_team_make(tly_gpu *g)
     if (by_memory(g))
         slots = 2 * t.width;
     if (by_memory(g) || t.groups > 1)
-        t.exchange = kir_shared(b, slots * SLOT_BYTES);
+        t.exchange = kir_shared(b, slots * slot_bytes(g));
     return t;
 }
 
@@ -52,8 +54,8 @@ tly_team tly_team_make(tly_gpu *g)
  * is through before it is written again, as the other's barrier lies between. */
 static kir_value slot(tly_gpu *g, const tly_team *t, kir_value number)
 {
-    unsigned half = (by_memory(g) ? t->width : t->groups) * SLOT_BYTES;
-    kir_value at = mul(&g->c, number, word(g, SLOT_BYTES));
+    unsigned half = (by_memory(g) ? t->width : t->groups) * slot_bytes(g);
+    kir_value at = mul(&g->c, number, word(g, slot_bytes(g)));
     return kir_ptradd(g->c.b, t->exchange, add(&g->c, at, word(g, t->turn * half)));
 }
 
@@ -62,14 +64,36 @@ static unsigned bytes_of(const tly_gpu *g, kir_value v)
     return kir_kind_bits((kir_kind)kir_type_of(g->c.b, v).kind) / 8;
 }
 
+/* A value or a state in a slot, and one like it. */
+static void put(tly_gpu *g, kir_value slot, kir_value v)
+{
+    kir_builder *b = g->c.b;
+    for (unsigned i = 0; i < kir_parts(b, v); i++) {
+        kir_value part = kir_part(b, v, i);
+        kir_store(b, slot, i * tly_part_bytes(g->c.p), part, bytes_of(g, part), 0);
+    }
+}
+
+static kir_value get(tly_gpu *g, kir_value slot, kir_value like)
+{
+    kir_builder *b = g->c.b;
+    kir_value v[KIR_MAX_PARTS];
+    for (unsigned i = 0; i < kir_parts(b, like); i++) {
+        kir_value part = kir_part(b, like, i);
+        v[i] = kir_load(b, kir_type_of(b, part), slot, i * tly_part_bytes(g->c.p),
+                        bytes_of(g, part));
+    }
+    return kir_tuple(b, kir_parts(b, like), v);
+}
+
 kir_value tly_team_from(tly_gpu *g, tly_team *t, kir_value v, kir_value lane)
 {
     kir_builder *b = g->c.b;
     if (!by_memory(g))
         return kir_from_lane(b, v, add(&g->c, t->first, lane));
-    kir_store(b, slot(g, t, t->lane), 0, v, bytes_of(g, v), 0);
+    put(g, slot(g, t, t->lane), v);
     kir_barrier(b);
-    kir_value there = kir_load(b, kir_type_of(b, v), slot(g, t, lane), 0, bytes_of(g, v));
+    kir_value there = get(g, slot(g, t, lane), v);
     t->turn ^= 1;
     return there;
 }
@@ -92,10 +116,10 @@ kir_value tly_team_broadcast(tly_gpu *g, tly_team *t, kir_value v)
         return tly_team_from(g, t, v, word(g, 0));
     kir_branch leader;
     kir_if(b, &leader, tly_team_leads(g, t)); /* a team of several groups has one scan */
-    kir_store(b, slot(g, t, word(g, 0)), 0, v, bytes_of(g, v), 0);
+    put(g, slot(g, t, word(g, 0)), v);
     kir_if_end(b, &leader, 0, NULL);
     kir_barrier(b);
-    v = kir_load(b, kir_type_of(b, v), slot(g, t, word(g, 0)), 0, bytes_of(g, v));
+    v = get(g, slot(g, t, word(g, 0)), v);
     t->turn ^= 1;
     return v;
 }
@@ -106,10 +130,10 @@ kir_value tly_team_from_group(tly_gpu *g, tly_team *t, kir_value v, kir_value gr
     kir_branch speaks;
     kir_value its = kir_cmp(b, KIR_EQ, t->group, group);
     kir_if(b, &speaks, kir_bin(b, KIR_AND, its, equals(g, t->lane, 0)));
-    kir_store(b, slot(g, t, word(g, 0)), 0, v, bytes_of(g, v), 0);
+    put(g, slot(g, t, word(g, 0)), v);
     kir_if_end(b, &speaks, 0, NULL);
     kir_barrier(b);
-    v = kir_load(b, kir_type_of(b, v), slot(g, t, word(g, 0)), 0, bytes_of(g, v));
+    v = get(g, slot(g, t, word(g, 0)), v);
     t->turn ^= 1;
     return v;
 }
@@ -158,13 +182,13 @@ static kir_value scan_groups(tly_gpu *g, tly_team *t, kir_value own, kir_value *
     kir_builder *b = g->c.b;
     kir_branch last;
     kir_if(b, &last, equals(g, t->lane, t->width - 1));
-    kir_store(b, slot(g, t, t->group), 0, own, g->c.acc_bytes, 0);
+    put(g, slot(g, t, t->group), own);
     kir_if_end(b, &last, 0, NULL);
     kir_barrier(b);
     kir_value before = neutral(g), all = before;
     for (unsigned i = 0; i < t->groups; i++) {
         before = i > 0 ? kir_select(b, equals(g, t->group, i), all, before) : before;
-        kir_value v = kir_load(b, g->c.acc, slot(g, t, word(g, i)), 0, g->c.acc_bytes);
+        kir_value v = get(g, slot(g, t, word(g, i)), own);
         all = i > 0 ? tly_combine(&g->c, all, v) : v;
     }
     t->turn ^= 1;

@@ -67,7 +67,9 @@ void tly_tile_load(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value cou
     fetch(g, t, at, count, tile->x);
     for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
         kir_value exists = less(c, word(g, tly_team_after(g, t, i)), left);
-        tile->x[i] = kir_select(c->b, exists, tly_gpu_widen(g, tile->x[i]), tly_neutral(c, c->acc));
+        kir_value neutral = tly_neutral(c, c->acc);
+        kir_value x = tly_lift(c, tly_gpu_widen(g, tile->x[i]));
+        tile->x[i] = kir_select(c->b, exists, x, neutral);
     }
 }
 
@@ -89,13 +91,13 @@ static void put_each(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir_v
 }
 
 void tly_tile_store(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
-                    const kir_value *acc)
+                    const kir_value *states)
 {
     kir_builder *b = g->c.b;
     unsigned vector = (unsigned)g->plan->vector;
     kir_value stored[TLY_GPU_MOST_ELEMENTS];
     for (unsigned i = 0; i < tly_gpu_elements(g); i++)
-        stored[i] = tly_gpu_narrow(g, acc[i]);
+        stored[i] = tly_gpu_narrow(g, tly_project(&g->c, states[i]));
     if (!tly_gpu_has_vectors(g)) {
         put_each(g, t, at, count, stored);
         return;

@@ -1,0 +1,109 @@
+/*
+ * What follows from a row of the table of operators, and the values that rows name.
+ */
+#include "operator.h"
+
+#include <stddef.h>
+
+#include "../runtime/error.h"
+
+tally_status tly_operator_check(const tly_problem *p, tally_error *error)
+{
+    if (tly_operator_find(p->op) != NULL)
+        return TALLY_OK;
+    return tly_fail(error, TALLY_UNSUPPORTED, "op",
+                    "this generator makes no kernels for operator %d", p->op);
+}
+
+static const uint8_t classes[TALLY_DTYPE_COUNT] = {
+    [TALLY_F64] = TLY_FLOATING,  [TALLY_F32] = TLY_FLOATING, [TALLY_F16] = TLY_FLOATING,
+    [TALLY_BF16] = TLY_FLOATING, [TALLY_I64] = TLY_SIGNED,   [TALLY_I32] = TLY_SIGNED,
+    [TALLY_I16] = TLY_SIGNED,    [TALLY_I8] = TLY_SIGNED,    [TALLY_U64] = TLY_UNSIGNED,
+    [TALLY_U32] = TLY_UNSIGNED,  [TALLY_U16] = TLY_UNSIGNED, [TALLY_U8] = TLY_UNSIGNED,
+    [TALLY_BOOL] = TLY_UNSIGNED,
+};
+
+tly_class tly_class_of(tally_dtype dtype)
+{
+    return (tly_class)classes[dtype];
+}
+
+tally_dtype tly_index_dtype(const tly_problem *p)
+{
+    int few = tly_reduces(p->form) && (p->dense & TLY_REDUCED_FEW) != 0;
+    return few && tally_dtype_bytes((tally_dtype)p->acc) == 4 ? TALLY_I32 : TALLY_I64;
+}
+
+unsigned tly_part_bytes(const tly_problem *p)
+{
+    const tly_operator *o = tly_operator_find(p->op);
+    unsigned bytes = (unsigned)tally_dtype_bytes((tally_dtype)p->acc);
+    for (unsigned i = 0; i < o->parts; i++)
+        if (o->part[i] == TLY_PART_INDEX && bytes < tally_dtype_bytes(tly_index_dtype(p)))
+            bytes = 8;
+    return bytes;
+}
+
+int tly_is_plain(const tly_problem *p)
+{
+    const tly_operator *o = tly_operator_find(p->op);
+    return o->parts == 1 && o->lift == NULL && o->project == NULL;
+}
+
+kir_op tly_combines_by(const tly_problem *p)
+{
+    return (kir_op)tly_operator_find(p->op)->by[tly_class_of((tally_dtype)p->acc)];
+}
+
+int tly_is_watched_as(const tly_problem *p, tly_watch watch)
+{
+    return tly_class_of((tally_dtype)p->acc) == TLY_FLOATING &&
+           tly_operator_find(p->op)->watch == watch;
+}
+
+/* Bits of floats. */
+static const struct {
+    uint64_t f64;
+    uint32_t f32;
+    uint16_t f16, bf16;
+} values[TLY_VALUE_COUNT] = {
+    [TLY_ZERO] = { 0, 0, 0, 0 },
+    [TLY_MINUS_ZERO] = { UINT64_C(0x8000) << 48, 0x80000000, 0x8000, 0x8000 },
+    [TLY_ONE] = { UINT64_C(0x3ff0) << 48, 0x3f800000, 0x3c00, 0x3f80 },
+    [TLY_LEAST] = { UINT64_C(0xfff0) << 48, 0xff800000, 0xfc00, 0xff80 },
+    [TLY_MOST] = { UINT64_C(0x7ff0) << 48, 0x7f800000, 0x7c00, 0x7f80 },
+    [TLY_NAN] = { UINT64_C(0x7ff8) << 48, 0x7fc00000, 0x7e00, 0x7fc0 },
+};
+
+static uint64_t integer_bits(tly_value value, tally_dtype dtype)
+{
+    unsigned bits = dtype == TALLY_BOOL ? 1 : 8 * (unsigned)tally_dtype_bytes(dtype);
+    uint64_t high = UINT64_C(1) << (bits - 1), all = high | (high - 1);
+    int is_signed = tly_class_of(dtype) == TLY_SIGNED;
+    switch (value) {
+    case TLY_ONE:
+        return 1;
+    case TLY_LEAST:
+        return is_signed ? high : 0;
+    case TLY_MOST:
+        return is_signed ? all - high : all;
+    default:
+        return 0;
+    }
+}
+
+uint64_t tly_value_bits(tly_value value, tally_dtype dtype)
+{
+    switch (dtype) {
+    case TALLY_F64:
+        return values[value].f64;
+    case TALLY_F32:
+        return values[value].f32;
+    case TALLY_F16:
+        return values[value].f16;
+    case TALLY_BF16:
+        return values[value].bf16;
+    default:
+        return integer_bits(value, dtype);
+    }
+}

@@ -1,0 +1,259 @@
+/*
+ * From a reduction's descriptor to the canonical problem (problem.h). Dims are of two kinds, kept and
+ * reduced; of each kind neighbours merge. Where the order of elements is free, the reduced dims come
+ * in the order of their strides, from wherever they began; where it is told (an index) or asked for
+ * (order=serial), in that of the descriptor.
+ */
+#include <string.h>
+
+#include "descriptor.h"
+#include "problem.h"
+
+/* Fewer lanes may not fill a vector. */
+#define FEW_LANES 64
+
+typedef struct shape {
+    tly_dim kept[TALLY_MAX_RANK], reduced[TALLY_MAX_RANK]; /* sizes above 1, outermost first */
+    int32_t kept_count, reduced_count;
+    int64_t in_first, out_first;
+    int ordered; /* reduced dims stay in the descriptor's order */
+} shape;
+
+/* Integers in which elements are compared: floats of as many bits, whose order is theirs; for
+ * indices, no narrower than a count of elements. */
+static tally_dtype comparable(tally_dtype dtype, int indexed)
+{
+    static const uint8_t keys[TALLY_DTYPE_COUNT][2] = {
+        [TALLY_F64] = { TALLY_I64, TALLY_I64 }, [TALLY_F32] = { TALLY_I32, TALLY_I32 },
+        [TALLY_F16] = { TALLY_I16, TALLY_I32 }, [TALLY_BF16] = { TALLY_I16, TALLY_I32 },
+        [TALLY_I64] = { TALLY_I64, TALLY_I64 }, [TALLY_I32] = { TALLY_I32, TALLY_I32 },
+        [TALLY_I16] = { TALLY_I16, TALLY_I32 }, [TALLY_I8] = { TALLY_I8, TALLY_I32 },
+        [TALLY_U64] = { TALLY_U64, TALLY_U64 }, [TALLY_U32] = { TALLY_U32, TALLY_U32 },
+        [TALLY_U16] = { TALLY_U16, TALLY_I32 }, [TALLY_U8] = { TALLY_U8, TALLY_I32 },
+        [TALLY_BOOL] = { TALLY_U8, TALLY_I32 },
+    };
+    return (tally_dtype)keys[dtype][indexed];
+}
+
+/* Sums of integers that are divided, or of which a function is taken, have 64 bits. */
+static tally_dtype widest(tally_dtype acc)
+{
+    switch (acc) {
+    case TALLY_I32:
+        return TALLY_I64;
+    case TALLY_U32:
+        return TALLY_U64;
+    default:
+        return acc;
+    }
+}
+
+static tally_dtype accumulator(const tally_descriptor *full)
+{
+    tally_dtype acc = (tally_dtype)full->acc;
+    switch (full->op) {
+    case TALLY_MAX:
+    case TALLY_MIN:
+        return comparable((tally_dtype)full->dtype, 0);
+    case TALLY_ARGMAX:
+    case TALLY_ARGMIN:
+        return comparable((tally_dtype)full->dtype, 1);
+    case TALLY_MEAN:
+    case TALLY_L2:
+    case TALLY_LOG_SUM:
+        return widest(acc);
+    case TALLY_LOG_SUM_EXP:
+        return tly_dtypes[full->dtype].largest != 0 ? TALLY_F64 : acc;
+    default:
+        return acc;
+    }
+}
+
+static uint64_t distance(int64_t stride)
+{
+    return stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
+}
+
+/* Inserts by falling distance of one of the strides. */
+static void insert(tly_dim *dims, int32_t *count, tly_dim dim, int by_output)
+{
+    int32_t at = (*count)++;
+    for (; at > 0; at--) {
+        const tly_dim *before = &dims[at - 1];
+        if (by_output ? before->out_stride >= dim.out_stride
+                      : distance(before->in_stride) >= distance(dim.in_stride)) {
+            break;
+        }
+        dims[at] = *before;
+    }
+    dims[at] = dim;
+}
+
+/* Joins neighbours over which one walk has even steps in both tensors. */
+static void merge(tly_dim *dims, int32_t *count)
+{
+    int32_t last = 0;
+    for (int32_t i = 1; i < *count; i++) {
+        const tly_dim *outer = &dims[last], *inner = &dims[i];
+        if (tly_spans(outer->in_stride, inner->size, inner->in_stride) &&
+            tly_spans(outer->out_stride, inner->size, inner->out_stride)) {
+            int64_t size = outer->size * inner->size;
+            dims[last] = *inner;
+            dims[last].size = size;
+        } else {
+            dims[++last] = *inner;
+        }
+    }
+    *count = *count > 0 ? last + 1 : 0;
+}
+
+static void add_kept(shape *s, tly_dim dim)
+{
+    if (dim.out_stride < 0) { /* walked from its other end */
+        s->in_first += (dim.size - 1) * dim.in_stride;
+        s->out_first += (dim.size - 1) * dim.out_stride;
+        dim.in_stride = -dim.in_stride;
+        dim.out_stride = -dim.out_stride;
+    }
+    insert(s->kept, &s->kept_count, dim, 1);
+}
+
+static void add_reduced(shape *s, tly_dim dim)
+{
+    if (s->ordered) {
+        s->reduced[s->reduced_count++] = dim;
+        return;
+    }
+    if (dim.in_stride < 0) {
+        s->in_first += (dim.size - 1) * dim.in_stride;
+        dim.in_stride = -dim.in_stride;
+    }
+    insert(s->reduced, &s->reduced_count, dim, 0);
+}
+
+static shape read_shape(const tally_descriptor *d)
+{
+    shape s = { .in_first = d->in_offset, .out_first = d->out_offset };
+    int32_t out = 0;
+    s.ordered = d->op == TALLY_ARGMAX || d->op == TALLY_ARGMIN || d->order == TALLY_ORDER_SERIAL;
+    for (int32_t i = 0; i < d->rank; i++) {
+        int is_reduced = (d->axes >> i & 1) != 0;
+        tly_dim dim = { d->sizes[i], d->in_strides[i], 0 };
+        if (!is_reduced || (d->flags & TALLY_KEEPDIMS)) {
+            dim.out_stride = is_reduced ? 0 : d->out_strides[out];
+            out++;
+        }
+        if (dim.size == 1) {
+            continue;
+        }
+        if (is_reduced) {
+            add_reduced(&s, dim);
+        } else {
+            add_kept(&s, dim);
+        }
+    }
+    merge(s.kept, &s.kept_count);
+    merge(s.reduced, &s.reduced_count);
+    return s;
+}
+
+static int is_unit(const tly_dim *dim)
+{
+    return dim->in_stride == 1;
+}
+
+/* The kept dim whose elements become lanes, or -1: it is neighbours in the input, or nothing is and
+ * a loop over the output's neighbours is as good as any. */
+static int32_t lanes_of(const shape *s)
+{
+    int32_t nearest = -1;
+    for (int32_t i = 0; i < s->kept_count; i++) {
+        if (is_unit(&s->kept[i])) {
+            nearest = i;
+        }
+    }
+    if (nearest < 0 && s->reduced_count == 0) {
+        return s->kept_count - 1;
+    }
+    return nearest;
+}
+
+static void take_out(tly_dim *dims, int32_t *count, int32_t at)
+{
+    (*count)--;
+    memmove(&dims[at], &dims[at + 1], (size_t)(*count - at) * sizeof dims[0]);
+}
+
+static int8_t literal(int64_t step)
+{
+    return step == 1 ? 1 : TLY_ANY_STEP;
+}
+
+void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *problem, tly_geometry *g)
+{
+    int64_t sizes[TALLY_MAX_RANK] = { 0 };
+    int32_t rank = tly_result_shape(full, sizes);
+    problem->acc = (uint8_t)accumulator(full);
+    problem->unit = 1;
+    problem->out_step = 1;
+    for (int32_t i = 0; i < rank; i++) {
+        g->empty |= sizes[i] == 0;
+    }
+    shape s = read_shape(full);
+    int32_t lanes = lanes_of(&s);
+    problem->form = TLY_REDUCED_ROWS;
+    g->inner = 1;
+    if (lanes >= 0) {
+        const tly_dim lane = s.kept[lanes];
+        take_out(s.kept, &s.kept_count, lanes);
+        merge(s.kept, &s.kept_count);
+        problem->form = TLY_REDUCED_LANES;
+        problem->in_step = literal(lane.in_stride);
+        problem->out_step = literal(lane.out_stride);
+        g->inner = lane.size;
+        g->in_lane = lane.in_stride;
+        g->out_lane = lane.out_stride;
+    }
+    /* One element, where nothing is reduced, is a row of itself. */
+    tly_dim last = { 1, 1, 0 };
+    if (s.reduced_count > 0) {
+        last = s.reduced[--s.reduced_count];
+    }
+    if (lanes < 0) {
+        problem->in_step = literal(last.in_stride);
+    }
+    g->length = last.size;
+    g->in_axis = last.in_stride;
+    g->steps = 1;
+    g->reduced_rank = s.reduced_count;
+    for (int32_t i = 0; i < s.reduced_count; i++) {
+        g->reduced[i] = s.reduced[i];
+        g->steps *= s.reduced[i].size;
+    }
+    if (lanes < 0 && g->length > 0 && g->steps == 1 && s.kept_count <= 1 && problem->in_step == 1 &&
+        g->length * (int64_t)tally_dtype_bytes((tally_dtype)problem->acc) <= TLY_REDUCED_BYTES) {
+        problem->dense |= TLY_REDUCED_SHORT;
+    }
+    if (full->op == TALLY_ARGMAX || full->op == TALLY_ARGMIN) {
+        problem->dense |= g->length * g->steps <= INT32_MAX ? TLY_REDUCED_FEW : 0;
+    }
+    if (lanes >= 0 && g->inner < FEW_LANES) {
+        problem->length = tly_power_within(g->inner);
+    }
+    g->rows = 1;
+    g->outer_rank = s.kept_count;
+    for (int32_t i = 0; i < s.kept_count; i++) {
+        g->outer[i] = s.kept[i];
+        g->rows *= s.kept[i].size;
+    }
+    g->in_first = s.in_first;
+    g->out_first = s.out_first;
+    if (g->length == 0 || g->steps == 0 || g->empty) { /* no element is read */
+        g->in_high = g->in_first - 1;
+        g->in_low = g->in_first;
+    } else {
+        tly_extent(full->rank, full->sizes, full->in_strides, full->in_offset, &g->in_low,
+                   &g->in_high);
+    }
+    tly_extent(rank, sizes, full->out_strides, full->out_offset, &g->out_low, &g->out_high);
+}

@@ -1,0 +1,20 @@
+/* Running a reduction; see reduce.c. */
+#ifndef TLY_REDUCE_H
+#define TLY_REDUCE_H
+
+#include "launch.h"
+
+/* Tickets a thread where chunks go out one by one, and most bytes of their states. */
+enum { TLY_REDUCE_TICKETS = 8, TLY_REDUCE_MOST_RECORDS = 1 << 20 };
+
+/* What the kernel's arguments say of chunks, and how many tiles there are. */
+void tly_reduce_prepare(tally_kernel *k, const tly_geometry *g, const tly_launch *l,
+                        int64_t in_bytes);
+
+/* Outputs are fewer than threads, and each is made of chunks: cuts the run so that tasks make their
+ * states. 0: it need not be, or there is no memory for that. */
+int tly_reduce_cut(tly_run *run);
+void tly_reduce_work(tly_run *run, char *scratch); /* one task of it */
+void tly_reduce_end(tly_run *run, char *scratch);  /* combines; frees the states */
+
+#endif

@@ -1,0 +1,71 @@
+/*
+ * Reductions: reduce.c the tiles of rows, reduce_rows.c a tile's state, reduce_range.c what left the
+ * floating-point range, reduce_lanes.c outputs side by side, reduce_element.c elements in and out.
+ */
+#ifndef TLY_REDUCE_TEMPLATE_H
+#define TLY_REDUCE_TEMPLATE_H
+
+#include "template.h"
+
+typedef struct tly_reduce {
+    tly_build *c;
+    int indexed; /* states have an index */
+    int watched; /* along rows, products whose partial results may leave the range: states have an exponent */
+} tly_reduce;
+
+tly_reduce tly_reduce_begin(tly_build *c);
+
+/* Elements [from, to) of steps [begin, end) of one output. */
+typedef struct tly_span {
+    kir_value in; /* address of element 0 of step 0 */
+    kir_value begin, end, from, to;
+} tly_span;
+
+/* ---- reduce_element.c ---- */
+
+/* `lanes` elements, side by side in memory, as accumulators: widened; or, where they are compared,
+ * as integers in their order. */
+kir_value tly_reduce_load(tly_reduce *r, kir_value p, int64_t offset, unsigned lanes);
+/* The first `count` of a vector; the others are anything. */
+kir_value tly_reduce_load_some(tly_reduce *r, kir_value p, kir_value count);
+/* States as elements of the output. */
+kir_value tly_reduce_result(tly_reduce *r, kir_value state);
+
+/* Indices of `lanes` elements, the first `index`, an i64, `apart` (0 or 1) from each other. */
+kir_value tly_reduce_indices(tly_reduce *r, kir_value index, unsigned lanes, int apart);
+
+/* ---- reduce.c ---- */
+
+/* Address of element 0 of a step. */
+kir_value tly_reduce_step(tly_build *c, kir_value in, kir_value step);
+/* All of an output. */
+tly_span tly_reduce_all(tly_build *c, kir_value in);
+
+/* ---- reduce_rows.c ---- */
+
+/* What a walk over elements makes of them: states of any kind, which need not be the operator's. */
+typedef struct tly_reduce_rules {
+    unsigned vectors; /* states side by side */
+    kir_value (*lift)(tly_reduce *r, kir_value x, kir_value index);
+    kir_value (*combine)(tly_build *c, kir_value x, kir_value y);
+    kir_value (*neutral)(tly_build *c, unsigned lanes);
+    /* Unless NULL: states become others at the end of a walk, and are joined as those. */
+    kir_value (*close)(tly_build *c, kir_value state);
+    kir_value (*join)(tly_build *c, kir_value x, kir_value y);
+} tly_reduce_rules;
+
+/* The state of a span. */
+kir_value tly_reduce_walk(tly_reduce *r, const tly_reduce_rules *rules, const tly_span *s);
+kir_value tly_reduce_span(tly_reduce *r, const tly_span *s);
+
+/* ---- reduce_range.c ---- */
+
+/* The state of an output as its result's: sums that overflowed are added once more, and a product's
+ * mantissa and exponent become one. */
+kir_value tly_reduce_judge(tly_reduce *r, const tly_span *all, kir_value state);
+/* Products of a span as (mantissa, exponent). */
+kir_value tly_reduce_product(tly_reduce *r, const tly_span *s);
+kir_value tly_reduce_join(tly_build *c, kir_value x, kir_value y);
+kir_value tly_reduce_one(tly_build *c, unsigned lanes);
+
+#endif

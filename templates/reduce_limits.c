@@ -1,0 +1,56 @@
+/* What the templates of reductions can be built with. */
+#include "limits.h"
+
+#define KEY(field) TLY_KEY(tly_plan, field)
+
+static const tly_key rows_table[] = {
+    { KEY(lanes), 1, TLY_MOST_VECTOR_BYTES, 1 },
+    { KEY(unroll), 1, TLY_REDUCE_MOST_UNROLL, 1 },
+    { KEY(chunk), 0, 1 << 24, 0 },
+    { KEY(prefetch), 0, 65536, 0 },
+    { KEY(split_bytes), 0, 1 << 30, 0 },
+};
+
+static const tly_key lanes_table[] = {
+    { KEY(lanes), 1, TLY_MOST_VECTOR_BYTES, 1 },
+    { KEY(rows), 1, TLY_REDUCE_MOST_STEPS, 1 },
+    { KEY(tile_lanes), 8, 65536, 1 },
+    { KEY(split_bytes), 0, 1 << 30, 0 },
+};
+
+static const char *rows_refuse(const tly_problem *p)
+{
+    return p->form != TLY_REDUCED_ROWS ? "reduce_rows: no reduction along rows" : NULL;
+}
+
+static const char *lanes_refuse(const tly_problem *p)
+{
+    return p->form != TLY_REDUCED_LANES ? "reduce_lanes: no reduction of lanes" : NULL;
+}
+
+static const char *fault_of_vectors(const tly_problem *p, const tly_plan *plan)
+{
+    int32_t bytes = plan->lanes * (int32_t)tally_dtype_bytes((tally_dtype)p->acc);
+    if (bytes > TLY_MOST_VECTOR_BYTES)
+        return "a vector holds up to 64 bytes of accumulators";
+    if (p->in_step != 1 && plan->lanes > 1)
+        return "elements that lie apart go one by one: lanes=1";
+    return NULL;
+}
+
+static const char *rows_fault(const tly_problem *p, const tly_plan *plan)
+{
+    int serial = p->order == TALLY_ORDER_SERIAL;
+    if (serial && (plan->lanes > 1 || plan->unroll > 1 || plan->chunk > 0))
+        return "order=serial is one chain: lanes=1, unroll=1, chunk=0";
+    return fault_of_vectors(p, plan);
+}
+
+const tly_limits tly_reduce_rows_limits = {
+    { "reduce_rows", rows_table, sizeof rows_table / sizeof *rows_table }, rows_refuse, rows_fault
+};
+
+const tly_limits tly_reduce_lanes_limits = { { "reduce_lanes", lanes_table,
+                                               sizeof lanes_table / sizeof *lanes_table },
+                                             lanes_refuse,
+                                             fault_of_vectors };

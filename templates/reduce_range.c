@@ -1,0 +1,292 @@
+/*
+ * Reductions of floats along rows, whose order is not the plain loop's: what left the range in ours
+ * and not in the loop's (docs/range.md).
+ *
+ * A sum that is not finite is added once more, in multiples of 2^-64, where none overflows; unless
+ * elements are not finite themselves, which then decide alone. A product is a mantissa and an
+ * exponent, which nothing leaves; only short chains are plain, and flags tell whether one of them
+ * left the range: then each element is taken apart. A product beyond the range is the plain loop's
+ * own, as that may have fallen to zero before.
+ */
+#include "reduce.h"
+
+enum { CHAIN = 32 /* elements of a plain product */, BLOCK = 256 /* of the plain loop's */ };
+
+/* Formats, by bytes. */
+typedef struct format {
+    uint8_t integer, mantissa; /* kir_kind, bits */
+    int64_t bias, far;         /* 2^far and its half are in and out of the range */
+    uint64_t infinity, one;
+    uint64_t small, large; /* 2^-64, 2^64 */
+} format;
+
+static const format formats[] = {
+    { KIR_I32, 23, 127, 250, 0x7f800000, 0x3f800000, 0x1f800000, 0x5f800000 },
+    { KIR_I64, 52, 1023, 2000, 0x7ff0000000000000, 0x3ff0000000000000, 0x3bf0000000000000,
+      0x43f0000000000000 },
+};
+
+static const format *format_of(const tly_build *c)
+{
+    return &formats[c->acc_bytes == 8];
+}
+
+static kir_value bin(tly_build *c, kir_op op, kir_value x, kir_value y)
+{
+    return kir_bin(c->b, op, x, y);
+}
+
+static kir_value integer(tly_build *c, unsigned lanes, int64_t v)
+{
+    return kir_const(c->b, KIR_TYPE(format_of(c)->integer, lanes), (uint64_t)v);
+}
+
+static kir_value real(tly_build *c, unsigned lanes, uint64_t bits)
+{
+    return kir_const(c->b, KIR_TYPE(c->acc.kind, lanes), bits);
+}
+
+static unsigned lanes_of(tly_build *c, kir_value v)
+{
+    return kir_type_of(c->b, v).lanes;
+}
+
+static kir_value as(tly_build *c, uint8_t kind, kir_value v)
+{
+    return kir_convert(c->b, KIR_BITCAST, KIR_TYPE(kind, lanes_of(c, v)), v);
+}
+
+static kir_value size(tly_build *c, kir_value v)
+{
+    kir_value bits = as(c, format_of(c)->integer, v);
+    uint64_t all = format_of(c)->infinity | (format_of(c)->infinity - 1);
+    return bin(c, KIR_AND, bits, integer(c, lanes_of(c, v), (int64_t)all));
+}
+
+static kir_value is_finite(tly_build *c, kir_value v)
+{
+    kir_value infinity = integer(c, lanes_of(c, v), (int64_t)format_of(c)->infinity);
+    return kir_cmp(c->b, KIR_SLT, size(c, v), infinity);
+}
+
+/* ---- sums ---- */
+
+/* What is not finite, and the rest in multiples of 2^-64. */
+static kir_value lift_sum(tly_reduce *r, kir_value x, kir_value index)
+{
+    tly_build *c = r->c;
+    unsigned n = lanes_of(c, x);
+    (void)index;
+    kir_value other = kir_select(c->b, is_finite(c, x), real(c, n, 0), x);
+    kir_value small = bin(c, KIR_MUL, x, real(c, n, format_of(c)->small));
+    return kir_tuple(c->b, 2, (kir_value[]){ other, small });
+}
+
+static kir_value add_both(tly_build *c, kir_value x, kir_value y)
+{
+    kir_value v[2];
+    for (unsigned i = 0; i < 2; i++)
+        v[i] = bin(c, KIR_ADD, kir_part(c->b, x, i), kir_part(c->b, y, i));
+    return kir_tuple(c->b, 2, v);
+}
+
+static kir_value zeros(tly_build *c, unsigned lanes)
+{
+    kir_value zero = real(c, lanes, 0);
+    return kir_tuple(c->b, 2, (kir_value[]){ zero, zero });
+}
+
+static kir_value judge_sum(tly_reduce *r, const tly_span *all, kir_value state)
+{
+    static const tly_reduce_rules rules = { 2, lift_sum, add_both, zeros, NULL, NULL };
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    kir_branch again;
+    kir_if(b, &again, tly_not(c, is_finite(c, state)));
+    kir_value sums = tly_reduce_walk(r, &rules, all);
+    kir_value other = kir_part(b, sums, 0);
+    kir_value sum = bin(c, KIR_MUL, kir_part(b, sums, 1), real(c, 1, format_of(c)->large));
+    sum = kir_select(b, kir_cmp(b, KIR_UNE, other, real(c, 1, 0)), other, sum);
+    kir_else(b, &again, 1, &sum);
+    kir_if_end(b, &again, 1, &state);
+    return again.result[0];
+}
+
+/* ---- products ---- */
+
+/* x as a mantissa in [1, 2) and what the exponent has to be beside `exponent`; what has no mantissa
+ * (zeros, infinities, NaNs) stands for itself. */
+static kir_value split(tly_build *c, kir_value x, kir_value exponent)
+{
+    const format *f = format_of(c);
+    kir_builder *b = c->b;
+    unsigned n = lanes_of(c, x);
+    kir_value least = integer(c, n, INT64_C(1) << f->mantissa), zero = integer(c, n, 0);
+    kir_value tiny = kir_cmp(b, KIR_SLT, size(c, x), least);
+    x = kir_select(b, tiny, bin(c, KIR_MUL, x, real(c, n, f->large)), x);
+    exponent = bin(c, KIR_SUB, exponent, kir_select(b, tiny, integer(c, n, 64), zero));
+    kir_value bits = as(c, f->integer, x), magnitude = size(c, x);
+    kir_value e = bin(c, KIR_LSHR, magnitude, integer(c, n, f->mantissa));
+    e = bin(c, KIR_SUB, e, integer(c, n, f->bias));
+    kir_value m = bin(c, KIR_AND, bits, integer(c, n, (int64_t)~f->infinity));
+    m = as(c, c->acc.kind, bin(c, KIR_OR, m, integer(c, n, (int64_t)f->one)));
+    kir_value number = kir_cmp(b, KIR_SLT, zero, magnitude);
+    number = bin(c, KIR_AND, number, is_finite(c, x));
+    return kir_tuple(b, 2,
+                     (kir_value[]){ kir_select(b, number, m, x),
+                                    kir_select(b, number, bin(c, KIR_ADD, exponent, e), zero) });
+}
+
+kir_value tly_reduce_one(tly_build *c, unsigned lanes)
+{
+    return kir_tuple(c->b, 2,
+                     (kir_value[]){ real(c, lanes, format_of(c)->one), integer(c, lanes, 0) });
+}
+
+/* Exponents stay far within their integers: beyond the limit no product comes back. */
+kir_value tly_reduce_join(tly_build *c, kir_value x, kir_value y)
+{
+    enum { FAR = 1 << 28 };
+    kir_builder *b = c->b;
+    unsigned n = lanes_of(c, x);
+    kir_value m = bin(c, KIR_MUL, kir_part(b, x, 0), kir_part(b, y, 0));
+    kir_value e = bin(c, KIR_ADD, kir_part(b, x, 1), kir_part(b, y, 1));
+    e = bin(c, KIR_SMAX, bin(c, KIR_SMIN, e, integer(c, n, FAR)), integer(c, n, -FAR));
+    return split(c, m, e);
+}
+
+static kir_value lift_split(tly_reduce *r, kir_value x, kir_value index)
+{
+    (void)index;
+    return split(r->c, x, integer(r->c, lanes_of(r->c, x), 0));
+}
+
+static kir_value lift_plain(tly_reduce *r, kir_value x, kir_value index)
+{
+    (void)r;
+    (void)index;
+    return x;
+}
+
+static kir_value multiply(tly_build *c, kir_value x, kir_value y)
+{
+    return bin(c, KIR_MUL, x, y);
+}
+
+static kir_value plain_one(tly_build *c, unsigned lanes)
+{
+    return real(c, lanes, format_of(c)->one);
+}
+
+static kir_value close_plain(tly_build *c, kir_value x)
+{
+    return split(c, x, integer(c, lanes_of(c, x), 0));
+}
+
+/* Of a span's elements by short chains. Of short steps a chain takes several: each gives the first
+ * chain no more than `vectors` elements and the rest. */
+static kir_value by_chains(tly_reduce *r, const tly_span *s)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    const tly_reduce_rules rules = {
+        (unsigned)c->plan->unroll, lift_plain, multiply, plain_one, close_plain, tly_reduce_join
+    };
+    int64_t group = (int64_t)rules.vectors * c->lanes;
+    kir_value is_short = less(c, sub(c, s->to, s->from), imm(c, group));
+    kir_value together = kir_select(b, is_short, imm(c, CHAIN / (rules.vectors + 1)), imm(c, 1));
+    kir_value all = tly_reduce_one(c, 1), in = kir_keep(b, s->in);
+    kir_loop step, part;
+    kir_for(b, &step, s->begin, s->end, together, 1, &all);
+    kir_for(b, &part, s->from, s->to, imm(c, CHAIN * group), 1, step.carried);
+    tly_span some = { in, step.i, tly_min(c, s->end, add(c, step.i, together)), part.i,
+                      tly_min(c, s->to, add(c, part.i, imm(c, CHAIN * group))) };
+    all = tly_reduce_join(c, part.carried[0], tly_reduce_walk(r, &rules, &some));
+    kir_for_end(b, &part, &all);
+    kir_for_end(b, &step, part.result);
+    return step.result[0];
+}
+
+kir_value tly_reduce_product(tly_reduce *r, const tly_span *s)
+{
+    static const tly_reduce_rules apart = { 1,    lift_split, tly_reduce_join, tly_reduce_one,
+                                            NULL, NULL };
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    kir_branch left;
+    kir_clear_flags(b);
+    kir_value quick = by_chains(r, s);
+    kir_value flags = kir_flags(b), none = kir_const(b, kir_type_of(b, flags), 0);
+    kir_if(b, &left, kir_cmp(b, KIR_NE, flags, none));
+    kir_value slow = tly_reduce_walk(r, &apart, s);
+    kir_else(b, &left, 1, &slow);
+    kir_if_end(b, &left, 1, &quick);
+    return left.result[0];
+}
+
+/* m * 2^e, in two exact powers, of which the second rounds. */
+static kir_value product_of(tly_build *c, kir_value state)
+{
+    const format *f = format_of(c);
+    kir_value m = kir_part(c->b, state, 0), e = kir_part(c->b, state, 1);
+    e = bin(c, KIR_SMAX, bin(c, KIR_SMIN, e, integer(c, 1, f->far)), integer(c, 1, -f->far));
+    kir_value half = bin(c, KIR_ASHR, e, integer(c, 1, 1)), parts[2] = { half, 0 };
+    parts[1] = bin(c, KIR_SUB, e, half);
+    for (int i = 0; i < 2; i++) {
+        kir_value bits = bin(c, KIR_ADD, parts[i], integer(c, 1, f->bias));
+        bits = bin(c, KIR_SHL, bits, integer(c, 1, f->mantissa));
+        m = bin(c, KIR_MUL, m, as(c, c->acc.kind, bits));
+    }
+    return m;
+}
+
+/* The plain loop's product, up to where it is infinite, NaN, or, but for infinite elements, zero for
+ * good; with the sign that it has in the end, which is the mantissa's. */
+static kir_value by_loop(tly_reduce *r, const tly_span *all, kir_value mantissa)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    kir_value zero = imm(c, 0), one = imm(c, 1), some = imm(c, BLOCK), y = plain_one(c, 1);
+    kir_value regular = is_finite(c, mantissa);
+    kir_loop step, part, l;
+    kir_for(b, &step, all->begin, all->end, one, 1, &y);
+    kir_value in = tly_reduce_step(c, all->in, step.i);
+    kir_for(b, &part, all->from, all->to, some, 1, step.carried);
+    kir_value alive = kir_cmp(b, KIR_UNE, part.carried[0], real(c, 1, 0));
+    alive = bin(c, KIR_OR, alive, tly_not(c, regular));
+    alive = bin(c, KIR_AND, alive, is_finite(c, part.carried[0]));
+    kir_value end = kir_select(b, alive, tly_min(c, sub(c, all->to, part.i), some), zero);
+    kir_for(b, &l, zero, end, one, 1, part.carried);
+    kir_value at = mul(c, add(c, part.i, l.i), tly_in_step(c));
+    kir_value x = tly_reduce_load(r, kir_ptradd(b, in, at), 0, 1);
+    y = bin(c, KIR_MUL, l.carried[0], x);
+    kir_for_end(b, &l, &y);
+    kir_for_end(b, &part, l.result);
+    kir_for_end(b, &step, part.result);
+    kir_value sign = bin(c, KIR_SUB, as(c, format_of(c)->integer, mantissa), size(c, mantissa));
+    return as(c, c->acc.kind, bin(c, KIR_OR, size(c, step.result[0]), sign));
+}
+
+static kir_value judge_product(tly_reduce *r, const tly_span *all, kir_value state)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    kir_branch beyond;
+    kir_value y = product_of(c, state);
+    kir_value infinity = integer(c, 1, (int64_t)format_of(c)->infinity);
+    kir_if(b, &beyond, kir_cmp(b, KIR_EQ, size(c, y), infinity));
+    kir_value loop = by_loop(r, all, kir_part(b, state, 0));
+    kir_else(b, &beyond, 1, &loop);
+    kir_if_end(b, &beyond, 1, &y);
+    return beyond.result[0];
+}
+
+kir_value tly_reduce_judge(tly_reduce *r, const tly_span *all, kir_value state)
+{
+    const tly_problem *p = r->c->p;
+    if (r->watched)
+        return judge_product(r, all, state);
+    if (p->order != TALLY_ORDER_SERIAL && tly_is_watched_as(p, TLY_WATCH_SUMS))
+        return judge_sum(r, all, state);
+    return state;
+}

@@ -1,0 +1,176 @@
+/*
+ * The state of a span of a row: several vectors of states side by side, which hide the latency of
+ * one; then vectors one by one, and what fills none by a mask or as scalars. Vectors and lanes are
+ * joined in a fixed tree. Where elements lie apart, a vector is one of them.
+ */
+#include "reduce.h"
+
+enum { MAX_VECTORS = TLY_REDUCE_MOST_UNROLL };
+
+typedef struct walk {
+    tly_reduce *r;
+    const tly_reduce_rules *rules;
+    unsigned lanes;
+    kir_value base;  /* address of the step's element 0 */
+    kir_value index; /* of that element */
+} walk;
+
+static kir_value lifted(walk *w, kir_value x, kir_value position, unsigned lanes)
+{
+    kir_value index = 0;
+    if (w->r->indexed)
+        index = tly_reduce_indices(w->r, add(w->r->c, w->index, position), lanes, 1);
+    return w->rules->lift(w->r, x, index);
+}
+
+static kir_value address(walk *w, kir_value position)
+{
+    tly_build *c = w->r->c;
+    return kir_ptradd(c->b, w->base, mul(c, position, tly_in_step(c)));
+}
+
+/* Vectors from `position` on, each with its own state. */
+static void take(walk *w, kir_value position, unsigned vectors, kir_value *state)
+{
+    tly_build *c = w->r->c;
+    kir_value p = address(w, position), step = tly_in_step(c);
+    for (unsigned v = 0; v < vectors; v++) {
+        int64_t skipped = (int64_t)v * w->lanes;
+        kir_value at = c->lanes > 1 ? p : kir_ptradd(c->b, p, mul(c, imm(c, skipped), step));
+        int64_t offset = c->lanes > 1 ? skipped * c->in_bytes : 0;
+        kir_value x = tly_reduce_load(w->r, at, offset, w->lanes);
+        x = lifted(w, x, add(c, position, imm(c, skipped)), w->lanes);
+        state[v] = w->rules->combine(c, state[v], x);
+    }
+}
+
+/* Whole groups of `vectors`; returns the position behind them. */
+static kir_value take_groups(walk *w, kir_value from, kir_value to, unsigned vectors,
+                             kir_value *state)
+{
+    tly_build *c = w->r->c;
+    int64_t group = (int64_t)vectors * w->lanes;
+    kir_value end = add(c, from, tly_round_down(c, sub(c, to, from), group));
+    kir_loop l;
+    kir_for(c->b, &l, from, end, imm(c, group), vectors, state);
+    take(w, l.i, vectors, l.carried);
+    if (c->plan->prefetch > 0 && vectors > 1 && w->lanes > 1)
+        for (int64_t byte = 0; byte < group * c->in_bytes; byte += 64)
+            kir_prefetch(c->b, address(w, l.i), c->plan->prefetch + byte);
+    kir_for_end(c->b, &l, l.carried);
+    for (unsigned v = 0; v < vectors; v++)
+        state[v] = l.result[v];
+    return end;
+}
+
+/* Integers that number the lanes of states. */
+static kir_type numbers(const tly_build *c)
+{
+    static const uint8_t kinds[] = { [1] = KIR_I8, [2] = KIR_I16, [4] = KIR_I32, [8] = KIR_I64 };
+    return KIR_TYPE(kinds[c->acc_bytes], c->lanes);
+}
+
+/* What fills no vector. */
+static void take_rest(walk *w, kir_value from, kir_value to, kir_value *state)
+{
+    tly_build *c = w->r->c;
+    kir_builder *b = c->b;
+    kir_branch some;
+    kir_type t = numbers(c);
+    kir_if(b, &some, less(c, from, to));
+    kir_value count = sub(c, to, from), few = count;
+    kir_value x = tly_reduce_load_some(w->r, address(w, from), count);
+    if (t.kind != KIR_I64)
+        few = kir_convert(b, KIR_TRUNC, KIR_TYPE(t.kind, 1), count);
+    kir_value there = kir_cmp(b, KIR_SLT, kir_iota(b, t), kir_splat(b, few, t.lanes));
+    x = lifted(w, x, from, w->lanes);
+    x = kir_select(b, there, x, w->rules->neutral(c, w->lanes));
+    x = w->rules->combine(c, state[0], x);
+    kir_else(b, &some, 1, &x);
+    kir_if_end(b, &some, 1, &state[0]);
+    state[0] = some.result[0];
+}
+
+static kir_value join(tly_build *c, const tly_reduce_rules *rules, kir_value x, kir_value y)
+{
+    return rules->join != NULL ? rules->join(c, x, y) : rules->combine(c, x, y);
+}
+
+static kir_value fold_lanes(tly_build *c, const tly_reduce_rules *rules, kir_value v)
+{
+    uint8_t low[64], high[64];
+    for (unsigned n = kir_type_of(c->b, v).lanes / 2; n > 0; n /= 2) {
+        for (unsigned i = 0; i < n; i++) {
+            low[i] = (uint8_t)i;
+            high[i] = (uint8_t)(i + n);
+        }
+        kir_value first = kir_shuffle(c->b, v, v, low, n);
+        v = join(c, rules, first, kir_shuffle(c->b, v, v, high, n));
+    }
+    return v;
+}
+
+static kir_value fold_vectors(tly_build *c, const tly_reduce_rules *rules, kir_value *state)
+{
+    for (unsigned n = rules->vectors; n > 1; n = (n + 1) / 2)
+        for (unsigned i = 0; i < n / 2; i++)
+            state[i] = join(c, rules, state[i], state[i + (n + 1) / 2]);
+    return state[0];
+}
+
+static int is_masked(const tly_build *c)
+{
+    return c->t->mask_bytes > 0 && (int)c->in_bytes >= c->t->mask_bytes;
+}
+
+kir_value tly_reduce_walk(tly_reduce *r, const tly_reduce_rules *rules, const tly_span *s)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    unsigned vectors = rules->vectors;
+    int scalars = c->lanes > 1 && !is_masked(c); /* in a state of their own */
+    kir_value state[MAX_VECTORS + 1];
+    for (unsigned v = 0; v <= vectors; v++)
+        state[v] = rules->neutral(c, v < vectors ? c->lanes : 1);
+    kir_loop l;
+    kir_for(b, &l, s->begin, s->end, imm(c, 1), vectors + (unsigned)scalars, state);
+    walk w = { .r = r, .rules = rules, .lanes = c->lanes };
+    w.base = tly_reduce_step(c, s->in, l.i);
+    w.index = mul(c, l.i, kir_get(b, KIR_ARG_LENGTH));
+    kir_value at = take_groups(&w, s->from, s->to, vectors, l.carried);
+    if (vectors > 1)
+        at = take_groups(&w, at, s->to, 1, l.carried);
+    if (scalars) {
+        w.lanes = 1;
+        take_groups(&w, at, s->to, 1, &l.carried[vectors]);
+    } else if (c->lanes > 1) {
+        take_rest(&w, at, s->to, l.carried);
+    }
+    kir_for_end(b, &l, l.carried);
+    for (unsigned v = 0; rules->close != NULL && v < l.count; v++)
+        l.result[v] = rules->close(c, l.result[v]);
+    kir_value all = fold_lanes(c, rules, fold_vectors(c, rules, l.result));
+    return scalars ? join(c, rules, all, l.result[vectors]) : all;
+}
+
+/* ---- the operator's own ---- */
+
+static kir_value lift(tly_reduce *r, kir_value x, kir_value index)
+{
+    return tly_lift_at(r->c, x, index);
+}
+
+static kir_value neutral(tly_build *c, unsigned lanes)
+{
+    return tly_neutral(c, KIR_TYPE(c->acc.kind, lanes));
+}
+
+kir_value tly_reduce_span(tly_reduce *r, const tly_span *s)
+{
+    if (r->watched)
+        return tly_reduce_product(r, s);
+    const tly_reduce_rules rules = {
+        (unsigned)r->c->plan->unroll, lift, tly_combine, neutral, NULL, NULL
+    };
+    return tly_reduce_walk(r, &rules, s);
+}

@@ -1,0 +1,119 @@
+/*
+ * Operators that are not Tally's, in the place of those that are: their states have several parts,
+ * of several kinds, and do not commute. Programs and generators that have this file
+ * (-Wl,--wrap=tly_operator_find) make kernels of these for the words of cumsum and cumprod:
+ *
+ *   cumsum of integers   affine maps: x is t -> (2x + 1) t + x, as (a, b); what is shown is b of all
+ *                        maps so far, the first innermost
+ *   cumsum of floats     (v, n): the last element that is not zero, and 1 if there is one; shows v
+ *   cumprod              the same with a count of elements that are not zero, an i64: integers show
+ *                        b + count, floats v, negated where the count is odd
+ *
+ * tests/states_reference.c is the plain loop.
+ */
+#include "../codegen/operator.h"
+#include "../templates/template.h"
+
+const tly_operator *__wrap_tly_operator_find(int op);
+
+static int is_float(const tly_build *c)
+{
+    return kir_is_float(c->acc);
+}
+
+static kir_value number(tly_build *c, kir_value like, uint64_t value)
+{
+    kir_type t = kir_type_of(c->b, like);
+    uint64_t one = t.kind == KIR_F64 ? 0x3ff0000000000000 : t.kind == KIR_F32 ? 0x3f800000 : 1;
+    return kir_const(c->b, t, value * one);
+}
+
+/* i1s */
+static kir_value is_there(tly_build *c, kir_value x)
+{
+    return kir_cmp(c->b, kir_is_float(kir_type_of(c->b, x)) ? KIR_UNE : KIR_NE, x, number(c, x, 0));
+}
+
+static kir_value lift(tly_build *c, kir_value x, kir_value index)
+{
+    kir_builder *b = c->b;
+    kir_value there = is_there(c, x), one = number(c, x, 1), v[3];
+    kir_type wide = KIR_TYPE(KIR_I64, kir_type_of(b, x).lanes);
+    (void)index;
+    if (is_float(c)) {
+        v[0] = kir_select(b, there, x, one);
+        v[1] = kir_select(b, there, one, number(c, x, 0));
+    } else {
+        v[0] = add(c, add(c, x, x), one);
+        v[1] = x;
+    }
+    v[2] = kir_select(b, there, kir_const(b, wide, 1), kir_const(b, wide, 0));
+    return kir_tuple(b, tly_operator_find(c->p->op)->parts, v);
+}
+
+static kir_value combine(tly_build *c, kir_value x, kir_value y)
+{
+    kir_builder *b = c->b;
+    kir_value v[3], p[3] = { 0 }, q[3] = { 0 };
+    unsigned parts = kir_parts(b, x);
+    for (unsigned i = 0; i < parts; i++) {
+        p[i] = kir_part(b, x, i);
+        q[i] = kir_part(b, y, i);
+    }
+    if (is_float(c)) {
+        kir_value later = is_there(c, q[1]);
+        v[0] = kir_select(b, later, q[0], p[0]);
+        v[1] = kir_select(b, later, q[1], p[1]);
+    } else {
+        v[0] = mul(c, p[0], q[0]);
+        v[1] = add(c, mul(c, q[0], p[1]), q[1]);
+    }
+    if (parts > 2)
+        v[2] = add(c, p[2], q[2]);
+    return kir_tuple(b, parts, v);
+}
+
+static kir_value project(tly_build *c, kir_value state)
+{
+    kir_builder *b = c->b;
+    kir_value shown = kir_part(b, state, is_float(c) ? 0 : 1);
+    if (kir_parts(b, state) < 3)
+        return shown;
+    kir_value count = kir_part(b, state, 2);
+    kir_type t = kir_type_of(b, shown), wide = kir_type_of(b, count);
+    if (is_float(c)) {
+        kir_value odd = kir_bin(b, KIR_AND, count, kir_const(b, wide, 1));
+        kir_value negated = kir_bin(b, KIR_SUB, number(c, shown, 0), shown);
+        return kir_select(b, is_there(c, odd), negated, shown);
+    }
+    return add(c, shown, t.kind == KIR_I32 ? kir_convert(b, KIR_TRUNC, t, count) : count);
+}
+
+const tly_operator *__wrap_tly_operator_find(int op)
+{
+    static const tly_operator operators[] = {
+        { .op = TALLY_CUMSUM,
+          .parts = 2,
+          .lift = lift,
+          .combine = combine,
+          .project = project,
+          .identity = { TLY_ONE, TLY_ZERO },
+          .neutral = { TLY_ONE, TLY_ZERO },
+          .padding = TLY_ZERO,
+          .watch = TLY_WATCH_NONE },
+        { .op = TALLY_CUMPROD,
+          .parts = 3,
+          .part = { TLY_PART_VALUE, TLY_PART_VALUE, TLY_PART_INDEX },
+          .lift = lift,
+          .combine = combine,
+          .project = project,
+          .identity = { TLY_ONE, TLY_ZERO, TLY_ZERO },
+          .neutral = { TLY_ONE, TLY_ZERO, TLY_ZERO },
+          .padding = TLY_ZERO,
+          .watch = TLY_WATCH_NONE },
+    };
+    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
+        if (operators[i].op == op)
+            return &operators[i];
+    return NULL;
+}
