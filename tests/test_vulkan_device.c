@@ -246,12 +246,12 @@ Test(vulkan_device, the_bound_holds_when_the_last_is_gone)
         held[i] = kernel_of(b.v, plans[i]);
         cr_assert_eq(tally_vulkan_submit(held[i], &b.buffers, NULL, NULL), TALLY_OK);
     }
-    cr_assert_eq(b.v->objects.count, HELD);
+    cr_assert_eq(b.context->cache.cached, HELD);
     for (size_t i = 0; i < HELD; i++) {
         tally_vulkan_kernel_destroy(&held[i]);
     }
     cr_assert_eq(tally_vulkan_wait(b.v, NULL), TALLY_OK);
-    cr_assert_leq(b.v->objects.count, 1);
+    cr_assert_leq(b.context->cache.cached, 1);
     end(&b);
 }
 

@@ -71,6 +71,23 @@ static const tly_verb verbs[] = {
       "Lists what --device can name.\n\n"
       "  --json          a JSON array\n",
       OPTION_JSON, 0, 0, tly_verb_devices },
+    { "cache", "path|list|stats|verify|clear [--json]",
+      "Looks after the disk cache, in which a program finds the kernels that one before it "
+      "made.\n\n"
+      "  path            the folder: TALLY_CACHE_DIR, else tally below XDG_CACHE_HOME or\n"
+      "                  ~/.cache; nothing is printed if there is to be none\n"
+      "  list            a line an entry, that unused for longest first: the word without sizes,\n"
+      "                  device, bytes, last use\n"
+      "  stats           how many entries, their bytes, the most bytes that are kept, and how "
+      "many\n"
+      "                  are broken\n"
+      "  verify          reads every entry; exit status 4 if one is broken, which is named. Such\n"
+      "                  an entry is never used\n"
+      "  clear           removes every entry, and nothing else\n\n"
+      "  --json          one JSON object or array\n\n"
+      "  tally cache list\n"
+      "  TALLY_CACHE_DIR=/var/cache/mine tally cache stats --json\n",
+      OPTION_JSON, 1, 1, tly_verb_cache },
 };
 
 enum { VERBS = sizeof verbs / sizeof *verbs };
@@ -139,7 +156,8 @@ static int start(int argc, char **argv, tly_report *report)
     const tly_verb *verb = NULL;
     int status = EXIT_DONE;
     if (argc < 2) {
-        tly_refuse(report, EXIT_USAGE, "usage", "a verb is missing: run, bench, inspect, devices");
+        tly_refuse(report, EXIT_USAGE, "usage",
+                   "a verb is missing: run, bench, inspect, devices, cache");
         tly_hint(report, "tally --help says what they do");
         return EXIT_USAGE;
     }

@@ -127,7 +127,7 @@ static const struct {
 
 static void expect_fallback(const tally_vulkan_kernel *k, const tly_caps *caps, const char *label)
 {
-    const tly_gpu_plan *plan = &k->object->plan;
+    const tly_gpu_plan *plan = tly_vk_object_plan(k->object);
     const int shuffles = caps->subgroup && caps->subgroup_ops & TLY_SUBGROUP_SHUFFLE;
     const int arithmetic = shuffles && caps->subgroup_ops & TLY_SUBGROUP_ARITHMETIC;
     tly_expect(shuffles || plan->scan == 0, "%s: scan %d without shuffles", label, plan->scan);
