@@ -72,8 +72,8 @@ enum { BLOCK = 4096 }; /* lanes whose accumulators stay in L1 */
                     acc[l] = start; \
                 for (int64_t f = 0; f < s->first; f++) \
                     for (int64_t i = 0; i < s->second; i++) { \
-                        const type *line = \
-                            x + ((f * s->kept + k) * s->second + i) * s->lanes + l0; \
+                        const type *line = x + ((f * s->kept + k) * s->second + i) * s->lanes + \
+                                           l0; \
                         for (int64_t l = 0; l < width; l++) \
                             acc[l] = combine(acc[l], load(line[l])); \
                     } \
@@ -174,10 +174,10 @@ static const struct {
     const char *name;
     loop run;
 } loops[] = {
-    ENTRY(sum_f64),    ENTRY(sum_f32),  ENTRY(sum_f16),  ENTRY(sum_bf16), ENTRY(sum_i32),
-    ENTRY(max_f64),    ENTRY(max_f32),  ENTRY(max_f16),  ENTRY(max_bf16), ENTRY(max_i32),
-    ENTRY(max_i8),     ENTRY(mean_f32), ENTRY(prod_f32), ENTRY(l2_f32),   ENTRY(argmax_f32),
-    ENTRY(log_sum_exp_f32),
+    ENTRY(sum_f64),  ENTRY(sum_f32), ENTRY(sum_f16),    ENTRY(sum_bf16),
+    ENTRY(sum_i32),  ENTRY(max_f64), ENTRY(max_f32),    ENTRY(max_f16),
+    ENTRY(max_bf16), ENTRY(max_i32), ENTRY(max_i8),     ENTRY(mean_f32),
+    ENTRY(prod_f32), ENTRY(l2_f32),  ENTRY(argmax_f32), ENTRY(log_sum_exp_f32),
 };
 
 /* `name` is op_dtype; NULL where there is none. */

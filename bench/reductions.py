@@ -195,7 +195,8 @@ def table(run, threads):
 
 def markdown(run):
     lines = [f"# Reductions, {run['date']}", "", *report.facts(run),
-             f"- Targets: {run['level']}; medians of {run['rounds']} rounds in random order. "
+             f"- {len(run['cases'])} of {len(list(all_cases()))} cases were measured. Targets: "
+             f"{run['level']}; medians of {run['rounds']} rounds in random order. "
              "Method: docs/benchmark.md",
              "- A ratio is the fastest read of the input's bytes, on as many threads at most and in "
              "the same run, over the competitor's median. Peers that use one thread only stand in "

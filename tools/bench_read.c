@@ -120,7 +120,8 @@ static int has_avx2_only(void)
 }
 
 #define READS(bits, here) \
-    { "read " #bits, read_##bits, here }, { "read " #bits ", prefetch", read_##bits##_ahead, here }, \
+    { "read " #bits, read_##bits, here }, \
+        { "read " #bits ", prefetch", read_##bits##_ahead, here }, \
         { "read " #bits ", four pages", read_##bits##_pages, here }, \
     { \
         "read " #bits ", four pages, prefetch", read_##bits##_pages_ahead, here \
