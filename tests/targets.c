@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DTYPES = 3 }; /* of a descriptor: input, output, accumulator */
+#include "reference.h"
+
+enum { NAMES = 4 }; /* of a descriptor: dtypes of input, output, accumulator; operator */
 
 static int is_default(const tally_device *device, const char *text)
 {
@@ -75,10 +77,14 @@ int tly_target_flushes(const tally_device *target)
     return tly_target_lacks(target, "subnormals") && !strcasestr(target->name, "llvmpipe");
 }
 
-/* The k-th dtype of `d` if the device lacks it, else NULL. */
+/* The k-th name of `d` if the device lacks it, else NULL; reductions are for CPUs. */
 static const char *missing_at(const tally_device *target, const tally_descriptor *d, int k)
 {
-    const int32_t dtypes[DTYPES] = { d->dtype, d->out_dtype, d->acc };
+    const int32_t dtypes[NAMES - 1] = { d->dtype, d->out_dtype, d->acc };
+    if (k == NAMES - 1)
+        return tly_op_is_scan(d->op) || strcmp(target->kind, "vulkan") != 0
+                   ? NULL
+                   : tally_op_name((tally_op)d->op);
     const char *name = tally_dtype_name((tally_dtype)dtypes[k]);
     return name && tly_target_lacks(target, name) ? name : NULL;
 }
@@ -86,7 +92,7 @@ static const char *missing_at(const tally_device *target, const tally_descriptor
 const char *tly_target_missing(const tally_device *target, const tally_descriptor *d)
 {
     const char *missing = NULL;
-    for (int k = 0; k < DTYPES && !missing; k++)
+    for (int k = 0; k < NAMES && !missing; k++)
         missing = missing_at(target, d, k);
     return missing;
 }
@@ -95,7 +101,7 @@ int tly_refusal_is_right(const tally_device *target, const tally_descriptor *d, 
                          const tally_error *error)
 {
     int named = 0;
-    for (int k = 0; k < DTYPES; k++) {
+    for (int k = 0; k < NAMES; k++) {
         const char *missing = missing_at(target, d, k);
         named |= missing && (has_word(error->message, missing) || has_word(error->hint, missing));
     }

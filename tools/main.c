@@ -102,7 +102,8 @@ static void print_help(const tly_verb *verb)
     for (int i = 0; i < VERBS; i++) {
         printf("  tally %s %s\n", verbs[i].name, verbs[i].usage);
     }
-    puts("\nScans (cumulative sums and products) and reductions over tensors, by kernels generated for\n"
+    puts("\nScans (cumulative sums and products) and reductions over tensors, by kernels generated "
+         "for\n"
          "one descriptor.\n"
          "tally VERB --help says more; tally --version says which version this is.");
 }
