@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../runtime/error.h"
+#include "../runtime/identity.h"
 #include "../runtime/library.h"
 #include "../templates/build.h"
 #include "generate_gpu.h"
@@ -125,6 +126,7 @@ static tally_status show(const tly_problem *problem, const char *level, const ch
 static const tly_generator generator = {
     .abi = TLY_ABI_VERSION,
     .version = TLY_GENERATOR_VERSION,
+    .identity = tly_identity,
     .generate = generate,
     .release = release,
     .show = show,

@@ -11,6 +11,7 @@ size_control = 1
 int64 = 1
 float64 = 1
 storage16 = 1
+storage8 = 1
 addresses = 1
 preserve32 = 1
 rte32 = 1

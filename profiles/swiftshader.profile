@@ -13,6 +13,7 @@ size_control = 0
 int64 = 0
 float64 = 0
 storage16 = 0
+storage8 = 0
 addresses = 1
 preserve32 = 1
 rte32 = 0

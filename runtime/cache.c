@@ -2,6 +2,7 @@
 #include "cache.h"
 
 #include "error.h"
+#include "hash.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,24 +11,16 @@ enum { MAKING, READY, FAILED };
 
 #define FIRST_BUCKETS 64u /* a power of two, as always */
 
-static uint64_t hash_bytes(uint64_t hash, const void *data, size_t bytes)
+static uint64_t hash_key(const tly_key *key)
 {
-    const unsigned char *p = data;
-    for (size_t i = 0; i < bytes; i++) {
-        hash = (hash ^ p[i]) * UINT64_C(0x100000001b3); /* FNV-1a */
-    }
-    return hash;
-}
-
-static uint64_t hash_key(const tly_key *key, const char *plan)
-{
-    uint64_t hash = hash_bytes(UINT64_C(0xcbf29ce484222325), key, sizeof *key);
-    return hash_bytes(hash, plan, strlen(plan));
+    uint64_t hash = tly_hash((uint64_t)(uintptr_t)key->owner, key->facts,
+                             key->backend->facts_bytes);
+    return tly_hash(hash ^ (uint64_t)(uintptr_t)key->backend, key->plan, strlen(key->plan));
 }
 
 static void destroy(tly_object *object)
 {
-    tly_code_unload(&object->code);
+    object->key.backend->unload(object);
     free(object->failure);
     free(object);
 }
@@ -64,15 +57,20 @@ void tly_cache_touch(tly_cache *cache, tly_object *object)
 
 static tly_object **bucket(const tly_cache *cache, uint64_t hash)
 {
-    /* FNV's low bits are its best; fold the high ones in. */
-    return &cache->buckets[(hash ^ (hash >> 32)) & (cache->bucket_count - 1)];
+    return &cache->buckets[hash & (cache->bucket_count - 1)];
 }
 
-static tly_object *find(const tly_cache *cache, uint64_t hash, const tly_key *key, const char *plan)
+static int same_key(const tly_key *a, const tly_key *b)
+{
+    return a->backend == b->backend && a->owner == b->owner &&
+           memcmp(a->facts, b->facts, a->backend->facts_bytes) == 0 &&
+           strcmp(a->plan, b->plan) == 0;
+}
+
+static tly_object *find(const tly_cache *cache, uint64_t hash, const tly_key *key)
 {
     tly_object *object = *bucket(cache, hash);
-    while (object != NULL && (object->hash != hash || memcmp(&object->key, key, sizeof *key) != 0 ||
-                              strcmp(object->plan, plan) != 0)) {
+    while (object != NULL && (object->hash != hash || !same_key(&object->key, key))) {
         object = object->chain;
     }
     return object;
@@ -162,10 +160,15 @@ static tally_status report(const tly_object *object, tally_error *error)
     return status;
 }
 
-static tly_object *blank(uint64_t hash, const tly_key *key, const char *plan)
+/* The object has a copy of its key behind itself. */
+static size_t bytes_of(const tly_key *key)
 {
-    size_t plan_bytes = strlen(plan) + 1;
-    tly_object *object = calloc(1, sizeof *object + plan_bytes);
+    return key->backend->object_bytes + key->backend->facts_bytes + strlen(key->plan) + 1;
+}
+
+static tly_object *blank(uint64_t hash, const tly_key *key)
+{
+    tly_object *object = calloc(1, bytes_of(key));
     tally_error *failure = malloc(sizeof *failure);
     if (object == NULL || failure == NULL) {
         free(object);
@@ -173,26 +176,80 @@ static tly_object *blank(uint64_t hash, const tly_key *key, const char *plan)
         return NULL;
     }
     *failure = (tally_error)TALLY_ERROR_INIT;
+    char *facts = (char *)object + key->backend->object_bytes;
+    char *plan = facts + key->backend->facts_bytes;
+    memcpy(facts, key->facts, key->backend->facts_bytes);
+    memcpy(plan, key->plan, strlen(key->plan) + 1);
+    object->key = (tly_key){ key->backend, key->owner, facts, plan };
     object->failure = failure;
     object->hash = hash;
-    object->key = *key;
     object->state = MAKING;
     atomic_init(&object->refs, 2); /* the table's and the maker's */
-    memcpy(object->plan, plan, plan_bytes);
     return object;
 }
 
-/* The lock is held, but not while `make` works. */
-static void make_ready(tly_cache *cache, tly_object *object, tly_make make, void *user)
+/* --- where code comes from ----------------------------------------------------------------- */
+
+/* 0: what is stored is no such kernel, and a new one takes its place. Any other status than that is
+ * no fault of what is stored, and making it anew would not help. */
+static int load_stored(tly_store *store, tly_object *object, const tly_store_key *key,
+                       tally_status *status, tally_error *error)
 {
+    tly_piece made = { .bytes = NULL };
+    if (!tly_store_load(store, key, &made.bytes, &made.count)) {
+        return 0;
+    }
+    *status = object->key.backend->load(object, &made, error);
+    free(made.bytes);
+    return *status != TALLY_INTERNAL;
+}
+
+static tally_status make_new(tly_store *store, tly_object *object, const tly_store_key *key,
+                             tally_error *error)
+{
+    const tly_backend *backend = object->key.backend;
+    tly_piece made = { .bytes = NULL };
+    tally_status status = backend->make(object, &made, error);
+    if (status != TALLY_OK) {
+        return status;
+    }
+    status = backend->load(object, &made, error);
+    if (status == TALLY_OK && made.lasting && store != NULL) {
+        tly_store_name name = { { 0 }, { 0 } };
+        backend->name(object, &name);
+        tly_store_save(store, key, &name, made.bytes, made.count);
+    }
+    free(made.bytes);
+    return status;
+}
+
+/* Disk, then generator. */
+static tally_status obtain(tly_store *store, tly_object *object, int *loaded, tally_error *error)
+{
+    const tly_key *k = &object->key;
+    tly_store_key key;
+    tally_status status = TALLY_OK;
+    if (store != NULL &&
+        !tly_store_key_make(&key, k->backend->kind, k->facts, k->backend->facts_bytes, k->plan)) {
+        store = NULL;
+    }
+    *loaded = store != NULL && load_stored(store, object, &key, &status, error);
+    return *loaded ? status : make_new(store, object, &key, error);
+}
+
+/* The lock is held, but not while it is made. */
+static void make_ready(tly_cache *cache, tly_object *object)
+{
+    int loaded;
     pthread_mutex_unlock(&cache->lock);
-    tally_status status = make(user, &object->key, object->plan, object, object->failure);
+    tally_status status = obtain(cache->store, object, &loaded, object->failure);
     pthread_mutex_lock(&cache->lock);
     if (status == TALLY_OK) {
         object->state = READY;
         free(object->failure);
         object->failure = NULL;
-        cache->compiled++;
+        cache->loaded += loaded != 0;
+        cache->compiled += loaded == 0;
         evict(cache);
     } else {
         object->failure->status = (int32_t)status;
@@ -203,14 +260,14 @@ static void make_ready(tly_cache *cache, tly_object *object, tly_make make, void
     pthread_cond_broadcast(&cache->made);
 }
 
-tally_status tly_cache_get(tly_cache *cache, const tly_key *key, const char *plan, tly_make make,
-                           void *user, tly_object **found, tally_error *error)
+tally_status tly_cache_get(tly_cache *cache, const tly_key *key, tly_object **found,
+                           tally_error *error)
 {
-    uint64_t hash = hash_key(key, plan);
+    uint64_t hash = hash_key(key);
     pthread_mutex_lock(&cache->lock);
-    tly_object *object = find(cache, hash, key, plan);
+    tly_object *object = find(cache, hash, key);
     if (object != NULL) {
-        atomic_fetch_add_explicit(&object->refs, 1, memory_order_relaxed);
+        tly_object_hold(object);
         while (object->state == MAKING) {
             pthread_cond_wait(&cache->made, &cache->lock);
         }
@@ -219,10 +276,10 @@ tally_status tly_cache_get(tly_cache *cache, const tly_key *key, const char *pla
             tly_cache_touch(cache, object);
         }
     } else {
-        object = blank(hash, key, plan);
+        object = blank(hash, key);
         if (object != NULL) {
             insert(cache, object);
-            make_ready(cache, object, make, user);
+            make_ready(cache, object);
         }
     }
     /* The caller's own reference holds it, whatever the table dropped. */
@@ -233,12 +290,14 @@ tally_status tly_cache_get(tly_cache *cache, const tly_key *key, const char *pla
         return TALLY_OK;
     }
     if (object == NULL) {
-        return tly_out_of_memory(error, "a cache entry", sizeof *object + strlen(plan) + 1);
+        return tly_out_of_memory(error, "a cache entry", bytes_of(key));
     }
     tally_status status = report(object, error);
     tly_object_drop(object);
     return status;
 }
+
+/* --- beginning and end --------------------------------------------------------------------- */
 
 tally_status tly_cache_init(tly_cache *cache, size_t bound, tally_error *error)
 {
@@ -250,6 +309,20 @@ tally_status tly_cache_init(tly_cache *cache, size_t bound, tally_error *error)
     pthread_mutex_init(&cache->lock, NULL);
     pthread_cond_init(&cache->made, NULL);
     return TALLY_OK;
+}
+
+void tly_cache_forget(tly_cache *cache, const void *owner)
+{
+    pthread_mutex_lock(&cache->lock);
+    for (tly_object *object = cache->newest, *older; object != NULL; object = older) {
+        older = object->older;
+        if (object->key.owner == owner) {
+            take_out(cache, object);
+            object->key.backend->unload(object);
+            tly_object_drop(object);
+        }
+    }
+    pthread_mutex_unlock(&cache->lock);
 }
 
 void tly_cache_end(tly_cache *cache)

@@ -1,46 +1,64 @@
 /*
- * The memory cache of generated code: from a key to code that can be called. Thread-safe; one
- * making for one key however many threads ask at once; bounded, the least recently used code that
- * nobody refers to going first. It knows nothing of how code is made.
+ * The memory cache of kernels' code: from a key to what can be run, for CPUs and Vulkan devices
+ * alike. Thread-safe; one making for one key however many threads ask at once; bounded, the least
+ * recently used code that nobody refers to going first. What it does not have comes from the disk
+ * cache (store.h) or from the generator; how, says the backend. A failed making fails for all who
+ * waited for it, and is tried again by the next who asks.
  */
 #ifndef TLY_CACHE_H
 #define TLY_CACHE_H
 
-#include "abi.h"
-#include "load.h"
-#include "problem.h"
+#include "store.h"
+
+#include <tally/status.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* What code depends on, together with the text of plan overrides. No padding: compared and hashed
- * as bytes; zero first, then fill. */
+typedef struct tly_object tly_object;
+
+/* A kernel as the generator made it, in one piece that can be stored: a launch record, then native
+ * code without relocations, or SPIR-V modules. */
+typedef struct tly_piece {
+    void *bytes; /* from malloc */
+    size_t count;
+    int lasting; /* whether it may be stored: the generator is of this library's build */
+} tly_piece;
+
+/* What is different from one kind of target to the other. */
+typedef struct tly_backend {
+    const char *kind; /* in stored keys: for equal facts and plans another kind makes other code */
+    size_t object_bytes; /* of the struct that begins with a tly_object */
+    size_t facts_bytes;
+    /* Has the generator make what the object's key says. */
+    tally_status (*make)(const tly_object *object, tly_piece *made, tally_error *error);
+    /* Makes it ready to run. TALLY_INTERNAL for bytes that cannot be such a kernel's. */
+    tally_status (*load)(tly_object *object, const tly_piece *made, tally_error *error);
+    /* Frees what `load` made. May be called again then, and for what was never loaded. */
+    void (*unload)(tly_object *object);
+    /* For people: the word without sizes and the device. */
+    void (*name)(const tly_object *object, tly_store_name *name);
+} tly_backend;
+
+/* What code depends on. Compared and hashed as bytes, so without padding. */
 typedef struct tly_key {
-    tly_problem problem;
-    uint32_t abi, generator; /* versions */
-    char level[16];
+    const tly_backend *backend;
+    void *owner;       /* the context, or the device whose objects these are; never stored */
+    const void *facts; /* the backend's facts_bytes */
+    const char *plan;  /* text of overrides */
 } tly_key;
 
-_Static_assert(sizeof(tly_key) == sizeof(tly_problem) + 24, "padding in a key");
-
-/* Code, shared by all kernels of its key. */
-typedef struct tly_object {
-    tly_launch launch;
-    tly_code code;
+/* The beginning of a backend's object, which is shared by all kernels of its key. */
+struct tly_object {
+    tly_key key;
     /* The cache's own: */
     atomic_uint refs; /* the table's one, and one for each holder */
     int state;
     tally_error *failure;
     uint64_t hash;
-    struct tly_object *chain;         /* in its bucket */
-    struct tly_object *newer, *older; /* by last use */
-    tly_key key;
-    char plan[];
-} tly_object;
-
-/* Makes the code for a key: fills object->launch and object->code. */
-typedef tally_status (*tly_make)(void *user, const tly_key *key, const char *plan,
-                                 tly_object *object, tally_error *error);
+    tly_object *chain;         /* in its bucket */
+    tly_object *newer, *older; /* by last use */
+};
 
 typedef struct tly_cache {
     pthread_mutex_t lock;
@@ -48,8 +66,9 @@ typedef struct tly_cache {
     tly_object **buckets;
     size_t bucket_count, bound;
     tly_object *newest, *oldest;
-    uint64_t compiled, hits, cached, evicted;
+    uint64_t compiled, loaded, hits, cached, evicted;
     atomic_int above; /* see tly_cache_above */
+    tly_store *store; /* NULL: nothing is kept on disk */
     /* Called with the lock held before anything is evicted: drops references that are kept for
      * speed only, and calls tly_cache_touch for those in use. NULL: there are none. */
     void (*release)(void *user);
@@ -62,10 +81,9 @@ tally_status tly_cache_init(tly_cache *cache, size_t bound, tally_error *error);
 /* Code that is still referred to lives on until its last holder drops it. */
 void tly_cache_end(tly_cache *cache);
 
-/* Finds or makes; the caller gets a reference. A failed making fails for all who waited for it, and
- * is tried again by the next who asks. */
-tally_status tly_cache_get(tly_cache *cache, const tly_key *key, const char *plan, tly_make make,
-                           void *user, tly_object **object, tally_error *error);
+/* Finds or makes; the caller gets a reference. */
+tally_status tly_cache_get(tly_cache *cache, const tly_key *key, tly_object **object,
+                           tally_error *error);
 
 /* Marks as used now; only within `release`. */
 void tly_cache_touch(tly_cache *cache, tly_object *object);
@@ -78,6 +96,14 @@ static inline int tly_cache_above(const tly_cache *cache)
 
 /* Evicts what has come out of use since. Within the fork gate. */
 void tly_cache_trim(tly_cache *cache);
+
+/* Forgets and unloads all that an owner has, which ends now, held or not. */
+void tly_cache_forget(tly_cache *cache, const void *owner);
+
+static inline void tly_object_hold(tly_object *object)
+{
+    atomic_fetch_add_explicit(&object->refs, 1, memory_order_relaxed);
+}
 
 /* Drops one reference. Takes no lock, so that a kernel can be destroyed anywhere. */
 void tly_object_drop(tly_object *object);

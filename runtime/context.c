@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define CACHE_KERNELS 4096
+#define CACHE_PLANS 4096
 
 /* A larger struct comes from no version: more likely its size was never set. */
 #define MOST_STRUCT_BYTES 4096
@@ -48,7 +49,7 @@ tally_status tly_busy(tally_error *error)
 static void touch(tally_context *context, tally_kernel *kernel)
 {
     if (kernel->object != NULL) {
-        tly_cache_touch(&context->cache, kernel->object);
+        tly_cache_touch(&context->cache, &kernel->object->base);
     }
 }
 
@@ -87,6 +88,23 @@ static void find_limits(tly_limits *limits, int host)
     limits->scratch_bytes = 1 << 20;
 }
 
+static tally_status init_caches(tally_context *context, size_t bound, tally_error *error)
+{
+    tally_status status = tly_cache_init(&context->cache, bound, error);
+    if (status != TALLY_OK) {
+        return status;
+    }
+    status = tly_cache_init(&context->plans, CACHE_PLANS, error);
+    if (status != TALLY_OK) {
+        tly_cache_end(&context->cache);
+        return status;
+    }
+    if (tly_store_works(&context->store)) {
+        context->cache.store = context->plans.store = &context->store;
+    }
+    return TALLY_OK;
+}
+
 static tally_status fill(tally_context *context, const tally_context_options *options,
                          tally_error *error)
 {
@@ -102,9 +120,11 @@ static tally_status fill(tally_context *context, const tally_context_options *op
             return tly_out_of_memory(error, "a path", strlen(options->generator) + 1);
         }
     }
-    tally_status status = tly_cache_init(
-        &context->cache, options->cache_kernels > 0 ? options->cache_kernels : CACHE_KERNELS,
-        error);
+    tally_status status = tly_store_init(&context->store, options, error);
+    if (status == TALLY_OK) {
+        size_t bound = options->cache_kernels > 0 ? options->cache_kernels : CACHE_KERNELS;
+        status = init_caches(context, bound, error);
+    }
     if (status != TALLY_OK) {
         return status;
     }
@@ -125,6 +145,7 @@ static tally_status create(const tally_context_options *options, tally_context *
     }
     tally_status status = fill(made, options, error);
     if (status != TALLY_OK) {
+        tly_store_end(&made->store);
         free(made->generator_path);
         free(made);
         return status;
@@ -175,6 +196,8 @@ void tally_context_destroy(tally_context **context)
     tly_pool_end(&c->pool);
     tly_scratch_end(&c->spare);
     tly_cache_end(&c->cache);
+    tly_cache_end(&c->plans);
+    tly_store_end(&c->store);
     pthread_mutex_destroy(&c->generator_lock);
     pthread_mutex_destroy(&c->vulkan_lock);
     free(c->generator_path);
@@ -194,6 +217,7 @@ void tally_context_stats(const tally_context *context, tally_stats *stats)
         all.hits += c->cache.hits;
         all.cached = c->cache.cached;
         all.evicted = c->cache.evicted;
+        all.loaded = c->cache.loaded;
         pthread_mutex_unlock(&c->cache.lock);
         tly_fork_leave();
     }

@@ -22,10 +22,10 @@
 #define ALL (ORDERED | BIT(BOOL))
 
 const tly_op_facts tly_ops[TALLY_OP_COUNT] = {
-    [TALLY_CUMSUM] = { "cumsum", 1, 0, SCAN, 1, NUMBERS, 0 },
-    [TALLY_CUMPROD] = { "cumprod", 1, 0, SCAN, 1, NUMBERS, 0 },
-    [TALLY_CUMMAX] = { "cummax", 1, 0, SCAN | PICK, 0, 0, 0 },
-    [TALLY_CUMMIN] = { "cummin", 1, 0, SCAN | PICK, 0, 0, 0 },
+    [TALLY_CUMSUM] = { "cumsum", 1, 0, SCAN, 1, NUMBERS, 1 },
+    [TALLY_CUMPROD] = { "cumprod", 1, 0, SCAN, 1, NUMBERS, 1 },
+    [TALLY_CUMMAX] = { "cummax", 1, 0, SCAN | PICK, 0, ALL, 0 },
+    [TALLY_CUMMIN] = { "cummin", 1, 0, SCAN | PICK, 0, ALL, 0 },
     [TALLY_CUMLOGSUMEXP] = { "cumlogsumexp", 1, 0, SCAN, 0, 0, 0 },
     [TALLY_SUM] = { "sum", 0, 0, REDUCE, 1, NUMBERS, 1 },
     [TALLY_PROD] = { "prod", 0, 0, REDUCE, 1, NUMBERS, 1 },

@@ -1,7 +1,7 @@
 /*
  * The environment, read once and only here, so that what the library obeys can be listed
  * (docs/environment.md) and never changes under a running program. A process with raised
- * privileges obeys none of it: TALLY_GENERATOR names code to load.
+ * privileges obeys none of it: the variables name code to load.
  */
 #include "env.h"
 
@@ -11,23 +11,57 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A value as it was when it was first asked for: the program may change its environment later. */
+typedef struct setting {
+    int known;
+    char *value;
+} setting;
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int known;
-static char *generator;
+static setting generator, cache;
+
+static tally_status remember(setting *s, const char *now, const char **value, tally_error *error)
+{
+    tally_status status = TALLY_OK;
+    if (!s->known) {
+        s->value = now != NULL ? strdup(now) : NULL;
+        s->known = now == NULL || s->value != NULL;
+        status = s->known ? TALLY_OK : tly_out_of_memory(error, "a variable", strlen(now) + 1);
+    }
+    *value = s->value;
+    return status;
+}
 
 tally_status tly_env_generator(const char **value, tally_error *error)
 {
     pthread_mutex_lock(&lock);
-    const char *now = known ? NULL : secure_getenv("TALLY_GENERATOR");
-    if (now != NULL && now[0] != 0) {
-        generator = strdup(now); /* the program may change its environment later */
-        known = generator != NULL;
-    } else {
-        known = 1;
+    const char *now = secure_getenv("TALLY_GENERATOR");
+    now = now != NULL && now[0] != 0 ? now : NULL;
+    tally_status status = remember(&generator, now, value, error);
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+tally_status tly_env_cache(const char **value, const char **below, tally_error *error)
+{
+    static const struct {
+        const char *variable, *below;
+        int absolute; /* else it is ignored */
+    } places[] = {
+        { "TALLY_CACHE_DIR", "", 0 },
+        { "XDG_CACHE_HOME", "/tally", 1 },
+        { "HOME", "/.cache/tally", 1 },
+    };
+    static size_t which;
+    const char *base = NULL;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; !cache.known && base == NULL && i < sizeof places / sizeof places[0]; i++) {
+        which = i;
+        base = secure_getenv(places[i].variable);
+        base = base != NULL && places[i].absolute && base[0] != '/' ? NULL : base;
     }
-    *value = generator;
-    tally_status status = known ? TALLY_OK
-                                : tly_out_of_memory(error, "TALLY_GENERATOR", strlen(now) + 1);
+    tally_status status = remember(&cache, base, value, error);
+    *below = places[which].below;
     pthread_mutex_unlock(&lock);
     return status;
 }

@@ -6,6 +6,7 @@
 
 #include "env.h"
 #include "error.h"
+#include "identity.h"
 #include "library.h"
 
 #include <string.h>
@@ -37,6 +38,11 @@ static tally_status open_library(const char *path, const tly_generator **generat
     }
     *generator = found;
     return TALLY_OK;
+}
+
+int tly_generator_lasting(const tly_generator *generator)
+{
+    return generator->identity != NULL && strcmp(generator->identity, tly_identity) == 0;
 }
 
 tally_status tly_plan_gpu(const tly_generator *generator, const tly_request *request,

@@ -12,7 +12,7 @@
 #include "problem.h"
 
 /* Raised when the code for an equal key may change. */
-#define TLY_GENERATOR_VERSION 4u
+#define TLY_GENERATOR_VERSION 5u
 
 /* A kernel as bytes: position-independent, entry at byte 0, nothing to relocate. */
 typedef struct tly_artefact {
@@ -24,6 +24,8 @@ typedef struct tly_artefact {
 typedef struct tly_generator {
     uint32_t abi;     /* TLY_ABI_VERSION */
     uint32_t version; /* TLY_GENERATOR_VERSION */
+    /* tly_identity of its build; NULL or another: what it makes is not stored. */
+    const char *identity;
     /* `level` is "x86-64-v3" and its like; `plan` overrides, "" for none. Thread-safe. */
     tally_status (*generate)(const tly_problem *problem, const char *level, const char *plan,
                              tly_artefact *artefact, tally_error *error);

@@ -3,7 +3,7 @@
  * share. Nothing here is exported.
  *
  *   descriptor -> kernel.c: seen by this thread before? (local.c)
- *              -> canonical problem -> cache.c: made before? -> generator.c -> load.c
+ *              -> canonical problem -> cache.c: made before? -> store.c -> generator.c -> load.c
  *   kernel     -> launch.c: one thread, or tasks by ticket (chain.c hands carries on) -> pool.c
  */
 #ifndef TLY_INTERNAL_H
@@ -12,6 +12,7 @@
 #include "abi.h"
 #include "cache.h"
 #include "generator.h"
+#include "load.h"
 #include "pool.h"
 #include "problem.h"
 #include "scratch.h"
@@ -24,6 +25,13 @@
 /* 64-bit words that tell one descriptor from every other: context, level, the fields up to
  * axes_given, then sizes, strides and offsets as far as they hold. */
 #define TLY_SEEN_WORDS (2 + 5 + 3 * TALLY_MAX_RANK + 2)
+
+/* Native code, shared by all kernels of its key. */
+typedef struct tly_native {
+    tly_object base;
+    tly_launch launch;
+    tly_code code;
+} tly_native;
 
 typedef struct tally_vulkan tally_vulkan;
 typedef struct tally_vulkan_kernel tally_vulkan_kernel;
@@ -46,7 +54,9 @@ struct tally_context {
     tally_parallel_for parallel;
     void *parallel_user;
     uint32_t isolate; /* ms that the helper may take; 0: kernels are made in this process */
-    tly_cache cache;
+    tly_cache cache;  /* kernels' code */
+    tly_cache plans;  /* of kernels for Vulkan devices */
+    tly_store store;  /* behind both */
     tly_pool pool;
     tly_limits limits;
     tly_spare spare; /* scratch */
@@ -75,6 +85,7 @@ struct tally_kernel {
     uint8_t plain;              /* not empty, and the machine runs it */
     uint8_t in_place;           /* allowed */
     uint8_t empty;
+    uint8_t unread;      /* no element of the input is */
     uint8_t alone;       /* never worth a second thread */
     uint8_t computes;    /* instructions are its limit, not memory */
     int32_t carry_bytes; /* of one record */
@@ -84,7 +95,7 @@ struct tally_kernel {
     int64_t record_bytes; /* reductions: of a tile's states */
     int64_t chunk_step;   /* bytes of input from one chunk to the next; may be negative */
     tally_context *context;
-    tly_object *object;       /* NULL if empty, or not for a CPU */
+    tly_native *object;       /* NULL if empty, or not for a CPU */
     tally_vulkan_kernel *gpu; /* NULL if empty, or for a CPU */
     atomic_uint refs;         /* handles, and at most one thread that has seen it */
     uint64_t hits;            /* guarded by that thread's lock */
@@ -142,8 +153,18 @@ tally_status tly_request_for(tally_vulkan *vulkan, const tally_descriptor *descr
                              const tally_kernel_options *options, tly_request *request,
                              tally_error *error);
 
+/* native.c: the code for a request that is for a CPU; the caller gets a reference. */
+tally_status tly_native_get(tally_context *context, const tly_request *request, tly_native **native,
+                            tally_error *error);
+
+/* native.c: a problem as a word without sizes. */
+void tly_problem_word(const tly_problem *problem, char *text, size_t capacity);
+
 /* kernel.c: whether input and output may be the same memory. */
 int tly_may_be_in_place(const tly_problem *problem, const tly_geometry *geometry);
+
+/* generator.c: whether what this generator makes may be stored: it is of this library's build. */
+int tly_generator_lasting(const tly_generator *generator);
 
 /* generator.c: the plan for a request that is not for a CPU; TALLY_NO_GENERATOR from a generator
  * without Vulkan. */

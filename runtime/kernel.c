@@ -176,77 +176,6 @@ tally_status tly_request_for(tally_vulkan *vulkan, const tally_descriptor *descr
     return find_problem(&known, request, error);
 }
 
-/* --- code ---------------------------------------------------------------------------------- */
-
-static int sound(const tly_artefact *artefact, const tly_problem *problem)
-{
-    const tly_launch *l = &artefact->launch;
-    int in_lanes = l->form != TLY_ROWS && l->form != TLY_REDUCED_ROWS;
-    return l->abi == TLY_ABI_VERSION && l->form == problem->form && l->chunk >= 0 &&
-           (!in_lanes || l->tile_lanes > 0) && l->scratch_bytes >= 0 &&
-           (!tly_reduces(l->form) || l->record_bytes > 0) && l->scratch_lane_bytes >= 0 &&
-           artefact->code_bytes > 0;
-}
-
-/* Code is looked for in this order: memory (the cache that calls this), then the generator. What is
- * slower than memory and faster than generating belongs in front of the generator here. */
-static tally_status make_object(void *user, const tly_key *key, const char *plan,
-                                tly_object *object, tally_error *error)
-{
-    const tly_generator *generator;
-    tally_status status = tly_generator_find(user, &generator, error);
-    if (status != TALLY_OK) {
-        return status;
-    }
-    tly_artefact artefact = { .code = NULL };
-    status = tly_make_cpu(user, generator, &key->problem, key->level, plan, &artefact, error);
-    if (status != TALLY_OK) {
-        return status;
-    }
-    if (sound(&artefact, &key->problem)) {
-        object->launch = artefact.launch;
-        status = tly_code_load(artefact.code, artefact.code_bytes, &object->code, error);
-    } else {
-        status = tly_fail(error, TALLY_INTERNAL, "device", "the generator's launch record is bad");
-    }
-    tly_release_cpu(user, generator, &artefact);
-    return status;
-}
-
-/* The arguments of make_object as one. */
-typedef struct making {
-    void *user;
-    const tly_key *key;
-    const char *plan;
-    tly_object *object;
-} making;
-
-static tally_status make_now(void *state, tally_error *error)
-{
-    const making *m = state;
-    return make_object(m->user, m->key, m->plan, m->object, error);
-}
-
-static tally_status make_with_stack(void *user, const tly_key *key, const char *plan,
-                                    tly_object *object, tally_error *error)
-{
-    making m = { user, key, plan, object };
-    return tly_stack_call(make_now, &m, error);
-}
-
-static tally_status find_object(tally_context *context, const tly_request *request,
-                                tly_object **object, tally_error *error)
-{
-    tly_key key;
-    memset(&key, 0, sizeof key);
-    key.problem = request->problem;
-    key.abi = TLY_ABI_VERSION;
-    key.generator = TLY_GENERATOR_VERSION;
-    strncpy(key.level, tly_level_name(request->level), sizeof key.level - 1);
-    return tly_cache_get(&context->cache, &key, request->plan, make_with_stack, context, object,
-                         error);
-}
-
 /* --- preparing the launch ------------------------------------------------------------------ */
 
 static int64_t ceil_div(int64_t a, int64_t b)
@@ -299,6 +228,10 @@ static void prepare_checks(tally_kernel *k, const tly_request *request)
     int64_t out_bytes = (int64_t)tally_dtype_bytes((tally_dtype)p->out_dtype);
     k->apart_above = tly_subtract((g->in_high + 1) * in_bytes, g->out_low * out_bytes);
     k->apart_below = tly_subtract(g->in_low * in_bytes, (g->out_high + 1) * out_bytes);
+    k->unread = g->in_high < g->in_low;
+    if (k->unread) {
+        k->apart_above = INT64_MIN; /* nothing overlaps with nothing */
+    }
     k->in_misaligned = (uintptr_t)(in_bytes - 1);
     k->out_misaligned = (uintptr_t)(out_bytes - 1);
     k->in_place = (uint8_t)tly_may_be_in_place(p, g);
@@ -472,7 +405,7 @@ static tally_status create(tally_context *context, const tally_descriptor *descr
     } else {
         gpu_making gpu = { &request, &k->gpu };
         status = request.vulkan != NULL ? tly_stack_call(make_gpu, &gpu, error)
-                                        : find_object(context, &request, &k->object, error);
+                                        : tly_native_get(context, &request, &k->object, error);
         if (status != TALLY_OK) {
             free(k);
             return status;
@@ -519,7 +452,7 @@ void tly_kernel_drop(tally_kernel *kernel)
 {
     if (atomic_fetch_sub_explicit(&kernel->refs, 1, memory_order_acq_rel) == 1) {
         if (kernel->object != NULL) {
-            tly_object_drop(kernel->object);
+            tly_object_drop(&kernel->object->base);
         }
         if (kernel->gpu != NULL) {
             tly_vulkan_kernel_drop(kernel->gpu);

@@ -83,8 +83,8 @@ typedef struct tly_problem {
     uint8_t op;         /* tally_op */
     uint8_t dtype;      /* tally_dtype of the input */
     uint8_t out_dtype;  /* of the output */
-    uint8_t acc;        /* of the accumulator, resolved: never TALLY_DTYPE_NONE; of reductions that
-                           compare, the integers that order as elements do (problem_reduce.c) */
+    uint8_t acc;        /* of the accumulator, resolved: never TALLY_DTYPE_NONE; of what compares,
+                           integers that order as elements do (problem.c, problem_reduce.c) */
     uint8_t order;      /* tally_order */
     uint8_t exclusive;  /* 0 or 1 */
     uint8_t form;       /* tly_form */

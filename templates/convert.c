@@ -180,14 +180,42 @@ static kir_value word_to_single(tly_build *c, kir_value v)
     return to(c, KIR_BITCAST, KIR_F32, op(c, KIR_SHL, v, bits(c, v, 16)));
 }
 
+static int has_keys(const tly_build *c)
+{
+    return tly_operator_find(c->p->op)->compares;
+}
+
+static int is_signed(const tly_build *c)
+{
+    return tly_class_of((tally_dtype)c->p->dtype) == TLY_SIGNED;
+}
+
+/* Of integers, which keep their sign; bools are 0 and 1. */
+static kir_value widen_integer(tly_build *c, kir_value x)
+{
+    if (kir_type_of(c->b, x).kind == c->acc.kind)
+        return x;
+    return to(c, is_signed(c) ? KIR_SEXT : KIR_ZEXT, (kir_kind)c->acc.kind, x);
+}
+
 kir_value tly_widen_word(tly_build *c, kir_value v)
 {
+    if (has_keys(c))
+        return tly_word_to_key(c, v);
+    if (tly_class_of((tally_dtype)c->p->dtype) != TLY_FLOATING) {
+        kir_value unused = bits(c, v, 32 - 8 * c->in_bytes);
+        if (is_signed(c))
+            v = op(c, KIR_ASHR, op(c, KIR_SHL, v, unused), unused);
+        return widen_integer(c, v);
+    }
     kir_value single = word_to_single(c, v);
     return c->acc.kind == KIR_F64 ? to(c, KIR_FPEXT, KIR_F64, single) : single;
 }
 
 kir_value tly_narrow_word(tly_build *c, kir_value x)
 {
+    if (has_keys(c))
+        return tly_key_to_word(c, x);
     if (c->acc.kind == KIR_F64) {
         int half = c->p->out_dtype == TALLY_F16;
         x = round_bits(c, half ? &double_to_half : &double_to_bfloat, x);
@@ -204,6 +232,8 @@ kir_value tly_widen(tly_build *c, kir_value x)
 {
     int wide = c->acc.kind == KIR_F64;
     kir_value single;
+    if (has_keys(c))
+        return tly_to_key(c, x);
     switch (c->p->dtype) {
     case TALLY_F16:
         single = c->t->has_f16
@@ -213,9 +243,13 @@ kir_value tly_widen(tly_build *c, kir_value x)
     case TALLY_BF16:
         single = word_to_single(c, to(c, KIR_ZEXT, KIR_I32, x));
         break;
-    default:
+    case TALLY_F32:
         single = x;
-        wide = wide && c->p->dtype == TALLY_F32;
+        break;
+    case TALLY_F64:
+        return x;
+    default:
+        return widen_integer(c, x);
     }
     return wide ? to(c, KIR_FPEXT, KIR_F64, single) : single;
 }
@@ -223,6 +257,8 @@ kir_value tly_widen(tly_build *c, kir_value x)
 kir_value tly_narrow(tly_build *c, kir_value x)
 {
     int wide = c->acc.kind == KIR_F64;
+    if (has_keys(c))
+        return tly_from_key(c, x);
     switch (c->p->out_dtype) {
     case TALLY_F16:
         if (!wide && c->t->has_f16)
@@ -242,7 +278,7 @@ int tly_narrow_raises(const tly_build *c)
 {
     int wide = c->acc.kind == KIR_F64;
     return (c->p->out_dtype == TALLY_F32 && wide) ||
-           (c->p->out_dtype == TALLY_F16 && !wide && c->t->has_f16);
+           (tly_is_floating(c) && c->p->out_dtype == TALLY_F16 && !wide && c->t->has_f16);
 }
 
 kir_value tly_load(tly_build *c, kir_value p, int64_t offset, unsigned lanes)

@@ -60,16 +60,29 @@ kir_value tly_neutral(tly_build *c, kir_type type)
     return known(c, row_of(c)->neutral, type.lanes);
 }
 
+/* The identity of comparisons is an element, where the neutral state need be none. */
+static kir_value identity(tly_build *c, unsigned lanes)
+{
+    const tly_operator *o = row_of(c);
+    if (!o->compares)
+        return known(c, o->identity, lanes);
+    uint64_t element = tly_value_bits((tly_value)o->identity[0], (tally_dtype)c->p->dtype);
+    return kir_const(c->b, part_type(c, 0, lanes), tly_key_bits(c, element));
+}
+
 kir_value tly_start(tly_build *c, kir_type type)
 {
-    return known(c, c->p->exclusive ? row_of(c)->identity : row_of(c)->neutral, type.lanes);
+    return c->p->exclusive ? identity(c, type.lanes) : tly_neutral(c, type);
 }
 
 kir_value tly_padding(tly_build *c, kir_type type)
 {
-    int32_t dtype = type.kind == c->acc.kind ? c->p->acc : c->p->dtype;
+    int is_acc = type.kind == c->acc.kind;
     tly_value value = (tly_value)row_of(c)->padding;
-    return kir_const(c->b, type, tly_value_bits(value, (tally_dtype)dtype));
+    if (c->p->nan_ignore && !is_acc)
+        value = TLY_NAN;
+    return kir_const(c->b, type,
+                     tly_value_bits(value, (tally_dtype)(is_acc ? c->p->acc : c->p->dtype)));
 }
 
 int tly_is_floating(const tly_build *c)

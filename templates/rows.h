@@ -148,7 +148,8 @@ tly_rows_result tly_rows_join(tly_rows *r, const tly_rows_part *p, tly_rows_stat
 /* i1: a product is so small that one of the next step may be subnormal. */
 kir_value tly_rows_is_low(tly_rows *r, const tly_rows_state *s);
 /* Then all windows of the step are joined so (rows_low.c); i1: nothing of the segment counts. */
-kir_value tly_rows_join_low(tly_rows *r, const kir_value *parts, tly_rows_state *s, kir_value *shown);
+kir_value tly_rows_join_low(tly_rows *r, const kir_value *parts, tly_rows_state *s,
+                            kir_value *shown);
 
 /* What each lane continues, where that is shown, from what the first ones do; 0 elsewhere. */
 kir_value tly_rows_before(tly_rows *r, kir_value first, kir_value y);

@@ -176,9 +176,19 @@ kir_value tly_widen(tly_build *c, kir_value storage);
 kir_value tly_narrow(tly_build *c, kir_value acc);
 /* 1: narrowing underflows and overflows on its own, and raises flags. Integer code does not. */
 int tly_narrow_raises(const tly_build *c);
-/* The same of f16 and bf16 whose bits are an i32's lower half. */
+/* The same of elements of 8 and 16 bits that are an i32's lower bits, the others 0. */
 kir_value tly_widen_word(tly_build *c, kir_value bits);
 kir_value tly_narrow_word(tly_build *c, kir_value acc);
+
+/* ---- keys of what is compared (keys.c) ---- */
+
+/* Elements as keys, and back: exact. Words are the bits of elements of 8 and 16 bits as an i32's lower
+ * bits, the others 0. */
+kir_value tly_to_key(tly_build *c, kir_value storage);
+kir_value tly_from_key(tly_build *c, kir_value key);
+kir_value tly_word_to_key(tly_build *c, kir_value word);
+kir_value tly_key_to_word(tly_build *c, kir_value key);
+uint64_t tly_key_bits(const tly_build *c, uint64_t element); /* of a constant */
 
 /* ---- lanes (lanes.c) ---- */
 

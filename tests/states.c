@@ -15,6 +15,7 @@
 #include "../templates/template.h"
 
 const tly_operator *__wrap_tly_operator_find(int op);
+const tly_operator *__real_tly_operator_find(int op);
 
 static int is_float(const tly_build *c)
 {
@@ -115,5 +116,5 @@ const tly_operator *__wrap_tly_operator_find(int op)
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
         if (operators[i].op == op)
             return &operators[i];
-    return NULL;
+    return __real_tly_operator_find(op);
 }

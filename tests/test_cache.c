@@ -9,37 +9,73 @@ typedef struct maker {
     tally_status status;
 } maker;
 
-static tally_status make(void *user, const tly_key *key, const char *plan, tly_object *object,
-                         tally_error *error)
+typedef struct facts {
+    int op;
+    char level[12];
+} facts;
+
+typedef struct code {
+    tly_object base;
+    int op; /* -1: unloaded */
+} code;
+
+static tally_status make(const tly_object *object, tly_piece *made, tally_error *error)
 {
-    maker *m = user;
+    maker *m = object->key.owner;
+    const facts *f = object->key.facts;
     m->calls++;
     fake_sleep(m->delay_us);
     if (m->status != TALLY_OK) {
-        tly_fail(error, m->status, "device", "level %s, plan %s", key->level, plan);
+        tly_fail(error, m->status, "device", "level %s, plan %s", f->level, object->key.plan);
         tly_error_hint(error, "a hint");
         return m->status;
     }
-    static const unsigned char blob[] = { 0xc3 };
-    object->launch.chunk = key->problem.op;
-    return tly_code_load(blob, sizeof blob, &object->code, error);
+    made->bytes = malloc(made->count = sizeof f->op);
+    memcpy(made->bytes, &f->op, sizeof f->op);
+    return TALLY_OK;
 }
 
-static tly_key key_of(int op)
+static tally_status load(tly_object *object, const tly_piece *made, tally_error *error)
 {
-    tly_key key;
-    memset(&key, 0, sizeof key);
-    key.problem.op = (uint8_t)op;
-    key.problem.dtype = (uint8_t)(op >> 8);
-    strcpy(key.level, "level");
-    return key;
+    (void)error;
+    memcpy(&((code *)object)->op, made->bytes, sizeof(int));
+    return TALLY_OK;
+}
+
+static void unload(tly_object *object)
+{
+    ((code *)object)->op = -1;
+}
+
+static void name(const tly_object *object, tly_store_name *n)
+{
+    (void)object;
+    strcpy(n->word, "word");
+    strcpy(n->device, "device");
+}
+
+static const tly_backend backend = {
+    .kind = "test",
+    .object_bytes = sizeof(code),
+    .facts_bytes = sizeof(facts),
+    .make = make,
+    .load = load,
+    .unload = unload,
+    .name = name,
+};
+
+static facts facts_of(int op)
+{
+    facts f = { op, "level" };
+    return f;
 }
 
 static tly_object *get(tly_cache *cache, int op, maker *m)
 {
-    tly_key key = key_of(op);
+    facts f = facts_of(op);
+    tly_key key = { &backend, m, &f, "" };
     tly_object *object = NULL;
-    cr_assert_eq(tly_cache_get(cache, &key, "", make, m, &object, NULL), TALLY_OK);
+    cr_assert_eq(tly_cache_get(cache, &key, &object, NULL), TALLY_OK);
     return object;
 }
 
@@ -52,26 +88,50 @@ Test(cache, every_byte_of_a_key_counts)
 {
     tly_cache cache;
     cr_assert_eq(tly_cache_init(&cache, 4096, NULL), TALLY_OK);
-    maker m = { .status = TALLY_OK };
-    tly_key key = key_of(1);
-    tly_object *first, *object;
-    cr_assert_eq(tly_cache_get(&cache, &key, "", make, &m, &first, NULL), TALLY_OK);
-    for (size_t i = 0; i < sizeof key; i++) {
-        tly_key other = key;
+    maker m = { .status = TALLY_OK }, n = m;
+    tly_backend another = backend;
+    facts f = facts_of(1);
+    tly_object *first = get(&cache, 1, &m), *object;
+    for (size_t i = 0; i < sizeof f; i++) {
+        facts other = f;
         ((unsigned char *)&other)[i] ^= 1;
-        cr_assert_eq(tly_cache_get(&cache, &other, "", make, &m, &object, NULL), TALLY_OK);
+        tly_key key = { &backend, &m, &other, "" };
+        cr_assert_eq(tly_cache_get(&cache, &key, &object, NULL), TALLY_OK);
         cr_assert_neq(object, first, "byte %zu", i);
         tly_object_drop(object);
     }
-    cr_assert_eq(tly_cache_get(&cache, &key, "a=1", make, &m, &object, NULL), TALLY_OK);
-    cr_assert_neq(object, first);
-    tly_object_drop(object);
-    cr_assert_eq(tly_cache_get(&cache, &key, "", make, &m, &object, NULL), TALLY_OK);
-    cr_assert_eq(object, first);
-    tly_object_drop(object);
+    const tly_key keys[] = { { &backend, &m, &f, "a=1" },
+                             { &backend, &n, &f, "" },
+                             { &another, &m, &f, "" },
+                             { &backend, &m, &f, "" } };
+    for (size_t i = 0; i < 4; i++) {
+        cr_assert_eq(tly_cache_get(&cache, &keys[i], &object, NULL), TALLY_OK);
+        cr_assert_eq(object == first, i == 3, "key %zu", i);
+        tly_object_drop(object);
+    }
     tly_object_drop(first);
-    cr_assert_eq(m.calls, (int)sizeof key + 2);
+    cr_assert_eq(m.calls, (int)sizeof f + 3);
+    cr_assert_eq(n.calls, 1);
     cr_assert_eq(cache.hits, 1);
+    tly_cache_end(&cache);
+}
+
+/* What an owner has goes with it, held or not; others' stays. */
+Test(cache, forgets_an_owner)
+{
+    tly_cache cache;
+    cr_assert_eq(tly_cache_init(&cache, 4096, NULL), TALLY_OK);
+    maker m = { .status = TALLY_OK }, n = m;
+    tly_object *held = get(&cache, 1, &m), *other = get(&cache, 1, &n);
+    get_and_drop(&cache, 2, &m);
+    tly_cache_forget(&cache, &m);
+    cr_expect_eq(cache.cached, 1);
+    cr_expect_eq(((code *)held)->op, -1);
+    cr_expect_eq(((code *)other)->op, 1);
+    tly_object_drop(held);
+    tly_object_drop(other);
+    get_and_drop(&cache, 1, &m);
+    cr_expect_eq(m.calls, 3);
     tly_cache_end(&cache);
 }
 
@@ -83,7 +143,7 @@ Test(cache, holds_more_than_its_first_table)
     for (int round = 0; round < 2; round++) {
         for (int op = 0; op < 300; op++) {
             tly_object *object = get(&cache, op, &m);
-            cr_assert_eq(object->launch.chunk, op & 255);
+            cr_assert_eq(((code *)object)->op, op);
             tly_object_drop(object);
         }
     }
@@ -156,7 +216,7 @@ Test(cache, exceeds_its_bound_while_all_is_held)
     cr_assert_eq(cache.evicted, 5);
     tly_object *last = get(&cache, 9, &m);
     tly_cache_end(&cache); /* its holder still may call it */
-    cr_assert_not_null(last->code.entry);
+    cr_assert_eq(((code *)last)->op, 9);
     tly_object_drop(last);
 }
 
@@ -208,9 +268,10 @@ typedef struct asker {
 static void *ask(void *argument)
 {
     asker *a = argument;
-    tly_key key = key_of(7);
+    facts f = facts_of(7);
+    tly_key key = { &backend, a->m, &f, "" };
     pthread_barrier_wait(a->start);
-    a->status = tly_cache_get(a->cache, &key, "", make, a->m, &a->object, &a->error);
+    a->status = tly_cache_get(a->cache, &key, &a->object, &a->error);
     return NULL;
 }
 

@@ -20,14 +20,14 @@ Test(kernel, refuses_by_name_what_does_not_exist)
         tally_status status;
         const char *field, *message;
     } cases[] = {
-        { "sum:f32:4", NULL, TALLY_UNSUPPORTED, "op", "sum" },
-        { "argmax:f32>i64:4", NULL, TALLY_UNSUPPORTED, "op", "argmax" },
-        { "cummax:f32:4:axis=0", NULL, TALLY_UNSUPPORTED, "op", "cummax" },
-        { "cummin:i8:4:axis=0", NULL, TALLY_UNSUPPORTED, "op", "cummin" },
+        { "sum:i8:4", NULL, TALLY_UNSUPPORTED, "dtype", "i8" },
+        { "argmax:bool>i64:4", NULL, TALLY_UNSUPPORTED, "dtype", "bool" },
         { "cumlogsumexp:f32:4:axis=0", NULL, TALLY_UNSUPPORTED, "op", "cumlogsumexp" },
         { "cumsum:i16:4:axis=0", NULL, TALLY_UNSUPPORTED, "dtype", "i16" },
         { "cumprod:bool:4:axis=0", NULL, TALLY_UNSUPPORTED, "dtype", "bool" },
-        { "cumsum:f32>f64:4:axis=0", NULL, TALLY_UNSUPPORTED, "dtype", "f64" },
+        { "cumsum:f64>f32:4:axis=0", NULL, TALLY_UNSUPPORTED, "dtype", "f32" },
+        { "cumsum:i8>u32:4:axis=0", NULL, TALLY_UNSUPPORTED, "dtype", "u32" },
+        { "cummax:i8>i32:4:axis=0", NULL, TALLY_UNSUPPORTED, "dtype", "i32" },
         { "cumsum:f32:4:axis=0,order=exact", NULL, TALLY_UNSUPPORTED, "order", "exact" },
         { "cumsum:i64:4:axis=0", "vulkan:63", TALLY_UNSUPPORTED, "device", "vulkan:63" },
         { "cumsum:i64:4:axis=0", "vulkan:99999999999999999999", TALLY_UNSUPPORTED, "device",

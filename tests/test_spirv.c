@@ -521,8 +521,10 @@ Test(kir, what_has_no_lowering_is_refused)
     static const struct {
         const char *body, *message;
     } cases[] = {
-        { "  %2 : i32x5 = iota\n", "%2 is i32x5: there are no i8, and at most 4 lanes" },
-        { "  %2 : i8 = const 1\n", "%2 is i8x1" },
+        { "  %2 : i32x5 = iota\n",
+          "%2 is i32x5: an i8 stands alone, and there are at most 4 lanes" },
+        { "  %2 : i8x2 = iota\n", "%2 is i8x2" },
+        { "  %2 : i8 = const 1\n  %3 : i8 = add %2, %2\n", "add of i8" },
         { POINTERS "  %5 : ptr = select %4, %2, %3\n", "select of a ptr" },
         { POINTERS "  %5 : ptr = if %4 {\n    yield %2\n  } else {\n    yield %3\n  }\n",
           "if with a ptr" },

@@ -322,11 +322,11 @@ Test(vulkan, the_bound_holds)
     for (int i = 0; i < 4; i++) {
         held[i] = kernel_on(v, "cumsum:f32:20:axis=0", plans[i]);
     }
-    cr_assert_eq(v->objects.count, 4);
+    cr_assert_eq(context->cache.cached, 4);
     for (int i = 0; i < 4; i++) {
         tally_vulkan_kernel_destroy(&held[i]);
     }
-    cr_assert_eq(v->objects.count, 2);
+    cr_assert_eq(context->cache.cached, 2);
     int made = fake_gpu_made;
     held[0] = kernel_on(v, "cumsum:f32:20:axis=0", plans[3]);
     cr_assert_eq(fake_gpu_made, made);

@@ -246,12 +246,12 @@ Test(vulkan_device, the_bound_holds_when_the_last_is_gone)
         held[i] = kernel_of(b.v, plans[i]);
         cr_assert_eq(tally_vulkan_submit(held[i], &b.buffers, NULL, NULL), TALLY_OK);
     }
-    cr_assert_eq(b.v->objects.count, HELD);
+    cr_assert_eq(b.context->cache.cached, HELD);
     for (size_t i = 0; i < HELD; i++) {
         tally_vulkan_kernel_destroy(&held[i]);
     }
     cr_assert_eq(tally_vulkan_wait(b.v, NULL), TALLY_OK);
-    cr_assert_leq(b.v->objects.count, 1);
+    cr_assert_leq(b.context->cache.cached, 1);
     end(&b);
 }
 
@@ -363,8 +363,9 @@ Test(vulkan_device, records_on_a_device_of_the_callers)
     cr_assert_eq(tally_vulkan_adopt(b.context, &theirs, &b.v, &error), TALLY_OK, "%s",
                  error.message);
     const tly_caps *caps = tly_vulkan_caps(b.v);
-    cr_assert_eq(caps->int64 + caps->float64 + caps->storage16 + caps->addresses + caps->rte32, 0,
-                 "nothing was enabled");
+    cr_assert_eq(caps->int64 + caps->float64 + caps->storage16 + caps->storage8 + caps->addresses +
+                     caps->rte32,
+                 0, "nothing was enabled");
     b.kernel = kernel_of(b.v, NULL);
     fill(&b);
     tally_vulkan_kernel *cut = kernel_of(b.v, "cut=7");
@@ -423,6 +424,7 @@ Test(vulkan_device, adopts_what_was_enabled)
     features.pNext = &twelve;
     features.features.shaderInt64 = has->int64;
     eleven.storageBuffer16BitAccess = has->storage16;
+    twelve.storageBuffer8BitAccess = has->storage8;
     tally_vulkan_host theirs = {
         .size = sizeof theirs,
         .instance = h.list->instance,
@@ -440,6 +442,7 @@ Test(vulkan_device, adopts_what_was_enabled)
     const tly_caps *caps = tly_vulkan_caps(v);
     cr_assert_eq(caps->int64, has->int64);
     cr_assert_eq(caps->storage16, has->storage16);
+    cr_assert_eq(caps->storage8, has->storage8);
     cr_assert_eq(caps->float64, 0);
     cr_assert_eq(caps->addresses, 0);
     cr_assert_eq(caps->rte32, has->rte32);

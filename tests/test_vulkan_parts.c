@@ -255,9 +255,10 @@ Test(vulkan_parts, quirks_and_lacks)
         .int64 = 1, .subgroup = 8, .subgroup_ops = TLY_SUBGROUP_SHUFFLE, .addresses = 1
     };
     tly_caps_lack(&caps, text, sizeof text);
-    cr_assert_str_eq(text, "f64 f16 bf16 subnormals look-back");
+    cr_assert_str_eq(text, "f64 f16 bf16 i16 u16 i8 u8 bool subnormals look-back");
     tly_caps_lack(&(tly_caps){ 0 }, text, sizeof text);
-    cr_assert_str_eq(text, "f64 i64 u64 f16 bf16 subnormals shuffles addresses look-back");
+    cr_assert_str_eq(
+        text, "f64 i64 u64 f16 bf16 i16 u16 i8 u8 bool subnormals shuffles addresses look-back");
 }
 
 /* --- loading --------------------------------------------------------------------------------- */

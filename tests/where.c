@@ -6,7 +6,8 @@
  *   where [--library LIBTALLY] [--chdir FOLDER] [--generator PATH]
  *
  * Prints three lines: whether the process has raised privileges, the status and message of the
- * creation, and the path of libtally-codegen or "none".
+ * creation, and the path of libtally-codegen or "none". `where --cache` prints the first of them and
+ * the folder of the disk cache.
  */
 #include <tally.h>
 
@@ -54,8 +55,23 @@ static int show(struct dl_phdr_info *info, size_t size, void *shown)
     return 0;
 }
 
+static int show_cache(void)
+{
+    char path[4096];
+    printf("raised %d\n", getauxval(AT_SECURE) != 0);
+    if (tally_cache_path(NULL, path, sizeof path, NULL) != TALLY_OK) {
+        return 1;
+    }
+    printf("cache %s\n", path);
+    fflush(stdout); /* see below */
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 2 && strcmp(argv[1], "--cache") == 0) {
+        return show_cache();
+    }
     tally_context_options options = { .size = sizeof options };
     tally_descriptor descriptor = TALLY_DESCRIPTOR_INIT;
     tally_context *context = NULL;

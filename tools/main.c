@@ -24,12 +24,14 @@ static const tly_verb verbs[] = {
       "  --in-place      compute in one buffer\n"
       "  --plan K=V      override a choice of the plan, for experiments\n\n"
       "  tally run 'cumprod:f32:1x1x3x4:axis=3' in.npy -o out.npy\n"
-      "  tally run cumsum:axis=-1,reverse in.npy -o out.npy\n",
+      "  tally run cumsum:axis=-1,reverse in.npy -o out.npy\n"
+      "  tally run 'cummax:f32:3x4:axis=1,nan=ignore' in.npy -o out.npy\n",
       OPTION_OUT | OPTION_DEVICE | OPTION_THREADS | OPTION_IN_PLACE | OPTION_PLAN, 2, 2,
       tly_verb_run },
     { "bench", "WORD [--device D] [--threads N] [--plan K=V]... [--data KIND] [--json]",
-      "Times the kernel for WORD, and copies of the same bytes beside it in the same "
-      "run.\n\n" DEVICE_HELP THREADS_HELP
+      "Times the kernel for WORD, and beside it in the same run copies of the same bytes, or for "
+      "a\n"
+      "reduction reads of its input's bytes.\n\n" DEVICE_HELP THREADS_HELP
       "  --plan K=V      override a choice of the plan, for experiments\n"
       "  --data KIND     what the input holds. u is uniform in [0,1); integers are uniform over\n"
       "                  their dtype with every kind\n"
@@ -48,7 +50,8 @@ static const tly_verb verbs[] = {
       "      descending  from 1.5 to .5\n"
       "  --json          one JSON object\n\n"
       "  tally bench 'cumprod:f32:4096x4096:axis=1'\n"
-      "  tally bench cumprod:f32:4096x1024:axis=1 --data uniform\n",
+      "  tally bench cumprod:f32:4096x1024:axis=1 --data uniform\n"
+      "  tally bench sum:f32:4096x4096:axes=1\n",
       OPTION_DEVICE | OPTION_THREADS | OPTION_PLAN | OPTION_DATA | OPTION_JSON, 1, 1,
       tly_verb_bench },
     { "inspect",
@@ -68,6 +71,23 @@ static const tly_verb verbs[] = {
       "Lists what --device can name.\n\n"
       "  --json          a JSON array\n",
       OPTION_JSON, 0, 0, tly_verb_devices },
+    { "cache", "path|list|stats|verify|clear [--json]",
+      "Looks after the disk cache, in which a program finds the kernels that one before it "
+      "made.\n\n"
+      "  path            the folder: TALLY_CACHE_DIR, else tally below XDG_CACHE_HOME or\n"
+      "                  ~/.cache; nothing is printed if there is to be none\n"
+      "  list            a line an entry, that unused for longest first: the word without sizes,\n"
+      "                  device, bytes, last use\n"
+      "  stats           how many entries, their bytes, the most bytes that are kept, and how "
+      "many\n"
+      "                  are broken\n"
+      "  verify          reads every entry; exit status 4 if one is broken, which is named. Such\n"
+      "                  an entry is never used\n"
+      "  clear           removes every entry, and nothing else\n\n"
+      "  --json          one JSON object or array\n\n"
+      "  tally cache list\n"
+      "  TALLY_CACHE_DIR=/var/cache/mine tally cache stats --json\n",
+      OPTION_JSON, 1, 1, tly_verb_cache },
 };
 
 enum { VERBS = sizeof verbs / sizeof *verbs };
@@ -82,7 +102,9 @@ static void print_help(const tly_verb *verb)
     for (int i = 0; i < VERBS; i++) {
         printf("  tally %s %s\n", verbs[i].name, verbs[i].usage);
     }
-    puts("\nCumulative sums and products over tensors, by kernels generated for one descriptor.\n"
+    puts("\nScans (cumulative sums and products) and reductions over tensors, by kernels generated "
+         "for\n"
+         "one descriptor.\n"
          "tally VERB --help says more; tally --version says which version this is.");
 }
 
@@ -135,7 +157,8 @@ static int start(int argc, char **argv, tly_report *report)
     const tly_verb *verb = NULL;
     int status = EXIT_DONE;
     if (argc < 2) {
-        tly_refuse(report, EXIT_USAGE, "usage", "a verb is missing: run, bench, inspect, devices");
+        tly_refuse(report, EXIT_USAGE, "usage",
+                   "a verb is missing: run, bench, inspect, devices, cache");
         tly_hint(report, "tally --help says what they do");
         return EXIT_USAGE;
     }

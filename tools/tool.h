@@ -99,6 +99,7 @@ int tly_verb_run(const tly_options *options, tly_report *report);
 int tly_verb_inspect(const tly_options *options, tly_report *report);
 int tly_verb_bench(const tly_options *options, tly_report *report);
 int tly_verb_devices(const tly_options *options, tly_report *report);
+int tly_verb_cache(const tly_options *options, tly_report *report);
 
 /* What --device names, as a selector that the library takes; NULL is the default. EXIT_USAGE if
  * it names nothing. A Vulkan selector passes: the library says that it has no such device. */

@@ -29,12 +29,16 @@ typedef struct need {
 static const need needs[] = {
     { "shaderFloat64", AT(float64), DTYPE(F64) },
     { "shaderInt64", AT(int64), DTYPE(I64) | DTYPE(U64) },
-    { "storageBuffer16BitAccess", AT(storage16), DTYPE(F16) | DTYPE(BF16) },
+    { "storageBuffer16BitAccess", AT(storage16),
+      DTYPE(F16) | DTYPE(BF16) | DTYPE(I16) | DTYPE(U16) },
+    { "storageBuffer8BitAccess", AT(storage8), DTYPE(I8) | DTYPE(U8) | DTYPE(BOOL) },
 };
 
 static tally_status refuse_missing(const tly_problem *p, const tly_caps *caps, tally_error *e)
 {
-    const uint8_t used[] = { p->dtype, p->out_dtype, p->acc };
+    /* Keys of f64 go in pairs of words where there are no 64-bit integers. */
+    int has_keys = tly_operator_find(p->op)->compares;
+    const uint8_t used[] = { p->dtype, p->out_dtype, has_keys ? p->dtype : p->acc };
     for (size_t k = 0; k < sizeof used; k++)
         for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
             uint32_t has;

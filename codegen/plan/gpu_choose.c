@@ -52,7 +52,9 @@ int32_t tly_gpu_workgroup_of(const tly_caps *caps, int32_t wanted)
 static int32_t choose_vector(const tly_problem *p)
 {
     int32_t stored = tly_gpu_bytes_of(p->dtype), wide = tly_gpu_bytes_of(p->acc);
-    return p->unit > 1 ? 1 : stored == 8 || wide == 8 ? 2 : stored == 2 ? 8 : 4;
+    if (stored < 4 && tly_gpu_bytes_of(p->out_dtype) == 8)
+        return p->unit > 1 ? 1 : 4; /* a word or two a load */
+    return p->unit > 1 ? 1 : stored == 8 || wide == 8 ? 2 : stored <= 2 ? 8 : 4;
 }
 
 /* A CPU that plays a device gains nothing by what hides latency, and pays for it in compilation. */
@@ -90,13 +92,13 @@ int32_t tly_gpu_lanes_together(const tly_problem *p, const tly_geometry *g, int3
 {
     int rows = p->form == TLY_ROWS;
     int64_t lanes = rows ? p->unit : g->inner, axes = rows ? p->unit : 1;
-    int32_t wide = 16 / tly_gpu_bytes_of(p->dtype);
-    int together = p->dtype == p->out_dtype && whole_accesses(g->in_axis, axes, p->dtype) &&
-                   whole_accesses(g->out_axis, axes, p->dtype) &&
+    int32_t wide = 16 / tly_gpu_bytes_of(p->out_dtype);
+    int together = whole_accesses(g->in_axis, axes, p->dtype) &&
+                   whole_accesses(g->out_axis, axes, p->out_dtype) &&
                    (rows ? g->in_axis : g->in_lane) == 1 && (rows ? g->out_axis : g->out_lane) == 1;
     for (int32_t i = 0; i < g->outer_rank; i++)
         together = together && whole_accesses(g->outer[i].in_stride, 1, p->dtype) &&
-                   whole_accesses(g->outer[i].out_stride, 1, p->dtype);
+                   whole_accesses(g->outer[i].out_stride, 1, p->out_dtype);
     while (most > wide && lanes % most != 0)
         most /= 2;
     return together && most >= wide && lanes % most == 0 ? most : 1;
@@ -107,7 +109,8 @@ static int32_t choose_together(const tly_problem *p, const tly_geometry *g, cons
                                int64_t lanes)
 {
     int32_t bytes = tly_gpu_plays(caps) ? 64 : 16;
-    int32_t vector = tly_gpu_lanes_together(p, g, bytes / tly_gpu_bytes_of(p->dtype));
+    int32_t most = smaller(bytes / tly_gpu_bytes_of(p->out_dtype), TLY_GPU_MOST_ELEMENTS);
+    int32_t vector = tly_gpu_lanes_together(p, g, most);
     while (vector > 1 && lanes / vector < caps->saturation)
         vector = tly_gpu_lanes_together(p, g, vector / 2);
     return vector;

@@ -178,10 +178,14 @@ static int32_t choose_vectors(const tly_problem *p, const tly_target *t, const t
 /* The first doublings by overlapping loads, where they cost one instruction each: not of elements
  * to be widened or picked, and not the last, which moves whole halves. Zen 3, 64 KiB from L2, in
  * us, 0, 1, 2 doublings: f32 4.3, 3.2, 3.1; f64 2.5, 2.4, 2.7; f16 4.8, 3.6, 3.8; bf16 7.4, 6.0,
- * 6.3; every second 2.8, 2.6, 3.3. Vectors of 512 bits shift across two in one instruction. */
+ * 6.3; every second 2.8, 2.6, 3.3. Vectors of 512 bits shift across two in one instruction. Floats
+ * become keys by four: rows of 1024, past the cache, us, 0 and 1: f32 616, 656; f16 1431, 1656; f64
+ * 1740, 1801; but i8 1204, 1011 (Emerald Rapids, AVX2). */
 static int32_t choose_window_loads(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
-    if (plan->scan != TLY_SCAN_WINDOWS || (t->has_align2 && t->vector_bytes == 64))
+    int keys = tly_class_of((tally_dtype)p->dtype) == TLY_FLOATING &&
+               tly_class_of((tally_dtype)p->acc) != TLY_FLOATING;
+    if (plan->scan != TLY_SCAN_WINDOWS || (t->has_align2 && t->vector_bytes == 64) || keys)
         return 0;
     return p->dtype == p->acc && p->in_step != 2 && plan->lanes >= 8 ? 2 : 1;
 }
@@ -360,6 +364,16 @@ static int32_t choose_reduce_unroll(const tly_problem *p, const tly_target *t, c
     return 8;
 }
 
+/* Short rows side by side, as many as lanes and as there are registers for; where vectors are loaded
+ * in part, as what fills none would go one by one. */
+static int32_t choose_reduce_rows(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    int32_t rows = plan->lanes < TLY_REDUCE_MOST_GROUP ? plan->lanes : TLY_REDUCE_MOST_GROUP;
+    if (!(p->dense & TLY_REDUCED_SHORT) || plan->unroll > 1 || !tly_is_masked(p, t))
+        return 1;
+    return tly_operator_find(p->op)->parts > 1 && rows > 8 ? 8 : rows;
+}
+
 static int32_t choose_reduce_chunk(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     return is_serial_row(p) ? 0 : choose_chunk(p, t, plan);
@@ -440,6 +454,7 @@ static const choice choices[TLY_TEMPLATE_COUNT][MOST_CHOICES] = {
     [TLY_TEMPLATE_REDUCE_ROWS] = {
         { KEY(lanes), choose_reduce_lanes, 0 },
         { KEY(unroll), choose_reduce_unroll, 0 },
+        { KEY(rows), choose_reduce_rows, 0 },
         { KEY(chunk), choose_reduce_chunk, 0 },
         { KEY(prefetch), NULL, 4096 },
         { KEY(split_bytes), NULL, 0 },

@@ -18,6 +18,7 @@ const tly_spv_capability tly_spv_capabilities[TLY_SPV_CAPABILITIES] = {
     { SpvCapabilityGroupNonUniformShuffle, "GroupNonUniformShuffle",
       HAS(subgroup_ops, TLY_SUBGROUP_SHUFFLE) },
     { SpvCapabilityStorageBuffer16BitAccess, "StorageBuffer16BitAccess", HAS(storage16, ~0u) },
+    { SpvCapabilityStorageBuffer8BitAccess, "StorageBuffer8BitAccess", HAS(storage8, ~0u) },
     { SpvCapabilityDenormPreserve, "DenormPreserve", EITHER(denorm32, denorm64) },
     { SpvCapabilitySignedZeroInfNanPreserve, "SignedZeroInfNanPreserve",
       EITHER(preserve32, preserve64) },

@@ -47,9 +47,26 @@ static void check_types(tly_spv_lowering *l)
     }
     for (uint32_t i = 1; i < l->kernel->value_count; i++) {
         kir_type type = l->kernel->types[i];
-        if (type.kind == KIR_I8 || type.lanes > TLY_SPV_LANES) {
-            tly_spv_fail(&l->m, "%%%u is %sx%u: there are no i8, and at most %d lanes", i,
-                         kir_kind_text((kir_kind)type.kind), type.lanes, TLY_SPV_LANES);
+        if (type.lanes > (type.kind == KIR_I8 ? 1 : TLY_SPV_LANES)) {
+            tly_spv_fail(&l->m, "%%%u is %sx%u: an i8 stands alone, and there are at most %d lanes",
+                         i, kir_kind_text((kir_kind)type.kind), type.lanes, TLY_SPV_LANES);
+        }
+    }
+}
+
+/* An i8 is moved and converted: there are no devices that compute in it alone. */
+static void check_bytes(tly_spv_lowering *l)
+{
+    for (uint32_t i = 0; i < l->kernel->inst_count; i++) {
+        const kir_inst *inst = &l->kernel->insts[i];
+        int moves = inst->op == KIR_CONST || inst->op == KIR_LOAD || inst->op == KIR_STORE ||
+                    inst->op == KIR_ZEXT || inst->op == KIR_SEXT || inst->op == KIR_TRUNC;
+        int is_byte = inst->type.kind == KIR_I8;
+        for (uint32_t k = 0; k < inst->operand_count; k++) {
+            is_byte |= tly_spv_operand_type(l, inst, k).kind == KIR_I8;
+        }
+        if (is_byte && !moves) {
+            tly_spv_fail(&l->m, "%s of i8", kir_op_text((kir_op)inst->op));
         }
     }
 }
@@ -64,6 +81,7 @@ tally_status tly_spirv_emit(const kir_kernel *kernel, const tly_spirv_options *o
         l.m.status = tly_out_of_memory(error, "lowering", kernel->value_count * sizeof *l.values);
     }
     check_types(&l);
+    check_bytes(&l);
     if (options->addresses) {
         tly_spv_need(&l.m, SpvCapabilityPhysicalStorageBufferAddresses);
     }

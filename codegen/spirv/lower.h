@@ -3,7 +3,8 @@
  *
  * i1 is a bool, f32 and f64 are floats, i32 a uint; i64 is one where the device has it and else a
  * pair of uints for each lane. i16 and f16 are uints with clean upper halves: 16 bits wide they
- * are in memory only, which asks least of a device. Lanes are a vector, pairs one after another.
+ * are in memory only, which asks least of a device. An i8 is one with clean upper bits, too, but
+ * is only loaded, stored and converted, alone. Lanes are a vector, pairs one after another.
  */
 #ifndef TLY_SPV_LOWER_H
 #define TLY_SPV_LOWER_H
@@ -33,9 +34,9 @@ typedef struct tly_spv_lowering {
     unsigned widths;            /* of the floats computed with: 32, 64 or both, added */
     uint32_t ids[KIR_ID_COUNT]; /* variables, made when asked for */
     uint32_t push;
-    uint32_t blocks[4];     /* storage buffer types, by log2 of the element's bytes - 1 */
-    uint32_t buffers[3][4]; /* variables, by binding and element */
-    uint32_t halves;        /* address form: the type of pointers to blocks of 16 bits */
+    uint32_t blocks[5];     /* storage buffer types, by log2 of the element's bytes */
+    uint32_t buffers[3][5]; /* variables, by binding and element */
+    uint32_t narrow[2];     /* address form: the types of pointers to blocks of 8 and 16 bits */
     uint32_t shared_count;
 } tly_spv_lowering;
 
@@ -111,7 +112,7 @@ void tly_spv_add_carry(tly_spv_lowering *l, uint32_t x, uint32_t y, uint32_t out
 
 /* ---- addresses (lower_address.c) ---- */
 
-/* The type of 2^log2 bytes of memory, 2 to 16. */
+/* The type of 2^log2 bytes of memory, 1 to 16. */
 uint32_t tly_spv_element(tly_spv_lowering *l, unsigned log2);
 /* A pointer to such, `bytes` behind p. */
 uint32_t tly_spv_pointer_to(tly_spv_lowering *l, const tly_spv_value *p, int64_t bytes,

@@ -140,15 +140,16 @@ void tly_spv_lower_ptradd(tly_spv_lowering *l, const kir_inst *inst, tly_spv_val
 
 uint32_t tly_spv_element(tly_spv_lowering *l, unsigned log2)
 {
-    return log2 == 1 ? tly_spv_uint(&l->m, 16) : tly_spv_vector(&l->m, U32(l), 1u << (log2 - 2));
+    return log2 < 2 ? tly_spv_uint(&l->m, 8u << log2)
+                    : tly_spv_vector(&l->m, U32(l), 1u << (log2 - 2));
 }
 
 /* A struct of an array of elements without end. */
 static uint32_t block(tly_spv_lowering *l, unsigned log2)
 {
-    static const char *const names[4] = { "u16s", "u32s", "uvec2s", "uvec4s" };
+    static const char *const names[5] = { "u8s", "u16s", "u32s", "uvec2s", "uvec4s" };
     tly_spv_module *m = &l->m;
-    uint32_t *made = &l->blocks[log2 - 1];
+    uint32_t *made = &l->blocks[log2];
     if (*made == 0) {
         uint32_t array = TLY_SPV_DECLARE(m, SpvOpTypeRuntimeArray, 0, tly_spv_element(l, log2));
         tly_spv_decorate_with(m, array, SpvDecorationArrayStride, 1u << log2);
@@ -156,7 +157,7 @@ static uint32_t block(tly_spv_lowering *l, unsigned log2)
         tly_spv_decorate(m, *made, SpvDecorationBlock);
         TLY_SPV_PUT(m, TLY_SPV_DECORATIONS, SpvOpMemberDecorate, *made, 0,
                     (uint32_t)SpvDecorationOffset, 0);
-        tly_spv_name(m, *made, names[log2 - 1]);
+        tly_spv_name(m, *made, names[log2]);
     }
     return *made;
 }
@@ -164,16 +165,16 @@ static uint32_t block(tly_spv_lowering *l, unsigned log2)
 /* A binding seen as an array of elements; in and out may be one memory. */
 static uint32_t buffer(tly_spv_lowering *l, unsigned binding, unsigned log2)
 {
-    static const char *const names[3][4] = {
-        { "in_u16", "in_u32", "in_uvec2", "in_uvec4" },
-        { "out_u16", "out_u32", "out_uvec2", "out_uvec4" },
-        { "scratch_u16", "scratch_u32", "scratch_uvec2", "scratch_uvec4" },
+    static const char *const names[3][5] = {
+        { "in_u8", "in_u16", "in_u32", "in_uvec2", "in_uvec4" },
+        { "out_u8", "out_u16", "out_u32", "out_uvec2", "out_uvec4" },
+        { "scratch_u8", "scratch_u16", "scratch_u32", "scratch_uvec2", "scratch_uvec4" },
     };
     tly_spv_module *m = &l->m;
-    uint32_t *made = &l->buffers[binding][log2 - 1];
+    uint32_t *made = &l->buffers[binding][log2];
     if (*made == 0) {
         *made = tly_spv_variable(m, SpvStorageClassStorageBuffer, block(l, log2),
-                                 names[binding][log2 - 1]);
+                                 names[binding][log2]);
         tly_spv_decorate_with(m, *made, SpvDecorationDescriptorSet, 0);
         tly_spv_decorate_with(m, *made, SpvDecorationBinding, binding);
         tly_spv_decorate(m, *made, SpvDecorationAliased);
@@ -190,19 +191,20 @@ static uint32_t in_buffer(tly_spv_lowering *l, const tly_spv_value *p, int64_t b
     return OP(l, AccessChain, type, all, first, index);
 }
 
-/* The validator takes a cast to a pointer to 16 bits for arithmetic on them, unless the pointer is
- * declared forward, which asks for a struct; so do the GLSL compilers. */
-static uint32_t half_pointer(tly_spv_lowering *l, uint32_t two)
+/* The validator takes a cast to a pointer to 8 or 16 bits for arithmetic on them, unless the pointer
+ * is declared forward, which asks for a struct; so do the GLSL compilers. */
+static uint32_t narrow_pointer(tly_spv_lowering *l, uint32_t two, unsigned log2)
 {
     const SpvStorageClass storage = SpvStorageClassPhysicalStorageBuffer;
-    if (l->halves == 0) {
-        l->halves = tly_spv_id(&l->m);
-        TLY_SPV_PUT(&l->m, TLY_SPV_GLOBALS, SpvOpTypeForwardPointer, l->halves, (uint32_t)storage);
-        uint32_t all = block(l, 1);
-        TLY_SPV_PUT(&l->m, TLY_SPV_GLOBALS, SpvOpTypePointer, l->halves, (uint32_t)storage, all);
+    uint32_t *made = &l->narrow[log2];
+    if (*made == 0) {
+        *made = tly_spv_id(&l->m);
+        TLY_SPV_PUT(&l->m, TLY_SPV_GLOBALS, SpvOpTypeForwardPointer, *made, (uint32_t)storage);
+        uint32_t all = block(l, log2);
+        TLY_SPV_PUT(&l->m, TLY_SPV_GLOBALS, SpvOpTypePointer, *made, (uint32_t)storage, all);
     }
-    uint32_t type = tly_spv_pointer(&l->m, storage, tly_spv_element(l, 1));
-    uint32_t all = OP(l, Bitcast, l->halves, two), first = LITERAL(l, 0);
+    uint32_t type = tly_spv_pointer(&l->m, storage, tly_spv_element(l, log2));
+    uint32_t all = OP(l, Bitcast, *made, two), first = LITERAL(l, 0);
     return OP(l, AccessChain, type, all, first, first);
 }
 
@@ -226,8 +228,8 @@ static uint32_t by_address(tly_spv_lowering *l, const tly_spv_value *p, int64_t 
         add_to_base(l, &at, words);
     }
     uint32_t two = tly_spv_uvec(l, at.id + TLY_SPV_LOW, 2);
-    if (log2 == 1) {
-        return half_pointer(l, two);
+    if (log2 < 2) {
+        return narrow_pointer(l, two, log2);
     }
     uint32_t to = tly_spv_pointer(&l->m, SpvStorageClassPhysicalStorageBuffer,
                                   tly_spv_element(l, log2));

@@ -1,5 +1,5 @@
 /*
- * Conversions and lanes. 16-bit kinds are uints with clean upper halves here, so widening them
+ * Conversions and lanes. 8- and 16-bit kinds are uints with clean upper bits here, so widening them
  * costs nothing and narrowing to them is a mask; what is no plain SPIR-V cast goes through words.
  */
 #include "lower.h"
@@ -58,7 +58,7 @@ void tly_spv_lower_zext(tly_spv_lowering *l, const kir_inst *inst, tly_spv_value
     if (inst->type.kind == KIR_I64) {
         to_i64(l, inst->type, id, 0, result);
     } else {
-        result->id[0] = id; /* of i16 */
+        result->id[0] = id; /* of i8 and i16 */
     }
 }
 
@@ -66,17 +66,21 @@ void tly_spv_lower_sext(tly_spv_lowering *l, const kir_inst *inst, tly_spv_value
 {
     kir_type from = tly_spv_operand_type(l, inst, 0);
     if (from.kind == KIR_I1) {
-        from_truth(l, inst, inst->type.kind == KIR_I16 ? 0xffff : ~UINT64_C(0), result);
+        from_truth(l, inst, kir_low_bits((kir_kind)inst->type.kind, UINT64_MAX), result);
         return;
     }
     uint32_t id = tly_spv_operand(l, inst, 0)->id[0];
-    if (from.kind == KIR_I16) {
-        uint32_t shape = tly_spv_type(l, from), sixteen = tly_spv_constant(l, from, 16);
-        id = OP(l, ShiftLeftLogical, shape, id, sixteen);
-        id = OP(l, ShiftRightArithmetic, shape, id, sixteen);
+    if (from.kind != KIR_I32) {
+        uint32_t shape = tly_spv_type(l, from);
+        uint32_t unused = tly_spv_constant(l, from, 32 - kir_kind_bits((kir_kind)from.kind));
+        id = OP(l, ShiftLeftLogical, shape, id, unused);
+        id = OP(l, ShiftRightArithmetic, shape, id, unused);
     }
     if (inst->type.kind == KIR_I64) {
         to_i64(l, inst->type, id, 1, result);
+    } else if (inst->type.kind == KIR_I16) {
+        uint32_t shape = tly_spv_type(l, inst->type);
+        result->id[0] = OP(l, BitwiseAnd, shape, id, tly_spv_constant(l, inst->type, 0xffff));
     } else {
         result->id[0] = id;
     }
@@ -97,8 +101,8 @@ void tly_spv_lower_trunc(tly_spv_lowering *l, const kir_inst *inst, tly_spv_valu
         id = OP(l, UConvert, shape, id);
     }
     if (inst->type.kind != KIR_I32) {
-        uint32_t mask = tly_spv_constant(l, word, inst->type.kind == KIR_I16 ? 0xffff : 1);
-        id = OP(l, BitwiseAnd, shape, id, mask);
+        uint64_t low = kir_low_bits((kir_kind)inst->type.kind, UINT64_MAX);
+        id = OP(l, BitwiseAnd, shape, id, tly_spv_constant(l, word, low));
     }
     if (inst->type.kind == KIR_I1) {
         uint32_t none = tly_spv_constant(l, word, 0), truth = tly_spv_type(l, inst->type);

@@ -1,6 +1,6 @@
 /*
- * Loads, stores and atomics. Memory is read and written as 2, 4, 8 or 16 bytes at once, as many as
- * the alignment allows; that of the workgroup as words.
+ * Loads, stores and atomics. Memory is read and written as 4, 8 or 16 bytes at once, as many as the
+ * alignment allows, and by one or two where there are kinds of these; that of the workgroup as words.
  */
 #include <stdio.h>
 
@@ -10,7 +10,7 @@ enum { MAX_PIECES = 8 * TLY_SPV_LANES / 2 };
 
 /* ---- memory of buffers ---- */
 
-/* `size` bytes at once, as a uvec, or a uint of a lone half. */
+/* So many bytes at once, as a uvec, or a uint of a lone half or byte. */
 static uint32_t load_piece(tly_spv_lowering *l, const tly_spv_value *p, int64_t bytes,
                            unsigned log2)
 {
@@ -18,14 +18,14 @@ static uint32_t load_piece(tly_spv_lowering *l, const tly_spv_value *p, int64_t 
     uint32_t id = l->options->addresses
                       ? OP(l, Load, type, at, SpvMemoryAccessAlignedMask, 1u << log2)
                       : OP(l, Load, type, at);
-    return log2 == 1 ? WORD(l, UConvert, id) : id;
+    return log2 < 2 ? WORD(l, UConvert, id) : id;
 }
 
 static void store_piece(tly_spv_lowering *l, const tly_spv_value *p, int64_t bytes, unsigned log2,
                         uint32_t id)
 {
     uint32_t at = tly_spv_pointer_to(l, p, bytes, log2);
-    if (log2 == 1) {
+    if (log2 < 2) {
         id = OP(l, UConvert, tly_spv_element(l, log2), id);
     }
     if (l->options->addresses) {
@@ -69,9 +69,10 @@ static uint32_t in_shared(tly_spv_lowering *l, const tly_spv_value *p, int64_t b
 static unsigned cut(tly_spv_lowering *l, const kir_inst *inst, uint8_t pieces[MAX_PIECES])
 {
     int shared = tly_spv_operand_type(l, inst, 0).kind == KIR_WPTR;
-    unsigned count = 0, least = tly_spv_is_half(inst->type) ? 1 : 2, most = shared ? 2 : 4;
+    unsigned count = 0, most = shared ? 2 : 4;
+    unsigned least = inst->type.kind == KIR_I8 ? 0 : tly_spv_is_half(inst->type) ? 1 : 2;
     unsigned left = kir_type_bytes(inst->type);
-    if (inst->align < 1u << (shared ? 2 : least) || (shared && least == 1)) {
+    if (inst->align < 1u << (shared ? 2 : least) || (shared && least < 2)) {
         tly_spv_fail(&l->m, "%s of %s by %u bytes%s", kir_op_text((kir_op)inst->op),
                      kir_kind_text((kir_kind)inst->type.kind), inst->align,
                      shared ? " in workgroup memory" : "");
@@ -110,7 +111,8 @@ void tly_spv_lower_load(tly_spv_lowering *l, const kir_inst *inst, tly_spv_value
         at += INT64_C(1) << log2;
         if (at_once(l, inst, count)) {
             uint32_t shape = tly_spv_type(l, type);
-            result->id[0] = type.kind == KIR_I32 ? id : OP(l, Bitcast, shape, id);
+            result->id[0] = type.kind == KIR_I32 || type.kind == KIR_I8 ? id
+                                                                        : OP(l, Bitcast, shape, id);
             return;
         }
         tly_spv_split(l, id, each, words);
@@ -145,7 +147,8 @@ void tly_spv_lower_store(tly_spv_lowering *l, const kir_inst *inst, tly_spv_valu
     }
     if (at_once(l, inst, count) && !shared) {
         uint32_t shape = tly_spv_element(l, pieces[0]), id = value->id[0];
-        store_piece(l, p, at, pieces[0], type.kind == KIR_I32 ? id : OP(l, Bitcast, shape, id));
+        int is_uint = type.kind == KIR_I32 || type.kind == KIR_I8;
+        store_piece(l, p, at, pieces[0], is_uint ? id : OP(l, Bitcast, shape, id));
         return;
     }
     if (tly_spv_is_half(type)) {

@@ -199,8 +199,10 @@ uint32_t tly_spv_bool(tly_spv_module *m)
 
 uint32_t tly_spv_uint(tly_spv_module *m, uint32_t bits)
 {
-    if (bits != 32) { /* 16 bits are in memory only */
-        tly_spv_need(m, bits == 64 ? SpvCapabilityInt64 : SpvCapabilityStorageBuffer16BitAccess);
+    if (bits != 32) { /* 8 and 16 bits are in memory only */
+        tly_spv_need(m, bits == 64   ? SpvCapabilityInt64
+                        : bits == 16 ? SpvCapabilityStorageBuffer16BitAccess
+                                     : SpvCapabilityStorageBuffer8BitAccess);
     }
     return TLY_SPV_INTERN(m, SpvOpTypeInt, 0, bits, 0);
 }
@@ -265,7 +267,7 @@ uint32_t tly_spv_variable(tly_spv_module *m, SpvStorageClass storage, uint32_t t
 static void put_front(tly_spv_module *m, tly_spv_words *to)
 {
     static const uint32_t controls = SpvCapabilityDenormPreserve;
-    int float_controls = 0, addresses = 0;
+    int float_controls = 0, addresses = 0, bytes = 0;
     uint32_t *at = grow(m, to, 5);
     if (at != NULL) {
         memcpy(at, (uint32_t[5]){ SpvMagicNumber, m->version, 0, m->bound, 0 }, 5 * sizeof *at);
@@ -276,10 +278,14 @@ static void put_front(tly_spv_module *m, tly_spv_words *to)
             put(m, to, SpvOpCapability, (uint32_t[2]){ 0 }, 1, &capability);
             float_controls |= capability >= controls && capability <= controls + 4;
             addresses |= capability == SpvCapabilityPhysicalStorageBufferAddresses;
+            bytes |= capability == SpvCapabilityStorageBuffer8BitAccess;
         }
     }
     if (float_controls && m->version < TLY_SPV_1_5) {
         put_text(m, to, SpvOpExtension, 0, NULL, "SPV_KHR_float_controls");
+    }
+    if (bytes && m->version < TLY_SPV_1_5) {
+        put_text(m, to, SpvOpExtension, 0, NULL, "SPV_KHR_8bit_storage");
     }
     if (m->glsl != 0) {
         put_text(m, to, SpvOpExtInstImport, 1, &m->glsl, "GLSL.std.450");

@@ -9,6 +9,7 @@ uint32_t tly_spv_scalar(tly_spv_lowering *l, kir_kind kind)
     switch (kind) {
     case KIR_I1:
         return tly_spv_bool(&l->m);
+    case KIR_I8:
     case KIR_I16:
     case KIR_F16:
     case KIR_I32:

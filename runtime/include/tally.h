@@ -12,6 +12,7 @@
  */
 #ifndef TALLY_H
 #define TALLY_H
+#include <tally/cache.h>
 #include <tally/descriptor.h>
 #include <tally/kernel.h>
 #include <tally/status.h>

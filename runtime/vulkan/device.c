@@ -55,7 +55,6 @@ tally_vulkan *tly_vk_allocate(tally_context *context, tally_error *error)
     pthread_mutex_init(&v->slot_lock, NULL);
     pthread_mutex_init(&v->lost_lock, NULL);
     pthread_mutex_init(&v->memory.lock, NULL);
-    tly_vk_objects_init(&v->objects, context->cache.bound);
     return v;
 }
 
@@ -74,7 +73,7 @@ tally_status tly_vk_complete(tally_vulkan *v, tally_error *error)
     return make_layouts(v, error);
 }
 
-/* All but the table of pipelines, which must go before the layouts and after the slots. */
+/* All but the pipelines, which must go before the layouts and after the slots. */
 static void end_device(tally_vulkan *v)
 {
     for (int i = 0; i < 2; i++) {
@@ -91,10 +90,11 @@ void tly_vk_close(tally_vulkan *v)
     }
     /* In a forked child the driver's threads are gone: what it holds cannot be freed. */
     int alive = tly_vk_alive(v) && v->device != VK_NULL_HANDLE;
-    if (!tly_vk_slots_end(v)) {
+    v->left = !tly_vk_slots_end(v);
+    tly_cache_forget(&v->context->cache, v);
+    if (v->left) {
         return; /* It may still be at work: lost memory is the lesser fault. */
     }
-    tly_vk_objects_end(v);
     if (alive && v->complete) {
         end_device(v);
     }

@@ -8,6 +8,7 @@
 typedef struct answers {
     VkPhysicalDeviceFeatures2 features;
     VkPhysicalDevice16BitStorageFeatures storage16;
+    VkPhysicalDevice8BitStorageFeatures storage8;
     VkPhysicalDeviceBufferDeviceAddressFeatures addresses;
     VkPhysicalDeviceTimelineSemaphoreFeatures timeline;
     VkPhysicalDeviceSubgroupSizeControlFeatures size_control;
@@ -21,7 +22,7 @@ typedef struct answers {
 
 /* The extensions of interest; VkExtensionProperties of all would be 60 KiB. */
 typedef struct extensions {
-    int addresses, timeline, size_control, floats, driver, portability;
+    int addresses, timeline, size_control, floats, bytes, driver, portability;
 } extensions;
 
 static void note_extension(extensions *e, const char *name)
@@ -33,6 +34,7 @@ static void note_extension(extensions *e, const char *name)
         { "VK_KHR_timeline_semaphore", &e->timeline },
         { "VK_EXT_subgroup_size_control", &e->size_control },
         { "VK_KHR_shader_float_controls", &e->floats },
+        { "VK_KHR_8bit_storage", &e->bytes },
         { "VK_KHR_driver_properties", &e->driver },
         { "VK_KHR_portability_subset", &e->portability },
     };
@@ -84,6 +86,7 @@ static void ask(const tly_vk_instance_functions *fn, VkPhysicalDevice physical, 
     memset(a, 0, sizeof *a);
     a->features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
     a->storage16.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES;
+    a->storage8.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES;
     a->addresses.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES;
     a->timeline.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES;
     a->size_control.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES;
@@ -98,6 +101,7 @@ static void ask(const tly_vk_instance_functions *fn, VkPhysicalDevice physical, 
         int there;
     } links[] = {
         { &a->features, &a->storage16, 1 },
+        { &a->features, &a->storage8, since(api, 2) || e->bytes },
         { &a->features, &a->addresses, since(api, 2) },
         { &a->features, &a->timeline, since(api, 2) || e->timeline },
         { &a->features, &a->size_control, since(api, 3) || e->size_control },
@@ -122,7 +126,7 @@ static void restrict_features(const VkPhysicalDeviceFeatures2 *chain, answers *a
     VkPhysicalDeviceFeatures none = { 0 };
     a->features.features = chain != NULL ? chain->features : none;
     a->storage16.storageBuffer16BitAccess = a->addresses.bufferDeviceAddress = VK_FALSE;
-    a->timeline.timelineSemaphore = VK_FALSE;
+    a->storage8.storageBuffer8BitAccess = a->timeline.timelineSemaphore = VK_FALSE;
     a->size_control.subgroupSizeControl = a->size_control.computeFullSubgroups = VK_FALSE;
     const VkBaseInStructure *next = chain != NULL ? chain->pNext : NULL;
     for (; next != NULL; next = next->pNext) {
@@ -137,10 +141,16 @@ static void restrict_features(const VkPhysicalDeviceFeatures2 *chain, answers *a
                 ((const VkPhysicalDevice16BitStorageFeatures *)link)->storageBuffer16BitAccess;
             break;
         case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES:
+            a->storage8.storageBuffer8BitAccess = ((const VkPhysicalDeviceVulkan12Features *)link)
+                                                      ->storageBuffer8BitAccess;
             a->addresses.bufferDeviceAddress = ((const VkPhysicalDeviceVulkan12Features *)link)
                                                    ->bufferDeviceAddress;
             a->timeline.timelineSemaphore = ((const VkPhysicalDeviceVulkan12Features *)link)
                                                 ->timelineSemaphore;
+            break;
+        case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES:
+            a->storage8.storageBuffer8BitAccess =
+                ((const VkPhysicalDevice8BitStorageFeatures *)link)->storageBuffer8BitAccess;
             break;
         case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES:
             a->addresses.bufferDeviceAddress =
@@ -176,9 +186,8 @@ static void note_disabled(const answers *offers, const answers *enabled, tly_vk_
         VkBool32 there, enabled;
     } features[] = {
 #define FEATURE(link, name) { #name, offers->link.name, enabled->link.name }
-        FEATURE(features.features, shaderInt64),
-        FEATURE(features.features, shaderFloat64),
-        FEATURE(storage16, storageBuffer16BitAccess),
+        FEATURE(features.features, shaderInt64),      FEATURE(features.features, shaderFloat64),
+        FEATURE(storage16, storageBuffer16BitAccess), FEATURE(storage8, storageBuffer8BitAccess),
         FEATURE(addresses, bufferDeviceAddress),
 #undef FEATURE
     };
@@ -287,6 +296,7 @@ VkResult tly_vk_facts_read(const tly_vk_instance_functions *fn, VkPhysicalDevice
     facts->portability = offered.portability;
     facts->size_extension = !since(facts->api, 3) && offered.size_control;
     facts->float_extension = !since(facts->api, 2) && offered.floats;
+    facts->byte_extension = !since(facts->api, 2) && offered.bytes;
     facts->largest = a.maintenance3.maxMemoryAllocationSize;
     facts->atom = p->limits.nonCoherentAtomSize;
     facts->allocations = p->limits.maxMemoryAllocationCount;
@@ -298,6 +308,7 @@ VkResult tly_vk_facts_read(const tly_vk_instance_functions *fn, VkPhysicalDevice
     caps->int64 = a.features.features.shaderInt64;
     caps->float64 = a.features.features.shaderFloat64;
     caps->storage16 = a.storage16.storageBuffer16BitAccess;
+    caps->storage8 = a.storage8.storageBuffer8BitAccess;
     caps->addresses = since(facts->api, 2) && a.addresses.bufferDeviceAddress;
     set_subgroup(&a, caps);
     set_floats(&a, since(facts->api, 2) || usable.floats, caps);

@@ -261,7 +261,9 @@ int tly_vk_slots_end(tally_vulkan *v)
         while (*list != NULL) {
             tly_vk_slot *s = *list;
             *list = s->next;
-            s->object = NULL; /* ends with the device, right after */
+            if (s->object != NULL) { /* in a forked child */
+                tly_vk_object_drop(v, s->object);
+            }
             tly_vk_slot_free(v, s);
         }
     }

@@ -4,7 +4,7 @@
  *
  *   device.c what all have; open.c our own; adopt.c the caller's; list.c which there are
  *   memory.c pieces of device memory; heap.c pieces of a block; buffer.c buffers
- *   object.c pipelines, made once a key; kernel.c handles; record.c dispatches
+ *   object.c pipelines, made once a key; plan.c their plans; kernel.c handles; record.c dispatches
  *   slot.c   command buffers and what they need; flight.c submission, waiting, the end of both
  *   transfer.c between host and device; status.c from Vulkan's results to ours
  *   run.c    on host memory; use.c by the caller's hand; door.c what the context sees
@@ -25,26 +25,10 @@
 
 /* Pipelines for one key, shared by the kernels of that key. */
 typedef struct tly_vk_object {
+    tly_object base;
     tly_gpu_launch launch;
     VkPipeline pipeline[TLY_GPU_PASSES];
-    /* object.c's own, guarded by its lock: */
-    uint32_t refs, state;
-    uint64_t hash, used;
-    tally_error failure;
-    struct tly_vk_object *next;
-    tly_problem problem;
-    tly_gpu_plan plan;
 } tly_vk_object;
-
-#define TLY_VK_BUCKETS 256
-
-typedef struct tly_vk_objects {
-    pthread_mutex_t lock;
-    pthread_cond_t made;
-    tly_vk_object *bucket[TLY_VK_BUCKETS];
-    size_t count, bound;
-    uint64_t clock;
-} tly_vk_objects;
 
 struct tally_vulkan_buffer {
     tally_vulkan *vulkan;
@@ -94,9 +78,9 @@ struct tally_vulkan {
     _Atomic uint64_t limit; /* nanoseconds that a blocking call waits; UINT64_MAX: no limit */
     pid_t pid;
     int complete; /* all functions were found */
+    int left;     /* closed while it was at work: nothing of it may be freed any more */
     pthread_mutex_t queue_lock, slot_lock, lost_lock;
     tly_vk_memory memory;
-    tly_vk_objects objects;
     VkDescriptorSetLayout set_layout;
     VkPipelineLayout layout[2];   /* by launch.addresses */
     tly_vk_slot *slots;           /* free ones */
@@ -160,14 +144,16 @@ tally_status tly_vk_choose(const tly_vk_list *list, const char *device, size_t *
 tally_status tly_vk_open(tally_context *context, tly_vk_list *list, size_t index,
                          tally_vulkan **vulkan, tally_error *error);
 
-/* object.c */
-void tly_vk_objects_init(tly_vk_objects *objects, size_t bound);
-void tly_vk_objects_end(tally_vulkan *v);
-tally_status tly_vk_object_get(tally_vulkan *v, const tly_generator *generator,
-                               const tly_problem *problem, const tly_gpu_plan *plan,
-                               tly_vk_object **object, tally_error *error);
-void tly_vk_object_hold(tally_vulkan *v, tly_vk_object *object);
+/* plan.c: the plan for a request, from memory, disk or the generator. */
+tally_status tly_vk_plan_get(const tally_vulkan *v, const tly_request *request, tly_gpu_plan *plan,
+                             tally_error *error);
+
+/* object.c: pipelines from the context's cache; the caller gets a reference. */
+tally_status tly_vk_object_get(tally_vulkan *v, const tly_problem *problem,
+                               const tly_gpu_plan *plan, tly_vk_object **object,
+                               tally_error *error);
 void tly_vk_object_drop(tally_vulkan *v, tly_vk_object *object);
+const tly_gpu_plan *tly_vk_object_plan(const tly_vk_object *object);
 
 /* buffer.c: memory for a buffer; `host` 1: mapped, for staging. *buffer is zero on failure. */
 tally_status tly_vk_buffer_make(tally_vulkan *v, uint64_t bytes, int host,

@@ -32,31 +32,26 @@ static tally_status explain(const tally_vulkan *v, const tally_error *why, tally
     return TALLY_UNSUPPORTED;
 }
 
-static tally_status make_plan(const tally_vulkan *v, const tly_generator *generator,
-                              const tly_request *request, tly_gpu_plan *plan, tally_error *error)
+static tally_status make_plan(const tally_vulkan *v, const tly_request *request, tly_gpu_plan *plan,
+                              tally_error *error)
 {
     tally_error why = TALLY_ERROR_INIT;
     if (v->facts.disabled[0] == NULL) {
-        return tly_plan_gpu(generator, request, plan, error);
+        return tly_vk_plan_get(v, request, plan, error);
     }
-    tally_status status = tly_plan_gpu(generator, request, plan, &why);
+    tally_status status = tly_vk_plan_get(v, request, plan, &why);
     return status == TALLY_UNSUPPORTED ? explain(v, &why, error)
            : status == TALLY_OK        ? TALLY_OK
-                                       : tly_plan_gpu(generator, request, plan, error);
+                                       : tly_vk_plan_get(v, request, plan, error);
 }
 
 static tally_status make_code(tally_vulkan *v, const tly_request *request, tally_vulkan_kernel *k,
                               tally_error *error)
 {
-    const tly_generator *generator;
     tly_gpu_plan plan;
-    memset(&plan, 0, sizeof plan);
-    tally_status status = tly_generator_find(v->context, &generator, error);
+    tally_status status = make_plan(v, request, &plan, error);
     if (status == TALLY_OK) {
-        status = make_plan(v, generator, request, &plan, error);
-    }
-    if (status == TALLY_OK) {
-        status = tly_vk_object_get(v, generator, &k->problem, &plan, &k->object, error);
+        status = tly_vk_object_get(v, &k->problem, &plan, &k->object, error);
     }
     if (status == TALLY_OK) {
         status = tly_gpu_steps_make(&k->problem, &k->geometry, &plan, &k->object->launch,
@@ -113,7 +108,7 @@ tally_status tly_vulkan_kernel_make(tally_vulkan *v, const tly_request *request,
 
 void tly_vulkan_kernel_drop(tally_vulkan_kernel *k)
 {
-    if (k->object != NULL && tly_vk_alive(k->vulkan)) {
+    if (k->object != NULL) {
         tly_vk_object_drop(k->vulkan, k->object);
     }
     tly_gpu_steps_free(&k->steps);

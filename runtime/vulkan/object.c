@@ -1,36 +1,88 @@
 /*
- * Pipelines, kept by problem and plan. Thread-safe: one making for one key however many threads
- * ask at once; a failed making fails for all who waited and is tried again by the next. Bounded:
- * the least recently used of those that nobody holds go.
+ * Kernels for Vulkan devices as the cache's objects: made by the generator as a launch record and
+ * the modules of the passes in one piece, and loaded from such a piece as pipelines, whether it was
+ * just made or lay on disk.
  */
 #include "internal.h"
 
 #include "../error.h"
+#include "../fork.h"
 #include "../isolate.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAKING, MADE, FAILED };
+/* What pipelines depend on, beside the device. Zeroed, then filled: padding is compared, too. */
+typedef struct facts {
+    tly_caps caps;
+    tly_problem problem;
+    tly_gpu_plan plan;
+} facts;
 
-void tly_vk_objects_init(tly_vk_objects *objects, size_t bound)
-{
-    pthread_mutex_init(&objects->lock, NULL);
-    pthread_cond_init(&objects->made, NULL);
-    objects->bound = bound;
-}
+/* In front of the words of all passes. */
+typedef struct front {
+    tly_gpu_launch launch;
+    uint32_t word_count[TLY_GPU_PASSES];
+} front;
 
 /* --- making --------------------------------------------------------------------------------- */
 
+static tally_status join(const tly_gpu_artefact *a, tly_piece *made, tally_error *error)
+{
+    front f = { .launch = a->launch };
+    made->count = sizeof f;
+    for (int i = 0; i < TLY_GPU_PASSES; i++) {
+        f.word_count[i] = (uint32_t)a->word_count[i];
+        made->count += a->word_count[i] * sizeof(uint32_t);
+    }
+    char *bytes = malloc(made->count), *to = bytes;
+    if (bytes == NULL) {
+        return tly_out_of_memory(error, "a kernel", made->count);
+    }
+    memcpy(to, &f, sizeof f);
+    to += sizeof f;
+    for (int i = 0; i < TLY_GPU_PASSES; i++) {
+        if (a->word_count[i] > 0) {
+            memcpy(to, a->words[i], a->word_count[i] * sizeof(uint32_t));
+            to += a->word_count[i] * sizeof(uint32_t);
+        }
+    }
+    made->bytes = bytes;
+    return TALLY_OK;
+}
+
+static tally_status make(const tly_object *object, tly_piece *made, tally_error *error)
+{
+    tally_vulkan *v = object->key.owner;
+    const facts *f = object->key.facts;
+    const tly_generator *generator;
+    tally_status status = tly_generator_find(v->context, &generator, error);
+    if (status != TALLY_OK) {
+        return status;
+    }
+    tly_gpu_artefact artefact;
+    memset(&artefact, 0, sizeof artefact);
+    status = tly_make_gpu(v->context, generator, &f->problem, &f->caps, &f->plan, &artefact, error);
+    if (status == TALLY_OK) {
+        status = join(&artefact, made, error);
+        made->lasting = tly_generator_lasting(generator);
+        tly_release_gpu_artefact(v->context, generator, &artefact);
+    }
+    return status;
+}
+
+/* --- loading -------------------------------------------------------------------------------- */
+
 static tally_status make_pipeline(tally_vulkan *v, const tly_gpu_launch *launch, uint32_t pass,
-                                  const tly_gpu_artefact *a, VkPipeline *pipeline,
+                                  const uint32_t *words, size_t word_count, VkPipeline *pipeline,
                                   tally_error *error)
 {
     const tly_gpu_pass *p = &launch->pass[pass];
     VkShaderModuleCreateInfo code = {
         .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-        .codeSize = a->word_count[pass] * 4,
-        .pCode = a->words[pass],
+        .codeSize = word_count * sizeof *words,
+        .pCode = words,
     };
     VkShaderModule module;
     VkResult result = v->fn.CreateShaderModule(v->device, &code, NULL, &module);
@@ -60,221 +112,112 @@ static tally_status make_pipeline(tally_vulkan *v, const tly_gpu_launch *launch,
                                 : tly_vk_fail(v, result, "vkCreateComputePipelines", error);
 }
 
-static void destroy_pipelines(tally_vulkan *v, tly_vk_object *o)
+/* What ends with a device that is no more, or that may still be at work, is left to it. */
+static void unload(tly_object *object)
 {
+    tly_vk_object *o = (tly_vk_object *)object;
+    tally_vulkan *v = object->key.owner;
     for (int i = 0; i < TLY_GPU_PASSES; i++) {
-        v->fn.DestroyPipeline(v->device, o->pipeline[i], NULL);
+        if (o->pipeline[i] != VK_NULL_HANDLE && tly_vk_alive(v) && !v->left) {
+            v->fn.DestroyPipeline(v->device, o->pipeline[i], NULL);
+        }
         o->pipeline[i] = VK_NULL_HANDLE;
     }
 }
 
-static int sound(const tly_gpu_artefact *a)
+/* Whether `made` holds what its front says, each module beginning as one. */
+static int sound(const front *f, const tly_piece *made)
 {
-    int good = a->launch.abi == TLY_GPU_ABI_VERSION && a->launch.passes >= 1 &&
-               a->launch.passes <= TLY_GPU_PASSES && a->launch.addresses <= 1;
-    for (uint32_t i = 0; good && i < a->launch.passes; i++) {
-        good = a->words[i] != NULL && a->word_count[i] >= 5 && a->words[i][0] == 0x07230203;
+    const tly_gpu_launch *l = &f->launch;
+    size_t left = made->count - sizeof *f;
+    int good = l->abi == TLY_GPU_ABI_VERSION && l->passes >= 1 && l->passes <= TLY_GPU_PASSES &&
+               l->addresses <= 1;
+    const char *words = (const char *)made->bytes + sizeof *f;
+    for (uint32_t i = 0; good && i < TLY_GPU_PASSES; i++) {
+        size_t bytes = f->word_count[i] * sizeof(uint32_t);
+        uint32_t first = 0;
+        if (bytes >= sizeof first && bytes <= left) {
+            memcpy(&first, words, sizeof first);
+        }
+        good = i < l->passes ? f->word_count[i] >= 5 && bytes <= left && first == 0x07230203
+                             : bytes == 0;
+        words += bytes;
+        left -= good ? bytes : 0;
     }
-    return good;
+    return good && left == 0;
 }
 
-static tally_status make_pipelines(tally_vulkan *v, const tly_gpu_artefact *artefact,
-                                   tly_vk_object *o, tally_error *error)
+static tally_status load(tly_object *object, const tly_piece *made, tally_error *error)
 {
-    if (!sound(artefact)) {
+    tly_vk_object *o = (tly_vk_object *)object;
+    front f;
+    if (made->count >= sizeof f) {
+        memcpy(&f, made->bytes, sizeof f);
+    }
+    if (made->count < sizeof f || !sound(&f, made)) {
         return tly_fail(error, TALLY_INTERNAL, "device", "the generator's launch record is bad");
     }
-    o->launch = artefact->launch;
+    o->launch = f.launch;
+    const uint32_t *words = (const uint32_t *)((const char *)made->bytes + sizeof f);
     tally_status status = TALLY_OK;
     for (uint32_t i = 0; i < o->launch.passes && status == TALLY_OK; i++) {
-        status = make_pipeline(v, &o->launch, i, artefact, &o->pipeline[i], error);
+        status = make_pipeline(object->key.owner, &o->launch, i, words, f.word_count[i],
+                               &o->pipeline[i], error);
+        words += f.word_count[i];
     }
     if (status != TALLY_OK) {
-        destroy_pipelines(v, o);
+        unload(object);
     }
     return status;
 }
 
-static tally_status make(tally_vulkan *v, const tly_generator *generator, tly_vk_object *o,
-                         tally_error *error)
+static void name(const tly_object *object, tly_store_name *n)
 {
-    tly_gpu_artefact artefact;
-    memset(&artefact, 0, sizeof artefact);
-    tally_status status = tly_make_gpu(v->context, generator, &o->problem, &v->facts.caps, &o->plan,
-                                       &artefact, error);
+    const tally_vulkan *v = object->key.owner;
+    const facts *f = object->key.facts;
+    tly_problem_word(&f->problem, n->word, sizeof n->word);
+    snprintf(n->device, sizeof n->device, "%.63s", v->facts.name);
+}
+
+/* --- the backend ---------------------------------------------------------------------------- */
+
+static const tly_backend backend = {
+    .kind = "vulkan",
+    .object_bytes = sizeof(tly_vk_object),
+    .facts_bytes = sizeof(facts),
+    .make = make,
+    .load = load,
+    .unload = unload,
+    .name = name,
+};
+
+tally_status tly_vk_object_get(tally_vulkan *v, const tly_problem *problem,
+                               const tly_gpu_plan *plan, tly_vk_object **object, tally_error *error)
+{
+    facts f;
+    memset(&f, 0, sizeof f);
+    memcpy(&f.caps, &v->facts.caps, sizeof f.caps);
+    memcpy(&f.problem, problem, sizeof f.problem);
+    memcpy(&f.plan, plan, sizeof f.plan);
+    const tly_key key = { &backend, v, &f, "" };
+    tly_object *found;
+    tally_status status = tly_cache_get(&v->context->cache, &key, &found, error);
     if (status == TALLY_OK) {
-        status = make_pipelines(v, &artefact, o, error);
-        tly_release_gpu_artefact(v->context, generator, &artefact);
+        *object = (tly_vk_object *)found;
     }
     return status;
-}
-
-/* --- the table ------------------------------------------------------------------------------ */
-
-/* FNV-1a; keys are few and long-lived. */
-static uint64_t hash_bytes(uint64_t hash, const void *from, size_t bytes)
-{
-    const unsigned char *p = from;
-    for (size_t i = 0; i < bytes; i++) {
-        hash = (hash ^ p[i]) * UINT64_C(0x100000001b3);
-    }
-    return hash;
-}
-
-static tly_vk_object *find(tly_vk_objects *t, uint64_t hash, const tly_problem *problem,
-                           const tly_gpu_plan *plan)
-{
-    tly_vk_object *o = t->bucket[hash % TLY_VK_BUCKETS];
-    while (o != NULL && (o->hash != hash || memcmp(&o->problem, problem, sizeof *problem) != 0 ||
-                         memcmp(&o->plan, plan, sizeof *plan) != 0)) {
-        o = o->next;
-    }
-    return o;
-}
-
-static void take_out(tly_vk_objects *t, tly_vk_object *o)
-{
-    tly_vk_object **link = &t->bucket[o->hash % TLY_VK_BUCKETS];
-    while (*link != o) {
-        link = &(*link)->next;
-    }
-    *link = o->next;
-    t->count--;
-}
-
-static void evict(tally_vulkan *v)
-{
-    tly_vk_objects *t = &v->objects;
-    while (t->count > t->bound) {
-        tly_vk_object *oldest = NULL;
-        for (size_t b = 0; b < TLY_VK_BUCKETS; b++) {
-            for (tly_vk_object *o = t->bucket[b]; o != NULL; o = o->next) {
-                if (o->refs == 0 && (oldest == NULL || o->used < oldest->used)) {
-                    oldest = o;
-                }
-            }
-        }
-        if (oldest == NULL) {
-            return;
-        }
-        take_out(t, oldest);
-        destroy_pipelines(v, oldest);
-        free(oldest);
-    }
-}
-
-static void count(tally_vulkan *v, int hit)
-{
-    tly_cache *c = &v->context->cache;
-    pthread_mutex_lock(&c->lock);
-    c->hits += hit;
-    c->compiled += !hit;
-    pthread_mutex_unlock(&c->lock);
-}
-
-/* Waits, with the lock held, until somebody else's making has ended. */
-static tally_status await(tally_vulkan *v, tly_vk_object *o, tally_error *error)
-{
-    tly_vk_objects *t = &v->objects;
-    while (o->state == MAKING) {
-        pthread_cond_wait(&t->made, &t->lock);
-    }
-    if (o->state == MADE) {
-        count(v, 1);
-        return TALLY_OK;
-    }
-    tally_status status = tly_fail(error, (tally_status)o->failure.status, o->failure.field, "%s",
-                                   o->failure.message);
-    tly_error_hint(error, "%s", o->failure.hint);
-    if (--o->refs == 0) {
-        free(o);
-    }
-    return status;
-}
-
-static tally_status make_new(tally_vulkan *v, const tly_generator *generator, tly_vk_object *o,
-                             tally_error *error)
-{
-    tly_vk_objects *t = &v->objects;
-    t->count++;
-    o->next = t->bucket[o->hash % TLY_VK_BUCKETS];
-    t->bucket[o->hash % TLY_VK_BUCKETS] = o;
-    pthread_mutex_unlock(&t->lock);
-    tally_error failure = TALLY_ERROR_INIT;
-    tally_status status = make(v, generator, o, &failure);
-    pthread_mutex_lock(&t->lock);
-    o->state = status == TALLY_OK ? MADE : FAILED;
-    pthread_cond_broadcast(&t->made);
-    if (status == TALLY_OK) {
-        count(v, 0);
-        evict(v);
-        return TALLY_OK;
-    }
-    o->failure = failure;
-    take_out(t, o);
-    return await(v, o, error);
-}
-
-tally_status tly_vk_object_get(tally_vulkan *v, const tly_generator *generator,
-                               const tly_problem *problem, const tly_gpu_plan *plan,
-                               tly_vk_object **object, tally_error *error)
-{
-    uint64_t hash = hash_bytes(UINT64_C(0xcbf29ce484222325), problem, sizeof *problem);
-    hash = hash_bytes(hash, plan, sizeof *plan);
-    tly_vk_objects *t = &v->objects;
-    tally_status status;
-    pthread_mutex_lock(&t->lock);
-    tly_vk_object *o = find(t, hash, problem, plan);
-    if (o != NULL) {
-        o->refs++;
-        o->used = ++t->clock;
-        status = await(v, o, error);
-    } else if ((o = calloc(1, sizeof *o)) == NULL) {
-        status = tly_out_of_memory(error, "pipelines", sizeof *o);
-    } else {
-        o->refs = 1;
-        o->used = ++t->clock;
-        o->hash = hash;
-        o->problem = *problem;
-        memcpy(&o->plan, plan, sizeof *plan);
-        status = make_new(v, generator, o, error);
-    }
-    pthread_mutex_unlock(&t->lock);
-    if (status == TALLY_OK) {
-        *object = o;
-    }
-    return status;
-}
-
-void tly_vk_object_hold(tally_vulkan *v, tly_vk_object *object)
-{
-    pthread_mutex_lock(&v->objects.lock);
-    object->refs++;
-    pthread_mutex_unlock(&v->objects.lock);
 }
 
 void tly_vk_object_drop(tally_vulkan *v, tly_vk_object *object)
 {
-    pthread_mutex_lock(&v->objects.lock);
-    object->refs--;
-    evict(v);
-    pthread_mutex_unlock(&v->objects.lock);
+    tly_object_drop(&object->base);
+    if (tly_vk_alive(v) && tly_cache_above(&v->context->cache) && tly_fork_enter()) {
+        tly_cache_trim(&v->context->cache);
+        tly_fork_leave();
+    }
 }
 
-void tly_vk_objects_end(tally_vulkan *v)
+const tly_gpu_plan *tly_vk_object_plan(const tly_vk_object *object)
 {
-    tly_vk_objects *t = &v->objects;
-    int alive = tly_vk_alive(v);
-    for (size_t b = 0; b < TLY_VK_BUCKETS; b++) {
-        while (t->bucket[b] != NULL) {
-            tly_vk_object *o = t->bucket[b];
-            t->bucket[b] = o->next;
-            if (alive) {
-                destroy_pipelines(v, o);
-            }
-            free(o);
-        }
-    }
-    pthread_cond_destroy(&t->made);
-    pthread_mutex_destroy(&t->lock);
+    return &((const facts *)object->base.key.facts)->plan;
 }

@@ -11,10 +11,11 @@
 typedef struct wanted {
     VkPhysicalDeviceFeatures2 features;
     VkPhysicalDevice16BitStorageFeatures storage16;
+    VkPhysicalDevice8BitStorageFeatures storage8;
     VkPhysicalDeviceBufferDeviceAddressFeatures addresses;
     VkPhysicalDeviceTimelineSemaphoreFeatures timeline;
     VkPhysicalDeviceSubgroupSizeControlFeatures sizes;
-    const char *extensions[4];
+    const char *extensions[5];
     uint32_t extension_count;
 } wanted;
 
@@ -35,6 +36,9 @@ static void want_features(const tly_vk_facts *f, wanted *w)
     w->storage16.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES;
     w->storage16.storageBuffer16BitAccess = f->caps.storage16;
     want(w, &w->storage16, f->caps.storage16);
+    w->storage8.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES;
+    w->storage8.storageBuffer8BitAccess = f->caps.storage8;
+    want(w, &w->storage8, f->caps.storage8);
     w->addresses.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES;
     w->addresses.bufferDeviceAddress = f->caps.addresses;
     want(w, &w->addresses, f->caps.addresses);
@@ -52,6 +56,7 @@ static void want_features(const tly_vk_facts *f, wanted *w)
         { "VK_KHR_portability_subset", f->portability != 0 },
         { "VK_EXT_subgroup_size_control", f->size_extension != 0 },
         { "VK_KHR_shader_float_controls", f->float_extension != 0 },
+        { "VK_KHR_8bit_storage", f->byte_extension != 0 },
         { "VK_KHR_timeline_semaphore", f->timeline && f->api < VK_API_VERSION_1_2 },
     };
     for (size_t i = 0; i < sizeof extensions / sizeof extensions[0]; i++) {

@@ -56,9 +56,13 @@ void tly_caps_lack(const tly_caps *caps, char *text, size_t capacity)
         uint32_t there;
         const char *words;
     } features[] = {
-        { caps->float64, "f64" },           { caps->int64, "i64 u64" },
-        { caps->storage16, "f16 bf16" },    { caps->denorm32, "subnormals" },
-        { (uint32_t)shuffles, "shuffles" }, { caps->addresses, "addresses" },
+        { caps->float64, "f64" },
+        { caps->int64, "i64 u64" },
+        { caps->storage16, "f16 bf16 i16 u16" },
+        { caps->storage8, "i8 u8 bool" },
+        { caps->denorm32, "subnormals" },
+        { (uint32_t)shuffles, "shuffles" },
+        { caps->addresses, "addresses" },
         { caps->progress, "look-back" },
     };
     size_t length = 0;

@@ -141,7 +141,7 @@ tally_status tly_vk_slot_take(tally_vulkan *v, tly_vk_object *object, tly_vk_slo
         return status;
     }
     if (object != NULL) {
-        tly_vk_object_hold(v, object);
+        tly_object_hold(&object->base);
     }
     s->object = object;
     s->until = tly_vk_until(atomic_load(&v->limit));

@@ -119,7 +119,7 @@ static tally_status take_buffers(const tally_vulkan_kernel *kernel,
 static void let_go(tally_vulkan_recording *r)
 {
     tally_vulkan *v = r->vulkan;
-    if (r->object != NULL && tly_vk_alive(v)) {
+    if (r->object != NULL) {
         tly_vk_object_drop(v, r->object);
     }
     r->object = NULL;
@@ -156,7 +156,7 @@ static tally_status get_recording(const tally_vulkan_kernel *k, tally_vulkan_rec
             return status;
         }
     }
-    tly_vk_object_hold(v, k->object);
+    tly_object_hold(&k->object->base);
     let_go(r);
     r->object = k->object;
     *recording = r;

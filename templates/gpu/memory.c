@@ -1,6 +1,6 @@
 /*
  * Elements, records and carries in a GPU's memory. Narrow elements are moved in 32-bit words where
- * several go at once, and alone as 16 bits: no 16-bit arithmetic is asked of a device.
+ * several go at once, and alone as 8 or 16 bits: no arithmetic in these is asked of a device.
  */
 #include "gpu.h"
 
@@ -9,26 +9,26 @@ int tly_gpu_has_vectors(const tly_gpu *g)
     const tly_problem *p = g->c.p;
     if (g->launch->form == TLY_GPU_LANES)
         return g->lanes > 1; /* the plan has seen to it */
-    return g->unit == 1 && p->in_step == 1 && p->out_step == 1 && p->dtype == p->out_dtype;
+    return g->unit == 1 && p->in_step == 1 && p->out_step == 1;
 }
 
 enum { VECTOR_BYTES = 16 }; /* the widest access */
 
-static int is_half(unsigned bytes)
+static int is_narrow(unsigned bytes)
 {
-    return bytes == 2;
+    return bytes < 4;
 }
 
 /* ---- between stored elements and accumulators ---- */
 
 kir_value tly_gpu_widen(tly_gpu *g, kir_value stored)
 {
-    return is_half(g->c.in_bytes) ? tly_widen_word(&g->c, stored) : tly_widen(&g->c, stored);
+    return is_narrow(g->c.in_bytes) ? tly_widen_word(&g->c, stored) : tly_widen(&g->c, stored);
 }
 
 kir_value tly_gpu_narrow(tly_gpu *g, kir_value acc)
 {
-    return is_half(g->c.out_bytes) ? tly_narrow_word(&g->c, acc) : tly_narrow(&g->c, acc);
+    return is_narrow(g->c.out_bytes) ? tly_narrow_word(&g->c, acc) : tly_narrow(&g->c, acc);
 }
 
 /* ---- stored elements ---- */
@@ -37,15 +37,17 @@ kir_value tly_gpu_fetch(tly_gpu *g, kir_value p, int64_t offset)
 {
     kir_builder *b = g->c.b;
     kir_type t = tly_storage((tally_dtype)g->c.p->dtype, 1), i32 = KIR_TYPE(KIR_I32, 1);
-    if (!is_half(g->c.in_bytes))
+    if (!is_narrow(g->c.in_bytes))
         return kir_load(b, t, p, offset, g->c.in_bytes);
-    return kir_convert(b, KIR_ZEXT, i32, kir_load(b, KIR_TYPE(KIR_I16, 1), p, offset, 2));
+    t.kind = g->c.in_bytes == 2 ? KIR_I16 : KIR_I8;
+    return kir_convert(b, KIR_ZEXT, i32, kir_load(b, t, p, offset, g->c.in_bytes));
 }
 
 void tly_gpu_put(tly_gpu *g, kir_value p, int64_t offset, kir_value stored)
 {
-    if (is_half(g->c.out_bytes))
-        stored = kir_convert(g->c.b, KIR_TRUNC, KIR_TYPE(KIR_I16, 1), stored);
+    if (is_narrow(g->c.out_bytes))
+        stored = kir_convert(g->c.b, KIR_TRUNC, KIR_TYPE(g->c.out_bytes == 2 ? KIR_I16 : KIR_I8, 1),
+                             stored);
     kir_store(g->c.b, p, offset, stored, g->c.out_bytes, 0);
 }
 
@@ -55,18 +57,36 @@ static unsigned at_once(unsigned count, unsigned bytes)
     return count * bytes > VECTOR_BYTES ? VECTOR_BYTES / bytes : count;
 }
 
+/* Elements that share a word, or 1. */
+static unsigned a_word(unsigned bytes)
+{
+    return is_narrow(bytes) ? 4 / bytes : 1;
+}
+
+/* The i-th of the narrow elements in a word. */
+static kir_value element_of(tly_gpu *g, kir_value word_, unsigned i, unsigned bytes)
+{
+    kir_builder *b = g->c.b;
+    if (i > 0)
+        word_ = kir_bin(b, KIR_LSHR, word_, word(g, 8 * bytes * i));
+    return i + 1 == 4 / bytes ? word_ : kir_bin(b, KIR_AND, word_, word(g, (1 << 8 * bytes) - 1));
+}
+
 static void fetch_some(tly_gpu *g, kir_value p, int64_t offset, kir_value *stored, unsigned count)
 {
     kir_builder *b = g->c.b;
-    int halves = is_half(g->c.in_bytes);
-    kir_type t = halves ? KIR_TYPE(KIR_I32, count / 2)
-                        : tly_storage((tally_dtype)g->c.p->dtype, count);
-    kir_value v = kir_load(b, t, p, offset, count * g->c.in_bytes);
+    unsigned bytes = g->c.in_bytes, together = a_word(bytes);
+    kir_type t = is_narrow(bytes) ? KIR_TYPE(KIR_I32, count / together)
+                                  : tly_storage((tally_dtype)g->c.p->dtype, count);
+    if (count < together) {
+        for (unsigned i = 0; i < count; i++)
+            stored[i] = tly_gpu_fetch(g, p, offset + i * bytes);
+        return;
+    }
+    kir_value v = kir_load(b, t, p, offset, count * bytes);
     for (unsigned i = 0; i < count; i++) {
-        kir_value x = kir_extract(b, v, halves ? i / 2 : i);
-        stored[i] = !halves ? x
-                    : i % 2 ? kir_bin(b, KIR_LSHR, x, word(g, 16))
-                            : kir_bin(b, KIR_AND, x, word(g, 0xffff));
+        kir_value x = kir_extract(b, v, i / together);
+        stored[i] = is_narrow(bytes) ? element_of(g, x, i % together, bytes) : x;
     }
 }
 
@@ -82,16 +102,21 @@ static void put_some(tly_gpu *g, kir_value p, int64_t offset, const kir_value *s
                      unsigned count)
 {
     kir_builder *b = g->c.b;
-    int halves = is_half(g->c.out_bytes);
-    unsigned parts = halves ? count / 2 : count;
+    unsigned bytes = g->c.out_bytes, together = a_word(bytes), parts = count / together;
     kir_value v = 0;
+    for (unsigned i = 0; i < count && parts == 0; i++)
+        tly_gpu_put(g, p, offset + i * bytes, stored[i]);
+    if (parts == 0)
+        return;
     for (unsigned i = 0; i < parts; i++) {
-        kir_value x = stored[halves ? 2 * i : i];
-        if (halves)
-            x = kir_bin(b, KIR_OR, x, kir_bin(b, KIR_SHL, stored[2 * i + 1], word(g, 16)));
+        kir_value x = stored[i * together];
+        for (unsigned k = 1; k < together; k++) {
+            kir_value moved = kir_bin(b, KIR_SHL, stored[i * together + k], word(g, 8 * bytes * k));
+            x = kir_bin(b, KIR_OR, x, moved);
+        }
         v = i == 0 ? kir_splat(b, x, parts) : kir_insert(b, v, x, i);
     }
-    kir_store(b, p, offset, v, count * g->c.out_bytes, 0);
+    kir_store(b, p, offset, v, count * bytes, 0);
 }
 
 void tly_gpu_put_vector(tly_gpu *g, kir_value p, int64_t offset, const kir_value *stored,

@@ -13,6 +13,7 @@
 
 #include <tally.h>
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,12 +67,15 @@ static tally_status context_alone(const char *unused, tally_error *error)
     return status;
 }
 
-static const char *device; /* NULL: this CPU */
+static const char *device;      /* NULL: this CPU */
+static const char *folder = ""; /* of the disk cache */
 
 /* Makes a kernel and runs it with four threads. */
 static tally_status make_and_run(const char *word, tally_error *error)
 {
-    tally_context_options options = { .size = sizeof options, .threads = 4 };
+    tally_context_options options = { .size = sizeof options,
+                                      .threads = 4,
+                                      .cache_folder = folder };
     tally_context *context = NULL;
     tally_kernel_options on = { .size = sizeof on, .device = device };
     tally_kernel *kernel = NULL;
@@ -89,6 +93,28 @@ static tally_status make_and_run(const char *word, tally_error *error)
     tally_kernel_destroy(&kernel);
     tally_context_destroy(&context);
     return status;
+}
+
+/* The same with a disk cache, where the kernel lies after the first time: what fails there is only
+ * a miss. */
+static char own[] = P_tmpdir "/tally-allocations-XXXXXX";
+static int there;
+
+static tally_status make_or_find(const char *word, tally_error *error)
+{
+    there = there || mkdtemp(own) != NULL;
+    folder = own;
+    tally_status status = make_and_run(word, error);
+    folder = "";
+    return status;
+}
+
+static tally_status look_after(const char *unused, tally_error *error)
+{
+    (void)unused;
+    char path[PATH_MAX];
+    tally_status status = tally_cache_path("a/folder", path, sizeof path, error);
+    return status == TALLY_OK ? tally_cache_clear(path, NULL, error) : status;
 }
 
 static tally_status devices(const char *unused, tally_error *error)
@@ -277,6 +303,10 @@ static const struct {
     { "kernel", make_and_run, "cumsum:i32:40000:axis=0", fail_nth, LEAST(20, 10), 0 },
     { "kernel", make_and_run, "cumprod:i32:100x400:axis=0", fail_nth, LEAST(20, 10), 0 },
     { "kernel", make_and_run, "cumsum:i32:200x200:axis=0,in=1x200", fail_nth, LEAST(20, 10), 0 },
+    { "kernel", make_and_run, "sum:i32:40000", fail_nth, LEAST(20, 10), 0 },
+    { "inspect", inspect_kir, "argmax:f32:100x333:axes=0", fail_nth, LEAST(20, 20), 0 },
+    { "kernel on disk", make_or_find, "cumsum:i32:300x100:axis=1", fail_nth, LEAST(20, 10), 0 },
+    { "disk cache", look_after, "", fail_nth, LEAST(2, 0), 0 },
     { "inspect", inspect_kir, "cumprod:bf16:100x333:axis=1,reverse", fail_nth, LEAST(20, 20), 0 },
     { "inspect", CPU_STAGES, "cumprod:f32:30x40:axis=1", fail_nth, LEAST(20, 20), 0 },
     { "first inspect", inspect_gpu, "cumprod:f32:300x400:axis=1", ANEW, LEAST(40, 20), 1 },
@@ -327,6 +357,8 @@ int main(int argc, char **argv)
                paths[i].argument, points, theirs);
         fflush(stdout);
     }
+    tally_cache_clear(own, NULL, NULL);
+    rmdir(own);
     printf("%d failures\n", failures);
     return failures != 0;
 }

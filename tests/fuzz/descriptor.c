@@ -61,8 +61,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     HOLDS(tly_descriptor_resolve(&d, &full, &e) == TALLY_OK);
     tly_descriptor_shorten(&full);
     HOLDS(memcmp(&full, &again, sizeof full) == 0);
-    if (tly_ops[d.op].made && tly_dtypes[d.dtype].made && full.out_dtype == 0 &&
-        d.order != TALLY_ORDER_EXACT) {
+    tly_descriptor_resolve(&d, &full, &e);
+    if (tly_outputs_of(d.op, d.dtype) >> full.out_dtype & 1 && d.order != TALLY_ORDER_EXACT) {
         build(&d, bytes + (size_t)d.dtype);
     }
     return 0;

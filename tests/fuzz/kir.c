@@ -55,6 +55,7 @@ static void lower_spirv(const kir_kernel *kernel, size_t choice)
         .int64 = (uint32_t)(choice >> 1 & 1),
         .float64 = 1,
         .storage16 = 1,
+        .storage8 = 1,
         .addresses = 1,
         .preserve32 = 1,
         .rte32 = 1,

@@ -89,9 +89,8 @@ void tly_case_make(tly_case *c, const char *word, tly_data data, uint64_t seed)
         give_up(word, error.message);
     c->dtype = (tally_dtype)c->d.dtype;
     c->element = tally_dtype_bytes(c->dtype);
-    c->out_element = c->d.out_dtype == TALLY_DTYPE_NONE
-                         ? c->element
-                         : tally_dtype_bytes((tally_dtype)c->d.out_dtype);
+    c->out_dtype = tly_reference_output(&c->d);
+    c->out_element = tally_dtype_bytes(c->out_dtype);
     tly_layout_of(&c->d, &c->l);
     c->in_bytes = (size_t)(c->l.in_high - c->l.in_low + 1) * c->element;
     c->out_bytes = (size_t)(c->l.out_high - c->l.out_low + 1) * c->out_element;
@@ -200,8 +199,9 @@ static int compare(void *user, int64_t index)
 {
     pair *p = user;
     p->differs = index;
-    return !tly_bits_same(p->c->dtype, tly_bits_load(p->c->dtype, p->a, index),
-                          tly_bits_load(p->c->dtype, p->b, index));
+    const tally_dtype dtype = p->c->out_dtype;
+    return !tly_bits_same(dtype, tly_bits_load(dtype, p->a, index),
+                          tly_bits_load(dtype, p->b, index));
 }
 
 int tly_case_same(const tly_case *c, const char *a, const char *b, const char *label)
@@ -210,15 +210,15 @@ int tly_case_same(const tly_case *c, const char *a, const char *b, const char *l
     const int differ = each(c, compare, &p);
     return tly_expect(!differ, "%s %s: element %lld: 0x%llx, not 0x%llx", c->word, label,
                       (long long)p.differs,
-                      (unsigned long long)tly_bits_load(c->dtype, a, differ ? p.differs : 0),
-                      (unsigned long long)tly_bits_load(c->dtype, b, differ ? p.differs : 0));
+                      (unsigned long long)tly_bits_load(c->out_dtype, a, differ ? p.differs : 0),
+                      (unsigned long long)tly_bits_load(c->out_dtype, b, differ ? p.differs : 0));
 }
 
 static int copy(void *user, int64_t index)
 {
     pair *p = user;
-    const size_t at = (size_t)index * p->c->element;
-    memcpy(p->to + at, p->a + at, p->c->element);
+    const size_t at = (size_t)index * p->c->out_element;
+    memcpy(p->to + at, p->a + at, p->c->out_element);
     return 0;
 }
 

@@ -31,7 +31,7 @@ typedef struct tly_case {
     const char *word;
     tally_descriptor d;
     tly_layout l;
-    tally_dtype dtype;
+    tally_dtype dtype, out_dtype;
     size_t element, out_element; /* bytes */
     size_t in_bytes, out_bytes;  /* of the regions, lowest to highest element */
     char *in;                    /* the input's region; 0xff between the elements */

@@ -12,15 +12,23 @@
 static const struct {
     const char *dtype, *feature;
     size_t at; /* of the cap */
+    int compares;
 } dtypes[] = {
-    { "f32", NULL, 0 },
-    { "i32", NULL, 0 },
-    { "u32", NULL, 0 },
-    { "f64", "shaderFloat64", offsetof(tly_caps, float64) },
-    { "i64", "shaderInt64", offsetof(tly_caps, int64) },
-    { "u64", "shaderInt64", offsetof(tly_caps, int64) },
-    { "f16", "storageBuffer16BitAccess", offsetof(tly_caps, storage16) },
-    { "bf16", "storageBuffer16BitAccess", offsetof(tly_caps, storage16) },
+    { "f32", NULL, 0, 0 },
+    { "i32", NULL, 0, 0 },
+    { "u32", NULL, 0, 0 },
+    { "f64", "shaderFloat64", offsetof(tly_caps, float64), 0 },
+    { "i64", "shaderInt64", offsetof(tly_caps, int64), 0 },
+    { "u64", "shaderInt64", offsetof(tly_caps, int64), 0 },
+    { "f16", "storageBuffer16BitAccess", offsetof(tly_caps, storage16), 0 },
+    { "bf16", "storageBuffer16BitAccess", offsetof(tly_caps, storage16), 0 },
+    { "i16>i32", "storageBuffer16BitAccess", offsetof(tly_caps, storage16), 0 },
+    { "u8>u32", "storageBuffer8BitAccess", offsetof(tly_caps, storage8), 0 },
+    { "u32>u64", "shaderInt64", offsetof(tly_caps, int64), 0 },
+    { "f32", NULL, 0, 1 },
+    { "f64", "shaderFloat64", offsetof(tly_caps, float64), 1 },
+    { "u16", "storageBuffer16BitAccess", offsetof(tly_caps, storage16), 1 },
+    { "i8", "storageBuffer8BitAccess", offsetof(tly_caps, storage8), 1 },
 };
 
 static const char *const geometries[] = { "20001:axis=0", "70x33:axis=0,reverse", "3x6:axis=1",
@@ -34,9 +42,9 @@ static const struct {
     { "sum:f32:300000", 0, 0 },
     { "prod:f32:70x33x5:axes=0+2", 0, 0 },
     { "sum:f32:50000x3:axes=0", 0, 0 },
-    { "max:i8:70x33:axes=0", 0, 0 },
-    { "min:u16:64x33:axes=1", 0, 0 },
-    { "argmax:i16>i32:20001", 0, 0 },
+    { "max:f32:70x33:axes=0", 0, 0 },
+    { "min:u32:64x33:axes=1", 0, 0 },
+    { "argmax:f32>i32:20001", 0, 0 },
     { "log_sum_exp:f32:33x500:axes=1", 0, 0 },
     { "mean:f32:3x9x301:axes=0+2", 0, 0 },
     { "sum_square:i32:20x3000:axes=0+1", 0, 0 },
@@ -65,6 +73,10 @@ static void no_storage16(tly_caps *c)
 {
     c->storage16 = 0;
 }
+static void no_storage8(tly_caps *c)
+{
+    c->storage8 = 0;
+}
 static void no_addresses(tly_caps *c)
 {
     c->addresses = 0;
@@ -89,7 +101,7 @@ static void no_progress(tly_caps *c)
 /* The least that Vulkan 1.1 asks of a device. */
 static void least(tly_caps *c)
 {
-    c->int64 = c->float64 = c->storage16 = c->addresses = c->progress = 0;
+    c->int64 = c->float64 = c->storage16 = c->storage8 = c->addresses = c->progress = 0;
     c->preserve32 = c->rte32 = c->denorm32 = c->preserve64 = c->rte64 = c->denorm64 = 0;
     c->subgroup = 0;
     c->subgroup_ops = TLY_SUBGROUP_BASIC;
@@ -115,19 +127,26 @@ static const struct {
     const char *name;
     void (*take)(tly_caps *caps);
 } lacking[] = {
-    { "nothing taken", nothing },       { "no int64", no_int64 },
-    { "no float64", no_float64 },       { "no storage16", no_storage16 },
-    { "no addresses", no_addresses },   { "no shuffles", no_shuffles },
-    { "no arithmetic", no_arithmetic }, { "no subgroup width", no_width },
-    { "no progress", no_progress },     { "the least", least },
-    { "few workgroups", few_groups },   { "few trips", few_trips },
+    { "nothing taken", nothing },
+    { "no int64", no_int64 },
+    { "no float64", no_float64 },
+    { "no storage16", no_storage16 },
+    { "no storage8", no_storage8 },
+    { "no addresses", no_addresses },
+    { "no shuffles", no_shuffles },
+    { "no arithmetic", no_arithmetic },
+    { "no subgroup width", no_width },
+    { "no progress", no_progress },
+    { "the least", least },
+    { "few workgroups", few_groups },
+    { "few trips", few_trips },
 };
 
 /* ---- what comes out ---- */
 
 static void expect_fallback(const tally_vulkan_kernel *k, const tly_caps *caps, const char *label)
 {
-    const tly_gpu_plan *plan = &k->object->plan;
+    const tly_gpu_plan *plan = tly_vk_object_plan(k->object);
     const int shuffles = caps->subgroup && caps->subgroup_ops & TLY_SUBGROUP_SHUFFLE;
     const int arithmetic = shuffles && caps->subgroup_ops & TLY_SUBGROUP_ARITHMETIC;
     tly_expect(shuffles || plan->scan == 0, "%s: scan %d without shuffles", label, plan->scan);
@@ -184,9 +203,11 @@ static void run_all(tally_vulkan *v, const char *name, size_t count)
         uint32_t has;
         memcpy(&has, (const char *)&v->facts.caps + dtypes[d].at, sizeof has);
         for (size_t n = 0; n < count; n++) {
+            static const char *const ops[2][2] = { { "cumsum", "cumprod" },
+                                                   { "cummax", "cummin" } };
             const size_t g = (d + n) % COUNT(geometries);
             char word[100];
-            snprintf(word, sizeof word, "%s:%s:%s", (d / 2 + g) % 2 ? "cumprod" : "cumsum",
+            snprintf(word, sizeof word, "%s:%s:%s", ops[dtypes[d].compares][(d / 2 + g) % 2],
                      dtypes[d].dtype, geometries[g]);
             run_word(v, word, has ? NULL : dtypes[d].feature, name);
         }
@@ -284,9 +305,11 @@ static void run_lent(tally_context *context)
     }
     if (tly_expect(!status, "a device without features: %s", error.message)) {
         const tly_caps *caps = &v->facts.caps;
-        tly_expect(!caps->int64 && !caps->float64 && !caps->storage16 && !caps->addresses,
-                   "a device without features: int64 %u, float64 %u, storage16 %u, addresses %u",
-                   caps->int64, caps->float64, caps->storage16, caps->addresses);
+        tly_expect(!caps->int64 && !caps->float64 && !caps->storage16 && !caps->storage8 &&
+                       !caps->addresses,
+                   "a device without features: int64 %u, float64 %u, storage16 %u, storage8 %u, "
+                   "addresses %u",
+                   caps->int64, caps->float64, caps->storage16, caps->storage8, caps->addresses);
         run_all(v, "lent", COUNT(geometries));
         tly_expect(l.locks > 0 && !l.locked, "%d uses of the queue, locked %d", l.locks, l.locked);
     }

@@ -23,20 +23,48 @@ typedef struct tally_kernel tally_kernel;
 typedef void (*tally_parallel_for)(void *user, int64_t count,
                                    void (*task)(void *state, int64_t index), void *state);
 
+/** Receives text, or bytes, piece by piece; returns 0 to go on. */
+typedef int (*tally_write)(void *user, const char *text, size_t bytes);
+
+/** What the library would tell whoever runs the program: one line, without an end of line. */
+typedef enum tally_log_level {
+    TALLY_LOG_WARNING = 1 /**< something asked for is not done, and all goes on without it */
+} tally_log_level;
+
+/** Called from any thread, from several at once; must not call Tally. */
+typedef void (*tally_log)(void *user, tally_log_level level, const char *message);
+
+/** A cache of the host's for what kernels are made of, in place of the folder. `load` hands over
+ *  what `save` was given for an equal key, by calling give(to, data, bytes) once or piece by piece,
+ *  and returns 0; anything else if it has nothing. Tally judges what it gets by a checksum and runs
+ *  it: it must come from nobody else. Called from any thread, from several at once; must not call
+ *  Tally nor fork. Keys and data are borrowed until return. */
+typedef int (*tally_cache_load)(void *user, const void *key, size_t key_bytes, tally_write give,
+                                void *to);
+typedef void (*tally_cache_save)(void *user, const void *key, size_t key_bytes, const void *data,
+                                 size_t bytes);
+
 /** All zero (but for size) is the default of everything. Structs that begin with a size each have a
  *  macro that sets just that: TALLY_CONTEXT_OPTIONS_INIT and so on, for C99 and C++11. */
 typedef struct tally_context_options {
     size_t size;
     int32_t threads;             /**< most threads of a run; 0: the CPUs of the affinity mask */
-    uint32_t cache_kernels;      /**< most generated kernels kept, for the CPU and on each
-                                       Vulkan device; 0: 4096 */
+    uint32_t cache_kernels;      /**< most generated kernels kept in memory; 0: 4096 */
     tally_parallel_for parallel; /**< NULL: Tally's own pool, started at the first use */
     void *parallel_user;
-    const char *generator; /**< path of libtally-codegen; NULL: where Tally is installed
+    const char *generator;       /**< path of libtally-codegen; NULL: where Tally is installed
                                        (docs/environment.md) */
-    uint32_t isolate;      /**< milliseconds that making a kernel may take in a process of
+    uint32_t isolate;            /**< milliseconds that making a kernel may take in a process of
                                        its own; 0: kernels are made in this process */
-    uint32_t reserved;     /**< 0 */
+    uint32_t reserved;           /**< 0 */
+    const char *cache_folder;    /**< of the disk cache (docs/cache.md); NULL: the environment's;
+                                       "": there is none. Never used with raised privileges */
+    tally_cache_load cache_load; /**< in place of a folder, which must be NULL or "" then; either
+                                       may be NULL */
+    tally_cache_save cache_save;
+    void *cache_user;
+    tally_log log; /**< NULL: nothing is told */
+    void *log_user;
 } tally_context_options;
 
 /*
@@ -54,7 +82,21 @@ typedef struct tally_context_options {
  * alone. The helper has this process's environment (none where privileges are raised) and limits,
  * none of its file descriptors, and signals as in a new program.
  */
-#define TALLY_CONTEXT_OPTIONS_INIT { sizeof(tally_context_options), 0, 0, NULL, NULL, NULL, 0, 0 }
+#define TALLY_CONTEXT_OPTIONS_INIT \
+    { sizeof(tally_context_options), \
+      0, \
+      0, \
+      NULL, \
+      NULL, \
+      NULL, \
+      0, \
+      0, \
+      NULL, \
+      NULL, \
+      NULL, \
+      NULL, \
+      NULL, \
+      NULL }
 
 /**
  * Makes a context; `options` may be NULL. Opens nothing and starts no thread until needed.
@@ -125,9 +167,6 @@ typedef enum tally_stage {
     TALLY_STAGE_SPVASM /**< their disassembly, lines of the kernel IR as OpLine */
 } tally_stage;
 
-/** Receives text piece by piece; returns 0 to go on. */
-typedef int (*tally_write)(void *user, const char *text, size_t bytes);
-
 /** Writes one stage of the kernel's making as text; on failure part of it may have been written.
  *  Open sizes are taken for word, plan and kir on a CPU, and count as large. Errors as
  *  tally_kernel_create; TALLY_UNSUPPORTED for a stage that the device's kernels do not have;
@@ -160,11 +199,12 @@ typedef struct tally_stats {
     size_t size;
     uint64_t compiled; /**< kernels generated */
     uint64_t hits;     /**< creations served from memory */
-    uint64_t cached;   /**< kernels for the CPU held now */
+    uint64_t cached;   /**< kernels held now, for the CPU and on Vulkan devices */
     uint64_t evicted;  /**< such kernels dropped to stay within the bound */
+    uint64_t loaded;   /**< kernels that came from the disk cache, or the host's */
 } tally_stats;
 
-#define TALLY_STATS_INIT { sizeof(tally_stats), 0, 0, 0, 0 }
+#define TALLY_STATS_INIT { sizeof(tally_stats), 0, 0, 0, 0, 0 }
 
 TALLY_API void tally_context_stats(const tally_context *context, tally_stats *stats);
 

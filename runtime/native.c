@@ -1,0 +1,169 @@
+/*
+ * Kernels for CPUs as the cache's objects: made by the generator as a launch record and code in one
+ * piece, and loaded from such a piece, whether it was just made or lay on disk.
+ */
+#include "internal.h"
+
+#include "cpu/cpu.h"
+#include "descriptor.h"
+#include "error.h"
+#include "isolate.h"
+#include "thread.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What code depends on, beside the plan's overrides. */
+typedef struct facts {
+    tly_problem problem;
+    char level[16];
+} facts;
+
+_Static_assert(sizeof(facts) == sizeof(tly_problem) + 16, "padding in a key");
+
+static const facts *facts_of(const tly_object *object)
+{
+    return object->key.facts;
+}
+
+/* --- making -------------------------------------------------------------------------------- */
+
+static tally_status join(const tly_artefact *artefact, tly_piece *made, tally_error *error)
+{
+    made->count = sizeof artefact->launch + artefact->code_bytes;
+    char *bytes = malloc(made->count);
+    if (bytes == NULL) {
+        return tly_out_of_memory(error, "a kernel", made->count);
+    }
+    memcpy(bytes, &artefact->launch, sizeof artefact->launch);
+    memcpy(bytes + sizeof artefact->launch, artefact->code, artefact->code_bytes);
+    made->bytes = bytes;
+    return TALLY_OK;
+}
+
+/* The arguments of make as one. */
+typedef struct making {
+    const tly_object *object;
+    tly_piece *made;
+} making;
+
+static tally_status make_now(void *state, tally_error *error)
+{
+    const making *m = state;
+    const tly_key *key = &m->object->key;
+    tally_context *context = key->owner;
+    const facts *f = facts_of(m->object);
+    const tly_generator *generator;
+    tally_status status = tly_generator_find(context, &generator, error);
+    if (status != TALLY_OK) {
+        return status;
+    }
+    tly_artefact artefact = { .code = NULL };
+    status = tly_make_cpu(context, generator, &f->problem, f->level, key->plan, &artefact, error);
+    if (status != TALLY_OK) {
+        return status;
+    }
+    status = join(&artefact, m->made, error);
+    m->made->lasting = tly_generator_lasting(generator);
+    tly_release_cpu(context, generator, &artefact);
+    return status;
+}
+
+static tally_status make(const tly_object *object, tly_piece *made, tally_error *error)
+{
+    making m = { object, made };
+    return tly_stack_call(make_now, &m, error);
+}
+
+/* --- loading ------------------------------------------------------------------------------- */
+
+static int sound(const tly_launch *l, const tly_problem *problem)
+{
+    int in_lanes = l->form != TLY_ROWS && l->form != TLY_REDUCED_ROWS;
+    return l->abi == TLY_ABI_VERSION && l->form == problem->form && l->chunk >= 0 &&
+           (!in_lanes || l->tile_lanes > 0) && l->scratch_bytes >= 0 &&
+           (!tly_reduces((int)l->form) || l->record_bytes > 0) && l->scratch_lane_bytes >= 0;
+}
+
+static tally_status load(tly_object *object, const tly_piece *made, tally_error *error)
+{
+    tly_native *native = (tly_native *)object;
+    const size_t front = sizeof native->launch;
+    if (made->count > front) {
+        memcpy(&native->launch, made->bytes, front);
+    }
+    if (made->count <= front || !sound(&native->launch, &facts_of(object)->problem)) {
+        return tly_fail(error, TALLY_INTERNAL, "device", "the generator's launch record is bad");
+    }
+    return tly_code_load((const unsigned char *)made->bytes + front, made->count - front,
+                         &native->code, error);
+}
+
+static void unload(tly_object *object)
+{
+    tly_code_unload(&((tly_native *)object)->code);
+}
+
+/* --- names --------------------------------------------------------------------------------- */
+
+void tly_problem_word(const tly_problem *p, char *text, size_t capacity)
+{
+    int small = p->dtype == TALLY_F32 || p->dtype == TALLY_F16 || p->dtype == TALLY_BF16;
+    const struct {
+        const char *text;
+        int there;
+    } options[] = {
+        { "exclusive", p->exclusive },
+        { "last", p->last },
+        { "order=serial", p->order == TALLY_ORDER_SERIAL },
+        { "acc=f64", p->acc == TALLY_F64 && small },
+        { "nan=ignore", p->nan_ignore },
+    };
+    const char *to = p->out_dtype != p->dtype ? ">" : "";
+    const char *out = p->out_dtype != p->dtype ? tly_dtypes[p->out_dtype].name : "";
+    int length = snprintf(text, capacity, "%s:%s%s%s", tly_ops[p->op].name,
+                          tly_dtypes[p->dtype].name, to, out);
+    const char *before = ":";
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        if (options[i].there && length > 0 && (size_t)length < capacity) {
+            length += snprintf(text + length, capacity - (size_t)length, "%s%s", before,
+                               options[i].text);
+            before = ",";
+        }
+    }
+}
+
+static void name(const tly_object *object, tly_store_name *n)
+{
+    tly_problem_word(&facts_of(object)->problem, n->word, sizeof n->word);
+    snprintf(n->device, sizeof n->device, "cpu:%s", facts_of(object)->level);
+}
+
+/* --- the backend --------------------------------------------------------------------------- */
+
+static const tly_backend backend = {
+    .kind = "cpu",
+    .object_bytes = sizeof(tly_native),
+    .facts_bytes = sizeof(facts),
+    .make = make,
+    .load = load,
+    .unload = unload,
+    .name = name,
+};
+
+tally_status tly_native_get(tally_context *context, const tly_request *request, tly_native **native,
+                            tally_error *error)
+{
+    facts f;
+    memset(&f, 0, sizeof f);
+    f.problem = request->problem;
+    strncpy(f.level, tly_level_name(request->level), sizeof f.level - 1);
+    const tly_key key = { &backend, context, &f, request->plan };
+    tly_object *object;
+    tally_status status = tly_cache_get(&context->cache, &key, &object, error);
+    if (status == TALLY_OK) {
+        *native = (tly_native *)object;
+    }
+    return status;
+}

@@ -1,0 +1,71 @@
+/*
+ * The disk cache: what was made once, for the processes that come later. Values by keys, which this
+ * knows nothing of; docs/cache.md is its manual. Guarantees that what it gives is what was stored,
+ * by this user or root, under exactly this key by this build of Tally, and that nothing which goes
+ * wrong here is more than a miss: no call fails.
+ *
+ *   entry.c  the bytes of an entry: written, and judged
+ *   folder.c the folder: trusted or not, its entries, the oldest of which go
+ *   store.c  both together, or the host's functions in place of the folder
+ */
+#ifndef TLY_STORE_H
+#define TLY_STORE_H
+
+#include <tally/kernel.h>
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+typedef struct tly_store {
+    char *folder; /* absolute; NULL: none */
+    tally_cache_load load;
+    tally_cache_save save;
+    void *user;
+    tally_log log;
+    void *log_user;
+    uint64_t limit;           /* bytes of all entries */
+    _Atomic uint64_t written; /* since the folder was last looked through */
+    atomic_int noticed;       /* the log has been told that the folder is not used */
+} tly_store;
+
+/* All that a value depends on, as bytes. */
+typedef struct tly_store_key {
+    uint64_t hash;
+    size_t count;
+    unsigned char bytes[1024];
+} tly_store_key;
+
+/* For people who list the folder. */
+typedef struct tly_store_name {
+    char word[64], device[64];
+} tly_store_name;
+
+/* Bytes of all entries. */
+#define TLY_STORE_LIMIT ((uint64_t)256 << 20)
+
+/* The folder that `asked` names, NULL the environment's, from malloc; *folder is NULL where there is
+ * to be none. TALLY_OUT_OF_MEMORY at worst. */
+tally_status tly_store_folder(const char *asked, char **folder, tally_error *error);
+
+/* TALLY_OUT_OF_MEMORY, or TALLY_INVALID for options that contradict each other; the store is empty
+ * then. */
+tally_status tly_store_init(tly_store *store, const tally_context_options *options,
+                            tally_error *error);
+void tly_store_end(tly_store *store);
+
+/* Whether anything can ever be found or kept. */
+static inline int tly_store_works(const tly_store *store)
+{
+    return store->folder != NULL || store->load != NULL || store->save != NULL;
+}
+
+/* The key of a value of some kind, of this build of Tally. 0: it is too long to be stored. */
+int tly_store_key_make(tly_store_key *key, const char *kind, const void *facts, size_t count,
+                       const char *text);
+
+/* 1, and the value from malloc. Both calls: thread-safe, within the fork gate. */
+int tly_store_load(tly_store *store, const tly_store_key *key, void **value, size_t *count);
+void tly_store_save(tly_store *store, const tly_store_key *key, const tly_store_name *name,
+                    const void *value, size_t count);
+
+#endif

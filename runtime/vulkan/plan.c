@@ -1,0 +1,96 @@
+/*
+ * Plans of kernels for Vulkan devices, kept as the kernels are: a plan depends on the geometry, and
+ * is a part of the kernel's key, so that one in memory or on disk is found without the generator.
+ */
+#include "internal.h"
+
+#include "../error.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a plan depends on, beside the overrides. Zeroed, then filled: padding is compared, too. */
+typedef struct facts {
+    tly_caps caps;
+    tly_problem problem;
+    tly_geometry geometry;
+} facts;
+
+typedef struct known {
+    tly_object base;
+    tly_gpu_plan plan;
+} known;
+
+static tally_status make(const tly_object *object, tly_piece *made, tally_error *error)
+{
+    const facts *f = object->key.facts;
+    const tly_request request = {
+        .problem = f->problem, .geometry = f->geometry, .caps = f->caps, .plan = object->key.plan
+    };
+    const tly_generator *generator;
+    tly_gpu_plan *plan = malloc(sizeof *plan);
+    if (plan == NULL) {
+        return tly_out_of_memory(error, "a plan", sizeof *plan);
+    }
+    tally_status status = tly_generator_find(object->key.owner, &generator, error);
+    if (status == TALLY_OK) {
+        status = tly_plan_gpu(generator, &request, plan, error);
+    }
+    if (status != TALLY_OK) {
+        free(plan);
+        return status;
+    }
+    *made = (tly_piece){ plan, sizeof *plan, tly_generator_lasting(generator) };
+    return TALLY_OK;
+}
+
+static tally_status load(tly_object *object, const tly_piece *made, tally_error *error)
+{
+    known *k = (known *)object;
+    if (made->count != sizeof k->plan) {
+        return tly_fail(error, TALLY_INTERNAL, "device", "the plan's length is bad");
+    }
+    memcpy(&k->plan, made->bytes, sizeof k->plan);
+    return TALLY_OK;
+}
+
+static void unload(tly_object *object)
+{
+    (void)object;
+}
+
+static void name(const tly_object *object, tly_store_name *n)
+{
+    const facts *f = object->key.facts;
+    tly_problem_word(&f->problem, n->word, sizeof n->word);
+    snprintf(n->device, sizeof n->device, "vulkan plan");
+}
+
+static const tly_backend backend = {
+    .kind = "vulkan plan",
+    .object_bytes = sizeof(known),
+    .facts_bytes = sizeof(facts),
+    .make = make,
+    .load = load,
+    .unload = unload,
+    .name = name,
+};
+
+tally_status tly_vk_plan_get(const tally_vulkan *v, const tly_request *request, tly_gpu_plan *plan,
+                             tally_error *error)
+{
+    facts f;
+    memset(&f, 0, sizeof f);
+    memcpy(&f.caps, &request->caps, sizeof f.caps);
+    memcpy(&f.problem, &request->problem, sizeof f.problem);
+    memcpy(&f.geometry, &request->geometry, sizeof f.geometry);
+    const tly_key key = { &backend, v->context, &f, request->plan };
+    tly_object *object;
+    tally_status status = tly_cache_get(&v->context->plans, &key, &object, error);
+    if (status == TALLY_OK) {
+        *plan = ((known *)object)->plan;
+        tly_object_drop(object);
+    }
+    return status;
+}

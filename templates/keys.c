@@ -1,0 +1,135 @@
+/*
+ * Keys: integers that order as the elements do, for operators that compare. An element becomes a key
+ * when it is loaded and an element again, the very same, when it is stored; in between there are
+ * integers alone, whose minimum is one instruction where that of IEEE 754, which minds NaN and the sign
+ * of zero, takes five. Nothing can leave a range, so nothing is watched.
+ *
+ * Of integers the key is the number, in 32 bits at least. The bits of a float, as a signed number, order
+ * like its value once those below the sign are inverted where it is set: then -0 is below +0, NaNs with
+ * a sign below -inf, and those without one above inf. A subtraction that wraps around brings the former
+ * up to the latter, or these down to those, so that all NaNs lie at the end where they win, or, ignored,
+ * at the other, where they lose to everything. Of 16 bits the float is the upper half of its key.
+ */
+#include "template.h"
+
+static unsigned key_bits(const tly_build *c)
+{
+    return 8 * c->acc_bytes;
+}
+
+static int is_float(const tly_build *c)
+{
+    return tly_class_of((tally_dtype)c->p->dtype) == TLY_FLOATING;
+}
+
+/* Of keys: bits below the sign. */
+static uint64_t magnitude(const tly_build *c)
+{
+    return UINT64_MAX >> (65 - key_bits(c));
+}
+
+/* How far the bits of a float are moved up in its key. */
+static unsigned moved(const tly_build *c)
+{
+    return key_bits(c) - 8 * c->in_bytes;
+}
+
+/* What reorder() makes of an element that is known. */
+static uint64_t ordered_bits(const tly_build *c, uint64_t element)
+{
+    uint64_t bits = element << moved(c);
+    return bits > magnitude(c) ? bits ^ magnitude(c) : bits;
+}
+
+/* What is subtracted, so that -inf becomes the lowest key and all NaNs lie at the upper end, or inf the
+ * highest and they lie at the lower one. */
+static uint64_t turn(const tly_build *c)
+{
+    int takes_most = tly_operator_find(c->p->op)->by[TLY_SIGNED] == KIR_SMAX;
+    int nans_up = takes_most != c->p->nan_ignore;
+    uint64_t end = tly_value_bits(nans_up ? TLY_LEAST : TLY_MOST, (tally_dtype)c->p->dtype);
+    return ordered_bits(c, end) - (nans_up ? magnitude(c) + 1 : magnitude(c));
+}
+
+uint64_t tly_key_bits(const tly_build *c, uint64_t element)
+{
+    uint64_t all = UINT64_MAX >> (64 - key_bits(c)), sign = UINT64_C(1) << (8 * c->in_bytes - 1);
+    if (is_float(c))
+        return (ordered_bits(c, element) - turn(c)) & all;
+    if (tly_class_of((tally_dtype)c->p->dtype) == TLY_SIGNED)
+        element = (element ^ sign) - sign;
+    return element & all;
+}
+
+static kir_value constant(tly_build *c, kir_value like, uint64_t bits)
+{
+    return kir_const(c->b, kir_type_of(c->b, like), bits & UINT64_MAX >> (64 - key_bits(c)));
+}
+
+/* The bits below the sign inverted where it is set: its own inverse. */
+static kir_value reorder(tly_build *c, kir_value bits)
+{
+    kir_builder *b = c->b;
+    kir_value sign = kir_bin(b, KIR_ASHR, bits, constant(c, bits, key_bits(c) - 1));
+    return kir_bin(b, KIR_XOR, bits, kir_bin(b, KIR_AND, sign, constant(c, bits, magnitude(c))));
+}
+
+/* Floats: `bits` in the upper bits of a key. */
+static kir_value order(tly_build *c, kir_value bits)
+{
+    return kir_bin(c->b, KIR_SUB, reorder(c, bits), constant(c, bits, turn(c)));
+}
+
+static kir_value restore(tly_build *c, kir_value key)
+{
+    return reorder(c, kir_bin(c->b, KIR_ADD, key, constant(c, key, turn(c))));
+}
+
+kir_value tly_word_to_key(tly_build *c, kir_value word)
+{
+    kir_builder *b = c->b;
+    kir_value unused = constant(c, word, moved(c));
+    if (is_float(c))
+        return order(c, kir_bin(b, KIR_SHL, word, unused));
+    if (tly_class_of((tally_dtype)c->p->dtype) == TLY_UNSIGNED)
+        return word;
+    return kir_bin(b, KIR_ASHR, kir_bin(b, KIR_SHL, word, unused), unused);
+}
+
+kir_value tly_key_to_word(tly_build *c, kir_value key)
+{
+    if (is_float(c))
+        return kir_bin(c->b, KIR_LSHR, restore(c, key), constant(c, key, moved(c)));
+    return kir_bin(c->b, KIR_AND, key, constant(c, key, UINT64_MAX >> (64 - 8 * c->in_bytes)));
+}
+
+static kir_kind integer_of(unsigned bytes)
+{
+    return bytes == 8 ? KIR_I64 : bytes == 4 ? KIR_I32 : bytes == 2 ? KIR_I16 : KIR_I8;
+}
+
+static kir_value converted(tly_build *c, kir_op op, kir_kind kind, kir_value v)
+{
+    return kir_type_of(c->b, v).kind == kind
+               ? v
+               : kir_convert(c->b, op, KIR_TYPE(kind, kir_type_of(c->b, v).lanes), v);
+}
+
+kir_value tly_to_key(tly_build *c, kir_value storage)
+{
+    int is_signed = tly_class_of((tally_dtype)c->p->dtype) == TLY_SIGNED;
+    kir_value v = converted(c, KIR_BITCAST, integer_of(c->in_bytes), storage);
+    v = converted(c, is_signed ? KIR_SEXT : KIR_ZEXT, (kir_kind)c->acc.kind, v);
+    if (!is_float(c))
+        return v;
+    return order(c, moved(c) > 0 ? kir_bin(c->b, KIR_SHL, v, constant(c, v, moved(c))) : v);
+}
+
+kir_value tly_from_key(tly_build *c, kir_value key)
+{
+    kir_value v = is_float(c) ? restore(c, key) : key;
+    if (is_float(c) && moved(c) > 0)
+        v = kir_bin(c->b, KIR_LSHR, v, constant(c, v, moved(c)));
+    v = converted(c, KIR_TRUNC, integer_of(c->in_bytes), v);
+    return converted(c, KIR_BITCAST, (kir_kind)tly_storage((tally_dtype)c->p->dtype, 1).kind, v);
+}
