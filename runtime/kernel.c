@@ -186,8 +186,8 @@ static int sound(const tly_artefact *artefact, const tly_problem *problem)
     int in_lanes = l->form != TLY_ROWS && l->form != TLY_REDUCED_ROWS;
     return l->abi == TLY_ABI_VERSION && l->form == problem->form && l->chunk >= 0 &&
            (!in_lanes || l->tile_lanes > 0) && l->scratch_bytes >= 0 &&
-           (!tly_reduces(l->form) || l->record_bytes > 0) && l->scratch_lane_bytes >= 0 &&
-           artefact->code_bytes > 0;
+           l->record_bytes >= tly_reduces(l->form) && l->scratch_lane_bytes >= 0 &&
+           (l->form != TLY_ROWS || l->record_bytes <= TLY_CARRY_BYTES) && artefact->code_bytes > 0;
 }
 
 /* Code is looked for in this order: memory (the cache that calls this), then the generator. What is
@@ -357,7 +357,7 @@ static void prepare(tally_kernel *k, const tly_request *request)
     prepare_args(k, g, l, in_bytes, out_bytes);
     k->in_first = g->in_first * in_bytes;
     k->out_first = g->out_first * out_bytes;
-    k->carry_bytes = p->unit * (int32_t)tally_dtype_bytes((tally_dtype)p->acc);
+    k->carry_bytes = l->form == TLY_ROWS ? (int32_t)l->record_bytes : 0;
     prepare_cuts(k, g, l, in_bytes, out_bytes);
     /* Intel's cores fill the lines of stores in the order of the program, so that one that is not in
      * the first cache holds up all behind it. Of two streams of stores, to scratch and to memory,

@@ -15,6 +15,7 @@
 #include "../templates/template.h"
 
 const tly_operator *__wrap_tly_operator_find(int op);
+const tly_operator *__real_tly_operator_find(int op);
 
 static int is_float(const tly_build *c)
 {
@@ -31,8 +32,7 @@ static kir_value number(tly_build *c, kir_value like, uint64_t value)
 /* i1s */
 static kir_value is_there(tly_build *c, kir_value x)
 {
-    return kir_cmp(c->b, kir_is_float(kir_type_of(c->b, x)) ? KIR_UNE : KIR_NE, x,
-                   number(c, x, 0));
+    return kir_cmp(c->b, kir_is_float(kir_type_of(c->b, x)) ? KIR_UNE : KIR_NE, x, number(c, x, 0));
 }
 
 static kir_value lift(tly_build *c, kir_value x, kir_value index)
@@ -116,5 +116,5 @@ const tly_operator *__wrap_tly_operator_find(int op)
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
         if (operators[i].op == op)
             return &operators[i];
-    return NULL;
+    return __real_tly_operator_find(op);
 }

@@ -8,6 +8,8 @@
 
 int __wrap_tly_reference(const tally_descriptor *d, const void *in, tly_fact_visit visit,
                          void *user);
+int __real_tly_reference(const tally_descriptor *d, const void *in, tly_fact_visit visit,
+                         void *user);
 
 typedef struct state {
     uint64_t a, b, count;
@@ -41,6 +43,8 @@ int __wrap_tly_reference(const tally_descriptor *d, const void *in, tly_fact_vis
     tly_layout l;
     int stop = 0;
 
+    if (d->op != TALLY_CUMSUM && d->op != TALLY_CUMPROD)
+        return __real_tly_reference(d, in, visit, user);
     tly_layout_of(d, &l);
     for (int64_t row = 0; row < l.rows && !stop; row++) {
         state s = { 0 };
