@@ -36,7 +36,7 @@ typedef enum tly_watch {
 /* What a part of a state is. */
 typedef enum tly_part_kind {
     TLY_PART_VALUE, /* an accumulator */
-    TLY_PART_INDEX  /* an i64: the position of an element */
+    TLY_PART_INDEX  /* the position of an element, of tly_index_dtype */
 } tly_part_kind;
 
 struct tly_build; /* templates/template.h */
@@ -67,6 +67,9 @@ const tly_operator *tly_operator_find(int op);
 tally_status tly_operator_check(const tly_problem *p, tally_error *error);
 
 tly_class tly_class_of(tally_dtype dtype);
+
+/* i64; i32 where as wide as accumulators and positions are known to fit. */
+tally_dtype tly_index_dtype(const tly_problem *p);
 
 /* In memory each part of a state has as much room as the widest. */
 unsigned tly_part_bytes(const tly_problem *p);

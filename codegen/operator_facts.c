@@ -28,12 +28,19 @@ tly_class tly_class_of(tally_dtype dtype)
     return (tly_class)classes[dtype];
 }
 
+tally_dtype tly_index_dtype(const tly_problem *p)
+{
+    int few = tly_reduces(p->form) && (p->dense & TLY_REDUCED_FEW) != 0;
+    return few && tally_dtype_bytes((tally_dtype)p->acc) == 4 ? TALLY_I32 : TALLY_I64;
+}
+
 unsigned tly_part_bytes(const tly_problem *p)
 {
     const tly_operator *o = tly_operator_find(p->op);
     unsigned bytes = (unsigned)tally_dtype_bytes((tally_dtype)p->acc);
     for (unsigned i = 0; i < o->parts; i++)
-        bytes = o->part[i] == TLY_PART_INDEX ? 8 : bytes;
+        if (o->part[i] == TLY_PART_INDEX && bytes < tally_dtype_bytes(tly_index_dtype(p)))
+            bytes = 8;
     return bytes;
 }
 

@@ -5,16 +5,17 @@
 #include <stdint.h>
 
 typedef struct tly_target {
-    const char *level;    /* x86-64-v2, x86-64-v3, x86-64-v4, aarch64 */
-    const char *triple;   /* LLVM's */
-    const char *cpu;      /* LLVM's */
-    const char *features; /* LLVM's, added to the CPU's */
-    int32_t vector_bytes; /* 16, 32, 64 */
-    int32_t registers;    /* vector registers */
-    int32_t has_f16;      /* converts f16 to and from f32 in hardware */
-    int32_t has_mul64;    /* multiplies vectors of i64 */
-    int32_t has_align2;   /* one instruction shifts across two whole vectors */
-    int32_t mask_bytes;   /* the narrowest element of masked loads and stores; 0: there are none */
+    const char *level;       /* x86-64-v2, x86-64-v3, x86-64-v4, aarch64 */
+    const char *triple;      /* LLVM's */
+    const char *cpu;         /* LLVM's */
+    const char *features;    /* LLVM's, added to the CPU's */
+    int32_t vector_bytes;    /* 16, 32, 64 */
+    int32_t registers;       /* vector registers */
+    int32_t has_f16;         /* converts f16 to and from f32 in hardware */
+    int32_t has_mul64;       /* multiplies vectors of i64 */
+    int32_t has_align2;      /* one instruction shifts across two whole vectors */
+    int32_t slow_subnormals; /* some cores compute them by microcode */
+    int32_t mask_bytes; /* the narrowest element of masked loads and stores; 0: there are none */
 } tly_target;
 
 /* NULL if there is no such level. */

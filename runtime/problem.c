@@ -114,8 +114,7 @@ static int64_t size_of(int64_t stride)
     return stride < 0 ? -stride : stride;
 }
 
-/* The largest power of two within n, up to 16: what is known of a length where vectors must fit. */
-static uint8_t power_within(int64_t n)
+uint8_t tly_power_within(int64_t n)
 {
     uint8_t power = 1;
     while (power < 16 && 2 * power <= n) {
@@ -136,7 +135,7 @@ static void set_rows(shape *s, int64_t unit, tly_problem *p, tly_geometry *g)
     p->dense = p->in_step == p->out_step && size_of(p->out_step) == 1 &&
                (s->count == 0 || (s->count == 1 && continues(&s->dims[0], &s->axis)));
     if (unit == 1 && s->axis.size <= TLY_SHORT_ROW && (p->dense || s->count > 0)) {
-        p->length = p->dense ? (uint8_t)s->axis.size : power_within(s->axis.size);
+        p->length = p->dense ? (uint8_t)s->axis.size : tly_power_within(s->axis.size);
     } else if (p->dense && unit == 1 && s->axis.size <= TLY_MEDIUM_ROW &&
                s->axis.size % TLY_EVEN_ROW != 0 && p->order != TALLY_ORDER_SERIAL) {
         p->dense = TLY_DENSE_MEDIUM;
@@ -158,7 +157,7 @@ static void set_lanes(shape *s, tly_form form, int32_t lanes, tly_problem *p, tl
         few = s->axis.size;
     }
     if (p->length == 0 && (few <= TLY_MAX_UNIT || few < lane.size)) {
-        p->length = power_within(few);
+        p->length = tly_power_within(few);
     }
     if (form == TLY_COLUMNS && p->in_step == TLY_ANY_STEP && size_of(s->axis.in_stride) == 1) {
         p->dense = s->axis.in_stride > 0 ? TLY_AXIS_UP : TLY_AXIS_DOWN;

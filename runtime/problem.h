@@ -56,6 +56,10 @@ typedef enum tly_packed {
     TLY_ROWS_UP = 5
 } tly_packed;
 
+/* Reductions, as bits: rows that are dealt with several at once, from 1 up to TLY_REDUCED_BYTES of
+ * accumulators of one step each, along one dim; of indices: elements can be counted in 32 bits. */
+enum { TLY_REDUCED_SHORT = 1, TLY_REDUCED_FEW = 2, TLY_REDUCED_BYTES = 512 };
+
 /* A step that is no literal of the kernel but a launch argument. */
 #define TLY_ANY_STEP 127
 
@@ -84,7 +88,8 @@ typedef struct tly_problem {
     uint8_t order;      /* tally_order */
     uint8_t exclusive;  /* 0 or 1 */
     uint8_t form;       /* tly_form */
-    uint8_t dense;      /* TLY_ROWS: tly_dense; TLY_COLUMNS, TLY_TRANSPOSED: tly_packed */
+    uint8_t dense;      /* TLY_ROWS: tly_dense; TLY_COLUMNS, TLY_TRANSPOSED: tly_packed; reductions:
+                           TLY_REDUCED_... */
     int8_t in_step;     /* elements: -2 to 2 or TLY_ANY_STEP */
     int8_t out_step;    /* elements: -1, 1 or TLY_ANY_STEP; -1 in TLY_ROWS only */
     uint8_t unit;       /* TLY_ROWS: 1 to TLY_MAX_UNIT; else 1 */
@@ -92,7 +97,7 @@ typedef struct tly_problem {
                            packed columns: lanes up to TLY_NARROW_BYTES; several rows up to
                            TLY_SHORT_ROW that are not dense, up to TLY_MAX_UNIT lanes else, and up
                            to 31 steps of transposed views: the largest power of two within, up to
-                           16; else 0 (a launch argument) */
+                           16; of reduced lanes below 16 the same; else 0 (a launch argument) */
     uint8_t nan_ignore; /* 1: comparisons pass over NaN */
     uint8_t last;       /* 1: of equals the last one's index */
     uint8_t unused[2];  /* 0 */
@@ -126,6 +131,9 @@ tally_dtype tly_accumulator(const tally_descriptor *d);
 /* Reduces a descriptor that tally_descriptor_check accepted. Open sizes count as large
  * ones: the problem is that of the kernel for these, and no launch has the geometry. */
 void tly_canonicalise(const tally_descriptor *d, tly_problem *problem, tly_geometry *geometry);
+
+/* The largest power of two within n, up to 16: what is known of a length where vectors must fit. */
+uint8_t tly_power_within(int64_t n);
 
 /* problem_reduce.c: the same of a resolved reduction whose sizes are known. */
 void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *problem,

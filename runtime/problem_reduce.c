@@ -9,6 +9,9 @@
 #include "descriptor.h"
 #include "problem.h"
 
+/* Fewer lanes may not fill a vector. */
+#define FEW_LANES 64
+
 typedef struct shape {
     tly_dim kept[TALLY_MAX_RANK], reduced[TALLY_MAX_RANK]; /* sizes above 1, outermost first */
     int32_t kept_count, reduced_count;
@@ -226,6 +229,16 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
     for (int32_t i = 0; i < s.reduced_count; i++) {
         g->reduced[i] = s.reduced[i];
         g->steps *= s.reduced[i].size;
+    }
+    if (lanes < 0 && g->length > 0 && g->steps == 1 && s.kept_count <= 1 && problem->in_step == 1 &&
+        g->length * (int64_t)tally_dtype_bytes((tally_dtype)problem->acc) <= TLY_REDUCED_BYTES) {
+        problem->dense |= TLY_REDUCED_SHORT;
+    }
+    if (full->op == TALLY_ARGMAX || full->op == TALLY_ARGMIN) {
+        problem->dense |= g->length * g->steps <= INT32_MAX ? TLY_REDUCED_FEW : 0;
+    }
+    if (lanes >= 0 && g->inner < FEW_LANES) {
+        problem->length = tly_power_within(g->inner);
     }
     g->rows = 1;
     g->outer_rank = s.kept_count;

@@ -22,8 +22,10 @@ typedef struct format {
     uint64_t lifted; /* 2^mantissa: an integer or'ed to it is added; and times it what is
                                   subnormal is normal */
     uint64_t log2e;
+    uint64_t ln2;
     uint64_t ln2_high, ln2_low; /* products of an exponent and the high part are exact */
     uint64_t exp_low, exp_high; /* below: 0; above: infinity */
+    uint64_t exp_normal;        /* below: no normal number */
     uint64_t root_half;         /* mantissas are brought to [root_half, 2 root_half) */
     uint64_t lift, lift_tiny;   /* lifted + bias; + mantissa, too */
     polynomial exp;             /* of r: (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2 */
@@ -44,10 +46,12 @@ static const format formats[] = {
       .magic = 0x4b400000,
       .lifted = 0x4b000000,
       .log2e = 0x3fb8aa3b,
+      .ln2 = 0x3f317218,
       .ln2_high = 0x3f318000,
       .ln2_low = 0xb95e8083,
-      .exp_low = 0xc2d00000,  /* -104 */
-      .exp_high = 0x42b20000, /* 89 */
+      .exp_low = 0xc2d00000,    /* -104 */
+      .exp_normal = 0xc2ae0000, /* -87 */
+      .exp_high = 0x42b20000,   /* 89 */
       .root_half = 0x3f3504f3,
       .lift = 0x4b00007f,
       .lift_tiny = 0x4b000096,
@@ -66,10 +70,12 @@ static const format formats[] = {
       .magic = 0x4338000000000000,
       .lifted = 0x4330000000000000,
       .log2e = 0x3ff71547652b82fe,
+      .ln2 = 0x3fe62e42fefa39ef,
       .ln2_high = 0x3fe62e42fefa3000,
       .ln2_low = 0x3d53de6af278ece6,
-      .exp_low = 0xc087500000000000,  /* -746 */
-      .exp_high = 0x4086300000000000, /* 710 */
+      .exp_low = 0xc087500000000000,    /* -746 */
+      .exp_normal = 0xc086200000000000, /* -708 */
+      .exp_high = 0x4086300000000000,   /* 710 */
       .root_half = 0x3fe6a09e667f3bcd,
       .lift = 0x43300000000003ff,
       .lift_tiny = 0x4330000000000433,
@@ -196,6 +202,23 @@ kir_value tly_exp(kir_builder *b, kir_value x)
     kir_value rest = mul(&w, mul(&w, r, r), evaluate(&w, &f->exp, r));
     kir_value y = add(&w, real(&w, f->one), add(&w, high, sub(&w, rest, low)));
     return choose(&w, vanishes, zero, scaled(&w, y, biased));
+}
+
+/* The same with n ln 2 rounded, and the exponent added to the bits of e^r, which means nothing for
+ * -inf and NaN. */
+kir_value tly_exp_below(kir_builder *b, kir_value x)
+{
+    const work w = begin(b, x);
+    const format *f = w.f;
+    kir_value magic = real(&w, f->magic), one = real(&w, f->one);
+    kir_value rounded = add(&w, mul(&w, x, real(&w, f->log2e)), magic);
+    kir_value n = sub(&w, rounded, magic), r = sub(&w, x, mul(&w, n, real(&w, f->ln2)));
+    kir_value y = add(&w, one, mul(&w, r, evaluate(&w, &f->exp, r)));
+    y = add(&w, one, mul(&w, r, y));
+    n = op(&w, KIR_SHL, as_integer(&w, rounded), integer(&w, f->mantissa));
+    y = as_real(&w, add(&w, as_integer(&w, y), n));
+    y = choose(&w, kir_cmp(b, KIR_UNO, x, x), x, y);
+    return choose(&w, below(&w, x, real(&w, f->exp_normal)), real(&w, 0), y);
 }
 
 /* ---- log ---- */

@@ -14,6 +14,10 @@
  * subnormal results are rounded as the others. */
 kir_value tly_exp(kir_builder *b, kir_value x);
 
+/* For sums of such: of x that is not above 0, or NaN, within |x| + 2 units; what is no normal number
+ * is 0. */
+kir_value tly_exp_below(kir_builder *b, kir_value x);
+
 /* The natural logarithm, within 1 (f32) and 2 (f64) units: -inf of both zeros, NaN of what is
  * below, inf of inf; of subnormals as of others. */
 kir_value tly_log(kir_builder *b, kir_value x);

@@ -36,7 +36,7 @@ kir_value tly_combine(tly_build *c, kir_value x, kir_value y)
 static kir_type part_type(const tly_build *c, unsigned part, unsigned lanes)
 {
     int index = row_of(c)->part[part] == TLY_PART_INDEX;
-    return KIR_TYPE(index ? KIR_I64 : c->acc.kind, lanes);
+    return index ? tly_storage(tly_index_dtype(c->p), lanes) : KIR_TYPE(c->acc.kind, lanes);
 }
 
 static kir_value known(tly_build *c, const uint8_t *values, unsigned lanes)
@@ -48,7 +48,8 @@ static kir_value known(tly_build *c, const uint8_t *values, unsigned lanes)
         tly_value value = (tly_value)values[i];
         if (index && c->p->last) /* no element's index loses against it */
             value = TLY_LEAST;
-        uint64_t bits = tly_value_bits(value, index ? TALLY_I64 : (tally_dtype)c->p->acc);
+        tally_dtype dtype = index ? tly_index_dtype(c->p) : (tally_dtype)c->p->acc;
+        uint64_t bits = tly_value_bits(value, dtype);
         v[i] = kir_const(c->b, part_type(c, i, lanes), bits);
     }
     return kir_tuple(c->b, o->parts, v);

@@ -31,6 +31,9 @@ kir_value tly_reduce_load_some(tly_reduce *r, kir_value p, kir_value count);
 /* States as elements of the output. */
 kir_value tly_reduce_result(tly_reduce *r, kir_value state);
 
+/* Indices of `lanes` elements, the first `index`, an i64, `apart` (0 or 1) from each other. */
+kir_value tly_reduce_indices(tly_reduce *r, kir_value index, unsigned lanes, int apart);
+
 /* ---- reduce.c ---- */
 
 /* Address of element 0 of a step. */

@@ -125,9 +125,10 @@ static kir_value stored(tly_reduce *r, kir_value y)
         return tly_narrow(c, y);
     if (kir_is_float(from))
         return kir_convert(c->b, tly_class_of(out) == TLY_SIGNED ? KIR_FPTOSI : KIR_FPTOUI, to, y);
-    return kir_kind_bits((kir_kind)from.kind) > kir_kind_bits((kir_kind)to.kind)
-               ? kir_convert(c->b, KIR_TRUNC, to, y)
-               : y;
+    unsigned had = kir_kind_bits((kir_kind)from.kind), has = kir_kind_bits((kir_kind)to.kind);
+    if (had < has) /* an index */
+        return kir_convert(c->b, KIR_ZEXT, to, y);
+    return had > has ? kir_convert(c->b, KIR_TRUNC, to, y) : y;
 }
 
 kir_value tly_reduce_result(tly_reduce *r, kir_value state)
@@ -137,4 +138,14 @@ kir_value tly_reduce_result(tly_reduce *r, kir_value state)
     kir_value count = mul(c, kir_get(c->b, KIR_ARG_STEPS), kir_get(c->b, KIR_ARG_LENGTH));
     uint64_t bits = tly_value_bits((tly_value)row(r)->empty, (tally_dtype)c->p->out_dtype);
     return kir_select(c->b, equal(c, count, imm(c, 0)), constant(r, y, bits), y);
+}
+
+kir_value tly_reduce_indices(tly_reduce *r, kir_value index, unsigned lanes, int apart)
+{
+    kir_builder *b = r->c->b;
+    kir_type t = tly_storage(tly_index_dtype(r->c->p), lanes);
+    if (t.kind != KIR_I64)
+        index = kir_convert(b, KIR_TRUNC, KIR_TYPE(t.kind, 1), index);
+    index = kir_splat(b, index, lanes);
+    return apart && lanes > 1 ? kir_bin(b, KIR_ADD, index, kir_iota(b, t)) : index;
 }

@@ -60,7 +60,7 @@ static void pass(lanes *k, kir_value lane, unsigned n, void *user)
         kir_value x = tly_reduce_load(&k->r, kir_ptradd(b, in->at[i], skipped), 0, n);
         kir_value index = 0;
         if (k->r.indexed)
-            index = kir_splat(b, add(c, in->index, imm(c, i)), n);
+            index = tly_reduce_indices(&k->r, add(c, in->index, imm(c, i)), n, 0);
         state = tly_combine(c, state, tly_lift_at(c, x, index));
     }
     tly_store_state(c, state_at(k, lane), 0, state, 1);

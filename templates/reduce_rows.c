@@ -17,13 +17,9 @@ typedef struct walk {
 
 static kir_value lifted(walk *w, kir_value x, kir_value position, unsigned lanes)
 {
-    tly_build *c = w->r->c;
-    kir_builder *b = c->b;
-    if (!w->r->indexed)
-        return w->rules->lift(w->r, x, 0);
-    kir_value index = kir_splat(b, add(c, w->index, position), lanes);
-    if (lanes > 1)
-        index = kir_bin(b, KIR_ADD, index, kir_iota(b, KIR_TYPE(KIR_I64, lanes)));
+    kir_value index = 0;
+    if (w->r->indexed)
+        index = tly_reduce_indices(w->r, add(w->r->c, w->index, position), lanes, 1);
     return w->rules->lift(w->r, x, index);
 }
 

@@ -69,17 +69,15 @@ kir_value tly_lift_exp(tly_build *c, kir_value x, kir_value index)
 kir_value tly_combine_exp(tly_build *c, kir_value x, kir_value y)
 {
     kir_builder *b = c->b;
-    kir_value mx = kir_part(b, x, 0), sx = kir_part(b, x, 1);
-    kir_value my = kir_part(b, y, 0), sy = kir_part(b, y, 1);
-    kir_value apart = magnitude(c, bin(c, KIR_SUB, my, mx));
-    kir_value sign = constant(c, apart, tly_value_bits(TLY_MINUS_ZERO, (tally_dtype)c->p->acc));
-    apart = bin(c, KIR_SUB, sign, apart);
-    apart = kir_select(b, kir_cmp(b, KIR_OEQ, mx, my), constant(c, apart, 0), apart);
-    kir_value factor = tly_exp(b, apart), below = kir_cmp(b, KIR_OLE, my, mx);
-    kir_value first = bin(c, KIR_ADD, sx, bin(c, KIR_MUL, sy, factor));
-    kir_value second = bin(c, KIR_ADD, bin(c, KIR_MUL, sx, factor), sy);
-    return kir_tuple(
-        b, 2, (kir_value[]){ kir_select(b, below, mx, my), kir_select(b, below, first, second) });
+    kir_value mx = kir_part(b, x, 0), my = kir_part(b, y, 0);
+    kir_value below = kir_cmp(b, KIR_OLE, my, mx), equal = kir_cmp(b, KIR_OEQ, mx, my);
+    kir_value high = kir_select(b, below, x, y), low = kir_select(b, below, y, x);
+    kir_value m = kir_part(b, high, 0);
+    kir_value apart = bin(c, KIR_SUB, kir_part(b, low, 0), m);
+    apart = kir_select(b, equal, constant(c, apart, 0), apart);
+    kir_value added = bin(c, KIR_MUL, kir_part(b, low, 1), tly_exp_below(b, apart));
+    kir_value sum = bin(c, KIR_ADD, kir_part(b, high, 1), added);
+    return kir_tuple(b, 2, (kir_value[]){ m, sum });
 }
 
 kir_value tly_project_exp(tly_build *c, kir_value state)

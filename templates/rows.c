@@ -264,6 +264,8 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
     r.totals = r.chunk > 0 && tly_is_floating(c);
     r.quick = r.watches && c->plan->careful == 0;
     r.by_flags = r.quick && r.unit == 1 && keeps_flags(c);
+    r.lows = r.by_flags && r.windows && tly_watches_products(c) && c->acc.kind == KIR_F32 &&
+             c->t->slow_subnormals;
     r.ends_by_flags = r.quick && r.unit > 1 && keeps_flags(c);
     r.later = (r.by_flags || r.ends_by_flags) && tly_narrow_raises(c);
     r.direct_in = tly_loads_vectors(c) && c->p->in_step != 0;

@@ -23,6 +23,7 @@ typedef struct tly_rows {
     int later;                     /* 1: results are narrowed when the flags have been read */
     int ends_by_flags;             /* 1: what is seen are neither zeros nor infinities */
     int watches;                   /* 1: partial results may leave the range */
+    int lows;                      /* 1: small products are made in another way (rows_low.c) */
     int totals;                    /* 1: a chunk's total is another value than its last result */
     int64_t step, block, chunk;    /* elements */
     int64_t widest;                /* elements of a step, quick or careful */
@@ -144,6 +145,12 @@ kir_value tly_rows_window(tly_rows *r, kir_value p, int is_first, kir_value *win
 tly_rows_result tly_rows_join(tly_rows *r, const tly_rows_part *p, tly_rows_state *s,
                               kir_value *shown);
 
+/* i1: a product is so small that one of the next step may be subnormal. */
+kir_value tly_rows_is_low(tly_rows *r, const tly_rows_state *s);
+/* Then all windows of the step are joined so (rows_low.c); i1: nothing of the segment counts. */
+kir_value tly_rows_join_low(tly_rows *r, const kir_value *parts, tly_rows_state *s,
+                            kir_value *shown);
+
 /* What each lane continues, where that is shown, from what the first ones do; 0 elsewhere. */
 kir_value tly_rows_before(tly_rows *r, kir_value first, kir_value y);
 /* Results as they are shown; of pairs, `odd` is that of the first of each. */
@@ -165,6 +172,7 @@ kir_value tly_rows_shows_infinity(tly_rows *r, const kir_value *shown, unsigned 
  * end of their part of the range (no low); and of its results. */
 typedef struct tly_rows_seen {
     kir_value high, low, results;
+    kir_value bad; /* i1, where small products are made in another way: some are not the loop's */
 } tly_rows_seen;
 /* How many parts of the range a vector (by windows, an element) may take for a step to move by half
  * of it. */

@@ -65,7 +65,7 @@ static kir_value is_apart(tly_rows *r, const tly_rows_segment *g, const tly_rows
     kir_value there = tly_at(c, in->base, l.i, tly_rows_element_bytes(r));
     there = kir_select(b, less(c, l.i, in->whole), there, in->last);
     there = kir_select(b, equal(c, l.i, imm(c, 0)), in->first, there);
-    seen = (tly_rows_seen){ l.carried[0], l.carried[1], 0 };
+    seen = (tly_rows_seen){ l.carried[0], l.carried[1], 0, 0 };
     for (unsigned k = 0; k < r->unroll; k++) {
         kir_value x[2];
         tly_rows_load_step(r, there, imm(c, k), x);
@@ -74,7 +74,7 @@ static kir_value is_apart(tly_rows *r, const tly_rows_segment *g, const tly_rows
     v[0] = seen.high;
     v[1] = seen.low;
     kir_for_end(b, &l, v);
-    seen = (tly_rows_seen){ l.result[0], l.result[1], 0 };
+    seen = (tly_rows_seen){ l.result[0], l.result[1], 0, 0 };
     return tly_rows_seen_apart(r, &seen);
 }
 
@@ -180,7 +180,8 @@ static void redo(tly_rows *r, const tly_rows_segment *g, kir_value left, tly_row
     tly_rows careful = *r;
     kir_value same = s->last[0];
     kir_branch redo;
-    careful.windows = careful.quick = careful.later = careful.totals = careful.loads = 0;
+    careful.windows = careful.lows = careful.quick = careful.later = careful.totals =
+        careful.loads = 0;
     careful.unroll = CAREFUL_UNROLL;
     careful.step = (int64_t)CAREFUL_UNROLL * r->wide;
     kir_if(b, &redo, left);
@@ -203,7 +204,7 @@ void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, tly_rows_state *s)
     tly_rows_source in = tly_rows_prepare(r, g);
     kir_value count = g->count, lost = 0, flags = 0, left, zero = imm(c, 0);
     unsigned what = TLY_ROWS_RESULTS;
-    tly_rows_seen seen = { 0, 0, 0 };
+    tly_rows_seen seen = { 0, 0, 0, 0 };
     if (r->totals && (r->by_flags || !r->watches))
         what |= TLY_ROWS_TOTAL;
     if (r->quick && !r->by_flags) {
@@ -233,6 +234,8 @@ void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, tly_rows_state *s)
                          : kir_bin(b, KIR_OR, lost, tly_rows_seen_left(r, &seen, s));
     if (r->ends_by_flags)
         left = kir_bin(b, KIR_OR, left, raised(r, flags));
+    if (r->lows)
+        left = kir_bin(b, KIR_OR, left, seen.bad);
     if (left && r->unit == 1 && tly_watches_output(c)) {
         kir_value may = r->by_flags ? raised(r, flags) : kir_const(b, KIR_TYPE(KIR_I1, 1), 1);
         left = kir_bin(b, KIR_OR, left, shown_left(r, g, may, &from, s));

@@ -171,7 +171,7 @@ tly_rows_seen tly_rows_see_none(tly_rows *r)
     tly_build *c = r->c;
     kir_value one = tly_watch_bits(c, tly_neutral(c, c->vec));
     kir_value low = kir_const(c->b, kir_type_of(c->b, one), 0);
-    return (tly_rows_seen){ low, one, one };
+    return (tly_rows_seen){ low, one, one, 0 };
 }
 
 /* The extremes but for infinities, NaNs and zeros, which are so in every order. */

@@ -8,6 +8,7 @@
 typedef struct chain {
     kir_value windows[8];            /* of the last vector loaded */
     tly_rows_part ahead[MAX_UNROLL]; /* the step to come, ... */
+    kir_value bad;                   /* lows: i1: a segment does not count */
     kir_value here, wide;            /* careful: where its input lies; i1: it may move far */
     tly_rows_state state;
     tly_rows_seen seen; /* where no flags are: what the segment has shown */
@@ -22,6 +23,11 @@ static int is_careful(const tly_rows *r)
 static int looks(const tly_rows *r, const chain *h)
 {
     return r->quick && !r->by_flags && (h->what & TLY_ROWS_RESULTS);
+}
+
+static int goes_low(const tly_rows *r, const chain *h)
+{
+    return r->lows && (h->what & TLY_ROWS_RESULTS);
 }
 
 static unsigned windows_count(const tly_rows *r)
@@ -41,6 +47,8 @@ static unsigned chain_values(const tly_rows *r, chain *h, kir_value *v, int put)
         if (r->pairs && (h->what & TLY_ROWS_RESULTS))
             at[n++] = &h->ahead[k].first;
     }
+    if (goes_low(r, h))
+        at[n++] = &h->bad;
     if (is_careful(r))
         at[n++] = &h->here;
     if (is_careful(r) && tly_watches_products(r->c))
@@ -116,6 +124,31 @@ static void add_totals(tly_rows *r, chain *h)
             part = tly_vector_newest(c, part, 1);
         h->state.total = tly_combine(c, h->state.total, part);
     }
+}
+
+/* A step, one way or the other. */
+static void either_step(tly_rows *r, chain *h, kir_value *shown)
+{
+    kir_builder *b = r->c->b;
+    unsigned n = r->unroll;
+    kir_value parts[MAX_UNROLL], v[MAX_UNROLL + 2];
+    tly_rows_state low = h->state;
+    kir_branch way;
+    for (unsigned k = 0; k < n; k++)
+        parts[k] = h->ahead[k].scan;
+    kir_if(b, &way, tly_rows_is_low(r, &low));
+    v[n + 1] = kir_bin(b, KIR_OR, h->bad, tly_rows_join_low(r, parts, &low, v));
+    v[n] = low.last[0];
+    kir_else(b, &way, n + 2, v);
+    for (unsigned k = 0; k < n; k++)
+        tly_rows_join(r, &h->ahead[k], &h->state, v + k);
+    v[n] = h->state.last[0];
+    v[n + 1] = h->bad;
+    kir_if_end(b, &way, n + 2, v);
+    for (unsigned k = 0; k < n; k++)
+        shown[k] = way.result[k];
+    h->state.last[0] = way.result[n];
+    h->bad = way.result[n + 1];
 }
 
 /* A step; careful, and something in it left the range: the step done again. */
@@ -217,6 +250,7 @@ void tly_rows_run(tly_rows *r, const tly_rows_segment *g, const tly_rows_source 
     kir_value v[KIR_MAX_CARRIED], shown[2 * MAX_UNROLL + 1];
     unsigned unroll = r->unroll;
     chain h = { .state = *s, .what = what };
+    h.bad = kir_const(b, KIR_TYPE(KIR_I1, 1), 0);
     for (unsigned d = 0; d < windows_count(r); d++)
         h.windows[d] = tly_neutral(c, c->vec);
     if (looks(r, &h))
@@ -241,7 +275,10 @@ void tly_rows_run(tly_rows *r, const tly_rows_segment *g, const tly_rows_source 
     if (what & TLY_ROWS_TOTAL)
         add_totals(r, &now);
     if (what & TLY_ROWS_RESULTS) {
-        scan_step(r, &now, shown);
+        if (r->lows)
+            either_step(r, &now, shown);
+        else
+            scan_step(r, &now, shown);
         for (unsigned k = 0; k < unroll && r->pairs; k++)
             shown[k] = tly_narrow_pairs(c, &shown[2 * k]);
         if (r->later)
@@ -252,12 +289,15 @@ void tly_rows_run(tly_rows *r, const tly_rows_segment *g, const tly_rows_source 
     tly_rows_prefetch(r, soon, l.i);
     h.state = now.state;
     h.seen = now.seen;
+    h.bad = now.bad;
     chain_values(r, &h, v, 1);
     kir_for_end(b, &l, v);
     chain_values(r, &h, l.result, 0);
     if (what & TLY_ROWS_TOTAL)
         h.state.total = tly_vector_newest(c, h.state.total, 1);
     *s = h.state;
-    if (seen)
+    if (seen) {
         *seen = h.seen;
+        seen->bad = h.bad;
+    }
 }

@@ -123,7 +123,7 @@ void tly_each_row_of_lanes(tly_build *c, tly_launch *launch, tly_lanes_body body
 /* A state is one value or a tuple of up to three; all of its parts have the same lanes. */
 
 /* Accumulators as they were loaded to states, and states to results, accumulators again. Operators
- * that look at positions need tly_lift_at: i64, in as many lanes. */
+ * that look at positions need tly_lift_at: indices (tly_index_dtype), in as many lanes. */
 kir_value tly_lift(tly_build *c, kir_value x);
 kir_value tly_lift_at(tly_build *c, kir_value x, kir_value index);
 kir_value tly_project(tly_build *c, kir_value state);

@@ -5,6 +5,7 @@
 #include <fenv.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "compare.h"
 #include "trials.h"
@@ -254,5 +255,49 @@ Test(order, line_5_4_flags_of_the_host)
         }
     cr_expect(isinf(y[LENGTH - 1]));
     tally_kernel_destroy(&kernel);
+    tly_trials_close(&t);
+}
+
+/* Subnormal results are kept, bit for bit where they are exact (docs/range.md says down to where),
+ * and what comes after them is finite, also where the row grows again. */
+Test(order, line_4_8_subnormal_results, .timeout = 120)
+{
+    enum { LENGTH = 1100, LEAST = 143 };
+    static const char *const words[] = { "cumprod:f32:128:axis=0", "cumprod:f32:1100:axis=0",
+                                         "cumprod:f32:3x300:axis=1",
+                                         "cumprod:f32:1100:axis=0,exclusive",
+                                         "cumprod:f32:1100:axis=0,reverse" };
+    static float x[LENGTH], y[LENGTH];
+    tly_trials t;
+    tly_trials_open(&t);
+    for (size_t k = 0; k < COUNT(words); k++) {
+        tally_descriptor d;
+        cr_assert_eq(tally_descriptor_parse(words[k], &d, NULL), TALLY_OK);
+        const int length = k == 0 ? 128 : k == 2 ? 300 : LENGTH, rows = k == 2 ? 3 : 1;
+        for (int i = 0; i < rows * length; i++) {
+            const int at = k == 4 ? length - 1 - i % length : i % length;
+            x[i] = at < 200 ? -.5f : 8;
+        }
+        for (int l = 0; l < (int)t.levels.level_count; l++) {
+            const tally_device *device = &t.levels.levels[l];
+            const tally_kernel_options options = { .size = sizeof options,
+                                                   .device = device->selector };
+            if (!strcmp(device->kind, "vulkan")) /* some flush */
+                continue;
+            tally_kernel *kernel = NULL;
+            cr_assert_eq(tally_kernel_create(t.levels.context, &d, &options, &kernel, NULL),
+                         TALLY_OK);
+            cr_assert_eq(tally_kernel_run(kernel, x, y, NULL), TALLY_OK);
+            for (int i = 0; i < rows * length; i++) {
+                const int at = k == 4 ? length - 1 - i % length : i % length;
+                const int power = at + (k != 3);
+                cr_expect(isfinite(y[i]), "%s, level %d: [%d] is %g", words[k], l, i, y[i]);
+                if (power <= LEAST)
+                    cr_expect_eq(y[i], ldexpf(power % 2 ? -1 : 1, -power), "%s, level %d: [%d]",
+                                 words[k], l, i);
+            }
+            tally_kernel_destroy(&kernel);
+        }
+    }
     tly_trials_close(&t);
 }

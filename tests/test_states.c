@@ -136,8 +136,8 @@ Test(states, templates_for_devices, .timeout = 280)
             tally_error error = TALLY_ERROR_INIT;
             const tly_caps caps = caps_of(names[(k + m) % COUNT(names)]);
             word_of(word, sizeof word, &on_devices[m], k, m);
-            taken += (size_t)is_taken(&t, tly_engine_grid(&caps, &error), word,
-                                      on_devices[m].plan, k);
+            taken += (size_t)is_taken(&t, tly_engine_grid(&caps, &error), word, on_devices[m].plan,
+                                      k);
             cr_expect(taken > 0 || k + 1 < COUNT(kinds), "%s", on_devices[m].plan);
         }
     tly_trials_close(&t);

@@ -341,17 +341,23 @@ static int is_serial_row(const tly_problem *p)
 /* No vectors of what lies apart. */
 static int32_t choose_reduce_lanes(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
-    return p->in_step != 1 || is_serial_row(p) ? 1 : choose_lanes(p, t, plan);
+    int32_t lanes = p->in_step != 1 || is_serial_row(p) ? 1 : choose_lanes(p, t, plan);
+    while (p->form == TLY_REDUCED_LANES && p->length > 0 && lanes > p->length)
+        lanes /= 2;
+    return lanes;
 }
 
-/* Enough to hide the latency of one. */
+/* Enough to hide the latency of one, and no more than there are registers for: log_sum_exp of f32
+ * from L2, ns an element, 2, 4, 8 vectors: AVX-512 .44, .40, .43, AVX2 .87, 1.0, 1.0 (Emerald
+ * Rapids). Of short rows one, as rows stand side by side. */
 static int32_t choose_reduce_unroll(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
-    (void)t;
     (void)plan;
-    if (is_serial_row(p))
+    if (is_serial_row(p) || (p->dense & TLY_REDUCED_SHORT))
         return 1;
-    return tly_operator_find(p->op)->parts > 1 ? 4 : 8;
+    if (tly_operator_find(p->op)->parts > 1)
+        return t->registers < 32 ? 2 : 4;
+    return 8;
 }
 
 static int32_t choose_reduce_chunk(const tly_problem *p, const tly_target *t, const tly_plan *plan)
