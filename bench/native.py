@@ -17,11 +17,15 @@ TOOLS = HERE.parent / "tools"
 COMMON = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-D_GNU_SOURCE", f"-I{TOOLS}",
           f"-I{HERE.parent / 'runtime' / 'include'}"]
 SHARED = ["-fPIC", "-shared"]
+REDUCE = ["-march=native", "-fno-math-errno"]
 PROGRAMS = {  # file: sources, flags; gcc would make calls of memcpy of the loops that copy
-    "libbench.so": ([HERE / "repeat.c", TOOLS / "bench_copy.c"], ["-O2", "-pthread", *SHARED]),
+    "libbench.so": ([HERE / "repeat.c", TOOLS / "bench_copy.c", TOOLS / "bench_read.c"],
+                    ["-O2", "-pthread", *SHARED]),
     "libloops.so": ([HERE / "loops.c"],
                     ["-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno",
                      "-fopenmp-simd", "-fno-tree-loop-distribute-patterns", *SHARED]),
+    "libreduce.so": ([HERE / "reduce_loops.c"], [*REDUCE, "-O3", *SHARED, "-lm"]),
+    "libreduce_fast.so": ([HERE / "reduce_loops.c"], [*REDUCE, "-Ofast", *SHARED, "-lm"]),
     "libdata.so": ([TOOLS / "data.c"], ["-O3", *SHARED, "-lm"]),  # loaded beside libtally
     "first": ([HERE / "first.c"], ["-O2", "-ldl"]),
 }
@@ -83,6 +87,7 @@ class Shape(ctypes.Structure):
 class Copies:
     """The ceilings: copies of half the case's bytes from input to output, by the command's own
     copier and by a plain loop, which beats them in the caches."""
+    COPIES = 0  # of tly_moves
 
     def __init__(self, folder, in_buffer, out_buffer, threads):
         self.library = ctypes.CDLL(str(folder / "libbench.so"))
@@ -102,16 +107,18 @@ class Copies:
         shape = Shape(axis=size // 8)
         yield Competitor("copy loop", 1, self.loop_timer(shape), is_ceiling=True, keep=(shape,))
         for count in threads:
-            for kind in range(self.library.tly_copy_kinds()):
-                yield Competitor(f"copy {self.library.tly_copy_name(kind).decode()}", count,
-                                 self.timer(self.copiers[count], kind, size), is_ceiling=True)
+            for kind in range(self.library.tly_copy_kinds(self.COPIES)):
+                name = self.library.tly_copy_name(self.COPIES, kind).decode()
+                yield Competitor(f"copy {name}", count,
+                                 self.timer(self.copiers[count], self.COPIES, kind, size),
+                                 is_ceiling=True)
 
     def loop_timer(self, shape):
         return lambda count: self.library.repeat_loop(self.loop, *self.buffers,
                                                       ctypes.byref(shape), ctypes.c_int64(count))
 
-    def timer(self, copier, kind, size):
-        return lambda count: self.library.repeat_copy(copier, kind, *self.buffers,
+    def timer(self, copier, moves, kind, size):
+        return lambda count: self.library.repeat_copy(copier, moves, kind, *self.buffers,
                                                       ctypes.c_int64(size), ctypes.c_int64(count))
 
 

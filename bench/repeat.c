@@ -43,14 +43,14 @@ double repeat_kernel(tally_status (*run)(const tally_kernel *, const void *, voi
     return (now() - start) / (double)count;
 }
 
-/* The copier is awake for this alone: its threads spin. */
-double repeat_copy(tly_copier *copier, int kind, const void *in, void *out, int64_t bytes,
-                   int64_t count)
+/* Of a copy or a read. The copier is awake for this alone: its threads spin. */
+double repeat_copy(tly_copier *copier, tly_moves moves, int kind, const void *in, void *out,
+                   int64_t bytes, int64_t count)
 {
     tly_copier_wake(copier);
     double start = now();
     for (int64_t i = 0; i < count; i++)
-        tly_copier_run(copier, kind, out, in, (size_t)bytes);
+        tly_copier_run(copier, moves, kind, out, in, (size_t)bytes);
     double seconds = (now() - start) / (double)count;
     tly_copier_rest(copier);
     return seconds;

@@ -75,6 +75,7 @@ struct tally_kernel {
     uint8_t plain;              /* not empty, and the machine runs it */
     uint8_t in_place;           /* allowed */
     uint8_t empty;
+    uint8_t unread;      /* no element of the input is */
     uint8_t alone;       /* never worth a second thread */
     uint8_t computes;    /* instructions are its limit, not memory */
     int32_t carry_bytes; /* of one record */

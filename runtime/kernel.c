@@ -301,6 +301,10 @@ static void prepare_checks(tally_kernel *k, const tly_request *request)
     int64_t out_bytes = (int64_t)tally_dtype_bytes((tally_dtype)p->out_dtype);
     k->apart_above = tly_subtract((g->in_high + 1) * in_bytes, g->out_low * out_bytes);
     k->apart_below = tly_subtract(g->in_low * in_bytes, (g->out_high + 1) * out_bytes);
+    k->unread = g->in_high < g->in_low;
+    if (k->unread) {
+        k->apart_above = INT64_MIN; /* nothing overlaps with nothing */
+    }
     k->in_misaligned = (uintptr_t)(in_bytes - 1);
     k->out_misaligned = (uintptr_t)(out_bytes - 1);
     k->in_place = (uint8_t)tly_may_be_in_place(p, g);

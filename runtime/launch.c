@@ -10,6 +10,7 @@
 #include "reduce.h"
 #include "vulkan/backend.h"
 
+#include <stddef.h>
 #include <string.h>
 
 /* Tickets for each thread where rows are many: enough to even out threads that are held up. */
@@ -310,11 +311,22 @@ static __attribute__((noinline)) tally_status launch_on_block(const tally_kernel
 #define NO_CANARY
 #endif
 
+/* A reduction of nothing, whose input need not be there. */
+static __attribute__((noinline)) tally_status run_unread(const tally_kernel *k, void *out,
+                                                         int32_t asked, tally_error *error)
+{
+    static const max_align_t nowhere;
+    return tally_kernel_run_threads(k, &nowhere, out, asked, error);
+}
+
 NO_CANARY
 static inline tally_status run(const tally_kernel *k, const void *in, void *out, int32_t asked,
                                tally_error *error)
 {
     if (!k->plain || !acceptable(k, in, out)) {
+        if (in == NULL && k->unread) {
+            return run_unread(k, out, asked, error);
+        }
         return k->gpu != NULL && acceptable(k, in, out)
                    ? tly_vulkan_kernel_run(k->gpu, in, out, error)
                    : refuse(k, in, out, error);

@@ -85,6 +85,7 @@ enum {
     TLY_NARROW_MOST_LINES = 8,
 
     TLY_REDUCE_MOST_UNROLL = 8, /* vectors of states side by side */
+    TLY_REDUCE_MOST_GROUP = 16, /* short rows at once */
     TLY_REDUCE_MOST_STEPS = 16, /* of lanes, a pass */
 
     TLY_GPU_MOST_ELEMENTS = 32, /* of an invocation */
@@ -97,6 +98,9 @@ enum {
 
 /* Of what teams exchange, a value (gpu/limits.c). */
 unsigned tly_gpu_slot_bytes(const tly_problem *p);
+
+/* 1: vectors of elements can be loaded in part (reduce_limits.c). */
+int tly_is_masked(const tly_problem *p, const tly_target *t);
 
 /* Checks of several templates (limits.c). */
 const char *tly_fault_of_lanes(const tly_problem *p, const tly_plan *plan);

@@ -148,16 +148,29 @@ static void do_output(tly_reduce *r, kir_value output)
     kir_if_end(b, &way, 0, NULL);
 }
 
+static void do_row(tly_reduce *r, kir_value row)
+{
+    tly_row at = tly_row_address(r->c, row);
+    tly_span all = tly_reduce_all(r->c, at.in);
+    finish(r, &at, tly_reduce_span(r, &all));
+}
+
 void tly_build_reduce_rows(tly_build *c, tly_launch *launch)
 {
     kir_builder *b = c->b;
     tly_reduce r = tly_reduce_begin(c);
     kir_value chunks = kir_get(b, KIR_ARG_CHUNKS), one = imm(c, 1);
-    kir_value first = kir_bin(b, KIR_UDIV, kir_get(b, KIR_ARG_BEGIN), chunks);
-    kir_value last = kir_bin(b, KIR_UDIV, sub(c, kir_get(b, KIR_ARG_TASK_END), one), chunks);
     kir_loop l;
     launch->chunk = c->plan->chunk;
     launch->record_bytes = record_bytes(&r);
+    if (c->plan->rows > 1) { /* short ones, of one chunk */
+        launch->scratch_bytes = TLY_MOST_VECTOR_BYTES * 8;
+        tly_reduce_group(&r, kir_get(b, KIR_ARG_BEGIN), kir_get(b, KIR_ARG_TASK_END), do_row);
+        kir_return(b, imm(c, 0));
+        return;
+    }
+    kir_value first = kir_bin(b, KIR_UDIV, kir_get(b, KIR_ARG_BEGIN), chunks);
+    kir_value last = kir_bin(b, KIR_UDIV, sub(c, kir_get(b, KIR_ARG_TASK_END), one), chunks);
     kir_for(b, &l, first, add(c, last, one), one, 0, NULL);
     do_output(&r, l.i);
     kir_for_end(b, &l, NULL);

@@ -10,7 +10,7 @@
 typedef struct tly_reduce {
     tly_build *c;
     int indexed; /* states have an index */
-    int watched; /* along rows, products whose partial results may leave the range: states have an exponent */
+    int watched; /* along rows, products that may leave the range: states have an exponent */
 } tly_reduce;
 
 tly_reduce tly_reduce_begin(tly_build *c);
@@ -54,11 +54,26 @@ typedef struct tly_reduce_rules {
     kir_value (*join)(tly_build *c, kir_value x, kir_value y);
 } tly_reduce_rules;
 
+/* The operator's own, or, of watched products, those of short chains. */
+tly_reduce_rules tly_reduce_rules_of(const tly_reduce *r);
+/* i1s: lanes below `count`; vectors are loaded in part only where tly_is_masked (limits.h). */
+kir_value tly_reduce_mask(tly_reduce *r, kir_value count);
 /* The state of a span. */
 kir_value tly_reduce_walk(tly_reduce *r, const tly_reduce_rules *rules, const tly_span *s);
 kir_value tly_reduce_span(tly_reduce *r, const tly_span *s);
 
+/* ---- reduce_group.c ---- */
+
+/* Rows [begin, end), several at once; `alone` does one by itself. */
+typedef void (*tly_reduce_one_row)(tly_reduce *r, kir_value row);
+void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_one_row alone);
+
 /* ---- reduce_range.c ---- */
+
+tly_reduce_rules tly_reduce_chains(unsigned vectors); /* rules of short chains of products */
+/* States as results', in their lanes; *bad: i1, some may be wrong, or 0: none can be. Flags were
+ * cleared before watched products. */
+kir_value tly_reduce_doubt(tly_reduce *r, kir_value state, kir_value *bad);
 
 /* The state of an output as its result's: sums that overflowed are added once more, and a product's
  * mantissa and exponent become one. */

@@ -6,6 +6,7 @@
 static const tly_key rows_table[] = {
     { KEY(lanes), 1, TLY_MOST_VECTOR_BYTES, 1 },
     { KEY(unroll), 1, TLY_REDUCE_MOST_UNROLL, 1 },
+    { KEY(rows), 1, TLY_REDUCE_MOST_GROUP, 1 },
     { KEY(chunk), 0, 1 << 24, 0 },
     { KEY(prefetch), 0, 65536, 0 },
     { KEY(split_bytes), 0, 1 << 30, 0 },
@@ -17,6 +18,11 @@ static const tly_key lanes_table[] = {
     { KEY(tile_lanes), 8, 65536, 1 },
     { KEY(split_bytes), 0, 1 << 30, 0 },
 };
+
+int tly_is_masked(const tly_problem *p, const tly_target *t)
+{
+    return t->mask_bytes > 0 && (int)tally_dtype_bytes((tally_dtype)p->dtype) >= t->mask_bytes;
+}
 
 static const char *rows_refuse(const tly_problem *p)
 {
@@ -43,6 +49,13 @@ static const char *rows_fault(const tly_problem *p, const tly_plan *plan)
     int serial = p->order == TALLY_ORDER_SERIAL;
     if (serial && (plan->lanes > 1 || plan->unroll > 1 || plan->chunk > 0))
         return "order=serial is one chain: lanes=1, unroll=1, chunk=0";
+    if (plan->rows > 1 && (!(p->dense & TLY_REDUCED_SHORT) || plan->unroll > 1))
+        return "rows at once are short ones, of one vector each";
+    int32_t bytes = (int32_t)tally_dtype_bytes((tally_dtype)p->acc);
+    if (plan->rows > 1 && plan->chunk > 0 && plan->chunk < TLY_REDUCED_BYTES / bytes)
+        return "rows at once are of one chunk";
+    if (plan->rows > plan->lanes)
+        return "as many rows at once as lanes, or fewer";
     return fault_of_vectors(p, plan);
 }
 

@@ -183,15 +183,19 @@ static kir_value close_plain(tly_build *c, kir_value x)
     return split(c, x, integer(c, lanes_of(c, x), 0));
 }
 
+tly_reduce_rules tly_reduce_chains(unsigned vectors)
+{
+    return (tly_reduce_rules){ vectors,   lift_plain,  multiply,
+                               plain_one, close_plain, tly_reduce_join };
+}
+
 /* Of a span's elements by short chains. Of short steps a chain takes several: each gives the first
  * chain no more than `vectors` elements and the rest. */
 static kir_value by_chains(tly_reduce *r, const tly_span *s)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
-    const tly_reduce_rules rules = {
-        (unsigned)c->plan->unroll, lift_plain, multiply, plain_one, close_plain, tly_reduce_join
-    };
+    const tly_reduce_rules rules = tly_reduce_rules_of(r);
     int64_t group = (int64_t)rules.vectors * c->lanes;
     kir_value is_short = less(c, sub(c, s->to, s->from), imm(c, group));
     kir_value together = kir_select(b, is_short, imm(c, CHAIN / (rules.vectors + 1)), imm(c, 1));
@@ -229,12 +233,13 @@ static kir_value product_of(tly_build *c, kir_value state)
 {
     const format *f = format_of(c);
     kir_value m = kir_part(c->b, state, 0), e = kir_part(c->b, state, 1);
-    e = bin(c, KIR_SMAX, bin(c, KIR_SMIN, e, integer(c, 1, f->far)), integer(c, 1, -f->far));
-    kir_value half = bin(c, KIR_ASHR, e, integer(c, 1, 1)), parts[2] = { half, 0 };
+    unsigned n = lanes_of(c, m);
+    e = bin(c, KIR_SMAX, bin(c, KIR_SMIN, e, integer(c, n, f->far)), integer(c, n, -f->far));
+    kir_value half = bin(c, KIR_ASHR, e, integer(c, n, 1)), parts[2] = { half, 0 };
     parts[1] = bin(c, KIR_SUB, e, half);
     for (int i = 0; i < 2; i++) {
-        kir_value bits = bin(c, KIR_ADD, parts[i], integer(c, 1, f->bias));
-        bits = bin(c, KIR_SHL, bits, integer(c, 1, f->mantissa));
+        kir_value bits = bin(c, KIR_ADD, parts[i], integer(c, n, f->bias));
+        bits = bin(c, KIR_SHL, bits, integer(c, n, f->mantissa));
         m = bin(c, KIR_MUL, m, as(c, c->acc.kind, bits));
     }
     return m;
@@ -288,5 +293,22 @@ kir_value tly_reduce_judge(tly_reduce *r, const tly_span *all, kir_value state)
         return judge_product(r, all, state);
     if (p->order != TALLY_ORDER_SERIAL && tly_is_watched_as(p, TLY_WATCH_SUMS))
         return judge_sum(r, all, state);
+    return state;
+}
+
+kir_value tly_reduce_doubt(tly_reduce *r, kir_value state, kir_value *bad)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    int serial = c->p->order == TALLY_ORDER_SERIAL;
+    *bad = 0;
+    if (r->watched) {
+        kir_value flags = kir_flags(b), y = product_of(c, state);
+        kir_value met = kir_cmp(b, KIR_NE, flags, kir_const(b, kir_type_of(b, flags), 0));
+        *bad = bin(c, KIR_OR, met, kir_any(b, tly_not(c, is_finite(c, y))));
+        return y;
+    }
+    if (!serial && tly_is_watched_as(c->p, TLY_WATCH_SUMS))
+        *bad = kir_any(b, tly_not(c, is_finite(c, state)));
     return state;
 }

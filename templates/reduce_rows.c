@@ -70,19 +70,24 @@ static kir_type numbers(const tly_build *c)
     return KIR_TYPE(kinds[c->acc_bytes], c->lanes);
 }
 
+kir_value tly_reduce_mask(tly_reduce *r, kir_value count)
+{
+    kir_builder *b = r->c->b;
+    kir_type t = numbers(r->c);
+    if (t.kind != KIR_I64)
+        count = kir_convert(b, KIR_TRUNC, KIR_TYPE(t.kind, 1), count);
+    return kir_cmp(b, KIR_SLT, kir_iota(b, t), kir_splat(b, count, t.lanes));
+}
+
 /* What fills no vector. */
 static void take_rest(walk *w, kir_value from, kir_value to, kir_value *state)
 {
     tly_build *c = w->r->c;
     kir_builder *b = c->b;
     kir_branch some;
-    kir_type t = numbers(c);
     kir_if(b, &some, less(c, from, to));
-    kir_value count = sub(c, to, from), few = count;
+    kir_value count = sub(c, to, from), there = tly_reduce_mask(w->r, count);
     kir_value x = tly_reduce_load_some(w->r, address(w, from), count);
-    if (t.kind != KIR_I64)
-        few = kir_convert(b, KIR_TRUNC, KIR_TYPE(t.kind, 1), count);
-    kir_value there = kir_cmp(b, KIR_SLT, kir_iota(b, t), kir_splat(b, few, t.lanes));
     x = lifted(w, x, from, w->lanes);
     x = kir_select(b, there, x, w->rules->neutral(c, w->lanes));
     x = w->rules->combine(c, state[0], x);
@@ -118,17 +123,12 @@ static kir_value fold_vectors(tly_build *c, const tly_reduce_rules *rules, kir_v
     return state[0];
 }
 
-static int is_masked(const tly_build *c)
-{
-    return c->t->mask_bytes > 0 && (int)c->in_bytes >= c->t->mask_bytes;
-}
-
 kir_value tly_reduce_walk(tly_reduce *r, const tly_reduce_rules *rules, const tly_span *s)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
     unsigned vectors = rules->vectors;
-    int scalars = c->lanes > 1 && !is_masked(c); /* in a state of their own */
+    int scalars = c->lanes > 1 && !tly_is_masked(c->p, c->t); /* in a state of their own */
     kir_value state[MAX_VECTORS + 1];
     for (unsigned v = 0; v <= vectors; v++)
         state[v] = rules->neutral(c, v < vectors ? c->lanes : 1);
@@ -165,12 +165,17 @@ static kir_value neutral(tly_build *c, unsigned lanes)
     return tly_neutral(c, KIR_TYPE(c->acc.kind, lanes));
 }
 
+tly_reduce_rules tly_reduce_rules_of(const tly_reduce *r)
+{
+    unsigned vectors = (unsigned)r->c->plan->unroll;
+    return r->watched ? tly_reduce_chains(vectors)
+                      : (tly_reduce_rules){ vectors, lift, tly_combine, neutral, NULL, NULL };
+}
+
 kir_value tly_reduce_span(tly_reduce *r, const tly_span *s)
 {
     if (r->watched)
         return tly_reduce_product(r, s);
-    const tly_reduce_rules rules = {
-        (unsigned)r->c->plan->unroll, lift, tly_combine, neutral, NULL, NULL
-    };
+    const tly_reduce_rules rules = tly_reduce_rules_of(r);
     return tly_reduce_walk(r, &rules, s);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "compare.h"
+#include "engine.h"
 
 static int list_levels(tly_levels *levels, char *why, size_t capacity)
 {
@@ -109,8 +110,7 @@ static int judge_takes(const runner *r, uintptr_t out_at)
     return !tly_judge(&r->d, (const void *)in_at, (const void *)out_at, 1, &verdict);
 }
 
-static int run(runner *r, const tally_kernel *kernel, const tally_device *target, int threads,
-               int in_place)
+static int run(runner *r, tly_engine *engine, const tally_device *target, int threads, int in_place)
 {
     tally_error error = TALLY_ERROR_INIT;
     const char *device = target->selector;
@@ -123,15 +123,15 @@ static int run(runner *r, const tally_kernel *kernel, const tally_device *target
             tly_bits_store(r->from_dtype, from, k, r->in.bits[k]);
     const uintptr_t in_at = (uintptr_t)from - (uintptr_t)r->layout.in_low * r->from_bytes;
     const uintptr_t out_at = (uintptr_t)r->to - (uintptr_t)r->layout.out_low * r->to_bytes;
-    if (tally_kernel_run_threads(kernel, (const void *)in_at, (void *)out_at, threads, &error))
-        return complain(r, "%s: %s: %s", device, error.field, error.message);
+    if (engine->run(engine, (const void *)in_at, (void *)out_at, threads, &error))
+        return complain(r, "%s, %s: %s: %s", device, engine->name, error.field, error.message);
     for (int64_t k = 0; k < r->out.count; k++) {
         uint64_t got = tly_bits_load(r->to_dtype, r->to, k);
         if (!tly_element_is_right(r->to_dtype, &r->out, k, got) &&
             !(r->subnormal && r->out.marks[k] != '_' && tly_target_flushes(target) &&
               judge_takes(r, out_at)))
-            return complain(r, "%s, %d threads, %s place: element %lld is 0x%llx, not 0x%llx",
-                            device, threads, in_place ? "in" : "out of", (long long)k,
+            return complain(r, "%s, %s, %d threads, %s place: element %lld is 0x%llx, not 0x%llx",
+                            device, engine->name, threads, in_place ? "in" : "out of", (long long)k,
                             (unsigned long long)got, (unsigned long long)r->out.bits[k]);
     }
     return 0;
@@ -144,27 +144,38 @@ static int can_run_in_place(const runner *r)
            !memcmp(l->in_strides, l->out_strides, (size_t)l->rank * sizeof l->in_strides[0]);
 }
 
-static int run_level(runner *r, tally_context *context, const tally_device *target)
+static int run_engine(runner *r, tly_engine *engine, const tally_device *target, int most_threads)
 {
     const char *device = target->selector, *missing = tly_target_missing(target, &r->d);
-    const tally_kernel_options options = { .size = sizeof options, .device = device };
     tally_error error = TALLY_ERROR_INIT;
-    tally_kernel *kernel = NULL;
     int wrong = 0;
 
-    const tally_status status = tally_kernel_create(context, &r->d, &options, &kernel, &error);
+    const tally_status status = engine->prepare(engine, &r->d, "", &error);
     if (missing && tly_refusal_is_right(target, &r->d, status, &error))
         return 0;
     if (status)
-        return complain(r, "%s: %s: %s", device, error.field, error.message);
+        return complain(r, "%s, %s: %s: %s", device, engine->name, error.field, error.message);
     if (missing && r->out.count)
         wrong = complain(r, "%s: made, though the device lacks %s", device, missing);
-    for (int threads = 1; threads <= 2 && !wrong; threads++) {
-        wrong = run(r, kernel, target, threads, 0);
+    for (int threads = 1; threads <= most_threads && !wrong; threads++) {
+        wrong = run(r, engine, target, threads, 0);
         if (!wrong && can_run_in_place(r))
-            wrong = run(r, kernel, target, threads, 1);
+            wrong = run(r, engine, target, threads, 1);
     }
-    tally_kernel_destroy(&kernel);
+    return wrong;
+}
+
+typedef tly_engine *(*opener)(tally_context *context, const char *device, tally_error *error);
+
+static int run_level(runner *r, tally_context *context, const tally_device *target, opener open,
+                     int most_threads)
+{
+    tally_error error = TALLY_ERROR_INIT;
+    tly_engine *engine = open(context, target->selector, &error);
+    if (!engine)
+        return complain(r, "%s: %s", target->selector, error.message);
+    const int wrong = run_engine(r, engine, target, most_threads);
+    engine->close(engine);
     return wrong;
 }
 
@@ -189,15 +200,33 @@ static int prepare(runner *r)
     return r->from && r->to ? 0 : complain(r, "out of memory");
 }
 
+static void release(runner *r)
+{
+    tly_elements_release(&r->in);
+    tly_elements_release(&r->out);
+    free(r->from);
+    free(r->to);
+}
+
 int tly_case_run(tly_levels *levels, const tly_case *c, char *why, size_t capacity)
 {
     runner r = { .c = c, .why = why, .capacity = capacity };
     int wrong = prepare(&r);
     for (size_t k = 0; k < levels->level_count && !wrong; k++)
-        wrong = run_level(&r, levels->context, &levels->levels[k]);
-    tly_elements_release(&r.in);
-    tly_elements_release(&r.out);
-    free(r.from);
-    free(r.to);
+        wrong = run_level(&r, levels->context, &levels->levels[k], tly_engine_library, 2);
+    release(&r);
+    return wrong;
+}
+
+int tly_case_run_tasks(tly_levels *levels, const tly_case *c, char *why, size_t capacity)
+{
+    static const opener ways[] = { tly_engine_native, tly_engine_interpret };
+    runner r = { .c = c, .why = why, .capacity = capacity };
+    int wrong = prepare(&r);
+    for (size_t k = 0; k < levels->level_count && !wrong; k++)
+        for (size_t way = 0; way < sizeof ways / sizeof ways[0] && !wrong; way++)
+            if (!strcmp(levels->levels[k].kind, "cpu"))
+                wrong = run_level(&r, levels->context, &levels->levels[k], ways[way], 3);
+    release(&r);
     return wrong;
 }

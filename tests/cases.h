@@ -24,5 +24,8 @@ void tly_levels_close(tly_levels *levels);
 
 /* Returns 0 if the case is right everywhere; else says what is wrong. */
 int tly_case_run(tly_levels *levels, const tly_case *c, char *why, size_t capacity);
+/* The same by the kernel's entry, its tiles cut into tasks in three ways: native code and, of the
+ * same levels, the interpreter. Devices that are no CPU's are passed over. */
+int tly_case_run_tasks(tly_levels *levels, const tly_case *c, char *why, size_t capacity);
 
 #endif

@@ -3,14 +3,15 @@
  * in place, task splits, backends) and compared with the reference.
  *
  *   differential [--device D]... [--level L]... [--count N] [--seed S] [--only N]
- *                [--most ELEMENTS] [--ops OP,OP...|made|all] [--interpret]
+ *                [--most ELEMENTS] [--ops OP,OP...|scans|reductions|made|all] [--interpret]
  *                [--engines library,native,interpret,remote] [--self-test]
  *
  * D is what `tally --device` takes, --level L is --device cpu:L; without them: every level of CPU
  * that this machine runs. Engines by default: library and native, for Vulkan library alone, for
  * AArch64 remote, for other levels that this machine lacks interpret; --interpret adds that to
- * those of CPUs. Operators by default: those that kernels exist for; of others with those outputs,
- * too, that are wider than the input. Every failure prints one line that repeats it alone. Exit status: 0 if every
+ * those of CPUs. Operators by default: `made`, those that kernels exist for, on Vulkan devices scans;
+ * of reductions and of operators that are named with those outputs, too, that are wider than the
+ * input. Every failure prints one line that repeats it alone. Exit status: 0 if every
  * device is there, no case failed, none was refused but for a dtype that its device says it lacks,
  * and at least one passed.
  */
@@ -58,6 +59,11 @@ static const char *engines_for(const run_options *o, const tally_device *device)
                      : !strcmp(device->selector, "cpu:aarch64") ? 1
                                                                 : 2;
     return o->engines ? o->engines : names[kind][o->interpret];
+}
+
+static uint32_t draws_for(const run_options *o, const tally_device *device)
+{
+    return o->ops || strcmp(device->kind, "vulkan") != 0 ? o->draws : TLY_DRAW_SCANS;
 }
 
 static void print_summary(const run_options *o, const tally_device *device, const tly_progress *at)
@@ -134,8 +140,10 @@ static long end_of(const run_options *o)
 
 static int run_cases(const run_options *o, shared *all, const char *unused)
 {
-    const tly_course course = { o->seed,    o->most, o->draws, o->ops, engines_for(o, &all->device),
-                                all->device };
+    const tly_course course = {
+        o->seed,    o->most, draws_for(o, &all->device), o->ops, engines_for(o, &all->device),
+        all->device
+    };
     tly_driver v;
     int broken = tly_driver_open(&v, &course, &all->at) || tly_driver_open_engines(&v);
     (void)unused;
@@ -219,12 +227,20 @@ static int usage(const char *word)
 
 static int take_ops(run_options *o, const char *names)
 {
+    static const struct {
+        const char *name;
+        uint32_t draws;
+    } groups[] = { { "scans", TLY_DRAW_SCANS },
+                   { "reductions", TLY_DRAW_REDUCTIONS | TLY_DRAW_WIDER },
+                   { "made", TLY_DRAW_MADE },
+                   { "all", TLY_DRAW_ALL } };
     char copy[256], *rest = copy, *name;
     o->ops = names;
-    if (!strcmp(names, "all") || !strcmp(names, "made")) {
-        o->draws = *names == 'a' ? TLY_DRAW_ALL : TLY_DRAW_MADE;
-        return 0;
-    }
+    for (size_t k = 0; k < sizeof groups / sizeof groups[0]; k++)
+        if (!strcmp(names, groups[k].name)) {
+            o->draws = groups[k].draws;
+            return 0;
+        }
     o->draws = TLY_DRAW_WIDER;
     snprintf(copy, sizeof copy, "%s", names);
     while ((name = strsep(&rest, ",")) != NULL) {

@@ -1,7 +1,8 @@
 /*
  * A generator without a compiler: its "code" jumps to a plain C scan of i64 sums, so that the
  * runtime's caches, launch and threads are tested alone, at any chunk size and with any delay.
- * TLY_ROWS with chunks of FAKE_CHUNK elements, other forms with tiles of FAKE_LANES lanes.
+ * TLY_ROWS with chunks of FAKE_CHUNK elements, other forms with tiles of FAKE_LANES lanes; and of
+ * TLY_REDUCED_ROWS sums, with the same chunks.
  */
 #ifndef FAKE_H
 #define FAKE_H
@@ -144,6 +145,46 @@ static int64_t fake_columns(const tly_args *a, const tly_task *t)
     return 0;
 }
 
+/* Sums of single rows: chunks have FAKE_CHUNK elements, and a record is their sum. */
+static int64_t fake_reduced(const tly_args *a, const tly_task *t)
+{
+    int64_t sum = 0;
+    if (a->steps != 1 || a->chunk_steps != 1 || a->chunk_length > FAKE_CHUNK) {
+        fake_faults++;
+        return 0;
+    }
+    fake_use_scratch(t, FAKE_SCRATCH);
+    for (int64_t tile = t->begin; tile < t->end; tile++) {
+        const char *in;
+        char *out;
+        fake_row(a, tile / a->chunks, &in, &out);
+        const int64_t chunk = tile % a->chunks, first = chunk * a->chunk_length;
+        if (t->mode == TLY_MODE_TOTAL || chunk == 0) {
+            sum = 0;
+        } else if (tile == t->begin) {
+            fake_faults++; /* outputs are made whole */
+        }
+        if (t->mode == TLY_MODE_COMBINE) {
+            int64_t record;
+            memcpy(&record, t->carry_in + tile * (int64_t)sizeof record, sizeof record);
+            sum += record;
+            fake_combined++;
+        } else {
+            for (int64_t i = first; i < first + a->chunk_length && i < a->length; i++) {
+                int64_t x;
+                memcpy(&x, in + i * a->in_axis, sizeof x);
+                sum += x;
+            }
+        }
+        if (t->mode == TLY_MODE_TOTAL) {
+            memcpy(t->carry_out + (tile - t->begin) * (int64_t)sizeof sum, &sum, sizeof sum);
+        } else if (chunk == a->chunks - 1) {
+            memcpy(out, &sum, sizeof sum);
+        }
+    }
+    return 0;
+}
+
 /* Position-independent code that goes on at an absolute address. */
 static inline unsigned char *fake_jump(tly_entry entry, size_t *bytes)
 {
@@ -174,7 +215,8 @@ static tally_status fake_generate(const tly_problem *problem, const char *level,
         tly_error_hint(error, "do not ask");
         return TALLY_INTERNAL;
     }
-    int rows = problem->form == TLY_ROWS;
+    const int reduces = problem->form == TLY_REDUCED_ROWS;
+    const int rows = problem->form == TLY_ROWS || reduces;
     memset(artefact, 0, sizeof *artefact);
     artefact->launch.abi = strcmp(plan, "abi") == 0 ? 99 : TLY_ABI_VERSION;
     artefact->launch.form = problem->form;
@@ -183,9 +225,13 @@ static tally_status fake_generate(const tly_problem *problem, const char *level,
     artefact->launch.tile_lanes = rows ? 0 : FAKE_LANES;
     artefact->launch.scratch_bytes = FAKE_SCRATCH;
     artefact->launch.scratch_lane_bytes = rows ? 0 : 8;
+    artefact->launch.record_bytes = reduces ? sizeof(int64_t) : 0;
     artefact->launch.split_bytes = 64;
     strncpy(artefact->launch.level, level, sizeof artefact->launch.level - 1);
-    artefact->code = fake_jump(rows ? fake_rows : fake_columns, &artefact->code_bytes);
+    artefact->code = fake_jump(reduces ? fake_reduced
+                               : rows  ? fake_rows
+                                       : fake_columns,
+                               &artefact->code_bytes);
     return artefact->code != NULL ? TALLY_OK : tly_out_of_memory(error, "code", 16);
 }
 

@@ -27,7 +27,12 @@ static const char *const words[] = {
     "cumprod:bf16:2x2x20x9:axis=2,in=4294967297x2147483649x9x1,out=2147483649x6442450945x9x1",
     "cumsum:u32:129:axis=0,in=1@4294967296,out=1@-4294967296", /* the offset alone */
     "cumsum:f32:7x9:axis=0,in=1073741827x1,out=1073741827x1",  /* in place, too */
-    "cumprod:f64:3x700:axis=1,in=1073741824x1,out=1073741824x1,order=serial"
+    "cumprod:f64:3x700:axis=1,in=1073741824x1,out=1073741824x1,order=serial",
+    "sum:f32:5x40:axes=1,in=1073741824x1,out=1073741825", /* rows 4 GiB apart, and their results */
+    "prod:f32:6x24:axes=0,in=1073741827x1,out=134217729", /* the reduced axis' stride */
+    "max:f64:3x4x5:axes=0+2,in=1073741829x7x1,out=-536870913@4294967296",
+    "argmin:f32>i64:40x9:axes=0,in=1x134217728,out=268435457",
+    "mean:i32:33:in=-134217731@4294967296,out=@-4294967296",
 };
 
 typedef struct sparse {
@@ -79,9 +84,9 @@ static int each(const sparse *s, const tly_layout *l, int output, visit f)
     for (int64_t row = 0; row < l->rows; row++) {
         int64_t in, out;
         tly_layout_row(l, row, &in, &out);
-        for (int64_t i = 0; i < l->length; i++, in += l->in_step, out += l->out_step) {
-            int stop = f(
-                s, (char *)((uintptr_t)s->origin + (uintptr_t)(output ? out : in) * s->element));
+        for (int64_t i = 0; i < l->length; i++) {
+            const int64_t at = output ? out + i * l->out_step : in + tly_layout_step(l, i);
+            int stop = f(s, (char *)((uintptr_t)s->origin + (uintptr_t)at * s->element));
             if (stop)
                 return stop;
         }
@@ -127,7 +132,7 @@ static int run(tensors *t, const tally_kernel *kernel, const char *level, int th
 
 static int same_strides(const tly_layout *l)
 {
-    return l->in_offset == l->out_offset &&
+    return l->is_scan && l->in_offset == l->out_offset &&
            !memcmp(l->in_strides, l->out_strides, sizeof l->in_strides);
 }
 
@@ -158,10 +163,9 @@ static int run_word(const tly_levels *levels, const char *word)
         return fail(word, "word", error.message);
     tly_layout_of(&t.d, &t.layout);
     const tly_layout *l = &t.layout;
-    const size_t element = tally_dtype_bytes((tally_dtype)t.d.dtype);
-    if (reserve(&t.in, l->in_low, l->in_high, element) ||
-        reserve(&t.out, l->out_low, l->out_high, element) || each(&t.in, l, 0, open_page) ||
-        each(&t.out, l, 1, open_page))
+    if (reserve(&t.in, l->in_low, l->in_high, tally_dtype_bytes((tally_dtype)t.d.dtype)) ||
+        reserve(&t.out, l->out_low, l->out_high, tally_dtype_bytes(tly_reference_output(&t.d))) ||
+        each(&t.in, l, 0, open_page) || each(&t.out, l, 1, open_page))
         return fail(word, "address space", strerror(errno));
     tly_random_fill(&r, &t.d, TLY_DATA_EXACT, t.in.origin);
     for (size_t k = 0; k < levels->level_count && !failed; k++)

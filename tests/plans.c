@@ -13,7 +13,10 @@ typedef struct forced {
     const char *plan, *needs;
 } forced;
 
-static const forced cpu_plans[] = { { "chunk=2048,block=512", "" } };
+static const forced cpu_plans[] = { { "chunk=2048,block=512", "" }, /* scans along rows */
+                                    { "chunk=96", "" },             /* reductions along rows */
+                                    { "chunk=1000,unroll=1", "" },
+                                    { "rows=1,tile_lanes=8", "" } }; /* ... of lanes */
 static const forced gpu_plans[] = {
     { "template=workgroups,scan=0,workgroup=32", "" },
     { "template=subgroups,scan=1,chunk=300", "shuffles" },

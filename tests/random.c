@@ -235,5 +235,5 @@ void tly_random_problem(tly_random *r, int64_t most, uint32_t draws, tally_descr
 
 void tly_random_descriptor(tly_random *r, int64_t most, tally_descriptor *d)
 {
-    tly_random_problem(r, most, TLY_DRAW_MADE, d);
+    tly_random_problem(r, most, TLY_DRAW_SCANS, d);
 }

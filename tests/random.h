@@ -41,14 +41,20 @@ typedef enum tly_data {
 const char *tly_data_name(tly_data data);
 
 /* What may be drawn: a bit 1 << op for each operator, and outputs wider than the input. */
-#define TLY_DRAW_MADE (1u << TALLY_CUMSUM | 1u << TALLY_CUMPROD) /* those that kernels exist for */
 #define TLY_DRAW_WIDER (1u << 31)
+/* Those that kernels exist for; reductions on CPUs alone. */
+#define TLY_DRAW_SCANS (1u << TALLY_CUMSUM | 1u << TALLY_CUMPROD)
+#define TLY_DRAW_REDUCTIONS \
+    (1u << TALLY_SUM | 1u << TALLY_PROD | 1u << TALLY_MEAN | 1u << TALLY_L1 | 1u << TALLY_L2 | \
+     1u << TALLY_SUM_SQUARE | 1u << TALLY_LOG_SUM | 1u << TALLY_LOG_SUM_EXP | 1u << TALLY_MAX | \
+     1u << TALLY_MIN | 1u << TALLY_ARGMAX | 1u << TALLY_ARGMIN)
+#define TLY_DRAW_MADE (TLY_DRAW_SCANS | TLY_DRAW_REDUCTIONS)
 #define TLY_DRAW_ALL (TLY_DRAW_WIDER | ((1u << TALLY_OP_COUNT) - 2))
 
 /* A valid descriptor with at most `most` elements, whose tensors span at most 8 * most elements
  * each. */
 void tly_random_problem(tly_random *r, int64_t most, uint32_t draws, tally_descriptor *d);
-/* The same of TLY_DRAW_MADE. */
+/* The same of TLY_DRAW_SCANS. */
 void tly_random_descriptor(tly_random *r, int64_t most, tally_descriptor *d);
 
 /* Operator, dtypes, accumulator, order and flags; and then which axes of what has a shape are

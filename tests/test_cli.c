@@ -286,6 +286,27 @@ Test(cli, run_dtypes)
     expect_failure("/dev/null", "run cumprod:f16:axis=0 v.npy -o out.npy", 2, "dtype");
 }
 
+/* The result has a shape and a dtype of its own. */
+Test(cli, run_reductions)
+{
+    static const float six[6] = { 1, 2, 3, 4, 5, 6 }, columns[3] = { 5, 7, 9 }, mean = 3.5f;
+    static const int64_t last_of_row[2] = { 2, 2 };
+    static const double wide[2] = { 6, 15 };
+    static const float none[2] = { 0, 0 };
+    put_npy("r.npy", "<f4", "False", "(2, 3)", six, sizeof six);
+    put_npy("n.npy", "<f4", "False", "(2, 0)", six, 0);
+    expect_success("/dev/null", "run sum:axes=0 r.npy -o -");
+    expect_npy(NULL, "<f4", "(3,)", columns, sizeof columns);
+    expect_success("/dev/null", "run argmax:axes=1,keepdims r.npy -o -");
+    expect_npy(NULL, "<i8", "(2, 1)", last_of_row, sizeof last_of_row);
+    expect_success("/dev/null", "run sum:f32>f64:axes=-1 r.npy -o - --threads 2");
+    expect_npy(NULL, "<f8", "(2,)", wide, sizeof wide);
+    expect_success("/dev/null", "run mean r.npy -o -");
+    expect_npy(NULL, "<f4", "()", &mean, sizeof mean);
+    expect_success("/dev/null", "run sum:axes=1 n.npy -o -");
+    expect_npy(NULL, "<f4", "(2,)", none, sizeof none);
+}
+
 Test(cli, run_zero_size)
 {
     put_inputs();
@@ -298,6 +319,28 @@ Test(cli, run_zero_size)
     expect_success("/dev/null", "run cumsum:axis=1 none.npy -o - --in-place");
     expect_npy(NULL, "<f4", "(0, 5)", NULL, 0);
     expect_success("/dev/null", "run cumsum:f32:0x5:axis=1,in=5x1,out=5x1 flat.npy -o -");
+    expect_npy(NULL, "<f4", "(0,)", NULL, 0);
+}
+
+/* A reduction's OUT has the shape and the dtype of the result, of no elements too. */
+Test(cli, run_reductions)
+{
+    static const float rows[3] = { 11, 21, 21 }, strided[5] = { 0, 9, 0, 0, 8 };
+    static const float all = 53, zeros[5];
+    static const int64_t largest[4] = { 2, 1, 1, 0 };
+    put_inputs();
+    put_npy("none.npy", "<f4", "False", "(0, 5)", NULL, 0);
+    expect_success("/dev/null", "run sum:axes=-1 a.npy -o -");
+    expect_npy(NULL, "<f4", "(1, 1, 3)", rows, sizeof rows);
+    expect_success("/dev/null", "run sum a.npy -o - --threads 2");
+    expect_npy(NULL, "<f4", "()", &all, sizeof all);
+    expect_success("/dev/null", "run argmax:axes=2,keepdims fortran.npy -o -");
+    expect_npy(NULL, "<i8", "(1, 1, 1, 4)", largest, sizeof largest);
+    expect_success("/dev/null", "run max:f32:2x6:axes=1,in=6x1,out=-3@4 flat.npy -o -");
+    expect_npy(NULL, "<f4", "(5,)", strided, sizeof strided);
+    expect_success("/dev/null", "run sum:axes=0 none.npy -o -");
+    expect_npy(NULL, "<f4", "(5,)", zeros, sizeof zeros);
+    expect_success("/dev/null", "run sum:axes=1 none.npy -o -");
     expect_npy(NULL, "<f4", "(0,)", NULL, 0);
 }
 
@@ -360,8 +403,8 @@ Test(cli, usage_and_words)
         { "run cumsum:f32>f64:axis=0 flat.npy -o out.npy --in-place", 2, "usage" },
         { "run sum flat.npy -o out.npy --in-place", 2, "usage" },
         /* Valid, and no kernel exists for it. */
-        { "run sum flat.npy -o out.npy", 3, "op" },
-        { "run argmax:f32>i64:12 flat.npy -o out.npy", 3, "op" },
+        { "run l2 i8.npy -o out.npy", 3, "dtype" },
+        { "run argmax bool.npy -o out.npy", 3, "dtype" },
         { "run cummax:axis=0 flat.npy -o out.npy", 3, "op" },
         { "run cumsum:axis=0,order=exact flat.npy -o out.npy", 3, "order" },
         { "run cumsum:f32>f64:axis=0 flat.npy -o out.npy", 3, "dtype" },
@@ -519,7 +562,7 @@ Test(cli, inspect)
         { "inspect cumprod:f32:64x64:axis=1 --emit asm --profile bad.profile", 3, "device" },
         { "inspect cumprod:f32:64x64:axis=1 --emit plan --device cpu --profile p", 2, "usage" },
         { "inspect cumprod:f32:64x64:axis=1 --emit plan --device vulkan:63", 3, "device" },
-        { "inspect sum:f32:64 --emit plan", 3, "op" },
+        { "inspect l1:i8:64 --emit plan", 3, "dtype" },
         { "inspect cumprod:f32:64x64:axis=1 --emit plan -o none/p.txt", 4, "file" },
         { "inspect cumprod:axis=0 missing.npy --emit word", 4, "file" },
     };
@@ -607,8 +650,33 @@ Test(cli, bench)
     expect_success("/dev/null", "bench cumprod:f32:0x4:axis=0 --json");
     expect_failure("/dev/null", "bench cumsum:axis=0", 2, "dtype");
     expect_failure("/dev/null", "bench cumsum:f32:4:axis=0,in=-1", 2, "in");
-    expect_failure("/dev/null", "bench sum:f32:4", 3, "op");
+    expect_failure("/dev/null", "bench sum:bool:4", 3, "dtype");
     expect_failure("/dev/null", "bench cumsum:f32:1000000000x1000000000:axis=0", 5, "sizes");
+}
+
+/* A reduction is held against reads of its input's bytes, and nothing else. */
+Test(cli, bench_reduction)
+{
+    static const char *const objects[] = { "\"seconds\": {", "\"read_seconds\": {" };
+    double median[2];
+    expect_success("/dev/null", "bench argmax:f32:100x10x30:axes=1 --json --threads 2");
+    cr_expect_eq(strstr(last.out, "{\"word\": \"argmax:f32>i64:100x10x30:axes=1\", "), last.out,
+                 "%s", last.out);
+    cr_expect_eq(number_of(last.out, NULL, "bytes"), 30000 * 4 + 3000 * 8);
+    for (int i = 0; i < 2; i++) {
+        median[i] = number_of(last.out, objects[i], "median");
+        cr_expect_gt(number_of(last.out, objects[i], "min"), 0);
+        cr_expect_leq(number_of(last.out, objects[i], "min"), median[i]);
+    }
+    cr_expect_float_eq(number_of(last.out, NULL, "ratio") * median[0] / median[1], 1, 0.01);
+    cr_expect_gt(number_of(last.out, "\"reads\": {", "read loop"), 0);
+    cr_expect_not_null(strstr(last.out, "\"read\": \"read "));
+    cr_expect_null(strstr(last.out, "cop"), "%s", last.out);
+    expect_success("/dev/null", "bench max:i8:7:in=-2@20 --threads 1 --data ascending");
+    cr_expect_not_null(strstr(last.out, "\nread "), "%s", last.out);
+    cr_expect_null(strstr(last.out, "copy"), "%s", last.out);
+    expect_success("/dev/null", "bench sum:f16>f32:0x4:axes=0 --json");
+    expect_success("/dev/null", "bench prod:f64:scalar --json");
 }
 
 /* Every kind that the documents name, on both operators and a dtype of each width. */
@@ -717,7 +785,7 @@ Test(cli, errors_leave_nobody_stuck)
         { "run cumsum:axis=1,order=exact a.npy -o o.npy", 3, "order", "order=exact",
           "order=serial" },
         { "run cumsum:float32:axis=1 a.npy -o o.npy", 2, "dtype", "did you mean f32?",
-          "f64 f32 f16 bf16 i64 i32 u64 u32" },
+          "f64 f32 f16 bf16 i64 i32 i16 i8" },
         { "run cumsum:fp16:3x4:axis=1 a.npy -o o.npy", 2, "dtype", "did you mean f16?", "f16" },
         { "run cumsum:f64:axis=1 a.npy -o o.npy", 2, "dtype", "the word says f64",
           "leave the dtype" },

@@ -20,8 +20,8 @@ Test(kernel, refuses_by_name_what_does_not_exist)
         tally_status status;
         const char *field, *message;
     } cases[] = {
-        { "sum:f32:4", NULL, TALLY_UNSUPPORTED, "op", "sum" },
-        { "argmax:f32>i64:4", NULL, TALLY_UNSUPPORTED, "op", "argmax" },
+        { "sum:i8:4", NULL, TALLY_UNSUPPORTED, "dtype", "i8" },
+        { "argmax:bool>i64:4", NULL, TALLY_UNSUPPORTED, "dtype", "bool" },
         { "cummax:f32:4:axis=0", NULL, TALLY_UNSUPPORTED, "op", "cummax" },
         { "cummin:i8:4:axis=0", NULL, TALLY_UNSUPPORTED, "op", "cummin" },
         { "cumlogsumexp:f32:4:axis=0", NULL, TALLY_UNSUPPORTED, "op", "cumlogsumexp" },

@@ -121,6 +121,58 @@ Test(problem, forms)
 }
 
 /* Pairs of one problem; where `geometry`, of one geometry too. */
+/* Reductions: which dim becomes lanes, and what is left of the reduced ones. */
+Test(problem, forms_of_reductions)
+{
+    static const struct {
+        const char *word;
+        tly_form form;
+        int in_step, out_step;
+        int64_t length, steps, inner, rows;
+    } cases[] = {
+        { "sum:f32:1000", TLY_REDUCED_ROWS, 1, 1, 1000, 1, 1, 1 },
+        { "sum:f32:scalar", TLY_REDUCED_ROWS, 1, 1, 1, 1, 1, 1 },
+        { "sum:f32:1x1:axes=none", TLY_REDUCED_ROWS, 1, 1, 1, 1, 1, 1 },
+        { "sum:f32:10x20", TLY_REDUCED_ROWS, 1, 1, 200, 1, 1, 1 },
+        { "sum:f32:10x20:in=1x10", TLY_REDUCED_ROWS, 1, 1, 200, 1, 1, 1 },
+        { "sum:f32:10x20:in=-20x-1@199", TLY_REDUCED_ROWS, 1, 1, 200, 1, 1, 1 },
+        { "sum:f32:10x20:in=30x1", TLY_REDUCED_ROWS, 1, 1, 20, 10, 1, 1 },
+        { "sum:f32:10x20:in=40x2", TLY_REDUCED_ROWS, ANY, 1, 200, 1, 1, 1 },
+        { "sum:f32:10x20:axes=1", TLY_REDUCED_ROWS, 1, 1, 20, 1, 1, 10 },
+        { "sum:f32:10x20:axes=1,in=0x1", TLY_REDUCED_ROWS, 1, 1, 20, 1, 1, 10 },
+        { "sum:f32:10x20:axes=1,out=-3@27", TLY_REDUCED_ROWS, 1, 1, 20, 1, 1, 10 },
+        { "sum:f32:10x20x30:axes=0+2", TLY_REDUCED_ROWS, 1, 1, 30, 10, 1, 20 },
+        { "sum:f32:10x20x30x40:axes=1+2", TLY_REDUCED_LANES, 1, 1, 600, 1, 40, 10 },
+        { "sum:f32:10x20x30x40:axes=0+2", TLY_REDUCED_LANES, 1, 1, 30, 10, 40, 20 },
+        { "sum:f32:10x20:axes=0", TLY_REDUCED_LANES, 1, 1, 10, 1, 20, 1 },
+        { "sum:f32:10x20:axes=0,out=2", TLY_REDUCED_LANES, 1, ANY, 10, 1, 20, 1 },
+        { "sum:f32:10x20:axes=1,in=1x10", TLY_REDUCED_LANES, 1, 1, 20, 1, 10, 1 },
+        { "sum:f32:10x20:axes=none", TLY_REDUCED_LANES, 1, 1, 1, 1, 200, 1 },
+        { "sum:f32:10x20:axes=none,in=40x2", TLY_REDUCED_LANES, ANY, 1, 1, 1, 200, 1 },
+        /* What counts elements keeps their order. */
+        { "argmax:f32:10x20", TLY_REDUCED_ROWS, 1, 1, 200, 1, 1, 1 },
+        { "argmax:f32:10x20:in=1x10", TLY_REDUCED_ROWS, ANY, 1, 20, 10, 1, 1 },
+        { "argmax:f32:20:in=-1@19", TLY_REDUCED_ROWS, ANY, 1, 20, 1, 1, 1 },
+        { "sum:f32:10x20:in=1x10,order=serial", TLY_REDUCED_ROWS, ANY, 1, 20, 10, 1, 1 },
+        /* Nothing to combine. */
+        { "sum:f32:0", TLY_REDUCED_ROWS, 1, 1, 0, 1, 1, 1 },
+        { "sum:f32:5x0:axes=1", TLY_REDUCED_LANES, 1, 1, 0, 1, 5, 1 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *word = cases[i].word;
+        tly_geometry g;
+        tly_problem p = problem_of(word, &g);
+        cr_expect_eq(p.form, cases[i].form, "%s: form %d", word, p.form);
+        cr_expect_eq(p.in_step, cases[i].in_step, "%s: in_step %d", word, p.in_step);
+        cr_expect_eq(p.out_step, cases[i].out_step, "%s: out_step %d", word, p.out_step);
+        cr_expect_eq(g.length, cases[i].length, "%s: length %d", word, (int)g.length);
+        cr_expect_eq(g.steps, cases[i].steps, "%s: steps %d", word, (int)g.steps);
+        cr_expect_eq(g.inner, cases[i].inner, "%s: inner %d", word, (int)g.inner);
+        cr_expect_eq(g.rows, cases[i].rows, "%s: rows %d", word, (int)g.rows);
+        cr_expect(!g.empty, "%s", word);
+    }
+}
+
 Test(problem, equal_problems)
 {
     static const struct {
@@ -150,6 +202,21 @@ Test(problem, equal_problems)
         { "cumsum:f64:40:axis=0,acc=f64", "cumsum:f64:40:axis=0", 1 },
         { "cumsum:f32:5x1:axis=1,reverse", "cumsum:f32:5x1:axis=1,in=1x-7", 1 },
         { "cumsum:f32:0x5:axis=1", "cumsum:f32:5x0:axis=0,in=3x4,reverse", 1 },
+        { "sum:f32:40", "sum:f32:8x5", 1 },
+        { "sum:f32:40", "sum:f32:40:keepdims", 1 },
+        { "sum:f32:40", "sum:f32:90x80:axes=1", 0 },
+        { "sum:f32:40", "sum:f32:7x9x8:axes=0+2", 0 },
+        { "sum:f32:40", "sum:f32:40:in=-1@39", 1 },
+        { "max:f32:4x5:axes=0", "max:f32:5x4:axes=1,in=1x5", 1 },
+        { "argmax:f32:40", "argmax:f32>i64:2x20", 1 },
+        { "argmax:f32:40", "argmax:f32:40:in=-1@39", -1 },
+        { "argmax:f32:40", "argmax:f32:40:last", -1 },
+        { "max:f32:40", "max:f32:40:nan=ignore", -1 },
+        { "max:f32:40", "min:f32:40", -1 },
+        { "sum:f32:40", "sum:f32:40:order=serial", -1 },
+        { "sum:f32:40", "sum:f32>f64:40", -1 },
+        { "sum:f32:40", "cumsum:f32:40:axis=0", -1 },
+        { "sum:f32:4x5:axes=0", "sum:f32:4x5:axes=1", -1 },
         /* Different problems. */
         { "cumsum:f32:40:axis=0", "cumprod:f32:40:axis=0", -1 },
         { "cumsum:f32:40:axis=0", "cumsum:f64:40:axis=0", -1 },
@@ -175,7 +242,7 @@ Test(problem, equal_problems)
                          pairs[i].b);
         }
     }
-    cr_expect_eq(sizeof(tly_problem), 12u, "padding would be compared");
+    cr_expect_eq(sizeof(tly_problem), 16u, "padding would be compared");
 }
 
 static uint64_t lcg;

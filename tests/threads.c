@@ -11,7 +11,7 @@
 
 static const struct {
     const char *word;
-    int length; /* of the axis, which is the last */
+    int length; /* of the axis, which is the last; negative: it is reduced */
 } words[] = {
     { "cumsum:i64:400:axis=0", 400 },
     { "cumsum:i64:3x130:axis=1", 130 },
@@ -20,13 +20,15 @@ static const struct {
     { "cumsum:u64:400:axis=0", 400 },
     { "cumprod:i64:400:axis=0,reverse", 0 },
     { "cumsum:i64:400:axis=0,order=serial", 400 },
+    { "sum:i64:400", -400 },
+    { "sum:i64:3x130:axes=1", -130 },
 };
 
 static atomic_int failures;
 
 static void check_run(const tally_kernel *kernel, int length)
 {
-    int64_t in[800], out[800];
+    int64_t in[800], out[800] = { 0 };
     for (int i = 0; i < 800; i++) {
         in[i] = i;
     }
@@ -39,6 +41,10 @@ static void check_run(const tally_kernel *kernel, int length)
         sum += in[i];
         failures += out[i] != sum;
     }
+    for (int i = 0; i < -length; i++) {
+        sum += in[i];
+    }
+    failures += length < 0 && out[0] != sum;
 }
 
 static void *work(void *argument)

@@ -1,6 +1,7 @@
 /*
- * tally bench: how long a kernel takes, and what part of the copy's speed that is. Bytes are each
- * logical element read and written once, and a copy moves the same.
+ * tally bench: how long a kernel takes, and what part of its ceiling's speed that is. A scan's is
+ * a copy: bytes are each logical element read and written once, and a copy moves the same. A
+ * reduction's is reading its input's bytes; its result's count, too, and nothing is gained by them.
  */
 #include "bench_gpu.h"
 #include "data.h"
@@ -9,6 +10,14 @@
 #include <sched.h>
 #include <string.h>
 #include <unistd.h>
+
+/* How the two ceilings are told, by tly_moves. */
+static const struct {
+    const char *text, *seconds, *all, *best;
+} names[] = {
+    [TLY_COPIES] = { "copy", "copy_seconds", "copies", "copy" },
+    [TLY_READS] = { "read", "read_seconds", "reads", "read" },
+};
 
 typedef struct bench {
     tly_subject subject;
@@ -20,7 +29,8 @@ typedef struct bench {
     tally_kernel *kernel;
     char *in, *out;
     size_t in_bytes, out_bytes; /* of the buffers */
-    size_t copy_bytes;
+    size_t bytes;               /* each logical element once */
+    size_t ceiling; /* what a copy takes from one buffer to the other, or what is read */
     tly_timing timing;
 } bench;
 
@@ -39,14 +49,20 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* Both buffers hold the tensor and, where that is less, the copy's share. */
+static tly_moves moves_of(const bench *b)
+{
+    return b->subject.scan ? TLY_COPIES : TLY_READS;
+}
+
+/* The buffers hold the tensors and, where that is less, what is copied or read. */
 static int get_buffers(bench *b, tly_report *report)
 {
     const tly_subject *s = &b->subject;
-    size_t bytes = (size_t)s->count * (s->in.element + s->out.element);
-    b->copy_bytes = bytes / 2;
-    b->in_bytes = larger((size_t)(s->in.high + 1) * s->in.element, b->copy_bytes);
-    b->out_bytes = larger((size_t)(s->out.high + 1) * s->out.element, b->copy_bytes);
+    size_t in = (size_t)s->in.count * s->in.element, out = (size_t)s->out.count * s->out.element;
+    b->bytes = in + out;
+    b->ceiling = s->scan ? b->bytes / 2 : in;
+    b->in_bytes = larger((size_t)(s->in.high + 1) * s->in.element, b->ceiling);
+    b->out_bytes = larger((size_t)(s->out.high + 1) * s->out.element, s->scan ? b->ceiling : 0);
     b->in = tly_memory_get(b->in_bytes);
     b->out = tly_memory_get(b->out_bytes);
     if (!b->in || !b->out) {
@@ -72,51 +88,54 @@ static void print_json_times(const char *name, const tly_spread *seconds)
 
 static double ratio(const bench *b)
 {
-    return b->timing.copy.seconds.median / b->timing.kernel.median;
+    return b->timing.ceiling.seconds.median / b->timing.kernel.median;
 }
 
 static void print_json(const bench *b)
 {
+    const tly_moves moves = moves_of(b);
     fputs("{\"word\": ", stdout);
     tly_json_string(stdout, b->subject.word);
     fputs(", \"device\": ", stdout);
     tly_json_string(stdout, b->selector);
     printf(", \"data\": \"%s\", \"threads\": %d, \"runs\": %d, \"bytes\": %zu, ",
-           tly_kind_name(b->data), (int)b->threads, b->timing.runs, 2 * b->copy_bytes);
+           tly_kind_name(b->data), (int)b->threads, b->timing.runs, b->bytes);
     print_json_times("seconds", &b->timing.kernel);
-    print_json_times("copy_seconds", &b->timing.copy.seconds);
-    fputs("\"copies\": {", stdout);
-    for (int k = 0; k < b->timing.copies; k++) {
-        const tly_timed_copy *copy = &b->timing.each[k];
+    print_json_times(names[moves].seconds, &b->timing.ceiling.seconds);
+    printf("\"%s\": {", names[moves].all);
+    for (int k = 0; k < b->timing.ceilings; k++) {
+        const tly_ceiling *each = &b->timing.each[k];
         fputs(k > 0 ? ", " : "", stdout);
-        tly_json_string(stdout, copy->name);
-        printf(": %.9g", copy->seconds.median);
+        tly_json_string(stdout, each->name);
+        printf(": %.9g", each->seconds.median);
     }
-    fputs("}, \"copy\": ", stdout);
-    tly_json_string(stdout, b->timing.copy.name);
+    printf("}, \"%s\": ", names[moves].best);
+    tly_json_string(stdout, b->timing.ceiling.name);
     printf(", \"ratio\": %.4f}\n", ratio(b));
 }
 
-static void print_times(const bench *b, const char *name, const tly_spread *seconds)
+static void print_times(const char *name, const tly_spread *seconds, size_t bytes)
 {
     const tly_unit *unit = tly_unit_for(seconds->median);
     printf("%-7s %8.3f %s (min %.3f, max %.3f), %.1f GB/s", name, seconds->median * unit->scale,
            unit->name, seconds->min * unit->scale, seconds->max * unit->scale,
-           2e-9 * (double)b->copy_bytes / seconds->median);
+           1e-9 * (double)bytes / seconds->median);
 }
 
 static void print_text(const bench *b)
 {
+    const tly_moves moves = moves_of(b);
+    const size_t ceiling = moves == TLY_COPIES ? b->bytes : b->ceiling;
     printf("%s on %s, %d thread%s, data %s, %zu bytes moved, median of %d runs\n", b->subject.word,
            b->selector, (int)b->threads, b->threads == 1 ? "" : "s", tly_kind_name(b->data),
-           2 * b->copy_bytes, b->timing.runs);
-    print_times(b, "kernel", &b->timing.kernel);
+           b->bytes, b->timing.runs);
+    print_times("kernel", &b->timing.kernel, b->bytes);
     putchar('\n');
-    for (int k = 0; k < b->timing.copies; k++) {
-        print_times(b, "copy", &b->timing.each[k].seconds);
+    for (int k = 0; k < b->timing.ceilings; k++) {
+        print_times(names[moves].text, &b->timing.each[k].seconds, ceiling);
         printf(", %s\n", b->timing.each[k].name);
     }
-    printf("ratio   %8.3f of the speed of %s\n", ratio(b), b->timing.copy.name);
+    printf("ratio   %8.3f of the speed of %s\n", ratio(b), b->timing.ceiling.name);
 }
 
 static int on_gpu(const bench *b)
@@ -151,6 +170,9 @@ static int prepare(bench *b, const tly_options *options, tly_report *report)
     if (status) {
         return status;
     }
+    if (on_gpu(b) && !b->subject.scan) {
+        return tly_refuse(report, EXIT_UNSUPPORTED, "op", "reductions are timed on CPUs only");
+    }
     b->threads = options->threads ? options->threads : count_cpus();
     context.threads = b->threads;
     if (tally_context_create(&context, &b->context, &error) != TALLY_OK ||
@@ -168,15 +190,15 @@ static int measure(bench *b, tly_report *report)
     tly_progress("measuring", 0);
 #ifdef TALLY_VULKAN
     const tly_gpu_subject gpu = { b->context, b->selector, b->plan,      &b->subject.descriptor,
-                                  b->in,      b->in_bytes, b->out_bytes, b->copy_bytes };
+                                  b->in,      b->in_bytes, b->out_bytes, b->ceiling };
     if (on_gpu(b)) {
         return tly_time_gpu(&gpu, show_progress, &b->timing, &error) == TALLY_OK
                    ? EXIT_DONE
                    : tly_adopt(report, &error);
     }
 #endif
-    if (tly_time(b->kernel, b->in, b->out, b->copy_bytes, b->threads, show_progress, &b->timing,
-                 &error) != TALLY_OK) {
+    if (tly_time(b->kernel, b->in, b->out, moves_of(b), b->ceiling, b->threads, show_progress,
+                 &b->timing, &error) != TALLY_OK) {
         return tly_adopt(report, &error);
     }
     return EXIT_DONE;

@@ -4,6 +4,7 @@
  * memcpy wins in the caches, non-temporal stores beyond them, with a prefetch or without.
  */
 #include "bench_copy.h"
+#include "bench_read.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -14,8 +15,6 @@
 
 /* Shorter copies are faster on one thread: handing over costs time and spoils the caches. */
 #define SPLIT_BYTES ((size_t)128 << 10)
-
-typedef void (*copy_function)(char *to, const char *from, size_t bytes);
 
 static void copy_plain(char *to, const char *from, size_t bytes)
 {
@@ -83,11 +82,7 @@ static int always(void)
     return 1;
 }
 
-static const struct {
-    const char *name;
-    copy_function copy;
-    int (*here)(void);
-} table[] = {
+static const tly_mover copies[] = {
     { "memcpy", copy_plain, always },
 #if defined(__x86_64__)
     { "non-temporal 128", copy_128, has_sse2_only },
@@ -97,40 +92,41 @@ static const struct {
     { "non-temporal 512", copy_512, has_avx512 },
     { "non-temporal 512, prefetch", copy_512_ahead, has_avx512 },
 #endif
+    { NULL, NULL, NULL },
 };
 
-enum { ROWS = sizeof table / sizeof *table };
+static const tly_mover *const tables[] = { [TLY_COPIES] = copies, [TLY_READS] = tly_reads };
 
-/* The row of the kind-th copy that runs here; ROWS behind the last. */
-static int row_of(int kind)
+/* The kind-th that runs here; the last one, which has no name, behind the last kind. */
+static const tly_mover *mover_of(tly_moves moves, int kind)
 {
-    int row = 0;
-    for (; row < ROWS; row++) {
-        if (table[row].here() && kind-- == 0) {
+    const tly_mover *mover = tables[moves];
+    for (; mover->name; mover++) {
+        if (mover->here() && kind-- == 0) {
             break;
         }
     }
-    return row;
+    return mover;
 }
 
-int tly_copy_kinds(void)
+int tly_copy_kinds(tly_moves moves)
 {
     int kinds = 0;
-    while (row_of(kinds) < ROWS) {
+    while (mover_of(moves, kinds)->name) {
         kinds++;
     }
     return kinds;
 }
 
-const char *tly_copy_name(int kind)
+const char *tly_copy_name(tly_moves moves, int kind)
 {
-    return table[row_of(kind)].name;
+    return mover_of(moves, kind)->name;
 }
 
 struct tly_copier {
-    int threads;        /* the caller included */
-    pthread_t *worker;  /* threads - 1 */
-    copy_function copy; /* what the next turn does */
+    int threads;            /* the caller included */
+    pthread_t *worker;      /* threads - 1 */
+    const tly_mover *mover; /* what the next turn does */
     char *to;
     const char *from;
     size_t bytes;
@@ -152,7 +148,7 @@ static void copy_slice(const tly_copier *copier, int number)
         end = copier->bytes;
     }
     if (begin < end) {
-        copier->copy(copier->to + begin, copier->from + begin, end - begin);
+        copier->mover->move(copier->to + begin, copier->from + begin, end - begin);
     }
 }
 
@@ -268,11 +264,12 @@ void tly_copier_wake(tly_copier *copier)
     take_turn(copier);
 }
 
-void tly_copier_run(tly_copier *copier, int kind, void *to, const void *from, size_t bytes)
+void tly_copier_run(tly_copier *copier, tly_moves moves, int kind, void *to, const void *from,
+                    size_t bytes)
 {
-    copier->copy = table[row_of(kind)].copy;
+    copier->mover = mover_of(moves, kind);
     if (bytes < SPLIT_BYTES) {
-        copier->copy(to, from, bytes);
+        copier->mover->move(to, from, bytes);
         return;
     }
     copier->to = to;

@@ -1,31 +1,35 @@
 /*
- * Copies to hold kernels against: memcpy and non-temporal copies, on any number of threads. No
- * part of the command's own; a benchmark elsewhere can compile bench_copy.c alone.
+ * What kernels are held against, on any number of threads: scans against copies, memcpy and
+ * non-temporal ones, and reductions against reads. No part of the command's own; a benchmark
+ * elsewhere can compile bench_copy.c and bench_read.c alone.
  */
 #ifndef TLY_BENCH_COPY_H
 #define TLY_BENCH_COPY_H
 
 #include <stddef.h>
 
-/* Threads that wait to copy. One caller at a time. */
+typedef enum tly_moves { TLY_COPIES, TLY_READS } tly_moves;
+
+/* Threads that wait to copy or to read. One caller at a time. */
 typedef struct tly_copier tly_copier;
 
 /* NULL if there is no memory or no thread. */
 tly_copier *tly_copier_start(int threads);
 void tly_copier_stop(tly_copier *copier);
 
-/* The kinds that this machine can run: 0 to tly_copy_kinds() - 1. Kind 0 is memcpy. */
+/* The kinds that this machine can run: 0 to tly_copy_kinds() - 1. Kind 0 is memcpy or a loop. */
 #define TLY_COPY_MOST_KINDS 5
-int tly_copy_kinds(void);
-const char *tly_copy_name(int kind);
+int tly_copy_kinds(tly_moves moves);
+const char *tly_copy_name(tly_moves moves, int kind);
 
 /* Between these two the threads spin, so that a copy starts at once; outside they sleep and leave
  * their CPUs to what is timed beside. */
 void tly_copier_wake(tly_copier *copier);
 void tly_copier_rest(tly_copier *copier);
 
-/* Copies `bytes`, cut in one slice a thread unless that is slower than one thread alone; both
- * buffers 64-byte aligned. Awake only. */
-void tly_copier_run(tly_copier *copier, int kind, void *to, const void *from, size_t bytes);
+/* Copies or reads `bytes`, cut in one slice a thread unless that is slower than one thread alone;
+ * both buffers 64-byte aligned. A read leaves `to` alone. Awake only. */
+void tly_copier_run(tly_copier *copier, tly_moves moves, int kind, void *to, const void *from,
+                    size_t bytes);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Timing in turns. Kernel and copies take turns on the same buffers, because a machine's speed
+ * Timing in turns. Kernel and copies (or reads) take turns on the same buffers, because a machine's speed
  * drifts: only figures of one run are compared. Work that is short is repeated within a sample.
  */
 #include "bench_time.h"
@@ -16,13 +16,14 @@ enum { LEAST_RUNS = 9, MOST_RUNS = 101 };
 #define SAMPLE_SECONDS 4e-3  /* shorter work is repeated: the clock and waking threads cost */
 #define MOST_REPEATS 1000000
 
-/* Row 0 is the kernel, the copies follow. */
+/* Row 0 is the kernel, its ceilings follow. */
 enum { KERNEL = 0, ROWS = 1 + TLY_COPY_MOST_KINDS };
 
 typedef struct bench {
     const tally_kernel *kernel;
     const void *in;
     void *out;
+    tly_moves moves;
     size_t bytes;
     int32_t threads;
     tly_copier *copier;
@@ -55,7 +56,7 @@ static tally_status take_one(bench *b, int row)
     if (row == KERNEL) {
         return tally_kernel_run_threads(b->kernel, b->in, b->out, b->threads, b->error);
     }
-    tly_copier_run(b->copier, row - 1, b->out, b->in, b->bytes);
+    tly_copier_run(b->copier, b->moves, row - 1, b->out, b->in, b->bytes);
     return TALLY_OK;
 }
 
@@ -136,10 +137,10 @@ tly_spread tly_spread_of(double *seconds, int count)
 
 void tly_timing_add(tly_timing *timing, const char *name, double *seconds)
 {
-    tly_timed_copy *copy = &timing->each[timing->copies++];
-    *copy = (tly_timed_copy){ name, tly_spread_of(seconds, timing->runs) };
-    if (timing->copies == 1 || copy->seconds.median < timing->copy.seconds.median) {
-        timing->copy = *copy;
+    tly_ceiling *added = &timing->each[timing->ceilings++];
+    *added = (tly_ceiling){ name, tly_spread_of(seconds, timing->runs) };
+    if (timing->ceilings == 1 || added->seconds.median < timing->ceiling.seconds.median) {
+        timing->ceiling = *added;
     }
 }
 
@@ -148,7 +149,7 @@ static void sum_up(bench *b, tly_timing *timing)
     *timing = (tly_timing){ .runs = b->runs };
     timing->kernel = tly_spread_of(b->seconds[KERNEL], b->runs);
     for (int row = KERNEL + 1; row < b->rows; row++) {
-        tly_timing_add(timing, tly_copy_name(row - 1), b->seconds[row]);
+        tly_timing_add(timing, tly_copy_name(b->moves, row - 1), b->seconds[row]);
     }
 }
 
@@ -162,8 +163,8 @@ static tally_status no_memory(tally_error *error)
     return TALLY_OUT_OF_MEMORY;
 }
 
-tally_status tly_time(const tally_kernel *kernel, const void *in, void *out, size_t bytes,
-                      int32_t threads, tly_time_progress progress, tly_timing *timing,
+tally_status tly_time(const tally_kernel *kernel, const void *in, void *out, tly_moves moves,
+                      size_t bytes, int32_t threads, tly_time_progress progress, tly_timing *timing,
                       tally_error *error)
 {
     bench *b = calloc(1, sizeof *b);
@@ -177,11 +178,12 @@ tally_status tly_time(const tally_kernel *kernel, const void *in, void *out, siz
     *b = (bench){ .kernel = kernel,
                   .in = in,
                   .out = out,
+                  .moves = moves,
                   .bytes = bytes,
                   .threads = threads,
                   .copier = copier,
                   .error = error,
-                  .rows = 1 + tly_copy_kinds() };
+                  .rows = 1 + tly_copy_kinds(moves) };
     status = take_turns(b, progress);
     if (status == TALLY_OK) {
         sum_up(b, timing);

@@ -1,6 +1,6 @@
 /*
- * How long a kernel takes beside copies of the same bytes. Uses Tally's public headers and
- * bench_copy.c alone, so that examples and benchmarks time as the command does.
+ * How long a kernel takes beside copies or reads of the same bytes. Uses Tally's public headers,
+ * bench_copy.c and bench_read.c alone, so that examples and benchmarks time as the command does.
  */
 #ifndef TLY_BENCH_TIME_H
 #define TLY_BENCH_TIME_H
@@ -14,17 +14,18 @@ typedef struct tly_spread {
     double min, median, max;
 } tly_spread;
 
-typedef struct tly_timed_copy {
+/* A copy or a read. */
+typedef struct tly_ceiling {
     const char *name;
     tly_spread seconds;
-} tly_timed_copy;
+} tly_ceiling;
 
 typedef struct tly_timing {
     int runs; /* of each */
     tly_spread kernel;
-    tly_timed_copy copy; /* the one whose median is least */
-    int copies;          /* how many there are below */
-    tly_timed_copy each[TLY_COPY_MOST_KINDS];
+    tly_ceiling ceiling; /* the one whose median is least */
+    int ceilings;        /* how many there are below */
+    tly_ceiling each[TLY_COPY_MOST_KINDS];
 } tly_timing;
 
 /* The unit to show a time in: multiply seconds by `scale`. */
@@ -36,7 +37,7 @@ typedef struct tly_unit {
 /* Least, middle and largest of `count` times, which are sorted in place. */
 tly_spread tly_spread_of(double *seconds, int count);
 
-/* Adds a copy, from the times of `runs` runs, which are sorted in place. */
+/* Adds a ceiling, from the times of `runs` runs, which are sorted in place. */
 void tly_timing_add(tly_timing *timing, const char *name, double *seconds);
 
 const tly_unit *tly_unit_for(double seconds);
@@ -44,11 +45,11 @@ const tly_unit *tly_unit_for(double seconds);
 /* Told how many of all runs are done. */
 typedef void (*tly_time_progress)(int done, int runs);
 
-/* Runs the kernel and every copy of `bytes` bytes from `in` to `out` in turns. Both buffers have
- * at least `bytes` bytes, are 64-byte aligned and keep whatever ran last. `progress` may be
- * NULL. */
-tally_status tly_time(const tally_kernel *kernel, const void *in, void *out, size_t bytes,
-                      int32_t threads, tly_time_progress progress, tly_timing *timing,
+/* Runs the kernel and every copy of `bytes` bytes from `in` to `out`, or every read of as many, in
+ * turns. The buffers have at least `bytes` bytes (for reads, only the input), are 64-byte aligned
+ * and keep whatever ran last. `progress` may be NULL. */
+tally_status tly_time(const tally_kernel *kernel, const void *in, void *out, tly_moves moves,
+                      size_t bytes, int32_t threads, tly_time_progress progress, tly_timing *timing,
                       tally_error *error);
 
 #endif

@@ -28,8 +28,9 @@ static const tly_verb verbs[] = {
       OPTION_OUT | OPTION_DEVICE | OPTION_THREADS | OPTION_IN_PLACE | OPTION_PLAN, 2, 2,
       tly_verb_run },
     { "bench", "WORD [--device D] [--threads N] [--plan K=V]... [--data KIND] [--json]",
-      "Times the kernel for WORD, and copies of the same bytes beside it in the same "
-      "run.\n\n" DEVICE_HELP THREADS_HELP
+      "Times the kernel for WORD, and beside it in the same run copies of the same bytes, or for "
+      "a\n"
+      "reduction reads of its input's bytes.\n\n" DEVICE_HELP THREADS_HELP
       "  --plan K=V      override a choice of the plan, for experiments\n"
       "  --data KIND     what the input holds. u is uniform in [0,1); integers are uniform over\n"
       "                  their dtype with every kind\n"
@@ -48,7 +49,8 @@ static const tly_verb verbs[] = {
       "      descending  from 1.5 to .5\n"
       "  --json          one JSON object\n\n"
       "  tally bench 'cumprod:f32:4096x4096:axis=1'\n"
-      "  tally bench cumprod:f32:4096x1024:axis=1 --data uniform\n",
+      "  tally bench cumprod:f32:4096x1024:axis=1 --data uniform\n"
+      "  tally bench sum:f32:4096x4096:axes=1\n",
       OPTION_DEVICE | OPTION_THREADS | OPTION_PLAN | OPTION_DATA | OPTION_JSON, 1, 1,
       tly_verb_bench },
     { "inspect",
@@ -82,7 +84,8 @@ static void print_help(const tly_verb *verb)
     for (int i = 0; i < VERBS; i++) {
         printf("  tally %s %s\n", verbs[i].name, verbs[i].usage);
     }
-    puts("\nCumulative sums and products over tensors, by kernels generated for one descriptor.\n"
+    puts("\nScans (cumulative sums and products) and reductions over tensors, by kernels generated for\n"
+         "one descriptor.\n"
          "tally VERB --help says more; tally --version says which version this is.");
 }
 

@@ -57,7 +57,7 @@ static void copy_elements(const job *j)
     const tly_layout *layout = &j->subject.in;
     int64_t index[TALLY_MAX_RANK] = { 0 };
     int64_t at = layout->offset;
-    for (int64_t left = j->subject.count; left > 0; left--) {
+    for (int64_t left = j->subject.in.count; left > 0; left--) {
         int dim = d->rank - 1;
         size_t byte = (size_t)at * layout->element;
         memcpy(j->buffer + byte, (const char *)j->input.data + byte, layout->element);
@@ -79,7 +79,7 @@ static int make_room(job *j, tly_report *report)
     const tly_subject *s = &j->subject;
     int in_place = (j->options->given & OPTION_IN_PLACE) != 0;
     j->result_bytes = (size_t)(s->out.high + 1) * s->out.element;
-    if (in_place && s->count == j->input.npy.count && s->count == s->out.high + 1) {
+    if (in_place && s->in.count == j->input.npy.count && s->in.count == s->out.high + 1) {
         j->result = j->input.data;
         return EXIT_DONE;
     }
@@ -99,7 +99,7 @@ static int compute(job *j, tly_report *report)
     tally_error error = TALLY_ERROR_INIT;
     const void *in = j->options->given & OPTION_IN_PLACE ? j->result : j->input.data;
     tly_progress("computing", 0);
-    if (j->subject.count == 0) {
+    if (j->subject.out.count == 0) {
         return EXIT_DONE;
     }
     if (tally_kernel_run(j->kernel, in, j->result, &error) != TALLY_OK) {
@@ -110,13 +110,12 @@ static int compute(job *j, tly_report *report)
 
 static int write_result(job *j, tly_output *output, tly_report *report)
 {
-    const tally_descriptor *d = &j->subject.descriptor;
+    const tly_layout *out = &j->subject.out;
     char header[NPY_MAX_HEADER];
-    int64_t flat = j->subject.out.high + 1;
+    int64_t flat = out->high + 1;
     int status;
-    size_t length = j->subject.flat_out
-                        ? tly_npy_format(j->subject.out.dtype, 1, &flat, header)
-                        : tly_npy_format(j->subject.out.dtype, d->rank, d->sizes, header);
+    size_t length = j->subject.flat_out ? tly_npy_format(out->dtype, 1, &flat, header)
+                                        : tly_npy_format(out->dtype, out->rank, out->sizes, header);
     tly_progress("writing", j->result_bytes);
     status = tly_output_write(output, header, length, report);
     return status ? status : tly_output_write(output, j->result, j->result_bytes, report);

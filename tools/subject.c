@@ -126,26 +126,29 @@ static void set_fortran_strides(tally_descriptor *d)
     }
 }
 
-static void find_layout(const tally_descriptor *d, int output, tly_layout *layout)
+/* `given` is NULL where the tensor is packed. */
+static void find_layout(tly_layout *layout, const int64_t *given, int64_t offset)
 {
-    unsigned flag = output ? TALLY_OUT_STRIDES : TALLY_IN_STRIDES;
-    const int64_t *given = output ? d->out_strides : d->in_strides;
+    const int64_t *sizes = layout->sizes;
     int64_t packed = 1;
-    int empty = has_no_elements(d);
-    layout->dtype = (tally_dtype)(output && d->out_dtype ? d->out_dtype : d->dtype);
     layout->element = tally_dtype_bytes(layout->dtype);
-    layout->offset = !(d->flags & flag) ? 0 : output ? d->out_offset : d->in_offset;
-    layout->low = empty ? 0 : layout->offset;
-    layout->high = empty ? -1 : layout->offset;
-    for (int i = d->rank - 1; i >= 0; i--) {
-        layout->strides[i] = d->flags & flag ? given[i] : packed;
-        packed *= d->sizes[i] ? d->sizes[i] : 1;
-        if (!empty) {
-            int64_t reach = (d->sizes[i] - 1) * layout->strides[i];
+    layout->count = 1;
+    for (int i = 0; i < layout->rank; i++) {
+        layout->count = sizes[i] ? layout->count : 0;
+    }
+    layout->offset = given ? offset : 0;
+    layout->low = layout->count ? layout->offset : 0;
+    layout->high = layout->count ? layout->offset : -1;
+    for (int i = layout->rank - 1; i >= 0; i--) {
+        layout->strides[i] = given ? given[i] : packed;
+        packed *= sizes[i] ? sizes[i] : 1;
+        if (layout->count) {
+            int64_t reach = (sizes[i] - 1) * layout->strides[i];
             layout->low += reach < 0 ? reach : 0;
             layout->high += reach > 0 ? reach : 0;
         }
     }
+    layout->count *= packed;
 }
 
 static int check_reach(const tly_layout *layout, const char *field, tly_report *report)
@@ -161,19 +164,22 @@ static int check_reach(const tly_layout *layout, const char *field, tly_report *
 static int lay_out(tly_subject *subject, tly_report *report)
 {
     const tally_descriptor *d = &subject->descriptor;
+    const int64_t *in = d->flags & TALLY_IN_STRIDES ? d->in_strides : NULL;
+    const int64_t *out = d->flags & TALLY_OUT_STRIDES ? d->out_strides : NULL;
+    tally_error error = TALLY_ERROR_INIT;
     int status;
     subject->scan = d->op >= TALLY_CUMSUM && d->op <= TALLY_CUMLOGSUMEXP;
-    subject->count = !has_no_elements(d);
-    for (int i = 0; subject->count && i < d->rank; i++) {
-        subject->count *= d->sizes[i];
+    if (tally_descriptor_result(d, &subject->out.rank, subject->out.sizes, &subject->out.dtype,
+                                &error) != TALLY_OK) {
+        return tly_adopt(report, &error);
     }
-    find_layout(d, 0, &subject->in);
+    subject->in.dtype = (tally_dtype)d->dtype;
+    subject->in.rank = d->rank;
+    memcpy(subject->in.sizes, d->sizes, sizeof d->sizes);
+    find_layout(&subject->in, in, d->in_offset);
+    find_layout(&subject->out, out, d->out_offset);
     status = check_reach(&subject->in, "in", report);
-    if (!status && subject->scan) {
-        find_layout(d, 1, &subject->out);
-        status = check_reach(&subject->out, "out", report);
-    }
-    return status;
+    return status ? status : check_reach(&subject->out, "out", report);
 }
 
 int tly_subject_make(const char *word, const tly_npy *npy, const char *name, tly_subject *subject,

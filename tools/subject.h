@@ -7,19 +7,20 @@
 /* What a tensor's elements are and where they lie in its buffer, in elements. */
 typedef struct tly_layout {
     tally_dtype dtype;
-    int64_t strides[TALLY_MAX_RANK];
+    int32_t rank;
+    int64_t sizes[TALLY_MAX_RANK], strides[TALLY_MAX_RANK];
     int64_t offset;
     int64_t low, high; /* lowest and highest index reached; high < low if there is none */
+    int64_t count;     /* logical elements */
     size_t element;    /* bytes of one */
 } tly_layout;
 
 typedef struct tly_subject {
     tally_descriptor descriptor;
     char word[TALLY_WORD_MAX]; /* canonical */
-    int scan;                  /* not a reduction: `out` holds */
+    int scan;                  /* not a reduction */
     int flat_in, flat_out;     /* the word has in=, out=: the file is a flat buffer */
-    int64_t count;             /* logical elements of the input */
-    tly_layout in, out;        /* nothing from `count` on where a size is open */
+    tly_layout in, out;        /* neither where a size is open */
 } tly_subject;
 
 /* Judges what can be judged of a word before its file is opened: a bad word is EXIT_USAGE even if

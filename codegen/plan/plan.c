@@ -360,6 +360,16 @@ static int32_t choose_reduce_unroll(const tly_problem *p, const tly_target *t, c
     return 8;
 }
 
+/* Short rows side by side, as many as lanes and as there are registers for; where vectors are loaded
+ * in part, as what fills none would go one by one. */
+static int32_t choose_reduce_rows(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    int32_t rows = plan->lanes < TLY_REDUCE_MOST_GROUP ? plan->lanes : TLY_REDUCE_MOST_GROUP;
+    if (!(p->dense & TLY_REDUCED_SHORT) || plan->unroll > 1 || !tly_is_masked(p, t))
+        return 1;
+    return tly_operator_find(p->op)->parts > 1 && rows > 8 ? 8 : rows;
+}
+
 static int32_t choose_reduce_chunk(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     return is_serial_row(p) ? 0 : choose_chunk(p, t, plan);
@@ -440,6 +450,7 @@ static const choice choices[TLY_TEMPLATE_COUNT][MOST_CHOICES] = {
     [TLY_TEMPLATE_REDUCE_ROWS] = {
         { KEY(lanes), choose_reduce_lanes, 0 },
         { KEY(unroll), choose_reduce_unroll, 0 },
+        { KEY(rows), choose_reduce_rows, 0 },
         { KEY(chunk), choose_reduce_chunk, 0 },
         { KEY(prefetch), NULL, 4096 },
         { KEY(split_bytes), NULL, 0 },

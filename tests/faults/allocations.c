@@ -277,6 +277,8 @@ static const struct {
     { "kernel", make_and_run, "cumsum:i32:40000:axis=0", fail_nth, LEAST(20, 10), 0 },
     { "kernel", make_and_run, "cumprod:i32:100x400:axis=0", fail_nth, LEAST(20, 10), 0 },
     { "kernel", make_and_run, "cumsum:i32:200x200:axis=0,in=1x200", fail_nth, LEAST(20, 10), 0 },
+    { "kernel", make_and_run, "sum:i32:40000", fail_nth, LEAST(20, 10), 0 },
+    { "inspect", inspect_kir, "argmax:f32:100x333:axes=0", fail_nth, LEAST(20, 20), 0 },
     { "inspect", inspect_kir, "cumprod:bf16:100x333:axis=1,reverse", fail_nth, LEAST(20, 20), 0 },
     { "inspect", CPU_STAGES, "cumprod:f32:30x40:axis=1", fail_nth, LEAST(20, 20), 0 },
     { "first inspect", inspect_gpu, "cumprod:f32:300x400:axis=1", ANEW, LEAST(40, 20), 1 },

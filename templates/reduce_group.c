@@ -1,0 +1,148 @@
+/*
+ * Short rows: as many at once as a vector has lanes. Each has a state of one vector, and all of them
+ * are folded together, so that a level of the tree takes half as many instructions as there are rows,
+ * and the results are neighbours. The tree of each row is that of a row by itself: its bits do not
+ * tell how many there were. Rows whose results are not to be trusted are done once more, alone.
+ */
+#include "reduce.h"
+
+enum { MOST = TLY_REDUCE_MOST_GROUP };
+
+typedef struct group {
+    tly_reduce *r;
+    const tly_reduce_rules *rules;
+    unsigned rows;
+    kir_value in[MOST]; /* element 0 of each */
+    kir_value length;
+} group;
+
+static kir_value lifted(group *g, kir_value x, kir_value position)
+{
+    kir_value index = 0;
+    if (g->r->indexed)
+        index = tly_reduce_indices(g->r, position, g->r->c->lanes, 1);
+    return g->rules->lift(g->r, x, index);
+}
+
+/* Whole vectors of all rows, then what fills none. */
+static void take_rows(group *g, kir_value *state)
+{
+    tly_build *c = g->r->c;
+    kir_builder *b = c->b;
+    kir_value whole = tly_round_down(c, g->length, c->lanes);
+    kir_loop l;
+    kir_branch some;
+    kir_for(b, &l, imm(c, 0), whole, imm(c, c->lanes), g->rows, state);
+    kir_value skipped = mul(c, l.i, imm(c, c->in_bytes));
+    for (unsigned i = 0; i < g->rows; i++) {
+        kir_value x = tly_reduce_load(g->r, kir_ptradd(b, g->in[i], skipped), 0, c->lanes);
+        l.carried[i] = g->rules->combine(c, l.carried[i], lifted(g, x, l.i));
+    }
+    kir_for_end(b, &l, l.carried);
+    kir_if(b, &some, less(c, whole, g->length));
+    kir_value count = sub(c, g->length, whole), there = tly_reduce_mask(g->r, count);
+    skipped = mul(c, whole, imm(c, c->in_bytes));
+    for (unsigned i = 0; i < g->rows; i++) {
+        kir_value x = tly_reduce_load_some(g->r, kir_ptradd(b, g->in[i], skipped), count);
+        x = kir_select(b, there, lifted(g, x, whole), g->rules->neutral(c, c->lanes));
+        state[i] = g->rules->combine(c, l.result[i], x);
+    }
+    kir_else(b, &some, g->rows, state);
+    kir_if_end(b, &some, g->rows, l.result);
+    for (unsigned i = 0; i < g->rows; i++)
+        state[i] = some.result[i];
+}
+
+/* The lower and the upper halves of each of `parts` parts of x and, unless it is x, of y. */
+static kir_value halves(tly_build *c, kir_value x, kir_value y, unsigned parts, int upper)
+{
+    unsigned n = kir_type_of(c->b, x).lanes, size = n / parts, total = x == y ? n / 2 : n;
+    uint8_t index[64];
+    for (unsigned i = 0; i < total; i++) {
+        unsigned part = i / (size / 2), within = i % (size / 2);
+        index[i] = (uint8_t)(part * size + within + (upper ? size / 2 : 0));
+    }
+    return kir_shuffle(c->b, x, y, index, total);
+}
+
+static kir_value fold(group *g, kir_value x, kir_value y, unsigned parts)
+{
+    tly_build *c = g->r->c;
+    kir_value low = halves(c, x, y, parts, 0), high = halves(c, x, y, parts, 1);
+    return g->rules->join != NULL ? g->rules->join(c, low, high)
+                                  : g->rules->combine(c, low, high);
+}
+
+/* Rows by pairs, until one vector has a lane of each. */
+static kir_value fold_rows(group *g, kir_value *state)
+{
+    unsigned parts = 1;
+    for (unsigned n = g->rows; n > 1; n /= 2, parts *= 2)
+        for (unsigned i = 0; i < n / 2; i++)
+            state[i] = fold(g, state[2 * i], state[2 * i + 1], parts);
+    for (unsigned n = g->r->c->lanes; n > g->rows; n /= 2)
+        state[0] = fold(g, state[0], state[0], parts);
+    return state[0];
+}
+
+/* Results of rows [first, first + count) to the output, where they may lie apart. */
+static void store(group *g, kir_value out, kir_value apart, kir_value count, kir_value y)
+{
+    tly_build *c = g->r->c;
+    kir_builder *b = c->b;
+    kir_value scratch = kir_get(b, KIR_ARG_SCRATCH), one = imm(c, 1);
+    kir_value full = equal(c, count, imm(c, g->rows));
+    full = kir_bin(b, KIR_AND, full, equal(c, apart, imm(c, c->out_bytes)));
+    kir_branch way;
+    kir_loop l;
+    kir_if(b, &way, full);
+    kir_store(b, out, 0, y, 1, 0);
+    kir_else(b, &way, 0, NULL);
+    kir_store(b, scratch, 0, y, 1, 0);
+    kir_for(b, &l, imm(c, 0), count, one, 0, NULL);
+    kir_type t = KIR_TYPE(kir_type_of(b, y).kind, 1);
+    kir_value v = kir_load(b, t, tly_at(c, scratch, l.i, c->out_bytes), 0, 1);
+    kir_store(b, kir_ptradd(b, out, mul(c, l.i, apart)), 0, v, 1, 0);
+    kir_for_end(b, &l, NULL);
+    kir_if_end(b, &way, 0, NULL);
+}
+
+void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_one_row alone)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    tly_reduce_rules rules = tly_reduce_rules_of(r);
+    group g = { .r = r, .rules = &rules, .rows = (unsigned)c->plan->rows };
+    g.length = kir_get(b, KIR_ARG_LENGTH);
+    kir_value in_apart = kir_get_at(b, KIR_ARG_OUTER_IN, imm(c, 0));
+    kir_value out_apart = kir_get_at(b, KIR_ARG_OUTER_OUT, imm(c, 0));
+    kir_value in = kir_get(b, KIR_ARG_IN), out = kir_get(b, KIR_ARG_OUT), state[MOST];
+    kir_loop l, each;
+    kir_branch again;
+    kir_for(b, &l, begin, end, imm(c, g.rows), 0, NULL);
+    kir_value left = sub(c, end, l.i), count = tly_min(c, left, imm(c, g.rows));
+    kir_value first = kir_ptradd(b, in, mul(c, l.i, in_apart)), last = sub(c, left, imm(c, 1));
+    if (r->watched) {
+        kir_clear_flags(b);
+        first = kir_keep(b, first);
+    }
+    for (unsigned i = 0; i < g.rows; i++) { /* behind the last, that one again */
+        kir_value row = i > 0 ? tly_min(c, imm(c, i), last) : imm(c, 0);
+        g.in[i] = kir_ptradd(b, first, mul(c, row, in_apart));
+        state[i] = rules.neutral(c, c->lanes);
+    }
+    take_rows(&g, state);
+    for (unsigned i = 0; rules.close != NULL && i < g.rows; i++)
+        state[i] = rules.close(c, state[i]);
+    kir_value bad, all = tly_reduce_doubt(r, fold_rows(&g, state), &bad);
+    store(&g, kir_ptradd(b, out, mul(c, l.i, out_apart)), out_apart, count,
+          tly_reduce_result(r, all));
+    if (bad != 0) {
+        kir_if(b, &again, bad);
+        kir_for(b, &each, imm(c, 0), count, imm(c, 1), 0, NULL);
+        alone(r, add(c, l.i, each.i));
+        kir_for_end(b, &each, NULL);
+        kir_if_end(b, &again, 0, NULL);
+    }
+    kir_for_end(b, &l, NULL);
+}

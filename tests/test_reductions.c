@@ -1,0 +1,388 @@
+/*
+ * Reductions: docs/semantics.md line by line, as the table has it that the reference is held to;
+ * which combinations exist and what is refused; shapes, strides and pointers. At every CPU level of
+ * this machine. Random cases are the differential driver's.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "trials.h"
+
+/* ---- the table ---- */
+
+static const struct {
+    const char *line;
+    tly_case c;
+} rows[] = {
+#define CASE(line, word, in, out) { line, { word, in, out } },
+#include "data/semantics_reductions.def"
+#undef CASE
+};
+
+Test(reductions, lines_of_semantics, .timeout = 240)
+{
+    tly_levels levels;
+    char why[512];
+    int count = 0;
+    tly_require_levels(&levels);
+    for (size_t k = 0; k < COUNT(rows); k++) {
+        const tly_case *c = &rows[k].c;
+        if (!strncmp(c->word, "cum", 3)) /* scans, which have a unit of their own */
+            continue;
+        count++;
+        cr_expect(tly_case_run(&levels, c, why, sizeof why) == 0, "[%s] %s", rows[k].line, why);
+        cr_expect(tly_case_run_tasks(&levels, c, why, sizeof why) == 0, "[%s] %s", rows[k].line,
+                  why);
+    }
+    cr_expect_gt(count, 200, "%d rows are of reductions", count);
+    tly_levels_close(&levels);
+}
+
+/* ---- 1: operators and dtypes, written down here once more ---- */
+
+#define BIT(dtype) (1u << TALLY_##dtype)
+#define NUMBERS \
+    (BIT(F64) | BIT(F32) | BIT(F16) | BIT(BF16) | BIT(I64) | BIT(I32) | BIT(U64) | BIT(U32))
+#define ORDERED (NUMBERS | BIT(I16) | BIT(I8) | BIT(U16) | BIT(U8))
+
+static const struct {
+    tally_op op;
+    uint32_t inputs;
+    uint32_t outputs; /* 0: the input's dtype */
+    int widens;
+} made[] = {
+    { TALLY_SUM, NUMBERS, 0, 1 },
+    { TALLY_PROD, NUMBERS, 0, 1 },
+    { TALLY_L1, NUMBERS, 0, 0 },
+    { TALLY_SUM_SQUARE, NUMBERS, 0, 0 },
+    { TALLY_MEAN, NUMBERS, 0, 0 },
+    { TALLY_L2, NUMBERS, 0, 0 },
+    { TALLY_LOG_SUM, NUMBERS, 0, 0 },
+    { TALLY_LOG_SUM_EXP, NUMBERS, 0, 0 },
+    { TALLY_MAX, ORDERED | BIT(BOOL), 0, 0 },
+    { TALLY_MIN, ORDERED | BIT(BOOL), 0, 0 },
+    { TALLY_ARGMAX, ORDERED, BIT(I64) | BIT(I32) | BIT(U64) | BIT(U32), 0 },
+    { TALLY_ARGMIN, ORDERED, BIT(I64) | BIT(I32) | BIT(U64) | BIT(U32), 0 },
+};
+
+static const uint32_t wider[TALLY_DTYPE_COUNT] = {
+    [TALLY_I8] = BIT(I64) | BIT(I32), [TALLY_I16] = BIT(I64) | BIT(I32),
+    [TALLY_I32] = BIT(I64),           [TALLY_BOOL] = BIT(I64),
+    [TALLY_U8] = BIT(U64) | BIT(U32), [TALLY_U16] = BIT(U64) | BIT(U32),
+    [TALLY_U32] = BIT(U64),           [TALLY_F16] = BIT(F32),
+    [TALLY_BF16] = BIT(F32),          [TALLY_F32] = BIT(F64),
+};
+
+typedef enum existence {
+    NOWHERE,
+    IN_TABLE, /* of docs/semantics.md 1 */
+    WIDENED,
+} existence;
+
+static existence exists(size_t m, int dtype, int out)
+{
+    const uint32_t same = made[m].inputs & 1u << dtype;
+    const uint32_t outputs = same && made[m].outputs ? made[m].outputs : same;
+    if (outputs >> out & 1)
+        return IN_TABLE;
+    return made[m].widens && wider[dtype] >> out & 1 ? WIDENED : NOWHERE;
+}
+
+/* Rows, columns and both, in turn. */
+static void check_made(tly_trials *t, const char *op, int dtype, int out)
+{
+    static const char *const shapes[] = { "3x37:axes=1", "5x70:axes=0", "2x5x3x4:axes=1+3" };
+    static unsigned turn;
+    char word[96];
+    snprintf(word, sizeof word, "%s:%s>%s:%s", op, tally_dtype_name((tally_dtype)dtype),
+             tally_dtype_name((tally_dtype)out), shapes[turn % COUNT(shapes)]);
+    tly_trials_check(t, word, turn % 2 ? TLY_DATA_SPECIAL : TLY_DATA_BENIGN, turn);
+    turn++;
+}
+
+static void check_refused(tly_levels *levels, const char *op, int dtype, int out)
+{
+    tally_descriptor d = TALLY_DESCRIPTOR_INIT;
+    tally_error error = TALLY_ERROR_INIT;
+    tally_kernel *kernel = NULL;
+    char word[96];
+    snprintf(word, sizeof word, "%s:%s>%s:3x5:axes=1", op, tally_dtype_name((tally_dtype)dtype),
+             tally_dtype_name((tally_dtype)out));
+    cr_assert_eq(tally_descriptor_parse(word, &d, &error), TALLY_OK, "%s: %s", word, error.message);
+    cr_expect_eq(tally_kernel_create(levels->context, &d, NULL, &kernel, &error), TALLY_UNSUPPORTED,
+                 "%s was made", word);
+    cr_expect_str_eq(error.field, "dtype", "%s: %s", word, error.message);
+    tally_kernel_destroy(&kernel);
+}
+
+Test(reductions, every_combination_and_no_other, .timeout = 300)
+{
+    int count[WIDENED + 1] = { 0 };
+    tly_trials t;
+    tly_trials_open(&t);
+    for (size_t m = 0; m < COUNT(made); m++) {
+        const char *op = tally_op_name(made[m].op);
+        for (int dtype = 1; dtype < TALLY_DTYPE_COUNT; dtype++)
+            for (int out = 1; out < TALLY_DTYPE_COUNT; out++) {
+                const existence e = exists(m, dtype, out);
+                count[e]++;
+                if (e == NOWHERE)
+                    check_refused(&t.levels, op, dtype, out);
+                else
+                    check_made(&t, op, dtype, out);
+            }
+    }
+    cr_expect_eq(count[IN_TABLE], 202 - 16, "%d", count[IN_TABLE]); /* 16 are of scans */
+    cr_expect_eq(count[WIDENED], 28, "%d", count[WIDENED]);
+    tly_trials_close(&t);
+}
+
+/* ---- words that must or must not be taken ---- */
+
+Test(reductions, words)
+{
+    static const struct {
+        const char *word, *field; /* that the error names; NULL: the word is right */
+    } words[] = {
+        /* Axes and ranks. */
+        { "sum:f32:scalar", NULL },
+        { "sum:f32:1x1x1x1x1x1x1x1", NULL },
+        { "sum:f32:1x1x1x1x1x1x1x1x1", "sizes" },
+        { "sum:f32:2x3:axes=-2+1", NULL },
+        { "sum:f32:2x3:axes=none", NULL },
+        { "sum:f32:2x3:axes=2", "axes" },
+        { "sum:f32:2x3:axes=-3", "axes" },
+        { "sum:f32:2x3:axes=1+1", "axes" },
+        { "sum:f32:2x3:axes=1+-1", "axes" },
+        { "sum:f32:scalar:axes=0", "axes" },
+        { "sum:f32:2x3:axis=1", "axis" },
+        { "cumsum:f32:2x3:axes=1", "axes" },
+        /* Options of others. */
+        { "sum:f32:2x3:exclusive", "exclusive" },
+        { "max:f32:2x3:reverse", "reverse" },
+        { "sum:f32:3:nan=ignore", "nan" },
+        { "max:i32:3:nan=ignore", "nan" },
+        { "max:f32:3:last", "last" },
+        { "max:f32:3:acc=f64", "acc" },
+        { "argmin:f32:3:acc=f64", "acc" },
+        { "log_sum:f32:3:acc=f64", "acc" },
+        { "log_sum_exp:f16:3:acc=f64", "acc" },
+        { "sum:i32:3:acc=f64", "acc" },
+        { "mean:bf16:3:acc=f64", NULL },
+        { "sum:f64:3:acc=f64", NULL },
+        /* 2.1, 2.2: the output has its own dims. */
+        { "sum:f32:2x3:axes=1,out=1", NULL },
+        { "sum:f32:2x3:axes=1,out=3x1", "out" },
+        { "sum:f32:2x3:axes=1,keepdims,out=3x1", NULL },
+        { "sum:f32:2x3:axes=1,keepdims,out=3x0", NULL },
+        { "sum:f32:2x3:axes=1,out=0", "out" },
+        { "sum:f32:2x3x4:axes=0,out=3x1", "out" },
+        { "sum:f32:2x3x4:axes=0,out=4x1", NULL },
+        { "sum:f32:2x3x4:axes=0,out=1x3", NULL },
+        { "sum:f32:2x3:in=0x0", NULL },
+        { "sum:f32:2x3:in=1", "in" },
+        /* 2.5: counts that no int64 holds. */
+        { "sum:f32:4294967296x4294967296", "sizes" },
+        { "sum:f32:4294967296x4294967295:in=0x0", "sizes" },
+        { "sum:u8:3037000500x3037000499:in=0x0", NULL },
+        { "sum:f32:3:in=4611686018427387904", "in" },
+        { "sum:i8>i64:1152921504606846976x2:axes=1,in=0x1", "sizes" },
+        /* 4.5, 4.6: indices must fit, and be of something. */
+        { "argmax:u8>i32:2147483648:in=0", "dtype" },
+        { "argmax:u8>i32:2147483647:in=0", NULL },
+        { "argmax:u8>u32:65536x65536:in=0x0", "dtype" },
+        { "argmax:u8>u32:65535x65537:in=0x0", NULL },
+        { "argmax:u8>i32:65536x65536:axes=1,in=0x0,out=1", NULL },
+        { "argmax:u8>i64:65536x65536:in=0x0", NULL },
+        { "argmax:f32:0", "sizes" },
+        { "argmin:f32:3x0:axes=1", "sizes" },
+        { "argmin:f32:3x0:axes=0", NULL },
+        { "argmin:f32:0x0:axes=0", NULL },
+    };
+    for (size_t k = 0; k < COUNT(words); k++) {
+        tally_descriptor d = TALLY_DESCRIPTOR_INIT;
+        tally_error error = TALLY_ERROR_INIT;
+        const tally_status status = tally_descriptor_parse(words[k].word, &d, &error);
+        cr_expect_eq(status, words[k].field ? TALLY_INVALID : TALLY_OK, "%s: %s %s", words[k].word,
+                     error.field, error.message);
+        if (status && words[k].field)
+            cr_expect_str_eq(error.field, words[k].field, "%s: %s", words[k].word, error.message);
+    }
+}
+
+/* ---- pointers ---- */
+
+static tally_kernel *make(tly_levels *levels, const char *word)
+{
+    tally_descriptor d = TALLY_DESCRIPTOR_INIT;
+    tally_kernel *kernel = NULL;
+    tally_error error = TALLY_ERROR_INIT;
+    cr_assert_eq(tally_descriptor_parse(word, &d, NULL), TALLY_OK, "%s", word);
+    cr_assert_eq(tally_kernel_create(levels->context, &d, NULL, &kernel, &error), TALLY_OK,
+                 "%s: %s", word, error.message);
+    return kernel;
+}
+
+/* Input and output in one buffer, both counted in its elements of 4 bytes. */
+Test(reductions, line_2_3_regions_are_apart)
+{
+    static const struct {
+        const char *word;
+        int in, out;
+        const char *field; /* NULL: right */
+    } cases[] = {
+        { "sum:i32:8", 0, 8, NULL },
+        { "sum:i32:8", 1, 0, NULL },
+        { "sum:i32:8", 0, 0, "out" },
+        { "sum:i32:8", 0, 7, "out" },
+        { "sum:i32:8", 0, 3, "out" },
+        { "sum:i32:1", 0, 0, "out" }, /* in place is for scans */
+        { "sum:i32:4:axes=none", 0, 0, "out" },
+        { "sum:i32:4:axes=none", 0, 4, NULL },
+        { "max:i32:scalar", 3, 3, "out" },
+        { "max:i32:scalar", 3, 4, NULL },
+        { "sum:i32:4x2:axes=0", 0, 7, "out" },
+        { "sum:i32:4x2:axes=0", 2, 1, "out" },
+        { "sum:i32:4x2:axes=0", 2, 0, NULL },
+        { "sum:i32:8:in=0", 0, 1, NULL }, /* a single element */
+        { "sum:i32:8:in=-1@7", 0, 7, "out" },
+        { "sum:i32:8:in=2", 0, 1, "out" }, /* between the elements */
+        { "argmin:i32>u32:3x2:axes=1", 0, 6, NULL },
+        { "argmin:i32>u32:3x2:axes=1", 0, 4, "out" },
+    };
+    tly_levels levels;
+    tly_require_levels(&levels);
+    for (size_t k = 0; k < COUNT(cases); k++) {
+        int32_t buffer[32], before[32];
+        tally_error error = TALLY_ERROR_INIT;
+        tally_kernel *kernel = make(&levels, cases[k].word);
+        for (int i = 0; i < 32; i++)
+            before[i] = buffer[i] = i * i;
+        const tally_status status = tally_kernel_run(kernel, buffer + cases[k].in,
+                                                     buffer + cases[k].out, &error);
+        cr_expect_eq(status, cases[k].field ? TALLY_INVALID : TALLY_OK, "%s, %d, %d: %s",
+                     cases[k].word, cases[k].in, cases[k].out, error.message);
+        if (cases[k].field) {
+            cr_expect_str_eq(error.field, cases[k].field, "%s", cases[k].word);
+            cr_expect(memcmp(buffer, before, sizeof buffer) == 0, "%s: written", cases[k].word);
+        }
+        tally_kernel_destroy(&kernel);
+    }
+    tly_levels_close(&levels);
+}
+
+/* Each pointer is aligned to its own elements, which are of different sizes here. */
+Test(reductions, alignment)
+{
+    static const struct {
+        const char *word;
+        int in, out; /* bytes */
+        const char *field;
+    } cases[] = { { "argmax:u8>i64:5", 1, 0, NULL },   { "argmax:u8>i64:5", 1, 4, "out" },
+                  { "sum:i16>i32:5", 2, 4, NULL },     { "sum:i16>i32:5", 1, 4, "in" },
+                  { "sum:i16>i32:5", 2, 2, "out" },    { "argmin:f64>i32:5", 8, 4, NULL },
+                  { "argmin:f64>i32:5", 4, 4, "in" },  { "sum:f32:0", 1, 0, "in" },
+                  { "max:f16:3x4:axes=0", 2, 2, NULL } };
+    tly_levels levels;
+    tly_require_levels(&levels);
+    for (size_t k = 0; k < COUNT(cases); k++) {
+        _Alignas(16) char in[80] = { 0 }, out[80] = { 0 };
+        tally_error error = TALLY_ERROR_INIT;
+        tally_kernel *kernel = make(&levels, cases[k].word);
+        const tally_status status = tally_kernel_run(kernel, in + cases[k].in, out + cases[k].out,
+                                                     &error);
+        cr_expect_eq(status, cases[k].field ? TALLY_INVALID : TALLY_OK, "%s, %d, %d: %s",
+                     cases[k].word, cases[k].in, cases[k].out, error.message);
+        if (status && cases[k].field)
+            cr_expect_str_eq(error.field, cases[k].field, "%s", cases[k].word);
+        tally_kernel_destroy(&kernel);
+    }
+    tly_levels_close(&levels);
+}
+
+/* Where no element is read the input need not be there; where none is written, neither need be. */
+Test(reductions, line_4_6_of_nothing_from_nowhere)
+{
+    static const struct {
+        const char *word;
+        int32_t result[4];
+    } cases[] = {
+        { "sum:i32:0", { 0, 7, 7, 7 } },
+        { "prod:i32:2x0:axes=1", { 1, 1, 7, 7 } },
+        { "max:i32:0x3:axes=0", { INT32_MIN, INT32_MIN, INT32_MIN, 7 } },
+        { "min:i32:0x2x5:axes=0+2,out=2", { INT32_MAX, 7, INT32_MAX, 7 } },
+        { "mean:i32:5x0:keepdims", { 0, 7, 7, 7 } },
+        { "sum:i32:0:in=1@1000", { 0, 7, 7, 7 } },
+        { "sum:i32:0x4:axes=1", { 7, 7, 7, 7 } },
+        { "sum:i32:0:axes=none", { 7, 7, 7, 7 } },
+    };
+    tly_levels levels;
+    tly_require_levels(&levels);
+    for (size_t k = 0; k < COUNT(cases); k++)
+        for (int threads = 1; threads <= 2; threads++) {
+            int32_t out[4] = { 7, 7, 7, 7 };
+            tally_error error = TALLY_ERROR_INIT;
+            tally_kernel *kernel = make(&levels, cases[k].word);
+            cr_expect_eq(tally_kernel_run_threads(kernel, NULL, out, threads, &error), TALLY_OK,
+                         "%s: %s", cases[k].word, error.message);
+            cr_expect(memcmp(out, cases[k].result, sizeof out) == 0, "%s: %d %d %d %d",
+                      cases[k].word, out[0], out[1], out[2], out[3]);
+            const int writes = cases[k].result[0] != 7;
+            cr_expect_eq(tally_kernel_run_threads(kernel, NULL, NULL, threads, &error),
+                         writes ? TALLY_INVALID : TALLY_OK, "%s", cases[k].word);
+            tally_kernel_destroy(&kernel);
+        }
+    tally_error error = TALLY_ERROR_INIT;
+    int32_t out = 7;
+    tally_kernel *kernel = make(&levels, "sum:i32:1");
+    cr_expect_eq(tally_kernel_run(kernel, NULL, &out, &error), TALLY_INVALID);
+    cr_expect_str_eq(error.field, "in");
+    cr_expect_eq(out, 7);
+    tally_kernel_destroy(&kernel);
+    tly_levels_close(&levels);
+}
+
+/* ---- shapes ---- */
+
+/* Outputs with gaps, inputs in any order, and what lies beyond them is not looked at. */
+Test(reductions, line_2_4_no_byte_beyond, .timeout = 240)
+{
+    static const char *const words[] = {
+        "sum:f32:1",
+        "sum:f16:1031",
+        "prod:f32:65:in=-1@64",
+        "max:u8:5x67:axes=1,out=3",
+        "min:i16:5x67:axes=0,out=-2@140",
+        "l2:f64:13x37:axes=0,in=1x13",
+        "mean:bf16:40x17:axes=1,in=0x1",
+        "argmax:f16>u32:9x33:axes=0,out=7@3",
+        "argmin:f32:6x5x7:axes=0+2,in=-35x7x1@175",
+        "log_sum_exp:f32:3x131:axes=1,in=200x1,out=-1@2",
+        "sum:i8>i64:3x5x7:axes=1,in=50x9x1,out=9x1",
+        "sum_square:f16:257x3:axes=0",
+        "l1:i64:2x3x4x5:axes=1+3,in=60x20x5x1,out=1x2",
+    };
+    tly_trials t;
+    tly_trials_open(&t);
+    for (size_t k = 0; k < COUNT(words); k++)
+        for (uint64_t seed = 1; seed <= 3; seed++)
+            tly_trials_check(&t, words[k], seed == 3 ? TLY_DATA_SPECIAL : TLY_DATA_EXACT, seed);
+    tly_trials_close(&t);
+}
+
+/* 2.5: more than 2^32 elements, which a broadcast makes of few bytes; once, as it takes seconds. */
+Test(reductions, line_2_5_beyond_32_bits, .timeout = 240)
+{
+    enum { ROW = 65536 };
+    static uint8_t in[ROW];
+    int64_t index = 0;
+    tally_error error = TALLY_ERROR_INIT;
+    tly_levels levels;
+    tly_require_levels(&levels);
+    tally_kernel *kernel = make(&levels, "argmax:u8:65537x65536:in=0x1,last");
+    in[5] = 1;
+    cr_expect_eq(tally_kernel_run(kernel, in, &index, &error), TALLY_OK, "%s", error.message);
+    cr_expect_eq(index, (int64_t)ROW * ROW + 5, "%lld", (long long)index);
+    tally_kernel_destroy(&kernel);
+    tly_levels_close(&levels);
+}
