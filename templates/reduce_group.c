@@ -69,8 +69,7 @@ static kir_value fold(group *g, kir_value x, kir_value y, unsigned parts)
 {
     tly_build *c = g->r->c;
     kir_value low = halves(c, x, y, parts, 0), high = halves(c, x, y, parts, 1);
-    return g->rules->join != NULL ? g->rules->join(c, low, high)
-                                  : g->rules->combine(c, low, high);
+    return g->rules->join != NULL ? g->rules->join(c, low, high) : g->rules->combine(c, low, high);
 }
 
 /* Rows by pairs, until one vector has a lane of each. */
