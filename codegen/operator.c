@@ -3,8 +3,9 @@
  */
 #include "operator.h"
 
-#include "../templates/reduced.h"
 #include <stddef.h>
+
+#include "../templates/reduced.h"
 
 /* Reductions that add: -0 is neutral, but nothing at all comes to +0. */
 #define SUMS(op_) \

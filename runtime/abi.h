@@ -70,8 +70,8 @@ typedef struct tly_task {
                                    plan's distance */
 } tly_task;               /* 64 */
 
-/* A carry record is one accumulator for each of the `unit` interleaved scans; a total record
- * is a carry record followed by what the range check needs. Opaque to the launch. */
+/* A carry record is the operator's state after a chunk, whose bytes the launch record says; a total
+ * record is a carry record followed by what the range check needs. Opaque to the launch. At most: */
 #define TLY_CARRY_BYTES 128
 #define TLY_TOTAL_BYTES 192
 
@@ -87,7 +87,7 @@ typedef struct tly_launch {
     int64_t tile_lanes;         /* other forms: lanes a tile */
     int64_t scratch_bytes;      /* a task */
     int64_t scratch_lane_bytes; /* and for each lane of a row that the task takes */
-    int64_t record_bytes;       /* reductions: of a tile's states */
+    int64_t record_bytes;       /* reductions: of a tile's states; TLY_ROWS: of a carry record */
     int64_t split_bytes;        /* bytes read and written worth one more thread where computing
                                    is the limit; 0: memory is, and the machine decides */
     char template_name[16];

@@ -288,7 +288,7 @@ static void prepare(tally_kernel *k, const tly_request *request)
     prepare_args(k, g, l, in_bytes, out_bytes);
     k->in_first = g->in_first * in_bytes;
     k->out_first = g->out_first * out_bytes;
-    k->carry_bytes = p->unit * (int32_t)tally_dtype_bytes((tally_dtype)p->acc);
+    k->carry_bytes = l->form == TLY_ROWS ? (int32_t)l->record_bytes : 0;
     prepare_cuts(k, g, l, in_bytes, out_bytes);
     /* Intel's cores fill the lines of stores in the order of the program, so that one that is not in
      * the first cache holds up all behind it. Of two streams of stores, to scratch and to memory,

@@ -83,7 +83,8 @@ static int sound(const tly_launch *l, const tly_problem *problem)
     int in_lanes = l->form != TLY_ROWS && l->form != TLY_REDUCED_ROWS;
     return l->abi == TLY_ABI_VERSION && l->form == problem->form && l->chunk >= 0 &&
            (!in_lanes || l->tile_lanes > 0) && l->scratch_bytes >= 0 &&
-           (!tly_reduces((int)l->form) || l->record_bytes > 0) && l->scratch_lane_bytes >= 0;
+           l->record_bytes >= tly_reduces(l->form) && l->scratch_lane_bytes >= 0 &&
+           (l->form != TLY_ROWS || l->record_bytes <= TLY_CARRY_BYTES);
 }
 
 static tally_status load(tly_object *object, const tly_piece *made, tally_error *error)

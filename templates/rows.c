@@ -272,6 +272,7 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
     r.direct_out = c->p->out_step != TLY_ANY_STEP;
     lay_out(&r, launch);
     launch->chunk = r.chunk;
+    launch->record_bytes = r.chunk > 0 ? c->state_bytes : 0;
 
     r.length = kir_get(b, KIR_ARG_LENGTH);
     r.ahead = imm(c, c->p->in_step < 0 ? -c->plan->prefetch : c->plan->prefetch);

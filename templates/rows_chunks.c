@@ -140,6 +140,9 @@ static int64_t spoiled_at(const tly_rows *r)
     return (r->c->state_bytes + 15) / 16 * 16;
 }
 
+_Static_assert(TLY_MOST_STATE_BYTES <= TLY_CARRY_BYTES && TLY_CARRY_BYTES < TLY_TOTAL_BYTES,
+               "records hold any state, and in totals a word behind it");
+
 /* The carry record after the last tile, or the total record. Of integers a total is the last
  * result, from a start that adds nothing. */
 void tly_rows_store_record(tly_rows *r, kir_value totals, const tly_rows_outcome *o)

@@ -221,6 +221,7 @@ static tally_status fake_generate(const tly_problem *problem, const char *level,
     artefact->launch.abi = strcmp(plan, "abi") == 0 ? 99 : TLY_ABI_VERSION;
     artefact->launch.form = problem->form;
     artefact->launch.chunk = rows ? FAKE_CHUNK : 0;
+    artefact->launch.record_bytes = rows ? sizeof(int64_t) : 0;
     artefact->launch.tile_lanes = rows ? 0 : FAKE_LANES;
     artefact->launch.scratch_bytes = FAKE_SCRATCH;
     artefact->launch.scratch_lane_bytes = rows ? 0 : 8;

@@ -29,10 +29,34 @@ static kir_value number(tly_build *c, kir_value like, uint64_t value)
     return kir_const(c->b, t, value * one);
 }
 
-/* i1s */
+/* Floats as their bits: some devices take subnormals for zeros where they compute. */
+static kir_value bits_of(tly_build *c, kir_value x)
+{
+    kir_type t = kir_type_of(c->b, x), bits = KIR_TYPE(KIR_I32, t.lanes);
+    bits.kind = t.kind == KIR_F64 ? KIR_I64 : KIR_I32;
+    return kir_is_float(t) ? kir_convert(c->b, KIR_BITCAST, bits, x) : x;
+}
+
+static kir_value sign_of(tly_build *c, kir_value bits)
+{
+    kir_type t = kir_type_of(c->b, bits);
+    return kir_const(c->b, t, UINT64_C(1) << (kir_kind_bits((kir_kind)t.kind) - 1));
+}
+
+/* i1s: not zero, of either sign. */
 static kir_value is_there(tly_build *c, kir_value x)
 {
-    return kir_cmp(c->b, kir_is_float(kir_type_of(c->b, x)) ? KIR_UNE : KIR_NE, x, number(c, x, 0));
+    kir_value v = bits_of(c, x);
+    if (v != x)
+        v = kir_bin(c->b, KIR_AND, v, sub(c, sign_of(c, v), number(c, v, 1)));
+    return kir_cmp(c->b, KIR_NE, v, number(c, v, 0));
+}
+
+static kir_value negated(tly_build *c, kir_value x)
+{
+    kir_value v = bits_of(c, x);
+    v = kir_bin(c->b, KIR_XOR, v, sign_of(c, v));
+    return kir_convert(c->b, KIR_BITCAST, kir_type_of(c->b, x), v);
 }
 
 static kir_value lift(tly_build *c, kir_value x, kir_value index)
@@ -84,8 +108,7 @@ static kir_value project(tly_build *c, kir_value state)
     kir_type t = kir_type_of(b, shown), wide = kir_type_of(b, count);
     if (is_float(c)) {
         kir_value odd = kir_bin(b, KIR_AND, count, kir_const(b, wide, 1));
-        kir_value negated = kir_bin(b, KIR_SUB, number(c, shown, 0), shown);
-        return kir_select(b, is_there(c, odd), negated, shown);
+        return kir_select(b, is_there(c, odd), negated(c, shown), shown);
     }
     return add(c, shown, t.kind == KIR_I32 ? kir_convert(b, KIR_TRUNC, t, count) : count);
 }
