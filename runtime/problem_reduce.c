@@ -1,8 +1,8 @@
 /*
  * From a reduction's descriptor to the canonical problem (problem.h). Dims are of two kinds, kept and
  * reduced; of each kind neighbours merge. Where the order of elements is free, the reduced dims come
- * in the order of their strides, from wherever they began; where it is told (an index) or asked for
- * (order=serial), in that of the descriptor.
+ * in the order of their strides, from wherever they began; where it is told (an index), asked for
+ * (order=serial) or may decide (products of floats), in that of the descriptor.
  */
 #include <string.h>
 
@@ -135,7 +135,10 @@ static shape read_shape(const tally_descriptor *d)
 {
     shape s = { .in_first = d->in_offset, .out_first = d->out_offset };
     int32_t out = 0;
-    s.ordered = d->op == TALLY_ARGMAX || d->op == TALLY_ARGMIN || d->order == TALLY_ORDER_SERIAL;
+    /* A product beyond the range is the plain loop's, which may have fallen to zero on its way. */
+    int lossy = d->op == TALLY_PROD && tly_dtypes[d->out_dtype].largest == 0;
+    s.ordered = d->op == TALLY_ARGMAX || d->op == TALLY_ARGMIN || lossy ||
+                d->order == TALLY_ORDER_SERIAL;
     for (int32_t i = 0; i < d->rank; i++) {
         int is_reduced = (d->axes >> i & 1) != 0;
         tly_dim dim = { d->sizes[i], d->in_strides[i], 0 };

@@ -132,7 +132,8 @@ static kir_value split(tly_build *c, kir_value x, kir_value exponent)
     unsigned n = lanes_of(c, x);
     kir_value least = integer(c, n, INT64_C(1) << f->mantissa), zero = integer(c, n, 0);
     kir_value tiny = kir_cmp(b, KIR_SLT, size(c, x), least);
-    x = kir_select(b, tiny, bin(c, KIR_MUL, x, real(c, n, f->large)), x);
+    /* A multiplication of all lanes that raises no flag, whatever LLVM makes of it. */
+    x = bin(c, KIR_MUL, x, kir_select(b, tiny, real(c, n, f->large), real(c, n, f->one)));
     exponent = bin(c, KIR_SUB, exponent, kir_select(b, tiny, integer(c, n, 64), zero));
     kir_value bits = as(c, f->integer, x), magnitude = size(c, x);
     kir_value e = bin(c, KIR_LSHR, magnitude, integer(c, n, f->mantissa));
