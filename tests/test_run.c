@@ -199,7 +199,7 @@ static int beside(void)
 }
 
 /* A busy machine may let the command end before it is met where it should be: then again. */
-enum { TRIES = 20 };
+enum { TRIES = 60 };
 
 static int has_ended(pid_t child)
 {
