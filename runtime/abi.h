@@ -38,9 +38,8 @@ typedef struct tly_args {
 /* Facts of the machine and the launch that change no bit of the result. */
 enum {
     TLY_LAUNCH_STREAM = 1, /* out of place and beyond the cache: non-temporal stores, prefetch */
-    TLY_LAUNCH_CLAIM =
-        2, /* out of place, in the cache, and stores would wait for their lines, which
-                              are fetched ahead then */
+    /* Out of place, in the cache: stores would wait for their lines, which are fetched ahead. */
+    TLY_LAUNCH_CLAIM = 2
 };
 
 /* What a call does with its tiles. */

@@ -25,8 +25,8 @@ typedef struct tly_short {
     int64_t step;       /* elements of it */
     kir_type bits;      /* a vector's lanes as integers; with `by_bits`, states are held so */
     kir_value neutral;
-    kir_value
-        borders[TLY_SHORT_BORDERS]; /* fixed: i1s, lanes at least 2^k from their row's start */
+    /* Fixed: i1s, lanes at least 2^k from their row's start. */
+    kir_value borders[TLY_SHORT_BORDERS];
     kir_value table, pad, buffer;
 } tly_short;
 
@@ -54,8 +54,8 @@ int64_t tly_short_pad_bytes(const tly_short *s);
 void tly_short_fill_pad(tly_short *s, const tly_short_piece *p);
 /* Returns the magnitudes asked for, lane-wise, or 0. */
 kir_value tly_short_scan(tly_short *s, const tly_short_piece *p, tly_short_what what);
-/* The next vector of states of a row by itself (fixed: of whole rows), as it is shown; `y`: its results. `before`: windows and results
- * of the vector before, which its own replace. */
+/* The next vector of states of a row by itself (fixed: of whole rows), as it is shown; `y`: its
+ * results. `before`: windows and results of the vector before, which its own replace. */
 kir_value tly_short_scan_alone(tly_short *s, kir_value x, int is_first, kir_value *before,
                                kir_value *y);
 
