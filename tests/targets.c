@@ -96,7 +96,9 @@ static int32_t ends_in(const tally_descriptor *d)
 /* The k-th dtype of `d` if the device lacks it, else NULL. */
 static const char *missing_at(const tally_device *target, const tally_descriptor *d, int k)
 {
-    const int32_t dtypes[DTYPES] = { d->dtype, d->out_dtype, d->acc, added_in(d), ends_in(d) };
+    tally_dtype out = TALLY_DTYPE_NONE; /* which an index has, said or not */
+    tally_descriptor_result(d, NULL, NULL, &out, NULL);
+    const int32_t dtypes[DTYPES] = { d->dtype, (int32_t)out, d->acc, added_in(d), ends_in(d) };
     const char *name = tally_dtype_name((tally_dtype)dtypes[k]);
     return name && tly_target_lacks(target, name) ? name : NULL;
 }
