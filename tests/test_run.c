@@ -330,6 +330,8 @@ Test(run, signals)
                 cr_assert_eq(kill(child, signals[i]), 0);
                 status = finish(child);
             }
+            if (size_of("out.npy") != sizeof "older" - 1)
+                status = 0; /* met too late: what is there is the new file */
         }
         cr_expect(WIFSIGNALED(status) && WTERMSIG(status) == signals[i], "signal %d: %d",
                   signals[i], status);
