@@ -45,8 +45,7 @@ static kir_value key_of(tly_reduce *r, kir_value x)
 {
     kir_builder *b = r->c->b;
     const tly_problem *p = r->c->p;
-    unsigned bits = bits_of(r, x);
-    uint64_t sign = UINT64_C(1) << (bits - 1);
+    uint64_t sign = UINT64_C(1) << (8 * r->c->in_bytes - 1);
     int largest = p->op == TALLY_MAX || p->op == TALLY_ARGMAX;
     kir_value size = bin(r, KIR_AND, x, constant(r, x, sign - 1));
     kir_value infinity = constant(r, x, tly_value_bits(TLY_MOST, (tally_dtype)p->dtype));
