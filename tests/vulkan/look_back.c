@@ -17,7 +17,8 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-enum { RUNS = 20, SECONDS = 280, TILE = 128 };
+enum { SECONDS = 280, TILE = 128 };
+static int runs = 20; /* of each kernel; or as many as the first argument says */
 
 static const int thread_counts[] = { 1, 2, 16 };
 enum { COUNTS = sizeof thread_counts / sizeof thread_counts[0] };
@@ -115,7 +116,7 @@ static void run_case(const tly_case *c, tally_vulkan *v, const char *choices, ui
     tly_expect(!strcmp(facts.template_name, "look_back"), "%s %s: template %s", c->word, label,
                facts.template_name);
     tly_case_right(c, first, tly_bed_flushes(v), 0, label);
-    for (int run = 0; run < RUNS; run++) {
+    for (int run = 0; run < runs; run++) {
         snprintf(label, sizeof label, "'%s', %srun %d", plan, run % 2 ? "stalled, " : "", run);
         memset(again, 0xa5, c->out_bytes);
         if (tly_case_run(c, kernels[run % 2], again))
@@ -159,7 +160,7 @@ static int run_threads(const char *folder, int index, shared *all)
     tally_vulkan_destroy(&v);
     tally_context_destroy(&context);
     snprintf(name, sizeof name, "look-back, %d threads", thread_counts[index]);
-    return tly_bed_end(name, CASES * RUNS);
+    return tly_bed_end(name, CASES * runs);
 }
 
 static void in_child(const char *folder, int index, shared *all)
@@ -177,13 +178,15 @@ static void in_child(const char *folder, int index, shared *all)
                WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     char folder[] = "/tmp/tally-look-back-XXXXXX", file[sizeof folder + 20];
     shared *all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
                        0);
     if (all == MAP_FAILED || !mkdtemp(folder))
         return 2;
+    if (argc > 1)
+        runs = (int)strtol(argv[1], NULL, 10);
     for (int k = 0; k < COUNTS; k++) {
         in_child(folder, k, all);
         tly_expect(all->tasks[k] - all->tasks[0] == thread_counts[k] - thread_counts[0],
