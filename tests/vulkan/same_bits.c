@@ -1,7 +1,9 @@
 /*
  * Where CPU and Vulkan device combine in the same order, their bits are equal: serial order and
- * columns, every dtype, both operators, on data with infinities, NaN, zeros of both signs and
- * subnormals. For devices that keep subnormals; lavapipe does, though it promises nothing.
+ * columns, every dtype, cumsum and cumprod, on data with infinities, NaN, zeros of both signs and
+ * subnormals; and reductions in serial order, some of a single element, which show exponentials,
+ * logarithms, quotients and roots as they are. For devices that keep subnormals; lavapipe does,
+ * though it promises nothing.
  */
 #include "bed.h"
 
@@ -21,11 +23,19 @@ static const char *const geometries[] = {
     "40x3:axis=0,in=8x2,out=3x-1@2",
     "3x90x32:axis=1,in=3600x40x1,out=2880x-32x1@2848",
 };
+static const char *const reductions[] = { "sum", "mean", "l2", "log_sum", "log_sum_exp" };
+static const char *const reduced[] = {
+    "4099x1:axes=1,order=serial",
+    "501x2:axes=1,order=serial",
+    "70x37:axes=1,order=serial",
+    "37x70:axes=0,order=serial",
+};
 static const char *const manners[] = { "", ",exclusive", ",reverse", ",exclusive,reverse" };
 static const tly_data data[] = { TLY_DATA_SPECIAL, TLY_DATA_BITS, TLY_DATA_DECAY, TLY_DATA_RANGE };
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static void compare(tally_context *context, tally_vulkan *v, const char *word, tly_data kind)
+static void compare(tally_context *context, tally_vulkan *v, const char *word, const char *plan,
+                    tly_data kind)
 {
     tly_case c;
     tally_error error = TALLY_ERROR_INIT;
@@ -36,7 +46,7 @@ static void compare(tally_context *context, tally_vulkan *v, const char *word, t
     if (status == TALLY_OK)
         status = tally_kernel_run(cpu, tly_case_in(&c), tly_case_out(&c, expected), &error);
     tly_expect(status == TALLY_OK, "%s on the CPU: %s", word, error.message);
-    char *out = tly_case_result(&c, v, "template=columns,chunk=0", 0);
+    char *out = tly_case_result(&c, v, plan, 0);
     if (out) {
         tly_case_same(&c, out, expected, tly_data_name(kind));
         tly_case_right(&c, out, 0, 1, tly_data_name(kind));
@@ -55,7 +65,18 @@ static void compare_all(tally_context *context, tally_vulkan *v, const char *dty
             const char *manner = manners[(o + g) % COUNT(manners)];
             snprintf(word, sizeof word, "%s:%s:%s%s", operators[o], dtype, geometries[g], manner);
             for (size_t k = 0; k < COUNT(data); k++)
-                compare(context, v, word, data[k]);
+                compare(context, v, word, "template=columns,chunk=0", data[k]);
+        }
+}
+
+static void compare_reductions(tally_context *context, tally_vulkan *v, const char *dtype)
+{
+    char word[160];
+    for (size_t o = 0; o < COUNT(reductions); o++)
+        for (size_t g = 0; g < COUNT(reduced); g++) {
+            snprintf(word, sizeof word, "%s:%s:%s", reductions[o], dtype, reduced[g]);
+            for (size_t k = 0; k < COUNT(data); k++)
+                compare(context, v, word, NULL, data[k]);
         }
 }
 
@@ -65,8 +86,11 @@ int main(void)
     tally_vulkan *v = tly_bed_open(context, tly_bed_device());
     for (size_t k = 0; k < COUNT(dtypes); k++)
         compare_all(context, v, dtypes[k]);
+    for (size_t k = 0; k < COUNT(dtypes); k++)
+        compare_reductions(context, v, dtypes[k]);
     tally_vulkan_destroy(&v);
     tally_context_destroy(&context);
-    return tly_bed_end(
-        "same bits", 3 * (int)(COUNT(dtypes) * COUNT(operators) * COUNT(geometries) * COUNT(data)));
+    const size_t kernels = COUNT(operators) * COUNT(geometries) +
+                           COUNT(reductions) * COUNT(reduced);
+    return tly_bed_end("same bits", 3 * (int)(COUNT(dtypes) * kernels * COUNT(data)));
 }
