@@ -18,6 +18,7 @@
 #include "../codegen/native.h"
 #include "../runtime/load.h"
 #include "../templates/elementary.h"
+#include "splitmix.h"
 
 const tly_native *tally_llvm_native(void);
 
@@ -273,10 +274,7 @@ static uint64_t state = 1;
 
 static uint64_t draw(void)
 {
-    uint64_t z = state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
+    return tly_splitmix(&state);
 }
 
 /* Any bits; evenly over what exp has results for; around 1, ever closer. */
