@@ -11,9 +11,10 @@
 
 typedef struct tly_gpu_reduce {
     tly_gpu *g;
-    tly_watch watch; /* how these states may leave the range where the plain loop's do not */
-    int indexed;     /* states have an index */
-    unsigned rank;   /* dims that steps are counted through */
+    /* How the order of these states may leave the range where the loop's does not. */
+    tly_watch watch;
+    int indexed;   /* states have an index */
+    unsigned rank; /* dims that steps are counted through */
     kir_value steps, length, chunk_length, chunk_steps, each, last; /* words of tly_gpu_block */
     kir_value size[TALLY_MAX_RANK], in[TALLY_MAX_RANK]; /* of these dims: words, offsets */
 } tly_gpu_reduce;
