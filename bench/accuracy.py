@@ -2,8 +2,8 @@
 ONNX Runtime, each called as `bench/run reductions` calls it, on one thread. No clock is read.
 
 An error is that of a row's result in units in the last place of the right one, which is known to
-twice the digits of f64 (sums, products) or to those of long double (of terms that do not cancel); the
-largest of several rows.
+twice the digits of f64 (sums, products) or to those of long double (of terms that do not cancel); of
+sums that cancel, in those of a number as large as the terms' norm. The largest of several rows counts.
 """
 
 import argparse
@@ -115,10 +115,17 @@ def exact(op, x):
     return as_pair(top + np.log(np.sum(np.exp(wide - top))))
 
 
-def unit(value, dtype):
-    """In the last place of the dtype's number next to the value; None beyond its range."""
+def size_of(op, x, result):
+    """What errors are held against: the result, or what a sum of terms like these mostly is."""
+    if op not in ("sum", "mean"):
+        return abs(result)
+    norm = float(np.linalg.norm(x.astype(np.float64)))
+    return max(abs(result), norm / (len(x) if op == "mean" else 1))
+
+
+def unit(size, dtype):
+    """In the last place of the dtype's number next to the size; None beyond its range."""
     info = ml_dtypes.finfo(NUMPY[dtype])
-    size = abs(value)
     if size > float(info.max):
         return None
     return math.ldexp(1.0, max(math.frexp(size)[1] - 1, int(info.minexp)) - int(info.nmant))
@@ -138,7 +145,7 @@ class Row:
     def errors(self):
         """{name: units}, of who refuses None, inf where the result is none."""
         right, found = exact(self.case.op, self.x), {}
-        place = unit(right[0], self.case.dtype)
+        place = unit(size_of(self.case.op, self.x, right[0]), self.case.dtype)
         for competitor in self.competitors:
             found[competitor.name] = None
             if not competitor.refusal:
@@ -204,15 +211,17 @@ def tables(rows):
 
 
 def markdown(run, rows):
-    return "\n".join([f"# Accuracy of reductions, {run['date']}", "", *report.facts(run),
-             "- The error of a row's result, in units in the last place of the right one; the largest of "
-             + ", ".join(f"{count} rows of {length:,}" for length, count in ROWS.items()) +
-             ". 0.5 at most is rounded as well as can be, inf is infinite or NaN where the right one is "
-             "not, – is who refuses. On one thread; Tally's bits are the same on any number. "
-             "`bench/run accuracy`",
-             "- uniform: [0, 1). normal: mean 0, deviation 1, so that sums and means cancel and every "
-             "error counts for more. growing: uniform times 1 at the start to 1024 at the end. balanced: "
-             "factors near 1, whose products stay near 1.", "", *tables(rows)])
+    counted = ", ".join(f"{count} of {length:,}" for length, count in ROWS.items())
+    return "\n".join([
+        f"# Accuracy of reductions, {run['date']}", "", *report.facts(run),
+        "- The error of a row's result, in units in the last place of the right one; the largest of "
+        f"some rows: {counted} elements. 0.5 at most is rounded as well as can be, inf is infinite or "
+        "NaN where the right one is not, – is who refuses. On one thread; Tally's bits are the same on "
+        "any number. `bench/run accuracy`",
+        "- uniform: [0, 1). normal: mean 0, deviation 1; sums and means of them cancel, and their units "
+        "are those of a number as large as the norm (of the mean, through the length). growing: uniform "
+        "times 1 at the start to 1024 at the end. balanced: factors near 1, whose products stay near 1.",
+        "", *tables(rows)])
 
 
 def main():
