@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "narrow.h"
+
 /* Strides count elements. The output is always packed; `row_stride` and `stride` are the input's,
  * and the column loop's input is packed, too. */
 struct loop_shape {
@@ -19,24 +21,6 @@ struct loop_shape {
 };
 
 typedef void (*loop)(const void *in, void *out, const struct loop_shape *shape);
-
-__extension__ typedef _Float16 half; /* ISO C11 has no such type; gcc has */
-
-/* bf16 is the upper half of an f32, rounded to nearest even; NaNs do not occur in the benchmark. */
-static inline float from_bf16(uint16_t x)
-{
-    uint32_t bits = (uint32_t)x << 16;
-    float value;
-    memcpy(&value, &bits, sizeof(value));
-    return value;
-}
-
-static inline uint16_t to_bf16(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof(bits));
-    return (uint16_t)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
-}
 
 #define SAME(x) (x)
 #define ADD(a, b) ((a) + (b))

@@ -4,6 +4,7 @@ into an output that exists already, and on the strided input itself where the li
 
 from functools import partial
 
+import ml_dtypes
 import numpy as np
 import onnx
 import onnxruntime
@@ -33,8 +34,8 @@ def numpy_competitors(problem, _threads):
     yield Competitor("numpy", 1, repeat(partial(scan, x, axis, x.dtype, y)))
 
 
-def torch_tensor(array, case):
-    if case.dtype == "bf16":
+def torch_tensor(array):
+    if array.dtype == ml_dtypes.bfloat16:
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
     return torch.from_numpy(array)
 
@@ -43,14 +44,14 @@ def torch_competitors(problem, threads):
     case = problem.case
     scan = {"cumprod": torch.cumprod, "cumsum": torch.cumsum}[case.op]
     dtype, axis = TORCH_DTYPES[case.dtype], case.axis
-    y = torch_tensor(problem.y, case)
+    y = torch_tensor(problem.y)
     if min(case.in_strides) < 0:  # torch has no negative strides, its users flip
-        base = torch_tensor(problem.base, case)
+        base = torch_tensor(problem.base)
 
         def call():
             scan(torch.flip(base, (axis,)), axis, dtype=dtype, out=y)
     else:
-        call = partial(scan, torch_tensor(problem.x, case), axis, dtype=dtype, out=y)
+        call = partial(scan, torch_tensor(problem.x), axis, dtype=dtype, out=y)
     try:
         call()
     except (RuntimeError, TypeError) as error:
@@ -88,16 +89,15 @@ def onnx_model(case, base_shape):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=11)
 
 
-def onnx_session(case, base_shape, threads):
+def onnx_session(model, threads):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 4
     # Workers that spin between calls would take the core of whoever is measured next.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
-        return onnxruntime.InferenceSession(
-            onnx_model(case, base_shape).SerializeToString(), options,
-            providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(model.SerializeToString(), options,
+                                            providers=["CPUExecutionProvider"])
     except Exception as error:  # its exceptions have no public common class
         raise Refused(str(error).split(" : ")[-1].strip()) from error
 
@@ -110,7 +110,7 @@ def onnx_competitors(problem, threads):
     dtype = ONNX_DTYPES[case.dtype]
     for count in threads:
         try:
-            session = onnx_session(case, shape, count)
+            session = onnx_session(onnx_model(case, shape), count)
         except Refused as refused:
             yield Competitor("ONNX Runtime", refusal=str(refused))
             return

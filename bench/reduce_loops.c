@@ -10,31 +10,14 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
+
+#include "narrow.h"
 
 struct loop_shape {
     int64_t first, kept, second, lanes;
 };
 
 typedef void (*loop)(const void *in, void *out, const struct loop_shape *shape);
-
-__extension__ typedef _Float16 half; /* ISO C11 has no such type; gcc has */
-typedef uint16_t bfloat;             /* the upper half of an f32 */
-
-static inline float load_bfloat(bfloat x)
-{
-    uint32_t bits = (uint32_t)x << 16;
-    float value;
-    memcpy(&value, &bits, sizeof(value));
-    return value;
-}
-
-static inline bfloat store_bfloat(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof(bits));
-    return (bfloat)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
-}
 
 #define SAME(x, n) (x)
 #define MEAN(x, n) ((x) / (n))
@@ -85,12 +68,12 @@ enum { BLOCK = 4096 }; /* lanes whose accumulators stay in L1 */
 LOOP(sum_f64, double, double, double, 0, ONLY, PLUS, SAME, ONLY)
 LOOP(sum_f32, float, float, float, 0, ONLY, PLUS, SAME, ONLY)
 LOOP(sum_f16, half, float, half, 0, ONLY, PLUS, SAME, ONLY)
-LOOP(sum_bf16, bfloat, float, bfloat, 0, load_bfloat, PLUS, SAME, store_bfloat)
+LOOP(sum_bf16, uint16_t, float, uint16_t, 0, from_bf16, PLUS, SAME, to_bf16)
 LOOP(sum_i32, uint32_t, uint32_t, uint32_t, 0, ONLY, PLUS, SAME, ONLY)
 LOOP(max_f64, double, double, double, -INFINITY, ONLY, LARGER, SAME, ONLY)
 LOOP(max_f32, float, float, float, -INFINITY, ONLY, LARGER, SAME, ONLY)
 LOOP(max_f16, half, float, half, -INFINITY, ONLY, LARGER, SAME, ONLY)
-LOOP(max_bf16, bfloat, float, bfloat, -INFINITY, load_bfloat, LARGER, SAME, store_bfloat)
+LOOP(max_bf16, uint16_t, float, uint16_t, -INFINITY, from_bf16, LARGER, SAME, to_bf16)
 LOOP(max_i32, int32_t, int32_t, int32_t, INT32_MIN, ONLY, LARGER, SAME, ONLY)
 LOOP(max_i8, int8_t, int8_t, int8_t, INT8_MIN, ONLY, LARGER, SAME, ONLY)
 LOOP(mean_f32, float, float, float, 0, ONLY, PLUS, MEAN, ONLY)

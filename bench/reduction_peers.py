@@ -6,13 +6,11 @@ import ctypes
 import functools
 
 import numpy as np
-import onnxruntime
 import torch
 from onnx import TensorProto, helper
 
 import native
 import peers
-import reduction_cases
 from native import Competitor, Refused, repeat
 from reduction_cases import reduced_last
 
@@ -89,12 +87,8 @@ def numpy_competitors(problem, _threads):
 
 def torch_competitors(problem, threads):
     case = problem.case
-    dtypes = {**peers.TORCH_DTYPES, "i8": torch.int8}
-
-    def tensor(array):
-        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16) \
-            if array.dtype == reduction_cases.NUMPY["bf16"] else torch.from_numpy(array)
-    x, y, axes, dtype = tensor(problem.x), tensor(problem.y), case.axes, dtypes[case.dtype]
+    dtype, axes = {**peers.TORCH_DTYPES, "i8": torch.int8}[case.dtype], case.axes
+    x, y = peers.torch_tensor(problem.x), peers.torch_tensor(problem.y)
     flat = x.reshape(-1) if not case.kept else \
         x if len(axes) == 1 else None   # prod and argmax take one axis
     axis = axes[0] if flat is not None and case.kept else 0
@@ -143,17 +137,10 @@ def onnx_competitors(problem, threads):
     case = problem.case
     dtype = {**peers.ONNX_DTYPES, "i8": TensorProto.INT8}[case.dtype]
     for count in threads:
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = count
-        options.log_severity_level = 4
-        # Workers that spin between calls would take the core of whoever is measured next.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:
-            session = onnxruntime.InferenceSession(
-                onnx_model(case, dtype).SerializeToString(), options,
-                providers=["CPUExecutionProvider"])
-        except Exception as error:  # its exceptions have no public common class
-            yield Competitor("ONNX Runtime", refusal=str(error).split(" : ")[-1].strip())
+            session = peers.onnx_session(onnx_model(case, dtype), count)
+        except Refused as refused:
+            yield Competitor("ONNX Runtime", refusal=str(refused))
             return
         binding = session.io_binding()
         binding.bind_input("x", "cpu", 0, dtype, case.sizes, problem.base.ctypes.data)

@@ -72,6 +72,9 @@ tly_class tly_class_of(tally_dtype dtype);
 /* i64; i32 where as wide as accumulators and positions are known to fit. */
 tally_dtype tly_index_dtype(const tly_problem *p);
 
+/* Whether a state has the position of an element beside it. */
+int tly_has_index(const tly_problem *p);
+
 /* In memory each part of a state has as much room as the widest. */
 unsigned tly_part_bytes(const tly_problem *p);
 

@@ -34,6 +34,12 @@ tally_dtype tly_index_dtype(const tly_problem *p)
     return few && tally_dtype_bytes((tally_dtype)p->acc) == 4 ? TALLY_I32 : TALLY_I64;
 }
 
+int tly_has_index(const tly_problem *p)
+{
+    const tly_operator *o = tly_operator_find(p->op);
+    return o->parts > 1 && o->part[1] == TLY_PART_INDEX;
+}
+
 unsigned tly_part_bytes(const tly_problem *p)
 {
     const tly_operator *o = tly_operator_find(p->op);

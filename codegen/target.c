@@ -12,10 +12,10 @@
 #define ARM "aarch64-unknown-linux-gnu"
 
 static const tly_target targets[] = {
-    { "x86-64-v2", X86, "x86-64-v2", "+prfchw", 16, 16, 0, 0, 1, 1, 0 },
-    { "x86-64-v3", X86, "x86-64-v3", "+prfchw", 32, 16, 1, 0, 0, 1, 4 },
-    { "x86-64-v4", X86, "x86-64-v4", "-prefer-256-bit,+prfchw", 64, 32, 1, 1, 1, 1, 1 },
-    { "aarch64", ARM, "generic", "+neon", 16, 32, 1, 0, 1, 0, 0 },
+    { "x86-64-v2", X86, "x86-64-v2", "+prfchw", 16, 16, 0, 0, 1, 1, 0, 0 },
+    { "x86-64-v3", X86, "x86-64-v3", "+prfchw", 32, 16, 1, 0, 0, 1, 4, 0 },
+    { "x86-64-v4", X86, "x86-64-v4", "-prefer-256-bit,+prfchw", 64, 32, 1, 1, 1, 1, 1, 0 },
+    { "aarch64", ARM, "generic", "+neon", 16, 32, 1, 0, 1, 0, 0, 0 },
 };
 
 const tly_target *tly_target_find(const char *level)

@@ -16,6 +16,7 @@ typedef struct tly_target {
     int32_t has_align2;      /* one instruction shifts across two whole vectors */
     int32_t slow_subnormals; /* some cores compute them by microcode */
     int32_t mask_bytes; /* the narrowest element of masked loads and stores; 0: there are none */
+    int32_t no_div64;   /* i64 has no division: a device's that are pairs of words */
 } tly_target;
 
 /* NULL if there is no such level. */

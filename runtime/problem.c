@@ -42,7 +42,8 @@ static void flip_all(shape *s)
     }
 }
 
-int tly_spans(int64_t stride, int64_t size, int64_t step)
+/* stride == size * step; the product may overflow although every element's index fits. */
+static int spans(int64_t stride, int64_t size, int64_t step)
 {
     int64_t product;
     return !__builtin_mul_overflow(size, step, &product) && stride == product;
@@ -51,30 +52,43 @@ int tly_spans(int64_t stride, int64_t size, int64_t step)
 /* Whether one walk over `inner` and then `outer` has even steps in both tensors. */
 static int continues(const tly_dim *outer, const tly_dim *inner)
 {
-    return tly_spans(outer->in_stride, inner->size, inner->in_stride) &&
-           tly_spans(outer->out_stride, inner->size, inner->out_stride);
+    return spans(outer->in_stride, inner->size, inner->in_stride) &&
+           spans(outer->out_stride, inner->size, inner->out_stride);
 }
 
-/* Joins neighbours. The dims are sorted, so no pair that could be joined stands apart, but for
- * those that another dim divides in memory. */
-static void merge(shape *s)
+/* Sorted dims leave no pair that could be joined apart, but for those that another dim divides in
+ * memory. */
+void tly_merge_dims(tly_dim *dims, int32_t *count)
 {
     int32_t kept = 0;
-    for (int32_t i = 1; i < s->count; i++) {
-        if (continues(&s->dims[kept], &s->dims[i])) {
-            s->dims[i].size *= s->dims[kept].size;
-            s->dims[kept] = s->dims[i];
+    for (int32_t i = 1; i < *count; i++) {
+        if (continues(&dims[kept], &dims[i])) {
+            dims[i].size *= dims[kept].size;
+            dims[kept] = dims[i];
         } else {
-            s->dims[++kept] = s->dims[i];
+            dims[++kept] = dims[i];
         }
     }
-    s->count = s->count > 0 ? kept + 1 : 0;
+    *count = *count > 0 ? kept + 1 : 0;
 }
 
-static void take_out(shape *s, int32_t at)
+tly_dim tly_take_dim(tly_dim *dims, int32_t *count, int32_t at)
 {
-    s->count--;
-    memmove(&s->dims[at], &s->dims[at + 1], (size_t)(s->count - at) * sizeof s->dims[0]);
+    tly_dim taken = dims[at];
+    (*count)--;
+    memmove(&dims[at], &dims[at + 1], (size_t)(*count - at) * sizeof dims[0]);
+    tly_merge_dims(dims, count);
+    return taken;
+}
+
+void tly_set_outer(tly_geometry *g, const tly_dim *dims, int32_t count)
+{
+    g->rows = 1;
+    g->outer_rank = count;
+    for (int32_t i = 0; i < count; i++) {
+        g->outer[i] = dims[i];
+        g->rows *= dims[i].size;
+    }
 }
 
 /* Axis and dims of a resolved descriptor: out strides positive and falling, nothing to merge. */
@@ -100,7 +114,7 @@ static shape read_shape(const tally_descriptor *d)
             s.dims[at] = dim;
         }
     }
-    merge(&s);
+    tly_merge_dims(s.dims, &s.count);
     return s;
 }
 
@@ -145,9 +159,7 @@ static void set_rows(shape *s, int64_t unit, tly_problem *p, tly_geometry *g)
 
 static void set_lanes(shape *s, tly_form form, int32_t lanes, tly_problem *p, tly_geometry *g)
 {
-    tly_dim lane = s->dims[lanes];
-    take_out(s, lanes);
-    merge(s);
+    tly_dim lane = tly_take_dim(s->dims, &s->count, lanes);
     p->form = (uint8_t)form;
     p->unit = 1;
     p->in_step = literal(lane.in_stride, 2);
@@ -255,16 +267,11 @@ void tly_extent(int32_t rank, const int64_t *sizes, const int64_t *strides, int6
     }
 }
 
-static uint64_t distance(int64_t stride)
-{
-    return stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
-}
-
 /* How far apart neighbours along a dim are: in the tensor where they are nearer, then in both. */
 static int is_nearer(const tly_dim *a, const tly_dim *b)
 {
-    uint64_t ai = distance(a->in_stride), ao = distance(a->out_stride);
-    uint64_t bi = distance(b->in_stride), bo = distance(b->out_stride);
+    uint64_t ai = tly_distance(a->in_stride), ao = tly_distance(a->out_stride);
+    uint64_t bi = tly_distance(b->in_stride), bo = tly_distance(b->out_stride);
     uint64_t an = ai < ao ? ai : ao, bn = bi < bo ? bi : bo;
     return an != bn ? an < bn : (ai > ao ? ai : ao) < (bi > bo ? bi : bo);
 }
@@ -374,12 +381,7 @@ void tly_canonicalise(const tally_descriptor *d, tly_problem *problem, tly_geome
     geometry->length = s.axis.size;
     geometry->in_axis = s.axis.in_stride;
     geometry->out_axis = s.axis.out_stride;
-    geometry->rows = 1;
-    geometry->outer_rank = s.count;
-    for (int32_t i = 0; i < s.count; i++) {
-        geometry->outer[i] = s.dims[i];
-        geometry->rows *= s.dims[i].size;
-    }
+    tly_set_outer(geometry, s.dims, s.count);
     geometry->in_first = s.in_first;
     geometry->out_first = s.out_first;
     tly_extent(full.rank, full.sizes, full.in_strides, full.in_offset, &geometry->in_low,

@@ -147,8 +147,20 @@ void tly_reduce_on_devices(tly_problem *problem);
 void tly_extent(int32_t rank, const int64_t *sizes, const int64_t *strides, int64_t offset,
                 int64_t *low, int64_t *high);
 
-/* stride == size * step; the product may overflow although every element's index fits. */
-int tly_spans(int64_t stride, int64_t size, int64_t step);
+/* The magnitude of a stride. */
+static inline uint64_t tly_distance(int64_t stride)
+{
+    return stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
+}
+
+/* Joins neighbours over which one walk has even steps in both tensors. */
+void tly_merge_dims(tly_dim *dims, int32_t *count);
+
+/* Takes a dim out, and joins those around it. */
+tly_dim tly_take_dim(tly_dim *dims, int32_t *count, int32_t at);
+
+/* Outer dims, outermost first, and what follows from them. */
+void tly_set_outer(tly_geometry *g, const tly_dim *dims, int32_t count);
 
 /* Normalises a caller's descriptor of any known size: copies it, resolves the axis, out_dtype, acc
  * and packed strides (so that in_strides and out_strides always hold real strides in *full; open

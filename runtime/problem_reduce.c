@@ -4,8 +4,6 @@
  * in the order of their strides, from wherever they began; where it is told (an index), asked for
  * (order=serial) or may decide (products of floats), in that of the descriptor.
  */
-#include <string.h>
-
 #include "descriptor.h"
 #include "problem.h"
 
@@ -69,11 +67,6 @@ static tally_dtype accumulator(const tally_descriptor *full)
     }
 }
 
-static uint64_t distance(int64_t stride)
-{
-    return stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
-}
-
 /* Inserts by falling distance of one of the strides. */
 static void insert(tly_dim *dims, int32_t *count, tly_dim dim, int by_output)
 {
@@ -81,30 +74,12 @@ static void insert(tly_dim *dims, int32_t *count, tly_dim dim, int by_output)
     for (; at > 0; at--) {
         const tly_dim *before = &dims[at - 1];
         if (by_output ? before->out_stride >= dim.out_stride
-                      : distance(before->in_stride) >= distance(dim.in_stride)) {
+                      : tly_distance(before->in_stride) >= tly_distance(dim.in_stride)) {
             break;
         }
         dims[at] = *before;
     }
     dims[at] = dim;
-}
-
-/* Joins neighbours over which one walk has even steps in both tensors. */
-static void merge(tly_dim *dims, int32_t *count)
-{
-    int32_t last = 0;
-    for (int32_t i = 1; i < *count; i++) {
-        const tly_dim *outer = &dims[last], *inner = &dims[i];
-        if (tly_spans(outer->in_stride, inner->size, inner->in_stride) &&
-            tly_spans(outer->out_stride, inner->size, inner->out_stride)) {
-            int64_t size = outer->size * inner->size;
-            dims[last] = *inner;
-            dims[last].size = size;
-        } else {
-            dims[++last] = *inner;
-        }
-    }
-    *count = *count > 0 ? last + 1 : 0;
 }
 
 static void add_kept(shape *s, tly_dim dim)
@@ -155,8 +130,8 @@ static shape read_shape(const tally_descriptor *d)
             add_kept(&s, dim);
         }
     }
-    merge(s.kept, &s.kept_count);
-    merge(s.reduced, &s.reduced_count);
+    tly_merge_dims(s.kept, &s.kept_count);
+    tly_merge_dims(s.reduced, &s.reduced_count);
     return s;
 }
 
@@ -179,12 +154,6 @@ static int32_t lanes_of(const shape *s)
         return s->kept_count - 1;
     }
     return nearest;
-}
-
-static void take_out(tly_dim *dims, int32_t *count, int32_t at)
-{
-    (*count)--;
-    memmove(&dims[at], &dims[at + 1], (size_t)(*count - at) * sizeof dims[0]);
 }
 
 static int8_t literal(int64_t step)
@@ -216,9 +185,7 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
     problem->form = TLY_REDUCED_ROWS;
     g->inner = 1;
     if (lanes >= 0) {
-        const tly_dim lane = s.kept[lanes];
-        take_out(s.kept, &s.kept_count, lanes);
-        merge(s.kept, &s.kept_count);
+        const tly_dim lane = tly_take_dim(s.kept, &s.kept_count, lanes);
         problem->form = TLY_REDUCED_LANES;
         problem->in_step = literal(lane.in_stride);
         problem->out_step = literal(lane.out_stride);
@@ -252,12 +219,7 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
     if (lanes >= 0 && g->inner < FEW_LANES) {
         problem->length = tly_power_within(g->inner);
     }
-    g->rows = 1;
-    g->outer_rank = s.kept_count;
-    for (int32_t i = 0; i < s.kept_count; i++) {
-        g->outer[i] = s.kept[i];
-        g->rows *= s.kept[i].size;
-    }
+    tly_set_outer(g, s.kept, s.kept_count);
     g->in_first = s.in_first;
     g->out_first = s.out_first;
     if (g->length == 0 || g->steps == 0 || g->empty) { /* no element is read */

@@ -190,12 +190,16 @@ static int is_signed(const tly_build *c)
     return tly_class_of((tally_dtype)c->p->dtype) == TLY_SIGNED;
 }
 
-/* Of integers, which keep their sign; bools are 0 and 1. */
-static kir_value widen_integer(tly_build *c, kir_value x)
+/* Bools are 0 and 1. */
+kir_value tly_widen_integer(tly_build *c, kir_value x)
 {
-    if (kir_type_of(c->b, x).kind == c->acc.kind)
+    int keeps_sign = tly_class_of((tally_dtype)c->p->dtype) != TLY_UNSIGNED; /* keys do */
+    kir_kind kind = (kir_kind)c->acc.kind;
+    if (tly_is_floating(c))
+        return to(c, keeps_sign ? KIR_SITOFP : KIR_UITOFP, kind, x);
+    if (kir_kind_bits((kir_kind)kir_type_of(c->b, x).kind) >= kir_kind_bits(kind))
         return x;
-    return to(c, is_signed(c) ? KIR_SEXT : KIR_ZEXT, (kir_kind)c->acc.kind, x);
+    return to(c, keeps_sign ? KIR_SEXT : KIR_ZEXT, kind, x);
 }
 
 kir_value tly_widen_word(tly_build *c, kir_value v)
@@ -206,7 +210,7 @@ kir_value tly_widen_word(tly_build *c, kir_value v)
         kir_value unused = bits(c, v, 32 - 8 * c->in_bytes);
         if (is_signed(c))
             v = op(c, KIR_ASHR, op(c, KIR_SHL, v, unused), unused);
-        return widen_integer(c, v);
+        return tly_widen_integer(c, v);
     }
     kir_value single = word_to_single(c, v);
     return c->acc.kind == KIR_F64 ? to(c, KIR_FPEXT, KIR_F64, single) : single;
@@ -249,7 +253,7 @@ kir_value tly_widen(tly_build *c, kir_value x)
     case TALLY_F64:
         return x;
     default:
-        return widen_integer(c, x);
+        return tly_widen_integer(c, x);
     }
     return wide ? to(c, KIR_FPEXT, KIR_F64, single) : single;
 }

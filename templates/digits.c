@@ -1,6 +1,6 @@
 /*
  * Quotients and roots a digit a trip, in integers, rounded once: for kernels with a workgroup, as
- * GPUs round theirs as they like. A mantissa's bits, one more to round by, and whether anything is
+ * GPUs round theirs as they like, and of integers that they lack have none. A mantissa's bits, one more to round by, and whether anything is
  * left behind them. A hundred and fifty instructions of f32: for a few results, not for elements.
  */
 #include "elementary.h"
@@ -96,12 +96,13 @@ static kir_value put_together(const work *w, kir_value digits, kir_value left, k
     return choose(w, beyond, integer(w, infinity(w)), bits);
 }
 
-/* So many trips, with three values that change: i counts in what the kernel's loops count in. */
-static void start_trips(const work *w, kir_loop *l, kir_value initial[3])
+/* So many trips, with values that change: i counts in what the kernel's loops count in. */
+static void start_trips(kir_builder *b, kir_loop *l, unsigned trips, unsigned count,
+                        kir_value *initial)
 {
-    const kir_type counter = KIR_TYPE(kir_workgroup_of(w->b) > 0 ? KIR_I32 : KIR_I64, 1);
-    kir_for(w->b, l, kir_const(w->b, counter, 0), kir_const(w->b, counter, w->mantissa + 2),
-            kir_const(w->b, counter, 1), 3, initial);
+    const kir_type counter = KIR_TYPE(kir_workgroup_of(b) > 0 ? KIR_I32 : KIR_I64, 1);
+    kir_for(b, l, kir_const(b, counter, 0), kir_const(b, counter, trips), kir_const(b, counter, 1),
+            count, initial);
 }
 
 kir_value tly_quotient_by_digits(kir_builder *b, kir_value x, kir_value y)
@@ -113,7 +114,7 @@ kir_value tly_quotient_by_digits(kir_builder *b, kir_value x, kir_value y)
     kir_value exponent = op(&w, KIR_SUB, op(&w, KIR_SUB, top.exponent, under.exponent), below);
     kir_value initial[3] = { op(&w, KIR_SHL, top.mantissa, below), none, under.mantissa };
     kir_loop l;
-    start_trips(&w, &l, initial);
+    start_trips(b, &l, w.mantissa + 2, 3, initial);
     kir_value divisor = l.carried[2];
     kir_value fits = compare(&w, KIR_ULE, divisor, l.carried[0]);
     kir_value left = op(&w, KIR_SUB, l.carried[0], choose(&w, fits, divisor, none));
@@ -149,7 +150,7 @@ kir_value tly_root_by_digits(kir_builder *b, kir_value x)
     kir_value field = op(&w, KIR_SHL, of.mantissa, integer(&w, width - w.mantissa - 2));
     kir_value initial[3] = { op(&w, KIR_SHL, field, odd), none, none };
     kir_loop l;
-    start_trips(&w, &l, initial);
+    start_trips(b, &l, w.mantissa + 2, 3, initial);
     kir_value down = op(&w, KIR_LSHR, l.carried[0], integer(&w, width - 2));
     kir_value left = op(&w, KIR_OR, op(&w, KIR_SHL, l.carried[1], two), down);
     kir_value trial = op(&w, KIR_OR, op(&w, KIR_SHL, l.carried[2], two), one);
@@ -167,6 +168,27 @@ kir_value tly_root_by_digits(kir_builder *b, kir_value x)
     kir_value inside = op(&w, KIR_AND, kir_cmp(b, KIR_OLT, zero, x), kir_cmp(b, KIR_OLT, x, most));
     root = choose(&w, inside, root, x); /* zeros, infinity and NaN are their own roots */
     return choose(&w, kir_cmp(b, KIR_OLT, x, zero), nan, root);
+}
+
+/* Digits of x come down into what is left, and those of the quotient take their places. */
+kir_value tly_whole_by_digits(kir_builder *b, kir_value x, kir_value y)
+{
+    const kir_type type = kir_type_of(b, x);
+    const unsigned width = kir_kind_bits((kir_kind)type.kind);
+    kir_value one = kir_const(b, type, 1), none = kir_const(b, type, 0);
+    kir_value initial[2] = { x, none };
+    kir_loop l;
+    start_trips(b, &l, width, 2, initial);
+    kir_value down = kir_bin(b, KIR_LSHR, l.carried[0], kir_const(b, type, width - 1));
+    kir_value left = kir_bin(b, KIR_OR, kir_bin(b, KIR_SHL, l.carried[1], one), down);
+    kir_value fits = kir_cmp(b, KIR_ULE, y, left);
+    kir_value rest = kir_bin(b, KIR_SHL, l.carried[0], one);
+    kir_value next[2] = {
+        kir_bin(b, KIR_OR, rest, kir_convert(b, KIR_ZEXT, type, fits)),
+        kir_bin(b, KIR_SUB, left, kir_select(b, fits, y, none)),
+    };
+    kir_for_end(b, &l, next);
+    return l.result[0];
 }
 
 kir_value tly_quotient(kir_builder *b, kir_value x, kir_value y)

@@ -9,6 +9,9 @@
  * a sign below -inf, and those without one above inf. A subtraction that wraps around brings the former
  * up to the latter, or these down to those, so that all NaNs lie at the end where they win, or, ignored,
  * at the other, where they lose to everything. Of 16 bits the float is the upper half of its key.
+ *
+ * A reduction shows one key alone, or where it came from. So its keys need no way back of NaNs, which
+ * are all one, and where an index is wanted, nor of zeros.
  */
 #include "template.h"
 
@@ -34,7 +37,12 @@ static unsigned moved(const tly_build *c)
     return key_bits(c) - 8 * c->in_bytes;
 }
 
-/* What reorder() makes of an element that is known. */
+static int takes_most(const tly_build *c)
+{
+    return tly_operator_find(c->p->op)->neutral[0] == TLY_LEAST;
+}
+
+/* What tly_turn() makes of an element that is known. */
 static uint64_t ordered_bits(const tly_build *c, uint64_t element)
 {
     uint64_t bits = element << moved(c);
@@ -43,10 +51,9 @@ static uint64_t ordered_bits(const tly_build *c, uint64_t element)
 
 /* What is subtracted, so that -inf becomes the lowest key and all NaNs lie at the upper end, or inf the
  * highest and they lie at the lower one. */
-static uint64_t turn(const tly_build *c)
+static uint64_t moved_by(const tly_build *c)
 {
-    int takes_most = tly_operator_find(c->p->op)->by[TLY_SIGNED] == KIR_SMAX;
-    int nans_up = takes_most != c->p->nan_ignore;
+    int nans_up = takes_most(c) != c->p->nan_ignore;
     uint64_t end = tly_value_bits(nans_up ? TLY_LEAST : TLY_MOST, (tally_dtype)c->p->dtype);
     return ordered_bits(c, end) - (nans_up ? magnitude(c) + 1 : magnitude(c));
 }
@@ -55,7 +62,7 @@ uint64_t tly_key_bits(const tly_build *c, uint64_t element)
 {
     uint64_t all = UINT64_MAX >> (64 - key_bits(c)), sign = UINT64_C(1) << (8 * c->in_bytes - 1);
     if (is_float(c))
-        return (ordered_bits(c, element) - turn(c)) & all;
+        return (ordered_bits(c, element) - moved_by(c)) & all;
     if (tly_class_of((tally_dtype)c->p->dtype) == TLY_SIGNED)
         element = (element ^ sign) - sign;
     return element & all;
@@ -63,26 +70,29 @@ uint64_t tly_key_bits(const tly_build *c, uint64_t element)
 
 static kir_value constant(tly_build *c, kir_value like, uint64_t bits)
 {
-    return kir_const(c->b, kir_type_of(c->b, like), bits & UINT64_MAX >> (64 - key_bits(c)));
+    return kir_const(c->b, kir_type_of(c->b, like), bits);
 }
 
-/* The bits below the sign inverted where it is set: its own inverse. */
-static kir_value reorder(tly_build *c, kir_value bits)
+kir_value tly_turn(tly_build *c, kir_value bits, uint64_t below)
 {
     kir_builder *b = c->b;
-    kir_value sign = kir_bin(b, KIR_ASHR, bits, constant(c, bits, key_bits(c) - 1));
-    return kir_bin(b, KIR_XOR, bits, kir_bin(b, KIR_AND, sign, constant(c, bits, magnitude(c))));
+    unsigned width = kir_kind_bits((kir_kind)kir_type_of(b, bits).kind);
+    kir_value sign = kir_bin(b, KIR_ASHR, bits, constant(c, bits, width - 1));
+    kir_value turned = below != 0 ? kir_bin(b, KIR_AND, sign, constant(c, bits, below))
+                                  : kir_bin(b, KIR_LSHR, sign, constant(c, bits, 1));
+    return kir_bin(b, KIR_XOR, bits, turned);
 }
 
 /* Floats: `bits` in the upper bits of a key. */
 static kir_value order(tly_build *c, kir_value bits)
 {
-    return kir_bin(c->b, KIR_SUB, reorder(c, bits), constant(c, bits, turn(c)));
+    return kir_bin(c->b, KIR_SUB, tly_turn(c, bits, magnitude(c)), constant(c, bits, moved_by(c)));
 }
 
 static kir_value restore(tly_build *c, kir_value key)
 {
-    return reorder(c, kir_bin(c->b, KIR_ADD, key, constant(c, key, turn(c))));
+    key = kir_bin(c->b, KIR_ADD, key, constant(c, key, moved_by(c)));
+    return tly_turn(c, key, magnitude(c));
 }
 
 kir_value tly_word_to_key(tly_build *c, kir_value word)
@@ -132,4 +142,22 @@ kir_value tly_from_key(tly_build *c, kir_value key)
         v = kir_bin(c->b, KIR_LSHR, v, constant(c, v, moved(c)));
     v = converted(c, KIR_TRUNC, integer_of(c->in_bytes), v);
     return converted(c, KIR_BITCAST, (kir_kind)tly_storage((tally_dtype)c->p->dtype, 1).kind, v);
+}
+
+/* ---- of reductions ---- */
+
+kir_value tly_reduce_key(tly_build *c, kir_value bits, uint64_t below)
+{
+    kir_builder *b = c->b;
+    uint64_t magnitude = (UINT64_C(1) << (8 * c->in_bytes - 1)) - 1;
+    kir_value size = kir_bin(b, KIR_AND, bits, constant(c, bits, magnitude));
+    kir_value infinity = constant(c, bits, tly_value_bits(TLY_MOST, (tally_dtype)c->p->dtype));
+    kir_value nan = kir_cmp(b, KIR_SLT, infinity, size);
+    kir_value key = tly_turn(c, bits, below);
+    if (tly_has_index(c->p)) { /* zeros are equal */
+        kir_value zero = constant(c, bits, 0);
+        key = kir_select(b, kir_cmp(b, KIR_EQ, size, zero), size, key);
+    }
+    uint64_t end = takes_most(c) != c->p->nan_ignore ? magnitude : ~magnitude;
+    return kir_select(b, nan, constant(c, bits, end), key);
 }

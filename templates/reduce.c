@@ -7,11 +7,10 @@
 
 tly_reduce tly_reduce_begin(tly_build *c)
 {
-    const tly_operator *o = tly_operator_find(c->p->op);
     int serial = c->p->order == TALLY_ORDER_SERIAL;
     return (tly_reduce){
         .c = c,
-        .indexed = o->parts > 1 && o->part[1] == TLY_PART_INDEX,
+        .indexed = tly_has_index(c->p),
         .watched = !serial && tly_is_watched_as(c->p, TLY_WATCH_PRODUCTS),
     };
 }

@@ -34,6 +34,11 @@ kir_value tly_reduce_result(tly_reduce *r, kir_value state);
 /* Indices of `lanes` elements, the first `index`, an i64, `apart` (0 or 1) from each other. */
 kir_value tly_reduce_indices(tly_reduce *r, kir_value index, unsigned lanes, int apart);
 
+/* What templates for GPUs share: integers of the input as accumulators, bools as 0 and 1; and results
+ * that are no floats of the output, integers or indices or f64, as integers `to` which it has. */
+kir_value tly_reduce_integer(tly_build *c, kir_value x);
+kir_value tly_reduce_as(tly_build *c, kir_type to, kir_value y);
+
 /* ---- reduce.c ---- */
 
 /* Address of element 0 of a step. */

@@ -133,11 +133,11 @@ static kir_value divided(tly_build *c, kir_value x)
 {
     kir_builder *b = c->b;
     kir_value zero = imm(c, 0), n = tly_max(c, count(c), imm(c, 1));
-    if (!is_signed(c))
-        return kir_bin(b, KIR_UDIV, x, n);
-    kir_value below = less(c, x, zero);
-    kir_value q = kir_bin(b, KIR_UDIV, kir_select(b, below, sub(c, zero, x), x), n);
-    return kir_select(b, below, sub(c, zero, q), q);
+    kir_value below = is_signed(c) ? less(c, x, zero) : 0;
+    if (below)
+        x = kir_select(b, below, sub(c, zero, x), x);
+    kir_value q = c->t->no_div64 ? tly_whole_by_digits(b, x, n) : kir_bin(b, KIR_UDIV, x, n);
+    return below ? kir_select(b, below, sub(c, zero, q), q) : q;
 }
 
 static kir_value real_count(tly_build *c)

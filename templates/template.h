@@ -176,6 +176,8 @@ kir_value tly_widen(tly_build *c, kir_value storage);
 kir_value tly_narrow(tly_build *c, kir_value acc);
 /* 1: narrowing underflows and overflows on its own, and raises flags. Integer code does not. */
 int tly_narrow_raises(const tly_build *c);
+/* Integers of the input, as they are or widened already, as accumulators: integers or floats. */
+kir_value tly_widen_integer(tly_build *c, kir_value x);
 /* The same of elements of 8 and 16 bits that are an i32's lower bits, the others 0. */
 kir_value tly_widen_word(tly_build *c, kir_value bits);
 kir_value tly_narrow_word(tly_build *c, kir_value acc);
@@ -189,6 +191,12 @@ kir_value tly_from_key(tly_build *c, kir_value key);
 kir_value tly_word_to_key(tly_build *c, kir_value word);
 kir_value tly_key_to_word(tly_build *c, kir_value key);
 uint64_t tly_key_bits(const tly_build *c, uint64_t element); /* of a constant */
+/* Integers, of which those below 0 have the bits `below` their sign inverted: from magnitudes with a
+ * sign to an order, and back. 0 stands for all of a word's, and is a shift, no constant in a register. */
+kir_value tly_turn(tly_build *c, kir_value bits, uint64_t below);
+/* The bits of a float of a reduction's input, its sign those of the word above it, as a key: NaNs are
+ * equal, and where an index is wanted, zeros too. `below`: as above. */
+kir_value tly_reduce_key(tly_build *c, kir_value bits, uint64_t below);
 
 /* ---- lanes (lanes.c) ---- */
 

@@ -1,14 +1,14 @@
 /*
  * exp and log (templates/elementary.c) against the C library's functions of a wider type: the
  * largest error in units in the last place, specials; quotients and roots by digits against
- * division and square root, to the bit; and the same bits on every CPU level that runs here and in
- * the interpreter.
+ * division, of integers too, and square root, to the bit; and the same bits on every CPU level that
+ * runs here and in the interpreter.
  *
  *   elementary [--all] [--points N] [--only NAME]
  *
  * --all: every f32 there is (a minute or two; other levels than the best take one part in 16);
  * else, and of f64 always, N points (a million), which are spread over all exponents, near 1 and
- * near the borders. NAME: exp, log, quotient or root. Exit status: 0 if all is right.
+ * near the borders. NAME: exp, log, quotient, root or whole. Exit status: 0 if all is right.
  */
 #include <math.h>
 #include <stdio.h>
@@ -18,6 +18,7 @@
 #include "../codegen/native.h"
 #include "../runtime/load.h"
 #include "../templates/elementary.h"
+#include "splitmix.h"
 
 const tly_native *tally_llvm_native(void);
 
@@ -59,6 +60,34 @@ static kir_value roots(kir_builder *b, kir_value x)
     return agree(b, tly_root_by_digits(b, x), tly_root(b, x));
 }
 
+/* A lane's bits as i64. */
+static kir_value integer_at(kir_builder *b, kir_value bits, unsigned lane)
+{
+    kir_value v = kir_extract(b, bits, lane);
+    const kir_type i64 = KIR_TYPE(KIR_I64, 1);
+    return kir_type_of(b, v).kind == KIR_I64 ? v : kir_convert(b, KIR_ZEXT, i64, v);
+}
+
+/* Of the bits of each point and of its mirror, moved down so that divisors have all sizes. */
+static kir_value wholes(kir_builder *b, kir_value x)
+{
+    const kir_type type = kir_type_of(b, x);
+    const int wide = type.kind == KIR_F64;
+    kir_value bits = kir_convert(b, KIR_BITCAST, KIR_TYPE(wide ? KIR_I64 : KIR_I32, type.lanes), x);
+    kir_value wrong = kir_const(b, kir_type_of(b, bits), 0);
+    for (unsigned i = 0; i < type.lanes; i++) {
+        kir_value n = integer_at(b, bits, i), m = integer_at(b, bits, type.lanes - 1 - i);
+        kir_value by = kir_bin(b, KIR_AND, n, kir_int(b, wide ? 63 : 31));
+        m = kir_bin(b, KIR_AND, kir_bin(b, KIR_LSHR, m, by), kir_int(b, INT64_MAX));
+        m = kir_bin(b, KIR_OR, m, kir_int(b, 1));
+        kir_value q = kir_bin(b, KIR_UDIV, n, m);
+        kir_value differs = kir_cmp(b, KIR_NE, tly_whole_by_digits(b, n, m), q);
+        kir_type lane = KIR_TYPE(kir_type_of(b, bits).kind, 1);
+        wrong = kir_insert(b, wrong, kir_convert(b, KIR_ZEXT, lane, differs), i);
+    }
+    return agree(b, kir_convert(b, KIR_BITCAST, type, wrong), kir_const(b, type, 0));
+}
+
 static double nothing(double x)
 {
     return 0 * (x == x);
@@ -86,6 +115,7 @@ static const function functions[] = {
     { "log", tly_log, log, logl, known_log },
     { "quotient", quotients, nothing, nothing_long, NULL },
     { "root", roots, nothing, nothing_long, NULL },
+    { "whole", wholes, nothing, nothing_long, NULL },
 };
 
 /* A kernel for each format: y = f(x) of `length` elements, a multiple of 64. */
@@ -244,10 +274,7 @@ static uint64_t state = 1;
 
 static uint64_t draw(void)
 {
-    uint64_t z = state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
+    return tly_splitmix(&state);
 }
 
 /* Any bits; evenly over what exp has results for; around 1, ever closer. */

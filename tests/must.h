@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../codegen/kir/kir.h"
+#include "../codegen/kir/internal.h"
 #include "../runtime/abi.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -57,6 +57,24 @@ static inline kir_kernel *must_parse(const char *source)
     cr_assert_eq(kir_parse(source, strlen(source), &k, &error), TALLY_OK, "%s\n%s", error.message,
                  source);
     return k;
+}
+
+static inline void must_print(const kir_kernel *k, struct text *text)
+{
+    text->used = 0;
+    cr_assert_eq(kir_print(k, gather, text), TALLY_OK);
+}
+
+/* Prints, parses, prints again: the same bytes. */
+static inline void must_round_trip(const kir_kernel *k)
+{
+    static struct text first, second;
+    must_print(k, &first);
+    kir_kernel *again = must_parse(first.bytes);
+    must_print(again, &second);
+    cr_assert_str_eq(second.bytes, first.bytes);
+    cr_assert_eq(again->inst_count, k->inst_count);
+    kir_free(again);
 }
 
 static inline kir_kernel *must_finish(kir_builder *b)

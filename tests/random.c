@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "reference.h"
+#include "splitmix.h"
 
 #define COUNT(array) ((int64_t)(sizeof(array) / sizeof((array)[0])))
 
@@ -17,12 +18,9 @@ tly_random tly_random_seed(uint64_t seed, uint64_t number)
     return r;
 }
 
-uint64_t tly_random_next(tly_random *r) /* splitmix64 (Steele, Lea, Flood 2014) */
+uint64_t tly_random_next(tly_random *r)
 {
-    uint64_t z = r->state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
+    return tly_splitmix(&r->state);
 }
 
 int64_t tly_random_below(tly_random *r, int64_t bound)

@@ -75,10 +75,11 @@ int tly_target_flushes(const tally_device *target)
     return tly_target_lacks(target, "subnormals") && !strcasestr(target->name, "llvmpipe");
 }
 
-/* 64 bits of an integer's kind, in which some reductions add; f64, in which some end. */
+/* 64 bits of an integer's kind, in which some reductions add that end in f64 (means of integers go in
+ * pairs of words); and f64. */
 static int32_t added_in(const tally_descriptor *d)
 {
-    const int adds = d->op == TALLY_MEAN || d->op == TALLY_L2 || d->op == TALLY_LOG_SUM;
+    const int adds = d->op == TALLY_L2 || d->op == TALLY_LOG_SUM;
     return !adds                                            ? TALLY_DTYPE_NONE
            : d->dtype == TALLY_I32 || d->dtype == TALLY_I64 ? TALLY_I64
            : d->dtype == TALLY_U32 || d->dtype == TALLY_U64 ? TALLY_U64

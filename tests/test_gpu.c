@@ -8,6 +8,7 @@
 
 #include "../codegen/generate_gpu.h"
 #include "../templates/build.h"
+#include "caps.h"
 #include "random.h"
 
 enum { DEVICES = 4 };
@@ -17,17 +18,7 @@ static const tly_caps devices[DEVICES] = {
     { .vendor = 0x10de,
       .subgroup = 32,
       .subgroup_ops = 0xff,
-      .int64 = 1,
-      .float64 = 1,
-      .storage16 = 1,
-      .storage8 = 1,
-      .addresses = 1,
-      .preserve32 = 1,
-      .rte32 = 1,
-      .denorm32 = 1,
-      .preserve64 = 1,
-      .rte64 = 1,
-      .denorm64 = 1,
+      TLY_ALL_FEATURES,
       .invocations = 1024,
       .groups_x = 0x7fffffff,
       .groups_y = 65535,

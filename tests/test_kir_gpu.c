@@ -2,7 +2,6 @@
  * Kernel IR of kernels with a workgroup: its text, its rules, and that a barrier in flow that parts
  * is found whatever the way the difference takes.
  */
-#include "../codegen/kir/internal.h"
 #include "../runtime/gpu.h"
 #include "must.h"
 

@@ -10,6 +10,7 @@
 #include "../codegen/native.h"
 #include "../runtime/load.h"
 #include "remote.h"
+#include "splitmix.h"
 
 const tly_native *tally_llvm_native(void);
 
@@ -74,10 +75,7 @@ static uint64_t state = 1;
 
 static uint64_t draw(void)
 {
-    uint64_t z = state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
+    return tly_splitmix(&state);
 }
 
 /* Half arbitrary bits, half what floats are tried by; every width sees patterns of its own. */

@@ -9,22 +9,10 @@
 
 #include "../codegen/spirv/spirv.h"
 #include "../templates/elementary.h"
+#include "caps.h"
 #include "must.h"
 
-static const tly_caps everything = {
-    .subgroup = 32,
-    .subgroup_ops = TLY_SUBGROUP_BASIC | TLY_SUBGROUP_ARITHMETIC | TLY_SUBGROUP_SHUFFLE,
-    .int64 = 1,
-    .float64 = 1,
-    .storage16 = 1,
-    .addresses = 1,
-    .preserve32 = 1,
-    .rte32 = 1,
-    .denorm32 = 1,
-    .preserve64 = 1,
-    .rte64 = 1,
-    .denorm64 = 1,
-};
+static const tly_caps everything = { TLY_ALL_SUBGROUPS, TLY_ALL_FEATURES };
 
 typedef struct module {
     uint32_t *words;

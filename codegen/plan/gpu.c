@@ -36,9 +36,11 @@ static const need needs[] = {
 
 static tally_status refuse_missing(const tly_problem *p, const tly_caps *caps, tally_error *e)
 {
-    /* Keys of f64 go in pairs of words where there are no 64-bit integers. */
-    int has_keys = tly_operator_find(p->op)->compares;
-    const uint8_t used[] = { p->dtype, p->out_dtype, has_keys ? p->dtype : p->acc };
+    /* Keys of f64 and sums that are divided go in pairs of words where there are no 64-bit integers;
+     * none become f64. */
+    int of_reals = tly_operator_find(p->op)->of_reals;
+    int in_pairs = !of_reals && tly_class_of((tally_dtype)p->acc) != TLY_FLOATING;
+    const uint8_t used[] = { p->dtype, p->out_dtype, in_pairs ? p->dtype : p->acc };
     for (size_t k = 0; k < sizeof used; k++)
         for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
             uint32_t has;
@@ -48,8 +50,7 @@ static tally_status refuse_missing(const tly_problem *p, const tly_caps *caps, t
                                 "%s needs %s, which the device lacks",
                                 tally_dtype_name((tally_dtype)used[k]), needs[i].feature);
         }
-    if (tly_operator_find(p->op)->of_reals && tly_class_of((tally_dtype)p->acc) != TLY_FLOATING &&
-        !caps->float64)
+    if (of_reals && tly_class_of((tally_dtype)p->acc) != TLY_FLOATING && !caps->float64)
         return tly_fail(e, TALLY_UNSUPPORTED, "dtype",
                         "%s of %s ends in f64 and needs shaderFloat64, which the device lacks",
                         tally_op_name((tally_op)p->op), tally_dtype_name((tally_dtype)p->dtype));

@@ -22,6 +22,7 @@ static void (*const algorithms[TLY_GPU_TEMPLATE_COUNT])(tly_gpu *g, unsigned pas
 
 /* No conversion of f16 is a device's own: what they do with overflow and subnormals differs. */
 static const tly_target facts = { .level = "vulkan", .vector_bytes = 16 };
+static const tly_target pairs = { .level = "vulkan", .vector_bytes = 16, .no_div64 = 1 };
 
 /* Half of the trips that a driver allows: a tile that is done again takes at most as many trips as
  * elements once more. A copy has no loop. */
@@ -114,7 +115,9 @@ tally_status tly_gpu_template_build(const tly_problem *problem, const tly_caps *
                                     const tly_gpu_plan *plan, kir_kernel *kernels[TLY_GPU_PASSES],
                                     tly_gpu_launch *launch, tally_error *error)
 {
-    tly_gpu g = { .c = { .p = problem, .t = &facts, .lanes = 1 }, .plan = plan, .caps = caps };
+    tly_gpu g = { .c = { .p = problem, .t = caps->int64 ? &facts : &pairs, .lanes = 1 },
+                  .plan = plan,
+                  .caps = caps };
     g.c.acc = g.c.vec = tly_storage((tally_dtype)problem->acc, 1);
     g.c.acc_bytes = (unsigned)tally_dtype_bytes((tally_dtype)problem->acc);
     g.c.state_bytes = tly_state_bytes(problem);

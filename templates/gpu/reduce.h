@@ -11,8 +11,8 @@
 
 typedef struct tly_gpu_reduce {
     tly_gpu *g;
-    tly_watch
-        watch;     /* how the order of these states may leave the range where the loop's does not */
+    /* How the order of these states may leave the range where the loop's does not. */
+    tly_watch watch;
     int indexed;   /* states have an index */
     unsigned rank; /* dims that steps are counted through */
     kir_value steps, length, chunk_length, chunk_steps, each, last; /* words of tly_gpu_block */

@@ -26,11 +26,6 @@ static const tly_operator *row(const tly_gpu_reduce *r)
     return tly_operator_find(problem(r)->op);
 }
 
-static unsigned bits_of(const tly_gpu_reduce *r, kir_value v)
-{
-    return kir_kind_bits((kir_kind)kir_type_of(r->g->c.b, v).kind);
-}
-
 /* ---- parts of words ---- */
 
 /* Bytes, and pairs of them where 16 bits have no storage; floats are then refused. */
@@ -92,57 +87,16 @@ static kir_value load_bits(tly_gpu_reduce *r, kir_value p)
     return bin(r, KIR_ASHR, bin(r, KIR_SHL, x, up), up);
 }
 
-/* x, or where that is negative its complement without the sign: turns magnitudes into an order, and
- * back. */
-static kir_value turn(tly_gpu_reduce *r, kir_value x, uint64_t magnitude)
-{
-    kir_value sign = bin(r, KIR_ASHR, x, constant(r, x, bits_of(r, x) - 1));
-    return bin(r, KIR_XOR, x, bin(r, KIR_AND, sign, constant(r, x, magnitude)));
-}
-
 static uint64_t magnitude_of(const tly_gpu_reduce *r)
 {
     return (UINT64_C(1) << (8 * r->g->c.in_bytes - 1)) - 1;
 }
 
-/* As the CPU's (templates/reduce_element.c). */
-static kir_value key_of(tly_gpu_reduce *r, kir_value x)
-{
-    kir_builder *b = r->g->c.b;
-    const tly_problem *p = problem(r);
-    uint64_t magnitude = magnitude_of(r);
-    int largest = p->op == TALLY_MAX || p->op == TALLY_ARGMAX;
-    kir_value size = bin(r, KIR_AND, x, constant(r, x, magnitude));
-    kir_value infinity = constant(r, x, tly_value_bits(TLY_MOST, (tally_dtype)p->dtype));
-    kir_value nan = kir_cmp(b, KIR_SLT, infinity, size), key = turn(r, x, magnitude);
-    if (r->indexed) /* zeros are equal */
-        key = kir_select(b, kir_cmp(b, KIR_EQ, size, constant(r, x, 0)), size, key);
-    uint64_t end = largest != p->nan_ignore ? magnitude : ~magnitude;
-    return kir_select(b, nan, constant(r, x, end), key);
-}
-
-static kir_value widen_integer(tly_gpu_reduce *r, kir_value x)
-{
-    kir_builder *b = r->g->c.b;
-    tally_dtype dtype = (tally_dtype)problem(r)->dtype;
-    kir_type to = r->g->c.acc;
-    int is_signed = tly_class_of(dtype) != TLY_UNSIGNED;
-    if (dtype == TALLY_BOOL) {
-        kir_value zero = constant(r, x, 0);
-        x = kir_select(b, kir_cmp(b, KIR_NE, x, zero), constant(r, x, 1), zero);
-    }
-    if (kir_is_float(to))
-        return kir_convert(b, is_signed ? KIR_SITOFP : KIR_UITOFP, to, x);
-    if (bits_of(r, x) < kir_kind_bits((kir_kind)to.kind))
-        return kir_convert(b, is_signed ? KIR_SEXT : KIR_ZEXT, to, x);
-    return x;
-}
-
 kir_value tly_gpu_reduce_load(tly_gpu_reduce *r, kir_value p)
 {
     if (tly_class_of((tally_dtype)problem(r)->dtype) != TLY_FLOATING)
-        return widen_integer(r, load_bits(r, p));
-    return row(r)->compares ? key_of(r, load_bits(r, p))
+        return tly_reduce_integer(&r->g->c, load_bits(r, p));
+    return row(r)->compares ? tly_reduce_key(&r->g->c, load_bits(r, p), magnitude_of(r))
                             : tly_gpu_widen(r->g, tly_gpu_fetch(r->g, p, 0));
 }
 
@@ -151,21 +105,12 @@ kir_value tly_gpu_reduce_load(tly_gpu_reduce *r, kir_value p)
 static kir_value stored(tly_gpu_reduce *r, kir_value y)
 {
     tly_gpu *g = r->g;
-    kir_builder *b = g->c.b;
-    kir_type from = kir_type_of(b, y);
-    tally_dtype out = (tally_dtype)problem(r)->out_dtype;
-    int floating = tly_class_of(out) == TLY_FLOATING;
+    int floating = tly_class_of((tally_dtype)problem(r)->out_dtype) == TLY_FLOATING;
     if (row(r)->compares && !r->indexed)
-        return floating ? turn(r, y, magnitude_of(r)) : y;
-    if (kir_is_float(from) && floating)
+        return floating ? tly_turn(&g->c, y, magnitude_of(r)) : y;
+    if (kir_is_float(kir_type_of(g->c.b, y)) && floating)
         return tly_gpu_narrow(g, y);
-    kir_type to = KIR_TYPE(g->c.out_bytes == 8 ? KIR_I64 : KIR_I32, 1);
-    if (kir_is_float(from))
-        return kir_convert(b, tly_class_of(out) == TLY_SIGNED ? KIR_FPTOSI : KIR_FPTOUI, to, y);
-    unsigned had = bits_of(r, y), has = kir_kind_bits((kir_kind)to.kind);
-    if (had < has) /* an index */
-        return kir_convert(b, KIR_ZEXT, to, y);
-    return had > has ? kir_convert(b, KIR_TRUNC, to, y) : y;
+    return tly_reduce_as(&g->c, KIR_TYPE(g->c.out_bytes == 8 ? KIR_I64 : KIR_I32, 1), y);
 }
 
 void tly_gpu_reduce_store(tly_gpu_reduce *r, kir_value p, kir_value state)

@@ -24,7 +24,7 @@ tly_gpu_reduce tly_gpu_reduce_begin(tly_gpu *g, int watched)
     tly_gpu_reduce r = {
         .g = g,
         .watch = watched && floating ? (tly_watch)o->watch : TLY_WATCH_NONE,
-        .indexed = o->parts > 1 && o->part[1] == TLY_PART_INDEX,
+        .indexed = tly_has_index(g->c.p),
         .rank = (unsigned)g->plan->steps_rank,
         .steps = WORD_OF(g, steps),
         .length = WORD_OF(g, length),

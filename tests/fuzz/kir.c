@@ -9,6 +9,7 @@
 #include "../../codegen/native.h"
 #ifdef TALLY_VULKAN
 #include "../../codegen/spirv/spirv.h"
+#include "../caps.h"
 #endif
 
 typedef struct page {
@@ -50,19 +51,9 @@ static void lower_native(const kir_kernel *kernel, size_t choice)
 static void lower_spirv(const kir_kernel *kernel, size_t choice)
 {
     const tly_caps everything = {
-        .subgroup = 32,
-        .subgroup_ops = TLY_SUBGROUP_BASIC | TLY_SUBGROUP_ARITHMETIC | TLY_SUBGROUP_SHUFFLE,
+        TLY_ALL_SUBGROUPS,
         .int64 = (uint32_t)(choice >> 1 & 1),
-        .float64 = 1,
-        .storage16 = 1,
-        .storage8 = 1,
-        .addresses = 1,
-        .preserve32 = 1,
-        .rte32 = 1,
-        .denorm32 = 1,
-        .preserve64 = 1,
-        .rte64 = 1,
-        .denorm64 = 1,
+        TLY_ALL_BUT_INT64,
     };
     const tly_spirv_options options = { .caps = &everything, .addresses = (uint32_t)(choice & 1) };
     uint32_t *words = NULL;

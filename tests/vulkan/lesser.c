@@ -48,7 +48,11 @@ static const struct {
     { "log_sum_exp:f32:33x500:axes=1", 0, 0 },
     { "mean:f32:3x9x301:axes=0+2", 0, 0 },
     { "sum_square:i32:20x3000:axes=0+1", 0, 0 },
-    { "mean:i32:9x301:axes=1", offsetof(tly_caps, int64), 0 },
+    { "mean:i32:9x301:axes=1", 0, 0 }, /* in pairs of words */
+    { "mean:u32:70x33x5:axes=0+2", 0, 0 },
+    { "mean:i32:300000", 0, 0 },
+    { "mean:u32:3x50:axes=0", 0, 0 },
+    { "mean:u64:3x50:axes=0", offsetof(tly_caps, int64), 0 },
     { "l2:u32:9x301:axes=0", offsetof(tly_caps, int64), offsetof(tly_caps, float64) },
     { "log_sum_exp:i32:3x301:axes=1", offsetof(tly_caps, float64), 0 },
 };
