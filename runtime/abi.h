@@ -1,6 +1,7 @@
 /*
  * The binary interface between launch and generated CPU kernels; docs/abi.md is its manual.
- * Kernels read these structs at fixed offsets: any change raises TLY_ABI_VERSION.
+ * Kernels read these structs at fixed offsets: any change but a new tensor behind the others raises
+ * TLY_ABI_VERSION.
  */
 #ifndef TLY_ABI_H
 #define TLY_ABI_H
@@ -8,32 +9,44 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TLY_ABI_VERSION 2u
+#include "block.def"
 
-/* One launch; read-only, shared by all its tasks. Strides are bytes here. */
+#define TLY_ABI_VERSION 3u
+
+/* Dims of one kind, but for the axis or the lanes. */
+enum { TLY_DIMS = 7 };
+
+/* One launch, as block.def describes it; read-only, shared by all its tasks. Strides are bytes. */
+#define TLY_CPU_NO(name)
+#define TLY_CPU_TASK(name)
+#define TLY_CPU_I64(name) int64_t name;
+#define TLY_CPU_PTR(name) char *name;
+
+#define TLY_CPU_FIELD(NAME, name, of, member, cpu, push, block, meaning) TLY_CPU_##cpu(member)
+#define TLY_CPU_DIMS(NAME, name, of, member, cpu, push, block, meaning) \
+    TLY_CPU_##cpu(member[TLY_DIMS])
+#define TLY_CPU_TENSOR(T, t, meaning) tly_tensor t;
+typedef struct tly_tensor {
+    TLY_TENSOR_FIELDS(TLY_CPU_FIELD, TLY_CPU_DIMS, , )
+} tly_tensor;
 typedef struct tly_args {
-    const char *in;            /*   0  address of position 0 of row 0 */
-    char *out;                 /*   8 */
-    int64_t length;            /*  16  see tly_geometry */
-    int64_t inner;             /*  24  lanes */
-    int64_t in_axis, out_axis; /*  32, 40  bytes */
-    int64_t in_lane, out_lane; /*  48, 56  bytes */
-    int64_t chunks;            /*  64  TLY_ROWS: chunks a row, from 1 */
-    int64_t blocks;            /*  72  other forms: lane blocks, ceil(inner / tile_lanes) */
-    int64_t flags;             /*  80  TLY_LAUNCH_... */
-    int64_t outer_rank;        /*  88  0 to 7 */
-    int64_t outer_size[7];     /*  96  outermost first */
-    int64_t outer_in[7];       /* 152  bytes */
-    int64_t outer_out[7];      /* 208  bytes */
-    /* Reductions alone. The kernel takes `steps` times `length` elements for each of the output, in
-     * chunks: of chunk_steps steps, or of chunk_length elements of one. */
-    int64_t steps;           /* 264  from 1; 0: nothing is reduced to a value */
-    int64_t chunk_length;    /* 272  from 1, up to length */
-    int64_t chunk_steps;     /* 280  from 1; 1 where chunk_length is below length */
-    int64_t reduced_rank;    /* 288  0 to 7 */
-    int64_t reduced_size[7]; /* 296  their product is `steps`, outermost first */
-    int64_t reduced_in[7];   /* 352  bytes */
-} tly_args;                  /* 408 */
+    TLY_LAUNCH_FIELDS(TLY_CPU_FIELD, TLY_CPU_DIMS)
+    TLY_TENSORS(TLY_CPU_TENSOR)
+} tly_args;
+
+/* Tensors by number; a launch record has a bit for each that its kernel takes. */
+typedef enum tly_tensor_number {
+#define TLY_NUMBER(T, t, meaning) TLY_TENSOR_##T,
+    TLY_TENSORS(TLY_NUMBER)
+#undef TLY_NUMBER
+        TLY_TENSOR_COUNT
+} tly_tensor_number;
+
+/* Whether a launch has all tensors of a record. */
+static inline int tly_has_tensors(uint64_t tensors)
+{
+    return tensors >> TLY_TENSOR_COUNT == 0;
+}
 
 /* Facts of the machine and the launch that change no bit of the result. */
 enum {
@@ -89,11 +102,12 @@ typedef struct tly_launch {
     int64_t record_bytes;       /* reductions: of a tile's states; TLY_ROWS: of a carry record */
     int64_t split_bytes;        /* bytes read and written worth one more thread where computing
                                    is the limit; 0: memory is, and the machine decides */
+    uint64_t tensors;           /* 1 << TLY_TENSOR_...: those that the kernel takes */
     char template_name[16];
     char level[16];
 } tly_launch;
 
-_Static_assert(sizeof(tly_args) == 408 && offsetof(tly_args, reduced_in) == 352, "ABI");
+_Static_assert(sizeof(tly_args) == 464 && sizeof(tly_tensor) == 136, "ABI");
 _Static_assert(sizeof(tly_task) == 64, "ABI");
 
 #endif

@@ -15,30 +15,47 @@
 #include "caps.h"
 #include "problem.h"
 
-#define TLY_GPU_ABI_VERSION 1u
+#define TLY_GPU_ABI_VERSION 2u
 #define TLY_GPU_PASSES 3
 #define TLY_GPU_OUTER 2 /* outer dims that fit the push constants; more are literals of the code */
 
-/* One dispatch. Strides are bytes. Little-endian, 128 bytes: what every device takes. */
+#define TLY_GPU_NO(name)
+#define TLY_GPU_PTR(name) uint64_t name;
+#define TLY_GPU_W32(name) uint32_t name;
+#define TLY_GPU_L64(name) int64_t name;
+#define TLY_GPU_F32(name) uint32_t name;
+#define TLY_GPU_F64(name) uint64_t name;
+
+/* One dispatch, as block.def describes it. Strides are bytes. Little-endian, 128 bytes: what every
+ * device takes. Addresses are in the buffer form bytes from the binding's start. */
+#define TLY_PUSH_FIELD(NAME, name, of, member, cpu, push, block, meaning) TLY_GPU_##push(member)
+#define TLY_PUSH_DIMS(NAME, name, of, member, cpu, push, block, meaning) \
+    TLY_GPU_##push(member[TLY_GPU_OUTER])
+#define TLY_PUSH_TENSOR(T, t, meaning) tly_push_tensor t;
+typedef struct tly_push_tensor {
+    TLY_TENSOR_FIELDS(TLY_PUSH_FIELD, TLY_PUSH_DIMS, , )
+} tly_push_tensor;
 typedef struct tly_push {
-    uint64_t in, out, scratch;        /*   0   addresses of position 0 of row 0 and of the scratch;
-                                                buffer form: bytes from the binding's start */
-    int64_t in_axis, out_axis;        /*  24   from one position to the next */
-    int64_t in_lane, out_lane;        /*  40   from one group of lanes to the next */
-    int64_t outer_in[TLY_GPU_OUTER];  /*  56   outermost first */
-    int64_t outer_out[TLY_GPU_OUTER]; /*  72 */
-    uint32_t outer_size[TLY_GPU_OUTER]; /*  88 */
-    uint32_t length;                    /*  96   positions of this dispatch, below 2^31 */
-    uint32_t lanes;                     /* 100   groups of lanes; 1 where the form has none */
-    uint32_t rows;                      /* 104   rows beyond this one are not there, below 2^31 */
-    uint32_t row_first;                 /* 108   row of the first workgroup */
-    uint32_t chunks;                    /* 112   a row, from 1 */
-    uint32_t groups_x;                  /* 116   group number = y * groups_x + x */
-    uint32_t flags;                     /* 120   TLY_GPU_... */
-    uint32_t carries;                   /* 124   byte offset of the carries in the scratch */
+    TLY_LAUNCH_FIELDS(TLY_PUSH_FIELD, TLY_PUSH_DIMS)
+    TLY_TENSORS(TLY_PUSH_TENSOR)
 } tly_push;
 
-_Static_assert(sizeof(tly_push) == 128 && offsetof(tly_push, carries) == 124, "ABI");
+/* What kernels of reductions read beside tly_push: at the start of the scratch, the same for all
+ * dispatches of a launch. The elements of an output are counted as steps times length; a chunk is
+ * some whole steps, or a part of one. Little-endian. */
+#define TLY_BLOCK_FIELD(NAME, name, of, member, cpu, push, block, meaning) TLY_GPU_##block(member)
+#define TLY_BLOCK_DIMS(NAME, name, of, member, cpu, push, block, meaning) \
+    TLY_GPU_##block(member[TLY_DIMS])
+#define TLY_BLOCK_TENSOR(T, t, meaning) tly_block_tensor t;
+typedef struct tly_block_tensor {
+    TLY_TENSOR_FIELDS(TLY_BLOCK_FIELD, TLY_BLOCK_DIMS, , )
+} tly_block_tensor;
+typedef struct tly_gpu_block {
+    TLY_LAUNCH_FIELDS(TLY_BLOCK_FIELD, TLY_BLOCK_DIMS)
+    TLY_TENSORS(TLY_BLOCK_TENSOR)
+} tly_gpu_block;
+
+_Static_assert(sizeof(tly_push) == 128 && sizeof(tly_gpu_block) == 184, "ABI");
 
 /* tly_push.flags */
 enum {
@@ -48,26 +65,6 @@ enum {
     TLY_GPU_CARRIES = 4,   /* another dispatch follows along the axis: store the carries */
     TLY_GPU_STALL = 8      /* look-back: every third tile withholds its total (tests) */
 };
-
-/* What kernels of reductions read beside tly_push: at the start of the scratch, the same for all
- * dispatches of a launch. The elements of an output are counted as steps times length; a chunk is
- * some whole steps, or a part of one. Little-endian. */
-typedef struct tly_gpu_block {
-    uint64_t count;                     /*   0  elements of an output */
-    uint64_t real64;                    /*   8  the same as f64, */
-    uint32_t real32;                    /*  16  and as f32 */
-    uint32_t steps;                     /*  20 */
-    uint32_t length;                    /*  24  of a step; its low half where there is one step */
-    uint32_t chunk_length;              /*  28  of a chunk, in each of its steps */
-    uint32_t chunk_steps;               /*  32 */
-    uint32_t each;                      /*  36  chunks that chunk_steps steps have */
-    uint32_t last;                      /*  40  elements of the last of these */
-    uint32_t unused;                    /*  44 */
-    int64_t reduced_in[TALLY_MAX_RANK]; /*  48  bytes; of the steps, outermost first */
-    uint32_t reduced_size[TALLY_MAX_RANK]; /* 112 */
-} tly_gpu_block;
-
-_Static_assert(sizeof(tly_gpu_block) == 144 && offsetof(tly_gpu_block, reduced_size) == 112, "ABI");
 
 /* What the workgroups of a pass share out. */
 typedef enum tly_items {
@@ -103,6 +100,7 @@ typedef struct tly_gpu_launch {
     uint32_t header_bytes; /* in front of the records */
     uint32_t zeroed;       /* 1: header and records must be zero before every dispatch */
     uint32_t block_bytes;  /* of the header that is a tly_gpu_block; 0: none */
+    uint32_t tensors;      /* 1 << TLY_TENSOR_...: those that the kernel takes */
     char template_name[16];
     tly_gpu_pass pass[TLY_GPU_PASSES];
 } tly_gpu_launch;

@@ -189,24 +189,24 @@ static void prepare_args(tally_kernel *k, const tly_geometry *g, const tly_launc
     tly_args *args = &k->args;
     args->length = g->length;
     args->inner = g->inner;
-    args->in_axis = g->in_axis * in_bytes;
-    args->out_axis = g->out_axis * out_bytes;
-    args->in_lane = g->in_lane * in_bytes;
-    args->out_lane = g->out_lane * out_bytes;
+    args->in.axis = g->in_axis * in_bytes;
+    args->out.axis = g->out_axis * out_bytes;
+    args->in.lane = g->in_lane * in_bytes;
+    args->out.lane = g->out_lane * out_bytes;
     args->chunks = l->form == TLY_ROWS && l->chunk > 0 ? ceil_div(g->length, l->chunk) : 1;
     args->blocks = l->tile_lanes > 0 ? ceil_div(g->inner, l->tile_lanes) : 1;
     args->outer_rank = g->outer_rank;
     for (int i = 0; i < g->outer_rank; i++) {
         args->outer_size[i] = g->outer[i].size;
-        args->outer_in[i] = g->outer[i].in_stride * in_bytes;
-        args->outer_out[i] = g->outer[i].out_stride * out_bytes;
+        args->in.outer[i] = g->outer[i].in_stride * in_bytes;
+        args->out.outer[i] = g->outer[i].out_stride * out_bytes;
     }
     k->row_tiles = l->form == TLY_ROWS ? args->chunks : args->blocks;
     k->tiles = g->rows * k->row_tiles;
     if (tly_reduces(l->form)) {
         tly_reduce_prepare(k, g, l, in_bytes);
     }
-    k->chunk_step = tly_multiply(l->chunk, args->in_axis);
+    k->chunk_step = tly_multiply(l->chunk, args->in.axis);
 }
 
 int tly_may_be_in_place(const tly_problem *p, const tly_geometry *g)

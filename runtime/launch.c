@@ -83,15 +83,14 @@ static inline void complete(const tally_kernel *k, const void *in, void *out, tl
 {
     enum { FEW = 2 };
     if (k->args.outer_rank <= FEW && !tly_reduces(k->form)) {
-        memcpy(args, &k->args, offsetof(tly_args, outer_size));
-        memcpy(args->outer_size, k->args.outer_size, FEW * sizeof(int64_t));
-        memcpy(args->outer_in, k->args.outer_in, FEW * sizeof(int64_t));
-        memcpy(args->outer_out, k->args.outer_out, FEW * sizeof(int64_t));
+        memcpy(args, &k->args, offsetof(tly_args, outer_size[FEW]));
+        memcpy(&args->in, &k->args.in, offsetof(tly_tensor, outer[FEW]));
+        memcpy(&args->out, &k->args.out, offsetof(tly_tensor, outer[FEW]));
     } else {
         *args = k->args;
     }
-    args->in = (const char *)in + k->in_first;
-    args->out = (char *)out + k->out_first;
+    args->in.base = (char *)in + k->in_first;
+    args->out.base = (char *)out + k->out_first;
     args->flags = in == out ? 0 : k->apart_flags;
 }
 

@@ -82,8 +82,9 @@ static int sound(const tly_launch *l, const tly_problem *problem)
 {
     int in_lanes = l->form != TLY_ROWS && l->form != TLY_REDUCED_ROWS;
     return l->abi == TLY_ABI_VERSION && l->form == problem->form && l->chunk >= 0 &&
-           (!in_lanes || l->tile_lanes > 0) && l->scratch_bytes >= 0 &&
-           l->record_bytes >= tly_reduces(l->form) && l->scratch_lane_bytes >= 0 &&
+           tly_has_tensors(l->tensors) && (!in_lanes || l->tile_lanes > 0) &&
+           l->scratch_bytes >= 0 && l->record_bytes >= tly_reduces(l->form) &&
+           l->scratch_lane_bytes >= 0 &&
            (l->form != TLY_ROWS || l->record_bytes <= TLY_CARRY_BYTES);
 }
 

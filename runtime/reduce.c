@@ -44,7 +44,7 @@ void tly_reduce_prepare(tally_kernel *k, const tly_geometry *g, const tly_launch
     args->reduced_rank = g->reduced_rank;
     for (int i = 0; i < g->reduced_rank; i++) {
         args->reduced_size[i] = g->reduced[i].size;
-        args->reduced_in[i] = g->reduced[i].in_stride * in_bytes;
+        args->in.reduced[i] = g->reduced[i].in_stride * in_bytes;
     }
     k->rows = g->rows * args->blocks;
     k->row_tiles = args->chunks;

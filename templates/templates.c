@@ -45,7 +45,9 @@ tally_status tly_template_build(const tly_problem *problem, const tly_target *ta
     snprintf(made.level, sizeof made.level, "%s", target->level);
     algorithms[plan->template_id](&c, &made);
     tally_status s = kir_finish(c.b, kernel, error);
-    if (s == TALLY_OK)
+    if (s == TALLY_OK) {
+        made.tensors = kir_tensors(*kernel);
         *launch = made;
+    }
     return s;
 }

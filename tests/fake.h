@@ -40,11 +40,11 @@ static inline void fake_sleep(int us)
 
 static inline void fake_row(const tly_args *a, int64_t row, const char **in, char **out)
 {
-    *in = a->in;
-    *out = a->out;
+    *in = a->in.base;
+    *out = a->out.base;
     for (int64_t d = a->outer_rank - 1; d >= 0; d--) {
-        *in += row % a->outer_size[d] * a->outer_in[d];
-        *out += row % a->outer_size[d] * a->outer_out[d];
+        *in += row % a->outer_size[d] * a->in.outer[d];
+        *out += row % a->outer_size[d] * a->out.outer[d];
         row /= a->outer_size[d];
     }
     if (row != 0) {
@@ -100,11 +100,11 @@ static int64_t fake_rows(const tly_args *a, const tly_task *t)
         int64_t last = (chunk + 1) * FAKE_CHUNK < a->length ? (chunk + 1) * FAKE_CHUNK : a->length;
         for (int64_t i = chunk * FAKE_CHUNK; i < last; i++) {
             int64_t x;
-            memcpy(&x, in + i * a->in_axis, sizeof x);
+            memcpy(&x, in + i * a->in.axis, sizeof x);
             odd |= x == FAKE_NO_TOTAL;
             carry += x;
             if (t->mode == TLY_MODE_SCAN) {
-                memcpy(out + i * a->out_axis, &carry, sizeof carry);
+                memcpy(out + i * a->out.axis, &carry, sizeof carry);
             }
         }
     }
@@ -136,9 +136,9 @@ static int64_t fake_columns(const tly_args *a, const tly_task *t)
             int64_t sum = 0;
             for (int64_t i = 0; i < a->length; i++) {
                 int64_t x;
-                memcpy(&x, in + i * a->in_axis + lane * a->in_lane, sizeof x);
+                memcpy(&x, in + i * a->in.axis + lane * a->in.lane, sizeof x);
                 sum += x;
-                memcpy(out + i * a->out_axis + lane * a->out_lane, &sum, sizeof sum);
+                memcpy(out + i * a->out.axis + lane * a->out.lane, &sum, sizeof sum);
             }
         }
     }
@@ -172,7 +172,7 @@ static int64_t fake_reduced(const tly_args *a, const tly_task *t)
         } else {
             for (int64_t i = first; i < first + a->chunk_length && i < a->length; i++) {
                 int64_t x;
-                memcpy(&x, in + i * a->in_axis, sizeof x);
+                memcpy(&x, in + i * a->in.axis, sizeof x);
                 sum += x;
             }
         }

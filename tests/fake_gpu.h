@@ -50,42 +50,69 @@ static const char fake_gpu_head[] =
 static const char fake_gpu_body[] =
     "%wgv = OpLoad %u3 %wg\n%l = OpLoad %u %lid\n"
     "%wx = OpCompositeExtract %u %wgv 0\n%wy = OpCompositeExtract %u %wgv 1\n"
-    "%g0 = OpIMul %u %wy %p29\n%g = OpIAdd %u %g0 %wx\n"
+    "%g0 = OpIMul %u %wy %p_groups_x\n%g = OpIAdd %u %g0 %wx\n"
     "%i0 = OpIMul %u %g %n64\n%item = OpIAdd %u %i0 %l\n"
-    "%row = OpUDiv %u %item %p25\n%lane = OpUMod %u %item %p25\n"
-    "%there = OpULessThan %bool %row %p26\n"
+    "%row = OpUDiv %u %item %p_lanes\n%lane = OpUMod %u %item %p_lanes\n"
+    "%there = OpULessThan %bool %row %p_rows\n"
     "OpSelectionMerge %end None\nOpBranchConditional %there %work %end\n"
     "%work = OpLabel\n"
-    "%none = OpIEqual %bool %p23 %k0\n%s1 = OpSelect %u %none %k1 %p23\n"
+    "%none = OpIEqual %bool %p_size1 %k0\n%s1 = OpSelect %u %none %k1 %p_size1\n"
     "%x0 = OpUDiv %u %row %s1\n%x1 = OpUMod %u %row %s1\n"
-    "%a1 = OpIMul %u %x0 %p14\n%a2 = OpIMul %u %x1 %p16\n%a3 = OpIMul %u %lane %p10\n"
-    "%a4 = OpIAdd %u %a1 %a2\n%a5 = OpIAdd %u %a3 %a4\n%a = OpIAdd %u %p0 %a5\n"
-    "%b1 = OpIMul %u %x0 %p18\n%b2 = OpIMul %u %x1 %p20\n%b3 = OpIMul %u %lane %p12\n"
-    "%b4 = OpIAdd %u %b1 %b2\n%b5 = OpIAdd %u %b3 %b4\n%b = OpIAdd %u %p2 %b5\n"
-    "%c0 = OpIAdd %u %p31 %p4\n%c1 = OpUDiv %u %c0 %k4\n%c = OpIAdd %u %c1 %item\n"
+    "%a1 = OpIMul %u %x0 %p_in_outer0\n%a2 = OpIMul %u %x1 %p_in_outer1\n%a3 = OpIMul %u %lane "
+    "%p_in_lane\n"
+    "%a4 = OpIAdd %u %a1 %a2\n%a5 = OpIAdd %u %a3 %a4\n%a = OpIAdd %u %p_in %a5\n"
+    "%b1 = OpIMul %u %x0 %p_out_outer0\n%b2 = OpIMul %u %x1 %p_out_outer1\n%b3 = OpIMul %u %lane "
+    "%p_out_lane\n"
+    "%b4 = OpIAdd %u %b1 %b2\n%b5 = OpIAdd %u %b3 %b4\n%b = OpIAdd %u %p_out %b5\n"
+    "%c0 = OpIAdd %u %p_carries %p_scratch\n%c1 = OpUDiv %u %c0 %k4\n%c = OpIAdd %u %c1 %item\n"
     "%cp = OpAccessChain %pfloat %scratch %k0 %c\n"
-    "%f2 = OpBitwiseAnd %u %p30 %k2\n%cont = OpINotEqual %bool %f2 %k0\n"
+    "%f2 = OpBitwiseAnd %u %p_flags %k2\n%cont = OpINotEqual %bool %f2 %k0\n"
     "OpSelectionMerge %ready None\nOpBranchConditional %cont %take %ready\n"
     "%take = OpLabel\n%cv = OpLoad %f %cp\nOpBranch %ready\n"
     "%ready = OpLabel\n%first = OpPhi %f %minus0 %work %cv %take\nOpBranch %head\n"
     "%head = OpLabel\n%i = OpPhi %u %k0 %ready %i2 %next\n"
     "%acc = OpPhi %f %first %ready %sum %next\n"
     "%ai = OpPhi %u %a %ready %ai2 %next\n%bi = OpPhi %u %b %ready %bi2 %next\n"
-    "%more = OpULessThan %bool %i %p24\n"
+    "%more = OpULessThan %bool %i %p_length\n"
     "OpLoopMerge %done %next None\nOpBranchConditional %more %step %done\n"
     "%step = OpLabel\n%aw = OpUDiv %u %ai %k4\n%ap = OpAccessChain %pfloat %in %k0 %aw\n"
     "%x = OpLoad %f %ap\n%sum = OpFAdd %f %acc %x\n"
     "%bw = OpUDiv %u %bi %k4\n%bp = OpAccessChain %pfloat %out %k0 %bw\nOpStore %bp %sum\n"
     "OpBranch %next\n"
-    "%next = OpLabel\n%i2 = OpIAdd %u %i %k1\n%ai2 = OpIAdd %u %ai %p6\n"
-    "%bi2 = OpIAdd %u %bi %p8\nOpBranch %head\n"
-    "%done = OpLabel\n%f4 = OpBitwiseAnd %u %p30 %k4\n%keep = OpINotEqual %bool %f4 %k0\n"
+    "%next = OpLabel\n%i2 = OpIAdd %u %i %k1\n%ai2 = OpIAdd %u %ai %p_in_axis\n"
+    "%bi2 = OpIAdd %u %bi %p_out_axis\nOpBranch %head\n"
+    "%done = OpLabel\n%f4 = OpBitwiseAnd %u %p_flags %k4\n%keep = OpINotEqual %bool %f4 %k0\n"
     "OpSelectionMerge %stored None\nOpBranchConditional %keep %hand %stored\n"
     "%hand = OpLabel\nOpStore %cp %acc\nOpBranch %stored\n"
     "%stored = OpLabel\nOpBranch %end\n"
     "%end = OpLabel\nOpReturn\nOpFunctionEnd\n";
 
-/* The whole text: constants %k0 to %k31, and %p0 to %p31, the words of the push constants. */
+/* Push constants by name; of 64 bits the lower half. */
+static const struct {
+    const char *name;
+    size_t offset;
+} fake_gpu_words[] = {
+    { "in", offsetof(tly_push, in.base) },
+    { "out", offsetof(tly_push, out.base) },
+    { "scratch", offsetof(tly_push, scratch) },
+    { "in_axis", offsetof(tly_push, in.axis) },
+    { "out_axis", offsetof(tly_push, out.axis) },
+    { "in_lane", offsetof(tly_push, in.lane) },
+    { "out_lane", offsetof(tly_push, out.lane) },
+    { "in_outer0", offsetof(tly_push, in.outer[0]) },
+    { "in_outer1", offsetof(tly_push, in.outer[1]) },
+    { "out_outer0", offsetof(tly_push, out.outer[0]) },
+    { "out_outer1", offsetof(tly_push, out.outer[1]) },
+    { "size1", offsetof(tly_push, outer_size[1]) },
+    { "length", offsetof(tly_push, length) },
+    { "lanes", offsetof(tly_push, inner) },
+    { "rows", offsetof(tly_push, rows) },
+    { "groups_x", offsetof(tly_push, groups_x) },
+    { "flags", offsetof(tly_push, flags) },
+    { "carries", offsetof(tly_push, carries) },
+};
+
+/* The whole text: constants %k0 to %k31, and %p_length and so on. */
 static inline void fake_gpu_text(char *text, size_t capacity)
 {
     size_t length = (size_t)snprintf(text, capacity, "%s", fake_gpu_head);
@@ -95,11 +122,12 @@ static inline void fake_gpu_text(char *text, size_t capacity)
     }
     length += (size_t)snprintf(text + length, capacity - length,
                                "%%main = OpFunction %%void None %%fn\n%%entry = OpLabel\n");
-    for (int i = 0; i < 32; i++) {
+    for (size_t i = 0; i < sizeof fake_gpu_words / sizeof *fake_gpu_words; i++) {
+        const char *name = fake_gpu_words[i].name;
         length += (size_t)snprintf(text + length, capacity - length,
-                                   "%%q%d = OpAccessChain %%pword %%args %%k0 %%k%d\n"
-                                   "%%p%d = OpLoad %%u %%q%d\n",
-                                   i, i, i, i);
+                                   "%%q_%s = OpAccessChain %%pword %%args %%k0 %%k%zu\n"
+                                   "%%p_%s = OpLoad %%u %%q_%s\n",
+                                   name, fake_gpu_words[i].offset / 4, name, name);
     }
     snprintf(text + length, capacity - length, "%s", fake_gpu_body);
 }

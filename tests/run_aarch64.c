@@ -145,8 +145,8 @@ static int receive(const remote_request *request, tly_args *args, tly_code *code
             return 0;
         }
     }
-    args->in = translate(args->in);
-    args->out = translate(args->out);
+    args->in.base = translate(args->in.base);
+    args->out.base = translate(args->out.base);
     for (size_t i = 0; i < request->task_count; i++) {
         tasks[i].scratch = translate(tasks[i].scratch);
         tasks[i].carry_in = translate(tasks[i].carry_in);

@@ -17,7 +17,7 @@ static void run_lines(const char *lines, const void *in, void *out)
              "return %%1\n}\n",
              lines);
     kir_kernel *k = must_parse(source);
-    tly_args args = { .in = in, .out = out };
+    tly_args args = { .in.base = (char *)in, .out.base = out };
     cr_assert_eq(must_run(k, &args, &(tly_task){ 0 }), 0);
     kir_free(k);
 }
@@ -242,7 +242,7 @@ Test(kir, masked_access_stays_below_the_count)
         for (uint32_t i = 0; i < lanes; i++) {
             in[i] = 5 * i;
         }
-        tly_args args = { .in = (char *)in, .out = (char *)out, .length = count };
+        tly_args args = { .in.base = (char *)in, .out.base = (char *)out, .length = count };
         must_run(k, &args, &(tly_task){ 0 });
         for (uint32_t i = 0; i < 4; i++) {
             cr_assert_eq(out[i], i < lanes ? 6 * i : 99 + i);
@@ -313,7 +313,7 @@ Test(kir, faults_at_run_time_have_messages)
                  "%sreturn %%2\n}\n",
                  cases[i].lines);
         kir_kernel *k = must_parse(source);
-        tly_args args = { .in = memory };
+        tly_args args = { .in.base = memory };
         cr_assert_eq(kir_interpret(k, &args, &(tly_task){ 0 }, &result, &error), TALLY_INTERNAL);
         cr_assert_not_null(strstr(error.message, cases[i].message), "%s", error.message);
         kir_free(k);
@@ -334,12 +334,16 @@ Test(kir, arguments_are_where_the_abi_says)
         kir_arg arg;
         int64_t index, result;
     } cases[] = {
-        { KIR_ARG_IN, -1, 100 },        { KIR_ARG_OUT, -1, 101 },
-        { KIR_ARG_FLAGS, -1, 110 },     { KIR_ARG_OUTER_RANK, -1, 111 },
-        { KIR_ARG_OUTER_SIZE, 0, 112 }, { KIR_ARG_OUTER_IN, 1, 120 },
-        { KIR_ARG_OUTER_OUT, 6, 132 },  { KIR_ARG_BEGIN, -1, 200 },
-        { KIR_ARG_TASK_END, -1, 201 },  { KIR_ARG_SCRATCH, -1, 203 },
-        { KIR_ARG_TOTAL, -1, 206 },
+        { KIR_ARG_LENGTH, -1, 100 },     { KIR_ARG_FLAGS, -1, 104 },
+        { KIR_ARG_OUTER_RANK, -1, 105 }, { KIR_ARG_OUTER_SIZE, 0, 106 },
+        { KIR_ARG_STEPS, -1, 113 },      { KIR_ARG_REDUCED_SIZE, 6, 123 },
+        { KIR_ARG_IN, -1, 124 },         { KIR_ARG_IN_AXIS, -1, 125 },
+        { KIR_ARG_IN_LANE, -1, 126 },    { KIR_ARG_OUTER_IN, 1, 128 },
+        { KIR_ARG_REDUCED_IN, 0, 134 },  { KIR_ARG_OUT, -1, 141 },
+        { KIR_ARG_OUT_LANE, -1, 143 },   { KIR_ARG_OUTER_OUT, 6, 150 },
+        { KIR_ARG_REDUCED_OUT, 6, 157 }, { KIR_ARG_BEGIN, -1, 200 },
+        { KIR_ARG_TASK_END, -1, 201 },   { KIR_ARG_SCRATCH, -1, 203 },
+        { KIR_ARG_CARRY_IN, -1, 204 },   { KIR_ARG_TOTAL, -1, 206 },
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         kir_builder *b = kir_begin("argument");
@@ -375,7 +379,7 @@ Test(kir, f16_rounds_to_nearest_even)
     for (uint32_t h = 0; h < 0x10000; h++) {
         uint16_t half = (uint16_t)h, back[3];
         float wide = 0;
-        tly_args args = { .in = (char *)&half, .out = (char *)&wide };
+        tly_args args = { .in.base = (char *)&half, .out.base = (char *)&wide };
         must_run(widen, &args, &(tly_task){ 0 });
         if ((h & 0x7fff) > 0x7c00) {
             cr_assert(isnan(wide));
@@ -393,7 +397,7 @@ Test(kir, f16_rounds_to_nearest_even)
             around[1] = middle;
             around[2] = nextafterf(middle, middle < 0 || h >= 0x8000 ? -INFINITY : INFINITY);
         }
-        args = (tly_args){ .in = (char *)around, .out = (char *)back };
+        args = (tly_args){ .in.base = (char *)around, .out.base = (char *)back };
         must_run(narrow, &args, &(tly_task){ 0 });
         for (uint32_t i = 0; i < 3; i++) {
             uint32_t wanted = !finite ? h : i == 0 ? h : i == 2 ? h + 1 : h + (h & 1);

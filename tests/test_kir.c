@@ -191,8 +191,10 @@ static void run_example(const kir_kernel *k)
         for (int i = 0; i < 12; i++) {
             out[i] = 77;
         }
-        tly_args args = { .in = (char *)in, .out = (char *)out, .length = length };
-        tly_push push = { .in = (uintptr_t)in, .out = (uintptr_t)out, .length = (uint32_t)length };
+        tly_args args = { .in.base = (char *)in, .out.base = (char *)out, .length = length };
+        tly_push push = { .in.base = (uintptr_t)in,
+                          .out.base = (uintptr_t)out,
+                          .length = (uint32_t)length };
         kir_grid grid = { .push = &push, .groups_x = 1, .groups_y = 1, .subgroup = 8 };
         if (k->workgroup > 0) {
             cr_assert_eq(kir_interpret_grid(k, &grid, NULL), TALLY_OK);

@@ -13,10 +13,10 @@ static const char every_op[] =
     "  %2 : i32 = const 7\n"
     "  %3 : i64 = const 0\n"
     "  %4 : i1 = const true\n"
-    "  %5 : ptr = arg push_in\n"
-    "  %6 : i32 = arg push_length\n"
-    "  %7 : i64 = arg push_in_axis\n"
-    "  %8 : i32 = arg push_out_axis\n"
+    "  %5 : ptr = arg in\n"
+    "  %6 : i32 = arg length\n"
+    "  %7 : i64 = arg in_axis\n"
+    "  %8 : i32 = arg out_axis\n"
     "  %9 : i32 = id group_x\n"
     "  %10 : i32 = id group_y\n"
     "  %11 : i32 = id local\n"
@@ -86,8 +86,9 @@ static tally_status parse_body(const char *body, tally_error *error)
 static const struct {
     const char *body, *message;
 } faults[] = {
-    { "%8 : ptr = arg in\n", "push arguments are of kernels with a workgroup" },
-    { "%8 : i64 = arg push_length\n", "the result has the argument's type" },
+    { "%8 : i64 = arg outer_rank\n", "kernels with a workgroup have other arguments" },
+    { "%8 : i32 = arg steps\n", "kernels with a workgroup have other arguments" },
+    { "%8 : i64 = arg length\n", "the result has the argument's type" },
     { "fence\n", "it is no operation of kernels with a workgroup" },
     { "clear_flags\n", "it is no operation of kernels with a workgroup" },
     { "%8 : i64x2 = splat %3\n%9 : i64x2 = udiv %8, %8\n",
@@ -138,7 +139,7 @@ static const struct {
     { 0, "%8 : wptr = ptradd %7, %5\n%9 : i32 = load %8, align 4\n"
          "%10 : i1 = cmp ult %9, %2\nif %10 {\nbarrier\n}\n" },
     { 0, "%8 : i32 = subgroup_shuffle %6, %1\n%9 : i1 = cmp ult %8, %2\nif %9 {\nbarrier\n}\n" },
-    { 0, "%8 : ptr = arg push_in\n%9 : i32 = atomic_load %8\n%10 : i1 = cmp ult %9, %2\n"
+    { 0, "%8 : ptr = arg in\n%9 : i32 = atomic_load %8\n%10 : i1 = cmp ult %9, %2\n"
          "if %10 {\nbarrier\n}\n" },
     /* what differing control chose */
     { 0, "%8 : i1 = cmp ult %5, %2\n%9 : i1 = if %8 {\nyield %4\n} else {\n"
@@ -175,7 +176,7 @@ Test(kir_gpu, builder_folds_words)
     kir_value minus = kir_const(b, i32, 0xffffffff), two = kir_const(b, i32, 2);
     cr_assert_eq(kir_bin(b, KIR_ADD, minus, two), kir_const(b, i32, 1));
     cr_assert_eq(kir_bin(b, KIR_MUL, minus, two), kir_const(b, i32, 0xfffffffe));
-    kir_value p = kir_get(b, KIR_ARG_GPU_IN);
+    kir_value p = kir_get(b, KIR_ARG_IN);
     cr_assert_eq(kir_ptradd(b, p, kir_const(b, i32, 0)), p);
     kir_return(b, kir_int(b, 0));
     kir_free(must_finish(b));
@@ -192,12 +193,12 @@ static tally_status run_body(const char *body, uint32_t groups, uint32_t *in, ui
     snprintf(source, sizeof source,
              "kernel body workgroup 8 {\n%%1 : i32 = const 0\n%%2 : i32 = const 1\n"
              "%%3 : i32 = const 4\n%%4 : i64 = const 0\n%%5 : i1 = const true\n"
-             "%%6 : ptr = arg push_in\n%%7 : ptr = arg push_out\n%%8 : i32 = id local\n"
+             "%%6 : ptr = arg in\n%%7 : ptr = arg out\n%%8 : i32 = id local\n"
              "%%9 : i32 = id lane\n%%10 : i32 = mul %%8, %%3\n%%11 : ptr = ptradd %%7, %%10\n"
              "%sreturn %%4\n}\n",
              body);
     kir_kernel *k = must_parse(source);
-    tly_push push = { .in = (uintptr_t)in, .out = (uintptr_t)out, .length = 77 };
+    tly_push push = { .in.base = (uintptr_t)in, .out.base = (uintptr_t)out, .length = 77 };
     kir_grid grid = { .push = &push, .groups_x = groups, .groups_y = 1, .subgroup = 4 };
     tally_status status = kir_interpret_grid(k, &grid, error);
     kir_free(k);
@@ -215,7 +216,7 @@ static const struct {
     uint32_t out[8];
 } programs[] = {
     { "%12 : i32 = id subgroup\n%13 : i32 = mul %12, %3\n%14 : i32 = add %13, %9\n"
-      "%15 : i32 = arg push_length\n%16 : i32 = udiv %15, %3\n%17 : i32 = mul %14, %16\n"
+      "%15 : i32 = arg length\n%16 : i32 = udiv %15, %3\n%17 : i32 = mul %14, %16\n"
       "store %11, %17, align 4\n",
       { 0, 19, 38, 57, 76, 95, 114, 133 } },
     { EXCHANGE("barrier\n"), { 4, 5, 6, 7, 0, 1, 2, 3 } },

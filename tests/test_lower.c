@@ -192,21 +192,21 @@ static int has_f16(const char *level)
 static void check(const subject *s, kir_kernel *kernel, const char *about,
                   int (*allowed)(const char *level))
 {
-    tly_args args = { .in = (char *)input,
-                      .out = (char *)wanted + GUARD,
+    tly_args args = { .in.base = (char *)input,
+                      .out.base = (char *)wanted + GUARD,
                       .length = 3,
                       .inner = 1000,
                       .outer_rank = 2,
                       .outer_size = { 11, 22, 33 },
-                      .outer_in = { 44, 55, 66 },
-                      .outer_out = { 77, 88, 99 } };
+                      .in.outer = { 44, 55, 66 },
+                      .out.outer = { 77, 88, 99 } };
     const tly_task task = { .begin = -5, .end = 7, .mode = 2 };
     tally_error error = TALLY_ERROR_INIT;
     int64_t want, got;
     memset(wanted, 0xa5, sizeof wanted);
     cr_assert_eq(kir_interpret(kernel, &args, &task, &want, &error), TALLY_OK, "%s: %s", about,
                  error.message);
-    args.out = (char *)given + GUARD;
+    args.out.base = (char *)given + GUARD;
     for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
         if (allowed != NULL && !allowed(levels[i])) {
             continue;
@@ -659,7 +659,7 @@ Test(lower, fault, .init = prepare, .fini = give_up)
         subject s = begin();
         kir_store(s.b, s.out, offset, kir_int(s.b, 42), 1, 0);
         kir_kernel *kernel = finish(&s);
-        const tly_args args = { .in = (char *)input, .out = (char *)given };
+        const tly_args args = { .in.base = (char *)input, .out.base = (char *)given };
         unsigned char *code;
         size_t bytes;
         int64_t result;

@@ -112,7 +112,7 @@ static kir_value all_moves(kir_builder *b, kir_type type, kir_value x, kir_value
     kir_if_end(b, &c, 1, &y);
     kir_loop l;
     kir_value none = kir_const(b, KIR_TYPE(KIR_I32, 1), 0);
-    kir_value hi = kir_get(b, KIR_ARG_GPU_LENGTH), step = kir_const(b, KIR_TYPE(KIR_I32, 1), 3);
+    kir_value hi = kir_get(b, KIR_ARG_LENGTH), step = kir_const(b, KIR_TYPE(KIR_I32, 1), 3);
     kir_value initial[2] = { c.result[0], kir_const(b, type, 0) };
     kir_for(b, &l, none, hi, step, 2, initial);
     kir_value next[2] = { l.carried[1], l.carried[0] };
@@ -140,7 +140,7 @@ Test(kir, every_operation_of_every_kind_validates)
             kir_type type = KIR_TYPE(kind, lanes);
             unsigned bytes = kir_kind_bits((kir_kind)kind) / 8;
             kir_builder *b = kir_begin_workgroup("each", 64);
-            kir_value in = at_local(b, KIR_ARG_GPU_IN), out = at_local(b, KIR_ARG_GPU_OUT);
+            kir_value in = at_local(b, KIR_ARG_IN), out = at_local(b, KIR_ARG_OUT);
             kir_value x = kir_load(b, type, in, 0, bytes), y = kir_load(b, type, in, 16, 16);
             kir_value cond = kir_const(b, KIR_TYPE(KIR_I1, 1), 1);
             if (kind != KIR_F16) {
@@ -171,7 +171,7 @@ Test(kir, every_conversion_validates)
     static const kir_op ops[] = { KIR_ZEXT, KIR_SEXT, KIR_TRUNC, KIR_FPEXT, KIR_FPTRUNC };
     for (unsigned lanes = 1; lanes <= 4; lanes++) {
         kir_builder *b = kir_begin_workgroup("conversions", 64);
-        kir_value in = at_local(b, KIR_ARG_GPU_IN), out = at_local(b, KIR_ARG_GPU_OUT);
+        kir_value in = at_local(b, KIR_ARG_IN), out = at_local(b, KIR_ARG_OUT);
         int made = 0;
         for (int from = KIR_I1; from <= KIR_F64; from++) {
             for (int to = KIR_I1; to <= KIR_F64; to++) {
@@ -208,7 +208,7 @@ Test(kir, every_conversion_of_numbers_validates)
                                          { KIR_I64, KIR_F64 } };
     for (unsigned lanes = 1; lanes <= 4; lanes++) {
         kir_builder *b = kir_begin_workgroup("numbers", 64);
-        kir_value in = at_local(b, KIR_ARG_GPU_IN), out = at_local(b, KIR_ARG_GPU_OUT);
+        kir_value in = at_local(b, KIR_ARG_IN), out = at_local(b, KIR_ARG_OUT);
         for (size_t i = 0; i < COUNT(pairs); i++) {
             kir_type integer = KIR_TYPE(pairs[i][0], lanes), real = KIR_TYPE(pairs[i][1], lanes);
             kir_value x = kir_load(b, integer, in, 0, 16);
@@ -226,7 +226,7 @@ Test(kir, elementary_functions_validate)
     for (int kind = KIR_F32; kind <= KIR_F64; kind++) {
         for (unsigned lanes = 1; lanes <= 4; lanes += 3) {
             kir_builder *b = kir_begin_workgroup("elementary", 64);
-            kir_value in = at_local(b, KIR_ARG_GPU_IN), out = at_local(b, KIR_ARG_GPU_OUT);
+            kir_value in = at_local(b, KIR_ARG_IN), out = at_local(b, KIR_ARG_OUT);
             kir_value x = kir_load(b, KIR_TYPE(kind, lanes), in, 0, 16);
             x = tly_quotient(b, tly_exp(b, x), tly_root(b, tly_log(b, x)));
             kir_store(b, out, 0, x, 16, 0);
@@ -239,7 +239,7 @@ Test(kir, elementary_functions_validate)
 Test(kir, every_bitcast_validates)
 {
     kir_builder *b = kir_begin_workgroup("bitcasts", 64);
-    kir_value in = at_local(b, KIR_ARG_GPU_IN), out = at_local(b, KIR_ARG_GPU_OUT);
+    kir_value in = at_local(b, KIR_ARG_IN), out = at_local(b, KIR_ARG_OUT);
     int made = 0;
     for (unsigned pair = 0; pair < 16 * KIR_PTR * KIR_PTR; pair++) {
         kir_type from = KIR_TYPE(pair / 16 / KIR_PTR, 1 + pair % 4);
@@ -268,10 +268,10 @@ static const char group[] = "kernel group workgroup 128 {\n"
                             "  %6 : i32 = id local\n"
                             "  %7 : i32 = id subgroup\n"
                             "  %8 : i32 = id lane\n"
-                            "  %9 : ptr = arg push_scratch\n"
-                            "  %10 : i64 = arg push_in_axis\n"
-                            "  %11 : i32 = arg push_out_axis\n"
-                            "  %12 : i32 = arg push_outer_size1\n"
+                            "  %9 : ptr = arg scratch\n"
+                            "  %10 : i64 = arg in_axis\n"
+                            "  %11 : i32 = arg out_axis\n"
+                            "  %12 : i32 = arg outer_size1\n"
                             "  %13 : ptr = ptradd %9, %10\n"
                             "  %14 : ptr = ptradd %13, %11\n"
                             "  %15 : ptr = ptradd %14, %2\n"
@@ -317,8 +317,8 @@ Test(kir, groups_atomics_and_loops_validate)
 
 static const char copy[] = "  %1 : i64 = const 0\n"
                            "  %2 : i64 = const 8\n"
-                           "  %3 : ptr = arg push_in\n"
-                           "  %4 : ptr = arg push_out\n"
+                           "  %3 : ptr = arg in\n"
+                           "  %4 : ptr = arg out\n"
                            "  %5 : ptr = ptradd %3, %2\n"
                            "  %6 : %T = load %5, align %A\n"
                            "  store %4, %6, align %A\n"
@@ -387,8 +387,8 @@ Test(kir, modules_ask_for_what_they_use)
 
 static const char add[] = "kernel add workgroup 32 {\n"
                           "  %1 : i64 = const 0\n"
-                          "  %2 : ptr = arg push_in\n"
-                          "  %3 : ptr = arg push_out\n"
+                          "  %2 : ptr = arg in\n"
+                          "  %3 : ptr = arg out\n"
                           "  %4 : f32 = load %2, align 4\n"
                           "  %5 : f32 = add %4, %4\n"
                           "  %6 : f64 = fpext %5\n"
@@ -472,7 +472,7 @@ Test(kir, lines_lead_to_the_kernel)
     free(m.words);
     m = must_lower(k, &everything, 0);
     cr_assert_eq(occurrences(show(&m, 0), "OpLine"), 0);
-    cr_assert_not_null(strstr(show(&m, 0), "%push_in_offset"));
+    cr_assert_not_null(strstr(show(&m, 0), "%in_offset"));
     cr_assert_eq(occurrences(show(&m, 0), "%v5"), 0);
     free(m.words);
     kir_free(k);
@@ -501,7 +501,7 @@ static void check_refused(const char *body, const char *message, const tly_caps 
     kir_free(k);
 }
 
-#define POINTERS "  %2 : ptr = arg push_in\n  %3 : ptr = arg push_out\n  %4 : i1 = const true\n"
+#define POINTERS "  %2 : ptr = arg in\n  %3 : ptr = arg out\n  %4 : i1 = const true\n"
 #define SHARED "  %2 : wptr = shared 64\n"
 
 Test(kir, what_has_no_lowering_is_refused)
@@ -552,7 +552,7 @@ Test(kir, lacking_capabilities_are_refused)
           "  %3 : f64 = add %2, %2\n",
           "capability Float64" },
         { offsetof(tly_caps, storage16),
-          "  %2 : ptr = arg push_in\n"
+          "  %2 : ptr = arg in\n"
           "  %3 : i16 = load %2, align 2\n",
           "capability StorageBuffer16BitAccess" },
     };

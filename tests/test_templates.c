@@ -43,7 +43,7 @@ static int64_t run(tly_build *c, kir_value result, const void *in, void *out)
 {
     kir_kernel *k = NULL;
     tally_error e = TALLY_ERROR_INIT;
-    tly_args args = { .in = in, .out = out };
+    tly_args args = { .in.base = (char *)in, .out.base = out };
     tly_task task = { .end = 1 };
     int64_t value = -1;
     kir_return(c->b, result ? result : kir_int(c->b, 0));

@@ -69,8 +69,8 @@ static void row_address(const model *m, const tly_push *p, int64_t row, int64_t 
         int64_t size = plan->literal ? g->outer[d].size : (int64_t)p->outer_size[d];
         int64_t at = d > 0 ? row % size : row;
         row = d > 0 ? row / size : 0;
-        *in += at * (plan->literal ? g->outer[d].in_stride * m->in_bytes : p->outer_in[d]);
-        *out += at * (plan->literal ? g->outer[d].out_stride * m->out_bytes : p->outer_out[d]);
+        *in += at * (plan->literal ? g->outer[d].in_stride * m->in_bytes : p->in.outer[d]);
+        *out += at * (plan->literal ? g->outer[d].out_stride * m->out_bytes : p->out.outer[d]);
     }
 }
 
@@ -92,19 +92,19 @@ static void run_step(const model *m, const tly_gpu_step *step, const tly_gpu_lau
                      int64_t from)
 {
     const tly_push *p = &step->push;
-    int64_t per_group = l->pass[step->pass].per_group, pairs = (int64_t)p->rows * p->lanes;
+    int64_t per_group = l->pass[step->pass].per_group, pairs = (int64_t)p->rows * p->inner;
     int64_t items = pairs * (l->pass[step->pass].items == TLY_ITEMS_CHUNKS ? p->chunks : 1);
     cr_assert_geq((int64_t)step->x * step->y * per_group, items, "groups are missing");
     cr_assert_lt((int64_t)step->x * step->y * per_group, items + per_group * (step->y + 1));
     cr_assert_eq(step->x, p->groups_x);
     cr_assert_eq(p->row_first, 0);
     for (int64_t row = 0; row < p->rows; row++) {
-        for (int64_t lane = 0; lane < (int64_t)p->lanes * l->lanes; lane++) {
-            int64_t in = (int64_t)p->in + lane * p->in_lane / l->lanes;
-            int64_t out = (int64_t)p->out + lane * p->out_lane / l->lanes;
+        for (int64_t lane = 0; lane < (int64_t)p->inner * l->lanes; lane++) {
+            int64_t in = (int64_t)p->in.base + lane * p->in.lane / l->lanes;
+            int64_t out = (int64_t)p->out.base + lane * p->out.lane / l->lanes;
             row_address(m, p, row, &in, &out);
             for (int64_t i = 0; i < p->length; i++) {
-                expect_element(m, in + i * p->in_axis, out + i * p->out_axis, from + i);
+                expect_element(m, in + i * p->in.axis, out + i * p->out.axis, from + i);
             }
         }
     }
@@ -130,7 +130,7 @@ static size_t run_model(const char *word, const tly_gpu_launch *l, const tly_cap
         cr_assert_eq((p->flags & TLY_GPU_CONTINUES) != 0, from > 0, "%s", word);
         cr_assert_leq(steps.step[i].x, caps->groups_x, "%s", word);
         cr_assert_leq(steps.step[i].y, caps->groups_y, "%s", word);
-        cr_assert_leq(p->carries + (from > 0 ? (uint64_t)p->rows * p->lanes * l->carry_bytes : 0),
+        cr_assert_leq(p->carries + (from > 0 ? (uint64_t)p->rows * p->inner * l->carry_bytes : 0),
                       steps.scratch_bytes, "%s", word);
         run_step(&m, &steps.step[i], l, from);
         from += p->length;
@@ -253,7 +253,7 @@ Test(vulkan_launch, passes_scratch_and_barriers)
         cr_assert_eq(step->barrier, i > 0);
         cr_assert_eq(step->push.length, i < 3 ? 6000 : 4000);
         cr_assert_eq(step->push.chunks, i < 3 ? 60 : 40);
-        cr_assert_eq(step->push.in, i < 3 ? 0 : 24000);
+        cr_assert_eq(step->push.in.base, i < 3 ? 0 : 24000);
         cr_assert_eq(step->push.flags & ~(uint32_t)TLY_GPU_ALIGNED,
                      i < 3 ? TLY_GPU_CARRIES : TLY_GPU_CONTINUES);
         cr_assert_eq(step->x, (7 * step->push.chunks + 7) / 8);
@@ -281,7 +281,7 @@ Test(vulkan_launch, large)
     tly_gpu_steps s = make("cumsum:f32:1000000x65536:axis=1", &l, &caps, TALLY_OK, "");
     int64_t rows = 0;
     for (size_t i = 0; i < s.count; i++) {
-        cr_assert_eq(s.step[i].push.in, (uint64_t)rows * 65536 * 4);
+        cr_assert_eq(s.step[i].push.in.base, (uint64_t)rows * 65536 * 4);
         rows += s.step[i].push.rows;
     }
     cr_assert_eq(rows, 1000000);
@@ -294,7 +294,7 @@ Test(vulkan_launch, large)
     s = make("cumsum:f32:8589934592x3:axis=1,in=4x1,out=4x1", &l, &caps, TALLY_OK, "");
     rows = 0;
     for (size_t i = 0; i < s.count; i++) {
-        cr_assert_eq(s.step[i].push.out, (uint64_t)rows * 16);
+        cr_assert_eq(s.step[i].push.out.base, (uint64_t)rows * 16);
         cr_assert_eq(s.step[i].push.flags & TLY_GPU_CONTINUES, 0);
         rows += s.step[i].push.rows;
     }
@@ -302,7 +302,7 @@ Test(vulkan_launch, large)
     tly_gpu_steps_free(&s);
     s = make("cumsum:f16:34359738368:axis=0", &l, &caps, TALLY_OK, "");
     cr_assert_eq(s.count, 32);
-    cr_assert_eq(s.step[31].push.in, UINT64_C(31) << 31);
+    cr_assert_eq(s.step[31].push.in.base, UINT64_C(31) << 31);
     cr_assert_eq(s.step[31].push.flags, TLY_GPU_ALIGNED | TLY_GPU_CONTINUES);
     tly_gpu_steps_free(&s);
 }

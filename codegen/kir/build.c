@@ -219,16 +219,44 @@ kir_value kir_iota(kir_builder *b, kir_type type)
 
 /* ---- launch arguments: read where first asked for, so that a path that needs none reads none - */
 
+static kir_place place_of(const kir_builder *b, kir_arg arg)
+{
+    return kir_arg_place(arg, kir_workgroup_of(b) > 0);
+}
+
 kir_value kir_get(kir_builder *b, kir_arg arg)
 {
-    int type = kir_arg_type(arg);
-    return kir_get_as(b, arg, type == 'p' ? KIR_PTR : type == 'w' ? KIR_I32 : KIR_I64);
+    char type = place_of(b, arg).type;
+    return kir_get_as(b, arg,
+                      type == 'p'   ? KIR_PTR
+                      : type == 'w' ? KIR_I32
+                      : type == 'd' ? KIR_F64
+                      : type == 'f' ? KIR_F32
+                                    : KIR_I64);
+}
+
+/* From the block at the start of the scratch. */
+static kir_value load(kir_builder *b, kir_kind kind, unsigned offset)
+{
+    return kir_load(b, KIR_TYPE(kind, 1), kir_get(b, KIR_ARG_SCRATCH), offset, 4);
+}
+
+kir_value kir_get_dim(kir_builder *b, kir_arg arg, unsigned dim, kir_kind kind)
+{
+    kir_place place = place_of(b, arg);
+    return place.block == KIR_IN_BLOCK
+               ? load(b, kind, place.offset + dim * (place.type == 'w' ? 4 : 8))
+               : kir_get_as(b, (kir_arg)(arg + 1 + dim), kind);
 }
 
 kir_value kir_get_as(kir_builder *b, kir_arg arg, kir_kind kind)
 {
     if (!kir_alive(b)) {
         return 0;
+    }
+    kir_place place = place_of(b, arg);
+    if (place.block == KIR_IN_BLOCK) {
+        return load(b, kind, place.offset);
     }
     if ((unsigned)arg >= KIR_ARG_COUNT) {
         return kir_fault(b, "arg: no such argument");

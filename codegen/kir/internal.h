@@ -35,8 +35,6 @@ int kir_op_results(kir_op op);   /* 0, 1; -1: the count is in the instruction */
 int kir_op_stores(kir_op op);    /* 1: without result, of the stored value's type */
 kir_sort kir_op_sort(kir_op op);
 unsigned kir_op_targets(kir_op op);     /* KIR_ON_CPU, KIR_ON_GPU or both, added */
-int kir_arg_type(kir_arg arg);          /* the letter of args.def */
-int kir_arg_of_gpu(kir_arg arg);        /* 1: of kernels with a workgroup */
 unsigned kir_kind_bytes(kir_kind kind); /* in the interpreter's frame and, but for i1, in memory */
 
 static inline unsigned kir_type_bytes(kir_type t)

@@ -183,11 +183,13 @@ tally_status kir_interpret(const kir_kernel *kernel, const struct tly_args *args
     if (kernel->workgroup > 0) {
         return refuse(kernel, "kir_interpret_grid", error);
     }
-    struct kir_machine m = { .k = kernel,
-                             .blocks = { (const char *)args, (const char *)task },
-                             .subgroup = 1,
-                             .teams = 1,
-                             .invocations = 1 };
+    struct kir_machine m = {
+        .k = kernel,
+        .blocks = { [KIR_IN_ARGS] = (const char *)args, [KIR_IN_TASK] = (const char *)task },
+        .subgroup = 1,
+        .teams = 1,
+        .invocations = 1
+    };
     return run(&m, 1, 1, result, error);
 }
 
@@ -197,7 +199,7 @@ tally_status kir_interpret_grid(const kir_kernel *kernel, const kir_grid *grid, 
         return refuse(kernel, "kir_interpret", error);
     }
     struct kir_machine m = { .k = kernel,
-                             .blocks = { NULL, NULL, (const char *)grid->push },
+                             .blocks = { [KIR_IN_PUSH] = (const char *)grid->push },
                              .subgroup = grid->subgroup,
                              .teams = (kernel->workgroup + grid->subgroup - 1) / grid->subgroup,
                              .invocations = kernel->workgroup };

@@ -12,8 +12,8 @@
 
 struct kir_machine {
     const kir_kernel *k;
-    const char *blocks[3];    /* of arguments: args, task, push */
-    uint32_t *slots;          /* frame offset by value number */
+    const char *blocks[KIR_BLOCK_COUNT]; /* of arguments */
+    uint32_t *slots;                     /* frame offset by value number */
     uint32_t *shared_at;      /* of a `shared`, by its result: offset in workgroup memory */
     size_t frame_bytes;       /* of an invocation: a slot for each value */
     size_t shared_bytes;      /* of a workgroup */

@@ -7,20 +7,7 @@
 #include <fenv.h>
 #include <string.h>
 
-static const struct {
-    uint8_t block; /* in machine.blocks */
-    uint16_t offset;
-} places[] = {
-#define A 0
-#define T 1
-#define P 2
-#define KIR_ARG(NAME, text, block, offset, type) [KIR_ARG_##NAME] = { block, offset },
-#include "args.def"
-#undef KIR_ARG
-#undef P
-#undef T
-#undef A
-};
+#include "../../runtime/abi.h"
 
 static unsigned lane_bytes(kir_type t)
 {
@@ -48,12 +35,13 @@ static void run_arg(struct kir_run *r, const kir_inst *inst)
     int64_t index = 0;
     if (inst->op == KIR_ARGV) {
         index = kir_run_integer(r, inst, 0);
-        if (index < 0 || index >= TALLY_MAX_RANK - 1) {
+        if (index < 0 || index >= TLY_DIMS) {
             r->fault = "the index is outside the array";
             return;
         }
     }
-    const char *from = r->m->blocks[places[inst->imm].block] + places[inst->imm].offset;
+    kir_place place = kir_arg_place((kir_arg)inst->imm, r->m->k->workgroup > 0);
+    const char *from = r->m->blocks[place.block] + place.offset;
     memcpy(kir_run_result(r, inst), from + 8 * index, kir_type_bytes(inst->type));
 }
 

@@ -14,6 +14,8 @@
 
 #include <tally/kernel.h>
 
+#include "../../runtime/block.def"
+
 typedef enum kir_op {
 #define KIR_OP(NAME, text, operands, results, immediate, sort, targets, rule) KIR_##NAME,
 #include "ops.def"
@@ -71,14 +73,43 @@ typedef enum kir_id {
     KIR_ID_COUNT
 } kir_id;
 
-/* Launch arguments by name: fields of tly_args and tly_task (runtime/abi.h), in a kernel with a
- * workgroup those of tly_push (runtime/gpu.h). args.def says which is whose. */
+/* Launch arguments by name: the fields of the parameter block (runtime/block.def), and of tly_task
+ * (args.def). Of push constants' dims there is an argument for each, behind that of all. */
 typedef enum kir_arg {
-#define KIR_ARG(NAME, text, block, offset, type) KIR_ARG_##NAME,
+#define KIR_FIELD(NAME, name, of, member, cpu, push, block, meaning) KIR_ARG_##NAME,
+#define KIR_DIMS(NAME, name, of, member, cpu, push, block, meaning) \
+    KIR_ARG_##NAME, KIR_ARG_##NAME##0, KIR_ARG_##NAME##1,
+#define KIR_TENSOR(T, t, meaning) TLY_TENSOR_FIELDS(KIR_FIELD, KIR_DIMS, T, t)
+#define KIR_TASK(NAME, name, type) KIR_ARG_##NAME,
+    TLY_LAUNCH_FIELDS(KIR_FIELD, KIR_DIMS) TLY_TENSORS(KIR_TENSOR)
 #include "args.def"
-#undef KIR_ARG
-    KIR_ARG_COUNT
+#undef KIR_TASK
+#undef KIR_TENSOR
+#undef KIR_DIMS
+#undef KIR_FIELD
+        KIR_ARG_COUNT
 } kir_arg;
+
+/* Where an argument lies, of kernels with a workgroup or without. */
+typedef enum kir_block {
+    KIR_NOWHERE,
+    KIR_IN_ARGS,
+    KIR_IN_TASK,
+    KIR_IN_PUSH,
+    KIR_IN_BLOCK, /* kernels read it from their scratch (kir_get) */
+    KIR_BLOCK_COUNT
+} kir_block;
+
+typedef struct kir_place {
+    uint8_t block;
+    char
+        type; /* p: ptr, i: i64, v: i64s (argv), w: i32, l: i64 or the lower half, d: f64, f: f32 */
+    uint16_t offset;
+} kir_place;
+
+kir_place kir_arg_place(kir_arg arg, int gpu);
+/* The tensor whose base it is (tly_tensor_number), or -1. */
+int kir_arg_tensor(kir_arg arg);
 
 typedef uint32_t kir_value; /* 0 is no value */
 
@@ -148,6 +179,8 @@ kir_value kir_get(kir_builder *b, kir_arg arg);
 kir_value kir_get_at(kir_builder *b, kir_arg arg, kir_value index); /* array arguments */
 /* An argument that is read as i64 or, its lower half, as i32; always as one of the two. */
 kir_value kir_get_as(kir_builder *b, kir_arg arg, kir_kind kind);
+/* One dim of an argument that has several, of kernels with a workgroup. */
+kir_value kir_get_dim(kir_builder *b, kir_arg arg, unsigned dim, kir_kind kind);
 /* Two-operand arithmetic; folds scalar i64 and i32 constants, x + 0 and x * 1 of integers. */
 kir_value kir_bin(kir_builder *b, kir_op op, kir_value x, kir_value y);
 kir_value kir_unary(kir_builder *b, kir_op op, kir_value x); /* SQRT, ROUND, FLOOR */
@@ -227,6 +260,9 @@ void kir_else(kir_builder *b, kir_branch *branch, unsigned count, const kir_valu
 void kir_if_end(kir_builder *b, kir_branch *branch, unsigned count, const kir_value *values);
 
 /* ---- a finished kernel ---- */
+
+/* The tensors that it has addresses of: 1 << TLY_TENSOR_... (runtime/abi.h). */
+uint32_t kir_tensors(const kir_kernel *kernel);
 
 tally_status kir_verify(const kir_kernel *kernel, tally_error *error);
 tally_status kir_print(const kir_kernel *kernel, tally_write write, void *user);

@@ -24,26 +24,31 @@ const char *kir_rule_iota(const struct kir_facts *f)
     return kir_is_int(f->type) ? NULL : "iota is of integers";
 }
 
+static kir_place place_of(const struct kir_facts *f)
+{
+    return kir_arg_place((kir_arg)f->inst->imm, f->kernel->workgroup > 0);
+}
+
 const char *kir_rule_arg(const struct kir_facts *f)
 {
-    int type = kir_arg_type((kir_arg)f->inst->imm);
-    if (type == 'v') {
+    kir_place place = place_of(f);
+    if (place.block == KIR_NOWHERE || place.block == KIR_IN_BLOCK) {
+        return "kernels with a workgroup have other arguments than those without";
+    }
+    if (place.type == 'v') {
         return "an array argument is read with argv";
     }
-    if (kir_arg_of_gpu((kir_arg)f->inst->imm) != (f->kernel->workgroup > 0)) {
-        return "push arguments are of kernels with a workgroup, the others of those without";
-    }
-    int narrow = type == 'w' || (type == 'l' && f->type.kind == KIR_I32);
-    return kir_same_type(f->type, type == 'p' ? ptr
-                                  : narrow    ? i32
-                                              : i64)
+    int narrow = place.type == 'w' || (place.type == 'l' && f->type.kind == KIR_I32);
+    return kir_same_type(f->type, place.type == 'p' ? ptr
+                                  : narrow          ? i32
+                                                    : i64)
                ? NULL
                : "the result has the argument's type";
 }
 
 const char *kir_rule_argv(const struct kir_facts *f)
 {
-    if (kir_arg_type((kir_arg)f->inst->imm) != 'v') {
+    if (place_of(f).type != 'v') {
         return "argv reads array arguments only";
     }
     return kir_same_type(f->type, i64) && kir_same_type(f->x[0], i64) ? NULL

@@ -40,21 +40,6 @@ static const char *const preds[KIR_PRED_COUNT] = {
     [KIR_OLT] = "olt", [KIR_OLE] = "ole", [KIR_UNO] = "uno",
 };
 
-static const struct {
-    const char *text;
-    char type, gpu;
-} args[] = {
-#define A 0
-#define T 0
-#define P 1
-#define KIR_ARG(NAME, text, block, offset, type) [KIR_ARG_##NAME] = { text, type, block },
-#include "args.def"
-#undef KIR_ARG
-#undef P
-#undef T
-#undef A
-};
-
 const char *kir_op_text(kir_op op)
 {
     return (size_t)op < COUNT_OF(ops) ? ops[op].text : "?";
@@ -113,21 +98,6 @@ const char *kir_pred_text(kir_pred pred)
 const char *kir_id_text(kir_id id)
 {
     return (size_t)id < COUNT_OF(ids) ? ids[id] : "?";
-}
-
-const char *kir_arg_text(kir_arg arg)
-{
-    return (size_t)arg < COUNT_OF(args) ? args[arg].text : "?";
-}
-
-int kir_arg_type(kir_arg arg)
-{
-    return (size_t)arg < COUNT_OF(args) ? args[arg].type : 0;
-}
-
-int kir_arg_of_gpu(kir_arg arg)
-{
-    return (size_t)arg < COUNT_OF(args) ? args[arg].gpu : 0;
 }
 
 uint64_t kir_low_bits(kir_kind kind, uint64_t bits)

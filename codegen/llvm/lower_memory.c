@@ -23,16 +23,9 @@ LLVMValueRef tly_lower_ptradd(tly_lowering *l, const kir_inst *inst)
 
 LLVMValueRef tly_lower_argument(tly_lowering *l, const kir_inst *inst)
 {
-    enum { A, T, P }; /* the parameters; P is of kernels that are not lowered here */
-    static const struct {
-        uint16_t block, offset;
-    } places[KIR_ARG_COUNT] = {
-#define KIR_ARG(NAME, text, block, offset, type) { block, offset },
-#include "../kir/args.def"
-#undef KIR_ARG
-    };
-    LLVMValueRef p = LLVMGetParam(l->function, places[inst->imm].block);
-    p = at(l, p, tly_lower_int(l, KIR_I64, (uint64_t)places[inst->imm].offset));
+    kir_place place = kir_arg_place((kir_arg)inst->imm, 0);
+    LLVMValueRef p = LLVMGetParam(l->function, place.block == KIR_IN_TASK);
+    p = at(l, p, tly_lower_int(l, KIR_I64, place.offset));
     if (inst->op == KIR_ARGV) {
         LLVMValueRef three = tly_lower_int(l, KIR_I64, 3);
         p = at(l, p, LLVMBuildShl(l->builder, tly_operand(l, inst, 0), three, ""));

@@ -9,6 +9,7 @@
 #ifndef TLY_SPV_LOWER_H
 #define TLY_SPV_LOWER_H
 
+#include "../../runtime/abi.h"
 #include "../kir/internal.h"
 #include "module.h"
 #include "spirv.h"
@@ -34,9 +35,9 @@ typedef struct tly_spv_lowering {
     unsigned widths;            /* of the floats computed with: 32, 64 or both, added */
     uint32_t ids[KIR_ID_COUNT]; /* variables, made when asked for */
     uint32_t push;
-    uint32_t blocks[5];     /* storage buffer types, by log2 of the element's bytes */
-    uint32_t buffers[3][5]; /* variables, by binding and element */
-    uint32_t narrow[2];     /* address form: the types of pointers to blocks of 8 and 16 bits */
+    uint32_t blocks[5]; /* storage buffer types, by log2 of the element's bytes */
+    uint32_t buffers[TLY_TENSOR_COUNT + 1][5]; /* variables, by binding and element */
+    uint32_t narrow[2]; /* address form: the types of pointers to blocks of 8 and 16 bits */
     uint32_t shared_count;
 } tly_spv_lowering;
 

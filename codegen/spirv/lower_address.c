@@ -7,56 +7,59 @@
 
 /* ---- launch arguments ---- */
 
-enum { PUSH_MEMBERS = KIR_ARG_COUNT - KIR_ARG_GPU_IN };
-
-static const struct {
-    const char *name;
-    uint16_t offset;
-    char type;
-} push_members[PUSH_MEMBERS] = {
-#define A(...)
-#define T(...)
-#define P(...) __VA_ARGS__
-#define KIR_ARG(NAME, text, block, offset, type) \
-    block([KIR_ARG_##NAME - KIR_ARG_GPU_IN] = { text, offset, type }, )
-#include "../kir/args.def"
-#undef KIR_ARG
-#undef P
-#undef T
-#undef A
-};
+static int is_pushed(kir_place place)
+{
+    return place.block == KIR_IN_PUSH;
+}
 
 /* tly_push, with 64 bits as two words. */
 static uint32_t push_variable(tly_spv_lowering *l)
 {
     tly_spv_module *m = &l->m;
-    uint32_t members[PUSH_MEMBERS], word = U32(l), two = tly_spv_vector(m, word, 2);
+    uint32_t members[KIR_ARG_COUNT], count = 0, word = U32(l), two = tly_spv_vector(m, word, 2);
     if (l->push != 0) {
         return l->push;
     }
-    for (uint32_t i = 0; i < PUSH_MEMBERS; i++) {
-        members[i] = push_members[i].type == 'w' ? word : two;
+    for (int arg = 0; arg < KIR_ARG_COUNT; arg++) {
+        kir_place place = kir_arg_place((kir_arg)arg, 1);
+        if (is_pushed(place)) {
+            members[count++] = place.type == 'w' ? word : two;
+        }
     }
-    uint32_t type = tly_spv_declare(m, SpvOpTypeStruct, 0, PUSH_MEMBERS, members);
+    uint32_t type = tly_spv_declare(m, SpvOpTypeStruct, 0, count, members);
     tly_spv_name(m, type, "tly_push");
     tly_spv_decorate(m, type, SpvDecorationBlock);
-    for (uint32_t i = 0; i < PUSH_MEMBERS; i++) {
-        TLY_SPV_PUT(m, TLY_SPV_DECORATIONS, SpvOpMemberDecorate, type, i,
-                    (uint32_t)SpvDecorationOffset, push_members[i].offset);
-        tly_spv_put_text(m, TLY_SPV_NAMES, SpvOpMemberName, 2, (uint32_t[]){ type, i },
-                         push_members[i].name);
+    for (int arg = 0, i = 0; arg < KIR_ARG_COUNT; arg++) {
+        kir_place place = kir_arg_place((kir_arg)arg, 1);
+        if (is_pushed(place)) {
+            TLY_SPV_PUT(m, TLY_SPV_DECORATIONS, SpvOpMemberDecorate, type, (uint32_t)i,
+                        (uint32_t)SpvDecorationOffset, place.offset);
+            tly_spv_put_text(m, TLY_SPV_NAMES, SpvOpMemberName, 2,
+                             (uint32_t[]){ type, (uint32_t)i }, kir_arg_text((kir_arg)arg));
+            i++;
+        }
     }
     l->push = tly_spv_variable(m, SpvStorageClassPushConstant, type, "push");
     return l->push;
 }
 
+static uint32_t member_of(kir_arg arg)
+{
+    uint32_t member = 0;
+    for (int before = 0; before < (int)arg; before++) {
+        member += (uint32_t)is_pushed(kir_arg_place((kir_arg)before, 1));
+    }
+    return member;
+}
+
 void tly_spv_lower_argument(tly_spv_lowering *l, const kir_inst *inst, tly_spv_value *result)
 {
-    uint32_t member = (uint32_t)inst->imm - KIR_ARG_GPU_IN, words[2];
-    unsigned count = push_members[member].type == 'w' ? 1 : 2;
+    kir_arg arg = (kir_arg)inst->imm;
+    uint32_t words[2];
+    unsigned count = kir_arg_place(arg, 1).type == 'w' ? 1 : 2;
     uint32_t push = push_variable(l), uvec = tly_spv_vector(&l->m, U32(l), count);
     uint32_t type = tly_spv_pointer(&l->m, SpvStorageClassPushConstant, uvec);
-    uint32_t at = OP(l, AccessChain, type, push, LITERAL(l, member));
+    uint32_t at = OP(l, AccessChain, type, push, LITERAL(l, member_of(arg)));
     uint32_t loaded = OP(l, Load, uvec, at);
     if (inst->type.kind == KIR_I32) {
         result->id[0] = count == 1 ? loaded : WORD(l, CompositeExtract, loaded, 0);
@@ -67,7 +70,8 @@ void tly_spv_lower_argument(tly_spv_lowering *l, const kir_inst *inst, tly_spv_v
         tly_spv_from_words(l, inst->type, words, result);
         return;
     }
-    result->root = (uint8_t)member;
+    /* Bindings are those of the tensors, and the scratch. */
+    result->root = (uint8_t)(arg == KIR_ARG_SCRATCH ? TLY_TENSOR_COUNT : kir_arg_tensor(arg));
     if (l->options->addresses) {
         result->id[TLY_SPV_LOW] = words[0];
         result->id[TLY_SPV_HIGH] = words[1];
@@ -165,10 +169,10 @@ static uint32_t block(tly_spv_lowering *l, unsigned log2)
 /* A binding seen as an array of elements; in and out may be one memory. */
 static uint32_t buffer(tly_spv_lowering *l, unsigned binding, unsigned log2)
 {
-    static const char *const names[3][5] = {
-        { "in_u8", "in_u16", "in_u32", "in_uvec2", "in_uvec4" },
-        { "out_u8", "out_u16", "out_u32", "out_uvec2", "out_uvec4" },
-        { "scratch_u8", "scratch_u16", "scratch_u32", "scratch_uvec2", "scratch_uvec4" },
+    static const char *const names[TLY_TENSOR_COUNT + 1][5] = {
+#define NAMES(t) { t "_u8", t "_u16", t "_u32", t "_uvec2", t "_uvec4" },
+#define TENSOR(T, t, meaning) NAMES(#t)
+        TLY_TENSORS(TENSOR) NAMES("scratch")
     };
     tly_spv_module *m = &l->m;
     uint32_t *made = &l->buffers[binding][log2];

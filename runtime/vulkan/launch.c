@@ -17,6 +17,8 @@
 /* A launch on its way: the geometry as the code sees it, in bytes. */
 typedef struct shape {
     int64_t length, lanes;
+    int64_t
+        step; /* of a reduction: elements a step, or a word's worth where there is one; else 0 */
     int64_t in_axis, out_axis, in_lane, out_lane;
     int64_t in_first, out_first;
     int32_t outer_rank;
@@ -66,6 +68,7 @@ static shape read_shape(const tly_problem *p, const tly_geometry *g, const tly_g
         s.out_axis *= p->unit;
     }
     if (tly_reduces(p->form)) { /* what is along an output, the block says */
+        s.step = least(g->length > 0 ? g->length : 1, INT32_MAX);
         s.length = 1;
         s.out_axis = 0;
     }
@@ -204,8 +207,8 @@ static uint64_t align(uint64_t n)
 static void push_outer(const list *a, const window *w, tly_push *push)
 {
     for (int32_t i = 0; !a->plan->literal && i < a->s->outer_rank; i++) {
-        push->outer_in[i] = a->s->outer[i].in_stride;
-        push->outer_out[i] = a->s->outer[i].out_stride;
+        push->in.outer[i] = a->s->outer[i].in_stride;
+        push->out.outer[i] = a->s->outer[i].out_stride;
         push->outer_size[i] = i < a->c->dim    ? 1
                               : i == a->c->dim ? (uint32_t)w->indices
                                                : (uint32_t)a->s->outer[i].size;
@@ -257,11 +260,9 @@ static void add_window(const list *a, const window *w)
     const shape *s = a->s;
     uint64_t records = (uint64_t)(w->rows * w->lanes * records_of(a->c, a->l));
     tly_push push = {
-        .in_axis = s->in_axis,
-        .out_axis = s->out_axis,
-        .in_lane = s->in_lane,
-        .out_lane = s->out_lane,
-        .lanes = (uint32_t)w->lanes,
+        .in = { .axis = s->in_axis, .lane = s->in_lane },
+        .out = { .axis = s->out_axis, .lane = s->out_lane },
+        .inner = (uint32_t)w->lanes,
         .rows = (uint32_t)w->rows,
         .carries = (uint32_t)align(a->l->header_bytes + records),
     };
@@ -269,9 +270,9 @@ static void add_window(const list *a, const window *w)
     uint32_t strides = aligned_strides(s, a->l);
     for (int64_t from = 0; from < s->length; from += a->c->positions) {
         int64_t length = least(a->c->positions, s->length - from);
-        push.in = (uint64_t)(w->in + from * s->in_axis);
-        push.out = (uint64_t)(w->out + from * s->out_axis);
-        push.length = (uint32_t)length;
+        push.in.base = (uint64_t)(w->in + from * s->in_axis);
+        push.out.base = (uint64_t)(w->out + from * s->out_axis);
+        push.length = (uint32_t)(s->step > 0 ? s->step : length);
         push.chunks = a->l->block_bytes > 0 ? (uint32_t)a->c->chunks
                       : a->l->chunk > 0     ? (uint32_t)ceil_div(length, a->l->chunk)
                                             : 1;
@@ -355,7 +356,8 @@ static void set_scratch(const shape *s, const cutting *c, const tly_gpu_launch *
 
 /* --- reductions ------------------------------------------------------------------------------ */
 
-/* Returns how many chunks an output has. Where no element is reduced, there are no steps. */
+/* Fills a block of zeros, and returns how many chunks an output has. Where no element is reduced,
+ * there are no steps. */
 static int64_t describe(const tly_problem *p, const tly_geometry *g, const tly_gpu_launch *l,
                         tly_gpu_block *b)
 {
@@ -368,20 +370,17 @@ static int64_t describe(const tly_problem *p, const tly_geometry *g, const tly_g
     }
     double count = (double)steps * (double)g->length;
     float single = (float)count;
-    *b = (tly_gpu_block){
-        .count = (uint64_t)steps * (uint64_t)g->length,
-        .steps = (uint32_t)steps,
-        .length = (uint32_t)least(length, INT32_MAX),
-        .chunk_length = (uint32_t)chunk_length,
-        .chunk_steps = (uint32_t)chunk_steps,
-        .each = (uint32_t)each,
-        .last = (uint32_t)(length - (each - 1) * chunk_length),
-    };
+    b->steps = (uint32_t)steps;
+    b->chunk_length = (uint32_t)chunk_length;
+    b->chunk_steps = (uint32_t)chunk_steps;
+    b->elements = (int64_t)((uint64_t)steps * (uint64_t)g->length);
+    b->each = (uint32_t)each;
+    b->last = (uint32_t)(length - (each - 1) * chunk_length);
     memcpy(&b->real64, &count, sizeof count);
     memcpy(&b->real32, &single, sizeof single);
     for (int32_t i = 0; i < g->reduced_rank; i++) {
         b->reduced_size[i] = (uint32_t)g->reduced[i].size;
-        b->reduced_in[i] = g->reduced[i].in_stride *
+        b->in.reduced[i] = g->reduced[i].in_stride *
                            (int64_t)tally_dtype_bytes((tally_dtype)p->dtype);
     }
     return tly_multiply(each, ceil_div(whole, chunk_steps));
@@ -439,10 +438,10 @@ void tly_gpu_steps_free(tly_gpu_steps *steps)
 tly_push tly_gpu_step_place(const tly_gpu_step *step, uint64_t in, uint64_t out, uint64_t scratch)
 {
     tly_push push = step->push;
-    push.in += in;
-    push.out += out;
+    push.in.base += in;
+    push.out.base += out;
     push.scratch = scratch;
-    if ((push.in | push.out) % VECTOR != 0) {
+    if ((push.in.base | push.out.base) % VECTOR != 0) {
         push.flags &= ~(uint32_t)TLY_GPU_ALIGNED;
     }
     return push;

@@ -10,8 +10,8 @@
 
 #include <tally/status.h>
 
-/* One dispatch; push.in and push.out are bytes from element 0 of the caller's tensors, signed,
- * push.scratch is 0. */
+/* One dispatch; bases of push.in and push.out are bytes from element 0 of the caller's tensors,
+ * signed, push.scratch is 0. */
 typedef struct tly_gpu_step {
     tly_push push;
     uint32_t x, y; /* workgroups */

@@ -131,7 +131,7 @@ static int sound(const front *f, const tly_piece *made)
     const tly_gpu_launch *l = &f->launch;
     size_t left = made->count - sizeof *f;
     int good = l->abi == TLY_GPU_ABI_VERSION && l->passes >= 1 && l->passes <= TLY_GPU_PASSES &&
-               l->addresses <= 1;
+               l->addresses <= 1 && tly_has_tensors(l->tensors);
     const char *words = (const char *)made->bytes + sizeof *f;
     for (uint32_t i = 0; good && i < TLY_GPU_PASSES; i++) {
         size_t bytes = f->word_count[i] * sizeof(uint32_t);

@@ -16,23 +16,22 @@ kir_value tly_gpu_widened(tly_gpu *g, kir_value v)
 
 kir_value tly_gpu_flag(tly_gpu *g, uint32_t flag)
 {
-    kir_value bits = kir_bin(g->c.b, KIR_AND, kir_get(g->c.b, KIR_ARG_GPU_FLAGS), word(g, flag));
+    kir_value bits = kir_bin(g->c.b, KIR_AND, kir_get(g->c.b, KIR_ARG_FLAGS), word(g, flag));
     return kir_cmp(g->c.b, KIR_NE, bits, word(g, 0));
 }
 
 kir_value tly_gpu_group(tly_gpu *g)
 {
     kir_builder *b = g->c.b;
-    kir_value row = mul(&g->c, kir_get_id(b, KIR_ID_GROUP_Y), kir_get(b, KIR_ARG_GPU_GROUPS_X));
+    kir_value row = mul(&g->c, kir_get_id(b, KIR_ID_GROUP_Y), kir_get(b, KIR_ARG_GROUPS_X));
     return add(&g->c, row, kir_get_id(b, KIR_ID_GROUP_X));
 }
 
 kir_value tly_gpu_items(tly_gpu *g)
 {
     kir_builder *b = g->c.b;
-    kir_value rows = sub(&g->c, kir_get(b, KIR_ARG_GPU_ROWS), kir_get(b, KIR_ARG_GPU_ROW_FIRST));
-    return g->launch->form == TLY_GPU_LANES ? mul(&g->c, rows, kir_get(b, KIR_ARG_GPU_LANES))
-                                            : rows;
+    kir_value rows = sub(&g->c, kir_get(b, KIR_ARG_ROWS), kir_get(b, KIR_ARG_ROW_FIRST));
+    return g->launch->form == TLY_GPU_LANES ? mul(&g->c, rows, kir_get(b, KIR_ARG_INNER)) : rows;
 }
 
 static kir_value quotient(tly_gpu *g, kir_value x, kir_value y)
@@ -53,7 +52,7 @@ tly_gpu_item tly_gpu_item_of(tly_gpu *g, kir_value number, int chunks)
     if (chunks) {
         item.chunk = quotient(g, number, items);
         item.index = rest(g, number, items, item.chunk);
-        items = mul(&g->c, items, kir_get(b, KIR_ARG_GPU_CHUNKS));
+        items = mul(&g->c, items, kir_get(b, KIR_ARG_CHUNKS));
     }
     item.valid = kir_cmp(b, KIR_ULT, number, items);
     return item;
@@ -63,6 +62,12 @@ tly_gpu_item tly_gpu_item_of(tly_gpu *g, kir_value number, int chunks)
 static kir_value scaled(tly_gpu *g, kir_value x, kir_arg stride)
 {
     return mul(&g->c, tly_gpu_widened(g, x), kir_get_as(g->c.b, stride, g->index.kind));
+}
+
+static kir_value scaled_by_dim(tly_gpu *g, kir_value x, kir_arg strides, int dim)
+{
+    return mul(&g->c, tly_gpu_widened(g, x),
+               kir_get_dim(g->c.b, strides, (unsigned)dim, g->index.kind));
 }
 
 /* One outer dim: its size and strides, as literals or arguments. */
@@ -75,8 +80,8 @@ static void outer(tly_gpu *g, int dim, kir_value x, kir_value *in, kir_value *ou
         from = mul(&g->c, x, tly_gpu_offset(g, p->outer_in[dim]));
         to = mul(&g->c, x, tly_gpu_offset(g, p->outer_out[dim]));
     } else {
-        from = scaled(g, x, dim == 0 ? KIR_ARG_GPU_OUTER_IN0 : KIR_ARG_GPU_OUTER_IN1);
-        to = scaled(g, x, dim == 0 ? KIR_ARG_GPU_OUTER_OUT0 : KIR_ARG_GPU_OUTER_OUT1);
+        from = scaled_by_dim(g, x, KIR_ARG_OUTER_IN, dim);
+        to = scaled_by_dim(g, x, KIR_ARG_OUTER_OUT, dim);
     }
     *in = add(&g->c, *in, from);
     *out = add(&g->c, *out, to);
@@ -86,7 +91,7 @@ static kir_value outer_size(tly_gpu *g, int dim)
 {
     if (g->plan->literal)
         return word(g, g->plan->outer_size[dim]);
-    return kir_get(g->c.b, dim == 0 ? KIR_ARG_GPU_OUTER_SIZE0 : KIR_ARG_GPU_OUTER_SIZE1);
+    return kir_get_dim(g->c.b, KIR_ARG_OUTER_SIZE, (unsigned)dim, KIR_I32);
 }
 
 /* Rows are counted through the outer dims, the last fastest. */
@@ -117,19 +122,19 @@ tly_gpu_row tly_gpu_row_of(tly_gpu *g, const tly_gpu_item *item)
     kir_builder *b = c->b;
     kir_value in = tly_gpu_offset(g, 0), out = in, row = item->index;
     if (g->launch->form == TLY_GPU_LANES) {
-        kir_value lanes = kir_get(b, KIR_ARG_GPU_LANES);
+        kir_value lanes = kir_get(b, KIR_ARG_INNER);
         row = quotient(g, item->index, lanes);
         kir_value lane = rest(g, item->index, lanes, row);
-        in = scaled(g, lane, KIR_ARG_GPU_IN_LANE);
-        out = scaled(g, lane, KIR_ARG_GPU_OUT_LANE);
+        in = scaled(g, lane, KIR_ARG_IN_LANE);
+        out = scaled(g, lane, KIR_ARG_OUT_LANE);
     }
-    row_offsets(g, add(c, row, kir_get(b, KIR_ARG_GPU_ROW_FIRST)), &in, &out);
+    row_offsets(g, add(c, row, kir_get(b, KIR_ARG_ROW_FIRST)), &in, &out);
     tly_gpu_row at = {
-        .in = kir_ptradd(b, kir_get(b, KIR_ARG_GPU_IN), in),
-        .out = kir_ptradd(b, kir_get(b, KIR_ARG_GPU_OUT), out),
+        .in = kir_ptradd(b, kir_get(b, KIR_ARG_IN), in),
+        .out = kir_ptradd(b, kir_get(b, KIR_ARG_OUT), out),
     };
-    at.in_step = axis_step(g, c->p->in_step, c->in_bytes, KIR_ARG_GPU_IN_AXIS, &at.in_known);
-    at.out_step = axis_step(g, c->p->out_step, c->out_bytes, KIR_ARG_GPU_OUT_AXIS, &at.out_known);
+    at.in_step = axis_step(g, c->p->in_step, c->in_bytes, KIR_ARG_IN_AXIS, &at.in_known);
+    at.out_step = axis_step(g, c->p->out_step, c->out_bytes, KIR_ARG_OUT_AXIS, &at.out_known);
     return at;
 }
 
@@ -179,6 +184,6 @@ kir_value tly_gpu_chunk_begin(tly_gpu *g, kir_value chunk)
 
 kir_value tly_gpu_chunk_count(tly_gpu *g, kir_value begin)
 {
-    kir_value left = sub(&g->c, kir_get(g->c.b, KIR_ARG_GPU_LENGTH), begin);
+    kir_value left = sub(&g->c, kir_get(g->c.b, KIR_ARG_LENGTH), begin);
     return kir_bin(g->c.b, KIR_UMIN, left, word(g, g->plan->chunk));
 }

@@ -125,7 +125,7 @@ void tly_gpu_build_carries(tly_gpu *g)
     kir_if(b, &exists, item.valid);
     tly_gpu_row row = tly_gpu_row_of(g, &item);
     kir_value carry = tly_gpu_first_carry(g, &item, tly_team_class(g, &t));
-    kir_value chunks = kir_get(b, KIR_ARG_GPU_CHUNKS), size = word(g, block);
+    kir_value chunks = kir_get(b, KIR_ARG_CHUNKS), size = word(g, block);
     kir_loop l;
     kir_for(b, &l, word(g, 0), chunks, size, 1, &carry);
     kir_value count = kir_bin(b, KIR_UMIN, sub(c, chunks, l.i), size);

@@ -233,7 +233,7 @@ static void carries(tly_gpu *g, const tly_gpu_item *item, const tly_gpu_row *row
     kir_builder *b = c->b;
     kir_value carry = tly_gpu_first_carry(g, item, klass), range[2];
     kir_loop l;
-    kir_for(b, &l, word(g, 0), kir_get(b, KIR_ARG_GPU_CHUNKS), word(g, 1), 1, &carry);
+    kir_for(b, &l, word(g, 0), kir_get(b, KIR_ARG_CHUNKS), word(g, 1), 1, &carry);
     kir_value number = add(c, mul(c, l.i, tly_gpu_items(g)), item->index);
     kir_value record = tly_gpu_record_at(g, number), at = tly_gpu_state_at(g, record, klass);
     kir_value all = tly_load_state(c, at, 0, 1, c->acc_bytes);
@@ -251,7 +251,7 @@ static void scan(tly_gpu *g, const tly_gpu_item *item, const tly_gpu_row *row)
     if (!tly_gpu_has_chunks(g)) {
         for (unsigned k = 0; k < g->lanes; k++)
             s.state[k] = tly_gpu_first_carry(g, item, word(g, k));
-        along(g, &s, kir_get(c->b, KIR_ARG_GPU_LENGTH));
+        along(g, &s, kir_get(c->b, KIR_ARG_LENGTH));
         for (unsigned k = 0; k < g->lanes; k++)
             tly_gpu_last_carry(g, item, word(g, k), s.state[k]);
         return;

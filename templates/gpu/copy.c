@@ -15,7 +15,7 @@ void tly_gpu_build_copy(tly_gpu *g, unsigned pass)
     kir_if(c->b, &exists, item.valid);
     tly_gpu_row row = tly_gpu_row_of(g, &item);
     kir_value begin = mul(c, item.chunk, word(g, t.tile));
-    kir_value count = sub(c, kir_get(c->b, KIR_ARG_GPU_LENGTH), begin);
+    kir_value count = sub(c, kir_get(c->b, KIR_ARG_LENGTH), begin);
     tly_gpu_row at = tly_gpu_at(g, &row, begin);
     tly_tile tile = { .publish = NULL };
     tly_tile_load(g, &t, &at, count, &tile);

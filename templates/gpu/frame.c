@@ -69,6 +69,9 @@ static void describe(tly_gpu *g, tly_gpu_launch *launch)
     }
 }
 
+/* Of what follows the block. */
+enum { RECORD_ALIGN = 16 };
+
 /* Chunks' states, then what they come to; or both in one. */
 static void describe_reduction(tly_gpu *g, tly_gpu_launch *launch)
 {
@@ -81,7 +84,7 @@ static void describe_reduction(tly_gpu *g, tly_gpu_launch *launch)
         .chunk = (uint32_t)p->chunk,
         .lanes = 1,
         .record_bytes = p->chunk > 0 ? tly_gpu_reduce_record_bytes(g) : 0,
-        .header_bytes = sizeof(tly_gpu_block),
+        .header_bytes = (sizeof(tly_gpu_block) + RECORD_ALIGN - 1) / RECORD_ALIGN * RECORD_ALIGN,
         .block_bytes = sizeof(tly_gpu_block),
     };
     snprintf(launch->template_name, sizeof launch->template_name, "%s", tly_gpu_template_name(p));
@@ -133,8 +136,10 @@ tally_status tly_gpu_template_build(const tly_problem *problem, const tly_caps *
         describe(&g, &made);
     tally_status status = TALLY_OK;
     memset(kernels, 0, TLY_GPU_PASSES * sizeof *kernels);
-    for (unsigned pass = 0; pass < made.passes && status == TALLY_OK; pass++)
+    for (unsigned pass = 0; pass < made.passes && status == TALLY_OK; pass++) {
         status = build_pass(&g, pass, &kernels[pass], error);
+        made.tensors |= status == TALLY_OK ? kir_tensors(kernels[pass]) : 0;
+    }
     if (status == TALLY_OK) {
         *launch = made;
         return status;

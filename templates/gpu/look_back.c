@@ -60,7 +60,7 @@ static kir_value record_at(tly_gpu *g, kir_value number)
     kir_value at = mul(&g->c, tly_gpu_widened(g, number),
                        tly_gpu_offset(g, tly_gpu_look_back_bytes(g)));
     at = add(&g->c, at, tly_gpu_offset(g, TLY_GPU_TICKET_BYTES));
-    return kir_ptradd(g->c.b, kir_get(g->c.b, KIR_ARG_GPU_SCRATCH), at);
+    return kir_ptradd(g->c.b, kir_get(g->c.b, KIR_ARG_SCRATCH), at);
 }
 
 /* Halves of a state's parts, each in the lower 16 bits of a word. */
@@ -265,7 +265,7 @@ static kir_value carry_before(tly_gpu *g, tly_team *t, const tly_gpu_item *item)
 static kir_value draw(tly_gpu *g)
 {
     kir_builder *b = g->c.b;
-    kir_value place = kir_shared(b, 16), scratch = kir_get(b, KIR_ARG_GPU_SCRATCH);
+    kir_value place = kir_shared(b, 16), scratch = kir_get(b, KIR_ARG_SCRATCH);
     kir_branch one;
     kir_if(b, &one, kir_cmp(b, KIR_EQ, kir_get_id(b, KIR_ID_LOCAL), word(g, 0)));
     kir_store(b, place, 0, kir_atomic_add(b, scratch, 0, word(g, 1)), 4, 0);
@@ -286,7 +286,7 @@ void tly_gpu_build_look_back(tly_gpu *g, unsigned pass)
     kir_if(b, &exists, item.valid);
     tly_gpu_row row = tly_gpu_row_of(g, &item);
     kir_value begin = mul(c, item.chunk, word(g, t.tile));
-    kir_value count = sub(c, kir_get(b, KIR_ARG_GPU_LENGTH), begin);
+    kir_value count = sub(c, kir_get(b, KIR_ARG_LENGTH), begin);
     tly_gpu_row at = tly_gpu_at(g, &row, begin);
     tile_state s = { &t, record_at(g, item.record) };
     tly_tile tile = { .publish = publish_carry, .user = &s };

@@ -149,7 +149,7 @@ static kir_value scratch_at(tly_gpu *g, kir_value from, kir_value number, unsign
     kir_builder *b = g->c.b;
     kir_value at = mul(&g->c, tly_gpu_widened(g, number), tly_gpu_offset(g, bytes));
     at = add(&g->c, at, tly_gpu_widened(g, from));
-    return kir_ptradd(b, kir_get(b, KIR_ARG_GPU_SCRATCH), at);
+    return kir_ptradd(b, kir_get(b, KIR_ARG_SCRATCH), at);
 }
 
 kir_value tly_gpu_record_at(tly_gpu *g, kir_value number)
@@ -159,7 +159,7 @@ kir_value tly_gpu_record_at(tly_gpu *g, kir_value number)
 
 kir_value tly_gpu_carry_at(tly_gpu *g, kir_value index)
 {
-    return scratch_at(g, kir_get(g->c.b, KIR_ARG_GPU_CARRIES), index, states(g));
+    return scratch_at(g, kir_get(g->c.b, KIR_ARG_CARRIES), index, states(g));
 }
 
 kir_value tly_gpu_state_at(tly_gpu *g, kir_value p, kir_value number)

@@ -39,7 +39,7 @@ static kir_value record_at(tly_gpu_reduce *r, kir_value number)
     kir_value bytes = tly_gpu_offset(g, g->launch->record_bytes);
     kir_value at = mul(&g->c, tly_gpu_widened(g, number), bytes);
     at = add(&g->c, at, tly_gpu_offset(g, g->launch->header_bytes));
-    return kir_ptradd(g->c.b, kir_get(g->c.b, KIR_ARG_GPU_SCRATCH), at);
+    return kir_ptradd(g->c.b, kir_get(g->c.b, KIR_ARG_SCRATCH), at);
 }
 
 /* An output's records [from, chunks) by `stride`: those of a chunk lie side by side. */
@@ -52,7 +52,7 @@ static kir_value combine_records(tly_gpu_reduce *r, const tly_gpu_item *item, ki
     const tly_gpu_rules *rules = tly_gpu_reduce_records(r);
     kir_value state = rules->neutral(c), items = tly_gpu_items(g);
     kir_loop l;
-    kir_for(b, &l, from, kir_get(b, KIR_ARG_GPU_CHUNKS), word(g, stride), 1, &state);
+    kir_for(b, &l, from, kir_get(b, KIR_ARG_CHUNKS), word(g, stride), 1, &state);
     kir_value p = record_at(r, add(c, mul(c, l.i, items), item->index));
     state = rules->combine(c, l.carried[0], load(r, p, l.carried[0]));
     kir_for_end(b, &l, &state);

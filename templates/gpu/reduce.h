@@ -15,7 +15,7 @@ typedef struct tly_gpu_reduce {
     tly_watch watch;
     int indexed;   /* states have an index */
     unsigned rank; /* dims that steps are counted through */
-    kir_value steps, length, chunk_length, chunk_steps, each, last; /* words of tly_gpu_block */
+    kir_value steps, length, chunk_length, chunk_steps, each, last; /* words */
     kir_value size[TALLY_MAX_RANK], in[TALLY_MAX_RANK]; /* of these dims: words, offsets */
 } tly_gpu_reduce;
 

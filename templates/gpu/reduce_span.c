@@ -5,20 +5,9 @@
  */
 #include "reduce.h"
 
-static kir_value block_at(tly_gpu *g, kir_type type, size_t offset)
-{
-    return kir_load(g->c.b, type, kir_get(g->c.b, KIR_ARG_GPU_SCRATCH), (int64_t)offset, 4);
-}
-
-static kir_value block_word(tly_gpu *g, size_t offset)
-{
-    return block_at(g, KIR_TYPE(KIR_I32, 1), offset);
-}
-
-#define WORD_OF(g, field) block_word(g, offsetof(tly_gpu_block, field))
-
 tly_gpu_reduce tly_gpu_reduce_begin(tly_gpu *g, int watched)
 {
+    kir_builder *b = g->c.b;
     const tly_operator *o = tly_operator_find(g->c.p->op);
     int floating = tly_class_of((tally_dtype)g->c.p->acc) == TLY_FLOATING;
     tly_gpu_reduce r = {
@@ -26,23 +15,21 @@ tly_gpu_reduce tly_gpu_reduce_begin(tly_gpu *g, int watched)
         .watch = watched && floating ? (tly_watch)o->watch : TLY_WATCH_NONE,
         .indexed = tly_has_index(g->c.p),
         .rank = (unsigned)g->plan->steps_rank,
-        .steps = WORD_OF(g, steps),
-        .length = WORD_OF(g, length),
-        .chunk_length = WORD_OF(g, chunk_length),
-        .chunk_steps = WORD_OF(g, chunk_steps),
-        .each = WORD_OF(g, each),
-        .last = WORD_OF(g, last),
+        .steps = kir_get(b, KIR_ARG_STEPS),
+        .length = kir_get(b, KIR_ARG_LENGTH),
+        .chunk_length = kir_get(b, KIR_ARG_CHUNK_LENGTH),
+        .chunk_steps = kir_get(b, KIR_ARG_CHUNK_STEPS),
+        .each = kir_get(b, KIR_ARG_EACH),
+        .last = kir_get(b, KIR_ARG_LAST),
     };
     for (unsigned i = 0; i < r.rank; i++) {
-        r.size[i] = block_word(g, offsetof(tly_gpu_block, reduced_size) + 4 * i);
-        r.in[i] = block_at(g, g->index, offsetof(tly_gpu_block, reduced_in) + 8 * i);
+        r.size[i] = kir_get_dim(b, KIR_ARG_REDUCED_SIZE, i, KIR_I32);
+        r.in[i] = kir_get_dim(b, KIR_ARG_REDUCED_IN, i, g->index.kind);
     }
     if (floating) {
-        size_t at = g->c.acc_bytes == 8 ? offsetof(tly_gpu_block, real64)
-                                        : offsetof(tly_gpu_block, real32);
-        g->c.real_count = block_at(g, g->c.acc, at);
+        g->c.real_count = kir_get(b, g->c.acc_bytes == 8 ? KIR_ARG_REAL64 : KIR_ARG_REAL32);
     } else if (o->project != NULL && !r.indexed) {
-        g->c.count = block_at(g, KIR_TYPE(KIR_I64, 1), offsetof(tly_gpu_block, count));
+        g->c.count = kir_get(b, KIR_ARG_ELEMENTS);
     }
     return r;
 }

@@ -18,7 +18,7 @@ static stretch stretch_of(tly_gpu *g, const tly_gpu_item *item)
 {
     tly_gpu_row row = tly_gpu_row_of(g, item);
     if (!tly_gpu_has_chunks(g))
-        return (stretch){ row, kir_get(g->c.b, KIR_ARG_GPU_LENGTH) };
+        return (stretch){ row, kir_get(g->c.b, KIR_ARG_LENGTH) };
     kir_value begin = tly_gpu_chunk_begin(g, item->chunk);
     return (stretch){ tly_gpu_at(g, &row, begin), tly_gpu_chunk_count(g, begin) };
 }
