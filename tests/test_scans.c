@@ -21,7 +21,7 @@ static const struct {
 static int is_made(const char *word)
 {
     static const char *const ops[] = { "cumsum:", "cumprod:", "cummax:", "cummin:",
-                                      "cumlogsumexp:" };
+                                       "cumlogsumexp:" };
     for (size_t i = 0; i < COUNT(ops); i++)
         if (!strncmp(word, ops[i], strlen(ops[i])))
             return 1;
