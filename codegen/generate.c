@@ -63,12 +63,8 @@ static tally_status plan_draft(const tly_problem *problem, const char *level, co
     return tly_plan_make(problem, d->target, plan, &d->plan, error);
 }
 
-static tally_status make_draft(const tly_problem *problem, const char *level, const char *plan,
-                               draft *d, tally_error *error)
+static tally_status build_draft(const tly_problem *problem, draft *d, tally_error *error)
 {
-    tally_status s = plan_draft(problem, level, plan, d, error);
-    if (s != TALLY_OK)
-        return s;
     return tly_template_build(problem, d->target, &d->plan, &d->kernel, &d->launch, error);
 }
 
@@ -78,9 +74,11 @@ static tally_status generate(const tly_problem *problem, const char *level, cons
     draft d = { .kernel = NULL };
     tly_artefact made;
     const tly_native *native;
-    tally_status s = need_native(&native, error);
+    tally_status s = plan_draft(problem, level, plan, &d, error);
     if (s == TALLY_OK)
-        s = make_draft(problem, level, plan, &d, error);
+        s = need_native(&native, error);
+    if (s == TALLY_OK)
+        s = build_draft(problem, &d, error);
     if (s != TALLY_OK)
         return s;
     s = native->compile(d.kernel, d.target, &made.code, &made.code_bytes, error);
@@ -106,13 +104,13 @@ static tally_status show(const tly_problem *problem, const char *level, const ch
 {
     draft d = { .kernel = NULL };
     const tly_native *native = NULL;
-    if (stage == TALLY_STAGE_PLAN) {
-        tally_status s = plan_draft(problem, level, plan, &d, error);
-        return s == TALLY_OK ? tly_plan_print(&d.plan, write, user) : s;
-    }
-    tally_status s = stage == TALLY_STAGE_KIR ? TALLY_OK : need_native(&native, error);
+    tally_status s = plan_draft(problem, level, plan, &d, error);
+    if (s == TALLY_OK && stage == TALLY_STAGE_PLAN)
+        return tly_plan_print(&d.plan, write, user);
+    if (s == TALLY_OK && stage != TALLY_STAGE_KIR)
+        s = need_native(&native, error);
     if (s == TALLY_OK)
-        s = make_draft(problem, level, plan, &d, error);
+        s = build_draft(problem, &d, error);
     if (s != TALLY_OK)
         return s;
     if (stage == TALLY_STAGE_KIR)

@@ -33,6 +33,20 @@ typedef enum tly_watch {
     TLY_WATCH_PRODUCTS /* upwards and downwards, and both may come back */
 } tly_watch;
 
+/* Dtypes of inputs, as bits by tally_dtype. */
+#define TLY_BIT(dtype) (1u << TALLY_##dtype)
+#define TLY_FLOATS (TLY_BIT(F64) | TLY_BIT(F32) | TLY_BIT(F16) | TLY_BIT(BF16))
+#define TLY_NUMBERS (TLY_FLOATS | TLY_BIT(I64) | TLY_BIT(I32) | TLY_BIT(U64) | TLY_BIT(U32))
+#define TLY_ORDERED (TLY_NUMBERS | TLY_BIT(I16) | TLY_BIT(I8) | TLY_BIT(U16) | TLY_BIT(U8))
+#define TLY_ALL (TLY_ORDERED | TLY_BIT(BOOL))
+
+/* Dtypes of the output. */
+typedef enum tly_outputs {
+    TLY_OUT_SAME,   /* the input's */
+    TLY_OUT_WIDER,  /* and wider ones, also of narrower inputs than those of `dtypes` */
+    TLY_OUT_INDICES /* i64, i32, u64, u32 */
+} tly_outputs;
+
 /* What a part of a state is. */
 typedef enum tly_part_kind {
     TLY_PART_VALUE, /* an accumulator */
@@ -43,6 +57,8 @@ struct tly_build; /* templates/template.h */
 
 typedef struct tly_operator {
     uint8_t op;                  /* tally_op */
+    uint8_t outputs;             /* tly_outputs, and ... */
+    uint32_t dtypes;             /* ... inputs that kernels are made for */
     uint8_t parts;               /* of a state, from 1 */
     uint8_t part[KIR_MAX_PARTS]; /* tly_part_kind */
     uint8_t by[TLY_CLASS_COUNT]; /* kir_op: what combines states of one part, x before y */
@@ -64,7 +80,8 @@ typedef struct tly_operator {
 /* NULL: no kernel is made for it (operator.c; what follows is in operator_facts.c). */
 const tly_operator *tly_operator_find(int op);
 
-/* TALLY_UNSUPPORTED for an operator without a row; what follows may rely on there being one. */
+/* made.c: whether kernels are made for a problem on any target. TALLY_UNSUPPORTED names what none
+ * are made for, and in the hint what they are made for; what follows may rely on a row. */
 tally_status tly_operator_check(const tly_problem *p, tally_error *error);
 
 tly_class tly_class_of(tally_dtype dtype);

@@ -5,16 +5,6 @@
 
 #include <stddef.h>
 
-#include "../runtime/error.h"
-
-tally_status tly_operator_check(const tly_problem *p, tally_error *error)
-{
-    if (tly_operator_find(p->op) != NULL)
-        return TALLY_OK;
-    return tly_fail(error, TALLY_UNSUPPORTED, "op",
-                    "this generator makes no kernels for operator %d", p->op);
-}
-
 static const uint8_t classes[TALLY_DTYPE_COUNT] = {
     [TALLY_F64] = TLY_FLOATING,  [TALLY_F32] = TLY_FLOATING, [TALLY_F16] = TLY_FLOATING,
     [TALLY_BF16] = TLY_FLOATING, [TALLY_I64] = TLY_SIGNED,   [TALLY_I32] = TLY_SIGNED,

@@ -14,9 +14,6 @@ typedef struct tly_op_facts {
     uint8_t out_dtype; /* tally_dtype of the output by default; 0: the input's */
     uint32_t flags;    /* those that it takes */
     uint8_t wide;      /* 1: acc=f64 may be asked for, of dtypes that have it */
-    uint32_t dtypes;   /* bit d: kernels exist for input and output of tally_dtype d, of indices for
-                          input d; 0: none exist */
-    uint8_t widens;    /* 1: and for wider outputs */
 } tly_op_facts;
 
 typedef struct tly_dtype_facts {
@@ -25,7 +22,6 @@ typedef struct tly_dtype_facts {
     uint8_t accumulator; /* tally_dtype, without acc= */
     uint8_t wide;        /* 1: acc=f64 may be asked for, of operators that take it */
     uint64_t largest;    /* integers: the largest number; 0: no index can be told in it */
-    uint32_t wider;      /* bit d: an output of tally_dtype d is a wider one */
 } tly_dtype_facts;
 
 /* Indexed by tally_op and tally_dtype; entry 0 is all zero. */
@@ -54,14 +50,6 @@ uint32_t tly_all_axes(int32_t rank);
 /* Sets back to zero what is the default in a resolved descriptor: the form that parsing returns
  * and printing prints. Two descriptors of equal meaning become byte-equal. */
 void tly_descriptor_shorten(tally_descriptor *full);
-
-/* "A B C": the operators and dtypes that kernels exist for, for hints. */
-#define TLY_MADE_MAX 160
-void tly_made_ops(char text[TLY_MADE_MAX]);
-void tly_made_dtypes(uint32_t dtypes, char text[TLY_MADE_MAX]);
-
-/* Dtypes of the output that kernels exist for, as bits. */
-uint32_t tly_outputs_of(int32_t op, int32_t dtype);
 
 /* What is said of an option that is not for the operator: option, operator. */
 #define TLY_NOT_AN_OPTION "%s is not an option of %s"

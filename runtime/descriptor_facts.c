@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#include "guess.h"
 #include "problem.h"
 
 #define STRIDES (TALLY_IN_STRIDES | TALLY_OUT_STRIDES)
@@ -14,60 +13,41 @@
 #define REDUCE (TALLY_KEEPDIMS | STRIDES)
 #define PICK TALLY_NAN_IGNORE
 
-/* Dtypes of the input that kernels exist for, as bits. */
-#define BIT(dtype) (1u << TALLY_##dtype)
-#define FLOATS (BIT(F64) | BIT(F32) | BIT(F16) | BIT(BF16))
-#define NUMBERS (FLOATS | BIT(I64) | BIT(I32) | BIT(U64) | BIT(U32))
-#define ORDERED (NUMBERS | BIT(I16) | BIT(I8) | BIT(U16) | BIT(U8))
-#define ALL (ORDERED | BIT(BOOL))
-
 const tly_op_facts tly_ops[TALLY_OP_COUNT] = {
-    [TALLY_CUMSUM] = { "cumsum", 1, 0, SCAN, 1, NUMBERS, 1 },
-    [TALLY_CUMPROD] = { "cumprod", 1, 0, SCAN, 1, NUMBERS, 1 },
-    [TALLY_CUMMAX] = { "cummax", 1, 0, SCAN | PICK, 0, ALL, 0 },
-    [TALLY_CUMMIN] = { "cummin", 1, 0, SCAN | PICK, 0, ALL, 0 },
-    [TALLY_CUMLOGSUMEXP] = { "cumlogsumexp", 1, 0, SCAN, 0, 0, 0 },
-    [TALLY_SUM] = { "sum", 0, 0, REDUCE, 1, NUMBERS, 1 },
-    [TALLY_PROD] = { "prod", 0, 0, REDUCE, 1, NUMBERS, 1 },
-    [TALLY_MEAN] = { "mean", 0, 0, REDUCE, 1, NUMBERS, 0 },
-    [TALLY_L1] = { "l1", 0, 0, REDUCE, 1, NUMBERS, 0 },
-    [TALLY_L2] = { "l2", 0, 0, REDUCE, 1, NUMBERS, 0 },
-    [TALLY_SUM_SQUARE] = { "sum_square", 0, 0, REDUCE, 1, NUMBERS, 0 },
-    [TALLY_LOG_SUM] = { "log_sum", 0, 0, REDUCE, 0, NUMBERS, 0 },
-    [TALLY_LOG_SUM_EXP] = { "log_sum_exp", 0, 0, REDUCE, 0, NUMBERS, 0 },
-    [TALLY_MAX] = { "max", 0, 0, REDUCE | PICK, 0, ALL, 0 },
-    [TALLY_MIN] = { "min", 0, 0, REDUCE | PICK, 0, ALL, 0 },
-    [TALLY_ARGMAX] = { "argmax", 0, TALLY_I64, REDUCE | PICK | TALLY_LAST, 0, ORDERED, 0 },
-    [TALLY_ARGMIN] = { "argmin", 0, TALLY_I64, REDUCE | PICK | TALLY_LAST, 0, ORDERED, 0 },
+    [TALLY_CUMSUM] = { "cumsum", 1, 0, SCAN, 1 },
+    [TALLY_CUMPROD] = { "cumprod", 1, 0, SCAN, 1 },
+    [TALLY_CUMMAX] = { "cummax", 1, 0, SCAN | PICK, 0 },
+    [TALLY_CUMMIN] = { "cummin", 1, 0, SCAN | PICK, 0 },
+    [TALLY_CUMLOGSUMEXP] = { "cumlogsumexp", 1, 0, SCAN, 0 },
+    [TALLY_SUM] = { "sum", 0, 0, REDUCE, 1 },
+    [TALLY_PROD] = { "prod", 0, 0, REDUCE, 1 },
+    [TALLY_MEAN] = { "mean", 0, 0, REDUCE, 1 },
+    [TALLY_L1] = { "l1", 0, 0, REDUCE, 1 },
+    [TALLY_L2] = { "l2", 0, 0, REDUCE, 1 },
+    [TALLY_SUM_SQUARE] = { "sum_square", 0, 0, REDUCE, 1 },
+    [TALLY_LOG_SUM] = { "log_sum", 0, 0, REDUCE, 0 },
+    [TALLY_LOG_SUM_EXP] = { "log_sum_exp", 0, 0, REDUCE, 0 },
+    [TALLY_MAX] = { "max", 0, 0, REDUCE | PICK, 0 },
+    [TALLY_MIN] = { "min", 0, 0, REDUCE | PICK, 0 },
+    [TALLY_ARGMAX] = { "argmax", 0, TALLY_I64, REDUCE | PICK | TALLY_LAST, 0 },
+    [TALLY_ARGMIN] = { "argmin", 0, TALLY_I64, REDUCE | PICK | TALLY_LAST, 0 },
 };
 
 const tly_dtype_facts tly_dtypes[TALLY_DTYPE_COUNT] = {
-    [TALLY_F64] = { "f64", 8, TALLY_F64, 1, 0, 0 },
-    [TALLY_F32] = { "f32", 4, TALLY_F32, 1, 0, BIT(F64) },
-    [TALLY_F16] = { "f16", 2, TALLY_F32, 1, 0, BIT(F32) },
-    [TALLY_BF16] = { "bf16", 2, TALLY_F32, 1, 0, BIT(F32) },
-    [TALLY_I64] = { "i64", 8, TALLY_I64, 0, INT64_MAX, 0 },
-    [TALLY_I32] = { "i32", 4, TALLY_I32, 0, INT32_MAX, BIT(I64) },
-    [TALLY_I16] = { "i16", 2, TALLY_I16, 0, INT16_MAX, BIT(I64) | BIT(I32) },
-    [TALLY_I8] = { "i8", 1, TALLY_I8, 0, INT8_MAX, BIT(I64) | BIT(I32) },
-    [TALLY_U64] = { "u64", 8, TALLY_U64, 0, UINT64_MAX, 0 },
-    [TALLY_U32] = { "u32", 4, TALLY_U32, 0, UINT32_MAX, BIT(U64) },
-    [TALLY_U16] = { "u16", 2, TALLY_U16, 0, UINT16_MAX, BIT(U64) | BIT(U32) },
-    [TALLY_U8] = { "u8", 1, TALLY_U8, 0, UINT8_MAX, BIT(U64) | BIT(U32) },
-    [TALLY_BOOL] = { "bool", 1, TALLY_BOOL, 0, 0, BIT(I64) },
+    [TALLY_F64] = { "f64", 8, TALLY_F64, 1, 0 },
+    [TALLY_F32] = { "f32", 4, TALLY_F32, 1, 0 },
+    [TALLY_F16] = { "f16", 2, TALLY_F32, 1, 0 },
+    [TALLY_BF16] = { "bf16", 2, TALLY_F32, 1, 0 },
+    [TALLY_I64] = { "i64", 8, TALLY_I64, 0, INT64_MAX },
+    [TALLY_I32] = { "i32", 4, TALLY_I32, 0, INT32_MAX },
+    [TALLY_I16] = { "i16", 2, TALLY_I16, 0, INT16_MAX },
+    [TALLY_I8] = { "i8", 1, TALLY_I8, 0, INT8_MAX },
+    [TALLY_U64] = { "u64", 8, TALLY_U64, 0, UINT64_MAX },
+    [TALLY_U32] = { "u32", 4, TALLY_U32, 0, UINT32_MAX },
+    [TALLY_U16] = { "u16", 2, TALLY_U16, 0, UINT16_MAX },
+    [TALLY_U8] = { "u8", 1, TALLY_U8, 0, UINT8_MAX },
+    [TALLY_BOOL] = { "bool", 1, TALLY_BOOL, 0, 0 },
 };
-
-#define INDICES (BIT(I64) | BIT(I32) | BIT(U64) | BIT(U32))
-
-uint32_t tly_outputs_of(int32_t op, int32_t dtype)
-{
-    const tly_op_facts *facts = &tly_ops[op];
-    uint32_t same = facts->dtypes & 1u << dtype;
-    if (facts->out_dtype != 0) {
-        return same != 0 ? INDICES : 0;
-    }
-    return same | (facts->widens ? tly_dtypes[dtype].wider : 0);
-}
 
 size_t tally_dtype_bytes(tally_dtype dtype)
 {
@@ -82,26 +62,6 @@ const char *tally_dtype_name(tally_dtype dtype)
 const char *tally_op_name(tally_op op)
 {
     return (unsigned)op < TALLY_OP_COUNT ? tly_ops[op].name : NULL;
-}
-
-void tly_made_ops(char text[TLY_MADE_MAX])
-{
-    text[0] = 0;
-    for (int op = 1; op < TALLY_OP_COUNT; op++) {
-        if (tly_ops[op].dtypes != 0) {
-            tly_names_add(text, TLY_MADE_MAX, tly_ops[op].name);
-        }
-    }
-}
-
-void tly_made_dtypes(uint32_t dtypes, char text[TLY_MADE_MAX])
-{
-    text[0] = 0;
-    for (int dtype = 1; dtype < TALLY_DTYPE_COUNT; dtype++) {
-        if (dtypes >> dtype & 1) {
-            tly_names_add(text, TLY_MADE_MAX, tly_dtypes[dtype].name);
-        }
-    }
 }
 
 /* A wider output's dtype is computed in; indices are told of what is compared in the input's. */

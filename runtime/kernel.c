@@ -1,7 +1,7 @@
 /*
  * From a descriptor to a kernel: a thread that asks again gets its answer from its own table; all
  * others get the canonical problem, whose code the context's cache finds or has made. Guarantees
- * that equal problems share code, and that what no kernel exists for is refused by name.
+ * that equal problems share code. What no kernel exists for is refused by the generator.
  */
 #include "internal.h"
 
@@ -20,38 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- what exists --------------------------------------------------------------------------- */
-
-/* Each with what there is in its place. */
-static tally_status refuse_missing(const tally_descriptor *d, tally_error *error)
-{
-    const tly_op_facts *op = &tly_ops[d->op];
-    const char *dtype = tly_dtypes[d->dtype].name;
-    uint32_t outputs = tly_outputs_of(d->op, d->dtype);
-    char made[TLY_MADE_MAX];
-    if (op->dtypes == 0) {
-        tly_made_ops(made);
-        tly_fail(error, TALLY_UNSUPPORTED, "op", "no kernels exist for %s", op->name);
-        tly_error_hint(error, "kernels exist for %s", made);
-    } else if (outputs == 0) {
-        tly_made_dtypes(op->dtypes, made);
-        tly_fail(error, TALLY_UNSUPPORTED, "dtype", "no kernels of %s exist for %s", op->name,
-                 dtype);
-        tly_error_hint(error, "kernels of %s exist for %s", op->name, made);
-    } else if ((outputs >> d->out_dtype & 1) == 0) {
-        tly_made_dtypes(outputs, made);
-        tly_fail(error, TALLY_UNSUPPORTED, "dtype", "no kernels of %s exist from %s to %s",
-                 op->name, dtype, tly_dtypes[d->out_dtype].name);
-        tly_error_hint(error, "kernels of %s exist from %s to %s", op->name, dtype, made);
-    } else if (d->order == TALLY_ORDER_EXACT) {
-        tly_fail(error, TALLY_UNSUPPORTED, "order", "no kernels exist for order=exact");
-        tly_error_hint(error, "kernels exist without order=, with the same bits on every run, and "
-                              "with order=serial");
-    } else {
-        return TALLY_OK;
-    }
-    return TALLY_UNSUPPORTED;
-}
+/* --- what is asked for ----------------------------------------------------------------------- */
 
 static tally_status take_options(const tally_kernel_options *options, tally_kernel_options *known,
                                  tally_error *error)
@@ -105,23 +74,18 @@ static tally_status find_target(tally_context *context, const tally_kernel_optio
     return status;
 }
 
-static tally_status find_problem(const tally_kernel_options *known, tly_request *request,
-                                 tally_error *error)
+static void find_problem(const tally_kernel_options *known, tly_request *request)
 {
-    tally_status status = refuse_missing(&request->full, error);
-    if (status == TALLY_OK) {
-        request->plan = known->plan != NULL ? known->plan : "";
-        tly_canonicalise(&request->full, &request->problem, &request->geometry);
-        tly_problem *p = &request->problem;
-        if (request->level == TLY_LEVEL_NONE && tly_reduces(p->form)) {
-            tly_reduce_on_devices(p);
-        } else if (request->level == TLY_LEVEL_NONE && (p->form != TLY_ROWS || !p->dense)) {
-            p->dense = p->length = 0; /* for the sake of kernels for CPUs */
-        } else if (request->level == TLY_LEVEL_NONE) {
-            p->dense = TLY_DENSE;
-        }
+    tly_problem *p = &request->problem;
+    request->plan = known->plan != NULL ? known->plan : "";
+    tly_canonicalise(&request->full, p, &request->geometry);
+    if (request->level == TLY_LEVEL_NONE && tly_reduces(p->form)) {
+        tly_reduce_on_devices(p);
+    } else if (request->level == TLY_LEVEL_NONE && (p->form != TLY_ROWS || !p->dense)) {
+        p->dense = p->length = 0; /* for the sake of kernels for CPUs */
+    } else if (request->level == TLY_LEVEL_NONE) {
+        p->dense = TLY_DENSE;
     }
-    return status;
 }
 
 /* A kernel that runs needs every size; `open`: one that is only shown. */
@@ -154,7 +118,10 @@ tally_status tly_request_resolve(tally_context *context, const tally_descriptor 
     if (status == TALLY_OK) {
         status = find_target(context, &known, request, error);
     }
-    return status == TALLY_OK ? find_problem(&known, request, error) : status;
+    if (status == TALLY_OK) {
+        find_problem(&known, request);
+    }
+    return status;
 }
 
 tally_status tly_request_for(tally_vulkan *vulkan, const tally_descriptor *descriptor,
@@ -173,7 +140,8 @@ tally_status tly_request_for(tally_vulkan *vulkan, const tally_descriptor *descr
     request->level = TLY_LEVEL_NONE;
     request->vulkan = vulkan;
     request->caps = *tly_vulkan_caps(vulkan);
-    return find_problem(&known, request, error);
+    find_problem(&known, request);
+    return TALLY_OK;
 }
 
 /* --- preparing the launch ------------------------------------------------------------------ */

@@ -74,6 +74,8 @@ tally_status tly_word_int(tly_reader *r, tly_span part, const char *field, int64
 
 #define EXAMPLE "cumsum:f32:1024x512:axis=1, that is OP:DTYPE:SIZES:OPTION,OPTION"
 
+enum { MOST_NAMES = 192 }; /* of a list of them in a hint */
+
 static tally_status read_op(tly_reader *r)
 {
     for (int op = 1; op < TALLY_OP_COUNT; op++) {
@@ -86,17 +88,17 @@ static tally_status read_op(tly_reader *r)
     size_t length = strspn(r->op.at,
                            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
     tly_guess guess = tly_guess_begin(r->op.at, length);
-    char made[TLY_MADE_MAX];
+    char names[MOST_NAMES] = "";
     for (int op = 1; op < TALLY_OP_COUNT; op++) {
         tly_guess_try(&guess, tly_ops[op].name);
+        tly_names_add(names, sizeof names, tly_ops[op].name);
     }
-    tly_made_ops(made);
     tly_word_refuse(r, r->op.at, "op", "'%.*s' is no operator" TLY_GUESS, TLY_SHOW(r->op),
                     TLY_GUESSED(&guess));
     if (r->op.at + length != r->op.end) {
         tly_error_hint(r->error, "a word looks like " EXAMPLE);
     } else {
-        tly_error_hint(r->error, "kernels exist for %s", made);
+        tly_error_hint(r->error, "operators: %s", names);
     }
     return TALLY_INVALID;
 }
@@ -110,14 +112,14 @@ static tally_status read_dtype(tly_reader *r, tly_span name, int32_t *dtype)
         }
     }
     tly_guess guess = tly_guess_begin(name.at, (size_t)(name.end - name.at));
-    char made[TLY_MADE_MAX];
+    char names[MOST_NAMES] = "";
     for (int i = 1; i < TALLY_DTYPE_COUNT; i++) {
         tly_guess_try(&guess, tly_dtypes[i].name);
+        tly_names_add(names, sizeof names, tly_dtypes[i].name);
     }
-    tly_made_dtypes(UINT32_MAX, made);
     tly_word_refuse(r, name.at, "dtype", "'%.*s' is no dtype" TLY_GUESS, TLY_SHOW(name),
                     TLY_GUESSED(&guess));
-    tly_error_hint(r->error, "dtypes: %s", made);
+    tly_error_hint(r->error, "dtypes: %s", names);
     return TALLY_INVALID;
 }
 

@@ -44,7 +44,8 @@ const char *tly_data_name(tly_data data);
 #define TLY_DRAW_WIDER (1u << 31)
 /* Those that kernels exist for; reductions on CPUs alone. */
 #define TLY_DRAW_SCANS \
-    (1u << TALLY_CUMSUM | 1u << TALLY_CUMPROD | 1u << TALLY_CUMMAX | 1u << TALLY_CUMMIN)
+    (1u << TALLY_CUMSUM | 1u << TALLY_CUMPROD | 1u << TALLY_CUMMAX | 1u << TALLY_CUMMIN | \
+     1u << TALLY_CUMLOGSUMEXP)
 #define TLY_DRAW_REDUCTIONS \
     (1u << TALLY_SUM | 1u << TALLY_PROD | 1u << TALLY_MEAN | 1u << TALLY_L1 | 1u << TALLY_L2 | \
      1u << TALLY_SUM_SQUARE | 1u << TALLY_LOG_SUM | 1u << TALLY_LOG_SUM_EXP | 1u << TALLY_MAX | \

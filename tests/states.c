@@ -117,6 +117,8 @@ const tly_operator *__wrap_tly_operator_find(int op)
 {
     static const tly_operator operators[] = {
         { .op = TALLY_CUMSUM,
+          .outputs = TLY_OUT_WIDER,
+          .dtypes = TLY_NUMBERS,
           .parts = 2,
           .lift = lift,
           .combine = combine,
@@ -126,6 +128,8 @@ const tly_operator *__wrap_tly_operator_find(int op)
           .padding = TLY_ZERO,
           .watch = TLY_WATCH_NONE },
         { .op = TALLY_CUMPROD,
+          .outputs = TLY_OUT_WIDER,
+          .dtypes = TLY_NUMBERS,
           .parts = 3,
           .part = { TLY_PART_VALUE, TLY_PART_VALUE, TLY_PART_INDEX },
           .lift = lift,

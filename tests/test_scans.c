@@ -1,6 +1,6 @@
 /*
- * Scans beyond sums and products of one dtype: of maxima and minima, and with outputs wider than the
- * input. docs/semantics.md line by line, as the table has it that the reference is held to, and then
+ * Scans beyond sums and products of one dtype: of maxima and minima, of logarithms of sums, and with
+ * outputs wider than the input. docs/semantics.md line by line, as the table has it that the reference is held to, and then
  * in every form. Random cases are the differential driver's.
  */
 #include <string.h>
@@ -20,7 +20,8 @@ static const struct {
 
 static int is_made(const char *word)
 {
-    static const char *const ops[] = { "cumsum:", "cumprod:", "cummax:", "cummin:" };
+    static const char *const ops[] = { "cumsum:", "cumprod:", "cummax:", "cummin:",
+                                       "cumlogsumexp:" };
     for (size_t i = 0; i < COUNT(ops); i++)
         if (!strncmp(word, ops[i], strlen(ops[i])))
             return 1;
@@ -86,6 +87,17 @@ Test(scans, integers_by_their_sign)
                   "18446744073709551615" },
                 { "cummax:bool", 3, "", "0 1 0", "0 1 1", "0" },
                 { "cummin:bool", 3, "", "1 0 1", "1 0 0", "1" });
+}
+
+/* The largest element is taken out before anything is an exponential, so these are exact. */
+Test(scans, logarithms_of_sums)
+{
+    CHECK_SCANS(
+        { "cumlogsumexp:f32", 6, "", "-inf -1000 0 1000 -9000 3e38", "-inf -1000 0 1000 1000 3e38",
+          "-inf" },
+        { "cumlogsumexp:f64", 5, "", "-inf 9000 inf nan inf", "-inf 9000 inf nan nan", "-inf" },
+        { "cumlogsumexp:f16", 4, ",reverse", "nan inf -5 -inf", "nan inf -5 -inf", "-inf" },
+        { "cumlogsumexp:bf16", 4, "", "0 0 0 0", "0 0x1.62p-1 0x1.1ap0 0x1.62p0", "-inf" });
 }
 
 Test(scans, wider_outputs)

@@ -166,13 +166,17 @@ static int32_t choose_scan(const tly_problem *p, const tly_target *t, const tly_
 }
 
 /* With 16 registers, windows of products have room for two vectors. Zen 4, AVX2, f32 of 128 KiB
- * from L2, ns an element, products by 2 and 4 .207, .33; sums .20, .15. */
+ * from L2, ns an element, products by 2 and 4 .207, .33; sums .20, .15. States of several parts take
+ * long, and a segment's look ahead makes a step in vain: cumlogsumexp of f32, rows of 128, by 1, 2, 4,
+ * 8 AVX-512 4.2, 4.8, 5.2, 6.0, AVX2 8.4, 8.2, 8.6, 9.3; of 1024 4.7, 4.0, 4.1, 4.1 and 8.6, 7.8, 8.3,
+ * 7.8 (Emerald Rapids). */
 static int32_t choose_vectors(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     if (plan->scan == TLY_SCAN_SCALARS)
         return 1;
-    int few = t->registers < 32 && plan->scan == TLY_SCAN_WINDOWS;
-    return few && is_product_of_singles(p) ? 2 : 4;
+    int few = (t->registers < 32 && is_product_of_singles(p)) ||
+              tly_operator_find(p->op)->parts > 1;
+    return few && plan->scan == TLY_SCAN_WINDOWS ? 2 : 4;
 }
 
 /* The first doublings by overlapping loads, where they cost one instruction each: not of elements

@@ -1,0 +1,82 @@
+/*
+ * What kernels are made for: the generator's own answer, which the runtime hands on. What it is
+ * asked is a right problem; each refusal says what there is in its place.
+ */
+#include <stddef.h>
+
+#include "../runtime/error.h"
+#include "../runtime/guess.h"
+#include "operator.h"
+
+enum { LIST = 160 };
+
+#define INDICES (TLY_BIT(I64) | TLY_BIT(I32) | TLY_BIT(U64) | TLY_BIT(U32))
+
+/* Outputs that are wider than an input, by its dtype. */
+static const uint32_t wider[TALLY_DTYPE_COUNT] = {
+    [TALLY_F32] = TLY_BIT(F64),
+    [TALLY_F16] = TLY_BIT(F32),
+    [TALLY_BF16] = TLY_BIT(F32),
+    [TALLY_I32] = TLY_BIT(I64),
+    [TALLY_I16] = TLY_BIT(I64) | TLY_BIT(I32),
+    [TALLY_I8] = TLY_BIT(I64) | TLY_BIT(I32),
+    [TALLY_U32] = TLY_BIT(U64),
+    [TALLY_U16] = TLY_BIT(U64) | TLY_BIT(U32),
+    [TALLY_U8] = TLY_BIT(U64) | TLY_BIT(U32),
+    [TALLY_BOOL] = TLY_BIT(I64),
+};
+
+static uint32_t outputs_of(const tly_operator *o, uint8_t dtype)
+{
+    uint32_t same = o->dtypes & 1u << dtype;
+    if (o->outputs == TLY_OUT_INDICES)
+        return same != 0 ? INDICES : 0;
+    return same | (o->outputs == TLY_OUT_WIDER ? wider[dtype] : 0);
+}
+
+static const char *list_ops(char text[LIST])
+{
+    text[0] = 0;
+    for (int op = 1; op < TALLY_OP_COUNT; op++)
+        if (tly_operator_find(op) != NULL)
+            tly_names_add(text, LIST, tally_op_name((tally_op)op));
+    return text;
+}
+
+static const char *list_dtypes(uint32_t dtypes, char text[LIST])
+{
+    text[0] = 0;
+    for (int dtype = 1; dtype < TALLY_DTYPE_COUNT; dtype++)
+        if (dtypes >> dtype & 1)
+            tly_names_add(text, LIST, tally_dtype_name((tally_dtype)dtype));
+    return text;
+}
+
+tally_status tly_operator_check(const tly_problem *p, tally_error *error)
+{
+    const tly_operator *o = tly_operator_find(p->op);
+    const char *op = tally_op_name((tally_op)p->op);
+    const char *dtype = tally_dtype_name((tally_dtype)p->dtype);
+    uint32_t outputs = o != NULL ? outputs_of(o, p->dtype) : 0;
+    char made[LIST];
+    if (o == NULL) {
+        tly_fail(error, TALLY_UNSUPPORTED, "op", "no kernels exist for %s",
+                 op != NULL ? op : "an operator of a later version");
+        tly_error_hint(error, "kernels exist for %s", list_ops(made));
+    } else if (outputs == 0) {
+        tly_fail(error, TALLY_UNSUPPORTED, "dtype", "no kernels of %s exist for %s", op, dtype);
+        tly_error_hint(error, "kernels of %s exist for %s", op, list_dtypes(o->dtypes, made));
+    } else if ((outputs >> p->out_dtype & 1) == 0) {
+        tly_fail(error, TALLY_UNSUPPORTED, "dtype", "no kernels of %s exist from %s to %s", op,
+                 dtype, tally_dtype_name((tally_dtype)p->out_dtype));
+        tly_error_hint(error, "kernels of %s exist from %s to %s", op, dtype,
+                       list_dtypes(outputs, made));
+    } else if (p->order == TALLY_ORDER_EXACT) {
+        tly_fail(error, TALLY_UNSUPPORTED, "order", "no kernels exist for order=exact");
+        tly_error_hint(error, "kernels exist without order=, with the same bits on every run, and "
+                              "with order=serial");
+    } else {
+        return TALLY_OK;
+    }
+    return TALLY_UNSUPPORTED;
+}
