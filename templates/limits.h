@@ -108,6 +108,10 @@ unsigned tly_gpu_slot_bytes(const tly_problem *p);
 /* 1: vectors of elements can be loaded in part (reduce_limits.c). */
 int tly_is_masked(const tly_problem *p, const tly_target *t);
 
+/* 1: outputs side by side are the plain loop's, whose partial products leave no range that it does
+ * not (reduce_limits.c). */
+int tly_reduces_plainly(const tly_problem *p);
+
 /* Checks of several templates (limits.c). */
 const char *tly_fault_of_lanes(const tly_problem *p, const tly_plan *plan);
 int32_t tly_line_elements(const tly_problem *p); /* of output */

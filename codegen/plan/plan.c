@@ -376,7 +376,8 @@ static int32_t choose_reduce_rows(const tly_problem *p, const tly_target *t, con
 
 static int32_t choose_reduce_chunk(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
-    return is_serial_row(p) ? 0 : choose_chunk(p, t, plan);
+    int serial = p->form == TLY_REDUCED_LANES ? tly_reduces_plainly(p) : is_serial_row(p);
+    return serial ? 0 : choose_chunk(p, t, plan);
 }
 
 static int32_t choose_reduce_steps(const tly_problem *p, const tly_target *t, const tly_plan *plan)
@@ -463,6 +464,7 @@ static const choice choices[TLY_TEMPLATE_COUNT][MOST_CHOICES] = {
         { KEY(lanes), choose_reduce_lanes, 0 },
         { KEY(rows), choose_reduce_steps, 0 },
         { KEY(tile_lanes), NULL, 1024 },
+        { KEY(chunk), choose_reduce_chunk, 0 },
         { KEY(split_bytes), NULL, 0 },
     },
     [TLY_TEMPLATE_NARROW] = {
