@@ -118,6 +118,8 @@ int32_t tly_line_elements(const tly_problem *p); /* of output */
 /* Elements of a step, the longest of its ways: scans side by side begin a block in lane 0 whichever
  * way the block before went (rows_limits.c). */
 int32_t tly_rows_step(const tly_problem *p, const tly_plan *plan);
+/* 1: a carry record holds what the scans of a row hand on (rows_limits.c). */
+int tly_rows_cuts(const tly_problem *p, const tly_plan *plan);
 /* Vectors that hold the results of packed columns, one before (narrow_limits.c). */
 int32_t tly_narrow_vectors(const tly_problem *p, const tly_plan *plan);
 /* Vectors of lanes side by side in a tile (tiles_limits.c). */
