@@ -87,6 +87,9 @@ typedef struct tly_task {
 #define TLY_CARRY_BYTES 128
 #define TLY_TOTAL_BYTES 192
 
+/* Records of lanes have room for a multiple of so many. */
+#define TLY_RECORD_LANES 64
+
 /* Returns 0; 1 as TLY_MODE_COMBINE says. Calls nothing, keeps nothing, needs the default
  * floating-point environment. */
 typedef int64_t (*tly_entry)(const tly_args *args, const tly_task *task);
@@ -95,11 +98,13 @@ typedef int64_t (*tly_entry)(const tly_args *args, const tly_task *task);
 typedef struct tly_launch {
     uint32_t abi;               /* TLY_ABI_VERSION */
     uint32_t form;              /* tly_form */
-    int64_t chunk;              /* TLY_ROWS, reductions: elements a chunk; 0: rows are never cut */
+    int64_t chunk;              /* TLY_ROWS, reductions: elements a chunk, of lanes those of all
+                                   of a tile; 0: never cut */
     int64_t tile_lanes;         /* other forms: lanes a tile */
     int64_t scratch_bytes;      /* a task */
     int64_t scratch_lane_bytes; /* and for each lane of a row that the task takes */
-    int64_t record_bytes;       /* reductions: of a tile's states; TLY_ROWS: of a carry record */
+    int64_t record_bytes;       /* reductions: of a tile's states, of lanes of one lane's;
+                                   TLY_ROWS: of a carry record */
     int64_t split_bytes;        /* bytes read and written worth one more thread where computing
                                    is the limit; 0: memory is, and the machine decides */
     uint64_t tensors;           /* 1 << TLY_TENSOR_...: those that the kernel takes */

@@ -230,11 +230,13 @@ static void prepare_cuts(tally_kernel *k, const tly_geometry *g, const tly_launc
     k->alone = k->bytes < k->split_bytes || k->tiles == 1;
     k->most_tiles = tly_reduces(l->form) ? INT64_MAX : k->row_tiles;
     int64_t lanes = 0;
-    if (l->form != TLY_ROWS && !tly_reduces(l->form)) {
+    if (l->form == TLY_REDUCED_LANES) {
+        lanes = smaller(g->inner, l->tile_lanes); /* a tile at a time */
+    } else if (l->form != TLY_ROWS && !tly_reduces(l->form)) {
         lanes = g->inner;
         k->share_tiles = ceil_div(limits->share, l->tile_lanes * in_bytes);
     }
-    if (l->scratch_lane_bytes > 0) {
+    if (l->scratch_lane_bytes > 0 && !tly_reduces(l->form)) {
         int64_t room = limits->scratch_bytes - l->scratch_bytes;
         k->most_tiles = larger(room / tly_multiply(l->scratch_lane_bytes, l->tile_lanes), 1);
         lanes = smaller(lanes, tly_multiply(k->most_tiles, l->tile_lanes));

@@ -10,7 +10,9 @@
 
 #include <stdlib.h>
 
-enum { LINE = 64 };
+/* Steps of the axis that are worth states of their own in lanes: those are combined once a chunk,
+ * where each step is once a pass of 8. */
+enum { LINE = 64, LEAST_LANE_STEPS = 128 };
 
 static int64_t ceil_div(int64_t a, int64_t b)
 {
@@ -27,11 +29,32 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+/* Elements of one output that a chunk has; in lanes the plan counts those of all side by side, and
+ * records are as large as there are lanes. */
+static int64_t chunk_of(const tally_kernel *k, const tly_geometry *g, const tly_launch *l)
+{
+    if (l->chunk == 0) {
+        return INT64_MAX;
+    }
+    if (l->form != TLY_REDUCED_LANES) {
+        return l->chunk;
+    }
+    int64_t most = larger(TLY_REDUCE_MOST_OUTPUT / k->record_bytes, 1);
+    int64_t least = ceil_div(tly_multiply(g->length, g->steps), most);
+    int64_t chunk = larger(l->chunk / smaller(g->inner, l->tile_lanes), LEAST_LANE_STEPS);
+    return larger(chunk, ceil_div(least, LEAST_LANE_STEPS) * LEAST_LANE_STEPS);
+}
+
 void tly_reduce_prepare(tally_kernel *k, const tly_geometry *g, const tly_launch *l,
                         int64_t in_bytes)
 {
     tly_args *args = &k->args;
-    int64_t chunk = l->chunk > 0 ? l->chunk : INT64_MAX;
+    k->record_bytes = l->record_bytes;
+    if (l->form == TLY_REDUCED_LANES) {
+        int64_t lanes = larger(smaller(g->inner, l->tile_lanes), 1);
+        k->record_bytes *= ceil_div(lanes, TLY_RECORD_LANES) * TLY_RECORD_LANES;
+    }
+    int64_t chunk = chunk_of(k, g, l);
     args->steps = g->length > 0 ? g->steps : 0;
     args->chunk_length = larger(smaller(g->length, chunk), 1);
     args->chunk_steps = smaller(larger(chunk / args->chunk_length, 1), larger(args->steps, 1));
@@ -49,13 +72,14 @@ void tly_reduce_prepare(tally_kernel *k, const tly_geometry *g, const tly_launch
     k->rows = g->rows * args->blocks;
     k->row_tiles = args->chunks;
     k->tiles = k->rows * k->row_tiles;
-    k->record_bytes = l->record_bytes;
 }
 
 int tly_reduce_cut(tly_run *run)
 {
     const tally_kernel *k = run->kernel;
-    if (k->row_tiles == 1 || k->rows >= run->threads) {
+    /* As many outputs as threads, or so many that one more or less makes no difference. */
+    int even = k->rows % run->threads == 0 || k->rows >= run->threads * TLY_REDUCE_TICKETS;
+    if (k->row_tiles == 1 || (k->rows >= run->threads && even)) {
         return 0;
     }
     /* Of each task's records, none shares a line with another task's. */
@@ -63,7 +87,7 @@ int tly_reduce_cut(tly_run *run)
     int64_t tiles = ceil_div(k->tiles, run->threads * TLY_REDUCE_TICKETS);
     size_t bytes;
     if (__builtin_mul_overflow((size_t)k->tiles, (size_t)k->record_bytes, &bytes) ||
-        bytes > TLY_REDUCE_MOST_RECORDS) {
+        bytes > (size_t)run->threads * TLY_REDUCE_MOST_RECORDS) {
         return 0;
     }
     run->records = aligned_alloc(LINE, (bytes + LINE - 1) / LINE * LINE);

@@ -108,12 +108,18 @@ unsigned tly_gpu_slot_bytes(const tly_problem *p);
 /* 1: vectors of elements can be loaded in part (reduce_limits.c). */
 int tly_is_masked(const tly_problem *p, const tly_target *t);
 
+/* 1: outputs side by side are the plain loop's, whose partial products leave no range that it does
+ * not (reduce_limits.c). */
+int tly_reduces_plainly(const tly_problem *p);
+
 /* Checks of several templates (limits.c). */
 const char *tly_fault_of_lanes(const tly_problem *p, const tly_plan *plan);
 int32_t tly_line_elements(const tly_problem *p); /* of output */
 /* Elements of a step, the longest of its ways: scans side by side begin a block in lane 0 whichever
  * way the block before went (rows_limits.c). */
 int32_t tly_rows_step(const tly_problem *p, const tly_plan *plan);
+/* 1: a carry record holds what the scans of a row hand on (rows_limits.c). */
+int tly_rows_cuts(const tly_problem *p, const tly_plan *plan);
 /* Vectors that hold the results of packed columns, one before (narrow_limits.c). */
 int32_t tly_narrow_vectors(const tly_problem *p, const tly_plan *plan);
 /* Vectors of lanes side by side in a tile (tiles_limits.c). */

@@ -1,7 +1,7 @@
 /*
- * Reductions along rows: tiles are chunks of an output's elements. States of chunks are combined in
- * their order, by whichever thread, so that the bits are those of one. Outputs and chunks are counted
- * without divisions but the first.
+ * Reductions: tiles are chunks of what makes an output, or several side by side. States of chunks are
+ * combined in a fixed order, by whichever thread, so that the bits are those of one. Outputs and chunks
+ * are counted without divisions but the first.
  */
 #include "reduce.h"
 
@@ -61,14 +61,108 @@ static tly_span chunk_at(tly_build *c, kir_value in, kir_value chunk)
                        tly_min(c, add(c, from, size), length) };
 }
 
-/* ---- states in records ---- */
+/* ---- outputs ---- */
+
+static kir_value record_at(tly_reduce *r, const tly_reduce_form *f, kir_arg records,
+                           kir_value number)
+{
+    return kir_ptradd(r->c->b, kir_get(r->c->b, records), mul(r->c, number, f->record_bytes));
+}
+
+/* The state of one tile: made, or taken from its record. */
+static kir_value state_of(tly_reduce *r, const tly_reduce_form *f, kir_value in, kir_value chunk,
+                          kir_value tile, kir_value place)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    kir_value mode = kir_get(b, KIR_ARG_MODE);
+    kir_value record = sub(c, tile, kir_get(b, KIR_ARG_BEGIN));
+    record = record_at(r, f, KIR_ARG_CARRY_OUT, record);
+    kir_branch known, wanted;
+    kir_if(b, &known, equal(c, mode, imm(c, TLY_MODE_COMBINE)));
+    kir_value there = f->take(r, record_at(r, f, KIR_ARG_CARRY_IN, tile));
+    kir_else(b, &known, 1, &there);
+    tly_span s = chunk_at(c, in, chunk);
+    kir_value total = equal(c, mode, imm(c, TLY_MODE_TOTAL));
+    kir_value made = f->make(r, &s, place ? kir_select(b, total, record, place) : 0);
+    if (f->keep != NULL) {
+        kir_if(b, &wanted, total);
+        f->keep(r, record, made);
+        kir_if_end(b, &wanted, 0, NULL);
+    }
+    kir_if_end(b, &known, 1, &made);
+    return known.result[0];
+}
+
+/* Tiles of one output that lie in the task. States are joined in groups, and those in their order, so
+ * that long sums are no long chains: after each group there is a turn that joins it. The first state
+ * of a group is the group's, the first group the output's. */
+static void do_output(tly_reduce *r, const tly_reduce_form *f, kir_value output)
+{
+    enum { GROUP = 32 };
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    kir_value begin = kir_get(b, KIR_ARG_BEGIN), end = kir_get(b, KIR_ARG_TASK_END);
+    kir_value chunks = kir_get(b, KIR_ARG_CHUNKS), mode = kir_get(b, KIR_ARG_MODE);
+    kir_value zero = imm(c, 0), one = imm(c, 1), first = mul(c, output, chunks);
+    kir_value records = equal(c, mode, imm(c, TLY_MODE_TOTAL)), whole = 0, part = 0, own = 0;
+    tly_row at = f->begin(r, output);
+    kir_value low = tly_max(c, sub(c, begin, first), zero), none = f->none(r);
+    kir_value high = tly_min(c, chunks, sub(c, end, first)), both[2] = { none, none };
+    kir_branch turn, lone;
+    kir_loop group, l;
+    kir_for(b, &group, low, high, imm(c, GROUP), 1, both);
+    both[0] = group.carried[0];
+    kir_value last = tly_min(c, high, add(c, group.i, imm(c, GROUP)));
+    kir_value leads = equal(c, group.i, low);
+    kir_for(b, &l, group.i, add(c, last, one), one, 2, both);
+    kir_value joins = equal(c, l.i, last), starts = equal(c, l.i, group.i);
+    if (f->place != NULL) {
+        whole = f->place(r, zero);
+        part = kir_select(b, leads, whole, f->place(r, one));
+        own = kir_select(b, starts, part, f->place(r, imm(c, 2)));
+    }
+    kir_if(b, &turn, joins);
+    kir_else(b, &turn, 1, &l.carried[1]);
+    kir_value made = state_of(r, f, at.in, l.i, add(c, first, l.i), own);
+    kir_if_end(b, &turn, 1, &made);
+    kir_value alone = kir_bin(b, KIR_OR, kir_select(b, joins, leads, starts), records);
+    kir_if(b, &lone, alone);
+    kir_else(b, &lone, 1, turn.result);
+    made = f->join(r, kir_select(b, joins, l.carried[0], l.carried[1]), turn.result[0],
+                   part ? kir_select(b, joins, whole, part) : 0);
+    kir_if_end(b, &lone, 1, &made);
+    both[0] = kir_select(b, joins, lone.result[0], l.carried[0]);
+    both[1] = lone.result[0];
+    kir_for_end(b, &l, both);
+    kir_for_end(b, &group, l.result);
+    kir_if(b, &turn, tly_not(c, records));
+    tly_span all = tly_reduce_all(c, at.in);
+    f->finish(r, &all, at.out, group.result[0]);
+    kir_if_end(b, &turn, 0, NULL);
+}
+
+void tly_reduce_outputs(tly_reduce *r, const tly_reduce_form *f)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    kir_value chunks = kir_get(b, KIR_ARG_CHUNKS), one = imm(c, 1);
+    kir_value first = kir_bin(b, KIR_UDIV, kir_get(b, KIR_ARG_BEGIN), chunks);
+    kir_value last = kir_bin(b, KIR_UDIV, sub(c, kir_get(b, KIR_ARG_TASK_END), one), chunks);
+    kir_loop l;
+    kir_for(b, &l, first, add(c, last, one), one, 0, NULL);
+    do_output(r, f, l.i);
+    kir_for_end(b, &l, NULL);
+}
+
+/* ---- rows: states are values ---- */
 
 static unsigned record_bytes(const tly_reduce *r)
 {
     return r->watched ? 2 * r->c->acc_bytes : r->c->state_bytes;
 }
 
-static kir_value load_record(tly_reduce *r, kir_value p)
+static kir_value take(tly_reduce *r, kir_value p)
 {
     tly_build *c = r->c;
     if (!r->watched)
@@ -79,99 +173,59 @@ static kir_value load_record(tly_reduce *r, kir_value p)
                                     kir_load(c->b, exponent, p, c->acc_bytes, 1) });
 }
 
-static kir_value record_at(tly_reduce *r, kir_arg records, kir_value number)
+static void keep(tly_reduce *r, kir_value p, kir_value state)
 {
-    return tly_at(r->c, kir_get(r->c->b, records), number, record_bytes(r));
+    tly_store_state(r->c, p, 0, state, 1);
 }
 
-static kir_value join(tly_reduce *r, kir_value x, kir_value y)
+static kir_value join(tly_reduce *r, kir_value x, kir_value y, kir_value place)
 {
+    (void)place;
     return r->watched ? tly_reduce_join(r->c, x, y) : tly_combine(r->c, x, y);
 }
 
-static kir_value nothing(tly_reduce *r)
+static kir_value none(tly_reduce *r)
 {
     return r->watched ? tly_reduce_one(r->c, 1) : tly_neutral(r->c, r->c->acc);
 }
 
-/* ---- outputs ---- */
-
-/* One tile's state: made, or taken from its record. */
-static kir_value state_of(tly_reduce *r, kir_value in, kir_value tile, kir_value chunk,
-                          kir_value combines)
+static kir_value make(tly_reduce *r, const tly_span *s, kir_value place)
 {
-    kir_builder *b = r->c->b;
-    kir_branch known;
-    kir_if(b, &known, combines);
-    kir_value there = load_record(r, record_at(r, KIR_ARG_CARRY_IN, tile));
-    kir_else(b, &known, 1, &there);
-    tly_span s = chunk_at(r->c, in, chunk);
-    kir_value made = tly_reduce_span(r, &s);
-    kir_if_end(b, &known, 1, &made);
-    return known.result[0];
+    (void)place;
+    return tly_reduce_span(r, s);
 }
 
-static void finish(tly_reduce *r, const tly_row *at, kir_value state)
+static tly_row begin(tly_reduce *r, kir_value output)
 {
-    kir_builder *b = r->c->b;
-    tly_span all = tly_reduce_all(r->c, at->in);
-    kir_value result = tly_reduce_result(r, tly_reduce_judge(r, &all, state));
-    kir_store(b, at->out, 0, result, 1, 0);
+    return tly_row_address(r->c, output);
 }
 
-/* Tiles of one output that lie in the task. */
-static void do_output(tly_reduce *r, kir_value output)
+static void finish(tly_reduce *r, const tly_span *all, kir_value out, kir_value state)
 {
-    tly_build *c = r->c;
-    kir_builder *b = c->b;
-    kir_value begin = kir_get(b, KIR_ARG_BEGIN), end = kir_get(b, KIR_ARG_TASK_END);
-    kir_value chunks = kir_get(b, KIR_ARG_CHUNKS), mode = kir_get(b, KIR_ARG_MODE);
-    kir_value zero = imm(c, 0), first = mul(c, output, chunks);
-    kir_value combines = equal(c, mode, imm(c, TLY_MODE_COMBINE));
-    kir_value records = equal(c, mode, imm(c, TLY_MODE_TOTAL));
-    tly_row at = tly_row_address(c, output);
-    kir_value start = nothing(r);
-    kir_branch way;
-    kir_loop l;
-    kir_for(b, &l, tly_max(c, sub(c, begin, first), zero), tly_min(c, chunks, sub(c, end, first)),
-            imm(c, 1), 1, &start);
-    kir_value tile = add(c, first, l.i);
-    kir_value state = state_of(r, at.in, tile, l.i, combines);
-    kir_if(b, &way, records);
-    tly_store_state(c, record_at(r, KIR_ARG_CARRY_OUT, sub(c, tile, begin)), 0, state, 1);
-    kir_if_end(b, &way, 0, NULL);
-    kir_value next = join(r, l.carried[0], state);
-    kir_for_end(b, &l, &next);
-    kir_if(b, &way, tly_not(c, records));
-    finish(r, &at, l.result[0]);
-    kir_if_end(b, &way, 0, NULL);
+    kir_store(r->c->b, out, 0, tly_reduce_result(r, tly_reduce_judge(r, all, state)), 1, 0);
 }
 
 static void do_row(tly_reduce *r, kir_value row)
 {
     tly_row at = tly_row_address(r->c, row);
     tly_span all = tly_reduce_all(r->c, at.in);
-    finish(r, &at, tly_reduce_span(r, &all));
+    finish(r, &all, at.out, tly_reduce_span(r, &all));
 }
 
 void tly_build_reduce_rows(tly_build *c, tly_launch *launch)
 {
     kir_builder *b = c->b;
     tly_reduce r = tly_reduce_begin(c);
-    kir_value chunks = kir_get(b, KIR_ARG_CHUNKS), one = imm(c, 1);
-    kir_loop l;
     launch->chunk = c->plan->chunk;
     launch->record_bytes = record_bytes(&r);
     if (c->plan->rows > 1) { /* short ones, of one chunk */
         launch->scratch_bytes = TLY_MOST_VECTOR_BYTES * 8;
         tly_reduce_group(&r, kir_get(b, KIR_ARG_BEGIN), kir_get(b, KIR_ARG_TASK_END), do_row);
-        kir_return(b, imm(c, 0));
-        return;
+    } else {
+        const tly_reduce_form rows = {
+            imm(c, launch->record_bytes), begin, none, NULL, make, join, take, keep, finish
+        };
+        tly_reduce_outputs(&r, &rows);
     }
-    kir_value first = kir_bin(b, KIR_UDIV, kir_get(b, KIR_ARG_BEGIN), chunks);
-    kir_value last = kir_bin(b, KIR_UDIV, sub(c, kir_get(b, KIR_ARG_TASK_END), one), chunks);
-    kir_for(b, &l, first, add(c, last, one), one, 0, NULL);
-    do_output(&r, l.i);
-    kir_for_end(b, &l, NULL);
     kir_return(b, imm(c, 0));
 }

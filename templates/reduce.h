@@ -1,5 +1,5 @@
 /*
- * Reductions: reduce.c the tiles of rows, reduce_rows.c a tile's state, reduce_range.c what left the
+ * Reductions: reduce.c tiles and their order, reduce_rows.c a row's tile and its state, reduce_range.c what left the
  * floating-point range, reduce_lanes.c outputs side by side, reduce_element.c elements in and out.
  */
 #ifndef TLY_REDUCE_TEMPLATE_H
@@ -46,6 +46,22 @@ kir_value tly_reduce_step(tly_build *c, kir_value in, kir_value step);
 /* All of an output. */
 tly_span tly_reduce_all(tly_build *c, kir_value in);
 
+/* How a form keeps the states of its tiles: as values, or, side by side, as addresses of them. The
+ * outputs of all tiles of a task are made by tly_reduce_outputs. */
+typedef struct tly_reduce_form {
+    kir_value record_bytes; /* i64, of a tile's states */
+    tly_row (*begin)(tly_reduce *r, kir_value output);
+    kir_value (*none)(tly_reduce *r); /* what no state was combined to yet: anything */
+    /* Where states of number `which` are made; NULL: they need no place. */
+    kir_value (*place)(tly_reduce *r, kir_value which);
+    kir_value (*make)(tly_reduce *r, const tly_span *s, kir_value place);
+    kir_value (*join)(tly_reduce *r, kir_value x, kir_value y, kir_value place);
+    kir_value (*take)(tly_reduce *r, kir_value record);
+    void (*keep)(tly_reduce *r, kir_value record, kir_value state); /* NULL: it was made there */
+    void (*finish)(tly_reduce *r, const tly_span *all, kir_value out, kir_value state);
+} tly_reduce_form;
+void tly_reduce_outputs(tly_reduce *r, const tly_reduce_form *f);
+
 /* ---- reduce_rows.c ---- */
 
 /* What a walk over elements makes of them: states of any kind, which need not be the operator's. */
@@ -79,6 +95,9 @@ tly_reduce_rules tly_reduce_chains(unsigned vectors); /* rules of short chains o
 /* States as results', in their lanes; *bad: i1, some may be wrong, or 0: none can be. Flags were
  * cleared before watched products. */
 kir_value tly_reduce_doubt(tly_reduce *r, kir_value state, kir_value *bad);
+
+/* i1: sums of another order than the plain loop's, which may overflow where that does not. */
+int tly_reduce_adds(const tly_reduce *r);
 
 /* The state of an output as its result's: sums that overflowed are added once more, and a product's
  * mantissa and exponent become one. */

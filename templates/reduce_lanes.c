@@ -1,15 +1,19 @@
 /*
- * Reductions of outputs that lie side by side: each lane is the plain loop, so nothing leaves the
- * range that the loop does not. States of a tile's lanes lie in scratch; several rows of input pass at
- * once, so that states are loaded and stored once for all of them.
+ * Reductions of outputs that lie side by side. States of a tile's lanes lie in scratch; several rows of
+ * input pass at once, so that states are loaded and stored once for all of them. What must be the plain
+ * loop is, lane by lane; else the rows of a pass are combined in a tree first, and chunks as those of
+ * rows, which is quicker and, of long sums, more exact. A sum that overflowed is then made once more
+ * by the plain loop.
  */
 #include "reduce.h"
 
 enum { MAX_STEPS = TLY_REDUCE_MOST_STEPS };
 
 typedef struct lanes {
-    tly_reduce r;
-    kir_value states; /* scratch, lane 0 first: of each vector its parts one after the other */
+    tly_reduce r;     /* first: what tly_reduce_form's functions are given */
+    int plain;        /* the plain loop */
+    kir_value states; /* scratch, of tiles, a plane a part */
+    kir_value room;   /* lanes that a tile has room for: whole vectors */
     kir_value count;  /* lanes */
     kir_value whole;  /* those that fill vectors; the rest go one by one */
 } lanes;
@@ -31,22 +35,66 @@ static void each_lane(lanes *k, lane_body body, void *user)
     kir_for_end(c->b, &l, NULL);
 }
 
-static kir_value state_at(lanes *k, kir_value lane)
+/* The states of a tile, from lane 0 on. */
+static kir_value states_at(lanes *k, kir_value p)
 {
-    return tly_at(k->r.c, k->states, lane, k->r.c->state_bytes);
+    return tly_states_row(k->r.c, p, imm(k->r.c, 0), k->room);
 }
 
-static void clear(lanes *k, kir_value lane, unsigned n, void *user)
+/* ---- all of a tile's states, a vector at a time; the last may be more than there are ---- */
+
+static void clear(lanes *k, kir_value states)
 {
     tly_build *c = k->r.c;
-    (void)user;
-    tly_store_state(c, state_at(k, lane), 0, tly_neutral(c, KIR_TYPE(c->acc.kind, n)), 1);
+    kir_value row = states_at(k, states);
+    kir_loop l;
+    kir_for(c->b, &l, imm(c, 0), k->count, imm(c, c->lanes), 0, NULL);
+    tly_states_store(c, tly_states_at(c, row, l.i), 0, tly_neutral(c, c->vec));
+    kir_for_end(c->b, &l, NULL);
 }
+
+/* i1: a sum is infinite or NaN. */
+static kir_value is_lost(lanes *k, kir_value states)
+{
+    tly_build *c = k->r.c;
+    kir_value row = states_at(k, states), lost = kir_const(c->b, KIR_TYPE(KIR_I1, 1), 0);
+    kir_loop l;
+    kir_for(c->b, &l, imm(c, 0), k->count, imm(c, c->lanes), 1, &lost);
+    kir_value v = tly_states_load(c, tly_states_at(c, row, l.i), 0, c->lanes);
+    kir_value here = kir_any(c->b, tly_not(c, tly_reduce_finite(c, v)));
+    lost = kir_bin(c->b, KIR_OR, l.carried[0], here);
+    kir_for_end(c->b, &l, &lost);
+    return l.result[0];
+}
+
+static kir_value finite_or(tly_build *c, kir_value x, kir_value y)
+{
+    return kir_select(c->b, tly_reduce_finite(c, x), x, y);
+}
+
+/* Those at `to`, each of one at x and one at y. */
+static void each_pair(lanes *k, kir_value x, kir_value y, kir_value to,
+                      kir_value (*f)(tly_build *c, kir_value x, kir_value y))
+{
+    tly_build *c = k->r.c;
+    kir_value row[3] = { states_at(k, x), states_at(k, y), states_at(k, to) };
+    kir_loop l;
+    kir_for(c->b, &l, imm(c, 0), k->count, imm(c, c->lanes), 0, NULL);
+    kir_value v[2];
+    for (int i = 0; i < 2; i++)
+        v[i] = tly_states_load(c, tly_states_at(c, row[i], l.i), 0, c->lanes);
+    tly_states_store(c, tly_states_at(c, row[2], l.i), 0, f(c, v[0], v[1]));
+    kir_for_end(c->b, &l, NULL);
+}
+
+/* ---- elements to states ---- */
 
 /* Rows of input that pass at once. */
 typedef struct rows {
+    kir_value states;               /* a tile's, from lane 0 on */
     kir_value at[MAX_STEPS], index; /* lane 0 of each; of the first */
     unsigned count;
+    int plain; /* one after the other */
 } rows;
 
 static void pass(lanes *k, kir_value lane, unsigned n, void *user)
@@ -54,89 +102,165 @@ static void pass(lanes *k, kir_value lane, unsigned n, void *user)
     tly_build *c = k->r.c;
     kir_builder *b = c->b;
     const rows *in = user;
-    kir_value skipped = mul(c, lane, tly_in_step(c));
-    kir_value state = tly_load_state(c, state_at(k, lane), 0, n, 1);
+    kir_value skipped = mul(c, lane, tly_in_step(c)), x[MAX_STEPS];
+    kir_value at = tly_states_at(c, in->states, lane), state = tly_states_load(c, at, 0, n);
     for (unsigned i = 0; i < in->count; i++) {
-        kir_value x = tly_reduce_load(&k->r, kir_ptradd(b, in->at[i], skipped), 0, n);
+        x[i] = tly_reduce_load(&k->r, kir_ptradd(b, in->at[i], skipped), 0, n);
         kir_value index = 0;
         if (k->r.indexed)
             index = tly_reduce_indices(&k->r, add(c, in->index, imm(c, i)), n, 0);
-        state = tly_combine(c, state, tly_lift_at(c, x, index));
+        x[i] = tly_lift_at(c, x[i], index);
+        if (in->plain)
+            state = tly_combine(c, state, x[i]);
     }
-    tly_store_state(c, state_at(k, lane), 0, state, 1);
+    for (unsigned m = in->count / 2; m > 0 && !in->plain; m /= 2)
+        for (unsigned i = 0; i < m; i++)
+            x[i] = tly_combine(c, x[2 * i], x[2 * i + 1]);
+    tly_states_store(c, at, 0, in->plain ? state : tly_combine(c, state, x[0]));
 }
 
 /* Elements [from, to) of a step by so many rows. */
-static void pass_rows(lanes *k, kir_value in, kir_value index, kir_value from, kir_value to,
-                      unsigned count)
+static void pass_rows(lanes *k, rows some, kir_value in, kir_value index, kir_value from,
+                      kir_value to)
 {
     tly_build *c = k->r.c;
     kir_value axis = kir_get(c->b, KIR_ARG_IN_AXIS);
-    rows some = { .count = count };
     kir_loop l;
-    kir_for(c->b, &l, from, to, imm(c, count), 0, NULL);
+    kir_for(c->b, &l, from, to, imm(c, some.count), 0, NULL);
     some.index = add(c, index, l.i);
-    for (unsigned i = 0; i < count; i++)
+    for (unsigned i = 0; i < some.count; i++)
         some.at[i] = kir_ptradd(c->b, i > 0 ? some.at[i - 1] : in,
                                 i > 0 ? axis : mul(c, l.i, axis));
     each_lane(k, pass, &some);
     kir_for_end(c->b, &l, NULL);
 }
 
-static void finish(lanes *k, kir_value lane, unsigned n, void *user)
-{
-    tly_build *c = k->r.c;
-    kir_value out = *(kir_value *)user, step = tly_out_step(c);
-    kir_value y = tly_reduce_result(&k->r, tly_load_state(c, state_at(k, lane), 0, n, 1));
-    kir_value at = kir_ptradd(c->b, out, mul(c, lane, step));
-    if (c->p->out_step == 1) {
-        kir_store(c->b, at, 0, y, 1, 0);
-        return;
-    }
-    for (unsigned i = 0; i < n; i++) {
-        kir_store(c->b, at, 0, kir_extract(c->b, y, i), 1, 0);
-        at = kir_ptradd(c->b, at, step);
-    }
-}
-
-/* Lanes [from, from + count) of a row. */
-static void do_tile(lanes *k, const tly_row *row, kir_value from)
+/* The states of a span, so many rows at once. */
+static void walk(lanes *k, const tly_span *s, kir_value states, unsigned together, int plain)
 {
     tly_build *c = k->r.c;
     kir_builder *b = c->b;
-    unsigned together = (unsigned)c->plan->rows;
-    kir_value zero = imm(c, 0), length = kir_get(b, KIR_ARG_LENGTH);
-    kir_value in = kir_ptradd(b, row->in, mul(c, from, tly_in_step(c)));
-    kir_value out = kir_ptradd(b, row->out, mul(c, from, tly_out_step(c)));
-    kir_value whole = tly_round_down(c, length, together);
+    rows some = { .states = states_at(k, states), .count = together, .plain = plain };
+    kir_value length = kir_get(b, KIR_ARG_LENGTH), axis = sub(c, s->to, s->from);
+    kir_value middle = add(c, s->from, tly_round_down(c, axis, together));
     kir_loop l;
-    each_lane(k, clear, NULL);
-    kir_for(b, &l, zero, kir_get(b, KIR_ARG_STEPS), imm(c, 1), 0, NULL);
-    kir_value step = tly_reduce_step(c, in, l.i), index = mul(c, l.i, length);
-    pass_rows(k, step, index, zero, whole, together);
+    clear(k, states);
+    kir_for(b, &l, s->begin, s->end, imm(c, 1), 0, NULL);
+    kir_value step = tly_reduce_step(c, s->in, l.i), index = mul(c, l.i, length);
+    pass_rows(k, some, step, index, s->from, middle);
+    some.count = 1;
     if (together > 1)
-        pass_rows(k, step, index, whole, length, 1);
+        pass_rows(k, some, step, index, middle, s->to);
     kir_for_end(b, &l, NULL);
-    each_lane(k, finish, &out);
+}
+
+/* ---- states are addresses ---- */
+
+static kir_value place(tly_reduce *r, kir_value which)
+{
+    lanes *k = (lanes *)r;
+    return tly_at(r->c, k->states, mul(r->c, which, k->room), r->c->state_bytes);
+}
+
+static kir_value none(tly_reduce *r)
+{
+    return ((lanes *)r)->states;
+}
+
+static tly_row begin(tly_reduce *r, kir_value output)
+{
+    lanes *k = (lanes *)r;
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    kir_value blocks = kir_get(b, KIR_ARG_BLOCKS), tile = imm(c, c->plan->tile_lanes);
+    kir_value row = kir_bin(b, KIR_UDIV, output, blocks);
+    kir_value from = mul(c, sub(c, output, mul(c, row, blocks)), tile);
+    tly_row at = tly_row_address(c, row);
+    at.in = kir_ptradd(b, at.in, mul(c, from, tly_in_step(c)));
+    at.out = kir_ptradd(b, at.out, mul(c, from, tly_out_step(c)));
+    k->states = tly_congruent(c, kir_get(b, KIR_ARG_SCRATCH), at.in);
+    k->count = tly_min(c, tile, sub(c, kir_get(b, KIR_ARG_INNER), from));
+    k->whole = c->lanes > 1 ? tly_round_down(c, k->count, c->lanes) : imm(c, 0);
+    return at;
+}
+
+static kir_value make(tly_reduce *r, const tly_span *s, kir_value at)
+{
+    lanes *k = (lanes *)r;
+    walk(k, s, at, (unsigned)r->c->plan->rows, k->plain);
+    return at;
+}
+
+static kir_value join(tly_reduce *r, kir_value x, kir_value y, kir_value at)
+{
+    each_pair((lanes *)r, x, y, at, tly_combine);
+    return at;
+}
+
+static kir_value take(tly_reduce *r, kir_value record)
+{
+    (void)r;
+    return record;
+}
+
+/* ---- results ---- */
+
+typedef struct results {
+    kir_value out, states;
+} results;
+
+static void finish_lane(lanes *k, kir_value lane, unsigned n, void *user)
+{
+    tly_build *c = k->r.c;
+    kir_builder *b = c->b;
+    const results *to = user;
+    kir_value state = tly_states_load(c, tly_states_at(c, to->states, lane), 0, n);
+    kir_value y = tly_reduce_result(&k->r, state), step = tly_out_step(c);
+    kir_value at = kir_ptradd(b, to->out, mul(c, lane, step));
+    if (c->p->out_step == 1) {
+        kir_store(b, at, 0, y, 1, 0);
+        return;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        kir_store(b, at, 0, kir_extract(b, y, i), 1, 0);
+        at = kir_ptradd(b, at, step);
+    }
+}
+
+/* Sums that are not finite are the plain loop's. */
+static kir_value judge(lanes *k, const tly_span *all, kir_value state)
+{
+    kir_builder *b = k->r.c->b;
+    kir_branch again;
+    kir_if(b, &again, is_lost(k, state));
+    kir_value loop = place(&k->r, imm(k->r.c, 2));
+    walk(k, all, loop, 1, 1);
+    each_pair(k, state, loop, loop, finite_or);
+    kir_else(b, &again, 1, &loop);
+    kir_if_end(b, &again, 1, &state);
+    return again.result[0];
+}
+
+static void finish(tly_reduce *r, const tly_span *all, kir_value out, kir_value state)
+{
+    lanes *k = (lanes *)r;
+    results to = { out, states_at(k, tly_reduce_adds(r) ? judge(k, all, state) : state) };
+    each_lane(k, finish_lane, &to);
 }
 
 void tly_build_reduce_lanes(tly_build *c, tly_launch *launch)
 {
-    kir_builder *b = c->b;
-    lanes k = { .r = tly_reduce_begin(c) };
-    kir_value blocks = kir_get(b, KIR_ARG_BLOCKS), tile = imm(c, c->plan->tile_lanes);
-    kir_loop l;
+    lanes k = { .r = tly_reduce_begin(c), .plain = tly_reduces_plainly(c->p) };
+    kir_value most = tly_min(c, kir_get(c->b, KIR_ARG_INNER), imm(c, c->plan->tile_lanes));
+    k.room = tly_round_up(c, most, TLY_RECORD_LANES);
     launch->tile_lanes = c->plan->tile_lanes;
-    launch->record_bytes = c->plan->tile_lanes * (int64_t)c->state_bytes;
-    launch->scratch_bytes = TLY_CONGRUENT_BYTES + launch->record_bytes;
-    kir_for(b, &l, kir_get(b, KIR_ARG_BEGIN), kir_get(b, KIR_ARG_TASK_END), imm(c, 1), 0, NULL);
-    kir_value row = kir_bin(b, KIR_UDIV, l.i, blocks);
-    kir_value from = mul(c, sub(c, l.i, mul(c, row, blocks)), tile);
-    tly_row at = tly_row_address(c, row);
-    k.states = tly_congruent(c, kir_get(b, KIR_ARG_SCRATCH), at.in);
-    k.count = tly_min(c, tile, sub(c, kir_get(b, KIR_ARG_INNER), from));
-    k.whole = c->lanes > 1 ? tly_round_down(c, k.count, c->lanes) : imm(c, 0);
-    do_tile(&k, &at, from);
-    kir_for_end(b, &l, NULL);
-    kir_return(b, imm(c, 0));
+    launch->chunk = c->plan->chunk;
+    launch->record_bytes = c->state_bytes;
+    launch->scratch_bytes = TLY_CONGRUENT_BYTES + 3 * TLY_RECORD_LANES * launch->record_bytes;
+    launch->scratch_lane_bytes = 3 * c->state_bytes;
+    const tly_reduce_form form = {
+        mul(c, k.room, imm(c, c->state_bytes)), begin, none, place, make, join, take, NULL, finish
+    };
+    tly_reduce_outputs(&k.r, &form);
+    kir_return(c->b, imm(c, 0));
 }

@@ -1,6 +1,8 @@
 /* What the templates of reductions can be built with. */
 #include "limits.h"
 
+#include "../codegen/operator.h"
+
 #define KEY(field) TLY_KEY(tly_plan, field)
 
 static const tly_key rows_table[] = {
@@ -16,8 +18,14 @@ static const tly_key lanes_table[] = {
     { KEY(lanes), 1, TLY_MOST_VECTOR_BYTES, 1 },
     { KEY(rows), 1, TLY_REDUCE_MOST_STEPS, 1 },
     { KEY(tile_lanes), 8, 65536, 1 },
+    { KEY(chunk), 0, 1 << 24, 0 },
     { KEY(split_bytes), 0, 1 << 30, 0 },
 };
+
+int tly_reduces_plainly(const tly_problem *p)
+{
+    return p->order == TALLY_ORDER_SERIAL || tly_is_watched_as(p, TLY_WATCH_PRODUCTS);
+}
 
 int tly_is_masked(const tly_problem *p, const tly_target *t)
 {
@@ -59,6 +67,13 @@ static const char *rows_fault(const tly_problem *p, const tly_plan *plan)
     return fault_of_vectors(p, plan);
 }
 
+static const char *lanes_fault(const tly_problem *p, const tly_plan *plan)
+{
+    if (tly_reduces_plainly(p) && plan->chunk > 0)
+        return "order=serial and products of floats are one chain a lane: chunk=0";
+    return fault_of_vectors(p, plan);
+}
+
 const tly_limits tly_reduce_rows_limits = {
     { "reduce_rows", rows_table, sizeof rows_table / sizeof *rows_table }, rows_refuse, rows_fault
 };
@@ -66,4 +81,4 @@ const tly_limits tly_reduce_rows_limits = {
 const tly_limits tly_reduce_lanes_limits = { { "reduce_lanes", lanes_table,
                                                sizeof lanes_table / sizeof *lanes_table },
                                              lanes_refuse,
-                                             fault_of_vectors };
+                                             lanes_fault };

@@ -295,21 +295,23 @@ static kir_value judge_product(tly_reduce *r, const tly_span *all, kir_value sta
     return beyond.result[0];
 }
 
-kir_value tly_reduce_judge(tly_reduce *r, const tly_span *all, kir_value state)
+int tly_reduce_adds(const tly_reduce *r)
 {
     const tly_problem *p = r->c->p;
+    return p->order != TALLY_ORDER_SERIAL && tly_is_watched_as(p, TLY_WATCH_SUMS);
+}
+
+kir_value tly_reduce_judge(tly_reduce *r, const tly_span *all, kir_value state)
+{
     if (r->watched)
         return judge_product(r, all, state);
-    if (p->order != TALLY_ORDER_SERIAL && tly_is_watched_as(p, TLY_WATCH_SUMS))
-        return judge_sum(r, all, state);
-    return state;
+    return tly_reduce_adds(r) ? judge_sum(r, all, state) : state;
 }
 
 kir_value tly_reduce_doubt(tly_reduce *r, kir_value state, kir_value *bad)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
-    int serial = c->p->order == TALLY_ORDER_SERIAL;
     *bad = 0;
     if (r->watched) {
         kir_value flags = kir_flags(b), y = tly_reduce_product_of(c, state);
@@ -317,7 +319,7 @@ kir_value tly_reduce_doubt(tly_reduce *r, kir_value state, kir_value *bad)
         *bad = bin(c, KIR_OR, met, kir_any(b, tly_not(c, tly_reduce_finite(c, y))));
         return y;
     }
-    if (!serial && tly_is_watched_as(c->p, TLY_WATCH_SUMS))
+    if (tly_reduce_adds(r))
         *bad = kir_any(b, tly_not(c, tly_reduce_finite(c, state)));
     return state;
 }

@@ -44,19 +44,30 @@ static void take(walk *w, kir_value position, unsigned vectors, kir_value *state
     }
 }
 
+/* Bytes to fetch ahead: of one step; behind the end of one of several lies what another output reads.
+ * f32 of 64x256x1024, axes 0 and 2, us, one and two threads with 4 KiB 2708, 1510, without 2452, 1278;
+ * f16 1449, 799 and 1270, 642 (Emerald Rapids). */
+static kir_value distance(tly_build *c)
+{
+    kir_value several = less(c, imm(c, 1), kir_get(c->b, KIR_ARG_STEPS));
+    return kir_select(c->b, several, imm(c, 0), imm(c, c->plan->prefetch));
+}
+
 /* Whole groups of `vectors`; returns the position behind them. */
 static kir_value take_groups(walk *w, kir_value from, kir_value to, unsigned vectors,
                              kir_value *state)
 {
     tly_build *c = w->r->c;
     int64_t group = (int64_t)vectors * w->lanes;
+    int fetches = c->plan->prefetch > 0 && vectors > 1 && w->lanes > 1;
+    kir_value ahead = fetches ? distance(c) : 0;
     kir_value end = add(c, from, tly_round_down(c, sub(c, to, from), group));
     kir_loop l;
     kir_for(c->b, &l, from, end, imm(c, group), vectors, state);
     take(w, l.i, vectors, l.carried);
-    if (c->plan->prefetch > 0 && vectors > 1 && w->lanes > 1)
-        for (int64_t byte = 0; byte < group * c->in_bytes; byte += 64)
-            kir_prefetch(c->b, address(w, l.i), c->plan->prefetch + byte);
+    kir_value soon = fetches ? kir_ptradd(c->b, address(w, l.i), ahead) : 0;
+    for (int64_t byte = 0; fetches && byte < group * c->in_bytes; byte += 64)
+        kir_prefetch(c->b, soon, byte);
     kir_for_end(c->b, &l, l.carried);
     for (unsigned v = 0; v < vectors; v++)
         state[v] = l.result[v];

@@ -11,8 +11,8 @@
  *                once more with care, and lanes that did leave it go by the plain loop
  *   store     -> narrowed, to its place where that can be, or by the buffer in whole lines
  *
- * The chain carries the true prefixes. Long rows (unit 1) are cut in chunks: the carry after a
- * chunk is that before it and the chunk's own total, which does not depend on what comes before; so
+ * The chain carries the true prefixes. Long rows (of interleaved scans, those of integers) are cut
+ * in chunks: the carry after a chunk is that before it and the chunk's own total, which does not depend on what comes before; so
  * threads can hand on carries early, and one thread computes the same tree as many. Dense rows that
  * fill less than half a block are written out several at a time.
  */
@@ -163,8 +163,13 @@ static void build_scan(tly_rows *r)
         tly_stream_begin(c, &f.out, start, streams);
     }
     kir_value none = kir_const(b, KIR_TYPE(KIR_I1, 1), 0), nothing = tly_neutral(c, c->acc);
-    kir_value v[6] = { f.out.to, f.out.pending, f.out.head, nothing, nothing, none };
-    unsigned n = TLY_STREAM_VALUES + (r->totals ? 3 : r->chunk > 0);
+    kir_value v[TLY_STREAM_VALUES + MAX_HISTORY + 2] = { f.out.to, f.out.pending, f.out.head };
+    unsigned carry = TLY_STREAM_VALUES, total = carry + tly_rows_carry_count(r);
+    for (unsigned k = carry; k < total; k++)
+        v[k] = r->unit == 1 ? nothing : tly_neutral(c, c->vec);
+    v[total] = nothing;
+    v[total + 1] = none;
+    unsigned n = r->totals ? total + 2 : total;
     kir_loop l;
     kir_for(b, &l, e.first_row, e.end_row, r->group, n, v);
     tly_row a = tly_row_address(c, l.i);
@@ -183,16 +188,20 @@ static void build_scan(tly_rows *r)
         behind = sub(c, mul(c, sub(c, e.end_row, add(c, l.i, k.rows)), r->length),
                      sub(c, r->length, e.end_position));
     scan_row(r, &k, from, to, &f, streams, totals, last, behind);
-    kir_value next[6] = { f.out.to, f.out.pending, f.out.head };
+    v[0] = f.out.to;
+    v[1] = f.out.pending;
+    v[2] = f.out.head;
     if (r->chunk > 0)
-        next[3] = tly_rows_end_carry(r, &f.state);
+        tly_rows_end_carry(r, &f.state, v + carry);
     if (r->totals) {
-        next[4] = tly_last(c, f.state.total);
-        next[5] = f.state.spoiled;
+        v[total] = tly_last(c, f.state.total);
+        v[total + 1] = f.state.spoiled;
     }
-    kir_for_end(b, &l, next);
+    kir_for_end(b, &l, v);
     tly_fence(c, streams);
-    tly_rows_outcome outcome = { l.result[3], l.result[4], l.result[5] };
+    tly_rows_outcome outcome = { .total = l.result[total], .spoiled = l.result[total + 1] };
+    for (unsigned k = carry; k < total; k++)
+        outcome.carry[k - carry] = l.result[k];
     if (totals)
         tly_rows_store_record(r, totals, &outcome);
 }
@@ -272,7 +281,7 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
     r.direct_out = c->p->out_step != TLY_ANY_STEP;
     lay_out(&r, launch);
     launch->chunk = r.chunk;
-    launch->record_bytes = r.chunk > 0 ? c->state_bytes : 0;
+    launch->record_bytes = r.chunk > 0 ? tly_rows_record_bytes(&r) : 0;
 
     r.length = kir_get(b, KIR_ARG_LENGTH);
     r.ahead = imm(c, c->p->in_step < 0 ? -c->plan->prefetch : c->plan->prefetch);

@@ -84,11 +84,13 @@ void tly_rows_scan_scalar(tly_rows *r, const tly_rows_segment *g, tly_rows_state
 tly_rows_state tly_rows_start(tly_rows *r, kir_value first);
 /* At a chunk's border the carry is the next chunk's start. */
 void tly_rows_cross_border(tly_rows *r, tly_rows_state *s, kir_value position);
-/* The carry after a chunk. */
-kir_value tly_rows_end_carry(tly_rows *r, const tly_rows_state *s);
+/* The carry after a chunk: of one scan its accumulator, of interleaved ones all that a state has. */
+unsigned tly_rows_carry_count(const tly_rows *r);
+void tly_rows_end_carry(tly_rows *r, const tly_rows_state *s, kir_value *carry);
+int64_t tly_rows_record_bytes(const tly_rows *r);
 /* What other threads may want of the last tile; total and spoiled only where `totals`. */
 typedef struct tly_rows_outcome {
-    kir_value carry, total, spoiled;
+    kir_value carry[MAX_HISTORY], total, spoiled;
 } tly_rows_outcome;
 void tly_rows_store_record(tly_rows *r, kir_value totals, const tly_rows_outcome *o);
 /* TLY_MODE_COMBINE, and what the kernel returns for it. */

@@ -4,19 +4,57 @@
  */
 #include "rows.h"
 
-static kir_value start_carry(tly_rows *r, kir_value first)
+/* ---- records ---- */
+
+/* Carries in records: vectors, one after the other, or of one scan a scalar. */
+static unsigned carry_lanes(const tly_rows *r)
+{
+    return r->unit == 1 ? 1 : r->c->lanes;
+}
+
+unsigned tly_rows_carry_count(const tly_rows *r)
+{
+    return r->chunk == 0 ? 0 : r->unit == 1 ? 1 : r->history;
+}
+
+int64_t tly_rows_record_bytes(const tly_rows *r)
+{
+    return (int64_t)tly_rows_carry_count(r) * carry_lanes(r) * r->c->state_bytes;
+}
+
+static kir_value load_carry(tly_rows *r, kir_value record, unsigned k)
 {
     tly_build *c = r->c;
-    kir_value record = kir_get(c->b, KIR_ARG_CARRY_IN);
+    unsigned lanes = carry_lanes(r);
+    return tly_load_state(c, record, (int64_t)k * lanes * c->state_bytes, lanes, c->acc_bytes);
+}
+
+static void store_carry(tly_rows *r, kir_value record, unsigned k, kir_value carry)
+{
+    tly_build *c = r->c;
+    tly_store_state(c, record, (int64_t)k * carry_lanes(r) * c->state_bytes, carry, c->acc_bytes);
+}
+
+/* What a row starts from, or, i1 `first`, where the task has a carry, that. */
+static void start_carry(tly_rows *r, kir_value first, kir_value *carry)
+{
+    tly_build *c = r->c;
+    unsigned n = tly_rows_carry_count(r);
+    kir_value none[MAX_HISTORY], record = kir_get(c->b, KIR_ARG_CARRY_IN);
     kir_value given = kir_cmp(c->b, KIR_NE, kir_addr(c->b, record), imm(c, 0));
     kir_branch has;
     kir_if(c->b, &has, kir_bin(c->b, KIR_AND, first, given));
-    kir_value in = tly_load_state(c, record, 0, 1, c->acc_bytes);
-    kir_else(c->b, &has, 1, &in);
-    kir_value none = tly_start(c, c->acc);
-    kir_if_end(c->b, &has, 1, &none);
-    return has.result[0];
+    for (unsigned k = 0; k < n; k++)
+        carry[k] = load_carry(r, record, k);
+    kir_else(c->b, &has, n, carry);
+    for (unsigned k = 0; k < n; k++)
+        none[k] = tly_start(c, r->unit == 1 ? c->acc : c->vec);
+    kir_if_end(c->b, &has, n, none);
+    for (unsigned k = 0; k < n; k++)
+        carry[k] = has.result[k];
 }
+
+/* ---- totals ---- */
 
 /* The total of products is kept as a multiple of 2^-66 (f64: 2^-522), so that it underflows where
  * a prefix of the chunk alone is below 2^-60 (2^-500), and a flag tells. */
@@ -61,10 +99,12 @@ tly_rows_state tly_rows_start(tly_rows *r, kir_value first)
 {
     tly_build *c = r->c;
     tly_rows_state s = { 0 };
+    for (unsigned k = 0; k < r->history; k++)
+        s.last[k] = tly_start(c, r->unit == 1 ? c->acc : c->vec);
+    if (r->chunk > 0)
+        start_carry(r, first, s.last);
     if (r->unit == 1)
-        start_chunk(r, &s, r->chunk ? start_carry(r, first) : tly_start(c, c->acc));
-    for (unsigned k = 0; k < r->history && r->unit > 1; k++)
-        s.last[k] = tly_start(c, c->vec);
+        start_chunk(r, &s, s.last[0]);
     return s;
 }
 
@@ -107,13 +147,21 @@ static kir_value add_total(tly_rows *r, kir_value carry, kir_value total, kir_va
 
 /* The carry after a chunk: that before it and its total, so that other threads can have it before
  * the chunk is scanned; or, where that may not be, its last result. */
-kir_value tly_rows_end_carry(tly_rows *r, const tly_rows_state *s)
+static kir_value one_carry(tly_rows *r, const tly_rows_state *s)
 {
     kir_value last = tly_rows_prefix(r, s), none = s->spoiled;
     if (!r->totals)
         return last;
     kir_value after = add_total(r, s->base, tly_last(r->c, s->total), &none);
     return kir_select(r->c->b, none, last, after);
+}
+
+void tly_rows_end_carry(tly_rows *r, const tly_rows_state *s, kir_value *carry)
+{
+    if (r->unit == 1)
+        carry[0] = one_carry(r, s);
+    for (unsigned k = 0; k < r->history && r->unit > 1; k++)
+        carry[k] = s->last[k];
 }
 
 void tly_rows_cross_border(tly_rows *r, tly_rows_state *s, kir_value position)
@@ -126,7 +174,7 @@ void tly_rows_cross_border(tly_rows *r, tly_rows_state *s, kir_value position)
     kir_branch border;
     kir_if(c->b, &border, equal(c, inside, imm(c, 0)));
     tly_rows_state next = *s;
-    start_chunk(r, &next, tly_rows_end_carry(r, s));
+    start_chunk(r, &next, one_carry(r, s));
     tly_rows_pack(r, &next, v);
     kir_else(c->b, &border, tly_rows_state_count(r), v);
     tly_rows_pack(r, s, v);
@@ -152,8 +200,9 @@ void tly_rows_store_record(tly_rows *r, kir_value totals, const tly_rows_outcome
     kir_value record = kir_get(b, KIR_ARG_CARRY_OUT);
     kir_branch wanted, total;
     kir_if(b, &wanted, kir_cmp(b, KIR_NE, kir_addr(b, record), imm(c, 0)));
-    kir_value value = r->totals ? kir_select(b, totals, o->total, o->carry) : o->carry;
-    tly_store_state(c, record, 0, value, c->acc_bytes);
+    for (unsigned k = 0; k < tly_rows_carry_count(r); k++)
+        store_carry(r, record, k,
+                    r->totals ? kir_select(b, totals, o->total, o->carry[k]) : o->carry[k]);
     if (r->totals) {
         kir_if(b, &total, totals);
         kir_value spoiled = kir_convert(b, KIR_ZEXT, KIR_TYPE(KIR_I32, 1), o->spoiled);
@@ -168,24 +217,20 @@ kir_value tly_rows_combine(tly_rows *r)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
-    kir_value record = kir_get(b, KIR_ARG_TOTAL), zero = imm(c, 0);
-    kir_value carry = tly_load_state(c, kir_get(b, KIR_ARG_CARRY_IN), 0, 1, c->acc_bytes);
-    kir_value total = tly_load_state(c, record, 0, 1, c->acc_bytes), result[1] = { zero }, after;
+    kir_value record = kir_get(b, KIR_ARG_TOTAL), zero = imm(c, 0), one = imm(c, 1);
+    kir_value before = kir_get(b, KIR_ARG_CARRY_IN), to = kir_get(b, KIR_ARG_CARRY_OUT);
+    kir_type t = KIR_TYPE(KIR_I32, 1);
     kir_branch spoiled;
+    for (unsigned k = 0; k < tly_rows_carry_count(r) && !r->totals; k++)
+        store_carry(r, to, k, tly_combine(c, load_carry(r, before, k), load_carry(r, record, k)));
     if (!r->totals)
-        after = tly_combine(c, carry, total);
-    if (r->totals) {
-        kir_type t = KIR_TYPE(KIR_I32, 1);
-        kir_value one = imm(c, 1), word = kir_load(b, t, record, spoiled_at(r), 4);
-        kir_value none = kir_cmp(b, KIR_NE, word, kir_const(b, t, 0));
-        after = add_total(r, carry, total, &none);
-        kir_if(b, &spoiled, none);
-        kir_else(b, &spoiled, 1, &one);
-    }
-    tly_store_state(c, kir_get(b, KIR_ARG_CARRY_OUT), 0, after, c->acc_bytes);
-    if (r->totals) {
-        kir_if_end(b, &spoiled, 1, result);
-        result[0] = spoiled.result[0];
-    }
-    return result[0];
+        return zero;
+    kir_value word = kir_load(b, t, record, spoiled_at(r), 4);
+    kir_value none = kir_cmp(b, KIR_NE, word, kir_const(b, t, 0));
+    kir_value after = add_total(r, load_carry(r, before, 0), load_carry(r, record, 0), &none);
+    kir_if(b, &spoiled, none);
+    kir_else(b, &spoiled, 1, &one);
+    store_carry(r, to, 0, after);
+    kir_if_end(b, &spoiled, 1, &zero);
+    return spoiled.result[0];
 }

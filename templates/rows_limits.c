@@ -1,6 +1,9 @@
 /* What the rows template can be built with. */
 #include "limits.h"
 
+#include "../codegen/operator.h"
+#include "../runtime/abi.h"
+
 #define KEY(field) TLY_KEY(tly_plan, field)
 
 static const tly_key table[] = {
@@ -11,7 +14,7 @@ static const tly_key table[] = {
     { KEY(unroll), 1, TLY_ROWS_MOST_UNROLL, 1 },
     { KEY(window_loads), 0, TLY_ROWS_MOST_LOADS, 0 },
     { KEY(block), 8, 8192, 0 },
-    { KEY(chunk), 0, 1 << 20, 1 },
+    { KEY(chunk), 0, 1 << 20, 0 },
     { KEY(prefetch), 0, 65536, 0 },
     { KEY(split_bytes), 0, 1 << 30, 0 },
 };
@@ -22,6 +25,16 @@ int32_t tly_rows_step(const tly_problem *p, const tly_plan *plan)
     if (p->unit > 1 && vectors < TLY_ROWS_CAREFUL_UNROLL)
         vectors = TLY_ROWS_CAREFUL_UNROLL;
     return plan->lanes * vectors << plan->pairs;
+}
+
+/* Interleaved scans hand on whole vectors, of which enough lie in a record; those of floats would need
+ * totals of each scan that can be judged by themselves. */
+int tly_rows_cuts(const tly_problem *p, const tly_plan *plan)
+{
+    int32_t vectors = (p->unit + plan->lanes - 1) / plan->lanes;
+    int32_t bytes = vectors * plan->lanes * (int32_t)tly_state_bytes(p);
+    return p->unit == 1 ||
+           (tly_class_of((tally_dtype)p->acc) != TLY_FLOATING && bytes <= TLY_CARRY_BYTES);
 }
 
 static const char *refuses(const tly_problem *p)
@@ -49,11 +62,13 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
     if (plan->block % step != 0 || plan->block % p->unit != 0)
         return "the block is no multiple of lanes x unroll (side by side: x 4 at least) and of the "
                "scans side by side";
-    if (p->unit > 1)
-        return plan->chunk > 0 ? "scans side by side are never cut in chunks" : NULL;
-    return plan->chunk == 0 || plan->chunk % plan->block != 0
-               ? "the chunk is no multiple of the block"
-               : NULL;
+    if (plan->chunk > 0 && !tly_rows_cuts(p, plan))
+        return "scans of floats side by side are never cut in chunks";
+    if (plan->chunk % plan->block != 0)
+        return "the chunk is no multiple of the block";
+    if (p->unit == 1 && (plan->chunk == 0 || (plan->chunk & (plan->chunk - 1)) != 0))
+        return "the chunk of one scan is a power of two";
+    return NULL;
 }
 
 const tly_limits tly_rows_limits = { { "rows", table, sizeof table / sizeof *table },

@@ -388,7 +388,8 @@ Test(plan, prints_what_the_template_reads)
           "template = reduce_rows\nlanes = 1\nunroll = 1\nrows = 1\nchunk = 0\nprefetch = 4096\n"
           "split_bytes = 0\n" },
         { "sum:f32:99x99:axes=0",
-          "template = reduce_lanes\nlanes = 8\nrows = 8\ntile_lanes = 1024\nsplit_bytes = 0\n" },
+          "template = reduce_lanes\nlanes = 8\nrows = 8\ntile_lanes = 1024\nchunk = 32768\n"
+          "split_bytes = 0\n" },
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         struct text t = { .length = 0 };

@@ -4,6 +4,7 @@
  * this machine. Random cases are the differential driver's.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "trials.h"
@@ -368,6 +369,68 @@ Test(reductions, line_2_4_no_byte_beyond, .timeout = 240)
         for (uint64_t seed = 1; seed <= 3; seed++)
             tly_trials_check(&t, words[k], seed == 3 ? TLY_DATA_SPECIAL : TLY_DATA_EXACT, seed);
     tly_trials_close(&t);
+}
+
+/* ---- few long lanes, whose axis is cut in chunks ---- */
+
+Test(reductions, line_5_1_long_lanes, .timeout = 240)
+{
+    static const char *const words[] = {
+        "sum:f32:40001x3:axes=0",
+        "mean:f16:90001x2:axes=0",
+        "log_sum:f64:9001x2:axes=0,out=-1@1",
+        "log_sum_exp:f32:30011x5:axes=0",
+        "argmax:f32:50001x2:axes=0,last",
+        "argmin:i8>i32:50001x2:axes=0,in=3x2",
+        "max:i8:70001x3:axes=0",
+        "prod:f32:50001x3:axes=0",
+        "prod:i32:50001x3:axes=0",
+        "sum:f32:300x200x3:axes=0+1,in=1000x3x1",
+        "l2:f32:3x20001x2:axes=1",
+        "sum:f32:20001x2:axes=0,order=serial",
+    };
+    static const tly_data data[] = { TLY_DATA_EXACT, TLY_DATA_SIGNED, TLY_DATA_RANGE, TLY_DATA_GROW,
+                                     TLY_DATA_SPECIAL };
+    tly_trials t;
+    tly_trials_open(&t);
+    for (size_t k = 0; k < COUNT(words); k++)
+        for (size_t n = 0; n < COUNT(data); n++) {
+            tly_trials_check(&t, words[k], data[n], n);
+            if (!strstr(words[k], "serial") && strncmp(words[k], "prod:f", 6))
+                tly_trials_check_plan(&t, words[k], "chunk=96", data[n], n);
+        }
+    tly_trials_close(&t);
+}
+
+/* A chunk of one lane overflows, the lane does not, and the lane beside it takes no notice; nor is it
+ * one chain of additions, which would be off by 1e-2. */
+Test(reductions, line_5_4_long_lanes, .timeout = 240)
+{
+    enum { STEPS = 1 << 20 };
+    tly_levels levels;
+    tly_require_levels(&levels);
+    float *in = malloc(sizeof(float) * 2 * STEPS), first = 0;
+    cr_assert(in != NULL);
+    tally_kernel *kernel = make(&levels, "sum:f32:1048576x2:axes=0");
+    for (int round = 0; round < 4; round++) {
+        const int overflows = round & 1, threads = 1 + round;
+        float out[2] = { 7, 7 };
+        for (int i = 0; i < 2 * STEPS; i++)
+            in[i] = i % 2 || !overflows ? .1f : 0;
+        if (overflows) {
+            in[0] = -3e38f;
+            in[2 * STEPS - 4] = in[2 * STEPS - 2] = 3e38f;
+        }
+        cr_expect_eq(tally_kernel_run_threads(kernel, in, out, threads, NULL), TALLY_OK);
+        const double exact = (double).1f * STEPS, off = (double)out[1] / exact - 1;
+        cr_expect(off < 5e-5 && off > -5e-5, "off by %g", off);
+        cr_expect_eq(out[0], overflows ? 3e38f : out[1], "%g", (double)out[0]);
+        first = round ? first : out[1];
+        cr_expect_eq(out[1], first, "%d threads: %g", threads, (double)out[1]);
+    }
+    tally_kernel_destroy(&kernel);
+    free(in);
+    tly_levels_close(&levels);
 }
 
 /* 2.5: more than 2^32 elements, which a broadcast makes of few bytes; once, as it takes seconds. */

@@ -207,12 +207,15 @@ static int32_t choose_block(const tly_problem *p, const tly_target *t, const tly
 }
 
 /* 128 KiB of input a chunk: its second reading comes from L2. f32 row of 64 Mi, two threads, Zen 3,
- * ms: 32 KiB 21.8, 64 KiB 20.9, 128 KiB 19.8, 256 KiB 19.9. Interleaved scans are not cut. */
+ * ms: 32 KiB 21.8, 64 KiB 20.9, 128 KiB 19.8, 256 KiB 19.9. Those of interleaved scans are about as
+ * long: whole blocks, so that lanes keep their scan. */
 static int32_t choose_chunk(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
+    int32_t chunk = 131072 / (int32_t)tally_dtype_bytes((tally_dtype)p->dtype);
     (void)t;
-    (void)plan;
-    return p->unit > 1 ? 0 : 131072 / (int32_t)tally_dtype_bytes((tally_dtype)p->dtype);
+    if (p->unit == 1)
+        return chunk;
+    return tly_rows_cuts(p, plan) ? larger(chunk / plan->block, 1) * plan->block : 0;
 }
 
 /* ---- the others ---- */
@@ -380,7 +383,8 @@ static int32_t choose_reduce_rows(const tly_problem *p, const tly_target *t, con
 
 static int32_t choose_reduce_chunk(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
-    return is_serial_row(p) ? 0 : choose_chunk(p, t, plan);
+    int serial = p->form == TLY_REDUCED_LANES ? tly_reduces_plainly(p) : is_serial_row(p);
+    return serial ? 0 : choose_chunk(p, t, plan);
 }
 
 static int32_t choose_reduce_steps(const tly_problem *p, const tly_target *t, const tly_plan *plan)
@@ -467,6 +471,7 @@ static const choice choices[TLY_TEMPLATE_COUNT][MOST_CHOICES] = {
         { KEY(lanes), choose_reduce_lanes, 0 },
         { KEY(rows), choose_reduce_steps, 0 },
         { KEY(tile_lanes), NULL, 1024 },
+        { KEY(chunk), choose_reduce_chunk, 0 },
         { KEY(split_bytes), NULL, 0 },
     },
     [TLY_TEMPLATE_NARROW] = {
