@@ -84,8 +84,9 @@ static inline void complete(const tally_kernel *k, const void *in, void *out, tl
     enum { FEW = 2 };
     if (k->args.outer_rank <= FEW && !tly_reduces(k->form)) {
         memcpy(args, &k->args, offsetof(tly_args, outer_size[FEW]));
-        memcpy(&args->in, &k->args.in, offsetof(tly_tensor, outer[FEW]));
-        memcpy(&args->out, &k->args.out, offsetof(tly_tensor, outer[FEW]));
+        const size_t steps = offsetof(tly_tensor, outer[FEW]) - offsetof(tly_tensor, axis);
+        memcpy(&args->in.axis, &k->args.in.axis, steps);
+        memcpy(&args->out.axis, &k->args.out.axis, steps);
     } else {
         *args = k->args;
     }
