@@ -61,6 +61,8 @@ static tly_rows_segment segment_of(tly_rows *r, const tly_rows_block *k, kir_val
         .in = kir_ptradd(c->b, k->in, mul(c, element, tly_in_step(c))),
         .to = to,
         .lines = k->lines,
+        .leaves = k->leaves,
+        .stream = k->stream,
         .count = k->count,
     };
 }
