@@ -212,7 +212,8 @@ void tly_rows_send(tly_rows *r, const tly_rows_segment *g, kir_value i)
     tly_build *c = r->c;
     for (int64_t k = 0; k < r->step; k += tly_line(c)) {
         kir_value element = add(c, i, imm(c, k - tly_rows_delay(r)));
-        tly_stream_send(c, g->stream, mul(c, element, imm(c, c->out_bytes)));
+        tly_send_line(c, tly_stored_at(c, g->stream->to, element),
+                      tly_stored_at(c, g->stream->buffer, element));
     }
 }
 

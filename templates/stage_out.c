@@ -105,10 +105,9 @@ static void copy_line(tly_build *c, kir_value to, kir_value from, unsigned align
         kir_store(c->b, to, (int64_t)i * wide, v[i], align, flags);
 }
 
-void tly_stream_send(tly_build *c, const tly_stream *s, kir_value at)
+void tly_send_line(tly_build *c, kir_value to, kir_value from)
 {
-    copy_line(c, kir_ptradd(c->b, s->to, at), kir_ptradd(c->b, s->buffer, at),
-              (unsigned)c->t->vector_bytes, KIR_STREAM);
+    copy_line(c, to, from, (unsigned)c->t->vector_bytes, KIR_STREAM);
 }
 
 /* Lines [first, end) of the buffer, in one of the two ways. */
