@@ -94,31 +94,6 @@ static void go_direct(tly_rows *r, tly_rows_block *k, const tly_stream *out, kir
     k->out = out->to;
 }
 
-/* Lines of output that begin elsewhere than vectors leave the buffer while the next ones are computed,
- * where nothing of it may wait for the judge: out of place, past the cache. f32 of 4096x4096, output
- * misaligned by an element, of a copy: .64 to .80, when a block is done; so .84 to .96; rows of 4095
- * .65, .75 to .94 (Emerald Rapids). */
-static void go_along(tly_rows *r, tly_rows_block *k, tly_stream *out, kir_value streams,
-                     kir_value totals)
-{
-    tly_build *c = r->c;
-    kir_builder *b = c->b;
-    kir_value zero = imm(c, 0), delay = imm(c, tly_rows_delay(r));
-    if (r->later || c->p->out_step != 1 || r->step % tly_line(c) != 0 ||
-        c->plan->scan == TLY_SCAN_SCALARS)
-        return;
-    kir_value along = kir_bin(b, KIR_AND, streams, tly_not(c, k->direct));
-    along = kir_bin(b, KIR_AND, along, tly_out_of_place(c));
-    along = kir_bin(b, KIR_AND, along, equal(c, k->rows, imm(c, 1)));
-    along = kir_bin(b, KIR_AND, along, equal(c, out->head, zero));
-    if (totals)
-        along = kir_bin(b, KIR_AND, along, tly_not(c, totals));
-    kir_value sent = tly_max(c, sub(c, tly_round_up(c, k->count, r->step), delay), zero);
-    out->sent = tly_part(c, kir_select(b, along, sent, zero), tly_line(c));
-    k->leaves = kir_select(b, along, delay, imm(c, INT64_MAX));
-    k->stream = out;
-}
-
 /* What goes from block to block. */
 typedef struct flow {
     tly_rows_state state;
@@ -161,7 +136,7 @@ static void scan_row(tly_rows *r, const tly_rows_block *k0, kir_value from, kir_
     tly_rows_cross_border(r, &f->state, l.i);
     if (r->direct_out) {
         go_direct(r, &k, &f->out, streams, totals, behind);
-        go_along(r, &k, &f->out, streams, totals);
+        tly_rows_go_along(r, &k, &f->out, streams, totals);
     }
     tly_rows_compute(r, &k, &f->state);
     kir_value count = mul(c, k.rows, k.count);

@@ -198,25 +198,6 @@ static void keep_wide(tly_rows *r, kir_value i, const kir_value *y, unsigned n)
         kir_store(r->c->b, tly_rows_wides_at(r, i), k * bytes, y[k], bytes, 0);
 }
 
-/* A line is two vectors cut anew. A load that needs two stores waits until both are in the cache, so
- * lines are sent some later: 8 (f32 rows of 4095, of a copy by minima, 4, 8, 16, 32 lines: .92 to .96,
- * .94, .86 to .93, .80; AVX2 4, 8, 16: .90, .88, .90; Emerald Rapids). */
-int64_t tly_rows_delay(const tly_rows *r)
-{
-    int64_t lines = 8 * (int64_t)tly_line(r->c);
-    return lines > r->step ? lines / r->step * r->step : r->step;
-}
-
-void tly_rows_send(tly_rows *r, const tly_rows_segment *g, kir_value i)
-{
-    tly_build *c = r->c;
-    for (int64_t k = 0; k < r->step; k += tly_line(c)) {
-        kir_value element = add(c, i, imm(c, k - tly_rows_delay(r)));
-        tly_send_line(c, tly_stored_at(c, g->stream->to, element),
-                      tly_stored_at(c, g->stream->buffer, element));
-    }
-}
-
 /* Results of `n` vectors (or of pairs, narrowed already) from element i on. */
 static void store(tly_rows *r, const tly_rows_segment *g, kir_value i, kir_value *y, unsigned n)
 {
