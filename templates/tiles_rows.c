@@ -89,7 +89,7 @@ static void scan_rows(tly_tiles *k, kir_value rank, kir_value blocks, kir_value 
     kir_value cut = less(c, end, mul(c, add(c, row0, to), blocks));
     kir_value whole = add(c, from, kir_select(b, begun, one, zero));
     kir_value whole_to = sub(c, to, kir_select(b, cut, one, zero));
-    tly_gather gather;
+    tly_gather gather = { 0 };
     if (c->p->dense == TLY_ROWS_UP)
         done_lanes = cross_rows(k, &run, at, whole, whole_to, &done_rows);
     if (gathers)
