@@ -5,8 +5,9 @@
  * pass. Column blocks (.68 to .87 of a copy) and walking down columns (.72 to .78) are slower.
  *
  * Past the cache, stores are whole aligned lines. Several axis steps go in a pass where rows are
- * long, or all is small, and every step is aligned alike; otherwise each step is cut at its own
- * lines. In cache, or in place, stores are plain. The bits are the same.
+ * long, or all is small, and every step is aligned alike, from the first line on that is wholly of
+ * ours; otherwise each step is cut at its own lines. In cache, or in place, stores are plain. The
+ * bits are the same.
  */
 #include "template.h"
 
@@ -201,29 +202,43 @@ static void pass_scalars(columns *k, const line *at, kir_value from, kir_value t
     kir_for_end(c->b, &l, NULL);
 }
 
-/* Lanes before the first line that starts at or after `out`. */
+/* Lanes before the first line that starts at or after `out`; 0 where lines are of no interest. */
 static kir_value lanes_to_line(columns *k, kir_value out)
 {
     tly_build *c = k->c;
     kir_value past = sub(c, imm(c, 0), kir_addr(c->b, out));
     kir_value bytes = kir_bin(c->b, KIR_AND, past, imm(c, LINE - 1));
-    return tly_min(c, k->count, tly_part(c, bytes, c->out_bytes));
+    kir_value lanes = tly_min(c, k->count, tly_part(c, bytes, c->out_bytes));
+    return kir_select(c->b, k->streams, lanes, imm(c, 0));
 }
 
-/* One axis step from lane `done` on: up to the first line, lines, one line, vectors, the rest. Rows
+/* A step's first and last line are written in part, so they are read; stores past the cache would
+ * wait for that. */
+static void claim_ends(columns *k, const line *at)
+{
+    kir_claim(k->c->b, at->out, 0);
+    kir_claim(k->c->b, tly_at(k->c, at->out, k->count, k->c->out_bytes), -1);
+}
+
+/* What passes have done of an axis step: lanes [from, to), or nothing. */
+typedef struct span {
+    kir_value from, to;
+} span;
+
+/* The other lanes of a step: up to the first line, lines, one line, vectors, the rest. Rows
  * that are cut at their own lines leave one in half of the steps: stored plainly, f32 of 2048x2047 is
  * .79 of a copy, past it .90 (Emerald Rapids). */
-static void finish_step(columns *k, unsigned vectors, kir_value step, kir_value done)
+static void finish_step(columns *k, unsigned vectors, kir_value step, span done)
 {
     tly_build *c = k->c;
     kir_builder *b = c->b;
     line at = line_at(k, step);
     if (vectors == 0) { /* lanes must go one by one */
-        pass_scalars(k, &at, done, k->count);
+        pass_scalars(k, &at, done.to, k->count);
         return;
     }
-    kir_value head = kir_select(b, k->streams, lanes_to_line(k, at.out), imm(c, 0));
-    head = kir_select(b, less(c, head, done), done, head);
+    claim_ends(k, &at);
+    kir_value head = tly_max(c, lanes_to_line(k, at.out), done.to);
     kir_value room = sub(c, k->count, head);
     unsigned sizes[] = { vectors, tly_line(c) / c->lanes, 1 }, taken = 0;
     kir_value whole = head;
@@ -236,11 +251,13 @@ static void finish_step(columns *k, unsigned vectors, kir_value step, kir_value 
         whole = to;
         taken = sizes[i];
     }
-    kir_value ragged = kir_bin(b, KIR_OR, less(c, done, head), less(c, whole, k->count));
+    kir_value first = kir_select(b, equal(c, done.to, imm(c, 0)), head, done.from);
+    kir_value ragged = kir_bin(b, KIR_OR, less(c, imm(c, 0), first), less(c, whole, k->count));
     kir_loop ends; /* before and after */
     kir_for(b, &ends, imm(c, 0), kir_select(b, ragged, imm(c, 2), imm(c, 0)), imm(c, 1), 0, NULL);
     kir_value after = kir_cmp(b, KIR_NE, ends.i, imm(c, 0));
-    pass_scalars(k, &at, kir_select(b, after, whole, done), kir_select(b, after, k->count, head));
+    pass_scalars(k, &at, kir_select(b, after, whole, imm(c, 0)),
+                 kir_select(b, after, k->count, first));
     kir_for_end(b, &ends, NULL);
 }
 
@@ -250,8 +267,7 @@ static kir_value goes_together(columns *k, const tile *t)
     tly_build *c = k->c;
     kir_builder *b = c->b;
     kir_value zero = imm(c, 0), plain = equal(c, zero, zero);
-    kir_value where = kir_bin(b, KIR_OR, kir_addr(b, k->out), k->out_axis);
-    kir_value lined = equal(c, kir_bin(b, KIR_AND, where, imm(c, LINE - 1)), zero);
+    kir_value lined = equal(c, kir_bin(b, KIR_AND, k->out_axis, imm(c, LINE - 1)), zero);
     if (t->steps > 1) {
         kir_value is_long = less(c, imm(c, c->plan->long_row / c->in_bytes), k->count);
         kir_value all = mul(c, k->count, k->length);
@@ -270,19 +286,36 @@ static void scan_together(columns *k, tile t, unsigned alone)
     kir_value zero = imm(c, 0), one = imm(c, 1), steps = imm(c, t.steps);
     kir_value together = goes_together(k, &t);
     kir_value group = kir_select(b, together, steps, k->length); /* else one group is all */
-    kir_value whole = tly_round_down(c, k->count, (int64_t)t.vectors * c->lanes);
+    kir_value head = kir_select(b, together, lanes_to_line(k, k->out), zero);
+    kir_value room = sub(c, k->count, head);
+    kir_value whole = add(c, head, tly_round_down(c, room, (int64_t)t.vectors * c->lanes));
     kir_loop l, s;
     kir_for(b, &l, zero, k->length, group, 0, NULL);
     kir_value here = tly_min(c, group, sub(c, k->length, l.i));
     kir_value full = kir_bin(b, KIR_AND, together, equal(c, here, steps));
-    kir_value done = kir_select(b, full, whole, zero);
-    line at = line_at(k, l.i);
-    pass(k, t, &at, zero, done);
-    kir_value left = kir_select(b, less(c, done, k->count), here, zero);
+    span done = { kir_select(b, full, head, zero), kir_select(b, full, whole, zero) };
+    line at = line_at(k, l.i), next = at;
+    for (unsigned i = 0; i < t.steps; i++, next.out = kir_ptradd(b, next.out, k->out_axis))
+        claim_ends(k, &next);
+    pass(k, t, &at, done.from, done.to);
+    kir_value part = less(c, sub(c, done.to, done.from), k->count);
+    kir_value left = kir_select(b, part, here, zero);
     kir_for(b, &s, zero, left, one, 0, NULL);
     finish_step(k, alone, add(c, l.i, s.i), done);
     kir_for_end(b, &s, NULL);
     kir_for_end(b, &l, NULL);
+}
+
+/* The accumulators begin a line where the output does, so that no store of either crosses lines:
+ * scratch has one line to spare (TLY_CONGRUENT_BYTES). */
+static kir_value beside_lines(columns *k)
+{
+    tly_build *c = k->c;
+    if (kir_parts(c->b, k->sums) > 1)
+        return k->sums;
+    kir_value lanes = sub(c, imm(c, 0), lanes_to_line(k, k->out));
+    lanes = kir_bin(c->b, KIR_AND, lanes, imm(c, LINE / c->state_bytes - 1));
+    return tly_states_at(c, k->sums, lanes);
 }
 
 /* bf16 in pairs: one axis step a pass, as what a pass of several leaves of the last ones would find
@@ -309,12 +342,13 @@ static void columns_body(tly_build *c, tly_row at, kir_value count, kir_value su
         .direct = c->p->out_step == 1 && c->p->out_dtype == c->p->acc && !c->p->exclusive &&
                   tly_is_plain(c->p),
     };
+    k.sums = beside_lines(&k);
     unsigned line = tly_line(c) / c->lanes, alone = line * (unsigned)c->plan->lines;
     int by_vectors = tly_loads_vectors(c) && c->p->out_step == 1;
     kir_value zero = imm(c, 0);
     kir_loop l;
     kir_for(b, &l, zero, tly_round_up(c, count, c->lanes), imm(c, c->lanes), 0, NULL);
-    tly_states_store(c, tly_states_at(c, sums, l.i), 0, tly_start(c, c->vec));
+    tly_states_store(c, tly_states_at(c, k.sums, l.i), 0, tly_start(c, c->vec));
     kir_for_end(b, &l, NULL);
     tile t = { (unsigned)c->plan->rows, alone, in_pairs(c), k.streams };
     if (t.steps > 1)
@@ -324,7 +358,7 @@ static void columns_body(tly_build *c, tly_row at, kir_value count, kir_value su
         return;
     }
     kir_for(b, &l, zero, k.length, imm(c, 1), 0, NULL);
-    finish_step(&k, by_vectors ? alone : 0, l.i, zero);
+    finish_step(&k, by_vectors ? alone : 0, l.i, (span){ zero, zero });
     kir_for_end(b, &l, NULL);
 }
 

@@ -115,7 +115,7 @@ static unsigned flow_pack(const tly_rows *r, const flow *f, kir_value *v)
 static flow flow_unpack(const tly_rows *r, const kir_value *v)
 {
     const kir_value *out = v + tly_rows_state_count(r);
-    return (flow){ tly_rows_unpack(r, v), { r->buffer, out[0], out[1], out[2] } };
+    return (flow){ tly_rows_unpack(r, v), { r->buffer, out[0], out[1], out[2], 0 } };
 }
 
 /* The blocks of one row (or one group of short rows), positions [from, to); i1 `last`: nothing
@@ -134,8 +134,10 @@ static void scan_row(tly_rows *r, const tly_rows_block *k0, kir_value from, kir_
     k.count = tly_min(c, imm(c, r->block), sub(c, to, l.i));
     k.buffered = f->out.pending;
     tly_rows_cross_border(r, &f->state, l.i);
-    if (r->direct_out)
+    if (r->direct_out) {
         go_direct(r, &k, &f->out, streams, totals, behind);
+        tly_rows_go_along(r, &k, &f->out, streams, totals);
+    }
     tly_rows_compute(r, &k, &f->state);
     kir_value count = mul(c, k.rows, k.count);
     if (totals)
@@ -156,7 +158,7 @@ static void build_scan(tly_rows *r)
     kir_value streams = tly_streams(c), totals = wants_total(r);
     tly_rows_fill_pad(r);
     r->only_total = totals;
-    flow f = { .out = { r->buffer, kir_get(b, KIR_ARG_OUT), imm(c, 0), imm(c, 0) } };
+    flow f = { .out = { r->buffer, kir_get(b, KIR_ARG_OUT), imm(c, 0), imm(c, 0), 0 } };
     if (c->p->dense) {
         tly_row first = tly_row_address(c, e.first_row);
         kir_value start = kir_ptradd(b, first.out, mul(c, e.first_position, tly_out_step(c)));
@@ -178,7 +180,7 @@ static void build_scan(tly_rows *r)
     kir_value is_last = equal(c, add(c, l.i, k.rows), e.end_row);
     kir_value from = kir_select(b, is_first, e.first_position, imm(c, 0));
     kir_value to = kir_select(b, is_last, e.end_position, r->length);
-    f.out = (tly_stream){ r->buffer, l.carried[0], l.carried[1], l.carried[2] };
+    f.out = (tly_stream){ r->buffer, l.carried[0], l.carried[1], l.carried[2], 0 };
     if (!c->p->dense)
         tly_stream_begin(c, &f.out, kir_ptradd(b, a.out, mul(c, from, tly_out_step(c))), streams);
     f.state = tly_rows_start(r, is_first);

@@ -61,10 +61,15 @@ typedef struct tly_rows_block {
     kir_value buffered;   /* elements in the buffer before it */
     kir_value direct;     /* i1: the scan stores where results belong; 0: never */
     kir_value lines, out; /* see tly_rows_segment; where the block's results belong */
+    kir_value leaves;     /* see tly_rows_segment */
+    const tly_stream *stream;
 } tly_rows_block;
 
 /* Scans a block and brings the state up to date (rows_block.c). */
 void tly_rows_compute(tly_rows *r, const tly_rows_block *k, tly_rows_state *s);
+/* Decides whether lines leave `out` as the block is scanned, which goes by its buffer. */
+void tly_rows_go_along(tly_rows *r, tly_rows_block *k, tly_stream *out, kir_value streams,
+                       kir_value totals);
 
 /* A row's part in a block. */
 typedef struct tly_rows_segment {
@@ -72,7 +77,14 @@ typedef struct tly_rows_segment {
     kir_value to;    /* where its results go: the buffer, or their place in memory ... */
     kir_value lines; /* ... which, where this (i1, or 0) says so, is whole lines past the cache */
     kir_value count; /* elements */
+    /* From the step at this element on (0: never), each sends lines of the stream's buffer that
+     * were written a few steps before. */
+    kir_value leaves;
+    const tly_stream *stream;
 } tly_rows_segment;
+
+/* The lines that the step at element `i` sends. */
+void tly_rows_send(tly_rows *r, const tly_rows_segment *g, kir_value i);
 
 /* Scans a segment and brings the state up to date (rows_judge.c, rows_scalar.c). */
 void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, tly_rows_state *s);

@@ -172,6 +172,16 @@ static kir_value judge(tly_rows *r, const tly_rows_segment *g, const tly_rows_so
 
 /* ---- a segment ---- */
 
+/* What a segment has sent before it was judged. */
+static void send_again(tly_rows *r, const tly_rows_segment *g)
+{
+    tly_build *c = r->c;
+    kir_loop l;
+    kir_for(c->b, &l, g->leaves, tly_round_up(c, g->count, r->step), imm(c, r->step), 0, NULL);
+    tly_rows_send(r, g, l.i);
+    kir_for_end(c->b, &l, NULL);
+}
+
 /* Each vector by itself, from `again`; its total and base have nothing to do with it. */
 static void redo(tly_rows *r, const tly_rows_segment *g, kir_value left, tly_rows_state again,
                  tly_rows_state *s)
@@ -186,7 +196,11 @@ static void redo(tly_rows *r, const tly_rows_segment *g, kir_value left, tly_row
     careful.step = (int64_t)CAREFUL_UNROLL * r->wide;
     kir_if(b, &redo, left);
     tly_rows_source in = tly_rows_prepare(&careful, g);
-    tly_rows_run(&careful, g, &in, g->count, TLY_ROWS_RESULTS, &again, NULL);
+    tly_rows_segment still = *g;
+    still.leaves = 0;
+    tly_rows_run(&careful, &still, &in, g->count, TLY_ROWS_RESULTS, &again, NULL);
+    if (g->leaves)
+        send_again(r, g);
     kir_else(b, &redo, 1, &again.last[0]);
     kir_if_end(b, &redo, 1, &same);
     s->last[0] = redo.result[0];

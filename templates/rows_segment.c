@@ -211,6 +211,12 @@ static void store(tly_rows *r, const tly_rows_segment *g, kir_value i, kir_value
         kir_else(c->b, &way, 0, NULL);
     }
     tly_store_run(c, to, y, n, 0);
+    if (g->leaves) {
+        kir_branch leave;
+        kir_if(c->b, &leave, tly_not(c, less(c, i, g->leaves)));
+        tly_rows_send(r, g, i);
+        kir_if_end(c->b, &leave, 0, NULL);
+    }
     if (g->lines)
         kir_if_end(c->b, &way, 0, NULL);
 }

@@ -163,7 +163,7 @@ void tly_build_short(tly_build *c, tly_launch *launch)
     kir_value v[TLY_STREAM_VALUES] = { out.to, out.pending, out.head };
     kir_loop l;
     kir_for(b, &l, begin, end, together, TLY_STREAM_VALUES, v);
-    out = (tly_stream){ s.buffer, l.carried[0], l.carried[1], l.carried[2] };
+    out = (tly_stream){ s.buffer, l.carried[0], l.carried[1], l.carried[2], 0 };
     kir_value rows = tly_min(c, together, sub(c, end, l.i)), count = mul(c, rows, s.length);
     kir_value direct = goes_direct(&s, &out, count);
     tly_short_piece batch = {

@@ -105,6 +105,11 @@ static void copy_line(tly_build *c, kir_value to, kir_value from, unsigned align
         kir_store(c->b, to, (int64_t)i * wide, v[i], align, flags);
 }
 
+void tly_send_line(tly_build *c, kir_value to, kir_value from)
+{
+    copy_line(c, to, from, (unsigned)c->t->vector_bytes, KIR_STREAM);
+}
+
 /* Lines [first, end) of the buffer, in one of the two ways. */
 static void store_lines(tly_build *c, const tly_stream *s, kir_value first, kir_value end,
                         unsigned align, unsigned flags)
@@ -134,7 +139,7 @@ static void drain(tly_build *c, tly_stream *s, kir_value streams, kir_value ends
     kir_value lines = tly_part(c, s->pending, (unsigned)line);
     kir_value done = tly_round_down(c, s->pending, line);
     kir_value some = less(c, zero, lines), partial = less(c, zero, s->head);
-    kir_value whole = kir_select(b, partial, one, zero);
+    kir_value whole = kir_select(b, partial, one, s->sent ? s->sent : zero);
     kir_branch way;
     kir_if(b, &way, streams);
     store_lines(c, s, whole, lines, (unsigned)c->t->vector_bytes, KIR_STREAM);

@@ -314,6 +314,7 @@ typedef struct tly_stream {
     kir_value to;      /* output address of buffer element 0 */
     kir_value pending; /* elements in the buffer */
     kir_value head;    /* leading elements of it that are not ours */
+    kir_value sent;    /* lines of it that have been sent to their place; 0: none */
 } tly_stream;
 enum { TLY_STREAM_VALUES = 3 };        /* carried: to, pending, head */
 unsigned tly_line(const tly_build *c); /* output elements a line */
@@ -321,6 +322,8 @@ unsigned tly_line(const tly_build *c); /* output elements a line */
 void tly_stream_begin(tly_build *c, tly_stream *s, kir_value out, kir_value streams);
 /* `count` more results: where `written` (i1, or 0 for never) at their place, else in the buffer. */
 void tly_stream_advance(tly_build *c, tly_stream *s, kir_value count, kir_value written);
+/* Copies a line to its place, past the cache; both begin with it. */
+void tly_send_line(tly_build *c, kir_value to, kir_value from);
 /* Writes what is complete, past the cache if `streams` (i1), and keeps the rest, less than a line;
  * if `ends` (i1) everything. In place, it writes nothing that has not been read. */
 void tly_stream_drain(tly_build *c, tly_stream *s, kir_value streams, kir_value ends);

@@ -32,4 +32,20 @@ void tly_tiles_scan(tly_tiles *k, tly_row at, kir_value count);
  * the next in the output. */
 void tly_tiles_cross(tly_tiles *k, tly_row at, kir_value count, kir_value row);
 
+/* Rows of a run that are parts of lines of output (tiles_lines.c). */
+typedef struct tly_gather {
+    kir_value scratch;
+    kir_value from, to;     /* rows of the run of which all lines are whole */
+    kir_value last;         /* the last row's place in its line */
+    kir_value bytes, lines; /* of a row in a line; from line to line in the output */
+} tly_gather;
+/* Scratch for it; 0: the problem has no such rows. */
+int64_t tly_tiles_gather_bytes(const tly_tiles *k);
+/* A run whose row 0 is at `out`; rows [from, to) of it are wholly the task's. */
+tly_gather tly_tiles_gather(tly_tiles *k, kir_value out, kir_value run_size, kir_value run_out,
+                            kir_value from, kir_value to);
+/* tly_tiles_scan for a row of the run, by scratch where it is one of those. */
+void tly_tiles_gather_row(tly_tiles *k, const tly_gather *g, kir_value row, tly_row at,
+                          kir_value lanes);
+
 #endif

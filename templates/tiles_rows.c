@@ -75,6 +75,7 @@ static void scan_rows(tly_tiles *k, kir_value rank, kir_value blocks, kir_value 
     outer_dim run = outer_at(c, sub(c, rank, one));
     kir_value run_last = kir_bin(b, KIR_UDIV, last, run.size);
     kir_loop g, j, s;
+    int gathers = tly_tiles_gather_bytes(k) > 0;
     k->far = may_stream(k);
     kir_for(b, &g, kir_bin(b, KIR_UDIV, first, run.size), add(c, run_last, one), one, 0, NULL);
     kir_value offsets[2], row0 = mul(c, g.i, run.size), done_lanes = zero, done_rows = zero;
@@ -84,14 +85,15 @@ static void scan_rows(tly_tiles *k, kir_value rank, kir_value blocks, kir_value 
     kir_value from = sub(c, first, row0), to = add(c, sub(c, last, row0), one);
     from = tly_max(c, from, zero);
     to = tly_min(c, to, run.size);
-    kir_value whole = from;
-    if (c->p->dense == TLY_ROWS_UP) {
-        kir_value begun = less(c, mul(c, add(c, row0, from), blocks), begin);
-        kir_value cut = less(c, end, mul(c, add(c, row0, to), blocks));
-        whole = add(c, from, kir_select(b, begun, one, zero));
-        done_lanes = cross_rows(k, &run, at, whole, sub(c, to, kir_select(b, cut, one, zero)),
-                                &done_rows);
-    }
+    kir_value begun = less(c, mul(c, add(c, row0, from), blocks), begin);
+    kir_value cut = less(c, end, mul(c, add(c, row0, to), blocks));
+    kir_value whole = add(c, from, kir_select(b, begun, one, zero));
+    kir_value whole_to = sub(c, to, kir_select(b, cut, one, zero));
+    tly_gather gather = { 0 };
+    if (c->p->dense == TLY_ROWS_UP)
+        done_lanes = cross_rows(k, &run, at, whole, whole_to, &done_rows);
+    if (gathers)
+        gather = tly_tiles_gather(k, at.out, run.size, run.out, whole, whole_to);
     kir_value wide = imm(c, c->plan->tile_lanes);
     kir_for(b, &s, zero, k->inner, wide, 0, NULL);
     kir_value side = tly_min(c, add(c, s.i, wide), k->inner);
@@ -110,12 +112,16 @@ static void scan_rows(tly_tiles *k, kir_value rank, kir_value blocks, kir_value 
     };
     if (k->far)
         k->streams = lined(k, here.out, zero);
-    tly_tiles_scan(k, here, sub(c, lanes, lane));
+    lanes = sub(c, lanes, lane);
+    if (gathers)
+        tly_tiles_gather_row(k, &gather, j.i, here, lanes);
+    else
+        tly_tiles_scan(k, here, lanes);
     kir_for_end(b, &j, NULL);
     kir_for_end(b, &s, NULL);
     kir_for_end(b, &g, NULL);
-    if (k->far)
-        tly_fence(c, k->far);
+    if (k->far || gathers)
+        tly_fence(c, tly_streams(c));
     kir_return(b, zero);
 }
 
@@ -134,6 +140,7 @@ void tly_build_tiles(tly_build *c, tly_launch *launch)
         .out_axis = kir_get(b, KIR_ARG_OUT_AXIS),
     };
     launch->tile_lanes = c->plan->tile_lanes;
+    launch->scratch_bytes = tly_tiles_gather_bytes(&k);
     if (c->p->form == TLY_ROWS) {
         launch->chunk = 0;
         rank = sub(c, rank, one);

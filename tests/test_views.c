@@ -100,6 +100,28 @@ Test(views, eight_dims, .timeout = 280)
     tly_trials_close(&t);
 }
 
+/* Short dims that are whole parts of lines, in tensors without gaps: rows that are written together. */
+Test(views, parts_of_lines, .timeout = 280)
+{
+    static const int orders[][4] = { { 3, 2, 1, 0 }, { 2, 3, 0, 1 }, { 0, 2, 1, 3 } };
+    static const int64_t sizes[][4] = {
+        { 8, 8, 8, 8 }, { 2, 4, 16, 4 }, { 16, 2, 4, 8 }, { 3, 5, 8, 4 }, { 8, 4, 6, 2 }
+    };
+    tly_trials t;
+    tly_trials_open(&t);
+    size_t turn = 0;
+    for (size_t i = 0; i < 2 * COUNT(orders) * COUNT(sizes); i++)
+        for (int axis = 0; axis < 4; axis++, turn++) {
+            view v = { .rank = 4, .out = { 0, 1, 2, 3 } };
+            for (int d = 0; d < 4; d++) {
+                v.sizes[d] = sizes[i % COUNT(sizes)][d];
+                v.in[d] = orders[i % COUNT(orders)][d];
+            }
+            check_view(&t, &v, axis, turn);
+        }
+    tly_trials_close(&t);
+}
+
 /* Rows in and columns out, and the other way round, around the sizes of tiles and lines. */
 Test(views, turned, .timeout = 280)
 {
