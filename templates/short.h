@@ -75,7 +75,8 @@ kir_value tly_short_scaled_carry(tly_short *s, kir_value scaled);
 /* The same as accumulators, of which narrowing raises no flag that says they underflowed; seen: */
 kir_value tly_short_unscaled(tly_short *s, kir_value scaled, tly_short_seen *seen);
 tly_short_seen tly_short_scaled_none(tly_short *s);
-/* i1s: out of a scaled product's range, or infinite as an output; below the normal numbers. */
+/* i1s: out of a scaled product's range, or infinite as an output; so small that a plain scan would
+ * have to be done again. */
 kir_value tly_short_scaled_left(tly_short *s, const tly_short_seen *seen);
 kir_value tly_short_scaled_fell(tly_short *s, const tly_short_seen *seen);
 

@@ -111,8 +111,8 @@ static kir_value scan_plain(tly_short *s, const tly_short_piece *p, kir_value *f
     }
     if (s->lows) {
         kir_value end = tly_watch_bits(s->c, seen.last);
-        *often = kir_any(b, tly_watch_below(s->c, end, TLY_NORMAL));
         *fell = met(s, flags, KIR_UNDERFLOWED);
+        *often = s->by_flags ? kir_any(b, tly_watch_below(s->c, end, TLY_NORMAL)) : *fell;
         flags = kir_select(b, *fell, kir_const(b, KIR_TYPE(KIR_I32, 1), 0), flags);
     }
     return tly_watches_products(s->c) ? products_left(s, p, flags) : met(s, flags, KIR_OVERFLOWED);

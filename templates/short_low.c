@@ -8,10 +8,11 @@
 #include "short.h"
 
 enum {
-    SCALE = 80,     /* where 16 uniform numbers come to less than 2^-56, a piece is not scanned so */
-    BIAS = 127,     /* an f32's exponent of 1 */
-    NORMAL = -126,  /* its least normal number */
-    LEAST = -149,   /* its least number */
+    SCALE = 80,    /* where 16 uniform numbers come to less than 2^-56, a piece is not scanned so */
+    BIAS = 127,    /* an f32's exponent of 1 */
+    LOW = -60,     /* results that are watched may not be less */
+    NORMAL = -126, /* its least normal number */
+    LEAST = -149,  /* its least number */
     F16_NORMAL = -14,
     F16_GRID = -1 /* f32 have ulps of 2^-24 from here on, f16's least number */
 };
@@ -100,5 +101,5 @@ kir_value tly_short_scaled_left(tly_short *s, const tly_short_seen *seen)
 
 kir_value tly_short_scaled_fell(tly_short *s, const tly_short_seen *seen)
 {
-    return kir_cmp(s->c->b, KIR_ULE, seen->least, bits(s, power(NORMAL)));
+    return kir_cmp(s->c->b, KIR_ULE, seen->least, bits(s, power(s->by_flags ? NORMAL : LOW)));
 }
