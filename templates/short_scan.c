@@ -206,8 +206,7 @@ static kir_value results(tly_short *s, kir_value w, kir_value before, const plac
         return w;
     if (!p->alone)
         before = within(s, before, border_count(s) - 1, p->t, one(s, p, s->neutral));
-    kir_value y = combine(s, before, w);
-    return p->scaled ? kir_keep(s->c->b, y) : y; /* lest LLVM take its integers for floats */
+    return combine(s, before, w);
 }
 
 /* Those as they are shown. */
