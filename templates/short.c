@@ -133,6 +133,7 @@ static tly_short begin_short(tly_build *c)
     while (1u << s.doublings < (s.chains ? c->lanes : s.literal))
         s.doublings++;
     s.by_flags = c->p->out_dtype != TALLY_F16;
+    s.lows = s.chains && tly_watches_products(c) && c->acc.kind == KIR_F32 && c->t->slow_subnormals;
     s.vectors = line > c->lanes ? line / c->lanes : 1;
     s.step = (int64_t)s.vectors * c->lanes;
     s.bits = KIR_TYPE(c->acc_bytes == 8 ? KIR_I64 : KIR_I32, c->lanes);
@@ -160,9 +161,10 @@ void tly_build_short(tly_build *c, tly_launch *launch)
         tly_short_borders(&s);
     tly_stream out = { .buffer = s.buffer };
     tly_stream_begin(c, &out, tly_row_address(c, begin).out, streams);
-    kir_value v[TLY_STREAM_VALUES] = { out.to, out.pending, out.head };
+    kir_value low = kir_const(b, KIR_TYPE(KIR_I1, 1), 0);
+    kir_value v[TLY_STREAM_VALUES + 1] = { out.to, out.pending, out.head, low };
     kir_loop l;
-    kir_for(b, &l, begin, end, together, TLY_STREAM_VALUES, v);
+    kir_for(b, &l, begin, end, together, TLY_STREAM_VALUES + (unsigned)s.lows, v);
     out = (tly_stream){ s.buffer, l.carried[0], l.carried[1], l.carried[2], 0 };
     kir_value rows = tly_min(c, together, sub(c, end, l.i)), count = mul(c, rows, s.length);
     kir_value direct = goes_direct(&s, &out, count);
@@ -172,10 +174,11 @@ void tly_build_short(tly_build *c, tly_launch *launch)
         .to = kir_select(b, direct, out.to, tly_stored_at(c, s.buffer, out.pending)),
         .lines = kir_bin(b, KIR_AND, direct, streams),
     };
-    kir_value good = tly_short_batch(&s, &batch, rows, out.pending);
+    low = s.lows ? l.carried[TLY_STREAM_VALUES] : low;
+    kir_value good = tly_short_batch(&s, &batch, rows, out.pending, &low);
     tly_stream_advance(c, &out, count, kir_bin(b, KIR_AND, direct, good));
     tly_stream_drain(c, &out, streams, equal(c, add(c, l.i, rows), end));
-    kir_value next[TLY_STREAM_VALUES] = { out.to, out.pending, out.head };
+    kir_value next[TLY_STREAM_VALUES + 1] = { out.to, out.pending, out.head, low };
     kir_for_end(b, &l, next);
     tly_fence(c, streams);
     kir_if_end(b, &rest, 0, NULL);

@@ -1,6 +1,6 @@
 /*
  * Dense rows of a few elements as one stream: short.c the batches, short_scan.c the loop over them,
- * short_judge.c what left the floating-point range.
+ * short_low.c its small products, short_judge.c what left the floating-point range.
  */
 #ifndef TLY_SHORT_H
 #define TLY_SHORT_H
@@ -20,6 +20,7 @@ typedef struct tly_short {
     int chains;         /* rows are longer than a vector */
     int fixed;          /* each vector begins with a row */
     int by_flags;       /* arithmetic's flags say what the main loop met */
+    int lows;           /* products that became subnormal are made once more, scaled */
     int by_bits;        /* states are one value, of which masks make a choice bit by bit */
     unsigned vectors;   /* a step: a line of output and more */
     int64_t step;       /* elements of it */
@@ -42,8 +43,14 @@ typedef enum tly_short_what {
     TLY_SHORT_WINDOWS, /* the largest of its windows; results are none of its business */
     TLY_SHORT_RESULTS, /* the largest result */
     TLY_SHORT_APART,   /* how far results lie from the lower end of half of the range */
+    TLY_SHORT_SCALED,  /* the largest and the least result, all of them made scaled (lows) */
     TLY_SHORT_NOTHING
 } tly_short_what;
+
+typedef struct tly_short_seen {
+    kir_value most, least; /* magnitudes as integers, lane-wise, or 0 */
+    kir_value last;        /* vector of results (or of windows), as the next one takes it */
+} tly_short_seen;
 
 /* ---- short_scan.c ---- */
 
@@ -52,18 +59,33 @@ int64_t tly_short_table_bytes(const tly_short *s);
 int64_t tly_short_pad_bytes(const tly_short *s);
 /* To be done before the loops over a piece: its last elements, that fill no step. */
 void tly_short_fill_pad(tly_short *s, const tly_short_piece *p);
-/* Returns the magnitudes asked for, lane-wise, or 0. */
-kir_value tly_short_scan(tly_short *s, const tly_short_piece *p, tly_short_what what);
+/* Returns what was asked for. */
+tly_short_seen tly_short_scan(tly_short *s, const tly_short_piece *p, tly_short_what what);
 /* The next vector of states of a row by itself (fixed: of whole rows), as it is shown; `y`: its
  * results. `before`: windows and results of the vector before, which its own replace. */
 kir_value tly_short_scan_alone(tly_short *s, kir_value x, int is_first, kir_value *before,
                                kir_value *y);
 
+/* ---- short_low.c: with `lows`, results as `bits` ---- */
+
+/* What scaled results start from. */
+kir_value tly_short_scaled_one(tly_short *s);
+/* A vector of them as the next one takes it. */
+kir_value tly_short_scaled_carry(tly_short *s, kir_value scaled);
+/* The same as accumulators, of which narrowing raises no flag that says they underflowed; seen: */
+kir_value tly_short_unscaled(tly_short *s, kir_value scaled, tly_short_seen *seen);
+tly_short_seen tly_short_scaled_none(tly_short *s);
+/* i1s: out of a scaled product's range, or infinite as an output; so small that a plain scan would
+ * have to be done again. */
+kir_value tly_short_scaled_left(tly_short *s, const tly_short_seen *seen);
+kir_value tly_short_scaled_fell(tly_short *s, const tly_short_seen *seen);
+
 /* ---- short_judge.c ---- */
 
 /* Scans the rows of a batch; those that left the range once more, into the buffer from `position`
- * on. Returns i1: what it wrote at first stands. */
+ * on. Returns i1: what it wrote at first stands. `low`, with `lows`: i1, products are to be
+ * scaled at once; then, in the next batch, too. Bits do not depend on it. */
 kir_value tly_short_batch(tly_short *s, const tly_short_piece *batch, kir_value rows,
-                          kir_value position);
+                          kir_value position, kir_value *low);
 
 #endif

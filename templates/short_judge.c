@@ -14,7 +14,7 @@ static kir_value met(tly_short *s, kir_value flags, unsigned which)
 
 /* A loop over a piece and the flags of it. */
 static kir_value flags_of(tly_short *s, const tly_short_piece *p, tly_short_what what,
-                          kir_value *seen)
+                          tly_short_seen *seen)
 {
     tly_short_piece now = *p;
     kir_clear_flags(s->c->b);
@@ -45,7 +45,7 @@ static kir_value shows_endless(tly_short *s, const tly_short_piece *look, kir_va
     if (!s->by_flags || !tly_watches_output(s->c))
         return none;
     kir_if(b, &some, fell);
-    kir_value endless = is_endless(s, tly_short_scan(s, look, TLY_SHORT_RESULTS));
+    kir_value endless = is_endless(s, tly_short_scan(s, look, TLY_SHORT_RESULTS).most);
     kir_else(b, &some, 1, &endless);
     kir_if_end(b, &some, 1, &none);
     return some.result[0];
@@ -58,15 +58,19 @@ static kir_value products_left(tly_short *s, const tly_short_piece *p, kir_value
 {
     kir_builder *b = s->c->b;
     tly_short_piece look = { .in = p->in, .count = p->count };
-    kir_value longest, none = kir_const(b, KIR_TYPE(KIR_I1, 1), 0);
+    kir_value none = kir_const(b, KIR_TYPE(KIR_I1, 1), 0);
+    tly_short_seen longest;
     kir_branch some;
     kir_if(b, &some, met(s, flags, KIR_OVERFLOWED | KIR_UNDERFLOWED));
     kir_value inner = flags_of(s, &look, TLY_SHORT_WINDOWS, &longest);
-    kir_value endless = kir_bin(b, KIR_OR, met(s, flags, KIR_OVERFLOWED), is_infinite(s, longest));
-    kir_value fell = met(s, flags, KIR_UNDERFLOWED);
-    endless = kir_bin(b, KIR_OR, endless, shows_endless(s, &look, fell));
-    fell = kir_bin(b, KIR_AND, fell, endless);
-    kir_value left = kir_bin(b, KIR_OR, met(s, inner, KIR_OVERFLOWED | KIR_UNDERFLOWED), fell);
+    kir_value left = met(s, inner, KIR_OVERFLOWED | KIR_UNDERFLOWED);
+    if (!s->lows) {
+        kir_value endless = kir_bin(b, KIR_OR, met(s, flags, KIR_OVERFLOWED),
+                                    is_infinite(s, longest.most));
+        kir_value fell = met(s, flags, KIR_UNDERFLOWED);
+        endless = kir_bin(b, KIR_OR, endless, shows_endless(s, &look, fell));
+        left = kir_bin(b, KIR_OR, left, kir_bin(b, KIR_AND, fell, endless));
+    }
     kir_else(b, &some, 1, &left);
     kir_if_end(b, &some, 1, &none);
     return some.result[0];
@@ -79,31 +83,77 @@ static kir_value flags_again(tly_short *s, const tly_short_piece *p, kir_value a
     kir_builder *b = c->b;
     kir_type t = KIR_TYPE(KIR_I32, 1);
     tly_short_piece look = { .in = p->in, .count = p->count };
-    kir_value most, none = kir_const(b, t, 0);
+    kir_value none = kir_const(b, t, 0);
+    tly_short_seen seen;
     kir_branch far;
     kir_if(b, &far, kir_any(b, tly_watch_left(c, apart, TLY_WATCH_PART)));
-    kir_value flags = flags_of(s, &look, TLY_SHORT_RESULTS, &most);
-    kir_value over = kir_select(b, is_endless(s, most), kir_const(b, t, KIR_OVERFLOWED), none);
+    kir_value flags = flags_of(s, &look, TLY_SHORT_RESULTS, &seen);
+    kir_value over = kir_select(b, is_endless(s, seen.most), kir_const(b, t, KIR_OVERFLOWED), none);
     flags = kir_bin(b, KIR_OR, flags, over);
     kir_else(b, &far, 1, &flags);
     kir_if_end(b, &far, 1, &none);
     return far.result[0];
 }
 
-/* Scans a piece; i1: some of its rows are not to be trusted. Asked of a batch, it is no less strict
- * than of each of its rows: so a row's bits do not depend on those beside it. */
-static kir_value scan_piece(tly_short *s, const tly_short_piece *p)
+/* i1: a scan of a piece as it is left the range. With `lows`, i1s: it `fell`, and is not judged;
+ * `often`: so did the last row. */
+static kir_value scan_plain(tly_short *s, const tly_short_piece *p, kir_value *fell,
+                            kir_value *often)
 {
-    tly_build *c = s->c;
-    kir_value seen, flags;
-    tly_short_fill_pad(s, p);
+    kir_builder *b = s->c->b;
+    tly_short_seen seen;
+    kir_value flags;
     if (s->by_flags) {
         flags = flags_of(s, p, TLY_SHORT_NOTHING, &seen);
     } else {
         seen = tly_short_scan(s, p, TLY_SHORT_APART);
-        flags = flags_again(s, p, seen);
+        flags = flags_again(s, p, seen.most);
     }
-    return tly_watches_products(c) ? products_left(s, p, flags) : met(s, flags, KIR_OVERFLOWED);
+    if (s->lows) {
+        kir_value end = tly_watch_bits(s->c, seen.last);
+        *fell = met(s, flags, KIR_UNDERFLOWED);
+        *often = s->by_flags ? kir_any(b, tly_watch_below(s->c, end, TLY_NORMAL)) : *fell;
+        flags = kir_select(b, *fell, kir_const(b, KIR_TYPE(KIR_I32, 1), 0), flags);
+    }
+    return tly_watches_products(s->c) ? products_left(s, p, flags) : met(s, flags, KIR_OVERFLOWED);
+}
+
+static kir_value scan_scaled(tly_short *s, const tly_short_piece *p, kir_value *fell)
+{
+    kir_builder *b = s->c->b;
+    tly_short_seen seen;
+    kir_value flags = flags_of(s, p, TLY_SHORT_SCALED, &seen);
+    kir_value left = kir_any(b, tly_short_scaled_left(s, &seen));
+    *fell = kir_any(b, tly_short_scaled_fell(s, &seen));
+    return kir_bin(b, KIR_OR, left, met(s, flags, KIR_OVERFLOWED | KIR_UNDERFLOWED));
+}
+
+/* Scans a piece; i1: some of its rows are not to be trusted. Asked of a batch, it is no less strict
+ * than of each of its rows: so a row's bits do not depend on those beside it. `low`: i1, products
+ * are scaled at once; then, it was worth it. Where some row in thirty falls, it is not. */
+static kir_value scan_piece(tly_short *s, const tly_short_piece *p, kir_value *low)
+{
+    kir_builder *b = s->c->b;
+    kir_branch plain, scaled;
+    tly_short_fill_pad(s, p);
+    if (!s->lows)
+        return scan_plain(s, p, NULL, NULL);
+    kir_value v[3], none = kir_const(b, KIR_TYPE(KIR_I1, 1), 0);
+    kir_if(b, &plain, tly_not(s->c, *low));
+    v[0] = scan_plain(s, p, &v[1], &v[2]);
+    kir_else(b, &plain, 3, v);
+    v[0] = none;
+    v[1] = v[2] = *low;
+    kir_if_end(b, &plain, 3, v);
+    kir_if(b, &scaled, plain.result[1]);
+    v[0] = scan_scaled(s, p, &v[1]);
+    v[1] = kir_bin(b, KIR_AND, v[1], plain.result[2]);
+    kir_else(b, &scaled, 2, v);
+    v[0] = plain.result[0];
+    v[1] = none;
+    kir_if_end(b, &scaled, 2, v);
+    *low = scaled.result[1];
+    return scaled.result[0];
 }
 
 /* A row by the plain loop. */
@@ -121,7 +171,7 @@ static void redo_row(tly_short *s, const tly_short_piece *p)
 }
 
 kir_value tly_short_batch(tly_short *s, const tly_short_piece *batch, kir_value rows,
-                          kir_value position)
+                          kir_value position, kir_value *low)
 {
     tly_build *c = s->c;
     kir_builder *b = c->b;
@@ -135,10 +185,12 @@ kir_value tly_short_batch(tly_short *s, const tly_short_piece *batch, kir_value 
     }
     /* the batch as one piece; then, where that left the range, its rows in order, since what a
      * row's last vector has too much the next one overwrites */
-    kir_for(b, &turn, zero, imm(c, 2), one, 1, &none);
+    kir_value v[2] = { none, *low };
+    unsigned n = 1 + (unsigned)s->lows;
+    kir_for(b, &turn, zero, imm(c, 2), one, n, v);
     kir_value again = kir_cmp(b, KIR_NE, turn.i, zero), left = turn.carried[0];
     kir_value pieces = kir_select(b, again, kir_select(b, left, rows, zero), one);
-    kir_for(b, &l, zero, pieces, one, 1, &left);
+    kir_for(b, &l, zero, pieces, one, n, turn.carried);
     kir_value element = mul(c, l.i, s->length);
     kir_value buffered = tly_stored_at(c, s->buffer, add(c, position, element));
     tly_short_piece p = {
@@ -148,12 +200,15 @@ kir_value tly_short_batch(tly_short *s, const tly_short_piece *batch, kir_value 
     };
     if (batch->lines)
         p.lines = kir_bin(b, KIR_AND, batch->lines, tly_not(c, again));
-    kir_value bad = scan_piece(s, &p);
+    kir_value now = s->lows ? l.carried[1] : none;
+    kir_value bad = scan_piece(s, &p, &now);
     kir_if(b, &redo, kir_bin(b, KIR_AND, again, bad));
     redo_row(s, &p);
     kir_if_end(b, &redo, 0, NULL);
-    bad = kir_select(b, again, l.carried[0], bad);
-    kir_for_end(b, &l, &bad);
+    v[0] = kir_select(b, again, l.carried[0], bad);
+    v[1] = s->lows ? kir_bin(b, KIR_AND, now, tly_not(c, kir_bin(b, KIR_OR, again, bad))) : now;
+    kir_for_end(b, &l, v);
     kir_for_end(b, &turn, l.result);
+    *low = s->lows ? turn.result[1] : none;
     return tly_not(c, turn.result[0]);
 }

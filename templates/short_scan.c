@@ -170,6 +170,7 @@ static kir_value within(tly_short *s, kir_value v, unsigned k, kir_value t, kir_
 typedef struct place {
     int alone, is_first;
     kir_value t;
+    int scaled; /* its results are */
 } place;
 
 static kir_value shift(tly_short *s, kir_value before, kir_value v, unsigned by)
@@ -192,13 +193,19 @@ static kir_value windows(tly_short *s, kir_value x, kir_value *before, const pla
     return x;
 }
 
+/* What a row's results start from. */
+static kir_value one(tly_short *s, const place *p, kir_value plain)
+{
+    return p->scaled ? tly_short_scaled_one(s) : plain;
+}
+
 /* Results of windows w, where `before` are those of the vector before. */
 static kir_value results(tly_short *s, kir_value w, kir_value before, const place *p)
 {
     if (!s->chains || (p->alone && p->is_first))
         return w;
     if (!p->alone)
-        before = within(s, before, border_count(s) - 1, p->t, s->neutral);
+        before = within(s, before, border_count(s) - 1, p->t, one(s, p, s->neutral));
     return combine(s, before, w);
 }
 
@@ -207,7 +214,7 @@ static kir_value shown(tly_short *s, kir_value y, kir_value before, const place 
 {
     tly_build *c = s->c;
     if (c->p->exclusive) {
-        kir_value first = as_bits(s, tly_start(c, c->vec));
+        kir_value first = one(s, p, as_bits(s, tly_start(c, c->vec)));
         y = shift(s, p->alone && p->is_first ? first : before, y, 1);
         if (tly_start(c, c->vec) !=
             tly_neutral(c, c->vec)) /* it takes part: of -0.0 it makes 0.0 */
@@ -220,7 +227,7 @@ static kir_value shown(tly_short *s, kir_value y, kir_value before, const place 
 kir_value tly_short_scan_alone(tly_short *s, kir_value x, int is_first, kir_value *before,
                                kir_value *y)
 {
-    const place p = { !s->fixed, is_first, 0 };
+    const place p = { !s->fixed, is_first, 0, 0 };
     if (is_first)
         for (unsigned k = 0; k <= s->doublings; k++)
             before[k] = s->neutral;
@@ -264,10 +271,10 @@ void tly_short_fill_pad(tly_short *s, const tly_short_piece *p)
 typedef struct stream {
     kir_value before[TLY_SHORT_BORDERS]; /* windows and results of the last vector */
     kir_value t;                         /* positions of the next, in its row */
-    kir_value seen;
+    tly_short_seen seen;
 } stream;
 
-enum { MAX_STREAM = TLY_SHORT_BORDERS + 2 };
+enum { MAX_STREAM = TLY_SHORT_BORDERS + 3 };
 
 /* Lists the values in their order; `put` writes them to v, else they are read. */
 static unsigned stream_values(const tly_short *s, stream *h, kir_value *v, int put)
@@ -277,8 +284,10 @@ static unsigned stream_values(const tly_short *s, stream *h, kir_value *v, int p
     for (unsigned k = 0; k <= s->doublings; k++)
         at[n++] = &h->before[k];
     at[n++] = &h->t;
-    if (h->seen)
-        at[n++] = &h->seen;
+    if (h->seen.most)
+        at[n++] = &h->seen.most;
+    if (h->seen.least)
+        at[n++] = &h->seen.least;
     for (unsigned k = 0; k < n; k++) {
         if (put)
             v[k] = *at[k];
@@ -299,11 +308,24 @@ static kir_value next_position(tly_short *s, kir_value t)
     return kir_select(c->b, less(c, wrapped, imm(c, 0)), t, wrapped);
 }
 
+static tly_short_seen see_none(tly_short *s, tly_short_what what)
+{
+    tly_build *c = s->c;
+    tly_short_seen none = { 0, 0, 0 };
+    if (what == TLY_SHORT_SCALED)
+        return tly_short_scaled_none(s);
+    if (what != TLY_SHORT_NOTHING)
+        none.most = tly_watch_bits(c, tly_neutral(c, c->vec));
+    if (what == TLY_SHORT_APART)
+        none.most = kir_const(c->b, kir_type_of(c->b, none.most), 0);
+    return none;
+}
+
 static kir_value see(tly_short *s, tly_short_what what, kir_value seen, kir_value w, kir_value y)
 {
     tly_build *c = s->c;
-    if (what == TLY_SHORT_NOTHING)
-        return 0;
+    if (what == TLY_SHORT_NOTHING || what == TLY_SHORT_SCALED)
+        return seen;
     if (what == TLY_SHORT_APART) {
         kir_value size = as_values(s, y);
         if (c->p->dtype == TALLY_F16) /* no element is small enough to fall to zero unseen */
@@ -338,20 +360,15 @@ static void prefetch(tly_short *s, kir_value from)
         kir_prefetch(c->b, from, c->p->in_step * (ahead + line));
 }
 
-kir_value tly_short_scan(tly_short *s, const tly_short_piece *p, tly_short_what what)
+tly_short_seen tly_short_scan(tly_short *s, const tly_short_piece *p, tly_short_what what)
 {
     tly_build *c = s->c;
     kir_builder *b = c->b;
-    stream h = { .t = imm(c, 0) };
+    stream h = { .t = imm(c, 0), .seen = see_none(s, what) };
     kir_value v[MAX_STREAM], out[TLY_SHORT_MOST_VECTORS];
     kir_loop l;
     for (unsigned k = 0; k <= s->doublings; k++)
         h.before[k] = s->neutral;
-    if (what != TLY_SHORT_NOTHING) {
-        h.seen = tly_watch_bits(c, tly_neutral(c, c->vec));
-        if (what == TLY_SHORT_APART)
-            h.seen = kir_const(b, kir_type_of(b, h.seen), 0);
-    }
     kir_value whole = tly_round_down(c, p->count, s->step);
     unsigned n = stream_values(s, &h, v, 1);
     kir_for(b, &l, imm(c, 0), p->count, imm(c, s->step), n, v);
@@ -359,17 +376,19 @@ kir_value tly_short_scan(tly_short *s, const tly_short_piece *p, tly_short_what 
     kir_value from = tly_at(c, p->in, l.i, element_bytes(s));
     kir_value there = kir_select(b, less(c, l.i, whole), from, s->pad);
     for (unsigned k = 0; k < s->vectors; k++) {
-        const place at = { .t = h.t };
+        const place at = { .t = h.t, .scaled = what == TLY_SHORT_SCALED };
         kir_value x = tly_load_vector(
             c, kir_ptradd(b, there, imm(c, k * c->lanes * element_bytes(s))));
         kir_value last = h.before[s->doublings];
         kir_value w = windows(s, as_bits(s, tly_lift(c, x)), h.before, &at), y = w;
         if (what != TLY_SHORT_WINDOWS)
             y = results(s, w, last, &at);
-        h.before[s->doublings] = y;
-        h.seen = see(s, what, h.seen, w, y);
+        h.before[s->doublings] = at.scaled ? tly_short_scaled_carry(s, y) : y;
+        h.seen.most = see(s, what, h.seen.most, w, y);
         if (p->to)
             out[k] = shown(s, y, last, &at);
+        if (at.scaled)
+            out[k] = tly_short_unscaled(s, as_bits(s, out[k]), &h.seen);
         h.t = next_position(s, h.t);
     }
     if (p->to)
@@ -378,5 +397,6 @@ kir_value tly_short_scan(tly_short *s, const tly_short_piece *p, tly_short_what 
     stream_values(s, &h, v, 1);
     kir_for_end(b, &l, v);
     stream_values(s, &h, l.result, 0);
+    h.seen.last = as_values(s, h.before[s->doublings]);
     return h.seen;
 }

@@ -266,17 +266,19 @@ Test(order, line_5_4_flags_of_the_host)
 Test(order, line_4_8_subnormal_results, .timeout = 120)
 {
     enum { LENGTH = 1100, LEAST = 143 };
-    static const char *const words[] = { "cumprod:f32:128:axis=0", "cumprod:f32:1100:axis=0",
-                                         "cumprod:f32:3x300:axis=1",
-                                         "cumprod:f32:1100:axis=0,exclusive",
-                                         "cumprod:f32:1100:axis=0,reverse" };
+    static const char *const words[] = {
+        "cumprod:f32:128:axis=0",          "cumprod:f32:1100:axis=0",
+        "cumprod:f32:3x300:axis=1",        "cumprod:f32:1100:axis=0,exclusive",
+        "cumprod:f32:1100:axis=0,reverse", "cumprod:f32:3x200:axis=1"
+    };
     static float x[LENGTH], y[LENGTH];
     tly_trials t;
     tly_trials_open(&t);
     for (size_t k = 0; k < COUNT(words); k++) {
         tally_descriptor d;
         cr_assert_eq(tally_descriptor_parse(words[k], &d, NULL), TALLY_OK);
-        const int length = k == 0 ? 128 : k == 2 ? 300 : LENGTH, rows = k == 2 ? 3 : 1;
+        const int length = k == 0 ? 128 : k == 2 ? 300 : k == 5 ? 200 : LENGTH;
+        const int rows = k == 2 || k == 5 ? 3 : 1;
         for (int i = 0; i < rows * length; i++) {
             const int at = k == 4 ? length - 1 - i % length : i % length;
             x[i] = at < 200 ? -.5f : 8;

@@ -1,0 +1,105 @@
+/*
+ * Short rows: products that become subnormal. An instruction that makes or takes a subnormal number
+ * takes 100 cycles and more on Intel's cores. So a piece in which a product underflowed is scanned
+ * from 2^80 instead of 1: what is subnormal is then normal, and becomes a subnormal number in the
+ * end, by an addition and by integers. Where nothing underflows, it is the same bits either way.
+ * docs/range.md has the reasons.
+ */
+#include "short.h"
+
+enum {
+    SCALE = 80,    /* where 16 uniform numbers come to less than 2^-56, a piece is not scanned so */
+    BIAS = 127,    /* an f32's exponent of 1 */
+    LOW = -60,     /* results that are watched may not be less */
+    NORMAL = -126, /* its least normal number */
+    LEAST = -149,  /* its least number */
+    F16_NORMAL = -14,
+    F16_GRID = -1 /* f32 have ulps of 2^-24 from here on, f16's least number */
+};
+
+static const uint64_t sign = 0x80000000, infinity = 0x7f800000;
+
+static uint64_t power(int exponent)
+{
+    return (uint64_t)(BIAS + exponent) << 23;
+}
+
+static kir_value bits(tly_short *s, uint64_t value)
+{
+    return kir_const(s->c->b, s->bits, value);
+}
+
+static kir_value magnitude(tly_short *s, kir_value scaled)
+{
+    return kir_bin(s->c->b, KIR_AND, scaled, bits(s, sign - 1));
+}
+
+/* Magnitudes plus 2^exponent, as floats. */
+static kir_value plus(tly_short *s, kir_value size, int exponent)
+{
+    tly_build *c = s->c;
+    kir_value x = kir_convert(c->b, KIR_BITCAST, c->vec, size);
+    x = kir_bin(c->b, KIR_ADD, x, kir_const(c->b, c->vec, power(exponent)));
+    return kir_convert(c->b, KIR_BITCAST, s->bits, x);
+}
+
+kir_value tly_short_scaled_one(tly_short *s)
+{
+    return bits(s, power(SCALE));
+}
+
+/* What would round to zero is zero from here on. */
+kir_value tly_short_scaled_carry(tly_short *s, kir_value scaled)
+{
+    kir_builder *b = s->c->b;
+    kir_value lost = kir_cmp(b, KIR_ULT, magnitude(s, scaled), bits(s, power(LEAST - 1 + SCALE)));
+    return kir_select(b, lost, kir_bin(b, KIR_AND, scaled, bits(s, sign)), scaled);
+}
+
+/* Magnitudes without the scale. A sum with 2^-126 has ulps of 2^-149: its bits count them. That is
+ * the larger one of both ways just where a product is subnormal. */
+static kir_value unscaled(tly_short *s, kir_value size)
+{
+    kir_builder *b = s->c->b;
+    kir_value normal = kir_bin(b, KIR_SUB, size, bits(s, (uint64_t)SCALE << 23));
+    if (tly_narrow_raises(s->c)) /* it is not large enough to be seen as f16 */
+        return kir_bin(b, KIR_SMAX, normal, bits(s, power(NORMAL)));
+    kir_value counted = plus(s, size, NORMAL + SCALE);
+    counted = kir_bin(b, KIR_SUB, counted, bits(s, power(NORMAL + SCALE)));
+    return kir_bin(b, KIR_SMAX, normal, counted);
+}
+
+kir_value tly_short_unscaled(tly_short *s, kir_value scaled, tly_short_seen *seen)
+{
+    tly_build *c = s->c;
+    kir_builder *b = c->b;
+    kir_value size = unscaled(s, magnitude(s, scaled));
+    seen->most = kir_bin(b, KIR_UMAX, seen->most, size);
+    seen->least = kir_bin(b, KIR_UMIN, seen->least, size);
+    if (tly_narrow_raises(c)) { /* rounded already, a subnormal f16 is exact */
+        kir_value half = kir_const(b, c->vec, power(F16_GRID));
+        kir_value x = kir_convert(b, KIR_BITCAST, c->vec, plus(s, size, F16_GRID));
+        x = kir_convert(b, KIR_BITCAST, s->bits, kir_bin(b, KIR_SUB, x, half));
+        size = kir_select(b, kir_cmp(b, KIR_ULT, size, bits(s, power(F16_NORMAL))), x, size);
+    }
+    size = kir_bin(b, KIR_OR, size, kir_bin(b, KIR_AND, scaled, bits(s, sign)));
+    return kir_convert(b, KIR_BITCAST, c->vec, size);
+}
+
+tly_short_seen tly_short_scaled_none(tly_short *s)
+{
+    return (tly_short_seen){ bits(s, power(0)), bits(s, power(0)), 0 };
+}
+
+kir_value tly_short_scaled_left(tly_short *s, const tly_short_seen *seen)
+{
+    kir_builder *b = s->c->b;
+    kir_value most = bits(s, infinity - ((uint64_t)SCALE << 23));
+    kir_value left = kir_cmp(b, KIR_ULE, most, seen->most);
+    return kir_bin(b, KIR_OR, left, tly_watch_endless(s->c, seen->most));
+}
+
+kir_value tly_short_scaled_fell(tly_short *s, const tly_short_seen *seen)
+{
+    return kir_cmp(s->c->b, KIR_ULE, seen->least, bits(s, power(s->by_flags ? NORMAL : LOW)));
+}

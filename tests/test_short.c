@@ -1,0 +1,109 @@
+/*
+ * Short rows' products, which share vectors and batches (docs/range.md): whatever lies beside a row,
+ * and whichever way its batch goes, its bits are its own.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "compare.h"
+#include "trials.h"
+
+enum { BATCH = 16, ROWS = 8 * BATCH, LONGEST = 255, OURS = 3 };
+
+/* What a row's products do. Exact ones are subnormal and are not rounded. */
+typedef enum kind { LIVES, SINKS, GROWS, EXACT, ZERO, SPECIAL, HIGH, BACK, KINDS } kind;
+
+static double element(kind k, int i, tly_random *r)
+{
+    const double u = ((double)tly_random_below(r, 1 << 20) + .5) / (1 << 20);
+    switch (k) {
+    case SINKS:
+        return u;
+    case GROWS:
+        return 1 + 3 * u;
+    case EXACT:
+        return i < 70 ? -.25 : i % 2 ? .5 : 2;
+    case ZERO:
+        return i == 60 ? -0.0 : i < 80 ? -u : 1 + u;
+    case SPECIAL:
+        return i == 90 ? INFINITY : i == 120 ? NAN : u;
+    case HIGH:
+        return i < 10 ? 64 : i < 30 ? 1 / u : u;
+    case BACK:
+        return i < 64 ? .125 : 8 + u;
+    default:
+        return .9 + .2 * u;
+    }
+}
+
+/* The kinds of the rows beside ours: one for all, one a batch, or any. */
+static kind beside(int run, int row)
+{
+    return (kind)(run < KINDS    ? run
+                  : run == KINDS ? (row / BATCH + 1) % KINDS
+                                 : row * 5 / 3 % KINDS);
+}
+
+enum { RUNS = KINDS + 2 };
+
+static void fill(const tally_descriptor *d, int run, void *in)
+{
+    const int length = (int)d->sizes[1];
+    for (int row = 0; row < ROWS; row++) {
+        const int is_ours = row % OURS == 0;
+        tly_random r = tly_random_seed((uint64_t)row, is_ours ? 0 : (uint64_t)run + 1);
+        const kind k = is_ours ? (kind)(row / BATCH % KINDS) : beside(run, row);
+        for (int i = 0; i < length; i++) {
+            const int at = d->flags & TALLY_REVERSE ? length - 1 - i : i;
+            tly_bits_store((tally_dtype)d->dtype, in, (int64_t)row * length + at,
+                           tly_encode((tally_dtype)d->dtype, element(k, i, &r)));
+        }
+    }
+}
+
+static void check(const tly_trials *t, const char *word)
+{
+    static double in[ROWS * LONGEST], out[ROWS * LONGEST], first[ROWS * LONGEST];
+    tally_descriptor d;
+    cr_assert_eq(tally_descriptor_parse(word, &d, NULL), TALLY_OK, "%s", word);
+    const tally_dtype shown = (tally_dtype)(d.out_dtype ? d.out_dtype : d.dtype);
+    for (size_t l = 0; l < t->levels.level_count; l++) {
+        const tally_device *device = &t->levels.levels[l];
+        const tally_kernel_options options = { .size = sizeof options, .device = device->selector };
+        tally_kernel *kernel = NULL;
+        tly_verdict verdict;
+        if (!strcmp(device->kind, "vulkan"))
+            continue;
+        cr_assert_eq(tally_kernel_create(t->levels.context, &d, &options, &kernel, NULL), TALLY_OK);
+        for (int run = 0; run < RUNS; run++) {
+            fill(&d, run, in);
+            cr_assert_eq(tally_kernel_run(kernel, in, run ? out : first, NULL), TALLY_OK);
+            cr_expect_eq(tly_judge(&d, in, run ? out : first, 0, &verdict), 0,
+                         "%s, %s, run %d: %lld wrong, %s", word, options.device, run,
+                         (long long)verdict.wrong, verdict.reason);
+            int other = 0;
+            for (int64_t i = 0; run > 0 && i < ROWS * d.sizes[1]; i++)
+                other += i / d.sizes[1] % OURS == 0 &&
+                         !tly_bits_same(shown, tly_bits_load(shown, out, i),
+                                        tly_bits_load(shown, first, i));
+            cr_expect_eq(other, 0, "%s, %s, run %d: %d others", word, options.device, run, other);
+        }
+        tally_kernel_destroy(&kernel);
+    }
+}
+
+Test(short, rows_have_bits_of_their_own, .timeout = 240)
+{
+    static const char *const words[] = {
+        "cumprod:f32:128x255:axis=1",         "cumprod:f32:128x100:axis=1,exclusive",
+        "cumprod:f32:128x129:axis=1,reverse", "cumprod:f32:128x61:axis=1",
+        "cumprod:f16:128x200:axis=1",         "cumprod:f16:128x137:axis=1,exclusive",
+        "cumprod:bf16:128x250:axis=1",        "cumprod:f16>f32:128x150:axis=1",
+    };
+    tly_trials t;
+    tly_trials_open(&t);
+    for (size_t k = 0; k < COUNT(words); k++)
+        check(&t, words[k]);
+    tly_trials_close(&t);
+}
