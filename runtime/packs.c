@@ -91,3 +91,11 @@ void *tly_packs_read(tly_packs *packs, tally_log log, void *log_user, uint64_t h
     }
     return bytes;
 }
+
+int tly_packs_any(tly_packs *packs)
+{
+    pthread_mutex_lock(&packs->lock);
+    const int any = packs->count > 0;
+    pthread_mutex_unlock(&packs->lock);
+    return any;
+}

@@ -28,4 +28,7 @@ void tly_packs_end(tly_packs *packs);
  * pack that is named and not used. Thread-safe. */
 void *tly_packs_read(tly_packs *packs, tally_log log, void *log_user, uint64_t hash, size_t *count);
 
+/* Whether there are any, once they have been looked for. Thread-safe. */
+int tly_packs_any(tly_packs *packs);
+
 #endif

@@ -171,7 +171,8 @@ int tly_batch_add(tly_batch *batch, const char *text, const char *where, tly_rep
 
 /* ---- files ---- */
 
-static int read_file(tly_batch *batch, const char *path, int depth, tly_report *report);
+static int read_file(tly_batch *batch, const char *path, const char *where, int depth,
+                     tly_report *report);
 
 /* include "FILE", beside the file that says so. */
 static int include(tly_batch *batch, char *rest, const char *from, const char *where, int depth,
@@ -189,7 +190,7 @@ static int include(tly_batch *batch, char *rest, const char *from, const char *w
     if (snprintf(path, sizeof path, "%.*s%s", folder, from, name) >= (int)sizeof path) {
         return refuse(report, where, "file", "is too long", "a path");
     }
-    return depth < MOST_NESTED ? read_file(batch, path, depth + 1, report)
+    return depth < MOST_NESTED ? read_file(batch, path, where, depth + 1, report)
                                : refuse(report, where, "file", "is included too deeply", path);
 }
 
@@ -212,14 +213,17 @@ static int read_line(tly_batch *batch, char *text, const char *path, int number,
                : refuse(report, where, "usage", "a line is NAME = WORD", line);
 }
 
-static int read_file(tly_batch *batch, const char *path, int depth, tly_report *report)
+/* `where` includes it, or is "". */
+static int read_file(tly_batch *batch, const char *path, const char *where, int depth,
+                     tly_report *report)
 {
     FILE *file = fopen(path, "re");
     char *line = NULL;
     size_t room = 0;
     int status = EXIT_DONE;
     if (!file) {
-        return tly_refuse(report, EXIT_FILE, "file", "%s: %s", path, strerror(errno));
+        return tly_refuse(report, EXIT_FILE, "file", "%s%s%s: %s", where, where[0] ? ": " : "",
+                          path, strerror(errno));
     }
     for (int number = 1; !status && getline(&line, &room, file) >= 0; number++) {
         status = read_line(batch, line, path, number, depth, report);
@@ -234,7 +238,7 @@ static int read_file(tly_batch *batch, const char *path, int depth, tly_report *
 
 int tly_batch_read(tly_batch *batch, const char *path, tly_report *report)
 {
-    return read_file(batch, path, 0, report);
+    return read_file(batch, path, "", 0, report);
 }
 
 void tly_batch_end(tly_batch *batch)

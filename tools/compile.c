@@ -163,7 +163,12 @@ static int list_words(work *w, const tly_options *options, tly_report *report)
     for (int i = 0; i < options->args && !status; i++) {
         status = tly_batch_add(&w->batch, options->arg[i], "", report);
     }
-    return status || !options->batch ? status : tly_batch_read(&w->batch, options->batch, report);
+    if (!status && options->batch) {
+        status = tly_batch_read(&w->batch, options->batch, report);
+    }
+    return status || w->batch.count
+               ? status
+               : tly_refuse(report, EXIT_USAGE, "usage", "%s names no kernel", options->batch);
 }
 
 static int check_out(const char *out, tly_report *report)
@@ -222,8 +227,10 @@ static int compile(work *w, const tly_options *options, tly_report *report)
     }
     make_all(w, options->jobs ? options->jobs : (int)(cpus > 0 ? cpus : 1));
     if (!w->status && !w->entry_count) {
-        return tly_refuse(report, EXIT_UNSUPPORTED, "device",
-                          "this generator is of another build, so that its kernels are not kept");
+        return tly_refuse(
+            report, EXIT_UNSUPPORTED, "device",
+            "no kernel is needed for empty tensors, and none kept that a generator of "
+            "another build makes");
     }
     return w->status ? w->status : write_pack(w, options->out, report);
 }
