@@ -99,9 +99,7 @@ static tally_status init_caches(tally_context *context, size_t bound, tally_erro
         tly_cache_end(&context->cache);
         return status;
     }
-    if (tly_store_works(&context->store)) {
-        context->cache.store = context->plans.store = &context->store;
-    }
+    context->cache.store = context->plans.store = &context->store;
     return TALLY_OK;
 }
 

@@ -18,7 +18,7 @@ typedef struct setting {
 } setting;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static setting generator, cache;
+static setting generator, cache, packs;
 
 static tally_status remember(setting *s, const char *now, const char **value, tally_error *error)
 {
@@ -62,6 +62,14 @@ tally_status tly_env_cache(const char **value, const char **below, tally_error *
     }
     tally_status status = remember(&cache, base, value, error);
     *below = places[which].below;
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+tally_status tly_env_packs(const char **value, tally_error *error)
+{
+    pthread_mutex_lock(&lock);
+    tally_status status = remember(&packs, secure_getenv("TALLY_PACK"), value, error);
     pthread_mutex_unlock(&lock);
     return status;
 }

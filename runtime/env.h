@@ -13,4 +13,7 @@ tally_status tly_env_generator(const char **value, tally_error *error);
  * NULL: none. */
 tally_status tly_env_cache(const char **value, const char **below, tally_error *error);
 
+/* The same for TALLY_PACK, the files of packs with colons between them; "" is none. */
+tally_status tly_env_packs(const char **value, tally_error *error);
+
 #endif

@@ -85,25 +85,42 @@ static void *read_all(int file, size_t count)
     return bytes;
 }
 
-void *tly_folder_read(int folder, const char *name, int use, size_t *count, const char **why)
+int tly_file_open(int folder, const char *name, uint64_t *bytes, const char **why)
 {
-    const struct timespec now[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_nsec = UTIME_NOW } };
     struct stat facts;
-    void *bytes = NULL;
     /* A pipe of this name must not hold up its opener. */
     int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     *why = NULL;
     if (file < 0) {
         *why = errno == ENOENT ? NULL : errno == ELOOP ? "it is a link" : strerror(errno);
-        return NULL;
+        return -1;
     }
     if (fstat(file, &facts) != 0 || !S_ISREG(facts.st_mode)) {
         *why = "it is no file";
-    } else if ((*why = distrust(&facts)) == NULL && facts.st_size > (off_t)TLY_ENTRY_MOST) {
-        *why = "its length";
+    } else {
+        *why = distrust(&facts);
+        *bytes = (uint64_t)facts.st_size;
     }
-    if (*why == NULL) {
-        *count = (size_t)facts.st_size;
+    if (*why != NULL) {
+        close(file);
+        return -1;
+    }
+    return file;
+}
+
+void *tly_folder_read(int folder, const char *name, int use, size_t *count, const char **why)
+{
+    const struct timespec now[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_nsec = UTIME_NOW } };
+    uint64_t length;
+    void *bytes = NULL;
+    int file = tly_file_open(folder, name, &length, why);
+    if (file < 0) {
+        return NULL;
+    }
+    if (length > TLY_ENTRY_MOST) {
+        *why = "its length";
+    } else {
+        *count = (size_t)length;
         bytes = read_all(file, *count);
         if (bytes == NULL) {
             *why = "it cannot be read";

@@ -11,10 +11,10 @@
 
 #include <string.h>
 
-/* Where libtally-codegen is installed: beside libtally. A program that holds libtally itself finds
- * it from its own folder, wherever the prefix was moved to; last comes what was configured. */
-static const char *const places[] = { "", TALLY_FROM_LIBRARY, TALLY_FROM_PROGRAM, TALLY_INSTALLED,
-                                      NULL };
+/* Beside libtally. A program that holds libtally itself finds it from its own folder, wherever the
+ * prefix was moved to; last comes what was configured. */
+const char *const tly_places[] = { "", TALLY_FROM_LIBRARY, TALLY_FROM_PROGRAM, TALLY_INSTALLED,
+                                   NULL };
 
 /* `path` is what the program or its user named, or NULL. */
 static tally_status open_library(const char *path, const tly_generator **generator,
@@ -23,7 +23,7 @@ static tally_status open_library(const char *path, const tly_generator **generat
     void *symbol;
     tally_status status = path != NULL
                               ? tly_library_open(path, TLY_GENERATOR_SYMBOL, &symbol, error)
-                              : tly_library_find("libtally-codegen.so", places,
+                              : tly_library_find("libtally-codegen.so", tly_places,
                                                  TLY_GENERATOR_SYMBOL, &symbol, error);
     if (status != TALLY_OK) {
         return status;

@@ -53,4 +53,7 @@ typedef struct tly_generator {
 typedef const tly_generator *(*tly_generator_get)(void);
 #define TLY_GENERATOR_SYMBOL "tally_codegen_generator"
 
+/* generator.c: where libtally-codegen, and packs, are installed, to be looked for in this order. */
+extern const char *const tly_places[];
+
 #endif

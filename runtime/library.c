@@ -185,31 +185,47 @@ static char *resolve(const char *place, const char *name)
     return resolved;
 }
 
-tally_status tly_library_find(const char *name, const char *const *places, const char *symbol,
-                              void **found, tally_error *error)
+/* The file `name` of the first place that has it and is safe, as an allocated resolved path. NULL
+ * otherwise; then *why is a reason other than that there is none, or NULL. errno is ENOMEM without
+ * memory. */
+static char *find_file(const char *name, const char *const *places, const char **why)
 {
-    tally_status status = know_own(name, error);
-    if (status != TALLY_OK) {
-        return status;
-    }
-    const char *why = NULL;
-    for (; *places != NULL; places++) {
+    for (*why = NULL; *places != NULL; places++) {
         char *path = resolve(*places, name);
         if (path == NULL && errno == ENOMEM) {
-            return tly_out_of_memory(error, "a path", strlen(own.folder) + strlen(name) + 1);
+            return NULL;
         }
         if (path == NULL) {
-            why = why != NULL || errno == ENOENT || errno == ENOTDIR ? why : strerror(errno);
+            *why = *why != NULL || errno == ENOENT || errno == ENOTDIR ? *why : strerror(errno);
             continue;
         }
         int own_place = (*places)[0] == 0 && !tly_raised();
         if (own_place || safe_path(path)) {
-            status = open_resolved(path, symbol, found, error);
-            free(path);
-            return status;
+            return path;
         }
-        why = why != NULL ? why : "it is not safe from strangers";
+        *why = *why != NULL ? *why : "it is not safe from strangers";
         free(path);
+    }
+    errno = ENOENT;
+    return NULL;
+}
+
+tally_status tly_library_find(const char *name, const char *const *places, const char *symbol,
+                              void **found, tally_error *error)
+{
+    const char *why;
+    tally_status status = know_own(name, error);
+    if (status != TALLY_OK) {
+        return status;
+    }
+    char *path = find_file(name, places, &why);
+    if (path != NULL) {
+        status = open_resolved(path, symbol, found, error);
+        free(path);
+        return status;
+    }
+    if (errno == ENOMEM) {
+        return tly_out_of_memory(error, "a path", strlen(own.folder) + strlen(name) + 1);
     }
     if (why == NULL) {
         tly_fail(error, TALLY_NO_GENERATOR, "device", "%s, which makes kernels, is not in %s", name,
@@ -222,6 +238,12 @@ tally_status tly_library_find(const char *name, const char *const *places, const
     tly_error_hint(error, "install it there%s",
                    tly_raised() ? "" : ", or name libtally-codegen.so in TALLY_GENERATOR");
     return TALLY_NO_GENERATOR;
+}
+
+char *tly_library_file(const char *name, const char *const *places)
+{
+    const char *why;
+    return know_own(name, NULL) == TALLY_OK ? find_file(name, places, &why) : NULL;
 }
 
 tally_status tly_library_open(const char *path, const char *symbol, void **found,

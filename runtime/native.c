@@ -27,6 +27,41 @@ static const facts *facts_of(const tly_object *object)
     return object->key.facts;
 }
 
+/* --- names --------------------------------------------------------------------------------- */
+
+void tly_problem_word(const tly_problem *p, char *text, size_t capacity)
+{
+    int small = p->dtype == TALLY_F32 || p->dtype == TALLY_F16 || p->dtype == TALLY_BF16;
+    const struct {
+        const char *text;
+        int there;
+    } options[] = {
+        { "exclusive", p->exclusive },
+        { "last", p->last },
+        { "order=serial", p->order == TALLY_ORDER_SERIAL },
+        { "acc=f64", p->acc == TALLY_F64 && small },
+        { "nan=ignore", p->nan_ignore },
+    };
+    const char *to = p->out_dtype != p->dtype ? ">" : "";
+    const char *out = p->out_dtype != p->dtype ? tly_dtypes[p->out_dtype].name : "";
+    int length = snprintf(text, capacity, "%s:%s%s%s", tly_ops[p->op].name,
+                          tly_dtypes[p->dtype].name, to, out);
+    const char *before = ":";
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        if (options[i].there && length > 0 && (size_t)length < capacity) {
+            length += snprintf(text + length, capacity - (size_t)length, "%s%s", before,
+                               options[i].text);
+            before = ",";
+        }
+    }
+}
+
+static void name(const tly_object *object, tly_store_name *n)
+{
+    tly_problem_word(&facts_of(object)->problem, n->word, sizeof n->word);
+    snprintf(n->device, sizeof n->device, "cpu:%s", facts_of(object)->level);
+}
+
 /* --- making -------------------------------------------------------------------------------- */
 
 static tally_status join(const tly_artefact *artefact, tly_piece *made, tally_error *error)
@@ -56,6 +91,12 @@ static tally_status make_now(void *state, tally_error *error)
     const facts *f = facts_of(m->object);
     const tly_generator *generator;
     tally_status status = tly_generator_find(context, &generator, error);
+    if (status == TALLY_NO_GENERATOR && tly_packs_any(&context->store.packs)) {
+        tly_store_name missing;
+        name(m->object, &missing);
+        tly_error_hint(error, "no pack has %s for %s; tally compile makes packs where it is built",
+                       missing.word, missing.device);
+    }
     if (status != TALLY_OK) {
         return status;
     }
@@ -105,41 +146,6 @@ static tally_status load(tly_object *object, const tly_piece *made, tally_error 
 static void unload(tly_object *object)
 {
     tly_code_unload(&((tly_native *)object)->code);
-}
-
-/* --- names --------------------------------------------------------------------------------- */
-
-void tly_problem_word(const tly_problem *p, char *text, size_t capacity)
-{
-    int small = p->dtype == TALLY_F32 || p->dtype == TALLY_F16 || p->dtype == TALLY_BF16;
-    const struct {
-        const char *text;
-        int there;
-    } options[] = {
-        { "exclusive", p->exclusive },
-        { "last", p->last },
-        { "order=serial", p->order == TALLY_ORDER_SERIAL },
-        { "acc=f64", p->acc == TALLY_F64 && small },
-        { "nan=ignore", p->nan_ignore },
-    };
-    const char *to = p->out_dtype != p->dtype ? ">" : "";
-    const char *out = p->out_dtype != p->dtype ? tly_dtypes[p->out_dtype].name : "";
-    int length = snprintf(text, capacity, "%s:%s%s%s", tly_ops[p->op].name,
-                          tly_dtypes[p->dtype].name, to, out);
-    const char *before = ":";
-    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
-        if (options[i].there && length > 0 && (size_t)length < capacity) {
-            length += snprintf(text + length, capacity - (size_t)length, "%s%s", before,
-                               options[i].text);
-            before = ",";
-        }
-    }
-}
-
-static void name(const tly_object *object, tly_store_name *n)
-{
-    tly_problem_word(&facts_of(object)->problem, n->word, sizeof n->word);
-    snprintf(n->device, sizeof n->device, "cpu:%s", facts_of(object)->level);
 }
 
 /* --- the backend --------------------------------------------------------------------------- */

@@ -52,6 +52,7 @@ tally_status tly_store_init(tly_store *store, const tally_context_options *optio
     *store = (tly_store){ .limit = TLY_STORE_LIMIT,
                           .log = options->log,
                           .log_user = options->log_user };
+    tly_packs_init(&store->packs);
     if (functions) {
         if (asked != NULL && asked[0] != 0) {
             return tly_fail(error, TALLY_INVALID, "usage",
@@ -67,6 +68,7 @@ tally_status tly_store_init(tly_store *store, const tally_context_options *optio
 
 void tly_store_end(tly_store *store)
 {
+    tly_packs_end(&store->packs);
     free(store->folder);
 }
 
@@ -208,9 +210,13 @@ static void *value_of(void *bytes, const tly_store_key *key, size_t *count)
 
 int tly_store_load(tly_store *store, const tly_store_key *key, void **value, size_t *count)
 {
-    void *bytes = store->folder != NULL ? load_from_folder(store, key, count)
-                                        : load_from_host(store, key, count);
-    *value = value_of(bytes, key, count);
+    *value = value_of(tly_packs_read(&store->packs, store->log, store->log_user, key->hash, count),
+                      key, count);
+    if (*value == NULL) {
+        *value = value_of(store->folder != NULL ? load_from_folder(store, key, count)
+                                                : load_from_host(store, key, count),
+                          key, count);
+    }
     return *value != NULL;
 }
 

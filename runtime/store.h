@@ -5,11 +5,14 @@
  * wrong here is more than a miss: no call fails.
  *
  *   entry.c  the bytes of an entry: written, and judged
+ *   packs.c  files of many entries, which are only read
  *   folder.c the folder: trusted or not, its entries, the oldest of which go
- *   store.c  both together, or the host's functions in place of the folder
+ *   store.c  all together, or the host's functions in place of the folder
  */
 #ifndef TLY_STORE_H
 #define TLY_STORE_H
+
+#include "packs.h"
 
 #include <tally/kernel.h>
 
@@ -17,7 +20,8 @@
 #include <stdint.h>
 
 typedef struct tly_store {
-    char *folder; /* absolute; NULL: none */
+    tly_packs packs; /* looked through before the folder */
+    char *folder;    /* absolute; NULL: none */
     tally_cache_load load;
     tally_cache_save save;
     void *user;
@@ -52,12 +56,6 @@ tally_status tly_store_folder(const char *asked, char **folder, tally_error *err
 tally_status tly_store_init(tly_store *store, const tally_context_options *options,
                             tally_error *error);
 void tly_store_end(tly_store *store);
-
-/* Whether anything can ever be found or kept. */
-static inline int tly_store_works(const tly_store *store)
-{
-    return store->folder != NULL || store->load != NULL || store->save != NULL;
-}
 
 /* The key of a value of some kind, of this build of Tally. 0: it is too long to be stored. */
 int tly_store_key_make(tly_store_key *key, const char *kind, const void *facts, size_t count,

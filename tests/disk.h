@@ -113,7 +113,7 @@ static origin ask(void)
 }
 
 /* Files in the folder that are not entries or cannot be read as such; -1 if it cannot be listed. */
-static int count_wrong(int *entries)
+static inline int count_wrong(int *entries)
 {
     DIR *list = opendir(cache);
     int wrong = 0;

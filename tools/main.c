@@ -71,6 +71,20 @@ static const tly_verb verbs[] = {
       "Lists what --device can name.\n\n"
       "  --json          a JSON array\n",
       OPTION_JSON, 0, 0, tly_verb_devices },
+    { "compile", "[NAME=]WORD... | --batch FILE -o OUT.pack [--device D[,D]...] [-j N]",
+      "Makes kernels ahead of time. A pack holds them for programs with libtally, which finds it "
+      "by\n"
+      "TALLY_PACK or beside itself, and then makes none of them. A line of a batch is NAME = "
+      "WORD,\n"
+      "or include \"FILE\"; # begins a comment.\n\n"
+      "  --batch FILE    the list of kernels, in place of words\n"
+      "  -o OUT.pack     where they go: whole, or not at all\n"
+      "  --device D,...  for which; left out: cpu:x86-64-v2, -v3 and -v4. The machine need not\n"
+      "                  have the level\n"
+      "  -j N            threads; left out: one for each CPU. No byte depends on it\n\n"
+      "  tally compile 'cumprod:f32:4096x4096:axis=1' 'sum:f32:4096x4096:axes=1' -o mine.pack\n"
+      "  TALLY_PACK=mine.pack tally run cumprod:axis=1 in.npy -o out.npy\n",
+      OPTION_OUT | OPTION_DEVICE | OPTION_BATCH | OPTION_JOBS, 0, INT32_MAX, tly_verb_compile },
     { "cache", "path|list|stats|verify|clear [--json]",
       "Looks after the disk cache, in which a program finds the kernels that one before it "
       "made.\n\n"
@@ -158,7 +172,7 @@ static int start(int argc, char **argv, tly_report *report)
     int status = EXIT_DONE;
     if (argc < 2) {
         tly_refuse(report, EXIT_USAGE, "usage",
-                   "a verb is missing: run, bench, inspect, devices, cache");
+                   "a verb is missing: run, bench, inspect, devices, compile, cache");
         tly_hint(report, "tally --help says what they do");
         return EXIT_USAGE;
     }

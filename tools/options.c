@@ -19,16 +19,26 @@ typedef struct option {
     int (*read)(tly_options *options, const char *value, tly_report *report);
 } option;
 
-static int read_threads(tly_options *options, const char *value, tly_report *report)
+static int read_count(const char *name, const char *value, int32_t *count, tly_report *report)
 {
     char *end;
-    long threads = *value >= '0' && *value <= '9' ? strtol(value, &end, 10) : 0;
-    if (threads < 1 || *end || threads > INT32_MAX) {
-        return tly_refuse(report, EXIT_USAGE, "usage",
-                          "--threads takes a number from 1 to %d, not '%s'", INT32_MAX, value);
+    long number = *value >= '0' && *value <= '9' ? strtol(value, &end, 10) : 0;
+    if (number < 1 || *end || number > INT32_MAX) {
+        return tly_refuse(report, EXIT_USAGE, "usage", "%s takes a number from 1 to %d, not '%s'",
+                          name, INT32_MAX, value);
     }
-    options->threads = (int32_t)threads;
+    *count = (int32_t)number;
     return EXIT_DONE;
+}
+
+static int read_threads(tly_options *options, const char *value, tly_report *report)
+{
+    return read_count("--threads", value, &options->threads, report);
+}
+
+static int read_jobs(tly_options *options, const char *value, tly_report *report)
+{
+    return read_count("-j", value, &options->jobs, report);
 }
 
 static int read_plan(tly_options *options, const char *value, tly_report *report)
@@ -65,6 +75,8 @@ static const option table[] = {
     { "--json", OPTION_JSON, 0, 0, NULL },
     { "--emit", OPTION_EMIT, 1, offsetof(tly_options, emit), NULL },
     { "--profile", OPTION_PROFILE, 1, offsetof(tly_options, profile), NULL },
+    { "--batch", OPTION_BATCH, 1, offsetof(tly_options, batch), NULL },
+    { "-j", OPTION_JOBS, 1, 0, read_jobs },
     { "-o", OPTION_OUT, 1, offsetof(tly_options, out), NULL },
     { "--help", OPTION_HELP, 0, 0, NULL },
     { "-h", OPTION_HELP, 0, 0, NULL },
@@ -152,6 +164,7 @@ int tly_options_read(const tly_verb *verb, int argc, char **argv, tly_options *o
 {
     int only_args = 0;
     memset(options, 0, sizeof *options);
+    options->arg = argv;
     for (int i = 0; i < argc; i++) {
         const char *arg = argv[i];
         if (!only_args && strcmp(arg, "--") == 0) {
@@ -164,7 +177,7 @@ int tly_options_read(const tly_verb *verb, int argc, char **argv, tly_options *o
         } else if (options->args == verb->most) {
             return refuse_argument(verb, options, arg, report);
         } else {
-            options->arg[options->args++] = arg;
+            options->arg[options->args++] = argv[i];
         }
     }
     if (options->args < verb->least) {

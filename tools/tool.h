@@ -69,16 +69,18 @@ enum {
     OPTION_PROFILE = 1 << 6,
     OPTION_OUT = 1 << 7,
     OPTION_HELP = 1 << 8,
-    OPTION_DATA = 1 << 9
+    OPTION_DATA = 1 << 9,
+    OPTION_BATCH = 1 << 10,
+    OPTION_JOBS = 1 << 11
 };
 
 typedef struct tly_options {
-    unsigned given;     /* OPTION_... */
-    const char *arg[2]; /* the arguments that are no options */
+    unsigned given; /* OPTION_... */
+    char **arg;     /* the arguments that are no options, at the front of main's */
     int args;
-    const char *device, *emit, *profile, *out, *data;
-    int32_t threads; /* 0: not given */
-    char plan[512];  /* every --plan K=V, comma-separated */
+    const char *device, *emit, *profile, *out, *data, *batch;
+    int32_t threads, jobs; /* 0: not given */
+    char plan[512];        /* every --plan K=V, comma-separated */
 } tly_options;
 
 /* One verb of the command. */
@@ -99,6 +101,7 @@ int tly_verb_run(const tly_options *options, tly_report *report);
 int tly_verb_inspect(const tly_options *options, tly_report *report);
 int tly_verb_bench(const tly_options *options, tly_report *report);
 int tly_verb_devices(const tly_options *options, tly_report *report);
+int tly_verb_compile(const tly_options *options, tly_report *report);
 int tly_verb_cache(const tly_options *options, tly_report *report);
 
 /* What --device names, as a selector that the library takes; NULL is the default. EXIT_USAGE if

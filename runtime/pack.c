@@ -1,0 +1,93 @@
+/* Packs; see pack.h. Reads by offset rather than by a mapping: a file that shrinks is a miss then, and
+ * no signal. */
+#include "pack.h"
+
+#include "entry.h"
+#include "folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { WINDOW = 8 };
+
+static int read_at(int file, void *bytes, size_t count, uint64_t at)
+{
+    for (size_t done = 0; done < count;) {
+        ssize_t got = pread(file, (char *)bytes + done, count - done, (off_t)(at + done));
+        if (got == 0 || (got < 0 && errno != EINTR)) {
+            return 0;
+        }
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return 1;
+}
+
+const char *tly_pack_open(tly_pack *pack, const char *path)
+{
+    const char *why;
+    uint64_t bytes;
+    tly_pack_head h;
+    pack->file = tly_file_open(AT_FDCWD, path, &bytes, &why);
+    if (pack->file < 0) {
+        return why != NULL ? why : "";
+    }
+    if (!read_at(pack->file, &h, sizeof h, 0) || h.magic != TLY_PACK_MAGIC ||
+        h.checksum != tly_pack_sum(&h)) {
+        why = "it is no pack";
+    } else if (h.bytes != bytes || h.slots == 0 || (h.slots & (h.slots - 1)) != 0 ||
+               h.slots > bytes / sizeof(tly_pack_slot)) {
+        why = "its length";
+    } else {
+        pack->slots = h.slots;
+        return NULL;
+    }
+    tly_pack_close(pack);
+    return why;
+}
+
+void tly_pack_close(tly_pack *pack)
+{
+    if (pack->file >= 0) {
+        close(pack->file);
+    }
+    pack->file = -1;
+}
+
+/* The slot of a hash; its count is 0 if there is none. */
+static tly_pack_slot find(const tly_pack *pack, uint64_t hash)
+{
+    tly_pack_slot window[WINDOW] = { { 0, 0, 0 } };
+    uint64_t at = hash & (pack->slots - 1), most;
+    for (uint64_t passed = 0; passed < pack->slots; passed += most) {
+        most = pack->slots - at < WINDOW ? pack->slots - at : WINDOW; /* up to the table's end */
+        if (!read_at(pack->file, window, (size_t)most * sizeof *window,
+                     sizeof(tly_pack_head) + at * sizeof *window)) {
+            break;
+        }
+        for (uint64_t i = 0; i < most; i++) {
+            if (window[i].count == 0 || window[i].hash == hash) {
+                return window[i];
+            }
+        }
+        at = (at + most) & (pack->slots - 1);
+    }
+    return (tly_pack_slot){ 0, 0, 0 };
+}
+
+void *tly_pack_read(const tly_pack *pack, uint64_t hash, size_t *count)
+{
+    const tly_pack_slot s = find(pack, hash);
+    if (s.count == 0 || s.count > TLY_ENTRY_MOST) {
+        return NULL;
+    }
+    void *bytes = malloc((size_t)s.count);
+    if (bytes != NULL && !read_at(pack->file, bytes, (size_t)s.count, s.at)) {
+        free(bytes);
+        return NULL;
+    }
+    *count = (size_t)s.count;
+    return bytes;
+}

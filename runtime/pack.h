@@ -1,0 +1,59 @@
+/*
+ * Packs: many entries of the disk cache in one file that is only read, made while Tally is built
+ * or by `tally compile`. docs/cache.md has the layout. A pack is trusted as the cache's folder is,
+ * and its entries are judged as those there are.
+ */
+#ifndef TLY_PACK_H
+#define TLY_PACK_H
+
+#include "hash.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The file: a head, slots, entries. */
+typedef struct tly_pack_head {
+    uint64_t magic, slots; /* a power of two */
+    uint64_t bytes;        /* of the whole file */
+    uint64_t checksum;     /* of the three before */
+} tly_pack_head;
+
+/* An entry's place is its hash modulo the number of slots, or the next free one after it. */
+typedef struct tly_pack_slot {
+    uint64_t hash, at, count; /* count 0: free */
+} tly_pack_slot;
+
+_Static_assert(sizeof(tly_pack_head) == 32 && sizeof(tly_pack_slot) == 24, "no padding");
+
+#define TLY_PACK_MAGIC UINT64_C(0x016b636170796c74) /* "tlypack", version 1 */
+
+static inline uint64_t tly_pack_sum(const tly_pack_head *head)
+{
+    return tly_hash(TLY_PACK_MAGIC, head, offsetof(tly_pack_head, checksum));
+}
+
+typedef struct tly_pack {
+    int file; /* -1: there is none */
+    uint64_t slots;
+} tly_pack;
+
+/* What a pack is made of: the bytes of an entry (entry.h). */
+typedef struct tly_packed_entry {
+    uint64_t hash; /* of its key */
+    const void *bytes;
+    size_t count;
+} tly_packed_entry;
+
+/* Fills *pack. Returns NULL, or why the file is not used, in a few words; "" if there is no such
+ * file. */
+const char *tly_pack_open(tly_pack *pack, const char *path);
+void tly_pack_close(tly_pack *pack);
+
+/* The bytes of the entry with this hash from malloc, or NULL. Thread-safe. */
+void *tly_pack_read(const tly_pack *pack, uint64_t hash, size_t *count);
+
+/* pack_write.c: the bytes of a pack of these entries, from malloc; NULL without memory. Their order does not
+ * matter, and of several with one hash the first is taken. */
+void *tly_pack_write(const tly_packed_entry *entries, size_t entry_count, size_t *count);
+
+#endif

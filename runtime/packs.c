@@ -1,0 +1,101 @@
+/* The packs of a context; see packs.h. */
+#include "packs.h"
+
+#include "env.h"
+#include "generator.h"
+#include "library.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INSTALLED "tally.pack"
+
+/* Whom to tell that a pack is not used. */
+typedef struct listener {
+    tally_log log;
+    void *user;
+} listener;
+
+static void add(tly_packs *packs, const char *path, const listener *to)
+{
+    char text[512];
+    tly_pack *next = &packs->pack[packs->count];
+    const char *why = packs->count < TLY_MOST_PACKS ? tly_pack_open(next, path)
+                                                    : "there are too many";
+    if (why == NULL) {
+        packs->count++;
+    } else if (to->log != NULL) {
+        snprintf(text, sizeof text, "the pack %.380s is not used: %s", path,
+                 why[0] != 0 ? why : "there is no such file");
+        to->log(to->user, TALLY_LOG_WARNING, text);
+    }
+}
+
+static void add_named(tly_packs *packs, const char *names, const listener *to)
+{
+    char *copy = strdup(names), *rest = copy;
+    for (char *name; copy != NULL && (name = strsep(&rest, ":")) != NULL;) {
+        if (name[0] != 0) {
+            add(packs, name, to);
+        }
+    }
+    free(copy);
+}
+
+static void look(tly_packs *packs, const listener *to)
+{
+    const char *names;
+    if (tly_env_packs(&names, NULL) != TALLY_OK) {
+        return;
+    }
+    if (names != NULL) {
+        add_named(packs, names, to);
+        return;
+    }
+    char *path = tly_library_file(INSTALLED, tly_places);
+    if (path != NULL) {
+        add(packs, path, to);
+    }
+    free(path);
+}
+
+void tly_packs_init(tly_packs *packs)
+{
+    *packs = (tly_packs){ .known = 0 };
+    pthread_mutex_init(&packs->lock, NULL);
+}
+
+void tly_packs_end(tly_packs *packs)
+{
+    for (size_t i = 0; i < packs->count; i++) {
+        tly_pack_close(&packs->pack[i]);
+    }
+    packs->count = 0;
+    pthread_mutex_destroy(&packs->lock);
+}
+
+void *tly_packs_read(tly_packs *packs, tally_log log, void *log_user, uint64_t hash, size_t *count)
+{
+    const listener to = { log, log_user };
+    void *bytes = NULL;
+    pthread_mutex_lock(&packs->lock);
+    if (!packs->known) {
+        look(packs, &to);
+        packs->known = 1;
+    }
+    pthread_mutex_unlock(&packs->lock);
+    /* From here on they stay as they are. */
+    for (size_t i = 0; i < packs->count && bytes == NULL; i++) {
+        bytes = tly_pack_read(&packs->pack[i], hash, count);
+    }
+    return bytes;
+}
+
+int tly_packs_any(tly_packs *packs)
+{
+    pthread_mutex_lock(&packs->lock);
+    const int any = packs->count > 0;
+    pthread_mutex_unlock(&packs->lock);
+    return any;
+}

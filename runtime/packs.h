@@ -1,0 +1,34 @@
+/*
+ * The packs of a context: those that TALLY_PACK names, else the one that was installed beside
+ * libtally. Opened when a kernel is first looked for; what is not there or not trusted is passed
+ * over.
+ */
+#ifndef TLY_PACKS_H
+#define TLY_PACKS_H
+
+#include "pack.h"
+
+#include <tally/kernel.h>
+
+#include <pthread.h>
+
+enum { TLY_MOST_PACKS = 8 };
+
+typedef struct tly_packs {
+    pthread_mutex_t lock;
+    int known; /* they have been looked for */
+    size_t count;
+    tly_pack pack[TLY_MOST_PACKS];
+} tly_packs;
+
+void tly_packs_init(tly_packs *packs);
+void tly_packs_end(tly_packs *packs);
+
+/* The bytes of the first entry with this hash, from malloc, or NULL. The log is told, once, of each
+ * pack that is named and not used. Thread-safe. */
+void *tly_packs_read(tly_packs *packs, tally_log log, void *log_user, uint64_t hash, size_t *count);
+
+/* Whether there are any, once they have been looked for. Thread-safe. */
+int tly_packs_any(tly_packs *packs);
+
+#endif

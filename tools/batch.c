@@ -1,0 +1,251 @@
+/* Batch files; see batch.h. docs/word.md has their grammar. */
+#include "batch.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_WORD = 1024, MOST_NESTED = 16 };
+
+static const char letters[] = "_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+
+static int no_memory(tly_report *report)
+{
+    return tly_refuse(report, EXIT_MEMORY, "file", "no memory for the list of kernels");
+}
+
+/* ---- names ---- */
+
+/* Of C11 and C++20, and what cannot be a function's name beside them. */
+static int is_keyword(const char *name)
+{
+    static const char *const keywords[] = {
+        "alignas",     "alignof",      "and",       "and_eq",
+        "asm",         "auto",         "bitand",    "bitor",
+        "bool",        "break",        "case",      "catch",
+        "char",        "char16_t",     "char32_t",  "char8_t",
+        "class",       "co_await",     "co_return", "co_yield",
+        "compl",       "concept",      "const",     "const_cast",
+        "consteval",   "constexpr",    "constinit", "continue",
+        "decltype",    "default",      "delete",    "do",
+        "double",      "dynamic_cast", "else",      "enum",
+        "explicit",    "export",       "extern",    "false",
+        "float",       "for",          "friend",    "goto",
+        "if",          "inline",       "int",       "long",
+        "main",        "mutable",      "namespace", "new",
+        "noexcept",    "not",          "not_eq",    "nullptr",
+        "operator",    "or",           "or_eq",     "private",
+        "protected",   "public",       "register",  "reinterpret_cast",
+        "requires",    "restrict",     "return",    "short",
+        "signed",      "sizeof",       "static",    "static_assert",
+        "static_cast", "struct",       "switch",    "template",
+        "this",        "thread_local", "throw",     "true",
+        "try",         "typedef",      "typeid",    "typename",
+        "union",       "unsigned",     "using",     "virtual",
+        "void",        "volatile",     "wchar_t",   "while",
+        "xor",         "xor_eq",
+    };
+    for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++) {
+        if (strcmp(keywords[i], name) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Whether one is the other's with _part behind it: both would name the same function. */
+static int is_part_of(const char *name, const char *whole)
+{
+    const size_t length = strlen(whole);
+    return strncmp(name, whole, length) == 0 && strcmp(name + length, "_part") == 0;
+}
+
+static int refuse(tly_report *report, const char *where, const char *field, const char *what,
+                  const char *which)
+{
+    return tly_refuse(report, EXIT_USAGE, field, "%s%s%s: %s", where, where[0] ? ": " : "", which,
+                      what);
+}
+
+static int check_name(const tly_batch *batch, const char *name, const char *where,
+                      tly_report *report)
+{
+    if (!name[0] || isdigit((unsigned char)name[0]) || name[strspn(name, letters)]) {
+        return refuse(report, where, "usage", "is no C identifier", name);
+    }
+    if (is_keyword(name) || strncmp(name, "__", 2) == 0) {
+        return refuse(report, where, "usage", "is a name of C's or C++'s own", name);
+    }
+    for (size_t i = 0; i < batch->count; i++) {
+        const char *other = batch->lines[i].name;
+        if (strcmp(other, name) == 0) {
+            return refuse(report, where, "usage", "comes twice", name);
+        }
+        if (is_part_of(name, other) || is_part_of(other, name)) {
+            return refuse(report, where, "usage", "collides with another's _part", name);
+        }
+    }
+    return EXIT_DONE;
+}
+
+/* The canonical word with _ for what is no letter or digit. */
+static int escape(const tally_descriptor *d, char name[MOST_WORD], tly_report *report)
+{
+    tally_error error = TALLY_ERROR_INIT;
+    if (tally_descriptor_print(d, name, MOST_WORD, NULL, &error) != TALLY_OK) {
+        return tly_adopt(report, &error);
+    }
+    for (char *c = name; *c; c++) {
+        *c = strchr(letters, *c) ? *c : '_';
+    }
+    return EXIT_DONE;
+}
+
+/* ---- lines ---- */
+
+static char *trim(char *text)
+{
+    text += strspn(text, " \t\r\n");
+    size_t length = strlen(text);
+    while (length && strchr(" \t\r\n", text[length - 1])) {
+        text[--length] = 0;
+    }
+    return text;
+}
+
+static int parse(const char *word, const char *where, tally_descriptor *d, tly_report *report)
+{
+    tally_error error = TALLY_ERROR_INIT;
+    if (tally_descriptor_parse(word, d, &error) == TALLY_OK &&
+        tally_descriptor_check(d, &error) == TALLY_OK) {
+        return EXIT_DONE;
+    }
+    const int status = tly_adopt(report, &error);
+    char message[sizeof report->message];
+    snprintf(message, sizeof message, "%s%s%.900s", where, where[0] ? ": " : "", report->message);
+    memcpy(report->message, message, sizeof message);
+    return status;
+}
+
+static int append(tly_batch *batch, const char *name, const tally_descriptor *d, tly_report *report)
+{
+    if ((batch->count & (batch->count - 1)) == 0) { /* room for the next power of two */
+        const size_t room = batch->count ? batch->count * 2 : 1;
+        tly_batch_line *more = realloc(batch->lines, room * sizeof *more);
+        if (!more) {
+            return no_memory(report);
+        }
+        batch->lines = more;
+    }
+    char *copy = strdup(name);
+    if (!copy) {
+        return no_memory(report);
+    }
+    batch->lines[batch->count++] = (tly_batch_line){ copy, *d };
+    return EXIT_DONE;
+}
+
+/* The `=` behind a NAME is the first one, as there is none in a word before its first colon. */
+int tly_batch_add(tly_batch *batch, const char *text, const char *where, tly_report *report)
+{
+    char line[MOST_WORD], escaped[MOST_WORD];
+    if (strlen(text) >= sizeof line) {
+        return refuse(report, where, "usage", "is too long", "a word");
+    }
+    strcpy(line, text);
+    char *equals = line + strcspn(line, "=:");
+    const int named = *equals == '=';
+    *equals = named ? 0 : *equals;
+    char *name = named ? trim(line) : escaped, *word = trim(named ? equals + 1 : line);
+    tally_descriptor d = TALLY_DESCRIPTOR_INIT;
+    int status = parse(word, where, &d, report);
+    if (!status && !named) {
+        status = escape(&d, escaped, report);
+    }
+    if (!status) {
+        status = check_name(batch, name, where, report);
+    }
+    return status ? status : append(batch, name, &d, report);
+}
+
+/* ---- files ---- */
+
+static int read_file(tly_batch *batch, const char *path, const char *where, int depth,
+                     tly_report *report);
+
+/* include "FILE", beside the file that says so. */
+static int include(tly_batch *batch, char *rest, const char *from, const char *where, int depth,
+                   tly_report *report)
+{
+    char *name = trim(rest), path[MOST_WORD * 4];
+    const size_t length = strlen(name);
+    const char *slash = strrchr(from, '/');
+    if (length < 3 || name[0] != '"' || name[length - 1] != '"') {
+        return refuse(report, where, "usage", "takes a file's name in quotation marks", "include");
+    }
+    name[length - 1] = 0;
+    name++;
+    const int folder = slash && name[0] != '/' ? (int)(slash - from) + 1 : 0;
+    if (snprintf(path, sizeof path, "%.*s%s", folder, from, name) >= (int)sizeof path) {
+        return refuse(report, where, "file", "is too long", "a path");
+    }
+    return depth < MOST_NESTED ? read_file(batch, path, where, depth + 1, report)
+                               : refuse(report, where, "file", "is included too deeply", path);
+}
+
+static int read_line(tly_batch *batch, char *text, const char *path, int number, int depth,
+                     tly_report *report)
+{
+    static const char word[] = "include";
+    char where[MOST_WORD * 4 + 16];
+    text[strcspn(text, "#")] = 0;
+    char *line = trim(text);
+    snprintf(where, sizeof where, "%s:%d", path, number);
+    if (!*line) {
+        return EXIT_DONE;
+    }
+    if (strncmp(line, word, sizeof word - 1) == 0 && strchr(" \t\"", line[sizeof word - 1])) {
+        return include(batch, line + sizeof word - 1, path, where, depth, report);
+    }
+    return line[strcspn(line, "=:")] == '='
+               ? tly_batch_add(batch, line, where, report)
+               : refuse(report, where, "usage", "a line is NAME = WORD", line);
+}
+
+/* `where` includes it, or is "". */
+static int read_file(tly_batch *batch, const char *path, const char *where, int depth,
+                     tly_report *report)
+{
+    FILE *file = fopen(path, "re");
+    char *line = NULL;
+    size_t room = 0;
+    int status = EXIT_DONE;
+    if (!file) {
+        return tly_refuse(report, EXIT_FILE, "file", "%s%s%s: %s", where, where[0] ? ": " : "",
+                          path, strerror(errno));
+    }
+    for (int number = 1; !status && getline(&line, &room, file) >= 0; number++) {
+        status = read_line(batch, line, path, number, depth, report);
+    }
+    if (!status && ferror(file)) {
+        status = tly_refuse(report, EXIT_FILE, "file", "%s: cannot be read", path);
+    }
+    free(line);
+    fclose(file);
+    return status;
+}
+
+int tly_batch_read(tly_batch *batch, const char *path, tly_report *report)
+{
+    return read_file(batch, path, "", 0, report);
+}
+
+void tly_batch_end(tly_batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        free(batch->lines[i].name);
+    }
+    free(batch->lines);
+    *batch = (tly_batch){ NULL, 0 };
+}

@@ -1,0 +1,27 @@
+/* Lists of kernels to be made: words with names, from the command line or from batch files. */
+#ifndef TLY_BATCH_H
+#define TLY_BATCH_H
+
+#include "tool.h"
+
+typedef struct tly_batch_line {
+    char *name; /* a C identifier */
+    tally_descriptor descriptor;
+} tly_batch_line;
+
+typedef struct tly_batch {
+    tly_batch_line *lines;
+    size_t count;
+} tly_batch;
+
+/* Adds `[NAME=]WORD`, which stands at `where` (a file and line, or "" for the command line).
+ * Without NAME: the canonical word, every other character as _. EXIT_USAGE for what is no word, no
+ * name, or a name that is there already. */
+int tly_batch_add(tly_batch *batch, const char *text, const char *where, tly_report *report);
+
+/* Adds every line of a file and of those that it includes. */
+int tly_batch_read(tly_batch *batch, const char *path, tly_report *report);
+
+void tly_batch_end(tly_batch *batch);
+
+#endif

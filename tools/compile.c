@@ -1,0 +1,257 @@
+/*
+ * tally compile: kernels made ahead of time. A context whose cache is this command has each kernel
+ * made as for a program, by several threads, and what it would store becomes a pack.
+ */
+#include "batch.h"
+#include "file.h"
+
+#include "../runtime/pack.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST_DEVICES = 16, MOST_JOBS = 256, SELECTOR = 32 };
+
+#define DEFAULT_DEVICES "cpu:x86-64-v2,cpu:x86-64-v3,cpu:x86-64-v4"
+
+/* What all threads share. */
+typedef struct work {
+    tally_context *context;
+    tly_batch batch;
+    char devices[MOST_DEVICES][SELECTOR];
+    size_t device_count;
+    atomic_size_t next;   /* line times devices plus device */
+    pthread_mutex_t lock; /* of what follows */
+    tly_packed_entry *entries;
+    size_t entry_count;
+    int status;
+    tly_report *report; /* the first failure's */
+} work;
+
+/* ---- what the context would store ---- */
+
+static int no_memory(tly_report *report)
+{
+    return tly_refuse(report, EXIT_MEMORY, "file", "no memory for the kernels");
+}
+
+static void fail(work *w, const char *name, const tally_error *error)
+{
+    pthread_mutex_lock(&w->lock);
+    if (!w->status) {
+        w->status = error ? tly_adopt(w->report, error) : no_memory(w->report);
+        if (name) {
+            char message[sizeof w->report->message];
+            snprintf(message, sizeof message, "%s: %.900s", name, w->report->message);
+            memcpy(w->report->message, message, sizeof message);
+        }
+    }
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* The lock is held. */
+static int keep(work *w, tly_packed_entry entry)
+{
+    if ((w->entry_count & (w->entry_count - 1)) == 0) { /* room for the next power of two */
+        const size_t room = w->entry_count ? w->entry_count * 2 : 1;
+        tly_packed_entry *more = realloc(w->entries, room * sizeof *more);
+        if (!more) {
+            return 0;
+        }
+        w->entries = more;
+    }
+    w->entries[w->entry_count++] = entry;
+    return 1;
+}
+
+static void save(void *user, const void *key, size_t key_bytes, const void *data, size_t bytes)
+{
+    work *w = user;
+    void *copy = malloc(bytes + !bytes);
+    int kept = 0;
+    if (copy) {
+        memcpy(copy, data, bytes);
+        pthread_mutex_lock(&w->lock);
+        kept = keep(w, (tly_packed_entry){ tly_hash(0, key, key_bytes), copy, bytes });
+        pthread_mutex_unlock(&w->lock);
+    }
+    if (!kept) {
+        free(copy);
+        fail(w, NULL, NULL);
+    }
+}
+
+/* ---- making ---- */
+
+static void make(work *w, size_t which)
+{
+    const tly_batch_line *line = &w->batch.lines[which / w->device_count];
+    const tally_kernel_options options = { .size = sizeof options,
+                                           .device = w->devices[which % w->device_count] };
+    tally_error error = TALLY_ERROR_INIT;
+    tally_kernel *kernel = NULL;
+    if (tally_kernel_create(w->context, &line->descriptor, &options, &kernel, &error) != TALLY_OK) {
+        fail(w, line->name, &error);
+    }
+    tally_kernel_destroy(&kernel);
+}
+
+static void *make_some(void *user)
+{
+    work *w = user;
+    const size_t all = w->batch.count * w->device_count;
+    for (size_t which; (which = atomic_fetch_add(&w->next, 1)) < all;) {
+        pthread_mutex_lock(&w->lock);
+        const int failed = w->status;
+        pthread_mutex_unlock(&w->lock);
+        if (failed) {
+            break;
+        }
+        make(w, which);
+    }
+    return NULL;
+}
+
+/* As many threads as there can be, this one among them. */
+static void make_all(work *w, int jobs)
+{
+    pthread_t threads[MOST_JOBS];
+    int started = 0;
+    while (started < jobs - 1 && started < MOST_JOBS &&
+           pthread_create(&threads[started], NULL, make_some, w) == 0) {
+        started++;
+    }
+    make_some(w);
+    for (int i = 0; i < started; i++) {
+        pthread_join(threads[i], NULL);
+    }
+}
+
+/* ---- the command line ---- */
+
+static int list_devices(work *w, const char *names, tly_report *report)
+{
+    char copy[MOST_DEVICES * SELECTOR], *rest = copy, *name;
+    if (snprintf(copy, sizeof copy, "%s", names ? names : DEFAULT_DEVICES) >= (int)sizeof copy) {
+        return tly_refuse(report, EXIT_USAGE, "device", "too many devices");
+    }
+    while ((name = strsep(&rest, ",")) != NULL) {
+        if (w->device_count == MOST_DEVICES) {
+            return tly_refuse(report, EXIT_USAGE, "device", "more than %d devices", MOST_DEVICES);
+        }
+        const int status = tly_device_find(name, w->devices[w->device_count++], report);
+        if (status) {
+            return status;
+        }
+    }
+    return EXIT_DONE;
+}
+
+static int list_words(work *w, const tly_options *options, tly_report *report)
+{
+    int status = EXIT_DONE;
+    if ((options->args > 0) == (options->batch != NULL)) {
+        tly_refuse(report, EXIT_USAGE, "usage",
+                   "words or a --batch, and not both, say what to make");
+        tly_hint(report, "tally compile WORD -o OUT.pack");
+        return EXIT_USAGE;
+    }
+    for (int i = 0; i < options->args && !status; i++) {
+        status = tly_batch_add(&w->batch, options->arg[i], "", report);
+    }
+    if (!status && options->batch) {
+        status = tly_batch_read(&w->batch, options->batch, report);
+    }
+    return status || w->batch.count
+               ? status
+               : tly_refuse(report, EXIT_USAGE, "usage", "%s names no kernel", options->batch);
+}
+
+static int check_out(const char *out, tly_report *report)
+{
+    static const char pack[] = ".pack";
+    const size_t length = out ? strlen(out) : 0, tail = sizeof pack - 1;
+    if (!out) {
+        return tly_refuse(report, EXIT_USAGE, "usage", "-o is missing: where the kernels go");
+    }
+    if (length < tail || strcmp(out + length - tail, pack) != 0) {
+        return tly_refuse(report, EXIT_UNSUPPORTED, "file",
+                          "%s: only packs are made, whose names end in .pack", out);
+    }
+    return EXIT_DONE;
+}
+
+/* ---- the result ---- */
+
+static int write_pack(const work *w, const char *path, tly_report *report)
+{
+    size_t count;
+    void *bytes = tly_pack_write(w->entries, w->entry_count, &count);
+    if (!bytes) {
+        return no_memory(report);
+    }
+    tly_output output;
+    int status = tly_output_open(&output, path, report);
+    if (!status) {
+        status = tly_output_write(&output, bytes, count, report);
+        if (!status) {
+            status = tly_output_finish(&output, report);
+        } else {
+            tly_output_drop(&output);
+        }
+    }
+    free(bytes);
+    return status;
+}
+
+static int compile(work *w, const tly_options *options, tly_report *report)
+{
+    const tally_context_options context = {
+        .size = sizeof context, .cache_folder = "", .cache_save = save, .cache_user = w
+    };
+    tally_error error = TALLY_ERROR_INIT;
+    const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    int status = list_devices(w, options->device, report);
+    if (!status) {
+        status = list_words(w, options, report);
+    }
+    if (status) {
+        return status;
+    }
+    if (tally_context_create(&context, &w->context, &error) != TALLY_OK) {
+        return tly_adopt(report, &error);
+    }
+    make_all(w, options->jobs ? options->jobs : (int)(cpus > 0 ? cpus : 1));
+    if (!w->status && !w->entry_count) {
+        return tly_refuse(
+            report, EXIT_UNSUPPORTED, "device",
+            "no kernel is needed for empty tensors, and none kept that a generator of "
+            "another build makes");
+    }
+    return w->status ? w->status : write_pack(w, options->out, report);
+}
+
+int tly_verb_compile(const tly_options *options, tly_report *report)
+{
+    work w = { .report = report };
+    int status = check_out(options->out, report);
+    if (status) {
+        return status;
+    }
+    /* Kernels that a pack has would not be stored once more. */
+    setenv("TALLY_PACK", "", 1);
+    pthread_mutex_init(&w.lock, NULL);
+    status = compile(&w, options, report);
+    tally_context_destroy(&w.context);
+    for (size_t i = 0; i < w.entry_count; i++) {
+        free((void *)w.entries[i].bytes);
+    }
+    free(w.entries);
+    tly_batch_end(&w.batch);
+    pthread_mutex_destroy(&w.lock);
+    return status;
+}
