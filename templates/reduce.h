@@ -1,6 +1,7 @@
 /*
  * Reductions: reduce.c the tiles of rows, reduce_rows.c a tile's state, reduce_range.c what left the
- * floating-point range, reduce_lanes.c outputs side by side, reduce_element.c elements in and out.
+ * floating-point range, reduce_lanes.c outputs side by side, reduce_interleaved.c a few of
+ * them, reduce_element.c elements in and out.
  */
 #ifndef TLY_REDUCE_TEMPLATE_H
 #define TLY_REDUCE_TEMPLATE_H
@@ -30,6 +31,8 @@ kir_value tly_reduce_load(tly_reduce *r, kir_value p, int64_t offset, unsigned l
 kir_value tly_reduce_load_some(tly_reduce *r, kir_value p, kir_value count);
 /* States as elements of the output. */
 kir_value tly_reduce_result(tly_reduce *r, kir_value state);
+/* Those of outputs side by side, from `lane` on; `out`: of lane 0. */
+void tly_reduce_store(tly_reduce *r, kir_value out, kir_value lane, kir_value y);
 
 /* Indices of `lanes` elements, the first `index`, an i64, `apart` (0 or 1) from each other. */
 kir_value tly_reduce_indices(tly_reduce *r, kir_value index, unsigned lanes, int apart);

@@ -85,18 +85,8 @@ static void pass_rows(lanes *k, kir_value in, kir_value index, kir_value from, k
 
 static void finish(lanes *k, kir_value lane, unsigned n, void *user)
 {
-    tly_build *c = k->r.c;
-    kir_value out = *(kir_value *)user, step = tly_out_step(c);
-    kir_value y = tly_reduce_result(&k->r, tly_load_state(c, state_at(k, lane), 0, n, 1));
-    kir_value at = kir_ptradd(c->b, out, mul(c, lane, step));
-    if (c->p->out_step == 1) {
-        kir_store(c->b, at, 0, y, 1, 0);
-        return;
-    }
-    for (unsigned i = 0; i < n; i++) {
-        kir_store(c->b, at, 0, kir_extract(c->b, y, i), 1, 0);
-        at = kir_ptradd(c->b, at, step);
-    }
+    kir_value state = tly_load_state(k->r.c, state_at(k, lane), 0, n, 1);
+    tly_reduce_store(&k->r, *(kir_value *)user, lane, tly_reduce_result(&k->r, state));
 }
 
 /* Lanes [from, from + count) of a row. */

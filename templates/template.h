@@ -38,6 +38,7 @@ void tly_build_serial(tly_build *c, tly_launch *launch);
 void tly_build_tiles(tly_build *c, tly_launch *launch);
 void tly_build_reduce_rows(tly_build *c, tly_launch *launch);
 void tly_build_reduce_lanes(tly_build *c, tly_launch *launch);
+void tly_build_reduce_interleaved(tly_build *c, tly_launch *launch);
 
 /* ---- scalars and addresses (address.c) ---- */
 
