@@ -55,6 +55,10 @@ typedef struct tly_reduce_rules {
     /* Unless NULL: states become others at the end of a walk, and are joined as those. */
     kir_value (*close)(tly_build *c, kir_value state);
     kir_value (*join)(tly_build *c, kir_value x, kir_value y);
+    unsigned loads; /* unless 0: of one state, vectors of elements that are loaded together, and */
+    /* taken at once, */
+    kir_value (*take)(tly_build *c, kir_value state, const kir_value *x, unsigned n);
+    int searches; /* or looked at for one that decides (tly_operator) */
 } tly_reduce_rules;
 
 /* The operator's own, or, of watched products, those of short chains. */

@@ -54,14 +54,14 @@ static unsigned index_bytes(const stream *s)
     return (unsigned)tally_dtype_bytes(tly_index_dtype(s->r.c->p));
 }
 
-static kir_value lifted(stream *s, kir_value x, kir_value index, kir_value lane, unsigned n)
+static kir_value indices(stream *s, kir_value first, kir_value lane, unsigned n)
 {
     tly_build *c = s->r.c;
     if (!s->r.indexed)
-        return tly_lift(c, x);
+        return 0;
     kir_value at = tly_at(c, s->numbers, lane, index_bytes(s));
     kir_value number = kir_load(c->b, tly_storage(tly_index_dtype(c->p), n), at, 0, 1);
-    return tly_lift_at(c, x, add(c, number, tly_reduce_indices(&s->r, index, n, 0)));
+    return add(c, number, tly_reduce_indices(&s->r, first, n, 0));
 }
 
 static void pass(stream *s, kir_value lane, unsigned n, void *user)
@@ -69,12 +69,12 @@ static void pass(stream *s, kir_value lane, unsigned n, void *user)
     tly_build *c = s->r.c;
     const rows *in = user;
     kir_value to = tly_states_at(c, s->states, lane), state = tly_states_load(c, to, 0, n);
+    kir_value x[MAX_STEPS], index[MAX_STEPS];
     for (unsigned i = 0; i < in->count; i++) {
-        kir_value x = tly_reduce_load(&s->r, tly_at(c, in->at[i], lane, c->in_bytes), 0, n);
-        kir_value index = add(c, in->index, imm(c, (int64_t)i * c->plan->block));
-        state = tly_combine(c, state, lifted(s, x, index, lane, n));
+        x[i] = tly_reduce_load(&s->r, tly_at(c, in->at[i], lane, c->in_bytes), 0, n);
+        index[i] = indices(s, add(c, in->index, imm(c, (int64_t)i * c->plan->block)), lane, n);
     }
-    tly_states_store(c, to, 0, state);
+    tly_states_store(c, to, 0, tly_take(c, state, x, index, in->count));
 }
 
 /* The elements from `in` on; the first has index `index`. */
@@ -109,8 +109,8 @@ static void join(stream *s, kir_value lane, unsigned n, void *user)
     tly_build *c = s->r.c;
     kir_value to = tly_states_at(c, s->states, lane), offset = *(kir_value *)user;
     kir_value from = tly_states_at(c, s->states, add(c, lane, offset));
-    tly_states_store(
-        c, to, 0, tly_combine(c, tly_states_load(c, to, 0, n), tly_states_load(c, from, 0, n)));
+    tly_states_store(c, to, 0,
+                     tly_combine(c, tly_states_load(c, to, 0, n), tly_states_load(c, from, 0, n)));
 }
 
 /* The upper half of the steps to the lower one, until one is left. */
@@ -152,8 +152,8 @@ static void judge(stream *s, kir_value in)
 {
     tly_build *c = s->r.c;
     kir_builder *b = c->b;
-    kir_value met = kir_bin(b, KIR_AND, kir_flags(b), kir_const(b, KIR_TYPE(KIR_I32, 1),
-                                                                KIR_OVERFLOWED));
+    kir_value met = kir_bin(b, KIR_AND, kir_flags(b),
+                            kir_const(b, KIR_TYPE(KIR_I32, 1), KIR_OVERFLOWED));
     kir_value none = kir_const(b, KIR_TYPE(KIR_I32, 1), 0);
     kir_branch overflowed, again;
     kir_loop l;

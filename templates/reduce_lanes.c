@@ -56,13 +56,13 @@ static void pass(lanes *k, kir_value lane, unsigned n, void *user)
     const rows *in = user;
     kir_value skipped = mul(c, lane, tly_in_step(c));
     kir_value state = tly_load_state(c, state_at(k, lane), 0, n, 1);
+    kir_value x[MAX_STEPS], index[MAX_STEPS] = { 0 };
     for (unsigned i = 0; i < in->count; i++) {
-        kir_value x = tly_reduce_load(&k->r, kir_ptradd(b, in->at[i], skipped), 0, n);
-        kir_value index = 0;
+        x[i] = tly_reduce_load(&k->r, kir_ptradd(b, in->at[i], skipped), 0, n);
         if (k->r.indexed)
-            index = tly_reduce_indices(&k->r, add(c, in->index, imm(c, i)), n, 0);
-        state = tly_combine(c, state, tly_lift_at(c, x, index));
+            index[i] = tly_reduce_indices(&k->r, add(c, in->index, imm(c, i)), n, 0);
     }
+    state = tly_take(c, state, x, index, in->count);
     tly_store_state(c, state_at(k, lane), 0, state, 1);
 }
 

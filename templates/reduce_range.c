@@ -108,7 +108,9 @@ static kir_value zeros(tly_build *c, unsigned lanes)
 
 static kir_value judge_sum(tly_reduce *r, const tly_span *all, kir_value state)
 {
-    static const tly_reduce_rules rules = { 2, lift_sum, tly_reduce_add, zeros, NULL, NULL };
+    static const tly_reduce_rules rules = {
+        .vectors = 2, .lift = lift_sum, .combine = tly_reduce_add, .neutral = zeros
+    };
     tly_build *c = r->c;
     kir_builder *b = c->b;
     kir_branch again;
@@ -195,8 +197,12 @@ static kir_value plain_one(tly_build *c, unsigned lanes)
 
 tly_reduce_rules tly_reduce_chains(unsigned vectors)
 {
-    return (tly_reduce_rules){ vectors,   lift_plain,       multiply,
-                               plain_one, tly_reduce_split, tly_reduce_join };
+    return (tly_reduce_rules){ .vectors = vectors,
+                               .lift = lift_plain,
+                               .combine = multiply,
+                               .neutral = plain_one,
+                               .close = tly_reduce_split,
+                               .join = tly_reduce_join };
 }
 
 /* Of a span's elements by short chains. Of short steps a chain takes several: each gives the first
@@ -223,8 +229,9 @@ static kir_value by_chains(tly_reduce *r, const tly_span *s)
 
 kir_value tly_reduce_product(tly_reduce *r, const tly_span *s)
 {
-    static const tly_reduce_rules apart = { 1,    lift_split, tly_reduce_join, tly_reduce_one,
-                                            NULL, NULL };
+    static const tly_reduce_rules apart = {
+        .vectors = 1, .lift = lift_split, .combine = tly_reduce_join, .neutral = tly_reduce_one
+    };
     tly_build *c = r->c;
     kir_builder *b = c->b;
     kir_branch left;

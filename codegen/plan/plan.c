@@ -357,16 +357,15 @@ static int32_t choose_reduce_lanes(const tly_problem *p, const tly_target *t, co
 }
 
 /* Enough to hide the latency of one, and no more than there are registers for: log_sum_exp of f32
- * from L2, ns an element, 2, 4, 8 vectors: AVX-512 .44, .40, .43, AVX2 .87, 1.0, 1.0 (Emerald
- * Rapids). Of short rows one, as rows stand side by side. */
+ * from L2, ns an element, 2, 4, 8 vectors taken at once: AVX-512 .47, .45, .63, AVX2 .66, .64, .88
+ * (Emerald Rapids, minima on a busy machine). Of short rows one, as rows stand side by side. */
 static int32_t choose_reduce_unroll(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     (void)plan;
     if (is_serial_row(p) || (p->dense & TLY_REDUCED_SHORT))
         return 1;
-    if (tly_operator_find(p->op)->parts > 1)
-        return t->registers < 32 ? 2 : 4;
-    return 8;
+    (void)t;
+    return tly_operator_find(p->op)->take != NULL ? 4 : 8;
 }
 
 /* Short rows side by side, as many as lanes and as there are registers for; where vectors are loaded
