@@ -13,6 +13,7 @@ tly_reduce tly_reduce_begin(tly_build *c)
         .c = c,
         .indexed = o->parts > 1 && o->part[1] == TLY_PART_INDEX,
         .watched = !serial && tly_is_watched_as(c->p, TLY_WATCH_PRODUCTS),
+        .added = !serial && tly_is_watched_as(c->p, TLY_WATCH_SUMS),
     };
 }
 
@@ -66,18 +67,25 @@ static tly_span chunk_at(tly_build *c, kir_value in, kir_value chunk)
 
 static unsigned record_bytes(const tly_reduce *r)
 {
-    return r->watched ? 2 * r->c->acc_bytes : r->c->state_bytes;
+    return r->watched || r->added ? 2 * r->c->acc_bytes : r->c->state_bytes;
+}
+
+static kir_value nothing(tly_reduce *r)
+{
+    return r->watched ? tly_reduce_one(r->c, 1)
+           : r->added ? tly_reduce_no_parts(r->c)
+                      : tly_neutral(r->c, r->c->acc);
 }
 
 static kir_value load_record(tly_reduce *r, kir_value p)
 {
     tly_build *c = r->c;
-    if (!r->watched)
+    if (!r->watched && !r->added)
         return tly_load_state(c, p, 0, 1, 1);
-    kir_type exponent = kir_type_of(c->b, kir_part(c->b, tly_reduce_one(c, 1), 1));
+    kir_type second = kir_type_of(c->b, kir_part(c->b, nothing(r), 1));
     return kir_tuple(c->b, 2,
                      (kir_value[]){ kir_load(c->b, c->acc, p, 0, 1),
-                                    kir_load(c->b, exponent, p, c->acc_bytes, 1) });
+                                    kir_load(c->b, second, p, c->acc_bytes, 1) });
 }
 
 static kir_value record_at(tly_reduce *r, kir_arg records, kir_value number)
@@ -87,12 +95,9 @@ static kir_value record_at(tly_reduce *r, kir_arg records, kir_value number)
 
 static kir_value join(tly_reduce *r, kir_value x, kir_value y)
 {
-    return r->watched ? tly_reduce_join(r->c, x, y) : tly_combine(r->c, x, y);
-}
-
-static kir_value nothing(tly_reduce *r)
-{
-    return r->watched ? tly_reduce_one(r->c, 1) : tly_neutral(r->c, r->c->acc);
+    return r->watched ? tly_reduce_join(r->c, x, y)
+           : r->added ? tly_reduce_join_parts(r->c, x, y)
+                      : tly_combine(r->c, x, y);
 }
 
 /* ---- outputs ---- */

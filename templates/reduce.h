@@ -12,6 +12,7 @@ typedef struct tly_reduce {
     tly_build *c;
     int indexed; /* states have an index */
     int watched; /* along rows, products that may leave the range: states have an exponent */
+    int added;   /* along rows, sums that may: states have a part in multiples of 2^-64 */
 } tly_reduce;
 
 tly_reduce tly_reduce_begin(tly_build *c);
@@ -82,13 +83,18 @@ tly_reduce_rules tly_reduce_chains(unsigned vectors); /* rules of short chains o
  * cleared before watched products. */
 kir_value tly_reduce_doubt(tly_reduce *r, kir_value state, kir_value *bad);
 
-/* The state of an output as its result's: sums that overflowed are added once more, and a product's
- * mantissa and exponent become one. */
+/* The state of an output as its result's: a product's mantissa and exponent, and a sum's parts,
+ * become one. */
 kir_value tly_reduce_judge(tly_reduce *r, const tly_span *all, kir_value state);
 /* Products of a span as (mantissa, exponent). */
 kir_value tly_reduce_product(tly_reduce *r, const tly_span *s);
 kir_value tly_reduce_join(tly_build *c, kir_value x, kir_value y);
 kir_value tly_reduce_one(tly_build *c, unsigned lanes);
+/* Sums of a span, `state` as it was added, as (sum, what is beside it in multiples of 2^-64); where
+ * elements are not finite these are the sum. */
+kir_value tly_reduce_parts(tly_reduce *r, const tly_span *s, kir_value state);
+kir_value tly_reduce_join_parts(tly_build *c, kir_value x, kir_value y);
+kir_value tly_reduce_no_parts(tly_build *c);
 
 /* ---- reduce_range.c: what templates for GPUs share ---- */
 

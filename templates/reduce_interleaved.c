@@ -196,10 +196,9 @@ static void do_row(stream *s, const tly_row *row)
 {
     tly_build *c = s->r.c;
     kir_builder *b = c->b;
-    int watched = tly_is_watched_as(c->p, TLY_WATCH_SUMS);
     kir_value in = row->in, out = row->out;
     kir_loop l;
-    if (watched) {
+    if (s->r.added) {
         kir_clear_flags(b);
         in = kir_keep(b, in);
     }
@@ -208,7 +207,7 @@ static void do_row(stream *s, const tly_row *row)
     do_step(s, tly_reduce_step(c, in, l.i), mul(c, l.i, kir_get(b, KIR_ARG_LENGTH)));
     kir_for_end(b, &l, NULL);
     fold(s);
-    if (watched)
+    if (s->r.added)
         judge(s, in);
     each_lane(s, s->unit, 0, finish, &out);
 }

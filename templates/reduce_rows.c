@@ -281,5 +281,6 @@ kir_value tly_reduce_span(tly_reduce *r, const tly_span *s)
     if (r->watched)
         return tly_reduce_product(r, s);
     const tly_reduce_rules rules = tly_reduce_rules_of(r);
-    return tly_reduce_walk(r, &rules, s);
+    kir_value state = tly_reduce_walk(r, &rules, s);
+    return r->added ? tly_reduce_parts(r, s, state) : state;
 }
