@@ -67,11 +67,14 @@ typedef struct tly_operator {
     kir_value (*lift)(struct tly_build *c, kir_value x, kir_value index);
     kir_value (*combine)(struct tly_build *c, kir_value x, kir_value y);
     kir_value (*project)(struct tly_build *c, kir_value state);
+    /* Several elements at once, as accumulators, where that costs less than one by one. */
+    kir_value (*take)(struct tly_build *c, kir_value state, const kir_value *x, unsigned n);
     uint8_t identity[KIR_MAX_PARTS]; /* tly_value: the state that an exclusive scan shows first */
     uint8_t neutral[KIR_MAX_PARTS];  /* tly_value: combines to the very bits of the other state */
     uint8_t empty;                   /* tly_value: the result of no elements (reductions) */
     uint8_t of_reals;                /* 1: results of integers are a function of f64 */
     uint8_t compares;                /* 1: accumulators are integers that order as elements do */
+    uint8_t searches;                /* 1: `by` makes the value of the one element that decides */
     uint8_t padding;                 /* tly_value: an element that is lifted to the neutral state */
     uint8_t watch;                   /* tly_watch */
     uint8_t subgroup_scan;           /* kir_op of devices' subgroups, for integers; 0: none */

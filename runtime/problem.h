@@ -57,8 +57,17 @@ typedef enum tly_packed {
 } tly_packed;
 
 /* Reductions, as bits: rows that are dealt with several at once, from 1 up to TLY_REDUCED_BYTES of
- * accumulators of one step each, along one dim; of indices: elements can be counted in 32 bits. */
-enum { TLY_REDUCED_SHORT = 1, TLY_REDUCED_FEW = 2, TLY_REDUCED_BYTES = 512 };
+ * accumulators of one step each, along one dim; of indices: elements can be counted in 32 bits; of
+ * lanes: fewer than TLY_REDUCED_FEW_LANES and more than one, steps of the axis one behind the other,
+ * TLY_REDUCED_BLOCK of their elements or more, in any order. */
+enum {
+    TLY_REDUCED_SHORT = 1,
+    TLY_REDUCED_FEW = 2,
+    TLY_REDUCED_PACKED = 4,
+    TLY_REDUCED_BYTES = 512,
+    TLY_REDUCED_FEW_LANES = 64,
+    TLY_REDUCED_BLOCK = 1024
+};
 
 /* A step that is no literal of the kernel but a launch argument. */
 #define TLY_ANY_STEP 127

@@ -7,9 +7,6 @@
 #include "descriptor.h"
 #include "problem.h"
 
-/* Fewer lanes may not fill a vector. */
-#define FEW_LANES 64
-
 typedef struct shape {
     tly_dim kept[TALLY_MAX_RANK], reduced[TALLY_MAX_RANK]; /* sizes above 1, outermost first */
     int32_t kept_count, reduced_count;
@@ -161,6 +158,12 @@ static int8_t literal(int64_t step)
     return step == 1 ? 1 : TLY_ANY_STEP;
 }
 
+static int is_packed(const tly_geometry *g, int order)
+{
+    return g->inner > 1 && g->in_lane == 1 && g->in_axis == g->inner &&
+           order != TALLY_ORDER_SERIAL && g->length >= TLY_REDUCED_BLOCK / g->inner;
+}
+
 void tly_reduce_on_devices(tly_problem *problem)
 {
     problem->dense &= TLY_REDUCED_FEW;
@@ -216,8 +219,9 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
     if (full->op == TALLY_ARGMAX || full->op == TALLY_ARGMIN) {
         problem->dense |= g->length * g->steps <= INT32_MAX ? TLY_REDUCED_FEW : 0;
     }
-    if (lanes >= 0 && g->inner < FEW_LANES) {
+    if (lanes >= 0 && g->inner < TLY_REDUCED_FEW_LANES) { /* fewer may not fill a vector */
         problem->length = tly_power_within(g->inner);
+        problem->dense |= is_packed(g, full->order) ? TLY_REDUCED_PACKED : 0;
     }
     tly_set_outer(g, s.kept, s.kept_count);
     g->in_first = s.in_first;

@@ -204,21 +204,20 @@ kir_value tly_exp(kir_builder *b, kir_value x)
     return choose(&w, vanishes, zero, scaled(&w, y, biased));
 }
 
-/* The same with n ln 2 rounded, and the exponent added to the bits of e^r, which means nothing for
- * -inf and NaN. */
+/* The same with n ln 2 rounded, and nothing below what is normal. */
 kir_value tly_exp_below(kir_builder *b, kir_value x)
 {
     const work w = begin(b, x);
     const format *f = w.f;
-    kir_value magic = real(&w, f->magic), one = real(&w, f->one);
+    kir_value least = real(&w, f->exp_normal), one = real(&w, f->one);
+    kir_value magic = real(&w, f->magic + f->bias); /* its lower bits are an exponent's */
+    x = choose(&w, below(&w, x, least), least, x);
     kir_value rounded = add(&w, mul(&w, x, real(&w, f->log2e)), magic);
     kir_value n = sub(&w, rounded, magic), r = sub(&w, x, mul(&w, n, real(&w, f->ln2)));
     kir_value y = add(&w, one, mul(&w, r, evaluate(&w, &f->exp, r)));
     y = add(&w, one, mul(&w, r, y));
     n = op(&w, KIR_SHL, as_integer(&w, rounded), integer(&w, f->mantissa));
-    y = as_real(&w, add(&w, as_integer(&w, y), n));
-    y = choose(&w, kir_cmp(b, KIR_UNO, x, x), x, y);
-    return choose(&w, below(&w, x, real(&w, f->exp_normal)), real(&w, 0), y);
+    return mul(&w, y, as_real(&w, n));
 }
 
 /* ---- log ---- */

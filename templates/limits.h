@@ -36,7 +36,7 @@ typedef struct tly_limits {
 
 extern const tly_limits tly_rows_limits, tly_short_limits, tly_columns_limits,
     tly_transposed_limits, tly_serial_limits, tly_narrow_limits, tly_tiles_limits,
-    tly_reduce_rows_limits, tly_reduce_lanes_limits;
+    tly_reduce_rows_limits, tly_reduce_lanes_limits, tly_reduce_interleaved_limits;
 
 /* The same for Vulkan, where geometry and device have a say. */
 typedef struct tly_gpu_limits {

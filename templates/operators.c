@@ -31,6 +31,21 @@ kir_value tly_combine(tly_build *c, kir_value x, kir_value y)
     return o->combine ? o->combine(c, x, y) : kir_bin(c->b, tly_combines_by(c->p), x, y);
 }
 
+kir_value tly_take(tly_build *c, kir_value state, const kir_value *x, const kir_value *index,
+                   unsigned n)
+{
+    const tly_operator *o = row_of(c);
+    if (o->take)
+        return o->take(c, state, x, n);
+    kir_value some[TLY_REDUCE_MOST_STEPS];
+    for (unsigned i = 0; i < n; i++)
+        some[i] = tly_lift_at(c, x[i], index[i]);
+    for (; n > 1; n = (n + 1) / 2)
+        for (unsigned i = 0; i < n; i += 2)
+            some[i / 2] = i + 1 < n ? tly_combine(c, some[i], some[i + 1]) : some[i];
+    return tly_combine(c, state, some[0]);
+}
+
 /* ---- states that are known ---- */
 
 static kir_type part_type(const tly_build *c, unsigned part, unsigned lanes)

@@ -12,6 +12,7 @@ tly_reduce tly_reduce_begin(tly_build *c)
         .c = c,
         .indexed = tly_has_index(c->p),
         .watched = !serial && tly_is_watched_as(c->p, TLY_WATCH_PRODUCTS),
+        .added = !serial && tly_is_watched_as(c->p, TLY_WATCH_SUMS),
     };
 }
 
@@ -159,18 +160,25 @@ void tly_reduce_outputs(tly_reduce *r, const tly_reduce_form *f)
 
 static unsigned record_bytes(const tly_reduce *r)
 {
-    return r->watched ? 2 * r->c->acc_bytes : r->c->state_bytes;
+    return r->watched || r->added ? 2 * r->c->acc_bytes : r->c->state_bytes;
+}
+
+static kir_value none(tly_reduce *r)
+{
+    return r->watched ? tly_reduce_one(r->c, 1)
+           : r->added ? tly_reduce_no_parts(r->c)
+                      : tly_neutral(r->c, r->c->acc);
 }
 
 static kir_value take(tly_reduce *r, kir_value p)
 {
     tly_build *c = r->c;
-    if (!r->watched)
+    if (!r->watched && !r->added)
         return tly_load_state(c, p, 0, 1, 1);
-    kir_type exponent = kir_type_of(c->b, kir_part(c->b, tly_reduce_one(c, 1), 1));
+    kir_type second = kir_type_of(c->b, kir_part(c->b, none(r), 1));
     return kir_tuple(c->b, 2,
                      (kir_value[]){ kir_load(c->b, c->acc, p, 0, 1),
-                                    kir_load(c->b, exponent, p, c->acc_bytes, 1) });
+                                    kir_load(c->b, second, p, c->acc_bytes, 1) });
 }
 
 static void keep(tly_reduce *r, kir_value p, kir_value state)
@@ -181,12 +189,9 @@ static void keep(tly_reduce *r, kir_value p, kir_value state)
 static kir_value join(tly_reduce *r, kir_value x, kir_value y, kir_value place)
 {
     (void)place;
-    return r->watched ? tly_reduce_join(r->c, x, y) : tly_combine(r->c, x, y);
-}
-
-static kir_value none(tly_reduce *r)
-{
-    return r->watched ? tly_reduce_one(r->c, 1) : tly_neutral(r->c, r->c->acc);
+    return r->watched ? tly_reduce_join(r->c, x, y)
+           : r->added ? tly_reduce_join_parts(r->c, x, y)
+                      : tly_combine(r->c, x, y);
 }
 
 static kir_value make(tly_reduce *r, const tly_span *s, kir_value place)

@@ -1,6 +1,7 @@
 /*
- * Reductions: reduce.c tiles and their order, reduce_rows.c a row's tile and its state, reduce_range.c what left the
- * floating-point range, reduce_lanes.c outputs side by side, reduce_element.c elements in and out.
+ * Reductions: reduce.c tiles and their order, reduce_rows.c a row's tile and its state, reduce_range.c
+ * what left the floating-point range, reduce_lanes.c outputs side by side, reduce_interleaved.c a few of
+ * them, reduce_element.c elements in and out.
  */
 #ifndef TLY_REDUCE_TEMPLATE_H
 #define TLY_REDUCE_TEMPLATE_H
@@ -11,6 +12,7 @@ typedef struct tly_reduce {
     tly_build *c;
     int indexed; /* states have an index */
     int watched; /* along rows, products that may leave the range: states have an exponent */
+    int added;   /* along rows, sums that may: states have a part in multiples of 2^-64 */
 } tly_reduce;
 
 tly_reduce tly_reduce_begin(tly_build *c);
@@ -30,6 +32,8 @@ kir_value tly_reduce_load(tly_reduce *r, kir_value p, int64_t offset, unsigned l
 kir_value tly_reduce_load_some(tly_reduce *r, kir_value p, kir_value count);
 /* States as elements of the output. */
 kir_value tly_reduce_result(tly_reduce *r, kir_value state);
+/* Those of outputs side by side, from `lane` on; `out`: of lane 0. */
+void tly_reduce_store(tly_reduce *r, kir_value out, kir_value lane, kir_value y);
 
 /* Indices of `lanes` elements, the first `index`, an i64, `apart` (0 or 1) from each other. */
 kir_value tly_reduce_indices(tly_reduce *r, kir_value index, unsigned lanes, int apart);
@@ -73,6 +77,10 @@ typedef struct tly_reduce_rules {
     /* Unless NULL: states become others at the end of a walk, and are joined as those. */
     kir_value (*close)(tly_build *c, kir_value state);
     kir_value (*join)(tly_build *c, kir_value x, kir_value y);
+    unsigned loads; /* unless 0: of one state, vectors of elements that are loaded together, and */
+    /* taken at once, */
+    kir_value (*take)(tly_build *c, kir_value state, const kir_value *x, unsigned n);
+    int searches; /* or looked at for one that decides (tly_operator) */
 } tly_reduce_rules;
 
 /* The operator's own, or, of watched products, those of short chains. */
@@ -96,16 +104,18 @@ tly_reduce_rules tly_reduce_chains(unsigned vectors); /* rules of short chains o
  * cleared before watched products. */
 kir_value tly_reduce_doubt(tly_reduce *r, kir_value state, kir_value *bad);
 
-/* i1: sums of another order than the plain loop's, which may overflow where that does not. */
-int tly_reduce_adds(const tly_reduce *r);
-
-/* The state of an output as its result's: sums that overflowed are added once more, and a product's
- * mantissa and exponent become one. */
+/* The state of an output as its result's: a product's mantissa and exponent, and a sum's parts,
+ * become one. */
 kir_value tly_reduce_judge(tly_reduce *r, const tly_span *all, kir_value state);
 /* Products of a span as (mantissa, exponent). */
 kir_value tly_reduce_product(tly_reduce *r, const tly_span *s);
 kir_value tly_reduce_join(tly_build *c, kir_value x, kir_value y);
 kir_value tly_reduce_one(tly_build *c, unsigned lanes);
+/* Sums of a span, `state` as it was added, as (sum, what is beside it in multiples of 2^-64); where
+ * elements are not finite these are the sum. */
+kir_value tly_reduce_parts(tly_reduce *r, const tly_span *s, kir_value state);
+kir_value tly_reduce_join_parts(tly_build *c, kir_value x, kir_value y);
+kir_value tly_reduce_no_parts(tly_build *c);
 
 /* ---- reduce_range.c: what templates for GPUs share ---- */
 

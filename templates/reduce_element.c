@@ -104,6 +104,20 @@ kir_value tly_reduce_result(tly_reduce *r, kir_value state)
     return kir_select(c->b, equal(c, count, imm(c, 0)), constant(r, y, bits), y);
 }
 
+void tly_reduce_store(tly_reduce *r, kir_value out, kir_value lane, kir_value y)
+{
+    tly_build *c = r->c;
+    kir_value step = tly_out_step(c), at = kir_ptradd(c->b, out, mul(c, lane, step));
+    if (c->p->out_step == 1) {
+        kir_store(c->b, at, 0, y, 1, 0);
+        return;
+    }
+    for (unsigned i = 0; i < kir_type_of(c->b, y).lanes; i++) {
+        kir_store(c->b, at, 0, kir_extract(c->b, y, i), 1, 0);
+        at = kir_ptradd(c->b, at, step);
+    }
+}
+
 kir_value tly_reduce_indices(tly_reduce *r, kir_value index, unsigned lanes, int apart)
 {
     kir_builder *b = r->c->b;

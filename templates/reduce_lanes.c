@@ -102,21 +102,18 @@ static void pass(lanes *k, kir_value lane, unsigned n, void *user)
     tly_build *c = k->r.c;
     kir_builder *b = c->b;
     const rows *in = user;
-    kir_value skipped = mul(c, lane, tly_in_step(c)), x[MAX_STEPS];
+    kir_value skipped = mul(c, lane, tly_in_step(c)), x[MAX_STEPS], index[MAX_STEPS] = { 0 };
     kir_value at = tly_states_at(c, in->states, lane), state = tly_states_load(c, at, 0, n);
     for (unsigned i = 0; i < in->count; i++) {
         x[i] = tly_reduce_load(&k->r, kir_ptradd(b, in->at[i], skipped), 0, n);
-        kir_value index = 0;
         if (k->r.indexed)
-            index = tly_reduce_indices(&k->r, add(c, in->index, imm(c, i)), n, 0);
-        x[i] = tly_lift_at(c, x[i], index);
+            index[i] = tly_reduce_indices(&k->r, add(c, in->index, imm(c, i)), n, 0);
         if (in->plain)
-            state = tly_combine(c, state, x[i]);
+            state = tly_combine(c, state, tly_lift_at(c, x[i], index[i]));
     }
-    for (unsigned m = in->count / 2; m > 0 && !in->plain; m /= 2)
-        for (unsigned i = 0; i < m; i++)
-            x[i] = tly_combine(c, x[2 * i], x[2 * i + 1]);
-    tly_states_store(c, at, 0, in->plain ? state : tly_combine(c, state, x[0]));
+    if (!in->plain)
+        state = tly_take(c, state, x, index, in->count);
+    tly_states_store(c, at, 0, state);
 }
 
 /* Elements [from, to) of a step by so many rows. */
@@ -212,19 +209,9 @@ typedef struct results {
 static void finish_lane(lanes *k, kir_value lane, unsigned n, void *user)
 {
     tly_build *c = k->r.c;
-    kir_builder *b = c->b;
     const results *to = user;
     kir_value state = tly_states_load(c, tly_states_at(c, to->states, lane), 0, n);
-    kir_value y = tly_reduce_result(&k->r, state), step = tly_out_step(c);
-    kir_value at = kir_ptradd(b, to->out, mul(c, lane, step));
-    if (c->p->out_step == 1) {
-        kir_store(b, at, 0, y, 1, 0);
-        return;
-    }
-    for (unsigned i = 0; i < n; i++) {
-        kir_store(b, at, 0, kir_extract(b, y, i), 1, 0);
-        at = kir_ptradd(b, at, step);
-    }
+    tly_reduce_store(&k->r, to->out, lane, tly_reduce_result(&k->r, state));
 }
 
 /* Sums that are not finite are the plain loop's. */
@@ -244,7 +231,7 @@ static kir_value judge(lanes *k, const tly_span *all, kir_value state)
 static void finish(tly_reduce *r, const tly_span *all, kir_value out, kir_value state)
 {
     lanes *k = (lanes *)r;
-    results to = { out, states_at(k, tly_reduce_adds(r) ? judge(k, all, state) : state) };
+    results to = { out, states_at(k, r->added ? judge(k, all, state) : state) };
     each_lane(k, finish_lane, &to);
 }
 

@@ -27,6 +27,13 @@ int tly_reduces_plainly(const tly_problem *p)
     return p->order == TALLY_ORDER_SERIAL || tly_is_watched_as(p, TLY_WATCH_PRODUCTS);
 }
 
+static const tly_key interleaved_table[] = {
+    { KEY(lanes), 1, TLY_MOST_VECTOR_BYTES, 1 },
+    { KEY(rows), 1, TLY_REDUCE_MOST_STEPS, 1 },
+    { KEY(block), 1, 1024, 1 },
+    { KEY(split_bytes), 0, 1 << 30, 0 },
+};
+
 int tly_is_masked(const tly_problem *p, const tly_target *t)
 {
     return t->mask_bytes > 0 && (int)tally_dtype_bytes((tally_dtype)p->dtype) >= t->mask_bytes;
@@ -40,6 +47,15 @@ static const char *rows_refuse(const tly_problem *p)
 static const char *lanes_refuse(const tly_problem *p)
 {
     return p->form != TLY_REDUCED_LANES ? "reduce_lanes: no reduction of lanes" : NULL;
+}
+
+static const char *interleaved_refuse(const tly_problem *p)
+{
+    if (p->form != TLY_REDUCED_LANES || !(p->dense & TLY_REDUCED_PACKED))
+        return "reduce_interleaved: no packed columns";
+    return tly_is_watched_as(p, TLY_WATCH_PRODUCTS)
+               ? "reduce_interleaved: products of floats leave their range in another order"
+               : NULL;
 }
 
 static const char *fault_of_vectors(const tly_problem *p, const tly_plan *plan)
@@ -74,6 +90,13 @@ static const char *lanes_fault(const tly_problem *p, const tly_plan *plan)
     return fault_of_vectors(p, plan);
 }
 
+static const char *interleaved_fault(const tly_problem *p, const tly_plan *plan)
+{
+    if (plan->block < plan->lanes)
+        return "as many steps in a block as lanes, or more";
+    return fault_of_vectors(p, plan);
+}
+
 const tly_limits tly_reduce_rows_limits = {
     { "reduce_rows", rows_table, sizeof rows_table / sizeof *rows_table }, rows_refuse, rows_fault
 };
@@ -82,3 +105,9 @@ const tly_limits tly_reduce_lanes_limits = { { "reduce_lanes", lanes_table,
                                                sizeof lanes_table / sizeof *lanes_table },
                                              lanes_refuse,
                                              lanes_fault };
+
+const tly_limits tly_reduce_interleaved_limits = { { "reduce_interleaved", interleaved_table,
+                                                     sizeof interleaved_table /
+                                                         sizeof *interleaved_table },
+                                                   interleaved_refuse,
+                                                   interleaved_fault };

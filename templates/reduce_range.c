@@ -2,8 +2,9 @@
  * Reductions of floats along rows, whose order is not the plain loop's: what left the range in ours
  * and not in the loop's (docs/range.md).
  *
- * A sum that is not finite is added once more, in multiples of 2^-64, where none overflows; unless
- * elements are not finite themselves, which then decide alone. A product is a mantissa and an
+ * A chunk's sum that is not finite is added once more, in multiples of 2^-64, where none overflows, and
+ * stays beside the others' sum; unless elements are not finite themselves, which then decide alone. A
+ * product is a mantissa and an
  * exponent, which nothing leaves; only short chains are plain, and flags tell whether one of them
  * left the range: then each element is taken apart. A product beyond the range is the plain loop's
  * own, as that may have fallen to zero before.
@@ -106,19 +107,55 @@ static kir_value zeros(tly_build *c, unsigned lanes)
     return kir_tuple(c->b, 2, (kir_value[]){ zero, zero });
 }
 
-static kir_value judge_sum(tly_reduce *r, const tly_span *all, kir_value state)
+kir_value tly_reduce_no_parts(tly_build *c)
 {
-    static const tly_reduce_rules rules = { 2, lift_sum, tly_reduce_add, zeros, NULL, NULL };
+    return kir_tuple(c->b, 2, (kir_value[]){ tly_neutral(c, c->acc), real(c, 1, 0) });
+}
+
+kir_value tly_reduce_parts(tly_reduce *r, const tly_span *s, kir_value state)
+{
+    static const tly_reduce_rules rules = {
+        .vectors = 2, .lift = lift_sum, .combine = tly_reduce_add, .neutral = zeros
+    };
     tly_build *c = r->c;
     kir_builder *b = c->b;
     kir_branch again;
     kir_if(b, &again, tly_not(c, tly_reduce_finite(c, state)));
-    kir_value sums = tly_reduce_walk(r, &rules, all);
-    kir_value other = kir_part(b, sums, 0);
-    kir_value sum = tly_reduce_unscaled(c, other, kir_part(b, sums, 1));
-    kir_else(b, &again, 1, &sum);
-    kir_if_end(b, &again, 1, &state);
+    kir_value sums = tly_reduce_walk(r, &rules, s), other = kir_part(b, sums, 0);
+    kir_value decides = kir_cmp(b, KIR_UNE, other, real(c, 1, 0));
+    kir_value beside = kir_part(b, sums, 1), none = tly_reduce_no_parts(c);
+    kir_value parts = kir_select(b, decides,
+                                 kir_tuple(b, 2, (kir_value[]){ other, kir_part(b, none, 1) }),
+                                 kir_tuple(b, 2, (kir_value[]){ kir_part(b, none, 0), beside }));
+    kir_else(b, &again, 1, &parts);
+    parts = kir_tuple(b, 2, (kir_value[]){ state, kir_part(b, none, 1) });
+    kir_if_end(b, &again, 1, &parts);
     return again.result[0];
+}
+
+/* Two finite sums that overflow together go to what lies beside them. */
+kir_value tly_reduce_join_parts(tly_build *c, kir_value x, kir_value y)
+{
+    kir_builder *b = c->b;
+    kir_value none = tly_reduce_no_parts(c), scale = real(c, 1, format_of(c)->small);
+    kir_value vx = kir_part(b, x, 0), vy = kir_part(b, y, 0), sum = bin(c, KIR_ADD, vx, vy);
+    kir_value beside = bin(c, KIR_ADD, kir_part(b, x, 1), kir_part(b, y, 1));
+    kir_value left = bin(c, KIR_AND, tly_reduce_finite(c, vx), tly_reduce_finite(c, vy));
+    left = bin(c, KIR_AND, left, tly_not(c, tly_reduce_finite(c, sum)));
+    kir_value both = bin(c, KIR_ADD, bin(c, KIR_MUL, vx, scale), bin(c, KIR_MUL, vy, scale));
+    kir_value moved[2] = { kir_part(b, none, 0), bin(c, KIR_ADD, beside, both) };
+    return kir_select(b, left, kir_tuple(b, 2, moved),
+                      kir_tuple(b, 2, (kir_value[]){ sum, beside }));
+}
+
+static kir_value judge_sum(tly_build *c, kir_value parts)
+{
+    kir_builder *b = c->b;
+    kir_value sum = kir_part(b, parts, 0), beside = kir_part(b, parts, 1);
+    kir_value whole = bin(c, KIR_MUL, sum, real(c, 1, format_of(c)->small));
+    whole = bin(c, KIR_MUL, bin(c, KIR_ADD, whole, beside), real(c, 1, format_of(c)->large));
+    kir_value some = kir_cmp(b, KIR_UNE, beside, real(c, 1, 0));
+    return kir_select(b, bin(c, KIR_AND, some, tly_reduce_finite(c, sum)), whole, sum);
 }
 
 /* ---- products ---- */
@@ -195,8 +232,12 @@ static kir_value plain_one(tly_build *c, unsigned lanes)
 
 tly_reduce_rules tly_reduce_chains(unsigned vectors)
 {
-    return (tly_reduce_rules){ vectors,   lift_plain,       multiply,
-                               plain_one, tly_reduce_split, tly_reduce_join };
+    return (tly_reduce_rules){ .vectors = vectors,
+                               .lift = lift_plain,
+                               .combine = multiply,
+                               .neutral = plain_one,
+                               .close = tly_reduce_split,
+                               .join = tly_reduce_join };
 }
 
 /* Of a span's elements by short chains. Of short steps a chain takes several: each gives the first
@@ -223,8 +264,9 @@ static kir_value by_chains(tly_reduce *r, const tly_span *s)
 
 kir_value tly_reduce_product(tly_reduce *r, const tly_span *s)
 {
-    static const tly_reduce_rules apart = { 1,    lift_split, tly_reduce_join, tly_reduce_one,
-                                            NULL, NULL };
+    static const tly_reduce_rules apart = {
+        .vectors = 1, .lift = lift_split, .combine = tly_reduce_join, .neutral = tly_reduce_one
+    };
     tly_build *c = r->c;
     kir_builder *b = c->b;
     kir_branch left;
@@ -295,17 +337,11 @@ static kir_value judge_product(tly_reduce *r, const tly_span *all, kir_value sta
     return beyond.result[0];
 }
 
-int tly_reduce_adds(const tly_reduce *r)
-{
-    const tly_problem *p = r->c->p;
-    return p->order != TALLY_ORDER_SERIAL && tly_is_watched_as(p, TLY_WATCH_SUMS);
-}
-
 kir_value tly_reduce_judge(tly_reduce *r, const tly_span *all, kir_value state)
 {
     if (r->watched)
         return judge_product(r, all, state);
-    return tly_reduce_adds(r) ? judge_sum(r, all, state) : state;
+    return r->added ? judge_sum(r->c, state) : state;
 }
 
 kir_value tly_reduce_doubt(tly_reduce *r, kir_value state, kir_value *bad)
@@ -319,7 +355,7 @@ kir_value tly_reduce_doubt(tly_reduce *r, kir_value state, kir_value *bad)
         *bad = bin(c, KIR_OR, met, kir_any(b, tly_not(c, tly_reduce_finite(c, y))));
         return y;
     }
-    if (tly_reduce_adds(r))
+    if (r->added)
         *bad = kir_any(b, tly_not(c, tly_reduce_finite(c, state)));
     return state;
 }

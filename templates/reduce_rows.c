@@ -5,6 +5,8 @@
  */
 #include "reduce.h"
 
+#include <string.h>
+
 enum { MAX_VECTORS = TLY_REDUCE_MOST_UNROLL };
 
 typedef struct walk {
@@ -29,8 +31,8 @@ static kir_value address(walk *w, kir_value position)
     return kir_ptradd(c->b, w->base, mul(c, position, tly_in_step(c)));
 }
 
-/* Vectors from `position` on, each with its own state. */
-static void take(walk *w, kir_value position, unsigned vectors, kir_value *state)
+/* Vectors from `position` on. */
+static void load(walk *w, kir_value position, unsigned vectors, kir_value *x)
 {
     tly_build *c = w->r->c;
     kir_value p = address(w, position), step = tly_in_step(c);
@@ -38,19 +40,46 @@ static void take(walk *w, kir_value position, unsigned vectors, kir_value *state
         int64_t skipped = (int64_t)v * w->lanes;
         kir_value at = c->lanes > 1 ? p : kir_ptradd(c->b, p, mul(c, imm(c, skipped), step));
         int64_t offset = c->lanes > 1 ? skipped * c->in_bytes : 0;
-        kir_value x = tly_reduce_load(w->r, at, offset, w->lanes);
-        x = lifted(w, x, add(c, position, imm(c, skipped)), w->lanes);
-        state[v] = w->rules->combine(c, state[v], x);
+        x[v] = tly_reduce_load(w->r, at, offset, w->lanes);
     }
 }
 
-/* Bytes to fetch ahead: of one step; behind the end of one of several lies what another output reads.
- * f32 of 64x256x1024, axes 0 and 2, us, one and two threads with 4 KiB 2708, 1510, without 2452, 1278;
- * f16 1449, 799 and 1270, 642 (Emerald Rapids). */
-static kir_value distance(tly_build *c)
+/* The same, each with its own state, or several with one. */
+static void take(walk *w, kir_value position, unsigned vectors, kir_value *state)
 {
+    tly_build *c = w->r->c;
+    kir_value x[MAX_VECTORS];
+    load(w, position, vectors, x);
+    if (vectors > w->rules->vectors) {
+        state[0] = w->rules->take(c, state[0], x, vectors);
+        return;
+    }
+    for (unsigned v = 0; v < vectors; v++) {
+        kir_value at = add(c, position, imm(c, (int64_t)v * w->lanes));
+        state[v] = w->rules->combine(c, state[v], lifted(w, x[v], at, w->lanes));
+    }
+}
+
+/* Bytes to fetch ahead, 0 if nothing is: of one step; behind the end of one of several lies what
+ * another output reads. f32 of 64x256x1024, axes 0 and 2, us, one and two threads with 4 KiB 2708, 1510,
+ * without 2452, 1278; f16 1449, 799 and 1270, 642 (Emerald Rapids). */
+static kir_value distance(walk *w, unsigned vectors)
+{
+    tly_build *c = w->r->c;
+    if (c->plan->prefetch == 0 || vectors == 1 || w->lanes == 1)
+        return 0;
     kir_value several = less(c, imm(c, 1), kir_get(c->b, KIR_ARG_STEPS));
     return kir_select(c->b, several, imm(c, 0), imm(c, c->plan->prefetch));
+}
+
+static void fetch_ahead(walk *w, kir_value position, unsigned vectors, kir_value distance)
+{
+    tly_build *c = w->r->c;
+    if (distance == 0)
+        return;
+    kir_value p = kir_ptradd(c->b, address(w, position), distance);
+    for (int64_t byte = 0; byte < (int64_t)vectors * w->lanes * c->in_bytes; byte += 64)
+        kir_prefetch(c->b, p, byte);
 }
 
 /* Whole groups of `vectors`; returns the position behind them. */
@@ -58,18 +87,16 @@ static kir_value take_groups(walk *w, kir_value from, kir_value to, unsigned vec
                              kir_value *state)
 {
     tly_build *c = w->r->c;
+    unsigned states = vectors < w->rules->vectors ? vectors : w->rules->vectors;
     int64_t group = (int64_t)vectors * w->lanes;
-    int fetches = c->plan->prefetch > 0 && vectors > 1 && w->lanes > 1;
-    kir_value ahead = fetches ? distance(c) : 0;
+    kir_value ahead = distance(w, vectors);
     kir_value end = add(c, from, tly_round_down(c, sub(c, to, from), group));
     kir_loop l;
-    kir_for(c->b, &l, from, end, imm(c, group), vectors, state);
+    kir_for(c->b, &l, from, end, imm(c, group), states, state);
     take(w, l.i, vectors, l.carried);
-    kir_value soon = fetches ? kir_ptradd(c->b, address(w, l.i), ahead) : 0;
-    for (int64_t byte = 0; fetches && byte < group * c->in_bytes; byte += 64)
-        kir_prefetch(c->b, soon, byte);
+    fetch_ahead(w, l.i, vectors, ahead);
     kir_for_end(c->b, &l, l.carried);
-    for (unsigned v = 0; v < vectors; v++)
+    for (unsigned v = 0; v < states; v++)
         state[v] = l.result[v];
     return end;
 }
@@ -126,30 +153,99 @@ static kir_value fold_lanes(tly_build *c, const tly_reduce_rules *rules, kir_val
     return v;
 }
 
-static kir_value fold_vectors(tly_build *c, const tly_reduce_rules *rules, kir_value *state)
+static kir_value fold_vectors(tly_build *c, const tly_reduce_rules *rules, unsigned vectors,
+                              kir_value *state)
 {
-    for (unsigned n = rules->vectors; n > 1; n = (n + 1) / 2)
+    for (unsigned n = vectors; n > 1; n = (n + 1) / 2)
         for (unsigned i = 0; i < n / 2; i++)
             state[i] = join(c, rules, state[i], state[i + (n + 1) / 2]);
     return state[0];
 }
 
+/* ---- one element decides ---- */
+
+/* The best group of vectors so far: its best value in all lanes, address and index of its first
+ * element; no group yet: index -1. */
+enum { VALUE, ADDRESS, INDEX, BEST_COUNT };
+
+static kir_value value_of(tly_build *c, kir_value x, kir_value y)
+{
+    return kir_bin(c->b, tly_combines_by(c->p), x, y);
+}
+
+/* i1s: y takes the place of x, which comes before it. */
+static kir_value wins(tly_build *c, kir_value x, kir_value y)
+{
+    kir_op by = tly_combines_by(c->p);
+    int is_signed = by == KIR_SMAX || by == KIR_SMIN, most = by == KIR_SMAX || by == KIR_UMAX;
+    kir_pred less = is_signed ? KIR_SLT : KIR_ULT, most_equal = is_signed ? KIR_SLE : KIR_ULE;
+    return kir_cmp(c->b, c->p->last ? most_equal : less, most ? x : y, most ? y : x);
+}
+
+/* Whole groups, of which only values are looked at; returns the position behind them. */
+static kir_value search_groups(walk *w, kir_value from, kir_value to, unsigned vectors,
+                               kir_value *best)
+{
+    static const tly_reduce_rules values = { .combine = value_of };
+    tly_build *c = w->r->c;
+    kir_builder *b = c->b;
+    int64_t group = (int64_t)vectors * w->lanes;
+    kir_value end = add(c, from, tly_round_down(c, sub(c, to, from), group)), x[MAX_VECTORS];
+    kir_value ahead = distance(w, vectors);
+    kir_loop l;
+    kir_branch beaten;
+    kir_for(b, &l, from, end, imm(c, group), BEST_COUNT, best);
+    load(w, l.i, vectors, x);
+    fetch_ahead(w, l.i, vectors, ahead);
+    kir_value all = fold_vectors(c, &values, vectors, x), none = imm(c, 0);
+    none = less(c, l.carried[INDEX], none);
+    kir_value better = kir_any(b, wins(c, l.carried[VALUE], all));
+    kir_if(b, &beaten, kir_bin(b, KIR_OR, none, better));
+    kir_value here[BEST_COUNT] = { kir_splat(b, fold_lanes(c, &values, all), w->lanes),
+                                   address(w, l.i), add(c, w->index, l.i) };
+    kir_else(b, &beaten, BEST_COUNT, here);
+    kir_if_end(b, &beaten, BEST_COUNT, l.carried);
+    kir_for_end(b, &l, beaten.result);
+    memcpy(best, l.result, BEST_COUNT * sizeof *best);
+    return end;
+}
+
+/* Which element of the best group it is. */
+static void find(walk *w, const kir_value *best, unsigned vectors, kir_value *state)
+{
+    tly_build *c = w->r->c;
+    kir_value zero = imm(c, 0), none = less(c, best[INDEX], zero);
+    w->base = best[ADDRESS];
+    w->index = best[INDEX];
+    take_groups(w, zero, kir_select(c->b, none, zero, imm(c, (int64_t)vectors * w->lanes)), 1,
+                state);
+}
+
+/* ---- all of it ---- */
+
 kir_value tly_reduce_walk(tly_reduce *r, const tly_reduce_rules *rules, const tly_span *s)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
-    unsigned vectors = rules->vectors;
-    int scalars = c->lanes > 1 && !tly_is_masked(c->p, c->t); /* in a state of their own */
-    kir_value state[MAX_VECTORS + 1];
-    for (unsigned v = 0; v <= vectors; v++)
+    unsigned vectors = rules->vectors, loads = rules->loads > 0 ? rules->loads : vectors;
+    unsigned scalars = c->lanes > 1 && !tly_is_masked(c->p, c->t); /* in a state of their own */
+    unsigned states = vectors + scalars, bests = rules->searches ? BEST_COUNT : 0;
+    kir_value state[MAX_VECTORS + 1 + BEST_COUNT];
+    for (unsigned v = 0; v < states; v++)
         state[v] = rules->neutral(c, v < vectors ? c->lanes : 1);
+    if (rules->searches) {
+        state[states + VALUE] = kir_part(b, state[0], 0);
+        state[states + ADDRESS] = s->in;
+        state[states + INDEX] = imm(c, -1);
+    }
     kir_loop l;
-    kir_for(b, &l, s->begin, s->end, imm(c, 1), vectors + (unsigned)scalars, state);
+    kir_for(b, &l, s->begin, s->end, imm(c, 1), states + bests, state);
     walk w = { .r = r, .rules = rules, .lanes = c->lanes };
     w.base = tly_reduce_step(c, s->in, l.i);
     w.index = mul(c, l.i, kir_get(b, KIR_ARG_LENGTH));
-    kir_value at = take_groups(&w, s->from, s->to, vectors, l.carried);
-    if (vectors > 1)
+    kir_value at = rules->searches ? search_groups(&w, s->from, s->to, loads, &l.carried[states])
+                                   : take_groups(&w, s->from, s->to, loads, l.carried);
+    if (loads > 1)
         at = take_groups(&w, at, s->to, 1, l.carried);
     if (scalars) {
         w.lanes = 1;
@@ -158,9 +254,13 @@ kir_value tly_reduce_walk(tly_reduce *r, const tly_reduce_rules *rules, const tl
         take_rest(&w, at, s->to, l.carried);
     }
     kir_for_end(b, &l, l.carried);
-    for (unsigned v = 0; rules->close != NULL && v < l.count; v++)
+    if (rules->searches) {
+        w.lanes = c->lanes;
+        find(&w, &l.result[states], loads, l.result);
+    }
+    for (unsigned v = 0; rules->close != NULL && v < states; v++)
         l.result[v] = rules->close(c, l.result[v]);
-    kir_value all = fold_lanes(c, rules, fold_vectors(c, rules, l.result));
+    kir_value all = fold_lanes(c, rules, fold_vectors(c, rules, vectors, l.result));
     return scalars ? join(c, rules, all, l.result[vectors]) : all;
 }
 
@@ -178,9 +278,17 @@ static kir_value neutral(tly_build *c, unsigned lanes)
 
 tly_reduce_rules tly_reduce_rules_of(const tly_reduce *r)
 {
+    const tly_operator *o = tly_operator_find(r->c->p->op);
     unsigned vectors = (unsigned)r->c->plan->unroll;
-    return r->watched ? tly_reduce_chains(vectors)
-                      : (tly_reduce_rules){ vectors, lift, tly_combine, neutral, NULL, NULL };
+    if (r->watched)
+        return tly_reduce_chains(vectors);
+    tly_reduce_rules rules = { .lift = lift, .combine = tly_combine, .neutral = neutral };
+    int together = vectors > 1 && (o->take != NULL || o->searches);
+    rules.vectors = together ? 1 : vectors;
+    rules.loads = vectors;
+    rules.take = o->take;
+    rules.searches = together && o->searches;
+    return rules;
 }
 
 kir_value tly_reduce_span(tly_reduce *r, const tly_span *s)
@@ -188,5 +296,6 @@ kir_value tly_reduce_span(tly_reduce *r, const tly_span *s)
     if (r->watched)
         return tly_reduce_product(r, s);
     const tly_reduce_rules rules = tly_reduce_rules_of(r);
-    return tly_reduce_walk(r, &rules, s);
+    kir_value state = tly_reduce_walk(r, &rules, s);
+    return r->added ? tly_reduce_parts(r, s, state) : state;
 }

@@ -15,6 +15,7 @@ kir_value tly_lift_indexed(tly_build *c, kir_value x, kir_value index);
 
 /* Sums of e^x as (largest x, sum of e^(x - largest)): no sum overflows. */
 kir_value tly_combine_exp(tly_build *c, kir_value x, kir_value y);
+kir_value tly_take_exp(tly_build *c, kir_value state, const kir_value *x, unsigned n);
 /* Of (element, index) that which is further up or down, and of equals the first or the last. */
 kir_value tly_combine_largest(tly_build *c, kir_value x, kir_value y);
 kir_value tly_combine_smallest(tly_build *c, kir_value x, kir_value y);

@@ -38,6 +38,7 @@ void tly_build_serial(tly_build *c, tly_launch *launch);
 void tly_build_tiles(tly_build *c, tly_launch *launch);
 void tly_build_reduce_rows(tly_build *c, tly_launch *launch);
 void tly_build_reduce_lanes(tly_build *c, tly_launch *launch);
+void tly_build_reduce_interleaved(tly_build *c, tly_launch *launch);
 
 /* ---- scalars and addresses (address.c) ---- */
 
@@ -131,6 +132,9 @@ kir_value tly_lift(tly_build *c, kir_value x);
 kir_value tly_lift_at(tly_build *c, kir_value x, kir_value index);
 kir_value tly_project(tly_build *c, kir_value state);
 kir_value tly_combine(tly_build *c, kir_value x, kir_value y); /* x before y */
+/* A state and n elements after it; `index`: theirs, each 0 where nobody gives it. */
+kir_value tly_take(tly_build *c, kir_value state, const kir_value *x, const kir_value *index,
+                   unsigned n);
 /* States in the lanes of `type`. What combines to nothing: sums: -0.0, so that -0 stays -0. */
 kir_value tly_neutral(tly_build *c, kir_type type);
 /* What a row starts from: the neutral state, or, exclusive, the operator's identity. */

@@ -18,6 +18,7 @@ static void (*const algorithms[TLY_TEMPLATE_COUNT])(tly_build *c, tly_launch *la
     [TLY_TEMPLATE_TILES] = tly_build_tiles,
     [TLY_TEMPLATE_REDUCE_ROWS] = tly_build_reduce_rows,
     [TLY_TEMPLATE_REDUCE_LANES] = tly_build_reduce_lanes,
+    [TLY_TEMPLATE_REDUCE_INTERLEAVED] = tly_build_reduce_interleaved,
 };
 
 tally_status tly_template_build(const tly_problem *problem, const tly_target *target,

@@ -70,6 +70,14 @@ Test(plan, chooses_the_template)
         { "mean:f32:9x16x100:axes=1", TLY_TEMPLATE_REDUCE_LANES },
         { "l2:f32:100x4096:axes=1,in=1x100", TLY_TEMPLATE_REDUCE_LANES },
         { "l1:f32:100:axes=none", TLY_TEMPLATE_REDUCE_LANES },
+        { "sum:f32:512x2:axes=0", TLY_TEMPLATE_REDUCE_INTERLEAVED },
+        { "argmax:f64:9x100x63:axes=1", TLY_TEMPLATE_REDUCE_INTERLEAVED },
+        { "prod:i32:512x3:axes=0", TLY_TEMPLATE_REDUCE_INTERLEAVED },
+        { "prod:f32:512x3:axes=0", TLY_TEMPLATE_REDUCE_LANES },
+        { "sum:f32:512x64:axes=0", TLY_TEMPLATE_REDUCE_LANES },
+        { "sum:f32:512x2:axes=0,in=3x1", TLY_TEMPLATE_REDUCE_LANES },
+        { "sum:f32:512x2:axes=0,order=serial", TLY_TEMPLATE_REDUCE_LANES },
+        { "sum:f32:100x2:axes=0", TLY_TEMPLATE_REDUCE_LANES },
         { "prod:f32:scalar", TLY_TEMPLATE_REDUCE_ROWS },
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {

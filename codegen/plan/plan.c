@@ -20,6 +20,7 @@ static const tly_limits *const limits[TLY_TEMPLATE_COUNT] = {
     [TLY_TEMPLATE_TILES] = &tly_tiles_limits,
     [TLY_TEMPLATE_REDUCE_ROWS] = &tly_reduce_rows_limits,
     [TLY_TEMPLATE_REDUCE_LANES] = &tly_reduce_lanes_limits,
+    [TLY_TEMPLATE_REDUCE_INTERLEAVED] = &tly_reduce_interleaved_limits,
 };
 
 const char *tly_template_name(tly_template id)
@@ -93,8 +94,11 @@ static int is_long(const tly_problem *p, const tly_target *t)
 
 static tly_template choose_template(const tly_problem *p, const tly_target *t)
 {
-    if (tly_reduces(p->form))
-        return p->form == TLY_REDUCED_ROWS ? TLY_TEMPLATE_REDUCE_ROWS : TLY_TEMPLATE_REDUCE_LANES;
+    if (p->form == TLY_REDUCED_ROWS)
+        return TLY_TEMPLATE_REDUCE_ROWS;
+    if (p->form == TLY_REDUCED_LANES)
+        return tly_reduce_interleaved_limits.refuses(p) ? TLY_TEMPLATE_REDUCE_LANES
+                                                        : TLY_TEMPLATE_REDUCE_INTERLEAVED;
     if (p->form == TLY_COLUMNS && (p->dense == TLY_PACKED_UP || p->dense == TLY_PACKED_DOWN))
         return TLY_TEMPLATE_NARROW;
     if (p->form == TLY_COLUMNS)
@@ -353,22 +357,22 @@ static int is_serial_row(const tly_problem *p)
 static int32_t choose_reduce_lanes(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     int32_t lanes = p->in_step != 1 || is_serial_row(p) ? 1 : choose_lanes(p, t, plan);
-    while (p->form == TLY_REDUCED_LANES && p->length > 0 && lanes > p->length)
+    int few = plan->template_id == TLY_TEMPLATE_REDUCE_LANES && p->length > 0;
+    while (few && lanes > p->length)
         lanes /= 2;
     return lanes;
 }
 
 /* Enough to hide the latency of one, and no more than there are registers for: log_sum_exp of f32
- * from L2, ns an element, 2, 4, 8 vectors: AVX-512 .44, .40, .43, AVX2 .87, 1.0, 1.0 (Emerald
- * Rapids). Of short rows one, as rows stand side by side. */
+ * from L2, ns an element, 2, 4, 8 vectors taken at once: AVX-512 .47, .45, .63, AVX2 .66, .64, .88
+ * (Emerald Rapids, minima on a busy machine). Of short rows one, as rows stand side by side. */
 static int32_t choose_reduce_unroll(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     (void)plan;
     if (is_serial_row(p) || (p->dense & TLY_REDUCED_SHORT))
         return 1;
-    if (tly_operator_find(p->op)->parts > 1)
-        return t->registers < 32 ? 2 : 4;
-    return 8;
+    (void)t;
+    return tly_operator_find(p->op)->take != NULL ? 4 : 8;
 }
 
 /* Short rows side by side, as many as lanes and as there are registers for; where vectors are loaded
@@ -392,6 +396,14 @@ static int32_t choose_reduce_steps(const tly_problem *p, const tly_target *t, co
     (void)t;
     (void)plan;
     return tly_operator_find(p->op)->parts > 1 ? 4 : 8;
+}
+
+/* So many that states fill eight vectors and more, which hide the latency of one. */
+static int32_t choose_reduce_block(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    (void)t;
+    int32_t block = 8 * plan->lanes / (p->length > 1 ? p->length : 1);
+    return block > plan->lanes ? block : plan->lanes;
 }
 
 /* ---- all of them ---- */
@@ -472,6 +484,12 @@ static const choice choices[TLY_TEMPLATE_COUNT][MOST_CHOICES] = {
         { KEY(rows), choose_reduce_steps, 0 },
         { KEY(tile_lanes), NULL, 1024 },
         { KEY(chunk), choose_reduce_chunk, 0 },
+        { KEY(split_bytes), NULL, 0 },
+    },
+    [TLY_TEMPLATE_REDUCE_INTERLEAVED] = {
+        { KEY(lanes), choose_reduce_lanes, 0 },
+        { KEY(rows), choose_reduce_steps, 0 },
+        { KEY(block), choose_reduce_block, 0 },
         { KEY(split_bytes), NULL, 0 },
     },
     [TLY_TEMPLATE_NARROW] = {

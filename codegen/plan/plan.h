@@ -21,6 +21,7 @@ typedef enum tly_template {
     TLY_TEMPLATE_TILES,        /* views: vectors of lanes, turned on the way in, out or both */
     TLY_TEMPLATE_REDUCE_ROWS,  /* reductions along rows, chunk by chunk */
     TLY_TEMPLATE_REDUCE_LANES, /* reductions of outputs side by side, each serial */
+    TLY_TEMPLATE_REDUCE_INTERLEAVED, /* of a few, packed: several steps side by side */
     TLY_TEMPLATE_COUNT
 } tly_template;
 
@@ -39,7 +40,8 @@ typedef struct tly_plan {
     int32_t unroll;       /* ROWS: vectors a step; SERIAL: rows; NARROW: lines of output */
     int32_t window_loads; /* ROWS: doublings by overlapping loads, the rest by lane shuffles */
     int32_t block;        /* ROWS, SHORT: elements at once; borders of the range check;
-                            NARROW: results in scratch before the last are moved to its start */
+                            NARROW: results in scratch before the last are moved to its start;
+                            REDUCE_INTERLEAVED: axis steps side by side */
     int32_t history;      /* NARROW: 1: the results before in registers; 0: in scratch */
     int32_t chunk;        /* ROWS: elements a chunk, whose total threads hand on; 0: never cut */
     int32_t scan;         /* ROWS: tly_scan */
