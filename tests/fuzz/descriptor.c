@@ -36,7 +36,7 @@ static void build(const tally_descriptor *d, size_t choice)
         return;
     }
     if (geometry.in_high < geometry.in_low) { /* elements of the output that are made of none */
-        HOLDS(tly_reduces(problem.form) && geometry.steps == 0);
+        HOLDS(tly_reduces(problem.form) && (geometry.length == 0 || geometry.steps == 0));
     } else {
         HOLDS(geometry.in_low <= geometry.in_first && geometry.in_first <= geometry.in_high);
     }
