@@ -120,6 +120,8 @@ kir_value tly_reduce_no_parts(tly_build *c);
 /* ---- reduce_range.c: what templates for GPUs share ---- */
 
 kir_value tly_reduce_finite(tly_build *c, kir_value v); /* i1s */
+/* i1s: infinite as elements of the output, in which accumulators may be finite. */
+kir_value tly_reduce_endless(tly_build *c, kir_value v);
 /* x as (what is not finite, the rest in multiples of 2^-64); sums of tuples, part by part; and the
  * sum that such parts are. */
 kir_value tly_reduce_scaled(tly_build *c, kir_value x);

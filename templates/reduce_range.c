@@ -6,8 +6,8 @@
  * stays beside the others' sum; unless elements are not finite themselves, which then decide alone. A
  * product is a mantissa and an
  * exponent, which nothing leaves; only short chains are plain, and flags tell whether one of them
- * left the range: then each element is taken apart. A product beyond the range is the plain loop's
- * own, as that may have fallen to zero before.
+ * left the range: then each element is taken apart. A product beyond the output's range is the plain
+ * loop's own, as that may have fallen to zero before.
  */
 #include "reduce.h"
 
@@ -68,6 +68,35 @@ kir_value tly_reduce_finite(tly_build *c, kir_value v)
 {
     kir_value infinity = integer(c, lanes_of(c, v), (int64_t)format_of(c)->infinity);
     return kir_cmp(c->b, KIR_SLT, size(c, v), infinity);
+}
+
+/* The bits of the least magnitude that is infinite as an element of the output: halfway between its
+ * largest number and the one that would come after it. */
+static int64_t least_endless(const tly_build *c)
+{
+    static const struct {
+        uint8_t mantissa; /* bits */
+        int16_t most;     /* exponent */
+    } narrow[TALLY_DTYPE_COUNT] = {
+        [TALLY_F16] = { 10, 15 }, [TALLY_BF16] = { 7, 127 }, [TALLY_F32] = { 23, 127 }
+    };
+    const format *f = format_of(c);
+    const unsigned out = c->p->out_dtype, kept = narrow[out].mantissa + 1u;
+    if (out == c->p->acc || narrow[out].mantissa == 0)
+        return (int64_t)f->infinity;
+    return (((narrow[out].most + f->bias) << kept | ((INT64_C(1) << kept) - 1)))
+           << (f->mantissa - kept);
+}
+
+/* i1s: numbers, as elements of the output, too. */
+static kir_value fits(tly_build *c, kir_value y)
+{
+    return kir_cmp(c->b, KIR_SLT, size(c, y), integer(c, lanes_of(c, y), least_endless(c)));
+}
+
+kir_value tly_reduce_endless(tly_build *c, kir_value y)
+{
+    return bin(c, KIR_AND, tly_not(c, fits(c, y)), kir_cmp(c->b, KIR_OEQ, y, y));
 }
 
 /* ---- sums ---- */
@@ -329,8 +358,7 @@ static kir_value judge_product(tly_reduce *r, const tly_span *all, kir_value sta
     kir_builder *b = c->b;
     kir_branch beyond;
     kir_value y = tly_reduce_product_of(c, state);
-    kir_value infinity = integer(c, 1, (int64_t)format_of(c)->infinity);
-    kir_if(b, &beyond, kir_cmp(b, KIR_EQ, size(c, y), infinity));
+    kir_if(b, &beyond, tly_reduce_endless(c, y));
     kir_value loop = by_loop(r, all, kir_part(b, state, 0));
     kir_else(b, &beyond, 1, &loop);
     kir_if_end(b, &beyond, 1, &y);
@@ -352,7 +380,7 @@ kir_value tly_reduce_doubt(tly_reduce *r, kir_value state, kir_value *bad)
     if (r->watched) {
         kir_value flags = kir_flags(b), y = tly_reduce_product_of(c, state);
         kir_value met = kir_cmp(b, KIR_NE, flags, kir_const(b, kir_type_of(b, flags), 0));
-        *bad = bin(c, KIR_OR, met, kir_any(b, tly_not(c, tly_reduce_finite(c, y))));
+        *bad = bin(c, KIR_OR, met, kir_any(b, tly_not(c, fits(c, y))));
         return y;
     }
     if (r->added)

@@ -166,14 +166,13 @@ static kir_value judge_product(tly_gpu_reduce *r, const tly_gpu_span *all, kir_v
 {
     tly_build *c = &r->g->c;
     kir_builder *b = c->b;
-    kir_branch fine;
+    kir_branch beyond;
     kir_value y = tly_reduce_product_of(c, state);
-    kir_value fits = kir_bin(b, KIR_OR, tly_reduce_finite(c, y), kir_cmp(b, KIR_UNO, y, y));
-    kir_if(b, &fine, fits);
-    kir_else(b, &fine, 1, &y);
-    y = by_loop(r, all, kir_part(b, state, 0), y);
-    kir_if_end(b, &fine, 1, &y);
-    return fine.result[0];
+    kir_if(b, &beyond, tly_reduce_endless(c, y));
+    kir_value loop = by_loop(r, all, kir_part(b, state, 0), y);
+    kir_else(b, &beyond, 1, &loop);
+    kir_if_end(b, &beyond, 1, &y);
+    return beyond.result[0];
 }
 
 kir_value tly_gpu_reduce_judge(tly_gpu_reduce *r, const tly_gpu_span *all, kir_value state)
