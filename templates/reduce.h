@@ -122,6 +122,9 @@ kir_value tly_reduce_no_parts(tly_build *c);
 kir_value tly_reduce_finite(tly_build *c, kir_value v); /* i1s */
 /* i1s: infinite as elements of the output, in which accumulators may be finite. */
 kir_value tly_reduce_endless(tly_build *c, kir_value v);
+/* In multiples of 2^-64, where no sum overflows; and back. */
+kir_value tly_reduce_small(tly_build *c, kir_value x);
+kir_value tly_reduce_large(tly_build *c, kir_value x);
 /* x as (what is not finite, the rest in multiples of 2^-64); sums of tuples, part by part; and the
  * sum that such parts are. */
 kir_value tly_reduce_scaled(tly_build *c, kir_value x);

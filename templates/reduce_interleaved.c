@@ -2,7 +2,7 @@
  * Reductions of a few outputs side by side whose steps lie one behind the other, as in packed columns:
  * `block` steps together are one row of as many more lanes, each with a state in scratch, so that
  * vectors are full however few the outputs. In the end the states of an output are joined in a fixed
- * tree. A sum that overflowed on its way is made once more, by the plain loop.
+ * tree. A sum that overflowed on its way is made once more, in multiples of 2^-64.
  */
 #include "reduce.h"
 
@@ -128,8 +128,8 @@ static void fold(stream *s)
     kir_for_end(c->b, &l, &half);
 }
 
-/* One output by the plain loop. */
-static kir_value by_loop(stream *s, kir_value in)
+/* One output, where nothing overflows that need not. */
+static kir_value scaled(stream *s, kir_value in)
 {
     tly_build *c = s->r.c;
     kir_builder *b = c->b;
@@ -140,10 +140,10 @@ static kir_value by_loop(stream *s, kir_value in)
     kir_value at = tly_reduce_step(c, in, step.i);
     kir_for(b, &l, zero, kir_get(b, KIR_ARG_LENGTH), one, 1, step.carried);
     kir_value x = tly_reduce_load(&s->r, kir_ptradd(b, at, mul(c, l.i, apart)), 0, 1);
-    state = tly_combine(c, l.carried[0], tly_lift(c, x));
+    state = tly_combine(c, l.carried[0], tly_reduce_small(c, tly_lift(c, x)));
     kir_for_end(b, &l, &state);
     kir_for_end(b, &step, l.result);
-    return step.result[0];
+    return tly_reduce_large(c, step.result[0]);
 }
 
 /* Sums that are not finite, where one overflowed: what the elements have of infinities and NaNs is
@@ -161,7 +161,7 @@ static void judge(stream *s, kir_value in)
     kir_for(b, &l, imm(c, 0), s->unit, imm(c, 1), 0, NULL);
     kir_value at = tly_states_at(c, s->states, l.i);
     kir_if(b, &again, tly_not(c, tly_reduce_finite(c, tly_states_load(c, at, 0, 1))));
-    tly_states_store(c, at, 0, by_loop(s, tly_at(c, in, l.i, c->in_bytes)));
+    tly_states_store(c, at, 0, scaled(s, tly_at(c, in, l.i, c->in_bytes)));
     kir_if_end(b, &again, 0, NULL);
     kir_for_end(b, &l, NULL);
     kir_if_end(b, &overflowed, 0, NULL);

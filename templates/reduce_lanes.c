@@ -3,7 +3,7 @@
  * input pass at once, so that states are loaded and stored once for all of them. What must be the plain
  * loop is, lane by lane; else the rows of a pass are combined in a tree first, and chunks as those of
  * rows, which is quicker and, of long sums, more exact. A sum that overflowed is then made once more
- * by the plain loop.
+ * in multiples of 2^-64.
  */
 #include "reduce.h"
 
@@ -67,9 +67,9 @@ static kir_value is_lost(lanes *k, kir_value states)
     return l.result[0];
 }
 
-static kir_value finite_or(tly_build *c, kir_value x, kir_value y)
+static kir_value finite_or(tly_build *c, kir_value x, kir_value small)
 {
-    return kir_select(c->b, tly_reduce_finite(c, x), x, y);
+    return kir_select(c->b, tly_reduce_finite(c, x), x, tly_reduce_large(c, small));
 }
 
 /* Those at `to`, each of one at x and one at y. */
@@ -94,7 +94,8 @@ typedef struct rows {
     kir_value states;               /* a tile's, from lane 0 on */
     kir_value at[MAX_STEPS], index; /* lane 0 of each; of the first */
     unsigned count;
-    int plain; /* one after the other */
+    int plain;  /* one after the other */
+    int scaled; /* in multiples of 2^-64 */
 } rows;
 
 static void pass(lanes *k, kir_value lane, unsigned n, void *user)
@@ -108,6 +109,8 @@ static void pass(lanes *k, kir_value lane, unsigned n, void *user)
         x[i] = tly_reduce_load(&k->r, kir_ptradd(b, in->at[i], skipped), 0, n);
         if (k->r.indexed)
             index[i] = tly_reduce_indices(&k->r, add(c, in->index, imm(c, i)), n, 0);
+        if (in->scaled)
+            x[i] = tly_reduce_small(c, x[i]);
         if (in->plain)
             state = tly_combine(c, state, tly_lift_at(c, x[i], index[i]));
     }
@@ -133,11 +136,13 @@ static void pass_rows(lanes *k, rows some, kir_value in, kir_value index, kir_va
 }
 
 /* The states of a span, so many rows at once. */
-static void walk(lanes *k, const tly_span *s, kir_value states, unsigned together, int plain)
+static void walk(lanes *k, const tly_span *s, kir_value states, unsigned together, int scaled)
 {
     tly_build *c = k->r.c;
     kir_builder *b = c->b;
-    rows some = { .states = states_at(k, states), .count = together, .plain = plain };
+    rows some = {
+        .states = states_at(k, states), .count = together, .plain = k->plain, .scaled = scaled
+    };
     kir_value length = kir_get(b, KIR_ARG_LENGTH), axis = sub(c, s->to, s->from);
     kir_value middle = add(c, s->from, tly_round_down(c, axis, together));
     kir_loop l;
@@ -184,7 +189,7 @@ static tly_row begin(tly_reduce *r, kir_value output)
 static kir_value make(tly_reduce *r, const tly_span *s, kir_value at)
 {
     lanes *k = (lanes *)r;
-    walk(k, s, at, (unsigned)r->c->plan->rows, k->plain);
+    walk(k, s, at, (unsigned)r->c->plan->rows, 0);
     return at;
 }
 
@@ -214,16 +219,16 @@ static void finish_lane(lanes *k, kir_value lane, unsigned n, void *user)
     tly_reduce_store(&k->r, to->out, lane, tly_reduce_result(&k->r, state));
 }
 
-/* Sums that are not finite are the plain loop's. */
+/* Sums that are not finite are added once more: what is then infinite or NaN has to be, in every order. */
 static kir_value judge(lanes *k, const tly_span *all, kir_value state)
 {
     kir_builder *b = k->r.c->b;
     kir_branch again;
     kir_if(b, &again, is_lost(k, state));
-    kir_value loop = place(&k->r, imm(k->r.c, 2));
-    walk(k, all, loop, 1, 1);
-    each_pair(k, state, loop, loop, finite_or);
-    kir_else(b, &again, 1, &loop);
+    kir_value small = place(&k->r, imm(k->r.c, 2));
+    walk(k, all, small, 1, 1);
+    each_pair(k, state, small, small, finite_or);
+    kir_else(b, &again, 1, &small);
     kir_if_end(b, &again, 1, &state);
     return again.result[0];
 }

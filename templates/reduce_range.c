@@ -101,12 +101,21 @@ kir_value tly_reduce_endless(tly_build *c, kir_value y)
 
 /* ---- sums ---- */
 
+kir_value tly_reduce_small(tly_build *c, kir_value x)
+{
+    return bin(c, KIR_MUL, x, real(c, lanes_of(c, x), format_of(c)->small));
+}
+
+kir_value tly_reduce_large(tly_build *c, kir_value x)
+{
+    return bin(c, KIR_MUL, x, real(c, lanes_of(c, x), format_of(c)->large));
+}
+
 kir_value tly_reduce_scaled(tly_build *c, kir_value x)
 {
     unsigned n = lanes_of(c, x);
     kir_value other = kir_select(c->b, tly_reduce_finite(c, x), real(c, n, 0), x);
-    kir_value small = bin(c, KIR_MUL, x, real(c, n, format_of(c)->small));
-    return kir_tuple(c->b, 2, (kir_value[]){ other, small });
+    return kir_tuple(c->b, 2, (kir_value[]){ other, tly_reduce_small(c, x) });
 }
 
 static kir_value lift_sum(tly_reduce *r, kir_value x, kir_value index)
@@ -126,7 +135,7 @@ kir_value tly_reduce_add(tly_build *c, kir_value x, kir_value y)
 
 kir_value tly_reduce_unscaled(tly_build *c, kir_value other, kir_value small)
 {
-    kir_value sum = bin(c, KIR_MUL, small, real(c, 1, format_of(c)->large));
+    kir_value sum = tly_reduce_large(c, small);
     return kir_select(c->b, kir_cmp(c->b, KIR_UNE, other, real(c, 1, 0)), other, sum);
 }
 
