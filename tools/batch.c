@@ -64,8 +64,9 @@ static int is_part_of(const char *name, const char *whole)
 static int refuse(tly_report *report, const char *where, const char *field, const char *what,
                   const char *which)
 {
-    return tly_refuse(report, EXIT_USAGE, field, "%s%s%s: %s", where, where[0] ? ": " : "", which,
-                      what);
+    tly_refuse(report, EXIT_USAGE, field, "%s: %s", which, what);
+    tly_report_where(report, where);
+    return EXIT_USAGE;
 }
 
 static int check_name(const tly_batch *batch, const char *name, const char *where,
@@ -122,23 +123,16 @@ static int parse(const char *word, const char *where, tally_descriptor *d, tly_r
         return EXIT_DONE;
     }
     const int status = tly_adopt(report, &error);
-    char message[sizeof report->message];
-    snprintf(message, sizeof message, "%s%s%.900s", where, where[0] ? ": " : "", report->message);
-    memcpy(report->message, message, sizeof message);
+    tly_report_where(report, where);
     return status;
 }
 
 static int append(tly_batch *batch, const char *name, const tally_descriptor *d, tly_report *report)
 {
-    if ((batch->count & (batch->count - 1)) == 0) { /* room for the next power of two */
-        const size_t room = batch->count ? batch->count * 2 : 1;
-        tly_batch_line *more = realloc(batch->lines, room * sizeof *more);
-        if (!more) {
-            return no_memory(report);
-        }
-        batch->lines = more;
-    }
-    char *copy = strdup(name);
+    void *lines = batch->lines;
+    const int room = tly_memory_room(&lines, batch->count, sizeof *batch->lines);
+    batch->lines = lines;
+    char *copy = room ? strdup(name) : NULL;
     if (!copy) {
         return no_memory(report);
     }

@@ -44,11 +44,7 @@ static void fail(work *w, const char *name, const tally_error *error)
     pthread_mutex_lock(&w->lock);
     if (!w->status) {
         w->status = error ? tly_adopt(w->report, error) : no_memory(w->report);
-        if (name) {
-            char message[sizeof w->report->message];
-            snprintf(message, sizeof message, "%s: %.900s", name, w->report->message);
-            memcpy(w->report->message, message, sizeof message);
-        }
+        tly_report_where(w->report, name);
     }
     pthread_mutex_unlock(&w->lock);
 }
@@ -56,13 +52,11 @@ static void fail(work *w, const char *name, const tally_error *error)
 /* The lock is held. */
 static int keep(work *w, tly_packed_entry entry)
 {
-    if ((w->entry_count & (w->entry_count - 1)) == 0) { /* room for the next power of two */
-        const size_t room = w->entry_count ? w->entry_count * 2 : 1;
-        tly_packed_entry *more = realloc(w->entries, room * sizeof *more);
-        if (!more) {
-            return 0;
-        }
-        w->entries = more;
+    void *entries = w->entries;
+    const int room = tly_memory_room(&entries, w->entry_count, sizeof entry);
+    w->entries = entries;
+    if (!room) {
+        return 0;
     }
     w->entries[w->entry_count++] = entry;
     return 1;
@@ -81,7 +75,7 @@ static void save(void *user, const void *key, size_t key_bytes, const void *data
     }
     if (!kept) {
         free(copy);
-        fail(w, NULL, NULL);
+        fail(w, "", NULL);
     }
 }
 

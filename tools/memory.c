@@ -1,9 +1,11 @@
 /*
- * Buffers for tensors. Large ones start at a huge page and are advised so, which keeps the misses
- * of small pages out of the benchmark's figures, the kernel's and the copy's alike.
+ * Room in arrays, and buffers for tensors. Large ones of these start at a huge page and are advised
+ * so, which keeps the misses of small pages out of the benchmark's figures, the kernel's and the copy's
+ * alike.
  */
 #include "tool.h"
 
+#include <stdlib.h>
 #include <sys/mman.h>
 
 #define HUGE_PAGE ((uintptr_t)2 << 20)
@@ -50,4 +52,17 @@ void tly_memory_free(void *memory, size_t bytes)
     if (memory) {
         munmap(memory, bytes ? bytes : 1);
     }
+}
+
+/* A power of two is doubled when it is full. */
+int tly_memory_room(void **items, size_t count, size_t bytes)
+{
+    if ((count & (count - 1)) != 0) {
+        return 1;
+    }
+    void *more = realloc(*items, (count ? count * 2 : 1) * bytes);
+    if (more) {
+        *items = more;
+    }
+    return more != NULL;
 }

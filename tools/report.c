@@ -73,6 +73,15 @@ static const char *shown_field(const char *field, int status)
     return status == EXIT_USAGE ? "usage" : "device";
 }
 
+void tly_report_where(tly_report *report, const char *where)
+{
+    char message[sizeof report->message];
+    if (where[0]) {
+        snprintf(message, sizeof message, "%s: %.900s", where, report->message);
+        memcpy(report->message, message, sizeof message);
+    }
+}
+
 int tly_adopt(tly_report *report, const tally_error *error)
 {
     int status = EXIT_FAULT;

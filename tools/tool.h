@@ -39,6 +39,9 @@ int tly_refuse(tly_report *report, int status, const char *field, const char *fo
 /* After tly_refuse: what to do about it. */
 void tly_hint(tly_report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* After either: where it was, before the message; nothing is added for "". */
+void tly_report_where(tly_report *report, const char *where);
+
 /* Takes over the library's error and returns the exit status that stands for it. */
 int tly_adopt(tly_report *report, const tally_error *error);
 
@@ -107,6 +110,9 @@ int tly_verb_cache(const tly_options *options, tly_report *report);
 /* What --device names, as a selector that the library takes; NULL is the default. EXIT_USAGE if
  * it names nothing. A Vulkan selector passes: the library says that it has no such device. */
 int tly_device_find(const char *wanted, char selector[32], tly_report *report);
+
+/* Room in an array, from malloc, for one item behind `count` of them: 1, or 0 without memory. */
+int tly_memory_room(void **items, size_t count, size_t bytes);
 
 /* Page-aligned (from 2 MiB on huge-page-aligned and so advised), zeroed memory of at least one
  * byte. NULL if there is none. */
