@@ -25,7 +25,6 @@ typedef struct tly_build {
     /* Of reductions, the elements of an output: i64, and as an accumulator; 0: the launch's
      * arguments tell. */
     kir_value count, real_count;
-    kir_value numbers; /* of the lanes of `vec`, made for masks, or 0 (tly_vector_masks) */
 } tly_build;
 
 /* One algorithm each: builds the whole body and says what a launch must know (templates.c). */
@@ -275,9 +274,6 @@ kir_value tly_watch_lanes(tly_build *c, kir_value truth);
 /* Scans of the lanes: `unit` interleaved ones (length: all lanes), or, unit 1, of each `length`
  * lanes. */
 kir_value tly_vector_scan(tly_build *c, kir_value v, unsigned unit, unsigned length);
-/* At a kernel's start, where such scans follow: masks take the place of blends where operations
- * have them. LLVM knows no constants in them, and so leaves them to the operations. */
-void tly_vector_masks(tly_build *c);
 /* Lanes moved up by `unit` within each `length`; the first `unit` of each are those of `first`. */
 kir_value tly_vector_before(tly_build *c, kir_value first, kir_value y, unsigned unit,
                             unsigned length);

@@ -9,17 +9,8 @@
 static kir_value lane_numbers(tly_build *c, kir_value v)
 {
     kir_type t = kir_type_of(c->b, v);
-    if (c->numbers && t.lanes == c->lanes)
-        return c->numbers;
     return kir_iota(c->b,
                     KIR_TYPE(kir_kind_bits((kir_kind)t.kind) == 64 ? KIR_I64 : KIR_I32, t.lanes));
-}
-
-void tly_vector_masks(tly_build *c)
-{
-    kir_kind kind = c->acc_bytes == 8 ? KIR_I64 : KIR_I32;
-    if (c->t->mask_bytes == 1)
-        c->numbers = kir_keep(c->b, kir_iota(c->b, KIR_TYPE(kind, c->lanes)));
 }
 
 static kir_value same_lanes(tly_build *c, kir_value numbers, unsigned n)
