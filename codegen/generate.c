@@ -10,6 +10,7 @@
 #include "../runtime/identity.h"
 #include "../runtime/library.h"
 #include "../templates/build.h"
+#include "draft.h"
 #include "generate_gpu.h"
 #include "native.h"
 
@@ -38,7 +39,7 @@ static tally_status open_native(tally_error *error)
 }
 
 /* A failure is not remembered: what was missing may be there for the next kernel. */
-static tally_status need_native(const tly_native **native, tally_error *error)
+tally_status tly_native_need(const tly_native **native, tally_error *error)
 {
     pthread_mutex_lock(&native_lock);
     tally_status s = opened != NULL ? TALLY_OK : open_native(error);
@@ -47,15 +48,8 @@ static tally_status need_native(const tly_native **native, tally_error *error)
     return s;
 }
 
-typedef struct draft {
-    const tly_target *target;
-    tly_plan plan;
-    kir_kernel *kernel;
-    tly_launch launch;
-} draft;
-
 static tally_status plan_draft(const tly_problem *problem, const char *level, const char *plan,
-                               draft *d, tally_error *error)
+                               tly_draft *d, tally_error *error)
 {
     d->target = tly_target_find(level);
     if (d->target == NULL)
@@ -63,20 +57,28 @@ static tally_status plan_draft(const tly_problem *problem, const char *level, co
     return tly_plan_make(problem, d->target, plan, &d->plan, error);
 }
 
-static tally_status build_draft(const tly_problem *problem, draft *d, tally_error *error)
+static tally_status build_draft(const tly_problem *problem, tly_draft *d, tally_error *error)
 {
     return tly_template_build(problem, d->target, &d->plan, &d->kernel, &d->launch, error);
+}
+
+tally_status tly_draft_make(const tly_problem *problem, const char *level, tly_draft *d,
+                            tally_error *error)
+{
+    d->kernel = NULL;
+    tally_status s = plan_draft(problem, level, "", d, error);
+    return s == TALLY_OK ? build_draft(problem, d, error) : s;
 }
 
 static tally_status generate(const tly_problem *problem, const char *level, const char *plan,
                              tly_artefact *artefact, tally_error *error)
 {
-    draft d = { .kernel = NULL };
+    tly_draft d = { .kernel = NULL };
     tly_artefact made;
     const tly_native *native;
     tally_status s = plan_draft(problem, level, plan, &d, error);
     if (s == TALLY_OK)
-        s = need_native(&native, error);
+        s = tly_native_need(&native, error);
     if (s == TALLY_OK)
         s = build_draft(problem, &d, error);
     if (s != TALLY_OK)
@@ -93,7 +95,7 @@ static tally_status generate(const tly_problem *problem, const char *level, cons
 static void release(tly_artefact *artefact)
 {
     const tly_native *native;
-    if (artefact->code != NULL && need_native(&native, NULL) == TALLY_OK)
+    if (artefact->code != NULL && tly_native_need(&native, NULL) == TALLY_OK)
         native->release(artefact->code);
     artefact->code = NULL;
     artefact->code_bytes = 0;
@@ -102,13 +104,13 @@ static void release(tly_artefact *artefact)
 static tally_status show(const tly_problem *problem, const char *level, const char *plan,
                          tally_stage stage, tally_write write, void *user, tally_error *error)
 {
-    draft d = { .kernel = NULL };
+    tly_draft d = { .kernel = NULL };
     const tly_native *native = NULL;
     tally_status s = plan_draft(problem, level, plan, &d, error);
     if (s == TALLY_OK && stage == TALLY_STAGE_PLAN)
         return tly_plan_print(&d.plan, write, user);
     if (s == TALLY_OK && stage != TALLY_STAGE_KIR)
-        s = need_native(&native, error);
+        s = tly_native_need(&native, error);
     if (s == TALLY_OK)
         s = build_draft(problem, &d, error);
     if (s != TALLY_OK)
@@ -128,6 +130,7 @@ static const tly_generator generator = {
     .generate = generate,
     .release = release,
     .show = show,
+    .ahead = tly_generate_ahead,
 #ifdef TALLY_VULKAN
     .plan_gpu = tly_gpu_plan_make,
     .generate_gpu = tly_generate_gpu,

@@ -85,7 +85,7 @@ static void find_limits(tly_limits *limits, int host)
     /* Narrower, both cores prefetch into the other's half of a page: Zen 4, axis 0 of 1024 lanes of
      * f32, 32 MiB, one and two threads 903, 1194 us; of 8192 lanes of f16 2857, 1646. */
     limits->share = 8192;
-    limits->scratch_bytes = 1 << 20;
+    limits->scratch_bytes = TLY_MOST_SCRATCH;
 }
 
 static tally_status init_caches(tally_context *context, size_t bound, tally_error *error)

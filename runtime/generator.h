@@ -21,6 +21,25 @@ typedef struct tly_artefact {
     size_t code_bytes;
 } tly_artefact;
 
+/* A word of an object (docs/ahead.md). */
+typedef struct tly_ahead_word_order {
+    const char *name; /* a C identifier */
+    const tly_problem *problems;
+    size_t problem_count;
+    const tly_geometry *geometry; /* of the only problem */
+} tly_ahead_word_order;
+
+enum { TLY_AHEAD_LEVELS = 8 };
+
+typedef struct tly_ahead_order {
+    const tly_ahead_word_order *words;
+    size_t word_count;
+    const char *levels[TLY_AHEAD_LEVELS]; /* of one architecture, best first */
+    int32_t numbers[TLY_AHEAD_LEVELS];
+    size_t level_count;
+    tally_format format;
+} tly_ahead_order;
+
 typedef struct tly_generator {
     uint32_t abi;     /* TLY_ABI_VERSION */
     uint32_t version; /* TLY_GENERATOR_VERSION */
@@ -33,6 +52,9 @@ typedef struct tly_generator {
     /* Text of TALLY_STAGE_PLAN and later. */
     tally_status (*show)(const tly_problem *problem, const char *level, const char *plan,
                          tally_stage stage, tally_write write, void *user, tally_error *error);
+    /* Writes an object in one piece, or text. TALLY_UNSUPPORTED where none can be made. */
+    tally_status (*ahead)(const tly_ahead_order *order, tally_write write, void *user,
+                          tally_error *error);
     /* The same for Vulkan. The plan is made first, because it is the key: it depends on the
      * geometry by a few choices only. NULL in a generator that was built without Vulkan.
      * `geometry` spans are known here; `plan` overrides as above. TALLY_UNSUPPORTED names the

@@ -15,6 +15,7 @@
 #include "load.h"
 #include "pool.h"
 #include "problem.h"
+#include "ready.h"
 #include "scratch.h"
 
 #include <tally/kernel.h>
@@ -68,32 +69,25 @@ struct tally_context {
     _Atomic uint64_t seen_hits; /* by descriptors that a thread has since forgotten */
 };
 
-/* A launch prepared as far as it can be without pointers. Immutable, but for the counters. */
+/* A prepared launch and all that runs of it share. Immutable, but for the counters. */
 struct tally_kernel {
-    tly_args args;               /* but for in, out and flags */
-    int64_t in_first, out_first; /* bytes from the caller's pointers to position 0 of row 0 */
-    /* With d = out - in in bytes the regions are disjoint if d >= apart_above or <= apart_below. */
-    int64_t apart_above, apart_below;
-    uintptr_t in_misaligned, out_misaligned; /* bits that are zero in aligned addresses */
+    union {
+        tly_ready ready;
+        struct {
+            TLY_READY_FIELDS
+        };
+    };
     tly_entry entry;
-    size_t scratch_bytes; /* a task */
-    int64_t tiles, row_tiles, rows;
-    int64_t most_tiles;         /* of a row whose lanes one call takes at once */
-    int64_t share_tiles;        /* least range of a thread where lanes are told apart */
-    int64_t apart_flags;        /* tly_args.flags out of place */
-    int64_t bytes, split_bytes; /* read and written; worth a thread */
-    uint8_t plain;              /* not empty, and the machine runs it */
-    uint8_t in_place;           /* allowed */
-    uint8_t empty;
-    uint8_t unread;      /* no element of the input is */
+    int64_t share_tiles; /* least range of a thread where lanes are told apart */
+    int64_t apart_flags; /* tly_args.flags out of place */
+    int64_t split_bytes; /* worth a thread */
+    uint8_t plain;       /* not empty, and the machine runs it */
     uint8_t alone;       /* never worth a second thread */
     uint8_t computes;    /* instructions are its limit, not memory */
     int32_t carry_bytes; /* of one record */
     int32_t level;
-    tly_form form;
-    int64_t row_bytes;    /* of the output, where rows are dense; else 0 */
-    int64_t record_bytes; /* reductions: of a tile's states */
-    int64_t chunk_step;   /* bytes of input from one chunk to the next; may be negative */
+    int64_t row_bytes;  /* of the output, where rows are dense; else 0 */
+    int64_t chunk_step; /* bytes of input from one chunk to the next; may be negative */
     tally_context *context;
     tly_native *object;       /* NULL if empty, or not for a CPU */
     tally_vulkan_kernel *gpu; /* NULL if empty, or for a CPU */
@@ -103,20 +97,6 @@ struct tally_kernel {
     uint32_t seen_words;
     uint64_t seen[];
 };
-
-/* Where the call that begins with tile `begin` ends, of a task that ends at `end`: there, unless
- * the accumulators of the lanes would not fit into the scratch of a task. Then a row's lanes go
- * in equal parts. */
-static inline int64_t tly_call_end(const tally_kernel *k, int64_t begin, int64_t end)
-{
-    if (k->row_tiles <= k->most_tiles) {
-        return end;
-    }
-    int64_t left = k->row_tiles - begin % k->row_tiles;
-    left = left < end - begin ? left : end - begin;
-    int64_t calls = (left - 1) / k->most_tiles + 1;
-    return begin + (left - 1) / calls + 1;
-}
 
 /* context.c: size-first structs. Copies what is known of `from` to `to`, which holds `known`
  * bytes, zeroing the rest; TALLY_INVALID if `from` is too short or its unknown tail not zero. */
@@ -159,9 +139,6 @@ tally_status tly_native_get(tally_context *context, const tly_request *request, 
 
 /* native.c: a problem as a word without sizes. */
 void tly_problem_word(const tly_problem *problem, char *text, size_t capacity);
-
-/* kernel.c: whether input and output may be the same memory. */
-int tly_may_be_in_place(const tly_problem *problem, const tly_geometry *geometry);
 
 /* generator.c: whether what this generator makes may be stored: it is of this library's build. */
 int tly_generator_lasting(const tly_generator *generator);

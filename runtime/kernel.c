@@ -12,7 +12,6 @@
 #include "fork.h"
 #include "isolate.h"
 #include "local.h"
-#include "reduce.h"
 #include "thread.h"
 #include "vulkan/backend.h"
 #include "vulkan/profile.h"
@@ -146,103 +145,23 @@ tally_status tly_request_for(tally_vulkan *vulkan, const tally_descriptor *descr
 
 /* --- preparing the launch ------------------------------------------------------------------ */
 
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return a / b + (a % b != 0);
-}
-
-static void prepare_args(tally_kernel *k, const tly_geometry *g, const tly_launch *l,
-                         int64_t in_bytes, int64_t out_bytes)
-{
-    tly_args *args = &k->args;
-    args->length = g->length;
-    args->inner = g->inner;
-    args->in.axis = g->in_axis * in_bytes;
-    args->out.axis = g->out_axis * out_bytes;
-    args->in.lane = g->in_lane * in_bytes;
-    args->out.lane = g->out_lane * out_bytes;
-    args->chunks = l->form == TLY_ROWS && l->chunk > 0 ? ceil_div(g->length, l->chunk) : 1;
-    args->blocks = l->tile_lanes > 0 ? ceil_div(g->inner, l->tile_lanes) : 1;
-    args->outer_rank = g->outer_rank;
-    for (int i = 0; i < g->outer_rank; i++) {
-        args->outer_size[i] = g->outer[i].size;
-        args->in.outer[i] = g->outer[i].in_stride * in_bytes;
-        args->out.outer[i] = g->outer[i].out_stride * out_bytes;
-    }
-    k->row_tiles = l->form == TLY_ROWS ? args->chunks : args->blocks;
-    k->tiles = g->rows * k->row_tiles;
-    if (tly_reduces(l->form)) {
-        tly_reduce_prepare(k, g, l, in_bytes);
-    }
-    k->chunk_step = tly_multiply(l->chunk, args->in.axis);
-}
-
-int tly_may_be_in_place(const tly_problem *p, const tly_geometry *g)
-{
-    int same = !tly_reduces(p->form) && p->dtype == p->out_dtype && g->in_first == g->out_first &&
-               g->in_axis == g->out_axis && g->in_lane == g->out_lane;
-    for (int i = 0; i < g->outer_rank; i++) {
-        same = same && g->outer[i].in_stride == g->outer[i].out_stride;
-    }
-    return same;
-}
-
-/* What pointers are judged by. */
-static void prepare_checks(tally_kernel *k, const tly_request *request)
-{
-    const tly_geometry *g = &request->geometry;
-    const tly_problem *p = &request->problem;
-    int64_t in_bytes = (int64_t)tally_dtype_bytes((tally_dtype)p->dtype);
-    int64_t out_bytes = (int64_t)tally_dtype_bytes((tally_dtype)p->out_dtype);
-    k->apart_above = tly_subtract((g->in_high + 1) * in_bytes, g->out_low * out_bytes);
-    k->apart_below = tly_subtract(g->in_low * in_bytes, (g->out_high + 1) * out_bytes);
-    k->unread = g->in_high < g->in_low;
-    if (k->unread) {
-        k->apart_above = INT64_MIN; /* nothing overlaps with nothing */
-    }
-    k->in_misaligned = (uintptr_t)(in_bytes - 1);
-    k->out_misaligned = (uintptr_t)(out_bytes - 1);
-    k->in_place = (uint8_t)tly_may_be_in_place(p, g);
-}
-
 static int64_t smaller(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-/* How lanes and bytes are cut. */
-static void prepare_cuts(tally_kernel *k, const tly_geometry *g, const tly_launch *l,
-                         int64_t in_bytes, int64_t out_bytes)
+/* How lanes and bytes are cut between threads. */
+static void prepare_cuts(tally_kernel *k, const tly_launch *l, int64_t in_bytes)
 {
     const tly_limits *limits = &k->context->limits;
-    k->bytes = tly_multiply(g->rows * g->length * g->inner, in_bytes + out_bytes);
-    if (tly_reduces(l->form)) {
-        k->bytes = tly_multiply(g->rows * g->length * g->inner, tly_multiply(g->steps, in_bytes));
-    }
     int64_t machine = l->form == TLY_ROWS ? limits->split_rows : limits->split_lanes;
     k->computes = l->split_bytes > 0;
     k->split_bytes = l->split_bytes > 0 ? smaller(l->split_bytes, machine) : machine;
     k->alone = k->bytes < k->split_bytes || k->tiles == 1;
-    k->most_tiles = tly_reduces(l->form) ? INT64_MAX : k->row_tiles;
-    int64_t lanes = 0;
-    if (l->form == TLY_REDUCED_LANES) {
-        lanes = smaller(g->inner, l->tile_lanes); /* a tile at a time */
-    } else if (l->form != TLY_ROWS && !tly_reduces(l->form)) {
-        lanes = g->inner;
-        k->share_tiles = ceil_div(limits->share, l->tile_lanes * in_bytes);
+    if (l->form != TLY_ROWS && !tly_reduces((int)l->form)) {
+        const int64_t tile = l->tile_lanes * in_bytes;
+        k->share_tiles = limits->share / tile + (limits->share % tile != 0);
     }
-    if (l->scratch_lane_bytes > 0 && !tly_reduces(l->form)) {
-        int64_t room = limits->scratch_bytes - l->scratch_bytes;
-        k->most_tiles = larger(room / tly_multiply(l->scratch_lane_bytes, l->tile_lanes), 1);
-        lanes = smaller(lanes, tly_multiply(k->most_tiles, l->tile_lanes));
-    }
-    k->scratch_bytes = (size_t)tly_add(l->scratch_bytes,
-                                       tly_multiply(lanes, l->scratch_lane_bytes));
 }
 
 static void prepare(tally_kernel *k, const tly_request *request)
@@ -253,13 +172,10 @@ static void prepare(tally_kernel *k, const tly_request *request)
     int64_t in_bytes = (int64_t)tally_dtype_bytes((tally_dtype)p->dtype);
     int64_t out_bytes = (int64_t)tally_dtype_bytes((tally_dtype)p->out_dtype);
     k->entry = k->object->code.entry;
-    k->form = (tly_form)l->form;
-    k->rows = g->rows;
-    prepare_args(k, g, l, in_bytes, out_bytes);
-    k->in_first = g->in_first * in_bytes;
-    k->out_first = g->out_first * out_bytes;
+    tly_ready_make(&k->ready, p, g, l, k->context->limits.scratch_bytes);
     k->carry_bytes = l->form == TLY_ROWS ? (int32_t)l->record_bytes : 0;
-    prepare_cuts(k, g, l, in_bytes, out_bytes);
+    k->chunk_step = tly_multiply(l->chunk, k->args.in.axis);
+    prepare_cuts(k, l, in_bytes);
     /* Intel's cores fill the lines of stores in the order of the program, so that one that is not in
      * the first cache holds up all behind it. Of two streams of stores, to scratch and to memory,
      * each waits for the other then. f32 of 128x1024, axis 0, from L2, us, without and with the
@@ -380,9 +296,10 @@ static tally_status create(tally_context *context, const tally_descriptor *descr
             free(k);
             return status;
         }
-        prepare_checks(k, &request);
         if (k->gpu == NULL) {
             prepare(k, &request);
+        } else {
+            tly_ready_check(&k->ready, &request.problem, &request.geometry);
         }
     }
     if (s->count > 0) {

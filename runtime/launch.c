@@ -23,16 +23,7 @@
  * sweeps one after the other; below, each thread gets a range of lanes of all slices. */
 #define SLICES_A_THREAD 4
 
-/* Scratch up to this lies on the stack, where it costs nothing: the calls that last for nanoseconds
- * need no more (18.1 KiB for 12 f32 on x86-64-v4), and a thread with 32 KiB has as much. */
-enum { STACK_SCRATCH = 20480 };
-
 /* --- pointers ---------------------------------------------------------------------------- */
-
-static inline int is_misaligned(const tally_kernel *k, const void *in, const void *out)
-{
-    return (((uintptr_t)in & k->in_misaligned) | ((uintptr_t)out & k->out_misaligned)) != 0;
-}
 
 static tally_status refuse(const tally_kernel *k, const void *in, const void *out,
                            tally_error *error)
@@ -51,7 +42,7 @@ static tally_status refuse(const tally_kernel *k, const void *in, const void *ou
         return tly_fail(error, TALLY_INVALID, side, "%s is NULL, and the tensor is not empty",
                         side);
     }
-    if (is_misaligned(k, in, out)) {
+    if (tly_is_misaligned(&k->ready, in, out)) {
         const int is_in = ((uintptr_t)in & k->in_misaligned) != 0;
         const char *side = is_in ? "in" : "out";
         return tly_fail(error, TALLY_INVALID, side, "%s is not aligned to its elements of %d bytes",
@@ -64,35 +55,6 @@ static tally_status refuse(const tally_kernel *k, const void *in, const void *ou
     tly_fail(error, TALLY_INVALID, "out", "the regions of input and output overlap");
     tly_error_hint(error, "pass the same pointer twice, or regions that are disjoint");
     return TALLY_INVALID;
-}
-
-/* Disjoint, or in place where that is allowed. */
-static inline int acceptable(const tally_kernel *k, const void *in, const void *out)
-{
-    uintptr_t a = (uintptr_t)in, b = (uintptr_t)out;
-    if (in == NULL || out == NULL || is_misaligned(k, in, out)) {
-        return 0;
-    }
-    int64_t d = (int64_t)(b - a);
-    return d >= k->apart_above || d <= k->apart_below || (d == 0 && k->in_place);
-}
-
-/* Copying all of it would take longer than a small scan: most kernels have two outer dims at
- * most, and what lies beyond outer_rank may be anything. */
-static inline void complete(const tally_kernel *k, const void *in, void *out, tly_args *args)
-{
-    enum { FEW = 2 };
-    if (k->args.outer_rank <= FEW && !tly_reduces(k->form)) {
-        memcpy(args, &k->args, offsetof(tly_args, outer_size[FEW]));
-        const size_t steps = offsetof(tly_tensor, outer[FEW]) - offsetof(tly_tensor, axis);
-        memcpy(&args->in.axis, &k->args.in.axis, steps);
-        memcpy(&args->out.axis, &k->args.out.axis, steps);
-    } else {
-        *args = k->args;
-    }
-    args->in.base = (char *)in + k->in_first;
-    args->out.base = (char *)out + k->out_first;
-    args->flags = in == out ? 0 : k->apart_flags;
 }
 
 /* --- tasks --------------------------------------------------------------------------------- */
@@ -113,14 +75,6 @@ static void range_of(const tly_run *run, int64_t ticket, tly_task *task)
     }
 }
 
-static void scan(const tally_kernel *k, const tly_args *args, tly_task task)
-{
-    for (int64_t end = task.end; task.begin < end; task.begin = task.end) {
-        task.end = tly_call_end(k, task.begin, end);
-        k->entry(args, &task);
-    }
-}
-
 static void draw(tly_run *run, char *scratch)
 {
     if (run->slots != NULL) {
@@ -134,13 +88,13 @@ static void draw(tly_run *run, char *scratch)
     for (int64_t ticket; (ticket = tly_ticket(run)) >= 0;) {
         tly_task task = { .scratch = scratch };
         range_of(run, ticket, &task);
-        scan(run->kernel, run->args, task);
+        tly_call_tiles(&run->kernel->ready, run->kernel->entry, run->args, task);
     }
 }
 
 static __attribute__((noinline)) void draw_on_stack(tly_run *run)
 {
-    alignas(64) char scratch[STACK_SCRATCH];
+    alignas(64) char scratch[TLY_STACK_SCRATCH];
     draw(run, scratch);
 }
 
@@ -149,7 +103,7 @@ static void work(void *state, int64_t index)
     (void)index;
     tly_run *run = state;
     const tally_kernel *k = run->kernel;
-    if (k->scratch_bytes <= STACK_SCRATCH) {
+    if (k->scratch_bytes <= TLY_STACK_SCRATCH) {
         draw_on_stack(run);
         return;
     }
@@ -276,14 +230,14 @@ static void launch(const tally_kernel *k, const tly_args *args, int32_t asked, t
             return;
         }
     }
-    scan(k, args, (tly_task){ .end = k->tiles, .scratch = scratch });
+    tly_call_tiles(&k->ready, k->entry, args, (tly_task){ .end = k->tiles, .scratch = scratch });
 }
 
 /* Kept out of the way of the short path, which fits into a few registers. */
 static __attribute__((noinline)) void launch_on_stack(const tally_kernel *k, const tly_args *args,
                                                       int32_t asked)
 {
-    alignas(64) char scratch[STACK_SCRATCH];
+    alignas(64) char scratch[TLY_STACK_SCRATCH];
     launch(k, args, asked, NULL, scratch);
 }
 
@@ -323,17 +277,17 @@ NO_CANARY
 static inline tally_status run(const tally_kernel *k, const void *in, void *out, int32_t asked,
                                tally_error *error)
 {
-    if (!k->plain || !acceptable(k, in, out)) {
+    if (!k->plain || !tly_acceptable(&k->ready, in, out)) {
         if (in == NULL && k->unread) {
             return run_unread(k, out, asked, error);
         }
-        return k->gpu != NULL && acceptable(k, in, out)
+        return k->gpu != NULL && tly_acceptable(&k->ready, in, out)
                    ? tly_vulkan_kernel_run(k->gpu, in, out, error)
                    : refuse(k, in, out, error);
     }
     tly_args args;
-    complete(k, in, out, &args);
-    if (k->scratch_bytes > STACK_SCRATCH) {
+    tly_complete(&k->ready, in, out, k->apart_flags, &args);
+    if (k->scratch_bytes > TLY_STACK_SCRATCH) {
         return launch_on_block(k, &args, asked, error);
     }
     if (!k->alone || k->scratch_bytes > 0) {

@@ -6,13 +6,9 @@
  */
 #include "reduce.h"
 
-#include "checked.h"
-
 #include <stdlib.h>
 
-/* Steps of the axis that are worth states of their own in lanes: those are combined once a chunk,
- * where each step is once a pass of 8. */
-enum { LINE = 64, LEAST_LANE_STEPS = 128 };
+enum { LINE = 64 };
 
 static int64_t ceil_div(int64_t a, int64_t b)
 {
@@ -22,56 +18,6 @@ static int64_t ceil_div(int64_t a, int64_t b)
 static int64_t smaller(int64_t a, int64_t b)
 {
     return a < b ? a : b;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-/* Elements of one output that a chunk has; in lanes the plan counts those of all side by side, and
- * records are as large as there are lanes. */
-static int64_t chunk_of(const tally_kernel *k, const tly_geometry *g, const tly_launch *l)
-{
-    if (l->chunk == 0) {
-        return INT64_MAX;
-    }
-    if (l->form != TLY_REDUCED_LANES) {
-        return l->chunk;
-    }
-    int64_t most = larger(TLY_REDUCE_MOST_OUTPUT / k->record_bytes, 1);
-    int64_t least = ceil_div(tly_multiply(g->length, g->steps), most);
-    int64_t chunk = larger(l->chunk / smaller(g->inner, l->tile_lanes), LEAST_LANE_STEPS);
-    return larger(chunk, ceil_div(least, LEAST_LANE_STEPS) * LEAST_LANE_STEPS);
-}
-
-void tly_reduce_prepare(tally_kernel *k, const tly_geometry *g, const tly_launch *l,
-                        int64_t in_bytes)
-{
-    tly_args *args = &k->args;
-    k->record_bytes = l->record_bytes;
-    if (l->form == TLY_REDUCED_LANES) {
-        int64_t lanes = larger(smaller(g->inner, l->tile_lanes), 1);
-        k->record_bytes *= ceil_div(lanes, TLY_RECORD_LANES) * TLY_RECORD_LANES;
-    }
-    int64_t chunk = chunk_of(k, g, l);
-    args->steps = g->length > 0 ? g->steps : 0;
-    args->chunk_length = larger(smaller(g->length, chunk), 1);
-    args->chunk_steps = smaller(larger(chunk / args->chunk_length, 1), larger(args->steps, 1));
-    if (args->chunk_length < g->length) {
-        args->chunk_steps = 1;
-    }
-    args->chunks = larger(
-        ceil_div(g->length, args->chunk_length) * ceil_div(args->steps, args->chunk_steps), 1);
-    args->blocks = l->form == TLY_REDUCED_LANES ? ceil_div(g->inner, l->tile_lanes) : 1;
-    args->reduced_rank = g->reduced_rank;
-    for (int i = 0; i < g->reduced_rank; i++) {
-        args->reduced_size[i] = g->reduced[i].size;
-        args->in.reduced[i] = g->reduced[i].in_stride * in_bytes;
-    }
-    k->rows = g->rows * args->blocks;
-    k->row_tiles = args->chunks;
-    k->tiles = k->rows * k->row_tiles;
 }
 
 int tly_reduce_cut(tly_run *run)

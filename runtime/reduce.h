@@ -4,17 +4,8 @@
 
 #include "launch.h"
 
-/* Tickets a thread where chunks go out one by one; most bytes of their states, a thread, and those of
- * one output or lanes side by side. */
-enum {
-    TLY_REDUCE_TICKETS = 8,
-    TLY_REDUCE_MOST_RECORDS = 1 << 20,
-    TLY_REDUCE_MOST_OUTPUT = TLY_REDUCE_MOST_RECORDS / 2
-};
-
-/* What the kernel's arguments say of chunks, and how many tiles there are. */
-void tly_reduce_prepare(tally_kernel *k, const tly_geometry *g, const tly_launch *l,
-                        int64_t in_bytes);
+/* Tickets a thread where chunks go out one by one. */
+enum { TLY_REDUCE_TICKETS = 8 };
 
 /* Outputs are fewer than threads, and each is made of chunks: cuts the run so that tasks make their
  * states. 0: it need not be, or there is no memory for that. */

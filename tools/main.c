@@ -84,7 +84,8 @@ static const tly_verb verbs[] = {
       "  -j N            threads; left out: one for each CPU. No byte depends on it\n\n"
       "  tally compile 'cumprod:f32:4096x4096:axis=1' 'sum:f32:4096x4096:axes=1' -o mine.pack\n"
       "  TALLY_PACK=mine.pack tally run cumprod:axis=1 in.npy -o out.npy\n",
-      OPTION_OUT | OPTION_DEVICE | OPTION_BATCH | OPTION_JOBS, 0, INT32_MAX, tly_verb_compile },
+      OPTION_OUT | OPTION_DEVICE | OPTION_BATCH | OPTION_JOBS | OPTION_HEADER | OPTION_DEPFILE, 0,
+      INT32_MAX, tly_verb_compile },
     { "cache", "path|list|stats|verify|clear [--json]",
       "Looks after the disk cache, in which a program finds the kernels that one before it "
       "made.\n\n"

@@ -22,12 +22,14 @@ typedef enum tly_flags { TLY_MXCSR, TLY_FPSR } tly_flags;
 /* An architecture, found by the first part of a target's triple. */
 typedef struct tly_arch {
     const char *prefix;
+    const char *least;           /* LLVM's CPU that every machine has at least */
     LLVMCodeModel model;         /* such that constants are reached without a GOT or pages */
     const char *scalar_register; /* constraints of an empty inline asm that keeps a value */
     const char *vector_register; /* floats, too */
     const char *fence;           /* intrinsic that orders non-temporal stores; NULL: a fence */
     tly_flags flags;
     int has_minimum; /* minimum and maximum that know NaN and -0 are one instruction each */
+    int extends;     /* a C function's int comes back as a whole register */
 } tly_arch;
 
 typedef struct tly_lowering {

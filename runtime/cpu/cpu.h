@@ -6,15 +6,10 @@
 #ifndef TLY_CPU_H
 #define TLY_CPU_H
 
+#include "features.h"
+
 #include <stddef.h>
 #include <stdint.h>
-
-/* Levels are numbers from 0 to TLY_LEVELS - 1, in ascending order within one architecture. */
-#define TLY_LEVELS 4
-#define TLY_LEVEL_NONE (-1)
-
-/* "x86-64-v3" and its like. */
-const char *tly_level_name(int level);
 
 /* Whether this machine, with its operating system, runs kernels of the level. */
 int tly_level_runs(int level);

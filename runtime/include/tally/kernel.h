@@ -176,6 +176,38 @@ TALLY_API tally_status tally_inspect(tally_context *context, const tally_descrip
                                      const tally_kernel_options *options, tally_stage stage,
                                      tally_write write, void *user, tally_error *error);
 
+/** What tally_compile writes. */
+typedef enum tally_format {
+    TALLY_FORMAT_OBJECT,   /**< a relocatable ELF object */
+    TALLY_FORMAT_ASSEMBLY, /**< the same as text */
+    TALLY_FORMAT_LLVM      /**< and as LLVM's IR */
+} tally_format;
+
+/** One function of such an object. */
+typedef struct tally_function {
+    size_t size;
+    const char *name; /**< a C identifier; NAME_part is a second function. Neither comes twice */
+    const tally_descriptor
+        *descriptor; /**< of which any sizes may be open, unless it has strides */
+} tally_function;
+
+#define TALLY_FUNCTION_INIT { sizeof(tally_function), NULL, NULL }
+
+/**
+ * Makes kernels ahead of time (docs/ahead.md): for each of `count` functions code for each of
+ * `device_count` CPU levels of one architecture, as tally_kernel_options.device names them; which of
+ * them runs is decided where the function is called. `write` gets all of the object, in one piece.
+ * Equal arguments write equal bytes. Steps of `functions` are functions[0].size.
+ * Errors as tally_kernel_create; TALLY_INVALID for devices of several architectures;
+ * TALLY_UNSUPPORTED for what is no CPU, and where Tally was built without what objects need;
+ * TALLY_IO and TALLY_OUT_OF_MEMORY as tally_inspect. Kernels are made in this process, whatever
+ * `isolate` says, on this thread. Thread-safe.
+ */
+TALLY_API tally_status tally_compile(tally_context *context, const tally_function *functions,
+                                     size_t count, const char *const *devices, size_t device_count,
+                                     tally_format format, tally_write write, void *user,
+                                     tally_error *error);
+
 /** One target that tally_kernel_options.device can name. */
 typedef struct tally_device {
     size_t size;

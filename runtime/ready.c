@@ -1,0 +1,166 @@
+/* From problem and geometry to a launch without pointers; see ready.h. */
+#include "ready.h"
+
+#include "checked.h"
+
+/* Steps of the axis that are worth states of their own in lanes: those are combined once a chunk,
+ * where each step is once a pass of 8. */
+enum { LEAST_LANE_STEPS = 128 };
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t bytes_of(uint8_t dtype)
+{
+    return (int64_t)tally_dtype_bytes((tally_dtype)dtype);
+}
+
+/* --- what pointers are judged by ------------------------------------------------------------- */
+
+int tly_may_be_in_place(const tly_problem *p, const tly_geometry *g)
+{
+    int same = !tly_reduces(p->form) && p->dtype == p->out_dtype && g->in_first == g->out_first &&
+               g->in_axis == g->out_axis && g->in_lane == g->out_lane;
+    for (int i = 0; i < g->outer_rank; i++) {
+        same = same && g->outer[i].in_stride == g->outer[i].out_stride;
+    }
+    return same;
+}
+
+void tly_ready_check(tly_ready *r, const tly_problem *p, const tly_geometry *g)
+{
+    int64_t in_bytes = bytes_of(p->dtype), out_bytes = bytes_of(p->out_dtype);
+    r->apart_above = tly_subtract((g->in_high + 1) * in_bytes, g->out_low * out_bytes);
+    r->apart_below = tly_subtract(g->in_low * in_bytes, (g->out_high + 1) * out_bytes);
+    r->unread = g->in_high < g->in_low;
+    if (r->unread) {
+        r->apart_above = INT64_MIN; /* nothing overlaps with nothing */
+    }
+    r->in_misaligned = (uintptr_t)(in_bytes - 1);
+    r->out_misaligned = (uintptr_t)(out_bytes - 1);
+    r->in_place = tly_may_be_in_place(p, g);
+    r->empty = g->empty;
+}
+
+/* --- reductions ------------------------------------------------------------------------------ */
+
+/* Elements of one output that a chunk has; in lanes the plan counts those of all side by side, and
+ * records are as large as there are lanes. */
+static int64_t chunk_of(const tly_ready *r, const tly_geometry *g, const tly_launch *l)
+{
+    if (l->chunk == 0) {
+        return INT64_MAX;
+    }
+    if (l->form != TLY_REDUCED_LANES) {
+        return l->chunk;
+    }
+    int64_t most = larger(TLY_REDUCE_MOST_OUTPUT / r->record_bytes, 1);
+    int64_t least = ceil_div(tly_multiply(g->length, g->steps), most);
+    int64_t chunk = larger(l->chunk / smaller(g->inner, l->tile_lanes), LEAST_LANE_STEPS);
+    return larger(chunk, ceil_div(least, LEAST_LANE_STEPS) * LEAST_LANE_STEPS);
+}
+
+/* What the kernel's arguments say of chunks, and how many tiles there are. */
+static void make_reduction(tly_ready *r, const tly_geometry *g, const tly_launch *l,
+                           int64_t in_bytes)
+{
+    tly_args *args = &r->args;
+    r->record_bytes = l->record_bytes;
+    if (l->form == TLY_REDUCED_LANES) {
+        int64_t lanes = larger(smaller(g->inner, l->tile_lanes), 1);
+        r->record_bytes *= ceil_div(lanes, TLY_RECORD_LANES) * TLY_RECORD_LANES;
+    }
+    int64_t chunk = chunk_of(r, g, l);
+    args->steps = g->length > 0 ? g->steps : 0;
+    args->chunk_length = larger(smaller(g->length, chunk), 1);
+    args->chunk_steps = smaller(larger(chunk / args->chunk_length, 1), larger(args->steps, 1));
+    if (args->chunk_length < g->length) {
+        args->chunk_steps = 1;
+    }
+    args->chunks = larger(
+        ceil_div(g->length, args->chunk_length) * ceil_div(args->steps, args->chunk_steps), 1);
+    args->blocks = l->form == TLY_REDUCED_LANES ? ceil_div(g->inner, l->tile_lanes) : 1;
+    args->reduced_rank = g->reduced_rank;
+    for (int i = 0; i < g->reduced_rank; i++) {
+        args->reduced_size[i] = g->reduced[i].size;
+        args->in.reduced[i] = g->reduced[i].in_stride * in_bytes;
+    }
+    r->rows = g->rows * args->blocks;
+    r->row_tiles = args->chunks;
+    r->tiles = r->rows * r->row_tiles;
+}
+
+/* --- the launch ------------------------------------------------------------------------------ */
+
+static void make_args(tly_ready *r, const tly_geometry *g, const tly_launch *l, int64_t in_bytes,
+                      int64_t out_bytes)
+{
+    tly_args *args = &r->args;
+    args->length = g->length;
+    args->inner = g->inner;
+    args->in.axis = g->in_axis * in_bytes;
+    args->out.axis = g->out_axis * out_bytes;
+    args->in.lane = g->in_lane * in_bytes;
+    args->out.lane = g->out_lane * out_bytes;
+    args->chunks = l->form == TLY_ROWS && l->chunk > 0 ? ceil_div(g->length, l->chunk) : 1;
+    args->blocks = l->tile_lanes > 0 ? ceil_div(g->inner, l->tile_lanes) : 1;
+    args->outer_rank = g->outer_rank;
+    for (int i = 0; i < g->outer_rank; i++) {
+        args->outer_size[i] = g->outer[i].size;
+        args->in.outer[i] = g->outer[i].in_stride * in_bytes;
+        args->out.outer[i] = g->outer[i].out_stride * out_bytes;
+    }
+    r->rows = g->rows;
+    r->row_tiles = l->form == TLY_ROWS ? args->chunks : args->blocks;
+    r->tiles = g->rows * r->row_tiles;
+    if (tly_reduces((int)l->form)) {
+        make_reduction(r, g, l, in_bytes);
+    }
+}
+
+/* How many lanes of a row a call takes, and the scratch for them. */
+static void make_scratch(tly_ready *r, const tly_geometry *g, const tly_launch *l, int64_t scratch)
+{
+    int reduces = tly_reduces((int)l->form);
+    int64_t lanes = 0;
+    r->most_tiles = reduces ? INT64_MAX : r->row_tiles;
+    if (l->form == TLY_REDUCED_LANES) {
+        lanes = smaller(g->inner, l->tile_lanes); /* a tile at a time */
+    } else if (l->form != TLY_ROWS && !reduces) {
+        lanes = g->inner;
+    }
+    if (l->scratch_lane_bytes > 0 && !reduces) {
+        int64_t room = scratch - l->scratch_bytes;
+        r->most_tiles = larger(room / tly_multiply(l->scratch_lane_bytes, l->tile_lanes), 1);
+        lanes = smaller(lanes, tly_multiply(r->most_tiles, l->tile_lanes));
+    }
+    r->scratch_bytes = (size_t)tly_add(l->scratch_bytes,
+                                       tly_multiply(lanes, l->scratch_lane_bytes));
+}
+
+void tly_ready_make(tly_ready *r, const tly_problem *p, const tly_geometry *g, const tly_launch *l,
+                    int64_t scratch)
+{
+    int64_t in_bytes = bytes_of(p->dtype), out_bytes = bytes_of(p->out_dtype);
+    int64_t each = tly_reduces((int)l->form) ? tly_multiply(g->steps, in_bytes)
+                                             : in_bytes + out_bytes;
+    tly_ready_check(r, p, g);
+    r->form = l->form;
+    make_args(r, g, l, in_bytes, out_bytes);
+    r->in_first = g->in_first * in_bytes;
+    r->out_first = g->out_first * out_bytes;
+    r->bytes = tly_multiply(g->rows * g->length * g->inner, each);
+    make_scratch(r, g, l, scratch);
+}

@@ -1,0 +1,26 @@
+/* The devices that kernels are made for ahead of time; see targets.h. */
+#include "targets.h"
+
+#include <string.h>
+
+#define DEFAULT "cpu:x86-64-v2,cpu:x86-64-v3,cpu:x86-64-v4"
+
+int tly_targets_read(tly_targets *targets, const char *names, tly_report *report)
+{
+    char copy[TLY_MOST_TARGETS * TLY_SELECTOR], *rest = copy, *name;
+    targets->count = 0;
+    if (snprintf(copy, sizeof copy, "%s", names ? names : DEFAULT) >= (int)sizeof copy) {
+        return tly_refuse(report, EXIT_USAGE, "device", "too many devices");
+    }
+    while ((name = strsep(&rest, ",")) != NULL) {
+        if (targets->count == TLY_MOST_TARGETS) {
+            return tly_refuse(report, EXIT_USAGE, "device", "more than %d devices",
+                              TLY_MOST_TARGETS);
+        }
+        const int status = tly_device_find(name, targets->selectors[targets->count++], report);
+        if (status) {
+            return status;
+        }
+    }
+    return EXIT_DONE;
+}

@@ -1,0 +1,17 @@
+/* The devices that kernels are made for ahead of time. */
+#ifndef TLY_TARGETS_H
+#define TLY_TARGETS_H
+
+#include "tool.h"
+
+enum { TLY_MOST_TARGETS = 16, TLY_SELECTOR = 32 };
+
+typedef struct tly_targets {
+    char selectors[TLY_MOST_TARGETS][TLY_SELECTOR];
+    size_t count;
+} tly_targets;
+
+/* Names with commas between them; NULL: the levels of x86-64. */
+int tly_targets_read(tly_targets *targets, const char *names, tly_report *report);
+
+#endif
