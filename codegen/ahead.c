@@ -50,7 +50,8 @@ static tally_status need(work *w, const char *name, const tly_problem *problem, 
                          const code **found)
 {
     for (size_t i = 0; i < w->count; i++) {
-        if (w->codes[i].level == level && memcmp(&w->codes[i].problem, problem, sizeof *problem) == 0) {
+        if (w->codes[i].level == level &&
+            memcmp(&w->codes[i].problem, problem, sizeof *problem) == 0) {
             *found = &w->codes[i];
             return TALLY_OK;
         }
@@ -107,13 +108,81 @@ static tally_status add_word(work *w, const tly_ahead_word_order *word)
     return w->native->unit_function(w->unit, &call, w->error);
 }
 
+/* ---- words with open sizes ------------------------------------------------------------------ */
+
+enum {
+    HEAD = (offsetof(tly_ahead_open, variants) - sizeof(int64_t)) / 8,
+    OPEN_WORDS = (sizeof(tly_ahead_variant) - sizeof(tly_entry)) / 8
+};
+
+static tally_status fill_open(work *w, const tly_ahead_word_order *word, uint64_t *rows,
+                              tly_unit_entry *entries)
+{
+    const size_t each = word->problem_count, count = each * w->order->level_count;
+    for (size_t i = 0; i < count; i++) {
+        const tly_problem *problem = &word->problems[i % each];
+        const code *c;
+        tally_status status = need(w, word->name, problem, w->order->levels[i / each], &c);
+        if (status != TALLY_OK) {
+            return status;
+        }
+        entries[i] = c->entry;
+        const tly_ahead_variant made = { .level = w->order->numbers[i / each],
+                                         .problem = *problem,
+                                         .launch = c->launch };
+        memcpy(rows + i * OPEN_WORDS, &made.level, OPEN_WORDS * sizeof *rows);
+    }
+    return TALLY_OK;
+}
+
+static size_t open_sizes(const tally_descriptor *d)
+{
+    size_t count = 0;
+    for (int32_t i = 0; i < d->rank; i++) {
+        count += d->sizes[i] == TALLY_OPEN_SIZE;
+    }
+    return count;
+}
+
+static tally_status add_open(work *w, const tly_ahead_word_order *word)
+{
+    const tly_ahead_open head = { .each = (int64_t)word->problem_count, .full = *word->open };
+    const size_t count = word->problem_count * w->order->level_count;
+    uint64_t *rows = calloc(count + 1, OPEN_WORDS * sizeof *rows);
+    tly_unit_entry *entries = calloc(count + 1, sizeof *entries);
+    tally_status status = rows != NULL && entries != NULL
+                              ? fill_open(w, word, rows, entries)
+                              : tly_out_of_memory(w->error, "an object", count * sizeof *rows);
+    if (status == TALLY_OK) {
+        uint64_t words[HEAD];
+        memcpy(words, &head.each, sizeof words);
+        const tly_unit_call call = { .name = word->name,
+                                     .runner = TLY_AHEAD_RUN_OPEN,
+                                     .sizes = open_sizes(word->open),
+                                     .head = words,
+                                     .head_words = HEAD,
+                                     .entries = entries,
+                                     .rows = rows,
+                                     .row_words = OPEN_WORDS,
+                                     .row_count = count };
+        status = w->native->unit_function(w->unit, &call, w->error);
+    }
+    free(rows);
+    free(entries);
+    return status;
+}
+
 /* ---- all of it ------------------------------------------------------------------------------ */
 
 static tally_status add_words(work *w)
 {
     tally_status status = TALLY_OK;
     for (size_t i = 0; status == TALLY_OK && i < w->order->word_count; i++) {
-        status = add_word(w, &w->order->words[i]);
+        const tly_ahead_word_order *word = &w->order->words[i];
+        status = word->open != NULL ? add_open(w, word) : add_word(w, word);
+        if (status != TALLY_OK) {
+            tly_error_where(w->error, word->name);
+        }
     }
     return status;
 }
@@ -133,10 +202,9 @@ tally_status tly_generate_ahead(const tly_ahead_order *order, tally_write write,
     work w = { .order = order, .error = error };
     const tly_target *target = tly_target_find(order->levels[0]);
     const size_t most = most_codes(order);
-    tally_status status = target != NULL
-                              ? tly_native_need(&w.native, error)
-                              : tly_fail(error, TALLY_INVALID, "device",
-                                         "there is no CPU level '%s'", order->levels[0]);
+    tally_status status = target != NULL ? tly_native_need(&w.native, error)
+                                         : tly_fail(error, TALLY_INVALID, "device",
+                                                    "there is no CPU level '%s'", order->levels[0]);
     if (status != TALLY_OK) {
         return status;
     }

@@ -6,6 +6,7 @@
 #include "ahead.h"
 
 #include "cpu/features.h"
+#include "descriptor.h"
 
 #include <stdalign.h>
 
@@ -36,7 +37,7 @@ static uint32_t features(void)
 
 static int64_t flags_of(const tly_ready *r)
 {
-    return r->bytes > STREAM_BYTES                ? TLY_LAUNCH_STREAM
+    return r->bytes > STREAM_BYTES          ? TLY_LAUNCH_STREAM
            : features() & TLY_FEATURE_INTEL ? TLY_LAUNCH_CLAIM
                                             : 0;
 }
@@ -112,4 +113,52 @@ int tly_ahead_run(const tly_ahead_word *word, const int64_t *sizes, const void *
         }
     }
     return NOT_SUPPORTED;
+}
+
+static const tly_ahead_variant *find(const tly_ahead_variant *variants, int64_t count,
+                                     const tly_problem *problem)
+{
+    int64_t low = 0;
+    while (low < count) {
+        const int64_t middle = low + (count - low) / 2;
+        const int order = tly_problem_order(problem, &variants[middle].problem);
+        if (order == 0) {
+            return &variants[middle];
+        }
+        low = order < 0 ? low : middle + 1;
+        count = order < 0 ? middle : count;
+    }
+    return NULL;
+}
+
+int tly_ahead_run_open(const tly_ahead_open *word, const int64_t *sizes, const void *in, void *out,
+                       int64_t part, int64_t parts)
+{
+    const uint32_t levels = features();
+    int64_t first = 0;
+    while (first < word->count && !(levels >> word->variants[first].level & 1)) {
+        first += word->each;
+    }
+    if (first >= word->count) {
+        return NOT_SUPPORTED;
+    }
+    tally_descriptor full = word->full;
+    tly_problem problem;
+    tly_geometry geometry;
+    tly_ready ready;
+    if (!tly_close_sizes(&full, sizes)) {
+        return INVALID;
+    }
+    memset(&ready, 0, sizeof ready);
+    tly_canonicalise_closed(&full, &problem, &geometry);
+    if (geometry.empty) {
+        ready.empty = 1;
+        return run(&ready, NULL, in, out, part, parts);
+    }
+    const tly_ahead_variant *v = find(word->variants + first, word->each, &problem);
+    if (v == NULL) {
+        return NOT_SUPPORTED;
+    }
+    tly_ready_make(&ready, &problem, &geometry, &v->launch, TLY_MOST_SCRATCH);
+    return run(&ready, v->entry, in, out, part, parts);
 }

@@ -9,6 +9,7 @@
 #include "error.h"
 #include "fork.h"
 #include "thread.h"
+#include "variants.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@ typedef struct draft {
     tly_ahead_order order;
     tly_ahead_word_order *words;
     tly_request *requests;
+    tly_problem **variants; /* of words with open sizes */
 } draft;
 
 /* ---- levels --------------------------------------------------------------------------------- */
@@ -31,8 +33,9 @@ static tally_status add_level(tly_ahead_order *order, int level, tally_error *er
         }
     }
     if (at > 0 && strcmp(tly_level_machine(order->numbers[0]), tly_level_machine(level)) != 0) {
-        return tly_fail(error, TALLY_INVALID, "device", "%s and %s: an object is of one architecture",
-                        order->levels[0], tly_level_name(level));
+        return tly_fail(error, TALLY_INVALID, "device",
+                        "%s and %s: an object is of one architecture", order->levels[0],
+                        tly_level_name(level));
     }
     for (; at > 0 && order->numbers[at - 1] < level; at--) { /* best first */
         order->numbers[at] = order->numbers[at - 1];
@@ -77,14 +80,21 @@ static tally_status add_word(draft *d, tally_context *context, const tally_funct
     if (status != TALLY_OK) {
         return status;
     }
+    tly_ahead_word_order *word = &d->words[d->order.word_count];
+    *word = (tly_ahead_word_order){ .name = function->name,
+                                    .problems = &request->problem,
+                                    .problem_count = 1,
+                                    .geometry = &request->geometry };
     if (tly_has_open_size(&request->full)) {
-        return tly_fail(error, TALLY_UNSUPPORTED, "sizes", "%s: objects have no open sizes yet",
-                        function->name);
+        d->variants[d->order.word_count] = tly_variants_find(&request->full, &word->problem_count);
+        word->problems = d->variants[d->order.word_count];
+        word->geometry = NULL;
+        word->open = &request->full;
+        if (word->problems == NULL) {
+            return tly_out_of_memory(error, "a word's kernels", sizeof(tly_problem));
+        }
     }
-    d->words[d->order.word_count++] = (tly_ahead_word_order){ .name = function->name,
-                                                              .problems = &request->problem,
-                                                              .problem_count = 1,
-                                                              .geometry = &request->geometry };
+    d->order.word_count++;
     return TALLY_OK;
 }
 
@@ -93,7 +103,8 @@ static tally_status add_words(draft *d, tally_context *context, const tally_func
 {
     d->words = calloc(count + 1, sizeof *d->words);
     d->requests = calloc(count + 1, sizeof *d->requests);
-    if (d->words == NULL || d->requests == NULL) {
+    d->variants = calloc(count + 1, sizeof *d->variants);
+    if (d->words == NULL || d->requests == NULL || d->variants == NULL) {
         return tly_out_of_memory(error, "an object", count * sizeof *d->requests);
     }
     d->order.words = d->words;
@@ -145,6 +156,10 @@ tally_status tally_compile(tally_context *context, const tally_function *functio
     if (status == TALLY_OK) {
         status = make(&d, context, write, user, error);
     }
+    for (size_t i = 0; d.variants != NULL && i < count; i++) {
+        free(d.variants[i]);
+    }
+    free(d.variants);
     free(d.words);
     free(d.requests);
     tly_fork_leave();

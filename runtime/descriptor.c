@@ -181,37 +181,12 @@ static tally_status check_axes(tally_descriptor *full, tally_error *error)
     return TALLY_OK;
 }
 
-/* Whether the elements that strides reach can be counted, in elements and in bytes, from the
- * caller's pointer and from the lowest of them. A size 0 counts as 1, as in packed strides. */
-static int extent_fits(int32_t rank, const int64_t *sizes, const int64_t *strides, int64_t offset,
-                       int64_t bytes)
-{
-    int64_t low = offset;
-    int64_t high = offset;
-    for (int32_t d = 0; d < rank; d++) {
-        int64_t reach;
-        int64_t last = sizes[d] > 1 ? sizes[d] - 1 : 0;
-        int64_t *end = strides[d] < 0 ? &low : &high;
-        if (__builtin_mul_overflow(last, strides[d], &reach) ||
-            __builtin_add_overflow(*end, reach, end)) {
-            return 0;
-        }
-    }
-    int64_t span;
-    int64_t unused;
-    return !__builtin_mul_overflow(low, bytes, &unused) &&
-           !__builtin_add_overflow(high, 1, &high) &&
-           !__builtin_mul_overflow(high, bytes, &unused) &&
-           !__builtin_sub_overflow(high, low, &span) &&
-           !__builtin_mul_overflow(span, bytes, &unused);
-}
-
 static uint64_t magnitude(int64_t stride)
 {
     return stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
 }
 
-/* The rule of 2.2, after extent_fits: the sum below cannot overflow. */
+/* The rule of 2.2, after tly_extent_fits: the sum below cannot overflow. */
 static int addresses_distinct(int32_t rank, const int64_t *sizes, const int64_t *strides)
 {
     int32_t order[TALLY_MAX_RANK];
@@ -257,7 +232,7 @@ static tally_status check_tensor(tally_descriptor *full, uint32_t flag, const ch
     for (int32_t d = rank; d < TALLY_MAX_RANK; d++) {
         strides[d] = 0;
     }
-    if (!extent_fits(rank, sizes, strides, *offset, tly_dtypes[dtype].bytes)) {
+    if (!tly_extent_fits(rank, sizes, strides, *offset, tly_dtypes[dtype].bytes)) {
         return tly_fail(error, TALLY_INVALID, field, "the %s's extent in bytes overflows 64 bits",
                         flag == TALLY_IN_STRIDES ? "input" : "output");
     }

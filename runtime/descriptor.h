@@ -34,12 +34,25 @@ const tly_dtype_facts *tly_computed(const tally_descriptor *d);
 /* Row major, a size 0 counted as 1. False if a stride or the count of elements overflows. */
 int tly_packed_strides(int32_t rank, const int64_t *sizes, int64_t *strides);
 
+/* Whether the elements that strides reach can be counted, in elements and in bytes, from the
+ * caller's pointer and from the lowest of them. A size 0 counts as 1, as in packed strides. */
+int tly_extent_fits(int32_t rank, const int64_t *sizes, const int64_t *strides, int64_t offset,
+                    int64_t bytes);
+
 /* Rank and sizes of the output of a descriptor whose axes are resolved. */
 int32_t tly_result_shape(const tally_descriptor *full, int64_t sizes[TALLY_MAX_RANK]);
 
 /* argmax, argmin: an index needs an element, and a dtype that counts them all. `open` has a bit for
  * each open size, whose place a 1 holds here: what they decide is left to those who close them. */
 tally_status tly_check_index(const tally_descriptor *full, uint32_t open, tally_error *error);
+
+/* The same as a number; *extent is how many elements are told apart. */
+typedef enum tly_index { TLY_INDEX_FITS, TLY_INDEX_OF_NOTHING, TLY_INDEX_TOO_FAR } tly_index;
+tly_index tly_index_fault(const tally_descriptor *full, uint32_t open, uint64_t *extent);
+
+/* Puts `sizes` in the place of the open ones of a resolved descriptor, which has no strides, and
+ * makes it what tly_descriptor_resolve would. 0 where that would refuse it. */
+int tly_close_sizes(tally_descriptor *full, const int64_t *sizes);
 
 /* Whether some size of a resolved descriptor is open. */
 int tly_has_open_size(const tally_descriptor *full);

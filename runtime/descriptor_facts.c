@@ -76,28 +76,6 @@ tally_dtype tly_accumulator(const tally_descriptor *d)
     return d->acc == TALLY_F64 ? TALLY_F64 : (tally_dtype)tly_computed(d)->accumulator;
 }
 
-int tly_packed_strides(int32_t rank, const int64_t *sizes, int64_t *strides)
-{
-    int64_t step = 1;
-    for (int32_t d = rank - 1; d >= 0; d--) {
-        strides[d] = step;
-        if (__builtin_mul_overflow(step, sizes[d] > 0 ? sizes[d] : 1, &step)) {
-            return 0;
-        }
-    }
-    return 1;
-}
-
-int tly_has_open_size(const tally_descriptor *full)
-{
-    for (int32_t d = 0; d < full->rank; d++) {
-        if (full->sizes[d] == TALLY_OPEN_SIZE) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 uint32_t tly_all_axes(int32_t rank)
 {
     return (1u << rank) - 1;

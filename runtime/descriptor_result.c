@@ -7,43 +7,20 @@
 #include "error.h"
 #include "problem.h"
 
-int32_t tly_result_shape(const tally_descriptor *full, int64_t sizes[TALLY_MAX_RANK])
-{
-    int32_t rank = 0;
-    for (int32_t d = 0; d < full->rank; d++) {
-        if ((full->axes >> d & 1) == 0) {
-            sizes[rank++] = full->sizes[d];
-        } else if (full->flags & TALLY_KEEPDIMS) {
-            sizes[rank++] = 1;
-        }
-    }
-    return rank;
-}
-
 tally_status tly_check_index(const tally_descriptor *full, uint32_t open, tally_error *error)
 {
-    uint64_t extent = 1; /* no overflow: the input's elements can be counted */
-    int is_empty = 0;
-    if (tly_ops[full->op].out_dtype == 0) {
-        return TALLY_OK;
-    }
-    for (int32_t d = 0; d < full->rank; d++) {
-        if (full->axes >> d & 1) {
-            extent *= (uint64_t)full->sizes[d];
-        } else {
-            is_empty |= full->sizes[d] == 0;
-        }
-    }
-    if (extent == 0 && !is_empty && open == 0) {
+    uint64_t extent;
+    switch (tly_index_fault(full, open, &extent)) {
+    case TLY_INDEX_OF_NOTHING:
         return tly_fail(error, TALLY_INVALID, "sizes", "%s of no elements has no index",
                         tly_ops[full->op].name);
-    }
-    const tly_dtype_facts *out = &tly_dtypes[full->out_dtype];
-    if (out->largest != 0 && extent > out->largest) {
+    case TLY_INDEX_TOO_FAR:
         return tly_fail(error, TALLY_INVALID, "dtype",
-                        "%" PRIu64 " elements are more than %s can count", extent, out->name);
+                        "%" PRIu64 " elements are more than %s can count", extent,
+                        tly_dtypes[full->out_dtype].name);
+    default:
+        return TALLY_OK;
     }
-    return TALLY_OK;
 }
 
 tally_status tally_descriptor_result(const tally_descriptor *descriptor, int32_t *rank,

@@ -82,6 +82,15 @@ void tly_error_hint(tally_error *error, const char *format, ...)
     memcpy(error->hint, hint, strlen(hint));
 }
 
+void tly_error_where(tally_error *error, const char *where)
+{
+    if (error != NULL && HOLDS(error, hint)) {
+        const tally_error old = *error;
+        tly_fail(error, old.status, old.field, "%.60s: %s", where, old.message);
+        tly_error_hint(error, "%s", old.hint);
+    }
+}
+
 tally_status tly_out_of_memory(tally_error *error, const char *what, size_t bytes)
 {
     return tly_fail(error, TALLY_OUT_OF_MEMORY, "memory", "no memory for %s (%zu bytes)", what,

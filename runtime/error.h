@@ -24,6 +24,9 @@ void tly_error_position(tally_error *error, int32_t position);
 void tly_error_hint(tally_error *error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* After either: what it was about, in front of the message. */
+void tly_error_where(tally_error *error, const char *where);
+
 /* TALLY_OUT_OF_MEMORY with the message that `bytes` for `what` could not be had. */
 tally_status tly_out_of_memory(tally_error *error, const char *what, size_t bytes);
 

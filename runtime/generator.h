@@ -26,7 +26,8 @@ typedef struct tly_ahead_word_order {
     const char *name; /* a C identifier */
     const tly_problem *problems;
     size_t problem_count;
-    const tly_geometry *geometry; /* of the only problem */
+    const tly_geometry *geometry; /* of the only problem; NULL: sizes are open */
+    const tally_descriptor *open; /* then: the word, resolved; problems in rising order */
 } tly_ahead_word_order;
 
 enum { TLY_AHEAD_LEVELS = 8 };

@@ -76,7 +76,9 @@ tly_dim tly_take_dim(tly_dim *dims, int32_t *count, int32_t at)
 {
     tly_dim taken = dims[at];
     (*count)--;
-    memmove(&dims[at], &dims[at + 1], (size_t)(*count - at) * sizeof dims[0]);
+    for (int32_t i = at; i < *count; i++) {
+        dims[i] = dims[i + 1];
+    }
     tly_merge_dims(dims, count);
     return taken;
 }
@@ -290,29 +292,6 @@ static void order_by_distance(shape *s)
     }
 }
 
-/* What an open size stands for: more than any size that a kernel has as a literal. */
-#define LARGE_SIZE 65536
-
-/* Sizes in place of open ones, and their strides. Of neighbours that merge one is enough; where the
- * tensor would be beyond counting, smaller ones do. */
-static void close_sizes(tally_descriptor *full)
-{
-    tally_descriptor open = *full;
-    int64_t large = LARGE_SIZE;
-    do {
-        int side = -1; /* of the last open size: before, on or behind the axis */
-        for (int32_t d = 0; d < full->rank; d++) {
-            if (open.sizes[d] == TALLY_OPEN_SIZE) {
-                int here = (d >= full->axis) + (d > full->axis);
-                full->sizes[d] = here != side ? large : 1;
-                side = here;
-            }
-        }
-        full->flags &= ~(uint32_t)(TALLY_IN_STRIDES | TALLY_OUT_STRIDES);
-        large /= 2;
-    } while (tly_descriptor_resolve(full, full, NULL) != TALLY_OK && large > 0);
-}
-
 /* Nothing to do: one kernel for all, should one be made at all. */
 static void set_empty(tly_problem *p, tly_geometry *g)
 {
@@ -339,37 +318,30 @@ static uint8_t accumulator(const tally_descriptor *full)
     return picks ? keys[full->dtype] : (uint8_t)full->acc;
 }
 
-void tly_canonicalise(const tally_descriptor *d, tly_problem *problem, tly_geometry *geometry)
+void tly_canonicalise_closed(const tally_descriptor *full, tly_problem *problem,
+                             tly_geometry *geometry)
 {
     memset(problem, 0, sizeof *problem);
     memset(geometry, 0, sizeof *geometry);
-    tally_descriptor full;
-    if (tly_descriptor_resolve(d, &full, NULL) != TALLY_OK) {
-        geometry->empty = 1;
+    problem->op = (uint8_t)full->op;
+    problem->dtype = (uint8_t)full->dtype;
+    problem->out_dtype = (uint8_t)full->out_dtype;
+    problem->acc = accumulator(full);
+    problem->order = (uint8_t)full->order;
+    problem->exclusive = (full->flags & TALLY_EXCLUSIVE) != 0;
+    problem->nan_ignore = (full->flags & TALLY_NAN_IGNORE) != 0;
+    problem->last = (full->flags & TALLY_LAST) != 0;
+    if (!tly_ops[full->op].scan) {
+        tly_canonicalise_reduction(full, problem, geometry);
         return;
     }
-    if (tly_has_open_size(&full)) {
-        close_sizes(&full);
-    }
-    problem->op = (uint8_t)full.op;
-    problem->dtype = (uint8_t)full.dtype;
-    problem->out_dtype = (uint8_t)full.out_dtype;
-    problem->acc = accumulator(&full);
-    problem->order = (uint8_t)full.order;
-    problem->exclusive = (full.flags & TALLY_EXCLUSIVE) != 0;
-    problem->nan_ignore = (full.flags & TALLY_NAN_IGNORE) != 0;
-    problem->last = (full.flags & TALLY_LAST) != 0;
-    if (!tly_ops[full.op].scan) {
-        tly_canonicalise_reduction(&full, problem, geometry);
-        return;
-    }
-    for (int32_t i = 0; i < full.rank; i++) {
-        if (full.sizes[i] == 0) {
+    for (int32_t i = 0; i < full->rank; i++) {
+        if (full->sizes[i] == 0) {
             set_empty(problem, geometry);
             return;
         }
     }
-    shape s = read_shape(&full);
+    shape s = read_shape(full);
     choose_form(&s, problem, geometry);
     order_by_distance(&s);
     if (problem->form == TLY_COLUMNS && problem->in_step == TLY_ANY_STEP &&
@@ -384,8 +356,8 @@ void tly_canonicalise(const tally_descriptor *d, tly_problem *problem, tly_geome
     tly_set_outer(geometry, s.dims, s.count);
     geometry->in_first = s.in_first;
     geometry->out_first = s.out_first;
-    tly_extent(full.rank, full.sizes, full.in_strides, full.in_offset, &geometry->in_low,
+    tly_extent(full->rank, full->sizes, full->in_strides, full->in_offset, &geometry->in_low,
                &geometry->in_high);
-    tly_extent(full.rank, full.sizes, full.out_strides, full.out_offset, &geometry->out_low,
+    tly_extent(full->rank, full->sizes, full->out_strides, full->out_offset, &geometry->out_low,
                &geometry->out_high);
 }

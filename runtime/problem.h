@@ -141,6 +141,10 @@ tally_dtype tly_accumulator(const tally_descriptor *d);
  * ones: the problem is that of the kernel for these, and no launch has the geometry. */
 void tly_canonicalise(const tally_descriptor *d, tly_problem *problem, tly_geometry *geometry);
 
+/* The same of a resolved descriptor whose sizes are known. */
+void tly_canonicalise_closed(const tally_descriptor *full, tly_problem *problem,
+                             tly_geometry *geometry);
+
 /* The largest power of two within n, up to 16: what is known of a length where vectors must fit. */
 uint8_t tly_power_within(int64_t n);
 

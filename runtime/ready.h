@@ -109,7 +109,7 @@ static inline int64_t tly_call_end(const tly_ready *r, int64_t begin, int64_t en
 
 /* A task, in as many calls. */
 static inline void tly_call_tiles(const tly_ready *r, tly_entry entry, const tly_args *args,
-                            tly_task task)
+                                  tly_task task)
 {
     for (int64_t end = task.end; task.begin < end; task.begin = task.end) {
         task.end = tly_call_end(r, task.begin, end);

@@ -69,7 +69,8 @@ static void call(const entry *e, elements in, elements expected)
             status |= e->part(in.data, out, part, parts);
         }
         expect(status == 0, e->name, "returned", status);
-        expect(memcmp(out, expected.data, expected.bytes) == 0, e->name, "other bits, parts", parts);
+        expect(memcmp(out, expected.data, expected.bytes) == 0, e->name, "other bits, parts",
+               parts);
         expect(out[expected.bytes] == 0, e->name, "wrote beyond its output, parts", parts);
     }
     if (e->in_place) {

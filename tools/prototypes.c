@@ -5,10 +5,10 @@
 #include <string.h>
 
 static const char *const types[TALLY_DTYPE_COUNT] = {
-    [TALLY_F64] = "double",   [TALLY_F32] = "float",    [TALLY_F16] = "uint16_t",
+    [TALLY_F64] = "double",    [TALLY_F32] = "float",    [TALLY_F16] = "uint16_t",
     [TALLY_BF16] = "uint16_t", [TALLY_I64] = "int64_t",  [TALLY_I32] = "int32_t",
-    [TALLY_I16] = "int16_t",  [TALLY_I8] = "int8_t",    [TALLY_U64] = "uint64_t",
-    [TALLY_U32] = "uint32_t", [TALLY_U16] = "uint16_t", [TALLY_U8] = "uint8_t",
+    [TALLY_I16] = "int16_t",   [TALLY_I8] = "int8_t",    [TALLY_U64] = "uint64_t",
+    [TALLY_U32] = "uint32_t",  [TALLY_U16] = "uint16_t", [TALLY_U8] = "uint8_t",
     [TALLY_BOOL] = "uint8_t",
 };
 

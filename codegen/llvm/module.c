@@ -12,7 +12,8 @@
 #include "../../runtime/error.h"
 
 static const tly_arch archs[] = {
-    { "x86_64", "x86-64", LLVMCodeModelSmall, "=r,0", "=v,0", "llvm.x86.sse.sfence", TLY_MXCSR, 0, 0 },
+    { "x86_64", "x86-64", LLVMCodeModelSmall, "=r,0", "=v,0", "llvm.x86.sse.sfence", TLY_MXCSR, 0,
+      0 },
     { "aarch64", "generic", LLVMCodeModelTiny, "=r,0", "=w,0", NULL, TLY_FPSR, 1, 0 },
 };
 
@@ -77,9 +78,8 @@ static int need_key(void)
     return reason;
 }
 
-static tally_status make_machine(const tly_target *target, const tly_arch *arch,
-                                 int linked, LLVMTargetMachineRef *machine,
-                                 tally_error *error)
+static tally_status make_machine(const tly_target *target, const tly_arch *arch, int linked,
+                                 LLVMTargetMachineRef *machine, tally_error *error)
 {
     LLVMTargetRef found;
     char *text = NULL;
@@ -208,7 +208,7 @@ tally_status tly_module_verify(tly_module *m, const char *name, tally_error *err
 }
 
 tally_status tly_module_emit(tly_module *m, LLVMCodeGenFileType type, LLVMMemoryBufferRef *buffer,
-                         tally_error *error)
+                             tally_error *error)
 {
     char *text = NULL;
     if (LLVMTargetMachineEmitToMemoryBuffer(m->machine, m->module, type, &text, buffer)) {

@@ -32,16 +32,15 @@ struct tly_unit {
 
 static void say(const tly_unit *u, LLVMValueRef function, const char *name, const char *value)
 {
-    LLVMAddAttributeAtIndex(
-        function, LLVMAttributeFunctionIndex,
-        LLVMCreateStringAttribute(u->m.context, name, (unsigned)strlen(name), value,
-                                  (unsigned)strlen(value)));
+    LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex,
+                            LLVMCreateStringAttribute(u->m.context, name, (unsigned)strlen(name),
+                                                      value, (unsigned)strlen(value)));
 }
 
 static LLVMAttributeRef attribute(const tly_unit *u, const char *name)
 {
-    return LLVMCreateEnumAttribute(u->m.context, LLVMGetEnumAttributeKindForName(name, strlen(name)),
-                                   0);
+    return LLVMCreateEnumAttribute(u->m.context,
+                                   LLVMGetEnumAttributeKindForName(name, strlen(name)), 0);
 }
 
 static tly_bitcode find_bitcode(const char *triple)
@@ -283,8 +282,8 @@ static void add_function(const tly_unit *u, const tly_unit_call *c, LLVMValueRef
         in_parts ? LLVMGetParam(f, count - 2) : LLVMConstInt(u->word, 0, 0),
         in_parts ? LLVMGetParam(f, count - 1) : LLVMConstInt(u->word, 1, 0),
     };
-    LLVMBuildRet(b, LLVMBuildCall2(b, LLVMGlobalGetValueType(runner), runner, arguments, ARGUMENTS,
-                                   ""));
+    LLVMBuildRet(
+        b, LLVMBuildCall2(b, LLVMGlobalGetValueType(runner), runner, arguments, ARGUMENTS, ""));
     LLVMDisposeBuilder(b);
 }
 

@@ -1,0 +1,47 @@
+/*
+ * From a descriptor as callers have it to the canonical problem: resolved, and with sizes where they
+ * are open. All else is in problem.c.
+ */
+#include "problem.h"
+
+#include <string.h>
+
+#include "descriptor.h"
+
+/* What an open size stands for: more than any size that a kernel has as a literal. */
+#define LARGE_SIZE 65536
+
+/* Sizes in place of open ones, and their strides. Of neighbours that merge one is enough; where the
+ * tensor would be beyond counting, smaller ones do. */
+static void close_sizes(tally_descriptor *full)
+{
+    tally_descriptor open = *full;
+    int64_t large = LARGE_SIZE;
+    do {
+        int side = -1; /* of the last open size: before, on or behind the axis */
+        for (int32_t d = 0; d < full->rank; d++) {
+            if (open.sizes[d] == TALLY_OPEN_SIZE) {
+                int here = (d >= full->axis) + (d > full->axis);
+                full->sizes[d] = here != side ? large : 1;
+                side = here;
+            }
+        }
+        full->flags &= ~(uint32_t)(TALLY_IN_STRIDES | TALLY_OUT_STRIDES);
+        large /= 2;
+    } while (tly_descriptor_resolve(full, full, NULL) != TALLY_OK && large > 0);
+}
+
+void tly_canonicalise(const tally_descriptor *d, tly_problem *problem, tly_geometry *geometry)
+{
+    tally_descriptor full;
+    if (tly_descriptor_resolve(d, &full, NULL) != TALLY_OK) {
+        memset(problem, 0, sizeof *problem);
+        memset(geometry, 0, sizeof *geometry);
+        geometry->empty = 1;
+        return;
+    }
+    if (tly_has_open_size(&full)) {
+        close_sizes(&full);
+    }
+    tly_canonicalise_closed(&full, problem, geometry);
+}
