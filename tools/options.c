@@ -76,6 +76,7 @@ static const option table[] = {
     { "--emit", OPTION_EMIT, 1, offsetof(tly_options, emit), NULL },
     { "--profile", OPTION_PROFILE, 1, offsetof(tly_options, profile), NULL },
     { "--batch", OPTION_BATCH, 1, offsetof(tly_options, batch), NULL },
+    { "--depfile", OPTION_DEPFILE, 1, offsetof(tly_options, depfile), NULL },
     { "-j", OPTION_JOBS, 1, 0, read_jobs },
     { "-o", OPTION_OUT, 1, offsetof(tly_options, out), NULL },
     { "--help", OPTION_HELP, 0, 0, NULL },

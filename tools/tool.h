@@ -74,14 +74,15 @@ enum {
     OPTION_HELP = 1 << 8,
     OPTION_DATA = 1 << 9,
     OPTION_BATCH = 1 << 10,
-    OPTION_JOBS = 1 << 11
+    OPTION_JOBS = 1 << 11,
+    OPTION_DEPFILE = 1 << 12
 };
 
 typedef struct tly_options {
     unsigned given; /* OPTION_... */
     char **arg;     /* the arguments that are no options, at the front of main's */
     int args;
-    const char *device, *emit, *profile, *out, *data, *batch;
+    const char *device, *emit, *profile, *out, *data, *batch, *depfile;
     int32_t threads, jobs; /* 0: not given */
     char plan[512];        /* every --plan K=V, comma-separated */
 } tly_options;
@@ -110,6 +111,9 @@ int tly_verb_cache(const tly_options *options, tly_report *report);
 /* What --device names, as a selector that the library takes; NULL is the default. EXIT_USAGE if
  * it names nothing. A Vulkan selector passes: the library says that it has no such device. */
 int tly_device_find(const char *wanted, char selector[32], tly_report *report);
+
+/* The text of a profile's file, from malloc. *text is to be freed whatever is returned. */
+int tly_profile_load(const char *path, char **text, tly_report *report);
 
 /* Room in an array, from malloc, for one item behind `count` of them: 1, or 0 without memory. */
 int tly_memory_room(void **items, size_t count, size_t bytes);
