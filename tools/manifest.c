@@ -256,7 +256,10 @@ int tly_manifest_json(const tly_options *options, const tly_batch *batch, tly_pa
 
 static int add_header(void *user, const char *name, const tally_manifest *m, tly_report *report)
 {
-    (void)report;
+    if (strncmp(name, "tally_", strlen("tally_")) == 0) {
+        return tly_refuse(report, EXIT_USAGE, "usage",
+                          "%s: names that begin with tally_ are the header's own", name);
+    }
     tly_header_add(user, name, m);
     return EXIT_DONE;
 }
