@@ -3,6 +3,7 @@
  * them. For a pack, a context whose cache is this command has each kernel made as for a program, by
  * several threads, and keeps what it would store; manifest.c has what is for Vulkan.
  */
+#include "manifest.h"
 #include "object.h"
 #include "targets.h"
 
@@ -167,9 +168,8 @@ static int make_pack(const tly_options *options, const tly_batch *batch, tly_pag
                      tly_report *report)
 {
     work w = { .batch = batch, .report = report };
-    if (options->profile || options->header) {
-        return tly_refuse(report, EXIT_USAGE, "usage", "a pack has no %s",
-                          options->profile ? "profile" : "header");
+    if (options->profile) {
+        return tly_refuse(report, EXIT_USAGE, "usage", "a pack is for devices, not for a profile");
     }
     /* Kernels that a pack has would not be stored once more. */
     setenv("TALLY_PACK", "", 1);
@@ -193,13 +193,17 @@ typedef int (*maker)(const tly_options *options, const tly_batch *batch, tly_pag
 static const struct {
     const char *end;
     maker make;
+    int functions; /* that a header declares */
 } outputs[] = {
-    { ".pack", make_pack },    { ".o", tly_object_make },  { ".a", tly_object_make },
-    { ".s", tly_object_make }, { ".ll", tly_object_make },
+    { ".pack", make_pack, 0 },        { ".o", tly_object_make, 1 },
+    { ".a", tly_object_make, 1 },     { ".s", tly_object_make, 1 },
+    { ".ll", tly_object_make, 1 },    { ".json", tly_manifest_json, 0 },
+    { ".h", tly_manifest_header, 0 },
 };
 
-static int find_maker(const char *out, maker *make, tly_report *report)
+static int find_maker(const tly_options *options, maker *make, tly_report *report)
 {
+    const char *out = options->out;
     char ends[64] = "";
     const size_t length = out ? strlen(out) : 0;
     if (!out) {
@@ -208,6 +212,10 @@ static int find_maker(const char *out, maker *make, tly_report *report)
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
         const size_t tail = strlen(outputs[i].end);
         if (length > tail && strcmp(out + length - tail, outputs[i].end) == 0) {
+            if (options->header && !outputs[i].functions) {
+                return tly_refuse(report, EXIT_USAGE, "usage", "%s has no functions to declare",
+                                  out);
+            }
             *make = outputs[i].make;
             return EXIT_DONE;
         }
@@ -277,7 +285,7 @@ int tly_verb_compile(const tly_options *options, tly_report *report)
     tly_batch batch = { 0 };
     tly_pages pages = { 0 };
     maker make = NULL;
-    int status = find_maker(options->out, &make, report);
+    int status = find_maker(options, &make, report);
     if (!status) {
         status = list_words(options, &batch, report);
     }

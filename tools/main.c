@@ -71,21 +71,37 @@ static const tly_verb verbs[] = {
       "Lists what --device can name.\n\n"
       "  --json          a JSON array\n",
       OPTION_JSON, 0, 0, tly_verb_devices },
-    { "compile", "[NAME=]WORD... | --batch FILE -o OUT.pack [--device D[,D]...] [-j N]",
-      "Makes kernels ahead of time. A pack holds them for programs with libtally, which finds it "
-      "by\n"
-      "TALLY_PACK or beside itself, and then makes none of them. A line of a batch is NAME = "
-      "WORD,\n"
-      "or include \"FILE\"; # begins a comment.\n\n"
+    { "compile",
+      "[NAME=]WORD... | --batch FILE -o OUT [--header FILE] [--depfile FILE] [--device D[,D]... | "
+      "--profile FILE] [-j N]",
+      "Makes kernels ahead of time. The end of OUT's name says what for:\n\n"
+      "  OUT.pack        for programs with libtally, which finds the pack by TALLY_PACK or beside\n"
+      "                  itself, and then makes none of its kernels\n"
+      "  OUT.o, OUT.a    functions int NAME(const T *in, T *out, ...) for any program, which "
+      "needs\n"
+      "                  nothing of Tally's: the best of the levels is chosen when they are "
+      "called\n"
+      "  OUT.s, OUT.ll   those of one kernel, for reading\n"
+      "  OUT.json        one kernel for a program of its own on Vulkan: a manifest, and beside it\n"
+      "                  OUT.0.spv and so on, its modules\n"
+      "  OUT.h           any number of kernels for such a program, as C data\n\n"
+      "All of it is written whole, or not at all. A line of a batch is NAME = WORD, or\n"
+      "include \"FILE\"; # begins a comment.\n\n"
       "  --batch FILE    the list of kernels, in place of words\n"
-      "  -o OUT.pack     where they go: whole, or not at all\n"
-      "  --device D,...  for which; left out: cpu:x86-64-v2, -v3 and -v4. The machine need not\n"
-      "                  have the level\n"
-      "  -j N            threads; left out: one for each CPU. No byte depends on it\n\n"
+      "  --header FILE   OUT.o and so on: what declares the functions, for C99 and C++11\n"
+      "  --depfile FILE  what OUT is made of, in make's form: the batch, what it includes, the\n"
+      "                  profile\n"
+      "  --device D,...  for which; left out, cpu:x86-64-v2, -v3 and -v4; the machine need not\n"
+      "                  have the level. OUT.json, OUT.h: one of Vulkan's\n"
+      "  --profile FILE  OUT.json, OUT.h: a described Vulkan device in place of one that is here\n"
+      "  -j N            threads, for a pack; left out: one for each CPU. No byte depends on it\n\n"
       "  tally compile 'cumprod:f32:4096x4096:axis=1' 'sum:f32:4096x4096:axes=1' -o mine.pack\n"
-      "  TALLY_PACK=mine.pack tally run cumprod:axis=1 in.npy -o out.npy\n",
-      OPTION_OUT | OPTION_DEVICE | OPTION_BATCH | OPTION_JOBS | OPTION_HEADER | OPTION_DEPFILE, 0,
-      INT32_MAX, tly_verb_compile },
+      "  TALLY_PACK=mine.pack tally run cumprod:axis=1 in.npy -o out.npy\n"
+      "  tally compile 'rows=cumprod:f32:?x4096:axis=1' -o rows.o --header rows.h\n"
+      "  tally compile rows=cumsum:f32:64x4096:axis=1 -o rows.h --device vulkan\n",
+      OPTION_OUT | OPTION_DEVICE | OPTION_BATCH | OPTION_JOBS | OPTION_HEADER | OPTION_DEPFILE |
+          OPTION_PROFILE,
+      0, INT32_MAX, tly_verb_compile },
     { "cache", "path|list|stats|verify|clear [--json]",
       "Looks after the disk cache, in which a program finds the kernels that one before it "
       "made.\n\n"
