@@ -4,6 +4,7 @@
  * in the order of their strides, from wherever they began; where it is told (an index), asked for
  * (order=serial) or may decide (products of floats), in that of the descriptor.
  */
+#include "checked.h"
 #include "descriptor.h"
 #include "problem.h"
 
@@ -213,7 +214,8 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
         g->steps *= s.reduced[i].size;
     }
     if (lanes < 0 && g->length > 0 && g->steps == 1 && s.kept_count <= 1 && problem->in_step == 1 &&
-        g->length * (int64_t)tally_dtype_bytes((tally_dtype)problem->acc) <= TLY_REDUCED_BYTES) {
+        tly_multiply(g->length, (int64_t)tally_dtype_bytes((tally_dtype)problem->acc)) <=
+            TLY_REDUCED_BYTES) {
         problem->dense |= TLY_REDUCED_SHORT;
     }
     if (full->op == TALLY_ARGMAX || full->op == TALLY_ARGMIN) {

@@ -79,10 +79,11 @@ static void try_sizes(search *s)
 
 static void try_group(search *s, int32_t g, int inner_is_one);
 
+/* Strides count a size 0 as 1. */
 static void try_size(search *s, int32_t g, int64_t size, int inner_is_one)
 {
     s->sizes[s->groups[g].dim] = size;
-    try_group(s, g + 1, inner_is_one && size == 1);
+    try_group(s, g + 1, inner_is_one && size <= 1);
 }
 
 /* Dims further out are looked at closely only where those within are not there. */
