@@ -111,9 +111,8 @@ void tly_dump(tally_context *context, const tly_request *request, const char *wo
     }
     /* Anybody's folder will do: nothing is read from it, and what is written is new or renamed. */
     int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const char *why = folder < 0
-                          ? strerror(errno)
-                          : put_all(folder, context, request, word, device, from, &error);
+    const char *why = folder < 0 ? strerror(errno)
+                                 : put_all(folder, context, request, word, device, from, &error);
     if (why != NULL && !atomic_exchange(&noticed, 1)) {
         tly_log_say(&context->store.log, TALLY_LOG_WARNING,
                     "TALLY_DUMP=%.400s does not have all of %s: %s", path, word, why);

@@ -367,22 +367,27 @@ static __attribute__((noinline)) tally_status run_told(const tally_kernel *k, co
     return status;
 }
 
+/* Whatever is not plain. */
+static __attribute__((noinline)) tally_status run_otherwise(const tally_kernel *k, const void *in,
+                                                            void *out, int32_t asked,
+                                                            tally_error *error)
+{
+    if (in == NULL && k->unread) {
+        return run_unread(k, out, asked, error);
+    }
+    if (k->word != NULL) {
+        return run_told(k, in, out, asked, error);
+    }
+    return k->gpu != NULL && acceptable(k, in, out) ? tly_vulkan_kernel_run(k->gpu, in, out, error)
+                                                    : refuse(k, in, out, error);
+}
+
 NO_CANARY
 static inline tally_status run(const tally_kernel *k, const void *in, void *out, int32_t asked,
                                tally_error *error)
 {
-    if (!k->plain || !acceptable(k, in, out)) {
-        if (in == NULL && k->unread) {
-            return run_unread(k, out, asked, error);
-        }
-        if (k->word != NULL) {
-            return run_told(k, in, out, asked, error);
-        }
-        return k->gpu != NULL && acceptable(k, in, out)
-                   ? tly_vulkan_kernel_run(k->gpu, in, out, error)
-                   : refuse(k, in, out, error);
-    }
-    return run_plain(k, in, out, asked, error);
+    return k->plain && acceptable(k, in, out) ? run_plain(k, in, out, asked, error)
+                                              : run_otherwise(k, in, out, asked, error);
 }
 
 NO_CANARY

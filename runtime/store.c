@@ -227,7 +227,7 @@ static void *find(tly_store *store, const tly_store_key *key, size_t *count, tly
         origin->from = TLY_FROM_PACK;
         return value;
     }
-    origin->pack = or_none(origin->pack);
+    origin->pack = tly_packs_any(&store->packs) ? or_none(origin->pack) : "there is none";
     if (store->folder != NULL) {
         value = value_of(load_from_folder(store, key, count, &origin->disk), key, count,
                          &origin->disk);

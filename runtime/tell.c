@@ -44,7 +44,7 @@ char *tly_tell_word(const tally_context *context, const tly_request *request)
 
 /* --- reasons ------------------------------------------------------------------------------- */
 
-/* A plan as one line. */
+/* A plan as one line that can be given back. */
 typedef struct line {
     char text[1024];
     size_t length;
@@ -54,7 +54,9 @@ static int add(void *user, const char *text, size_t bytes)
 {
     line *l = user;
     for (size_t i = 0; i < bytes && l->length + 1 < sizeof l->text; i++) {
-        l->text[l->length++] = text[i] == '\n' ? ' ' : text[i];
+        if (text[i] != ' ') {
+            l->text[l->length++] = text[i] == '\n' ? ',' : text[i];
+        }
     }
     return 0;
 }
@@ -72,6 +74,7 @@ static void tell_reasons(tally_context *context, const tly_request *request,
     if (origin->from == TLY_FROM_MADE) {
         line plan = { .length = 0 };
         if (tly_stage_show(context, request, TALLY_STAGE_PLAN, add, &plan, NULL) == TALLY_OK) {
+            plan.text[plan.length > 0 ? plan.length - 1 : 0] = 0; /* the last one's comma */
             tly_log_say(log, TALLY_LOG_REASON, "%s: plan: %s", word, plan.text);
         }
     }

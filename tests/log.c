@@ -96,7 +96,8 @@ static void expect_event(int line, const char *what, const char *how)
     EXPECT(strncmp(text, wanted, (size_t)length) == 0, "%s begins with %s", text, wanted);
     size_t whole = strspn(text + length, "0123456789");
     const char *rest = text + length + whole;
-    EXPECT(whole > 0 && rest[0] == '.' && strspn(rest + 1, "0123456789") == 3, "the time in %s", text);
+    EXPECT(whole > 0 && rest[0] == '.' && strspn(rest + 1, "0123456789") == 3, "the time in %s",
+           text);
     EXPECT(strcmp(rest + 4, "," WORD) == 0, "the word in %s", text);
 }
 
@@ -130,7 +131,7 @@ static void levels(void)
     context = begin(cache, TALLY_LOG_REASON);
     twice(context);
     EXPECT(having("cpu is ") == 1, "the level");
-    EXPECT(having(WORD ": from no pack: it is not there") == 1, "the packs");
+    EXPECT(having(WORD ": from no pack: there is none") == 1, "the packs");
     EXPECT(having(WORD ": not from the disk cache: it is not there") == 1, "the disk");
     EXPECT(having(WORD ": plan: ") == 1, "the plan");
     EXPECT(having(WORD ": threads: ") == 2, "the threads");
