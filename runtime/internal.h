@@ -157,6 +157,11 @@ tally_status tly_request_for(tally_vulkan *vulkan, const tally_descriptor *descr
 tally_status tly_native_get(tally_context *context, const tly_request *request, tly_native **native,
                             tally_error *error);
 
+/* kernel.c: the arguments of a launch that follow from the geometry, and into how many tiles it is cut;
+ * the kernel is all zero before. */
+void tly_kernel_cut(tally_kernel *k, const tly_geometry *g, const tly_launch *l, int64_t in_bytes,
+                    int64_t out_bytes);
+
 /* native.c: a problem as a word without sizes. */
 void tly_problem_word(const tly_problem *problem, char *text, size_t capacity);
 

@@ -151,8 +151,8 @@ static int64_t ceil_div(int64_t a, int64_t b)
     return a / b + (a % b != 0);
 }
 
-static void prepare_args(tally_kernel *k, const tly_geometry *g, const tly_launch *l,
-                         int64_t in_bytes, int64_t out_bytes)
+void tly_kernel_cut(tally_kernel *k, const tly_geometry *g, const tly_launch *l, int64_t in_bytes,
+                    int64_t out_bytes)
 {
     tly_args *args = &k->args;
     args->length = g->length;
@@ -255,7 +255,7 @@ static void prepare(tally_kernel *k, const tly_request *request)
     k->entry = k->object->code.entry;
     k->form = (tly_form)l->form;
     k->rows = g->rows;
-    prepare_args(k, g, l, in_bytes, out_bytes);
+    tly_kernel_cut(k, g, l, in_bytes, out_bytes);
     k->in_first = g->in_first * in_bytes;
     k->out_first = g->out_first * out_bytes;
     k->carry_bytes = l->form == TLY_ROWS ? (int32_t)l->record_bytes : 0;

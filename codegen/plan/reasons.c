@@ -1,0 +1,124 @@
+/*
+ * Why the plan for a CPU is what it is, for people who look at a kernel: a sentence for each key of
+ * each template. The choices are plan.c's, and so are all their measurements; here is what they come
+ * to. A row without a template is for all that have none of their own.
+ */
+#include "keys.h"
+
+const tly_reason tly_reasons[] = {
+    { "rows", "template",
+      "the axis is innermost in the output, and rows are long or several scans are interleaved in "
+      "them: vectors along the axis" },
+    { "short", "template",
+      "rows are short and lie one behind the other: one stream of vectors, whatever the length" },
+    { "columns", "template",
+      "another dim than the axis is innermost in the output: its elements become lanes, and each "
+      "lane is the plain loop" },
+    { "narrow", "template",
+      "packed columns, too few for passes of their own: one stream in which each result is the one "
+      "a "
+      "row before it, combined with the input" },
+    { "transposed", "template",
+      "columns in and rows out: a column scan in registers, turned there" },
+    { "serial", "template",
+      "the plain loop's order is asked for, or chains of scalars side by side are quicker than "
+      "vectors that wait for each other" },
+    { "tiles", "template",
+      "a view: neither axis nor lanes are neighbours in both tensors, so tiles are turned in "
+      "registers, or elements go one by one" },
+    { "reduce_rows", "template",
+      "no output lies beside another in the input: the elements of one make vectors of states" },
+    { "reduce_lanes", "template",
+      "outputs lie side by side in the input: each is a lane of its own" },
+    { "reduce_interleaved", "template",
+      "outputs lie side by side but are too few for whole vectors: several steps of the axis go "
+      "together as one wide row" },
+
+    { NULL, "lanes", "accumulators that a vector of this CPU level holds" },
+    { "rows", "lanes",
+      "accumulators of a vector; of f32 products 8 at most, as windows of 16 leave the range far "
+      "sooner (uniform data in L2: 8.5 us by 8 lanes, 21 by 16; Zen 4)" },
+    { "tiles", "lanes",
+      "accumulators of a vector, at most 8 where tiles are turned, and no more than there are "
+      "lanes "
+      "or steps" },
+    { "reduce_rows", "lanes", "accumulators of a vector; 1 where elements lie apart" },
+    { "rows", "pairs",
+      "1 where bf16 neighbours share a lane of 32 bits: half the shuffles, and none that widen" },
+    { "rows", "scan",
+      "0: windows across vectors, a shuffle less each; 1: each vector by itself, for interleaved "
+      "scans "
+      "and pairs; 2: scalars, where 64-bit products have no vector instruction" },
+    { "rows", "careful",
+      "0: windows first, and what left the range is computed again; 1 watches it step by step" },
+    { "rows", "unroll",
+      "vectors a step: 4, or 2 where states have several parts or registers are few (AVX2 products "
+      ".207 ns an element by 2, .33 by 4; Zen 4)" },
+    { "serial", "unroll", "rows side by side, so that chains do not wait for themselves" },
+    { "narrow", "unroll",
+      "lines a step: about as many vectors as the history holds, so that few are moved" },
+    { "reduce_rows", "unroll",
+      "vectors of states side by side, which hide the latency of one; 1 for short rows, which "
+      "stand "
+      "side by side instead" },
+    { "rows", "window_loads",
+      "doublings made by overlapping loads in place of shuffles, where a load is one instruction "
+      "and "
+      "shuffles across vectors are several" },
+    { "rows", "block",
+      "128 vectors between two looks at the range: what is staged stays in L1 (64 vectors .85 of a "
+      "copy, 128 .92, 256 .89; Zen 3)" },
+    { "short", "block", "elements between two looks at the range" },
+    { "narrow", "block",
+      "8 KiB of results in scratch, which stay in L1 with the input ahead (16 KiB .75 of a copy, 8 "
+      "KiB .97; Zen 4)" },
+    { "reduce_interleaved", "block",
+      "steps side by side, so that states fill eight vectors and more" },
+    { "narrow", "history",
+      "1: the row before stays in registers; 0: it is too long, and is in scratch" },
+    { "rows", "chunk",
+      "128 KiB of input: its second reading, by a thread that comes late, is from L2 (32 KiB 21.8 "
+      "ms, "
+      "128 KiB 19.8; Zen 3); 0: never cut" },
+    { NULL, "chunk",
+      "128 KiB of input, each chunk a state of its own, so that threads need not wait; 0: one "
+      "chain, "
+      "as the order must be the plain loop's" },
+    { "columns", "rows",
+      "axis steps a pass, so that accumulators are loaded and stored once for several (1 step .92 "
+      "of a "
+      "copy, 4 steps 1.2; Zen 3); 1 where narrow results are limited by instructions" },
+    { "transposed", "rows", "axis steps a pass: whole lines of output, 32 at least" },
+    { "tiles", "rows", "axis steps of a tile: square where it is turned, else one" },
+    { "reduce_rows", "rows",
+      "short rows folded together, so that results are neighbours; 1 for all others" },
+    { NULL, "rows",
+      "axis steps a pass, combined in a tree before they meet the state, which is loaded and "
+      "stored "
+      "once for all" },
+    { "columns", "lines",
+      "lines of 64 bytes a pass of one step takes (1: .90 of a copy, 2: 1.03, 4: .99; Zen 3)" },
+    { "tiles", "lines",
+      "lines of output across a tile, where there are lanes enough; 0: one vector" },
+    { NULL, "tile_lanes",
+      "lanes a tile: threads share the work at its multiples, so none shares a line with another" },
+    { "reduce_lanes", "tile_lanes", "outputs a tile, whose states stay in L1" },
+    { NULL, "prefetch",
+      "bytes fetched ahead past the cache: far enough for memory to answer, near enough to stay in "
+      "L1" },
+    { "columns", "prefetch",
+      "bytes fetched ahead of each row (512x16384: 2 KiB .71 of a copy, 6 KiB .78; Zen 4)" },
+    { "tiles", "prefetch", "bytes fetched ahead; 0 for axes that a tile takes whole" },
+    { "columns", "long_row",
+      "bytes of a row from which several steps pass together past the cache (16 KiB: 1 step 1.12 "
+      "of a "
+      "copy, 4 steps 1.05; 32 KiB: .94, 1.06)" },
+    { "columns", "small",
+      "bytes of input up to which several steps pass together in the cache (128 KiB: 1 step .80 of "
+      "a "
+      "copy, 4 steps .97; 512 KiB: .98, .83)" },
+    { NULL, "split_bytes",
+      "bytes that are worth one more thread where computing is the limit; 0: memory is, and the "
+      "machine decides" },
+    { NULL, NULL, NULL },
+};
