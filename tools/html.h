@@ -15,7 +15,8 @@ typedef struct tly_page {
     const char *plan;   /* overrides, comma-separated, or "" */
     const char *reasons, *launch, *kir;
     const char *llvm;                /* with lines; NULL: not for a CPU */
-    const char *code;                /* assembly with lines, or the SPIR-V's disassembly */
+    const char *code;                /* assembly, or the SPIR-V's disassembly, which has lines */
+    const char *code_lines;          /* assembly with lines; NULL: not for a CPU */
     const tly_measurement *measured; /* or NULL */
 } tly_page;
 

@@ -1,7 +1,7 @@
 /*
  * The kernel's stages side by side. Each line that came of a line of the kernel IR carries its number:
  * LLVM's debug locations, assembly's .loc and SPIR-V's OpLine say which, and are taken out again, so
- * that what is shown is what a kernel is made of without them.
+ * that what is shown is a kernel without them.
  */
 #include "html.h"
 
@@ -18,6 +18,9 @@ typedef struct pane {
     int *first;  /* SPIR-V: the line before each module's kernel */
     int modules; /* begun */
     int hidden;  /* assembly: inside a section of debug information */
+    struct located *located;
+    size_t located_count, next; /* the first that is not used */
+    int moved, lost;            /* lines that were found elsewhere, or not */
 } pane;
 
 /* Shows a line of text if it is one; 0: it is none that is shown. */
@@ -114,6 +117,13 @@ static int show_llvm(pane *p, const char *line, size_t length)
 
 /* ---- assembly ---- */
 
+/* A line of the assembly with locations that is one of the assembly without, too. */
+typedef struct located {
+    const char *line;
+    size_t length;
+    int kir_line, used;
+} located;
+
 /* What is there for debug locations alone. */
 static int is_debug(const char *line, size_t length)
 {
@@ -127,7 +137,13 @@ static int is_debug(const char *line, size_t length)
     return 0;
 }
 
-static int show_assembly(pane *p, const char *line, size_t length)
+/* Labels and directives came of nothing. */
+static int is_code(const char *line, size_t length)
+{
+    return length > 1 && line[0] == '\t' && line[1] != '.' && line[1] != '#';
+}
+
+static int read_assembly(pane *p, const char *line, size_t length)
 {
     if (begins(line, length, "\t.section\t")) {
         p->hidden = find(line, length, ".debug_") != NULL;
@@ -137,15 +153,34 @@ static int show_assembly(pane *p, const char *line, size_t length)
         strtol(line + 6, &end, 10); /* the file */
         p->current = (int)strtol(end, NULL, 10);
     }
-    if (begins(line, length, ".Lfunc_end")) {
-        p->current = 0;
+    if (!p->hidden && !is_debug(line, length)) {
+        p->located[p->located_count++] = (located){ line, length,
+                                                    is_code(line, length) ? p->current : 0, 0 };
     }
-    if (p->hidden || is_debug(line, length)) {
-        return 0;
+    return 1;
+}
+
+/* The two texts go in step, but for functions' beginnings on AArch64: with locations there are
+ * directives about the frame as well, which instructions are not moved across. */
+static int show_assembly(pane *p, const char *line, size_t length)
+{
+    enum { NEAR = 400 };
+    located *found = NULL;
+    while (p->next < p->located_count && p->located[p->next].used) {
+        p->next++;
     }
-    /* Labels and directives came of nothing. */
-    const int is_code = length > 1 && line[0] == '\t' && line[1] != '.' && line[1] != '#';
-    show(p, line, length, is_code ? p->current : 0);
+    for (size_t i = p->next; i < p->located_count && i < p->next + NEAR && !found; i++) {
+        located *l = &p->located[i];
+        if (!l->used && l->length == length && memcmp(l->line, line, length) == 0) {
+            found = l;
+            p->moved += i != p->next;
+        }
+    }
+    if (found) {
+        found->used = 1;
+    }
+    p->lost += !found;
+    show(p, line, length, found ? found->kir_line : 0);
     return 1;
 }
 
@@ -154,10 +189,7 @@ static int show_assembly(pane *p, const char *line, size_t length)
 static int show_spirv(pane *p, const char *line, size_t length)
 {
     const char *op = find(line, length, "OpLine ");
-    if (begins(line, length, "; SPIR-V")) {
-        p->modules++;
-        p->current = 0;
-    }
+    p->modules += find(line, length, "OpMemoryModel") != NULL; /* one a module */
     if (op) {
         const char *number = strchr(op + 7, ' ');
         p->current = p->first[p->modules > 0 ? p->modules - 1 : 0] + (number ? atoi(number) : 0);
@@ -219,6 +251,19 @@ static void write_llvm(pane *p, const char *text)
     free(p->locations);
 }
 
+static void write_assembly(pane *p, const tly_page *page)
+{
+    p->located = calloc((size_t)count_lines(page->code_lines) + 1, sizeof *p->located);
+    if (!p->located) {
+        p->to->failed = 1;
+        return;
+    }
+    each_line(p, page->code_lines, read_assembly);
+    write_pane(p, "code-text", "Assembly", page->code, show_assembly);
+    tly_text_print(p->to, "<!-- assembly: %d lines moved, %d lost -->", p->moved, p->lost);
+    free(p->located);
+}
+
 /* Kernels follow each other in the text of the kernel IR, as modules do in that of SPIR-V. */
 static void write_spirv(pane *p, const tly_page *page)
 {
@@ -246,7 +291,7 @@ void tly_html_code(const tly_page *page, tly_text *to)
     p.current = 0;
     if (page->llvm) {
         write_llvm(&p, page->llvm);
-        write_pane(&p, "code-text", "Assembly", page->code, show_assembly);
+        write_assembly(&p, page);
     } else {
         write_spirv(&p, page);
     }

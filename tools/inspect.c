@@ -185,13 +185,13 @@ static int emit(const tly_options *options, const tly_subject *subject, const ta
 /* ---- the page ---- */
 
 /* The texts that a page is made of, for a CPU and for Vulkan (0: there is none). */
-enum { REASONS, LAUNCH, KIR, LLVM, CODE, TEXTS };
+enum { REASONS, LAUNCH, KIR, LLVM, CODE, CODE_LINES, TEXTS };
 
 static const tally_stage texts_of[][TEXTS] = {
     [CPU] = { TALLY_STAGE_REASONS, TALLY_STAGE_LAUNCH, TALLY_STAGE_KIR, TALLY_STAGE_LLVM_LINES,
-              TALLY_STAGE_ASM_LINES },
+              TALLY_STAGE_ASM, TALLY_STAGE_ASM_LINES },
     [VULKAN] = { TALLY_STAGE_REASONS, TALLY_STAGE_LAUNCH, TALLY_STAGE_KIR, TALLY_STAGE_WORD,
-                 TALLY_STAGE_SPVASM },
+                 TALLY_STAGE_SPVASM, TALLY_STAGE_WORD },
 };
 
 /* Of a profile, its file's name. */
@@ -227,6 +227,7 @@ static int fill_page(const tly_options *options, const tly_subject *subject, con
                           .kir = texts[KIR].text,
                           .llvm = texts[LLVM].text,
                           .code = texts[CODE].text,
+                          .code_lines = texts[CODE_LINES].text,
                           .measured = options->given & OPTION_MEASURE ? &measured : NULL };
     tly_html_write(&of, page);
     return page->failed ? tly_refuse(report, EXIT_MEMORY, "sizes", "no memory for the page")

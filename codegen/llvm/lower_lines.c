@@ -1,7 +1,7 @@
 /*
  * Lines of the kernel IR's text as debug locations, for those who look into a kernel: LLVM carries
- * them to the instructions that it makes. Only inspection asks for them; the code is the same with
- * and without (tests/inspect_page).
+ * them to the instructions that it makes. Only inspection asks for them; the instructions are the
+ * same with and without, and so is their order but for AArch64's prologues (tests/inspect_page).
  */
 #include <stdio.h>
 #include <string.h>
