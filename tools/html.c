@@ -111,7 +111,7 @@ static void write_time(const char *name, double seconds, double bytes, double pa
     tly_text_print(to, "<tr><th scope=\"row\">");
     escape(to, name);
     tly_text_print(to,
-                   "</th><td>%.3g %s</td><td>%.1f GB/s</td><td><span class=\"bar\"><span "
+                   "</th><td>%.2f %s</td><td>%.1f GB/s</td><td><span class=\"bar\"><span "
                    "style=\"width:%.0f%%\"></span></span> %.2f</td></tr>",
                    seconds * unit->scale, unit->name, 1e-9 * bytes / seconds,
                    part < 1 ? 100 * part : 100, part);

@@ -69,6 +69,7 @@ void tly_net_draw(const tly_net *net, const char *name, tly_text *to);
 
 /* Each result is the one `apart` columns before it, combined with the next element. */
 void tly_draw_chain(int columns, int apart, const char *result, tly_text *to);
+void tly_draw_fold(int columns, tly_text *to); /* one value takes one after the other */
 /* Windows of 1, 2, 4, ... that end at each column, as long as a vector; then results. */
 void tly_draw_windows(int lanes, int columns, tly_text *to);
 /* Two vectors, each by itself, of `unit` scans side by side; then what came before. */
@@ -80,6 +81,6 @@ void tly_draw_scalars(tly_text *to); /* a chain that goes on by two */
 void tly_draw_halves(int columns, const char *leaf, const char *name, tly_text *to);
 void tly_draw_neighbours(int columns, const char *leaf, const char *name, tly_text *to);
 /* Invocations: a scan by doubling, or a fold with the lane whose number differs in a bit. */
-void tly_draw_lanes(int lanes, int folds, tly_text *to);
+void tly_draw_lanes(int lanes, int unit, int folds, tly_text *to);
 
 #endif

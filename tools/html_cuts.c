@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { WIDTH = 560, HEIGHT = 220, LEFT = 150, ROOF = 46, MOST = 6, GAP = 26 };
+enum { WIDTH = 520, HEIGHT = 200, LEFT = 96, ROOF = 30, MOST = 6, GAP = 26 };
 
 /* One direction of the drawing. */
 typedef struct way {
@@ -19,7 +19,6 @@ typedef struct way {
 typedef struct cuts {
     way across, down;
     int64_t times; /* how many such blocks */
-    const char *of;
 } cuts;
 
 static cuts cuts_of(const tly_page *page)
@@ -31,26 +30,23 @@ static cuts cuts_of(const tly_page *page)
     const int64_t lanes = tile > 0 ? tile : tly_fact(page, "together", 0, 0);
     const int64_t chunked = chunk * (chunk_steps > 0 ? chunk_steps : 1);
     if (tly_fact_is(page, "form", "rows")) {
-        return (cuts){
-            { "elements of a row", "chunk", length, chunk, 1 }, { "rows", "row", rows, 1, 0 }, 1, ""
-        };
+        return (cuts){ { "elements of a row", "chunk", length, chunk, 1 },
+                       { "rows", "row", rows, 1, 0 },
+                       1 };
     }
     if (tly_fact_is(page, "form", "reduced_rows")) {
         return (cuts){ { "elements of a result", "chunk", length * steps, chunked, 1 },
                        { "results", "result", rows, 1, 0 },
-                       1,
-                       "" };
+                       1 };
     }
     if (tly_fact_is(page, "form", "reduced_lanes")) {
         return (cuts){ { "results side by side", "tile", inner, lanes, 0 },
                        { "elements of each", "chunk", length * steps, chunked, 1 },
-                       rows,
-                       "rows" };
+                       rows };
     }
     return (cuts){ { "lanes", "tile", inner, lanes, 0 },
                    { "steps of the axis", "chunk", length, chunk > 1 ? chunk : 0, 1 },
-                   rows,
-                   "rows" };
+                   rows };
 }
 
 /* Where pieces lie: all of them, or the first, a gap and the last. */
@@ -179,7 +175,7 @@ void tly_html_cuts(const tly_page *page, tly_text *to)
     tell(&c.down, &y, to);
     tly_text_print(to, ".");
     if (c.times > 1) {
-        tly_text_print(to, " %s %s like this.", tly_count(c.times), c.of);
+        tly_text_print(to, " There are %s such blocks.", tly_count(c.times));
     }
     tly_text_print(
         to, " The arrow is the way in which elements are combined; what lies beside it can be "

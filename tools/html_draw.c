@@ -22,6 +22,18 @@ void tly_draw_chain(int columns, int apart, const char *result, tly_text *to)
     tly_net_draw(&net, "chain", to);
 }
 
+void tly_draw_fold(int columns, tly_text *to)
+{
+    tly_net net;
+    tly_net_begin(&net, columns, "x", "s");
+    for (int c = 1; c < net.columns; c++) {
+        tly_net_level(&net);
+        tly_net_set(&net, 0, 0, c);
+    }
+    net.results = 1;
+    tly_net_draw(&net, "fold", to);
+}
+
 /* Windows of 1, 2, 4, ... elements that end at each column, as long as a vector; then results. */
 void tly_draw_windows(int lanes, int columns, tly_text *to)
 {
@@ -147,11 +159,11 @@ void tly_draw_neighbours(int columns, const char *leaf, const char *name, tly_te
 }
 
 /* Of a subgroup's invocations: scans by doubling, or folds with the lane whose number differs in a bit. */
-void tly_draw_lanes(int lanes, int folds, tly_text *to)
+void tly_draw_lanes(int lanes, int unit, int folds, tly_text *to)
 {
     tly_net net;
     tly_net_begin(&net, lanes, "a", folds ? "s" : "b");
-    for (int by = 1; by < net.columns; by *= 2) {
+    for (int by = unit; by < net.columns; by *= 2) {
         tly_net_level(&net);
         for (int c = 0; c < net.columns; c++) {
             if (folds || c >= by) {
@@ -159,5 +171,5 @@ void tly_draw_lanes(int lanes, int folds, tly_text *to)
             }
         }
     }
-    tly_net_draw(&net, folds ? "fold" : "lanes", to);
+    tly_net_draw(&net, folds ? "exchange" : "doubling", to);
 }

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { TOP = 34, LEVEL = 40, SIDE = 22 };
+enum { TOP = 34, SIDE = 22 };
 
 void tly_net_begin(tly_net *net, int columns, const char *leaf, const char *result)
 {
@@ -35,7 +35,7 @@ void tly_net_set(tly_net *net, int column, int left, int right)
 
 static int pitch(const tly_net *net)
 {
-    return net->columns <= 16 ? 44 : net->columns <= 32 ? 27 : 18;
+    return net->columns <= 16 ? 35 : net->columns <= 32 ? 27 : 18;
 }
 
 static int x_of(const tly_net *net, int column)
@@ -43,9 +43,10 @@ static int x_of(const tly_net *net, int column)
     return SIDE + column * pitch(net);
 }
 
-static int y_of(int level)
+/* Few levels have room for lines that go far; many are chains. */
+static int y_of(const tly_net *net, int level)
 {
-    return TOP + level * LEVEL;
+    return TOP + level * (net->levels > 6 ? 26 : net->columns > 16 ? 52 : 40);
 }
 
 /* The level at which a column's value of `level` was made; 0: it is what went in. */
@@ -62,7 +63,8 @@ static void draw_line(const tly_net *net, int level, int column, int from, tly_t
 {
     const int made = made_at(net, level, from);
     tly_text_print(to, "<path d=\"M%d %dV%dL%d %d\" data-to=\"%d.%d\"/>", x_of(net, from),
-                   y_of(made), y_of(level), x_of(net, column), y_of(level + 1), level + 1, column);
+                   y_of(net, made), y_of(net, level), x_of(net, column), y_of(net, level + 1),
+                   level + 1, column);
 }
 
 static void draw_lines(const tly_net *net, tly_text *to)
@@ -80,7 +82,7 @@ static void draw_lines(const tly_net *net, tly_text *to)
     }
     for (int c = 0; c < net->results; c++) { /* to the results' names */
         tly_text_print(to, "<path d=\"M%d %dV%d\" data-to=\"r.%d\"/>", x_of(net, c),
-                       y_of(made_at(net, net->levels, c)), y_of(net->levels) + 12, c);
+                       y_of(net, made_at(net, net->levels, c)), y_of(net, net->levels) + 12, c);
     }
     tly_text_print(to, "</g>");
 }
@@ -100,14 +102,14 @@ static void draw_nodes(const tly_net *net, tly_text *to)
             if (net->left[l][c] >= 0) {
                 tly_text_print(
                     to, "<circle class=\"%s\" cx=\"%d\" cy=\"%d\" r=\"%d\" data-at=\"%d.%d\"/>",
-                    net->right[l][c] < 0 ? "copy" : "join", x_of(net, c), y_of(l + 1),
+                    net->right[l][c] < 0 ? "copy" : "join", x_of(net, c), y_of(net, l + 1),
                     net->right[l][c] < 0 ? 3 : 6, l + 1, c);
             }
         }
     }
     for (int c = 0; c < net->results; c++) {
         tly_text_print(to, "<text x=\"%d\" y=\"%d\">%s<tspan dy=\"3\" class=\"sub\">", x_of(net, c),
-                       y_of(net->levels) + 26, net->result);
+                       y_of(net, net->levels) + 26, net->result);
         tly_text_print(to, net->results > 1 ? "%d" : "", c);
         tly_text_print(to, "</tspan></text>");
     }
@@ -136,9 +138,9 @@ static void write_words(const tly_net *net, tly_text *to)
 static void write_data(const tly_net *net, const char *name, tly_text *to)
 {
     tly_text_print(to,
-                   "<figure class=\"net\" tabindex=\"0\" data-name=\"%s\" data-columns=\"%d\" "
+                   "<figure class=\"net%s\" tabindex=\"0\" data-name=\"%s\" data-columns=\"%d\" "
                    "data-results=\"%d\" data-levels=\"[",
-                   name, net->columns, net->results);
+                   net->columns > 18 ? " broad" : "", name, net->columns, net->results);
     for (int l = 0; l < net->levels; l++) {
         const char *between = "";
         tly_text_print(to, l ? ",[" : "[");
@@ -155,7 +157,7 @@ static void write_data(const tly_net *net, const char *name, tly_text *to)
 
 void tly_net_draw(const tly_net *net, const char *name, tly_text *to)
 {
-    const int width = x_of(net, net->columns - 1) + SIDE, height = y_of(net->levels) + 36;
+    const int width = x_of(net, net->columns - 1) + SIDE, height = y_of(net, net->levels) + 36;
     write_data(net, name, to);
     tly_text_print(
         to,

@@ -43,7 +43,11 @@ static void tell_plain(order *o)
     tly_text_print(o->to,
                    "<p>Each result is the one before it, combined with the next element. Lanes "
                    "that lie side by side do not meet.</p>");
-    tly_draw_chain(8, 1, tly_template_is(o->page, "reduce_lanes") ? "s" : "y", o->to);
+    if (o->page->subject->scan) {
+        tly_draw_chain(8, 1, "y", o->to);
+    } else {
+        tly_draw_fold(8, o->to);
+    }
     end_step(o);
 }
 
@@ -57,11 +61,11 @@ static void tell_scan_chunks(order *o)
     begin_step(o, "Chunks");
     tly_text_print(
         o->to,
-        "<p>A row is cut after every %s elements, into %s here. What a chunk starts from is "
+        "<p>A row is cut after every %s elements: %s chunk%s here. What a chunk starts from is "
         "what the one before it started from, combined with that one's total: so another "
         "thread can have the total before the start arrives, and one thread computes the same "
         "tree as many.</p>",
-        tly_count(chunk), tly_count(chunks));
+        tly_count(chunk), tly_count(chunks), chunks == 1 ? "" : "s");
     end_step(o);
 }
 
@@ -207,7 +211,7 @@ static void tell_reduce_rows(order *o)
                        "<p class=\"note\">Products of floats are a mantissa and an exponent, which "
                        "nothing leaves; only chains of 32 elements are plain.</p>");
     }
-    tly_draw_chain(8, 1, "s", o->to);
+    tly_draw_fold(8, o->to);
     end_step(o);
     if (vectors > 1 && !groups) {
         begin_step(o, "Vectors");
@@ -309,10 +313,9 @@ static void tell_teams(order *o)
     } else {
         tly_text_print(
             o->to,
-            "<p>The totals of %d invocations, from neighbours at distance 1, 2, 4, …%s%s</p>",
-            width, unit > 1 ? " of the same scan." : ".",
-            width > 32 ? " The first 32 are drawn." : "");
-        tly_draw_lanes(smaller(width, 32), 0, o->to);
+            "<p>The totals of %d invocations, with those at distance %d, %d, %d and so on.%s</p>",
+            width, unit, 2 * unit, 4 * unit, width > 32 ? " The first 32 are drawn." : "");
+        tly_draw_lanes(smaller(width, 32), unit, 0, o->to);
     }
     end_step(o);
     tell_groups(o, groups);
@@ -348,7 +351,7 @@ static void tell_gpu_rows(order *o)
         "<p>The states of %d invocations: each takes that of the one whose number differs "
         "in one bit, so that all have the same in the end.%s</p>",
         width, width > 32 ? " The first 32 are drawn." : "");
-    tly_draw_lanes(smaller(width, 32), 1, o->to);
+    tly_draw_lanes(smaller(width, 32), 1, 1, o->to);
     end_step(o);
     tell_groups(o, groups);
     tell_reduced_chunks(o);
@@ -381,6 +384,11 @@ void tly_html_order(const tly_page *page, tly_text *to)
         tell = tell_gpu_rows;
     } else if (page->llvm == NULL && tell == tell_reduce_lanes) {
         tell = tell_plain;
+    }
+    if (page->subject->descriptor.flags & TALLY_REVERSE) {
+        tly_text_print(to,
+                       "<p class=\"note\">The scan is reversed: x<sub>0</sub> is the last element "
+                       "along the axis.</p>");
     }
     tly_text_print(to, "<ol class=\"steps\">");
     tell(&o);

@@ -6,7 +6,15 @@
 
 #include <string.h>
 
-enum { CELL = 24, MOST_CELLS = 12, MOST_SHEETS = 4, SLANT = 16, LEFT = 120, ROOF = 34 };
+enum {
+    CELL = 20,
+    MOST_CELLS = 10,
+    MOST_DOWN = 8,
+    MOST_SHEETS = 4,
+    SLANT = 14,
+    LEFT = 92,
+    ROOF = 16
+};
 
 /* What a dim is to the kernel. */
 enum { KEPT, ALONG };
@@ -64,7 +72,7 @@ static void choose_sides(drawing *w)
         }
     }
     w->across = side_of(w, count > 0 ? dims[0] : -1, MOST_CELLS);
-    w->down = side_of(w, count > 1 ? dims[1] : -1, 8);
+    w->down = side_of(w, count > 1 ? dims[1] : -1, MOST_DOWN);
     w->behind = side_of(w, behind, MOST_SHEETS);
     w->left_out = 1;
     for (int k = 2; k < count; k++) {
@@ -91,47 +99,55 @@ static void draw_sheet(drawing *w, int z)
     }
 }
 
+/* Where a dim's arrow goes, and where its name stands. */
+typedef struct line {
+    int x1, y1, x2, y2, x, y;
+    const char *anchor;
+} line;
+
 /* A dim's name beside it; that along which the kernel goes has an arrow, too. */
-static void draw_side(drawing *w, const side *s, int x1, int y1, int x2, int y2, const char *anchor)
+static void draw_side(drawing *w, const side *s, const line *l)
 {
-    const int back = w->scan && (w->d->flags & TALLY_REVERSE);
+    const int back = w->scan && (w->d->flags & TALLY_REVERSE), along = s->role == ALONG;
     if (s->dim < 0) {
         return;
     }
-    if (s->role == ALONG) {
-        tly_text_print(w->to,
-                       "<path class=\"arrow\" marker-end=\"url(#head)\" d=\"M%d %dL%d %d\"/>",
-                       back ? x2 : x1, back ? y2 : y1, back ? x1 : x2, back ? y1 : y2);
+    if (along) {
+        tly_text_print(
+            w->to, "<path class=\"arrow\" marker-end=\"url(#head)\" d=\"M%d %dL%d %d\"/>",
+            back ? l->x2 : l->x1, back ? l->y2 : l->y1, back ? l->x1 : l->x2, back ? l->y1 : l->y2);
     }
-    const int down = x1 == x2;
-    tly_text_print(
-        w->to, "<text class=\"%s\" text-anchor=\"%s\" x=\"%d\" y=\"%d\">axis %d: %s%s</text>",
-        s->role == ALONG ? "along" : "kept", anchor, down ? x1 - 10 : (x1 + x2) / 2,
-        down ? (y1 + y2) / 2 + 4 : y1 - 8, s->dim, tly_count(s->size), s->cut ? " …" : "");
+    tly_text_print(w->to, "<text class=\"%s\" text-anchor=\"%s\" x=\"%d\" y=\"%d\">axis %d: %s",
+                   along ? "along" : "kept", l->anchor, l->x, l->y, s->dim, tly_count(s->size));
+    if (s->cut) { /* said below the size */
+        tly_text_print(w->to, "<tspan class=\"kept\" x=\"%d\" dy=\"15\">%d drawn</tspan>", l->x,
+                       s->cells);
+    }
+    tly_text_print(w->to, "</text>");
 }
 
 static void draw(drawing *w)
 {
     const int depth = (w->behind.cells > 0 ? w->behind.cells - 1 : 0) * SLANT;
     const int right = LEFT + w->across.cells * CELL, bottom = ROOF + depth + w->down.cells * CELL;
-    const int width = right + depth + 130 > 360 ? right + depth + 130 : 360;
+    const int width = right + depth + (w->behind.dim < 0 ? 20 : 110);
     tly_text_print(
         w->to,
         "<div class=\"wide\"><svg role=\"img\" aria-label=\"The tensor; its dims are in the "
         "table below\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">",
-        width, bottom + 40, width, bottom + 40);
+        width, bottom + 50, width, bottom + 50);
     for (int z = w->behind.cells - 1; z >= 0; z--) {
         draw_sheet(w, z);
     }
-    draw_side(w, &w->down, LEFT - 12, ROOF + depth, LEFT - 12, bottom, "end");
-    if (w->across.dim >= 0) { /* below the sheets */
-        side across = w->across;
-        draw_side(w, &across, LEFT, bottom + 14, right, bottom + 14, "middle");
-    }
-    if (w->behind.dim >= 0) {
-        draw_side(w, &w->behind, right + 10, bottom - 4, right + 10 + (depth > 24 ? depth : 24),
-                  bottom - 4 - (depth > 24 ? depth : 24), "start");
-    }
+    const int far = depth > 24 ? depth : 24, top = ROOF + depth;
+    draw_side(w, &w->down,
+              &(line){ LEFT - 8, top, LEFT - 8, bottom, LEFT - 16, (top + bottom) / 2, "end" });
+    draw_side(w, &w->across,
+              &(line){ LEFT, bottom + 10, right, bottom + 10, (LEFT + right) / 2, bottom + 28,
+                       "middle" });
+    draw_side(w, &w->behind,
+              &(line){ right + 10, bottom - 2, right + 10 + far, bottom - 2 - far,
+                       right + 20 + far / 2, bottom - 2, "start" });
     tly_text_print(w->to, "</svg></div>");
 }
 

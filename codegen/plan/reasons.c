@@ -35,36 +35,45 @@ const tly_reason tly_reasons[] = {
       "together as one wide row" },
 
     { NULL, "lanes", "accumulators that a vector of this CPU level holds" },
-    { "rows", "lanes",
-      "accumulators of a vector; of f32 products 8 at most, as windows of 16 leave the range far "
+    { NULL, "lanes=1", "elements lie apart, or the order is the plain loop's: one by one" },
+    { "rows", "lanes=8",
+      "accumulators of a vector; of f32 products no more, as windows of 16 leave the range far "
       "sooner (uniform data in L2: 8.5 us by 8 lanes, 21 by 16; Zen 4)" },
     { "tiles", "lanes",
       "accumulators of a vector, at most 8 where tiles are turned, and no more than there are "
       "lanes "
       "or steps" },
-    { "reduce_rows", "lanes", "accumulators of a vector; 1 where elements lie apart" },
-    { "rows", "pairs",
-      "1 where bf16 neighbours share a lane of 32 bits: half the shuffles, and none that widen" },
-    { "rows", "scan",
-      "0: windows across vectors, a shuffle less each; 1: each vector by itself, for interleaved "
-      "scans "
-      "and pairs; 2: scalars, where 64-bit products have no vector instruction" },
-    { "rows", "careful",
-      "0: windows first, and what left the range is computed again; 1 watches it step by step" },
-    { "rows", "unroll",
-      "vectors a step: 4, or 2 where states have several parts or registers are few (AVX2 products "
-      ".207 ns an element by 2, .33 by 4; Zen 4)" },
+    { NULL, "pairs=0", "a lane holds one element: only bf16 in and out could go by twos" },
+    { NULL, "pairs=1",
+      "bf16 neighbours share a lane of 32 bits: half the shuffles, and none that widen" },
+    { NULL, "scan=0",
+      "windows that reach across vectors: a shuffle a vector less than the others" },
+    { NULL, "scan=1", "each vector by itself, as scans are interleaved or go by pairs" },
+    { NULL, "scan=2",
+      "scalars by pairs of elements: this level has no instruction for vectors of 64-bit "
+      "products" },
+    { NULL, "careful=0",
+      "the quick order first; only what left the range is computed again, in the plain loop's" },
+    { NULL, "careful=1", "the range is watched step by step" },
+    { "rows", "unroll=4", "vectors a step, so that loads and shuffles of one hide behind another" },
+    { "rows", "unroll=2",
+      "vectors a step: states have several parts, or registers are few (AVX2 products .207 ns an "
+      "element by 2, .33 by 4; Zen 4)" },
+    { "rows", "unroll", "vectors a step; of scalars one" },
     { "serial", "unroll", "rows side by side, so that chains do not wait for themselves" },
     { "narrow", "unroll",
       "lines a step: about as many vectors as the history holds, so that few are moved" },
-    { "reduce_rows", "unroll",
-      "vectors of states side by side, which hide the latency of one; 1 for short rows, which "
-      "stand "
-      "side by side instead" },
-    { "rows", "window_loads",
-      "doublings made by overlapping loads in place of shuffles, where a load is one instruction "
-      "and "
-      "shuffles across vectors are several" },
+    { NULL, "unroll=1",
+      "a vector of states: short rows stand side by side, or the order is serial" },
+    { NULL, "unroll", "vectors of states side by side, which hide the latency of one" },
+    { NULL, "window_loads=0",
+      "every doubling is a shuffle: here one instruction shifts across two vectors, or elements "
+      "are "
+      "converted as they are loaded" },
+    { NULL, "window_loads",
+      "the first doublings are overlapping loads, one instruction each, where shuffles across "
+      "vectors "
+      "are several (f32 in L2: 4.3 us without, 3.1 with 2; Zen 3)" },
     { "rows", "block",
       "128 vectors between two looks at the range: what is staged stays in L1 (64 vectors .85 of a "
       "copy, 128 .92, 256 .89; Zen 3)" },
@@ -72,53 +81,58 @@ const tly_reason tly_reasons[] = {
     { "narrow", "block",
       "8 KiB of results in scratch, which stay in L1 with the input ahead (16 KiB .75 of a copy, 8 "
       "KiB .97; Zen 4)" },
-    { "reduce_interleaved", "block",
-      "steps side by side, so that states fill eight vectors and more" },
-    { "narrow", "history",
-      "1: the row before stays in registers; 0: it is too long, and is in scratch" },
+    { NULL, "block", "steps side by side, so that states fill eight vectors and more" },
+    { NULL, "history=1", "the row before stays in registers" },
+    { NULL, "history=0", "the row before is too long for registers, and is in scratch" },
     { "rows", "chunk",
       "128 KiB of input: its second reading, by a thread that comes late, is from L2 (32 KiB 21.8 "
       "ms, "
-      "128 KiB 19.8; Zen 3); 0: never cut" },
+      "128 KiB 19.8; Zen 3)" },
+    { NULL, "chunk=0", "never cut: one chain, whose state cannot be handed on or joined" },
     { NULL, "chunk",
-      "128 KiB of input, each chunk a state of its own, so that threads need not wait; 0: one "
-      "chain, "
-      "as the order must be the plain loop's" },
+      "128 KiB of input, each chunk a state of its own, so that threads need not wait" },
+    { "columns", "rows=1",
+      "axis steps a pass: narrow results are limited by instructions, of which one step has the "
+      "fewest" },
     { "columns", "rows",
       "axis steps a pass, so that accumulators are loaded and stored once for several (1 step .92 "
       "of a "
-      "copy, 4 steps 1.2; Zen 3); 1 where narrow results are limited by instructions" },
+      "copy, 4 steps 1.2; Zen 3)" },
     { "transposed", "rows", "axis steps a pass: whole lines of output, 32 at least" },
-    { "tiles", "rows", "axis steps of a tile: square where it is turned, else one" },
-    { "reduce_rows", "rows",
-      "short rows folded together, so that results are neighbours; 1 for all others" },
+    { "tiles", "rows", "axis steps of a tile: as many as lanes, as it is turned" },
+    { "tiles", "rows=1", "axis steps of a tile, which is not turned" },
+    { "reduce_rows", "rows=1",
+      "rows one at a time: they are long, or vectors cannot be loaded in part" },
+    { "reduce_rows", "rows", "short rows folded together, so that results are neighbours" },
     { NULL, "rows",
       "axis steps a pass, combined in a tree before they meet the state, which is loaded and "
       "stored "
       "once for all" },
     { "columns", "lines",
       "lines of 64 bytes a pass of one step takes (1: .90 of a copy, 2: 1.03, 4: .99; Zen 3)" },
-    { "tiles", "lines",
-      "lines of output across a tile, where there are lanes enough; 0: one vector" },
+    { "tiles", "lines=0",
+      "lines of output across a tile: there are no lanes for one, so a vector is all" },
+    { "tiles", "lines", "lines of output across a tile, as there are lanes enough" },
+    { "reduce_lanes", "tile_lanes", "outputs a tile, whose states stay in L1" },
     { NULL, "tile_lanes",
       "lanes a tile: threads share the work at its multiples, so none shares a line with another" },
-    { "reduce_lanes", "tile_lanes", "outputs a tile, whose states stay in L1" },
+    { "tiles", "prefetch=0", "nothing is fetched ahead: a tile takes the axis whole" },
+    { "columns", "prefetch",
+      "bytes fetched ahead of each row (512x16384: 2 KiB .71 of a copy, 6 KiB .78; Zen 4)" },
     { NULL, "prefetch",
       "bytes fetched ahead past the cache: far enough for memory to answer, near enough to stay in "
       "L1" },
-    { "columns", "prefetch",
-      "bytes fetched ahead of each row (512x16384: 2 KiB .71 of a copy, 6 KiB .78; Zen 4)" },
-    { "tiles", "prefetch", "bytes fetched ahead; 0 for axes that a tile takes whole" },
-    { "columns", "long_row",
+    { NULL, "long_row",
       "bytes of a row from which several steps pass together past the cache (16 KiB: 1 step 1.12 "
       "of a "
       "copy, 4 steps 1.05; 32 KiB: .94, 1.06)" },
-    { "columns", "small",
+    { NULL, "small",
       "bytes of input up to which several steps pass together in the cache (128 KiB: 1 step .80 of "
       "a "
       "copy, 4 steps .97; 512 KiB: .98, .83)" },
+    { NULL, "split_bytes=0",
+      "memory is the limit, so the machine says how many bytes are worth one more thread" },
     { NULL, "split_bytes",
-      "bytes that are worth one more thread where computing is the limit; 0: memory is, and the "
-      "machine decides" },
+      "bytes that are worth one more thread: computing is the limit here, not memory" },
     { NULL, NULL, NULL },
 };

@@ -19,36 +19,40 @@ const tly_reason tly_gpu_reasons[] = {
       "device" },
     { "reduce_rows", "template", "a team makes an output: there are fewer than fill the device" },
 
-    { NULL, "scan",
-      "how values go between invocations: 0 through workgroup memory, 1 by shuffles, 2 by the "
-      "device's "
-      "own scan, for integers of 32 bits alone, as that of floats has no fixed order" },
+    { NULL, "scan=0",
+      "values go through workgroup memory: the device has no shuffles of a known size" },
+    { NULL, "scan=1", "values go by shuffles; the device's own scan of floats has no fixed order" },
+    { NULL, "scan=2",
+      "the device's own scan, of integers of 32 bits, whose order changes nothing" },
     { NULL, "workgroup",
-      "invocations of a workgroup: 256 for teams that shuffle, 128 for lanes, 64 for other teams; "
-      "fewer "
+      "invocations of a workgroup: 256 for teams that shuffle, 128 for lanes, 64 for others; fewer "
       "where the device has a limit or a CPU plays it (reasoned, not measured on a GPU)" },
-    { "reduce_lanes", "workgroup", "64, which leaves no invocation idle for long (reasoned)" },
     { NULL, "team",
       "invocations that scan together: as few as still hold the row at once, so that more rows "
       "share a "
       "subgroup" },
-    { NULL, "vector",
-      "neighbouring elements an invocation takes at once: 16 bytes a load on GPUs, 16 elements "
-      "where a "
-      "CPU plays the device (lavapipe: 4 450 ms, 16 103)" },
     { "columns", "vector",
       "neighbouring lanes an invocation takes at once, as far as they lie together and leave the "
       "device "
       "busy" },
-    { NULL, "segments",
-      "such vectors a tile and invocation: several loads are on their way at once" },
+    { NULL, "vector=1",
+      "single elements: several scans are interleaved, or an output's elements are "
+      "shared out one by one" },
+    { NULL, "vector",
+      "neighbouring elements an invocation takes at once: 16 bytes a load on GPUs, 16 elements "
+      "where a "
+      "CPU plays the device (lavapipe, vectors of 16 103 ms, of 8 115)" },
     { "columns", "segments", "positions loaded at once, so that several loads are on their way" },
+    { NULL, "segments",
+      "such vectors a tile and invocation, so that several loads are on their way" },
+    { NULL, "chunk=0", "never cut: there are enough rows to fill the device" },
+    { "look_back", "chunk", "elements of a tile" },
     { NULL, "chunk",
-      "elements that a team scans on its own where rows are too few to fill the device; 0: never "
-      "cut" },
-    { NULL, "addresses",
-      "0: tensors are storage buffers; 1: device addresses, as one is larger than a buffer may "
-      "be" },
-    { NULL, "index_bits", "offsets of 32 bits, unless a tensor spans 2 GiB" },
+      "elements that a team takes on its own, as rows are too few to fill the device" },
+    { NULL, "addresses=0", "tensors are storage buffers, which reach all of them" },
+    { NULL, "addresses=1", "device addresses, as a tensor is larger than a storage buffer may be" },
+    { NULL, "index_bits=32",
+      "width of offsets: no tensor spans 2 GiB, or buffers bound them anyway" },
+    { NULL, "index_bits=64", "width of offsets: a tensor spans 2 GiB and more" },
     { NULL, NULL, NULL },
 };

@@ -175,7 +175,7 @@ typedef enum tally_stage {
 } tally_stage;
 
 /** Writes one stage of the kernel's making as text; on failure part of it may have been written.
- *  Open sizes are taken for word, plan and kir on a CPU, and count as large. Errors as
+ *  Open sizes are taken for word, plan, reasons and kir on a CPU, and count as large. Errors as
  *  tally_kernel_create; TALLY_UNSUPPORTED for a stage that the device's kernels do not have;
  *  TALLY_IO if `write` returned non-zero; TALLY_OUT_OF_MEMORY if less than 256 KiB of stack are
  *  left, but for TALLY_STAGE_WORD, as `write` is called on this thread. Thread-safe. */
