@@ -12,7 +12,7 @@ enum {
     MOST_DOWN = 8,
     MOST_SHEETS = 4,
     SLANT = 14,
-    LEFT = 92,
+    LEFT = 132,
     ROOF = 16
 };
 
@@ -117,13 +117,15 @@ static void draw_side(drawing *w, const side *s, const line *l)
             w->to, "<path class=\"arrow\" marker-end=\"url(#head)\" d=\"M%d %dL%d %d\"/>",
             back ? l->x2 : l->x1, back ? l->y2 : l->y1, back ? l->x1 : l->x2, back ? l->y1 : l->y2);
     }
-    tly_text_print(w->to, "<text class=\"%s\" text-anchor=\"%s\" x=\"%d\" y=\"%d\">axis %d: %s",
-                   along ? "along" : "kept", l->anchor, l->x, l->y, s->dim, tly_count(s->size));
-    if (s->cut) { /* said below the size */
-        tly_text_print(w->to, "<tspan class=\"kept\" x=\"%d\" dy=\"15\">%d drawn</tspan>", l->x,
-                       s->cells);
+    tly_text_print(w->to,
+                   "<text class=\"%s\" text-anchor=\"%s\" x=\"%d\" y=\"%d\">axis %d<tspan "
+                   "class=\"kept\" x=\"%d\" dy=\"15\">%s",
+                   along ? "along" : "kept", l->anchor, l->x, l->y, s->dim, l->x,
+                   tly_count(s->size));
+    if (s->cut) {
+        tly_text_print(w->to, ", %d drawn", s->cells);
     }
-    tly_text_print(w->to, "</text>");
+    tly_text_print(w->to, "</tspan></text>");
 }
 
 static void draw(drawing *w)
