@@ -67,9 +67,9 @@ const tly_reason tly_reasons[] = {
       "a vector of states: short rows stand side by side, or the order is serial" },
     { NULL, "unroll", "vectors of states side by side, which hide the latency of one" },
     { NULL, "window_loads=0",
-      "every doubling is a shuffle: here one instruction shifts across two vectors, or elements "
-      "are "
-      "converted as they are loaded" },
+      "no doubling is a load: one instruction shifts across two vectors here, elements are "
+      "converted "
+      "as they are loaded, or there are no windows" },
     { NULL, "window_loads",
       "the first doublings are overlapping loads, one instruction each, where shuffles across "
       "vectors "
