@@ -37,8 +37,9 @@ const tly_reason tly_reasons[] = {
     { NULL, "lanes", "accumulators that a vector of this CPU level holds" },
     { NULL, "lanes=1", "elements lie apart, or the order is the plain loop's: one by one" },
     { "rows", "lanes=8",
-      "accumulators of a vector; of f32 products no more, as windows of 16 leave the range far "
-      "sooner (uniform data in L2: 8.5 us by 8 lanes, 21 by 16; Zen 4)" },
+      "accumulators of a vector; of f32 products whose elements are watched, not flags, no more: "
+      "those of "
+      "16 leave the range far sooner" },
     { "tiles", "lanes",
       "accumulators of a vector, at most 8 where tiles are turned, and no more than there are "
       "lanes "
@@ -57,8 +58,9 @@ const tly_reason tly_reasons[] = {
     { NULL, "careful=1", "the range is watched step by step" },
     { "rows", "unroll=4", "vectors a step, so that loads and shuffles of one hide behind another" },
     { "rows", "unroll=2",
-      "vectors a step: states have several parts, or registers are few (AVX2 products .207 ns an "
-      "element by 2, .33 by 4; Zen 4)" },
+      "vectors a step: products go by at most 32 elements, states have several parts, or registers "
+      "are "
+      "few (AVX2 products .207 ns an element by 2, .33 by 4; Zen 4)" },
     { "rows", "unroll", "vectors a step; of scalars one" },
     { "serial", "unroll", "rows side by side, so that chains do not wait for themselves" },
     { "narrow", "unroll",

@@ -167,7 +167,7 @@ typedef enum tally_stage {
     TALLY_STAGE_SPVASM, /**< their disassembly, lines of the kernel IR as OpLine */
     /* For those who show a kernel: the same code, and what became of what. */
     TALLY_STAGE_LLVM_LINES, /**< LLVM, with lines of the kernel IR as debug locations */
-    TALLY_STAGE_ASM_LINES,  /**< ASM, with them as .loc directives; the instructions are the same, on
+    TALLY_STAGE_ASM_LINES, /**< ASM, with them as .loc directives; the instructions are the same, on
                                  AArch64 a function's first ones perhaps in another order */
     TALLY_STAGE_REASONS, /**< a line a choice of the plan: key, value and why, separated by tabs */
     TALLY_STAGE_LAUNCH /**< lines `key = value`: the problem that the kernel is for, as it sees it,
