@@ -81,6 +81,7 @@ static tally_status join(const tly_artefact *artefact, tly_piece *made, tally_er
 typedef struct making {
     const tly_object *object;
     tly_piece *made;
+    int quick; /* if the generator can */
 } making;
 
 static tally_status make_now(void *state, tally_error *error)
@@ -101,7 +102,9 @@ static tally_status make_now(void *state, tally_error *error)
         return status;
     }
     tly_artefact artefact = { .code = NULL };
-    status = tly_make_cpu(context, generator, &f->problem, f->level, key->plan, &artefact, error);
+    m->made->quick = m->quick && generator->generate_quick != NULL;
+    status = tly_make_cpu(context, generator, &f->problem, f->level, key->plan, m->made->quick,
+                          &artefact, error);
     if (status != TALLY_OK) {
         return status;
     }
@@ -113,8 +116,16 @@ static tally_status make_now(void *state, tally_error *error)
 
 static tally_status make(const tly_object *object, tly_piece *made, tally_error *error)
 {
-    making m = { object, made };
+    making m = { object, made, 0 };
     return tly_stack_call(make_now, &m, error);
+}
+
+/* What quick selection alone fails at is made in full. */
+static tally_status make_quick(const tly_object *object, tly_piece *made, tally_error *error)
+{
+    making m = { object, made, 1 };
+    tally_status status = tly_stack_call(make_now, &m, error);
+    return status == TALLY_INTERNAL && made->quick ? make(object, made, error) : status;
 }
 
 /* --- loading ------------------------------------------------------------------------------- */
@@ -132,20 +143,33 @@ static int sound(const tly_launch *l, const tly_problem *problem)
 static tally_status load(tly_object *object, const tly_piece *made, tally_error *error)
 {
     tly_native *native = (tly_native *)object;
-    const size_t front = sizeof native->launch;
-    if (made->count > front) {
-        memcpy(&native->launch, made->bytes, front);
+    tly_launch launch;
+    if (made->count > sizeof launch) {
+        memcpy(&launch, made->bytes, sizeof launch);
     }
-    if (made->count <= front || !sound(&native->launch, &facts_of(object)->problem)) {
+    if (made->count <= sizeof launch || !sound(&launch, &facts_of(object)->problem)) {
         return tly_fail(error, TALLY_INTERNAL, "device", "the generator's launch record is bad");
     }
-    return tly_code_load((const unsigned char *)made->bytes + front, made->count - front,
-                         &native->code, error);
+    if (native->quick.entry == NULL) {
+        native->launch = launch;
+    } else if (memcmp(&native->launch, &launch, sizeof launch) != 0) { /* it is in use */
+        return tly_fail(error, TALLY_INTERNAL, "device",
+                        "the generator's launch record is not that of its quick code");
+    }
+    tly_code *code = made->quick ? &native->quick : &native->code;
+    tally_status status = tly_code_load((const unsigned char *)made->bytes + sizeof launch,
+                                        made->count - sizeof launch, code, error);
+    if (status == TALLY_OK) {
+        atomic_store_explicit(&native->entry, native->code.entry, memory_order_release);
+    }
+    return status;
 }
 
 static void unload(tly_object *object)
 {
-    tly_code_unload(&((tly_native *)object)->code);
+    tly_native *native = (tly_native *)object;
+    tly_code_unload(&native->code);
+    tly_code_unload(&native->quick);
 }
 
 /* --- the backend --------------------------------------------------------------------------- */
@@ -155,13 +179,14 @@ static const tly_backend backend = {
     .object_bytes = sizeof(tly_native),
     .facts_bytes = sizeof(facts),
     .make = make,
+    .make_quick = make_quick,
     .load = load,
     .unload = unload,
     .name = name,
 };
 
-tally_status tly_native_get(tally_context *context, const tly_request *request, tly_native **native,
-                            tally_error *error)
+tally_status tly_native_get(tally_context *context, const tly_request *request, int full,
+                            tly_native **native, tally_error *error)
 {
     facts f;
     memset(&f, 0, sizeof f);
@@ -169,7 +194,8 @@ tally_status tly_native_get(tally_context *context, const tly_request *request, 
     strncpy(f.level, tly_level_name(request->level), sizeof f.level - 1);
     const tly_key key = { &backend, context, &f, request->plan };
     tly_object *object;
-    tally_status status = tly_cache_get(&context->cache, &key, &object, error);
+    tally_status status = full ? tly_cache_get_full(&context->cache, &key, &object, error)
+                               : tly_cache_get(&context->cache, &key, &object, error);
     if (status == TALLY_OK) {
         *native = (tly_native *)object;
     }
