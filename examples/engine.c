@@ -43,7 +43,8 @@ static void on_threads(void *user, int64_t count, void (*task)(void *state, int6
 
 int main(void)
 {
-    static const char *const words[] = { "cumsum:f32:1024x4096:axis=1", "max:f32:1024x4096:axes=0" };
+    static const char *const words[] = { "cumsum:f32:1024x4096:axis=1",
+                                         "max:f32:1024x4096:axes=0" };
     enum { ROWS = 1024, COLUMNS = 4096 };
     float *in = calloc(ROWS * COLUMNS, sizeof *in), *out = calloc(ROWS * COLUMNS, sizeof *out);
     tally_descriptor graph[2] = { TALLY_DESCRIPTOR_INIT, TALLY_DESCRIPTOR_INIT };

@@ -27,6 +27,12 @@
  * need no more (18.1 KiB for 12 f32 on x86-64-v4), and a thread with 32 KiB has as much. */
 enum { STACK_SCRATCH = 20480 };
 
+/* Quick code takes up to 16 KiB of stack by itself, and has its scratch elsewhere. */
+static inline int is_plain(const tally_kernel *k)
+{
+    return atomic_load_explicit(&k->plain, memory_order_relaxed);
+}
+
 /* --- pointers ---------------------------------------------------------------------------- */
 
 static inline int is_misaligned(const tally_kernel *k, const void *in, const void *out)
@@ -149,7 +155,7 @@ static void work(void *state, int64_t index)
     (void)index;
     tly_run *run = state;
     const tally_kernel *k = run->kernel;
-    if (k->scratch_bytes <= STACK_SCRATCH) {
+    if (is_plain(k) && k->scratch_bytes <= STACK_SCRATCH) {
         draw_on_stack(run);
         return;
     }
@@ -351,18 +357,16 @@ static __attribute__((noinline)) tally_status run_other(const tally_kernel *k, c
     }
     tly_args args;
     complete(k, in, out, &args);
-    if (k->scratch_bytes > STACK_SCRATCH) {
-        return launch_on_block(k, &args, with, error);
-    }
-    launch_on_stack(k, &args, with);
-    return TALLY_OK;
+    return launch_on_block(k, &args, with, error);
 }
 
 NO_CANARY
-static inline tally_status run(const tally_kernel *k, const void *in, void *out,
-                               const tally_run_options *with, tally_error *error)
+static inline __attribute__((always_inline)) tally_status run(const tally_kernel *k, const void *in,
+                                                              void *out,
+                                                              const tally_run_options *with,
+                                                              tally_error *error)
 {
-    if (!atomic_load_explicit(&k->plain, memory_order_relaxed) || !acceptable(k, in, out)) {
+    if (!is_plain(k) || !acceptable(k, in, out)) {
         return run_other(k, in, out, with, error);
     }
     tly_args args;
@@ -389,9 +393,20 @@ tally_status tally_kernel_run(const tally_kernel *kernel, const void *in, void *
     return run(kernel, in, out, NULL, error);
 }
 
-static tally_status refuse_threads(int32_t threads, tally_error *error)
+/* `with`: of this version's size. */
+NO_CANARY
+static __attribute__((noinline)) tally_status run_by(const tally_kernel *k, const void *in,
+                                                     void *out, const tally_run_options *with,
+                                                     tally_error *error)
 {
-    return tly_fail(error, TALLY_INVALID, "usage", "threads is %d, not 0 or more", threads);
+    if (with->threads < 0) {
+        return tly_fail(error, TALLY_INVALID, "usage", "threads is %d, not 0 or more",
+                        with->threads);
+    }
+    if (with->reserved != 0) {
+        return tly_fail(error, TALLY_INVALID, "usage", "reserved is %u, not 0", with->reserved);
+    }
+    return k == NULL ? tally_kernel_run(k, in, out, error) : run(k, in, out, with, error);
 }
 
 NO_CANARY
@@ -399,14 +414,9 @@ tally_status tally_kernel_run_threads(const tally_kernel *kernel, const void *in
                                       int32_t threads, tally_error *error)
 {
     const tally_run_options with = { .size = sizeof with, .threads = threads };
-    if (threads < 0) {
-        return refuse_threads(threads, error);
-    }
-    return threads == 0 || kernel == NULL ? tally_kernel_run(kernel, in, out, error)
-                                          : run(kernel, in, out, &with, error);
+    return run_by(kernel, in, out, &with, error);
 }
 
-NO_CANARY
 tally_status tally_kernel_run_with(const tally_kernel *kernel, const void *in, void *out,
                                    const tally_run_options *options, tally_error *error)
 {
@@ -415,15 +425,5 @@ tally_status tally_kernel_run_with(const tally_kernel *kernel, const void *in, v
         return tally_kernel_run(kernel, in, out, error);
     }
     tally_status status = tly_struct_take(&with, sizeof with, options, "tally_run_options", error);
-    if (status != TALLY_OK) {
-        return status;
-    }
-    if (with.threads < 0) {
-        return refuse_threads(with.threads, error);
-    }
-    if (with.reserved != 0) {
-        return tly_fail(error, TALLY_INVALID, "usage", "reserved is %u, not 0", with.reserved);
-    }
-    return kernel == NULL ? tally_kernel_run(kernel, in, out, error)
-                          : run(kernel, in, out, &with, error);
+    return status != TALLY_OK ? status : run_by(kernel, in, out, &with, error);
 }

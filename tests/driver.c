@@ -157,15 +157,24 @@ void tly_driver_run(tly_driver *v, long number)
 
 /* ---- contexts ---- */
 
-/* A generator that makes every kernel as the real one makes those that a full kernel will follow. */
+static const tly_generator *real;
+
+/* As the library does: where quick selection gives up, in full. */
+static tally_status generate_quick(const tly_problem *problem, const char *level, const char *plan,
+                                   tly_artefact *artefact, tally_error *error)
+{
+    tally_status status = real->generate_quick(problem, level, plan, artefact, error);
+    return status != TALLY_INTERNAL ? status
+                                    : real->generate(problem, level, plan, artefact, error);
+}
+
 static tally_status make_quick(tally_context *context, tally_error *error)
 {
     static tly_generator quick;
-    const tly_generator *real;
     tally_status status = tly_generator_find(context, &real, error);
     if (!status) {
         quick = *real;
-        quick.generate = real->generate_quick;
+        quick.generate = generate_quick;
         tly_context_set_generator(context, &quick);
     }
     return status;

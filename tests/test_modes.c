@@ -386,9 +386,12 @@ Test(modes, the_end_comes_first)
 
 enum { WORDS = 6, KERNELS = 4 };
 
-static const char *const words[WORDS] = {
-    ROWS, "sum:i64:400", "cumsum:u64:9:axis=0", ROWS, "cumsum:i64:3x40:axis=1", "cumsum:i64:40x8:axis=0"
-};
+static const char *const words[WORDS] = { ROWS,
+                                          "sum:i64:400",
+                                          "cumsum:u64:9:axis=0",
+                                          ROWS,
+                                          "cumsum:i64:3x40:axis=1",
+                                          "cumsum:i64:40x8:axis=0" };
 
 static void parse_words(tally_descriptor *d)
 {
@@ -406,9 +409,8 @@ Test(modes, warm_makes_each_once)
         tally_context_options options = plain;
         options.parallel = way % 2 ? sequential : NULL;
         options.parallel_user = &calls;
-        tally_context *context = modal_context(way / 2 ? TALLY_COMPILE_BACKGROUND
-                                                       : TALLY_COMPILE_WAIT,
-                                               &options);
+        tally_context *context = modal_context(
+            way / 2 ? TALLY_COMPILE_BACKGROUND : TALLY_COMPILE_WAIT, &options);
         tally_error error = TALLY_ERROR_INIT;
         fake_made = 0;
         fake_delay_us = 2000;
