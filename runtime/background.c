@@ -4,7 +4,6 @@
 #include "thread.h"
 
 #include <fenv.h>
-#include <stdio.h>
 
 /* The first of the queue, with its reference; NULL if there is none. The lock is held. */
 static tly_object *take(tly_background *b)
@@ -17,18 +16,18 @@ static tly_object *take(tly_background *b)
     return object;
 }
 
-static void tell(const tly_background *b, const tly_object *object, const tally_error *why)
+static void tell(const tly_background *b, const tly_object *object, tally_status status,
+                 const tally_error *why)
 {
-    const tly_store *store = b->cache->store;
     tly_store_name name = { { 0 }, { 0 } };
-    char text[512];
-    if (store == NULL || store->log == NULL) {
-        return;
-    }
     object->key.backend->name(object, &name);
-    snprintf(text, sizeof text, "%s for %s goes on with quick code: %s", name.word, name.device,
-             why->message);
-    store->log(store->log_user, TALLY_LOG_WARNING, text);
+    if (status == TALLY_OK) {
+        tly_log_say(&b->cache->store->log, TALLY_LOG_REASON, "%s for %s goes on in full", name.word,
+                    name.device);
+    } else {
+        tly_log_say(&b->cache->store->log, TALLY_LOG_WARNING,
+                    "%s for %s goes on with quick code: %s", name.word, name.device, why->message);
+    }
 }
 
 /* One object, unless another thread was faster. No fork comes in between. */
@@ -36,17 +35,16 @@ static void make_next(tly_background *b)
 {
     tally_error error = TALLY_ERROR_INIT;
     tally_status status = TALLY_OK;
+    tly_origin origin = { .from = TLY_FROM_NOWHERE };
     tly_fork_work_begin();
     pthread_mutex_lock(&b->cache->lock);
     tly_object *object = b->stop ? NULL : take(b);
     if (object != NULL) {
-        status = tly_cache_finish(b->cache, object, &error);
+        status = tly_cache_finish(b->cache, object, &origin, &error);
     }
     pthread_mutex_unlock(&b->cache->lock);
-    if (status != TALLY_OK) {
-        tell(b, object, &error);
-    }
     if (object != NULL) {
+        tell(b, object, status, &error);
         tly_object_drop(object);
     }
     tly_fork_work_end();

@@ -205,24 +205,25 @@ static tly_object *blank(uint64_t hash, const tly_key *key)
 
 /* --- where code comes from ----------------------------------------------------------------- */
 
-typedef enum origin { LOADED, MADE, MADE_QUICKLY } origin;
-
 /* 0: what is stored is no such kernel, and a new one takes its place. Any other status than that is
  * no fault of what is stored, and making it anew would not help. */
 static int load_stored(tly_store *store, tly_object *object, const tly_store_key *key,
-                       tally_status *status, tally_error *error)
+                       tally_status *status, tly_origin *origin, tally_error *error)
 {
     tly_piece made = { .bytes = NULL };
-    if (!tly_store_load(store, key, &made.bytes, &made.count)) {
+    if (!tly_store_load(store, key, &made.bytes, &made.count, origin)) {
         return 0;
     }
     *status = object->key.backend->load(object, &made, error);
     free(made.bytes);
+    if (*status == TALLY_INTERNAL) {
+        origin->disk = "what is stored is no such kernel";
+    }
     return *status != TALLY_INTERNAL;
 }
 
 static tally_status make_new(tly_store *store, tly_object *object, const tly_store_key *key,
-                             int soon, origin *from, tally_error *error)
+                             int soon, tly_origin *origin, tally_error *error)
 {
     const tly_backend *backend = object->key.backend;
     tly_piece made = { .bytes = NULL };
@@ -230,7 +231,7 @@ static tally_status make_new(tly_store *store, tly_object *object, const tly_sto
     if (status != TALLY_OK) {
         return status;
     }
-    *from = made.quick ? MADE_QUICKLY : MADE;
+    origin->from = made.quick ? TLY_FROM_QUICK : TLY_FROM_MADE;
     status = backend->load(object, &made, error);
     if (status == TALLY_OK && made.lasting && !made.quick && store != NULL) {
         tly_store_name name = { { 0 }, { 0 } };
@@ -252,7 +253,7 @@ static tally_status refuse(const tly_object *object, tally_error *error)
 }
 
 /* Pack or disk, then generator. */
-static tally_status obtain(const tly_cache *cache, tly_object *object, int full, origin *from,
+static tally_status obtain(const tly_cache *cache, tly_object *object, int full, tly_origin *origin,
                            tally_error *error)
 {
     const tly_key *k = &object->key;
@@ -263,35 +264,34 @@ static tally_status obtain(const tly_cache *cache, tly_object *object, int full,
         !tly_store_key_make(&key, k->backend->kind, k->facts, k->backend->facts_bytes, k->plan)) {
         store = NULL;
     }
-    *from = LOADED;
-    if (store != NULL && load_stored(store, object, &key, &status, error)) {
+    if (store != NULL && load_stored(store, object, &key, &status, origin, error)) {
         return status;
     }
     if (cache->compile == TALLY_COMPILE_NEVER) {
         return refuse(object, error);
     }
     int soon = !full && cache->background != NULL && k->backend->make_quick != NULL;
-    return make_new(store, object, &key, soon, from, error);
+    return make_new(store, object, &key, soon, origin, error);
 }
 
 /* The lock is held, as for all that follow. */
-static void count(tly_cache *cache, origin from)
+static void count(tly_cache *cache, const tly_origin *origin)
 {
-    cache->loaded += from == LOADED;
-    cache->compiled += from == MADE;
-    cache->quick += from == MADE_QUICKLY;
+    cache->loaded += origin->from < TLY_FROM_MADE;
+    cache->compiled += origin->from == TLY_FROM_MADE;
+    cache->quick += origin->from == TLY_FROM_QUICK;
 }
 
-tally_status tly_cache_finish(tly_cache *cache, tly_object *object, tally_error *error)
+tally_status tly_cache_finish(tly_cache *cache, tly_object *object, tly_origin *origin,
+                              tally_error *error)
 {
-    origin from;
     object->state = FINISHING;
     pthread_mutex_unlock(&cache->lock);
-    tally_status status = obtain(cache, object, 1, &from, error);
+    tally_status status = obtain(cache, object, 1, origin, error);
     pthread_mutex_lock(&cache->lock);
     object->state = status == TALLY_OK ? READY : QUICK;
     if (status == TALLY_OK) {
-        count(cache, from);
+        count(cache, origin);
         cache->quick--;
     }
     pthread_cond_broadcast(&cache->made);
@@ -299,26 +299,25 @@ tally_status tly_cache_finish(tly_cache *cache, tly_object *object, tally_error 
 }
 
 /* Without a thread for it the full code is made here, and quick code that is all there is goes on. */
-static void hand_on(tly_cache *cache, tly_object *object)
+static void hand_on(tly_cache *cache, tly_object *object, tly_origin *origin)
 {
     object->state = QUEUED;
     if (!tly_background_add(cache->background, object)) {
-        (void)tly_cache_finish(cache, object, NULL);
+        (void)tly_cache_finish(cache, object, origin, NULL);
     }
 }
 
 /* Leaves the lock while it is made. */
-static void make_ready(tly_cache *cache, tly_object *object, int full)
+static void make_ready(tly_cache *cache, tly_object *object, int full, tly_origin *origin)
 {
-    origin from;
     pthread_mutex_unlock(&cache->lock);
-    tally_status status = obtain(cache, object, full, &from, object->failure);
+    tally_status status = obtain(cache, object, full, origin, object->failure);
     pthread_mutex_lock(&cache->lock);
     if (status == TALLY_OK) {
-        object->state = from == MADE_QUICKLY ? QUICK : READY;
+        object->state = origin->from == TLY_FROM_QUICK ? QUICK : READY;
         free(object->failure);
         object->failure = NULL;
-        count(cache, from);
+        count(cache, origin);
         evict(cache);
     } else {
         object->failure->status = (int32_t)status;
@@ -330,7 +329,8 @@ static void make_ready(tly_cache *cache, tly_object *object, int full)
 }
 
 /* What an object with quick code needs yet, which the caller refers to. */
-static tally_status follow_up(tly_cache *cache, tly_object *object, int full, tally_error *error)
+static tally_status follow_up(tly_cache *cache, tly_object *object, int full, tly_origin *origin,
+                              tally_error *error)
 {
     while (full && object->state == FINISHING) {
         pthread_cond_wait(&cache->made, &cache->lock);
@@ -339,17 +339,18 @@ static tally_status follow_up(tly_cache *cache, tly_object *object, int full, ta
         if (object->state == QUEUED) {
             tly_background_remove(cache->background, object);
         }
-        return tly_cache_finish(cache, object, error);
+        return tly_cache_finish(cache, object, origin, error);
     }
     if (object->state == QUICK) {
-        hand_on(cache, object);
+        hand_on(cache, object, origin);
     }
     return TALLY_OK;
 }
 
 static tally_status get(tly_cache *cache, const tly_key *key, int full, tly_object **found,
-                        tally_error *error)
+                        tly_origin *origin, tally_error *error)
 {
+    tly_origin whence = { .from = TLY_FROM_MEMORY };
     uint64_t hash = hash_key(key);
     pthread_mutex_lock(&cache->lock);
     tly_object *object = find(cache, hash, key);
@@ -366,13 +367,16 @@ static tally_status get(tly_cache *cache, const tly_key *key, int full, tly_obje
         object = blank(hash, key);
         if (object != NULL) {
             insert(cache, object);
-            make_ready(cache, object, full);
+            make_ready(cache, object, full, &whence);
         }
     }
     /* The caller's own reference holds it, whatever the table dropped. */
     int usable = object != NULL && object->state >= QUICK; // NOLINT(clang-analyzer-unix.Malloc)
-    tally_status status = usable ? follow_up(cache, object, full, error) : TALLY_OK;
+    tally_status status = usable ? follow_up(cache, object, full, &whence, error) : TALLY_OK;
     pthread_mutex_unlock(&cache->lock);
+    if (origin != NULL) {
+        *origin = whence;
+    }
     if (object == NULL) {
         return tly_out_of_memory(error, "a cache entry", bytes_of(key));
     }
@@ -386,15 +390,15 @@ static tally_status get(tly_cache *cache, const tly_key *key, int full, tly_obje
 }
 
 tally_status tly_cache_get(tly_cache *cache, const tly_key *key, tly_object **object,
-                           tally_error *error)
+                           tly_origin *origin, tally_error *error)
 {
-    return get(cache, key, 0, object, error);
+    return get(cache, key, 0, object, origin, error);
 }
 
 tally_status tly_cache_get_full(tly_cache *cache, const tly_key *key, tly_object **object,
-                                tally_error *error)
+                                tly_origin *origin, tally_error *error)
 {
-    return get(cache, key, 1, object, error);
+    return get(cache, key, 1, object, origin, error);
 }
 
 /* --- beginning and end --------------------------------------------------------------------- */

@@ -362,16 +362,28 @@ static tally_status refuse(const tly_request *request, tally_error *error)
     return TALLY_NO_GENERATOR;
 }
 
-static tally_status get_code(tally_kernel *k, const tly_request *request, int full,
-                             tally_error *error)
+/* What the kernel runs, and the creation is told. */
+static tally_status make(tally_kernel *k, const tly_request *request, int full, tally_error *error)
 {
     gpu_making gpu = { request, &k->gpu };
-    tally_status status = request->vulkan != NULL
-                              ? tly_stack_call(make_gpu, &gpu, error)
-                              : tly_native_get(k->context, request, full, &k->object, error);
-    return status == TALLY_NO_GENERATOR && k->context->cache.compile == TALLY_COMPILE_NEVER
-               ? refuse(request, error)
-               : status;
+    const int on_device = request->vulkan != NULL && !request->geometry.empty;
+    const uint64_t start = tly_log_clock();
+    tly_origin origin = { .from = TLY_FROM_NOWHERE };
+    tally_status status = TALLY_OK;
+    if (on_device) {
+        status = tly_stack_call(make_gpu, &gpu, error); /* which tells, too */
+    } else if (request->geometry.empty) {
+        k->empty = 1; /* nothing to compute, so nothing to make */
+    } else {
+        status = tly_native_get(k->context, request, full, &k->object, &origin, error);
+    }
+    if (status == TALLY_NO_GENERATOR && k->context->cache.compile == TALLY_COMPILE_NEVER) {
+        status = refuse(request, error);
+    }
+    if (!on_device) {
+        tly_tell_creation(k->context, request, &origin, start, status, error);
+    }
+    return status;
 }
 
 static tally_status create(tally_context *context, const tally_descriptor *descriptor,
@@ -399,20 +411,25 @@ static tally_status create(tally_context *context, const tally_descriptor *descr
     k->seen_words = s->count;
     memcpy(k->seen, s->words, s->count * sizeof s->words[0]);
     atomic_init(&k->refs, 1);
-    if (request.geometry.empty) {
-        k->empty = 1; /* nothing to compute, so nothing to make */
-    } else {
-        status = get_code(k, &request, full, error);
-        if (status != TALLY_OK) {
-            free(k);
-            return status;
-        }
+    status = make(k, &request, full, error);
+    if (status != TALLY_OK) {
+        free(k);
+        return status;
+    }
+    if (!k->empty) {
         prepare_checks(k, &request);
-        if (k->gpu == NULL) {
-            prepare(k, &request);
+    }
+    if (k->object != NULL) {
+        prepare(k, &request);
+    }
+    if (k->gpu == NULL) {
+        k->word = tly_tell_word(context, &request);
+        if (k->word != NULL) {
+            atomic_init(&k->plain, 0);
         }
     }
-    if (s->count > 0) {
+    /* What is told is asked for the long way. */
+    if (s->count > 0 && k->word == NULL) {
         tly_seen_add(k);
     }
     *kernel = k;
@@ -466,6 +483,7 @@ void tly_kernel_drop(tally_kernel *kernel)
         if (kernel->gpu != NULL) {
             tly_vulkan_kernel_drop(kernel->gpu);
         }
+        free(kernel->word);
         free(kernel);
     }
 }

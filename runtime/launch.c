@@ -11,6 +11,7 @@
 #include "vulkan/backend.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Tickets for each thread where rows are many: enough to even out threads that are held up. */
@@ -333,8 +334,42 @@ tly_entry tly_kernel_settle(const tally_kernel *kernel)
         return k->object->quick.entry;
     }
     atomic_store_explicit(&k->entry, full, memory_order_release);
-    atomic_store_explicit(&k->plain, 1, memory_order_relaxed);
+    atomic_store_explicit(&k->plain, k->word == NULL, memory_order_relaxed);
     return full;
+}
+
+/* On a CPU, whatever the code. */
+static tally_status compute(const tally_kernel *k, const void *in, void *out,
+                            const tally_run_options *with, tally_error *error)
+{
+    if (k->object == NULL || !tly_level_runs(k->level) || !acceptable(k, in, out)) {
+        return refuse(k, in, out, error);
+    }
+    tly_args args;
+    complete(k, in, out, &args);
+    return launch_on_block(k, &args, with, error);
+}
+
+/* A run that is told. */
+static tally_status run_told(const tally_kernel *k, const void *in, void *out,
+                             const tally_run_options *with, tally_error *error)
+{
+    const tly_log *log = &k->context->store.log;
+    const uint64_t start = tly_log_clock();
+    tally_status status = compute(k, in, out, with, error);
+    const uint64_t taken = tly_log_clock() - start;
+    if (status == TALLY_OK) {
+        int64_t threads = k->empty ? 0 : k->alone ? 1 : threads_for(k, with);
+        char device[32], how[32];
+        snprintf(device, sizeof device, "cpu:%s", tly_level_name(k->level));
+        snprintf(how, sizeof how, "threads=%d", (int)threads);
+        tly_log_event(log, "run", device, how, taken, k->word);
+        tly_log_say(log, TALLY_LOG_REASON,
+                    "%s: threads: %lld bytes, a thread is worth %lld; %d in the context, %d CPUs",
+                    k->word, (long long)k->bytes, (long long)k->split_bytes,
+                    (int)k->context->threads, (int)tly_cpu_count());
+    }
+    return status;
 }
 
 /* What is not plain, or not in order. */
@@ -346,18 +381,10 @@ static __attribute__((noinline)) tally_status run_other(const tally_kernel *k, c
     if (in == NULL && k->unread) {
         in = &nowhere; /* a reduction of nothing, whose input need not be there */
     }
-    if (!acceptable(k, in, out)) {
-        return refuse(k, in, out, error);
-    }
-    if (k->gpu != NULL) {
+    if (k->gpu != NULL && acceptable(k, in, out)) {
         return tly_vulkan_kernel_run(k->gpu, in, out, error);
     }
-    if (k->object == NULL || !tly_level_runs(k->level)) {
-        return refuse(k, in, out, error);
-    }
-    tly_args args;
-    complete(k, in, out, &args);
-    return launch_on_block(k, &args, with, error);
+    return k->word != NULL ? run_told(k, in, out, with, error) : compute(k, in, out, with, error);
 }
 
 NO_CANARY

@@ -140,6 +140,20 @@ static int sound(const tly_launch *l, const tly_problem *problem)
            (l->form != TLY_ROWS || l->record_bytes <= TLY_CARRY_BYTES);
 }
 
+/* To debuggers, as tally_cumsum_f32_rows_x86_64_v4. */
+static void show(tly_native *native, int quick, size_t bytes)
+{
+    const tally_context *context = native->base.key.owner;
+    tly_store_name n;
+    char text[160], symbol[160];
+    name(&native->base, &n);
+    snprintf(text, sizeof text, "tally:%s:%.16s:%.16s%s", n.word, native->launch.template_name,
+             native->launch.level, quick ? ":quick" : "");
+    tly_identifier(text, symbol, sizeof symbol);
+    native->shown[quick] = tly_debug_show(quick ? &native->quick : &native->code, bytes, symbol,
+                                          &context->store.log);
+}
+
 static tally_status load(tly_object *object, const tly_piece *made, tally_error *error)
 {
     tly_native *native = (tly_native *)object;
@@ -160,6 +174,7 @@ static tally_status load(tly_object *object, const tly_piece *made, tally_error 
     tally_status status = tly_code_load((const unsigned char *)made->bytes + sizeof launch,
                                         made->count - sizeof launch, code, error);
     if (status == TALLY_OK) {
+        show(native, made->quick, made->count - sizeof launch);
         atomic_store_explicit(&native->entry, native->code.entry, memory_order_release);
     }
     return status;
@@ -168,6 +183,10 @@ static tally_status load(tly_object *object, const tly_piece *made, tally_error 
 static void unload(tly_object *object)
 {
     tly_native *native = (tly_native *)object;
+    for (int quick = 0; quick < 2; quick++) {
+        tly_debug_hide(native->shown[quick]);
+        native->shown[quick] = NULL;
+    }
     tly_code_unload(&native->code);
     tly_code_unload(&native->quick);
 }
@@ -186,7 +205,7 @@ static const tly_backend backend = {
 };
 
 tally_status tly_native_get(tally_context *context, const tly_request *request, int full,
-                            tly_native **native, tally_error *error)
+                            tly_native **native, tly_origin *origin, tally_error *error)
 {
     facts f;
     memset(&f, 0, sizeof f);
@@ -194,8 +213,8 @@ tally_status tly_native_get(tally_context *context, const tly_request *request, 
     strncpy(f.level, tly_level_name(request->level), sizeof f.level - 1);
     const tly_key key = { &backend, context, &f, request->plan };
     tly_object *object;
-    tally_status status = full ? tly_cache_get_full(&context->cache, &key, &object, error)
-                               : tly_cache_get(&context->cache, &key, &object, error);
+    tally_status status = full ? tly_cache_get_full(&context->cache, &key, &object, origin, error)
+                               : tly_cache_get(&context->cache, &key, &object, origin, error);
     if (status == TALLY_OK) {
         *native = (tly_native *)object;
     }
