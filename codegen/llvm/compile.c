@@ -193,7 +193,7 @@ static void end(call *c)
 
 /* Values that quick code keeps lie in its frame, each at a place of its own. Beyond this LLVM warns,
  * and the kernel has no quick code. Of the kernels of tools/pack_words for x86-64-v4 none took more
- * than 11.6 KiB, nor in full than .8. */
+ * than 11.6 KiB, nor in full than 1. */
 static void bound_stack(const call *c, LLVMValueRef function)
 {
     static const char name[] = "warn-stack-size", bytes[] = "16384";
