@@ -28,6 +28,7 @@ static atomic_int fake_carried;      /* scans that began with a carry */
 static atomic_int fake_no_total;     /* COMBINE returned 1 */
 static atomic_int fake_faults;       /* broken promises of the launch */
 static atomic_int fake_delay_us;     /* of generate */
+static atomic_int fake_held;         /* generate does not return before this is 0 */
 static atomic_int fake_failures;     /* so many calls of generate fail */
 static atomic_int fake_quickly_made; /* calls of generate_quick, which has no delay */
 static atomic_int fake_quick_calls;  /* of its code */
@@ -271,6 +272,9 @@ static tally_status fake_generate(const tly_problem *problem, const char *level,
 {
     fake_made++;
     fake_sleep(fake_delay_us);
+    while (fake_held) {
+        fake_sleep(1000);
+    }
     int failures = fake_failures;
     while (failures > 0 && !atomic_compare_exchange_weak(&fake_failures, &failures, failures - 1)) {
     }
