@@ -85,6 +85,10 @@ void tly_cache_end(tly_cache *cache);
 tally_status tly_cache_get(tly_cache *cache, const tly_key *key, tly_object **object,
                            tally_error *error);
 
+/* Has the key's code made, whatever is in memory or on disk, and stores it under the same key
+ * without overrides, in place of what was there. TALLY_IO if it is not there afterwards. */
+tally_status tly_cache_keep(tly_cache *cache, const tly_key *key, tally_error *error);
+
 /* Marks as used now; only within `release`. */
 void tly_cache_touch(tly_cache *cache, tly_object *object);
 

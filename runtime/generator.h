@@ -47,6 +47,10 @@ typedef struct tly_generator {
     tally_status (*show_gpu)(const tly_problem *problem, const tly_caps *caps,
                              const tly_gpu_plan *plan, tally_stage stage, tally_write write,
                              void *user, tally_error *error);
+    /* TALLY_STAGE_CHOICES for Vulkan, which the geometry has a say in; NULL as plan_gpu. */
+    tally_status (*choices_gpu)(const tly_problem *problem, const tly_geometry *geometry,
+                                const tly_caps *caps, const char *overrides, tally_write write,
+                                void *user, tally_error *error);
 } tly_generator;
 
 /* libtally-codegen exports this under the name TLY_GENERATOR_SYMBOL. */

@@ -23,7 +23,11 @@ static const struct {
     [TALLY_STAGE_ASM] = { "asm", CPU },
     [TALLY_STAGE_SPIRV] = { "spirv", VULKAN },
     [TALLY_STAGE_SPVASM] = { "spvasm", VULKAN },
+    [TALLY_STAGE_CHOICES] = { "choices", CPU | VULKAN },
+    [TALLY_STAGE_ORDER] = { "order", CPU | VULKAN },
 };
+
+enum { STAGES = sizeof stages / sizeof stages[0] };
 
 static tally_status check_stage(const tly_request *request, tally_stage stage, tally_error *error)
 {
@@ -79,6 +83,10 @@ static tally_status show(tally_context *context, const tly_request *request, tal
     tly_gpu_plan plan;
     const int gpu = request->level == TLY_LEVEL_NONE;
     status = gpu ? tly_plan_gpu(generator, request, &plan, error) : TALLY_OK;
+    if (status == TALLY_OK && gpu && stage == TALLY_STAGE_CHOICES) {
+        return generator->choices_gpu(&request->problem, &request->geometry, &request->caps,
+                                      request->plan, write, user, error);
+    }
     return status != TALLY_OK ? status
                               : tly_make_show(context, generator, request, gpu ? &plan : NULL,
                                               stage, write, user, error);
@@ -91,7 +99,7 @@ tally_status tally_inspect(tally_context *context, const tally_descriptor *descr
     if (context == NULL || write == NULL) {
         return tly_fail(error, TALLY_INVALID, "usage", "the context or the writer is NULL");
     }
-    if ((int)stage < TALLY_STAGE_WORD || (int)stage > TALLY_STAGE_SPVASM) {
+    if ((int)stage < TALLY_STAGE_WORD || (int)stage >= STAGES) {
         return tly_fail(error, TALLY_INVALID, "usage", "there is no stage %d", (int)stage);
     }
     if (!tly_fork_enter()) {

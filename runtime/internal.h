@@ -153,9 +153,17 @@ tally_status tly_request_for(tally_vulkan *vulkan, const tally_descriptor *descr
                              const tally_kernel_options *options, tly_request *request,
                              tally_error *error);
 
+/* kernel.c: the target of options that are whole; nothing else of the request is set. */
+tally_status tly_request_target(tally_context *context, const tally_kernel_options *known,
+                                tly_request *request, tally_error *error);
+
 /* native.c: the code for a request that is for a CPU; the caller gets a reference. */
 tally_status tly_native_get(tally_context *context, const tly_request *request, tly_native **native,
                             tally_error *error);
+
+/* native.c: stores what the request's plan makes as the code without a plan (cache.h). */
+tally_status tly_native_keep(tally_context *context, const tly_request *request,
+                             tally_error *error);
 
 /* native.c: a problem as a word without sizes. */
 void tly_problem_word(const tly_problem *problem, char *text, size_t capacity);

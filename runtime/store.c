@@ -210,12 +210,13 @@ static void *value_of(void *bytes, const tly_store_key *key, size_t *count)
 
 int tly_store_load(tly_store *store, const tly_store_key *key, void **value, size_t *count)
 {
-    *value = value_of(tly_packs_read(&store->packs, store->log, store->log_user, key->hash, count),
+    *value = value_of(store->folder != NULL ? load_from_folder(store, key, count)
+                                            : load_from_host(store, key, count),
                       key, count);
     if (*value == NULL) {
-        *value = value_of(store->folder != NULL ? load_from_folder(store, key, count)
-                                                : load_from_host(store, key, count),
-                          key, count);
+        *value = value_of(
+            tly_packs_read(&store->packs, store->log, store->log_user, key->hash, count), key,
+            count);
     }
     return *value != NULL;
 }

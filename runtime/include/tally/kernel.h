@@ -163,8 +163,11 @@ typedef enum tally_stage {
     TALLY_STAGE_KIR,
     TALLY_STAGE_LLVM,
     TALLY_STAGE_ASM,
-    TALLY_STAGE_SPIRV, /**< the words of each pass, one after the other, little-endian */
-    TALLY_STAGE_SPVASM /**< their disassembly, lines of the kernel IR as OpLine */
+    TALLY_STAGE_SPIRV,   /**< the words of each pass, one after the other, little-endian */
+    TALLY_STAGE_SPVASM,  /**< their disassembly, lines of the kernel IR as OpLine */
+    TALLY_STAGE_CHOICES, /**< a line for each plan that differs by one more choice, as overrides */
+    TALLY_STAGE_ORDER    /**< what of the plan decides the order of combination: on one target,
+                              results of plans with the same text are the same to the bit */
 } tally_stage;
 
 /** Writes one stage of the kernel's making as text; on failure part of it may have been written.
@@ -193,6 +196,13 @@ typedef struct tally_device {
  *  *count (NULL: not wanted) to how many there are. The caller sets `size` of the first. Opens libvulkan unless `count` is NULL and four will do. Thread-safe. */
 TALLY_API tally_status tally_devices(tally_device *devices, size_t capacity, size_t *count,
                                      tally_error *error);
+
+/** Writes the profile of a Vulkan device that is here, which `device` names as in
+ *  tally_kernel_options: with it as options->profile, kernels are made as for the device. Errors as
+ *  tally_kernel_create; TALLY_UNSUPPORTED for a CPU's level, TALLY_IO if `write` returned non-zero.
+ *  Thread-safe. */
+TALLY_API tally_status tally_device_profile(tally_context *context, const char *device,
+                                            tally_write write, void *user, tally_error *error);
 
 /** Counters of a context, for tests and monitoring. */
 typedef struct tally_stats {
