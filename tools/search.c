@@ -5,10 +5,11 @@
 #include <string.h>
 #include <time.h>
 
-/* Seconds of a plan's turns with the library's own, and of those of the fastest, which are taken once
- * more at the end. */
+/* Seconds of a plan's turns with the library's own; and the share of all time for the turns of the
+ * library's own with copies, and for those of each of the fastest, which are timed once more at the
+ * end. */
 #define EACH_SECONDS .15
-#define LAST_SECONDS .6
+#define LAST .03
 
 /* The share of the time in which plans are tried, after the library's own; the rest is for those of
  * the fastest. */
@@ -123,6 +124,11 @@ static tally_status measure(tly_search *s, tly_candidate *c, double seconds)
     return status == TALLY_DEVICE_LOST ? status : TALLY_OK;
 }
 
+static double last_seconds(const tly_search *s)
+{
+    return s->seconds * LAST > EACH_SECONDS ? s->seconds * LAST : EACH_SECONDS;
+}
+
 static int is_known(const tly_search *s, const char *whole)
 {
     for (size_t i = 0; i < s->count; i++) {
@@ -133,8 +139,8 @@ static int is_known(const tly_search *s, const char *whole)
     return 0;
 }
 
-/* A plan that is legal and new. */
-static int try_plan(tly_search *s, const char *plan, tly_report *report)
+/* A plan that is legal; of those that are found, only what is new. */
+static int try_plan(tly_search *s, const char *plan, int given, tly_report *report)
 {
     tly_candidate *c = add(s, plan);
     char order[TLY_MOST_OVERRIDES];
@@ -147,7 +153,7 @@ static int try_plan(tly_search *s, const char *plan, tly_report *report)
         return tly_adopt(report, &error);
     }
     c->same_order = strcmp(order, s->order) == 0;
-    if (is_known(s, c->whole) || (s->only_same_order && !c->same_order)) {
+    if ((!given && is_known(s, c->whole)) || (s->only_same_order && !c->same_order)) {
         return EXIT_DONE;
     }
     if (measure(s, c, EACH_SECONDS) != TALLY_OK) {
@@ -170,7 +176,7 @@ static int try_own(tly_search *s, tly_report *report)
         return tly_adopt(report, &error);
     }
     c->same_order = 1;
-    if (measure(s, c, LAST_SECONDS) != TALLY_OK || c->failed) {
+    if (measure(s, c, last_seconds(s)) != TALLY_OK || c->failed) {
         return tly_adopt(report, &c->error);
     }
     s->count = 1;
@@ -229,7 +235,7 @@ static int try_lines(tly_search *s, const tly_lines *lines, double least, double
     for (size_t i = 0; i < lines->count && !status && now() < until; i++) {
         tly_progress_at(i);
         if (promise(s, lines->line[i].text) >= least) {
-            status = try_plan(s, lines->line[i].text, report);
+            status = try_plan(s, lines->line[i].text, least == 0, report);
         }
     }
     return status;
@@ -290,7 +296,7 @@ static int time_again(tly_search *s, tly_report *report)
             return EXIT_DONE;
         }
         strcpy(done[k], best->plan);
-        if (measure(s, best, LAST_SECONDS) != TALLY_OK) {
+        if (measure(s, best, last_seconds(s)) != TALLY_OK) {
             return tly_adopt(report, &best->error);
         }
     }
