@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Seconds of a plan's turns with the library's own; and the share of all time for the turns of the
+/* Seconds of a plan's turns with the library's own, where plans are not given; and the share of all time for the turns of the
  * library's own with copies, and for those of each of the fastest, which are timed once more at the
  * end. */
 #define EACH_SECONDS .15
@@ -25,57 +25,6 @@ static double now(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-/* --- what the library says of plans ---------------------------------------------------------- */
-
-/* A stage as one line, or with `lines` as what it is. */
-typedef struct text {
-    char *to;
-    size_t length, room;
-} text;
-
-static int append(void *user, const char *bytes, size_t count)
-{
-    text *t = user;
-    if (count >= t->room - t->length) {
-        return 1;
-    }
-    for (size_t i = 0; i < count; i++) { /* blanks go: "key = value" becomes an override */
-        if (bytes[i] != ' ') {
-            t->to[t->length++] = bytes[i] == '\n' ? ',' : bytes[i];
-        }
-    }
-    t->to[t->length] = 0;
-    return 0;
-}
-
-static tally_status show(const tly_stand *stand, const char *plan, tally_stage stage,
-                         tally_write write, void *user, tally_error *error)
-{
-    const tally_kernel_options options = { .size = sizeof options,
-                                           .device = stand->selector,
-                                           .plan = plan };
-    return tally_inspect(stand->context, &stand->subject.descriptor, &options, stage, write, user,
-                         error);
-}
-
-static tally_status show_line(const tly_stand *stand, const char *plan, tally_stage stage,
-                              char line[TLY_MOST_OVERRIDES], tally_error *error)
-{
-    text t = { line, 0, TLY_MOST_OVERRIDES };
-    line[0] = 0;
-    tally_status status = show(stand, plan, stage, append, &t, error);
-    if (status == TALLY_OK && t.length > 0) {
-        line[t.length - 1] = 0; /* the last comma */
-    }
-    return status;
-}
-
-tally_status tly_search_judge(tly_stand *stand, const char *plan, char *whole, tally_error *error)
-{
-    char line[TLY_MOST_OVERRIDES];
-    return show_line(stand, plan, TALLY_STAGE_PLAN, whole ? whole : line, error);
 }
 
 /* --- one plan ---------------------------------------------------------------------------------- */
@@ -148,15 +97,15 @@ static int try_plan(tly_search *s, const char *plan, int given, tly_report *repo
     if (!c) {
         return tly_refuse(report, EXIT_MEMORY, "usage", "no memory for the plans");
     }
-    if (tly_search_judge(s->stand, plan, c->whole, &error) != TALLY_OK ||
-        show_line(s->stand, plan, TALLY_STAGE_ORDER, order, &error) != TALLY_OK) {
+    if (tly_plan_whole(s->stand, plan, c->whole, &error) != TALLY_OK ||
+        tly_plan_order(s->stand, plan, order, &error) != TALLY_OK) {
         return tly_adopt(report, &error);
     }
     c->same_order = strcmp(order, s->order) == 0;
     if ((!given && is_known(s, c->whole)) || (s->only_same_order && !c->same_order)) {
         return EXIT_DONE;
     }
-    if (measure(s, c, EACH_SECONDS) != TALLY_OK) {
+    if (measure(s, c, s->each) != TALLY_OK) {
         return tly_adopt(report, &c->error);
     }
     s->count++;
@@ -171,8 +120,8 @@ static int try_own(tly_search *s, tly_report *report)
     if (!c) {
         return tly_refuse(report, EXIT_MEMORY, "usage", "no memory for the plans");
     }
-    if (tly_search_judge(s->stand, NULL, c->whole, &error) != TALLY_OK ||
-        show_line(s->stand, NULL, TALLY_STAGE_ORDER, s->order, &error) != TALLY_OK) {
+    if (tly_plan_whole(s->stand, NULL, c->whole, &error) != TALLY_OK ||
+        tly_plan_order(s->stand, NULL, s->order, &error) != TALLY_OK) {
         return tly_adopt(report, &error);
     }
     c->same_order = 1;
@@ -184,22 +133,6 @@ static int try_own(tly_search *s, tly_report *report)
 }
 
 /* --- many -------------------------------------------------------------------------------------- */
-
-/* Lines of a stage, each its own. */
-typedef struct listing {
-    tly_lines lines;
-    int status;
-    tly_report *report;
-} listing;
-
-static int take_line(void *user, const char *bytes, size_t count)
-{
-    listing *l = user;
-    char line[TLY_MOST_OVERRIDES];
-    snprintf(line, sizeof line, "%.*s", (int)(count ? count - 1 : 0), bytes);
-    l->status = tly_lines_add(&l->lines, line, "", l->report);
-    return l->status;
-}
 
 /* What the last change of a plan does alone; 1 where that is not known. */
 static double promise(const tly_search *s, const char *plan)
@@ -226,17 +159,29 @@ static void sort(const tly_search *s, tly_lines *lines)
     }
 }
 
-/* But for those that promise less than `least`. */
-static int try_lines(tly_search *s, const tly_lines *lines, double least, double until,
-                     tly_report *report)
+/* Of those that promise enough, at least one. */
+static int try_found(tly_search *s, const tly_lines *lines, double until, tly_report *report)
 {
     int status = EXIT_DONE;
     tly_progress("tuning", lines->count);
-    for (size_t i = 0; i < lines->count && !status && now() < until; i++) {
+    for (size_t i = 0; i < lines->count && !status && (i == 0 || now() < until); i++) {
         tly_progress_at(i);
-        if (promise(s, lines->line[i].text) >= least) {
-            status = try_plan(s, lines->line[i].text, least == 0, report);
+        if (promise(s, lines->line[i].text) >= HOPELESS) {
+            status = try_plan(s, lines->line[i].text, 0, report);
         }
+    }
+    return status;
+}
+
+/* All: the time is theirs in equal parts. */
+static int try_given(tly_search *s, const tly_lines *lines, tly_report *report)
+{
+    int status = EXIT_DONE;
+    s->each = s->seconds * TRYING / (double)lines->count;
+    tly_progress("tuning", lines->count);
+    for (size_t i = 0; i < lines->count && !status; i++) {
+        tly_progress_at(i);
+        status = try_plan(s, lines->line[i].text, 1, report);
     }
     return status;
 }
@@ -244,21 +189,15 @@ static int try_lines(tly_search *s, const tly_lines *lines, double least, double
 /* One more change on a plan. */
 static int expand(tly_search *s, size_t which, double until, tly_report *report)
 {
-    tally_error error = TALLY_ERROR_INIT;
-    listing l = { { NULL, 0 }, EXIT_DONE, report };
+    tly_lines lines = { NULL, 0 };
     s->found[which].expanded = 1;
-    tally_status status = show(s->stand, s->found[which].plan, TALLY_STAGE_CHOICES, take_line, &l,
-                               &error);
-    int result = l.status;
-    if (!result && status != TALLY_OK) {
-        result = tly_adopt(report, &error);
+    int status = tly_plans_beside(s->stand, s->found[which].plan, &lines, report);
+    if (!status) {
+        sort(s, &lines);
+        status = try_found(s, &lines, until, report);
     }
-    if (!result) {
-        sort(s, &l.lines);
-        result = try_lines(s, &l.lines, HOPELESS, until, report);
-    }
-    tly_lines_end(&l.lines);
-    return result;
+    tly_lines_end(&lines);
+    return status;
 }
 
 /* The fastest that has not been expanded; the library's own goes first. */
@@ -344,6 +283,7 @@ static int remember(tly_search *s, tly_report *report)
 int tly_search_run(tly_search *s, const tly_lines *plans, tly_report *report)
 {
     int status = prepare(s, report);
+    s->each = EACH_SECONDS;
     if (!status) {
         status = try_own(s, report);
     }
@@ -352,7 +292,7 @@ int tly_search_run(tly_search *s, const tly_lines *plans, tly_report *report)
     }
     const double until = now() + s->seconds * TRYING;
     if (!status && plans->count) {
-        status = try_lines(s, plans, 0, until, report);
+        status = try_given(s, plans, report);
     }
     while (!status && !plans->count && now() < until && next(s) < s->count) {
         status = expand(s, next(s), until, report);

@@ -28,15 +28,13 @@ typedef struct tly_search {
     tly_stand *stand;
     int only_same_order; /* leave out what could not be kept */
     double seconds;      /* for all of it */
+    double each;         /* of them, a plan's */
     char order[TLY_MOST_OVERRIDES];
     tly_runner own;
     char *expected;       /* its output */
     tly_candidate *found; /* [0] is the library's own plan; then as they were tried */
     size_t count;
 } tly_search;
-
-/* TALLY_OK if these overrides make a plan for the stand's word there; `whole` may be NULL. */
-tally_status tly_search_judge(tly_stand *stand, const char *plan, char *whole, tally_error *error);
 
 /* Tries the plans, or, where there are none, those that the limits of the library's own lead to. To be
  * ended after every outcome. */
@@ -45,6 +43,17 @@ void tly_search_end(tly_search *search);
 
 /* How many times as fast as the library's own plan; 0: it failed. */
 double tly_speedup(const tly_candidate *candidate);
+
+/* plans.c: every key of the plan that these overrides (NULL: none) make for the stand's word, and what
+ * of it decides the order of combination, as one line each. TALLY_INVALID: they make none. */
+tally_status tly_plan_whole(const tly_stand *stand, const char *plan,
+                            char whole[TLY_MOST_OVERRIDES], tally_error *error);
+tally_status tly_plan_order(const tly_stand *stand, const char *plan,
+                            char order[TLY_MOST_OVERRIDES], tally_error *error);
+
+/* plans.c: the plans that are one more change away. To be ended after every outcome. */
+int tly_plans_beside(const tly_stand *stand, const char *plan, tly_lines *lines,
+                     tly_report *report);
 
 /* bits.c: compares outputs of the stand's word. */
 tly_bits tly_bits_of(const tly_stand *stand, const char *expected, const char *got);

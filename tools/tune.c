@@ -139,10 +139,11 @@ static int keep(const tly_search *s, tly_candidate *const *sorted, tly_report *r
 static int judge(tly_stand *stand, const tly_lines *plans, tly_report *report)
 {
     tally_error error = TALLY_ERROR_INIT;
+    char whole[TLY_MOST_OVERRIDES];
     for (size_t i = 0; i < plans->count; i++) {
         if (strlen(plans->line[i].text) >= TLY_MOST_OVERRIDES) {
             tly_refuse(report, EXIT_USAGE, "usage", "a plan is too long");
-        } else if (tly_search_judge(stand, plans->line[i].text, NULL, &error) == TALLY_OK) {
+        } else if (tly_plan_whole(stand, plans->line[i].text, whole, &error) == TALLY_OK) {
             continue;
         } else {
             tly_adopt(report, &error);
