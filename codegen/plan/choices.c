@@ -106,12 +106,12 @@ tally_status tly_choices_print(const tly_choosing *choosing, const char *overrid
     if (s == TALLY_OK) {
         const int32_t id = value_of(base, 0);
         const tly_keys *keys = choosing->templates[id];
-        for (size_t k = 0; k < keys->count; k++)
-            if (!has_key(overrides, keys->key[k].name))
-                try_key(l, &keys->key[k], value_of(base, keys->key[k].at));
         for (int32_t t = 0; t < choosing->count && !has_key(overrides, "template"); t++)
             if (t != id && t != choosing->barred)
                 try(l, "template", choosing->templates[t]->name);
+        for (size_t k = 0; k < keys->count; k++)
+            if (!has_key(overrides, keys->key[k].name))
+                try_key(l, &keys->key[k], value_of(base, keys->key[k].at));
         if (l->failed)
             s = TALLY_IO;
     }

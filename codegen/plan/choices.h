@@ -20,8 +20,8 @@ typedef struct tly_choosing {
 } tly_choosing;
 
 /* A line for each legal plan that differs from the one of `overrides` by one more choice: the
- * overrides, then key=value. Values are near the chosen one: up to eight times as much or little, all
- * of a few; from 0 on, powers of 16. Then the other templates, unless one is forced. */
+ * overrides, then key=value. First the other templates, unless one is forced. Values are near the
+ * chosen one: up to eight times as much or little, all of a few; from 0 on, powers of 16. */
 tally_status tly_choices_print(const tly_choosing *choosing, const char *overrides,
                                tally_write write, void *user, tally_error *error);
 
