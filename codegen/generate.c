@@ -111,7 +111,9 @@ static tally_status show(const tly_problem *problem, const char *level, const ch
         return tly_plan_choices(problem, d.target, plan, write, user, error);
     if (s == TALLY_OK && stage == TALLY_STAGE_ORDER)
         return tly_plan_order(problem, &d.plan, write, user);
-    if (s == TALLY_OK && stage != TALLY_STAGE_KIR)
+    if (s == TALLY_OK && stage == TALLY_STAGE_REASONS)
+        return tly_plan_explain(&d.plan, write, user);
+    if (s == TALLY_OK && stage != TALLY_STAGE_KIR && stage != TALLY_STAGE_LAUNCH)
         s = need_native(&native, error);
     if (s == TALLY_OK)
         s = build_draft(problem, &d, error);
@@ -119,6 +121,8 @@ static tally_status show(const tly_problem *problem, const char *level, const ch
         return s;
     if (stage == TALLY_STAGE_KIR)
         s = kir_print(d.kernel, write, user);
+    else if (stage == TALLY_STAGE_LAUNCH)
+        s = write(user, (const char *)&d.launch, sizeof d.launch) == 0 ? TALLY_OK : TALLY_IO;
     else
         s = native->show(d.kernel, d.target, stage, write, user, error);
     kir_free(d.kernel);

@@ -4,6 +4,7 @@
 #include "cpu/cpu.h"
 #include "descriptor.h"
 #include "error.h"
+#include "inspect_launch.h"
 #include "isolate.h"
 #include "thread.h"
 
@@ -23,17 +24,31 @@ static const struct {
     [TALLY_STAGE_ASM] = { "asm", CPU },
     [TALLY_STAGE_SPIRV] = { "spirv", VULKAN },
     [TALLY_STAGE_SPVASM] = { "spvasm", VULKAN },
+    [TALLY_STAGE_LLVM_LINES] = { "llvm with lines", CPU },
+    [TALLY_STAGE_ASM_LINES] = { "asm with lines", CPU },
+    [TALLY_STAGE_REASONS] = { "reasons", CPU | VULKAN | OPEN },
+    [TALLY_STAGE_LAUNCH] = { "launch", CPU | VULKAN },
     [TALLY_STAGE_CHOICES] = { "choices", CPU | VULKAN },
     [TALLY_STAGE_ORDER] = { "order", CPU | VULKAN },
 };
 
 enum { STAGES = sizeof stages / sizeof stages[0] };
 
+static int kind_of(const tly_request *request)
+{
+    return request->level != TLY_LEVEL_NONE ? CPU : VULKAN;
+}
+
+const char *tly_stage_name(const tly_request *request, tally_stage stage)
+{
+    return stages[stage].kinds & kind_of(request) ? stages[stage].name : "";
+}
+
 static tally_status check_stage(const tly_request *request, tally_stage stage, tally_error *error)
 {
-    int cpu = request->level != TLY_LEVEL_NONE;
+    int cpu = kind_of(request) == CPU;
     int open = tly_has_open_size(&request->full);
-    if (!(stages[stage].kinds & (cpu ? CPU : VULKAN))) {
+    if (!(stages[stage].kinds & kind_of(request))) {
         tly_fail(error, TALLY_UNSUPPORTED, "device", "a kernel for %s has no stage %s",
                  cpu ? "a CPU" : "Vulkan", stages[stage].name);
         tly_error_hint(error, cpu ? "stages for a CPU: word plan kir llvm asm"
@@ -66,8 +81,8 @@ static tally_status write_word(const tly_request *request, tally_write write, vo
     return TALLY_OK;
 }
 
-static tally_status show(tally_context *context, const tly_request *request, tally_stage stage,
-                         tally_write write, void *user, tally_error *error)
+tally_status tly_stage_show(tally_context *context, const tly_request *request, tally_stage stage,
+                            tally_write write, void *user, tally_error *error)
 {
     if (stage == TALLY_STAGE_WORD) {
         return write_word(request, write, user, error);
@@ -86,6 +101,10 @@ static tally_status show(tally_context *context, const tly_request *request, tal
     if (status == TALLY_OK && gpu && stage == TALLY_STAGE_CHOICES) {
         return generator->choices_gpu(&request->problem, &request->geometry, &request->caps,
                                       request->plan, write, user, error);
+    }
+    if (status == TALLY_OK && stage == TALLY_STAGE_LAUNCH) {
+        return tly_inspect_launch(context, generator, request, gpu ? &plan : NULL, write, user,
+                                  error);
     }
     return status != TALLY_OK ? status
                               : tly_make_show(context, generator, request, gpu ? &plan : NULL,
@@ -111,7 +130,7 @@ tally_status tally_inspect(tally_context *context, const tally_descriptor *descr
         status = check_stage(&request, stage, error);
     }
     if (status == TALLY_OK) {
-        status = show(context, &request, stage, write, user, error);
+        status = tly_stage_show(context, &request, stage, write, user, error);
     }
     tly_fork_leave();
     return status;

@@ -3,6 +3,7 @@
  * a copy: bytes are each logical element read and written once, and a copy moves the same. A
  * reduction's is reading its input's bytes; its result's count, too, and nothing is gained by them.
  */
+#include "bench.h"
 #include "stand.h"
 
 #include <string.h>
@@ -75,18 +76,16 @@ static void print_text(const bench *b)
     printf("ratio   %8.3f of the speed of %s\n", ratio(b), b->timing.ceiling.name);
 }
 
+/* On a stand that is open; `finish` must follow. */
 static int measure(bench *b, const tly_options *options, tly_report *report)
 {
     tally_error error = TALLY_ERROR_INIT;
     tly_stand *stand = &b->stand;
     const char *plan = options->plan[0] ? options->plan : NULL;
-    int status = tly_stand_open(stand, options->arg[0], options, NULL, report);
-    if (!status && tly_stand_make(stand, plan, &b->runner, &error) != TALLY_OK) {
+    if (tly_stand_make(stand, plan, &b->runner, &error) != TALLY_OK) {
         return tly_adopt(report, &error);
     }
-    if (!status) {
-        status = tly_stand_lay(stand, report);
-    }
+    int status = tly_stand_lay(stand, report);
     if (!status) {
         status = tly_stand_fill(stand, TLY_TIMED, tly_kind_find(options->data), report);
     }
@@ -99,17 +98,48 @@ static int measure(bench *b, const tly_options *options, tly_report *report)
                : tly_adopt(report, &error);
 }
 
+static void finish(bench *b)
+{
+    tly_progress_end();
+    tly_runner_drop(&b->runner);
+    tly_stand_close(&b->stand);
+}
+
+int tly_bench_measure(const tly_options *options, const tly_subject *subject, const char *selector,
+                      tly_measurement *measured, tly_report *report)
+{
+    bench b;
+    memset(&b, 0, sizeof b);
+    int status = tly_stand_open_on(&b.stand, subject, selector, options, NULL, report);
+    if (!status) {
+        status = measure(&b, options, report);
+    }
+    if (!status) {
+        const tly_stand *stand = &b.stand;
+        *measured = (tly_measurement){ b.timing,
+                                       stand->bytes,
+                                       subject->scan ? stand->ceiling : stand->moved,
+                                       stand->threads,
+                                       tly_kind_name(stand->data),
+                                       tly_move_names_of[tly_stand_moves(stand)].text };
+    }
+    finish(&b);
+    return status;
+}
+
 int tly_verb_bench(const tly_options *options, tly_report *report)
 {
     bench b;
     memset(&b, 0, sizeof b);
-    int status = measure(&b, options, report);
+    int status = tly_stand_open(&b.stand, options->arg[0], options, NULL, report);
+    if (!status) {
+        status = measure(&b, options, report);
+    }
     if (!status) {
         tly_progress_end();
         (options->given & OPTION_JSON ? print_json : print_text)(&b);
         status = tly_flush(report);
     }
-    tly_runner_drop(&b.runner);
-    tly_stand_close(&b.stand);
+    finish(&b);
     return status;
 }

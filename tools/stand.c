@@ -72,25 +72,34 @@ static tally_status open_device(tly_stand *stand, const char *cache_folder, tall
     return status;
 }
 
-int tly_stand_open(tly_stand *stand, const char *word, const tly_options *options,
-                   const char *cache_folder, tly_report *report)
+int tly_stand_open_on(tly_stand *stand, const tly_subject *subject, const char *selector,
+                      const tly_options *options, const char *cache_folder, tly_report *report)
 {
     tally_error error = TALLY_ERROR_INIT;
     memset(stand, 0, sizeof *stand);
-    int status = tly_subject_make(word, NULL, NULL, &stand->subject, report);
-    if (!status) {
-        status = tly_subject_need_sizes(&stand->subject.descriptor, 0, report);
-    }
-    if (!status) {
-        status = tly_device_find(options->device, stand->selector, report);
-    }
-    if (status) {
-        return status;
-    }
+    stand->subject = *subject;
+    snprintf(stand->selector, sizeof stand->selector, "%s", selector);
     measure_sizes(stand);
     stand->threads = options->threads ? options->threads : count_cpus();
     return open_device(stand, cache_folder, &error) == TALLY_OK ? EXIT_DONE
                                                                 : tly_adopt(report, &error);
+}
+
+int tly_stand_open(tly_stand *stand, const char *word, const tly_options *options,
+                   const char *cache_folder, tly_report *report)
+{
+    tly_subject subject;
+    char selector[32];
+    memset(stand, 0, sizeof *stand);
+    int status = tly_subject_make(word, NULL, NULL, &subject, report);
+    if (!status) {
+        status = tly_subject_need_sizes(&subject.descriptor, 0, report);
+    }
+    if (!status) {
+        status = tly_device_find(options->device, selector, report);
+    }
+    return status ? status
+                  : tly_stand_open_on(stand, &subject, selector, options, cache_folder, report);
 }
 
 static int get_memory(const tly_stand *stand, char **memory, size_t bytes, tly_report *report)

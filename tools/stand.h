@@ -40,6 +40,10 @@ typedef struct tly_runner {
 int tly_stand_open(tly_stand *stand, const char *word, const tly_options *options,
                    const char *cache_folder, tly_report *report);
 
+/* The same where both are known. */
+int tly_stand_open_on(tly_stand *stand, const tly_subject *subject, const char *selector,
+                      const tly_options *options, const char *cache_folder, tly_report *report);
+
 /* Gets the host's memory, zeros, which the following need. */
 int tly_stand_lay(tly_stand *stand, tly_report *report);
 

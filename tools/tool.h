@@ -75,17 +75,19 @@ enum {
     OPTION_DATA = 1 << 9,
     OPTION_BATCH = 1 << 10,
     OPTION_JOBS = 1 << 11,
-    OPTION_WORDS = 1 << 12,
-    OPTION_PLANS = 1 << 13,
-    OPTION_SECONDS = 1 << 14,
-    OPTION_KEEP = 1 << 15
+    OPTION_HTML = 1 << 12,
+    OPTION_MEASURE = 1 << 13,
+    OPTION_WORDS = 1 << 14,
+    OPTION_PLANS = 1 << 15,
+    OPTION_SECONDS = 1 << 16,
+    OPTION_KEEP = 1 << 17
 };
 
 typedef struct tly_options {
     unsigned given; /* OPTION_... */
     char **arg;     /* the arguments that are no options, at the front of main's */
     int args;
-    const char *device, *emit, *profile, *out, *data, *batch, *words, *plans;
+    const char *device, *emit, *profile, *out, *data, *batch, *html, *words, *plans;
     int32_t threads, jobs, seconds; /* 0: not given */
     char plan[512];                 /* every --plan K=V, comma-separated */
 } tly_options;

@@ -187,7 +187,7 @@ static void end(call *c)
 }
 
 /* Leaves a verified module in c; to be ended in any case. */
-static tally_status begin(call *c, const kir_kernel *kernel, const tly_target *target,
+static tally_status begin(call *c, const kir_kernel *kernel, const tly_target *target, int lines,
                           tally_error *error)
 {
     const tly_arch *arch = find_arch(target->triple);
@@ -211,6 +211,7 @@ static tally_status begin(call *c, const kir_kernel *kernel, const tly_target *t
                        .arch = arch,
                        .context = c->context,
                        .module = c->module,
+                       .lines = lines,
                        .error = error };
     status = tly_lower(&l);
     if (status != TALLY_OK) {
@@ -246,7 +247,7 @@ static tally_status make(const kir_kernel *kernel, const tly_target *target, uns
 {
     call c = { 0 };
     LLVMMemoryBufferRef buffer;
-    tally_status status = begin(&c, kernel, target, error);
+    tally_status status = begin(&c, kernel, target, 0, error);
     if (status == TALLY_OK) {
         status = emit(&c, LLVMObjectFile, &buffer, error);
     }
@@ -288,8 +289,9 @@ static tally_status write_stage(const kir_kernel *kernel, const tly_target *targ
                                 tally_error *error)
 {
     call c = { 0 };
-    tally_status status = begin(&c, kernel, target, error);
-    if (status == TALLY_OK && stage == TALLY_STAGE_LLVM) {
+    const int lines = stage == TALLY_STAGE_LLVM_LINES || stage == TALLY_STAGE_ASM_LINES;
+    tally_status status = begin(&c, kernel, target, lines, error);
+    if (status == TALLY_OK && (stage == TALLY_STAGE_LLVM || stage == TALLY_STAGE_LLVM_LINES)) {
         char *text = LLVMPrintModuleToString(c.module);
         status = text != NULL ? deliver(write, user, text, strlen(text), error)
                               : tly_out_of_memory(error, "LLVM's text", 0);
@@ -310,7 +312,8 @@ static tally_status write_stage(const kir_kernel *kernel, const tly_target *targ
 static tally_status show(const kir_kernel *kernel, const tly_target *target, tally_stage stage,
                          tally_write write, void *user, tally_error *error)
 {
-    if (stage != TALLY_STAGE_LLVM && stage != TALLY_STAGE_ASM) {
+    if (stage != TALLY_STAGE_LLVM && stage != TALLY_STAGE_ASM && stage != TALLY_STAGE_LLVM_LINES &&
+        stage != TALLY_STAGE_ASM_LINES) {
         return tly_fail(error, TALLY_INTERNAL, "usage", "stage %d is not LLVM's", (int)stage);
     }
     tally_status status = tly_reserve_enter(ROOM, error);

@@ -28,10 +28,12 @@ typedef int (*tally_write)(void *user, const char *text, size_t bytes);
 
 /** What the library would tell whoever runs the program: one line, without an end of line. */
 typedef enum tally_log_level {
-    TALLY_LOG_WARNING = 1 /**< something asked for is not done, and all goes on without it */
+    TALLY_LOG_WARNING = 1, /**< something asked for is not done, and all goes on without it */
+    TALLY_LOG_EVENT = 2,   /**< a kernel was created or run; docs/environment.md has the format */
+    TALLY_LOG_REASON = 3   /**< why: where it was looked for, the plan, the threads; for people */
 } tally_log_level;
 
-/** Called from any thread, from several at once; must not call Tally. */
+/** Called from any thread, from several at once; must not call Tally, nor fork. */
 typedef void (*tally_log)(void *user, tally_log_level level, const char *message);
 
 /** A cache of the host's for what kernels are made of, in place of the folder. `load` hands over
@@ -65,6 +67,9 @@ typedef struct tally_context_options {
     void *cache_user;
     tally_log log; /**< NULL: nothing is told */
     void *log_user;
+    uint32_t log_level;    /**< most tally_log_level that is told; 0: TALLY_LOG_WARNING. With more,
+                                 each creation and run takes microseconds for its line */
+    uint32_t log_reserved; /**< 0 */
 } tally_context_options;
 
 /*
@@ -96,7 +101,9 @@ typedef struct tally_context_options {
       NULL, \
       NULL, \
       NULL, \
-      NULL }
+      NULL, \
+      0, \
+      0 }
 
 /**
  * Makes a context; `options` may be NULL. Opens nothing and starts no thread until needed.
@@ -163,15 +170,22 @@ typedef enum tally_stage {
     TALLY_STAGE_KIR,
     TALLY_STAGE_LLVM,
     TALLY_STAGE_ASM,
-    TALLY_STAGE_SPIRV,   /**< the words of each pass, one after the other, little-endian */
-    TALLY_STAGE_SPVASM,  /**< their disassembly, lines of the kernel IR as OpLine */
+    TALLY_STAGE_SPIRV,  /**< the words of each pass, one after the other, little-endian */
+    TALLY_STAGE_SPVASM, /**< their disassembly, lines of the kernel IR as OpLine */
+    /* For those who show a kernel: the same code, and what became of what. */
+    TALLY_STAGE_LLVM_LINES, /**< LLVM, with lines of the kernel IR as debug locations */
+    TALLY_STAGE_ASM_LINES, /**< ASM, with them as .loc directives; the instructions are the same, on
+                                 AArch64 a function's first ones perhaps in another order */
+    TALLY_STAGE_REASONS, /**< a line a choice of the plan: key, value and why, separated by tabs */
+    TALLY_STAGE_LAUNCH, /**< lines `key = value`: the problem that the kernel is for, as it sees it,
+                                 and how it is cut into tiles and chunks; sizes in elements */
     TALLY_STAGE_CHOICES, /**< a line for each plan that differs by one more choice, as overrides */
     TALLY_STAGE_ORDER    /**< what of the plan decides the order of combination: on one target,
                               results of plans with the same text are the same to the bit */
 } tally_stage;
 
 /** Writes one stage of the kernel's making as text; on failure part of it may have been written.
- *  Open sizes are taken for word, plan and kir on a CPU, and count as large. Errors as
+ *  Open sizes are taken for word, plan, reasons and kir on a CPU, and count as large. Errors as
  *  tally_kernel_create; TALLY_UNSUPPORTED for a stage that the device's kernels do not have;
  *  TALLY_IO if `write` returned non-zero; TALLY_OUT_OF_MEMORY if less than 256 KiB of stack are
  *  left, but for TALLY_STAGE_WORD, as `write` is called on this thread. Thread-safe. */
