@@ -30,7 +30,7 @@ void tly_vk_pipelines_open(tally_vulkan *v)
         return;
     }
     VkPipelineCacheCreateInfo info = { .sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO };
-    if (tly_store_load(store, &key, &known, &bytes)) {
+    if (tly_store_load(store, &key, &known, &bytes, NULL)) {
         info.initialDataSize = v->pipeline_bytes = bytes;
         info.pInitialData = known;
     }
