@@ -164,6 +164,7 @@ typedef struct tly_request {
     int level;            /* TLY_LEVEL_NONE: not for a CPU */
     tally_vulkan *vulkan; /* NULL: not for a device that is here */
     tly_caps caps;        /* not for a CPU: the device's or the profile's */
+    char target[64];      /* not for a CPU: the name that goes with them */
     const char *plan;     /* the caller's, or "" */
 } tly_request;
 tally_status tly_request_resolve(tally_context *context, const tally_descriptor *descriptor,

@@ -17,6 +17,7 @@
 #include "vulkan/backend.h"
 #include "vulkan/profile.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,6 +59,7 @@ tally_status tly_request_target(tally_context *context, const tally_kernel_optio
                                              "device and profile exclude each other");
         if (status == TALLY_OK) {
             request->caps = profile.caps;
+            memcpy(request->target, profile.device, sizeof request->target);
         }
         return status;
     }
@@ -67,6 +69,8 @@ tally_status tly_request_target(tally_context *context, const tally_kernel_optio
         status = tly_stack_call(find_vulkan, &f, error);
         if (status == TALLY_OK) {
             request->caps = *tly_vulkan_caps(request->vulkan);
+            snprintf(request->target, sizeof request->target, "%.63s",
+                     tly_vulkan_name(request->vulkan));
         } else if (error != NULL && (status == TALLY_INVALID || error->hint[0] == 0)) {
             tly_device_hint(error);
         }

@@ -207,6 +207,18 @@ static int read_line(tly_batch *batch, char *text, const char *path, int number,
                : refuse(report, where, "usage", "a line is NAME = WORD", line);
 }
 
+static int append_file(tly_batch *batch, const char *path)
+{
+    void *files = batch->files;
+    const int room = tly_memory_room(&files, batch->file_count, sizeof *batch->files);
+    batch->files = files;
+    char *copy = room ? strdup(path) : NULL;
+    if (copy) {
+        batch->files[batch->file_count++] = copy;
+    }
+    return copy != NULL;
+}
+
 /* `where` includes it, or is "". */
 static int read_file(tly_batch *batch, const char *path, const char *where, int depth,
                      tly_report *report)
@@ -218,6 +230,9 @@ static int read_file(tly_batch *batch, const char *path, const char *where, int 
     if (!file) {
         return tly_refuse(report, EXIT_FILE, "file", "%s%s%s: %s", where, where[0] ? ": " : "",
                           path, strerror(errno));
+    }
+    if (!append_file(batch, path)) {
+        status = no_memory(report);
     }
     for (int number = 1; !status && getline(&line, &room, file) >= 0; number++) {
         status = read_line(batch, line, path, number, depth, report);
@@ -241,5 +256,9 @@ void tly_batch_end(tly_batch *batch)
         free(batch->lines[i].name);
     }
     free(batch->lines);
-    *batch = (tly_batch){ NULL, 0 };
+    for (size_t i = 0; i < batch->file_count; i++) {
+        free(batch->files[i]);
+    }
+    free(batch->files);
+    *batch = (tly_batch){ NULL, 0, NULL, 0 };
 }

@@ -12,6 +12,8 @@ typedef struct tly_batch_line {
 typedef struct tly_batch {
     tly_batch_line *lines;
     size_t count;
+    char **files; /* that were read */
+    size_t file_count;
 } tly_batch;
 
 /* Adds `[NAME=]WORD`, which stands at `where` (a file and line, or "" for the command line).

@@ -1,10 +1,11 @@
 /*
- * tally compile: kernels made ahead of time. A context whose cache is this command has each kernel
- * made as for a program, by several threads, and what it would store becomes a pack.
+ * tally compile: kernels made ahead of time. The end of the output's name says what is made of
+ * them. For a pack, a context whose cache is this command has each kernel made as for a program, by
+ * several threads, and keeps what it would store; manifest.c has what is for Vulkan.
  */
-#include "batch.h"
-#include "file.h"
+#include "manifest.h"
 
+#include "../runtime/guess.h"
 #include "../runtime/pack.h"
 
 #include <inttypes.h>
@@ -21,7 +22,7 @@ enum { MOST_DEVICES = 16, MOST_JOBS = 256, SELECTOR = 32 };
 /* What all threads share. */
 typedef struct work {
     tally_context *context;
-    tly_batch batch;
+    const tly_batch *batch;
     char devices[MOST_DEVICES][SELECTOR];
     size_t device_count;
     atomic_size_t next;   /* line times devices plus device */
@@ -83,7 +84,7 @@ static void save(void *user, const void *key, size_t key_bytes, const void *data
 
 static void make(work *w, size_t which)
 {
-    const tly_batch_line *line = &w->batch.lines[which / w->device_count];
+    const tly_batch_line *line = &w->batch->lines[which / w->device_count];
     const tally_kernel_options options = { .size = sizeof options,
                                            .device = w->devices[which % w->device_count] };
     tally_error error = TALLY_ERROR_INIT;
@@ -97,7 +98,7 @@ static void make(work *w, size_t which)
 static void *make_some(void *user)
 {
     work *w = user;
-    const size_t all = w->batch.count * w->device_count;
+    const size_t all = w->batch->count * w->device_count;
     for (size_t which; (which = atomic_fetch_add(&w->next, 1)) < all;) {
         pthread_mutex_lock(&w->lock);
         const int failed = w->status;
@@ -145,74 +146,28 @@ static int list_devices(work *w, const char *names, tly_report *report)
     return EXIT_DONE;
 }
 
-static int list_words(work *w, const tly_options *options, tly_report *report)
-{
-    int status = EXIT_DONE;
-    if ((options->args > 0) == (options->batch != NULL)) {
-        tly_refuse(report, EXIT_USAGE, "usage",
-                   "words or a --batch, and not both, say what to make");
-        tly_hint(report, "tally compile WORD -o OUT.pack");
-        return EXIT_USAGE;
-    }
-    for (int i = 0; i < options->args && !status; i++) {
-        status = tly_batch_add(&w->batch, options->arg[i], "", report);
-    }
-    if (!status && options->batch) {
-        status = tly_batch_read(&w->batch, options->batch, report);
-    }
-    return status || w->batch.count
-               ? status
-               : tly_refuse(report, EXIT_USAGE, "usage", "%s names no kernel", options->batch);
-}
+/* ---- a pack ---- */
 
-static int check_out(const char *out, tly_report *report)
-{
-    static const char pack[] = ".pack";
-    const size_t length = out ? strlen(out) : 0, tail = sizeof pack - 1;
-    if (!out) {
-        return tly_refuse(report, EXIT_USAGE, "usage", "-o is missing: where the kernels go");
-    }
-    if (length < tail || strcmp(out + length - tail, pack) != 0) {
-        return tly_refuse(report, EXIT_UNSUPPORTED, "file",
-                          "%s: only packs are made, whose names end in .pack", out);
-    }
-    return EXIT_DONE;
-}
-
-/* ---- the result ---- */
-
-static int write_pack(const work *w, const char *path, tly_report *report)
+static int put_pack(const work *w, const char *path, tly_pages *pages, tly_report *report)
 {
     size_t count;
     void *bytes = tly_pack_write(w->entries, w->entry_count, &count);
-    if (!bytes) {
-        return no_memory(report);
-    }
-    tly_output output;
-    int status = tly_output_open(&output, path, report);
-    if (!status) {
-        status = tly_output_write(&output, bytes, count, report);
-        if (!status) {
-            status = tly_output_finish(&output, report);
-        } else {
-            tly_output_drop(&output);
-        }
+    FILE *to = bytes ? tly_pages_add(pages, path) : NULL;
+    if (to) {
+        fwrite(bytes, 1, count, to);
     }
     free(bytes);
-    return status;
+    return to ? EXIT_DONE : no_memory(report);
 }
 
-static int compile(work *w, const tly_options *options, tly_report *report)
+static int fill_pack(work *w, const tly_options *options, tly_pages *pages, tly_report *report)
 {
     const tally_context_options context = {
         .size = sizeof context, .cache_folder = "", .cache_save = save, .cache_user = w
     };
     tally_error error = TALLY_ERROR_INIT;
     const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    int status = list_devices(w, options->device, report);
-    if (!status) {
-        status = list_words(w, options, report);
-    }
+    const int status = list_devices(w, options->device, report);
     if (status) {
         return status;
     }
@@ -226,26 +181,137 @@ static int compile(work *w, const tly_options *options, tly_report *report)
             "no kernel is needed for empty tensors, and none kept that a generator of "
             "another build makes");
     }
-    return w->status ? w->status : write_pack(w, options->out, report);
+    return w->status ? w->status : put_pack(w, options->out, pages, report);
 }
 
-int tly_verb_compile(const tly_options *options, tly_report *report)
+static int make_pack(const tly_options *options, const tly_batch *batch, tly_pages *pages,
+                     tly_report *report)
 {
-    work w = { .report = report };
-    int status = check_out(options->out, report);
-    if (status) {
-        return status;
+    work w = { .batch = batch, .report = report };
+    if (options->profile) {
+        return tly_refuse(report, EXIT_USAGE, "usage", "a pack is for devices, not for a profile");
     }
     /* Kernels that a pack has would not be stored once more. */
     setenv("TALLY_PACK", "", 1);
     pthread_mutex_init(&w.lock, NULL);
-    status = compile(&w, options, report);
+    const int status = fill_pack(&w, options, pages, report);
     tally_context_destroy(&w.context);
     for (size_t i = 0; i < w.entry_count; i++) {
         free((void *)w.entries[i].bytes);
     }
     free(w.entries);
-    tly_batch_end(&w.batch);
     pthread_mutex_destroy(&w.lock);
+    return status;
+}
+
+/* ---- outputs ---- */
+
+typedef int (*maker)(const tly_options *options, const tly_batch *batch, tly_pages *pages,
+                     tly_report *report);
+
+/* What is made, by the end of its file's name. */
+static const struct {
+    const char *end;
+    maker make;
+} outputs[] = {
+    { ".pack", make_pack },
+    { ".json", tly_manifest_json },
+    { ".h", tly_manifest_header },
+};
+
+static int find_maker(const char *out, maker *make, tly_report *report)
+{
+    char ends[64] = "";
+    const size_t length = out ? strlen(out) : 0;
+    if (!out) {
+        return tly_refuse(report, EXIT_USAGE, "usage", "-o is missing: where the kernels go");
+    }
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
+        const size_t tail = strlen(outputs[i].end);
+        if (length > tail && strcmp(out + length - tail, outputs[i].end) == 0) {
+            *make = outputs[i].make;
+            return EXIT_DONE;
+        }
+        tly_names_add(ends, sizeof ends, outputs[i].end);
+    }
+    return tly_refuse(report, EXIT_UNSUPPORTED, "file",
+                      "%s: the end of its name says what is made: %s", out, ends);
+}
+
+static int list_words(const tly_options *options, tly_batch *batch, tly_report *report)
+{
+    int status = EXIT_DONE;
+    if ((options->args > 0) == (options->batch != NULL)) {
+        tly_refuse(report, EXIT_USAGE, "usage",
+                   "words or a --batch, and not both, say what to make");
+        tly_hint(report, "tally compile WORD -o OUT.pack");
+        return EXIT_USAGE;
+    }
+    for (int i = 0; i < options->args && !status; i++) {
+        status = tly_batch_add(batch, options->arg[i], "", report);
+    }
+    if (!status && options->batch) {
+        status = tly_batch_read(batch, options->batch, report);
+    }
+    return status || batch->count
+               ? status
+               : tly_refuse(report, EXIT_USAGE, "usage", "%s names no kernel", options->batch);
+}
+
+/* A name as make reads it. */
+static void put_name(FILE *to, const char *name)
+{
+    for (; *name; name++) {
+        if (strchr(" #\\", *name)) {
+            fputc('\\', to);
+        } else if (*name == '$') {
+            fputc('$', to);
+        }
+        fputc(*name, to);
+    }
+}
+
+/* What OUT is made of, in make's form. */
+static int add_depfile(const tly_options *options, const tly_batch *batch, tly_pages *pages,
+                       tly_report *report)
+{
+    FILE *to = options->depfile ? tly_pages_add(pages, options->depfile) : NULL;
+    if (!to) {
+        return options->depfile ? no_memory(report) : EXIT_DONE;
+    }
+    put_name(to, options->out);
+    fputc(':', to);
+    for (size_t i = 0; i < batch->file_count; i++) {
+        fputc(' ', to);
+        put_name(to, batch->files[i]);
+    }
+    if (options->profile) {
+        fputc(' ', to);
+        put_name(to, options->profile);
+    }
+    fputc('\n', to);
+    return EXIT_DONE;
+}
+
+int tly_verb_compile(const tly_options *options, tly_report *report)
+{
+    tly_batch batch = { 0 };
+    tly_pages pages = { 0 };
+    maker make = NULL;
+    int status = find_maker(options->out, &make, report);
+    if (!status) {
+        status = list_words(options, &batch, report);
+    }
+    if (!status && make) {
+        status = make(options, &batch, &pages, report);
+    }
+    if (!status) {
+        status = add_depfile(options, &batch, &pages, report);
+    }
+    if (!status) {
+        status = tly_pages_write(&pages, report);
+    }
+    tly_pages_drop(&pages);
+    tly_batch_end(&batch);
     return status;
 }

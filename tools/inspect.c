@@ -5,7 +5,6 @@
 #include "file.h"
 #include "html.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +26,7 @@ static const struct {
     { "spvasm", VULKAN, TALLY_STAGE_SPVASM },
 };
 
-enum { STAGES = sizeof stages / sizeof *stages, MOST_PROFILE = 1 << 16 };
+enum { STAGES = sizeof stages / sizeof *stages };
 
 static int find_stage(const tly_options *options, int *stage, tly_report *report)
 {
@@ -73,36 +72,6 @@ typedef struct target {
     char selector[32];
     char *profile; /* NULL: none */
 } target;
-
-static int read_profile(const char *path, target *target, tly_report *report)
-{
-    FILE *file = fopen(path, "rb");
-    size_t length = 0;
-    int failed;
-    if (!file) {
-        tly_refuse(report, EXIT_FILE, "file", "%s: cannot be opened: %s", path, strerror(errno));
-        tly_hint(report, "a profile is a file, such as profiles/nvidia-hopper.profile");
-        return EXIT_FILE;
-    }
-    target->profile = malloc(MOST_PROFILE + 1);
-    if (target->profile) {
-        length = fread(target->profile, 1, MOST_PROFILE + 1, file);
-    }
-    failed = ferror(file);
-    fclose(file);
-    if (!target->profile) {
-        return tly_refuse(report, EXIT_MEMORY, "file", "no memory for %s", path);
-    }
-    if (failed || length > MOST_PROFILE) {
-        return tly_refuse(report, EXIT_FILE, "file", "%s: %s", path,
-                          failed ? "cannot be read" : "longer than a profile");
-    }
-    target->profile[length] = 0;
-    if (strlen(target->profile) != length) {
-        return tly_refuse(report, EXIT_FILE, "file", "%s: no text", path);
-    }
-    return EXIT_DONE;
-}
 
 static int kind_of(const target *target)
 {
@@ -295,7 +264,7 @@ int tly_verb_inspect(const tly_options *options, tly_report *report)
         status = check_stage(&target, stage, report);
     }
     if (!status && options->profile) {
-        status = read_profile(options->profile, &target, report);
+        status = tly_profile_load(options->profile, &target.profile, report);
     }
     if (!status) {
         status = as_page ? show_page(options, &subject, &target, report)

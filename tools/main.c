@@ -82,20 +82,31 @@ static const tly_verb verbs[] = {
       "nothing\n"
       "  --device D      which, where there are several: vulkan:N, or part of a name\n",
       OPTION_JSON | OPTION_PROFILE | OPTION_DEVICE, 0, 0, tly_verb_devices },
-    { "compile", "[NAME=]WORD... | --batch FILE -o OUT.pack [--device D[,D]...] [-j N]",
-      "Makes kernels ahead of time. A pack holds them for programs with libtally, which finds it "
-      "by\n"
-      "TALLY_PACK or beside itself, and then makes none of them. A line of a batch is NAME = "
-      "WORD,\n"
-      "or include \"FILE\"; # begins a comment.\n\n"
+    { "compile",
+      "[NAME=]WORD... | --batch FILE -o OUT [--depfile FILE] [--device D[,D]... | --profile FILE] "
+      "[-j N]",
+      "Makes kernels ahead of time. A line of a batch is NAME = WORD, or include \"FILE\"; # "
+      "begins "
+      "a\n"
+      "comment.\n\n"
+      "  -o OUT          where they go: whole, or not at all. The end of its name says what for\n"
+      "      .pack       programs with libtally, which finds it by TALLY_PACK or beside itself,\n"
+      "                  and then makes none of its kernels\n"
+      "      .json       one kernel for a program of its own on Vulkan: a manifest, and beside it\n"
+      "                  its modules, which end in .0.spv and so on\n"
+      "      .h          any number of kernels for such a program, as C data\n"
       "  --batch FILE    the list of kernels, in place of words\n"
-      "  -o OUT.pack     where they go: whole, or not at all\n"
-      "  --device D,...  for which; left out: cpu:x86-64-v2, -v3 and -v4. The machine need not\n"
-      "                  have the level\n"
+      "  --depfile FILE  what OUT is made of, in make's form: the batch, what it includes, the\n"
+      "                  profile\n"
+      "  --device D,...  for which. .pack: left out, cpu:x86-64-v2, -v3 and -v4; the machine need\n"
+      "                  not have the level. .json, .h: one of Vulkan's\n"
+      "  --profile FILE  .json, .h: a described Vulkan device in place of one that is here\n"
       "  -j N            threads; left out: one for each CPU. No byte depends on it\n\n"
       "  tally compile 'cumprod:f32:4096x4096:axis=1' 'sum:f32:4096x4096:axes=1' -o mine.pack\n"
-      "  TALLY_PACK=mine.pack tally run cumprod:axis=1 in.npy -o out.npy\n",
-      OPTION_OUT | OPTION_DEVICE | OPTION_BATCH | OPTION_JOBS, 0, INT32_MAX, tly_verb_compile },
+      "  TALLY_PACK=mine.pack tally run cumprod:axis=1 in.npy -o out.npy\n"
+      "  tally compile rows=cumsum:f32:64x4096:axis=1 -o rows.h --device vulkan\n",
+      OPTION_OUT | OPTION_DEVICE | OPTION_BATCH | OPTION_JOBS | OPTION_DEPFILE | OPTION_PROFILE, 0,
+      INT32_MAX, tly_verb_compile },
     { "cache", "path|list|stats|verify|clear [--json]",
       "Looks after the disk cache, in which a program finds the kernels that one before it "
       "made.\n\n"

@@ -83,6 +83,7 @@ static const option table[] = {
     { "--measure", OPTION_MEASURE, 0, 0, NULL },
     { "--profile", OPTION_PROFILE, 1, offsetof(tly_options, profile), NULL },
     { "--batch", OPTION_BATCH, 1, offsetof(tly_options, batch), NULL },
+    { "--depfile", OPTION_DEPFILE, 1, offsetof(tly_options, depfile), NULL },
     { "-j", OPTION_JOBS, 1, 0, read_jobs },
     { "--words", OPTION_WORDS, 1, offsetof(tly_options, words), NULL },
     { "--plans", OPTION_PLANS, 1, offsetof(tly_options, plans), NULL },

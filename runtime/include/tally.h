@@ -16,6 +16,7 @@
 #include <tally/cache.h>
 #include <tally/descriptor.h>
 #include <tally/kernel.h>
+#include <tally/manifest.h>
 #include <tally/status.h>
 #include <tally/version.h>
 #include <tally/word.h>

@@ -39,6 +39,12 @@ static tally_status adopt(tally_context *context, const tally_vulkan_host *h, ta
     v->family = h->queue_family;
     v->lock_queue = h->lock_queue;
     v->lock_user = h->lock_user;
+    v->pipelines = h->pipeline_cache;
+    v->debug_utils = h->debug_utils != 0;
+    if (h->allocator != NULL) {
+        v->callbacks = *h->allocator;
+        v->allocator = &v->callbacks;
+    }
     tally_status status = tly_vk_instance_load(h->get, h->instance, &v->instance_fn, error);
     if (status == TALLY_OK) {
         VkResult result = tly_vk_facts_read(&v->instance_fn, h->physical, h->api_version, &enabled,

@@ -29,7 +29,7 @@ tally_status tly_vk_buffer_make(tally_vulkan *v, uint64_t bytes, int host,
                  (host ? 0u : (unsigned)VK_BUFFER_USAGE_STORAGE_BUFFER_BIT) |
                  (addresses ? (unsigned)VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT : 0u),
     };
-    VkResult result = v->fn.CreateBuffer(v->device, &info, NULL, &buffer->buffer);
+    VkResult result = v->fn.CreateBuffer(v->device, &info, v->allocator, &buffer->buffer);
     if (result != VK_SUCCESS) {
         *buffer = (tally_vulkan_buffer){ 0 };
         return tly_vk_fail(v, result, "vkCreateBuffer", error);
@@ -68,7 +68,7 @@ void tly_vk_buffer_end(tally_vulkan_buffer *buffer)
 {
     tally_vulkan *v = buffer->vulkan;
     if (v != NULL && buffer->buffer != VK_NULL_HANDLE) {
-        v->fn.DestroyBuffer(v->device, buffer->buffer, NULL);
+        v->fn.DestroyBuffer(v->device, buffer->buffer, v->allocator);
         tly_vk_memory_give(v, &buffer->piece);
     }
     *buffer = (tally_vulkan_buffer){ 0 };

@@ -25,7 +25,8 @@ static tally_status make_layouts(tally_vulkan *v, tally_error *error)
         .bindingCount = 3,
         .pBindings = bindings,
     };
-    VkResult result = v->fn.CreateDescriptorSetLayout(v->device, &set, NULL, &v->set_layout);
+    VkResult result = v->fn.CreateDescriptorSetLayout(v->device, &set, v->allocator,
+                                                      &v->set_layout);
     VkPushConstantRange push = { VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof(tly_push) };
     for (uint32_t addresses = 0; addresses < 2 && result == VK_SUCCESS; addresses++) {
         VkPipelineLayoutCreateInfo layout = {
@@ -35,7 +36,8 @@ static tally_status make_layouts(tally_vulkan *v, tally_error *error)
             .pushConstantRangeCount = 1,
             .pPushConstantRanges = &push,
         };
-        result = v->fn.CreatePipelineLayout(v->device, &layout, NULL, &v->layout[addresses]);
+        result = v->fn.CreatePipelineLayout(v->device, &layout, v->allocator,
+                                            &v->layout[addresses]);
     }
     return result == VK_SUCCESS ? TALLY_OK : tly_vk_fail(v, result, "a pipeline layout", error);
 }
@@ -52,6 +54,7 @@ tally_vulkan *tly_vk_allocate(tally_context *context, tally_error *error)
     atomic_store(&v->limit, UINT64_MAX);
     v->memory.block_bytes = TLY_VK_BLOCK;
     pthread_mutex_init(&v->queue_lock, NULL);
+    pthread_mutex_init(&v->pipeline_lock, NULL);
     pthread_mutex_init(&v->slot_lock, NULL);
     pthread_mutex_init(&v->lost_lock, NULL);
     pthread_mutex_init(&v->memory.lock, NULL);
@@ -65,6 +68,9 @@ tally_status tly_vk_complete(tally_vulkan *v, tally_error *error)
         return status;
     }
     v->complete = 1;
+    if (!v->debug_utils) {
+        tly_vk_labels_off(v);
+    }
     if (v->fn.GetBufferDeviceAddress == NULL) {
         v->facts.caps.addresses = 0;
     }
@@ -77,9 +83,9 @@ tally_status tly_vk_complete(tally_vulkan *v, tally_error *error)
 static void end_device(tally_vulkan *v)
 {
     for (int i = 0; i < 2; i++) {
-        v->fn.DestroyPipelineLayout(v->device, v->layout[i], NULL);
+        v->fn.DestroyPipelineLayout(v->device, v->layout[i], v->allocator);
     }
-    v->fn.DestroyDescriptorSetLayout(v->device, v->set_layout, NULL);
+    v->fn.DestroyDescriptorSetLayout(v->device, v->set_layout, v->allocator);
     tly_vk_memory_end(v);
 }
 
@@ -96,6 +102,7 @@ void tly_vk_close(tally_vulkan *v)
         return; /* It may still be at work: lost memory is the lesser fault. */
     }
     if (alive && v->complete) {
+        tly_vk_pipelines_close(v);
         end_device(v);
     }
     if (v->owned && alive && v->fn.DestroyDevice != NULL) {
@@ -105,6 +112,7 @@ void tly_vk_close(tally_vulkan *v)
         v->instance_fn.DestroyInstance(v->instance, NULL);
     }
     pthread_mutex_destroy(&v->queue_lock);
+    pthread_mutex_destroy(&v->pipeline_lock);
     pthread_mutex_destroy(&v->slot_lock);
     pthread_mutex_destroy(&v->lost_lock);
     pthread_mutex_destroy(&v->memory.lock);

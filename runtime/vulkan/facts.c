@@ -310,6 +310,10 @@ VkResult tly_vk_facts_read(const tly_vk_instance_functions *fn, VkPhysicalDevice
     caps->storage16 = a.storage16.storageBuffer16BitAccess;
     caps->storage8 = a.storage8.storageBuffer8BitAccess;
     caps->addresses = since(facts->api, 2) && a.addresses.bufferDeviceAddress;
+    facts->driver = (tly_vk_driver){
+        caps->vendor, p->deviceID, caps->driver, p->driverVersion, { 0 }
+    };
+    memcpy(facts->driver.pipelines, p->pipelineCacheUUID, sizeof facts->driver.pipelines);
     set_subgroup(&a, caps);
     set_floats(&a, since(facts->api, 2) || usable.floats, caps);
     set_limits(&p->limits, caps);

@@ -11,6 +11,12 @@
 
 #include <tally/kernel.h>
 
+/* What a driver's pipelines are good for. */
+typedef struct tly_vk_driver {
+    uint32_t vendor, device, driver, version;
+    uint8_t pipelines[VK_UUID_SIZE];
+} tly_vk_driver;
+
 typedef struct tly_vk_facts {
     tly_caps caps;
     char name[VK_MAX_PHYSICAL_DEVICE_NAME_SIZE];
@@ -28,6 +34,7 @@ typedef struct tly_vk_facts {
     uint64_t largest;        /* maxMemoryAllocationSize */
     uint64_t atom;           /* nonCoherentAtomSize */
     uint32_t allocations;    /* maxMemoryAllocationCount */
+    tly_vk_driver driver;
     VkPhysicalDeviceMemoryProperties memory;
 } tly_vk_facts;
 

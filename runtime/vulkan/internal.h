@@ -4,6 +4,7 @@
  *
  *   device.c what all have; open.c our own; adopt.c the caller's; list.c which there are
  *   memory.c pieces of device memory; heap.c pieces of a block; buffer.c buffers
+ *   pipelines.c what the driver made of modules, on disk; label.c names for debuggers
  *   object.c pipelines, made once a key; plan.c their plans; kernel.c handles; record.c dispatches
  *   slot.c   command buffers and what they need; flight.c submission, waiting, the end of both
  *   transfer.c between host and device; status.c from Vulkan's results to ours
@@ -68,7 +69,14 @@ struct tally_vulkan {
     VkDevice device;
     VkQueue queue; /* NULL: record only */
     uint32_t family;
-    int owned;  /* instance and device are ours */
+    int owned;                              /* instance and device are ours */
+    int debug_utils;                        /* VK_EXT_debug_utils is enabled */
+    VkAllocationCallbacks callbacks;        /* the host's, if it has some */
+    const VkAllocationCallbacks *allocator; /* these; NULL: the driver's own */
+    VkPipelineCache pipelines;              /* NULL: none */
+    size_t pipeline_bytes;                  /* of those on disk; guarded by pipeline_lock */
+    unsigned pipelines_made;                /* since it was opened; the same */
+    pthread_mutex_t pipeline_lock;
     int staged; /* 1: the host does not write device memory */
     void (*lock_queue)(void *user, int lock);
     void *lock_user;
@@ -155,6 +163,17 @@ tally_status tly_vk_object_get(tally_vulkan *v, const tly_problem *problem,
                                tally_error *error);
 void tly_vk_object_drop(tally_vulkan *v, tly_vk_object *object);
 const tly_gpu_plan *tly_vk_object_plan(const tly_vk_object *object);
+
+/* pipelines.c: of a device of ours; what is on disk, after a pipeline was made, at the end. */
+void tly_vk_pipelines_open(tally_vulkan *v);
+void tly_vk_pipelines_made(tally_vulkan *v);
+void tly_vk_pipelines_close(tally_vulkan *v);
+
+/* label.c: names for tools that show command buffers, unless they are off. */
+void tly_vk_labels_off(tally_vulkan *v);
+void tly_vk_label_begin(const tally_vulkan_kernel *k, VkCommandBuffer commands);
+void tly_vk_label_end(const tally_vulkan_kernel *k, VkCommandBuffer commands);
+void tly_vk_label_pipeline(const tally_vulkan *v, VkPipeline pipeline, const char *name);
 
 /* kernel.c: tells what happened with a kernel ("run" and so on), unless there is nobody to tell. */
 void tly_vk_tell(const tally_vulkan_kernel *k, const char *what, uint64_t nanoseconds);

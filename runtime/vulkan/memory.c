@@ -47,7 +47,7 @@ static VkResult allocate(tally_vulkan *v, uint64_t bytes, uint32_t type, tly_vk_
         .allocationSize = bytes,
         .memoryTypeIndex = type,
     };
-    VkResult result = v->fn.AllocateMemory(v->device, &info, NULL, &block->memory);
+    VkResult result = v->fn.AllocateMemory(v->device, &info, v->allocator, &block->memory);
     if (result != VK_SUCCESS) {
         return result;
     }
@@ -55,7 +55,7 @@ static VkResult allocate(tally_vulkan *v, uint64_t bytes, uint32_t type, tly_vk_
         void *mapped;
         result = v->fn.MapMemory(v->device, block->memory, 0, VK_WHOLE_SIZE, 0, &mapped);
         if (result != VK_SUCCESS) {
-            v->fn.FreeMemory(v->device, block->memory, NULL);
+            v->fn.FreeMemory(v->device, block->memory, v->allocator);
             return result;
         }
         block->mapped = mapped;
@@ -155,7 +155,7 @@ tally_status tly_vk_memory_take(tally_vulkan *v, const VkMemoryRequirements *nee
 
 static void free_block(tally_vulkan *v, tly_vk_block *block)
 {
-    v->fn.FreeMemory(v->device, block->memory, NULL);
+    v->fn.FreeMemory(v->device, block->memory, v->allocator);
     tly_heap_end(&block->heap);
     free(block);
 }

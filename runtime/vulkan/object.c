@@ -85,7 +85,7 @@ static tally_status make_pipeline(tally_vulkan *v, const tly_gpu_launch *launch,
         .pCode = words,
     };
     VkShaderModule module;
-    VkResult result = v->fn.CreateShaderModule(v->device, &code, NULL, &module);
+    VkResult result = v->fn.CreateShaderModule(v->device, &code, v->allocator, &module);
     if (result != VK_SUCCESS) {
         return tly_vk_fail(v, result, "vkCreateShaderModule", error);
     }
@@ -106,10 +106,14 @@ static tally_status make_pipeline(tally_vulkan *v, const tly_gpu_launch *launch,
         },
         .layout = v->layout[launch->addresses],
     };
-    result = v->fn.CreateComputePipelines(v->device, VK_NULL_HANDLE, 1, &info, NULL, pipeline);
-    v->fn.DestroyShaderModule(v->device, module, NULL);
-    return result == VK_SUCCESS ? TALLY_OK
-                                : tly_vk_fail(v, result, "vkCreateComputePipelines", error);
+    result = v->fn.CreateComputePipelines(v->device, v->pipelines, 1, &info, v->allocator,
+                                          pipeline);
+    v->fn.DestroyShaderModule(v->device, module, v->allocator);
+    if (result != VK_SUCCESS) {
+        return tly_vk_fail(v, result, "vkCreateComputePipelines", error);
+    }
+    tly_vk_pipelines_made(v);
+    return TALLY_OK;
 }
 
 /* What ends with a device that is no more, or that may still be at work, is left to it. */
@@ -119,7 +123,7 @@ static void unload(tly_object *object)
     tally_vulkan *v = object->key.owner;
     for (int i = 0; i < TLY_GPU_PASSES; i++) {
         if (o->pipeline[i] != VK_NULL_HANDLE && tly_vk_alive(v) && !v->left) {
-            v->fn.DestroyPipeline(v->device, o->pipeline[i], NULL);
+            v->fn.DestroyPipeline(v->device, o->pipeline[i], v->allocator);
         }
         o->pipeline[i] = VK_NULL_HANDLE;
     }
@@ -159,10 +163,15 @@ static tally_status load(tly_object *object, const tly_piece *made, tally_error 
     }
     o->launch = f.launch;
     const uint32_t *words = (const uint32_t *)((const char *)made->bytes + sizeof f);
+    char word[64];
+    tly_problem_word(&((const facts *)object->key.facts)->problem, word, sizeof word);
     tally_status status = TALLY_OK;
     for (uint32_t i = 0; i < o->launch.passes && status == TALLY_OK; i++) {
         status = make_pipeline(object->key.owner, &o->launch, i, words, f.word_count[i],
                                &o->pipeline[i], error);
+        if (status == TALLY_OK) {
+            tly_vk_label_pipeline(object->key.owner, o->pipeline[i], word);
+        }
         words += f.word_count[i];
     }
     if (status != TALLY_OK) {

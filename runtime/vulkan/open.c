@@ -92,6 +92,7 @@ static tally_status create_device(tally_vulkan *v, tally_error *error)
     }
     tally_status status = tly_vk_complete(v, error);
     if (status == TALLY_OK) {
+        tly_vk_pipelines_open(v);
         v->fn.GetDeviceQueue(v->device, v->family, 0, &v->queue);
     }
     return status;

@@ -14,7 +14,7 @@ tally_status tly_vk_set_make(tally_vulkan *v, VkDescriptorPool *pool, VkDescript
         .poolSizeCount = 1,
         .pPoolSizes = &size,
     };
-    VkResult result = v->fn.CreateDescriptorPool(v->device, &info, NULL, pool);
+    VkResult result = v->fn.CreateDescriptorPool(v->device, &info, v->allocator, pool);
     if (result != VK_SUCCESS) {
         *pool = VK_NULL_HANDLE;
         return tly_vk_fail(v, result, "vkCreateDescriptorPool", error);
@@ -27,7 +27,7 @@ tally_status tly_vk_set_make(tally_vulkan *v, VkDescriptorPool *pool, VkDescript
     };
     result = v->fn.AllocateDescriptorSets(v->device, &allocate, set);
     if (result != VK_SUCCESS) {
-        v->fn.DestroyDescriptorPool(v->device, *pool, NULL);
+        v->fn.DestroyDescriptorPool(v->device, *pool, v->allocator);
         *pool = VK_NULL_HANDLE;
         return tly_vk_fail(v, result, "vkAllocateDescriptorSets", error);
     }
@@ -122,6 +122,7 @@ void tly_vk_record(const tally_vulkan_kernel *k, VkCommandBuffer commands, VkDes
     const tly_vk_object *o = k->object;
     VkPipelineLayout layout = v->layout[o->launch.addresses];
     bases b;
+    tly_vk_label_begin(k, commands);
     if (o->launch.addresses) {
         b = (bases){ address_of(&places->in), address_of(&places->out),
                      k->steps.scratch_bytes > 0 ? address_of(&places->scratch) : 0 };
@@ -154,4 +155,5 @@ void tly_vk_record(const tally_vulkan_kernel *k, VkCommandBuffer commands, VkDes
                                &push);
         v->fn.CmdDispatch(commands, step->x, step->y, 1);
     }
+    tly_vk_label_end(k, commands);
 }

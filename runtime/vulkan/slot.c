@@ -18,10 +18,10 @@ void tly_vk_slot_free(tally_vulkan *v, tly_vk_slot *s)
         for (int i = 0; i < 4; i++) {
             tly_vk_buffer_end(buffers[i]);
         }
-        v->fn.DestroyQueryPool(v->device, s->queries, NULL);
-        v->fn.DestroyDescriptorPool(v->device, s->sets, NULL);
-        v->fn.DestroyFence(v->device, s->fence, NULL);
-        v->fn.DestroyCommandPool(v->device, s->pool, NULL);
+        v->fn.DestroyQueryPool(v->device, s->queries, v->allocator);
+        v->fn.DestroyDescriptorPool(v->device, s->sets, v->allocator);
+        v->fn.DestroyFence(v->device, s->fence, v->allocator);
+        v->fn.DestroyCommandPool(v->device, s->pool, v->allocator);
     }
     free(s);
 }
@@ -33,7 +33,7 @@ static VkResult fill_slot(tally_vulkan *v, tly_vk_slot *s)
         .flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT,
         .queueFamilyIndex = v->family,
     };
-    VkResult result = v->fn.CreateCommandPool(v->device, &pool, NULL, &s->pool);
+    VkResult result = v->fn.CreateCommandPool(v->device, &pool, v->allocator, &s->pool);
     if (result != VK_SUCCESS) {
         s->pool = VK_NULL_HANDLE;
         return result;
@@ -47,7 +47,7 @@ static VkResult fill_slot(tally_vulkan *v, tly_vk_slot *s)
     result = v->fn.AllocateCommandBuffers(v->device, &commands, &s->commands);
     if (result == VK_SUCCESS) {
         VkFenceCreateInfo fence = { .sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO };
-        result = v->fn.CreateFence(v->device, &fence, NULL, &s->fence);
+        result = v->fn.CreateFence(v->device, &fence, v->allocator, &s->fence);
     }
     if (result != VK_SUCCESS) {
         s->fence = VK_NULL_HANDLE;
@@ -96,7 +96,7 @@ tally_status tly_vk_slot_queries(tally_vulkan *v, tly_vk_slot *s, tally_error *e
     if (s->queries != VK_NULL_HANDLE) {
         return TALLY_OK;
     }
-    VkResult result = v->fn.CreateQueryPool(v->device, &info, NULL, &s->queries);
+    VkResult result = v->fn.CreateQueryPool(v->device, &info, v->allocator, &s->queries);
     if (result != VK_SUCCESS) {
         s->queries = VK_NULL_HANDLE;
         return tly_vk_fail(v, result, "vkCreateQueryPool", error);

@@ -129,7 +129,7 @@ static void end_recording(tally_vulkan_recording *r)
 {
     let_go(r);
     if (tly_vk_alive(r->vulkan)) {
-        r->vulkan->fn.DestroyDescriptorPool(r->vulkan->device, r->pool, NULL);
+        r->vulkan->fn.DestroyDescriptorPool(r->vulkan->device, r->pool, r->vulkan->allocator);
     }
     free(r);
 }

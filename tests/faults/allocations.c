@@ -181,6 +181,26 @@ static tally_status inspect_gpu(const char *word, tally_error *error)
     return status;
 }
 
+#ifndef FAULT_LINKED
+static tally_status manifest(const char *word, tally_error *error)
+{
+    tally_kernel_options options = { .size = sizeof options, .profile = profile };
+    tally_context *context = NULL;
+    tally_manifest *made = NULL;
+    tally_descriptor d;
+    tally_status status = tally_descriptor_parse(word, &d, error);
+    if (status == TALLY_OK) {
+        status = tally_context_create(NULL, &context, error);
+    }
+    if (status == TALLY_OK) {
+        status = tally_manifest_create(context, &d, &options, &made, error);
+    }
+    tally_manifest_destroy(&made);
+    tally_context_destroy(&context);
+    return status;
+}
+#endif
+
 /* --- one allocation after the other ---------------------------------------------------------- */
 
 static void check(const char *name, const char *argument, tally_status status,
@@ -311,6 +331,9 @@ static const struct {
     { "inspect", CPU_STAGES, "cumprod:f32:30x40:axis=1", fail_nth, LEAST(20, 20), 0 },
     { "first inspect", inspect_gpu, "cumprod:f32:300x400:axis=1", ANEW, LEAST(40, 20), 1 },
     { "inspect", inspect_gpu, "cumsum:i32:30:axis=0", fail_nth, LEAST(40, 20), 1 },
+#ifndef FAULT_LINKED
+    { "manifest", manifest, "sum:i32:300x40:axes=0", fail_nth, 20, 1 },
+#endif
 };
 
 static int read_profile(const char *path)

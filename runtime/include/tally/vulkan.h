@@ -49,6 +49,13 @@ typedef struct tally_vulkan_host {
                                          the device is lost, or tally_vulkan_destroy could not
                                          wait otherwise; NULL: the queue is Tally's alone */
     void *lock_user;
+    const VkAllocationCallbacks *allocator; /**< for what Tally makes of the device; copied; what it
+                                         calls must outlive the handle. NULL: the driver's own */
+    VkPipelineCache pipeline_cache; /**< for Tally's pipelines, from several threads at once; what
+                                         is in it the host keeps. VK_NULL_HANDLE: none */
+    uint64_t debug_utils; /**< 1: VK_EXT_debug_utils is enabled on the instance. Recordings are
+                                         labelled then, and pipelines named, with the word without
+                                         sizes */
 } tally_vulkan_host;
 
 #define TALLY_VULKAN_HOST_INIT \
@@ -65,7 +72,10 @@ typedef struct tally_vulkan_host {
       0, \
       0, \
       NULL, \
-      NULL }
+      NULL, \
+      NULL, \
+      VK_NULL_HANDLE, \
+      0 }
 
 /** Takes over a device of the caller's, without owning it. TALLY_UNSUPPORTED names what is too old
  *  or missing. */

@@ -1,0 +1,27 @@
+/* What a device must have for a kernel's SPIR-V modules, read from the modules themselves. */
+#ifndef TLY_NEEDS_H
+#define TLY_NEEDS_H
+
+#include <tally/status.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { TLY_MOST_FEATURES = 5, TLY_MOST_PROPERTIES = 6 };
+
+/* Names are those of Vulkan's structs. */
+typedef struct tly_needs {
+    uint32_t feature_count, property_count;
+    const char *feature[TLY_MOST_FEATURES], *property[TLY_MOST_PROPERTIES];
+    uint32_t subgroup_operations; /* VkSubgroupFeatureFlags */
+    uint32_t bindings;            /* 1 << binding */
+} tly_needs;
+
+/* Adds those of one module. TALLY_INTERNAL for a module of another form than kernels have. */
+tally_status tly_needs_add(tly_needs *needs, const uint32_t *words, size_t count,
+                           tally_error *error);
+
+/* A feature that the modules do not tell. */
+void tly_needs_feature(tly_needs *needs, const char *name);
+
+#endif

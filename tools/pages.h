@@ -1,0 +1,30 @@
+/* Files that are written together: each is made in memory first, and none is written if one cannot
+ * be. */
+#ifndef TLY_PAGES_H
+#define TLY_PAGES_H
+
+#include "file.h"
+
+typedef struct tly_page {
+    struct tly_page *next;
+    char *path, *text;
+    size_t bytes;
+    FILE *to; /* into text; NULL once it is closed */
+    tly_output output;
+} tly_page;
+
+/* Zero before the first is added. */
+typedef struct tly_pages {
+    tly_page *first, *last;
+} tly_pages;
+
+/* A stream for the contents of one more file; NULL without memory. It belongs to the pages. What
+ * goes wrong while it is written, tly_pages_write tells. */
+FILE *tly_pages_add(tly_pages *pages, const char *path);
+
+/* Writes every file beside its place before the first takes its place. */
+int tly_pages_write(tly_pages *pages, tly_report *report);
+
+void tly_pages_drop(tly_pages *pages);
+
+#endif
