@@ -170,9 +170,6 @@ static int prepare(bench *b, const tly_options *options, tly_report *report)
     if (status) {
         return status;
     }
-    if (on_gpu(b) && !b->subject.scan) {
-        return tly_refuse(report, EXIT_UNSUPPORTED, "op", "reductions are timed on CPUs only");
-    }
     b->threads = options->threads ? options->threads : count_cpus();
     context.threads = b->threads;
     if (tally_context_create(&context, &b->context, &error) != TALLY_OK ||
@@ -189,8 +186,8 @@ static int measure(bench *b, tly_report *report)
     fill(b);
     tly_progress("measuring", 0);
 #ifdef TALLY_VULKAN
-    const tly_gpu_subject gpu = { b->context, b->selector, b->plan,      &b->subject.descriptor,
-                                  b->in,      b->in_bytes, b->out_bytes, b->ceiling };
+    const tly_gpu_subject gpu = { b->context,  b->selector,  b->plan,    &b->subject.descriptor, b->in,
+                                  b->in_bytes, b->out_bytes, b->ceiling, moves_of(b) };
     if (on_gpu(b)) {
         return tly_time_gpu(&gpu, show_progress, &b->timing, &error) == TALLY_OK
                    ? EXIT_DONE

@@ -1,7 +1,8 @@
 /*
- * How long a kernel takes on a Vulkan device beside copies of the same bytes there: the device's
- * own copy, and a copy kernel that moves memory as scans do. Every turn runs each once, and begins
- * with another one.
+ * How long a kernel takes on a Vulkan device beside its ceilings there. A scan's are copies of the same
+ * bytes: the device's own, and a kernel that moves memory as scans do. A reduction's is a kernel that
+ * reads its input and computes next to nothing. Every turn runs each once, and begins with another
+ * one.
  */
 #include "bench_gpu.h"
 
@@ -9,26 +10,31 @@
 
 #include <string.h>
 
-enum { KERNEL, DEVICE_COPY, COPY_KERNEL, ROWS, LEAST_RUNS = 5, MOST_RUNS = 101 };
+enum { KERNEL, DEVICE_COPY, YARDSTICK, ROWS, LEAST_RUNS = 5, MOST_RUNS = 101 };
 
 _Static_assert(ROWS - 1 <= TLY_COPY_MOST_KINDS, "a timing has room for every copy");
 
 /* For all runs of all rows; a fast kernel is run so often, a slow one LEAST_RUNS times. */
 #define ALL_RUNS_SECONDS 2.0
 
-/* As many invocations as every device has. lavapipe, 64 MiB: 128 ms by 8, 110 by 64, 105 by 128 or
- * 256; vectors of 8 instead of 16 change nothing. */
-#define COPY_PLAN "template=copy,workgroup=128"
-
-static const char *const copy_names[ROWS] = {
-    [DEVICE_COPY] = "vkCmdCopyBuffer",
-    [COPY_KERNEL] = "copy kernel",
+/* Kernels of u32 that show how fast memory is moved: `tile` elements a workgroup, of which a reading
+ * takes whole ones. As many invocations as every device has. lavapipe, 64 MiB: 128 ms by 8, 110 by 64,
+ * 105 by 128 or 256; vectors of 8 instead of 16 change nothing. */
+static const struct {
+    tally_op op;
+    const char *plan, *name;
+    int64_t tile;
+} yardsticks[] = {
+    [TLY_COPIES] = { TALLY_CUMSUM, "template=copy,workgroup=128", "copy kernel", 1 },
+    [TLY_READS] = { TALLY_MAX, "template=read,workgroup=128,vector=16,segments=1", "read kernel",
+                    2048 },
 };
 
 typedef struct bench {
     const tly_gpu_subject *subject;
     tally_vulkan *vulkan;
-    tally_vulkan_kernel *kernel[ROWS]; /* KERNEL and COPY_KERNEL */
+    tally_vulkan_kernel *kernel[ROWS]; /* KERNEL and YARDSTICK */
+    int64_t words;                     /* that the yardstick moves */
     tally_vulkan_buffer *in, *out;
     tally_vulkan_buffers buffers;
     int runs;
@@ -42,22 +48,27 @@ static tally_status make_kernels(bench *b)
     tally_kernel_options options = { .size = sizeof options, .plan = s->plan };
     tally_status status = tally_vulkan_kernel_create(b->vulkan, s->descriptor, &options,
                                                      &b->kernel[KERNEL], b->error);
+    const int64_t tile = yardsticks[s->moves].tile;
     tally_descriptor flat = TALLY_DESCRIPTOR_INIT;
-    flat.op = TALLY_CUMSUM;
+    flat.op = yardsticks[s->moves].op;
     flat.dtype = TALLY_U32;
     flat.rank = 1;
-    flat.sizes[0] = (int64_t)(s->copy_bytes / 4);
-    options.plan = COPY_PLAN;
-    if (status == TALLY_OK && flat.sizes[0] >= 1024) { /* less is no copy to speak of */
-        status = tally_vulkan_kernel_create(b->vulkan, &flat, &options, &b->kernel[COPY_KERNEL],
+    b->words = ((int64_t)(s->bytes / 4) + tile - 1) / tile * tile;
+    b->words = b->words < tile ? tile : b->words;
+    flat.sizes[0] = b->words;
+    options.plan = yardsticks[s->moves].plan;
+    if (status == TALLY_OK && b->words >= 1024) { /* less is no copy to speak of */
+        status = tally_vulkan_kernel_create(b->vulkan, &flat, &options, &b->kernel[YARDSTICK],
                                             b->error);
     }
     return status;
 }
 
-static size_t whole_words(size_t bytes)
+/* For a tensor, and for what a reading takes beyond it. */
+static size_t room_for(size_t bytes, int64_t words)
 {
-    return (bytes + 15) / 16 * 16;
+    const size_t least = (size_t)words * 4;
+    return ((bytes > least ? bytes : least) + 15) / 16 * 16;
 }
 
 static tally_status prepare(bench *b)
@@ -68,10 +79,11 @@ static tally_status prepare(bench *b)
         status = make_kernels(b);
     }
     if (status == TALLY_OK) {
-        status = tally_vulkan_buffer_create(b->vulkan, whole_words(s->in_bytes), &b->in, b->error);
+        status = tally_vulkan_buffer_create(b->vulkan, room_for(s->in_bytes, b->words), &b->in,
+                                            b->error);
     }
     if (status == TALLY_OK) {
-        status = tally_vulkan_buffer_create(b->vulkan, whole_words(s->out_bytes), &b->out,
+        status = tally_vulkan_buffer_create(b->vulkan, room_for(s->out_bytes, 0), &b->out,
                                             b->error);
     }
     if (status == TALLY_OK) {
@@ -87,11 +99,11 @@ static tally_status prepare(bench *b)
 
 static tally_status take_one(bench *b, int row, double *seconds)
 {
-    if (row == DEVICE_COPY) {
-        return tally_vulkan_time_copy(b->vulkan, &b->buffers.in, &b->buffers.out,
-                                      b->subject->copy_bytes, seconds, b->error);
-    }
     *seconds = 0;
+    if (row == DEVICE_COPY && b->subject->moves == TLY_COPIES) {
+        return tally_vulkan_time_copy(b->vulkan, &b->buffers.in, &b->buffers.out,
+                                      b->subject->bytes, seconds, b->error);
+    }
     return b->kernel[row] ? tally_vulkan_time(b->kernel[row], &b->buffers, seconds, b->error)
                           : TALLY_OK;
 }
@@ -124,10 +136,11 @@ static void sum_up(bench *b, tly_timing *timing)
 {
     *timing = (tly_timing){ .runs = b->runs };
     timing->kernel = tly_spread_of(b->seconds[KERNEL], b->runs);
-    for (int row = DEVICE_COPY; row < ROWS; row++) {
-        if (row == DEVICE_COPY || b->kernel[row]) {
-            tly_timing_add(timing, copy_names[row], b->seconds[row]);
-        }
+    if (b->subject->moves == TLY_COPIES) {
+        tly_timing_add(timing, "vkCmdCopyBuffer", b->seconds[DEVICE_COPY]);
+    }
+    if (b->kernel[YARDSTICK]) {
+        tly_timing_add(timing, yardsticks[b->subject->moves].name, b->seconds[YARDSTICK]);
     }
 }
 
@@ -145,7 +158,7 @@ tally_status tly_time_gpu(const tly_gpu_subject *subject, tly_time_progress prog
     tally_vulkan_buffer_destroy(&b.in);
     tally_vulkan_buffer_destroy(&b.out);
     tally_vulkan_kernel_destroy(&b.kernel[KERNEL]);
-    tally_vulkan_kernel_destroy(&b.kernel[COPY_KERNEL]);
+    tally_vulkan_kernel_destroy(&b.kernel[YARDSTICK]);
     tally_vulkan_destroy(&b.vulkan);
     return status;
 }

@@ -5,16 +5,17 @@
 #include "bench_time.h"
 
 /* What is timed: host memory that holds the input, the sizes of both tensors' buffers, and how many
- * bytes the copies beside it move. */
+ * bytes the copies or readings beside it move. */
 typedef struct tly_gpu_subject {
     tally_context *context;
     const char *device, *plan; /* plan may be NULL */
     const tally_descriptor *descriptor;
     const void *in;
-    size_t in_bytes, out_bytes, copy_bytes;
+    size_t in_bytes, out_bytes, bytes;
+    tly_moves moves;
 } tly_gpu_subject;
 
-/* The kernel, the device's own copy and a copy kernel, in turns, on device memory. */
+/* The kernel and its ceilings, in turns, on device memory. */
 tally_status tly_time_gpu(const tly_gpu_subject *subject, tly_time_progress progress,
                           tly_timing *timing, tally_error *error);
 
