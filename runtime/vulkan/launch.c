@@ -234,7 +234,7 @@ static uint32_t aligned_strides(const list *a)
         aligned = aligned && multiple(s->outer[i].in_stride) &&
                   (!both || multiple(s->outer[i].out_stride));
     }
-    for (int32_t i = 0; !both && i < TALLY_MAX_RANK; i++) {
+    for (int32_t i = 0; i < a->plan->steps_rank; i++) {
         aligned = aligned && multiple(a->steps->block.in.reduced[i]);
     }
     return aligned ? TLY_GPU_ALIGNED : 0;

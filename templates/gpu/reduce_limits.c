@@ -55,7 +55,7 @@ static const char *fault_of_read(const tly_problem *p, const tly_geometry *g, co
                                  const tly_gpu_plan *plan)
 {
     if (g->outer_rank > 0 || g->reduced_rank > 0 || g->length % plan->chunk != 0)
-        return "what is read is one row of whole tiles";
+        return "what is read is one row of whole chunks";
     return fault_of_memory(p, g, caps, plan);
 }
 
