@@ -99,8 +99,7 @@ enum {
     TLY_GPU_MOST_WORKGROUP = 1024,
     TLY_GPU_LEAST_SUBGROUP = 4,
     TLY_GPU_MOST_GROUPS = TLY_GPU_MOST_WORKGROUP / TLY_GPU_LEAST_SUBGROUP, /* lane groups */
-    TLY_GPU_MOST_CHUNK = 1 << 24,
-    TLY_GPU_READ_TILES = 8 /* of a workgroup that only reads */
+    TLY_GPU_MOST_CHUNK = 1 << 24
 };
 
 /* Of what teams exchange, a value (gpu/limits.c). */

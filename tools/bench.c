@@ -186,8 +186,9 @@ static int measure(bench *b, tly_report *report)
     fill(b);
     tly_progress("measuring", 0);
 #ifdef TALLY_VULKAN
-    const tly_gpu_subject gpu = { b->context,  b->selector,  b->plan,    &b->subject.descriptor, b->in,
-                                  b->in_bytes, b->out_bytes, b->ceiling, moves_of(b) };
+    const tly_gpu_subject gpu = { b->context, b->selector, b->plan,      &b->subject.descriptor,
+                                  b->in,      b->in_bytes, b->out_bytes, b->ceiling,
+                                  moves_of(b) };
     if (on_gpu(b)) {
         return tly_time_gpu(&gpu, show_progress, &b->timing, &error) == TALLY_OK
                    ? EXIT_DONE

@@ -41,11 +41,20 @@ static int goes_alone(const tly_problem *p, const tly_geometry *g, const tly_cap
 
 /* ---- loads ---- */
 
-/* 16 bytes an access, where a CPU plays the device a cache line; but no more than a row has, and of
- * outputs side by side as many as still keep the device busy. */
+/* An exponential of a state for several elements, not for each (log_sum_exp). */
+static int takes_several(const tly_problem *p)
+{
+    return tly_operator_find(p->op)->take != NULL;
+}
+
+/* 16 bytes an access, where a CPU plays the device two cache lines; but no more than a row has, and of
+ * outputs side by side as many as still keep the device busy. lavapipe, 8 lanes, Emerald Rapids, f32
+ * 4096x4096 along axis 0, ms: sum by 16 outputs 33, by 32 25; log_sum_exp by 32 and one step 50, by 16 and
+ * two 26, by 8 and four 29. */
 static int32_t choose_vector(const tly_problem *p, const tly_geometry *g, const tly_caps *caps)
 {
-    int32_t most = (tly_gpu_plays(caps) ? 128 : 16) / tly_gpu_bytes_of(p->dtype);
+    int32_t bytes = !tly_gpu_plays(caps) ? 16 : takes_several(p) ? 64 : 128;
+    int32_t most = bytes / tly_gpu_bytes_of(p->dtype);
     most = most < TLY_GPU_MOST_ELEMENTS ? most : TLY_GPU_MOST_ELEMENTS;
     if (p->form == TLY_REDUCED_ROWS) {
         int32_t length = tly_gpu_power_below(g->length > 0 ? g->length : 1);
@@ -59,12 +68,14 @@ static int32_t choose_vector(const tly_problem *p, const tly_geometry *g, const 
 }
 
 /* So many elements of an invocation are on their way at once: a CPU that plays a device has no use
- * for more than an access. */
+ * for more than an access, but where several elements are cheaper than each. */
 static int32_t choose_segments(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                                const tly_gpu_plan *plan)
 {
     int lanes = p->form == TLY_REDUCED_LANES;
-    int64_t wanted = (tly_gpu_plays(caps) ? 1 : lanes ? 16 : TLY_GPU_MOST_ELEMENTS) / plan->vector;
+    int64_t wanted = tly_gpu_plays(caps) && !takes_several(p) ? 1
+                     : lanes && !tly_gpu_plays(caps)          ? 16 / plan->vector
+                                                     : TLY_GPU_MOST_ELEMENTS / plan->vector;
     int64_t trip = (int64_t)plan->team * (lanes ? 1 : plan->vector);
     int64_t trips = tly_gpu_reduced_count(g) / trip;
     wanted = wanted < TLY_GPU_MOST_SEGMENTS ? wanted : TLY_GPU_MOST_SEGMENTS;
@@ -94,7 +105,7 @@ static void choose_team(const tly_problem *p, const tly_geometry *g, const tly_c
 
 /* Steps that lie pages apart are many streams to a CPU that plays a device: so many at once are left
  * in its caches of pages for the lanes beside. lavapipe, 8 lanes, Emerald Rapids, sum of f32 4096x4096
- * along axis 0, ms: all steps 27, chunks of 64 36, of 256 15, of 512 22; reading 13 to 20. */
+ * along axis 0, ms: all steps 27, chunks of 64 36, of 256 15, of 512 22, while others worked. */
 enum { PLAYED_STEPS = 256 };
 
 /* Outputs too few to keep the device busy are cut, but not into less than what a team takes in some
@@ -110,7 +121,7 @@ static int64_t choose_chunk(const tly_problem *p, const tly_geometry *g, const t
         int64_t size = count / (full / (busy > 0 ? busy : 1));
         chunk = size > least ? size : least;
     }
-    /* Of products the plain loop is cheaper than records. */
+    /* Of products the plain loop takes 12.9 ms there, chunks 13.5. */
     if (chunk == 0 && g->inner > 1 && tly_gpu_plays(caps) && count >= 4 * PLAYED_STEPS &&
         !tly_is_watched_as(p, TLY_WATCH_PRODUCTS))
         chunk = PLAYED_STEPS;
@@ -136,11 +147,12 @@ tally_status tly_gpu_choose_reduction(const tly_problem *p, const tly_geometry *
     plan->segments = OR_FORCED(segments, choose_segments(p, g, caps, plan));
     if (plan->template_id == TLY_GPU_READ) {
         plan->team = plan->workgroup;
-        plan->chunk = TLY_GPU_READ_TILES * plan->workgroup * plan->vector * plan->segments;
+        plan->chunk = OR_FORCED(chunk, plan->workgroup * plan->vector * plan->segments);
         return TALLY_OK;
     }
     int64_t most = tly_gpu_most_reduced(caps, plan->team), count = tly_gpu_reduced_count(g);
-    int64_t chunk = choose_chunk(p, g, caps, plan, tly_multiply(g->rows, g->inner) / (g->inner > 1 ? plan->vector : 1));
+    int64_t chunk = choose_chunk(
+        p, g, caps, plan, tly_multiply(g->rows, g->inner) / (g->inner > 1 ? plan->vector : 1));
     if (p->order == TALLY_ORDER_SERIAL) {
         most = caps->trip_limit > 0 ? caps->trip_limit / 2 : INT32_MAX;
         chunk = 0;

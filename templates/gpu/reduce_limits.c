@@ -7,17 +7,14 @@
     { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1 }, \
         { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1 }, \
         { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 1 }, { KEY(addresses), 0, 1, 0 }, \
-    { \
-        KEY(index_bits), 32, 64, 1 \
-    }
+        { KEY(index_bits), 32, 64, 1 }
 #define CHUNK { KEY(chunk), 0, TLY_GPU_MOST_CHUNK, 1 }
 
 static const tly_key lanes_table[] = { COMMON, CHUNK };
-static const tly_key rows_table[] = { { KEY(scan), 0, 1, 0 },
-                                      { KEY(team), 4, TLY_GPU_MOST_WORKGROUP, 1 },
-                                      COMMON,
-                                      CHUNK };
-static const tly_key read_table[] = { COMMON };
+static const tly_key rows_table[] = {
+    { KEY(scan), 0, 1, 0 }, { KEY(team), 4, TLY_GPU_MOST_WORKGROUP, 1 }, COMMON, CHUNK
+};
+static const tly_key read_table[] = { COMMON, CHUNK };
 
 static const char *refuses_scans(const tly_problem *p, const tly_caps *caps)
 {
@@ -39,8 +36,8 @@ static const char *refuses_all_but_words(const tly_problem *p, const tly_caps *c
     return words ? refuses_lanes(p, caps) : "what is read are rows of u32";
 }
 
-static const char *fault_of_memory(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
-                                   const tly_gpu_plan *plan)
+static const char *fault_of_memory(const tly_problem *p, const tly_geometry *g,
+                                   const tly_caps *caps, const tly_gpu_plan *plan)
 {
     if ((uint32_t)plan->workgroup > caps->invocations)
         return "the workgroup is larger than the device's";
@@ -54,8 +51,10 @@ static const char *fault_of_memory(const tly_problem *p, const tly_geometry *g, 
 static const char *fault_of_read(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                                  const tly_gpu_plan *plan)
 {
-    if (g->outer_rank > 0 || g->reduced_rank > 0 || g->length % plan->chunk != 0)
-        return "what is read is one row of whole chunks";
+    if (g->outer_rank > 0 || g->reduced_rank > 0 || plan->chunk == 0 ||
+        plan->chunk % (plan->workgroup * plan->vector * plan->segments) != 0 ||
+        g->length % plan->chunk != 0)
+        return "what is read is one row of whole chunks, and a chunk is whole tiles";
     return fault_of_memory(p, g, caps, plan);
 }
 

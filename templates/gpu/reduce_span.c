@@ -46,12 +46,8 @@ tly_gpu_span tly_gpu_span_all(tly_gpu_reduce *r, const tly_gpu_row *row)
 {
     tly_gpu *g = r->g;
     kir_value zero = word(g, 0);
-    return (tly_gpu_span){ *row,
-                           zero,
-                           r->steps,
-                           zero,
-                           r->length,
-                           r->indexed ? tly_gpu_reduce_index(r, zero) : 0 };
+    return (tly_gpu_span){ *row, zero,      r->steps,
+                           zero, r->length, r->indexed ? tly_gpu_reduce_index(r, zero) : 0 };
 }
 
 tly_gpu_span tly_gpu_span_chunk(tly_gpu_reduce *r, const tly_gpu_row *row, kir_value chunk)
