@@ -51,11 +51,13 @@ static int takes_several(const tly_problem *p)
  * outputs side by side as many as still keep the device busy. lavapipe, 8 lanes, Emerald Rapids, f32
  * 4096x4096 along axis 0, ms: sum by 16 outputs 33, by 32 25; log_sum_exp by 32 and one step 50, by 16 and
  * two 26, by 8 and four 29. */
-static int32_t choose_vector(const tly_problem *p, const tly_geometry *g, const tly_caps *caps)
+static int32_t choose_vector(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                             const tly_forced *forced)
 {
     int32_t bytes = !tly_gpu_plays(caps) ? 16 : takes_several(p) ? 64 : 128;
     int32_t most = bytes / tly_gpu_bytes_of(p->dtype);
-    most = most < TLY_GPU_MOST_ELEMENTS ? most : TLY_GPU_MOST_ELEMENTS;
+    int32_t fit = TLY_GPU_MOST_ELEMENTS / OR_FORCED(segments, 1);
+    most = most < fit ? most : fit;
     if (p->form == TLY_REDUCED_ROWS) {
         int32_t length = tly_gpu_power_below(g->length > 0 ? g->length : 1);
         return tly_gpu_reduced_together(p, g, length < most ? length : most);
@@ -136,7 +138,7 @@ tally_status tly_gpu_choose_reduction(const tly_problem *p, const tly_geometry *
 {
     int32_t alone = goes_alone(p, g, caps);
     plan->template_id = OR_FORCED(template_id, alone ? TLY_GPU_REDUCE_LANES : TLY_GPU_REDUCE_ROWS);
-    plan->vector = OR_FORCED(vector, choose_vector(p, g, caps));
+    plan->vector = OR_FORCED(vector, choose_vector(p, g, caps, forced));
     if (plan->template_id == TLY_GPU_REDUCE_ROWS) {
         choose_team(p, g, caps, forced, plan);
     } else {
