@@ -1,35 +1,47 @@
 /*
- * How long a kernel takes on a Vulkan device beside copies of the same bytes there: the device's
- * own copy, and a copy kernel that moves memory as scans do. Every turn runs each once, and begins
- * with another one.
+ * How long a kernel takes on a Vulkan device beside its ceilings there. A scan's are copies of the same
+ * bytes: the device's own, and a kernel that moves memory as scans do. A reduction's is a kernel that
+ * reads its input and computes next to nothing. Every turn runs each once, and begins with another
+ * one.
  */
 #include "bench_gpu.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { KERNEL, BASE, DEVICE_COPY, COPY_KERNEL, ROWS, LEAST_RUNS = 5, MOST_RUNS = TLY_MOST_RUNS };
+enum { KERNEL, BASE, DEVICE_COPY, YARDSTICK, ROWS, LEAST_RUNS = 5, MOST_RUNS = TLY_MOST_RUNS };
 
 _Static_assert(ROWS - DEVICE_COPY <= TLY_COPY_MOST_KINDS, "a timing has room for every copy");
 
 /* For all runs of all rows; a fast kernel is run so often, a slow one LEAST_RUNS times. */
 #define ALL_RUNS_SECONDS 2.0
 
-/* As many invocations as every device has. lavapipe, 64 MiB: 128 ms by 8, 110 by 64, 105 by 128 or
- * 256; vectors of 8 instead of 16 change nothing. */
-#define COPY_PLAN "template=copy,workgroup=128"
-
-static const char *const copy_names[ROWS] = {
-    [DEVICE_COPY] = "vkCmdCopyBuffer",
-    [COPY_KERNEL] = "copy kernel",
+/* Kernels of u32 that show how fast memory is moved, in whole chunks of so many; of a yardstick's
+ * kernels the last that has work for enough workgroups. As many invocations as every device has.
+ * lavapipe, 64 MiB: copies 128 ms by 8, 110 by 64, 105 by 128 or 256; vectors of 8 instead of 16 change
+ * nothing (Zen 3). Readings 22 ms by chunks of 4,096, 7 to 17 by those of 32,768 (Emerald Rapids). */
+static const struct yardstick {
+    tly_moves moves;
+    tally_op op;
+    int64_t least, chunk;
+    const char *plan, *name;
+} yardsticks[] = {
+    { TLY_COPIES, TALLY_CUMSUM, 1024, 1, "template=copy,workgroup=128", "copy kernel" },
+    { TLY_READS, TALLY_MAX, 0, 512, "template=read,workgroup=32,vector=16,segments=1",
+      "read kernel" },
+    { TLY_READS, TALLY_MAX, 1 << 20, 32768,
+      "template=read,workgroup=32,vector=16,segments=1,chunk=32768", "read kernel" },
 };
 
 struct tly_gpu {
     tally_vulkan *vulkan;
-    tally_vulkan_kernel *copy; /* NULL: too little for a copy to speak of */
+    const struct yardstick *yardstick; /* NULL: so little is nothing to speak of */
+    tally_vulkan_kernel *mover;        /* the yardstick's */
+    int64_t words;                     /* that it moves */
+    tly_moves moves;
     tally_vulkan_buffer *in[TLY_GPU_INPUTS], *out;
     tally_vulkan_buffers buffers; /* with the first input */
-    size_t copy_bytes, in_bytes, out_bytes;
+    size_t moved, in_bytes, out_bytes;
 };
 
 /* --- the device ------------------------------------------------------------------------------ */
@@ -41,14 +53,24 @@ tally_status tly_gpu_make(tly_gpu *gpu, const tally_descriptor *descriptor, cons
     return tally_vulkan_kernel_create(gpu->vulkan, descriptor, &options, kernel, error);
 }
 
-static tally_status make_copy(tly_gpu *gpu, tally_error *error)
+static tally_status make_yardstick(tly_gpu *gpu, tally_error *error)
 {
+    const int64_t words = (int64_t)(gpu->moved / 4);
+    for (size_t i = 0; i < sizeof yardsticks / sizeof *yardsticks; i++) {
+        if (yardsticks[i].moves == gpu->moves && words >= yardsticks[i].least) {
+            gpu->yardstick = &yardsticks[i];
+        }
+    }
+    if (!gpu->yardstick) {
+        return TALLY_OK;
+    }
+    const int64_t chunk = gpu->yardstick->chunk, chunks = (words + chunk - 1) / chunk;
     tally_descriptor flat = TALLY_DESCRIPTOR_INIT;
-    flat.op = TALLY_CUMSUM;
+    flat.op = gpu->yardstick->op;
     flat.dtype = TALLY_U32;
     flat.rank = 1;
-    flat.sizes[0] = (int64_t)(gpu->copy_bytes / 4);
-    return flat.sizes[0] < 1024 ? TALLY_OK : tly_gpu_make(gpu, &flat, COPY_PLAN, &gpu->copy, error);
+    flat.sizes[0] = gpu->words = (chunks > 0 ? chunks : 1) * chunk;
+    return tly_gpu_make(gpu, &flat, gpu->yardstick->plan, &gpu->mover, error);
 }
 
 static size_t whole_words(size_t bytes)
@@ -56,10 +78,13 @@ static size_t whole_words(size_t bytes)
     return (bytes + 15) / 16 * 16;
 }
 
+/* With what a reading takes beyond the tensor. */
 static tally_status make_input(tly_gpu *gpu, int input, tally_error *error)
 {
+    const size_t least = (size_t)gpu->words * 4;
+    const size_t bytes = gpu->in_bytes > least ? gpu->in_bytes : least;
     return gpu->in[input] ? TALLY_OK
-                          : tally_vulkan_buffer_create(gpu->vulkan, whole_words(gpu->in_bytes),
+                          : tally_vulkan_buffer_create(gpu->vulkan, whole_words(bytes),
                                                        &gpu->in[input], error);
 }
 
@@ -68,7 +93,7 @@ static tally_status prepare(tly_gpu *gpu, tally_context *context, const char *de
 {
     tally_status status = tally_vulkan_open(context, device, &gpu->vulkan, error);
     if (status == TALLY_OK) {
-        status = make_copy(gpu, error);
+        status = make_yardstick(gpu, error);
     }
     if (status == TALLY_OK) {
         status = make_input(gpu, 0, error);
@@ -86,7 +111,8 @@ static tally_status prepare(tly_gpu *gpu, tally_context *context, const char *de
 }
 
 tally_status tly_gpu_open(tally_context *context, const char *device, size_t in_bytes,
-                          size_t out_bytes, size_t copy_bytes, tly_gpu **gpu, tally_error *error)
+                          size_t out_bytes, tly_moves moves, size_t moved, tly_gpu **gpu,
+                          tally_error *error)
 {
     tly_gpu *made = calloc(1, sizeof *made);
     if (!made) {
@@ -95,7 +121,8 @@ tally_status tly_gpu_open(tally_context *context, const char *device, size_t in_
         strcpy(error->message, "no memory for a device");
         return TALLY_OUT_OF_MEMORY;
     }
-    made->copy_bytes = copy_bytes;
+    made->moves = moves;
+    made->moved = moved;
     made->in_bytes = in_bytes;
     made->out_bytes = out_bytes;
     tally_status status = prepare(made, context, device, error);
@@ -113,7 +140,7 @@ void tly_gpu_close(tly_gpu **gpu)
             tally_vulkan_buffer_destroy(&(*gpu)->in[k]);
         }
         tally_vulkan_buffer_destroy(&(*gpu)->out);
-        tally_vulkan_kernel_destroy(&(*gpu)->copy);
+        tally_vulkan_kernel_destroy(&(*gpu)->mover);
         tally_vulkan_destroy(&(*gpu)->vulkan);
         free(*gpu);
         *gpu = NULL;
@@ -148,7 +175,6 @@ tally_status tly_gpu_run(tly_gpu *gpu, const tally_vulkan_kernel *kernel, int in
 typedef struct bench {
     const tly_gpu *gpu;
     const tally_vulkan_kernel *kernel[ROWS]; /* NULL: not in this race */
-    int copies;                              /* vkCmdCopyBuffer is */
     double all;                              /* seconds of all runs */
     int runs;
     double seconds[ROWS][MOST_RUNS];
@@ -158,9 +184,9 @@ typedef struct bench {
 static tally_status take_one(bench *b, int row, double *seconds)
 {
     const tly_gpu *gpu = b->gpu;
-    if (row == DEVICE_COPY && b->copies) {
+    if (row == DEVICE_COPY && gpu->moves == TLY_COPIES && !b->kernel[BASE]) {
         return tally_vulkan_time_copy(gpu->vulkan, &gpu->buffers.in, &gpu->buffers.out,
-                                      gpu->copy_bytes, seconds, b->error);
+                                      gpu->moved, seconds, b->error);
     }
     *seconds = 0;
     return b->kernel[row] ? tally_vulkan_time(b->kernel[row], &gpu->buffers, seconds, b->error)
@@ -195,10 +221,11 @@ static void sum_up(bench *b, tly_timing *timing)
 {
     *timing = (tly_timing){ .runs = b->runs };
     tly_timing_set(timing, b->seconds[KERNEL], b->kernel[BASE] ? b->seconds[BASE] : NULL);
-    for (int row = DEVICE_COPY; row < ROWS && b->copies; row++) {
-        if (row == DEVICE_COPY || b->kernel[row]) {
-            tly_timing_add(timing, copy_names[row], b->seconds[row]);
-        }
+    if (!b->kernel[BASE] && b->gpu->moves == TLY_COPIES) {
+        tly_timing_add(timing, "vkCmdCopyBuffer", b->seconds[DEVICE_COPY]);
+    }
+    if (b->kernel[YARDSTICK]) {
+        tly_timing_add(timing, b->gpu->yardstick->name, b->seconds[YARDSTICK]);
     }
 }
 
@@ -208,8 +235,7 @@ tally_status tly_gpu_time(tly_gpu *gpu, const tally_vulkan_kernel *kernel,
 {
     bench b = {
         .gpu = gpu,
-        .kernel = { [KERNEL] = kernel, [BASE] = base, [COPY_KERNEL] = base ? NULL : gpu->copy },
-        .copies = base == NULL,
+        .kernel = { [KERNEL] = kernel, [BASE] = base, [YARDSTICK] = base ? NULL : gpu->mover },
         .all = seconds > 0 ? seconds : ALL_RUNS_SECONDS,
         .error = error
     };

@@ -9,9 +9,10 @@
 /* A device with the tensors' buffers on it. */
 typedef struct tly_gpu tly_gpu;
 
-/* `device` as a selector. `copy_bytes` is what the copies beside kernels move. */
+/* `device` as a selector. Beside kernels there are copies or reads of `moved` bytes. */
 tally_status tly_gpu_open(tally_context *context, const char *device, size_t in_bytes,
-                          size_t out_bytes, size_t copy_bytes, tly_gpu **gpu, tally_error *error);
+                          size_t out_bytes, tly_moves moves, size_t moved, tly_gpu **gpu,
+                          tally_error *error);
 void tly_gpu_close(tly_gpu **gpu);
 
 /* Kernels on it; they go before it does. */
@@ -29,8 +30,8 @@ tally_status tly_gpu_fill(tly_gpu *gpu, int input, const void *in, size_t bytes,
 tally_status tly_gpu_run(tly_gpu *gpu, const tally_vulkan_kernel *kernel, int input, void *out,
                          size_t bytes, tally_error *error);
 
-/* The kernel in turns with the device's own copy and a copy kernel, or with `base` where that is not
- * NULL. All of it takes about `seconds`; 0: 2. */
+/* The kernel in turns with the device's own copy and a copy kernel, or with a kernel that only reads;
+ * or with `base` where that is not NULL. All of it takes about `seconds`; 0: 2. */
 tally_status tly_gpu_time(tly_gpu *gpu, const tally_vulkan_kernel *kernel,
                           const tally_vulkan_kernel *base, double seconds,
                           tly_time_progress progress, tly_timing *timing, tally_error *error);

@@ -43,18 +43,17 @@ static int32_t count_cpus(void)
 
 /* --- beginning and end ----------------------------------------------------------------------- */
 
-/* The buffers hold the tensors and, where that is less, what is copied or read. On a device, where
- * nothing but a kernel reads, a copy of half the bytes moves as many as a read of all. */
+/* The buffers hold the tensors and, where that is less, what is copied or read. */
 static void measure_sizes(tly_stand *stand)
 {
     const tly_subject *s = &stand->subject;
     size_t in = (size_t)s->in.count * s->in.element, out = (size_t)s->out.count * s->out.element;
     stand->bytes = in + out;
     stand->moved = s->scan ? stand->bytes : in;
-    stand->ceiling = s->scan || on_gpu(stand) ? stand->moved / 2 : in;
+    stand->ceiling = s->scan ? stand->moved / 2 : in;
     stand->in_bytes = larger((size_t)(s->in.high + 1) * s->in.element, stand->ceiling);
     stand->out_bytes = larger((size_t)(s->out.high + 1) * s->out.element,
-                              s->scan || on_gpu(stand) ? stand->ceiling : 0);
+                              s->scan ? stand->ceiling : 0);
 }
 
 static tally_status open_device(tly_stand *stand, const char *cache_folder, tally_error *error)
@@ -66,7 +65,7 @@ static tally_status open_device(tly_stand *stand, const char *cache_folder, tall
 #ifdef TALLY_VULKAN
     if (status == TALLY_OK && on_gpu(stand)) {
         status = tly_gpu_open(stand->context, stand->selector, stand->in_bytes, stand->out_bytes,
-                              stand->ceiling, &stand->gpu, error);
+                              tly_stand_moves(stand), stand->ceiling, &stand->gpu, error);
     }
 #endif
     return status;

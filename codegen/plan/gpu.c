@@ -139,6 +139,7 @@ static const tly_gpu_limits *const limits[TLY_GPU_TEMPLATE_COUNT] = {
     [TLY_GPU_COPY] = &tly_gpu_copy_limits,
     [TLY_GPU_REDUCE_LANES] = &tly_gpu_reduce_lanes_limits,
     [TLY_GPU_REDUCE_ROWS] = &tly_gpu_reduce_rows_limits,
+    [TLY_GPU_READ] = &tly_gpu_read_limits,
 };
 
 const char *tly_gpu_template_name(const tly_gpu_plan *plan)

@@ -16,6 +16,7 @@ typedef enum tly_gpu_template {
     TLY_GPU_COPY,         /* no scan: a copy by tiles, to measure scans by */
     TLY_GPU_REDUCE_LANES, /* a reduction by one invocation an output */
     TLY_GPU_REDUCE_ROWS,  /* by a team */
+    TLY_GPU_READ,         /* no reduction: tiles are read, to measure reductions by */
     TLY_GPU_TEMPLATE_COUNT
 } tly_gpu_template;
 
@@ -63,6 +64,9 @@ static inline int32_t tly_gpu_bytes_of(uint8_t dtype)
 /* How many neighbouring lanes an invocation can take by accesses of 16 bytes: `most` (a power of
  * two) or fewer. */
 int32_t tly_gpu_lanes_together(const tly_problem *p, const tly_geometry *g, int32_t most);
+/* The same of a reduction's input: outputs side by side, or a row's elements, `most` a whole row's at
+ * most where there are several steps. */
+int32_t tly_gpu_reduced_together(const tly_problem *p, const tly_geometry *g, int32_t most);
 /* A tensor is more than a storage buffer may hold; more than 32 bits (signed) reach. */
 int tly_gpu_needs_addresses(const tly_problem *p, const tly_geometry *g, const tly_caps *caps);
 int tly_gpu_needs_64_bits(const tly_problem *p, const tly_geometry *g);
