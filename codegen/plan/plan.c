@@ -387,7 +387,8 @@ static int32_t choose_reduce_rows(const tly_problem *p, const tly_target *t, con
 
 static int32_t choose_reduce_chunk(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
-    int serial = p->form == TLY_REDUCED_LANES ? tly_reduces_plainly(p) : is_serial_row(p);
+    int lanes = plan->template_id == TLY_TEMPLATE_REDUCE_LANES;
+    int serial = lanes ? tly_reduces_plainly(p) : is_serial_row(p);
     return serial ? 0 : choose_chunk(p, t, plan);
 }
 
@@ -490,6 +491,7 @@ static const choice choices[TLY_TEMPLATE_COUNT][MOST_CHOICES] = {
         { KEY(lanes), choose_reduce_lanes, 0 },
         { KEY(rows), choose_reduce_steps, 0 },
         { KEY(block), choose_reduce_block, 0 },
+        { KEY(chunk), choose_reduce_chunk, 0 },
         { KEY(split_bytes), NULL, 0 },
     },
     [TLY_TEMPLATE_NARROW] = {
