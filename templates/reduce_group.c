@@ -6,6 +6,8 @@
  */
 #include "reduce.h"
 
+#include <string.h>
+
 enum { MOST = TLY_REDUCE_MOST_GROUP };
 
 typedef struct group {
@@ -23,6 +25,15 @@ static kir_value lifted(group *g, kir_value x, kir_value position)
     if (g->r->indexed)
         index = tly_reduce_indices(g->r, position, g->r->c->lanes, 1);
     return g->rules->lift(g->r, x, index);
+}
+
+/* States are closed where so many rows share a vector: then as many elements made each as of long rows'
+ * chains at most. */
+static unsigned closing(const group *g)
+{
+    enum { CHAIN = 32 };
+    unsigned parts = g->r->c->lanes * g->r->c->acc_bytes * CHAIN / TLY_REDUCED_BYTES;
+    return parts < 1 ? 1 : parts < g->rows ? parts : g->rows;
 }
 
 static void close(group *g, kir_value *state, unsigned n)
@@ -77,7 +88,6 @@ static void take_rows(group *g, kir_value *state)
     kir_if_end(b, &some, g->rows, l.result);
     for (unsigned i = 0; i < g->rows; i++)
         state[i] = some.result[i];
-    close(g, state, g->rows);
 }
 
 /* The lower and the upper halves of each of `parts` parts of x and, unless it is x, of y. */
@@ -96,7 +106,8 @@ static kir_value fold(group *g, kir_value x, kir_value y, unsigned parts)
 {
     tly_build *c = g->r->c;
     kir_value low = halves(c, x, y, parts, 0), high = halves(c, x, y, parts, 1);
-    return g->rules->join != NULL ? g->rules->join(c, low, high) : g->rules->combine(c, low, high);
+    int joins = g->rules->join != NULL && parts >= closing(g);
+    return joins ? g->rules->join(c, low, high) : g->rules->combine(c, low, high);
 }
 
 /* So many parts of a vector, each a row, one behind the other in memory. */
@@ -115,7 +126,8 @@ static void load_parts(group *g, unsigned parts, kir_value *state)
         }
         state[i] = g->rules->lift(g->r, x, index);
     }
-    close(g, state, n);
+    if (parts > closing(g))
+        close(g, state, n);
 }
 
 /* Rows by pairs, until one vector has a lane of each. Rows that are such a part of a vector as come
@@ -125,20 +137,21 @@ static void fold_pairs(group *g, unsigned parts, kir_value *state)
     tly_build *c = g->r->c;
     kir_builder *b = c->b;
     unsigned n = g->rows / parts;
-    kir_branch direct;
+    kir_branch direct = { 0 };
     if (parts == 1) {
         take_rows(g, state);
-        return;
+    } else {
+        kir_if(b, &direct, equal(c, g->packed, imm(c, c->lanes / parts)));
+        load_parts(g, parts, state);
+        kir_else(b, &direct, n, state);
+        fold_pairs(g, parts / 2, state);
+        for (unsigned i = 0; i < n; i++)
+            state[i] = fold(g, state[2 * i], state[2 * i + 1], parts / 2);
+        kir_if_end(b, &direct, n, state);
+        memcpy(state, direct.result, n * sizeof *state);
     }
-    kir_if(b, &direct, equal(c, g->packed, imm(c, c->lanes / parts)));
-    load_parts(g, parts, state);
-    kir_else(b, &direct, n, state);
-    fold_pairs(g, parts / 2, state);
-    for (unsigned i = 0; i < n; i++)
-        state[i] = fold(g, state[2 * i], state[2 * i + 1], parts / 2);
-    kir_if_end(b, &direct, n, state);
-    for (unsigned i = 0; i < n; i++)
-        state[i] = direct.result[i];
+    if (parts == closing(g))
+        close(g, state, n);
 }
 
 static kir_value fold_rows(group *g, kir_value *state)

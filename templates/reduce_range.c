@@ -274,6 +274,15 @@ static kir_value plain_one(tly_build *c, unsigned lanes)
     return real(c, lanes, format_of(c)->one);
 }
 
+/* Mantissas that were split are below 2, so 128 of them stay in the range of f32: all of a walk. What
+ * is no number stands for itself, whatever its exponent. */
+static kir_value join_split(tly_build *c, kir_value x, kir_value y)
+{
+    kir_value m = bin(c, KIR_MUL, kir_part(c->b, x, 0), kir_part(c->b, y, 0));
+    kir_value e = bin(c, KIR_ADD, kir_part(c->b, x, 1), kir_part(c->b, y, 1));
+    return kir_tuple(c->b, 2, (kir_value[]){ m, e });
+}
+
 tly_reduce_rules tly_reduce_chains(unsigned vectors)
 {
     return (tly_reduce_rules){ .vectors = vectors,
@@ -281,7 +290,7 @@ tly_reduce_rules tly_reduce_chains(unsigned vectors)
                                .combine = multiply,
                                .neutral = plain_one,
                                .close = tly_reduce_split,
-                               .join = tly_reduce_join };
+                               .join = join_split };
 }
 
 /* Of a span's elements by short chains. Of short steps a chain takes several: each gives the first
@@ -300,7 +309,9 @@ static kir_value by_chains(tly_reduce *r, const tly_span *s)
     kir_for(b, &part, s->from, s->to, imm(c, CHAIN * group), 1, step.carried);
     tly_span some = { in, step.i, tly_min(c, s->end, add(c, step.i, together)), part.i,
                       tly_min(c, s->to, add(c, part.i, imm(c, CHAIN * group))) };
-    all = tly_reduce_join(c, part.carried[0], tly_reduce_walk(r, &rules, &some));
+    kir_value walked = tly_reduce_walk(r, &rules, &some);
+    walked = split(c, kir_part(b, walked, 0), kir_part(b, walked, 1));
+    all = tly_reduce_join(c, part.carried[0], walked);
     kir_for_end(b, &part, &all);
     kir_for_end(b, &step, part.result);
     return step.result[0];
