@@ -1,7 +1,7 @@
 /*
  * Reductions: reduce.c tiles and their order, reduce_rows.c a row's tile and its state, reduce_range.c
- * what left the floating-point range, reduce_lanes.c outputs side by side, reduce_interleaved.c a few of
- * them, reduce_element.c elements in and out.
+ * what left the floating-point range, reduce_lanes.c outputs side by side, reduce_interleaved.c and
+ * reduce_stream.c a few of them, reduce_element.c elements in and out.
  */
 #ifndef TLY_REDUCE_TEMPLATE_H
 #define TLY_REDUCE_TEMPLATE_H
