@@ -8,8 +8,6 @@
  */
 #include "reduce_stream.h"
 
-enum { CHAIN = 32 /* elements of a plain product */ };
-
 static kir_value plain(tly_reduce *r, unsigned lanes)
 {
     return tly_neutral(r->c, KIR_TYPE(r->c->acc.kind, lanes));
@@ -107,17 +105,12 @@ static void judge_sums(tly_reduce_stream *s, const tly_span *span, const tly_sta
 /* Products by chains, and if one of these left the range, element by element. */
 static void walk_products(tly_reduce_stream *s, const tly_span *span)
 {
-    tly_build *c = s->r.c;
-    kir_builder *b = c->b;
-    kir_value zero = imm(c, 0), one = imm(c, 1), two = imm(c, 2);
+    kir_builder *b = s->r.c->b;
     kir_branch again;
-    kir_loop tries;
-    kir_for(b, &tries, zero, two, one, 0, NULL);
-    kir_value first = equal(c, tries.i, zero);
-    kir_if(b, &again, kir_bin(b, KIR_OR, first, raised(s, KIR_OVERFLOWED | KIR_UNDERFLOWED)));
-    tly_stream_walk(s, span, kir_keep(b, span->in), kir_select(b, first, imm(c, CHAIN), one));
+    tly_stream_walk(s, span, kir_keep(b, span->in), 0);
+    kir_if(b, &again, raised(s, KIR_OVERFLOWED | KIR_UNDERFLOWED));
+    tly_stream_walk(s, span, kir_keep(b, span->in), 1);
     kir_if_end(b, &again, 0, NULL);
-    kir_for_end(b, &tries, NULL);
 }
 
 /* ---- a chunk, as reduce.h's form ---- */
@@ -233,7 +226,8 @@ void tly_build_reduce_interleaved(tly_build *c, tly_launch *launch)
     launch->tile_lanes = TLY_REDUCED_FEW_LANES;
     launch->chunk = c->plan->chunk;
     launch->record_bytes = bytes;
-    launch->scratch_bytes = TLY_CONGRUENT_BYTES + 3 * record + most * (c->state_bytes + bytes + 8);
+    launch->scratch_bytes = TLY_CONGRUENT_BYTES + 3 * record +
+                            most * (c->state_bytes + 2 * bytes + 8);
     s.wide = mul(c, s.unit, imm(c, c->plan->block));
     s.places = kir_get(b, KIR_ARG_SCRATCH);
     s.numbers = kir_ptradd(b, s.places, imm(c, 3 * record));
@@ -243,6 +237,8 @@ void tly_build_reduce_interleaved(tly_build *c, tly_launch *launch)
     s.running = (tly_states){ tly_congruent(c, all, kir_get(b, KIR_ARG_IN)), most, plain };
     s.closed = (tly_states){ kir_ptradd(b, s.running.p, imm(c, most * c->state_bytes)), most,
                              tly_reduce_none };
+    s.apart = s.closed;
+    s.apart.p = kir_ptradd(b, s.closed.p, imm(c, most * bytes));
     const tly_reduce_form form = { imm(c, record), begin, none, place, make,
                                    join,           take,  NULL, finish };
     tly_reduce_outputs(&s.r, &form);

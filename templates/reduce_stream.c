@@ -68,6 +68,7 @@ static void clear(tly_reduce_stream *s, kir_value lane, unsigned n, void *user)
 typedef struct rows {
     kir_value at[MAX_STEPS], index; /* lane 0 of each; of the first */
     unsigned count;
+    int apart; /* of products, each element by itself */
 } rows;
 
 static unsigned index_bytes(const tly_reduce_stream *s)
@@ -85,16 +86,28 @@ static kir_value indices(tly_reduce_stream *s, kir_value first, kir_value lane, 
     return add(c, number, tly_reduce_indices(&s->r, first, n, 0));
 }
 
+/* Products in their order, which is that of elements taken apart: a lane's bits do not tell whether
+ * another one's left the range. */
+static kir_value multiply(tly_reduce_stream *s, const rows *in, kir_value state, const kir_value *x)
+{
+    for (unsigned i = 0; i < in->count; i++)
+        state = in->apart ? tly_reduce_join(s->r.c, state, tly_reduce_split(s->r.c, x[i]))
+                          : tly_combine(s->r.c, state, x[i]);
+    return state;
+}
+
 static void pass(tly_reduce_stream *s, kir_value lane, unsigned n, void *user)
 {
     tly_build *c = s->r.c;
     const rows *in = user;
-    kir_value state = tly_stream_load(s, &s->running, lane, n), x[MAX_STEPS], index[MAX_STEPS];
+    const tly_states *states = in->apart ? &s->apart : &s->running;
+    kir_value state = tly_stream_load(s, states, lane, n), x[MAX_STEPS], index[MAX_STEPS];
     for (unsigned i = 0; i < in->count; i++) {
         x[i] = tly_reduce_load(&s->r, tly_at(c, in->at[i], lane, c->in_bytes), 0, n);
         index[i] = indices(s, add(c, in->index, imm(c, (int64_t)i * c->plan->block)), lane, n);
     }
-    tly_stream_store(s, &s->running, lane, tly_take(c, state, x, index, in->count));
+    state = s->r.watched ? multiply(s, in, state, x) : tly_take(c, state, x, index, in->count);
+    tly_stream_store(s, states, lane, state);
 }
 
 /* A step's elements from `in` on; the first has index `index`. */
@@ -103,22 +116,25 @@ typedef struct stretch {
 } stretch;
 
 /* Rows [from, to); the one behind those that are full has what is left. */
-static void pass_rows(tly_reduce_stream *s, const stretch *e, kir_value from, kir_value to)
+static void pass_rows(tly_reduce_stream *s, const stretch *e, kir_value from, kir_value to,
+                      int apart)
 {
     tly_build *c = s->r.c;
     kir_builder *b = c->b;
-    rows some = { .count = (unsigned)c->plan->rows }, last = { .count = 1 };
+    rows some = { .count = (unsigned)c->plan->rows }, last = { .count = 1, .apart = apart };
     kir_value bytes = mul(c, s->wide, imm(c, c->in_bytes)), steps = imm(c, c->plan->block);
     kir_value full = sub(c, tly_min(c, to, e->full), from);
-    kir_value whole = add(c, from, tly_round_down(c, full, some.count));
+    kir_value whole = apart ? from : add(c, from, tly_round_down(c, full, some.count));
     kir_loop l;
-    kir_for(b, &l, from, whole, imm(c, some.count), 0, NULL);
-    some.index = add(c, e->index, mul(c, l.i, steps));
-    some.at[0] = kir_ptradd(b, e->in, mul(c, l.i, bytes));
-    for (unsigned i = 1; i < some.count; i++)
-        some.at[i] = kir_ptradd(b, some.at[i - 1], bytes);
-    tly_stream_each(s, s->wide, 1, pass, &some);
-    kir_for_end(b, &l, NULL);
+    if (!apart) {
+        kir_for(b, &l, from, whole, imm(c, some.count), 0, NULL);
+        some.index = add(c, e->index, mul(c, l.i, steps));
+        some.at[0] = kir_ptradd(b, e->in, mul(c, l.i, bytes));
+        for (unsigned i = 1; i < some.count; i++)
+            some.at[i] = kir_ptradd(b, some.at[i - 1], bytes);
+        tly_stream_each(s, s->wide, 1, pass, &some);
+        kir_for_end(b, &l, NULL);
+    }
     kir_for(b, &l, whole, to, imm(c, 1), 0, NULL);
     last.index = add(c, e->index, mul(c, l.i, steps));
     last.at[0] = kir_ptradd(b, e->in, mul(c, l.i, bytes));
@@ -130,24 +146,29 @@ static void pass_rows(tly_reduce_stream *s, const stretch *e, kir_value from, ki
 static void close(tly_reduce_stream *s, kir_value lane, unsigned n, void *user)
 {
     tly_build *c = s->r.c;
-    kir_value y = tly_reduce_split(c, tly_stream_load(s, &s->running, lane, n));
-    (void)user;
-    tly_stream_store(s, &s->closed, lane,
-                     tly_reduce_join(c, tly_stream_load(s, &s->closed, lane, n), y));
-    clear(s, lane, n, &s->running);
+    tly_states *of = user;
+    kir_value y = tly_stream_load(s, of, lane, n);
+    if (of != &s->apart)
+        y = tly_reduce_split(c, y);
+    y = tly_reduce_join(c, tly_stream_load(s, &s->closed, lane, n), y);
+    tly_stream_store(s, &s->closed, lane, y);
+    clear(s, lane, n, of);
 }
 
-void tly_stream_walk(tly_reduce_stream *s, const tly_span *span, kir_value in, kir_value chain)
+void tly_stream_walk(tly_reduce_stream *s, const tly_span *span, kir_value in, int apart)
 {
+    enum { CHAIN = 32 /* elements of a plain product */ };
     tly_build *c = s->r.c;
     kir_builder *b = c->b;
+    tly_states *states = apart ? &s->apart : &s->running;
     kir_value length = sub(c, span->to, span->from), zero = imm(c, 0), one = imm(c, 1);
     kir_value skipped = mul(c, mul(c, span->from, s->unit), imm(c, c->in_bytes));
+    kir_value chain = imm(c, CHAIN);
     stretch e = { .count = mul(c, length, s->unit) };
     kir_loop step, l;
     e.full = tly_part(c, length, (unsigned)c->plan->block);
     kir_value end = add(c, e.full, one);
-    tly_stream_each(s, s->wide, 1, clear, &s->running);
+    tly_stream_each(s, s->wide, 1, clear, states);
     if (s->r.watched)
         tly_stream_each(s, s->wide, 1, clear, &s->closed);
     kir_for(b, &step, span->begin, span->end, one, 0, NULL);
@@ -155,11 +176,11 @@ void tly_stream_walk(tly_reduce_stream *s, const tly_span *span, kir_value in, k
     e.index = add(c, span->from, mul(c, step.i, kir_get(b, KIR_ARG_LENGTH)));
     if (s->r.watched) {
         kir_for(b, &l, zero, end, chain, 0, NULL);
-        pass_rows(s, &e, l.i, tly_min(c, add(c, l.i, chain), end));
-        tly_stream_each(s, s->wide, 1, close, NULL);
+        pass_rows(s, &e, l.i, tly_min(c, add(c, l.i, chain), end), apart);
+        tly_stream_each(s, s->wide, 1, close, states);
         kir_for_end(b, &l, NULL);
     } else {
-        pass_rows(s, &e, zero, end);
+        pass_rows(s, &e, zero, end, 0);
     }
     kir_for_end(b, &step, NULL);
 }

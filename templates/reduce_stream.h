@@ -21,7 +21,8 @@ typedef struct tly_reduce_stream {
     kir_value places;     /* scratch, of tly_reduce_form */
     kir_value numbers;    /* scratch, of indices: the step, from 0, that each lane belongs to */
     tly_states running;   /* scratch, of all lanes */
-    tly_states closed;    /* the same, of products that were taken apart */
+    tly_states closed;    /* the same, of products that nothing leaves; ... */
+    tly_states apart;     /* of chains whose elements are taken apart */
 } tly_reduce_stream;
 
 kir_value tly_stream_load(tly_reduce_stream *s, const tly_states *from, kir_value lane, unsigned n);
@@ -32,9 +33,9 @@ typedef void (*tly_stream_body)(tly_reduce_stream *s, kir_value lane, unsigned n
 void tly_stream_each(tly_reduce_stream *s, kir_value count, int whole, tly_stream_body body,
                      void *user);
 
-/* The states of a span, whose input begins at `in`; of products as they are closed, from plain ones of so
- * many elements. */
-void tly_stream_walk(tly_reduce_stream *s, const tly_span *span, kir_value in, kir_value chain);
+/* The states of a span, whose input begins at `in`; of products in `closed`, by plain chains, or with
+ * each element taken apart, which has the same bits where no chain leaves the range. */
+void tly_stream_walk(tly_reduce_stream *s, const tly_span *span, kir_value in, int apart);
 void tly_stream_number(tly_reduce_stream *s); /* fills `numbers` */
 
 #endif
