@@ -193,14 +193,17 @@ static tly_object *blank(uint64_t hash, const tly_key *key)
 /* 0: what is stored is no such kernel, and a new one takes its place. Any other status than that is
  * no fault of what is stored, and making it anew would not help. */
 static int load_stored(tly_store *store, tly_object *object, const tly_store_key *key,
-                       tally_status *status, tally_error *error)
+                       tally_status *status, tly_origin *origin, tally_error *error)
 {
     tly_piece made = { .bytes = NULL };
-    if (!tly_store_load(store, key, &made.bytes, &made.count)) {
+    if (!tly_store_load(store, key, &made.bytes, &made.count, origin)) {
         return 0;
     }
     *status = object->key.backend->load(object, &made, error);
     free(made.bytes);
+    if (*status == TALLY_INTERNAL) {
+        origin->disk = "what is stored is no such kernel";
+    }
     return *status != TALLY_INTERNAL;
 }
 
@@ -224,7 +227,8 @@ static tally_status make_new(tly_store *store, tly_object *object, const tly_sto
 }
 
 /* Disk, then generator. */
-static tally_status obtain(tly_store *store, tly_object *object, int *loaded, tally_error *error)
+static tally_status obtain(tly_store *store, tly_object *object, tly_origin *origin,
+                           tally_error *error)
 {
     const tly_key *k = &object->key;
     tly_store_key key;
@@ -233,23 +237,25 @@ static tally_status obtain(tly_store *store, tly_object *object, int *loaded, ta
         !tly_store_key_make(&key, k->backend->kind, k->facts, k->backend->facts_bytes, k->plan)) {
         store = NULL;
     }
-    *loaded = store != NULL && load_stored(store, object, &key, &status, error);
-    return *loaded ? status : make_new(store, object, &key, error);
+    if (store != NULL && load_stored(store, object, &key, &status, origin, error)) {
+        return status;
+    }
+    origin->from = TLY_FROM_MADE;
+    return make_new(store, object, &key, error);
 }
 
 /* The lock is held, but not while it is made. */
-static void make_ready(tly_cache *cache, tly_object *object)
+static void make_ready(tly_cache *cache, tly_object *object, tly_origin *origin)
 {
-    int loaded;
     pthread_mutex_unlock(&cache->lock);
-    tally_status status = obtain(cache->store, object, &loaded, object->failure);
+    tally_status status = obtain(cache->store, object, origin, object->failure);
     pthread_mutex_lock(&cache->lock);
     if (status == TALLY_OK) {
         object->state = READY;
         free(object->failure);
         object->failure = NULL;
-        cache->loaded += loaded != 0;
-        cache->compiled += loaded == 0;
+        cache->loaded += origin->from != TLY_FROM_MADE;
+        cache->compiled += origin->from == TLY_FROM_MADE;
         evict(cache);
     } else {
         object->failure->status = (int32_t)status;
@@ -261,8 +267,9 @@ static void make_ready(tly_cache *cache, tly_object *object)
 }
 
 tally_status tly_cache_get(tly_cache *cache, const tly_key *key, tly_object **found,
-                           tally_error *error)
+                           tly_origin *origin, tally_error *error)
 {
+    tly_origin whence = { .from = TLY_FROM_MEMORY };
     uint64_t hash = hash_key(key);
     pthread_mutex_lock(&cache->lock);
     tly_object *object = find(cache, hash, key);
@@ -279,12 +286,15 @@ tally_status tly_cache_get(tly_cache *cache, const tly_key *key, tly_object **fo
         object = blank(hash, key);
         if (object != NULL) {
             insert(cache, object);
-            make_ready(cache, object);
+            make_ready(cache, object, &whence);
         }
     }
     /* The caller's own reference holds it, whatever the table dropped. */
     int state = object != NULL ? object->state : FAILED; // NOLINT(clang-analyzer-unix.Malloc)
     pthread_mutex_unlock(&cache->lock);
+    if (origin != NULL) {
+        *origin = whence;
+    }
     if (state == READY) {
         *found = object;
         return TALLY_OK;

@@ -81,9 +81,9 @@ tally_status tly_cache_init(tly_cache *cache, size_t bound, tally_error *error);
 /* Code that is still referred to lives on until its last holder drops it. */
 void tly_cache_end(tly_cache *cache);
 
-/* Finds or makes; the caller gets a reference. */
+/* Finds or makes; the caller gets a reference, and in *origin (NULL: not wanted) where it was. */
 tally_status tly_cache_get(tly_cache *cache, const tly_key *key, tly_object **object,
-                           tally_error *error);
+                           tly_origin *origin, tally_error *error);
 
 /* Marks as used now; only within `release`. */
 void tly_cache_touch(tly_cache *cache, tly_object *object);

@@ -103,6 +103,25 @@ static tally_status init_caches(tally_context *context, size_t bound, tally_erro
     return TALLY_OK;
 }
 
+/* What every kernel of the context will have for a reason. */
+static void tell(const tally_context *c)
+{
+    const tly_log *log = &c->store.log;
+    const int level = tly_level_host();
+    char brand[64];
+    if (!tly_log_tells(log, TALLY_LOG_REASON)) {
+        return;
+    }
+    tly_cpu_brand(brand, sizeof brand);
+    tly_log_say(
+        log, TALLY_LOG_REASON,
+        "cpu is %s: the highest level that %s and the system run; threads: %d; disk cache: %s",
+        level != TLY_LEVEL_NONE ? tly_level_name(level) : "none", brand, (int)c->threads,
+        c->store.folder != NULL ? c->store.folder
+        : c->store.load != NULL ? "the program's"
+                                : "none");
+}
+
 static tally_status fill(tally_context *context, const tally_context_options *options,
                          tally_error *error)
 {
@@ -131,6 +150,7 @@ static tally_status fill(tally_context *context, const tally_context_options *op
     pthread_mutex_init(&context->generator_lock, NULL);
     pthread_mutex_init(&context->vulkan_lock, NULL);
     tly_pool_init(&context->pool);
+    tell(context);
     return TALLY_OK;
 }
 

@@ -18,7 +18,7 @@ typedef struct setting {
 } setting;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static setting generator, cache, packs;
+static setting generator, cache, packs, dump;
 
 static tally_status remember(setting *s, const char *now, const char **value, tally_error *error)
 {
@@ -32,14 +32,25 @@ static tally_status remember(setting *s, const char *now, const char **value, ta
     return status;
 }
 
-tally_status tly_env_generator(const char **value, tally_error *error)
+/* A path, which is none where it is empty. */
+static tally_status path(setting *s, const char *variable, const char **value, tally_error *error)
 {
     pthread_mutex_lock(&lock);
-    const char *now = secure_getenv("TALLY_GENERATOR");
+    const char *now = secure_getenv(variable);
     now = now != NULL && now[0] != 0 ? now : NULL;
-    tally_status status = remember(&generator, now, value, error);
+    tally_status status = remember(s, now, value, error);
     pthread_mutex_unlock(&lock);
     return status;
+}
+
+tally_status tly_env_generator(const char **value, tally_error *error)
+{
+    return path(&generator, "TALLY_GENERATOR", value, error);
+}
+
+tally_status tly_env_dump(const char **value, tally_error *error)
+{
+    return path(&dump, "TALLY_DUMP", value, error);
 }
 
 tally_status tly_env_cache(const char **value, const char **below, tally_error *error)
@@ -72,4 +83,30 @@ tally_status tly_env_packs(const char **value, tally_error *error)
     tally_status status = remember(&packs, secure_getenv("TALLY_PACK"), value, error);
     pthread_mutex_unlock(&lock);
     return status;
+}
+
+/* What is none of the levels is the most of them: who asks for it by mistake sees that he did. */
+static int level(int *known, const char *variable)
+{
+    pthread_mutex_lock(&lock);
+    if (*known < 0) {
+        const char *now = secure_getenv(variable);
+        int none = now == NULL || now[0] == 0 || strcmp(now, "0") == 0;
+        *known = none ? 0 : strcmp(now, "1") == 0 ? 1 : 2;
+    }
+    int value = *known;
+    pthread_mutex_unlock(&lock);
+    return value;
+}
+
+int tly_env_verbose(void)
+{
+    static int known = -1;
+    return level(&known, "TALLY_VERBOSE");
+}
+
+int tly_env_perf(void)
+{
+    static int known = -1;
+    return level(&known, "TALLY_PERF");
 }

@@ -16,4 +16,12 @@ tally_status tly_env_cache(const char **value, const char **below, tally_error *
 /* The same for TALLY_PACK, the files of packs with colons between them; "" is none. */
 tally_status tly_env_packs(const char **value, tally_error *error);
 
+/* The same for TALLY_DUMP, the folder that keeps every stage; NULL also where it is empty. */
+tally_status tly_env_dump(const char **value, tally_error *error);
+
+/* TALLY_VERBOSE: 0 where it is unset, empty or 0, 1 where it is 1, else 2; and 0 if privileges are
+ * raised. TALLY_PERF: the same. Thread-safe. */
+int tly_env_verbose(void);
+int tly_env_perf(void);
+
 #endif

@@ -25,11 +25,21 @@ static const struct {
     [TALLY_STAGE_SPVASM] = { "spvasm", VULKAN },
 };
 
+static int kind_of(const tly_request *request)
+{
+    return request->level != TLY_LEVEL_NONE ? CPU : VULKAN;
+}
+
+const char *tly_stage_name(const tly_request *request, tally_stage stage)
+{
+    return stages[stage].kinds & kind_of(request) ? stages[stage].name : "";
+}
+
 static tally_status check_stage(const tly_request *request, tally_stage stage, tally_error *error)
 {
-    int cpu = request->level != TLY_LEVEL_NONE;
+    int cpu = kind_of(request) == CPU;
     int open = tly_has_open_size(&request->full);
-    if (!(stages[stage].kinds & (cpu ? CPU : VULKAN))) {
+    if (!(stages[stage].kinds & kind_of(request))) {
         tly_fail(error, TALLY_UNSUPPORTED, "device", "a kernel for %s has no stage %s",
                  cpu ? "a CPU" : "Vulkan", stages[stage].name);
         tly_error_hint(error, cpu ? "stages for a CPU: word plan kir llvm asm"
@@ -62,8 +72,8 @@ static tally_status write_word(const tly_request *request, tally_write write, vo
     return TALLY_OK;
 }
 
-static tally_status show(tally_context *context, const tly_request *request, tally_stage stage,
-                         tally_write write, void *user, tally_error *error)
+tally_status tly_stage_show(tally_context *context, const tly_request *request, tally_stage stage,
+                            tally_write write, void *user, tally_error *error)
 {
     if (stage == TALLY_STAGE_WORD) {
         return write_word(request, write, user, error);
@@ -103,7 +113,7 @@ tally_status tally_inspect(tally_context *context, const tally_descriptor *descr
         status = check_stage(&request, stage, error);
     }
     if (status == TALLY_OK) {
-        status = show(context, &request, stage, write, user, error);
+        status = tly_stage_show(context, &request, stage, write, user, error);
     }
     tly_fork_leave();
     return status;

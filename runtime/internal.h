@@ -11,6 +11,7 @@
 
 #include "abi.h"
 #include "cache.h"
+#include "debug.h"
 #include "generator.h"
 #include "load.h"
 #include "pool.h"
@@ -31,6 +32,7 @@ typedef struct tly_native {
     tly_object base;
     tly_launch launch;
     tly_code code;
+    tly_shown *shown; /* to debuggers; NULL: not */
 } tly_native;
 
 typedef struct tally_vulkan tally_vulkan;
@@ -82,7 +84,7 @@ struct tally_kernel {
     int64_t share_tiles;        /* least range of a thread where lanes are told apart */
     int64_t apart_flags;        /* tly_args.flags out of place */
     int64_t bytes, split_bytes; /* read and written; worth a thread */
-    uint8_t plain;              /* not empty, and the machine runs it */
+    uint8_t plain;              /* not empty, the machine runs it, and runs are not told */
     uint8_t in_place;           /* allowed */
     uint8_t empty;
     uint8_t unread;      /* no element of the input is */
@@ -97,6 +99,7 @@ struct tally_kernel {
     tally_context *context;
     tly_native *object;       /* NULL if empty, or not for a CPU */
     tally_vulkan_kernel *gpu; /* NULL if empty, or for a CPU */
+    char *word;               /* runs on a CPU are told; NULL: they are not */
     atomic_uint refs;         /* handles, and at most one thread that has seen it */
     uint64_t hits;            /* guarded by that thread's lock */
     uint64_t seen_hash;
@@ -155,10 +158,26 @@ tally_status tly_request_for(tally_vulkan *vulkan, const tally_descriptor *descr
 
 /* native.c: the code for a request that is for a CPU; the caller gets a reference. */
 tally_status tly_native_get(tally_context *context, const tly_request *request, tly_native **native,
-                            tally_error *error);
+                            tly_origin *origin, tally_error *error);
 
 /* native.c: a problem as a word without sizes. */
 void tly_problem_word(const tly_problem *problem, char *text, size_t capacity);
+
+/* tell.c: a creation that began at `start` has ended with `status`. Tells it where somebody listens,
+ * and keeps every stage of a new kernel where TALLY_DUMP asks for that. Within the fork gate. */
+void tly_tell_creation(tally_context *context, const tly_request *request, const tly_origin *origin,
+                       uint64_t start, tally_status status, const tally_error *error);
+
+/* tell.c: the request's word from malloc, for its kernel to tell runs with; NULL: they are not told,
+ * or there is no memory. */
+char *tly_tell_word(const tally_context *context, const tly_request *request);
+
+/* inspect.c: the name of a stage that kernels of this request have, and "" for others. */
+const char *tly_stage_name(const tly_request *request, tally_stage stage);
+
+/* inspect.c: a stage that the request's kernels have; as tally_inspect. Within the fork gate. */
+tally_status tly_stage_show(tally_context *context, const tly_request *request, tally_stage stage,
+                            tally_write write, void *user, tally_error *error);
 
 /* kernel.c: whether input and output may be the same memory. */
 int tly_may_be_in_place(const tly_problem *problem, const tly_geometry *geometry);

@@ -345,6 +345,25 @@ static tally_status make_gpu(void *state, tally_error *error)
     return tly_vulkan_kernel_make(m->request->vulkan, m->request, m->kernel, error);
 }
 
+/* What the kernel runs, and the creation is told. */
+static tally_status make(tally_kernel *k, const tly_request *request, tally_error *error)
+{
+    gpu_making gpu = { request, &k->gpu };
+    if (request->vulkan != NULL && !request->geometry.empty) {
+        return tly_stack_call(make_gpu, &gpu, error);
+    }
+    const uint64_t start = tly_log_clock();
+    tly_origin origin = { .from = TLY_FROM_NOWHERE };
+    tally_status status = TALLY_OK;
+    if (request->geometry.empty) {
+        k->empty = 1; /* nothing to compute, so nothing to make */
+    } else {
+        status = tly_native_get(k->context, request, &k->object, &origin, error);
+    }
+    tly_tell_creation(k->context, request, &origin, start, status, error);
+    return status;
+}
+
 static tally_status create(tally_context *context, const tally_descriptor *descriptor,
                            const tally_kernel_options *options, const seen *s,
                            tally_kernel **kernel, tally_error *error)
@@ -370,22 +389,23 @@ static tally_status create(tally_context *context, const tally_descriptor *descr
     k->seen_words = s->count;
     memcpy(k->seen, s->words, s->count * sizeof s->words[0]);
     atomic_init(&k->refs, 1);
-    if (request.geometry.empty) {
-        k->empty = 1; /* nothing to compute, so nothing to make */
-    } else {
-        gpu_making gpu = { &request, &k->gpu };
-        status = request.vulkan != NULL ? tly_stack_call(make_gpu, &gpu, error)
-                                        : tly_native_get(context, &request, &k->object, error);
-        if (status != TALLY_OK) {
-            free(k);
-            return status;
-        }
-        prepare_checks(k, &request);
-        if (k->gpu == NULL) {
-            prepare(k, &request);
-        }
+    status = make(k, &request, error);
+    if (status != TALLY_OK) {
+        free(k);
+        return status;
     }
-    if (s->count > 0) {
+    if (!k->empty) {
+        prepare_checks(k, &request);
+    }
+    if (k->object != NULL) {
+        prepare(k, &request);
+    }
+    if (k->gpu == NULL) {
+        k->word = tly_tell_word(context, &request);
+        k->plain = k->plain && k->word == NULL;
+    }
+    /* What is told is asked for the long way. */
+    if (s->count > 0 && k->word == NULL) {
         tly_seen_add(k);
     }
     *kernel = k;
@@ -427,6 +447,7 @@ void tly_kernel_drop(tally_kernel *kernel)
         if (kernel->gpu != NULL) {
             tly_vulkan_kernel_drop(kernel->gpu);
         }
+        free(kernel->word);
         free(kernel);
     }
 }

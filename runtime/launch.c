@@ -11,6 +11,7 @@
 #include "vulkan/backend.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Tickets for each thread where rows are many: enough to even out threads that are held up. */
@@ -320,17 +321,9 @@ static __attribute__((noinline)) tally_status run_unread(const tally_kernel *k, 
 }
 
 NO_CANARY
-static inline tally_status run(const tally_kernel *k, const void *in, void *out, int32_t asked,
-                               tally_error *error)
+static inline tally_status run_plain(const tally_kernel *k, const void *in, void *out,
+                                     int32_t asked, tally_error *error)
 {
-    if (!k->plain || !acceptable(k, in, out)) {
-        if (in == NULL && k->unread) {
-            return run_unread(k, out, asked, error);
-        }
-        return k->gpu != NULL && acceptable(k, in, out)
-                   ? tly_vulkan_kernel_run(k->gpu, in, out, error)
-                   : refuse(k, in, out, error);
-    }
     tly_args args;
     complete(k, in, out, &args);
     if (k->scratch_bytes > STACK_SCRATCH) {
@@ -343,6 +336,58 @@ static inline tally_status run(const tally_kernel *k, const void *in, void *out,
     tly_task task = { .end = k->tiles };
     k->entry(&args, &task);
     return TALLY_OK;
+}
+
+/* A run that is told. */
+NO_CANARY
+static __attribute__((noinline)) tally_status run_told(const tally_kernel *k, const void *in,
+                                                       void *out, int32_t asked, tally_error *error)
+{
+    const tly_log *log = &k->context->store.log;
+    int64_t threads = 0;
+    const uint64_t start = tly_log_clock();
+    tally_status status;
+    if (k->empty || !tly_level_runs(k->level) || !acceptable(k, in, out)) {
+        status = refuse(k, in, out, error);
+    } else {
+        threads = k->alone ? 1 : threads_for(k, asked);
+        status = run_plain(k, in, out, asked, error);
+    }
+    const uint64_t taken = tly_log_clock() - start;
+    if (status == TALLY_OK) {
+        char device[32], how[32];
+        snprintf(device, sizeof device, "cpu:%s", tly_level_name(k->level));
+        snprintf(how, sizeof how, "threads=%d", (int)threads);
+        tly_log_event(log, "run", device, how, taken, k->word);
+        tly_log_say(log, TALLY_LOG_REASON,
+                    "%s: threads: %lld bytes, a thread is worth %lld; %d in the context, %d CPUs",
+                    k->word, (long long)k->bytes, (long long)k->split_bytes,
+                    (int)k->context->threads, (int)tly_cpu_count());
+    }
+    return status;
+}
+
+/* Whatever is not plain. */
+static __attribute__((noinline)) tally_status run_otherwise(const tally_kernel *k, const void *in,
+                                                            void *out, int32_t asked,
+                                                            tally_error *error)
+{
+    if (in == NULL && k->unread) {
+        return run_unread(k, out, asked, error);
+    }
+    if (k->word != NULL) {
+        return run_told(k, in, out, asked, error);
+    }
+    return k->gpu != NULL && acceptable(k, in, out) ? tly_vulkan_kernel_run(k->gpu, in, out, error)
+                                                    : refuse(k, in, out, error);
+}
+
+NO_CANARY
+static inline tally_status run(const tally_kernel *k, const void *in, void *out, int32_t asked,
+                               tally_error *error)
+{
+    return k->plain && acceptable(k, in, out) ? run_plain(k, in, out, asked, error)
+                                              : run_otherwise(k, in, out, asked, error);
 }
 
 NO_CANARY

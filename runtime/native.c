@@ -129,6 +129,19 @@ static int sound(const tly_launch *l, const tly_problem *problem)
            (l->form != TLY_ROWS || l->record_bytes <= TLY_CARRY_BYTES);
 }
 
+/* To debuggers, as tally_cumsum_f32_rows_x86_64_v4. */
+static void show(tly_native *native, size_t bytes)
+{
+    const tally_context *context = native->base.key.owner;
+    tly_store_name n;
+    char text[160], symbol[160];
+    name(&native->base, &n);
+    snprintf(text, sizeof text, "tally:%s:%.16s:%.16s", n.word, native->launch.template_name,
+             native->launch.level);
+    tly_identifier(text, symbol, sizeof symbol);
+    native->shown = tly_debug_show(&native->code, bytes, symbol, &context->store.log);
+}
+
 static tally_status load(tly_object *object, const tly_piece *made, tally_error *error)
 {
     tly_native *native = (tly_native *)object;
@@ -139,13 +152,20 @@ static tally_status load(tly_object *object, const tly_piece *made, tally_error 
     if (made->count <= front || !sound(&native->launch, &facts_of(object)->problem)) {
         return tly_fail(error, TALLY_INTERNAL, "device", "the generator's launch record is bad");
     }
-    return tly_code_load((const unsigned char *)made->bytes + front, made->count - front,
-                         &native->code, error);
+    tally_status status = tly_code_load((const unsigned char *)made->bytes + front,
+                                        made->count - front, &native->code, error);
+    if (status == TALLY_OK) {
+        show(native, made->count - front);
+    }
+    return status;
 }
 
 static void unload(tly_object *object)
 {
-    tly_code_unload(&((tly_native *)object)->code);
+    tly_native *native = (tly_native *)object;
+    tly_debug_hide(native->shown);
+    native->shown = NULL;
+    tly_code_unload(&native->code);
 }
 
 /* --- the backend --------------------------------------------------------------------------- */
@@ -161,7 +181,7 @@ static const tly_backend backend = {
 };
 
 tally_status tly_native_get(tally_context *context, const tly_request *request, tly_native **native,
-                            tally_error *error)
+                            tly_origin *origin, tally_error *error)
 {
     facts f;
     memset(&f, 0, sizeof f);
@@ -169,7 +189,7 @@ tally_status tly_native_get(tally_context *context, const tly_request *request, 
     strncpy(f.level, tly_level_name(request->level), sizeof f.level - 1);
     const tly_key key = { &backend, context, &f, request->plan };
     tly_object *object;
-    tally_status status = tly_cache_get(&context->cache, &key, &object, error);
+    tally_status status = tly_cache_get(&context->cache, &key, &object, origin, error);
     if (status == TALLY_OK) {
         *native = (tly_native *)object;
     }

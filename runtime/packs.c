@@ -5,57 +5,49 @@
 #include "generator.h"
 #include "library.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define INSTALLED "tally.pack"
 
-/* Whom to tell that a pack is not used. */
-typedef struct listener {
-    tally_log log;
-    void *user;
-} listener;
-
-static void add(tly_packs *packs, const char *path, const listener *to)
+static void add(tly_packs *packs, const char *path, const tly_log *log)
 {
-    char text[512];
     tly_pack *next = &packs->pack[packs->count];
     const char *why = packs->count < TLY_MOST_PACKS ? tly_pack_open(next, path)
                                                     : "there are too many";
     if (why == NULL) {
         packs->count++;
-    } else if (to->log != NULL) {
-        snprintf(text, sizeof text, "the pack %.380s is not used: %s", path,
-                 why[0] != 0 ? why : "there is no such file");
-        to->log(to->user, TALLY_LOG_WARNING, text);
+        tly_log_say(log, TALLY_LOG_REASON, "the pack %s is used", path);
+    } else {
+        tly_log_say(log, TALLY_LOG_WARNING, "the pack %.380s is not used: %s", path,
+                    why[0] != 0 ? why : "there is no such file");
     }
 }
 
-static void add_named(tly_packs *packs, const char *names, const listener *to)
+static void add_named(tly_packs *packs, const char *names, const tly_log *log)
 {
     char *copy = strdup(names), *rest = copy;
     for (char *name; copy != NULL && (name = strsep(&rest, ":")) != NULL;) {
         if (name[0] != 0) {
-            add(packs, name, to);
+            add(packs, name, log);
         }
     }
     free(copy);
 }
 
-static void look(tly_packs *packs, const listener *to)
+static void look(tly_packs *packs, const tly_log *log)
 {
     const char *names;
     if (tly_env_packs(&names, NULL) != TALLY_OK) {
         return;
     }
     if (names != NULL) {
-        add_named(packs, names, to);
+        add_named(packs, names, log);
         return;
     }
     char *path = tly_library_file(INSTALLED, tly_places);
     if (path != NULL) {
-        add(packs, path, to);
+        add(packs, path, log);
     }
     free(path);
 }
@@ -75,13 +67,12 @@ void tly_packs_end(tly_packs *packs)
     pthread_mutex_destroy(&packs->lock);
 }
 
-void *tly_packs_read(tly_packs *packs, tally_log log, void *log_user, uint64_t hash, size_t *count)
+void *tly_packs_read(tly_packs *packs, const tly_log *log, uint64_t hash, size_t *count)
 {
-    const listener to = { log, log_user };
     void *bytes = NULL;
     pthread_mutex_lock(&packs->lock);
     if (!packs->known) {
-        look(packs, &to);
+        look(packs, log);
         packs->known = 1;
     }
     pthread_mutex_unlock(&packs->lock);

@@ -6,9 +6,8 @@
 #ifndef TLY_PACKS_H
 #define TLY_PACKS_H
 
+#include "log.h"
 #include "pack.h"
-
-#include <tally/kernel.h>
 
 #include <pthread.h>
 
@@ -26,7 +25,7 @@ void tly_packs_end(tly_packs *packs);
 
 /* The bytes of the first entry with this hash, from malloc, or NULL. The log is told, once, of each
  * pack that is named and not used. Thread-safe. */
-void *tly_packs_read(tly_packs *packs, tally_log log, void *log_user, uint64_t hash, size_t *count);
+void *tly_packs_read(tly_packs *packs, const tly_log *log, uint64_t hash, size_t *count);
 
 /* Whether there are any, once they have been looked for. Thread-safe. */
 int tly_packs_any(tly_packs *packs);

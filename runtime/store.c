@@ -49,10 +49,12 @@ tally_status tly_store_init(tly_store *store, const tally_context_options *optio
 {
     const char *asked = options->cache_folder;
     int functions = options->cache_load != NULL || options->cache_save != NULL;
-    *store = (tly_store){ .limit = TLY_STORE_LIMIT,
-                          .log = options->log,
-                          .log_user = options->log_user };
+    *store = (tly_store){ .limit = TLY_STORE_LIMIT };
     tly_packs_init(&store->packs);
+    tally_status status = tly_log_init(&store->log, options, error);
+    if (status != TALLY_OK) {
+        return status;
+    }
     if (functions) {
         if (asked != NULL && asked[0] != 0) {
             return tly_fail(error, TALLY_INVALID, "usage",
@@ -139,27 +141,24 @@ static void *load_from_host(tly_store *store, const tly_store_key *key, size_t *
 /* Once for each context. */
 static void notice(tly_store *store, const char *name, const char *why)
 {
-    char text[512];
-    if (why == NULL || store->log == NULL || atomic_exchange(&store->noticed, 1)) {
-        return;
+    if (why != NULL && !atomic_exchange(&store->noticed, 1)) {
+        tly_log_say(&store->log, TALLY_LOG_WARNING, "the disk cache does not use %.380s%s%s: %s",
+                    store->folder, name[0] != 0 ? "/" : "", name, why);
     }
-    snprintf(text, sizeof text, "the disk cache does not use %.380s%s%s: %s", store->folder,
-             name[0] != 0 ? "/" : "", name, why);
-    store->log(store->log_user, TALLY_LOG_WARNING, text);
 }
 
-static void *load_from_folder(tly_store *store, const tly_store_key *key, size_t *count)
+static void *load_from_folder(tly_store *store, const tly_store_key *key, size_t *count,
+                              const char **why)
 {
     char name[TLY_FOLDER_NAME] = "";
-    const char *why;
-    int folder = tly_folder_open(store->folder, 0, &why);
+    int folder = tly_folder_open(store->folder, 0, why);
     void *bytes = NULL;
     if (folder >= 0) {
         tly_folder_name(name, key->hash);
-        bytes = tly_folder_read(folder, name, 1, count, &why);
+        bytes = tly_folder_read(folder, name, 1, count, why);
         close(folder);
     }
-    notice(store, name, why);
+    notice(store, name, *why);
     return bytes;
 }
 
@@ -195,12 +194,19 @@ static void save_to_folder(tly_store *store, const tly_store_key *key, const voi
 /* --- both ---------------------------------------------------------------------------------- */
 
 /* The value of the entry's bytes, moved to their front; NULL, and they are freed, if they are no
- * such entry. */
-static void *value_of(void *bytes, const tly_store_key *key, size_t *count)
+ * such entry. *why is left as it is where there are no bytes. */
+static void *value_of(void *bytes, const tly_store_key *key, size_t *count, const char **why)
 {
     tly_stored entry;
-    if (bytes == NULL || tly_entry_read(bytes, *count, &entry) != NULL ||
-        entry.key_bytes != key->count || memcmp(entry.key, key->bytes, key->count) != 0) {
+    if (bytes == NULL) {
+        return NULL;
+    }
+    *why = tly_entry_read(bytes, *count, &entry);
+    if (*why == NULL &&
+        (entry.key_bytes != key->count || memcmp(entry.key, key->bytes, key->count) != 0)) {
+        *why = "another kernel has its place";
+    }
+    if (*why != NULL) {
         free(bytes);
         return NULL;
     }
@@ -208,14 +214,42 @@ static void *value_of(void *bytes, const tly_store_key *key, size_t *count)
     return memmove(bytes, entry.value, entry.value_bytes);
 }
 
-int tly_store_load(tly_store *store, const tly_store_key *key, void **value, size_t *count)
+static const char *or_none(const char *why)
 {
-    *value = value_of(tly_packs_read(&store->packs, store->log, store->log_user, key->hash, count),
-                      key, count);
-    if (*value == NULL) {
-        *value = value_of(store->folder != NULL ? load_from_folder(store, key, count)
-                                                : load_from_host(store, key, count),
-                          key, count);
+    return why != NULL ? why : "it is not there";
+}
+
+static void *find(tly_store *store, const tly_store_key *key, size_t *count, tly_origin *origin)
+{
+    void *value = value_of(tly_packs_read(&store->packs, &store->log, key->hash, count), key, count,
+                           &origin->pack);
+    if (value != NULL) {
+        origin->from = TLY_FROM_PACK;
+        return value;
+    }
+    origin->pack = tly_packs_any(&store->packs) ? or_none(origin->pack) : "there is none";
+    if (store->folder != NULL) {
+        value = value_of(load_from_folder(store, key, count, &origin->disk), key, count,
+                         &origin->disk);
+    } else {
+        value = value_of(load_from_host(store, key, count), key, count, &origin->disk);
+    }
+    if (value == NULL) {
+        int asked = store->folder != NULL || store->load != NULL;
+        origin->disk = asked ? or_none(origin->disk) : "there is none";
+    } else {
+        origin->from = store->folder != NULL ? TLY_FROM_DISK : TLY_FROM_HOST;
+    }
+    return value;
+}
+
+int tly_store_load(tly_store *store, const tly_store_key *key, void **value, size_t *count,
+                   tly_origin *origin)
+{
+    tly_origin found = { .from = TLY_FROM_NOWHERE };
+    *value = find(store, key, count, &found);
+    if (origin != NULL) {
+        *origin = found;
     }
     return *value != NULL;
 }

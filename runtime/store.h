@@ -25,8 +25,7 @@ typedef struct tly_store {
     tally_cache_load load;
     tally_cache_save save;
     void *user;
-    tally_log log;
-    void *log_user;
+    tly_log log;              /* of the whole context */
     uint64_t limit;           /* bytes of all entries */
     _Atomic uint64_t written; /* since the folder was last looked through */
     atomic_int noticed;       /* the log has been told that the folder is not used */
@@ -43,6 +42,22 @@ typedef struct tly_store_key {
 typedef struct tly_store_name {
     char word[64], device[64];
 } tly_store_name;
+
+/* Where a kernel came from. */
+typedef enum tly_from {
+    TLY_FROM_NOWHERE,
+    TLY_FROM_MEMORY,
+    TLY_FROM_PACK,
+    TLY_FROM_DISK,
+    TLY_FROM_HOST, /* what tally_context_options.cache_load handed over */
+    TLY_FROM_MADE,
+    TLY_FROM_COUNT
+} tly_from;
+
+typedef struct tly_origin {
+    tly_from from;
+    const char *pack, *disk; /* why not from there, in a few words; NULL where it was not asked */
+} tly_origin;
 
 /* Bytes of all entries. */
 #define TLY_STORE_LIMIT ((uint64_t)256 << 20)
@@ -61,8 +76,10 @@ void tly_store_end(tly_store *store);
 int tly_store_key_make(tly_store_key *key, const char *kind, const void *facts, size_t count,
                        const char *text);
 
-/* 1, and the value from malloc. Both calls: thread-safe, within the fork gate. */
-int tly_store_load(tly_store *store, const tly_store_key *key, void **value, size_t *count);
+/* 1, and the value from malloc; *origin (NULL: not wanted) says where it was, and why not before.
+ * Both calls: thread-safe, within the fork gate. */
+int tly_store_load(tly_store *store, const tly_store_key *key, void **value, size_t *count,
+                   tly_origin *origin);
 void tly_store_save(tly_store *store, const tly_store_key *key, const tly_store_name *name,
                     const void *value, size_t count);
 

@@ -281,17 +281,18 @@ static void builds_side_by_side(void)
     void *value;
     size_t count;
     tly_store_save(&store, &theirs, &name, "older", 5);
-    EXPECT(!tly_store_load(&store, &key, &value, &count), "an older build's was taken");
+    EXPECT(!tly_store_load(&store, &key, &value, &count, NULL), "an older build's was taken");
     tly_store_save(&store, &key, &name, "newer one", 9);
-    EXPECT(tly_store_load(&store, &theirs, &value, &count) && count == 5, "the older one is gone");
+    EXPECT(tly_store_load(&store, &theirs, &value, &count, NULL) && count == 5,
+           "the older one is gone");
     free(value);
-    EXPECT(tly_store_load(&store, &key, &value, &count) && count == 9 &&
+    EXPECT(tly_store_load(&store, &key, &value, &count, NULL) && count == 9 &&
                memcmp(value, "newer one", 9) == 0,
            "the newer one is gone");
     free(value);
     /* Even under the same name, as where hashes collide, the key decides. */
     theirs.hash = key.hash;
-    EXPECT(!tly_store_load(&store, &theirs, &value, &count), "a collision was taken");
+    EXPECT(!tly_store_load(&store, &theirs, &value, &count, NULL), "a collision was taken");
     EXPECT(ask() == LOADED, "ours is gone");
     EXPECT(count_wrong(&entries) == 0 && entries == 3, "%d entries", entries);
     /* A later layout of files. */
@@ -324,7 +325,7 @@ static int load_numbered(tly_store *store, int number)
     void *value;
     size_t count;
     tly_store_key_make(&key, "test", &number, sizeof number, "");
-    int found = tly_store_load(store, &key, &value, &count);
+    int found = tly_store_load(store, &key, &value, &count, NULL);
     free(value);
     return found;
 }

@@ -28,7 +28,7 @@ static char noticed[512];
 
 #define HOLDS(condition) EXPECT(condition, "%s", noticed)
 
-static void on_log(void *user, tally_log_level level, const char *message)
+static inline void on_log(void *user, tally_log_level level, const char *message)
 {
     (void)user;
     notices += level == TALLY_LOG_WARNING;
@@ -107,7 +107,7 @@ static origin ask_with(const char *folder, const char *identity, const char *pla
                                                       : MADE;
 }
 
-static origin ask(void)
+static inline origin ask(void)
 {
     return ask_with(cache, tly_identity, NULL);
 }

@@ -40,7 +40,9 @@ static size_t fill(unsigned char *value, int number)
 
 static tly_store store_of_test(void)
 {
-    return (tly_store){ .folder = cache, .limit = TLY_STORE_LIMIT, .log = on_log };
+    return (tly_store){ .folder = cache,
+                        .limit = TLY_STORE_LIMIT,
+                        .log = { .call = on_log, .called = 1 << TALLY_LOG_WARNING } };
 }
 
 static void save(tly_store *store, int number)
@@ -60,7 +62,7 @@ static int load(tly_store *store, int number)
     void *value;
     size_t count;
     tly_store_key_make(&key, "test", &number, sizeof number, "");
-    if (!tly_store_load(store, &key, &value, &count)) {
+    if (!tly_store_load(store, &key, &value, &count, NULL)) {
         return 0;
     }
     EXPECT(count == fill(right, number) && memcmp(value, right, count) == 0, "another's: %d",

@@ -75,7 +75,7 @@ static tly_object *get(tly_cache *cache, int op, maker *m)
     facts f = facts_of(op);
     tly_key key = { &backend, m, &f, "" };
     tly_object *object = NULL;
-    cr_assert_eq(tly_cache_get(cache, &key, &object, NULL), TALLY_OK);
+    cr_assert_eq(tly_cache_get(cache, &key, &object, NULL, NULL), TALLY_OK);
     return object;
 }
 
@@ -96,7 +96,7 @@ Test(cache, every_byte_of_a_key_counts)
         facts other = f;
         ((unsigned char *)&other)[i] ^= 1;
         tly_key key = { &backend, &m, &other, "" };
-        cr_assert_eq(tly_cache_get(&cache, &key, &object, NULL), TALLY_OK);
+        cr_assert_eq(tly_cache_get(&cache, &key, &object, NULL, NULL), TALLY_OK);
         cr_assert_neq(object, first, "byte %zu", i);
         tly_object_drop(object);
     }
@@ -105,7 +105,7 @@ Test(cache, every_byte_of_a_key_counts)
                              { &another, &m, &f, "" },
                              { &backend, &m, &f, "" } };
     for (size_t i = 0; i < 4; i++) {
-        cr_assert_eq(tly_cache_get(&cache, &keys[i], &object, NULL), TALLY_OK);
+        cr_assert_eq(tly_cache_get(&cache, &keys[i], &object, NULL, NULL), TALLY_OK);
         cr_assert_eq(object == first, i == 3, "key %zu", i);
         tly_object_drop(object);
     }
@@ -271,7 +271,7 @@ static void *ask(void *argument)
     facts f = facts_of(7);
     tly_key key = { &backend, a->m, &f, "" };
     pthread_barrier_wait(a->start);
-    a->status = tly_cache_get(a->cache, &key, &a->object, &a->error);
+    a->status = tly_cache_get(a->cache, &key, &a->object, NULL, &a->error);
     return NULL;
 }
 

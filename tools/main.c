@@ -119,6 +119,8 @@ static void print_help(const tly_verb *verb)
     puts("\nScans (cumulative sums and products) and reductions over tensors, by kernels generated "
          "for\n"
          "one descriptor.\n"
+         "TALLY_VERBOSE=1 has the kernels told that are made and run, TALLY_VERBOSE=2 also why;\n"
+         "TALLY_DUMP=FOLDER keeps each stage of their making (docs/environment.md).\n"
          "tally VERB --help says more; tally --version says which version this is.");
 }
 

@@ -6,6 +6,7 @@
 #include "file.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -43,11 +44,15 @@ void tly_watch_unfinished(const char *path)
 
 static void on_lost_page(int signal_number, siginfo_t *info, void *unused)
 {
+    static atomic_flag told = ATOMIC_FLAG_INIT;
     const char *at = info->si_addr;
     (void)unused;
     if (at < mapped.first || at >= mapped.first + mapped.bytes) {
         signal(signal_number, SIG_DFL); /* not ours: the fault comes again, and ends the process */
         return;
+    }
+    while (atomic_flag_test_and_set(&told)) {
+        pause(); /* another thread met the end first: it tells, and ends this one, too */
     }
     if (unfinished) {
         unlink(unfinished);

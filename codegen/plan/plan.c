@@ -128,13 +128,15 @@ static int is_product_of_singles(const tly_problem *p)
            !tly_plan_pairs(p);
 }
 
-/* Windows of products are watched by their elements: of 8, these may lie anywhere in [2^-15, 2^15];
- * of 16, in [2^-7, 2^7], which uniform data leave all the time. Zen 4, 128 KiB from L2, us, 16 and
- * 8 lanes: f32 near 1 8.4, 7.5; uniform 21, 8.5. */
+/* Where elements are watched, and not flags, windows of 8 may have them anywhere in [2^-15, 2^15],
+ * and of 16 in [2^-7, 2^7], which uniform data leave all the time. Emerald Rapids, AVX-512, flags, ns an
+ * element from L2, by 8 lanes and 4 vectors a step, and by 16 and 2: f32 rows of 1024 benign .22, .15,
+ * uniform .25, .22, of 128 .26, .19 and .43, .47; f16 rows of 1024 .25, .20 and .36, .37. */
 static int32_t choose_row_lanes(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     int32_t lanes = choose_lanes(p, t, plan);
-    return is_product_of_singles(p) && lanes > 8 ? 8 : lanes;
+    int watched = is_product_of_singles(p) && (p->in_step == 2 || p->in_step == -2);
+    return watched && lanes > 8 ? 8 : lanes;
 }
 
 int tly_plan_pairs(const tly_problem *p)
@@ -169,7 +171,8 @@ static int32_t choose_scan(const tly_problem *p, const tly_target *t, const tly_
     return p->unit == 1 && !plan->pairs ? TLY_SCAN_WINDOWS : TLY_SCAN_VECTORS;
 }
 
-/* With 16 registers, windows of products have room for two vectors. Zen 4, AVX2, f32 of 128 KiB
+/* Products go by steps of at most 32 elements, of which few begin above 2^-60 and end below the
+ * normal numbers. With 16 registers, windows of products have room for two vectors. Zen 4, AVX2, f32 of 128 KiB
  * from L2, ns an element, products by 2 and 4 .207, .33; sums .20, .15. States of several parts take
  * long, and a segment's look ahead makes a step in vain: cumlogsumexp of f32, rows of 128, by 1, 2, 4,
  * 8 AVX-512 4.2, 4.8, 5.2, 6.0, AVX2 8.4, 8.2, 8.6, 9.3; of 1024 4.7, 4.0, 4.1, 4.1 and 8.6, 7.8, 8.3,
@@ -178,7 +181,7 @@ static int32_t choose_vectors(const tly_problem *p, const tly_target *t, const t
 {
     if (plan->scan == TLY_SCAN_SCALARS)
         return 1;
-    int few = (t->registers < 32 && is_product_of_singles(p)) ||
+    int few = (is_product_of_singles(p) && (t->registers < 32 || plan->lanes > 8)) ||
               tly_operator_find(p->op)->parts > 1;
     return few && plan->scan == TLY_SCAN_WINDOWS ? 2 : 4;
 }

@@ -1,8 +1,9 @@
 /*
  * Tally: scan kernels generated for one descriptor. Everything public in one include.
  *
- * No call prints, and none ends the process by Tally's own code: memory that is missing is
- * TALLY_OUT_OF_MEMORY, with nothing written. A kernel is made by LLVM or checked by SPIRV-Tools,
+ * No call prints unless TALLY_VERBOSE asks for it, and none ends the process by Tally's own code:
+ * memory that is missing is TALLY_OUT_OF_MEMORY, with nothing written. A kernel is made by LLVM or
+ * checked by SPIRV-Tools,
  * which end the process when an allocation of theirs fails. Where they are linked statically, as
  * is the default, what malloc refuses them comes from address space that was asked for before they
  * began: 32 MiB for LLVM, 16 MiB for SPIRV-Tools, for each creation that is under way, given back

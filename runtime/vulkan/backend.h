@@ -22,8 +22,9 @@ tally_status tly_vulkan_find(tally_context *context, const char *device, tally_v
 void tly_vulkan_forget(tally_context *context);
 
 const tly_caps *tly_vulkan_caps(const tally_vulkan *vulkan);
+const char *tly_vulkan_name(const tally_vulkan *vulkan);
 
-/* A kernel for a request that is not empty. Within the fork gate. */
+/* A kernel for a request that is not empty; its creation is told. Within the fork gate. */
 tally_status tly_vulkan_kernel_make(tally_vulkan *vulkan, const tly_request *request,
                                     tally_vulkan_kernel **kernel, tally_error *error);
 void tly_vulkan_kernel_drop(tally_vulkan_kernel *kernel);

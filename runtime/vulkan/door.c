@@ -143,3 +143,8 @@ const tly_caps *tly_vulkan_caps(const tally_vulkan *vulkan)
 {
     return &vulkan->facts.caps;
 }
+
+const char *tly_vulkan_name(const tally_vulkan *vulkan)
+{
+    return vulkan->facts.name;
+}

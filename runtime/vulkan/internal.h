@@ -97,6 +97,7 @@ struct tally_vulkan_kernel {
     tly_geometry geometry;
     int in_place;   /* allowed */
     uint32_t flags; /* for every dispatch, beside its own; 0 but where tests stall tiles */
+    char *word;     /* runs are told; NULL: they are not */
 };
 
 /* 0 in a child that was forked after the device was opened: nothing of Vulkan may be called. */
@@ -150,10 +151,13 @@ tally_status tly_vk_plan_get(const tally_vulkan *v, const tly_request *request, 
 
 /* object.c: pipelines from the context's cache; the caller gets a reference. */
 tally_status tly_vk_object_get(tally_vulkan *v, const tly_problem *problem,
-                               const tly_gpu_plan *plan, tly_vk_object **object,
+                               const tly_gpu_plan *plan, tly_vk_object **object, tly_origin *origin,
                                tally_error *error);
 void tly_vk_object_drop(tally_vulkan *v, tly_vk_object *object);
 const tly_gpu_plan *tly_vk_object_plan(const tly_vk_object *object);
+
+/* kernel.c: tells what happened with a kernel ("run" and so on), unless there is nobody to tell. */
+void tly_vk_tell(const tally_vulkan_kernel *k, const char *what, uint64_t nanoseconds);
 
 /* buffer.c: memory for a buffer; `host` 1: mapped, for staging. *buffer is zero on failure. */
 tally_status tly_vk_buffer_make(tally_vulkan *v, uint64_t bytes, int host,

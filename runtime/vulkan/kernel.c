@@ -7,6 +7,7 @@
 #include "../error.h"
 #include "../fork.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,12 +47,12 @@ static tally_status make_plan(const tally_vulkan *v, const tly_request *request,
 }
 
 static tally_status make_code(tally_vulkan *v, const tly_request *request, tally_vulkan_kernel *k,
-                              tally_error *error)
+                              tly_origin *origin, tally_error *error)
 {
     tly_gpu_plan plan;
     tally_status status = make_plan(v, request, &plan, error);
     if (status == TALLY_OK) {
-        status = tly_vk_object_get(v, &k->problem, &plan, &k->object, error);
+        status = tly_vk_object_get(v, &k->problem, &plan, &k->object, origin, error);
     }
     if (status == TALLY_OK) {
         status = tly_gpu_steps_make(&k->problem, &k->geometry, &plan, &k->object->launch,
@@ -92,12 +93,16 @@ tally_status tly_vulkan_kernel_make(tally_vulkan *v, const tly_request *request,
     k->problem = request->problem;
     k->geometry = request->geometry;
     k->in_place = tly_may_be_in_place(&request->problem, &request->geometry);
+    const uint64_t start = tly_log_clock();
+    tly_origin origin = { .from = TLY_FROM_NOWHERE };
     if (!k->geometry.empty) {
-        status = make_code(v, request, k, error);
+        status = make_code(v, request, k, &origin, error);
         if (status == TALLY_OK) {
             status = check_ranges(k, error);
         }
     }
+    tly_tell_creation(v->context, request, &origin, start, status, error);
+    k->word = tly_tell_word(v->context, request);
     if (status != TALLY_OK) {
         tly_vulkan_kernel_drop(k);
         return status;
@@ -112,7 +117,18 @@ void tly_vulkan_kernel_drop(tally_vulkan_kernel *k)
         tly_vk_object_drop(k->vulkan, k->object);
     }
     tly_gpu_steps_free(&k->steps);
+    free(k->word);
     free(k);
+}
+
+void tly_vk_tell(const tally_vulkan_kernel *k, const char *what, uint64_t nanoseconds)
+{
+    char how[32];
+    if (k->word != NULL) {
+        snprintf(how, sizeof how, "dispatches=%zu", k->steps.count);
+        tly_log_event(&k->vulkan->context->store.log, what, k->vulkan->facts.name, how, nanoseconds,
+                      k->word);
+    }
 }
 
 tally_status tally_vulkan_kernel_create(tally_vulkan *vulkan, const tally_descriptor *descriptor,

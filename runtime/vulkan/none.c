@@ -41,6 +41,12 @@ const tly_caps *tly_vulkan_caps(const tally_vulkan *vulkan)
 }
 
 /* No device, so no kernel: the rest is never reached. */
+const char *tly_vulkan_name(const tally_vulkan *vulkan)
+{
+    (void)vulkan;
+    return "";
+}
+
 tally_status tly_vulkan_kernel_make(tally_vulkan *vulkan, const tly_request *request,
                                     tally_vulkan_kernel **kernel, tally_error *error)
 {

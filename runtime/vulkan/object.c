@@ -192,7 +192,8 @@ static const tly_backend backend = {
 };
 
 tally_status tly_vk_object_get(tally_vulkan *v, const tly_problem *problem,
-                               const tly_gpu_plan *plan, tly_vk_object **object, tally_error *error)
+                               const tly_gpu_plan *plan, tly_vk_object **object, tly_origin *origin,
+                               tally_error *error)
 {
     facts f;
     memset(&f, 0, sizeof f);
@@ -201,7 +202,7 @@ tally_status tly_vk_object_get(tally_vulkan *v, const tly_problem *problem,
     memcpy(&f.plan, plan, sizeof f.plan);
     const tly_key key = { &backend, v, &f, "" };
     tly_object *found;
-    tally_status status = tly_cache_get(&v->context->cache, &key, &found, error);
+    tally_status status = tly_cache_get(&v->context->cache, &key, &found, origin, error);
     if (status == TALLY_OK) {
         *object = (tly_vk_object *)found;
     }

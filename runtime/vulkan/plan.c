@@ -87,7 +87,7 @@ tally_status tly_vk_plan_get(const tally_vulkan *v, const tly_request *request, 
     memcpy(&f.geometry, &request->geometry, sizeof f.geometry);
     const tly_key key = { &backend, v->context, &f, request->plan };
     tly_object *object;
-    tally_status status = tly_cache_get(&v->context->plans, &key, &object, error);
+    tally_status status = tly_cache_get(&v->context->plans, &key, &object, NULL, error);
     if (status == TALLY_OK) {
         *plan = ((known *)object)->plan;
         tly_object_drop(object);

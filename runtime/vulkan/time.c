@@ -116,7 +116,13 @@ tally_status tally_vulkan_time(const tally_vulkan_kernel *kernel,
     }
     tally_status status = tly_struct_take(&w.buffers, sizeof w.buffers, buffers,
                                           "tally_vulkan_buffers", error);
-    return status == TALLY_OK ? take_work(kernel->vulkan, &w, seconds, error) : status;
+    if (status == TALLY_OK) {
+        status = take_work(kernel->vulkan, &w, seconds, error);
+    }
+    if (status == TALLY_OK) {
+        tly_vk_tell(kernel, "time", (uint64_t)(*seconds * 1e9));
+    }
+    return status;
 }
 
 tally_status tally_vulkan_time_copy(tally_vulkan *vulkan, const tally_vulkan_range *from,

@@ -28,10 +28,12 @@ typedef int (*tally_write)(void *user, const char *text, size_t bytes);
 
 /** What the library would tell whoever runs the program: one line, without an end of line. */
 typedef enum tally_log_level {
-    TALLY_LOG_WARNING = 1 /**< something asked for is not done, and all goes on without it */
+    TALLY_LOG_WARNING = 1, /**< something asked for is not done, and all goes on without it */
+    TALLY_LOG_EVENT = 2,   /**< a kernel was created or run; docs/environment.md has the format */
+    TALLY_LOG_REASON = 3   /**< why: where it was looked for, the plan, the threads; for people */
 } tally_log_level;
 
-/** Called from any thread, from several at once; must not call Tally. */
+/** Called from any thread, from several at once; must not call Tally, nor fork. */
 typedef void (*tally_log)(void *user, tally_log_level level, const char *message);
 
 /** A cache of the host's for what kernels are made of, in place of the folder. `load` hands over
@@ -65,6 +67,9 @@ typedef struct tally_context_options {
     void *cache_user;
     tally_log log; /**< NULL: nothing is told */
     void *log_user;
+    uint32_t log_level;    /**< most tally_log_level that is told; 0: TALLY_LOG_WARNING. With more,
+                                 each creation and run takes microseconds for its line */
+    uint32_t log_reserved; /**< 0 */
 } tally_context_options;
 
 /*
@@ -96,7 +101,9 @@ typedef struct tally_context_options {
       NULL, \
       NULL, \
       NULL, \
-      NULL }
+      NULL, \
+      0, \
+      0 }
 
 /**
  * Makes a context; `options` may be NULL. Opens nothing and starts no thread until needed.
