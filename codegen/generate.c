@@ -68,8 +68,8 @@ static tally_status build_draft(const tly_problem *problem, draft *d, tally_erro
     return tly_template_build(problem, d->target, &d->plan, &d->kernel, &d->launch, error);
 }
 
-static tally_status generate(const tly_problem *problem, const char *level, const char *plan,
-                             tly_artefact *artefact, tally_error *error)
+static tally_status generate_by(const tly_problem *problem, const char *level, const char *plan,
+                                int quick, tly_artefact *artefact, tally_error *error)
 {
     draft d = { .kernel = NULL };
     tly_artefact made;
@@ -81,13 +81,26 @@ static tally_status generate(const tly_problem *problem, const char *level, cons
         s = build_draft(problem, &d, error);
     if (s != TALLY_OK)
         return s;
-    s = native->compile(d.kernel, d.target, &made.code, &made.code_bytes, error);
+    s = (quick ? native->compile_quick : native->compile)(d.kernel, d.target, &made.code,
+                                                          &made.code_bytes, error);
     kir_free(d.kernel);
     if (s != TALLY_OK)
         return s;
     made.launch = d.launch;
     *artefact = made;
     return TALLY_OK;
+}
+
+static tally_status generate(const tly_problem *problem, const char *level, const char *plan,
+                             tly_artefact *artefact, tally_error *error)
+{
+    return generate_by(problem, level, plan, 0, artefact, error);
+}
+
+static tally_status generate_quick(const tly_problem *problem, const char *level, const char *plan,
+                                   tly_artefact *artefact, tally_error *error)
+{
+    return generate_by(problem, level, plan, 1, artefact, error);
 }
 
 static void release(tly_artefact *artefact)
@@ -107,7 +120,9 @@ static tally_status show(const tly_problem *problem, const char *level, const ch
     tally_status s = plan_draft(problem, level, plan, &d, error);
     if (s == TALLY_OK && stage == TALLY_STAGE_PLAN)
         return tly_plan_print(&d.plan, write, user);
-    if (s == TALLY_OK && stage != TALLY_STAGE_KIR)
+    if (s == TALLY_OK && stage == TALLY_STAGE_REASONS)
+        return tly_plan_explain(&d.plan, write, user);
+    if (s == TALLY_OK && stage != TALLY_STAGE_KIR && stage != TALLY_STAGE_LAUNCH)
         s = need_native(&native, error);
     if (s == TALLY_OK)
         s = build_draft(problem, &d, error);
@@ -115,6 +130,8 @@ static tally_status show(const tly_problem *problem, const char *level, const ch
         return s;
     if (stage == TALLY_STAGE_KIR)
         s = kir_print(d.kernel, write, user);
+    else if (stage == TALLY_STAGE_LAUNCH)
+        s = write(user, (const char *)&d.launch, sizeof d.launch) == 0 ? TALLY_OK : TALLY_IO;
     else
         s = native->show(d.kernel, d.target, stage, write, user, error);
     kir_free(d.kernel);
@@ -128,6 +145,7 @@ static const tly_generator generator = {
     .generate = generate,
     .release = release,
     .show = show,
+    .generate_quick = generate_quick,
 #ifdef TALLY_VULKAN
     .plan_gpu = tly_gpu_plan_make,
     .generate_gpu = tly_generate_gpu,

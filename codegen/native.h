@@ -15,9 +15,12 @@ typedef struct tly_native {
     tally_status (*compile)(const kir_kernel *kernel, const tly_target *target,
                             unsigned char **code, size_t *code_bytes, tally_error *error);
     void (*release)(unsigned char *code);
-    /* TALLY_STAGE_LLVM or TALLY_STAGE_ASM as text. Thread-safe. */
+    /* TALLY_STAGE_LLVM or TALLY_STAGE_ASM as text, or either with lines. Thread-safe. */
     tally_status (*show)(const kir_kernel *kernel, const tly_target *target, tally_stage stage,
                          tally_write write, void *user, tally_error *error);
+    /* As `compile`, soon rather than well: the same results. */
+    tally_status (*compile_quick)(const kir_kernel *kernel, const tly_target *target,
+                                  unsigned char **code, size_t *code_bytes, tally_error *error);
 } tly_native;
 
 typedef const tly_native *(*tly_native_get)(void);

@@ -30,7 +30,8 @@ typedef struct tly_generator {
     tally_status (*generate)(const tly_problem *problem, const char *level, const char *plan,
                              tly_artefact *artefact, tally_error *error);
     void (*release)(tly_artefact *artefact);
-    /* Text of TALLY_STAGE_PLAN and later. */
+    /* Text of TALLY_STAGE_PLAN and later. Of TALLY_STAGE_LAUNCH the bytes of the launch record, which
+     * the runtime makes a text of: it alone has the geometry. */
     tally_status (*show)(const tly_problem *problem, const char *level, const char *plan,
                          tally_stage stage, tally_write write, void *user, tally_error *error);
     /* The same for Vulkan. The plan is made first, because it is the key: it depends on the
@@ -47,6 +48,10 @@ typedef struct tly_generator {
     tally_status (*show_gpu)(const tly_problem *problem, const tly_caps *caps,
                              const tly_gpu_plan *plan, tally_stage stage, tally_write write,
                              void *user, tally_error *error);
+    /* As `generate`, of the same kernel IR and so with the same launch record and results, but
+     * soon rather than well. NULL: there is no such way. */
+    tally_status (*generate_quick)(const tly_problem *problem, const char *level, const char *plan,
+                                   tly_artefact *artefact, tally_error *error);
 } tly_generator;
 
 /* libtally-codegen exports this under the name TLY_GENERATOR_SYMBOL. */

@@ -51,6 +51,7 @@ typedef enum tly_from {
     TLY_FROM_DISK,
     TLY_FROM_HOST, /* what tally_context_options.cache_load handed over */
     TLY_FROM_MADE,
+    TLY_FROM_QUICK, /* made, and to be made in full */
     TLY_FROM_COUNT
 } tly_from;
 

@@ -3,6 +3,7 @@
  * a copy: bytes are each logical element read and written once, and a copy moves the same. A
  * reduction's is reading its input's bytes; its result's count, too, and nothing is gained by them.
  */
+#include "bench.h"
 #include "bench_gpu.h"
 #include "data.h"
 #include "subject.h"
@@ -155,21 +156,24 @@ static int32_t count_cpus(void)
                                                        : (int32_t)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-static int prepare(bench *b, const tly_options *options, tly_report *report)
+/* What is to be timed, and on what. */
+static int find(bench *b, const tly_options *options, tly_report *report)
 {
-    tally_error error = TALLY_ERROR_INIT;
-    tally_context_options context = { .size = sizeof context };
-    tally_kernel_options kernel = { .size = sizeof kernel, .device = b->selector, .plan = b->plan };
     int status = tly_subject_make(options->arg[0], NULL, NULL, &b->subject, report);
     if (!status) {
         status = tly_subject_need_sizes(&b->subject.descriptor, 0, report);
     }
-    if (!status) {
-        status = tly_device_find(options->device, b->selector, report);
-    }
-    if (status) {
-        return status;
-    }
+    return status ? status : tly_device_find(options->device, b->selector, report);
+}
+
+static int prepare(bench *b, const tly_options *options, tly_report *report)
+{
+    tally_error error = TALLY_ERROR_INIT;
+    tally_context_options context = { .size = sizeof context };
+    tally_kernel_options kernel = { .size = sizeof kernel, .device = b->selector };
+    b->plan = options->plan[0] ? options->plan : NULL;
+    b->data = tly_kind_find(options->data);
+    kernel.plan = b->plan;
     if (on_gpu(b) && !b->subject.scan) {
         return tly_refuse(report, EXIT_UNSUPPORTED, "op", "reductions are timed on CPUs only");
     }
@@ -204,25 +208,52 @@ static int measure(bench *b, tly_report *report)
     return EXIT_DONE;
 }
 
+/* Prepares and measures what was found; `finish` must follow. */
+static int take(bench *b, const tly_options *options, tly_report *report)
+{
+    int status = prepare(b, options, report);
+    return status ? status : measure(b, report);
+}
+
+static void finish(bench *b)
+{
+    tly_progress_end();
+    tally_kernel_destroy(&b->kernel);
+    tally_context_destroy(&b->context);
+    tly_memory_free(b->in, b->in_bytes);
+    tly_memory_free(b->out, b->out_bytes);
+}
+
+int tly_bench_measure(const tly_options *options, const tly_subject *subject, const char *selector,
+                      tly_measurement *measured, tly_report *report)
+{
+    bench b;
+    memset(&b, 0, sizeof b);
+    b.subject = *subject;
+    snprintf(b.selector, sizeof b.selector, "%s", selector);
+    int status = take(&b, options, report);
+    if (!status) {
+        *measured = (tly_measurement){
+            b.timing, b.bytes, b.ceiling, b.threads, tly_kind_name(b.data), names[moves_of(&b)].text
+        };
+    }
+    finish(&b);
+    return status;
+}
+
 int tly_verb_bench(const tly_options *options, tly_report *report)
 {
     bench b;
-    int status;
     memset(&b, 0, sizeof b);
-    b.plan = options->plan[0] ? options->plan : NULL;
-    b.data = tly_kind_find(options->data);
-    status = prepare(&b, options, report);
+    int status = find(&b, options, report);
     if (!status) {
-        status = measure(&b, report);
+        status = take(&b, options, report);
     }
     if (!status) {
         tly_progress_end();
         (options->given & OPTION_JSON ? print_json : print_text)(&b);
         status = tly_flush(report);
     }
-    tally_kernel_destroy(&b.kernel);
-    tally_context_destroy(&b.context);
-    tly_memory_free(b.in, b.in_bytes);
-    tly_memory_free(b.out, b.out_bytes);
+    finish(&b);
     return status;
 }

@@ -55,18 +55,26 @@ static const tly_verb verbs[] = {
       OPTION_DEVICE | OPTION_THREADS | OPTION_PLAN | OPTION_DATA | OPTION_JSON, 1, 1,
       tly_verb_bench },
     { "inspect",
-      "WORD [IN.npy] --emit word|plan|kir|llvm|asm|spirv|spvasm [--device D | --profile FILE] "
-      "[--plan K=V]... [-o FILE]",
+      "WORD [IN.npy] --emit word|plan|kir|llvm|asm|spirv|spvasm | --html FILE [--measure] "
+      "[--device D | --profile FILE] [--plan K=V]... [-o FILE]",
       "Shows one stage of the making of the kernel for WORD: the canonical word, the plan, the\n"
       "kernel IR; for a CPU LLVM's IR or assembly, for Vulkan the SPIR-V words (all passes, one\n"
       "after the other) or their disassembly. With IN.npy, WORD may leave out dtype and sizes.\n\n"
-      "  --emit STAGE    which stage\n" DEVICE_HELP
+      "  --emit STAGE    which stage\n"
+      "  --html FILE     all of it in place of one stage, as one page for a browser: the tensor "
+      "and "
+      "how\n"
+      "                  it is cut, what is combined with what, the plan and why, the code of all\n"
+      "                  stages side by side, bytes\n"
+      "  --measure       with --html: time the kernel, as bench does\n" DEVICE_HELP
       "  --profile FILE  a described Vulkan device in place of one that is here\n"
       "  --plan K=V      override a choice of the plan; --emit plan shows the keys\n"
       "  -o FILE         where the text goes; left out: standard output\n\n"
-      "  tally inspect 'cumprod:f32:4096x4096:axis=0' --emit plan\n",
-      OPTION_EMIT | OPTION_DEVICE | OPTION_PROFILE | OPTION_PLAN | OPTION_OUT, 1, 2,
-      tly_verb_inspect },
+      "  tally inspect 'cumprod:f32:4096x4096:axis=0' --emit plan\n"
+      "  tally inspect 'sum:f32:64x256x1024:axes=0+2' --html sum.html --measure\n",
+      OPTION_EMIT | OPTION_HTML | OPTION_MEASURE | OPTION_DEVICE | OPTION_PROFILE | OPTION_PLAN |
+          OPTION_OUT,
+      1, 2, tly_verb_inspect },
     { "devices", "[--json]",
       "Lists what --device can name.\n\n"
       "  --json          a JSON array\n",

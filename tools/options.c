@@ -74,6 +74,8 @@ static const option table[] = {
     { "--data", OPTION_DATA, 1, 0, read_data },
     { "--json", OPTION_JSON, 0, 0, NULL },
     { "--emit", OPTION_EMIT, 1, offsetof(tly_options, emit), NULL },
+    { "--html", OPTION_HTML, 1, offsetof(tly_options, html), NULL },
+    { "--measure", OPTION_MEASURE, 0, 0, NULL },
     { "--profile", OPTION_PROFILE, 1, offsetof(tly_options, profile), NULL },
     { "--batch", OPTION_BATCH, 1, offsetof(tly_options, batch), NULL },
     { "-j", OPTION_JOBS, 1, 0, read_jobs },

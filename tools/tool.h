@@ -74,14 +74,16 @@ enum {
     OPTION_HELP = 1 << 8,
     OPTION_DATA = 1 << 9,
     OPTION_BATCH = 1 << 10,
-    OPTION_JOBS = 1 << 11
+    OPTION_JOBS = 1 << 11,
+    OPTION_HTML = 1 << 12,
+    OPTION_MEASURE = 1 << 13
 };
 
 typedef struct tly_options {
     unsigned given; /* OPTION_... */
     char **arg;     /* the arguments that are no options, at the front of main's */
     int args;
-    const char *device, *emit, *profile, *out, *data, *batch;
+    const char *device, *emit, *profile, *out, *data, *batch, *html;
     int32_t threads, jobs; /* 0: not given */
     char plan[512];        /* every --plan K=V, comma-separated */
 } tly_options;

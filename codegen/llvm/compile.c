@@ -44,7 +44,7 @@ enum { MACHINES = 4 };
 
 typedef struct machines {
     struct {
-        char what[128]; /* triple, CPU and features, as a caller's target may be short-lived */
+        char what[128]; /* how, triple, CPU, features, as a caller's target may be short-lived */
         LLVMTargetMachineRef machine;
     } slots[MACHINES];
     unsigned next;
@@ -88,7 +88,7 @@ static int need_key(void)
     return reason;
 }
 
-static tally_status make_machine(const tly_target *target, const tly_arch *arch,
+static tally_status make_machine(const tly_target *target, const tly_arch *arch, int quick,
                                  LLVMTargetMachineRef *machine, tally_error *error)
 {
     LLVMTargetRef found;
@@ -99,7 +99,8 @@ static tally_status make_machine(const tly_target *target, const tly_arch *arch,
         return status;
     }
     *machine = LLVMCreateTargetMachine(found, target->triple, target->cpu, target->features,
-                                       LLVMCodeGenLevelDefault, LLVMRelocPIC, arch->model);
+                                       quick ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault,
+                                       LLVMRelocPIC, arch->model);
     if (*machine == NULL) {
         return tly_fail(error, TALLY_INTERNAL, "device", "LLVM makes no code for %s",
                         target->level);
@@ -127,7 +128,7 @@ static tally_status get_machines(machines **mine, tally_error *error)
 }
 
 /* The thread's machine for a target; it stays the thread's. */
-static tally_status get_machine(const tly_target *target, const tly_arch *arch,
+static tally_status get_machine(const tly_target *target, const tly_arch *arch, int quick,
                                 LLVMTargetMachineRef *machine, tally_error *error)
 {
     machines *m = NULL;
@@ -136,14 +137,15 @@ static tally_status get_machine(const tly_target *target, const tly_arch *arch,
         return status;
     }
     char what[sizeof m->slots[0].what];
-    snprintf(what, sizeof what, "%s %s %s", target->triple, target->cpu, target->features);
+    snprintf(what, sizeof what, "%s%s %s %s", quick ? "quick " : "", target->triple, target->cpu,
+             target->features);
     for (unsigned i = 0; i < MACHINES; i++) {
         if (strcmp(m->slots[i].what, what) == 0) {
             *machine = m->slots[i].machine;
             return TALLY_OK;
         }
     }
-    status = make_machine(target, arch, machine, error);
+    status = make_machine(target, arch, quick, machine, error);
     if (status != TALLY_OK) {
         return status;
     }
@@ -159,6 +161,7 @@ static tally_status get_machine(const tly_target *target, const tly_arch *arch,
 /* ---- one call ---- */
 
 typedef struct call {
+    int quick; /* LLVM selects soon rather than well: never across instructions, so the same bits */
     LLVMContextRef context;
     LLVMModuleRef module;
     LLVMTargetMachineRef machine; /* the thread's */
@@ -168,7 +171,9 @@ typedef struct call {
 static void on_diagnostic(LLVMDiagnosticInfoRef info, void *data)
 {
     call *c = data;
-    if (LLVMGetDiagInfoSeverity(info) != LLVMDSError || c->fault[0] != 0) {
+    LLVMDiagnosticSeverity severity = LLVMGetDiagInfoSeverity(info);
+    int is_fault = severity == LLVMDSError || (c->quick && severity == LLVMDSWarning);
+    if (!is_fault || c->fault[0] != 0) {
         return;
     }
     char *text = LLVMGetDiagInfoDescription(info);
@@ -186,8 +191,19 @@ static void end(call *c)
     }
 }
 
+/* Values that quick code keeps lie in its frame, each at a place of its own. Beyond this LLVM warns,
+ * and the kernel has no quick code. Of the kernels of tools/pack_words for x86-64-v4 none took more
+ * than 11.6 KiB, nor in full than 1. */
+static void bound_stack(const call *c, LLVMValueRef function)
+{
+    static const char name[] = "warn-stack-size", bytes[] = "16384";
+    LLVMAttributeRef bound = LLVMCreateStringAttribute(c->context, name, sizeof name - 1, bytes,
+                                                       sizeof bytes - 1);
+    LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, bound);
+}
+
 /* Leaves a verified module in c; to be ended in any case. */
-static tally_status begin(call *c, const kir_kernel *kernel, const tly_target *target,
+static tally_status begin(call *c, const kir_kernel *kernel, const tly_target *target, int lines,
                           tally_error *error)
 {
     const tly_arch *arch = find_arch(target->triple);
@@ -195,7 +211,7 @@ static tally_status begin(call *c, const kir_kernel *kernel, const tly_target *t
         return tly_fail(error, TALLY_INTERNAL, "device", "no architecture for %s", target->triple);
     }
     pthread_once(&once, initialise);
-    tally_status status = get_machine(target, arch, &c->machine, error);
+    tally_status status = get_machine(target, arch, c->quick, &c->machine, error);
     if (status != TALLY_OK) {
         return status;
     }
@@ -211,10 +227,14 @@ static tally_status begin(call *c, const kir_kernel *kernel, const tly_target *t
                        .arch = arch,
                        .context = c->context,
                        .module = c->module,
+                       .lines = lines,
                        .error = error };
     status = tly_lower(&l);
     if (status != TALLY_OK) {
         return status;
+    }
+    if (c->quick) {
+        bound_stack(c, l.function);
     }
     char *text = NULL;
     if (LLVMVerifyModule(c->module, LLVMReturnStatusAction, &text)) {
@@ -241,12 +261,12 @@ static tally_status emit(call *c, LLVMCodeGenFileType type, LLVMMemoryBufferRef 
     return tly_fail(error, TALLY_INTERNAL, "code", "%s", c->fault);
 }
 
-static tally_status make(const kir_kernel *kernel, const tly_target *target, unsigned char **code,
-                         size_t *code_bytes, tally_error *error)
+static tally_status make(const kir_kernel *kernel, const tly_target *target, int quick,
+                         unsigned char **code, size_t *code_bytes, tally_error *error)
 {
-    call c = { 0 };
+    call c = { .quick = quick };
     LLVMMemoryBufferRef buffer;
-    tally_status status = begin(&c, kernel, target, error);
+    tally_status status = begin(&c, kernel, target, 0, error);
     if (status == TALLY_OK) {
         status = emit(&c, LLVMObjectFile, &buffer, error);
     }
@@ -259,15 +279,27 @@ static tally_status make(const kir_kernel *kernel, const tly_target *target, uns
     return status;
 }
 
-static tally_status compile(const kir_kernel *kernel, const tly_target *target,
-                            unsigned char **code, size_t *code_bytes, tally_error *error)
+static tally_status make_in_room(const kir_kernel *kernel, const tly_target *target, int quick,
+                                 unsigned char **code, size_t *code_bytes, tally_error *error)
 {
     tally_status status = tly_reserve_enter(ROOM, error);
     if (status == TALLY_OK) {
-        status = make(kernel, target, code, code_bytes, error);
+        status = make(kernel, target, quick, code, code_bytes, error);
         tly_reserve_leave();
     }
     return status;
+}
+
+static tally_status compile(const kir_kernel *kernel, const tly_target *target,
+                            unsigned char **code, size_t *code_bytes, tally_error *error)
+{
+    return make_in_room(kernel, target, 0, code, code_bytes, error);
+}
+
+static tally_status compile_quick(const kir_kernel *kernel, const tly_target *target,
+                                  unsigned char **code, size_t *code_bytes, tally_error *error)
+{
+    return make_in_room(kernel, target, 1, code, code_bytes, error);
 }
 
 static void release(unsigned char *code)
@@ -288,8 +320,9 @@ static tally_status write_stage(const kir_kernel *kernel, const tly_target *targ
                                 tally_error *error)
 {
     call c = { 0 };
-    tally_status status = begin(&c, kernel, target, error);
-    if (status == TALLY_OK && stage == TALLY_STAGE_LLVM) {
+    const int lines = stage == TALLY_STAGE_LLVM_LINES || stage == TALLY_STAGE_ASM_LINES;
+    tally_status status = begin(&c, kernel, target, lines, error);
+    if (status == TALLY_OK && (stage == TALLY_STAGE_LLVM || stage == TALLY_STAGE_LLVM_LINES)) {
         char *text = LLVMPrintModuleToString(c.module);
         status = text != NULL ? deliver(write, user, text, strlen(text), error)
                               : tly_out_of_memory(error, "LLVM's text", 0);
@@ -310,7 +343,8 @@ static tally_status write_stage(const kir_kernel *kernel, const tly_target *targ
 static tally_status show(const kir_kernel *kernel, const tly_target *target, tally_stage stage,
                          tally_write write, void *user, tally_error *error)
 {
-    if (stage != TALLY_STAGE_LLVM && stage != TALLY_STAGE_ASM) {
+    if (stage != TALLY_STAGE_LLVM && stage != TALLY_STAGE_ASM && stage != TALLY_STAGE_LLVM_LINES &&
+        stage != TALLY_STAGE_ASM_LINES) {
         return tly_fail(error, TALLY_INTERNAL, "usage", "stage %d is not LLVM's", (int)stage);
     }
     tally_status status = tly_reserve_enter(ROOM, error);
@@ -325,6 +359,7 @@ TALLY_API const tly_native *tally_llvm_native(void);
 
 const tly_native *tally_llvm_native(void)
 {
-    static const tly_native native = { TLY_GENERATOR_VERSION, compile, release, show };
+    static const tly_native native = { TLY_GENERATOR_VERSION, compile, release, show,
+                                       compile_quick };
     return &native;
 }

@@ -230,3 +230,8 @@ tally_status tly_gpu_plan_print(const tly_gpu_plan *plan, tally_write write, voi
 {
     return tly_keys_print(&limits[plan->template_id]->keys, plan, write, user);
 }
+
+tally_status tly_gpu_plan_explain(const tly_gpu_plan *plan, tally_write write, void *user)
+{
+    return tly_keys_explain(&limits[plan->template_id]->keys, tly_gpu_reasons, plan, write, user);
+}

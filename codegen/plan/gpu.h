@@ -31,6 +31,9 @@ tally_status tly_gpu_plan_make(const tly_problem *problem, const tly_geometry *g
 /* "key = value" lines, template first. */
 tally_status tly_gpu_plan_print(const tly_gpu_plan *plan, tally_write write, void *user);
 
+/* "key\tvalue\twhy" lines (reasons_gpu.c). */
+tally_status tly_gpu_plan_explain(const tly_gpu_plan *plan, tally_write write, void *user);
+
 /* Whether the kernel takes its geometry as lanes. */
 int tly_gpu_takes_lanes(const tly_gpu_plan *plan);
 

@@ -591,3 +591,8 @@ tally_status tly_plan_print(const tly_plan *plan, tally_write write, void *user)
 {
     return tly_keys_print(&limits[plan->template_id]->keys, plan, write, user);
 }
+
+tally_status tly_plan_explain(const tly_plan *plan, tally_write write, void *user)
+{
+    return tly_keys_explain(&limits[plan->template_id]->keys, tly_reasons, plan, write, user);
+}

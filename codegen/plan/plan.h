@@ -73,4 +73,7 @@ int tly_plan_pairs(const tly_problem *p);
 /* "key = value" lines, template first. */
 tally_status tly_plan_print(const tly_plan *plan, tally_write write, void *user);
 
+/* The same keys and values, and why: "key\tvalue\twhy" lines (reasons.c). */
+tally_status tly_plan_explain(const tly_plan *plan, tally_write write, void *user);
+
 #endif

@@ -41,7 +41,9 @@ static tally_status make(const tly_object *object, tly_piece *made, tally_error 
         free(plan);
         return status;
     }
-    *made = (tly_piece){ plan, sizeof *plan, tly_generator_lasting(generator) };
+    *made = (tly_piece){ .bytes = plan,
+                         .count = sizeof *plan,
+                         .lasting = tly_generator_lasting(generator) };
     return TALLY_OK;
 }
 
