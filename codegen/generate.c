@@ -120,6 +120,10 @@ static tally_status show(const tly_problem *problem, const char *level, const ch
     tally_status s = plan_draft(problem, level, plan, &d, error);
     if (s == TALLY_OK && stage == TALLY_STAGE_PLAN)
         return tly_plan_print(&d.plan, write, user);
+    if (s == TALLY_OK && stage == TALLY_STAGE_CHOICES)
+        return tly_plan_choices(problem, d.target, plan, write, user, error);
+    if (s == TALLY_OK && stage == TALLY_STAGE_ORDER)
+        return tly_plan_order(problem, &d.plan, write, user);
     if (s == TALLY_OK && stage == TALLY_STAGE_REASONS)
         return tly_plan_explain(&d.plan, write, user);
     if (s == TALLY_OK && stage != TALLY_STAGE_KIR && stage != TALLY_STAGE_LAUNCH)
@@ -151,6 +155,7 @@ static const tly_generator generator = {
     .generate_gpu = tly_generate_gpu,
     .release_gpu = tly_release_gpu,
     .show_gpu = tly_show_gpu,
+    .choices_gpu = tly_gpu_plan_choices,
 #endif
 };
 

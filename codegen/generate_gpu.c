@@ -75,6 +75,8 @@ tally_status tly_show_gpu(const tly_problem *problem, const tly_caps *caps,
     tly_gpu_artefact made;
     if (stage == TALLY_STAGE_PLAN)
         return tly_gpu_plan_print(plan, write, user);
+    if (stage == TALLY_STAGE_ORDER)
+        return tly_gpu_plan_order(problem, plan, write, user);
     if (stage == TALLY_STAGE_REASONS)
         return tly_gpu_plan_explain(plan, write, user);
     if (stage != TALLY_STAGE_KIR && stage != TALLY_STAGE_SPIRV && stage != TALLY_STAGE_SPVASM &&

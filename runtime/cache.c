@@ -401,6 +401,51 @@ tally_status tly_cache_get_full(tly_cache *cache, const tly_key *key, tly_object
     return get(cache, key, 1, object, origin, error);
 }
 
+/* --- kept by hand --------------------------------------------------------------------------- */
+
+static int is_stored(tly_store *store, const tly_store_key *key, const tly_piece *piece)
+{
+    tly_piece there = { .bytes = NULL };
+    int same = tly_store_load(store, key, &there.bytes, &there.count, NULL) &&
+               there.count == piece->count && memcmp(there.bytes, piece->bytes, piece->count) == 0;
+    free(there.bytes);
+    return same;
+}
+
+static int store_as_own(tly_store *store, const tly_object *object, const tly_piece *made)
+{
+    const tly_key *k = &object->key;
+    tly_store_name name = { { 0 }, { 0 } };
+    tly_store_key key;
+    if (store == NULL || !made->lasting ||
+        !tly_store_key_make(&key, k->backend->kind, k->facts, k->backend->facts_bytes, "")) {
+        return 0;
+    }
+    k->backend->name(object, &name);
+    if (k->plan[0] != 0) {
+        strncat(name.device, " tuned", sizeof name.device - strlen(name.device) - 1);
+    }
+    tly_store_save(store, &key, &name, made->bytes, made->count);
+    return is_stored(store, &key, made);
+}
+
+tally_status tly_cache_keep(tly_cache *cache, const tly_key *key, tally_error *error)
+{
+    tly_object *object = blank(0, key);
+    tly_piece made = { .bytes = NULL };
+    if (object == NULL) {
+        return tly_out_of_memory(error, "a cache entry", bytes_of(key));
+    }
+    tally_status status = key->backend->make(object, &made, error);
+    if (status == TALLY_OK && !store_as_own(cache->store, object, &made)) {
+        status = tly_fail(error, TALLY_IO, "file", "there is no disk cache that takes the kernel");
+        tly_error_hint(error, "tally cache path says which folder it would be");
+    }
+    free(made.bytes);
+    destroy(object);
+    return status;
+}
+
 /* --- beginning and end --------------------------------------------------------------------- */
 
 tally_status tly_cache_init(tly_cache *cache, size_t bound, tally_error *error)

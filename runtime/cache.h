@@ -104,6 +104,10 @@ tally_status tly_cache_get_full(tly_cache *cache, const tly_key *key, tly_object
 tally_status tly_cache_finish(tly_cache *cache, tly_object *object, tly_origin *origin,
                               tally_error *error);
 
+/* Has the key's code made, whatever is in memory or on disk, and stores it under the same key
+ * without overrides, in place of what was there. TALLY_IO if it is not there afterwards. */
+tally_status tly_cache_keep(tly_cache *cache, const tly_key *key, tally_error *error);
+
 /* Marks as used now; only within `release`. */
 void tly_cache_touch(tly_cache *cache, tly_object *object);
 

@@ -52,6 +52,10 @@ typedef struct tly_generator {
      * soon rather than well. NULL: there is no such way. */
     tally_status (*generate_quick)(const tly_problem *problem, const char *level, const char *plan,
                                    tly_artefact *artefact, tally_error *error);
+    /* TALLY_STAGE_CHOICES for Vulkan, which the geometry has a say in; NULL as plan_gpu. */
+    tally_status (*choices_gpu)(const tly_problem *problem, const tly_geometry *geometry,
+                                const tly_caps *caps, const char *overrides, tally_write write,
+                                void *user, tally_error *error);
 } tly_generator;
 
 /* libtally-codegen exports this under the name TLY_GENERATOR_SYMBOL. */

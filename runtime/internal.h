@@ -175,6 +175,10 @@ tally_status tly_request_for(tally_vulkan *vulkan, const tally_descriptor *descr
                              const tally_kernel_options *options, tly_request *request,
                              tally_error *error);
 
+/* kernel.c: the target of options that are whole; nothing else of the request is set. */
+tally_status tly_request_target(tally_context *context, const tally_kernel_options *known,
+                                tly_request *request, tally_error *error);
+
 /* native.c: the code for a request that is for a CPU, `full`: never quick code alone; the caller
  * gets a reference. */
 tally_status tly_native_get(tally_context *context, const tly_request *request, int full,
@@ -184,6 +188,10 @@ tally_status tly_native_get(tally_context *context, const tly_request *request, 
  * the kernel is all zero before. */
 void tly_kernel_cut(tally_kernel *k, const tly_geometry *g, const tly_launch *l, int64_t in_bytes,
                     int64_t out_bytes);
+
+/* native.c: stores what the request's plan makes as the code without a plan (cache.h). */
+tally_status tly_native_keep(tally_context *context, const tly_request *request,
+                             tally_error *error);
 
 /* native.c: a problem as a word without sizes. */
 void tly_problem_word(const tly_problem *problem, char *text, size_t capacity);

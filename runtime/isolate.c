@@ -437,7 +437,7 @@ void tly_release_gpu_artefact(const tally_context *context, const tly_generator 
 static int is_plain(tally_stage stage)
 {
     return stage == TALLY_STAGE_PLAN || stage == TALLY_STAGE_KIR || stage == TALLY_STAGE_REASONS ||
-           stage == TALLY_STAGE_LAUNCH;
+           stage >= TALLY_STAGE_LAUNCH;
 }
 
 tally_status tly_make_show(const tally_context *context, const tly_generator *generator,

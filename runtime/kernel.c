@@ -45,7 +45,7 @@ static tally_status find_vulkan(void *state, tally_error *error)
 }
 
 /* The target: a level, a Vulkan device that is here, or one that a profile describes. */
-static tally_status find_target(tally_context *context, const tally_kernel_options *known,
+tally_status tly_request_target(tally_context *context, const tally_kernel_options *known,
                                 tly_request *request, tally_error *error)
 {
     request->vulkan = NULL;
@@ -116,7 +116,7 @@ tally_status tly_request_resolve(tally_context *context, const tally_descriptor 
     tally_kernel_options known;
     tally_status status = take(descriptor, options, open, &known, request, error);
     if (status == TALLY_OK) {
-        status = find_target(context, &known, request, error);
+        status = tly_request_target(context, &known, request, error);
     }
     if (status == TALLY_OK) {
         find_problem(&known, request);

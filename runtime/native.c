@@ -204,13 +204,18 @@ static const tly_backend backend = {
     .name = name,
 };
 
+static void find_facts(const tly_request *request, facts *f)
+{
+    memset(f, 0, sizeof *f);
+    f->problem = request->problem;
+    strncpy(f->level, tly_level_name(request->level), sizeof f->level - 1);
+}
+
 tally_status tly_native_get(tally_context *context, const tly_request *request, int full,
                             tly_native **native, tly_origin *origin, tally_error *error)
 {
     facts f;
-    memset(&f, 0, sizeof f);
-    f.problem = request->problem;
-    strncpy(f.level, tly_level_name(request->level), sizeof f.level - 1);
+    find_facts(request, &f);
     const tly_key key = { &backend, context, &f, request->plan };
     tly_object *object;
     tally_status status = full ? tly_cache_get_full(&context->cache, &key, &object, origin, error)
@@ -219,4 +224,12 @@ tally_status tly_native_get(tally_context *context, const tly_request *request, 
         *native = (tly_native *)object;
     }
     return status;
+}
+
+tally_status tly_native_keep(tally_context *context, const tly_request *request, tally_error *error)
+{
+    facts f;
+    find_facts(request, &f);
+    const tly_key key = { &backend, context, &f, request->plan };
+    return tly_cache_keep(&context->cache, &key, error);
 }

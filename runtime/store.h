@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 typedef struct tly_store {
-    tly_packs packs; /* looked through before the folder */
+    tly_packs packs; /* looked through after the folder, where a tuned kernel may be */
     char *folder;    /* absolute; NULL: none */
     tally_cache_load load;
     tally_cache_save save;

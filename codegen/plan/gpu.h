@@ -34,6 +34,13 @@ tally_status tly_gpu_plan_print(const tly_gpu_plan *plan, tally_write write, voi
 /* "key\tvalue\twhy" lines (reasons_gpu.c). */
 tally_status tly_gpu_plan_explain(const tly_gpu_plan *plan, tally_write write, void *user);
 
+/* As tly_plan_choices and tly_plan_order (plan.h). */
+tally_status tly_gpu_plan_choices(const tly_problem *problem, const tly_geometry *geometry,
+                                  const tly_caps *caps, const char *overrides, tally_write write,
+                                  void *user, tally_error *error);
+tally_status tly_gpu_plan_order(const tly_problem *problem, const tly_gpu_plan *plan,
+                                tally_write write, void *user);
+
 /* Whether the kernel takes its geometry as lanes. */
 int tly_gpu_takes_lanes(const tly_gpu_plan *plan);
 

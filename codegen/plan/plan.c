@@ -8,6 +8,7 @@
 #include "../../runtime/error.h"
 #include "../../templates/limits.h"
 #include "../operator.h"
+#include "choices.h"
 #include "keys.h"
 
 static const tly_limits *const limits[TLY_TEMPLATE_COUNT] = {
@@ -539,12 +540,17 @@ static void choose(const tly_problem *p, const tly_target *t, const tly_forced *
     }
 }
 
+static void list_keys(const tly_keys *keys[TLY_TEMPLATE_COUNT])
+{
+    for (size_t i = 0; i < TLY_TEMPLATE_COUNT; i++)
+        keys[i] = &limits[i]->keys;
+}
+
 static tally_status read_overrides(const tly_problem *p, const tly_target *t, const char *text,
                                    tly_forced *forced, tally_error *e)
 {
     const tly_keys *keys[TLY_TEMPLATE_COUNT];
-    for (size_t i = 0; i < TLY_TEMPLATE_COUNT; i++)
-        keys[i] = &limits[i]->keys;
+    list_keys(keys);
     return tly_keys_read(keys, TLY_TEMPLATE_COUNT, keys[choose_template(p, t)], text, forced, e);
 }
 
@@ -595,4 +601,53 @@ tally_status tly_plan_print(const tly_plan *plan, tally_write write, void *user)
 tally_status tly_plan_explain(const tly_plan *plan, tally_write write, void *user)
 {
     return tly_keys_explain(&limits[plan->template_id]->keys, tly_reasons, plan, write, user);
+}
+
+/* ---- for who looks for the fastest ---- */
+
+/* The arguments of tly_plan_make that stay. */
+typedef struct about {
+    const tly_problem *problem;
+    const tly_target *target;
+} about;
+
+static tally_status make_one(const void *user, const char *overrides, void *plan)
+{
+    const about *a = user;
+    return tly_plan_make(a->problem, a->target, overrides, plan, NULL);
+}
+
+tally_status tly_plan_choices(const tly_problem *problem, const tly_target *target,
+                              const char *overrides, tally_write write, void *user,
+                              tally_error *error)
+{
+    const about a = { problem, target };
+    const tly_keys *keys[TLY_TEMPLATE_COUNT];
+    const tly_choosing choosing = { keys, TLY_TEMPLATE_COUNT, -1, sizeof(tly_plan), make_one, &a };
+    tly_plan plan;
+    list_keys(keys);
+    tally_status s = tly_plan_make(problem, target, overrides, &plan, error);
+    return s == TALLY_OK ? tly_choices_print(&choosing, overrides, write, user, error) : s;
+}
+
+/* Where each result is the plain loop's, no choice tells. Of the others these alone are known to be
+ * about memory and threads. */
+static const char *const free_keys[TLY_TEMPLATE_COUNT] = {
+    [TLY_TEMPLATE_ROWS] = " prefetch split_bytes ",
+    [TLY_TEMPLATE_SHORT] = " prefetch split_bytes ",
+    [TLY_TEMPLATE_COLUMNS] = "*",
+    [TLY_TEMPLATE_NARROW] = "*",
+    [TLY_TEMPLATE_TRANSPOSED] = "*",
+    [TLY_TEMPLATE_SERIAL] = "*",
+    [TLY_TEMPLATE_TILES] = "*",
+    [TLY_TEMPLATE_REDUCE_ROWS] = " prefetch split_bytes ",
+    [TLY_TEMPLATE_REDUCE_LANES] = " tile_lanes split_bytes ",
+    [TLY_TEMPLATE_REDUCE_INTERLEAVED] = " split_bytes ",
+};
+
+tally_status tly_plan_order(const tly_problem *problem, const tly_plan *plan, tally_write write,
+                            void *user)
+{
+    return tly_order_print(problem, &limits[plan->template_id]->keys, free_keys[plan->template_id],
+                           plan, write, user);
 }

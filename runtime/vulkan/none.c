@@ -40,11 +40,18 @@ const tly_caps *tly_vulkan_caps(const tally_vulkan *vulkan)
     return NULL;
 }
 
-/* No device, so no kernel: the rest is never reached. */
 const char *tly_vulkan_name(const tally_vulkan *vulkan)
 {
     (void)vulkan;
     return "";
+}
+
+/* No device, so no kernel: the rest is never reached. */
+tally_status tly_vulkan_keep(tally_vulkan *vulkan, const tly_request *request, tally_error *error)
+{
+    (void)vulkan;
+    (void)request;
+    return refuse("device", error);
 }
 
 tally_status tly_vulkan_kernel_make(tally_vulkan *vulkan, const tly_request *request,

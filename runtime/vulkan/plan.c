@@ -5,6 +5,7 @@
 #include "internal.h"
 
 #include "../error.h"
+#include "backend.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,14 +80,19 @@ static const tly_backend backend = {
     .name = name,
 };
 
+static void find_facts(const tly_request *request, facts *f)
+{
+    memset(f, 0, sizeof *f);
+    memcpy(&f->caps, &request->caps, sizeof f->caps);
+    memcpy(&f->problem, &request->problem, sizeof f->problem);
+    memcpy(&f->geometry, &request->geometry, sizeof f->geometry);
+}
+
 tally_status tly_vk_plan_get(const tally_vulkan *v, const tly_request *request, tly_gpu_plan *plan,
                              tally_error *error)
 {
     facts f;
-    memset(&f, 0, sizeof f);
-    memcpy(&f.caps, &request->caps, sizeof f.caps);
-    memcpy(&f.problem, &request->problem, sizeof f.problem);
-    memcpy(&f.geometry, &request->geometry, sizeof f.geometry);
+    find_facts(request, &f);
     const tly_key key = { &backend, v->context, &f, request->plan };
     tly_object *object;
     tally_status status = tly_cache_get(&v->context->plans, &key, &object, NULL, error);
@@ -95,4 +101,12 @@ tally_status tly_vk_plan_get(const tally_vulkan *v, const tly_request *request, 
         tly_object_drop(object);
     }
     return status;
+}
+
+tally_status tly_vulkan_keep(tally_vulkan *v, const tly_request *request, tally_error *error)
+{
+    facts f;
+    find_facts(request, &f);
+    const tly_key key = { &backend, v->context, &f, request->plan };
+    return tly_cache_keep(&v->context->plans, &key, error);
 }

@@ -231,8 +231,11 @@ typedef enum tally_stage {
     TALLY_STAGE_ASM_LINES, /**< ASM, with them as .loc directives; the instructions are the same, on
                                  AArch64 a function's first ones perhaps in another order */
     TALLY_STAGE_REASONS, /**< a line a choice of the plan: key, value and why, separated by tabs */
-    TALLY_STAGE_LAUNCH /**< lines `key = value`: the problem that the kernel is for, as it sees it,
+    TALLY_STAGE_LAUNCH, /**< lines `key = value`: the problem that the kernel is for, as it sees it,
                                  and how it is cut into tiles and chunks; sizes in elements */
+    TALLY_STAGE_CHOICES, /**< a line for each plan that differs by one more choice, as overrides */
+    TALLY_STAGE_ORDER    /**< what of the plan decides the order of combination: on one target,
+                              results of plans with the same text are the same to the bit */
 } tally_stage;
 
 /** Writes one stage of the kernel's making as text; on failure part of it may have been written.
@@ -261,6 +264,13 @@ typedef struct tally_device {
  *  *count (NULL: not wanted) to how many there are. The caller sets `size` of the first. Opens libvulkan unless `count` is NULL and four will do. Thread-safe. */
 TALLY_API tally_status tally_devices(tally_device *devices, size_t capacity, size_t *count,
                                      tally_error *error);
+
+/** Writes the profile of a Vulkan device that is here, which `device` names as in
+ *  tally_kernel_options: with it as options->profile, kernels are made as for the device. Errors as
+ *  tally_kernel_create; TALLY_UNSUPPORTED for a CPU's level, TALLY_IO if `write` returned non-zero.
+ *  Thread-safe. */
+TALLY_API tally_status tally_device_profile(tally_context *context, const char *device,
+                                            tally_write write, void *user, tally_error *error);
 
 /** Counters of a context, for tests and monitoring. */
 typedef struct tally_stats {
