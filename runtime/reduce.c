@@ -41,8 +41,9 @@ static int64_t chunk_of(const tally_kernel *k, const tly_geometry *g, const tly_
     }
     int64_t most = larger(TLY_REDUCE_MOST_OUTPUT / k->record_bytes, 1);
     int64_t least = ceil_div(tly_multiply(g->length, g->steps), most);
-    int64_t chunk = larger(l->chunk / smaller(g->inner, l->tile_lanes), LEAST_LANE_STEPS);
-    return larger(chunk, ceil_div(least, LEAST_LANE_STEPS) * LEAST_LANE_STEPS);
+    int64_t wanted = l->chunk / smaller(g->inner, l->tile_lanes);
+    return larger(larger(wanted / LEAST_LANE_STEPS, ceil_div(least, LEAST_LANE_STEPS)), 1) *
+           LEAST_LANE_STEPS;
 }
 
 void tly_reduce_prepare(tally_kernel *k, const tly_geometry *g, const tly_launch *l,

@@ -112,7 +112,12 @@ void tly_tell_reduce_interleaved(order *o)
         "<p>%d steps of the axis side by side are one wide row, each with its own state; "
         "several such rows pass at once.</p>",
         block);
-    tell_takes(o, tly_choice(o->page, "rows", 1), "wide rows");
+    if (is_product_of_floats(o)) {
+        tly_text_print(o->to, "<p>Products are chains of 32 wide rows, one after the other, which "
+                              "are joined as mantissas and exponents.</p>");
+    } else {
+        tell_takes(o, tly_choice(o->page, "rows", 1), "wide rows");
+    }
     end_step(o);
     begin_step(o, "Steps");
     tly_text_print(o->to,
@@ -121,4 +126,5 @@ void tly_tell_reduce_interleaved(order *o)
                    block, block > TLY_NET_COLUMNS ? " The first of them are drawn." : "");
     tly_draw_halves(smaller(block, 32), "s", "steps", o->to);
     end_step(o);
+    tly_tell_reduced_chunks(o);
 }
