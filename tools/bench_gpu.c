@@ -185,8 +185,8 @@ static tally_status take_one(bench *b, int row, double *seconds)
 {
     const tly_gpu *gpu = b->gpu;
     if (row == DEVICE_COPY && gpu->moves == TLY_COPIES && !b->kernel[BASE]) {
-        return tally_vulkan_time_copy(gpu->vulkan, &gpu->buffers.in, &gpu->buffers.out,
-                                      gpu->moved, seconds, b->error);
+        return tally_vulkan_time_copy(gpu->vulkan, &gpu->buffers.in, &gpu->buffers.out, gpu->moved,
+                                      seconds, b->error);
     }
     *seconds = 0;
     return b->kernel[row] ? tally_vulkan_time(b->kernel[row], &gpu->buffers, seconds, b->error)
