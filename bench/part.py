@@ -3,6 +3,7 @@
 import argparse
 import datetime
 import json
+import math
 import pathlib
 import sys
 import time
@@ -83,4 +84,5 @@ class Held:
     def __init__(self, held, x, y):
         self.case, self.base = held, x
         self.x = x[:held.elements].reshape(held.sizes)
-        self.y = y[:held.elements].reshape(held.sizes)
+        shape = getattr(held, "kept", held.sizes)  # of a reduction's result
+        self.y = y[:math.prod(shape)].reshape(shape)

@@ -146,13 +146,17 @@ class Problem:
 
     def is_right(self):
         """Where terms cancel, a sum's error is measured by the size of its terms."""
-        found, wanted = self.y.astype(np.float64), self.wanted
+        found = self.y.astype(np.float64)
+        with np.errstate(over="ignore"):  # a sum of f16 may be infinite
+            wanted = self.wanted.astype(self.y.dtype).astype(np.float64)
         if self.case.op in ("argmax", "max", "prod") or self.case.dtype[0] == "i":
             return bool(np.array_equal(found, wanted))
         length = self.case.elements // max(1, math.prod(self.case.kept))
         scale = {"sum": math.sqrt(length), "mean": 1 / math.sqrt(length)}.get(self.case.op, 1)
-        return bool(np.all(np.abs(found - wanted) <=
-                           CLOSE[self.case.dtype] * np.maximum(scale, np.abs(wanted))))
+        with np.errstate(invalid="ignore"):  # of two infinities
+            near = np.abs(found - wanted) <= \
+                CLOSE[self.case.dtype] * np.maximum(scale, np.abs(wanted))
+        return bool(np.all(near | (found == wanted)))
 
 
 def reduced_last(array, case):

@@ -1,5 +1,6 @@
 """A sweep of shapes: time per element over the length of rows and over the number of columns, Tally
-beside the plain C loop, on data that stay in range.
+beside the plain C loop, on data that stay in range. Of reductions (`--ops sum,max`) also over rows that
+several steps make, axes 0 and 2 of 3, and beside the faster of the C loops at -O3 and at -Ofast.
 
 The rule: no length takes more than 1.3 times an element's time at the nearest multiple of 16 of
 the same tensor size, none below 16 more than 1.5 times that of 16, and none more than the C loop.
@@ -12,6 +13,7 @@ import random
 import matplotlib
 
 import part
+import reduction_cases
 import report
 import turns
 import values
@@ -22,12 +24,17 @@ import matplotlib.pyplot as pyplot  # noqa: E402  (the backend comes first)
 STEP = 16
 RULE, SHORT_RULE = 1.3, 1.5
 POWERS = range(9, 21)
-SWEEPS = ["rows", "columns"]
+SWEEPS = {"rows": "length of rows", "columns": "columns, axis 0",
+          "both": "length of axis 2, axes 0 and 2 of 3"}
+SCANNED = ["rows", "columns"]
+STEPS = 64  # of axis 0 where axes 0 and 2 are reduced
+REDUCTIONS = reduction_cases.OPS.split()
 
 
 def arguments():
     parser = part.parser("shapes", __doc__, 5)
-    parser.add_argument("--sweeps", default=",".join(SWEEPS), help="comma-separated (%(default)s)")
+    parser.add_argument("--sweeps", default=",".join(SWEEPS), help="comma-separated, "
+                        "of scans the first two (%(default)s)")
     parser.add_argument("--lengths", default="1-300,powers", help="ranges and numbers, "
                         "comma-separated; powers: 2^k and its neighbours (%(default)s)")
     parser.add_argument("--threads", type=int, default=1, help="(%(default)s)")
@@ -59,21 +66,36 @@ def groups_of(lengths):
 
 
 def case_of(sweep, op, dtype, elements, length):
-    if sweep == "rows":
-        return part.case(op, dtype, f"{elements // length}x{length}", 1)
-    return part.case(op, dtype, f"{elements // length}x{length}", 0)
+    rows, axis = elements // length, 1 if sweep == "rows" else 0
+    if op not in REDUCTIONS:
+        return part.case(op, dtype, f"{rows}x{length}", axis)
+    sizes, axes = ((STEPS, rows // STEPS, length), (0, 2)) if sweep == "both" else \
+        ((rows, length), (axis,))
+    return reduction_cases.Case("", op, dtype, sizes, axes)
 
 
-def measure_group(made, case_sets, x, y, order):
-    """The seconds of an element of Tally and of the loop for each case."""
-    threads, competitors = made.options.threads, []
-    for held in case_sets:
+def loops_of(made, op):
+    """Makes the compiled loops of a case."""
+    if op not in REDUCTIONS:
+        return lambda problem: [next(iter(made.loops.competitors(problem, [1])))]
+    import reduction_peers  # with the libraries that it needs
+    loops = reduction_peers.Loops(made.folder)
+    return lambda problem: list(loops.competitors(problem, [1]))
+
+
+def measure_group(made, loops, case_sets, x, y, order):
+    """The seconds of an element of Tally and of the fastest loop for each case."""
+    threads, competitors, owners = made.options.threads, [], []
+    for index, held in enumerate(case_sets):
         problem = part.Held(held, x, y)
-        competitors += [*made.tally.competitors(problem, [threads]),
-                        next(iter(made.loops.competitors(problem, [1])))]
-    seconds = turns.medians(competitors, made.options.rounds, order)
-    return [{"tally": mine and mine / held.elements, "loop": loop / held.elements}
-            for held, mine, loop in zip(case_sets, seconds[::2], seconds[1::2])]
+        own = [*made.tally.competitors(problem, [threads]), *loops(problem)]
+        competitors += own
+        owners += [index] * len(own)
+    times = [[] for _ in case_sets]
+    for index, seconds in zip(owners, turns.medians(competitors, made.options.rounds, order)):
+        times[index].append(seconds)
+    return [{"tally": mine and mine / held.elements, "loop": min(others) / held.elements}
+            for held, (mine, *others) in zip(case_sets, times)]
 
 
 def measure(made):
@@ -86,13 +108,17 @@ def measure(made):
                 for _ in range(2))
         x[:] = 1  # in range in every order
         for op in options.ops.split(","):
+            loops = loops_of(made, op)
             for sweep in options.sweeps.split(","):
+                if op not in REDUCTIONS and sweep not in SCANNED:
+                    continue
                 points = {}
                 for base, members in groups.items():
                     part.progress(f"{op} {dtype}, {sweep}: {members[0]} to {members[-1]}")
                     held = [case_of(sweep, op, dtype, options.elements, length)
                             for length in members]
-                    for length, times in zip(members, measure_group(made, held, x, y, order)):
+                    for length, times in zip(members,
+                                             measure_group(made, loops, held, x, y, order)):
                         points[length] = times
                 made.run["sweeps"].append({
                     "op": op, "dtype": dtype, "sweep": sweep,
@@ -122,8 +148,7 @@ def faults(sweep, point, threads):
 
 
 def title(sweep):
-    what = "length of rows" if sweep["sweep"] == "rows" else "columns, axis 0"
-    return f"{sweep['op']} {sweep['dtype']}, {what}"
+    return f"{sweep['op']} {sweep['dtype']}, {SWEEPS[sweep['sweep']]}"
 
 
 def nanoseconds(seconds):

@@ -70,8 +70,8 @@ tally_status tly_draft_make(const tly_problem *problem, const char *level, tly_d
     return s == TALLY_OK ? build_draft(problem, d, error) : s;
 }
 
-static tally_status generate(const tly_problem *problem, const char *level, const char *plan,
-                             tly_artefact *artefact, tally_error *error)
+static tally_status generate_by(const tly_problem *problem, const char *level, const char *plan,
+                                int quick, tly_artefact *artefact, tally_error *error)
 {
     tly_draft d = { .kernel = NULL };
     tly_artefact made;
@@ -83,13 +83,26 @@ static tally_status generate(const tly_problem *problem, const char *level, cons
         s = build_draft(problem, &d, error);
     if (s != TALLY_OK)
         return s;
-    s = native->compile(d.kernel, d.target, &made.code, &made.code_bytes, error);
+    s = (quick ? native->compile_quick : native->compile)(d.kernel, d.target, &made.code,
+                                                          &made.code_bytes, error);
     kir_free(d.kernel);
     if (s != TALLY_OK)
         return s;
     made.launch = d.launch;
     *artefact = made;
     return TALLY_OK;
+}
+
+static tally_status generate(const tly_problem *problem, const char *level, const char *plan,
+                             tly_artefact *artefact, tally_error *error)
+{
+    return generate_by(problem, level, plan, 0, artefact, error);
+}
+
+static tally_status generate_quick(const tly_problem *problem, const char *level, const char *plan,
+                                   tly_artefact *artefact, tally_error *error)
+{
+    return generate_by(problem, level, plan, 1, artefact, error);
 }
 
 static void release(tly_artefact *artefact)
@@ -109,7 +122,13 @@ static tally_status show(const tly_problem *problem, const char *level, const ch
     tally_status s = plan_draft(problem, level, plan, &d, error);
     if (s == TALLY_OK && stage == TALLY_STAGE_PLAN)
         return tly_plan_print(&d.plan, write, user);
-    if (s == TALLY_OK && stage != TALLY_STAGE_KIR)
+    if (s == TALLY_OK && stage == TALLY_STAGE_CHOICES)
+        return tly_plan_choices(problem, d.target, plan, write, user, error);
+    if (s == TALLY_OK && stage == TALLY_STAGE_ORDER)
+        return tly_plan_order(problem, &d.plan, write, user);
+    if (s == TALLY_OK && stage == TALLY_STAGE_REASONS)
+        return tly_plan_explain(&d.plan, write, user);
+    if (s == TALLY_OK && stage != TALLY_STAGE_KIR && stage != TALLY_STAGE_LAUNCH)
         s = tly_native_need(&native, error);
     if (s == TALLY_OK)
         s = build_draft(problem, &d, error);
@@ -117,6 +136,8 @@ static tally_status show(const tly_problem *problem, const char *level, const ch
         return s;
     if (stage == TALLY_STAGE_KIR)
         s = kir_print(d.kernel, write, user);
+    else if (stage == TALLY_STAGE_LAUNCH)
+        s = write(user, (const char *)&d.launch, sizeof d.launch) == 0 ? TALLY_OK : TALLY_IO;
     else
         s = native->show(d.kernel, d.target, stage, write, user, error);
     kir_free(d.kernel);
@@ -130,12 +151,14 @@ static const tly_generator generator = {
     .generate = generate,
     .release = release,
     .show = show,
+    .generate_quick = generate_quick,
     .ahead = tly_generate_ahead,
 #ifdef TALLY_VULKAN
     .plan_gpu = tly_gpu_plan_make,
     .generate_gpu = tly_generate_gpu,
     .release_gpu = tly_release_gpu,
     .show_gpu = tly_show_gpu,
+    .choices_gpu = tly_gpu_plan_choices,
 #endif
 };
 

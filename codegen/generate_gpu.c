@@ -75,13 +75,23 @@ tally_status tly_show_gpu(const tly_problem *problem, const tly_caps *caps,
     tly_gpu_artefact made;
     if (stage == TALLY_STAGE_PLAN)
         return tly_gpu_plan_print(plan, write, user);
-    if (stage != TALLY_STAGE_KIR && stage != TALLY_STAGE_SPIRV && stage != TALLY_STAGE_SPVASM)
+    if (stage == TALLY_STAGE_ORDER)
+        return tly_gpu_plan_order(problem, plan, write, user);
+    if (stage == TALLY_STAGE_REASONS)
+        return tly_gpu_plan_explain(plan, write, user);
+    if (stage != TALLY_STAGE_KIR && stage != TALLY_STAGE_SPIRV && stage != TALLY_STAGE_SPVASM &&
+        stage != TALLY_STAGE_LAUNCH)
         return tly_fail(error, TALLY_UNSUPPORTED, "device",
                         "a Vulkan kernel has the stages word, plan, kir, spirv and spvasm");
     memset(&made, 0, sizeof made);
     tally_status status = tly_gpu_template_build(problem, caps, plan, kernels, &made.launch, error);
     if (status != TALLY_OK)
         return status;
+    if (stage == TALLY_STAGE_LAUNCH) {
+        free_kernels(kernels);
+        return write(user, (const char *)&made.launch, sizeof made.launch) == 0 ? TALLY_OK
+                                                                                : TALLY_IO;
+    }
     if (stage != TALLY_STAGE_KIR)
         status = lower(kernels, caps, stage == TALLY_STAGE_SPVASM, &made, error);
     for (uint32_t pass = 0; pass < made.launch.passes && status == TALLY_OK; pass++) {

@@ -35,9 +35,12 @@ typedef struct tly_native {
     tally_status (*compile)(const kir_kernel *kernel, const tly_target *target,
                             unsigned char **code, size_t *code_bytes, tally_error *error);
     void (*release)(unsigned char *code);
-    /* TALLY_STAGE_LLVM or TALLY_STAGE_ASM as text. Thread-safe. */
+    /* TALLY_STAGE_LLVM or TALLY_STAGE_ASM as text, or either with lines. Thread-safe. */
     tally_status (*show)(const kir_kernel *kernel, const tly_target *target, tally_stage stage,
                          tally_write write, void *user, tally_error *error);
+    /* As `compile`, soon rather than well: the same results. */
+    tally_status (*compile_quick)(const kir_kernel *kernel, const tly_target *target,
+                                  unsigned char **code, size_t *code_bytes, tally_error *error);
 
     /* Objects. TALLY_UNSUPPORTED where Tally was built without clang. `most` kernels at most; after
      * unit_begin has succeeded, unit_end must follow on the same thread. */

@@ -47,9 +47,13 @@ void scan(const char *word, const void *in, void *out)
     check(tally_descriptor_parse(word, &descriptor, &error), &error);
     check(tally_context_create(NULL, &context, &error), &error);
     check(tally_kernel_create(context, &descriptor, NULL, &kernel, &error), &error);
-    check(tly_time(kernel, in, out, TLY_COPIES, tensor_bytes(&descriptor), threads, NULL, &timing,
-                   &error),
-          &error);
+    const tly_race race = { .kernel = kernel,
+                            .in = in,
+                            .out = out,
+                            .moves = TLY_COPIES,
+                            .bytes = tensor_bytes(&descriptor),
+                            .threads = threads };
+    check(tly_time(&race, &timing, &error), &error);
     check(tally_kernel_run(kernel, in, out, &error), &error);
     unit = tly_unit_for(timing.kernel.median);
     printf("%s: %.2f %s on %d thread%s, %.2f of the speed of copying the same bytes\n", word,

@@ -1,13 +1,27 @@
 /* The memory cache; see cache.h. */
 #include "cache.h"
 
+#include "background.h"
 #include "error.h"
 #include "hash.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAKING, READY, FAILED };
+/* From QUICK on there is code to run, from READY on the full one. */
+enum {
+    MAKING,
+    FAILED,
+    QUICK,     /* the full one could not be made; the next who asks has it tried again */
+    QUEUED,    /* ... is to be made */
+    FINISHING, /* ... is being made */
+    READY
+};
+
+static int is_quick(const tly_object *object)
+{
+    return object->state >= QUICK && object->state < READY;
+}
 
 #define FIRST_BUCKETS 64u /* a power of two, as always */
 
@@ -49,7 +63,7 @@ static void age_link(tly_cache *cache, tly_object *object)
 void tly_cache_touch(tly_cache *cache, tly_object *object)
 {
     /* Code that failed or was evicted has left the list. */
-    if (object->state == READY && object != cache->newest) {
+    if (object->state >= QUICK && object != cache->newest) {
         age_unlink(cache, object);
         age_link(cache, object);
     }
@@ -119,6 +133,7 @@ static void take_out(tly_cache *cache, tly_object *object)
     *link = object->chain;
     age_unlink(cache, object);
     cache->cached--;
+    cache->quick -= is_quick(object);
 }
 
 static void evict(tly_cache *cache)
@@ -208,16 +223,17 @@ static int load_stored(tly_store *store, tly_object *object, const tly_store_key
 }
 
 static tally_status make_new(tly_store *store, tly_object *object, const tly_store_key *key,
-                             tally_error *error)
+                             int soon, tly_origin *origin, tally_error *error)
 {
     const tly_backend *backend = object->key.backend;
     tly_piece made = { .bytes = NULL };
-    tally_status status = backend->make(object, &made, error);
+    tally_status status = (soon ? backend->make_quick : backend->make)(object, &made, error);
     if (status != TALLY_OK) {
         return status;
     }
+    origin->from = made.quick ? TLY_FROM_QUICK : TLY_FROM_MADE;
     status = backend->load(object, &made, error);
-    if (status == TALLY_OK && made.lasting && store != NULL) {
+    if (status == TALLY_OK && made.lasting && !made.quick && store != NULL) {
         tly_store_name name = { { 0 }, { 0 } };
         backend->name(object, &name);
         tly_store_save(store, key, &name, made.bytes, made.count);
@@ -226,11 +242,22 @@ static tally_status make_new(tly_store *store, tly_object *object, const tly_sto
     return status;
 }
 
-/* Disk, then generator. */
-static tally_status obtain(tly_store *store, tly_object *object, tly_origin *origin,
+static tally_status refuse(const tly_object *object, tally_error *error)
+{
+    tly_store_name name = { { 0 }, { 0 } };
+    object->key.backend->name(object, &name);
+    return tly_fail(error, TALLY_NO_GENERATOR, "device",
+                    "compile is never, and neither memory nor a pack nor the disk cache has %s for "
+                    "%s",
+                    name.word, name.device);
+}
+
+/* Pack or disk, then generator. */
+static tally_status obtain(const tly_cache *cache, tly_object *object, int full, tly_origin *origin,
                            tally_error *error)
 {
     const tly_key *k = &object->key;
+    tly_store *store = cache->store;
     tly_store_key key;
     tally_status status = TALLY_OK;
     if (store != NULL &&
@@ -240,22 +267,57 @@ static tally_status obtain(tly_store *store, tly_object *object, tly_origin *ori
     if (store != NULL && load_stored(store, object, &key, &status, origin, error)) {
         return status;
     }
-    origin->from = TLY_FROM_MADE;
-    return make_new(store, object, &key, error);
+    if (cache->compile == TALLY_COMPILE_NEVER) {
+        return refuse(object, error);
+    }
+    int soon = !full && cache->background != NULL && k->backend->make_quick != NULL;
+    return make_new(store, object, &key, soon, origin, error);
 }
 
-/* The lock is held, but not while it is made. */
-static void make_ready(tly_cache *cache, tly_object *object, tly_origin *origin)
+/* The lock is held, as for all that follow. */
+static void count(tly_cache *cache, const tly_origin *origin)
+{
+    cache->loaded += origin->from < TLY_FROM_MADE;
+    cache->compiled += origin->from == TLY_FROM_MADE;
+    cache->quick += origin->from == TLY_FROM_QUICK;
+}
+
+tally_status tly_cache_finish(tly_cache *cache, tly_object *object, tly_origin *origin,
+                              tally_error *error)
+{
+    object->state = FINISHING;
+    pthread_mutex_unlock(&cache->lock);
+    tally_status status = obtain(cache, object, 1, origin, error);
+    pthread_mutex_lock(&cache->lock);
+    object->state = status == TALLY_OK ? READY : QUICK;
+    if (status == TALLY_OK) {
+        count(cache, origin);
+        cache->quick--;
+    }
+    pthread_cond_broadcast(&cache->made);
+    return status;
+}
+
+/* Without a thread for it the full code is made here, and quick code that is all there is goes on. */
+static void hand_on(tly_cache *cache, tly_object *object, tly_origin *origin)
+{
+    object->state = QUEUED;
+    if (!tly_background_add(cache->background, object)) {
+        (void)tly_cache_finish(cache, object, origin, NULL);
+    }
+}
+
+/* Leaves the lock while it is made. */
+static void make_ready(tly_cache *cache, tly_object *object, int full, tly_origin *origin)
 {
     pthread_mutex_unlock(&cache->lock);
-    tally_status status = obtain(cache->store, object, origin, object->failure);
+    tally_status status = obtain(cache, object, full, origin, object->failure);
     pthread_mutex_lock(&cache->lock);
     if (status == TALLY_OK) {
-        object->state = READY;
+        object->state = origin->from == TLY_FROM_QUICK ? QUICK : READY;
         free(object->failure);
         object->failure = NULL;
-        cache->loaded += origin->from != TLY_FROM_MADE;
-        cache->compiled += origin->from == TLY_FROM_MADE;
+        count(cache, origin);
         evict(cache);
     } else {
         object->failure->status = (int32_t)status;
@@ -266,8 +328,27 @@ static void make_ready(tly_cache *cache, tly_object *object, tly_origin *origin)
     pthread_cond_broadcast(&cache->made);
 }
 
-tally_status tly_cache_get(tly_cache *cache, const tly_key *key, tly_object **found,
-                           tly_origin *origin, tally_error *error)
+/* What an object with quick code needs yet, which the caller refers to. */
+static tally_status follow_up(tly_cache *cache, tly_object *object, int full, tly_origin *origin,
+                              tally_error *error)
+{
+    while (full && object->state == FINISHING) {
+        pthread_cond_wait(&cache->made, &cache->lock);
+    }
+    if (full && is_quick(object)) {
+        if (object->state == QUEUED) {
+            tly_background_remove(cache->background, object);
+        }
+        return tly_cache_finish(cache, object, origin, error);
+    }
+    if (object->state == QUICK) {
+        hand_on(cache, object, origin);
+    }
+    return TALLY_OK;
+}
+
+static tally_status get(tly_cache *cache, const tly_key *key, int full, tly_object **found,
+                        tly_origin *origin, tally_error *error)
 {
     tly_origin whence = { .from = TLY_FROM_MEMORY };
     uint64_t hash = hash_key(key);
@@ -278,7 +359,7 @@ tally_status tly_cache_get(tly_cache *cache, const tly_key *key, tly_object **fo
         while (object->state == MAKING) {
             pthread_cond_wait(&cache->made, &cache->lock);
         }
-        if (object->state == READY) {
+        if (object->state >= QUICK) {
             cache->hits++;
             tly_cache_touch(cache, object);
         }
@@ -286,24 +367,82 @@ tally_status tly_cache_get(tly_cache *cache, const tly_key *key, tly_object **fo
         object = blank(hash, key);
         if (object != NULL) {
             insert(cache, object);
-            make_ready(cache, object, &whence);
+            make_ready(cache, object, full, &whence);
         }
     }
     /* The caller's own reference holds it, whatever the table dropped. */
-    int state = object != NULL ? object->state : FAILED; // NOLINT(clang-analyzer-unix.Malloc)
+    int usable = object != NULL && object->state >= QUICK; // NOLINT(clang-analyzer-unix.Malloc)
+    tally_status status = usable ? follow_up(cache, object, full, &whence, error) : TALLY_OK;
     pthread_mutex_unlock(&cache->lock);
     if (origin != NULL) {
         *origin = whence;
     }
-    if (state == READY) {
-        *found = object;
-        return TALLY_OK;
-    }
     if (object == NULL) {
         return tly_out_of_memory(error, "a cache entry", bytes_of(key));
     }
-    tally_status status = report(object, error);
-    tly_object_drop(object);
+    status = usable ? status : report(object, error);
+    if (status != TALLY_OK) {
+        tly_object_drop(object);
+        return status;
+    }
+    *found = object;
+    return TALLY_OK;
+}
+
+tally_status tly_cache_get(tly_cache *cache, const tly_key *key, tly_object **object,
+                           tly_origin *origin, tally_error *error)
+{
+    return get(cache, key, 0, object, origin, error);
+}
+
+tally_status tly_cache_get_full(tly_cache *cache, const tly_key *key, tly_object **object,
+                                tly_origin *origin, tally_error *error)
+{
+    return get(cache, key, 1, object, origin, error);
+}
+
+/* --- kept by hand --------------------------------------------------------------------------- */
+
+static int is_stored(tly_store *store, const tly_store_key *key, const tly_piece *piece)
+{
+    tly_piece there = { .bytes = NULL };
+    int same = tly_store_load(store, key, &there.bytes, &there.count, NULL) &&
+               there.count == piece->count && memcmp(there.bytes, piece->bytes, piece->count) == 0;
+    free(there.bytes);
+    return same;
+}
+
+static int store_as_own(tly_store *store, const tly_object *object, const tly_piece *made)
+{
+    const tly_key *k = &object->key;
+    tly_store_name name = { { 0 }, { 0 } };
+    tly_store_key key;
+    if (store == NULL || !made->lasting ||
+        !tly_store_key_make(&key, k->backend->kind, k->facts, k->backend->facts_bytes, "")) {
+        return 0;
+    }
+    k->backend->name(object, &name);
+    if (k->plan[0] != 0) {
+        strncat(name.device, " tuned", sizeof name.device - strlen(name.device) - 1);
+    }
+    tly_store_save(store, &key, &name, made->bytes, made->count);
+    return is_stored(store, &key, made);
+}
+
+tally_status tly_cache_keep(tly_cache *cache, const tly_key *key, tally_error *error)
+{
+    tly_object *object = blank(0, key);
+    tly_piece made = { .bytes = NULL };
+    if (object == NULL) {
+        return tly_out_of_memory(error, "a cache entry", bytes_of(key));
+    }
+    tally_status status = key->backend->make(object, &made, error);
+    if (status == TALLY_OK && !store_as_own(cache->store, object, &made)) {
+        status = tly_fail(error, TALLY_IO, "file", "there is no disk cache that takes the kernel");
+        tly_error_hint(error, "tally cache path says which folder it would be");
+    }
+    free(made.bytes);
+    destroy(object);
     return status;
 }
 

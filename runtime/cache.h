@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 
 typedef struct tly_object tly_object;
+typedef struct tly_background tly_background;
 
 /* A kernel as the generator made it, in one piece that can be stored: a launch record, then native
  * code without relocations, or SPIR-V modules. */
@@ -23,6 +24,7 @@ typedef struct tly_piece {
     void *bytes; /* from malloc */
     size_t count;
     int lasting; /* whether it may be stored: the generator is of this library's build */
+    int quick;   /* made for the time until the full one is */
 } tly_piece;
 
 /* What is different from one kind of target to the other. */
@@ -32,7 +34,11 @@ typedef struct tly_backend {
     size_t facts_bytes;
     /* Has the generator make what the object's key says. */
     tally_status (*make)(const tly_object *object, tly_piece *made, tally_error *error);
-    /* Makes it ready to run. TALLY_INTERNAL for bytes that cannot be such a kernel's. */
+    /* The same soon rather than well, where the generator can: the piece says what it is. NULL:
+     * there is no such way. */
+    tally_status (*make_quick)(const tly_object *object, tly_piece *made, tally_error *error);
+    /* Makes it ready to run; after a quick piece called again for the full one, while the object is
+     * in use. TALLY_INTERNAL for bytes that cannot be such a kernel's. */
     tally_status (*load)(tly_object *object, const tly_piece *made, tally_error *error);
     /* Frees what `load` made. May be called again then, and for what was never loaded. */
     void (*unload)(tly_object *object);
@@ -57,6 +63,7 @@ struct tly_object {
     tally_error *failure;
     uint64_t hash;
     tly_object *chain;         /* in its bucket */
+    tly_object *behind;        /* in the background's queue */
     tly_object *newer, *older; /* by last use */
 };
 
@@ -66,9 +73,11 @@ typedef struct tly_cache {
     tly_object **buckets;
     size_t bucket_count, bound;
     tly_object *newest, *oldest;
-    uint64_t compiled, loaded, hits, cached, evicted;
-    atomic_int above; /* see tly_cache_above */
-    tly_store *store; /* NULL: nothing is kept on disk */
+    uint64_t compiled, loaded, hits, cached, evicted, quick;
+    tally_compile_mode compile;
+    tly_background *background; /* with TALLY_COMPILE_BACKGROUND alone */
+    atomic_int above;           /* see tly_cache_above */
+    tly_store *store;           /* NULL: nothing is kept on disk */
     /* Called with the lock held before anything is evicted: drops references that are kept for
      * speed only, and calls tly_cache_touch for those in use. NULL: there are none. */
     void (*release)(void *user);
@@ -81,9 +90,23 @@ tally_status tly_cache_init(tly_cache *cache, size_t bound, tally_error *error);
 /* Code that is still referred to lives on until its last holder drops it. */
 void tly_cache_end(tly_cache *cache);
 
-/* Finds or makes; the caller gets a reference, and in *origin (NULL: not wanted) where it was. */
+/* Finds or makes as `compile` says; the caller gets a reference, and in *origin (NULL: not wanted)
+ * where it was. */
 tally_status tly_cache_get(tly_cache *cache, const tly_key *key, tly_object **object,
                            tly_origin *origin, tally_error *error);
+
+/* The same, never with quick code alone. */
+tally_status tly_cache_get_full(tly_cache *cache, const tly_key *key, tly_object **object,
+                                tly_origin *origin, tally_error *error);
+
+/* For background.c, the lock held but not while it is made: makes the full code of an object that is
+ * QUEUED and in the queue no more. The caller holds a reference. */
+tally_status tly_cache_finish(tly_cache *cache, tly_object *object, tly_origin *origin,
+                              tally_error *error);
+
+/* Has the key's code made, whatever is in memory or on disk, and stores it under the same key
+ * without overrides, in place of what was there. TALLY_IO if it is not there afterwards. */
+tally_status tly_cache_keep(tly_cache *cache, const tly_key *key, tally_error *error);
 
 /* Marks as used now; only within `release`. */
 void tly_cache_touch(tly_cache *cache, tly_object *object);

@@ -145,7 +145,7 @@ static int look_ahead(const tly_run *run, const stretch *s, tly_task part)
 {
     alignas(64) char totals[MOST_LATE][TLY_TOTAL_BYTES];
     alignas(8) char carries[MOST_LATE][TLY_CARRY_BYTES];
-    tly_entry entry = run->kernel->entry;
+    tly_entry entry = tly_entry_of(run->kernel);
     int64_t count = s->end - s->begin;
     part.mode = TLY_MODE_TOTAL;
     for (int64_t i = 0; i < count; i++) {
@@ -185,7 +185,7 @@ static void scan_stretch(const tly_run *run, const stretch *s, char *scratch)
         task.carry_in = s->before->carry;
     }
     task.carry_out = known ? NULL : s->after->carry;
-    run->kernel->entry(run->args, &task);
+    tly_entry_of(run->kernel)(run->args, &task);
     if (!known) {
         publish(s->after);
     }

@@ -70,7 +70,8 @@ static void find_limits(tly_limits *limits, int host)
 {
     int64_t cache = tly_stream_bytes(); /* half of the last one */
     /* A host's threads may use other CPUs than the one that asks, which it may have bound. */
-    limits->cpus = host ? tly_cpu_count() : 0;
+    limits->host_cpus = tly_cpu_count();
+    limits->cpus = host ? limits->host_cpus : 0;
     /* What lies in one core's cache is dear to share. One and two threads, us, Zen 4 with 32 MiB of
      * L3, f32: rows of 128, 1 MiB read and written 29, 39; 4 MiB 129, 118; 8 MiB 260, 165. Rows of
      * 4096, 2 MiB 52, 81; 8 MiB 208, 163. Axis 0 of 16384 lanes, 2 MiB 33, 54; 8 MiB 145, 100;
@@ -88,7 +89,8 @@ static void find_limits(tly_limits *limits, int host)
     limits->scratch_bytes = TLY_MOST_SCRATCH;
 }
 
-static tally_status init_caches(tally_context *context, size_t bound, tally_error *error)
+static tally_status init_caches(tally_context *context, size_t bound, tally_compile_mode compile,
+                                tally_error *error)
 {
     tally_status status = tly_cache_init(&context->cache, bound, error);
     if (status != TALLY_OK) {
@@ -100,6 +102,7 @@ static tally_status init_caches(tally_context *context, size_t bound, tally_erro
         return status;
     }
     context->cache.store = context->plans.store = &context->store;
+    context->cache.compile = context->plans.compile = compile;
     return TALLY_OK;
 }
 
@@ -140,7 +143,7 @@ static tally_status fill(tally_context *context, const tally_context_options *op
     tally_status status = tly_store_init(&context->store, options, error);
     if (status == TALLY_OK) {
         size_t bound = options->cache_kernels > 0 ? options->cache_kernels : CACHE_KERNELS;
-        status = init_caches(context, bound, error);
+        status = init_caches(context, bound, (tally_compile_mode)options->compile, error);
     }
     if (status != TALLY_OK) {
         return status;
@@ -150,6 +153,9 @@ static tally_status fill(tally_context *context, const tally_context_options *op
     pthread_mutex_init(&context->generator_lock, NULL);
     pthread_mutex_init(&context->vulkan_lock, NULL);
     tly_pool_init(&context->pool);
+    if (options->compile == TALLY_COMPILE_BACKGROUND) {
+        tly_background_init(&context->background, &context->cache);
+    }
     tell(context);
     return TALLY_OK;
 }
@@ -190,6 +196,10 @@ tally_status tally_context_create(const tally_context_options *options, tally_co
         return tly_fail(error, TALLY_INVALID, "usage", "threads is %d, not 0 to %d", known.threads,
                         TLY_MAX_THREADS);
     }
+    if (known.compile > TALLY_COMPILE_NEVER) {
+        return tly_fail(error, TALLY_INVALID, "usage", "compile is %u, and there is no such way",
+                        known.compile);
+    }
     if (!tly_fork_enter()) {
         return tly_busy(error);
     }
@@ -208,6 +218,9 @@ void tally_context_destroy(tally_context **context)
     /* An orphan cannot end what vanished threads held. */
     if (!tly_fork_enter()) {
         return;
+    }
+    if (c->cache.background != NULL) {
+        tly_background_end(&c->background);
     }
     tly_seen_forget(c, NULL);
     tly_vulkan_forget(c);
@@ -236,6 +249,7 @@ void tally_context_stats(const tally_context *context, tally_stats *stats)
         all.cached = c->cache.cached;
         all.evicted = c->cache.evicted;
         all.loaded = c->cache.loaded;
+        all.quick = c->cache.quick;
         pthread_mutex_unlock(&c->cache.lock);
         tly_fork_leave();
     }

@@ -9,6 +9,7 @@
 #include "fork.h"
 #include "guess.h"
 #include "vulkan/backend.h"
+#include "vulkan/profile.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -133,4 +134,39 @@ tally_status tly_device_level(const char *device, int *level, tally_error *error
     }
     *level = tly_vulkan_selector(device) ? TLY_LEVEL_NONE : find(device);
     return TALLY_OK;
+}
+
+static tally_status write_profile(const tally_vulkan *vulkan, tally_write write, void *user,
+                                  tally_error *error)
+{
+    tly_profile profile = { .caps = *tly_vulkan_caps(vulkan) };
+    char text[4096];
+    const char *name = tly_vulkan_name(vulkan);
+    snprintf(profile.device, sizeof profile.device, "%s", name[0] != 0 ? name : "unnamed");
+    size_t length = tly_profile_print(&profile, text, sizeof text);
+    return write(user, text, length) == 0
+               ? TALLY_OK
+               : tly_fail(error, TALLY_IO, "file", "the text could not be written");
+}
+
+tally_status tally_device_profile(tally_context *context, const char *device, tally_write write,
+                                  void *user, tally_error *error)
+{
+    const tally_kernel_options options = { .size = sizeof options, .device = device };
+    tly_request request;
+    if (context == NULL || write == NULL) {
+        return tly_fail(error, TALLY_INVALID, "usage", "the context or the writer is NULL");
+    }
+    if (!tly_fork_enter()) {
+        return tly_busy(error);
+    }
+    tally_status status = tly_request_target(context, &options, &request, error);
+    if (status == TALLY_OK && request.vulkan == NULL) {
+        status = tly_fail(error, TALLY_UNSUPPORTED, "device", "profiles are of Vulkan devices");
+    }
+    if (status == TALLY_OK) {
+        status = write_profile(request.vulkan, write, user, error);
+    }
+    tly_fork_leave();
+    return status;
 }

@@ -6,7 +6,8 @@
  *   vanished threads held, so existing kernels run on the calling thread alone, creation is
  *   TALLY_BUSY, and what needs a lock is skipped.
  * A run on one thread and a repeated look-up hold nothing that a fork could break: they do not
- * pay for the gate.
+ * pay for the gate. Work that no call waits for, and of which a program knows nothing, must not make
+ * orphans: a fork waits until it is done, and meanwhile none begins.
  */
 #ifndef TLY_FORK_H
 #define TLY_FORK_H
@@ -31,6 +32,11 @@ static inline int tly_fork_orphan(void)
 /* Enters the gate: 1, and tly_fork_leave must follow; 0 in an orphan. */
 int tly_fork_enter(void);
 void tly_fork_leave(void);
+
+/* Around work that no call waits for, on a thread of the library's own, outside of any call. Where
+ * it lasts longer than a fork waits for, the child is an orphan. */
+void tly_fork_work_begin(void);
+void tly_fork_work_end(void);
 
 /* Adds and takes away a hook; it must be in place for as long as it is added. */
 void tly_fork_watch(tly_fork_hook *hook);

@@ -50,12 +50,10 @@ typedef struct tly_generator {
     tally_status (*generate)(const tly_problem *problem, const char *level, const char *plan,
                              tly_artefact *artefact, tally_error *error);
     void (*release)(tly_artefact *artefact);
-    /* Text of TALLY_STAGE_PLAN and later. */
+    /* Text of TALLY_STAGE_PLAN and later. Of TALLY_STAGE_LAUNCH the bytes of the launch record, which
+     * the runtime makes a text of: it alone has the geometry. */
     tally_status (*show)(const tly_problem *problem, const char *level, const char *plan,
                          tally_stage stage, tally_write write, void *user, tally_error *error);
-    /* Writes an object in one piece, or text. TALLY_UNSUPPORTED where none can be made. */
-    tally_status (*ahead)(const tly_ahead_order *order, tally_write write, void *user,
-                          tally_error *error);
     /* The same for Vulkan. The plan is made first, because it is the key: it depends on the
      * geometry by a few choices only. NULL in a generator that was built without Vulkan.
      * `geometry` spans are known here; `plan` overrides as above. TALLY_UNSUPPORTED names the
@@ -70,6 +68,17 @@ typedef struct tly_generator {
     tally_status (*show_gpu)(const tly_problem *problem, const tly_caps *caps,
                              const tly_gpu_plan *plan, tally_stage stage, tally_write write,
                              void *user, tally_error *error);
+    /* As `generate`, of the same kernel IR and so with the same launch record and results, but
+     * soon rather than well. NULL: there is no such way. */
+    tally_status (*generate_quick)(const tly_problem *problem, const char *level, const char *plan,
+                                   tly_artefact *artefact, tally_error *error);
+    /* TALLY_STAGE_CHOICES for Vulkan, which the geometry has a say in; NULL as plan_gpu. */
+    tally_status (*choices_gpu)(const tly_problem *problem, const tly_geometry *geometry,
+                                const tly_caps *caps, const char *overrides, tally_write write,
+                                void *user, tally_error *error);
+    /* Writes an object in one piece, or text. TALLY_UNSUPPORTED where none can be made. */
+    tally_status (*ahead)(const tly_ahead_order *order, tally_write write, void *user,
+                          tally_error *error);
 } tly_generator;
 
 /* libtally-codegen exports this under the name TLY_GENERATOR_SYMBOL. */

@@ -60,7 +60,7 @@ _Static_assert(sizeof(tly_push) == 128 && sizeof(tly_gpu_block) == 184, "ABI");
 /* tly_push.flags */
 enum {
     TLY_GPU_ALIGNED = 1,   /* in, out and every stride are multiples of 16 bytes; the axis' only
-                              where several lanes go together */
+                              where several lanes go together; of reductions only the input's */
     TLY_GPU_CONTINUES = 2, /* position 0 is not the scan's start: carries hold what came before */
     TLY_GPU_CARRIES = 4,   /* another dispatch follows along the axis: store the carries */
     TLY_GPU_STALL = 8      /* look-back: every third tile withholds its total (tests) */
@@ -111,8 +111,10 @@ typedef struct tly_gpu_plan {
     int32_t template_id; /* tly_gpu_template (codegen/plan/gpu.h) */
     int32_t workgroup;   /* invocations */
     int32_t team;        /* invocations that scan together: a subgroup's or the workgroup's */
-    int32_t vector;      /* neighbouring elements an invocation takes at once; columns: lanes */
-    int32_t segments;    /* such vectors a tile, per invocation; columns: positions at once */
+    int32_t vector;      /* neighbouring elements an invocation takes at once; columns: lanes;
+                            reductions: of a row, or of outputs side by side */
+    int32_t segments;    /* such vectors a tile, per invocation; columns: positions at once;
+                            reductions: such vectors at once */
     int32_t scan;        /* across invocations: 0 workgroup memory, 1 shuffles, 2 arithmetic */
     int32_t chunk;       /* positions a chunk; 0: none */
     int32_t addresses;   /* 1: device addresses, 0: storage buffers */

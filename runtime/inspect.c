@@ -4,6 +4,7 @@
 #include "cpu/cpu.h"
 #include "descriptor.h"
 #include "error.h"
+#include "inspect_launch.h"
 #include "isolate.h"
 #include "thread.h"
 
@@ -23,7 +24,15 @@ static const struct {
     [TALLY_STAGE_ASM] = { "asm", CPU },
     [TALLY_STAGE_SPIRV] = { "spirv", VULKAN },
     [TALLY_STAGE_SPVASM] = { "spvasm", VULKAN },
+    [TALLY_STAGE_LLVM_LINES] = { "llvm with lines", CPU },
+    [TALLY_STAGE_ASM_LINES] = { "asm with lines", CPU },
+    [TALLY_STAGE_REASONS] = { "reasons", CPU | VULKAN | OPEN },
+    [TALLY_STAGE_LAUNCH] = { "launch", CPU | VULKAN },
+    [TALLY_STAGE_CHOICES] = { "choices", CPU | VULKAN },
+    [TALLY_STAGE_ORDER] = { "order", CPU | VULKAN },
 };
+
+enum { STAGES = sizeof stages / sizeof stages[0] };
 
 static int kind_of(const tly_request *request)
 {
@@ -89,6 +98,14 @@ tally_status tly_stage_show(tally_context *context, const tly_request *request, 
     tly_gpu_plan plan;
     const int gpu = request->level == TLY_LEVEL_NONE;
     status = gpu ? tly_plan_gpu(generator, request, &plan, error) : TALLY_OK;
+    if (status == TALLY_OK && gpu && stage == TALLY_STAGE_CHOICES) {
+        return generator->choices_gpu(&request->problem, &request->geometry, &request->caps,
+                                      request->plan, write, user, error);
+    }
+    if (status == TALLY_OK && stage == TALLY_STAGE_LAUNCH) {
+        return tly_inspect_launch(context, generator, request, gpu ? &plan : NULL, write, user,
+                                  error);
+    }
     return status != TALLY_OK ? status
                               : tly_make_show(context, generator, request, gpu ? &plan : NULL,
                                               stage, write, user, error);
@@ -101,7 +118,7 @@ tally_status tally_inspect(tally_context *context, const tally_descriptor *descr
     if (context == NULL || write == NULL) {
         return tly_fail(error, TALLY_INVALID, "usage", "the context or the writer is NULL");
     }
-    if ((int)stage < TALLY_STAGE_WORD || (int)stage > TALLY_STAGE_SPVASM) {
+    if ((int)stage < TALLY_STAGE_WORD || (int)stage >= STAGES) {
         return tly_fail(error, TALLY_INVALID, "usage", "there is no stage %d", (int)stage);
     }
     if (!tly_fork_enter()) {

@@ -10,6 +10,7 @@
 #define TLY_INTERNAL_H
 
 #include "abi.h"
+#include "background.h"
 #include "cache.h"
 #include "debug.h"
 #include "generator.h"
@@ -31,9 +32,11 @@
 /* Native code, shared by all kernels of its key. */
 typedef struct tly_native {
     tly_object base;
-    tly_launch launch;
-    tly_code code;
-    tly_shown *shown; /* to debuggers; NULL: not */
+    tly_launch launch;        /* of both codes */
+    tly_code code;            /* the full one */
+    tly_code quick;           /* what runs before that, if need be; calls may be in it for good */
+    tly_shown *shown[2];      /* code and quick, to debuggers; NULL: not */
+    _Atomic(tly_entry) entry; /* of `code`, once it is there; NULL until then */
 } tly_native;
 
 typedef struct tally_vulkan tally_vulkan;
@@ -44,6 +47,7 @@ typedef struct tly_vulkan_known tly_vulkan_known; /* vulkan/door.c */
  * before they make kernels. */
 typedef struct tly_limits {
     int32_t cpus;          /* most tasks of a run; 0: as many as its thread may use CPUs */
+    int32_t host_cpus;     /* the same on threads that a host lends to one run */
     int64_t split_rows;    /* bytes read and written worth a thread, in TLY_ROWS */
     int64_t split_lanes;   /* ... in the other forms */
     int64_t chain;         /* bytes read and written by rows that threads hand on to each other */
@@ -59,7 +63,8 @@ struct tally_context {
     uint32_t isolate; /* ms that the helper may take; 0: kernels are made in this process */
     tly_cache cache;  /* kernels' code */
     tly_cache plans;  /* of kernels for Vulkan devices */
-    tly_store store;  /* behind both */
+    tly_background background;
+    tly_store store; /* behind both */
     tly_pool pool;
     tly_limits limits;
     tly_spare spare; /* scratch */
@@ -71,7 +76,8 @@ struct tally_context {
     _Atomic uint64_t seen_hits; /* by descriptors that a thread has since forgotten */
 };
 
-/* A prepared launch and all that runs of it share. Immutable, but for the counters. */
+/* A prepared launch and all that runs of it share. Immutable, but for the counters, and for `entry`
+ * and `plain` while it runs quick code. */
 struct tally_kernel {
     union {
         tly_ready ready;
@@ -79,11 +85,12 @@ struct tally_kernel {
             TLY_READY_FIELDS
         };
     };
-    tly_entry entry;
-    int64_t share_tiles; /* least range of a thread where lanes are told apart */
-    int64_t apart_flags; /* tly_args.flags out of place */
-    int64_t split_bytes; /* worth a thread */
-    uint8_t plain;       /* not empty, the machine runs it, and runs are not told */
+    _Atomic(tly_entry) entry; /* tasks take it from tly_entry_of */
+    int64_t share_tiles;      /* least range of a thread where lanes are told apart */
+    int64_t apart_flags;      /* tly_args.flags out of place */
+    int64_t split_bytes;      /* worth a thread */
+    /* Not empty, the machine runs it, `entry` is the full code's, and runs are not told. */
+    _Atomic uint8_t plain;
     uint8_t alone;       /* never worth a second thread */
     uint8_t computes;    /* instructions are its limit, not memory */
     int32_t carry_bytes; /* of one record */
@@ -100,6 +107,18 @@ struct tally_kernel {
     uint32_t seen_words;
     uint64_t seen[];
 };
+
+/* launch.c: the code of a kernel that was made with quick code: the full one, as soon as it is
+ * there; then the kernel is plain. The machine runs it. */
+tly_entry tly_kernel_settle(const tally_kernel *kernel);
+
+/* The code for the next task. */
+static inline tly_entry tly_entry_of(const tally_kernel *k)
+{
+    return atomic_load_explicit(&k->plain, memory_order_relaxed)
+               ? atomic_load_explicit(&k->entry, memory_order_acquire)
+               : tly_kernel_settle(k);
+}
 
 /* context.c: size-first structs. Copies what is known of `from` to `to`, which holds `known`
  * bytes, zeroing the rest; TALLY_INVALID if `from` is too short or its unknown tail not zero. */
@@ -137,9 +156,18 @@ tally_status tly_request_for(tally_vulkan *vulkan, const tally_descriptor *descr
                              const tally_kernel_options *options, tly_request *request,
                              tally_error *error);
 
-/* native.c: the code for a request that is for a CPU; the caller gets a reference. */
-tally_status tly_native_get(tally_context *context, const tly_request *request, tly_native **native,
-                            tly_origin *origin, tally_error *error);
+/* kernel.c: the target of options that are whole; nothing else of the request is set. */
+tally_status tly_request_target(tally_context *context, const tally_kernel_options *known,
+                                tly_request *request, tally_error *error);
+
+/* native.c: the code for a request that is for a CPU, `full`: never quick code alone; the caller
+ * gets a reference. */
+tally_status tly_native_get(tally_context *context, const tly_request *request, int full,
+                            tly_native **native, tly_origin *origin, tally_error *error);
+
+/* native.c: stores what the request's plan makes as the code without a plan (cache.h). */
+tally_status tly_native_keep(tally_context *context, const tly_request *request,
+                             tally_error *error);
 
 /* native.c: a problem as a word without sizes. */
 void tly_problem_word(const tly_problem *problem, char *text, size_t capacity);
@@ -167,6 +195,10 @@ int tly_generator_lasting(const tly_generator *generator);
  * without Vulkan. */
 tally_status tly_plan_gpu(const tly_generator *generator, const tly_request *request,
                           tly_gpu_plan *plan, tally_error *error);
+
+/* kernel.c: has the full kernel for a descriptor in the context's memory. Within the fork gate. */
+tally_status tly_kernel_warm(tally_context *context, const tally_descriptor *descriptor,
+                             const tally_kernel_options *options, tally_error *error);
 
 /* kernel.c: drops one reference. Takes no lock. */
 void tly_kernel_drop(tally_kernel *kernel);

@@ -366,12 +366,14 @@ static tally_status ask(const tally_context *context, const tly_generator *gener
 
 tally_status tly_make_cpu(const tally_context *context, const tly_generator *generator,
                           const tly_problem *problem, const char *level, const char *plan,
-                          tly_artefact *artefact, tally_error *error)
+                          int quick, tly_artefact *artefact, tally_error *error)
 {
     if (context->isolate == 0) {
-        return generator->generate(problem, level, plan, artefact, error);
+        return (quick ? generator->generate_quick : generator->generate)(problem, level, plan,
+                                                                         artefact, error);
     }
-    tly_make_request request = { .what = TLY_MAKE_CPU, .problem = *problem };
+    tly_make_request request = { .what = quick ? TLY_MAKE_CPU_QUICK : TLY_MAKE_CPU,
+                                 .problem = *problem };
     tly_make_reply reply;
     void *bytes[TLY_GPU_PASSES] = { NULL };
     strncpy(request.level, level, sizeof request.level - 1);
@@ -434,7 +436,8 @@ void tly_release_gpu_artefact(const tally_context *context, const tly_generator 
 /* Stages that neither LLVM nor SPIRV-Tools have a part in. */
 static int is_plain(tally_stage stage)
 {
-    return stage == TALLY_STAGE_PLAN || stage == TALLY_STAGE_KIR;
+    return stage == TALLY_STAGE_PLAN || stage == TALLY_STAGE_KIR || stage == TALLY_STAGE_REASONS ||
+           stage >= TALLY_STAGE_LAUNCH;
 }
 
 tally_status tly_make_show(const tally_context *context, const tly_generator *generator,

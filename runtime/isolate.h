@@ -7,11 +7,11 @@
 
 #include "internal.h"
 
-/* As the generator's functions of these names. What they make is given back by the release
- * functions here. */
+/* As the generator's functions of these names; `quick`: as generate_quick, which it must have. What
+ * they make is given back by the release functions here. */
 tally_status tly_make_cpu(const tally_context *context, const tly_generator *generator,
                           const tly_problem *problem, const char *level, const char *plan,
-                          tly_artefact *artefact, tally_error *error);
+                          int quick, tly_artefact *artefact, tally_error *error);
 void tly_release_cpu(const tally_context *context, const tly_generator *generator,
                      tly_artefact *artefact);
 

@@ -45,7 +45,7 @@ static tally_status find_vulkan(void *state, tally_error *error)
 }
 
 /* The target: a level, a Vulkan device that is here, or one that a profile describes. */
-static tally_status find_target(tally_context *context, const tally_kernel_options *known,
+tally_status tly_request_target(tally_context *context, const tally_kernel_options *known,
                                 tly_request *request, tally_error *error)
 {
     request->vulkan = NULL;
@@ -119,7 +119,7 @@ tally_status tly_request_resolve(tally_context *context, const tally_descriptor 
     tally_kernel_options known;
     tally_status status = take(descriptor, options, open, &known, request, error);
     if (status == TALLY_OK) {
-        status = find_target(context, &known, request, error);
+        status = tly_request_target(context, &known, request, error);
     }
     if (status == TALLY_OK) {
         find_problem(&known, request);
@@ -175,7 +175,8 @@ static void prepare(tally_kernel *k, const tly_request *request)
     const tly_launch *l = &k->object->launch;
     int64_t in_bytes = (int64_t)tally_dtype_bytes((tally_dtype)p->dtype);
     int64_t out_bytes = (int64_t)tally_dtype_bytes((tally_dtype)p->out_dtype);
-    k->entry = k->object->code.entry;
+    tly_entry full = atomic_load_explicit(&k->object->entry, memory_order_acquire);
+    atomic_init(&k->entry, full != NULL ? full : k->object->quick.entry);
     tly_ready_make(&k->ready, p, g, l, k->context->limits.scratch_bytes);
     k->carry_bytes = l->form == TLY_ROWS ? (int32_t)l->record_bytes : 0;
     k->chunk_step = tly_multiply(l->chunk, k->args.in.axis);
@@ -188,7 +189,7 @@ static void prepare(tally_kernel *k, const tly_request *request)
                      : tly_cpu_is_intel()          ? TLY_LAUNCH_CLAIM
                                                    : 0;
     k->row_bytes = p->form == TLY_ROWS && p->dense ? g->length * out_bytes : 0;
-    k->plain = (uint8_t)tly_level_runs(request->level);
+    atomic_init(&k->plain, (uint8_t)(full != NULL && tly_level_runs(request->level)));
 }
 
 /* --- kernels ------------------------------------------------------------------------------- */
@@ -265,27 +266,48 @@ static tally_status make_gpu(void *state, tally_error *error)
     return tly_vulkan_kernel_make(m->request->vulkan, m->request, m->kernel, error);
 }
 
+/* Which kernel there is not, with its sizes, and how to have it. */
+static tally_status refuse(const tly_request *request, tally_error *error)
+{
+    char word[TALLY_WORD_MAX] = "";
+    int cpu = request->level != TLY_LEVEL_NONE;
+    tally_descriptor_print(&request->full, word, sizeof word, NULL, NULL);
+    tly_fail(error, TALLY_NO_GENERATOR, "device",
+             "compile is never, and neither memory nor a pack nor the disk cache has a kernel for "
+             "%s%s of %s",
+             cpu ? "cpu:" : "this Vulkan device", cpu ? tly_level_name(request->level) : "", word);
+    tly_error_hint(error, cpu ? "where there is a generator, tally compile WORD -o FILE makes a "
+                                "pack of it; TALLY_PACK names it here"
+                              : "made once by a program that waits, it lies in the disk cache");
+    return TALLY_NO_GENERATOR;
+}
+
 /* What the kernel runs, and the creation is told. */
-static tally_status make(tally_kernel *k, const tly_request *request, tally_error *error)
+static tally_status make(tally_kernel *k, const tly_request *request, int full, tally_error *error)
 {
     gpu_making gpu = { request, &k->gpu };
-    if (request->vulkan != NULL && !request->geometry.empty) {
-        return tly_stack_call(make_gpu, &gpu, error);
-    }
+    const int on_device = request->vulkan != NULL && !request->geometry.empty;
     const uint64_t start = tly_log_clock();
     tly_origin origin = { .from = TLY_FROM_NOWHERE };
     tally_status status = TALLY_OK;
-    if (request->geometry.empty) {
+    if (on_device) {
+        status = tly_stack_call(make_gpu, &gpu, error); /* which tells, too */
+    } else if (request->geometry.empty) {
         k->empty = 1; /* nothing to compute, so nothing to make */
     } else {
-        status = tly_native_get(k->context, request, &k->object, &origin, error);
+        status = tly_native_get(k->context, request, full, &k->object, &origin, error);
     }
-    tly_tell_creation(k->context, request, &origin, start, status, error);
+    if (status == TALLY_NO_GENERATOR && k->context->cache.compile == TALLY_COMPILE_NEVER) {
+        status = refuse(request, error);
+    }
+    if (!on_device) {
+        tly_tell_creation(k->context, request, &origin, start, status, error);
+    }
     return status;
 }
 
 static tally_status create(tally_context *context, const tally_descriptor *descriptor,
-                           const tally_kernel_options *options, const seen *s,
+                           const tally_kernel_options *options, const seen *s, int full,
                            tally_kernel **kernel, tally_error *error)
 {
     tly_request request;
@@ -309,7 +331,7 @@ static tally_status create(tally_context *context, const tally_descriptor *descr
     k->seen_words = s->count;
     memcpy(k->seen, s->words, s->count * sizeof s->words[0]);
     atomic_init(&k->refs, 1);
-    status = make(k, &request, error);
+    status = make(k, &request, full, error);
     if (status != TALLY_OK) {
         free(k);
         return status;
@@ -322,7 +344,9 @@ static tally_status create(tally_context *context, const tally_descriptor *descr
     }
     if (k->gpu == NULL) {
         k->word = tly_tell_word(context, &request);
-        k->plain = k->plain && k->word == NULL;
+        if (k->word != NULL) {
+            atomic_init(&k->plain, 0);
+        }
     }
     /* What is told is asked for the long way. */
     if (s->count > 0 && k->word == NULL) {
@@ -353,8 +377,20 @@ tally_status tally_kernel_create(tally_context *context, const tally_descriptor 
     if (!tly_fork_enter()) {
         return tly_busy(error);
     }
-    tally_status status = create(context, descriptor, options, &s, kernel, error);
+    tally_status status = create(context, descriptor, options, &s, 0, kernel, error);
     tly_fork_leave();
+    return status;
+}
+
+tally_status tly_kernel_warm(tally_context *context, const tally_descriptor *descriptor,
+                             const tally_kernel_options *options, tally_error *error)
+{
+    const seen none = { .count = 0 };
+    tally_kernel *kernel = NULL;
+    tally_status status = create(context, descriptor, options, &none, 1, &kernel, error);
+    if (status == TALLY_OK) {
+        tly_kernel_drop(kernel);
+    }
     return status;
 }
 

@@ -10,7 +10,6 @@
 #include "reduce.h"
 #include "vulkan/backend.h"
 
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,6 +22,12 @@
 /* From this many outer slices for each thread on, columns go out in whole slices, which one thread
  * sweeps one after the other; below, each thread gets a range of lanes of all slices. */
 #define SLICES_A_THREAD 4
+
+/* Quick code takes up to 16 KiB of stack by itself, and has its scratch elsewhere. */
+static inline int is_plain(const tally_kernel *k)
+{
+    return atomic_load_explicit(&k->plain, memory_order_relaxed);
+}
 
 /* --- pointers ---------------------------------------------------------------------------- */
 
@@ -89,7 +94,7 @@ static void draw(tly_run *run, char *scratch)
     for (int64_t ticket; (ticket = tly_ticket(run)) >= 0;) {
         tly_task task = { .scratch = scratch };
         range_of(run, ticket, &task);
-        tly_call_tiles(&run->kernel->ready, run->kernel->entry, run->args, task);
+        tly_call_tiles(&run->kernel->ready, tly_entry_of(run->kernel), run->args, task);
     }
 }
 
@@ -104,7 +109,7 @@ static void work(void *state, int64_t index)
     (void)index;
     tly_run *run = state;
     const tally_kernel *k = run->kernel;
-    if (k->scratch_bytes <= TLY_STACK_SCRATCH) {
+    if (is_plain(k) && k->scratch_bytes <= TLY_STACK_SCRATCH) {
         draw_on_stack(run);
         return;
     }
@@ -183,23 +188,27 @@ static int cut(tly_run *run, int64_t threads)
 
 /* Never more than there are CPUs, as threads that take turns only hinder each other: one row of f32
  * on two CPUs took eight threads 4.4 times as long as one. */
-static int64_t threads_for(const tally_kernel *k, int32_t asked)
+static int64_t threads_for(const tally_kernel *k, const tally_run_options *with)
 {
     const tally_context *context = k->context;
-    int64_t threads = asked == 0 ? context->threads : asked;
+    int64_t threads = with == NULL || with->threads == 0 ? context->threads : with->threads;
     int64_t worth = 1 + k->bytes / k->split_bytes;
     threads = threads < context->most ? threads : context->most;
     threads = threads < worth ? threads : worth;
     if (threads > 1) {
-        int64_t cpus = context->limits.cpus > 0 ? context->limits.cpus : tly_cpu_count();
+        int64_t cpus = context->limits.cpus;
+        if (cpus == 0 && with != NULL && with->parallel != NULL) {
+            cpus = context->limits.host_cpus;
+        }
+        cpus = cpus > 0 ? cpus : tly_cpu_count();
         threads = threads < cpus ? threads : cpus;
     }
     return threads;
 }
 
 /* 1 if the run is done; 0 if it is to be done by one call. */
-static int run_tasks(const tally_kernel *k, const tly_args *args, int64_t threads, tly_block *block,
-                     char *scratch)
+static int run_tasks(const tally_kernel *k, const tly_args *args, const tally_run_options *with,
+                     int64_t threads, tly_block *block, char *scratch)
 {
     tly_run run = { .kernel = k, .args = args, .threads = threads, .block = block };
     if (!cut(&run, threads)) {
@@ -207,7 +216,9 @@ static int run_tasks(const tally_kernel *k, const tly_args *args, int64_t thread
     }
     tally_context *context = k->context;
     int64_t count = threads < run.tickets ? threads : run.tickets;
-    if (context->parallel != NULL) {
+    if (with != NULL && with->parallel != NULL) {
+        with->parallel(with->parallel_user, count, work, &run);
+    } else if (context->parallel != NULL) {
         context->parallel(context->parallel_user, count, work, &run);
     } else {
         tly_pool_run(&context->pool, count, work, &run);
@@ -220,37 +231,39 @@ static int run_tasks(const tally_kernel *k, const tly_args *args, int64_t thread
     return 1;
 }
 
-static void launch(const tally_kernel *k, const tly_args *args, int32_t asked, tly_block *block,
-                   char *scratch)
+static void launch(const tally_kernel *k, const tly_args *args, const tally_run_options *with,
+                   tly_block *block, char *scratch)
 {
-    int64_t threads = k->alone ? 1 : threads_for(k, asked);
+    int64_t threads = k->alone ? 1 : threads_for(k, with);
     if (threads > 1 && tly_fork_enter()) {
-        int done = run_tasks(k, args, threads, block, scratch);
+        int done = run_tasks(k, args, with, threads, block, scratch);
         tly_fork_leave();
         if (done) {
             return;
         }
     }
-    tly_call_tiles(&k->ready, k->entry, args, (tly_task){ .end = k->tiles, .scratch = scratch });
+    tly_call_tiles(&k->ready, tly_entry_of(k), args,
+                   (tly_task){ .end = k->tiles, .scratch = scratch });
 }
 
 /* Kept out of the way of the short path, which fits into a few registers. */
 static __attribute__((noinline)) void launch_on_stack(const tally_kernel *k, const tly_args *args,
-                                                      int32_t asked)
+                                                      const tally_run_options *with)
 {
     alignas(64) char scratch[TLY_STACK_SCRATCH];
-    launch(k, args, asked, NULL, scratch);
+    launch(k, args, with, NULL, scratch);
 }
 
 static __attribute__((noinline)) tally_status launch_on_block(const tally_kernel *k,
-                                                              const tly_args *args, int32_t asked,
+                                                              const tly_args *args,
+                                                              const tally_run_options *with,
                                                               tally_error *error)
 {
     tly_block *block = tly_scratch_take(&k->context->spare, k->scratch_bytes);
     if (block == NULL) {
         return tly_out_of_memory(error, "a thread's scratch", k->scratch_bytes);
     }
-    launch(k, args, asked, block, tly_scratch_of(block));
+    launch(k, args, with, block, tly_scratch_of(block));
     tly_scratch_give(&k->context->spare, block);
     return TALLY_OK;
 }
@@ -266,49 +279,41 @@ static __attribute__((noinline)) tally_status launch_on_block(const tally_kernel
 #define NO_CANARY
 #endif
 
-/* A reduction of nothing, whose input need not be there. */
-static __attribute__((noinline)) tally_status run_unread(const tally_kernel *k, void *out,
-                                                         int32_t asked, tally_error *error)
+tly_entry tly_kernel_settle(const tally_kernel *kernel)
 {
-    static const max_align_t nowhere;
-    return tally_kernel_run_threads(k, &nowhere, out, asked, error);
+    /* Which code it is, is no part of what the caller sees as the kernel. */
+    tally_kernel *k = (tally_kernel *)(uintptr_t)kernel;
+    tly_entry full = atomic_load_explicit(&k->object->entry, memory_order_acquire);
+    if (full == NULL) {
+        return k->object->quick.entry;
+    }
+    atomic_store_explicit(&k->entry, full, memory_order_release);
+    atomic_store_explicit(&k->plain, k->word == NULL, memory_order_relaxed);
+    return full;
 }
 
-NO_CANARY
-static inline tally_status run_plain(const tally_kernel *k, const void *in, void *out,
-                                     int32_t asked, tally_error *error)
+/* On a CPU, whatever the code. */
+static tally_status compute(const tally_kernel *k, const void *in, void *out,
+                            const tally_run_options *with, tally_error *error)
 {
+    if (k->object == NULL || !tly_level_runs(k->level) || !tly_acceptable(&k->ready, in, out)) {
+        return refuse(k, in, out, error);
+    }
     tly_args args;
     tly_complete(&k->ready, in, out, k->apart_flags, &args);
-    if (k->scratch_bytes > TLY_STACK_SCRATCH) {
-        return launch_on_block(k, &args, asked, error);
-    }
-    if (!k->alone || k->scratch_bytes > 0) {
-        launch_on_stack(k, &args, asked);
-        return TALLY_OK;
-    }
-    tly_task task = { .end = k->tiles };
-    k->entry(&args, &task);
-    return TALLY_OK;
+    return launch_on_block(k, &args, with, error);
 }
 
 /* A run that is told. */
-NO_CANARY
-static __attribute__((noinline)) tally_status run_told(const tally_kernel *k, const void *in,
-                                                       void *out, int32_t asked, tally_error *error)
+static tally_status run_told(const tally_kernel *k, const void *in, void *out,
+                             const tally_run_options *with, tally_error *error)
 {
     const tly_log *log = &k->context->store.log;
-    int64_t threads = 0;
     const uint64_t start = tly_log_clock();
-    tally_status status;
-    if (k->empty || !tly_level_runs(k->level) || !tly_acceptable(&k->ready, in, out)) {
-        status = refuse(k, in, out, error);
-    } else {
-        threads = k->alone ? 1 : threads_for(k, asked);
-        status = run_plain(k, in, out, asked, error);
-    }
+    tally_status status = compute(k, in, out, with, error);
     const uint64_t taken = tly_log_clock() - start;
     if (status == TALLY_OK) {
+        int64_t threads = k->empty ? 0 : k->alone ? 1 : threads_for(k, with);
         char device[32], how[32];
         snprintf(device, sizeof device, "cpu:%s", tly_level_name(k->level));
         snprintf(how, sizeof how, "threads=%d", (int)threads);
@@ -321,28 +326,42 @@ static __attribute__((noinline)) tally_status run_told(const tally_kernel *k, co
     return status;
 }
 
-/* Whatever is not plain. */
-static __attribute__((noinline)) tally_status run_otherwise(const tally_kernel *k, const void *in,
-                                                            void *out, int32_t asked,
-                                                            tally_error *error)
+/* What is not plain, or not in order. */
+static __attribute__((noinline)) tally_status run_other(const tally_kernel *k, const void *in,
+                                                        void *out, const tally_run_options *with,
+                                                        tally_error *error)
 {
+    static const max_align_t nowhere;
     if (in == NULL && k->unread) {
-        return run_unread(k, out, asked, error);
+        in = &nowhere; /* a reduction of nothing, whose input need not be there */
     }
-    if (k->word != NULL) {
-        return run_told(k, in, out, asked, error);
+    if (k->gpu != NULL && tly_acceptable(&k->ready, in, out)) {
+        return tly_vulkan_kernel_run(k->gpu, in, out, error);
     }
-    return k->gpu != NULL && tly_acceptable(&k->ready, in, out)
-               ? tly_vulkan_kernel_run(k->gpu, in, out, error)
-               : refuse(k, in, out, error);
+    return k->word != NULL ? run_told(k, in, out, with, error) : compute(k, in, out, with, error);
 }
 
 NO_CANARY
-static inline tally_status run(const tally_kernel *k, const void *in, void *out, int32_t asked,
-                               tally_error *error)
+static inline __attribute__((always_inline)) tally_status run(const tally_kernel *k, const void *in,
+                                                              void *out,
+                                                              const tally_run_options *with,
+                                                              tally_error *error)
 {
-    return k->plain && tly_acceptable(&k->ready, in, out) ? run_plain(k, in, out, asked, error)
-                                                          : run_otherwise(k, in, out, asked, error);
+    if (!is_plain(k) || !tly_acceptable(&k->ready, in, out)) {
+        return run_other(k, in, out, with, error);
+    }
+    tly_args args;
+    tly_complete(&k->ready, in, out, k->apart_flags, &args);
+    if (k->scratch_bytes > TLY_STACK_SCRATCH) {
+        return launch_on_block(k, &args, with, error);
+    }
+    if (!k->alone || k->scratch_bytes > 0) {
+        launch_on_stack(k, &args, with);
+        return TALLY_OK;
+    }
+    tly_task task = { .end = k->tiles };
+    atomic_load_explicit(&k->entry, memory_order_acquire)(&args, &task);
+    return TALLY_OK;
 }
 
 NO_CANARY
@@ -352,16 +371,40 @@ tally_status tally_kernel_run(const tally_kernel *kernel, const void *in, void *
     if (kernel == NULL) {
         return tly_fail(error, TALLY_INVALID, "usage", "the kernel is NULL");
     }
-    return run(kernel, in, out, 0, error);
+    return run(kernel, in, out, NULL, error);
+}
+
+/* `with`: of this version's size. */
+NO_CANARY
+static __attribute__((noinline)) tally_status run_by(const tally_kernel *k, const void *in,
+                                                     void *out, const tally_run_options *with,
+                                                     tally_error *error)
+{
+    if (with->threads < 0) {
+        return tly_fail(error, TALLY_INVALID, "usage", "threads is %d, not 0 or more",
+                        with->threads);
+    }
+    if (with->reserved != 0) {
+        return tly_fail(error, TALLY_INVALID, "usage", "reserved is %u, not 0", with->reserved);
+    }
+    return k == NULL ? tally_kernel_run(k, in, out, error) : run(k, in, out, with, error);
 }
 
 NO_CANARY
 tally_status tally_kernel_run_threads(const tally_kernel *kernel, const void *in, void *out,
                                       int32_t threads, tally_error *error)
 {
-    if (threads < 0) {
-        return tly_fail(error, TALLY_INVALID, "usage", "threads is %d, not 0 or more", threads);
+    const tally_run_options with = { .size = sizeof with, .threads = threads };
+    return run_by(kernel, in, out, &with, error);
+}
+
+tally_status tally_kernel_run_with(const tally_kernel *kernel, const void *in, void *out,
+                                   const tally_run_options *options, tally_error *error)
+{
+    tally_run_options with;
+    if (options == NULL) {
+        return tally_kernel_run(kernel, in, out, error);
     }
-    return threads == 0 || kernel == NULL ? tally_kernel_run(kernel, in, out, error)
-                                          : run(kernel, in, out, threads, error);
+    tally_status status = tly_struct_take(&with, sizeof with, options, "tally_run_options", error);
+    return status != TALLY_OK ? status : run_by(kernel, in, out, &with, error);
 }

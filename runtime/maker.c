@@ -106,8 +106,10 @@ typedef struct job {
 static tally_status make_cpu(job *j)
 {
     tly_artefact made = { .code = NULL };
-    tally_status status = j->generator->generate(&j->request.problem, j->request.level, j->plan,
-                                                 &made, &j->reply.error);
+    const tly_generator *g = j->generator;
+    int quick = j->request.what == TLY_MAKE_CPU_QUICK && g->generate_quick != NULL;
+    tally_status status = (quick ? g->generate_quick : g->generate)(
+        &j->request.problem, j->request.level, j->plan, &made, &j->reply.error);
     if (status == TALLY_OK) {
         j->reply.launch = made.launch;
         j->bytes[0] = made.code;
@@ -167,10 +169,8 @@ static tally_status show_gpu(job *j)
 }
 
 static tally_status (*const makers[TLY_MAKE_COUNT])(job *) = {
-    [TLY_MAKE_CPU] = make_cpu,
-    [TLY_MAKE_GPU] = make_gpu,
-    [TLY_MAKE_SHOW_CPU] = show_cpu,
-    [TLY_MAKE_SHOW_GPU] = show_gpu,
+    [TLY_MAKE_CPU] = make_cpu,      [TLY_MAKE_CPU_QUICK] = make_cpu, [TLY_MAKE_GPU] = make_gpu,
+    [TLY_MAKE_SHOW_CPU] = show_cpu, [TLY_MAKE_SHOW_GPU] = show_gpu,
 };
 
 static void answer(job *j)

@@ -15,6 +15,7 @@ typedef enum tly_made {
     TLY_MAKE_GPU,
     TLY_MAKE_SHOW_CPU,
     TLY_MAKE_SHOW_GPU,
+    TLY_MAKE_CPU_QUICK,
     TLY_MAKE_COUNT
 } tly_made;
 

@@ -81,6 +81,7 @@ static tally_status join(const tly_artefact *artefact, tly_piece *made, tally_er
 typedef struct making {
     const tly_object *object;
     tly_piece *made;
+    int quick; /* if the generator can */
 } making;
 
 static tally_status make_now(void *state, tally_error *error)
@@ -101,7 +102,9 @@ static tally_status make_now(void *state, tally_error *error)
         return status;
     }
     tly_artefact artefact = { .code = NULL };
-    status = tly_make_cpu(context, generator, &f->problem, f->level, key->plan, &artefact, error);
+    m->made->quick = m->quick && generator->generate_quick != NULL;
+    status = tly_make_cpu(context, generator, &f->problem, f->level, key->plan, m->made->quick,
+                          &artefact, error);
     if (status != TALLY_OK) {
         return status;
     }
@@ -113,8 +116,16 @@ static tally_status make_now(void *state, tally_error *error)
 
 static tally_status make(const tly_object *object, tly_piece *made, tally_error *error)
 {
-    making m = { object, made };
+    making m = { object, made, 0 };
     return tly_stack_call(make_now, &m, error);
+}
+
+/* What quick selection alone fails at is made in full. */
+static tally_status make_quick(const tly_object *object, tly_piece *made, tally_error *error)
+{
+    making m = { object, made, 1 };
+    tally_status status = tly_stack_call(make_now, &m, error);
+    return status == TALLY_INTERNAL && made->quick ? make(object, made, error) : status;
 }
 
 /* --- loading ------------------------------------------------------------------------------- */
@@ -130,32 +141,41 @@ static int sound(const tly_launch *l, const tly_problem *problem)
 }
 
 /* To debuggers, as tally_cumsum_f32_rows_x86_64_v4. */
-static void show(tly_native *native, size_t bytes)
+static void show(tly_native *native, int quick, size_t bytes)
 {
     const tally_context *context = native->base.key.owner;
     tly_store_name n;
     char text[160], symbol[160];
     name(&native->base, &n);
-    snprintf(text, sizeof text, "tally:%s:%.16s:%.16s", n.word, native->launch.template_name,
-             native->launch.level);
+    snprintf(text, sizeof text, "tally:%s:%.16s:%.16s%s", n.word, native->launch.template_name,
+             native->launch.level, quick ? ":quick" : "");
     tly_identifier(text, symbol, sizeof symbol);
-    native->shown = tly_debug_show(&native->code, bytes, symbol, &context->store.log);
+    native->shown[quick] = tly_debug_show(quick ? &native->quick : &native->code, bytes, symbol,
+                                          &context->store.log);
 }
 
 static tally_status load(tly_object *object, const tly_piece *made, tally_error *error)
 {
     tly_native *native = (tly_native *)object;
-    const size_t front = sizeof native->launch;
-    if (made->count > front) {
-        memcpy(&native->launch, made->bytes, front);
+    tly_launch launch;
+    if (made->count > sizeof launch) {
+        memcpy(&launch, made->bytes, sizeof launch);
     }
-    if (made->count <= front || !sound(&native->launch, &facts_of(object)->problem)) {
+    if (made->count <= sizeof launch || !sound(&launch, &facts_of(object)->problem)) {
         return tly_fail(error, TALLY_INTERNAL, "device", "the generator's launch record is bad");
     }
-    tally_status status = tly_code_load((const unsigned char *)made->bytes + front,
-                                        made->count - front, &native->code, error);
+    if (native->quick.entry == NULL) {
+        native->launch = launch;
+    } else if (memcmp(&native->launch, &launch, sizeof launch) != 0) { /* it is in use */
+        return tly_fail(error, TALLY_INTERNAL, "device",
+                        "the generator's launch record is not that of its quick code");
+    }
+    tly_code *code = made->quick ? &native->quick : &native->code;
+    tally_status status = tly_code_load((const unsigned char *)made->bytes + sizeof launch,
+                                        made->count - sizeof launch, code, error);
     if (status == TALLY_OK) {
-        show(native, made->count - front);
+        show(native, made->quick, made->count - sizeof launch);
+        atomic_store_explicit(&native->entry, native->code.entry, memory_order_release);
     }
     return status;
 }
@@ -163,9 +183,12 @@ static tally_status load(tly_object *object, const tly_piece *made, tally_error 
 static void unload(tly_object *object)
 {
     tly_native *native = (tly_native *)object;
-    tly_debug_hide(native->shown);
-    native->shown = NULL;
+    for (int quick = 0; quick < 2; quick++) {
+        tly_debug_hide(native->shown[quick]);
+        native->shown[quick] = NULL;
+    }
     tly_code_unload(&native->code);
+    tly_code_unload(&native->quick);
 }
 
 /* --- the backend --------------------------------------------------------------------------- */
@@ -175,23 +198,38 @@ static const tly_backend backend = {
     .object_bytes = sizeof(tly_native),
     .facts_bytes = sizeof(facts),
     .make = make,
+    .make_quick = make_quick,
     .load = load,
     .unload = unload,
     .name = name,
 };
 
-tally_status tly_native_get(tally_context *context, const tly_request *request, tly_native **native,
-                            tly_origin *origin, tally_error *error)
+static void find_facts(const tly_request *request, facts *f)
+{
+    memset(f, 0, sizeof *f);
+    f->problem = request->problem;
+    strncpy(f->level, tly_level_name(request->level), sizeof f->level - 1);
+}
+
+tally_status tly_native_get(tally_context *context, const tly_request *request, int full,
+                            tly_native **native, tly_origin *origin, tally_error *error)
 {
     facts f;
-    memset(&f, 0, sizeof f);
-    f.problem = request->problem;
-    strncpy(f.level, tly_level_name(request->level), sizeof f.level - 1);
+    find_facts(request, &f);
     const tly_key key = { &backend, context, &f, request->plan };
     tly_object *object;
-    tally_status status = tly_cache_get(&context->cache, &key, &object, origin, error);
+    tally_status status = full ? tly_cache_get_full(&context->cache, &key, &object, origin, error)
+                               : tly_cache_get(&context->cache, &key, &object, origin, error);
     if (status == TALLY_OK) {
         *native = (tly_native *)object;
     }
     return status;
+}
+
+tally_status tly_native_keep(tally_context *context, const tly_request *request, tally_error *error)
+{
+    facts f;
+    find_facts(request, &f);
+    const tly_key key = { &backend, context, &f, request->plan };
+    return tly_cache_keep(&context->cache, &key, error);
 }

@@ -56,6 +56,12 @@ void tly_ready_check(tly_ready *r, const tly_problem *p, const tly_geometry *g)
 
 /* --- reductions ------------------------------------------------------------------------------ */
 
+/* How many lanes a tile has at most; 1 where there are none, as in an empty tensor that is shown. */
+static int64_t lanes_of(const tly_geometry *g, const tly_launch *l)
+{
+    return larger(smaller(g->inner, l->tile_lanes), 1);
+}
+
 /* Elements of one output that a chunk has; in lanes the plan counts those of all side by side, and
  * records are as large as there are lanes. */
 static int64_t chunk_of(const tly_ready *r, const tly_geometry *g, const tly_launch *l)
@@ -68,8 +74,9 @@ static int64_t chunk_of(const tly_ready *r, const tly_geometry *g, const tly_lau
     }
     int64_t most = larger(TLY_REDUCE_MOST_OUTPUT / r->record_bytes, 1);
     int64_t least = ceil_div(tly_multiply(g->length, g->steps), most);
-    int64_t chunk = larger(l->chunk / smaller(g->inner, l->tile_lanes), LEAST_LANE_STEPS);
-    return larger(chunk, ceil_div(least, LEAST_LANE_STEPS) * LEAST_LANE_STEPS);
+    int64_t wanted = l->chunk / lanes_of(g, l);
+    return larger(larger(wanted / LEAST_LANE_STEPS, ceil_div(least, LEAST_LANE_STEPS)), 1) *
+           LEAST_LANE_STEPS;
 }
 
 /* What the kernel's arguments say of chunks, and how many tiles there are. */
@@ -79,8 +86,7 @@ static void make_reduction(tly_ready *r, const tly_geometry *g, const tly_launch
     tly_args *args = &r->args;
     r->record_bytes = l->record_bytes;
     if (l->form == TLY_REDUCED_LANES) {
-        int64_t lanes = larger(smaller(g->inner, l->tile_lanes), 1);
-        r->record_bytes *= ceil_div(lanes, TLY_RECORD_LANES) * TLY_RECORD_LANES;
+        r->record_bytes *= ceil_div(lanes_of(g, l), TLY_RECORD_LANES) * TLY_RECORD_LANES;
     }
     int64_t chunk = chunk_of(r, g, l);
     args->steps = g->length > 0 ? g->steps : 0;

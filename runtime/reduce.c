@@ -55,7 +55,7 @@ void tly_reduce_work(tly_run *run, char *scratch)
                           .mode = TLY_MODE_TOTAL,
                           .scratch = scratch,
                           .carry_out = run->records + begin * k->record_bytes };
-        k->entry(run->args, &task);
+        tly_entry_of(k)(run->args, &task);
     }
 }
 
@@ -65,6 +65,6 @@ void tly_reduce_end(tly_run *run, char *scratch)
     tly_task task = {
         .end = k->tiles, .mode = TLY_MODE_COMBINE, .scratch = scratch, .carry_in = run->records
     };
-    k->entry(run->args, &task);
+    tly_entry_of(k)(run->args, &task);
     free(run->records);
 }

@@ -221,24 +221,25 @@ static const char *or_none(const char *why)
 
 static void *find(tly_store *store, const tly_store_key *key, size_t *count, tly_origin *origin)
 {
-    void *value = value_of(tly_packs_read(&store->packs, &store->log, key->hash, count), key, count,
-                           &origin->pack);
-    if (value != NULL) {
-        origin->from = TLY_FROM_PACK;
-        return value;
-    }
-    origin->pack = tly_packs_any(&store->packs) ? or_none(origin->pack) : "there is none";
+    void *value;
     if (store->folder != NULL) {
         value = value_of(load_from_folder(store, key, count, &origin->disk), key, count,
                          &origin->disk);
     } else {
         value = value_of(load_from_host(store, key, count), key, count, &origin->disk);
     }
-    if (value == NULL) {
-        int asked = store->folder != NULL || store->load != NULL;
-        origin->disk = asked ? or_none(origin->disk) : "there is none";
-    } else {
+    if (value != NULL) {
         origin->from = store->folder != NULL ? TLY_FROM_DISK : TLY_FROM_HOST;
+        return value;
+    }
+    int asked = store->folder != NULL || store->load != NULL;
+    origin->disk = asked ? or_none(origin->disk) : "there is none";
+    value = value_of(tly_packs_read(&store->packs, &store->log, key->hash, count), key, count,
+                     &origin->pack);
+    if (value != NULL) {
+        origin->from = TLY_FROM_PACK;
+    } else {
+        origin->pack = tly_packs_any(&store->packs) ? or_none(origin->pack) : "there is none";
     }
     return value;
 }

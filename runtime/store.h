@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 typedef struct tly_store {
-    tly_packs packs; /* looked through before the folder */
+    tly_packs packs; /* looked through after the folder, where a tuned kernel may be */
     char *folder;    /* absolute; NULL: none */
     tally_cache_load load;
     tally_cache_save save;
@@ -51,6 +51,7 @@ typedef enum tly_from {
     TLY_FROM_DISK,
     TLY_FROM_HOST, /* what tally_context_options.cache_load handed over */
     TLY_FROM_MADE,
+    TLY_FROM_QUICK, /* made, and to be made in full */
     TLY_FROM_COUNT
 } tly_from;
 

@@ -13,6 +13,7 @@
 static const char *const sources[TLY_FROM_COUNT] = {
     [TLY_FROM_NOWHERE] = "empty", [TLY_FROM_MEMORY] = "memory", [TLY_FROM_PACK] = "pack",
     [TLY_FROM_DISK] = "disk",     [TLY_FROM_HOST] = "host",     [TLY_FROM_MADE] = "made",
+    [TLY_FROM_QUICK] = "quick",
 };
 
 /* The canonical word of a request. */
@@ -71,7 +72,7 @@ static void tell_reasons(tally_context *context, const tly_request *request,
     if (origin->disk != NULL) {
         tly_log_say(log, TALLY_LOG_REASON, "%s: not from the disk cache: %s", word, origin->disk);
     }
-    if (origin->from == TLY_FROM_MADE) {
+    if (origin->from >= TLY_FROM_MADE) {
         line plan = { .length = 0 };
         if (tly_stage_show(context, request, TALLY_STAGE_PLAN, add, &plan, NULL) == TALLY_OK) {
             plan.text[plan.length > 0 ? plan.length - 1 : 0] = 0; /* the last one's comma */

@@ -3,6 +3,8 @@
  */
 #include "template.h"
 
+#include <string.h>
+
 static const tly_operator *row_of(const tly_build *c)
 {
     return tly_operator_find(c->p->op);
@@ -31,12 +33,31 @@ kir_value tly_combine(tly_build *c, kir_value x, kir_value y)
     return o->combine ? o->combine(c, x, y) : kir_bin(c->b, tly_combines_by(c->p), x, y);
 }
 
+/* The one of n elements that decides, in the order of their positions: its value first, then which of
+ * them have it. Three operations an element; states that are combined take six. */
+static kir_value decides(tly_build *c, const kir_value *x, const kir_value *index, unsigned n)
+{
+    kir_builder *b = c->b;
+    kir_value v[TLY_REDUCE_MOST_STEPS], at = 0;
+    memcpy(v, x, n * sizeof *x);
+    for (unsigned k = n; k > 1; k = (k + 1) / 2)
+        for (unsigned i = 0; i < k / 2; i++)
+            v[i] = kir_bin(b, tly_combines_by(c->p), v[i], v[i + (k + 1) / 2]);
+    for (unsigned i = 0; i < n; i++) { /* equal ones, the one that is wanted last */
+        unsigned k = c->p->last ? i : n - 1 - i;
+        at = i == 0 ? index[k] : kir_select(b, kir_cmp(b, KIR_EQ, x[k], v[0]), index[k], at);
+    }
+    return kir_tuple(b, 2, (kir_value[]){ v[0], at });
+}
+
 kir_value tly_take(tly_build *c, kir_value state, const kir_value *x, const kir_value *index,
                    unsigned n)
 {
     const tly_operator *o = row_of(c);
     if (o->take)
         return o->take(c, state, x, n);
+    if (o->searches)
+        return tly_combine(c, state, decides(c, x, index, n));
     kir_value some[TLY_REDUCE_MOST_STEPS];
     for (unsigned i = 0; i < n; i++)
         some[i] = tly_lift_at(c, x[i], index[i]);

@@ -158,16 +158,28 @@ void tly_reduce_outputs(tly_reduce *r, const tly_reduce_form *f)
 
 /* ---- rows: states are values ---- */
 
-static unsigned record_bytes(const tly_reduce *r)
+unsigned tly_reduce_record_bytes(const tly_reduce *r)
 {
     return r->watched || r->added ? 2 * r->c->acc_bytes : r->c->state_bytes;
 }
 
+kir_value tly_reduce_none(tly_reduce *r, unsigned lanes)
+{
+    return r->watched ? tly_reduce_one(r->c, lanes)
+           : r->added ? tly_reduce_no_parts(r->c, lanes)
+                      : tly_neutral(r->c, KIR_TYPE(r->c->acc.kind, lanes));
+}
+
+kir_value tly_reduce_join_records(tly_reduce *r, kir_value x, kir_value y)
+{
+    return r->watched ? tly_reduce_join(r->c, x, y)
+           : r->added ? tly_reduce_join_parts(r->c, x, y)
+                      : tly_combine(r->c, x, y);
+}
+
 static kir_value none(tly_reduce *r)
 {
-    return r->watched ? tly_reduce_one(r->c, 1)
-           : r->added ? tly_reduce_no_parts(r->c)
-                      : tly_neutral(r->c, r->c->acc);
+    return tly_reduce_none(r, 1);
 }
 
 static kir_value take(tly_reduce *r, kir_value p)
@@ -189,9 +201,7 @@ static void keep(tly_reduce *r, kir_value p, kir_value state)
 static kir_value join(tly_reduce *r, kir_value x, kir_value y, kir_value place)
 {
     (void)place;
-    return r->watched ? tly_reduce_join(r->c, x, y)
-           : r->added ? tly_reduce_join_parts(r->c, x, y)
-                      : tly_combine(r->c, x, y);
+    return tly_reduce_join_records(r, x, y);
 }
 
 static kir_value make(tly_reduce *r, const tly_span *s, kir_value place)
@@ -207,7 +217,8 @@ static tly_row begin(tly_reduce *r, kir_value output)
 
 static void finish(tly_reduce *r, const tly_span *all, kir_value out, kir_value state)
 {
-    kir_store(r->c->b, out, 0, tly_reduce_result(r, tly_reduce_judge(r, all, state)), 1, 0);
+    state = tly_reduce_judge(r, all, tly_in_step(r->c), state);
+    kir_store(r->c->b, out, 0, tly_reduce_result(r, state), 1, 0);
 }
 
 static void do_row(tly_reduce *r, kir_value row)
@@ -222,7 +233,7 @@ void tly_build_reduce_rows(tly_build *c, tly_launch *launch)
     kir_builder *b = c->b;
     tly_reduce r = tly_reduce_begin(c);
     launch->chunk = c->plan->chunk;
-    launch->record_bytes = record_bytes(&r);
+    launch->record_bytes = tly_reduce_record_bytes(&r);
     if (c->plan->rows > 1) { /* short ones, of one chunk */
         launch->scratch_bytes = TLY_MOST_VECTOR_BYTES * 8;
         tly_reduce_group(&r, kir_get(b, KIR_ARG_BEGIN), kir_get(b, KIR_ARG_TASK_END), do_row);

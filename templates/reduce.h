@@ -1,7 +1,7 @@
 /*
  * Reductions: reduce.c tiles and their order, reduce_rows.c a row's tile and its state, reduce_range.c
- * what left the floating-point range, reduce_lanes.c outputs side by side, reduce_interleaved.c a few of
- * them, reduce_element.c elements in and out.
+ * what left the floating-point range, reduce_lanes.c outputs side by side, reduce_interleaved.c and
+ * reduce_stream.c a few of them, reduce_element.c elements in and out.
  */
 #ifndef TLY_REDUCE_TEMPLATE_H
 #define TLY_REDUCE_TEMPLATE_H
@@ -66,6 +66,11 @@ typedef struct tly_reduce_form {
 } tly_reduce_form;
 void tly_reduce_outputs(tly_reduce *r, const tly_reduce_form *f);
 
+/* States as chunks hand them on, with what is watched: of an output, a neutral one, and joined. */
+unsigned tly_reduce_record_bytes(const tly_reduce *r);
+kir_value tly_reduce_none(tly_reduce *r, unsigned lanes);
+kir_value tly_reduce_join_records(tly_reduce *r, kir_value x, kir_value y);
+
 /* ---- reduce_rows.c ---- */
 
 /* What a walk over elements makes of them: states of any kind, which need not be the operator's. */
@@ -105,8 +110,9 @@ tly_reduce_rules tly_reduce_chains(unsigned vectors); /* rules of short chains o
 kir_value tly_reduce_doubt(tly_reduce *r, kir_value state, kir_value *bad);
 
 /* The state of an output as its result's: a product's mantissa and exponent, and a sum's parts,
- * become one. */
-kir_value tly_reduce_judge(tly_reduce *r, const tly_span *all, kir_value state);
+ * become one. `apart`: bytes from one element of a step to the next. But for products states may
+ * have lanes. */
+kir_value tly_reduce_judge(tly_reduce *r, const tly_span *all, kir_value apart, kir_value state);
 /* Products of a span as (mantissa, exponent). */
 kir_value tly_reduce_product(tly_reduce *r, const tly_span *s);
 kir_value tly_reduce_join(tly_build *c, kir_value x, kir_value y);
@@ -115,7 +121,8 @@ kir_value tly_reduce_one(tly_build *c, unsigned lanes);
  * elements are not finite these are the sum. */
 kir_value tly_reduce_parts(tly_reduce *r, const tly_span *s, kir_value state);
 kir_value tly_reduce_join_parts(tly_build *c, kir_value x, kir_value y);
-kir_value tly_reduce_no_parts(tly_build *c);
+kir_value tly_reduce_no_parts(tly_build *c, unsigned lanes);
+kir_value tly_reduce_parts_of(tly_build *c, kir_value sums); /* of (what is not finite, the rest) */
 
 /* ---- reduce_range.c: what templates for GPUs share ---- */
 

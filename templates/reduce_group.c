@@ -6,14 +6,17 @@
  */
 #include "reduce.h"
 
+#include <string.h>
+
 enum { MOST = TLY_REDUCE_MOST_GROUP };
 
 typedef struct group {
     tly_reduce *r;
     const tly_reduce_rules *rules;
     unsigned rows;
-    kir_value in[MOST]; /* element 0 of each */
-    kir_value length;
+    kir_value in[MOST];       /* element 0 of each */
+    kir_value length, packed; /* of a row; 0 unless rows lie one behind the other */
+    kir_value ahead;          /* bytes */
 } group;
 
 static kir_value lifted(group *g, kir_value x, kir_value position)
@@ -24,29 +27,63 @@ static kir_value lifted(group *g, kir_value x, kir_value position)
     return g->rules->lift(g->r, x, index);
 }
 
-/* Whole vectors of all rows, then what fills none. */
+/* States are closed where so many rows share a vector: then as many elements made each as of long rows'
+ * chains at most. */
+static unsigned closing(const group *g)
+{
+    enum { CHAIN = 32 };
+    unsigned parts = g->r->c->lanes * g->r->c->acc_bytes * CHAIN / TLY_REDUCED_BYTES;
+    return parts < 1 ? 1 : parts < g->rows ? parts : g->rows;
+}
+
+static void close(group *g, kir_value *state, unsigned n)
+{
+    for (unsigned i = 0; g->rules->close != NULL && i < n; i++)
+        state[i] = g->rules->close(g->r->c, state[i]);
+}
+
+/* Lines of what comes next, in the order of memory where rows lie one behind the other: those of the
+ * next rows at once, or further ahead where these are short. */
+static void fetch_ahead(group *g, kir_value skipped)
+{
+    tly_build *c = g->r->c;
+    for (unsigned i = 0; c->plan->prefetch > 0 && i < g->rows; i++)
+        kir_prefetch(c->b, kir_ptradd(c->b, g->in[i], add(c, skipped, g->ahead)), 0);
+}
+
+/* The first `count` elements from `from` on of a row, the others neutral. */
+static kir_value some_of(group *g, kir_value row, kir_value from, kir_value count)
+{
+    tly_build *c = g->r->c;
+    kir_value x = kir_ptradd(c->b, row, mul(c, from, imm(c, c->in_bytes)));
+    x = lifted(g, tly_reduce_load_some(g->r, x, count), from);
+    return kir_select(c->b, tly_reduce_mask(g->r, count), x, g->rules->neutral(c, c->lanes));
+}
+
+/* The first vectors of all rows, the other whole ones, then what fills none. */
 static void take_rows(group *g, kir_value *state)
 {
     tly_build *c = g->r->c;
     kir_builder *b = c->b;
-    kir_value whole = tly_round_down(c, g->length, c->lanes);
+    kir_value whole = tly_round_down(c, g->length, c->lanes), first = imm(c, c->lanes);
+    kir_value count = tly_min(c, g->length, first);
     kir_loop l;
     kir_branch some;
-    kir_for(b, &l, imm(c, 0), whole, imm(c, c->lanes), g->rows, state);
+    for (unsigned i = 0; i < g->rows; i++)
+        state[i] = some_of(g, g->in[i], imm(c, 0), count);
+    fetch_ahead(g, imm(c, 0));
+    kir_for(b, &l, first, whole, first, g->rows, state);
     kir_value skipped = mul(c, l.i, imm(c, c->in_bytes));
     for (unsigned i = 0; i < g->rows; i++) {
         kir_value x = tly_reduce_load(g->r, kir_ptradd(b, g->in[i], skipped), 0, c->lanes);
         l.carried[i] = g->rules->combine(c, l.carried[i], lifted(g, x, l.i));
     }
+    fetch_ahead(g, skipped);
     kir_for_end(b, &l, l.carried);
-    kir_if(b, &some, less(c, whole, g->length));
-    kir_value count = sub(c, g->length, whole), there = tly_reduce_mask(g->r, count);
-    skipped = mul(c, whole, imm(c, c->in_bytes));
-    for (unsigned i = 0; i < g->rows; i++) {
-        kir_value x = tly_reduce_load_some(g->r, kir_ptradd(b, g->in[i], skipped), count);
-        x = kir_select(b, there, lifted(g, x, whole), g->rules->neutral(c, c->lanes));
-        state[i] = g->rules->combine(c, l.result[i], x);
-    }
+    count = sub(c, g->length, tly_max(c, whole, first));
+    kir_if(b, &some, less(c, imm(c, 0), count));
+    for (unsigned i = 0; i < g->rows; i++)
+        state[i] = g->rules->combine(c, l.result[i], some_of(g, g->in[i], whole, count));
     kir_else(b, &some, g->rows, state);
     kir_if_end(b, &some, g->rows, l.result);
     for (unsigned i = 0; i < g->rows; i++)
@@ -69,18 +106,59 @@ static kir_value fold(group *g, kir_value x, kir_value y, unsigned parts)
 {
     tly_build *c = g->r->c;
     kir_value low = halves(c, x, y, parts, 0), high = halves(c, x, y, parts, 1);
-    return g->rules->join != NULL ? g->rules->join(c, low, high) : g->rules->combine(c, low, high);
+    int joins = g->rules->join != NULL && parts >= closing(g);
+    return joins ? g->rules->join(c, low, high) : g->rules->combine(c, low, high);
 }
 
-/* Rows by pairs, until one vector has a lane of each. */
+/* So many parts of a vector, each a row, one behind the other in memory. */
+static void load_parts(group *g, unsigned parts, kir_value *state)
+{
+    tly_build *c = g->r->c;
+    unsigned n = g->rows / parts;
+    for (unsigned i = 0; i < n; i++) {
+        kir_value x = tly_reduce_load(g->r, g->in[0], (int64_t)i * c->lanes * c->in_bytes,
+                                      c->lanes);
+        kir_value index = 0;
+        if (g->r->indexed) {
+            index = tly_reduce_indices(g->r, imm(c, 0), c->lanes, 1);
+            kir_value within = kir_const(c->b, kir_type_of(c->b, index), c->lanes / parts - 1);
+            index = kir_bin(c->b, KIR_AND, index, within);
+        }
+        state[i] = g->rules->lift(g->r, x, index);
+    }
+    if (parts > closing(g))
+        close(g, state, n);
+}
+
+/* Rows by pairs, until one vector has a lane of each. Rows that are such a part of a vector as come
+ * next are loaded as that: what they would be combined with before is neutral. */
+static void fold_pairs(group *g, unsigned parts, kir_value *state)
+{
+    tly_build *c = g->r->c;
+    kir_builder *b = c->b;
+    unsigned n = g->rows / parts;
+    kir_branch direct = { 0 };
+    if (parts == 1) {
+        take_rows(g, state);
+    } else {
+        kir_if(b, &direct, equal(c, g->packed, imm(c, c->lanes / parts)));
+        load_parts(g, parts, state);
+        kir_else(b, &direct, n, state);
+        fold_pairs(g, parts / 2, state);
+        for (unsigned i = 0; i < n; i++)
+            state[i] = fold(g, state[2 * i], state[2 * i + 1], parts / 2);
+        kir_if_end(b, &direct, n, state);
+        memcpy(state, direct.result, n * sizeof *state);
+    }
+    if (parts == closing(g))
+        close(g, state, n);
+}
+
 static kir_value fold_rows(group *g, kir_value *state)
 {
-    unsigned parts = 1;
-    for (unsigned n = g->rows; n > 1; n /= 2, parts *= 2)
-        for (unsigned i = 0; i < n / 2; i++)
-            state[i] = fold(g, state[2 * i], state[2 * i + 1], parts);
+    fold_pairs(g, g->rows, state);
     for (unsigned n = g->r->c->lanes; n > g->rows; n /= 2)
-        state[0] = fold(g, state[0], state[0], parts);
+        state[0] = fold(g, state[0], state[0], g->rows);
     return state[0];
 }
 
@@ -116,6 +194,8 @@ void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_
     kir_value in_apart = kir_get_at(b, KIR_ARG_OUTER_IN, imm(c, 0));
     kir_value out_apart = kir_get_at(b, KIR_ARG_OUTER_OUT, imm(c, 0));
     kir_value in = kir_get(b, KIR_ARG_IN), out = kir_get(b, KIR_ARG_OUT), state[MOST];
+    kir_value dense = equal(c, in_apart, mul(c, g.length, imm(c, c->in_bytes)));
+    g.ahead = tly_max(c, mul(c, in_apart, imm(c, g.rows)), imm(c, c->plan->prefetch));
     kir_loop l, each;
     kir_branch again;
     kir_for(b, &l, begin, end, imm(c, g.rows), 0, NULL);
@@ -125,14 +205,12 @@ void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_
         kir_clear_flags(b);
         first = kir_keep(b, first);
     }
+    kir_value full = equal(c, count, imm(c, g.rows)), none = imm(c, 0);
+    g.packed = kir_select(b, kir_bin(b, KIR_AND, full, dense), g.length, none);
     for (unsigned i = 0; i < g.rows; i++) { /* behind the last, that one again */
-        kir_value row = i > 0 ? tly_min(c, imm(c, i), last) : imm(c, 0);
-        g.in[i] = kir_ptradd(b, first, mul(c, row, in_apart));
-        state[i] = rules.neutral(c, c->lanes);
+        kir_value moved = i > 0 ? kir_select(b, less(c, last, imm(c, i)), none, in_apart) : none;
+        g.in[i] = kir_ptradd(b, i > 0 ? g.in[i - 1] : first, moved);
     }
-    take_rows(&g, state);
-    for (unsigned i = 0; rules.close != NULL && i < g.rows; i++)
-        state[i] = rules.close(c, state[i]);
     kir_value bad, all = tly_reduce_doubt(r, fold_rows(&g, state), &bad);
     store(&g, kir_ptradd(b, out, mul(c, l.i, out_apart)), out_apart, count,
           tly_reduce_result(r, all));

@@ -31,6 +31,7 @@ static const tly_key interleaved_table[] = {
     { KEY(lanes), 1, TLY_MOST_VECTOR_BYTES, 1 },
     { KEY(rows), 1, TLY_REDUCE_MOST_STEPS, 1 },
     { KEY(block), 1, 1024, 1 },
+    { KEY(chunk), 0, 1 << 24, 0 },
     { KEY(split_bytes), 0, 1 << 30, 0 },
 };
 
@@ -51,10 +52,8 @@ static const char *lanes_refuse(const tly_problem *p)
 
 static const char *interleaved_refuse(const tly_problem *p)
 {
-    if (p->form != TLY_REDUCED_LANES || !(p->dense & TLY_REDUCED_PACKED))
-        return "reduce_interleaved: no packed columns";
-    return tly_is_watched_as(p, TLY_WATCH_PRODUCTS)
-               ? "reduce_interleaved: products of floats leave their range in another order"
+    return p->form != TLY_REDUCED_LANES || !(p->dense & TLY_REDUCED_PACKED)
+               ? "reduce_interleaved: no packed columns"
                : NULL;
 }
 

@@ -145,9 +145,20 @@ static kir_value zeros(tly_build *c, unsigned lanes)
     return kir_tuple(c->b, 2, (kir_value[]){ zero, zero });
 }
 
-kir_value tly_reduce_no_parts(tly_build *c)
+kir_value tly_reduce_no_parts(tly_build *c, unsigned lanes)
 {
-    return kir_tuple(c->b, 2, (kir_value[]){ tly_neutral(c, c->acc), real(c, 1, 0) });
+    kir_value sum = tly_neutral(c, KIR_TYPE(c->acc.kind, lanes));
+    return kir_tuple(c->b, 2, (kir_value[]){ sum, real(c, lanes, 0) });
+}
+
+kir_value tly_reduce_parts_of(tly_build *c, kir_value sums)
+{
+    kir_builder *b = c->b;
+    kir_value other = kir_part(b, sums, 0), none = tly_reduce_no_parts(c, 1);
+    kir_value alone[2] = { other, kir_part(b, none, 1) };
+    kir_value beside[2] = { kir_part(b, none, 0), kir_part(b, sums, 1) };
+    return kir_select(b, kir_cmp(b, KIR_UNE, other, real(c, 1, 0)), kir_tuple(b, 2, alone),
+                      kir_tuple(b, 2, beside));
 }
 
 kir_value tly_reduce_parts(tly_reduce *r, const tly_span *s, kir_value state)
@@ -159,14 +170,9 @@ kir_value tly_reduce_parts(tly_reduce *r, const tly_span *s, kir_value state)
     kir_builder *b = c->b;
     kir_branch again;
     kir_if(b, &again, tly_not(c, tly_reduce_finite(c, state)));
-    kir_value sums = tly_reduce_walk(r, &rules, s), other = kir_part(b, sums, 0);
-    kir_value decides = kir_cmp(b, KIR_UNE, other, real(c, 1, 0));
-    kir_value beside = kir_part(b, sums, 1), none = tly_reduce_no_parts(c);
-    kir_value parts = kir_select(b, decides,
-                                 kir_tuple(b, 2, (kir_value[]){ other, kir_part(b, none, 1) }),
-                                 kir_tuple(b, 2, (kir_value[]){ kir_part(b, none, 0), beside }));
+    kir_value parts = tly_reduce_parts_of(c, tly_reduce_walk(r, &rules, s));
     kir_else(b, &again, 1, &parts);
-    parts = kir_tuple(b, 2, (kir_value[]){ state, kir_part(b, none, 1) });
+    parts = kir_tuple(b, 2, (kir_value[]){ state, real(c, 1, 0) });
     kir_if_end(b, &again, 1, &parts);
     return again.result[0];
 }
@@ -175,7 +181,8 @@ kir_value tly_reduce_parts(tly_reduce *r, const tly_span *s, kir_value state)
 kir_value tly_reduce_join_parts(tly_build *c, kir_value x, kir_value y)
 {
     kir_builder *b = c->b;
-    kir_value none = tly_reduce_no_parts(c), scale = real(c, 1, format_of(c)->small);
+    unsigned n = lanes_of(c, kir_part(b, x, 0));
+    kir_value none = tly_reduce_no_parts(c, n), scale = real(c, n, format_of(c)->small);
     kir_value vx = kir_part(b, x, 0), vy = kir_part(b, y, 0), sum = bin(c, KIR_ADD, vx, vy);
     kir_value beside = bin(c, KIR_ADD, kir_part(b, x, 1), kir_part(b, y, 1));
     kir_value left = bin(c, KIR_AND, tly_reduce_finite(c, vx), tly_reduce_finite(c, vy));
@@ -190,9 +197,8 @@ static kir_value judge_sum(tly_build *c, kir_value parts)
 {
     kir_builder *b = c->b;
     kir_value sum = kir_part(b, parts, 0), beside = kir_part(b, parts, 1);
-    kir_value whole = bin(c, KIR_MUL, sum, real(c, 1, format_of(c)->small));
-    whole = bin(c, KIR_MUL, bin(c, KIR_ADD, whole, beside), real(c, 1, format_of(c)->large));
-    kir_value some = kir_cmp(b, KIR_UNE, beside, real(c, 1, 0));
+    kir_value whole = tly_reduce_large(c, bin(c, KIR_ADD, tly_reduce_small(c, sum), beside));
+    kir_value some = kir_cmp(b, KIR_UNE, beside, real(c, lanes_of(c, sum), 0));
     return kir_select(b, bin(c, KIR_AND, some, tly_reduce_finite(c, sum)), whole, sum);
 }
 
@@ -268,6 +274,15 @@ static kir_value plain_one(tly_build *c, unsigned lanes)
     return real(c, lanes, format_of(c)->one);
 }
 
+/* Mantissas that were split are below 2, so 128 of them stay in the range of f32: all of a walk. What
+ * is no number stands for itself, whatever its exponent. */
+static kir_value join_split(tly_build *c, kir_value x, kir_value y)
+{
+    kir_value m = bin(c, KIR_MUL, kir_part(c->b, x, 0), kir_part(c->b, y, 0));
+    kir_value e = bin(c, KIR_ADD, kir_part(c->b, x, 1), kir_part(c->b, y, 1));
+    return kir_tuple(c->b, 2, (kir_value[]){ m, e });
+}
+
 tly_reduce_rules tly_reduce_chains(unsigned vectors)
 {
     return (tly_reduce_rules){ .vectors = vectors,
@@ -275,7 +290,7 @@ tly_reduce_rules tly_reduce_chains(unsigned vectors)
                                .combine = multiply,
                                .neutral = plain_one,
                                .close = tly_reduce_split,
-                               .join = tly_reduce_join };
+                               .join = join_split };
 }
 
 /* Of a span's elements by short chains. Of short steps a chain takes several: each gives the first
@@ -294,7 +309,9 @@ static kir_value by_chains(tly_reduce *r, const tly_span *s)
     kir_for(b, &part, s->from, s->to, imm(c, CHAIN * group), 1, step.carried);
     tly_span some = { in, step.i, tly_min(c, s->end, add(c, step.i, together)), part.i,
                       tly_min(c, s->to, add(c, part.i, imm(c, CHAIN * group))) };
-    all = tly_reduce_join(c, part.carried[0], tly_reduce_walk(r, &rules, &some));
+    kir_value walked = tly_reduce_walk(r, &rules, &some);
+    walked = split(c, kir_part(b, walked, 0), kir_part(b, walked, 1));
+    all = tly_reduce_join(c, part.carried[0], walked);
     kir_for_end(b, &part, &all);
     kir_for_end(b, &step, part.result);
     return step.result[0];
@@ -336,7 +353,7 @@ kir_value tly_reduce_product_of(tly_build *c, kir_value state)
 
 /* The plain loop's product, up to where it is infinite, NaN, or, but for infinite elements, zero for
  * good; with the sign that it has in the end, which is the mantissa's. */
-static kir_value by_loop(tly_reduce *r, const tly_span *all, kir_value mantissa)
+static kir_value by_loop(tly_reduce *r, const tly_span *all, kir_value apart, kir_value mantissa)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
@@ -351,7 +368,7 @@ static kir_value by_loop(tly_reduce *r, const tly_span *all, kir_value mantissa)
     alive = bin(c, KIR_AND, alive, tly_reduce_finite(c, part.carried[0]));
     kir_value end = kir_select(b, alive, tly_min(c, sub(c, all->to, part.i), some), zero);
     kir_for(b, &l, zero, end, one, 1, part.carried);
-    kir_value at = mul(c, add(c, part.i, l.i), tly_in_step(c));
+    kir_value at = mul(c, add(c, part.i, l.i), apart);
     kir_value x = tly_reduce_load(r, kir_ptradd(b, in, at), 0, 1);
     y = bin(c, KIR_MUL, l.carried[0], x);
     kir_for_end(b, &l, &y);
@@ -361,23 +378,23 @@ static kir_value by_loop(tly_reduce *r, const tly_span *all, kir_value mantissa)
     return as(c, c->acc.kind, bin(c, KIR_OR, size(c, step.result[0]), sign));
 }
 
-static kir_value judge_product(tly_reduce *r, const tly_span *all, kir_value state)
+static kir_value judge_product(tly_reduce *r, const tly_span *all, kir_value apart, kir_value state)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
     kir_branch beyond;
     kir_value y = tly_reduce_product_of(c, state);
     kir_if(b, &beyond, tly_reduce_endless(c, y));
-    kir_value loop = by_loop(r, all, kir_part(b, state, 0));
+    kir_value loop = by_loop(r, all, apart, kir_part(b, state, 0));
     kir_else(b, &beyond, 1, &loop);
     kir_if_end(b, &beyond, 1, &y);
     return beyond.result[0];
 }
 
-kir_value tly_reduce_judge(tly_reduce *r, const tly_span *all, kir_value state)
+kir_value tly_reduce_judge(tly_reduce *r, const tly_span *all, kir_value apart, kir_value state)
 {
     if (r->watched)
-        return judge_product(r, all, state);
+        return judge_product(r, all, apart, state);
     return r->added ? judge_sum(r->c, state) : state;
 }
 

@@ -4,12 +4,13 @@
  *
  *   differential [--device D]... [--level L]... [--count N] [--seed S] [--only N]
  *                [--most ELEMENTS] [--ops OP,OP...|scans|reductions|made|all] [--interpret]
- *                [--engines library,native,interpret,remote] [--self-test]
+ *                [--engines library,native,interpret,remote] [--quick] [--self-test]
  *
  * D is what `tally --device` takes, --level L is --device cpu:L; without them: every level of CPU
  * that this machine runs. Engines by default: library and native, for Vulkan library alone, for
  * AArch64 remote, for other levels that this machine lacks interpret; --interpret adds that to
- * those of CPUs. Operators by default: `made`, those that kernels exist for, on Vulkan devices scans;
+ * those of CPUs. --quick: kernels for CPUs are made by LLVM's quick selection, as a context with
+ * TALLY_COMPILE_BACKGROUND has them first. Operators by default: `made`, those that kernels exist for, on Vulkan devices scans;
  * of reductions and of operators that are named with those outputs, too, that are wider than the
  * input. Every failure prints one line that repeats it alone. Exit status: 0 if every
  * device is there, no case failed, none was refused but for a dtype that its device says it lacks,
@@ -35,7 +36,7 @@ typedef struct run_options {
     uint32_t draws; /* as in random.h */
     const char *ops;
     const char *engines; /* comma-separated; NULL: the device's default */
-    int interpret, self_test;
+    int interpret, quick, self_test;
 } run_options;
 
 /* What processes share. */
@@ -141,8 +142,8 @@ static long end_of(const run_options *o)
 static int run_cases(const run_options *o, shared *all, const char *unused)
 {
     const tly_course course = {
-        o->seed,    o->most, draws_for(o, &all->device), o->ops, engines_for(o, &all->device),
-        all->device
+        o->seed,     o->most, draws_for(o, &all->device), o->ops, engines_for(o, &all->device),
+        all->device, o->quick
     };
     tly_driver v;
     int broken = tly_driver_open(&v, &course, &all->at) || tly_driver_open_engines(&v);
@@ -183,7 +184,7 @@ static int fault_status(const run_options *o, tly_fault fault, int flushes)
     const pid_t child = fork();
     if (child == 0) {
         tally_error error = TALLY_ERROR_INIT;
-        tly_course course = { o->seed, o->most, o->draws, o->ops, "plain", { .kind = "plain" } };
+        tly_course course = { o->seed, o->most, o->draws, o->ops, "plain", { .kind = "plain" }, 0 };
         tly_progress at = { .next = 0 };
         tly_driver v;
         FILE *quiet = freopen("/dev/null", "w", stdout);
@@ -273,6 +274,10 @@ static int parse(run_options *o, int argc, char **argv)
         }
         if (!strcmp(name, "--interpret")) {
             o->interpret = 1;
+            continue;
+        }
+        if (!strcmp(name, "--quick")) {
+            o->quick = 1;
             continue;
         }
         const char *value = ++k < argc ? argv[k] : NULL;

@@ -83,7 +83,7 @@ static void draw(const tly_driver *v, long number, drawn *c)
     tly_random r = tly_random_seed(v->course->seed, (uint64_t)number);
     tly_random_problem(&r, v->course->most, v->course->draws, &t->d);
     t->data = tly_random_data(&r, &t->d);
-    c->hosted = tly_random_one_in(&r, 4) && v->hosted;
+    c->hosted = tly_random_one_in(&r, 4) && v->hosted[0];
     tly_random plans = tly_random_seed(tly_random_next(&r), (uint64_t)number);
     tly_plan_draw(&plans, v->context, &v->course->device, &t->d, c->plan, sizeof c->plan);
     t->plan = c->plan;
@@ -97,12 +97,12 @@ static void describe(const tly_driver *v, const tly_trial *t, long number)
     if (tally_descriptor_print(&t->d, word, sizeof word, NULL, NULL))
         snprintf(word, sizeof word, "(no valid descriptor)");
     snprintf(repro, sizeof repro,
-             "%s  [differential --device %s --engines %s --seed %llu --most %lld%s%s --only %ld; "
+             "%s  [differential --device %s --engines %s --seed %llu --most %lld%s%s%s --only %ld; "
              "data %s, plan \"%s\"]\n",
              word, v->course->device.selector, v->course->engines,
              (unsigned long long)v->course->seed, (long long)v->course->most,
-             v->course->ops ? " --ops " : "", v->course->ops ? v->course->ops : "", number,
-             tly_data_name(t->data), t->plan);
+             v->course->quick ? " --quick" : "", v->course->ops ? " --ops " : "",
+             v->course->ops ? v->course->ops : "", number, tly_data_name(t->data), t->plan);
 }
 
 static void count_passed(tly_driver *v, const drawn *c)
@@ -133,7 +133,7 @@ static void run_case(tly_driver *v, long number)
     describe(v, t, number);
     in_work = t;
     for (int k = 0; k < v->engine_count; k++)
-        engines[k] = c.hosted && !strcmp(v->engines[k]->name, "library") ? v->hosted
+        engines[k] = c.hosted && !strcmp(v->engines[k]->name, "library") ? v->hosted[number & 1]
                                                                          : v->engines[k];
     if (tally_descriptor_check(&t->d, NULL)) {
         snprintf(t->why, sizeof t->why, "the driver drew an invalid descriptor");
@@ -153,6 +153,48 @@ void tly_driver_run(tly_driver *v, long number)
     alarm(MOST_SECONDS);
     run_case(v, number);
     alarm(0);
+}
+
+/* ---- contexts ---- */
+
+static const tly_generator *real;
+
+/* As the library does: where quick selection gives up, in full. */
+static tally_status generate_quick(const tly_problem *problem, const char *level, const char *plan,
+                                   tly_artefact *artefact, tally_error *error)
+{
+    tally_status status = real->generate_quick(problem, level, plan, artefact, error);
+    return status != TALLY_INTERNAL ? status
+                                    : real->generate(problem, level, plan, artefact, error);
+}
+
+static tally_status make_quick(tally_context *context, tally_error *error)
+{
+    static tly_generator quick;
+    tally_status status = tly_generator_find(context, &real, error);
+    if (!status) {
+        quick = *real;
+        quick.generate = generate_quick;
+        tly_context_set_generator(context, &quick);
+    }
+    return status;
+}
+
+static tally_status open_context(const tly_driver *v, const tally_context_options *options,
+                                 tally_context **context, tally_error *error)
+{
+    tally_status status = tally_context_create(options, context, error);
+    if (status)
+        return status;
+    /* What else only larger tensors on larger machines would see: threads beyond the CPUs, narrow
+     * ranges of lanes, accumulators that fit by parts. */
+    (*context)->limits = (tly_limits){ .cpus = 64,
+                                       .split_rows = 256,
+                                       .split_lanes = 256,
+                                       .chain = 256,
+                                       .share = 64,
+                                       .scratch_bytes = 6144 };
+    return v->course->quick ? make_quick(*context, error) : TALLY_OK;
 }
 
 /* ---- engines ---- */
@@ -184,12 +226,14 @@ static int open_hosted(tly_driver *v)
     tally_error error = TALLY_ERROR_INIT;
     if (!strcmp(v->course->device.kind, "vulkan") || !v->course->device.runs_here)
         return 0;
-    if (tally_context_create(&options, &v->host_context, &error) ||
-        !(v->hosted = tly_engine_library(v->host_context, v->course->device.selector, &error))) {
+    const char *selector = v->course->device.selector;
+    if (open_context(v, &options, &v->host_context, &error) ||
+        !(v->hosted[0] = tly_engine_library(v->host_context, selector, &error)) ||
+        !(v->hosted[1] = tly_engine_lent(v->context, selector, &v->host, &error))) {
         printf("no engine on the host's threads: %s\n", error.message);
         return 1;
     }
-    v->hosted->name = "library on the host's threads";
+    v->hosted[0]->name = "library on the host's threads";
     return 0;
 }
 
@@ -215,8 +259,9 @@ void tly_driver_close(tly_driver *v)
 {
     for (int k = 0; k < v->engine_count; k++)
         v->engines[k]->close(v->engines[k]);
-    if (v->hosted)
-        v->hosted->close(v->hosted);
+    for (int k = 0; k < 2; k++)
+        if (v->hosted[k])
+            v->hosted[k]->close(v->hosted[k]);
     tally_context_destroy(&v->context);
     tally_context_destroy(&v->host_context);
     tly_arena_close(&v->in);
@@ -234,17 +279,9 @@ int tly_driver_open(tly_driver *v, const tly_course *course, tly_progress *at)
         printf("no buffers: %s\n", strerror(errno));
         return 1;
     }
-    if (tally_context_create(&options, &v->context, &error)) {
+    if (open_context(v, &options, &v->context, &error)) {
         printf("no context: %s\n", error.message);
         return 1;
     }
-    /* What else only larger tensors on larger machines would see: threads beyond the CPUs, narrow
-     * ranges of lanes, accumulators that fit by parts. */
-    v->context->limits = (tly_limits){ .cpus = 64,
-                                       .split_rows = 256,
-                                       .split_lanes = 256,
-                                       .chain = 256,
-                                       .share = 64,
-                                       .scratch_bytes = 6144 };
     return 0;
 }

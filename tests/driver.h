@@ -36,6 +36,7 @@ typedef struct tly_course {
     const char *ops;     /* the same as they were asked for; NULL: those that are made */
     const char *engines; /* comma-separated */
     tally_device device;
+    int quick; /* kernels for CPUs are made by LLVM's quick selection */
 } tly_course;
 
 typedef struct tly_driver {
@@ -45,7 +46,8 @@ typedef struct tly_driver {
     int engine_count;
     tly_host host;
     tally_context *host_context;
-    tly_engine *hosted; /* the library on the host's threads; NULL where that means nothing */
+    /* The library on the host's threads, the context's or a run's; NULL where that means nothing. */
+    tly_engine *hosted[2];
     tly_arena in, out;
     tly_progress *at;
 } tly_driver;

@@ -1,6 +1,7 @@
 /*
  * Ways to run a kernel, behind one face, so that one driver compares them all:
  *   library    the public API, in as many threads as asked; of these, Vulkan devices have it alone
+ *   lent       the same on a host's threads, lent for each run
  *   native     the kernel's entry called directly, its tiles cut into tasks as threads would
  *   interpret  the same tasks, the kernel IR run by the interpreter
  *   remote     the same tasks, AArch64 code under an emulator
@@ -10,6 +11,8 @@
 #define TLY_ENGINE_H
 
 #include <tally/kernel.h>
+
+#include "host.h"
 
 typedef struct tly_engine tly_engine;
 
@@ -27,6 +30,8 @@ struct tly_engine {
 /* NULL and a message in *error: out of memory, no emulator. Free with e->close(e), before the
  * context. `device` is a selector. */
 tly_engine *tly_engine_library(tally_context *context, const char *device, tally_error *error);
+tly_engine *tly_engine_lent(tally_context *context, const char *device, tly_host *host,
+                            tally_error *error);
 tly_engine *tly_engine_native(tally_context *context, const char *device, tally_error *error);
 tly_engine *tly_engine_interpret(tally_context *context, const char *device, tally_error *error);
 tly_engine *tly_engine_remote(tally_context *context, const char *device, tally_error *error);

@@ -9,6 +9,7 @@ typedef struct library {
     tally_context *context;
     tally_kernel *kernel;
     char device[40];
+    tly_host *host; /* whose threads each run has; NULL: the context's */
 } library;
 
 static tally_status prepare(tly_engine *e, const tally_descriptor *d, const char *plan,
@@ -25,7 +26,12 @@ static tally_status prepare(tly_engine *e, const tally_descriptor *d, const char
 static tally_status run(tly_engine *e, const void *in, void *out, int32_t threads,
                         tally_error *error)
 {
-    return tally_kernel_run_threads(((library *)e)->kernel, in, out, threads, error);
+    const library *l = (library *)e;
+    const tally_run_options with = {
+        .size = sizeof with, .threads = threads, .parallel = tly_host_run, .parallel_user = l->host
+    };
+    return l->host ? tally_kernel_run_with(l->kernel, in, out, &with, error)
+                   : tally_kernel_run_threads(l->kernel, in, out, threads, error);
 }
 
 static void close_engine(tly_engine *e)
@@ -45,4 +51,15 @@ tly_engine *tly_engine_library(tally_context *context, const char *device, tally
     l->context = context;
     snprintf(l->device, sizeof l->device, "%s", device);
     return &l->face;
+}
+
+tly_engine *tly_engine_lent(tally_context *context, const char *device, tly_host *host,
+                            tally_error *error)
+{
+    library *l = (library *)tly_engine_library(context, device, error);
+    if (l) {
+        l->face.name = "library on threads lent for each run";
+        l->host = host;
+    }
+    return l ? &l->face : NULL;
 }

@@ -28,6 +28,11 @@ static atomic_int fake_carried;      /* scans that began with a carry */
 static atomic_int fake_no_total;     /* COMBINE returned 1 */
 static atomic_int fake_faults;       /* broken promises of the launch */
 static atomic_int fake_delay_us;     /* of generate */
+static atomic_int fake_held;         /* generate does not return before this is 0 */
+static atomic_int fake_failures;     /* so many calls of generate fail */
+static atomic_int fake_quickly_made; /* calls of generate_quick, which has no delay */
+static atomic_int fake_quick_calls;  /* of its code */
+static void (*fake_on_quick)(void);  /* called by it; NULL: nothing */
 static int64_t fake_call_lanes = 12; /* no call takes more lanes of a row, for want of scratch */
 static atomic_int fake_scan_us;      /* of a scan of one chunk, so that others must wait */
 
@@ -185,6 +190,32 @@ static int64_t fake_reduced(const tly_args *a, const tly_task *t)
     return 0;
 }
 
+static void fake_note_quick(void)
+{
+    fake_quick_calls++;
+    if (fake_on_quick != NULL) {
+        fake_on_quick();
+    }
+}
+
+static int64_t fake_quick_rows(const tly_args *a, const tly_task *t)
+{
+    fake_note_quick();
+    return fake_rows(a, t);
+}
+
+static int64_t fake_quick_columns(const tly_args *a, const tly_task *t)
+{
+    fake_note_quick();
+    return fake_columns(a, t);
+}
+
+static int64_t fake_quick_reduced(const tly_args *a, const tly_task *t)
+{
+    fake_note_quick();
+    return fake_reduced(a, t);
+}
+
 /* Position-independent code that goes on at an absolute address. */
 static inline unsigned char *fake_jump(tly_entry entry, size_t *bytes)
 {
@@ -205,16 +236,20 @@ static inline unsigned char *fake_jump(tly_entry entry, size_t *bytes)
     return copy;
 }
 
-static tally_status fake_generate(const tly_problem *problem, const char *level, const char *plan,
-                                  tly_artefact *artefact, tally_error *error)
+static tally_status fake_fail(const char *plan, tally_error *error)
 {
-    fake_made++;
-    fake_sleep(fake_delay_us);
-    if (strcmp(plan, "fail") == 0) {
-        tly_fail(error, TALLY_INTERNAL, "device", "cannot make %s", plan);
-        tly_error_hint(error, "do not ask");
-        return TALLY_INTERNAL;
-    }
+    tly_fail(error, TALLY_INTERNAL, "device", "cannot make %s", plan);
+    tly_error_hint(error, "do not ask");
+    return TALLY_INTERNAL;
+}
+
+static tally_status fake_build(const tly_problem *problem, const char *level, const char *plan,
+                               int quick, tly_artefact *artefact, tally_error *error)
+{
+    static const tly_entry entries[2][3] = {
+        { fake_columns, fake_rows, fake_reduced },
+        { fake_quick_columns, fake_quick_rows, fake_quick_reduced },
+    };
     const int reduces = problem->form == TLY_REDUCED_ROWS;
     const int rows = problem->form == TLY_ROWS || reduces;
     memset(artefact, 0, sizeof *artefact);
@@ -228,11 +263,33 @@ static tally_status fake_generate(const tly_problem *problem, const char *level,
     artefact->launch.record_bytes = reduces ? sizeof(int64_t) : 0;
     artefact->launch.split_bytes = 64;
     strncpy(artefact->launch.level, level, sizeof artefact->launch.level - 1);
-    artefact->code = fake_jump(reduces ? fake_reduced
-                               : rows  ? fake_rows
-                                       : fake_columns,
-                               &artefact->code_bytes);
+    artefact->code = fake_jump(entries[quick][rows + reduces], &artefact->code_bytes);
     return artefact->code != NULL ? TALLY_OK : tly_out_of_memory(error, "code", 16);
+}
+
+static tally_status fake_generate(const tly_problem *problem, const char *level, const char *plan,
+                                  tly_artefact *artefact, tally_error *error)
+{
+    fake_made++;
+    fake_sleep(fake_delay_us);
+    while (fake_held) {
+        fake_sleep(1000);
+    }
+    int failures = fake_failures;
+    while (failures > 0 && !atomic_compare_exchange_weak(&fake_failures, &failures, failures - 1)) {
+    }
+    return failures > 0 || strcmp(plan, "fail") == 0
+               ? fake_fail(plan, error)
+               : fake_build(problem, level, plan, 0, artefact, error);
+}
+
+static tally_status fake_generate_quick(const tly_problem *problem, const char *level,
+                                        const char *plan, tly_artefact *artefact,
+                                        tally_error *error)
+{
+    fake_quickly_made++;
+    return strstr(plan, "fail") != NULL ? fake_fail(plan, error)
+                                        : fake_build(problem, level, plan, 1, artefact, error);
 }
 
 static void fake_release(tly_artefact *artefact)
@@ -257,6 +314,7 @@ static const tly_generator fake_generator = {
     .generate = fake_generate,
     .release = fake_release,
     .show = fake_show,
+    .generate_quick = fake_generate_quick,
 };
 
 /* A context with the fake, on a machine of many CPUs and little memory; NULL on failure. */

@@ -1,6 +1,7 @@
 /*
- * What a forked child may do: everything if no call was in flight; otherwise run the kernels it
- * has, on one thread, and be told TALLY_BUSY. A plain program, since Criterion forks by itself.
+ * What a forked child may do: everything if no call was in flight, although a kernel was being made
+ * behind the program's back; otherwise run the kernels it has, on one thread, and be told TALLY_BUSY.
+ * A plain program, since Criterion forks by itself.
  * Exit status 0: right.
  */
 #include "fake.h"
@@ -158,6 +159,57 @@ static void fork_during(void *(*call)(void *), void *argument, const atomic_int 
     pthread_join(thread, NULL);
 }
 
+/* What the parent had not yet made is made here, once there is more to make. */
+static void what_a_child_of_the_background_may(tally_context *context, tally_kernel *kernel)
+{
+    tally_stats stats = { .size = sizeof stats };
+    EXPECT(runs(kernel));
+    tally_context_stats(context, &stats);
+    EXPECT(stats.quick <= 1);
+    tally_kernel *more = fake_kernel(context, "cumsum:u64:9x5:axis=0", NULL);
+    EXPECT(more != NULL);
+    for (int ms = 0; stats.quick > 0 && ms < 10000; ms++) {
+        fake_sleep(1000);
+        tally_context_stats(context, &stats);
+    }
+    EXPECT(stats.quick == 0);
+    tally_kernel_destroy(&more);
+    everything(context, kernel);
+}
+
+static int let_go; /* a fork begins with the end of what is held */
+
+static void before_fork(void)
+{
+    fake_held = fake_held && !let_go;
+}
+
+/* Forks while the first of two full kernels is being made, which ends then, or does not. */
+static void fork_during_background(int ends, void (*body)(tally_context *, tally_kernel *))
+{
+    tally_context_options options = { .size = sizeof options,
+                                      .threads = 4,
+                                      .compile = TALLY_COMPILE_BACKGROUND };
+    tally_context *context = fake_context(&options);
+    int before = fake_made;
+    fake_held = 1;
+    let_go = ends;
+    tally_kernel *kernel = fake_kernel(context, "cumsum:i64:400:axis=0", NULL);
+    tally_kernel *second = fake_kernel(context, "sum:i64:400", NULL);
+    EXPECT(kernel != NULL && second != NULL);
+    EXPECT(runs(kernel));
+    settle(context);
+    while (fake_made == before) {
+        fake_sleep(1000);
+    }
+    in_child(body, context, kernel);
+    fake_held = 0;
+    EXPECT(runs(kernel));
+    tally_kernel_destroy(&second);
+    tally_kernel_destroy(&kernel);
+    tally_context_destroy(&context);
+}
+
 int main(void)
 {
     tally_context_options options = { .size = sizeof options, .threads = 4 };
@@ -177,6 +229,10 @@ int main(void)
     fake_scan_us = 20000;
     fork_during(run_slowly, kernel, &fake_scans, context, kernel);
     fake_scan_us = 0;
+
+    EXPECT(pthread_atfork(before_fork, NULL, NULL) == 0); /* comes before the library's own */
+    fork_during_background(1, what_a_child_of_the_background_may);
+    fork_during_background(0, what_an_orphan_may);
 
     EXPECT(runs(kernel)); /* the parent goes on as if nothing had been */
     settle(context);

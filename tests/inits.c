@@ -15,8 +15,9 @@ int main(void)
     tally_kernel_options kernel = TALLY_KERNEL_OPTIONS_INIT;
     tally_device device = TALLY_DEVICE_INIT;
     tally_stats stats = TALLY_STATS_INIT;
+    tally_run_options run = TALLY_RUN_OPTIONS_INIT;
     size_t sizes = error.size + descriptor.size + context.size + kernel.size + device.size +
-                   stats.size;
+                   stats.size + run.size;
 #ifdef WITH_VULKAN
     tally_vulkan_host host = TALLY_VULKAN_HOST_INIT;
     tally_vulkan_facts facts = TALLY_VULKAN_FACTS_INIT;

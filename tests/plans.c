@@ -1,6 +1,7 @@
 /* Guarantees: only the random stream and the planner's own plan decide, so that a repeated case is
  * forced to the same. */
 #include "plans.h"
+#include "reference.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -37,11 +38,30 @@ static const forced gpu_plans[] = {
     { "template=look_back,workgroup=64,addresses=1", "look-back" }
 };
 
-static const char *draw_forced(tly_random *r, const tally_device *device)
+static const forced gpu_reductions[] = {
+    { "template=reduce_lanes,workgroup=32,vector=4,segments=4", "" },
+    { "template=reduce_lanes,workgroup=32,vector=8,segments=2,chunk=16", "" },
+    { "template=reduce_lanes,vector=1,chunk=64", "" },
+    { "template=reduce_rows,scan=0,workgroup=16,vector=4,segments=2", "" },
+    { "template=reduce_rows,workgroup=32,vector=8,segments=4,chunk=64", "" },
+    { "template=reduce_rows,workgroup=32,vector=1,segments=8,chunk=256", "" },
+    { "template=reduce_rows,workgroup=64,vector=16,addresses=1,index_bits=64", "addresses" },
+};
+
+typedef struct forced_plans {
+    const forced *plans;
+    int64_t count;
+} forced_plans;
+
+static const char *draw_forced(tly_random *r, const tally_device *device, int32_t op)
 {
-    const int on_cpu = strcmp(device->kind, "vulkan") != 0;
-    const forced *plans = on_cpu ? cpu_plans : gpu_plans;
-    const forced *drawn = &plans[tly_random_below(r, on_cpu ? COUNT(cpu_plans) : COUNT(gpu_plans))];
+    static const forced_plans on_cpu = { cpu_plans, COUNT(cpu_plans) },
+                              scans = { gpu_plans, COUNT(gpu_plans) },
+                              reductions = { gpu_reductions, COUNT(gpu_reductions) };
+    const forced_plans *of = strcmp(device->kind, "vulkan") != 0 ? &on_cpu
+                             : !tly_op_is_scan(op)               ? &reductions
+                                                                 : &scans;
+    const forced *drawn = &of->plans[tly_random_below(r, of->count)];
     return *drawn->needs && tly_target_lacks(device, drawn->needs) ? "" : drawn->plan;
 }
 
@@ -94,6 +114,6 @@ void tly_plan_draw(tly_random *r, tally_context *context, const tally_device *de
         if (print_plan(context, device, d, "", &printed) == 0)
             tly_random_plan(r, printed.bytes, plan, capacity);
     } else if (kind < (on_cpu ? 3 : 5)) {
-        snprintf(plan, capacity, "%s", draw_forced(r, device));
+        snprintf(plan, capacity, "%s", draw_forced(r, device, d->op));
     }
 }

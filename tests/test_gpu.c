@@ -236,6 +236,41 @@ Test(gpu, refusals_name_the_feature)
     }
 }
 
+/* What is read by 16 bytes: neighbours of a row, or outputs side by side, where every stride of the
+ * input is a multiple of them; else elements. On a GPU 16 and more are on their way at once. */
+Test(gpu, reductions_read_by_vectors)
+{
+    static const struct {
+        const char *word;
+        int32_t vector, least;
+    } table[] = {
+        { "sum:f32:4096x4096:axes=1", 4, 16 },
+        { "sum:f32:4096x4096:axes=1,in=5000x1", 4, 16 },
+        { "sum:f32:4096x4096:axes=1,in=5001x1", 1, 16 },
+        { "sum:f32:4096x4095:axes=1", 1, 8 },
+        { "sum:f32:268435456:axes=0", 4, 32 },
+        { "sum:f32:268435455:axes=0", 4, 32 },
+        { "sum:f32:64x256x1024:axes=0+2", 4, 32 },
+        { "sum:f32:64x256x1022:axes=0+2", 1, 16 },
+        { "max:i8:4096x4096:axes=1", 16, 16 },
+        { "argmax:f16:4096x4096:axes=1", 8, 16 },
+        { "sum:f64:4096x4096:axes=1", 2, 16 },
+        { "sum:f32:4096x1048576:axes=0", 4, 16 },
+        { "sum:f32:4096x4096:axes=0", 1, 16 },
+        { "sum:f32:4096x1048575:axes=0", 1, 16 },
+        { "sum:f32:1048576x8:axes=1", 4, 4 },
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        tally_error error = TALLY_ERROR_INIT;
+        tly_gpu_plan plan;
+        cr_assert_eq(plan_of(table[i].word, 0, "", &plan, &error), TALLY_OK, "%s: %s",
+                     table[i].word, error.message);
+        cr_expect_eq(plan.vector, table[i].vector, "%s: %d", table[i].word, (int)plan.vector);
+        cr_expect_geq(plan.vector * plan.segments, table[i].least, "%s: %d", table[i].word,
+                      (int)plan.segments);
+    }
+}
+
 Test(gpu, bad_overrides_are_refused)
 {
     static const struct {
@@ -267,6 +302,13 @@ Test(gpu, bad_overrides_are_refused)
         { "cumsum:f32:1000000x7:axis=0", "template=subgroups,team=4", "within a subgroup" },
         { "cumsum:f32:4096x4096:axis=1,order=serial", "chunk=4096", "serial order" },
         { "cumsum:f32:4096x4096:axis=0", "template=workgroups,scan=1", "teams scan rows" },
+        { "sum:f32:4096x4096:axes=1", "vector=8,segments=8", "up to 32 elements" },
+        { "sum:f32:4096x4095:axes=1", "vector=4", "do not lie together" },
+        { "sum:f32:4096x4096:axes=1,in=1x4096", "template=reduce_lanes,vector=64", "key's range" },
+        { "sum:f32:4096x4096:axes=0", "vector=16,workgroup=8", "more outputs at once" },
+        { "sum:f32:4096x4096:axes=1", "vector=16,segments=1,chunk=8", "whole vectors" },
+        { "max:u32:32769:axes=0", "template=read,workgroup=32,vector=4", "whole chunks" },
+        { "max:f32:32768:axes=0", "template=read", "rows of u32" },
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         tally_error error = TALLY_ERROR_INIT;

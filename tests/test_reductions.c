@@ -144,8 +144,9 @@ Test(reductions, every_combination_and_no_other, .timeout = 300)
 /* What overflows on the way of a few columns and not in the plain loop, and what does there, too. */
 Test(reductions, few_columns_in_range, .timeout = 240)
 {
-    static const char *const words[] = { "sum:f32:700x2:axes=0", "mean:f64:2x300x9:axes=1",
-                                         "log_sum:bf16:999x3:axes=0", "sum:f32:3x40x33:axes=0+1" };
+    static const char *const words[] = { "sum:f32:700x2:axes=0",      "mean:f64:2x300x9:axes=1",
+                                         "log_sum:bf16:999x3:axes=0", "sum:f32:3x40x33:axes=0+1",
+                                         "prod:f32:700x2:axes=0",     "prod:f16:2x300x9:axes=1" };
     static const tly_data kinds[] = { TLY_DATA_RANGE, TLY_DATA_GROW, TLY_DATA_SPECIAL };
     tly_trials t;
     tly_trials_open(&t);

@@ -622,3 +622,40 @@ Test(vulkan_device, forks)
     tally_kernel_destroy(&kernel);
     tally_context_destroy(&context);
 }
+
+/* A kernel for a device is waited for in the background's mode, too; warmed, it is there; and where
+ * none may be made, neither is its plan. */
+Test(vulkan_device, made_ahead_or_never)
+{
+    tally_context_options modes = { .size = sizeof modes, .compile = TALLY_COMPILE_BACKGROUND };
+    const tally_kernel_options options = { .size = sizeof options, .device = device() };
+    tally_context *context;
+    tally_descriptor d[2];
+    tally_kernel *kernel;
+    float in[COUNT] = { 1 }, out[COUNT];
+    cr_assert_eq(tally_descriptor_parse(word, &d[0], NULL), TALLY_OK);
+    d[1] = d[0];
+    cr_assert_eq(tally_context_create(&modes, &context, NULL), TALLY_OK);
+    tly_context_set_generator(context, &fake_gpu_generator);
+    fake_gpu_made = 0;
+    cr_assert_eq(tally_context_warm(context, d, 2, &options, NULL), TALLY_OK);
+    cr_expect_eq(fake_gpu_made, 1);
+    cr_assert_eq(tally_kernel_create(context, &d[0], &options, &kernel, NULL), TALLY_OK);
+    cr_expect_eq(fake_gpu_made, 1);
+    tally_run_options with = { .size = sizeof with, .threads = 2 };
+    cr_expect_eq(tally_kernel_run_with(kernel, in, out, &with, NULL), TALLY_OK);
+    cr_expect_eq(out[29], 1);
+    tally_kernel_destroy(&kernel);
+    tally_context_destroy(&context);
+
+    tally_error error = TALLY_ERROR_INIT;
+    modes.compile = TALLY_COMPILE_NEVER;
+    cr_assert_eq(tally_context_create(&modes, &context, NULL), TALLY_OK);
+    tly_context_set_generator(context, &fake_gpu_generator);
+    cr_expect_eq(tally_kernel_create(context, d, &options, &kernel, &error), TALLY_NO_GENERATOR);
+    cr_expect_not_null(strstr(error.message, "this Vulkan device of cumsum:f32:20x30:axis=1"), "%s",
+                       error.message);
+    cr_expect_not_null(strstr(error.hint, "disk cache"), "%s", error.hint);
+    cr_expect_eq(fake_gpu_made, 1);
+    tally_context_destroy(&context);
+}

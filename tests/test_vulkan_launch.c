@@ -371,6 +371,35 @@ Test(vulkan_launch, the_ends_of_64_bits)
     make("cumsum:f16:4000000000000000000:axis=0", &l, &roomy, TALLY_UNSUPPORTED, "dispatches");
 }
 
+/* Only the input's strides and address count: results are stored one by one. */
+Test(vulkan_launch, alignment_of_reductions)
+{
+    static const struct {
+        const char *word;
+        uint32_t flags;
+    } table[] = {
+        { "sum:f32:7x100:axes=1", TLY_GPU_ALIGNED },
+        { "sum:f32:7x99:axes=1", 0 },
+        { "sum:f32:3x7x100:axes=0+2", TLY_GPU_ALIGNED },
+        { "sum:f32:3x7x100:axes=0+2,in=701x100x1", 0 },
+        { "sum:f32:7x100:axes=1,out=3", TLY_GPU_ALIGNED },
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        tly_gpu_launch l = launch_of(TLY_GPU_ROWS, 0, 0);
+        subject u = read_word(table[i].word);
+        tally_error error = TALLY_ERROR_INIT;
+        tly_gpu_steps s = { 0 };
+        l.header_bytes = l.block_bytes = sizeof(tly_gpu_block);
+        u.plan.steps_rank = u.geometry.reduced_rank;
+        cr_assert_eq(tly_gpu_steps_make(&u.problem, &u.geometry, &u.plan, &l, &roomy, &s, &error),
+                     TALLY_OK, "%s", error.message);
+        cr_expect_eq(tly_gpu_step_place(s.step, 32, 4, 0).flags, table[i].flags, "%s",
+                     table[i].word);
+        cr_expect_eq(tly_gpu_step_place(s.step, 36, 64, 0).flags, 0, "%s", table[i].word);
+        tly_gpu_steps_free(&s);
+    }
+}
+
 Test(vulkan_launch, placing)
 {
     tly_gpu_launch l = launch_of(TLY_GPU_ROWS, 0, 0);

@@ -10,25 +10,26 @@
 #include <string.h>
 #include <time.h>
 
-enum { LEAST_RUNS = 9, MOST_RUNS = 101 };
+enum { LEAST_RUNS = 9, MOST_RUNS = TLY_MOST_RUNS };
 
-#define ALL_RUNS_SECONDS 1.0 /* aimed at; LEAST_RUNS may take longer */
+#define ALL_RUNS_SECONDS 1.0 /* aimed at unless said; LEAST_RUNS may take longer */
 #define SAMPLE_SECONDS 4e-3  /* shorter work is repeated: the clock and waking threads cost */
 #define MOST_REPEATS 1000000
 
-/* Row 0 is the kernel, its ceilings follow. */
-enum { KERNEL = 0, ROWS = 1 + TLY_COPY_MOST_KINDS };
+enum { ROWS = 1 + TLY_COPY_MOST_KINDS };
+
+/* A kernel, or a kind of copies or reads. */
+typedef struct row {
+    const tally_kernel *kernel; /* NULL: the kind */
+    int kind;
+} row;
 
 typedef struct bench {
-    const tally_kernel *kernel;
-    const void *in;
-    void *out;
-    tly_moves moves;
-    size_t bytes;
-    int32_t threads;
+    const tly_race *race;
     tly_copier *copier;
     tally_error *error;
     int repeats, runs, rows;
+    row row[ROWS]; /* the kernel first */
     double seconds[ROWS][MOST_RUNS];
 } bench;
 
@@ -51,22 +52,23 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static tally_status take_one(bench *b, int row)
+static tally_status take_one(bench *b, const row *row)
 {
-    if (row == KERNEL) {
-        return tally_kernel_run_threads(b->kernel, b->in, b->out, b->threads, b->error);
+    const tly_race *r = b->race;
+    if (row->kernel) {
+        return tally_kernel_run_threads(row->kernel, r->in, r->out, r->threads, b->error);
     }
-    tly_copier_run(b->copier, b->moves, row - 1, b->out, b->in, b->bytes);
+    tly_copier_run(b->copier, r->moves, row->kind, r->out, r->in, r->bytes);
     return TALLY_OK;
 }
 
 /* One row's work, `repeats` times; the seconds of one. Repeated work is done once before, so that
  * what fits the caches is there, whatever row went before. */
-static tally_status take_sample(bench *b, int row, double *seconds)
+static tally_status take_sample(bench *b, const row *row, double *seconds)
 {
     tally_status status = TALLY_OK;
     double start;
-    if (row != KERNEL) {
+    if (!row->kernel) {
         tly_copier_wake(b->copier);
     }
     if (b->repeats > 1) {
@@ -77,7 +79,7 @@ static tally_status take_sample(bench *b, int row, double *seconds)
         status = take_one(b, row);
     }
     *seconds = (now() - start) / b->repeats;
-    if (row != KERNEL) {
+    if (!row->kernel) {
         tly_copier_rest(b->copier);
     }
     return status;
@@ -92,17 +94,18 @@ static int clamp(double value, int low, int high)
 static tally_status warm_up(bench *b)
 {
     double seconds = 0, turn = 0;
+    double all = b->race->seconds > 0 ? b->race->seconds : ALL_RUNS_SECONDS;
     tally_status status = TALLY_OK;
     b->repeats = 1;
     for (int i = 0; i < 2 && status == TALLY_OK; i++) {
-        status = take_sample(b, KERNEL, &seconds);
+        status = take_sample(b, b->row, &seconds);
     }
     b->repeats = clamp(ceil(SAMPLE_SECONDS / seconds), 1, MOST_REPEATS);
-    for (int row = 0; row < b->rows && status == TALLY_OK; row++) {
-        status = take_sample(b, row, &seconds);
+    for (int k = 0; k < b->rows && status == TALLY_OK; k++) {
+        status = take_sample(b, &b->row[k], &seconds);
         turn += seconds * b->repeats;
     }
-    b->runs = clamp(ALL_RUNS_SECONDS / turn, LEAST_RUNS, MOST_RUNS);
+    b->runs = clamp(all / turn, LEAST_RUNS, MOST_RUNS);
     return status;
 }
 
@@ -112,8 +115,8 @@ static tally_status take_turns(bench *b, tly_time_progress progress)
     tally_status status = warm_up(b);
     for (int run = 0; run < b->runs && status == TALLY_OK; run++) {
         for (int i = 0; i < b->rows && status == TALLY_OK; i++) {
-            int row = (run + i) % b->rows;
-            status = take_sample(b, row, &b->seconds[row][run]);
+            int k = (run + i) % b->rows;
+            status = take_sample(b, &b->row[k], &b->seconds[k][run]);
         }
         if (progress) {
             progress(run + 1, b->runs);
@@ -135,6 +138,18 @@ tly_spread tly_spread_of(double *seconds, int count)
                          seconds[count - 1] };
 }
 
+/* Quotients within a turn, because a machine's speed drifts from one to the next. */
+void tly_timing_set(tly_timing *timing, double *kernel, double *base)
+{
+    double quotients[MOST_RUNS];
+    for (int run = 0; run < timing->runs; run++) {
+        quotients[run] = base ? base[run] / kernel[run] : 1;
+    }
+    timing->speedup = tly_spread_of(quotients, timing->runs).median;
+    timing->kernel = tly_spread_of(kernel, timing->runs);
+    timing->base = base ? tly_spread_of(base, timing->runs) : timing->kernel;
+}
+
 void tly_timing_add(tly_timing *timing, const char *name, double *seconds)
 {
     tly_ceiling *added = &timing->each[timing->ceilings++];
@@ -144,12 +159,27 @@ void tly_timing_add(tly_timing *timing, const char *name, double *seconds)
     }
 }
 
+static void list_rows(bench *b)
+{
+    const tly_race *r = b->race;
+    b->row[b->rows++] = (row){ .kernel = r->kernel };
+    if (r->base) {
+        b->row[b->rows++] = (row){ .kernel = r->base };
+        return;
+    }
+    for (int kind = 0; kind < tly_copy_kinds(r->moves); kind++) {
+        b->row[b->rows++] = (row){ .kind = kind };
+    }
+}
+
 static void sum_up(bench *b, tly_timing *timing)
 {
     *timing = (tly_timing){ .runs = b->runs };
-    timing->kernel = tly_spread_of(b->seconds[KERNEL], b->runs);
-    for (int row = KERNEL + 1; row < b->rows; row++) {
-        tly_timing_add(timing, tly_copy_name(b->moves, row - 1), b->seconds[row]);
+    tly_timing_set(timing, b->seconds[0], b->race->base ? b->seconds[1] : NULL);
+    for (int k = 1; k < b->rows; k++) {
+        if (!b->row[k].kernel) {
+            tly_timing_add(timing, tly_copy_name(b->race->moves, b->row[k].kind), b->seconds[k]);
+        }
     }
 }
 
@@ -163,28 +193,19 @@ static tally_status no_memory(tally_error *error)
     return TALLY_OUT_OF_MEMORY;
 }
 
-tally_status tly_time(const tally_kernel *kernel, const void *in, void *out, tly_moves moves,
-                      size_t bytes, int32_t threads, tly_time_progress progress, tly_timing *timing,
-                      tally_error *error)
+tally_status tly_time(const tly_race *race, tly_timing *timing, tally_error *error)
 {
     bench *b = calloc(1, sizeof *b);
-    tly_copier *copier = tly_copier_start(threads);
+    tly_copier *copier = tly_copier_start(race->threads);
     tally_status status;
     if (!b || !copier) {
         free(b);
         tly_copier_stop(copier);
         return no_memory(error);
     }
-    *b = (bench){ .kernel = kernel,
-                  .in = in,
-                  .out = out,
-                  .moves = moves,
-                  .bytes = bytes,
-                  .threads = threads,
-                  .copier = copier,
-                  .error = error,
-                  .rows = 1 + tly_copy_kinds(moves) };
-    status = take_turns(b, progress);
+    *b = (bench){ .race = race, .copier = copier, .error = error };
+    list_rows(b);
+    status = take_turns(b, race->progress);
     if (status == TALLY_OK) {
         sum_up(b, timing);
     }

@@ -20,11 +20,14 @@ typedef struct tly_ceiling {
     tly_spread seconds;
 } tly_ceiling;
 
+enum { TLY_MOST_RUNS = 101 };
+
 typedef struct tly_timing {
-    int runs; /* of each */
-    tly_spread kernel;
-    tly_ceiling ceiling; /* the one whose median is least */
-    int ceilings;        /* how many there are below */
+    int runs;                /* of each */
+    tly_spread kernel, base; /* base: the kernel again where there is no other */
+    double speedup;          /* of the kernel over base: median of the turns' quotients */
+    tly_ceiling ceiling;     /* the one whose median is least */
+    int ceilings;            /* how many there are below */
     tly_ceiling each[TLY_COPY_MOST_KINDS];
 } tly_timing;
 
@@ -37,6 +40,10 @@ typedef struct tly_unit {
 /* Least, middle and largest of `count` times, which are sorted in place. */
 tly_spread tly_spread_of(double *seconds, int count);
 
+/* Sets what a timing says of a kernel and of `base` (NULL: there is none), from the times of its
+ * runs, which are sorted in place. */
+void tly_timing_set(tly_timing *timing, double *kernel, double *base);
+
 /* Adds a ceiling, from the times of `runs` runs, which are sorted in place. */
 void tly_timing_add(tly_timing *timing, const char *name, double *seconds);
 
@@ -45,11 +52,20 @@ const tly_unit *tly_unit_for(double seconds);
 /* Told how many of all runs are done. */
 typedef void (*tly_time_progress)(int done, int runs);
 
-/* Runs the kernel and every copy of `bytes` bytes from `in` to `out`, or every read of as many, in
- * turns. The buffers have at least `bytes` bytes (for reads, only the input), are 64-byte aligned
- * and keep whatever ran last. `progress` may be NULL. */
-tally_status tly_time(const tally_kernel *kernel, const void *in, void *out, tly_moves moves,
-                      size_t bytes, int32_t threads, tly_time_progress progress, tly_timing *timing,
-                      tally_error *error);
+/* What takes turns: a kernel and every copy of `bytes` bytes from `in` to `out`, or every read of as
+ * many; or, in their place, another kernel. The buffers have at least `bytes` bytes (for reads, only
+ * the input), are 64-byte aligned and keep whatever ran last. */
+typedef struct tly_race {
+    const tally_kernel *kernel, *base; /* base: in place of copies and reads; or NULL */
+    const void *in;
+    void *out;
+    tly_moves moves;
+    size_t bytes;
+    int32_t threads;
+    double seconds;             /* aimed at for all runs; 0: 1 */
+    tly_time_progress progress; /* may be NULL */
+} tly_race;
+
+tally_status tly_time(const tly_race *race, tly_timing *timing, tally_error *error);
 
 #endif

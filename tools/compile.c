@@ -289,7 +289,7 @@ int tly_verb_compile(const tly_options *options, tly_report *report)
     if (!status) {
         status = list_words(options, &batch, report);
     }
-    if (!status) {
+    if (!status && make) {
         status = make(options, &batch, &pages, report);
     }
     if (!status) {

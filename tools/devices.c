@@ -2,6 +2,7 @@
  * Devices: the list that people and scripts read, and what --device means. The library knows the
  * devices; only the choice by a part of a name is made here.
  */
+#include "file.h"
 #include "tool.h"
 
 #include "../runtime/guess.h"
@@ -166,9 +167,75 @@ static void print_table(const device_list *list)
     }
 }
 
+/* The Vulkan device that is meant where none is named: the only one. */
+static int find_profiled(const tly_options *options, char selector[32], tly_report *report)
+{
+    device_list list;
+    int found = 0;
+    int status = options->device ? tly_device_find(options->device, selector, report)
+                                 : list_devices(&list, 0, report);
+    for (size_t i = 0; !status && !options->device && i < list.count; i++) {
+        if (strcmp(list.device[i].kind, "vulkan") == 0) {
+            found++;
+            memcpy(selector, list.device[i].selector, sizeof list.device[i].selector);
+        }
+    }
+    if (!status && !options->device && found != 1) {
+        status = tly_refuse(report, found ? EXIT_USAGE : EXIT_UNSUPPORTED, "device",
+                            found ? "there are %d Vulkan devices: --device says which"
+                                  : "there are %d Vulkan devices",
+                            found);
+    }
+    return status;
+}
+
+typedef struct writing {
+    tly_output output;
+    tly_report *report;
+    int status;
+} writing;
+
+static int write_piece(void *user, const char *text, size_t bytes)
+{
+    writing *w = user;
+    w->status = tly_output_write(&w->output, text, bytes, w->report);
+    return w->status;
+}
+
+/* Whole, or not at all. */
+static int write_profile(const char *selector, const char *path, tly_report *report)
+{
+    tally_error error = TALLY_ERROR_INIT;
+    tally_context *context = NULL;
+    writing w = { .report = report };
+    int status = tly_output_open(&w.output, path, report);
+    if (status) {
+        return status;
+    }
+    if (tally_context_create(NULL, &context, &error) != TALLY_OK ||
+        tally_device_profile(context, selector, write_piece, &w, &error) != TALLY_OK) {
+        status = w.status ? w.status : tly_adopt(report, &error);
+    }
+    if (!status) {
+        status = tly_output_finish(&w.output, report);
+    } else {
+        tly_output_drop(&w.output);
+    }
+    tally_context_destroy(&context);
+    return status;
+}
+
 int tly_verb_devices(const tly_options *options, tly_report *report)
 {
     device_list list;
+    char selector[32];
+    if (options->given & OPTION_PROFILE) {
+        int found = find_profiled(options, selector, report);
+        return found ? found : write_profile(selector, options->profile, report);
+    }
+    if (options->given & OPTION_DEVICE) {
+        return tly_refuse(report, EXIT_USAGE, "usage", "--device is for --profile FILE");
+    }
     int status = list_devices(&list, 0, report);
     if (status) {
         return status;

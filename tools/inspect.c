@@ -1,8 +1,9 @@
 /*
- * tally inspect: one stage of a kernel's making, as text (spirv: as words), whole or not at all.
+ * tally inspect: one stage of a kernel's making, as text (spirv: as words), or all that can be told of
+ * it as a page; whole or not at all.
  */
 #include "file.h"
-#include "subject.h"
+#include "html.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,33 +28,6 @@ static const struct {
 
 enum { STAGES = sizeof stages / sizeof *stages };
 
-/* Text that grows; the library hands it over piece by piece. */
-typedef struct page {
-    char *text;
-    size_t length, room;
-    int failed;
-} page;
-
-static int add(void *user, const char *text, size_t bytes)
-{
-    page *p = user;
-    if (p->room - p->length < bytes) {
-        size_t room = p->room * 2 > p->length + bytes ? p->room * 2 : p->length + bytes + 4096;
-        char *larger = realloc(p->text, room);
-        if (!larger) {
-            p->failed = 1;
-            return 1;
-        }
-        p->text = larger;
-        p->room = room;
-    }
-    if (bytes) {
-        memcpy(p->text + p->length, text, bytes);
-        p->length += bytes;
-    }
-    return 0;
-}
-
 static int find_stage(const tly_options *options, int *stage, tly_report *report)
 {
     const char *name = options->emit ? options->emit : "";
@@ -68,7 +42,7 @@ static int find_stage(const tly_options *options, int *stage, tly_report *report
     }
     tly_refuse(report, EXIT_USAGE, "usage",
                options->emit ? "there is no stage '%s'" TLY_GUESS
-                             : "--emit STAGE is missing%s" TLY_GUESS,
+                             : "--emit STAGE or --html FILE is missing%s" TLY_GUESS,
                name, TLY_GUESSED(&guess));
     tly_hint(report, "--emit word|plan|kir, for a CPU llvm|asm, for Vulkan spirv|spvasm");
     return EXIT_USAGE;
@@ -99,20 +73,14 @@ typedef struct target {
     char *profile; /* NULL: none */
 } target;
 
-static int find_target(const tly_options *options, target *target, tly_report *report)
+static int kind_of(const target *target)
 {
-    if (options->given & OPTION_PROFILE) {
-        return options->given & OPTION_DEVICE
-                   ? tly_refuse(report, EXIT_USAGE, "usage",
-                                "--device and --profile exclude each other")
-                   : EXIT_DONE;
-    }
-    return tly_device_find(options->device, target->selector, report);
+    return strncmp(target->selector, "cpu", 3) == 0 ? CPU : VULKAN;
 }
 
 static int check_stage(const target *target, int stage, tly_report *report)
 {
-    int kind = strncmp(target->selector, "cpu", 3) == 0 ? CPU : VULKAN;
+    const int kind = kind_of(target);
     if (stages[stage].kinds & kind) {
         return EXIT_DONE;
     }
@@ -123,8 +91,8 @@ static int check_stage(const target *target, int stage, tly_report *report)
     return EXIT_UNSUPPORTED;
 }
 
-static int make_text(const tly_subject *subject, const target *target, const char *plan,
-                     tally_stage stage, page *text, tly_report *report)
+static int add_stage(const tly_subject *subject, const target *target, const char *plan,
+                     tally_stage stage, tly_text *text, tly_report *report)
 {
     tally_error error = TALLY_ERROR_INIT;
     tally_context *context = NULL;
@@ -132,25 +100,31 @@ static int make_text(const tly_subject *subject, const target *target, const cha
                                     .profile = target->profile,
                                     .plan = plan[0] ? plan : NULL,
                                     .device = target->profile ? NULL : target->selector };
-    tally_status made;
-    /* A word can be shown even where no kernel for it exists. */
-    if (stage == TALLY_STAGE_WORD) {
-        made = add(text, subject->word, strlen(subject->word)) || add(text, "\n", 1) ? TALLY_IO
-                                                                                     : TALLY_OK;
-    } else {
-        made = tally_context_create(NULL, &context, &error);
-        if (made == TALLY_OK) {
-            made = tally_inspect(context, &subject->descriptor, &kernel, stage, add, text, &error);
-        }
-        tally_context_destroy(&context);
+    tally_status made = tally_context_create(NULL, &context, &error);
+    if (made == TALLY_OK) {
+        made = tally_inspect(context, &subject->descriptor, &kernel, stage, tly_text_add, text,
+                             &error);
     }
+    tally_context_destroy(&context);
     if (text->failed) {
         return tly_refuse(report, EXIT_MEMORY, "sizes", "no memory for the text");
     }
     return made == TALLY_OK ? EXIT_DONE : tly_adopt(report, &error);
 }
 
-static int write_text(const char *path, const page *text, tly_report *report)
+static int make_text(const tly_subject *subject, const target *target, const char *plan,
+                     tally_stage stage, tly_text *text, tly_report *report)
+{
+    if (stage != TALLY_STAGE_WORD) {
+        return add_stage(subject, target, plan, stage, text, report);
+    }
+    /* A word can be shown even where no kernel for it exists. */
+    tly_text_print(text, "%s\n", subject->word);
+    return text->failed ? tly_refuse(report, EXIT_MEMORY, "sizes", "no memory for the text")
+                        : EXIT_DONE;
+}
+
+static int write_text(const char *path, const tly_text *text, tly_report *report)
 {
     tly_output output;
     int status = tly_output_open(&output, path, report);
@@ -165,32 +139,137 @@ static int write_text(const char *path, const page *text, tly_report *report)
     return tly_output_finish(&output, report);
 }
 
+static int emit(const tly_options *options, const tly_subject *subject, const target *target,
+                int stage, tly_report *report)
+{
+    tly_text text = { NULL, 0, 0, 0 };
+    int status = make_text(subject, target, options->plan, stages[stage].stage, &text, report);
+    if (!status) {
+        status = write_text(options->out ? options->out : "-", &text, report);
+    }
+    free(text.text);
+    return status;
+}
+
+/* ---- the page ---- */
+
+/* The texts that a page is made of, for a CPU and for Vulkan (0: there is none). */
+enum { REASONS, LAUNCH, KIR, LLVM, CODE, CODE_LINES, TEXTS };
+
+static const tally_stage texts_of[][TEXTS] = {
+    [CPU] = { TALLY_STAGE_REASONS, TALLY_STAGE_LAUNCH, TALLY_STAGE_KIR, TALLY_STAGE_LLVM_LINES,
+              TALLY_STAGE_ASM, TALLY_STAGE_ASM_LINES },
+    [VULKAN] = { TALLY_STAGE_REASONS, TALLY_STAGE_LAUNCH, TALLY_STAGE_KIR, TALLY_STAGE_WORD,
+                 TALLY_STAGE_SPVASM, TALLY_STAGE_WORD },
+};
+
+/* Of a profile, its file's name. */
+static const char *name_of(const tly_options *options, const target *target)
+{
+    const char *slash = options->profile ? strrchr(options->profile, '/') : NULL;
+    return slash ? slash + 1 : options->profile ? options->profile : target->selector;
+}
+
+static int fill_page(const tly_options *options, const tly_subject *subject, const target *target,
+                     tly_text *texts, tly_text *page, tly_report *report)
+{
+    const int kind = kind_of(target);
+    tly_measurement measured;
+    int status = EXIT_DONE;
+    for (int i = 0; i < TEXTS && !status; i++) {
+        if (texts_of[kind][i] != TALLY_STAGE_WORD) {
+            status = add_stage(subject, target, options->plan, texts_of[kind][i], &texts[i],
+                               report);
+        }
+    }
+    if (!status && options->given & OPTION_MEASURE) {
+        status = tly_bench_measure(options, subject, target->selector, &measured, report);
+    }
+    if (status) {
+        return status;
+    }
+    const tly_page of = { .subject = subject,
+                          .device = name_of(options, target),
+                          .plan = options->plan,
+                          .reasons = texts[REASONS].text,
+                          .launch = texts[LAUNCH].text,
+                          .kir = texts[KIR].text,
+                          .llvm = texts[LLVM].text,
+                          .code = texts[CODE].text,
+                          .code_lines = texts[CODE_LINES].text,
+                          .measured = options->given & OPTION_MEASURE ? &measured : NULL };
+    tly_html_write(&of, page);
+    return page->failed ? tly_refuse(report, EXIT_MEMORY, "sizes", "no memory for the page")
+                        : EXIT_DONE;
+}
+
+static int show_page(const tly_options *options, const tly_subject *subject, const target *target,
+                     tly_report *report)
+{
+    tly_text texts[TEXTS] = { { NULL, 0, 0, 0 } }, page = { NULL, 0, 0, 0 };
+    int status = tly_subject_need_sizes(&subject->descriptor, 0, report);
+    if (!status) {
+        status = fill_page(options, subject, target, texts, &page, report);
+    }
+    if (!status) {
+        status = write_text(options->html, &page, report);
+    }
+    for (int i = 0; i < TEXTS; i++) {
+        free(texts[i].text);
+    }
+    free(page.text);
+    return status;
+}
+
+/* ---- the verb ---- */
+
+/* Options that cannot be together. */
+static int check_options(const tly_options *options, tly_report *report)
+{
+    static const struct {
+        unsigned one, other;
+        const char *why;
+    } apart[] = {
+        { OPTION_HTML, OPTION_EMIT, "--html and --emit exclude each other" },
+        { OPTION_HTML, OPTION_OUT, "--html names the file: -o is for --emit" },
+        { OPTION_MEASURE, OPTION_EMIT, "--measure is for --html" },
+        { OPTION_MEASURE, OPTION_PROFILE, "a profile describes no device that could be measured" },
+        { OPTION_PROFILE, OPTION_DEVICE, "--device and --profile exclude each other" },
+    };
+    for (size_t i = 0; i < sizeof apart / sizeof *apart; i++) {
+        if ((options->given & apart[i].one) && (options->given & apart[i].other)) {
+            return tly_refuse(report, EXIT_USAGE, "usage", "%s", apart[i].why);
+        }
+    }
+    return EXIT_DONE;
+}
+
 int tly_verb_inspect(const tly_options *options, tly_report *report)
 {
-    page text = { NULL, 0, 0, 0 };
     target target = { { 0 }, NULL };
+    const int as_page = (options->given & OPTION_HTML) != 0;
     tly_subject subject;
-    int stage;
-    int status = find_stage(options, &stage, report);
-    if (!status) {
-        status = find_target(options, &target, report);
+    int stage = 0;
+    int status = check_options(options, report);
+    if (!status && !as_page) {
+        status = find_stage(options, &stage, report);
+    }
+    if (!status && !options->profile) {
+        status = tly_device_find(options->device, target.selector, report);
     }
     if (!status) {
         status = read_subject(options, &subject, report);
     }
-    if (!status) {
+    if (!status && !as_page) {
         status = check_stage(&target, stage, report);
     }
     if (!status && options->profile) {
         status = tly_profile_load(options->profile, &target.profile, report);
     }
     if (!status) {
-        status = make_text(&subject, &target, options->plan, stages[stage].stage, &text, report);
-    }
-    if (!status) {
-        status = write_text(options->out ? options->out : "-", &text, report);
+        status = as_page ? show_page(options, &subject, &target, report)
+                         : emit(options, &subject, &target, stage, report);
     }
     free(target.profile);
-    free(text.text);
     return status;
 }

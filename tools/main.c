@@ -55,22 +55,33 @@ static const tly_verb verbs[] = {
       OPTION_DEVICE | OPTION_THREADS | OPTION_PLAN | OPTION_DATA | OPTION_JSON, 1, 1,
       tly_verb_bench },
     { "inspect",
-      "WORD [IN.npy] --emit word|plan|kir|llvm|asm|spirv|spvasm [--device D | --profile FILE] "
-      "[--plan K=V]... [-o FILE]",
+      "WORD [IN.npy] --emit word|plan|kir|llvm|asm|spirv|spvasm | --html FILE [--measure] "
+      "[--device D | --profile FILE] [--plan K=V]... [-o FILE]",
       "Shows one stage of the making of the kernel for WORD: the canonical word, the plan, the\n"
       "kernel IR; for a CPU LLVM's IR or assembly, for Vulkan the SPIR-V words (all passes, one\n"
       "after the other) or their disassembly. With IN.npy, WORD may leave out dtype and sizes.\n\n"
-      "  --emit STAGE    which stage\n" DEVICE_HELP
+      "  --emit STAGE    which stage\n"
+      "  --html FILE     all of it in place of one stage, as one page for a browser: the tensor "
+      "and "
+      "how\n"
+      "                  it is cut, what is combined with what, the plan and why, the code of all\n"
+      "                  stages side by side, bytes\n"
+      "  --measure       with --html: time the kernel, as bench does\n" DEVICE_HELP
       "  --profile FILE  a described Vulkan device in place of one that is here\n"
       "  --plan K=V      override a choice of the plan; --emit plan shows the keys\n"
       "  -o FILE         where the text goes; left out: standard output\n\n"
-      "  tally inspect 'cumprod:f32:4096x4096:axis=0' --emit plan\n",
-      OPTION_EMIT | OPTION_DEVICE | OPTION_PROFILE | OPTION_PLAN | OPTION_OUT, 1, 2,
-      tly_verb_inspect },
-    { "devices", "[--json]",
-      "Lists what --device can name.\n\n"
-      "  --json          a JSON array\n",
-      OPTION_JSON, 0, 0, tly_verb_devices },
+      "  tally inspect 'cumprod:f32:4096x4096:axis=0' --emit plan\n"
+      "  tally inspect 'sum:f32:64x256x1024:axes=0+2' --html sum.html --measure\n",
+      OPTION_EMIT | OPTION_HTML | OPTION_MEASURE | OPTION_DEVICE | OPTION_PROFILE | OPTION_PLAN |
+          OPTION_OUT,
+      1, 2, tly_verb_inspect },
+    { "devices", "[--json] [--profile FILE [--device D]]",
+      "Lists what --device can name; with --profile, describes a Vulkan device that is here.\n\n"
+      "  --json          a JSON array\n"
+      "  --profile FILE  writes the device's profile, which tally inspect takes, and lists "
+      "nothing\n"
+      "  --device D      which, where there are several: vulkan:N, or part of a name\n",
+      OPTION_JSON | OPTION_PROFILE | OPTION_DEVICE, 0, 0, tly_verb_devices },
     { "compile",
       "[NAME=]WORD... | --batch FILE -o OUT [--header FILE] [--depfile FILE] [--device D[,D]... | "
       "--profile FILE] [-j N]",
@@ -119,6 +130,21 @@ static const tly_verb verbs[] = {
       "  tally cache list\n"
       "  TALLY_CACHE_DIR=/var/cache/mine tally cache stats --json\n",
       OPTION_JSON, 1, 1, tly_verb_cache },
+    { "tune", "WORD | --words FILE [--plans FILE] [--seconds N] [--device D] [--keep] [--json]",
+      "Tries other plans for the kernel of WORD, each in turns with the library's own and with "
+      "copies\n"
+      "or reads of the same bytes, and compares the bits of their outputs.\n\n"
+      "  --words FILE    a word a line, in place of WORD; # begins a comment\n"
+      "  --plans FILE    what to try, KEY=VALUE,KEY=VALUE a line; left out: single changes of the\n"
+      "                  own plan that it can be built with, then those of the fastest\n"
+      "  --seconds N     for each word; left out: 20\n" DEVICE_HELP
+      "  --keep          puts the fastest plan into the disk cache, if no bit of any result can\n"
+      "                  differ; programs use it from then on. tally cache list shows it as\n"
+      "                  tuned, tally cache clear forgets it\n"
+      "  --json          one JSON object a plan\n\n"
+      "  tally tune 'cumsum:i32:4096x4096:axis=1' --seconds 10\n",
+      OPTION_WORDS | OPTION_PLANS | OPTION_SECONDS | OPTION_DEVICE | OPTION_KEEP | OPTION_JSON, 0,
+      1, tly_verb_tune },
 };
 
 enum { VERBS = sizeof verbs / sizeof *verbs };
@@ -167,7 +193,7 @@ static int is_word(const char *text)
 static int refuse_verb(const char *name, tly_report *report)
 {
     tly_guess guess = tly_guess_begin(name, strlen(name));
-    char names[64] = "";
+    char names[80] = "";
     for (int i = 0; i < VERBS; i++) {
         tly_guess_try(&guess, verbs[i].name);
         tly_names_add(names, sizeof names, verbs[i].name);
@@ -191,7 +217,7 @@ static int start(int argc, char **argv, tly_report *report)
     int status = EXIT_DONE;
     if (argc < 2) {
         tly_refuse(report, EXIT_USAGE, "usage",
-                   "a verb is missing: run, bench, inspect, devices, compile, cache");
+                   "a verb is missing: run, bench, inspect, devices, compile, cache, tune");
         tly_hint(report, "tally --help says what they do");
         return EXIT_USAGE;
     }

@@ -179,34 +179,52 @@ static const char *file_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
+/* Where a module goes. */
+static int path_of(const json *j, uint32_t module, char path[MOST_PATH], tly_report *report)
+{
+    return snprintf(path, MOST_PATH, "%.*s.%" PRIu32 ".spv", (int)j->stem, j->out, module) <
+                   MOST_PATH
+               ? EXIT_DONE
+               : tly_refuse(report, EXIT_FILE, "file", "%s: the path is too long", j->out);
+}
+
+static int add_modules(const json *j, const tally_manifest *m, tly_report *report)
+{
+    char path[MOST_PATH];
+    for (uint32_t i = 0; i < m->module_count; i++) {
+        const int status = path_of(j, i, path, report);
+        FILE *to = status ? NULL : tly_pages_add(j->pages, path);
+        if (!to) {
+            return status ? status : no_memory(report);
+        }
+        put_words(to, &m->modules[i]);
+    }
+    return EXIT_DONE;
+}
+
 static int put_modules(FILE *to, const json *j, const tally_manifest *m, tly_report *report)
 {
     char path[MOST_PATH];
+    int status = EXIT_DONE;
     begin_array(to, "modules");
-    for (uint32_t i = 0; i < m->module_count; i++) {
-        if (snprintf(path, sizeof path, "%.*s.%" PRIu32 ".spv", (int)j->stem, j->out, i) >=
-            (int)sizeof path) {
-            return tly_refuse(report, EXIT_FILE, "file", "%s: the path is too long", j->out);
-        }
-        FILE *spv = tly_pages_add(j->pages, path);
-        if (!spv) {
-            return no_memory(report);
-        }
-        put_words(spv, &m->modules[i]);
+    for (uint32_t i = 0; i < m->module_count && !status; i++) {
+        status = path_of(j, i, path, report);
         next_item(to, i);
         put_module(to, &m->modules[i], file_of(path));
     }
     end_array(to, m->module_count, ",");
-    return EXIT_DONE;
+    return status;
 }
 
+/* The modules first: who sees a manifest finds what it names. */
 static int add_json(void *user, const char *name, const tally_manifest *m, tly_report *report)
 {
     const json *j = user;
     (void)name;
-    FILE *to = tly_pages_add(j->pages, j->out);
+    int status = add_modules(j, m, report);
+    FILE *to = status ? NULL : tly_pages_add(j->pages, j->out);
     if (!to) {
-        return no_memory(report);
+        return status ? status : no_memory(report);
     }
     fputs("{\n  \"word\": ", to);
     tly_json_string(to, m->word);
@@ -214,7 +232,7 @@ static int add_json(void *user, const char *name, const tally_manifest *m, tly_r
     tly_json_string(to, m->target);
     fprintf(to, ",\n  \"spirv\": \"%s\",\n", m->spirv);
     put_needs(to, m);
-    const int status = put_modules(to, j, m, report);
+    status = put_modules(to, j, m, report);
     begin_array(to, "buffers");
     for (uint32_t i = 0; i < m->buffer_count; i++) {
         next_item(to, i);

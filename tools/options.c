@@ -41,6 +41,11 @@ static int read_jobs(tly_options *options, const char *value, tly_report *report
     return read_count("-j", value, &options->jobs, report);
 }
 
+static int read_seconds(tly_options *options, const char *value, tly_report *report)
+{
+    return read_count("--seconds", value, &options->seconds, report);
+}
+
 static int read_plan(tly_options *options, const char *value, tly_report *report)
 {
     size_t used = strlen(options->plan);
@@ -74,11 +79,17 @@ static const option table[] = {
     { "--data", OPTION_DATA, 1, 0, read_data },
     { "--json", OPTION_JSON, 0, 0, NULL },
     { "--emit", OPTION_EMIT, 1, offsetof(tly_options, emit), NULL },
+    { "--html", OPTION_HTML, 1, offsetof(tly_options, html), NULL },
+    { "--measure", OPTION_MEASURE, 0, 0, NULL },
     { "--profile", OPTION_PROFILE, 1, offsetof(tly_options, profile), NULL },
     { "--batch", OPTION_BATCH, 1, offsetof(tly_options, batch), NULL },
     { "--depfile", OPTION_DEPFILE, 1, offsetof(tly_options, depfile), NULL },
     { "--header", OPTION_HEADER, 1, offsetof(tly_options, header), NULL },
     { "-j", OPTION_JOBS, 1, 0, read_jobs },
+    { "--words", OPTION_WORDS, 1, offsetof(tly_options, words), NULL },
+    { "--plans", OPTION_PLANS, 1, offsetof(tly_options, plans), NULL },
+    { "--seconds", OPTION_SECONDS, 1, 0, read_seconds },
+    { "--keep", OPTION_KEEP, 0, 0, NULL },
     { "-o", OPTION_OUT, 1, offsetof(tly_options, out), NULL },
     { "--help", OPTION_HELP, 0, 0, NULL },
     { "-h", OPTION_HELP, 0, 0, NULL },

@@ -75,17 +75,24 @@ enum {
     OPTION_DATA = 1 << 9,
     OPTION_BATCH = 1 << 10,
     OPTION_JOBS = 1 << 11,
-    OPTION_DEPFILE = 1 << 12,
-    OPTION_HEADER = 1 << 13
+    OPTION_HTML = 1 << 12,
+    OPTION_MEASURE = 1 << 13,
+    OPTION_WORDS = 1 << 14,
+    OPTION_PLANS = 1 << 15,
+    OPTION_SECONDS = 1 << 16,
+    OPTION_KEEP = 1 << 17,
+    OPTION_DEPFILE = 1 << 18,
+    OPTION_HEADER = 1 << 19
 };
 
 typedef struct tly_options {
     unsigned given; /* OPTION_... */
     char **arg;     /* the arguments that are no options, at the front of main's */
     int args;
-    const char *device, *emit, *profile, *out, *data, *batch, *depfile, *header;
-    int32_t threads, jobs; /* 0: not given */
-    char plan[512];        /* every --plan K=V, comma-separated */
+    const char *device, *emit, *profile, *out, *data, *batch, *depfile, *header, *html, *words;
+    const char *plans;
+    int32_t threads, jobs, seconds; /* 0: not given */
+    char plan[512];                 /* every --plan K=V, comma-separated */
 } tly_options;
 
 /* One verb of the command. */
@@ -108,6 +115,7 @@ int tly_verb_bench(const tly_options *options, tly_report *report);
 int tly_verb_devices(const tly_options *options, tly_report *report);
 int tly_verb_compile(const tly_options *options, tly_report *report);
 int tly_verb_cache(const tly_options *options, tly_report *report);
+int tly_verb_tune(const tly_options *options, tly_report *report);
 
 /* What --device names, as a selector that the library takes; NULL is the default. EXIT_USAGE if
  * it names nothing. A Vulkan selector passes: the library says that it has no such device. */

@@ -46,6 +46,9 @@ typedef struct tly_lowering {
     unsigned nontemporal, invariant;      /* metadata kinds */
     LLVMValueRef slot;                    /* memory on the stack, if an instruction asks for it */
     LLVMValueRef saved, clean; /* the host's flags; none, as flags are cleared; or NULL */
+    int lines;                 /* 1: instructions know their line in the kernel IR's text */
+    LLVMMetadataRef scope;     /* of these lines, or NULL */
+    unsigned line;             /* of the instruction that is being lowered */
     tally_status status;       /* the first failure; what follows it is not looked at */
     tally_error *error;
 } tly_lowering;
@@ -86,6 +89,11 @@ LLVMValueRef tly_lower_masked_load(tly_lowering *l, const kir_inst *inst);
 LLVMValueRef tly_lower_masked_store(tly_lowering *l, const kir_inst *inst);
 LLVMValueRef tly_lower_prefetch(tly_lowering *l, const kir_inst *inst);
 LLVMValueRef tly_lower_fence(tly_lowering *l, const kir_inst *inst);
+
+/* lower_lines.c: the function's scope; then, before each instruction is lowered, its line. Nothing
+ * unless l->lines. */
+void tly_lower_open_lines(tly_lowering *l);
+void tly_lower_mark_line(tly_lowering *l, const kir_inst *inst);
 
 /* lower_flags.c: before the first instruction of a kernel that looks at flags, and after its last. */
 void tly_lower_save_flags(tly_lowering *l);

@@ -134,6 +134,7 @@ static void lower_body(tly_lowering *l, frame *frames)
     frame *top = frames; /* the open region is top - 1 */
     for (uint32_t n = 0; n < l->kernel->inst_count && l->status == TALLY_OK; n++) {
         const kir_inst *inst = &l->kernel->insts[n];
+        tly_lower_mark_line(l, inst);
         switch (inst->op) {
         case KIR_FOR:
         case KIR_IF:
@@ -245,6 +246,7 @@ tally_status tly_lower(tly_lowering *l)
         add_function(l);
         l->builder = LLVMCreateBuilderInContext(l->context);
         LLVMPositionBuilderAtEnd(l->builder, new_block(l, "entry"));
+        tly_lower_open_lines(l);
         add_slot(l);
         tly_lower_save_flags(l);
         lower_body(l, frames);

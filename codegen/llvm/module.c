@@ -33,7 +33,7 @@ enum { MACHINES = 4 };
 
 typedef struct machines {
     struct {
-        char what[128]; /* triple, CPU and features, as a caller's target may be short-lived */
+        char what[128]; /* kind, triple, CPU, features, as a caller's target may be short-lived */
         LLVMTargetMachineRef machine;
     } slots[MACHINES];
     unsigned next;
@@ -78,9 +78,11 @@ static int need_key(void)
     return reason;
 }
 
-static tally_status make_machine(const tly_target *target, const tly_arch *arch, int linked,
-                                 LLVMTargetMachineRef *machine, tally_error *error)
+static tally_status make_machine(const tly_target *target, const tly_arch *arch,
+                                 tly_module_kind kind, LLVMTargetMachineRef *machine,
+                                 tally_error *error)
 {
+    const int linked = kind == TLY_MODULE_LINKED;
     LLVMTargetRef found;
     char *text = NULL;
     if (LLVMGetTargetFromTriple(target->triple, &found, &text)) {
@@ -88,9 +90,10 @@ static tally_status make_machine(const tly_target *target, const tly_arch *arch,
         LLVMDisposeMessage(text);
         return status;
     }
-    *machine = LLVMCreateTargetMachine(found, target->triple, linked ? arch->least : target->cpu,
-                                       linked ? "" : target->features, LLVMCodeGenLevelDefault,
-                                       LLVMRelocPIC, linked ? LLVMCodeModelSmall : arch->model);
+    *machine = LLVMCreateTargetMachine(
+        found, target->triple, linked ? arch->least : target->cpu, linked ? "" : target->features,
+        kind == TLY_MODULE_QUICK ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault, LLVMRelocPIC,
+        linked ? LLVMCodeModelSmall : arch->model);
     if (*machine == NULL) {
         return tly_fail(error, TALLY_INTERNAL, "device", "LLVM makes no code for %s",
                         target->level);
@@ -118,8 +121,9 @@ static tally_status get_machines(machines **mine, tally_error *error)
 }
 
 /* The thread's machine for a target; it stays the thread's. */
-static tally_status get_machine(const tly_target *target, const tly_arch *arch, int linked,
-                                LLVMTargetMachineRef *machine, tally_error *error)
+static tally_status get_machine(const tly_target *target, const tly_arch *arch,
+                                tly_module_kind kind, LLVMTargetMachineRef *machine,
+                                tally_error *error)
 {
     machines *m = NULL;
     tally_status status = get_machines(&m, error);
@@ -127,7 +131,8 @@ static tally_status get_machine(const tly_target *target, const tly_arch *arch, 
         return status;
     }
     char what[sizeof m->slots[0].what];
-    snprintf(what, sizeof what, "%s %s %s", target->triple, linked ? "" : target->cpu,
+    const int linked = kind == TLY_MODULE_LINKED; /* one machine for all levels */
+    snprintf(what, sizeof what, "%d %s %s %s", (int)kind, target->triple, linked ? "" : target->cpu,
              linked ? "" : target->features);
     for (unsigned i = 0; i < MACHINES; i++) {
         if (strcmp(m->slots[i].what, what) == 0) {
@@ -135,7 +140,7 @@ static tally_status get_machine(const tly_target *target, const tly_arch *arch, 
             return TALLY_OK;
         }
     }
-    status = make_machine(target, arch, linked, machine, error);
+    status = make_machine(target, arch, kind, machine, error);
     if (status != TALLY_OK) {
         return status;
     }
@@ -153,7 +158,10 @@ static tally_status get_machine(const tly_target *target, const tly_arch *arch, 
 static void on_diagnostic(LLVMDiagnosticInfoRef info, void *data)
 {
     tly_module *m = data;
-    if (LLVMGetDiagInfoSeverity(info) != LLVMDSError || m->fault[0] != 0) {
+    LLVMDiagnosticSeverity severity = LLVMGetDiagInfoSeverity(info);
+    int is_fault = severity == LLVMDSError ||
+                   (m->kind == TLY_MODULE_QUICK && severity == LLVMDSWarning);
+    if (!is_fault || m->fault[0] != 0) {
         return;
     }
     char *text = LLVMGetDiagInfoDescription(info);
@@ -171,15 +179,16 @@ void tly_module_end(tly_module *m)
     }
 }
 
-tally_status tly_module_begin(tly_module *m, const tly_target *target, int linked,
+tally_status tly_module_begin(tly_module *m, const tly_target *target, tly_module_kind kind,
                               tally_error *error)
 {
+    m->kind = kind;
     m->arch = find_arch(target->triple);
     if (m->arch == NULL) {
         return tly_fail(error, TALLY_INTERNAL, "device", "no architecture for %s", target->triple);
     }
     pthread_once(&once, initialise);
-    tally_status status = get_machine(target, m->arch, linked, &m->machine, error);
+    tally_status status = get_machine(target, m->arch, kind, &m->machine, error);
     if (status != TALLY_OK) {
         return status;
     }

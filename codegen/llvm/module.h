@@ -13,7 +13,16 @@
  * from there, 1,500 random kernels for x86-64-v2, forced plans among them, took 11.2 MB at most. */
 #define TLY_LLVM_ROOM ((size_t)32 << 20)
 
+typedef enum tly_module_kind {
+    TLY_MODULE_FULL,   /* a kernel for itself, optimised */
+    TLY_MODULE_QUICK,  /* LLVM selects soon rather than well: never across instructions, so the same
+                          bits; its warnings are faults */
+    TLY_MODULE_LINKED, /* functions that a linker will place, each of which says what it needs beyond
+                          the architecture's least machine */
+} tly_module_kind;
+
 typedef struct tly_module {
+    tly_module_kind kind;
     const tly_arch *arch;
     LLVMContextRef context;
     LLVMModuleRef module;
@@ -22,9 +31,8 @@ typedef struct tly_module {
 } tly_module;
 
 /* Architecture, machine and context for a target; `m`, zero until now, is to be ended in any case.
- * The module is the caller's to make. `linked`: functions that a linker will place, each of which
- * says what it needs beyond the architecture's least machine. */
-tally_status tly_module_begin(tly_module *m, const tly_target *target, int linked,
+ * The module is the caller's to make. */
+tally_status tly_module_begin(tly_module *m, const tly_target *target, tly_module_kind kind,
                               tally_error *error);
 void tly_module_set_target(tly_module *m, const char *triple);
 void tly_module_end(tly_module *m);

@@ -8,6 +8,7 @@
 
 #include "../../runtime/error.h"
 #include "../operator.h"
+#include "choices.h"
 #include "keys.h"
 
 int tly_gpu_takes_lanes(const tly_gpu_plan *plan)
@@ -138,6 +139,7 @@ static const tly_gpu_limits *const limits[TLY_GPU_TEMPLATE_COUNT] = {
     [TLY_GPU_COPY] = &tly_gpu_copy_limits,
     [TLY_GPU_REDUCE_LANES] = &tly_gpu_reduce_lanes_limits,
     [TLY_GPU_REDUCE_ROWS] = &tly_gpu_reduce_rows_limits,
+    [TLY_GPU_READ] = &tly_gpu_read_limits,
 };
 
 const char *tly_gpu_template_name(const tly_gpu_plan *plan)
@@ -149,11 +151,16 @@ _Static_assert(offsetof(tly_gpu_plan, template_id) == 0, "the id is a plan's fir
 _Static_assert(offsetof(tly_gpu_plan, index_bits) < TLY_PLAN_CHOICES * sizeof(int32_t),
                "a bit for each choice");
 
+static void list_keys(const tly_keys *keys[TLY_GPU_TEMPLATE_COUNT])
+{
+    for (size_t i = 0; i < TLY_GPU_TEMPLATE_COUNT; i++)
+        keys[i] = &limits[i]->keys;
+}
+
 static tally_status read_overrides(const char *text, tly_forced *forced, tally_error *e)
 {
     const tly_keys *keys[TLY_GPU_TEMPLATE_COUNT];
-    for (size_t i = 0; i < TLY_GPU_TEMPLATE_COUNT; i++)
-        keys[i] = &limits[i]->keys;
+    list_keys(keys);
     return tly_keys_read(keys, TLY_GPU_TEMPLATE_COUNT, NULL, text, forced, e);
 }
 
@@ -229,4 +236,51 @@ tally_status tly_gpu_plan_make(const tly_problem *problem, const tly_geometry *g
 tally_status tly_gpu_plan_print(const tly_gpu_plan *plan, tally_write write, void *user)
 {
     return tly_keys_print(&limits[plan->template_id]->keys, plan, write, user);
+}
+
+tally_status tly_gpu_plan_explain(const tly_gpu_plan *plan, tally_write write, void *user)
+{
+    return tly_keys_explain(&limits[plan->template_id]->keys, tly_gpu_reasons, plan, write, user);
+}
+
+/* ---- for who looks for the fastest ---- */
+
+/* The arguments of tly_gpu_plan_make that stay. */
+typedef struct about {
+    const tly_problem *problem;
+    const tly_geometry *geometry;
+    const tly_caps *caps;
+} about;
+
+static tally_status make_one(const void *user, const char *overrides, void *plan)
+{
+    const about *a = user;
+    return tly_gpu_plan_make(a->problem, a->geometry, a->caps, overrides, plan, NULL);
+}
+
+tally_status tly_gpu_plan_choices(const tly_problem *problem, const tly_geometry *geometry,
+                                  const tly_caps *caps, const char *overrides, tally_write write,
+                                  void *user, tally_error *error)
+{
+    const about a = { problem, geometry, caps };
+    const tly_keys *keys[TLY_GPU_TEMPLATE_COUNT];
+    const tly_choosing choosing = { keys,         TLY_GPU_TEMPLATE_COUNT,
+                                    TLY_GPU_COPY, sizeof(tly_gpu_plan),
+                                    make_one,     &a };
+    tly_gpu_plan plan;
+    list_keys(keys);
+    tally_status s = tly_gpu_plan_make(problem, geometry, caps, overrides, &plan, error);
+    return s == TALLY_OK ? tly_choices_print(&choosing, overrides, write, user, error) : s;
+}
+
+/* Uncut columns are the plain loop's. A reduction's lane is, too, until it is cut. */
+tally_status tly_gpu_plan_order(const tly_problem *problem, const tly_gpu_plan *plan,
+                                tally_write write, void *user)
+{
+    static const char *const lanes = " workgroup vector segments addresses index_bits ";
+    int by_lanes = plan->template_id == TLY_GPU_COLUMNS ||
+                   plan->template_id == TLY_GPU_REDUCE_LANES;
+    return tly_order_print(problem, &limits[plan->template_id]->keys,
+                           by_lanes && plan->chunk == 0 ? lanes : " addresses index_bits ", plan,
+                           write, user);
 }

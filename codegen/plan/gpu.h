@@ -16,6 +16,7 @@ typedef enum tly_gpu_template {
     TLY_GPU_COPY,         /* no scan: a copy by tiles, to measure scans by */
     TLY_GPU_REDUCE_LANES, /* a reduction by one invocation an output */
     TLY_GPU_REDUCE_ROWS,  /* by a team */
+    TLY_GPU_READ,         /* no reduction: tiles are read, to measure reductions by */
     TLY_GPU_TEMPLATE_COUNT
 } tly_gpu_template;
 
@@ -30,6 +31,16 @@ tally_status tly_gpu_plan_make(const tly_problem *problem, const tly_geometry *g
 
 /* "key = value" lines, template first. */
 tally_status tly_gpu_plan_print(const tly_gpu_plan *plan, tally_write write, void *user);
+
+/* "key\tvalue\twhy" lines (reasons_gpu.c). */
+tally_status tly_gpu_plan_explain(const tly_gpu_plan *plan, tally_write write, void *user);
+
+/* As tly_plan_choices and tly_plan_order (plan.h). */
+tally_status tly_gpu_plan_choices(const tly_problem *problem, const tly_geometry *geometry,
+                                  const tly_caps *caps, const char *overrides, tally_write write,
+                                  void *user, tally_error *error);
+tally_status tly_gpu_plan_order(const tly_problem *problem, const tly_gpu_plan *plan,
+                                tally_write write, void *user);
 
 /* Whether the kernel takes its geometry as lanes. */
 int tly_gpu_takes_lanes(const tly_gpu_plan *plan);
@@ -53,6 +64,9 @@ static inline int32_t tly_gpu_bytes_of(uint8_t dtype)
 /* How many neighbouring lanes an invocation can take by accesses of 16 bytes: `most` (a power of
  * two) or fewer. */
 int32_t tly_gpu_lanes_together(const tly_problem *p, const tly_geometry *g, int32_t most);
+/* The same of a reduction's input: outputs side by side, or a row's elements, `most` a whole row's at
+ * most where there are several steps. */
+int32_t tly_gpu_reduced_together(const tly_problem *p, const tly_geometry *g, int32_t most);
 /* A tensor is more than a storage buffer may hold; more than 32 bits (signed) reach. */
 int tly_gpu_needs_addresses(const tly_problem *p, const tly_geometry *g, const tly_caps *caps);
 int tly_gpu_needs_64_bits(const tly_problem *p, const tly_geometry *g);

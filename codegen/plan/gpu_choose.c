@@ -88,6 +88,14 @@ static int whole_accesses(int64_t stride, int64_t times, uint8_t dtype)
     return stride % 16 * times * tly_gpu_bytes_of(dtype) % 16 == 0;
 }
 
+/* The largest power of two from `least` to `most`, itself one, that divides count; or 1. */
+static int32_t divisor_of(int64_t count, int32_t least, int32_t most)
+{
+    while (most > least && count % most != 0)
+        most /= 2;
+    return most >= least && count % most == 0 ? most : 1;
+}
+
 int32_t tly_gpu_lanes_together(const tly_problem *p, const tly_geometry *g, int32_t most)
 {
     int rows = p->form == TLY_ROWS;
@@ -99,9 +107,22 @@ int32_t tly_gpu_lanes_together(const tly_problem *p, const tly_geometry *g, int3
     for (int32_t i = 0; i < g->outer_rank; i++)
         together = together && whole_accesses(g->outer[i].in_stride, 1, p->dtype) &&
                    whole_accesses(g->outer[i].out_stride, 1, p->out_dtype);
-    while (most > wide && lanes % most != 0)
-        most /= 2;
-    return together && most >= wide && lanes % most == 0 ? most : 1;
+    return together ? divisor_of(lanes, wide, most) : 1;
+}
+
+int32_t tly_gpu_reduced_together(const tly_problem *p, const tly_geometry *g, int32_t most)
+{
+    int lanes = p->form == TLY_REDUCED_LANES;
+    int together = lanes ? g->in_lane == 1 && g->out_lane == 1 &&
+                               whole_accesses(g->in_axis, 1, p->dtype)
+                         : p->in_step == 1;
+    for (int32_t i = 0; i < g->outer_rank; i++)
+        together = together && whole_accesses(g->outer[i].in_stride, 1, p->dtype);
+    for (int32_t i = 0; i < g->reduced_rank; i++)
+        together = together && whole_accesses(g->reduced[i].in_stride, 1, p->dtype);
+    /* What is left of one step goes element by element. */
+    int64_t count = lanes ? g->inner : g->reduced_rank > 0 ? g->length : most;
+    return together ? divisor_of(count, 16 / tly_gpu_bytes_of(p->dtype), most) : 1;
 }
 
 /* As many lanes as lie together and still keep the device busy. */

@@ -222,20 +222,66 @@ int tly_keys_hold(const tly_keys *keys, const void *plan)
     return 1;
 }
 
-static tally_status say(tally_write write, void *user, const char *name, const char *value)
+/* How a line of a print is made: its key and value, and what may follow. */
+typedef struct line {
+    const char *name, *value, *why; /* why: NULL in a plain print */
+} line;
+
+static tally_status say(tally_write write, void *user, line l)
 {
-    char line[80];
-    int n = snprintf(line, sizeof line, "%s = %s\n", name, value);
-    return write(user, line, (size_t)n) == 0 ? TALLY_OK : TALLY_IO;
+    char text[512];
+    int n = l.why == NULL ? snprintf(text, sizeof text, "%s = %s\n", l.name, l.value)
+                          : snprintf(text, sizeof text, "%s\t%s\t%s\n", l.name, l.value, l.why);
+    return n < (int)sizeof text && write(user, text, (size_t)n) == 0 ? TALLY_OK : TALLY_IO;
+}
+
+/* How near a reason is to a choice: 0: it is none for it; a value's own beats a template's. */
+static int nearness(const tly_reason *r, const char *template_name, const char *key,
+                    const char *value)
+{
+    const size_t length = strlen(key);
+    int own = r->template_name != NULL;
+    if (own && strcmp(r->template_name, template_name) != 0)
+        return 0;
+    if (strncmp(r->key, key, length) != 0)
+        return 0;
+    if (r->key[length] == '=' && strcmp(r->key + length + 1, value) == 0)
+        return 3 + own;
+    return r->key[length] == '\0' ? 1 + own : 0;
+}
+
+/* NULL where there are no reasons; "" where there is none. */
+static const char *why(const tly_reason *reasons, const char *template_name, const char *key,
+                       const char *value)
+{
+    const char *found = reasons == NULL ? NULL : "";
+    int nearest = 0;
+    for (const tly_reason *r = reasons; r != NULL && r->key != NULL; r++) {
+        int near = nearness(r, template_name, key, value);
+        if (near > nearest) {
+            found = r->why;
+            nearest = near;
+        }
+    }
+    return found;
+}
+
+tally_status tly_keys_explain(const tly_keys *keys, const tly_reason *reasons, const void *plan,
+                              tally_write write, void *user)
+{
+    tally_status s = say(
+        write, user,
+        (line){ "template", keys->name, why(reasons, keys->name, "template", keys->name) });
+    for (size_t k = 0; k < keys->count && s == TALLY_OK; k++) {
+        const char *name = keys->key[k].name;
+        char number[16];
+        snprintf(number, sizeof number, "%d", (int)value_of(plan, keys->key[k].at));
+        s = say(write, user, (line){ name, number, why(reasons, keys->name, name, number) });
+    }
+    return s;
 }
 
 tally_status tly_keys_print(const tly_keys *keys, const void *plan, tally_write write, void *user)
 {
-    tally_status s = say(write, user, "template", keys->name);
-    for (size_t k = 0; k < keys->count && s == TALLY_OK; k++) {
-        char number[16];
-        snprintf(number, sizeof number, "%d", (int)value_of(plan, keys->key[k].at));
-        s = say(write, user, keys->key[k].name, number);
-    }
-    return s;
+    return tly_keys_explain(keys, NULL, plan, write, user);
 }

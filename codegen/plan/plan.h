@@ -73,4 +73,15 @@ int tly_plan_pairs(const tly_problem *p);
 /* "key = value" lines, template first. */
 tally_status tly_plan_print(const tly_plan *plan, tally_write write, void *user);
 
+/* The same keys and values, and why: "key\tvalue\twhy" lines (reasons.c). */
+tally_status tly_plan_explain(const tly_plan *plan, tally_write write, void *user);
+
+/* Plans one choice away from that of `overrides`, and what of a plan decides the order in which a
+ * kernel combines (choices.h). */
+tally_status tly_plan_choices(const tly_problem *problem, const tly_target *target,
+                              const char *overrides, tally_write write, void *user,
+                              tally_error *error);
+tally_status tly_plan_order(const tly_problem *problem, const tly_plan *plan, tally_write write,
+                            void *user);
+
 #endif

@@ -22,12 +22,15 @@ tally_status tly_vulkan_find(tally_context *context, const char *device, tally_v
 void tly_vulkan_forget(tally_context *context);
 
 const tly_caps *tly_vulkan_caps(const tally_vulkan *vulkan);
-const char *tly_vulkan_name(const tally_vulkan *vulkan);
+const char *tly_vulkan_name(const tally_vulkan *vulkan); /* as its driver says */
 
 /* A kernel for a request that is not empty; its creation is told. Within the fork gate. */
 tally_status tly_vulkan_kernel_make(tally_vulkan *vulkan, const tly_request *request,
                                     tally_vulkan_kernel **kernel, tally_error *error);
 void tly_vulkan_kernel_drop(tally_vulkan_kernel *kernel);
+
+/* Stores the request's plan as the one without overrides. Within the fork gate. */
+tally_status tly_vulkan_keep(tally_vulkan *vulkan, const tly_request *request, tally_error *error);
 
 /* Runs on host memory that the caller has checked. Re-entrant. */
 tally_status tly_vulkan_kernel_run(const tally_vulkan_kernel *kernel, const void *in, void *out,

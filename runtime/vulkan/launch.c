@@ -220,16 +220,22 @@ static int multiple(int64_t n)
     return n % VECTOR == 0;
 }
 
-/* All strides, but the axis' only where several lanes go together; the addresses are judged when
- * they are known. */
-static uint32_t aligned_strides(const shape *s, const tly_gpu_launch *l)
+/* All strides, but the axis' only where several lanes go together, and of reductions only the
+ * input's; the addresses are judged when they are known. */
+static uint32_t aligned_strides(const list *a)
 {
-    int aligned = s->lanes == 1 || (multiple(s->in_lane) && multiple(s->out_lane));
-    if (l->lanes > 1) {
-        aligned = aligned && multiple(s->in_axis) && multiple(s->out_axis);
+    const shape *s = a->s;
+    int both = a->l->block_bytes == 0;
+    int aligned = s->lanes == 1 || (multiple(s->in_lane) && (!both || multiple(s->out_lane)));
+    if (a->l->lanes > 1) {
+        aligned = aligned && multiple(s->in_axis) && (!both || multiple(s->out_axis));
     }
     for (int32_t i = 0; i < s->outer_rank; i++) {
-        aligned = aligned && multiple(s->outer[i].in_stride) && multiple(s->outer[i].out_stride);
+        aligned = aligned && multiple(s->outer[i].in_stride) &&
+                  (!both || multiple(s->outer[i].out_stride));
+    }
+    for (int32_t i = 0; i < a->plan->steps_rank; i++) {
+        aligned = aligned && multiple(a->steps->block.in.reduced[i]);
     }
     return aligned ? TLY_GPU_ALIGNED : 0;
 }
@@ -250,6 +256,7 @@ static void add_passes(const list *a, const window *w, int64_t from, tly_push *p
             .pass = pass,
             .barrier = steps->count > 0 && (pass > 0 || from > 0 || steps->scratch_bytes > 0),
             .zero = pass == 0 && steps->zeroed > 0,
+            .reads = a->l->block_bytes > 0,
         };
         steps->count++;
     }
@@ -267,7 +274,7 @@ static void add_window(const list *a, const window *w)
         .carries = (uint32_t)align(a->l->header_bytes + records),
     };
     push_outer(a, w, &push);
-    uint32_t strides = aligned_strides(s, a->l);
+    uint32_t strides = aligned_strides(a);
     for (int64_t from = 0; from < s->length; from += a->c->positions) {
         int64_t length = least(a->c->positions, s->length - from);
         push.in.base = (uint64_t)(w->in + from * s->in_axis);
@@ -441,7 +448,7 @@ tly_push tly_gpu_step_place(const tly_gpu_step *step, uint64_t in, uint64_t out,
     push.in.base += in;
     push.out.base += out;
     push.scratch = scratch;
-    if ((push.in.base | push.out.base) % VECTOR != 0) {
+    if ((push.in.base | (step->reads ? 0 : push.out.base)) % VECTOR != 0) {
         push.flags &= ~(uint32_t)TLY_GPU_ALIGNED;
     }
     return push;

@@ -18,6 +18,7 @@ typedef struct tly_gpu_step {
     uint32_t pass;
     uint32_t barrier; /* 1: depends on a step before */
     uint32_t zero;    /* 1: the first `zeroed` bytes of the scratch must be zero before */
+    uint32_t reads;   /* 1: only the input is moved by vectors */
 } tly_gpu_step;
 
 typedef struct tly_gpu_steps {

@@ -47,10 +47,11 @@ const char *tly_vulkan_name(const tally_vulkan *vulkan)
 }
 
 /* No device, so no kernel: the rest is never reached. */
-const char *tly_vulkan_name(const tally_vulkan *vulkan)
+tally_status tly_vulkan_keep(tally_vulkan *vulkan, const tly_request *request, tally_error *error)
 {
     (void)vulkan;
-    return "";
+    (void)request;
+    return refuse("device", error);
 }
 
 tally_status tly_vulkan_kernel_make(tally_vulkan *vulkan, const tly_request *request,

@@ -5,6 +5,7 @@
 #include "internal.h"
 
 #include "../error.h"
+#include "backend.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +42,9 @@ static tally_status make(const tly_object *object, tly_piece *made, tally_error 
         free(plan);
         return status;
     }
-    *made = (tly_piece){ plan, sizeof *plan, tly_generator_lasting(generator) };
+    *made = (tly_piece){ .bytes = plan,
+                         .count = sizeof *plan,
+                         .lasting = tly_generator_lasting(generator) };
     return TALLY_OK;
 }
 
@@ -77,14 +80,19 @@ static const tly_backend backend = {
     .name = name,
 };
 
+static void find_facts(const tly_request *request, facts *f)
+{
+    memset(f, 0, sizeof *f);
+    memcpy(&f->caps, &request->caps, sizeof f->caps);
+    memcpy(&f->problem, &request->problem, sizeof f->problem);
+    memcpy(&f->geometry, &request->geometry, sizeof f->geometry);
+}
+
 tally_status tly_vk_plan_get(const tally_vulkan *v, const tly_request *request, tly_gpu_plan *plan,
                              tally_error *error)
 {
     facts f;
-    memset(&f, 0, sizeof f);
-    memcpy(&f.caps, &request->caps, sizeof f.caps);
-    memcpy(&f.problem, &request->problem, sizeof f.problem);
-    memcpy(&f.geometry, &request->geometry, sizeof f.geometry);
+    find_facts(request, &f);
     const tly_key key = { &backend, v->context, &f, request->plan };
     tly_object *object;
     tally_status status = tly_cache_get(&v->context->plans, &key, &object, NULL, error);
@@ -93,4 +101,12 @@ tally_status tly_vk_plan_get(const tally_vulkan *v, const tly_request *request, 
         tly_object_drop(object);
     }
     return status;
+}
+
+tally_status tly_vulkan_keep(tally_vulkan *v, const tly_request *request, tally_error *error)
+{
+    facts f;
+    find_facts(request, &f);
+    const tly_key key = { &backend, v->context, &f, request->plan };
+    return tly_cache_keep(&v->context->plans, &key, error);
 }

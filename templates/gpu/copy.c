@@ -1,6 +1,7 @@
 /*
- * A copy by tiles, in the scans' own way through memory: no scan at all, but the yardstick that
- * one is measured by where a device's own copy takes another way (template=copy; docs/vulkan.md).
+ * What scans and reductions are measured by: a copy by tiles, in the scans' own way through memory,
+ * for a device's own copy takes another way (template=copy); and a reading of whole chunks, the
+ * least that a reduction does (template=read; docs/vulkan.md).
  */
 #include "gpu.h"
 
@@ -21,4 +22,39 @@ void tly_gpu_build_copy(tly_gpu *g, unsigned pass)
     tly_tile_load(g, &t, &at, count, &tile);
     tly_tile_store(g, &t, &at, count, tile.x);
     kir_if_end(c->b, &exists, 0, NULL);
+}
+
+/* A value that words are not likely to come to: what is read must seem to matter. */
+enum { UNLIKELY = 0x5bd1e995 };
+
+void tly_gpu_build_read(tly_gpu *g, unsigned pass)
+{
+    tly_build *c = &g->c;
+    kir_builder *b = c->b;
+    kir_value x[TLY_GPU_MOST_ELEMENTS], all = word(g, 0);
+    kir_branch exists, found;
+    kir_loop tiles;
+    unsigned vector = (unsigned)g->plan->vector;
+    g->launch->pass[pass].items = TLY_ITEMS_CHUNKS;
+    g->launch->pass[pass].per_group = 1;
+    tly_team t = tly_team_make(g);
+    tly_gpu_item item = tly_gpu_item_of(g, tly_gpu_group(g), 1);
+    kir_if(b, &exists, kir_bin(b, KIR_AND, item.valid, tly_gpu_flag(g, TLY_GPU_ALIGNED)));
+    tly_gpu_row row = tly_gpu_row_of(g, &item);
+    kir_value begin = add(c, tly_gpu_chunk_begin(g, item.chunk), t.base);
+    kir_for(b, &tiles, word(g, 0), word(g, g->plan->chunk), word(g, t.tile), 1, &all);
+    kir_value first = tly_gpu_in_at(g, &row, add(c, begin, tiles.i));
+    for (unsigned i = 0; i < tly_gpu_elements(g); i += vector) {
+        int64_t offset;
+        kir_value p = tly_gpu_in_near(g, &row, first, tly_team_after(g, &t, i), &offset);
+        tly_gpu_fetch_vector(g, p, offset, x + i, vector);
+    }
+    all = tiles.carried[0];
+    for (unsigned i = 0; i < tly_gpu_elements(g); i++)
+        all = kir_bin(b, KIR_XOR, all, x[i]);
+    kir_for_end(b, &tiles, &all);
+    kir_if(b, &found, kir_cmp(b, KIR_EQ, tiles.result[0], word(g, UNLIKELY)));
+    tly_gpu_put(g, row.out, 0, tiles.result[0]);
+    kir_if_end(b, &found, 0, NULL);
+    kir_if_end(b, &exists, 0, NULL);
 }

@@ -18,6 +18,7 @@ static void (*const algorithms[TLY_GPU_TEMPLATE_COUNT])(tly_gpu *g, unsigned pas
     [TLY_GPU_COPY] = tly_gpu_build_copy,
     [TLY_GPU_REDUCE_LANES] = tly_gpu_build_reduce_lanes,
     [TLY_GPU_REDUCE_ROWS] = tly_gpu_build_reduce_rows,
+    [TLY_GPU_READ] = tly_gpu_build_read,
 };
 
 /* No conversion of f16 is a device's own: what they do with overflow and subnormals differs. */
@@ -76,14 +77,15 @@ enum { RECORD_ALIGN = 16 };
 static void describe_reduction(tly_gpu *g, tly_gpu_launch *launch)
 {
     const tly_gpu_plan *p = g->plan;
+    int records = p->chunk > 0 && p->template_id != TLY_GPU_READ;
     *launch = (tly_gpu_launch){
         .abi = TLY_GPU_ABI_VERSION,
         .form = g->c.p->form == TLY_REDUCED_LANES ? TLY_GPU_LANES : TLY_GPU_ROWS,
-        .passes = p->chunk > 0 ? 2 : 1,
+        .passes = records ? 2 : 1,
         .addresses = (uint32_t)p->addresses,
         .chunk = (uint32_t)p->chunk,
-        .lanes = 1,
-        .record_bytes = p->chunk > 0 ? tly_gpu_reduce_record_bytes(g) : 0,
+        .lanes = g->lanes,
+        .record_bytes = records ? g->lanes * tly_gpu_reduce_record_bytes(g) : 0,
         .header_bytes = (sizeof(tly_gpu_block) + RECORD_ALIGN - 1) / RECORD_ALIGN * RECORD_ALIGN,
         .block_bytes = sizeof(tly_gpu_block),
     };
@@ -128,7 +130,8 @@ tally_status tly_gpu_template_build(const tly_problem *problem, const tly_caps *
     g.c.out_bytes = (unsigned)tally_dtype_bytes((tally_dtype)problem->out_dtype);
     g.index = KIR_TYPE(plan->index_bits == 64 ? KIR_I64 : KIR_I32, 1);
     g.unit = tly_gpu_takes_lanes(plan) ? 1 : problem->unit;
-    g.lanes = tly_gpu_takes_lanes(plan) ? (unsigned)plan->vector : 1;
+    int lanes = tly_gpu_takes_lanes(plan) || problem->form == TLY_REDUCED_LANES;
+    g.lanes = lanes ? (unsigned)plan->vector : 1;
     tly_gpu_launch made;
     if (tly_reduces(problem->form))
         describe_reduction(&g, &made);

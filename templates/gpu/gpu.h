@@ -24,6 +24,7 @@ void tly_gpu_build_columns(tly_gpu *g, unsigned pass);
 void tly_gpu_build_rows(tly_gpu *g, unsigned pass);
 void tly_gpu_build_look_back(tly_gpu *g, unsigned pass);
 void tly_gpu_build_copy(tly_gpu *g, unsigned pass);
+void tly_gpu_build_read(tly_gpu *g, unsigned pass);
 void tly_gpu_build_reduce_lanes(tly_gpu *g, unsigned pass);
 void tly_gpu_build_reduce_rows(tly_gpu *g, unsigned pass);
 

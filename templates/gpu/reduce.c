@@ -42,9 +42,17 @@ static kir_value record_at(tly_gpu_reduce *r, kir_value number)
     return kir_ptradd(g->c.b, kir_get(g->c.b, KIR_ARG_SCRATCH), at);
 }
 
+/* Where one of the outputs side by side has its state in a record. */
+static kir_value part_at(tly_gpu_reduce *r, kir_value record, kir_value output)
+{
+    tly_gpu *g = r->g;
+    kir_value bytes = mul(&g->c, output, word(g, tly_gpu_reduce_record_bytes(g)));
+    return kir_ptradd(g->c.b, record, tly_gpu_widened(g, bytes));
+}
+
 /* An output's records [from, chunks) by `stride`: those of a chunk lie side by side. */
-static kir_value combine_records(tly_gpu_reduce *r, const tly_gpu_item *item, kir_value from,
-                                 unsigned stride)
+static kir_value combine_records(tly_gpu_reduce *r, const tly_gpu_item *item, kir_value output,
+                                 kir_value from, unsigned stride)
 {
     tly_gpu *g = r->g;
     tly_build *c = &g->c;
@@ -54,62 +62,97 @@ static kir_value combine_records(tly_gpu_reduce *r, const tly_gpu_item *item, ki
     kir_loop l;
     kir_for(b, &l, from, kir_get(b, KIR_ARG_CHUNKS), word(g, stride), 1, &state);
     kir_value p = record_at(r, add(c, mul(c, l.i, items), item->index));
-    state = rules->combine(c, l.carried[0], load(r, p, l.carried[0]));
+    state = rules->combine(c, l.carried[0], load(r, part_at(r, p, output), l.carried[0]));
     kir_for_end(b, &l, &state);
     return l.result[0];
 }
 
 /* ---- kernels ---- */
 
-static int makes_records(const tly_gpu *g, unsigned pass)
+/* Of outputs side by side, one's address. */
+static kir_value out_at(tly_gpu_reduce *r, const tly_gpu_row *row, kir_value output)
 {
-    return tly_gpu_has_chunks(g) && pass == 0;
+    kir_value bytes = mul(&r->g->c, output, word(r->g, r->g->c.out_bytes));
+    return kir_ptradd(r->g->c.b, row->out, tly_gpu_widened(r->g, bytes));
 }
 
-/* `team`: NULL for one invocation. */
-static void do_item(tly_gpu_reduce *r, const tly_gpu_item *item, tly_team *team, int records)
+/* One output of an item from its state. */
+static void finish(tly_gpu_reduce *r, const tly_gpu_row *row, const tly_gpu_span *all,
+                   kir_value output, kir_value state)
+{
+    tly_gpu_span one = tly_gpu_span_of(r, all, output);
+    tly_gpu_reduce_store(r, out_at(r, row, output), tly_gpu_reduce_judge(r, &one, state));
+}
+
+/* All outputs of an item, or their records of a chunk. `team`: NULL for one invocation. */
+static void do_item(tly_gpu_reduce *r, const tly_gpu_item *item, tly_team *team)
 {
     tly_gpu *g = r->g;
-    tly_build *c = &g->c;
-    kir_builder *b = c->b;
+    kir_builder *b = g->c.b;
+    int records = tly_gpu_has_chunks(g);
     tly_gpu_row row = tly_gpu_row_of(g, item);
-    tly_gpu_span all = tly_gpu_span_all(r, &row);
-    kir_value state;
-    if (records) {
-        tly_gpu_span s = tly_gpu_span_chunk(r, &row, item->chunk);
-        state = tly_gpu_reduce_span(r, &s, team);
-    } else if (!tly_gpu_has_chunks(g)) {
-        state = tly_gpu_reduce_span(r, &all, team);
-    } else if (team != NULL) {
-        state = combine_records(r, item, tly_gpu_team_member(r, team), tly_gpu_team_size(team));
-        state = tly_gpu_reduce_fold(r, team, tly_gpu_reduce_records(r), state);
-    } else {
-        state = combine_records(r, item, word(g, 0), 1);
-    }
+    tly_gpu_span s = records ? tly_gpu_span_chunk(r, &row, item->chunk) : tly_gpu_span_all(r, &row);
+    kir_value state[TLY_GPU_MOST_ELEMENTS];
+    tly_gpu_reduce_span(r, &s, team, state);
     kir_branch leads;
     if (team != NULL)
         kir_if(b, &leads, tly_team_leads(g, team));
-    if (records)
-        save(r, record_at(r, item->record), state);
-    else
-        tly_gpu_reduce_store(r, row.out, tly_gpu_reduce_judge(r, &all, state));
+    for (unsigned i = 0; i < g->lanes; i++) {
+        if (records)
+            save(r, part_at(r, record_at(r, item->record), word(g, i)), state[i]);
+        else
+            finish(r, &row, &s, word(g, i), state[i]);
+    }
     if (team != NULL)
         kir_if_end(b, &leads, 0, NULL);
 }
 
+/* One output of an item, from the records of its chunks. */
+static void do_records(tly_gpu_reduce *r, const tly_gpu_item *item, tly_team *team,
+                       kir_value output)
+{
+    tly_gpu *g = r->g;
+    kir_builder *b = g->c.b;
+    tly_gpu_row row = tly_gpu_row_of(g, item);
+    tly_gpu_span all = tly_gpu_span_all(r, &row);
+    if (team == NULL) {
+        finish(r, &row, &all, output, combine_records(r, item, output, word(g, 0), 1));
+        return;
+    }
+    kir_value from = tly_gpu_team_member(r, team);
+    kir_value state = combine_records(r, item, output, from, tly_gpu_team_size(team));
+    state = tly_gpu_reduce_fold(r, team, tly_gpu_reduce_records(r), state);
+    kir_branch leads;
+    kir_if(b, &leads, tly_team_leads(g, team));
+    finish(r, &row, &all, output, state);
+    kir_if_end(b, &leads, 0, NULL);
+}
+
+/* `items` of a workgroup, of which this is number `member`. The last of two passes takes the outputs
+ * one by one: it is short, and wants many invocations. */
 static void build(tly_gpu *g, unsigned pass, tly_team *team, unsigned items, kir_value member)
 {
     tly_build *c = &g->c;
-    int records = makes_records(g, pass);
+    kir_builder *b = c->b;
+    int chunks = tly_gpu_has_chunks(g), last = chunks && pass > 0;
+    kir_value output = word(g, 0);
     kir_branch exists;
-    g->launch->pass[pass].items = records ? TLY_ITEMS_CHUNKS : TLY_ITEMS_ROWS;
+    if (last && g->lanes > 1) {
+        items /= g->lanes;
+        output = kir_bin(b, KIR_AND, member, word(g, g->lanes - 1)); /* a power of two */
+        member = kir_bin(b, KIR_UDIV, member, word(g, g->lanes));
+    }
+    g->launch->pass[pass].items = chunks && !last ? TLY_ITEMS_CHUNKS : TLY_ITEMS_ROWS;
     g->launch->pass[pass].per_group = items;
     kir_value number = add(c, mul(c, tly_gpu_group(g), word(g, items)), member);
-    tly_gpu_item item = tly_gpu_item_of(g, number, records);
-    tly_gpu_reduce r = tly_gpu_reduce_begin(g, team != NULL || tly_gpu_has_chunks(g));
-    kir_if(c->b, &exists, item.valid);
-    do_item(&r, &item, team, records);
-    kir_if_end(c->b, &exists, 0, NULL);
+    tly_gpu_item item = tly_gpu_item_of(g, number, chunks && !last);
+    tly_gpu_reduce r = tly_gpu_reduce_begin(g, team != NULL || chunks);
+    kir_if(b, &exists, item.valid);
+    if (last)
+        do_records(&r, &item, team, output);
+    else
+        do_item(&r, &item, team);
+    kir_if_end(b, &exists, 0, NULL);
 }
 
 void tly_gpu_build_reduce_lanes(tly_gpu *g, unsigned pass)

@@ -13,6 +13,7 @@ typedef struct tly_gpu_reduce {
     tly_gpu *g;
     /* How the order of these states may leave the range where the loop's does not. */
     tly_watch watch;
+    int is_free;   /* states may be combined in any order */
     int indexed;   /* states have an index */
     unsigned rank; /* dims that steps are counted through */
     kir_value steps, length, chunk_length, chunk_steps, each, last; /* words */
@@ -24,10 +25,11 @@ typedef struct tly_gpu_reduce {
 /* What the block tells; `watched`: order is not the plain loop's. */
 tly_gpu_reduce tly_gpu_reduce_begin(tly_gpu *g, int watched);
 
-/* Elements [from, from + part) of `steps` steps from `step` on, all words; `in` is the address of
- * element 0 of step 0. Without dims of steps, `in` is that of the first element, and `from` is 0. */
+/* Elements [from, from + part) of `steps` steps from `step` on, all words; row.in is the address of
+ * element 0 of step 0. Without dims of steps, it is that of the first element, and `from` is 0.
+ * Of outputs side by side, the first's. */
 typedef struct tly_gpu_span {
-    kir_value in, axis; /* axis: offset from one element of a step to the next */
+    tly_gpu_row row;
     kir_value step, steps, from, part;
     kir_value index; /* of the first element, where states have one: of tly_index_dtype */
 } tly_gpu_span;
@@ -38,11 +40,15 @@ kir_value tly_gpu_reduce_index(tly_gpu_reduce *r, kir_value word);
 /* Address of an element of a step. */
 kir_value tly_gpu_span_at(tly_gpu_reduce *r, const tly_gpu_span *s, kir_value step,
                           kir_value position);
+/* That of another of the outputs side by side; `output`: a word. */
+tly_gpu_span tly_gpu_span_of(tly_gpu_reduce *r, const tly_gpu_span *s, kir_value output);
 
 /* ---- reduce_element.c ---- */
 
-/* An element as an accumulator; where they are compared, as an integer in their order. */
-kir_value tly_gpu_reduce_load(tly_gpu_reduce *r, kir_value p);
+/* `count` neighbours as accumulators; where they are compared, as integers in their order. By
+ * aligned accesses that take several, or one by one. */
+void tly_gpu_reduce_load(tly_gpu_reduce *r, kir_value p, int64_t offset, kir_value *x,
+                         unsigned count, int by_vectors);
 /* Projects a state, or what there is for no elements, and stores that. */
 void tly_gpu_reduce_store(tly_gpu_reduce *r, kir_value p, kir_value state);
 
@@ -53,13 +59,18 @@ typedef struct tly_gpu_rules {
     kir_value (*lift)(tly_gpu_reduce *r, kir_value x, kir_value index);
     kir_value (*combine)(tly_build *c, kir_value x, kir_value y);
     kir_value (*neutral)(tly_build *c);
+    /* Several elements at once, in whatever order; NULL: one after the other. */
+    kir_value (*take)(tly_gpu_reduce *r, kir_value state, const kir_value *x,
+                      const kir_value *index, unsigned n);
+    int is_rare; /* such walks are seldom needed: short code counts more than speed */
 } tly_gpu_rules;
 
-/* The state of a span: by one invocation in its order, or by a team, of which each has its own. */
-kir_value tly_gpu_reduce_serial(tly_gpu_reduce *r, const tly_gpu_rules *rules,
-                                const tly_gpu_span *s);
-kir_value tly_gpu_reduce_spread(tly_gpu_reduce *r, const tly_gpu_rules *rules,
-                                const tly_gpu_span *s, const tly_team *t);
+/* The states of a span, one for each output that an item makes: by one invocation in its order, or
+ * by a team, of which each has its own. */
+void tly_gpu_reduce_serial(tly_gpu_reduce *r, const tly_gpu_rules *rules, const tly_gpu_span *s,
+                           kir_value *state);
+void tly_gpu_reduce_spread(tly_gpu_reduce *r, const tly_gpu_rules *rules, const tly_gpu_span *s,
+                           const tly_team *t, kir_value *state);
 /* The team's states as one, in a fixed tree. */
 kir_value tly_gpu_reduce_fold(tly_gpu_reduce *r, tly_team *t, const tly_gpu_rules *rules,
                               kir_value state);
@@ -69,8 +80,8 @@ kir_value tly_gpu_team_member(tly_gpu_reduce *r, const tly_team *t);
 
 /* ---- reduce_range.c ---- */
 
-/* A span's state as records have it, of one invocation (t: NULL) or a team. */
-kir_value tly_gpu_reduce_span(tly_gpu_reduce *r, const tly_gpu_span *s, tly_team *t);
+/* A span's states as records have them, of one invocation (t: NULL) or a team. */
+void tly_gpu_reduce_span(tly_gpu_reduce *r, const tly_gpu_span *s, tly_team *t, kir_value *state);
 /* What such states are combined by, and bytes of one. */
 const tly_gpu_rules *tly_gpu_reduce_records(const tly_gpu_reduce *r);
 unsigned tly_gpu_reduce_record_bytes(const tly_gpu *g);

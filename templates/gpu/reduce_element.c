@@ -73,31 +73,56 @@ static void store_part(tly_gpu_reduce *r, kir_value p, kir_value v)
 
 /* ---- from memory to accumulators ---- */
 
-/* An integer's or a float's bits: words, their upper bits those of its sign; or 64 bits. */
-static kir_value load_bits(tly_gpu_reduce *r, kir_value p)
-{
-    tly_gpu *g = r->g;
-    unsigned bytes = g->c.in_bytes;
-    if (bytes >= 4)
-        return kir_load(g->c.b, KIR_TYPE(bytes == 8 ? KIR_I64 : KIR_I32, 1), p, 0, bytes);
-    kir_value x = in_words(r, bytes) ? load_part(r, p) : tly_gpu_fetch(g, p, 0);
-    if (tly_class_of((tally_dtype)problem(r)->dtype) == TLY_UNSIGNED)
-        return x;
-    kir_value up = word(g, 32 - 8 * bytes);
-    return bin(r, KIR_ASHR, bin(r, KIR_SHL, x, up), up);
-}
-
 static uint64_t magnitude_of(const tly_gpu_reduce *r)
 {
     return (UINT64_C(1) << (8 * r->g->c.in_bytes - 1)) - 1;
 }
 
-kir_value tly_gpu_reduce_load(tly_gpu_reduce *r, kir_value p)
+/* The upper bits of a narrow element's word are those of its sign, where it has one. */
+static kir_value extended(tly_gpu_reduce *r, kir_value x)
+{
+    unsigned bytes = r->g->c.in_bytes;
+    if (bytes >= 4 || tly_class_of((tally_dtype)problem(r)->dtype) == TLY_UNSIGNED)
+        return x;
+    kir_value up = word(r->g, 32 - 8 * bytes);
+    return bin(r, KIR_ASHR, bin(r, KIR_SHL, x, up), up);
+}
+
+static kir_value as_bits(tly_gpu_reduce *r, kir_value stored)
+{
+    kir_type t = kir_type_of(r->g->c.b, stored);
+    if (kir_is_float(t))
+        stored = kir_convert(r->g->c.b, KIR_BITCAST,
+                             KIR_TYPE(kir_kind_bits((kir_kind)t.kind) == 64 ? KIR_I64 : KIR_I32, 1),
+                             stored);
+    return extended(r, stored);
+}
+
+static kir_value accumulator_of(tly_gpu_reduce *r, kir_value stored)
 {
     if (tly_class_of((tally_dtype)problem(r)->dtype) != TLY_FLOATING)
-        return tly_reduce_integer(&r->g->c, load_bits(r, p));
-    return row(r)->compares ? tly_reduce_key(&r->g->c, load_bits(r, p), magnitude_of(r))
-                            : tly_gpu_widen(r->g, tly_gpu_fetch(r->g, p, 0));
+        return tly_reduce_integer(&r->g->c, extended(r, stored));
+    return row(r)->compares ? tly_reduce_key(&r->g->c, as_bits(r, stored), magnitude_of(r))
+                            : tly_gpu_widen(r->g, stored);
+}
+
+static kir_value load_one(tly_gpu_reduce *r, kir_value p, int64_t offset)
+{
+    tly_gpu *g = r->g;
+    if (!in_words(r, g->c.in_bytes))
+        return tly_gpu_fetch(g, p, offset);
+    return load_part(r, kir_ptradd(g->c.b, p, tly_gpu_offset(g, offset)));
+}
+
+void tly_gpu_reduce_load(tly_gpu_reduce *r, kir_value p, int64_t offset, kir_value *x,
+                         unsigned count, int by_vectors)
+{
+    if (by_vectors)
+        tly_gpu_fetch_vector(r->g, p, offset, x, count);
+    for (unsigned i = 0; i < count && !by_vectors; i++)
+        x[i] = load_one(r, p, offset + (int64_t)i * r->g->c.in_bytes);
+    for (unsigned i = 0; i < count; i++)
+        x[i] = accumulator_of(r, x[i]);
 }
 
 /* ---- from states to memory ---- */

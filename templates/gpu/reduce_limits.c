@@ -5,13 +5,16 @@
 #define KEY(field) TLY_KEY(tly_gpu_plan, field)
 #define COMMON \
     { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1 }, \
-        { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 1 }, { KEY(chunk), 0, TLY_GPU_MOST_CHUNK, 1 }, \
-        { KEY(addresses), 0, 1, 0 }, { KEY(index_bits), 32, 64, 1 }
+        { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1 }, \
+        { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 1 }, { KEY(addresses), 0, 1, 0 }, \
+        { KEY(index_bits), 32, 64, 1 }
+#define CHUNK { KEY(chunk), 0, TLY_GPU_MOST_CHUNK, 1 }
 
-static const tly_key lanes_table[] = { COMMON };
-static const tly_key rows_table[] = { { KEY(scan), 0, 1, 0 },
-                                      { KEY(team), 4, TLY_GPU_MOST_WORKGROUP, 1 },
-                                      COMMON };
+static const tly_key lanes_table[] = { COMMON, CHUNK };
+static const tly_key rows_table[] = {
+    { KEY(scan), 0, 1, 0 }, { KEY(team), 4, TLY_GPU_MOST_WORKGROUP, 1 }, COMMON, CHUNK
+};
+static const tly_key read_table[] = { COMMON, CHUNK };
 
 static const char *refuses_scans(const tly_problem *p, const tly_caps *caps)
 {
@@ -26,16 +29,47 @@ static const char *refuses_lanes(const tly_problem *p, const tly_caps *caps)
                                             : refuses_scans(p, caps);
 }
 
-static const char *fault_of_lanes(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
-                                  const tly_gpu_plan *plan)
+/* Words of one row, whatever they mean. */
+static const char *refuses_all_but_words(const tly_problem *p, const tly_caps *caps)
+{
+    int words = p->form == TLY_REDUCED_ROWS && p->in_step == 1 && p->acc == TALLY_U32;
+    return words ? refuses_lanes(p, caps) : "what is read are rows of u32";
+}
+
+static const char *fault_of_memory(const tly_problem *p, const tly_geometry *g,
+                                   const tly_caps *caps, const tly_gpu_plan *plan)
 {
     if ((uint32_t)plan->workgroup > caps->invocations)
         return "the workgroup is larger than the device's";
+    if (plan->segments * plan->vector > TLY_GPU_MOST_ELEMENTS)
+        return "up to 32 elements of an invocation are loaded at once";
+    if (plan->vector != tly_gpu_reduced_together(p, g, plan->vector))
+        return "so many elements do not lie together";
+    return tly_gpu_fault_of_memory(g, p, caps, plan);
+}
+
+static const char *fault_of_read(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                                 const tly_gpu_plan *plan)
+{
+    if (g->outer_rank > 0 || g->reduced_rank > 0 || plan->chunk == 0 ||
+        plan->chunk % (plan->workgroup * plan->vector * plan->segments) != 0 ||
+        g->length % plan->chunk != 0)
+        return "what is read is one row of whole chunks, and a chunk is whole tiles";
+    return fault_of_memory(p, g, caps, plan);
+}
+
+static const char *fault_of_lanes(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                                  const tly_gpu_plan *plan)
+{
+    if (plan->chunk > 0 && p->form == TLY_REDUCED_ROWS && plan->chunk < plan->vector)
+        return "a chunk is whole vectors";
+    if (p->form == TLY_REDUCED_LANES && plan->vector > plan->workgroup)
+        return "more outputs at once than invocations";
     if (p->order == TALLY_ORDER_SERIAL && plan->chunk > 0)
         return "serial order is never cut in chunks";
     if (plan->chunk > tly_gpu_most_reduced(caps, plan->team))
         return "a chunk is longer than the device lets a loop run";
-    return tly_gpu_fault_of_memory(g, p, caps, plan);
+    return fault_of_memory(p, g, caps, plan);
 }
 
 static const char *fault_of_rows(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
@@ -63,3 +97,8 @@ const tly_gpu_limits tly_gpu_reduce_rows_limits = { { "reduce_rows", rows_table,
                                                       sizeof rows_table / sizeof *rows_table },
                                                     refuses_lanes,
                                                     fault_of_rows };
+
+const tly_gpu_limits tly_gpu_read_limits = { { "read", read_table,
+                                               sizeof read_table / sizeof *read_table },
+                                             refuses_all_but_words,
+                                             fault_of_read };

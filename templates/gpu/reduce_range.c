@@ -6,6 +6,8 @@
  */
 #include "reduce.h"
 
+#include <string.h>
+
 /* ---- the operator's own ---- */
 
 static kir_value lift(tly_gpu_reduce *r, kir_value x, kir_value index)
@@ -18,7 +20,19 @@ static kir_value neutral(tly_build *c)
     return tly_neutral(c, c->acc);
 }
 
-static const tly_gpu_rules plain = { lift, tly_combine, neutral };
+static kir_value take(tly_gpu_reduce *r, kir_value state, const kir_value *x,
+                      const kir_value *index, unsigned n)
+{
+    for (unsigned i = 0; i < n; i += TLY_REDUCE_MOST_STEPS) {
+        unsigned some = n - i < TLY_REDUCE_MOST_STEPS ? n - i : TLY_REDUCE_MOST_STEPS;
+        state = tly_take(&r->g->c, state, x + i, index + i, some);
+    }
+    return state;
+}
+
+static const tly_gpu_rules plain = { lift, tly_combine, neutral, take, 0 };
+/* The plain loop's order. */
+static const tly_gpu_rules in_order = { lift, tly_combine, neutral, NULL, 0 };
 
 /* ---- sums ---- */
 
@@ -39,7 +53,7 @@ static kir_value no_scaled(tly_build *c)
     return zeros(c, 2);
 }
 
-static const tly_gpu_rules scaled = { lift_scaled, tly_reduce_add, no_scaled };
+static const tly_gpu_rules scaled = { lift_scaled, tly_reduce_add, no_scaled, NULL, 1 };
 
 /* As a sum's own neutral value, so that -0 stays -0. */
 static kir_value no_record(tly_build *c)
@@ -48,7 +62,7 @@ static kir_value no_record(tly_build *c)
     return kir_tuple(c->b, 3, (kir_value[]){ neutral(c), zero, zero });
 }
 
-static const tly_gpu_rules records_of_sums = { NULL, tly_reduce_add, no_record };
+static const tly_gpu_rules records_of_sums = { NULL, tly_reduce_add, no_record, NULL, 0 };
 
 /* ---- products ---- */
 
@@ -63,44 +77,82 @@ static kir_value one(tly_build *c)
     return tly_reduce_one(c, 1);
 }
 
-static const tly_gpu_rules products = { lift_split, tly_reduce_join, one };
+/* Mantissas are below 2, so that 32 of them can be multiplied as they are. */
+_Static_assert(TLY_GPU_MOST_ELEMENTS <= 32, "a product of mantissas stays in the range of f32");
+
+static kir_value take_products(tly_gpu_reduce *r, kir_value state, const kir_value *x,
+                               const kir_value *index, unsigned n)
+{
+    tly_build *c = &r->g->c;
+    kir_value m[TLY_GPU_MOST_ELEMENTS], e = 0;
+    (void)index;
+    for (unsigned i = 0; i < n; i++) {
+        kir_value split = tly_reduce_split(c, x[i]), exponent = kir_part(c->b, split, 1);
+        m[i] = kir_part(c->b, split, 0);
+        e = i > 0 ? add(c, e, exponent) : exponent;
+    }
+    for (; n > 1; n = (n + 1) / 2)
+        for (unsigned i = 0; i < n; i += 2)
+            m[i / 2] = i + 1 < n ? mul(c, m[i], m[i + 1]) : m[i];
+    return tly_reduce_join(c, state, kir_tuple(c->b, 2, (kir_value[]){ m[0], e }));
+}
+
+static const tly_gpu_rules products = { lift_split, tly_reduce_join, one, take_products, 0 };
 
 /* ---- spans ---- */
 
-static kir_value walk(tly_gpu_reduce *r, const tly_gpu_rules *rules, const tly_gpu_span *s,
-                      tly_team *t)
+static void walk(tly_gpu_reduce *r, const tly_gpu_rules *rules, const tly_gpu_span *s, tly_team *t,
+                 kir_value *state)
 {
-    if (t == NULL)
-        return tly_gpu_reduce_serial(r, rules, s);
-    return tly_gpu_reduce_fold(r, t, rules, tly_gpu_reduce_spread(r, rules, s, t));
+    if (t == NULL) {
+        tly_gpu_reduce_serial(r, rules, s, state);
+        return;
+    }
+    tly_gpu_reduce_spread(r, rules, s, t, state);
+    *state = tly_gpu_reduce_fold(r, t, rules, *state);
 }
 
-/* Where the sum is finite, its parts are not looked at. */
-static kir_value sum_of(tly_gpu_reduce *r, const tly_gpu_span *s, tly_team *t)
+/* Where a sum is finite, its parts are not looked at: whatever the outputs beside it need. */
+static void sums_of(tly_gpu_reduce *r, const tly_gpu_span *s, tly_team *t, kir_value *state)
 {
     tly_build *c = &r->g->c;
     kir_builder *b = c->b;
     kir_branch fine;
-    kir_value sum = walk(r, &plain, s, t);
-    kir_value parts = tly_reduce_scaled(c, sum);
-    kir_if(b, &fine, tly_reduce_finite(c, sum));
-    kir_else(b, &fine, 1, &parts);
-    parts = walk(r, &scaled, s, t);
-    kir_if_end(b, &fine, 1, &parts);
-    parts = fine.result[0];
-    return kir_tuple(b, 3, (kir_value[]){ sum, kir_part(b, parts, 0), kir_part(b, parts, 1) });
+    kir_value parts[TLY_GPU_MOST_ELEMENTS], finite[TLY_GPU_MOST_ELEMENTS], all = 0;
+    unsigned n = r->g->lanes;
+    walk(r, &plain, s, t, state);
+    for (unsigned i = 0; i < n; i++) {
+        finite[i] = tly_reduce_finite(c, state[i]);
+        all = i > 0 ? kir_bin(b, KIR_AND, all, finite[i]) : finite[i];
+        parts[i] = tly_reduce_scaled(c, state[i]);
+    }
+    kir_value own[TLY_GPU_MOST_ELEMENTS];
+    memcpy(own, parts, sizeof own);
+    kir_if(b, &fine, all);
+    kir_else(b, &fine, n, parts);
+    walk(r, &scaled, s, t, parts);
+    kir_if_end(b, &fine, n, parts);
+    for (unsigned i = 0; i < n; i++) {
+        kir_value rest = n > 1 ? kir_select(b, finite[i], own[i], fine.result[i]) : fine.result[i];
+        kir_value v[3] = { state[i], kir_part(b, rest, 0), kir_part(b, rest, 1) };
+        state[i] = kir_tuple(b, 3, v);
+    }
 }
 
-kir_value tly_gpu_reduce_span(tly_gpu_reduce *r, const tly_gpu_span *s, tly_team *t)
+void tly_gpu_reduce_span(tly_gpu_reduce *r, const tly_gpu_span *s, tly_team *t, kir_value *state)
 {
-    return r->watch == TLY_WATCH_SUMS ? sum_of(r, s, t) : walk(r, tly_gpu_reduce_records(r), s, t);
+    if (r->watch == TLY_WATCH_SUMS)
+        sums_of(r, s, t, state);
+    else
+        walk(r, tly_gpu_reduce_records(r), s, t, state);
 }
 
 const tly_gpu_rules *tly_gpu_reduce_records(const tly_gpu_reduce *r)
 {
     return r->watch == TLY_WATCH_SUMS       ? &records_of_sums
            : r->watch == TLY_WATCH_PRODUCTS ? &products
-                                            : &plain;
+           : r->is_free                     ? &plain
+                                            : &in_order;
 }
 
 unsigned tly_gpu_reduce_record_bytes(const tly_gpu *g)
@@ -146,13 +198,14 @@ static kir_value by_loop(tly_gpu_reduce *r, const tly_gpu_span *all, kir_value m
     kir_value irregular = tly_not(c, tly_reduce_finite(c, mantissa));
     kir_value start[2] = { kir_const(b, KIR_TYPE(KIR_I1, 1), 1),
                            kir_const(b, c->acc, tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc)) };
-    kir_value count = mul(c, all->steps, all->part), trips = most_trips(r, count);
+    kir_value count = mul(c, all->steps, all->part), trips = most_trips(r, count), x;
     kir_loop l;
     kir_for(b, &l, word(r->g, 0), trips, word(r->g, 1), 2, start);
     kir_for_while(b, &l);
     kir_value step = kir_bin(b, KIR_UDIV, l.i, r->length);
     kir_value at = tly_gpu_span_at(r, all, step, sub(c, l.i, mul(c, step, r->length)));
-    kir_value next[2] = { 0, kir_bin(b, KIR_MUL, l.carried[1], tly_gpu_reduce_load(r, at)) };
+    tly_gpu_reduce_load(r, at, 0, &x, 1, 0);
+    kir_value next[2] = { 0, kir_bin(b, KIR_MUL, l.carried[1], x) };
     kir_value alive = kir_cmp(b, KIR_UNE, next[1], zero);
     alive = kir_bin(b, KIR_OR, alive, irregular);
     next[0] = kir_bin(b, KIR_AND, alive, tly_reduce_finite(c, next[1]));

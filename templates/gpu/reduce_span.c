@@ -10,9 +10,11 @@ tly_gpu_reduce tly_gpu_reduce_begin(tly_gpu *g, int watched)
     kir_builder *b = g->c.b;
     const tly_operator *o = tly_operator_find(g->c.p->op);
     int floating = tly_class_of((tally_dtype)g->c.p->acc) == TLY_FLOATING;
+    int leaves = floating && o->watch != TLY_WATCH_NONE;
     tly_gpu_reduce r = {
         .g = g,
-        .watch = watched && floating ? (tly_watch)o->watch : TLY_WATCH_NONE,
+        .watch = watched && leaves ? (tly_watch)o->watch : TLY_WATCH_NONE,
+        .is_free = g->c.p->order != TALLY_ORDER_SERIAL && (watched || !leaves),
         .indexed = tly_has_index(g->c.p),
         .rank = (unsigned)g->plan->steps_rank,
         .steps = kir_get(b, KIR_ARG_STEPS),
@@ -44,13 +46,8 @@ tly_gpu_span tly_gpu_span_all(tly_gpu_reduce *r, const tly_gpu_row *row)
 {
     tly_gpu *g = r->g;
     kir_value zero = word(g, 0);
-    return (tly_gpu_span){ row->in,
-                           row->in_step,
-                           zero,
-                           r->steps,
-                           zero,
-                           r->length,
-                           r->indexed ? tly_gpu_reduce_index(r, zero) : 0 };
+    return (tly_gpu_span){ *row, zero,      r->steps,
+                           zero, r->length, r->indexed ? tly_gpu_reduce_index(r, zero) : 0 };
 }
 
 tly_gpu_span tly_gpu_span_chunk(tly_gpu_reduce *r, const tly_gpu_row *row, kir_value chunk)
@@ -61,8 +58,7 @@ tly_gpu_span tly_gpu_span_chunk(tly_gpu_reduce *r, const tly_gpu_row *row, kir_v
     kir_value part = sub(c, chunk, mul(c, group, r->each));
     kir_value is_last = equal(c, add(c, part, word(r->g, 1)), r->each);
     tly_gpu_span s = {
-        .in = row->in,
-        .axis = row->in_step,
+        .row = *row,
         .step = mul(c, group, r->chunk_steps),
         .from = mul(c, part, r->chunk_length),
         .part = kir_select(b, is_last, r->last, r->chunk_length),
@@ -75,8 +71,8 @@ tly_gpu_span tly_gpu_span_chunk(tly_gpu_reduce *r, const tly_gpu_row *row, kir_v
         s.index = add(c, before, mul(c, tly_gpu_reduce_index(r, part), size));
     }
     if (r->rank == 0) { /* the position may be above 32 bits */
-        kir_value bytes = mul(c, tly_gpu_widened(r->g, r->chunk_length), s.axis);
-        s.in = kir_ptradd(b, s.in, mul(c, tly_gpu_widened(r->g, part), bytes));
+        kir_value bytes = mul(c, tly_gpu_widened(r->g, r->chunk_length), row->in_step);
+        s.row.in = kir_ptradd(b, row->in, mul(c, tly_gpu_widened(r->g, part), bytes));
         s.from = word(r->g, 0);
     }
     return s;
@@ -99,9 +95,15 @@ static kir_value step_offset(tly_gpu_reduce *r, kir_value step)
 kir_value tly_gpu_span_at(tly_gpu_reduce *r, const tly_gpu_span *s, kir_value step,
                           kir_value position)
 {
-    tly_build *c = &r->g->c;
-    kir_value offset = mul(c, tly_gpu_widened(r->g, position), s->axis);
-    if (r->rank > 0)
-        offset = add(c, step_offset(r, step), offset);
-    return kir_ptradd(c->b, s->in, offset);
+    kir_value p = tly_gpu_in_at(r->g, &s->row, position);
+    return r->rank > 0 ? kir_ptradd(r->g->c.b, p, step_offset(r, step)) : p;
+}
+
+tly_gpu_span tly_gpu_span_of(tly_gpu_reduce *r, const tly_gpu_span *s, kir_value output)
+{
+    tly_gpu *g = r->g;
+    tly_gpu_span one = *s;
+    kir_value bytes = mul(&g->c, output, word(g, g->c.in_bytes));
+    one.row.in = kir_ptradd(g->c.b, s->row.in, tly_gpu_widened(g, bytes));
+    return one;
 }

@@ -1,88 +1,188 @@
 /*
  * States of spans. One invocation takes its span's elements in their order; a team shares them out,
- * neighbours to neighbours, and folds its states by lanes, then by lane groups.
+ * neighbours to neighbours, and folds its states by lanes, then by lane groups. Which elements meet
+ * does not depend on addresses: where vectors are not aligned, the same ones are loaded one by one.
  */
 #include "reduce.h"
 
-/* Elements that are loaded before the first is used. */
-static unsigned ahead(const tly_gpu_reduce *r)
-{
-    return (unsigned)r->g->plan->segments;
-}
+#include <string.h>
 
 typedef struct walk {
     tly_gpu_reduce *r;
     const tly_gpu_rules *rules;
     const tly_gpu_span *span;
-    kir_value step;   /* serial: of all elements */
-    kir_value before; /* serial: elements of the steps before this one */
-    kir_value stride; /* spread: from one element to the next; 0: serial */
+    int by_vectors;
+    kir_value first;  /* this invocation's number of `sharers`, who take turns */
+    unsigned sharers; /* 1: serial */
+    kir_value in;     /* address of position 0; 0: positions are counted through steps */
+    kir_value before; /* serial: elements of the steps before this one, else 0 */
 } walk;
+
+/* Accesses that are made before the first is used. */
+static unsigned ahead(const walk *w)
+{
+    return w->rules->is_rare ? 1 : (unsigned)w->r->g->plan->segments;
+}
+
+/* Neighbours along the span that an access takes. */
+static unsigned vector(const walk *w)
+{
+    return w->r->g->lanes > 1 ? 1 : (unsigned)w->r->g->plan->vector;
+}
 
 static kir_value address(walk *w, kir_value q)
 {
     tly_gpu_reduce *r = w->r;
     tly_build *c = &r->g->c;
+    if (w->in)
+        return kir_ptradd(c->b, w->in, mul(c, tly_gpu_widened(r->g, q), w->span->row.in_step));
     kir_value position = add(c, w->span->from, q);
-    if (!w->stride || r->rank == 0)
-        return tly_gpu_span_at(r, w->span, w->step, position);
     kir_value up = kir_bin(c->b, KIR_UDIV, position, r->length);
     kir_value rest = sub(c, position, mul(c, up, r->length));
     return tly_gpu_span_at(r, w->span, add(c, w->span->step, up), rest);
 }
 
-static kir_value index_of(walk *w, kir_value q)
+/* The address of a position `after` one that is at `p`, but for *offset. */
+static kir_value address_near(walk *w, kir_value p, kir_value q, unsigned after, int64_t *offset)
 {
-    tly_build *c = &w->r->g->c;
-    if (!w->r->indexed)
-        return 0;
-    kir_value after = w->before ? add(c, w->before, q) : q;
-    return add(c, w->span->index, tly_gpu_reduce_index(w->r, after));
+    if (w->in)
+        return tly_gpu_in_near(w->r->g, &w->span->row, p, after, offset);
+    *offset = 0;
+    return after > 0 ? address(w, add(&w->r->g->c, q, word(w->r->g, after))) : p;
 }
 
-/* Elements q, q + stride, and so on, in this order. */
-static kir_value take(walk *w, kir_value q, unsigned count, kir_value state)
+/* Indices of `count` accesses by `size` positions each, the first at q, `apart` from each other. */
+static void indices(walk *w, kir_value q, unsigned count, unsigned size, unsigned apart,
+                    kir_value *index)
 {
     tly_build *c = &w->r->g->c;
-    kir_value x[TLY_GPU_MOST_SEGMENTS], at[TLY_GPU_MOST_SEGMENTS];
-    for (unsigned i = 0; i < count; i++) {
-        at[i] = i == 0 ? q : add(c, at[i - 1], w->stride ? w->stride : word(w->r->g, 1));
-        x[i] = tly_gpu_reduce_load(w->r, address(w, at[i]));
+    kir_value first = 0;
+    if (w->r->indexed) {
+        first = tly_gpu_reduce_index(w->r, w->before ? add(c, w->before, q) : q);
+        first = add(c, w->span->index, first);
     }
-    for (unsigned i = 0; i < count; i++)
-        state = w->rules->combine(c, state, w->rules->lift(w->r, x[i], index_of(w, at[i])));
+    for (unsigned i = 0; i < count * size; i++) {
+        uint64_t after = (uint64_t)(i / size) * apart + i % size;
+        index[i] = first ? add(c, first, kir_const(c->b, kir_type_of(c->b, first), after)) : 0;
+    }
+}
+
+static kir_value take(walk *w, kir_value state, const kir_value *x, const kir_value *index,
+                      unsigned n)
+{
+    const tly_gpu_rules *rules = w->rules;
+    if (rules->take)
+        return rules->take(w->r, state, x, index, n);
+    for (unsigned i = 0; i < n; i++)
+        state = rules->combine(&w->r->g->c, state, rules->lift(w->r, x[i], index[i]));
     return state;
 }
 
-/* Elements [from, to) by so many a trip, `by` from trip to trip. */
-static kir_value run(walk *w, kir_value from, kir_value to, kir_value by, unsigned count,
-                     kir_value state)
+/* `count` accesses, by `size` positions each, the first at q: all are loaded before one is used. */
+static void step(walk *w, kir_value q, unsigned count, unsigned size, kir_value *state)
 {
-    kir_builder *b = w->r->g->c.b;
-    kir_loop l;
-    kir_for(b, &l, from, to, by, 1, &state);
-    state = take(w, l.i, count, l.carried[0]);
-    kir_for_end(b, &l, &state);
-    return l.result[0];
+    unsigned outputs = w->r->g->lanes, apart = size * w->sharers, n = count * size;
+    kir_value x[TLY_GPU_MOST_ELEMENTS], own[TLY_GPU_MOST_ELEMENTS], index[TLY_GPU_MOST_ELEMENTS];
+    kir_value p = address(w, q);
+    for (unsigned i = 0; i < count; i++) {
+        int64_t offset;
+        kir_value at = address_near(w, p, q, i * apart, &offset);
+        int whole = w->by_vectors && size * outputs == (unsigned)w->r->g->plan->vector;
+        tly_gpu_reduce_load(w->r, at, offset, x + i * size * outputs, size * outputs, whole);
+    }
+    indices(w, q, count, size, apart, index);
+    for (unsigned k = 0; k < outputs; k++) {
+        for (unsigned i = 0; i < n; i++)
+            own[i] = x[i * outputs + k];
+        state[k] = take(w, state[k], own, index, n);
+    }
 }
 
-kir_value tly_gpu_reduce_serial(tly_gpu_reduce *r, const tly_gpu_rules *rules,
-                                const tly_gpu_span *s)
+/* Positions from `from` on, below `to`. */
+static void run(walk *w, kir_value from, kir_value to, unsigned count, unsigned size,
+                kir_value *state)
 {
+    tly_gpu *g = w->r->g;
+    tly_build *c = &g->c;
+    kir_loop l;
+    if (w->first)
+        from = add(c, from, mul(c, w->first, word(g, size)));
+    kir_for(c->b, &l, from, to, word(g, (int64_t)count * size * w->sharers), g->lanes, state);
+    step(w, l.i, count, size, l.carried);
+    kir_for_end(c->b, &l, l.carried);
+    memcpy(state, l.result, g->lanes * sizeof *state);
+}
+
+/* Positions [0, count): whole trips, then single accesses, then single elements. */
+static void along(walk *w, kir_value count, kir_value *state)
+{
+    tly_gpu *g = w->r->g;
+    unsigned n = ahead(w), v = vector(w);
+    kir_value done = word(g, 0);
+    if (n > 1) {
+        kir_value whole = kir_bin(g->c.b, KIR_AND, count, word(g, -(int64_t)(n * v * w->sharers)));
+        run(w, done, whole, n, v, state);
+        done = whole;
+    }
+    if (v > 1) {
+        kir_value whole = kir_bin(g->c.b, KIR_AND, count, word(g, -(int64_t)v));
+        run(w, done, whole, 1, v, state);
+        done = whole;
+    }
+    run(w, done, count, 1, 1, state);
+}
+
+/* One invocation, step by step. */
+static void serial(walk *w, kir_value *state)
+{
+    tly_gpu_reduce *r = w->r;
     tly_gpu *g = r->g;
     tly_build *c = &g->c;
-    unsigned n = ahead(r);
-    kir_value zero = word(g, 0), state = rules->neutral(c);
-    kir_value whole = kir_bin(c->b, KIR_AND, s->part, word(g, -(int64_t)n));
-    walk w = { .r = r, .rules = rules, .span = s };
+    const tly_gpu_span *s = w->span;
     kir_loop l;
-    kir_for(c->b, &l, zero, s->steps, word(g, 1), 1, &state);
-    w.step = add(c, s->step, l.i);
-    w.before = mul(c, l.i, r->length);
-    state = n > 1 ? run(&w, zero, whole, word(g, n), n, l.carried[0]) : l.carried[0];
-    state = run(&w, n > 1 ? whole : zero, s->part, word(g, 1), 1, state);
-    kir_for_end(c->b, &l, &state);
-    return l.result[0];
+    kir_for(c->b, &l, word(g, 0), s->steps, word(g, 1), g->lanes, state);
+    w->in = tly_gpu_span_at(r, s, add(c, s->step, l.i), s->from);
+    w->before = r->indexed ? mul(c, l.i, r->length) : 0;
+    along(w, s->part, l.carried);
+    kir_for_end(c->b, &l, l.carried);
+    memcpy(state, l.result, g->lanes * sizeof *state);
+}
+
+/* One of a team, through all steps at once. */
+static void shared(walk *w, kir_value *state)
+{
+    const tly_gpu_span *s = w->span;
+    w->in = w->r->rank == 0 ? tly_gpu_span_at(w->r, s, s->step, s->from) : 0;
+    along(w, mul(&w->r->g->c, s->steps, s->part), state);
+}
+
+/* From the neutral states; by vectors where they are aligned. */
+static void go(walk *w, void (*way)(walk *w, kir_value *state), kir_value *state)
+{
+    tly_gpu *g = w->r->g;
+    kir_value other[TLY_GPU_MOST_ELEMENTS];
+    kir_branch aligned;
+    for (unsigned k = 0; k < g->lanes; k++)
+        state[k] = other[k] = w->rules->neutral(&g->c);
+    if (g->plan->vector == 1 || w->rules->is_rare) {
+        way(w, state);
+        return;
+    }
+    kir_if(g->c.b, &aligned, tly_gpu_flag(g, TLY_GPU_ALIGNED));
+    w->by_vectors = 1;
+    way(w, state);
+    kir_else(g->c.b, &aligned, g->lanes, state);
+    w->by_vectors = 0;
+    way(w, other);
+    kir_if_end(g->c.b, &aligned, g->lanes, other);
+    memcpy(state, aligned.result, g->lanes * sizeof *state);
+}
+
+void tly_gpu_reduce_serial(tly_gpu_reduce *r, const tly_gpu_rules *rules, const tly_gpu_span *s,
+                           kir_value *state)
+{
+    walk w = { .r = r, .rules = rules, .span = s, .sharers = 1 };
+    go(&w, serial, state);
 }
 
 unsigned tly_gpu_team_size(const tly_team *t)
@@ -96,25 +196,15 @@ kir_value tly_gpu_team_member(tly_gpu_reduce *r, const tly_team *t)
     return add(c, mul(c, t->group, word(r->g, t->width)), t->lane);
 }
 
-kir_value tly_gpu_reduce_spread(tly_gpu_reduce *r, const tly_gpu_rules *rules,
-                                const tly_gpu_span *s, const tly_team *t)
+void tly_gpu_reduce_spread(tly_gpu_reduce *r, const tly_gpu_rules *rules, const tly_gpu_span *s,
+                           const tly_team *t, kir_value *state)
 {
-    tly_gpu *g = r->g;
-    tly_build *c = &g->c;
-    unsigned n = ahead(r), size = tly_gpu_team_size(t);
-    kir_value member = tly_gpu_team_member(r, t), count = mul(c, s->steps, s->part);
-    kir_value group = word(g, n * size), state = rules->neutral(c), from = member;
-    walk w = { .r = r, .rules = rules, .span = s, .stride = word(g, size) };
-    if (n > 1) {
-        kir_loop l;
-        kir_value whole = kir_bin(c->b, KIR_AND, count, word(g, -(int64_t)(n * size)));
-        kir_for(c->b, &l, word(g, 0), whole, group, 1, &state);
-        state = take(&w, add(c, l.i, member), n, l.carried[0]);
-        kir_for_end(c->b, &l, &state);
-        state = l.result[0];
-        from = add(c, whole, member);
-    }
-    return run(&w, from, count, word(g, size), 1, state);
+    walk w = { .r = r,
+               .rules = rules,
+               .span = s,
+               .first = tly_gpu_team_member(r, t),
+               .sharers = tly_gpu_team_size(t) };
+    go(&w, shared, state);
 }
 
 /* ---- folds ---- */

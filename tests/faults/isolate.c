@@ -118,7 +118,7 @@ static void same_text(tally_context *here, tally_context *there, const char *wor
 }
 
 static void same_code(tally_context *here, tally_context *there, const char *word,
-                      const char *level)
+                      const char *level, int quick)
 {
     tally_error error = TALLY_ERROR_INIT;
     tally_descriptor d;
@@ -130,15 +130,15 @@ static void same_code(tally_context *here, tally_context *there, const char *wor
     tly_descriptor_resolve(&d, &d, NULL);
     tly_canonicalise(&d, &problem, &geometry);
     if (tly_generator_find(here, &g, &error) != TALLY_OK ||
-        tly_make_cpu(here, g, &problem, level, "", &a, &error) != TALLY_OK ||
-        tly_make_cpu(there, g, &problem, level, "", &b, &error) != TALLY_OK) {
+        tly_make_cpu(here, g, &problem, level, "", quick, &a, &error) != TALLY_OK ||
+        tly_make_cpu(there, g, &problem, level, "", quick, &b, &error) != TALLY_OK) {
         EXPECT(0, "%s: %s", word, error.message);
         return;
     }
     EXPECT(a.code_bytes == b.code_bytes && memcmp(a.code, b.code, a.code_bytes) == 0 &&
                a.launch.chunk == b.launch.chunk && a.launch.form == b.launch.form &&
                strcmp(a.launch.template_name, b.launch.template_name) == 0,
-           "%s for %s: other code", word, level);
+           "%s for %s, quick %d: other code", word, level, quick);
     tly_release_cpu(here, g, &a);
     tly_release_cpu(there, g, &b);
 }
@@ -152,7 +152,8 @@ static void same_bytes(const char *profile)
     for (int i = 0; i < 3; i++) {
         tally_kernel_options cpu = { .size = sizeof cpu, .device = "cpu:x86-64-v3" };
         tally_kernel_options gpu = { .size = sizeof gpu, .profile = profile };
-        same_code(here, there, words[i], levels[i]);
+        same_code(here, there, words[i], levels[i], 0);
+        same_code(here, there, words[i], levels[i], 1);
         same_text(here, there, words[i], &cpu, TALLY_STAGE_ASM);
         if (profile != NULL) {
             same_text(here, there, words[i], &gpu, TALLY_STAGE_SPIRV);

@@ -28,7 +28,8 @@ typedef struct tally_cache_entry {
     size_t size;
     const char *name;   /**< of the file in the folder */
     const char *word;   /**< without sizes, such as "cumprod:f32:exclusive"; "" in a broken entry */
-    const char *device; /**< such as "cpu:x86-64-v3"; "" in a broken entry */
+    const char *device; /**< such as "cpu:x86-64-v3", with " tuned" behind it where
+                              tally_cache_keep put the entry; "" in a broken entry */
     const char *fault;  /**< what is wrong with it, so that it is never used; NULL: nothing */
     uint64_t bytes;     /**< that it takes, in blocks of 4096 */
     int64_t used;       /**< when it was last used, in seconds since 1970 */
@@ -46,6 +47,17 @@ TALLY_API tally_status tally_cache_visit(const char *folder, tally_cache_visitor
 /** Removes all entries, and nothing else. *removed (NULL: not wanted) becomes their number. Errors
  *  as above. */
 TALLY_API tally_status tally_cache_clear(const char *folder, uint64_t *removed, tally_error *error);
+
+/**
+ * Makes the kernel for a descriptor with the overrides of options->plan, and puts it into the
+ * context's disk cache, or the host's, as what this machine uses without overrides: later processes
+ * find it, for as long as the entry is there (docs/tune.md). On a CPU that is for every descriptor
+ * that has this kernel, on a Vulkan device for this shape. Without a plan: the library's own, again.
+ * What this context holds in memory stays. TALLY_INVALID, field plan: results could differ in a bit;
+ * TALLY_IO: the cache did not take it; other errors as tally_kernel_create.
+ */
+TALLY_API tally_status tally_cache_keep(tally_context *context, const tally_descriptor *descriptor,
+                                        const tally_kernel_options *options, tally_error *error);
 
 #ifdef __cplusplus
 }

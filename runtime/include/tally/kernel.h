@@ -46,6 +46,19 @@ typedef int (*tally_cache_load)(void *user, const void *key, size_t key_bytes, t
 typedef void (*tally_cache_save)(void *user, const void *key, size_t key_bytes, const void *data,
                                  size_t bytes);
 
+/** What becomes of a kernel that is neither in memory nor in a pack nor in the disk cache. */
+typedef enum tally_compile_mode {
+    TALLY_COMPILE_WAIT = 0, /**< its creation makes it, and returns when it is there */
+    /** Its creation returns with code that LLVM has selected quickly, of the same results to the
+     *  bit, only slower. The full kernel is made on a thread of the context's and takes over at the
+     *  next task or run. Only that one goes to the disk cache. Kernels for Vulkan devices, and of a
+     *  generator that cannot do this, are made as with TALLY_COMPILE_WAIT. */
+    TALLY_COMPILE_BACKGROUND = 1,
+    /** It is not made: TALLY_NO_GENERATOR, and the message says which kernel is missing, the hint
+     *  how to get it. No generator is opened, and one that is open already is not used. */
+    TALLY_COMPILE_NEVER = 2
+} tally_compile_mode;
+
 /** All zero (but for size) is the default of everything. Structs that begin with a size each have a
  *  macro that sets just that: TALLY_CONTEXT_OPTIONS_INIT and so on, for C99 and C++11. */
 typedef struct tally_context_options {
@@ -58,7 +71,7 @@ typedef struct tally_context_options {
                                        (docs/environment.md) */
     uint32_t isolate;            /**< milliseconds that making a kernel may take in a process of
                                        its own; 0: kernels are made in this process */
-    uint32_t reserved;           /**< 0 */
+    uint32_t compile;            /**< a tally_compile_mode; 0: TALLY_COMPILE_WAIT */
     const char *cache_folder;    /**< of the disk cache (docs/cache.md); NULL: the environment's;
                                        "": there is none. Never used with raised privileges */
     tally_cache_load cache_load; /**< in place of a folder, which must be NULL or "" then; either
@@ -86,6 +99,13 @@ typedef struct tally_context_options {
  * for any. A host may handle or ignore SIGCHLD, or wait for every child; Tally waits for its own
  * alone. The helper has this process's environment (none where privileges are raised) and limits,
  * none of its file descriptors, and signals as in a new program.
+ *
+ * TALLY_COMPILE_BACKGROUND has one thread in each context, which begins with the first kernel that
+ * it is to make. fork() waits for the kernel that it is making (for 2 s at most), so that the child
+ * can do everything; what is still to be made there is made there once the child creates another.
+ * The end of the context waits for that kernel, too, and gives up those after it. A full kernel that
+ * cannot be made is told to `log`: its quick code goes on, and the next creation of an equal problem
+ * has it tried again.
  */
 #define TALLY_CONTEXT_OPTIONS_INIT \
     { sizeof(tally_context_options), \
@@ -132,14 +152,28 @@ typedef struct tally_kernel_options {
  * Makes, or finds, the kernel for a descriptor; `options` may be NULL. The first call for a
  * problem compiles (milliseconds), later ones look up (below a microsecond); one compilation for
  * one problem however many threads ask. TALLY_UNSUPPORTED names what no kernel exists for;
- * TALLY_NO_GENERATOR if libtally-codegen or libtally-llvm cannot be opened; the next call tries
- * again. 32 KiB of stack are enough: where less than 256 KiB are left, a thread is made for the
+ * TALLY_NO_GENERATOR if libtally-codegen or libtally-llvm cannot be opened, or must not be
+ * (TALLY_COMPILE_NEVER); the next call tries again. 32 KiB of stack are enough: where less than 256 KiB are left, a thread is made for the
  * compilation, and TALLY_OUT_OF_MEMORY says that there can be none. Thread-safe.
  */
 TALLY_API tally_status tally_kernel_create(tally_context *context,
                                            const tally_descriptor *descriptor,
                                            const tally_kernel_options *options,
                                            tally_kernel **kernel, tally_error *error);
+
+/**
+ * Makes the kernels for `count` descriptors on the context's threads (the host's, if it lends
+ * `parallel`), so that their creations find them: each once, whoever else asks for it meanwhile, and
+ * whatever `compile` says the full ones, but for TALLY_COMPILE_NEVER, which has them looked for in
+ * packs and on disk alone. `options` are for all, and may be NULL; Vulkan devices may be named. The
+ * descriptors lie one behind the other, each as large as the first's `size` says. Where kernels cannot
+ * be made the others are, and the status and the error are those of the first such descriptor, whose
+ * place, from 0, the message begins with. TALLY_INVALID if one cannot be read. Blocks until
+ * all is done; holds on to what fits into `cache_kernels`. Thread-safe.
+ */
+TALLY_API tally_status tally_context_warm(tally_context *context,
+                                          const tally_descriptor *descriptors, size_t count,
+                                          const tally_kernel_options *options, tally_error *error);
 
 /** Gives the kernel back and sets *kernel to NULL; NULL is valid. Thread-safe. */
 TALLY_API void tally_kernel_destroy(tally_kernel **kernel);
@@ -163,6 +197,26 @@ TALLY_API tally_status tally_kernel_run(const tally_kernel *kernel, const void *
 TALLY_API tally_status tally_kernel_run_threads(const tally_kernel *kernel, const void *in,
                                                 void *out, int32_t threads, tally_error *error);
 
+/** How one run is done, for hosts whose threads are there only while it lasts. */
+typedef struct tally_run_options {
+    size_t size;
+    int32_t threads;   /**< most threads; 0: the context's. See tally_kernel_run_threads */
+    uint32_t reserved; /**< 0 */
+    tally_parallel_for parallel; /**< the host's threads for this run; NULL: the context's */
+    void *parallel_user;
+} tally_run_options;
+
+#define TALLY_RUN_OPTIONS_INIT { sizeof(tally_run_options), 0, 0, NULL, NULL }
+
+/**
+ * The same with what `options` say; NULL: as tally_kernel_run. `parallel` is called once at most,
+ * from this call, and only where several threads pay; nothing of it is kept. Options that break a
+ * rule are TALLY_INVALID, with nothing written. No result depends on them, and kernels for Vulkan
+ * devices do not use them.
+ */
+TALLY_API tally_status tally_kernel_run_with(const tally_kernel *kernel, const void *in, void *out,
+                                             const tally_run_options *options, tally_error *error);
+
 /** What tally_inspect can show. */
 typedef enum tally_stage {
     TALLY_STAGE_WORD,
@@ -170,12 +224,22 @@ typedef enum tally_stage {
     TALLY_STAGE_KIR,
     TALLY_STAGE_LLVM,
     TALLY_STAGE_ASM,
-    TALLY_STAGE_SPIRV, /**< the words of each pass, one after the other, little-endian */
-    TALLY_STAGE_SPVASM /**< their disassembly, lines of the kernel IR as OpLine */
+    TALLY_STAGE_SPIRV,  /**< the words of each pass, one after the other, little-endian */
+    TALLY_STAGE_SPVASM, /**< their disassembly, lines of the kernel IR as OpLine */
+    /* For those who show a kernel: the same code, and what became of what. */
+    TALLY_STAGE_LLVM_LINES, /**< LLVM, with lines of the kernel IR as debug locations */
+    TALLY_STAGE_ASM_LINES, /**< ASM, with them as .loc directives; the instructions are the same, on
+                                 AArch64 a function's first ones perhaps in another order */
+    TALLY_STAGE_REASONS, /**< a line a choice of the plan: key, value and why, separated by tabs */
+    TALLY_STAGE_LAUNCH, /**< lines `key = value`: the problem that the kernel is for, as it sees it,
+                                 and how it is cut into tiles and chunks; sizes in elements */
+    TALLY_STAGE_CHOICES, /**< a line for each plan that differs by one more choice, as overrides */
+    TALLY_STAGE_ORDER    /**< what of the plan decides the order of combination: on one target,
+                              results of plans with the same text are the same to the bit */
 } tally_stage;
 
 /** Writes one stage of the kernel's making as text; on failure part of it may have been written.
- *  Open sizes are taken for word, plan and kir on a CPU, and count as large. Errors as
+ *  Open sizes are taken for word, plan, reasons and kir on a CPU, and count as large. Errors as
  *  tally_kernel_create; TALLY_UNSUPPORTED for a stage that the device's kernels do not have;
  *  TALLY_IO if `write` returned non-zero; TALLY_OUT_OF_MEMORY if less than 256 KiB of stack are
  *  left, but for TALLY_STAGE_WORD, as `write` is called on this thread. Thread-safe. */
@@ -233,6 +297,13 @@ typedef struct tally_device {
 TALLY_API tally_status tally_devices(tally_device *devices, size_t capacity, size_t *count,
                                      tally_error *error);
 
+/** Writes the profile of a Vulkan device that is here, which `device` names as in
+ *  tally_kernel_options: with it as options->profile, kernels are made as for the device. Errors as
+ *  tally_kernel_create; TALLY_UNSUPPORTED for a CPU's level, TALLY_IO if `write` returned non-zero.
+ *  Thread-safe. */
+TALLY_API tally_status tally_device_profile(tally_context *context, const char *device,
+                                            tally_write write, void *user, tally_error *error);
+
 /** Counters of a context, for tests and monitoring. */
 typedef struct tally_stats {
     size_t size;
@@ -241,9 +312,10 @@ typedef struct tally_stats {
     uint64_t cached;   /**< kernels held now, for the CPU and on Vulkan devices */
     uint64_t evicted;  /**< such kernels dropped to stay within the bound */
     uint64_t loaded;   /**< kernels that came from the disk cache, or the host's */
+    uint64_t quick;    /**< of those held now: that run on quick code until the full is made */
 } tally_stats;
 
-#define TALLY_STATS_INIT { sizeof(tally_stats), 0, 0, 0, 0, 0 }
+#define TALLY_STATS_INIT { sizeof(tally_stats), 0, 0, 0, 0, 0, 0 }
 
 TALLY_API void tally_context_stats(const tally_context *context, tally_stats *stats);
 

@@ -1,0 +1,58 @@
+/* Why the plan for Vulkan is what it is (gpu_choose.c), as reasons.c does for CPUs. */
+#include "keys.h"
+
+const tly_reason tly_gpu_reasons[] = {
+    { "columns", "template",
+      "one invocation goes along each lane: the axis is not innermost, the plain loop's order is "
+      "asked "
+      "for, rows have up to 8 elements, or a CPU plays the device and is filled by rows alone" },
+    { "subgroups", "template",
+      "rows fit a tile of a subgroup: a part of it scans each, by shuffles and without barriers" },
+    { "workgroups", "template", "rows are longer than a subgroup's tile: a workgroup scans each" },
+    { "look_back", "template",
+      "rows are too few to fill the device, and its workgroups make progress: one pass, in which "
+      "each "
+      "tile looks back for its carry" },
+    { "copy", "template", "no scan, but a copy by the same tiles, to measure scans by" },
+    { "reduce_lanes", "template",
+      "an invocation makes an output: outputs lie side by side, have few elements, or fill the "
+      "device" },
+    { "reduce_rows", "template", "a team makes an output: there are fewer than fill the device" },
+
+    { NULL, "scan=0",
+      "values go through workgroup memory: the device has no shuffles of a known size" },
+    { NULL, "scan=1", "values go by shuffles; the device's own scan of floats has no fixed order" },
+    { NULL, "scan=2",
+      "the device's own scan, of integers of 32 bits, whose order changes nothing" },
+    { NULL, "workgroup",
+      "invocations of a workgroup: 256 for teams that shuffle, 128 for lanes, 64 for others; fewer "
+      "where the device has a limit or a CPU plays it (reasoned, not measured on a GPU)" },
+    { NULL, "team",
+      "invocations that scan together: as few as still hold the row at once, so that more rows "
+      "share a "
+      "subgroup" },
+    { "columns", "vector",
+      "neighbouring lanes an invocation takes at once, as far as they lie together and leave the "
+      "device "
+      "busy" },
+    { NULL, "vector=1",
+      "single elements: several scans are interleaved, or an output's elements are "
+      "shared out one by one" },
+    { NULL, "vector",
+      "neighbouring elements an invocation takes at once: 16 bytes a load on GPUs, 16 elements "
+      "where a "
+      "CPU plays the device (lavapipe, vectors of 16 103 ms, of 8 115)" },
+    { "columns", "segments", "positions loaded at once, so that several loads are on their way" },
+    { NULL, "segments",
+      "such vectors a tile and invocation, so that several loads are on their way" },
+    { NULL, "chunk=0", "never cut: there are enough rows to fill the device" },
+    { "look_back", "chunk", "elements of a tile" },
+    { NULL, "chunk",
+      "elements that a team takes on its own, as rows are too few to fill the device" },
+    { NULL, "addresses=0", "tensors are storage buffers, which reach all of them" },
+    { NULL, "addresses=1", "device addresses, as a tensor is larger than a storage buffer may be" },
+    { NULL, "index_bits=32",
+      "width of offsets: no tensor spans 2 GiB, or buffers bound them anyway" },
+    { NULL, "index_bits=64", "width of offsets: a tensor spans 2 GiB and more" },
+    { NULL, NULL, NULL },
+};

@@ -1,0 +1,184 @@
+/*
+ * The tensor as the kernel sees it, once dims are merged, and how it is cut: into tiles, which threads or
+ * workgroups share, and chunks, after which something is handed on.
+ */
+#include "html.h"
+
+#include <string.h>
+
+enum { WIDTH = 520, HEIGHT = 200, LEFT = 96, ROOF = 30, MOST = 6, GAP = 26 };
+
+/* One direction of the drawing. */
+typedef struct way {
+    const char *name;  /* what lies along it */
+    const char *piece; /* what it is cut into */
+    int64_t size, cut; /* 0: not cut */
+    int along;         /* the kernel combines along it */
+} way;
+
+typedef struct cuts {
+    way across, down;
+    int64_t times; /* how many such blocks */
+} cuts;
+
+static cuts cuts_of(const tly_page *page)
+{
+    const int64_t rows = tly_fact(page, "rows", 0, 1), length = tly_fact(page, "length", 0, 1);
+    const int64_t inner = tly_fact(page, "inner", 0, 1), steps = tly_fact(page, "steps", 0, 1);
+    const int64_t chunk = tly_fact(page, "chunk", 0, 0), tile = tly_fact(page, "tile_lanes", 0, 0);
+    const int64_t chunk_steps = tly_fact(page, "chunk_steps", 0, 1);
+    const int64_t lanes = tile > 0 ? tile : tly_fact(page, "together", 0, 0);
+    const int64_t chunked = chunk * (chunk_steps > 0 ? chunk_steps : 1);
+    if (tly_fact_is(page, "form", "rows")) {
+        return (cuts){ { "elements of a row", "chunk", length, chunk, 1 },
+                       { "rows", "row", rows, 1, 0 },
+                       1 };
+    }
+    if (tly_fact_is(page, "form", "reduced_rows")) {
+        return (cuts){ { "elements of a result", "chunk", length * steps, chunked, 1 },
+                       { "results", "result", rows, 1, 0 },
+                       1 };
+    }
+    if (tly_fact_is(page, "form", "reduced_lanes")) {
+        return (cuts){ { "results side by side", "tile", inner, lanes, 0 },
+                       { "elements of each", "chunk", length * steps, chunked, 1 },
+                       rows };
+    }
+    return (cuts){ { "lanes", "tile", inner, lanes, 0 },
+                   { "steps of the axis", "chunk", length, chunk > 1 ? chunk : 0, 1 },
+                   rows };
+}
+
+/* Where pieces lie: all of them, or the first, a gap and the last. */
+typedef struct pieces {
+    int64_t count;
+    int shown; /* with the last */
+    double at[MOST + 1], end[MOST + 1];
+} pieces;
+
+static pieces lay_out(const way *w, double from, double size)
+{
+    const int64_t cut = w->cut > 0 && w->cut < w->size ? w->cut : w->size;
+    pieces p = { .count = cut > 0 ? (w->size - 1) / cut + 1 : 1 };
+    const int gapped = p.count > MOST;
+    p.shown = gapped ? MOST - 1 : (int)p.count;
+    double rest = p.count > 1 ? (double)(w->size - (p.count - 1) * cut) / (double)cut : 1;
+    rest = rest < .3 ? .3 : rest; /* wide enough to be seen */
+    const double one = (size - (gapped ? GAP : 0)) / (p.shown - 1 + rest);
+    for (int i = 0; i < p.shown; i++) {
+        p.at[i] = from + i * one + (gapped && i == p.shown - 1 ? GAP : 0);
+        p.end[i] = p.at[i] + (i == p.shown - 1 ? one * rest : one);
+    }
+    return p;
+}
+
+static int64_t number_of(const pieces *p, int i)
+{
+    return i == p->shown - 1 ? p->count - 1 : i;
+}
+
+static void draw_pieces(const cuts *c, const pieces *x, const pieces *y, tly_text *to)
+{
+    for (int j = 0; j < y->shown; j++) {
+        for (int i = 0; i < x->shown; i++) {
+            tly_text_print(
+                to,
+                "<rect class=\"piece %s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>",
+                i + j == 0    ? "on"
+                : (i + j) % 2 ? "odd"
+                              : "even",
+                x->at[i], y->at[j], x->end[i] - x->at[i], y->end[j] - y->at[j]);
+        }
+    }
+    for (int i = 0; i < x->shown; i++) {
+        tly_text_print(
+            to, "<text class=\"kept\" text-anchor=\"middle\" x=\"%.1f\" y=\"%d\">%s %s</text>",
+            (x->at[i] + x->end[i]) / 2, ROOF - 8, x->count > 1 ? c->across.piece : "",
+            x->count > 1 ? tly_count(number_of(x, i)) : "");
+    }
+    for (int j = 0; j < y->shown && y->count > 1; j++) {
+        tly_text_print(
+            to, "<text class=\"kept\" text-anchor=\"end\" x=\"%d\" y=\"%.1f\">%s %s</text>",
+            LEFT - 10, (y->at[j] + y->end[j]) / 2 + 4, c->down.piece, tly_count(number_of(y, j)));
+    }
+}
+
+/* Through the first piece, and on to the next ones. */
+static void draw_arrow(const cuts *c, const pieces *x, const pieces *y, tly_text *to)
+{
+    const double across = (x->at[0] + x->end[0]) / 2, down = (y->at[0] + y->end[0]) / 2;
+    if (c->across.along) {
+        tly_text_print(to, "<path class=\"arrow\" marker-end=\"url(#head)\" d=\"M%.1f %.1fH%d\"/>",
+                       x->at[0] + 6, down, LEFT + WIDTH - 8);
+    } else {
+        tly_text_print(to, "<path class=\"arrow\" marker-end=\"url(#head)\" d=\"M%.1f %.1fV%d\"/>",
+                       across, y->at[0] + 6, ROOF + HEIGHT - 8);
+    }
+}
+
+static void tell(const way *w, const pieces *p, tly_text *to)
+{
+    tly_text_print(to, "%s %s", tly_count(w->size), w->name);
+    if (p->count > 1 && w->cut > 1) {
+        tly_text_print(to, ", %s a %s: %s", tly_count(w->cut), w->piece, tly_count(p->count));
+    }
+}
+
+static void tell_dispatches(const tly_page *page, tly_text *to)
+{
+    const char *at = page->launch;
+    tly_page one = *page;
+    int shown = 0;
+    for (; (at = strstr(at, "\ndispatch =")) != NULL; shown++) {
+        one.launch = ++at;
+        if (shown == 0) {
+            tly_text_print(
+                to, "<div class=\"wide\"><table><caption>Dispatches</caption><thead><tr><th "
+                    "scope=\"col\">Pass</th><th scope=\"col\">Workgroups</th><th scope=\"col\">"
+                    "Invocations each</th><th scope=\"col\">Waits</th></tr></thead><tbody>");
+        }
+        if (shown < 8) {
+            tly_text_print(
+                to, "<tr><th scope=\"row\">%s</th><td>%s × %s</td><td>%s</td><td>%s</td></tr>",
+                tly_count(tly_fact(&one, "dispatch", 0, 0)),
+                tly_count(tly_fact(&one, "dispatch", 1, 0)),
+                tly_count(tly_fact(&one, "dispatch", 2, 0)),
+                tly_count(tly_fact(&one, "dispatch", 3, 0)),
+                tly_fact(&one, "dispatch", 4, 0) ? "for the one before" : "no");
+        }
+    }
+    if (shown > 0) {
+        tly_text_print(to, "</tbody></table></div>");
+    }
+    if (shown > 8) {
+        tly_text_print(to, "<p class=\"note\">And %s more.</p>", tly_count(shown - 8));
+    }
+}
+
+void tly_html_cuts(const tly_page *page, tly_text *to)
+{
+    const cuts c = cuts_of(page);
+    if (tly_fact(page, "empty", 0, 0)) {
+        return;
+    }
+    const pieces x = lay_out(&c.across, LEFT, WIDTH), y = lay_out(&c.down, ROOF, HEIGHT);
+    tly_text_print(
+        to,
+        "<figure><div class=\"wide\"><svg role=\"img\" aria-label=\"How the kernel cuts the "
+        "tensor; in words below\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">",
+        LEFT + WIDTH + 20, ROOF + HEIGHT + 12, LEFT + WIDTH + 20, ROOF + HEIGHT + 12);
+    draw_pieces(&c, &x, &y, to);
+    draw_arrow(&c, &x, &y, to);
+    tly_text_print(to, "</svg></div><figcaption>Across: ");
+    tell(&c.across, &x, to);
+    tly_text_print(to, ". Down: ");
+    tell(&c.down, &y, to);
+    tly_text_print(to, ".");
+    if (c.times > 1) {
+        tly_text_print(to, " There are %s such blocks.", tly_count(c.times));
+    }
+    tly_text_print(
+        to, " The arrow is the way in which elements are combined; what lies beside it can be "
+            "shared between threads.</figcaption></figure>");
+    tell_dispatches(page, to);
+}
