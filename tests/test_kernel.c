@@ -539,7 +539,7 @@ Test(kernel, inspection)
         { TALLY_STAGE_ASM, 3, TALLY_IO, "" },
         { TALLY_STAGE_SPIRV, 200, TALLY_UNSUPPORTED, "" },
         { TALLY_STAGE_SPVASM, 200, TALLY_UNSUPPORTED, "" },
-        { TALLY_STAGE_LAUNCH + 1, 200, TALLY_INVALID, "" },
+        { TALLY_STAGE_ORDER + 1, 200, TALLY_INVALID, "" },
         { -1, 200, TALLY_INVALID, "" },
     };
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {

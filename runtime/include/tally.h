@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tally: scan kernels generated for one descriptor. Everything public in one include.
  *

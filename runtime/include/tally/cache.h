@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The disk cache from outside: which folder it is, what lies there, and emptying it. `tally cache`
  * does all this; programs need none of it to use the cache (tally_context_options.cache_folder).

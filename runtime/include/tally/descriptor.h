@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The descriptor: what is to be computed, over which tensor. A descriptor is plain data, cheap to
  * fill and to compare, and has a one-line text form, the word (docs/word.md).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Contexts and kernels: from a descriptor to a result on the CPU.
  * A context owns a cache of generated code, the worker threads and the generator. A kernel is

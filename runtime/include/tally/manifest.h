@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Manifests: a kernel for a Vulkan device as plain data, for an engine that has its own device,
  * memory and command buffers. Everything that one run needs is there: SPIR-V modules, bindings,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a call reports: a status for programs, and one message for people. And what holds for every
  * call of Tally:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which Tally this header is of, for the preprocessor; tally_version() is the library's own.
  */

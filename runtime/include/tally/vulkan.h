@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Vulkan: kernels on a device of the caller's, recorded into the caller's command buffers; or on
  * one that Tally opens itself. The only header with Vulkan types. For host memory alone none of

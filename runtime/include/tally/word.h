@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Words that leave out what a file says; docs/word.md, last paragraph of "Word". */
 #ifndef TALLY_WORD_H
 #define TALLY_WORD_H
