@@ -41,7 +41,8 @@ static int64_t chunk_of(const tally_kernel *k, const tly_geometry *g, const tly_
     }
     int64_t most = larger(TLY_REDUCE_MOST_OUTPUT / k->record_bytes, 1);
     int64_t least = ceil_div(tly_multiply(g->length, g->steps), most);
-    int64_t wanted = l->chunk / smaller(g->inner, l->tile_lanes);
+    int64_t lanes = larger(smaller(g->inner, l->tile_lanes), 1); /* none: only inspected */
+    int64_t wanted = l->chunk / lanes;
     return larger(larger(wanted / LEAST_LANE_STEPS, ceil_div(least, LEAST_LANE_STEPS)), 1) *
            LEAST_LANE_STEPS;
 }
