@@ -3,6 +3,7 @@
 
 #include "env.h"
 #include "folder.h"
+#include "gather.h"
 #include "hash.h"
 
 #include <errno.h>
@@ -38,29 +39,12 @@ static void print_name(char name[MOST_NAME + 1], const char *word, const char *p
 
 /* --- one file ------------------------------------------------------------------------------ */
 
-typedef struct file {
-    char *bytes;
-    size_t count;
-} file;
-
-static int add(void *user, const char *text, size_t bytes)
-{
-    file *f = user;
-    char *more = realloc(f->bytes, f->count + bytes + 1);
-    if (more == NULL) {
-        return 1;
-    }
-    memcpy(more + f->count, text, bytes);
-    f->bytes = more;
-    f->count += bytes;
-    return 0;
-}
-
-static const char *put(int folder, const char *name, const char *stage, const file *f)
+static const char *put(int folder, const char *name, const char *stage, const char *bytes,
+                       size_t count)
 {
     char path[MOST_NAME + 16];
     snprintf(path, sizeof path, "%s.%s", name, stage);
-    return tly_folder_write(folder, path, f->bytes, f->count) ? NULL : "it cannot be written to";
+    return tly_folder_write(folder, path, bytes, count) ? NULL : "it cannot be written to";
 }
 
 /* --- all ----------------------------------------------------------------------------------- */
@@ -70,17 +54,18 @@ static const char *put_stages(int folder, const char *name, tally_context *conte
                               const tly_request *request, tally_error *error)
 {
     for (int stage = TALLY_STAGE_PLAN; stage <= TALLY_STAGE_SPVASM; stage++) {
-        file f = { NULL, 0 };
+        tly_gathered text = { .most = SIZE_MAX };
         const char *called = tly_stage_name(request, (tally_stage)stage), *why = NULL;
         if (called[0] == 0) {
             continue;
         }
-        if (tly_stage_show(context, request, (tally_stage)stage, add, &f, error) != TALLY_OK) {
+        if (tly_stage_show(context, request, (tally_stage)stage, tly_gather, &text, error) !=
+            TALLY_OK) {
             why = error->message;
         } else {
-            why = put(folder, name, called, &f);
+            why = put(folder, name, called, text.bytes, text.count);
         }
-        free(f.bytes);
+        free(text.bytes);
         if (why != NULL) {
             return why;
         }
@@ -95,8 +80,7 @@ static const char *put_all(int folder, tally_context *context, const tly_request
     char name[MOST_NAME + 1], text[4096];
     print_name(name, word, request->plan, device);
     int length = snprintf(text, sizeof text, "word %s\ndevice %s\nfrom %s\n", word, device, from);
-    const file f = { text, (size_t)length };
-    const char *why = put(folder, name, "word", &f);
+    const char *why = put(folder, name, "word", text, (size_t)length);
     return why != NULL ? why : put_stages(folder, name, context, request, error);
 }
 

@@ -9,45 +9,35 @@
 #include "cpu/cpu.h"
 #include "error.h"
 #include "fork.h"
+#include "gather.h"
 #include "vulkan/backend.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-/* TALLY_STAGE_ORDER of a plan, which has some dozen keys at most. */
-typedef struct text {
-    char bytes[1024];
-    size_t length;
-} text;
-
-static int append(void *user, const char *bytes, size_t count)
-{
-    text *t = user;
-    if (count >= sizeof t->bytes - t->length) {
-        return 1;
-    }
-    memcpy(t->bytes + t->length, bytes, count);
-    t->length += count;
-    return 0;
-}
+enum { MOST_ORDER = 1024 }; /* bytes of TALLY_STAGE_ORDER, as a plan has some dozen keys at most */
 
 /* TALLY_OK if results have the bits of the library's own plan, whatever the tensors hold. */
 static tally_status check_order(tally_context *context, const tally_descriptor *descriptor,
                                 const tally_kernel_options *options, tally_error *error)
 {
     tally_kernel_options own = *options;
-    text kept = { .length = 0 }, ours = { .length = 0 };
+    tly_gathered kept = { .most = MOST_ORDER }, ours = { .most = MOST_ORDER };
     own.plan = NULL;
-    tally_status status = tally_inspect(context, descriptor, options, TALLY_STAGE_ORDER, append,
+    tally_status status = tally_inspect(context, descriptor, options, TALLY_STAGE_ORDER, tly_gather,
                                         &kept, error);
     if (status == TALLY_OK) {
-        status = tally_inspect(context, descriptor, &own, TALLY_STAGE_ORDER, append, &ours, error);
+        status = tally_inspect(context, descriptor, &own, TALLY_STAGE_ORDER, tly_gather, &ours,
+                               error);
     }
     if (status == TALLY_OK &&
-        (kept.length != ours.length || memcmp(kept.bytes, ours.bytes, kept.length) != 0)) {
+        (kept.count != ours.count || memcmp(kept.bytes, ours.bytes, kept.count) != 0)) {
         tly_fail(error, TALLY_INVALID, "plan", "the plan combines in another order");
         tly_error_hint(error, "a plan is kept if no bit of any result can differ");
         status = TALLY_INVALID;
     }
+    free(kept.bytes);
+    free(ours.bytes);
     return status;
 }
 

@@ -161,10 +161,14 @@ void tly_seen_add(tally_kernel *kernel)
     atomic_fetch_add_explicit(&kernel->refs, 1, memory_order_relaxed);
     lock(l);
     tally_kernel **set = l->seen[kernel->seen_hash % SETS];
-    if (set[WAYS - 1] != NULL) {
-        forget(&set[WAYS - 1]);
+    unsigned way = 0; /* what a context left empty goes before the oldest */
+    while (way < WAYS - 1 && set[way] != NULL) {
+        way++;
     }
-    memmove(set + 1, set, (WAYS - 1) * sizeof *set);
+    if (set[way] != NULL) {
+        forget(&set[way]);
+    }
+    memmove(set + 1, set, way * sizeof *set);
     set[0] = kernel;
     unlock(l);
 }

@@ -5,6 +5,7 @@
 #include "env.h"
 #include "error.h"
 #include "folder.h"
+#include "gather.h"
 #include "hash.h"
 #include "identity.h"
 #include "library.h"
@@ -100,35 +101,11 @@ int tly_store_key_make(tly_store_key *key, const char *kind, const void *facts, 
 
 /* --- the host's ---------------------------------------------------------------------------- */
 
-/* An entry that the host hands over, piece by piece. */
-typedef struct gift {
-    char *bytes;
-    size_t count;
-    int failed;
-} gift;
-
-static int take(void *user, const char *bytes, size_t count)
-{
-    gift *g = user;
-    char *more = count <= TLY_ENTRY_MOST - g->count ? realloc(g->bytes, g->count + count + 1)
-                                                    : NULL;
-    if (more == NULL) {
-        g->failed = 1;
-        return 1;
-    }
-    g->bytes = more;
-    if (count > 0) {
-        memcpy(more + g->count, bytes, count);
-    }
-    g->count += count;
-    return 0;
-}
-
 static void *load_from_host(tly_store *store, const tly_store_key *key, size_t *count)
 {
-    gift g = { NULL, 0, 0 };
-    if (store->load == NULL || store->load(store->user, key->bytes, key->count, take, &g) != 0 ||
-        g.failed) {
+    tly_gathered g = { .most = TLY_ENTRY_MOST };
+    if (store->load == NULL ||
+        store->load(store->user, key->bytes, key->count, tly_gather, &g) != 0 || g.failed) {
         free(g.bytes);
         return NULL;
     }

@@ -1,8 +1,9 @@
 /* Batch files; see batch.h. docs/word.md has their grammar. */
 #include "batch.h"
 
+#include "lines.h"
+
 #include <ctype.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,16 +108,6 @@ static int escape(const tally_descriptor *d, char name[MOST_WORD], tly_report *r
 
 /* ---- lines ---- */
 
-static char *trim(char *text)
-{
-    text += strspn(text, " \t\r\n");
-    size_t length = strlen(text);
-    while (length && strchr(" \t\r\n", text[length - 1])) {
-        text[--length] = 0;
-    }
-    return text;
-}
-
 static int parse(const char *word, const char *where, tally_descriptor *d, tly_report *report)
 {
     tally_error error = TALLY_ERROR_INIT;
@@ -153,7 +144,7 @@ int tly_batch_add(tly_batch *batch, const char *text, const char *where, tly_rep
     char *equals = line + strcspn(line, "=:");
     const int named = *equals == '=';
     *equals = named ? 0 : *equals;
-    char *name = named ? trim(line) : escaped, *word = trim(named ? equals + 1 : line);
+    char *name = named ? tly_trim(line) : escaped, *word = tly_trim(named ? equals + 1 : line);
     tally_descriptor d = TALLY_DESCRIPTOR_INIT;
     int status = parse(word, where, &d, report);
     if (!status && !named) {
@@ -174,7 +165,7 @@ static int read_file(tly_batch *batch, const char *path, const char *where, int 
 static int include(tly_batch *batch, char *rest, const char *from, const char *where, int depth,
                    tly_report *report)
 {
-    char *name = trim(rest), path[MOST_WORD * 4];
+    char *name = tly_trim(rest), path[MOST_WORD * 4];
     const size_t length = strlen(name);
     const char *slash = strrchr(from, '/');
     if (length < 3 || name[0] != '"' || name[length - 1] != '"') {
@@ -190,23 +181,17 @@ static int include(tly_batch *batch, char *rest, const char *from, const char *w
                                : refuse(report, where, "file", "is included too deeply", path);
 }
 
-static int read_line(tly_batch *batch, char *text, const char *path, int number, int depth,
+static int read_line(tly_batch *batch, const tly_line *line, const char *path, int depth,
                      tly_report *report)
 {
     static const char word[] = "include";
-    char where[MOST_WORD * 4 + 16];
-    text[strcspn(text, "#")] = 0;
-    char *line = trim(text);
-    snprintf(where, sizeof where, "%s:%d", path, number);
-    if (!*line) {
-        return EXIT_DONE;
+    char *text = line->text;
+    if (strncmp(text, word, sizeof word - 1) == 0 && strchr(" \t\"", text[sizeof word - 1])) {
+        return include(batch, text + sizeof word - 1, path, line->where, depth, report);
     }
-    if (strncmp(line, word, sizeof word - 1) == 0 && strchr(" \t\"", line[sizeof word - 1])) {
-        return include(batch, line + sizeof word - 1, path, where, depth, report);
-    }
-    return line[strcspn(line, "=:")] == '='
-               ? tly_batch_add(batch, line, where, report)
-               : refuse(report, where, "usage", "a line is NAME = WORD", line);
+    return text[strcspn(text, "=:")] == '='
+               ? tly_batch_add(batch, text, line->where, report)
+               : refuse(report, line->where, "usage", "a line is NAME = WORD", text);
 }
 
 static int append_file(tly_batch *batch, const char *path)
@@ -225,25 +210,17 @@ static int append_file(tly_batch *batch, const char *path)
 static int read_file(tly_batch *batch, const char *path, const char *where, int depth,
                      tly_report *report)
 {
-    FILE *file = fopen(path, "re");
-    char *line = NULL;
-    size_t room = 0;
-    int status = EXIT_DONE;
-    if (!file) {
-        return tly_refuse(report, EXIT_FILE, "file", "%s%s%s: %s", where, where[0] ? ": " : "",
-                          path, strerror(errno));
-    }
-    if (!append_file(batch, path)) {
+    tly_lines lines = { NULL, 0 };
+    int status = tly_lines_read(&lines, path, report);
+    if (status) {
+        tly_report_where(report, where);
+    } else if (!append_file(batch, path)) {
         status = no_memory(report);
     }
-    for (int number = 1; !status && getline(&line, &room, file) >= 0; number++) {
-        status = read_line(batch, line, path, number, depth, report);
+    for (size_t i = 0; i < lines.count && !status; i++) {
+        status = read_line(batch, &lines.line[i], path, depth, report);
     }
-    if (!status && ferror(file)) {
-        status = tly_refuse(report, EXIT_FILE, "file", "%s: cannot be read", path);
-    }
-    free(line);
-    fclose(file);
+    tly_lines_end(&lines);
     return status;
 }
 

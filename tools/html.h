@@ -57,7 +57,7 @@ typedef struct tly_net {
     int columns, levels;
     const char *leaf, *result; /* letters of what goes in and comes out */
     int results;               /* how many columns have one; the rest is forgotten */
-    signed char left[TLY_NET_LEVELS][TLY_NET_COLUMNS], right[TLY_NET_LEVELS][TLY_NET_COLUMNS];
+    short left[TLY_NET_LEVELS][TLY_NET_COLUMNS], right[TLY_NET_LEVELS][TLY_NET_COLUMNS];
 } tly_net;
 
 void tly_net_begin(tly_net *net, int columns, const char *leaf, const char *result);

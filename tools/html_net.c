@@ -28,8 +28,8 @@ void tly_net_level(tly_net *net)
 void tly_net_set(tly_net *net, int column, int left, int right)
 {
     if (column < net->columns) {
-        net->left[net->levels - 1][column] = (signed char)left;
-        net->right[net->levels - 1][column] = (signed char)right;
+        net->left[net->levels - 1][column] = (short)left;
+        net->right[net->levels - 1][column] = (short)right;
     }
 }
 

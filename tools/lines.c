@@ -7,7 +7,7 @@
 
 enum { MOST_WHERE = 4096 };
 
-static char *trim(char *text)
+char *tly_trim(char *text)
 {
     text += strspn(text, " \t\r\n");
     size_t length = strlen(text);
@@ -43,7 +43,7 @@ int tly_lines_read(tly_lines *lines, const char *path, tly_report *report)
     }
     for (int number = 1; !status && getline(&line, &room, file) >= 0; number++) {
         line[strcspn(line, "#")] = 0;
-        char *text = trim(line);
+        char *text = tly_trim(line);
         snprintf(where, sizeof where, "%s:%d", path, number);
         status = *text ? tly_lines_add(lines, text, where, report) : EXIT_DONE;
     }

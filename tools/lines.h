@@ -14,6 +14,9 @@ typedef struct tly_lines {
     size_t count;
 } tly_lines;
 
+/* Without the blanks at both ends; cuts `text`. */
+char *tly_trim(char *text);
+
 /* To be ended after every outcome; all zero is no line. */
 int tly_lines_read(tly_lines *lines, const char *path, tly_report *report);
 int tly_lines_add(tly_lines *lines, const char *text, const char *where, tly_report *report);
