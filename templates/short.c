@@ -148,7 +148,6 @@ void tly_build_short(tly_build *c, tly_launch *launch)
 {
     kir_builder *b = c->b;
     tly_short s = begin_short(c);
-    lay_out(&s, launch);
     kir_value begin = kir_get(b, KIR_ARG_BEGIN), end = kir_get(b, KIR_ARG_TASK_END);
     kir_branch rest;
     if (s.fixed)
@@ -156,6 +155,11 @@ void tly_build_short(tly_build *c, tly_launch *launch)
     if (takes_few(&s))
         begin = scan_few(&s, begin, end);
     kir_if(b, &rest, less(c, begin, end));
+    /* What the batches need is made here: a call of few rows has nothing to keep in registers that
+     * would have to be saved first. */
+    begin = kir_keep(b, begin);
+    end = kir_keep(b, end);
+    lay_out(&s, launch);
     kir_value streams = tly_streams(c), together = batch_rows(&s);
     if (!s.fixed)
         tly_short_borders(&s);
