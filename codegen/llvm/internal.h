@@ -50,10 +50,10 @@ typedef struct tly_lowering {
     LLVMValueRef saved, clean; /* the host's flags; none, as flags are cleared; or NULL */
     /* Instructions behind and before which the part lies that looks at flags; or TLY_NOWHERE. */
     uint32_t part_begin, part_end;
-    int lines;                 /* 1: instructions know their line in the kernel IR's text */
-    LLVMMetadataRef scope;     /* of these lines, or NULL */
-    unsigned line;             /* of the instruction that is being lowered */
-    tally_status status;       /* the first failure; what follows it is not looked at */
+    int lines;             /* 1: instructions know their line in the kernel IR's text */
+    LLVMMetadataRef scope; /* of these lines, or NULL */
+    unsigned line;         /* of the instruction that is being lowered */
+    tally_status status;   /* the first failure; what follows it is not looked at */
     tally_error *error;
 } tly_lowering;
 
