@@ -33,6 +33,7 @@ REDUCTIONS = reduction_cases.OPS.split()
 
 def arguments():
     parser = part.parser("shapes", __doc__, 5)
+    part.add_seconds(parser)
     parser.add_argument("--sweeps", default=",".join(SWEEPS), help="comma-separated, "
                         "of scans the first two (%(default)s)")
     parser.add_argument("--lengths", default="1-300,powers", help="ranges and numbers, "
@@ -100,6 +101,8 @@ def measure_group(made, loops, case_sets, x, y, order):
 
 def measure(made):
     options, order = made.options, random.Random(1)
+    kept = {(sweep["op"], sweep["dtype"], sweep["sweep"]): sweep["points"]
+            for sweep in made.pieces.kept.get("sweeps", [])}
     made.run |= {"threads": options.threads, "sweeps": []}
     groups = groups_of(lengths_of(options.lengths, options.elements))
     for dtype in options.dtypes.split(","):
@@ -112,17 +115,19 @@ def measure(made):
             for sweep in options.sweeps.split(","):
                 if op not in REDUCTIONS and sweep not in SCANNED:
                     continue
-                points = {}
-                for base, members in groups.items():
+                points = {point["length"]: point for point in kept.get((op, dtype, sweep), [])}
+                for members in groups.values():
+                    if made.pieces.skips(points.keys() >= set(members)):
+                        continue
                     part.progress(f"{op} {dtype}, {sweep}: {members[0]} to {members[-1]}")
                     held = [case_of(sweep, op, dtype, options.elements, length)
                             for length in members]
                     for length, times in zip(members,
                                              measure_group(made, loops, held, x, y, order)):
-                        points[length] = times
+                        points[length] = {"length": length, **times}
                 made.run["sweeps"].append({
                     "op": op, "dtype": dtype, "sweep": sweep,
-                    "points": [{"length": length, **times} for length, times in points.items()]})
+                    "points": list(points.values())})
 
 
 # ---- the rule ----
