@@ -49,8 +49,9 @@ def draw(run, path, title="Cumulative sum and product", ceiling="copy"):
         panel(axes, run, threads, ceiling)
     handles, labels = panels[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="lower center", ncols=len(labels), fontsize=8)
-    figure.suptitle(f"{title}: {run['machine']['cpu']}", fontsize=10)
-    figure.tight_layout(rect=(0, 0.6 / height, 1, 1))
+    figure.suptitle(f"{title}: {run['machine']['cpu']}", fontsize=10,
+                    y=1 - 0.15 / height)
+    figure.tight_layout(rect=(0, 0.6 / height, 1, 1 - 0.3 / height))
     figure.savefig(path, metadata={"Date": None} if str(path).endswith("svg") else None)
     pyplot.close(figure)
 
