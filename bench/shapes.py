@@ -8,6 +8,7 @@ Lengths that are held to the same multiple take turns in one run. `python shapes
 a run's tables again.
 """
 
+import math
 import random
 
 import matplotlib
@@ -24,6 +25,7 @@ import matplotlib.pyplot as pyplot  # noqa: E402  (the backend comes first)
 STEP = 16
 RULE, SHORT_RULE = 1.3, 1.5
 POWERS = range(9, 21)
+NEIGHBOURS = 3  # lengths beyond the rule that are so near stand in one line of the table
 SWEEPS = {"rows": "length of rows", "columns": "columns, axis 0",
           "both": "length of axis 2, axes 0 and 2 of 3"}
 SCANNED = ["rows", "columns"]
@@ -168,12 +170,32 @@ def table(run, sweep):
     if broken:
         rows += ["| length | ns an element | C loop | rule | what is wrong |",
                  "|---|---|---|---|---|"]
-        rows += [f"| {point['length']} | {nanoseconds(point['tally'])} | "
-                 f"{nanoseconds(point['loop'])} | "
-                 f"{nanoseconds(limit_of(sweep, point['length']))} | {'; '.join(each)} |"
-                 for point, each in broken]
+        for run in runs_of(broken):
+            point, each = max(run, key=lambda pair: excess(sweep, pair[0]))
+            length = point["length"]
+            if len(run) > 1:
+                length = f"{len(run)} of {run[0][0]['length']} to {run[-1][0]['length']}: {length}"
+            rows.append(f"| {length} | {nanoseconds(point['tally'])} | {nanoseconds(point['loop'])} | "
+                        f"{nanoseconds(limit_of(sweep, point['length']))} | {'; '.join(each)} |")
         rows.append("")
     return rows
+
+
+def runs_of(broken):
+    """Neighbours among the lengths that are beyond the rule as one."""
+    runs = []
+    for each in broken:
+        if runs and each[0]["length"] - runs[-1][-1][0]["length"] <= NEIGHBOURS:
+            runs[-1].append(each)
+        else:
+            runs.append([each])
+    return runs
+
+
+def excess(sweep, point):
+    """Over the tighter of the limit and the loop."""
+    limit = limit_of(sweep, point["length"])
+    return (point["tally"] or math.inf) / min(limit or math.inf, point["loop"])
 
 
 def markdown(run):
@@ -184,7 +206,7 @@ def markdown(run):
              "Method: docs/benchmark.md",
              f"- The rule: {RULE} times an element's time at the nearest multiple of {STEP}, "
              f"{SHORT_RULE} times that of {STEP} below it; and never slower than the C loop (one "
-             "thread).", ""]
+             "thread). Lengths near each other stand in one line, with the figures of the worst.", ""]
     for sweep in run["sweeps"]:
         lines += table(run, sweep)
     return "\n".join(lines)
