@@ -1,6 +1,6 @@
 /*
  * Every operation of kernel IR, for every kind and a range of lanes, compiled for all levels; run
- * where this machine (or an emulator, for AArch64) can, and compared with the interpreter.
+ * where this machine (or an emulator, for AArch64 and RISC-V) can, and compared with the interpreter.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -153,17 +153,22 @@ static int runs_here(const char *level)
 #endif
 }
 
-static const char *const levels[] = { "x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64" };
-static remote *arm;
+static const char *const levels[] = { "x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64", "riscv64" };
+enum { LEVELS = sizeof levels / sizeof *levels };
+static remote *remotes[LEVELS]; /* NULL where there is none */
 
 static void prepare(void)
 {
-    arm = remote_open_aarch64();
+    for (size_t i = 0; i < LEVELS; i++) {
+        remotes[i] = remote_open_level(levels[i]);
+    }
 }
 
 static void give_up(void)
 {
-    remote_close(arm);
+    for (size_t i = 0; i < LEVELS; i++) {
+        remote_close(remotes[i]);
+    }
 }
 
 static void run_native(const unsigned char *code, size_t bytes, const tly_args *args,
@@ -176,11 +181,11 @@ static void run_native(const unsigned char *code, size_t bytes, const tly_args *
     tly_code_unload(&loaded);
 }
 
-static void run_arm(const unsigned char *code, size_t bytes, const tly_args *args,
-                    const tly_task *task, int64_t *result)
+static void run_remotely(remote *r, const unsigned char *code, size_t bytes, const tly_args *args,
+                         const tly_task *task, int64_t *result)
 {
     const remote_region regions[] = { { input, sizeof input }, { given, sizeof given } };
-    cr_assert_eq(remote_run(arm, code, bytes, args, task, 1, regions, 2, result, NULL), REMOTE_OK);
+    cr_assert_eq(remote_run(r, code, bytes, args, task, 1, regions, 2, result, NULL), REMOTE_OK);
 }
 
 static int has_f16(const char *level)
@@ -216,10 +221,13 @@ static void check(const subject *s, kir_kernel *kernel, const char *about,
         cr_assert_eq(
             tally_llvm_native()->compile(kernel, tly_target_find(levels[i]), &code, &bytes, &error),
             TALLY_OK, "%s %s: %s", levels[i], about, error.message);
-        const int remotely = strcmp(levels[i], "aarch64") == 0 && arm != NULL;
-        if (remotely || runs_here(levels[i])) {
+        if (remotes[i] != NULL || runs_here(levels[i])) {
             memset(given, 0xa5, sizeof given);
-            (remotely ? run_arm : run_native)(code, bytes, &args, &task, &got);
+            if (remotes[i] != NULL) {
+                run_remotely(remotes[i], code, bytes, &args, &task, &got);
+            } else {
+                run_native(code, bytes, &args, &task, &got);
+            }
             cr_assert_eq(got, want, "%s %s: result %lld", levels[i], about, (long long)got);
             compare(s, levels[i], about);
         }
@@ -648,7 +656,8 @@ Test(lower, load)
 /* A kernel that leaves its memory is reported, and the runner lives on. */
 Test(lower, fault, .init = prepare, .fini = give_up)
 {
-    if (arm == NULL) {
+    const size_t arm = 3;
+    if (remotes[arm] == NULL) {
         cr_skip_test("no AArch64 runner");
     }
     const tly_task task = { .end = 1 };
@@ -665,11 +674,11 @@ Test(lower, fault, .init = prepare, .fini = give_up)
         int64_t result;
         uint64_t fault = 0;
         cr_assert_eq(
-            tally_llvm_native()->compile(kernel, tly_target_find("aarch64"), &code, &bytes, NULL),
+            tally_llvm_native()->compile(kernel, tly_target_find(levels[arm]), &code, &bytes, NULL),
             TALLY_OK);
         memset(given, 0, 8);
-        const int status = remote_run(arm, code, bytes, &args, &task, 1, &region, 1, &result,
-                                      &fault);
+        const int status = remote_run(remotes[arm], code, bytes, &args, &task, 1, &region, 1,
+                                      &result, &fault);
         cr_assert_eq(status, n % 2 == 0 ? REMOTE_OK : REMOTE_FAULT);
         cr_assert_eq(given[0], n % 2 == 0 ? 42 : 0);
         cr_assert(n % 2 == 0 || fault == (uintptr_t)given + (uint64_t)offset);
