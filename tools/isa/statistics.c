@@ -120,7 +120,8 @@ static VkPipelineLayout make_layout(VkInstance instance, VkDevice device)
     }
     set_info.bindingCount = BUFFERS;
     set_info.pBindings = bindings;
-    check(vkCreateDescriptorSetLayout(device, &set_info, NULL, &set), "vkCreateDescriptorSetLayout");
+    check(vkCreateDescriptorSetLayout(device, &set_info, NULL, &set),
+          "vkCreateDescriptorSetLayout");
     info.setLayoutCount = 1;
     info.pSetLayouts = &set;
     info.pushConstantRangeCount = 1;
@@ -213,8 +214,8 @@ int main(int argc, char **argv)
     VkInstance instance = make_instance();
     VkDevice device = make_device(instance, first_device(instance));
     VkPipelineExecutableInfoKHR which = { VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR };
-    which.pipeline =
-        make_pipeline(instance, device, argv[1], argv[2], (uint32_t)strtoul(argv[3], NULL, 10));
+    which.pipeline = make_pipeline(instance, device, argv[1], argv[2],
+                                   (uint32_t)strtoul(argv[3], NULL, 10));
     print_statistics(instance, device, &which);
     write_code(instance, device, &which, argv[4]);
     return 0;
