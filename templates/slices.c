@@ -17,10 +17,10 @@ enum {
 typedef struct slices {
     tly_build *c;
     unsigned count;
-    unsigned vectors;           /* a line of output */
-    kir_value lanes;            /* a row */
-    kir_value sums;             /* the slices' rows of states, one after another */
-    kir_value in_axis;          /* bytes from an axis step to the next */
+    unsigned vectors;            /* a line of output */
+    kir_value lanes;             /* a row */
+    kir_value sums;              /* the slices' rows of states, one after another */
+    kir_value in_axis;           /* bytes from an axis step to the next */
     kir_value in_each, out_each; /* from a slice to the next */
 } slices;
 
@@ -45,7 +45,8 @@ static void do_lines(slices *k, tly_row row, kir_value j)
     kir_value x[MAX_SLICES][MAX_VECTORS], y[MAX_SLICES][MAX_VECTORS];
     kir_value from[MAX_SLICES], sums[MAX_SLICES], to = tly_at(c, row.out, j, c->out_bytes);
     for (unsigned s = 0; s < k->count; s++) {
-        from[s] = s > 0 ? kir_ptradd(b, from[s - 1], k->in_each) : tly_at(c, row.in, j, c->in_bytes);
+        from[s] = s > 0 ? kir_ptradd(b, from[s - 1], k->in_each)
+                        : tly_at(c, row.in, j, c->in_bytes);
         sums[s] = tly_states_at(c, k->sums, add(c, j, mul(c, k->lanes, imm(c, s))));
         for (unsigned i = 0; i < k->vectors; i++) {
             int64_t lane = (int64_t)i * c->lanes;

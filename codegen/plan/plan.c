@@ -276,6 +276,9 @@ static int32_t choose_ahead(const tly_problem *p, const tly_target *t, const tly
     return t->vector_bytes == 64 ? 6144 : 2048;
 }
 
+/* f32 of 64x256x1024 past the cache, of a copy: 1, 2, 4 slices .85, 1.02, .99; AVX2 1, 2 .82, .98;
+ * f16 1, 2 .88, .99, AVX2 .77, .96 (Emerald Rapids). Operators that compute for longer than that
+ * have nothing of it. */
 static int32_t choose_slices(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     (void)t;
