@@ -25,7 +25,7 @@
 #include "trial.h"
 
 enum {
-    LEVELS = 4,
+    LEVELS = 5,
     MOST_TARGETS = 24,
     MOST_PROFILE = 1 << 16,
     MOST_TEXT = 4096,
@@ -271,7 +271,7 @@ static char *read_text(const char *path)
 static int find_targets(driver *v)
 {
     static const char *const levels[LEVELS] = { "cpu:x86-64-v2", "cpu:x86-64-v3", "cpu:x86-64-v4",
-                                                "cpu:aarch64" };
+                                                "cpu:aarch64", "cpu:riscv64" };
     static glob_t found;
     char pattern[4096], why[256];
     tly_profile profile;
