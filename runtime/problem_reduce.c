@@ -158,6 +158,31 @@ static int32_t lanes_of(const shape *s)
     return nearest;
 }
 
+/* The kept dim whose elements lie one behind the other, each a short step of several; or -1. */
+static int32_t apart_lanes(const shape *s)
+{
+    const tly_dim *last = &s->reduced[s->reduced_count - 1];
+    if (s->reduced_count < 2 || last->in_stride != 1 || last->size > TLY_REDUCED_SHORT_STEP) {
+        return -1;
+    }
+    for (int32_t i = 0; i < s->kept_count; i++) {
+        if (s->kept[i].in_stride == last->size && s->kept[i].size >= TLY_REDUCED_FEW_LANES) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* Lanes take several elements of the last dim at once, which therefore is not a short one. */
+static void put_last_first(shape *s)
+{
+    const tly_dim last = s->reduced[s->reduced_count - 1];
+    for (int32_t i = s->reduced_count - 1; i > 0; i--) {
+        s->reduced[i] = s->reduced[i - 1];
+    }
+    s->reduced[0] = last;
+}
+
 static int8_t literal(int64_t step)
 {
     return step == 1 ? 1 : TLY_ANY_STEP;
@@ -198,6 +223,12 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
     }
     shape s = read_shape(full);
     int32_t lanes = lanes_of(&s);
+    if (lanes < 0) {
+        lanes = apart_lanes(&s);
+        if (lanes >= 0 && !s.ordered) {
+            put_last_first(&s);
+        }
+    }
     problem->form = TLY_REDUCED_ROWS;
     g->inner = 1;
     if (lanes >= 0) {
