@@ -17,7 +17,7 @@
 #include "../target.h"
 
 /* Where an architecture keeps the flags of floating-point arithmetic. */
-typedef enum tly_flags { TLY_MXCSR, TLY_FPSR } tly_flags;
+typedef enum tly_flags { TLY_MXCSR, TLY_FPSR, TLY_FFLAGS } tly_flags;
 
 /* An architecture, found by the first part of a target's triple. */
 typedef struct tly_arch {
@@ -28,6 +28,7 @@ typedef struct tly_arch {
     const char *vector_register; /* floats, too */
     const char *fence;           /* intrinsic that orders non-temporal stores; NULL: a fence */
     tly_flags flags;
+    int has_vectors; /* registers hold them: else each lane goes by itself */
     int has_minimum; /* minimum and maximum that know NaN and -0 are one instruction each */
     int extends;     /* a C function's int comes back as a whole register */
 } tly_arch;
