@@ -20,8 +20,9 @@ typedef struct frame {
     const kir_inst *then_yield;
     uint32_t header, again, after; /* labels; again: for's continue block, if's else block */
     uint32_t then_end;             /* if: the block that left the first region */
-    uint32_t before, past; /* for that tests last: the block that goes past it, and where to; or 0 */
-    uint32_t phis;                 /* for: where the header's phis begin in the body */
+    uint32_t before,
+        past;      /* for that tests last: the block that goes past it, and where to; or 0 */
+    uint32_t phis; /* for: where the header's phis begin in the body */
 } frame;
 
 typedef struct walk {
