@@ -113,7 +113,8 @@ static teams teams_of(const tly_problem *p, const tly_geometry *g, const tly_cap
     int32_t team = OR_FORCED(team, subgroup);
     if (p->unit > 1 || tly_is_forced(forced, FIELD(team)))
         return (teams){ team, team, team, segments };
-    return (teams){ subgroup, id == TLY_GPU_SUBGROUPS ? subgroup : workgroup, LEAST_TEAM, segments };
+    return (teams){ subgroup, id == TLY_GPU_SUBGROUPS ? subgroup : workgroup, LEAST_TEAM,
+                    segments };
 }
 
 /* Shorter vectors where no team has work enough by the longest. */
