@@ -269,8 +269,8 @@ Test(gpu, refusals_name_the_feature)
     } table[] = {
         { "cumsum:f64:100:axis=0", 2, "f64 needs shaderFloat64" },
         { "cumsum:f32:100:axis=0,acc=f64", 2, "f64 needs shaderFloat64" },
-        { "cumsum:i64:100:axis=0", 2, "i64 needs shaderInt64" },
-        { "cumprod:u64:100:axis=0", 3, "u64 needs shaderInt64" },
+        { "cumsum:i64:100:axis=0", 2, "i64 or u64 needs shaderInt64" },
+        { "cumprod:u64:100:axis=0", 3, "i64 or u64 needs shaderInt64" },
         { "cumsum:f16:100:axis=0", 2, "f16 needs storageBuffer16BitAccess" },
         { "cumsum:bf16:100:axis=0", 2, "bf16 needs storageBuffer16BitAccess" },
         { "cumsum:f32:1073741824:axis=0", 2, "lacks bufferDeviceAddress" },

@@ -100,19 +100,27 @@ int32_t tly_gpu_lanes_together(const tly_problem *p, const tly_geometry *g, int3
     return together ? divisor_of(lanes, wide, most) : 1;
 }
 
-int32_t tly_gpu_reduced_together(const tly_problem *p, const tly_geometry *g, int32_t most)
+/* Whether every vector begins at a multiple of 16 bytes where the first one does. */
+static int are_aligned(const tly_problem *p, const tly_geometry *g)
+{
+    int aligned = p->form == TLY_REDUCED_ROWS || whole_accesses(g->in_axis, 1, p->dtype);
+    for (int32_t i = 0; i < g->outer_rank; i++)
+        aligned = aligned && whole_accesses(g->outer[i].in_stride, 1, p->dtype);
+    for (int32_t i = 0; i < g->reduced_rank; i++)
+        aligned = aligned && whole_accesses(g->reduced[i].in_stride, 1, p->dtype);
+    return aligned;
+}
+
+int32_t tly_gpu_reduced_together(const tly_problem *p, const tly_geometry *g, int wide,
+                                 int32_t most)
 {
     int lanes = p->form == TLY_REDUCED_LANES;
-    int together = lanes ? g->in_lane == 1 && g->out_lane == 1 &&
-                               whole_accesses(g->in_axis, 1, p->dtype)
-                         : p->in_step == 1;
-    for (int32_t i = 0; i < g->outer_rank; i++)
-        together = together && whole_accesses(g->outer[i].in_stride, 1, p->dtype);
-    for (int32_t i = 0; i < g->reduced_rank; i++)
-        together = together && whole_accesses(g->reduced[i].in_stride, 1, p->dtype);
+    int together = lanes ? g->in_lane == 1 && g->out_lane == 1 : p->in_step == 1;
     /* What is left of one step goes element by element. */
     int64_t count = lanes ? g->inner : g->reduced_rank > 0 ? g->length : most;
-    return together ? divisor_of(count, 16 / tly_gpu_bytes_of(p->dtype), most) : 1;
+    if (!together || (wide && !are_aligned(p, g)))
+        return 1;
+    return divisor_of(count, wide ? 16 / tly_gpu_bytes_of(p->dtype) : 1, most);
 }
 
 /* As many lanes as lie together and still keep the device busy. */

@@ -96,7 +96,8 @@ static tally_status check(const tly_problem *p, const tly_geometry *g, const tly
                 l->lanes >= 1 && (p->form == TLY_ROWS ? p->unit : g->inner) % l->lanes == 0 &&
                 (plan->literal || g->outer_rank <= TLY_GPU_OUTER) &&
                 l->block_bytes == (tly_reduces(p->form) ? sizeof(tly_gpu_block) : 0) &&
-                plan->steps_rank == g->reduced_rank;
+                plan->steps_rank == g->reduced_rank &&
+                (plan->length == 0 || plan->length == g->length);
     for (uint32_t i = 0; sound && i < l->passes; i++) {
         sound = l->pass[i].items <= TLY_ITEMS_CHUNKS && l->pass[i].per_group > 0 &&
                 l->pass[i].workgroup > 0;
