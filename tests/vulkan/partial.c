@@ -37,8 +37,8 @@ static int same(const tly_case *a, const char *x, const tly_case *b, const char 
 {
     int64_t bytes = (int64_t)a->out_element, equal = 1;
     for (int64_t row = 0; row < 3; row++)
-        equal &= memcmp(x + row * a->l.out_strides[0] * bytes, y + row * b->l.out_strides[0] * bytes,
-                        (size_t)(a->l.length * bytes)) == 0;
+        equal &= memcmp(x + row * a->l.out_strides[0] * bytes,
+                        y + row * b->l.out_strides[0] * bytes, (size_t)(a->l.length * bytes)) == 0;
     return (int)equal;
 }
 
@@ -64,7 +64,8 @@ static void try_length(tally_vulkan *v, int kernel, int length, int manner)
 static int lacks(const tally_vulkan *v, const char *subject)
 {
     const tly_caps *caps = &v->facts.caps;
-    return (strstr(subject, "f64") && !caps->float64) || (strstr(subject, "f16") && !caps->storage16) ||
+    return (strstr(subject, "f64") && !caps->float64) ||
+           (strstr(subject, "f16") && !caps->storage16) ||
            (strstr(subject, "i8") && !caps->storage8);
 }
 
