@@ -27,10 +27,13 @@ const tly_reason tly_gpu_reasons[] = {
     { NULL, "workgroup",
       "invocations of a workgroup: 256 for teams that shuffle, 128 for lanes, 64 for others; fewer "
       "where the device has a limit or a CPU plays it (reasoned, not measured on a GPU)" },
+    { "subgroups", "team",
+      "invocations that scan together: a subgroup, or a part of one where fewer than three quarters "
+      "would have elements" },
     { NULL, "team",
-      "invocations that scan together: a subgroup, more where the row needs them, or a part of one "
-      "where "
-      "fewer than three quarters would have elements" },
+      "invocations that scan together: as few as still hold the row at once, so that more rows "
+      "share a "
+      "subgroup" },
     { "columns", "vector",
       "neighbouring lanes an invocation takes at once, as far as they lie together and leave the "
       "device "
@@ -44,8 +47,7 @@ const tly_reason tly_gpu_reasons[] = {
       "CPU plays the device (lavapipe, vectors of 16 103 ms, of 8 115)" },
     { "columns", "segments", "positions loaded at once, so that several loads are on their way" },
     { NULL, "segments",
-      "such vectors a tile and invocation, so that several loads are on their way: as many as the "
-      "row fills" },
+      "such vectors a tile and invocation, so that several loads are on their way" },
     { NULL, "chunk=0", "never cut: there are enough rows to fill the device" },
     { "look_back", "chunk", "elements of a tile" },
     { NULL, "chunk",
