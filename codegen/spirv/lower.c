@@ -128,7 +128,8 @@ static void open_for(walk *w, const kir_inst *inst, frame *f)
     if (carried_badly(w, inst, inst->result_first)) {
         return;
     }
-    for (uint32_t i = 0; i <= inst->result_count; i++) { /* constants are made outside of the phis */
+    for (uint32_t i = 0; i <= inst->result_count;
+         i++) { /* constants are made outside of the phis */
         initial[i] = tly_spv_operand(l, inst, i == 0 ? 0 : 2 + i);
     }
     f->header = tly_spv_id(&l->m);
