@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 typedef struct tly_target {
-    const char *level;       /* x86-64-v2, x86-64-v3, x86-64-v4, aarch64 */
+    const char *level;       /* x86-64-v2, x86-64-v3, x86-64-v4, aarch64, riscv64 */
     const char *triple;      /* LLVM's */
     const char *cpu;         /* LLVM's */
     const char *features;    /* LLVM's, added to the CPU's */

@@ -85,6 +85,8 @@ struct tly_shown {
 
 #if defined(__aarch64__)
 #define MACHINE EM_AARCH64
+#elif defined(__riscv)
+#define MACHINE EM_RISCV
 #else
 #define MACHINE EM_X86_64
 #endif

@@ -60,7 +60,8 @@ _Static_assert(sizeof(tly_push) == 128 && sizeof(tly_gpu_block) == 184, "ABI");
 /* tly_push.flags */
 enum {
     TLY_GPU_ALIGNED = 1,   /* in, out and every stride are multiples of 16 bytes; the axis' only
-                              where several lanes go together; of reductions only the input's */
+                              where several lanes go together; of reductions only the input's; of
+                              axes that go downwards in or out less one step of the axis */
     TLY_GPU_CONTINUES = 2, /* position 0 is not the scan's start: carries hold what came before */
     TLY_GPU_CARRIES = 4,   /* another dispatch follows along the axis: store the carries */
     TLY_GPU_STALL = 8      /* look-back: every third tile withholds its total (tests) */

@@ -104,13 +104,17 @@ static void add_reduced(shape *s, tly_dim dim)
     insert(s->reduced, &s->reduced_count, dim, 0);
 }
 
+/* A product beyond the range is the plain loop's, which may have fallen to zero on its way. */
+static int is_lossy(const tally_descriptor *d)
+{
+    return d->op == TALLY_PROD && tly_dtypes[d->out_dtype].largest == 0;
+}
+
 static shape read_shape(const tally_descriptor *d)
 {
     shape s = { .in_first = d->in_offset, .out_first = d->out_offset };
     int32_t out = 0;
-    /* A product beyond the range is the plain loop's, which may have fallen to zero on its way. */
-    int lossy = d->op == TALLY_PROD && tly_dtypes[d->out_dtype].largest == 0;
-    s.ordered = d->op == TALLY_ARGMAX || d->op == TALLY_ARGMIN || lossy ||
+    s.ordered = d->op == TALLY_ARGMAX || d->op == TALLY_ARGMIN || is_lossy(d) ||
                 d->order == TALLY_ORDER_SERIAL;
     for (int32_t i = 0; i < d->rank; i++) {
         int is_reduced = (d->axes >> i & 1) != 0;
@@ -163,6 +167,14 @@ static int is_packed(const tly_geometry *g, int order)
 {
     return g->inner > 1 && g->in_lane == 1 && g->in_axis == g->inner &&
            order != TALLY_ORDER_SERIAL && g->length >= TLY_REDUCED_BLOCK / g->inner;
+}
+
+/* What would be one chain an output, on one thread. */
+static int is_long(const tally_descriptor *full, const tly_geometry *g)
+{
+    return is_lossy(full) && full->order != TALLY_ORDER_SERIAL && g->in_lane == 1 &&
+           g->inner >= TLY_REDUCED_FEW_LANES && g->inner <= TLY_REDUCED_LONG_LANES &&
+           g->length >= TLY_REDUCED_LONG_STEPS;
 }
 
 void tly_reduce_on_devices(tly_problem *problem)
@@ -225,6 +237,7 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
         problem->length = tly_power_within(g->inner);
         problem->dense |= is_packed(g, full->order) ? TLY_REDUCED_PACKED : 0;
     }
+    problem->dense |= is_long(full, g) ? TLY_REDUCED_LONG : 0;
     tly_set_outer(g, s.kept, s.kept_count);
     g->in_first = s.in_first;
     g->out_first = s.out_first;

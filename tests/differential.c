@@ -8,7 +8,7 @@
  *
  * D is what `tally --device` takes, --level L is --device cpu:L; without them: every level of CPU
  * that this machine runs. Engines by default: library and native, for Vulkan library alone, for
- * AArch64 remote, for other levels that this machine lacks interpret; --interpret adds that to
+ * AArch64 and RISC-V remote, for other levels that this machine lacks interpret; --interpret adds that to
  * those of CPUs. --quick: kernels for CPUs are made by LLVM's quick selection, as a context with
  * TALLY_COMPILE_BACKGROUND has them first. Operators by default: `made`, those that kernels exist for, on Vulkan devices scans;
  * of reductions and of operators that are named with those outputs, too, that are wider than the
@@ -57,8 +57,10 @@ static const char *engines_for(const run_options *o, const tally_device *device)
                                              { "library", "library" } };
     const int kind = !strcmp(device->kind, "vulkan")            ? 3
                      : device->runs_here                        ? 0
-                     : !strcmp(device->selector, "cpu:aarch64") ? 1
-                                                                : 2;
+                     : !strcmp(device->selector, "cpu:aarch64") ||
+                             !strcmp(device->selector, "cpu:riscv64")
+                         ? 1
+                         : 2;
     return o->engines ? o->engines : names[kind][o->interpret];
 }
 

@@ -4,7 +4,7 @@
  *   lent       the same on a host's threads, lent for each run
  *   native     the kernel's entry called directly, its tiles cut into tasks as threads would
  *   interpret  the same tasks, the kernel IR run by the interpreter
- *   remote     the same tasks, AArch64 code under an emulator
+ *   remote     the same tasks, AArch64 or RISC-V code under an emulator
  *   plain      the reference itself, with or without a fault put in: checks the checker
  */
 #ifndef TLY_ENGINE_H

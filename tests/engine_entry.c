@@ -209,10 +209,10 @@ tly_engine *tly_engine_remote(tally_context *context, const char *device, tally_
     entry *e = (entry *)open_engine(context, device, "remote", call_remote, error);
     if (!e)
         return NULL;
-    e->remote = remote_open_aarch64();
+    e->remote = remote_open_level(device + strlen("cpu:"));
     if (!e->remote) {
         snprintf(error->message, sizeof error->message,
-                 "no runner: TALLY_TEST_AARCH64 must name run_aarch64, and qemu-aarch64 be there");
+                 "no runner: TALLY_TEST_AARCH64 or its like must name it, and qemu-user be there");
         close_engine(&e->face);
         return NULL;
     }

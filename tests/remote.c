@@ -77,10 +77,22 @@ remote *remote_open(const char *const command[])
     return r;
 }
 
-remote *remote_open_aarch64(void)
+static const struct {
+    const char *level, *emulator, *variable;
+} runners[] = {
+    { "aarch64", "qemu-aarch64", "TALLY_TEST_AARCH64" },
+    { "riscv64", "qemu-riscv64", "TALLY_TEST_RISCV64" },
+};
+
+remote *remote_open_level(const char *level)
 {
-    const char *runner = getenv("TALLY_TEST_AARCH64");
-    return runner == NULL ? NULL : remote_open((const char *[]){ "qemu-aarch64", runner, NULL });
+    for (size_t i = 0; i < sizeof runners / sizeof *runners; i++) {
+        const char *runner = getenv(runners[i].variable);
+        if (strcmp(level, runners[i].level) == 0 && runner != NULL) {
+            return remote_open((const char *[]){ runners[i].emulator, runner, NULL });
+        }
+    }
+    return NULL;
 }
 
 void remote_close(remote *r)

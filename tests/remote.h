@@ -30,9 +30,9 @@ enum {
 /* Starts a runner by its command line; NULL if that fails. One thread at a time. */
 remote *remote_open(const char *const command[]);
 
-/* The AArch64 runner that the build names in TALLY_TEST_AARCH64, under qemu-aarch64; NULL where
- * there is none, and the test is to be skipped. */
-remote *remote_open_aarch64(void);
+/* The level's runner, which the build names in TALLY_TEST_AARCH64 or TALLY_TEST_RISCV64, under
+ * qemu-user; NULL where there is none, and the test is to be skipped. */
+remote *remote_open_level(const char *level);
 
 /* Ends the runner; NULL is valid. */
 void remote_close(remote *r);

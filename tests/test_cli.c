@@ -165,7 +165,7 @@ Test(cli, errors_leave_nobody_stuck)
         { "run cumsum:axis=1 a.npy -o o.npy --device vulcan", 2, "device", "did you mean vulkan?",
           "cpu:x86-64-v2" },
         { "run cumsum:axis=1 a.npy -o o.npy --device cpu:avx2", 2, "device", "'cpu:avx2'",
-          "cpu cpu:x86-64-v2 cpu:x86-64-v3 cpu:x86-64-v4 cpu:aarch64" },
+          "cpu cpu:x86-64-v2 cpu:x86-64-v3 cpu:x86-64-v4 cpu:aarch64 cpu:riscv64" },
         { "run cumsum,axis=1 a.npy -o o.npy", 2, "op", "did you mean cumsum?", "OP:DTYPE:SIZES" },
         { "run cumadd:axis=1 a.npy -o o.npy", 2, "op", "'cumadd'", "cumsum cumprod" },
         { "run CUMSUM:axis=1 a.npy -o o.npy", 2, "op", "did you mean cumsum?", "cumprod" },

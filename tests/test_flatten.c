@@ -194,6 +194,30 @@ Test(flatten, aarch64)
     free(code);
 }
 
+Test(flatten, riscv)
+{
+    unsigned char *code;
+    object o = make(EM_RISCV);
+    const uint32_t auipc = 0x00000517, addi = 0x00050513, sd = 0x00b53023;
+    memcpy(o.text, &auipc, 4);
+    memcpy(o.text + 4, &addi, 4);
+    memcpy(o.text + 12, &sd, 4);
+    add_rela(&o, 4, Y_KERNEL, R_RISCV_PCREL_LO12_I, 0); /* the other half is at byte 0 */
+    add_rela(&o, 0, Y_WIDE, R_RISCV_PCREL_HI20, 7);
+    add_rela(&o, 12, Y_KERNEL, R_RISCV_PCREL_LO12_S, 0);
+    expect_layout(&o, &code);
+    const uint32_t distance = 128 + 7;
+    cr_assert_eq(word_at(code, 0), auipc);
+    cr_assert_eq(word_at(code, 4), addi | distance << 20);
+    cr_assert_eq(word_at(code, 12), sd | (distance >> 5) << 25 | (distance & 31) << 7);
+    free(code);
+    o = make(EM_RISCV); /* no other half there */
+    add_rela(&o, 4, Y_KERNEL, R_RISCV_PCREL_LO12_I, 0);
+    add_rela(&o, 8, Y_WIDE, R_RISCV_PCREL_HI20, 0);
+    size_t bytes;
+    cr_assert_eq(flatten(&o, sizeof o, &code, &bytes, NULL), TALLY_INTERNAL);
+}
+
 /* ---- refusals ---- */
 
 static void call_memset(object *o)
@@ -263,7 +287,7 @@ static void huge(object *o)
 }
 static void other_machine(object *o)
 {
-    o->header.e_machine = EM_RISCV;
+    o->header.e_machine = EM_PPC64;
 }
 static void executable(object *o)
 {

@@ -1,8 +1,9 @@
 /*
  * Every operation of kernel IR, for every kind and a range of lanes, compiled for all levels; run
- * where this machine (or an emulator, for AArch64) can, and compared with the interpreter.
+ * where this machine (or an emulator, for AArch64 and RISC-V) can, and compared with the interpreter.
  */
 #include <criterion/criterion.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ enum { SLOT = 512, SLOTS = 200, INPUTS = 4, GUARD = 512 };
 typedef struct subject {
     kir_builder *b;
     kir_value in, out;
-    unsigned slots;
+    unsigned lanes, slots;
     struct {
         char name[32];
         kir_kind kind; /* how to compare */
@@ -153,17 +154,22 @@ static int runs_here(const char *level)
 #endif
 }
 
-static const char *const levels[] = { "x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64" };
-static remote *arm;
+static const char *const levels[] = { "x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64", "riscv64" };
+enum { LEVELS = sizeof levels / sizeof *levels };
+static remote *remotes[LEVELS]; /* NULL where there is none */
 
 static void prepare(void)
 {
-    arm = remote_open_aarch64();
+    for (size_t i = 0; i < LEVELS; i++) {
+        remotes[i] = remote_open_level(levels[i]);
+    }
 }
 
 static void give_up(void)
 {
-    remote_close(arm);
+    for (size_t i = 0; i < LEVELS; i++) {
+        remote_close(remotes[i]);
+    }
 }
 
 static void run_native(const unsigned char *code, size_t bytes, const tly_args *args,
@@ -176,16 +182,22 @@ static void run_native(const unsigned char *code, size_t bytes, const tly_args *
     tly_code_unload(&loaded);
 }
 
-static void run_arm(const unsigned char *code, size_t bytes, const tly_args *args,
-                    const tly_task *task, int64_t *result)
+static void run_remotely(remote *r, const unsigned char *code, size_t bytes, const tly_args *args,
+                         const tly_task *task, int64_t *result)
 {
     const remote_region regions[] = { { input, sizeof input }, { given, sizeof given } };
-    cr_assert_eq(remote_run(arm, code, bytes, args, task, 1, regions, 2, result, NULL), REMOTE_OK);
+    cr_assert_eq(remote_run(r, code, bytes, args, task, 1, regions, 2, result, NULL), REMOTE_OK);
 }
 
 static int has_f16(const char *level)
 {
     return tly_target_find(level)->has_f16;
+}
+
+/* Where lanes are scalars, many of them show no more than a few, and take a minute to compile. */
+static unsigned most_lanes(const char *level)
+{
+    return strcmp(level, "riscv64") == 0 ? 3 : UINT_MAX;
 }
 
 /* Compiles for every level that `allowed` (NULL: all) lets pass, runs, compares. */
@@ -208,7 +220,7 @@ static void check(const subject *s, kir_kernel *kernel, const char *about,
                  error.message);
     args.out.base = (char *)given + GUARD;
     for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
-        if (allowed != NULL && !allowed(levels[i])) {
+        if ((allowed != NULL && !allowed(levels[i])) || s->lanes > most_lanes(levels[i])) {
             continue;
         }
         unsigned char *code;
@@ -216,10 +228,13 @@ static void check(const subject *s, kir_kernel *kernel, const char *about,
         cr_assert_eq(
             tally_llvm_native()->compile(kernel, tly_target_find(levels[i]), &code, &bytes, &error),
             TALLY_OK, "%s %s: %s", levels[i], about, error.message);
-        const int remotely = strcmp(levels[i], "aarch64") == 0 && arm != NULL;
-        if (remotely || runs_here(levels[i])) {
+        if (remotes[i] != NULL || runs_here(levels[i])) {
             memset(given, 0xa5, sizeof given);
-            (remotely ? run_arm : run_native)(code, bytes, &args, &task, &got);
+            if (remotes[i] != NULL) {
+                run_remotely(remotes[i], code, bytes, &args, &task, &got);
+            } else {
+                run_native(code, bytes, &args, &task, &got);
+            }
             cr_assert_eq(got, want, "%s %s: result %lld", levels[i], about, (long long)got);
             compare(s, levels[i], about);
         }
@@ -434,6 +449,7 @@ Test(lower, operations, .init = prepare, .fini = give_up)
             snprintf(about, sizeof about, "%sx%u", kir_kind_text(all_kinds[k]), lanes[n]);
             fill_input(bytes);
             subject s = begin();
+            s.lanes = lanes[n];
             kir_value x = kir_load(s.b, type, s.in, 0, 64);
             kir_value y = kir_load(s.b, type, s.in, SLOT, bytes);
             if (type.kind != KIR_F16) {
@@ -463,6 +479,7 @@ Test(lower, reals, .init = prepare, .fini = give_up)
             char about[32];
             snprintf(about, sizeof about, "%sx%u", kir_kind_text(kinds[k]), lanes[n]);
             subject s = begin();
+            s.lanes = lanes[n];
             fill_input(bytes);
             for (unsigned round = 0; round < 4; round++) {
                 const int64_t at = round * 2 * 64;
@@ -489,6 +506,7 @@ Test(lower, f16, .init = prepare, .fini = give_up)
         for (unsigned bytes = 2; bytes <= 4; bytes += 2) {
             fill_input(bytes);
             subject s = begin();
+            s.lanes = lanes[n];
             kir_value x = kir_load(s.b, half, s.in, 0, 2), y = kir_load(s.b, single, s.in, 0, 4);
             put(&s, "fpext", kir_convert(s.b, KIR_FPEXT, single, x));
             put(&s, "fptrunc", kir_convert(s.b, KIR_FPTRUNC, half, y));
@@ -648,7 +666,8 @@ Test(lower, load)
 /* A kernel that leaves its memory is reported, and the runner lives on. */
 Test(lower, fault, .init = prepare, .fini = give_up)
 {
-    if (arm == NULL) {
+    const size_t arm = 3;
+    if (remotes[arm] == NULL) {
         cr_skip_test("no AArch64 runner");
     }
     const tly_task task = { .end = 1 };
@@ -665,11 +684,11 @@ Test(lower, fault, .init = prepare, .fini = give_up)
         int64_t result;
         uint64_t fault = 0;
         cr_assert_eq(
-            tally_llvm_native()->compile(kernel, tly_target_find("aarch64"), &code, &bytes, NULL),
+            tally_llvm_native()->compile(kernel, tly_target_find(levels[arm]), &code, &bytes, NULL),
             TALLY_OK);
         memset(given, 0, 8);
-        const int status = remote_run(arm, code, bytes, &args, &task, 1, &region, 1, &result,
-                                      &fault);
+        const int status = remote_run(remotes[arm], code, bytes, &args, &task, 1, &region, 1,
+                                      &result, &fault);
         cr_assert_eq(status, n % 2 == 0 ? REMOTE_OK : REMOTE_FAULT);
         cr_assert_eq(given[0], n % 2 == 0 ? 42 : 0);
         cr_assert(n % 2 == 0 || fault == (uintptr_t)given + (uint64_t)offset);

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { MOST_DEVICES = 72, CPU_DEVICES = 4 };
+enum { MOST_DEVICES = 72, CPU_DEVICES = 5 };
 
 typedef struct device_list {
     tally_device device[MOST_DEVICES];
@@ -98,11 +98,6 @@ int tly_device_find(const char *wanted, char selector[32], tly_report *report)
     if (wanted && is_vulkan(wanted) && strlen(wanted) < 32) {
         strcpy(selector, wanted);
         return EXIT_DONE;
-    }
-    if (wanted &&
-        strcmp(wanted, "cpu:riscv64") == 0) { /* a name of the command's, as yet for none */
-        return tly_refuse(report, EXIT_UNSUPPORTED, "device",
-                          "%s: this version makes no kernels for it", wanted);
     }
     status = list_devices(&list, !wanted || strncmp(wanted, "cpu", 3) == 0, report);
     if (status) {

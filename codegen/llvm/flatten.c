@@ -100,18 +100,63 @@ static int patch_literal(unsigned char *at, int64_t from, int64_t to)
     return 1;
 }
 
+/* The two halves of a distance: auipc's is rounded, as the other is signed. */
+static int patch_upper(unsigned char *at, int64_t from, int64_t to)
+{
+    const int64_t distance = to - from;
+    if (distance < -(1 << 30) || distance >= 1 << 30) {
+        return 0;
+    }
+    uint32_t word;
+    memcpy(&word, at, sizeof word);
+    word = (word & 0xfff) | (((uint32_t)distance + 0x800) & 0xfffff000u);
+    memcpy(at, &word, sizeof word);
+    return 1;
+}
+
+static int patch_lower(unsigned char *at, int64_t from, int64_t to)
+{
+    uint32_t word;
+    memcpy(&word, at, sizeof word);
+    word = (word & 0xfffff) | (uint32_t)(to - from) << 20;
+    memcpy(at, &word, sizeof word);
+    return 1;
+}
+
+static int patch_lower_of_store(unsigned char *at, int64_t from, int64_t to)
+{
+    const uint32_t value = (uint32_t)(to - from);
+    uint32_t word;
+    memcpy(&word, at, sizeof word);
+    word = (word & ~0xfe000f80u) | (value >> 5 & 0x7f) << 25 | (value & 0x1f) << 7;
+    memcpy(at, &word, sizeof word);
+    return 1;
+}
+
 static const struct {
     uint16_t machine;
-    uint32_t type;
+    uint32_t type, upper; /* upper: its symbol is the place of such a relocation, whose distance
+                             this one completes */
     int (*patch)(unsigned char *at, int64_t from, int64_t to);
 } relocations[] = {
-    { EM_X86_64, R_X86_64_PC32, patch_pc32 },
-    { EM_X86_64, R_X86_64_PLT32, patch_pc32 },
-    { EM_AARCH64, R_AARCH64_ADR_PREL_LO21, patch_adr },
-    { EM_AARCH64, R_AARCH64_LD_PREL_LO19, patch_literal },
+    { EM_X86_64, R_X86_64_PC32, 0, patch_pc32 },
+    { EM_X86_64, R_X86_64_PLT32, 0, patch_pc32 },
+    { EM_AARCH64, R_AARCH64_ADR_PREL_LO21, 0, patch_adr },
+    { EM_AARCH64, R_AARCH64_LD_PREL_LO19, 0, patch_literal },
+    { EM_RISCV, R_RISCV_PCREL_HI20, 0, patch_upper },
+    { EM_RISCV, R_RISCV_PCREL_LO12_I, R_RISCV_PCREL_HI20, patch_lower },
+    { EM_RISCV, R_RISCV_PCREL_LO12_S, R_RISCV_PCREL_HI20, patch_lower_of_store },
 };
 
-static tally_status relocate(const image *im, uint32_t target, const Elf64_Rela *rela)
+static Elf64_Rela rela_at(const image *im, const Elf64_Shdr *table, uint64_t n)
+{
+    Elf64_Rela rela;
+    memcpy(&rela, im->object + table->sh_offset + n * sizeof rela, sizeof rela);
+    return rela;
+}
+
+/* Where in the blob a relocation points. */
+static tally_status find_place(const image *im, const Elf64_Rela *rela, int64_t *to)
 {
     const uint32_t type = (uint32_t)ELF64_R_TYPE(rela->r_info);
     const uint64_t number = ELF64_R_SYM(rela->r_info);
@@ -127,10 +172,6 @@ static tally_status relocate(const image *im, uint32_t target, const Elf64_Rela 
         return FAIL(im, "the code needs \"%s\", which is no part of it (relocation %u)", name,
                     (unsigned)type);
     }
-    const Elf64_Shdr *section = &im->sections[target];
-    if (section->sh_size < 4 || rela->r_offset > section->sh_size - 4) {
-        return FAIL(im, "relocation outside its section %s", section_name(im, target));
-    }
     /* x86 counts from the instruction's end, so that a reference to the first byte looks as if it
      * lay before it: up to four bytes of the field and four of an immediate operand behind it. */
     const uint64_t room = im->sections[symbol.st_shndx].sh_size;
@@ -139,18 +180,48 @@ static tally_status relocate(const image *im, uint32_t target, const Elf64_Rela 
         addend > (int64_t)(room - symbol.st_value)) {
         return FAIL(im, "relocation %u points outside \"%s\"", (unsigned)type, name);
     }
-    for (size_t i = 0; i < sizeof relocations / sizeof relocations[0]; i++) {
+    *to = im->place[symbol.st_shndx] + (int64_t)symbol.st_value + addend;
+    return TALLY_OK;
+}
+
+/* The other half's place is *from, and where that points will be *to. */
+static tally_status find_upper(const image *im, const Elf64_Shdr *table, uint32_t type,
+                               int64_t from, int64_t *to)
+{
+    for (uint64_t n = 0; n < table->sh_size / sizeof(Elf64_Rela); n++) {
+        const Elf64_Rela rela = rela_at(im, table, n);
+        if (ELF64_R_TYPE(rela.r_info) == type &&
+            rela.r_offset == (uint64_t)(from - im->place[table->sh_info])) {
+            return find_place(im, &rela, to);
+        }
+    }
+    return FAIL(im, "half a relocation at byte %lld", (long long)from);
+}
+
+static tally_status relocate(const image *im, const Elf64_Shdr *table, const Elf64_Rela *rela)
+{
+    const uint32_t type = (uint32_t)ELF64_R_TYPE(rela->r_info), target = table->sh_info;
+    const Elf64_Shdr *section = &im->sections[target];
+    if (section->sh_size < 4 || rela->r_offset > section->sh_size - 4) {
+        return FAIL(im, "relocation outside its section %s", section_name(im, target));
+    }
+    const int64_t at = im->place[target] + (int64_t)rela->r_offset;
+    int64_t from = at, to = 0;
+    tally_status status = find_place(im, rela, &to);
+    for (size_t i = 0; status == TALLY_OK && i < sizeof relocations / sizeof *relocations; i++) {
         if (relocations[i].machine != im->header.e_machine || relocations[i].type != type) {
             continue;
         }
-        const int64_t from = im->place[target] + (int64_t)rela->r_offset;
-        const int64_t to = im->place[symbol.st_shndx] + (int64_t)symbol.st_value + addend;
-        if (!relocations[i].patch(im->blob + from, from, to)) {
-            return FAIL(im, "relocation %u to \"%s\" is out of range", (unsigned)type, name);
+        if (relocations[i].upper != 0) {
+            from = to;
+            status = find_upper(im, table, relocations[i].upper, from, &to);
         }
-        return TALLY_OK;
+        if (status == TALLY_OK && !relocations[i].patch(im->blob + at, from, to)) {
+            return FAIL(im, "relocation %u is out of range", (unsigned)type);
+        }
+        return status;
     }
-    return FAIL(im, "relocation %u to \"%s\" needs a linker", (unsigned)type, name);
+    return status != TALLY_OK ? status : FAIL(im, "relocation %u needs a linker", (unsigned)type);
 }
 
 static tally_status relocate_all(const image *im)
@@ -170,9 +241,8 @@ static tally_status relocate_all(const image *im)
             return FAIL(im, "relocations of an unknown form in %s", section_name(im, i));
         }
         for (uint64_t n = 0; n < s->sh_size / sizeof(Elf64_Rela); n++) {
-            Elf64_Rela rela;
-            memcpy(&rela, im->object + s->sh_offset + n * sizeof rela, sizeof rela);
-            tally_status status = relocate(im, s->sh_info, &rela);
+            const Elf64_Rela rela = rela_at(im, s, n);
+            tally_status status = relocate(im, s, &rela);
             if (status != TALLY_OK) {
                 return status;
             }
@@ -192,7 +262,7 @@ static tally_status read_sections(image *im)
     memcpy(h, im->object, sizeof *h);
     if (memcmp(h->e_ident, ELFMAG, SELFMAG) != 0 || h->e_ident[EI_CLASS] != ELFCLASS64 ||
         h->e_ident[EI_DATA] != ELFDATA2LSB || h->e_type != ET_REL ||
-        (h->e_machine != EM_X86_64 && h->e_machine != EM_AARCH64)) {
+        (h->e_machine != EM_X86_64 && h->e_machine != EM_AARCH64 && h->e_machine != EM_RISCV)) {
         return FAIL(im, "not a relocatable ELF object of a known machine");
     }
     if (h->e_shentsize != sizeof(Elf64_Shdr) || h->e_shnum > MAX_SECTIONS ||
@@ -254,7 +324,7 @@ static tally_status lay_out(image *im)
         }
         const char *name = section_name(im, i);
         if (s->sh_type != SHT_PROGBITS || s->sh_flags & (SHF_WRITE | SHF_EXECINSTR) ||
-            strncmp(name, ".rodata", 7) != 0) {
+            (strncmp(name, ".rodata", 7) != 0 && strncmp(name, ".srodata", 8) != 0)) {
             return FAIL(im, "section %s, where only code and constants may be", name);
         }
         status = place(im, i);

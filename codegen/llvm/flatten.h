@@ -10,7 +10,7 @@
 
 #include <tally/status.h>
 
-/* The object (x86-64 or AArch64) must be one function that calls nothing and has no variables:
+/* The object (x86-64, AArch64 or RISC-V) must be one function that calls nothing and has no variables:
  * whatever else it asks for, and any damage, is TALLY_INTERNAL naming the relocation, symbol or
  * section. *code comes from malloc. Constants keep their alignment, up to 64 bytes, relative to
  * the blob's start. Thread-safe. */

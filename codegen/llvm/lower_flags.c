@@ -1,11 +1,14 @@
 /*
  * Flags of floating-point arithmetic: what a kernel met is read from the machine's own register, at
- * no cost to the loops between. The host's flags and modes are put back when the kernel returns;
- * in between no exception traps, whatever the host has asked for.
+ * no cost to the loops between. Before the part of the kernel that looks at flags the host's flags and
+ * modes are saved, and behind it they are put back; in between no exception traps, whatever the host
+ * has asked for. Both wait for all arithmetic under way: a kernel that gets by without that part does
+ * without them.
  *
  * LLVM does not know that arithmetic writes flags. It does not move arithmetic out of loops or
  * across the instructions below, which read and write a control register on which x86's vector
- * instructions depend; templates keep a loop between clearing and reading.
+ * instructions depend; templates keep a loop between clearing and reading, which is all that
+ * keeps RISC-V's in their places.
  */
 #include <string.h>
 
@@ -16,7 +19,8 @@ enum {
     MXCSR_OTHERS = 0x27,
     MXCSR_MASKS = 0x1f80,
     MXCSR_OVERFLOW_BIT = 3,
-    FPSR_OVERFLOW_BIT = 2
+    FPSR_OVERFLOW_BIT = 2,
+    FFLAGS_OVERFLOW_BIT = 2
 };
 
 static int wants_flags(const tly_lowering *l)
@@ -26,6 +30,36 @@ static int wants_flags(const tly_lowering *l)
             return 1;
     }
     return 0;
+}
+
+static int looks(const kir_inst *inst)
+{
+    return inst->op == KIR_FLAGS || inst->op == KIR_CLEAR_FLAGS;
+}
+
+/* The smallest branch of an `if` around all looks, which no loop is around; else the whole kernel. */
+static void find_part(tly_lowering *l)
+{
+    const kir_inst *insts = l->kernel->insts;
+    uint32_t n = 0, first = 0, last = l->kernel->inst_count - 1;
+    l->part_end = last;
+    while (!looks(&insts[first]))
+        first++;
+    while (!looks(&insts[last]))
+        last--;
+    while (n < first) {
+        const int branch = insts[n].op == KIR_IF || insts[n].op == KIR_ELSE;
+        if (!branch && insts[n].op != KIR_FOR) {
+            n++;
+        } else if (insts[n].match < first) {
+            n = insts[n].match;
+        } else if (branch && insts[n].match > last) {
+            l->part_begin = n++;
+            l->part_end = insts[l->part_begin].match;
+        } else {
+            return;
+        }
+    }
 }
 
 /* MXCSR goes by memory. */
@@ -51,29 +85,62 @@ static LLVMValueRef fpsr(const tly_lowering *l, const char *way, LLVMValueRef va
     return tly_lower_intrinsic(l, way, &type, 1, arguments, value != NULL ? 2 : 1);
 }
 
-static LLVMValueRef read_fpsr(const tly_lowering *l)
+/* FFLAGS by an instruction that LLVM's IR has no other way to. */
+static LLVMValueRef fflags(const tly_lowering *l, const char *text, const char *constraint,
+                           LLVMTypeRef type, LLVMValueRef value)
 {
-    return fpsr(l, "llvm.read_volatile_register", NULL);
+    LLVMTypeRef word = l->scalars[KIR_I64];
+    LLVMTypeRef callee = LLVMFunctionType(type, &word, value != NULL, 0);
+    /* Read only, but no const in LLVM 15's header. */
+    LLVMValueRef code = LLVMGetInlineAsm(callee, (char *)(uintptr_t)text, strlen(text),
+                                         (char *)(uintptr_t)constraint, strlen(constraint), 1, 0,
+                                         LLVMInlineAsmDialectATT, 0);
+    return LLVMBuildCall2(l->builder, callee, code, &value, value != NULL, "");
 }
 
-static void write_fpsr(const tly_lowering *l, LLVMValueRef v)
+static int in_memory(const tly_lowering *l)
 {
-    fpsr(l, "llvm.write_register", v);
+    return l->arch->flags == TLY_MXCSR;
+}
+
+static LLVMValueRef read_flags(const tly_lowering *l)
+{
+    return l->arch->flags == TLY_FPSR
+               ? fpsr(l, "llvm.read_volatile_register", NULL)
+               : fflags(l, "frflags $0", "=r", l->scalars[KIR_I64], NULL);
+}
+
+static void write_flags(const tly_lowering *l, LLVMValueRef v)
+{
+    if (l->arch->flags == TLY_FPSR)
+        fpsr(l, "llvm.write_register", v);
+    else
+        fflags(l, "fsflags $0", "r", LLVMVoidTypeInContext(l->context), v);
+}
+
+void tly_lower_begin_flags(tly_lowering *l)
+{
+    l->saved = l->clean = NULL;
+    l->part_begin = l->part_end = TLY_NOWHERE;
+    if (!wants_flags(l))
+        return;
+    find_part(l);
+    if (in_memory(l)) {
+        l->saved = add_word(l, "saved");
+        l->clean = add_word(l, "clean");
+    }
+    if (l->part_begin == TLY_NOWHERE)
+        tly_lower_save_flags(l);
 }
 
 void tly_lower_save_flags(tly_lowering *l)
 {
     LLVMBuilderRef b = l->builder;
-    l->saved = NULL;
-    if (!wants_flags(l))
-        return;
-    if (l->arch->flags == TLY_FPSR) {
-        l->saved = read_fpsr(l);
+    if (!in_memory(l)) {
+        l->saved = read_flags(l);
         l->clean = tly_lower_int(l, KIR_I64, 0);
         return;
     }
-    l->saved = add_word(l, "saved");
-    l->clean = add_word(l, "clean");
     mxcsr(l, "stmxcsr", l->saved);
     LLVMValueRef v = LLVMBuildLoad2(b, l->scalars[KIR_I32], l->saved, "");
     v = LLVMBuildAnd(b, v, tly_lower_int(l, KIR_I32, ~(uint32_t)MXCSR_FLAGS), "");
@@ -83,12 +150,10 @@ void tly_lower_save_flags(tly_lowering *l)
 
 void tly_lower_restore_flags(tly_lowering *l)
 {
-    if (l->saved == NULL)
-        return;
-    if (l->arch->flags == TLY_FPSR)
-        write_fpsr(l, l->saved);
-    else
+    if (in_memory(l))
         mxcsr(l, "ldmxcsr", l->saved);
+    else
+        write_flags(l, l->saved);
 }
 
 LLVMValueRef tly_lower_clear_flags(tly_lowering *l, const kir_inst *inst)
@@ -96,28 +161,34 @@ LLVMValueRef tly_lower_clear_flags(tly_lowering *l, const kir_inst *inst)
     (void)inst;
     if (l->saved == NULL) /* nobody reads them */
         return NULL;
-    if (l->arch->flags == TLY_FPSR)
-        write_fpsr(l, l->clean);
-    else
+    if (in_memory(l))
         mxcsr(l, "ldmxcsr", l->clean);
+    else
+        write_flags(l, l->clean);
     return NULL;
 }
 
+/* `v` shifted right, and of it the bits of `mask`. */
+static LLVMValueRef bits(const tly_lowering *l, LLVMValueRef v, uint64_t shift, uint64_t mask)
+{
+    v = LLVMBuildLShr(l->builder, v, tly_lower_int(l, KIR_I32, shift), "");
+    return LLVMBuildAnd(l->builder, v, tly_lower_int(l, KIR_I32, mask), "");
+}
+
+/* Underflow is the bit above overflow, on RISC-V the one below. */
 LLVMValueRef tly_lower_flags(tly_lowering *l, const kir_inst *inst)
 {
-    LLVMBuilderRef b = l->builder;
     LLVMTypeRef i32 = l->scalars[KIR_I32];
-    LLVMValueRef v;
-    uint64_t overflow = FPSR_OVERFLOW_BIT;
+    const uint64_t both = KIR_OVERFLOWED | KIR_UNDERFLOWED;
     (void)inst;
-    if (l->arch->flags == TLY_FPSR) {
-        v = LLVMBuildTrunc(b, read_fpsr(l), i32, "");
-    } else {
-        overflow = MXCSR_OVERFLOW_BIT;
+    if (in_memory(l)) {
         mxcsr(l, "stmxcsr", l->slot);
-        v = LLVMBuildLoad2(b, i32, l->slot, "");
+        LLVMValueRef word = LLVMBuildLoad2(l->builder, i32, l->slot, "");
+        return bits(l, word, MXCSR_OVERFLOW_BIT, both);
     }
-    /* underflow is the bit above */
-    v = LLVMBuildLShr(b, v, tly_lower_int(l, KIR_I32, overflow), "");
-    return LLVMBuildAnd(b, v, tly_lower_int(l, KIR_I32, KIR_OVERFLOWED | KIR_UNDERFLOWED), "");
+    LLVMValueRef v = LLVMBuildTrunc(l->builder, read_flags(l), i32, "");
+    return l->arch->flags == TLY_FPSR
+               ? bits(l, v, FPSR_OVERFLOW_BIT, both)
+               : LLVMBuildOr(l->builder, bits(l, v, FFLAGS_OVERFLOW_BIT, KIR_OVERFLOWED),
+                             bits(l, v, 0, KIR_UNDERFLOWED), "");
 }

@@ -270,9 +270,30 @@ LLVMValueRef tly_lower_opaque(const tly_lowering *l, LLVMValueRef v, const char 
     return LLVMBuildCall2(l->builder, callee, code, &v, 1, "");
 }
 
+/* In the register of its kind. */
+static LLVMValueRef keep_scalar(const tly_lowering *l, LLVMValueRef v)
+{
+    const LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(v));
+    const int is_float = kind == LLVMFloatTypeKind || kind == LLVMDoubleTypeKind;
+    return tly_lower_opaque(l, v, is_float ? l->arch->vector_register : l->arch->scalar_register);
+}
+
+static LLVMValueRef keep_each(const tly_lowering *l, LLVMValueRef v, unsigned lanes)
+{
+    for (unsigned i = 0; i < lanes; i++) {
+        LLVMValueRef at = tly_lower_int(l, KIR_I32, i);
+        LLVMValueRef lane = keep_scalar(l, LLVMBuildExtractElement(l->builder, v, at, ""));
+        v = LLVMBuildInsertElement(l->builder, v, lane, at, "");
+    }
+    return v;
+}
+
 /* A vector of `lanes` lanes of `bits`, whole registers at a time. */
 LLVMValueRef tly_lower_keep(const tly_lowering *l, LLVMValueRef v, unsigned lanes, unsigned bits)
 {
+    if (!l->arch->has_vectors) {
+        return keep_each(l, v, lanes);
+    }
     const unsigned widest = (unsigned)l->target->vector_bytes * 8;
     unsigned width = 128;
     while (width < lanes * bits && width < widest) {
@@ -311,8 +332,7 @@ static LLVMValueRef keep(tly_lowering *l, const kir_inst *inst)
     if (type.lanes > 1) {
         v = tly_lower_keep(l, v, type.lanes, kir_kind_bits((kir_kind)type.kind));
     } else {
-        const int in_vector = type.kind == KIR_F32 || type.kind == KIR_F64;
-        v = tly_lower_opaque(l, v, in_vector ? l->arch->vector_register : l->arch->scalar_register);
+        v = keep_scalar(l, v);
     }
     return type.kind == KIR_F16 ? LLVMBuildBitCast(l->builder, v, tly_lower_type(l, type), "") : v;
 }

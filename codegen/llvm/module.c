@@ -12,9 +12,10 @@
 #include "../../runtime/error.h"
 
 static const tly_arch archs[] = {
-    { "x86_64", "x86-64", LLVMCodeModelSmall, "=r,0", "=v,0", "llvm.x86.sse.sfence", TLY_MXCSR, 0,
-      0 },
-    { "aarch64", "generic", LLVMCodeModelTiny, "=r,0", "=w,0", NULL, TLY_FPSR, 1, 0 },
+    { "x86_64", "x86-64", LLVMCodeModelSmall, "=r,0", "=v,0", "llvm.x86.sse.sfence", TLY_MXCSR, 1,
+      0, 0 },
+    { "aarch64", "generic", LLVMCodeModelTiny, "=r,0", "=w,0", NULL, TLY_FPSR, 1, 1, 0 },
+    { "riscv64", "sifive-u54", LLVMCodeModelMedium, "=r,0", "=f,0", NULL, TLY_FFLAGS, 0, 0, 1 },
 };
 
 static const tly_arch *find_arch(const char *triple)
@@ -66,6 +67,11 @@ static void initialise(void)
     LLVMInitializeAArch64Target();
     LLVMInitializeAArch64TargetMC();
     LLVMInitializeAArch64AsmPrinter();
+    LLVMInitializeRISCVTargetInfo();
+    LLVMInitializeRISCVTarget();
+    LLVMInitializeRISCVTargetMC();
+    LLVMInitializeRISCVAsmPrinter();
+    LLVMInitializeRISCVAsmParser(); /* flags */
 }
 
 /* 0, or why there is no key: a process can have as many as it may, and fewer later. */

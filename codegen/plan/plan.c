@@ -421,10 +421,12 @@ static int32_t choose_reduce_tile(const tly_problem *p, const tly_target *t, con
     return lanes < LEAST ? LEAST : lanes > MOST ? MOST : lanes;
 }
 
-/* So many that states fill eight vectors and more, which hide the latency of one. */
+/* So many that states fill eight vectors and more, which hide the latency of one; many columns do. */
 static int32_t choose_reduce_block(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     (void)t;
+    if (p->dense & TLY_REDUCED_LONG)
+        return 1;
     int32_t block = 8 * plan->lanes / (p->length > 1 ? p->length : 1);
     return block > plan->lanes ? block : plan->lanes;
 }

@@ -29,6 +29,7 @@ static const level levels[TLY_LEVELS] = {
     /* AVX512 F, DQ, CD, BW, VL; opmask and zmm, too */
     { "x86-64-v4", "x86-64", 0, BIT(16) | BIT(17) | BIT(28) | BIT(30) | BIT(31), 0, 0xe6 },
     { "aarch64", "aarch64", 0, 0, 0, 0 },
+    { "riscv64", "riscv64", 0, 0, 0, 0 },
 };
 
 const char *tly_level_name(int level)

@@ -5,12 +5,14 @@
 #include <stdint.h>
 
 /* Levels are numbers from 0 to TLY_LEVELS - 1, in ascending order within one architecture. */
-#define TLY_LEVELS 4
+#define TLY_LEVELS 5
 #define TLY_LEVEL_NONE (-1)
 
 /* This architecture's name in the table of levels. */
 #if defined(__x86_64__)
 #define TLY_MACHINE "x86-64"
+#elif defined(__riscv)
+#define TLY_MACHINE "riscv64"
 #else
 #define TLY_MACHINE "aarch64"
 #endif

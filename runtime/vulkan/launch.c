@@ -443,13 +443,19 @@ void tly_gpu_steps_free(tly_gpu_steps *steps)
 
 /* --- placing -------------------------------------------------------------------------------- */
 
+/* Of a row that goes downwards it is the end that whole vectors begin at. */
+static uint64_t upwards(const tly_push_tensor *t)
+{
+    return t->axis < 0 ? t->base - (uint64_t)t->axis : t->base;
+}
+
 tly_push tly_gpu_step_place(const tly_gpu_step *step, uint64_t in, uint64_t out, uint64_t scratch)
 {
     tly_push push = step->push;
     push.in.base += in;
     push.out.base += out;
     push.scratch = scratch;
-    if ((push.in.base | (step->reads ? 0 : push.out.base)) % VECTOR != 0) {
+    if ((upwards(&push.in) | (step->reads ? 0 : upwards(&push.out))) % VECTOR != 0) {
         push.flags &= ~(uint32_t)TLY_GPU_ALIGNED;
     }
     return push;
