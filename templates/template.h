@@ -264,6 +264,7 @@ enum { TLY_WATCH_PART = 2 }; /* half of the range, as windows are quotients of t
 typedef enum tly_limit {
     TLY_TINY,   /* 2^-127: what is computed to be smaller is no normal number in any order */
     TLY_NORMAL, /* 2^-126 */
+    TLY_FAINT,  /* the same (f64: 2^-922) */
     TLY_SMALL,  /* 2^-60 (f64: 2^-500) */
     TLY_LARGE,  /* 2^126: what is smaller overflows in no order */
     TLY_INFINITE,

@@ -389,12 +389,12 @@ static int32_t choose_reduce_unroll(const tly_problem *p, const tly_target *t, c
     return tly_operator_find(p->op)->take != NULL ? 4 : 8;
 }
 
-/* Short rows side by side, as many as lanes and as there are registers for; where vectors are loaded
- * in part, as what fills none would go one by one. */
+/* Short rows side by side, as many as lanes and as there are registers for. */
 static int32_t choose_reduce_rows(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
-    int32_t rows = plan->lanes < TLY_REDUCE_MOST_GROUP ? plan->lanes : TLY_REDUCE_MOST_GROUP;
-    if (!(p->dense & TLY_REDUCED_SHORT) || plan->unroll > 1 || !tly_is_masked(p, t))
+    int32_t most = t->registers / 2;
+    int32_t rows = plan->lanes < most ? plan->lanes : most;
+    if (!(p->dense & TLY_REDUCED_SHORT) || plan->unroll > 1)
         return 1;
     return tly_operator_find(p->op)->parts > 1 && rows > 8 ? 8 : rows;
 }
