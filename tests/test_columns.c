@@ -85,7 +85,7 @@ Test(columns, slices, .timeout = 280)
         "cumprod:f32:5x7x1024:axis=1",        "cumsum:f64:3x9x512:axis=1",
         "cumprod:f16:4x5x2048:axis=1",        "cumsum:bf16:5x6x1024:axis=1",
         "cumsum:i64:6x5x1040:axis=1",         "cumprod:u32:3x6x4x512:axis=2,in=13312x2048x512x1",
-        "cumsum:f16:3x7x1024:axis=1,acc=f32",
+        "cumsum:f32:3x7x1024:axis=1,acc=f64",
     };
     tly_trials t;
     tly_trials_open(&t);
