@@ -121,6 +121,10 @@ kir_value tly_out_step(tly_build *c);
 typedef void (*tly_lanes_body)(tly_build *c, tly_row at, kir_value count, kir_value sums);
 void tly_each_row_of_lanes(tly_build *c, tly_launch *launch, tly_lanes_body body);
 
+/* Outer slices side by side (slices.c): rows from `first` on, of [first, end), all lanes of each;
+ * returns the first row that is left. `scratch`: plan->slices rows of states. */
+kir_value tly_scan_slices(tly_build *c, kir_value first, kir_value end, kir_value scratch);
+
 /* ---- the operator (operators.c) ---- */
 
 /* A state is one value or a tuple of up to three; all of its parts have the same lanes. */
