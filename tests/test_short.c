@@ -12,7 +12,7 @@
 enum { BATCH = 16, ROWS = 8 * BATCH, LONGEST = 255, OURS = 3 };
 
 /* What a row's products do. Exact ones are subnormal and are not rounded. */
-typedef enum kind { LIVES, SINKS, GROWS, EXACT, ZERO, SPECIAL, HIGH, BACK, KINDS } kind;
+typedef enum kind { LIVES, SINKS, GROWS, EXACT, ZERO, SPECIAL, HIGH, BACK, FAR, KINDS } kind;
 
 static double element(kind k, int i, tly_random *r)
 {
@@ -30,6 +30,8 @@ static double element(kind k, int i, tly_random *r)
         return i == 90 ? INFINITY : i == 120 ? NAN : u;
     case HIGH:
         return i < 10 ? 64 : i < 30 ? 1 / u : u;
+    case FAR: /* out of range and back within any row */
+        return (1 + u) * (i % 4 < 2 ? 0x1p-70 : 0x1p70);
     case BACK:
         return i < 64 ? .125 : 8 + u;
     default:
