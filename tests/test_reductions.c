@@ -404,6 +404,32 @@ Test(reductions, line_2_4_no_byte_beyond, .timeout = 240)
     tly_trials_close(&t);
 }
 
+/* Lanes that fill no vector are loaded in part where a level can do that, and go one by one else. */
+Test(reductions, line_2_4_lanes_beside_vectors, .timeout = 240)
+{
+    static const char *const words[] = {
+        "sum:f32:700x65:axes=0",
+        "max:f32:19x79:axes=0",
+        "argmax:f32:9x97:axes=0,last",
+        "argmin:f64>i32:33x67:axes=0",
+        "log_sum_exp:f32:17x71:axes=0",
+        "prod:f16:9x95:axes=0",
+        "sum:i8>i64:3x17x83:axes=1",
+        "min:i8:30x127:axes=0",
+        "mean:bf16:9x3x77:axes=0",
+        "l2:f64:40x65:axes=0,in=80x1",
+        "sum:f32:5x1037:axes=0,out=-2@2072",
+        "max:u16:70x66:axes=0",
+    };
+    static const tly_data data[] = { TLY_DATA_EXACT, TLY_DATA_SPECIAL, TLY_DATA_TIES };
+    tly_trials t;
+    tly_trials_open(&t);
+    for (size_t k = 0; k < COUNT(words); k++)
+        for (size_t n = 0; n < COUNT(data); n++)
+            tly_trials_check(&t, words[k], data[n], n);
+    tly_trials_close(&t);
+}
+
 /* ---- few long lanes, whose axis is cut in chunks ---- */
 
 Test(reductions, line_5_1_long_lanes, .timeout = 240)
