@@ -276,6 +276,13 @@ static int32_t choose_ahead(const tly_problem *p, const tly_target *t, const tly
     return t->vector_bytes == 64 ? 6144 : 2048;
 }
 
+static int32_t choose_slices(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    (void)t;
+    (void)plan;
+    return tly_takes_slices(p) && tly_is_plain(p) ? 2 : 1;
+}
+
 static int32_t choose_turned(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     (void)t;
@@ -467,6 +474,7 @@ static const choice choices[TLY_TEMPLATE_COUNT][MOST_CHOICES] = {
         { KEY(lanes), choose_lanes, 0 },
         { KEY(rows), choose_steps, 0 },
         { KEY(lines), NULL, 2 },
+        { KEY(slices), choose_slices, 0 },
         { KEY(tile_lanes), choose_tile, 0 },
         { KEY(prefetch), choose_ahead, 0 },
         /* f32 past the cache, of a copy: rows of 1, 4, 8, 16, 32 KiB by one step a pass 1.08, 1.05,
@@ -522,6 +530,7 @@ static const choice choices[TLY_TEMPLATE_COUNT][MOST_CHOICES] = {
         { KEY(lanes), choose_lanes, 0 },
         { KEY(history), choose_history, 0 },
         { KEY(unroll), choose_narrow_lines, 0 },
+        { KEY(slices), choose_slices, 0 },
         { KEY(block), choose_narrow_block, 0 },
         { KEY(prefetch), NULL, 4096 },
         { KEY(split_bytes), choose_split, 0 },
