@@ -160,12 +160,14 @@ static int32_t lanes_of(const shape *s)
 
 /* The kept dim whose elements lie one behind the other, each a short step of several; or -1. As lanes
  * they go one by one. f32 of 64x...xL, axes 0 and 2, in cache, ns an element by rows and by lanes,
- * AVX-512: sums of L = 2 6.3, .30, of 4 1.57, .42, of 7 .85, .58, of 9 .40, .87; argmax of 2 4.2, 2.2, of 4
- * 2.7, 2.3, of 9 .66, 1.6; log_sum_exp of 2 10.5, 5.8, of 3 4.0, 5.7 (Emerald Rapids, minima). */
+ * AVX-512: sums of L = 2 6.3, .30, of 4 1.57, .42, of 7 .85, .58, of 9 .40, .87; max of 2 1.8, 1.1, of 3
+ * 2.1, 1.2; argmax of 2 4.2, 2.2, of 3 2.7, 2.3, of 9 .66, 1.6; log_sum_exp of 2 10.5, 5.8, of 3 4.0, 5.7
+ * (Emerald Rapids, minima). */
 static int32_t apart_lanes(const shape *s, int32_t op)
 {
     const tly_dim *last = &s->reduced[s->reduced_count - 1];
-    const int64_t most = op == TALLY_LOG_SUM_EXP ? 2 : s->ordered ? 4 : TLY_REDUCED_SHORT_STEP;
+    const int compares = op == TALLY_MAX || op == TALLY_MIN || s->ordered;
+    const int64_t most = op == TALLY_LOG_SUM_EXP ? 2 : compares ? 3 : TLY_REDUCED_SHORT_STEP;
     if (s->reduced_count < 2 || last->in_stride != 1 || last->size > most) {
         return -1;
     }

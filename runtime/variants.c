@@ -13,9 +13,9 @@
 #include <stdlib.h>
 
 enum {
-    ROWS_LIMIT = TLY_MEDIUM_ROW + 2,        /* along a scan's axis */
-    LANES_LIMIT = TLY_NARROW_MOST + 2,      /* beside it */
-    KEPT_LIMIT = TLY_REDUCED_FEW_LANES + 1, /* a reduction's lanes */
+    ROWS_LIMIT = TLY_MEDIUM_ROW + 2,         /* along a scan's axis */
+    LANES_LIMIT = TLY_NARROW_MOST + 2,       /* beside it */
+    KEPT_LIMIT = TLY_REDUCED_FEW_LANES + 1,  /* a reduction's lanes */
     STEP_LIMIT = TLY_REDUCED_SHORT_STEP + 1, /* its innermost dim, where that is reduced */
     LARGE = 65536,
     BUCKETS = 4096

@@ -156,6 +156,61 @@ Test(reductions, few_columns_in_range, .timeout = 240)
     tly_trials_close(&t);
 }
 
+static void run_by(tly_trials *t, const char *word, const tally_device *device, const char *plan,
+                   const void *x, void *y)
+{
+    const tally_kernel_options options = { .size = sizeof options,
+                                           .device = device->selector,
+                                           .plan = plan };
+    tally_descriptor d;
+    tally_kernel *kernel = NULL;
+    tally_error error = TALLY_ERROR_INIT;
+    cr_assert_eq(tally_descriptor_parse(word, &d, NULL), TALLY_OK);
+    cr_assert_eq(tally_kernel_create(t->levels.context, &d, &options, &kernel, &error), TALLY_OK,
+                 "%s: %s", word, error.message);
+    cr_assert_eq(tally_kernel_run(kernel, x, y, NULL), TALLY_OK);
+    tally_kernel_destroy(&kernel);
+}
+
+/* Short rows that go side by side have the bits of rows that go one by one. */
+Test(reductions, short_rows_side_by_side, .timeout = 240)
+{
+    static const struct {
+        const char *word;
+        uint32_t above, random; /* bits of each element */
+        int bytes;
+    } cases[] = { { "sum:f32:37x32:axes=1", 0x3f000000, 0x7fffff, 4 },
+                  { "sum:f32:37x33:axes=1", 0x3f000000, 0x7fffff, 4 },
+                  { "prod:f32:21x48:axes=1", 0x3f000000, 0x80ffffff, 4 },
+                  { "log_sum_exp:f32:9x16:axes=1,out=2", 0x3f000000, 0x80ffffff, 4 },
+                  { "argmin:f32>i32:37x64:axes=1", 0x3f000000, 7, 4 },
+                  { "sum:f16:37x128:axes=1,in=130x1", 0x3800, 0x3ff, 2 },
+                  { "mean:bf16:37x24:axes=1", 0x3f00, 0x80ff, 2 },
+                  { "max:i8:37x64:axes=1", 0, 0xff, 1 } };
+    static _Alignas(64) char x[37 * 130 * 4], y[2][37 * 2 * 4];
+    tly_trials t;
+    tly_trials_open(&t);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        uint32_t drawn = 1;
+        for (size_t at = 0; at < sizeof x; at += (size_t)cases[i].bytes) {
+            drawn = drawn * 1664525 + 1013904223;
+            const uint32_t element = cases[i].above ^
+                                     ((drawn >> 7 | drawn << 25) & cases[i].random);
+            memcpy(x + at, &element, (size_t)cases[i].bytes);
+        }
+        for (int l = 0; l < (int)t.levels.level_count; l++) {
+            const tally_device *device = &t.levels.levels[l];
+            if (strcmp(device->kind, "cpu") != 0)
+                continue;
+            memset(y, 0, sizeof y);
+            run_by(&t, cases[i].word, device, "", x, y[0]);
+            run_by(&t, cases[i].word, device, "rows=1", x, y[1]);
+            cr_expect_eq(memcmp(y[0], y[1], sizeof y[0]), 0, "%s, level %d", cases[i].word, l);
+        }
+    }
+    tly_trials_close(&t);
+}
+
 /* Long products of many columns go in chunks: the same, beside each other and lane by lane. */
 Test(reductions, long_products_in_range, .timeout = 240)
 {
