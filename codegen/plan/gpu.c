@@ -276,14 +276,18 @@ tally_status tly_gpu_plan_choices(const tly_problem *problem, const tly_geometry
     return s == TALLY_OK ? tly_choices_print(&choosing, overrides, write, user, error) : s;
 }
 
-/* Uncut columns are the plain loop's. A reduction's lane is, too, until it is cut. */
+/* Uncut columns are the plain loop's. A reduction's lane is, too, until it is cut, where its order counts:
+ * that of other operators' elements is free. */
 tally_status tly_gpu_plan_order(const tly_problem *problem, const tly_gpu_plan *plan,
                                 tally_write write, void *user)
 {
-    static const char *const lanes = " workgroup vector segments addresses index_bits ";
+    static const char *const lanes = " workgroup vector segments addresses index_bits wide length ";
+    int in_order = problem->order == TALLY_ORDER_SERIAL ||
+                   tly_is_watched_as(problem, TLY_WATCH_SUMS) ||
+                   tly_is_watched_as(problem, TLY_WATCH_PRODUCTS);
     int by_lanes = plan->template_id == TLY_GPU_COLUMNS ||
-                   plan->template_id == TLY_GPU_REDUCE_LANES;
+                   (plan->template_id == TLY_GPU_REDUCE_LANES && in_order);
     return tly_order_print(problem, &limits[plan->template_id]->keys,
-                           by_lanes && plan->chunk == 0 ? lanes : " addresses index_bits ", plan,
-                           write, user);
+                           by_lanes && plan->chunk == 0 ? lanes : " addresses index_bits wide ",
+                           plan, write, user);
 }

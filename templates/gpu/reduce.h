@@ -45,10 +45,12 @@ tly_gpu_span tly_gpu_span_of(tly_gpu_reduce *r, const tly_gpu_span *s, kir_value
 
 /* ---- reduce_element.c ---- */
 
-/* `count` neighbours as accumulators; where they are compared, as integers in their order. By
- * aligned accesses that take several, or one by one. */
-void tly_gpu_reduce_load(tly_gpu_reduce *r, kir_value p, int64_t offset, kir_value *x,
-                         unsigned count, int by_vectors);
+/* `count` neighbours as they are stored, narrow ones as words. By aligned accesses that take several,
+ * or one by one. */
+void tly_gpu_reduce_fetch(tly_gpu_reduce *r, kir_value p, int64_t offset, kir_value *x,
+                          unsigned count, int by_vectors);
+/* One as an accumulator; where they are compared, as an integer in their order. */
+kir_value tly_gpu_reduce_accumulator(tly_gpu_reduce *r, kir_value stored);
 /* Projects a state, or what there is for no elements, and stores that. */
 void tly_gpu_reduce_store(tly_gpu_reduce *r, kir_value p, kir_value state);
 

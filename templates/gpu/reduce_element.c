@@ -98,7 +98,7 @@ static kir_value as_bits(tly_gpu_reduce *r, kir_value stored)
     return extended(r, stored);
 }
 
-static kir_value accumulator_of(tly_gpu_reduce *r, kir_value stored)
+kir_value tly_gpu_reduce_accumulator(tly_gpu_reduce *r, kir_value stored)
 {
     if (tly_class_of((tally_dtype)problem(r)->dtype) != TLY_FLOATING)
         return tly_reduce_integer(&r->g->c, extended(r, stored));
@@ -129,15 +129,13 @@ static void load_singly(tly_gpu_reduce *r, kir_value p, int64_t offset, kir_valu
     }
 }
 
-void tly_gpu_reduce_load(tly_gpu_reduce *r, kir_value p, int64_t offset, kir_value *x,
-                         unsigned count, int by_vectors)
+void tly_gpu_reduce_fetch(tly_gpu_reduce *r, kir_value p, int64_t offset, kir_value *x,
+                          unsigned count, int by_vectors)
 {
     if (by_vectors)
         tly_gpu_fetch_vector(r->g, p, offset, x, count);
     else
         load_singly(r, p, offset, x, count);
-    for (unsigned i = 0; i < count; i++)
-        x[i] = accumulator_of(r, x[i]);
 }
 
 /* ---- from states to memory ---- */

@@ -204,7 +204,8 @@ static kir_value by_loop(tly_gpu_reduce *r, const tly_gpu_span *all, kir_value m
     kir_for_while(b, &l);
     kir_value step = kir_bin(b, KIR_UDIV, l.i, r->length);
     kir_value at = tly_gpu_span_at(r, all, step, sub(c, l.i, mul(c, step, r->length)));
-    tly_gpu_reduce_load(r, at, 0, &x, 1, 0);
+    tly_gpu_reduce_fetch(r, at, 0, &x, 1, 0);
+    x = tly_gpu_reduce_accumulator(r, x);
     kir_value next[2] = { 0, kir_bin(b, KIR_MUL, l.carried[1], x) };
     kir_value alive = kir_cmp(b, KIR_UNE, next[1], zero);
     alive = kir_bin(b, KIR_OR, alive, irregular);

@@ -90,9 +90,9 @@ static void load(walk *w, kir_value p, int64_t offset, kir_value *x, unsigned co
 {
     unsigned v = (unsigned)w->r->g->plan->vector, whole = w->by_vectors ? count / v * v : 0;
     if (whole > 0)
-        tly_gpu_reduce_load(w->r, p, offset, x, whole, 1);
+        tly_gpu_reduce_fetch(w->r, p, offset, x, whole, 1);
     offset += (int64_t)whole * w->r->g->c.in_bytes;
-    tly_gpu_reduce_load(w->r, p, offset, x + whole, count - whole, 0);
+    tly_gpu_reduce_fetch(w->r, p, offset, x + whole, count - whole, 0);
 }
 
 /* `count` accesses, by `size` positions each, the first at q. */
@@ -119,7 +119,7 @@ static void consume(walk *w, const trip *t, const kir_value *x, kir_value *state
     indices(w, t->q, t->count, t->size, t->size * w->sharers, index);
     for (unsigned k = 0; k < outputs; k++) {
         for (unsigned i = 0; i < n; i++)
-            own[i] = x[i * outputs + k];
+            own[i] = tly_gpu_reduce_accumulator(w->r, x[i * outputs + k]);
         state[k] = take(w, state[k], own, index, n);
     }
 }
