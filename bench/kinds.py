@@ -1,17 +1,20 @@
-"""The kinds of data of `tally bench --data`, in shapes that have a range guard: what each costs
-beside benign data, beside the plain C loop and beside torch on the same data.
+"""The kinds of data of `tally bench --data`, in shapes that have a range guard, or of a reduction that
+look at their data: what each costs beside benign data, beside the plain C loop (of a reduction the faster
+of -O3 and -Ofast) and beside torch on the same data.
 
-For each operator and dtype all kinds are in memory at once, and for each shape all kinds and
-competitors take turns in one run. `python kinds.py RUN.json` prints a run's tables again.
+For each dtype all kinds are in memory at once, and for each shape all kinds and competitors take turns in
+one run. `python kinds.py RUN.json` prints a run's tables again.
 """
 
 import random
 import sys
 
 import matplotlib
+import numpy as np
 
 import native
 import part
+import reduction_cases
 import report
 import turns
 import values
@@ -22,39 +25,70 @@ import matplotlib.pyplot as pyplot  # noqa: E402  (the backend comes first)
 BENIGN = "safe"
 SHAPES = {"rows of 8": (8, 1), "rows of 128": (128, 1), "rows of 1024": (1024, 1),
           "rows of 4096": (4096, 1), "one row": (0, 1), "inner 3": (0, 3)}  # length (0: all), inner
-LEAVING = {"uniform", "normal"}  # these leave the range within 65 elements of every row
+REDUCED = ["rows of 8", "rows of 128", "rows of 4096", "one row", "axis 0", "inner 3"]
+REDUCTIONS = reduction_cases.OPS.split()
+LEAVING = {"uniform", "normal"}  # products of these leave the range within 65 elements of every row
 RULES = {"avx512": (1.3, 1.6), "avx2": (1.6, 2.0)}  # most times the benign time; of LEAVING
-COMPETITORS = ["Tally", "C loop", "torch"]
+REDUCTION_RULE = 1.3  # but for products, which have the scans' rules
+COMPETITORS = {"Tally": "Tally", "C loop": "C loop", "torch": "torch",
+               "C -O3": "C loop", "C -Ofast": "C loop"}
 
 
-def rule(level, kind):
-    return RULES[level][kind in LEAVING]
+def rule(level, kind, op):
+    return REDUCTION_RULE if op in REDUCTIONS and op != "prod" else RULES[level][kind in LEAVING]
 
 
 def arguments():
     parser = part.parser("kinds", __doc__, 5)
+    part.add_seconds(parser)
     parser.set_defaults(dtypes="f32,f64,f16")
     parser.add_argument("--kinds", help="comma-separated, beside the benign one; left out: all")
-    parser.add_argument("--shapes", default=",".join(SHAPES), help="comma-separated (%(default)s)")
+    parser.add_argument("--shapes", help="comma-separated; left out: of scans " + ", ".join(SHAPES) +
+                        ", of reductions " + ", ".join(REDUCED))
     parser.add_argument("--threads", type=int, default=1, help="(%(default)s)")
     parser.add_argument("--without-torch", action="store_true")
     return parser.parse_args()
 
 
-def torch_competitors(options, versions):
-    """None of them where torch is not installed."""
-    if options.without_torch:
-        return lambda problem, threads: []
+def scan_makers(made):
+    """Without torch where it is not installed."""
+    makers = [made.tally.competitors, made.loops.competitors]
+    if made.options.without_torch:
+        return makers
     try:
         import peers
     except ImportError as error:
         print(f"bench: without torch: {error}", file=sys.stderr)
-        return lambda problem, threads: []
-    versions["torch"] = peers.versions()["torch"]
-    return peers.torch_competitors
+        return makers
+    made.run["versions"]["torch"] = peers.versions()["torch"]
+    return [*makers, peers.torch_competitors]
+
+
+def reduction_makers(made):
+    import reduction_peers  # with the libraries that it needs
+    makers = [made.tally.competitors, reduction_peers.Loops(made.folder).competitors]
+    if made.options.without_torch:
+        return makers
+    made.run["versions"]["torch"] = reduction_peers.peers.versions()["torch"]
+    return [*makers, reduction_peers.torch_competitors]
+
+
+def reduction_case(op, dtype, elements, shape):
+    if shape == "axis 0":
+        side = 1 << (elements.bit_length() - 1) // 2
+        sizes, axes = (elements // side, side), (0,)
+    elif shape == "inner 3":
+        sizes, axes = (elements // 3, 3), (0,)
+    else:
+        length = SHAPES[shape][0] or elements
+        sizes, axes = ((elements // length, length), (1,)) if length < elements else \
+            ((elements,), (0,))
+    return reduction_cases.Case(shape, op, dtype, sizes, axes)
 
 
 def shape_case(op, dtype, elements, shape):
+    if op in REDUCTIONS:
+        return reduction_case(op, dtype, elements, shape)
     length, inner = SHAPES[shape]
     length = length or elements // inner
     if inner > 1:
@@ -69,7 +103,8 @@ def buffers(kinds, names, dtype, elements):
     one's, and the output."""
     element = values.DTYPES[dtype]
     made = {name: values.buffer(elements * element().itemsize).view(element)
-            for name in [*names, BENIGN, "output"]}
+            for name in [*names, BENIGN]}
+    made["output"] = values.buffer(elements * 8)
     flat = part.case("cumprod", dtype, f"{elements}", 0)
     for name in names:
         kinds.fill(name, flat, made[name])
@@ -82,7 +117,8 @@ def measure_shape(held, data, makers, threads, rounds, order):
     for kind, array in data.items():
         if kind == "output":
             continue
-        problem = part.Held(held, array, data["output"])
+        output = data["output"].view(np.int64 if held.op == "argmax" else array.dtype)
+        problem = part.Held(held, array, output)
         for make in makers:
             entries += [(kind, competitor) for competitor in make(problem, [threads])
                         if competitor.name in COMPETITORS]
@@ -90,7 +126,8 @@ def measure_shape(held, data, makers, threads, rounds, order):
     result = {}
     for (kind, competitor), median in zip(entries, seconds):
         if median is not None:
-            result.setdefault(kind, {})[competitor.name] = median
+            name, found = COMPETITORS[competitor.name], result.setdefault(kind, {})
+            found[name] = min(median, found.get(name, median))
     return result
 
 
@@ -99,15 +136,20 @@ def measure(made):
     kinds = native.Kinds(made.folder, made.tally)
     names = [name for name in (options.kinds.split(",") if options.kinds else kinds.names())
              if name != BENIGN]
-    makers = [made.tally.competitors, made.loops.competitors,
-              torch_competitors(options, made.run["versions"])]
-    made.run |= {"threads": options.threads, "kinds": [BENIGN] + names, "cases": []}
-    for op in options.ops.split(","):
-        for dtype in options.dtypes.split(","):
-            data = buffers(kinds, names, dtype, options.elements)
-            for shape in options.shapes.split(","):
+    made.run |= {"threads": options.threads, "kinds": [BENIGN] + names,
+                 "cases": made.pieces.kept.get("cases", [])}
+    done = {case["word"] for case in made.run["cases"]}
+    for dtype in options.dtypes.split(","):
+        data = None
+        for op in options.ops.split(","):
+            makers = (reduction_makers if op in REDUCTIONS else scan_makers)(made)
+            for shape in options.shapes.split(",") if options.shapes else \
+                    REDUCED if op in REDUCTIONS else SHAPES:
                 held = shape_case(op, dtype, options.elements, shape)
+                if made.pieces.skips(held.word in done):
+                    continue
                 part.progress(f"{op} {dtype}, {shape}: {held.word}")
+                data = data or buffers(kinds, names, dtype, options.elements)
                 kinds.fill(BENIGN, held, data[BENIGN])
                 made.run["cases"].append(
                     {"op": op, "dtype": dtype, "shape": shape, "word": held.word,
@@ -130,7 +172,7 @@ def figures(case, kind):
 
 def faults(run, case, kind):
     benign, loop, torch = figures(case, kind)
-    limit = rule(run["level"], kind)
+    limit = rule(run["level"], kind, case["op"])
     found = []
     if benign is not None and benign > limit:
         found.append(f"{benign:.2f} of the benign time, rule {limit}")
@@ -150,7 +192,7 @@ def table(run, op, dtype):
         for case in cases:
             text = " · ".join(report.number(value) for value in figures(case, kind))
             cells.append(f"**{text}**" if faults(run, case, kind) else text)
-        rows.append(f"| {kind} (rule {rule(run['level'], kind)}) | " + " | ".join(cells) + " |")
+        rows.append(f"| {kind} (rule {rule(run['level'], kind, op)}) | " + " | ".join(cells) + " |")
     benign = ["–" if "Tally" not in case["seconds"].get(BENIGN, {}) else
               f"{case['seconds'][BENIGN]['Tally'] * 1e9 / case['elements']:.3f}" for case in cases]
     return rows + [f"| {BENIGN}, ns an element | " + " | ".join(benign) + " |", ""]
@@ -195,7 +237,7 @@ def draw(run, path):
                 axes.bar(*zip(*points), width=0.8 / len(cases), color=f"C{index}",
                          label=case["shape"])
         for place, kind in enumerate(run["kinds"]):
-            limit = rule(run["level"], kind)
+            limit = rule(run["level"], kind, op)
             axes.plot([place - 0.45, place + 0.45], [limit, limit], color="black", linewidth=1.2)
         axes.axhline(1, color="#bbbbbb", linewidth=0.8)
         axes.set_xticks(range(len(run["kinds"])), run["kinds"], fontsize=7)

@@ -194,9 +194,10 @@ class Kinds:
     def fill(self, kind, case, array):
         """The flat buffer of a case's input."""
         descriptor = self.tally.parse(case.word)
+        step = case.in_strides[case.axis] if hasattr(case, "axis") else 0  # reductions have none
         self.library.tly_kind_fill(ctypes.c_void_p(self.library.tly_kind_find(kind.encode())),
                                    ctypes.byref(descriptor),
-                                   ctypes.c_int64(case.in_strides[case.axis]), address(array),
+                                   ctypes.c_int64(step), address(array),
                                    ctypes.c_int64(array.size), None)
 
 

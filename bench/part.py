@@ -1,4 +1,5 @@
-"""What the parts of the benchmark beside run.py share: options, the facts of a run, its files."""
+"""What the parts of the benchmark beside run.py share: options, runs in pieces, the facts of a run,
+its files."""
 
 import argparse
 import datetime
@@ -27,6 +28,34 @@ def parser(name, doc, rounds):
     return made
 
 
+def add_seconds(parser):
+    parser.add_argument("--seconds", type=float, help="measure for about so long what the run's file "
+                        "lacks, and keep the rest of it: the same command again goes on")
+
+
+class Pieces:
+    """A run that is made in pieces (`--seconds`): what its file has already, and whether this piece
+    has time for more."""
+
+    def __init__(self, options):
+        self.path = pathlib.Path(options.out) / f"{options.name}.json"
+        seconds = getattr(options, "seconds", None)
+        self.kept = json.loads(self.path.read_text()) if seconds and self.path.exists() else {}
+        self.start, self.seconds, self.left = time.monotonic(), seconds or math.inf, 0
+
+    def skips(self, done):
+        """Whether what comes next, `done` in an earlier piece or not, is not for this one."""
+        if done:
+            return True
+        late = time.monotonic() - self.start > self.seconds
+        self.left += late
+        return late
+
+    def minutes(self):
+        """Of all pieces."""
+        return round((time.monotonic() - self.start) / 60 + self.kept.get("minutes", 0), 1)
+
+
 class Part:
     """One run: Tally and the C parts opened, the clock started, the facts gathered."""
 
@@ -39,17 +68,20 @@ class Part:
                     "machine": machine.describe(), "level": machine.level(options.device),
                     "versions": {"tally": self.tally.version()} | machine.versions(),
                     "rounds": options.rounds, "elements": options.elements}
-        self.start = time.monotonic()
+        self.pieces = Pieces(options)
 
-    def write(self, markdown, draw):
-        self.run["minutes"] = round((time.monotonic() - self.start) / 60, 1)
-        path = pathlib.Path(self.options.out) / self.options.name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.with_suffix(".json").write_text(record.text(self.run))
-        path.with_suffix(".md").write_text(markdown(self.run))
-        draw(self.run, path.with_suffix(".svg"))
-        record.shrink(path.with_suffix(".svg"))
-        print(markdown(self.run))
+
+
+def write(run, pieces, markdown, draw):
+    """The files of a run, or of what there is of it."""
+    run["minutes"], path = pieces.minutes(), pieces.path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(record.text(run))
+    path.with_suffix(".md").write_text(markdown(run))
+    draw(run, path.with_suffix(".svg"))
+    record.shrink(path.with_suffix(".svg"))
+    if pieces.left:
+        print(f"bench: {pieces.left} left; the same command again goes on", file=sys.stderr)
 
 
 def main(arguments, measure, markdown, draw):
@@ -60,7 +92,8 @@ def main(arguments, measure, markdown, draw):
         return
     made = Part(arguments())
     measure(made)
-    made.write(markdown, draw)
+    write(made.run, made.pieces, markdown, draw)
+    print(markdown(made.run))
 
 
 def save(figure, path):

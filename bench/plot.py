@@ -14,10 +14,11 @@ import matplotlib.pyplot as pyplot  # noqa: E402  (the backend comes first)
 import report  # noqa: E402
 
 MARKS = {"Tally": ("o", "#c0392b"), "C loop": ("s", "#7f8c8d"), "gcc inscan": ("D", "#34495e"),
+         "C -O3": ("s", "#7f8c8d"), "C -Ofast": ("D", "#34495e"),
          "numpy": ("^", "#2980b9"), "torch": ("v", "#e67e22"), "ONNX Runtime": ("P", "#27ae60")}
 
 
-def panel(axes, run, threads):
+def panel(axes, run, threads, ceiling):
     shown = [case for case in run["cases"] if not case["call"] and threads in case["threads"]]
     for row, case in enumerate(shown):
         target = case["targets"].get(str(threads))
@@ -34,22 +35,23 @@ def panel(axes, run, threads):
     axes.set_yticks(range(len(shown)), [case["name"] for case in shown], fontsize=7)
     axes.set_ylim(len(shown) - 0.4, -0.6)
     axes.set_xlim(0, 1.15)
-    axes.set_xlabel("ratio to the copy ceiling")
+    axes.set_xlabel(f"ratio to the {ceiling} ceiling")
     axes.set_title(f"{threads} thread{'s' if threads > 1 else ''}")
     axes.grid(axis="x", linewidth=0.3)
 
 
-def draw(run, path):
+def draw(run, path, title="Cumulative sum and product", ceiling="copy"):
     matplotlib.rcParams["svg.hashsalt"] = "tally"  # the same run draws the same file
     height = 1.8 + 0.19 * len(run["cases"])
     figure, panels = pyplot.subplots(1, len(run["threads"]), squeeze=False,
                                      figsize=(6.5 * len(run["threads"]), height))
     for axes, threads in zip(panels[0], run["threads"]):
-        panel(axes, run, threads)
+        panel(axes, run, threads, ceiling)
     handles, labels = panels[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="lower center", ncols=len(labels), fontsize=8)
-    figure.suptitle(f"Cumulative sum and product: {run['machine']['cpu']}", fontsize=10)
-    figure.tight_layout(rect=(0, 0.6 / height, 1, 1))
+    figure.suptitle(f"{title}: {run['machine']['cpu']}", fontsize=10,
+                    y=1 - 0.15 / height)
+    figure.tight_layout(rect=(0, 0.6 / height, 1, 1 - 0.3 / height))
     figure.savefig(path, metadata={"Date": None} if str(path).endswith("svg") else None)
     pyplot.close(figure)
 

@@ -8,6 +8,7 @@ Lengths that are held to the same multiple take turns in one run. `python shapes
 a run's tables again.
 """
 
+import math
 import random
 
 import matplotlib
@@ -24,6 +25,7 @@ import matplotlib.pyplot as pyplot  # noqa: E402  (the backend comes first)
 STEP = 16
 RULE, SHORT_RULE = 1.3, 1.5
 POWERS = range(9, 21)
+NEIGHBOURS = 3  # lengths beyond the rule that are so near stand in one line of the table
 SWEEPS = {"rows": "length of rows", "columns": "columns, axis 0",
           "both": "length of axis 2, axes 0 and 2 of 3"}
 SCANNED = ["rows", "columns"]
@@ -33,6 +35,7 @@ REDUCTIONS = reduction_cases.OPS.split()
 
 def arguments():
     parser = part.parser("shapes", __doc__, 5)
+    part.add_seconds(parser)
     parser.add_argument("--sweeps", default=",".join(SWEEPS), help="comma-separated, "
                         "of scans the first two (%(default)s)")
     parser.add_argument("--lengths", default="1-300,powers", help="ranges and numbers, "
@@ -100,6 +103,8 @@ def measure_group(made, loops, case_sets, x, y, order):
 
 def measure(made):
     options, order = made.options, random.Random(1)
+    kept = {(sweep["op"], sweep["dtype"], sweep["sweep"]): sweep["points"]
+            for sweep in made.pieces.kept.get("sweeps", [])}
     made.run |= {"threads": options.threads, "sweeps": []}
     groups = groups_of(lengths_of(options.lengths, options.elements))
     for dtype in options.dtypes.split(","):
@@ -112,17 +117,19 @@ def measure(made):
             for sweep in options.sweeps.split(","):
                 if op not in REDUCTIONS and sweep not in SCANNED:
                     continue
-                points = {}
-                for base, members in groups.items():
+                points = {point["length"]: point for point in kept.get((op, dtype, sweep), [])}
+                for members in groups.values():
+                    if made.pieces.skips(points.keys() >= set(members)):
+                        continue
                     part.progress(f"{op} {dtype}, {sweep}: {members[0]} to {members[-1]}")
                     held = [case_of(sweep, op, dtype, options.elements, length)
                             for length in members]
                     for length, times in zip(members,
                                              measure_group(made, loops, held, x, y, order)):
-                        points[length] = times
+                        points[length] = {"length": length, **times}
                 made.run["sweeps"].append({
                     "op": op, "dtype": dtype, "sweep": sweep,
-                    "points": [{"length": length, **times} for length, times in points.items()]})
+                    "points": list(points.values())})
 
 
 # ---- the rule ----
@@ -163,12 +170,32 @@ def table(run, sweep):
     if broken:
         rows += ["| length | ns an element | C loop | rule | what is wrong |",
                  "|---|---|---|---|---|"]
-        rows += [f"| {point['length']} | {nanoseconds(point['tally'])} | "
-                 f"{nanoseconds(point['loop'])} | "
-                 f"{nanoseconds(limit_of(sweep, point['length']))} | {'; '.join(each)} |"
-                 for point, each in broken]
+        for run in runs_of(broken):
+            point, each = max(run, key=lambda pair: excess(sweep, pair[0]))
+            length = point["length"]
+            if len(run) > 1:
+                length = f"{len(run)} of {run[0][0]['length']} to {run[-1][0]['length']}: {length}"
+            rows.append(f"| {length} | {nanoseconds(point['tally'])} | {nanoseconds(point['loop'])} | "
+                        f"{nanoseconds(limit_of(sweep, point['length']))} | {'; '.join(each)} |")
         rows.append("")
     return rows
+
+
+def runs_of(broken):
+    """Neighbours among the lengths that are beyond the rule as one."""
+    runs = []
+    for each in broken:
+        if runs and each[0]["length"] - runs[-1][-1][0]["length"] <= NEIGHBOURS:
+            runs[-1].append(each)
+        else:
+            runs.append([each])
+    return runs
+
+
+def excess(sweep, point):
+    """Over the tighter of the limit and the loop."""
+    limit = limit_of(sweep, point["length"])
+    return (point["tally"] or math.inf) / min(limit or math.inf, point["loop"])
 
 
 def markdown(run):
@@ -179,7 +206,7 @@ def markdown(run):
              "Method: docs/benchmark.md",
              f"- The rule: {RULE} times an element's time at the nearest multiple of {STEP}, "
              f"{SHORT_RULE} times that of {STEP} below it; and never slower than the C loop (one "
-             "thread).", ""]
+             "thread). Lengths near each other stand in one line, with the figures of the worst.", ""]
     for sweep in run["sweeps"]:
         lines += table(run, sweep)
     return "\n".join(lines)

@@ -27,10 +27,10 @@ class Turns:
     """One competitor's: how many calls a sample has, and the times so far. `once` is the time of
     its second call."""
 
-    def __init__(self, competitor, once, rounds):
+    def __init__(self, competitor, once, rounds, most=LIMIT_SECONDS):
         self.competitor = competitor
         self.count = max(1, int(SAMPLE_SECONDS / max(once, 1e-9)))
-        self.limit = min(rounds, int(LIMIT_SECONDS / max(once * self.count, 1e-9)))
+        self.limit = min(rounds, int(most / max(once * self.count, 1e-9)))
         self.times = [] if self.limit else [once]
 
     def result(self):

@@ -14,6 +14,7 @@ typedef struct tly_op_facts {
     uint8_t out_dtype; /* tally_dtype of the output by default; 0: the input's */
     uint32_t flags;    /* those that it takes */
     uint8_t wide;      /* 1: acc=f64 may be asked for, of dtypes that have it */
+    uint8_t modular;   /* 1: of integers as many bits are right as an element has, sign or not */
 } tly_op_facts;
 
 typedef struct tly_dtype_facts {

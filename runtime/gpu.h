@@ -60,7 +60,8 @@ _Static_assert(sizeof(tly_push) == 128 && sizeof(tly_gpu_block) == 184, "ABI");
 /* tly_push.flags */
 enum {
     TLY_GPU_ALIGNED = 1,   /* in, out and every stride are multiples of 16 bytes; the axis' only
-                              where several lanes go together; of reductions only the input's */
+                              where several lanes go together; of reductions only the input's; of
+                              axes that go downwards in or out less one step of the axis */
     TLY_GPU_CONTINUES = 2, /* position 0 is not the scan's start: carries hold what came before */
     TLY_GPU_CARRIES = 4,   /* another dispatch follows along the axis: store the carries */
     TLY_GPU_STALL = 8      /* look-back: every third tile withholds its total (tests) */
@@ -122,11 +123,15 @@ typedef struct tly_gpu_plan {
     int32_t outer_rank;  /* 0 to 7 */
     int32_t literal;     /* 1: sizes and strides of the outer dims are literals, below */
     int32_t steps_rank;  /* of reductions: dims that steps are counted through, 0 to 7 */
+    int32_t wide;        /* of reductions: 1: accesses of 16 bytes where the input is aligned, and
+                            single elements where it is not; 0: single elements */
+    int32_t length;      /* of reductions: elements of a row, as a literal: all are loaded at once;
+                            0: counted at launch */
     int64_t outer_size[TALLY_MAX_RANK - 1], outer_in[TALLY_MAX_RANK - 1],
         outer_out[TALLY_MAX_RANK - 1]; /* bytes; zero unless literal */
 } tly_gpu_plan;
 
-_Static_assert(sizeof(tly_gpu_plan) == 12 * 4 + 3 * 8 * (TALLY_MAX_RANK - 1), "padding in a key");
+_Static_assert(sizeof(tly_gpu_plan) == 14 * 4 + 3 * 8 * (TALLY_MAX_RANK - 1), "padding in a key");
 
 typedef struct tly_gpu_artefact {
     tly_gpu_launch launch;

@@ -92,6 +92,7 @@ struct tally_kernel {
     /* Not empty, the machine runs it, `entry` is the full code's, and runs are not told. */
     _Atomic uint8_t plain;
     uint8_t alone;       /* never worth a second thread */
+    uint8_t once;        /* and a run is one call, with no scratch but on the stack */
     uint8_t computes;    /* instructions are its limit, not memory */
     int32_t carry_bytes; /* of one record */
     int32_t level;

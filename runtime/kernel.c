@@ -162,6 +162,7 @@ static void prepare_cuts(tally_kernel *k, const tly_launch *l, int64_t in_bytes)
     k->computes = l->split_bytes > 0;
     k->split_bytes = l->split_bytes > 0 ? smaller(l->split_bytes, machine) : machine;
     k->alone = k->bytes < k->split_bytes || k->tiles == 1;
+    k->once = k->alone && k->row_tiles <= k->most_tiles && k->scratch_bytes <= TLY_STACK_SCRATCH;
     if (l->form != TLY_ROWS && !tly_reduces((int)l->form)) {
         const int64_t tile = l->tile_lanes * in_bytes;
         k->share_tiles = limits->share / tile + (limits->share % tile != 0);

@@ -246,7 +246,6 @@ static void launch(const tally_kernel *k, const tly_args *args, const tally_run_
                    (tly_task){ .end = k->tiles, .scratch = scratch });
 }
 
-/* Kept out of the way of the short path, which fits into a few registers. */
 static __attribute__((noinline)) void launch_on_stack(const tally_kernel *k, const tly_args *args,
                                                       const tally_run_options *with)
 {
@@ -268,17 +267,6 @@ static __attribute__((noinline)) tally_status launch_on_block(const tally_kernel
     return TALLY_OK;
 }
 
-/* A canary of the stack takes .7 of the 13 ns of a ready call (Zen 4, two cores, bench/call.c), and
- * guards nothing here: tly_args is filled by fixed numbers of words. */
-#ifdef __has_attribute
-#if __has_attribute(no_stack_protector)
-#define NO_CANARY __attribute__((no_stack_protector))
-#endif
-#endif
-#ifndef NO_CANARY
-#define NO_CANARY
-#endif
-
 tly_entry tly_kernel_settle(const tally_kernel *kernel)
 {
     /* Which code it is, is no part of what the caller sees as the kernel. */
@@ -290,6 +278,18 @@ tly_entry tly_kernel_settle(const tally_kernel *kernel)
     atomic_store_explicit(&k->entry, full, memory_order_release);
     atomic_store_explicit(&k->plain, k->word == NULL, memory_order_relaxed);
     return full;
+}
+
+static __attribute__((noinline)) tally_status launch_many(const tally_kernel *k,
+                                                          const tly_args *args,
+                                                          const tally_run_options *with,
+                                                          tally_error *error)
+{
+    if (k->scratch_bytes > TLY_STACK_SCRATCH) {
+        return launch_on_block(k, args, with, error);
+    }
+    launch_on_stack(k, args, with);
+    return TALLY_OK;
 }
 
 /* On a CPU, whatever the code. */
@@ -341,6 +341,32 @@ static __attribute__((noinline)) tally_status run_other(const tally_kernel *k, c
     return k->word != NULL ? run_told(k, in, out, with, error) : compute(k, in, out, with, error);
 }
 
+/* A canary of the stack takes .7 of the 13 ns of a ready call (Zen 4, two cores, bench/call.c), and
+ * guards nothing here: tly_args is filled by fixed numbers of words. */
+#ifdef __has_attribute
+#if __has_attribute(no_stack_protector)
+#define NO_CANARY __attribute__((no_stack_protector))
+#endif
+#endif
+#ifndef NO_CANARY
+#define NO_CANARY
+#endif
+
+/* Of a plain kernel's run, the only one. */
+static inline void call(const tally_kernel *k, const tly_args *args, char *scratch)
+{
+    tly_task task = { .end = k->tiles, .scratch = scratch };
+    atomic_load_explicit(&k->entry, memory_order_acquire)(args, &task);
+}
+
+/* Kept out of the way of calls without scratch, whose stack may be small. */
+NO_CANARY
+static __attribute__((noinline)) void call_on_stack(const tally_kernel *k, const tly_args *args)
+{
+    alignas(64) char scratch[TLY_STACK_SCRATCH];
+    call(k, args, scratch);
+}
+
 NO_CANARY
 static inline __attribute__((always_inline)) tally_status run(const tally_kernel *k, const void *in,
                                                               void *out,
@@ -352,15 +378,14 @@ static inline __attribute__((always_inline)) tally_status run(const tally_kernel
     }
     tly_args args;
     tly_complete(&k->ready, in, out, k->apart_flags, &args);
-    if (k->scratch_bytes > TLY_STACK_SCRATCH) {
-        return launch_on_block(k, &args, with, error);
+    if (!k->once) {
+        return launch_many(k, &args, with, error);
     }
-    if (!k->alone || k->scratch_bytes > 0) {
-        launch_on_stack(k, &args, with);
-        return TALLY_OK;
+    if (k->scratch_bytes > 0) {
+        call_on_stack(k, &args);
+    } else {
+        call(k, &args, NULL);
     }
-    tly_task task = { .end = k->tiles };
-    atomic_load_explicit(&k->entry, memory_order_acquire)(&args, &task);
     return TALLY_OK;
 }
 

@@ -92,12 +92,6 @@ static tally_status make_now(void *state, tally_error *error)
     const facts *f = facts_of(m->object);
     const tly_generator *generator;
     tally_status status = tly_generator_find(context, &generator, error);
-    if (status == TALLY_NO_GENERATOR && tly_packs_any(&context->store.packs)) {
-        tly_store_name missing;
-        name(m->object, &missing);
-        tly_error_hint(error, "no pack has %s for %s; tally compile makes packs where it is built",
-                       missing.word, missing.device);
-    }
     if (status != TALLY_OK) {
         return status;
     }
@@ -211,6 +205,23 @@ static void find_facts(const tly_request *request, facts *f)
     strncpy(f->level, tly_level_name(request->level), sizeof f->level - 1);
 }
 
+/* Without a generator: which kernel is in no pack either, by the dtypes that were asked for. */
+static void tell_missing(tally_context *context, const tly_request *request, tally_error *error)
+{
+    const tly_generator *generator;
+    if (context->cache.compile == TALLY_COMPILE_NEVER || !tly_packs_any(&context->store.packs) ||
+        tly_generator_find(context, &generator, NULL) != TALLY_NO_GENERATOR) {
+        return;
+    }
+    tly_problem asked = request->problem;
+    char word[64];
+    asked.dtype = (uint8_t)request->full.dtype;
+    asked.out_dtype = (uint8_t)request->full.out_dtype;
+    tly_problem_word(&asked, word, sizeof word);
+    tly_error_hint(error, "no pack has %s for cpu:%s; tally compile makes packs where it is built",
+                   word, tly_level_name(request->level));
+}
+
 tally_status tly_native_get(tally_context *context, const tly_request *request, int full,
                             tly_native **native, tly_origin *origin, tally_error *error)
 {
@@ -222,6 +233,8 @@ tally_status tly_native_get(tally_context *context, const tly_request *request, 
                                : tly_cache_get(&context->cache, &key, &object, origin, error);
     if (status == TALLY_OK) {
         *native = (tly_native *)object;
+    } else if (status == TALLY_NO_GENERATOR) {
+        tell_missing(context, request, error);
     }
     return status;
 }

@@ -318,23 +318,24 @@ static uint8_t accumulator(const tally_descriptor *full)
     return picks ? keys[full->dtype] : (uint8_t)full->acc;
 }
 
-void tly_canonicalise_closed(const tally_descriptor *full, tly_problem *problem,
-                             tly_geometry *geometry)
+/* Sums and products of integers have the same bits with a sign as without, but for what is widened;
+ * and so do indices. One kernel does both, by the name of the signed one. */
+static void share_signs(tly_problem *p)
 {
-    memset(problem, 0, sizeof *problem);
-    memset(geometry, 0, sizeof *geometry);
-    problem->op = (uint8_t)full->op;
-    problem->dtype = (uint8_t)full->dtype;
-    problem->out_dtype = (uint8_t)full->out_dtype;
-    problem->acc = accumulator(full);
-    problem->order = (uint8_t)full->order;
-    problem->exclusive = (full->flags & TALLY_EXCLUSIVE) != 0;
-    problem->nan_ignore = (full->flags & TALLY_NAN_IGNORE) != 0;
-    problem->last = (full->flags & TALLY_LAST) != 0;
-    if (!tly_ops[full->op].scan) {
-        tly_canonicalise_reduction(full, problem, geometry);
-        return;
+    static const uint8_t signed_of[TALLY_DTYPE_COUNT] = {
+        [TALLY_U64] = TALLY_I64, [TALLY_U32] = TALLY_I32
+    };
+    const uint8_t dtype = signed_of[p->out_dtype];
+    if (dtype != 0 && tly_ops[p->op].out_dtype != 0) {
+        p->out_dtype = dtype;
+    } else if (dtype != 0 && tly_ops[p->op].modular && p->dtype == p->out_dtype) {
+        p->dtype = p->out_dtype = p->acc = dtype;
     }
+}
+
+static void canonicalise_scan(const tally_descriptor *full, tly_problem *problem,
+                              tly_geometry *geometry)
+{
     for (int32_t i = 0; i < full->rank; i++) {
         if (full->sizes[i] == 0) {
             set_empty(problem, geometry);
@@ -360,4 +361,25 @@ void tly_canonicalise_closed(const tally_descriptor *full, tly_problem *problem,
                &geometry->in_high);
     tly_extent(full->rank, full->sizes, full->out_strides, full->out_offset, &geometry->out_low,
                &geometry->out_high);
+}
+
+void tly_canonicalise_closed(const tally_descriptor *full, tly_problem *problem,
+                             tly_geometry *geometry)
+{
+    memset(problem, 0, sizeof *problem);
+    memset(geometry, 0, sizeof *geometry);
+    problem->op = (uint8_t)full->op;
+    problem->dtype = (uint8_t)full->dtype;
+    problem->out_dtype = (uint8_t)full->out_dtype;
+    problem->acc = accumulator(full);
+    problem->order = (uint8_t)full->order;
+    problem->exclusive = (full->flags & TALLY_EXCLUSIVE) != 0;
+    problem->nan_ignore = (full->flags & TALLY_NAN_IGNORE) != 0;
+    problem->last = (full->flags & TALLY_LAST) != 0;
+    if (tly_ops[full->op].scan) {
+        canonicalise_scan(full, problem, geometry);
+    } else {
+        tly_canonicalise_reduction(full, problem, geometry);
+    }
+    share_signs(problem);
 }

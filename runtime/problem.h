@@ -59,14 +59,19 @@ typedef enum tly_packed {
 /* Reductions, as bits: rows that are dealt with several at once, from 1 up to TLY_REDUCED_BYTES of
  * accumulators of one step each, along one dim; of indices: elements can be counted in 32 bits; of
  * lanes: fewer than TLY_REDUCED_FEW_LANES and more than one, steps of the axis one behind the other,
- * TLY_REDUCED_BLOCK of their elements or more, in any order. */
+ * TLY_REDUCED_BLOCK of their elements or more, in any order; or, of products of floats, that many up to
+ * TLY_REDUCED_LONG_LANES, neighbours, and TLY_REDUCED_LONG_STEPS or more along the last dim. */
 enum {
     TLY_REDUCED_SHORT = 1,
     TLY_REDUCED_FEW = 2,
     TLY_REDUCED_PACKED = 4,
+    TLY_REDUCED_LONG = 8,
     TLY_REDUCED_BYTES = 512,
     TLY_REDUCED_FEW_LANES = 64,
-    TLY_REDUCED_BLOCK = 1024
+    TLY_REDUCED_BLOCK = 1024,
+    TLY_REDUCED_LONG_LANES = 1024,
+    TLY_REDUCED_LONG_STEPS = 4096,
+    TLY_REDUCED_SHORT_STEP = 7
 };
 
 /* A step that is no literal of the kernel but a launch argument. */

@@ -1,7 +1,7 @@
 /*
  * Reductions of a few outputs side by side whose steps lie one behind the other, as in packed columns:
  * `block` steps together are one row of as many more lanes, each with a state in scratch, so that
- * vectors are full however few the outputs. At the end of a chunk the states of an output are joined in
+ * vectors are full however few the outputs; and long products of more, step by step. At the end of a chunk the states of an output are joined in
  * a fixed tree, and chunks as those of rows. A sum that overflowed in a chunk is made once more, in
  * multiples of 2^-64; products are short plain chains, which are joined as mantissas and exponents
  * (reduce_range.c).
@@ -14,9 +14,9 @@ static kir_value plain(tly_reduce *r, unsigned lanes)
 }
 
 /* Of outputs, as they are handed on; so many fill vectors. */
-static tly_states outputs(kir_value p)
+static tly_states outputs(const tly_reduce_stream *s, kir_value p)
 {
-    return (tly_states){ p, TLY_RECORD_LANES, tly_reduce_none };
+    return (tly_states){ p, s->room, tly_reduce_none };
 }
 
 /* ---- one state an output ---- */
@@ -62,7 +62,7 @@ static kir_value scaled(tly_reduce_stream *s, const tly_span *span, kir_value in
     tly_build *c = s->r.c;
     kir_builder *b = c->b;
     kir_value zero = kir_const(b, c->acc, 0), one = imm(c, 1);
-    kir_value apart = mul(c, s->unit, imm(c, c->in_bytes)), sums[2] = { zero, zero };
+    kir_value apart = kir_get(b, KIR_ARG_IN_AXIS), sums[2] = { zero, zero };
     kir_loop step, l;
     kir_for(b, &step, span->begin, span->end, one, 2, sums);
     kir_value at = tly_reduce_step(c, in, step.i);
@@ -118,7 +118,7 @@ static void walk_products(tly_reduce_stream *s, const tly_span *span)
 static kir_value place(tly_reduce *r, kir_value which)
 {
     tly_reduce_stream *s = (tly_reduce_stream *)r;
-    return tly_at(r->c, s->places, which, TLY_RECORD_LANES * tly_reduce_record_bytes(r));
+    return tly_at(r->c, s->places, mul(r->c, which, s->room), tly_reduce_record_bytes(r));
 }
 
 static kir_value none(tly_reduce *r)
@@ -150,14 +150,15 @@ static void hand_on(tly_reduce_stream *s, kir_value lane, unsigned n, void *user
 static kir_value make(tly_reduce *r, const tly_span *span, kir_value at)
 {
     tly_reduce_stream *s = (tly_reduce_stream *)r;
-    tly_states to = outputs(at);
+    tly_states to = outputs(s, at);
     if (r->added || r->watched)
         kir_clear_flags(r->c->b);
     if (r->watched)
         walk_products(s, span);
     else
         tly_stream_walk(s, span, r->added ? kir_keep(r->c->b, span->in) : span->in, 0);
-    fold(s, r->watched ? &s->closed : &s->running);
+    if (r->c->plan->block > 1)
+        fold(s, r->watched ? &s->closed : &s->running);
     tly_stream_each(s, vectors_of(s), 1, hand_on, &to);
     if (r->added)
         judge_sums(s, span, &to);
@@ -167,7 +168,7 @@ static kir_value make(tly_reduce *r, const tly_span *span, kir_value at)
 static kir_value join(tly_reduce *r, kir_value x, kir_value y, kir_value at)
 {
     tly_reduce_stream *s = (tly_reduce_stream *)r;
-    const tly_states of[3] = { outputs(x), outputs(y), outputs(at) };
+    const tly_states of[3] = { outputs(s, x), outputs(s, y), outputs(s, at) };
     pair p = { &of[0], &of[1], &of[2], imm(r->c, 0), tly_reduce_join_records };
     tly_stream_each(s, vectors_of(s), 1, join_lanes, &p);
     return at;
@@ -191,8 +192,7 @@ static void finish_lane(tly_reduce_stream *s, kir_value lane, unsigned n, void *
 {
     tly_build *c = s->r.c;
     const results *to = user;
-    kir_value apart = mul(c, s->unit, imm(c, c->in_bytes)),
-              y = tly_stream_load(s, &to->from, lane, n);
+    kir_value apart = kir_get(c->b, KIR_ARG_IN_AXIS), y = tly_stream_load(s, &to->from, lane, n);
     tly_span all = *to->all;
     all.in = tly_at(c, all.in, lane, c->in_bytes);
     y = tly_reduce_result(&s->r, tly_reduce_judge(&s->r, &all, apart, y));
@@ -204,7 +204,7 @@ static void finish(tly_reduce *r, const tly_span *all, kir_value out, kir_value 
 {
     tly_reduce_stream *s = (tly_reduce_stream *)r;
     tly_build *c = r->c;
-    results to = { outputs(state), out, all };
+    results to = { outputs(s, state), out, all };
     kir_loop l;
     if (!r->watched) {
         tly_stream_each(s, s->unit, 0, finish_lane, &to);
@@ -221,26 +221,31 @@ void tly_build_reduce_interleaved(tly_build *c, tly_launch *launch)
 {
     kir_builder *b = c->b;
     tly_reduce_stream s = { .r = tly_reduce_begin(c), .unit = kir_get(b, KIR_ARG_INNER) };
-    const int64_t most = (int64_t)c->plan->block * TLY_REDUCED_FEW_LANES + TLY_MOST_LANES;
-    const int64_t bytes = tly_reduce_record_bytes(&s.r), record = TLY_RECORD_LANES * bytes;
-    launch->tile_lanes = TLY_REDUCED_FEW_LANES;
+    s.ragged = (c->p->dense & TLY_REDUCED_LONG) != 0;
+    const int64_t units = s.ragged ? TLY_REDUCED_LONG_LANES : TLY_REDUCED_FEW_LANES;
+    const int64_t most = (int64_t)c->plan->block * units + TLY_MOST_LANES;
+    const int64_t bytes = tly_reduce_record_bytes(&s.r), record = units * bytes;
+    launch->tile_lanes = (int32_t)units;
     launch->chunk = c->plan->chunk;
     launch->record_bytes = bytes;
     launch->scratch_bytes = TLY_CONGRUENT_BYTES + 3 * record +
                             most * (c->state_bytes + 2 * bytes + 8);
     s.wide = mul(c, s.unit, imm(c, c->plan->block));
+    s.room = s.ragged ? tly_round_up(c, s.unit, TLY_RECORD_LANES) : imm(c, units);
     s.places = kir_get(b, KIR_ARG_SCRATCH);
     s.numbers = kir_ptradd(b, s.places, imm(c, 3 * record));
     kir_value all = kir_ptradd(b, s.numbers, imm(c, s.r.indexed ? 8 * most : 0));
     if (s.r.indexed)
         tly_stream_number(&s);
-    s.running = (tly_states){ tly_congruent(c, all, kir_get(b, KIR_ARG_IN)), most, plain };
-    s.closed = (tly_states){ kir_ptradd(b, s.running.p, imm(c, most * c->state_bytes)), most,
+    const kir_value room = imm(c, most);
+    s.running = (tly_states){ tly_congruent(c, all, kir_get(b, KIR_ARG_IN)), room, plain };
+    s.closed = (tly_states){ kir_ptradd(b, s.running.p, imm(c, most * c->state_bytes)), room,
                              tly_reduce_none };
     s.apart = s.closed;
     s.apart.p = kir_ptradd(b, s.closed.p, imm(c, most * bytes));
-    const tly_reduce_form form = { imm(c, record), begin, none, place, make,
-                                   join,           take,  NULL, finish };
+    const tly_reduce_form form = {
+        mul(c, s.room, imm(c, bytes)), begin, none, place, make, join, take, NULL, finish
+    };
     tly_reduce_outputs(&s.r, &form);
     kir_return(b, imm(c, 0));
 }

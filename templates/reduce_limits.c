@@ -52,8 +52,8 @@ static const char *lanes_refuse(const tly_problem *p)
 
 static const char *interleaved_refuse(const tly_problem *p)
 {
-    return p->form != TLY_REDUCED_LANES || !(p->dense & TLY_REDUCED_PACKED)
-               ? "reduce_interleaved: no packed columns"
+    return p->form != TLY_REDUCED_LANES || !(p->dense & (TLY_REDUCED_PACKED | TLY_REDUCED_LONG))
+               ? "reduce_interleaved: neither packed columns nor long ones of a product"
                : NULL;
 }
 
@@ -91,6 +91,9 @@ static const char *lanes_fault(const tly_problem *p, const tly_plan *plan)
 
 static const char *interleaved_fault(const tly_problem *p, const tly_plan *plan)
 {
+    if (p->dense & TLY_REDUCED_LONG)
+        return plan->block > 1 ? "steps of many columns go one by one: block=1"
+                               : fault_of_vectors(p, plan);
     if (plan->block < plan->lanes)
         return "as many steps in a block as lanes, or more";
     return fault_of_vectors(p, plan);

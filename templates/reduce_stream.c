@@ -5,16 +5,17 @@ enum { MAX_STEPS = TLY_REDUCE_MOST_STEPS };
 
 /* ---- states ---- */
 
-static int64_t plane_bytes(const tly_reduce_stream *s, const tly_states *to)
+static kir_value plane_bytes(const tly_reduce_stream *s, const tly_states *to)
 {
     unsigned of_two = s->r.watched || s->r.added ? s->r.c->acc_bytes : tly_part_bytes(s->r.c->p);
-    return to->lanes * of_two;
+    return mul(s->r.c, to->lanes, imm(s->r.c, of_two));
 }
 
 static kir_value part_at(tly_reduce_stream *s, const tly_states *to, unsigned part, kir_type t,
                          kir_value lane)
 {
-    kir_value plane = kir_ptradd(s->r.c->b, to->p, imm(s->r.c, part * plane_bytes(s, to)));
+    kir_value before = mul(s->r.c, imm(s->r.c, part), plane_bytes(s, to));
+    kir_value plane = part > 0 ? kir_ptradd(s->r.c->b, to->p, before) : to->p;
     return tly_at(s->r.c, plane, lane, kir_kind_bits((kir_kind)t.kind) / 8);
 }
 
@@ -122,7 +123,7 @@ static void pass_rows(tly_reduce_stream *s, const stretch *e, kir_value from, ki
     tly_build *c = s->r.c;
     kir_builder *b = c->b;
     rows some = { .count = (unsigned)c->plan->rows }, last = { .count = 1, .apart = apart };
-    kir_value bytes = mul(c, s->wide, imm(c, c->in_bytes)), steps = imm(c, c->plan->block);
+    kir_value steps = imm(c, c->plan->block), bytes = mul(c, kir_get(b, KIR_ARG_IN_AXIS), steps);
     kir_value full = sub(c, tly_min(c, to, e->full), from);
     kir_value whole = apart ? from : add(c, from, tly_round_down(c, full, some.count));
     kir_loop l;
@@ -132,7 +133,7 @@ static void pass_rows(tly_reduce_stream *s, const stretch *e, kir_value from, ki
         some.at[0] = kir_ptradd(b, e->in, mul(c, l.i, bytes));
         for (unsigned i = 1; i < some.count; i++)
             some.at[i] = kir_ptradd(b, some.at[i - 1], bytes);
-        tly_stream_each(s, s->wide, 1, pass, &some);
+        tly_stream_each(s, s->wide, !s->ragged, pass, &some);
         kir_for_end(b, &l, NULL);
     }
     kir_for(b, &l, whole, to, imm(c, 1), 0, NULL);
@@ -162,7 +163,7 @@ void tly_stream_walk(tly_reduce_stream *s, const tly_span *span, kir_value in, i
     kir_builder *b = c->b;
     tly_states *states = apart ? &s->apart : &s->running;
     kir_value length = sub(c, span->to, span->from), zero = imm(c, 0), one = imm(c, 1);
-    kir_value skipped = mul(c, mul(c, span->from, s->unit), imm(c, c->in_bytes));
+    kir_value skipped = mul(c, span->from, kir_get(b, KIR_ARG_IN_AXIS));
     kir_value chain = imm(c, CHAIN);
     stretch e = { .count = mul(c, length, s->unit) };
     kir_loop step, l;

@@ -10,14 +10,15 @@
 
 /* States of lanes side by side, a plane a part. */
 typedef struct tly_states {
-    kir_value p;
-    int64_t lanes; /* that there is room for */
+    kir_value p, lanes; /* address; that there is room for */
     kir_value (*neutral)(tly_reduce *r, unsigned lanes);
 } tly_states;
 
 typedef struct tly_reduce_stream {
     tly_reduce r;         /* first: what tly_reduce_form's functions are given */
     kir_value unit, wide; /* outputs; lanes: `block` times as many */
+    kir_value room;       /* outputs that records have room for */
+    int ragged;           /* lanes need not fill vectors */
     kir_value places;     /* scratch, of tly_reduce_form */
     kir_value numbers;    /* scratch, of indices: the step, from 0, that each lane belongs to */
     tly_states running;   /* scratch, of all lanes */

@@ -7,13 +7,17 @@
 
 /* Rows of which a call has few are read and written where they lie, one by one, by masks. A call of
  * one row of 5, 12, 16, 48 f32, ns: by batches 38, 59, 40, 80, so 14, 15, 16, 19; the C loop 3, 5,
- * 6, 19 (Zen 4, AVX-512). */
+ * 6, 19 (Zen 4, AVX-512). Where no instruction has masks, parts of vectors go by powers of two: f32 of
+ * 5, 16, 33 with SSE 91, 70, 106 and 25, 19, 31, bf16 of 16 93 and 18, f16 107 and 29, of 5, 16, 64
+ * with AVX2 68, 77, 78 and 31, 15, 31 (Emerald Rapids); there code is large, so not for any row. */
 static int takes_few(const tly_short *s)
 {
+    enum { MOST_UNMASKED = 8 }; /* vectors */
     const tly_build *c = s->c;
     unsigned mask = (unsigned)c->t->mask_bytes;
-    return s->literal > 0 && c->p->in_step == 1 && mask > 0 && mask <= c->in_bytes &&
-           mask <= c->out_bytes;
+    int masked = mask > 0 && mask <= c->in_bytes && mask <= c->out_bytes;
+    return s->literal > 0 && c->p->in_step == 1 &&
+           (masked || s->literal <= MOST_UNMASKED * c->lanes);
 }
 
 /* One row at `at`, or fixed, a vector of whole rows, `left` elements in all: where they are certain
@@ -148,7 +152,6 @@ void tly_build_short(tly_build *c, tly_launch *launch)
 {
     kir_builder *b = c->b;
     tly_short s = begin_short(c);
-    lay_out(&s, launch);
     kir_value begin = kir_get(b, KIR_ARG_BEGIN), end = kir_get(b, KIR_ARG_TASK_END);
     kir_branch rest;
     if (s.fixed)
@@ -156,6 +159,7 @@ void tly_build_short(tly_build *c, tly_launch *launch)
     if (takes_few(&s))
         begin = scan_few(&s, begin, end);
     kir_if(b, &rest, less(c, begin, end));
+    lay_out(&s, launch); /* here: a call of few rows keeps none of it on the stack */
     kir_value streams = tly_streams(c), together = batch_rows(&s);
     if (!s.fixed)
         tly_short_borders(&s);

@@ -18,37 +18,32 @@
 #include <string.h>
 #include <time.h>
 
-#include <tally.h>
 #include <tally/vulkan.h>
+
+#include "gpu_judge.h"
 
 enum { PIECE = 1 << 22 }; /* elements on the host at once */
 
-typedef enum data { SIGNED, NEAR1, DECAY, GROW, DATA_KINDS } data;
-static const char *const data_names[DATA_KINDS] = { "signed", "near1", "decay", "grow" };
+static const char *const data_names[TLY_WHOLE_KINDS] = { "signed", "near1", "decay", "grow" };
 
 typedef struct whole {
     tally_context *context;
     tally_vulkan *vulkan;
     const char *device, *plan;
-    data data;
+    tly_whole_data data;
     long runs;
     double until;
     tally_error error;
     int right, failed, cut;
 } whole;
 
-/* One word: rows x length x lanes elements. */
+/* One word. */
 typedef struct subject {
+    tly_whole all;
     const char *word;
-    tally_descriptor d;
-    int64_t count, length, lanes, outputs;
-    size_t element;
+    int64_t outputs;
     tally_vulkan_kernel *kernel;
     tally_vulkan_buffer *in, *out;
-    char *piece;
-    /* Of every lane of the row that is being checked. */
-    uint64_t *integer;
-    double *real, *largest;
 } subject;
 
 static double now(void)
@@ -58,121 +53,11 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* ---- data ---- */
-
-static uint64_t scramble(uint64_t index)
-{
-    uint64_t x = (index + 1) * UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
-    return x ^ x >> 32;
-}
-
-static float real_at(data kind, int64_t i)
-{
-    const float u = (float)(scramble((uint64_t)i) >> 40) * 0x1p-24f;
-    switch (kind) {
-    case NEAR1:
-        return 1 + (u - .5f) * 0x1p-10f;
-    case DECAY:
-        return 1 - .05f * u;
-    case GROW:
-        return 1 + .05f * u;
-    default:
-        return u - .5f;
-    }
-}
-
-/* Odd, so that products do not come to nothing. */
-static uint64_t integer_at(int64_t i)
-{
-    return scramble((uint64_t)i) | 1;
-}
-
-static void fill(const whole *w, const subject *s, int64_t from, int64_t count)
-{
-    for (int64_t k = 0; k < count; k++) {
-        const uint64_t x = integer_at(from + k);
-        const float f = real_at(w->data, from + k);
-        const void *value = s->d.dtype == TALLY_F32 ? (const void *)&f : (const void *)&x;
-        memcpy(s->piece + (size_t)k * s->element, value, s->element);
-    }
-}
-
-/* ---- judging ---- */
-
-static int multiplies(const subject *s)
-{
-    return s->d.op == TALLY_CUMPROD;
-}
-
-/* The loop's next value in its lane, against what the kernel gave; `at` counts along the axis. */
-static int is_right_integer(const subject *s, uint64_t *sum, uint64_t x, const char *got)
-{
-    uint64_t value = 0;
-    *sum = multiplies(s) ? *sum * x : *sum + x;
-    memcpy(&value, got, s->element);
-    return value == (s->element == 4 ? (uint32_t)*sum : *sum);
-}
-
-static int is_right_real(const subject *s, double *sum, double *largest, int64_t at, float x,
-                         const char *got)
-{
-    float value;
-    memcpy(&value, got, sizeof value);
-    *sum = multiplies(s) ? *sum * x : *sum + x;
-    *largest = fmax(*largest, fabs(*sum));
-    const double loss = (double)(at + 16) * 0x1p-24;
-    if (multiplies(s) && fabs(*sum) < 0x1p-120) {
-        return fabsf(value) < 0x1p-119f;
-    }
-    if (multiplies(s) && fabs(*sum) > 0x1p127) {
-        return isinf(value) || fabsf(value) > 0x1p126f;
-    }
-    return fabs(value - *sum) <= loss * (multiplies(s) ? fabs(*sum) : 1 + *largest);
-}
-
-/* -1, or the first element of the piece that is wrong. */
-static int64_t judge(const whole *w, const subject *s, int64_t from, int64_t count)
-{
-    for (int64_t k = 0; k < count; k++) {
-        const int64_t i = from + k, at = i / s->lanes % s->length;
-        const size_t lane = (size_t)(i % s->lanes);
-        const char *got = s->piece + (size_t)k * s->element;
-        if (at == 0) {
-            s->integer[lane] = (uint64_t)multiplies(s);
-            s->real[lane] = multiplies(s);
-            s->largest[lane] = 0;
-        }
-        const int right = s->d.dtype == TALLY_F32
-                              ? is_right_real(s, &s->real[lane], &s->largest[lane], at,
-                                              real_at(w->data, i), got)
-                              : is_right_integer(s, &s->integer[lane], integer_at(i), got);
-        if (!right) {
-            return k;
-        }
-    }
-    return -1;
-}
-
-/* A sum over all has one element of output. */
-static int judge_sum(const whole *w, const subject *s)
-{
-    uint64_t sum = 0;
-    double real = 0, largest = 0;
-    int right = 0;
-    for (int64_t i = 0; i < s->count; i++) {
-        right = s->d.dtype == TALLY_F32
-                    ? is_right_real(s, &real, &largest, i, real_at(w->data, i), s->piece)
-                    : is_right_integer(s, &sum, integer_at(i), s->piece);
-    }
-    return right;
-}
-
 /* ---- one word ---- */
 
 static int is_scan(const subject *s)
 {
-    return s->d.op == TALLY_CUMSUM || s->d.op == TALLY_CUMPROD;
+    return s->all.d.op == TALLY_CUMSUM || s->all.d.op == TALLY_CUMPROD;
 }
 
 static uint64_t hash(uint64_t h, const char *bytes, size_t count)
@@ -195,14 +80,14 @@ static tally_status look(whole *w, subject *s, int only_bits, uint64_t *bits, in
     *wrong = -1;
     for (int64_t from = 0; from < s->outputs && status == TALLY_OK && *wrong < 0; from += PIECE) {
         const int64_t count = s->outputs - from < PIECE ? s->outputs - from : PIECE;
-        const size_t bytes = (size_t)count * s->element;
-        status = tally_vulkan_buffer_read(s->out, (uint64_t)from * s->element, s->piece, bytes,
-                                          &w->error);
-        *bits = hash(*bits, s->piece, bytes);
+        const size_t bytes = (size_t)count * s->all.element;
+        status = tally_vulkan_buffer_read(s->out, (uint64_t)from * s->all.element, s->all.piece,
+                                          bytes, &w->error);
+        *bits = hash(*bits, s->all.piece, bytes);
         if (status == TALLY_OK && !only_bits && is_scan(s)) {
-            const int64_t at = judge(w, s, from, count);
+            const int64_t at = tly_whole_judge(&s->all, from, count);
             *wrong = at < 0 ? -1 : from + at;
-        } else if (status == TALLY_OK && !only_bits && !judge_sum(w, s)) {
+        } else if (status == TALLY_OK && !only_bits && !tly_whole_judge_sum(&s->all)) {
             *wrong = 0;
         }
     }
@@ -212,51 +97,52 @@ static tally_status look(whole *w, subject *s, int only_bits, uint64_t *bits, in
 static tally_status upload(whole *w, const subject *s)
 {
     tally_status status = TALLY_OK;
-    for (int64_t from = 0; from < s->count && status == TALLY_OK; from += PIECE) {
-        const int64_t count = s->count - from < PIECE ? s->count - from : PIECE;
-        fill(w, s, from, count);
-        status = tally_vulkan_buffer_write(s->in, (uint64_t)from * s->element, s->piece,
-                                           (size_t)count * s->element, &w->error);
+    for (int64_t from = 0; from < s->all.count && status == TALLY_OK; from += PIECE) {
+        const int64_t count = s->all.count - from < PIECE ? s->all.count - from : PIECE;
+        tly_whole_fill(&s->all, from, count);
+        status = tally_vulkan_buffer_write(s->in, (uint64_t)from * s->all.element, s->all.piece,
+                                           (size_t)count * s->all.element, &w->error);
     }
     return status;
 }
 
 static int read_word(subject *s, tally_error *error)
 {
-    if (tally_descriptor_parse(s->word, &s->d, error) != TALLY_OK) {
+    if (tally_descriptor_parse(s->word, &s->all.d, error) != TALLY_OK) {
         return 0;
     }
-    const int axis = is_scan(s) ? s->d.axis : 0;
-    s->element = tally_dtype_bytes((tally_dtype)s->d.dtype);
-    s->count = s->length = s->lanes = 1;
-    for (int i = 0; i < s->d.rank; i++) {
-        s->count *= s->d.sizes[i];
-        s->lanes *= i > axis && is_scan(s) ? s->d.sizes[i] : 1;
+    const int axis = is_scan(s) ? s->all.d.axis : 0;
+    s->all.element = tally_dtype_bytes((tally_dtype)s->all.d.dtype);
+    s->all.count = s->all.length = s->all.lanes = 1;
+    for (int i = 0; i < s->all.d.rank; i++) {
+        s->all.count *= s->all.d.sizes[i];
+        s->all.lanes *= i > axis && is_scan(s) ? s->all.d.sizes[i] : 1;
     }
-    s->length = is_scan(s) ? s->d.sizes[axis] : s->count;
-    s->outputs = is_scan(s) ? s->count : 1;
-    return (is_scan(s) || s->d.op == TALLY_SUM) && s->d.flags == 0 && s->element >= 4 &&
-           s->d.dtype != TALLY_F64;
+    s->all.length = is_scan(s) ? s->all.d.sizes[axis] : s->all.count;
+    s->outputs = is_scan(s) ? s->all.count : 1;
+    return (is_scan(s) || s->all.d.op == TALLY_SUM) && s->all.d.flags == 0 && s->all.element >= 4 &&
+           s->all.d.dtype != TALLY_F64;
 }
 
 static tally_status prepare(whole *w, subject *s)
 {
     const tally_kernel_options options = { .size = sizeof options, .plan = w->plan };
-    const size_t lanes = (size_t)s->lanes, in = (size_t)s->count * s->element;
-    tally_status status = tally_vulkan_kernel_create(w->vulkan, &s->d, &options, &s->kernel,
+    const size_t lanes = (size_t)s->all.lanes, in = (size_t)s->all.count * s->all.element;
+    tally_status status = tally_vulkan_kernel_create(w->vulkan, &s->all.d, &options, &s->kernel,
                                                      &w->error);
     if (status == TALLY_OK) {
         status = tally_vulkan_buffer_create(w->vulkan, (in + 15) / 16 * 16, &s->in, &w->error);
     }
     if (status == TALLY_OK) {
-        const size_t out = (size_t)s->outputs * s->element;
+        const size_t out = (size_t)s->outputs * s->all.element;
         status = tally_vulkan_buffer_create(w->vulkan, (out + 15) / 16 * 16, &s->out, &w->error);
     }
-    s->piece = malloc((size_t)PIECE * s->element);
-    s->integer = malloc(lanes * sizeof *s->integer);
-    s->real = malloc(lanes * sizeof *s->real);
-    s->largest = malloc(lanes * sizeof *s->largest);
-    if (status == TALLY_OK && (!s->piece || !s->integer || !s->real || !s->largest)) {
+    s->all.piece = malloc((size_t)PIECE * s->all.element);
+    s->all.integer = malloc(lanes * sizeof *s->all.integer);
+    s->all.real = malloc(lanes * sizeof *s->all.real);
+    s->all.largest = malloc(lanes * sizeof *s->all.largest);
+    if (status == TALLY_OK &&
+        (!s->all.piece || !s->all.integer || !s->all.real || !s->all.largest)) {
         strcpy(w->error.message, "no memory on the host");
         status = TALLY_OUT_OF_MEMORY;
     }
@@ -291,13 +177,13 @@ static int run_all(whole *w, subject *s)
         }
     }
     printf("%s: %lld elements right, %ld runs with the same bits, %.6f s the last\n", s->word,
-           (long long)s->count, run, seconds);
+           (long long)s->all.count, run, seconds);
     return 1;
 }
 
 static void check(whole *w, const char *word)
 {
-    subject s = { .word = word, .d = TALLY_DESCRIPTOR_INIT };
+    subject s = { .all = { .d = TALLY_DESCRIPTOR_INIT, .data = w->data }, .word = word };
     w->error = (tally_error)TALLY_ERROR_INIT;
     if (!read_word(&s, &w->error)) {
         printf("%s: FAILED: is no word for this: %s\n", word, w->error.message);
@@ -319,10 +205,10 @@ static void check(whole *w, const char *word)
     tally_vulkan_buffer_destroy(&s.in);
     tally_vulkan_buffer_destroy(&s.out);
     tally_vulkan_kernel_destroy(&s.kernel);
-    free(s.piece);
-    free(s.integer);
-    free(s.real);
-    free(s.largest);
+    free(s.all.piece);
+    free(s.all.integer);
+    free(s.all.real);
+    free(s.all.largest);
 }
 
 /* ---- all ---- */
@@ -339,11 +225,11 @@ static int read_option(whole *w, const char *name, const char *value)
         w->until = now() + strtod(value, NULL);
     } else if (strcmp(name, "--data") == 0) {
         int kind = 0;
-        while (kind < DATA_KINDS && strcmp(value, data_names[kind]) != 0) {
+        while (kind < TLY_WHOLE_KINDS && strcmp(value, data_names[kind]) != 0) {
             kind++;
         }
-        w->data = (data)kind;
-        return kind < DATA_KINDS;
+        w->data = (tly_whole_data)kind;
+        return kind < TLY_WHOLE_KINDS;
     } else {
         return 0;
     }

@@ -73,15 +73,21 @@ static const tly_caps devices[DEVICES] = {
       .saturation = 16384 },
 };
 
-static tally_status plan_of(const char *word, int device, const char *overrides, tly_gpu_plan *plan,
-                            tally_error *error)
+static tally_status plan_for(const char *word, const tly_caps *caps, const char *overrides,
+                             tly_gpu_plan *plan, tally_error *error)
 {
     tally_descriptor d = TALLY_DESCRIPTOR_INIT;
     tly_problem p;
     tly_geometry g;
     cr_assert_eq(tally_descriptor_parse(word, &d, NULL), TALLY_OK, "%s", word);
     tly_canonicalise(&d, &p, &g);
-    return tly_gpu_plan_make(&p, &g, &devices[device], overrides, plan, error);
+    return tly_gpu_plan_make(&p, &g, caps, overrides, plan, error);
+}
+
+static tally_status plan_of(const char *word, int device, const char *overrides, tly_gpu_plan *plan,
+                            tally_error *error)
+{
+    return plan_for(word, &devices[device], overrides, plan, error);
 }
 
 Test(gpu, chooses_the_template)
@@ -194,12 +200,55 @@ Test(gpu, columns_take_lanes_together)
     }
 }
 
-/* Lengths, batches and strides along the axis are no part of the key; dims beyond two are. */
+/* Lanes that a row of this length gives elements to, of those of its tiles, in percent. */
+static int64_t percent_of_lanes(const tly_gpu_plan *plan, int64_t length)
+{
+    int64_t vectors = (length + plan->vector - 1) / plan->vector;
+    int64_t tile = (int64_t)plan->team * plan->segments;
+    return 100 * vectors / ((vectors + tile - 1) / tile * tile);
+}
+
+/* Tiles fit their rows: whatever the length, three quarters of the lanes have work, an invocation
+ * takes up to 24 elements, and vectors are shorter than 16 bytes in one length of eight at most. */
+Test(gpu, lanes_have_work_at_every_length)
+{
+    static const struct {
+        const char *dtype;
+        uint32_t subgroup;
+        int32_t whole; /* elements of 16 bytes */
+    } table[] = { { "f32", 32, 4 }, { "f16", 32, 8 }, { "f64", 32, 2 },
+                  { "f32", 16, 4 }, { "i32", 64, 4 }, { "bf16", 64, 8 } };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        int shorter = 0;
+        tly_caps caps = devices[0];
+        caps.subgroup = table[i].subgroup;
+        for (int64_t length = 9; length <= 8192; length++) {
+            char word[64];
+            tly_gpu_plan plan;
+            snprintf(word, sizeof word, "cumsum:%s:65536x%d:axis=1", table[i].dtype, (int)length);
+            cr_assert_eq(plan_for(word, &caps, "", &plan, NULL), TALLY_OK, "%s", word);
+            cr_assert(plan.template_id == TLY_GPU_SUBGROUPS ||
+                      plan.template_id == TLY_GPU_WORKGROUPS);
+            cr_assert_geq(percent_of_lanes(&plan, length), 75, "%s: %dx%dx%d", word, plan.team,
+                          plan.segments, plan.vector);
+            cr_assert_leq(plan.segments * plan.vector, 24, "%s", word);
+            shorter += plan.vector < table[i].whole;
+        }
+        cr_expect_lt(shorter, 8192 / 8, "%s: %d", table[i].dtype, shorter);
+    }
+}
+
+/* Lengths, batches and strides along the axis are no part of the key, but for what fits the tile to
+ * the row; dims beyond two are. */
 Test(gpu, geometries_share_their_plan)
 {
     tly_gpu_plan a, b;
-    cr_assert_eq(plan_of("cumsum:f32:70000x5000:axis=1", 0, "", &a, NULL), TALLY_OK);
+    cr_assert_eq(plan_of("cumsum:f32:7000x65000:axis=1", 0, "", &a, NULL), TALLY_OK);
     cr_assert_eq(plan_of("cumsum:f32:65536x8192:axis=1", 0, "", &b, NULL), TALLY_OK);
+    cr_assert_eq(memcmp(&a, &b, sizeof a), 0);
+    cr_assert_eq(plan_of("cumsum:f32:65536x1024:axis=1", 0, "", &b, NULL), TALLY_OK);
+    cr_assert_neq(memcmp(&a, &b, sizeof a), 0);
+    cr_assert_eq(plan_of("cumsum:f32:70000x999:axis=1", 0, "", &a, NULL), TALLY_OK);
     cr_assert_eq(memcmp(&a, &b, sizeof a), 0);
     static const char *const words[] = {
         "cumsum:f32:3x5x7x4096:axis=3,in=1000000x100000x9000x1",
@@ -220,8 +269,8 @@ Test(gpu, refusals_name_the_feature)
     } table[] = {
         { "cumsum:f64:100:axis=0", 2, "f64 needs shaderFloat64" },
         { "cumsum:f32:100:axis=0,acc=f64", 2, "f64 needs shaderFloat64" },
-        { "cumsum:i64:100:axis=0", 2, "i64 needs shaderInt64" },
-        { "cumprod:u64:100:axis=0", 3, "u64 needs shaderInt64" },
+        { "cumsum:i64:100:axis=0", 2, "i64 or u64 needs shaderInt64" },
+        { "cumprod:u64:100:axis=0", 3, "i64 or u64 needs shaderInt64" },
         { "cumsum:f16:100:axis=0", 2, "f16 needs storageBuffer16BitAccess" },
         { "cumsum:bf16:100:axis=0", 2, "bf16 needs storageBuffer16BitAccess" },
         { "cumsum:f32:1073741824:axis=0", 2, "lacks bufferDeviceAddress" },
@@ -271,6 +320,40 @@ Test(gpu, reductions_read_by_vectors)
     }
 }
 
+/* Rows that an invocation or a team loads all at once are known by their length, if there are several. A
+ * CPU that plays the device takes single elements where vectors do not fit, and an eighth of a row
+ * in a trip. */
+Test(gpu, short_rows_are_loaded_at_once)
+{
+    static const struct {
+        const char *word;
+        int device;
+        int32_t length, vector, wide;
+    } table[] = {
+        { "sum:f32:1048576x8:axes=1", 0, 8, 4, 1 },
+        { "sum:f32:1048576x7:axes=1", 0, 7, 1, 1 },
+        { "max:f32:1048576x128:axes=1", 0, 128, 4, 1 },
+        { "max:f32:1048576x132:axes=1", 0, 0, 4, 1 },
+        { "sum:f32:1048576x8:axes=1", 1, 8, 8, 1 },
+        { "sum:f32:1048576x7:axes=1", 1, 7, 4, 0 },
+        { "sum:f32:1048576x32:axes=1,in=32x1", 1, 32, 32, 1 },
+        { "sum:f32:131072x128:axes=1", 1, 0, 16, 1 },
+        { "sum:f32:4096x4095:axes=1", 1, 0, 32, 0 },
+        { "sum:f32:8:axes=0", 1, 0, 8, 1 },
+        { "sum:f32:8x1048576:axes=0", 1, 0, 32, 1 },
+        { "sum:f32:1000x4x8:axes=0+2", 1, 0, 8, 1 },
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        tally_error error = TALLY_ERROR_INIT;
+        tly_gpu_plan plan;
+        cr_assert_eq(plan_of(table[i].word, table[i].device, "", &plan, &error), TALLY_OK, "%s: %s",
+                     table[i].word, error.message);
+        cr_expect_eq(plan.length, table[i].length, "%s: %d", table[i].word, (int)plan.length);
+        cr_expect_eq(plan.vector, table[i].vector, "%s: %d", table[i].word, (int)plan.vector);
+        cr_expect_eq(plan.wide, table[i].wide, "%s: %d", table[i].word, (int)plan.wide);
+    }
+}
+
 Test(gpu, bad_overrides_are_refused)
 {
     static const struct {
@@ -303,6 +386,8 @@ Test(gpu, bad_overrides_are_refused)
         { "cumsum:f32:4096x4096:axis=1,order=serial", "chunk=4096", "serial order" },
         { "cumsum:f32:4096x4096:axis=0", "template=workgroups,scan=1", "teams scan rows" },
         { "sum:f32:4096x4096:axes=1", "vector=8,segments=8", "up to 32 elements" },
+        { "sum:f32:4096x4096:axes=1", "length=64", "not taken at once" },
+        { "sum:f32:1048576x8:axes=1", "length=4", "not taken at once" },
         { "sum:f32:4096x4095:axes=1", "vector=4", "do not lie together" },
         { "sum:f32:4096x4096:axes=1,in=1x4096", "template=reduce_lanes,vector=64", "key's range" },
         { "sum:f32:4096x4096:axes=0", "vector=16,workgroup=8", "more outputs at once" },

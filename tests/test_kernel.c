@@ -97,7 +97,7 @@ Test(kernel, equal_problems_share_code)
     static const char *const words[] = {
         "cumsum:i64:6x100:axis=1",   "cumsum:i64:6x100:axis=-1",  "cumsum:i64:1x6x100:axis=2",
         "cumsum:i64:2x3x100:axis=2", "cumsum:i64:6x1x100:axis=2", "cumsum:i64:9x100:axis=1",
-        "cumsum:i64:6x222:axis=1",
+        "cumsum:i64:6x222:axis=1",   "cumsum:u64:6x100:axis=1",
     };
     enum { WORDS = sizeof words / sizeof words[0] };
     tally_context *context = fake_context(NULL);

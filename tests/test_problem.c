@@ -142,6 +142,10 @@ Test(problem, forms_of_reductions)
         { "sum:f32:10x20:axes=1,in=0x1", TLY_REDUCED_ROWS, 1, 1, 20, 1, 1, 10 },
         { "sum:f32:10x20:axes=1,out=-3@27", TLY_REDUCED_ROWS, 1, 1, 20, 1, 1, 10 },
         { "sum:f32:10x20x30:axes=0+2", TLY_REDUCED_ROWS, 1, 1, 30, 10, 1, 20 },
+        { "sum:f32:10x64x3:axes=0+2", TLY_REDUCED_LANES, ANY, 1, 10, 3, 64, 1 },
+        { "argmax:f32:10x64x3:axes=0+2", TLY_REDUCED_LANES, ANY, 1, 3, 10, 64, 1 },
+        { "sum:f32:10x63x3:axes=0+2", TLY_REDUCED_ROWS, 1, 1, 3, 10, 1, 63 },
+        { "sum:f32:10x64x8:axes=0+2", TLY_REDUCED_ROWS, 1, 1, 8, 10, 1, 64 },
         { "sum:f32:10x20x30x40:axes=1+2", TLY_REDUCED_LANES, 1, 1, 600, 1, 40, 10 },
         { "sum:f32:10x20x30x40:axes=0+2", TLY_REDUCED_LANES, 1, 1, 30, 10, 40, 20 },
         { "sum:f32:10x20:axes=0", TLY_REDUCED_LANES, 1, 1, 10, 1, 20, 1 },
@@ -246,6 +250,36 @@ Test(problem, equal_problems)
 }
 
 static uint64_t lcg;
+
+Test(problem, one_kernel_for_integers_of_either_sign)
+{
+    static const struct {
+        const char *a, *b;
+        int same;
+    } cases[] = {
+        { "cumsum:i32:9x100:axis=1", "cumsum:u32:9x100:axis=1", 1 },
+        { "cumprod:u64:9x100:axis=0,exclusive", "cumprod:i64:9x100:axis=0,exclusive", 1 },
+        { "sum:u32:9x100:axes=1", "sum:i32:9x100:axes=1", 1 },
+        { "prod:u64:9x100:axes=0", "prod:i64:9x100:axes=0", 1 },
+        { "sum_square:u32:100", "sum_square:i32:100", 1 },
+        { "argmax:f32>u32:100", "argmax:f32>i32:100", 1 },
+        { "argmin:u32>u64:100", "argmin:u32>i64:100", 1 },
+        { "argmin:u32>u64:100", "argmin:i32>u64:100", 0 }, /* compared with a sign or without */
+        { "max:u32:100", "max:i32:100", 0 },
+        { "cummin:u64:100:axis=0", "cummin:i64:100:axis=0", 0 },
+        { "cumsum:u32>u64:100:axis=0", "cumsum:i32>i64:100:axis=0", 0 }, /* a sign is widened */
+        { "sum:u16>u32:100", "sum:i16>i32:100", 0 },
+        { "l1:u32:100", "l1:i32:100", 0 },
+        { "mean:u64:100", "mean:i64:100", 0 },
+        { "cumsum:i64:9:axis=0", "cumsum:i32:9:axis=0", 0 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tly_geometry g, h;
+        tly_problem p = problem_of(cases[i].a, &g), q = problem_of(cases[i].b, &h);
+        cr_expect_eq(memcmp(&p, &q, sizeof p) == 0, cases[i].same, "%s, %s", cases[i].a,
+                     cases[i].b);
+    }
+}
 
 static int64_t below(int64_t n)
 {

@@ -156,6 +156,23 @@ Test(reductions, few_columns_in_range, .timeout = 240)
     tly_trials_close(&t);
 }
 
+/* Long products of many columns go in chunks: the same, beside each other and lane by lane. */
+Test(reductions, long_products_in_range, .timeout = 240)
+{
+    static const char *const words[] = { "prod:f32:4096x64:axes=0", "prod:f64:2x4101x67:axes=1",
+                                         "prod:f16:2x4100x70:axes=0+1",
+                                         "prod:bf16:5000x65:axes=0,in=66x1",
+                                         "prod:f32:9000x130:axes=0,in=-130x1@1169870" };
+    static const tly_data kinds[] = { TLY_DATA_RANGE, TLY_DATA_GROW, TLY_DATA_DECAY, TLY_DATA_LANE,
+                                      TLY_DATA_BENIGN };
+    tly_trials t;
+    tly_trials_open(&t);
+    for (size_t i = 0; i < COUNT(words); i++)
+        for (unsigned k = 0; k < COUNT(kinds); k++)
+            tly_trials_check(&t, words[i], kinds[k], k);
+    tly_trials_close(&t);
+}
+
 Test(reductions, words)
 {
     static const struct {

@@ -107,3 +107,60 @@ Test(short, rows_have_bits_of_their_own, .timeout = 240)
         check(&t, words[k]);
     tly_trials_close(&t);
 }
+
+/* Rows [row, row + few) of `in` by a call of their own, in place; the output is `all`'s. */
+static void check_few(const tally_kernel *kernel, const tally_descriptor *d, const char *device,
+                      int row, int few, const char *in, const char *all)
+{
+    static double rows[5 * LONGEST];
+    const size_t bytes = tally_dtype_bytes((tally_dtype)d->dtype) * (size_t)d->sizes[1];
+    memcpy(rows, in + (size_t)row * bytes, (size_t)few * bytes);
+    cr_assert_eq(tally_kernel_run(kernel, rows, rows, NULL), TALLY_OK);
+    for (int64_t i = 0; i < few * d->sizes[1]; i++)
+        if (!tly_bits_same((tally_dtype)d->dtype, tly_bits_load((tally_dtype)d->dtype, rows, i),
+                           tly_bits_load((tally_dtype)d->dtype, all + (size_t)row * bytes, i))) {
+            cr_expect(0, "%s, rows of %d, %d from %d on: element %d", device, (int)d->sizes[1], few,
+                      row, (int)i);
+            return;
+        }
+}
+
+/* Few rows in a call go by themselves as far as they stay in range, whatever the level. */
+Test(short, few_rows_have_the_bits_of_many, .timeout = 240)
+{
+    static const char *const words[] = {
+        "cumprod:f32:128x4:axis=1",  "cumprod:f32:128x5:axis=1",
+        "cumprod:f32:128x16:axis=1", "cumprod:f32:128x33:axis=1,exclusive",
+        "cumprod:f16:128x7:axis=1",  "cumprod:f16:128x17:axis=1",
+        "cumprod:f16:128x64:axis=1", "cumprod:bf16:128x31:axis=1",
+        "cumprod:f64:128x13:axis=1", "cumsum:bf16:128x16:axis=1,exclusive",
+    };
+    static const int few[] = { 1, 3, 5 };
+    static double in[ROWS * LONGEST], all[ROWS * LONGEST];
+    tly_trials t;
+    tly_trials_open(&t);
+    for (size_t k = 0; k < COUNT(words); k++)
+        for (size_t l = 0; l < t.levels.level_count; l++) {
+            const tally_device *device = &t.levels.levels[l];
+            const tally_kernel_options o = { .size = sizeof o, .device = device->selector };
+            tally_kernel *kernel = NULL;
+            tally_descriptor d;
+            if (!strcmp(device->kind, "vulkan"))
+                continue;
+            cr_assert_eq(tally_descriptor_parse(words[k], &d, NULL), TALLY_OK);
+            fill(&d, RUNS - 1, in);
+            cr_assert_eq(tally_kernel_create(t.levels.context, &d, &o, &kernel, NULL), TALLY_OK);
+            cr_assert_eq(tally_kernel_run(kernel, in, all, NULL), TALLY_OK);
+            tally_kernel_destroy(&kernel);
+            for (size_t n = 0; n < COUNT(few); n++) {
+                d.sizes[0] = few[n];
+                cr_assert_eq(tally_kernel_create(t.levels.context, &d, &o, &kernel, NULL),
+                             TALLY_OK);
+                for (int row = 0; row + few[n] <= ROWS; row += few[n])
+                    check_few(kernel, &d, o.device, row, few[n], (const char *)in,
+                              (const char *)all);
+                tally_kernel_destroy(&kernel);
+            }
+        }
+    tly_trials_close(&t);
+}

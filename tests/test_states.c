@@ -46,6 +46,7 @@ static const made on_cpus[] = {
     { "70x13:axis=1,in=1x70", "template=tiles" },
 };
 
+#ifdef TALLY_VULKAN
 static const made on_devices[] = {
     { "9x33:axis=1", "template=columns" },
     { "300x40:axis=0", "template=columns,vector=4" },
@@ -60,6 +61,7 @@ static const made on_devices[] = {
     { "2x1500:axis=1", "template=workgroups,scan=0,workgroup=32,chunk=512" },
     { "2x3000:axis=1", "template=look_back,scan=1,workgroup=64" },
 };
+#endif
 
 /* 1 if the engine takes the plan; what it then makes must be right. */
 static int is_taken(tly_trials *t, tly_engine *engine, const char *word, const char *plan,
@@ -110,6 +112,7 @@ Test(states, templates_for_cpus, .timeout = 280)
     tly_trials_close(&t);
 }
 
+#ifdef TALLY_VULKAN
 static tly_caps caps_of(const char *name)
 {
     static char text[1 << 16];
@@ -142,3 +145,4 @@ Test(states, templates_for_devices, .timeout = 280)
         }
     tly_trials_close(&t);
 }
+#endif

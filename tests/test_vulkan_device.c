@@ -1,103 +1,21 @@
 /*
- * Vulkan by the caller's hand: buffers, command buffers and semaphores, a device that the test
- * owns; and what happens when memory, the device or the process goes.
+ * Vulkan by the caller's hand: buffers, command buffers and semaphores; and what happens when memory,
+ * the device or the process goes.
  */
-#include "fake_gpu.h"
+#include "vulkan_bench.h"
 
 #include "../runtime/vulkan/internal.h"
 
 #include <criterion/criterion.h>
+#include <string.h>
 #include <sys/wait.h>
-
-static const char *device(void)
-{
-    const char *named = getenv("TALLY_TEST_DEVICES");
-    return named != NULL && named[0] != 0 ? named : "vulkan:0";
-}
-
-/* 20 rows of 30 ones, unless said otherwise. */
-static const char word[] = "cumsum:f32:20x30:axis=1";
-enum { COUNT = 600, BYTES = 4 * COUNT };
-
-typedef struct bench {
-    tally_context *context;
-    tally_vulkan *v;
-    tally_vulkan_kernel *kernel;
-    tally_vulkan_buffer *in, *out;
-    tally_vulkan_buffers buffers;
-} bench;
-
-static void fill(bench *b)
-{
-    float ones[COUNT];
-    for (int i = 0; i < COUNT; i++) {
-        ones[i] = 1;
-    }
-    cr_assert_eq(tally_vulkan_buffer_create(b->v, BYTES, &b->in, NULL), TALLY_OK);
-    cr_assert_eq(tally_vulkan_buffer_create(b->v, BYTES, &b->out, NULL), TALLY_OK);
-    cr_assert_eq(tally_vulkan_buffer_write(b->in, 0, ones, BYTES, NULL), TALLY_OK);
-    memset(ones, 0, sizeof ones);
-    cr_assert_eq(tally_vulkan_buffer_write(b->out, 0, ones, BYTES, NULL), TALLY_OK);
-    b->buffers.size = sizeof b->buffers;
-    tally_vulkan_buffer_info(b->in, &b->buffers.in);
-    tally_vulkan_buffer_info(b->out, &b->buffers.out);
-}
-
-static tally_vulkan_kernel *kernel_for(tally_vulkan *v, const char *word, const char *plan)
-{
-    tally_descriptor d;
-    tally_vulkan_kernel *kernel = NULL;
-    tally_error error = TALLY_ERROR_INIT;
-    tally_kernel_options options = { .size = sizeof options, .plan = plan };
-    cr_assert_eq(tally_descriptor_parse(word, &d, NULL), TALLY_OK);
-    cr_assert_eq(tally_vulkan_kernel_create(v, &d, &options, &kernel, &error), TALLY_OK, "%s",
-                 error.message);
-    return kernel;
-}
-
-static tally_vulkan_kernel *kernel_of(tally_vulkan *v, const char *plan)
-{
-    return kernel_for(v, word, plan);
-}
-
-static bench begin(void)
-{
-    bench b = { 0 };
-    tally_error error = TALLY_ERROR_INIT;
-    cr_assert_eq(tally_context_create(NULL, &b.context, NULL), TALLY_OK);
-    tly_context_set_generator(b.context, &fake_gpu_generator);
-    cr_assert_eq(tally_vulkan_open(b.context, device(), &b.v, &error), TALLY_OK, "%s",
-                 error.message);
-    b.kernel = kernel_of(b.v, NULL);
-    return b;
-}
-
-static void end(bench *b)
-{
-    tally_vulkan_kernel_destroy(&b->kernel);
-    tally_vulkan_buffer_destroy(&b->in);
-    tally_vulkan_buffer_destroy(&b->out);
-    tally_vulkan_destroy(&b->v);
-    tally_context_destroy(&b->context);
-    cr_assert_null(b->kernel);
-    cr_assert_null(b->v);
-}
-
-static void judge(bench *b)
-{
-    float out[COUNT];
-    cr_assert_eq(tally_vulkan_buffer_read(b->out, 0, out, BYTES, NULL), TALLY_OK);
-    for (int i = 0; i < COUNT; i++) {
-        cr_assert_eq(out[i], i % 30 + 1, "element %d is %g", i, out[i]);
-    }
-}
 
 /* --- device buffers -------------------------------------------------------------------------- */
 
 Test(vulkan_device, submits_with_timeline_semaphores)
 {
-    bench b = begin();
-    fill(&b);
+    tly_bench b = tly_bench_begin();
+    tly_bench_fill(&b);
     PFN_vkCreateSemaphore create;
     PFN_vkDestroySemaphore destroy;
     PFN_vkWaitSemaphores wait;
@@ -118,7 +36,7 @@ Test(vulkan_device, submits_with_timeline_semaphores)
     VkSemaphore before, after;
     cr_assert_eq(create(h.device, &info, NULL, &before), VK_SUCCESS);
     cr_assert_eq(create(h.device, &info, NULL, &after), VK_SUCCESS);
-    tally_vulkan_kernel *cut = kernel_of(b.v, "cut=7"); /* with scratch of Tally's */
+    tally_vulkan_kernel *cut = tly_bench_kernel(b.v, "cut=7"); /* with scratch of Tally's */
     for (uint64_t turn = 1; turn <= 3; turn++) {
         tally_vulkan_sync sync = { sizeof sync, before, turn, after, turn };
         tally_error error = TALLY_ERROR_INIT;
@@ -133,20 +51,20 @@ Test(vulkan_device, submits_with_timeline_semaphores)
                                      .pValues = &turn };
         cr_assert_eq(signal(h.device, &go), VK_SUCCESS);
         cr_assert_eq(wait(h.device, &done, UINT64_MAX), VK_SUCCESS);
-        judge(&b);
+        tly_bench_judge(&b);
     }
     tally_vulkan_kernel_destroy(&cut); /* its pipelines may still be held by a submission */
     cr_assert_eq(tally_vulkan_submit(b.kernel, &b.buffers, NULL, NULL), TALLY_OK);
     cr_assert_eq(tally_vulkan_wait(b.v, NULL), TALLY_OK);
     destroy(h.device, before, NULL);
     destroy(h.device, after, NULL);
-    end(&b);
+    tly_bench_end(&b);
 }
 
 Test(vulkan_device, refuses_ranges)
 {
-    bench b = begin();
-    fill(&b);
+    tly_bench b = tly_bench_begin();
+    tly_bench_fill(&b);
     static const struct {
         size_t at; /* in tally_vulkan_buffers */
         uint64_t value;
@@ -187,7 +105,7 @@ Test(vulkan_device, refuses_ranges)
     cr_assert_eq(tally_vulkan_wait(b.v, NULL), TALLY_OK);
     tally_vulkan_buffer_destroy(&wide);
     cr_assert_eq(tally_vulkan_buffer_write(b.in, 2400, &bad, 16, &error), TALLY_INVALID);
-    end(&b);
+    tly_bench_end(&b);
 }
 
 /* Sums of an offset and a place in a tensor that exceed 64 bits. */
@@ -207,10 +125,10 @@ Test(vulkan_device, refuses_ranges_at_the_end_of_64_bits)
         { "cumsum:f32:4:axis=0", UINT64_MAX - 3, UINT64_MAX },
         { "cumsum:f32:4:axis=0", INT64_MAX - 3, UINT64_MAX },
     };
-    bench b = begin();
-    fill(&b);
+    tly_bench b = tly_bench_begin();
+    tly_bench_fill(&b);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        tally_vulkan_kernel *far = kernel_for(b.v, cases[i].word, NULL);
+        tally_vulkan_kernel *far = tly_bench_kernel_for(b.v, cases[i].word, NULL);
         tally_vulkan_buffers bad = b.buffers;
         tally_error error = TALLY_ERROR_INIT;
         bad.in.offset = cases[i].offset;
@@ -227,7 +145,7 @@ Test(vulkan_device, refuses_ranges_at_the_end_of_64_bits)
                  TALLY_OK);
     cr_assert_eq(tally_vulkan_kernel_create(b.v, &d, NULL, &far, &error), TALLY_UNSUPPORTED);
     cr_assert_not_null(strstr(error.message, "spans"), "%s", error.message);
-    end(&b);
+    tly_bench_end(&b);
 }
 
 /* Pipelines in use may exceed the bound, until the last use has ended. */
@@ -236,14 +154,14 @@ Test(vulkan_device, the_bound_holds_when_the_last_is_gone)
     enum { HELD = 4 };
     static const char *const plans[HELD] = { "cut=7", "cut=8", "cut=9", "cut=10" };
     tally_context_options options = { .size = sizeof options, .cache_kernels = 1 };
-    bench b = { 0 };
+    tly_bench b = { 0 };
     cr_assert_eq(tally_context_create(&options, &b.context, NULL), TALLY_OK);
-    tly_context_set_generator(b.context, &fake_gpu_generator);
-    cr_assert_eq(tally_vulkan_open(b.context, device(), &b.v, NULL), TALLY_OK);
-    fill(&b);
+    tly_context_set_generator(b.context, tly_bench_generator);
+    cr_assert_eq(tally_vulkan_open(b.context, tly_bench_device(), &b.v, NULL), TALLY_OK);
+    tly_bench_fill(&b);
     tally_vulkan_kernel *held[HELD];
     for (size_t i = 0; i < HELD; i++) {
-        held[i] = kernel_of(b.v, plans[i]);
+        held[i] = tly_bench_kernel(b.v, plans[i]);
         cr_assert_eq(tally_vulkan_submit(held[i], &b.buffers, NULL, NULL), TALLY_OK);
     }
     cr_assert_eq(b.context->cache.cached, HELD);
@@ -252,214 +170,7 @@ Test(vulkan_device, the_bound_holds_when_the_last_is_gone)
     }
     cr_assert_eq(tally_vulkan_wait(b.v, NULL), TALLY_OK);
     cr_assert_leq(b.context->cache.cached, 1);
-    end(&b);
-}
-
-/* --- a device of the test's ------------------------------------------------------------------ */
-
-typedef struct host {
-    tly_vk_list *list;
-    VkDevice device;
-    VkQueue queue;
-    VkCommandPool pool;
-    tly_vk_functions fn;
-    int locked, uses;
-} host;
-
-static void lock_queue(void *user, int lock)
-{
-    host *h = user;
-    cr_assert_neq(h->locked, lock);
-    h->locked = lock;
-    h->uses += lock;
-}
-
-static VkPhysicalDevice open_host(host *h, VkPhysicalDeviceFeatures2 *features, size_t *index)
-{
-    tally_error error = TALLY_ERROR_INIT;
-    cr_assert_eq(tly_vk_list_open(&h->list, &error), TALLY_OK, "%s", error.message);
-    cr_assert_eq(tly_vk_choose(h->list, device(), index, &error), TALLY_OK, "%s", error.message);
-    float priority = 0.5f;
-    VkDeviceQueueCreateInfo queue = {
-        .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
-        .queueFamilyIndex = h->list->facts[*index].family,
-        .queueCount = 1,
-        .pQueuePriorities = &priority,
-    };
-    VkDeviceCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
-        .pNext = features,
-        .queueCreateInfoCount = 1,
-        .pQueueCreateInfos = &queue,
-    };
-    VkPhysicalDevice physical = h->list->physical[*index];
-    cr_assert_eq(h->list->fn.CreateDevice(physical, &info, NULL, &h->device), VK_SUCCESS);
-    cr_assert_eq(tly_vk_device_load(&h->list->fn, h->device, &h->fn, NULL), TALLY_OK);
-    h->fn.GetDeviceQueue(h->device, queue.queueFamilyIndex, 0, &h->queue);
-    return physical;
-}
-
-static void close_host(host *h)
-{
-    h->fn.DestroyDevice(h->device, NULL);
-    tly_vk_list_close(h->list);
-}
-
-static VkCommandBuffer begin_commands(host *h, uint32_t family)
-{
-    VkCommandPoolCreateInfo pool = { .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
-                                     .queueFamilyIndex = family };
-    cr_assert_eq(h->fn.CreateCommandPool(h->device, &pool, NULL, &h->pool), VK_SUCCESS);
-    VkCommandBufferAllocateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-        .commandPool = h->pool,
-        .commandBufferCount = 1,
-    };
-    VkCommandBufferBeginInfo start = { .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO };
-    VkCommandBuffer commands;
-    cr_assert_eq(h->fn.AllocateCommandBuffers(h->device, &info, &commands), VK_SUCCESS);
-    cr_assert_eq(h->fn.BeginCommandBuffer(commands, &start), VK_SUCCESS);
-    return commands;
-}
-
-static void run_commands(host *h, VkCommandBuffer commands)
-{
-    VkFenceCreateInfo info = { .sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO };
-    VkSubmitInfo submit = { .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-                            .commandBufferCount = 1,
-                            .pCommandBuffers = &commands };
-    VkFence fence;
-    cr_assert_eq(h->fn.EndCommandBuffer(commands), VK_SUCCESS);
-    cr_assert_eq(h->fn.CreateFence(h->device, &info, NULL, &fence), VK_SUCCESS);
-    cr_assert_eq(h->fn.QueueSubmit(h->queue, 1, &submit, fence), VK_SUCCESS);
-    cr_assert_eq(h->fn.WaitForFences(h->device, 1, &fence, VK_TRUE, UINT64_MAX), VK_SUCCESS);
-    h->fn.DestroyFence(h->device, fence, NULL);
-    h->fn.DestroyCommandPool(h->device, h->pool, NULL);
-}
-
-/* Twice into one recording, by two kernels, one of them destroyed before it runs. */
-Test(vulkan_device, records_on_a_device_of_the_callers)
-{
-    host h = { 0 };
-    bench b = { 0 };
-    size_t index;
-    VkPhysicalDeviceFeatures2 features = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2 };
-    VkPhysicalDevice physical = open_host(&h, &features, &index);
-    tally_vulkan_host theirs = {
-        .size = sizeof theirs,
-        .instance = h.list->instance,
-        .physical = physical,
-        .device = h.device,
-        .api_version = VK_API_VERSION_1_1,
-        .features = &features,
-        .queue = h.queue,
-        .queue_family = h.list->facts[index].family,
-        .lock_queue = lock_queue,
-        .lock_user = &h,
-    };
-    tally_error error = TALLY_ERROR_INIT;
-    cr_assert_eq(tally_context_create(NULL, &b.context, NULL), TALLY_OK);
-    tly_context_set_generator(b.context, &fake_gpu_generator);
-    cr_assert_eq(tally_vulkan_adopt(b.context, &theirs, &b.v, &error), TALLY_OK, "%s",
-                 error.message);
-    const tly_caps *caps = tly_vulkan_caps(b.v);
-    cr_assert_eq(caps->int64 + caps->float64 + caps->storage16 + caps->storage8 + caps->addresses +
-                     caps->rte32,
-                 0, "nothing was enabled");
-    b.kernel = kernel_of(b.v, NULL);
-    fill(&b);
-    tally_vulkan_kernel *cut = kernel_of(b.v, "cut=7");
-    tally_vulkan_facts facts = { .size = sizeof facts };
-    tally_vulkan_kernel_facts(cut, &facts);
-    cr_assert_eq(facts.scratch_bytes, 80);
-    cr_assert(facts.dispatches == 5 && facts.passes == 1 && facts.addresses == 0);
-    cr_assert(facts.in_low == 0 && facts.out_end == BYTES);
-    cr_assert_str_eq(facts.template_name, "fake");
-
-    tally_vulkan_buffer *scratch;
-    tally_vulkan_recording *recording = NULL;
-    VkCommandBuffer commands = begin_commands(&h, theirs.queue_family);
-    cr_assert_eq(tally_vulkan_record(cut, commands, &b.buffers, &recording, &error), TALLY_INVALID);
-    cr_assert_not_null(strstr(error.message, "scratch"), "%s", error.message);
-    cr_assert_null(recording);
-    cr_assert_eq(tally_vulkan_buffer_create(b.v, 80, &scratch, NULL), TALLY_OK);
-    tally_vulkan_buffer_info(scratch, &b.buffers.scratch);
-    cr_assert_eq(tally_vulkan_record(cut, commands, &b.buffers, &recording, &error), TALLY_OK, "%s",
-                 error.message);
-    tally_vulkan_kernel_destroy(&cut);
-    run_commands(&h, commands);
-    judge(&b);
-    float zeros[COUNT] = { 0 };
-    cr_assert_eq(tally_vulkan_buffer_write(b.out, 0, zeros, BYTES, NULL), TALLY_OK);
-    tally_vulkan_recording *same = recording;
-    commands = begin_commands(&h, theirs.queue_family);
-    cr_assert_eq(tally_vulkan_record(b.kernel, commands, &b.buffers, &recording, NULL), TALLY_OK);
-    cr_assert_eq(recording, same);
-    run_commands(&h, commands);
-    judge(&b);
-    tally_vulkan_recording_destroy(&recording);
-    cr_assert_null(recording);
-    tally_vulkan_recording_destroy(&recording);
-    tally_vulkan_buffer_destroy(&scratch);
-    cr_assert_eq(h.locked, 0);
-    end(&b);
-    close_host(&h);
-}
-
-/* Features count where they were enabled; without a queue there is only recording. */
-Test(vulkan_device, adopts_what_was_enabled)
-{
-    host h = { 0 };
-    size_t index;
-    VkPhysicalDeviceVulkan11Features eleven = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES
-    };
-    VkPhysicalDeviceVulkan12Features twelve = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES, .pNext = &eleven
-    };
-    VkPhysicalDeviceFeatures2 features = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2 };
-    VkPhysicalDevice physical = open_host(&h, &features, &index);
-    /* What the device was made with is not looked at, only what the caller says. */
-    const tly_caps *has = &h.list->facts[index].caps;
-    features.pNext = &twelve;
-    features.features.shaderInt64 = has->int64;
-    eleven.storageBuffer16BitAccess = has->storage16;
-    twelve.storageBuffer8BitAccess = has->storage8;
-    tally_vulkan_host theirs = {
-        .size = sizeof theirs,
-        .instance = h.list->instance,
-        .physical = physical,
-        .device = h.device,
-        .api_version = VK_API_VERSION_1_2,
-        .features = &features,
-    };
-    tally_context *context;
-    tally_vulkan *v = NULL;
-    tally_error error = TALLY_ERROR_INIT;
-    cr_assert_eq(tally_context_create(NULL, &context, NULL), TALLY_OK);
-    tly_context_set_generator(context, &fake_gpu_generator);
-    cr_assert_eq(tally_vulkan_adopt(context, &theirs, &v, &error), TALLY_OK, "%s", error.message);
-    const tly_caps *caps = tly_vulkan_caps(v);
-    cr_assert_eq(caps->int64, has->int64);
-    cr_assert_eq(caps->storage16, has->storage16);
-    cr_assert_eq(caps->storage8, has->storage8);
-    cr_assert_eq(caps->float64, 0);
-    cr_assert_eq(caps->addresses, 0);
-    cr_assert_eq(caps->rte32, has->rte32);
-    cr_assert_eq(caps->vendor, has->vendor);
-    tally_vulkan_kernel *kernel = kernel_of(v, NULL);
-    float in[COUNT], out[COUNT];
-    cr_assert_eq(tally_vulkan_run(kernel, in, out, &error), TALLY_INVALID);
-    cr_assert_not_null(strstr(error.message, "only records"), "%s", error.message);
-    tally_vulkan_kernel_destroy(&kernel);
-    tally_vulkan_destroy(&v);
-    theirs.api_version = VK_API_VERSION_1_0;
-    cr_assert_eq(tally_vulkan_adopt(context, &theirs, &v, &error), TALLY_UNSUPPORTED);
-    theirs.device = NULL;
-    cr_assert_eq(tally_vulkan_adopt(context, &theirs, &v, &error), TALLY_INVALID);
-    cr_assert_null(v);
-    tally_context_destroy(&context);
-    close_host(&h);
+    tly_bench_end(&b);
 }
 
 /* --- faults ---------------------------------------------------------------------------------- */
@@ -476,7 +187,7 @@ static VkResult no_memory(VkDevice device, const VkMemoryAllocateInfo *info,
 
 Test(vulkan_device, out_of_memory)
 {
-    bench b = begin();
+    tly_bench b = tly_bench_begin();
     tally_error error = TALLY_ERROR_INIT;
     tally_vulkan_buffer *buffer = NULL;
     cr_assert_eq(tally_vulkan_buffer_create(b.v, (size_t)1 << 62, &buffer, &error),
@@ -492,17 +203,17 @@ Test(vulkan_device, out_of_memory)
     cr_assert_eq(tally_vulkan_buffer_create(b.v, 1000, &buffer, &error), TALLY_OUT_OF_MEMORY);
     cr_assert_null(buffer);
     b.v->fn.AllocateMemory = real;
-    fill(&b);
+    tly_bench_fill(&b);
     cr_assert_eq(tally_vulkan_run(b.kernel, in, out, &error), TALLY_OK, "%s", error.message);
     cr_assert_eq(out[COUNT - 1], 0);
-    end(&b);
+    tly_bench_end(&b);
 }
 
 /* Blocks are shared, and given back. */
 Test(vulkan_device, buffers_share_blocks)
 {
     enum { BUFFERS = 300 };
-    bench b = begin();
+    tly_bench b = tly_bench_begin();
     tally_vulkan_buffer *buffers[BUFFERS], *large;
     for (uint64_t i = 0; i < BUFFERS; i++) {
         cr_assert_eq(tally_vulkan_buffer_create(b.v, 1000 + 64 * i, &buffers[i], NULL), TALLY_OK);
@@ -527,7 +238,7 @@ Test(vulkan_device, buffers_share_blocks)
     for (const tly_vk_block *k = b.v->memory.blocks; k != NULL; k = k->next) {
         cr_assert_eq(k->alone, 0);
     }
-    end(&b);
+    tly_bench_end(&b);
 }
 
 static VkResult lost(VkQueue queue, uint32_t count, const VkSubmitInfo *info, VkFence fence)
@@ -542,8 +253,8 @@ static VkResult lost(VkQueue queue, uint32_t count, const VkSubmitInfo *info, Vk
 /* Once lost, lost for good; all can be destroyed, and the context opens the device anew. */
 Test(vulkan_device, a_lost_device)
 {
-    bench b = begin();
-    fill(&b);
+    tly_bench b = tly_bench_begin();
+    tly_bench_fill(&b);
     b.v->fn.QueueSubmit = lost;
     tally_error error = TALLY_ERROR_INIT;
     float in[COUNT] = { 0 }, out[COUNT];
@@ -556,18 +267,18 @@ Test(vulkan_device, a_lost_device)
     }
     tally_vulkan_kernel *none = NULL;
     tally_descriptor d;
-    cr_assert_eq(tally_descriptor_parse(word, &d, NULL), TALLY_OK);
+    cr_assert_eq(tally_descriptor_parse(TLY_BENCH_WORD, &d, NULL), TALLY_OK);
     cr_assert_eq(tally_vulkan_kernel_create(b.v, &d, NULL, &none, &error), TALLY_DEVICE_LOST);
-    end(&b);
+    tly_bench_end(&b);
 
     tally_context *context;
-    tally_kernel_options options = { .size = sizeof options, .device = device() };
+    tally_kernel_options options = { .size = sizeof options, .device = tly_bench_device() };
     tally_kernel *kernel, *again;
     cr_assert_eq(tally_context_create(NULL, &context, NULL), TALLY_OK);
-    tly_context_set_generator(context, &fake_gpu_generator);
+    tly_context_set_generator(context, tly_bench_generator);
     cr_assert_eq(tally_kernel_create(context, &d, &options, &kernel, NULL), TALLY_OK);
     tally_vulkan *v;
-    cr_assert_eq(tly_vulkan_find(context, device(), &v, NULL), TALLY_OK);
+    cr_assert_eq(tly_vulkan_find(context, tly_bench_device(), &v, NULL), TALLY_OK);
     v->fn.QueueSubmit = lost;
     cr_assert_eq(tally_kernel_run(kernel, in, out, &error), TALLY_DEVICE_LOST);
     cr_assert_eq(tally_kernel_create(context, &d, &options, &again, NULL), TALLY_OK);
@@ -581,7 +292,7 @@ Test(vulkan_device, a_lost_device)
 /* A child has no use of its parent's device, nor of any, and may free all. */
 static int child(tally_context *context, tally_kernel **kernel, const tally_descriptor *d)
 {
-    tally_kernel_options options = { .size = sizeof options, .device = device() };
+    tally_kernel_options options = { .size = sizeof options, .device = tly_bench_device() };
     float in[COUNT] = { 0 }, out[COUNT];
     size_t count = 0;
     if (tally_kernel_run(*kernel, in, out, NULL) != TALLY_DEVICE_LOST) {
@@ -604,11 +315,11 @@ Test(vulkan_device, forks)
     tally_context *context;
     tally_descriptor d;
     tally_kernel *kernel;
-    tally_kernel_options options = { .size = sizeof options, .device = device() };
+    tally_kernel_options options = { .size = sizeof options, .device = tly_bench_device() };
     float in[COUNT] = { 0 }, out[COUNT];
-    cr_assert_eq(tally_descriptor_parse(word, &d, NULL), TALLY_OK);
+    cr_assert_eq(tally_descriptor_parse(TLY_BENCH_WORD, &d, NULL), TALLY_OK);
     cr_assert_eq(tally_context_create(NULL, &context, NULL), TALLY_OK);
-    tly_context_set_generator(context, &fake_gpu_generator);
+    tly_context_set_generator(context, tly_bench_generator);
     cr_assert_eq(tally_kernel_create(context, &d, &options, &kernel, NULL), TALLY_OK);
     cr_assert_eq(tally_kernel_run(kernel, in, out, NULL), TALLY_OK);
     pid_t pid = fork();
@@ -628,20 +339,20 @@ Test(vulkan_device, forks)
 Test(vulkan_device, made_ahead_or_never)
 {
     tally_context_options modes = { .size = sizeof modes, .compile = TALLY_COMPILE_BACKGROUND };
-    const tally_kernel_options options = { .size = sizeof options, .device = device() };
+    const tally_kernel_options options = { .size = sizeof options, .device = tly_bench_device() };
     tally_context *context;
     tally_descriptor d[2];
     tally_kernel *kernel;
     float in[COUNT] = { 1 }, out[COUNT];
-    cr_assert_eq(tally_descriptor_parse(word, &d[0], NULL), TALLY_OK);
+    cr_assert_eq(tally_descriptor_parse(TLY_BENCH_WORD, &d[0], NULL), TALLY_OK);
     d[1] = d[0];
     cr_assert_eq(tally_context_create(&modes, &context, NULL), TALLY_OK);
-    tly_context_set_generator(context, &fake_gpu_generator);
-    fake_gpu_made = 0;
+    tly_context_set_generator(context, tly_bench_generator);
+    *tly_bench_made = 0;
     cr_assert_eq(tally_context_warm(context, d, 2, &options, NULL), TALLY_OK);
-    cr_expect_eq(fake_gpu_made, 1);
+    cr_expect_eq(*tly_bench_made, 1);
     cr_assert_eq(tally_kernel_create(context, &d[0], &options, &kernel, NULL), TALLY_OK);
-    cr_expect_eq(fake_gpu_made, 1);
+    cr_expect_eq(*tly_bench_made, 1);
     tally_run_options with = { .size = sizeof with, .threads = 2 };
     cr_expect_eq(tally_kernel_run_with(kernel, in, out, &with, NULL), TALLY_OK);
     cr_expect_eq(out[29], 1);
@@ -651,11 +362,11 @@ Test(vulkan_device, made_ahead_or_never)
     tally_error error = TALLY_ERROR_INIT;
     modes.compile = TALLY_COMPILE_NEVER;
     cr_assert_eq(tally_context_create(&modes, &context, NULL), TALLY_OK);
-    tly_context_set_generator(context, &fake_gpu_generator);
+    tly_context_set_generator(context, tly_bench_generator);
     cr_expect_eq(tally_kernel_create(context, d, &options, &kernel, &error), TALLY_NO_GENERATOR);
     cr_expect_not_null(strstr(error.message, "this Vulkan device of cumsum:f32:20x30:axis=1"), "%s",
                        error.message);
     cr_expect_not_null(strstr(error.hint, "disk cache"), "%s", error.hint);
-    cr_expect_eq(fake_gpu_made, 1);
+    cr_expect_eq(*tly_bench_made, 1);
     tally_context_destroy(&context);
 }

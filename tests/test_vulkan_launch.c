@@ -409,6 +409,11 @@ Test(vulkan_launch, placing)
     cr_assert_eq(tly_gpu_step_place(s.step, 36, 64, 5).flags, 0);
     cr_assert_eq(tly_gpu_step_place(s.step, 32, 72, 5).flags, 0);
     tly_gpu_steps_free(&s);
+    s = make("cumsum:f32:7x100:axis=1,reverse", &l, &roomy, TALLY_OK, "");
+    cr_assert_eq(tly_gpu_step_place(s.step, 32, 64, 5).flags, TLY_GPU_ALIGNED);
+    cr_assert_eq(tly_gpu_step_place(s.step, 36, 64, 5).flags, 0);
+    cr_assert_eq(tly_gpu_step_place(s.step, 32, 68, 5).flags, 0);
+    tly_gpu_steps_free(&s);
     s = make("cumsum:f32:7x99:axis=1", &l, &roomy, TALLY_OK, "");
     cr_assert_eq(s.step->push.flags, 0, "a row's stride is no multiple of 16 bytes");
     tly_gpu_steps_free(&s);

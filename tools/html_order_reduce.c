@@ -109,8 +109,10 @@ void tly_tell_reduce_interleaved(order *o)
     begin_step(o, "Passes");
     tly_text_print(
         o->to,
-        "<p>%d steps of the axis side by side are one wide row, each with its own state; "
-        "several such rows pass at once.</p>",
+        block > 1
+            ? "<p>%d steps of the axis side by side are one wide row, each with its own state; "
+              "several such rows pass at once.</p>"
+            : "<p>%d step of the axis is one row; several such rows pass at once.</p>",
         block);
     if (is_product_of_floats(o)) {
         tly_text_print(o->to, "<p>Products are chains of 32 wide rows, one after the other, which "
@@ -119,12 +121,14 @@ void tly_tell_reduce_interleaved(order *o)
         tell_takes(o, tly_choice(o->page, "rows", 1), "wide rows");
     }
     end_step(o);
-    begin_step(o, "Steps");
-    tly_text_print(o->to,
-                   "<p>The states of one output, of %d steps, are folded, the upper half onto the "
-                   "lower.%s</p>",
-                   block, block > TLY_NET_COLUMNS ? " The first of them are drawn." : "");
-    tly_draw_halves(smaller(block, 32), "s", "steps", o->to);
-    end_step(o);
+    if (block > 1) {
+        begin_step(o, "Steps");
+        tly_text_print(o->to,
+                       "<p>The states of one output, of %d steps, are folded, the upper half onto "
+                       "the lower.%s</p>",
+                       block, block > TLY_NET_COLUMNS ? " The first of them are drawn." : "");
+        tly_draw_halves(smaller(block, 32), "s", "steps", o->to);
+        end_step(o);
+    }
     tly_tell_reduced_chunks(o);
 }

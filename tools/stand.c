@@ -24,15 +24,12 @@ tly_moves tly_stand_moves(const tly_stand *stand)
     return stand->subject.scan ? TLY_COPIES : TLY_READS;
 }
 
+#ifdef TALLY_VULKAN
 static int on_gpu(const tly_stand *stand)
 {
-#ifdef TALLY_VULKAN
     return strncmp(stand->selector, "vulkan", 6) == 0;
-#else
-    (void)stand; /* making the kernel tells what is missing */
-    return 0;
-#endif
 }
+#endif
 
 static int32_t count_cpus(void)
 {

@@ -33,6 +33,8 @@ typedef struct tly_arch {
     int extends;     /* a C function's int comes back as a whole register */
 } tly_arch;
 
+#define TLY_NOWHERE UINT32_MAX /* no instruction */
+
 typedef struct tly_lowering {
     const kir_kernel *kernel;
     const tly_target *target;
@@ -47,10 +49,12 @@ typedef struct tly_lowering {
     unsigned nontemporal, invariant;      /* metadata kinds */
     LLVMValueRef slot;                    /* memory on the stack, if an instruction asks for it */
     LLVMValueRef saved, clean; /* the host's flags; none, as flags are cleared; or NULL */
-    int lines;                 /* 1: instructions know their line in the kernel IR's text */
-    LLVMMetadataRef scope;     /* of these lines, or NULL */
-    unsigned line;             /* of the instruction that is being lowered */
-    tally_status status;       /* the first failure; what follows it is not looked at */
+    /* Instructions behind and before which the part lies that looks at flags; or TLY_NOWHERE. */
+    uint32_t part_begin, part_end;
+    int lines;             /* 1: instructions know their line in the kernel IR's text */
+    LLVMMetadataRef scope; /* of these lines, or NULL */
+    unsigned line;         /* of the instruction that is being lowered */
+    tally_status status;   /* the first failure; what follows it is not looked at */
     tally_error *error;
 } tly_lowering;
 
@@ -96,7 +100,9 @@ LLVMValueRef tly_lower_fence(tly_lowering *l, const kir_inst *inst);
 void tly_lower_open_lines(tly_lowering *l);
 void tly_lower_mark_line(tly_lowering *l, const kir_inst *inst);
 
-/* lower_flags.c: before the first instruction of a kernel that looks at flags, and after its last. */
+/* lower_flags.c: at a kernel's start; then at both ends of the part that looks at flags, whose first
+ * may be that start. */
+void tly_lower_begin_flags(tly_lowering *l);
 void tly_lower_save_flags(tly_lowering *l);
 void tly_lower_restore_flags(tly_lowering *l);
 LLVMValueRef tly_lower_clear_flags(tly_lowering *l, const kir_inst *inst);

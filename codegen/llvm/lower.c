@@ -135,6 +135,9 @@ static void lower_body(tly_lowering *l, frame *frames)
     for (uint32_t n = 0; n < l->kernel->inst_count && l->status == TALLY_OK; n++) {
         const kir_inst *inst = &l->kernel->insts[n];
         tly_lower_mark_line(l, inst);
+        if (n == l->part_end) {
+            tly_lower_restore_flags(l);
+        }
         switch (inst->op) {
         case KIR_FOR:
         case KIR_IF:
@@ -152,7 +155,6 @@ static void lower_body(tly_lowering *l, frame *frames)
             (top->open->op == KIR_FOR ? close_for : close_if)(l, top);
             break;
         case KIR_RETURN:
-            tly_lower_restore_flags(l);
             LLVMBuildRet(l->builder, tly_operand(l, inst, 0));
             break;
         default: {
@@ -161,6 +163,9 @@ static void lower_body(tly_lowering *l, frame *frames)
                 l->values[inst->result_first] = value;
             }
         }
+        }
+        if (n == l->part_begin) {
+            tly_lower_save_flags(l);
         }
     }
 }
@@ -248,7 +253,7 @@ tally_status tly_lower(tly_lowering *l)
         LLVMPositionBuilderAtEnd(l->builder, new_block(l, "entry"));
         tly_lower_open_lines(l);
         add_slot(l);
-        tly_lower_save_flags(l);
+        tly_lower_begin_flags(l);
         lower_body(l, frames);
         LLVMDisposeBuilder(l->builder);
     }

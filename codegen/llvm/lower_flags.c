@@ -1,7 +1,9 @@
 /*
  * Flags of floating-point arithmetic: what a kernel met is read from the machine's own register, at
- * no cost to the loops between. The host's flags and modes are put back when the kernel returns;
- * in between no exception traps, whatever the host has asked for.
+ * no cost to the loops between. Before the part of the kernel that looks at flags the host's flags and
+ * modes are saved, and behind it they are put back; in between no exception traps, whatever the host
+ * has asked for. Both wait for all arithmetic under way: a kernel that gets by without that part does
+ * without them.
  *
  * LLVM does not know that arithmetic writes flags. It does not move arithmetic out of loops or
  * across the instructions below, which read and write a control register on which x86's vector
@@ -28,6 +30,36 @@ static int wants_flags(const tly_lowering *l)
             return 1;
     }
     return 0;
+}
+
+static int looks(const kir_inst *inst)
+{
+    return inst->op == KIR_FLAGS || inst->op == KIR_CLEAR_FLAGS;
+}
+
+/* The smallest branch of an `if` around all looks, which no loop is around; else the whole kernel. */
+static void find_part(tly_lowering *l)
+{
+    const kir_inst *insts = l->kernel->insts;
+    uint32_t n = 0, first = 0, last = l->kernel->inst_count - 1;
+    l->part_end = last;
+    while (!looks(&insts[first]))
+        first++;
+    while (!looks(&insts[last]))
+        last--;
+    while (n < first) {
+        const int branch = insts[n].op == KIR_IF || insts[n].op == KIR_ELSE;
+        if (!branch && insts[n].op != KIR_FOR) {
+            n++;
+        } else if (insts[n].match < first) {
+            n = insts[n].match;
+        } else if (branch && insts[n].match > last) {
+            l->part_begin = n++;
+            l->part_end = insts[l->part_begin].match;
+        } else {
+            return;
+        }
+    }
 }
 
 /* MXCSR goes by memory. */
@@ -73,9 +105,8 @@ static int in_memory(const tly_lowering *l)
 
 static LLVMValueRef read_flags(const tly_lowering *l)
 {
-    return l->arch->flags == TLY_FPSR
-               ? fpsr(l, "llvm.read_volatile_register", NULL)
-               : fflags(l, "frflags $0", "=r", l->scalars[KIR_I64], NULL);
+    return l->arch->flags == TLY_FPSR ? fpsr(l, "llvm.read_volatile_register", NULL)
+                                      : fflags(l, "frflags $0", "=r", l->scalars[KIR_I64], NULL);
 }
 
 static void write_flags(const tly_lowering *l, LLVMValueRef v)
@@ -86,19 +117,29 @@ static void write_flags(const tly_lowering *l, LLVMValueRef v)
         fflags(l, "fsflags $0", "r", LLVMVoidTypeInContext(l->context), v);
 }
 
+void tly_lower_begin_flags(tly_lowering *l)
+{
+    l->saved = l->clean = NULL;
+    l->part_begin = l->part_end = TLY_NOWHERE;
+    if (!wants_flags(l))
+        return;
+    find_part(l);
+    if (in_memory(l)) {
+        l->saved = add_word(l, "saved");
+        l->clean = add_word(l, "clean");
+    }
+    if (l->part_begin == TLY_NOWHERE)
+        tly_lower_save_flags(l);
+}
+
 void tly_lower_save_flags(tly_lowering *l)
 {
     LLVMBuilderRef b = l->builder;
-    l->saved = NULL;
-    if (!wants_flags(l))
-        return;
     if (!in_memory(l)) {
         l->saved = read_flags(l);
         l->clean = tly_lower_int(l, KIR_I64, 0);
         return;
     }
-    l->saved = add_word(l, "saved");
-    l->clean = add_word(l, "clean");
     mxcsr(l, "stmxcsr", l->saved);
     LLVMValueRef v = LLVMBuildLoad2(b, l->scalars[KIR_I32], l->saved, "");
     v = LLVMBuildAnd(b, v, tly_lower_int(l, KIR_I32, ~(uint32_t)MXCSR_FLAGS), "");
@@ -108,8 +149,6 @@ void tly_lower_save_flags(tly_lowering *l)
 
 void tly_lower_restore_flags(tly_lowering *l)
 {
-    if (l->saved == NULL)
-        return;
     if (in_memory(l))
         mxcsr(l, "ldmxcsr", l->saved);
     else

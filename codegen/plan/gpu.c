@@ -20,19 +20,20 @@ int tly_gpu_takes_lanes(const tly_gpu_plan *plan)
 
 typedef struct need {
     const char *feature;
-    uint32_t at;     /* in tly_caps */
-    unsigned dtypes; /* bits by tally_dtype */
+    uint32_t at;        /* in tly_caps */
+    unsigned dtypes;    /* bits by tally_dtype */
+    const char *either; /* what they are called where one may stand for another; NULL: by name */
 } need;
 
 #define DTYPE(name) (1u << TALLY_##name)
 #define AT(field) (uint32_t)offsetof(tly_caps, field)
 
 static const need needs[] = {
-    { "shaderFloat64", AT(float64), DTYPE(F64) },
-    { "shaderInt64", AT(int64), DTYPE(I64) | DTYPE(U64) },
-    { "storageBuffer16BitAccess", AT(storage16),
-      DTYPE(F16) | DTYPE(BF16) | DTYPE(I16) | DTYPE(U16) },
-    { "storageBuffer8BitAccess", AT(storage8), DTYPE(I8) | DTYPE(U8) | DTYPE(BOOL) },
+    { "shaderFloat64", AT(float64), DTYPE(F64), NULL },
+    { "shaderInt64", AT(int64), DTYPE(I64) | DTYPE(U64), "i64 or u64" },
+    { "storageBuffer16BitAccess", AT(storage16), DTYPE(F16) | DTYPE(BF16) | DTYPE(I16) | DTYPE(U16),
+      NULL },
+    { "storageBuffer8BitAccess", AT(storage8), DTYPE(I8) | DTYPE(U8) | DTYPE(BOOL), NULL },
 };
 
 static tally_status refuse_missing(const tly_problem *p, const tly_caps *caps, tally_error *e)
@@ -49,7 +50,9 @@ static tally_status refuse_missing(const tly_problem *p, const tly_caps *caps, t
             if ((needs[i].dtypes >> used[k] & 1) && !has)
                 return tly_fail(e, TALLY_UNSUPPORTED, "dtype",
                                 "%s needs %s, which the device lacks",
-                                tally_dtype_name((tally_dtype)used[k]), needs[i].feature);
+                                needs[i].either != NULL ? needs[i].either
+                                                        : tally_dtype_name((tally_dtype)used[k]),
+                                needs[i].feature);
         }
     if (of_reals && tly_class_of((tally_dtype)p->acc) != TLY_FLOATING && !caps->float64)
         return tly_fail(e, TALLY_UNSUPPORTED, "dtype",

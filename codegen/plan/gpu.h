@@ -65,8 +65,11 @@ static inline int32_t tly_gpu_bytes_of(uint8_t dtype)
  * two) or fewer. */
 int32_t tly_gpu_lanes_together(const tly_problem *p, const tly_geometry *g, int32_t most);
 /* The same of a reduction's input: outputs side by side, or a row's elements, `most` a whole row's at
- * most where there are several steps. */
-int32_t tly_gpu_reduced_together(const tly_problem *p, const tly_geometry *g, int32_t most);
+ * most where there are several steps. Not `wide`: by accesses of single elements. */
+int32_t tly_gpu_reduced_together(const tly_problem *p, const tly_geometry *g, int wide,
+                                 int32_t most);
+/* Elements of a reduction's row that an item of this plan loads all at once; 0: not so. */
+int32_t tly_gpu_at_once(const tly_problem *p, const tly_geometry *g, const tly_gpu_plan *plan);
 /* A tensor is more than a storage buffer may hold; more than 32 bits (signed) reach. */
 int tly_gpu_needs_addresses(const tly_problem *p, const tly_geometry *g, const tly_caps *caps);
 int tly_gpu_needs_64_bits(const tly_problem *p, const tly_geometry *g);

@@ -48,23 +48,13 @@ int32_t tly_gpu_workgroup_of(const tly_caps *caps, int32_t wanted)
     return wanted < most ? wanted : most;
 }
 
-/* 16 bytes a load; interleaved scans go by single elements. */
-static int32_t choose_vector(const tly_problem *p)
-{
-    int32_t stored = tly_gpu_bytes_of(p->dtype), wide = tly_gpu_bytes_of(p->acc);
-    if (stored < 4 && tly_gpu_bytes_of(p->out_dtype) == 8)
-        return p->unit > 1 ? 1 : 4; /* a word or two a load */
-    return p->unit > 1 ? 1 : stored == 8 || wide == 8 ? 2 : stored <= 2 ? 8 : 4;
-}
-
 /* A CPU that plays a device gains nothing by what hides latency, and pays for it in compilation. */
 int tly_gpu_plays(const tly_caps *caps)
 {
     return caps->saturation < 1024;
 }
 
-/* Segments as wanted, as far as a tile holds them. */
-static int32_t segments_of(const tly_gpu_plan *plan, int32_t wanted)
+int32_t tly_gpu_segments_of(const tly_gpu_plan *plan, int32_t wanted)
 {
     return smaller(wanted, TLY_GPU_MOST_ELEMENTS / plan->vector);
 }
@@ -110,19 +100,27 @@ int32_t tly_gpu_lanes_together(const tly_problem *p, const tly_geometry *g, int3
     return together ? divisor_of(lanes, wide, most) : 1;
 }
 
-int32_t tly_gpu_reduced_together(const tly_problem *p, const tly_geometry *g, int32_t most)
+/* Whether every vector begins at a multiple of 16 bytes where the first one does. */
+static int are_aligned(const tly_problem *p, const tly_geometry *g)
+{
+    int aligned = p->form == TLY_REDUCED_ROWS || whole_accesses(g->in_axis, 1, p->dtype);
+    for (int32_t i = 0; i < g->outer_rank; i++)
+        aligned = aligned && whole_accesses(g->outer[i].in_stride, 1, p->dtype);
+    for (int32_t i = 0; i < g->reduced_rank; i++)
+        aligned = aligned && whole_accesses(g->reduced[i].in_stride, 1, p->dtype);
+    return aligned;
+}
+
+int32_t tly_gpu_reduced_together(const tly_problem *p, const tly_geometry *g, int wide,
+                                 int32_t most)
 {
     int lanes = p->form == TLY_REDUCED_LANES;
-    int together = lanes ? g->in_lane == 1 && g->out_lane == 1 &&
-                               whole_accesses(g->in_axis, 1, p->dtype)
-                         : p->in_step == 1;
-    for (int32_t i = 0; i < g->outer_rank; i++)
-        together = together && whole_accesses(g->outer[i].in_stride, 1, p->dtype);
-    for (int32_t i = 0; i < g->reduced_rank; i++)
-        together = together && whole_accesses(g->reduced[i].in_stride, 1, p->dtype);
+    int together = lanes ? g->in_lane == 1 && g->out_lane == 1 : p->in_step == 1;
     /* What is left of one step goes element by element. */
     int64_t count = lanes ? g->inner : g->reduced_rank > 0 ? g->length : most;
-    return together ? divisor_of(count, 16 / tly_gpu_bytes_of(p->dtype), most) : 1;
+    if (!together || (wide && !are_aligned(p, g)))
+        return 1;
+    return divisor_of(count, wide ? 16 / tly_gpu_bytes_of(p->dtype) : 1, most);
 }
 
 /* As many lanes as lie together and still keep the device busy. */
@@ -149,7 +147,7 @@ static void choose_columns(const tly_problem *p, const tly_geometry *g, const tl
     plan->team = plan->workgroup;
     plan->vector = OR_FORCED(vector, choose_together(p, g, caps, lanes));
     int32_t wanted = !tly_gpu_plays(caps) ? 16 : plan->vector > 1 ? 1 : 4;
-    plan->segments = OR_FORCED(segments, segments_of(plan, wanted));
+    plan->segments = OR_FORCED(segments, tly_gpu_segments_of(plan, wanted));
     /* lavapipe, 2 threads: 16 and 2 lanes in chunks took twice as long */
     int64_t pieces = tly_gpu_plays(caps) ? 0 : caps->saturation / (lanes > 0 ? lanes : 1);
     if (p->order != TALLY_ORDER_SERIAL && pieces >= 4 && length >= 4096)
@@ -158,46 +156,11 @@ static void choose_columns(const tly_problem *p, const tly_geometry *g, const tl
                               tly_is_forced(forced, FIELD(chunk)));
     if (plan->chunk > 0 && plan->vector > TLY_GPU_MOST_CUT_LANES) {
         plan->vector = OR_FORCED(vector, tly_gpu_lanes_together(p, g, TLY_GPU_MOST_CUT_LANES));
-        plan->segments = OR_FORCED(segments, segments_of(plan, wanted));
+        plan->segments = OR_FORCED(segments, tly_gpu_segments_of(plan, wanted));
     }
 }
 
 /* ---- teams ---- */
-
-/* A row by each subgroup alone, with long vectors: on a CPU a shuffle is a loop over the lanes, and
- * a barrier switches stacks. lavapipe, 8 lanes, f32 of 4096x4096, rows, ms: workgroups of 64 by
- * vectors of 4 450, subgroups by vectors of 8 115, of 16 103, of 32 122; a copy kernel 128. */
-static void choose_played(const tly_problem *p, const tly_caps *caps, const tly_forced *forced,
-                          tly_gpu_plan *plan)
-{
-    int32_t subgroup = (int32_t)caps->subgroup;
-    plan->template_id = OR_FORCED(template_id, TLY_GPU_SUBGROUPS);
-    plan->workgroup = OR_FORCED(workgroup, subgroup);
-    plan->team = OR_FORCED(team, subgroup);
-    plan->vector = OR_FORCED(vector, p->unit > 1 ? 1 : 16);
-    plan->segments = OR_FORCED(segments, segments_of(plan, p->unit > 1 ? 4 : 1));
-}
-
-static void choose_gpu(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
-                       const tly_forced *forced, tly_gpu_plan *plan)
-{
-    int32_t subgroup = (int32_t)caps->subgroup;
-    plan->vector = OR_FORCED(vector, choose_vector(p));
-    int32_t segments = OR_FORCED(segments, segments_of(plan, plan->vector >= 8 ? 2 : 4));
-    int64_t one = (int64_t)subgroup * plan->vector;
-    int is_short = plan->scan > 0 && (p->unit > 1 || g->length <= one * segments);
-    plan->template_id = OR_FORCED(template_id, is_short ? TLY_GPU_SUBGROUPS : TLY_GPU_WORKGROUPS);
-    plan->workgroup = OR_FORCED(workgroup, tly_gpu_workgroup_of(caps, plan->scan == 0 ? 64 : 256));
-    int32_t team = subgroup;
-    if (plan->template_id == TLY_GPU_SUBGROUPS) {
-        if (g->length <= one)
-            segments = OR_FORCED(segments, 1);
-        while (p->unit == 1 && team > 4 && team / 2 * plan->vector >= g->length)
-            team /= 2;
-    }
-    plan->segments = segments;
-    plan->team = OR_FORCED(team, team);
-}
 
 /* Rows that are too few to fill the device are cut: teams at work at once, against what keeps it
  * busy. */
@@ -217,10 +180,7 @@ static void choose_teams(const tly_problem *p, const tly_geometry *g, const tly_
 {
     int own = !tly_is_forced(forced, FIELD(template_id)) && !tly_is_forced(forced, FIELD(team));
     int cuts = tly_is_forced(forced, FIELD(chunk));
-    if (tly_gpu_plays(caps) && plan->scan > 0)
-        choose_played(p, caps, forced, plan);
-    else
-        choose_gpu(p, g, caps, forced, plan);
+    tly_gpu_choose_tile(p, g, caps, forced, plan);
     if (plan->template_id != TLY_GPU_SUBGROUPS)
         plan->team = plan->workgroup;
     int32_t tile = tly_gpu_tile(p, caps, plan);

@@ -10,6 +10,10 @@
 void tly_gpu_choose(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                     const tly_forced *forced, tly_gpu_plan *plan);
 
+/* Of teams: template, workgroup, team, vector and segments (gpu_choose_tile.c); scan is known. */
+void tly_gpu_choose_tile(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                         const tly_forced *forced, tly_gpu_plan *plan);
+
 /* The same of reductions (gpu_choose_reduce.c). TALLY_UNSUPPORTED, field sizes: more elements an
  * output than the device's loops go through. */
 tally_status tly_gpu_choose_reduction(const tly_problem *p, const tly_geometry *g,
@@ -20,6 +24,8 @@ tally_status tly_gpu_choose_reduction(const tly_problem *p, const tly_geometry *
  * a workgroup as large as wanted, and allowed. */
 int32_t tly_gpu_choose_scan(const tly_problem *p, const tly_caps *caps);
 int tly_gpu_plays(const tly_caps *caps);
+int32_t tly_gpu_segments_of(const tly_gpu_plan *plan,
+                            int32_t wanted); /* as far as a tile holds them */
 int32_t tly_gpu_workgroup_of(const tly_caps *caps, int32_t wanted);
 int32_t tly_gpu_power_below(int64_t x); /* largest power of two at most x, from 1 */
 

@@ -41,31 +41,57 @@ static int goes_alone(const tly_problem *p, const tly_geometry *g, const tly_cap
 
 /* ---- loads ---- */
 
+/* One row alone gains nothing; and lavapipe takes logarithms of negative integers for numbers where all
+ * lanes load them from one address (log_sum of one i32). */
+int32_t tly_gpu_at_once(const tly_problem *p, const tly_geometry *g, const tly_gpu_plan *plan)
+{
+    int64_t length = g->length, trip = (int64_t)plan->team * plan->vector;
+    if (p->form != TLY_REDUCED_ROWS || g->reduced_rank > 0 || plan->chunk > 0 || g->rows < 2)
+        return 0;
+    if (length > (int64_t)plan->team * TLY_GPU_MOST_ELEMENTS || (plan->team > 1 && length % trip))
+        return 0;
+    return (int32_t)length;
+}
+
+/* Where a CPU plays the device, several single elements from one address are more than one by one. */
+static int32_t choose_wide(const tly_problem *p, const tly_geometry *g, const tly_caps *caps)
+{
+    return !tly_gpu_plays(caps) ||
+           tly_gpu_reduced_together(p, g, 1, 16 / tly_gpu_bytes_of(p->dtype)) > 1;
+}
+
 /* An exponential of a state for several elements, not for each (log_sum_exp). */
 static int takes_several(const tly_problem *p)
 {
     return tly_operator_find(p->op)->take != NULL;
 }
 
+/* Its last part of a vector, and the way for inputs that are not aligned, a CPU that plays the device
+ * goes through for nothing. lavapipe, 8 lanes, Emerald Rapids, sum of rows of 128 f32 to a kernel that
+ * only reads: vectors of 32 .66, of 16 .98. */
+enum { PLAYED_TRIPS = 8 };
+
 /* 16 bytes an access, where a CPU plays the device two cache lines; but no more than a row has, and of
  * outputs side by side as many as still keep the device busy. lavapipe, 8 lanes, Emerald Rapids, f32
  * 4096x4096 along axis 0, ms: sum by 16 outputs 33, by 32 25; log_sum_exp by 32 and one step 50, by 16 and
  * two 26, by 8 and four 29. */
 static int32_t choose_vector(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
-                             const tly_forced *forced)
+                             const tly_forced *forced, const tly_gpu_plan *plan)
 {
     int32_t bytes = !tly_gpu_plays(caps) ? 16 : takes_several(p) ? 64 : 128;
     int32_t most = bytes / tly_gpu_bytes_of(p->dtype);
     int32_t fit = TLY_GPU_MOST_ELEMENTS / OR_FORCED(segments, 1);
     most = most < fit ? most : fit;
     if (p->form == TLY_REDUCED_ROWS) {
-        int32_t length = tly_gpu_power_below(g->length > 0 ? g->length : 1);
-        return tly_gpu_reduced_together(p, g, length < most ? length : most);
+        int64_t trip = tly_gpu_plays(caps) && g->length > most ? g->length / PLAYED_TRIPS
+                                                               : g->length;
+        int32_t length = tly_gpu_power_below(trip > 0 ? trip : 1);
+        return tly_gpu_reduced_together(p, g, plan->wide, length < most ? length : most);
     }
     int64_t outputs = tly_multiply(g->rows, g->inner);
-    int32_t vector = tly_gpu_reduced_together(p, g, most);
+    int32_t vector = tly_gpu_reduced_together(p, g, plan->wide, most);
     while (vector > 1 && outputs / vector < busy_from(caps))
-        vector = tly_gpu_reduced_together(p, g, vector / 2);
+        vector = tly_gpu_reduced_together(p, g, plan->wide, vector / 2);
     return vector;
 }
 
@@ -75,9 +101,11 @@ static int32_t choose_segments(const tly_problem *p, const tly_geometry *g, cons
                                const tly_gpu_plan *plan)
 {
     int lanes = p->form == TLY_REDUCED_LANES;
-    int64_t wanted = tly_gpu_plays(caps) && !takes_several(p) ? 1
-                     : lanes && !tly_gpu_plays(caps)          ? 16 / plan->vector
-                                                     : TLY_GPU_MOST_ELEMENTS / plan->vector;
+    int64_t wanted = TLY_GPU_MOST_ELEMENTS / plan->vector;
+    if (tly_gpu_plays(caps) && !(lanes && takes_several(p)))
+        wanted = 1;
+    else if (lanes && !tly_gpu_plays(caps))
+        wanted = 16 / plan->vector;
     int64_t trip = (int64_t)plan->team * (lanes ? 1 : plan->vector);
     int64_t trips = tly_gpu_reduced_count(g) / trip;
     wanted = wanted < TLY_GPU_MOST_SEGMENTS ? wanted : TLY_GPU_MOST_SEGMENTS;
@@ -138,7 +166,8 @@ tally_status tly_gpu_choose_reduction(const tly_problem *p, const tly_geometry *
 {
     int32_t alone = goes_alone(p, g, caps);
     plan->template_id = OR_FORCED(template_id, alone ? TLY_GPU_REDUCE_LANES : TLY_GPU_REDUCE_ROWS);
-    plan->vector = OR_FORCED(vector, choose_vector(p, g, caps, forced));
+    plan->wide = plan->template_id == TLY_GPU_READ || OR_FORCED(wide, choose_wide(p, g, caps));
+    plan->vector = OR_FORCED(vector, choose_vector(p, g, caps, forced, plan));
     if (plan->template_id == TLY_GPU_REDUCE_ROWS) {
         choose_team(p, g, caps, forced, plan);
     } else {
@@ -165,6 +194,7 @@ tally_status tly_gpu_choose_reduction(const tly_problem *p, const tly_geometry *
     while (chunk > 0 && 2 * chunk <= most && 2 * (count / chunk) + 1 > items)
         chunk *= 2; /* steps that fill no chunk take one each */
     plan->chunk = OR_FORCED(chunk, (int32_t)chunk);
+    plan->length = OR_FORCED(length, tly_gpu_at_once(p, g, plan));
     int64_t chunks = plan->chunk > 0 ? count / plan->chunk + 1 : 1;
     int64_t trips = caps->trip_limit > 0 ? caps->trip_limit / 4 : INT32_MAX;
     if ((plan->chunk == 0 && count > most) || chunks / plan->team > trips)

@@ -2,6 +2,9 @@
  * Kernel IR to SPIR-V, one pass over the flat instruction array: structure, names, lines. A loop is
  * header, body, continue and merge, an if a selection; what they carry and yield are phis. What
  * computes is in lower_ops.c.
+ *
+ * A loop tests in its header. Where a driver counts trips, it takes all lanes through a body until none
+ * is left, and so once more for nothing: there it tests at its end as well.
  */
 #include <stdio.h>
 
@@ -89,44 +92,57 @@ static int carried_badly(walk *w, const kir_inst *inst, uint32_t first)
     return 0;
 }
 
-/* A phi for each part, of `first` from the block before; what comes again is patched in. */
-static void loop_phi(walk *w, uint32_t number, const tly_spv_value *first, uint32_t before)
+/* A phi for each part: one value from a block, or another from another. */
+static void join(walk *w, uint32_t number, const tly_spv_value *one, uint32_t from,
+                 const tly_spv_value *other, uint32_t from_other)
 {
     tly_spv_lowering *l = w->l;
     kir_type type = l->kernel->types[number];
     uint32_t shape = tly_spv_type(l, type), since = l->m.bound;
     for (unsigned i = 0; i < tly_spv_parts(l, type); i++) {
-        l->values[number].id[i] = OP(l, Phi, shape, first->id[i], before, 0, 0);
+        l->values[number].id[i] = OP(l, Phi, shape, one->id[i], from, other->id[i], from_other);
     }
     name_value(l, number, NULL, since);
+}
+
+static int tests_twice(const walk *w)
+{
+    return w->l->options->caps->trip_limit > 0;
+}
+
+/* i1: there is a trip with this i, and with what the loop carries first. */
+static uint32_t has_trip(walk *w, const kir_inst *inst, const tly_spv_value *i,
+                         const tly_spv_value *carried)
+{
+    tly_spv_lowering *l = w->l;
+    const tly_spv_value *hi = tly_spv_operand(l, inst, 1);
+    uint32_t more = tly_spv_compare(l, KIR_SLT, l->kernel->types[inst->params_first], i, hi);
+    int has_while = (inst->flags & KIR_WHILE) != 0;
+    return has_while ? OP(l, LogicalAnd, tly_spv_bool(&l->m), more, carried->id[0]) : more;
 }
 
 static void open_for(walk *w, const kir_inst *inst, frame *f)
 {
     tly_spv_lowering *l = w->l;
-    uint32_t before = w->block, count = inst->result_count;
-    const tly_spv_value *initial[1 + KIR_MAX_RESULTS];
+    const tly_spv_value none = { 0 }, *initial[1 + KIR_MAX_RESULTS];
     if (carried_badly(w, inst, inst->result_first)) {
         return;
     }
-    for (uint32_t i = 0; i <= count; i++) { /* constants are made outside of the block of phis */
+    for (uint32_t i = 0; i <= inst->result_count;
+         i++) { /* constants are made outside of the phis */
         initial[i] = tly_spv_operand(l, inst, i == 0 ? 0 : 2 + i);
     }
     f->header = tly_spv_id(&l->m);
     f->again = tly_spv_id(&l->m);
     f->after = tly_spv_id(&l->m);
-    uint32_t body = tly_spv_id(&l->m), first = inst->params_first;
+    uint32_t body = tly_spv_id(&l->m), first = inst->params_first, before = w->block;
     branch(w, f->header);
     enter(w, f->header);
     f->phis = l->m.section[TLY_SPV_BODY].count;
-    for (uint32_t i = 0; i <= count; i++) {
-        loop_phi(w, first + i, initial[i], before);
+    for (uint32_t i = 0; i <= inst->result_count; i++) { /* what comes again is patched in */
+        join(w, first + i, initial[i], before, &none, 0);
     }
-    const tly_spv_value *i = &l->values[first], *hi = tly_spv_operand(l, inst, 1);
-    uint32_t more = tly_spv_compare(l, KIR_SLT, l->kernel->types[first], i, hi);
-    if ((inst->flags & KIR_WHILE) != 0) {
-        more = OP(l, LogicalAnd, tly_spv_bool(&l->m), more, l->values[first + 1].id[0]);
-    }
+    uint32_t more = has_trip(w, inst, &l->values[first], &l->values[first + 1]);
     TLY_SPV_PUT(&l->m, TLY_SPV_BODY, SpvOpLoopMerge, f->after, f->again, SpvLoopControlMaskNone);
     TLY_SPV_PUT(&l->m, TLY_SPV_BODY, SpvOpBranchConditional, more, body, f->after);
     enter(w, body);
@@ -173,12 +189,20 @@ static void close_for(walk *w, frame *f)
     tly_spv_lowering *l = w->l;
     const kir_inst *inst = f->open;
     tly_spv_value next = { 0 };
-    branch(w, f->again);
-    enter(w, f->again);
-    next_i(w, inst, &next);
-    const tly_spv_value *yielded[KIR_MAX_RESULTS];
+    const tly_spv_value *yielded[1 + KIR_MAX_RESULTS] = { NULL };
     for (uint32_t i = 0; i < inst->result_count; i++) {
         yielded[i] = tly_spv_operand(l, f->yield, i);
+    }
+    uint32_t last = w->block;
+    if (tests_twice(w)) {
+        next_i(w, inst, &next);
+        uint32_t more = has_trip(w, inst, &next, yielded[0]);
+        TLY_SPV_PUT(&l->m, TLY_SPV_BODY, SpvOpBranchConditional, more, f->again, f->after);
+        enter(w, f->again);
+    } else {
+        branch(w, f->again);
+        enter(w, f->again);
+        next_i(w, inst, &next);
     }
     branch(w, f->header);
     if (l->m.status != TALLY_OK) {
@@ -191,6 +215,10 @@ static void close_for(walk *w, frame *f)
         l->values[inst->result_first + i] = l->values[carried];
     }
     enter(w, f->after);
+    for (uint32_t i = 0; i < inst->result_count && tests_twice(w); i++) {
+        const tly_spv_value *carried = &l->values[inst->params_first + 1 + i];
+        join(w, inst->result_first + i, carried, f->header, yielded[i], last);
+    }
 }
 
 /* ---- ifs ---- */
@@ -225,16 +253,8 @@ static void close_if(walk *w, frame *f)
     branch(w, f->after);
     enter(w, f->after);
     for (uint32_t i = 0; i < inst->result_count; i++) {
-        uint32_t number = inst->result_first + i, since = l->m.bound;
-        kir_type type = l->kernel->types[number];
-        uint32_t shape = tly_spv_type(l, type);
-        const tly_spv_value *yes = tly_spv_operand(l, f->then_yield, i);
-        const tly_spv_value *no = tly_spv_operand(l, f->yield, i);
-        for (unsigned part = 0; part < tly_spv_parts(l, type); part++) {
-            l->values[number].id[part] = OP(l, Phi, shape, yes->id[part], f->then_end, no->id[part],
-                                            end);
-        }
-        name_value(l, number, NULL, since);
+        join(w, inst->result_first + i, tly_spv_operand(l, f->then_yield, i), f->then_end,
+             tly_spv_operand(l, f->yield, i), end);
     }
 }
 

@@ -96,7 +96,8 @@ static tally_status check(const tly_problem *p, const tly_geometry *g, const tly
                 l->lanes >= 1 && (p->form == TLY_ROWS ? p->unit : g->inner) % l->lanes == 0 &&
                 (plan->literal || g->outer_rank <= TLY_GPU_OUTER) &&
                 l->block_bytes == (tly_reduces(p->form) ? sizeof(tly_gpu_block) : 0) &&
-                plan->steps_rank == g->reduced_rank;
+                plan->steps_rank == g->reduced_rank &&
+                (plan->length == 0 || plan->length == g->length);
     for (uint32_t i = 0; sound && i < l->passes; i++) {
         sound = l->pass[i].items <= TLY_ITEMS_CHUNKS && l->pass[i].per_group > 0 &&
                 l->pass[i].workgroup > 0;
@@ -442,13 +443,19 @@ void tly_gpu_steps_free(tly_gpu_steps *steps)
 
 /* --- placing -------------------------------------------------------------------------------- */
 
+/* Of a row that goes downwards it is the end that whole vectors begin at. */
+static uint64_t upwards(const tly_push_tensor *t)
+{
+    return t->axis < 0 ? t->base - (uint64_t)t->axis : t->base;
+}
+
 tly_push tly_gpu_step_place(const tly_gpu_step *step, uint64_t in, uint64_t out, uint64_t scratch)
 {
     tly_push push = step->push;
     push.in.base += in;
     push.out.base += out;
     push.scratch = scratch;
-    if ((push.in.base | (step->reads ? 0 : push.out.base)) % VECTOR != 0) {
+    if ((upwards(&push.in) | (step->reads ? 0 : upwards(&push.out))) % VECTOR != 0) {
         push.flags &= ~(uint32_t)TLY_GPU_ALIGNED;
     }
     return push;

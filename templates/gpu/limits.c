@@ -5,12 +5,15 @@
 
 #define KEY(field) TLY_KEY(tly_gpu_plan, field)
 #define WORKGROUP { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1 }
-#define SIZES \
-    { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1 }, { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 1 }
+#define VECTOR { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1 }
+/* A team's may be any number, so that tiles fit their rows. */
+#define SIZES VECTOR, { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 0 }
 #define CHUNK { KEY(chunk), 0, TLY_GPU_MOST_CHUNK, 0 }
 #define MEMORY { KEY(addresses), 0, 1, 0 }, { KEY(index_bits), 32, 64, 1 }
 
-static const tly_key columns[] = { WORKGROUP, SIZES, CHUNK, MEMORY };
+static const tly_key columns[] = {
+    WORKGROUP, VECTOR, { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 1 }, CHUNK, MEMORY,
+};
 
 static const tly_key subgroups[] = {
     { KEY(scan), 1, 2, 0 },

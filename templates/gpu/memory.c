@@ -9,7 +9,8 @@ int tly_gpu_has_vectors(const tly_gpu *g)
     const tly_problem *p = g->c.p;
     if (g->launch->form == TLY_GPU_LANES)
         return g->lanes > 1; /* the plan has seen to it */
-    return g->unit == 1 && p->in_step == 1 && p->out_step == 1;
+    int in = p->in_step == 1 || p->in_step == -1, out = p->out_step == 1 || p->out_step == -1;
+    return g->unit == 1 && in && out;
 }
 
 enum { VECTOR_BYTES = 16 }; /* the widest access */

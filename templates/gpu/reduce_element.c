@@ -114,13 +114,28 @@ static kir_value load_one(tly_gpu_reduce *r, kir_value p, int64_t offset)
     return load_part(r, kir_ptradd(g->c.b, p, tly_gpu_offset(g, offset)));
 }
 
+/* The first of each cache line before all others, so that the lines are on their way together where a
+ * CPU plays the device. */
+static void load_singly(tly_gpu_reduce *r, kir_value p, int64_t offset, kir_value *x,
+                        unsigned count)
+{
+    enum { LINE = 64 };
+    unsigned bytes = r->g->c.in_bytes, line = LINE / bytes;
+    for (unsigned i = 0; i < count; i += line)
+        x[i] = load_one(r, p, offset + (int64_t)i * bytes);
+    for (unsigned i = 0; i < count; i++) {
+        if (i % line > 0)
+            x[i] = load_one(r, p, offset + (int64_t)i * bytes);
+    }
+}
+
 void tly_gpu_reduce_load(tly_gpu_reduce *r, kir_value p, int64_t offset, kir_value *x,
                          unsigned count, int by_vectors)
 {
     if (by_vectors)
         tly_gpu_fetch_vector(r->g, p, offset, x, count);
-    for (unsigned i = 0; i < count && !by_vectors; i++)
-        x[i] = load_one(r, p, offset + (int64_t)i * r->g->c.in_bytes);
+    else
+        load_singly(r, p, offset, x, count);
     for (unsigned i = 0; i < count; i++)
         x[i] = accumulator_of(r, x[i]);
 }

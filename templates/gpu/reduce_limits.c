@@ -10,9 +10,12 @@
         { KEY(index_bits), 32, 64, 1 }
 #define CHUNK { KEY(chunk), 0, TLY_GPU_MOST_CHUNK, 1 }
 
-static const tly_key lanes_table[] = { COMMON, CHUNK };
+#define LOADS \
+    { KEY(wide), 0, 1, 0 }, { KEY(length), 0, TLY_GPU_MOST_ELEMENTS * TLY_GPU_MOST_WORKGROUP, 0 }
+
+static const tly_key lanes_table[] = { COMMON, LOADS, CHUNK };
 static const tly_key rows_table[] = {
-    { KEY(scan), 0, 1, 0 }, { KEY(team), 4, TLY_GPU_MOST_WORKGROUP, 1 }, COMMON, CHUNK
+    { KEY(scan), 0, 1, 0 }, { KEY(team), 4, TLY_GPU_MOST_WORKGROUP, 1 }, COMMON, LOADS, CHUNK
 };
 static const tly_key read_table[] = { COMMON, CHUNK };
 
@@ -43,8 +46,10 @@ static const char *fault_of_memory(const tly_problem *p, const tly_geometry *g,
         return "the workgroup is larger than the device's";
     if (plan->segments * plan->vector > TLY_GPU_MOST_ELEMENTS)
         return "up to 32 elements of an invocation are loaded at once";
-    if (plan->vector != tly_gpu_reduced_together(p, g, plan->vector))
+    if (plan->vector != tly_gpu_reduced_together(p, g, plan->wide, plan->vector))
         return "so many elements do not lie together";
+    if (plan->length != 0 && plan->length != tly_gpu_at_once(p, g, plan))
+        return "a row of so many elements is not taken at once";
     return tly_gpu_fault_of_memory(g, p, caps, plan);
 }
 

@@ -27,7 +27,14 @@ static unsigned ahead(const walk *w)
 /* Neighbours along the span that an access takes. */
 static unsigned vector(const walk *w)
 {
-    return w->r->g->lanes > 1 ? 1 : (unsigned)w->r->g->plan->vector;
+    return w->r->g->lanes > 1 || w->rules->is_rare ? 1 : (unsigned)w->r->g->plan->vector;
+}
+
+/* By vectors where the input is aligned, else by single elements. */
+static int has_two_ways(const walk *w)
+{
+    const tly_gpu_plan *plan = w->r->g->plan;
+    return plan->vector > 1 && plan->wide && !w->rules->is_rare;
 }
 
 static kir_value address(walk *w, kir_value q)
@@ -78,19 +85,38 @@ static kir_value take(walk *w, kir_value state, const kir_value *x, const kir_va
     return state;
 }
 
-/* `count` accesses, by `size` positions each, the first at q: all are loaded before one is used. */
-static void step(walk *w, kir_value q, unsigned count, unsigned size, kir_value *state)
+/* `count` neighbours, by vectors as far as they fill them. */
+static void load(walk *w, kir_value p, int64_t offset, kir_value *x, unsigned count)
 {
-    unsigned outputs = w->r->g->lanes, apart = size * w->sharers, n = count * size;
-    kir_value x[TLY_GPU_MOST_ELEMENTS], own[TLY_GPU_MOST_ELEMENTS], index[TLY_GPU_MOST_ELEMENTS];
-    kir_value p = address(w, q);
-    for (unsigned i = 0; i < count; i++) {
+    unsigned v = (unsigned)w->r->g->plan->vector, whole = w->by_vectors ? count / v * v : 0;
+    if (whole > 0)
+        tly_gpu_reduce_load(w->r, p, offset, x, whole, 1);
+    offset += (int64_t)whole * w->r->g->c.in_bytes;
+    tly_gpu_reduce_load(w->r, p, offset, x + whole, count - whole, 0);
+}
+
+/* `count` accesses, by `size` positions each, the first at q. */
+typedef struct trip {
+    kir_value q;
+    unsigned count, size;
+} trip;
+
+static void fetch(walk *w, const trip *t, kir_value *x)
+{
+    unsigned each = t->size * w->r->g->lanes;
+    kir_value p = address(w, t->q);
+    for (unsigned i = 0; i < t->count; i++) {
         int64_t offset;
-        kir_value at = address_near(w, p, q, i * apart, &offset);
-        int whole = w->by_vectors && size * outputs == (unsigned)w->r->g->plan->vector;
-        tly_gpu_reduce_load(w->r, at, offset, x + i * size * outputs, size * outputs, whole);
+        kir_value at = address_near(w, p, t->q, i * t->size * w->sharers, &offset);
+        load(w, at, offset, x + i * each, each);
     }
-    indices(w, q, count, size, apart, index);
+}
+
+static void consume(walk *w, const trip *t, const kir_value *x, kir_value *state)
+{
+    unsigned outputs = w->r->g->lanes, n = t->count * t->size;
+    kir_value own[TLY_GPU_MOST_ELEMENTS], index[TLY_GPU_MOST_ELEMENTS];
+    indices(w, t->q, t->count, t->size, t->size * w->sharers, index);
     for (unsigned k = 0; k < outputs; k++) {
         for (unsigned i = 0; i < n; i++)
             own[i] = x[i * outputs + k];
@@ -108,9 +134,44 @@ static void run(walk *w, kir_value from, kir_value to, unsigned count, unsigned 
     if (w->first)
         from = add(c, from, mul(c, w->first, word(g, size)));
     kir_for(c->b, &l, from, to, word(g, (int64_t)count * size * w->sharers), g->lanes, state);
-    step(w, l.i, count, size, l.carried);
+    const trip t = { l.i, count, size };
+    kir_value x[TLY_GPU_MOST_ELEMENTS];
+    fetch(w, &t, x);
+    consume(w, &t, x, l.carried);
     kir_for_end(c->b, &l, l.carried);
     memcpy(state, l.result, g->lanes * sizeof *state);
+}
+
+/* A row of a length that the plan knows: no loop, and two ways of loading alone. */
+static void at_once(walk *w, kir_value *state)
+{
+    tly_gpu *g = w->r->g;
+    unsigned length = (unsigned)g->plan->length, v = (unsigned)g->plan->vector;
+    kir_value x[TLY_GPU_MOST_ELEMENTS];
+    kir_branch aligned;
+    trip t = { word(g, 0), 1, length };
+    if (w->first)
+        t = (trip){ mul(&g->c, w->first, word(g, v)), length / (v * w->sharers), v };
+    else if (g->c.p->in_step != 1)
+        t = (trip){ t.q, length, 1 };
+    if (has_two_ways(w)) {
+        kir_if(g->c.b, &aligned, tly_gpu_flag(g, TLY_GPU_ALIGNED));
+        w->by_vectors = 1;
+        fetch(w, &t, x);
+        kir_else(g->c.b, &aligned, t.count * t.size, x);
+        w->by_vectors = 0;
+        fetch(w, &t, x);
+        kir_if_end(g->c.b, &aligned, t.count * t.size, x);
+        memcpy(x, aligned.result, t.count * t.size * sizeof *x);
+    } else {
+        fetch(w, &t, x);
+    }
+    consume(w, &t, x, state);
+}
+
+static int is_at_once(const walk *w)
+{
+    return w->r->g->plan->length > 0 && !w->rules->is_rare;
 }
 
 /* Positions [0, count): whole trips, then single accesses, then single elements. */
@@ -119,6 +180,10 @@ static void along(walk *w, kir_value count, kir_value *state)
     tly_gpu *g = w->r->g;
     unsigned n = ahead(w), v = vector(w);
     kir_value done = word(g, 0);
+    if (is_at_once(w)) {
+        at_once(w, state);
+        return;
+    }
     if (n > 1) {
         kir_value whole = kir_bin(g->c.b, KIR_AND, count, word(g, -(int64_t)(n * v * w->sharers)));
         run(w, done, whole, n, v, state);
@@ -140,6 +205,11 @@ static void serial(walk *w, kir_value *state)
     tly_build *c = &g->c;
     const tly_gpu_span *s = w->span;
     kir_loop l;
+    if (r->rank == 0) { /* one step, or of no elements none */
+        w->in = tly_gpu_span_at(r, s, s->step, s->from);
+        along(w, mul(c, s->steps, s->part), state);
+        return;
+    }
     kir_for(c->b, &l, word(g, 0), s->steps, word(g, 1), g->lanes, state);
     w->in = tly_gpu_span_at(r, s, add(c, s->step, l.i), s->from);
     w->before = r->indexed ? mul(c, l.i, r->length) : 0;
@@ -164,7 +234,7 @@ static void go(walk *w, void (*way)(walk *w, kir_value *state), kir_value *state
     kir_branch aligned;
     for (unsigned k = 0; k < g->lanes; k++)
         state[k] = other[k] = w->rules->neutral(&g->c);
-    if (g->plan->vector == 1 || w->rules->is_rare) {
+    if (!has_two_ways(w) || is_at_once(w)) {
         way(w, state);
         return;
     }

@@ -1,7 +1,8 @@
 /*
  * One tile of a row: from memory to accumulators and back, and what follows from the carry. Inputs
  * beyond the end are never read: such a lane reads the last element again and takes the neutral
- * value. Where the range guard finds that the local results cannot be trusted after this carry,
+ * value. Where rows are aligned all goes by vectors but what is behind the last whole one. Where the
+ * range guard finds that the local results cannot be trusted after this carry,
  * nothing of the tile has been written yet, and it is done again (redo.c).
  */
 #include "gpu.h"
@@ -23,6 +24,73 @@ static kir_value full(tly_gpu *g, const tly_team *t, kir_value count)
     return kir_bin(g->c.b, KIR_AND, whole, tly_gpu_flag(g, TLY_GPU_ALIGNED));
 }
 
+static unsigned vector_of(const tly_gpu *g)
+{
+    return (unsigned)g->plan->vector;
+}
+
+/* ---- vectors of a row ---- */
+
+/* Bytes from a vector's first position to its lowest address: a row may go downwards. */
+static int64_t lowest(int64_t step, unsigned vector)
+{
+    return step < 0 ? step * (vector - 1) : 0;
+}
+
+static void reverse(kir_value *v, unsigned count)
+{
+    for (unsigned i = 0; i < count / 2; i++) {
+        kir_value other = v[i];
+        v[i] = v[count - 1 - i];
+        v[count - 1 - i] = other;
+    }
+}
+
+static void fetch_vector(tly_gpu *g, const tly_gpu_row *at, kir_value p, int64_t offset,
+                         kir_value *stored)
+{
+    unsigned vector = vector_of(g);
+    tly_gpu_fetch_vector(g, p, offset + lowest(at->in_known, vector), stored, vector);
+    if (at->in_known < 0)
+        reverse(stored, vector);
+}
+
+/* `first`: the address of the invocation's first position; `after`: positions from there. */
+static void put_vector(tly_gpu *g, const tly_gpu_row *at, kir_value first, unsigned after,
+                       const kir_value *stored)
+{
+    kir_value turned[TLY_GPU_MOST_ELEMENTS];
+    unsigned vector = vector_of(g);
+    int64_t offset;
+    memcpy(turned, stored, vector * sizeof *turned);
+    if (at->out_known < 0)
+        reverse(turned, vector);
+    kir_value p = tly_gpu_out_near(g, at, first, after, &offset);
+    tly_gpu_put_vector(g, p, offset + lowest(at->out_known, vector), turned, vector);
+}
+
+/* The positions of the tile that whole vectors take. */
+static kir_value whole_vectors(tly_gpu *g, kir_value count)
+{
+    return kir_bin(g->c.b, KIR_AND, count, word(g, -(int64_t)vector_of(g)));
+}
+
+/* i1: the row ends within the tile, in the midst of a vector: that of the position `whole`. */
+static kir_value straddles(tly_gpu *g, const tly_team *t, kir_value count, kir_value whole)
+{
+    kir_value inside = less(&g->c, count, word(g, t->tile));
+    return kir_bin(g->c.b, KIR_AND, inside, kir_cmp(g->c.b, KIR_NE, count, whole));
+}
+
+/* i1: the invocation's i-th element is at the position. */
+static kir_value is_at(tly_gpu *g, const tly_team *t, unsigned i, kir_value position)
+{
+    kir_value its = add(&g->c, t->base, word(g, tly_team_after(g, t, i)));
+    return kir_cmp(g->c.b, KIR_EQ, its, position);
+}
+
+/* ---- from memory ---- */
+
 /* One by one: the last element stands for those beyond the end. */
 static void fetch_each(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
                        kir_value *stored)
@@ -36,28 +104,82 @@ static void fetch_each(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value
     }
 }
 
+/* The elements behind the last whole vector, for whoever holds their places. */
+static void fetch_end(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+                      kir_value whole, kir_value *stored)
+{
+    tly_build *c = &g->c;
+    unsigned vector = vector_of(g);
+    kir_value end[TLY_GPU_MOST_ELEMENTS], last = sub(c, count, word(g, 1));
+    kir_branch straddle;
+    kir_if(c->b, &straddle, straddles(g, t, count, whole));
+    for (unsigned k = 0; k + 1 < vector; k++) {
+        kir_value there = kir_bin(c->b, KIR_UMIN, add(c, whole, word(g, k)), last);
+        end[k] = tly_gpu_fetch(g, tly_gpu_in_at(g, at, there), 0);
+    }
+    kir_else(c->b, &straddle, vector - 1, end);
+    for (unsigned k = 0; k + 1 < vector; k++)
+        end[k] = stored[k];
+    kir_if_end(c->b, &straddle, vector - 1, end);
+    for (unsigned i = 0; i < tly_gpu_elements(g); i += vector) {
+        kir_value its = is_at(g, t, i, whole);
+        for (unsigned k = 0; k + 1 < vector; k++)
+            stored[i + k] = kir_select(c->b, its, straddle.result[k], stored[i + k]);
+    }
+}
+
+/* All of a full tile; else beyond the end the last whole vector is read again, and there must be one. */
+static void fetch_vectors(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+                          int is_full, kir_value *stored)
+{
+    tly_build *c = &g->c;
+    unsigned vector = vector_of(g);
+    kir_value whole = whole_vectors(g, count), last = sub(c, whole, word(g, vector));
+    kir_value first = tly_gpu_in_at(g, at, t->base);
+    for (unsigned i = 0; i < tly_gpu_elements(g); i += vector) {
+        unsigned after = tly_team_after(g, t, i);
+        int64_t offset = 0;
+        kir_value p, position = add(c, t->base, word(g, after));
+        if (is_full)
+            p = tly_gpu_in_near(g, at, first, after, &offset);
+        else
+            p = tly_gpu_in_at(g, at, kir_bin(c->b, KIR_UMIN, position, last));
+        fetch_vector(g, at, p, offset, stored + i);
+    }
+    if (vector > 1 && !is_full)
+        fetch_end(g, t, at, count, whole, stored);
+}
+
+static void fetch_partial(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+                          kir_value *stored)
+{
+    kir_builder *b = g->c.b;
+    unsigned elements = tly_gpu_elements(g);
+    kir_branch vectors;
+    kir_value has_one = kir_cmp(b, KIR_SLE, word(g, vector_of(g)), count);
+    kir_if(b, &vectors, kir_bin(b, KIR_AND, has_one, tly_gpu_flag(g, TLY_GPU_ALIGNED)));
+    fetch_vectors(g, t, at, count, 0, stored);
+    kir_else(b, &vectors, elements, stored);
+    fetch_each(g, t, at, count, stored);
+    kir_if_end(b, &vectors, elements, stored);
+    memcpy(stored, vectors.result, elements * sizeof *stored);
+}
+
 static void fetch(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
                   kir_value *stored)
 {
-    kir_builder *b = g->c.b;
-    unsigned vector = (unsigned)g->plan->vector;
+    unsigned elements = tly_gpu_elements(g);
+    kir_branch whole;
     if (!tly_gpu_has_vectors(g)) {
         fetch_each(g, t, at, count, stored);
         return;
     }
-    kir_branch whole;
-    kir_if(b, &whole, full(g, t, count));
-    kir_value first = tly_gpu_in_at(g, at, t->base);
-    for (unsigned i = 0; i < tly_gpu_elements(g); i += vector) {
-        int64_t offset;
-        kir_value p = tly_gpu_in_near(g, at, first, tly_team_after(g, t, i), &offset);
-        tly_gpu_fetch_vector(g, p, offset, stored + i, vector);
-    }
-    kir_else(b, &whole, tly_gpu_elements(g), stored);
-    fetch_each(g, t, at, count, stored);
-    kir_if_end(b, &whole, tly_gpu_elements(g), stored);
-    for (unsigned i = 0; i < tly_gpu_elements(g); i++)
-        stored[i] = whole.result[i];
+    kir_if(g->c.b, &whole, full(g, t, count));
+    fetch_vectors(g, t, at, count, 1, stored);
+    kir_else(g->c.b, &whole, elements, stored);
+    fetch_partial(g, t, at, count, stored);
+    kir_if_end(g->c.b, &whole, elements, stored);
+    memcpy(stored, whole.result, elements * sizeof *stored);
 }
 
 void tly_tile_load(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count, tly_tile *tile)
@@ -73,46 +195,63 @@ void tly_tile_load(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value cou
     }
 }
 
-static void put_each(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir_value count,
-                     const kir_value *stored)
+/* ---- to memory ---- */
+
+/* A vector's elements one by one, those that exist. */
+static void put_each(tly_gpu *g, const tly_gpu_row *at, kir_value first, kir_value left,
+                     unsigned after, const kir_value *stored)
 {
-    tly_build *c = &g->c;
-    kir_value first = tly_gpu_out_at(g, at, t->base);
-    kir_value left = sub(c, reach(g, t, count), t->base);
-    for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
-        unsigned after = tly_team_after(g, t, i);
+    kir_builder *b = g->c.b;
+    for (unsigned k = 0; k < vector_of(g); k++) {
         int64_t offset;
         kir_branch exists;
-        kir_if(c->b, &exists, less(c, word(g, after), left));
-        kir_value p = tly_gpu_out_near(g, at, first, after, &offset);
-        tly_gpu_put(g, p, offset, stored[i]);
-        kir_if_end(c->b, &exists, 0, NULL);
+        kir_if(b, &exists, less(&g->c, word(g, after + k), left));
+        kir_value p = tly_gpu_out_near(g, at, first, after + k, &offset);
+        tly_gpu_put(g, p, offset, stored[k]);
+        kir_if_end(b, &exists, 0, NULL);
+    }
+}
+
+/* Whole vectors at once where rows are aligned. */
+static void put_partial(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir_value first,
+                        kir_value left, const kir_value *stored)
+{
+    kir_builder *b = g->c.b;
+    for (unsigned i = 0; i < tly_gpu_elements(g); i += vector_of(g)) {
+        unsigned after = tly_team_after(g, t, i);
+        int vectors = tly_gpu_has_vectors(g);
+        kir_branch whole;
+        if (vectors) {
+            kir_value exists = kir_cmp(b, KIR_SLE, word(g, after + vector_of(g)), left);
+            kir_if(b, &whole, kir_bin(b, KIR_AND, exists, tly_gpu_flag(g, TLY_GPU_ALIGNED)));
+            put_vector(g, at, first, after, stored + i);
+            kir_else(b, &whole, 0, NULL);
+        }
+        put_each(g, at, first, left, after, stored + i);
+        if (vectors)
+            kir_if_end(b, &whole, 0, NULL);
     }
 }
 
 void tly_tile_store(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
                     const kir_value *states)
 {
-    kir_builder *b = g->c.b;
-    unsigned vector = (unsigned)g->plan->vector;
-    kir_value stored[TLY_GPU_MOST_ELEMENTS];
+    tly_build *c = &g->c;
+    kir_value stored[TLY_GPU_MOST_ELEMENTS], first = tly_gpu_out_at(g, at, t->base);
+    kir_value left = sub(c, reach(g, t, count), t->base);
+    kir_branch whole;
     for (unsigned i = 0; i < tly_gpu_elements(g); i++)
-        stored[i] = tly_gpu_narrow(g, tly_project(&g->c, states[i]));
+        stored[i] = tly_gpu_narrow(g, tly_project(c, states[i]));
     if (!tly_gpu_has_vectors(g)) {
-        put_each(g, t, at, count, stored);
+        put_partial(g, t, at, first, left, stored);
         return;
     }
-    kir_branch whole;
-    kir_if(b, &whole, full(g, t, count));
-    kir_value first = tly_gpu_out_at(g, at, t->base);
-    for (unsigned i = 0; i < tly_gpu_elements(g); i += vector) {
-        int64_t offset;
-        kir_value p = tly_gpu_out_near(g, at, first, tly_team_after(g, t, i), &offset);
-        tly_gpu_put_vector(g, p, offset, stored + i, vector);
-    }
-    kir_else(b, &whole, 0, NULL);
-    put_each(g, t, at, count, stored);
-    kir_if_end(b, &whole, 0, NULL);
+    kir_if(c->b, &whole, full(g, t, count));
+    for (unsigned i = 0; i < tly_gpu_elements(g); i += vector_of(g))
+        put_vector(g, at, first, tly_team_after(g, t, i), stored + i);
+    kir_else(c->b, &whole, 0, NULL);
+    put_partial(g, t, at, first, left, stored);
+    kir_if_end(c->b, &whole, 0, NULL);
 }
 
 void tly_tile_watch(tly_gpu *g, tly_team *t, tly_tile *tile)

@@ -1,0 +1,154 @@
+/*
+ * Tiles that fit their rows: from a row's length to the team that scans it and to the vectors that
+ * an invocation of it takes, so that at least three quarters of the lanes have elements at any
+ * length (tests/test_gpu.c has the table). What the length decides is part of the plan, and so of
+ * the order of combination; rows of several tiles mostly share one plan.
+ */
+#include "gpu_choose.h"
+
+#define FIELD(name) offsetof(tly_gpu_plan, name)
+#define OR_FORCED(name, chosen) tly_forced_or(forced, FIELD(name), chosen)
+
+/* The least team that limits.c allows. */
+enum { LEAST_TEAM = 4 };
+
+/* 16 bytes a load; interleaved scans go by single elements. */
+static int32_t choose_vector(const tly_problem *p)
+{
+    int32_t stored = tly_gpu_bytes_of(p->dtype), wide = tly_gpu_bytes_of(p->acc);
+    if (stored < 4 && tly_gpu_bytes_of(p->out_dtype) == 8)
+        return p->unit > 1 ? 1 : 4; /* a word or two a load */
+    return p->unit > 1 ? 1 : stored == 8 || wide == 8 ? 2 : stored <= 2 ? 8 : 4;
+}
+
+/* Elements of 2 bytes go by words. */
+static int32_t least_vector(const tly_problem *p)
+{
+    return tly_gpu_bytes_of(p->dtype) == 2 ? 2 : 1;
+}
+
+/* So that 16 elements an invocation are on their way. */
+static int32_t wanted_segments(int32_t vector)
+{
+    return vector >= 8 ? 2 : 4;
+}
+
+/* A row by each subgroup alone, with long vectors: on a CPU a shuffle is a loop over the lanes, and
+ * a barrier switches stacks. lavapipe, 8 lanes, f32 of 4096x4096, rows, ms: workgroups of 64 by
+ * vectors of 4 450, subgroups by vectors of 8 115, of 16 103, of 32 122; a copy kernel 128. */
+static void choose_played(const tly_problem *p, const tly_caps *caps, const tly_forced *forced,
+                          tly_gpu_plan *plan)
+{
+    int32_t subgroup = (int32_t)caps->subgroup;
+    plan->template_id = OR_FORCED(template_id, TLY_GPU_SUBGROUPS);
+    plan->workgroup = OR_FORCED(workgroup, subgroup);
+    plan->team = OR_FORCED(team, subgroup);
+    plan->vector = OR_FORCED(vector, p->unit > 1 ? 1 : 16);
+    plan->segments = OR_FORCED(segments, tly_gpu_segments_of(plan, p->unit > 1 ? 4 : 1));
+}
+
+/* ---- GPUs ---- */
+
+static int64_t parts(int64_t x, int64_t size)
+{
+    return (x + size - 1) / size;
+}
+
+/* Who may scan a row: a team of `first`, or, doubled, of up to `most`, or, halved, of down to
+ * `least`; each lane with so many segments, or 0: what they need. */
+typedef struct teams {
+    int32_t first, most, least, segments;
+} teams;
+
+/* i1: three quarters of a team's lanes have work. A segment more than wanted closes the gap above the
+ * powers of two. */
+static int suits(const tly_problem *p, int64_t vectors, int64_t tiles, int32_t given, int32_t team,
+                 tly_gpu_plan *plan)
+{
+    int64_t lanes = team - team % p->unit;
+    int64_t segments = given > 0 ? given : parts(vectors, tiles * lanes);
+    int64_t tile = lanes * segments, places = parts(vectors, tile) * tile;
+    plan->team = team;
+    plan->segments = (int32_t)segments;
+    return (given > 0 || segments <= wanted_segments(plan->vector) + 1) &&
+           4 * vectors >= 3 * places;
+}
+
+/* A subgroup, or else the smallest team of more, or else the largest part of one, that has work
+ * enough and goes through the row in as few tiles as the largest would. 0: there is none; then it is
+ * the largest. Few invocations with several segments each take fewer instructions an element than
+ * many with one: cumsum of f32 on RDNA 3, all code of the
+ * module: 64x1x4 152, 64x4x4 108 (docs/results/isa.md). */
+static int share_out(const tly_problem *p, int64_t length, teams t, tly_gpu_plan *plan)
+{
+    int64_t vectors = parts(length, plan->vector), used = t.most - t.most % p->unit;
+    int32_t wanted = t.segments > 0 ? t.segments : wanted_segments(plan->vector);
+    int64_t tiles = used > 0 ? parts(vectors, used * wanted) : 0;
+    for (int32_t team = t.first; tiles > 0 && team <= t.most; team *= 2)
+        if (suits(p, vectors, tiles, t.segments, team, plan))
+            return 1;
+    for (int32_t team = t.first / 2; tiles > 0 && team >= t.least; team /= 2)
+        if (suits(p, vectors, tiles, t.segments, team, plan))
+            return 1;
+    plan->team = t.most;
+    plan->segments = tiles > 0 ? (int32_t)parts(vectors, tiles * used) : wanted;
+    return 0;
+}
+
+/* Any, but for what is forced and what lacks shuffles. */
+static teams teams_of(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                      const tly_forced *forced, const tly_gpu_plan *plan)
+{
+    int32_t subgroup = (int32_t)caps->subgroup, segments = OR_FORCED(segments, 0);
+    int32_t whole = tly_gpu_workgroup_of(caps, plan->scan == 0 ? 64 : 256);
+    int32_t workgroup = OR_FORCED(workgroup, whole);
+    int64_t tile = (int64_t)subgroup * plan->vector * wanted_segments(plan->vector);
+    int is_short = p->unit > 1 || g->length <= tile;
+    int32_t id = OR_FORCED(template_id, is_short ? TLY_GPU_SUBGROUPS : TLY_GPU_WORKGROUPS);
+    if (plan->scan == 0)
+        return (teams){ workgroup, workgroup, workgroup, segments };
+    if (id != TLY_GPU_SUBGROUPS && tly_is_forced(forced, FIELD(workgroup)))
+        return (teams){ workgroup, workgroup, workgroup, segments };
+    if (tly_is_forced(forced, FIELD(template_id)) && id != TLY_GPU_SUBGROUPS)
+        return (teams){ subgroup, workgroup, subgroup, segments };
+    int32_t team = OR_FORCED(team, subgroup);
+    if (p->unit > 1 || tly_is_forced(forced, FIELD(team)))
+        return (teams){ team, team, team, segments };
+    return (teams){ subgroup, id == TLY_GPU_SUBGROUPS ? subgroup : workgroup, LEAST_TEAM,
+                    segments };
+}
+
+/* Shorter vectors where no team has work enough by the longest. */
+static void choose_gpu(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                       const tly_forced *forced, tly_gpu_plan *plan)
+{
+    int32_t first = OR_FORCED(vector, choose_vector(p)), least = first;
+    if (p->unit == 1 && !tly_is_forced(forced, FIELD(vector)))
+        least = least_vector(p);
+    int fits = 0;
+    for (int32_t vector = first; vector >= least && !fits; vector /= 2) {
+        plan->vector = vector;
+        fits = share_out(p, g->length, teams_of(p, g, caps, forced, plan), plan);
+    }
+    if (!fits) {
+        plan->vector = first;
+        share_out(p, g->length, teams_of(p, g, caps, forced, plan), plan);
+    }
+    int within = plan->scan > 0 && plan->team <= (int32_t)caps->subgroup;
+    plan->template_id = OR_FORCED(template_id, within ? TLY_GPU_SUBGROUPS : TLY_GPU_WORKGROUPS);
+    int32_t workgroup = tly_gpu_workgroup_of(caps, plan->scan == 0 ? 64 : 256);
+    if (plan->template_id != TLY_GPU_SUBGROUPS)
+        workgroup = plan->team;
+    plan->workgroup = OR_FORCED(workgroup, workgroup);
+    plan->team = OR_FORCED(team, plan->team);
+    plan->segments = OR_FORCED(segments, tly_gpu_segments_of(plan, plan->segments));
+}
+
+void tly_gpu_choose_tile(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                         const tly_forced *forced, tly_gpu_plan *plan)
+{
+    if (tly_gpu_plays(caps) && plan->scan > 0)
+        choose_played(p, caps, forced, plan);
+    else
+        choose_gpu(p, g, caps, forced, plan);
+}
