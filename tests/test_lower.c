@@ -63,7 +63,7 @@ static void put(subject *s, const char *name, kir_value v)
         v = kir_convert(s->b, KIR_ZEXT, KIR_TYPE(KIR_I8, type.lanes), v);
     }
     const kir_kind kind = (kir_kind)kir_type_of(s->b, v).kind;
-    kir_store(s->b, s->out, claim(s, name, kind), v, 1, 0);
+    kir_store(s->b, s->out, claim(s, name, kind), v, kir_kind_bits(kind) / 8, 0);
 }
 
 /* ---- what is run ---- */
@@ -194,7 +194,7 @@ static int has_f16(const char *level)
     return tly_target_find(level)->has_f16;
 }
 
-/* Where lanes are scalars, many of them show no more than a few, and take a minute to compile. */
+/* Where lanes are scalars, many of them show no more than a few, and take long to compile. */
 static unsigned most_lanes(const char *level)
 {
     return strcmp(level, "riscv64") == 0 ? 3 : UINT_MAX;
