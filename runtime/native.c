@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernels for CPUs as the cache's objects: made by the generator as a launch record and code in one
  * piece, and loaded from such a piece, whether it was just made or lay on disk.

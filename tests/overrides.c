@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The random driver of plan overrides: for random words on every CPU level and on every device that
  * a profile describes, one to four overrides with values inside and outside of the ranges. Either
