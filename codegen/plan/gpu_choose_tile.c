@@ -78,7 +78,8 @@ static int suits(const tly_problem *p, int64_t vectors, int64_t tiles, int32_t g
 /* A subgroup, or else the smallest team of more, or else the largest part of one, that has work
  * enough and goes through the row in as few tiles as the largest would. 0: there is none; then it is
  * the largest. Few invocations with several segments each take fewer instructions an element than
- * many: f32 rows of 1024 by 64x4x4 or 256x1x4, docs/results/isa.md. */
+ * many with one: cumsum of f32 on RDNA 3, all code of the
+ * module: 64x1x4 152, 64x4x4 108 (docs/results/isa.md). */
 static int share_out(const tly_problem *p, int64_t length, teams t, tly_gpu_plan *plan)
 {
     int64_t vectors = parts(length, plan->vector), used = t.most - t.most % p->unit;
@@ -114,7 +115,8 @@ static teams teams_of(const tly_problem *p, const tly_geometry *g, const tly_cap
     int32_t team = OR_FORCED(team, subgroup);
     if (p->unit > 1 || tly_is_forced(forced, FIELD(team)))
         return (teams){ team, team, team, segments };
-    return (teams){ subgroup, id == TLY_GPU_SUBGROUPS ? subgroup : workgroup, LEAST_TEAM, segments };
+    return (teams){ subgroup, id == TLY_GPU_SUBGROUPS ? subgroup : workgroup, LEAST_TEAM,
+                    segments };
 }
 
 /* Shorter vectors where no team has work enough by the longest. */

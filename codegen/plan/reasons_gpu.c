@@ -28,6 +28,9 @@ const tly_reason tly_gpu_reasons[] = {
     { NULL, "workgroup",
       "invocations of a workgroup: 256 for teams that shuffle, 128 for lanes, 64 for others; fewer "
       "where the device has a limit or a CPU plays it (reasoned, not measured on a GPU)" },
+    { "subgroups", "team",
+      "invocations that scan together: a subgroup, or a part of one where fewer than three quarters "
+      "would have elements" },
     { NULL, "team",
       "invocations that scan together: as few as still hold the row at once, so that more rows "
       "share a "
@@ -46,6 +49,10 @@ const tly_reason tly_gpu_reasons[] = {
     { "columns", "segments", "positions loaded at once, so that several loads are on their way" },
     { NULL, "segments",
       "such vectors a tile and invocation, so that several loads are on their way" },
+    { NULL, "wide=0", "single elements: a CPU plays the device, and vectors are not aligned" },
+    { NULL, "wide=1", "accesses of 16 bytes, and single elements where the input is not aligned" },
+    { NULL, "length=0", "elements of a row are counted at launch: there are more than go at once" },
+    { NULL, "length", "elements of a row: so few are loaded all at once, without a loop" },
     { NULL, "chunk=0", "never cut: there are enough rows to fill the device" },
     { "look_back", "chunk", "elements of a tile" },
     { NULL, "chunk",

@@ -19,6 +19,12 @@ static kir_value reach(tly_gpu *g, const tly_team *t, kir_value count)
     return kir_select(g->c.b, idle, word(g, 0), count);
 }
 
+static kir_value full(tly_gpu *g, const tly_team *t, kir_value count)
+{
+    kir_value whole = kir_cmp(g->c.b, KIR_SLE, word(g, t->tile), count);
+    return kir_bin(g->c.b, KIR_AND, whole, tly_gpu_flag(g, TLY_GPU_ALIGNED));
+}
+
 static unsigned vector_of(const tly_gpu *g)
 {
     return (unsigned)g->plan->vector;
@@ -41,23 +47,26 @@ static void reverse(kir_value *v, unsigned count)
     }
 }
 
-static void fetch_vector(tly_gpu *g, const tly_gpu_row *at, kir_value position, kir_value *stored)
+static void fetch_vector(tly_gpu *g, const tly_gpu_row *at, kir_value p, int64_t offset,
+                         kir_value *stored)
 {
     unsigned vector = vector_of(g);
-    int64_t offset = lowest(at->in_known, vector);
-    tly_gpu_fetch_vector(g, tly_gpu_in_at(g, at, position), offset, stored, vector);
+    tly_gpu_fetch_vector(g, p, offset + lowest(at->in_known, vector), stored, vector);
     if (at->in_known < 0)
         reverse(stored, vector);
 }
 
-static void put_vector(tly_gpu *g, const tly_gpu_row *at, kir_value p, int64_t offset,
+/* `first`: the address of the invocation's first position; `after`: positions from there. */
+static void put_vector(tly_gpu *g, const tly_gpu_row *at, kir_value first, unsigned after,
                        const kir_value *stored)
 {
     kir_value turned[TLY_GPU_MOST_ELEMENTS];
     unsigned vector = vector_of(g);
+    int64_t offset;
     memcpy(turned, stored, vector * sizeof *turned);
     if (at->out_known < 0)
         reverse(turned, vector);
+    kir_value p = tly_gpu_out_near(g, at, first, after, &offset);
     tly_gpu_put_vector(g, p, offset + lowest(at->out_known, vector), turned, vector);
 }
 
@@ -120,38 +129,58 @@ static void fetch_end(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value 
     }
 }
 
-/* Beyond the end the last whole vector is read again; there must be one. */
+/* All of a full tile; else beyond the end the last whole vector is read again, and there must be one. */
 static void fetch_vectors(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
-                          kir_value *stored)
+                          int is_full, kir_value *stored)
 {
     tly_build *c = &g->c;
     unsigned vector = vector_of(g);
     kir_value whole = whole_vectors(g, count), last = sub(c, whole, word(g, vector));
+    kir_value first = tly_gpu_in_at(g, at, t->base);
     for (unsigned i = 0; i < tly_gpu_elements(g); i += vector) {
-        kir_value position = add(c, t->base, word(g, tly_team_after(g, t, i)));
-        fetch_vector(g, at, kir_bin(c->b, KIR_UMIN, position, last), stored + i);
+        unsigned after = tly_team_after(g, t, i);
+        int64_t offset = 0;
+        kir_value p, position = add(c, t->base, word(g, after));
+        if (is_full)
+            p = tly_gpu_in_near(g, at, first, after, &offset);
+        else
+            p = tly_gpu_in_at(g, at, kir_bin(c->b, KIR_UMIN, position, last));
+        fetch_vector(g, at, p, offset, stored + i);
     }
-    if (vector > 1)
+    if (vector > 1 && !is_full)
         fetch_end(g, t, at, count, whole, stored);
+}
+
+static void fetch_partial(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+                          kir_value *stored)
+{
+    kir_builder *b = g->c.b;
+    unsigned elements = tly_gpu_elements(g);
+    kir_branch vectors;
+    kir_value has_one = kir_cmp(b, KIR_SLE, word(g, vector_of(g)), count);
+    kir_if(b, &vectors, kir_bin(b, KIR_AND, has_one, tly_gpu_flag(g, TLY_GPU_ALIGNED)));
+    fetch_vectors(g, t, at, count, 0, stored);
+    kir_else(b, &vectors, elements, stored);
+    fetch_each(g, t, at, count, stored);
+    kir_if_end(b, &vectors, elements, stored);
+    memcpy(stored, vectors.result, elements * sizeof *stored);
 }
 
 static void fetch(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
                   kir_value *stored)
 {
-    kir_builder *b = g->c.b;
+    unsigned elements = tly_gpu_elements(g);
+    kir_branch whole;
     if (!tly_gpu_has_vectors(g)) {
         fetch_each(g, t, at, count, stored);
         return;
     }
-    kir_branch vectors;
-    kir_value has_one = kir_cmp(b, KIR_SLE, word(g, vector_of(g)), count);
-    kir_if(b, &vectors, kir_bin(b, KIR_AND, has_one, tly_gpu_flag(g, TLY_GPU_ALIGNED)));
-    fetch_vectors(g, t, at, count, stored);
-    kir_else(b, &vectors, tly_gpu_elements(g), stored);
-    fetch_each(g, t, at, count, stored);
-    kir_if_end(b, &vectors, tly_gpu_elements(g), stored);
-    for (unsigned i = 0; i < tly_gpu_elements(g); i++)
-        stored[i] = vectors.result[i];
+    kir_if(g->c.b, &whole, full(g, t, count));
+    fetch_vectors(g, t, at, count, 1, stored);
+    kir_else(g->c.b, &whole, elements, stored);
+    fetch_partial(g, t, at, count, stored);
+    kir_if_end(g->c.b, &whole, elements, stored);
+    memcpy(stored, whole.result, elements * sizeof *stored);
 }
 
 void tly_tile_load(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count, tly_tile *tile)
@@ -169,12 +198,12 @@ void tly_tile_load(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value cou
 
 /* ---- to memory ---- */
 
-/* `count` neighbours from the place `after` on, those of them that exist. */
+/* A vector's elements one by one, those that exist. */
 static void put_each(tly_gpu *g, const tly_gpu_row *at, kir_value first, kir_value left,
-                     unsigned after, unsigned count, const kir_value *stored)
+                     unsigned after, const kir_value *stored)
 {
     kir_builder *b = g->c.b;
-    for (unsigned k = 0; k < count; k++) {
+    for (unsigned k = 0; k < vector_of(g); k++) {
         int64_t offset;
         kir_branch exists;
         kir_if(b, &exists, less(&g->c, word(g, after + k), left));
@@ -184,40 +213,24 @@ static void put_each(tly_gpu *g, const tly_gpu_row *at, kir_value first, kir_val
     }
 }
 
-/* The elements behind the last whole vector, by who holds them. */
-static void put_end(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir_value count,
-                    const kir_value *stored)
-{
-    tly_build *c = &g->c;
-    unsigned vector = vector_of(g);
-    kir_value end[TLY_GPU_MOST_ELEMENTS], whole = whole_vectors(g, count);
-    kir_value holds = is_at(g, t, 0, whole);
-    memcpy(end, stored, vector * sizeof *end);
-    for (unsigned i = vector; i < tly_gpu_elements(g); i += vector) {
-        kir_value its = is_at(g, t, i, whole);
-        holds = kir_bin(c->b, KIR_OR, holds, its);
-        for (unsigned k = 0; k + 1 < vector; k++)
-            end[k] = kir_select(c->b, its, stored[i + k], end[k]);
-    }
-    kir_branch straddle;
-    kir_if(c->b, &straddle, kir_bin(c->b, KIR_AND, holds, straddles(g, t, count, whole)));
-    put_each(g, at, tly_gpu_out_at(g, at, whole), sub(c, count, whole), 0, vector - 1, end);
-    kir_if_end(c->b, &straddle, 0, NULL);
-}
-
-static void put_vectors(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir_value first,
+/* Whole vectors at once where rows are aligned. */
+static void put_partial(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir_value first,
                         kir_value left, const kir_value *stored)
 {
     kir_builder *b = g->c.b;
-    unsigned vector = vector_of(g);
-    for (unsigned i = 0; i < tly_gpu_elements(g); i += vector) {
-        int64_t offset;
+    for (unsigned i = 0; i < tly_gpu_elements(g); i += vector_of(g)) {
         unsigned after = tly_team_after(g, t, i);
-        kir_branch exists;
-        kir_if(b, &exists, kir_cmp(b, KIR_SLE, word(g, after + vector), left));
-        kir_value p = tly_gpu_out_near(g, at, first, after, &offset);
-        put_vector(g, at, p, offset, stored + i);
-        kir_if_end(b, &exists, 0, NULL);
+        int vectors = tly_gpu_has_vectors(g);
+        kir_branch whole;
+        if (vectors) {
+            kir_value exists = kir_cmp(b, KIR_SLE, word(g, after + vector_of(g)), left);
+            kir_if(b, &whole, kir_bin(b, KIR_AND, exists, tly_gpu_flag(g, TLY_GPU_ALIGNED)));
+            put_vector(g, at, first, after, stored + i);
+            kir_else(b, &whole, 0, NULL);
+        }
+        put_each(g, at, first, left, after, stored + i);
+        if (vectors)
+            kir_if_end(b, &whole, 0, NULL);
     }
 }
 
@@ -225,23 +238,21 @@ void tly_tile_store(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value co
                     const kir_value *states)
 {
     tly_build *c = &g->c;
-    unsigned vector = vector_of(g);
     kir_value stored[TLY_GPU_MOST_ELEMENTS], first = tly_gpu_out_at(g, at, t->base);
     kir_value left = sub(c, reach(g, t, count), t->base);
-    kir_branch vectors;
+    kir_branch whole;
     for (unsigned i = 0; i < tly_gpu_elements(g); i++)
         stored[i] = tly_gpu_narrow(g, tly_project(c, states[i]));
-    if (tly_gpu_has_vectors(g)) {
-        kir_if(c->b, &vectors, tly_gpu_flag(g, TLY_GPU_ALIGNED));
-        put_vectors(g, t, at, first, left, stored);
-        if (vector > 1)
-            put_end(g, t, at, count, stored);
-        kir_else(c->b, &vectors, 0, NULL);
+    if (!tly_gpu_has_vectors(g)) {
+        put_partial(g, t, at, first, left, stored);
+        return;
     }
-    for (unsigned i = 0; i < tly_gpu_elements(g); i += vector)
-        put_each(g, at, first, left, tly_team_after(g, t, i), vector, stored + i);
-    if (tly_gpu_has_vectors(g))
-        kir_if_end(c->b, &vectors, 0, NULL);
+    kir_if(c->b, &whole, full(g, t, count));
+    for (unsigned i = 0; i < tly_gpu_elements(g); i += vector_of(g))
+        put_vector(g, at, first, tly_team_after(g, t, i), stored + i);
+    kir_else(c->b, &whole, 0, NULL);
+    put_partial(g, t, at, first, left, stored);
+    kir_if_end(c->b, &whole, 0, NULL);
 }
 
 void tly_tile_watch(tly_gpu *g, tly_team *t, tly_tile *tile)
