@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The error of sums, means, norms, products and log_sum_exp by length and dtype, beside numpy, torch and
 ONNX Runtime, each called as `bench/run reductions` calls it, on one thread. No clock is read.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a call costs beside its work: running a ready kernel on a tensor of 12 elements, and asking
  * again for a kernel that was asked for before. Public API only. Medians of runs; nanoseconds.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The case table: what is measured, and the ratio to the copy ceiling that Tally must reach.
 
 One row of TABLE stands for every combination of its dtypes and operators. Targets are for one and

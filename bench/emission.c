@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How long making a kernel for Vulkan takes, step by step: kernel IR by the template, SPIR-V words
  * from it, the validator. All passes of a kernel together; the least of many rounds, in one

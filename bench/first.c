@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Time to the first kernel: what a program pays that starts, opens libtally and asks for one
  * kernel, generator and LLVM included; and what each later kernel costs once they are open.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tally on a GPU beside copies of the same bytes, torch and CUB, case by case in one run.
 
 `gpu.py --tally PROGRAM --device D [--name N] [--out FOLDER] [--quick] [--cases TEXT;TEXT]` writes

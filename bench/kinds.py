@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kinds of data of `tally bench --data`, in shapes that have a range guard, or of a reduction that
 look at their data: what each costs beside benign data, beside the plain C loop (of a reduction the faster
 of -O3 and -Ofast) and beside torch on the same data.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a C programmer gets without Tally: the plain loop at -O3 for this machine, and gcc's
  * `omp simd inscan`, for every dtype and layout of the case table. Written as one would write them

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the figures were measured on, and which targets hold there."""
 
 import os

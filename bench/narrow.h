@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Narrow floats as the loops of C programmers have them. */
 #ifndef BENCH_NARROW_H
 #define BENCH_NARROW_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The competitors in C: copies, plain loops, and Tally through its public C interface.
 
 Every competitor of the benchmark, here and in peers.py, is a function that makes a list of

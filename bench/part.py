@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the parts of the benchmark beside run.py share: options, runs in pieces, the facts of a run,
 its files."""
 

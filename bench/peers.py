@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The libraries: numpy, torch and ONNX Runtime, each called as its users would call it at its best:
 into an output that exists already, and on the strided input itself where the library takes one.
 """

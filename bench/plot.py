@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The picture of a run: one line a case, one mark a competitor, a bar where the target is.
 
 `python plot.py RUN.json OUT.svg` draws it again.

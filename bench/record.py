@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a run leaves in docs/results: the last run only, and small, since each run rewrites it.
 
 `python record.py FILE...` makes files of earlier runs so.

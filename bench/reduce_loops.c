@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a C programmer gets without Tally for a reduction: the plain loop for this machine, at -O3,
  * where the order of a float's operations is the loop's, and at -Ofast, where it is the compiler's.

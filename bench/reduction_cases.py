@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of `bench/run reductions`: what is measured, the part of the read ceiling that Tally must
 reach, and a case in memory. `python reduction_cases.py` prints the words, one a line.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The competitors of `bench/run reductions`, as native.py and peers.py have those of the scans: reads,
 plain loops, numpy, torch and ONNX Runtime, each called as its users would call it at its best.
 """

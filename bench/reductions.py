@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reductions beside reads of the same bytes, plain C loops, numpy, torch and ONNX Runtime.
 
 A ratio is the best read of the input's bytes, on as many threads at most and in the same run, over

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The clock of the C competitors: calls one of them `count` times in a row and returns the seconds
  * of a call, negative where it failed. In C, because a call through Python's ctypes costs a hundred

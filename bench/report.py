@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables of a run, in Markdown: ratios to the copy ceiling of the same run and thread count.
 
 `python report.py RUN.json` prints them again.

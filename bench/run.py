@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The benchmark: every competitor of every case, interleaved in one process.
 
 bench/run starts it in the virtual environment; docs/benchmark.md is the method. Writes

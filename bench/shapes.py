@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A sweep of shapes: time per element over the length of rows and over the number of columns, Tally
 beside the plain C loop, on data that stay in range. Of reductions (`--ops sum,max`) also over rows that
 several steps make, axes 0 and 2 of 3, and beside the faster of the C loops at -O3 and at -Ofast.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What llvm-mca expects of the hot loops: an estimate of computing alone, as if all data were in L1,
 for CPUs that are not at hand. AArch64 is only run under emulation here, so this is all that stands
 for its speed.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Taking turns: samples of competitors, round robin in an order that is shuffled anew each round,
 so that what a machine does meanwhile meets all of them alike.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Buffers, inputs and expected results of the cases.
 
 Inputs are chosen so that the right answer does not depend on the order of combination: products of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Views: rows in and columns out, permuted 8-D tensors of 8s, permuted 3-D ones; Tally beside torch
 and the best packed copy of as many bytes, one thread, on data that stay in range.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Objects made ahead of time: for each word and level the kernels, of which equal problems share
  * one, and the constant data that the launch beside them expects (runtime/ahead.h).

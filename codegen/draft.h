@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The pipeline up to kernel IR, and the door to what comes behind it: for generate.c and ahead.c. */
 #ifndef TLY_DRAFT_H
 #define TLY_DRAFT_H

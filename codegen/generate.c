@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The generator's pipeline on one page: problem, plan, kernel IR, native code; and its door, the
  * table of functions that the runtime gets. libtally-llvm is opened when native code must be made.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The generator's pipeline for Vulkan: problem, plan, kernel IR a pass, SPIR-V. */
 #include "generate_gpu.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The Vulkan side of the generator's door (runtime/generator.h says what each does). */
 #ifndef TLY_GENERATE_GPU_H
 #define TLY_GENERATE_GPU_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What kernels are made for: the generator's own answer, which the runtime hands on. What it is
  * asked is a right problem; each refusal says what there is in its place.

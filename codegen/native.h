@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The door between libtally-codegen and libtally-llvm, opened only when native code is made.
  */

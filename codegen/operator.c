@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The table of operators. It is a file of its own, so that tests can put others in its place.
  */

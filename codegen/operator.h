@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Operators as objects: what plans and templates must know of one, as a row of a table
  * (operator.c). Nothing else asks which operator it is.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rooms of memory; see reserve.h. A room is a mapping that hands out blocks from its start and
  * keeps freed ones in lists by size, four sizes to a power of two. What LLVM keeps for ever (its

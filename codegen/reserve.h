@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory for libraries that end the process when an allocation fails: LLVM and SPIRV-Tools.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The allocating functions of everything that is linked into this library (--wrap): malloc first,
  * and where that fails the thread's room; see reserve.h. free tells the two apart.

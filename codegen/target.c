@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The CPU levels that code is made for, one row each. Full vectors everywhere: kernels are bound
  * by memory, so LLVM's wish for 256 bits on x86-64-v4 (a matter of clocks) is turned off. prefetchw

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CPU levels as facts. Templates ask for facts, never for a level's name. */
 #ifndef TLY_TARGET_H
 #define TLY_TARGET_H

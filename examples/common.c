@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The part of the examples that is the same for all: from a word to a result and its speed. */
 #include "common.h"
 

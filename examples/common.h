@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the examples share: a kernel made from a word, timed and run. */
 #ifndef EXAMPLES_COMMON_H
 #define EXAMPLES_COMMON_H

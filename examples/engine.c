@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An engine whose threads are there within one call alone, as ONNX Runtime's and XLA's are. */
 #include <pthread.h>
 #include <stdio.h>

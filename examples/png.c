@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The least PNG: one zlib stream of stored blocks, one row a block, so that nothing has to be
  * compressed. PNG specification (ISO/IEC 15948) for the chunks, RFC 1950 and 1951 for the stream.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A picture file without a library. */
 #ifndef EXAMPLES_PNG_H
 #define EXAMPLES_PNG_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Light along camera rays. A volume of soft glowing spheres is sampled along one ray a pixel; a
  * sample of opacity alpha lets 1 - alpha of the light behind it pass. What reaches the eye from

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The Kaplan-Meier curve of a clinical trial. The estimate of still being in remission after week
  * i is the product of 1 - d/n over all weeks up to i, d of n patients at risk having relapsed: a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs a kernel that was made ahead of time, on Vulkan, without libtally:
  *

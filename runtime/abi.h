@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The binary interface between launch and generated CPU kernels; docs/abi.md is its manual.
  * Kernels read these structs at fixed offsets: any change but a new tensor behind the others raises

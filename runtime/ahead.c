@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The functions of an object made ahead of time, all in one: they choose the kernel that suits the
  * machine, judge their pointers as libtally does, and run the tiles of their part. Freestanding but

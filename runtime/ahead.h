@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What functions made ahead of time call, and the constant data that they hand over: both become
  * parts of every object that `tally compile` writes (docs/ahead.md). ahead.c is compiled to LLVM's

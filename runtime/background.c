@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Full code behind the program's back; see background.h. */
 #include "background.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Full code behind the program's back (TALLY_COMPILE_BACKGROUND): one thread, which begins when
  * first needed and makes the full code of what runs on quick code, one object after the other. The

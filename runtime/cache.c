@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The memory cache; see cache.h. */
 #include "cache.h"
 

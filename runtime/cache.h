@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The memory cache of kernels' code: from a key to what can be run, for CPUs and Vulkan devices
  * alike. Thread-safe; one making for one key however many threads ask at once; bounded, the least

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Facts of a Vulkan device that kernels are generated for. They come from the device, with what
  * its driver is known to get wrong (quirks), or from a profile file that describes a device which

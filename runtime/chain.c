@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Long rows cut into chunks: the carry's way from chunk to chunk, between threads. Guarantees the
  * bits of one thread (COMBINE and SCAN give the same carry), and that a task waits only for a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Arithmetic on sizes, strides and addresses that cannot overflow. Every element of a tensor that
  * passed tally_descriptor_check has an address that fits int64; what lies one step beyond the last

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernels made ahead of time: words and levels become an order to the generator, which answers with
  * an object (docs/ahead.md).

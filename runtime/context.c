@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Contexts: what a program holds while it uses Tally. Making one opens nothing and starts no
  * thread. Here also are size-first structs, since every public call that takes options begins with

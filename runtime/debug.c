@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels as debuggers and profilers show them; see debug.h. */
 #include "debug.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernels as debuggers and profilers show them: by a name, made of the word. gdb asks through its
  * JIT interface for the ELF images of all code that is loaded, in a live process, one that it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Descriptors: the one place where the rules of docs/semantics.md, section Tensors, are checked. A
  * descriptor that passes here can be walked with plain int64 arithmetic, in elements and in bytes,

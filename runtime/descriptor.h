@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the files about descriptors share: facts of operators and dtypes, packed strides, the shape
  * of a result, and the short form of a resolved descriptor. Internal; tally_descriptor itself is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is known of operators and dtypes, as tables: a new one is a row here. And what follows from
  * a descriptor by these tables alone.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The result of a descriptor: its shape and dtype, and whether its indices can be told. */
 #include "descriptor.h"
 

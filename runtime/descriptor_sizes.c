@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What sizes make of a descriptor whose names are resolved: packed strides, the result's shape, and
  * whether elements can be counted. Freestanding, as functions made ahead of time close their open

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The targets that a kernel can be made for: the levels of CPU, and which of them run here, then
  * the Vulkan devices.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The disk cache as the user of a command sees it (tally/cache.h). */
 #include <tally/cache.h>
 

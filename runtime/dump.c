@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every stage of each new kernel as a file; see dump.h. */
 #include "dump.h"
 

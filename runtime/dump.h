@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every stage of each new kernel as a file of the folder that TALLY_DUMP names. What comes from disk
  * or from a pack is made once more for that, as long as there is a generator.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The bytes of an entry; see entry.h. */
 #include "entry.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The bytes of an entry of the disk cache, in a file or in the host's hands: a head, the name for
  * people, the key, the value. docs/cache.md has the layout. What is not exactly an entry, whole and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The environment, read once and only here, so that what the library obeys can be listed
  * (docs/environment.md) and never changes under a running program. A process with raised

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The environment, read once and only here. docs/environment.md lists every variable. */
 #ifndef TLY_ENV_H
 #define TLY_ENV_H

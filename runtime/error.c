@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Filling a caller's tally_error; see error.h. A field is written only if the caller's struct, as
  * its `size` says, holds all of it.

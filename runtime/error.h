@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Filling a caller's tally_error. One way for the whole library, so that every message names its
  * field, is one line, is terminated, and never overruns the struct of an older caller.

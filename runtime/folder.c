@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The folder of the disk cache; see folder.h. */
 #include "folder.h"
 

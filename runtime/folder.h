@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The folder of the disk cache. It is trusted, as is each file, only if it belongs to this user or
  * to root and nobody else may write to it: code is run from there. That is judged by the open

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Surviving fork(); see fork.h. */
 #include "fork.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Surviving fork(). A call that holds locks, workers or LLVM passes a gate, so that a fork knows
  * whether one is in flight. In the child

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pieces put together; see gather.h. */
 #include "gather.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a tally_write hands over piece by piece, in one piece. */
 #ifndef TLY_GATHER_H
 #define TLY_GATHER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Opening libtally-codegen on the first miss. A library once opened stays: LLVM cannot be taken out
  * of a process. A failure is not remembered, so that a program may install what was missing.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The door between the runtime and the generator: a table of functions that the runtime gets from
  * libtally-codegen, which it opens on the first miss. Nothing else crosses.

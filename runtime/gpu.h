@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The interface between launch and generated Vulkan kernels; docs/vulkan.md is its manual.
  * A kernel is one to three passes, each a SPIR-V module with one entry point "main", dispatched

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a wrong name was meant to be, and what there is instead: for messages. Pure text, without
  * memory of its own, so that library, generator and command share it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The helper program: started, talked to, ended; see helper.h. Guarantees that whatever becomes of
  * it is a status: its reply is taken only whole, its end is waited for by its own number, so

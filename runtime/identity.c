@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The identity of this build; see identity.h. build_id.h is written by tools/build_id. */
 #include "identity.h"
 

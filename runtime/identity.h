@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What tells the code of this build from another's: libtally carries it, so that stored code is
  * known as its own without the generator, and the generator carries it, too. */
 #ifndef TLY_IDENTITY_H

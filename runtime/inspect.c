@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Showing how a kernel is made, stage by stage, for people. */
 #include "internal.h"
 

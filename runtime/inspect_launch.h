@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* TALLY_STAGE_LAUNCH, for a CPU or, with `gpu`, for the request's Vulkan device. */
 #ifndef TLY_INSPECT_LAUNCH_H
 #define TLY_INSPECT_LAUNCH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The runtime's insides: what a context and a kernel are, and the few functions that its files
  * share. Nothing here is exported.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels made here, or by the helper program where the context asks for that; see isolate.h. */
 #include "isolate.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Making kernels, in this process or, where the context asks for that, in one of their own: a crash
  * or an endless loop there is a status here. See tally_context_options.isolate.

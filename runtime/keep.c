@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A plan that was found to be faster becomes this machine's: what it makes is stored under the key
  * of the kernel without overrides, where every later process finds it (tally/cache.h).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From a descriptor to a kernel: a thread that asks again gets its answer from its own table; all
  * others get the canonical problem, whose code the context's cache finds or has made. Guarantees

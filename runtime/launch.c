@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Running a kernel: checks the pointers, completes the prepared arguments, and either calls the
  * kernel once over all tiles, or lets tasks draw parts of them. Guarantees that nothing is written

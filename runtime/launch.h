@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One run of a kernel, shared by its tasks. Tasks draw tickets from one counter until none are
  * left, so that it makes no difference how many tasks run at once, or in which order.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Opening Tally's own libraries; see library.h. */
 #include "library.h"
 

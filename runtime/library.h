@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Opening the libraries that Tally is made of. Code is loaded from where Tally was installed or
  * from where the program says, never from where a name happens to lead: no argv[0], no current

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * W^X loading of generated code: an anonymous mapping is filled while writable, then made
  * executable and read-only for good. Where a policy refuses that (PR_SET_MDWE, SELinux), a sealed

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Generated code in memory: a flat position-independent blob, entry at byte 0, becomes callable.
  * Pages are never writable and executable at once.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Per-thread state; see local.h. Each thread's table has a lock of its own that only the
  * forgetting of a context ever contends for. Order of locks: a cache's, the registry's, a table's.

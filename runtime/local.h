@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What each thread keeps for speed: the kernels of the descriptors it has seen, so that asking
  * again costs no canonicalising and no shared lock. Freed when the thread ends.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the library tells; see log.h. */
 #include "log.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the library tells: to the program, through the callback of tally_context_options, and where
  * TALLY_VERBOSE asks for it, on standard error, one line by one write, which nothing else in the

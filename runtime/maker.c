@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tally-maker: makes one kernel for a libtally whose host must survive whatever happens while it is
  * made (tally_context_options.isolate). Reads one request from standard input, a socket, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What libtally and its helper program tally-maker say to each other, over one socket: a request
  * and the strings behind it go there, a reply and its bytes come back. Both are of one build;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Manifests: the same modules and the same list of dispatches that vulkan/record.c records, as
  * data. Bindings begin with the elements of index 0, so that the push constants are known.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernels for CPUs as the cache's objects: made by the generator as a launch record and code in one
  * piece, and loaded from such a piece, whether it was just made or lay on disk.
@@ -205,12 +206,14 @@ static void find_facts(const tly_request *request, facts *f)
     strncpy(f->level, tly_level_name(request->level), sizeof f->level - 1);
 }
 
-/* Without a generator: which kernel is in no pack either, by the dtypes that were asked for. */
+/* Without a generator, or without LLVM: which kernel is in no pack either, by the dtypes that were
+ * asked for. A missing helper program has a hint of its own. */
 static void tell_missing(tally_context *context, const tly_request *request, tally_error *error)
 {
     const tly_generator *generator;
     if (context->cache.compile == TALLY_COMPILE_NEVER || !tly_packs_any(&context->store.packs) ||
-        tly_generator_find(context, &generator, NULL) != TALLY_NO_GENERATOR) {
+        (context->isolate != 0 &&
+         tly_generator_find(context, &generator, NULL) != TALLY_NO_GENERATOR)) {
         return;
     }
     tly_problem asked = request->problem;

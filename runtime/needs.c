@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What modules need; see needs.h. The instructions that say so come before the first function. */
 #include "needs.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a device must have for a kernel's SPIR-V modules, read from the modules themselves. */
 #ifndef TLY_NEEDS_H
 #define TLY_NEEDS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The ways to a kernel's code past memory; see obtain.h. */
 #include "obtain.h"
 

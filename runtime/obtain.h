@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where a kernel's code comes from when memory does not have it: the disk cache and packs, then the
  * generator, as the cache's mode allows; what is made in full is stored. The cache's lock is not

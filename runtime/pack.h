@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Packs: many entries of the disk cache in one file that is only read, made while Tally is built
  * or by `tally compile`. docs/cache.md has the layout. A pack is trusted as the cache's folder is,

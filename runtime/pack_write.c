@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a pack is made of; see pack.h. The command has this too, the library does not. */
 #include "pack.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The packs of a context; see packs.h. */
 #include "packs.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A context's own worker threads. They start when first needed, sleep when idle, and serve any
  * number of runs at once: a run takes what workers are free, and its caller always takes part, so

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From a descriptor to the canonical problem (problem.h). Names, size-1 dims, mergeable dims, the
  * order of dims and directions go, so that descriptors that touch the same elements in the same

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The canonical problem: what a descriptor comes down to once names, size-1 dims, mergeable dims
  * and directions are gone. Split in two:

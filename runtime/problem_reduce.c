@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From a reduction's descriptor to the canonical problem (problem.h). Dims are of two kinds, kept and
  * reduced; of each kind neighbours merge. Where the order of elements is free, the reduced dims come

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From problem and geometry to a launch without pointers; see ready.h. */
 #include "ready.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A launch prepared as far as it can be without pointers, and the last steps of it: what libtally
  * and the functions of objects made ahead of time (ahead.c) have in common. Freestanding: neither

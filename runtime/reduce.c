@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Running a reduction. Its tiles are chunks of what makes an output, or a block of outputs side by
  * side; the plan's chunk and the geometry alone say where a chunk ends, so that one thread combines

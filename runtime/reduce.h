@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Running a reduction; see reduce.c. */
 #ifndef TLY_REDUCE_H
 #define TLY_REDUCE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Scratch blocks; see scratch.h. */
 #include "scratch.h"
 

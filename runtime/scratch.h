@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Scratch of the tasks that run at once: blocks that a context keeps from run to run, as many as
  * it ever needed together, and frees when it ends. No lock, so that a fork leaves nothing locked:

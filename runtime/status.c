@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Names of statuses and the library's version. */
 #include <tally/status.h>
 #include <tally/version.h>

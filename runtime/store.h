@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The disk cache: what was made once, for the processes that come later. Values by keys, which this
  * knows nothing of; docs/cache.md is its manual. Guarantees that what it gives is what was stored,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is told of a creation: the event, the reasons, and where TALLY_DUMP asks for it, each stage. */
 #include "internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Threads of the library's own, and what stack a caller has; see thread.h. */
 #include "thread.h"
 

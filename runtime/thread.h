@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Threads of the library's own: those of the pool, and one for a call that needs more stack than
  * its caller's thread has.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which problems the open sizes of a word may make, found by trying: sizes for neighbours of one
  * kind, which merge, are one number, and only a few of them make a difference. A problem has a size

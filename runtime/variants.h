@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The problems that a word with open sizes stands for. */
 #ifndef TLY_VARIANTS_H
 #define TLY_VARIANTS_H

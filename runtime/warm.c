@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Making many kernels at once, before they are needed: tasks on the context's threads draw
  * descriptors, and each is asked for as a creation would.

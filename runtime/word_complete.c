@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Words that leave out what a file says (tally/word.h). The missing parts are inserted as text and
  * the result is read by tally_descriptor_parse, so that there is one grammar only; positions in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading the word's options (docs/word.md): one row of a table for each, in any order, none twice,
  * only those of the operator.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading the word (docs/word.md). The grammar is read to the letter and from left to right; what
  * the parts mean together is judged by tly_descriptor_resolve, whose complaints get the position

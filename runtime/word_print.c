@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writing the canonical word (docs/word.md): options in the grammar's order, defaults left out, so
  * that descriptors of equal meaning have equal words.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading the word: what the file that reads its parts (word_parse.c) and the one that reads its
  * options (word_options.c) share. Internal to these two.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Scalars and addresses: from a row's number to where its position 0 lies.
  */

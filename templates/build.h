@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The templates' door: from a plan to kernel IR. */
 #ifndef TLY_TEMPLATES_BUILD_H
 #define TLY_TEMPLATES_BUILD_H

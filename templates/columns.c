@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Scans across columns: lanes lie side by side and each is the plain loop, so this order is the
  * serial one bit for bit. A row of accumulators in scratch lets whole rows stream through:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Element types: how a stored element becomes an accumulator and back, one row a dtype.
  * Narrow floats are stored narrow and computed wide; a target without f16 conversion, bf16

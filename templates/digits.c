@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Quotients and roots a digit a trip, in integers, rounded once: for kernels with a workgroup, as
  * GPUs round theirs as they like, and of integers that they lack have none. A mantissa's bits, one more to round by, and whether anything is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * exp and log: the argument is brought near 1 exactly, a polynomial does the rest, and what the
  * reduction cut off is added where it is smallest. The polynomials are minimax fits (Remez) to the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Elementary functions as kernel IR, of f32 and f64 (f16 and bf16 go by f32), of any lanes. They are made of what rounds
  * alike everywhere (additions, multiplications, comparisons, integers; nothing is fused), so their

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The range guard of tiles on GPUs (on CPUs: watch.c): a scan that combines in another order than
  * the plain loop may leave the floating-point range where the loop's does not. The guard watches

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Keys: integers that order as the elements do, for operators that compare. An element becomes a key
  * when it is loaded and an element again, the very same, when it is stored; in between there are

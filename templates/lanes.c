@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lane movements as shuffles. Index patterns are chosen so that each becomes one instruction, or
  * the fewest, of every vector set: shifts across two vectors are valignd, palignr or ext;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The limits that templates for CPUs share; see limits.h. */
 #include "limits.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What each template can be built with, as data beside its builder: the keys of the plan that it
  * reads, their ranges, and what they must be together. Choices (codegen/plan) are held to it,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Packed columns, too few to fill passes of their own: axis and lanes are one stream in both
  * tensors, and a result is the one `unit` elements before it, combined with the input. So vectors

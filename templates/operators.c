@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the problem's operator (codegen/operator.h) does, as kernel IR.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reductions: tiles are chunks of what makes an output, or several side by side. States of chunks are
  * combined in a fixed order, by whichever thread, so that the bits are those of one. Outputs and chunks

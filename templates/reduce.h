@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reductions: reduce.c tiles and their order, reduce_rows.c a row's tile and its state, reduce_range.c
  * what left the floating-point range, reduce_lanes.c outputs side by side, reduce_interleaved.c and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Elements of reductions: from memory to accumulators, and from states back. Where elements are
  * compared, accumulators are integers that order as they do: of floats by their bits, negative ones

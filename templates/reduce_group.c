@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Short rows: as many at once as a vector has lanes. Each has a state of one vector, and all of them
  * are folded together, so that a level of the tree takes half as many instructions as there are rows,

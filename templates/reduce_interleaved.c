@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reductions of a few outputs side by side whose steps lie one behind the other, as in packed columns:
  * `block` steps together are one row of as many more lanes, each with a state in scratch, so that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reductions of outputs that lie side by side. States of a tile's lanes lie in scratch; several rows of
  * input pass at once, so that states are loaded and stored once for all of them. What must be the plain

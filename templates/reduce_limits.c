@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the templates of reductions can be built with. */
 #include "limits.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reductions of floats along rows, whose order is not the plain loop's: what left the range in ours
  * and not in the loop's (docs/range.md).

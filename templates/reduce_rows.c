@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The state of a span of a row: several vectors of states side by side, which hide the latency of
  * one; then vectors one by one, and what fills none by a mask or as scalars. Vectors and lanes are

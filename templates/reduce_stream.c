@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A chunk's elements to states of many lanes; see reduce_stream.h. */
 #include "reduce_stream.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reductions of a few outputs side by side, in scratch: rows of as many lanes as `block` steps have, and
  * the way of a chunk's elements to the states of these lanes. What becomes of the states is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The operators of reductions; see reduced.h. Sums of integers of which a function is taken are of
  * 64 bits, and the function is f64's.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What reductions do to elements and states, as kernel IR: rows of the operators' table
  * (codegen/operator.c) point here.

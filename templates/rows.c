@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Scans along rows: the windowed look-ahead scan, block by block.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shared by the files of the rows template (rows.c says how it works): calls, blocks, segments,
  * steps.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Blocks of the rows template: their segments, where a scan stands between them, and lines of
  * output that leave while it goes on.

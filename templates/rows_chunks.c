@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Chunks of the rows template: what a scan starts from, what it hands on, and the carry after a
  * chunk from its total alone. docs/range.md says when a total is one.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The input of the rows template's segments: vectors are read where the input lies, and what does
  * not fill a last step in scratch; input of any step is staged whole, as accumulators.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Segments of the rows template: quickly; and, where something may have left the floating-point
  * range, once more with care. docs/range.md has the reasons.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rows template: what of a step left the floating-point range. docs/range.md has the reasons.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rows template: steps in which a product is small. An instruction that makes or takes a
  * subnormal f32 takes 100 cycles and more on Intel's cores, whether it is flushed to zero or not; f64

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rows template: a step with lanes that left the floating-point range, done again. Such lanes,
  * and those after them in their own scan, go by the plain loop from the true prefix.

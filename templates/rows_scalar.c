@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Segments of the rows template by scalars, where vectors are slow.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Segments of the rows template: the loop over steps of a few vectors.
  */

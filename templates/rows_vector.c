@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rows template, one vector at a time: how it joins what comes before it.
  */

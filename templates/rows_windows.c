@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Windows of the rows template: for each lane what the last elements come to, as many as a vector
  * has lanes.

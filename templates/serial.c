@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The plain loop, bit for bit: each row is one chain; several rows run side by side to hide the
  * latency of one. Rows of a few elements are unrolled whole, which beats every vector scheme, where

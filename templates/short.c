@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Dense rows of a few elements: the tensor is one stream of vectors, whatever the length of its
  * rows, so that no lane is idle and lines of output are whole. Batches are whole rows and whole

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Dense rows of a few elements as one stream: short.c the batches, short_scan.c the loop over them,
  * short_low.c its small products, short_judge.c what left the floating-point range.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Short rows: a batch of rows, and what to do where it left the floating-point range
  * (docs/range.md has the reasons).

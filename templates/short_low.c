@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Short rows: products that become subnormal. An instruction that makes or takes a subnormal number
  * takes 100 cycles and more on Intel's cores. So a piece in which a product underflowed is scanned

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Short rows: the loop over a stream of rows. Windows of 1, 2, 4, ... elements that end in each
  * lane, each made of two of the one before, reach across vectors but never across the start of a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Middle axes past the cache: a few outer slices side by side, a line of each at once, so that memory
  * is read and written in as many streams. Each slice has its own accumulators, and the order is the

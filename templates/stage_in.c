@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The input side: vectors of accumulators from input of a step of 1, -1, 2 or 0, read where it
  * lies; and staging, for what cannot be read so: consecutive accumulators in scratch, padded with

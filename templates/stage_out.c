@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The output side of templates that scan along rows. Where results cannot go to their place at
  * once (in place, before the guard has judged; past the cache, where lines of output are cut

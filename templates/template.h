@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What templates are built of. A template is a function that builds one kernel from stages:
  * addresses, load, combine, in-register scan, range guard, store. It asks the target for facts

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The table of algorithms, and the frame around each: one builder, one kernel, one launch record.
  */

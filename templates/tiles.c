@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Views whose innermost dims differ, or hold few elements: tiles of a vector of lanes (or a line
  * of output of them) by as many axis steps are scanned in registers, as columns, in the plain

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The template of tiles in two files: one tile after another (tiles.c), and the rows and lanes of a
  * task (tiles_rows.c).

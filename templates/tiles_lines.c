@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rows of a run that are parts of the same lines of output: where dims are short, tiles write half
  * lines and less, and where strides are powers of two, a line has left the cache before its other

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tiles: from the task's range to rows and ranges of lanes, in an order that finds lines and pages
  * again while they are at hand.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Scans of a transposed view: the input is contiguous across lanes, the output along the axis.
  * A pass takes a few lines' worth of axis steps of all lanes: lanes are scanned as columns in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the template of transposed views can be built with. */
 #include "limits.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The scan of one vector by itself, for scans that lie side by side in it: `unit` interleaved ones,
  * or rows of `length` lanes one after another. What comes before the vector joins in one more

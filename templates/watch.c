@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The watch over magnitudes: a scan that combines in another order than the plain loop is as good
  * as it while its partial results, or what they are made of, keep away from the ends of the

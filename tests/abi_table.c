@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Prints the tables of docs/abi.md: the fields of the parameter block and where they lie. */
 #include <stdio.h>
 

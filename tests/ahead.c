@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ahead FUNCTION IN.npy EXPECTED.npy: calls a function made ahead of time as a whole, in one to five
  * parts, last part first, and in place where it may be; compares every result's bits. No part of Tally

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Guarantees: a touch beyond the arena is a signal at once, on either side. */
 #include "arena.h"
 

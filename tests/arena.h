@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory that notices strangers: a mapping with a page without access on either side, and buffers
  * in it that end at such a page, begin at one, or lie between bytes of a known pattern.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Cases written by hand, their elements as elements.h says. Run at every CPU level of this machine,
  * in one thread and two, out of place and, where allowed, in place. With the environment variable

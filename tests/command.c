@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The built command in a child; see command.h. */
 #include <criterion/criterion.h>
 

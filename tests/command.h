@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The built `tally` as scripts meet it: environment TALLY_TOOL, or the compile definition of that name.
  * Tests of it are one Criterion suite, `cli`, each in a folder of its own, and look only at exit status,

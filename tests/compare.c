@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Guarantees: the plain loop's own bits are always accepted; what else is accepted, and why, is
  * said at each rule.

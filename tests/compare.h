@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The judge: is an output right by docs/semantics.md, sections 5.3, 5.4 and 7? Where several
  * orders of combination are right, all of them are taken, and nothing else.

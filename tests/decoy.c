@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A libtally-codegen that makes nothing: of a version that no libtally takes. Tests put copies of
  * it where one must be found, and where none must be.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The random differential driver: seeded cases, each run in every way there is (threads, places,
  * in place, task splits, backends) and compared with the reference.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The disk cache gives what was stored, or nothing: damage to every byte, files and folders that
  * others could have written, other builds beside this one, the bound, the host's own functions. A

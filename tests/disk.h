@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the tests of the disk cache share: a folder of their own, a generator that makes kernels
  * without a compiler and is of this library's build, and creations that say where their kernel came

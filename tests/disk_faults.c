@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What goes wrong while the disk cache is used is only a miss: a full disk, a read-only one, calls
  * that fail, writers that are killed, many processes at once. Nobody ever sees half an entry, or

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Guarantees: nothing of reference.c is used but how elements are stored. */
 #include "drawn.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Guarantees: a case depends on seed, number and size bound alone, its plan on the planner's, too;
  * a failure is never silent, not even one that ends the process.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inside of the differential driver: draws numbered cases and runs them in one process, on the
  * engines that are asked for, and keeps count where the count outlives the process.

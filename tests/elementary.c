@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * exp and log (templates/elementary.c) against the C library's functions of a wider type: the
  * largest error in units in the last place, specials; quotients and roots by digits against

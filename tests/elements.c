@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Guarantees: a text with a wrong count of elements is a failure, never a shorter tensor. */
 #include "elements.h"
 

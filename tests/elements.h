@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Elements as text: blank-separated, in memory order from the lowest index that the strides reach to
  * the highest: decimal or hexadecimal numbers, inf, -inf, nan, -0; "V*N" is N times V. In an output

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ways to run a kernel, behind one face, so that one driver compares them all:
  *   library    the public API, in as many threads as asked; of these, Vulkan devices have it alone

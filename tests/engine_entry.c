@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Engines below the public API: they take the prepared launch out of a kernel handle and call
  * its entry themselves, as native code, through the interpreter or under an emulator. Launches

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Vulkan kernels without Vulkan: planned and built for what a profile says of a device, and their
  * kernel IR run by the interpreter, dispatch after dispatch as the runtime would record them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An engine for devices that are not here: Vulkan kernels run by the interpreter (engine.h). */
 #ifndef TLY_ENGINE_GRID_H
 #define TLY_ENGINE_GRID_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels through the public API, as a user's program has them. */
 #include "engine.h"
 

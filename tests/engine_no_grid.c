@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* In place of engine_grid.c where Tally is built without Vulkan. */
 #include "engine_grid.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The reference as an engine, with a fault on demand. A checker that lets one of these faults
  * pass is worth nothing; `differential --self-test` shows that it does not.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What programs without a test framework expect of themselves: a failure is told and counted.
  */

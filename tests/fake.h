@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A generator without a compiler: its "code" jumps to a plain C scan of i64 sums, so that the
  * runtime's caches, launch and threads are tested alone, at any chunk size and with any delay.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A Vulkan generator without templates: one SPIR-V text, assembled when it is asked for. Cumulative
  * sums of f32, one invocation a (row, lane), buffer form, all of it driven by the push constants;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * System calls that fail on purpose, for good, in this thread and what it starts: how a policy, a
  * file system or an older Linux is met without having it.

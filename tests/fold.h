@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One row on its way through the reference: what its elements so far have come to. Each family has
  * functions that begin a row, absorb an element and tell the result; reference.c calls them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sums and products of floats: the loop in the accumulator's type, and what other orders may give. */
 #include "fold.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sums and products of integers, modulo 2^64, of which the narrower widths are the low bits. Means,
  * norms and logarithms take the whole 64 bits, signed as the dtype is, and the last two go on in f64.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * log of a sum of exp, of floats and of integers: the running maximum m, s = sum of exp(x - m), and
  * y = m + log s. In the accumulator's type, and in wider arithmetic.

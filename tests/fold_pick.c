@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The largest or smallest element, or its index. Nothing rounds: one element is right. */
 #include "fold.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a forked child may do: everything if no call was in flight, although a kernel was being made
  * behind the program's back; otherwise run the kernels it has, on one thread, and be told TALLY_BUSY.

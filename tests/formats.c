@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Elements as bits, and integers in 64 bits. Every conversion is exact or rounded once. */
 #include "reference.h"
 

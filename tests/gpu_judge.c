@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Data and the loop that judges; see gpu_judge.h. */
 #include "gpu_judge.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What tests/gpu_whole.c computes: data that are made anew wherever they are needed, and a plain loop
  * that goes along with the output, a piece at a time.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tensors of any size on a GPU, checked to the last element, and soaked: the same bits run after
  * run. Host memory is a few pieces, whatever the tensor's size.

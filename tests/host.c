@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Guarantees: each task once, and none is running when the call returns. */
 #include "host.h"
 

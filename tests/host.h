@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A host with threads of its own, as a program that has a pool lends them to Tally: each call takes
  * another order and another number of threads, of which one is as right as the other.

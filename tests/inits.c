@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * For tests/headers, as C and as C++: everything public in one file, and each struct that begins
  * with a size set up by its macro. A field that a macro forgets is a warning there.

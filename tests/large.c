@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * docs/semantics.md 2.5 with real addresses: tensors whose offsets pass 2^31 elements and 4 GiB,
  * in every form. Address space is reserved and only the pages that hold elements are opened, so

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where elements lie, from the descriptor alone: a scan's axis and reduced axes are one thing here,
  * the dims that a row combines. */
 #include "reference.h"

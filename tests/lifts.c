@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Guarantees: what is lifted is only text, so every shape has its own expectation, not a sample. */
 #include "lifts.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One small scan, lifted to every way an axis can lie, and pushed by neutral elements over the
  * borders of vectors, blocks and chunks; in run order, and in some shapes also in serial order.

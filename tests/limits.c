@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A failure that passes: what is refused for want of file descriptors, address space, thread keys
  * or memory is refused with the true reason, and once the want is over the next creation works, in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the library tells, with kernels of the fake generator: the callback's levels, each event and
  * its fields, where a kernel was found; the files of TALLY_DUMP; and what gdb and perf see. The lines

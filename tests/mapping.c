@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What generated code needs of a process: memory that may be executed, got in a second way where
  * the first is refused, and stack, on a thread of the library's own where the caller has little. A

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A file in memory, as what reads .npy headers sees one. Behind the headers of tools/. */
 #ifndef MEMORY_FILE_H
 #define MEMORY_FILE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the units on kernel IR share: kernels that must be made and run, and a look for leaks.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The random driver of plan overrides: for random words on every CPU level and on every device that
  * a profile describes, one to four overrides with values inside and outside of the ranges. Either
@@ -174,10 +175,10 @@ static int is_empty(const tally_descriptor *d)
 static void run_case(driver *v, long number)
 {
     tly_random r = tly_random_seed(v->o->seed, (uint64_t)number);
-    /* CPUs in every second case: there is more to be wrong. */
-    const int at = tly_random_one_in(&r, 2)
-                       ? (int)tly_random_below(&r, LEVELS)
-                       : (int)tly_random_between(&r, LEVELS, v->target_count - 1);
+    /* CPUs in every second case: there is more to be wrong. Without profiles in all. */
+    const int on_cpu = tly_random_one_in(&r, 2) || v->target_count == LEVELS;
+    const int at = on_cpu ? (int)tly_random_below(&r, LEVELS)
+                          : (int)tly_random_between(&r, LEVELS, v->target_count - 1);
     const target *t = &v->targets[at];
     tally_counts *counts = &v->all->counts[at];
     char overrides[256], word[TALLY_WORD_MAX];

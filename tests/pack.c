@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Packs give what is in them, or nothing: every entry by its hash; damage to every byte and ends at
  * every byte; files that others could have written; several packs, some of which are not there. A

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Guarantees: only the random stream and the planner's own plan decide, so that a repeated case is
  * forced to the same. */
 #include "plans.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Plans that random cases are forced to: small blocks and chunks, so that their borders come often;
  * every template of a GPU; and any value of any key that the planner prints for the case, most of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random problems. Guarantees: every descriptor is valid by docs/semantics.md, section 2; only the
  * seed decides.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random problems and random data, from a seed alone: the same seed gives the same case on every
  * machine. What is drawn aims at the borders of the kernels: vector widths, blocks, chunks, the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Random data. Guarantees: only the seed decides, and every element of the input is written. */
 #include "random.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random operators and axes. Guarantees: every combination of operator and dtypes is one of
  * docs/semantics.md, section 1, written down here once more; those of TLY_DRAW_MADE are drawn as if

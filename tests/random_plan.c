@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random plan overrides. Guarantees: only the seed decides. Most keys are of the printed plan, most
  * values near the chosen one, so that about a third of what is drawn can be built.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Guarantees: serial order, every operation rounded once in the accumulator's type, one rounding at
  * each store, wrap-around integers. Slow and plain on purpose.

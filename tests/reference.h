@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The plain loop that every kernel is judged by, written from docs/semantics.md alone: it shares no
  * code with the runtime or the generator, only the public descriptor. Besides the loop's own bits

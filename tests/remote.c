@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The client of remote.h. A socket instead of a pipe, so that a runner that died shows as an error
  * and not as a signal.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Running kernels of another architecture: a runner (run_aarch64.c) stays alive under an emulator
  * and takes case after case through its standard input, as starting an emulator for each would

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The runner behind remote.h, built for AArch64 (or any machine): loads kernels as the library
  * does, gives them copies of the client's memory, and reports faults in place of dying of them.

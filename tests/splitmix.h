@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* splitmix64 (Steele, Lea, Flood 2014): numbers that look random, the same ones in every run. */
 #ifndef TLY_SPLITMIX_H
 #define TLY_SPLITMIX_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Operators that are not Tally's, in the place of those that are: their states have several parts,
  * of several kinds, and do not commute. Programs and generators that have this file

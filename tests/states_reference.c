@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The plain loops of the operators of states.c, in the place of those of cumsum and cumprod
  * (-Wl,--wrap=tly_reference). They do not round, so that every kernel must have their bits.

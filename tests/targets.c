@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Guarantees: a device that is asked for and not there is an error, never a shorter list. */
 #include "targets.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The devices that tests run on: found by selector or name, and what each may refuse or flush.
  * A device may refuse exactly the dtypes that it says it lacks, and must then name them; every

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Guarantees: follows the protocol of runtime/abi.h to the letter and relies on nothing else. */
 #include "tasks.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A run cut into tasks as threads would cut it, but one after another and on purpose badly: in
  * reverse, in uneven parts, with every carry taken from totals. No cut may change a bit.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What LLVM makes of the kernels, counted in the assembly, so that a machine without a level finds
  * its faults, too: results of every dtype leave past the cache by stores of whole vectors.

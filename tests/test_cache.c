@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The memory cache by itself: keys, one making for many askers, failures, the bound. */
 #include "fake.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `tally run`: what it reads, computes and writes (docs/word.md, "Files").
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Columns of every width around the borders of vectors, lines, registers and templates, judged to
  * the bit, as columns are the plain loop in any order that may be asked for.

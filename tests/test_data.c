@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What `tally bench --data` fills its input with: each kind's range, mean and rare values, in every
  * floating dtype; safe data, multiplied and added in the orders that kernels have, stay in range.

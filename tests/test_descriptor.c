@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Descriptors as structs: growth of the struct, rules that no word can break, resolving, names,
  * and how errors are filled. Rules that words can break are in test_word.c. */
 #include <criterion/criterion.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The random cases themselves, those included that no kernel exists for yet: every draw is valid;
  * the plain loop is near the wider reference, and is what a second one, written in another way,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Flattening, on objects made here by hand: what is laid out and patched where, what is refused
  * and how, and that no damaged object is read beyond its end.

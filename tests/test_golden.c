@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Published examples: what others say that a scan or a reduction is. */
 #include <criterion/criterion.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * codegen/plan/gpu.c and the GPU templates: what is chosen for which problem on which device, what
  * is refused and why, and that whatever is chosen becomes modules that the validator takes.

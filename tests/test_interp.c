@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernel IR's interpreter against C: every operation, lanes, masks, loops, faults, arguments, f16.
  */

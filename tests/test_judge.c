@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The judge of the differential driver, held to docs/semantics.md: hand-made results that must be
  * taken, and others that must not. Ranges and orders: sections 5.3, 5.4 and 7.

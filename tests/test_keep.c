@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Plans beside the library's own: those that the limits allow (TALLY_STAGE_CHOICES) are legal and
  * differ; those that combine in the same order (TALLY_STAGE_ORDER) have the same bits; and one of

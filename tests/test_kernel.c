@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Creating and running kernels through the public API, with a generator that needs no LLVM. */
 #include "fake.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The builder of kernel IR and its folding. */
 #include "must.h"
 

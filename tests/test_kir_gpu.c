@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernel IR of kernels with a workgroup: its text, its rules, and that a barrier in flow that parts
  * is found whatever the way the difference takes.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the builder of kernel IR is not to be used for. */
 #include "must.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The verifier's rules one by one. */
 #include <stdio.h>
 

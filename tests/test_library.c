@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Code is loaded from where Tally was installed, or not at all: a program that holds libtally and
  * one that opens it are put into many places with decoys of libtally-codegen around, and must load

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * When kernels are made and on whose threads they run: the option `compile`, tally_context_warm and
  * tally_kernel_run_with, with a generator that needs no LLVM. That quick code has the bits of the

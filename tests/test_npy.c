@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * .npy headers: every version, order and dtype that is taken, every kind that is not, and that no
  * cut or damaged header is ever read past its end or taken for a tensor.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * docs/semantics.md, section 5 (order, determinism, range), as far as it concerns cumsum and
  * cumprod: each test is named after its line. At every CPU level of this machine.

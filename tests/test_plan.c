@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* codegen/plan: what is chosen for which problem, overrides and their refusals, the print. */
 #include <criterion/criterion.h>
 #include <stdio.h>

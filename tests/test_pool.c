@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Worker threads, and runs cut into tasks: every cut, in every order, with every kind of host. */
 #include "fake.h"
 

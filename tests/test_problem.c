@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The canonical problem: its form by tables of words, which descriptors share one, and, by brute
  * force over random descriptors, that problem and geometry describe every element exactly. */
 #include <criterion/criterion.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reductions: docs/semantics.md line by line, as the table has it that the reference is held to;
  * which combinations exist and what is refused; shapes, strides and pointers. At every CPU level of

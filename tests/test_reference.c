@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The reference, before it judges: cases written by hand for each line of docs/semantics.md that
  * speaks of reductions, and published examples, all of them on the plain loop itself.

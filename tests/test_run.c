@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `tally run` when its files or its limits change under it: the exit status and message of
  * docs/word.md, and never a file left that is not whole. Each test that writes a regular file does

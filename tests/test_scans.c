@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Scans beyond sums and products of one dtype: of maxima and minima, of logarithms of sums, and with
  * outputs wider than the input. docs/semantics.md line by line, as the table has it that the reference is held to, and then

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * docs/semantics.md, sections 2 to 4, as far as they concern cumsum and cumprod: each test is named
  * after its line. At every CPU level of this machine. Section 5 is test_order.c, line 2.5 with

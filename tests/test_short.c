@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Short rows' products, which share vectors and batches (docs/range.md): whatever lies beside a row,
  * and whichever way its batch goes, its bits are its own.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernel IR to SPIR-V: every operation of every kind and number of lanes validates, in both forms
  * and with and without 64-bit integers; modules ask for what they use and no more; what has no

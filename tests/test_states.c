@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every template by name, forced by plans whose blocks, chunks and tiles are small, with operators
  * whose states have several parts (states.c): natively and interpreted for CPUs, and by the

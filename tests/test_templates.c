@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The stages that templates are built of, each as a small kernel of its own through the
  * interpreter: conversions over every narrow value and every rounding border, lane movements,

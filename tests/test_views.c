@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Views of every kind: lanes and axis lie across, along or apart in each tensor, in all orders of
  * dims and in sizes around those of tiles; judged to the bit, as all of it is the plain loop's

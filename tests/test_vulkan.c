@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Running on a Vulkan device through the public API, with a generator of one kernel (fake_gpu.h):
  * on host memory, on device buffers, in command buffers of a device that the test owns; and what

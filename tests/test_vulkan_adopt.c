@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Vulkan by the caller's hand: a device that the test owns, adopted by Tally and recorded for. */
 #include "vulkan_bench.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Vulkan by the caller's hand: buffers, command buffers and semaphores; and what happens when memory,
  * the device or the process goes.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From sizes and strides to dispatches. A model of what a kernel does with the push constants runs
  * every list: each element must be met once, at its own address, in the order of its scan.

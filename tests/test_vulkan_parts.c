@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the Vulkan part is made of, as far as it needs no device. */
 #include "../runtime/vulkan/internal.h"
 #include "../runtime/vulkan/profile.h"

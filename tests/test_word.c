@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The word: every sentence of docs/word.md, section Word, by tables of words. */
 #include <criterion/criterion.h>
 #include <stdio.h>

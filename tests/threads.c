@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Many threads in one context at once: creating, warming, running, destroying, evicting, ending, with
  * kernels that are waited for and with those that take over from quick code. A plain program, to be

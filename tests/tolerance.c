@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Ranges of right results. Everything here is in long double, and rounded outwards. */
 #include "tolerance.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How far from the wider reference a result may be (docs/semantics.md, Accuracy), where several
  * orders of combination are right.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Guarantees: the first run is judged by the reference, the others by the first, and one scan of
  * the first by a run in which all others have other values; after each run every byte around and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One case of the differential driver: a descriptor, its data, and every way in which a kernel may
  * be called for it, all of which must give the same right bits and touch nothing else.

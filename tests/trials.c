@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Guarantees: a level that cannot be opened ends the test as failed, never as skipped. */
 #include "trials.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the Criterion units on semantics share: levels opened or the test ended, scans lifted, and
  * words tried with random data in every way at every level.

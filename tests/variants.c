@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * variants [COUNT]: whatever sizes a word with open ones is given, its problem is among those that an
  * object has kernels for. Random words and sizes, many of them near the limits of problem.c.

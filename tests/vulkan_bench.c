@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* See vulkan_bench.h. */
 #include "vulkan_bench.h"
 

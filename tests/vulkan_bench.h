@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What units on Vulkan devices share: a device that Tally has opened, with a kernel of the fake
  * generator's and tensors in its buffers.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program that holds libtally, or opens it as a library, asks for a kernel and says which
  * libtally-codegen that has brought into the process. tests/test_library.c puts it and the

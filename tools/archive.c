@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An archive as System V's linkers read it: an index of names, and one object. Times, owners and
  * folders are none, so that equal objects make equal archives.

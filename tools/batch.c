@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Batch files; see batch.h. docs/word.md has their grammar. */
 #include "batch.h"
 

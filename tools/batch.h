@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lists of kernels to be made: words with names, from the command line or from batch files. */
 #ifndef TLY_BATCH_H
 #define TLY_BATCH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tally bench: how long a kernel takes, and what part of its ceiling's speed that is. A scan's is
  * a copy: bytes are each logical element read and written once, and a copy moves the same. A

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Timing a kernel as `tally bench` does it, for those who tell it in another way. */
 #ifndef TLY_BENCH_H
 #define TLY_BENCH_H

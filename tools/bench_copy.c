@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The ceiling of a scan: how fast the same bytes can be copied. A kernel is held against the best
  * of several copies, because which one is best changes with size, machine and thread count:

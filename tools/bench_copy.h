@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What kernels are held against, on any number of threads: scans against copies, memcpy and
  * non-temporal ones, and reductions against reads. No part of the command's own; a benchmark

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How long a kernel takes on a Vulkan device beside its ceilings there. A scan's are copies of the same
  * bytes: the device's own, and a kernel that moves memory as scans do. A reduction's is a kernel that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Timing on a Vulkan device, by its own clock. */
 #ifndef TLY_BENCH_GPU_H
 #define TLY_BENCH_GPU_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The ceiling of a reduction: how fast bytes can be read. Every read adds up all its words, so that
  * none is left out, and is bound by memory and not by the additions: several sums at a time, one or

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The kinds of copies and reads, as bench_copy.c and bench_read.c hand them to the copier. */
 #ifndef TLY_BENCH_READ_H
 #define TLY_BENCH_READ_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How long a kernel takes beside copies or reads of the same bytes. Uses Tally's public headers,
  * bench_copy.c and bench_read.c alone, so that examples and benchmarks time as the command does.

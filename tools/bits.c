@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the bits of two outputs say: the same, within what another order of combination changes, or
  * wrong.

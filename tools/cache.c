@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tally cache: the disk cache's folder, what lies there, whether it is sound, and emptying it.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tally compile: kernels made ahead of time. The end of the output's name says what is made of
  * them. For a pack, a context whose cache is this command has each kernel made as for a program, by

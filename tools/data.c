@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kinds of data, in blocks: a kind makes doubles, one loop for each dtype rounds and stores them.
  * An element is a function of its index alone, so nothing depends on the blocks.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What `tally bench` fills its input with: one table of kinds, from data that no order of
  * combination takes out of range to what users have. Guarantees: the same kind, descriptor and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Devices: the list that people and scripts read, and what --device means. The library knows the
  * devices; only the choice by a part of a name is made here.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The command's files: .npy in, anything out. `-` is standard input or output. */
 #ifndef TLY_FILE_H
 #define TLY_FILE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The page of `tally inspect --html`: what a kernel is, how it goes through the tensor, why, and
  * what became of it. One file that needs no other and no network, well-formed as HTML and as XML.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The kernel's stages side by side. Each line that came of a line of the kernel IR carries its number:
  * LLVM's debug locations, assembly's .loc and SPIR-V's OpLine say which, and are taken out again, so

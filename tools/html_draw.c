@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The drawings that orders are made of: chains, windows, scans of a vector, folds. Each says on its page
  * what is combined with what (html_net.c).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the library's texts say about a kernel; see html.h. */
 #include "html.h"
 

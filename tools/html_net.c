@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is combined with what, drawn: values side by side, levels from the top down. The picture's data
  * go along as text, level by level, for those who cannot see it, for the page's script and for the test

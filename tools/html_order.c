@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The order of a kernel: what is combined with what, from one element to the result, a step a drawing.
  * Read off the plan; tests/inspect_page computes by these drawings and holds the kernel's bits against

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of a kernel's order share: html_order.c has scans, the others what their names say. */
 #ifndef TLY_HTML_ORDER_H
 #define TLY_HTML_ORDER_H

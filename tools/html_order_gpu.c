@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The order of kernels for Vulkan whose invocations work together. */
 #include "html_order.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The order of reductions on CPUs. */
 #include "html_order.h"
 

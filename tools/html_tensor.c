@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The tensor as the word has it: its last dims as sheets of cells, the axis as an arrow, and the
  * elements of the first scan or of the first result filled; beside it a table of all dims.

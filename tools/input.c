@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading a tensor. Regular files are mapped, so that a huge one costs no copy; pipes and odd
  * alignments are read into memory. Guarantees that exactly the elements of the header are there:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tally inspect: one stage of a kernel's making, as text (spirv: as words), or all that can be told of
  * it as a page; whole or not at all.

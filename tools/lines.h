@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files of one thing a line: # begins a comment, blank lines are free. */
 #ifndef TLY_LINES_H
 #define TLY_LINES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The command `tally`: verbs, help, version, and the one place where an error is printed.
  * docs/word.md is its manual.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Manifests for Vulkan: kernels made for a device that is here or one that a profile describes,
  * written as JSON with a file for each module, or as C data (manifest_header.c).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What tally compile makes for Vulkan: manifests, of a batch's kernels. */
 #ifndef TLY_TOOL_MANIFEST_H
 #define TLY_TOOL_MANIFEST_H

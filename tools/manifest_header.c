@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Manifests as C data: one header for C99 and C++11 that needs nothing but <stdint.h>. The types
  * are the text of tally/manifest.h; names other than the kernels' own begin with tally_.

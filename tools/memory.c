@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Room in arrays, and buffers for tensors. Large ones of these start at a huge page and are advised
  * so, which keeps the misses of small pages out of the benchmark's figures, the kernel's and the copy's

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading and writing .npy headers. The header is a Python dict written out; only what numpy
  * itself writes there is taken, and everything else is refused with its reason, so that no file

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The header of numpy's .npy files, as a tensor's dtype, shape and order. Knows the format's
  * versions 1.0, 2.0 and 3.0, and nothing of files.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tally compile for objects and what they are read as; see object.h. */
 #include "object.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What tally compile makes for linkers and for reading: objects, archives, assembly, LLVM's IR; and
  * the header that declares their functions. */
 #ifndef TLY_TOOL_OBJECT_H

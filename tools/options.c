@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The command line: one table of options for all verbs. Guarantees that an option is one that the
  * verb takes, given once (--plan as often as wanted), with a value that can be meant.

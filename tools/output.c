@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writing a result: whole or not at all. A regular file is written without a name, or beside its
  * place where the file system has no files without, and then put into its place at once: a reader

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files that are written together; see pages.h. */
 #include "pages.h"
 

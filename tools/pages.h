@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files that are written together: each is made in memory first, and none is written if one cannot
  * be. */
 #ifndef TLY_PAGES_H

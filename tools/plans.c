@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the library says of plans, as text: every key of one, what decides its order, what there is beside. */
 #include "search.h"
 

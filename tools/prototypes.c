@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The header of an object: its functions as C and C++ see them. */
 #include "object.h"
 

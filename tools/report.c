@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the command tells people: its one error, and progress. Guarantees that an error is one
  * line of the promised form, whatever bytes a file name holds, and that progress never reaches

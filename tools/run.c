@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tally run: a word, a file in, a file out. The order of its steps is the order in which errors
  * are judged: command line, word, device, input, what contradicts, kernel, elements, output.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The search for a word's fastest plan: every plan is judged by the bits of its output beside those of
  * the library's own, then timed in turns with it. docs/tune.md says in which order plans are tried.

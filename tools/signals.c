@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What ends the command from outside, told as well as it can be: an interrupted command takes its
  * unfinished file away and then ends by that signal; a mapped input that is cut short ends it with

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Stands; see stand.h. All that tells CPUs and Vulkan devices apart while kernels are timed is here. */
 #include "stand.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What kernels are timed and compared on: a word's tensors with their data, in host memory or on a
  * Vulkan device, where they are uploaded once. `tally bench` times one kernel there, `tally tune`

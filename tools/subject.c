@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From a word and a file to a descriptor. Everything that makes the two contradict each other is
  * found here, before a kernel is asked for, since scripts tell "wrong" (2) from "not here" (3).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a command line is about: a descriptor, made of a word and perhaps of a file. */
 #ifndef TLY_SUBJECT_H
 #define TLY_SUBJECT_H

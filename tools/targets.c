@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The devices that kernels are made for ahead of time; see targets.h. */
 #include "targets.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The devices that kernels are made for ahead of time. */
 #ifndef TLY_TARGETS_H
 #define TLY_TARGETS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Text that grows in memory; see text.h. */
 #include "text.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Text that grows in memory, to be written whole or not at all. */
 #ifndef TLY_TEXT_H
 #define TLY_TEXT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the parts of the command share: exit statuses, the one error that a failing command tells,
  * options, progress. The command uses only Tally's public headers; what a user of the library

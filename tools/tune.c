@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tally tune: which plan is the fastest for a word on this machine, as a table for people or a line
  * of JSON a plan; and putting it into the disk cache, from where programs take it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The table of launch arguments: text, and where each lies on either target. All offsets are the
  * compiler's, of the structs that runtime/block.def makes.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The builder's core: pools that grow, the sticky error, values, constants and launch arguments.
  * Guarantees: every call is O(1) amortised; after the first error, or on a NULL builder, every

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One call for each operation. Result types follow from the operands here; whether the operands
  * fit is the verifier's to say, once, at kir_finish. The only rewriting is of what address

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What turns one lane into another, bits to bits: conversions, and operations of one operand. C's
  * float and double, rounded to nearest even; f16 is converted in software, so that no machine's

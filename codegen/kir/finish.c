@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From a builder to a kernel: constants that are used go in front, in the order in which they were
  * first asked for, and values are numbered in order of appearance. So equal building gives equal

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the files of kernel IR share: the builder's insides, the facts about operations that more
  * than one file needs, and how a broken rule is carried to whoever reports it.

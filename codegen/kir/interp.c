@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The interpreter: runs a verified kernel on host memory. It is the judge between backends, so it
  * is plain, and strict where they may assume: it refuses a misaligned access, a shift beyond the

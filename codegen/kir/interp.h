@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the files of the interpreter share. A machine is a kernel being run; a group is a workgroup
  * of it, a team a subgroup, whose invocations go through the kernel together: each instruction is

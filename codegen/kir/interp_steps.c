@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What one instruction does to the values of one invocation, and to memory; what a subgroup does
  * together is in interp_group.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A team's way through a kernel. Where its invocations part, those whose turn it is not are away
  * until the region's end; structured flow needs no more. What a subgroup does together is done by

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernel IR: typed SSA values, structured loops and ifs, a closed list of operations (ops.def).
  * Built by templates, verified, printed, parsed, interpreted, lowered. docs/kir.md is the manual.

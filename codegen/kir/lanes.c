@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * C's arithmetic on lanes: what the interpreter computes with, and the builder folds with. Integers
  * wrap (all arithmetic is on uint64_t, the low bits are kept); floats are C's float and double,

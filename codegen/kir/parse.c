@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads the text form; docs/kir.md has the grammar. Every text that kir_print gave is read back to
  * the same kernel; any other text is either a verified kernel or an error with a line and a rule,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The text form; docs/kir.md has the grammar. One line an instruction, two blanks a level. Reads
  * verified kernels only.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Words of the text form: blanks, punctuation, names, numbers, types, constants.
  * Guarantees: reads only [at, end); the first fault stays, with the line it speaks of.

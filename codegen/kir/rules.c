@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What each operation asks of its operands, result and immediates: what all have in common here,
  * one function for a family in the other files of rules; ops.def says which operation asks which.

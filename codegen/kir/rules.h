@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of rules share: an instruction as a rule sees it. */
 #ifndef KIR_RULES_H
 #define KIR_RULES_H

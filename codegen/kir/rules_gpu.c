@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the operations of kernels with a workgroup ask for; see rules.c. */
 #include "rules.h"
 

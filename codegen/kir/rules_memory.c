@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What operations on addresses and memory ask for; see rules.c. */
 #include "rules.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What operations that compute ask for: constants, arguments, arithmetic, conversions, lanes; see
  * rules.c. */
 #include "rules.h"

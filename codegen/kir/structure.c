@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Building regions: for and if, their results and what each region yields. Guarantees that a
  * region is closed by the call that belongs to it, and that after a failure every value these

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The tables of kernel IR: names and facts of operations and arguments, from ops.def and args.def,
  * and of kinds, predicates and ids, from the tables here. Calls nothing, so that a backend can link

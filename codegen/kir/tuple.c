@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tuples: up to KIR_MAX_PARTS values under one handle, which the builder alone knows. Guarantees
  * that no instruction ever sees a handle: what treats parts alike is expanded here to one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whether barriers stand in uniform flow: every invocation of a workgroup must arrive at each, so
  * no `if` or `for` around one may depend on what differs between invocations. A value differs if

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The verifier: one walk that checks what no single operation can see, and asks rules.c for the
  * rest. After it a kernel can be lowered, printed and interpreted without further checks: every

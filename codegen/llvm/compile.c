@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* libtally-llvm's only door: kernel IR in, a flat blob, text or an object (unit.c) out. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Flattening of relocatable objects. The object is looked at as untrusted bytes: every offset,
  * size and index is checked before it is used.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From a relocatable ELF object to a flat blob: code first with the entry at byte 0, constants
  * behind it, every reference resolved relative to the code's own place. Nothing is left for a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the files of libtally-llvm share: the state of one lowering, and the facts of an
  * architecture that LLVM's IR does not hide.

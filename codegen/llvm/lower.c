@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernel IR to LLVM IR, one pass over the flat instruction array: the function, its attributes, and
  * structure (loops, ifs, return). What computes is in lower_ops.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Flags of floating-point arithmetic: what a kernel met is read from the machine's own register, at
  * no cost to the loops between. Before the part of the kernel that looks at flags the host's flags and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lines of the kernel IR's text as debug locations, for those who look into a kernel: LLVM carries
  * them to the instructions that it makes. Only inspection asks for them; the instructions are the

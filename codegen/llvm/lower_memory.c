@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernel IR's addresses, launch arguments and memory operations as LLVM IR. Nothing is said about
  * memory that does not hold for in == out, for any address, and for the alignment given.

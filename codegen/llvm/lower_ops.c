@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernel IR's computing operations as LLVM IR, from one table. No fast-math flag is ever set, so
  * nothing is fused, reassociated or assumed of NaN and signed zero.

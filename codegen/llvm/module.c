@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Modules of LLVM's, and the machines that make code of them; see module.h. */
 #include "module.h"
 

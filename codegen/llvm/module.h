@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A module of LLVM's on its way to code or text. A context lives as long as its module. A target
  * machine is dear and not shareable between threads: each thread keeps its own. What LLVM reports

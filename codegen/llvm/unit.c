@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An object made ahead of time is one module: the launch, which comes as bitcode and is the
  * runtime's own code (runtime/ahead.c); the kernels of all levels, each a function that says for

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Objects made ahead of time: rows of libtally-llvm's table (native.h). */
 #ifndef TLY_UNIT_H
 #define TLY_UNIT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Plans that could be; see choices.h. */
 #include "choices.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which plans a kernel could be made by, for who looks for the fastest (tally tune), and what of a
  * plan decides the bits of results. Both are of the keys that templates read (templates/limits.h).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The plan for Vulkan: what a device lacks, how it is addressed, what is chosen (gpu_choose.c) and
  * overridden, and what cannot be.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The plan for Vulkan (tly_gpu_plan, runtime/gpu.h): every choice that a GPU template is built
  * with, made in one place from problem, geometry and caps. The heuristics live in gpu_choose.c;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The heuristics for Vulkan: which algorithm, how wide, how much at once. Each number that was
  * measured names its measurement; those for GPUs are reasoned (docs/results/vulkan.md).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What gpu.c and gpu_choose.c share. */
 #ifndef TLY_PLAN_GPU_CHOOSE_H
 #define TLY_PLAN_GPU_CHOOSE_H

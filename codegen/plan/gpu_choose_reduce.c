@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The heuristics of reductions on Vulkan: who makes an output, and how many chunks it is cut into.
  * Numbers that are not measured are reasoned, for GPUs: what keeps all invocations busy.

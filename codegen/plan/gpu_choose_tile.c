@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tiles that fit their rows: from a row's length to the team that scans it and to the vectors that
  * an invocation of it takes, so that at least three quarters of the lanes have elements at any

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Plans as text; see keys.h. */
 #include "keys.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A plan as text: overrides ("key=value,key=value", or the lines that a print gave) and the
  * print, both from the keys that a template reads (templates/limits.h). Overrides are read first;

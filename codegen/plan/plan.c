@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The heuristics: which algorithm, how wide, how deep. One function a choice; every number names
  * its measurement (docs/results/plan.md has the tables). What a template can be built with at all

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The plan: every choice that a template is built with, made in one place from the problem and
  * the target's facts. The heuristics of kernels for CPUs live in plan.c; every number there

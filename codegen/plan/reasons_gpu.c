@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Why the plan for Vulkan is what it is (gpu_choose.c), as reasons.c does for CPUs. */
 #include "keys.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The capabilities that modules can have, in the order in which they are declared, and what a
  * device must have for each. Drivers do not check them, so the generator does.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tly_spirv_validate and tly_spirv_show as libtally-codegen has them: libtally-spirv, opened at the
  * first use, does the work. A failure is not remembered, so that the next call tries again; what

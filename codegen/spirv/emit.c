@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A kernel's way to a module: what is looked at before, the entry point's execution modes, and the
  * checks without which no module is handed out.

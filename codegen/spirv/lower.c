@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernel IR to SPIR-V, one pass over the flat instruction array: structure, names, lines. A loop is
  * header, body, continue and merge, an if a selection; what they carry and yield are phis. What

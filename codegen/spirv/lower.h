@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the files of the lowering share: how kernel IR values are held, and the state of one run.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Launch arguments and addresses. An address is a base and a 32-bit offset from it: in the buffer
  * form the base is the start of a binding and offsets wrap; in the address form it is two words, so

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Conversions and lanes. 8- and 16-bit kinds are uints with clean upper bits here, so widening them
  * costs nothing and narrowing to them is a mask; what is no plain SPIR-V cast goes through words.

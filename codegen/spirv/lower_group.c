@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What invocations know of each other: ids, barriers, and a subgroup's values. Values of 64 bits
  * and truths are exchanged as words, since devices have other widths by extension only.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Arithmetic, comparison and choice, and the table of all operations but structure. Floats are
  * never contracted; 16-bit integers are computed in 32 bits and cut; 64-bit ones, where the device

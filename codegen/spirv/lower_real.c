@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Floats beyond adding and multiplying: minimum and maximum, rounding, and what becomes an integer
  * and back. Of SPIR-V's own instructions only those are used whose result Vulkan fixes to the bit;

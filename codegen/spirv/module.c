@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writing SPIR-V modules: buffers, interning, and putting the sections together. Capabilities come
  * out in the order of their table and everything else in the order of the calls, so that the same

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A SPIR-V module being written: one word buffer for each section, put together at the end, so that
  * whoever emits code can declare what it needs when it needs it. Types and constants are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * 64-bit integers as pairs of uints, for devices without Int64. Shifts expect amounts below 64 and
  * never shift a word by 32, which SPIR-V leaves undefined.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From a verified kernel with a workgroup to a SPIR-V module, and what one does with modules:
  * validate, disassemble. A module has one entry point "main" and reads tly_push (runtime/gpu.h).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* libtally-spirv's only door. */
 #include "tools.h"
 

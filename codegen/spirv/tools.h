@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The door between libtally-codegen and libtally-spirv, which holds SPIRV-Tools: opened only when a
  * module is validated or disassembled, so that a process that makes CPU kernels never pays for it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What SPIRV-Tools do for us: validation, without which no module leaves the generator, and
  * disassembly. The only file that knows them, behind the door of tools.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How kernel IR values are made of SPIR-V ids: types, constants, lanes, and any value's bits as
  * 32-bit words and back, which is what memory, bitcasts and shuffles of wide values go by.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """completion.py TALLY bash|zsh|fish: prints a completion for the command TALLY, made from what its
 --help says, which the command prints from its own table of verbs and options."""
 import re

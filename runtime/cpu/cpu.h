@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * This machine's CPU, found without LLVM: which levels it runs, how many CPUs the process may use,
  * and from how many bytes on data is beyond the cache. Everything here is thread-safe; nothing

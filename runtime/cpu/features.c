@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which CPU levels this machine runs, without a C library: libtally asks once (level.c), and so does
  * each object that is made ahead of time. The x86-64 levels are those of the psABI: a level counts

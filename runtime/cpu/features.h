@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CPU levels, and which of them this machine runs. Freestanding. */
 #ifndef TLY_FEATURES_H
 #define TLY_FEATURES_H

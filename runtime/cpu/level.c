@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which CPU levels this machine runs, and what its processor is called: found out once. */
 #include "cpu.h"
 

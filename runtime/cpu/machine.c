@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Facts of the machine that a launch needs and that change no bit of a result: how many CPUs the
  * process may use and how large its last cache is.

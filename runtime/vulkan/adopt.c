@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Devices of the caller's: taken over without owning them, with what the caller enabled. */
 #include "internal.h"
 

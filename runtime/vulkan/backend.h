@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The door between the rest of the runtime and its Vulkan part, without a Vulkan type. A library
  * built without Vulkan has none.c behind it, where every device is TALLY_UNSUPPORTED.

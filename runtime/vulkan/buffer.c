@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Buffers of the convenience layer. Element and byte order are the host's: nothing is converted.
  * Devices whose memory is the host's are written directly, others through a staging buffer.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What every device has, whoever made it. Guarantees that a device that was opened in part, or is
  * lost, can be freed like any other.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a context sees of Vulkan: the list of devices, and devices by their selectors, each opened
  * once and kept.

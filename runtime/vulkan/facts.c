@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reading a physical device's facts; see facts.h. */
 #include "facts.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a physical device can do: the facts that kernels depend on (caps), and those that only the
  * runtime needs. With a caller's device, only what the caller enabled counts.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Submissions, and waiting for them. Guarantees that nothing of a submission is freed before its
  * fence is signalled or the device is idle, and that nobody waits with a lock held: other threads

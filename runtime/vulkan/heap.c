@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The arithmetic of one block of memory; see memory.h. Best fit, neighbours joined at once. */
 #include "memory.h"
 

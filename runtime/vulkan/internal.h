@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The insides of the Vulkan part: a device with what it shares among kernels, kernels, and what a
  * run needs. Loading and facts have headers of their own; launch.h is the arithmetic.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernel handles, and the public ways to run one: recorded, submitted on device buffers, or on
  * host memory.

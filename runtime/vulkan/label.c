@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Names for debuggers and profilers of Vulkan, where VK_EXT_debug_utils is enabled: kernels by
  * their words without sizes.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From sizes and strides to dispatches: pure arithmetic, with no Vulkan in it. What does not fit
  * into one dispatch (groups, 2^31 items, the scratch) is cut in windows of rows and lanes, what is

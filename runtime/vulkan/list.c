@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The Vulkan devices of this machine, and which of them a text means. */
 #include "internal.h"
 

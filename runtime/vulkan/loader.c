@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Opening libvulkan, and finding its functions; see loader.h. */
 #include "loader.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The way to Vulkan: libvulkan is opened on the first use and never closed, since drivers start
  * threads and register exit handlers. libtally itself links nothing of Vulkan.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pieces of device memory; see memory.h. */
 #include "internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Device memory in pieces. Drivers allow few allocations (4096 by the specification), so that
  * small buffers share blocks of 64 MiB; a heap is the arithmetic of one block, without Vulkan.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A library that was built without Vulkan: no devices, and a clear error for each that is named. */
 #include "backend.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernels for Vulkan devices as the cache's objects: made by the generator as a launch record and
  * the modules of the passes in one piece, and loaded from such a piece as pipelines, whether it was

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Devices with an instance and a queue of their own. A failed opening leaves nothing behind. */
 #include "internal.h"
 

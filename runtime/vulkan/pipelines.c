@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a driver made of modules, for the processes that come later: the pipeline cache of a device
  * of our own lies in the folder of the disk cache, beside the kernels. On a host's device there is

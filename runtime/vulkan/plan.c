@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Plans of kernels for Vulkan devices, kept as the kernels are: a plan depends on the geometry, and
  * is a part of the kernel's key, so that one in memory or on disk is found without the generator.

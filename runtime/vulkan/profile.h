@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Profiles: a device that is not here, described by a text of its facts, so that kernels can be
  * made for it.

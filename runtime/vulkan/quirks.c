@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What drivers do beyond what they say, each line measured (docs/vulkan.md) or known of the
  * vendor; and the words for what a device lacks.

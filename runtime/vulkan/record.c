@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From the list of dispatches to a command buffer. Barriers stand between the kernel's own passes
  * only; what comes before and after is the caller's.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Running on host memory: what tally_kernel_run does on a Vulkan device. Each tensor goes to a
  * buffer of the slot in its own layout, its alignment modulo 16 bytes kept.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a run in flight holds: a command buffer, a fence, a descriptor set and buffers, kept for the
  * next run. One thread uses a slot at a time; a slot in an unknown state is thrown away, but never

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From what Vulkan answers to our status, and whether a device can still be used. */
 #include "internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How long the device's own clock says that a kernel takes, or a copy of memory: one submission
  * each, waited for, between two timestamps. The host's part is not in it.

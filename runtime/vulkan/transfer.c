@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Between host memory and the device's. Gaps between a tensor's elements are neither read nor
  * written: other threads may own them. Where the host sees the buffer, bytes are copied once; else

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernels in the caller's hands: recorded into command buffers, submitted on device buffers, or run
  * on host memory, each with its arguments checked.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From an invocation's ids to addresses: which item it works on, where its row, lane and chunk
  * begin. Offsets are 32 bits wide where the plan has shown that they suffice, else 64.

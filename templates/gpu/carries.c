@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The middle pass of rows that are cut into chunks: carry before a chunk = carry before the last
  * one, combined with its total, strictly from left to right, so that the bits depend on nothing

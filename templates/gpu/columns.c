@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Columns: one invocation goes along one lane, or along several neighbours at once, in the plain
  * loop's own order; the invocations beside it take the lanes beside, so that what a subgroup reads

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What scans and reductions are measured by: a copy by tiles, in the scans' own way through memory,
  * for a device's own copy takes another way (template=copy); and a reading of whole chunks, the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The table of GPU algorithms, and the frame around each: one builder and one kernel a pass, one
  * launch record for all of them.

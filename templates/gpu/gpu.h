@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What templates for GPUs are built of, beside the tables and the arithmetic that they share with
  * the CPU's (template.h). A GPU template builds one kernel a pass: the program of one invocation.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the templates for Vulkan can be built with: for each the keys, then the rules. */
 #include "../limits.h"
 #include "../../codegen/operator.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A row by all workgroups, every element read and written once. Workgroups take tiles by ticket, in
  * order, so that a tile waits only for workgroups that have started. Each publishes its tile's

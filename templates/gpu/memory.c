@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Elements, records and carries in a GPU's memory. Narrow elements are moved in 32-bit words where
  * several go at once, and alone as 8 or 16 bits: no arithmetic in these is asked of a device.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What can still be said of a stretch of elements where the range guard has failed: its class, the
  * product of the signs, zeros, infinities and NaNs in it (of a sum: its infinities and NaNs), which

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A tile whose local results cannot be trusted after their carry, done again without anybody going
  * along it. The local results hold up to the first vector that left the range. From there on lanes

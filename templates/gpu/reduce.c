@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reductions: outputs side by side, an invocation each, or an output by a team. Outputs that are too
  * few to fill the device, and those of more elements than one loop takes, are cut: first every

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reductions on GPUs: reduce.c the kernels, reduce_span.c which elements an item takes and where they
  * lie, reduce_walk.c their state, reduce_range.c what left the floating-point range,

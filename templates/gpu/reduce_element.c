@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Elements of reductions in a GPU's memory. Narrow ones are words here, compared as words. Of
  * integers that a device does not address, the word around one is read, and added to, which leaves

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the templates of reductions for Vulkan can be built with. */
 #include "../../codegen/plan/gpu.h"
 #include "../limits.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reductions of floats whose order is not the plain loop's (docs/range.md). Records of sums have
  * three parts: the sum, what is not finite, and the rest in multiples of 2^-64; the last two are

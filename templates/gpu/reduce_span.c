@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which elements an item takes: all that make an output, or one chunk of them; and their addresses.
  * The launch has counted chunks and steps (tly_gpu_block), so that no invocation divides by more

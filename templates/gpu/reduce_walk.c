@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * States of spans. One invocation takes its span's elements in their order; a team shares them out,
  * neighbours to neighbours, and folds its states by lanes, then by lane groups. Which elements meet

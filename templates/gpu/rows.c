@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rows: a team goes along a row, or along one chunk of it, tile by tile, with the carry in
  * registers. Long rows that are too few to fill the device are cut: first every chunk's total,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Teams: a part of a subgroup, or a whole workgroup of several subgroups, that scans one tile.
  * Within a lane group values go by shuffles (integers may take the device's own scan; that of

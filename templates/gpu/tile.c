@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One tile of a row: from memory to accumulators and back, and what follows from the carry. Inputs
  * beyond the end are never read: such a lane reads the last element again and takes the neutral

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The N-th allocation fails, for every N until all goes well, once or from there on, on every path
  * through the library. The status says so with a message, nothing is written, nothing leaks (under

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * To be preloaded: malloc and its kin, and mmap, fail when they are told to; see fail_alloc.h. A
  * program that knows nothing of this is told by the environment: TALLY_FAULT="AT,ON,WHICH", and the

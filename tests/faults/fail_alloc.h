@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Allocations that fail on purpose. fail_alloc.c is a library to be preloaded; a program finds its
  * functions by fault_find. Allocations are told apart by the module that asks:

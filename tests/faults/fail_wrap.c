@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The same for what is linked into this program, by the linker's --wrap: goes with sanitizers,
  * whose own allocator stays behind it. All of it is FAULT_OURS.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernels made in a process of their own (tally_context_options.isolate): the same bytes as in
  * this one, from many threads, after a fork, however the host has set its signals and standard

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Little address space: under every limit from nothing to enough a first kernel is made, or the
  * status says that there is no room, and the same creation works when the limit is gone. And what a

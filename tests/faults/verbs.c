@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The N-th allocation of the command fails, for every verb, for every N until all goes well, once
  * and from there on: exit status 5 (or another of a failure, where the system says why), an error

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Descriptors: any bytes as the struct. What is accepted can be printed and read back, becomes a
  * problem, and where kernels exist for it, every level has a plan and a kernel that verifies.

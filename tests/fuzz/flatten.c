@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Objects: none is read past its end, whatever its tables say. */
 #include "fuzz.h"
 

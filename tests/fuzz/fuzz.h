@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the fuzzing targets share. Each is one file: it takes any bytes, calls what reads such bytes
  * in Tally, and holds it to what must be true of every input. tools/fuzz builds and runs them, with

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernel IR as text: what parses verifies, prints, and parses back to the same text; and what
  * verifies has native code, for a CPU level that the input chooses, or SPIR-V that validates, for a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Headers of .npy files: none is read past its end, and what is taken makes sense as a tensor. */
 #include "fuzz.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Profiles of Vulkan devices: what parses prints, and the print parses to the same. */
 #include "fuzz.h"
 

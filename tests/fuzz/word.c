@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Words: what parses prints, and the print is canonical; what does not says why and where. */
 #include "fuzz.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Guarantees: no failure goes uncounted, whichever thread it happens in. */
 #include "bed.h"
 

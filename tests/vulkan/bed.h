@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the special tests of Vulkan devices share: plain programs, since drivers have threads and
  * Criterion forks. A case is a descriptor with an image of its input; its results are images of

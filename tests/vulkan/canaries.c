@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is not an element of the output stays as it is: tensors in the middle of device buffers
  * full of a pattern, at every offset that elements allow, with gaps, backwards, in place, input

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every result that an entry point of Vulkan may answer, once and from there on: a program that
  * makes a kernel, moves memory, submits, waits, runs, takes the time and gives all back gets the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The loader that fails when it is told to; see inject.h. */
 #include "inject.h"
 

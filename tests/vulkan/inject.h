@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A Vulkan loader between Tally and the real one, whose entry points fail when they are told to:
  * inject.c, built as a module that takes libvulkan's place. Failures are made up before the real

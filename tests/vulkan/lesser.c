@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Devices with less: features and limits taken away from one that has them, and a device that the
  * program made without any feature and lent. What needs a feature is refused, and the refusal

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tiles that wait for each other: look-back on SwiftShader, whose workgroups run side by side on as
  * many threads as SwiftShader.ini says, fewer or more than there are cores. Every run gives the

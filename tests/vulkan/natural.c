@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Data that leave the range, as users' data do: every kind of `tally bench --data` and drifts that
  * cross the range once in 40, 400 and 4000 elements, through every template and way across lanes,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory that is not there: the N-th Vulkan object or allocation fails, for every N until all goes
  * well, once or from there on; a tensor is larger than the device takes. The status says so,

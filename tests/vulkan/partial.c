@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tiles that their rows do not fill, where all but the row's end goes by vectors: lengths
  * around the borders of vectors and tiles, upwards and downwards, rows aligned to 16 bytes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What drivers make of modules, and who keeps it: a device of ours finds its pipelines in the disk
  * cache, and does as well without, or where they are broken; on a device that the program lends

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where CPU and Vulkan device combine in the same order, their bits are equal: serial order and
  * columns, every dtype, cumsum and cumprod, on data with infinities, NaN, zeros of both signs and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Many threads on one context and one device at once: making kernels, the same and others, running
  * them, submitting on buffers, giving them back. Every result is right.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Loops beyond the 65,535 trips after which lavapipe ends an invocation's loops without a word:
  * rows and columns just above and far above, in serial order, in chunks, and where every tile must

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two devices of different drivers in one process and one context, chosen by name, computing at
  * once from two threads, through kernel handles and through device handles. Each is right, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Uses Vulkan on purpose wrongly, to show that tests/vulkan/validated notices:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Nobody waits for another thread's wait: while one waits for a submission that cannot begin,
  * others submit, wait with a limit, make and free, and open the gate. What a wait that failed or

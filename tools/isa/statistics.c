@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * statistics MODULE.spv ENTRY SUBGROUP ISA: makes a compute pipeline of a module on the first
  * Vulkan device and prints what its driver says of the code, by
