@@ -70,7 +70,8 @@ enum {
     TLY_REDUCED_FEW_LANES = 64,
     TLY_REDUCED_BLOCK = 1024,
     TLY_REDUCED_LONG_LANES = 1024,
-    TLY_REDUCED_LONG_STEPS = 4096
+    TLY_REDUCED_LONG_STEPS = 4096,
+    TLY_REDUCED_SHORT_STEP = 7
 };
 
 /* A step that is no literal of the kernel but a launch argument. */

@@ -158,6 +158,35 @@ static int32_t lanes_of(const shape *s)
     return nearest;
 }
 
+/* The kept dim whose elements lie one behind the other, each a short step of several; or -1. As lanes
+ * they go one by one. f32 of 64x...xL, axes 0 and 2, in cache, ns an element by rows and by lanes,
+ * AVX-512: sums of L = 2 6.3, .30, of 4 1.57, .42, of 7 .85, .58, of 9 .40, .87; argmax of 2 4.2, 2.2, of 4
+ * 2.7, 2.3, of 9 .66, 1.6; log_sum_exp of 2 10.5, 5.8, of 3 4.0, 5.7 (Emerald Rapids, minima). */
+static int32_t apart_lanes(const shape *s, int32_t op)
+{
+    const tly_dim *last = &s->reduced[s->reduced_count - 1];
+    const int64_t most = op == TALLY_LOG_SUM_EXP ? 2 : s->ordered ? 4 : TLY_REDUCED_SHORT_STEP;
+    if (s->reduced_count < 2 || last->in_stride != 1 || last->size > most) {
+        return -1;
+    }
+    for (int32_t i = 0; i < s->kept_count; i++) {
+        if (s->kept[i].in_stride == last->size && s->kept[i].size >= TLY_REDUCED_FEW_LANES) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* Lanes take several elements of the last dim at once, which therefore is not a short one. */
+static void put_last_first(shape *s)
+{
+    const tly_dim last = s->reduced[s->reduced_count - 1];
+    for (int32_t i = s->reduced_count - 1; i > 0; i--) {
+        s->reduced[i] = s->reduced[i - 1];
+    }
+    s->reduced[0] = last;
+}
+
 static int8_t literal(int64_t step)
 {
     return step == 1 ? 1 : TLY_ANY_STEP;
@@ -198,6 +227,12 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
     }
     shape s = read_shape(full);
     int32_t lanes = lanes_of(&s);
+    if (lanes < 0) {
+        lanes = apart_lanes(&s, full->op);
+        if (lanes >= 0 && !s.ordered) {
+            put_last_first(&s);
+        }
+    }
     problem->form = TLY_REDUCED_ROWS;
     g->inner = 1;
     if (lanes >= 0) {

@@ -16,6 +16,7 @@ enum {
     ROWS_LIMIT = TLY_MEDIUM_ROW + 2,        /* along a scan's axis */
     LANES_LIMIT = TLY_NARROW_MOST + 2,      /* beside it */
     KEPT_LIMIT = TLY_REDUCED_FEW_LANES + 1, /* a reduction's lanes */
+    STEP_LIMIT = TLY_REDUCED_SHORT_STEP + 1, /* its innermost dim, where that is reduced */
     LARGE = 65536,
     BUCKETS = 4096
 };
@@ -121,7 +122,7 @@ static int64_t most_of(const tally_descriptor *full, int32_t d)
 {
     static const int64_t scans[] = { 2, ROWS_LIMIT, LANES_LIMIT };
     const int kind = kind_of(full, d);
-    return tly_ops[full->op].scan ? scans[kind] : kind ? 2 : KEPT_LIMIT;
+    return tly_ops[full->op].scan ? scans[kind] : kind ? STEP_LIMIT : KEPT_LIMIT;
 }
 
 static void find_groups(search *s)

@@ -161,14 +161,17 @@ void tly_each_row_of_lanes(tly_build *c, tly_launch *launch, tly_lanes_body body
     kir_value sums = tly_congruent(c, kir_get(b, KIR_ARG_SCRATCH), kir_get(b, KIR_ARG_IN));
     launch->tile_lanes = c->plan->tile_lanes;
     launch->scratch_bytes = TLY_CONGRUENT_BYTES + TLY_MOST_LANES * c->state_bytes;
-    launch->scratch_lane_bytes = c->state_bytes;
+    launch->scratch_lane_bytes = (c->plan->slices > 1 ? c->plan->slices : 1) * c->state_bytes;
     kir_value begin = kir_get(b, KIR_ARG_BEGIN), end = kir_get(b, KIR_ARG_TASK_END);
     kir_value blocks = kir_get(b, KIR_ARG_BLOCKS), inner = kir_get(b, KIR_ARG_INNER);
     kir_value tile = imm(c, c->plan->tile_lanes), one = imm(c, 1);
     kir_value first = kir_bin(b, KIR_UDIV, begin, blocks);
     kir_value last = kir_bin(b, KIR_UDIV, sub(c, end, one), blocks);
+    kir_value whole = equal(c, begin, mul(c, first, blocks));
+    kir_value rows = kir_select(b, whole, kir_bin(b, KIR_UDIV, end, blocks), first);
+    kir_value left = tly_scan_slices(c, first, rows, sums);
     kir_loop l;
-    kir_for(b, &l, first, add(c, last, one), one, 0, NULL);
+    kir_for(b, &l, left, add(c, last, one), one, 0, NULL);
     kir_value skipped = mul(c, l.i, blocks);
     kir_value from = kir_select(b, equal(c, l.i, first), mul(c, sub(c, begin, skipped), tile),
                                 imm(c, 0));

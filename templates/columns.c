@@ -212,12 +212,23 @@ static kir_value lanes_to_line(columns *k, kir_value out)
     return kir_select(c->b, k->streams, lanes, imm(c, 0));
 }
 
-/* A step's first and last line are written in part, so they are read; stores past the cache would
- * wait for that. */
-static void claim_ends(columns *k, const line *at)
+/* Where a step's first and last line are written in part, they are read; stores past the cache would
+ * wait for that. Whole lines are not read, and would have to leave the cache again. */
+static void claim_ends(columns *k, line at, unsigned steps)
 {
-    kir_claim(k->c->b, at->out, 0);
-    kir_claim(k->c->b, tly_at(k->c, at->out, k->count, k->c->out_bytes), -1);
+    tly_build *c = k->c;
+    kir_branch some;
+    kir_value end = tly_at(c, at.out, k->count, c->out_bytes);
+    kir_value ends = kir_bin(c->b, KIR_OR, kir_addr(c->b, at.out), kir_addr(c->b, end));
+    kir_value in_line = kir_bin(c->b, KIR_AND, ends, imm(c, LINE - 1));
+    kir_if(c->b, &some, less(c, imm(c, 0), in_line));
+    for (unsigned i = 0; i < steps; i++) {
+        kir_claim(c->b, at.out, 0);
+        kir_claim(c->b, end, -1);
+        at.out = kir_ptradd(c->b, at.out, k->out_axis);
+        end = kir_ptradd(c->b, end, k->out_axis);
+    }
+    kir_if_end(c->b, &some, 0, NULL);
 }
 
 /* What passes have done of an axis step: lanes [from, to), or nothing. */
@@ -237,7 +248,7 @@ static void finish_step(columns *k, unsigned vectors, kir_value step, span done)
         pass_scalars(k, &at, done.to, k->count);
         return;
     }
-    claim_ends(k, &at);
+    claim_ends(k, at, 1);
     kir_value head = tly_max(c, lanes_to_line(k, at.out), done.to);
     kir_value room = sub(c, k->count, head);
     unsigned sizes[] = { vectors, tly_line(c) / c->lanes, 1 }, taken = 0;
@@ -294,9 +305,8 @@ static void scan_together(columns *k, tile t, unsigned alone)
     kir_value here = tly_min(c, group, sub(c, k->length, l.i));
     kir_value full = kir_bin(b, KIR_AND, together, equal(c, here, steps));
     span done = { kir_select(b, full, head, zero), kir_select(b, full, whole, zero) };
-    line at = line_at(k, l.i), next = at;
-    for (unsigned i = 0; i < t.steps; i++, next.out = kir_ptradd(b, next.out, k->out_axis))
-        claim_ends(k, &next);
+    line at = line_at(k, l.i);
+    claim_ends(k, at, t.steps);
     pass(k, t, &at, done.from, done.to);
     kir_value part = less(c, sub(c, done.to, done.from), k->count);
     kir_value left = kir_select(b, part, here, zero);

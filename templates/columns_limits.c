@@ -7,6 +7,7 @@ static const tly_key table[] = {
     { KEY(lanes), TLY_LEAST_LANES, TLY_MOST_LANES, 1 },
     { KEY(rows), 1, TLY_COLUMNS_MOST_STEPS, 1 },
     { KEY(lines), 1, TLY_COLUMNS_MOST_LINES, 1 },
+    { KEY(slices), 1, TLY_MOST_SLICES, 1 },
     { KEY(tile_lanes), 8, 65536, 1 },
     { KEY(prefetch), 0, 65536, 0 },
     { KEY(long_row), 0, 1 << 30, 0 },
@@ -24,6 +25,8 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
     const char *lanes = tly_fault_of_lanes(p, plan);
     if (lanes != NULL)
         return lanes;
+    if (tly_fault_of_slices(p, plan) != NULL)
+        return tly_fault_of_slices(p, plan);
     return plan->tile_lanes % tly_line_elements(p) != 0 ? "a tile is whole lines of output" : NULL;
 }
 

@@ -6,6 +6,17 @@ int32_t tly_line_elements(const tly_problem *p)
     return 64 / (int32_t)tally_dtype_bytes((tally_dtype)p->out_dtype);
 }
 
+int tly_takes_slices(const tly_problem *p)
+{
+    return p->form == TLY_COLUMNS && p->length == 0 && p->in_step == 1 && p->out_step == 1;
+}
+
+const char *tly_fault_of_slices(const tly_problem *p, const tly_plan *plan)
+{
+    return plan->slices > 1 && !tly_takes_slices(p) ? "slices: lanes are few, or not neighbours"
+                                                    : NULL;
+}
+
 const char *tly_fault_of_lanes(const tly_problem *p, const tly_plan *plan)
 {
     int32_t bytes = plan->lanes * (int32_t)tally_dtype_bytes((tally_dtype)p->acc);

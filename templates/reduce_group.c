@@ -2,7 +2,8 @@
  * Short rows: as many at once as a vector has lanes. Each has a state of one vector, and all of them
  * are folded together, so that a level of the tree takes half as many instructions as there are rows,
  * and the results are neighbours. The tree of each row is that of a row by itself: its bits do not
- * tell how many there were. Rows whose results are not to be trusted are done once more, alone.
+ * tell how many there were. Rows whose results are not to be trusted are done once more, alone; and so
+ * are those that are no whole vectors where none is loaded in part.
  */
 #include "reduce.h"
 
@@ -16,6 +17,7 @@ typedef struct group {
     unsigned rows;
     kir_value in[MOST];       /* element 0 of each */
     kir_value length, packed; /* of a row; 0 unless rows lie one behind the other */
+    int masked;               /* vectors are loaded in part; else all are whole */
     kir_value ahead;          /* bytes */
 } group;
 
@@ -56,6 +58,8 @@ static kir_value some_of(group *g, kir_value row, kir_value from, kir_value coun
 {
     tly_build *c = g->r->c;
     kir_value x = kir_ptradd(c->b, row, mul(c, from, imm(c, c->in_bytes)));
+    if (!g->masked)
+        return lifted(g, tly_reduce_load(g->r, x, 0, c->lanes), from);
     x = lifted(g, tly_reduce_load_some(g->r, x, count), from);
     return kir_select(c->b, tly_reduce_mask(g->r, count), x, g->rules->neutral(c, c->lanes));
 }
@@ -80,6 +84,10 @@ static void take_rows(group *g, kir_value *state)
     }
     fetch_ahead(g, skipped);
     kir_for_end(b, &l, l.carried);
+    if (!g->masked) {
+        memcpy(state, l.result, g->rows * sizeof *state);
+        return;
+    }
     count = sub(c, g->length, tly_max(c, whole, first));
     kir_if(b, &some, less(c, imm(c, 0), count));
     for (unsigned i = 0; i < g->rows; i++)
@@ -130,6 +138,15 @@ static void load_parts(group *g, unsigned parts, kir_value *state)
         close(g, state, n);
 }
 
+static void fold_pairs(group *g, unsigned parts, kir_value *state);
+
+static void fold_halves(group *g, unsigned parts, kir_value *state)
+{
+    fold_pairs(g, parts / 2, state);
+    for (unsigned i = 0; i < g->rows / parts; i++)
+        state[i] = fold(g, state[2 * i], state[2 * i + 1], parts / 2);
+}
+
 /* Rows by pairs, until one vector has a lane of each. Rows that are such a part of a vector as come
  * next are loaded as that: what they would be combined with before is neutral. */
 static void fold_pairs(group *g, unsigned parts, kir_value *state)
@@ -140,13 +157,13 @@ static void fold_pairs(group *g, unsigned parts, kir_value *state)
     kir_branch direct = { 0 };
     if (parts == 1) {
         take_rows(g, state);
+    } else if (!g->masked) {
+        fold_halves(g, parts, state);
     } else {
         kir_if(b, &direct, equal(c, g->packed, imm(c, c->lanes / parts)));
         load_parts(g, parts, state);
         kir_else(b, &direct, n, state);
-        fold_pairs(g, parts / 2, state);
-        for (unsigned i = 0; i < n; i++)
-            state[i] = fold(g, state[2 * i], state[2 * i + 1], parts / 2);
+        fold_halves(g, parts, state);
         kir_if_end(b, &direct, n, state);
         memcpy(state, direct.result, n * sizeof *state);
     }
@@ -190,6 +207,7 @@ void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_
     kir_builder *b = c->b;
     tly_reduce_rules rules = tly_reduce_rules_of(r);
     group g = { .r = r, .rules = &rules, .rows = (unsigned)c->plan->rows };
+    g.masked = tly_is_masked(c->p, c->t);
     g.length = kir_get(b, KIR_ARG_LENGTH);
     kir_value in_apart = kir_get_at(b, KIR_ARG_OUTER_IN, imm(c, 0));
     kir_value out_apart = kir_get_at(b, KIR_ARG_OUTER_OUT, imm(c, 0));
@@ -197,7 +215,7 @@ void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_
     kir_value dense = equal(c, in_apart, mul(c, g.length, imm(c, c->in_bytes)));
     g.ahead = tly_max(c, mul(c, in_apart, imm(c, g.rows)), imm(c, c->plan->prefetch));
     kir_loop l, each;
-    kir_branch again;
+    kir_branch again, fits = { 0 };
     kir_for(b, &l, begin, end, imm(c, g.rows), 0, NULL);
     kir_value left = sub(c, end, l.i), count = tly_min(c, left, imm(c, g.rows));
     kir_value first = kir_ptradd(b, in, mul(c, l.i, in_apart)), last = sub(c, left, imm(c, 1));
@@ -211,9 +229,18 @@ void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_
         kir_value moved = i > 0 ? kir_select(b, less(c, last, imm(c, i)), none, in_apart) : none;
         g.in[i] = kir_ptradd(b, i > 0 ? g.in[i - 1] : first, moved);
     }
+    if (!g.masked)
+        kir_if(b, &fits, equal(c, tly_round_down(c, g.length, c->lanes), g.length));
     kir_value bad, all = tly_reduce_doubt(r, fold_rows(&g, state), &bad);
     store(&g, kir_ptradd(b, out, mul(c, l.i, out_apart)), out_apart, count,
           tly_reduce_result(r, all));
+    if (!g.masked) {
+        bad = bad != 0 ? bad : kir_const(b, KIR_TYPE(KIR_I1, 1), 0);
+        kir_else(b, &fits, 1, &bad);
+        bad = kir_const(b, KIR_TYPE(KIR_I1, 1), 1);
+        kir_if_end(b, &fits, 1, &bad);
+        bad = fits.result[0];
+    }
     if (bad != 0) {
         kir_if(b, &again, bad);
         kir_for(b, &each, imm(c, 0), count, imm(c, 1), 0, NULL);

@@ -15,7 +15,7 @@ typedef struct lanes {
     kir_value states; /* scratch, of tiles, a plane a part */
     kir_value room;   /* lanes that a tile has room for: whole vectors */
     kir_value count;  /* lanes */
-    kir_value whole;  /* those that fill vectors; the rest go one by one */
+    kir_value whole; /* those that fill vectors; the rest go one by one, or as a part of a vector */
 } lanes;
 
 /* A loop over lanes [0, whole) by vectors, and over the rest by scalars. */
@@ -98,15 +98,16 @@ typedef struct rows {
     int scaled; /* in multiples of 2^-64 */
 } rows;
 
-static void pass(lanes *k, kir_value lane, unsigned n, void *user)
+/* `some` 0: n lanes; else so many, as a part of a vector, whose other lanes are zeros that nobody reads. */
+static void pass(lanes *k, kir_value lane, unsigned n, kir_value some, const rows *in)
 {
     tly_build *c = k->r.c;
     kir_builder *b = c->b;
-    const rows *in = user;
     kir_value skipped = mul(c, lane, tly_in_step(c)), x[MAX_STEPS], index[MAX_STEPS] = { 0 };
     kir_value at = tly_states_at(c, in->states, lane), state = tly_states_load(c, at, 0, n);
     for (unsigned i = 0; i < in->count; i++) {
-        x[i] = tly_reduce_load(&k->r, kir_ptradd(b, in->at[i], skipped), 0, n);
+        kir_value from = kir_ptradd(b, in->at[i], skipped);
+        x[i] = some ? tly_reduce_load_some(&k->r, from, some) : tly_reduce_load(&k->r, from, 0, n);
         if (k->r.indexed)
             index[i] = tly_reduce_indices(&k->r, add(c, in->index, imm(c, i)), n, 0);
         if (in->scaled)
@@ -117,6 +118,30 @@ static void pass(lanes *k, kir_value lane, unsigned n, void *user)
     if (!in->plain)
         state = tly_take(c, state, x, index, in->count);
     tly_states_store(c, at, 0, state);
+}
+
+static void pass_lanes(lanes *k, kir_value lane, unsigned n, void *user)
+{
+    pass(k, lane, n, 0, user);
+}
+
+/* All lanes. What fills no vector is a vector loaded in part where the target has that. */
+static void pass_all(lanes *k, rows *some)
+{
+    tly_build *c = k->r.c;
+    if (c->lanes == 1 || !tly_is_masked(c->p, c->t)) {
+        each_lane(k, pass_lanes, some);
+        return;
+    }
+    kir_loop l;
+    kir_branch rest;
+    kir_for(c->b, &l, imm(c, 0), k->whole, imm(c, c->lanes), 0, NULL);
+    pass(k, l.i, c->lanes, 0, some);
+    kir_for_end(c->b, &l, NULL);
+    kir_if(c->b, &rest, less(c, k->whole, k->count));
+    pass(k, k->whole, c->lanes, sub(c, k->count, k->whole), some);
+    kir_else(c->b, &rest, 0, NULL);
+    kir_if_end(c->b, &rest, 0, NULL);
 }
 
 /* Elements [from, to) of a step by so many rows. */
@@ -131,7 +156,7 @@ static void pass_rows(lanes *k, rows some, kir_value in, kir_value index, kir_va
     for (unsigned i = 0; i < some.count; i++)
         some.at[i] = kir_ptradd(c->b, i > 0 ? some.at[i - 1] : in,
                                 i > 0 ? axis : mul(c, l.i, axis));
-    each_lane(k, pass, &some);
+    pass_all(k, &some);
     kir_for_end(c->b, &l, NULL);
 }
 

@@ -50,6 +50,21 @@ static void retotal(tly_rows *r, const tly_rows_segment *g, const tly_rows_sourc
     s->spoiled = retotal.result[1];
 }
 
+/* A total of f64 that a segment leaves near the end of the range is given up there: data that fall
+ * so slowly would take it through hundreds of subnormal products, or stick at one for the rest of the
+ * chunk. (Those of f32 fall through all of their range in a segment or two.) */
+static void give_up(tly_rows *r, tly_rows_state *s)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    if (!tly_watches_products(c) || c->acc.kind != KIR_F64)
+        return;
+    kir_value faint = tly_watch_below(c, tly_watch_bits(c, s->total), TLY_FAINT);
+    faint = kir_bin(b, KIR_AND, tly_watch_lanes(c, faint), tly_watch_not_zero(c, s->total));
+    s->spoiled = kir_bin(b, KIR_OR, s->spoiled, kir_any(b, faint));
+    s->total = kir_select(b, s->spoiled, kir_const(b, c->vec, 0), s->total);
+}
+
 /* ---- what flags mean ---- */
 
 /* i1: elements (by windows), or scans of vectors, of a segment are too far apart for a way of ours
@@ -242,6 +257,7 @@ void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, tly_rows_state *s)
         if (r->watches)
             wanted = r->by_flags ? kir_bin(b, KIR_AND, wanted, some) : some;
         retotal(r, g, &in, wanted, &from, s);
+        give_up(r, s);
     }
     left = !r->quick     ? 0
            : r->by_flags ? judge(r, g, &in, flags, s)

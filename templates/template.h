@@ -121,6 +121,10 @@ kir_value tly_out_step(tly_build *c);
 typedef void (*tly_lanes_body)(tly_build *c, tly_row at, kir_value count, kir_value sums);
 void tly_each_row_of_lanes(tly_build *c, tly_launch *launch, tly_lanes_body body);
 
+/* Outer slices side by side (slices.c): rows from `first` on, of [first, end), all lanes of each;
+ * returns the first row that is left. `scratch`: plan->slices rows of states. */
+kir_value tly_scan_slices(tly_build *c, kir_value first, kir_value end, kir_value scratch);
+
 /* ---- the operator (operators.c) ---- */
 
 /* A state is one value or a tuple of up to three; all of its parts have the same lanes. */
@@ -260,6 +264,7 @@ enum { TLY_WATCH_PART = 2 }; /* half of the range, as windows are quotients of t
 typedef enum tly_limit {
     TLY_TINY,   /* 2^-127: what is computed to be smaller is no normal number in any order */
     TLY_NORMAL, /* 2^-126 */
+    TLY_FAINT,  /* the same (f64: 2^-922) */
     TLY_SMALL,  /* 2^-60 (f64: 2^-500) */
     TLY_LARGE,  /* 2^126: what is smaller overflows in no order */
     TLY_INFINITE,

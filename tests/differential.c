@@ -55,8 +55,8 @@ static const char *engines_for(const run_options *o, const tally_device *device)
                                              { "remote", "remote,interpret" },
                                              { "interpret", "interpret" },
                                              { "library", "library" } };
-    const int kind = !strcmp(device->kind, "vulkan")            ? 3
-                     : device->runs_here                        ? 0
+    const int kind = !strcmp(device->kind, "vulkan") ? 3
+                     : device->runs_here             ? 0
                      : !strcmp(device->selector, "cpu:aarch64") ||
                              !strcmp(device->selector, "cpu:riscv64")
                          ? 1

@@ -42,6 +42,7 @@ static const forced gpu_reductions[] = {
     { "template=reduce_lanes,workgroup=32,vector=4,segments=4", "" },
     { "template=reduce_lanes,workgroup=32,vector=8,segments=2,chunk=16", "" },
     { "template=reduce_lanes,vector=1,chunk=64", "" },
+    { "template=reduce_lanes,vector=4,wide=0,length=0", "" },
     { "template=reduce_rows,scan=0,workgroup=16,vector=4,segments=2", "" },
     { "template=reduce_rows,workgroup=32,vector=8,segments=4,chunk=64", "" },
     { "template=reduce_rows,workgroup=32,vector=1,segments=8,chunk=256", "" },

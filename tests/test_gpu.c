@@ -320,6 +320,40 @@ Test(gpu, reductions_read_by_vectors)
     }
 }
 
+/* Rows that an invocation or a team loads all at once are known by their length, if there are several. A
+ * CPU that plays the device takes single elements where vectors do not fit, and an eighth of a row
+ * in a trip. */
+Test(gpu, short_rows_are_loaded_at_once)
+{
+    static const struct {
+        const char *word;
+        int device;
+        int32_t length, vector, wide;
+    } table[] = {
+        { "sum:f32:1048576x8:axes=1", 0, 8, 4, 1 },
+        { "sum:f32:1048576x7:axes=1", 0, 7, 1, 1 },
+        { "max:f32:1048576x128:axes=1", 0, 128, 4, 1 },
+        { "max:f32:1048576x132:axes=1", 0, 0, 4, 1 },
+        { "sum:f32:1048576x8:axes=1", 1, 8, 8, 1 },
+        { "sum:f32:1048576x7:axes=1", 1, 7, 4, 0 },
+        { "sum:f32:1048576x32:axes=1,in=32x1", 1, 32, 32, 1 },
+        { "sum:f32:131072x128:axes=1", 1, 0, 16, 1 },
+        { "sum:f32:4096x4095:axes=1", 1, 0, 32, 0 },
+        { "sum:f32:8:axes=0", 1, 0, 8, 1 },
+        { "sum:f32:8x1048576:axes=0", 1, 0, 32, 1 },
+        { "sum:f32:1000x4x8:axes=0+2", 1, 0, 8, 1 },
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        tally_error error = TALLY_ERROR_INIT;
+        tly_gpu_plan plan;
+        cr_assert_eq(plan_of(table[i].word, table[i].device, "", &plan, &error), TALLY_OK, "%s: %s",
+                     table[i].word, error.message);
+        cr_expect_eq(plan.length, table[i].length, "%s: %d", table[i].word, (int)plan.length);
+        cr_expect_eq(plan.vector, table[i].vector, "%s: %d", table[i].word, (int)plan.vector);
+        cr_expect_eq(plan.wide, table[i].wide, "%s: %d", table[i].word, (int)plan.wide);
+    }
+}
+
 Test(gpu, bad_overrides_are_refused)
 {
     static const struct {
@@ -352,6 +386,8 @@ Test(gpu, bad_overrides_are_refused)
         { "cumsum:f32:4096x4096:axis=1,order=serial", "chunk=4096", "serial order" },
         { "cumsum:f32:4096x4096:axis=0", "template=workgroups,scan=1", "teams scan rows" },
         { "sum:f32:4096x4096:axes=1", "vector=8,segments=8", "up to 32 elements" },
+        { "sum:f32:4096x4096:axes=1", "length=64", "not taken at once" },
+        { "sum:f32:1048576x8:axes=1", "length=4", "not taken at once" },
         { "sum:f32:4096x4095:axes=1", "vector=4", "do not lie together" },
         { "sum:f32:4096x4096:axes=1,in=1x4096", "template=reduce_lanes,vector=64", "key's range" },
         { "sum:f32:4096x4096:axes=0", "vector=16,workgroup=8", "more outputs at once" },

@@ -313,6 +313,33 @@ Test(kir, groups_atomics_and_loops_validate)
     check_all_forms(must_parse(group));
 }
 
+static int count_of(const module *m, SpvOp op)
+{
+    int count = 0;
+    for (size_t at = 5; at < m->count; at += m->words[at] >> SpvWordCountShift) {
+        count += (m->words[at] & SpvOpCodeMask) == (uint32_t)op;
+    }
+    return count;
+}
+
+/* Where a driver counts trips, each of the kernel's loops leaves at its end as well (lower.c). */
+Test(kir, loops_test_at_their_end_where_trips_are_counted)
+{
+    kir_kernel *k = must_parse(group);
+    tly_caps caps = everything;
+    int branches[2], loops = 0;
+    for (int counts = 0; counts < 2; counts++) {
+        caps.trip_limit = counts ? 65000 : 0;
+        module m = must_lower(k, &caps, 0);
+        branches[counts] = count_of(&m, SpvOpBranchConditional);
+        loops = count_of(&m, SpvOpLoopMerge);
+        free(m.words);
+    }
+    cr_expect_eq(loops, 3);
+    cr_expect_eq(branches[1], branches[0] + loops);
+    kir_free(k);
+}
+
 /* ---- what a module asks for ---- */
 
 static const char copy[] = "  %1 : i64 = const 0\n"

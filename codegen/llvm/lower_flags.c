@@ -105,9 +105,8 @@ static int in_memory(const tly_lowering *l)
 
 static LLVMValueRef read_flags(const tly_lowering *l)
 {
-    return l->arch->flags == TLY_FPSR
-               ? fpsr(l, "llvm.read_volatile_register", NULL)
-               : fflags(l, "frflags $0", "=r", l->scalars[KIR_I64], NULL);
+    return l->arch->flags == TLY_FPSR ? fpsr(l, "llvm.read_volatile_register", NULL)
+                                      : fflags(l, "frflags $0", "=r", l->scalars[KIR_I64], NULL);
 }
 
 static void write_flags(const tly_lowering *l, LLVMValueRef v)

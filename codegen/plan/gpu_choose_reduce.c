@@ -83,7 +83,8 @@ static int32_t choose_vector(const tly_problem *p, const tly_geometry *g, const 
     int32_t fit = TLY_GPU_MOST_ELEMENTS / OR_FORCED(segments, 1);
     most = most < fit ? most : fit;
     if (p->form == TLY_REDUCED_ROWS) {
-        int64_t trip = tly_gpu_plays(caps) && g->length > most ? g->length / PLAYED_TRIPS : g->length;
+        int64_t trip = tly_gpu_plays(caps) && g->length > most ? g->length / PLAYED_TRIPS
+                                                               : g->length;
         int32_t length = tly_gpu_power_below(trip > 0 ? trip : 1);
         return tly_gpu_reduced_together(p, g, plan->wide, length < most ? length : most);
     }

@@ -276,6 +276,13 @@ static int32_t choose_ahead(const tly_problem *p, const tly_target *t, const tly
     return t->vector_bytes == 64 ? 6144 : 2048;
 }
 
+static int32_t choose_slices(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    (void)t;
+    (void)plan;
+    return tly_takes_slices(p) && tly_is_plain(p) ? 2 : 1;
+}
+
 static int32_t choose_turned(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     (void)t;
@@ -379,12 +386,12 @@ static int32_t choose_reduce_unroll(const tly_problem *p, const tly_target *t, c
     return tly_operator_find(p->op)->take != NULL ? 4 : 8;
 }
 
-/* Short rows side by side, as many as lanes and as there are registers for; where vectors are loaded
- * in part, as what fills none would go one by one. */
+/* Short rows side by side, as many as lanes and as there are registers for. */
 static int32_t choose_reduce_rows(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
-    int32_t rows = plan->lanes < TLY_REDUCE_MOST_GROUP ? plan->lanes : TLY_REDUCE_MOST_GROUP;
-    if (!(p->dense & TLY_REDUCED_SHORT) || plan->unroll > 1 || !tly_is_masked(p, t))
+    int32_t most = t->registers / 2;
+    int32_t rows = plan->lanes < most ? plan->lanes : most;
+    if (!(p->dense & TLY_REDUCED_SHORT) || plan->unroll > 1)
         return 1;
     return tly_operator_find(p->op)->parts > 1 && rows > 8 ? 8 : rows;
 }
@@ -467,6 +474,7 @@ static const choice choices[TLY_TEMPLATE_COUNT][MOST_CHOICES] = {
         { KEY(lanes), choose_lanes, 0 },
         { KEY(rows), choose_steps, 0 },
         { KEY(lines), NULL, 2 },
+        { KEY(slices), choose_slices, 0 },
         { KEY(tile_lanes), choose_tile, 0 },
         { KEY(prefetch), choose_ahead, 0 },
         /* f32 past the cache, of a copy: rows of 1, 4, 8, 16, 32 KiB by one step a pass 1.08, 1.05,
@@ -522,6 +530,7 @@ static const choice choices[TLY_TEMPLATE_COUNT][MOST_CHOICES] = {
         { KEY(lanes), choose_lanes, 0 },
         { KEY(history), choose_history, 0 },
         { KEY(unroll), choose_narrow_lines, 0 },
+        { KEY(slices), choose_slices, 0 },
         { KEY(block), choose_narrow_block, 0 },
         { KEY(prefetch), NULL, 4096 },
         { KEY(split_bytes), choose_split, 0 },

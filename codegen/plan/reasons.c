@@ -115,6 +115,10 @@ const tly_reason tly_reasons[] = {
     { "tiles", "lines=0",
       "lines of output across a tile: there are no lanes for one, so a vector is all" },
     { "tiles", "lines", "lines of output across a tile, as there are lanes enough" },
+    { NULL, "slices=1", "outer slices one after another" },
+    { NULL, "slices",
+      "outer slices side by side past the cache, as memory is read and written faster in several "
+      "streams" },
     { "reduce_lanes", "tile_lanes", "outputs a tile, whose states stay in L1" },
     { NULL, "tile_lanes",
       "lanes a tile: threads share the work at its multiples, so none shares a line with another" },

@@ -3,9 +3,8 @@
  * header, body, continue and merge, an if a selection; what they carry and yield are phis. What
  * computes is in lower_ops.c.
  *
- * A loop tests in its header. Where a driver counts trips, it runs all lanes through a body until none
- * is left, and once more for nothing where the test comes first: there it tests at its end, within a
- * selection.
+ * A loop tests in its header. Where a driver counts trips, it takes all lanes through a body until none
+ * is left, and so once more for nothing: there it tests at its end as well.
  */
 #include <stdio.h>
 
@@ -20,7 +19,6 @@ typedef struct frame {
     const kir_inst *then_yield;
     uint32_t header, again, after; /* labels; again: for's continue block, if's else block */
     uint32_t then_end;             /* if: the block that left the first region */
-    uint32_t before, past; /* for that tests last: the block that goes past it, and where to; or 0 */
     uint32_t phis;                 /* for: where the header's phis begin in the body */
 } frame;
 
@@ -107,7 +105,7 @@ static void join(walk *w, uint32_t number, const tly_spv_value *one, uint32_t fr
     name_value(l, number, NULL, since);
 }
 
-static int tests_last(const walk *w)
+static int tests_twice(const walk *w)
 {
     return w->l->options->caps->trip_limit > 0;
 }
@@ -123,36 +121,16 @@ static uint32_t has_trip(walk *w, const kir_inst *inst, const tly_spv_value *i,
     return has_while ? OP(l, LogicalAnd, tly_spv_bool(&l->m), more, carried->id[0]) : more;
 }
 
-/* Past a loop that has no trip. */
-static void guard(walk *w, const kir_inst *inst, frame *f, const tly_spv_value *const *initial)
-{
-    tly_spv_lowering *l = w->l;
-    uint32_t more = has_trip(w, inst, initial[0], initial[1]), first = tly_spv_id(&l->m);
-    f->before = w->block;
-    f->past = tly_spv_id(&l->m);
-    TLY_SPV_PUT(&l->m, TLY_SPV_BODY, SpvOpSelectionMerge, f->past, SpvSelectionControlMaskNone);
-    TLY_SPV_PUT(&l->m, TLY_SPV_BODY, SpvOpBranchConditional, more, first, f->past);
-    enter(w, first);
-}
-
-/* i, then what the loop carries, before its first trip. */
-static void initial_of(walk *w, const kir_inst *inst, const tly_spv_value **initial)
-{
-    for (uint32_t i = 0; i <= inst->result_count; i++) {
-        initial[i] = tly_spv_operand(w->l, inst, i == 0 ? 0 : 2 + i);
-    }
-}
-
 static void open_for(walk *w, const kir_inst *inst, frame *f)
 {
     tly_spv_lowering *l = w->l;
-    const tly_spv_value none = { 0 }, *initial[2 + KIR_MAX_RESULTS] = { NULL };
+    const tly_spv_value none = { 0 }, *initial[1 + KIR_MAX_RESULTS];
     if (carried_badly(w, inst, inst->result_first)) {
         return;
     }
-    initial_of(w, inst, initial); /* constants are made outside of the block of phis */
-    if (tests_last(w)) {
-        guard(w, inst, f, initial);
+    for (uint32_t i = 0; i <= inst->result_count;
+         i++) { /* constants are made outside of the phis */
+        initial[i] = tly_spv_operand(l, inst, i == 0 ? 0 : 2 + i);
     }
     f->header = tly_spv_id(&l->m);
     f->again = tly_spv_id(&l->m);
@@ -164,13 +142,9 @@ static void open_for(walk *w, const kir_inst *inst, frame *f)
     for (uint32_t i = 0; i <= inst->result_count; i++) { /* what comes again is patched in */
         join(w, first + i, initial[i], before, &none, 0);
     }
-    uint32_t more = tests_last(w) ? 0 : has_trip(w, inst, &l->values[first], &l->values[first + 1]);
+    uint32_t more = has_trip(w, inst, &l->values[first], &l->values[first + 1]);
     TLY_SPV_PUT(&l->m, TLY_SPV_BODY, SpvOpLoopMerge, f->after, f->again, SpvLoopControlMaskNone);
-    if (more != 0) {
-        TLY_SPV_PUT(&l->m, TLY_SPV_BODY, SpvOpBranchConditional, more, body, f->after);
-    } else {
-        branch(w, body);
-    }
+    TLY_SPV_PUT(&l->m, TLY_SPV_BODY, SpvOpBranchConditional, more, body, f->after);
     enter(w, body);
 }
 
@@ -210,18 +184,6 @@ static uint32_t patch_phi(walk *w, uint32_t at, kir_type type, const tly_spv_val
     return at;
 }
 
-/* What a loop that tests last comes to: past it what it begins with, behind it what it yields. */
-static void end_guard(walk *w, frame *f, const tly_spv_value *const *yielded)
-{
-    const tly_spv_value *initial[2 + KIR_MAX_RESULTS];
-    initial_of(w, f->open, initial);
-    branch(w, f->past);
-    enter(w, f->past);
-    for (uint32_t i = 0; i < f->open->result_count; i++) {
-        join(w, f->open->result_first + i, initial[1 + i], f->before, yielded[i], f->after);
-    }
-}
-
 static void close_for(walk *w, frame *f)
 {
     tly_spv_lowering *l = w->l;
@@ -231,14 +193,17 @@ static void close_for(walk *w, frame *f)
     for (uint32_t i = 0; i < inst->result_count; i++) {
         yielded[i] = tly_spv_operand(l, f->yield, i);
     }
-    next_i(w, inst, &next);
-    if (tests_last(w)) {
+    uint32_t last = w->block;
+    if (tests_twice(w)) {
+        next_i(w, inst, &next);
         uint32_t more = has_trip(w, inst, &next, yielded[0]);
         TLY_SPV_PUT(&l->m, TLY_SPV_BODY, SpvOpBranchConditional, more, f->again, f->after);
+        enter(w, f->again);
     } else {
         branch(w, f->again);
+        enter(w, f->again);
+        next_i(w, inst, &next);
     }
-    enter(w, f->again);
     branch(w, f->header);
     if (l->m.status != TALLY_OK) {
         return; /* there may be nothing to patch */
@@ -250,8 +215,9 @@ static void close_for(walk *w, frame *f)
         l->values[inst->result_first + i] = l->values[carried];
     }
     enter(w, f->after);
-    if (tests_last(w)) {
-        end_guard(w, f, yielded);
+    for (uint32_t i = 0; i < inst->result_count && tests_twice(w); i++) {
+        const tly_spv_value *carried = &l->values[inst->params_first + 1 + i];
+        join(w, inst->result_first + i, carried, f->header, yielded[i], last);
     }
 }
 

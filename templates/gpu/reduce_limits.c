@@ -14,11 +14,9 @@
     { KEY(wide), 0, 1, 0 }, { KEY(length), 0, TLY_GPU_MOST_ELEMENTS * TLY_GPU_MOST_WORKGROUP, 0 }
 
 static const tly_key lanes_table[] = { COMMON, LOADS, CHUNK };
-static const tly_key rows_table[] = { { KEY(scan), 0, 1, 0 },
-                                      { KEY(team), 4, TLY_GPU_MOST_WORKGROUP, 1 },
-                                      COMMON,
-                                      LOADS,
-                                      CHUNK };
+static const tly_key rows_table[] = {
+    { KEY(scan), 0, 1, 0 }, { KEY(team), 4, TLY_GPU_MOST_WORKGROUP, 1 }, COMMON, LOADS, CHUNK
+};
 static const tly_key read_table[] = { COMMON, CHUNK };
 
 static const char *refuses_scans(const tly_problem *p, const tly_caps *caps)
