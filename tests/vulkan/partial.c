@@ -70,14 +70,14 @@ static int lacks(const tally_vulkan *v, const char *subject)
            (strstr(subject, "i8") && !caps->storage8);
 }
 
-/* In the first vector, behind a vector, before and at the end of a tile, and in the third. */
+/* In the first vector, behind a vector, before and at the end of a tile, and in the third, in turns
+ * by every manner. */
 static void try_kernel(tally_vulkan *v, int kernel)
 {
     int vector = kernels[kernel].vector, tile = kernels[kernel].tile;
     const int lengths[] = { 2, 3 * vector, 4 * vector + 1, tile - 1, tile, 2 * tile + vector + 1 };
-    for (size_t manner = 0; manner < COUNT(manners); manner++)
-        for (size_t i = 0; i < COUNT(lengths); i++)
-            try_length(v, kernel, lengths[i], (int)manner);
+    for (size_t i = 0; i < COUNT(lengths); i++)
+        try_length(v, kernel, lengths[i], (int)((i + (size_t)kernel) % COUNT(manners)));
 }
 
 int main(void)
