@@ -29,7 +29,8 @@ const tly_reason tly_gpu_reasons[] = {
       "invocations of a workgroup: 256 for teams that shuffle, 128 for lanes, 64 for others; fewer "
       "where the device has a limit or a CPU plays it (reasoned, not measured on a GPU)" },
     { "subgroups", "team",
-      "invocations that scan together: a subgroup, or a part of one where fewer than three quarters "
+      "invocations that scan together: a subgroup, or a part of one where fewer than three "
+      "quarters "
       "would have elements" },
     { NULL, "team",
       "invocations that scan together: as few as still hold the row at once, so that more rows "
