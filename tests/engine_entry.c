@@ -105,7 +105,7 @@ static tally_status call_remote(void *user, const tly_args *args, const tly_task
         return TALLY_OK;
     snprintf(error->field, sizeof error->field, "remote");
     snprintf(error->message, sizeof error->message, "%s, address 0x%llx",
-             status == REMOTE_FAULT ? "a touch beyond the tensors"
+             status == REMOTE_FAULT ? "a touch beyond the tensors, or no end"
                                     : "the runner is lost or refuses",
              (unsigned long long)fault);
     return TALLY_INTERNAL;

@@ -9,12 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "../runtime/load.h"
 #include "remote.h"
 
-enum { PATIENCE = 60 /* seconds a case */ };
+enum { PATIENCE = 60 /* seconds of processor time a case, as machines are busy and pause */ };
 
 typedef struct region {
     remote_span client;
@@ -33,7 +34,7 @@ static volatile uintptr_t fault_address;
 static void on_fault(int signal, siginfo_t *info, void *context)
 {
     (void)context;
-    fault_address = signal == SIGALRM ? 0 : (uintptr_t)info->si_addr;
+    fault_address = signal == SIGPROF ? 0 : (uintptr_t)info->si_addr;
     siglongjmp(recovery, 1);
 }
 
@@ -102,17 +103,24 @@ static uint64_t client_address(uintptr_t address)
     return address;
 }
 
+/* A signal after so many seconds; 0: none. */
+static void be_patient(int seconds)
+{
+    const struct itimerval timer = { .it_value = { .tv_sec = seconds } };
+    setitimer(ITIMER_PROF, &timer, NULL);
+}
+
 static int run(const tly_code *code, const tly_args *args, size_t task_count)
 {
     int status = REMOTE_FAULT;
-    alarm(PATIENCE);
+    be_patient(PATIENCE);
     if (sigsetjmp(recovery, 1) == 0) {
         for (size_t i = 0; i < task_count; i++) {
             results[i] = code->entry(args, &tasks[i]);
         }
         status = REMOTE_OK;
     }
-    alarm(0);
+    be_patient(0);
     return status;
 }
 
@@ -179,7 +187,7 @@ int main(void)
     const stack_t alternate = { .ss_sp = stack, .ss_size = sizeof stack };
     struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK };
     sigaltstack(&alternate, NULL);
-    static const int signals[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGALRM };
+    static const int signals[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGPROF };
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
         sigaction(signals[i], &action, NULL);
     }
