@@ -84,8 +84,8 @@ static int suits(const tly_problem *p, int64_t vectors, int64_t tiles, int32_t g
 /* A subgroup, or else the smallest team of more, or else the largest part of one, that has work
  * enough and goes through the row in as few tiles as the largest would. 0: there is none; then it is
  * the largest. Few invocations with several segments each take fewer instructions an element than
- * many with one: cumsum of f32 on RDNA 3, all code of the
- * module: 64x1x4 152, 64x4x4 108 (docs/results/isa.md). */
+ * many with one: cumsum of f32 on RDNA 3, all code of the module: 64x1x4 152, 64x4x4 108
+ * (docs/results/isa.md). */
 static int share_out(const tly_problem *p, int64_t length, teams t, tly_gpu_plan *plan)
 {
     int64_t vectors = parts(length, plan->vector), used = whole_units(p, t.most);
