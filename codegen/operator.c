@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of operators. It is a file of its own, so that tests can put others in its place.
+ * The table of operators. It is a file of its own, so that tests can put others in its place; so are
+ * their functions (operator_code.c), which plans do not need.
  */
 #include "operator.h"
 
 #include <stddef.h>
-
-#include "../templates/reduced.h"
 
 /* Reductions that add: -0 is neutral, but nothing at all comes to +0. */
 #define SUMS(op_) \
@@ -53,9 +52,7 @@ static const tly_operator operators[] = {
     { .op = TALLY_CUMLOGSUMEXP,
       .dtypes = TLY_FLOATS,
       .parts = 2,
-      .lift = tly_lift_exp,
-      .combine = tly_combine_exp,
-      .project = tly_project_exp,
+      .converts = 1,
       .identity = { TLY_LEAST, TLY_ZERO },
       .neutral = { TLY_LEAST, TLY_ZERO },
       .padding = TLY_LEAST },
@@ -68,19 +65,17 @@ static const tly_operator operators[] = {
       .neutral = { TLY_ONE },
       .empty = TLY_ONE,
       .watch = TLY_WATCH_PRODUCTS },
-    { SUMS(TALLY_MEAN), .project = tly_project_mean, .empty = TLY_NAN, .watch = TLY_WATCH_SUMS },
-    { SUMS(TALLY_L1), .lift = tly_lift_abs },
-    { SUMS(TALLY_SUM_SQUARE), .lift = tly_lift_square },
-    { SUMS(TALLY_L2), .lift = tly_lift_square, .project = tly_project_root, .of_reals = 1 },
-    { SUMS(TALLY_LOG_SUM), .project = tly_project_log, .of_reals = 1, .empty = TLY_LEAST,
+    { SUMS(TALLY_MEAN), .converts = 1, .empty = TLY_NAN, .watch = TLY_WATCH_SUMS },
+    { SUMS(TALLY_L1), .converts = 1 },
+    { SUMS(TALLY_SUM_SQUARE), .converts = 1 },
+    { SUMS(TALLY_L2), .converts = 1, .of_reals = 1 },
+    { SUMS(TALLY_LOG_SUM), .converts = 1, .of_reals = 1, .empty = TLY_LEAST,
       .watch = TLY_WATCH_SUMS },
     { .op = TALLY_LOG_SUM_EXP,
       .dtypes = TLY_NUMBERS,
       .parts = 2,
-      .lift = tly_lift_exp,
-      .combine = tly_combine_exp,
-      .project = tly_project_exp,
-      .take = tly_take_exp,
+      .converts = 1,
+      .takes = 1,
       .neutral = { TLY_LEAST, TLY_ZERO },
       .empty = TLY_LEAST },
     { .op = TALLY_MAX,
@@ -104,9 +99,7 @@ static const tly_operator operators[] = {
       .part = { TLY_PART_VALUE, TLY_PART_INDEX },
       .by = { KIR_SMAX, KIR_UMAX, KIR_CONST },
       .searches = 1,
-      .lift = tly_lift_indexed,
-      .combine = tly_combine_largest,
-      .project = tly_project_index,
+      .converts = 1,
       .neutral = { TLY_LEAST, TLY_MOST },
       .compares = 1 },
     { .op = TALLY_ARGMIN,
@@ -116,9 +109,7 @@ static const tly_operator operators[] = {
       .part = { TLY_PART_VALUE, TLY_PART_INDEX },
       .by = { KIR_SMIN, KIR_UMIN, KIR_CONST },
       .searches = 1,
-      .lift = tly_lift_indexed,
-      .combine = tly_combine_smallest,
-      .project = tly_project_index,
+      .converts = 1,
       .neutral = { TLY_MOST, TLY_MOST },
       .compares = 1 },
 };

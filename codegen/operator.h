@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operators as objects: what plans and templates must know of one, as a row of a table
- * (operator.c). Nothing else asks which operator it is.
+ * Operators as objects: what plans and templates must know of one, as a row of a table of facts
+ * (operator.c) and one of functions (operator_code.c). Nothing else asks which operator it is.
  *
  * What is combined are states: an element x, as an accumulator, is lifted to a state, states are
  * combined, and a state is projected to a result, an accumulator again. A state has up to three
- * parts; kernels that are being built hold it as a tuple (kir_tuple). Plans ask for facts alone.
+ * parts; kernels that are being built hold it as a tuple (kir_tuple). Plans ask for facts alone, so
+ * that libtally can plan without what builds kernels.
  */
 #ifndef TLY_OPERATOR_H
 #define TLY_OPERATOR_H
@@ -63,13 +64,8 @@ typedef struct tly_operator {
     uint8_t parts;               /* of a state, from 1 */
     uint8_t part[KIR_MAX_PARTS]; /* tly_part_kind */
     uint8_t by[TLY_CLASS_COUNT]; /* kir_op: what combines states of one part, x before y */
-    /* What `by` cannot say; each may be NULL: an element is its own state, as `by` says, and a
-     * state its own result. `index` is the element's position, or 0 where nobody gives it. */
-    kir_value (*lift)(struct tly_build *c, kir_value x, kir_value index);
-    kir_value (*combine)(struct tly_build *c, kir_value x, kir_value y);
-    kir_value (*project)(struct tly_build *c, kir_value state);
-    /* Several elements at once, as accumulators, where that costs less than one by one. */
-    kir_value (*take)(struct tly_build *c, kir_value state, const kir_value *x, unsigned n);
+    uint8_t converts; /* 1: an element is not its own state, or a state not its own result */
+    uint8_t takes;    /* 1: several elements at once cost less than one by one */
     uint8_t identity[KIR_MAX_PARTS]; /* tly_value: the state that an exclusive scan shows first */
     uint8_t neutral[KIR_MAX_PARTS];  /* tly_value: combines to the very bits of the other state */
     uint8_t empty;                   /* tly_value: the result of no elements (reductions) */
@@ -80,6 +76,20 @@ typedef struct tly_operator {
     uint8_t watch;                   /* tly_watch */
     uint8_t subgroup_scan;           /* kir_op of devices' subgroups, for integers; 0: none */
 } tly_operator;
+
+/* What `by` cannot say; each may be NULL: an element is its own state, as `by` says, and a state
+ * its own result. `index` is the element's position, or 0 where nobody gives it. */
+typedef struct tly_operator_code {
+    uint8_t op;
+    kir_value (*lift)(struct tly_build *c, kir_value x, kir_value index);
+    kir_value (*combine)(struct tly_build *c, kir_value x, kir_value y);
+    kir_value (*project)(struct tly_build *c, kir_value state);
+    /* Several elements at once, as accumulators. */
+    kir_value (*take)(struct tly_build *c, kir_value state, const kir_value *x, unsigned n);
+} tly_operator_code;
+
+/* operator_code.c: never NULL; an operator without functions has a row of NULLs. */
+const tly_operator_code *tly_operator_code_find(int op);
 
 /* NULL: no kernel is made for it (operator.c; what follows is in operator_facts.c). */
 const tly_operator *tly_operator_find(int op);

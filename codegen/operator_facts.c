@@ -44,7 +44,7 @@ unsigned tly_part_bytes(const tly_problem *p)
 int tly_is_plain(const tly_problem *p)
 {
     const tly_operator *o = tly_operator_find(p->op);
-    return o->parts == 1 && o->lift == NULL && o->project == NULL;
+    return o->parts == 1 && !o->converts;
 }
 
 kir_op tly_combines_by(const tly_problem *p)

@@ -99,7 +99,7 @@ static tally_status init_caches(tally_context *context, size_t bound, tally_comp
         return status;
     }
     context->cache.store = context->plans.store = &context->store;
-    context->cache.compile = context->plans.compile = compile;
+    context->cache.compile = compile; /* plans are made in any case */
     return TALLY_OK;
 }
 

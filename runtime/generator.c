@@ -46,6 +46,20 @@ int tly_generator_lasting(const tly_generator *generator)
     return generator->identity != NULL && strcmp(generator->identity, tly_identity) == 0;
 }
 
+#ifdef TALLY_VULKAN
+/* The generator's own planner, of which libtally has a copy (codegen/plan/gpu.h). */
+tally_status tly_gpu_plan_make(const tly_problem *problem, const tly_geometry *geometry,
+                               const tly_caps *caps, const char *overrides, tly_gpu_plan *plan,
+                               tally_error *error);
+
+tally_status tly_plan_alone(const tly_request *request, tly_gpu_plan *plan, tally_error *error)
+{
+    memset(plan, 0, sizeof *plan);
+    return tly_gpu_plan_make(&request->problem, &request->geometry, &request->caps, request->plan,
+                             plan, error);
+}
+#endif
+
 tally_status tly_plan_gpu(const tly_generator *generator, const tly_request *request,
                           tly_gpu_plan *plan, tally_error *error)
 {

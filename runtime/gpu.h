@@ -134,6 +134,22 @@ typedef struct tly_gpu_plan {
 
 _Static_assert(sizeof(tly_gpu_plan) == 14 * 4 + 3 * 8 * (TALLY_MAX_RANK - 1), "padding in a key");
 
+/* What is left of a device's facts where the plan is made: all that the code still depends on, so that
+ * it is the same for devices that are the same in this. What only plans and launches ask for is 0. */
+static inline void tly_caps_of_code(const tly_caps *caps, const tly_gpu_plan *plan, tly_caps *code)
+{
+    enum { SHUFFLES = TLY_SUBGROUP_BASIC | TLY_SUBGROUP_SHUFFLE };
+    *code = *caps;
+    code->vendor = code->driver = code->size_control = code->progress = code->saturation = 0;
+    code->invocations = code->groups_x = code->groups_y = code->shared_bytes = 0;
+    code->buffer_range = code->offset_align = 0;
+    code->addresses = (uint32_t)plan->addresses;
+    code->subgroup = plan->scan > 0 ? caps->subgroup : 0;
+    code->subgroup_ops &= plan->scan == 0   ? 0u
+                          : plan->scan == 1 ? (uint32_t)SHUFFLES
+                                            : (uint32_t)(SHUFFLES | TLY_SUBGROUP_ARITHMETIC);
+}
+
 typedef struct tly_gpu_artefact {
     tly_gpu_launch launch;
     uint32_t *words[TLY_GPU_PASSES];

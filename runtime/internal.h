@@ -198,7 +198,12 @@ int tly_generator_lasting(const tly_generator *generator);
 tally_status tly_plan_gpu(const tly_generator *generator, const tly_request *request,
                           tly_gpu_plan *plan, tally_error *error);
 
-/* kernel.c: has the full kernel for a descriptor in the context's memory. Within the fork gate. */
+/* generator.c: the same without a generator, by the planner that is a part of libtally, too; not in a
+ * libtally without Vulkan. */
+tally_status tly_plan_alone(const tly_request *request, tly_gpu_plan *plan, tally_error *error);
+
+/* kernel.c: has the full kernel for a descriptor in the context's memory; one for a profile is
+ * stored alone. Within the fork gate. */
 tally_status tly_kernel_warm(tally_context *context, const tally_descriptor *descriptor,
                              const tally_kernel_options *options, tally_error *error);
 

@@ -11,9 +11,14 @@ static const tly_operator *row_of(const tly_build *c)
     return tly_operator_find(c->p->op);
 }
 
+static const tly_operator_code *code_of(const tly_build *c)
+{
+    return tly_operator_code_find(c->p->op);
+}
+
 kir_value tly_lift_at(tly_build *c, kir_value x, kir_value index)
 {
-    const tly_operator *o = row_of(c);
+    const tly_operator_code *o = code_of(c);
     return o->lift ? o->lift(c, x, index) : x;
 }
 
@@ -24,13 +29,13 @@ kir_value tly_lift(tly_build *c, kir_value x)
 
 kir_value tly_project(tly_build *c, kir_value state)
 {
-    const tly_operator *o = row_of(c);
+    const tly_operator_code *o = code_of(c);
     return o->project ? o->project(c, state) : state;
 }
 
 kir_value tly_combine(tly_build *c, kir_value x, kir_value y)
 {
-    const tly_operator *o = row_of(c);
+    const tly_operator_code *o = code_of(c);
     return o->combine ? o->combine(c, x, y) : kir_bin(c->b, tly_combines_by(c->p), x, y);
 }
 
@@ -54,10 +59,10 @@ static kir_value decides(tly_build *c, const kir_value *x, const kir_value *inde
 kir_value tly_take(tly_build *c, kir_value state, const kir_value *x, const kir_value *index,
                    unsigned n)
 {
-    const tly_operator *o = row_of(c);
+    const tly_operator_code *o = code_of(c);
     if (o->take)
         return o->take(c, state, x, n);
-    if (o->searches)
+    if (row_of(c)->searches)
         return tly_combine(c, state, decides(c, x, index, n));
     kir_value some[TLY_REDUCE_MOST_STEPS];
     for (unsigned i = 0; i < n; i++)

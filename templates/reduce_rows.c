@@ -284,10 +284,10 @@ tly_reduce_rules tly_reduce_rules_of(const tly_reduce *r)
     if (r->watched)
         return tly_reduce_chains(vectors);
     tly_reduce_rules rules = { .lift = lift, .combine = tly_combine, .neutral = neutral };
-    int together = vectors > 1 && (o->take != NULL || o->searches);
+    int together = vectors > 1 && (o->takes || o->searches);
     rules.vectors = together ? 1 : vectors;
     rules.loads = vectors;
-    rules.take = o->take;
+    rules.take = tly_operator_code_find(o->op)->take;
     rules.searches = together && o->searches;
     return rules;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What reductions do to elements and states, as kernel IR: rows of the operators' table
- * (codegen/operator.c) point here.
+ * What reductions do to elements and states, as kernel IR: rows of the table of
+ * operators' functions (codegen/operator_code.c) point here.
  */
 #ifndef TLY_REDUCED_H
 #define TLY_REDUCED_H

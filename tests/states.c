@@ -2,7 +2,7 @@
 /*
  * Operators that are not Tally's, in the place of those that are: their states have several parts,
  * of several kinds, and do not commute. Programs and generators that have this file
- * (-Wl,--wrap=tly_operator_find) make kernels of these for the words of cumsum and cumprod:
+ * (-Wl,--wrap=tly_operator_find, tly_operator_code_find) make kernels of these for the words of cumsum and cumprod:
  *
  *   cumsum of integers   affine maps: x is t -> (2x + 1) t + x, as (a, b); what is shown is b of all
  *                        maps so far, the first innermost
@@ -17,6 +17,8 @@
 
 const tly_operator *__wrap_tly_operator_find(int op);
 const tly_operator *__real_tly_operator_find(int op);
+const tly_operator_code *__wrap_tly_operator_code_find(int op);
+const tly_operator_code *__real_tly_operator_code_find(int op);
 
 static int is_float(const tly_build *c)
 {
@@ -121,9 +123,7 @@ const tly_operator *__wrap_tly_operator_find(int op)
           .outputs = TLY_OUT_WIDER,
           .dtypes = TLY_NUMBERS,
           .parts = 2,
-          .lift = lift,
-          .combine = combine,
-          .project = project,
+          .converts = 1,
           .identity = { TLY_ONE, TLY_ZERO },
           .neutral = { TLY_ONE, TLY_ZERO },
           .padding = TLY_ZERO,
@@ -133,9 +133,7 @@ const tly_operator *__wrap_tly_operator_find(int op)
           .dtypes = TLY_NUMBERS,
           .parts = 3,
           .part = { TLY_PART_VALUE, TLY_PART_VALUE, TLY_PART_INDEX },
-          .lift = lift,
-          .combine = combine,
-          .project = project,
+          .converts = 1,
           .identity = { TLY_ONE, TLY_ZERO, TLY_ZERO },
           .neutral = { TLY_ONE, TLY_ZERO, TLY_ZERO },
           .padding = TLY_ZERO,
@@ -145,4 +143,10 @@ const tly_operator *__wrap_tly_operator_find(int op)
         if (operators[i].op == op)
             return &operators[i];
     return __real_tly_operator_find(op);
+}
+
+const tly_operator_code *__wrap_tly_operator_code_find(int op)
+{
+    static const tly_operator_code code = { .lift = lift, .combine = combine, .project = project };
+    return op == TALLY_CUMSUM || op == TALLY_CUMPROD ? &code : __real_tly_operator_code_find(op);
 }

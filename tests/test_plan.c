@@ -466,6 +466,18 @@ Test(plan, refuses_an_operator_without_a_row)
         cr_expect(tly_operator_find(op), "%s", tally_op_name((tally_op)op));
 }
 
+/* Plans are made by the facts alone. */
+Test(plan, facts_of_operators_are_those_of_their_functions)
+{
+    for (int op = 1; op < TALLY_OP_COUNT; op++) {
+        const tly_operator *facts = tly_operator_find(op);
+        const tly_operator_code *code = tly_operator_code_find(op);
+        cr_expect_eq(facts->converts, code->lift != NULL || code->project != NULL, "%s",
+                     tally_op_name((tally_op)op));
+        cr_expect_eq(facts->takes, code->take != NULL, "%s", tally_op_name((tally_op)op));
+    }
+}
+
 /* Vectors of 128 bits hold few lanes, and integer products take long: chains of scalars, or the way
  * of long rows. */
 Test(plan, short_rows_go_by_what_a_level_has)

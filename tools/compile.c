@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tally compile: kernels made ahead of time. The end of the output's name says what is made of
- * them. For a pack, a context whose cache is this command has each kernel made as for a program, by
- * several threads, and keeps what it would store; manifest.c has what is for Vulkan.
+ * them. For a pack, a context whose cache is this command has all kernels made as for a program that
+ * warms up, and keeps what it would store; manifest.c has what Vulkan programs without libtally take.
  */
 #include "manifest.h"
 #include "object.h"
@@ -11,43 +11,27 @@
 #include "../runtime/guess.h"
 #include "../runtime/pack.h"
 
-#include <inttypes.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { MOST_JOBS = 256 };
-
-/* What all threads share. */
+/* A pack on its way. */
 typedef struct work {
     tally_context *context;
     const tly_batch *batch;
+    tally_descriptor *descriptors; /* of the batch */
     tly_targets targets;
-    atomic_size_t next;   /* line times devices plus device */
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* of what follows: the context's threads share it */
     tly_packed_entry *entries;
     size_t entry_count;
-    int status;
-    tly_report *report; /* the first failure's */
+    int no_memory;
 } work;
 
-/* ---- what the context would store ---- */
+/* ---- what the context stores ---- */
 
 static int no_memory(tly_report *report)
 {
     return tly_refuse(report, EXIT_MEMORY, "file", "no memory for the kernels");
-}
-
-static void fail(work *w, const char *name, const tally_error *error)
-{
-    pthread_mutex_lock(&w->lock);
-    if (!w->status) {
-        w->status = error ? tly_adopt(w->report, error) : no_memory(w->report);
-        tly_report_where(w->report, name);
-    }
-    pthread_mutex_unlock(&w->lock);
 }
 
 /* The lock is held. */
@@ -67,64 +51,72 @@ static void save(void *user, const void *key, size_t key_bytes, const void *data
 {
     work *w = user;
     void *copy = malloc(bytes + !bytes);
-    int kept = 0;
+    pthread_mutex_lock(&w->lock);
     if (copy) {
         memcpy(copy, data, bytes);
-        pthread_mutex_lock(&w->lock);
-        kept = keep(w, (tly_packed_entry){ tly_hash(0, key, key_bytes), copy, bytes });
-        pthread_mutex_unlock(&w->lock);
     }
-    if (!kept) {
+    if (!copy || !keep(w, (tly_packed_entry){ tly_hash(0, key, key_bytes), copy, bytes })) {
+        w->no_memory = 1;
         free(copy);
-        fail(w, "", NULL);
     }
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* What one target has made, another may need: kernels for Vulkan depend on few of a device's facts. */
+static int load(void *user, const void *key, size_t key_bytes, tally_write give, void *to)
+{
+    work *w = user;
+    const uint64_t hash = tly_hash(0, key, key_bytes);
+    tly_packed_entry found = { 0, NULL, 0 };
+    pthread_mutex_lock(&w->lock);
+    for (size_t i = 0; i < w->entry_count && !found.bytes; i++) {
+        if (w->entries[i].hash == hash) {
+            found = w->entries[i];
+        }
+    }
+    pthread_mutex_unlock(&w->lock);
+    return found.bytes ? give(to, found.bytes, found.count) : 1;
 }
 
 /* ---- making ---- */
 
-static void make(work *w, size_t which)
+/* The message begins with the place of the descriptor that it is about. */
+static int refuse_line(const work *w, tally_error *error, tly_report *report)
 {
-    const tly_batch_line *line = &w->batch->lines[which / w->targets.count];
-    const tally_kernel_options options = {
-        .size = sizeof options, .device = w->targets.selectors[which % w->targets.count]
-    };
+    char *why = error->message;
+    const size_t line = strtoull(error->message, &why, 10);
+    if (why == error->message || strncmp(why, ": ", 2) != 0 || line >= w->batch->count) {
+        return tly_adopt(report, error);
+    }
+    memmove(error->message, why + 2, strlen(why + 2) + 1);
+    const int status = tly_adopt(report, error);
+    tly_report_where(report, w->batch->lines[line].name);
+    return status;
+}
+
+static int make_for(work *w, const char *device, const char *profile, tly_report *report)
+{
+    const tally_kernel_options options = { .size = sizeof options,
+                                           .device = device,
+                                           .profile = profile };
     tally_error error = TALLY_ERROR_INIT;
-    tally_kernel *kernel = NULL;
-    if (tally_kernel_create(w->context, &line->descriptor, &options, &kernel, &error) != TALLY_OK) {
-        fail(w, line->name, &error);
+    if (tally_context_warm(w->context, w->descriptors, w->batch->count, &options, &error) !=
+        TALLY_OK) {
+        return refuse_line(w, &error, report);
     }
-    tally_kernel_destroy(&kernel);
+    return w->no_memory ? no_memory(report) : EXIT_DONE;
 }
 
-static void *make_some(void *user)
+static int make_all(work *w, tly_report *report)
 {
-    work *w = user;
-    const size_t all = w->batch->count * w->targets.count;
-    for (size_t which; (which = atomic_fetch_add(&w->next, 1)) < all;) {
-        pthread_mutex_lock(&w->lock);
-        const int failed = w->status;
-        pthread_mutex_unlock(&w->lock);
-        if (failed) {
-            break;
-        }
-        make(w, which);
+    int status = EXIT_DONE;
+    for (size_t i = 0; i < w->targets.count && !status; i++) {
+        status = make_for(w, w->targets.selectors[i], NULL, report);
     }
-    return NULL;
-}
-
-/* As many threads as there can be, this one among them. */
-static void make_all(work *w, int jobs)
-{
-    pthread_t threads[MOST_JOBS];
-    int started = 0;
-    while (started < jobs - 1 && started < MOST_JOBS &&
-           pthread_create(&threads[started], NULL, make_some, w) == 0) {
-        started++;
+    for (size_t i = 0; i < w->targets.profile_count && !status; i++) {
+        status = make_for(w, NULL, w->targets.profiles[i], report);
     }
-    make_some(w);
-    for (int i = 0; i < started; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    return status;
 }
 
 /* ---- a pack ---- */
@@ -141,36 +133,54 @@ static int put_pack(const work *w, const char *path, tly_pages *pages, tly_repor
     return to ? EXIT_DONE : no_memory(report);
 }
 
+/* Levels where neither they nor profiles are named. */
+static int find_targets(tly_targets *targets, const tly_options *options, tly_report *report)
+{
+    int status = EXIT_DONE;
+    if (options->device || !options->profile) {
+        status = tly_targets_read(targets, options->device, report);
+    }
+    if (!status && options->profile) {
+        status = tly_targets_read_profiles(targets, options->profile, report);
+    }
+    return status;
+}
+
 static int fill_pack(work *w, const tly_options *options, tly_pages *pages, tly_report *report)
 {
-    const tally_context_options context = {
-        .size = sizeof context, .cache_folder = "", .cache_save = save, .cache_user = w
-    };
+    const tally_context_options context = { .size = sizeof context,
+                                            .threads = options->jobs,
+                                            .cache_folder = "",
+                                            .cache_load = load,
+                                            .cache_save = save,
+                                            .cache_user = w };
     tally_error error = TALLY_ERROR_INIT;
-    const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    const int status = tly_targets_read(&w->targets, options->device, report);
+    int status = find_targets(&w->targets, options, report);
     if (status) {
         return status;
     }
     if (tally_context_create(&context, &w->context, &error) != TALLY_OK) {
         return tly_adopt(report, &error);
     }
-    make_all(w, options->jobs ? options->jobs : (int)(cpus > 0 ? cpus : 1));
-    if (!w->status && !w->entry_count) {
+    status = make_all(w, report);
+    if (!status && !w->entry_count) {
         return tly_refuse(
             report, EXIT_UNSUPPORTED, "device",
             "no kernel is needed for empty tensors, and none kept that a generator of "
             "another build makes");
     }
-    return w->status ? w->status : put_pack(w, options->out, pages, report);
+    return status ? status : put_pack(w, options->out, pages, report);
 }
 
 static int make_pack(const tly_options *options, const tly_batch *batch, tly_pages *pages,
                      tly_report *report)
 {
-    work w = { .batch = batch, .report = report };
-    if (options->profile) {
-        return tly_refuse(report, EXIT_USAGE, "usage", "a pack is for devices, not for a profile");
+    work w = { .batch = batch, .descriptors = calloc(batch->count, sizeof *w.descriptors) };
+    if (!w.descriptors) {
+        return no_memory(report);
+    }
+    for (size_t i = 0; i < batch->count; i++) {
+        w.descriptors[i] = batch->lines[i].descriptor;
     }
     /* Kernels that a pack has would not be stored once more. */
     setenv("TALLY_PACK", "", 1);
@@ -181,6 +191,8 @@ static int make_pack(const tly_options *options, const tly_batch *batch, tly_pag
         free((void *)w.entries[i].bytes);
     }
     free(w.entries);
+    free(w.descriptors);
+    tly_targets_end(&w.targets);
     pthread_mutex_destroy(&w.lock);
     return status;
 }
@@ -273,10 +285,15 @@ static int add_depfile(const tly_options *options, const tly_batch *batch, tly_p
         fputc(' ', to);
         put_name(to, batch->files[i]);
     }
-    if (options->profile) {
-        fputc(' ', to);
-        put_name(to, options->profile);
+    char *profiles = strdup(options->profile ? options->profile : ""), *rest = profiles;
+    if (!profiles) {
+        return no_memory(report);
     }
+    for (const char *name; (name = strsep(&rest, ",")) != NULL;) {
+        fputs(name[0] ? " " : "", to);
+        put_name(to, name);
+    }
+    free(profiles);
     fputc('\n', to);
     return EXIT_DONE;
 }

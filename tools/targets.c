@@ -2,6 +2,7 @@
 /* The devices that kernels are made for ahead of time; see targets.h. */
 #include "targets.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define DEFAULT "cpu:x86-64-v2,cpu:x86-64-v3,cpu:x86-64-v4"
@@ -24,4 +25,31 @@ int tly_targets_read(tly_targets *targets, const char *names, tly_report *report
         }
     }
     return EXIT_DONE;
+}
+
+int tly_targets_read_profiles(tly_targets *targets, const char *names, tly_report *report)
+{
+    char *copy = strdup(names), *rest = copy, *name;
+    int status = copy ? EXIT_DONE : tly_refuse(report, EXIT_MEMORY, "file", "no memory for names");
+    targets->profile_count = 0;
+    while (!status && (name = strsep(&rest, ",")) != NULL) {
+        char **text = &targets->profiles[targets->profile_count];
+        if (targets->profile_count == TLY_MOST_TARGETS) {
+            status = tly_refuse(report, EXIT_USAGE, "device", "more than %d profiles",
+                                TLY_MOST_TARGETS);
+        } else {
+            status = tly_profile_load(name, text, report);
+            targets->profile_count += *text != NULL;
+        }
+    }
+    free(copy);
+    return status;
+}
+
+void tly_targets_end(tly_targets *targets)
+{
+    for (size_t i = 0; i < targets->profile_count; i++) {
+        free(targets->profiles[i]);
+    }
+    targets->profile_count = 0;
 }

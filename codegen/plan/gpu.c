@@ -9,7 +9,6 @@
 
 #include "../../runtime/error.h"
 #include "../operator.h"
-#include "choices.h"
 #include "keys.h"
 
 int tly_gpu_takes_lanes(const tly_gpu_plan *plan)
@@ -133,9 +132,9 @@ static tally_status choose_steps(const tly_geometry *g, tly_gpu_plan *plan, tall
     return TALLY_OK;
 }
 
-/* ---- overrides and text ---- */
+/* ---- overrides ---- */
 
-static const tly_gpu_limits *const limits[TLY_GPU_TEMPLATE_COUNT] = {
+const tly_gpu_limits *const tly_gpu_limits_of[TLY_GPU_TEMPLATE_COUNT] = {
     [TLY_GPU_COLUMNS] = &tly_gpu_columns_limits,
     [TLY_GPU_SUBGROUPS] = &tly_gpu_subgroups_limits,
     [TLY_GPU_WORKGROUPS] = &tly_gpu_workgroups_limits,
@@ -148,23 +147,23 @@ static const tly_gpu_limits *const limits[TLY_GPU_TEMPLATE_COUNT] = {
 
 const char *tly_gpu_template_name(const tly_gpu_plan *plan)
 {
-    return limits[plan->template_id]->keys.name;
+    return tly_gpu_limits_of[plan->template_id]->keys.name;
 }
 
 _Static_assert(offsetof(tly_gpu_plan, template_id) == 0, "the id is a plan's first field");
 _Static_assert(offsetof(tly_gpu_plan, index_bits) < TLY_PLAN_CHOICES * sizeof(int32_t),
                "a bit for each choice");
 
-static void list_keys(const tly_keys *keys[TLY_GPU_TEMPLATE_COUNT])
+void tly_gpu_keys(const tly_keys *keys[TLY_GPU_TEMPLATE_COUNT])
 {
     for (size_t i = 0; i < TLY_GPU_TEMPLATE_COUNT; i++)
-        keys[i] = &limits[i]->keys;
+        keys[i] = &tly_gpu_limits_of[i]->keys;
 }
 
 static tally_status read_overrides(const char *text, tly_forced *forced, tally_error *e)
 {
     const tly_keys *keys[TLY_GPU_TEMPLATE_COUNT];
-    list_keys(keys);
+    tly_gpu_keys(keys);
     return tly_keys_read(keys, TLY_GPU_TEMPLATE_COUNT, NULL, text, forced, e);
 }
 
@@ -182,7 +181,7 @@ static tally_status judge_early(const tly_problem *p, const tly_caps *caps,
         return tly_fail(e, TALLY_INVALID, "plan", "%s", refusal);
     if (!tly_is_forced(forced, KEY(template_id)))
         return TALLY_OK;
-    const tly_gpu_limits *l = limits[forced->value[0]];
+    const tly_gpu_limits *l = tly_gpu_limits_of[forced->value[0]];
     refusal = l->refuses(p, caps);
     if (refusal != NULL)
         return tly_fail(e, TALLY_INVALID, "plan", "%s", refusal);
@@ -193,7 +192,7 @@ static tally_status judge_early(const tly_problem *p, const tly_caps *caps,
 static tally_status check(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                           const tly_forced *forced, const tly_gpu_plan *plan, tally_error *e)
 {
-    const tly_gpu_limits *l = limits[plan->template_id];
+    const tly_gpu_limits *l = tly_gpu_limits_of[plan->template_id];
     tally_status s = tly_keys_judge(&l->keys, forced, e);
     tally_status fails = forced->given ? TALLY_INVALID : TALLY_INTERNAL;
     if (s != TALLY_OK)
@@ -235,60 +234,4 @@ tally_status tly_gpu_plan_make(const tly_problem *problem, const tly_geometry *g
     if (s == TALLY_OK)
         *plan = made;
     return s;
-}
-
-tally_status tly_gpu_plan_print(const tly_gpu_plan *plan, tally_write write, void *user)
-{
-    return tly_keys_print(&limits[plan->template_id]->keys, plan, write, user);
-}
-
-tally_status tly_gpu_plan_explain(const tly_gpu_plan *plan, tally_write write, void *user)
-{
-    return tly_keys_explain(&limits[plan->template_id]->keys, tly_gpu_reasons, plan, write, user);
-}
-
-/* ---- for who looks for the fastest ---- */
-
-/* The arguments of tly_gpu_plan_make that stay. */
-typedef struct about {
-    const tly_problem *problem;
-    const tly_geometry *geometry;
-    const tly_caps *caps;
-} about;
-
-static tally_status make_one(const void *user, const char *overrides, void *plan)
-{
-    const about *a = user;
-    return tly_gpu_plan_make(a->problem, a->geometry, a->caps, overrides, plan, NULL);
-}
-
-tally_status tly_gpu_plan_choices(const tly_problem *problem, const tly_geometry *geometry,
-                                  const tly_caps *caps, const char *overrides, tally_write write,
-                                  void *user, tally_error *error)
-{
-    const about a = { problem, geometry, caps };
-    const tly_keys *keys[TLY_GPU_TEMPLATE_COUNT];
-    const tly_choosing choosing = { keys,         TLY_GPU_TEMPLATE_COUNT,
-                                    TLY_GPU_COPY, sizeof(tly_gpu_plan),
-                                    make_one,     &a };
-    tly_gpu_plan plan;
-    list_keys(keys);
-    tally_status s = tly_gpu_plan_make(problem, geometry, caps, overrides, &plan, error);
-    return s == TALLY_OK ? tly_choices_print(&choosing, overrides, write, user, error) : s;
-}
-
-/* Uncut columns are the plain loop's. A reduction's lane is, too, until it is cut, where its order counts:
- * that of other operators' elements is free. */
-tally_status tly_gpu_plan_order(const tly_problem *problem, const tly_gpu_plan *plan,
-                                tally_write write, void *user)
-{
-    static const char *const lanes = " workgroup vector segments addresses index_bits wide length ";
-    int in_order = problem->order == TALLY_ORDER_SERIAL ||
-                   tly_is_watched_as(problem, TLY_WATCH_SUMS) ||
-                   tly_is_watched_as(problem, TLY_WATCH_PRODUCTS);
-    int by_lanes = plan->template_id == TLY_GPU_COLUMNS ||
-                   (plan->template_id == TLY_GPU_REDUCE_LANES && in_order);
-    return tly_order_print(problem, &limits[plan->template_id]->keys,
-                           by_lanes && plan->chunk == 0 ? lanes : " addresses index_bits wide ",
-                           plan, write, user);
 }

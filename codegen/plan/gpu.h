@@ -23,7 +23,8 @@ typedef enum tly_gpu_template {
 
 const char *tly_gpu_template_name(const tly_gpu_plan *plan);
 
-/* TALLY_UNSUPPORTED, field dtype or device: the feature that the device lacks. TALLY_INVALID,
+/* libtally has a copy, for where there is no generator (runtime/generator.c).
+ * TALLY_UNSUPPORTED, field dtype or device: the feature that the device lacks. TALLY_INVALID,
  * field plan: an override that is none for this kernel, as tly_plan_make says (plan.h). A chunk is
  * rounded up to whole tiles. */
 tally_status tly_gpu_plan_make(const tly_problem *problem, const tly_geometry *geometry,

@@ -6,6 +6,10 @@
 #include "gpu.h"
 #include "keys.h"
 
+/* By template (gpu.c): limits, and the keys of each. */
+extern const tly_gpu_limits *const tly_gpu_limits_of[TLY_GPU_TEMPLATE_COUNT];
+void tly_gpu_keys(const tly_keys *keys[TLY_GPU_TEMPLATE_COUNT]);
+
 /* Template, scan, widths and chunk, but for what is forced; addresses and outer dims are another
  * matter. What is forced is in its key's range, but may not suit the rest. */
 void tly_gpu_choose(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,

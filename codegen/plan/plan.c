@@ -387,7 +387,7 @@ static int32_t choose_reduce_unroll(const tly_problem *p, const tly_target *t, c
     if (is_serial_row(p) || (p->dense & TLY_REDUCED_SHORT))
         return 1;
     (void)t;
-    return tly_operator_find(p->op)->take != NULL ? 4 : 8;
+    return tly_operator_find(p->op)->takes ? 4 : 8;
 }
 
 /* Short rows side by side, as many as lanes and as there are registers for. */

@@ -33,6 +33,11 @@ void tly_vulkan_kernel_drop(tally_vulkan_kernel *kernel);
 /* Stores the request's plan as the one without overrides. Within the fork gate. */
 tally_status tly_vulkan_keep(tally_vulkan *vulkan, const tly_request *request, tally_error *error);
 
+/* Has the kernel for a request whose caps are a profile's made, unless the context's store has it,
+ * and stores it. Within the fork gate. */
+tally_status tly_vulkan_store(tally_context *context, const tly_request *request,
+                              tally_error *error);
+
 /* Runs on host memory that the caller has checked. Re-entrant. */
 tally_status tly_vulkan_kernel_run(const tally_vulkan_kernel *kernel, const void *in, void *out,
                                    tally_error *error);

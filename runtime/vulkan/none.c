@@ -55,6 +55,14 @@ tally_status tly_vulkan_keep(tally_vulkan *vulkan, const tly_request *request, t
     return refuse("device", error);
 }
 
+tally_status tly_vulkan_store(tally_context *context, const tly_request *request,
+                              tally_error *error)
+{
+    (void)context;
+    (void)request;
+    return refuse("device", error);
+}
+
 tally_status tly_vulkan_kernel_make(tally_vulkan *vulkan, const tly_request *request,
                                     tally_vulkan_kernel **kernel, tally_error *error)
 {

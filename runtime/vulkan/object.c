@@ -16,7 +16,7 @@
 
 /* What pipelines depend on, beside the device. Zeroed, then filled: padding is compared, too. */
 typedef struct facts {
-    tly_caps caps;
+    tly_caps caps; /* those that code depends on: tly_caps_of_code */
     tly_problem problem;
     tly_gpu_plan plan;
 } facts;
@@ -53,24 +53,29 @@ static tally_status join(const tly_gpu_artefact *a, tly_piece *made, tally_error
     return TALLY_OK;
 }
 
-static tally_status make(const tly_object *object, tly_piece *made, tally_error *error)
+static tally_status generate(tally_context *context, const facts *f, tly_piece *made,
+                             tally_error *error)
 {
-    tally_vulkan *v = object->key.owner;
-    const facts *f = object->key.facts;
     const tly_generator *generator;
-    tally_status status = tly_generator_find(v->context, &generator, error);
+    tally_status status = tly_generator_find(context, &generator, error);
     if (status != TALLY_OK) {
         return status;
     }
     tly_gpu_artefact artefact;
     memset(&artefact, 0, sizeof artefact);
-    status = tly_make_gpu(v->context, generator, &f->problem, &f->caps, &f->plan, &artefact, error);
+    status = tly_make_gpu(context, generator, &f->problem, &f->caps, &f->plan, &artefact, error);
     if (status == TALLY_OK) {
         status = join(&artefact, made, error);
         made->lasting = tly_generator_lasting(generator);
-        tly_release_gpu_artefact(v->context, generator, &artefact);
+        tly_release_gpu_artefact(context, generator, &artefact);
     }
     return status;
+}
+
+static tally_status make(const tly_object *object, tly_piece *made, tally_error *error)
+{
+    const tally_vulkan *v = object->key.owner;
+    return generate(v->context, object->key.facts, made, error);
 }
 
 /* --- loading -------------------------------------------------------------------------------- */
@@ -201,15 +206,21 @@ static const tly_backend backend = {
     .name = name,
 };
 
+static void find_facts(const tly_caps *caps, const tly_problem *problem, const tly_gpu_plan *plan,
+                       facts *f)
+{
+    memset(f, 0, sizeof *f);
+    tly_caps_of_code(caps, plan, &f->caps);
+    memcpy(&f->problem, problem, sizeof f->problem);
+    memcpy(&f->plan, plan, sizeof f->plan);
+}
+
 tally_status tly_vk_object_get(tally_vulkan *v, const tly_problem *problem,
                                const tly_gpu_plan *plan, tly_vk_object **object, tly_origin *origin,
                                tally_error *error)
 {
     facts f;
-    memset(&f, 0, sizeof f);
-    memcpy(&f.caps, &v->facts.caps, sizeof f.caps);
-    memcpy(&f.problem, problem, sizeof f.problem);
-    memcpy(&f.plan, plan, sizeof f.plan);
+    find_facts(&v->facts.caps, problem, plan, &f);
     const tly_key key = { &backend, v, &f, "" };
     tly_object *found;
     tally_status status = tly_cache_get(&v->context->cache, &key, &found, origin, error);
@@ -231,4 +242,48 @@ void tly_vk_object_drop(tally_vulkan *v, tly_vk_object *object)
 const tly_gpu_plan *tly_vk_object_plan(const tly_vk_object *object)
 {
     return &((const facts *)object->base.key.facts)->plan;
+}
+
+/* --- for devices that are not here ---------------------------------------------------------- */
+
+static tally_status make_and_store(tally_context *context, const tly_request *request,
+                                   const facts *f, const tly_store_key *key, tally_error *error)
+{
+    tly_piece made = { .bytes = NULL };
+    tally_status status = generate(context, f, &made, error);
+    if (status == TALLY_OK && made.lasting) {
+        tly_store_name n = { { 0 }, { 0 } };
+        tly_problem_word(&f->problem, n.word, sizeof n.word);
+        snprintf(n.device, sizeof n.device, "%.63s", request->target);
+        tly_store_save(&context->store, key, &n, made.bytes, made.count);
+    }
+    free(made.bytes);
+    return status;
+}
+
+tally_status tly_vulkan_store(tally_context *context, const tly_request *request,
+                              tally_error *error)
+{
+    tly_gpu_plan plan;
+    facts f;
+    tly_store_key key;
+    tly_piece there = { .bytes = NULL };
+    int lasting;
+    tally_status status = tly_vk_plan_make(context, request, &plan, &lasting, error);
+    if (status != TALLY_OK) {
+        return status;
+    }
+    find_facts(&request->caps, &request->problem, &plan, &f);
+    if (!tly_store_key_make(&key, backend.kind, &f, sizeof f, "")) {
+        return TALLY_OK; /* as of those that run: too long to be stored */
+    }
+    if (tly_store_load(&context->store, &key, &there.bytes, &there.count, NULL)) {
+        free(there.bytes);
+        return TALLY_OK;
+    }
+    if (context->cache.compile == TALLY_COMPILE_NEVER) {
+        return tly_fail(error, TALLY_NO_GENERATOR, "device",
+                        "compile is never, and the kernel for %s is not stored", request->target);
+    }
+    return make_and_store(context, request, &f, &key, error);
 }

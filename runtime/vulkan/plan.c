@@ -2,6 +2,7 @@
 /*
  * Plans of kernels for Vulkan devices, kept as the kernels are: a plan depends on the geometry, and
  * is a part of the kernel's key, so that one in memory or on disk is found without the generator.
+ * Where there is no generator, libtally plans alone, so that one in a pack is found for any geometry.
  */
 #include "internal.h"
 
@@ -24,29 +25,36 @@ typedef struct known {
     tly_gpu_plan plan;
 } known;
 
+tally_status tly_vk_plan_make(tally_context *context, const tly_request *request,
+                              tly_gpu_plan *plan, int *lasting, tally_error *error)
+{
+    const tly_generator *generator;
+    const int never = context->cache.compile == TALLY_COMPILE_NEVER;
+    if (never || tly_generator_find(context, &generator, NULL) != TALLY_OK) {
+        *lasting = 1;
+        return tly_plan_alone(request, plan, error);
+    }
+    *lasting = tly_generator_lasting(generator);
+    return tly_plan_gpu(generator, request, plan, error);
+}
+
 static tally_status make(const tly_object *object, tly_piece *made, tally_error *error)
 {
     const facts *f = object->key.facts;
     const tly_request request = {
         .problem = f->problem, .geometry = f->geometry, .caps = f->caps, .plan = object->key.plan
     };
-    const tly_generator *generator;
     tly_gpu_plan *plan = malloc(sizeof *plan);
     if (plan == NULL) {
         return tly_out_of_memory(error, "a plan", sizeof *plan);
     }
-    tally_status status = tly_generator_find(object->key.owner, &generator, error);
-    if (status == TALLY_OK) {
-        status = tly_plan_gpu(generator, &request, plan, error);
-    }
+    *made = (tly_piece){ .bytes = plan, .count = sizeof *plan };
+    tally_status status = tly_vk_plan_make(object->key.owner, &request, plan, &made->lasting,
+                                           error);
     if (status != TALLY_OK) {
         free(plan);
-        return status;
     }
-    *made = (tly_piece){ .bytes = plan,
-                         .count = sizeof *plan,
-                         .lasting = tly_generator_lasting(generator) };
-    return TALLY_OK;
+    return status;
 }
 
 static tally_status load(tly_object *object, const tly_piece *made, tally_error *error)

@@ -66,8 +66,6 @@ static void describe(tly_gpu *g, tly_gpu_launch *launch)
         int alone = carries && p->template_id == TLY_GPU_SUBGROUPS; /* a row each */
         launch->pass[pass].workgroup = alone ? g->caps->subgroup : (uint32_t)p->workgroup;
         launch->pass[pass].subgroup = p->scan > 0 ? g->caps->subgroup : 0;
-        if (launch->pass[pass].workgroup > g->caps->invocations)
-            launch->pass[pass].workgroup = g->caps->invocations;
     }
 }
 

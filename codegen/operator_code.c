@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What operators do that no single operation of kernel IR says. Tests put others in its place, as of
+ * operator.c.
+ */
+#include "operator.h"
+
+#include <stddef.h>
+
+#include "../templates/reduced.h"
+
+#define OF_EXP \
+    .lift = tly_lift_exp, .combine = tly_combine_exp, .project = tly_project_exp
+
+static const tly_operator_code codes[] = {
+    { .op = TALLY_CUMLOGSUMEXP, OF_EXP },
+    { .op = TALLY_MEAN, .project = tly_project_mean },
+    { .op = TALLY_L1, .lift = tly_lift_abs },
+    { .op = TALLY_SUM_SQUARE, .lift = tly_lift_square },
+    { .op = TALLY_L2, .lift = tly_lift_square, .project = tly_project_root },
+    { .op = TALLY_LOG_SUM, .project = tly_project_log },
+    { .op = TALLY_LOG_SUM_EXP, OF_EXP, .take = tly_take_exp },
+    { .op = TALLY_ARGMAX,
+      .lift = tly_lift_indexed,
+      .combine = tly_combine_largest,
+      .project = tly_project_index },
+    { .op = TALLY_ARGMIN,
+      .lift = tly_lift_indexed,
+      .combine = tly_combine_smallest,
+      .project = tly_project_index },
+};
+
+const tly_operator_code *tly_operator_code_find(int op)
+{
+    static const tly_operator_code none = { .op = 0 };
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        if (codes[i].op == op)
+            return &codes[i];
+    }
+    return &none;
+}
