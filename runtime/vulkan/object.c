@@ -9,6 +9,7 @@
 #include "../error.h"
 #include "../fork.h"
 #include "../isolate.h"
+#include "words.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ typedef struct facts {
     tly_gpu_plan plan;
 } facts;
 
-/* In front of the words of all passes. */
+/* In front of the words of all passes (words.h). */
 typedef struct front {
     tly_gpu_launch launch;
     uint32_t word_count[TLY_GPU_PASSES];
@@ -32,22 +33,19 @@ typedef struct front {
 static tally_status join(const tly_gpu_artefact *a, tly_piece *made, tally_error *error)
 {
     front f = { .launch = a->launch };
-    made->count = sizeof f;
+    size_t most = sizeof f;
     for (int i = 0; i < TLY_GPU_PASSES; i++) {
         f.word_count[i] = (uint32_t)a->word_count[i];
-        made->count += a->word_count[i] * sizeof(uint32_t);
+        most += a->word_count[i] * TLY_WORD_MOST;
     }
-    char *bytes = malloc(made->count), *to = bytes;
+    unsigned char *bytes = malloc(most);
     if (bytes == NULL) {
-        return tly_out_of_memory(error, "a kernel", made->count);
+        return tly_out_of_memory(error, "a kernel", most);
     }
-    memcpy(to, &f, sizeof f);
-    to += sizeof f;
+    memcpy(bytes, &f, sizeof f);
+    made->count = sizeof f;
     for (int i = 0; i < TLY_GPU_PASSES; i++) {
-        if (a->word_count[i] > 0) {
-            memcpy(to, a->words[i], a->word_count[i] * sizeof(uint32_t));
-            to += a->word_count[i] * sizeof(uint32_t);
-        }
+        made->count += tly_words_squeeze(a->words[i], a->word_count[i], bytes + made->count);
     }
     made->bytes = bytes;
     return TALLY_OK;
@@ -135,53 +133,81 @@ static void unload(tly_object *object)
     }
 }
 
-/* Whether `made` holds what its front says, each module beginning as one. */
-static int sound(const front *f, const tly_piece *made)
+/* Whether the front can be one. */
+static int sound(const front *f)
 {
     const tly_gpu_launch *l = &f->launch;
-    size_t left = made->count - sizeof *f;
     int good = l->abi == TLY_GPU_ABI_VERSION && l->passes >= 1 && l->passes <= TLY_GPU_PASSES &&
                l->addresses <= 1 && tly_has_tensors(l->tensors);
-    const char *words = (const char *)made->bytes + sizeof *f;
     for (uint32_t i = 0; good && i < TLY_GPU_PASSES; i++) {
-        size_t bytes = f->word_count[i] * sizeof(uint32_t);
-        uint32_t first = 0;
-        if (bytes >= sizeof first && bytes <= left) {
-            memcpy(&first, words, sizeof first);
-        }
-        good = i < l->passes ? f->word_count[i] >= 5 && bytes <= left && first == 0x07230203
-                             : bytes == 0;
-        words += bytes;
-        left -= good ? bytes : 0;
+        good = i < l->passes ? f->word_count[i] >= 5 : f->word_count[i] == 0;
     }
-    return good && left == 0;
+    return good;
+}
+
+/* The words of all passes, from malloc: all that `made` has behind its front, each module beginning as
+ * one. */
+static tally_status expand(const front *f, const tly_piece *made, uint32_t **words,
+                           tally_error *error)
+{
+    const unsigned char *bytes = (const unsigned char *)made->bytes + sizeof *f;
+    size_t left = made->count - sizeof *f, count = 0, done = 0;
+    for (int i = 0; i < TLY_GPU_PASSES; i++) {
+        count += f->word_count[i];
+    }
+    int good = count <= left; /* a byte each at least */
+    *words = good ? malloc(count * sizeof **words) : NULL;
+    if (good && *words == NULL) {
+        return tly_out_of_memory(error, "modules", count * sizeof **words);
+    }
+    for (uint32_t i = 0; good && i < f->launch.passes; i++) {
+        const size_t used = tly_words_expand(bytes, left, *words + done, f->word_count[i]);
+        good = used > 0 && (*words)[done] == 0x07230203;
+        bytes += used;
+        left -= used;
+        done += f->word_count[i];
+    }
+    if (good && left == 0) {
+        return TALLY_OK;
+    }
+    free(*words);
+    return tly_fail(error, TALLY_INTERNAL, "device", "the generator's modules are bad");
+}
+
+static tally_status make_pipelines(tly_object *object, const front *f, const uint32_t *words,
+                                   tally_error *error)
+{
+    tly_vk_object *o = (tly_vk_object *)object;
+    char word[64];
+    tly_problem_word(&((const facts *)object->key.facts)->problem, word, sizeof word);
+    o->launch = f->launch;
+    for (uint32_t i = 0; i < o->launch.passes; i++) {
+        tally_status status = make_pipeline(object->key.owner, &o->launch, i, words,
+                                            f->word_count[i], &o->pipeline[i], error);
+        if (status != TALLY_OK) {
+            unload(object);
+            return status;
+        }
+        tly_vk_label_pipeline(object->key.owner, o->pipeline[i], word);
+        words += f->word_count[i];
+    }
+    return TALLY_OK;
 }
 
 static tally_status load(tly_object *object, const tly_piece *made, tally_error *error)
 {
-    tly_vk_object *o = (tly_vk_object *)object;
     front f;
+    uint32_t *words;
     if (made->count >= sizeof f) {
         memcpy(&f, made->bytes, sizeof f);
     }
-    if (made->count < sizeof f || !sound(&f, made)) {
+    if (made->count < sizeof f || !sound(&f)) {
         return tly_fail(error, TALLY_INTERNAL, "device", "the generator's launch record is bad");
     }
-    o->launch = f.launch;
-    const uint32_t *words = (const uint32_t *)((const char *)made->bytes + sizeof f);
-    char word[64];
-    tly_problem_word(&((const facts *)object->key.facts)->problem, word, sizeof word);
-    tally_status status = TALLY_OK;
-    for (uint32_t i = 0; i < o->launch.passes && status == TALLY_OK; i++) {
-        status = make_pipeline(object->key.owner, &o->launch, i, words, f.word_count[i],
-                               &o->pipeline[i], error);
-        if (status == TALLY_OK) {
-            tly_vk_label_pipeline(object->key.owner, o->pipeline[i], word);
-        }
-        words += f.word_count[i];
-    }
-    if (status != TALLY_OK) {
-        unload(object);
+    tally_status status = expand(&f, made, &words, error);
+    if (status == TALLY_OK) {
+        status = make_pipelines(object, &f, words, error);
+        free(words);
     }
     return status;
 }
