@@ -22,6 +22,8 @@ typedef struct facts {
     tly_gpu_plan plan;
 } facts;
 
+enum { MOST_WORDS = 1 << 22 }; /* of a module; those of scans have some thousand */
+
 /* In front of the words of all passes (words.h). */
 typedef struct front {
     tly_gpu_launch launch;
@@ -33,20 +35,19 @@ typedef struct front {
 static tally_status join(const tly_gpu_artefact *a, tly_piece *made, tally_error *error)
 {
     front f = { .launch = a->launch };
-    size_t most = sizeof f;
+    size_t words = 0;
     for (int i = 0; i < TLY_GPU_PASSES; i++) {
         f.word_count[i] = (uint32_t)a->word_count[i];
-        most += a->word_count[i] * TLY_WORD_MOST;
+        words += a->word_count[i];
     }
+    const size_t most = sizeof f + tly_words_most(words);
     unsigned char *bytes = malloc(most);
     if (bytes == NULL) {
         return tly_out_of_memory(error, "a kernel", most);
     }
     memcpy(bytes, &f, sizeof f);
-    made->count = sizeof f;
-    for (int i = 0; i < TLY_GPU_PASSES; i++) {
-        made->count += tly_words_squeeze(a->words[i], a->word_count[i], bytes + made->count);
-    }
+    made->count = sizeof f + tly_words_squeeze((const uint32_t *const *)a->words, a->word_count,
+                                               TLY_GPU_PASSES, bytes + sizeof f);
     made->bytes = bytes;
     return TALLY_OK;
 }
@@ -140,38 +141,33 @@ static int sound(const front *f)
     int good = l->abi == TLY_GPU_ABI_VERSION && l->passes >= 1 && l->passes <= TLY_GPU_PASSES &&
                l->addresses <= 1 && tly_has_tensors(l->tensors);
     for (uint32_t i = 0; good && i < TLY_GPU_PASSES; i++) {
-        good = i < l->passes ? f->word_count[i] >= 5 : f->word_count[i] == 0;
+        good = i < l->passes ? f->word_count[i] >= 5 && f->word_count[i] <= MOST_WORDS
+                             : f->word_count[i] == 0;
     }
     return good;
 }
 
-/* The words of all passes, from malloc: all that `made` has behind its front, each module beginning as
- * one. */
+/* The words of all passes, from malloc, each module beginning as one. */
 static tally_status expand(const front *f, const tly_piece *made, uint32_t **words,
                            tally_error *error)
 {
-    const unsigned char *bytes = (const unsigned char *)made->bytes + sizeof *f;
-    size_t left = made->count - sizeof *f, count = 0, done = 0;
+    size_t count = 0, at = 0;
     for (int i = 0; i < TLY_GPU_PASSES; i++) {
         count += f->word_count[i];
     }
-    int good = count <= left; /* a byte each at least */
-    *words = good ? malloc(count * sizeof **words) : NULL;
-    if (good && *words == NULL) {
+    *words = malloc(count * sizeof **words);
+    if (*words == NULL) {
         return tly_out_of_memory(error, "modules", count * sizeof **words);
     }
-    for (uint32_t i = 0; good && i < f->launch.passes; i++) {
-        const size_t used = tly_words_expand(bytes, left, *words + done, f->word_count[i]);
-        good = used > 0 && (*words)[done] == 0x07230203;
-        bytes += used;
-        left -= used;
-        done += f->word_count[i];
+    tly_words_expand((const unsigned char *)made->bytes + sizeof *f, made->count - sizeof *f,
+                     *words, count);
+    for (uint32_t i = 0; i < f->launch.passes; at += f->word_count[i++]) {
+        if ((*words)[at] != 0x07230203) {
+            free(*words);
+            return tly_fail(error, TALLY_INTERNAL, "device", "the generator's modules are bad");
+        }
     }
-    if (good && left == 0) {
-        return TALLY_OK;
-    }
-    free(*words);
-    return tly_fail(error, TALLY_INTERNAL, "device", "the generator's modules are bad");
+    return TALLY_OK;
 }
 
 static tally_status make_pipelines(tly_object *object, const front *f, const uint32_t *words,
