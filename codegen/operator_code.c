@@ -9,8 +9,7 @@
 
 #include "../templates/reduced.h"
 
-#define OF_EXP \
-    .lift = tly_lift_exp, .combine = tly_combine_exp, .project = tly_project_exp
+#define OF_EXP .lift = tly_lift_exp, .combine = tly_combine_exp, .project = tly_project_exp
 
 static const tly_operator_code codes[] = {
     { .op = TALLY_CUMLOGSUMEXP, OF_EXP },

@@ -5,10 +5,13 @@
 #include "entry.h"
 #include "error.h"
 #include "folder.h"
+#include "pack.h"
 #include "store.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* -1 and TALLY_OK: there is none. */
@@ -61,31 +64,37 @@ uint64_t tally_cache_limit(void)
     return TLY_STORE_LIMIT;
 }
 
-/* 0: the visitor wants no more. */
-static int show(int folder, const tly_folder_file *file, tally_cache_visitor visit, void *user)
+/* Bytes from malloc, which are freed, or none, and then a fault. 0: the visitor wants no more. */
+static int show(tally_cache_entry *shown, void *bytes, size_t count, tally_cache_visitor visit,
+                void *user)
 {
-    tally_cache_entry shown = { .size = sizeof shown,
-                                .name = file->name,
-                                .word = "",
-                                .device = "",
-                                .bytes = file->bytes,
-                                .used = file->used };
     tly_stored entry;
-    size_t count;
-    void *bytes = tly_folder_read(folder, file->name, 0, &count, &shown.fault);
-    if (bytes == NULL && shown.fault == NULL) {
-        return 1; /* gone in the meantime */
-    }
+    shown->size = sizeof *shown;
+    shown->word = shown->device = "";
     if (bytes != NULL) {
-        shown.fault = tly_entry_read(bytes, count, &entry);
+        shown->fault = tly_entry_read(bytes, count, &entry);
     }
-    if (shown.fault == NULL) {
-        shown.word = entry.word;
-        shown.device = entry.device;
+    if (shown->fault == NULL) {
+        shown->word = entry.word;
+        shown->device = entry.device;
     }
-    int more = visit(user, &shown) == 0;
+    int more = visit(user, shown) == 0;
     free(bytes);
     return more;
+}
+
+static int show_file(int folder, const tly_folder_file *file, tally_cache_visitor visit, void *user)
+{
+    tally_cache_entry shown = { .name = file->name, .bytes = file->bytes, .used = file->used };
+    size_t count;
+    void *bytes = tly_folder_read(folder, file->name, 0, &count, &shown.fault);
+    /* Else it is gone in the meantime. */
+    return bytes != NULL || shown.fault != NULL ? show(&shown, bytes, count, visit, user) : 1;
+}
+
+static tally_status ended(tally_error *error)
+{
+    return tly_fail(error, TALLY_IO, "file", "the visitor ended the list");
 }
 
 tally_status tally_cache_visit(const char *folder, tally_cache_visitor visit, void *user,
@@ -103,12 +112,51 @@ tally_status tally_cache_visit(const char *folder, tally_cache_visitor visit, vo
     }
     status = list(opened, &files, &count, error);
     for (size_t i = 0; i < count && status == TALLY_OK; i++) {
-        if (!show(opened, &files[i], visit, user)) {
-            status = tly_fail(error, TALLY_IO, "file", "the visitor ended the list");
+        if (!show_file(opened, &files[i], visit, user)) {
+            status = ended(error);
         }
     }
     free(files);
     close(opened);
+    return status;
+}
+
+static int show_slot(const tly_pack *pack, uint64_t place, int64_t when, tally_cache_visitor visit,
+                     void *user)
+{
+    char name[32];
+    tly_pack_slot slot;
+    void *bytes = tly_pack_at(pack, place, &slot);
+    tally_cache_entry shown = { .name = name, .bytes = slot.count, .used = when };
+    if (slot.count == 0) {
+        return 1;
+    }
+    snprintf(name, sizeof name, "%llu", (unsigned long long)place);
+    shown.fault = bytes == NULL ? "it is not in the file" : NULL;
+    return show(&shown, bytes, (size_t)slot.count, visit, user);
+}
+
+tally_status tally_pack_visit(const char *path, tally_cache_visitor visit, void *user,
+                              tally_error *error)
+{
+    if (path == NULL || visit == NULL) {
+        return tly_fail(error, TALLY_INVALID, "usage", "the path or the visitor is NULL");
+    }
+    tly_pack pack;
+    struct stat about;
+    const char *why = tly_pack_open(&pack, path);
+    if (why != NULL) {
+        return tly_fail(error, TALLY_IO, "file", "the pack %.120s is not used: %s", path,
+                        why[0] != 0 ? why : "there is no such file");
+    }
+    tally_status status = TALLY_OK;
+    const int64_t when = fstat(pack.file, &about) == 0 ? (int64_t)about.st_mtime : 0;
+    for (uint64_t i = 0; i < pack.slots && status == TALLY_OK; i++) {
+        if (!show_slot(&pack, i, when, visit, user)) {
+            status = ended(error);
+        }
+    }
+    tly_pack_close(&pack);
     return status;
 }
 

@@ -167,6 +167,10 @@ tally_status tly_request_target(tally_context *context, const tally_kernel_optio
 tally_status tly_native_get(tally_context *context, const tly_request *request, int full,
                             tly_native **native, tly_origin *origin, tally_error *error);
 
+/* native.c: the hint of a TALLY_NO_GENERATOR, without a generator or without LLVM: which kernel is in no
+ * pack either, by the dtypes that were asked for. A missing helper program has a hint of its own. */
+void tly_tell_missing(tally_context *context, const tly_request *request, tally_error *error);
+
 /* native.c: stores what the request's plan makes as the code without a plan (cache.h). */
 tally_status tly_native_keep(tally_context *context, const tly_request *request,
                              tally_error *error);

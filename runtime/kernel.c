@@ -273,9 +273,11 @@ static tally_status refuse(const tly_request *request, tally_error *error)
              "compile is never, and neither memory nor a pack nor the disk cache has a kernel for "
              "%s%s of %s",
              cpu ? "cpu:" : "this Vulkan device", cpu ? tly_level_name(request->level) : "", word);
-    tly_error_hint(error, cpu ? "where there is a generator, tally compile WORD -o FILE makes a "
-                                "pack of it; TALLY_PACK names it here"
-                              : "made once by a program that waits, it lies in the disk cache");
+    tly_error_hint(error,
+                   cpu ? "where there is a generator, tally compile WORD -o FILE makes a "
+                         "pack of it; TALLY_PACK names it here"
+                       : "tally devices --profile FILE, and where there is a generator tally "
+                         "compile --profile FILE, make a pack of it; TALLY_PACK names it here");
     return TALLY_NO_GENERATOR;
 }
 

@@ -10,6 +10,7 @@
 #include "error.h"
 #include "isolate.h"
 #include "thread.h"
+#include "vulkan/backend.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -206,9 +207,7 @@ static void find_facts(const tly_request *request, facts *f)
     strncpy(f->level, tly_level_name(request->level), sizeof f->level - 1);
 }
 
-/* Without a generator, or without LLVM: which kernel is in no pack either, by the dtypes that were
- * asked for. A missing helper program has a hint of its own. */
-static void tell_missing(tally_context *context, const tly_request *request, tally_error *error)
+void tly_tell_missing(tally_context *context, const tly_request *request, tally_error *error)
 {
     const tly_generator *generator;
     if (context->cache.compile == TALLY_COMPILE_NEVER || !tly_packs_any(&context->store.packs) ||
@@ -221,6 +220,11 @@ static void tell_missing(tally_context *context, const tly_request *request, tal
     asked.dtype = (uint8_t)request->full.dtype;
     asked.out_dtype = (uint8_t)request->full.out_dtype;
     tly_problem_word(&asked, word, sizeof word);
+    if (request->vulkan != NULL) {
+        tly_error_hint(error, "no pack has %s for %.40s; tally compile --profile makes packs", word,
+                       tly_vulkan_name(request->vulkan));
+        return;
+    }
     tly_error_hint(error, "no pack has %s for cpu:%s; tally compile makes packs where it is built",
                    word, tly_level_name(request->level));
 }
@@ -237,7 +241,7 @@ tally_status tly_native_get(tally_context *context, const tly_request *request, 
     if (status == TALLY_OK) {
         *native = (tly_native *)object;
     } else if (status == TALLY_NO_GENERATOR) {
-        tell_missing(context, request, error);
+        tly_tell_missing(context, request, error);
     }
     return status;
 }

@@ -78,17 +78,31 @@ static tly_pack_slot find(const tly_pack *pack, uint64_t hash)
     return (tly_pack_slot){ 0, 0, 0 };
 }
 
-void *tly_pack_read(const tly_pack *pack, uint64_t hash, size_t *count)
+/* NULL for a free one. */
+static void *bytes_of(const tly_pack *pack, const tly_pack_slot *s)
 {
-    const tly_pack_slot s = find(pack, hash);
-    if (s.count == 0 || s.count > TLY_ENTRY_MOST) {
+    if (s->count == 0 || s->count > TLY_ENTRY_MOST) {
         return NULL;
     }
-    void *bytes = malloc((size_t)s.count);
-    if (bytes != NULL && !read_at(pack->file, bytes, (size_t)s.count, s.at)) {
+    void *bytes = malloc((size_t)s->count);
+    if (bytes != NULL && !read_at(pack->file, bytes, (size_t)s->count, s->at)) {
         free(bytes);
         return NULL;
     }
-    *count = (size_t)s.count;
     return bytes;
+}
+
+void *tly_pack_read(const tly_pack *pack, uint64_t hash, size_t *count)
+{
+    const tly_pack_slot s = find(pack, hash);
+    *count = (size_t)s.count;
+    return bytes_of(pack, &s);
+}
+
+void *tly_pack_at(const tly_pack *pack, uint64_t place, tly_pack_slot *slot)
+{
+    if (!read_at(pack->file, slot, sizeof *slot, sizeof(tly_pack_head) + place * sizeof *slot)) {
+        *slot = (tly_pack_slot){ 0, 0, 0 };
+    }
+    return bytes_of(pack, slot);
 }

@@ -53,6 +53,10 @@ void tly_pack_close(tly_pack *pack);
 /* The bytes of the entry with this hash from malloc, or NULL. Thread-safe. */
 void *tly_pack_read(const tly_pack *pack, uint64_t hash, size_t *count);
 
+/* The slot at `place`, below pack->slots, and what is in it: *slot has count 0, and NULL is returned, where
+ * it is free; NULL with a count: what it says is not there. From malloc. */
+void *tly_pack_at(const tly_pack *pack, uint64_t place, tly_pack_slot *slot);
+
 /* pack_write.c: the bytes of a pack of these entries, from malloc; NULL without memory. Their order does not
  * matter, and of several with one hash the first is taken. */
 void *tly_pack_write(const tly_packed_entry *entries, size_t entry_count, size_t *count);

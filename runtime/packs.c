@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INSTALLED "tally.pack"
+/* Kernels for CPUs, and for Vulkan devices. */
+static const char *const installed[] = { "tally.pack", "tally-vulkan.pack" };
 
 static void add(tly_packs *packs, const char *path, const tly_log *log)
 {
@@ -46,11 +47,13 @@ static void look(tly_packs *packs, const tly_log *log)
         add_named(packs, names, log);
         return;
     }
-    char *path = tly_library_file(INSTALLED, tly_places);
-    if (path != NULL) {
-        add(packs, path, log);
+    for (size_t i = 0; i < sizeof installed / sizeof installed[0]; i++) {
+        char *path = tly_library_file(installed[i], tly_places);
+        if (path != NULL) {
+            add(packs, path, log);
+        }
+        free(path);
     }
-    free(path);
 }
 
 void tly_packs_init(tly_packs *packs)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The packs of a context: those that TALLY_PACK names, else the one that was installed beside
+ * The packs of a context: those that TALLY_PACK names, else those that were installed beside
  * libtally. Opened when a kernel is first looked for; what is not there or not trusted is passed
  * over.
  */

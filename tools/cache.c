@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tally cache: the disk cache's folder, what lies there, whether it is sound, and emptying it.
+ * tally cache: the disk cache's folder, what lies there, whether it is sound, and emptying it; of packs
+ * what is in them, and whether it is sound.
  */
 #include "tool.h"
 
@@ -17,6 +18,7 @@ enum { MOST_PATH = 4096 };
 /* What is asked for, and the answer as far as it goes over all entries. */
 typedef struct survey {
     int json;
+    const char *pack; /* NULL: the folder */
     uint64_t entries, bytes, broken;
     char first_broken[64], fault[64];
 } survey;
@@ -95,8 +97,9 @@ static int count_one(void *user, const tally_cache_entry *entry)
 static int visit(tally_cache_visitor visitor, survey *s, tly_report *report)
 {
     tally_error error = TALLY_ERROR_INIT;
-    return tally_cache_visit(NULL, visitor, s, &error) == TALLY_OK ? EXIT_DONE
-                                                                   : tly_adopt(report, &error);
+    const tally_status status = s->pack ? tally_pack_visit(s->pack, visitor, s, &error)
+                                        : tally_cache_visit(NULL, visitor, s, &error);
+    return status == TALLY_OK ? EXIT_DONE : tly_adopt(report, &error);
 }
 
 /* --- the actions ----------------------------------------------------------------------------- */
@@ -130,7 +133,12 @@ static int do_list(survey *s, tly_report *report)
 static int do_stats(survey *s, tly_report *report)
 {
     int status = visit(count_one, s, report);
-    if (!status) {
+    if (!status && s->pack) {
+        printf(s->json ? "{\"entries\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"broken\": %" PRIu64
+                         "}\n"
+                       : "entries  %" PRIu64 "\nbytes    %" PRIu64 "\nbroken   %" PRIu64 "\n",
+               s->entries, s->bytes, s->broken);
+    } else if (!status) {
         printf(s->json ? "{\"entries\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"limit\": %" PRIu64
                          ", \"broken\": %" PRIu64 "}\n"
                        : "entries  %" PRIu64 "\nbytes    %" PRIu64 "\nlimit    %" PRIu64
@@ -149,7 +157,8 @@ static int do_verify(survey *s, tly_report *report)
         status = tly_refuse(report, EXIT_FILE, "file",
                             "%" PRIu64 " of %" PRIu64 " entries are broken; %s: %s", s->broken,
                             s->entries, s->first_broken, s->fault);
-        tly_hint(report, "such entries are never used; tally cache clear removes all");
+        tly_hint(report, s->pack ? "such entries are never used"
+                                 : "such entries are never used; tally cache clear removes all");
     }
     return status;
 }
@@ -170,9 +179,10 @@ static int do_clear(survey *s, tly_report *report)
 static const struct {
     const char *name;
     int (*run)(survey *s, tly_report *report);
+    int packs; /* goes for one, too */
 } actions[] = {
-    { "path", do_path },     { "list", do_list },   { "stats", do_stats },
-    { "verify", do_verify }, { "clear", do_clear },
+    { "path", do_path, 0 },     { "list", do_list, 1 },   { "stats", do_stats, 1 },
+    { "verify", do_verify, 1 }, { "clear", do_clear, 0 },
 };
 
 enum { ACTIONS = sizeof actions / sizeof *actions };
@@ -181,9 +191,13 @@ int tly_verb_cache(const tly_options *options, tly_report *report)
 {
     const char *name = options->arg[0];
     tly_guess guess = tly_guess_begin(name, strlen(name));
-    survey s = { .json = (options->given & OPTION_JSON) != 0 };
+    survey s = { .json = (options->given & OPTION_JSON) != 0,
+                 .pack = options->args > 1 ? options->arg[1] : NULL };
     for (int i = 0; i < ACTIONS; i++) {
         if (strcmp(actions[i].name, name) == 0) {
+            if (s.pack && !actions[i].packs) {
+                return tly_refuse(report, EXIT_USAGE, "usage", "cache %s is not for packs", name);
+            }
             int status = actions[i].run(&s, report);
             return status ? status : tly_flush(report);
         }
@@ -191,6 +205,7 @@ int tly_verb_cache(const tly_options *options, tly_report *report)
     }
     tly_refuse(report, EXIT_USAGE, "usage", "cache does not '%s'" TLY_GUESS, name,
                TLY_GUESSED(&guess));
-    tly_hint(report, "tally cache path|list|stats|verify|clear");
+    tly_hint(report,
+             "tally cache path|list|stats|verify|clear, and of packs list|stats|verify FILE.pack");
     return EXIT_USAGE;
 }

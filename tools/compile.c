@@ -80,43 +80,79 @@ static int load(void *user, const void *key, size_t key_bytes, tally_write give,
 
 /* ---- making ---- */
 
-/* The message begins with the place of the descriptor that it is about. */
-static int refuse_line(const work *w, tally_error *error, tly_report *report)
+/* The message begins with the place of the descriptor that it is about. Returns that one's name. */
+static const char *take_line(const work *w, tally_error *error)
 {
     char *why = error->message;
     const size_t line = strtoull(error->message, &why, 10);
     if (why == error->message || strncmp(why, ": ", 2) != 0 || line >= w->batch->count) {
-        return tly_adopt(report, error);
+        return "";
     }
     memmove(error->message, why + 2, strlen(why + 2) + 1);
+    return w->batch->lines[line].name;
+}
+
+static int refuse_line(const work *w, tally_error *error, tly_report *report)
+{
+    const char *name = take_line(w, error);
     const int status = tly_adopt(report, error);
-    tly_report_where(report, w->batch->lines[line].name);
+    tly_report_where(report, name);
     return status;
 }
 
-static int make_for(work *w, const char *device, const char *profile, tly_report *report)
+static int warm(work *w, const tally_kernel_options *target, size_t first, size_t count,
+                tally_error *error)
 {
-    const tally_kernel_options options = { .size = sizeof options,
-                                           .device = device,
-                                           .profile = profile };
+    return (int)tally_context_warm(w->context, w->descriptors + first, count, target, error);
+}
+
+static int make_for_level(work *w, const char *selector, tly_report *report)
+{
+    const tally_kernel_options target = { .size = sizeof target, .device = selector };
     tally_error error = TALLY_ERROR_INIT;
-    if (tally_context_warm(w->context, w->descriptors, w->batch->count, &options, &error) !=
-        TALLY_OK) {
-        return refuse_line(w, &error, report);
+    return warm(w, &target, 0, w->batch->count, &error) == TALLY_OK
+               ? EXIT_DONE
+               : refuse_line(w, &error, report);
+}
+
+/* What the device cannot compute is left out: one list is for devices with and without f64. What was
+ * made in the first go is found in the second. */
+static int make_for_profile(work *w, const char *text, tly_report *report)
+{
+    const tally_kernel_options target = { .size = sizeof target, .profile = text };
+    tally_error error = TALLY_ERROR_INIT, why = TALLY_ERROR_INIT;
+    size_t lacking = 0;
+    if (warm(w, &target, 0, w->batch->count, &why) == TALLY_OK) {
+        return EXIT_DONE;
     }
-    return w->no_memory ? no_memory(report) : EXIT_DONE;
+    for (size_t i = 0; i < w->batch->count; i++) {
+        const int status = warm(w, &target, i, 1, &error);
+        if (status != TALLY_OK && status != TALLY_UNSUPPORTED) {
+            return refuse_line(w, &why, report);
+        }
+        lacking += status == TALLY_UNSUPPORTED;
+    }
+    if (lacking == w->batch->count) {
+        return refuse_line(w, &why, report);
+    }
+    if (lacking > 0) {
+        const char *name = take_line(w, &why);
+        fprintf(stderr, "tally: %zu of %zu kernels are left out for a profile, first %s: %s\n",
+                lacking, w->batch->count, name, why.message);
+    }
+    return EXIT_DONE;
 }
 
 static int make_all(work *w, tly_report *report)
 {
     int status = EXIT_DONE;
     for (size_t i = 0; i < w->targets.count && !status; i++) {
-        status = make_for(w, w->targets.selectors[i], NULL, report);
+        status = make_for_level(w, w->targets.selectors[i], report);
     }
     for (size_t i = 0; i < w->targets.profile_count && !status; i++) {
-        status = make_for(w, NULL, w->targets.profiles[i], report);
+        status = make_for_profile(w, w->targets.profiles[i], report);
     }
-    return status;
+    return !status && w->no_memory ? no_memory(report) : status;
 }
 
 /* ---- a pack ---- */

@@ -84,8 +84,8 @@ static const tly_verb verbs[] = {
       "  --device D      which, where there are several: vulkan:N, or part of a name\n",
       OPTION_JSON | OPTION_PROFILE | OPTION_DEVICE, 0, 0, tly_verb_devices },
     { "compile",
-      "[NAME=]WORD... | --batch FILE -o OUT [--header FILE] [--depfile FILE] [--device D[,D]... | "
-      "--profile FILE] [-j N]",
+      "[NAME=]WORD... | --batch FILE -o OUT [--header FILE] [--depfile FILE] [--device D[,D]...] "
+      "[--profile FILE[,FILE]...] [-j N]",
       "Makes kernels ahead of time. The end of OUT's name says what for:\n\n"
       "  OUT.pack        for programs with libtally, which finds the pack by TALLY_PACK or beside\n"
       "                  itself, and then makes none of its kernels\n"
@@ -105,7 +105,9 @@ static const tly_verb verbs[] = {
       "                  profile\n"
       "  --device D,...  for which; left out, cpu:x86-64-v2, -v3 and -v4; the machine need not\n"
       "                  have the level. OUT.json, OUT.h: one of Vulkan's\n"
-      "  --profile FILE  OUT.json, OUT.h: a described Vulkan device in place of one that is here\n"
+      "  --profile FILE  OUT.json, OUT.h: a described Vulkan device in place of one that is here;\n"
+      "                  OUT.pack: FILE,... for such devices, in place of the levels or beside\n"
+      "                  --device; what one cannot compute is left out, and told\n"
       "  -j N            threads, for a pack; left out: one for each CPU. No byte depends on it\n\n"
       "  tally compile 'cumprod:f32:4096x4096:axis=1' 'sum:f32:4096x4096:axes=1' -o mine.pack\n"
       "  TALLY_PACK=mine.pack tally run cumprod:axis=1 in.npy -o out.npy\n"
@@ -114,7 +116,7 @@ static const tly_verb verbs[] = {
       OPTION_OUT | OPTION_DEVICE | OPTION_BATCH | OPTION_JOBS | OPTION_HEADER | OPTION_DEPFILE |
           OPTION_PROFILE,
       0, INT32_MAX, tly_verb_compile },
-    { "cache", "path|list|stats|verify|clear [--json]",
+    { "cache", "path|list|stats|verify|clear [FILE.pack] [--json]",
       "Looks after the disk cache, in which a program finds the kernels that one before it "
       "made.\n\n"
       "  path            the folder: TALLY_CACHE_DIR, else tally below XDG_CACHE_HOME or\n"
@@ -126,11 +128,12 @@ static const tly_verb verbs[] = {
       "                  are broken\n"
       "  verify          reads every entry; exit status 4 if one is broken, which is named. Such\n"
       "                  an entry is never used\n"
-      "  clear           removes every entry, and nothing else\n\n"
+      "  clear           removes every entry, and nothing else\n"
+      "  FILE.pack       list, stats, verify: a pack in place of the folder\n\n"
       "  --json          one JSON object or array\n\n"
       "  tally cache list\n"
       "  TALLY_CACHE_DIR=/var/cache/mine tally cache stats --json\n",
-      OPTION_JSON, 1, 1, tly_verb_cache },
+      OPTION_JSON, 1, 2, tly_verb_cache },
     { "tune", "WORD | --words FILE [--plans FILE] [--seconds N] [--device D] [--keep] [--json]",
       "Tries other plans for the kernel of WORD, each in turns with the library's own and with "
       "copies\n"

@@ -54,6 +54,9 @@ static tally_status make_code(tally_vulkan *v, const tly_request *request, tally
     tally_status status = make_plan(v, request, &plan, error);
     if (status == TALLY_OK) {
         status = tly_vk_object_get(v, &k->problem, &plan, &k->object, origin, error);
+        if (status == TALLY_NO_GENERATOR) {
+            tly_tell_missing(v->context, request, error);
+        }
     }
     if (status == TALLY_OK) {
         status = tly_gpu_steps_make(&k->problem, &k->geometry, &plan, &k->object->launch,
