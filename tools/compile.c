@@ -92,12 +92,17 @@ static const char *take_line(const work *w, tally_error *error)
     return w->batch->lines[line].name;
 }
 
-static int refuse_line(const work *w, tally_error *error, tly_report *report)
+static int refuse_as(const char *name, const tally_error *error, tly_report *report)
 {
-    const char *name = take_line(w, error);
     const int status = tly_adopt(report, error);
     tly_report_where(report, name);
     return status;
+}
+
+static int refuse_line(const work *w, tally_error *error, tly_report *report)
+{
+    const char *name = take_line(w, error);
+    return refuse_as(name, error, report);
 }
 
 static int warm(work *w, const tally_kernel_options *target, size_t first, size_t count,
@@ -128,7 +133,8 @@ static int make_for_profile(work *w, const char *text, tly_report *report)
     for (size_t i = 0; i < w->batch->count; i++) {
         const int status = warm(w, &target, i, 1, &error);
         if (status != TALLY_OK && status != TALLY_UNSUPPORTED) {
-            return refuse_line(w, &why, report);
+            take_line(w, &error);
+            return refuse_as(w->batch->lines[i].name, &error, report);
         }
         lacking += status == TALLY_UNSUPPORTED;
     }
