@@ -276,8 +276,8 @@ static tally_status refuse(const tly_request *request, tally_error *error)
     tly_error_hint(error,
                    cpu ? "where there is a generator, tally compile WORD -o FILE makes a "
                          "pack of it; TALLY_PACK names it here"
-                       : "tally devices --profile FILE, and where there is a generator tally "
-                         "compile --profile FILE, make a pack of it; TALLY_PACK names it here");
+                       : "where there is a generator, tally compile --profile FILE makes a pack "
+                                "of it; TALLY_PACK names it here");
     return TALLY_NO_GENERATOR;
 }
 
