@@ -277,7 +277,7 @@ static tally_status refuse(const tly_request *request, tally_error *error)
                    cpu ? "where there is a generator, tally compile WORD -o FILE makes a "
                          "pack of it; TALLY_PACK names it here"
                        : "where there is a generator, tally compile --profile FILE makes a pack "
-                                "of it; TALLY_PACK names it here");
+                         "of it; TALLY_PACK names it here");
     return TALLY_NO_GENERATOR;
 }
 
