@@ -20,6 +20,7 @@ denorm32 = 0
 preserve64 = 0
 rte64 = 0
 denorm64 = 0
+half_exact = 0
 denorm_together = 1
 rounding_together = 1
 invocations = 1024

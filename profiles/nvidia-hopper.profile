@@ -20,6 +20,7 @@ denorm32 = 1
 preserve64 = 1
 rte64 = 1
 denorm64 = 1
+half_exact = 1
 denorm_together = 0
 rounding_together = 0
 invocations = 1024

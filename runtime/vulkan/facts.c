@@ -10,6 +10,7 @@ typedef struct answers {
     VkPhysicalDeviceFeatures2 features;
     VkPhysicalDevice16BitStorageFeatures storage16;
     VkPhysicalDevice8BitStorageFeatures storage8;
+    VkPhysicalDeviceShaderFloat16Int8Features halves;
     VkPhysicalDeviceBufferDeviceAddressFeatures addresses;
     VkPhysicalDeviceTimelineSemaphoreFeatures timeline;
     VkPhysicalDeviceSubgroupSizeControlFeatures size_control;
@@ -23,7 +24,7 @@ typedef struct answers {
 
 /* The extensions of interest; VkExtensionProperties of all would be 60 KiB. */
 typedef struct extensions {
-    int addresses, timeline, size_control, floats, bytes, driver, portability;
+    int addresses, timeline, size_control, floats, halves, bytes, driver, portability;
 } extensions;
 
 static void note_extension(extensions *e, const char *name)
@@ -35,6 +36,7 @@ static void note_extension(extensions *e, const char *name)
         { "VK_KHR_timeline_semaphore", &e->timeline },
         { "VK_EXT_subgroup_size_control", &e->size_control },
         { "VK_KHR_shader_float_controls", &e->floats },
+        { "VK_KHR_shader_float16_int8", &e->halves },
         { "VK_KHR_8bit_storage", &e->bytes },
         { "VK_KHR_driver_properties", &e->driver },
         { "VK_KHR_portability_subset", &e->portability },
@@ -88,6 +90,7 @@ static void ask(const tly_vk_instance_functions *fn, VkPhysicalDevice physical, 
     a->features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
     a->storage16.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES;
     a->storage8.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES;
+    a->halves.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES;
     a->addresses.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES;
     a->timeline.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES;
     a->size_control.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES;
@@ -103,6 +106,7 @@ static void ask(const tly_vk_instance_functions *fn, VkPhysicalDevice physical, 
     } links[] = {
         { &a->features, &a->storage16, 1 },
         { &a->features, &a->storage8, since(api, 2) || e->bytes },
+        { &a->features, &a->halves, since(api, 2) || e->halves },
         { &a->features, &a->addresses, since(api, 2) },
         { &a->features, &a->timeline, since(api, 2) || e->timeline },
         { &a->features, &a->size_control, since(api, 3) || e->size_control },
@@ -129,6 +133,7 @@ static void restrict_features(const VkPhysicalDeviceFeatures2 *chain, answers *a
     a->storage16.storageBuffer16BitAccess = a->addresses.bufferDeviceAddress = VK_FALSE;
     a->storage8.storageBuffer8BitAccess = a->timeline.timelineSemaphore = VK_FALSE;
     a->size_control.subgroupSizeControl = a->size_control.computeFullSubgroups = VK_FALSE;
+    a->halves.shaderFloat16 = VK_FALSE;
     const VkBaseInStructure *next = chain != NULL ? chain->pNext : NULL;
     for (; next != NULL; next = next->pNext) {
         const void *link = next;
@@ -144,6 +149,8 @@ static void restrict_features(const VkPhysicalDeviceFeatures2 *chain, answers *a
         case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES:
             a->storage8.storageBuffer8BitAccess = ((const VkPhysicalDeviceVulkan12Features *)link)
                                                       ->storageBuffer8BitAccess;
+            a->halves.shaderFloat16 = ((const VkPhysicalDeviceVulkan12Features *)link)
+                                          ->shaderFloat16;
             a->addresses.bufferDeviceAddress = ((const VkPhysicalDeviceVulkan12Features *)link)
                                                    ->bufferDeviceAddress;
             a->timeline.timelineSemaphore = ((const VkPhysicalDeviceVulkan12Features *)link)
@@ -152,6 +159,10 @@ static void restrict_features(const VkPhysicalDeviceFeatures2 *chain, answers *a
         case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES:
             a->storage8.storageBuffer8BitAccess =
                 ((const VkPhysicalDevice8BitStorageFeatures *)link)->storageBuffer8BitAccess;
+            break;
+        case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES:
+            a->halves.shaderFloat16 = ((const VkPhysicalDeviceShaderFloat16Int8Features *)link)
+                                          ->shaderFloat16;
             break;
         case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES:
             a->addresses.bufferDeviceAddress =
@@ -216,6 +227,27 @@ static void set_subgroup(const answers *a, tly_caps *caps)
     caps->subgroup = compute && (caps->size_control || !varies) ? size : 0;
 }
 
+/* A mode of 16 bits can be asked for beside those of the other widths, which kernels ask for where
+ * the device has them. */
+static int stands_beside(VkShaderFloatControlsIndependence independence, VkBool32 has32,
+                         VkBool32 has64, const answers *a)
+{
+    int with32 = independence != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE || has32;
+    int with64 = independence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL || has64;
+    return with32 && (with64 || !a->features.features.shaderFloat64);
+}
+
+static int converts_halves(const answers *a)
+{
+    const VkPhysicalDeviceFloatControlsProperties *f = &a->floats;
+    return a->halves.shaderFloat16 && f->shaderSignedZeroInfNanPreserveFloat16 &&
+           f->shaderRoundingModeRTEFloat16 && f->shaderDenormPreserveFloat16 &&
+           stands_beside(f->roundingModeIndependence, f->shaderRoundingModeRTEFloat32,
+                         f->shaderRoundingModeRTEFloat64, a) &&
+           stands_beside(f->denormBehaviorIndependence, f->shaderDenormPreserveFloat32,
+                         f->shaderDenormPreserveFloat64, a);
+}
+
 static void set_floats(const answers *a, int there, tly_caps *caps)
 {
     const VkPhysicalDeviceFloatControlsProperties *f = &a->floats;
@@ -228,6 +260,7 @@ static void set_floats(const answers *a, int there, tly_caps *caps)
     caps->preserve64 = f->shaderSignedZeroInfNanPreserveFloat64;
     caps->rte64 = f->shaderRoundingModeRTEFloat64;
     caps->denorm64 = f->shaderDenormPreserveFloat64;
+    caps->half_exact = (uint32_t)converts_halves(a);
     caps->denorm_together = f->denormBehaviorIndependence ==
                             VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
     caps->rounding_together = f->roundingModeIndependence ==
@@ -294,9 +327,11 @@ VkResult tly_vk_facts_read(const tly_vk_instance_functions *fn, VkPhysicalDevice
     facts->full_subgroups = a.size_control.computeFullSubgroups;
     facts->size_control = a.size_control.subgroupSizeControl;
     facts->timeline = a.timeline.timelineSemaphore;
+    facts->float16 = a.halves.shaderFloat16;
     facts->portability = offered.portability;
     facts->size_extension = !since(facts->api, 3) && offered.size_control;
     facts->float_extension = !since(facts->api, 2) && offered.floats;
+    facts->half_extension = !since(facts->api, 2) && offered.halves;
     facts->byte_extension = !since(facts->api, 2) && offered.bytes;
     facts->largest = a.maintenance3.maxMemoryAllocationSize;
     facts->atom = p->limits.nonCoherentAtomSize;

@@ -28,8 +28,9 @@ typedef struct tly_vk_facts {
     uint32_t timeline;       /* timelineSemaphore */
     uint32_t size_control;   /* the feature is there, needed or not */
     uint32_t portability;    /* VK_KHR_portability_subset must be enabled */
-    /* Needed for what caps say, below 1.3, 1.2, 1.2. */
-    uint32_t size_extension, float_extension, byte_extension;
+    uint32_t float16;        /* shaderFloat16, whether conversions are exact or not */
+    /* Needed for what caps say, below 1.3, and 1.2 of the rest. */
+    uint32_t size_extension, float_extension, half_extension, byte_extension;
     const char *disabled[5]; /* features that the device has, and its owner did not enable; NULL
                                    beyond */
     uint64_t largest;        /* maxMemoryAllocationSize */
