@@ -473,6 +473,51 @@ Test(kir, float_controls_follow_the_device)
     kir_free(k);
 }
 
+static const char halve[] = "kernel halve workgroup 32 {\n"
+                            "  %1 : i64 = const 0\n"
+                            "  %2 : ptr = arg in\n"
+                            "  %3 : ptr = arg out\n"
+                            "  %4 : f16x2 = load %2, align 4\n"
+                            "  %5 : f32x2 = fpext %4\n"
+                            "  %6 : f16x2 = fptrunc %5\n"
+                            "  store %3, %6, align 4\n"
+                            "  return %1\n"
+                            "}\n";
+
+/* f16 is converted where the device does it exactly, and the module says that it must; f16 that is
+ * only moved asks for nothing. */
+Test(kir, halves_are_converted_by_devices_that_do_it_exactly)
+{
+    static const char *const modes[] = { "DenormPreserve 16", "SignedZeroInfNanPreserve 16",
+                                         "RoundingModeRTE 16" };
+    tly_caps caps = { .half_exact = 1 }; /* and no mode of 32 bits */
+    char text[200] = "";
+    kir_kernel *k = must_parse(halve);
+    module m = must_lower(k, &caps, 0);
+    capabilities(&m, text);
+    cr_assert_str_eq(text, "1 9 4464 4466 4467 ");
+    const char *shown = show(&m, 0);
+    for (size_t i = 0; i < COUNT(modes); i++) {
+        cr_assert_not_null(strstr(shown, modes[i]), "%s\n%s", modes[i], shown);
+    }
+    cr_assert_eq(occurrences(shown, "OpExecutionMode"), 1 + (int)COUNT(modes));
+    cr_assert_eq(occurrences(shown, "OpFConvert"), 4);
+    cr_assert_str_eq(tly_spirv_lacks(m.words, m.count, &(tly_caps){ 0 }), "Float16");
+    free(m.words);
+    caps = everything;
+    caps.denorm_together = caps.rounding_together = 1;
+    m = must_lower(k, &caps, 0);
+    cr_assert_eq(occurrences(show(&m, 0), "OpExecutionMode"), 1 + 2 * (int)COUNT(modes));
+    free(m.words);
+    kir_free(k);
+    k = copy_of("f16x2", "4");
+    m = must_lower(k, &everything, 0);
+    cr_assert_eq(occurrences(show(&m, 0), "OpExecutionMode"), 1);
+    cr_assert_eq(occurrences(show(&m, 0), "Float16"), 0);
+    free(m.words);
+    kir_free(k);
+}
+
 Test(kir, lines_lead_to_the_kernel)
 {
     static struct text listing;
@@ -558,6 +603,12 @@ Test(kir, what_has_no_lowering_is_refused)
     for (size_t i = 0; i < COUNT(cases); i++) {
         check_refused(cases[i].body, cases[i].message, &everything);
     }
+    tly_caps inexact = everything;
+    inexact.half_exact = 0;
+    check_refused(POINTERS "  %5 : f16x2 = load %2, align 4\n  %6 : f32x2 = fpext %5\n",
+                  "fpext of f16, which the device may convert inexactly", &inexact);
+    check_refused(POINTERS "  %5 : f32 = load %2, align 4\n  %6 : f16 = fptrunc %5\n",
+                  "fptrunc of f16, which the device", &inexact);
     kir_kernel *k = must_parse("kernel cpu {\n  %1 : i64 = const 0\n  return %1\n}\n");
     module m = { 0 };
     tly_spirv_options options = { .caps = &everything };

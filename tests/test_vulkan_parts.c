@@ -262,6 +262,138 @@ Test(vulkan_parts, quirks_and_lacks)
         text, "f64 i64 u64 f16 bf16 i16 u16 i8 u8 bool subnormals shuffles addresses look-back");
 }
 
+/* --- f16 as the device has it ---------------------------------------------------------------- */
+
+static VkPhysicalDeviceFloatControlsProperties floats; /* what the device below answers */
+static VkBool32 float16, float64;
+
+static void *link_of(void *chain, VkStructureType type)
+{
+    VkBaseOutStructure *link = chain;
+    while (link != NULL && link->sType != type) {
+        link = link->pNext;
+    }
+    return link;
+}
+
+static VKAPI_ATTR void VKAPI_CALL tell_properties(VkPhysicalDevice device,
+                                                  VkPhysicalDeviceProperties2 *properties)
+{
+    (void)device;
+    VkPhysicalDeviceFloatControlsProperties *f = link_of(
+        properties, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES);
+    properties->properties.apiVersion = VK_API_VERSION_1_2;
+    if (f != NULL) {
+        floats.sType = f->sType;
+        floats.pNext = f->pNext;
+        *f = floats;
+    }
+}
+
+static VKAPI_ATTR void VKAPI_CALL tell_features(VkPhysicalDevice device,
+                                                VkPhysicalDeviceFeatures2 *features)
+{
+    (void)device;
+    VkPhysicalDeviceShaderFloat16Int8Features *halves = link_of(
+        features, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES);
+    features->features.shaderFloat64 = float64;
+    cr_assert_not_null(halves);
+    halves->shaderFloat16 = float16;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL tell_extensions(VkPhysicalDevice device, const char *layer,
+                                                      uint32_t *count, VkExtensionProperties *list)
+{
+    (void)device, (void)layer, (void)list;
+    *count = 0;
+    return VK_SUCCESS;
+}
+
+static VKAPI_ATTR void VKAPI_CALL tell_memory(VkPhysicalDevice device,
+                                              VkPhysicalDeviceMemoryProperties *memory)
+{
+    (void)device;
+    memset(memory, 0, sizeof *memory);
+}
+
+static VKAPI_ATTR void VKAPI_CALL tell_families(VkPhysicalDevice device, uint32_t *count,
+                                                VkQueueFamilyProperties *families)
+{
+    (void)device, (void)families;
+    *count = 0;
+}
+
+static uint32_t half_exact(const tly_vk_enabled *enabled)
+{
+    static const tly_vk_instance_functions fn = {
+        .EnumerateDeviceExtensionProperties = tell_extensions,
+        .GetPhysicalDeviceFeatures2 = tell_features,
+        .GetPhysicalDeviceMemoryProperties = tell_memory,
+        .GetPhysicalDeviceProperties2 = tell_properties,
+        .GetPhysicalDeviceQueueFamilyProperties = tell_families,
+    };
+    tly_vk_facts facts;
+    cr_assert_eq(tly_vk_facts_read(&fn, VK_NULL_HANDLE, VK_API_VERSION_1_2, enabled, &facts),
+                 VK_SUCCESS);
+    cr_assert_leq(facts.caps.half_exact, facts.float16);
+    return facts.caps.half_exact;
+}
+
+/* Every part of it is needed, and that the modes of 16 bits can stand beside the others. */
+Test(vulkan_parts, half_exact)
+{
+    const VkShaderFloatControlsIndependence all = VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;
+    const VkShaderFloatControlsIndependence none = VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
+    const VkShaderFloatControlsIndependence only32 =
+        VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_32_BIT_ONLY;
+    VkBool32 *const needed[] = { &float16, &floats.shaderSignedZeroInfNanPreserveFloat16,
+                                 &floats.shaderRoundingModeRTEFloat16,
+                                 &floats.shaderDenormPreserveFloat16 };
+    const size_t count = sizeof needed / sizeof *needed;
+    floats.denormBehaviorIndependence = floats.roundingModeIndependence = all;
+    for (size_t i = 0; i < count; i++) {
+        *needed[i] = VK_TRUE;
+    }
+    cr_assert_eq(half_exact(NULL), 1);
+    for (size_t i = 0; i < count; i++) {
+        *needed[i] = VK_FALSE;
+        cr_assert_eq(half_exact(NULL), 0, "without the %zu-th", i);
+        *needed[i] = VK_TRUE;
+    }
+    const struct {
+        VkShaderFloatControlsIndependence denorms, rounding;
+        VkBool32 float64, has32, has64; /* modes of these widths */
+        uint32_t exact;
+    } cases[] = {
+        { none, all, 0, 0, 0, 0 },   { all, none, 0, 0, 0, 0 },   { none, none, 0, 1, 0, 1 },
+        { none, none, 1, 1, 0, 0 },  { none, none, 1, 1, 1, 1 },  { only32, only32, 0, 0, 0, 1 },
+        { only32, all, 1, 1, 0, 0 }, { all, only32, 1, 1, 0, 0 }, { only32, only32, 1, 0, 1, 1 },
+        { all, all, 1, 0, 0, 1 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        floats.denormBehaviorIndependence = cases[i].denorms;
+        floats.roundingModeIndependence = cases[i].rounding;
+        float64 = cases[i].float64;
+        floats.shaderDenormPreserveFloat32 = floats.shaderRoundingModeRTEFloat32 = cases[i].has32;
+        floats.shaderDenormPreserveFloat64 = floats.shaderRoundingModeRTEFloat64 = cases[i].has64;
+        cr_assert_eq(half_exact(NULL), cases[i].exact, "case %zu", i);
+    }
+    VkPhysicalDeviceShaderFloat16Int8Features halves = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES,
+        .shaderFloat16 = VK_TRUE
+    };
+    VkPhysicalDeviceVulkan12Features twelve = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES, .shaderFloat16 = VK_TRUE
+    };
+    VkPhysicalDeviceFeatures2 features = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2 };
+    const tly_vk_enabled enabled = { .features = &features };
+    cr_assert_eq(half_exact(&enabled), 0, "it was not enabled");
+    features.pNext = &halves;
+    cr_assert_eq(half_exact(&enabled), 1);
+    features.pNext = &twelve;
+    cr_assert_eq(half_exact(&enabled), 1);
+}
+
 /* --- loading --------------------------------------------------------------------------------- */
 
 Test(vulkan_parts, without_libvulkan)
