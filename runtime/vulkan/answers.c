@@ -18,6 +18,9 @@ void tly_vk_note_extension(tly_vk_extensions *e, const char *name)
         { "VK_KHR_8bit_storage", &e->bytes },
         { "VK_KHR_driver_properties", &e->driver },
         { "VK_KHR_portability_subset", &e->portability },
+        { "VK_NV_shader_sm_builtins", &e->multiprocessors },
+        { "VK_AMD_shader_core_properties", &e->cores },
+        { "VK_AMD_shader_core_properties2", &e->active_cores },
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         if (strcmp(known[i].name, name) == 0) {
@@ -77,6 +80,9 @@ void tly_vk_ask(const tly_vk_instance_functions *fn, VkPhysicalDevice physical, 
     a->driver.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES;
     a->floats.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES;
     a->sizes.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES;
+    a->multiprocessors.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV;
+    a->cores.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_PROPERTIES_AMD;
+    a->active_cores.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_PROPERTIES_2_AMD;
     const struct {
         void *chain, *next;
         int there;
@@ -92,6 +98,9 @@ void tly_vk_ask(const tly_vk_instance_functions *fn, VkPhysicalDevice physical, 
         { &a->properties, &a->driver, tly_vk_since(api, 2) || e->driver },
         { &a->properties, &a->floats, tly_vk_since(api, 2) || e->floats },
         { &a->properties, &a->sizes, tly_vk_since(api, 3) || e->size_control },
+        { &a->properties, &a->multiprocessors, e->multiprocessors },
+        { &a->properties, &a->cores, e->cores },
+        { &a->properties, &a->active_cores, e->active_cores },
     };
     for (size_t i = 0; i < sizeof links / sizeof links[0]; i++) {
         if (links[i].there) {

@@ -23,11 +23,15 @@ typedef struct tly_vk_answers {
     VkPhysicalDeviceDriverProperties driver;
     VkPhysicalDeviceFloatControlsProperties floats;
     VkPhysicalDeviceSubgroupSizeControlProperties sizes;
+    VkPhysicalDeviceShaderSMBuiltinsPropertiesNV multiprocessors;
+    VkPhysicalDeviceShaderCorePropertiesAMD cores;
+    VkPhysicalDeviceShaderCoreProperties2AMD active_cores;
 } tly_vk_answers;
 
 /* The extensions of interest; VkExtensionProperties of all would be 60 KiB. */
 typedef struct tly_vk_extensions {
-    int addresses, timeline, size_control, floats, halves, bytes, driver, portability;
+    int timeline, size_control, floats, halves, bytes, driver, portability;
+    int multiprocessors, cores, active_cores;
 } tly_vk_extensions;
 
 /* Notes an extension that is of interest. */

@@ -32,16 +32,37 @@ static void note_disabled(const tly_vk_answers *offers, const tly_vk_answers *en
 static void set_subgroup(const tly_vk_answers *a, tly_caps *caps)
 {
     const VkPhysicalDeviceSubgroupSizeControlProperties *sizes = &a->sizes;
-    uint32_t size = a->subgroup.subgroupSize;
+    uint32_t size = a->subgroup.subgroupSize, wanted = tly_vk_best_subgroup(caps);
     int compute = (a->subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
     int fixed = sizes->maxSubgroupSize > 0 && sizes->minSubgroupSize == sizes->maxSubgroupSize;
     int asked = a->size_control.subgroupSizeControl &&
                 (sizes->requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
+    int has_wanted = wanted >= sizes->minSubgroupSize && wanted <= sizes->maxSubgroupSize;
     /* Intel's drivers choose a width for each shader. */
     int varies = sizes->maxSubgroupSize > 0 ? !fixed : caps->vendor == 0x8086;
     caps->subgroup_ops = compute ? a->subgroup.supportedOperations : 0;
     caps->size_control = compute && !fixed && asked;
-    caps->subgroup = compute && (caps->size_control || !varies) ? size : 0;
+    if (caps->size_control && wanted > 0 && has_wanted) {
+        size = wanted;
+    }
+    int known = caps->size_control || !varies || tly_vk_keeps_subgroup(caps, size);
+    caps->subgroup = compute && known ? size : 0;
+}
+
+/* Invocations that the device holds at once, by its vendor's extension; 0: it has none. */
+static uint32_t held_invocations(const tly_vk_answers *a, uint32_t subgroup)
+{
+    const VkPhysicalDeviceShaderCorePropertiesAMD *cores = &a->cores;
+    uint64_t units = a->active_cores.activeComputeUnitCount;
+    if (units == 0) {
+        units = (uint64_t)cores->shaderEngineCount * cores->shaderArraysPerEngineCount *
+                cores->computeUnitsPerShaderArray;
+    }
+    uint64_t waves = units * cores->simdPerComputeUnit * cores->wavefrontsPerSimd +
+                     (uint64_t)a->multiprocessors.shaderSMCount *
+                         a->multiprocessors.shaderWarpsPerSM;
+    uint64_t held = waves * (subgroup > 0 ? subgroup : a->subgroup.subgroupSize);
+    return held <= INT32_MAX ? (uint32_t)held : INT32_MAX;
 }
 
 /* A mode of 16 bits can be asked for beside those of the other widths, which kernels ask for where
@@ -89,9 +110,14 @@ static uint32_t least(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-static void set_limits(const VkPhysicalDeviceLimits *l, tly_caps *caps)
+static void set_limits(const tly_vk_answers *a, tly_caps *caps)
 {
+    const VkPhysicalDeviceLimits *l = &a->properties.properties.limits;
+    uint32_t subgroups = a->sizes.maxComputeWorkgroupSubgroups;
     caps->invocations = least(l->maxComputeWorkGroupInvocations, l->maxComputeWorkGroupSize[0]);
+    if (caps->size_control && subgroups < caps->invocations / caps->subgroup) {
+        caps->invocations = subgroups * caps->subgroup;
+    }
     caps->groups_x = l->maxComputeWorkGroupCount[0];
     caps->groups_y = l->maxComputeWorkGroupCount[1];
     caps->shared_bytes = l->maxComputeSharedMemorySize;
@@ -169,7 +195,8 @@ VkResult tly_vk_facts_read(const tly_vk_instance_functions *fn, VkPhysicalDevice
     memcpy(facts->driver.pipelines, p->pipelineCacheUUID, sizeof facts->driver.pipelines);
     set_subgroup(&a, caps);
     set_floats(&a, tly_vk_since(facts->api, 2) || usable.floats, caps);
-    set_limits(&p->limits, caps);
+    set_limits(&a, caps);
+    caps->saturation = held_invocations(&a, caps->subgroup);
     tly_vk_quirks(facts);
     return VK_SUCCESS;
 }

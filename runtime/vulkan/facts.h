@@ -52,8 +52,13 @@ typedef struct tly_vk_enabled {
 VkResult tly_vk_facts_read(const tly_vk_instance_functions *fn, VkPhysicalDevice physical,
                            uint32_t api, const tly_vk_enabled *enabled, tly_vk_facts *facts);
 
-/* quirks.c: what drivers do beyond what they say. */
+/* quirks.c: what drivers do beyond what they say. A saturation that is known stays. */
 void tly_vk_quirks(tly_vk_facts *facts);
+
+/* quirks.c: the width of subgroups that is best for kernels where pipelines ask for one, or 0; and
+ * whether compute shaders have `size` throughout, though the driver says that it varies. */
+uint32_t tly_vk_best_subgroup(const tly_caps *caps);
+int tly_vk_keeps_subgroup(const tly_caps *caps, uint32_t size);
 
 /* quirks.c: dtypes and features that the device lacks, blank-separated. */
 void tly_caps_lack(const tly_caps *caps, char *text, size_t capacity);
