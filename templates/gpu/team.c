@@ -28,8 +28,9 @@ tly_team tly_team_make(tly_gpu *g)
     t.used = t.width - t.width % g->unit;
     t.tile = t.groups * t.used * (unsigned)(p->segments * p->vector);
     kir_value lane = by_memory(g) ? kir_get_id(b, KIR_ID_LOCAL) : kir_get_id(b, KIR_ID_LANE);
-    t.lane = kir_bin(b, KIR_AND, lane, word(g, t.width - 1));
-    t.first = sub(c, lane, t.lane);
+    int whole = t.width == subgroup; /* then lanes' numbers are literals where shuffles name them */
+    t.lane = whole ? lane : kir_bin(b, KIR_AND, lane, word(g, t.width - 1));
+    t.first = whole ? word(g, 0) : sub(c, lane, t.lane);
     t.group = t.number = word(g, 0);
     unsigned teams = (unsigned)(p->workgroup / p->team), slots = 2 * t.groups;
     if (!by_memory(g) && (t.groups > 1 || teams > 1)) {
