@@ -210,8 +210,7 @@ static kir_value scan_groups(tly_gpu *g, tly_team *t, kir_value own, kir_value *
     return before;
 }
 
-/* Folds a word over the lane group by an operation that minds no order. */
-static kir_value fold_lanes(tly_gpu *g, tly_team *t, kir_op op, kir_value v)
+kir_value tly_team_fold_lanes(tly_gpu *g, tly_team *t, kir_op op, kir_value v)
 {
     for (unsigned by = 1; by < t->width; by *= 2) {
         kir_value lane = kir_bin(g->c.b, KIR_XOR, t->lane, word(g, by));
@@ -224,7 +223,7 @@ static kir_value fold_lanes(tly_gpu *g, tly_team *t, kir_op op, kir_value v)
 kir_value tly_team_all(tly_gpu *g, tly_team *t, kir_value holds)
 {
     kir_value fails = kir_select(g->c.b, holds, word(g, 0), word(g, 1));
-    return kir_cmp(g->c.b, KIR_EQ, fold_lanes(g, t, KIR_OR, fails), word(g, 0));
+    return kir_cmp(g->c.b, KIR_EQ, tly_team_fold_lanes(g, t, KIR_OR, fails), word(g, 0));
 }
 
 kir_value tly_team_class(tly_gpu *g, const tly_team *t)
@@ -239,7 +238,7 @@ kir_value tly_team_class(tly_gpu *g, const tly_team *t)
 static kir_value fold_scan(tly_gpu *g, tly_team *t, kir_op op, kir_value v)
 {
     if (g->unit == 1)
-        return fold_lanes(g, t, op, v);
+        return tly_team_fold_lanes(g, t, op, v);
     for (unsigned by = g->unit; by < t->used; by *= 2) {
         kir_value all = kir_bin(g->c.b, op, from_below(g, t, v, by), v);
         v = kir_select(g->c.b, at_least(g, t->lane, by), all, v);
