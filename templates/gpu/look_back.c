@@ -15,7 +15,7 @@
  * other, which whoever looks can tell from these alone. From there to the group's end the carry is
  * the one after the tile before, as that tile publishes it; or an earlier one of these combined with
  * totals, or the classes of tiles whose total is no use (range.c), where that is what the tiles make
- * of it themselves. Such a group's total is none.
+ * of it themselves. Such a group publishes classes, too, for bases of which nothing else matters.
  *
  * tests/look_back_model.c goes through the interleavings.
  */
@@ -115,19 +115,24 @@ static void summarise(tile_state *s, tly_tile *tile)
     s->mark = good.result[1];
 }
 
-/* i1: a published total or class of this mark may be combined with a carry, whoever does it. */
-static kir_value combines(tly_gpu *g, kir_value carry, kir_value total, kir_value mark)
+/* i1: a published total or class of this mark may be combined with a carry, whoever does it; `group`:
+ * a group's with its base. */
+static kir_value combines(tly_gpu *g, kir_value carry, kir_value total, kir_value mark, int group)
 {
     kir_builder *b = g->c.b;
     unsigned low = 31 - TLY_UPPER_BITS;
     kir_value sort = kir_bin(b, KIR_AND, mark, word(g, (1 << TLY_MARK_BITS) - 1));
+    kir_value good = is(g, sort, TLY_MARK_VALUE);
+    if (tly_range_count(&g->c) == 0)
+        return good;
     kir_value distance = kir_bin(b, KIR_SHL, kir_bin(b, KIR_LSHR, mark, word(g, TLY_MARK_BITS)),
                                  word(g, low));
     distance = kir_bin(b, KIR_OR, distance, word(g, (1 << low) - 1)); /* at most that far */
-    kir_value decided = kir_bin(b, KIR_OR, tly_gpu_prevails(g, total),
-                                tly_gpu_settled(g, carry, distance));
-    return kir_bin(b, KIR_OR, both(g, is(g, sort, TLY_MARK_VALUE), tly_gpu_fits_any(g, carry)),
-                   both(g, is(g, sort, TLY_MARK_CLASSES), decided));
+    kir_value fits = group ? tly_gpu_fits_half(g, carry) : tly_gpu_fits_any(g, carry);
+    kir_value decided = tly_gpu_settled(g, carry, distance);
+    if (!group)
+        decided = kir_bin(b, KIR_OR, tly_gpu_prevails(g, total), decided);
+    return kir_bin(b, KIR_OR, both(g, good, fits), both(g, is(g, sort, TLY_MARK_CLASSES), decided));
 }
 
 /* ---- a group's totals ---- */
@@ -185,13 +190,50 @@ static void sum_totals(const tile_state *s, kir_value totals, kir_value marks, k
     sum[SOUND] = l.result[SOUND];
 }
 
-/* ---- groups ---- */
-
-/* i1: a sum of totals holds after the base, as do all those that it is made of. */
-static kir_value holds_after(tly_gpu *g, kir_value base, kir_value sound)
+/* A class as it stands; of a total its own, and its elements may be as far from 1 as any. */
+static void add_classes(tly_gpu *g, kir_value *classes, kir_value total, kir_value mark)
 {
-    return tly_range_count(&g->c) == 0 ? sound : both(g, sound, tly_gpu_fits_half(g, base));
+    kir_builder *b = g->c.b;
+    kir_value good = is(g, mark, TLY_MARK_VALUE);
+    kir_value far = kir_select(b, good, word(g, (1 << TLY_UPPER_BITS) - 1),
+                               kir_bin(b, KIR_LSHR, mark, word(g, TLY_MARK_BITS)));
+    classes[0] = tly_combine(&g->c, classes[0],
+                             kir_select(b, good, tly_gpu_class(g, total), total));
+    classes[1] = kir_bin(b, KIR_UMAX, classes[1], far);
 }
+
+/* What the group's last tile publishes: the sum, or where that is no use, the classes of all. */
+static kir_value summarise_group(const tile_state *s, kir_value totals, kir_value marks,
+                                 const kir_value *sum, kir_value *mark)
+{
+    tly_gpu *g = s->g;
+    kir_builder *b = g->c.b;
+    kir_value results[] = { sum[SUM], word(g, TLY_MARK_VALUE) };
+    kir_value classes[] = { tly_neutral(&g->c, g->c.acc), word(g, 0) };
+    kir_loop l;
+    kir_branch sound;
+    *mark = results[1];
+    if (tly_range_count(&g->c) == 0)
+        return results[0];
+    kir_if(b, &sound, sum[SOUND]);
+    kir_else(b, &sound, 2, results);
+    kir_for(b, &l, word(g, 0), s->before, word(g, 1), 2, classes);
+    classes[0] = l.carried[0];
+    classes[1] = l.carried[1];
+    add_classes(g, classes, tly_team_from(g, s->team, totals, l.i),
+                tly_team_from(g, s->team, marks, l.i));
+    kir_for_end(b, &l, classes);
+    results[0] = l.result[0];
+    results[1] = l.result[1];
+    add_classes(g, results, s->total, s->mark);
+    results[1] = kir_bin(b, KIR_OR, word(g, TLY_MARK_CLASSES),
+                         kir_bin(b, KIR_SHL, results[1], word(g, TLY_MARK_BITS)));
+    kir_if_end(b, &sound, 2, results);
+    *mark = sound.result[1];
+    return sound.result[0];
+}
+
+/* ---- groups ---- */
 
 /* One look at this group, which is the last lane's, and those before: the latest base that is there,
  * combined with the totals of the groups from it on. i1: none was missing. */
@@ -214,10 +256,10 @@ static kir_value look_at_groups(const tile_state *s, kir_value *base)
     kir_value state[2] = { known, tly_team_from(g, t, there, from) };
     kir_loop l;
     kir_for(b, &l, from, last, word(g, 1), 2, state);
-    kir_value holds = holds_after(g, l.carried[1],
-                                  is(g, tly_team_from(g, t, mark, l.i), TLY_MARK_VALUE));
-    state[0] = both(g, l.carried[0], holds);
-    state[1] = tly_combine(c, l.carried[1], tly_team_from(g, t, total, l.i));
+    kir_value next = tly_team_from(g, t, total, l.i);
+    state[0] = both(g, l.carried[0],
+                    combines(g, l.carried[1], next, tly_team_from(g, t, mark, l.i), 1));
+    state[1] = tly_combine(c, l.carried[1], next);
     kir_for_end(b, &l, state);
     *base = l.result[1];
     return l.result[0];
@@ -245,7 +287,7 @@ static kir_value look_at_tiles(const tile_state *s, kir_value base, kir_value to
     kir_value total = tly_team_from(g, s->team, totals, l.i);
     kir_value mark = tly_team_from(g, s->team, marks, l.i);
     kir_value takes = kir_cmp(b, KIR_NE, tly_team_from(g, s->team, has, l.i), word(g, 0));
-    kir_value goes = both(g, l.carried[KNOWN], combines(g, l.carried[VALUE], total, mark));
+    kir_value goes = both(g, l.carried[KNOWN], combines(g, l.carried[VALUE], total, mark, 0));
     kir_value next = kir_select(b, takes, tly_team_from(g, s->team, after, l.i),
                                 tly_combine(c, l.carried[VALUE], total));
     state[SUM] = l.carried[SUM];
@@ -301,19 +343,19 @@ static kir_value find_carry(const tile_state *s, kir_value *open)
     kir_value k = kir_select(b, s->ends, s->group, s->item->chunk);
     kir_value at = place_at(s, k,
                             kir_select(b, s->ends, word(g, TLY_GROUP_TOTAL), word(g, TLY_TOTAL)));
-    kir_value of_group = kir_select(b, all[SOUND], word(g, TLY_MARK_VALUE), word(g, TLY_MARK_NONE));
-    kir_value v = kir_select(b, s->ends, all[SUM], s->total);
-    kir_value mark = kir_select(b, s->ends, of_group, s->mark);
+    kir_value group_mark, group = summarise_group(s, totals, marks, all, &group_mark);
+    kir_value v = kir_select(b, s->ends, group, s->total);
+    kir_value mark = kir_select(b, s->ends, group_mark, s->mark);
     publish(s, both(g, s->ends, negated(g, s->stalls)), at, v, mark);
     kir_value base = wait_for_base(s), carry = tly_combine(c, base, sum[SUM]);
     publish(s, s->stalls, at, v, mark);
-    kir_value sound = both(g, s->ends, holds_after(g, base, all[SOUND]));
-    publish_base(s, sound, tly_combine(c, base, all[SUM]));
-    *open = both(g, s->ends, negated(g, sound));
+    kir_value told = combines(g, base, group, group_mark, 1);
+    publish_base(s, both(g, s->ends, told), tly_combine(c, base, group));
+    *open = both(g, s->ends, negated(g, told));
     if (tly_range_count(c) == 0)
         return carry;
     kir_branch holds;
-    kir_if(b, &holds, holds_after(g, base, sum[SOUND]));
+    kir_if(b, &holds, both(g, sum[SOUND], tly_gpu_fits_half(g, base)));
     kir_else(b, &holds, 1, &carry);
     carry = wait_for_carry(s, base, totals, marks);
     kir_if_end(b, &holds, 1, &carry);

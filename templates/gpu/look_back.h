@@ -10,13 +10,7 @@
 enum { TLY_TOTAL, TLY_CARRY, TLY_GROUP_TOTAL, TLY_GROUP_BASE, TLY_PLACES };
 
 /* In a mark of classes the upper bits hold as many of the distance's upper word. */
-enum {
-    TLY_MARK_BITS = 2,
-    TLY_MARK_VALUE = 1,
-    TLY_MARK_NONE = 2, /* there is no total that others may combine */
-    TLY_MARK_CLASSES = 3,
-    TLY_UPPER_BITS = 14
-};
+enum { TLY_MARK_BITS = 2, TLY_MARK_VALUE = 1, TLY_MARK_CLASSES = 3, TLY_UPPER_BITS = 14 };
 
 kir_value tly_place_at(tly_gpu *g, kir_value number, kir_value place);
 /* By one invocation, once. */
