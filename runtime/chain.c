@@ -111,11 +111,6 @@ static int comes(slot *s)
     return published(s);
 }
 
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static int64_t late_chunks(const tly_run *run)
 {
     return run->kernel->computes ? LATE_BY_COMPUTING : LATE_BY_MEMORY;
@@ -134,7 +129,7 @@ static int take(tly_run *run, stretch *s)
         s->before = left < chunks ? slot_of(run, at - 1) : NULL;
         s->late = s->before != NULL && !comes(s->before);
         s->begin = at;
-        s->end = at + smaller(fair, s->late ? late_chunks(run) : AT_ONCE);
+        s->end = at + tly_smaller(fair, s->late ? late_chunks(run) : AT_ONCE);
         s->after = s->end - at < left ? slot_of(run, s->end - 1) : NULL;
     } while (!atomic_compare_exchange_weak_explicit(&run->next, &at, s->end, memory_order_relaxed,
                                                     memory_order_relaxed));

@@ -30,6 +30,22 @@ static inline int64_t tly_subtract(int64_t a, int64_t b)
     return !__builtin_sub_overflow(a, b, &difference) ? difference : a < b ? INT64_MIN : INT64_MAX;
 }
 
+static inline int64_t tly_smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t tly_larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* How many parts of `b`, which is above 0, hold `a`, which is not below. */
+static inline int64_t tly_ceil_div(int64_t a, int64_t b)
+{
+    return a / b + (a % b != 0);
+}
+
 /* Modulo 2^64: for steps that are never taken, and for addresses relative to a base that come out
  * right when the base is added. */
 static inline int64_t tly_wrap_multiply(int64_t a, int64_t b)

@@ -6,6 +6,7 @@
  */
 #include "internal.h"
 
+#include "checked.h"
 #include "cpu/cpu.h"
 #include "error.h"
 #include "local.h"
@@ -62,11 +63,6 @@ static void release(void *context)
 /* Bytes read and written, see below. */
 enum { LEAST_SPLIT = 2 << 20, INTEL_SPLIT = 4 << 20, INTEL_CHAIN = 8 << 20 };
 
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 static void find_limits(tly_limits *limits, int host)
 {
     int64_t cache = tly_stream_bytes(); /* half of the last one */
@@ -81,9 +77,9 @@ static void find_limits(tly_limits *limits, int host)
      * 2 MiB 69 to 80, 41 to 54; 4 MiB 190, 86; axis 0 of 4096 lanes, 2 MiB 53 to 63, 22; 4 MiB 187,
      * 78; 8 MiB 364, 205. */
     int readily = tly_cpu_is_intel();
-    limits->split_rows = readily ? INTEL_SPLIT : larger(cache / 2, LEAST_SPLIT);
-    limits->split_lanes = readily ? INTEL_SPLIT : larger(cache, LEAST_SPLIT);
-    limits->chain = larger(cache / 2, INTEL_CHAIN);
+    limits->split_rows = readily ? INTEL_SPLIT : tly_larger(cache / 2, LEAST_SPLIT);
+    limits->split_lanes = readily ? INTEL_SPLIT : tly_larger(cache, LEAST_SPLIT);
+    limits->chain = tly_larger(cache / 2, INTEL_CHAIN);
     /* Narrower, both cores prefetch into the other's half of a page: Zen 4, axis 0 of 1024 lanes of
      * f32, 32 MiB, one and two threads 903, 1194 us; of 8192 lanes of f16 2857, 1646. */
     limits->share = 8192;

@@ -6,6 +6,7 @@
  */
 #include "launch.h"
 
+#include "checked.h"
 #include "cpu/cpu.h"
 #include "error.h"
 #include "reduce.h"
@@ -128,19 +129,14 @@ static void work(void *state, int64_t index)
     }
 }
 
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return a / b + (a % b != 0);
-}
-
 static int64_t round_up(int64_t n, int64_t multiple)
 {
-    return ceil_div(n, multiple) * multiple;
+    return tly_ceil_div(n, multiple) * multiple;
 }
 
 static int64_t rows_a_ticket(const tally_kernel *k, int64_t threads)
 {
-    int64_t rows = ceil_div(k->rows, threads * TICKETS_A_THREAD);
+    int64_t rows = tly_ceil_div(k->rows, threads * TICKETS_A_THREAD);
     if (!tly_reduces(k->form) && k->form != TLY_ROWS && k->rows >= threads * SLICES_A_THREAD) {
         return round_up(rows, SLICES_A_THREAD);
     }
@@ -162,7 +158,7 @@ static int cut(tly_run *run, int64_t threads)
     const tally_kernel *k = run->kernel;
     run->rows = rows_a_ticket(k, threads);
     run->parts = 1;
-    run->tickets = ceil_div(k->rows, run->rows);
+    run->tickets = tly_ceil_div(k->rows, run->rows);
     if (tly_reduces(k->form)) {
         return tly_reduce_cut(run) || run->tickets > 1;
     }

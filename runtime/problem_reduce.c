@@ -166,10 +166,13 @@ static int32_t lanes_of(const shape *s)
  * (Emerald Rapids, minima). */
 static int32_t apart_lanes(const shape *s, int32_t op)
 {
-    const tly_dim *last = &s->reduced[s->reduced_count - 1];
     const int compares = op == TALLY_MAX || op == TALLY_MIN || s->ordered;
     const int64_t most = op == TALLY_LOG_SUM_EXP ? 2 : compares ? 3 : TLY_REDUCED_SHORT_STEP;
-    if (s->reduced_count < 2 || last->in_stride != 1 || last->size > most) {
+    if (s->reduced_count < 2) {
+        return -1;
+    }
+    const tly_dim *last = &s->reduced[s->reduced_count - 1];
+    if (last->in_stride != 1 || last->size > most) {
         return -1;
     }
     for (int32_t i = 0; i < s->kept_count; i++) {

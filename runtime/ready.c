@@ -8,21 +8,6 @@
  * where each step is once a pass of 8. */
 enum { LEAST_LANE_STEPS = 128 };
 
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return a / b + (a % b != 0);
-}
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 static int64_t bytes_of(uint8_t dtype)
 {
     return (int64_t)tally_dtype_bytes((tally_dtype)dtype);
@@ -60,7 +45,7 @@ void tly_ready_check(tly_ready *r, const tly_problem *p, const tly_geometry *g)
 /* How many lanes a tile has at most; 1 where there are none, as in an empty tensor that is shown. */
 static int64_t lanes_of(const tly_geometry *g, const tly_launch *l)
 {
-    return larger(smaller(g->inner, l->tile_lanes), 1);
+    return tly_larger(tly_smaller(g->inner, l->tile_lanes), 1);
 }
 
 /* Elements of one output that a chunk has; in lanes the plan counts those of all side by side, and
@@ -73,11 +58,11 @@ static int64_t chunk_of(const tly_ready *r, const tly_geometry *g, const tly_lau
     if (l->form != TLY_REDUCED_LANES) {
         return l->chunk;
     }
-    int64_t most = larger(TLY_REDUCE_MOST_OUTPUT / r->record_bytes, 1);
-    int64_t least = ceil_div(tly_multiply(g->length, g->steps), most);
+    int64_t most = tly_larger(TLY_REDUCE_MOST_OUTPUT / r->record_bytes, 1);
+    int64_t least = tly_ceil_div(tly_multiply(g->length, g->steps), most);
     int64_t wanted = l->chunk / lanes_of(g, l);
-    return larger(larger(wanted / LEAST_LANE_STEPS, ceil_div(least, LEAST_LANE_STEPS)), 1) *
-           LEAST_LANE_STEPS;
+    int64_t passes = tly_larger(wanted / LEAST_LANE_STEPS, tly_ceil_div(least, LEAST_LANE_STEPS));
+    return tly_larger(passes, 1) * LEAST_LANE_STEPS;
 }
 
 /* What the kernel's arguments say of chunks, and how many tiles there are. */
@@ -87,18 +72,20 @@ static void make_reduction(tly_ready *r, const tly_geometry *g, const tly_launch
     tly_args *args = &r->args;
     r->record_bytes = l->record_bytes;
     if (l->form == TLY_REDUCED_LANES) {
-        r->record_bytes *= ceil_div(lanes_of(g, l), TLY_RECORD_LANES) * TLY_RECORD_LANES;
+        r->record_bytes *= tly_ceil_div(lanes_of(g, l), TLY_RECORD_LANES) * TLY_RECORD_LANES;
     }
     int64_t chunk = chunk_of(r, g, l);
     args->steps = g->length > 0 ? g->steps : 0;
-    args->chunk_length = larger(smaller(g->length, chunk), 1);
-    args->chunk_steps = smaller(larger(chunk / args->chunk_length, 1), larger(args->steps, 1));
+    args->chunk_length = tly_larger(tly_smaller(g->length, chunk), 1);
+    args->chunk_steps = tly_smaller(tly_larger(chunk / args->chunk_length, 1),
+                                    tly_larger(args->steps, 1));
     if (args->chunk_length < g->length) {
         args->chunk_steps = 1;
     }
-    args->chunks = larger(
-        ceil_div(g->length, args->chunk_length) * ceil_div(args->steps, args->chunk_steps), 1);
-    args->blocks = l->form == TLY_REDUCED_LANES ? ceil_div(g->inner, l->tile_lanes) : 1;
+    args->chunks = tly_larger(tly_ceil_div(g->length, args->chunk_length) *
+                                  tly_ceil_div(args->steps, args->chunk_steps),
+                              1);
+    args->blocks = l->form == TLY_REDUCED_LANES ? tly_ceil_div(g->inner, l->tile_lanes) : 1;
     args->reduced_rank = g->reduced_rank;
     for (int i = 0; i < g->reduced_rank; i++) {
         args->reduced_size[i] = g->reduced[i].size;
@@ -121,8 +108,8 @@ static void make_args(tly_ready *r, const tly_geometry *g, const tly_launch *l, 
     args->out.axis = g->out_axis * out_bytes;
     args->in.lane = g->in_lane * in_bytes;
     args->out.lane = g->out_lane * out_bytes;
-    args->chunks = l->form == TLY_ROWS && l->chunk > 0 ? ceil_div(g->length, l->chunk) : 1;
-    args->blocks = l->tile_lanes > 0 ? ceil_div(g->inner, l->tile_lanes) : 1;
+    args->chunks = l->form == TLY_ROWS && l->chunk > 0 ? tly_ceil_div(g->length, l->chunk) : 1;
+    args->blocks = l->tile_lanes > 0 ? tly_ceil_div(g->inner, l->tile_lanes) : 1;
     args->outer_rank = g->outer_rank;
     for (int i = 0; i < g->outer_rank; i++) {
         args->outer_size[i] = g->outer[i].size;
@@ -144,14 +131,14 @@ static void make_scratch(tly_ready *r, const tly_geometry *g, const tly_launch *
     int64_t lanes = 0;
     r->most_tiles = reduces ? INT64_MAX : r->row_tiles;
     if (l->form == TLY_REDUCED_LANES) {
-        lanes = smaller(g->inner, l->tile_lanes); /* a tile at a time */
+        lanes = tly_smaller(g->inner, l->tile_lanes); /* a tile at a time */
     } else if (l->form != TLY_ROWS && !reduces) {
         lanes = g->inner;
     }
     if (l->scratch_lane_bytes > 0 && !reduces) {
         int64_t room = scratch - l->scratch_bytes;
-        r->most_tiles = larger(room / tly_multiply(l->scratch_lane_bytes, l->tile_lanes), 1);
-        lanes = smaller(lanes, tly_multiply(r->most_tiles, l->tile_lanes));
+        r->most_tiles = tly_larger(room / tly_multiply(l->scratch_lane_bytes, l->tile_lanes), 1);
+        lanes = tly_smaller(lanes, tly_multiply(r->most_tiles, l->tile_lanes));
     }
     r->scratch_bytes = (size_t)tly_add(l->scratch_bytes,
                                        tly_multiply(lanes, l->scratch_lane_bytes));

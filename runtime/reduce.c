@@ -7,19 +7,11 @@
  */
 #include "reduce.h"
 
+#include "checked.h"
+
 #include <stdlib.h>
 
 enum { LINE = 64 };
-
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return a / b + (a % b != 0);
-}
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 int tly_reduce_cut(tly_run *run)
 {
@@ -30,8 +22,8 @@ int tly_reduce_cut(tly_run *run)
         return 0;
     }
     /* Of each task's records, none shares a line with another task's. */
-    int64_t whole = LINE / smaller(k->record_bytes & -k->record_bytes, LINE);
-    int64_t tiles = ceil_div(k->tiles, run->threads * TLY_REDUCE_TICKETS);
+    int64_t whole = LINE / tly_smaller(k->record_bytes & -k->record_bytes, LINE);
+    int64_t tiles = tly_ceil_div(k->tiles, run->threads * TLY_REDUCE_TICKETS);
     size_t bytes;
     if (__builtin_mul_overflow((size_t)k->tiles, (size_t)k->record_bytes, &bytes) ||
         bytes > (size_t)run->threads * TLY_REDUCE_MOST_RECORDS) {
@@ -41,8 +33,8 @@ int tly_reduce_cut(tly_run *run)
     if (run->records == NULL) {
         return 0;
     }
-    run->rows = ceil_div(tiles, whole) * whole;
-    run->tickets = ceil_div(k->tiles, run->rows);
+    run->rows = tly_ceil_div(tiles, whole) * whole;
+    run->tickets = tly_ceil_div(k->tiles, run->rows);
     return 1;
 }
 
@@ -52,7 +44,7 @@ void tly_reduce_work(tly_run *run, char *scratch)
     for (int64_t ticket; (ticket = tly_ticket(run)) >= 0;) {
         int64_t begin = ticket * run->rows;
         tly_task task = { .begin = begin,
-                          .end = smaller(begin + run->rows, k->tiles),
+                          .end = tly_smaller(begin + run->rows, k->tiles),
                           .mode = TLY_MODE_TOTAL,
                           .scratch = scratch,
                           .carry_out = run->records + begin * k->record_bytes };

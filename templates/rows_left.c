@@ -90,6 +90,14 @@ kir_value tly_rows_end_of(tly_rows *r, kir_value last, unsigned k)
     return kir_shuffle(r->c->b, last, last, index, n);
 }
 
+/* i1s: products below what the loop is sure to have lost, whose scan had not come to 0 before. */
+static kir_value sunk(tly_rows *r, const tly_rows_result *y)
+{
+    tly_build *c = r->c;
+    kir_value tiny = tly_watch_lanes(c, tly_watch_below(c, tly_watch_bits(c, y->y), TLY_TINY));
+    return kir_bin(c->b, KIR_AND, tiny, tly_watch_not_zero(c, y->first));
+}
+
 /* i1: results may have come to an end of the range, and not because a product is 0 for good. No
  * product moved by more than half of the range in a step that was not `wide` (i1). */
 static kir_value near_end(tly_rows *r, kir_value wide, const tly_rows_result *y)
@@ -108,10 +116,14 @@ static kir_value near_end(tly_rows *r, kir_value wide, const tly_rows_result *y)
     kir_value least = kir_bin(b, KIR_UMIN, tly_watch_bits(c, y[0].first),
                               tly_watch_bits(c, y[unroll - 1].y));
     kir_value low = kir_any(b, tly_watch_below(c, least, TLY_SMALL));
-    kir_value none = kir_const(b, KIR_TYPE(KIR_I1, 1), 0), some;
+    kir_value none = kir_const(b, KIR_TYPE(KIR_I1, 1), 0), some = 0;
     kir_branch zero;
     kir_if(b, &zero, kir_bin(b, KIR_OR, wide, low));
-    some = kir_any(b, tly_watch_not_zero(c, y[0].first));
+    for (unsigned k = 0; k < unroll; k++) {
+        kir_value own = sunk(r, &y[k]);
+        some = some ? kir_bin(b, KIR_OR, some, own) : own;
+    }
+    some = kir_any(b, some);
     kir_else(b, &zero, 1, &some);
     kir_if_end(b, &zero, 1, &none);
     return zero.result[0];
@@ -140,7 +152,7 @@ kir_value tly_rows_results_left(tly_rows *r, kir_value wide, const tly_rows_resu
         kir_value left;
         if (tly_watches_products(r->c)) {
             kir_value end = tly_watch_bits(c, tly_rows_end_of(r, y[unroll - 1].y, k));
-            kir_value low = tly_watch_below(c, tly_watch_bits(c, y[k].y), TLY_NORMAL);
+            kir_value low = tly_watch_below(c, tly_watch_bits(c, y[k].y), TLY_TINY);
             left = kir_bin(b, KIR_AND, low, tly_not(c, tly_watch_below(c, end, TLY_TINY)));
             if (tly_watches_output(c)) {
                 kir_value endless = tly_rows_shows_infinity(r, shown, k);
@@ -222,7 +234,9 @@ void tly_rows_see_result(tly_rows *r, tly_rows_seen *seen, const tly_rows_result
 kir_value tly_rows_is_lost(tly_rows *r, const tly_rows_state *s)
 {
     tly_build *c = r->c;
-    if (tly_watches_products(r->c) || r->ends_by_flags)
+    if (tly_watches_products(c) && r->unit > 1)
+        return kir_any(c->b, tly_watch_below(c, tly_watch_less(c, s->last[0]), TLY_SMALL));
+    if (tly_watches_products(c) || r->ends_by_flags)
         return kir_const(c->b, KIR_TYPE(KIR_I1, 1), 0);
     return kir_any(c->b,
                    tly_not(c, tly_watch_below(c, tly_watch_bits(c, s->last[0]), TLY_INFINITE)));

@@ -39,7 +39,7 @@ static kir_value products_left(tly_rows *r, const tly_rows_result *y, const kir_
     kir_value part = tly_watch_apart(c, 0, kir_select(b, exact, one, y->part), TLY_WATCH_PART);
     exact = kir_bin(b, KIR_OR, exact, tly_rows_is_zero(r, y->first));
     kir_value low = tly_watch_bits(c, kir_select(b, exact, one, y->y));
-    low = tly_watch_lanes(c, tly_watch_below(c, low, TLY_NORMAL));
+    low = tly_watch_lanes(c, tly_watch_below(c, low, TLY_TINY));
     low = kir_bin(b, KIR_AND, low, kir_cmp(b, KIR_NE, lives, none));
     return kir_bin(b, KIR_OR, tly_watch_lanes(c, tly_watch_left(c, part, TLY_WATCH_PART)), low);
 }

@@ -97,8 +97,9 @@ static void shape(tly_random *r, int64_t most, tally_descriptor *d)
         const int rank = (int)tly_random_between(r, 1, TALLY_MAX_RANK);
         d->rank = rank;
         d->axis = (int32_t)tly_random_below(r, rank);
-        for (int k = 0; k < rank; k++)
-            d->sizes[k] = tly_random_between(r, 1, 5);
+        room = most;
+        for (int k = 0; k < rank; room /= d->sizes[k++])
+            d->sizes[k] = smaller(tly_random_between(r, 1, 5), room);
         for (int k = 0; tly_random_one_in(r, 2) && k < 3; k++)
             d->sizes[tly_random_below(r, rank)] = 1;
     } else if (kind <= 3) { /* rows */

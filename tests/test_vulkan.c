@@ -7,6 +7,7 @@
  */
 #include "fake_gpu.h"
 
+#include "../runtime/cpu/features.h"
 #include "../runtime/vulkan/internal.h"
 
 #include <criterion/criterion.h>
@@ -368,10 +369,10 @@ Test(vulkan, devices)
     tally_device all[64] = { { .size = sizeof all[0] } };
     size_t count = 0;
     cr_assert_eq(tally_devices(all, 64, &count, NULL), TALLY_OK);
-    cr_assert_gt(count, 4);
-    for (size_t i = 4; i < count; i++) {
+    cr_assert_gt(count, TLY_LEVELS);
+    for (size_t i = TLY_LEVELS; i < count; i++) {
         char selector[32];
-        snprintf(selector, sizeof selector, "vulkan:%zu", i - 4);
+        snprintf(selector, sizeof selector, "vulkan:%zu", i - TLY_LEVELS);
         cr_assert_str_eq(all[i].kind, "vulkan");
         cr_assert_str_eq(all[i].selector, selector);
         cr_assert(all[i].runs_here && !all[i].is_default);
@@ -381,7 +382,7 @@ Test(vulkan, devices)
     tally_context *context = make_context();
     tally_vulkan *first, *second, *third;
     cr_assert_eq(tly_vulkan_find(context, "vulkan:0", &first, NULL), TALLY_OK);
-    cr_assert_eq(tly_vulkan_find(context, all[4].name, &second, NULL), TALLY_OK);
+    cr_assert_eq(tly_vulkan_find(context, all[TLY_LEVELS].name, &second, NULL), TALLY_OK);
     cr_assert_eq(tly_vulkan_find(context, "vulkan:0", &third, NULL), TALLY_OK);
     cr_assert(first == second && first == third);
     tally_context_destroy(&context);

@@ -5,6 +5,7 @@
  */
 #include "vulkan_bench.h"
 
+#include "../runtime/cpu/features.h"
 #include "../runtime/vulkan/internal.h"
 
 #include <criterion/criterion.h>
@@ -304,7 +305,7 @@ static int child(tally_context *context, tally_kernel **kernel, const tally_desc
     if (status == TALLY_OK || *kernel != NULL) {
         return 2;
     }
-    if (tally_devices(NULL, 0, &count, NULL) != TALLY_OK || count != 4) {
+    if (tally_devices(NULL, 0, &count, NULL) != TALLY_OK || count != TLY_LEVELS) {
         return 3;
     }
     tally_context_destroy(&context);

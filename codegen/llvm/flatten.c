@@ -74,18 +74,24 @@ static int patch_pc32(unsigned char *at, int64_t from, int64_t to)
     return 1;
 }
 
+/* Puts `bits` in the place of those of the instruction that `mask` names. Always 1. */
+static int put_field(unsigned char *at, uint32_t mask, uint32_t bits)
+{
+    uint32_t word;
+    memcpy(&word, at, sizeof word);
+    word = (word & ~mask) | (bits & mask);
+    memcpy(at, &word, sizeof word);
+    return 1;
+}
+
 static int patch_adr(unsigned char *at, int64_t from, int64_t to)
 {
     const int64_t distance = to - from;
+    const uint32_t value = (uint32_t)distance;
     if (distance < -(1 << 20) || distance >= 1 << 20) {
         return 0;
     }
-    uint32_t word;
-    memcpy(&word, at, sizeof word);
-    const uint32_t value = (uint32_t)distance;
-    word = (word & ~0x60ffffe0u) | (value & 3) << 29 | (value >> 2 & 0x7ffff) << 5;
-    memcpy(at, &word, sizeof word);
-    return 1;
+    return put_field(at, 0x60ffffe0u, (value & 3) << 29 | (value >> 2 & 0x7ffff) << 5);
 }
 
 static int patch_literal(unsigned char *at, int64_t from, int64_t to)
@@ -94,11 +100,7 @@ static int patch_literal(unsigned char *at, int64_t from, int64_t to)
     if (distance < -(1 << 20) || distance >= 1 << 20 || distance % 4 != 0) {
         return 0;
     }
-    uint32_t word;
-    memcpy(&word, at, sizeof word);
-    word = (word & ~0x00ffffe0u) | ((uint32_t)(distance / 4) & 0x7ffff) << 5;
-    memcpy(at, &word, sizeof word);
-    return 1;
+    return put_field(at, 0x00ffffe0u, (uint32_t)(distance / 4) << 5);
 }
 
 /* The two halves of a distance: auipc's is rounded, as the other is signed. */
@@ -108,30 +110,18 @@ static int patch_upper(unsigned char *at, int64_t from, int64_t to)
     if (distance < -(1 << 30) || distance >= 1 << 30) {
         return 0;
     }
-    uint32_t word;
-    memcpy(&word, at, sizeof word);
-    word = (word & 0xfff) | (((uint32_t)distance + 0x800) & 0xfffff000u);
-    memcpy(at, &word, sizeof word);
-    return 1;
+    return put_field(at, 0xfffff000u, (uint32_t)distance + 0x800);
 }
 
 static int patch_lower(unsigned char *at, int64_t from, int64_t to)
 {
-    uint32_t word;
-    memcpy(&word, at, sizeof word);
-    word = (word & 0xfffff) | (uint32_t)(to - from) << 20;
-    memcpy(at, &word, sizeof word);
-    return 1;
+    return put_field(at, 0xfff00000u, (uint32_t)(to - from) << 20);
 }
 
 static int patch_lower_of_store(unsigned char *at, int64_t from, int64_t to)
 {
     const uint32_t value = (uint32_t)(to - from);
-    uint32_t word;
-    memcpy(&word, at, sizeof word);
-    word = (word & ~0xfe000f80u) | (value >> 5 & 0x7f) << 25 | (value & 0x1f) << 7;
-    memcpy(at, &word, sizeof word);
-    return 1;
+    return put_field(at, 0xfe000f80u, value >> 5 << 25 | (value & 0x1f) << 7);
 }
 
 static const struct {

@@ -61,12 +61,18 @@ typedef struct teams {
     int32_t first, most, least, segments;
 } teams;
 
+/* Lanes of a team that have elements of interleaved scans: as many for each. */
+static int32_t whole_units(const tly_problem *p, int32_t team)
+{
+    return p->unit > 1 ? team - team % p->unit : team;
+}
+
 /* i1: three quarters of a team's lanes have work. A segment more than wanted closes the gap above the
  * powers of two. */
 static int suits(const tly_problem *p, int64_t vectors, int64_t tiles, int32_t given, int32_t team,
                  tly_gpu_plan *plan)
 {
-    int64_t lanes = team - team % p->unit;
+    int64_t lanes = whole_units(p, team);
     int64_t segments = given > 0 ? given : parts(vectors, tiles * lanes);
     int64_t tile = lanes * segments, places = parts(vectors, tile) * tile;
     plan->team = team;
@@ -78,11 +84,11 @@ static int suits(const tly_problem *p, int64_t vectors, int64_t tiles, int32_t g
 /* A subgroup, or else the smallest team of more, or else the largest part of one, that has work
  * enough and goes through the row in as few tiles as the largest would. 0: there is none; then it is
  * the largest. Few invocations with several segments each take fewer instructions an element than
- * many with one: cumsum of f32 on RDNA 3, all code of the
- * module: 64x1x4 152, 64x4x4 108 (docs/results/isa.md). */
+ * many with one: cumsum of f32 on RDNA 3, all code of the module: 64x1x4 152, 64x4x4 108
+ * (docs/results/isa.md). */
 static int share_out(const tly_problem *p, int64_t length, teams t, tly_gpu_plan *plan)
 {
-    int64_t vectors = parts(length, plan->vector), used = t.most - t.most % p->unit;
+    int64_t vectors = parts(length, plan->vector), used = whole_units(p, t.most);
     int32_t wanted = t.segments > 0 ? t.segments : wanted_segments(plan->vector);
     int64_t tiles = used > 0 ? parts(vectors, used * wanted) : 0;
     for (int32_t team = t.first; tiles > 0 && team <= t.most; team *= 2)

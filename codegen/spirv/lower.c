@@ -293,8 +293,8 @@ static void lower_body(walk *w)
             w->frames[w->depth - 1].yield = inst;
             break;
         case KIR_END: {
-            frame *f = &w->frames[--w->depth];
-            (f->open->op == KIR_FOR ? close_for : close_if)(w, f);
+            const kir_inst *opener = &kernel->insts[inst->match];
+            (opener->op == KIR_FOR ? close_for : close_if)(w, &w->frames[--w->depth]);
             break;
         }
         case KIR_RETURN:

@@ -35,11 +35,6 @@ typedef struct cutting {
     int32_t dim;             /* -1: all rows */
 } cutting;
 
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return a / b + (a % b != 0);
-}
-
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -156,8 +151,8 @@ static tally_status cut(const shape *s, const tly_gpu_launch *l, const tly_caps 
                         int64_t reduced, cutting *c, tally_error *error)
 {
     c->positions = l->positions > 0 ? least(l->positions, MOST_POSITIONS) : MOST_POSITIONS;
-    c->cuts = ceil_div(s->length, c->positions);
-    c->chunks = l->chunk > 0 ? ceil_div(least(s->length, c->positions), l->chunk) : 1;
+    c->cuts = tly_ceil_div(s->length, c->positions);
+    c->chunks = l->chunk > 0 ? tly_ceil_div(least(s->length, c->positions), l->chunk) : 1;
     if (reduced > 0) {
         c->chunks = reduced;
     }
@@ -248,9 +243,9 @@ static void add_passes(const list *a, const window *w, int64_t from, tly_push *p
     for (uint32_t pass = 0; pass < a->l->passes; pass++) {
         const tly_gpu_pass *of = &a->l->pass[pass];
         int64_t items = w->rows * w->lanes * (of->items == TLY_ITEMS_CHUNKS ? push->chunks : 1);
-        int64_t groups = ceil_div(items, of->per_group);
-        uint32_t y = (uint32_t)ceil_div(groups, a->caps->groups_x);
-        push->groups_x = (uint32_t)ceil_div(groups, y);
+        int64_t groups = tly_ceil_div(items, of->per_group);
+        uint32_t y = (uint32_t)tly_ceil_div(groups, a->caps->groups_x);
+        push->groups_x = (uint32_t)tly_ceil_div(groups, y);
         steps->step[steps->count] = (tly_gpu_step){
             .push = *push,
             .x = push->groups_x,
@@ -283,7 +278,7 @@ static void add_window(const list *a, const window *w)
         push.out.base = (uint64_t)(w->out + from * s->out_axis);
         push.length = (uint32_t)(s->step > 0 ? s->step : length);
         push.chunks = a->l->block_bytes > 0 ? (uint32_t)a->c->chunks
-                      : a->l->chunk > 0     ? (uint32_t)ceil_div(length, a->l->chunk)
+                      : a->l->chunk > 0     ? (uint32_t)tly_ceil_div(length, a->l->chunk)
                                             : 1;
         push.flags = strides | (from > 0 ? TLY_GPU_CONTINUES : 0) |
                      (length < s->length - from ? TLY_GPU_CARRIES : 0);
@@ -342,10 +337,11 @@ static void add_rows(const list *a)
 
 static int64_t count_steps(const shape *s, const cutting *c, const tly_gpu_launch *l)
 {
-    int64_t count = tly_multiply(tly_multiply(c->cuts, l->passes), ceil_div(s->lanes, c->lanes));
+    int64_t count = tly_multiply(tly_multiply(c->cuts, l->passes),
+                                 tly_ceil_div(s->lanes, c->lanes));
     for (int32_t i = 0; i <= c->dim; i++) {
         int64_t size = s->outer[i].size;
-        count = tly_multiply(count, i < c->dim ? size : ceil_div(size, c->rows));
+        count = tly_multiply(count, i < c->dim ? size : tly_ceil_div(size, c->rows));
     }
     return count;
 }
@@ -372,7 +368,7 @@ static int64_t describe(const tly_problem *p, const tly_geometry *g, const tly_g
 {
     int64_t steps = g->length > 0 ? g->steps : 0, length = g->length > 0 ? g->length : 1;
     int64_t most = l->chunk > 0 ? l->chunk : INT64_MAX;
-    int64_t chunk_length = least(length, most), each = ceil_div(length, chunk_length);
+    int64_t chunk_length = least(length, most), each = tly_ceil_div(length, chunk_length);
     int64_t whole = steps > 0 ? steps : 1, chunk_steps = least(most / chunk_length, whole);
     if (each > 1) {
         chunk_steps = 1;
@@ -392,7 +388,7 @@ static int64_t describe(const tly_problem *p, const tly_geometry *g, const tly_g
         b->in.reduced[i] = g->reduced[i].in_stride *
                            (int64_t)tally_dtype_bytes((tally_dtype)p->dtype);
     }
-    return tly_multiply(each, ceil_div(whole, chunk_steps));
+    return tly_multiply(each, tly_ceil_div(whole, chunk_steps));
 }
 
 tally_status tly_gpu_steps_make(const tly_problem *problem, const tly_geometry *geometry,
