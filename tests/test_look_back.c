@@ -4,35 +4,16 @@
  * that breaks groups everywhere. A trial runs each kernel several times, every other time with tiles
  * stalled, and holds all runs to the same bits.
  */
-#include <criterion/criterion.h>
-
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "../runtime/vulkan/profile.h"
 #include "engine_grid.h"
+#include "profile_caps.h"
 #include "trial.h"
 
 enum { ROOM = 1 << 20 }; /* bytes of the largest tensor, and more */
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-static tly_caps caps_of(const char *name)
-{
-    static char text[1 << 16];
-    char path[4096];
-    tly_profile profile;
-    const char *folder = getenv("TALLY_TEST_PROFILES");
-    snprintf(path, sizeof path, "%s/%s.profile", folder ? folder : "profiles", name);
-    FILE *f = fopen(path, "r");
-    cr_assert(f, "%s", path);
-    text[fread(text, 1, sizeof text - 1, f)] = 0;
-    fclose(f);
-    cr_assert(tly_profile_parse(text, &profile, NULL) == TALLY_OK, "%s", path);
-    profile.caps.progress = 1;
-    return profile.caps;
-}
 
 static const struct {
     const char *of, *way;
@@ -61,9 +42,10 @@ Test(look_back, every_group_has_its_bits, .timeout = 280)
             for (int data = 0; data < TLY_DATA_COUNT; data++) {
                 if ((w + (size_t)data) % COUNT(plans) != p || (p == 2 && w > 0))
                     continue;
-                const tly_caps caps = caps_of(plans[p].profile);
+                tly_caps caps = tly_profile_caps(plans[p].profile);
                 tally_error error = TALLY_ERROR_INIT;
                 char word[TALLY_WORD_MAX];
+                caps.progress = 1;
                 tly_engine *engine = tly_engine_grid(&caps, &error);
                 tly_trial trial = { .data = (tly_data)data,
                                     .plan = plans[p].plan,
