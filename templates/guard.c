@@ -38,18 +38,11 @@ static const limits *of(const tly_build *c)
     return c->acc.kind == KIR_F64 ? &limits_f64 : &limits_f32;
 }
 
-/* Sums of elements that are narrower in exponents than the accumulator cannot leave its range:
- * 2^63 of the largest f16 are 2^79, of the largest f32 or bf16 2^191. */
-static int stays_in_range(const tly_build *c)
-{
-    return c->p->dtype == TALLY_F16 || (c->acc.kind == KIR_F64 && c->p->dtype != TALLY_F64);
-}
-
 unsigned tly_range_count(const tly_build *c)
 {
     if (tly_is_watched_as(c->p, TLY_WATCH_PRODUCTS))
         return 2;
-    return tly_is_watched_as(c->p, TLY_WATCH_SUMS) && !stays_in_range(c);
+    return tly_is_watched_as(c->p, TLY_WATCH_SUMS) && !tly_sums_stay(c->p);
 }
 
 static unsigned watch_lanes(const tly_build *c)

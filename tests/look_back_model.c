@@ -4,7 +4,7 @@
  * gone through, each stalled anywhere for any time, with published words that become visible in any
  * order. It needs nothing of Tally.
  *
- *   carry(t) = base(g) + ((T_b + T_b+1) + ...)      b: the first tile of t's group g
+ *   carry(t) = base(g) + sum(T_b ... T_t-1)         b: the first tile of t's group g; in a fixed order
  *   base(g)  = ((start + G_0) + G_1) + ...          G: the total of a group, in its tiles' order
  *
  * A bad tile's total says only that it is none. Behind it carries go from tile to tile within the
@@ -26,10 +26,12 @@ static const char *const fault_names[FAULTS] = {
 
 /* ---- every interleaving ---- */
 
+enum { ROOM = 1 << 20 }; /* a power of two */
+
 typedef struct search {
-    state *seen, *open; /* a table of those met, by hash; those not gone on from */
-    uint8_t *used;
-    size_t room, met, waiting;
+    state seen[ROOM], open[ROOM / 2]; /* a table of those met, by hash; those not gone on from */
+    uint8_t used[ROOM];
+    size_t met, waiting;
 } search;
 
 static size_t hash(const state *s)
@@ -45,9 +47,9 @@ static size_t hash(const state *s)
 
 static size_t slot_of(const search *q, const state *s)
 {
-    size_t i = hash(s) & (q->room - 1);
+    size_t i = hash(s) & (ROOM - 1);
     while (q->used[i] && memcmp(&q->seen[i], s, sizeof *s) != 0)
-        i = (i + 1) & (q->room - 1);
+        i = (i + 1) & (ROOM - 1);
     return i;
 }
 
@@ -58,7 +60,7 @@ static void meet(const model *m, search *q, state next)
     size_t i = slot_of(q, s);
     if (q->used[i])
         return;
-    if (q->met * 2 >= q->room) {
+    if (q->met * 2 >= ROOM) {
         fprintf(stderr, "look_back_model: more than %zu states\n", q->met);
         exit(2);
     }
@@ -114,14 +116,11 @@ static int go_on(model *m, search *q, const state *s)
 
 static size_t explore(model *m)
 {
-    search q = { .room = (size_t)1 << 22 };
+    static search q; /* too much for a stack */
     state first;
-    q.seen = malloc(q.room * sizeof *q.seen);
-    q.open = malloc(q.room / 2 * sizeof *q.open);
-    q.used = calloc(q.room, 1);
-    if (!q.seen || !q.open || !q.used)
-        exit(2);
+    memset(q.used, 0, sizeof q.used);
     memset(&first, 0, sizeof first);
+    q.met = q.waiting = 0;
     tly_model_define(m);
     meet(m, &q, first);
     while (q.waiting > 0 && !m->found) {
@@ -129,9 +128,6 @@ static size_t explore(model *m)
         if (!go_on(m, &q, &s))
             tly_model_judge_end(m, &s);
     }
-    free(q.seen);
-    free(q.open);
-    free(q.used);
     return q.met;
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../codegen/plan/gpu.h"
 #include "engine_grid.h"
 #include "profile_caps.h"
 #include "trial.h"
@@ -63,4 +64,41 @@ Test(look_back, every_group_has_its_bits, .timeout = 280)
             }
     tly_arena_close(&in);
     tly_arena_close(&out);
+}
+
+/* One long row goes by look-back where that is faster than reading twice (codegen/plan/gpu_cost.c), and
+ * never where workgroups may not run or a CPU plays the device. */
+Test(look_back, the_plan_takes_it_where_it_pays)
+{
+    static const struct {
+        const char *profile, *with, *without; /* these words' subjects */
+    } rows[] = {
+        { "nvidia-hopper", "cumsum:f32 cumprod:f32 cumsum:i32 cumsum:f16 cummax:f64", "" },
+        { "nvidia-hopper", "", "cumsum:bf16 cumprod:bf16 cummax:i8 cumsum:f64" },
+        { "amd-rdna3", "cumsum:f32 cumsum:i32 cumsum:f16 cumsum:bf16 cumsum:f64", "" },
+        { "intel-xe", "cumsum:f32 cumsum:i32 cumsum:f16 cumsum:bf16", "" },
+        { "apple-moltenvk", "", "cumsum:f32 cumsum:i32" },
+        { "swiftshader", "", "cumsum:f32 cumsum:i32" },
+        { "lavapipe-8", "", "cumsum:f32 cumsum:i32" },
+    };
+    for (size_t k = 0; k < COUNT(rows); k++)
+        for (int takes = 0; takes < 2; takes++) {
+            const tly_caps caps = tly_profile_caps(rows[k].profile);
+            char subjects[200], *rest = NULL;
+            snprintf(subjects, sizeof subjects, "%s", takes ? rows[k].with : rows[k].without);
+            for (char *of = strtok_r(subjects, " ", &rest); of; of = strtok_r(NULL, " ", &rest)) {
+                char word[TALLY_WORD_MAX];
+                tally_descriptor d;
+                tly_problem p;
+                tly_geometry g;
+                tly_gpu_plan plan;
+                snprintf(word, sizeof word, "%s:268435456:axis=0", of);
+                cr_assert(tally_descriptor_parse(word, &d, NULL) == TALLY_OK, "%s", word);
+                tly_canonicalise(&d, &p, &g);
+                cr_assert(tly_gpu_plan_make(&p, &g, &caps, NULL, &plan, NULL) == TALLY_OK, "%s",
+                          word);
+                cr_expect((plan.template_id == TLY_GPU_LOOK_BACK) == takes, "%s: %s by %s",
+                          rows[k].profile, word, tly_gpu_template_name(&plan));
+            }
+        }
 }

@@ -15,8 +15,11 @@ void tly_gpu_choose(const tly_problem *p, const tly_geometry *g, const tly_caps 
 void tly_gpu_choose_tile(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                          const tly_forced *forced, tly_gpu_plan *plan);
 
-/* The same of reductions (gpu_choose_reduce.c). TALLY_UNSUPPORTED, field sizes: more elements an
- * output than the device's loops go through. */
+/* One long row by tiles of this plan: look-back is faster than reading twice (gpu_cost.c). */
+int tly_gpu_look_back_pays(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan);
+
+/* What tly_gpu_choose does, of reductions (gpu_choose_reduce.c). TALLY_UNSUPPORTED, field sizes: more
+ * elements an output than the device's loops go through. */
 tally_status tly_gpu_choose_reduction(const tly_problem *p, const tly_geometry *g,
                                       const tly_caps *caps, const tly_forced *forced,
                                       tly_gpu_plan *plan, tally_error *error);

@@ -2,10 +2,10 @@
 /*
  * A row by all workgroups, every element read and written once. Workgroups take tiles by ticket, in
  * order, so that a tile waits only for workgroups that have started. As many tiles as a lane group
- * has lanes are a group, and carries go by two levels, each from left to right:
+ * has lanes are a group, and carries go by two levels:
  *
- *   carry(t) = base(g) + ((T_b + T_b+1) + ...)      b: the first tile of t's group g
- *   base(g)  = ((start + G_0) + G_1) + ...          G: the total of a group
+ *   carry(t) = base(g) + sum(T_b ... T_t-1)         b: the first tile of t's group g; a tree
+ *   base(g)  = ((start + G_0) + G_1) + ...          G: the total of a group; from left to right
  *
  * A tile publishes its total T, the last of a group in its place the group's, which waits for
  * no carry, and then the next group's base. A base is taken where it is there, and made of an earlier
@@ -81,20 +81,21 @@ static kir_value find_carry(tly_looker *s, kir_value *open)
     tly_gpu *g = s->g;
     tly_build *c = &g->c;
     kir_builder *b = c->b;
-    kir_value sum[TLY_SUMS], all[TLY_SUMS];
-    tly_look_for_totals(s, sum);
-    all[TLY_SUM] = sum[TLY_SUM];
-    all[TLY_SOUND] = sum[TLY_SOUND];
-    tly_look_add(g, all, s->total, s->mark);
+    kir_value sound, all_sound, sum, all, none = is(g, s->before, 0);
+    tly_look_for_totals(s);
+    all = tly_look_sum(s, s->before, &all_sound);
+    sum = tly_look_sum(s, kir_select(b, none, word(g, 0), sub(c, s->before, word(g, 1))), &sound);
+    sum = kir_select(b, none, tly_neutral(c, c->acc), sum);
+    sound = kir_bin(b, KIR_OR, none, sound);
     kir_value k = kir_select(b, s->ends, s->group, s->item->chunk);
     kir_value at = tly_look_place(
         s, k, kir_select(b, s->ends, word(g, TLY_GROUP_TOTAL), word(g, TLY_TOTAL)));
-    kir_value group_mark, group = tly_look_summarise(s, all, &group_mark);
+    kir_value group_mark, group = tly_look_summarise(s, all, all_sound, &group_mark);
     kir_value v = kir_select(b, s->ends, group, s->total);
     kir_value mark = kir_select(b, s->ends, group_mark, s->mark);
     publish(s, both(g, s->ends, negated(g, s->stalls)), at, v, mark);
     tly_look_for_base(s);
-    kir_value base = s->base, carry = tly_combine(c, base, sum[TLY_SUM]);
+    kir_value base = s->base, carry = tly_combine(c, base, sum);
     publish(s, s->stalls, at, v, mark);
     kir_value told = tly_look_combines(g, base, group, group_mark, 1);
     publish_base(s, both(g, s->ends, told), tly_combine(c, base, group));
@@ -102,7 +103,7 @@ static kir_value find_carry(tly_looker *s, kir_value *open)
     if (tly_range_count(c) == 0)
         return carry;
     kir_branch holds;
-    kir_if(b, &holds, both(g, sum[TLY_SOUND], tly_gpu_fits_half(g, base)));
+    kir_if(b, &holds, both(g, sound, tly_gpu_fits_half(g, base)));
     kir_else(b, &holds, 1, &carry);
     carry = tly_look_for_carry(s);
     kir_if_end(b, &holds, 1, &carry);

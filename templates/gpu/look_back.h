@@ -30,8 +30,10 @@ typedef struct tly_looker {
     kir_value before;        /* tiles of the group before it */
     kir_value ends;          /* i1: it is the last of its group */
     kir_value open;          /* i1: it has yet to publish the next group's base */
-    kir_value totals, marks; /* of the group's tile of each lane, of those before it */
-    kir_value base;          /* of its group */
+    kir_value totals, marks; /* of the group's tile of each lane, up to this one */
+    kir_value sums,
+        sound;      /* of totals from the group's first to the lane's; words: of use or not */
+    kir_value base; /* of its group */
 } tly_looker;
 
 static inline kir_value yes(tly_gpu *g)
@@ -61,13 +63,13 @@ kir_value tly_look_place(const tly_looker *s, kir_value k, kir_value place);
 kir_value tly_look_combines(tly_gpu *g, kir_value carry, kir_value total, kir_value mark,
                             int group);
 
-/* A sum of totals from the group's first, and whether (i1) it is one that bases may be combined with. */
-enum { TLY_SUM, TLY_SOUND, TLY_SUMS };
-void tly_look_add(tly_gpu *g, kir_value *sum, kir_value total, kir_value mark);
-/* Waits for the totals before it in the group: their sum. */
-void tly_look_for_totals(tly_looker *s, kir_value *sum);
+/* Waits for the totals before it in the group, and sums them. */
+void tly_look_for_totals(tly_looker *s);
+/* The sum of the group's tiles up to this one, which is its `number`-th, and whether (i1) bases may be
+ * combined with it. */
+kir_value tly_look_sum(const tly_looker *s, kir_value number, kir_value *sound);
 /* What the group's last tile publishes: the sum, or where that is no use, the classes of all. */
-kir_value tly_look_summarise(const tly_looker *s, const kir_value *sum, kir_value *mark);
+kir_value tly_look_summarise(const tly_looker *s, kir_value sum, kir_value sound, kir_value *mark);
 /* Waits for the base. */
 void tly_look_for_base(tly_looker *s);
 /* Waits for the carry where sum and base do not make it. */

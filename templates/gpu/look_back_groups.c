@@ -32,22 +32,7 @@ kir_value tly_look_combines(tly_gpu *g, kir_value carry, kir_value total, kir_va
 
 /* ---- a group's totals ---- */
 
-static void begin_sum(tly_gpu *g, kir_value *sum)
-{
-    sum[TLY_SUM] = tly_neutral(&g->c, g->c.acc);
-    sum[TLY_SOUND] = yes(g);
-}
-
-void tly_look_add(tly_gpu *g, kir_value *sum, kir_value total, kir_value mark)
-{
-    sum[TLY_SUM] = tly_combine(&g->c, sum[TLY_SUM], total);
-    if (tly_range_count(&g->c) == 0)
-        return;
-    kir_value good = both(g, is(g, mark, TLY_MARK_VALUE), tly_gpu_fits_half(g, sum[TLY_SUM]));
-    sum[TLY_SOUND] = both(g, sum[TLY_SOUND], good);
-}
-
-/* Lane l gets that of the group's tile l, of those before this one. */
+/* Lane l gets that of the group's tile l, of those up to this one. */
 static void wait_for_totals(tly_looker *s)
 {
     tly_gpu *g = s->g;
@@ -63,24 +48,31 @@ static void wait_for_totals(tly_looker *s)
     kir_value lacks = both(g, exists, is(g, state[2], 0));
     state[0] = negated(g, tly_team_all(g, s->team, negated(g, lacks)));
     kir_for_end(b, &l, state);
-    s->totals = l.result[1];
-    s->marks = l.result[2];
+    s->totals = kir_select(b, exists, l.result[1], s->total);
+    s->marks = kir_select(b, exists, l.result[2], s->mark);
 }
 
-void tly_look_for_totals(tly_looker *s, kir_value *sum)
+/* A tree of as many steps as the logarithm of a group's tiles, the one by which a team scans. */
+void tly_look_for_totals(tly_looker *s)
 {
     tly_gpu *g = s->g;
     wait_for_totals(s);
-    kir_loop l;
-    begin_sum(g, sum);
-    kir_for(g->c.b, &l, word(g, 0), s->before, word(g, 1), TLY_SUMS, sum);
-    sum[TLY_SUM] = l.carried[TLY_SUM];
-    sum[TLY_SOUND] = l.carried[TLY_SOUND];
-    tly_look_add(g, sum, tly_team_from(g, s->team, s->totals, l.i),
-                 tly_range_count(&g->c) > 0 ? tly_team_from(g, s->team, s->marks, l.i) : 0);
-    kir_for_end(g->c.b, &l, sum);
-    sum[TLY_SUM] = l.result[TLY_SUM];
-    sum[TLY_SOUND] = l.result[TLY_SOUND];
+    if (tly_range_count(&g->c) == 0) {
+        s->sums = tly_team_scan_lanes(g, s->team, s->totals, NULL);
+        return;
+    }
+    kir_value good = both(g, is(g, s->marks, TLY_MARK_VALUE), tly_gpu_fits_half(g, s->totals));
+    s->sound = kir_select(g->c.b, good, word(g, 1), word(g, 0));
+    s->sums = tly_team_scan_lanes(g, s->team, s->totals, &s->sound);
+}
+
+kir_value tly_look_sum(const tly_looker *s, kir_value number, kir_value *sound)
+{
+    tly_gpu *g = s->g;
+    *sound = yes(g);
+    if (tly_range_count(&g->c) > 0)
+        *sound = is(g, tly_team_from(g, s->team, s->sound, number), 1);
+    return tly_team_from(g, s->team, s->sums, number);
 }
 
 /* A class as it stands; of a total its own, and its elements may be as far from 1 as any. */
@@ -95,20 +87,20 @@ static void add_classes(tly_gpu *g, kir_value *classes, kir_value total, kir_val
     classes[1] = kir_bin(b, KIR_UMAX, classes[1], far);
 }
 
-kir_value tly_look_summarise(const tly_looker *s, const kir_value *sum, kir_value *mark)
+kir_value tly_look_summarise(const tly_looker *s, kir_value sum, kir_value sound, kir_value *mark)
 {
     tly_gpu *g = s->g;
     kir_builder *b = g->c.b;
-    kir_value results[] = { sum[TLY_SUM], word(g, TLY_MARK_VALUE) };
+    kir_value results[] = { sum, word(g, TLY_MARK_VALUE) };
     kir_value classes[] = { tly_neutral(&g->c, g->c.acc), word(g, 0) };
     kir_loop l;
-    kir_branch sound;
+    kir_branch good;
     *mark = results[1];
     if (tly_range_count(&g->c) == 0)
         return results[0];
-    kir_if(b, &sound, sum[TLY_SOUND]);
-    kir_else(b, &sound, 2, results);
-    kir_for(b, &l, word(g, 0), s->before, word(g, 1), 2, classes);
+    kir_if(b, &good, sound);
+    kir_else(b, &good, 2, results);
+    kir_for(b, &l, word(g, 0), add(&g->c, s->before, word(g, 1)), word(g, 1), 2, classes);
     classes[0] = l.carried[0];
     classes[1] = l.carried[1];
     add_classes(g, classes, tly_team_from(g, s->team, s->totals, l.i),
@@ -116,12 +108,11 @@ kir_value tly_look_summarise(const tly_looker *s, const kir_value *sum, kir_valu
     kir_for_end(b, &l, classes);
     results[0] = l.result[0];
     results[1] = l.result[1];
-    add_classes(g, results, s->total, s->mark);
     results[1] = kir_bin(b, KIR_OR, word(g, TLY_MARK_CLASSES),
                          kir_bin(b, KIR_SHL, results[1], word(g, TLY_MARK_BITS)));
-    kir_if_end(b, &sound, 2, results);
-    *mark = sound.result[1];
-    return sound.result[0];
+    kir_if_end(b, &good, 2, results);
+    *mark = good.result[1];
+    return good.result[0];
 }
 
 /* ---- groups ---- */
@@ -161,17 +152,14 @@ static kir_value look_at_groups(const tly_looker *s, kir_value *base)
 /* One look at the tiles before in the group, from left to right. i1: none was missing. */
 static kir_value look_at_tiles(const tly_looker *s, kir_value *carry)
 {
-    enum { KNOWN = TLY_SUMS, VALUE, STATES };
+    enum { KNOWN, VALUE, STATES };
     tly_gpu *g = s->g;
     tly_build *c = &g->c;
     kir_builder *b = c->b;
-    kir_value exists = kir_cmp(b, KIR_ULT, s->team->lane, s->before), has, state[STATES];
+    kir_value exists = kir_cmp(b, KIR_ULT, s->team->lane, s->before), has, sound;
     kir_value tile = kir_select(b, exists, add(c, s->first, s->team->lane), s->item->chunk);
     kir_value after = tly_place_look(g, tly_look_place(s, tile, word(g, TLY_CARRY)), &has);
-    begin_sum(g, state);
-    state[TLY_SOUND] = tly_gpu_fits_half(g, s->base);
-    state[KNOWN] = yes(g);
-    state[VALUE] = s->base;
+    kir_value fits = tly_gpu_fits_half(g, s->base), state[STATES] = { yes(g), s->base };
     kir_loop l;
     kir_for(b, &l, word(g, 0), s->before, word(g, 1), STATES, state);
     kir_value total = tly_team_from(g, s->team, s->totals, l.i);
@@ -181,11 +169,10 @@ static kir_value look_at_tiles(const tly_looker *s, kir_value *carry)
                           tly_look_combines(g, l.carried[VALUE], total, mark, 0));
     kir_value next = kir_select(b, takes, tly_team_from(g, s->team, after, l.i),
                                 tly_combine(c, l.carried[VALUE], total));
-    state[TLY_SUM] = l.carried[TLY_SUM];
-    state[TLY_SOUND] = l.carried[TLY_SOUND];
-    tly_look_add(g, state, total, mark);
-    state[KNOWN] = kir_bin(b, KIR_OR, state[TLY_SOUND], kir_bin(b, KIR_OR, takes, goes));
-    state[VALUE] = kir_select(b, state[TLY_SOUND], tly_combine(c, s->base, state[TLY_SUM]), next);
+    kir_value sum = tly_look_sum(s, l.i, &sound);
+    sound = both(g, fits, sound);
+    state[KNOWN] = kir_bin(b, KIR_OR, sound, kir_bin(b, KIR_OR, takes, goes));
+    state[VALUE] = kir_select(b, sound, tly_combine(c, s->base, sum), next);
     kir_for_end(b, &l, state);
     *carry = l.result[VALUE];
     return l.result[KNOWN];
