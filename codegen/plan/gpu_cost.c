@@ -12,8 +12,8 @@
 /* Of a vendor's GPUs with the fastest memory that is known here. Invocations are those of the
  * device's saturation. */
 typedef struct makes {
-    uint32_t vendor;    /* 0: any */
-    int32_t registers;  /* of 32 bits of an invocation, with which so many still are there at once */
+    uint32_t vendor;   /* 0: any */
+    int32_t registers; /* of 32 bits of an invocation, with which so many still are there at once */
     int32_t byte_times; /* in which each of them has a byte copied: ps */
 } makes;
 
@@ -67,7 +67,7 @@ int tly_gpu_look_back_pays(const tly_problem *p, const tly_caps *caps, const tly
     int64_t sum = step * (steps_across(lanes) + GROUPS_BETWEEN);
     int64_t waits = READ + WRITE + LOOKS * (LOOK + sum);
     /* A hop takes bases on by a subgroup's lanes of groups of as many tiles. */
-    int64_t groups = (int64_t)caps->saturation * m->registers / at_once / plan->workgroup;
+    int64_t groups = (int64_t)caps->saturation * m->registers / at_once / TLY_GPU_LOOKING;
     int64_t hop = LOOK + step * (steps_across(lanes) + lanes);
     int64_t chain = hop * groups / (lanes * lanes);
     int64_t twice = larger(copy / 2, READ) + larger(copy, READ + WRITE);
