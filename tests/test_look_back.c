@@ -66,6 +66,34 @@ Test(look_back, every_group_has_its_bits, .timeout = 280)
     tly_arena_close(&out);
 }
 
+/* Totals of 2^17 and 2^-17, so that eight of them leave the range though no prefix does: where a sum of
+ * a group's tree would overflow, the group goes another way. All is exact. */
+Test(look_back, sums_of_totals_leave_the_range)
+{
+    enum { TILE = 64, TILES = 70, POWER = 17, DOWN = 7, PERIOD = 15 };
+    static float in[TILES * TILE], out[TILES * TILE];
+    const tly_caps caps = tly_profile_caps("nvidia-hopper");
+    tally_error error = TALLY_ERROR_INIT;
+    tally_descriptor d;
+    char word[TALLY_WORD_MAX];
+    tly_engine *engine = tly_engine_grid(&caps, &error);
+    cr_assert(engine);
+    for (int i = 0; i < TILES * TILE; i++)
+        in[i] = i % TILE >= POWER ? 1 : i / TILE % PERIOD < DOWN ? 0.5F : 2;
+    snprintf(word, sizeof word, "cumprod:f32:%d:axis=0", TILES * TILE);
+    cr_assert(tally_descriptor_parse(word, &d, NULL) == TALLY_OK);
+    cr_assert(engine->prepare(engine, &d, "template=look_back,workgroup=32,vector=2,segments=1",
+                              &error) == TALLY_OK,
+              "%s", error.message);
+    cr_assert(engine->run(engine, in, out, 1, &error) == TALLY_OK, "%s", error.message);
+    float product = 1;
+    for (int i = 0; i < TILES * TILE; i++) {
+        product *= in[i];
+        cr_assert(out[i] == product, "%d: %a, not %a", i, (double)out[i], (double)product);
+    }
+    engine->close(engine);
+}
+
 /* One long row goes by look-back where that is faster than reading twice (codegen/plan/gpu_cost.c), and
  * never where workgroups may not run or a CPU plays the device. */
 Test(look_back, the_plan_takes_it_where_it_pays)
