@@ -90,6 +90,7 @@ static kir_value find_carry(tly_looker *s, kir_value *open)
     kir_value k = kir_select(b, s->ends, s->group, s->item->chunk);
     kir_value at = tly_look_place(
         s, k, kir_select(b, s->ends, word(g, TLY_GROUP_TOTAL), word(g, TLY_TOTAL)));
+    all_sound = kir_bin(b, KIR_OR, all_sound, negated(g, s->ends)); /* of others it is no matter */
     kir_value group_mark, group = tly_look_summarise(s, all, all_sound, &group_mark);
     kir_value v = kir_select(b, s->ends, group, s->total);
     kir_value mark = kir_select(b, s->ends, group_mark, s->mark);
