@@ -3,7 +3,7 @@
  * What one long row costs in one pass by look-back, which waits for carries, and in chunks, which are
  * read twice: the time in which the workgroups that a device holds at once get through a tile
  * each. No GPU was measured; docs/results/vulkan.md ("One long row") names where the figures come
- * from, and they are so chosen that a doubt goes to reading twice.
+ * from, and what an event model makes of the same.
  */
 #include "gpu_choose.h"
 
