@@ -9,8 +9,8 @@
 
 #include "../operator.h"
 
-/* Of a vendor's GPUs with the fastest memory that is known here. Invocations are those of the
- * device's saturation. */
+/* One GPU stands for its vendor's; most others' memory is slower for their invocations, which are
+ * those of the device's saturation. */
 typedef struct makes {
     uint32_t vendor;   /* 0: any */
     int32_t registers; /* of 32 bits of an invocation, with which so many still are there at once */
