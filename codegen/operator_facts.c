@@ -58,6 +58,11 @@ int tly_is_watched_as(const tly_problem *p, tly_watch watch)
            tly_operator_find(p->op)->watch == watch;
 }
 
+int tly_sums_stay(const tly_problem *p)
+{
+    return p->dtype == TALLY_F16 || (p->acc == TALLY_F64 && p->dtype != TALLY_F64);
+}
+
 /* Bits of floats. */
 static const struct {
     uint64_t f64;

@@ -68,6 +68,7 @@ static VkDevice make_device(VkPhysicalDevice physical, const tally_manifest *m)
         VkBool32 *enable;
     } known[] = { { "shaderFloat64", &all.features.shaderFloat64 },
                   { "shaderInt64", &all.features.shaderInt64 },
+                  { "shaderFloat16", &v12.shaderFloat16 },
                   { "storageBuffer16BitAccess", &v11.storageBuffer16BitAccess },
                   { "storageBuffer8BitAccess", &v12.storageBuffer8BitAccess },
                   { "subgroupSizeControl", &v13.subgroupSizeControl } };

@@ -1,11 +1,12 @@
 # source: Not measured. From Mesa's driver, src/amd/vulkan/radv_physical_device.c: subgroups are
-# 32 or 64 wide, 64 unless a pipeline asks, so it asks; 16- and 64-bit floats share one mode,
+# 32 or 64 wide, 64 unless a pipeline asks, so it asks for 32; 16- and 64-bit floats share one mode,
 # apart from 32-bit ones. progress: look-back scans rest on it there (the vendor's own rocPRIM has
-# one). saturation: 96 compute units of 1024 invocations.
+# one). saturation: 96 compute units of 2 SIMDs with 16 subgroups each
+# (VK_AMD_shader_core_properties).
 device = AMD Radeon RX 7900 XTX (RADV)
 vendor = 0x1002
 driver = 3
-subgroup = 64
+subgroup = 32
 subgroup_ops = 0x6ff
 size_control = 1
 int64 = 1
@@ -19,6 +20,7 @@ denorm32 = 1
 preserve64 = 1
 rte64 = 1
 denorm64 = 1
+half_exact = 1
 denorm_together = 0
 rounding_together = 0
 invocations = 1024

@@ -1,12 +1,12 @@
 # source: Not measured. From MoltenVK, MoltenVK/MoltenVK/GPUObjects/MVKDevice.mm of 2026: it gives
-# Apple's GPUs subgroups of 4 to 32 and takes no wish for one of them, so a kernel cannot rely on
-# any: 0. Metal has no 64-bit floats. groups_x and groups_y: the driver reports no bound of its
+# Apple's GPUs subgroups of 4 to 32 and takes no wish for one of them; Apple's own are 32 wide
+# throughout. Metal has no 64-bit floats. groups_x and groups_y: the driver reports no bound of its
 # own; Vulkan's least are put here. addresses need macOS 13. progress: Metal promises none to
 # threadgroups. saturation: 8 cores of 3072 invocations.
 device = Apple M1 (MoltenVK)
 vendor = 0x106b
 driver = 14
-subgroup = 0
+subgroup = 32
 subgroup_ops = 0x6ff
 size_control = 0
 int64 = 1
@@ -20,6 +20,7 @@ denorm32 = 0
 preserve64 = 0
 rte64 = 0
 denorm64 = 0
+half_exact = 0
 denorm_together = 1
 rounding_together = 1
 invocations = 1024

@@ -21,6 +21,7 @@ denorm32 = 0
 preserve64 = 1
 rte64 = 1
 denorm64 = 0
+half_exact = 0
 denorm_together = 0
 rounding_together = 0
 invocations = 1024

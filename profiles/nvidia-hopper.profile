@@ -2,7 +2,7 @@
 # GPUs since Volta (vulkan.gpuinfo.org), to be confirmed on a device; float controls as Mesa's
 # driver for the same hardware has them (src/nouveau/vulkan/nvk_physical_device.c). progress:
 # workgroups that have started keep running (single-pass scans with look-back rest on it).
-# saturation: 132 multiprocessors of 2048 threads (H100 SXM).
+# saturation: 132 multiprocessors of 64 subgroups (H100 SXM; VK_NV_shader_sm_builtins).
 device = NVIDIA H100
 vendor = 0x10de
 driver = 4
@@ -20,6 +20,7 @@ denorm32 = 1
 preserve64 = 1
 rte64 = 1
 denorm64 = 1
+half_exact = 1
 denorm_together = 0
 rounding_together = 0
 invocations = 1024

@@ -19,6 +19,7 @@ static const struct {
     const char *feature;
 } capabilities[] = {
     { 1, 0, NULL }, /* Shader */
+    { 9, 0, "shaderFloat16" },
     { 10, 0, "shaderFloat64" },
     { 11, 0, "shaderInt64" },
     { 61, TLY_SUBGROUP_BASIC, NULL },
@@ -35,10 +36,13 @@ static const struct {
     uint32_t mode, width;
     const char *property;
 } modes[] = {
+    { 4459, 16, "shaderDenormPreserveFloat16" },
     { 4459, 32, "shaderDenormPreserveFloat32" },
     { 4459, 64, "shaderDenormPreserveFloat64" },
+    { 4461, 16, "shaderSignedZeroInfNanPreserveFloat16" },
     { 4461, 32, "shaderSignedZeroInfNanPreserveFloat32" },
     { 4461, 64, "shaderSignedZeroInfNanPreserveFloat64" },
+    { 4462, 16, "shaderRoundingModeRTEFloat16" },
     { 4462, 32, "shaderRoundingModeRTEFloat32" },
     { 4462, 64, "shaderRoundingModeRTEFloat64" },
 };

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TLY_MOST_FEATURES = 5, TLY_MOST_PROPERTIES = 6 };
+enum { TLY_MOST_FEATURES = 6, TLY_MOST_PROPERTIES = 9 };
 
 /* Names are those of Vulkan's structs. */
 typedef struct tly_needs {

@@ -176,6 +176,8 @@ kir_value tly_narrow_pairs(tly_build *c, const kir_value *pair)
 /* The bits of f16 or bf16 in i32 lanes, as f32. */
 static kir_value word_to_single(tly_build *c, kir_value v)
 {
+    if (c->p->dtype == TALLY_F16 && c->t->has_f16)
+        return to(c, KIR_FPEXT, KIR_F32, to(c, KIR_BITCAST, KIR_F16, to(c, KIR_TRUNC, KIR_I16, v)));
     if (c->p->dtype == TALLY_F16)
         return half_to_single(c, v);
     return to(c, KIR_BITCAST, KIR_F32, op(c, KIR_SHL, v, bits(c, v, 16)));
@@ -225,6 +227,10 @@ kir_value tly_narrow_word(tly_build *c, kir_value x)
         int half = c->p->out_dtype == TALLY_F16;
         x = round_bits(c, half ? &double_to_half : &double_to_bfloat, x);
         return to(c, KIR_TRUNC, KIR_I32, x);
+    }
+    if (c->p->out_dtype == TALLY_F16 && c->t->has_f16) {
+        kir_value half = to(c, KIR_FPTRUNC, KIR_F16, x);
+        return to(c, KIR_ZEXT, KIR_I32, to(c, KIR_BITCAST, KIR_I16, half));
     }
     if (c->p->out_dtype == TALLY_F16)
         return round_bits(c, &single_to_half, x);

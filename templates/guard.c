@@ -38,18 +38,11 @@ static const limits *of(const tly_build *c)
     return c->acc.kind == KIR_F64 ? &limits_f64 : &limits_f32;
 }
 
-/* Sums of elements that are narrower in exponents than the accumulator cannot leave its range:
- * 2^63 of the largest f16 are 2^79, of the largest f32 or bf16 2^191. */
-static int stays_in_range(const tly_build *c)
-{
-    return c->p->dtype == TALLY_F16 || (c->acc.kind == KIR_F64 && c->p->dtype != TALLY_F64);
-}
-
 unsigned tly_range_count(const tly_build *c)
 {
     if (tly_is_watched_as(c->p, TLY_WATCH_PRODUCTS))
         return 2;
-    return tly_is_watched_as(c->p, TLY_WATCH_SUMS) && !stays_in_range(c);
+    return tly_is_watched_as(c->p, TLY_WATCH_SUMS) && !tly_sums_stay(c->p);
 }
 
 static unsigned watch_lanes(const tly_build *c)
@@ -160,20 +153,34 @@ kir_value tly_range_good(tly_build *c, const kir_value *s, kir_value carry)
     return either(c, both(c, local, within), zero);
 }
 
+/* As far from 1 as a product may be, or `part` of that; sums: up to so large, or half. Zero, too,
+ * and of sums what is infinite or NaN. */
+static kir_value within(tly_build *c, kir_value x, unsigned part)
+{
+    const limits *l = of(c);
+    uint64_t exponent = l->normal / 2; /* one: so it is in both */
+    if (tly_range_count(c) == 0)
+        return kir_const(c->b, KIR_TYPE(KIR_I1, 1), 1);
+    kir_value m = magnitude(c, x);
+    kir_value size = c->acc.kind == KIR_F64 ? kir_extract(c->b, m, 1) : m;
+    if (!tly_watches_products(c))
+        return either(c, at_most(c, size, literal(c, l->sum_high - (part - 1) * exponent)),
+                      at_most(c, literal(c, l->infinity), size));
+    kir_value zero = kir_cmp(c->b, KIR_OEQ, x, kir_const(c->b, c->acc, 0));
+    return either(c,
+                  both(c, at_most(c, size, literal(c, l->one + (l->high - l->one) / part)),
+                       at_most(c, literal(c, l->one - (l->one - l->low) / part), size)),
+                  zero);
+}
+
 /* Carries after which every tile that is good by itself stays good: products of one within 2^64 of
  * 1 (f64: 2^500) and local results within 2^60 are normal; what a zero carry leaves is zero. */
 kir_value tly_range_good_any(tly_build *c, kir_value carry)
 {
-    const limits *l = of(c);
-    if (tly_range_count(c) == 0)
-        return kir_const(c->b, KIR_TYPE(KIR_I1, 1), 1);
-    kir_value m = magnitude(c, carry);
-    kir_value size = c->acc.kind == KIR_F64 ? kir_extract(c->b, m, 1) : m;
-    if (!tly_watches_products(c))
-        return either(c, at_most(c, size, literal(c, l->sum_high)),
-                      at_most(c, literal(c, l->infinity), size));
-    kir_value zero = kir_cmp(c->b, KIR_OEQ, carry, kir_const(c->b, c->acc, 0));
-    return either(
-        c, both(c, at_most(c, size, literal(c, l->high)), at_most(c, literal(c, l->low), size)),
-        zero);
+    return within(c, carry, 1);
+}
+
+kir_value tly_range_good_half(tly_build *c, kir_value x)
+{
+    return within(c, x, 2);
 }

@@ -230,6 +230,8 @@ void tly_range_fold(tly_build *c, const kir_value *v, kir_value *scalars);
 kir_value tly_range_good(tly_build *c, const kir_value *scalars, kir_value carry);
 /* i1: whatever its extremes, a tile that is good with no carry is good after this one. */
 kir_value tly_range_good_any(tly_build *c, kir_value carry);
+/* Two of them together make one of those. */
+kir_value tly_range_good_half(tly_build *c, kir_value x);
 
 /* ---- the watch over magnitudes (watch.c): docs/range.md ---- */
 

@@ -7,7 +7,7 @@
 
 #define TLY_ALL_BUT_INT64 \
     .float64 = 1, .storage16 = 1, .storage8 = 1, .addresses = 1, .preserve32 = 1, .rte32 = 1, \
-    .denorm32 = 1, .preserve64 = 1, .rte64 = 1, .denorm64 = 1
+    .denorm32 = 1, .preserve64 = 1, .rte64 = 1, .denorm64 = 1, .half_exact = 1
 #define TLY_ALL_FEATURES .int64 = 1, TLY_ALL_BUT_INT64
 
 /* Its subgroups, as SPIR-V is made for them. */

@@ -93,7 +93,8 @@ Test(cli, inspect_by_profile)
         "subgroup_ops = 0xff\nsize_control = 0\nint64 = 0\nfloat64 = 0\nstorage16 = 0\n"
         "storage8 = 0\naddresses = 0\n"
         "preserve32 = 1\nrte32 = 1\ndenorm32 = 1\npreserve64 = 0\nrte64 = 0\n"
-        "denorm64 = 0\ndenorm_together = 0\nrounding_together = 0\ninvocations = 256\n"
+        "denorm64 = 0\nhalf_exact = 0\ndenorm_together = 0\nrounding_together = 0\ninvocations = "
+        "256\n"
         "groups_x = 65535\ngroups_y = 65535\nshared_bytes = 32768\nbuffer_range = 134217728\n"
         "offset_align = 64\ntrip_limit = 0\nprogress = 1\nsaturation = 16384\n";
     static const char *const stages[] = { "word", "plan", "kir", "spvasm" };

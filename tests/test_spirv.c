@@ -178,14 +178,14 @@ Test(kir, every_conversion_validates)
             for (int to = KIR_I1; to <= KIR_F64; to++) {
                 int integers = from <= KIR_I64 && to <= KIR_I64;
                 kir_type source = KIR_TYPE(from == KIR_I1 ? KIR_I32 : from, lanes);
-                if (from == KIR_I8 || to == KIR_I8 || from == KIR_F16 || to == KIR_F16) {
+                if (from == KIR_I8 || to == KIR_I8) {
                     continue;
                 }
                 for (size_t i = 0; i < COUNT(ops); i++) {
                     if (ops[i] == KIR_TRUNC   ? !integers || to >= from
                         : i < 2               ? !integers || to <= from
-                        : ops[i] == KIR_FPEXT ? from != KIR_F32 || to != KIR_F64
-                                              : from != KIR_F64 || to != KIR_F32) {
+                        : ops[i] == KIR_FPEXT ? from < KIR_F16 || to != from + 1
+                                              : to < KIR_F16 || from != to + 1) {
                         continue;
                     }
                     kir_value x = kir_load(b, source, in, 0, 16);
@@ -196,7 +196,7 @@ Test(kir, every_conversion_validates)
                 }
             }
         }
-        cr_assert_eq(made, 6 + 6 + 6 + 2);
+        cr_assert_eq(made, 6 + 6 + 6 + 4);
         kir_return(b, kir_int(b, 0));
         check_all_forms(must_finish(b));
     }
@@ -473,6 +473,51 @@ Test(kir, float_controls_follow_the_device)
     kir_free(k);
 }
 
+static const char halve[] = "kernel halve workgroup 32 {\n"
+                            "  %1 : i64 = const 0\n"
+                            "  %2 : ptr = arg in\n"
+                            "  %3 : ptr = arg out\n"
+                            "  %4 : f16x2 = load %2, align 4\n"
+                            "  %5 : f32x2 = fpext %4\n"
+                            "  %6 : f16x2 = fptrunc %5\n"
+                            "  store %3, %6, align 4\n"
+                            "  return %1\n"
+                            "}\n";
+
+/* f16 is converted where the device does it exactly, and the module says that it must; f16 that is
+ * only moved asks for nothing. */
+Test(kir, halves_are_converted_by_devices_that_do_it_exactly)
+{
+    static const char *const modes[] = { "DenormPreserve 16", "SignedZeroInfNanPreserve 16",
+                                         "RoundingModeRTE 16" };
+    tly_caps caps = { .half_exact = 1 }; /* and no mode of 32 bits */
+    char text[200] = "";
+    kir_kernel *k = must_parse(halve);
+    module m = must_lower(k, &caps, 0);
+    capabilities(&m, text);
+    cr_assert_str_eq(text, "1 9 4464 4466 4467 ");
+    const char *shown = show(&m, 0);
+    for (size_t i = 0; i < COUNT(modes); i++) {
+        cr_assert_not_null(strstr(shown, modes[i]), "%s\n%s", modes[i], shown);
+    }
+    cr_assert_eq(occurrences(shown, "OpExecutionMode"), 1 + (int)COUNT(modes));
+    cr_assert_eq(occurrences(shown, "OpFConvert"), 4);
+    cr_assert_str_eq(tly_spirv_lacks(m.words, m.count, &(tly_caps){ 0 }), "Float16");
+    free(m.words);
+    caps = everything;
+    caps.denorm_together = caps.rounding_together = 1;
+    m = must_lower(k, &caps, 0);
+    cr_assert_eq(occurrences(show(&m, 0), "OpExecutionMode"), 1 + 2 * (int)COUNT(modes));
+    free(m.words);
+    kir_free(k);
+    k = copy_of("f16x2", "4");
+    m = must_lower(k, &everything, 0);
+    cr_assert_eq(occurrences(show(&m, 0), "OpExecutionMode"), 1);
+    cr_assert_eq(occurrences(show(&m, 0), "Float16"), 0);
+    free(m.words);
+    kir_free(k);
+}
+
 Test(kir, lines_lead_to_the_kernel)
 {
     static struct text listing;
@@ -552,13 +597,18 @@ Test(kir, what_has_no_lowering_is_refused)
         { POINTERS "  store %2, %1, align 1\n", "store of i64 by 1 bytes" },
         { SHARED "  %3 : f16 = load %2, align 2\n", "load of f16 by 2 bytes in workgroup memory" },
         { SHARED "  %3 : i16x2 = load %2, align 4\n", "load of i16 by 4 bytes in workgroup" },
-        { POINTERS "  %5 : f16 = load %2, align 2\n  %6 : f32 = fpext %5\n", "fpext of f16" },
         { "  %2 : i64 = subgroup_scan_add %1\n", "subgroup_scan_add of i64" },
         { "  %2 : wptr = shared 4294967295\n", "4294967295 bytes" },
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         check_refused(cases[i].body, cases[i].message, &everything);
     }
+    tly_caps inexact = everything;
+    inexact.half_exact = 0;
+    check_refused(POINTERS "  %5 : f16x2 = load %2, align 4\n  %6 : f32x2 = fpext %5\n",
+                  "fpext of f16, which the device may convert inexactly", &inexact);
+    check_refused(POINTERS "  %5 : f32 = load %2, align 4\n  %6 : f16 = fptrunc %5\n",
+                  "fptrunc of f16, which the device", &inexact);
     kir_kernel *k = must_parse("kernel cpu {\n  %1 : i64 = const 0\n  return %1\n}\n");
     module m = { 0 };
     tly_spirv_options options = { .caps = &everything };

@@ -5,11 +5,10 @@
  * interpreter for devices of profiles. Random cases of them are the driver's.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "../runtime/vulkan/profile.h"
 #include "engine_grid.h"
+#include "profile_caps.h"
 #include "trials.h"
 
 static const char *const kinds[] = { "cumsum:i32",  "cumprod:i64", "cumsum:f32", "cumprod:f16",
@@ -114,21 +113,6 @@ Test(states, templates_for_cpus, .timeout = 280)
 }
 
 #ifdef TALLY_VULKAN
-static tly_caps caps_of(const char *name)
-{
-    static char text[1 << 16];
-    char path[4096];
-    tly_profile profile;
-    const char *folder = getenv("TALLY_TEST_PROFILES");
-    snprintf(path, sizeof path, "%s/%s.profile", folder ? folder : "profiles", name);
-    FILE *f = fopen(path, "r");
-    cr_assert(f, "%s", path);
-    text[fread(text, 1, sizeof text - 1, f)] = 0;
-    fclose(f);
-    cr_assert(tly_profile_parse(text, &profile, NULL) == TALLY_OK, "%s", path);
-    return profile.caps;
-}
-
 Test(states, templates_for_devices, .timeout = 280)
 {
     static const char *const names[] = { "nvidia-hopper", "lavapipe-8", "lavapipe-4" };
@@ -138,7 +122,7 @@ Test(states, templates_for_devices, .timeout = 280)
         for (size_t k = 0, taken = 0; k < COUNT(kinds); k++) {
             char word[128];
             tally_error error = TALLY_ERROR_INIT;
-            const tly_caps caps = caps_of(names[(k + m) % COUNT(names)]);
+            const tly_caps caps = tly_profile_caps(names[(k + m) % COUNT(names)]);
             word_of(word, sizeof word, &on_devices[m], k, m);
             taken += (size_t)is_taken(&t, tly_engine_grid(&caps, &error), word, on_devices[m].plan,
                                       k);

@@ -60,7 +60,10 @@ void tly_tell_teams(order *o)
         "<p>What comes before an invocation's elements, the groups first, joins each of "
         "them from the left.%s</p>",
         tly_template_is(o->page, "look_back")
-            ? " What comes before a tile is looked up from tile to tile, strictly in their order."
+            ? " As many tiles as a subgroup has lanes are a group, whose totals meet as those of "
+              "invocations do; groups follow each other strictly in their order. What comes "
+              "before a tile is what comes before its group, joined by the totals of the group's "
+              "tiles before it."
             : "");
     tly_tell_range(o);
     end_step(o);

@@ -19,8 +19,16 @@ void tly_gpu_choose(const tly_problem *p, const tly_geometry *g, const tly_caps 
 void tly_gpu_choose_tile(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                          const tly_forced *forced, tly_gpu_plan *plan);
 
-/* The same of reductions (gpu_choose_reduce.c). TALLY_UNSUPPORTED, field sizes: more elements an
- * output than the device's loops go through. */
+/* Invocations of a workgroup that looks back. Watched scans of f32 have 128 to 152 registers on Hopper,
+ * with which 8 subgroups a multiprocessor fit as workgroups of 256, and 12 to 16 as these
+ * (docs/results/vulkan.md). */
+enum { TLY_GPU_LOOKING = 128 };
+
+/* One long row by tiles of this plan: look-back is faster than reading twice (gpu_cost.c). */
+int tly_gpu_look_back_pays(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan);
+
+/* What tly_gpu_choose does, of reductions (gpu_choose_reduce.c). TALLY_UNSUPPORTED, field sizes: more
+ * elements an output than the device's loops go through. */
 tally_status tly_gpu_choose_reduction(const tly_problem *p, const tly_geometry *g,
                                       const tly_caps *caps, const tly_forced *forced,
                                       tly_gpu_plan *plan, tally_error *error);

@@ -107,8 +107,9 @@ static teams teams_of(const tly_problem *p, const tly_geometry *g, const tly_cap
                       const tly_forced *forced, const tly_gpu_plan *plan)
 {
     int32_t subgroup = (int32_t)caps->subgroup, segments = OR_FORCED(segments, 0);
-    int32_t whole = tly_gpu_workgroup_of(caps, plan->scan == 0 ? 64 : 256);
-    int32_t workgroup = OR_FORCED(workgroup, whole);
+    int looks = OR_FORCED(template_id, TLY_GPU_WORKGROUPS) == TLY_GPU_LOOK_BACK;
+    int32_t most = plan->scan == 0 ? 64 : looks ? TLY_GPU_LOOKING : 256;
+    int32_t workgroup = OR_FORCED(workgroup, tly_gpu_workgroup_of(caps, most));
     int64_t tile = (int64_t)subgroup * plan->vector * wanted_segments(plan->vector);
     int is_short = p->unit > 1 || g->length <= tile;
     int32_t id = OR_FORCED(template_id, is_short ? TLY_GPU_SUBGROUPS : TLY_GPU_WORKGROUPS);

@@ -11,9 +11,9 @@ const tly_reason tly_gpu_reasons[] = {
       "rows fit a tile of a subgroup: a part of it scans each, by shuffles and without barriers" },
     { "workgroups", "template", "rows are longer than a subgroup's tile: a workgroup scans each" },
     { "look_back", "template",
-      "rows are too few to fill the device, and its workgroups make progress: one pass, in which "
-      "each "
-      "tile looks back for its carry" },
+      "rows are too few to fill the device, its workgroups make progress, and waiting for carries "
+      "takes less than reading twice, by an estimate: one pass, in which each tile looks back for "
+      "its carry" },
     { "copy", "template", "no scan, but a copy by the same tiles, to measure scans by" },
     { "reduce_lanes", "template",
       "an invocation makes an output: outputs lie side by side, have few elements, or fill the "
@@ -25,6 +25,9 @@ const tly_reason tly_gpu_reasons[] = {
     { NULL, "scan=1", "values go by shuffles; the device's own scan of floats has no fixed order" },
     { NULL, "scan=2",
       "the device's own scan, of integers of 32 bits, whose order changes nothing" },
+    { "look_back", "workgroup",
+      "invocations of a workgroup: small ones, as many as registers allow, hide the waiting for "
+      "carries (static figures of compilers, not measured on a GPU)" },
     { NULL, "workgroup",
       "invocations of a workgroup: 256 for teams that shuffle, 128 for lanes, 64 for others; fewer "
       "where the device has a limit or a CPU plays it (reasoned, not measured on a GPU)" },

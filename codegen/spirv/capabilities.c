@@ -6,12 +6,14 @@
 #include "module.h"
 #include "spirv.h"
 
-#define HAS(field, mask) { offsetof(tly_caps, field), offsetof(tly_caps, field) }, mask
-#define EITHER(first, second) { offsetof(tly_caps, first), offsetof(tly_caps, second) }, ~0u
+#define AT(field) offsetof(tly_caps, field)
+#define HAS(field, mask) { AT(field), AT(field), AT(field) }, mask
+#define OF_WIDTHS(name) { AT(half_exact), AT(name##32), AT(name##64) }, ~0u
 
 const tly_spv_capability tly_spv_capabilities[TLY_SPV_CAPABILITIES] = {
-    { SpvCapabilityShader, "Shader", { 0, 0 }, 0 },
+    { SpvCapabilityShader, "Shader", { 0 }, 0 },
     { SpvCapabilityInt64, "Int64", HAS(int64, ~0u) },
+    { SpvCapabilityFloat16, "Float16", HAS(half_exact, ~0u) },
     { SpvCapabilityFloat64, "Float64", HAS(float64, ~0u) },
     { SpvCapabilityGroupNonUniform, "GroupNonUniform", HAS(subgroup_ops, TLY_SUBGROUP_BASIC) },
     { SpvCapabilityGroupNonUniformArithmetic, "GroupNonUniformArithmetic",
@@ -20,10 +22,9 @@ const tly_spv_capability tly_spv_capabilities[TLY_SPV_CAPABILITIES] = {
       HAS(subgroup_ops, TLY_SUBGROUP_SHUFFLE) },
     { SpvCapabilityStorageBuffer16BitAccess, "StorageBuffer16BitAccess", HAS(storage16, ~0u) },
     { SpvCapabilityStorageBuffer8BitAccess, "StorageBuffer8BitAccess", HAS(storage8, ~0u) },
-    { SpvCapabilityDenormPreserve, "DenormPreserve", EITHER(denorm32, denorm64) },
-    { SpvCapabilitySignedZeroInfNanPreserve, "SignedZeroInfNanPreserve",
-      EITHER(preserve32, preserve64) },
-    { SpvCapabilityRoundingModeRTE, "RoundingModeRTE", EITHER(rte32, rte64) },
+    { SpvCapabilityDenormPreserve, "DenormPreserve", OF_WIDTHS(denorm) },
+    { SpvCapabilitySignedZeroInfNanPreserve, "SignedZeroInfNanPreserve", OF_WIDTHS(preserve) },
+    { SpvCapabilityRoundingModeRTE, "RoundingModeRTE", OF_WIDTHS(rte) },
     { SpvCapabilityPhysicalStorageBufferAddresses, "PhysicalStorageBufferAddresses",
       HAS(addresses, ~0u) },
 };
@@ -41,10 +42,11 @@ void tly_spv_need(tly_spv_module *m, SpvCapability capability)
 
 static int has(const tly_caps *caps, const tly_spv_capability *row)
 {
-    const char *bytes = (const char *)caps;
-    uint32_t first = *(const uint32_t *)(const void *)(bytes + row->fields[0]);
-    uint32_t second = *(const uint32_t *)(const void *)(bytes + row->fields[1]);
-    return row->mask == 0 || ((first | second) & row->mask) != 0;
+    uint32_t any = 0;
+    for (size_t i = 0; i < sizeof row->fields / sizeof *row->fields; i++) {
+        any |= *(const uint32_t *)(const void *)((const char *)caps + row->fields[i]);
+    }
+    return row->mask == 0 || (any & row->mask) != 0;
 }
 
 const char *tly_spirv_lacks(const uint32_t *words, size_t count, const tly_caps *caps)

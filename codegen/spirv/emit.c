@@ -15,11 +15,12 @@
 static void float_mode(tly_spv_lowering *l, SpvExecutionMode mode, SpvCapability capability,
                        uint32_t has32, uint32_t has64, uint32_t together)
 {
-    unsigned wanted = (has32 ? l->widths & 32 : 0) | (has64 ? l->widths & 64 : 0);
+    unsigned has = (l->options->caps->half_exact ? 16u : 0) | (has32 ? 32u : 0) | (has64 ? 64u : 0);
+    unsigned wanted = l->widths & has;
     if (together && wanted != l->widths) {
         return;
     }
-    for (unsigned width = 32; width <= 64; width *= 2) {
+    for (unsigned width = 16; width <= 64; width *= 2) {
         if ((wanted & width) != 0) {
             tly_spv_need(&l->m, capability);
             TLY_SPV_PUT(&l->m, TLY_SPV_MODES, SpvOpExecutionMode, l->m.main, (uint32_t)mode, width);

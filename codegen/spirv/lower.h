@@ -33,7 +33,7 @@ typedef struct tly_spv_lowering {
     const tly_spirv_options *options;
     tly_spv_value *values;      /* by kernel IR value number */
     int pairs;                  /* i64 is two uints */
-    unsigned widths;            /* of the floats computed with: 32, 64 or both, added */
+    unsigned widths;            /* of the floats computed with, 16, 32 and 64, added */
     uint32_t ids[KIR_ID_COUNT]; /* variables, made when asked for */
     uint32_t push;
     uint32_t blocks[5]; /* storage buffer types, by log2 of the element's bytes */

@@ -112,12 +112,46 @@ void tly_spv_lower_trunc(tly_spv_lowering *l, const kir_inst *inst, tly_spv_valu
     result->id[0] = id;
 }
 
+/* A lane of f16, bits in a uint with a clean upper half, to and from f32: the lower half of a pair. */
+static uint32_t half_to_single(tly_spv_lowering *l, uint32_t bits)
+{
+    uint32_t half = tly_spv_float(&l->m, 16), pair = tly_spv_vector(&l->m, half, 2);
+    uint32_t halves = OP(l, Bitcast, pair, bits), low = OP(l, CompositeExtract, half, halves, 0);
+    return OP(l, FConvert, tly_spv_float(&l->m, 32), low);
+}
+
+static uint32_t single_to_half(tly_spv_lowering *l, uint32_t single)
+{
+    uint32_t half = tly_spv_float(&l->m, 16), pair = tly_spv_vector(&l->m, half, 2);
+    uint32_t zero = TLY_SPV_INTERN(&l->m, SpvOpConstant, half, 0);
+    uint32_t low = OP(l, FConvert, half, single);
+    uint32_t halves = OP(l, CompositeConstruct, pair, low, zero);
+    return WORD(l, Bitcast, halves);
+}
+
+static void convert_halves(tly_spv_lowering *l, const kir_inst *inst, tly_spv_value *result)
+{
+    kir_type from = tly_spv_operand_type(l, inst, 0);
+    const tly_spv_value *x = tly_spv_operand(l, inst, 0);
+    tly_spv_value lanes[TLY_SPV_LANES] = { 0 };
+    if (!l->options->caps->half_exact) {
+        tly_spv_fail(&l->m, "%s of f16, which the device may convert inexactly",
+                     kir_op_text((kir_op)inst->op));
+        return;
+    }
+    l->widths |= 16 | 32;
+    for (unsigned i = 0; i < from.lanes; i++) {
+        uint32_t one = wide(l, from, x, i);
+        lanes[i].id[0] = from.kind == KIR_F16 ? half_to_single(l, one) : single_to_half(l, one);
+    }
+    tly_spv_compose(l, inst->type, lanes, result);
+}
+
 void tly_spv_lower_fconvert(tly_spv_lowering *l, const kir_inst *inst, tly_spv_value *result)
 {
     kir_type from = tly_spv_operand_type(l, inst, 0);
     if (from.kind == KIR_F16 || inst->type.kind == KIR_F16) {
-        tly_spv_fail(&l->m, "%s of f16, which has no arithmetic here",
-                     kir_op_text((kir_op)inst->op));
+        convert_halves(l, inst, result);
         return;
     }
     uint32_t shape = tly_spv_type(l, inst->type);

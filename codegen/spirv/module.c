@@ -210,8 +210,8 @@ uint32_t tly_spv_uint(tly_spv_module *m, uint32_t bits)
 
 uint32_t tly_spv_float(tly_spv_module *m, uint32_t bits)
 {
-    if (bits == 64) {
-        tly_spv_need(m, SpvCapabilityFloat64);
+    if (bits != 32) {
+        tly_spv_need(m, bits == 16 ? SpvCapabilityFloat16 : SpvCapabilityFloat64);
     }
     return TLY_SPV_INTERN(m, SpvOpTypeFloat, 0, bits);
 }

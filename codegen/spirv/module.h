@@ -52,11 +52,11 @@ typedef struct tly_spv_module {
 typedef struct tly_spv_capability {
     SpvCapability capability;
     const char *name;
-    uint16_t fields[2]; /* either will do */
+    uint16_t fields[3]; /* any will do */
     uint32_t mask;      /* 0: every device has it */
 } tly_spv_capability;
 
-enum { TLY_SPV_CAPABILITIES = 12 };
+enum { TLY_SPV_CAPABILITIES = 13 };
 extern const tly_spv_capability tly_spv_capabilities[TLY_SPV_CAPABILITIES];
 
 void tly_spv_begin(tly_spv_module *m, uint32_t version, const char *kernel, tally_error *error);

@@ -28,8 +28,9 @@ typedef struct tly_vk_facts {
     uint32_t timeline;       /* timelineSemaphore */
     uint32_t size_control;   /* the feature is there, needed or not */
     uint32_t portability;    /* VK_KHR_portability_subset must be enabled */
-    /* Needed for what caps say, below 1.3, 1.2, 1.2. */
-    uint32_t size_extension, float_extension, byte_extension;
+    uint32_t float16;        /* shaderFloat16, whether conversions are exact or not */
+    /* Needed for what caps say, below 1.3, and 1.2 of the rest. */
+    uint32_t size_extension, float_extension, half_extension, byte_extension;
     const char *disabled[5]; /* features that the device has, and its owner did not enable; NULL
                                    beyond */
     uint64_t largest;        /* maxMemoryAllocationSize */
@@ -51,8 +52,13 @@ typedef struct tly_vk_enabled {
 VkResult tly_vk_facts_read(const tly_vk_instance_functions *fn, VkPhysicalDevice physical,
                            uint32_t api, const tly_vk_enabled *enabled, tly_vk_facts *facts);
 
-/* quirks.c: what drivers do beyond what they say. */
+/* quirks.c: what drivers do beyond what they say. A saturation that is known stays. */
 void tly_vk_quirks(tly_vk_facts *facts);
+
+/* quirks.c: the width of subgroups that is best for kernels where pipelines ask for one, or 0; and
+ * whether compute shaders have `size` throughout, though the driver says that it varies. */
+uint32_t tly_vk_best_subgroup(const tly_caps *caps);
+int tly_vk_keeps_subgroup(const tly_caps *caps, uint32_t size);
 
 /* quirks.c: dtypes and features that the device lacks, blank-separated. */
 void tly_caps_lack(const tly_caps *caps, char *text, size_t capacity);

@@ -13,10 +13,11 @@ typedef struct wanted {
     VkPhysicalDeviceFeatures2 features;
     VkPhysicalDevice16BitStorageFeatures storage16;
     VkPhysicalDevice8BitStorageFeatures storage8;
+    VkPhysicalDeviceShaderFloat16Int8Features halves;
     VkPhysicalDeviceBufferDeviceAddressFeatures addresses;
     VkPhysicalDeviceTimelineSemaphoreFeatures timeline;
     VkPhysicalDeviceSubgroupSizeControlFeatures sizes;
-    const char *extensions[5];
+    const char *extensions[6];
     uint32_t extension_count;
 } wanted;
 
@@ -40,6 +41,9 @@ static void want_features(const tly_vk_facts *f, wanted *w)
     w->storage8.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES;
     w->storage8.storageBuffer8BitAccess = f->caps.storage8;
     want(w, &w->storage8, f->caps.storage8);
+    w->halves.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES;
+    w->halves.shaderFloat16 = f->float16;
+    want(w, &w->halves, f->float16);
     w->addresses.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES;
     w->addresses.bufferDeviceAddress = f->caps.addresses;
     want(w, &w->addresses, f->caps.addresses);
@@ -57,6 +61,7 @@ static void want_features(const tly_vk_facts *f, wanted *w)
         { "VK_KHR_portability_subset", f->portability != 0 },
         { "VK_EXT_subgroup_size_control", f->size_extension != 0 },
         { "VK_KHR_shader_float_controls", f->float_extension != 0 },
+        { "VK_KHR_shader_float16_int8", f->half_extension != 0 },
         { "VK_KHR_8bit_storage", f->byte_extension != 0 },
         { "VK_KHR_timeline_semaphore", f->timeline && f->api < VK_API_VERSION_1_2 },
     };

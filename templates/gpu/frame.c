@@ -22,10 +22,6 @@ static void (*const algorithms[TLY_GPU_TEMPLATE_COUNT])(tly_gpu *g, unsigned pas
     [TLY_GPU_READ] = tly_gpu_build_read,
 };
 
-/* No conversion of f16 is a device's own: what they do with overflow and subnormals differs. */
-static const tly_target facts = { .level = "vulkan", .vector_bytes = 16 };
-static const tly_target pairs = { .level = "vulkan", .vector_bytes = 16, .no_div64 = 1 };
-
 /* Half of the trips that a driver allows: a tile that is done again takes at most as many trips as
  * elements once more. A copy has no loop. */
 static uint32_t most_positions(const tly_gpu *g)
@@ -119,9 +115,11 @@ tally_status tly_gpu_template_build(const tly_problem *problem, const tly_caps *
                                     const tly_gpu_plan *plan, kir_kernel *kernels[TLY_GPU_PASSES],
                                     tly_gpu_launch *launch, tally_error *error)
 {
-    tly_gpu g = { .c = { .p = problem, .t = caps->int64 ? &facts : &pairs, .lanes = 1 },
-                  .plan = plan,
-                  .caps = caps };
+    const tly_target target = { .level = "vulkan",
+                                .vector_bytes = 16,
+                                .has_f16 = (int32_t)caps->half_exact,
+                                .no_div64 = !caps->int64 };
+    tly_gpu g = { .c = { .p = problem, .t = &target, .lanes = 1 }, .plan = plan, .caps = caps };
     g.c.acc = g.c.vec = tly_storage((tally_dtype)problem->acc, 1);
     g.c.acc_bytes = (unsigned)tally_dtype_bytes((tally_dtype)problem->acc);
     g.c.state_bytes = tly_state_bytes(problem);

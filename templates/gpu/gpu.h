@@ -156,6 +156,11 @@ kir_value tly_team_leads(tly_gpu *g, const tly_team *t);
 kir_value tly_team_broadcast(tly_gpu *g, tly_team *t, kir_value v);
 /* Ends a loop's trip: the next one may write again to all that this one has exchanged. */
 void tly_team_rest(tly_gpu *g, tly_team *t);
+/* Inclusive over the lanes of a class. `sound`, or NULL: a word that is 0 or 1 in each lane, and stays 1
+ * where it is in all that goes into the lane's sum and each sum on the way fits (tly_gpu_fits_half). */
+kir_value tly_team_scan_lanes(tly_gpu *g, tly_team *t, kir_value v, kir_value *sound);
+/* v of all lanes of the lane group together, by an operation that minds no order. */
+kir_value tly_team_fold_lanes(tly_gpu *g, tly_team *t, kir_op op, kir_value v);
 /* i1: it holds in every lane of the lane group. */
 kir_value tly_team_all(tly_gpu *g, tly_team *t, kir_value holds);
 /* The value that lane 0 of this lane group has, for a team of several. */
@@ -230,6 +235,8 @@ kir_value tly_gpu_prevails(tly_gpu *g, kir_value classes);
 kir_value tly_gpu_fits(tly_gpu *g, const kir_value *range, kir_value carry);
 /* i1: all local results that are good by themselves hold after the carry. */
 kir_value tly_gpu_fits_any(tly_gpu *g, kir_value carry);
+/* i1: two of these combined, a carry and a total, are such a carry. */
+kir_value tly_gpu_fits_half(tly_gpu *g, kir_value x);
 /* What is published of a stretch: its total and extremes, or, where they are bad, its classes, a
  * mark that fits no carry, and the distance. `summary` is of any value where `good`. */
 void tly_gpu_publish(tly_gpu *g, kir_value good, const kir_value *summary, kir_value *total,

@@ -1,156 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A row by all workgroups, every element read and written once. Workgroups take tiles by ticket, in
- * order, so that a tile waits only for workgroups that have started. Each publishes its tile's
- * total, looks back for the carry before it, publishes the carry after it.
+ * order, so that a tile waits only for workgroups that have started. As many tiles as a lane group
+ * has lanes are a group, and carries go by two levels:
  *
- * The carry before a tile is the carry after its predecessor, or, strictly from left to right, an
- * earlier one combined with the totals in between: ((P + T) + T) + T is what each of those tiles
- * computes itself, so the bits do not depend on which carry happens to be there first. That holds
- * while every tile in between is good after its carry, which a looker-back can tell from carry and
- * tile alone (tly_gpu_fits_any), or while nothing but the classes of the tile's elements matters
- * (range.c), which a tile publishes where its total is no use; else it waits for that tile's own
- * carry.
+ *   carry(t) = base(g) + sum(T_b ... T_t-1)         b: the first tile of t's group g; a tree
+ *   base(g)  = ((start + G_0) + G_1) + ...          G: the total of a group; from left to right
  *
- * A published word holds 16 bits of a value and a mark, so that each is complete in itself and no
- * memory has to be ordered.
+ * A tile publishes its total T, the last of a group in its place the group's, which waits for
+ * no carry, and then the next group's base. A base is taken where it is there, and made of an earlier
+ * one and totals where not, which gives the same bits.
+ *
+ * Where the range is watched, this holds as long as totals, their sums and the base are good for each
+ * other, which whoever looks can tell from these alone. From there to the group's end the carry is
+ * the one after the tile before, as that tile publishes it; or an earlier one of these combined with
+ * totals, or the classes of tiles whose total is no use (range.c), where that is what the tiles make
+ * of it themselves. Such a group publishes classes, too, for bases of which nothing else matters.
+ *
+ * tests/look_back_model.c goes through the interleavings.
  */
-#include "gpu.h"
+#include "look_back.h"
 
-/* In a mark of classes the upper bits hold as many of the distance's upper word. No mark is as
- * large as CARRY_THERE. */
-enum {
-    MARK_BITS = 2,
-    MARK_VALUE = 1,
-    MARK_NONE = 2,
-    MARK_CLASSES = 3,
-    UPPER_BITS = 14,
-    CARRY_THERE = 0x10000
-};
-
-/* Halves of 32-bit words of a state, each published as a word. */
-enum { MOST_HALVES = TLY_MOST_STATE_BYTES / 2 };
-
-/* Room for those of a state. */
-static unsigned room(const tly_gpu *g)
+static void publish(const tly_looker *s, kir_value when, kir_value at, kir_value v, kir_value mark)
 {
-    return g->c.state_bytes / 2;
+    kir_builder *b = s->g->c.b;
+    kir_branch leader;
+    kir_if(b, &leader, both(s->g, s->leads, when));
+    tly_place_publish(s->g, at, v, mark);
+    kir_if_end(b, &leader, 0, NULL);
 }
 
-/* 32-bit words of a part. */
-static unsigned words_of(tly_gpu *g, kir_value part)
+static void publish_base(const tly_looker *s, kir_value when, kir_value base)
 {
-    return kir_kind_bits((kir_kind)kir_type_of(g->c.b, part).kind) / 32;
+    kir_value next = add(&s->g->c, s->group, word(s->g, 1));
+    publish(s, when, tly_look_place(s, next, word(s->g, TLY_GROUP_BASE)), base,
+            word(s->g, TLY_MARK_VALUE));
 }
 
-static unsigned halves_of(tly_gpu *g, kir_value state)
-{
-    unsigned n = 0;
-    for (unsigned p = 0; p < kir_parts(g->c.b, state); p++)
-        n += 2 * words_of(g, kir_part(g->c.b, state, p));
-    return n;
-}
-
-unsigned tly_gpu_look_back_bytes(const tly_gpu *g)
-{
-    return 2 * 4 * room(g); /* a total and a carry */
-}
-
-static kir_value record_at(tly_gpu *g, kir_value number)
-{
-    kir_value at = mul(&g->c, tly_gpu_widened(g, number),
-                       tly_gpu_offset(g, tly_gpu_look_back_bytes(g)));
-    at = add(&g->c, at, tly_gpu_offset(g, TLY_GPU_TICKET_BYTES));
-    return kir_ptradd(g->c.b, kir_get(g->c.b, KIR_ARG_SCRATCH), at);
-}
-
-/* Halves of a state's parts, each in the lower 16 bits of a word. */
-static void split(tly_gpu *g, kir_value state, kir_value *halves)
-{
-    kir_builder *b = g->c.b;
-    for (unsigned p = 0; p < kir_parts(b, state); p++) {
-        kir_value v = kir_part(b, state, p);
-        unsigned count = words_of(g, v);
-        v = kir_convert(b, KIR_BITCAST, KIR_TYPE(KIR_I32, count), v);
-        for (unsigned i = 0; i < count; i++, halves += 2) {
-            kir_value part = kir_extract(b, v, i);
-            halves[0] = kir_bin(b, KIR_AND, part, word(g, 0xffff));
-            halves[1] = kir_bin(b, KIR_LSHR, part, word(g, 16));
-        }
-    }
-}
-
-/* A state `like` another. */
-static kir_value join(tly_gpu *g, kir_value like, const kir_value *halves)
-{
-    kir_builder *b = g->c.b;
-    kir_value parts[KIR_MAX_PARTS];
-    for (unsigned p = 0; p < kir_parts(b, like); p++) {
-        kir_value v = 0, one = kir_part(b, like, p);
-        unsigned count = words_of(g, one);
-        for (unsigned i = 0; i < count; i++, halves += 2) {
-            kir_value low = kir_bin(b, KIR_AND, halves[0], word(g, 0xffff));
-            kir_value whole = kir_bin(b, KIR_OR, low, kir_bin(b, KIR_SHL, halves[1], word(g, 16)));
-            v = i == 0 ? kir_splat(b, whole, count) : kir_insert(b, v, whole, i);
-        }
-        parts[p] = kir_convert(b, KIR_BITCAST, kir_type_of(b, one), v);
-    }
-    return kir_tuple(b, kir_parts(b, like), parts);
-}
-
-/* Total (0) or carry (1) of a record. */
-static int64_t place(const tly_gpu *g, int carry, unsigned half)
-{
-    return 4 * ((int64_t)room(g) * carry + half);
-}
-
-static void publish_words(tly_gpu *g, kir_value record, int carry, kir_value v, kir_value mark)
-{
-    kir_value halves[MOST_HALVES];
-    kir_value top = kir_bin(g->c.b, KIR_SHL, mark, word(g, 16));
-    split(g, v, halves);
-    for (unsigned i = 0; i < halves_of(g, v); i++)
-        kir_atomic_store(g->c.b, record, place(g, carry, i),
-                         kir_bin(g->c.b, KIR_OR, halves[i], top));
-}
-
-/* Value, and its mark: 0 unless all of it was there. */
-static kir_value look(tly_gpu *g, kir_value record, int carry, kir_value *mark)
-{
-    kir_builder *b = g->c.b;
-    kir_value halves[MOST_HALVES], all = 0, like = tly_neutral(&g->c, g->c.acc);
-    for (unsigned i = 0; i < halves_of(g, like); i++) {
-        halves[i] = kir_atomic_load(b, record, place(g, carry, i));
-        kir_value has = kir_cmp(b, KIR_NE, kir_bin(b, KIR_LSHR, halves[i], word(g, 16)),
-                                word(g, 0));
-        all = i == 0 ? has : kir_bin(b, KIR_AND, all, has);
-    }
-    *mark = kir_select(b, all, kir_bin(b, KIR_LSHR, halves[0], word(g, 16)), word(g, 0));
-    return join(g, like, halves);
-}
-
-typedef struct tile_state {
-    tly_team *team;
-    kir_value record; /* its own */
-} tile_state;
-
+/* Where the range is watched others may need it. */
 static void publish_carry(tly_gpu *g, void *user, kir_value after)
 {
-    const tile_state *s = user;
-    kir_branch leader;
-    kir_if(g->c.b, &leader, tly_team_leads(g, s->team));
-    publish_words(g, s->record, 1, after, word(g, MARK_VALUE));
-    kir_if_end(g->c.b, &leader, 0, NULL);
+    const tly_looker *s = user;
+    if (tly_range_count(&g->c) == 0)
+        return;
+    publish(s, yes(g), tly_look_place(s, s->item->chunk, word(g, TLY_CARRY)), after,
+            word(g, TLY_MARK_VALUE));
+    publish_base(s, s->open, after);
 }
 
 /* The total, or, where it holds after no carry, the classes, and in the mark what of the distance
  * fits in there. */
-static kir_value summarise(tly_gpu *g, const tile_state *s, tly_tile *tile)
+static void summarise(tly_looker *s, tly_tile *tile)
 {
+    tly_gpu *g = s->g;
     kir_builder *b = g->c.b;
-    kir_value summary[2], results[2] = { tile->total, word(g, MARK_VALUE) };
+    kir_value summary[2], results[2] = { tile->total, word(g, TLY_MARK_VALUE) };
+    s->total = results[0];
+    s->mark = results[1];
     if (tly_range_count(&g->c) == 0)
-        return results[1];
+        return;
     kir_branch good;
     kir_if(b, &good, tly_range_good(&g->c, tile->range, 0));
     kir_else(b, &good, 2, results);
@@ -158,108 +66,69 @@ static kir_value summarise(tly_gpu *g, const tile_state *s, tly_tile *tile)
     for (unsigned i = 0; i < tly_gpu_elements(g); i++)
         tly_gpu_summary_add(g, summary, tile->x[i]);
     tly_gpu_summary_fold(g, s->team, summary);
-    kir_value upper = kir_bin(b, KIR_LSHR, summary[1], word(g, 31 - UPPER_BITS));
+    kir_value upper = kir_bin(b, KIR_LSHR, summary[1], word(g, 31 - TLY_UPPER_BITS));
     results[0] = summary[0];
-    results[1] = kir_bin(b, KIR_OR, word(g, MARK_CLASSES),
-                         kir_bin(b, KIR_SHL, upper, word(g, MARK_BITS)));
+    results[1] = kir_bin(b, KIR_OR, word(g, TLY_MARK_CLASSES),
+                         kir_bin(b, KIR_SHL, upper, word(g, TLY_MARK_BITS)));
     kir_if_end(b, &good, 2, results);
-    tile->summary = good.result[0];
-    return good.result[1];
+    s->total = tile->summary = good.result[0];
+    s->mark = good.result[1];
 }
 
-/* For tests every third tile withholds it. */
-static void publish_total(tly_gpu *g, const tile_state *s, tly_tile *tile, kir_value chunk)
+/* By the first lane group. For tests every third tile publishes its total late. */
+static kir_value find_carry(tly_looker *s, kir_value *open)
 {
+    tly_gpu *g = s->g;
     tly_build *c = &g->c;
     kir_builder *b = c->b;
-    kir_value mark = summarise(g, s, tile);
-    kir_value third = sub(c, chunk, mul(c, kir_bin(b, KIR_UDIV, chunk, word(g, 3)), word(g, 3)));
-    kir_value stalls = kir_bin(b, KIR_AND, tly_gpu_flag(g, TLY_GPU_STALL),
-                               kir_cmp(b, KIR_EQ, third, word(g, 1)));
-    mark = kir_select(b, stalls, word(g, MARK_NONE), mark);
-    kir_branch leader;
-    kir_if(b, &leader, tly_team_leads(g, s->team));
-    publish_words(g, s->record, 0, tile->summary ? tile->summary : tile->total, mark);
-    kir_if_end(b, &leader, 0, NULL);
+    kir_value sound, all_sound, sum, all, none = is(g, s->before, 0);
+    tly_look_for_totals(s);
+    all = tly_look_sum(s, s->before, &all_sound);
+    sum = tly_look_sum(s, kir_select(b, none, word(g, 0), sub(c, s->before, word(g, 1))), &sound);
+    sum = kir_select(b, none, tly_neutral(c, c->acc), sum);
+    sound = kir_bin(b, KIR_OR, none, sound);
+    kir_value k = kir_select(b, s->ends, s->group, s->item->chunk);
+    kir_value at = tly_look_place(
+        s, k, kir_select(b, s->ends, word(g, TLY_GROUP_TOTAL), word(g, TLY_TOTAL)));
+    all_sound = kir_bin(b, KIR_OR, all_sound, negated(g, s->ends)); /* of others it is no matter */
+    kir_value group_mark, group = tly_look_summarise(s, all, all_sound, &group_mark);
+    kir_value v = kir_select(b, s->ends, group, s->total);
+    kir_value mark = kir_select(b, s->ends, group_mark, s->mark);
+    publish(s, both(g, s->ends, negated(g, s->stalls)), at, v, mark);
+    tly_look_for_base(s);
+    kir_value base = s->base, carry = tly_combine(c, base, sum);
+    publish(s, s->stalls, at, v, mark);
+    kir_value told = tly_look_combines(g, base, group, group_mark, 1);
+    publish_base(s, both(g, s->ends, told), tly_combine(c, base, group));
+    *open = both(g, s->ends, negated(g, told));
+    if (tly_range_count(c) == 0)
+        return carry;
+    kir_branch holds;
+    kir_if(b, &holds, both(g, sound, tly_gpu_fits_half(g, base)));
+    kir_else(b, &holds, 1, &carry);
+    carry = tly_look_for_carry(s);
+    kir_if_end(b, &holds, 1, &carry);
+    return holds.result[0];
 }
 
-/* i1: a published total or class of this mark may be combined with a carry, whoever does it. */
-static kir_value combines(tly_gpu *g, kir_value carry, kir_value total, kir_value mark)
+static kir_value carry_before(tly_looker *s)
 {
-    kir_builder *b = g->c.b;
-    unsigned low = 31 - UPPER_BITS;
-    kir_value sort = kir_bin(b, KIR_AND, mark, word(g, (1 << MARK_BITS) - 1));
-    kir_value good = kir_cmp(b, KIR_EQ, sort, word(g, MARK_VALUE));
-    if (tly_range_count(&g->c) == 0)
-        return good;
-    kir_value distance = kir_bin(b, KIR_SHL, kir_bin(b, KIR_LSHR, mark, word(g, MARK_BITS)),
-                                 word(g, low));
-    distance = kir_bin(b, KIR_OR, distance, word(g, (1 << low) - 1)); /* at most that far */
-    kir_value decided = kir_bin(b, KIR_OR, tly_gpu_prevails(g, total),
-                                tly_gpu_settled(g, carry, distance));
-    kir_value classes = kir_cmp(b, KIR_EQ, sort, word(g, MARK_CLASSES));
-    return kir_bin(b, KIR_OR, kir_bin(b, KIR_AND, good, tly_gpu_fits_any(g, carry)),
-                   kir_bin(b, KIR_AND, classes, decided));
-}
-
-/* One look at the tiles before: lane l sees tile `chunk - width + l`. From left to right, a carry
- * that is there is taken, a total is combined, anything else is a gap. i1: the last is no gap. */
-static kir_value look_back_once(tly_gpu *g, tly_team *t, const tly_gpu_item *item, kir_value *carry)
-{
-    tly_build *c = &g->c;
-    kir_builder *b = c->b;
-    kir_value back = sub(c, word(g, t->width), t->lane);
-    kir_value exists = kir_cmp(b, KIR_ULE, back, item->chunk), has_carry, mark;
-    kir_value number = sub(c, item->record, mul(c, back, tly_gpu_items(g)));
-    kir_value record = record_at(g, kir_select(b, exists, number, item->record));
-    kir_value after = look(g, record, 1, &has_carry), total = look(g, record, 0, &mark);
-    kir_value carries = kir_const(b, KIR_TYPE(KIR_I32, 1), CARRY_THERE), none = word(g, 0);
-    mark = kir_select(b, kir_cmp(b, KIR_NE, has_carry, none), carries, mark);
-    mark = kir_select(b, exists, mark, none);
-    kir_value one = word(g, 1), state[2] = { none, tly_neutral(c, c->acc) };
-    kir_loop l;
-    kir_for(b, &l, word(g, 0), word(g, t->width), one, 2, state);
-    kir_value mark_there = tly_team_from(g, t, mark, l.i);
-    kir_value total_there = tly_team_from(g, t, total, l.i);
-    kir_value after_there = tly_team_from(g, t, after, l.i);
-    kir_value known = kir_cmp(b, KIR_EQ, l.carried[0], one);
-    kir_value takes = kir_cmp(b, KIR_EQ, mark_there, carries);
-    kir_value goes = kir_bin(b, KIR_AND, known, combines(g, l.carried[1], total_there, mark_there));
-    state[0] = kir_select(b, kir_bin(b, KIR_OR, takes, goes), one, none);
-    state[1] = kir_select(b, takes, after_there, tly_combine(c, l.carried[1], total_there));
-    kir_for_end(b, &l, state);
-    *carry = l.result[1];
-    return kir_cmp(b, KIR_EQ, l.result[0], one);
-}
-
-static kir_value wait_for_carry(tly_gpu *g, tly_team *t, const tly_gpu_item *item)
-{
-    kir_builder *b = g->c.b;
-    kir_value state[2] = { kir_const(b, KIR_TYPE(KIR_I1, 1), 1), tly_neutral(&g->c, g->c.acc) };
-    kir_loop l;
-    kir_for(b, &l, word(g, 0), word(g, INT32_MAX), word(g, 1), 2, state);
-    kir_for_while(b, &l);
-    kir_value found = look_back_once(g, t, item, &state[1]);
-    state[0] = kir_select(b, found, kir_const(b, KIR_TYPE(KIR_I1, 1), 0), l.carried[0]);
-    kir_for_end(b, &l, state);
-    return l.result[1];
-}
-
-/* The first lane group finds the carry, for all. */
-static kir_value carry_before(tly_gpu *g, tly_team *t, const tly_gpu_item *item)
-{
+    tly_gpu *g = s->g;
     kir_builder *b = g->c.b;
     kir_branch first, looks;
-    kir_value neutral = tly_neutral(&g->c, g->c.acc);
-    kir_if(b, &looks, kir_cmp(b, KIR_EQ, t->group, word(g, 0)));
-    kir_if(b, &first, kir_cmp(b, KIR_EQ, item->chunk, word(g, 0)));
-    kir_value start = tly_gpu_first_carry(g, item, word(g, 0));
-    kir_else(b, &first, 1, &start);
-    kir_value found = wait_for_carry(g, t, item);
-    kir_if_end(b, &first, 1, &found);
-    kir_else(b, &looks, 1, &first.result[0]);
-    kir_if_end(b, &looks, 1, &neutral);
-    return tly_team_broadcast(g, t, looks.result[0]);
+    kir_value results[2], none[2] = { tly_neutral(&g->c, g->c.acc), s->ends };
+    kir_if(b, &first, both(g, s->leads, is(g, s->item->chunk, 0)));
+    tly_place_publish(g, tly_look_place(s, word(g, 0), word(g, TLY_GROUP_BASE)),
+                      tly_gpu_first_carry(g, s->item, word(g, 0)), word(g, TLY_MARK_VALUE));
+    kir_if_end(b, &first, 0, NULL);
+    publish(s, negated(g, kir_bin(b, KIR_OR, s->ends, s->stalls)),
+            tly_look_place(s, s->item->chunk, word(g, TLY_TOTAL)), s->total, s->mark);
+    kir_if(b, &looks, is(g, s->team->group, 0));
+    results[0] = find_carry(s, &results[1]);
+    kir_else(b, &looks, 2, results);
+    kir_if_end(b, &looks, 2, none);
+    s->open = looks.result[1];
+    return tly_team_broadcast(g, s->team, looks.result[0]);
 }
 
 /* The workgroup's tile: a ticket that one invocation draws. */
@@ -273,6 +142,21 @@ static kir_value draw(tly_gpu *g)
     kir_if_end(b, &one, 0, NULL);
     kir_barrier(b);
     return kir_load(b, KIR_TYPE(KIR_I32, 1), place, 0, 4);
+}
+
+static tly_looker state_of(tly_gpu *g, tly_team *t, const tly_gpu_item *item)
+{
+    tly_build *c = &g->c;
+    kir_builder *b = c->b;
+    tly_looker s = { .g = g, .team = t, .item = item, .leads = tly_team_leads(g, t) };
+    kir_value chunk = item->chunk, three = word(g, 3), group = word(g, t->width);
+    kir_value third = sub(c, chunk, mul(c, kir_bin(b, KIR_UDIV, chunk, three), three));
+    s.stalls = both(g, tly_gpu_flag(g, TLY_GPU_STALL), is(g, third, 1));
+    s.group = kir_bin(b, KIR_UDIV, chunk, group);
+    s.first = mul(c, s.group, group);
+    s.before = sub(c, chunk, s.first);
+    s.ends = is(g, s.before, t->width - 1);
+    return s;
 }
 
 void tly_gpu_build_look_back(tly_gpu *g, unsigned pass)
@@ -289,14 +173,13 @@ void tly_gpu_build_look_back(tly_gpu *g, unsigned pass)
     kir_value begin = mul(c, item.chunk, word(g, t.tile));
     kir_value count = sub(c, kir_get(b, KIR_ARG_LENGTH), begin);
     tly_gpu_row at = tly_gpu_at(g, &row, begin);
-    tile_state s = { &t, record_at(g, item.record) };
+    tly_looker s = state_of(g, &t, &item);
     tly_tile tile = { .publish = publish_carry, .user = &s };
     tly_tile_load(g, &t, &at, count, &tile);
     tly_team_scan(g, &t, &tile);
     tly_tile_watch(g, &t, &tile);
-    publish_total(g, &s, &tile, item.chunk);
-    kir_value carry = carry_before(g, &t, &item);
-    carry = tly_tile_finish(g, &t, &at, count, &tile, carry);
+    summarise(&s, &tile);
+    kir_value carry = tly_tile_finish(g, &t, &at, count, &tile, carry_before(&s));
     kir_branch last;
     kir_value is_last = kir_cmp(b, KIR_SLE, count, word(g, t.tile));
     kir_if(b, &last, kir_bin(b, KIR_AND, is_last, tly_team_leads(g, &t)));

@@ -178,8 +178,18 @@ kir_value tly_gpu_fits(tly_gpu *g, const kir_value *range, kir_value carry)
     return either(g, good, both(g, tly_range_good(&g->c, range, 0), negated(g, finite(g, carry))));
 }
 
+/* Zero, infinity and NaN are good for every product. */
+static kir_value or_lost(tly_gpu *g, kir_value good, kir_value x)
+{
+    return tly_watches_products(&g->c) ? either(g, good, negated(g, finite(g, x))) : good;
+}
+
 kir_value tly_gpu_fits_any(tly_gpu *g, kir_value carry)
 {
-    kir_value good = tly_range_good_any(&g->c, carry);
-    return tly_watches_products(&g->c) ? either(g, good, negated(g, finite(g, carry))) : good;
+    return or_lost(g, tly_range_good_any(&g->c, carry), carry);
+}
+
+kir_value tly_gpu_fits_half(tly_gpu *g, kir_value x)
+{
+    return or_lost(g, tly_range_good_half(&g->c, x), x);
 }

@@ -28,8 +28,9 @@ tly_team tly_team_make(tly_gpu *g)
     t.used = t.width - t.width % g->unit;
     t.tile = t.groups * t.used * (unsigned)(p->segments * p->vector);
     kir_value lane = by_memory(g) ? kir_get_id(b, KIR_ID_LOCAL) : kir_get_id(b, KIR_ID_LANE);
-    t.lane = kir_bin(b, KIR_AND, lane, word(g, t.width - 1));
-    t.first = sub(c, lane, t.lane);
+    int whole = t.width == subgroup; /* then lanes' numbers are literals where shuffles name them */
+    t.lane = whole ? lane : kir_bin(b, KIR_AND, lane, word(g, t.width - 1));
+    t.first = whole ? word(g, 0) : sub(c, lane, t.lane);
     t.group = t.number = word(g, 0);
     unsigned teams = (unsigned)(p->workgroup / p->team), slots = 2 * t.groups;
     if (!by_memory(g) && (t.groups > 1 || teams > 1)) {
@@ -176,8 +177,16 @@ static kir_value neutral(tly_gpu *g)
     return tly_neutral(&g->c, g->c.acc);
 }
 
-/* Inclusive over the lanes of a class. */
-static kir_value scan_lanes(tly_gpu *g, tly_team *t, kir_value v)
+/* Whether (a word) the lane's sum so far and what goes into it are sound. */
+static kir_value go_on_sound(tly_gpu *g, tly_team *t, kir_value sum, kir_value sound, unsigned by)
+{
+    kir_builder *b = g->c.b;
+    kir_value zero = word(g, 0), other = from_below(g, t, sound, by);
+    other = kir_select(b, at_least(g, t->lane, by), other, word(g, 1));
+    return kir_select(b, tly_gpu_fits_half(g, sum), kir_bin(b, KIR_AND, sound, other), zero);
+}
+
+kir_value tly_team_scan_lanes(tly_gpu *g, tly_team *t, kir_value v, kir_value *sound)
 {
     kir_builder *b = g->c.b;
     if (g->plan->scan == 2 && g->unit == 1 && t->width == g->caps->subgroup)
@@ -186,6 +195,8 @@ static kir_value scan_lanes(tly_gpu *g, tly_team *t, kir_value v)
         kir_value other = from_below(g, t, v, by);
         other = kir_select(b, at_least(g, t->lane, by), other, neutral(g));
         v = tly_combine(&g->c, other, v);
+        if (sound != NULL)
+            *sound = go_on_sound(g, t, v, *sound, by);
     }
     return v;
 }
@@ -210,8 +221,7 @@ static kir_value scan_groups(tly_gpu *g, tly_team *t, kir_value own, kir_value *
     return before;
 }
 
-/* Folds a word over the lane group by an operation that minds no order. */
-static kir_value fold_lanes(tly_gpu *g, tly_team *t, kir_op op, kir_value v)
+kir_value tly_team_fold_lanes(tly_gpu *g, tly_team *t, kir_op op, kir_value v)
 {
     for (unsigned by = 1; by < t->width; by *= 2) {
         kir_value lane = kir_bin(g->c.b, KIR_XOR, t->lane, word(g, by));
@@ -224,7 +234,7 @@ static kir_value fold_lanes(tly_gpu *g, tly_team *t, kir_op op, kir_value v)
 kir_value tly_team_all(tly_gpu *g, tly_team *t, kir_value holds)
 {
     kir_value fails = kir_select(g->c.b, holds, word(g, 0), word(g, 1));
-    return kir_cmp(g->c.b, KIR_EQ, fold_lanes(g, t, KIR_OR, fails), word(g, 0));
+    return kir_cmp(g->c.b, KIR_EQ, tly_team_fold_lanes(g, t, KIR_OR, fails), word(g, 0));
 }
 
 kir_value tly_team_class(tly_gpu *g, const tly_team *t)
@@ -239,7 +249,7 @@ kir_value tly_team_class(tly_gpu *g, const tly_team *t)
 static kir_value fold_scan(tly_gpu *g, tly_team *t, kir_op op, kir_value v)
 {
     if (g->unit == 1)
-        return fold_lanes(g, t, op, v);
+        return tly_team_fold_lanes(g, t, op, v);
     for (unsigned by = g->unit; by < t->used; by *= 2) {
         kir_value all = kir_bin(g->c.b, op, from_below(g, t, v, by), v);
         v = kir_select(g->c.b, at_least(g, t->lane, by), all, v);
@@ -294,7 +304,7 @@ static void scan_classes(tly_gpu *g, tly_team *t, tly_tile *tile)
     kir_value ends = add(&g->c, tly_team_class(g, t), word(g, t->used - g->unit));
     kir_value carry = neutral(g);
     for (unsigned s = 0; s < (unsigned)g->plan->segments; s++) {
-        kir_value v = scan_lanes(g, t, tile->x[s]);
+        kir_value v = tly_team_scan_lanes(g, t, tile->x[s], NULL);
         tile->y[s] = s > 0 ? tly_combine(&g->c, carry, v) : v;
         kir_value before = from_below(g, t, tile->y[s], g->unit);
         tile->before[s] = kir_select(b, at_least(g, t->lane, g->unit), before, carry);
@@ -317,7 +327,7 @@ void tly_team_scan(tly_gpu *g, tly_team *t, tly_tile *tile)
             kir_value x = tile->x[s * n + v];
             a[s * n + v] = v > 0 ? tly_combine(&g->c, a[s * n + v - 1], x) : x;
         }
-        kir_value lanes = scan_lanes(g, t, a[s * n + n - 1]);
+        kir_value lanes = tly_team_scan_lanes(g, t, a[s * n + n - 1], NULL);
         kir_value below_it = from_below(g, t, lanes, 1);
         tile->before[s] = kir_select(b, at_least(g, t->lane, 1), below_it, neutral(g));
         ahead[s] = run;

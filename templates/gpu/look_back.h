@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the tiles of look-back publish for each other, and how they wait for it. */
+#ifndef TLY_GPU_LOOK_BACK_H
+#define TLY_GPU_LOOK_BACK_H
+
+#include "gpu.h"
+
+/* Of a record. Record k holds these of tile k, and of group k, of which there are no more: groups
+ * are looked at side by side. */
+enum { TLY_TOTAL, TLY_CARRY, TLY_GROUP_TOTAL, TLY_GROUP_BASE, TLY_PLACES };
+
+/* In a mark of classes the upper bits hold as many of the distance's upper word. */
+enum { TLY_MARK_BITS = 2, TLY_MARK_VALUE = 1, TLY_MARK_CLASSES = 3, TLY_UPPER_BITS = 14 };
+
+kir_value tly_place_at(tly_gpu *g, kir_value number, kir_value place);
+/* By one invocation, once. */
+void tly_place_publish(tly_gpu *g, kir_value at, kir_value v, kir_value mark);
+/* The value, and its mark: 0 unless all of it was there. */
+kir_value tly_place_look(tly_gpu *g, kir_value at, kir_value *mark);
+
+/* ---- a tile and its group (look_back_groups.c) ---- */
+
+typedef struct tly_looker {
+    tly_gpu *g;
+    tly_team *team;
+    const tly_gpu_item *item;
+    kir_value leads, stalls; /* i1 */
+    kir_value total, mark;   /* what is published of the tile */
+    kir_value group, first;  /* its group, and the first tile of that */
+    kir_value before;        /* tiles of the group before it */
+    kir_value ends;          /* i1: it is the last of its group */
+    kir_value open;          /* i1: it has yet to publish the next group's base */
+    kir_value totals, marks; /* of the group's tile of each lane, up to this one */
+    kir_value sums,
+        sound;      /* of totals from the group's first to the lane's; words: of use or not */
+    kir_value base; /* of its group */
+} tly_looker;
+
+static inline kir_value yes(tly_gpu *g)
+{
+    return kir_const(g->c.b, KIR_TYPE(KIR_I1, 1), 1);
+}
+
+static inline kir_value both(tly_gpu *g, kir_value x, kir_value y)
+{
+    return kir_bin(g->c.b, KIR_AND, x, y);
+}
+
+static inline kir_value negated(tly_gpu *g, kir_value i1)
+{
+    return kir_bin(g->c.b, KIR_XOR, i1, yes(g));
+}
+
+static inline kir_value is(tly_gpu *g, kir_value x, int64_t literal)
+{
+    return kir_cmp(g->c.b, KIR_EQ, x, word(g, literal));
+}
+
+/* A place of the row's k-th record. */
+kir_value tly_look_place(const tly_looker *s, kir_value k, kir_value place);
+/* i1: a published total or class of this mark may be combined with a carry, whoever does it; `group`:
+ * a group's with its base. */
+kir_value tly_look_combines(tly_gpu *g, kir_value carry, kir_value total, kir_value mark,
+                            int group);
+
+/* Waits for the totals before it in the group, and sums them. */
+void tly_look_for_totals(tly_looker *s);
+/* The sum of the group's tiles up to this one, which is its `number`-th, and whether (i1) bases may be
+ * combined with it. */
+kir_value tly_look_sum(const tly_looker *s, kir_value number, kir_value *sound);
+/* What the group's last tile publishes: the sum, or where that is no use, the classes of all. */
+kir_value tly_look_summarise(const tly_looker *s, kir_value sum, kir_value sound, kir_value *mark);
+/* Waits for the base. */
+void tly_look_for_base(tly_looker *s);
+/* Waits for the carry where sum and base do not make it. */
+kir_value tly_look_for_carry(const tly_looker *s);
+
+#endif

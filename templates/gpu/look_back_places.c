@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the tiles of look-back publish. A word holds 16 bits of a value and a mark, so that each is
+ * complete in itself and no memory has to be ordered.
+ */
+#include "look_back.h"
+
+/* Halves of 32-bit words of a state, each published as a word. */
+enum { MOST_HALVES = TLY_MOST_STATE_BYTES / 2 };
+
+/* Room for those of a state. */
+static unsigned room(const tly_gpu *g)
+{
+    return g->c.state_bytes / 2;
+}
+
+/* 32-bit words of a part. */
+static unsigned words_of(tly_gpu *g, kir_value part)
+{
+    return kir_kind_bits((kir_kind)kir_type_of(g->c.b, part).kind) / 32;
+}
+
+static unsigned halves_of(tly_gpu *g, kir_value state)
+{
+    unsigned n = 0;
+    for (unsigned p = 0; p < kir_parts(g->c.b, state); p++)
+        n += 2 * words_of(g, kir_part(g->c.b, state, p));
+    return n;
+}
+
+unsigned tly_gpu_look_back_bytes(const tly_gpu *g)
+{
+    return 4 * room(g) * TLY_PLACES;
+}
+
+kir_value tly_place_at(tly_gpu *g, kir_value number, kir_value place)
+{
+    tly_build *c = &g->c;
+    kir_value at = mul(c, tly_gpu_widened(g, number),
+                       tly_gpu_offset(g, tly_gpu_look_back_bytes(g)));
+    at = add(c, at, tly_gpu_offset(g, TLY_GPU_TICKET_BYTES));
+    at = add(c, at, tly_gpu_widened(g, mul(c, place, word(g, 4 * room(g)))));
+    return kir_ptradd(c->b, kir_get(c->b, KIR_ARG_SCRATCH), at);
+}
+
+/* Halves of a state's parts, each in the lower 16 bits of a word. */
+static void split(tly_gpu *g, kir_value state, kir_value *halves)
+{
+    kir_builder *b = g->c.b;
+    for (unsigned p = 0; p < kir_parts(b, state); p++) {
+        kir_value v = kir_part(b, state, p);
+        unsigned count = words_of(g, v);
+        v = kir_convert(b, KIR_BITCAST, KIR_TYPE(KIR_I32, count), v);
+        for (unsigned i = 0; i < count; i++, halves += 2) {
+            kir_value part = kir_extract(b, v, i);
+            halves[0] = kir_bin(b, KIR_AND, part, word(g, 0xffff));
+            halves[1] = kir_bin(b, KIR_LSHR, part, word(g, 16));
+        }
+    }
+}
+
+/* A state `like` another. */
+static kir_value join(tly_gpu *g, kir_value like, const kir_value *halves)
+{
+    kir_builder *b = g->c.b;
+    kir_value parts[KIR_MAX_PARTS];
+    for (unsigned p = 0; p < kir_parts(b, like); p++) {
+        kir_value v = 0, one = kir_part(b, like, p);
+        unsigned count = words_of(g, one);
+        for (unsigned i = 0; i < count; i++, halves += 2) {
+            kir_value low = kir_bin(b, KIR_AND, halves[0], word(g, 0xffff));
+            kir_value whole = kir_bin(b, KIR_OR, low, kir_bin(b, KIR_SHL, halves[1], word(g, 16)));
+            v = i == 0 ? kir_splat(b, whole, count) : kir_insert(b, v, whole, i);
+        }
+        parts[p] = kir_convert(b, KIR_BITCAST, kir_type_of(b, one), v);
+    }
+    return kir_tuple(b, kir_parts(b, like), parts);
+}
+
+void tly_place_publish(tly_gpu *g, kir_value at, kir_value v, kir_value mark)
+{
+    kir_value halves[MOST_HALVES];
+    kir_value top = kir_bin(g->c.b, KIR_SHL, mark, word(g, 16));
+    split(g, v, halves);
+    for (unsigned i = 0; i < halves_of(g, v); i++)
+        kir_atomic_store(g->c.b, at, 4 * (int64_t)i, kir_bin(g->c.b, KIR_OR, halves[i], top));
+}
+
+kir_value tly_place_look(tly_gpu *g, kir_value at, kir_value *mark)
+{
+    kir_builder *b = g->c.b;
+    kir_value halves[MOST_HALVES], all = 0, like = tly_neutral(&g->c, g->c.acc);
+    for (unsigned i = 0; i < halves_of(g, like); i++) {
+        halves[i] = kir_atomic_load(b, at, 4 * (int64_t)i);
+        kir_value has = kir_cmp(b, KIR_NE, kir_bin(b, KIR_LSHR, halves[i], word(g, 16)),
+                                word(g, 0));
+        all = i == 0 ? has : kir_bin(b, KIR_AND, all, has);
+    }
+    *mark = kir_select(b, all, kir_bin(b, KIR_LSHR, halves[0], word(g, 16)), word(g, 0));
+    return join(g, like, halves);
+}

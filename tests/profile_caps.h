@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Facts of a device that is not here: those of a checked-in profile, for Criterion's units. */
+#ifndef TLY_TEST_PROFILE_CAPS_H
+#define TLY_TEST_PROFILE_CAPS_H
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../runtime/vulkan/profile.h"
+
+static inline tly_caps tly_profile_caps(const char *name)
+{
+    static char text[1 << 16];
+    char path[4096];
+    tly_profile profile;
+    const char *folder = getenv("TALLY_TEST_PROFILES");
+    snprintf(path, sizeof path, "%s/%s.profile", folder ? folder : "profiles", name);
+    FILE *f = fopen(path, "r");
+    cr_assert(f, "%s", path);
+    text[fread(text, 1, sizeof text - 1, f)] = 0;
+    fclose(f);
+    cr_assert(tly_profile_parse(text, &profile, NULL) == TALLY_OK, "%s", path);
+    return profile.caps;
+}
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Look-back by the interpreter: many groups of few tiles, on subgroups of several sizes, with data
+ * that breaks groups everywhere. A trial runs each kernel several times, every other time with tiles
+ * stalled, and holds all runs to the same bits.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "../codegen/plan/gpu.h"
+#include "engine_grid.h"
+#include "profile_caps.h"
+#include "trial.h"
+
+enum { ROOM = 1 << 20 }; /* bytes of the largest tensor, and more */
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static const struct {
+    const char *of, *way;
+} words[] = {
+    { "cumprod:f32", "" },      { "cumprod:f32", ",exclusive" }, { "cumsum:f32", "" },
+    { "cumsum:i32", "" },       { "cumprod:f64", ",reverse" },   { "cumsum:f64", ",exclusive" },
+    { "cumlogsumexp:f32", "" }, { "cumprod:bf16", "" },
+};
+
+/* Groups of 32, 128 and 2048 elements. */
+static const struct {
+    const char *profile, *plan;
+    int length;
+} plans[] = {
+    { "lavapipe-4", "template=look_back,workgroup=4,vector=2,segments=1", 401 },
+    { "lavapipe-8", "template=look_back,workgroup=16,vector=2,segments=1,scan=1", 801 },
+    { "nvidia-hopper", "template=look_back,workgroup=32,vector=2,segments=1", 4201 },
+};
+
+Test(look_back, every_group_has_its_bits, .timeout = 280)
+{
+    tly_arena in, out;
+    cr_assert(tly_arena_open(&in, ROOM) == 0 && tly_arena_open(&out, ROOM) == 0);
+    for (size_t w = 0; w < COUNT(words); w++)
+        for (size_t p = 0; p < COUNT(plans); p++)
+            for (int data = 0; data < TLY_DATA_COUNT; data++) {
+                if ((w + (size_t)data) % COUNT(plans) != p || (p == 2 && w > 0))
+                    continue;
+                tly_caps caps = tly_profile_caps(plans[p].profile);
+                tally_error error = TALLY_ERROR_INIT;
+                char word[TALLY_WORD_MAX];
+                caps.progress = 1;
+                tly_engine *engine = tly_engine_grid(&caps, &error);
+                tly_trial trial = { .data = (tly_data)data,
+                                    .plan = plans[p].plan,
+                                    .random = tly_random_seed(w, (uint64_t)data),
+                                    .in = &in,
+                                    .out = &out };
+                snprintf(word, sizeof word, "%s:%d:axis=0%s", words[w].of, plans[p].length,
+                         words[w].way);
+                cr_assert(engine);
+                cr_assert(tally_descriptor_parse(word, &trial.d, NULL) == 0, "%s", word);
+                cr_expect(tly_trial_run(&trial, &engine, 1) == 0, "%s, %s, data %d: %s", word,
+                          plans[p].plan, data, trial.why);
+                cr_expect(!trial.plan_refused, "%s, %s", word, plans[p].plan);
+                engine->close(engine);
+            }
+    tly_arena_close(&in);
+    tly_arena_close(&out);
+}
+
+/* Totals of 2^17 and 2^-17, so that eight of them leave the range though no prefix does: where a sum of
+ * a group's tree would overflow, the group goes another way. All is exact. */
+Test(look_back, sums_of_totals_leave_the_range)
+{
+    enum { TILE = 64, TILES = 70, POWER = 17, DOWN = 7, PERIOD = 15 };
+    static float in[TILES * TILE], out[TILES * TILE];
+    const tly_caps caps = tly_profile_caps("nvidia-hopper");
+    tally_error error = TALLY_ERROR_INIT;
+    tally_descriptor d;
+    char word[TALLY_WORD_MAX];
+    tly_engine *engine = tly_engine_grid(&caps, &error);
+    cr_assert(engine);
+    for (int i = 0; i < TILES * TILE; i++)
+        in[i] = i % TILE >= POWER ? 1 : i / TILE % PERIOD < DOWN ? 0.5F : 2;
+    snprintf(word, sizeof word, "cumprod:f32:%d:axis=0", TILES * TILE);
+    cr_assert(tally_descriptor_parse(word, &d, NULL) == TALLY_OK);
+    cr_assert(engine->prepare(engine, &d, "template=look_back,workgroup=32,vector=2,segments=1",
+                              &error) == TALLY_OK,
+              "%s", error.message);
+    cr_assert(engine->run(engine, in, out, 1, &error) == TALLY_OK, "%s", error.message);
+    float product = 1;
+    for (int i = 0; i < TILES * TILE; i++) {
+        product *= in[i];
+        cr_assert(out[i] == product, "%d: %a, not %a", i, (double)out[i], (double)product);
+    }
+    engine->close(engine);
+}
+
+/* One long row goes by look-back where that is faster than reading twice (codegen/plan/gpu_cost.c), and
+ * never where workgroups may not run or a CPU plays the device. */
+Test(look_back, the_plan_takes_it_where_it_pays)
+{
+    static const struct {
+        const char *profile, *with, *without; /* these words' subjects */
+    } rows[] = {
+        { "nvidia-hopper", "cumsum:f32 cumprod:f32 cumsum:i32 cumsum:f16 cummax:f64", "" },
+        { "nvidia-hopper", "", "cumsum:bf16 cumprod:bf16 cummax:i8 cumsum:f64" },
+        { "amd-rdna3", "cumsum:f32 cumsum:i32 cumsum:f16 cumsum:bf16 cumsum:f64", "" },
+        { "intel-xe", "cumsum:f32 cumsum:i32 cumsum:f16 cumsum:bf16", "" },
+        { "apple-moltenvk", "", "cumsum:f32 cumsum:i32" },
+        { "swiftshader", "", "cumsum:f32 cumsum:i32" },
+        { "lavapipe-8", "", "cumsum:f32 cumsum:i32" },
+    };
+    for (size_t k = 0; k < COUNT(rows); k++)
+        for (int takes = 0; takes < 2; takes++) {
+            const tly_caps caps = tly_profile_caps(rows[k].profile);
+            char subjects[200], *rest = NULL;
+            snprintf(subjects, sizeof subjects, "%s", takes ? rows[k].with : rows[k].without);
+            for (char *of = strtok_r(subjects, " ", &rest); of; of = strtok_r(NULL, " ", &rest)) {
+                char word[TALLY_WORD_MAX];
+                tally_descriptor d;
+                tly_problem p;
+                tly_geometry g;
+                tly_gpu_plan plan;
+                snprintf(word, sizeof word, "%s:268435456:axis=0", of);
+                cr_assert(tally_descriptor_parse(word, &d, NULL) == TALLY_OK, "%s", word);
+                tly_canonicalise(&d, &p, &g);
+                cr_assert(tly_gpu_plan_make(&p, &g, &caps, NULL, &plan, NULL) == TALLY_OK, "%s",
+                          word);
+                cr_expect((plan.template_id == TLY_GPU_LOOK_BACK) == takes, "%s: %s by %s",
+                          rows[k].profile, word, tly_gpu_template_name(&plan));
+            }
+        }
+}
