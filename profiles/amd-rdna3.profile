@@ -31,4 +31,4 @@ buffer_range = 4294967295
 offset_align = 4
 trip_limit = 0
 progress = 1
-saturation = 262144
+saturation = 98304
