@@ -26,6 +26,10 @@ static void (*const algorithms[TLY_GPU_TEMPLATE_COUNT])(tly_gpu *g, unsigned pas
 static const tly_target facts = { .level = "vulkan", .vector_bytes = 16 };
 static const tly_target pairs = { .level = "vulkan", .vector_bytes = 16, .no_div64 = 1 };
 
+/* A middle pass goes from group to group of chunks by one invocation; 128 of 16 take as long for that
+ * as for their memory. */
+enum { MOST_APART = 128 };
+
 /* Half of the trips that a driver allows: a tile that is done again takes at most as many trips as
  * elements once more. A copy has no loop. */
 static uint32_t most_positions(const tly_gpu *g)
@@ -38,6 +42,16 @@ static uint32_t most_positions(const tly_gpu *g)
     if (tly_gpu_has_chunks(g))
         border = (uint32_t)g->plan->chunk;
     return most / border > 0 ? most / border * border : border;
+}
+
+/* Invocations of a middle pass: a row's own subgroup, or as many as share out the groups of chunks. */
+static uint32_t carries_workgroup(const tly_gpu *g)
+{
+    const tly_gpu_plan *p = g->plan;
+    uint32_t workgroup = (uint32_t)p->workgroup;
+    if (tly_gpu_scans(g) > 1 || p->template_id == TLY_GPU_COLUMNS)
+        return workgroup < MOST_APART ? workgroup : MOST_APART;
+    return p->template_id == TLY_GPU_SUBGROUPS ? g->caps->subgroup : workgroup;
 }
 
 static void describe(tly_gpu *g, tly_gpu_launch *launch)
@@ -63,8 +77,7 @@ static void describe(tly_gpu *g, tly_gpu_launch *launch)
     launch->positions = most_positions(g);
     for (unsigned pass = 0; pass < launch->passes; pass++) {
         int carries = launch->passes > 1 && pass == TLY_GPU_PASS_CARRIES;
-        int alone = carries && p->template_id == TLY_GPU_SUBGROUPS; /* a row each */
-        launch->pass[pass].workgroup = alone ? g->caps->subgroup : (uint32_t)p->workgroup;
+        launch->pass[pass].workgroup = carries ? carries_workgroup(g) : (uint32_t)p->workgroup;
         launch->pass[pass].subgroup = p->scan > 0 ? g->caps->subgroup : 0;
         if (launch->pass[pass].workgroup > g->caps->invocations)
             launch->pass[pass].workgroup = g->caps->invocations;
