@@ -24,7 +24,7 @@ typedef struct middle {
     unsigned scans, groups;  /* of the item; that go together, a block */
     kir_value klass, number; /* which scan and which group of a block is this invocation's */
     kir_value chunks;
-    kir_value slots;         /* one for each invocation, in workgroup memory */
+    kir_value slots; /* one for each invocation, in workgroup memory */
 } middle;
 
 /* A group's records. */

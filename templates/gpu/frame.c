@@ -30,13 +30,21 @@ static const tly_target pairs = { .level = "vulkan", .vector_bytes = 16, .no_div
  * as for their memory. */
 enum { MOST_APART = 128 };
 
+/* Whether a middle pass goes by groups of chunks (carries_apart.c). */
+static int goes_apart(const tly_gpu *g)
+{
+    return tly_gpu_has_chunks(g) &&
+           (tly_gpu_scans(g) > 1 || g->plan->template_id == TLY_GPU_COLUMNS);
+}
+
 /* Half of the trips that a driver allows: a tile that is done again takes at most as many trips as
- * elements once more. A copy has no loop. */
+ * elements once more. A quarter where one invocation may go through all groups, chunks and
+ * positions. A copy has no loop. */
 static uint32_t most_positions(const tly_gpu *g)
 {
     uint32_t most = 1u << 30, border = 1;
     if (g->caps->trip_limit > 0 && g->plan->template_id != TLY_GPU_COPY)
-        most = g->caps->trip_limit / 2;
+        most = g->caps->trip_limit / (goes_apart(g) ? 4 : 2);
     if (!tly_gpu_takes_lanes(g->plan))
         border = (uint32_t)tly_gpu_tile(g->c.p, g->caps, g->plan);
     if (tly_gpu_has_chunks(g))
@@ -49,7 +57,7 @@ static uint32_t carries_workgroup(const tly_gpu *g)
 {
     const tly_gpu_plan *p = g->plan;
     uint32_t workgroup = (uint32_t)p->workgroup;
-    if (tly_gpu_scans(g) > 1 || p->template_id == TLY_GPU_COLUMNS)
+    if (goes_apart(g))
         return workgroup < MOST_APART ? workgroup : MOST_APART;
     return p->template_id == TLY_GPU_SUBGROUPS ? g->caps->subgroup : workgroup;
 }
