@@ -11,6 +11,13 @@
 #include "../../runtime/error.h"
 #include "../build.h"
 
+/* Whether a middle pass goes by groups of chunks (carries_apart.c). */
+static int goes_apart(const tly_gpu *g)
+{
+    return tly_gpu_has_chunks(g) &&
+           (tly_gpu_scans(g) > 1 || g->plan->template_id == TLY_GPU_COLUMNS);
+}
+
 static void (*const algorithms[TLY_GPU_TEMPLATE_COUNT])(tly_gpu *g, unsigned pass) = {
     [TLY_GPU_COLUMNS] = tly_gpu_build_columns,
     [TLY_GPU_SUBGROUPS] = tly_gpu_build_rows,
@@ -26,17 +33,6 @@ static void (*const algorithms[TLY_GPU_TEMPLATE_COUNT])(tly_gpu *g, unsigned pas
 static const tly_target facts = { .level = "vulkan", .vector_bytes = 16 };
 static const tly_target pairs = { .level = "vulkan", .vector_bytes = 16, .no_div64 = 1 };
 
-/* A middle pass goes from group to group of chunks by one invocation; 128 of 16 take as long for that
- * as for their memory. */
-enum { MOST_APART = 128 };
-
-/* Whether a middle pass goes by groups of chunks (carries_apart.c). */
-static int goes_apart(const tly_gpu *g)
-{
-    return tly_gpu_has_chunks(g) &&
-           (tly_gpu_scans(g) > 1 || g->plan->template_id == TLY_GPU_COLUMNS);
-}
-
 /* Half of the trips that a driver allows: a tile that is done again takes at most as many trips as
  * elements once more. A quarter where one invocation may go through all groups, chunks and
  * positions. A copy has no loop. */
@@ -51,6 +47,10 @@ static uint32_t most_positions(const tly_gpu *g)
         border = (uint32_t)g->plan->chunk;
     return most / border > 0 ? most / border * border : border;
 }
+
+/* A middle pass goes from group to group of chunks by one invocation; 128 of 16 take as long for that
+ * as for their memory. */
+enum { MOST_APART = 128 };
 
 /* Invocations of a middle pass: a row's own subgroup, or as many as share out the groups of chunks. */
 static uint32_t carries_workgroup(const tly_gpu *g)
