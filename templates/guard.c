@@ -81,6 +81,21 @@ void tly_range_track(tly_build *c, kir_value *v, kir_value y)
         v[1] = kir_bin(c->b, KIR_UMIN, v[1], m);
 }
 
+/* Of single states. Bits stand for logarithms; a sum is at most twice the larger of two. */
+void tly_range_follow(tly_build *c, kir_value *v, kir_value before, const kir_value *s)
+{
+    int products = tly_watches_products(c);
+    uint64_t by = products ? 0 - of(c)->one : of(c)->infinity - of(c)->finite;
+    kir_value size = magnitude(c, before);
+    if (c->acc.kind == KIR_F64)
+        size = kir_extract(c->b, size, 1);
+    for (unsigned k = 0; k < tly_range_count(c); k++) {
+        kir_value x = kir_bin(c->b, products ? KIR_ADD : KIR_UMAX, size, s[k]);
+        x = kir_bin(c->b, KIR_ADD, x, kir_const(c->b, KIR_TYPE(KIR_I32, 1), (uint32_t)by));
+        v[k] = kir_bin(c->b, k == 0 ? KIR_UMAX : KIR_UMIN, v[k], x);
+    }
+}
+
 /* Halves of one width throughout: odd widths are dear to compile. f64: the lower words are 0, so
  * that only upper words may meet; they are the odd lanes. */
 void tly_range_fold(tly_build *c, const kir_value *v, kir_value *scalars)

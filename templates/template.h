@@ -223,6 +223,8 @@ void tly_transpose(tly_build *c, kir_value *r, unsigned n);
 unsigned tly_range_count(const tly_build *c);     /* values carried: 0, 1 or 2 */
 void tly_range_begin(tly_build *c, kir_value *v); /* v[0..count) */
 void tly_range_track(tly_build *c, kir_value *v, kir_value y);
+/* So are those of a stretch, `s`, that follows a state. */
+void tly_range_follow(tly_build *c, kir_value *v, kir_value before, const kir_value *s);
 /* Folds the lanes: scalar bits, same count. */
 void tly_range_fold(tly_build *c, const kir_value *v, kir_value *scalars);
 /* i1: partial results that stayed within these extremes are as good as the plain loop's after

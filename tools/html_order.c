@@ -33,8 +33,11 @@ void tly_tell_scan_chunks(order *o)
         "<p>A row is cut after every %s elements: %s chunk%s here. What a chunk starts from is "
         "what the one before it started from, combined with that one's total: so another "
         "thread can have the total before the start arrives, and one thread computes the same "
-        "tree as many.</p>",
-        tly_count(chunk), tly_count(chunks), chunks == 1 ? "" : "s");
+        "tree as many.%s</p>",
+        tly_count(chunk), tly_count(chunks), chunks == 1 ? "" : "s",
+        o->page->llvm == NULL && tly_fact(o->page, "unit", 0, 1) > 1
+            ? " So it is within a group of 16 chunks, and from group to group, by their totals."
+            : "");
     end_step(o);
 }
 

@@ -136,23 +136,50 @@ static int32_t choose_together(const tly_problem *p, const tly_geometry *g, cons
     return vector;
 }
 
+/* Invocations that keep a GPU's memory busy by what each has on its way: 8 bytes for each that the
+ * device holds, 2 MiB of an H100, whose memory moves as much in .6 us; rounded to a power of two,
+ * as none of these figures is closer. */
+static int64_t busy_lanes(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan)
+{
+    int64_t each = (int64_t)plan->segments * plan->vector * tly_gpu_bytes_of(p->dtype);
+    return (int64_t)tly_gpu_power_below(caps->saturation) * 8 / each;
+}
+
+/* Positions a chunk, where lanes are too few to keep the device busy; 0: none. A chunk's elements
+ * are read twice, which half as many lanes make up for: an invocation has the next positions on
+ * their way while it scans those before. */
+static int64_t choose_piece(const tly_problem *p, const tly_caps *caps, int64_t lanes,
+                            int64_t length, const tly_gpu_plan *plan)
+{
+    int64_t busy = busy_lanes(p, caps, plan) * plan->vector;
+    int64_t pieces = busy / (lanes > 0 ? lanes : 1);
+    /* lavapipe, 2 threads: 16 and 2 lanes in chunks took twice as long */
+    if (tly_gpu_plays(caps) || p->order == TALLY_ORDER_SERIAL || pieces <= 2 || length < 4096)
+        return 0;
+    return tly_gpu_power_below(length / pieces > 256 ? length / pieces : 256);
+}
+
+/* Positions at once on a GPU. 16 are fetched while 16 others are scanned (gpu/columns.c), and at the
+ * end up to 48 for nothing: short lanes go by fewer, of which the last trip leaves fewer over. */
+static int32_t at_once_of(int64_t length)
+{
+    return length >= 256 ? 16 : smaller(tly_gpu_power_below(length > 0 ? length : 1), 8);
+}
+
 /* A cache line a step where a CPU plays the device. lavapipe, 8 lanes, 4096x4096, of a copy
  * kernel's speed, by 1, 16 and 64 bytes: f32 .7 .8 1.0, f64 .65 .85 .95, f16 .5 .65 .85. */
 static void choose_columns(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                            const tly_forced *forced, tly_gpu_plan *plan)
 {
-    int64_t unit = p->form == TLY_ROWS ? p->unit : 1, length = g->length / unit, chunk = 0;
+    int64_t unit = p->form == TLY_ROWS ? p->unit : 1, length = g->length / unit;
     int64_t lanes = tly_multiply(g->rows, p->form == TLY_ROWS ? unit : g->inner);
     plan->workgroup = OR_FORCED(workgroup,
                                 tly_gpu_workgroup_of(caps, tly_gpu_plays(caps) ? 32 : 128));
     plan->team = plan->workgroup;
     plan->vector = OR_FORCED(vector, choose_together(p, g, caps, lanes));
-    int32_t wanted = !tly_gpu_plays(caps) ? 16 : plan->vector > 1 ? 1 : 4;
+    int32_t wanted = tly_gpu_plays(caps) ? plan->vector > 1 ? 1 : 4 : at_once_of(length);
     plan->segments = OR_FORCED(segments, tly_gpu_segments_of(plan, wanted));
-    /* lavapipe, 2 threads: 16 and 2 lanes in chunks took twice as long */
-    int64_t pieces = tly_gpu_plays(caps) ? 0 : caps->saturation / (lanes > 0 ? lanes : 1);
-    if (p->order != TALLY_ORDER_SERIAL && pieces >= 4 && length >= 4096)
-        chunk = tly_gpu_power_below(length / pieces > 256 ? length / pieces : 256);
+    int64_t chunk = choose_piece(p, caps, lanes, length, plan);
     plan->chunk = whole_chunk(OR_FORCED(chunk, (int32_t)chunk), 1, caps,
                               tly_is_forced(forced, FIELD(chunk)));
     if (plan->chunk > 0 && plan->vector > TLY_GPU_MOST_CUT_LANES) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The middle pass of rows that are cut into chunks: carry before a chunk = carry before the last
- * one, combined with its total, strictly from left to right, so that the bits depend on nothing
- * else. A chunk whose total cannot be trusted after its carry is gone through by the team, tile by
+ * The middle pass of rows of one scan that are cut into chunks: carry before a chunk = carry before
+ * the last one, combined with its total, strictly from left to right, so that the bits depend on
+ * nothing else. A chunk whose total cannot be trusted after its carry is gone through by the team, tile by
  * tile. Records are read many at a time, because one after the other each would cost the memory's
  * latency.
  */
@@ -66,22 +66,15 @@ static kir_value after_chunk(tly_gpu *g, tly_team *t, const tly_gpu_row *row, ki
 {
     tly_build *c = &g->c;
     kir_builder *b = c->b;
-    kir_value range[2], klass = tly_team_class(g, t);
-    kir_value at = kir_ptradd(b, record, mul(c, klass, word(g, c->state_bytes)));
-    kir_value total = tly_load_state(c, at, 0, 1, c->acc_bytes);
+    kir_value range[2], total = tly_load_state(c, record, 0, 1, c->acc_bytes);
     kir_value next = tly_combine(c, carry, total);
     if (tly_range_count(c) == 0)
         return next;
-    at = kir_ptradd(b, record, mul(c, klass, word(g, 4 * tly_range_count(c))));
-    for (unsigned k = 0; k < tly_range_count(c); k++)
-        range[k] = kir_load(b, KIR_TYPE(KIR_I32, 1), at, tly_gpu_scans(g) * c->state_bytes + 4 * k,
-                            4);
+    tly_gpu_load_range(g, record, word(g, 0), range);
     kir_branch good;
-    kir_value fits = tly_gpu_combines(g, total, range, carry);
-    kir_if(b, &good, g->unit > 1 ? tly_team_all(g, t, fits) : fits);
+    kir_if(b, &good, tly_gpu_combines(g, total, range, carry));
     kir_else(b, &good, 1, &next);
-    /* Interleaved scans are judged apart, but a team goes one way. */
-    next = kir_select(b, fits, next, go_through(g, t, row, chunk, carry));
+    next = go_through(g, t, row, chunk, carry);
     kir_if_end(b, &good, 1, &next);
     return good.result[0];
 }
@@ -97,12 +90,9 @@ static kir_value chain(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const 
     kir_value chunk = add(c, base, l.i);
     kir_branch leads;
     kir_if(b, &leads, tly_team_leads(g, t));
-    kir_value record = tly_gpu_state_at(g, record_of(g, item, chunk), t->lane);
-    tly_store_state(c, record, 0, l.carried[0], c->acc_bytes);
+    tly_store_state(c, record_of(g, item, chunk), 0, l.carried[0], c->acc_bytes);
     kir_if_end(b, &leads, 0, NULL);
     kir_value next = after_chunk(g, t, row, chunk, slot(g, shared, l.i), l.carried[0]);
-    if (g->plan->scan == 0 && g->unit > 1)
-        tly_team_rest(g, t);
     kir_for_end(b, &l, &next);
     return l.result[0];
 }
@@ -125,7 +115,7 @@ void tly_gpu_build_carries(tly_gpu *g)
     kir_branch exists;
     kir_if(b, &exists, item.valid);
     tly_gpu_row row = tly_gpu_row_of(g, &item);
-    kir_value carry = tly_gpu_first_carry(g, &item, tly_team_class(g, &t));
+    kir_value carry = tly_gpu_first_carry(g, &item, word(g, 0));
     kir_value chunks = kir_get(b, KIR_ARG_CHUNKS), size = word(g, block);
     kir_loop l;
     kir_for(b, &l, word(g, 0), chunks, size, 1, &carry);
@@ -137,7 +127,7 @@ void tly_gpu_build_carries(tly_gpu *g)
     kir_for_end(b, &l, &next);
     kir_branch leads;
     kir_if(b, &leads, tly_team_leads(g, &t));
-    tly_gpu_last_carry(g, &item, t.lane, l.result[0]);
+    tly_gpu_last_carry(g, &item, word(g, 0), l.result[0]);
     kir_if_end(b, &leads, 0, NULL);
     kir_if_end(b, &exists, 0, NULL);
 }

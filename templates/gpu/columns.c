@@ -3,7 +3,8 @@
  * Columns: one invocation goes along one lane, or along several neighbours at once, in the plain
  * loop's own order; the invocations beside it take the lanes beside, so that what a subgroup reads
  * at once lies together. Also every scan in serial order, and rows that are too short for a team.
- * Lanes that are too few to fill the device are cut into chunks: totals, carries, scans.
+ * Lanes that are too few to fill the device are cut into chunks: totals, carries (carries_apart.c),
+ * scans.
  */
 #include "gpu.h"
 
@@ -14,6 +15,10 @@ static unsigned ahead(const tly_gpu *g)
 {
     return (unsigned)g->plan->segments;
 }
+
+/* Positions and elements of a trip that is fetched before the last one is done: as a GPU's plan has
+ * them. */
+enum { LEAST_AHEAD = 16, MOST_AHEAD = 16 };
 
 typedef struct strip {
     const tly_gpu_row *row;
@@ -85,32 +90,90 @@ static void step(tly_gpu *g, strip *s, kir_value out, unsigned after, const kir_
         put(g, s, out, after, shown);
 }
 
+/* A trip: `at_once` positions from this one. */
+static void fetch_trip(tly_gpu *g, const strip *s, kir_value position, unsigned at_once,
+                       kir_value *x)
+{
+    kir_value in = tly_gpu_in_at(g, s->row, position);
+    for (unsigned i = 0; i < at_once; i++)
+        fetch(g, s, in, i, x + i * g->lanes);
+}
+
+static void take_trip(tly_gpu *g, strip *s, kir_value position, unsigned at_once,
+                      const kir_value *x)
+{
+    kir_value out = s->storing ? tly_gpu_out_at(g, s->row, position) : 0;
+    for (unsigned i = 0; i < at_once; i++)
+        step(g, s, out, i, x + i * g->lanes);
+}
+
 /* Positions [from, to) by `at_once`; their number is a multiple of it. */
 static void run(tly_gpu *g, strip *s, kir_value from, kir_value to, unsigned at_once)
 {
     kir_builder *b = g->c.b;
-    kir_value x[TLY_GPU_MOST_ELEMENTS], out = 0;
+    kir_value x[TLY_GPU_MOST_ELEMENTS];
     kir_loop l;
     kir_for(b, &l, from, to, word(g, at_once), states(g, s), s->state);
     keep(g, s, l.carried);
-    kir_value in = tly_gpu_in_at(g, s->row, l.i);
-    for (unsigned i = 0; i < at_once; i++)
-        fetch(g, s, in, i, x + i * g->lanes);
-    if (s->storing)
-        out = tly_gpu_out_at(g, s->row, l.i);
-    for (unsigned i = 0; i < at_once; i++)
-        step(g, s, out, i, x + i * g->lanes);
+    fetch_trip(g, s, l.i, at_once, x);
+    take_trip(g, s, l.i, at_once, x);
     kir_for_end(b, &l, s->state);
     keep(g, s, l.result);
 }
 
-/* All of [0, count): whole groups, then the rest one by one. */
-static void in_groups(tly_gpu *g, strip *s, kir_value count)
+/* The same from 0 on, of one trip at least: the next one's elements are on their way while those of
+ * this one are combined and stored. Two trips at a time, so that none that are on their way need be
+ * moved at the loop's end, and so waited for; nor is there a branch around a fetch, which compilers
+ * wait behind: beyond `to` the last trip's elements are fetched again, for nothing. */
+static void run_ahead(tly_gpu *g, strip *s, kir_value to, unsigned at_once)
 {
+    tly_build *c = &g->c;
+    kir_builder *b = c->b;
+    unsigned n = states(g, s);
+    kir_value x[KIR_MAX_CARRIED], y[TLY_GPU_MOST_ELEMENTS], by = word(g, at_once);
+    kir_value last = sub(c, to, by);
+    kir_loop l;
+    kir_branch more;
+    memcpy(x, s->state, n * sizeof *x);
+    fetch_trip(g, s, word(g, 0), at_once, x + n);
+    kir_for(b, &l, word(g, 0), to, word(g, 2 * at_once), n + at_once * g->lanes, x);
+    keep(g, s, l.carried);
+    kir_value second = add(c, l.i, by), third = add(c, second, by);
+    fetch_trip(g, s, kir_bin(b, KIR_UMIN, second, last), at_once, y);
+    take_trip(g, s, l.i, at_once, l.carried + n);
+    fetch_trip(g, s, kir_bin(b, KIR_UMIN, third, last), at_once, x + n);
+    memcpy(x, s->state, n * sizeof *x);
+    kir_if(b, &more, kir_cmp(b, KIR_ULT, second, to));
+    take_trip(g, s, second, at_once, y);
+    kir_else(b, &more, n, s->state);
+    kir_if_end(b, &more, n, x);
+    memcpy(x, more.result, n * sizeof *x);
+    kir_for_end(b, &l, x);
+    keep(g, s, l.result);
+}
+
+/* All of [0, count): whole trips, then the rest one by one. Trips that an invocation's registers hold
+ * twice are fetched ahead; narrow ones are halves, as their conversions make up most of the code. */
+static void in_trips(tly_gpu *g, strip *s, kir_value count)
+{
+    unsigned trip = ahead(g);
+    int two = trip >= LEAST_AHEAD && trip * g->lanes <= MOST_AHEAD;
+    if (two && g->c.in_bytes < 4)
+        trip /= 2;
     kir_value whole = word(g, 0);
-    if (ahead(g) > 1) {
-        whole = kir_bin(g->c.b, KIR_AND, count, word(g, -(int64_t)ahead(g)));
-        run(g, s, word(g, 0), whole, ahead(g));
+    if (trip > 1)
+        whole = kir_bin(g->c.b, KIR_AND, count, word(g, -(int64_t)trip));
+    if (two) {
+        kir_value before[KIR_MAX_CARRIED];
+        kir_branch some;
+        memcpy(before, s->state, states(g, s) * sizeof *before);
+        kir_if(g->c.b, &some, kir_cmp(g->c.b, KIR_NE, whole, word(g, 0)));
+        run_ahead(g, s, whole, trip);
+        kir_else(g->c.b, &some, states(g, s), s->state);
+        kir_if_end(g->c.b, &some, states(g, s), before);
+        keep(g, s, some.result);
+    } else if (trip > 1) {
+        run(g, s, word(g, 0), whole, trip);
     }
     run(g, s, whole, count, 1);
 }
@@ -119,14 +182,14 @@ static void in_groups(tly_gpu *g, strip *s, kir_value count)
 static void along(tly_gpu *g, strip *s, kir_value count)
 {
     if (!tly_gpu_has_vectors(g)) {
-        in_groups(g, s, count);
+        in_trips(g, s, count);
         return;
     }
     strip single = *s;
     kir_branch aligned;
     kir_if(g->c.b, &aligned, tly_gpu_flag(g, TLY_GPU_ALIGNED));
     s->vectors = 1;
-    in_groups(g, s, count);
+    in_trips(g, s, count);
     kir_else(g->c.b, &aligned, states(g, s), s->state);
     run(g, &single, word(g, 0), count, 1);
     kir_if_end(g->c.b, &aligned, states(g, s), single.state);
@@ -195,54 +258,19 @@ static void total(tly_gpu *g, const tly_gpu_item *item, const tly_gpu_row *row)
     }
 }
 
-/* The carry after a chunk that its record does not tell: along this one lane. */
-static kir_value go_along(tly_gpu *g, const tly_gpu_row *row, kir_value chunk, kir_value klass,
-                          kir_value carry)
-{
-    tly_build *c = &g->c;
-    kir_value begin = tly_gpu_chunk_begin(g, chunk);
-    tly_gpu_row at = tly_gpu_at(g, row, begin);
-    if (g->lanes > 1)
-        at.in = kir_ptradd(c->b, at.in, tly_gpu_widened(g, mul(c, klass, word(g, c->in_bytes))));
-    kir_loop each;
-    kir_for(c->b, &each, word(g, 0), tly_gpu_chunk_count(g, begin), word(g, 1), 1, &carry);
-    kir_value x = tly_gpu_widen(g, tly_gpu_fetch(g, tly_gpu_in_at(g, &at, each.i), 0));
-    kir_value next = tly_combine(c, each.carried[0], tly_lift(c, x));
-    kir_for_end(c->b, &each, &next);
-    return each.result[0];
-}
+/* Whatever the plan's: it may be one of rows. */
+enum { ALONE_AHEAD = 8 };
 
-static kir_value after_chunk(tly_gpu *g, const tly_gpu_row *row, kir_value chunk, kir_value klass,
-                             kir_value all, const kir_value *range, kir_value carry)
+kir_value tly_gpu_along(tly_gpu *g, const tly_gpu_row *row, kir_value count, kir_value carry)
 {
-    tly_build *c = &g->c;
-    kir_value next = tly_combine(c, carry, all);
-    if (tly_range_count(c) == 0)
-        return next;
-    kir_branch good;
-    kir_if(c->b, &good, tly_gpu_combines(g, all, range, carry));
-    kir_else(c->b, &good, 1, &next);
-    next = go_along(g, row, chunk, klass, carry);
-    kir_if_end(c->b, &good, 1, &next);
-    return good.result[0];
-}
-
-/* Every chunk of one lane, the item's `klass`-th, from left to right. */
-static void carries(tly_gpu *g, const tly_gpu_item *item, const tly_gpu_row *row, kir_value klass)
-{
-    tly_build *c = &g->c;
-    kir_builder *b = c->b;
-    kir_value carry = tly_gpu_first_carry(g, item, klass), range[2];
-    kir_loop l;
-    kir_for(b, &l, word(g, 0), kir_get(b, KIR_ARG_CHUNKS), word(g, 1), 1, &carry);
-    kir_value number = add(c, mul(c, l.i, tly_gpu_items(g)), item->index);
-    kir_value record = tly_gpu_record_at(g, number), at = tly_gpu_state_at(g, record, klass);
-    kir_value all = tly_load_state(c, at, 0, 1, c->acc_bytes);
-    tly_gpu_load_range(g, record, klass, range);
-    tly_store_state(c, at, 0, l.carried[0], c->acc_bytes);
-    kir_value next = after_chunk(g, row, l.i, klass, all, range, l.carried[0]);
-    kir_for_end(b, &l, &next);
-    tly_gpu_last_carry(g, item, klass, l.result[0]);
+    tly_gpu_plan plan = *g->plan;
+    tly_gpu alone = *g;
+    strip s = { .row = row, .state = { carry } };
+    plan.segments = ALONE_AHEAD;
+    alone.plan = &plan;
+    alone.lanes = 1;
+    in_trips(&alone, &s, count);
+    return s.state[0];
 }
 
 static void scan(tly_gpu *g, const tly_gpu_item *item, const tly_gpu_row *row)
@@ -266,30 +294,26 @@ static void scan(tly_gpu *g, const tly_gpu_item *item, const tly_gpu_row *row)
     along(g, &s, tly_gpu_chunk_count(g, begin));
 }
 
-/* The middle pass takes the lanes one by one: it is short, and wants many invocations. */
 void tly_gpu_build_columns(tly_gpu *g, unsigned pass)
 {
     tly_build *c = &g->c;
     kir_builder *b = c->b;
-    int chunks = tly_gpu_has_chunks(g), middle = chunks && pass == TLY_GPU_PASS_CARRIES;
-    unsigned workgroup = g->launch->pass[pass].workgroup;
-    unsigned items = middle ? workgroup / g->lanes : workgroup;
-    g->launch->pass[pass].items = chunks && !middle ? TLY_ITEMS_CHUNKS : TLY_ITEMS_ROWS;
-    g->launch->pass[pass].per_group = items;
-    kir_value local = kir_get_id(b, KIR_ID_LOCAL), klass = word(g, 0);
-    if (middle && g->lanes > 1) {
-        klass = kir_bin(b, KIR_AND, local, word(g, g->lanes - 1)); /* a power of two */
-        local = kir_bin(b, KIR_UDIV, local, word(g, g->lanes));
+    int chunks = tly_gpu_has_chunks(g);
+    if (chunks && pass == TLY_GPU_PASS_CARRIES) {
+        tly_gpu_build_carries_apart(g);
+        return;
     }
-    kir_value number = add(c, mul(c, tly_gpu_group(g), word(g, items)), local);
-    tly_gpu_item item = tly_gpu_item_of(g, number, chunks && !middle);
+    unsigned workgroup = g->launch->pass[pass].workgroup;
+    g->launch->pass[pass].items = chunks ? TLY_ITEMS_CHUNKS : TLY_ITEMS_ROWS;
+    g->launch->pass[pass].per_group = workgroup;
+    kir_value local = kir_get_id(b, KIR_ID_LOCAL);
+    kir_value number = add(c, mul(c, tly_gpu_group(g), word(g, workgroup)), local);
+    tly_gpu_item item = tly_gpu_item_of(g, number, chunks);
     kir_branch exists;
     kir_if(b, &exists, item.valid);
     tly_gpu_row row = tly_gpu_row_of(g, &item);
     if (chunks && pass == TLY_GPU_PASS_TOTALS)
         total(g, &item, &row);
-    else if (middle)
-        carries(g, &item, &row, klass);
     else
         scan(g, &item, &row);
     kir_if_end(b, &exists, 0, NULL);

@@ -11,6 +11,13 @@
 #include "../../runtime/error.h"
 #include "../build.h"
 
+/* Whether a middle pass goes by groups of chunks (carries_apart.c). */
+static int goes_apart(const tly_gpu *g)
+{
+    return tly_gpu_has_chunks(g) &&
+           (tly_gpu_scans(g) > 1 || g->plan->template_id == TLY_GPU_COLUMNS);
+}
+
 static void (*const algorithms[TLY_GPU_TEMPLATE_COUNT])(tly_gpu *g, unsigned pass) = {
     [TLY_GPU_COLUMNS] = tly_gpu_build_columns,
     [TLY_GPU_SUBGROUPS] = tly_gpu_build_rows,
@@ -23,17 +30,32 @@ static void (*const algorithms[TLY_GPU_TEMPLATE_COUNT])(tly_gpu *g, unsigned pas
 };
 
 /* Half of the trips that a driver allows: a tile that is done again takes at most as many trips as
- * elements once more. A copy has no loop. */
+ * elements once more. A quarter where one invocation may go through all groups, chunks and
+ * positions. A copy has no loop. */
 static uint32_t most_positions(const tly_gpu *g)
 {
     uint32_t most = 1u << 30, border = 1;
     if (g->caps->trip_limit > 0 && g->plan->template_id != TLY_GPU_COPY)
-        most = g->caps->trip_limit / 2;
+        most = g->caps->trip_limit / (goes_apart(g) ? 4 : 2);
     if (!tly_gpu_takes_lanes(g->plan))
         border = (uint32_t)tly_gpu_tile(g->c.p, g->caps, g->plan);
     if (tly_gpu_has_chunks(g))
         border = (uint32_t)g->plan->chunk;
     return most / border > 0 ? most / border * border : border;
+}
+
+/* A middle pass goes from group to group of chunks by one invocation; 128 of 16 take as long for that
+ * as for their memory. */
+enum { MOST_APART = 128 };
+
+/* Invocations of a middle pass: a row's own subgroup, or as many as share out the groups of chunks. */
+static uint32_t carries_workgroup(const tly_gpu *g)
+{
+    const tly_gpu_plan *p = g->plan;
+    uint32_t workgroup = (uint32_t)p->workgroup;
+    if (goes_apart(g))
+        return workgroup < MOST_APART ? workgroup : MOST_APART;
+    return p->template_id == TLY_GPU_SUBGROUPS ? g->caps->subgroup : workgroup;
 }
 
 static void describe(tly_gpu *g, tly_gpu_launch *launch)
@@ -59,8 +81,7 @@ static void describe(tly_gpu *g, tly_gpu_launch *launch)
     launch->positions = most_positions(g);
     for (unsigned pass = 0; pass < launch->passes; pass++) {
         int carries = launch->passes > 1 && pass == TLY_GPU_PASS_CARRIES;
-        int alone = carries && p->template_id == TLY_GPU_SUBGROUPS; /* a row each */
-        launch->pass[pass].workgroup = alone ? g->caps->subgroup : (uint32_t)p->workgroup;
+        launch->pass[pass].workgroup = carries ? carries_workgroup(g) : (uint32_t)p->workgroup;
         launch->pass[pass].subgroup = p->scan > 0 ? g->caps->subgroup : 0;
     }
 }

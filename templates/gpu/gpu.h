@@ -29,8 +29,10 @@ void tly_gpu_build_read(tly_gpu *g, unsigned pass);
 void tly_gpu_build_reduce_lanes(tly_gpu *g, unsigned pass);
 void tly_gpu_build_reduce_rows(tly_gpu *g, unsigned pass);
 
-/* The middle pass of those with chunks: from the chunks' totals to the carries before them. */
+/* The middle pass of those with chunks: from the chunks' totals to the carries before them. Apart:
+ * of several scans an item, each by itself. */
 void tly_gpu_build_carries(tly_gpu *g);
+void tly_gpu_build_carries_apart(tly_gpu *g);
 
 /* Passes of a template with chunks; one without has the last only. */
 enum { TLY_GPU_PASS_TOTALS, TLY_GPU_PASS_CARRIES, TLY_GPU_PASS_SCAN };
@@ -94,6 +96,10 @@ kir_value tly_gpu_in_near(tly_gpu *g, const tly_gpu_row *row, kir_value p, unsig
                           int64_t *offset);
 kir_value tly_gpu_out_near(tly_gpu *g, const tly_gpu_row *row, kir_value p, unsigned after,
                            int64_t *offset);
+
+/* The state after `count` positions of one scan that begins at `row`, in the plain loop's order
+ * (columns.c). */
+kir_value tly_gpu_along(tly_gpu *g, const tly_gpu_row *row, kir_value count, kir_value carry);
 
 /* The first position of a chunk, and how many there are from there to its end. */
 kir_value tly_gpu_chunk_begin(tly_gpu *g, kir_value chunk);
@@ -243,5 +249,9 @@ void tly_gpu_publish(tly_gpu *g, kir_value good, const kir_value *summary, kir_v
                      kir_value *range);
 /* i1: so published, it may be combined with the carry. */
 kir_value tly_gpu_combines(tly_gpu *g, kir_value total, const kir_value *range, kir_value carry);
+/* i1: and so may the totals within it, one after the other, if it was published of several. */
+kir_value tly_gpu_combines_all(tly_gpu *g, const kir_value *range, kir_value carry);
+/* The summary goes on with what has been published of the next stretch. */
+void tly_gpu_summary_join(tly_gpu *g, kir_value *summary, kir_value total, const kir_value *range);
 
 #endif

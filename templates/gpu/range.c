@@ -11,6 +11,9 @@ enum { ZERO, ONE, LEAST_NORMAL, INFINITE, MINUS_INFINITE, MINUS_ONE, HALF, UP_ON
 /* For a highest result: above every float. */
 enum { BAD = 0x7fffffff };
 
+/* For a distance: that of large finite elements, f32 or f64. */
+enum { FAR = 0x7f000000 };
+
 /* As f32 and f64; the last two together take the least subnormal to 1. */
 static const uint64_t constants[][2] = {
     [ZERO] = { 0, 0 },
@@ -162,12 +165,39 @@ void tly_gpu_publish(tly_gpu *g, kir_value good, const kir_value *summary, kir_v
         range[1] = kir_select(b, good, range[1], summary[1]);
 }
 
+static kir_value is_bad(tly_gpu *g, const kir_value *range)
+{
+    return kir_cmp(g->c.b, KIR_EQ, range[0], word(g, BAD));
+}
+
+/* By classes, if these were published. */
+static kir_value settled_by(tly_gpu *g, const kir_value *range, kir_value carry)
+{
+    return tly_gpu_settled(g, carry, tly_gpu_has_distance(g) ? range[1] : 0);
+}
+
 kir_value tly_gpu_combines(tly_gpu *g, kir_value total, const kir_value *range, kir_value carry)
 {
-    kir_value bad = kir_cmp(g->c.b, KIR_EQ, range[0], word(g, BAD));
-    kir_value distance = tly_gpu_has_distance(g) ? range[1] : 0;
-    kir_value decided = either(g, tly_gpu_prevails(g, total), tly_gpu_settled(g, carry, distance));
+    kir_value bad = is_bad(g, range);
+    kir_value decided = either(g, tly_gpu_prevails(g, total), settled_by(g, range, carry));
     return either(g, tly_gpu_fits(g, range, carry), both(g, bad, decided));
+}
+
+kir_value tly_gpu_combines_all(tly_gpu *g, const kir_value *range, kir_value carry)
+{
+    kir_value settled = both(g, is_bad(g, range), settled_by(g, range, carry));
+    return either(g, tly_gpu_fits(g, range, carry), settled);
+}
+
+/* What is good by itself has told nothing of its distance. */
+void tly_gpu_summary_join(tly_gpu *g, kir_value *summary, kir_value total, const kir_value *range)
+{
+    kir_builder *b = g->c.b;
+    summary[0] = tly_combine(&g->c, summary[0], tly_gpu_class(g, total));
+    if (!tly_gpu_has_distance(g))
+        return;
+    kir_value distance = kir_select(b, is_bad(g, range), range[1], word(g, FAR));
+    summary[1] = kir_bin(b, KIR_UMAX, summary[1], distance);
 }
 
 kir_value tly_gpu_fits(tly_gpu *g, const kir_value *range, kir_value carry)

@@ -123,7 +123,10 @@ void tly_gpu_build_rows(tly_gpu *g, unsigned pass)
     kir_builder *b = c->b;
     int chunks = tly_gpu_has_chunks(g);
     if (chunks && pass == TLY_GPU_PASS_CARRIES) {
-        tly_gpu_build_carries(g);
+        if (g->unit > 1)
+            tly_gpu_build_carries_apart(g);
+        else
+            tly_gpu_build_carries(g);
         return;
     }
     unsigned teams = (unsigned)(g->plan->workgroup / g->plan->team);

@@ -137,6 +137,8 @@ static const struct {
     { "901x7:axis=0", "template=workgroups,scan=0,workgroup=16,vector=1,segments=2,chunk=600", 0 },
     { "3001x8:axis=0", "template=columns,workgroup=32,vector=8,chunk=200", 0 },
     { "2001x5:axis=0,exclusive", "template=columns,workgroup=32,vector=1,chunk=150", 0 },
+    { "2001x5:axis=0", "template=columns,workgroup=4,vector=1,segments=16,chunk=40", 0 },
+    { "1501x3:axis=0,reverse", "template=subgroups,segments=1,chunk=24", 0 },
     { "9001:axis=0", "template=look_back,workgroup=32,vector=2,segments=2", 1 },
     { "2x3001:axis=1,exclusive", "template=look_back,workgroup=4,vector=4,segments=1", 1 },
 };
@@ -190,6 +192,7 @@ static const struct {
     { "cumprod:f32:700x15:axis=0", "template=workgroups,scan=0,workgroup=16,vector=1" },
     { "cumprod:f32:900x8:axis=0", "template=columns,workgroup=32,vector=4,chunk=100" },
     { "cumprod:f32:900x9:axis=0", "template=columns,workgroup=32,vector=1,chunk=100" },
+    { "cumprod:f32:900x8:axis=0", "template=columns,workgroup=16,vector=4,chunk=10" },
     { "cumsum:f32:700x3:axis=0", "chunk=200" },
     { "cumprod:bf16:700x2:axis=0", "chunk=300" },
     { "cumprod:f64:700x3:axis=0", "chunk=0" },

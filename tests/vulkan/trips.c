@@ -42,6 +42,7 @@ static const struct {
     { "cumprod:f32:2x70000:axis=1,exclusive", "template=subgroups,team=4,chunk=0" },
     { "cumprod:f32:200000:axis=0", "template=workgroups,workgroup=64,chunk=16384" },
     { "cumprod:f32:70000x3:axis=0", "template=columns,chunk=4096" },
+    { "cumprod:f32:70000x9:axis=0", "template=columns,vector=1,chunk=1" },
     { "cumprod:f64:140001:axis=0", "" },
     { "cumprod:bf16:140001:axis=0", "" },
     { "cumprod:f32:70002x2:axis=0", "" },

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The middle pass of columns and of interleaved rows that are cut into chunks, where items have many
+ * chunks and several scans. A workgroup takes an item, and an invocation a group of neighbouring
+ * chunks of one scan: it combines their totals; then one invocation a scan goes from group to group,
+ * from left to right; then each takes the carry before its group through its chunks. So records are
+ * on their way many at once, and nobody goes through all of them. Groups count from the dispatch's
+ * first chunk, so that the order of combination follows from plan and launch alone.
+ *
+ * A group is published as a chunk is: its total and extremes where they are good by themselves, or
+ * its classes (range.c). Where that does not tell what follows from the carry, the group is gone
+ * through chunk by chunk, and a chunk that does not tell, position by position.
+ */
+#include "gpu.h"
+
+#include <string.h>
+
+/* Chunks of a group: records that an invocation has on their way. */
+enum { GROUP = 16 };
+
+typedef struct middle {
+    const tly_gpu_item *item;
+    const tly_gpu_row *row;
+    unsigned scans, groups;  /* of the item; that go together, a block */
+    kir_value klass, number; /* which scan and which group of a block is this invocation's */
+    kir_value chunks;
+    kir_value slots; /* one for each invocation, in workgroup memory */
+} middle;
+
+/* A group's records. */
+typedef struct group {
+    kir_value exists[GROUP]; /* i1 */
+    kir_value at[GROUP];     /* where its state is */
+    kir_value all[GROUP], range[GROUP][2];
+} group;
+
+static unsigned words(const tly_gpu *g)
+{
+    return tly_range_count(&g->c);
+}
+
+/* ---- a group's records and its slot ---- */
+
+static kir_value fetch_one(tly_gpu *g, const middle *m, kir_value chunk, kir_value *all,
+                           kir_value *range)
+{
+    tly_build *c = &g->c;
+    kir_value number = add(c, mul(c, chunk, tly_gpu_items(g)), m->item->index);
+    kir_value record = tly_gpu_record_at(g, number), at = tly_gpu_state_at(g, record, m->klass);
+    *all = tly_load_state(c, at, 0, 1, c->acc_bytes);
+    tly_gpu_load_range(g, record, m->klass, range);
+    return at;
+}
+
+/* What lies beyond the last chunk is read of that one, and left out later. */
+static void fetch(tly_gpu *g, const middle *m, kir_value first, kir_value end, group *r)
+{
+    kir_builder *b = g->c.b;
+    kir_value last = sub(&g->c, m->chunks, word(g, 1));
+    for (unsigned i = 0; i < GROUP; i++) {
+        kir_value chunk = add(&g->c, first, word(g, i));
+        r->exists[i] = kir_cmp(b, KIR_ULT, chunk, end);
+        chunk = kir_bin(b, KIR_UMIN, chunk, last);
+        r->at[i] = fetch_one(g, m, chunk, &r->all[i], r->range[i]);
+    }
+}
+
+/* The total and extremes of all of them, or their classes. */
+static void join(tly_gpu *g, const group *r, kir_value *all, kir_value *range)
+{
+    tly_build *c = &g->c;
+    kir_value summary[2];
+    *all = r->all[0];
+    memcpy(range, r->range[0], words(g) * sizeof *range);
+    if (words(g) > 0) {
+        tly_gpu_summary_begin(g, summary);
+        tly_gpu_summary_join(g, summary, r->all[0], r->range[0]);
+    }
+    for (unsigned i = 1; i < GROUP; i++) {
+        kir_value wider[2], more[2];
+        if (words(g) > 0) {
+            memcpy(wider, range, words(g) * sizeof *wider);
+            memcpy(more, summary, sizeof more);
+            tly_range_follow(c, wider, *all, r->range[i]);
+            tly_gpu_summary_join(g, more, r->all[i], r->range[i]);
+            summary[0] = kir_select(c->b, r->exists[i], more[0], summary[0]);
+            summary[1] = kir_select(c->b, r->exists[i], more[1], summary[1]);
+        }
+        for (unsigned k = 0; k < words(g); k++)
+            range[k] = kir_select(c->b, r->exists[i], wider[k], range[k]);
+        *all = kir_select(c->b, r->exists[i], tly_combine(c, *all, r->all[i]), *all);
+    }
+    if (words(g) > 0)
+        tly_gpu_publish(g, tly_range_good(c, range, 0), summary, all, range);
+}
+
+static unsigned slot_bytes(const tly_gpu *g)
+{
+    return (g->c.state_bytes + 4 * words(g) + 15) / 16 * 16;
+}
+
+static kir_value slot(tly_gpu *g, const middle *m, kir_value number)
+{
+    return kir_ptradd(g->c.b, m->slots, mul(&g->c, number, word(g, slot_bytes(g))));
+}
+
+/* ---- from group to group ---- */
+
+/* The carry after a chunk that its record does not tell: along this one scan. */
+static kir_value go_along(tly_gpu *g, const middle *m, kir_value chunk, kir_value carry)
+{
+    tly_build *c = &g->c;
+    kir_value begin = tly_gpu_chunk_begin(g, chunk), count = tly_gpu_chunk_count(g, begin);
+    tly_gpu_row at = tly_gpu_at(g, m->row, begin);
+    kir_value klass = tly_gpu_widened(g, m->klass);
+    if (g->unit > 1) {
+        at.in = kir_ptradd(c->b, at.in, mul(c, klass, at.in_step));
+        at.in_step = mul(c, at.in_step, tly_gpu_offset(g, g->unit));
+        at.in_known *= g->unit;
+        count = kir_bin(c->b, KIR_UDIV, count, word(g, g->unit));
+    } else if (g->lanes > 1) {
+        at.in = kir_ptradd(c->b, at.in, mul(c, klass, tly_gpu_offset(g, g->c.in_bytes)));
+    }
+    return tly_gpu_along(g, &at, count, carry);
+}
+
+static kir_value after_chunk(tly_gpu *g, const middle *m, kir_value chunk, kir_value all,
+                             const kir_value *range, kir_value carry)
+{
+    kir_value next = tly_combine(&g->c, carry, all);
+    kir_branch good;
+    kir_if(g->c.b, &good, tly_gpu_combines(g, all, range, carry));
+    kir_else(g->c.b, &good, 1, &next);
+    next = go_along(g, m, chunk, carry);
+    kir_if_end(g->c.b, &good, 1, &next);
+    return good.result[0];
+}
+
+/* The carry after a group, and those before its chunks, where one does not follow from the other. */
+static kir_value go_through(tly_gpu *g, const middle *m, kir_value first, kir_value carry)
+{
+    tly_build *c = &g->c;
+    kir_value end = kir_bin(c->b, KIR_UMIN, add(c, first, word(g, GROUP)), m->chunks);
+    kir_value all, range[2];
+    kir_loop l;
+    kir_for(c->b, &l, first, end, word(g, 1), 1, &carry);
+    kir_value at = fetch_one(g, m, l.i, &all, range);
+    tly_store_state(c, at, 0, l.carried[0], c->acc_bytes);
+    kir_value next = after_chunk(g, m, l.i, all, range, l.carried[0]);
+    kir_for_end(c->b, &l, &next);
+    return l.result[0];
+}
+
+/* The groups of a block, from its first chunk to its end: totals in slots become the carries before
+ * them, and flags whether the group's chunks may be combined with theirs. */
+static kir_value chain(tly_gpu *g, const middle *m, kir_value first, kir_value end, kir_value carry)
+{
+    tly_build *c = &g->c;
+    kir_builder *b = c->b;
+    kir_value all, range[2], next;
+    kir_loop l;
+    kir_for(b, &l, first, end, word(g, GROUP), 1, &carry);
+    kir_value number = kir_bin(b, KIR_UDIV, sub(c, l.i, first), word(g, GROUP));
+    kir_value at = slot(g, m, add(c, mul(c, number, word(g, m->scans)), m->klass));
+    all = tly_load_state(c, at, 0, 1, c->acc_bytes);
+    for (unsigned k = 0; k < words(g); k++)
+        range[k] = kir_load(b, KIR_TYPE(KIR_I32, 1), at, c->state_bytes + 4 * k, 4);
+    tly_store_state(c, at, 0, l.carried[0], c->acc_bytes);
+    next = tly_combine(c, l.carried[0], all);
+    if (words(g) > 0) {
+        kir_value holds = tly_gpu_combines_all(g, range, l.carried[0]);
+        kir_value flag = kir_convert(b, KIR_ZEXT, KIR_TYPE(KIR_I32, 1), holds);
+        kir_store(b, at, c->state_bytes, flag, 4, 0);
+        kir_branch good;
+        kir_if(b, &good, holds);
+        kir_else(b, &good, 1, &next);
+        next = go_through(g, m, l.i, l.carried[0]);
+        kir_if_end(b, &good, 1, &next);
+        next = good.result[0];
+    }
+    kir_for_end(b, &l, &next);
+    return l.result[0];
+}
+
+/* ---- the pass ---- */
+
+/* The carries before a group's chunks, from the one before it. */
+static void finish(tly_gpu *g, const group *r, kir_value at)
+{
+    tly_build *c = &g->c;
+    kir_builder *b = c->b;
+    kir_value carry = tly_load_state(c, at, 0, 1, c->acc_bytes), holds = 0;
+    if (words(g) > 0) {
+        kir_value flag = kir_load(b, KIR_TYPE(KIR_I32, 1), at, c->state_bytes, 4);
+        holds = kir_cmp(b, KIR_NE, flag, word(g, 0));
+    }
+    for (unsigned i = 0; i < GROUP; i++) {
+        kir_branch mine;
+        kir_if(b, &mine, holds ? kir_bin(b, KIR_AND, r->exists[i], holds) : r->exists[i]);
+        tly_store_state(c, r->at[i], 0, carry, c->acc_bytes);
+        kir_if_end(b, &mine, 0, NULL);
+        if (i + 1 < GROUP)
+            carry = tly_combine(c, carry, r->all[i]);
+    }
+}
+
+/* As many groups as the workgroup takes at once, from chunk `first`. */
+static kir_value block(tly_gpu *g, const middle *m, kir_value first, kir_value leads,
+                       kir_value carry)
+{
+    tly_build *c = &g->c;
+    kir_builder *b = c->b;
+    kir_value end = add(c, first, word(g, m->groups * GROUP)), all, range[2];
+    kir_value own = slot(g, m, kir_get_id(b, KIR_ID_LOCAL));
+    end = kir_bin(b, KIR_UMIN, end, m->chunks);
+    group r;
+    fetch(g, m, add(c, first, mul(c, m->number, word(g, GROUP))), end, &r);
+    join(g, &r, &all, range);
+    tly_store_state(c, own, 0, all, c->acc_bytes);
+    for (unsigned k = 0; k < words(g); k++)
+        kir_store(b, own, c->state_bytes + 4 * k, range[k], 4, 0);
+    kir_barrier(b);
+    kir_branch leader;
+    kir_if(b, &leader, leads);
+    kir_value next = chain(g, m, first, end, carry);
+    kir_else(b, &leader, 1, &next);
+    kir_if_end(b, &leader, 1, &carry);
+    kir_barrier(b);
+    finish(g, &r, own);
+    return leader.result[0];
+}
+
+void tly_gpu_build_carries_apart(tly_gpu *g)
+{
+    tly_build *c = &g->c;
+    kir_builder *b = c->b;
+    tly_gpu_pass *pass = &g->launch->pass[TLY_GPU_PASS_CARRIES];
+    unsigned scans = tly_gpu_scans(g);
+    pass->items = TLY_ITEMS_ROWS;
+    pass->per_group = 1;
+    kir_value local = kir_get_id(b, KIR_ID_LOCAL);
+    tly_gpu_item item = tly_gpu_item_of(g, tly_gpu_group(g), 0);
+    middle m = {
+        .item = &item,
+        .scans = scans,
+        .groups = pass->workgroup / scans,
+        .klass = word(g, 0),
+        .number = local,
+        .chunks = kir_get(b, KIR_ARG_CHUNKS),
+        .slots = kir_shared(b, pass->workgroup * slot_bytes(g)),
+    };
+    if (scans > 1) {
+        m.number = kir_bin(b, KIR_UDIV, local, word(g, scans));
+        m.klass = sub(c, local, mul(c, m.number, word(g, scans)));
+    }
+    kir_branch exists;
+    kir_if(b, &exists, item.valid);
+    tly_gpu_row row = tly_gpu_row_of(g, &item);
+    m.row = &row;
+    kir_value leads = kir_cmp(b, KIR_ULT, local, word(g, scans));
+    kir_value carry = tly_gpu_first_carry(g, &item, m.klass);
+    kir_loop l;
+    kir_for(b, &l, word(g, 0), m.chunks, word(g, m.groups * GROUP), 1, &carry);
+    kir_value next = block(g, &m, l.i, leads, l.carried[0]);
+    kir_for_end(b, &l, &next);
+    kir_branch leader;
+    kir_if(b, &leader, leads);
+    tly_gpu_last_carry(g, &item, m.klass, l.result[0]);
+    kir_if_end(b, &leader, 0, NULL);
+    kir_if_end(b, &exists, 0, NULL);
+}
