@@ -2,8 +2,11 @@
 /* tally compile for objects and what they are read as; see object.h. */
 #include "object.h"
 
+#include "crew.h"
 #include "targets.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,63 +32,153 @@ static size_t which(const char *out)
     return i;
 }
 
-static int put(void *to, const char *bytes, size_t count)
-{
-    return fwrite(bytes, 1, count, to) != count;
-}
-
 static int no_memory(tly_report *report)
 {
     return tly_refuse(report, EXIT_MEMORY, "file", "no memory for the object");
 }
 
-/* What the library writes for all lines of the batch. */
-static int compile(const tly_targets *targets, const tly_batch *batch, tally_format format,
-                   FILE *to, tly_report *report)
-{
-    const tally_context_options options = { .size = sizeof options, .cache_folder = "" };
+/* ---- one object ---- */
+
+/* What all objects of a call are made with. */
+typedef struct maker {
+    tally_context *context;
     const char *devices[TLY_MOST_TARGETS];
+    size_t device_count;
+    tally_format format;
+} maker;
+
+/* The stream is in memory. */
+static int put(void *to, const char *bytes, size_t count)
+{
+    return fwrite(bytes, 1, count, to) != count;
+}
+
+/* What the library writes for these lines. Thread-safe. */
+static int compile(const maker *m, const tly_batch_line *lines, size_t count, FILE *to,
+                   tly_report *report)
+{
     tally_error error = TALLY_ERROR_INIT;
-    tally_context *context = NULL;
-    tally_function *functions = calloc(batch->count, sizeof *functions);
+    tally_function *functions = calloc(count, sizeof *functions);
     if (!functions) {
         return no_memory(report);
     }
-    for (size_t i = 0; i < batch->count; i++) {
-        functions[i] = (tally_function){ sizeof *functions, batch->lines[i].name,
-                                         &batch->lines[i].descriptor };
+    for (size_t i = 0; i < count; i++) {
+        functions[i] = (tally_function){ sizeof *functions, lines[i].name, &lines[i].descriptor };
     }
-    for (size_t i = 0; i < targets->count; i++) {
-        devices[i] = targets->selectors[i];
-    }
-    int status = EXIT_DONE;
-    if (tally_context_create(&options, &context, &error) != TALLY_OK ||
-        tally_compile(context, functions, batch->count, devices, targets->count, format, put, to,
-                      &error) != TALLY_OK) {
-        status = tly_adopt(report, &error);
-    }
-    tally_context_destroy(&context);
+    const tally_status status = tally_compile(m->context, functions, count, m->devices,
+                                              m->device_count, m->format, put, to, &error);
     free(functions);
+    if (status == TALLY_IO) {
+        return no_memory(report);
+    }
+    return status == TALLY_OK ? EXIT_DONE : tly_adopt(report, &error);
+}
+
+/* ---- the objects of an archive ---- */
+
+/* Lines of a member: as many whatever -j is, so that no byte depends on it. */
+enum { MEMBER_LINES = 16 };
+
+typedef struct work {
+    const maker *maker;
+    tly_member *members;
+    size_t count;
+    _Atomic size_t next;
+    pthread_mutex_t lock;
+    size_t failed; /* the first member that failed, or count; guarded by lock, as its report */
+    tly_report *report;
+} work;
+
+static int make_member(const maker *m, tly_member *member, tly_report *report)
+{
+    FILE *to = open_memstream(&member->object, &member->bytes);
+    if (!to) {
+        return no_memory(report);
+    }
+    const int status = compile(m, member->lines, member->line_count, to, report);
+    return fclose(to) != 0 && !status ? no_memory(report) : status;
+}
+
+static void fail(work *w, size_t i, const tly_report *report)
+{
+    pthread_mutex_lock(&w->lock);
+    if (i < w->failed) {
+        w->failed = i;
+        *w->report = *report;
+    }
+    pthread_mutex_unlock(&w->lock);
+    atomic_store(&w->next, w->count); /* those before it have begun, and may fail as well */
+}
+
+static void *make_some(void *state)
+{
+    work *w = state;
+    for (size_t i; (i = atomic_fetch_add(&w->next, 1)) < w->count;) {
+        tly_report report = { 0 };
+        if (make_member(w->maker, &w->members[i], &report)) {
+            fail(w, i, &report);
+        }
+    }
+    return NULL;
+}
+
+/* The report is the same for any number of threads: the first member's that fails. */
+static int make_members(const maker *m, tly_member *members, size_t count, size_t threads,
+                        tly_report *report)
+{
+    work w = {
+        .maker = m, .members = members, .count = count, .failed = count, .report = report
+    };
+    pthread_mutex_init(&w.lock, NULL);
+    tly_crew_run(threads < count ? threads : count, make_some, &w);
+    pthread_mutex_destroy(&w.lock);
+    return w.failed < count ? report->status : EXIT_DONE;
+}
+
+static int make_archive(const maker *m, const tly_batch *batch, size_t threads, FILE *to,
+                        tly_report *report)
+{
+    const size_t count = (batch->count + MEMBER_LINES - 1) / MEMBER_LINES;
+    tly_member *members = calloc(count, sizeof *members);
+    if (!members) {
+        return no_memory(report);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const size_t first = i * MEMBER_LINES, left = batch->count - first;
+        members[i].lines = batch->lines + first;
+        members[i].line_count = left < MEMBER_LINES ? left : MEMBER_LINES;
+    }
+    int status = make_members(m, members, count, threads, report);
+    if (!status) {
+        status = tly_archive_write(to, members, count, report);
+    }
+    for (size_t i = 0; i < count; i++) {
+        free(members[i].object);
+    }
+    free(members);
     return status;
 }
 
-static int make_archive(const tly_targets *targets, const tly_batch *batch, FILE *to,
-                        tly_report *report)
+/* ---- outputs ---- */
+
+static int make(const tly_options *options, const tly_targets *targets, const tly_batch *batch,
+                FILE *to, tly_report *report)
 {
-    char *object = NULL;
-    size_t bytes = 0;
-    FILE *memory = open_memstream(&object, &bytes);
-    if (!memory) {
-        return no_memory(report);
+    const tally_context_options context = { .size = sizeof context, .cache_folder = "" };
+    const size_t kind = which(options->out);
+    const size_t threads = (size_t)(options->jobs ? options->jobs : tly_crew_cpus());
+    maker m = { .device_count = targets->count, .format = outputs[kind].format };
+    tally_error error = TALLY_ERROR_INIT;
+    for (size_t i = 0; i < targets->count; i++) {
+        m.devices[i] = targets->selectors[i];
     }
-    int status = compile(targets, batch, TALLY_FORMAT_OBJECT, memory, report);
-    if (fclose(memory) != 0 && !status) {
-        status = no_memory(report);
+    if (tally_context_create(&context, &m.context, &error) != TALLY_OK) {
+        return tly_adopt(report, &error);
     }
-    if (!status) {
-        tly_archive_write(to, batch, object, bytes);
-    }
-    free(object);
+    const int status = outputs[kind].archive
+                           ? make_archive(&m, batch, threads, to, report)
+                           : compile(&m, batch->lines, batch->count, to, report);
+    tally_context_destroy(&m.context);
     return status;
 }
 
@@ -100,11 +193,11 @@ int tly_object_make(const tly_options *options, const tly_batch *batch, tly_page
                     tly_report *report)
 {
     tly_targets targets;
-    const size_t i = which(options->out);
+    const int one = outputs[which(options->out)].one;
     if (options->profile) {
         return tly_refuse(report, EXIT_USAGE, "usage", "objects are for CPUs, not for a profile");
     }
-    if (outputs[i].one && batch->count > 1) {
+    if (one && batch->count > 1) {
         return tly_refuse(report, EXIT_USAGE, "usage", "%s: one kernel's, for reading, not %zu",
                           options->out, batch->count);
     }
@@ -116,7 +209,6 @@ int tly_object_make(const tly_options *options, const tly_batch *batch, tly_page
     if (!to) {
         return no_memory(report);
     }
-    status = outputs[i].archive ? make_archive(&targets, batch, to, report)
-                                : compile(&targets, batch, outputs[i].format, to, report);
+    status = make(options, &targets, batch, to, report);
     return status || !options->header ? status : add_header(options->header, batch, pages, report);
 }

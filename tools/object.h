@@ -13,7 +13,15 @@ int tly_object_make(const tly_options *options, const tly_batch *batch, tly_page
 /* prototypes.c: the header that is called `path`. */
 int tly_prototypes_write(FILE *to, const char *path, const tly_batch *batch, tly_report *report);
 
-/* archive.c: an archive of one object with the functions of a batch. */
-void tly_archive_write(FILE *to, const tly_batch *batch, const void *object, size_t bytes);
+/* An object, and the lines whose functions it has. */
+typedef struct tly_member {
+    const tly_batch_line *lines;
+    size_t line_count;
+    char *object; /* from malloc */
+    size_t bytes;
+} tly_member;
+
+/* archive.c: an archive of such objects. */
+int tly_archive_write(FILE *to, const tly_member *members, size_t count, tly_report *report);
 
 #endif

@@ -2,13 +2,13 @@
 /* Stands; see stand.h. All that tells CPUs and Vulkan devices apart while kernels are timed is here. */
 #include "stand.h"
 
+#include "crew.h"
+
 #ifdef TALLY_VULKAN
 #include "bench_gpu.h"
 #endif
 
-#include <sched.h>
 #include <string.h>
-#include <unistd.h>
 
 const tly_move_names tly_move_names_of[2] = {
     [TLY_COPIES] = { "copy", "copy_seconds", "copies" },
@@ -31,13 +31,6 @@ static int on_gpu(const tly_stand *stand)
     return strncmp(stand->selector, "vulkan", 6) == 0;
 }
 #endif
-
-static int32_t count_cpus(void)
-{
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
-                                                       : (int32_t)sysconf(_SC_NPROCESSORS_ONLN);
-}
 
 /* --- beginning and end ----------------------------------------------------------------------- */
 
@@ -77,7 +70,7 @@ int tly_stand_open_on(tly_stand *stand, const tly_subject *subject, const char *
     stand->subject = *subject;
     snprintf(stand->selector, sizeof stand->selector, "%s", selector);
     measure_sizes(stand);
-    stand->threads = options->threads ? options->threads : count_cpus();
+    stand->threads = options->threads ? options->threads : tly_crew_cpus();
     return open_device(stand, cache_folder, &error) == TALLY_OK ? EXIT_DONE
                                                                 : tly_adopt(report, &error);
 }
