@@ -228,6 +228,9 @@ kir_value tly_gpu_class(tly_gpu *g, kir_value x);
 /* Products: the upper word of ||x| - 1|, 0 of what is zero, infinite or NaN. */
 kir_value tly_gpu_distance(tly_gpu *g, kir_value x);
 int tly_gpu_has_distance(const tly_gpu *g);
+/* Of what has told nothing of its distance: that of large finite elements, f32 or f64. All bits set
+ * would not do: tly_gpu_settled takes one more as the bits of a number, which then is -0. */
+enum { TLY_GPU_FAR = 0x7f000000 };
 /* i1: elements no farther from 1 move this prefix by their class alone: it is infinite, NaN, or of
  * products zero or so small that it rounds to itself. */
 kir_value tly_gpu_settled(tly_gpu *g, kir_value carry, kir_value distance);

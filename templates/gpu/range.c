@@ -11,9 +11,6 @@ enum { ZERO, ONE, LEAST_NORMAL, INFINITE, MINUS_INFINITE, MINUS_ONE, HALF, UP_ON
 /* For a highest result: above every float. */
 enum { BAD = 0x7fffffff };
 
-/* For a distance: that of large finite elements, f32 or f64. */
-enum { FAR = 0x7f000000 };
-
 /* As f32 and f64; the last two together take the least subnormal to 1. */
 static const uint64_t constants[][2] = {
     [ZERO] = { 0, 0 },
@@ -196,7 +193,7 @@ void tly_gpu_summary_join(tly_gpu *g, kir_value *summary, kir_value total, const
     summary[0] = tly_combine(&g->c, summary[0], tly_gpu_class(g, total));
     if (!tly_gpu_has_distance(g))
         return;
-    kir_value distance = kir_select(b, is_bad(g, range), range[1], word(g, FAR));
+    kir_value distance = kir_select(b, is_bad(g, range), range[1], word(g, TLY_GPU_FAR));
     summary[1] = kir_bin(b, KIR_UMAX, summary[1], distance);
 }
 
