@@ -16,7 +16,8 @@ static unsigned ahead(const tly_gpu *g)
     return (unsigned)g->plan->segments;
 }
 
-/* Positions of one lane's trip that is fetched before the last one is done: as GPUs' plans have them. */
+/* Positions of a trip of one lane that is fetched before the last one is done: as GPUs' plans have
+ * it. */
 enum { FETCHED_AHEAD = 16 };
 
 typedef struct strip {

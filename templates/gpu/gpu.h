@@ -53,12 +53,31 @@ static inline unsigned tly_gpu_elements(const tly_gpu *g)
     return (unsigned)(g->plan->segments * g->plan->vector);
 }
 
-/* ---- words: i32 (address.c) ---- */
+/* ---- words: i32 ---- */
 
 static inline kir_value word(tly_gpu *g, int64_t v)
 {
     return kir_const(g->c.b, KIR_TYPE(KIR_I32, 1), (uint32_t)v);
 }
+
+/* ---- truths: i1 ---- */
+
+static inline kir_value yes(tly_gpu *g)
+{
+    return kir_const(g->c.b, KIR_TYPE(KIR_I1, 1), 1);
+}
+
+static inline kir_value both(tly_gpu *g, kir_value x, kir_value y)
+{
+    return kir_bin(g->c.b, KIR_AND, x, y);
+}
+
+static inline kir_value negated(tly_gpu *g, kir_value i1)
+{
+    return kir_bin(g->c.b, KIR_XOR, i1, yes(g));
+}
+
+/* ---- offsets, and what the launch says (address.c) ---- */
 
 /* A literal offset, and a word as an offset. */
 kir_value tly_gpu_offset(tly_gpu *g, int64_t bytes);

@@ -39,19 +39,9 @@ static kir_value compare(tly_gpu *g, kir_pred pred, kir_value x, unsigned which)
     return kir_cmp(g->c.b, pred, x, real(g, which));
 }
 
-static kir_value both(tly_gpu *g, kir_value x, kir_value y)
-{
-    return kir_bin(g->c.b, KIR_AND, x, y);
-}
-
 static kir_value either(tly_gpu *g, kir_value x, kir_value y)
 {
     return kir_bin(g->c.b, KIR_OR, x, y);
-}
-
-static kir_value negated(tly_gpu *g, kir_value i1)
-{
-    return kir_bin(g->c.b, KIR_XOR, i1, kir_const(g->c.b, KIR_TYPE(KIR_I1, 1), 1));
 }
 
 static kir_value finite(tly_gpu *g, kir_value x)
