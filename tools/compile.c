@@ -34,6 +34,17 @@ static int no_memory(tly_report *report)
     return tly_refuse(report, EXIT_MEMORY, "file", "no memory for the kernels");
 }
 
+/* NULL: there is none. The lock is held. */
+static const tly_packed_entry *find(const work *w, uint64_t hash)
+{
+    for (size_t i = 0; i < w->entry_count; i++) {
+        if (w->entries[i].hash == hash) {
+            return &w->entries[i];
+        }
+    }
+    return NULL;
+}
+
 /* The lock is held. */
 static int keep(work *w, tly_packed_entry entry)
 {
@@ -50,32 +61,31 @@ static int keep(work *w, tly_packed_entry entry)
 static void save(void *user, const void *key, size_t key_bytes, const void *data, size_t bytes)
 {
     work *w = user;
+    const uint64_t hash = tly_hash(0, key, key_bytes);
     void *copy = malloc(bytes + !bytes);
-    pthread_mutex_lock(&w->lock);
     if (copy) {
         memcpy(copy, data, bytes);
     }
-    if (!copy || !keep(w, (tly_packed_entry){ tly_hash(0, key, key_bytes), copy, bytes })) {
-        w->no_memory = 1;
+    pthread_mutex_lock(&w->lock);
+    /* Two threads may have made one kernel for a profile: the pack's table counts it once. */
+    const int there = find(w, hash) != NULL;
+    const int kept = !there && copy && keep(w, (tly_packed_entry){ hash, copy, bytes });
+    w->no_memory |= !there && !kept;
+    pthread_mutex_unlock(&w->lock);
+    if (!kept) {
         free(copy);
     }
-    pthread_mutex_unlock(&w->lock);
 }
 
 /* What one target has made, another may need: kernels for Vulkan depend on few of a device's facts. */
 static int load(void *user, const void *key, size_t key_bytes, tally_write give, void *to)
 {
     work *w = user;
-    const uint64_t hash = tly_hash(0, key, key_bytes);
-    tly_packed_entry found = { 0, NULL, 0 };
     pthread_mutex_lock(&w->lock);
-    for (size_t i = 0; i < w->entry_count && !found.bytes; i++) {
-        if (w->entries[i].hash == hash) {
-            found = w->entries[i];
-        }
-    }
+    const tly_packed_entry *entry = find(w, tly_hash(0, key, key_bytes));
+    const tly_packed_entry found = entry ? *entry : (tly_packed_entry){ 0, NULL, 0 };
     pthread_mutex_unlock(&w->lock);
-    return found.bytes ? give(to, found.bytes, found.count) : 1;
+    return entry ? give(to, found.bytes, found.count) : 1;
 }
 
 /* ---- making ---- */
