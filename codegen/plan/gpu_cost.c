@@ -7,6 +7,7 @@
  */
 #include "gpu_choose.h"
 
+#include "../../runtime/checked.h"
 #include "../operator.h"
 
 /* One GPU stands for its vendor's; most others' memory is slower for their invocations, which are
@@ -32,11 +33,6 @@ enum { REGISTERS_WATCHED = 128, REGISTERS = 64 };
  * between it and the latest base. */
 enum { READ = 1200, WRITE = 300, LOOK = 450, STEP = 20, LOOKS = 3, GROUPS_BETWEEN = 8 };
 
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 static const makes *maker_of(const tly_caps *caps)
 {
     const makes *m = makers;
@@ -59,7 +55,7 @@ int tly_gpu_look_back_pays(const tly_problem *p, const tly_caps *caps, const tly
     int watched = tly_is_watched_as(p, TLY_WATCH_PRODUCTS) ||
                   (tly_is_watched_as(p, TLY_WATCH_SUMS) && !tly_sums_stay(p));
     int64_t needs = watched ? REGISTERS_WATCHED : REGISTERS, lanes = caps->subgroup;
-    int64_t at_once = larger(needs, m->registers); /* of saturation, m->registers of these */
+    int64_t at_once = tly_larger(needs, m->registers); /* of saturation, m->registers of these */
     int64_t bytes = (int64_t)plan->vector * plan->segments *
                     (tly_gpu_bytes_of(p->dtype) + tly_gpu_bytes_of(p->out_dtype));
     int64_t copy = bytes * m->byte_times / 1000 * m->registers / at_once;
@@ -70,6 +66,6 @@ int tly_gpu_look_back_pays(const tly_problem *p, const tly_caps *caps, const tly
     int64_t groups = (int64_t)caps->saturation * m->registers / at_once / TLY_GPU_LOOKING;
     int64_t hop = LOOK + step * (steps_across(lanes) + lanes);
     int64_t chain = hop * groups / (lanes * lanes);
-    int64_t twice = larger(copy / 2, READ) + larger(copy, READ + WRITE);
-    return larger(larger(copy, waits), chain) < twice;
+    int64_t twice = tly_larger(copy / 2, READ) + tly_larger(copy, READ + WRITE);
+    return tly_larger(tly_larger(copy, waits), chain) < twice;
 }
