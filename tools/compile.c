@@ -130,8 +130,8 @@ static int make_for_level(work *w, const char *selector, tly_report *report)
                : refuse_line(w, &error, report);
 }
 
-/* What the device cannot compute is left out: one list is for devices with and without f64. What was
- * made in the first go is found in the second. */
+/* What the device cannot compute is left out, as one list is for devices with and without f64; a list
+ * of which it computes nothing is refused. What was made in the first go is found in the second. */
 static int make_for_profile(work *w, const char *text, tly_report *report)
 {
     const tally_kernel_options target = { .size = sizeof target, .profile = text };
@@ -148,15 +148,7 @@ static int make_for_profile(work *w, const char *text, tly_report *report)
         }
         lacking += status == TALLY_UNSUPPORTED;
     }
-    if (lacking == w->batch->count) {
-        return refuse_line(w, &why, report);
-    }
-    if (lacking > 0) {
-        const char *name = take_line(w, &why);
-        fprintf(stderr, "tally: %zu of %zu kernels are left out for a profile, first %s: %s\n",
-                lacking, w->batch->count, name, why.message);
-    }
-    return EXIT_DONE;
+    return lacking == w->batch->count ? refuse_line(w, &why, report) : EXIT_DONE;
 }
 
 static int make_all(work *w, tly_report *report)
