@@ -13,9 +13,10 @@
 /* One GPU stands for its vendor's; most others' memory is slower for their invocations, which are
  * those of the device's saturation. */
 typedef struct maker {
-    uint32_t vendor;   /* 0: any */
-    int32_t registers; /* of 32 bits that an invocation may take while all of saturation are there */
-    int32_t byte_ps;   /* in which each of these has a byte copied */
+    uint32_t vendor; /* 0: any */
+    int32_t
+        registers;   /* of 32 bits that an invocation may take while all of saturation are there */
+    int32_t byte_ps; /* in which each of these has a byte copied */
 } maker;
 
 static const maker makers[] = {
