@@ -353,6 +353,9 @@ int tly_verb_compile(const tly_options *options, tly_report *report)
     }
     if (!status && make) {
         status = make(options, &batch, &pages, report);
+        if (status) {
+            tly_batch_where(&batch, report);
+        }
     }
     if (!status) {
         status = add_depfile(options, &batch, &pages, report);
