@@ -5,6 +5,7 @@
 #include "entry.h"
 #include "error.h"
 #include "folder.h"
+#include "hash.h"
 #include "pack.h"
 #include "store.h"
 
@@ -64,15 +65,19 @@ uint64_t tally_cache_limit(void)
     return TLY_STORE_LIMIT;
 }
 
-/* Bytes from malloc, which are freed, or none, and then a fault. 0: the visitor wants no more. */
-static int show(tally_cache_entry *shown, void *bytes, size_t count, tally_cache_visitor visit,
-                void *user)
+/* Bytes from malloc, which are freed, or none, and then a fault; with `hash` their key has it. 0: the
+ * visitor wants no more. */
+static int show(tally_cache_entry *shown, void *bytes, size_t count, const uint64_t *hash,
+                tally_cache_visitor visit, void *user)
 {
     tly_stored entry;
     shown->size = sizeof *shown;
     shown->word = shown->device = "";
     if (bytes != NULL) {
         shown->fault = tly_entry_read(bytes, count, &entry);
+    }
+    if (shown->fault == NULL && hash && tly_hash(0, entry.key, entry.key_bytes) != *hash) {
+        shown->fault = "it is not where its key is looked for";
     }
     if (shown->fault == NULL) {
         shown->word = entry.word;
@@ -89,7 +94,7 @@ static int show_file(int folder, const tly_folder_file *file, tally_cache_visito
     size_t count;
     void *bytes = tly_folder_read(folder, file->name, 0, &count, &shown.fault);
     /* Else it is gone in the meantime. */
-    return bytes != NULL || shown.fault != NULL ? show(&shown, bytes, count, visit, user) : 1;
+    return bytes != NULL || shown.fault != NULL ? show(&shown, bytes, count, NULL, visit, user) : 1;
 }
 
 static tally_status ended(tally_error *error)
@@ -133,7 +138,7 @@ static int show_slot(const tly_pack *pack, uint64_t place, int64_t when, tally_c
     }
     snprintf(name, sizeof name, "%llu", (unsigned long long)place);
     shown.fault = bytes == NULL ? "it is not in the file" : NULL;
-    return show(&shown, bytes, (size_t)slot.count, visit, user);
+    return show(&shown, bytes, (size_t)slot.count, &slot.hash, visit, user);
 }
 
 tally_status tally_pack_visit(const char *path, tally_cache_visitor visit, void *user,

@@ -47,11 +47,6 @@ int tly_generator_lasting(const tly_generator *generator)
 }
 
 #ifdef TALLY_VULKAN
-/* The generator's own planner, of which libtally has a copy (codegen/plan/gpu.h). */
-tally_status tly_gpu_plan_make(const tly_problem *problem, const tly_geometry *geometry,
-                               const tly_caps *caps, const char *overrides, tly_gpu_plan *plan,
-                               tally_error *error);
-
 tally_status tly_plan_alone(const tly_request *request, tly_gpu_plan *plan, tally_error *error)
 {
     memset(plan, 0, sizeof *plan);

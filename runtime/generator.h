@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The door between the runtime and the generator: a table of functions that the runtime gets from
- * libtally-codegen, which it opens on the first miss. Nothing else crosses.
+ * libtally-codegen, which it opens on the first miss. Nothing else crosses; one function both have.
  */
 #ifndef TLY_GENERATOR_H
 #define TLY_GENERATOR_H
@@ -85,6 +85,14 @@ typedef struct tly_generator {
 /* libtally-codegen exports this under the name TLY_GENERATOR_SYMBOL. */
 typedef const tly_generator *(*tly_generator_get)(void);
 #define TLY_GENERATOR_SYMBOL "tally_codegen_generator"
+
+/* codegen/plan/gpu.c: `plan_gpu`, of which libtally has a copy for where there is no generator.
+ * TALLY_UNSUPPORTED, field dtype or device: the feature that the device lacks. TALLY_INVALID, field
+ * plan: an override that is none for this kernel, as tly_plan_make says (codegen/plan/plan.h). A
+ * chunk is rounded up to whole tiles. */
+tally_status tly_gpu_plan_make(const tly_problem *problem, const tly_geometry *geometry,
+                               const tly_caps *caps, const char *overrides, tly_gpu_plan *plan,
+                               tally_error *error);
 
 /* generator.c: where libtally-codegen, and packs, are installed, to be looked for in this order. */
 extern const char *const tly_places[];

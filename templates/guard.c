@@ -173,13 +173,13 @@ kir_value tly_range_good(tly_build *c, const kir_value *s, kir_value carry)
 static kir_value within(tly_build *c, kir_value x, unsigned part)
 {
     const limits *l = of(c);
-    uint64_t exponent = l->normal / 2; /* one: so it is in both */
+    uint64_t twice = l->infinity - l->finite; /* as large, in bits */
     if (tly_range_count(c) == 0)
         return kir_const(c->b, KIR_TYPE(KIR_I1, 1), 1);
     kir_value m = magnitude(c, x);
     kir_value size = c->acc.kind == KIR_F64 ? kir_extract(c->b, m, 1) : m;
     if (!tly_watches_products(c))
-        return either(c, at_most(c, size, literal(c, l->sum_high - (part - 1) * exponent)),
+        return either(c, at_most(c, size, literal(c, l->sum_high - (part - 1) * twice)),
                       at_most(c, literal(c, l->infinity), size));
     kir_value zero = kir_cmp(c->b, KIR_OEQ, x, kir_const(c->b, c->acc, 0));
     return either(c,
@@ -188,8 +188,8 @@ static kir_value within(tly_build *c, kir_value x, unsigned part)
                   zero);
 }
 
-/* Carries after which every tile that is good by itself stays good: products of one within 2^64 of
- * 1 (f64: 2^500) and local results within 2^60 are normal; what a zero carry leaves is zero. */
+/* Carries after which every tile that is good by itself stays good: products of one within 2^60 of
+ * 1 (f64: 2^500) and local results as near are normal; what a zero carry leaves is zero. */
 kir_value tly_range_good_any(tly_build *c, kir_value carry)
 {
     return within(c, carry, 1);

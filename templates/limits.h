@@ -100,6 +100,7 @@ enum {
     TLY_GPU_MOST_SEGMENTS = 16,
     TLY_GPU_MOST_CUT_LANES = 8, /* of columns in chunks: a loop carries three values a lane */
     TLY_GPU_MOST_WORKGROUP = 1024,
+    TLY_GPU_MOST_APART = 128, /* invocations of a middle pass by groups of chunks (gpu/frame.c) */
     TLY_GPU_LEAST_SUBGROUP = 4,
     TLY_GPU_MOST_GROUPS = TLY_GPU_MOST_WORKGROUP / TLY_GPU_LEAST_SUBGROUP, /* lane groups */
     TLY_GPU_MOST_CHUNK = 1 << 24

@@ -122,7 +122,7 @@ static kir_value scaled(tly_rows *r, kir_value v, int exponent)
     kir_builder *b = r->c->b;
     kir_type bits = KIR_TYPE(KIR_I32, r->c->lanes);
     v = kir_convert(b, KIR_BITCAST, bits, v);
-    v = kir_bin(b, KIR_ADD, v, kir_const(b, bits, (uint64_t)((int64_t)exponent << 23)));
+    v = kir_bin(b, KIR_ADD, v, kir_const(b, bits, (uint32_t)exponent << 23));
     return kir_convert(b, KIR_BITCAST, r->c->vec, v);
 }
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ahead FUNCTION IN.npy EXPECTED.npy: calls a function made ahead of time as a whole, in one to five
- * parts, last part first, and in place where it may be; compares every result's bits. No part of Tally
- * is in this program but what `tally compile` made; TABLE names the functions.
+ * ahead FUNCTION IN.npy EXPECTED.npy: calls a function made ahead of time for the first time on eight
+ * threads at once, then as a whole, in one to five parts, last part first, and in place where it may
+ * be; compares every result's bits. No part of Tally is in this program but what `tally compile`
+ * made; TABLE names the functions.
  */
+#define _POSIX_C_SOURCE 200809L
 #include <errno.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,12 +17,13 @@ typedef struct entry {
     const char *name;
     int (*whole)(const void *in, void *out);
     int (*part)(const void *in, void *out, int64_t part, int64_t parts);
-    int in_place;
+    int (*sizes_refused)(const void *in, void *out); /* whether those that are none are */
+    int in_place, element;                           /* bytes of one of `in` */
 } entry;
 
 #include TABLE
 
-enum { LINE = 64 };
+enum { LINE = 64, THREADS = 8 };
 
 typedef struct elements {
     char *all, *data;
@@ -60,6 +64,49 @@ static void expect(int holds, const char *name, const char *what, int64_t number
     }
 }
 
+typedef struct caller {
+    const entry *e;
+    const void *in;
+    char *all, *out;
+    int status;
+    pthread_t thread;
+    pthread_barrier_t *begin;
+} caller;
+
+static void *call_once(void *argument)
+{
+    caller *c = argument;
+    pthread_barrier_wait(c->begin);
+    c->status = c->e->whole(c->in, c->out);
+    return NULL;
+}
+
+/* The first calls of the process, which find what the machine has. */
+static void call_together(const entry *e, elements in, elements expected)
+{
+    caller callers[THREADS];
+    pthread_barrier_t begin;
+    pthread_barrier_init(&begin, NULL, THREADS);
+    for (int i = 0; i < THREADS; i++) {
+        caller *c = &callers[i];
+        *c = (caller){ e, in.data, malloc(expected.bytes + 2 * LINE), NULL, -1, 0, &begin };
+        c->out = c->all + LINE - (uintptr_t)c->all % LINE;
+        memset(c->out, 0, expected.bytes);
+        if (pthread_create(&c->thread, NULL, call_once, c) != 0) {
+            printf("FAILED %s: no thread\n", e->name);
+            exit(2);
+        }
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(callers[i].thread, NULL);
+        expect(callers[i].status == 0, e->name, "returned on a thread", callers[i].status);
+        expect(memcmp(callers[i].out, expected.data, expected.bytes) == 0, e->name,
+               "other bits on thread", i);
+        free(callers[i].all);
+    }
+    pthread_barrier_destroy(&begin);
+}
+
 static void call(const entry *e, elements in, elements expected)
 {
     char *all = malloc(expected.bytes + 2 * LINE), *out = all + LINE - (uintptr_t)all % LINE;
@@ -88,7 +135,11 @@ static void refuse(const entry *e, elements in, elements expected)
     expect(e->part(in.data, out, -1, 2) == EINVAL, e->name, "part -1", 0);
     expect(e->part(in.data, out, 2, 2) == EINVAL, e->name, "part 2 of 2", 0);
     expect(e->part(in.data, out, 0, 0) == EINVAL, e->name, "no parts", 0);
+    expect(e->sizes_refused(in.data, out), e->name, "sizes", 0);
     if (expected.bytes > 1 && in.bytes > 0) {
+        if (e->element > 1) {
+            expect(e->whole(in.data + 1, out) == EINVAL, e->name, "misaligned", 0);
+        }
         expect(e->whole(in.data, NULL) == EINVAL, e->name, "no output", 0);
         expect(e->whole(NULL, out) == EINVAL, e->name, "no input", 0);
         if (in.bytes > LINE && expected.bytes > LINE) { /* behind its own first element */
@@ -109,6 +160,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; argc == 4 && i < sizeof table / sizeof *table; i++) {
         if (strcmp(table[i].name, argv[1]) == 0) {
             elements in = read_file(argv[2]), expected = read_file(argv[3]);
+            call_together(&table[i], in, expected);
             call(&table[i], in, expected);
             refuse(&table[i], in, expected);
             free(in.all);

@@ -5,6 +5,7 @@
  * stalled, and holds all runs to the same bits.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../codegen/plan/gpu.h"
@@ -66,11 +67,13 @@ Test(look_back, every_group_has_its_bits, .timeout = 280)
     tly_arena_close(&out);
 }
 
-/* Totals of 2^17 and 2^-17, so that eight of them leave the range though no prefix does: where a sum of
- * a group's tree would overflow, the group goes another way. All is exact. */
-Test(look_back, sums_of_totals_leave_the_range)
+/* ---- groups that publish classes ---- */
+
+enum { TILE = 64, GROUP = 32, TILES = 3 * GROUP + 4 };
+
+/* A product of powers of two, of each tile's `power`: exact in every order. */
+static void scan_powers(int (*power)(int tile))
 {
-    enum { TILE = 64, TILES = 70, POWER = 17, DOWN = 7, PERIOD = 15 };
     static float in[TILES * TILE], out[TILES * TILE];
     const tly_caps caps = tly_profile_caps("nvidia-hopper");
     tally_error error = TALLY_ERROR_INIT;
@@ -78,8 +81,10 @@ Test(look_back, sums_of_totals_leave_the_range)
     char word[TALLY_WORD_MAX];
     tly_engine *engine = tly_engine_grid(&caps, &error);
     cr_assert(engine);
-    for (int i = 0; i < TILES * TILE; i++)
-        in[i] = i % TILE >= POWER ? 1 : i / TILE % PERIOD < DOWN ? 0.5F : 2;
+    for (int i = 0; i < TILES * TILE; i++) {
+        int exponent = power(i / TILE);
+        in[i] = i % TILE >= abs(exponent) ? 1 : exponent < 0 ? 0.5F : 2;
+    }
     snprintf(word, sizeof word, "cumprod:f32:%d:axis=0", TILES * TILE);
     cr_assert(tally_descriptor_parse(word, &d, NULL) == TALLY_OK);
     cr_assert(engine->prepare(engine, &d, "template=look_back,workgroup=32,vector=2,segments=1",
@@ -92,6 +97,36 @@ Test(look_back, sums_of_totals_leave_the_range)
         cr_assert(out[i] == product, "%d: %a, not %a", i, (double)out[i], (double)product);
     }
     engine->close(engine);
+}
+
+static int to_and_fro(int tile)
+{
+    return tile % 15 < 7 ? -17 : 17;
+}
+
+/* Eight totals leave the range though no prefix does: where a sum of a group's tree would overflow,
+ * the group goes another way. */
+Test(look_back, sums_of_totals_leave_the_range)
+{
+    scan_powers(to_and_fro);
+}
+
+static int back_from_below(int tile)
+{
+    static const int8_t powers[][GROUP] = {
+        { -40, -40, -40, -20 },
+        { 40, 62, 38 },
+        { -3 },
+        { 0 },
+    };
+    return powers[tile / GROUP][tile % GROUP];
+}
+
+/* The second group's base is subnormal; its first tile is good by itself, the next one is not. No
+ * classes tell what such a group makes of its base. */
+Test(look_back, a_group_takes_a_subnormal_base_back)
+{
+    scan_powers(back_from_below);
 }
 
 /* One long row goes by look-back where that is faster than reading twice (codegen/plan/gpu_cost.c), and

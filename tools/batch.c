@@ -121,16 +121,19 @@ static int parse(const char *word, const char *where, tally_descriptor *d, tly_r
     return status;
 }
 
-static int append(tly_batch *batch, const char *name, const tally_descriptor *d, tly_report *report)
+static int append(tly_batch *batch, const char *name, const char *where, const tally_descriptor *d,
+                  tly_report *report)
 {
     void *lines = batch->lines;
     const int room = tly_memory_room(&lines, batch->count, sizeof *batch->lines);
     batch->lines = lines;
-    char *copy = room ? strdup(name) : NULL;
-    if (!copy) {
+    char *name_copy = room ? strdup(name) : NULL, *where_copy = room ? strdup(where) : NULL;
+    if (!name_copy || !where_copy) {
+        free(name_copy);
+        free(where_copy);
         return no_memory(report);
     }
-    batch->lines[batch->count++] = (tly_batch_line){ copy, *d };
+    batch->lines[batch->count++] = (tly_batch_line){ name_copy, where_copy, *d };
     return EXIT_DONE;
 }
 
@@ -154,7 +157,7 @@ int tly_batch_add(tly_batch *batch, const char *text, const char *where, tly_rep
     if (!status) {
         status = check_name(batch, name, where, report);
     }
-    return status ? status : append(batch, name, &d, report);
+    return status ? status : append(batch, name, where, &d, report);
 }
 
 /* ---- files ---- */
@@ -230,10 +233,23 @@ int tly_batch_read(tly_batch *batch, const char *path, tly_report *report)
     return read_file(batch, path, "", 0, report);
 }
 
+void tly_batch_where(const tly_batch *batch, tly_report *report)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        const size_t length = strlen(batch->lines[i].name);
+        if (strncmp(report->message, batch->lines[i].name, length) == 0 &&
+            strncmp(report->message + length, ": ", 2) == 0) {
+            tly_report_where(report, batch->lines[i].where);
+            return;
+        }
+    }
+}
+
 void tly_batch_end(tly_batch *batch)
 {
     for (size_t i = 0; i < batch->count; i++) {
         free(batch->lines[i].name);
+        free(batch->lines[i].where);
     }
     free(batch->lines);
     for (size_t i = 0; i < batch->file_count; i++) {

@@ -6,7 +6,8 @@
 #include "tool.h"
 
 typedef struct tly_batch_line {
-    char *name; /* a C identifier */
+    char *name;  /* a C identifier */
+    char *where; /* FILE:LINE; "" on the command line */
     tally_descriptor descriptor;
 } tly_batch_line;
 
@@ -24,6 +25,10 @@ int tly_batch_add(tly_batch *batch, const char *text, const char *where, tly_rep
 
 /* Adds every line of a file and of those that it includes. */
 int tly_batch_read(tly_batch *batch, const char *path, tly_report *report);
+
+/* For what is found when a kernel is made: a message that begins with a line's name says where that
+ * stands, too. */
+void tly_batch_where(const tly_batch *batch, tly_report *report);
 
 void tly_batch_end(tly_batch *batch);
 

@@ -34,6 +34,17 @@ static int no_memory(tly_report *report)
     return tly_refuse(report, EXIT_MEMORY, "file", "no memory for the kernels");
 }
 
+/* NULL: there is none. The lock is held. */
+static const tly_packed_entry *find(const work *w, uint64_t hash)
+{
+    for (size_t i = 0; i < w->entry_count; i++) {
+        if (w->entries[i].hash == hash) {
+            return &w->entries[i];
+        }
+    }
+    return NULL;
+}
+
 /* The lock is held. */
 static int keep(work *w, tly_packed_entry entry)
 {
@@ -50,32 +61,31 @@ static int keep(work *w, tly_packed_entry entry)
 static void save(void *user, const void *key, size_t key_bytes, const void *data, size_t bytes)
 {
     work *w = user;
+    const uint64_t hash = tly_hash(0, key, key_bytes);
     void *copy = malloc(bytes + !bytes);
-    pthread_mutex_lock(&w->lock);
     if (copy) {
         memcpy(copy, data, bytes);
     }
-    if (!copy || !keep(w, (tly_packed_entry){ tly_hash(0, key, key_bytes), copy, bytes })) {
-        w->no_memory = 1;
+    pthread_mutex_lock(&w->lock);
+    /* Two threads may have made one kernel for a profile: the pack's table counts it once. */
+    const int there = find(w, hash) != NULL;
+    const int kept = !there && copy && keep(w, (tly_packed_entry){ hash, copy, bytes });
+    w->no_memory |= !there && !kept;
+    pthread_mutex_unlock(&w->lock);
+    if (!kept) {
         free(copy);
     }
-    pthread_mutex_unlock(&w->lock);
 }
 
 /* What one target has made, another may need: kernels for Vulkan depend on few of a device's facts. */
 static int load(void *user, const void *key, size_t key_bytes, tally_write give, void *to)
 {
     work *w = user;
-    const uint64_t hash = tly_hash(0, key, key_bytes);
-    tly_packed_entry found = { 0, NULL, 0 };
     pthread_mutex_lock(&w->lock);
-    for (size_t i = 0; i < w->entry_count && !found.bytes; i++) {
-        if (w->entries[i].hash == hash) {
-            found = w->entries[i];
-        }
-    }
+    const tly_packed_entry *entry = find(w, tly_hash(0, key, key_bytes));
+    const tly_packed_entry found = entry ? *entry : (tly_packed_entry){ 0, NULL, 0 };
     pthread_mutex_unlock(&w->lock);
-    return found.bytes ? give(to, found.bytes, found.count) : 1;
+    return entry ? give(to, found.bytes, found.count) : 1;
 }
 
 /* ---- making ---- */
@@ -120,8 +130,8 @@ static int make_for_level(work *w, const char *selector, tly_report *report)
                : refuse_line(w, &error, report);
 }
 
-/* What the device cannot compute is left out: one list is for devices with and without f64. What was
- * made in the first go is found in the second. */
+/* What the device cannot compute is left out, as one list is for devices with and without f64; a list
+ * of which it computes nothing is refused. What was made in the first go is found in the second. */
 static int make_for_profile(work *w, const char *text, tly_report *report)
 {
     const tally_kernel_options target = { .size = sizeof target, .profile = text };
@@ -138,15 +148,7 @@ static int make_for_profile(work *w, const char *text, tly_report *report)
         }
         lacking += status == TALLY_UNSUPPORTED;
     }
-    if (lacking == w->batch->count) {
-        return refuse_line(w, &why, report);
-    }
-    if (lacking > 0) {
-        const char *name = take_line(w, &why);
-        fprintf(stderr, "tally: %zu of %zu kernels are left out for a profile, first %s: %s\n",
-                lacking, w->batch->count, name, why.message);
-    }
-    return EXIT_DONE;
+    return lacking == w->batch->count ? refuse_line(w, &why, report) : EXIT_DONE;
 }
 
 static int make_all(work *w, tly_report *report)
@@ -351,6 +353,9 @@ int tly_verb_compile(const tly_options *options, tly_report *report)
     }
     if (!status && make) {
         status = make(options, &batch, &pages, report);
+        if (status) {
+            tly_batch_where(&batch, report);
+        }
     }
     if (!status) {
         status = add_depfile(options, &batch, &pages, report);

@@ -108,7 +108,7 @@ static const tly_verb verbs[] = {
       "                  have the level. OUT.json, OUT.h: one of Vulkan's\n"
       "  --profile FILE  OUT.json, OUT.h: a described Vulkan device in place of one that is here;\n"
       "                  OUT.pack: FILE,... for such devices, in place of the levels or beside\n"
-      "                  --device; what one cannot compute is left out, and told\n"
+      "                  --device; what one cannot compute is left out\n"
       "  -j N            threads, for a pack or an archive; left out: the CPUs that this process\n"
       "                  may use. No byte depends on it\n\n"
       "  tally compile 'cumprod:f32:4096x4096:axis=1' 'sum:f32:4096x4096:axes=1' -o mine.pack\n"

@@ -60,7 +60,7 @@ static int make_all(const tly_options *options, const tly_batch *batch,
         if (tally_manifest_create(context, &line->descriptor, &target, &manifest, &error) !=
             TALLY_OK) {
             status = tly_adopt(report, &error);
-            tly_report_where(report, batch->count > 1 ? line->name : "");
+            tly_report_where(report, batch->count > 1 || line->where[0] ? line->name : "");
         } else {
             status = add(user, line->name, manifest, report);
         }

@@ -20,13 +20,16 @@ typedef struct option {
     int (*read)(tly_options *options, const char *value, tly_report *report);
 } option;
 
-static int read_count(const char *name, const char *value, int32_t *count, tly_report *report)
+enum { MOST_JOBS = 1024 }; /* threads of a context */
+
+static int read_count(const char *name, const char *value, int32_t most, int32_t *count,
+                      tly_report *report)
 {
     char *end;
     long number = *value >= '0' && *value <= '9' ? strtol(value, &end, 10) : 0;
-    if (number < 1 || *end || number > INT32_MAX) {
+    if (number < 1 || *end || number > most) {
         return tly_refuse(report, EXIT_USAGE, "usage", "%s takes a number from 1 to %d, not '%s'",
-                          name, INT32_MAX, value);
+                          name, (int)most, value);
     }
     *count = (int32_t)number;
     return EXIT_DONE;
@@ -34,17 +37,17 @@ static int read_count(const char *name, const char *value, int32_t *count, tly_r
 
 static int read_threads(tly_options *options, const char *value, tly_report *report)
 {
-    return read_count("--threads", value, &options->threads, report);
+    return read_count("--threads", value, INT32_MAX, &options->threads, report);
 }
 
 static int read_jobs(tly_options *options, const char *value, tly_report *report)
 {
-    return read_count("-j", value, &options->jobs, report);
+    return read_count("-j", value, MOST_JOBS, &options->jobs, report);
 }
 
 static int read_seconds(tly_options *options, const char *value, tly_report *report)
 {
-    return read_count("--seconds", value, &options->seconds, report);
+    return read_count("--seconds", value, INT32_MAX, &options->seconds, report);
 }
 
 static int read_plan(tly_options *options, const char *value, tly_report *report)

@@ -3,6 +3,7 @@
  * The plan for Vulkan (tly_gpu_plan, runtime/gpu.h): every choice that a GPU template is built
  * with, made in one place from problem, geometry and caps. The heuristics live in gpu_choose.c;
  * numbers there name their measurement. Single choices can be overridden by "key=value".
+ * tly_gpu_plan_make, which makes it, is declared in runtime/generator.h.
  */
 #ifndef TLY_PLAN_GPU_H
 #define TLY_PLAN_GPU_H
@@ -22,14 +23,6 @@ typedef enum tly_gpu_template {
 } tly_gpu_template;
 
 const char *tly_gpu_template_name(const tly_gpu_plan *plan);
-
-/* libtally has a copy, for where there is no generator (runtime/generator.c).
- * TALLY_UNSUPPORTED, field dtype or device: the feature that the device lacks. TALLY_INVALID,
- * field plan: an override that is none for this kernel, as tly_plan_make says (plan.h). A chunk is
- * rounded up to whole tiles. */
-tally_status tly_gpu_plan_make(const tly_problem *problem, const tly_geometry *geometry,
-                               const tly_caps *caps, const char *overrides, tly_gpu_plan *plan,
-                               tally_error *error);
 
 /* "key = value" lines, template first. */
 tally_status tly_gpu_plan_print(const tly_gpu_plan *plan, tally_write write, void *user);

@@ -160,7 +160,7 @@ static int64_t choose_piece(const tly_problem *p, const tly_caps *caps, int64_t 
 }
 
 /* Positions at once on a GPU. 16 are fetched while 16 others are scanned (gpu/columns.c), and at the
- * end up to 48 for nothing: short lanes go by fewer, of which the last trip leaves fewer over. */
+ * end up to 32 for nothing: short lanes go by fewer, of which the last trip leaves fewer over. */
 static int32_t at_once_of(int64_t length)
 {
     return length >= 256 ? 16 : smaller(tly_gpu_power_below(length > 0 ? length : 1), 8);

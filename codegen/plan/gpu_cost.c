@@ -7,17 +7,19 @@
  */
 #include "gpu_choose.h"
 
+#include "../../runtime/checked.h"
 #include "../operator.h"
 
 /* One GPU stands for its vendor's; most others' memory is slower for their invocations, which are
  * those of the device's saturation. */
-typedef struct makes {
-    uint32_t vendor;   /* 0: any */
-    int32_t registers; /* of 32 bits of an invocation, with which so many still are there at once */
-    int32_t byte_times; /* in which each of them has a byte copied: ps */
-} makes;
+typedef struct maker {
+    uint32_t vendor; /* 0: any */
+    int32_t
+        registers;   /* of 32 bits that an invocation may take while all of saturation are there */
+    int32_t byte_ps; /* in which each of these has a byte copied */
+} maker;
 
-static const makes makers[] = {
+static const maker makers[] = {
     { 0x10de, 32, 90000 },   /* H100: 270336 invocations, 3.0 TB/s */
     { 0x1002, 96, 120000 },  /* RX 7900 XTX: 98304, .8 TB/s */
     { 0x8086, 256, 145000 }, /* Arc A770: 65536, .45 TB/s */
@@ -32,14 +34,9 @@ enum { REGISTERS_WATCHED = 128, REGISTERS = 64 };
  * between it and the latest base. */
 enum { READ = 1200, WRITE = 300, LOOK = 450, STEP = 20, LOOKS = 3, GROUPS_BETWEEN = 8 };
 
-static int64_t larger(int64_t a, int64_t b)
+static const maker *maker_of(const tly_caps *caps)
 {
-    return a > b ? a : b;
-}
-
-static const makes *maker_of(const tly_caps *caps)
-{
-    const makes *m = makers;
+    const maker *m = makers;
     while (m->vendor != 0 && m->vendor != caps->vendor)
         m++;
     return m;
@@ -55,21 +52,21 @@ static int64_t steps_across(int64_t lanes)
 
 int tly_gpu_look_back_pays(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan)
 {
-    const makes *m = maker_of(caps);
+    const maker *m = maker_of(caps);
     int watched = tly_is_watched_as(p, TLY_WATCH_PRODUCTS) ||
                   (tly_is_watched_as(p, TLY_WATCH_SUMS) && !tly_sums_stay(p));
     int64_t needs = watched ? REGISTERS_WATCHED : REGISTERS, lanes = caps->subgroup;
-    int64_t at_once = larger(needs, m->registers); /* of saturation, m->registers of these */
+    int64_t takes = tly_larger(needs, m->registers); /* so the fewer are there at once */
     int64_t bytes = (int64_t)plan->vector * plan->segments *
                     (tly_gpu_bytes_of(p->dtype) + tly_gpu_bytes_of(p->out_dtype));
-    int64_t copy = bytes * m->byte_times / 1000 * m->registers / at_once;
+    int64_t copy = bytes * m->byte_ps / 1000 * m->registers / takes;
     int64_t words = (tly_state_bytes(p) + 3) / 4, step = STEP * words;
     int64_t sum = step * (steps_across(lanes) + GROUPS_BETWEEN);
     int64_t waits = READ + WRITE + LOOKS * (LOOK + sum);
     /* A hop takes bases on by a subgroup's lanes of groups of as many tiles. */
-    int64_t groups = (int64_t)caps->saturation * m->registers / at_once / TLY_GPU_LOOKING;
+    int64_t groups = (int64_t)caps->saturation * m->registers / takes / TLY_GPU_LOOKING;
     int64_t hop = LOOK + step * (steps_across(lanes) + lanes);
     int64_t chain = hop * groups / (lanes * lanes);
-    int64_t twice = larger(copy / 2, READ) + larger(copy, READ + WRITE);
-    return larger(larger(copy, waits), chain) < twice;
+    int64_t twice = tly_larger(copy / 2, READ) + tly_larger(copy, READ + WRITE);
+    return tly_larger(tly_larger(copy, waits), chain) < twice;
 }

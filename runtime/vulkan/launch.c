@@ -35,11 +35,6 @@ typedef struct cutting {
     int32_t dim;             /* -1: all rows */
 } cutting;
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static shape read_shape(const tly_problem *p, const tly_geometry *g, const tly_gpu_launch *l)
 {
     int64_t in = (int64_t)tally_dtype_bytes((tally_dtype)p->dtype);
@@ -64,7 +59,7 @@ static shape read_shape(const tly_problem *p, const tly_geometry *g, const tly_g
         s.out_axis *= p->unit;
     }
     if (tly_reduces(p->form)) { /* what is along an output, the block says */
-        s.step = least(g->length > 0 ? g->length : 1, INT32_MAX);
+        s.step = tly_smaller(g->length > 0 ? g->length : 1, INT32_MAX);
         s.length = 1;
         s.out_axis = 0;
     }
@@ -122,12 +117,13 @@ static int64_t most_pairs(const cutting *c, const tly_gpu_launch *l, const tly_c
     int64_t most = MOST_ITEMS;
     for (uint32_t i = 0; i < l->passes; i++) {
         int64_t groups = tly_multiply(caps->groups_x, caps->groups_y);
-        int64_t items = least(MOST_ITEMS, tly_multiply(groups, l->pass[i].per_group));
-        most = least(most, l->pass[i].items == TLY_ITEMS_CHUNKS ? items / c->chunks : items);
+        int64_t items = tly_smaller(MOST_ITEMS, tly_multiply(groups, l->pass[i].per_group));
+        most = tly_smaller(most, l->pass[i].items == TLY_ITEMS_CHUNKS ? items / c->chunks : items);
     }
     int64_t a_pair = tly_add(records_of(c, l), c->cuts > 1 ? l->carry_bytes : 0);
-    int64_t room = least(MOST_SCRATCH, caps->buffer_range) - l->header_bytes - 2 * SCRATCH_ALIGN;
-    return a_pair > 0 ? least(most, room / a_pair) : most;
+    int64_t room = tly_smaller(MOST_SCRATCH, caps->buffer_range) - l->header_bytes -
+                   2 * SCRATCH_ALIGN;
+    return a_pair > 0 ? tly_smaller(most, room / a_pair) : most;
 }
 
 /* The outermost dim of which a window can hold all that is within it. */
@@ -150,9 +146,9 @@ static void cut_rows(const shape *s, int64_t most, cutting *c)
 static tally_status cut(const shape *s, const tly_gpu_launch *l, const tly_caps *caps,
                         int64_t reduced, cutting *c, tally_error *error)
 {
-    c->positions = l->positions > 0 ? least(l->positions, MOST_POSITIONS) : MOST_POSITIONS;
+    c->positions = l->positions > 0 ? tly_smaller(l->positions, MOST_POSITIONS) : MOST_POSITIONS;
     c->cuts = tly_ceil_div(s->length, c->positions);
-    c->chunks = l->chunk > 0 ? tly_ceil_div(least(s->length, c->positions), l->chunk) : 1;
+    c->chunks = l->chunk > 0 ? tly_ceil_div(tly_smaller(s->length, c->positions), l->chunk) : 1;
     if (reduced > 0) {
         c->chunks = reduced;
     }
@@ -163,7 +159,7 @@ static tally_status cut(const shape *s, const tly_gpu_launch *l, const tly_caps 
                         "buffers of %u bytes",
                         (long long)c->chunks, caps->groups_x, caps->groups_y, caps->buffer_range);
     }
-    c->lanes = least(s->lanes, pairs);
+    c->lanes = tly_smaller(s->lanes, pairs);
     cut_rows(s, pairs / c->lanes, c);
     return TALLY_OK;
 }
@@ -273,7 +269,7 @@ static void add_window(const list *a, const window *w)
     push_outer(a, w, &push);
     uint32_t strides = aligned_strides(a);
     for (int64_t from = 0; from < s->length; from += a->c->positions) {
-        int64_t length = least(a->c->positions, s->length - from);
+        int64_t length = tly_smaller(a->c->positions, s->length - from);
         push.in.base = (uint64_t)(w->in + from * s->in_axis);
         push.out.base = (uint64_t)(w->out + from * s->out_axis);
         push.length = (uint32_t)(s->step > 0 ? s->step : length);
@@ -293,7 +289,7 @@ static void add_lanes(const list *a, window w)
     for (int64_t lane = 0; lane < s->lanes; lane += a->c->lanes) {
         w.in = in + lane * s->in_lane;
         w.out = out + lane * s->out_lane;
-        w.lanes = least(a->c->lanes, s->lanes - lane);
+        w.lanes = tly_smaller(a->c->lanes, s->lanes - lane);
         add_window(a, &w);
     }
 }
@@ -316,7 +312,7 @@ static void add_rows(const list *a)
             window part = w;
             part.in += i * of->in_stride;
             part.out += i * of->out_stride;
-            part.indices = least(c->rows, of->size - i);
+            part.indices = tly_smaller(c->rows, of->size - i);
             part.rows = part.indices * within;
             add_lanes(a, part);
         }
@@ -351,7 +347,7 @@ static void set_scratch(const shape *s, const cutting *c, const tly_gpu_launch *
                         tly_gpu_steps *steps)
 {
     int64_t rows = rows_within(s, c->dim) *
-                   (c->dim < 0 ? 1 : least(c->rows, s->outer[c->dim].size));
+                   (c->dim < 0 ? 1 : tly_smaller(c->rows, s->outer[c->dim].size));
     uint64_t pairs = (uint64_t)(rows * c->lanes);
     uint64_t records = l->header_bytes + pairs * (uint64_t)records_of(c, l);
     uint64_t carries = c->cuts > 1 ? pairs * l->carry_bytes : 0;
@@ -368,8 +364,8 @@ static int64_t describe(const tly_problem *p, const tly_geometry *g, const tly_g
 {
     int64_t steps = g->length > 0 ? g->steps : 0, length = g->length > 0 ? g->length : 1;
     int64_t most = l->chunk > 0 ? l->chunk : INT64_MAX;
-    int64_t chunk_length = least(length, most), each = tly_ceil_div(length, chunk_length);
-    int64_t whole = steps > 0 ? steps : 1, chunk_steps = least(most / chunk_length, whole);
+    int64_t chunk_length = tly_smaller(length, most), each = tly_ceil_div(length, chunk_length);
+    int64_t whole = steps > 0 ? steps : 1, chunk_steps = tly_smaller(most / chunk_length, whole);
     if (each > 1) {
         chunk_steps = 1;
     }

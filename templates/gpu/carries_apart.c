@@ -94,14 +94,9 @@ static void join(tly_gpu *g, const group *r, kir_value *all, kir_value *range)
         tly_gpu_publish(g, tly_range_good(c, range, 0), summary, all, range);
 }
 
-static unsigned slot_bytes(const tly_gpu *g)
-{
-    return (g->c.state_bytes + 4 * words(g) + 15) / 16 * 16;
-}
-
 static kir_value slot(tly_gpu *g, const middle *m, kir_value number)
 {
-    return kir_ptradd(g->c.b, m->slots, mul(&g->c, number, word(g, slot_bytes(g))));
+    return kir_ptradd(g->c.b, m->slots, mul(&g->c, number, word(g, tly_gpu_slot_bytes(g->c.p))));
 }
 
 /* ---- from group to group ---- */
@@ -247,7 +242,7 @@ void tly_gpu_build_carries_apart(tly_gpu *g)
         .klass = word(g, 0),
         .number = local,
         .chunks = kir_get(b, KIR_ARG_CHUNKS),
-        .slots = kir_shared(b, pass->workgroup * slot_bytes(g)),
+        .slots = kir_shared(b, pass->workgroup * tly_gpu_slot_bytes(g->c.p)),
     };
     if (scans > 1) {
         m.number = kir_bin(b, KIR_UDIV, local, word(g, scans));

@@ -16,9 +16,9 @@ static unsigned ahead(const tly_gpu *g)
     return (unsigned)g->plan->segments;
 }
 
-/* Positions and elements of a trip that is fetched before the last one is done: as a GPU's plan has
- * them. */
-enum { LEAST_AHEAD = 16, MOST_AHEAD = 16 };
+/* Positions of a trip of one lane that is fetched before the last one is done: as GPUs' plans have
+ * it. */
+enum { FETCHED_AHEAD = 16 };
 
 typedef struct strip {
     const tly_gpu_row *row;
@@ -157,13 +157,13 @@ static void run_ahead(tly_gpu *g, strip *s, kir_value to, unsigned at_once)
 static void in_trips(tly_gpu *g, strip *s, kir_value count)
 {
     unsigned trip = ahead(g);
-    int two = trip >= LEAST_AHEAD && trip * g->lanes <= MOST_AHEAD;
-    if (two && g->c.in_bytes < 4)
+    int fetches_ahead = trip == FETCHED_AHEAD && g->lanes == 1;
+    if (fetches_ahead && g->c.in_bytes < 4)
         trip /= 2;
     kir_value whole = word(g, 0);
     if (trip > 1)
         whole = kir_bin(g->c.b, KIR_AND, count, word(g, -(int64_t)trip));
-    if (two) {
+    if (fetches_ahead) {
         kir_value before[KIR_MAX_CARRIED];
         kir_branch some;
         memcpy(before, s->state, states(g, s) * sizeof *before);

@@ -44,17 +44,14 @@ static uint32_t most_positions(const tly_gpu *g)
     return most / border > 0 ? most / border * border : border;
 }
 
-/* A middle pass goes from group to group of chunks by one invocation; 128 of 16 take as long for that
- * as for their memory. */
-enum { MOST_APART = 128 };
-
-/* Invocations of a middle pass: a row's own subgroup, or as many as share out the groups of chunks. */
+/* Invocations of a middle pass: a row's own subgroup, or as many as share out the groups of chunks.
+ * One of these goes from group to group; 128 of 16 take as long for that as for their memory. */
 static uint32_t carries_workgroup(const tly_gpu *g)
 {
     const tly_gpu_plan *p = g->plan;
     uint32_t workgroup = (uint32_t)p->workgroup;
     if (goes_apart(g))
-        return workgroup < MOST_APART ? workgroup : MOST_APART;
+        return workgroup < TLY_GPU_MOST_APART ? workgroup : TLY_GPU_MOST_APART;
     return p->template_id == TLY_GPU_SUBGROUPS ? g->caps->subgroup : workgroup;
 }
 

@@ -53,12 +53,31 @@ static inline unsigned tly_gpu_elements(const tly_gpu *g)
     return (unsigned)(g->plan->segments * g->plan->vector);
 }
 
-/* ---- words: i32 (address.c) ---- */
+/* ---- words: i32 ---- */
 
 static inline kir_value word(tly_gpu *g, int64_t v)
 {
     return kir_const(g->c.b, KIR_TYPE(KIR_I32, 1), (uint32_t)v);
 }
+
+/* ---- truths: i1 ---- */
+
+static inline kir_value yes(tly_gpu *g)
+{
+    return kir_const(g->c.b, KIR_TYPE(KIR_I1, 1), 1);
+}
+
+static inline kir_value both(tly_gpu *g, kir_value x, kir_value y)
+{
+    return kir_bin(g->c.b, KIR_AND, x, y);
+}
+
+static inline kir_value negated(tly_gpu *g, kir_value i1)
+{
+    return kir_bin(g->c.b, KIR_XOR, i1, yes(g));
+}
+
+/* ---- offsets, and what the launch says (address.c) ---- */
 
 /* A literal offset, and a word as an offset. */
 kir_value tly_gpu_offset(tly_gpu *g, int64_t bytes);
@@ -228,6 +247,9 @@ kir_value tly_gpu_class(tly_gpu *g, kir_value x);
 /* Products: the upper word of ||x| - 1|, 0 of what is zero, infinite or NaN. */
 kir_value tly_gpu_distance(tly_gpu *g, kir_value x);
 int tly_gpu_has_distance(const tly_gpu *g);
+/* Of what has told nothing of its distance: that of large finite elements, f32 or f64. All bits set
+ * would not do: tly_gpu_settled takes one more as the bits of a number, which then is -0. */
+enum { TLY_GPU_FAR = 0x7f000000 };
 /* i1: elements no farther from 1 move this prefix by their class alone: it is infinite, NaN, or of
  * products zero or so small that it rounds to itself. */
 kir_value tly_gpu_settled(tly_gpu *g, kir_value carry, kir_value distance);

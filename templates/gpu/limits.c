@@ -120,11 +120,13 @@ unsigned tly_gpu_slot_bytes(const tly_problem *p)
 }
 
 /* Bytes: slots in two halves, for each invocation or each lane group (gpu/team.c); in chunks the
- * records of up to 64 (gpu/carries.c), at most a slot's a scan and 16 more. */
+ * records of up to 64 (gpu/carries.c), at most a slot and 16 more, or of interleaved scans a slot
+ * for each invocation (gpu/carries_apart.c). */
 static int64_t exchange_bytes(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan)
 {
     int64_t slots = plan->scan == 0 ? plan->workgroup : plan->team / (int32_t)caps->subgroup;
-    int64_t slot = tly_gpu_slot_bytes(p), records = 64 * (slot * p->unit + 16);
+    int64_t slot = tly_gpu_slot_bytes(p);
+    int64_t records = p->unit > 1 ? TLY_GPU_MOST_APART * slot : 64 * (slot + 16);
     return 2 * slot * (slots + 1) + (plan->chunk > 0 ? records : 0);
 }
 

@@ -31,25 +31,10 @@ typedef struct tly_looker {
     kir_value ends;          /* i1: it is the last of its group */
     kir_value open;          /* i1: it has yet to publish the next group's base */
     kir_value totals, marks; /* of the group's tile of each lane, up to this one */
-    kir_value sums,
-        sound;      /* of totals from the group's first to the lane's; words: of use or not */
-    kir_value base; /* of its group */
+    kir_value sums;          /* of totals from the group's first to the lane's */
+    kir_value sound;         /* a word: that sum may be combined with bases */
+    kir_value base;          /* of its group */
 } tly_looker;
-
-static inline kir_value yes(tly_gpu *g)
-{
-    return kir_const(g->c.b, KIR_TYPE(KIR_I1, 1), 1);
-}
-
-static inline kir_value both(tly_gpu *g, kir_value x, kir_value y)
-{
-    return kir_bin(g->c.b, KIR_AND, x, y);
-}
-
-static inline kir_value negated(tly_gpu *g, kir_value i1)
-{
-    return kir_bin(g->c.b, KIR_XOR, i1, yes(g));
-}
 
 static inline kir_value is(tly_gpu *g, kir_value x, int64_t literal)
 {

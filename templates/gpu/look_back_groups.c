@@ -75,12 +75,12 @@ kir_value tly_look_sum(const tly_looker *s, kir_value number, kir_value *sound)
     return tly_team_from(g, s->team, s->sums, number);
 }
 
-/* A class as it stands; of a total its own, and its elements may be as far from 1 as any. */
+/* A class as it stands; of a total its own, and its elements may be far from 1. */
 static void add_classes(tly_gpu *g, kir_value *classes, kir_value total, kir_value mark)
 {
     kir_builder *b = g->c.b;
     kir_value good = is(g, mark, TLY_MARK_VALUE);
-    kir_value far = kir_select(b, good, word(g, (1 << TLY_UPPER_BITS) - 1),
+    kir_value far = kir_select(b, good, word(g, TLY_GPU_FAR >> (31 - TLY_UPPER_BITS)),
                                kir_bin(b, KIR_LSHR, mark, word(g, TLY_MARK_BITS)));
     classes[0] = tly_combine(&g->c, classes[0],
                              kir_select(b, good, tly_gpu_class(g, total), total));

@@ -11,9 +11,6 @@ enum { ZERO, ONE, LEAST_NORMAL, INFINITE, MINUS_INFINITE, MINUS_ONE, HALF, UP_ON
 /* For a highest result: above every float. */
 enum { BAD = 0x7fffffff };
 
-/* For a distance: that of large finite elements, f32 or f64. */
-enum { FAR = 0x7f000000 };
-
 /* As f32 and f64; the last two together take the least subnormal to 1. */
 static const uint64_t constants[][2] = {
     [ZERO] = { 0, 0 },
@@ -42,19 +39,9 @@ static kir_value compare(tly_gpu *g, kir_pred pred, kir_value x, unsigned which)
     return kir_cmp(g->c.b, pred, x, real(g, which));
 }
 
-static kir_value both(tly_gpu *g, kir_value x, kir_value y)
-{
-    return kir_bin(g->c.b, KIR_AND, x, y);
-}
-
 static kir_value either(tly_gpu *g, kir_value x, kir_value y)
 {
     return kir_bin(g->c.b, KIR_OR, x, y);
-}
-
-static kir_value negated(tly_gpu *g, kir_value i1)
-{
-    return kir_bin(g->c.b, KIR_XOR, i1, kir_const(g->c.b, KIR_TYPE(KIR_I1, 1), 1));
 }
 
 static kir_value finite(tly_gpu *g, kir_value x)
@@ -196,7 +183,7 @@ void tly_gpu_summary_join(tly_gpu *g, kir_value *summary, kir_value total, const
     summary[0] = tly_combine(&g->c, summary[0], tly_gpu_class(g, total));
     if (!tly_gpu_has_distance(g))
         return;
-    kir_value distance = kir_select(b, is_bad(g, range), range[1], word(g, FAR));
+    kir_value distance = kir_select(b, is_bad(g, range), range[1], word(g, TLY_GPU_FAR));
     summary[1] = kir_bin(b, KIR_UMAX, summary[1], distance);
 }
 

@@ -139,13 +139,12 @@ TALLY_API void tally_context_destroy(tally_context **context);
 
 typedef struct tally_kernel_options {
     size_t size;
-    const char *device; /**< NULL or "cpu": this CPU; "cpu:x86-64-v2" and so on: that level;
+    const char *device;  /**< NULL or "cpu": this CPU; "cpu:x86-64-v2" and so on: that level;
                               "vulkan": the best Vulkan device, a CPU that plays one last;
                               "vulkan:N": that one; or a part of a device's name */
-    const char *plan;   /**< overrides for experiments, "key=value,key=value"; NULL: none */
-    const char *
-        profile; /**< for tally_inspect and tally_context_warm: the text of a profile, a Vulkan device that need
-                              not be here; excludes `device`. NULL: none */
+    const char *plan;    /**< overrides for experiments, "key=value,key=value"; NULL: none */
+    const char *profile; /**< for tally_inspect and tally_context_warm: the text of a profile, a
+                              Vulkan device that need not be here; excludes `device`. NULL: none */
 } tally_kernel_options;
 
 #define TALLY_KERNEL_OPTIONS_INIT { sizeof(tally_kernel_options), NULL, NULL, NULL }
@@ -168,11 +167,11 @@ TALLY_API tally_status tally_kernel_create(tally_context *context,
  * `parallel`), so that their creations find them: each once, whoever else asks for it meanwhile, and
  * whatever `compile` says the full ones, but for TALLY_COMPILE_NEVER, which has them looked for in
  * packs and on disk alone. `options` are for all, and may be NULL; Vulkan devices may be named. For a
- * `profile` kernels are stored, in the disk cache or by `cache_save`, and not held on to. The
- * descriptors lie one behind the other, each as large as the first's `size` says. Where kernels cannot
- * be made the others are, and the status and the error are those of the first such descriptor, whose
- * place, from 0, the message begins with. TALLY_INVALID if one cannot be read. Blocks until
- * all is done; holds on to what fits into `cache_kernels`. Thread-safe.
+ * `profile` kernels are stored, in the disk cache or by `cache_save`, and not held on to: two threads
+ * may make one. The descriptors lie one behind the other, each as large as the first's `size` says.
+ * Where kernels cannot be made the others are, and the status and the error are those of the first
+ * such descriptor, whose place, from 0, the message begins with. TALLY_INVALID if one cannot be read.
+ * Blocks until all is done; holds on to what fits into `cache_kernels`. Thread-safe.
  */
 TALLY_API tally_status tally_context_warm(tally_context *context,
                                           const tally_descriptor *descriptors, size_t count,

@@ -29,8 +29,8 @@ typedef struct tally_vulkan_recording tally_vulkan_recording;
 
 /** A device of the caller's, which must outlive what is made of it. Kernels use only what
  *  `features` and `extensions` say was enabled: shaderInt64, shaderFloat64,
- *  storageBuffer16BitAccess, shaderFloat16, bufferDeviceAddress, subgroupSizeControl,
- *  computeFullSubgroups; VK_KHR_shader_float_controls below Vulkan 1.2. */
+ *  storageBuffer16BitAccess, storageBuffer8BitAccess, shaderFloat16, bufferDeviceAddress,
+ *  subgroupSizeControl, computeFullSubgroups; VK_KHR_shader_float_controls below Vulkan 1.2. */
 typedef struct tally_vulkan_host {
     size_t size;
     VkInstance instance;
