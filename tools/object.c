@@ -76,7 +76,8 @@ static int compile(const maker *m, const tly_batch_line *lines, size_t count, FI
 
 /* ---- the objects of an archive ---- */
 
-/* Lines of a member: as many whatever -j is, so that no byte depends on it. */
+/* Lines of a member: as many whatever -j is, so that no byte depends on it. 200 words for AVX2 took
+ * 5.4 s of processor time as one module, 6.0 by 16 lines, 6.8 by 4 (Emerald Rapids, busy). */
 enum { MEMBER_LINES = 16 };
 
 typedef struct work {
@@ -126,9 +127,7 @@ static void *make_some(void *state)
 static int make_members(const maker *m, tly_member *members, size_t count, size_t threads,
                         tly_report *report)
 {
-    work w = {
-        .maker = m, .members = members, .count = count, .failed = count, .report = report
-    };
+    work w = { .maker = m, .members = members, .count = count, .failed = count, .report = report };
     pthread_mutex_init(&w.lock, NULL);
     tly_crew_run(threads < count ? threads : count, make_some, &w);
     pthread_mutex_destroy(&w.lock);
@@ -175,9 +174,8 @@ static int make(const tly_options *options, const tly_targets *targets, const tl
     if (tally_context_create(&context, &m.context, &error) != TALLY_OK) {
         return tly_adopt(report, &error);
     }
-    const int status = outputs[kind].archive
-                           ? make_archive(&m, batch, threads, to, report)
-                           : compile(&m, batch->lines, batch->count, to, report);
+    const int status = outputs[kind].archive ? make_archive(&m, batch, threads, to, report)
+                                             : compile(&m, batch->lines, batch->count, to, report);
     tally_context_destroy(&m.context);
     return status;
 }
