@@ -126,19 +126,19 @@ tally_status tally_cache_visit(const char *folder, tally_cache_visitor visit, vo
     return status;
 }
 
-static int show_slot(const tly_pack *pack, uint64_t place, int64_t when, tally_cache_visitor visit,
+static int show_slot(tly_pack *pack, uint64_t place, int64_t when, tally_cache_visitor visit,
                      void *user)
 {
     char name[32];
     tly_pack_slot slot;
     void *bytes = tly_pack_at(pack, place, &slot);
-    tally_cache_entry shown = { .name = name, .bytes = slot.count, .used = when };
-    if (slot.count == 0) {
+    tally_cache_entry shown = { .name = name, .bytes = slot.squeezed.count, .used = when };
+    if (slot.squeezed.count == 0) {
         return 1;
     }
     snprintf(name, sizeof name, "%llu", (unsigned long long)place);
-    shown.fault = bytes == NULL ? "it is not in the file" : NULL;
-    return show(&shown, bytes, (size_t)slot.count, &slot.hash, visit, user);
+    shown.fault = bytes == NULL ? "it cannot be expanded" : NULL;
+    return show(&shown, bytes, slot.count, &slot.hash, visit, user);
 }
 
 tally_status tally_pack_visit(const char *path, tally_cache_visitor visit, void *user,

@@ -5,6 +5,7 @@
 
 #include "entry.h"
 #include "folder.h"
+#include "squeeze.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,6 +32,7 @@ const char *tly_pack_open(tly_pack *pack, const char *path)
     const char *why;
     uint64_t bytes;
     tly_pack_head h;
+    *pack = (tly_pack){ .slots = 0 };
     pack->file = tly_file_open(AT_FDCWD, path, &bytes, &why);
     if (pack->file < 0) {
         return why != NULL ? why : "";
@@ -43,6 +45,7 @@ const char *tly_pack_open(tly_pack *pack, const char *path)
         why = "its length";
     } else {
         pack->slots = h.slots;
+        memcpy(pack->dictionaries, h.dictionaries, sizeof h.dictionaries);
         return NULL;
     }
     tly_pack_close(pack);
@@ -55,12 +58,41 @@ void tly_pack_close(tly_pack *pack)
         close(pack->file);
     }
     pack->file = -1;
+    for (int i = 0; i < TLY_PACK_DICTIONARIES; i++) {
+        free(atomic_exchange(&pack->read[i], NULL));
+    }
+}
+
+/* From malloc; NULL without memory, or where it is not there. */
+static unsigned char *part(const tly_pack *pack, tly_pack_part part)
+{
+    unsigned char *bytes = malloc(part.count + (size_t)1);
+    if (bytes != NULL && !read_at(pack->file, bytes, part.count, part.at)) {
+        free(bytes);
+        return NULL;
+    }
+    return bytes;
+}
+
+/* Its bytes are NULL if it cannot be read. Of two threads that read it one keeps it. */
+static tly_dictionary dictionary(tly_pack *pack, uint32_t i)
+{
+    const tly_pack_part where = pack->dictionaries[i];
+    unsigned char *bytes = atomic_load(&pack->read[i]), *none = NULL;
+    if (bytes == NULL && where.count <= TLY_DICTIONARY_MOST) {
+        bytes = part(pack, where);
+        if (bytes != NULL && !atomic_compare_exchange_strong(&pack->read[i], &none, bytes)) {
+            free(bytes);
+            bytes = none;
+        }
+    }
+    return (tly_dictionary){ bytes, where.count };
 }
 
 /* The slot of a hash; its count is 0 if there is none. */
 static tly_pack_slot find(const tly_pack *pack, uint64_t hash)
 {
-    tly_pack_slot window[WINDOW] = { { 0, 0, 0 } };
+    tly_pack_slot window[WINDOW] = { { .hash = 0 } };
     uint64_t at = hash & (pack->slots - 1), most;
     for (uint64_t passed = 0; passed < pack->slots; passed += most) {
         most = pack->slots - at < WINDOW ? pack->slots - at : WINDOW; /* up to the table's end */
@@ -69,40 +101,44 @@ static tly_pack_slot find(const tly_pack *pack, uint64_t hash)
             break;
         }
         for (uint64_t i = 0; i < most; i++) {
-            if (window[i].count == 0 || window[i].hash == hash) {
+            if (window[i].squeezed.count == 0 || window[i].hash == hash) {
                 return window[i];
             }
         }
         at = (at + most) & (pack->slots - 1);
     }
-    return (tly_pack_slot){ 0, 0, 0 };
+    return (tly_pack_slot){ .hash = 0 };
 }
 
 /* NULL for a free one. */
-static void *bytes_of(const tly_pack *pack, const tly_pack_slot *s)
+static void *bytes_of(tly_pack *pack, const tly_pack_slot *s)
 {
-    if (s->count == 0 || s->count > TLY_ENTRY_MOST) {
+    if (s->squeezed.count == 0 || s->squeezed.count > TLY_ENTRY_MOST || s->count > TLY_ENTRY_MOST ||
+        s->dictionary >= TLY_PACK_DICTIONARIES) {
         return NULL;
     }
-    void *bytes = malloc((size_t)s->count);
-    if (bytes != NULL && !read_at(pack->file, bytes, (size_t)s->count, s->at)) {
+    const tly_dictionary d = dictionary(pack, s->dictionary);
+    unsigned char *squeezed = d.bytes != NULL ? part(pack, s->squeezed) : NULL;
+    unsigned char *bytes = squeezed != NULL ? malloc(s->count + (size_t)1) : NULL;
+    if (bytes != NULL && !tly_expand(d, squeezed, s->squeezed.count, bytes, s->count)) {
         free(bytes);
-        return NULL;
+        bytes = NULL;
     }
+    free(squeezed);
     return bytes;
 }
 
-void *tly_pack_read(const tly_pack *pack, uint64_t hash, size_t *count)
+void *tly_pack_read(tly_pack *pack, uint64_t hash, size_t *count)
 {
     const tly_pack_slot s = find(pack, hash);
     *count = (size_t)s.count;
     return bytes_of(pack, &s);
 }
 
-void *tly_pack_at(const tly_pack *pack, uint64_t place, tly_pack_slot *slot)
+void *tly_pack_at(tly_pack *pack, uint64_t place, tly_pack_slot *slot)
 {
     if (!read_at(pack->file, slot, sizeof *slot, sizeof(tly_pack_head) + place * sizeof *slot)) {
-        *slot = (tly_pack_slot){ 0, 0, 0 };
+        *slot = (tly_pack_slot){ .hash = 0 };
     }
     return bytes_of(pack, slot);
 }

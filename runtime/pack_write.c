@@ -2,24 +2,47 @@
 /* What a pack is made of; see pack.h. The command has this too, the library does not. */
 #include "pack.h"
 
+#include "entry.h"
+#include "squeeze_write.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-/* NULL if it is there already. */
-static tly_pack_slot *place(tly_pack_slot *slots, uint64_t slot_count, uint64_t hash)
+/* A pack on its way. */
+typedef struct writing {
+    const tly_packed_entry **sorted;
+    size_t entries, at;
+    char *bytes; /* head, slots, and what is behind them up to `at` */
+    tly_pack_head head;
+} writing;
+
+/* ---- the order ---- */
+
+static const char *device_of(const tly_packed_entry *entry)
 {
-    uint64_t i = hash & (slot_count - 1);
-    while (slots[i].count != 0 && slots[i].hash != hash) {
-        i = (i + 1) & (slot_count - 1);
-    }
-    return slots[i].count == 0 ? &slots[i] : NULL;
+    tly_stored stored;
+    return tly_entry_read(entry->bytes, entry->count, &stored) == NULL ? stored.device : "";
 }
 
-static int by_hash(const void *a, const void *b)
+/* The same bytes in whatever order kernels were made. */
+static int by_device(const void *a, const void *b)
 {
     const tly_packed_entry *x = *(const tly_packed_entry *const *)a;
     const tly_packed_entry *y = *(const tly_packed_entry *const *)b;
-    return (x->hash > y->hash) - (x->hash < y->hash);
+    const int order = strcmp(device_of(x), device_of(y));
+    return order != 0           ? order
+           : x->hash != y->hash ? (x->hash > y->hash) - (x->hash < y->hash)
+                                : (x > y) - (x < y);
+}
+
+/* Behind the last entry of the device that sorted[from] is for. */
+static size_t end_of(const writing *w, size_t from)
+{
+    const char *device = device_of(w->sorted[from]);
+    while (from < w->entries && strcmp(device_of(w->sorted[from]), device) == 0) {
+        from++;
+    }
+    return from;
 }
 
 /* Half of the slots are free at most, and a quarter at least. */
@@ -32,45 +55,98 @@ static uint64_t slots_for(size_t entries)
     return slots;
 }
 
-static size_t fill(const tly_packed_entry *const *sorted, size_t entries, uint64_t slot_count,
-                   char *bytes, size_t at)
+/* ---- written ---- */
+
+/* NULL if it is there already. */
+static tly_pack_slot *place(const writing *w, uint64_t hash)
 {
-    tly_pack_slot *slots = (tly_pack_slot *)(void *)(bytes + sizeof(tly_pack_head));
-    for (size_t i = 0; i < entries; i++) {
-        tly_pack_slot *s = place(slots, slot_count, sorted[i]->hash);
-        if (s != NULL) {
-            *s = (tly_pack_slot){ sorted[i]->hash, at, sorted[i]->count };
-            memcpy(bytes + at, sorted[i]->bytes, sorted[i]->count);
-            at += sorted[i]->count;
+    tly_pack_slot *slots = (tly_pack_slot *)(void *)(w->bytes + sizeof(tly_pack_head));
+    uint64_t i = hash & (w->head.slots - 1);
+    while (slots[i].squeezed.count != 0 && slots[i].hash != hash) {
+        i = (i + 1) & (w->head.slots - 1);
+    }
+    return slots[i].squeezed.count == 0 ? &slots[i] : NULL;
+}
+
+static void put_entry(writing *w, const tly_packed_entry *entry, tly_squeezer *squeezer,
+                      uint32_t dictionary)
+{
+    tly_pack_slot *s = place(w, entry->hash);
+    if (s == NULL) {
+        return;
+    }
+    const size_t count = tly_squeeze(squeezer, entry->bytes, entry->count,
+                                     (unsigned char *)w->bytes + w->at);
+    *s = (tly_pack_slot){
+        entry->hash, { (uint32_t)w->at, (uint32_t)count }, (uint32_t)entry->count, dictionary
+    };
+    w->at += count;
+}
+
+/* The entries from `from` on, before `end`. 0: no memory. */
+static int put_entries(writing *w, size_t from, size_t end, uint32_t number)
+{
+    unsigned char *bytes = (unsigned char *)w->bytes + w->at;
+    size_t all = 0, most = 0;
+    for (size_t i = from; i < end; i++) {
+        all += w->sorted[i]->count;
+        most = w->sorted[i]->count > most ? w->sorted[i]->count : most;
+    }
+    const tly_dictionary d = { bytes, tly_dictionary_make(w->sorted + from, end - from, bytes,
+                                                          tly_dictionary_most(all)) };
+    tly_squeezer *squeezer = tly_squeezer_new(d, most);
+    if (squeezer == NULL) {
+        return 0;
+    }
+    w->head.dictionaries[number] = (tly_pack_part){ (uint32_t)w->at, (uint32_t)d.count };
+    w->at += d.count;
+    for (size_t i = from; i < end; i++) {
+        put_entry(w, w->sorted[i], squeezer, number);
+    }
+    tly_squeezer_free(squeezer);
+    return 1;
+}
+
+static int put_all(writing *w)
+{
+    uint32_t number = 0;
+    for (size_t from = 0, end; from < w->entries; from = end, number++) {
+        end = number + 1 < TLY_PACK_DICTIONARIES ? end_of(w, from) : w->entries;
+        if (!put_entries(w, from, end, number)) {
+            return 0;
         }
     }
-    return at;
+    w->head.bytes = w->at;
+    w->head.checksum = tly_pack_sum(&w->head);
+    memcpy(w->bytes, &w->head, sizeof w->head);
+    return 1;
 }
 
 void *tly_pack_write(const tly_packed_entry *entries, size_t entry_count, size_t *count)
 {
-    const uint64_t slots = slots_for(entry_count);
-    const size_t front = sizeof(tly_pack_head) + (size_t)slots * sizeof(tly_pack_slot);
-    size_t room = front;
+    writing w = { .entries = entry_count,
+                  .head = { .magic = TLY_PACK_MAGIC, .slots = slots_for(entry_count) } };
+    size_t room = w.at = sizeof w.head + (size_t)w.head.slots * sizeof(tly_pack_slot), all = 0;
     for (size_t i = 0; i < entry_count; i++) {
-        room += entries[i].count;
+        room += tly_squeezed_most(entries[i].count);
+        all += entries[i].count;
     }
-    char *bytes = calloc(1, room);
-    const tly_packed_entry **sorted = calloc(entry_count + 1, sizeof *sorted);
-    if (bytes == NULL || sorted == NULL) {
-        free(bytes);
-        free(sorted);
+    room += tly_dictionary_most(all) * TLY_PACK_DICTIONARIES;
+    w.bytes = room <= UINT32_MAX ? calloc(1, room) : NULL;
+    w.sorted = calloc(entry_count + 1, sizeof *w.sorted);
+    int good = w.bytes != NULL && w.sorted != NULL;
+    for (size_t i = 0; i < entry_count && good; i++) {
+        w.sorted[i] = &entries[i];
+    }
+    if (good) {
+        qsort(w.sorted, entry_count, sizeof *w.sorted, by_device);
+        good = put_all(&w);
+    }
+    free(w.sorted);
+    if (!good) {
+        free(w.bytes);
         return NULL;
     }
-    for (size_t i = 0; i < entry_count; i++) {
-        sorted[i] = &entries[i];
-    }
-    /* The same bytes in whatever order kernels were made. */
-    qsort(sorted, entry_count, sizeof *sorted, by_hash);
-    *count = fill(sorted, entry_count, slots, bytes, front);
-    tly_pack_head h = { TLY_PACK_MAGIC, slots, *count, 0 };
-    h.checksum = tly_pack_sum(&h);
-    memcpy(bytes, &h, sizeof h);
-    free(sorted);
-    return bytes;
+    *count = w.at;
+    return w.bytes;
 }

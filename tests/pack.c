@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packs give what is in them, or nothing: every entry by its hash; damage to every byte and ends at
- * every byte; files that others could have written; several packs, some of which are not there. A
+ * Packs give what is in them, or nothing: every entry by its hash; what was squeezed, whatever it is; damage to
+ * every byte, ends at every byte, and lies; files that others could have written; several packs, some of which are not there. A
  * plain program; exit status 0: right. What only root can try is said, and not tried, without.
  */
 #include "disk.h"
 
 #include "../runtime/hash.h"
 #include "../runtime/pack.h"
+#include "../runtime/squeeze_write.h"
+#include "splitmix.h"
 
 static char path[PATH_MAX], missing[PATH_MAX];
 
@@ -73,6 +75,79 @@ static void has_one_order(void)
     free(made[1]);
 }
 
+/* --- squeezed ---------------------------------------------------------------------------------- */
+
+enum { PIECE = 3000, WORDS = 2048 };
+
+/* Bytes in which much, little or nothing comes again, from the dictionary too. */
+static void draw(uint64_t *random, tly_dictionary dictionary, unsigned char *bytes, size_t count)
+{
+    const uint64_t likely = tly_splitmix(random) % 4;
+    for (size_t i = 0; i < count;) {
+        const size_t most = count - i,
+                     n = 1 + tly_splitmix(random) % (tly_splitmix(random) % 8 ? 40 : 900);
+        const size_t copied = n < most ? n : most;
+        const int old = tly_splitmix(random) % 4 < likely && i > 0;
+        const int known = tly_splitmix(random) % 4 < likely && copied <= dictionary.count;
+        const size_t from = tly_splitmix(random) % (old ? i : dictionary.count - copied + 1);
+        for (size_t k = 0; k < copied; k++) {
+            bytes[i + k] = old     ? bytes[from + k]
+                           : known ? dictionary.bytes[from + k]
+                                   : (unsigned char)tly_splitmix(random);
+        }
+        i += copied;
+    }
+}
+
+/* Nothing is written behind the end; returns whether it was expanded. */
+static int expands(tly_dictionary d, const unsigned char *from, size_t bytes, unsigned char *to,
+                   size_t count)
+{
+    memset(to + count, 0xa5, 16);
+    const int good = tly_expand(d, from, bytes, to, count);
+    for (int i = 0; i < 16; i++) {
+        EXPECT(to[count + (size_t)i] == 0xa5, "written behind %zu bytes", count);
+    }
+    return good;
+}
+
+static void squeezes(uint64_t seed)
+{
+    static unsigned char known[WORDS], bytes[PIECE], again[PIECE + 16];
+    uint64_t random = seed;
+    for (int i = 0; i < WORDS; i++) {
+        known[i] = (unsigned char)tly_splitmix(&random);
+    }
+    const tly_dictionary d = { known, seed % 3 ? WORDS : 0 };
+    const size_t count = seed % 5 ? tly_splitmix(&random) % (PIECE + 1) : (size_t)(seed % 40);
+    draw(&random, d, bytes, count);
+    unsigned char *squeezed = malloc(tly_squeezed_most(count));
+    tly_squeezer *squeezer = tly_squeezer_new(d, PIECE);
+    size_t size = tly_squeeze(squeezer, bytes, count, squeezed);
+    EXPECT(size == tly_squeeze(squeezer, bytes, count, squeezed), "seed %d", (int)seed);
+    EXPECT(size <= tly_squeezed_most(count), "seed %d: %zu", (int)seed, size);
+    /* What ASan sees the ends of. */
+    squeezed = realloc(squeezed, size + !size);
+    EXPECT(expands(d, squeezed, size, again, count) && memcmp(again, bytes, count) == 0, "seed %d",
+           (int)seed);
+    EXPECT(count == 0 || !expands(d, squeezed, size, again, count - 1), "seed %d", (int)seed);
+    EXPECT(count == PIECE || !expands(d, squeezed, size, again, count + 1), "seed %d", (int)seed);
+    for (int i = 0; i < 20 && size > 0; i++) {
+        unsigned char *part = malloc(size);
+        const size_t end = tly_splitmix(&random) % size;
+        memcpy(part, squeezed, size);
+        part = realloc(part, end + !end);
+        EXPECT(!expands(d, part, end, again, count), "seed %d: %zu of %zu", (int)seed, end, size);
+        free(part);
+    }
+    for (int i = 0; i < 20 && size > 0; i++) {
+        squeezed[tly_splitmix(&random) % size] ^= (unsigned char)(1 + tly_splitmix(&random) % 255);
+        expands(d, squeezed, size, again, count); /* to whatever it may be */
+    }
+    free(squeezed);
+    tly_squeezer_free(squeezer);
+}
+
 /* --- kernels ----------------------------------------------------------------------------------- */
 
 static tly_packed_entry kept;
@@ -135,6 +210,78 @@ static void is_used_and_judged(void)
     free(bytes);
 }
 
+enum { ALIKE = 60 };
+
+static tly_pack_slot *slot_of(char *bytes, uint64_t hash)
+{
+    tly_pack_slot *slot = (tly_pack_slot *)(void *)(bytes + sizeof(tly_pack_head));
+    while (slot->hash != hash) {
+        slot++;
+    }
+    return slot;
+}
+
+/* Many that are alike, so that there is a dictionary. */
+static char *pack_of_many(size_t *size)
+{
+    tly_packed_entry entries[ALIKE];
+    for (uint64_t i = 0; i < ALIKE; i++) {
+        entries[i] = (tly_packed_entry){ kept.hash + i * i, kept.bytes, kept.count };
+    }
+    return tly_pack_write(entries, ALIKE, size);
+}
+
+static void is_squeezed_and_judged(void)
+{
+    size_t size;
+    char *bytes = pack_of_many(&size);
+    const tly_pack_head *head = (const tly_pack_head *)(void *)bytes;
+    const tly_pack_part known = head->dictionaries[0];
+    HOLDS(known.count > 0 && head->dictionaries[1].count == 0);
+    EXPECT(size < ALIKE * kept.count / 2, "%zu bytes", size);
+    write_file(bytes, size);
+    HOLDS(ask_pack() == LOADED);
+    size_t missed = 0;
+    for (size_t i = known.at; i < known.at + known.count; i++) {
+        bytes[i] ^= (char)(1 << i % 8);
+        write_file(bytes, size);
+        missed += ask_pack() == MADE; /* else right */
+        bytes[i] ^= (char)(1 << i % 8);
+    }
+    EXPECT(missed > 0, "the dictionary does not matter");
+    tly_pack_slot *slot = slot_of(bytes, kept.hash);
+    const tly_pack_slot true_slot = *slot;
+    tly_pack_slot lies[12];
+    for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
+        lies[i] = true_slot;
+    }
+    lies[0].count++;
+    lies[1].count--;
+    lies[2].count = UINT32_MAX;
+    lies[3].count = 0;
+    lies[4].squeezed.count++;
+    lies[5].squeezed.count--;
+    lies[6].squeezed.count = UINT32_MAX;
+    lies[7].squeezed.at = (uint32_t)size - 1;
+    lies[8].squeezed.at = UINT32_MAX;
+    lies[9].dictionary = 1;
+    lies[10].dictionary = TLY_PACK_DICTIONARIES;
+    lies[11].dictionary = UINT32_MAX;
+    for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
+        *slot = lies[i];
+        write_file(bytes, size);
+        EXPECT(ask_pack() == MADE, "lie %zu", i);
+    }
+    *slot = true_slot;
+    for (size_t i = 0; i < size; i += 1 + i / 32) {
+        write_file(bytes, i);
+        EXPECT(ask_pack() == MADE, "%zu bytes of %zu", i, size);
+    }
+    write_file(bytes, size);
+    HOLDS(ask_pack() == LOADED);
+    free(bytes);
+}
+
 static void is_trusted(void)
 {
     static const struct {
@@ -179,10 +326,14 @@ int main(void)
     finds_all(1);
     finds_all(MANY);
     has_one_order();
+    for (uint64_t seed = 1; seed <= 400; seed++) {
+        squeezes(seed);
+    }
     remove(path);
     make_entry();
     HOLDS(ask_pack() == MADE);
     is_used_and_judged();
+    is_squeezed_and_judged();
     is_trusted();
     free((void *)(uintptr_t)kept.bytes);
     return end_disk("pack");

@@ -46,8 +46,10 @@ static tally_status join(const tly_gpu_artefact *a, tly_piece *made, tally_error
         return tly_out_of_memory(error, "a kernel", most);
     }
     memcpy(bytes, &f, sizeof f);
-    made->count = sizeof f + tly_words_squeeze((const uint32_t *const *)a->words, a->word_count,
-                                               TLY_GPU_PASSES, bytes + sizeof f);
+    made->count = sizeof f;
+    for (int i = 0; i < TLY_GPU_PASSES; i++) {
+        made->count += tly_words_write(a->words[i], a->word_count[i], bytes + made->count);
+    }
     made->bytes = bytes;
     return TALLY_OK;
 }
@@ -151,7 +153,8 @@ static int sound(const front *f)
 static tally_status expand(const front *f, const tly_piece *made, uint32_t **words,
                            tally_error *error)
 {
-    size_t count = 0, at = 0;
+    const unsigned char *from = (const unsigned char *)made->bytes + sizeof *f;
+    size_t left = made->count - sizeof *f, count = 0, at = 0;
     for (int i = 0; i < TLY_GPU_PASSES; i++) {
         count += f->word_count[i];
     }
@@ -159,9 +162,10 @@ static tally_status expand(const front *f, const tly_piece *made, uint32_t **wor
     if (*words == NULL) {
         return tly_out_of_memory(error, "modules", count * sizeof **words);
     }
-    tly_words_expand((const unsigned char *)made->bytes + sizeof *f, made->count - sizeof *f,
-                     *words, count);
     for (uint32_t i = 0; i < f->launch.passes; at += f->word_count[i++]) {
+        const size_t used = tly_words_read(from, left, *words + at, f->word_count[i]);
+        from += used;
+        left -= used;
         if ((*words)[at] != 0x07230203) {
             free(*words);
             return tly_fail(error, TALLY_INTERNAL, "device", "the generator's modules are bad");

@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words of SPIR-V as they are stored, in about a quarter of their bytes. */
+/* Words of SPIR-V as they are stored, in half of their bytes and so that packs find what modules have in common. */
 #ifndef TLY_WORDS_H
 #define TLY_WORDS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of so many words at most: 40 bits each, none of which takes more than 12.1 (a probability of
- * 15 in 2^16). */
+/* Bytes of so many words at most. */
 static inline size_t tly_words_most(size_t count)
 {
-    return 64 * count + 8;
+    return 5 * count;
 }
 
-/* Writes the words of each module, one behind the other, to `bytes`; returns how many bytes. */
-size_t tly_words_squeeze(const uint32_t *const *words, const size_t *counts, size_t modules,
-                         unsigned char *bytes);
+/* Writes a module's words to `bytes`; returns how many bytes. */
+size_t tly_words_write(const uint32_t *words, size_t count, unsigned char *bytes);
 
-/* Any bytes make some words. */
-void tly_words_expand(const unsigned char *bytes, size_t length, uint32_t *words, size_t count);
+/* Any bytes make some words. Returns how many bytes they took. */
+size_t tly_words_read(const unsigned char *bytes, size_t length, uint32_t *words, size_t count);
 
 #endif
