@@ -8,10 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* On 566 modules 64 places and 512 bytes save 2 % of what they take, in four times the time (Emerald Rapids). */
 enum {
-    BITS = 16,     /* of the hash of four bytes */
-    TRIED = 16,    /* places with it */
-    ENOUGH = 128   /* a copy so long is taken */
+    BITS = 16,   /* of the hash of four bytes */
+    TRIED = 16,  /* places with it */
+    PLENTY = 24, /* bytes copied from as far back as before: no other place is looked for */
+    ENOUGH = 64  /* bytes copied: no shorter copy is considered, nor what begins inside */
 };
 
 /* How a place in the bytes is best come to. */
@@ -106,7 +108,8 @@ static void lead(way *to, const way *step)
     }
 }
 
-static void lead_again(const tly_squeezer *s, uint32_t i)
+/* Returns how long it is at most. */
+static size_t lead_again(const tly_squeezer *s, uint32_t i)
 {
     const way *w = &s->ways[i];
     const size_t here = s->dictionary + i;
@@ -116,6 +119,7 @@ static void lead_again(const tly_squeezer *s, uint32_t i)
         step.cost = w->cost + 1 + more(n - TLY_SQUEEZE_LEAST_AGAIN, TLY_SQUEEZE_COPIED);
         lead(&s->ways[i + n], &step);
     }
+    return most;
 }
 
 /* Of several places the nearest for each length. Returns the longest. */
@@ -159,8 +163,8 @@ static void find_ways(tly_squeezer *s, uint32_t count)
     for (uint32_t i = 0, skip = 0; i < count; i++) {
         if (i >= skip && s->ways[i].cost != UINT32_MAX) {
             lead_literal(s, i);
-            lead_again(s, i);
-            const size_t longest = lead_copies(s, i);
+            const size_t again = lead_again(s, i);
+            const size_t longest = again >= PLENTY ? again : lead_copies(s, i);
             skip = longest > ENOUGH ? i + (uint32_t)longest : skip;
         }
         if (s->dictionary + i + TLY_SQUEEZE_LEAST <= s->end) {
