@@ -217,8 +217,9 @@ static unsigned char *put(unsigned char *to, const unsigned char *from, size_t l
                           const way *copy, size_t copied)
 {
     const int again = copy != NULL && copy->again;
-    const size_t above =
-        copy == NULL ? 0 : copied - (again ? TLY_SQUEEZE_LEAST_AGAIN : TLY_SQUEEZE_LEAST);
+    const size_t above = copy == NULL
+                             ? 0
+                             : copied - (again ? TLY_SQUEEZE_LEAST_AGAIN : TLY_SQUEEZE_LEAST);
     *to++ = (unsigned char)((again ? TLY_SQUEEZE_AGAIN : 0) |
                             field(literals, TLY_SQUEEZE_LITERALS) << 4 |
                             field(above, TLY_SQUEEZE_COPIED));

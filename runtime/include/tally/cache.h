@@ -32,8 +32,8 @@ typedef struct tally_cache_entry {
     const char *device; /**< such as "cpu:x86-64-v3", with " tuned" behind it where
                               tally_cache_keep put the entry; "" in a broken entry */
     const char *fault;  /**< what is wrong with it, so that it is never used; NULL: nothing */
-    uint64_t bytes;     /**< that it takes, in blocks of 4096; in a pack, squeezed as it lies there */
-    int64_t used;       /**< when it was last used, in seconds since 1970 */
+    uint64_t bytes; /**< that it takes, in blocks of 4096; in a pack, squeezed as it lies there */
+    int64_t used;   /**< when it was last used, in seconds since 1970 */
 } tally_cache_entry;
 
 /** Returns 0 to go on. */
