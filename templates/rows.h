@@ -33,12 +33,12 @@ typedef struct tly_rows {
     kir_value work, input, buffer; /* scratch: a step done again, staged input, output, ... */
     kir_value pad;                 /* ... a step of neutral values, as input, ... */
     kir_value wides;               /* ... a segment's results as accumulators, where `later`, ... */
-    kir_value patience;            /* ... and, where `lifts`, how many rows will be lifted at once */
-    kir_value ahead;               /* bytes to prefetch ahead */
-    kir_value length, group;       /* rows scanned at a time */
-    kir_value only_total;          /* i1, where `totals`: nothing else is wanted */
-    kir_value few_steps;           /* i1, where `lifts`: rows are so short */
-    kir_value low;                 /* where `lows`, i32: magnitudes below it are small, as bits */
+    kir_value patience;      /* ... and, where `lifts`, how many rows will be lifted at once */
+    kir_value ahead;         /* bytes to prefetch ahead */
+    kir_value length, group; /* rows scanned at a time */
+    kir_value only_total;    /* i1, where `totals`: nothing else is wanted */
+    kir_value few_steps;     /* i1, where `lifts`: rows are so short */
+    kir_value low;           /* where `lows`, i32: magnitudes below it are small, as bits */
 } tly_rows;
 
 /* Where a scan stands. What comes next continues the true prefixes, whatever the way:
@@ -78,11 +78,11 @@ void tly_rows_go_along(tly_rows *r, tly_rows_block *k, tly_stream *out, kir_valu
 
 /* A row's part in a block. */
 typedef struct tly_rows_segment {
-    kir_value in;    /* its input in memory */
-    kir_value to;    /* where its results go: the buffer, or their place in memory ... */
-    kir_value lines; /* ... which, where this (i1, or 0) says so, is whole lines past the cache */
+    kir_value in;     /* its input in memory */
+    kir_value to;     /* where its results go: the buffer, or their place in memory ... */
+    kir_value lines;  /* ... which, where this (i1, or 0) says so, is whole lines past the cache */
     kir_value lifted; /* i1, or 0: results stay in scratch, as accumulators */
-    kir_value count; /* elements */
+    kir_value count;  /* elements */
     /* From the step at this element on (0: never), each sends lines of the stream's buffer that
      * were written a few steps before. */
     kir_value leaves;
@@ -255,7 +255,6 @@ void tly_rows_run(tly_rows *r, const tly_rows_segment *g, const tly_rows_source 
 /* Where `later`: results as accumulators, from element i of the segment on. */
 kir_value tly_rows_wides_at(tly_rows *r, kir_value i);
 /* They go where they belong, narrowed: elements [0, count); `most`, unless NULL: they are lifted. */
-void tly_rows_store_later(tly_rows *r, const tly_rows_segment *g, kir_value count,
-                          kir_value *most);
+void tly_rows_store_later(tly_rows *r, const tly_rows_segment *g, kir_value count, kir_value *most);
 
 #endif

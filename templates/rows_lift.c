@@ -10,11 +10,11 @@
 #include "rows.h"
 
 enum {
-    SCALE = 110,       /* 128 uniform numbers come to less than 2^-236 once in a thousand times */
-    MOST = 128,        /* elements; of more, uniform numbers fall out of this range, too */
-    PATIENCE = 64,     /* rows; of masks (a zero in 50 elements) one in ten falls */
-    BIAS = 127,        /* an f32's exponent of 1 */
-    NORMAL = -126,     /* its least normal number */
+    SCALE = 110,   /* 128 uniform numbers come to less than 2^-236 once in a thousand times */
+    MOST = 128,    /* elements; of more, uniform numbers fall out of this range, too */
+    PATIENCE = 64, /* rows; of masks (a zero in 50 elements) one in ten falls */
+    BIAS = 127,    /* an f32's exponent of 1 */
+    NORMAL = -126, /* its least normal number */
 };
 
 static const uint64_t sign = 0x80000000;

@@ -241,8 +241,7 @@ static void keep_or_store(tly_rows *r, const tly_rows_segment *g, kir_value i, k
 }
 
 /* As wide as the machine's vectors are, whatever the windows'. */
-void tly_rows_store_later(tly_rows *r, const tly_rows_segment *g, kir_value count,
-                          kir_value *most)
+void tly_rows_store_later(tly_rows *r, const tly_rows_segment *g, kir_value count, kir_value *most)
 {
     tly_build c = *r->c;
     tly_rows whole = *r;
