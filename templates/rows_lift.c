@@ -122,28 +122,56 @@ static kir_value has_fallen(tly_rows *r, const tly_rows_state *s)
     return kir_any(c->b, kir_cmp(c->b, KIR_ULT, less, like(r, less, power(NORMAL + SCALE))));
 }
 
+/* i1s: a turn that was lifted, and one that was not, came to nothing. */
+static kir_value settle_lifted(tly_rows *r, const tly_rows_segment *g, kir_value count,
+                               const tly_rows_state *s, kir_value raised, const tly_rows_turn *t)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    tly_rows_segment still = *g;
+    kir_value most;
+    still.leaves = 0;
+    tly_rows_store_later(r, &still, count, &most);
+    kir_value bad = kir_bin(b, KIR_OR, is_endless(r, most), raised);
+    kir_value fallen = kir_bin(b, KIR_OR, t->again, has_fallen(r, s));
+    kir_value next = kir_select(b, fallen, imm(c, PATIENCE), sub(c, patience(r), imm(c, 1)));
+    kir_store(b, r->patience, 0, kir_select(b, bad, imm(c, 0), next), 8, 0);
+    return bad;
+}
+
+static kir_value settle_plain(tly_rows *r, kir_value flags)
+{
+    kir_builder *b = r->c->b;
+    kir_type word = KIR_TYPE(KIR_I32, 1);
+    kir_value under = kir_bin(b, KIR_AND, flags, kir_const(b, word, KIR_UNDERFLOWED));
+    under = kir_cmp(b, KIR_NE, under, kir_const(b, word, 0));
+    return kir_bin(b, KIR_AND, r->few_steps, under);
+}
+
 void tly_rows_settle(tly_rows *r, const tly_rows_segment *g, kir_value count,
                      const tly_rows_state *s, kir_value *flags, tly_rows_turn *t)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
-    kir_type word = KIR_TYPE(KIR_I32, 1);
-    kir_value none = kir_const(b, word, 0), most;
-    tly_rows_segment still = *g;
-    kir_branch up;
-    still.leaves = 0;
-    kir_if(b, &up, t->up);
-    tly_rows_store_later(r, &still, count, &most);
-    kir_value bad = kir_bin(b, KIR_OR, is_endless(r, most), kir_cmp(b, KIR_NE, *flags, none));
-    kir_value fallen = kir_bin(b, KIR_OR, t->again, has_fallen(r, s));
-    kir_value next = kir_select(b, fallen, imm(c, PATIENCE), sub(c, patience(r), imm(c, 1)));
-    kir_store(b, r->patience, 0, kir_select(b, bad, imm(c, 0), next), 8, 0);
-    kir_else(b, &up, 1, &bad);
-    if (r->later)
+    kir_value none = kir_const(b, KIR_TYPE(KIR_I32, 1), 0);
+    kir_value v[2], same[2] = { kir_const(b, KIR_TYPE(KIR_I1, 1), 0), none };
+    kir_branch way, some;
+    if (r->later) {
+        kir_if(b, &way, tly_not(c, t->up));
         tly_rows_store_later(r, g, count, NULL);
-    kir_value under = kir_bin(b, KIR_AND, *flags, kir_const(b, word, KIR_UNDERFLOWED));
-    kir_value fell = kir_bin(b, KIR_AND, r->few_steps, kir_cmp(b, KIR_NE, under, none));
-    kir_if_end(b, &up, 1, &fell);
-    t->bad = up.result[0];
-    *flags = kir_select(b, kir_bin(b, KIR_OR, t->up, t->bad), none, *flags);
+        kir_if_end(b, &way, 0, NULL);
+    }
+    kir_value raised = kir_cmp(b, KIR_NE, *flags, none);
+    kir_if(b, &some, kir_bin(b, KIR_OR, t->up, raised));
+    kir_if(b, &way, t->up);
+    v[0] = settle_lifted(r, g, count, s, raised, t);
+    kir_else(b, &way, 1, v);
+    v[0] = settle_plain(r, *flags);
+    kir_if_end(b, &way, 1, v);
+    v[0] = way.result[0];
+    v[1] = kir_select(b, kir_bin(b, KIR_OR, t->up, v[0]), none, *flags);
+    kir_else(b, &some, 2, v);
+    kir_if_end(b, &some, 2, same);
+    t->bad = some.result[0];
+    *flags = some.result[1];
 }
