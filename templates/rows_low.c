@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rows template: steps in which a product is small. An instruction that makes or takes a
- * subnormal f32 takes 100 cycles and more on Intel's cores, whether it is flushed to zero or not. So
+ * subnormal f32 takes 100 cycles and more on Intel's cores. So
  * from 2^-60 on, which few steps leave below the normal numbers at once, results are made times 2^64
  * first, which are the same bits; and where they leave that range, in f64, which has no such numbers
  * there, and turning them into f32 costs nothing. docs/range.md has the reasons.
