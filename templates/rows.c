@@ -224,7 +224,9 @@ static void lay_out(tly_rows *r, tly_launch *launch)
     int64_t work = buffer + elements * c->out_bytes + TLY_CONGRUENT_BYTES;
     int64_t zero, pad = round_up(work + tly_rows_work_bytes(r), 64);
     int64_t wides = pad + round_up(tly_rows_pad_bytes(r, &zero), 64);
-    launch->scratch_bytes = wides + (r->later ? (r->block + r->step) * c->acc_bytes : 0);
+    int64_t kept = r->later ? r->block : r->lifts ? tly_rows_lift_elements(r) : -r->step;
+    int64_t patience = wides + round_up((kept + r->step) * c->acc_bytes, 64);
+    launch->scratch_bytes = patience + (r->lifts ? 64 : 0);
     if (tly_stored_step(c) < 0) /* element 0 is the highest */
         buffer += (elements - 1) * c->out_bytes;
     kir_value scratch = kir_get(c->b, KIR_ARG_SCRATCH);
@@ -235,6 +237,7 @@ static void lay_out(tly_rows *r, tly_launch *launch)
     r->work = kir_ptradd(c->b, scratch, imm(c, work));
     r->pad = kir_ptradd(c->b, scratch, imm(c, pad + zero));
     r->wides = kir_ptradd(c->b, scratch, imm(c, wides));
+    r->patience = kir_ptradd(c->b, scratch, imm(c, patience));
 }
 
 /* Dense rows that fill less than half a block go together, with room for a step's overhang. */
@@ -280,6 +283,7 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
              c->t->slow_subnormals;
     r.ends_by_flags = r.quick && r.unit > 1 && keeps_flags(c);
     r.later = (r.by_flags || r.ends_by_flags) && tly_narrow_raises(c);
+    r.lifts = r.lows;
     r.direct_in = tly_loads_vectors(c) && c->p->in_step != 0;
     r.direct_out = c->p->out_step != TLY_ANY_STEP;
     lay_out(&r, launch);
@@ -295,6 +299,10 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
     r.group = imm(c, 1);
     if (c->p->dense)
         r.group = rows_at_a_time(&r);
+    if (r.lifts)
+        tly_rows_begin_lift(&r);
+    if (r.lows)
+        tly_rows_begin_low(&r);
     if (r.chunk == 0) {
         build_scan(&r);
         kir_return(b, imm(c, 0));

@@ -25,16 +25,20 @@ typedef struct tly_rows {
     int ends_by_flags;             /* 1: what is seen are neither zeros nor infinities */
     int watches;                   /* 1: partial results may leave the range */
     int lows;                      /* 1: small products are made in another way (rows_low.c) */
+    int lifts;                     /* 1: those of a few steps' rows in a third (rows_lift.c) */
     int totals;                    /* 1: a chunk's total is another value than its last result */
     int64_t step, block, chunk;    /* elements */
     int64_t widest;                /* elements of a step, quick or careful */
     int direct_in, direct_out;     /* vectors of input can be read, of output written, in place */
     kir_value work, input, buffer; /* scratch: a step done again, staged input, output, ... */
     kir_value pad;                 /* ... a step of neutral values, as input, ... */
-    kir_value wides;               /* ... and a segment's results as accumulators, where `later` */
-    kir_value ahead;               /* bytes to prefetch ahead */
-    kir_value length, group;       /* rows scanned at a time */
-    kir_value only_total;          /* i1, where `totals`: nothing else is wanted */
+    kir_value wides;               /* ... a segment's results as accumulators, where `later`, ... */
+    kir_value patience;      /* ... and, where `lifts`, how many rows will be lifted at once */
+    kir_value ahead;         /* bytes to prefetch ahead */
+    kir_value length, group; /* rows scanned at a time */
+    kir_value only_total;    /* i1, where `totals`: nothing else is wanted */
+    kir_value few_steps;     /* i1, where `lifts`: rows are so short */
+    kir_value low;           /* where `lows`, i32: magnitudes below it are small, as bits */
 } tly_rows;
 
 /* Where a scan stands. What comes next continues the true prefixes, whatever the way:
@@ -74,10 +78,11 @@ void tly_rows_go_along(tly_rows *r, tly_rows_block *k, tly_stream *out, kir_valu
 
 /* A row's part in a block. */
 typedef struct tly_rows_segment {
-    kir_value in;    /* its input in memory */
-    kir_value to;    /* where its results go: the buffer, or their place in memory ... */
-    kir_value lines; /* ... which, where this (i1, or 0) says so, is whole lines past the cache */
-    kir_value count; /* elements */
+    kir_value in;     /* its input in memory */
+    kir_value to;     /* where its results go: the buffer, or their place in memory ... */
+    kir_value lines;  /* ... which, where this (i1, or 0) says so, is whole lines past the cache */
+    kir_value lifted; /* i1, or 0: results stay in scratch, as accumulators */
+    kir_value count;  /* elements */
     /* From the step at this element on (0: never), each sends lines of the stream's buffer that
      * were written a few steps before. */
     kir_value leaves;
@@ -160,11 +165,35 @@ kir_value tly_rows_window(tly_rows *r, kir_value p, int is_first, kir_value *win
 tly_rows_result tly_rows_join(tly_rows *r, const tly_rows_part *p, tly_rows_state *s,
                               kir_value *shown);
 
+/* What `lows` want to know of all rows. */
+void tly_rows_begin_low(tly_rows *r);
 /* i1: a product is so small that one of the next step may be subnormal. */
 kir_value tly_rows_is_low(tly_rows *r, const tly_rows_state *s);
 /* Then all windows of the step are joined so (rows_low.c); i1: nothing of the segment counts. */
 kir_value tly_rows_join_low(tly_rows *r, const kir_value *parts, tly_rows_state *s,
                             kir_value *shown);
+
+/* ---- short rows, lifted (rows_lift.c) ---- */
+
+/* A segment's turn: plainly, or lifted. */
+typedef struct tly_rows_turn {
+    kir_value up;    /* i1: it is lifted */
+    kir_value again; /* i1: it is the second, the first came to nothing */
+    kir_value bad;   /* i1, in the end: so did this one */
+} tly_rows_turn;
+
+void tly_rows_begin_lift(tly_rows *r);
+int64_t tly_rows_lift_elements(const tly_rows *r); /* results that may be lifted at a time */
+kir_value tly_rows_lifts_at_once(tly_rows *r);     /* i1 */
+/* The state and the segment as the loop over steps has them. */
+tly_rows_segment tly_rows_lift(tly_rows *r, const tly_rows_segment *g, const tly_rows_turn *t,
+                               tly_rows_state *s);
+/* Stores what the loop left in scratch, and judges by what it met; `flags` become those that are
+ * still to be judged. */
+void tly_rows_settle(tly_rows *r, const tly_rows_segment *g, kir_value count,
+                     const tly_rows_state *s, kir_value *flags, tly_rows_turn *t);
+/* A vector of results as it would be had it not been lifted; `most`: their largest magnitude. */
+kir_value tly_rows_unlift(tly_rows *r, kir_value lifted, kir_value *most);
 
 /* What each lane continues, where that is shown, from what the first ones do; 0 elsewhere. */
 kir_value tly_rows_before(tly_rows *r, kir_value first, kir_value y);
@@ -225,7 +254,7 @@ void tly_rows_run(tly_rows *r, const tly_rows_segment *g, const tly_rows_source 
                   kir_value count, unsigned what, tly_rows_state *s, tly_rows_seen *seen);
 /* Where `later`: results as accumulators, from element i of the segment on. */
 kir_value tly_rows_wides_at(tly_rows *r, kir_value i);
-/* They go where they belong, narrowed: elements [0, count). */
-void tly_rows_store_later(tly_rows *r, const tly_rows_segment *g, kir_value count);
+/* They go where they belong, narrowed: elements [0, count); `most`, unless NULL: they are lifted. */
+void tly_rows_store_later(tly_rows *r, const tly_rows_segment *g, kir_value count, kir_value *most);
 
 #endif

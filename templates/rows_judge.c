@@ -222,19 +222,17 @@ static void redo(tly_rows *r, const tly_rows_segment *g, kir_value left, tly_row
     s->last[0] = redo.result[0];
 }
 
-void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, tly_rows_state *s)
+/* A segment in one turn (where rows may be lifted; else 0); i1: nothing of it counts. 0: never so. */
+static kir_value scan_once(tly_rows *r, const tly_rows_segment *g, const tly_rows_source *in,
+                           tly_rows_turn *turn, tly_rows_state *s)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
-    if (c->plan->scan == TLY_SCAN_SCALARS) {
-        tly_rows_scan_scalar(r, g, s);
-        return;
-    }
     const tly_rows_state from = *s;
-    tly_rows_source in = tly_rows_prepare(r, g);
     kir_value count = g->count, lost = 0, flags = 0, left, zero = imm(c, 0);
     unsigned what = TLY_ROWS_RESULTS;
     tly_rows_seen seen = { 0, 0, 0, 0 };
+    tly_rows_segment to = *g;
     if (r->totals && (r->by_flags || !r->watches))
         what |= TLY_ROWS_TOTAL;
     if (r->quick && !r->by_flags) {
@@ -243,25 +241,29 @@ void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, tly_rows_state *s)
     }
     if (r->totals)
         count = kir_select(b, r->only_total, zero, count);
-    tly_rows_run(r, g, &in, count, what, s, &seen);
+    if (turn)
+        to = tly_rows_lift(r, g, turn, s);
+    tly_rows_run(r, &to, in, count, what, s, &seen);
     if (r->by_flags || r->ends_by_flags) {
         flags = kir_flags(b);
         if (r->totals) /* with no results a step was looked at in vain */
             flags = kir_select(b, r->only_total, kir_const(b, KIR_TYPE(KIR_I32, 1), 0), flags);
     }
-    if (r->later)
-        tly_rows_store_later(r, g, count);
+    if (turn)
+        tly_rows_settle(r, g, count, s, &flags, turn);
+    else if (r->later)
+        tly_rows_store_later(r, g, count, NULL);
     if (r->totals) {
         kir_value wanted = r->only_total, some = tly_not(c, from.spoiled);
         if (r->by_flags)
             wanted = kir_bin(b, KIR_OR, wanted, raised(r, flags));
         if (r->watches)
             wanted = r->by_flags ? kir_bin(b, KIR_AND, wanted, some) : some;
-        retotal(r, g, &in, wanted, &from, s);
+        retotal(r, g, in, wanted, &from, s);
         give_up(r, s);
     }
     left = !r->quick     ? 0
-           : r->by_flags ? judge(r, g, &in, flags, s)
+           : r->by_flags ? judge(r, g, in, flags, s)
                          : kir_bin(b, KIR_OR, lost, tly_rows_seen_left(r, &seen, s));
     if (r->ends_by_flags)
         left = kir_bin(b, KIR_OR, left, raised(r, flags));
@@ -271,11 +273,52 @@ void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, tly_rows_state *s)
         kir_value may = r->by_flags ? raised(r, flags) : kir_const(b, KIR_TYPE(KIR_I1, 1), 1);
         left = kir_bin(b, KIR_OR, left, shown_left(r, g, may, &from, s));
     }
+    return left;
+}
+
+/* A segment plainly or lifted, then, where that came to nothing, the other way; i1: both did, or
+ * nothing of it counts. Its bits do not depend on which was the first. */
+static kir_value scan_either(tly_rows *r, const tly_rows_segment *g, const tly_rows_source *in,
+                             tly_rows_state *s)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    kir_value v[3 + MAX_STATE] = { tly_not(c, none_of(r)), tly_rows_lifts_at_once(r), none_of(r) };
+    unsigned n = 3 + tly_rows_state_count(r);
+    kir_loop l;
+    kir_branch some;
+    tly_rows_pack(r, s, v + 3);
+    kir_for(b, &l, imm(c, 0), imm(c, 2), imm(c, 1), n, v);
+    tly_rows_state now = *s;
+    tly_rows_turn turn = { l.carried[1], kir_cmp(b, KIR_NE, l.i, imm(c, 0)), 0 };
+    kir_if(b, &some, l.carried[0]);
+    kir_value left = scan_once(r, g, in, &turn, &now);
+    v[0] = kir_bin(b, KIR_AND, turn.bad, tly_not(c, turn.again));
+    v[1] = tly_not(c, turn.up);
+    v[2] = kir_bin(b, KIR_OR, left, turn.bad);
+    tly_rows_pack(r, &now, v + 3);
+    kir_else(b, &some, n, v);
+    kir_if_end(b, &some, n, l.carried);
+    kir_for_end(b, &l, some.result);
+    *s = tly_rows_unpack(r, l.result + 3);
+    return l.result[2];
+}
+
+void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, tly_rows_state *s)
+{
+    tly_build *c = r->c;
+    if (c->plan->scan == TLY_SCAN_SCALARS) {
+        tly_rows_scan_scalar(r, g, s);
+        return;
+    }
+    const tly_rows_state from = *s;
+    tly_rows_source in = tly_rows_prepare(r, g);
+    kir_value left = r->lifts ? scan_either(r, g, &in, s) : scan_once(r, g, &in, NULL, s);
     if (r->windows) /* lanes were chains of their own */
         s->last[0] = tly_vector_newest(c, s->last[0], 1);
     if (!left)
         return;
     if (r->totals)
-        left = kir_bin(b, KIR_AND, left, tly_not(c, r->only_total));
+        left = kir_bin(c->b, KIR_AND, left, tly_not(c, r->only_total));
     redo(r, g, left, from, s);
 }

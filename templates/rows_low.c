@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rows template: steps in which a product is small. An instruction that makes or takes a
- * subnormal f32 takes 100 cycles and more on Intel's cores, whether it is flushed to zero or not. So
+ * subnormal f32 takes 100 cycles and more on Intel's cores. So
  * from 2^-60 on, which few steps leave below the normal numbers at once, results are made times 2^64
  * first, which are the same bits; and where they leave that range, in f64, which has no such numbers
  * there, and turning them into f32 costs nothing. docs/range.md has the reasons.
@@ -59,7 +59,17 @@ kir_value tly_rows_is_low(tly_rows *r, const tly_rows_state *s)
     kir_value v = kir_convert(b, KIR_BITCAST, word, kir_extract(b, s->last[0], 0));
     v = kir_bin(b, KIR_AND, v, kir_const(b, word, INT32_MAX));
     v = kir_bin(b, KIR_SUB, v, kir_const(b, word, 1)); /* a zero is the largest */
-    return kir_cmp(b, KIR_ULT, v, kir_const(b, word, (uint64_t)(127 + LOW) << 23));
+    return kir_cmp(b, KIR_ULT, v, r->low);
+}
+
+/* Rows that may be lifted have no such steps. */
+void tly_rows_begin_low(tly_rows *r)
+{
+    kir_builder *b = r->c->b;
+    kir_type word = KIR_TYPE(KIR_I32, 1);
+    r->low = kir_const(b, word, (uint64_t)(127 + LOW) << 23);
+    if (r->lifts)
+        r->low = kir_select(b, r->few_steps, kir_const(b, word, 0), r->low);
 }
 
 /* As f32. What will be subnormal is rounded to a multiple of the least number before, so that

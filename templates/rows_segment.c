@@ -222,8 +222,26 @@ static void store(tly_rows *r, const tly_rows_segment *g, kir_value i, kir_value
         kir_if_end(c->b, &way, 0, NULL);
 }
 
+static void keep_or_store(tly_rows *r, const tly_rows_segment *g, kir_value i, kir_value *y,
+                          unsigned n)
+{
+    kir_branch way;
+    if (r->later) {
+        keep_wide(r, i, y, n);
+        return;
+    }
+    if (g->lifted) {
+        kir_if(r->c->b, &way, g->lifted);
+        keep_wide(r, i, y, n);
+        kir_else(r->c->b, &way, 0, NULL);
+    }
+    store(r, g, i, y, n);
+    if (g->lifted)
+        kir_if_end(r->c->b, &way, 0, NULL);
+}
+
 /* As wide as the machine's vectors are, whatever the windows'. */
-void tly_rows_store_later(tly_rows *r, const tly_rows_segment *g, kir_value count)
+void tly_rows_store_later(tly_rows *r, const tly_rows_segment *g, kir_value count, kir_value *most)
 {
     tly_build c = *r->c;
     tly_rows whole = *r;
@@ -234,14 +252,24 @@ void tly_rows_store_later(tly_rows *r, const tly_rows_segment *g, kir_value coun
     whole.c = &c;
     c.lanes = width / c.acc_bytes;
     c.vec.lanes = (uint8_t)c.lanes;
-    kir_for(c.b, &l, imm(&c, 0), tly_round_up(&c, count, r->step), imm(&c, r->step), 0, NULL);
+    if (most)
+        *most = tly_watch_bits(&c, kir_const(c.b, c.vec, 0));
+    kir_for(c.b, &l, imm(&c, 0), tly_round_up(&c, count, r->step), imm(&c, r->step), most != NULL,
+            most);
+    if (most)
+        *most = l.carried[0];
     for (unsigned first = 0, n; first < bytes / width; first += n) { /* lanes may be forced */
         n = bytes / width - first < MAX_UNROLL ? bytes / width - first : MAX_UNROLL;
-        for (unsigned k = 0; k < n; k++)
+        for (unsigned k = 0; k < n; k++) {
             y[k] = kir_load(c.b, c.vec, tly_rows_wides_at(r, l.i), (first + k) * width, width);
+            if (most)
+                y[k] = tly_rows_unlift(&whole, y[k], most);
+        }
         store(&whole, g, add(&c, l.i, imm(&c, first * c.lanes)), y, n);
     }
-    kir_for_end(c.b, &l, NULL);
+    kir_for_end(c.b, &l, most);
+    if (most)
+        *most = l.result[0];
 }
 
 /* While a step is scanned and stored, the next is loaded and scanned as far as it goes alone: the
@@ -288,10 +316,7 @@ void tly_rows_run(tly_rows *r, const tly_rows_segment *g, const tly_rows_source 
             scan_step(r, &now, shown);
         for (unsigned k = 0; k < unroll && r->pairs; k++)
             shown[k] = tly_narrow_pairs(c, &shown[2 * k]);
-        if (r->later)
-            keep_wide(r, l.i, shown, unroll);
-        else
-            store(r, g, l.i, shown, unroll);
+        keep_or_store(r, g, l.i, shown, unroll);
     }
     tly_rows_prefetch(r, soon, l.i);
     h.state = now.state;

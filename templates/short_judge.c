@@ -77,8 +77,9 @@ static kir_value products_left(tly_short *s, const tly_short_piece *p, kir_value
     return some.result[0];
 }
 
-/* Where flags are not to be had of the main loop: those of the same without its stores. */
-static kir_value flags_again(tly_short *s, const tly_short_piece *p, kir_value apart)
+/* Where flags are not to be had of the main loop, as narrowing raises them, too: those of the same
+ * without its stores. `any`: all that were raised; where none was, results may be anything. */
+static kir_value flags_again(tly_short *s, const tly_short_piece *p, kir_value apart, kir_value any)
 {
     tly_build *c = s->c;
     kir_builder *b = c->b;
@@ -87,7 +88,9 @@ static kir_value flags_again(tly_short *s, const tly_short_piece *p, kir_value a
     kir_value none = kir_const(b, t, 0);
     tly_short_seen seen;
     kir_branch far;
-    kir_if(b, &far, kir_any(b, tly_watch_left(c, apart, TLY_WATCH_PART)));
+    kir_value left = kir_any(b, tly_watch_left(c, apart, TLY_WATCH_PART));
+    any = met(s, any, KIR_OVERFLOWED | KIR_UNDERFLOWED);
+    kir_if(b, &far, kir_bin(b, KIR_AND, left, any));
     kir_value flags = flags_of(s, &look, TLY_SHORT_RESULTS, &seen);
     kir_value over = kir_select(b, is_endless(s, seen.most), kir_const(b, t, KIR_OVERFLOWED), none);
     flags = kir_bin(b, KIR_OR, flags, over);
@@ -103,13 +106,9 @@ static kir_value scan_plain(tly_short *s, const tly_short_piece *p, kir_value *f
 {
     kir_builder *b = s->c->b;
     tly_short_seen seen;
-    kir_value flags;
-    if (s->by_flags) {
-        flags = flags_of(s, p, TLY_SHORT_NOTHING, &seen);
-    } else {
-        seen = tly_short_scan(s, p, TLY_SHORT_APART);
-        flags = flags_again(s, p, seen.most);
-    }
+    kir_value flags = flags_of(s, p, s->by_flags ? TLY_SHORT_NOTHING : TLY_SHORT_APART, &seen);
+    if (!s->by_flags)
+        flags = flags_again(s, p, seen.most, flags);
     if (s->lows) {
         kir_value end = tly_watch_bits(s->c, seen.last);
         *fell = met(s, flags, KIR_UNDERFLOWED);

@@ -103,6 +103,9 @@ Test(short, rows_have_bits_of_their_own, .timeout = 240)
         "cumprod:f32:128x129:axis=1,reverse", "cumprod:f32:128x61:axis=1",
         "cumprod:f16:128x200:axis=1",         "cumprod:f16:128x137:axis=1,exclusive",
         "cumprod:bf16:128x250:axis=1",        "cumprod:f16>f32:128x150:axis=1",
+        "cumprod:f32:128x128:axis=1",         "cumprod:f32:128x128:axis=1,exclusive,reverse",
+        "cumprod:f16:128x128:axis=1",         "cumprod:f16:128x128:axis=1,exclusive",
+        "cumprod:f16>f32:128x128:axis=1",     "cumprod:f32:128x80:axis=1",
     };
     tly_trials t;
     tly_trials_open(&t);

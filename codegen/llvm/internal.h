@@ -108,6 +108,8 @@ void tly_lower_save_flags(tly_lowering *l);
 void tly_lower_restore_flags(tly_lowering *l);
 LLVMValueRef tly_lower_clear_flags(tly_lowering *l, const kir_inst *inst);
 LLVMValueRef tly_lower_flags(tly_lowering *l, const kir_inst *inst);
+/* 1: an instruction that narrows to f16 raises no flags, as these are looked at. */
+int tly_lower_is_quiet(const tly_lowering *l, const kir_inst *inst);
 
 static inline kir_value tly_operand_number(const tly_lowering *l, const kir_inst *inst, unsigned i)
 {

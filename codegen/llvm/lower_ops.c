@@ -244,6 +244,19 @@ static LLVMValueRef choose(tly_lowering *l, const kir_inst *inst)
                            tly_operand(l, inst, 2), "");
 }
 
+/* As fptrunc, by the host's rounding, but with {sae}. */
+static LLVMValueRef quiet_half(tly_lowering *l, const kir_inst *inst)
+{
+    enum { HOSTS_ROUNDING = 4, NO_FLAGS = 8 };
+    LLVMTypeRef words = LLVMVectorType(l->scalars[KIR_I16], inst->type.lanes);
+    LLVMValueRef arguments[4] = { tly_operand(l, inst, 0),
+                                  tly_lower_int(l, KIR_I32, HOSTS_ROUNDING | NO_FLAGS),
+                                  LLVMConstNull(words), tly_lower_int(l, KIR_I16, 0xffff) };
+    LLVMValueRef v = tly_lower_intrinsic(l, "llvm.x86.avx512.mask.vcvtps2ph.512", NULL, 0,
+                                         arguments, 4);
+    return LLVMBuildBitCast(l->builder, v, tly_lower_type(l, inst->type), "");
+}
+
 static LLVMValueRef convert(tly_lowering *l, const kir_inst *inst)
 {
     const int half = tly_operand_type(l, inst, 0).kind == KIR_F16 || inst->type.kind == KIR_F16;
@@ -251,6 +264,9 @@ static LLVMValueRef convert(tly_lowering *l, const kir_inst *inst)
         l->status = tly_fail(l->error, TALLY_INTERNAL, "dtype", "%s of f16 on %s, which lacks it",
                              kir_op_text((kir_op)inst->op), l->target->level);
         return NULL;
+    }
+    if (tly_lower_is_quiet(l, inst)) {
+        return quiet_half(l, inst);
     }
     return LLVMBuildCast(l->builder, opcodes[inst->op][0], tly_operand(l, inst, 0),
                          tly_lower_type(l, inst->type), "");
