@@ -165,6 +165,59 @@ static kir_value key_of_index(tly_build *c, kir_value bits)
     return kir_bin(b, nans_up ? KIR_SMIN : KIR_SMAX, key, constant(c, bits, nan));
 }
 
+int tly_keys_wait(const tly_build *c)
+{
+    const tly_operator *o = tly_operator_find(c->p->op);
+    const int wide = c->p->dtype == TALLY_F32 || c->p->dtype == TALLY_F64;
+    return o->compares && !o->searches && wide && !c->p->nan_ignore;
+}
+
+/* The nearer to one end, which x is not if one is NaN; one instruction of x86. */
+static kir_value nearer(tly_build *c, kir_value x, kir_value y)
+{
+    kir_value less = takes_most(c) ? kir_cmp(c->b, KIR_OLT, y, x) : kir_cmp(c->b, KIR_OLT, x, y);
+    return kir_select(c->b, less, x, y);
+}
+
+/* i1s: none of n is NaN; a comparison looks at two. */
+static kir_value ordered(tly_build *c, const kir_value *x, unsigned n)
+{
+    kir_value all = 0;
+    for (unsigned i = 0; i < n; i += 2) {
+        kir_value both = kir_cmp(c->b, KIR_UNO, x[i], x[i + 1 < n ? i + 1 : i]);
+        both = tly_not(c, both);
+        all = i > 0 ? kir_bin(c->b, KIR_AND, all, both) : both;
+    }
+    return all;
+}
+
+kir_value tly_key_of_floats(tly_build *c, const kir_value *x, unsigned n)
+{
+    kir_builder *b = c->b;
+    const kir_type t = KIR_TYPE(c->acc.kind, kir_type_of(b, x[0]).lanes);
+    const uint64_t below = magnitude(c);
+    kir_value best[TLY_REDUCE_MOST_STEPS] = { x[0] };
+    kir_value signs[TLY_REDUCE_MOST_STEPS] = { kir_convert(b, KIR_BITCAST, t, x[0]) };
+    for (unsigned i = 1; i < n; i++) {
+        best[i] = x[i];
+        signs[i] = kir_convert(b, KIR_BITCAST, t, x[i]);
+    }
+    for (unsigned k = n; k > 1; k = (k + 1) / 2)
+        for (unsigned i = 0; i < k / 2; i++) {
+            best[i] = nearer(c, best[i], best[i + (k + 1) / 2]);
+            signs[i] = kir_bin(b, takes_most(c) ? KIR_AND : KIR_OR, signs[i],
+                               signs[i + (k + 1) / 2]);
+        }
+    kir_value bits = signs[0];
+    if (n > 1) {
+        kir_value size = kir_convert(b, KIR_BITCAST, t, best[0]);
+        size = kir_bin(b, KIR_AND, size, constant(c, size, below));
+        bits = kir_bin(b, KIR_OR, size, kir_bin(b, KIR_AND, bits, constant(c, bits, ~below)));
+    }
+    kir_value nan = kir_const(b, t, takes_most(c) ? below : ~below);
+    return kir_select(b, ordered(c, x, n), tly_turn(c, bits, below), nan);
+}
+
 kir_value tly_reduce_key(tly_build *c, kir_value bits, uint64_t below)
 {
     if (tly_has_index(c->p) && below == 0)

@@ -19,6 +19,8 @@ static const tly_operator_code *code_of(const tly_build *c)
 kir_value tly_lift_at(tly_build *c, kir_value x, kir_value index)
 {
     const tly_operator_code *o = code_of(c);
+    if (row_of(c)->compares && kir_is_float(kir_type_of(c->b, x)))
+        x = tly_key_of_floats(c, &x, 1);
     return o->lift ? o->lift(c, x, index) : x;
 }
 
@@ -64,6 +66,8 @@ kir_value tly_take(tly_build *c, kir_value state, const kir_value *x, const kir_
         return o->take(c, state, x, n);
     if (row_of(c)->searches)
         return tly_combine(c, state, decides(c, x, index, n));
+    if (tly_keys_wait(c))
+        return tly_combine(c, state, tly_key_of_floats(c, x, n));
     kir_value some[TLY_REDUCE_MOST_STEPS];
     for (unsigned i = 0; i < n; i++)
         some[i] = tly_lift_at(c, x[i], index[i]);

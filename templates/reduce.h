@@ -122,6 +122,10 @@ kir_value tly_reduce_one(tly_build *c, unsigned lanes);
  * elements are not finite these are the sum. */
 kir_value tly_reduce_parts(tly_reduce *r, const tly_span *s, kir_value state);
 kir_value tly_reduce_join_parts(tly_build *c, kir_value x, kir_value y);
+/* i1: a sum that was just made is `lost`, infinite or NaN, and not by its elements alone: something
+ * overflowed in this thread. Flags are read alone, and by no kernel whose sums are finite, so that
+ * one that was set before the call costs a way in vain, and none the call. */
+kir_value tly_reduce_overflowed(tly_build *c, kir_value lost);
 kir_value tly_reduce_no_parts(tly_build *c, unsigned lanes);
 kir_value tly_reduce_parts_of(tly_build *c, kir_value sums); /* of (what is not finite, the rest) */
 
