@@ -167,9 +167,8 @@ static kir_value key_of_index(tly_build *c, kir_value bits)
 
 int tly_keys_wait(const tly_build *c)
 {
-    const tly_operator *o = tly_operator_find(c->p->op);
     const int wide = c->p->dtype == TALLY_F32 || c->p->dtype == TALLY_F64;
-    return o->compares && !o->searches && wide && !c->p->nan_ignore;
+    return tly_operator_find(c->p->op)->compares && wide && !c->p->nan_ignore;
 }
 
 /* The nearer to one end, which x is not if one is NaN; one instruction of x86. */
@@ -179,43 +178,47 @@ static kir_value nearer(tly_build *c, kir_value x, kir_value y)
     return kir_select(c->b, less, x, y);
 }
 
-/* i1s: none of n is NaN; a comparison looks at two. */
-static kir_value ordered(tly_build *c, const kir_value *x, unsigned n)
+static kir_value bits_of(tly_build *c, kir_value x)
 {
-    kir_value all = 0;
-    for (unsigned i = 0; i < n; i += 2) {
-        kir_value both = kir_cmp(c->b, KIR_UNO, x[i], x[i + 1 < n ? i + 1 : i]);
-        both = tly_not(c, both);
-        all = i > 0 ? kir_bin(c->b, KIR_AND, all, both) : both;
-    }
-    return all;
+    return kir_convert(c->b, KIR_BITCAST, KIR_TYPE(c->acc.kind, kir_type_of(c->b, x).lanes), x);
 }
 
-kir_value tly_key_of_floats(tly_build *c, const kir_value *x, unsigned n)
+/* The sign of the largest number is set where that of all is, of the smallest that of one. */
+static kir_value with_sign(tly_build *c, kir_value best, const kir_value *x, unsigned n)
 {
     kir_builder *b = c->b;
-    const kir_type t = KIR_TYPE(c->acc.kind, kir_type_of(b, x[0]).lanes);
-    const uint64_t below = magnitude(c);
-    kir_value best[TLY_REDUCE_MOST_STEPS] = { x[0] };
-    kir_value signs[TLY_REDUCE_MOST_STEPS] = { kir_convert(b, KIR_BITCAST, t, x[0]) };
-    for (unsigned i = 1; i < n; i++) {
-        best[i] = x[i];
-        signs[i] = kir_convert(b, KIR_BITCAST, t, x[i]);
-    }
+    kir_value size = bits_of(c, best), sign[TLY_REDUCE_MOST_STEPS] = { size };
+    for (unsigned i = 0; i < n; i++)
+        sign[i] = bits_of(c, x[i]);
     for (unsigned k = n; k > 1; k = (k + 1) / 2)
-        for (unsigned i = 0; i < k / 2; i++) {
+        for (unsigned i = 0; i < k / 2; i++)
+            sign[i] = kir_bin(b, takes_most(c) ? KIR_AND : KIR_OR, sign[i], sign[i + (k + 1) / 2]);
+    size = kir_bin(b, KIR_AND, size, constant(c, size, magnitude(c)));
+    return kir_bin(b, KIR_OR, size,
+                   kir_bin(b, KIR_AND, sign[0], constant(c, size, ~magnitude(c))));
+}
+
+tly_extreme tly_extreme_of(tly_build *c, const kir_value *x, unsigned n)
+{
+    kir_builder *b = c->b;
+    kir_value best[TLY_REDUCE_MOST_STEPS] = { x[0] }, numbers = 0;
+    for (unsigned i = 1; i < n; i++)
+        best[i] = x[i];
+    for (unsigned k = n; k > 1; k = (k + 1) / 2)
+        for (unsigned i = 0; i < k / 2; i++)
             best[i] = nearer(c, best[i], best[i + (k + 1) / 2]);
-            signs[i] = kir_bin(b, takes_most(c) ? KIR_AND : KIR_OR, signs[i],
-                               signs[i + (k + 1) / 2]);
-        }
-    kir_value bits = signs[0];
-    if (n > 1) {
-        kir_value size = kir_convert(b, KIR_BITCAST, t, best[0]);
-        size = kir_bin(b, KIR_AND, size, constant(c, size, below));
-        bits = kir_bin(b, KIR_OR, size, kir_bin(b, KIR_AND, bits, constant(c, bits, ~below)));
+    for (unsigned i = 0; i < n; i += 2) { /* one comparison looks at two */
+        kir_value two = tly_not(c, kir_cmp(b, KIR_UNO, x[i], x[i + 1 < n ? i + 1 : i]));
+        numbers = i > 0 ? kir_bin(b, KIR_AND, numbers, two) : two;
     }
-    kir_value nan = kir_const(b, t, takes_most(c) ? below : ~below);
-    return kir_select(b, ordered(c, x, n), tly_turn(c, bits, below), nan);
+    kir_value bits;
+    if (tly_has_index(c->p)) /* -0 becomes +0 */
+        bits = bits_of(c, kir_bin(b, KIR_ADD, best[0], constant(c, best[0], 0)));
+    else
+        bits = n > 1 ? with_sign(c, best[0], x, n) : bits_of(c, best[0]);
+    kir_value nan = constant(c, bits, takes_most(c) ? magnitude(c) : ~magnitude(c));
+    kir_value key = kir_select(b, numbers, tly_turn(c, bits, magnitude(c)), nan);
+    return (tly_extreme){ best[0], numbers, key };
 }
 
 kir_value tly_reduce_key(tly_build *c, kir_value bits, uint64_t below)

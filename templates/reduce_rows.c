@@ -206,7 +206,9 @@ static kir_value search_groups(walk *w, kir_value from, kir_value to, unsigned v
     kir_for(b, &l, from, end, imm(c, group), BEST_COUNT, best);
     load(w, l.i, vectors, x);
     fetch_ahead(w, l.i, vectors);
-    kir_value all = fold_vectors(c, &values, vectors, x), none = imm(c, 0);
+    kir_value all = tly_keys_wait(c) ? tly_extreme_of(c, x, vectors).key
+                                     : fold_vectors(c, &values, vectors, x);
+    kir_value none = imm(c, 0);
     none = less(c, l.carried[INDEX], none);
     kir_value better = kir_any(b, wins(c, l.carried[VALUE], all));
     kir_if(b, &beaten, kir_bin(b, KIR_OR, none, better));
