@@ -194,8 +194,7 @@ static kir_value with_sign(tly_build *c, kir_value best, const kir_value *x, uns
         for (unsigned i = 0; i < k / 2; i++)
             sign[i] = kir_bin(b, takes_most(c) ? KIR_AND : KIR_OR, sign[i], sign[i + (k + 1) / 2]);
     size = kir_bin(b, KIR_AND, size, constant(c, size, magnitude(c)));
-    return kir_bin(b, KIR_OR, size,
-                   kir_bin(b, KIR_AND, sign[0], constant(c, size, ~magnitude(c))));
+    return kir_bin(b, KIR_OR, size, kir_bin(b, KIR_AND, sign[0], constant(c, size, ~magnitude(c))));
 }
 
 tly_extreme tly_extreme_of(tly_build *c, const kir_value *x, unsigned n)

@@ -16,10 +16,16 @@ static const tly_operator_code *code_of(const tly_build *c)
     return tly_operator_code_find(c->p->op);
 }
 
+/* Whether x has not become a key yet (tly_keys_wait; templates for GPUs make keys of all). */
+static int waits(const tly_build *c, kir_value x)
+{
+    return row_of(c)->compares && kir_is_float(kir_type_of(c->b, x));
+}
+
 kir_value tly_lift_at(tly_build *c, kir_value x, kir_value index)
 {
     const tly_operator_code *o = code_of(c);
-    if (row_of(c)->compares && kir_is_float(kir_type_of(c->b, x)))
+    if (waits(c, x))
         x = tly_extreme_of(c, &x, 1).key;
     return o->lift ? o->lift(c, x, index) : x;
 }
@@ -74,7 +80,7 @@ static kir_value decides_float(tly_build *c, const kir_value *x, const kir_value
 static kir_value decides(tly_build *c, const kir_value *x, const kir_value *index, unsigned n)
 {
     kir_value v[TLY_REDUCE_MOST_STEPS];
-    if (tly_keys_wait(c))
+    if (waits(c, x[0]))
         return decides_float(c, x, index, n);
     memcpy(v, x, n * sizeof *x);
     for (unsigned k = n; k > 1; k = (k + 1) / 2)
@@ -92,7 +98,7 @@ kir_value tly_take(tly_build *c, kir_value state, const kir_value *x, const kir_
         return o->take(c, state, x, n);
     if (row_of(c)->searches)
         return tly_combine(c, state, decides(c, x, index, n));
-    if (tly_keys_wait(c))
+    if (waits(c, x[0]))
         return tly_combine(c, state, tly_extreme_of(c, x, n).key);
     kir_value some[TLY_REDUCE_MOST_STEPS];
     for (unsigned i = 0; i < n; i++)

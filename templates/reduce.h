@@ -106,7 +106,7 @@ void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_
 /* ---- reduce_range.c ---- */
 
 tly_reduce_rules tly_reduce_chains(unsigned vectors); /* rules of short chains of products */
-/* States as results', in their lanes; *bad: i1, some may be wrong, or 0: none can be. Flags were
+/* States as results', in their lanes; *bad: i1s, those that may be wrong, or 0: none can be. Flags were
  * cleared before watched products. */
 kir_value tly_reduce_doubt(tly_reduce *r, kir_value state, kir_value *bad);
 

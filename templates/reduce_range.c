@@ -420,10 +420,13 @@ kir_value tly_reduce_doubt(tly_reduce *r, kir_value state, kir_value *bad)
     if (r->watched) {
         kir_value flags = kir_flags(b), y = tly_reduce_product_of(c, state);
         kir_value met = kir_cmp(b, KIR_NE, flags, kir_const(b, kir_type_of(b, flags), 0));
-        *bad = bin(c, KIR_OR, met, kir_any(b, tly_not(c, fits(c, y))));
+        *bad = bin(c, KIR_OR, kir_splat(b, met, lanes_of(c, y)), tly_reduce_endless(c, y));
         return y;
     }
-    if (r->added)
-        *bad = tly_reduce_overflowed(c, kir_any(b, tly_not(c, tly_reduce_finite(c, state))));
+    if (r->added) {
+        kir_value lost = tly_not(c, tly_reduce_finite(c, state));
+        kir_value met = tly_reduce_overflowed(c, kir_any(b, lost));
+        *bad = bin(c, KIR_AND, kir_splat(b, met, lanes_of(c, state)), lost);
+    }
     return state;
 }
