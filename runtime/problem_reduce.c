@@ -198,6 +198,18 @@ static int8_t literal(int64_t step)
     return step == 1 ? 1 : TLY_ANY_STEP;
 }
 
+/* Steps that have no room for a pass of several rows, each of several positions: they go position by
+ * position, if there are more outputs than those side by side, which threads share. f32 of 32x64x56x56,
+ * axes 0 and 2, as packed columns and so, us, minima: prod 1628, 955, log_sum_exp 5468, 4356, argmax 1247,
+ * 1078, sum 986, 966, AVX2 1930, 985, 10519, 7072 and of sum 1247, 1079; but of i8 301, 781, and
+ * log_sum_exp of 16x8x256x56 947, 1229 (Emerald Rapids). */
+static int is_brief(const tally_descriptor *full, const tly_geometry *g, int32_t kept)
+{
+    enum { LANES = 32, LENGTH = 128, BYTES = 4 };
+    return g->steps > 1 && kept > 0 && g->inner >= LANES && g->length < LENGTH &&
+           tally_dtype_bytes(full->dtype) >= BYTES;
+}
+
 static int is_packed(const tly_geometry *g, int order)
 {
     return g->inner > 1 && g->in_lane == 1 && g->in_axis == g->inner &&
@@ -276,7 +288,8 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
     }
     if (lanes >= 0 && g->inner < TLY_REDUCED_FEW_LANES) { /* fewer may not fill a vector */
         problem->length = tly_power_within(g->inner);
-        problem->dense |= is_packed(g, full->order) ? TLY_REDUCED_PACKED : 0;
+        int packed = is_packed(g, full->order) && !is_brief(full, g, s.kept_count);
+        problem->dense |= packed ? TLY_REDUCED_PACKED : 0;
     }
     problem->dense |= is_long(full, g) ? TLY_REDUCED_LONG : 0;
     tly_set_outer(g, s.kept, s.kept_count);

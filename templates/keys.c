@@ -12,7 +12,9 @@
  * at the other, where they lose to everything. Of 16 bits the float is the upper half of its key.
  *
  * A reduction shows one key alone, or where it came from. So its keys need no way back of NaNs, which
- * are all one, and where an index is wanted, nor of zeros.
+ * are all one, and where an index is wanted, nor of zeros. Of f32 and f64 several elements become one
+ * key: the largest or smallest is found as a float, by x86's one instruction, which minds neither NaN
+ * nor the sign of zero; those are asked for apart, of all elements at half an instruction each.
  */
 #include "template.h"
 
@@ -163,6 +165,61 @@ static kir_value key_of_index(tly_build *c, kir_value bits)
     key = kir_select(b, negative_zero, constant(c, bits, 0), key);
     key = kir_bin(b, KIR_SUB, key, constant(c, bits, by));
     return kir_bin(b, nans_up ? KIR_SMIN : KIR_SMAX, key, constant(c, bits, nan));
+}
+
+int tly_keys_wait(const tly_build *c)
+{
+    const int wide = c->p->dtype == TALLY_F32 || c->p->dtype == TALLY_F64;
+    return tly_operator_find(c->p->op)->compares && wide && !c->p->nan_ignore;
+}
+
+/* The nearer to one end, which x is not if one is NaN; one instruction of x86. */
+static kir_value nearer(tly_build *c, kir_value x, kir_value y)
+{
+    kir_value less = takes_most(c) ? kir_cmp(c->b, KIR_OLT, y, x) : kir_cmp(c->b, KIR_OLT, x, y);
+    return kir_select(c->b, less, x, y);
+}
+
+static kir_value bits_of(tly_build *c, kir_value x)
+{
+    return kir_convert(c->b, KIR_BITCAST, KIR_TYPE(c->acc.kind, kir_type_of(c->b, x).lanes), x);
+}
+
+/* The sign of the largest number is set where that of all is, of the smallest that of one. */
+static kir_value with_sign(tly_build *c, kir_value best, const kir_value *x, unsigned n)
+{
+    kir_builder *b = c->b;
+    kir_value size = bits_of(c, best), sign[TLY_REDUCE_MOST_STEPS] = { size };
+    for (unsigned i = 0; i < n; i++)
+        sign[i] = bits_of(c, x[i]);
+    for (unsigned k = n; k > 1; k = (k + 1) / 2)
+        for (unsigned i = 0; i < k / 2; i++)
+            sign[i] = kir_bin(b, takes_most(c) ? KIR_AND : KIR_OR, sign[i], sign[i + (k + 1) / 2]);
+    size = kir_bin(b, KIR_AND, size, constant(c, size, magnitude(c)));
+    return kir_bin(b, KIR_OR, size, kir_bin(b, KIR_AND, sign[0], constant(c, size, ~magnitude(c))));
+}
+
+tly_extreme tly_extreme_of(tly_build *c, const kir_value *x, unsigned n)
+{
+    kir_builder *b = c->b;
+    kir_value best[TLY_REDUCE_MOST_STEPS] = { x[0] }, numbers = 0;
+    for (unsigned i = 1; i < n; i++)
+        best[i] = x[i];
+    for (unsigned k = n; k > 1; k = (k + 1) / 2)
+        for (unsigned i = 0; i < k / 2; i++)
+            best[i] = nearer(c, best[i], best[i + (k + 1) / 2]);
+    for (unsigned i = 0; i < n; i += 2) { /* one comparison looks at two */
+        kir_value two = tly_not(c, kir_cmp(b, KIR_UNO, x[i], x[i + 1 < n ? i + 1 : i]));
+        numbers = i > 0 ? kir_bin(b, KIR_AND, numbers, two) : two;
+    }
+    kir_value bits;
+    if (tly_has_index(c->p)) /* -0 becomes +0 */
+        bits = bits_of(c, kir_bin(b, KIR_ADD, best[0], constant(c, best[0], 0)));
+    else
+        bits = n > 1 ? with_sign(c, best[0], x, n) : bits_of(c, best[0]);
+    kir_value nan = constant(c, bits, takes_most(c) ? magnitude(c) : ~magnitude(c));
+    kir_value key = kir_select(b, numbers, tly_turn(c, bits, magnitude(c)), nan);
+    return (tly_extreme){ best[0], numbers, key };
 }
 
 kir_value tly_reduce_key(tly_build *c, kir_value bits, uint64_t below)

@@ -16,9 +16,17 @@ static const tly_operator_code *code_of(const tly_build *c)
     return tly_operator_code_find(c->p->op);
 }
 
+/* Whether x has not become a key yet (tly_keys_wait; templates for GPUs make keys of all). */
+static int waits(const tly_build *c, kir_value x)
+{
+    return row_of(c)->compares && kir_is_float(kir_type_of(c->b, x));
+}
+
 kir_value tly_lift_at(tly_build *c, kir_value x, kir_value index)
 {
     const tly_operator_code *o = code_of(c);
+    if (waits(c, x))
+        x = tly_extreme_of(c, &x, 1).key;
     return o->lift ? o->lift(c, x, index) : x;
 }
 
@@ -39,21 +47,47 @@ kir_value tly_combine(tly_build *c, kir_value x, kir_value y)
     return o->combine ? o->combine(c, x, y) : kir_bin(c->b, tly_combines_by(c->p), x, y);
 }
 
-/* The one of n elements that decides, in the order of their positions: its value first, then which of
- * them have it. Three operations an element; states that are combined take six. */
-static kir_value decides(tly_build *c, const kir_value *x, const kir_value *index, unsigned n)
+/* The index of that of n elements, in the order of their positions, which is like y and, of several,
+ * wanted. */
+static kir_value which(tly_build *c, const kir_value *x, const kir_value *index, unsigned n,
+                       kir_pred like, kir_value y)
+{
+    kir_value at = index[c->p->last ? 0 : n - 1];
+    for (unsigned i = 1; i < n; i++) {
+        unsigned k = c->p->last ? i : n - 1 - i;
+        at = kir_select(c->b, kir_cmp(c->b, like, x[k], y), index[k], at);
+    }
+    return at;
+}
+
+/* The same of floats, whose NaNs are looked for where there are any. */
+static kir_value decides_float(tly_build *c, const kir_value *x, const kir_value *index, unsigned n)
 {
     kir_builder *b = c->b;
-    kir_value v[TLY_REDUCE_MOST_STEPS], at = 0;
+    kir_branch some;
+    tly_extreme best = tly_extreme_of(c, x, n);
+    kir_value at = which(c, x, index, n, KIR_OEQ, best.number);
+    kir_value zero = kir_const(b, kir_type_of(b, best.number), 0);
+    kir_if(b, &some, kir_any(b, tly_not(c, best.all)));
+    kir_value nan = kir_select(b, best.all, at, which(c, x, index, n, KIR_UNO, zero));
+    kir_else(b, &some, 1, &nan);
+    kir_if_end(b, &some, 1, &at);
+    return kir_tuple(b, 2, (kir_value[]){ best.key, some.result[0] });
+}
+
+/* The one of n elements that decides: its value first, then which of them have it. Three operations an
+ * element; states that are combined take six. */
+static kir_value decides(tly_build *c, const kir_value *x, const kir_value *index, unsigned n)
+{
+    kir_value v[TLY_REDUCE_MOST_STEPS];
+    if (waits(c, x[0]))
+        return decides_float(c, x, index, n);
     memcpy(v, x, n * sizeof *x);
     for (unsigned k = n; k > 1; k = (k + 1) / 2)
         for (unsigned i = 0; i < k / 2; i++)
-            v[i] = kir_bin(b, tly_combines_by(c->p), v[i], v[i + (k + 1) / 2]);
-    for (unsigned i = 0; i < n; i++) { /* equal ones, the one that is wanted last */
-        unsigned k = c->p->last ? i : n - 1 - i;
-        at = i == 0 ? index[k] : kir_select(b, kir_cmp(b, KIR_EQ, x[k], v[0]), index[k], at);
-    }
-    return kir_tuple(b, 2, (kir_value[]){ v[0], at });
+            v[i] = kir_bin(c->b, tly_combines_by(c->p), v[i], v[i + (k + 1) / 2]);
+    kir_value at = which(c, x, index, n, KIR_EQ, v[0]);
+    return kir_tuple(c->b, 2, (kir_value[]){ v[0], at });
 }
 
 kir_value tly_take(tly_build *c, kir_value state, const kir_value *x, const kir_value *index,
@@ -64,6 +98,8 @@ kir_value tly_take(tly_build *c, kir_value state, const kir_value *x, const kir_
         return o->take(c, state, x, n);
     if (row_of(c)->searches)
         return tly_combine(c, state, decides(c, x, index, n));
+    if (waits(c, x[0]))
+        return tly_combine(c, state, tly_extreme_of(c, x, n).key);
     kir_value some[TLY_REDUCE_MOST_STEPS];
     for (unsigned i = 0; i < n; i++)
         some[i] = tly_lift_at(c, x[i], index[i]);

@@ -106,7 +106,7 @@ void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_
 /* ---- reduce_range.c ---- */
 
 tly_reduce_rules tly_reduce_chains(unsigned vectors); /* rules of short chains of products */
-/* States as results', in their lanes; *bad: i1, some may be wrong, or 0: none can be. Flags were
+/* States as results', in their lanes; *bad: i1s, those that may be wrong, or 0: none can be. Flags were
  * cleared before watched products. */
 kir_value tly_reduce_doubt(tly_reduce *r, kir_value state, kir_value *bad);
 
@@ -122,6 +122,10 @@ kir_value tly_reduce_one(tly_build *c, unsigned lanes);
  * elements are not finite these are the sum. */
 kir_value tly_reduce_parts(tly_reduce *r, const tly_span *s, kir_value state);
 kir_value tly_reduce_join_parts(tly_build *c, kir_value x, kir_value y);
+/* i1: a sum that was just made is `lost`, infinite or NaN, and not by its elements alone: something
+ * overflowed in this thread. Flags are read alone, and by no kernel whose sums are finite, so that
+ * one that was set before the call costs a way in vain, and none the call. */
+kir_value tly_reduce_overflowed(tly_build *c, kir_value lost);
 kir_value tly_reduce_no_parts(tly_build *c, unsigned lanes);
 kir_value tly_reduce_parts_of(tly_build *c, kir_value sums); /* of (what is not finite, the rest) */
 

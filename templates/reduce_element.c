@@ -39,6 +39,8 @@ static kir_value accumulators(tly_reduce *r, kir_value x)
         return tly_reduce_integer(c, x);
     if (!row(r)->compares)
         return tly_widen(c, x);
+    if (tly_keys_wait(c))
+        return x;
     kir_type t = kir_type_of(c->b, x);
     kir_type integers = KIR_TYPE(integer_of(kir_kind_bits((kir_kind)t.kind)), t.lanes);
     if (t.kind != integers.kind)

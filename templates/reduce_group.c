@@ -216,7 +216,7 @@ void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_
     kir_value dense = equal(c, in_apart, mul(c, g.length, imm(c, c->in_bytes)));
     g.ahead = tly_max(c, mul(c, in_apart, imm(c, g.rows)), imm(c, c->plan->prefetch));
     kir_loop l, each;
-    kir_branch again, fits = { 0 };
+    kir_branch again, one, fits = { 0 };
     kir_for(b, &l, begin, end, imm(c, g.rows), 0, NULL);
     kir_value left = sub(c, end, l.i), count = tly_min(c, left, imm(c, g.rows));
     kir_value first = kir_ptradd(b, in, mul(c, l.i, in_apart)), last = sub(c, left, imm(c, 1));
@@ -232,20 +232,26 @@ void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_
     }
     if (!g.masked)
         kir_if(b, &fits, equal(c, tly_round_down(c, g.length, c->lanes), g.length));
+    const kir_type truths = KIR_TYPE(KIR_I1, g.rows);
     kir_value bad, all = tly_reduce_doubt(r, fold_rows(&g, state), &bad);
     store(&g, kir_ptradd(b, out, mul(c, l.i, out_apart)), out_apart, count,
           tly_reduce_result(r, all));
     if (!g.masked) {
-        bad = bad != 0 ? bad : kir_const(b, KIR_TYPE(KIR_I1, 1), 0);
+        bad = bad != 0 ? bad : kir_const(b, truths, 0);
         kir_else(b, &fits, 1, &bad);
-        bad = kir_const(b, KIR_TYPE(KIR_I1, 1), 1);
+        bad = kir_const(b, truths, 1);
         kir_if_end(b, &fits, 1, &bad);
         bad = fits.result[0];
     }
     if (bad != 0) {
-        kir_if(b, &again, bad);
+        kir_value marks = kir_get(b, KIR_ARG_SCRATCH);
+        kir_if(b, &again, kir_any(b, bad));
+        kir_store(b, marks, 0, kir_convert(b, KIR_ZEXT, KIR_TYPE(KIR_I32, g.rows), bad), 1, 0);
         kir_for(b, &each, imm(c, 0), count, imm(c, 1), 0, NULL);
+        kir_value mark = kir_load(b, KIR_TYPE(KIR_I32, 1), tly_at(c, marks, each.i, 4), 0, 1);
+        kir_if(b, &one, kir_cmp(b, KIR_NE, mark, kir_const(b, KIR_TYPE(KIR_I32, 1), 0)));
         alone(r, add(c, l.i, each.i));
+        kir_if_end(b, &one, 0, NULL);
         kir_for_end(b, &each, NULL);
         kir_if_end(b, &again, 0, NULL);
     }

@@ -245,13 +245,18 @@ static void finish_lane(lanes *k, kir_value lane, unsigned n, void *user)
     tly_reduce_store(&k->r, to->out, lane, tly_reduce_result(&k->r, state));
 }
 
-/* Sums that are not finite are added once more: what is then infinite or NaN has to be, in every order. */
+/* Sums that are not finite, where one overflowed, or may have in another thread, are added once more:
+ * what is then infinite or NaN has to be, in every order. */
 static kir_value judge(lanes *k, const tly_span *all, kir_value state)
 {
-    kir_builder *b = k->r.c->b;
+    tly_build *c = k->r.c;
+    kir_builder *b = c->b;
+    kir_value lost = is_lost(k, state), mode = kir_get(b, KIR_ARG_MODE);
+    kir_value elsewhere = equal(c, mode, imm(c, TLY_MODE_COMBINE));
+    elsewhere = kir_bin(b, KIR_AND, lost, elsewhere);
     kir_branch again;
-    kir_if(b, &again, is_lost(k, state));
-    kir_value small = place(&k->r, imm(k->r.c, 2));
+    kir_if(b, &again, kir_bin(b, KIR_OR, tly_reduce_overflowed(c, lost), elsewhere));
+    kir_value small = place(&k->r, imm(c, 2));
     walk(k, all, small, 1, 1);
     each_pair(k, state, small, small, finite_or);
     kir_else(b, &again, 1, &small);

@@ -162,6 +162,19 @@ kir_value tly_reduce_parts_of(tly_build *c, kir_value sums)
                       kir_tuple(b, 2, beside));
 }
 
+kir_value tly_reduce_overflowed(tly_build *c, kir_value lost)
+{
+    kir_builder *b = c->b;
+    kir_branch some;
+    kir_if(b, &some, lost);
+    kir_value flags = kir_flags(b), none = kir_const(b, kir_type_of(b, flags), 0);
+    kir_value met = bin(c, KIR_AND, flags, kir_const(b, kir_type_of(b, flags), KIR_OVERFLOWED));
+    met = kir_cmp(b, KIR_NE, met, none);
+    kir_else(b, &some, 1, &met);
+    kir_if_end(b, &some, 1, &lost);
+    return some.result[0];
+}
+
 kir_value tly_reduce_parts(tly_reduce *r, const tly_span *s, kir_value state)
 {
     static const tly_reduce_rules rules = {
@@ -170,7 +183,7 @@ kir_value tly_reduce_parts(tly_reduce *r, const tly_span *s, kir_value state)
     tly_build *c = r->c;
     kir_builder *b = c->b;
     kir_branch again;
-    kir_if(b, &again, tly_not(c, tly_reduce_finite(c, state)));
+    kir_if(b, &again, tly_reduce_overflowed(c, tly_not(c, tly_reduce_finite(c, state))));
     kir_value parts = tly_reduce_parts_of(c, tly_reduce_walk(r, &rules, s));
     kir_else(b, &again, 1, &parts);
     parts = kir_tuple(b, 2, (kir_value[]){ state, real(c, 1, 0) });
@@ -407,10 +420,13 @@ kir_value tly_reduce_doubt(tly_reduce *r, kir_value state, kir_value *bad)
     if (r->watched) {
         kir_value flags = kir_flags(b), y = tly_reduce_product_of(c, state);
         kir_value met = kir_cmp(b, KIR_NE, flags, kir_const(b, kir_type_of(b, flags), 0));
-        *bad = bin(c, KIR_OR, met, kir_any(b, tly_not(c, fits(c, y))));
+        *bad = bin(c, KIR_OR, kir_splat(b, met, lanes_of(c, y)), tly_reduce_endless(c, y));
         return y;
     }
-    if (r->added)
-        *bad = kir_any(b, tly_not(c, tly_reduce_finite(c, state)));
+    if (r->added) {
+        kir_value lost = tly_not(c, tly_reduce_finite(c, state));
+        kir_value met = tly_reduce_overflowed(c, kir_any(b, lost));
+        *bad = bin(c, KIR_AND, kir_splat(b, met, lanes_of(c, state)), lost);
+    }
     return state;
 }

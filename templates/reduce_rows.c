@@ -15,6 +15,8 @@ typedef struct walk {
     const tly_reduce_rules *rules;
     unsigned lanes;
     kir_value base;  /* address of the step's element 0 */
+    kir_value next;  /* the next step's, less one's length, or 0: nothing is fetched ahead */
+    kir_value ahead; /* by so many elements */
     kir_value index; /* of that element */
 } walk;
 
@@ -61,24 +63,32 @@ static void take(walk *w, kir_value position, unsigned vectors, kir_value *state
     }
 }
 
-/* Bytes to fetch ahead, 0 if nothing is: of one step; behind the end of one of several lies what
- * another output reads. f32 of 64x256x1024, axes 0 and 2, us, one and two threads with 4 KiB 2708, 1510,
- * without 2452, 1278; f16 1449, 799 and 1270, 642 (Emerald Rapids). */
-static kir_value distance(walk *w, unsigned vectors)
+/* What is fetched ahead. Behind the end of a step is the next one, and behind the last of an output
+ * the first of another, which lies behind its first where they are packed. */
+static void look_ahead(walk *w, const tly_span *s, kir_value step)
 {
     tly_build *c = w->r->c;
-    if (c->plan->prefetch == 0 || vectors == 1 || w->lanes == 1)
-        return 0;
-    kir_value several = less(c, imm(c, 1), kir_get(c->b, KIR_ARG_STEPS));
-    return kir_select(c->b, several, imm(c, 0), imm(c, c->plan->prefetch));
+    kir_builder *b = c->b;
+    if (c->plan->prefetch == 0 || c->lanes == 1)
+        return;
+    kir_value length = kir_get(b, KIR_ARG_LENGTH), steps = kir_get(b, KIR_ARG_STEPS);
+    kir_value one = imm(c, 1), behind = add(c, step, one),
+              most = imm(c, c->plan->prefetch / c->in_bytes);
+    kir_value back = sub(c, imm(c, 0), mul(c, length, tly_in_step(c)));
+    kir_value next = kir_ptradd(b, tly_reduce_step(c, s->in, behind), back);
+    w->next = kir_select(b, less(c, behind, steps), next, s->in);
+    w->ahead = kir_select(b, less(c, one, steps), tly_min(c, most, length), most);
 }
 
-static void fetch_ahead(walk *w, kir_value position, unsigned vectors, kir_value distance)
+static void fetch_ahead(walk *w, kir_value position, unsigned vectors)
 {
     tly_build *c = w->r->c;
-    if (distance == 0)
+    if (w->next == 0 || vectors == 1 || w->lanes == 1)
         return;
-    kir_value p = kir_ptradd(c->b, address(w, position), distance);
+    kir_value at = add(c, position, w->ahead);
+    kir_value here = less(c, at, kir_get(c->b, KIR_ARG_LENGTH));
+    kir_value base = kir_select(c->b, here, w->base, w->next);
+    kir_value p = kir_ptradd(c->b, base, mul(c, at, tly_in_step(c)));
     for (int64_t byte = 0; byte < (int64_t)vectors * w->lanes * c->in_bytes; byte += 64)
         kir_prefetch(c->b, p, byte);
 }
@@ -90,12 +100,11 @@ static kir_value take_groups(walk *w, kir_value from, kir_value to, unsigned vec
     tly_build *c = w->r->c;
     unsigned states = vectors < w->rules->vectors ? vectors : w->rules->vectors;
     int64_t group = (int64_t)vectors * w->lanes;
-    kir_value ahead = distance(w, vectors);
     kir_value end = add(c, from, tly_round_down(c, sub(c, to, from), group));
     kir_loop l;
     kir_for(c->b, &l, from, end, imm(c, group), states, state);
     take(w, l.i, vectors, l.carried);
-    fetch_ahead(w, l.i, vectors, ahead);
+    fetch_ahead(w, l.i, vectors);
     kir_for_end(c->b, &l, l.carried);
     for (unsigned v = 0; v < states; v++)
         state[v] = l.result[v];
@@ -192,13 +201,14 @@ static kir_value search_groups(walk *w, kir_value from, kir_value to, unsigned v
     kir_builder *b = c->b;
     int64_t group = (int64_t)vectors * w->lanes;
     kir_value end = add(c, from, tly_round_down(c, sub(c, to, from), group)), x[MAX_VECTORS];
-    kir_value ahead = distance(w, vectors);
     kir_loop l;
     kir_branch beaten;
     kir_for(b, &l, from, end, imm(c, group), BEST_COUNT, best);
     load(w, l.i, vectors, x);
-    fetch_ahead(w, l.i, vectors, ahead);
-    kir_value all = fold_vectors(c, &values, vectors, x), none = imm(c, 0);
+    fetch_ahead(w, l.i, vectors);
+    kir_value all = tly_keys_wait(c) ? tly_extreme_of(c, x, vectors).key
+                                     : fold_vectors(c, &values, vectors, x);
+    kir_value none = imm(c, 0);
     none = less(c, l.carried[INDEX], none);
     kir_value better = kir_any(b, wins(c, l.carried[VALUE], all));
     kir_if(b, &beaten, kir_bin(b, KIR_OR, none, better));
@@ -243,6 +253,7 @@ kir_value tly_reduce_walk(tly_reduce *r, const tly_reduce_rules *rules, const tl
     kir_for(b, &l, s->begin, s->end, imm(c, 1), states + bests, state);
     walk w = { .r = r, .rules = rules, .lanes = c->lanes };
     w.base = tly_reduce_step(c, s->in, l.i);
+    look_ahead(&w, s, l.i);
     w.index = mul(c, l.i, kir_get(b, KIR_ARG_LENGTH));
     kir_value at = rules->searches ? search_groups(&w, s->from, s->to, loads, &l.carried[states])
                                    : take_groups(&w, s->from, s->to, loads, l.carried);
@@ -277,6 +288,12 @@ static kir_value neutral(tly_build *c, unsigned lanes)
     return tly_neutral(c, KIR_TYPE(c->acc.kind, lanes));
 }
 
+static kir_value take_together(tly_build *c, kir_value state, const kir_value *x, unsigned n)
+{
+    static const kir_value none[MAX_VECTORS];
+    return tly_take(c, state, x, none, n);
+}
+
 tly_reduce_rules tly_reduce_rules_of(const tly_reduce *r)
 {
     const tly_operator *o = tly_operator_find(r->c->p->op);
@@ -284,10 +301,10 @@ tly_reduce_rules tly_reduce_rules_of(const tly_reduce *r)
     if (r->watched)
         return tly_reduce_chains(vectors);
     tly_reduce_rules rules = { .lift = lift, .combine = tly_combine, .neutral = neutral };
-    int together = vectors > 1 && (o->takes || o->searches);
+    int together = vectors > 1 && (o->takes || o->searches || tly_keys_wait(r->c));
     rules.vectors = together ? 1 : vectors;
     rules.loads = vectors;
-    rules.take = tly_operator_code_find(o->op)->take;
+    rules.take = take_together;
     rules.searches = together && o->searches;
     return rules;
 }

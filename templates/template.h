@@ -207,6 +207,14 @@ kir_value tly_turn(tly_build *c, kir_value bits, uint64_t below);
 /* The bits of a float of a reduction's input, its sign those of the word above it, as a key: NaNs are
  * equal, and where an index is wanted, zeros too. `below`: as above. */
 kir_value tly_reduce_key(tly_build *c, kir_value bits, uint64_t below);
+/* Whether a reduction's elements stay floats until several, or one, become a key. */
+int tly_keys_wait(const tly_build *c);
+typedef struct tly_extreme {
+    kir_value number; /* the largest or smallest; anything where one of them is NaN */
+    kir_value all;    /* i1s: none of them is */
+    kir_value key;    /* of what decides */
+} tly_extreme;
+tly_extreme tly_extreme_of(tly_build *c, const kir_value *x, unsigned n);
 
 /* ---- lanes (lanes.c) ---- */
 

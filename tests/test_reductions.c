@@ -486,6 +486,30 @@ Test(reductions, line_2_4_lanes_beside_vectors, .timeout = 240)
     tly_trials_close(&t);
 }
 
+/* ---- 4.4, 4.5, 5.4: of several elements at once, what one of them decides ---- */
+
+Test(reductions, line_4_4_several_at_once, .timeout = 240)
+{
+    static const char *const words[] = {
+        "max:f32:5x1031:axes=1",         "min:f64:3x700:axes=1",
+        "min:f32:97x83:axes=0",          "max:f64:61x37:axes=0",
+        "max:f32:5001x3:axes=0",         "min:f32:4x3x300:axes=0+2",
+        "argmax:f32:5x1031:axes=1,last", "argmin:f64:97x35:axes=0",
+        "argmax:f32:5001x3:axes=0",      "argmin:f32:33x29:axes=1",
+        "sum:f32:9x1031:axes=1",         "sum:f32:33x20:axes=1",
+        "mean:f64:700x65:axes=0",        "prod:f32:33x20:axes=1",
+        "prod:f32:5x3x40x35:axes=0+2",   "log_sum_exp:f32:5x3x40x35:axes=0+2",
+    };
+    static const tly_data data[] = { TLY_DATA_ZEROS, TLY_DATA_SIGNED, TLY_DATA_TIES,
+                                     TLY_DATA_SPECIAL, TLY_DATA_RANGE };
+    tly_trials t;
+    tly_trials_open(&t);
+    for (size_t k = 0; k < COUNT(words); k++)
+        for (size_t n = 0; n < COUNT(data); n++)
+            tly_trials_check(&t, words[k], data[n], n);
+    tly_trials_close(&t);
+}
+
 /* ---- few long lanes, whose axis is cut in chunks ---- */
 
 Test(reductions, line_5_1_long_lanes, .timeout = 240)

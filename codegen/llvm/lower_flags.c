@@ -24,13 +24,15 @@ enum {
     FFLAGS_OVERFLOW_BIT = 2
 };
 
-static int wants_flags(const tly_lowering *l)
+/* Flags are written where they are cleared to be read; those that are only read stay the host's. */
+static int writes_flags(const tly_lowering *l)
 {
+    int reads = 0, clears = 0;
     for (uint32_t n = 0; n < l->kernel->inst_count; n++) {
-        if (l->kernel->insts[n].op == KIR_FLAGS)
-            return 1;
+        reads |= l->kernel->insts[n].op == KIR_FLAGS;
+        clears |= l->kernel->insts[n].op == KIR_CLEAR_FLAGS;
     }
-    return 0;
+    return reads && clears;
 }
 
 static int looks(const kir_inst *inst)
@@ -141,7 +143,7 @@ void tly_lower_begin_flags(tly_lowering *l)
 {
     l->saved = l->clean = NULL;
     l->part_begin = l->part_end = TLY_NOWHERE;
-    if (!wants_flags(l))
+    if (!writes_flags(l))
         return;
     find_part(l);
     if (in_memory(l)) {
