@@ -125,9 +125,9 @@ kir_op tly_combines_by(const tly_problem *p);
 
 /* Whether partial results may leave the range in this way: those of floats may. */
 int tly_is_watched_as(const tly_problem *p, tly_watch watch);
-/* Sums of elements that are narrower in exponents than the accumulator cannot leave its range: 2^63 of
- * the largest f16 are 2^79, of the largest f32 or bf16 2^191. */
-int tly_sums_stay(const tly_problem *p);
+/* The ends of the range that partial results of a scan may pass: 2 of products, 1 of sums, 0 of what is
+ * not watched. */
+unsigned tly_range_sides(const tly_problem *p);
 
 uint64_t tly_value_bits(tly_value value, tally_dtype dtype);
 

@@ -58,9 +58,18 @@ int tly_is_watched_as(const tly_problem *p, tly_watch watch)
            tly_operator_find(p->op)->watch == watch;
 }
 
-int tly_sums_stay(const tly_problem *p)
+/* Sums of elements that are narrower in exponents than the accumulator cannot leave its range: 2^63 of
+ * the largest f16 are 2^79, of the largest f32 or bf16 2^191. */
+static int sums_stay(const tly_problem *p)
 {
     return p->dtype == TALLY_F16 || (p->acc == TALLY_F64 && p->dtype != TALLY_F64);
+}
+
+unsigned tly_range_sides(const tly_problem *p)
+{
+    if (tly_is_watched_as(p, TLY_WATCH_PRODUCTS))
+        return 2;
+    return tly_is_watched_as(p, TLY_WATCH_SUMS) && !sums_stay(p);
 }
 
 /* Bits of floats. */

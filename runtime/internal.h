@@ -167,7 +167,7 @@ tally_status tly_request_target(tally_context *context, const tally_kernel_optio
 tally_status tly_native_get(tally_context *context, const tly_request *request, int full,
                             tly_native **native, tly_origin *origin, tally_error *error);
 
-/* native.c: the hint of a TALLY_NO_GENERATOR, without a generator or without LLVM: which kernel is in no
+/* tell.c: the hint of a TALLY_NO_GENERATOR, without a generator or without LLVM: which kernel is in no
  * pack either, by the dtypes that were asked for. A missing helper program has a hint of its own. */
 void tly_tell_missing(tally_context *context, const tly_request *request, tally_error *error);
 
@@ -206,8 +206,7 @@ tally_status tly_plan_gpu(const tly_generator *generator, const tly_request *req
  * libtally without Vulkan. */
 tally_status tly_plan_alone(const tly_request *request, tly_gpu_plan *plan, tally_error *error);
 
-/* kernel.c: has the full kernel for a descriptor in the context's memory; one for a profile is
- * stored alone. Within the fork gate. */
+/* kernel.c: has the full kernel for a descriptor in the context's memory. Within the fork gate. */
 tally_status tly_kernel_warm(tally_context *context, const tally_descriptor *descriptor,
                              const tally_kernel_options *options, tally_error *error);
 

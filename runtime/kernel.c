@@ -11,7 +11,6 @@
 #include "descriptor.h"
 #include "error.h"
 #include "fork.h"
-#include "isolate.h"
 #include "local.h"
 #include "thread.h"
 #include "vulkan/backend.h"
@@ -379,37 +378,11 @@ tally_status tally_kernel_create(tally_context *context, const tally_descriptor 
     return status;
 }
 
-/* The arguments of tly_vulkan_store as one. */
-typedef struct storing {
-    tally_context *context;
-    const tly_request *request;
-} storing;
-
-static tally_status store_one(void *state, tally_error *error)
-{
-    const storing *s = state;
-    return tly_vulkan_store(s->context, s->request, error);
-}
-
-/* Of a profile there is no device that could hold on to a kernel. */
-static tally_status store(tally_context *context, const tally_descriptor *descriptor,
-                          const tally_kernel_options *options, tally_error *error)
-{
-    tly_request request;
-    storing s = { context, &request };
-    tally_status status = tly_request_resolve(context, descriptor, options, 0, &request, error);
-    return status == TALLY_OK && !request.geometry.empty ? tly_stack_call(store_one, &s, error)
-                                                         : status;
-}
-
 tally_status tly_kernel_warm(tally_context *context, const tally_descriptor *descriptor,
                              const tally_kernel_options *options, tally_error *error)
 {
     const seen none = { .count = 0 };
     tally_kernel *kernel = NULL;
-    if (options != NULL && options->size >= sizeof *options && options->profile != NULL) {
-        return store(context, descriptor, options, error);
-    }
     tally_status status = create(context, descriptor, options, &none, 1, &kernel, error);
     if (status == TALLY_OK) {
         tly_kernel_drop(kernel);

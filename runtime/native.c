@@ -10,7 +10,6 @@
 #include "error.h"
 #include "isolate.h"
 #include "thread.h"
-#include "vulkan/backend.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -205,28 +204,6 @@ static void find_facts(const tly_request *request, facts *f)
     memset(f, 0, sizeof *f);
     f->problem = request->problem;
     strncpy(f->level, tly_level_name(request->level), sizeof f->level - 1);
-}
-
-void tly_tell_missing(tally_context *context, const tly_request *request, tally_error *error)
-{
-    const tly_generator *generator;
-    if (context->cache.compile == TALLY_COMPILE_NEVER || !tly_packs_any(&context->store.packs) ||
-        (context->isolate != 0 &&
-         tly_generator_find(context, &generator, NULL) != TALLY_NO_GENERATOR)) {
-        return;
-    }
-    tly_problem asked = request->problem;
-    char word[64];
-    asked.dtype = (uint8_t)request->full.dtype;
-    asked.out_dtype = (uint8_t)request->full.out_dtype;
-    tly_problem_word(&asked, word, sizeof word);
-    if (request->vulkan != NULL) {
-        tly_error_hint(error, "no pack has %s for %.40s; tally compile --profile makes packs", word,
-                       tly_vulkan_name(request->vulkan));
-        return;
-    }
-    tly_error_hint(error, "no pack has %s for cpu:%s; tally compile makes packs where it is built",
-                   word, tly_level_name(request->level));
 }
 
 tally_status tly_native_get(tally_context *context, const tly_request *request, int full,

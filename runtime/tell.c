@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is told of a creation: the event, the reasons, and where TALLY_DUMP asks for it, each stage. */
+/* What is told of a creation: the event, the reasons, where TALLY_DUMP asks for it, each stage; and
+ * which kernel there is not. */
 #include "internal.h"
 
 #include "cpu/cpu.h"
 #include "dump.h"
+#include "error.h"
 #include "thread.h"
 #include "vulkan/backend.h"
 
@@ -42,6 +44,30 @@ char *tly_tell_word(const tally_context *context, const tly_request *request)
     }
     print_word(request, word);
     return strdup(word);
+}
+
+/* --- what is not there --------------------------------------------------------------------- */
+
+void tly_tell_missing(tally_context *context, const tly_request *request, tally_error *error)
+{
+    const tly_generator *generator;
+    if (context->cache.compile == TALLY_COMPILE_NEVER || !tly_packs_any(&context->store.packs) ||
+        (context->isolate != 0 &&
+         tly_generator_find(context, &generator, NULL) != TALLY_NO_GENERATOR)) {
+        return;
+    }
+    tly_problem asked = request->problem;
+    char word[64];
+    asked.dtype = (uint8_t)request->full.dtype;
+    asked.out_dtype = (uint8_t)request->full.out_dtype;
+    tly_problem_word(&asked, word, sizeof word);
+    if (request->vulkan != NULL) {
+        tly_error_hint(error, "no pack has %s for %.40s; tally compile --profile makes packs", word,
+                       tly_vulkan_name(request->vulkan));
+        return;
+    }
+    tly_error_hint(error, "no pack has %s for cpu:%s; tally compile makes packs where it is built",
+                   word, tly_level_name(request->level));
 }
 
 /* --- reasons ------------------------------------------------------------------------------- */

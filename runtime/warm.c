@@ -7,6 +7,8 @@
 
 #include "cpu/cpu.h"
 #include "error.h"
+#include "thread.h"
+#include "vulkan/backend.h"
 
 #include <string.h>
 
@@ -33,6 +35,38 @@ static void fail(warming *w, size_t index, tally_status status, const tally_erro
     pthread_mutex_unlock(&w->lock);
 }
 
+/* The arguments of tly_vulkan_store as one. */
+typedef struct storing {
+    tally_context *context;
+    const tly_request *request;
+} storing;
+
+static tally_status store_one(void *state, tally_error *error)
+{
+    const storing *s = state;
+    return tly_vulkan_store(s->context, s->request, error);
+}
+
+/* Of a profile there is no device that could hold on to a kernel. */
+static tally_status store(tally_context *context, const tally_descriptor *descriptor,
+                          const tally_kernel_options *options, tally_error *error)
+{
+    tly_request request;
+    storing s = { context, &request };
+    tally_status status = tly_request_resolve(context, descriptor, options, 0, &request, error);
+    return status == TALLY_OK && !request.geometry.empty ? tly_stack_call(store_one, &s, error)
+                                                         : status;
+}
+
+static tally_status have(tally_context *context, const tally_descriptor *descriptor,
+                         const tally_kernel_options *options, tally_error *error)
+{
+    const int profiled = options != NULL && options->size >= sizeof *options &&
+                         options->profile != NULL;
+    return profiled ? store(context, descriptor, options, error)
+                    : tly_kernel_warm(context, descriptor, options, error);
+}
+
 static void work(void *state, int64_t task)
 {
     warming *w = state;
@@ -41,7 +75,7 @@ static void work(void *state, int64_t task)
         tally_error error = TALLY_ERROR_INIT;
         /* As a struct of the caller's size, which is judged when it is read. */
         const void *descriptor = w->descriptors + i * w->step;
-        tally_status status = tly_kernel_warm(w->context, descriptor, w->options, &error);
+        tally_status status = have(w->context, descriptor, w->options, &error);
         if (status != TALLY_OK) {
             fail(w, i, status, &error);
         }

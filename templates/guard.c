@@ -40,9 +40,7 @@ static const limits *of(const tly_build *c)
 
 unsigned tly_range_count(const tly_build *c)
 {
-    if (tly_is_watched_as(c->p, TLY_WATCH_PRODUCTS))
-        return 2;
-    return tly_is_watched_as(c->p, TLY_WATCH_SUMS) && !tly_sums_stay(c->p);
+    return tly_range_sides(c->p);
 }
 
 static unsigned watch_lanes(const tly_build *c)

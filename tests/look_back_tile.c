@@ -252,7 +252,6 @@ static int publish(model *m, state *s, int tile)
         issue(s, tile, GROUP_TOTAL);
         issue(s, tile, GROUP_CARRY);
     }
-    (void)m;
     advance(s, tile, DONE);
     return 1;
 }

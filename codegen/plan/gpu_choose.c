@@ -218,7 +218,8 @@ static void choose_teams(const tly_problem *p, const tly_geometry *g, const tly_
     if (chunk > 0 && own && !cuts && caps->progress && plan->scan > 0 && p->unit == 1 &&
         tly_gpu_look_back_pays(p, caps, plan)) {
         plan->template_id = TLY_GPU_LOOK_BACK;
-        plan->workgroup = OR_FORCED(workgroup, smaller(plan->workgroup, TLY_GPU_LOOKING));
+        plan->workgroup = OR_FORCED(workgroup,
+                                    smaller(plan->workgroup, TLY_GPU_LOOK_BACK_WORKGROUP));
         plan->team = plan->workgroup;
         tile = tly_gpu_tile(p, caps, plan);
     }

@@ -28,7 +28,7 @@ void tly_gpu_choose_turned(const tly_problem *p, const tly_geometry *g, const tl
 /* Invocations of a workgroup that looks back. Watched scans of f32 have 128 to 152 registers on Hopper,
  * with which 8 subgroups a multiprocessor fit as workgroups of 256, and 12 to 16 as these
  * (docs/results/vulkan.md). */
-enum { TLY_GPU_LOOKING = 128 };
+enum { TLY_GPU_LOOK_BACK_WORKGROUP = 128 };
 
 /* One long row by tiles of this plan: look-back is faster than reading twice (gpu_cost.c). */
 int tly_gpu_look_back_pays(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan);

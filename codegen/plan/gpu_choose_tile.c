@@ -108,7 +108,7 @@ static teams teams_of(const tly_problem *p, const tly_geometry *g, const tly_cap
 {
     int32_t subgroup = (int32_t)caps->subgroup, segments = OR_FORCED(segments, 0);
     int looks = OR_FORCED(template_id, TLY_GPU_WORKGROUPS) == TLY_GPU_LOOK_BACK;
-    int32_t most = plan->scan == 0 ? 64 : looks ? TLY_GPU_LOOKING : 256;
+    int32_t most = plan->scan == 0 ? 64 : looks ? TLY_GPU_LOOK_BACK_WORKGROUP : 256;
     int32_t workgroup = OR_FORCED(workgroup, tly_gpu_workgroup_of(caps, most));
     int64_t tile = (int64_t)subgroup * plan->vector * wanted_segments(plan->vector);
     int is_short = p->unit > 1 || g->length <= tile;

@@ -53,9 +53,7 @@ static int64_t steps_across(int64_t lanes)
 int tly_gpu_look_back_pays(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan)
 {
     const maker *m = maker_of(caps);
-    int watched = tly_is_watched_as(p, TLY_WATCH_PRODUCTS) ||
-                  (tly_is_watched_as(p, TLY_WATCH_SUMS) && !tly_sums_stay(p));
-    int64_t needs = watched ? REGISTERS_WATCHED : REGISTERS, lanes = caps->subgroup;
+    int64_t needs = tly_range_sides(p) > 0 ? REGISTERS_WATCHED : REGISTERS, lanes = caps->subgroup;
     int64_t takes = tly_larger(needs, m->registers); /* so the fewer are there at once */
     int64_t bytes = (int64_t)plan->vector * plan->segments *
                     (tly_gpu_bytes_of(p->dtype) + tly_gpu_bytes_of(p->out_dtype));
@@ -64,7 +62,7 @@ int tly_gpu_look_back_pays(const tly_problem *p, const tly_caps *caps, const tly
     int64_t sum = step * (steps_across(lanes) + GROUPS_BETWEEN);
     int64_t waits = READ + WRITE + LOOKS * (LOOK + sum);
     /* A hop takes bases on by a subgroup's lanes of groups of as many tiles. */
-    int64_t groups = (int64_t)caps->saturation * m->registers / takes / TLY_GPU_LOOKING;
+    int64_t groups = (int64_t)caps->saturation * m->registers / takes / TLY_GPU_LOOK_BACK_WORKGROUP;
     int64_t hop = LOOK + step * (steps_across(lanes) + lanes);
     int64_t chain = hop * groups / (lanes * lanes);
     int64_t twice = tly_larger(copy / 2, READ) + tly_larger(copy, READ + WRITE);

@@ -2,6 +2,7 @@
 /* Asking a physical device; see answers.h. */
 #include "answers.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,66 +112,49 @@ void tly_vk_ask(const tly_vk_instance_functions *fn, VkPhysicalDevice physical, 
     fn->GetPhysicalDeviceProperties2(physical, &a->properties);
 }
 
+/* Where the structs of a caller's chain say what of ours says, too. */
+typedef struct said {
+    VkStructureType type;
+    size_t there; /* offset of the VkBool32 in the struct of that type */
+    size_t here;  /* and of ours */
+} said;
+#define SAID(type, suffix, there, here) \
+    { VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_##type##_FEATURES, \
+      offsetof(VkPhysicalDevice##suffix, there), offsetof(tly_vk_answers, here.there) }
+static const said known_features[] = {
+    SAID(VULKAN_1_1, Vulkan11Features, storageBuffer16BitAccess, storage16),
+    SAID(16BIT_STORAGE, 16BitStorageFeatures, storageBuffer16BitAccess, storage16),
+    SAID(VULKAN_1_2, Vulkan12Features, storageBuffer8BitAccess, storage8),
+    SAID(8BIT_STORAGE, 8BitStorageFeatures, storageBuffer8BitAccess, storage8),
+    SAID(VULKAN_1_2, Vulkan12Features, shaderFloat16, halves),
+    SAID(SHADER_FLOAT16_INT8, ShaderFloat16Int8Features, shaderFloat16, halves),
+    SAID(VULKAN_1_2, Vulkan12Features, bufferDeviceAddress, addresses),
+    SAID(BUFFER_DEVICE_ADDRESS, BufferDeviceAddressFeatures, bufferDeviceAddress, addresses),
+    SAID(VULKAN_1_2, Vulkan12Features, timelineSemaphore, timeline),
+    SAID(TIMELINE_SEMAPHORE, TimelineSemaphoreFeatures, timelineSemaphore, timeline),
+    SAID(VULKAN_1_3, Vulkan13Features, subgroupSizeControl, size_control),
+    SAID(SUBGROUP_SIZE_CONTROL, SubgroupSizeControlFeatures, subgroupSizeControl, size_control),
+    SAID(VULKAN_1_3, Vulkan13Features, computeFullSubgroups, size_control),
+    SAID(SUBGROUP_SIZE_CONTROL, SubgroupSizeControlFeatures, computeFullSubgroups, size_control),
+};
+#undef SAID
+enum { KNOWN_FEATURES = sizeof known_features / sizeof known_features[0] };
+
 void tly_vk_restrict(const VkPhysicalDeviceFeatures2 *chain, tly_vk_answers *a)
 {
-    VkPhysicalDeviceFeatures none = { 0 };
+    const VkPhysicalDeviceFeatures none = { 0 };
+    const VkBool32 no = VK_FALSE;
     a->features.features = chain != NULL ? chain->features : none;
-    a->storage16.storageBuffer16BitAccess = a->addresses.bufferDeviceAddress = VK_FALSE;
-    a->storage8.storageBuffer8BitAccess = a->timeline.timelineSemaphore = VK_FALSE;
-    a->size_control.subgroupSizeControl = a->size_control.computeFullSubgroups = VK_FALSE;
-    a->halves.shaderFloat16 = VK_FALSE;
-    const VkBaseInStructure *next = chain != NULL ? chain->pNext : NULL;
-    for (; next != NULL; next = next->pNext) {
-        const void *link = next;
-        switch ((int)next->sType) {
-        case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES:
-            a->storage16.storageBuffer16BitAccess = ((const VkPhysicalDeviceVulkan11Features *)link)
-                                                        ->storageBuffer16BitAccess;
-            break;
-        case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES:
-            a->storage16.storageBuffer16BitAccess =
-                ((const VkPhysicalDevice16BitStorageFeatures *)link)->storageBuffer16BitAccess;
-            break;
-        case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES:
-            a->storage8.storageBuffer8BitAccess = ((const VkPhysicalDeviceVulkan12Features *)link)
-                                                      ->storageBuffer8BitAccess;
-            a->halves.shaderFloat16 = ((const VkPhysicalDeviceVulkan12Features *)link)
-                                          ->shaderFloat16;
-            a->addresses.bufferDeviceAddress = ((const VkPhysicalDeviceVulkan12Features *)link)
-                                                   ->bufferDeviceAddress;
-            a->timeline.timelineSemaphore = ((const VkPhysicalDeviceVulkan12Features *)link)
-                                                ->timelineSemaphore;
-            break;
-        case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES:
-            a->storage8.storageBuffer8BitAccess =
-                ((const VkPhysicalDevice8BitStorageFeatures *)link)->storageBuffer8BitAccess;
-            break;
-        case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES:
-            a->halves.shaderFloat16 = ((const VkPhysicalDeviceShaderFloat16Int8Features *)link)
-                                          ->shaderFloat16;
-            break;
-        case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES:
-            a->addresses.bufferDeviceAddress =
-                ((const VkPhysicalDeviceBufferDeviceAddressFeatures *)link)->bufferDeviceAddress;
-            break;
-        case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES:
-            a->timeline.timelineSemaphore =
-                ((const VkPhysicalDeviceTimelineSemaphoreFeatures *)link)->timelineSemaphore;
-            break;
-        case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES:
-            a->size_control.subgroupSizeControl = ((const VkPhysicalDeviceVulkan13Features *)link)
-                                                      ->subgroupSizeControl;
-            a->size_control.computeFullSubgroups = ((const VkPhysicalDeviceVulkan13Features *)link)
-                                                       ->computeFullSubgroups;
-            break;
-        case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES:
-            a->size_control.subgroupSizeControl =
-                ((const VkPhysicalDeviceSubgroupSizeControlFeatures *)link)->subgroupSizeControl;
-            a->size_control.computeFullSubgroups =
-                ((const VkPhysicalDeviceSubgroupSizeControlFeatures *)link)->computeFullSubgroups;
-            break;
-        default:
-            break;
+    for (size_t i = 0; i < KNOWN_FEATURES; i++) {
+        memcpy((char *)a + known_features[i].here, &no, sizeof no);
+    }
+    const VkBaseInStructure *link = chain != NULL ? chain->pNext : NULL;
+    for (; link != NULL; link = link->pNext) {
+        for (size_t i = 0; i < KNOWN_FEATURES; i++) {
+            const said *s = &known_features[i];
+            if (s->type == link->sType) {
+                memcpy((char *)a + s->here, (const char *)link + s->there, sizeof(VkBool32));
+            }
         }
     }
 }

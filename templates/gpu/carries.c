@@ -97,17 +97,17 @@ static kir_value chain(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const 
     return l.result[0];
 }
 
-void tly_gpu_build_carries(tly_gpu *g)
+void tly_gpu_build_carries(tly_gpu *g, unsigned pass)
 {
     tly_build *c = &g->c;
     kir_builder *b = c->b;
     tly_gpu_plan alone = *g->plan; /* one team, of whole subgroups */
     tly_gpu whole = *g;
-    alone.team = alone.workgroup = (int32_t)g->launch->pass[TLY_GPU_PASS_CARRIES].workgroup;
+    alone.team = alone.workgroup = (int32_t)g->launch->pass[pass].workgroup;
     whole.plan = &alone;
     g = &whole;
-    g->launch->pass[TLY_GPU_PASS_CARRIES].items = TLY_ITEMS_ROWS;
-    g->launch->pass[TLY_GPU_PASS_CARRIES].per_group = 1;
+    g->launch->pass[pass].items = TLY_ITEMS_ROWS;
+    g->launch->pass[pass].per_group = 1;
     unsigned block = alone.workgroup < BLOCK ? (unsigned)alone.workgroup : BLOCK;
     kir_value shared = kir_shared(b, block * slot_bytes(g));
     tly_team t = tly_team_make(g);

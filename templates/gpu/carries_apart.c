@@ -225,11 +225,11 @@ static kir_value block(tly_gpu *g, const middle *m, kir_value first, kir_value l
     return leader.result[0];
 }
 
-void tly_gpu_build_carries_apart(tly_gpu *g)
+void tly_gpu_build_carries_apart(tly_gpu *g, unsigned number)
 {
     tly_build *c = &g->c;
     kir_builder *b = c->b;
-    tly_gpu_pass *pass = &g->launch->pass[TLY_GPU_PASS_CARRIES];
+    tly_gpu_pass *pass = &g->launch->pass[number];
     unsigned scans = tly_gpu_scans(g);
     pass->items = TLY_ITEMS_ROWS;
     pass->per_group = 1;

@@ -299,10 +299,6 @@ void tly_gpu_build_columns(tly_gpu *g, unsigned pass)
     tly_build *c = &g->c;
     kir_builder *b = c->b;
     int chunks = tly_gpu_has_chunks(g);
-    if (chunks && pass == TLY_GPU_PASS_CARRIES) {
-        tly_gpu_build_carries_apart(g);
-        return;
-    }
     unsigned workgroup = g->launch->pass[pass].workgroup;
     g->launch->pass[pass].items = chunks ? TLY_ITEMS_CHUNKS : TLY_ITEMS_ROWS;
     g->launch->pass[pass].per_group = workgroup;

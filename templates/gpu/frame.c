@@ -18,7 +18,9 @@ static int goes_apart(const tly_gpu *g)
            (tly_gpu_scans(g) > 1 || g->plan->template_id == TLY_GPU_COLUMNS);
 }
 
-static void (*const algorithms[TLY_GPU_TEMPLATE_COUNT])(tly_gpu *g, unsigned pass) = {
+typedef void (*algorithm)(tly_gpu *g, unsigned pass);
+
+static const algorithm algorithms[TLY_GPU_TEMPLATE_COUNT] = {
     [TLY_GPU_COLUMNS] = tly_gpu_build_columns,
     [TLY_GPU_SUBGROUPS] = tly_gpu_build_rows,
     [TLY_GPU_WORKGROUPS] = tly_gpu_build_rows,
@@ -113,6 +115,15 @@ static void describe_reduction(tly_gpu *g, tly_gpu_launch *launch)
     }
 }
 
+/* Of what is cut, whatever the template, the middle pass is one of two. */
+static algorithm builder_of(const tly_gpu *g, unsigned pass)
+{
+    int carries = g->launch->passes == TLY_GPU_PASSES && pass == TLY_GPU_PASS_CARRIES;
+    return !carries        ? algorithms[g->plan->template_id]
+           : goes_apart(g) ? tly_gpu_build_carries_apart
+                           : tly_gpu_build_carries;
+}
+
 static tally_status build_pass(tly_gpu *g, unsigned pass, kir_kernel **kernel, tally_error *error)
 {
     static const char *const parts[] = { "totals", "carries", "scan" };
@@ -127,7 +138,7 @@ static tally_status build_pass(tly_gpu *g, unsigned pass, kir_kernel **kernel, t
     g->c.b = kir_begin_workgroup(name, g->launch->pass[pass].workgroup);
     if (g->c.b == NULL)
         return tly_fail(error, TALLY_OUT_OF_MEMORY, "memory", "no memory for a kernel builder");
-    algorithms[g->plan->template_id](g, pass);
+    builder_of(g, pass)(g, pass);
     kir_return(g->c.b, kir_int(g->c.b, 0));
     return kir_finish(g->c.b, kernel, error);
 }

@@ -32,8 +32,8 @@ void tly_gpu_build_reduce_rows(tly_gpu *g, unsigned pass);
 
 /* The middle pass of those with chunks: from the chunks' totals to the carries before them. Apart:
  * of several scans an item, each by itself. */
-void tly_gpu_build_carries(tly_gpu *g);
-void tly_gpu_build_carries_apart(tly_gpu *g);
+void tly_gpu_build_carries(tly_gpu *g, unsigned pass);
+void tly_gpu_build_carries_apart(tly_gpu *g, unsigned pass);
 
 /* Passes of a template with chunks; one without has the last only. */
 enum { TLY_GPU_PASS_TOTALS, TLY_GPU_PASS_CARRIES, TLY_GPU_PASS_SCAN };

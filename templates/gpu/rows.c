@@ -122,13 +122,6 @@ void tly_gpu_build_rows(tly_gpu *g, unsigned pass)
     tly_build *c = &g->c;
     kir_builder *b = c->b;
     int chunks = tly_gpu_has_chunks(g);
-    if (chunks && pass == TLY_GPU_PASS_CARRIES) {
-        if (g->unit > 1)
-            tly_gpu_build_carries_apart(g);
-        else
-            tly_gpu_build_carries(g);
-        return;
-    }
     unsigned teams = (unsigned)(g->plan->workgroup / g->plan->team);
     g->launch->pass[pass].items = chunks ? TLY_ITEMS_CHUNKS : TLY_ITEMS_ROWS;
     g->launch->pass[pass].per_group = teams;

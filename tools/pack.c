@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Packs. A context whose cache is this command has all kernels made as for a program that warms up,
+ * and what it would store is kept here; pack_write.c of the library lays it out.
+ */
+#include "pack.h"
+
+#include "targets.h"
+
+#include "../runtime/pack.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A pack on its way. */
+typedef struct work {
+    tally_context *context;
+    const tly_batch *batch;
+    tally_descriptor *descriptors; /* of the batch */
+    tly_targets targets;
+    pthread_mutex_t lock; /* of what follows: the context's threads share it */
+    tly_packed_entry *entries;
+    size_t entry_count;
+    int no_memory;
+} work;
+
+/* ---- what the context stores ---- */
+
+static int no_memory(tly_report *report)
+{
+    return tly_refuse(report, EXIT_MEMORY, "file", "no memory for the kernels");
+}
+
+/* NULL: there is none. The lock is held. */
+static const tly_packed_entry *find(const work *w, uint64_t hash)
+{
+    for (size_t i = 0; i < w->entry_count; i++) {
+        if (w->entries[i].hash == hash) {
+            return &w->entries[i];
+        }
+    }
+    return NULL;
+}
+
+/* The lock is held. */
+static int keep(work *w, tly_packed_entry entry)
+{
+    void *entries = w->entries;
+    const int room = tly_memory_room(&entries, w->entry_count, sizeof entry);
+    w->entries = entries;
+    if (!room) {
+        return 0;
+    }
+    w->entries[w->entry_count++] = entry;
+    return 1;
+}
+
+static void save(void *user, const void *key, size_t key_bytes, const void *data, size_t bytes)
+{
+    work *w = user;
+    const uint64_t hash = tly_hash(0, key, key_bytes);
+    void *copy = malloc(bytes + !bytes);
+    if (copy) {
+        memcpy(copy, data, bytes);
+    }
+    pthread_mutex_lock(&w->lock);
+    /* Two threads may have made one kernel for a profile: the pack's table counts it once. */
+    const int there = find(w, hash) != NULL;
+    const int kept = !there && copy && keep(w, (tly_packed_entry){ hash, copy, bytes });
+    w->no_memory |= !there && !kept;
+    pthread_mutex_unlock(&w->lock);
+    if (!kept) {
+        free(copy);
+    }
+}
+
+/* What one target has made, another may need: kernels for Vulkan depend on few of a device's facts. */
+static int load(void *user, const void *key, size_t key_bytes, tally_write give, void *to)
+{
+    work *w = user;
+    pthread_mutex_lock(&w->lock);
+    const tly_packed_entry *entry = find(w, tly_hash(0, key, key_bytes));
+    const tly_packed_entry found = entry ? *entry : (tly_packed_entry){ 0, NULL, 0 };
+    pthread_mutex_unlock(&w->lock);
+    return entry ? give(to, found.bytes, found.count) : 1;
+}
+
+/* ---- making ---- */
+
+/* The message begins with the place of the descriptor that it is about. Returns that one's name. */
+static const char *take_line(const work *w, tally_error *error)
+{
+    char *why = error->message;
+    const size_t line = strtoull(error->message, &why, 10);
+    if (why == error->message || strncmp(why, ": ", 2) != 0 || line >= w->batch->count) {
+        return "";
+    }
+    memmove(error->message, why + 2, strlen(why + 2) + 1);
+    return w->batch->lines[line].name;
+}
+
+static int refuse_as(const char *name, const tally_error *error, tly_report *report)
+{
+    const int status = tly_adopt(report, error);
+    tly_report_where(report, name);
+    return status;
+}
+
+static int refuse_line(const work *w, tally_error *error, tly_report *report)
+{
+    const char *name = take_line(w, error);
+    return refuse_as(name, error, report);
+}
+
+static int warm(work *w, const tally_kernel_options *target, size_t first, size_t count,
+                tally_error *error)
+{
+    return (int)tally_context_warm(w->context, w->descriptors + first, count, target, error);
+}
+
+static int make_for_level(work *w, const char *selector, tly_report *report)
+{
+    const tally_kernel_options target = { .size = sizeof target, .device = selector };
+    tally_error error = TALLY_ERROR_INIT;
+    return warm(w, &target, 0, w->batch->count, &error) == TALLY_OK
+               ? EXIT_DONE
+               : refuse_line(w, &error, report);
+}
+
+/* What the device cannot compute is left out, as one list is for devices with and without f64; a list
+ * of which it computes nothing is refused. What was made in the first go is found in the second. */
+static int make_for_profile(work *w, const char *text, tly_report *report)
+{
+    const tally_kernel_options target = { .size = sizeof target, .profile = text };
+    tally_error error = TALLY_ERROR_INIT, why = TALLY_ERROR_INIT;
+    size_t lacking = 0;
+    if (warm(w, &target, 0, w->batch->count, &why) == TALLY_OK) {
+        return EXIT_DONE;
+    }
+    for (size_t i = 0; i < w->batch->count; i++) {
+        const int status = warm(w, &target, i, 1, &error);
+        if (status != TALLY_OK && status != TALLY_UNSUPPORTED) {
+            take_line(w, &error);
+            return refuse_as(w->batch->lines[i].name, &error, report);
+        }
+        lacking += status == TALLY_UNSUPPORTED;
+    }
+    return lacking == w->batch->count ? refuse_line(w, &why, report) : EXIT_DONE;
+}
+
+static int make_all(work *w, tly_report *report)
+{
+    int status = EXIT_DONE;
+    for (size_t i = 0; i < w->targets.count && !status; i++) {
+        status = make_for_level(w, w->targets.selectors[i], report);
+    }
+    for (size_t i = 0; i < w->targets.profile_count && !status; i++) {
+        status = make_for_profile(w, w->targets.profiles[i], report);
+    }
+    return !status && w->no_memory ? no_memory(report) : status;
+}
+
+/* ---- a pack ---- */
+
+static int put_pack(const work *w, const char *path, tly_pages *pages, tly_report *report)
+{
+    size_t count;
+    void *bytes = tly_pack_write(w->entries, w->entry_count, &count);
+    FILE *to = bytes ? tly_pages_add(pages, path) : NULL;
+    if (to) {
+        fwrite(bytes, 1, count, to);
+    }
+    free(bytes);
+    return to ? EXIT_DONE : no_memory(report);
+}
+
+/* Levels where neither they nor profiles are named. */
+static int find_targets(tly_targets *targets, const tly_options *options, tly_report *report)
+{
+    int status = EXIT_DONE;
+    if (options->device || !options->profile) {
+        status = tly_targets_read(targets, options->device, report);
+    }
+    if (!status && options->profile) {
+        status = tly_targets_read_profiles(targets, options->profile, report);
+    }
+    return status;
+}
+
+static int fill_pack(work *w, const tly_options *options, tly_pages *pages, tly_report *report)
+{
+    const tally_context_options context = { .size = sizeof context,
+                                            .threads = options->jobs,
+                                            .cache_folder = "",
+                                            .cache_load = load,
+                                            .cache_save = save,
+                                            .cache_user = w };
+    tally_error error = TALLY_ERROR_INIT;
+    int status = find_targets(&w->targets, options, report);
+    if (status) {
+        return status;
+    }
+    if (tally_context_create(&context, &w->context, &error) != TALLY_OK) {
+        return tly_adopt(report, &error);
+    }
+    status = make_all(w, report);
+    if (!status && !w->entry_count) {
+        return tly_refuse(
+            report, EXIT_UNSUPPORTED, "device",
+            "no kernel is needed for empty tensors, and none kept that a generator of "
+            "another build makes");
+    }
+    return status ? status : put_pack(w, options->out, pages, report);
+}
+
+int tly_pack_make(const tly_options *options, const tly_batch *batch, tly_pages *pages,
+                  tly_report *report)
+{
+    work w = { .batch = batch, .descriptors = calloc(batch->count, sizeof *w.descriptors) };
+    if (!w.descriptors) {
+        return no_memory(report);
+    }
+    for (size_t i = 0; i < batch->count; i++) {
+        w.descriptors[i] = batch->lines[i].descriptor;
+    }
+    /* Kernels that a pack has would not be stored once more. */
+    setenv("TALLY_PACK", "", 1);
+    pthread_mutex_init(&w.lock, NULL);
+    const int status = fill_pack(&w, options, pages, report);
+    tally_context_destroy(&w.context);
+    for (size_t i = 0; i < w.entry_count; i++) {
+        free((void *)w.entries[i].bytes);
+    }
+    free(w.entries);
+    free(w.descriptors);
+    tly_targets_end(&w.targets);
+    pthread_mutex_destroy(&w.lock);
+    return status;
+}
