@@ -22,8 +22,8 @@ enum { SHORT_ROW = 32 };
 int64_t tly_gpu_turned_bytes(const tly_problem *p, const tly_gpu_plan *plan)
 {
     int64_t slots = plan->segments | 1, places = plan->index_bits / 8;
-    return plan->workgroup * (slots * tly_gpu_turned_slot(p) +
-                              places * (tly_gpu_turns_in(p) + tly_gpu_turns_out(p)));
+    return plan->workgroup *
+           (slots * tly_gpu_turned_slot(p) + places * (tly_gpu_turns_in(p) + tly_gpu_turns_out(p)));
 }
 
 /* Where a CPU plays the device neighbours of other lanes cost nothing. Rows of more elements are
@@ -39,12 +39,12 @@ int tly_gpu_turns(const tly_problem *p, const tly_geometry *g, const tly_caps *c
     return serial || lanes >= LEAST_LANES || g->length < LEAST_CUT;
 }
 
-/* All of short rows; as much of others as keeps the memory busy: 64 bytes of each of 32,768 lanes, and
+/* All of short lanes; as much of others as keeps the memory busy: 64 bytes of each of 32,768 lanes, and
  * twice that where they are fewer. */
-static int32_t positions_of(const tly_problem *p, const tly_geometry *g)
+static int32_t positions_of(const tly_geometry *g)
 {
     int64_t lanes = tly_multiply(g->rows, g->inner);
-    if (p->form == TLY_ROWS && g->length <= SHORT_ROW)
+    if (g->length <= SHORT_ROW)
         return g->length > 0 ? (int32_t)g->length : 1;
     return lanes < 32768 ? 32 : 16;
 }
@@ -54,7 +54,11 @@ void tly_gpu_choose_turned(const tly_problem *p, const tly_geometry *g, const tl
 {
     plan->scan = 0;
     plan->vector = 1;
-    plan->workgroup = OR_FORCED(workgroup, tly_gpu_workgroup_of(caps, WORKGROUP));
+    plan->segments = OR_FORCED(segments, positions_of(g));
+    plan->workgroup = tly_gpu_workgroup_of(caps, WORKGROUP);
+    while (plan->workgroup > TLY_GPU_LEAST_TURNED &&
+           tly_gpu_turned_bytes(p, plan) > (int64_t)caps->shared_bytes)
+        plan->workgroup /= 2;
+    plan->workgroup = OR_FORCED(workgroup, plan->workgroup);
     plan->team = plan->workgroup;
-    plan->segments = OR_FORCED(segments, positions_of(p, g));
 }

@@ -128,6 +128,8 @@ kir_value tly_gpu_chunk_count(tly_gpu *g, kir_value begin);
 
 /* ---- elements (memory.c) ---- */
 
+enum { TLY_GPU_ACCESS_BYTES = 16 }; /* the widest */
+
 /* Elements as they are stored (f16 and bf16: an i32's lower half), to accumulators and back. */
 kir_value tly_gpu_widen(tly_gpu *g, kir_value stored);
 kir_value tly_gpu_narrow(tly_gpu *g, kir_value acc);

@@ -30,8 +30,8 @@ static const tly_key workgroups[] = { { KEY(scan), 0, 2, 0 }, WORKGROUP, SIZES, 
 static const tly_key look_back[] = { { KEY(scan), 1, 2, 0 }, WORKGROUP, SIZES, MEMORY };
 
 static const tly_key turned[] = {
-    { KEY(workgroup), TLY_GPU_LEAST_TURNED, TLY_GPU_MOST_WORKGROUP, 1 },
     { KEY(segments), 1, TLY_GPU_MOST_ELEMENTS, 0 },
+    { KEY(workgroup), TLY_GPU_LEAST_TURNED, TLY_GPU_MOST_WORKGROUP, 1 },
     MEMORY,
 };
 
@@ -164,8 +164,8 @@ static const char *fault_of_teams(const tly_problem *p, const tly_geometry *g, c
     return fault_of_sizes(p, g, caps, plan);
 }
 
-static const char *fault_of_turned(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
-                                   const tly_gpu_plan *plan)
+static const char *fault_of_turned(const tly_problem *p, const tly_geometry *g,
+                                   const tly_caps *caps, const tly_gpu_plan *plan)
 {
     if ((uint32_t)plan->workgroup > caps->invocations)
         return "the workgroup is larger than the device's";

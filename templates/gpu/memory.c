@@ -16,8 +16,6 @@ int tly_gpu_has_vectors(const tly_gpu *g)
     return g->unit == 1 && in && out;
 }
 
-enum { VECTOR_BYTES = 16 }; /* the widest access */
-
 static int is_narrow(unsigned bytes)
 {
     return bytes < 4;
@@ -58,7 +56,7 @@ void tly_gpu_put(tly_gpu *g, kir_value p, int64_t offset, kir_value stored)
 /* As many of `count` elements as one access takes. */
 static unsigned at_once(unsigned count, unsigned bytes)
 {
-    return count * bytes > VECTOR_BYTES ? VECTOR_BYTES / bytes : count;
+    return count * bytes > TLY_GPU_ACCESS_BYTES ? TLY_GPU_ACCESS_BYTES / bytes : count;
 }
 
 /* Elements that share a word, or 1. */

@@ -24,8 +24,8 @@ typedef struct side {
 
 typedef struct turn {
     unsigned lanes, positions; /* of a tile */
-    unsigned pitch;            /* slots of a lane: odd, so that neighbouring lanes' are in different banks */
-    unsigned slot;             /* bytes */
+    unsigned pitch; /* slots of a lane: odd, so that neighbouring lanes' are in different banks */
+    unsigned slot;  /* bytes */
     int dense;
     kir_value tile;  /* workgroup memory */
     kir_value local; /* the invocation's lane in the tile */
@@ -360,14 +360,12 @@ static void find_lanes(tly_gpu *g, turn *t)
     kir_barrier(g->c.b);
 }
 
-enum { VECTOR_BYTES = 16 }; /* the widest access */
-
-static side side_of(tly_gpu *g, int turned, kir_arg base, unsigned bytes,
-                    int64_t known, kir_value step)
+static side side_of(tly_gpu *g, int turned, kir_arg base, unsigned bytes, int64_t known,
+                    kir_value step)
 {
     side s = { .turned = turned, .base = base, .bytes = bytes, .known = known * bytes };
     s.step = known != 0 ? tly_gpu_offset(g, s.known) : step;
-    s.most = known == 1 || known == -1 ? VECTOR_BYTES / bytes : 1;
+    s.most = known == 1 || known == -1 ? TLY_GPU_ACCESS_BYTES / bytes : 1;
     return s;
 }
 
@@ -417,8 +415,7 @@ void tly_gpu_build_turned(tly_gpu *g, unsigned pass)
     number = t.dense ? begin : kir_bin(b, KIR_UMIN, number, sub(c, items, word(g, 1)));
     tly_gpu_item item = tly_gpu_item_of(g, number, 0);
     t.own = tly_gpu_row_of(g, &item);
-    t.in = side_of(g, tly_gpu_turns_in(p), KIR_ARG_IN, c->in_bytes, literal_in(p),
-                   t.own.in_step);
+    t.in = side_of(g, tly_gpu_turns_in(p), KIR_ARG_IN, c->in_bytes, literal_in(p), t.own.in_step);
     t.out = side_of(g, tly_gpu_turns_out(p), KIR_ARG_OUT, c->out_bytes, literal_out(p),
                     t.own.out_step);
     if (t.dense) {
