@@ -101,6 +101,8 @@ typedef struct tly_gpu_launch {
                                header_bytes */
     uint32_t header_bytes; /* in front of the records */
     uint32_t zeroed;       /* 1: header and records must be zero before every dispatch */
+    uint32_t loose;        /* 1 << TLY_TENSOR_...: those whose strides, but the axis', need not be
+                               multiples of 16 bytes for TLY_GPU_ALIGNED */
     uint32_t block_bytes;  /* of the header that is a tly_gpu_block; 0: none */
     uint32_t tensors;      /* 1 << TLY_TENSOR_...: those that the kernel takes */
     char template_name[16];

@@ -84,10 +84,8 @@ static void find_problem(const tally_kernel_options *known, tly_request *request
     tly_canonicalise(&request->full, p, &request->geometry);
     if (request->level == TLY_LEVEL_NONE && tly_reduces(p->form)) {
         tly_reduce_on_devices(p);
-    } else if (request->level == TLY_LEVEL_NONE && (p->form != TLY_ROWS || !p->dense)) {
-        p->dense = p->length = 0; /* for the sake of kernels for CPUs */
     } else if (request->level == TLY_LEVEL_NONE) {
-        p->dense = TLY_DENSE;
+        tly_scan_on_devices(p);
     }
 }
 

@@ -334,6 +334,19 @@ static void share_signs(tly_problem *p)
     }
 }
 
+void tly_scan_on_devices(tly_problem *problem)
+{
+    int along = problem->dense == TLY_AXIS_UP || problem->dense == TLY_AXIS_DOWN;
+    if (problem->form == TLY_ROWS) {
+        problem->dense = problem->dense != TLY_DENSE_NOT ? TLY_DENSE : TLY_DENSE_NOT;
+    } else if (!along) {
+        problem->dense = TLY_PACKED_NOT;
+    }
+    if (problem->form != TLY_ROWS || !problem->dense) {
+        problem->length = 0;
+    }
+}
+
 static void canonicalise_scan(const tally_descriptor *full, tly_problem *problem,
                               tly_geometry *geometry)
 {

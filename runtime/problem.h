@@ -161,6 +161,9 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
 /* What of a reduction kernels for Vulkan have no use for is gone; and narrow integers are compared in
  * 32 bits, as devices have no others. */
 void tly_reduce_on_devices(tly_problem *problem);
+/* The same of a scan: what is left says whether rows are dense, and of other lanes whether their own
+ * elements are neighbours. */
+void tly_scan_on_devices(tly_problem *problem);
 
 /* Lowest and highest element index that a tensor's elements have; nothing where a size is 0. */
 void tly_extent(int32_t rank, const int64_t *sizes, const int64_t *strides, int64_t offset,

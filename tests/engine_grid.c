@@ -54,6 +54,8 @@ static tally_status prepare(tly_engine *e, const tally_descriptor *d, const char
     tly_canonicalise(&full, &problem, &geometry);
     if (tly_reduces(problem.form))
         tly_reduce_on_devices(&problem);
+    else
+        tly_scan_on_devices(&problem);
     status = tly_gpu_plan_make(&problem, &geometry, &g->caps, *plan ? plan : NULL, &made, error);
     g->empty = geometry.empty;
     if (status || g->empty)

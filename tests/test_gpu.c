@@ -118,9 +118,16 @@ Test(gpu, chooses_the_template)
         { "cumsum:f32:63x4096:axis=1", 1, TLY_GPU_SUBGROUPS, 0 },
         { "cumsum:f32:8x1024x3:axis=1", 1, TLY_GPU_SUBGROUPS, 0 },
         { "cumsum:f32:4194304x3:axis=0", 0, TLY_GPU_SUBGROUPS, 1 },
-        { "cumsum:f32:1024x9:axis=0", 2, TLY_GPU_COLUMNS, 0 }, /* more scans than lanes */
-        { "cumsum:f32:1000x4:axis=1", 0, TLY_GPU_COLUMNS, 0 },
-        { "cumsum:f32:1x1x3x4:axis=3", 0, TLY_GPU_COLUMNS, 0 },
+        { "cumsum:f32:1024x9:axis=0", 2, TLY_GPU_COLUMNS, 0 },  /* more scans than lanes */
+        { "cumsum:f32:1x1x3x4:axis=3", 0, TLY_GPU_COLUMNS, 0 }, /* fewer than a workgroup */
+        { "cumsum:f32:1000x4:axis=1", 0, TLY_GPU_TURNED, 0 },
+        { "cumsum:f32:1000x4:axis=1", 1, TLY_GPU_COLUMNS, 0 },
+        { "cumsum:f32:65536x32:axis=1", 0, TLY_GPU_TURNED, 0 },
+        { "cumsum:f32:65536x33:axis=1", 0, TLY_GPU_SUBGROUPS, 0 },
+        { "cumsum:f32:65536x4096:axis=1,order=serial", 0, TLY_GPU_TURNED, 0 },
+        { "cumsum:f32:8192x8192:axis=1,in=1x8192", 0, TLY_GPU_TURNED, 0 },
+        { "cumsum:f32:64x1048576:axis=1,in=1x64", 0, TLY_GPU_COLUMNS, 1 }, /* few lanes */
+        { "cumsum:f32:64x1000:axis=1,in=1x64", 0, TLY_GPU_TURNED, 0 },
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         tly_gpu_plan plan;
@@ -257,7 +264,7 @@ Test(gpu, lanes_have_work_at_every_length)
         int shorter = 0;
         tly_caps caps = devices[0];
         caps.subgroup = table[i].subgroup;
-        for (int64_t length = 9; length <= 8192; length++) {
+        for (int64_t length = 33; length <= 8192; length++) {
             char word[64];
             tly_gpu_plan plan;
             snprintf(word, sizeof word, "cumsum:%s:65536x%d:axis=1", table[i].dtype, (int)length);
@@ -271,6 +278,26 @@ Test(gpu, lanes_have_work_at_every_length)
         }
         cr_expect_lt(shorter, 8192 / 8, "%s: %d", table[i].dtype, shorter);
     }
+}
+
+/* Short rows go all at once; of lanes that are turned at least 64 bytes are on their way, and all tiles
+ * fit a device's workgroup memory. */
+Test(gpu, turned_tiles_fit)
+{
+    static const char *const dtypes[] = { "f32", "f16", "i64", "i8>i64" };
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+        for (int length = 1; length <= 40; length++) {
+            char word[80];
+            tly_gpu_plan plan;
+            snprintf(word, sizeof word, "cumsum:%s:65536x%d:axis=1", dtypes[i], length);
+            cr_assert_eq(plan_of(word, 0, "", &plan, NULL), TALLY_OK, "%s", word);
+            cr_expect_eq(plan.template_id == TLY_GPU_TURNED, length <= 32, "%s", word);
+            cr_expect(length > 32 || plan.segments == length, "%s", word);
+            snprintf(word, sizeof word, "cumsum:%s:65536x%d:axis=1,in=1x65536", dtypes[i], length);
+            cr_assert_eq(plan_of(word, 0, "", &plan, NULL), TALLY_OK, "%s", word);
+            cr_expect_eq(plan.template_id, TLY_GPU_TURNED, "%s", word);
+            cr_expect_eq(plan.segments, length <= 32 ? length : 16, "%s", word);
+        }
 }
 
 /* Lengths, batches and strides along the axis are no part of the key, but for what fits the tile to
@@ -410,6 +437,9 @@ Test(gpu, bad_overrides_are_refused)
         { "cumsum:f32:4096x4096:axis=1", "template=look_back,scan=0", "range: 1 to 2" },
         { "cumsum:f32:4096x4096:axis=1", "template=workgroups,team=32", "is not read" },
         { "cumsum:f32:4096x4096:axis=0", "scan=1", "is not read by the template columns" },
+        { "cumsum:f32:4096x8:axis=1", "workgroup=8", "out of the key's range: 16 to 1024" },
+        { "cumsum:f32:4096x8:axis=1", "workgroup=1024,segments=32", "asks for more memory" },
+        { "cumsum:f32:4096x8:axis=0", "template=turned", "are neighbours" },
         { "cumsum:f32:4096x4096:axis=1", "segments=2,segments=2", "comes twice" },
         { "cumsum:f32:4096x4096:axis=1", "template=columns,template=columns", "comes twice" },
         { "cumsum:f32:4096x4096:axis=1", "workgroup=0", "out of the key's range: 4 to 1024" },
@@ -418,7 +448,8 @@ Test(gpu, bad_overrides_are_refused)
         { "cumsum:f32:1073741823:axis=0", "addresses=0", "larger than a storage buffer" },
         { "cumsum:f32:1073741823:axis=0", "index_bits=32", "do not reach" },
         { "cumsum:f32:1000000x7:axis=0", "template=subgroups,team=4", "within a subgroup" },
-        { "cumsum:f32:4096x4096:axis=1,order=serial", "chunk=4096", "serial order" },
+        { "cumsum:f32:4096x4096:axis=1,order=serial", "template=columns,chunk=4096",
+          "serial order" },
         { "cumsum:f32:4096x4096:axis=0", "template=workgroups,scan=1", "teams scan rows" },
         { "sum:f32:4096x4096:axes=1", "vector=8,segments=8", "up to 32 elements" },
         { "sum:f32:4096x4096:axes=1", "length=64", "not taken at once" },

@@ -208,6 +208,31 @@ static tly_gpu_steps make(const char *word, const tly_gpu_launch *l, const tly_c
     return steps;
 }
 
+/* Whole accesses ask for strides of 16 bytes of those tensors alone that are not loose. */
+Test(vulkan_launch, loose_tensors)
+{
+    enum { IN = 1 << TLY_TENSOR_IN, OUT = 1 << TLY_TENSOR_OUT };
+    static const struct {
+        const char *word;
+        uint32_t loose, flags;
+    } table[] = {
+        { "cumsum:f32:100x3:axis=1", IN | OUT, TLY_GPU_ALIGNED },
+        { "cumsum:f32:100x3:axis=1", IN, 0 },
+        { "cumsum:f32:100x3:axis=1", 0, 0 },
+        { "cumsum:f32:100x40:axis=1,in=1x100", IN, TLY_GPU_ALIGNED },
+        { "cumsum:f32:100x40:axis=1,in=1x100", OUT, 0 },
+        { "cumsum:f32:100x41:axis=1,in=1x100", IN, 0 },
+        { "cumsum:f32:100x40:axis=1,in=40x1,out=1x100", OUT, TLY_GPU_ALIGNED },
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        tly_gpu_launch l = launch_of(TLY_GPU_LANES, 0, 0);
+        l.loose = table[i].loose;
+        tly_gpu_steps s = make(table[i].word, &l, &roomy, TALLY_OK, "");
+        cr_expect_eq(s.step->push.flags & TLY_GPU_ALIGNED, table[i].flags, "%s", table[i].word);
+        tly_gpu_steps_free(&s);
+    }
+}
+
 /* Lanes in groups: as many fewer items, each with as many addresses. */
 Test(vulkan_launch, lanes_together)
 {

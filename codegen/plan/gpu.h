@@ -15,6 +15,7 @@ typedef enum tly_gpu_template {
     TLY_GPU_SUBGROUPS,    /* a row by (a part of) a subgroup */
     TLY_GPU_WORKGROUPS,   /* a row by a workgroup */
     TLY_GPU_LOOK_BACK,    /* a row by all workgroups, in one pass */
+    TLY_GPU_TURNED,       /* the same as columns, through tiles that are turned */
     TLY_GPU_COPY,         /* no scan: a copy by tiles, to measure scans by */
     TLY_GPU_REDUCE_LANES, /* a reduction by one invocation an output */
     TLY_GPU_REDUCE_ROWS,  /* by a team */
@@ -55,6 +56,28 @@ static inline int32_t tly_gpu_bytes_of(uint8_t dtype)
 {
     return (int32_t)tally_dtype_bytes((tally_dtype)dtype);
 }
+
+/* Of the template turned: whether a lane's positions are neighbours in memory, in the input and in the
+ * output. */
+static inline int tly_gpu_turns_in(const tly_problem *p)
+{
+    return (p->form == TLY_ROWS && p->unit == 1) ||
+           (p->form == TLY_COLUMNS && (p->dense == TLY_AXIS_UP || p->dense == TLY_AXIS_DOWN));
+}
+
+static inline int tly_gpu_turns_out(const tly_problem *p)
+{
+    return (p->form == TLY_ROWS && p->unit == 1) || p->form == TLY_TRANSPOSED;
+}
+
+/* Bytes of an element in workgroup memory: that of the input, then that of the output. */
+static inline unsigned tly_gpu_turned_slot(const tly_problem *p)
+{
+    return tly_gpu_bytes_of(p->dtype) > 4 || tly_gpu_bytes_of(p->out_dtype) > 4 ? 8 : 4;
+}
+
+/* Bytes of workgroup memory: the tile, and where lanes begin. */
+int64_t tly_gpu_turned_bytes(const tly_problem *p, const tly_gpu_plan *plan);
 
 /* How many neighbouring lanes an invocation can take by accesses of 16 bytes: `most` (a power of
  * two) or fewer. */

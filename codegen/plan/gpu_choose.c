@@ -255,14 +255,18 @@ void tly_gpu_choose(const tly_problem *p, const tly_geometry *g, const tly_caps 
                     const tly_forced *forced, tly_gpu_plan *plan)
 {
     plan->scan = OR_FORCED(scan, tly_gpu_choose_scan(p, caps));
-    int teams = fits_team(p, g, caps, plan->scan);
-    if (tly_is_forced(forced, FIELD(template_id)))
-        teams = forced->value[0] != TLY_GPU_COLUMNS;
-    if (teams) {
+    int32_t id = tly_gpu_turns(p, g, caps)           ? TLY_GPU_TURNED
+                 : fits_team(p, g, caps, plan->scan) ? TLY_GPU_SUBGROUPS
+                                                     : TLY_GPU_COLUMNS;
+    plan->template_id = id = OR_FORCED(template_id, id);
+    if (id == TLY_GPU_TURNED) {
+        tly_gpu_choose_turned(p, g, caps, forced, plan);
+        return;
+    }
+    if (id != TLY_GPU_COLUMNS) {
         choose_teams(p, g, caps, forced, plan);
         return;
     }
-    plan->template_id = TLY_GPU_COLUMNS;
     plan->scan = 0;
     choose_columns(p, g, caps, forced, plan);
 }

@@ -19,6 +19,12 @@ void tly_gpu_choose(const tly_problem *p, const tly_geometry *g, const tly_caps 
 void tly_gpu_choose_tile(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                          const tly_forced *forced, tly_gpu_plan *plan);
 
+/* Whether a scan goes by tiles that are turned, and workgroup and segments of these
+ * (gpu_choose_turned.c). */
+int tly_gpu_turns(const tly_problem *p, const tly_geometry *g, const tly_caps *caps);
+void tly_gpu_choose_turned(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                           const tly_forced *forced, tly_gpu_plan *plan);
+
 /* Invocations of a workgroup that looks back. Watched scans of f32 have 128 to 152 registers on Hopper,
  * with which 8 subgroups a multiprocessor fit as workgroups of 256, and 12 to 16 as these
  * (docs/results/vulkan.md). */

@@ -6,7 +6,14 @@ const tly_reason tly_gpu_reasons[] = {
     { "columns", "template",
       "one invocation goes along each lane: the axis is not innermost, the plain loop's order is "
       "asked "
-      "for, rows have up to 8 elements, or a CPU plays the device and is filled by rows alone" },
+      "for, or a CPU plays the device and is filled by rows alone" },
+    { "turned", "template",
+      "one invocation goes along each lane, and a lane's elements are neighbours in memory: rows "
+      "of "
+      "up "
+      "to 32, transposed views, rows in the plain loop's order; tiles are turned in workgroup "
+      "memory, "
+      "so that memory is accessed in its own order" },
     { "subgroups", "template",
       "rows fit a tile of a subgroup: a part of it scans each, by shuffles and without barriers" },
     { "workgroups", "template", "rows are longer than a subgroup's tile: a workgroup scans each" },
@@ -28,6 +35,9 @@ const tly_reason tly_gpu_reasons[] = {
     { "look_back", "workgroup",
       "invocations of a workgroup: small ones, as many as registers allow, hide the waiting for "
       "carries (static figures of compilers, not measured on a GPU)" },
+    { "turned", "workgroup",
+      "invocations of a workgroup, and lanes of a tile: as few as still let a device's limit of "
+      "workgroups hold all invocations (reasoned, not measured on a GPU)" },
     { NULL, "workgroup",
       "invocations of a workgroup: 256 for teams that shuffle, 128 for lanes, 64 for others; fewer "
       "where the device has a limit or a CPU plays it (reasoned, not measured on a GPU)" },
@@ -51,6 +61,10 @@ const tly_reason tly_gpu_reasons[] = {
       "where a "
       "CPU plays the device (lavapipe, vectors of 16 103 ms, of 8 115)" },
     { "columns", "segments", "positions loaded at once, so that several loads are on their way" },
+    { "turned", "segments",
+      "positions of a tile: all of a lane up to 32; else what keeps memory busy, 16 of many lanes "
+      "and "
+      "32 of fewer" },
     { NULL, "segments",
       "such vectors a tile and invocation, so that several loads are on their way" },
     { NULL, "wide=0", "single elements: a CPU plays the device, and vectors are not aligned" },

@@ -213,19 +213,24 @@ static int multiple(int64_t n)
     return n % VECTOR == 0;
 }
 
+static int are_multiples(const list *a, int64_t in, int64_t out)
+{
+    int reads = a->l->block_bytes > 0;
+    return ((a->l->loose >> TLY_TENSOR_IN & 1) != 0 || multiple(in)) &&
+           (reads || (a->l->loose >> TLY_TENSOR_OUT & 1) != 0 || multiple(out));
+}
+
 /* All strides, but the axis' only where several lanes go together, and of reductions only the
  * input's; the addresses are judged when they are known. */
 static uint32_t aligned_strides(const list *a)
 {
     const shape *s = a->s;
-    int both = a->l->block_bytes == 0;
-    int aligned = s->lanes == 1 || (multiple(s->in_lane) && (!both || multiple(s->out_lane)));
+    int aligned = s->lanes == 1 || are_multiples(a, s->in_lane, s->out_lane);
     if (a->l->lanes > 1) {
-        aligned = aligned && multiple(s->in_axis) && (!both || multiple(s->out_axis));
+        aligned = aligned && are_multiples(a, s->in_axis, s->out_axis);
     }
     for (int32_t i = 0; i < s->outer_rank; i++) {
-        aligned = aligned && multiple(s->outer[i].in_stride) &&
-                  (!both || multiple(s->outer[i].out_stride));
+        aligned = aligned && are_multiples(a, s->outer[i].in_stride, s->outer[i].out_stride);
     }
     for (int32_t i = 0; i < a->plan->steps_rank; i++) {
         aligned = aligned && multiple(a->steps->block.in.reduced[i]);

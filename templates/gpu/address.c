@@ -122,7 +122,8 @@ tly_gpu_row tly_gpu_row_of(tly_gpu *g, const tly_gpu_item *item)
     tly_build *c = &g->c;
     kir_builder *b = c->b;
     kir_value in = tly_gpu_offset(g, 0), out = in, row = item->index;
-    if (g->launch->form == TLY_GPU_LANES) {
+    int one_lane = c->p->form == TLY_ROWS && c->p->unit == 1;
+    if (g->launch->form == TLY_GPU_LANES && !one_lane) {
         kir_value lanes = kir_get(b, KIR_ARG_INNER);
         row = quotient(g, item->index, lanes);
         kir_value lane = rest(g, item->index, lanes, row);
@@ -133,6 +134,8 @@ tly_gpu_row tly_gpu_row_of(tly_gpu *g, const tly_gpu_item *item)
     tly_gpu_row at = {
         .in = kir_ptradd(b, kir_get(b, KIR_ARG_IN), in),
         .out = kir_ptradd(b, kir_get(b, KIR_ARG_OUT), out),
+        .in_offset = in,
+        .out_offset = out,
     };
     at.in_step = axis_step(g, c->p->in_step, c->in_bytes, KIR_ARG_IN_AXIS, &at.in_known);
     at.out_step = axis_step(g, c->p->out_step, c->out_bytes, KIR_ARG_OUT_AXIS, &at.out_known);

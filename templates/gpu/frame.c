@@ -25,6 +25,7 @@ static const algorithm algorithms[TLY_GPU_TEMPLATE_COUNT] = {
     [TLY_GPU_SUBGROUPS] = tly_gpu_build_rows,
     [TLY_GPU_WORKGROUPS] = tly_gpu_build_rows,
     [TLY_GPU_LOOK_BACK] = tly_gpu_build_look_back,
+    [TLY_GPU_TURNED] = tly_gpu_build_turned,
     [TLY_GPU_COPY] = tly_gpu_build_copy,
     [TLY_GPU_REDUCE_LANES] = tly_gpu_build_reduce_lanes,
     [TLY_GPU_REDUCE_ROWS] = tly_gpu_build_reduce_rows,
@@ -43,6 +44,8 @@ static uint32_t most_positions(const tly_gpu *g)
         border = (uint32_t)tly_gpu_tile(g->c.p, g->caps, g->plan);
     if (tly_gpu_has_chunks(g))
         border = (uint32_t)g->plan->chunk;
+    if (g->plan->template_id == TLY_GPU_TURNED)
+        border = (uint32_t)g->plan->segments;
     return most / border > 0 ? most / border * border : border;
 }
 

@@ -24,6 +24,7 @@ typedef struct tly_gpu {
 void tly_gpu_build_columns(tly_gpu *g, unsigned pass);
 void tly_gpu_build_rows(tly_gpu *g, unsigned pass);
 void tly_gpu_build_look_back(tly_gpu *g, unsigned pass);
+void tly_gpu_build_turned(tly_gpu *g, unsigned pass);
 void tly_gpu_build_copy(tly_gpu *g, unsigned pass);
 void tly_gpu_build_read(tly_gpu *g, unsigned pass);
 void tly_gpu_build_reduce_lanes(tly_gpu *g, unsigned pass);
@@ -102,6 +103,7 @@ kir_value tly_gpu_items(tly_gpu *g);
 /* Addresses of a position, and the bytes to the next. */
 typedef struct tly_gpu_row {
     kir_value in, out;
+    kir_value in_offset, out_offset; /* bytes from the tensors' bases, of a row's start */
     kir_value in_step, out_step;
     int64_t in_known, out_known; /* the steps where they are literals; else 0 */
 } tly_gpu_row;
@@ -126,6 +128,8 @@ kir_value tly_gpu_chunk_count(tly_gpu *g, kir_value begin);
 
 /* ---- elements (memory.c) ---- */
 
+enum { TLY_GPU_ACCESS_BYTES = 16 }; /* the widest */
+
 /* Elements as they are stored (f16 and bf16: an i32's lower half), to accumulators and back. */
 kir_value tly_gpu_widen(tly_gpu *g, kir_value stored);
 kir_value tly_gpu_narrow(tly_gpu *g, kir_value acc);
@@ -136,6 +140,12 @@ void tly_gpu_fetch_vector(tly_gpu *g, kir_value p, int64_t offset, kir_value *st
                           unsigned count);
 void tly_gpu_put_vector(tly_gpu *g, kir_value p, int64_t offset, const kir_value *stored,
                         unsigned count);
+/* The same of neighbours along an axis, the first of them at `p`: its step, a literal, may go downwards
+ * in memory. */
+void tly_gpu_fetch_along(tly_gpu *g, kir_value p, int64_t offset, int64_t step, kir_value *stored,
+                         unsigned count);
+void tly_gpu_put_along(tly_gpu *g, kir_value p, int64_t offset, int64_t step,
+                       const kir_value *stored, unsigned count);
 /* Whether the problem's steps allow that. */
 int tly_gpu_has_vectors(const tly_gpu *g);
 

@@ -29,6 +29,12 @@ static const tly_key workgroups[] = { { KEY(scan), 0, 2, 0 }, WORKGROUP, SIZES, 
 
 static const tly_key look_back[] = { { KEY(scan), 1, 2, 0 }, WORKGROUP, SIZES, MEMORY };
 
+static const tly_key turned[] = {
+    { KEY(segments), 1, TLY_GPU_MOST_ELEMENTS, 0 },
+    { KEY(workgroup), TLY_GPU_LEAST_TURNED, TLY_GPU_MOST_WORKGROUP, 1 },
+    MEMORY,
+};
+
 static const tly_key copy[] = { { KEY(scan), 0, 2, 0 }, WORKGROUP, SIZES, MEMORY };
 
 /* ---- what a template is not for ---- */
@@ -45,6 +51,14 @@ static const char *refuses_lanes(const tly_problem *p, const tly_caps *caps)
     return p->order == TALLY_ORDER_SERIAL ? "serial order is the columns'"
            : p->form != TLY_ROWS          ? "teams scan rows"
                                           : NULL;
+}
+
+static const char *refuses_lanes_beside(const tly_problem *p, const tly_caps *caps)
+{
+    (void)caps;
+    return tly_gpu_turns_in(p) || tly_gpu_turns_out(p)
+               ? NULL
+               : "turned is for lanes whose own elements are neighbours";
 }
 
 /* What is copied goes the way of elements that are states. */
@@ -150,6 +164,16 @@ static const char *fault_of_teams(const tly_problem *p, const tly_geometry *g, c
     return fault_of_sizes(p, g, caps, plan);
 }
 
+static const char *fault_of_turned(const tly_problem *p, const tly_geometry *g,
+                                   const tly_caps *caps, const tly_gpu_plan *plan)
+{
+    if ((uint32_t)plan->workgroup > caps->invocations)
+        return "the workgroup is larger than the device's";
+    if (tly_gpu_turned_bytes(p, plan) > (int64_t)caps->shared_bytes)
+        return "the workgroup asks for more memory than the device's";
+    return tly_gpu_fault_of_memory(g, p, caps, plan);
+}
+
 static const char *fault_of_subgroups(const tly_problem *p, const tly_geometry *g,
                                       const tly_caps *caps, const tly_gpu_plan *plan)
 {
@@ -167,4 +191,5 @@ LIMITS(columns, columns, refuses_reductions, fault_of_columns);
 LIMITS(subgroups, subgroups, refuses_shuffles, fault_of_subgroups);
 LIMITS(workgroups, workgroups, refuses_lanes, fault_of_teams);
 LIMITS(look_back, look_back, refuses_look_back, fault_of_teams);
+LIMITS(turned, turned, refuses_lanes_beside, fault_of_turned);
 LIMITS(copy, copy, refuses_states, fault_of_teams);

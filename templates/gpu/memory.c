@@ -5,6 +5,8 @@
  */
 #include "gpu.h"
 
+#include <string.h>
+
 int tly_gpu_has_vectors(const tly_gpu *g)
 {
     const tly_problem *p = g->c.p;
@@ -13,8 +15,6 @@ int tly_gpu_has_vectors(const tly_gpu *g)
     int in = p->in_step == 1 || p->in_step == -1, out = p->out_step == 1 || p->out_step == -1;
     return g->unit == 1 && in && out;
 }
-
-enum { VECTOR_BYTES = 16 }; /* the widest access */
 
 static int is_narrow(unsigned bytes)
 {
@@ -56,7 +56,7 @@ void tly_gpu_put(tly_gpu *g, kir_value p, int64_t offset, kir_value stored)
 /* As many of `count` elements as one access takes. */
 static unsigned at_once(unsigned count, unsigned bytes)
 {
-    return count * bytes > VECTOR_BYTES ? VECTOR_BYTES / bytes : count;
+    return count * bytes > TLY_GPU_ACCESS_BYTES ? TLY_GPU_ACCESS_BYTES / bytes : count;
 }
 
 /* Elements that share a word, or 1. */
@@ -127,6 +127,41 @@ void tly_gpu_put_vector(tly_gpu *g, kir_value p, int64_t offset, const kir_value
     unsigned some = at_once(count, g->c.out_bytes);
     for (unsigned i = 0; i < count; i += some)
         put_some(g, p, offset + (int64_t)i * g->c.out_bytes, stored + i, some);
+}
+
+/* ---- vectors along an axis ---- */
+
+/* Bytes from a vector's first position to its lowest address: an axis may go downwards. */
+static int64_t lowest(int64_t step, unsigned count)
+{
+    return step < 0 ? step * (count - 1) : 0;
+}
+
+static void reverse(kir_value *v, unsigned count)
+{
+    for (unsigned i = 0; i < count / 2; i++) {
+        kir_value other = v[i];
+        v[i] = v[count - 1 - i];
+        v[count - 1 - i] = other;
+    }
+}
+
+void tly_gpu_fetch_along(tly_gpu *g, kir_value p, int64_t offset, int64_t step, kir_value *stored,
+                         unsigned count)
+{
+    tly_gpu_fetch_vector(g, p, offset + lowest(step, count), stored, count);
+    if (step < 0)
+        reverse(stored, count);
+}
+
+void tly_gpu_put_along(tly_gpu *g, kir_value p, int64_t offset, int64_t step,
+                       const kir_value *stored, unsigned count)
+{
+    kir_value turned[TLY_GPU_MOST_ELEMENTS];
+    memcpy(turned, stored, count * sizeof *turned);
+    if (step < 0)
+        reverse(turned, count);
+    tly_gpu_put_vector(g, p, offset + lowest(step, count), turned, count);
 }
 
 /* ---- scratch ---- */

@@ -32,42 +32,13 @@ static unsigned vector_of(const tly_gpu *g)
 
 /* ---- vectors of a row ---- */
 
-/* Bytes from a vector's first position to its lowest address: a row may go downwards. */
-static int64_t lowest(int64_t step, unsigned vector)
-{
-    return step < 0 ? step * (vector - 1) : 0;
-}
-
-static void reverse(kir_value *v, unsigned count)
-{
-    for (unsigned i = 0; i < count / 2; i++) {
-        kir_value other = v[i];
-        v[i] = v[count - 1 - i];
-        v[count - 1 - i] = other;
-    }
-}
-
-static void fetch_vector(tly_gpu *g, const tly_gpu_row *at, kir_value p, int64_t offset,
-                         kir_value *stored)
-{
-    unsigned vector = vector_of(g);
-    tly_gpu_fetch_vector(g, p, offset + lowest(at->in_known, vector), stored, vector);
-    if (at->in_known < 0)
-        reverse(stored, vector);
-}
-
 /* `first`: the address of the invocation's first position; `after`: positions from there. */
 static void put_vector(tly_gpu *g, const tly_gpu_row *at, kir_value first, unsigned after,
                        const kir_value *stored)
 {
-    kir_value turned[TLY_GPU_MOST_ELEMENTS];
-    unsigned vector = vector_of(g);
     int64_t offset;
-    memcpy(turned, stored, vector * sizeof *turned);
-    if (at->out_known < 0)
-        reverse(turned, vector);
     kir_value p = tly_gpu_out_near(g, at, first, after, &offset);
-    tly_gpu_put_vector(g, p, offset + lowest(at->out_known, vector), turned, vector);
+    tly_gpu_put_along(g, p, offset, at->out_known, stored, vector_of(g));
 }
 
 /* The positions of the tile that whole vectors take. */
@@ -145,7 +116,7 @@ static void fetch_vectors(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_va
             p = tly_gpu_in_near(g, at, first, after, &offset);
         else
             p = tly_gpu_in_at(g, at, kir_bin(c->b, KIR_UMIN, position, last));
-        fetch_vector(g, at, p, offset, stored + i);
+        tly_gpu_fetch_along(g, p, offset, at->in_known, stored + i, vector);
     }
     if (vector > 1 && !is_full)
         fetch_end(g, t, at, count, whole, stored);
