@@ -24,15 +24,19 @@ enum {
     FFLAGS_OVERFLOW_BIT = 2
 };
 
+static int has(const tly_lowering *l, kir_op op)
+{
+    for (uint32_t n = 0; n < l->kernel->inst_count; n++) {
+        if (l->kernel->insts[n].op == op)
+            return 1;
+    }
+    return 0;
+}
+
 /* Flags are written where they are cleared to be read; those that are only read stay the host's. */
 static int writes_flags(const tly_lowering *l)
 {
-    int reads = 0, clears = 0;
-    for (uint32_t n = 0; n < l->kernel->inst_count; n++) {
-        reads |= l->kernel->insts[n].op == KIR_FLAGS;
-        clears |= l->kernel->insts[n].op == KIR_CLEAR_FLAGS;
-    }
-    return reads && clears;
+    return has(l, KIR_FLAGS) && has(l, KIR_CLEAR_FLAGS);
 }
 
 static int looks(const kir_inst *inst)
@@ -69,7 +73,7 @@ int tly_lower_is_quiet(const tly_lowering *l, const kir_inst *inst)
 {
     return inst->op == KIR_FPTRUNC && inst->type.kind == KIR_F16 && l->target->quiet_f16 &&
            tly_operand_type(l, inst, 0).kind == KIR_F32 &&
-           inst->type.lanes * 4 == l->target->vector_bytes && wants_flags(l);
+           inst->type.lanes * 4 == l->target->vector_bytes && has(l, KIR_FLAGS);
 }
 
 /* 1: narrowing raises flags all the time, so they are to be cleared all the time. */
