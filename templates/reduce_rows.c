@@ -63,8 +63,9 @@ static void take(walk *w, kir_value position, unsigned vectors, kir_value *state
     }
 }
 
-/* What is fetched ahead. Behind the end of a step is the next one, and behind the last of an output
- * the first of another, which lies behind its first where they are packed. */
+/* What is fetched ahead. Behind the end of a step is the next one, in vain where an outer dim begins
+ * anew, and behind the last of an output the first of another, which lies behind its first where they
+ * are packed. */
 static void look_ahead(walk *w, const tly_span *s, kir_value step)
 {
     tly_build *c = w->r->c;
@@ -72,11 +73,11 @@ static void look_ahead(walk *w, const tly_span *s, kir_value step)
     if (c->plan->prefetch == 0 || c->lanes == 1)
         return;
     kir_value length = kir_get(b, KIR_ARG_LENGTH), steps = kir_get(b, KIR_ARG_STEPS);
-    kir_value one = imm(c, 1), behind = add(c, step, one),
-              most = imm(c, c->plan->prefetch / c->in_bytes);
-    kir_value back = sub(c, imm(c, 0), mul(c, length, tly_in_step(c)));
-    kir_value next = kir_ptradd(b, tly_reduce_step(c, s->in, behind), back);
-    w->next = kir_select(b, less(c, behind, steps), next, s->in);
+    kir_value one = imm(c, 1), most = imm(c, c->plan->prefetch / c->in_bytes);
+    kir_value last = tly_max(c, sub(c, kir_get(b, KIR_ARG_REDUCED_RANK), one), imm(c, 0));
+    kir_value apart = kir_get_at(b, KIR_ARG_REDUCED_IN, last);
+    kir_value next = kir_ptradd(b, w->base, sub(c, apart, mul(c, length, tly_in_step(c))));
+    w->next = kir_select(b, less(c, add(c, step, one), steps), next, s->in);
     w->ahead = kir_select(b, less(c, one, steps), tly_min(c, most, length), most);
 }
 
