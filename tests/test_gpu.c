@@ -599,6 +599,8 @@ static const char *const overrides[] = {
     "addresses=1,index_bits=64",
     "template=workgroups,workgroup=64,chunk=4096",
     "template=look_back,workgroup=64,segments=2",
+    "template=subgroups,addresses=1,index_bits=64,chunk=1000",
+    "template=turned,workgroup=32",
 };
 enum { OVERRIDES = sizeof overrides / sizeof *overrides };
 

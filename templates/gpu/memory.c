@@ -199,16 +199,15 @@ kir_value tly_gpu_carry_at(tly_gpu *g, kir_value index)
     return scratch_at(g, kir_get(g->c.b, KIR_ARG_CARRIES), index, states(g));
 }
 
+/* Within a record words reach, which may lie in workgroup memory, where there are no other offsets. */
 kir_value tly_gpu_state_at(tly_gpu *g, kir_value p, kir_value number)
 {
-    kir_value at = mul(&g->c, tly_gpu_widened(g, number), tly_gpu_offset(g, g->c.state_bytes));
-    return kir_ptradd(g->c.b, p, at);
+    return kir_ptradd(g->c.b, p, mul(&g->c, number, word(g, g->c.state_bytes)));
 }
 
 static kir_value range_at(tly_gpu *g, kir_value record, kir_value number)
 {
-    kir_value at = mul(&g->c, tly_gpu_widened(g, number), tly_gpu_offset(g, range_bytes(g)));
-    return kir_ptradd(g->c.b, record, at);
+    return kir_ptradd(g->c.b, record, mul(&g->c, number, word(g, range_bytes(g))));
 }
 
 void tly_gpu_save_range(tly_gpu *g, kir_value record, kir_value number, const kir_value *range)
