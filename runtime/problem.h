@@ -91,7 +91,7 @@ enum {
 
 /* Packed columns are known as such up to TLY_NARROW_MOST lanes, where rows are whole lines of output
  * up to TLY_NARROW_NEAR bytes of accumulators; up to TLY_NARROW_BYTES their number is a literal. */
-enum { TLY_NARROW_MOST = 1024, TLY_NARROW_NEAR = 4096, TLY_NARROW_BYTES = 512 };
+enum { TLY_NARROW_MOST = 1024, TLY_NARROW_NEAR = 2048, TLY_NARROW_BYTES = 512 };
 
 /* No padding, compared and hashed as bytes; zero first, then fill. */
 typedef struct tly_problem {
