@@ -99,7 +99,7 @@ static kir_value flags_again(tly_short *s, const tly_short_piece *p, kir_value a
     return far.result[0];
 }
 
-/* i1: a scan of a piece as it is left the range. With `lows`, i1s: it `fell`, and is not judged;
+/* i1: a scan of a piece as it is left the range. With `lows` (else NULL), i1s: it `fell`, and is not judged;
  * `often`: so did the last row. */
 static kir_value scan_plain(tly_short *s, const tly_short_piece *p, kir_value *fell,
                             kir_value *often)
@@ -109,7 +109,7 @@ static kir_value scan_plain(tly_short *s, const tly_short_piece *p, kir_value *f
     kir_value flags = flags_of(s, p, s->by_flags ? TLY_SHORT_NOTHING : TLY_SHORT_APART, &seen);
     if (!s->by_flags)
         flags = flags_again(s, p, seen.most, flags);
-    if (s->lows) {
+    if (fell != NULL) {
         kir_value end = tly_watch_bits(s->c, seen.last);
         *fell = met(s, flags, KIR_UNDERFLOWED);
         *often = s->by_flags ? kir_any(b, tly_watch_below(s->c, end, TLY_NORMAL)) : *fell;
