@@ -89,7 +89,8 @@ static void draw(uint64_t *random, tly_dictionary dictionary, unsigned char *byt
         const size_t copied = n < most ? n : most;
         const int old = tly_splitmix(random) % 4 < likely && i > 0;
         const int known = tly_splitmix(random) % 4 < likely && copied <= dictionary.count;
-        const size_t from = tly_splitmix(random) % (old ? i : dictionary.count - copied + 1);
+        const size_t places = old ? i : known ? dictionary.count - copied + 1 : 1;
+        const size_t from = tly_splitmix(random) % places;
         for (size_t k = 0; k < copied; k++) {
             bytes[i + k] = old     ? bytes[from + k]
                            : known ? dictionary.bytes[from + k]
