@@ -17,9 +17,16 @@ typedef struct tly_target {
     int32_t has_align2;      /* one instruction shifts across two whole vectors */
     int32_t slow_subnormals; /* some cores compute them by microcode */
     int32_t mask_bytes; /* the narrowest element of masked loads and stores; 0: there are none */
-    int32_t quiet_f16;  /* whole vectors of f32 become f16 without a flag of arithmetic */
-    int32_t no_div64;   /* i64 has no division: a device's that are pairs of words */
+    int32_t
+        quiet_f16; /* kernels that read flags make f16 of whole vectors of f32 without raising any */
+    int32_t no_div64; /* i64 has no division: a device's that are pairs of words */
 } tly_target;
+
+/* Whether so many lanes of f32 become f16 so. */
+static inline int tly_target_narrows_quietly(const tly_target *t, unsigned lanes)
+{
+    return t->quiet_f16 && lanes * 4 == (unsigned)t->vector_bytes;
+}
 
 /* NULL if there is no such level. */
 const tly_target *tly_target_find(const char *level);

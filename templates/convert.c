@@ -285,17 +285,12 @@ kir_value tly_narrow(tly_build *c, kir_value x)
     }
 }
 
-int tly_narrows_quietly(const tly_build *c)
-{
-    return c->t->quiet_f16 && c->lanes * 4 == (unsigned)c->t->vector_bytes;
-}
-
 int tly_narrow_raises(const tly_build *c)
 {
     int wide = c->acc.kind == KIR_F64;
     return (c->p->out_dtype == TALLY_F32 && wide) ||
            (tly_is_floating(c) && c->p->out_dtype == TALLY_F16 && !wide && c->t->has_f16 &&
-            !tly_narrows_quietly(c));
+            !tly_target_narrows_quietly(c->t, c->lanes));
 }
 
 kir_value tly_load(tly_build *c, kir_value p, int64_t offset, unsigned lanes)

@@ -137,7 +137,7 @@ static tly_short begin_short(tly_build *c)
     s.fixed = s.literal > 0 && c->lanes % s.literal == 0;
     while (1u << s.doublings < (s.chains ? c->lanes : s.literal))
         s.doublings++;
-    s.by_flags = c->p->out_dtype != TALLY_F16 || tly_narrows_quietly(c);
+    s.by_flags = c->p->out_dtype != TALLY_F16 || tly_target_narrows_quietly(c->t, c->lanes);
     s.lows = s.chains && tly_watches_products(c) && c->acc.kind == KIR_F32 && c->t->slow_subnormals;
     s.vectors = line > c->lanes ? line / c->lanes : 1;
     s.step = (int64_t)s.vectors * c->lanes;

@@ -184,8 +184,6 @@ kir_value tly_widen(tly_build *c, kir_value storage);
 kir_value tly_narrow(tly_build *c, kir_value acc);
 /* 1: narrowing underflows and overflows on its own, and raises flags. Integer code does not. */
 int tly_narrow_raises(const tly_build *c);
-/* 1: f32 become f16, a vector of `lanes` at a time, without flags, where a kernel looks at them. */
-int tly_narrows_quietly(const tly_build *c);
 /* Integers of the input, as they are or widened already, as accumulators: integers or floats. */
 kir_value tly_widen_integer(tly_build *c, kir_value x);
 /* The same of elements of 8 and 16 bits that are an i32's lower bits, the others 0. */

@@ -71,9 +71,9 @@ static void find_part(tly_lowering *l)
 
 int tly_lower_is_quiet(const tly_lowering *l, const kir_inst *inst)
 {
-    return inst->op == KIR_FPTRUNC && inst->type.kind == KIR_F16 && l->target->quiet_f16 &&
+    return inst->op == KIR_FPTRUNC && inst->type.kind == KIR_F16 &&
            tly_operand_type(l, inst, 0).kind == KIR_F32 &&
-           inst->type.lanes * 4 == l->target->vector_bytes && has(l, KIR_FLAGS);
+           tly_target_narrows_quietly(l->target, inst->type.lanes) && has(l, KIR_FLAGS);
 }
 
 /* 1: narrowing raises flags all the time, so they are to be cleared all the time. */
