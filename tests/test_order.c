@@ -111,12 +111,7 @@ Test(order, line_5_4_range, .timeout = 300)
 {
     static const tly_data data[] = { TLY_DATA_RANGE, TLY_DATA_GROW, TLY_DATA_DECAY, TLY_DATA_ZEROS,
                                      TLY_DATA_SPECIAL };
-    tly_trials t;
-    tly_trials_open(&t);
-    for (size_t k = 0; k < COUNT(large_words); k++)
-        for (size_t n = 0; n < COUNT(data); n++)
-            tly_trials_check(&t, large_words[k], data[n], 5 + n);
-    tly_trials_close(&t);
+    CHECK_WORDS(large_words, data, 5);
 }
 
 /* A scan on its way: where it is, how far an element takes it at most, and where it turns, all

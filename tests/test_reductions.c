@@ -221,12 +221,7 @@ Test(reductions, long_products_in_range, .timeout = 240)
                                          "prod:f32:9000x130:axes=0,in=-130x1@1169870" };
     static const tly_data kinds[] = { TLY_DATA_RANGE, TLY_DATA_GROW, TLY_DATA_DECAY, TLY_DATA_LANE,
                                       TLY_DATA_BENIGN };
-    tly_trials t;
-    tly_trials_open(&t);
-    for (size_t i = 0; i < COUNT(words); i++)
-        for (unsigned k = 0; k < COUNT(kinds); k++)
-            tly_trials_check(&t, words[i], kinds[k], k);
-    tly_trials_close(&t);
+    CHECK_WORDS(words, kinds, 0);
 }
 
 Test(reductions, words)
@@ -478,12 +473,7 @@ Test(reductions, line_2_4_lanes_beside_vectors, .timeout = 240)
         "max:u16:70x66:axes=0",
     };
     static const tly_data data[] = { TLY_DATA_EXACT, TLY_DATA_SPECIAL, TLY_DATA_TIES };
-    tly_trials t;
-    tly_trials_open(&t);
-    for (size_t k = 0; k < COUNT(words); k++)
-        for (size_t n = 0; n < COUNT(data); n++)
-            tly_trials_check(&t, words[k], data[n], n);
-    tly_trials_close(&t);
+    CHECK_WORDS(words, data, 0);
 }
 
 /* ---- 4.4, 4.5, 5.4: of several elements at once, what one of them decides ---- */
@@ -502,12 +492,7 @@ Test(reductions, line_4_4_several_at_once, .timeout = 240)
     };
     static const tly_data data[] = { TLY_DATA_ZEROS, TLY_DATA_SIGNED, TLY_DATA_TIES,
                                      TLY_DATA_SPECIAL, TLY_DATA_RANGE };
-    tly_trials t;
-    tly_trials_open(&t);
-    for (size_t k = 0; k < COUNT(words); k++)
-        for (size_t n = 0; n < COUNT(data); n++)
-            tly_trials_check(&t, words[k], data[n], n);
-    tly_trials_close(&t);
+    CHECK_WORDS(words, data, 0);
 }
 
 /* ---- few long lanes, whose axis is cut in chunks ---- */

@@ -72,3 +72,14 @@ void tly_trials_check_plan(tly_trials *t, const char *word, const char *plan, tl
             engines[e]->close(engines[e]);
     }
 }
+
+void tly_check_words(const char *const *words, size_t count, const tly_data *data, size_t kinds,
+                     uint64_t seed)
+{
+    tly_trials t;
+    tly_trials_open(&t);
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < kinds; k++)
+            tly_trials_check(&t, words[i], data[k], seed + k);
+    tly_trials_close(&t);
+}

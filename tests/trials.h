@@ -25,6 +25,10 @@ void tly_trials_check(tly_trials *t, const char *word, tly_data data, uint64_t s
 /* The same by a forced plan, where a level takes it. */
 void tly_trials_check_plan(tly_trials *t, const char *word, const char *plan, tly_data data,
                            uint64_t seed);
+/* Each of the words with each kind of data, the k-th with seed + k; of arrays. */
+void tly_check_words(const char *const *words, size_t count, const tly_data *data, size_t kinds,
+                     uint64_t seed);
+#define CHECK_WORDS(words, data, seed) tly_check_words(words, COUNT(words), data, COUNT(data), seed)
 void tly_check_scans(const tly_scan *scans, size_t count);
 
 #define CHECK_SCANS(...) \
