@@ -19,7 +19,9 @@ typedef struct group {
     kir_value in[MOST];       /* element 0 of each */
     kir_value length, packed; /* of a row; 0 unless rows lie one behind the other */
     int masked;               /* vectors are loaded in part; else all are whole */
-    kir_value ahead;          /* bytes */
+    kir_value ahead,
+        apart;      /* what is fetched: bytes before it is needed, and between two lines of it */
+    kir_value rate; /* how many times as far on it goes as the loads of a row */
 } group;
 
 static kir_value lifted(group *g, kir_value x, kir_value position)
@@ -45,13 +47,18 @@ static void close(group *g, kir_value *state, unsigned n)
         state[i] = g->rules->close(g->r->c, state[i]);
 }
 
-/* Lines of what comes next, in the order of memory where rows lie one behind the other: those of the
- * next rows at once, or further ahead where these are short. */
+/* Lines of what comes next: those of the next rows at once, or further ahead where these are short. Where
+ * rows lie one behind the other the lines that are fetched do, too, however those that are loaded go from
+ * row to row: sums of f32 in rows of 20, 64, 128 us 2855, 2104, 1958 row by row, so 1099, 1847, 1621 (Zen 5,
+ * minima on a busy machine). */
 static void fetch_ahead(group *g, kir_value skipped)
 {
     tly_build *c = g->r->c;
-    for (unsigned i = 0; c->plan->prefetch > 0 && i < g->rows; i++)
-        kir_prefetch(c->b, kir_ptradd(c->b, g->in[i], add(c, skipped, g->ahead)), 0);
+    if (c->plan->prefetch == 0)
+        return;
+    kir_value p = kir_ptradd(c->b, g->in[0], add(c, mul(c, skipped, g->rate), g->ahead));
+    for (unsigned i = 0; i < g->rows; i++, p = kir_ptradd(c->b, p, g->apart))
+        kir_prefetch(c->b, p, 0);
 }
 
 /* The first `count` elements from `from` on of a row, the others neutral. */
@@ -215,6 +222,8 @@ void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_
     kir_value in = kir_get(b, KIR_ARG_IN), out = kir_get(b, KIR_ARG_OUT), state[MOST];
     kir_value dense = equal(c, in_apart, mul(c, g.length, imm(c, c->in_bytes)));
     g.ahead = tly_max(c, mul(c, in_apart, imm(c, g.rows)), imm(c, c->plan->prefetch));
+    g.apart = kir_select(b, dense, imm(c, (int64_t)c->lanes * c->in_bytes), in_apart);
+    g.rate = kir_select(b, dense, imm(c, g.rows), imm(c, 1));
     kir_loop l, each;
     kir_branch again, one, fits = { 0 };
     kir_for(b, &l, begin, end, imm(c, g.rows), 0, NULL);

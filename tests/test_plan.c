@@ -396,7 +396,7 @@ Test(plan, prints_what_the_template_reads)
           "template = short\nlanes = 8\nblock = 2048\nprefetch = 2048\n"
           "split_bytes = 0\n" },
         { "sum:f32:99:order=serial",
-          "template = reduce_rows\nlanes = 1\nunroll = 1\nrows = 1\nchunk = 0\nprefetch = 4096\n"
+          "template = reduce_rows\nlanes = 1\nunroll = 1\nrows = 1\nchunk = 0\nprefetch = 10240\n"
           "split_bytes = 0\n" },
         { "sum:f32:99x99:axes=0",
           "template = reduce_lanes\nlanes = 8\nrows = 8\ntile_lanes = 1024\nchunk = 32768\n"

@@ -513,7 +513,10 @@ static const choice choices[TLY_TEMPLATE_COUNT][MOST_CHOICES] = {
         { KEY(unroll), choose_reduce_unroll, 0 },
         { KEY(rows), choose_reduce_rows, 0 },
         { KEY(chunk), choose_reduce_chunk, 0 },
-        { KEY(prefetch), NULL, 4096 },
+        /* Sums of f32, us, by 1, 2, 4, 8 KiB: rows of 1,024 1928, 1591, 1471, 1313, reading 1053; of bf16, rows
+         * of 4,096, by 4, 8, 12, 16, 32 KiB 1578, 1323, 1283, 1299, 1470; of f32, rows of 32, 64, 128, by 4 and
+         * 10 KiB 2141 and 1992, 2141 and 1847, 1696 and 1621 (Zen 5, minima on a busy machine). */
+        { KEY(prefetch), NULL, 10240 },
         { KEY(split_bytes), NULL, 0 },
     },
     [TLY_TEMPLATE_REDUCE_LANES] = {
