@@ -89,9 +89,9 @@ static void put_name(FILE *to, const char *name)
     }
 }
 
-/* What OUT is made of, in make's form. */
-static int add_depfile(const tly_options *options, const tly_batch *batch, tly_pages *pages,
-                       tly_report *report)
+/* What OUT is made of, in make's form. Packs alone are for several profiles. */
+static int add_depfile(const tly_options *options, const tly_batch *batch, int several,
+                       tly_pages *pages, tly_report *report)
 {
     FILE *to = options->depfile ? tly_pages_add(pages, options->depfile) : NULL;
     if (!to) {
@@ -107,7 +107,7 @@ static int add_depfile(const tly_options *options, const tly_batch *batch, tly_p
     if (!profiles) {
         return no_memory(report);
     }
-    for (const char *name; (name = strsep(&rest, ",")) != NULL;) {
+    for (const char *name; (name = strsep(&rest, several ? "," : "")) != NULL;) {
         fputs(name[0] ? " " : "", to);
         put_name(to, name);
     }
@@ -132,7 +132,7 @@ int tly_verb_compile(const tly_options *options, tly_report *report)
         }
     }
     if (!status) {
-        status = add_depfile(options, &batch, &pages, report);
+        status = add_depfile(options, &batch, make == tly_pack_make, &pages, report);
     }
     if (!status) {
         status = tly_pages_write(&pages, report);
