@@ -23,12 +23,13 @@ static void free_kernels(kir_kernel **kernels)
         kir_free(kernels[pass]);
 }
 
-static tally_status lower(kir_kernel **kernels, const tly_caps *caps, int lines,
-                          tly_gpu_artefact *made, tally_error *error)
+static tally_status lower(kir_kernel **kernels, const tly_problem *problem, const tly_caps *caps,
+                          int lines, tly_gpu_artefact *made, tally_error *error)
 {
     const tly_spirv_options options = { .caps = caps,
                                         .addresses = made->launch.addresses,
-                                        .lines = (uint32_t)lines };
+                                        .lines = (uint32_t)lines,
+                                        .apart = (uint32_t)tly_is_apart(problem) };
     tally_status status = TALLY_OK;
     for (uint32_t pass = 0; pass < made->launch.passes && status == TALLY_OK; pass++)
         status = tly_spirv_lower(kernels[pass], &options, &made->words[pass],
@@ -48,7 +49,7 @@ tally_status tly_generate_gpu(const tly_problem *problem, const tly_caps *caps,
     tally_status status = tly_gpu_template_build(problem, caps, plan, kernels, &made.launch, error);
     if (status != TALLY_OK)
         return status;
-    status = lower(kernels, caps, 0, &made, error);
+    status = lower(kernels, problem, caps, 0, &made, error);
     free_kernels(kernels);
     if (status == TALLY_OK)
         *artefact = made;
@@ -94,7 +95,7 @@ tally_status tly_show_gpu(const tly_problem *problem, const tly_caps *caps,
                                                                                 : TALLY_IO;
     }
     if (stage != TALLY_STAGE_KIR)
-        status = lower(kernels, caps, stage == TALLY_STAGE_SPVASM, &made, error);
+        status = lower(kernels, problem, caps, stage == TALLY_STAGE_SPVASM, &made, error);
     for (uint32_t pass = 0; pass < made.launch.passes && status == TALLY_OK; pass++) {
         if (stage == TALLY_STAGE_KIR)
             status = kir_print(kernels[pass], write, user);

@@ -140,6 +140,14 @@ typedef struct tly_geometry {
     int64_t out_low, out_high;   /* ... written */
 } tly_geometry;
 
+/* 1 if no launch has input and output in one memory: in place is for scans of equal strides and
+ * dtypes. A step that is a literal is so far from any other. */
+static inline int tly_is_apart(const tly_problem *p)
+{
+    return tly_reduces(p->form) || p->form == TLY_TRANSPOSED || p->dtype != p->out_dtype ||
+           (p->out_step != TLY_ANY_STEP && p->in_step != p->out_step);
+}
+
 /* The accumulator a descriptor asks for: itself for f64 and integers, f32 for f16 and bf16. */
 tally_dtype tly_accumulator(const tally_descriptor *d);
 

@@ -17,8 +17,8 @@ static int64_t bytes_of(uint8_t dtype)
 
 int tly_may_be_in_place(const tly_problem *p, const tly_geometry *g)
 {
-    int same = !tly_reduces(p->form) && p->dtype == p->out_dtype && g->in_first == g->out_first &&
-               g->in_axis == g->out_axis && g->in_lane == g->out_lane;
+    int same = !tly_is_apart(p) && g->in_first == g->out_first && g->in_axis == g->out_axis &&
+               g->in_lane == g->out_lane;
     for (int i = 0; i < g->outer_rank; i++) {
         same = same && g->outer[i].in_stride == g->outer[i].out_stride;
     }

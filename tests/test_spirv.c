@@ -518,6 +518,65 @@ Test(kir, halves_are_converted_by_devices_that_do_it_exactly)
     kir_free(k);
 }
 
+/* What a kernel does with its three buffers. */
+static kir_kernel *writer_of(const char *body)
+{
+    char source[600];
+    snprintf(source, sizeof source,
+             "kernel writer workgroup 32 {\n"
+             "  %%1 : i64 = const 0\n"
+             "  %%2 : ptr = arg in\n"
+             "  %%3 : ptr = arg out\n"
+             "  %%4 : ptr = arg scratch\n"
+             "  %%5 : i32 = load %%2, align 4\n"
+             "  %%6 : i32 = load %%4, align 4\n"
+             "  %%7 : i32x4 = load %%2 + 16, align 16\n"
+             "%s  return %%1\n}\n",
+             body);
+    return must_parse(source);
+}
+
+/* A buffer that nothing writes says so, and that it is nobody else's: input and output may be one
+ * memory, unless the problem forbids it. */
+Test(kir, modules_say_what_is_only_read)
+{
+    static const struct {
+        const char *body;
+        uint32_t apart;
+        const char *in, *scratch, *out; /* a letter a decoration; NULL: there is no such buffer */
+    } cases[] = {
+        { "  store %3, %5, align 4\n", 0, "NA", "NR", "A" },
+        { "  store %3, %5, align 4\n", 1, "NR", "NR", "A" },
+        { "  store %3, %7, align 4\n", 0, "NA", "NR", "A" },
+        { "  %8 : i32 = atomic_add %3, %5\n", 0, "NA", "NR", "A" },
+        { "  atomic_store %3, %5\n", 0, "NA", "NR", "A" },
+        { "  %8 : i32 = atomic_load %3\n", 0, "NR", "NR", "NR" },
+        { "  store %4 + 4, %5, align 4\n", 0, "NR", "A", NULL },
+        { "  store %2 + 4, %6, align 4\n", 1, "A", "NR", NULL },
+    };
+    static const char *const meanings[] = { "NonWritable", "Aliased", "Restrict" };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const char *const expected[] = { cases[i].in, cases[i].in, cases[i].scratch, cases[i].out };
+        static const char *const names[] = { "in_u32", "in_uvec4", "scratch_u32", "out_u32" };
+        kir_kernel *k = writer_of(cases[i].body);
+        tly_spirv_options options = { .caps = &everything, .apart = cases[i].apart };
+        module m = { 0 };
+        cr_assert_eq(tly_spirv_lower(k, &options, &m.words, &m.count, NULL), TALLY_OK);
+        const char *shown = show(&m, 0);
+        for (size_t n = 0; n < COUNT(names); n++) {
+            for (size_t d = 0; d < COUNT(meanings); d++) {
+                char line[80];
+                snprintf(line, sizeof line, "OpDecorate %%%s %s\n", names[n], meanings[d]);
+                int wanted = expected[n] != NULL && strchr(expected[n], meanings[d][0]) != NULL;
+                cr_expect_eq(occurrences(shown, line), wanted, "%s%s%s", cases[i].body, line,
+                             shown);
+            }
+        }
+        free(m.words);
+        kir_free(k);
+    }
+}
+
 Test(kir, lines_lead_to_the_kernel)
 {
     static struct text listing;

@@ -89,6 +89,7 @@ tally_status tly_spirv_emit(const kir_kernel *kernel, const tly_spirv_options *o
     }
     LITERAL(&l, 0); /* with its type first: no order of evaluation decides where they stand */
     tly_spv_lower_function(&l);
+    tly_spv_decorate_buffers(&l);
     add_modes(&l);
     free(l.values);
     return tly_spv_finish(&l.m, words, count);

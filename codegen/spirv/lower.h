@@ -38,6 +38,7 @@ typedef struct tly_spv_lowering {
     uint32_t push;
     uint32_t blocks[5]; /* storage buffer types, by log2 of the element's bytes */
     uint32_t buffers[TLY_TENSOR_COUNT + 1][5]; /* variables, by binding and element */
+    uint32_t written;                          /* bindings that are stored to, as bits */
     uint32_t narrow[2]; /* address form: the types of pointers to blocks of 8 and 16 bits */
     uint32_t shared_count;
 } tly_spv_lowering;
@@ -119,6 +120,8 @@ uint32_t tly_spv_element(tly_spv_lowering *l, unsigned log2);
 /* A pointer to such, `bytes` behind p. */
 uint32_t tly_spv_pointer_to(tly_spv_lowering *l, const tly_spv_value *p, int64_t bytes,
                             unsigned log2);
+/* When all accesses are there: which bindings are only read, and which may be one memory. */
+void tly_spv_decorate_buffers(tly_spv_lowering *l);
 /* offset + bytes; an offset of 0 is none, and so is the result. */
 uint32_t tly_spv_plus_bytes(tly_spv_lowering *l, uint32_t offset, int64_t bytes);
 

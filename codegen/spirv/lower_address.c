@@ -167,7 +167,7 @@ static uint32_t block(tly_spv_lowering *l, unsigned log2)
     return *made;
 }
 
-/* A binding seen as an array of elements; in and out may be one memory. */
+/* A binding seen as an array of elements. */
 static uint32_t buffer(tly_spv_lowering *l, unsigned binding, unsigned log2)
 {
     static const char *const names[TLY_TENSOR_COUNT + 1][5] = {
@@ -182,9 +182,37 @@ static uint32_t buffer(tly_spv_lowering *l, unsigned binding, unsigned log2)
                                  names[binding][log2]);
         tly_spv_decorate_with(m, *made, SpvDecorationDescriptorSet, 0);
         tly_spv_decorate_with(m, *made, SpvDecorationBinding, binding);
-        tly_spv_decorate(m, *made, SpvDecorationAliased);
     }
     return *made;
+}
+
+/* Whether what a binding holds may change while the kernel runs: by its own stores, or by those of
+ * the output where that is the same memory. */
+static int may_change(const tly_spv_lowering *l, unsigned binding)
+{
+    uint32_t by = 1u << binding;
+    if (binding == TLY_TENSOR_IN && !l->options->apart) {
+        by |= 1u << TLY_TENSOR_OUT;
+    }
+    return (l->written & by) != 0;
+}
+
+/* Memory without Aliased is nobody else's; Restrict says so to compilers that ask (docs/isa.md). */
+void tly_spv_decorate_buffers(tly_spv_lowering *l)
+{
+    for (unsigned binding = 0; binding <= TLY_TENSOR_COUNT; binding++) {
+        for (unsigned log2 = 0; log2 < 5; log2++) {
+            uint32_t id = l->buffers[binding][log2];
+            if (id == 0) {
+                continue;
+            }
+            if ((l->written & 1u << binding) == 0) {
+                tly_spv_decorate(&l->m, id, SpvDecorationNonWritable);
+            }
+            int changes = may_change(l, binding);
+            tly_spv_decorate(&l->m, id, changes ? SpvDecorationAliased : SpvDecorationRestrict);
+        }
+    }
 }
 
 static uint32_t in_buffer(tly_spv_lowering *l, const tly_spv_value *p, int64_t bytes, unsigned log2)

@@ -26,6 +26,7 @@ static void store_piece(tly_spv_lowering *l, const tly_spv_value *p, int64_t byt
                         uint32_t id)
 {
     uint32_t at = tly_spv_pointer_to(l, p, bytes, log2);
+    l->written |= 1u << p->root;
     if (log2 < 2) {
         id = OP(l, UConvert, tly_spv_element(l, log2), id);
     }
@@ -177,9 +178,11 @@ void tly_spv_lower_store(tly_spv_lowering *l, const kir_inst *inst, tly_spv_valu
 /* Relaxed, of one word each, seen by the whole device. */
 void tly_spv_lower_atomic(tly_spv_lowering *l, const kir_inst *inst, tly_spv_value *result)
 {
-    uint32_t at = tly_spv_pointer_to(l, tly_spv_bare(l, inst, 0), inst->imm, 2);
+    const tly_spv_value *p = tly_spv_bare(l, inst, 0);
+    uint32_t at = tly_spv_pointer_to(l, p, inst->imm, 2);
     uint32_t scope = LITERAL(l, SpvScopeDevice), relaxed = LITERAL(l, SpvMemorySemanticsMaskNone);
     uint32_t value = inst->operand_count > 1 ? tly_spv_operand(l, inst, 1)->id[0] : 0;
+    l->written |= inst->op != KIR_ATOMIC_LOAD ? 1u << p->root : 0;
     if (inst->op == KIR_ATOMIC_STORE) {
         TLY_SPV_PUT(&l->m, TLY_SPV_BODY, SpvOpAtomicStore, at, scope, relaxed, value);
     } else if (inst->op == KIR_ATOMIC_ADD) {

@@ -17,6 +17,7 @@ typedef struct tly_spirv_options {
     uint32_t addresses;   /* 1: address form (SPIR-V 1.5, PhysicalStorageBuffer64), 0: storage
                               buffers (SPIR-V 1.3) */
     uint32_t lines;       /* 1: OpLine with the line numbers of kir_print's text */
+    uint32_t apart;       /* 1: input and output are never the same memory */
 } tly_spirv_options;
 
 /* *words is malloc'ed here and freed by the caller; untouched on failure. A kernel that has no

@@ -209,13 +209,14 @@ void tly_team_fold_range(tly_gpu *g, tly_team *t, kir_value *range);
 
 /* The local scan of one tile: elements x (segment by segment, `vector` neighbours each). */
 typedef struct tly_tile {
-    kir_value x[TLY_GPU_MOST_ELEMENTS];      /* lifted, neutral beyond the end */
-    kir_value y[TLY_GPU_MOST_ELEMENTS];      /* inclusive prefixes from the tile's start */
-    kir_value before[TLY_GPU_MOST_SEGMENTS]; /* the prefix before each vector */
-    kir_value total;                         /* of the tile; of several scans, each lane's own */
-    kir_value range[2];                      /* extremes of the scan's y in the whole team */
-    kir_value summary;                       /* look-back: what others may combine; else 0 */
-    int silent;                              /* the carry alone is asked for */
+    kir_value x[TLY_GPU_MOST_ELEMENTS];         /* lifted, neutral beyond the end */
+    kir_value y[TLY_GPU_MOST_ELEMENTS];         /* inclusive prefixes from the tile's start */
+    kir_value before[TLY_GPU_MOST_SEGMENTS];    /* the prefix before each vector */
+    kir_value total;                            /* of the tile; of several scans, each lane's own */
+    kir_value range[2];                         /* extremes of the scan's y in the whole team */
+    kir_value ranges[TLY_GPU_MOST_SEGMENTS][2]; /* and of each of this invocation's vectors */
+    kir_value summary;                          /* look-back: what others may combine; else 0 */
+    int silent;                                 /* the carry alone is asked for */
     /* Told the carry after the tile as soon as it is known, before the results are stored; NULL:
      * nobody asks. */
     void (*publish)(tly_gpu *g, void *user, kir_value after);

@@ -55,10 +55,21 @@ static kir_value regular(tly_gpu *g, kir_value x)
     return both(g, finite(g, x), compare(g, KIR_UNE, x, ZERO));
 }
 
+/* Bits of floats that are not negative order like their values: the upper word of |x|. */
+static kir_value size_word(tly_gpu *g, kir_value x)
+{
+    kir_builder *b = g->c.b;
+    x = kir_convert(b, KIR_BITCAST, KIR_TYPE(KIR_I32, is_double(g) ? 2 : 1), x);
+    return kir_bin(b, KIR_AND, kir_extract(b, x, is_double(g) ? 1 : 0), word(g, 0x7fffffff));
+}
+
 static kir_value absolute(tly_gpu *g, kir_value x)
 {
-    kir_value other = kir_bin(g->c.b, KIR_SUB, real(g, ZERO), x);
-    return kir_select(g->c.b, compare(g, KIR_OLT, x, ZERO), other, x);
+    kir_builder *b = g->c.b;
+    kir_value size = size_word(g, x);
+    if (is_double(g))
+        size = kir_insert(b, kir_convert(b, KIR_BITCAST, KIR_TYPE(KIR_I32, 2), x), size, 1);
+    return kir_convert(b, KIR_BITCAST, g->c.acc, size);
 }
 
 kir_value tly_gpu_class(tly_gpu *g, kir_value x)
@@ -70,14 +81,15 @@ kir_value tly_gpu_class(tly_gpu *g, kir_value x)
     return kir_select(b, regular(g, x), sign, x);
 }
 
-/* Bits of floats that are not negative order like their values. */
+/* What is regular is asked here of the size: classes ask the element, much later in a tile that is
+ * done again, and a compiler that found one question would keep 16 answers in registers until then. */
 kir_value tly_gpu_distance(tly_gpu *g, kir_value x)
 {
     kir_builder *b = g->c.b;
-    kir_value by = kir_bin(b, KIR_SUB, absolute(g, x), real(g, ONE));
-    by = kir_convert(b, KIR_BITCAST, KIR_TYPE(KIR_I32, is_double(g) ? 2 : 1), absolute(g, by));
-    by = kir_extract(b, by, is_double(g) ? 1 : 0);
-    return kir_select(b, regular(g, x), by, word(g, 0));
+    kir_value size = absolute(g, x), by = kir_bin(b, KIR_SUB, size, real(g, ONE));
+    kir_value between = both(g, kir_cmp(b, KIR_OLT, real(g, ZERO), size),
+                             compare(g, KIR_OLT, size, INFINITE));
+    return kir_select(b, between, size_word(g, by), word(g, 0));
 }
 
 int tly_gpu_has_distance(const tly_gpu *g)

@@ -55,17 +55,6 @@ static void number_turns(tly_gpu *g, redo *r)
     }
 }
 
-static kir_value vector_fits(tly_gpu *g, const redo *r, unsigned s)
-{
-    tly_build *c = &g->c;
-    kir_value watch[2], range[2];
-    tly_range_begin(c, watch);
-    for (unsigned v = 0; v < vector(g); v++)
-        tly_range_track(c, watch, r->tile->y[s * vector(g) + v]);
-    tly_range_fold(c, watch, range);
-    return tly_range_good(c, range, r->carry);
-}
-
 /* The first turn whose local results do not fit, of all lanes, and the largest distance. There is
  * one: what failed may have been the total alone, which the last turn makes. */
 static void find_first(tly_gpu *g, redo *r)
@@ -76,7 +65,7 @@ static void find_first(tly_gpu *g, redo *r)
         distance = kir_bin(b, KIR_UMAX, distance, tly_gpu_distance(g, r->tile->x[i]));
     for (unsigned s = 0; s < segments(g); s++) {
         kir_value turn = kir_bin(b, KIR_UMIN, first, r->own[s]);
-        first = kir_select(b, vector_fits(g, r, s), first, turn);
+        first = kir_select(b, tly_range_good(&g->c, r->tile->ranges[s], r->carry), first, turn);
     }
     if (r->team->used < r->team->width) { /* lanes without elements know of none */
         kir_value idle = kir_cmp(b, KIR_ULE, word(g, r->team->used), r->team->lane);
@@ -236,10 +225,22 @@ kir_value tly_tile_shown(const tly_gpu *g, const tly_tile *tile, unsigned i)
                                 : tile->y[i - 1];
 }
 
-static void show(tly_gpu *g, const redo *r, const tly_tile *rest, kir_value *shown)
+/* i1: this lane's turn in the segment lies before those that were walked through; behind them. */
+static kir_value is_early(tly_gpu *g, const redo *r, unsigned s)
+{
+    return kir_cmp(g->c.b, KIR_ULT, r->own[s], r->first);
+}
+
+static kir_value is_late(tly_gpu *g, const redo *r, unsigned s)
+{
+    return kir_cmp(g->c.b, KIR_ULE, r->stop, r->own[s]);
+}
+
+/* What turns show that are not late, so that neither elements nor local results are held while the
+ * classes are scanned. */
+static void show_turns(tly_gpu *g, const redo *r, kir_value *shown)
 {
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     kir_value prefix = 0;
     for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
         unsigned s = i / vector(g);
@@ -247,11 +248,19 @@ static void show(tly_gpu *g, const redo *r, const tly_tile *rest, kir_value *sho
         kir_value next = tly_combine(c, prefix, r->tile->x[i]);
         kir_value walked = c->p->exclusive ? prefix : next;
         kir_value local = tly_combine(c, r->carry, tly_tile_shown(g, r->tile, i));
-        kir_value class = tly_combine(c, r->prefix, tly_tile_shown(g, rest, i));
         prefix = next;
-        kir_value early = kir_cmp(b, KIR_ULT, r->own[s], r->first);
-        kir_value late = kir_cmp(b, KIR_ULE, r->stop, r->own[s]);
-        shown[i] = kir_select(b, early, local, kir_select(b, late, class, walked));
+        shown[i] = kir_select(c->b, is_early(g, r, s), local, walked);
+    }
+}
+
+static void show_late(tly_gpu *g, const redo *r, const tly_tile *rest, kir_value *shown)
+{
+    tly_build *c = &g->c;
+    for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
+        unsigned s = i / vector(g);
+        kir_value late = both(g, is_late(g, r, s), negated(g, is_early(g, r, s)));
+        kir_value class = tly_combine(c, r->prefix, tly_tile_shown(g, rest, i));
+        shown[i] = kir_select(c->b, late, class, shown[i]);
     }
 }
 
@@ -265,13 +274,15 @@ kir_value tly_tile_redo(tly_gpu *g, tly_team *t, const tly_tile *tile, kir_value
     number_turns(g, &r);
     find_first(g, &r);
     walk(g, &r);
+    if (!tile->silent)
+        show_turns(g, &r, shown);
     for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
-        kir_value late = kir_cmp(b, KIR_ULE, r.stop, r.own[i / vector(g)]);
-        rest.x[i] = kir_select(b, late, tly_gpu_class(g, tile->x[i]), tly_neutral(c, c->acc));
+        kir_value class = tly_gpu_class(g, tile->x[i]);
+        rest.x[i] = kir_select(b, is_late(g, &r, i / vector(g)), class, tly_neutral(c, c->acc));
     }
     tly_team_scan(g, t, &rest);
     if (!tile->silent)
-        show(g, &r, &rest, shown);
+        show_late(g, &r, &rest, shown);
     kir_value after = tly_combine(c, r.prefix, rest.total);
     if (g->unit > 1)
         after = kir_select(b, fits, tly_combine(c, carry, tile->total), after);

@@ -51,21 +51,50 @@ static kir_value part_at(tly_gpu_reduce *r, kir_value record, kir_value output)
     return kir_ptradd(g->c.b, record, tly_gpu_widened(g, bytes));
 }
 
-/* An output's records [from, chunks) by `stride`: those of a chunk lie side by side. */
+/* An output's records by `stride`: those of a chunk lie side by side. */
+typedef struct records {
+    const tly_gpu_item *item;
+    kir_value output, items;
+    unsigned stride;
+} records;
+
+/* Those of [from, to), `ahead` of them on their way before the first is combined. */
+static kir_value combine_some(tly_gpu_reduce *r, const records *of, kir_value from, kir_value to,
+                              unsigned ahead, kir_value state)
+{
+    tly_gpu *g = r->g;
+    tly_build *c = &g->c;
+    kir_value one[TLY_GPU_MOST_SEGMENTS];
+    kir_loop l;
+    kir_for(c->b, &l, from, to, word(g, (int64_t)ahead * of->stride), 1, &state);
+    for (unsigned i = 0; i < ahead; i++) {
+        kir_value chunk = add(c, l.i, word(g, (int64_t)i * of->stride));
+        kir_value p = record_at(r, add(c, mul(c, chunk, of->items), of->item->index));
+        one[i] = load(r, part_at(r, p, of->output), l.carried[0]);
+    }
+    state = l.carried[0];
+    for (unsigned i = 0; i < ahead; i++)
+        state = tly_gpu_reduce_records(r)->combine(c, state, one[i]);
+    kir_for_end(c->b, &l, &state);
+    return l.result[0];
+}
+
+/* All from `from` on. As many ahead as elements are: one by one each would be waited for, and columns
+ * have a thousand of them. */
 static kir_value combine_records(tly_gpu_reduce *r, const tly_gpu_item *item, kir_value output,
                                  kir_value from, unsigned stride)
 {
     tly_gpu *g = r->g;
-    tly_build *c = &g->c;
-    kir_builder *b = c->b;
-    const tly_gpu_rules *rules = tly_gpu_reduce_records(r);
-    kir_value state = rules->neutral(c), items = tly_gpu_items(g);
-    kir_loop l;
-    kir_for(b, &l, from, kir_get(b, KIR_ARG_CHUNKS), word(g, stride), 1, &state);
-    kir_value p = record_at(r, add(c, mul(c, l.i, items), item->index));
-    state = rules->combine(c, l.carried[0], load(r, part_at(r, p, output), l.carried[0]));
-    kir_for_end(b, &l, &state);
-    return l.result[0];
+    kir_builder *b = g->c.b;
+    const records of = { item, output, tly_gpu_items(g), stride };
+    unsigned ahead = (unsigned)g->plan->segments;
+    kir_value state = tly_gpu_reduce_records(r)->neutral(&g->c);
+    kir_value chunks = kir_get(b, KIR_ARG_CHUNKS), whole = word(g, 0);
+    if (ahead > 1) {
+        whole = kir_bin(b, KIR_AND, chunks, word(g, -(int64_t)(ahead * stride)));
+        state = combine_some(r, &of, from, whole, ahead, state);
+    }
+    return combine_some(r, &of, add(&g->c, whole, from), chunks, 1, state);
 }
 
 /* ---- kernels ---- */

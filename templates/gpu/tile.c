@@ -137,34 +137,41 @@ static void fetch_partial(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_va
     memcpy(stored, vectors.result, elements * sizeof *stored);
 }
 
-static void fetch(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
-                  kir_value *stored)
+/* From elements as they are stored to states. */
+static void lift(tly_gpu *g, kir_value *x)
 {
-    unsigned elements = tly_gpu_elements(g);
-    kir_branch whole;
-    if (!tly_gpu_has_vectors(g)) {
-        fetch_each(g, t, at, count, stored);
-        return;
+    for (unsigned i = 0; i < tly_gpu_elements(g); i++)
+        x[i] = tly_lift(&g->c, tly_gpu_widen(g, x[i]));
+}
+
+static void lift_existing(tly_gpu *g, tly_team *t, kir_value count, kir_value *x)
+{
+    tly_build *c = &g->c;
+    kir_value left = sub(c, reach(g, t, count), t->base);
+    lift(g, x);
+    for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
+        kir_value exists = less(c, word(g, tly_team_after(g, t, i)), left);
+        x[i] = kir_select(c->b, exists, x[i], tly_neutral(c, c->acc));
     }
-    kir_if(g->c.b, &whole, full(g, t, count));
-    fetch_vectors(g, t, at, count, 1, stored);
-    kir_else(g->c.b, &whole, elements, stored);
-    fetch_partial(g, t, at, count, stored);
-    kir_if_end(g->c.b, &whole, elements, stored);
-    memcpy(stored, whole.result, elements * sizeof *stored);
 }
 
 void tly_tile_load(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count, tly_tile *tile)
 {
-    tly_build *c = &g->c;
-    kir_value left = sub(c, reach(g, t, count), t->base);
-    fetch(g, t, at, count, tile->x);
-    for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
-        kir_value exists = less(c, word(g, tly_team_after(g, t, i)), left);
-        kir_value neutral = tly_neutral(c, c->acc);
-        kir_value x = tly_lift(c, tly_gpu_widen(g, tile->x[i]));
-        tile->x[i] = kir_select(c->b, exists, x, neutral);
+    unsigned elements = tly_gpu_elements(g);
+    kir_branch whole;
+    if (!tly_gpu_has_vectors(g)) {
+        fetch_each(g, t, at, count, tile->x);
+        lift_existing(g, t, count, tile->x);
+        return;
     }
+    kir_if(g->c.b, &whole, full(g, t, count));
+    fetch_vectors(g, t, at, count, 1, tile->x);
+    lift(g, tile->x);
+    kir_else(g->c.b, &whole, elements, tile->x);
+    fetch_partial(g, t, at, count, tile->x);
+    lift_existing(g, t, count, tile->x);
+    kir_if_end(g->c.b, &whole, elements, tile->x);
+    memcpy(tile->x, whole.result, elements * sizeof *tile->x);
 }
 
 /* ---- to memory ---- */
@@ -226,18 +233,28 @@ void tly_tile_store(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value co
     kir_if_end(c->b, &whole, 0, NULL);
 }
 
+static void extremes(tly_gpu *g, const kir_value *y, unsigned count, kir_value *range)
+{
+    kir_value watch[2];
+    tly_range_begin(&g->c, watch);
+    for (unsigned i = 0; i < count; i++)
+        tly_range_track(&g->c, watch, y[i]);
+    tly_range_fold(&g->c, watch, range);
+}
+
 void tly_tile_watch(tly_gpu *g, tly_team *t, tly_tile *tile)
 {
-    tly_build *c = &g->c;
-    kir_value watch[2];
-    if (tly_range_count(c) == 0)
+    static const kir_op ops[2] = { KIR_UMAX, KIR_UMIN };
+    unsigned count = tly_range_count(&g->c), vector = vector_of(g);
+    if (count == 0)
         return;
-    tly_range_begin(c, watch);
-    for (unsigned i = 0; i < tly_gpu_elements(g); i++)
-        tly_range_track(c, watch, tile->y[i]);
     /* After a zero nothing of y may show an overflow that the total has had on another way. */
-    tly_range_track(c, watch, tile->total);
-    tly_range_fold(c, watch, tile->range);
+    extremes(g, &tile->total, 1, tile->range);
+    for (unsigned s = 0; s < (unsigned)g->plan->segments; s++) {
+        extremes(g, tile->y + (size_t)s * vector, vector, tile->ranges[s]);
+        for (unsigned k = 0; k < count; k++)
+            tile->range[k] = kir_bin(g->c.b, ops[k], tile->range[k], tile->ranges[s][k]);
+    }
     tly_team_fold_range(g, t, tile->range);
 }
 
