@@ -239,6 +239,7 @@ static void extremes(tly_gpu *g, const kir_value *y, unsigned count, kir_value *
     tly_range_begin(&g->c, watch);
     for (unsigned i = 0; i < count; i++)
         tly_range_track(&g->c, watch, y[i]);
+    range[0] = range[1] = 0; /* no more than there are are asked for */
     tly_range_fold(&g->c, watch, range);
 }
 
