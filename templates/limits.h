@@ -103,12 +103,10 @@ enum {
     TLY_GPU_MOST_WORKGROUP = 1024,
     TLY_GPU_MOST_APART = 128, /* invocations of a middle pass by groups of chunks (gpu/frame.c) */
     TLY_GPU_MOST_TILE_LANES = 128, /* of look-back along lanes */
-    /* Of that, tiles of a group, and groups that are looked at at once: all their words are on their
-     * way together. Fewer of states that take much code to combine. */
+    /* Of that, tiles of a group, groups that are looked at at once, and records of both. */
     TLY_GPU_LANES_GROUP = 16,
-    TLY_GPU_LANES_GROUP_OTHERS = 8,
-    TLY_GPU_LANES_WINDOW = 8,
-    TLY_GPU_LANES_WINDOW_OTHERS = 4,
+    TLY_GPU_LANES_WINDOW = 16,
+    TLY_GPU_LANES_FOUND = TLY_GPU_LANES_GROUP + TLY_GPU_LANES_WINDOW,
     /* Lanes of a tile: those of one byte begin whole accesses, whatever their length. */
     TLY_GPU_LEAST_TURNED = 16,
     TLY_GPU_LEAST_SUBGROUP = 4,

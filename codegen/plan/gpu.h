@@ -81,8 +81,7 @@ static inline unsigned tly_gpu_turned_slot(const tly_problem *p)
 int64_t tly_gpu_turned_bytes(const tly_problem *p, const tly_gpu_plan *plan);
 
 /* Of look-back along lanes: whether a tile of so many goes through workgroup memory, as lanes do not
- * fill 32 bytes of two-byte elements; the bytes of that; all of it; tiles of a group, and groups looked
- * at at once. */
+ * fill 32 bytes of two-byte elements; the bytes of that; all of it. */
 static inline int tly_gpu_lanes_are_turned(int32_t lanes)
 {
     return lanes < 16;
@@ -90,8 +89,6 @@ static inline int tly_gpu_lanes_are_turned(int32_t lanes)
 
 int64_t tly_gpu_lanes_stage_bytes(const tly_problem *p, const tly_gpu_plan *plan);
 int64_t tly_gpu_lanes_shared_bytes(const tly_problem *p, const tly_gpu_plan *plan);
-int32_t tly_gpu_lanes_group(const tly_problem *p);
-int32_t tly_gpu_lanes_window(const tly_problem *p);
 
 /* How many neighbouring lanes an invocation can take by accesses of 16 bytes: `most` (a power of
  * two) or fewer. */

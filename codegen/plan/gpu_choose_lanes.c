@@ -14,22 +14,13 @@
 /* Lanes of a tile: a line of f32. Longer tiles of fewer lanes have fewer records an element. */
 enum { LANES = 32 };
 
-/* Invocations of a tile, and of one that is turned, whose elements need 64 bytes of each; of a CPU that
+/* Invocations of a tile. On Hopper, whose compiler gives them 64 to 88 registers, three or four such
+ * workgroups fit a multiprocessor, and one of 512 (tools/isa; docs/results/vulkan.md). Of a CPU that
  * plays the device. */
-enum { WORKGROUP = 512, WORKGROUP_TURNED = 256, WORKGROUP_PLAYED = 64 };
+enum { WORKGROUP = 256, WORKGROUP_PLAYED = 64 };
 
 /* Positions that an invocation holds: 64 bytes of accumulators. */
 enum { HELD_BYTES = 64 };
-
-int32_t tly_gpu_lanes_group(const tly_problem *p)
-{
-    return tly_is_plain(p) ? TLY_GPU_LANES_GROUP : TLY_GPU_LANES_GROUP_OTHERS;
-}
-
-int32_t tly_gpu_lanes_window(const tly_problem *p)
-{
-    return tly_is_plain(p) ? TLY_GPU_LANES_WINDOW : TLY_GPU_LANES_WINDOW_OTHERS;
-}
 
 /* A segment's slots are an odd number (templates/gpu/look_back_lanes_tile.c). */
 int64_t tly_gpu_lanes_stage_bytes(const tly_problem *p, const tly_gpu_plan *plan)
@@ -38,11 +29,13 @@ int64_t tly_gpu_lanes_stage_bytes(const tly_problem *p, const tly_gpu_plan *plan
     return segments * ((plan->team * plan->segments) | 1) * tly_gpu_turned_slot(p);
 }
 
-/* States and, where the range is watched, two words of each invocation, twice; ticket and flags. */
+/* States and, where the range is watched, two words of each invocation, twice; what lanes find while they
+ * look; ticket and flags. */
 int64_t tly_gpu_lanes_shared_bytes(const tly_problem *p, const tly_gpu_plan *plan)
 {
     int64_t each = tly_state_bytes(p) + (tly_range_sides(p) > 0 ? 8 : 0);
-    return 2 * plan->workgroup * each + 32 +
+    int64_t found = TLY_GPU_LANES_FOUND * plan->team * (tly_state_bytes(p) + 4);
+    return 2 * plan->workgroup * each + found + 64 +
            (tly_gpu_lanes_are_turned(plan->team) ? tly_gpu_lanes_stage_bytes(p, plan) + 16 : 0);
 }
 
@@ -60,11 +53,9 @@ void tly_gpu_choose_lanes(const tly_problem *p, const tly_geometry *g, const tly
     plan->scan = 0;
     plan->vector = 1;
     plan->team = OR_FORCED(team, lanes_of_tile(p->form == TLY_ROWS ? p->unit : g->inner));
-    int32_t wanted = tly_gpu_plays(caps)                    ? WORKGROUP_PLAYED
-                     : tly_gpu_lanes_are_turned(plan->team) ? WORKGROUP_TURNED
-                                                            : WORKGROUP;
     plan->segments = OR_FORCED(segments, HELD_BYTES / tly_larger(4, tly_gpu_bytes_of(p->acc)));
-    plan->workgroup = tly_gpu_workgroup_of(caps, wanted);
+    plan->workgroup = tly_gpu_workgroup_of(caps,
+                                           tly_gpu_plays(caps) ? WORKGROUP_PLAYED : WORKGROUP);
     while (plan->workgroup > 2 * plan->team &&
            tly_gpu_lanes_shared_bytes(p, plan) > (int64_t)caps->shared_bytes)
         plan->workgroup /= 2;

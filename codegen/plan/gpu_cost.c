@@ -104,10 +104,10 @@ int tly_gpu_lanes_pay(const tly_problem *p, const tly_geometry *g, const tly_cap
     int64_t lanes = tly_multiply(g->rows, p->form == TLY_ROWS ? p->unit : g->inner);
     int64_t chains = tly_ceil_div(lanes, plan->team);
     int64_t tiles = at_once(m, caps, needs) / plan->workgroup / chains; /* of each chain */
-    int64_t group = tly_gpu_lanes_group(p), window = tly_gpu_lanes_window(p);
-    int64_t sum = step_of(p) * (group + window);
+    int64_t group = TLY_GPU_LANES_GROUP, window = TLY_GPU_LANES_WINDOW;
+    int64_t step = step_of(p), hop = LOOK + step * (group + window);
     const way w = { .copy = copy_of(m, p, plan, needs),
-                    .sum = sum,
-                    .chain = (LOOK + sum) * tiles / (group * window) };
+                    .sum = step * (group / 2 + GROUPS_BETWEEN),
+                    .chain = hop * tiles / (group * window) };
     return chains > 0 && is_faster(&w);
 }

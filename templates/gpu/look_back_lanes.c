@@ -12,8 +12,6 @@
  */
 #include "look_back_lanes.h"
 
-#include <string.h>
-
 typedef struct scanned {
     kir_value x[TLY_GPU_MOST_SEGMENTS]; /* lifted */
     kir_value y[TLY_GPU_MOST_SEGMENTS]; /* inclusive prefixes from the tile's start */
@@ -89,43 +87,50 @@ static void show(tly_lanes *t, const scanned *tile, kir_value carry, kir_value *
     }
 }
 
-/* The plain loop's results where the local ones do not fit, and the carry after the tile. */
-static kir_value redo(tly_lanes *t, const scanned *tile, kir_value carry, kir_value fits,
-                      kir_value *shown)
+/* The plain loop's results where the local ones do not fit, and the state after the tile. Elements are
+ * read again, lest all tiles keep them in registers for this. */
+static kir_value redo(tly_lanes *t, kir_value carry, kir_value when)
 {
     tly_build *c = &t->g->c;
-    kir_value after, prefix = tly_lanes_walk(t, tile->x, carry, &after);
+    kir_value x[TLY_GPU_MOST_SEGMENTS], after;
+    tly_lanes_load(t, x);
+    kir_value prefix = tly_lanes_walk(t, x, carry, &after);
     for (unsigned i = 0; i < t->steps; i++) {
-        kir_value next = tly_combine(c, prefix, tile->x[i]);
-        shown[i] = kir_select(c->b, fits, shown[i], c->p->exclusive ? prefix : next);
+        kir_value next = tly_combine(c, prefix, x[i]);
+        x[i] = c->p->exclusive ? prefix : next;
         prefix = next;
     }
+    tly_lanes_store(t, when, x);
     return after;
 }
 
-/* The carry after the tile; what the elements show. As those compute it who look back, if they
- * can. */
-static kir_value finish(tly_lanes *t, const scanned *tile, kir_value carry, kir_value *shown)
+/* Stores what the elements show, and returns the carry after the tile: as those compute it who look
+ * back, if they can. Whoever waits for it is told first. */
+static kir_value finish(tly_lanes *t, const scanned *tile, tly_lane_looker *s, kir_value carry)
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
     kir_builder *b = c->b;
     kir_branch some;
-    kir_value after = tly_combine(c, carry, tile->total), results[TLY_GPU_MOST_SEGMENTS + 1];
+    kir_value after = tly_combine(c, carry, tile->total), shown[TLY_GPU_MOST_SEGMENTS];
     show(t, tile, carry, shown);
-    if (tly_range_count(c) == 0)
+    if (tly_range_count(c) == 0) {
+        tly_lanes_store(t, t->exists, shown);
         return after;
+    }
     kir_value fits = tly_gpu_fits(g, tile->range, carry);
     kir_value told = tly_look_combines(g, carry, tile->told, tile->mark, 0);
-    memcpy(results, shown, t->steps * sizeof *results);
-    results[t->steps] = after;
-    kir_if(b, &some, tly_lanes_any(t, TLY_VOTE_RESULTS, both(g, t->exists, negated(g, fits))));
-    kir_value walked = redo(t, tile, carry, fits, shown);
-    shown[t->steps] = kir_select(b, fits, after, walked);
-    kir_else(b, &some, t->steps + 1, shown);
-    kir_if_end(b, &some, t->steps + 1, results);
-    memcpy(shown, some.result, t->steps * sizeof *shown);
-    return kir_select(b, told, tly_combine(c, carry, tile->told), some.result[t->steps]);
+    kir_value early = kir_bin(b, KIR_OR, fits, told);
+    after = kir_select(b, told, tly_lane_join(g, carry, tile->told), after);
+    tly_lane_tell(s, early, after);
+    tly_lanes_store(t, both(g, t->exists, fits), shown);
+    kir_value fails = both(g, t->exists, negated(g, fits));
+    kir_if(b, &some, tly_lanes_any(t, TLY_VOTE_RESULTS, fails));
+    kir_value last = kir_select(b, early, after, redo(t, carry, fails));
+    tly_lane_tell(s, negated(g, early), last);
+    kir_else(b, &some, 1, &last);
+    kir_if_end(b, &some, 1, &after);
+    return some.result[0];
 }
 
 /* ---- the pass ---- */
@@ -164,6 +169,8 @@ static tly_lanes lanes_of(tly_gpu *g)
     t.slots = kir_shared(b, 2 * workgroup * c->state_bytes);
     t.words = tly_range_count(c) > 0 ? kir_shared(b, 2 * workgroup * 8) : 0;
     t.flags = kir_shared(b, 16);
+    t.found = kir_shared(b, TLY_GPU_LANES_FOUND * lanes * c->state_bytes);
+    t.marks = kir_shared(b, TLY_GPU_LANES_FOUND * lanes * 4);
     if (tly_gpu_lanes_are_turned(p->team))
         t.stage = kir_shared(b, (uint32_t)tly_gpu_lanes_stage_bytes(c->p, p));
     return t;
@@ -187,7 +194,6 @@ void tly_gpu_build_look_back_lanes(tly_gpu *g, unsigned pass)
     tly_lanes t = lanes_of(g);
     kir_branch exists, last;
     scanned tile;
-    kir_value shown[TLY_GPU_MOST_SEGMENTS + 1];
     g->launch->pass[pass].items = TLY_ITEMS_TILES;
     g->launch->pass[pass].per_group = t.lanes;
     clear_flags(&t);
@@ -202,9 +208,7 @@ void tly_gpu_build_look_back_lanes(tly_gpu *g, unsigned pass)
     summarise(&t, &tile);
     tly_lane_looker s = tly_lane_looker_of(&t, tile.told, tile.mark);
     kir_value carry = tly_lanes_broadcast(&t, tly_lane_wait(&s));
-    kir_value after = finish(&t, &tile, carry, shown);
-    tly_lane_tell(&s, after);
-    tly_lanes_store(&t, shown);
+    kir_value after = finish(&t, &tile, &s, carry);
     kir_value ends = kir_cmp(b, KIR_SLE, t.count, word(g, g->plan->chunk));
     kir_if(b, &last, both(g, ends, s.leads));
     tly_gpu_last_carry(g, &t.item, word(g, 0), after);

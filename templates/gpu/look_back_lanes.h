@@ -20,6 +20,7 @@ typedef struct tly_lanes {
     kir_value count;         /* positions from there to the end of the axis */
     kir_value slots, words;  /* workgroup memory: a state, two words of each invocation, twice */
     kir_value flags;         /* one for each vote, cleared */
+    kir_value found, marks;  /* of each lane: what it finds while it looks */
     kir_value stage;         /* elements on their way, where lanes are turned */
     unsigned turn;           /* which slots the next exchange takes */
 } tly_lanes;
@@ -28,7 +29,8 @@ typedef struct tly_lanes {
 
 /* The invocation's elements, lifted, neutral beyond the end. */
 void tly_lanes_load(tly_lanes *t, kir_value *x);
-void tly_lanes_store(tly_lanes *t, const kir_value *states);
+/* `when`: i1, of a lane. */
+void tly_lanes_store(tly_lanes *t, kir_value when, const kir_value *states);
 
 /* ---- a lane's segments (look_back_lanes_segments.c): uniform flow ---- */
 
@@ -38,6 +40,9 @@ void tly_lanes_scan(tly_lanes *t, kir_value own, kir_value *before, kir_value *t
 void tly_lanes_fold(tly_lanes *t, kir_value *most, kir_value *least);
 /* The value of the lane's first segment, for all. */
 kir_value tly_lanes_broadcast(tly_lanes *t, kir_value v);
+/* What is found while a lane looks, by number: a state and its mark. No barrier. */
+void tly_lanes_keep(tly_lanes *t, kir_value number, kir_value v, kir_value mark);
+kir_value tly_lanes_kept(tly_lanes *t, kir_value number, kir_value *mark);
 /* i1: it holds somewhere in the workgroup. */
 typedef enum tly_vote { TLY_VOTE_TOTALS, TLY_VOTE_RESULTS, TLY_VOTES } tly_vote;
 kir_value tly_lanes_any(tly_lanes *t, tly_vote vote, kir_value holds);
@@ -57,7 +62,9 @@ typedef struct tly_lane_looker {
 tly_lane_looker tly_lane_looker_of(tly_lanes *t, kir_value total, kir_value mark);
 /* The carry before the tile, by whoever leads; of others it is neutral. */
 kir_value tly_lane_wait(tly_lane_looker *s);
+/* A carry and what has been published after it, as all make it who combine these. */
+kir_value tly_lane_join(tly_gpu *g, kir_value carry, kir_value total);
 /* Where the range is watched others may need the carry after the tile. */
-void tly_lane_tell(tly_lane_looker *s, kir_value after);
+void tly_lane_tell(tly_lane_looker *s, kir_value when, kir_value after);
 
 #endif

@@ -102,6 +102,27 @@ kir_value tly_lanes_broadcast(tly_lanes *t, kir_value v)
     return v;
 }
 
+static kir_value kept_at(tly_lanes *t, kir_value base, kir_value number, unsigned bytes)
+{
+    tly_gpu *g = t->g;
+    kir_value at = add(&g->c, mul(&g->c, number, word(g, t->lanes)), t->lane);
+    return kir_ptradd(g->c.b, base, mul(&g->c, at, word(g, bytes)));
+}
+
+void tly_lanes_keep(tly_lanes *t, kir_value number, kir_value v, kir_value mark)
+{
+    tly_build *c = &t->g->c;
+    tly_store_state(c, kept_at(t, t->found, number, c->state_bytes), 0, v, c->acc_bytes);
+    kir_store(c->b, kept_at(t, t->marks, number, 4), 0, mark, 4, 0);
+}
+
+kir_value tly_lanes_kept(tly_lanes *t, kir_value number, kir_value *mark)
+{
+    tly_build *c = &t->g->c;
+    *mark = kir_load(c->b, KIR_TYPE(KIR_I32, 1), kept_at(t, t->marks, number, 4), 0, 4);
+    return tly_load_state(c, kept_at(t, t->found, number, c->state_bytes), 0, 1, c->acc_bytes);
+}
+
 kir_value tly_lanes_any(tly_lanes *t, tly_vote vote, kir_value holds)
 {
     tly_gpu *g = t->g;

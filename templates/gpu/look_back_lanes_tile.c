@@ -148,7 +148,7 @@ static void put(tly_lanes *t, kir_value first, unsigned i, kir_value stored)
     tly_gpu_put(t->g, p, offset, stored);
 }
 
-void tly_lanes_store(tly_lanes *t, const kir_value *states)
+void tly_lanes_store(tly_lanes *t, kir_value when, const kir_value *states)
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
@@ -160,7 +160,7 @@ void tly_lanes_store(tly_lanes *t, const kir_value *states)
     if (is_turned(t))
         turn(t, 0, stored);
     kir_value left = sub(c, t->count, accessed(t));
-    kir_if(b, &exists, t->exists);
+    kir_if(b, &exists, when);
     kir_value first = tly_gpu_out_at(g, &t->at, accessed(t));
     kir_if(b, &whole, is_whole(t));
     for (unsigned i = 0; i < t->steps; i++)

@@ -43,17 +43,17 @@ static const struct {
     { "cumprod:f32:20011:axis=0", "workgroup=16,segments=2", TLY_DATA_DECAY, 0 },
     { "cumprod:f32:20011:axis=0,exclusive", "workgroup=16,segments=2", TLY_DATA_GROW, 0 },
     { "cumsum:f32:9001:axis=0", "workgroup=32,segments=1", TLY_DATA_SPECIAL, 0 },
-    /* Lanes: with a team. Tiles of few steps, so that there are many groups. */
-    { "cumprod:f32:5003x3:axis=0", "team=3,workgroup=32,segments=4", TLY_DATA_RANGE, 0 },
-    { "cumprod:f32:1501x20:axis=0,exclusive", "team=20,workgroup=64,segments=2", TLY_DATA_DECAY,
+    /* Along lanes: those with a team. */
+    { "cumprod:f32:2003x3:axis=0", "team=3,workgroup=32,segments=4", TLY_DATA_RANGE, 0 },
+    { "cumprod:f32:1501x20:axis=0,exclusive", "team=20,workgroup=64,segments=8", TLY_DATA_DECAY,
       0 },
-    { "cumprod:f32:1501x17:axis=0,reverse", "team=16,workgroup=32,segments=2", TLY_DATA_SPECIAL,
+    { "cumprod:f32:801x17:axis=0,reverse", "team=16,workgroup=32,segments=16", TLY_DATA_SPECIAL,
       0 },
-    { "cumprod:f32:2003x5:axis=0", "team=5,workgroup=16,segments=1", TLY_DATA_GROW, 0 },
-    { "cumsum:f32:3x901x7:axis=1", "team=7,workgroup=32,segments=2", TLY_DATA_SIGNED, 0 },
-    { "cumsum:f32:1003x33:axis=0", "team=17,workgroup=64,segments=1", TLY_DATA_RANGE, 0 },
-    { "cumsum:i32:9001x4:axis=0,exclusive", "team=4,workgroup=16,segments=2", TLY_DATA_BITS, 0 },
-    { "cummax:f32:2001x40:axis=0", "team=20,workgroup=64,segments=1", TLY_DATA_SPECIAL, 0 },
+    { "cumprod:f32:2003x5:axis=0", "team=5,workgroup=16,segments=8", TLY_DATA_GROW, 0 },
+    { "cumsum:f32:3x601x7:axis=1", "team=7,workgroup=32,segments=8", TLY_DATA_SIGNED, 0 },
+    { "cumsum:f32:701x33:axis=0", "team=17,workgroup=64,segments=8", TLY_DATA_RANGE, 0 },
+    { "cumsum:i32:3001x4:axis=0,exclusive", "team=4,workgroup=16,segments=16", TLY_DATA_BITS, 0 },
+    { "cummax:f32:801x40:axis=0", "team=20,workgroup=64,segments=8", TLY_DATA_SPECIAL, 0 },
 };
 enum { CASES = sizeof cases / sizeof cases[0] };
 
