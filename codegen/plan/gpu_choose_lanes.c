@@ -25,8 +25,8 @@ enum { HELD_BYTES = 64 };
 /* A segment's slots are an odd number (templates/gpu/look_back_lanes_tile.c). */
 int64_t tly_gpu_lanes_stage_bytes(const tly_problem *p, const tly_gpu_plan *plan)
 {
-    int64_t segments = plan->workgroup / plan->team;
-    return segments * ((plan->team * plan->segments) | 1) * tly_gpu_turned_slot(p);
+    return tly_gpu_lanes_segments(plan) * (int64_t)((plan->team * plan->segments) | 1) *
+           tly_gpu_turned_slot(p);
 }
 
 /* States and, where the range is watched, two words of each invocation, twice; what lanes find while they
@@ -60,7 +60,7 @@ void tly_gpu_choose_lanes(const tly_problem *p, const tly_geometry *g, const tly
            tly_gpu_lanes_shared_bytes(p, plan) > (int64_t)caps->shared_bytes)
         plan->workgroup /= 2;
     plan->workgroup = OR_FORCED(workgroup, plan->workgroup);
-    plan->chunk = plan->segments * (plan->workgroup / plan->team);
+    plan->chunk = plan->segments * tly_gpu_lanes_segments(plan);
 }
 
 int tly_gpu_looks_along_lanes(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,

@@ -159,8 +159,8 @@ static tly_lanes lanes_of(tly_gpu *g)
     kir_builder *b = c->b;
     const tly_gpu_plan *p = g->plan;
     unsigned workgroup = (unsigned)p->workgroup, lanes = (unsigned)p->team;
-    tly_lanes t = { .g = g, .lanes = lanes, .segments = workgroup / lanes };
-    t.steps = (unsigned)p->segments;
+    tly_lanes t = { .g = g, .lanes = lanes, .steps = (unsigned)p->segments };
+    t.segments = (unsigned)tly_gpu_lanes_segments(p);
     t.local = kir_get_id(b, KIR_ID_LOCAL);
     kir_value segment = kir_bin(b, KIR_UDIV, t.local, word(g, lanes));
     t.lane = sub(c, t.local, mul(c, segment, word(g, lanes)));

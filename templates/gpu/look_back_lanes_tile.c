@@ -60,11 +60,13 @@ static kir_value stage_at(tly_lanes *t, kir_value segment, kir_value step)
 }
 
 /* Where the i-th element that the invocation accesses is held. */
-static kir_value place_of(tly_lanes *t, unsigned i)
+static kir_value place_of(tly_lanes *t, unsigned i, int64_t *offset)
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
-    kir_value steps = word(g, t->steps), position = add(c, accessed(t), word(g, after(t, i)));
+    unsigned near = t->segments % t->steps == 0 ? 0 : i;
+    *offset = (int64_t)(after(t, i - near) / t->steps) * pitch(t) * slot_bytes(t);
+    kir_value steps = word(g, t->steps), position = add(c, accessed(t), word(g, after(t, near)));
     kir_value segment = kir_bin(c->b, KIR_UDIV, position, steps);
     return stage_at(t, segment, sub(c, position, mul(c, segment, steps)));
 }
@@ -85,14 +87,14 @@ static void turn(tly_lanes *t, int in, kir_value *v)
     kir_if(b, &works, t->works);
     for (unsigned i = 0; i < t->steps; i++) {
         int64_t offset = 0;
-        kir_value p = in ? place_of(t, i) : own_place(t, i, &offset);
+        kir_value p = in ? place_of(t, i, &offset) : own_place(t, i, &offset);
         kir_store(b, p, offset, v[i], bytes, 0);
     }
     kir_if_end(b, &works, 0, NULL);
     kir_barrier(b);
     for (unsigned i = 0; i < t->steps; i++) {
         int64_t offset = 0;
-        kir_value p = in ? own_place(t, i, &offset) : place_of(t, i);
+        kir_value p = in ? own_place(t, i, &offset) : place_of(t, i, &offset);
         v[i] = kir_load(b, type, p, offset, bytes);
     }
 }
