@@ -33,8 +33,9 @@ static const algorithm algorithms[TLY_GPU_TEMPLATE_COUNT] = {
     [TLY_GPU_READ] = tly_gpu_build_read,
 };
 
-/* Tiles along a lane that a dispatch looks back on: 16 MiB of records of f32. */
-enum { MOST_TILES_BITS = 20 };
+/* Tiles along a lane that a dispatch looks back on: 64 lanes' records of f32 fill the scratch
+ * (runtime/vulkan/launch.c), and 2 to 4 GiB of elements lie between two dispatches. */
+enum { MOST_TILES = 240000 };
 
 /* Half of the trips that a driver allows: a tile that is done again takes at most as many trips as
  * elements once more. A quarter where one invocation may go through all groups, chunks and
@@ -50,9 +51,8 @@ static uint32_t most_positions(const tly_gpu *g)
         border = (uint32_t)g->plan->chunk;
     if (g->plan->template_id == TLY_GPU_TURNED)
         border = (uint32_t)g->plan->segments;
-    /* Records of more would not leave room for many lanes' in one dispatch. */
-    if (g->plan->template_id == TLY_GPU_LOOK_BACK_LANES && most >> MOST_TILES_BITS > border)
-        most = border << MOST_TILES_BITS;
+    if (g->plan->template_id == TLY_GPU_LOOK_BACK_LANES && most / MOST_TILES > border)
+        most = border * MOST_TILES;
     return most / border > 0 ? most / border * border : border;
 }
 
