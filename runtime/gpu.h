@@ -70,8 +70,9 @@ enum {
 
 /* What the workgroups of a pass share out. */
 typedef enum tly_items {
-    TLY_ITEMS_ROWS,  /* rows x lanes */
-    TLY_ITEMS_CHUNKS /* rows x lanes x chunks; a workgroup's items may lie in several rows */
+    TLY_ITEMS_ROWS,   /* rows x lanes */
+    TLY_ITEMS_CHUNKS, /* rows x lanes x chunks; a workgroup's items may lie in several rows */
+    TLY_ITEMS_TILES   /* the same, but that a workgroup's are of one chunk */
 } tly_items;
 
 typedef struct tly_gpu_pass {

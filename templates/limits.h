@@ -48,8 +48,9 @@ typedef struct tly_gpu_limits {
 } tly_gpu_limits;
 
 extern const tly_gpu_limits tly_gpu_columns_limits, tly_gpu_subgroups_limits,
-    tly_gpu_workgroups_limits, tly_gpu_look_back_limits, tly_gpu_turned_limits, tly_gpu_copy_limits,
-    tly_gpu_read_limits, tly_gpu_reduce_lanes_limits, tly_gpu_reduce_rows_limits;
+    tly_gpu_workgroups_limits, tly_gpu_look_back_limits, tly_gpu_look_back_lanes_limits,
+    tly_gpu_turned_limits, tly_gpu_copy_limits, tly_gpu_read_limits, tly_gpu_reduce_lanes_limits,
+    tly_gpu_reduce_rows_limits;
 
 /* Checks of all of these (gpu/limits.c). */
 const char *tly_gpu_fault_of_memory(const tly_geometry *g, const tly_problem *p,
@@ -101,6 +102,11 @@ enum {
     TLY_GPU_MOST_CUT_LANES = 8, /* of columns in chunks: a loop carries three values a lane */
     TLY_GPU_MOST_WORKGROUP = 1024,
     TLY_GPU_MOST_APART = 128, /* invocations of a middle pass by groups of chunks (gpu/frame.c) */
+    TLY_GPU_MOST_TILE_LANES = 128, /* of look-back along lanes */
+    /* Of that, tiles of a group, groups that are looked at at once, and records of both. */
+    TLY_GPU_LANES_GROUP = 16,
+    TLY_GPU_LANES_WINDOW = 16,
+    TLY_GPU_LANES_FOUND = TLY_GPU_LANES_GROUP + TLY_GPU_LANES_WINDOW,
     /* Lanes of a tile: those of one byte begin whole accesses, whatever their length. */
     TLY_GPU_LEAST_TURNED = 16,
     TLY_GPU_LEAST_SUBGROUP = 4,

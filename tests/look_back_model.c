@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Look-back in two levels (templates/gpu/look_back.c) as a model: every interleaving of a few tiles is
+ * Look-back in two levels (templates/gpu/look_back.c; look_back_lanes.c, of each lane) as a model: every interleaving of a few tiles is
  * gone through, each stalled anywhere for any time, with published words that become visible in any
  * order. It needs nothing of Tally.
  *

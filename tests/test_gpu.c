@@ -108,7 +108,9 @@ Test(gpu, chooses_the_template)
         { "cumsum:f32:16777216:axis=0", 3, TLY_GPU_WORKGROUPS, 1 }, /* no progress */
         { "cumsum:f32:16777216:axis=0,order=serial", 0, TLY_GPU_COLUMNS, 0 },
         { "cumsum:f32:64x1048576:axis=0", 0, TLY_GPU_COLUMNS, 0 },
-        { "cumsum:f32:1048576x64:axis=0", 0, TLY_GPU_COLUMNS, 1 },
+        { "cumsum:f32:1048576x64:axis=0", 0, TLY_GPU_LOOK_BACK_LANES, 1 },
+        { "cumsum:f32:1048576x64:axis=0", 3, TLY_GPU_COLUMNS, 1 },  /* no progress */
+        { "cumsum:bf16:1048576x64:axis=0", 0, TLY_GPU_COLUMNS, 1 }, /* few bytes on their way */
         { "cumsum:f32:1048576x64:axis=0,order=serial", 0, TLY_GPU_COLUMNS, 0 },
         { "cumsum:f32:65536x1024x3:axis=1", 0, TLY_GPU_SUBGROUPS, 0 },
         { "cumsum:f32:65536x1024x3:axis=1", 1, TLY_GPU_COLUMNS, 0 }, /* a CPU, and full */
@@ -117,7 +119,8 @@ Test(gpu, chooses_the_template)
         { "cumsum:f16:4096x1000:axis=1", 1, TLY_GPU_COLUMNS, 0 },
         { "cumsum:f32:63x4096:axis=1", 1, TLY_GPU_SUBGROUPS, 0 },
         { "cumsum:f32:8x1024x3:axis=1", 1, TLY_GPU_SUBGROUPS, 0 },
-        { "cumsum:f32:4194304x3:axis=0", 0, TLY_GPU_SUBGROUPS, 1 },
+        { "cumsum:f32:4194304x3:axis=0", 0, TLY_GPU_LOOK_BACK_LANES, 1 },
+        { "cumsum:f32:4194304x3:axis=0", 3, TLY_GPU_WORKGROUPS, 1 },
         { "cumsum:f32:1024x9:axis=0", 2, TLY_GPU_COLUMNS, 0 },  /* more scans than lanes */
         { "cumsum:f32:1x1x3x4:axis=3", 0, TLY_GPU_COLUMNS, 0 }, /* fewer than a workgroup */
         { "cumsum:f32:1000x4:axis=1", 0, TLY_GPU_TURNED, 0 },
@@ -201,7 +204,7 @@ Test(gpu, columns_are_cut_by_bytes_on_their_way)
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         const tly_caps caps = tly_profile_caps(table[i].profile);
         tly_gpu_plan plan;
-        cr_assert_eq(plan_for(table[i].word, &caps, "", &plan, NULL), TALLY_OK);
+        cr_assert_eq(plan_for(table[i].word, &caps, "template=columns", &plan, NULL), TALLY_OK);
         cr_expect_eq(plan.chunk, table[i].chunk, "%s, %s: %d", table[i].profile, table[i].word,
                      plan.chunk);
     }
@@ -424,7 +427,8 @@ Test(gpu, bad_overrides_are_refused)
         { "cumsum:f32:4096x4096:axis=1", "team", "is no key=value" },
         { "cumsum:f32:4096x4096:axis=1", "speed=9", "is no key of a plan" },
         { "cumsum:f32:4096x4096:axis=1", "team=x", "has no whole number" },
-        { "cumsum:f32:4096x4096:axis=1", "team=48", "is out of the key's range" },
+        { "cumsum:f32:4096x4096:axis=1", "team=48", "is not read" },
+        { "cumsum:f32:4096x4096:axis=1", "team=2048", "is out of the key's range" },
         { "cumsum:f32:4096x4096:axis=1", "template=rows", "names no template" },
         { "cumsum:f32:4096x4096:axis=1", "template=subgroups,team=64", "or the workgroup" },
         { "cumsum:f32:4096x4096:axis=1", "scan=2", "for integers" },
@@ -436,6 +440,13 @@ Test(gpu, bad_overrides_are_refused)
         { "cumsum:f32:4096x4096:axis=1", "index_bits=64", "for addresses" },
         { "cumsum:f32:4096x4096:axis=1", "template=look_back,scan=0", "range: 1 to 2" },
         { "cumsum:f32:4096x4096:axis=1", "template=workgroups,team=32", "is not read" },
+        { "cumsum:f32:4096x64:axis=0", "template=look_back_lanes,vector=2", "is not read" },
+        { "cumsum:f32:4096x64:axis=0", "template=look_back_lanes,chunk=64", "is not read" },
+        { "cumsum:f32:4096x64:axis=0", "template=look_back_lanes,team=200", "key's range" },
+        { "cumsum:f32:4096x64:axis=0", "template=look_back_lanes,team=64,workgroup=32",
+          "more lanes than the workgroup" },
+        { "cumprod:f64:4096x8:axis=0", "template=look_back_lanes,workgroup=1024", "more memory" },
+        { "cumsum:f32:4096x64:axis=0,order=serial", "template=look_back_lanes", "serial order" },
         { "cumsum:f32:4096x4096:axis=0", "scan=1", "is not read by the template columns" },
         { "cumsum:f32:4096x8:axis=1", "workgroup=8", "out of the key's range: 16 to 1024" },
         { "cumsum:f32:4096x8:axis=1", "workgroup=1024,segments=32", "asks for more memory" },
@@ -564,6 +575,8 @@ Test(gpu, nobody_goes_along_a_tile)
         { "65536x64:axis=1", "", 0 },
         { "65536x1024x3:axis=1", "", 0 },
         { "4194304x7:axis=0", "", 0 },
+        { "4194304x7:axis=0", "template=subgroups", 0 },
+        { "1048576x64:axis=0", "template=look_back_lanes", 0 },
         { "268435456:axis=0", "", 0 },
         { "268435456:axis=0", "template=workgroups", 0 },
         { "268435456:axis=0", "template=workgroups,chunk=65536", 0 },
@@ -589,7 +602,8 @@ Test(gpu, nobody_goes_along_a_tile)
             cr_expect_geq(least, 8, "%s, device %d, '%s': a loop reads every %d", word,
                           table[i].device, table[i].plan, (int)least);
         }
-    cr_expect_lt(least_step_of("cumprod:f32:1048576x64:axis=0", 0, ""), 8); /* finds them */
+    cr_expect_lt(least_step_of("cumprod:f32:1048576x64:axis=0", 0, "template=columns"),
+                 8); /* finds them */
 }
 
 static const char *const overrides[] = {
@@ -599,6 +613,8 @@ static const char *const overrides[] = {
     "addresses=1,index_bits=64",
     "template=workgroups,workgroup=64,chunk=4096",
     "template=look_back,workgroup=64,segments=2",
+    "template=look_back_lanes,segments=2",
+    "template=look_back_lanes,team=3,workgroup=32,addresses=1",
     "template=subgroups,addresses=1,index_bits=64,chunk=1000",
     "template=turned,workgroup=32",
 };
@@ -648,6 +664,7 @@ Test(gpu, a_printed_plan_makes_itself)
                                          "chunk=1000",
                                          "template=columns,chunk=333",
                                          "template=look_back,workgroup=64",
+                                         "template=look_back_lanes,team=9",
                                          "template=copy" };
     for (int i = 0; i < 400; i++) {
         tly_random r = tly_random_seed(8, (uint64_t)i);

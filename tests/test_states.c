@@ -60,6 +60,8 @@ static const made on_devices[] = {
     { "2x1500:axis=1", "template=workgroups,scan=1,workgroup=64,chunk=512" },
     { "2x1500:axis=1", "template=workgroups,scan=0,workgroup=32,chunk=512" },
     { "2x3000:axis=1", "template=look_back,scan=1,workgroup=64" },
+    { "2x700x3:axis=1", "template=look_back_lanes,workgroup=32,segments=2" },
+    { "300x40:axis=0", "template=look_back_lanes,workgroup=64,segments=1" },
 };
 #endif
 

@@ -94,7 +94,9 @@ static void run_step(const model *m, const tly_gpu_step *step, const tly_gpu_lau
 {
     const tly_push *p = &step->push;
     int64_t per_group = l->pass[step->pass].per_group, pairs = (int64_t)p->rows * p->inner;
-    int64_t items = pairs * (l->pass[step->pass].items == TLY_ITEMS_CHUNKS ? p->chunks : 1);
+    if (l->pass[step->pass].items == TLY_ITEMS_TILES) /* a workgroup's are of one chunk */
+        pairs = (pairs + per_group - 1) / per_group * per_group;
+    int64_t items = pairs * (l->pass[step->pass].items != TLY_ITEMS_ROWS ? p->chunks : 1);
     cr_assert_geq((int64_t)step->x * step->y * per_group, items, "groups are missing");
     cr_assert_lt((int64_t)step->x * step->y * per_group, items + per_group * (step->y + 1));
     cr_assert_eq(step->x, p->groups_x);
@@ -172,6 +174,28 @@ Test(vulkan_launch, every_element_once)
             tly_gpu_launch rows = launch_of(TLY_GPU_ROWS, 60, 0);
             run_model(words[w], &rows, &roomy);
         }
+    }
+}
+
+static tly_gpu_launch tiles_of(uint32_t positions, uint32_t chunk)
+{
+    tly_gpu_launch l = launch_of(TLY_GPU_LANES, positions, chunk);
+    l.pass[0].items = TLY_ITEMS_TILES;
+    l.record_bytes = 16;
+    return l;
+}
+
+/* Tiles of neighbouring pairs, as many as there are chunks, also where windows are small. */
+Test(vulkan_launch, tiles)
+{
+    tly_caps small = roomy;
+    small.groups_x = 3;
+    small.groups_y = 5;
+    for (size_t w = 0; w < sizeof words / sizeof words[0]; w++) {
+        tly_gpu_launch whole = tiles_of(0, 15), cut = tiles_of(32, 4);
+        run_model(words[w], &whole, &roomy);
+        run_model(words[w], &cut, &roomy);
+        run_model(words[w], &cut, &small);
     }
 }
 

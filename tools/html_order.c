@@ -125,6 +125,7 @@ static const struct {
     { "subgroups", tly_tell_teams },
     { "workgroups", tly_tell_teams },
     { "look_back", tly_tell_teams },
+    { "look_back_lanes", tly_tell_lanes },
 };
 
 void tly_html_order(const tly_page *page, tly_text *to)

@@ -40,6 +40,7 @@ void tly_tell_reduce_rows(order *o);
 void tly_tell_reduce_lanes(order *o);
 void tly_tell_reduce_interleaved(order *o);
 void tly_tell_teams(order *o);
+void tly_tell_lanes(order *o);
 void tly_tell_gpu_rows(order *o);
 
 #endif

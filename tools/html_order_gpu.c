@@ -72,6 +72,31 @@ void tly_tell_teams(order *o)
     }
 }
 
+void tly_tell_lanes(order *o)
+{
+    const int steps = tly_choice(o->page, "segments", 1), team = tly_choice(o->page, "team", 1);
+    const int segments = tly_choice(o->page, "workgroup", 1) / larger(team, 1);
+    begin_step(o, "Within an invocation");
+    tly_text_print(o->to, "<p>%d positions of a lane are the plain loop.</p>", steps);
+    tly_draw_chain(smaller(steps, 16), 1, "a", o->to);
+    end_step(o);
+    begin_step(o, "Along a tile");
+    tly_text_print(o->to,
+                   "<p>The totals of a lane's %d pieces, with those at distance 1, 2, 4 and so "
+                   "on.%s</p>",
+                   segments, segments > 32 ? " The first 32 are drawn." : "");
+    tly_draw_lanes(smaller(segments, 32), 1, 0, o->to);
+    end_step(o);
+    begin_step(o, "Results");
+    tly_text_print(o->to, "<p>Up to 16 tiles along a lane are a group, whose totals meet from left "
+                          "to right; groups follow each other strictly in their order. What comes "
+                          "before a tile is what comes before its group, joined by the totals of "
+                          "the group's tiles before it; what comes before an element within its "
+                          "tile joins that.</p>");
+    tly_tell_range(o);
+    end_step(o);
+}
+
 void tly_tell_gpu_rows(order *o)
 {
     int groups;

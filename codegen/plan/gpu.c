@@ -13,7 +13,8 @@
 
 int tly_gpu_takes_lanes(const tly_gpu_plan *plan)
 {
-    return plan->template_id == TLY_GPU_COLUMNS || plan->template_id == TLY_GPU_TURNED;
+    return plan->template_id == TLY_GPU_COLUMNS || plan->template_id == TLY_GPU_TURNED ||
+           plan->template_id == TLY_GPU_LOOK_BACK_LANES;
 }
 
 /* ---- what a device lacks ---- */
@@ -139,6 +140,7 @@ const tly_gpu_limits *const tly_gpu_limits_of[TLY_GPU_TEMPLATE_COUNT] = {
     [TLY_GPU_SUBGROUPS] = &tly_gpu_subgroups_limits,
     [TLY_GPU_WORKGROUPS] = &tly_gpu_workgroups_limits,
     [TLY_GPU_LOOK_BACK] = &tly_gpu_look_back_limits,
+    [TLY_GPU_LOOK_BACK_LANES] = &tly_gpu_look_back_lanes_limits,
     [TLY_GPU_TURNED] = &tly_gpu_turned_limits,
     [TLY_GPU_COPY] = &tly_gpu_copy_limits,
     [TLY_GPU_REDUCE_LANES] = &tly_gpu_reduce_lanes_limits,

@@ -11,15 +11,16 @@
 #include "../../runtime/generator.h"
 
 typedef enum tly_gpu_template {
-    TLY_GPU_COLUMNS,      /* one invocation along each lane */
-    TLY_GPU_SUBGROUPS,    /* a row by (a part of) a subgroup */
-    TLY_GPU_WORKGROUPS,   /* a row by a workgroup */
-    TLY_GPU_LOOK_BACK,    /* a row by all workgroups, in one pass */
-    TLY_GPU_TURNED,       /* the same as columns, through tiles that are turned */
-    TLY_GPU_COPY,         /* no scan: a copy by tiles, to measure scans by */
-    TLY_GPU_REDUCE_LANES, /* a reduction by one invocation an output */
-    TLY_GPU_REDUCE_ROWS,  /* by a team */
-    TLY_GPU_READ,         /* no reduction: tiles are read, to measure reductions by */
+    TLY_GPU_COLUMNS,         /* one invocation along each lane */
+    TLY_GPU_SUBGROUPS,       /* a row by (a part of) a subgroup */
+    TLY_GPU_WORKGROUPS,      /* a row by a workgroup */
+    TLY_GPU_LOOK_BACK,       /* a row by all workgroups, in one pass */
+    TLY_GPU_LOOK_BACK_LANES, /* a lane by many workgroups, in one pass */
+    TLY_GPU_TURNED,          /* the same as columns, through tiles that are turned */
+    TLY_GPU_COPY,            /* no scan: a copy by tiles, to measure scans by */
+    TLY_GPU_REDUCE_LANES,    /* a reduction by one invocation an output */
+    TLY_GPU_REDUCE_ROWS,     /* by a team */
+    TLY_GPU_READ,            /* no reduction: tiles are read, to measure reductions by */
     TLY_GPU_TEMPLATE_COUNT
 } tly_gpu_template;
 
@@ -78,6 +79,24 @@ static inline unsigned tly_gpu_turned_slot(const tly_problem *p)
 
 /* Bytes of workgroup memory: the tile, and where lanes begin. */
 int64_t tly_gpu_turned_bytes(const tly_problem *p, const tly_gpu_plan *plan);
+
+/* Of look-back along lanes: whether a tile of so many goes through workgroup memory, as lanes do not
+ * fill 32 bytes of two-byte elements; the bytes of that; all of it. */
+static inline int tly_gpu_lanes_are_turned(int32_t lanes)
+{
+    return lanes < 16;
+}
+
+/* Invocations along a lane. Of turned tiles a multiple of what each holds, where there are so many: then
+ * the places of its accesses are literals apart (templates/gpu/look_back_lanes_tile.c). */
+static inline int32_t tly_gpu_lanes_segments(const tly_gpu_plan *plan)
+{
+    int32_t all = plan->workgroup / plan->team, over = all % plan->segments;
+    return tly_gpu_lanes_are_turned(plan->team) && all > over ? all - over : all;
+}
+
+int64_t tly_gpu_lanes_stage_bytes(const tly_problem *p, const tly_gpu_plan *plan);
+int64_t tly_gpu_lanes_shared_bytes(const tly_problem *p, const tly_gpu_plan *plan);
 
 /* How many neighbouring lanes an invocation can take by accesses of 16 bytes: `most` (a power of
  * two) or fewer. */

@@ -251,8 +251,8 @@ static int fits_team(const tly_problem *p, const tly_geometry *g, const tly_caps
     return g->length > 8;
 }
 
-void tly_gpu_choose(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
-                    const tly_forced *forced, tly_gpu_plan *plan)
+static void choose_template(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                            const tly_forced *forced, tly_gpu_plan *plan)
 {
     plan->scan = OR_FORCED(scan, tly_gpu_choose_scan(p, caps));
     int32_t id = tly_gpu_turns(p, g, caps)           ? TLY_GPU_TURNED
@@ -263,10 +263,22 @@ void tly_gpu_choose(const tly_problem *p, const tly_geometry *g, const tly_caps 
         tly_gpu_choose_turned(p, g, caps, forced, plan);
         return;
     }
+    if (id == TLY_GPU_LOOK_BACK_LANES) {
+        tly_gpu_choose_lanes(p, g, caps, forced, plan);
+        return;
+    }
     if (id != TLY_GPU_COLUMNS) {
         choose_teams(p, g, caps, forced, plan);
         return;
     }
     plan->scan = 0;
     choose_columns(p, g, caps, forced, plan);
+}
+
+void tly_gpu_choose(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                    const tly_forced *forced, tly_gpu_plan *plan)
+{
+    choose_template(p, g, caps, forced, plan);
+    if (tly_gpu_looks_along_lanes(p, g, caps, forced, plan))
+        tly_gpu_choose_lanes(p, g, caps, forced, plan);
 }

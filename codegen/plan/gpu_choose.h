@@ -33,6 +33,16 @@ enum { TLY_GPU_LOOK_BACK_WORKGROUP = 128 };
 /* One long row by tiles of this plan: look-back is faster than reading twice (gpu_cost.c). */
 int tly_gpu_look_back_pays(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan);
 
+/* Look-back along lanes (gpu_choose_lanes.c): template, widths and the tile; whether a scan that is cut
+ * in chunks by this plan is to go so, where nothing that is forced says otherwise; whether it is
+ * faster (gpu_cost.c). */
+void tly_gpu_choose_lanes(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                          const tly_forced *forced, tly_gpu_plan *plan);
+int tly_gpu_looks_along_lanes(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                              const tly_forced *forced, const tly_gpu_plan *plan);
+int tly_gpu_lanes_pay(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                      const tly_gpu_plan *plan);
+
 /* What tly_gpu_choose does, of reductions (gpu_choose_reduce.c). TALLY_UNSUPPORTED, field sizes: more
  * elements an output than the device's loops go through. */
 tally_status tly_gpu_choose_reduction(const tly_problem *p, const tly_geometry *g,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one long row costs in one pass by look-back, which waits for carries, and in chunks, which are
+ * What one long row, and lanes too few to fill a device, cost in one pass by look-back, which waits for carries, and in chunks, which are
  * read twice: the time in which the workgroups that a device holds at once get through a tile
  * each. No GPU was measured; docs/results/vulkan.md ("One long row") names where the figures come
  * from, and what an event model makes of the same.
@@ -27,7 +27,7 @@ static const maker makers[] = {
 };
 
 /* Registers of scans of 16 elements an invocation (docs/results/isa.md), the watched and others. */
-enum { REGISTERS_WATCHED = 128, REGISTERS = 64 };
+enum { REGISTERS_WATCHED = 128, REGISTERS_LANES_WATCHED = 96, REGISTERS = 64 };
 
 /* ns. From the loads to the local results, from the carry to the last store; a look at what others
  * publish; a step of a sum, for each word of a state; looks and sums a tile, and groups that are still
@@ -50,21 +50,64 @@ static int64_t steps_across(int64_t lanes)
     return steps;
 }
 
+/* A tile's way in one pass and in two, by what all invocations that a device holds have done then. */
+typedef struct way {
+    int64_t copy;  /* each has its elements copied */
+    int64_t sum;   /* what a tile combines for its carry */
+    int64_t chain; /* carries get past the tiles that are there at once */
+} way;
+
+static int is_faster(const way *w)
+{
+    int64_t waits = READ + WRITE + LOOKS * (LOOK + w->sum);
+    int64_t twice = tly_larger(w->copy / 2, READ) + tly_larger(w->copy, READ + WRITE);
+    return tly_larger(tly_larger(w->copy, waits), w->chain) < twice;
+}
+
+/* Invocations that are there at once, if each takes so many registers. */
+static int64_t at_once(const maker *m, const tly_caps *caps, int64_t registers)
+{
+    return (int64_t)caps->saturation * m->registers / tly_larger(registers, m->registers);
+}
+
+static int64_t copy_of(const maker *m, const tly_problem *p, const tly_gpu_plan *plan,
+                       int64_t registers)
+{
+    int64_t bytes = (int64_t)plan->vector * plan->segments *
+                    (tly_gpu_bytes_of(p->dtype) + tly_gpu_bytes_of(p->out_dtype));
+    return bytes * m->byte_ps / 1000 * m->registers / tly_larger(registers, m->registers);
+}
+
+static int64_t step_of(const tly_problem *p)
+{
+    return STEP * (((int64_t)tly_state_bytes(p) + 3) / 4);
+}
+
 int tly_gpu_look_back_pays(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan)
 {
     const maker *m = maker_of(caps);
     int64_t needs = tly_range_sides(p) > 0 ? REGISTERS_WATCHED : REGISTERS, lanes = caps->subgroup;
-    int64_t takes = tly_larger(needs, m->registers); /* so the fewer are there at once */
-    int64_t bytes = (int64_t)plan->vector * plan->segments *
-                    (tly_gpu_bytes_of(p->dtype) + tly_gpu_bytes_of(p->out_dtype));
-    int64_t copy = bytes * m->byte_ps / 1000 * m->registers / takes;
-    int64_t words = (tly_state_bytes(p) + 3) / 4, step = STEP * words;
-    int64_t sum = step * (steps_across(lanes) + GROUPS_BETWEEN);
-    int64_t waits = READ + WRITE + LOOKS * (LOOK + sum);
+    int64_t step = step_of(p), groups = at_once(m, caps, needs) / TLY_GPU_LOOK_BACK_WORKGROUP;
     /* A hop takes bases on by a subgroup's lanes of groups of as many tiles. */
-    int64_t groups = (int64_t)caps->saturation * m->registers / takes / TLY_GPU_LOOK_BACK_WORKGROUP;
     int64_t hop = LOOK + step * (steps_across(lanes) + lanes);
-    int64_t chain = hop * groups / (lanes * lanes);
-    int64_t twice = tly_larger(copy / 2, READ) + tly_larger(copy, READ + WRITE);
-    return tly_larger(tly_larger(copy, waits), chain) < twice;
+    const way w = { .copy = copy_of(m, p, plan, needs),
+                    .sum = step * (steps_across(lanes) + GROUPS_BETWEEN),
+                    .chain = hop * groups / (lanes * lanes) };
+    return is_faster(&w);
+}
+
+int tly_gpu_lanes_pay(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                      const tly_gpu_plan *plan)
+{
+    const maker *m = maker_of(caps);
+    int64_t needs = tly_range_sides(p) > 0 ? REGISTERS_LANES_WATCHED : REGISTERS;
+    int64_t lanes = tly_multiply(g->rows, p->form == TLY_ROWS ? p->unit : g->inner);
+    int64_t chains = tly_ceil_div(lanes, plan->team);
+    int64_t tiles = at_once(m, caps, needs) / plan->workgroup / chains; /* of each chain */
+    int64_t group = TLY_GPU_LANES_GROUP, window = TLY_GPU_LANES_WINDOW;
+    int64_t step = step_of(p), hop = LOOK + step * (group + window);
+    const way w = { .copy = copy_of(m, p, plan, needs),
+                    .sum = step * (group / 2 + GROUPS_BETWEEN),
+                    .chain = hop * tiles / (group * window) };
+    return chains > 0 && is_faster(&w);
 }

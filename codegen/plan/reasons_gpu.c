@@ -21,6 +21,10 @@ const tly_reason tly_gpu_reasons[] = {
       "rows are too few to fill the device, its workgroups make progress, and waiting for carries "
       "takes less than reading twice, by an estimate: one pass, in which each tile looks back for "
       "its carry" },
+    { "look_back_lanes", "template",
+      "lanes are too few to fill the device, its workgroups make progress, and waiting for carries "
+      "takes less than reading twice, by an estimate: one pass, in which each lane of a tile looks "
+      "back for its carry" },
     { "copy", "template", "no scan, but a copy by the same tiles, to measure scans by" },
     { "reduce_lanes", "template",
       "an invocation makes an output: outputs lie side by side, have few elements, or fill the "
@@ -35,12 +39,18 @@ const tly_reason tly_gpu_reasons[] = {
     { "look_back", "workgroup",
       "invocations of a workgroup: small ones, as many as registers allow, hide the waiting for "
       "carries (static figures of compilers, not measured on a GPU)" },
+    { "look_back_lanes", "workgroup",
+      "invocations of a tile, so many that carries go by few records an element (a model, not "
+      "measured on a GPU)" },
     { "turned", "workgroup",
       "invocations of a workgroup, and lanes of a tile: as few as still let a device's limit of "
       "workgroups hold all invocations (reasoned, not measured on a GPU)" },
     { NULL, "workgroup",
       "invocations of a workgroup: 256 for teams that shuffle, 128 for lanes, 64 for others; fewer "
       "where the device has a limit or a CPU plays it (reasoned, not measured on a GPU)" },
+    { "look_back_lanes", "team",
+      "lanes of a tile: a line of 32, or as many blocks as hold all lanes, of as many each; fewer "
+      "than 16 are turned in workgroup memory" },
     { "subgroups", "team",
       "invocations that scan together: a subgroup, or a part of one where fewer than three "
       "quarters "
@@ -61,6 +71,7 @@ const tly_reason tly_gpu_reasons[] = {
       "where a "
       "CPU plays the device (lavapipe, vectors of 16 103 ms, of 8 115)" },
     { "columns", "segments", "positions loaded at once, so that several loads are on their way" },
+    { "look_back_lanes", "segments", "positions that an invocation holds in registers" },
     { "turned", "segments",
       "positions of a tile: all of a lane up to 32; else what keeps memory busy, 16 of many lanes "
       "and "

@@ -90,7 +90,7 @@ static tally_status check(const tly_problem *p, const tly_geometry *g, const tly
                 plan->steps_rank == g->reduced_rank &&
                 (plan->length == 0 || plan->length == g->length);
     for (uint32_t i = 0; sound && i < l->passes; i++) {
-        sound = l->pass[i].items <= TLY_ITEMS_CHUNKS && l->pass[i].per_group > 0 &&
+        sound = l->pass[i].items <= TLY_ITEMS_TILES && l->pass[i].per_group > 0 &&
                 l->pass[i].workgroup > 0;
     }
     if (!sound) {
@@ -111,14 +111,36 @@ static int64_t records_of(const cutting *c, const tly_gpu_launch *l)
     return tly_multiply(c->chunks, l->record_bytes);
 }
 
+/* Chunks that a pass counts, of each pair. */
+static int64_t chunks_of(const tly_gpu_pass *pass, int64_t chunks)
+{
+    return pass->items == TLY_ITEMS_ROWS ? 1 : chunks;
+}
+
+/* Workgroups of a pass: one that takes a tile takes no items of another chunk. */
+static int64_t groups_of(const tly_gpu_pass *pass, int64_t pairs, int64_t chunks)
+{
+    int64_t each = chunks_of(pass, chunks);
+    return pass->items == TLY_ITEMS_TILES ? tly_ceil_div(pairs, pass->per_group) * each
+                                          : tly_ceil_div(pairs * each, pass->per_group);
+}
+
+/* The most that so many workgroups take. */
+static int64_t pairs_of(const tly_gpu_pass *pass, int64_t groups, int64_t chunks)
+{
+    int64_t each = chunks_of(pass, chunks), most = MOST_ITEMS / each;
+    if (pass->items == TLY_ITEMS_TILES)
+        return tly_smaller(most, tly_multiply(groups / each, pass->per_group));
+    return tly_smaller(most, tly_multiply(groups, pass->per_group) / each);
+}
+
 /* Most (row, lane) pairs of one dispatch. */
 static int64_t most_pairs(const cutting *c, const tly_gpu_launch *l, const tly_caps *caps)
 {
     int64_t most = MOST_ITEMS;
     for (uint32_t i = 0; i < l->passes; i++) {
         int64_t groups = tly_multiply(caps->groups_x, caps->groups_y);
-        int64_t items = tly_smaller(MOST_ITEMS, tly_multiply(groups, l->pass[i].per_group));
-        most = tly_smaller(most, l->pass[i].items == TLY_ITEMS_CHUNKS ? items / c->chunks : items);
+        most = tly_smaller(most, pairs_of(&l->pass[i], groups, c->chunks));
     }
     int64_t a_pair = tly_add(records_of(c, l), c->cuts > 1 ? l->carry_bytes : 0);
     int64_t room = tly_smaller(MOST_SCRATCH, caps->buffer_range) - l->header_bytes -
@@ -243,8 +265,7 @@ static void add_passes(const list *a, const window *w, int64_t from, tly_push *p
     tly_gpu_steps *steps = a->steps;
     for (uint32_t pass = 0; pass < a->l->passes; pass++) {
         const tly_gpu_pass *of = &a->l->pass[pass];
-        int64_t items = w->rows * w->lanes * (of->items == TLY_ITEMS_CHUNKS ? push->chunks : 1);
-        int64_t groups = tly_ceil_div(items, of->per_group);
+        int64_t groups = groups_of(of, w->rows * w->lanes, push->chunks);
         uint32_t y = (uint32_t)tly_ceil_div(groups, a->caps->groups_x);
         push->groups_x = (uint32_t)tly_ceil_div(groups, y);
         steps->step[steps->count] = (tly_gpu_step){

@@ -25,12 +25,17 @@ static const algorithm algorithms[TLY_GPU_TEMPLATE_COUNT] = {
     [TLY_GPU_SUBGROUPS] = tly_gpu_build_rows,
     [TLY_GPU_WORKGROUPS] = tly_gpu_build_rows,
     [TLY_GPU_LOOK_BACK] = tly_gpu_build_look_back,
+    [TLY_GPU_LOOK_BACK_LANES] = tly_gpu_build_look_back_lanes,
     [TLY_GPU_TURNED] = tly_gpu_build_turned,
     [TLY_GPU_COPY] = tly_gpu_build_copy,
     [TLY_GPU_REDUCE_LANES] = tly_gpu_build_reduce_lanes,
     [TLY_GPU_REDUCE_ROWS] = tly_gpu_build_reduce_rows,
     [TLY_GPU_READ] = tly_gpu_build_read,
 };
+
+/* Tiles along a lane that a dispatch looks back on: 64 lanes' records of f32 fill the scratch
+ * (runtime/vulkan/launch.c), and 2 to 4 GiB of elements lie between two dispatches. */
+enum { MOST_TILES = 240000 };
 
 /* Half of the trips that a driver allows: a tile that is done again takes at most as many trips as
  * elements once more. A quarter where one invocation may go through all groups, chunks and
@@ -46,6 +51,8 @@ static uint32_t most_positions(const tly_gpu *g)
         border = (uint32_t)g->plan->chunk;
     if (g->plan->template_id == TLY_GPU_TURNED)
         border = (uint32_t)g->plan->segments;
+    if (g->plan->template_id == TLY_GPU_LOOK_BACK_LANES && most / MOST_TILES > border)
+        most = border * MOST_TILES;
     return most / border > 0 ? most / border * border : border;
 }
 
@@ -63,7 +70,8 @@ static uint32_t carries_workgroup(const tly_gpu *g)
 static void describe(tly_gpu *g, tly_gpu_launch *launch)
 {
     const tly_gpu_plan *p = g->plan;
-    int look_back = p->template_id == TLY_GPU_LOOK_BACK;
+    int looks_by_lanes = p->template_id == TLY_GPU_LOOK_BACK_LANES;
+    int look_back = looks_by_lanes || p->template_id == TLY_GPU_LOOK_BACK;
     int one_pass = look_back || p->template_id == TLY_GPU_COPY;
     *launch = (tly_gpu_launch){
         .abi = TLY_GPU_ABI_VERSION,
@@ -77,8 +85,12 @@ static void describe(tly_gpu *g, tly_gpu_launch *launch)
     snprintf(launch->template_name, sizeof launch->template_name, "%s", tly_gpu_template_name(p));
     g->launch = launch;
     if (p->chunk > 0 && p->template_id != TLY_GPU_COPY)
-        launch->record_bytes = look_back ? tly_gpu_look_back_bytes(g) : tly_gpu_record_bytes(g);
-    launch->header_bytes = look_back ? TLY_GPU_TICKET_BYTES : 0;
+        launch->record_bytes = looks_by_lanes ? tly_gpu_look_back_lanes_bytes(g)
+                               : look_back    ? tly_gpu_look_back_bytes(g)
+                                              : tly_gpu_record_bytes(g);
+    launch->header_bytes = looks_by_lanes ? TLY_GPU_TICKET_LINE
+                           : look_back    ? TLY_GPU_TICKET_BYTES
+                                          : 0;
     launch->zeroed = (uint32_t)look_back;
     launch->positions = most_positions(g);
     for (unsigned pass = 0; pass < launch->passes; pass++) {

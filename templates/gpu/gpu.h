@@ -24,6 +24,7 @@ typedef struct tly_gpu {
 void tly_gpu_build_columns(tly_gpu *g, unsigned pass);
 void tly_gpu_build_rows(tly_gpu *g, unsigned pass);
 void tly_gpu_build_look_back(tly_gpu *g, unsigned pass);
+void tly_gpu_build_look_back_lanes(tly_gpu *g, unsigned pass);
 void tly_gpu_build_turned(tly_gpu *g, unsigned pass);
 void tly_gpu_build_copy(tly_gpu *g, unsigned pass);
 void tly_gpu_build_read(tly_gpu *g, unsigned pass);
@@ -157,8 +158,10 @@ kir_value tly_gpu_state_at(tly_gpu *g, kir_value p, kir_value number); /* number
 void tly_gpu_save_range(tly_gpu *g, kir_value record, kir_value number, const kir_value *range);
 void tly_gpu_load_range(tly_gpu *g, kir_value record, kir_value number, kir_value *range);
 
-enum { TLY_GPU_TICKET_BYTES = 16 };                 /* in front of the tiles' */
-unsigned tly_gpu_look_back_bytes(const tly_gpu *g); /* a tile's, in look-back (look_back.c) */
+/* In front of the tiles'; where lanes' words fill lines, a line. */
+enum { TLY_GPU_TICKET_BYTES = 16, TLY_GPU_TICKET_LINE = 128 };
+unsigned tly_gpu_look_back_bytes(const tly_gpu *g);       /* a tile's, in look-back (look_back.c) */
+unsigned tly_gpu_look_back_lanes_bytes(const tly_gpu *g); /* of a lane of one (look_back_lanes.c) */
 
 /* What position 0 of the dispatch continues: the carries, or the start of a scan. `klass`: which
  * of the item's scans. */

@@ -29,6 +29,13 @@ static const tly_key workgroups[] = { { KEY(scan), 0, 2, 0 }, WORKGROUP, SIZES, 
 
 static const tly_key look_back[] = { { KEY(scan), 1, 2, 0 }, WORKGROUP, SIZES, MEMORY };
 
+static const tly_key look_back_lanes[] = {
+    WORKGROUP,
+    { KEY(team), 1, TLY_GPU_MOST_TILE_LANES, 0 },
+    { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 1 },
+    MEMORY,
+};
+
 static const tly_key turned[] = {
     { KEY(segments), 1, TLY_GPU_MOST_ELEMENTS, 0 },
     { KEY(workgroup), TLY_GPU_LEAST_TURNED, TLY_GPU_MOST_WORKGROUP, 1 },
@@ -80,6 +87,15 @@ static const char *refuses_look_back(const tly_problem *p, const tly_caps *caps)
     const char *why = refuses_shuffles(p, caps);
     return why != NULL       ? why
            : p->unit > 1     ? "look-back takes rows of one scan"
+           : !caps->progress ? "look-back waits for workgroups, which this device may not run"
+                             : NULL;
+}
+
+static const char *refuses_look_back_lanes(const tly_problem *p, const tly_caps *caps)
+{
+    const char *why = refuses_reductions(p, caps);
+    return why != NULL                      ? why
+           : p->order == TALLY_ORDER_SERIAL ? "serial order is the columns'"
            : !caps->progress ? "look-back waits for workgroups, which this device may not run"
                              : NULL;
 }
@@ -164,6 +180,18 @@ static const char *fault_of_teams(const tly_problem *p, const tly_geometry *g, c
     return fault_of_sizes(p, g, caps, plan);
 }
 
+static const char *fault_of_look_back_lanes(const tly_problem *p, const tly_geometry *g,
+                                            const tly_caps *caps, const tly_gpu_plan *plan)
+{
+    if ((uint32_t)plan->workgroup > caps->invocations)
+        return "the workgroup is larger than the device's";
+    if (plan->team > plan->workgroup)
+        return "a tile has more lanes than the workgroup has invocations";
+    if (tly_gpu_lanes_shared_bytes(p, plan) > (int64_t)caps->shared_bytes)
+        return "the workgroup asks for more memory than the device's";
+    return tly_gpu_fault_of_memory(g, p, caps, plan);
+}
+
 static const char *fault_of_turned(const tly_problem *p, const tly_geometry *g,
                                    const tly_caps *caps, const tly_gpu_plan *plan)
 {
@@ -191,5 +219,6 @@ LIMITS(columns, columns, refuses_reductions, fault_of_columns);
 LIMITS(subgroups, subgroups, refuses_shuffles, fault_of_subgroups);
 LIMITS(workgroups, workgroups, refuses_lanes, fault_of_teams);
 LIMITS(look_back, look_back, refuses_look_back, fault_of_teams);
+LIMITS(look_back_lanes, look_back_lanes, refuses_look_back_lanes, fault_of_look_back_lanes);
 LIMITS(turned, turned, refuses_lanes_beside, fault_of_turned);
 LIMITS(copy, copy, refuses_states, fault_of_teams);

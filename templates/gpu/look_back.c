@@ -26,7 +26,7 @@ static void publish(const tly_looker *s, kir_value when, kir_value at, kir_value
     kir_builder *b = s->g->c.b;
     kir_branch leader;
     kir_if(b, &leader, both(s->g, s->leads, when));
-    tly_place_publish(s->g, at, v, mark);
+    tly_place_publish(s->g, at, 0, v, mark);
     kir_if_end(b, &leader, 0, NULL);
 }
 
@@ -48,8 +48,18 @@ static void publish_carry(tly_gpu *g, void *user, kir_value after)
     publish_base(s, s->open, after);
 }
 
-/* The total, or, where it holds after no carry, the classes, and in the mark what of the distance
- * fits in there. */
+kir_value tly_look_upper(tly_gpu *g, kir_value distance)
+{
+    return kir_bin(g->c.b, KIR_LSHR, distance, word(g, 31 - TLY_UPPER_BITS));
+}
+
+kir_value tly_look_mark_classes(tly_gpu *g, kir_value upper)
+{
+    return kir_bin(g->c.b, KIR_OR, word(g, TLY_MARK_CLASSES),
+                   kir_bin(g->c.b, KIR_SHL, upper, word(g, TLY_MARK_BITS)));
+}
+
+/* The total, or, where it holds after no carry, the classes. */
 static void summarise(tly_looker *s, tly_tile *tile)
 {
     tly_gpu *g = s->g;
@@ -66,10 +76,8 @@ static void summarise(tly_looker *s, tly_tile *tile)
     for (unsigned i = 0; i < tly_gpu_elements(g); i++)
         tly_gpu_summary_add(g, summary, tile->x[i]);
     tly_gpu_summary_fold(g, s->team, summary);
-    kir_value upper = kir_bin(b, KIR_LSHR, summary[1], word(g, 31 - TLY_UPPER_BITS));
     results[0] = summary[0];
-    results[1] = kir_bin(b, KIR_OR, word(g, TLY_MARK_CLASSES),
-                         kir_bin(b, KIR_SHL, upper, word(g, TLY_MARK_BITS)));
+    results[1] = tly_look_mark_classes(g, tly_look_upper(g, summary[1]));
     kir_if_end(b, &good, 2, results);
     s->total = tile->summary = good.result[0];
     s->mark = good.result[1];
@@ -118,7 +126,7 @@ static kir_value carry_before(tly_looker *s)
     kir_branch first, looks;
     kir_value results[2], none[2] = { tly_neutral(&g->c, g->c.acc), s->ends };
     kir_if(b, &first, both(g, s->leads, is(g, s->item->chunk, 0)));
-    tly_place_publish(g, tly_look_place(s, word(g, 0), word(g, TLY_GROUP_BASE)),
+    tly_place_publish(g, tly_look_place(s, word(g, 0), word(g, TLY_GROUP_BASE)), 0,
                       tly_gpu_first_carry(g, s->item, word(g, 0)), word(g, TLY_MARK_VALUE));
     kir_if_end(b, &first, 0, NULL);
     publish(s, negated(g, kir_bin(b, KIR_OR, s->ends, s->stalls)),
@@ -131,8 +139,7 @@ static kir_value carry_before(tly_looker *s)
     return tly_team_broadcast(g, s->team, looks.result[0]);
 }
 
-/* The workgroup's tile: a ticket that one invocation draws. */
-static kir_value draw(tly_gpu *g)
+kir_value tly_look_draw(tly_gpu *g)
 {
     kir_builder *b = g->c.b;
     kir_value place = kir_shared(b, 16), scratch = kir_get(b, KIR_ARG_SCRATCH);
@@ -144,14 +151,20 @@ static kir_value draw(tly_gpu *g)
     return kir_load(b, KIR_TYPE(KIR_I32, 1), place, 0, 4);
 }
 
+kir_value tly_look_stalls(tly_gpu *g, kir_value tile)
+{
+    kir_value three = word(g, 3);
+    kir_value third = sub(&g->c, tile, mul(&g->c, kir_bin(g->c.b, KIR_UDIV, tile, three), three));
+    return both(g, tly_gpu_flag(g, TLY_GPU_STALL), is(g, third, 1));
+}
+
 static tly_looker state_of(tly_gpu *g, tly_team *t, const tly_gpu_item *item)
 {
     tly_build *c = &g->c;
     kir_builder *b = c->b;
     tly_looker s = { .g = g, .team = t, .item = item, .leads = tly_team_leads(g, t) };
-    kir_value chunk = item->chunk, three = word(g, 3), group = word(g, t->width);
-    kir_value third = sub(c, chunk, mul(c, kir_bin(b, KIR_UDIV, chunk, three), three));
-    s.stalls = both(g, tly_gpu_flag(g, TLY_GPU_STALL), is(g, third, 1));
+    kir_value chunk = item->chunk, group = word(g, t->width);
+    s.stalls = tly_look_stalls(g, chunk);
     s.group = kir_bin(b, KIR_UDIV, chunk, group);
     s.first = mul(c, s.group, group);
     s.before = sub(c, chunk, s.first);
@@ -166,7 +179,7 @@ void tly_gpu_build_look_back(tly_gpu *g, unsigned pass)
     g->launch->pass[pass].items = TLY_ITEMS_CHUNKS;
     g->launch->pass[pass].per_group = 1;
     tly_team t = tly_team_make(g);
-    tly_gpu_item item = tly_gpu_item_of(g, draw(g), 1);
+    tly_gpu_item item = tly_gpu_item_of(g, tly_look_draw(g), 1);
     kir_branch exists;
     kir_if(b, &exists, item.valid);
     tly_gpu_row row = tly_gpu_row_of(g, &item);

@@ -13,10 +13,20 @@ enum { TLY_TOTAL, TLY_CARRY, TLY_GROUP_TOTAL, TLY_GROUP_BASE, TLY_PLACES };
 enum { TLY_MARK_BITS = 2, TLY_MARK_VALUE = 1, TLY_MARK_CLASSES = 3, TLY_UPPER_BITS = 14 };
 
 kir_value tly_place_at(tly_gpu *g, kir_value number, kir_value place);
-/* By one invocation, once. */
-void tly_place_publish(tly_gpu *g, kir_value at, kir_value v, kir_value mark);
+unsigned tly_place_words(const tly_gpu *g);
+/* By one invocation, once. Words lie `apart` bytes from each other; 0: side by side. */
+void tly_place_publish(tly_gpu *g, kir_value at, kir_value apart, kir_value v, kir_value mark);
 /* The value, and its mark: 0 unless all of it was there. */
-kir_value tly_place_look(tly_gpu *g, kir_value at, kir_value *mark);
+kir_value tly_place_look(tly_gpu *g, kir_value at, kir_value apart, kir_value *mark);
+
+/* ---- tiles of either template (look_back.c) ---- */
+
+/* The workgroup's tile: a ticket that one invocation draws. A barrier. */
+kir_value tly_look_draw(tly_gpu *g);
+kir_value tly_look_stalls(tly_gpu *g, kir_value tile); /* i1 */
+/* What of a distance fits in a mark, and a mark of classes with that. */
+kir_value tly_look_upper(tly_gpu *g, kir_value distance);
+kir_value tly_look_mark_classes(tly_gpu *g, kir_value upper);
 
 /* ---- a tile and its group (look_back_groups.c) ---- */
 
@@ -53,6 +63,8 @@ void tly_look_for_totals(tly_looker *s);
 /* The sum of the group's tiles up to this one, which is its `number`-th, and whether (i1) bases may be
  * combined with it. */
 kir_value tly_look_sum(const tly_looker *s, kir_value number, kir_value *sound);
+/* Classes, and of the largest distance what fits in a mark, go on with what a tile has published (look_back_groups.c). */
+void tly_look_add_classes(tly_gpu *g, kir_value *classes, kir_value total, kir_value mark);
 /* What the group's last tile publishes: the sum, or where that is no use, the classes of all. */
 kir_value tly_look_summarise(const tly_looker *s, kir_value sum, kir_value sound, kir_value *mark);
 /* Waits for the base. */

@@ -44,7 +44,7 @@ static void wait_for_totals(tly_looker *s)
     kir_loop l;
     kir_for(b, &l, word(g, 0), word(g, INT32_MAX), word(g, 1), 3, state);
     kir_for_while(b, &l);
-    state[1] = tly_place_look(g, at, &state[2]);
+    state[1] = tly_place_look(g, at, 0, &state[2]);
     kir_value lacks = both(g, exists, is(g, state[2], 0));
     state[0] = negated(g, tly_team_all(g, s->team, negated(g, lacks)));
     kir_for_end(b, &l, state);
@@ -76,7 +76,7 @@ kir_value tly_look_sum(const tly_looker *s, kir_value number, kir_value *sound)
 }
 
 /* A class as it stands; of a total its own, and its elements may be far from 1. */
-static void add_classes(tly_gpu *g, kir_value *classes, kir_value total, kir_value mark)
+void tly_look_add_classes(tly_gpu *g, kir_value *classes, kir_value total, kir_value mark)
 {
     kir_builder *b = g->c.b;
     kir_value good = is(g, mark, TLY_MARK_VALUE);
@@ -103,13 +103,12 @@ kir_value tly_look_summarise(const tly_looker *s, kir_value sum, kir_value sound
     kir_for(b, &l, word(g, 0), add(&g->c, s->before, word(g, 1)), word(g, 1), 2, classes);
     classes[0] = l.carried[0];
     classes[1] = l.carried[1];
-    add_classes(g, classes, tly_team_from(g, s->team, s->totals, l.i),
-                tly_team_from(g, s->team, s->marks, l.i));
+    tly_look_add_classes(g, classes, tly_team_from(g, s->team, s->totals, l.i),
+                         tly_team_from(g, s->team, s->marks, l.i));
     kir_for_end(b, &l, classes);
     results[0] = l.result[0];
     results[1] = l.result[1];
-    results[1] = kir_bin(b, KIR_OR, word(g, TLY_MARK_CLASSES),
-                         kir_bin(b, KIR_SHL, results[1], word(g, TLY_MARK_BITS)));
+    results[1] = tly_look_mark_classes(g, results[1]);
     kir_if_end(b, &good, 2, results);
     *mark = good.result[1];
     return good.result[0];
@@ -128,8 +127,9 @@ static kir_value look_at_groups(const tly_looker *s, kir_value *base)
     kir_value last = word(g, t->width - 1), back = sub(c, last, t->lane), has, mark;
     kir_value exists = kir_cmp(b, KIR_ULE, back, s->group);
     kir_value group = kir_select(b, exists, sub(c, s->group, back), s->group);
-    kir_value there = tly_place_look(g, tly_look_place(s, group, word(g, TLY_GROUP_BASE)), &has);
-    kir_value total = tly_place_look(g, tly_look_place(s, group, word(g, TLY_GROUP_TOTAL)), &mark);
+    kir_value there = tly_place_look(g, tly_look_place(s, group, word(g, TLY_GROUP_BASE)), 0, &has);
+    kir_value total = tly_place_look(g, tly_look_place(s, group, word(g, TLY_GROUP_TOTAL)), 0,
+                                     &mark);
     has = both(g, exists, kir_cmp(b, KIR_NE, has, word(g, 0)));
     kir_value beyond = kir_select(b, has, add(c, t->lane, word(g, 1)), word(g, 0));
     beyond = tly_team_fold_lanes(g, t, KIR_UMAX, beyond);
@@ -158,7 +158,7 @@ static kir_value look_at_tiles(const tly_looker *s, kir_value *carry)
     kir_builder *b = c->b;
     kir_value exists = kir_cmp(b, KIR_ULT, s->team->lane, s->before), has, sound;
     kir_value tile = kir_select(b, exists, add(c, s->first, s->team->lane), s->item->chunk);
-    kir_value after = tly_place_look(g, tly_look_place(s, tile, word(g, TLY_CARRY)), &has);
+    kir_value after = tly_place_look(g, tly_look_place(s, tile, word(g, TLY_CARRY)), 0, &has);
     kir_value fits = tly_gpu_fits_half(g, s->base), state[STATES] = { yes(g), s->base };
     kir_loop l;
     kir_for(b, &l, word(g, 0), s->before, word(g, 1), STATES, state);

@@ -9,7 +9,7 @@
 enum { MOST_HALVES = TLY_MOST_STATE_BYTES / 2 };
 
 /* Room for those of a state. */
-static unsigned room(const tly_gpu *g)
+unsigned tly_place_words(const tly_gpu *g)
 {
     return g->c.state_bytes / 2;
 }
@@ -30,7 +30,7 @@ static unsigned halves_of(tly_gpu *g, kir_value state)
 
 unsigned tly_gpu_look_back_bytes(const tly_gpu *g)
 {
-    return 4 * room(g) * TLY_PLACES;
+    return 4 * tly_place_words(g) * TLY_PLACES;
 }
 
 kir_value tly_place_at(tly_gpu *g, kir_value number, kir_value place)
@@ -39,7 +39,7 @@ kir_value tly_place_at(tly_gpu *g, kir_value number, kir_value place)
     kir_value at = mul(c, tly_gpu_widened(g, number),
                        tly_gpu_offset(g, tly_gpu_look_back_bytes(g)));
     at = add(c, at, tly_gpu_offset(g, TLY_GPU_TICKET_BYTES));
-    at = add(c, at, tly_gpu_widened(g, mul(c, place, word(g, 4 * room(g)))));
+    at = add(c, at, tly_gpu_widened(g, mul(c, place, word(g, 4 * tly_place_words(g)))));
     return kir_ptradd(c->b, kir_get(c->b, KIR_ARG_SCRATCH), at);
 }
 
@@ -77,21 +77,35 @@ static kir_value join(tly_gpu *g, kir_value like, const kir_value *halves)
     return kir_tuple(b, kir_parts(b, like), parts);
 }
 
-void tly_place_publish(tly_gpu *g, kir_value at, kir_value v, kir_value mark)
+/* Where the i-th word is, but for *offset. */
+static kir_value word_at(tly_gpu *g, kir_value at, kir_value apart, unsigned i, int64_t *offset)
+{
+    *offset = apart != 0 ? 0 : 4 * (int64_t)i;
+    if (apart == 0 || i == 0)
+        return at;
+    return kir_ptradd(g->c.b, at, mul(&g->c, apart, tly_gpu_offset(g, i)));
+}
+
+void tly_place_publish(tly_gpu *g, kir_value at, kir_value apart, kir_value v, kir_value mark)
 {
     kir_value halves[MOST_HALVES];
     kir_value top = kir_bin(g->c.b, KIR_SHL, mark, word(g, 16));
     split(g, v, halves);
-    for (unsigned i = 0; i < halves_of(g, v); i++)
-        kir_atomic_store(g->c.b, at, 4 * (int64_t)i, kir_bin(g->c.b, KIR_OR, halves[i], top));
+    for (unsigned i = 0; i < halves_of(g, v); i++) {
+        int64_t offset;
+        kir_value p = word_at(g, at, apart, i, &offset);
+        kir_atomic_store(g->c.b, p, offset, kir_bin(g->c.b, KIR_OR, halves[i], top));
+    }
 }
 
-kir_value tly_place_look(tly_gpu *g, kir_value at, kir_value *mark)
+kir_value tly_place_look(tly_gpu *g, kir_value at, kir_value apart, kir_value *mark)
 {
     kir_builder *b = g->c.b;
     kir_value halves[MOST_HALVES], all = 0, like = tly_neutral(&g->c, g->c.acc);
     for (unsigned i = 0; i < halves_of(g, like); i++) {
-        halves[i] = kir_atomic_load(b, at, 4 * (int64_t)i);
+        int64_t offset;
+        kir_value p = word_at(g, at, apart, i, &offset);
+        halves[i] = kir_atomic_load(b, p, offset);
         kir_value has = kir_cmp(b, KIR_NE, kir_bin(b, KIR_LSHR, halves[i], word(g, 16)),
                                 word(g, 0));
         all = i == 0 ? has : kir_bin(b, KIR_AND, all, has);

@@ -18,7 +18,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-enum { SECONDS = 280, TILE = 128 };
+enum { SECONDS = 400, TILE = 128 };
 static int runs = 20; /* of each kernel; or as many as the first argument says */
 
 static const int thread_counts[] = { 1, 2, 16 };
@@ -43,6 +43,17 @@ static const struct {
     { "cumprod:f32:20011:axis=0", "workgroup=16,segments=2", TLY_DATA_DECAY, 0 },
     { "cumprod:f32:20011:axis=0,exclusive", "workgroup=16,segments=2", TLY_DATA_GROW, 0 },
     { "cumsum:f32:9001:axis=0", "workgroup=32,segments=1", TLY_DATA_SPECIAL, 0 },
+    /* Along lanes: those with a team. */
+    { "cumprod:f32:2003x3:axis=0", "team=3,workgroup=32,segments=4", TLY_DATA_RANGE, 0 },
+    { "cumprod:f32:1501x20:axis=0,exclusive", "team=20,workgroup=64,segments=8", TLY_DATA_DECAY,
+      0 },
+    { "cumprod:f32:801x17:axis=0,reverse", "team=16,workgroup=32,segments=16", TLY_DATA_SPECIAL,
+      0 },
+    { "cumprod:f32:2003x5:axis=0", "team=5,workgroup=16,segments=8", TLY_DATA_GROW, 0 },
+    { "cumsum:f32:3x601x7:axis=1", "team=7,workgroup=32,segments=8", TLY_DATA_SIGNED, 0 },
+    { "cumsum:f32:701x33:axis=0", "team=17,workgroup=64,segments=8", TLY_DATA_RANGE, 0 },
+    { "cumsum:i32:3001x4:axis=0,exclusive", "team=4,workgroup=16,segments=16", TLY_DATA_BITS, 0 },
+    { "cummax:f32:801x40:axis=0", "team=20,workgroup=64,segments=8", TLY_DATA_SPECIAL, 0 },
 };
 enum { CASES = sizeof cases / sizeof cases[0] };
 
@@ -105,7 +116,8 @@ static void expect_classes(const tly_case *c, int tile)
 static void run_case(const tly_case *c, tally_vulkan *v, const char *choices, uint64_t *bits)
 {
     char plan[80], label[120];
-    snprintf(plan, sizeof plan, "template=look_back,vector=4,%s", choices);
+    const int lanes = strstr(choices, "team=") != NULL;
+    snprintf(plan, sizeof plan, "template=look_back%s,%s", lanes ? "_lanes" : ",vector=4", choices);
     snprintf(label, sizeof label, "'%s'", plan);
     char *first = tly_case_result(c, v, plan, 0), *again = tly_case_blank(c);
     tally_vulkan_kernel *kernels[2] = { tly_case_kernel(c, v, plan, 0),
@@ -114,8 +126,8 @@ static void run_case(const tly_case *c, tally_vulkan *v, const char *choices, ui
         exit(1);
     tally_vulkan_facts facts = { .size = sizeof facts };
     tally_vulkan_kernel_facts(kernels[0], &facts);
-    tly_expect(!strcmp(facts.template_name, "look_back"), "%s %s: template %s", c->word, label,
-               facts.template_name);
+    tly_expect(!strcmp(facts.template_name, lanes ? "look_back_lanes" : "look_back"),
+               "%s %s: template %s", c->word, label, facts.template_name);
     tly_case_right(c, first, tly_bed_flushes(v), 0, label);
     for (int run = 0; run < runs; run++) {
         snprintf(label, sizeof label, "'%s', %srun %d", plan, run % 2 ? "stalled, " : "", run);

@@ -141,6 +141,9 @@ static const struct {
     { "1501x3:axis=0,reverse", "template=subgroups,segments=1,chunk=24", 0 },
     { "9001:axis=0", "template=look_back,workgroup=32,vector=2,segments=2", 1 },
     { "2x3001:axis=1,exclusive", "template=look_back,workgroup=4,vector=4,segments=1", 1 },
+    { "2001x5:axis=0", "template=look_back_lanes,team=5,workgroup=16,segments=2", 1 },
+    { "2x1501x3:axis=1,exclusive", "template=look_back_lanes,workgroup=16,segments=4", 1 },
+    { "901x17:axis=0,reverse", "template=look_back_lanes,team=17,workgroup=64,segments=1", 1 },
 };
 static const char *const subjects[] = {
     "cumprod:f32", "cumprod:f64", "cumprod:f16", "cumprod:bf16",
@@ -194,6 +197,8 @@ static const struct {
     { "cumprod:f32:900x9:axis=0", "template=columns,workgroup=32,vector=1,chunk=100" },
     { "cumprod:f32:900x8:axis=0", "template=columns,workgroup=16,vector=4,chunk=10" },
     { "cumsum:f32:700x3:axis=0", "chunk=200" },
+    { "cumprod:f32:700x3:axis=0", "template=look_back_lanes,workgroup=16,segments=2" },
+    { "cumprod:f32:700x20:axis=0", "template=look_back_lanes,team=16,workgroup=64,segments=2" },
     { "cumprod:bf16:700x2:axis=0", "chunk=300" },
     { "cumprod:f64:700x3:axis=0", "chunk=0" },
 };
@@ -246,7 +251,8 @@ int main(void)
             if (!ways[way].waits || v->facts.caps.progress)
                 try_way(v, subjects[k], way);
     for (int k = 0; k < COUNT(beside); k++)
-        try_neighbours(v, k);
+        if (!strstr(beside[k].plan, "look_back") || v->facts.caps.progress)
+            try_neighbours(v, k);
     tally_vulkan_destroy(&v);
     tally_context_destroy(&context);
     return tly_bed_end("natural data", 1000);

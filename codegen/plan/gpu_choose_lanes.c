@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Look-back along lanes: how large its tiles are, and which scans go so of those that would be cut in
+ * chunks. Nothing of it was measured on a GPU; docs/results/vulkan.md ("Lanes by look-back") has the
+ * model.
+ */
+#include "../../runtime/checked.h"
+#include "../operator.h"
+#include "gpu_choose.h"
+
+#define FIELD(name) offsetof(tly_gpu_plan, name)
+#define OR_FORCED(name, chosen) tly_forced_or(forced, FIELD(name), chosen)
+
+/* Lanes of a tile: a line of f32. Longer tiles of fewer lanes have fewer records an element. */
+enum { LANES = 32 };
+
+/* Invocations of a tile. On Hopper, whose compiler gives them 64 to 88 registers, three or four such
+ * workgroups fit a multiprocessor, and one of 512 (tools/isa; docs/results/vulkan.md). Of a CPU that
+ * plays the device. */
+enum { WORKGROUP = 256, WORKGROUP_PLAYED = 64 };
+
+/* Positions that an invocation holds: 64 bytes of accumulators. */
+enum { HELD_BYTES = 64 };
+
+/* A segment's slots are an odd number (templates/gpu/look_back_lanes_tile.c). */
+int64_t tly_gpu_lanes_stage_bytes(const tly_problem *p, const tly_gpu_plan *plan)
+{
+    return tly_gpu_lanes_segments(plan) * (int64_t)((plan->team * plan->segments) | 1) *
+           tly_gpu_turned_slot(p);
+}
+
+/* States and, where the range is watched, two words of each invocation, twice; what lanes find while they
+ * look; ticket and flags. */
+int64_t tly_gpu_lanes_shared_bytes(const tly_problem *p, const tly_gpu_plan *plan)
+{
+    int64_t each = tly_state_bytes(p) + (tly_range_sides(p) > 0 ? 8 : 0);
+    int64_t found = TLY_GPU_LANES_FOUND * plan->team * (tly_state_bytes(p) + 4);
+    return 2 * plan->workgroup * each + found + 64 +
+           (tly_gpu_lanes_are_turned(plan->team) ? tly_gpu_lanes_stage_bytes(p, plan) + 16 : 0);
+}
+
+/* As many blocks as lines, of as many lanes each. */
+static int32_t lanes_of_tile(int64_t lanes)
+{
+    int64_t blocks = (lanes + LANES - 1) / LANES;
+    return lanes > 0 ? (int32_t)((lanes + blocks - 1) / blocks) : 1;
+}
+
+void tly_gpu_choose_lanes(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                          const tly_forced *forced, tly_gpu_plan *plan)
+{
+    plan->template_id = TLY_GPU_LOOK_BACK_LANES;
+    plan->scan = 0;
+    plan->vector = 1;
+    plan->team = OR_FORCED(team, lanes_of_tile(p->form == TLY_ROWS ? p->unit : g->inner));
+    plan->segments = OR_FORCED(segments, HELD_BYTES / tly_larger(4, tly_gpu_bytes_of(p->acc)));
+    plan->workgroup = tly_gpu_workgroup_of(caps,
+                                           tly_gpu_plays(caps) ? WORKGROUP_PLAYED : WORKGROUP);
+    while (plan->workgroup > 2 * plan->team &&
+           tly_gpu_lanes_shared_bytes(p, plan) > (int64_t)caps->shared_bytes)
+        plan->workgroup /= 2;
+    plan->workgroup = OR_FORCED(workgroup, plan->workgroup);
+    plan->chunk = plan->segments * tly_gpu_lanes_segments(plan);
+}
+
+int tly_gpu_looks_along_lanes(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                              const tly_forced *forced, const tly_gpu_plan *plan)
+{
+    static const size_t decide[] = { FIELD(template_id), FIELD(team), FIELD(vector), FIELD(scan),
+                                     FIELD(chunk) };
+    int side_by_side = p->form == TLY_ROWS ? p->unit > 1 : g->in_lane == 1 && g->out_lane == 1;
+    for (size_t i = 0; i < sizeof decide / sizeof *decide; i++)
+        if (tly_is_forced(forced, decide[i]))
+            return 0;
+    if (plan->chunk == 0 || !caps->progress || !side_by_side)
+        return 0;
+    tly_gpu_plan one = *plan;
+    tly_gpu_choose_lanes(p, g, caps, forced, &one);
+    return tly_gpu_lanes_pay(p, g, caps, &one);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Columns and interleaved rows too few to fill the device, every element read and written once.
+ * Workgroups take tiles of neighbouring lanes by ticket, in order, tile after tile along the axis, so
+ * that one waits only for workgroups that have started. An invocation holds a piece of one lane in
+ * registers; a lane's pieces meet in workgroup memory, one invocation a lane publishes what they come
+ * to and looks back for its carry, as the tiles of a row do (look_back.c), and all apply it.
+ *
+ * Where the range guard finds that a lane's local results cannot be trusted after its carry, nothing
+ * has been written yet, and the plain loop goes through the tile's lane, piece after piece: the tiles
+ * are short.
+ */
+#include "look_back_lanes.h"
+
+typedef struct scanned {
+    kir_value x[TLY_GPU_MOST_SEGMENTS]; /* lifted */
+    kir_value y[TLY_GPU_MOST_SEGMENTS]; /* inclusive prefixes from the tile's start */
+    kir_value before, total;            /* the prefix before the piece; of the lane's tile */
+    kir_value range[2];                 /* extremes of y and total in all of the lane's tile */
+    kir_value told, mark;               /* what is published */
+} scanned;
+
+/* ---- the local scan ---- */
+
+static void scan(tly_lanes *t, scanned *tile)
+{
+    tly_build *c = &t->g->c;
+    tile->y[0] = tile->x[0];
+    for (unsigned i = 1; i < t->steps; i++)
+        tile->y[i] = tly_combine(c, tile->y[i - 1], tile->x[i]);
+    tly_lanes_scan(t, tile->y[t->steps - 1], &tile->before, &tile->total);
+    for (unsigned i = 0; i < t->steps; i++)
+        tile->y[i] = tly_combine(c, tile->before, tile->y[i]);
+}
+
+static void watch(tly_lanes *t, scanned *tile)
+{
+    tly_build *c = &t->g->c;
+    kir_value watch[2];
+    if (tly_range_count(c) == 0)
+        return;
+    tly_range_begin(c, watch);
+    for (unsigned i = 0; i < t->steps; i++)
+        tly_range_track(c, watch, tile->y[i]);
+    /* After a zero nothing of y may show an overflow that the total has had on another way. */
+    tly_range_track(c, watch, tile->total);
+    tly_range_fold(c, watch, tile->range);
+    tly_lanes_fold(t, &tile->range[0], tly_watches_products(c) ? &tile->range[1] : NULL);
+}
+
+/* The total, or of lanes whose total holds after no carry the classes. */
+static void summarise(tly_lanes *t, scanned *tile)
+{
+    tly_gpu *g = t->g;
+    kir_builder *b = g->c.b;
+    kir_value good, all, before, summary[2], results[2] = { tile->total, word(g, TLY_MARK_VALUE) };
+    kir_branch some;
+    tile->told = results[0];
+    tile->mark = results[1];
+    if (tly_range_count(&g->c) == 0)
+        return;
+    good = tly_range_good(&g->c, tile->range, 0);
+    kir_if(b, &some, tly_lanes_any(t, TLY_VOTE_TOTALS, both(g, t->exists, negated(g, good))));
+    tly_gpu_summary_begin(g, summary);
+    for (unsigned i = 0; i < t->steps; i++)
+        tly_gpu_summary_add(g, summary, tile->x[i]);
+    tly_lanes_scan(t, summary[0], &before, &all);
+    if (tly_gpu_has_distance(g))
+        tly_lanes_fold(t, &summary[1], NULL);
+    kir_value classes = tly_look_mark_classes(g, tly_look_upper(g, summary[1]));
+    kir_value told[2] = { kir_select(b, good, tile->total, all),
+                          kir_select(b, good, results[1], classes) };
+    kir_else(b, &some, 2, told);
+    kir_if_end(b, &some, 2, results);
+    tile->told = some.result[0];
+    tile->mark = some.result[1];
+}
+
+/* ---- after the carry ---- */
+
+static void show(tly_lanes *t, const scanned *tile, kir_value carry, kir_value *shown)
+{
+    tly_build *c = &t->g->c;
+    for (unsigned i = 0; i < t->steps; i++) {
+        kir_value local = !c->p->exclusive ? tile->y[i] : i == 0 ? tile->before : tile->y[i - 1];
+        shown[i] = tly_combine(c, carry, local);
+    }
+}
+
+/* The plain loop's results where the local ones do not fit, and the state after the tile. Elements are
+ * read again, lest all tiles keep them in registers for this. */
+static kir_value redo(tly_lanes *t, kir_value carry, kir_value when)
+{
+    tly_build *c = &t->g->c;
+    kir_value x[TLY_GPU_MOST_SEGMENTS], after;
+    tly_lanes_load(t, x);
+    kir_value prefix = tly_lanes_walk(t, x, carry, &after);
+    for (unsigned i = 0; i < t->steps; i++) {
+        kir_value next = tly_combine(c, prefix, x[i]);
+        x[i] = c->p->exclusive ? prefix : next;
+        prefix = next;
+    }
+    tly_lanes_store(t, when, x);
+    return after;
+}
+
+/* Stores what the elements show, and returns the carry after the tile: as those compute it who look
+ * back, if they can. Whoever waits for it is told first. */
+static kir_value finish(tly_lanes *t, const scanned *tile, tly_lane_looker *s, kir_value carry)
+{
+    tly_gpu *g = t->g;
+    tly_build *c = &g->c;
+    kir_builder *b = c->b;
+    kir_branch some;
+    kir_value after = tly_combine(c, carry, tile->total), shown[TLY_GPU_MOST_SEGMENTS];
+    show(t, tile, carry, shown);
+    if (tly_range_count(c) == 0) {
+        tly_lanes_store(t, t->exists, shown);
+        return after;
+    }
+    kir_value fits = tly_gpu_fits(g, tile->range, carry);
+    kir_value told = tly_look_combines(g, carry, tile->told, tile->mark, 0);
+    kir_value early = kir_bin(b, KIR_OR, fits, told);
+    after = kir_select(b, told, tly_lane_join(g, carry, tile->told), after);
+    tly_lane_tell(s, early, after);
+    tly_lanes_store(t, both(g, t->exists, fits), shown);
+    kir_value fails = both(g, t->exists, negated(g, fits));
+    kir_if(b, &some, tly_lanes_any(t, TLY_VOTE_RESULTS, fails));
+    kir_value last = kir_select(b, early, after, redo(t, carry, fails));
+    tly_lane_tell(s, negated(g, early), last);
+    kir_else(b, &some, 1, &last);
+    kir_if_end(b, &some, 1, &after);
+    return some.result[0];
+}
+
+/* ---- the pass ---- */
+
+/* Tiles of neighbouring lanes, then their next ones along the axis. i1: there is such a tile. */
+static kir_value place(tly_lanes *t, kir_value ticket)
+{
+    tly_gpu *g = t->g;
+    tly_build *c = &g->c;
+    kir_builder *b = c->b;
+    kir_value lanes = word(g, t->lanes), items = tly_gpu_items(g);
+    kir_value blocks = add(c, items, word(g, (int64_t)t->lanes - 1));
+    blocks = kir_bin(b, KIR_UDIV, blocks, lanes);
+    kir_value number = kir_bin(b, KIR_UDIV, ticket, blocks);
+    kir_value block = sub(c, ticket, mul(c, number, blocks));
+    kir_value index = add(c, mul(c, block, lanes), t->lane);
+    t->exists = both(g, t->works, kir_cmp(b, KIR_ULT, index, items));
+    t->item.chunk = number;
+    t->item.index = kir_bin(b, KIR_UMIN, index, sub(c, items, word(g, 1)));
+    return kir_cmp(b, KIR_ULT, number, kir_get(b, KIR_ARG_CHUNKS));
+}
+
+static tly_lanes lanes_of(tly_gpu *g)
+{
+    tly_build *c = &g->c;
+    kir_builder *b = c->b;
+    const tly_gpu_plan *p = g->plan;
+    unsigned workgroup = (unsigned)p->workgroup, lanes = (unsigned)p->team;
+    tly_lanes t = { .g = g, .lanes = lanes, .steps = (unsigned)p->segments };
+    t.segments = (unsigned)tly_gpu_lanes_segments(p);
+    t.local = kir_get_id(b, KIR_ID_LOCAL);
+    kir_value segment = kir_bin(b, KIR_UDIV, t.local, word(g, lanes));
+    t.lane = sub(c, t.local, mul(c, segment, word(g, lanes)));
+    t.works = kir_cmp(b, KIR_ULT, segment, word(g, t.segments));
+    t.segment = kir_select(b, t.works, segment, word(g, 0));
+    t.slots = kir_shared(b, 2 * workgroup * c->state_bytes);
+    t.words = tly_range_count(c) > 0 ? kir_shared(b, 2 * workgroup * 8) : 0;
+    t.flags = kir_shared(b, 16);
+    t.found = kir_shared(b, TLY_GPU_LANES_FOUND * lanes * c->state_bytes);
+    t.marks = kir_shared(b, TLY_GPU_LANES_FOUND * lanes * 4);
+    if (tly_gpu_lanes_are_turned(p->team))
+        t.stage = kir_shared(b, (uint32_t)tly_gpu_lanes_stage_bytes(c->p, p));
+    return t;
+}
+
+static void clear_flags(tly_lanes *t)
+{
+    tly_gpu *g = t->g;
+    kir_builder *b = g->c.b;
+    kir_branch one;
+    kir_if(b, &one, is(g, t->local, 0));
+    for (int64_t vote = 0; vote < TLY_VOTES; vote++)
+        kir_store(b, t->flags, 4 * vote, word(g, 0), 4, 0);
+    kir_if_end(b, &one, 0, NULL);
+}
+
+void tly_gpu_build_look_back_lanes(tly_gpu *g, unsigned pass)
+{
+    tly_build *c = &g->c;
+    kir_builder *b = c->b;
+    tly_lanes t = lanes_of(g);
+    kir_branch exists, last;
+    scanned tile;
+    g->launch->pass[pass].items = TLY_ITEMS_TILES;
+    g->launch->pass[pass].per_group = t.lanes;
+    clear_flags(&t);
+    kir_if(b, &exists, place(&t, tly_look_draw(g)));
+    tly_gpu_row row = tly_gpu_row_of(g, &t.item);
+    kir_value begin = tly_gpu_chunk_begin(g, t.item.chunk);
+    t.count = sub(c, kir_get(b, KIR_ARG_LENGTH), begin);
+    t.at = tly_gpu_at(g, &row, begin);
+    tly_lanes_load(&t, tile.x);
+    scan(&t, &tile);
+    watch(&t, &tile);
+    summarise(&t, &tile);
+    tly_lane_looker s = tly_lane_looker_of(&t, tile.told, tile.mark);
+    kir_value carry = tly_lanes_broadcast(&t, tly_lane_wait(&s));
+    kir_value after = finish(&t, &tile, &s, carry);
+    kir_value ends = kir_cmp(b, KIR_SLE, t.count, word(g, g->plan->chunk));
+    kir_if(b, &last, both(g, ends, s.leads));
+    tly_gpu_last_carry(g, &t.item, word(g, 0), after);
+    kir_if_end(b, &last, 0, NULL);
+    kir_if_end(b, &exists, 0, NULL);
+}

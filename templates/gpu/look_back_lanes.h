@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of look-back along lanes share: a workgroup's tile, its segments, and who waits. */
+#ifndef TLY_GPU_LOOK_BACK_LANES_H
+#define TLY_GPU_LOOK_BACK_LANES_H
+
+#include "look_back.h"
+
+/* A tile: `lanes` neighbours, each in `segments` pieces of `steps` positions, of which an invocation
+ * holds one. Invocations that are left over have none, and do again what the first of their lane
+ * does. */
+typedef struct tly_lanes {
+    tly_gpu *g;
+    unsigned lanes, segments, steps;
+    kir_value local;         /* the invocation */
+    kir_value lane, segment; /* its own in the tile */
+    kir_value works;         /* i1: it has a piece */
+    kir_value exists;        /* i1: of a lane that exists; others read the last one's elements */
+    tly_gpu_item item;       /* that lane, and the tile along it */
+    tly_gpu_row at;          /* of the tile's first position */
+    kir_value count;         /* positions from there to the end of the axis */
+    kir_value slots, words;  /* workgroup memory: a state, two words of each invocation, twice */
+    kir_value flags;         /* one for each vote, cleared */
+    kir_value found, marks;  /* of each lane: what it finds while it looks */
+    kir_value stage;         /* elements on their way, where lanes are turned */
+    unsigned turn;           /* which slots the next exchange takes */
+} tly_lanes;
+
+/* ---- memory (look_back_lanes_tile.c) ---- */
+
+/* The invocation's elements, lifted, neutral beyond the end. */
+void tly_lanes_load(tly_lanes *t, kir_value *x);
+/* `when`: i1, of a lane. */
+void tly_lanes_store(tly_lanes *t, kir_value when, const kir_value *states);
+
+/* ---- a lane's segments (look_back_lanes_segments.c): uniform flow ---- */
+
+/* Of the segments' totals those before this one combined, and all of them, in a fixed tree. */
+void tly_lanes_scan(tly_lanes *t, kir_value own, kir_value *before, kir_value *total);
+/* A largest word of all segments, and where `least` is not NULL a smallest one. */
+void tly_lanes_fold(tly_lanes *t, kir_value *most, kir_value *least);
+/* The value of the lane's first segment, for all. */
+kir_value tly_lanes_broadcast(tly_lanes *t, kir_value v);
+/* What is found while a lane looks, by number: a state and its mark. No barrier. */
+void tly_lanes_keep(tly_lanes *t, kir_value number, kir_value v, kir_value mark);
+kir_value tly_lanes_kept(tly_lanes *t, kir_value number, kir_value *mark);
+/* i1: it holds somewhere in the workgroup. */
+typedef enum tly_vote { TLY_VOTE_TOTALS, TLY_VOTE_RESULTS, TLY_VOTES } tly_vote;
+kir_value tly_lanes_any(tly_lanes *t, tly_vote vote, kir_value holds);
+/* The plain loop from segment to segment: the prefix before this one, and the state after all. */
+kir_value tly_lanes_walk(tly_lanes *t, const kir_value *x, kir_value carry, kir_value *after);
+
+/* ---- what a lane waits for (look_back_lanes_wait.c) ---- */
+
+typedef struct tly_lane_looker {
+    tly_lanes *t;
+    kir_value leads;                            /* i1: it speaks for its lane */
+    kir_value stalls;                           /* i1 */
+    kir_value total, mark;                      /* what is published of the tile */
+    kir_value group, first, before, ends, open; /* as in tly_looker */
+} tly_lane_looker;
+
+tly_lane_looker tly_lane_looker_of(tly_lanes *t, kir_value total, kir_value mark);
+/* The carry before the tile, by whoever leads; of others it is neutral. */
+kir_value tly_lane_wait(tly_lane_looker *s);
+/* A carry and what has been published after it, as all make it who combine these. */
+kir_value tly_lane_join(tly_gpu *g, kir_value carry, kir_value total);
+/* Where the range is watched others may need the carry after the tile. */
+void tly_lane_tell(tly_lane_looker *s, kir_value when, kir_value after);
+
+#endif

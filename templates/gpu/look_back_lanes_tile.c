@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A tile of lanes in memory. Lanes enough to fill a line go straight to who holds them: neighbouring
+ * invocations access neighbouring lanes. Fewer lanes are turned: the tile is accessed in the order in
+ * which it lies in memory, position after position, and goes through workgroup memory to the
+ * invocations that hold its pieces.
+ */
+#include "look_back_lanes.h"
+
+#include <string.h>
+
+static int is_turned(const tly_lanes *t)
+{
+    return tly_gpu_lanes_are_turned((int32_t)t->lanes);
+}
+
+/* ---- who accesses what ---- */
+
+static kir_value held(tly_lanes *t)
+{
+    return mul(&t->g->c, t->segment, word(t->g, t->steps));
+}
+
+/* The first position that an invocation accesses, and how many behind it its i-th lies. */
+static kir_value accessed(tly_lanes *t)
+{
+    return is_turned(t) ? t->segment : held(t);
+}
+
+static unsigned after(const tly_lanes *t, unsigned i)
+{
+    return is_turned(t) ? i * t->segments : i;
+}
+
+static kir_value is_whole(tly_lanes *t)
+{
+    return kir_cmp(t->g->c.b, KIR_SLE, word(t->g, t->segments * t->steps), t->count);
+}
+
+/* ---- turning ---- */
+
+static unsigned slot_bytes(const tly_lanes *t)
+{
+    return tly_gpu_turned_slot(t->g->c.p);
+}
+
+/* Slots of a segment: odd, so that neighbouring segments' are in different banks. */
+static unsigned pitch(const tly_lanes *t)
+{
+    return (t->lanes * t->steps) | 1;
+}
+
+static kir_value stage_at(tly_lanes *t, kir_value segment, kir_value step)
+{
+    tly_gpu *g = t->g;
+    tly_build *c = &g->c;
+    kir_value number = add(c, mul(c, step, word(g, t->lanes)), t->lane);
+    number = add(c, mul(c, segment, word(g, pitch(t))), number);
+    return kir_ptradd(c->b, t->stage, mul(c, number, word(g, slot_bytes(t))));
+}
+
+/* Where the i-th element that the invocation accesses is held. */
+static kir_value place_of(tly_lanes *t, unsigned i, int64_t *offset)
+{
+    tly_gpu *g = t->g;
+    tly_build *c = &g->c;
+    unsigned near = t->segments % t->steps == 0 ? 0 : i;
+    *offset = (int64_t)(after(t, i - near) / t->steps) * pitch(t) * slot_bytes(t);
+    kir_value steps = word(g, t->steps), position = add(c, accessed(t), word(g, after(t, near)));
+    kir_value segment = kir_bin(c->b, KIR_UDIV, position, steps);
+    return stage_at(t, segment, sub(c, position, mul(c, segment, steps)));
+}
+
+static kir_value own_place(tly_lanes *t, unsigned i, int64_t *offset)
+{
+    *offset = (int64_t)i * t->lanes * slot_bytes(t);
+    return stage_at(t, t->segment, word(t->g, 0));
+}
+
+/* From who has the elements to who wants them; one of the two holds them. */
+static void turn(tly_lanes *t, int in, kir_value *v)
+{
+    kir_builder *b = t->g->c.b;
+    kir_type type = kir_type_of(b, v[0]);
+    unsigned bytes = kir_kind_bits((kir_kind)type.kind) / 8;
+    kir_branch works;
+    kir_if(b, &works, t->works);
+    for (unsigned i = 0; i < t->steps; i++) {
+        int64_t offset = 0;
+        kir_value p = in ? place_of(t, i, &offset) : own_place(t, i, &offset);
+        kir_store(b, p, offset, v[i], bytes, 0);
+    }
+    kir_if_end(b, &works, 0, NULL);
+    kir_barrier(b);
+    for (unsigned i = 0; i < t->steps; i++) {
+        int64_t offset = 0;
+        kir_value p = in ? own_place(t, i, &offset) : place_of(t, i, &offset);
+        v[i] = kir_load(b, type, p, offset, bytes);
+    }
+}
+
+/* ---- from memory ---- */
+
+/* A tile that is not `whole` repeats the last position in the place of those beyond it. */
+static void fetch(tly_lanes *t, int whole, kir_value *stored)
+{
+    tly_gpu *g = t->g;
+    tly_build *c = &g->c;
+    kir_value from = accessed(t), last = sub(c, t->count, word(g, 1));
+    kir_value first = tly_gpu_in_at(g, &t->at, from);
+    for (unsigned i = 0; i < t->steps; i++) {
+        int64_t offset = 0;
+        kir_value p;
+        if (whole) {
+            p = tly_gpu_in_near(g, &t->at, first, after(t, i), &offset);
+        } else {
+            kir_value position = add(c, from, word(g, after(t, i)));
+            p = tly_gpu_in_at(g, &t->at, kir_bin(c->b, KIR_UMIN, position, last));
+        }
+        stored[i] = tly_gpu_fetch(g, p, offset);
+    }
+}
+
+void tly_lanes_load(tly_lanes *t, kir_value *x)
+{
+    tly_gpu *g = t->g;
+    tly_build *c = &g->c;
+    kir_value left = sub(c, t->count, held(t)), neutral = tly_neutral(c, c->acc);
+    kir_branch whole;
+    kir_if(c->b, &whole, is_whole(t));
+    fetch(t, 1, x);
+    kir_else(c->b, &whole, t->steps, x);
+    fetch(t, 0, x);
+    kir_if_end(c->b, &whole, t->steps, x);
+    memcpy(x, whole.result, t->steps * sizeof *x);
+    if (is_turned(t))
+        turn(t, 1, x);
+    for (unsigned i = 0; i < t->steps; i++) {
+        kir_value there = less(c, word(g, i), left);
+        x[i] = kir_select(c->b, there, tly_lift(c, tly_gpu_widen(g, x[i])), neutral);
+    }
+}
+
+/* ---- to memory ---- */
+
+static void put(tly_lanes *t, kir_value first, unsigned i, kir_value stored)
+{
+    int64_t offset;
+    kir_value p = tly_gpu_out_near(t->g, &t->at, first, after(t, i), &offset);
+    tly_gpu_put(t->g, p, offset, stored);
+}
+
+void tly_lanes_store(tly_lanes *t, kir_value when, const kir_value *states)
+{
+    tly_gpu *g = t->g;
+    tly_build *c = &g->c;
+    kir_builder *b = c->b;
+    kir_value stored[TLY_GPU_MOST_SEGMENTS];
+    kir_branch exists, whole;
+    for (unsigned i = 0; i < t->steps; i++)
+        stored[i] = tly_gpu_narrow(g, tly_project(c, states[i]));
+    if (is_turned(t))
+        turn(t, 0, stored);
+    kir_value left = sub(c, t->count, accessed(t));
+    kir_if(b, &exists, when);
+    kir_value first = tly_gpu_out_at(g, &t->at, accessed(t));
+    kir_if(b, &whole, is_whole(t));
+    for (unsigned i = 0; i < t->steps; i++)
+        put(t, first, i, stored[i]);
+    kir_else(b, &whole, 0, NULL);
+    for (unsigned i = 0; i < t->steps; i++) {
+        kir_branch there;
+        kir_if(b, &there, less(c, word(g, after(t, i)), left));
+        put(t, first, i, stored[i]);
+        kir_if_end(b, &there, 0, NULL);
+    }
+    kir_if_end(b, &whole, 0, NULL);
+    kir_if_end(b, &exists, 0, NULL);
+}
