@@ -22,7 +22,8 @@ kir_value tly_shift(tly_build *c, kir_value prev, kir_value cur, unsigned shift)
     for (unsigned i = 0; i < n; i++)
         index[i] = (uint8_t)(n - shift + i);
     kir_type t = kir_type_of(c->b, cur), bits = KIR_TYPE(KIR_I32, n);
-    if (t.kind != KIR_F32 || kir_parts(c->b, cur) > 1)
+    enum { WHOLE = 16 }; /* f32 in 512 bits, of which the lowering makes valignd itself */
+    if (t.kind != KIR_F32 || kir_parts(c->b, cur) > 1 || n == WHOLE)
         return kir_shuffle(c->b, prev, cur, index, n);
     return kir_convert(c->b, KIR_BITCAST, t,
                        kir_shuffle(c->b, kir_convert(c->b, KIR_BITCAST, bits, prev),

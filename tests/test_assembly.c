@@ -98,3 +98,18 @@ Test(assembly, few_rows_look_at_no_flags)
                       words[w], levels[l].name, product, flags);
         }
 }
+
+/* A shift across two whole vectors is one instruction, which needs no indices: four doublings (of f64
+ * three) for each vector of a step, in the loop, before it, and where totals are made alone. */
+Test(assembly, windows_shift_in_one_instruction)
+{
+    enum { LEAST = 32 }; /* 4 to 18 of LLVM's own accord */
+    static const char *const floats[] = { "f32", "f64", "f16" };
+    for (size_t d = 0; d < sizeof floats / sizeof *floats; d++) {
+        char word[64];
+        int whole, all;
+        snprintf(word, sizeof word, "cumprod:%s:99999:axis=0", floats[d]);
+        count(word, "x86-64-v4", "valign", "%zmm", &whole, &all);
+        cr_expect(whole >= LEAST, "%s: %d", word, whole);
+    }
+}

@@ -102,35 +102,6 @@ static LLVMValueRef insert(tly_lowering *l, const kir_inst *inst)
                                   tly_lower_int(l, KIR_I32, (uint64_t)inst->imm), "");
 }
 
-/* LLVM has no vector of one lane worth having, hence the detours for scalars. */
-static LLVMValueRef shuffle(tly_lowering *l, const kir_inst *inst)
-{
-    const uint8_t *index = l->kernel->indices + inst->imm;
-    const unsigned lanes = tly_operand_type(l, inst, 0).lanes;
-    LLVMValueRef x = tly_operand(l, inst, 0), y = tly_operand(l, inst, 1);
-    if (inst->type.lanes == 1 || lanes == 1) {
-        LLVMValueRef result = LLVMGetPoison(tly_lower_type(l, inst->type));
-        for (unsigned i = 0; i < inst->type.lanes; i++) {
-            LLVMValueRef from = index[i] < lanes ? x : y;
-            if (lanes > 1) {
-                from = LLVMBuildExtractElement(l->builder, from,
-                                               tly_lower_int(l, KIR_I32, index[i] % lanes), "");
-            }
-            LLVMValueRef lane = tly_lower_int(l, KIR_I32, i);
-            result = inst->type.lanes == 1
-                         ? from
-                         : LLVMBuildInsertElement(l->builder, result, from, lane, "");
-        }
-        return result;
-    }
-    LLVMValueRef mask[MAX_LANES];
-    for (unsigned i = 0; i < inst->type.lanes; i++) {
-        mask[i] = tly_lower_int(l, KIR_I32, x == y ? index[i] % lanes : index[i]);
-    }
-    return LLVMBuildShuffleVector(l->builder, x, x == y ? LLVMGetPoison(LLVMTypeOf(x)) : y,
-                                  LLVMConstVector(mask, inst->type.lanes), "");
-}
-
 /* ---- arithmetic ---- */
 
 /* LLVM's opcodes: of arithmetic for integers and for floats, of conversions the one. */
@@ -418,7 +389,7 @@ static LLVMValueRef (*const emitters[KIR_OP_COUNT])(tly_lowering *, const kir_in
     [KIR_SPLAT] = splat,
     [KIR_EXTRACT] = extract,
     [KIR_INSERT] = insert,
-    [KIR_SHUFFLE] = shuffle,
+    [KIR_SHUFFLE] = tly_lower_shuffle,
     [KIR_KEEP] = keep,
     [KIR_ANY] = any,
 };
