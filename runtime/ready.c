@@ -98,32 +98,33 @@ static void make_reduction(tly_ready *r, const tly_geometry *g, const tly_launch
 
 /* --- the launch ------------------------------------------------------------------------------ */
 
-/* 1: a view of few lanes or steps, whose rows are parts of lines. */
+static int crosses(const tly_problem *p)
+{
+    return p->form == TLY_COLUMNS && (p->dense == TLY_ROWS_UP || p->dense == TLY_ROWS_LINES);
+}
+
+/* 1: a view whose rows are parts of lines in one of the tensors. */
 static int is_view(const tly_problem *p)
 {
     int packed = p->dense == TLY_PACKED_UP || p->dense == TLY_PACKED_DOWN;
-    return p->length > 0 &&
-           ((p->form == TLY_COLUMNS && p->out_step == 1 && !packed) || p->form == TLY_TRANSPOSED);
+    int few = p->form == TLY_COLUMNS && p->out_step == 1 && !packed;
+    return crosses(p) || (p->length > 0 && (few || p->form == TLY_TRANSPOSED));
 }
 
-/* Takes out of the dims those indices of one that are behind each other in a line of output, of which
- * a row is `row` elements. A dim of size 1 where no dim continues rows so; rows that are neighbours in
- * the input are none. */
+/* Takes out of the dims those rows that make a line of output; one of size 1 where none do. */
 static tly_dim take_line(tly_dim *dims, int32_t *count, int64_t row, int64_t line)
 {
-    const int64_t rows = line % row == 0 ? line / row : 1;
-    for (int32_t i = 0; i < *count && rows > 1; i++) {
-        tly_dim *d = &dims[i];
-        if (d->out_stride == row && d->in_stride != 1 && d->size % rows == 0) {
-            const tly_dim taken = { rows, d->in_stride, d->out_stride };
-            *d = (tly_dim){ d->size / rows, d->in_stride * rows, d->out_stride * rows };
-            if (d->size == 1) {
-                *d = dims[--*count];
-            }
-            return taken;
-        }
+    const int32_t at = tly_line_dim(dims, *count, row, line);
+    if (at < 0) {
+        return (tly_dim){ 1, 0, 0 };
     }
-    return (tly_dim){ 1, 0, 0 };
+    const int64_t rows = line / row;
+    const tly_dim all = dims[at];
+    dims[at] = (tly_dim){ all.size / rows, all.in_stride * rows, all.out_stride * rows };
+    if (dims[at].size == 1) {
+        dims[at] = dims[--*count];
+    }
+    return (tly_dim){ rows, all.in_stride, all.out_stride };
 }
 
 /* The outer dims as a kernel counts through them; returns how many. Of views the rows of a line of
@@ -142,7 +143,10 @@ static int32_t order_outer(const tly_problem *p, const tly_geometry *g, tly_dim 
         return count;
     }
     const int64_t row = p->form == TLY_COLUMNS ? g->inner : g->length;
-    const tly_dim line = take_line(dims, &count, row, LINE / bytes_of(p->out_dtype));
+    tly_dim line = { 1, 0, 0 };
+    if (p->dense != TLY_ROWS_UP) {
+        line = take_line(dims, &count, row, LINE / bytes_of(p->out_dtype));
+    }
     for (int32_t i = 1; i < count; i++) {
         const tly_dim dim = dims[i];
         int32_t at = i;
@@ -154,7 +158,7 @@ static int32_t order_outer(const tly_problem *p, const tly_geometry *g, tly_dim 
     if (line.size > 1) {
         dims[count++] = line;
     }
-    if (line.size > 1 && p->dense == TLY_ROWS_UP) { /* the neighbours in the input stay last */
+    if (line.size > 1 && crosses(p)) { /* the neighbours in the input stay last */
         dims[count - 1] = dims[count - 2];
         dims[count - 2] = line;
     }

@@ -86,7 +86,8 @@ enum {
 
     TLY_TILES_MOST_LINES = 2,
     TLY_TILES_MOST_PARTS = TLY_MOST_VECTOR_BYTES / 2 / TLY_LEAST_LANES, /* of a tile */
-    TLY_TILES_MOST_CROSSED = 32, /* vectors of accumulators: a loop carries them */
+    /* States of rows that are crossed, about what the first cache holds beside lines on their way. */
+    TLY_TILES_CROSSED_BYTES = 32768,
 
     TLY_NARROW_MOST_HISTORY = 20, /* vectors of results */
     TLY_NARROW_MOST_VECTORS = 64, /* a step */

@@ -6,17 +6,11 @@
  * across the lanes, and gathered or scattered where it runs along neither. Lanes are walked down
  * one tile after another; lanes and steps that fill no tile go element by element.
  *
- * The lanes of short rows are neighbouring rows: those of the last outer dim. Where rows are what
- * lies side by side in the input, and lanes in the output, a tile is a vector of rows by one of
- * lanes, turned at each axis step.
+ * The lanes of short rows are neighbouring rows: those of the last outer dim.
  */
 #include "tiles.h"
 
-enum {
-    MAX_PARTS = TLY_TILES_MOST_PARTS,
-    MAX_STEPS = TLY_MOST_LANES,
-    MAX_CROSSED = TLY_TILES_MOST_CROSSED
-};
+enum { MAX_PARTS = TLY_TILES_MOST_PARTS, MAX_STEPS = TLY_MOST_LANES };
 
 tly_way tly_tiles_in(const tly_problem *p)
 {
@@ -96,8 +90,7 @@ static void lane_offsets(tly_tiles *k, kir_value step, kir_value left, kir_value
 
 /* ---- whole tiles ---- */
 
-/* Rows of a tile become columns, or the other way round; `down`: the axis runs backwards. */
-static void turn(tly_tiles *k, kir_value *v, int out, int down)
+void tly_tiles_turn_lanes(tly_tiles *k, kir_value *v, int out, int down)
 {
     unsigned n = k->c->lanes;
     kir_value r[MAX_STEPS];
@@ -132,7 +125,7 @@ static void load_part(tly_tiles *k, kir_value p, kir_value *x)
         p = kir_ptradd(c->b, p, next);
     }
     if (is_along(k->in_way))
-        turn(k, x, 0, k->in_way == TLY_ALONG_DOWN);
+        tly_tiles_turn_lanes(k, x, 0, k->in_way == TLY_ALONG_DOWN);
 }
 
 /* Axis steps of one vector of lanes, where they do not lie across. */
@@ -142,7 +135,7 @@ static void store_part(tly_tiles *k, kir_value p, kir_value *y)
     kir_value offsets[MAX_STEPS];
     kir_value next = is_along(k->out_way) ? k->out_lane : k->out_axis;
     if (is_along(k->out_way))
-        turn(k, y, 1, k->out_way == TLY_ALONG_DOWN);
+        tly_tiles_turn_lanes(k, y, 1, k->out_way == TLY_ALONG_DOWN);
     else
         lane_offsets(k, k->out_lane, 0, offsets);
     for (unsigned i = 0; i < k->steps; i++) {
@@ -154,9 +147,8 @@ static void store_part(tly_tiles *k, kir_value p, kir_value *y)
     }
 }
 
-/* Axis steps (or rows) of all parts, which lie side by side in the output; `apart` bytes. */
-static void store_lines(tly_tiles *k, kir_value out, kir_value y[][MAX_STEPS], unsigned steps,
-                        kir_value apart)
+void tly_tiles_store_lines(tly_tiles *k, kir_value out, kir_value y[][TLY_MOST_LANES],
+                           unsigned steps, kir_value apart)
 {
     tly_build *c = k->c;
     kir_value v[MAX_STEPS][MAX_PARTS];
@@ -197,7 +189,7 @@ static void do_tile(tly_tiles *k, kir_value in, kir_value out, kir_value *y)
         }
     }
     if (k->out_way == TLY_ACROSS) {
-        store_lines(k, out, shown, k->steps, k->out_axis);
+        tly_tiles_store_lines(k, out, shown, k->steps, k->out_axis);
         return;
     }
     for (unsigned q = 0; q < k->parts; q++)
@@ -214,37 +206,6 @@ static void prefetch(tly_tiles *k, kir_value in)
         kir_prefetch(c->b, in, ahead);
         in = kir_ptradd(c->b, in, k->in_lane);
     }
-}
-
-void tly_tiles_cross(tly_tiles *k, tly_row at, kir_value count, kir_value row)
-{
-    tly_build *c = k->c;
-    kir_builder *b = c->b;
-    unsigned n = c->lanes, vectors = n * k->parts;
-    kir_value zero = imm(c, 0), y[MAX_CROSSED], shown[MAX_PARTS][MAX_STEPS];
-    kir_loop lane, step;
-    kir_for(b, &lane, zero, count, imm(c, vectors), 0, NULL);
-    kir_value in = kir_ptradd(b, at.in, mul(c, lane.i, k->in_lane));
-    kir_value out = kir_ptradd(b, at.out, mul(c, lane.i, k->out_lane));
-    for (unsigned i = 0; i < vectors; i++)
-        y[i] = tly_start(c, c->vec);
-    kir_for(b, &step, zero, k->length, imm(c, 1), vectors, y);
-    kir_value from = kir_ptradd(b, in, mul(c, step.i, k->in_axis));
-    for (unsigned q = 0; q < k->parts; q++) {
-        for (unsigned i = 0; i < n; i++) {
-            shown[q][i] = tly_load(c, from, 0, n);
-            from = kir_ptradd(b, from, k->in_lane);
-        }
-        turn(k, shown[q], 0, 0);
-        for (unsigned i = 0; i < n; i++) {
-            kir_value before = step.carried[q * n + i];
-            y[q * n + i] = tly_combine(c, before, tly_lift(c, shown[q][i]));
-            shown[q][i] = tly_project(c, c->p->exclusive ? before : y[q * n + i]);
-        }
-    }
-    store_lines(k, kir_ptradd(b, out, mul(c, step.i, k->out_axis)), shown, n, row);
-    kir_for_end(b, &step, y);
-    kir_for_end(b, &lane, NULL);
 }
 
 /* ---- what fills no tile ---- */

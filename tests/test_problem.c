@@ -466,7 +466,8 @@ static void check_literals(const tly_problem *p, const tly_geometry *g)
         int64_t axis = columns ? g->in_axis : g->out_axis;
         cr_expect(!narrow || (columns && packed));
         cr_expect(p->dense != TLY_AXIS_UP || (columns && axis == 1 && p->in_step == ANY));
-        cr_expect(p->dense != TLY_ROWS_UP || (columns && in != 1 && out == 1));
+        cr_expect((p->dense != TLY_ROWS_UP && p->dense != TLY_ROWS_LINES) ||
+                  (columns && in != 1 && out == 1));
         cr_expect(p->dense != TLY_AXIS_DOWN || (axis == -1 && (!columns || p->in_step == ANY)));
         int64_t few = !columns && g->length < 32 && g->length < g->inner ? g->length : g->inner;
         int64_t known = few < g->inner || few <= TLY_MAX_UNIT ? power_within(few) : 0;
@@ -482,7 +483,7 @@ static void check_literals(const tly_problem *p, const tly_geometry *g)
 
 Test(problem, every_element_exactly)
 {
-    int seen[4][TLY_ROWS_UP + 1] = { { 0 } }, streams = 0, negative = 0;
+    int seen[4][TLY_ROWS_LINES + 1] = { { 0 } }, streams = 0, negative = 0;
     lcg = 20240607;
     for (int round = 0; round < 3000; round++) {
         tally_descriptor d = random_descriptor(), full;

@@ -346,11 +346,10 @@ static int32_t choose_tile_steps(const tly_problem *p, const tly_target *t, cons
 /* Whole lines where there are lanes enough for them. */
 static int32_t choose_tile_lines(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
-    int32_t line = tly_line_elements(p);
     (void)t;
     (void)plan;
-    if (p->dense == TLY_ROWS_UP && line > TLY_TILES_MOST_CROSSED)
-        return 0;
+    if (p->form == TLY_COLUMNS && p->dense == TLY_ROWS_LINES)
+        return 1;
     return p->form == TLY_COLUMNS && p->length == 0 && p->out_step == 1;
 }
 
