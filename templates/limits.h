@@ -135,6 +135,9 @@ int32_t tly_narrow_vectors(const tly_problem *p, const tly_plan *plan);
 /* Vectors of lanes side by side in a tile (tiles_limits.c). */
 int32_t tly_tiles_parts(const tly_problem *p, const tly_plan *plan);
 int tly_tiles_turn(const tly_problem *p); /* 1: tiles are turned, so they are square (tiles.c) */
+/* 1: of a long axis along which the input runs, and lanes that are many: tiles can be several squares
+ * along it (tiles.c). */
+int tly_tiles_large(const tly_problem *p);
 
 #define TLY_KEY(type, field) #field, offsetof(type, field)
 

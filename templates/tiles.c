@@ -42,6 +42,12 @@ int tly_tiles_turn(const tly_problem *p)
     return is_along(tly_tiles_in(p)) || is_along(tly_tiles_out(p));
 }
 
+int tly_tiles_large(const tly_problem *p)
+{
+    return p->form == TLY_COLUMNS && p->length == 0 && is_along(tly_tiles_in(p)) &&
+           tly_tiles_out(p) == TLY_ACROSS;
+}
+
 /* ---- single elements, as their bits ---- */
 
 /* Lanes of storage: f16 as integers, which need no conversion to be moved. */
@@ -107,25 +113,38 @@ static int64_t lowest(const tly_tiles *k, tly_way w, unsigned bytes)
     return w == TLY_ALONG_DOWN ? -(int64_t)(k->c->lanes - 1) * bytes : 0;
 }
 
+/* Axis steps of the vector of lanes at `p`, which run along the axis: of each lane a whole line where
+ * a tile has as many steps, so that no other lane's drives it out of the cache before. */
+static void load_along(tly_tiles *k, kir_value p, kir_value *x)
+{
+    tly_build *c = k->c;
+    int64_t apart = (int64_t)c->lanes * c->in_bytes;
+    int down = k->in_way == TLY_ALONG_DOWN;
+    for (unsigned i = 0; i < c->lanes; i++) {
+        int64_t at = lowest(k, k->in_way, c->in_bytes);
+        for (unsigned s = i; s < k->steps; s += c->lanes, at += down ? -apart : apart)
+            x[s] = tly_load(c, p, at, c->lanes);
+        p = kir_ptradd(c->b, p, k->in_lane);
+    }
+    for (unsigned s = 0; s < k->steps; s += c->lanes)
+        tly_tiles_turn_lanes(k, x + s, 0, down);
+}
+
 /* Axis steps of the vector of lanes at `p`, an accumulator each. */
 static void load_part(tly_tiles *k, kir_value p, kir_value *x)
 {
     tly_build *c = k->c;
     kir_value offsets[MAX_STEPS];
-    kir_value next = is_along(k->in_way) ? k->in_lane : k->in_axis;
+    if (is_along(k->in_way)) {
+        load_along(k, p, x);
+        return;
+    }
     if (k->in_way == TLY_APART)
         lane_offsets(k, k->in_lane, 0, offsets);
     for (unsigned i = 0; i < k->steps; i++) {
-        if (k->in_way == TLY_ACROSS)
-            x[i] = tly_load_vector(c, p);
-        else if (k->in_way == TLY_APART)
-            x[i] = gather(k, p, offsets);
-        else
-            x[i] = tly_load(c, p, lowest(k, k->in_way, c->in_bytes), c->lanes);
-        p = kir_ptradd(c->b, p, next);
+        x[i] = k->in_way == TLY_ACROSS ? tly_load_vector(c, p) : gather(k, p, offsets);
+        p = kir_ptradd(c->b, p, k->in_axis);
     }
-    if (is_along(k->in_way))
-        tly_tiles_turn_lanes(k, x, 0, k->in_way == TLY_ALONG_DOWN);
 }
 
 /* Axis steps of one vector of lanes, where they do not lie across. */
@@ -230,31 +249,97 @@ static void scan_loose(tly_tiles *k, tly_row at, kir_value left, kir_value from,
     kir_if_end(c->b, &some, 0, NULL);
 }
 
-void tly_tiles_scan(tly_tiles *k, tly_row at, kir_value count)
+/* A block of lanes, `left` of which are there, by whole tiles from axis step `from` on; the states
+ * before that are y, and then those behind them. Returns the step that is next. */
+static kir_value scan_tiles(tly_tiles *k, tly_row at, kir_value left, kir_value from, kir_value *y)
 {
     tly_build *c = k->c;
     kir_builder *b = c->b;
-    kir_value y[MAX_PARTS], zero = imm(c, 0), block = imm(c, k->parts * c->lanes);
-    kir_value tiled = tly_round_down(c, k->length, k->steps);
-    kir_loop lane, step;
-    kir_for(b, &lane, zero, count, block, 0, NULL);
-    tly_row here = { kir_ptradd(b, at.in, mul(c, lane.i, k->in_lane)),
-                     kir_ptradd(b, at.out, mul(c, lane.i, k->out_lane)) };
-    kir_value left = sub(c, count, lane.i);
-    kir_value whole = kir_select(b, less(c, left, block), zero, tiled);
-    for (unsigned q = 0; q < k->parts; q++)
-        y[q] = tly_start(c, c->vec);
-    kir_for(b, &step, zero, whole, imm(c, k->steps), k->parts, y);
-    kir_value in = kir_ptradd(b, here.in, mul(c, step.i, k->in_axis));
+    kir_value tiled = add(c, from, tly_round_down(c, sub(c, k->length, from), k->steps));
+    kir_value whole = kir_select(b, less(c, left, imm(c, k->parts * c->lanes)), from, tiled);
+    kir_loop step;
+    kir_for(b, &step, from, whole, imm(c, k->steps), k->parts, y);
+    kir_value in = kir_ptradd(b, at.in, mul(c, step.i, k->in_axis));
     prefetch(k, in);
-    do_tile(k, in, kir_ptradd(b, here.out, mul(c, step.i, k->out_axis)), step.carried);
+    do_tile(k, in, kir_ptradd(b, at.out, mul(c, step.i, k->out_axis)), step.carried);
     kir_for_end(b, &step, step.carried);
+    for (unsigned q = 0; q < k->parts; q++)
+        y[q] = step.result[q];
+    return whole;
+}
+
+static tly_row lane_at(tly_tiles *k, tly_row at, kir_value lane)
+{
+    tly_build *c = k->c;
+    return (tly_row){ kir_ptradd(c->b, at.in, mul(c, lane, k->in_lane)),
+                      kir_ptradd(c->b, at.out, mul(c, lane, k->out_lane)) };
+}
+
+/* The block whole: tiles, then what fills none. */
+static void scan_lanes(tly_tiles *k, tly_row at, kir_value left, kir_value from, kir_value *y)
+{
+    tly_build *c = k->c;
+    kir_value whole = scan_tiles(k, at, left, from, y);
     for (unsigned q = 0; q < k->parts; q++) {
         kir_value skipped = imm(c, q * c->lanes);
-        tly_row part = { kir_ptradd(b, here.in, mul(c, skipped, k->in_lane)),
-                         kir_ptradd(b, here.out, mul(c, skipped, k->out_lane)) };
         kir_value here_left = tly_min(c, sub(c, left, skipped), imm(c, c->lanes));
-        scan_loose(k, part, here_left, whole, step.result[q]);
+        scan_loose(k, lane_at(k, at, skipped), here_left, whole, y[q]);
     }
-    kir_for_end(b, &lane, NULL);
+}
+
+/* Tiles as small as whole lines of output allow. */
+static tly_tiles smallest(const tly_tiles *k)
+{
+    tly_tiles small = *k;
+    if (k->c->plan->lines > 1)
+        small.parts /= (unsigned)k->c->plan->lines;
+    if (is_along(k->in_way))
+        small.steps = k->c->lanes;
+    return small;
+}
+
+int64_t tly_tiles_scan_bytes(const tly_tiles *k)
+{
+    const tly_tiles small = smallest(k);
+    int same = small.parts == k->parts && small.steps == k->steps;
+    return same ? 0 : (int64_t)k->parts * k->c->lanes * k->c->state_bytes;
+}
+
+/* The block by large tiles, and what is left of lanes and steps by small ones; states wait between
+ * them in scratch. */
+static void scan_large(tly_tiles *k, tly_row at, kir_value left, kir_value *y)
+{
+    tly_build *c = k->c;
+    kir_builder *b = c->b;
+    tly_tiles small = smallest(k);
+    int64_t part = (int64_t)c->lanes * c->state_bytes;
+    kir_value from = scan_tiles(k, at, left, imm(c, 0), y);
+    for (unsigned q = 0; q < k->parts; q++)
+        tly_store_state(c, k->states, q * part, y[q], c->acc_bytes);
+    kir_loop l;
+    kir_value end = kir_select(b, equal(c, from, k->length), imm(c, 0),
+                               tly_min(c, left, imm(c, k->parts * c->lanes)));
+    kir_for(b, &l, imm(c, 0), end, imm(c, small.parts * c->lanes), 0, NULL);
+    kir_value states = tly_at(c, k->states, l.i, c->state_bytes);
+    for (unsigned q = 0; q < small.parts; q++)
+        y[q] = tly_load_state(c, states, q * part, c->lanes, c->acc_bytes);
+    scan_lanes(&small, lane_at(k, at, l.i), sub(c, left, l.i), from, y);
+    kir_for_end(b, &l, NULL);
+}
+
+void tly_tiles_scan(tly_tiles *k, tly_row at, kir_value count)
+{
+    tly_build *c = k->c;
+    kir_value y[MAX_PARTS], zero = imm(c, 0), block = imm(c, k->parts * c->lanes);
+    kir_loop lane;
+    kir_for(c->b, &lane, zero, count, block, 0, NULL);
+    tly_row here = lane_at(k, at, lane.i);
+    kir_value left = sub(c, count, lane.i);
+    for (unsigned q = 0; q < k->parts; q++)
+        y[q] = tly_start(c, c->vec);
+    if (tly_tiles_scan_bytes(k) > 0)
+        scan_large(k, here, left, y);
+    else
+        scan_lanes(k, here, left, zero, y);
+    kir_for_end(c->b, &lane, NULL);
 }

@@ -20,6 +20,7 @@ typedef struct tly_tiles {
     kir_value length, inner;     /* axis steps, lanes */
     kir_value in_axis, out_axis; /* bytes */
     kir_value in_lane, out_lane;
+    kir_value states;  /* scratch for tly_tiles_scan */
     kir_value far;     /* i1: whole lines may go past the cache; 0: there are none */
     kir_value streams; /* i1: and those at hand are aligned */
 } tly_tiles;
@@ -30,6 +31,7 @@ tly_way tly_tiles_out(const tly_problem *p);
 
 /* Lanes [0, count) from `at` on, all along the axis. */
 void tly_tiles_scan(tly_tiles *k, tly_row at, kir_value count);
+int64_t tly_tiles_scan_bytes(const tly_tiles *k); /* of scratch */
 /* Rows of a tile become columns, or the other way round; `down`: the axis runs backwards. */
 void tly_tiles_turn_lanes(tly_tiles *k, kir_value *v, int out, int down);
 /* Axis steps (or rows) of all parts, which lie side by side in the output; `apart` bytes. */

@@ -30,8 +30,9 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
     const char *lanes = tly_fault_of_lanes(p, plan);
     if (lanes != NULL)
         return lanes;
-    if (tly_tiles_turn(p) && plan->rows != plan->lanes)
-        return "tiles that are turned are square";
+    int large = tly_tiles_large(p) && plan->rows % plan->lanes == 0;
+    if (tly_tiles_turn(p) && plan->rows != plan->lanes && !large)
+        return "tiles that are turned are square, or several of these along lines of long rows";
     int lined = p->form == TLY_COLUMNS && p->dense == TLY_ROWS_LINES;
     if (lined && (plan->lines != 1 || plan->lanes > p->length))
         return "rows that make a line are a line together";

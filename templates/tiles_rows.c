@@ -209,7 +209,9 @@ void tly_build_tiles(tly_build *c, tly_launch *launch)
         .out_axis = kir_get(b, KIR_ARG_OUT_AXIS),
     };
     launch->tile_lanes = c->plan->tile_lanes;
-    launch->scratch_bytes = crosses(&k) ? tly_tiles_cross_bytes(&k) : tly_tiles_gather_bytes(&k);
+    int64_t other = crosses(&k) ? tly_tiles_cross_bytes(&k) : tly_tiles_gather_bytes(&k);
+    launch->scratch_bytes = other + tly_tiles_scan_bytes(&k);
+    k.states = kir_ptradd(b, kir_get(b, KIR_ARG_SCRATCH), imm(c, other));
     if (c->p->form == TLY_ROWS) {
         launch->chunk = 0;
         rank = sub(c, rank, one);
