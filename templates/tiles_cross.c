@@ -31,7 +31,8 @@ static int64_t most_rows(const tly_tiles *k)
 
 int64_t tly_tiles_cross_bytes(const tly_tiles *k)
 {
-    return most_rows(k) * width(k) * k->c->state_bytes;
+    int64_t least = (int64_t)k->c->lanes * width(k) * k->c->state_bytes;
+    return least > TLY_TILES_CROSSED_BYTES ? least : TLY_TILES_CROSSED_BYTES;
 }
 
 /* A dim of a block, unless the block is too large with it. */
@@ -149,11 +150,29 @@ static kir_value lined(tly_tiles *k, const tly_cross *x, kir_value out)
                    equal(c, kir_bin(b, KIR_AND, where, imm(c, LINE - 1)), imm(c, 0)));
 }
 
+/* Lanes [from, to), which are whole tiles. */
+static void cross_lanes(tly_tiles *k, const tly_cross *x, tly_row at, kir_value from, kir_value to)
+{
+    tly_build *c = k->c;
+    kir_builder *b = c->b;
+    kir_value most = imm(c, most_rows(k)), each = is_lined(k) ? k->inner : imm(c, width(k));
+    kir_loop lane, part;
+    k->streams = lined(k, x, at.out);
+    kir_for(b, &lane, from, to, each, 0, NULL);
+    tly_row here = { kir_ptradd(b, at.in, mul(c, lane.i, k->in_lane)),
+                     kir_ptradd(b, at.out, mul(c, lane.i, k->out_lane)) };
+    kir_for(b, &part, x->first, x->end, most, 0, NULL);
+    cross_rows(k, x, here, part.i, tly_min(c, x->end, add(c, part.i, most)));
+    kir_for_end(b, &part, NULL);
+    kir_for_end(b, &lane, NULL);
+    k->streams = 0;
+}
+
 void tly_tiles_cross(tly_tiles *k, tly_cross *x, tly_row at, kir_value whole, kir_value whole_to)
 {
     tly_build *c = k->c;
     kir_builder *b = c->b;
-    kir_value zero = imm(c, 0), one = imm(c, 1), lanes = imm(c, width(k));
+    kir_value zero = imm(c, 0), one = imm(c, 1);
     kir_value unit = mul(c, x->line.size, x->rows.size);
     kir_value units = mul(c, x->near.size, x->far.size);
     /* The rows of a single unit can be cut anywhere. */
@@ -165,19 +184,13 @@ void tly_tiles_cross(tly_tiles *k, tly_cross *x, tly_row at, kir_value whole, ki
     x->first = kir_select(b, single, whole, zero);
     kir_value rows = kir_select(b, single, sub(c, whole_to, whole), x->rows.size);
     x->end = add(c, x->first, tly_round_down(c, tly_max(c, rows, zero), c->lanes));
-    x->lanes = tly_round_down(c, k->inner, width(k));
-    if (is_lined(k)) {
-        x->lanes = k->inner;
-        lanes = k->inner;
+    x->lanes = is_lined(k) ? k->inner : tly_round_down(c, k->inner, width(k));
+    cross_lanes(k, x, at, zero, x->lanes);
+    if (c->plan->lines > 1) {
+        tly_tiles small = *k;
+        kir_value done = x->lanes;
+        small.parts /= (unsigned)c->plan->lines;
+        x->lanes = tly_round_down(c, k->inner, width(&small));
+        cross_lanes(&small, x, at, done, x->lanes);
     }
-    k->streams = lined(k, x, at.out);
-    kir_loop lane, part;
-    kir_for(b, &lane, zero, x->lanes, lanes, 0, NULL);
-    tly_row here = { kir_ptradd(b, at.in, mul(c, lane.i, k->in_lane)),
-                     kir_ptradd(b, at.out, mul(c, lane.i, k->out_lane)) };
-    kir_for(b, &part, x->first, x->end, imm(c, most_rows(k)), 0, NULL);
-    cross_rows(k, x, here, part.i, tly_min(c, x->end, add(c, part.i, imm(c, most_rows(k)))));
-    kir_for_end(b, &part, NULL);
-    kir_for_end(b, &lane, NULL);
-    k->streams = 0;
 }
