@@ -538,6 +538,31 @@ Test(problem, every_element_exactly)
     cr_expect(streams > 50 && negative > 50);
 }
 
+/* Few lanes whose lines rows along another dim complete, and those that none does. */
+Test(problem, rows_that_make_a_line)
+{
+    static const struct {
+        const char *word;
+        int dense;
+    } cases[] = {
+        { "cumsum:f32:8x9x3x4x8:axis=2,in=1x8x2304x72x288", TLY_ROWS_LINES },
+        { "cumsum:f64:8x9x3x4x8:axis=2,in=1x8x2304x72x288", TLY_ROWS_UP }, /* one row is one */
+        { "cumsum:f16:8x9x3x4x8:axis=2,in=1x8x2304x72x288", TLY_ROWS_LINES },
+        { "cumsum:f32:8x9x3x5x8:axis=2,in=1x8x2880x72x360", TLY_ROWS_UP }, /* half a line is left */
+        { "cumsum:f32:8x9x3x4x7:axis=2,in=1x8x2016x72x288", TLY_ROWS_UP },
+        { "cumsum:f32:37x5x100:axis=1,in=1x3700x37", TLY_ROWS_UP },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tally_descriptor d;
+        tally_error e = TALLY_ERROR_INIT;
+        tly_problem p;
+        tly_geometry g;
+        cr_assert_eq(tally_descriptor_parse(cases[i].word, &d, &e), TALLY_OK, "%s", e.message);
+        tly_canonicalise(&d, &p, &g);
+        cr_expect(p.form == TLY_COLUMNS && p.dense == cases[i].dense, "%s", cases[i].word);
+    }
+}
+
 /* Borders of int64: no overflow on the way (run under the sanitizer). */
 Test(problem, far_strides)
 {
