@@ -82,7 +82,8 @@ static tally_status fill(work *w, const tly_ahead_word_order *word, size_t level
             return status;
         }
         *entry = c->entry;
-        tly_ready_make(&made.ready, word->problems, word->geometry, &c->launch, TLY_MOST_SCRATCH);
+        tly_ready_make(&made.ready, word->problems, word->geometry, &c->launch, TLY_MOST_SCRATCH,
+                       TLY_AHEAD_STREAM_BYTES);
     }
     memcpy(row, &made.level, WORDS * sizeof *row);
     return TALLY_OK;

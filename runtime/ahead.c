@@ -19,9 +19,6 @@ enum { LINE = 64 };
 void *malloc(size_t bytes);
 void free(void *block);
 
-/* Half of a 32 MiB cache: objects do not ask the system how much this machine has. It changes no bit. */
-#define STREAM_BYTES (INT64_C(16) << 20)
-
 /* What tly_features_find says, and that it was asked. Threads that ask at once find the same. */
 #define KNOWN (1u << 30)
 
@@ -38,9 +35,9 @@ static uint32_t features(void)
 
 static int64_t flags_of(const tly_ready *r)
 {
-    return r->bytes > STREAM_BYTES          ? TLY_LAUNCH_STREAM
-           : features() & TLY_FEATURE_INTEL ? TLY_LAUNCH_CLAIM
-                                            : 0;
+    return r->bytes > TLY_AHEAD_STREAM_BYTES ? TLY_LAUNCH_STREAM
+           : features() & TLY_FEATURE_INTEL  ? TLY_LAUNCH_CLAIM
+                                             : 0;
 }
 
 /* Tiles of one part: of rows and of reductions whole ones, so that none waits for another part. */
@@ -160,6 +157,7 @@ int tly_ahead_run_open(const tly_ahead_open *word, const int64_t *sizes, const v
     if (v == NULL) {
         return NOT_SUPPORTED;
     }
-    tly_ready_make(&ready, &problem, &geometry, &v->launch, TLY_MOST_SCRATCH);
+    tly_ready_make(&ready, &problem, &geometry, &v->launch, TLY_MOST_SCRATCH,
+                   TLY_AHEAD_STREAM_BYTES);
     return run(&ready, v->entry, in, out, part, parts);
 }

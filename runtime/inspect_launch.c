@@ -5,6 +5,7 @@
  */
 #include "inspect_launch.h"
 
+#include "cpu/cpu.h"
 #include "error.h"
 #include "isolate.h"
 #include "ready.h"
@@ -121,7 +122,8 @@ static tally_status write_cpu(const tally_context *context, const tly_generator 
         return status;
     }
     tly_ready r = { .tiles = 0 };
-    tly_ready_make(&r, p, &request->geometry, &l, context->limits.scratch_bytes);
+    tly_ready_make(&r, p, &request->geometry, &l, context->limits.scratch_bytes,
+                   tly_stream_bytes());
     number(to, "chunk", tly_reduces(p->form) ? r.args.chunk_length : l.chunk);
     number(to, "chunk_steps", tly_reduces(p->form) ? r.args.chunk_steps : 0);
     number(to, "chunks", r.args.chunks);

@@ -171,7 +171,7 @@ static void prepare(tally_kernel *k, const tly_request *request)
     int64_t out_bytes = (int64_t)tally_dtype_bytes((tally_dtype)p->out_dtype);
     tly_entry full = atomic_load_explicit(&k->object->entry, memory_order_acquire);
     atomic_init(&k->entry, full != NULL ? full : k->object->quick.entry);
-    tly_ready_make(&k->ready, p, g, l, k->context->limits.scratch_bytes);
+    tly_ready_make(&k->ready, p, g, l, k->context->limits.scratch_bytes, tly_stream_bytes());
     k->carry_bytes = l->form == TLY_ROWS ? (int32_t)l->record_bytes : 0;
     k->chunk_step = tly_multiply(l->chunk, k->args.in.axis);
     prepare_cuts(k, l, in_bytes);

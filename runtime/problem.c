@@ -363,7 +363,10 @@ static void canonicalise_scan(const tally_descriptor *full, tly_problem *problem
     if (problem->form == TLY_COLUMNS && problem->in_step == TLY_ANY_STEP &&
         problem->out_step == 1 && problem->dense == 0 && s.count > 0 &&
         s.dims[s.count - 1].in_stride == 1) {
-        problem->dense = TLY_ROWS_UP;
+        const int64_t line = LINE / (int64_t)tally_dtype_bytes((tally_dtype)problem->out_dtype);
+        const int lines = problem->length > 0 &&
+                          tly_line_dim(s.dims, s.count, geometry->inner, line) >= 0;
+        problem->dense = lines ? TLY_ROWS_LINES : TLY_ROWS_UP;
     }
 
     geometry->length = s.axis.size;

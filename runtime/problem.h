@@ -47,14 +47,16 @@ typedef enum tly_dense { TLY_DENSE_NOT = 0, TLY_DENSE = 1, TLY_DENSE_MEDIUM = 2 
  * upwards or downwards in memory. Axis: of columns, lanes are apart in the input, and the scan runs
  * through its neighbouring elements up or down; of transposed views, down through the output's.
  * Rows: lanes and axis are apart in the input, of which neighbouring rows are neighbours, and lanes
- * are in the output. */
+ * are in the output. Lines: and there are few, which rows along another dim continue to whole lines
+ * (tly_line_dim). */
 typedef enum tly_packed {
     TLY_PACKED_NOT = 0,
     TLY_PACKED_UP = 1,
     TLY_PACKED_DOWN = 2,
     TLY_AXIS_UP = 3,
     TLY_AXIS_DOWN = 4,
-    TLY_ROWS_UP = 5
+    TLY_ROWS_UP = 5,
+    TLY_ROWS_LINES = 6
 } tly_packed;
 
 /* Reductions, as bits: rows that are dealt with several at once, from 1 up to TLY_REDUCED_BYTES of
@@ -181,6 +183,18 @@ void tly_extent(int32_t rank, const int64_t *sizes, const int64_t *strides, int6
 static inline uint64_t tly_distance(int64_t stride)
 {
     return stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
+}
+
+/* The dim whose indices continue rows of `row` elements in the output, so that some of them make a
+ * line of `line` elements; -1 where none does. Not rows that are neighbours in the input. */
+static inline int32_t tly_line_dim(const tly_dim *dims, int32_t count, int64_t row, int64_t line)
+{
+    int32_t i = row < line && line % row == 0 ? count - 1 : -1;
+    while (i >= 0 && (dims[i].out_stride != row || dims[i].in_stride == 1 ||
+                      dims[i].size % (line / row) != 0)) {
+        i--;
+    }
+    return i;
 }
 
 /* Joins neighbours over which one walk has even steps in both tensors. */

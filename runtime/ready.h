@@ -20,6 +20,9 @@ enum { TLY_STACK_SCRATCH = 20480 };
 /* Of a task; what does not fit goes in several calls. */
 enum { TLY_MOST_SCRATCH = 1 << 20 };
 
+/* Half of a 32 MiB cache: objects do not ask the system how much a machine has. It changes no bit. */
+#define TLY_AHEAD_STREAM_BYTES (INT64_C(16) << 20)
+
 /* Reductions: most bytes of states of chunks, a thread, and those of one output or lanes side by
  * side. */
 enum { TLY_REDUCE_MOST_RECORDS = 1 << 20, TLY_REDUCE_MOST_OUTPUT = TLY_REDUCE_MOST_RECORDS / 2 };
@@ -54,9 +57,9 @@ int tly_may_be_in_place(const tly_problem *problem, const tly_geometry *geometry
 /* What pointers are judged by; the kernel need not be known. */
 void tly_ready_check(tly_ready *r, const tly_problem *problem, const tly_geometry *geometry);
 
-/* All else; `scratch` is the most bytes of a task. */
+/* All else; `scratch` is the most bytes of a task, and runs of more than `far` bytes go past the cache. */
 void tly_ready_make(tly_ready *r, const tly_problem *problem, const tly_geometry *geometry,
-                    const tly_launch *launch, int64_t scratch);
+                    const tly_launch *launch, int64_t scratch, int64_t far);
 
 static inline int tly_is_misaligned(const tly_ready *r, const void *in, const void *out)
 {

@@ -87,7 +87,8 @@ enum {
 
     TLY_TILES_MOST_LINES = 2,
     TLY_TILES_MOST_PARTS = TLY_MOST_VECTOR_BYTES / 2 / TLY_LEAST_LANES, /* of a tile */
-    TLY_TILES_MOST_CROSSED = 32, /* vectors of accumulators: a loop carries them */
+    /* States of rows that are crossed, about what the first cache holds beside lines on their way. */
+    TLY_TILES_CROSSED_BYTES = 32768,
 
     TLY_NARROW_MOST_HISTORY = 20, /* vectors of results */
     TLY_NARROW_MOST_VECTORS = 64, /* a step */
@@ -140,6 +141,9 @@ int32_t tly_narrow_vectors(const tly_problem *p, const tly_plan *plan);
 /* Vectors of lanes side by side in a tile (tiles_limits.c). */
 int32_t tly_tiles_parts(const tly_problem *p, const tly_plan *plan);
 int tly_tiles_turn(const tly_problem *p); /* 1: tiles are turned, so they are square (tiles.c) */
+/* 1: of a long axis along which the input runs, and lanes that are many: tiles can be several squares
+ * along it (tiles.c). */
+int tly_tiles_large(const tly_problem *p);
 
 #define TLY_KEY(type, field) #field, offsetof(type, field)
 

@@ -6,17 +6,11 @@
  * across the lanes, and gathered or scattered where it runs along neither. Lanes are walked down
  * one tile after another; lanes and steps that fill no tile go element by element.
  *
- * The lanes of short rows are neighbouring rows: those of the last outer dim. Where rows are what
- * lies side by side in the input, and lanes in the output, a tile is a vector of rows by one of
- * lanes, turned at each axis step.
+ * The lanes of short rows are neighbouring rows: those of the last outer dim.
  */
 #include "tiles.h"
 
-enum {
-    MAX_PARTS = TLY_TILES_MOST_PARTS,
-    MAX_STEPS = TLY_MOST_LANES,
-    MAX_CROSSED = TLY_TILES_MOST_CROSSED
-};
+enum { MAX_PARTS = TLY_TILES_MOST_PARTS, MAX_STEPS = TLY_MOST_LANES };
 
 tly_way tly_tiles_in(const tly_problem *p)
 {
@@ -46,6 +40,12 @@ static int is_along(tly_way w)
 int tly_tiles_turn(const tly_problem *p)
 {
     return is_along(tly_tiles_in(p)) || is_along(tly_tiles_out(p));
+}
+
+int tly_tiles_large(const tly_problem *p)
+{
+    return p->form == TLY_COLUMNS && p->length == 0 && is_along(tly_tiles_in(p)) &&
+           tly_tiles_out(p) == TLY_ACROSS;
 }
 
 /* ---- single elements, as their bits ---- */
@@ -96,8 +96,7 @@ static void lane_offsets(tly_tiles *k, kir_value step, kir_value left, kir_value
 
 /* ---- whole tiles ---- */
 
-/* Rows of a tile become columns, or the other way round; `down`: the axis runs backwards. */
-static void turn(tly_tiles *k, kir_value *v, int out, int down)
+void tly_tiles_turn_lanes(tly_tiles *k, kir_value *v, int out, int down)
 {
     unsigned n = k->c->lanes;
     kir_value r[MAX_STEPS];
@@ -114,25 +113,38 @@ static int64_t lowest(const tly_tiles *k, tly_way w, unsigned bytes)
     return w == TLY_ALONG_DOWN ? -(int64_t)(k->c->lanes - 1) * bytes : 0;
 }
 
+/* Axis steps of the vector of lanes at `p`, which run along the axis: of each lane a whole line where
+ * a tile has as many steps, so that no other lane's drives it out of the cache before. */
+static void load_along(tly_tiles *k, kir_value p, kir_value *x)
+{
+    tly_build *c = k->c;
+    int64_t apart = (int64_t)c->lanes * c->in_bytes;
+    int down = k->in_way == TLY_ALONG_DOWN;
+    for (unsigned i = 0; i < c->lanes; i++) {
+        int64_t at = lowest(k, k->in_way, c->in_bytes);
+        for (unsigned s = i; s < k->steps; s += c->lanes, at += down ? -apart : apart)
+            x[s] = tly_load(c, p, at, c->lanes);
+        p = kir_ptradd(c->b, p, k->in_lane);
+    }
+    for (unsigned s = 0; s < k->steps; s += c->lanes)
+        tly_tiles_turn_lanes(k, x + s, 0, down);
+}
+
 /* Axis steps of the vector of lanes at `p`, an accumulator each. */
 static void load_part(tly_tiles *k, kir_value p, kir_value *x)
 {
     tly_build *c = k->c;
     kir_value offsets[MAX_STEPS];
-    kir_value next = is_along(k->in_way) ? k->in_lane : k->in_axis;
+    if (is_along(k->in_way)) {
+        load_along(k, p, x);
+        return;
+    }
     if (k->in_way == TLY_APART)
         lane_offsets(k, k->in_lane, 0, offsets);
     for (unsigned i = 0; i < k->steps; i++) {
-        if (k->in_way == TLY_ACROSS)
-            x[i] = tly_load_vector(c, p);
-        else if (k->in_way == TLY_APART)
-            x[i] = gather(k, p, offsets);
-        else
-            x[i] = tly_load(c, p, lowest(k, k->in_way, c->in_bytes), c->lanes);
-        p = kir_ptradd(c->b, p, next);
+        x[i] = k->in_way == TLY_ACROSS ? tly_load_vector(c, p) : gather(k, p, offsets);
+        p = kir_ptradd(c->b, p, k->in_axis);
     }
-    if (is_along(k->in_way))
-        turn(k, x, 0, k->in_way == TLY_ALONG_DOWN);
 }
 
 /* Axis steps of one vector of lanes, where they do not lie across. */
@@ -142,7 +154,7 @@ static void store_part(tly_tiles *k, kir_value p, kir_value *y)
     kir_value offsets[MAX_STEPS];
     kir_value next = is_along(k->out_way) ? k->out_lane : k->out_axis;
     if (is_along(k->out_way))
-        turn(k, y, 1, k->out_way == TLY_ALONG_DOWN);
+        tly_tiles_turn_lanes(k, y, 1, k->out_way == TLY_ALONG_DOWN);
     else
         lane_offsets(k, k->out_lane, 0, offsets);
     for (unsigned i = 0; i < k->steps; i++) {
@@ -154,9 +166,8 @@ static void store_part(tly_tiles *k, kir_value p, kir_value *y)
     }
 }
 
-/* Axis steps (or rows) of all parts, which lie side by side in the output; `apart` bytes. */
-static void store_lines(tly_tiles *k, kir_value out, kir_value y[][MAX_STEPS], unsigned steps,
-                        kir_value apart)
+void tly_tiles_store_lines(tly_tiles *k, kir_value out, kir_value y[][TLY_MOST_LANES],
+                           unsigned steps, kir_value apart)
 {
     tly_build *c = k->c;
     kir_value v[MAX_STEPS][MAX_PARTS];
@@ -197,7 +208,7 @@ static void do_tile(tly_tiles *k, kir_value in, kir_value out, kir_value *y)
         }
     }
     if (k->out_way == TLY_ACROSS) {
-        store_lines(k, out, shown, k->steps, k->out_axis);
+        tly_tiles_store_lines(k, out, shown, k->steps, k->out_axis);
         return;
     }
     for (unsigned q = 0; q < k->parts; q++)
@@ -214,37 +225,6 @@ static void prefetch(tly_tiles *k, kir_value in)
         kir_prefetch(c->b, in, ahead);
         in = kir_ptradd(c->b, in, k->in_lane);
     }
-}
-
-void tly_tiles_cross(tly_tiles *k, tly_row at, kir_value count, kir_value row)
-{
-    tly_build *c = k->c;
-    kir_builder *b = c->b;
-    unsigned n = c->lanes, vectors = n * k->parts;
-    kir_value zero = imm(c, 0), y[MAX_CROSSED], shown[MAX_PARTS][MAX_STEPS];
-    kir_loop lane, step;
-    kir_for(b, &lane, zero, count, imm(c, vectors), 0, NULL);
-    kir_value in = kir_ptradd(b, at.in, mul(c, lane.i, k->in_lane));
-    kir_value out = kir_ptradd(b, at.out, mul(c, lane.i, k->out_lane));
-    for (unsigned i = 0; i < vectors; i++)
-        y[i] = tly_start(c, c->vec);
-    kir_for(b, &step, zero, k->length, imm(c, 1), vectors, y);
-    kir_value from = kir_ptradd(b, in, mul(c, step.i, k->in_axis));
-    for (unsigned q = 0; q < k->parts; q++) {
-        for (unsigned i = 0; i < n; i++) {
-            shown[q][i] = tly_load(c, from, 0, n);
-            from = kir_ptradd(b, from, k->in_lane);
-        }
-        turn(k, shown[q], 0, 0);
-        for (unsigned i = 0; i < n; i++) {
-            kir_value before = step.carried[q * n + i];
-            y[q * n + i] = tly_combine(c, before, tly_lift(c, shown[q][i]));
-            shown[q][i] = tly_project(c, c->p->exclusive ? before : y[q * n + i]);
-        }
-    }
-    store_lines(k, kir_ptradd(b, out, mul(c, step.i, k->out_axis)), shown, n, row);
-    kir_for_end(b, &step, y);
-    kir_for_end(b, &lane, NULL);
 }
 
 /* ---- what fills no tile ---- */
@@ -269,31 +249,97 @@ static void scan_loose(tly_tiles *k, tly_row at, kir_value left, kir_value from,
     kir_if_end(c->b, &some, 0, NULL);
 }
 
-void tly_tiles_scan(tly_tiles *k, tly_row at, kir_value count)
+/* A block of lanes, `left` of which are there, by whole tiles from axis step `from` on; the states
+ * before that are y, and then those behind them. Returns the step that is next. */
+static kir_value scan_tiles(tly_tiles *k, tly_row at, kir_value left, kir_value from, kir_value *y)
 {
     tly_build *c = k->c;
     kir_builder *b = c->b;
-    kir_value y[MAX_PARTS], zero = imm(c, 0), block = imm(c, k->parts * c->lanes);
-    kir_value tiled = tly_round_down(c, k->length, k->steps);
-    kir_loop lane, step;
-    kir_for(b, &lane, zero, count, block, 0, NULL);
-    tly_row here = { kir_ptradd(b, at.in, mul(c, lane.i, k->in_lane)),
-                     kir_ptradd(b, at.out, mul(c, lane.i, k->out_lane)) };
-    kir_value left = sub(c, count, lane.i);
-    kir_value whole = kir_select(b, less(c, left, block), zero, tiled);
-    for (unsigned q = 0; q < k->parts; q++)
-        y[q] = tly_start(c, c->vec);
-    kir_for(b, &step, zero, whole, imm(c, k->steps), k->parts, y);
-    kir_value in = kir_ptradd(b, here.in, mul(c, step.i, k->in_axis));
+    kir_value tiled = add(c, from, tly_round_down(c, sub(c, k->length, from), k->steps));
+    kir_value whole = kir_select(b, less(c, left, imm(c, k->parts * c->lanes)), from, tiled);
+    kir_loop step;
+    kir_for(b, &step, from, whole, imm(c, k->steps), k->parts, y);
+    kir_value in = kir_ptradd(b, at.in, mul(c, step.i, k->in_axis));
     prefetch(k, in);
-    do_tile(k, in, kir_ptradd(b, here.out, mul(c, step.i, k->out_axis)), step.carried);
+    do_tile(k, in, kir_ptradd(b, at.out, mul(c, step.i, k->out_axis)), step.carried);
     kir_for_end(b, &step, step.carried);
+    for (unsigned q = 0; q < k->parts; q++)
+        y[q] = step.result[q];
+    return whole;
+}
+
+static tly_row lane_at(tly_tiles *k, tly_row at, kir_value lane)
+{
+    tly_build *c = k->c;
+    return (tly_row){ kir_ptradd(c->b, at.in, mul(c, lane, k->in_lane)),
+                      kir_ptradd(c->b, at.out, mul(c, lane, k->out_lane)) };
+}
+
+/* The block whole: tiles, then what fills none. */
+static void scan_lanes(tly_tiles *k, tly_row at, kir_value left, kir_value from, kir_value *y)
+{
+    tly_build *c = k->c;
+    kir_value whole = scan_tiles(k, at, left, from, y);
     for (unsigned q = 0; q < k->parts; q++) {
         kir_value skipped = imm(c, q * c->lanes);
-        tly_row part = { kir_ptradd(b, here.in, mul(c, skipped, k->in_lane)),
-                         kir_ptradd(b, here.out, mul(c, skipped, k->out_lane)) };
         kir_value here_left = tly_min(c, sub(c, left, skipped), imm(c, c->lanes));
-        scan_loose(k, part, here_left, whole, step.result[q]);
+        scan_loose(k, lane_at(k, at, skipped), here_left, whole, y[q]);
     }
-    kir_for_end(b, &lane, NULL);
+}
+
+/* Tiles as small as whole lines of output allow. */
+static tly_tiles smallest(const tly_tiles *k)
+{
+    tly_tiles small = *k;
+    if (k->c->plan->lines > 1)
+        small.parts /= (unsigned)k->c->plan->lines;
+    if (is_along(k->in_way))
+        small.steps = k->c->lanes;
+    return small;
+}
+
+int64_t tly_tiles_scan_bytes(const tly_tiles *k)
+{
+    const tly_tiles small = smallest(k);
+    int same = small.parts == k->parts && small.steps == k->steps;
+    return same ? 0 : (int64_t)k->parts * k->c->lanes * k->c->state_bytes;
+}
+
+/* The block by large tiles, and what is left of lanes and steps by small ones; states wait between
+ * them in scratch. */
+static void scan_large(tly_tiles *k, tly_row at, kir_value left, kir_value *y)
+{
+    tly_build *c = k->c;
+    kir_builder *b = c->b;
+    tly_tiles small = smallest(k);
+    int64_t part = (int64_t)c->lanes * c->state_bytes;
+    kir_value from = scan_tiles(k, at, left, imm(c, 0), y);
+    for (unsigned q = 0; q < k->parts; q++)
+        tly_store_state(c, k->states, q * part, y[q], c->acc_bytes);
+    kir_loop l;
+    kir_value end = kir_select(b, equal(c, from, k->length), imm(c, 0),
+                               tly_min(c, left, imm(c, k->parts * c->lanes)));
+    kir_for(b, &l, imm(c, 0), end, imm(c, small.parts * c->lanes), 0, NULL);
+    kir_value states = tly_at(c, k->states, l.i, c->state_bytes);
+    for (unsigned q = 0; q < small.parts; q++)
+        y[q] = tly_load_state(c, states, q * part, c->lanes, c->acc_bytes);
+    scan_lanes(&small, lane_at(k, at, l.i), sub(c, left, l.i), from, y);
+    kir_for_end(b, &l, NULL);
+}
+
+void tly_tiles_scan(tly_tiles *k, tly_row at, kir_value count)
+{
+    tly_build *c = k->c;
+    kir_value y[MAX_PARTS], zero = imm(c, 0), block = imm(c, k->parts * c->lanes);
+    kir_loop lane;
+    kir_for(c->b, &lane, zero, count, block, 0, NULL);
+    tly_row here = lane_at(k, at, lane.i);
+    kir_value left = sub(c, count, lane.i);
+    for (unsigned q = 0; q < k->parts; q++)
+        y[q] = tly_start(c, c->vec);
+    if (tly_tiles_scan_bytes(k) > 0)
+        scan_large(k, here, left, y);
+    else
+        scan_lanes(k, here, left, zero, y);
+    kir_for_end(c->b, &lane, NULL);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The template of tiles in two files: one tile after another (tiles.c), and the rows and lanes of a
- * task (tiles_rows.c).
+ * The template of tiles in four files: one tile after another (tiles.c), tiles across rows
+ * (tiles_cross.c), rows that are parts of lines (tiles_lines.c), and the rows and lanes of a task
+ * (tiles_rows.c).
  */
 #ifndef TLY_TILES_H
 #define TLY_TILES_H
@@ -19,6 +20,7 @@ typedef struct tly_tiles {
     kir_value length, inner;     /* axis steps, lanes */
     kir_value in_axis, out_axis; /* bytes */
     kir_value in_lane, out_lane;
+    kir_value states;  /* scratch for tly_tiles_scan */
     kir_value far;     /* i1: whole lines may go past the cache; 0: there are none */
     kir_value streams; /* i1: and those at hand are aligned */
 } tly_tiles;
@@ -29,9 +31,32 @@ tly_way tly_tiles_out(const tly_problem *p);
 
 /* Lanes [0, count) from `at` on, all along the axis. */
 void tly_tiles_scan(tly_tiles *k, tly_row at, kir_value count);
-/* Whole blocks of lanes of `lanes` rows that are neighbours in the input; `row`: bytes from one to
- * the next in the output. */
-void tly_tiles_cross(tly_tiles *k, tly_row at, kir_value count, kir_value row);
+int64_t tly_tiles_scan_bytes(const tly_tiles *k); /* of scratch */
+/* Rows of a tile become columns, or the other way round; `down`: the axis runs backwards. */
+void tly_tiles_turn_lanes(tly_tiles *k, kir_value *v, int out, int down);
+/* Axis steps (or rows) of all parts, which lie side by side in the output; `apart` bytes. */
+void tly_tiles_store_lines(tly_tiles *k, kir_value out, kir_value y[][TLY_MOST_LANES],
+                           unsigned steps, kir_value apart);
+
+/* A dim that rows are counted through; one of size 1 where there is none. */
+typedef struct tly_outer {
+    kir_value size, in, out;
+} tly_outer;
+tly_outer tly_tiles_outer(tly_build *c, kir_value d);
+
+/* A block of rows that are neighbours in the input (tiles_cross.c): by the dims around them, outermost
+ * first, rows of a line of output, and them. Units are all rows of one index of the two first. */
+typedef struct tly_cross {
+    tly_outer far, near, line, rows;
+    kir_value left; /* outer dims that are not in a block */
+    /* What whole tiles did: units [from, to), of each rows [first, end), lanes [0, lanes). */
+    kir_value from, to, first, end, lanes;
+} tly_cross;
+int64_t tly_tiles_cross_bytes(const tly_tiles *k); /* of scratch */
+/* The blocks of all outer dims but the last, negative `rank` - `rank`. */
+tly_cross tly_tiles_cross_dims(tly_tiles *k, kir_value rank);
+/* Rows [whole, whole_to) of the block at `at`, as far as they fill tiles. */
+void tly_tiles_cross(tly_tiles *k, tly_cross *x, tly_row at, kir_value whole, kir_value whole_to);
 
 /* Rows of a run that are parts of lines of output (tiles_lines.c). */
 typedef struct tly_gather {

@@ -30,11 +30,13 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
     const char *lanes = tly_fault_of_lanes(p, plan);
     if (lanes != NULL)
         return lanes;
-    if (tly_tiles_turn(p) && plan->rows != plan->lanes)
-        return "tiles that are turned are square";
-    int32_t parts = tly_tiles_parts(p, plan);
-    int32_t carried = p->dense == TLY_ROWS_UP ? parts * plan->lanes : parts;
-    if (parts > TLY_TILES_MOST_PARTS || carried > TLY_TILES_MOST_CROSSED)
+    int large = tly_tiles_large(p) && plan->rows % plan->lanes == 0;
+    if (tly_tiles_turn(p) && plan->rows != plan->lanes && !large)
+        return "tiles that are turned are square, or several of these along lines of long rows";
+    int lined = p->form == TLY_COLUMNS && p->dense == TLY_ROWS_LINES;
+    if (lined && (plan->lines != 1 || plan->lanes > p->length))
+        return "rows that make a line are a line together";
+    if (tly_tiles_parts(p, plan) > TLY_TILES_MOST_PARTS)
         return "so many lines are too much";
     return plan->lines > 0 && plan->tile_lanes % line != 0 ? "a tile is whole lines of output"
                                                            : NULL;

@@ -7,16 +7,11 @@
 
 enum { LINE = 64 };
 
-/* A dim that rows are counted through; one of size 1 where there is none. */
-typedef struct outer_dim {
-    kir_value size, in, out;
-} outer_dim;
-
-static outer_dim outer_at(tly_build *c, kir_value d)
+tly_outer tly_tiles_outer(tly_build *c, kir_value d)
 {
     kir_builder *b = c->b;
     kir_value none = less(c, d, imm(c, 0)), zero = imm(c, 0), at = kir_select(b, none, zero, d);
-    return (outer_dim){
+    return (tly_outer){
         kir_select(b, none, imm(c, 1), kir_get_at(b, KIR_ARG_OUTER_SIZE, at)),
         kir_select(b, none, zero, kir_get_at(b, KIR_ARG_OUTER_IN, at)),
         kir_select(b, none, zero, kir_get_at(b, KIR_ARG_OUTER_OUT, at)),
@@ -32,39 +27,135 @@ static kir_value may_stream(tly_tiles *k)
     return tly_streams(c);
 }
 
-static kir_value lined(tly_tiles *k, kir_value out, kir_value apart)
+static kir_value lined(tly_tiles *k, kir_value out)
 {
     kir_builder *b = k->c->b;
-    kir_value where = kir_bin(b, KIR_OR, kir_bin(b, KIR_OR, kir_addr(b, out), k->out_axis), apart);
+    kir_value where = kir_bin(b, KIR_OR, kir_addr(b, out), k->out_axis);
     return kir_bin(b, KIR_AND, k->far,
                    equal(k->c, kir_bin(b, KIR_AND, where, imm(k->c, LINE - 1)), imm(k->c, 0)));
 }
 
-/* Rows [from, to) of a run, from lane 0 to the last, by whole tiles; returns where those lanes end
- * that are done, of the rows up to *done. */
-static kir_value cross_rows(tly_tiles *k, const outer_dim *run, tly_row at, kir_value from,
-                            kir_value to, kir_value *done)
+/* The rows of a task, block by block: runs of the last outer dim and several of these where they are
+ * short, so that only blocks are divided into indices. f32 8-D views of 8s, ns an element: by rows 1.9
+ * to 17.7, by runs .7 to 3.5 (Zen 4). */
+typedef struct tly_blocks {
+    tly_outer run, runs; /* of rows that are crossed, the block's are in `cross` */
+    tly_cross cross;
+    kir_value size;            /* rows of a block */
+    kir_value left;            /* outer dims that are not in a block */
+    kir_value blocks, tile;    /* lane blocks a row, lanes of one */
+    kir_value begin, end;      /* the task's lane blocks */
+    kir_value row0;            /* the block's first row */
+    kir_value from, to;        /* its rows that are the task's, in part or wholly, */
+    kir_value whole, whole_to; /* and wholly */
+} tly_blocks;
+
+static int crosses(const tly_tiles *k)
+{
+    return k->c->p->dense == TLY_ROWS_UP || k->c->p->dense == TLY_ROWS_LINES;
+}
+
+static void choose_block(tly_tiles *k, tly_blocks *a, kir_value rank)
 {
     tly_build *c = k->c;
     kir_builder *b = c->b;
-    kir_value n = imm(c, c->lanes);
-    kir_value lanes = tly_round_down(c, k->inner, k->parts * c->lanes);
-    to = tly_max(c, from, to);
-    *done = add(c, from, tly_round_down(c, sub(c, to, from), c->lanes));
-    kir_loop j;
-    kir_for(b, &j, from, *done, n, 0, NULL);
-    tly_row here = { kir_ptradd(b, at.in, mul(c, j.i, run->in)),
-                     kir_ptradd(b, at.out, mul(c, j.i, run->out)) };
-    if (k->far)
-        k->streams = lined(k, here.out, run->out);
-    tly_tiles_cross(k, here, lanes, run->out);
-    kir_for_end(b, &j, NULL);
-    return lanes;
+    kir_value one = imm(c, 1), last = sub(c, rank, one);
+    if (crosses(k)) {
+        tly_cross *x = &a->cross;
+        *x = tly_tiles_cross_dims(k, rank);
+        a->run = x->rows;
+        a->runs.size = mul(c, mul(c, x->far.size, x->near.size), x->line.size);
+        a->left = x->left;
+    } else {
+        kir_value far = less(c, imm(c, c->plan->tile_lanes), k->inner);
+        kir_value second = kir_select(b, far, imm(c, -1), sub(c, last, one));
+        a->run = tly_tiles_outer(c, last);
+        a->runs = tly_tiles_outer(c, second);
+        a->left = kir_select(b, less(c, second, imm(c, 0)), last, second);
+    }
+    a->size = mul(c, a->run.size, a->runs.size);
 }
 
-/* Rows are taken in runs of the last outer dim, so that only runs are divided into indices: f32
- * 8-D views of 8s, ns an element: by rows 1.9 to 17.7, by runs .7 to 3.5 (Zen 4). Of all rows of a
- * run a range of lanes goes first, so that what their lines hold beside it is still at hand. */
+/* Where run `i` of the block at `at` is. */
+static tly_row run_at(tly_tiles *k, const tly_blocks *a, tly_row at, kir_value i)
+{
+    tly_build *c = k->c;
+    kir_builder *b = c->b;
+    if (!crosses(k))
+        return (tly_row){ kir_ptradd(b, at.in, mul(c, i, a->runs.in)),
+                          kir_ptradd(b, at.out, mul(c, i, a->runs.out)) };
+    const tly_outer *dim[] = { &a->cross.line, &a->cross.near, &a->cross.far };
+    for (int d = 0; d < 3; d++) {
+        kir_value up = kir_bin(b, KIR_UDIV, i, dim[d]->size);
+        kir_value index = sub(c, i, mul(c, up, dim[d]->size));
+        at = (tly_row){ kir_ptradd(b, at.in, mul(c, index, dim[d]->in)),
+                        kir_ptradd(b, at.out, mul(c, index, dim[d]->out)) };
+        i = up;
+    }
+    return at;
+}
+
+/* How many lanes of row `j` of run `i` whole tiles took. */
+static kir_value lanes_done(tly_tiles *k, const tly_blocks *a, kir_value i, kir_value j)
+{
+    tly_build *c = k->c;
+    kir_builder *b = c->b;
+    const tly_cross *x = &a->cross;
+    kir_value unit = kir_bin(b, KIR_UDIV, i, x->line.size);
+    kir_value before = kir_bin(b, KIR_OR, less(c, unit, x->from), less(c, j, x->first));
+    kir_value within = kir_bin(b, KIR_AND, less(c, unit, x->to), less(c, j, x->end));
+    return kir_select(b, kir_bin(b, KIR_AND, within, tly_not(c, before)), x->lanes, imm(c, 0));
+}
+
+/* How many runs of a block have rows, or lanes, that whole tiles did not take. */
+static kir_value runs_left(tly_tiles *k, const tly_blocks *a)
+{
+    tly_build *c = k->c;
+    kir_builder *b = c->b;
+    const tly_cross *x = &a->cross;
+    kir_value lines = mul(c, sub(c, x->to, x->from), x->line.size);
+    kir_value all = kir_bin(b, KIR_AND, equal(c, lines, a->runs.size),
+                            equal(c, x->lanes, k->inner));
+    all = kir_bin(b, KIR_AND, all, equal(c, sub(c, x->end, x->first), a->run.size));
+    return kir_select(b, all, imm(c, 0), a->runs.size);
+}
+
+/* Lanes [low, side) of the block's rows at `at`, as far as they are the task's and not done. Of all rows
+ * a range of lanes goes first, so that what their lines hold beside it is still at hand. */
+static void scan_block(tly_tiles *k, const tly_blocks *a, const tly_gather *gather, tly_row at)
+{
+    tly_build *c = k->c;
+    kir_builder *b = c->b;
+    kir_value one = imm(c, 1), zero = imm(c, 0), wide = imm(c, c->plan->tile_lanes);
+    kir_loop i, j, s;
+    kir_for(b, &s, zero, k->inner, wide, 0, NULL);
+    kir_value side = tly_min(c, add(c, s.i, wide), k->inner);
+    kir_for(b, &i, zero, crosses(k) ? runs_left(k, a) : a->runs.size, one, 0, NULL);
+    kir_value before = mul(c, i.i, a->run.size);
+    tly_row run = run_at(k, a, at, i.i);
+    kir_for(b, &j, tly_max(c, sub(c, a->from, before), zero),
+            tly_min(c, sub(c, a->to, before), a->run.size), one, 0, NULL);
+    kir_value row = add(c, before, j.i), skipped = mul(c, add(c, a->row0, row), a->blocks);
+    kir_value lane = tly_max(c, mul(c, sub(c, a->begin, skipped), a->tile), s.i);
+    if (crosses(k))
+        lane = tly_max(c, lane, lanes_done(k, a, i.i, j.i));
+    kir_value lanes = tly_min(c, mul(c, sub(c, a->end, skipped), a->tile), side);
+    tly_row here = {
+        kir_ptradd(b, run.in, add(c, mul(c, j.i, a->run.in), mul(c, lane, k->in_lane))),
+        kir_ptradd(b, run.out, add(c, mul(c, j.i, a->run.out), mul(c, lane, k->out_lane))),
+    };
+    if (k->far)
+        k->streams = lined(k, here.out);
+    lanes = sub(c, lanes, lane);
+    if (gather)
+        tly_tiles_gather_row(k, gather, row, here, lanes);
+    else
+        tly_tiles_scan(k, here, lanes);
+    kir_for_end(b, &j, NULL);
+    kir_for_end(b, &i, NULL);
+    kir_for_end(b, &s, NULL);
+}
+
 static void scan_rows(tly_tiles *k, kir_value rank, kir_value blocks, kir_value tile)
 {
     tly_build *c = k->c;
@@ -73,55 +164,32 @@ static void scan_rows(tly_tiles *k, kir_value rank, kir_value blocks, kir_value 
     kir_value begin = kir_get(b, KIR_ARG_BEGIN), end = kir_get(b, KIR_ARG_TASK_END);
     kir_value first = kir_bin(b, KIR_UDIV, begin, blocks);
     kir_value last = kir_bin(b, KIR_UDIV, sub(c, end, one), blocks);
-    outer_dim run = outer_at(c, sub(c, rank, one));
-    kir_value run_last = kir_bin(b, KIR_UDIV, last, run.size);
-    kir_loop g, j, s;
     int gathers = tly_tiles_gather_bytes(k) > 0;
+    tly_blocks a = { .blocks = blocks, .tile = tile, .begin = begin, .end = end };
+    tly_gather gather = { 0 };
+    kir_loop g;
+    choose_block(k, &a, rank);
     k->far = may_stream(k);
-    kir_for(b, &g, kir_bin(b, KIR_UDIV, first, run.size), add(c, run_last, one), one, 0, NULL);
-    kir_value offsets[2], row0 = mul(c, g.i, run.size), done_lanes = zero, done_rows = zero;
-    tly_outer_offsets(c, g.i, sub(c, rank, one), offsets);
+    kir_value block_last = kir_bin(b, KIR_UDIV, last, a.size), offsets[2];
+    kir_for(b, &g, kir_bin(b, KIR_UDIV, first, a.size), add(c, block_last, one), one, 0, NULL);
+    a.row0 = mul(c, g.i, a.size);
+    tly_outer_offsets(c, g.i, a.left, offsets);
     tly_row at = { kir_ptradd(b, kir_get(b, KIR_ARG_IN), offsets[0]),
                    kir_ptradd(b, kir_get(b, KIR_ARG_OUT), offsets[1]) };
-    kir_value from = sub(c, first, row0), to = add(c, sub(c, last, row0), one);
-    from = tly_max(c, from, zero);
-    to = tly_min(c, to, run.size);
-    kir_value begun = less(c, mul(c, add(c, row0, from), blocks), begin);
-    kir_value cut = less(c, end, mul(c, add(c, row0, to), blocks));
-    kir_value whole = add(c, from, kir_select(b, begun, one, zero));
-    kir_value whole_to = sub(c, to, kir_select(b, cut, one, zero));
-    tly_gather gather = { 0 };
-    if (c->p->dense == TLY_ROWS_UP)
-        done_lanes = cross_rows(k, &run, at, whole, whole_to, &done_rows);
+    a.from = tly_max(c, sub(c, first, a.row0), zero);
+    a.to = tly_min(c, add(c, sub(c, last, a.row0), one), a.size);
+    kir_value begun = less(c, mul(c, add(c, a.row0, a.from), blocks), begin);
+    kir_value cut = less(c, end, mul(c, add(c, a.row0, a.to), blocks));
+    a.whole = add(c, a.from, kir_select(b, begun, one, zero));
+    a.whole_to = sub(c, a.to, kir_select(b, cut, one, zero));
+    if (crosses(k))
+        tly_tiles_cross(k, &a.cross, at, a.whole, a.whole_to);
     if (gathers)
-        gather = tly_tiles_gather(k, at.out, run.size, run.out, whole, whole_to);
-    kir_value wide = imm(c, c->plan->tile_lanes);
-    kir_for(b, &s, zero, k->inner, wide, 0, NULL);
-    kir_value side = tly_min(c, add(c, s.i, wide), k->inner);
-    kir_for(b, &j, from, to, one, 0, NULL);
-    kir_value skipped = mul(c, add(c, row0, j.i), blocks);
-    kir_value lane = tly_max(c, mul(c, sub(c, begin, skipped), tile), s.i);
-    if (c->p->dense == TLY_ROWS_UP) {
-        kir_value done = kir_bin(b, KIR_AND, tly_not(c, less(c, j.i, whole)),
-                                 less(c, j.i, done_rows));
-        lane = tly_max(c, lane, kir_select(b, done, done_lanes, zero));
-    }
-    kir_value lanes = tly_min(c, mul(c, sub(c, end, skipped), tile), side);
-    tly_row here = {
-        kir_ptradd(b, at.in, add(c, mul(c, j.i, run.in), mul(c, lane, k->in_lane))),
-        kir_ptradd(b, at.out, add(c, mul(c, j.i, run.out), mul(c, lane, k->out_lane))),
-    };
-    if (k->far)
-        k->streams = lined(k, here.out, zero);
-    lanes = sub(c, lanes, lane);
-    if (gathers)
-        tly_tiles_gather_row(k, &gather, j.i, here, lanes);
-    else
-        tly_tiles_scan(k, here, lanes);
-    kir_for_end(b, &j, NULL);
-    kir_for_end(b, &s, NULL);
+        gather = tly_tiles_gather(k, kir_ptradd(b, at.out, a.runs.out), a.run.size, a.run.out,
+                                  a.whole, a.whole_to);
+    scan_block(k, &a, gathers ? &gather : NULL, at);
     kir_for_end(b, &g, NULL);
-    if (k->far || gathers)
+    if (k->far || gathers || crosses(k))
         tly_fence(c, tly_streams(c));
     kir_return(b, zero);
 }
@@ -141,11 +209,13 @@ void tly_build_tiles(tly_build *c, tly_launch *launch)
         .out_axis = kir_get(b, KIR_ARG_OUT_AXIS),
     };
     launch->tile_lanes = c->plan->tile_lanes;
-    launch->scratch_bytes = tly_tiles_gather_bytes(&k);
+    int64_t other = crosses(&k) ? tly_tiles_cross_bytes(&k) : tly_tiles_gather_bytes(&k);
+    launch->scratch_bytes = other + tly_tiles_scan_bytes(&k);
+    k.states = kir_ptradd(b, kir_get(b, KIR_ARG_SCRATCH), imm(c, other));
     if (c->p->form == TLY_ROWS) {
         launch->chunk = 0;
         rank = sub(c, rank, one);
-        outer_dim lanes = outer_at(c, rank);
+        tly_outer lanes = tly_tiles_outer(c, rank);
         k.inner = lanes.size;
         k.in_lane = lanes.in;
         k.out_lane = lanes.out;

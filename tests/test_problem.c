@@ -466,7 +466,8 @@ static void check_literals(const tly_problem *p, const tly_geometry *g)
         int64_t axis = columns ? g->in_axis : g->out_axis;
         cr_expect(!narrow || (columns && packed));
         cr_expect(p->dense != TLY_AXIS_UP || (columns && axis == 1 && p->in_step == ANY));
-        cr_expect(p->dense != TLY_ROWS_UP || (columns && in != 1 && out == 1));
+        cr_expect((p->dense != TLY_ROWS_UP && p->dense != TLY_ROWS_LINES) ||
+                  (columns && in != 1 && out == 1));
         cr_expect(p->dense != TLY_AXIS_DOWN || (axis == -1 && (!columns || p->in_step == ANY)));
         int64_t few = !columns && g->length < 32 && g->length < g->inner ? g->length : g->inner;
         int64_t known = few < g->inner || few <= TLY_MAX_UNIT ? power_within(few) : 0;
@@ -482,7 +483,7 @@ static void check_literals(const tly_problem *p, const tly_geometry *g)
 
 Test(problem, every_element_exactly)
 {
-    int seen[4][TLY_ROWS_UP + 1] = { { 0 } }, streams = 0, negative = 0;
+    int seen[4][TLY_ROWS_LINES + 1] = { { 0 } }, streams = 0, negative = 0;
     lcg = 20240607;
     for (int round = 0; round < 3000; round++) {
         tally_descriptor d = random_descriptor(), full;
@@ -535,6 +536,31 @@ Test(problem, every_element_exactly)
     cr_expect(seen[TLY_COLUMNS][TLY_AXIS_UP] > 20 && seen[TLY_COLUMNS][TLY_AXIS_DOWN] > 20);
     cr_expect(seen[TLY_COLUMNS][TLY_ROWS_UP] > 5 && seen[TLY_TRANSPOSED][TLY_AXIS_DOWN] > 5);
     cr_expect(streams > 50 && negative > 50);
+}
+
+/* Few lanes whose lines rows along another dim complete, and those that none does. */
+Test(problem, rows_that_make_a_line)
+{
+    static const struct {
+        const char *word;
+        int dense;
+    } cases[] = {
+        { "cumsum:f32:8x9x3x4x8:axis=2,in=1x8x2304x72x288", TLY_ROWS_LINES },
+        { "cumsum:f64:8x9x3x4x8:axis=2,in=1x8x2304x72x288", TLY_ROWS_UP }, /* one row is one */
+        { "cumsum:f16:8x9x3x4x8:axis=2,in=1x8x2304x72x288", TLY_ROWS_LINES },
+        { "cumsum:f32:8x9x3x5x8:axis=2,in=1x8x2880x72x360", TLY_ROWS_UP }, /* half a line is left */
+        { "cumsum:f32:8x9x3x4x7:axis=2,in=1x8x2016x72x288", TLY_ROWS_UP },
+        { "cumsum:f32:37x5x100:axis=1,in=1x3700x37", TLY_ROWS_UP },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tally_descriptor d;
+        tally_error e = TALLY_ERROR_INIT;
+        tly_problem p;
+        tly_geometry g;
+        cr_assert_eq(tally_descriptor_parse(cases[i].word, &d, &e), TALLY_OK, "%s", e.message);
+        tly_canonicalise(&d, &p, &g);
+        cr_expect(p.form == TLY_COLUMNS && p.dense == cases[i].dense, "%s", cases[i].word);
+    }
 }
 
 /* Borders of int64: no overflow on the way (run under the sanitizer). */

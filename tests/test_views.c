@@ -144,3 +144,49 @@ Test(views, turned, .timeout = 280)
         }
     tly_trials_close(&t);
 }
+
+/* Rows that are neighbours in the input, lanes in the output: around the sizes of tiles, of lines that
+ * rows make together, and of blocks, which have few dims or many rows. */
+Test(views, crossed, .timeout = 280)
+{
+    static const view views[] = {
+        { 5, { 8, 9, 3, 4, 8 }, { 2, 4, 3, 1, 0 }, { 0, 1, 2, 3, 4 }, 0 },
+        { 5, { 40, 20, 2, 4, 8 }, { 2, 4, 3, 1, 0 }, { 0, 1, 2, 3, 4 }, 0 },
+        { 5, { 13, 3, 2, 8, 4 }, { 2, 4, 3, 1, 0 }, { 0, 1, 2, 3, 4 }, 0 },
+        { 6, { 16, 5, 7, 2, 4, 4 }, { 3, 5, 4, 2, 1, 0 }, { 0, 1, 2, 3, 4, 5 }, 0 },
+        { 6, { 8, 3, 2, 3, 2, 8 }, { 3, 5, 4, 2, 1, 0 }, { 2, 0, 1, 3, 4, 5 }, 0 },
+        { 3, { 600, 3, 40 }, { 1, 2, 0 }, { 0, 1, 2 }, 0 },
+        { 3, { 37, 5, 100 }, { 1, 2, 0 }, { 0, 1, 2 }, 1 },
+        { 3, { 20, 4, 16 }, { 2, 1, 0 }, { 0, 1, 2 }, 0 },
+        { 4, { 9, 6, 3, 50 }, { 2, 3, 1, 0 }, { 1, 0, 2, 3 }, 0 },
+    };
+    static const int axes[] = { 2, 2, 2, 3, 3, 1, 1, 1, 2 };
+    tly_trials t;
+    tly_trials_open(&t);
+    for (size_t i = 0; i < COUNT(views); i++)
+        for (size_t d = 0; d < COUNT(dtypes); d++)
+            check_view(&t, &views[i], axes[i], 7 * i + d);
+    tly_trials_close(&t);
+}
+
+/* Tiles of other sizes than the planner's. */
+Test(views, forced, .timeout = 280)
+{
+    static const char *const words[] = {
+        "cumsum:f32:100x70:axis=1,in=70x1,out=1x100,order=serial",
+        "cumprod:f64:53x49:axis=1,reverse,in=49x1,out=1x53,order=serial",
+        "cumprod:f16:70x67:axis=1,exclusive,in=67x1,out=1x70,order=serial",
+        "cumsum:f32:37x5x100:axis=1,in=1x3700x37,order=serial",
+        "cumsum:f32:8x9x3x4x8:axis=2,in=1x8x2304x72x288,order=serial",
+        "cummax:i8:8x9x3x8x8:axis=2,in=1x8x4608x72x576",
+    };
+    static const char *const plans[] = { "lines=1",         "lines=2",         "rows=8,lines=2",
+                                         "rows=16,lines=1", "lanes=4,rows=16", "lanes=4",
+                                         "lanes=16",        "lines=0" };
+    tly_trials t;
+    tly_trials_open(&t);
+    for (size_t i = 0; i < COUNT(words); i++)
+        for (size_t k = 0; k < COUNT(plans); k++)
+            tly_trials_check_plan(&t, words[i], plans[k], TLY_DATA_BITS, 9 * i + k);
+    tly_trials_close(&t);
+}

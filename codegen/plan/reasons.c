@@ -102,7 +102,10 @@ const tly_reason tly_reasons[] = {
       "of a "
       "copy, 4 steps 1.2; Zen 3)" },
     { "transposed", "rows", "axis steps a pass: whole lines of output, 32 at least" },
-    { "tiles", "rows", "axis steps of a tile: as many as lanes, as it is turned" },
+    { "tiles", "rows",
+      "axis steps of a tile: as many as lanes, as it is turned, or several times that, so that "
+      "lines "
+      "of input are read whole" },
     { "tiles", "rows=1", "axis steps of a tile, which is not turned" },
     { "reduce_rows", "rows=1",
       "rows one at a time: they are long, or vectors cannot be loaded in part" },
@@ -116,6 +119,9 @@ const tly_reason tly_reasons[] = {
     { "tiles", "lines=0",
       "lines of output across a tile: there are no lanes for one, so a vector is all" },
     { "tiles", "lines", "lines of output across a tile, as there are lanes enough" },
+    { "tiles", "lines=2",
+      "two lines of output across a tile, written side by side (rows in, columns out, 16 steps: 1 "
+      ".52 of a copy, 2 .70; Zen 5)" },
     { NULL, "slices=1", "outer slices one after another" },
     { NULL, "slices",
       "outer slices side by side past the cache, as memory is read and written faster in several "

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tiles across rows: rows are what lies side by side in the input, and lanes in the output, so a tile
+ * is a vector of rows by lines of output, turned at each axis step. A step takes all tiles of a block
+ * before the next one, so that the input is read in a few streams upwards; states wait in scratch.
+ * Reversed 8-D views of 8s along axis 3, f32, prototype with tiles of 16 by 16, ms: blocks of 1, 4, 32
+ * tiles 12.0, 10.6, 7.8, a copy 2.5 (Zen 5).
+ */
+#include "tiles.h"
+
+enum { LINE = 64, MOST_VECTORS = TLY_TILES_MOST_PARTS * TLY_MOST_LANES };
+
+static int is_lined(const tly_tiles *k)
+{
+    return k->c->p->dense == TLY_ROWS_LINES;
+}
+
+/* Lanes of a tile, of all rows of a line. */
+static unsigned width(const tly_tiles *k)
+{
+    return k->parts * k->c->lanes;
+}
+
+/* Rows of whose tiles the states are in scratch. */
+static int64_t most_rows(const tly_tiles *k)
+{
+    const tly_build *c = k->c;
+    int64_t most = TLY_TILES_CROSSED_BYTES / (width(k) * c->state_bytes) / c->lanes * c->lanes;
+    return most > c->lanes ? most : c->lanes;
+}
+
+int64_t tly_tiles_cross_bytes(const tly_tiles *k)
+{
+    int64_t least = (int64_t)k->c->lanes * width(k) * k->c->state_bytes;
+    return least > TLY_TILES_CROSSED_BYTES ? least : TLY_TILES_CROSSED_BYTES;
+}
+
+/* A dim of a block, unless the block is too large with it. */
+static tly_outer dim_within(tly_tiles *k, kir_value at, kir_value rows, kir_value *fits)
+{
+    tly_build *c = k->c;
+    kir_value zero = imm(c, 0);
+    tly_outer d = tly_tiles_outer(c, at);
+    kir_value small = less(c, mul(c, rows, d.size), imm(c, most_rows(k) + 1));
+    *fits = kir_bin(c->b, KIR_AND, *fits, small);
+    return (tly_outer){ kir_select(c->b, *fits, d.size, imm(c, 1)),
+                        kir_select(c->b, *fits, d.in, zero), kir_select(c->b, *fits, d.out, zero) };
+}
+
+tly_cross tly_tiles_cross_dims(tly_tiles *k, kir_value rank)
+{
+    tly_build *c = k->c;
+    kir_value one = imm(c, 1), zero = imm(c, 0), last = sub(c, rank, one), second = last;
+    tly_cross x = { .rows = tly_tiles_outer(c, last), .line = { one, zero, zero } };
+    if (is_lined(k)) {
+        second = sub(c, last, one);
+        x.line = tly_tiles_outer(c, second);
+    }
+    kir_value fits = equal(c, zero, zero), near = sub(c, second, one);
+    x.near = dim_within(k, near, x.rows.size, &fits);
+    x.left = kir_select(c->b, fits, near, second);
+    x.far = dim_within(k, sub(c, near, one), mul(c, x.rows.size, x.near.size), &fits);
+    x.left = kir_select(c->b, fits, sub(c, near, one), x.left);
+    return x;
+}
+
+/* One axis step of a tile: `in` and `out` where its first row has its first lane. */
+static void cross_tile(tly_tiles *k, const tly_cross *x, kir_value in, kir_value out, kir_value at)
+{
+    tly_build *c = k->c;
+    kir_builder *b = c->b;
+    unsigned n = c->lanes, row = is_lined(k) ? c->p->length : width(k);
+    int64_t state = (int64_t)n * c->state_bytes;
+    kir_value shown[TLY_TILES_MOST_PARTS][TLY_MOST_LANES];
+    for (unsigned q = 0; q < k->parts; q++) {
+        kir_value from = kir_ptradd(b, in, mul(c, imm(c, q * n / row), x->line.in));
+        from = kir_ptradd(b, from, mul(c, imm(c, q * n % row), k->in_lane));
+        for (unsigned i = 0; i < n; i++) {
+            shown[q][i] = tly_load(c, from, 0, n);
+            from = kir_ptradd(b, from, k->in_lane);
+        }
+        tly_tiles_turn_lanes(k, shown[q], 0, 0);
+        for (unsigned i = 0; i < n; i++) {
+            int64_t offset = (q * n + i) * state;
+            kir_value before = tly_load_state(c, at, offset, n, c->acc_bytes);
+            kir_value y = tly_combine(c, before, tly_lift(c, shown[q][i]));
+            tly_store_state(c, at, offset, y, c->acc_bytes);
+            shown[q][i] = tly_project(c, c->p->exclusive ? before : y);
+        }
+    }
+    tly_tiles_store_lines(k, out, shown, n, x->rows.out);
+}
+
+static void begin_states(tly_tiles *k, kir_value rows)
+{
+    tly_build *c = k->c;
+    int64_t state = (int64_t)c->lanes * c->state_bytes;
+    kir_loop l;
+    kir_for(c->b, &l, imm(c, 0), mul(c, rows, imm(c, k->parts)), imm(c, c->lanes), 0, NULL);
+    kir_value at = tly_at(c, kir_get(c->b, KIR_ARG_SCRATCH), l.i, c->lanes * c->state_bytes);
+    for (unsigned i = 0; i < c->lanes; i++)
+        tly_store_state(c, at, i * state, tly_start(c, c->vec), c->acc_bytes);
+    kir_for_end(c->b, &l, NULL);
+}
+
+/* Rows [first, end) of the block's units, the axis whole, of the lanes at `at`. */
+static void cross_rows(tly_tiles *k, const tly_cross *x, tly_row at, kir_value first, kir_value end)
+{
+    tly_build *c = k->c;
+    kir_builder *b = c->b;
+    kir_value zero = imm(c, 0), one = imm(c, 1), rows = sub(c, end, first);
+    int64_t a_row = width(k) * c->state_bytes;
+    kir_loop step, far, near, row;
+    begin_states(k, mul(c, sub(c, x->to, x->from), rows));
+    kir_for(b, &step, zero, k->length, one, 0, NULL);
+    kir_for(b, &far, zero, x->far.size, one, 0, NULL);
+    kir_value skipped = mul(c, far.i, x->near.size);
+    kir_for(b, &near, tly_max(c, sub(c, x->from, skipped), zero),
+            tly_min(c, sub(c, x->to, skipped), x->near.size), one, 0, NULL);
+    kir_value unit = sub(c, add(c, skipped, near.i), x->from);
+    kir_value in = add(c, mul(c, far.i, x->far.in), mul(c, near.i, x->near.in));
+    kir_value out = add(c, mul(c, far.i, x->far.out), mul(c, near.i, x->near.out));
+    in = kir_ptradd(b, at.in, add(c, in, mul(c, step.i, k->in_axis)));
+    out = kir_ptradd(b, at.out, add(c, out, mul(c, step.i, k->out_axis)));
+    kir_value states = tly_at(c, kir_get(b, KIR_ARG_SCRATCH), mul(c, unit, rows), a_row);
+    kir_for(b, &row, first, end, imm(c, c->lanes), 0, NULL);
+    cross_tile(k, x, kir_ptradd(b, in, mul(c, row.i, x->rows.in)),
+               kir_ptradd(b, out, mul(c, row.i, x->rows.out)),
+               tly_at(c, states, sub(c, row.i, first), a_row));
+    kir_for_end(b, &row, NULL);
+    kir_for_end(b, &near, NULL);
+    kir_for_end(b, &far, NULL);
+    kir_for_end(b, &step, NULL);
+}
+
+/* Whether lines go past the cache: they are whole, be it that rows of parts of them adjoin. */
+static kir_value lined(tly_tiles *k, const tly_cross *x, kir_value out)
+{
+    tly_build *c = k->c;
+    kir_builder *b = c->b;
+    kir_value streams = tly_streams(c), apart = x->rows.out;
+    unsigned bytes = width(k) * c->out_bytes;
+    if (bytes % LINE != 0) {
+        streams = kir_bin(b, KIR_AND, streams, equal(c, apart, imm(c, bytes)));
+        apart = imm(c, bytes * c->lanes);
+    }
+    kir_value where = kir_bin(b, KIR_OR, kir_bin(b, KIR_OR, kir_addr(b, out), k->out_axis), apart);
+    where = kir_bin(b, KIR_OR, kir_bin(b, KIR_OR, where, x->near.out), x->far.out);
+    return kir_bin(b, KIR_AND, streams,
+                   equal(c, kir_bin(b, KIR_AND, where, imm(c, LINE - 1)), imm(c, 0)));
+}
+
+/* Lanes [from, to), which are whole tiles. */
+static void cross_lanes(tly_tiles *k, const tly_cross *x, tly_row at, kir_value from, kir_value to)
+{
+    tly_build *c = k->c;
+    kir_builder *b = c->b;
+    kir_value most = imm(c, most_rows(k)), each = is_lined(k) ? k->inner : imm(c, width(k));
+    kir_loop lane, part;
+    k->streams = lined(k, x, at.out);
+    kir_for(b, &lane, from, to, each, 0, NULL);
+    tly_row here = { kir_ptradd(b, at.in, mul(c, lane.i, k->in_lane)),
+                     kir_ptradd(b, at.out, mul(c, lane.i, k->out_lane)) };
+    kir_for(b, &part, x->first, x->end, most, 0, NULL);
+    cross_rows(k, x, here, part.i, tly_min(c, x->end, add(c, part.i, most)));
+    kir_for_end(b, &part, NULL);
+    kir_for_end(b, &lane, NULL);
+    k->streams = 0;
+}
+
+void tly_tiles_cross(tly_tiles *k, tly_cross *x, tly_row at, kir_value whole, kir_value whole_to)
+{
+    tly_build *c = k->c;
+    kir_builder *b = c->b;
+    kir_value zero = imm(c, 0), one = imm(c, 1);
+    kir_value unit = mul(c, x->line.size, x->rows.size);
+    kir_value units = mul(c, x->near.size, x->far.size);
+    /* The rows of a single unit can be cut anywhere. */
+    kir_value single = equal(c, units, is_lined(k) ? zero : one);
+    x->from = kir_bin(b, KIR_UDIV, add(c, whole, sub(c, unit, one)), unit);
+    x->from = kir_select(b, single, zero, x->from);
+    x->to = tly_max(c, x->from, kir_bin(b, KIR_UDIV, tly_max(c, whole_to, zero), unit));
+    x->to = kir_select(b, single, one, x->to);
+    x->first = kir_select(b, single, whole, zero);
+    kir_value rows = kir_select(b, single, sub(c, whole_to, whole), x->rows.size);
+    x->end = add(c, x->first, tly_round_down(c, tly_max(c, rows, zero), c->lanes));
+    x->lanes = is_lined(k) ? k->inner : tly_round_down(c, k->inner, width(k));
+    cross_lanes(k, x, at, zero, x->lanes);
+    if (c->plan->lines > 1) {
+        tly_tiles small = *k;
+        kir_value done = x->lanes;
+        small.parts /= (unsigned)c->plan->lines;
+        x->lanes = tly_round_down(c, k->inner, width(&small));
+        cross_lanes(&small, x, at, done, x->lanes);
+    }
+}
