@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The plan: every choice that a template is built with, made in one place from the problem and
- * the target's facts. The heuristics of kernels for CPUs live in plan.c; every number there
- * names its measurement. A plan prints itself, and single choices can be overridden by
+ * the target's facts. The heuristics of kernels for CPUs live in choose_*.c (choose.h); every
+ * number there names its measurement. A plan prints itself, and single choices can be overridden by
  * "key=value", for experiments; what is printed, given back, makes the same plan. What a template
  * can be built with is said beside it (templates/limits.h).
  */

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plans of reductions; see choose.h. */
+#include "choose.h"
+
+static int is_serial_row(const tly_problem *p)
+{
+    return p->form == TLY_REDUCED_ROWS && p->order == TALLY_ORDER_SERIAL;
+}
+
+/* No vectors of what lies apart. */
+static int32_t choose_reduce_lanes(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    int32_t lanes = p->in_step != 1 || is_serial_row(p) ? 1 : tly_choose_lanes(p, t, plan);
+    int few = plan->template_id == TLY_TEMPLATE_REDUCE_LANES && p->length > 0;
+    while (few && lanes > p->length)
+        lanes /= 2;
+    return lanes;
+}
+
+/* Enough to hide the latency of one, and no more than there are registers for: log_sum_exp of f32
+ * from L2, ns an element, 2, 4, 8 vectors taken at once: AVX-512 .47, .45, .63, AVX2 .66, .64, .88
+ * (Emerald Rapids, minima on a busy machine). Of short rows one, as rows stand side by side. */
+static int32_t choose_reduce_unroll(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    (void)plan;
+    if (is_serial_row(p) || (p->dense & TLY_REDUCED_SHORT))
+        return 1;
+    (void)t;
+    return tly_operator_find(p->op)->takes ? 4 : 8;
+}
+
+/* Short rows side by side, as many as lanes and as there are registers for. */
+static int32_t choose_reduce_rows(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    int32_t most = t->registers / 2;
+    int32_t rows = plan->lanes < most ? plan->lanes : most;
+    if (!(p->dense & TLY_REDUCED_SHORT) || plan->unroll > 1)
+        return 1;
+    return tly_operator_find(p->op)->parts > 1 && rows > 8 ? 8 : rows;
+}
+
+static int32_t choose_reduce_chunk(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    int lanes = plan->template_id == TLY_TEMPLATE_REDUCE_LANES;
+    int serial = lanes ? tly_reduces_plainly(p) : is_serial_row(p);
+    return serial ? 0 : tly_choose_chunk(p, t, plan);
+}
+
+/* Steps a pass. argmax of f32 by 4 and 8, ms, minima: 4096x4096, axis 0, AVX-512 2.54, 2.57, AVX2 7.9,
+ * 5.2; 2^20x8 AVX-512 1.64, 1.37, AVX2, whose registers do not hold the indices, 2.8, 3.2 (Emerald
+ * Rapids). */
+static int32_t choose_reduce_steps(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    const tly_operator *o = tly_operator_find(p->op);
+    int roomy = t->registers >= 32 || plan->template_id == TLY_TEMPLATE_REDUCE_LANES;
+    return o->parts > 1 && !(o->searches && roomy) ? 4 : 8;
+}
+
+/* A page of input or two, and 16 KiB of states, which stay in L1. 4096x4096, axis 0, of reading, by
+ * 1024 and 4096 lanes, AVX-512 and AVX2: sum of bf16 .75, .74 and .88, .88; max of f16 .80, .71 and .93,
+ * .83, of i8 .87, .78 and .96, .95. Sum of f32 on one and two threads, us: 2464, 1220 and 2510, 1389
+ * (Emerald Rapids). Where there are no chunks, tiles are what threads share. */
+static int32_t choose_reduce_tile(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    enum { LEAST = 1024, MOST = 4096 };
+    int32_t lanes = 16384 / (int32_t)tly_state_bytes(p);
+    (void)t;
+    (void)plan;
+    if (tly_reduces_plainly(p) || tally_dtype_bytes((tally_dtype)p->dtype) > 2)
+        return LEAST;
+    return lanes < LEAST ? LEAST : lanes > MOST ? MOST : lanes;
+}
+
+/* So many that states fill eight vectors and more, which hide the latency of one; many columns do. */
+static int32_t choose_reduce_block(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    (void)t;
+    if (p->dense & TLY_REDUCED_LONG)
+        return 1;
+    int32_t block = 8 * plan->lanes / (p->length > 1 ? p->length : 1);
+    return block > plan->lanes ? block : plan->lanes;
+}
+
+const tly_choice tly_choices_of_reduce_rows[] = {
+    { KEY(lanes), choose_reduce_lanes, 0 },
+    { KEY(unroll), choose_reduce_unroll, 0 },
+    { KEY(rows), choose_reduce_rows, 0 },
+    { KEY(chunk), choose_reduce_chunk, 0 },
+    /* Sums of f32, us, by 1, 2, 4, 8 KiB: rows of 1,024 1928, 1591, 1471, 1313, reading 1053; of bf16, rows
+     * of 4,096, by 4, 8, 12, 16, 32 KiB 1578, 1323, 1283, 1299, 1470; of f32, rows of 32, 64, 128, by 4 and
+     * 10 KiB 2141 and 1992, 2141 and 1847, 1696 and 1621 (Zen 5, minima on a busy machine). */
+    { KEY(prefetch), NULL, 10240 },
+    { KEY(split_bytes), NULL, 0 },
+    { 0, NULL, 0 },
+};
+
+const tly_choice tly_choices_of_reduce_lanes[] = {
+    { KEY(lanes), choose_reduce_lanes, 0 },
+    { KEY(rows), choose_reduce_steps, 0 },
+    { KEY(tile_lanes), choose_reduce_tile, 0 },
+    { KEY(chunk), choose_reduce_chunk, 0 },
+    { KEY(split_bytes), NULL, 0 },
+    { 0, NULL, 0 },
+};
+
+const tly_choice tly_choices_of_reduce_interleaved[] = {
+    { KEY(lanes), choose_reduce_lanes, 0 }, { KEY(rows), choose_reduce_steps, 0 },
+    { KEY(block), choose_reduce_block, 0 }, { KEY(chunk), choose_reduce_chunk, 0 },
+    { KEY(split_bytes), NULL, 0 },          { 0, NULL, 0 },
+};
