@@ -183,6 +183,14 @@ static int32_t apart_lanes(const shape *s, int32_t op)
     return -1;
 }
 
+static uint8_t several_at_once(int64_t length, uint8_t acc)
+{
+    const int64_t bytes = tly_multiply(length, (int64_t)tally_dtype_bytes((tally_dtype)acc));
+    return bytes <= TLY_REDUCED_BYTES       ? TLY_REDUCED_SHORT
+           : bytes <= TLY_REDUCED_MEDIUM_BYTES ? TLY_REDUCED_MEDIUM
+                                            : 0;
+}
+
 /* Lanes take several elements of the last dim at once, which therefore is not a short one. */
 static void put_last_first(shape *s)
 {
@@ -278,10 +286,8 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
         g->reduced[i] = s.reduced[i];
         g->steps *= s.reduced[i].size;
     }
-    if (lanes < 0 && g->length > 0 && g->steps == 1 && s.kept_count <= 1 && problem->in_step == 1 &&
-        tly_multiply(g->length, (int64_t)tally_dtype_bytes((tally_dtype)problem->acc)) <=
-            TLY_REDUCED_BYTES) {
-        problem->dense |= TLY_REDUCED_SHORT;
+    if (lanes < 0 && g->length > 0 && g->steps == 1 && s.kept_count <= 1 && problem->in_step == 1) {
+        problem->dense |= several_at_once(g->length, problem->acc);
     }
     if (full->op == TALLY_ARGMAX || full->op == TALLY_ARGMIN) {
         problem->dense |= g->length * g->steps <= INT32_MAX ? TLY_REDUCED_FEW : 0;

@@ -3,8 +3,8 @@
  * Which problems the open sizes of a word may make, found by trying: sizes for neighbours of one
  * kind, which merge, are one number, and only a few of them make a difference. A problem has a size
  * as a literal or as the side of a limit on which it lies (problem.c, problem_reduce.c), so every
- * number up to the largest limit is tried where the innermost dims and a scan's axis are, and 1, 2
- * and large ones elsewhere.
+ * number up to the largest limit is tried where the innermost dims and a scan's axis are, then powers of
+ * two of reduced ones, and 1, 2 and large ones elsewhere.
  */
 #include "variants.h"
 
@@ -103,6 +103,11 @@ static void try_group(search *s, int32_t g, int inner_is_one)
     }
     try_size(s, g, LARGE, 0);
     if (here->is_reduced) {
+        /* Medium rows have lengths of which the longest is four times the shortest. */
+        for (int64_t size = 2 * STEP_LIMIT; inner_is_one && size <= TLY_REDUCED_MEDIUM_BYTES;
+             size *= 2) {
+            try_size(s, g, size, 0);
+        }
         try_size(s, g, HUGE_SIZE, 0);
     }
 }

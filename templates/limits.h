@@ -120,6 +120,10 @@ unsigned tly_gpu_slot_bytes(const tly_problem *p);
 
 /* 1: vectors of elements can be loaded in part (reduce_limits.c). */
 int tly_is_masked(const tly_problem *p, const tly_target *t);
+/* The most bytes of accumulators of a row of those that can be dealt with several at once, and 0 of others;
+ * 1: they are (reduce_limits.c). */
+int32_t tly_reduced_bytes(const tly_problem *p);
+int tly_reduces_together(const tly_problem *p, const tly_target *t);
 
 /* 1: outputs side by side are the plain loop's, whose partial products leave no range that it does
  * not (reduce_limits.c). */

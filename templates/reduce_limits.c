@@ -41,6 +41,20 @@ int tly_is_masked(const tly_problem *p, const tly_target *t)
     return t->mask_bytes > 0 && (int)tally_dtype_bytes((tally_dtype)p->dtype) >= t->mask_bytes;
 }
 
+int32_t tly_reduced_bytes(const tly_problem *p)
+{
+    return p->form != TLY_REDUCED_ROWS     ? 0
+           : p->dense & TLY_REDUCED_SHORT  ? TLY_REDUCED_BYTES
+           : p->dense & TLY_REDUCED_MEDIUM ? TLY_REDUCED_MEDIUM_BYTES
+                                           : 0;
+}
+
+int tly_reduces_together(const tly_problem *p, const tly_target *t)
+{
+    int32_t bytes = tly_reduced_bytes(p);
+    return bytes == TLY_REDUCED_BYTES || (bytes > 0 && tly_is_masked(p, t));
+}
+
 static const char *rows_refuse(const tly_problem *p)
 {
     return p->form != TLY_REDUCED_ROWS ? "reduce_rows: no reduction along rows" : NULL;
@@ -73,10 +87,10 @@ static const char *rows_fault(const tly_problem *p, const tly_plan *plan)
     int serial = p->order == TALLY_ORDER_SERIAL;
     if (serial && (plan->lanes > 1 || plan->unroll > 1 || plan->chunk > 0))
         return "order=serial is one chain: lanes=1, unroll=1, chunk=0";
-    if (plan->rows > 1 && (!(p->dense & TLY_REDUCED_SHORT) || plan->unroll > 1))
+    if (plan->rows > 1 && (tly_reduced_bytes(p) == 0 || plan->unroll > 1))
         return "rows at once are short ones, of one vector each";
     int32_t bytes = (int32_t)tally_dtype_bytes((tally_dtype)p->acc);
-    if (plan->rows > 1 && plan->chunk > 0 && plan->chunk < TLY_REDUCED_BYTES / bytes)
+    if (plan->rows > 1 && plan->chunk > 0 && plan->chunk < tly_reduced_bytes(p) / bytes)
         return "rows at once are of one chunk";
     if (plan->rows > plan->lanes)
         return "as many rows at once as lanes, or fewer";

@@ -411,6 +411,34 @@ Test(plan, prints_what_the_template_reads)
     }
 }
 
+/* Medium rows stand side by side where vectors are loaded in part, and short ones everywhere. */
+Test(plan, rows_are_reduced_together)
+{
+    static const struct {
+        const char *word, *level;
+        int32_t rows, unroll;
+    } table[] = {
+        { "sum:f32:9x128:axes=1", "x86-64-v4", 16, 1 },
+        { "sum:f32:9x129:axes=1", "x86-64-v4", 16, 1 },
+        { "sum:f32:9x512:axes=1", "x86-64-v4", 16, 1 },
+        { "sum:f32:9x513:axes=1", "x86-64-v4", 1, 8 },
+        { "sum:f64:9x256:axes=1", "x86-64-v4", 8, 1 },
+        { "sum:f64:9x257:axes=1", "x86-64-v4", 1, 8 },
+        { "sum:f32:9x300:axes=1", "x86-64-v3", 8, 1 },
+        { "sum:f16:9x300:axes=1", "x86-64-v3", 1, 8 },
+        { "sum:f32:9x300:axes=1", "x86-64-v2", 1, 8 },
+        { "sum:f32:9x100:axes=1", "x86-64-v2", 4, 1 },
+        { "sum:f32:9x300:axes=1,order=serial", "x86-64-v4", 1, 1 },
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        tly_plan plan;
+        cr_assert_eq(plan_of(table[i].word, table[i].level, "", &plan, NULL), TALLY_OK);
+        cr_expect(plan.rows == table[i].rows && plan.unroll == table[i].unroll,
+                  "%s on %s: %d rows, %d vectors", table[i].word, table[i].level, plan.rows,
+                  plan.unroll);
+    }
+}
+
 /* What follows from a forced choice suits it. */
 Test(plan, choices_follow_what_is_forced)
 {
