@@ -186,9 +186,9 @@ static int32_t apart_lanes(const shape *s, int32_t op)
 static uint8_t several_at_once(int64_t length, uint8_t acc)
 {
     const int64_t bytes = tly_multiply(length, (int64_t)tally_dtype_bytes((tally_dtype)acc));
-    return bytes <= TLY_REDUCED_BYTES       ? TLY_REDUCED_SHORT
+    return bytes <= TLY_REDUCED_BYTES          ? TLY_REDUCED_SHORT
            : bytes <= TLY_REDUCED_MEDIUM_BYTES ? TLY_REDUCED_MEDIUM
-                                            : 0;
+                                               : 0;
 }
 
 /* Lanes take several elements of the last dim at once, which therefore is not a short one. */

@@ -170,7 +170,7 @@ static void make_args(tly_ready *r, const tly_problem *p, const tly_geometry *g,
                       const tly_launch *l, int64_t in_bytes, int64_t out_bytes, int far)
 {
     tly_args *args = &r->args;
-    tly_dim outer[TLY_DIMS];
+    tly_dim outer[TLY_DIMS] = { { 0, 0, 0 } };
     args->length = g->length;
     args->inner = g->inner;
     args->in.axis = g->in_axis * in_bytes;

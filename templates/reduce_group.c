@@ -37,7 +37,8 @@ static kir_value lifted(group *g, kir_value x, kir_value position)
 static unsigned closing(const group *g)
 {
     enum { CHAIN = 32 };
-    unsigned parts = g->r->c->lanes * g->r->c->acc_bytes * CHAIN / (unsigned)tly_reduced_bytes(g->r->c->p);
+    unsigned parts = g->r->c->lanes * g->r->c->acc_bytes * CHAIN /
+                     (unsigned)tly_reduced_bytes(g->r->c->p);
     return parts < 1 ? 1 : parts < g->rows ? parts : g->rows;
 }
 

@@ -125,7 +125,7 @@ void tly_spv_lower_addr(tly_spv_lowering *l, const kir_inst *inst, tly_spv_value
 /* In the buffer form, the low half of 64 bits is all there is to add. */
 void tly_spv_lower_ptradd(tly_spv_lowering *l, const kir_inst *inst, tly_spv_value *result)
 {
-    uint32_t words[TLY_SPV_PARTS];
+    uint32_t words[TLY_SPV_PARTS] = { 0 };
     kir_type type = tly_spv_operand_type(l, inst, 1);
     const tly_spv_value *bytes = tly_spv_bare(l, inst, 1);
     *result = *tly_spv_bare(l, inst, 0);
