@@ -67,9 +67,10 @@ typedef struct tly_gather {
 } tly_gather;
 /* Scratch for it; 0: the problem has no such rows. */
 int64_t tly_tiles_gather_bytes(const tly_tiles *k);
-/* A run whose row 0 is at `out`; rows [from, to) of it are wholly the task's. */
-tly_gather tly_tiles_gather(tly_tiles *k, kir_value out, kir_value run_size, kir_value run_out,
-                            kir_value from, kir_value to);
+/* Runs whose first row 0 is at `out`, `apart` bytes from one to the next; of their rows [from, to) are
+ * wholly the task's. */
+tly_gather tly_tiles_gather(tly_tiles *k, kir_value out, kir_value apart, kir_value run_size,
+                            kir_value run_out, kir_value from, kir_value to);
 /* tly_tiles_scan for a row of the run, by scratch where it is one of those. */
 void tly_tiles_gather_row(tly_tiles *k, const tly_gather *g, kir_value row, tly_row at,
                           kir_value lanes);

@@ -32,8 +32,8 @@ int64_t tly_tiles_gather_bytes(const tly_tiles *k)
     return k->out_way == TLY_ALONG_UP && block <= MOST_LINES ? block * LINE : 0;
 }
 
-tly_gather tly_tiles_gather(tly_tiles *k, kir_value out, kir_value run_size, kir_value run_out,
-                            kir_value from, kir_value to)
+tly_gather tly_tiles_gather(tly_tiles *k, kir_value out, kir_value apart, kir_value run_size,
+                            kir_value run_out, kir_value from, kir_value to)
 {
     tly_build *c = k->c;
     kir_builder *b = c->b;
@@ -43,6 +43,7 @@ tly_gather tly_tiles_gather(tly_tiles *k, kir_value out, kir_value run_size, kir
     kir_value rows = kir_bin(b, KIR_UDIV, line, bytes);
     kir_value where = kir_bin(b, KIR_OR, kir_bin(b, KIR_OR, kir_addr(b, out), lines),
                               mul(c, run_size, bytes));
+    where = kir_bin(b, KIR_OR, where, apart);
     kir_value fits = equal(c, kir_bin(b, KIR_AND, where, imm(c, LINE - 1)), zero);
     fits = kir_bin(b, KIR_AND, fits, equal(c, bytes, run_out));
     fits = kir_bin(b, KIR_AND, fits, equal(c, mul(c, rows, bytes), line));

@@ -185,8 +185,8 @@ static void scan_rows(tly_tiles *k, kir_value rank, kir_value blocks, kir_value 
     if (crosses(k))
         tly_tiles_cross(k, &a.cross, at, a.whole, a.whole_to);
     if (gathers)
-        gather = tly_tiles_gather(k, kir_ptradd(b, at.out, a.runs.out), a.run.size, a.run.out,
-                                  a.whole, a.whole_to);
+        gather = tly_tiles_gather(k, at.out, a.runs.out, a.run.size, a.run.out, a.whole,
+                                  a.whole_to);
     scan_block(k, &a, gathers ? &gather : NULL, at);
     kir_for_end(b, &g, NULL);
     if (k->far || gathers || crosses(k))

@@ -123,6 +123,22 @@ Test(views, parts_of_lines, .timeout = 280)
     tly_trials_close(&t);
 }
 
+/* Runs of such rows that begin within a line: the first is as far from one as the next, as the test
+ * puts the lowest element, which is the last run's, at a line. */
+Test(views, runs_within_lines, .timeout = 280)
+{
+    static const char *const words[] = {
+        "cumsum:f32:12x5x2x8:axis=1,in=1000x200x100x1,out=-88x16x8x1@968",
+        "cumsum:f32:10x5x4x4:axis=1,in=1000x200x50x1,out=-84x16x4x1@756",
+        "cumprod:f64:8x3x2x4:axis=1,in=1000x200x50x1,out=-28x8x4x1@196",
+        "cumsum:f16:10x3x4x8:axis=1,in=1000x200x50x1,out=-104x32x8x1@936",
+        "cumsum:f32:6x2x8x30:axis=2,in=2000x240x30x1,out=-488x8x1x16@2440",
+        "cummax:i8:10x5x8x8:axis=1,in=1000x200x25x1,out=-328x64x8x1@2952",
+    };
+    static const tly_data data[] = { TLY_DATA_BITS };
+    CHECK_WORDS(words, data, 91);
+}
+
 /* Rows in and columns out, and the other way round, around the sizes of tiles and lines. */
 Test(views, turned, .timeout = 280)
 {
