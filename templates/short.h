@@ -20,12 +20,13 @@ typedef struct tly_short {
     unsigned doublings; /* windows: of 1, 2, 4, ... elements, the last of a row or a vector */
     int chains;         /* rows are longer than a vector */
     int fixed;          /* each vector begins with a row */
-    int by_flags;       /* arithmetic's flags say what the main loop met */
-    int lows;           /* products that became subnormal are made once more, scaled */
-    int by_bits;        /* states are one value, of which masks make a choice bit by bit */
-    unsigned vectors;   /* a step: a line of output and more */
-    int64_t step;       /* elements of it */
-    kir_type bits;      /* a vector's lanes as integers; with `by_bits`, states are held so */
+    int by_rows;      /* a step is whole rows, so that it is known where its vectors lie in them */
+    int by_flags;     /* arithmetic's flags say what the main loop met */
+    int lows;         /* products that became subnormal are made once more, scaled */
+    int by_bits;      /* states are one value, of which masks make a choice bit by bit */
+    unsigned vectors; /* a step: a line of output and more */
+    int64_t step;     /* elements of it */
+    kir_type bits;    /* a vector's lanes as integers; with `by_bits`, states are held so */
     kir_value neutral;
     /* Fixed: i1s, lanes at least 2^k from their row's start. */
     kir_value borders[TLY_SHORT_BORDERS];
@@ -58,6 +59,8 @@ typedef struct tly_short_seen {
 void tly_short_borders(tly_short *s); /* at a kernel's start */
 int64_t tly_short_table_bytes(const tly_short *s);
 int64_t tly_short_pad_bytes(const tly_short *s);
+/* Elements of whole steps in `count`. */
+kir_value tly_short_steps(const tly_short *s, kir_value count);
 /* To be done before the loops over a piece: its last elements, that fill no step. */
 void tly_short_fill_pad(tly_short *s, const tly_short_piece *p);
 /* Returns what was asked for. */

@@ -69,9 +69,15 @@ static int is_even(const tly_short *s)
     return s->literal > 0 && entries(s) % s->literal == 0 && entries(s) % s->c->lanes == 0;
 }
 
+/* Rows of whole vectors, of which a step has a number, need none. */
+static int has_table(const tly_short *s)
+{
+    return !s->fixed && !(s->by_rows && s->literal % s->c->lanes == 0);
+}
+
 int64_t tly_short_table_bytes(const tly_short *s)
 {
-    return s->fixed
+    return !has_table(s)
                ? 0
                : (1 + has_fillers(s)) * (int64_t)border_count(s) * entries(s) * s->c->acc_bytes;
 }
@@ -123,10 +129,10 @@ void tly_short_borders(tly_short *s)
     length = kir_splat(b, length, c->lanes);
     for (unsigned rows = s->literal > 0 ? c->lanes / s->literal : 0; rows > 0; rows--)
         position = wrap(s, position, length);
-    if (!s->fixed) {
+    if (has_table(s))
         fill_table(s, position, length);
+    if (!s->fixed)
         return;
-    }
     if (c->t->mask_bytes == 1)
         position = kir_keep(b, position);
     for (unsigned k = 0; k < border_count(s); k++)
@@ -145,14 +151,25 @@ static kir_value near_border(tly_short *s, kir_value t)
     return kir_select(c->b, far, lanes, t);
 }
 
-/* v where border k is open at position `t` of the stream and those after it, else `other`. */
-static kir_value within(tly_short *s, kir_value v, unsigned k, kir_value t, kir_value other)
+/* Where a vector lies. */
+typedef struct place {
+    int alone;     /* in a row by itself */
+    int is_first;  /* it is the start of a row of several vectors: before it are neutral ones */
+    int64_t first; /* position of its first lane in the row, where all lanes are the row's; or 0 */
+    kir_value t;   /* position in the stream */
+    int scaled;    /* its results are */
+} place;
+
+/* v where border k is open, else `other`. */
+static kir_value within(tly_short *s, kir_value v, unsigned k, const place *p, kir_value other)
 {
     tly_build *c = s->c;
     kir_builder *b = c->b;
+    if (p->alone || p->is_first || p->first >= reach(s, k))
+        return v;
     if (s->fixed)
         return kir_select(b, s->borders[k], v, other);
-    kir_value at = tly_at(c, s->table, near_border(s, t), c->acc_bytes), fill;
+    kir_value at = tly_at(c, s->table, near_border(s, p->t), c->acc_bytes), fill;
     kir_value open = kir_load(b, s->bits, at, table_at(s, k), c->acc_bytes);
     if (!s->by_bits)
         return kir_select(b, kir_cmp(b, KIR_NE, open, kir_const(b, s->bits, 0)), v, other);
@@ -165,14 +182,6 @@ static kir_value within(tly_short *s, kir_value v, unsigned k, kir_value t, kir_
 }
 
 /* ---- a vector ---- */
-
-/* Where a vector lies: at position `t` of a stream, or in a row by itself, whose first vector has
- * neutral ones before it. */
-typedef struct place {
-    int alone, is_first;
-    kir_value t;
-    int scaled; /* its results are */
-} place;
 
 static kir_value shift(tly_short *s, kir_value before, kir_value v, unsigned by)
 {
@@ -189,7 +198,7 @@ static kir_value windows(tly_short *s, kir_value x, kir_value *before, const pla
     for (unsigned k = 0; k < s->doublings; k++) {
         kir_value v = shift(s, before[k], x, 1u << k);
         before[k] = x;
-        x = combine(s, p->alone ? v : within(s, v, k, p->t, s->neutral), x);
+        x = combine(s, within(s, v, k, p, s->neutral), x);
     }
     return x;
 }
@@ -203,11 +212,9 @@ static kir_value one(tly_short *s, const place *p, kir_value plain)
 /* Results of windows w, where `before` are those of the vector before. */
 static kir_value results(tly_short *s, kir_value w, kir_value before, const place *p)
 {
-    if (!s->chains || (p->alone && p->is_first))
-        return w;
-    if (!p->alone)
-        before = within(s, before, border_count(s) - 1, p->t, one(s, p, s->neutral));
-    return combine(s, before, w);
+    if (!s->chains || p->is_first)
+        return p->scaled ? combine(s, tly_short_scaled_one(s), w) : w;
+    return combine(s, within(s, before, border_count(s) - 1, p, one(s, p, s->neutral)), w);
 }
 
 /* Those as they are shown. */
@@ -216,11 +223,11 @@ static kir_value shown(tly_short *s, kir_value y, kir_value before, const place 
     tly_build *c = s->c;
     if (c->p->exclusive) {
         kir_value first = one(s, p, as_bits(s, tly_start(c, c->vec)));
-        y = shift(s, p->alone && p->is_first ? first : before, y, 1);
+        y = shift(s, p->is_first ? first : before, y, 1);
         if (tly_start(c, c->vec) !=
             tly_neutral(c, c->vec)) /* it takes part: of -0.0 it makes 0.0 */
             y = combine(s, first, y);
-        y = p->alone ? y : within(s, y, 0, p->t, first);
+        y = within(s, y, 0, p, first);
     }
     return tly_project(c, as_values(s, y));
 }
@@ -228,7 +235,7 @@ static kir_value shown(tly_short *s, kir_value y, kir_value before, const place 
 kir_value tly_short_scan_alone(tly_short *s, kir_value x, int is_first, kir_value *before,
                                kir_value *y)
 {
-    const place p = { !s->fixed, is_first, 0, 0 };
+    const place p = { .alone = !s->fixed, .is_first = !s->fixed && is_first };
     if (is_first)
         for (unsigned k = 0; k <= s->doublings; k++)
             before[k] = s->neutral;
@@ -251,13 +258,21 @@ int64_t tly_short_pad_bytes(const tly_short *s)
     return s->step * s->c->in_bytes;
 }
 
+kir_value tly_short_steps(const tly_short *s, kir_value count)
+{
+    tly_build *c = s->c;
+    if ((s->step & (s->step - 1)) == 0)
+        return tly_round_down(c, count, s->step);
+    return mul(c, kir_bin(c->b, KIR_UDIV, count, imm(c, s->step)), imm(c, s->step));
+}
+
 void tly_short_fill_pad(tly_short *s, const tly_short_piece *p)
 {
     tly_build *c = s->c;
     kir_builder *b = c->b;
     tally_dtype dtype = (tally_dtype)c->p->dtype;
     int64_t size = element_bytes(s), lowest = size < 0 ? (s->step - 1) * size : 0;
-    kir_value whole = tly_round_down(c, p->count, s->step);
+    kir_value whole = tly_short_steps(s, p->count);
     kir_type t = tly_storage(dtype, c->lanes);
     kir_loop l;
     for (int64_t i = 0; i < s->step; i += c->lanes)
@@ -302,11 +317,25 @@ static kir_value next_position(tly_short *s, kir_value t)
 {
     tly_build *c = s->c;
     kir_value period = is_even(s) ? imm(c, entries(s)) : s->length;
-    if (s->fixed)
+    if (s->fixed || s->by_rows)
         return t;
     t = add(c, t, imm(c, c->lanes));
     kir_value wrapped = sub(c, t, period);
     return kir_select(c->b, less(c, wrapped, imm(c, 0)), t, wrapped);
+}
+
+/* Of a step's k-th vector, where `t` is the stream's position. */
+static place place_of(tly_short *s, unsigned k, kir_value t, tly_short_what what)
+{
+    int64_t lanes = s->c->lanes;
+    place p = { .t = t, .scaled = what == TLY_SHORT_SCALED };
+    if (!s->by_rows)
+        return p;
+    int64_t from = k * lanes % s->literal;
+    p.is_first = from == 0;
+    p.first = from + lanes <= s->literal ? from : 0;
+    p.t = imm(s->c, k * lanes % entries(s));
+    return p;
 }
 
 static tly_short_seen see_none(tly_short *s, tly_short_what what)
@@ -370,14 +399,16 @@ tly_short_seen tly_short_scan(tly_short *s, const tly_short_piece *p, tly_short_
     kir_loop l;
     for (unsigned k = 0; k <= s->doublings; k++)
         h.before[k] = s->neutral;
-    kir_value whole = tly_round_down(c, p->count, s->step);
+    kir_value whole = tly_short_steps(s, p->count);
     unsigned n = stream_values(s, &h, v, 1);
     kir_for(b, &l, imm(c, 0), p->count, imm(c, s->step), n, v);
     stream_values(s, &h, l.carried, 0);
     kir_value from = tly_at(c, p->in, l.i, element_bytes(s));
     kir_value there = kir_select(b, less(c, l.i, whole), from, s->pad);
     for (unsigned k = 0; k < s->vectors; k++) {
-        const place at = { .t = h.t, .scaled = what == TLY_SHORT_SCALED };
+        const place at = place_of(s, k, h.t, what);
+        for (unsigned i = 0; at.is_first && i < s->doublings; i++)
+            h.before[i] = s->neutral;
         kir_value x = tly_load_vector(
             c, kir_ptradd(b, there, imm(c, k * c->lanes * element_bytes(s))));
         kir_value last = h.before[s->doublings];

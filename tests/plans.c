@@ -121,6 +121,8 @@ void tly_plan_draw(tly_random *r, tally_context *context, const tally_device *de
     if (kind < 2) {
         if (print_plan(context, device, d, "", &printed) == 0)
             tly_random_plan(r, printed.bytes, plan, capacity);
+        if (strstr(plan, "template=copy") != NULL) /* which is no scan */
+            *plan = 0;
     } else if (kind < (on_cpu ? 3 : 5)) {
         snprintf(plan, capacity, "%s", draw_forced(r, device, d->op));
     }
