@@ -151,10 +151,12 @@ static void set_rows(shape *s, int64_t unit, tly_problem *p, tly_geometry *g)
     }
     p->dense = p->in_step == p->out_step && size_of(p->out_step) == 1 &&
                (s->count == 0 || (s->count == 1 && continues(&s->dims[0], &s->axis)));
-    if (unit == 1 && s->axis.size <= TLY_SHORT_ROW && (p->dense || s->count > 0)) {
+    int serial = p->order == TALLY_ORDER_SERIAL;
+    int is_short = s->axis.size <= TLY_SHORT_ROW ||
+                   (p->dense && s->axis.size == TLY_EVEN_ROW && !serial);
+    if (unit == 1 && is_short && (p->dense || s->count > 0)) {
         p->length = p->dense ? (uint8_t)s->axis.size : tly_power_within(s->axis.size);
-    } else if (p->dense && unit == 1 && s->axis.size <= TLY_MEDIUM_ROW &&
-               s->axis.size % TLY_EVEN_ROW != 0 && p->order != TALLY_ORDER_SERIAL) {
+    } else if (p->dense && unit == 1 && s->axis.size <= TLY_MEDIUM_ROW && !serial) {
         p->dense = TLY_DENSE_MEDIUM;
     }
     g->inner = 1;

@@ -40,7 +40,7 @@ static inline int tly_reduces(int form)
 }
 
 /* Whether row r + 1 starts where row r ends, in both tensors; MEDIUM: and they have, one scan each,
- * more than TLY_SHORT_ROW elements and up to TLY_MEDIUM_ROW, no multiple of TLY_EVEN_ROW. */
+ * more than TLY_SHORT_ROW elements and up to TLY_MEDIUM_ROW, but TLY_EVEN_ROW. */
 typedef enum tly_dense { TLY_DENSE_NOT = 0, TLY_DENSE = 1, TLY_DENSE_MEDIUM = 2 } tly_dense;
 
 /* How axis and lanes lie. Packed columns: as one block in both tensors, which the scan runs through
@@ -82,13 +82,12 @@ enum {
 /* A step that is no literal of the kernel but a launch argument. */
 #define TLY_ANY_STEP 127
 
-/* Rows up to this many elements have their length as a literal. */
+/* Rows up to this many elements have their length as a literal, and dense ones of TLY_EVEN_ROW. */
 #define TLY_SHORT_ROW 64
-
-/* Dense ones up to this many have kernels of their own, for all lengths but multiples of
- * TLY_EVEN_ROW, which long rows' kernels take in whole steps. */
-#define TLY_MEDIUM_ROW 255
 #define TLY_EVEN_ROW 128
+
+/* Other dense ones up to this many have a kernel for all lengths. */
+#define TLY_MEDIUM_ROW 255
 
 /* Largest unit: from 16 lanes on, columns fill a vector. */
 #define TLY_MAX_UNIT 15
@@ -99,20 +98,21 @@ enum { TLY_NARROW_MOST = 1024, TLY_NARROW_NEAR = 2048, TLY_NARROW_BYTES = 512 };
 
 /* No padding, compared and hashed as bytes; zero first, then fill. */
 typedef struct tly_problem {
-    uint8_t op;         /* tally_op */
-    uint8_t dtype;      /* tally_dtype of the input */
-    uint8_t out_dtype;  /* of the output */
-    uint8_t acc;        /* of the accumulator, resolved: never TALLY_DTYPE_NONE; of what compares,
+    uint8_t op;        /* tally_op */
+    uint8_t dtype;     /* tally_dtype of the input */
+    uint8_t out_dtype; /* of the output */
+    uint8_t acc;       /* of the accumulator, resolved: never TALLY_DTYPE_NONE; of what compares,
                            integers that order as elements do (problem.c, problem_reduce.c) */
-    uint8_t order;      /* tally_order */
-    uint8_t exclusive;  /* 0 or 1 */
-    uint8_t form;       /* tly_form */
-    uint8_t dense;      /* TLY_ROWS: tly_dense; TLY_COLUMNS, TLY_TRANSPOSED: tly_packed; reductions:
+    uint8_t order;     /* tally_order */
+    uint8_t exclusive; /* 0 or 1 */
+    uint8_t form;      /* tly_form */
+    uint8_t dense;     /* TLY_ROWS: tly_dense; TLY_COLUMNS, TLY_TRANSPOSED: tly_packed; reductions:
                            TLY_REDUCED_... */
-    int8_t in_step;     /* elements: -2 to 2 or TLY_ANY_STEP */
-    int8_t out_step;    /* elements: -1, 1 or TLY_ANY_STEP; -1 in TLY_ROWS only */
-    uint8_t unit;       /* TLY_ROWS: 1 to TLY_MAX_UNIT; else 1 */
-    uint8_t length;     /* TLY_ROWS, unit 1: stream elements a row up to TLY_SHORT_ROW if dense;
+    int8_t in_step;    /* elements: -2 to 2 or TLY_ANY_STEP */
+    int8_t out_step;   /* elements: -1, 1 or TLY_ANY_STEP; -1 in TLY_ROWS only */
+    uint8_t unit;      /* TLY_ROWS: 1 to TLY_MAX_UNIT; else 1 */
+    uint8_t
+        length; /* TLY_ROWS, unit 1: stream elements a row up to TLY_SHORT_ROW if dense, TLY_EVEN_ROW;
                            packed columns: lanes up to TLY_NARROW_BYTES; several rows up to
                            TLY_SHORT_ROW that are not dense, up to TLY_MAX_UNIT lanes else, and up
                            to 31 steps of transposed views: the largest power of two within, up to

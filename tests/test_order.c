@@ -107,6 +107,25 @@ Test(order, line_5_4_range_examples, .timeout = 240)
         { "cumprod:f32", 4, "", "-1e-30 -1e-30 inf 2", "~-1e-30 0 nan nan", "1" });
 }
 
+/* In the order of memory they overflow. */
+Test(order, line_5_4_sums_backwards)
+{
+    static const tly_case cases[] = {
+        { "sum:f32:3x2:axes=0,in=-2x1@4", "3e38 1 3e38 1 -3e38 1", "~3e38 3" },
+        { "sum:f32:3:axes=0,in=-1@2", "3e38 3e38 -3e38", "~3e38" },
+        { "sum:f64:2x2x2:axes=0+1,in=-4x-2x1@6", "1.7e308 1 1.7e308 1 1 1 -1.7e308 1",
+          "~1.7e308 4" },
+        { "mean:f32:4x1x2:axes=0,in=-2x2x1@6", "3e38 2 3e38 2 -1e38 2 -3e38 2", "~5e37 2" },
+        { "sum:f32:3x2:axes=0,in=-2x1@4", "3e38 1 3e38 1 -inf 1", "-inf 3" },
+    };
+    tly_trials t;
+    char why[512];
+    tly_trials_open(&t);
+    for (size_t k = 0; k < COUNT(cases); k++)
+        cr_expect(tly_case_run(&t.levels, &cases[k], why, sizeof why) == 0, "%s", why);
+    tly_trials_close(&t);
+}
+
 Test(order, line_5_4_range, .timeout = 300)
 {
     static const tly_data data[] = { TLY_DATA_RANGE, TLY_DATA_GROW, TLY_DATA_DECAY, TLY_DATA_ZEROS,

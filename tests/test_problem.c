@@ -35,7 +35,9 @@ Test(problem, forms)
         { "cumsum:f32:10x32:axis=1", TLY_ROWS, 1, 1, 1, 1, 32, 1, 10 },
         { "cumsum:f32:10x64:axis=1", TLY_ROWS, 1, 1, 1, 1, 64, 1, 10 },
         { "cumsum:f32:10x65:axis=1", TLY_ROWS, 1, 1, 1, 2, 0, 1, 10 },
-        { "cumsum:f32:10x128:axis=1", TLY_ROWS, 1, 1, 1, 1, 0, 1, 10 },
+        { "cumsum:f32:10x128:axis=1", TLY_ROWS, 1, 1, 1, 1, 128, 1, 10 },
+        { "cumsum:f32:10x128:axis=1,order=serial", TLY_ROWS, 1, 1, 1, 1, 0, 1, 10 },
+        { "cumsum:f32:10x128:axis=1,in=129x1", TLY_ROWS, 1, 1, 1, 0, 0, 1, 10 },
         { "cumsum:f32:10x255:axis=1,reverse", TLY_ROWS, -1, -1, 1, 2, 0, 1, 10 },
         { "cumsum:f32:10x257:axis=1", TLY_ROWS, 1, 1, 1, 1, 0, 1, 10 },
         { "cumsum:f32:65:axis=0,order=serial", TLY_ROWS, 1, 1, 1, 1, 0, 1, 1 },
@@ -457,9 +459,10 @@ static void check_literals(const tly_problem *p, const tly_geometry *g)
     cr_expect(p->unit >= 1 && p->unit <= TLY_MAX_UNIT && g->length % p->unit == 0);
     cr_expect(p->unit == 1 || (in == out && (in == 1 || in == -1)));
     if (rows) {
-        int is_short = p->unit == 1 && g->length <= TLY_SHORT_ROW;
-        int is_medium = p->dense && p->unit == 1 && !is_short && g->length <= TLY_MEDIUM_ROW &&
-                        g->length % TLY_EVEN_ROW != 0 && p->order != TALLY_ORDER_SERIAL;
+        int streams = p->dense && p->unit == 1 && p->order != TALLY_ORDER_SERIAL;
+        int is_short = p->unit == 1 &&
+                       (g->length <= TLY_SHORT_ROW || (streams && g->length == TLY_EVEN_ROW));
+        int is_medium = streams && !is_short && g->length <= TLY_MEDIUM_ROW;
         int64_t known = p->dense ? g->length : g->rows > 1 ? power_within(g->length) : 0;
         cr_expect_eq(p->length, is_short ? known : 0);
         cr_expect_eq(p->dense == TLY_DENSE_MEDIUM, is_medium);

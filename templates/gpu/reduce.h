@@ -23,7 +23,7 @@ typedef struct tly_gpu_reduce {
 
 /* ---- reduce_span.c ---- */
 
-/* What the block tells; `watched`: order is not the plain loop's. */
+/* What the block tells; `watched`: an output is more than one invocation's. */
 tly_gpu_reduce tly_gpu_reduce_begin(tly_gpu *g, int watched);
 
 /* Elements [from, from + part) of `steps` steps from `step` on, all words; row.in is the address of

@@ -121,7 +121,7 @@ static void sums_of(tly_gpu_reduce *r, const tly_gpu_span *s, tly_team *t, kir_v
     kir_branch fine;
     kir_value parts[TLY_GPU_MOST_ELEMENTS], finite[TLY_GPU_MOST_ELEMENTS], all = 0;
     unsigned n = r->g->lanes;
-    walk(r, &plain, s, t, state);
+    walk(r, r->is_free ? &plain : &in_order, s, t, state);
     for (unsigned i = 0; i < n; i++) {
         finite[i] = tly_reduce_finite(c, state[i]);
         all = i > 0 ? kir_bin(b, KIR_AND, all, finite[i]) : finite[i];

@@ -12,10 +12,13 @@ tly_gpu_reduce tly_gpu_reduce_begin(tly_gpu *g, int watched)
     const tly_operator *o = tly_operator_find(g->c.p->op);
     int floating = tly_class_of((tally_dtype)g->c.p->acc) == TLY_FLOATING;
     int leaves = floating && o->watch != TLY_WATCH_NONE;
+    int serial = g->c.p->order == TALLY_ORDER_SERIAL;
+    /* What is added comes in the order of memory, whichever way the descriptor goes through it. */
+    int adds = o->watch == TLY_WATCH_SUMS && tly_range_sides(g->c.p) > 0 && !serial;
     tly_gpu_reduce r = {
         .g = g,
-        .watch = watched && leaves ? (tly_watch)o->watch : TLY_WATCH_NONE,
-        .is_free = g->c.p->order != TALLY_ORDER_SERIAL && (watched || !leaves),
+        .watch = leaves && (watched || adds) ? (tly_watch)o->watch : TLY_WATCH_NONE,
+        .is_free = !serial && (watched || !leaves),
         .indexed = tly_has_index(g->c.p),
         .rank = (unsigned)g->plan->steps_rank,
         .steps = kir_get(b, KIR_ARG_STEPS),
