@@ -98,25 +98,25 @@ enum { TLY_NARROW_MOST = 1024, TLY_NARROW_NEAR = 2048, TLY_NARROW_BYTES = 512 };
 
 /* No padding, compared and hashed as bytes; zero first, then fill. */
 typedef struct tly_problem {
-    uint8_t op;        /* tally_op */
-    uint8_t dtype;     /* tally_dtype of the input */
-    uint8_t out_dtype; /* of the output */
-    uint8_t acc;       /* of the accumulator, resolved: never TALLY_DTYPE_NONE; of what compares,
+    uint8_t op;         /* tally_op */
+    uint8_t dtype;      /* tally_dtype of the input */
+    uint8_t out_dtype;  /* of the output */
+    uint8_t acc;        /* of the accumulator, resolved: never TALLY_DTYPE_NONE; of what compares,
                            integers that order as elements do (problem.c, problem_reduce.c) */
-    uint8_t order;     /* tally_order */
-    uint8_t exclusive; /* 0 or 1 */
-    uint8_t form;      /* tly_form */
-    uint8_t dense;     /* TLY_ROWS: tly_dense; TLY_COLUMNS, TLY_TRANSPOSED: tly_packed; reductions:
+    uint8_t order;      /* tally_order */
+    uint8_t exclusive;  /* 0 or 1 */
+    uint8_t form;       /* tly_form */
+    uint8_t dense;      /* TLY_ROWS: tly_dense; TLY_COLUMNS, TLY_TRANSPOSED: tly_packed; reductions:
                            TLY_REDUCED_... */
-    int8_t in_step;    /* elements: -2 to 2 or TLY_ANY_STEP */
-    int8_t out_step;   /* elements: -1, 1 or TLY_ANY_STEP; -1 in TLY_ROWS only */
-    uint8_t unit;      /* TLY_ROWS: 1 to TLY_MAX_UNIT; else 1 */
-    uint8_t
-        length; /* TLY_ROWS, unit 1: stream elements a row up to TLY_SHORT_ROW if dense, TLY_EVEN_ROW;
-                           packed columns: lanes up to TLY_NARROW_BYTES; several rows up to
-                           TLY_SHORT_ROW that are not dense, up to TLY_MAX_UNIT lanes else, and up
-                           to 31 steps of transposed views: the largest power of two within, up to
-                           16; of reduced lanes below 16 the same; else 0 (a launch argument) */
+    int8_t in_step;     /* elements: -2 to 2 or TLY_ANY_STEP */
+    int8_t out_step;    /* elements: -1, 1 or TLY_ANY_STEP; -1 in TLY_ROWS only */
+    uint8_t unit;       /* TLY_ROWS: 1 to TLY_MAX_UNIT; else 1 */
+    uint8_t length;     /* TLY_ROWS, unit 1: stream elements a row up to TLY_SHORT_ROW if dense, and
+                           TLY_EVEN_ROW in any order but the plain loop's; packed columns: lanes
+                           up to TLY_NARROW_BYTES; several rows up to TLY_SHORT_ROW that are not
+                           dense, up to TLY_MAX_UNIT lanes else, and up to 31 steps of transposed
+                           views: the largest power of two within, up to 16; of reduced lanes
+                           below 16 the same; else 0 (a launch argument) */
     uint8_t nan_ignore; /* 1: comparisons pass over NaN */
     uint8_t last;       /* 1: of equals the last one's index */
     uint8_t unused[2];  /* 0 */
