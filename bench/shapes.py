@@ -119,8 +119,10 @@ def measure(made):
                 if op not in REDUCTIONS and sweep not in SCANNED:
                     continue
                 points = {point["length"]: point for point in kept.get((op, dtype, sweep), [])}
+                most = options.elements // (STEPS if sweep == "both" else 1)
                 for members in groups.values():
-                    if made.pieces.skips(points.keys() >= set(members)):
+                    members = [length for length in members if length <= most]
+                    if not members or made.pieces.skips(points.keys() >= set(members)):
                         continue
                     part.progress(f"{op} {dtype}, {sweep}: {members[0]} to {members[-1]}")
                     held = [case_of(sweep, op, dtype, options.elements, length)
