@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What many entries have in common; see squeeze_write.h. As Zstandard's trainer does it (after "Effective construction of
- * relative Lempel-Ziv dictionaries", 2016): of each stretch of all entries the segment whose parts of eight
- * bytes are in most of them, but for parts that are in the dictionary already.
+ * What many entries have in common; see squeeze_write.h. As Zstandard's trainer does it (after
+ * "Effective construction of relative Lempel-Ziv dictionaries", 2016): of each stretch of all
+ * entries the segment whose parts of eight bytes are in most of them, but for parts that are in the
+ * dictionary already.
  */
 #include "squeeze_write.h"
 

@@ -14,7 +14,8 @@ static size_t left(const source *s)
     return (size_t)(s->end - s->at);
 }
 
-/* A field and the bytes behind it that belong to it; more than there can be where they end too early. */
+/* A field and the bytes behind it that belong to it; more than there can be where they end too
+ * early. */
 static size_t length(source *s, unsigned field, unsigned full)
 {
     size_t sum = field;
@@ -27,7 +28,8 @@ static size_t length(source *s, unsigned field, unsigned full)
     return sum;
 }
 
-/* Fifteen bits, and seven or eight more where the first is set; 0, which none is, where they end too early. */
+/* Fifteen bits, and seven or eight more where the first is set; 0, which none is, where they end
+ * too early. */
 static size_t distance(source *s)
 {
     if (left(s) < 2) {

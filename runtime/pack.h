@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packs: many entries of the disk cache in one file that is only read, made while Tally is built
- * or by `tally compile`. docs/cache.md has the layout. Entries are squeezed (squeeze.h), those of a device by one
- * dictionary. A pack is trusted as the cache's folder is, and its entries are judged as those there are: whatever
- * damage did to slots, dictionaries or squeezed bytes, an entry's own checksum finds.
+ * Packs: many entries of the disk cache in one file that is only read, made while Tally is built or
+ * by `tally compile`. docs/cache.md has the layout. Entries are squeezed (squeeze.h), those of a
+ * device by one dictionary. A pack is trusted as the cache's folder is, and its entries are judged
+ * as those there are: whatever damage did to slots, dictionaries or squeezed bytes, an entry's own
+ * checksum finds.
  */
 #ifndef TLY_PACK_H
 #define TLY_PACK_H
@@ -70,12 +71,12 @@ void tly_pack_close(tly_pack *pack);
 /* The bytes of the entry with this hash from malloc, or NULL. Thread-safe. */
 void *tly_pack_read(tly_pack *pack, uint64_t hash, size_t *count);
 
-/* The slot at `place`, below pack->slots, and the entry's bytes from malloc; NULL and slot->squeezed.count 0: it
- * is free; NULL with a count: what it says is not there. */
+/* The slot at `place`, below pack->slots, and the entry's bytes from malloc; NULL and
+ * slot->squeezed.count 0: it is free; NULL with a count: what it says is not there. */
 void *tly_pack_at(tly_pack *pack, uint64_t place, tly_pack_slot *slot);
 
-/* pack_write.c: the bytes of a pack of these entries, from malloc; NULL without memory or above 4 GiB. Their
- * order does not matter, and of several with one hash the first is taken. */
+/* pack_write.c: the bytes of a pack of these entries, from malloc; NULL without memory or above 4
+ * GiB. Their order does not matter, and of several with one hash the first is taken. */
 void *tly_pack_write(const tly_packed_entry *entries, size_t entry_count, size_t *count);
 
 #endif

@@ -211,13 +211,14 @@ static int packed_block(const shape *s, const tly_dim *lane, int64_t most)
 
 /* So many lanes are one stream at most. Of longer rows the results before leave the first cache; rows
  * of whole lines do as well one by one then. Of a copy, as one stream and row by row: f64 of 1024
- * columns in L2 .50, .98, past the cache .76, .95; f32 of 1024 .85, .91 and .83, .92, AVX2 .90, .89 and
- * .85, .96; of 512 .94, .90 and .85, .92 (Emerald Rapids). */
+ * columns in L2 .50, .98, past the cache .76, .95; f32 of 1024 .85, .91 and .83, .92, AVX2 .90, .89
+ * and .85, .96; of 512 .94, .90 and .85, .92 (Emerald Rapids), .63, .66 and .87, .84, f16 past the
+ * cache .92, .97 (Zen 5), and middle axes of 512 are four slices side by side then. */
 static int64_t most_narrow(const tly_dim *lane, const tly_problem *p)
 {
     int64_t bytes = lane->size * (int64_t)tally_dtype_bytes((tally_dtype)p->out_dtype);
     int64_t near = TLY_NARROW_NEAR / (int64_t)tally_dtype_bytes((tally_dtype)p->acc);
-    return bytes % LINE == 0 && near < TLY_NARROW_MOST ? near : TLY_NARROW_MOST;
+    return bytes % LINE == 0 && near - 1 < TLY_NARROW_MOST ? near - 1 : TLY_NARROW_MOST;
 }
 
 static void set_packed(int direction, int64_t lanes, tly_problem *p)

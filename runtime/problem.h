@@ -60,10 +60,12 @@ typedef enum tly_packed {
 } tly_packed;
 
 /* Reductions, as bits: rows that are dealt with several at once, from 1 up to TLY_REDUCED_BYTES of
- * accumulators of one step each, along one dim; or, medium ones, up to TLY_REDUCED_MEDIUM_BYTES where
- * vectors are loaded in part; of indices: elements can be counted in 32 bits; of lanes: fewer than TLY_REDUCED_FEW_LANES and more than one, steps of the axis one behind the other,
- * TLY_REDUCED_BLOCK of their elements or more, in any order; or, of products of floats, that many up to
- * TLY_REDUCED_LONG_LANES, neighbours, and TLY_REDUCED_LONG_STEPS or more along the last dim. */
+ * accumulators of one step each, along one dim; or, medium ones, up to TLY_REDUCED_MEDIUM_BYTES
+ * where vectors are loaded in part; of indices: elements can be counted in 32 bits; of lanes: fewer
+ * than TLY_REDUCED_FEW_LANES and more than one, steps of the axis one behind the other,
+ * TLY_REDUCED_BLOCK of their elements or more, in any order; or, of products of floats, that many
+ * up to TLY_REDUCED_LONG_LANES, neighbours, and TLY_REDUCED_LONG_STEPS or more along the last
+ * dim. */
 enum {
     TLY_REDUCED_SHORT = 1,
     TLY_REDUCED_FEW = 2,
@@ -93,7 +95,7 @@ enum {
 #define TLY_MAX_UNIT 15
 
 /* Packed columns are known as such up to TLY_NARROW_MOST lanes, where rows are whole lines of output
- * up to TLY_NARROW_NEAR bytes of accumulators; up to TLY_NARROW_BYTES their number is a literal. */
+ * below TLY_NARROW_NEAR bytes of accumulators; up to TLY_NARROW_BYTES their number is a literal. */
 enum { TLY_NARROW_MOST = 1024, TLY_NARROW_NEAR = 2048, TLY_NARROW_BYTES = 512 };
 
 /* No padding, compared and hashed as bytes; zero first, then fill. */

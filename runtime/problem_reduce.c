@@ -159,11 +159,11 @@ static int32_t lanes_of(const shape *s)
     return nearest;
 }
 
-/* The kept dim whose elements lie one behind the other, each a short step of several; or -1. As lanes
- * they go one by one. f32 of 64x...xL, axes 0 and 2, in cache, ns an element by rows and by lanes,
- * AVX-512: sums of L = 2 6.3, .30, of 4 1.57, .42, of 7 .85, .58, of 9 .40, .87; max of 2 1.8, 1.1, of 3
- * 2.1, 1.2; argmax of 2 4.2, 2.2, of 3 2.7, 2.3, of 9 .66, 1.6; log_sum_exp of 2 10.5, 5.8, of 3 4.0, 5.7
- * (Emerald Rapids, minima). */
+/* The kept dim whose elements lie one behind the other, each a short step of several; or -1. As
+ * lanes they go one by one. f32 of 64x...xL, axes 0 and 2, in cache, ns an element by rows and by
+ * lanes, AVX-512: sums of L = 2 6.3, .30, of 4 1.57, .42, of 7 .85, .58, of 9 .40, .87; max of 2
+ * 1.8, 1.1, of 3 2.1, 1.2; argmax of 2 4.2, 2.2, of 3 2.7, 2.3, of 9 .66, 1.6; log_sum_exp of 2
+ * 10.5, 5.8, of 3 4.0, 5.7 (Emerald Rapids, minima). */
 static int32_t apart_lanes(const shape *s, int32_t op)
 {
     const int compares = op == TALLY_MAX || op == TALLY_MIN || s->ordered;
@@ -206,11 +206,11 @@ static int8_t literal(int64_t step)
     return step == 1 ? 1 : TLY_ANY_STEP;
 }
 
-/* Steps that have no room for a pass of several rows, each of several positions: they go position by
- * position, if there are more outputs than those side by side, which threads share. f32 of 32x64x56x56,
- * axes 0 and 2, as packed columns and so, us, minima: prod 1628, 955, log_sum_exp 5468, 4356, argmax 1247,
- * 1078, sum 986, 966, AVX2 1930, 985, 10519, 7072 and of sum 1247, 1079; but of i8 301, 781, and
- * log_sum_exp of 16x8x256x56 947, 1229 (Emerald Rapids). */
+/* Steps that have no room for a pass of several rows, each of several positions: they go position
+ * by position, if there are more outputs than those side by side, which threads share. f32 of
+ * 32x64x56x56, axes 0 and 2, as packed columns and so, us, minima: prod 1628, 955, log_sum_exp
+ * 5468, 4356, argmax 1247, 1078, sum 986, 966, AVX2 1930, 985, 10519, 7072 and of sum 1247, 1079;
+ * but of i8 301, 781, and log_sum_exp of 16x8x256x56 947, 1229 (Emerald Rapids). */
 static int is_brief(const tally_descriptor *full, const tly_geometry *g, int32_t kept)
 {
     enum { LANES = 32, LENGTH = 128, BYTES = 4 };

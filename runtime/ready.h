@@ -57,7 +57,8 @@ int tly_may_be_in_place(const tly_problem *problem, const tly_geometry *geometry
 /* What pointers are judged by; the kernel need not be known. */
 void tly_ready_check(tly_ready *r, const tly_problem *problem, const tly_geometry *geometry);
 
-/* All else; `scratch` is the most bytes of a task, and runs of more than `far` bytes go past the cache. */
+/* All else; `scratch` is the most bytes of a task, and runs of more than `far` bytes go past the
+ * cache. */
 void tly_ready_make(tly_ready *r, const tly_problem *problem, const tly_geometry *geometry,
                     const tly_launch *launch, int64_t scratch, int64_t far);
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Squeezing; see squeeze_write.h. The shortest form is looked for from the front to the back: for each place the
- * fewest bytes that lead to it, and the distance of the last copy on that way.
+ * Squeezing; see squeeze_write.h. The shortest form is looked for from the front to the back: for
+ * each place the fewest bytes that lead to it, and the distance of the last copy on that way.
  */
 #include "squeeze_write.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* On 566 modules 64 places and 512 bytes save 2 % of what they take, in four times the time (Emerald Rapids). */
+/* On 566 modules 64 places and 512 bytes save 2 % of what they take, in four times the time
+ * (Emerald Rapids). */
 enum {
     BITS = 16,   /* of the hash of four bytes */
     TRIED = 16,  /* places with it */

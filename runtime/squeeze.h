@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bytes squeezed by what others like them have in common, a dictionary, and each alone, so that one is expanded without
- * the others: the entries of a pack. Copies of what came before, in the dictionary or in the bytes themselves,
- * and literals between them, as LZ4 has them, with two more ideas: a copy from as far back as the one before
- * needs no distance, as kernels differ in single bytes; and the dictionary may be large. docs/cache.md has the
- * layout.
+ * Bytes squeezed by what others like them have in common, a dictionary, and each alone, so that one
+ * is expanded without the others: the entries of a pack. Copies of what came before, in the
+ * dictionary or in the bytes themselves, and literals between them, as LZ4 has them, with two more
+ * ideas: a copy from as far back as the one before needs no distance, as kernels differ in single
+ * bytes; and the dictionary may be large. docs/cache.md has the layout.
  */
 #ifndef TLY_SQUEEZE_H
 #define TLY_SQUEEZE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How bytes are squeezed and dictionaries found (squeeze.h has the way back). The command has this too, the
- * library does not. */
+/* How bytes are squeezed and dictionaries found (squeeze.h has the way back). The command has this
+ * too, the library does not. */
 #ifndef TLY_SQUEEZE_WRITE_H
 #define TLY_SQUEEZE_WRITE_H
 

@@ -26,8 +26,8 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
     const char *lanes = tly_fault_of_lanes(p, plan);
     if (lanes != NULL)
         return lanes;
-    if (tly_fault_of_slices(p, plan) != NULL)
-        return tly_fault_of_slices(p, plan);
+    if (plan->slices > 1 && !tly_takes_slices(p))
+        return "slices: lanes are few, or not neighbours";
     return plan->tile_lanes % tly_line_elements(p) != 0 ? "a tile is whole lines of output" : NULL;
 }
 

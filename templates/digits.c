@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Quotients and roots a digit a trip, in integers, rounded once: for kernels with a workgroup, as
- * GPUs round theirs as they like, and of integers that they lack have none. A mantissa's bits, one more to round by, and whether anything is
- * left behind them. A hundred and fifty instructions of f32: for a few results, not for elements.
+ * GPUs round theirs as they like, and of integers that they lack have none. A mantissa's bits, one
+ * more to round by, and whether anything is left behind them. A hundred and fifty instructions of
+ * f32: for a few results, not for elements.
  */
 #include "elementary.h"
 

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keys: integers that order as the elements do, for operators that compare. An element becomes a key
- * when it is loaded and an element again, the very same, when it is stored; in between there are
- * integers alone, whose minimum is one instruction where that of IEEE 754, which minds NaN and the sign
- * of zero, takes five. Nothing can leave a range, so nothing is watched.
+ * Keys: integers that order as the elements do, for operators that compare. An element becomes a
+ * key when it is loaded and an element again, the very same, when it is stored; in between there
+ * are integers alone, whose minimum is one instruction where that of IEEE 754, which minds NaN and
+ * the sign of zero, takes five. Nothing can leave a range, so nothing is watched.
  *
- * Of integers the key is the number, in 32 bits at least. The bits of a float, as a signed number, order
- * like its value once those below the sign are inverted where it is set: then -0 is below +0, NaNs with
- * a sign below -inf, and those without one above inf. A subtraction that wraps around brings the former
- * up to the latter, or these down to those, so that all NaNs lie at the end where they win, or, ignored,
- * at the other, where they lose to everything. Of 16 bits the float is the upper half of its key.
+ * Of integers the key is the number, in 32 bits at least. The bits of a float, as a signed number,
+ * order like its value once those below the sign are inverted where it is set: then -0 is below +0,
+ * NaNs with a sign below -inf, and those without one above inf. A subtraction that wraps around
+ * brings the former up to the latter, or these down to those, so that all NaNs lie at the end where
+ * they win, or, ignored, at the other, where they lose to everything. Of 16 bits the float is the
+ * upper half of its key.
  *
- * A reduction shows one key alone, or where it came from. So its keys need no way back of NaNs, which
- * are all one, and where an index is wanted, nor of zeros. Of f32 and f64 several elements become one
- * key: the largest or smallest is found as a float, by x86's one instruction, which minds neither NaN
- * nor the sign of zero; those are asked for apart, of all elements at half an instruction each.
+ * A reduction shows one key alone, or where it came from. So its keys need no way back of NaNs,
+ * which are all one, and where an index is wanted, nor of zeros. Of f32 and f64 several elements
+ * become one key: the largest or smallest is found as a float, by x86's one instruction, which
+ * minds neither NaN nor the sign of zero; those are asked for apart, of all elements at half an
+ * instruction each.
  */
 #include "template.h"
 
@@ -149,8 +151,9 @@ kir_value tly_from_key(tly_build *c, kir_value key)
 
 /* ---- of reductions ---- */
 
-/* Keys that nobody turns back: zeros are equal, and all NaNs one key beyond infinity, where they come to
- * lie by a subtraction as above. Seven operations with AVX2, where picking zeros and NaNs takes twelve. */
+/* Keys that nobody turns back: zeros are equal, and all NaNs one key beyond infinity, where they
+ * come to lie by a subtraction as above. Seven operations with AVX2, where picking zeros and NaNs
+ * takes twelve. */
 static kir_value key_of_index(tly_build *c, kir_value bits)
 {
     kir_builder *b = c->b;

@@ -12,12 +12,6 @@ int tly_takes_slices(const tly_problem *p)
     return p->form == TLY_COLUMNS && p->length == 0 && p->in_step == 1 && p->out_step == 1;
 }
 
-const char *tly_fault_of_slices(const tly_problem *p, const tly_plan *plan)
-{
-    return plan->slices > 1 && !tly_takes_slices(p) ? "slices: lanes are few, or not neighbours"
-                                                    : NULL;
-}
-
 const char *tly_fault_of_lanes(const tly_problem *p, const tly_plan *plan)
 {
     int32_t bytes = plan->lanes * (int32_t)tally_dtype_bytes((tally_dtype)p->acc);

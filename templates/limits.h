@@ -78,7 +78,7 @@ enum {
     TLY_COLUMNS_MOST_LINES = 4,
     TLY_COLUMNS_MOST_VECTORS = TLY_COLUMNS_MOST_LINES * TLY_MOST_VECTOR_BYTES / 2 / TLY_LEAST_LANES,
 
-    TLY_MOST_SLICES = 4, /* of columns and narrow ones, side by side */
+    TLY_MOST_SLICES = 4, /* of columns, side by side */
 
     TLY_TRANSPOSED_MOST_STEPS = 64,                                          /* a pass */
     TLY_TRANSPOSED_MOST_PARTS = TLY_MOST_VECTOR_BYTES / 2 / TLY_LEAST_LANES, /* a line */
@@ -120,8 +120,8 @@ unsigned tly_gpu_slot_bytes(const tly_problem *p);
 
 /* 1: vectors of elements can be loaded in part (reduce_limits.c). */
 int tly_is_masked(const tly_problem *p, const tly_target *t);
-/* The most bytes of accumulators of a row of those that can be dealt with several at once, and 0 of others;
- * 1: they are (reduce_limits.c). */
+/* The most bytes of accumulators of a row of those that can be dealt with several at once, and 0 of
+ * others; 1: they are (reduce_limits.c). */
 int32_t tly_reduced_bytes(const tly_problem *p);
 int tly_reduces_together(const tly_problem *p, const tly_target *t);
 
@@ -133,7 +133,6 @@ int tly_reduces_plainly(const tly_problem *p);
 const char *tly_fault_of_lanes(const tly_problem *p, const tly_plan *plan);
 /* 1: outer slices can go side by side (slices.c). */
 int tly_takes_slices(const tly_problem *p);
-const char *tly_fault_of_slices(const tly_problem *p, const tly_plan *plan);
 int32_t tly_line_elements(const tly_problem *p); /* of output */
 /* Elements of a step, the longest of its ways: scans side by side begin a block in lane 0 whichever
  * way the block before went (rows_limits.c). */

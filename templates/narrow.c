@@ -374,7 +374,7 @@ static void plan_scratch(narrow *k, tly_launch *launch)
     launch->tile_lanes = TLY_NARROW_MOST;
     launch->scratch_bytes = tail + (2 * side + 2 * least + TLY_MOST_LANES) * c->state_bytes +
                             TLY_CONGRUENT_BYTES + LINE;
-    launch->scratch_lane_bytes = (c->plan->slices > 3 ? c->plan->slices : 3) * c->state_bytes;
+    launch->scratch_lane_bytes = 3 * c->state_bytes;
 }
 
 void tly_build_narrow(tly_build *c, tly_launch *launch)
@@ -389,11 +389,8 @@ void tly_build_narrow(tly_build *c, tly_launch *launch)
     kir_value is_long = less(c, imm(c, SHORT_SLICE / c->out_bytes), slice);
     k.streams = kir_bin(b, KIR_AND, k.far, is_long);
     plan_scratch(&k, launch);
-    kir_value end = kir_get(b, KIR_ARG_TASK_END),
-              sums = tly_congruent(c, k.scratch, kir_get(b, KIR_ARG_IN));
-    kir_value begin = tly_scan_slices(c, kir_get(b, KIR_ARG_BEGIN), end, sums);
     kir_loop l;
-    kir_for(b, &l, begin, end, imm(c, 1), 0, NULL);
+    kir_for(b, &l, kir_get(b, KIR_ARG_BEGIN), kir_get(b, KIR_ARG_TASK_END), imm(c, 1), 0, NULL);
     scan_row(&k, tly_row_address(c, l.i));
     kir_for_end(b, &l, NULL);
     tly_fence(c, k.far);

@@ -8,7 +8,6 @@ static const tly_key table[] = {
     { KEY(lanes), TLY_LEAST_LANES, TLY_MOST_LANES, 1 },
     { KEY(history), 0, 1, 0 },
     { KEY(unroll), 1, TLY_NARROW_MOST_LINES, 1 },
-    { KEY(slices), 1, TLY_MOST_SLICES, 1 },
     { KEY(block), 8, 8192, 1 },
     { KEY(prefetch), 0, 65536, 0 },
     { KEY(split_bytes), 0, 1 << 30, 0 },
@@ -32,8 +31,6 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
     const char *lanes = tly_fault_of_lanes(p, plan);
     if (lanes != NULL)
         return lanes;
-    if (tly_fault_of_slices(p, plan) != NULL)
-        return tly_fault_of_slices(p, plan);
     if (plan->history && (p->length == 0 || tly_narrow_vectors(p, plan) > TLY_NARROW_MOST_HISTORY))
         return "history: too many vectors of results";
     if (plan->block % step != 0)

@@ -48,11 +48,12 @@ static void close(group *g, kir_value *state, unsigned n)
         state[i] = g->rules->close(g->r->c, state[i]);
 }
 
-/* Lines of what comes next: those of the next rows at once, or further ahead where these are short. Where
- * rows lie one behind the other the lines that are fetched do, too, however those that are loaded go from
- * row to row: sums of f32 in rows of 20, 64, 128 us 2855, 2104, 1958 row by row, so 1099, 1847, 1621 (Zen 5,
- * minima on a busy machine). What fills no vector counts as one: rows of 31, 45, 63 4519, 4135, 3158 without
- * it, so 1703, 1629, 1782; of 17, 20 the same and 8 % more (a quiet one). */
+/* Lines of what comes next: those of the next rows at once, or further ahead where these are short.
+ * Where rows lie one behind the other the lines that are fetched do, too, however those that are
+ * loaded go from row to row: sums of f32 in rows of 20, 64, 128 us 2855, 2104, 1958 row by row, so
+ * 1099, 1847, 1621 (Zen 5, minima on a busy machine). What fills no vector counts as one: rows of
+ * 31, 45, 63 4519, 4135, 3158 without it, so 1703, 1629, 1782; of 17, 20 the same and 8 % more (a
+ * quiet one). */
 static void fetch_ahead(group *g, kir_value skipped)
 {
     tly_build *c = g->r->c;

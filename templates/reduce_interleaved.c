@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reductions of a few outputs side by side whose steps lie one behind the other, as in packed columns:
- * `block` steps together are one row of as many more lanes, each with a state in scratch, so that
- * vectors are full however few the outputs; and long products of more, step by step. At the end of a chunk the states of an output are joined in
- * a fixed tree, and chunks as those of rows. A sum that overflowed in a chunk is made once more, in
- * multiples of 2^-64; products are short plain chains, which are joined as mantissas and exponents
- * (reduce_range.c).
+ * Reductions of a few outputs side by side whose steps lie one behind the other, as in packed
+ * columns: `block` steps together are one row of as many more lanes, each with a state in scratch,
+ * so that vectors are full however few the outputs; and long products of more, step by step. At the
+ * end of a chunk the states of an output are joined in a fixed tree, and chunks as those of rows. A
+ * sum that overflowed in a chunk is made once more, in multiples of 2^-64; products are short plain
+ * chains, which are joined as mantissas and exponents (reduce_range.c).
  */
 #include "reduce_stream.h"
 

@@ -99,7 +99,8 @@ typedef struct rows {
     int scaled; /* in multiples of 2^-64 */
 } rows;
 
-/* `some` 0: n lanes; else so many, as a part of a vector, whose other lanes are zeros that nobody reads. */
+/* `some` 0: n lanes; else so many, as a part of a vector, whose other lanes are zeros that nobody
+ * reads. */
 static void pass(lanes *k, kir_value lane, unsigned n, kir_value some, const rows *in)
 {
     tly_build *c = k->r.c;

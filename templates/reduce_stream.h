@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reductions of a few outputs side by side, in scratch: rows of as many lanes as `block` steps have, and
- * the way of a chunk's elements to the states of these lanes. What becomes of the states is
- * reduce_interleaved.c's.
+ * Reductions of a few outputs side by side, in scratch: rows of as many lanes as `block` steps
+ * have, and the way of a chunk's elements to the states of these lanes. What becomes of the states
+ * is reduce_interleaved.c's.
  */
 #ifndef TLY_REDUCE_STREAM_H
 #define TLY_REDUCE_STREAM_H

@@ -13,9 +13,9 @@
  *   store     -> narrowed, to its place where that can be, or by the buffer in whole lines
  *
  * The chain carries the true prefixes. Long rows (of interleaved scans, those of integers) are cut
- * in chunks: the carry after a chunk is that before it and the chunk's own total, which does not depend on what comes before; so
- * threads can hand on carries early, and one thread computes the same tree as many. Dense rows that
- * fill less than half a block are written out several at a time.
+ * in chunks: the carry after a chunk is that before it and the chunk's own total, which does not
+ * depend on what comes before; so threads can hand on carries early, and one thread computes the
+ * same tree as many. Dense rows that fill less than half a block are written out several at a time.
  */
 #include "rows.h"
 
@@ -65,9 +65,10 @@ static kir_value wants_total(tly_rows *r)
 enum { SELDOM = 16384 };
 
 /* Whole steps and lines need no buffer where output starts with a line or stays in cache; but in
- * place the input must stay until the segment is judged and has its total. What stays in cache needs
- * none either where the `behind` results that follow are ours: what a last step has too much is
- * written before them. f32 rows of 1025 in L2, ns an element: by the buffer .44, at once .31 (Zen 4). */
+ * place the input must stay until the segment is judged and has its total. What stays in cache
+ * needs none either where the `behind` results that follow are ours: what a last step has too much
+ * is written before them. f32 rows of 1025 in L2, ns an element: by the buffer .44, at once .31
+ * (Zen 4). */
 static void go_direct(tly_rows *r, tly_rows_block *k, const tly_stream *out, kir_value streams,
                       kir_value totals, kir_value behind)
 {
@@ -252,12 +253,6 @@ static kir_value rows_at_a_time(tly_rows *r)
     return small.result[0];
 }
 
-/* What lies between elements might raise flags of its own. */
-static int keeps_flags(const tly_build *c)
-{
-    return c->p->in_step != 2 && c->p->in_step != -2;
-}
-
 void tly_build_rows(tly_build *c, tly_launch *launch)
 {
     kir_builder *b = c->b;
@@ -278,12 +273,12 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
     r.watches = tly_range_count(c) > 0 && r.unit < c->lanes;
     r.totals = r.chunk > 0 && tly_is_floating(c);
     r.quick = r.watches && c->plan->careful == 0;
-    r.by_flags = r.quick && r.unit == 1 && keeps_flags(c);
+    r.by_flags = r.quick && r.unit == 1;
     r.lows = r.by_flags && r.windows && tly_watches_products(c) && c->acc.kind == KIR_F32 &&
              c->t->slow_subnormals;
-    r.ends_by_flags = r.quick && r.unit > 1 && keeps_flags(c);
-    /* f16 in a pass of its own even where narrowing raises none: rows of 1,024 past the cache .211 ns an
-     * element, in the loop .232, of 128 .259 and .286, in L2 as long (Emerald Rapids). */
+    r.ends_by_flags = r.quick && r.unit > 1;
+    /* f16 in a pass of its own even where narrowing raises none: rows of 1,024 past the cache .211
+     * ns an element, in the loop .232, of 128 .259 and .286, in L2 as long (Emerald Rapids). */
     r.later = (r.by_flags || r.ends_by_flags) &&
               (tly_narrow_raises(c) || c->p->out_dtype == TALLY_F16);
     /* With 16 registers benign rows of 128 pay 6 % (f32) and 15 % (f16) for it, AVX2, from L2. */

@@ -127,13 +127,13 @@ static void lay_out(tly_short *s, tly_launch *launch)
                               kir_get(c->b, KIR_ARG_OUT));
 }
 
-/* Vectors of whole lines of output and of whole rows of several vectors; 0 where they are many. Where it is
- * known how a vector lies in its row, most take no masks, and no step waits for the one before. 32,768
- * elements in L2, products, us, before in brackets (Zen 5): AVX2 f64 rows of 8, 9, 10 4.3, 7.0, 5.3 (14.9),
- * f32 of 16, 20, 24, 64 3.1, 4.5, 3.2, 3.4 (7.7), of 36 3.9; AVX-512 f32 of 20, 24, 64 3.0, 2.6, 2.2 (3.5),
- * f64 of 16 3.0 (5.6); SSE f32 of 16, 24 3.7, 3.5 (14.5). 16 and 32 rows, as of 17 and 31 f32: 3.3 and 3.4
- * (3.4) for twice as long a compilation. Not kept: two streams of rows side by side, which share masks: AVX2
- * f32 rows of 17 8.6 (8.1), f64 of 9 9.4. */
+/* Vectors of whole lines of output and of whole rows of several vectors; 0 where they are many.
+ * Where it is known how a vector lies in its row, most take no masks, and no step waits for the one
+ * before. 32,768 elements in L2, products, us, before in brackets (Zen 5): AVX2 f64 rows of 8, 9,
+ * 10 4.3, 7.0, 5.3 (14.9), f32 of 16, 20, 24, 64 3.1, 4.5, 3.2, 3.4 (7.7), of 36 3.9; AVX-512 f32
+ * of 20, 24, 64 3.0, 2.6, 2.2 (3.5), f64 of 16 3.0 (5.6); SSE f32 of 16, 24 3.7, 3.5 (14.5). 16 and
+ * 32 rows, as of 17 and 31 f32: 3.3 and 3.4 (3.4) for twice as long a compilation. Not kept: two
+ * streams of rows side by side, which share masks: AVX2 f32 rows of 17 8.6 (8.1), f64 of 9 9.4. */
 static unsigned vectors_by_rows(const tly_short *s)
 {
     enum { MOST = 20, MOST_ROWS = 8 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Dense rows of a few elements as one stream: short.c the batches, short_scan.c the loop over them,
- * short_low.c its small products, short_judge.c what left the floating-point range.
+ * short_borders.c where rows begin, short_low.c its small products, short_judge.c what left the
+ * floating-point range.
  */
 #ifndef TLY_SHORT_H
 #define TLY_SHORT_H
@@ -54,10 +55,30 @@ typedef struct tly_short_seen {
     kir_value last;        /* vector of results (or of windows), as the next one takes it */
 } tly_short_seen;
 
-/* ---- short_scan.c ---- */
+/* Where a vector lies. */
+typedef struct tly_short_place {
+    int alone;        /* in a row by itself */
+    int is_first;     /* the start of a row of several vectors: before it are neutral ones */
+    int64_t position; /* of its first lane in the row, where all lanes are the row's; or 0 */
+    kir_value t;      /* in the stream's table */
+    int scaled;       /* its results are */
+} tly_short_place;
+
+/* ---- short_borders.c ---- */
 
 void tly_short_borders(tly_short *s); /* at a kernel's start */
 int64_t tly_short_table_bytes(const tly_short *s);
+/* Of a step's k-th vector, where t is its place in the stream's table; and t of the next vector. */
+tly_short_place tly_short_place_of(const tly_short *s, unsigned k, kir_value t);
+kir_value tly_short_next_position(tly_short *s, kir_value t);
+/* v where border k is open, lanes at least 2^k from their row's start, else `other`. */
+kir_value tly_short_within(tly_short *s, kir_value v, unsigned k, const tly_short_place *p,
+                           kir_value other);
+/* That of results a vector before. */
+unsigned tly_short_last_border(const tly_short *s);
+
+/* ---- short_scan.c ---- */
+
 int64_t tly_short_pad_bytes(const tly_short *s);
 /* Elements of whole steps in `count`. */
 kir_value tly_short_steps(const tly_short *s, kir_value count);

@@ -99,8 +99,8 @@ static kir_value flags_again(tly_short *s, const tly_short_piece *p, kir_value a
     return far.result[0];
 }
 
-/* i1: a scan of a piece as it is left the range. With `lows` (else NULL), i1s: it `fell`, and is not judged;
- * `often`: so did the last row. */
+/* i1: a scan of a piece as it is left the range. With `lows` (else NULL), i1s: it `fell`, and is
+ * not judged; `often`: so did the last row. */
 static kir_value scan_plain(tly_short *s, const tly_short_piece *p, kir_value *fell,
                             kir_value *often)
 {

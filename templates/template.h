@@ -199,8 +199,9 @@ kir_value tly_from_key(tly_build *c, kir_value key);
 kir_value tly_word_to_key(tly_build *c, kir_value word);
 kir_value tly_key_to_word(tly_build *c, kir_value key);
 uint64_t tly_key_bits(const tly_build *c, uint64_t element); /* of a constant */
-/* Integers, of which those below 0 have the bits `below` their sign inverted: from magnitudes with a
- * sign to an order, and back. 0 stands for all of a word's, and is a shift, no constant in a register. */
+/* Integers, of which those below 0 have the bits `below` their sign inverted: from magnitudes with
+ * a sign to an order, and back. 0 stands for all of a word's, and is a shift, no constant in a
+ * register. */
 kir_value tly_turn(tly_build *c, kir_value bits, uint64_t below);
 /* The bits of a float of a reduction's input, its sign those of the word above it, as a key: NaNs are
  * equal, and where an index is wanted, zeros too. `below`: as above. */

@@ -120,8 +120,8 @@ static kir_value runs_left(tly_tiles *k, const tly_blocks *a)
     return kir_select(b, all, imm(c, 0), a->runs.size);
 }
 
-/* Lanes [low, side) of the block's rows at `at`, as far as they are the task's and not done. Of all rows
- * a range of lanes goes first, so that what their lines hold beside it is still at hand. */
+/* Lanes [low, side) of the block's rows at `at`, as far as they are the task's and not done. Of all
+ * rows a range of lanes goes first, so that what their lines hold beside it is still at hand. */
 static void scan_block(tly_tiles *k, const tly_blocks *a, const tly_gather *gather, tly_row at)
 {
     tly_build *c = k->c;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The built `tally` as scripts meet it: environment TALLY_TOOL, or the compile definition of that name.
- * Tests of it are one Criterion suite, `cli`, each in a folder of its own, and look only at exit status,
- * standard output, standard error and files.
+ * The built `tally` as scripts meet it: environment TALLY_TOOL, or the compile definition of that
+ * name. Tests of it are one Criterion suite, `cli`, each in a folder of its own, and look only at
+ * exit status, standard output, standard error and files.
  */
 #ifndef TLY_COMMAND_H
 #define TLY_COMMAND_H

@@ -9,13 +9,13 @@
  *
  * D is what `tally --device` takes, --level L is --device cpu:L; without them: every level of CPU
  * that this machine runs. Engines by default: library and native, for Vulkan library alone, for
- * AArch64 and RISC-V remote, for other levels that this machine lacks interpret; --interpret adds that to
- * those of CPUs. --quick: kernels for CPUs are made by LLVM's quick selection, as a context with
- * TALLY_COMPILE_BACKGROUND has them first. Operators by default: `made`, those that kernels exist for, on Vulkan devices scans;
- * of reductions and of operators that are named with those outputs, too, that are wider than the
- * input. Every failure prints one line that repeats it alone. Exit status: 0 if every
- * device is there, no case failed, none was refused but for a dtype that its device says it lacks,
- * and at least one passed.
+ * AArch64 and RISC-V remote, for other levels that this machine lacks interpret; --interpret adds
+ * that to those of CPUs. --quick: kernels for CPUs are made by LLVM's quick selection, as a context
+ * with TALLY_COMPILE_BACKGROUND has them first. Operators by default: `made`, those that kernels
+ * exist for, on Vulkan devices scans; of reductions and of operators that are named with those
+ * outputs, too, that are wider than the input. Every failure prints one line that repeats it alone.
+ * Exit status: 0 if every device is there, no case failed, none was refused but for a dtype that
+ * its device says it lacks, and at least one passed.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Look-back in two levels (templates/gpu/look_back.c; look_back_lanes.c, of each lane) as a model: every interleaving of a few tiles is
- * gone through, each stalled anywhere for any time, with published words that become visible in any
- * order. It needs nothing of Tally.
+ * Look-back in two levels (templates/gpu/look_back.c; look_back_lanes.c, of each lane) as a model:
+ * every interleaving of a few tiles is gone through, each stalled anywhere for any time, with
+ * published words that become visible in any order. It needs nothing of Tally.
  *
  *   carry(t) = base(g) + sum(T_b ... T_t-1)         b: the first tile of t's group g; in a fixed order
  *   base(g)  = ((start + G_0) + G_1) + ...          G: the total of a group, in its tiles' order

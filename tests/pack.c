@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packs give what is in them, or nothing: every entry by its hash; what was squeezed, whatever it is; damage to
- * every byte, ends at every byte, and lies; files that others could have written; several packs, some of which are not there. A
- * plain program; exit status 0: right. What only root can try is said, and not tried, without.
+ * Packs give what is in them, or nothing: every entry by its hash; what was squeezed, whatever it
+ * is; damage to every byte, ends at every byte, and lies; files that others could have written;
+ * several packs, some of which are not there. A plain program; exit status 0: right. What only root
+ * can try is said, and not tried, without.
  */
 #include "disk.h"
 

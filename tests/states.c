@@ -2,7 +2,8 @@
 /*
  * Operators that are not Tally's, in the place of those that are: their states have several parts,
  * of several kinds, and do not commute. Programs and generators that have this file
- * (-Wl,--wrap=tly_operator_find, tly_operator_code_find) make kernels of these for the words of cumsum and cumprod:
+ * (-Wl,--wrap=tly_operator_find, tly_operator_code_find) make kernels of these for the words of
+ * cumsum and cumprod:
  *
  *   cumsum of integers   affine maps: x is t -> (2x + 1) t + x, as (a, b); what is shown is b of all
  *                        maps so far, the first innermost

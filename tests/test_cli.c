@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The command, as scripts meet it: docs/word.md, "The command", line by line. Beside it test_cli_run.c and
- * test_cli_show.c.
+ * The command, as scripts meet it: docs/word.md, "The command", line by line. Beside it
+ * test_cli_run.c and test_cli_show.c.
  */
 #include <criterion/criterion.h>
 

@@ -24,7 +24,7 @@ Test(cli, inspect)
         { "inspect cumprod:f32:64x64:axis=1 --emit plan", NULL },
         { "inspect cumprod:f32:64x2048:axis=0,order=serial --emit plan --plan rows=8 "
           "--device cpu:x86-64-v3",
-          "template = columns\nlanes = 8\nrows = 8\nlines = 2\nslices = 2\ntile_lanes = 64\n"
+          "template = columns\nlanes = 8\nrows = 8\nlines = 2\nslices = 4\ntile_lanes = 64\n"
           "prefetch = 2048\nlong_row = 16384\nsmall = 131072\nsplit_bytes = 0\n" },
         { "inspect cumprod:f32:64x64:axis=1 --emit kir", NULL },
         { "inspect cumprod:f32:64x64:axis=0 --emit llvm", NULL },

@@ -385,9 +385,9 @@ Test(gpu, reductions_read_by_vectors)
     }
 }
 
-/* Rows that an invocation or a team loads all at once are known by their length, if there are several. A
- * CPU that plays the device takes single elements where vectors do not fit, and an eighth of a row
- * in a trip. */
+/* Rows that an invocation or a team loads all at once are known by their length, if there are
+ * several. A CPU that plays the device takes single elements where vectors do not fit, and an
+ * eighth of a row in a trip. */
 Test(gpu, short_rows_are_loaded_at_once)
 {
     static const struct {

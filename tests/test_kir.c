@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernel IR as text: to the byte, and garbage. The kernels of docs/kir.md are read from there. Beside it
- * test_kir_rules.c the verifier's rules, test_kir_build.c the builder, test_kir_misuse.c what it refuses.
+ * Kernel IR as text: to the byte, and garbage. The kernels of docs/kir.md are read from there.
+ * Beside it test_kir_rules.c the verifier's rules, test_kir_build.c the builder, test_kir_misuse.c
+ * what it refuses.
  */
 #include <stdio.h>
 

@@ -118,12 +118,7 @@ Test(order, line_5_4_sums_backwards)
         { "mean:f32:4x1x2:axes=0,in=-2x2x1@6", "3e38 2 3e38 2 -1e38 2 -3e38 2", "~5e37 2" },
         { "sum:f32:3x2:axes=0,in=-2x1@4", "3e38 1 3e38 1 -inf 1", "-inf 3" },
     };
-    tly_trials t;
-    char why[512];
-    tly_trials_open(&t);
-    for (size_t k = 0; k < COUNT(cases); k++)
-        cr_expect(tly_case_run(&t.levels, &cases[k], why, sizeof why) == 0, "%s", why);
-    tly_trials_close(&t);
+    tly_check_cases(cases, COUNT(cases));
 }
 
 Test(order, line_5_4_range, .timeout = 300)

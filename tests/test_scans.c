@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scans beyond sums and products of one dtype: of maxima and minima, of logarithms of sums, and with
- * outputs wider than the input. docs/semantics.md line by line, as the table has it that the reference is held to, and then
- * in every form. Random cases are the differential driver's.
+ * Scans beyond sums and products of one dtype: of maxima and minima, of logarithms of sums, and
+ * with outputs wider than the input. docs/semantics.md line by line, as the table has it that the
+ * reference is held to, and then in every form. Random cases are the differential driver's.
  */
 #include <string.h>
 

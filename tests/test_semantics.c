@@ -9,16 +9,6 @@
 
 #include "trials.h"
 
-static void check_cases(const tly_case *cases, size_t count)
-{
-    tly_levels levels;
-    char why[512];
-    tly_require_levels(&levels);
-    for (size_t k = 0; k < count; k++)
-        cr_expect(tly_case_run(&levels, &cases[k], why, sizeof why) == 0, "%s", why);
-    tly_levels_close(&levels);
-}
-
 /* ---- words that must or must not be taken ---- */
 
 typedef struct verdict {
@@ -72,7 +62,7 @@ Test(semantics, line_2_1_ranks_and_strides)
                                      { "cumsum:f32:3:axis=-2", "axis" },
                                      { "cumsum:f32:3:axis=-1", NULL },
                                      { "cumsum:f32:3:axis=0,in=1x1", "in" } };
-    check_cases(cases, COUNT(cases));
+    tly_check_cases(cases, COUNT(cases));
     check_words(words, COUNT(words));
 }
 
@@ -314,7 +304,7 @@ Test(semantics, line_4_1_accumulators)
         { "cumsum:f16:3:axis=0,acc=f64", "1 0x1p-11 0x1p-24", "1 1 0x1.004p0" },
         { "cumprod:bf16:2:axis=0,acc=f64", "1.5 1.5", "1.5 2.25" }
     };
-    check_cases(cases, COUNT(cases));
+    tly_check_cases(cases, COUNT(cases));
     CHECK_SCANS({ "cumsum:f16", 3, "", "60000 60000 -60000", "60000 inf 60000", "0" },
                 { "cumprod:f16", 3, "", "256 256 0x1p-10", "256 inf 64", "1" },
                 { "cumprod:f16", 3, ",acc=f64", "256 256 0x1p-10", "256 inf 64", "1" },

@@ -26,6 +26,16 @@ void tly_check_scans(const tly_scan *scans, size_t count)
     tly_levels_close(&levels);
 }
 
+void tly_check_cases(const tly_case *cases, size_t count)
+{
+    tly_levels levels;
+    char why[512];
+    tly_require_levels(&levels);
+    for (size_t k = 0; k < count; k++)
+        cr_expect(tly_case_run(&levels, &cases[k], why, sizeof why) == 0, "%s", why);
+    tly_levels_close(&levels);
+}
+
 void tly_trials_open(tly_trials *t)
 {
     tly_require_levels(&t->levels);

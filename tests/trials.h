@@ -30,6 +30,7 @@ void tly_check_words(const char *const *words, size_t count, const tly_data *dat
                      uint64_t seed);
 #define CHECK_WORDS(words, data, seed) tly_check_words(words, COUNT(words), data, COUNT(data), seed)
 void tly_check_scans(const tly_scan *scans, size_t count);
+void tly_check_cases(const tly_case *cases, size_t count);
 
 #define CHECK_SCANS(...) \
     do { \

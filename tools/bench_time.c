@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Timing in turns. Kernel and copies (or reads) take turns on the same buffers, because a machine's speed
- * drifts: only figures of one run are compared. Work that is short is repeated within a sample.
+ * Timing in turns. Kernel and copies (or reads) take turns on the same buffers, because a machine's
+ * speed drifts: only figures of one run are compared. Work that is short is repeated within a
+ * sample.
  */
 #include "bench_time.h"
 #include "bench_copy.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tensor as the kernel sees it, once dims are merged, and how it is cut: into tiles, which threads or
- * workgroups share, and chunks, after which something is handed on.
+ * The tensor as the kernel sees it, once dims are merged, and how it is cut: into tiles, which
+ * threads or workgroups share, and chunks, after which something is handed on.
  */
 #include "html.h"
 

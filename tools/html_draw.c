@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The drawings that orders are made of: chains, windows, scans of a vector, folds. Each says on its page
- * what is combined with what (html_net.c).
+ * The drawings that orders are made of: chains, windows, scans of a vector, folds. Each says on its
+ * page what is combined with what (html_net.c).
  */
 #include "html.h"
 
@@ -159,7 +159,8 @@ void tly_draw_neighbours(int columns, const char *leaf, const char *name, tly_te
     tly_net_draw(&net, name, to);
 }
 
-/* Of a subgroup's invocations: scans by doubling, or folds with the lane whose number differs in a bit. */
+/* Of a subgroup's invocations: scans by doubling, or folds with the lane whose number differs in a
+ * bit. */
 void tly_draw_lanes(int lanes, int unit, int folds, tly_text *to)
 {
     tly_net net;

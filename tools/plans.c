@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the library says of plans, as text: every key of one, what decides its order, what there is beside. */
+/* What the library says of plans, as text: every key of one, what decides its order, what there is
+ * beside. */
 #include "search.h"
 
 #include <string.h>

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <time.h>
 
-/* Seconds of a plan's turns with the library's own, where plans are not given; and the share of all time for the turns of the
- * library's own with copies, and for those of each of the fastest, which are timed once more at the
- * end. */
+/* Seconds of a plan's turns with the library's own, where plans are not given; and the share of all
+ * time for the turns of the library's own with copies, and for those of each of the fastest, which
+ * are timed once more at the end. */
 #define EACH_SECONDS .15
 #define LAST .03
 

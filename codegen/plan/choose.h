@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How the plan of a kernel for CPUs is chosen: the template (choose_template.c), then its keys one by one, in
- * the order of its table, by functions that name their measurements (choose_rows.c, choose_columns.c,
- * choose_reduce.c). docs/results/plan.md has the tables of those.
+ * How the plan of a kernel for CPUs is chosen: the template (choose_template.c), then its keys one
+ * by one, in the order of its table, by functions that name their measurements (choose_rows.c,
+ * choose_columns.c, choose_reduce.c). docs/results/plan.md has the tables of those.
  */
 #ifndef TLY_PLAN_CHOOSE_H
 #define TLY_PLAN_CHOOSE_H
@@ -36,8 +36,8 @@ extern const tly_choice tly_choices_of_reduce_rows[];
 extern const tly_choice tly_choices_of_reduce_lanes[];
 extern const tly_choice tly_choices_of_reduce_interleaved[];
 
-/* Of several templates: lanes of a whole vector; elements of a chunk, 0 for none; the least bytes that are
- * worth a second thread, 0 where the machine knows. */
+/* Of several templates: lanes of a whole vector; elements of a chunk, 0 for none; the least bytes
+ * that are worth a second thread, 0 where the machine knows. */
 int32_t tly_choose_lanes(const tly_problem *p, const tly_target *t, const tly_plan *plan);
 int32_t tly_choose_chunk(const tly_problem *p, const tly_target *t, const tly_plan *plan);
 int32_t tly_choose_split(const tly_problem *p, const tly_target *t, const tly_plan *plan);

@@ -12,22 +12,27 @@ static int32_t choose_steps(const tly_problem *p, const tly_target *t, const tly
     return t->vector_bytes < 64 && tally_dtype_bytes((tally_dtype)p->out_dtype) == 2 ? 1 : 4;
 }
 
-/* f32 of 4096x2048 and 512x16384, of a copy: 2 KiB .84, .71; 6 KiB .91, .78 (Zen 4). */
+/* f32 of 4096x2048 and 512x16384, of a copy: 2 KiB .84, .71; 6 KiB .91, .78 (Zen 4); of 4096x16381,
+ * 16384x4096, 65536x1024 by 2, 4, 6 KiB .76, .82, .86 and .84, .86, .92 and .85, .88, .93, of
+ * 4096x16384 .98, .98, .98; f16 of 4096x32768 .95, .96, .89, bf16 .93, .92, .89, of 32768x1024 .94,
+ * .99, 1.01 (Zen 5). */
 static int32_t choose_ahead(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
-    (void)p;
     (void)plan;
-    return t->vector_bytes == 64 ? 6144 : 2048;
+    if (t->vector_bytes < 64)
+        return 2048;
+    return tally_dtype_bytes((tally_dtype)p->dtype) == 2 ? 4096 : 6144;
 }
 
 /* f32 of 64x256x1024 past the cache, of a copy: 1, 2, 4 slices .85, 1.02, .99; AVX2 1, 2 .82, .98;
- * f16 1, 2 .88, .99, AVX2 .77, .96 (Emerald Rapids). Operators that compute for longer than that
- * have nothing of it. */
+ * f16 1, 2 .88, .99, AVX2 .77, .96 (Emerald Rapids). By 2 and 4 f32 of 64x1024x1024 .88, .99, AVX2
+ * .88, .97, f64 of 1024 lanes .84, .92, f16 of 2048 .84, .89, 64x1024x512 .89, .99 (Zen 5).
+ * Operators that compute for longer than that have nothing of it. */
 static int32_t choose_slices(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     (void)t;
     (void)plan;
-    return tly_takes_slices(p) && tly_is_plain(p) ? 2 : 1;
+    return tly_takes_slices(p) && tly_is_plain(p) ? TLY_MOST_SLICES : 1;
 }
 
 static int32_t choose_turned(const tly_problem *p, const tly_target *t, const tly_plan *plan)
@@ -80,10 +85,10 @@ static int32_t choose_tile_vector(const tly_problem *p, const tly_target *t, con
     return lanes;
 }
 
-/* Lines of input are read whole, so that none is out of the cache before its other half is read, and
- * two lines of output written side by side: rows in and columns out, f32 of 4096x4096, of a copy, 8
- * steps by 1, 2, 4 lines .43, .57, .40; 16 steps .52, .70, .44; rows across, 256x256x256 by 2, 1, 0 along
- * axis 1, 1, 2 lines .41, .61 (Zen 5). */
+/* Lines of input are read whole, so that none is out of the cache before its other half is read,
+ * and two lines of output written side by side: rows in and columns out, f32 of 4096x4096, of a
+ * copy, 8 steps by 1, 2, 4 lines .43, .57, .40; 16 steps .52, .70, .44; rows across, 256x256x256 by
+ * 2, 1, 0 along axis 1, 1, 2 lines .41, .61 (Zen 5). */
 static int32_t choose_tile_steps(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     int32_t line = 64 / (int32_t)tally_dtype_bytes((tally_dtype)p->dtype);
@@ -149,8 +154,11 @@ const tly_choice tly_choices_of_tiles[] = {
 };
 
 const tly_choice tly_choices_of_narrow[] = {
-    { KEY(lanes), tly_choose_lanes, 0 },       { KEY(history), choose_history, 0 },
-    { KEY(unroll), choose_narrow_lines, 0 },   { KEY(slices), choose_slices, 0 },
-    { KEY(block), choose_narrow_block, 0 },    { KEY(prefetch), NULL, 4096 },
-    { KEY(split_bytes), tly_choose_split, 0 }, { 0, NULL, 0 },
+    { KEY(lanes), tly_choose_lanes, 0 },
+    { KEY(history), choose_history, 0 },
+    { KEY(unroll), choose_narrow_lines, 0 },
+    { KEY(block), choose_narrow_block, 0 },
+    { KEY(prefetch), NULL, 4096 },
+    { KEY(split_bytes), tly_choose_split, 0 },
+    { 0, NULL, 0 },
 };

@@ -28,10 +28,11 @@ static int32_t choose_reduce_unroll(const tly_problem *p, const tly_target *t, c
     return tly_operator_find(p->op)->takes ? 4 : 8;
 }
 
-/* Rows side by side, as many as lanes and as there are registers for. Of the time of one by one, f32
- * from L3, AVX-512: sums of 166, 300, 500 .56, .89, .97, max of 200, 400 .70, 1.0, prod .23, .49, argmax .38,
- * .74, log_sum_exp .56, .65; sums of 250 from L2 .61; of 100, 200 of f64 .55, .86; past the cache sums of 166,
- * 400 1.02, 1.07. AVX2: 400 sums .79, prod .50; 250 argmax .69 (Zen 5, minima beside other work). */
+/* Rows side by side, as many as lanes and as there are registers for. Of the time of one by one,
+ * f32 from L3, AVX-512: sums of 166, 300, 500 .56, .89, .97, max of 200, 400 .70, 1.0, prod .23,
+ * .49, argmax .38, .74, log_sum_exp .56, .65; sums of 250 from L2 .61; of 100, 200 of f64 .55, .86;
+ * past the cache sums of 166, 400 1.02, 1.07. AVX2: 400 sums .79, prod .50; 250 argmax .69 (Zen 5,
+ * minima beside other work). */
 static int32_t choose_reduce_rows(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     int32_t most = t->registers / 2;
@@ -59,9 +60,9 @@ static int32_t choose_reduce_steps(const tly_problem *p, const tly_target *t, co
 }
 
 /* A page of input or two, and 16 KiB of states, which stay in L1. 4096x4096, axis 0, of reading, by
- * 1024 and 4096 lanes, AVX-512 and AVX2: sum of bf16 .75, .74 and .88, .88; max of f16 .80, .71 and .93,
- * .83, of i8 .87, .78 and .96, .95. Sum of f32 on one and two threads, us: 2464, 1220 and 2510, 1389
- * (Emerald Rapids). Where there are no chunks, tiles are what threads share. */
+ * 1024 and 4096 lanes, AVX-512 and AVX2: sum of bf16 .75, .74 and .88, .88; max of f16 .80, .71 and
+ * .93, .83, of i8 .87, .78 and .96, .95. Sum of f32 on one and two threads, us: 2464, 1220 and
+ * 2510, 1389 (Emerald Rapids). Where there are no chunks, tiles are what threads share. */
 static int32_t choose_reduce_tile(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     enum { LEAST = 1024, MOST = 4096 };
@@ -88,9 +89,10 @@ const tly_choice tly_choices_of_reduce_rows[] = {
     { KEY(unroll), choose_reduce_unroll, 0 },
     { KEY(rows), choose_reduce_rows, 0 },
     { KEY(chunk), choose_reduce_chunk, 0 },
-    /* Sums of f32, us, by 1, 2, 4, 8 KiB: rows of 1,024 1928, 1591, 1471, 1313, reading 1053; of bf16, rows
-     * of 4,096, by 4, 8, 12, 16, 32 KiB 1578, 1323, 1283, 1299, 1470; of f32, rows of 32, 64, 128, by 4 and
-     * 10 KiB 2141 and 1992, 2141 and 1847, 1696 and 1621 (Zen 5, minima on a busy machine). */
+    /* Sums of f32, us, by 1, 2, 4, 8 KiB: rows of 1,024 1928, 1591, 1471, 1313, reading 1053; of
+     * bf16, rows of 4,096, by 4, 8, 12, 16, 32 KiB 1578, 1323, 1283, 1299, 1470; of f32, rows of
+     * 32, 64, 128, by 4 and 10 KiB 2141 and 1992, 2141 and 1847, 1696 and 1621 (Zen 5, minima on a
+     * busy machine). */
     { KEY(prefetch), NULL, 10240 },
     { KEY(split_bytes), NULL, 0 },
     { 0, NULL, 0 },

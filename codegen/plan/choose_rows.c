@@ -25,9 +25,10 @@ static int is_product_of_singles(const tly_problem *p)
 }
 
 /* Where elements are watched, and not flags, windows of 8 may have them anywhere in [2^-15, 2^15],
- * and of 16 in [2^-7, 2^7], which uniform data leave all the time. Emerald Rapids, AVX-512, flags, ns an
- * element from L2, by 8 lanes and 4 vectors a step, and by 16 and 2: f32 rows of 1024 benign .22, .15,
- * uniform .25, .22, of 128 .26, .19 and .43, .47; f16 rows of 1024 .25, .20 and .36, .37. */
+ * and of 16 in [2^-7, 2^7], which uniform data leave all the time. Emerald Rapids, AVX-512, flags,
+ * ns an element from L2, by 8 lanes and 4 vectors a step, and by 16 and 2: f32 rows of 1024 benign
+ * .22, .15, uniform .25, .22, of 128 .26, .19 and .43, .47; f16 rows of 1024 .25, .20 and .36,
+ * .37. */
 static int32_t choose_row_lanes(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     int32_t lanes = tly_choose_lanes(p, t, plan);
@@ -68,11 +69,11 @@ static int32_t choose_scan(const tly_problem *p, const tly_target *t, const tly_
 }
 
 /* Products go by steps of at most 32 elements, of which few begin above 2^-60 and end below the
- * normal numbers. With 16 registers, windows of products have room for two vectors. Zen 4, AVX2, f32 of 128 KiB
- * from L2, ns an element, products by 2 and 4 .207, .33; sums .20, .15. States of several parts take
- * long, and a segment's look ahead makes a step in vain: cumlogsumexp of f32, rows of 128, by 1, 2, 4,
- * 8 AVX-512 4.2, 4.8, 5.2, 6.0, AVX2 8.4, 8.2, 8.6, 9.3; of 1024 4.7, 4.0, 4.1, 4.1 and 8.6, 7.8, 8.3,
- * 7.8 (Emerald Rapids). */
+ * normal numbers. With 16 registers, windows of products have room for two vectors. Zen 4, AVX2,
+ * f32 of 128 KiB from L2, ns an element, products by 2 and 4 .207, .33; sums .20, .15. States of
+ * several parts take long, and a segment's look ahead makes a step in vain: cumlogsumexp of f32,
+ * rows of 128, by 1, 2, 4, 8 AVX-512 4.2, 4.8, 5.2, 6.0, AVX2 8.4, 8.2, 8.6, 9.3; of 1024 4.7, 4.0,
+ * 4.1, 4.1 and 8.6, 7.8, 8.3, 7.8 (Emerald Rapids). */
 static int32_t choose_vectors(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     if (plan->scan == TLY_SCAN_SCALARS)
@@ -134,6 +135,27 @@ int32_t tly_choose_split(const tly_problem *p, const tly_target *t, const tly_pl
                : 0;
 }
 
+/* Bytes of input fetched ahead. Past the cache, of a copy, by 4 and 8 KiB (Zen 5): AVX-512 f32
+ * products of one row .88, .92, of rows of 4,096 .87, .89, of 1,024 .90, .93, sums .85, .90, i32
+ * products .92, .96, inner 3 .94, .96, f64 and f16 alike, i64 .96 of the speed, cummax .95; AVX2 .96,
+ * .92. Every second element 12.4, 10.0 ms, then with flags 7.1, AVX2 7.6, 7.0. */
+static int32_t choose_row_ahead(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    (void)plan;
+    int far = p->in_step == 2 || p->in_step == -2 ||
+              (t->vector_bytes == 64 && tly_is_plain(p) && !tly_is_wide_product(p));
+    return far ? 8192 : 4096;
+}
+
+/* f32 of 8, 24, 128 past the cache, of a copy, by 2 and 8 KiB: AVX-512 .84, .83, .82 and .90, .90,
+ * .90, by 16 KiB of 8 .90, of 24 .80; AVX2 24 .82, .77, 128 .89, .93; f16 of 32 .70, .71 (Zen 5). */
+static int32_t choose_short_ahead(const tly_problem *p, const tly_target *t, const tly_plan *plan)
+{
+    (void)p;
+    (void)plan;
+    return t->vector_bytes == 64 ? 8192 : 2048;
+}
+
 /* Chains side by side; what is unrolled whole is at most 128 elements. */
 static int32_t choose_chains(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
@@ -160,7 +182,7 @@ const tly_choice tly_choices_of_rows[] = {
     { KEY(window_loads), choose_window_loads, 0 },
     { KEY(block), choose_block, 0 },
     { KEY(chunk), tly_choose_chunk, 0 },
-    { KEY(prefetch), NULL, 4096 },
+    { KEY(prefetch), choose_row_ahead, 0 },
     { KEY(split_bytes), tly_choose_split, 0 },
     { 0, NULL, 0 },
 };
@@ -168,7 +190,7 @@ const tly_choice tly_choices_of_rows[] = {
 const tly_choice tly_choices_of_short[] = {
     { KEY(lanes), tly_choose_lanes, 0 },
     { KEY(block), NULL, 2048 },
-    { KEY(prefetch), NULL, 2048 },
+    { KEY(prefetch), choose_short_ahead, 0 },
     { KEY(split_bytes), tly_choose_split, 0 },
     { 0, NULL, 0 },
 };

@@ -38,12 +38,12 @@ static int takes_chains(const tly_problem *p, const tly_target *t)
 
 /* Dense rows by the template of long ones: ns an element from L2, short and long rows' template
  * (Emerald Rapids). f64 rows of 100 and 200, AVX-512 .86, .93 and .96, .46, AVX2 .92, 1.3 and .69,
- * .51. SSE, f32 rows of 64 and 100 .86, .72 and .35, .35 (past the cache .63, .69 and .38, .53); bf16
- * 100 1.17 and .91, f16 1.85 and 2.79. Rows of 128, the long rows' first (Zen 5): f32 AVX-512, AVX2 .23, .20
- * and .085, .11 (past the cache .24, .21 and .19, .17; of numbers in [0, 1) and masks of them, which fall below
- * the range, .22, .50 and .19, .35), f16 AVX-512 .19 and .10, AVX2 .20 and .24, f64 .20 and .13 (past the cache .35 and .36),
- * AVX2 .22 and .22. i32 products of 100, AVX-512, AVX2, SSE .54, .80, 1.39 and .44,
- * .57, .94. */
+ * .51. SSE, f32 rows of 64 and 100 .86, .72 and .35, .35 (past the cache .63, .69 and .38, .53);
+ * bf16 100 1.17 and .91, f16 1.85 and 2.79. Rows of 128, the long rows' first (Zen 5): f32 AVX-512,
+ * AVX2 .23, .20 and .085, .11 (past the cache .24, .21 and .19, .17; of numbers in [0, 1) and masks
+ * of them, which fall below the range, .22, .50 and .19, .35), f16 AVX-512 .19 and .10, AVX2 .20
+ * and .24, f64 .20 and .13 (past the cache .35 and .36), AVX2 .22 and .22. i32 products of 100,
+ * AVX-512, AVX2, SSE .54, .80, 1.39 and .44, .57, .94. */
 static int is_long(const tly_problem *p, const tly_target *t)
 {
     enum { LONG_OF_FOURS = 48 };

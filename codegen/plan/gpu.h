@@ -87,8 +87,8 @@ static inline int tly_gpu_lanes_are_turned(int32_t lanes)
     return lanes < 16;
 }
 
-/* Invocations along a lane. Of turned tiles a multiple of what each holds, where there are so many: then
- * the places of its accesses are literals apart (templates/gpu/look_back_lanes_tile.c). */
+/* Invocations along a lane. Of turned tiles a multiple of what each holds, where there are so many:
+ * then the places of its accesses are literals apart (templates/gpu/look_back_lanes_tile.c). */
 static inline int32_t tly_gpu_lanes_segments(const tly_gpu_plan *plan)
 {
     int32_t all = plan->workgroup / plan->team, over = all % plan->segments;

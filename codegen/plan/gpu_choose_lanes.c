@@ -29,8 +29,8 @@ int64_t tly_gpu_lanes_stage_bytes(const tly_problem *p, const tly_gpu_plan *plan
            tly_gpu_turned_slot(p);
 }
 
-/* States and, where the range is watched, two words of each invocation, twice; what lanes find while they
- * look; ticket and flags. */
+/* States and, where the range is watched, two words of each invocation, twice; what lanes find
+ * while they look; ticket and flags. */
 int64_t tly_gpu_lanes_shared_bytes(const tly_problem *p, const tly_gpu_plan *plan)
 {
     int64_t each = tly_state_bytes(p) + (tly_range_sides(p) > 0 ? 8 : 0);

@@ -72,10 +72,10 @@ static int takes_several(const tly_problem *p)
  * only reads: vectors of 32 .66, of 16 .98. */
 enum { PLAYED_TRIPS = 8 };
 
-/* 16 bytes an access, where a CPU plays the device two cache lines; but no more than a row has, and of
- * outputs side by side as many as still keep the device busy. lavapipe, 8 lanes, Emerald Rapids, f32
- * 4096x4096 along axis 0, ms: sum by 16 outputs 33, by 32 25; log_sum_exp by 32 and one step 50, by 16 and
- * two 26, by 8 and four 29. */
+/* 16 bytes an access, where a CPU plays the device two cache lines; but no more than a row has, and
+ * of outputs side by side as many as still keep the device busy. lavapipe, 8 lanes, Emerald Rapids,
+ * f32 4096x4096 along axis 0, ms: sum by 16 outputs 33, by 32 25; log_sum_exp by 32 and one step
+ * 50, by 16 and two 26, by 8 and four 29. */
 static int32_t choose_vector(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                              const tly_forced *forced, const tly_gpu_plan *plan)
 {

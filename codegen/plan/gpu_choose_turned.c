@@ -12,8 +12,8 @@
 /* Two subgroups of 32: half as many workgroups fit a multiprocessor as subgroups do. */
 enum { WORKGROUP = 64 };
 
-/* Lanes of 32 positions on their way at once that are half a machine's memory busy; fewer are cut in chunks
- * (gpu_choose.c) where they are long enough. */
+/* Lanes of 32 positions on their way at once that are half a machine's memory busy; fewer are cut
+ * in chunks (gpu_choose.c) where they are long enough. */
 enum { LEAST_LANES = 4096, LEAST_CUT = 4096 };
 
 /* Rows up to this many elements are scanned by one invocation each. */

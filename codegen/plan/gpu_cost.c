@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one long row, and lanes too few to fill a device, cost in one pass by look-back, which waits for carries, and in chunks, which are
- * read twice: the time in which the workgroups that a device holds at once get through a tile
- * each. No GPU was measured; docs/results/vulkan.md ("One long row") names where the figures come
- * from, and what an event model makes of the same.
+ * What one long row, and lanes too few to fill a device, cost in one pass by look-back, which waits
+ * for carries, and in chunks, which are read twice: the time in which the workgroups that a device
+ * holds at once get through a tile each. No GPU was measured; docs/results/vulkan.md ("One long
+ * row") names where the figures come from, and what an event model makes of the same.
  */
 #include "gpu_choose.h"
 

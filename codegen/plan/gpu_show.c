@@ -52,8 +52,8 @@ tally_status tly_gpu_plan_choices(const tly_problem *problem, const tly_geometry
     return s == TALLY_OK ? tly_choices_print(&choosing, overrides, write, user, error) : s;
 }
 
-/* Uncut columns are the plain loop's. A reduction's lane is, too, until it is cut, where its order counts:
- * that of other operators' elements is free. */
+/* Uncut columns are the plain loop's. A reduction's lane is, too, until it is cut, where its order
+ * counts: that of other operators' elements is free. */
 tally_status tly_gpu_plan_order(const tly_problem *problem, const tly_gpu_plan *plan,
                                 tally_write write, void *user)
 {

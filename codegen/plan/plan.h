@@ -50,7 +50,7 @@ typedef struct tly_plan {
     int32_t rows;         /* COLUMNS, TRANSPOSED: axis steps a pass; TILES: a tile */
     int32_t lines;        /* COLUMNS: 64-byte lines a pass of one step takes; of several, one;
                             TILES: lines of output across a tile; 0: one vector */
-    int32_t slices;       /* COLUMNS, NARROW: outer slices side by side past the cache */
+    int32_t slices;       /* COLUMNS: outer slices side by side past the cache */
     int32_t tile_lanes;   /* COLUMNS, TRANSPOSED, TILES: lanes a tile: threads split at its
                             multiples; TILES: of all rows of a run, so many go first */
     int32_t prefetch;     /* bytes ahead */

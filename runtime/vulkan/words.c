@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Words of SPIR-V as they are stored. Ids go up through a module, so that the same code has other words wherever it lies;
- * what stays is by how much a word differs from the one in its place in the last instruction with that opcode.
- * The difference is cut into parts of 7 bits, the lowest first, with an eighth where more follow, and negative ones
- * take odd numbers. Of 566 kernels that is .41 of the bytes, and what a pack squeezes them to (squeeze.h) .066;
- * of the words themselves, cut in this way, .19.
+ * Words of SPIR-V as they are stored. Ids go up through a module, so that the same code has other
+ * words wherever it lies; what stays is by how much a word differs from the one in its place in the
+ * last instruction with that opcode. The difference is cut into parts of 7 bits, the lowest first,
+ * with an eighth where more follow, and negative ones take odd numbers. Of 566 kernels that is .41
+ * of the bytes, and what a pack squeezes them to (squeeze.h) .066; of the words themselves, cut in
+ * this way, .19.
  */
 #include "words.h"
 

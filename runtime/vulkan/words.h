@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words of SPIR-V as they are stored, in half of their bytes and so that packs find what modules have in common. */
+/* Words of SPIR-V as they are stored, in half of their bytes and so that packs find what modules
+ * have in common. */
 #ifndef TLY_WORDS_H
 #define TLY_WORDS_H
 

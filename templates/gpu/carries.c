@@ -2,9 +2,9 @@
 /*
  * The middle pass of rows of one scan that are cut into chunks: carry before a chunk = carry before
  * the last one, combined with its total, strictly from left to right, so that the bits depend on
- * nothing else. A chunk whose total cannot be trusted after its carry is gone through by the team, tile by
- * tile. Records are read many at a time, because one after the other each would cost the memory's
- * latency.
+ * nothing else. A chunk whose total cannot be trusted after its carry is gone through by the team,
+ * tile by tile. Records are read many at a time, because one after the other each would cost the
+ * memory's latency.
  */
 #include "gpu.h"
 

@@ -194,8 +194,9 @@ kir_value tly_team_leads(tly_gpu *g, const tly_team *t);
 kir_value tly_team_broadcast(tly_gpu *g, tly_team *t, kir_value v);
 /* Ends a loop's trip: the next one may write again to all that this one has exchanged. */
 void tly_team_rest(tly_gpu *g, tly_team *t);
-/* Inclusive over the lanes of a class. `sound`, or NULL: a word that is 0 or 1 in each lane, and stays 1
- * where it is in all that goes into the lane's sum and each sum on the way fits (tly_gpu_fits_half). */
+/* Inclusive over the lanes of a class. `sound`, or NULL: a word that is 0 or 1 in each lane, and
+ * stays 1 where it is in all that goes into the lane's sum and each sum on the way fits
+ * (tly_gpu_fits_half). */
 kir_value tly_team_scan_lanes(tly_gpu *g, tly_team *t, kir_value v, kir_value *sound);
 /* v of all lanes of the lane group together, by an operation that minds no order. */
 kir_value tly_team_fold_lanes(tly_gpu *g, tly_team *t, kir_op op, kir_value v);

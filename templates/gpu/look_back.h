@@ -63,7 +63,8 @@ void tly_look_for_totals(tly_looker *s);
 /* The sum of the group's tiles up to this one, which is its `number`-th, and whether (i1) bases may be
  * combined with it. */
 kir_value tly_look_sum(const tly_looker *s, kir_value number, kir_value *sound);
-/* Classes, and of the largest distance what fits in a mark, go on with what a tile has published (look_back_groups.c). */
+/* Classes, and of the largest distance what fits in a mark, go on with what a tile has published
+ * (look_back_groups.c). */
 void tly_look_add_classes(tly_gpu *g, kir_value *classes, kir_value total, kir_value mark);
 /* What the group's last tile publishes: the sum, or where that is no use, the classes of all. */
 kir_value tly_look_summarise(const tly_looker *s, kir_value sum, kir_value sound, kir_value *mark);

@@ -100,7 +100,8 @@ static void fetch_end(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value 
     }
 }
 
-/* All of a full tile; else beyond the end the last whole vector is read again, and there must be one. */
+/* All of a full tile; else beyond the end the last whole vector is read again, and there must be
+ * one. */
 static void fetch_vectors(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
                           int is_full, kir_value *stored)
 {

@@ -152,7 +152,8 @@ static unsigned neighbours(const turn *t, const side *s, int whole)
     return count;
 }
 
-/* Turns in which an invocation moves `count` neighbours of the tile; in the last one some may be idle. */
+/* Turns in which an invocation moves `count` neighbours of the tile; in the last one some may be
+ * idle. */
 static unsigned turns(const turn *t, unsigned count)
 {
     return (t->positions + count - 1) / count;

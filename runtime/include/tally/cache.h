@@ -45,8 +45,8 @@ typedef int (*tally_cache_visitor)(void *user, const tally_cache_entry *entry);
 TALLY_API tally_status tally_cache_visit(const char *folder, tally_cache_visitor visit, void *user,
                                          tally_error *error);
 
-/** The same of a pack, in no order of meaning. `name` is an entry's place in it, `used` the time at which
- *  the file was written. TALLY_IO as well: there is no such file, or it is no pack. */
+/** The same of a pack, in no order of meaning. `name` is an entry's place in it, `used` the time at
+ *  which the file was written. TALLY_IO as well: there is no such file, or it is no pack. */
 TALLY_API tally_status tally_pack_visit(const char *path, tally_cache_visitor visit, void *user,
                                         tally_error *error);
 

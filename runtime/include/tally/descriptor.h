@@ -81,8 +81,9 @@ enum {
 
 /**
  * A descriptor. Begin with TALLY_DESCRIPTOR_INIT, or set `size` to sizeof(tally_descriptor) and the
- * rest to zero; then fill what is wanted: zero is every field's default. A shorter `size` from an older header is accepted, the
- * missing tail being zero; a longer one only if the unknown tail is zero.
+ * rest to zero; then fill what is wanted: zero is every field's default. A shorter `size` from an
+ * older header is accepted, the missing tail being zero; a longer one only if the unknown tail is
+ * zero.
  */
 typedef struct tally_descriptor {
     size_t size;                         /**< bytes of this struct */

@@ -154,8 +154,9 @@ typedef struct tally_kernel_options {
  * problem compiles (milliseconds), later ones look up (below a microsecond); one compilation for
  * one problem however many threads ask. TALLY_UNSUPPORTED names what no kernel exists for;
  * TALLY_NO_GENERATOR if libtally-codegen or libtally-llvm cannot be opened, or must not be
- * (TALLY_COMPILE_NEVER); the next call tries again. 32 KiB of stack are enough: where less than 256 KiB are left, a thread is made for the
- * compilation, and TALLY_OUT_OF_MEMORY says that there can be none. Thread-safe.
+ * (TALLY_COMPILE_NEVER); the next call tries again. 32 KiB of stack are enough: where less than
+ * 256 KiB are left, a thread is made for the compilation, and TALLY_OUT_OF_MEMORY says that there
+ * can be none. Thread-safe.
  */
 TALLY_API tally_status tally_kernel_create(tally_context *context,
                                            const tally_descriptor *descriptor,
@@ -295,7 +296,8 @@ typedef struct tally_device {
 #define TALLY_DEVICE_INIT { sizeof(tally_device), { 0 }, { 0 }, { 0 }, { 0 }, 0, 0 }
 
 /** Fills up to `capacity` devices (none: `devices` may be NULL), the CPU's levels first, and sets
- *  *count (NULL: not wanted) to how many there are. The caller sets `size` of the first. Opens libvulkan unless `count` is NULL and four will do. Thread-safe. */
+ *  *count (NULL: not wanted) to how many there are. The caller sets `size` of the first. Opens
+ *  libvulkan unless `count` is NULL and four will do. Thread-safe. */
 TALLY_API tally_status tally_devices(tally_device *devices, size_t capacity, size_t *count,
                                      tally_error *error);
 

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Short rows: where they begin. Which lanes are how far from their row's start repeats with the
+ * rows. So there is a table for each window: entry i says whether position i of the stream is at
+ * least so far, and a vector of entries is read where it is needed.
+ */
+#include "short.h"
+
+static unsigned border_count(const tly_short *s)
+{
+    return (s->doublings > 0 ? s->doublings : 1) + (unsigned)s->chains;
+}
+
+/* Elements from a row's start on for which border k is open. */
+static unsigned reach(const tly_short *s, unsigned k)
+{
+    return s->chains && k + 1 == border_count(s) ? s->c->lanes : 1u << k;
+}
+
+unsigned tly_short_last_border(const tly_short *s)
+{
+    return border_count(s) - 1;
+}
+
+/* With 16 registers, what takes the place of masked lanes has a table of its own: a choice bit by
+ * bit is one operation only where registers are many. */
+static int has_fillers(const tly_short *s)
+{
+    return s->by_bits && s->c->t->registers < 32;
+}
+
+/* Entries of a table for one border: the vectors up to where rows and vectors start together again,
+ * where they are few, so that each is read where a vector starts: with AVX2, rows of 5 take .58 ns
+ * an element from L2 by entries anywhere, .32 so (Emerald Rapids). Else a row and a vector. */
+static int64_t entries(const tly_short *s)
+{
+    enum { MOST_VECTORS = 32 };
+    int64_t lanes = s->c->lanes, length = s->literal > 0 ? s->literal : TLY_MEDIUM_ROW,
+            even = length;
+    while (even % lanes != 0)
+        even += length;
+    if (s->literal > 0 && even <= MOST_VECTORS * lanes)
+        return even;
+    return (length + 2 * lanes - 1) / lanes * lanes;
+}
+
+static int is_even(const tly_short *s)
+{
+    return s->literal > 0 && entries(s) % s->literal == 0 && entries(s) % s->c->lanes == 0;
+}
+
+/* Rows of whole vectors, of which a step has a number, need none. */
+static int has_table(const tly_short *s)
+{
+    return !s->fixed && !(s->by_rows && s->literal % s->c->lanes == 0);
+}
+
+int64_t tly_short_table_bytes(const tly_short *s)
+{
+    return !has_table(s)
+               ? 0
+               : (1 + has_fillers(s)) * (int64_t)border_count(s) * entries(s) * s->c->acc_bytes;
+}
+
+static int64_t table_at(const tly_short *s, unsigned k)
+{
+    return k * entries(s) * s->c->acc_bytes;
+}
+
+/* Positions up to twice the length as positions in their row. */
+static kir_value wrap(tly_short *s, kir_value position, kir_value length)
+{
+    kir_builder *b = s->c->b;
+    return kir_bin(b, KIR_UMIN, position, kir_bin(b, KIR_SUB, position, length));
+}
+
+static void fill_table(tly_short *s, kir_value position, kir_value length)
+{
+    tly_build *c = s->c;
+    kir_builder *b = c->b;
+    unsigned borders = border_count(s), moves = c->lanes;
+    if (s->literal > 0 && s->literal < c->lanes)
+        moves = c->lanes % s->literal;
+    kir_value end = is_even(s) ? imm(c, entries(s)) : add(c, s->length, imm(c, c->lanes));
+    kir_value none = kir_const(b, s->bits, 0), all = kir_const(b, s->bits, UINT64_MAX);
+    kir_loop l;
+    kir_for(b, &l, imm(c, 0), end, imm(c, c->lanes), 1, &position);
+    kir_value at = tly_at(c, s->table, l.i, c->acc_bytes);
+    for (unsigned k = 0; k < borders; k++) {
+        kir_value open = kir_cmp(b, KIR_ULE, kir_const(b, s->bits, reach(s, k)), l.carried[0]);
+        kir_store(b, at, table_at(s, k), kir_select(b, open, all, none), c->acc_bytes, 0);
+        if (has_fillers(s))
+            kir_store(b, at, table_at(s, borders + k), kir_select(b, open, none, s->neutral),
+                      c->acc_bytes, 0);
+    }
+    kir_value next = kir_bin(b, KIR_ADD, l.carried[0], kir_const(b, s->bits, moves));
+    next = wrap(s, next, length);
+    kir_for_end(b, &l, &next);
+}
+
+void tly_short_borders(tly_short *s)
+{
+    tly_build *c = s->c;
+    kir_builder *b = c->b;
+    kir_type one = KIR_TYPE(s->bits.kind, 1);
+    kir_value length = s->length, position = kir_iota(b, s->bits);
+    if (c->acc_bytes < 8)
+        length = kir_convert(b, KIR_TRUNC, one, length);
+    length = kir_splat(b, length, c->lanes);
+    for (unsigned rows = s->literal > 0 ? c->lanes / s->literal : 0; rows > 0; rows--)
+        position = wrap(s, position, length);
+    if (has_table(s))
+        fill_table(s, position, length);
+    if (!s->fixed)
+        return;
+    if (c->t->mask_bytes == 1)
+        position = kir_keep(b, position);
+    for (unsigned k = 0; k < border_count(s); k++)
+        s->borders[k] = kir_cmp(b, KIR_ULE, kir_const(b, s->bits, reach(s, k)), position);
+}
+
+kir_value tly_short_next_position(tly_short *s, kir_value t)
+{
+    tly_build *c = s->c;
+    kir_value period = is_even(s) ? imm(c, entries(s)) : s->length;
+    if (s->fixed || s->by_rows)
+        return t;
+    t = add(c, t, imm(c, c->lanes));
+    kir_value wrapped = sub(c, t, period);
+    return kir_select(c->b, less(c, wrapped, imm(c, 0)), t, wrapped);
+}
+
+tly_short_place tly_short_place_of(const tly_short *s, unsigned k, kir_value t)
+{
+    int64_t lanes = s->c->lanes;
+    tly_short_place p = { .t = t };
+    if (!s->by_rows)
+        return p;
+    int64_t from = k * lanes % s->literal;
+    p.is_first = from == 0;
+    p.position = from + lanes <= s->literal ? from : 0;
+    p.t = imm(s->c, k * lanes % entries(s));
+    return p;
+}
+
+/* Where all entries of a vector are open, it need not be read across a line. */
+static kir_value near_border(tly_short *s, kir_value t)
+{
+    tly_build *c = s->c;
+    kir_value lanes = imm(c, c->lanes);
+    if (is_even(s))
+        return t;
+    kir_value far = kir_cmp(c->b, KIR_ULE, sub(c, t, lanes),
+                            sub(c, sub(c, s->length, lanes), lanes));
+    return kir_select(c->b, far, lanes, t);
+}
+
+kir_value tly_short_within(tly_short *s, kir_value v, unsigned k, const tly_short_place *p,
+                           kir_value other)
+{
+    tly_build *c = s->c;
+    kir_builder *b = c->b;
+    if (p->alone || p->is_first || p->position >= reach(s, k))
+        return v;
+    if (s->fixed)
+        return kir_select(b, s->borders[k], v, other);
+    kir_value at = tly_at(c, s->table, near_border(s, p->t), c->acc_bytes), fill;
+    kir_value open = kir_load(b, s->bits, at, table_at(s, k), c->acc_bytes);
+    if (!s->by_bits)
+        return kir_select(b, kir_cmp(b, KIR_NE, open, kir_const(b, s->bits, 0)), v, other);
+    if (has_fillers(s) && other == s->neutral)
+        fill = kir_load(b, s->bits, at, table_at(s, border_count(s) + k), c->acc_bytes);
+    else
+        fill = kir_bin(b, KIR_AND, other,
+                       kir_bin(b, KIR_XOR, open, kir_const(b, s->bits, UINT64_MAX)));
+    return kir_bin(b, KIR_OR, kir_bin(b, KIR_AND, v, open), fill);
+}
