@@ -60,8 +60,9 @@ typedef enum tly_packed {
 } tly_packed;
 
 /* Reductions, as bits: rows that are dealt with several at once, from 1 up to TLY_REDUCED_BYTES of
- * accumulators of one step each, along one dim; or, medium ones, up to TLY_REDUCED_MEDIUM_BYTES
- * where vectors are loaded in part; of indices: elements can be counted in 32 bits; of lanes: fewer
+ * accumulators, along one dim; or, medium ones, up to TLY_REDUCED_MEDIUM_BYTES where vectors are
+ * loaded in part; each of these of several steps, TLY_REDUCED_MOST_STEPS at most, where there are
+ * TLY_REDUCED_MANY_ROWS or more; of indices: elements can be counted in 32 bits; of lanes: fewer
  * than TLY_REDUCED_FEW_LANES and more than one, steps of the axis one behind the other,
  * TLY_REDUCED_BLOCK of their elements or more, in any order; or, of products of floats, that many
  * up to TLY_REDUCED_LONG_LANES, neighbours, and TLY_REDUCED_LONG_STEPS or more along the last
@@ -72,8 +73,11 @@ enum {
     TLY_REDUCED_PACKED = 4,
     TLY_REDUCED_LONG = 8,
     TLY_REDUCED_MEDIUM = 16,
+    TLY_REDUCED_STEPS = 32,
     TLY_REDUCED_BYTES = 512,
     TLY_REDUCED_MEDIUM_BYTES = 2048,
+    TLY_REDUCED_MOST_STEPS = 1024,
+    TLY_REDUCED_MANY_ROWS = 32,
     TLY_REDUCED_FEW_LANES = 64,
     TLY_REDUCED_BLOCK = 1024,
     TLY_REDUCED_LONG_LANES = 1024,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reductions: reduce.c tiles and their order, reduce_rows.c a row's tile and its state, reduce_range.c
- * what left the floating-point range, reduce_lanes.c outputs side by side, reduce_interleaved.c and
- * reduce_stream.c a few of them, reduce_element.c elements in and out.
+ * what left the floating-point range, reduce_group.h short rows several at once, reduce_lanes.c
+ * outputs side by side, reduce_interleaved.c and reduce_stream.c a few of them, reduce_element.c
+ * elements in and out.
  */
 #ifndef TLY_REDUCE_TEMPLATE_H
 #define TLY_REDUCE_TEMPLATE_H
@@ -102,6 +103,16 @@ kir_value tly_reduce_span(tly_reduce *r, const tly_span *s);
 /* Rows [begin, end), several at once; `alone` does one by itself. */
 typedef void (*tly_reduce_one_row)(tly_reduce *r, kir_value row);
 void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_one_row alone);
+
+/* What short rows of several steps are, together or by themselves: spans of steps, no longer than
+ * the longest row, or chain, that are made and joined; these in groups, as tiles are (reduce.c), so that
+ * long sums are no long chains. */
+typedef struct tly_reduce_spans {
+    kir_value (*make)(tly_reduce *r, void *of, kir_value from, kir_value to);
+    kir_value (*join)(tly_build *c, kir_value x, kir_value y);
+    void *of;
+} tly_reduce_spans;
+kir_value tly_reduce_by_spans(tly_reduce *r, const tly_reduce_spans *f, kir_value none);
 
 /* ---- reduce_range.c ---- */
 

@@ -3,111 +3,29 @@
  * Short rows: as many at once as a vector has lanes. Each has a state of one vector, and all of them
  * are folded together, so that a level of the tree takes half as many instructions as there are rows,
  * and the results are neighbours. The tree of each row is that of a row by itself: its bits do not
- * tell how many there were. Rows whose results are not to be trusted are done once more, alone; and so
- * are those that are no whole vectors where none is loaded in part.
+ * tell how many there were. Where a row has several steps, results of some of them are joined. Rows
+ * whose results are not to be trusted are done once more, alone; and so are those that are no whole
+ * vectors where none is loaded in part.
  */
-#include "reduce.h"
+#include "reduce_group.h"
 
 #include <string.h>
 
-enum { MOST = TLY_REDUCE_MOST_GROUP };
-
-typedef struct group {
-    tly_reduce *r;
-    const tly_reduce_rules *rules;
-    unsigned rows;
-    kir_value in[MOST];       /* element 0 of each */
-    kir_value length, packed; /* of a row; 0 unless rows lie one behind the other */
-    int masked;               /* vectors are loaded in part; else all are whole */
-    kir_value ahead,
-        apart;      /* what is fetched: bytes before it is needed, and between two lines of it */
-    kir_value rate; /* how many times as far on it goes as the loads of a row */
-} group;
-
-static kir_value lifted(group *g, kir_value x, kir_value position)
-{
-    kir_value index = 0;
-    if (g->r->indexed)
-        index = tly_reduce_indices(g->r, position, g->r->c->lanes, 1);
-    return g->rules->lift(g->r, x, index);
-}
+enum { CHAIN = 32 /* elements of a state that is not joined yet */ };
 
 /* States are closed where so many rows share a vector: then as many elements made each as of long rows'
  * chains at most. */
-static unsigned closing(const group *g)
+static unsigned closing(const tly_group *g)
 {
-    enum { CHAIN = 32 };
     unsigned parts = g->r->c->lanes * g->r->c->acc_bytes * CHAIN /
                      (unsigned)tly_reduced_bytes(g->r->c->p);
     return parts < 1 ? 1 : parts < g->rows ? parts : g->rows;
 }
 
-static void close(group *g, kir_value *state, unsigned n)
+static void close(tly_group *g, kir_value *state, unsigned n)
 {
     for (unsigned i = 0; g->rules->close != NULL && i < n; i++)
         state[i] = g->rules->close(g->r->c, state[i]);
-}
-
-/* Lines of what comes next: those of the next rows at once, or further ahead where these are short.
- * Where rows lie one behind the other the lines that are fetched do, too, however those that are
- * loaded go from row to row: sums of f32 in rows of 20, 64, 128 us 2855, 2104, 1958 row by row, so
- * 1099, 1847, 1621 (Zen 5, minima on a busy machine). What fills no vector counts as one: rows of
- * 31, 45, 63 4519, 4135, 3158 without it, so 1703, 1629, 1782; of 17, 20 the same and 8 % more (a
- * quiet one). */
-static void fetch_ahead(group *g, kir_value skipped)
-{
-    tly_build *c = g->r->c;
-    if (c->plan->prefetch == 0)
-        return;
-    kir_value p = kir_ptradd(c->b, g->in[0], add(c, mul(c, skipped, g->rate), g->ahead));
-    for (unsigned i = 0; i < g->rows; i++, p = kir_ptradd(c->b, p, g->apart))
-        kir_prefetch(c->b, p, 0);
-}
-
-/* The first `count` elements from `from` on of a row, the others neutral. */
-static kir_value some_of(group *g, kir_value row, kir_value from, kir_value count)
-{
-    tly_build *c = g->r->c;
-    kir_value x = kir_ptradd(c->b, row, mul(c, from, imm(c, c->in_bytes)));
-    if (!g->masked)
-        return lifted(g, tly_reduce_load(g->r, x, 0, c->lanes), from);
-    x = lifted(g, tly_reduce_load_some(g->r, x, count), from);
-    return kir_select(c->b, tly_reduce_mask(g->r, count), x, g->rules->neutral(c, c->lanes));
-}
-
-/* The first vectors of all rows, the other whole ones, then what fills none. */
-static void take_rows(group *g, kir_value *state)
-{
-    tly_build *c = g->r->c;
-    kir_builder *b = c->b;
-    kir_value whole = tly_round_down(c, g->length, c->lanes), first = imm(c, c->lanes);
-    kir_value count = tly_min(c, g->length, first);
-    kir_loop l;
-    kir_branch some;
-    for (unsigned i = 0; i < g->rows; i++)
-        state[i] = some_of(g, g->in[i], imm(c, 0), count);
-    fetch_ahead(g, imm(c, 0));
-    kir_for(b, &l, first, whole, first, g->rows, state);
-    kir_value skipped = mul(c, l.i, imm(c, c->in_bytes));
-    for (unsigned i = 0; i < g->rows; i++) {
-        kir_value x = tly_reduce_load(g->r, kir_ptradd(b, g->in[i], skipped), 0, c->lanes);
-        l.carried[i] = g->rules->combine(c, l.carried[i], lifted(g, x, l.i));
-    }
-    fetch_ahead(g, skipped);
-    kir_for_end(b, &l, l.carried);
-    if (!g->masked) {
-        memcpy(state, l.result, g->rows * sizeof *state);
-        return;
-    }
-    count = sub(c, g->length, tly_max(c, whole, first));
-    kir_if(b, &some, less(c, imm(c, 0), count));
-    for (unsigned i = 0; i < g->rows; i++)
-        state[i] = g->rules->combine(c, l.result[i], some_of(g, g->in[i], whole, count));
-    fetch_ahead(g, mul(c, whole, imm(c, c->in_bytes)));
-    kir_else(b, &some, g->rows, state);
-    kir_if_end(b, &some, g->rows, l.result);
-    for (unsigned i = 0; i < g->rows; i++)
-        state[i] = some.result[i];
 }
 
 /* The lower and the upper halves of each of `parts` parts of x and, unless it is x, of y. */
@@ -122,7 +40,7 @@ static kir_value halves(tly_build *c, kir_value x, kir_value y, unsigned parts, 
     return kir_shuffle(c->b, x, y, index, total);
 }
 
-static kir_value fold(group *g, kir_value x, kir_value y, unsigned parts)
+static kir_value fold(tly_group *g, kir_value x, kir_value y, unsigned parts)
 {
     tly_build *c = g->r->c;
     kir_value low = halves(c, x, y, parts, 0), high = halves(c, x, y, parts, 1);
@@ -130,29 +48,9 @@ static kir_value fold(group *g, kir_value x, kir_value y, unsigned parts)
     return joins ? g->rules->join(c, low, high) : g->rules->combine(c, low, high);
 }
 
-/* So many parts of a vector, each a row, one behind the other in memory. */
-static void load_parts(group *g, unsigned parts, kir_value *state)
-{
-    tly_build *c = g->r->c;
-    unsigned n = g->rows / parts;
-    for (unsigned i = 0; i < n; i++) {
-        kir_value x = tly_reduce_load(g->r, g->in[0], (int64_t)i * c->lanes * c->in_bytes,
-                                      c->lanes);
-        kir_value index = 0;
-        if (g->r->indexed) {
-            index = tly_reduce_indices(g->r, imm(c, 0), c->lanes, 1);
-            kir_value within = kir_const(c->b, kir_type_of(c->b, index), c->lanes / parts - 1);
-            index = kir_bin(c->b, KIR_AND, index, within);
-        }
-        state[i] = g->rules->lift(g->r, x, index);
-    }
-    if (parts > closing(g))
-        close(g, state, n);
-}
+static void fold_pairs(tly_group *g, unsigned parts, kir_value *state);
 
-static void fold_pairs(group *g, unsigned parts, kir_value *state);
-
-static void fold_halves(group *g, unsigned parts, kir_value *state)
+static void fold_halves(tly_group *g, unsigned parts, kir_value *state)
 {
     fold_pairs(g, parts / 2, state);
     for (unsigned i = 0; i < g->rows / parts; i++)
@@ -161,19 +59,21 @@ static void fold_halves(group *g, unsigned parts, kir_value *state)
 
 /* Rows by pairs, until one vector has a lane of each. Rows that are such a part of a vector as come
  * next are loaded as that: what they would be combined with before is neutral. */
-static void fold_pairs(group *g, unsigned parts, kir_value *state)
+static void fold_pairs(tly_group *g, unsigned parts, kir_value *state)
 {
     tly_build *c = g->r->c;
     kir_builder *b = c->b;
     unsigned n = g->rows / parts;
     kir_branch direct = { 0 };
     if (parts == 1) {
-        take_rows(g, state);
+        tly_group_take(g, state);
     } else if (!g->masked) {
         fold_halves(g, parts, state);
     } else {
         kir_if(b, &direct, equal(c, g->packed, imm(c, c->lanes / parts)));
-        load_parts(g, parts, state);
+        tly_group_take_parts(g, parts, state);
+        if (parts > closing(g))
+            close(g, state, n);
         kir_else(b, &direct, n, state);
         fold_halves(g, parts, state);
         kir_if_end(b, &direct, n, state);
@@ -183,7 +83,7 @@ static void fold_pairs(group *g, unsigned parts, kir_value *state)
         close(g, state, n);
 }
 
-static kir_value fold_rows(group *g, kir_value *state)
+static kir_value fold_rows(tly_group *g, kir_value *state)
 {
     fold_pairs(g, g->rows, state);
     for (unsigned n = g->r->c->lanes; n > g->rows; n /= 2)
@@ -191,8 +91,60 @@ static kir_value fold_rows(group *g, kir_value *state)
     return state[0];
 }
 
+/* ---- several steps ---- */
+
+kir_value tly_reduce_by_spans(tly_reduce *r, const tly_reduce_spans *f, kir_value none)
+{
+    enum { GROUP = 32 };
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    int32_t bytes = r->watched ? tly_reduced_bytes(c->p) : TLY_REDUCED_MEDIUM_BYTES;
+    kir_value steps = kir_get(b, KIR_ARG_STEPS), one = imm(c, 1), lanes = imm(c, c->lanes);
+    kir_value length = add(c, kir_get(b, KIR_ARG_LENGTH), sub(c, lanes, one));
+    kir_value most = imm(c, bytes / (int32_t)(c->lanes * c->acc_bytes));
+    kir_value span = kir_bin(b, KIR_UDIV, most, kir_bin(b, KIR_UDIV, length, lanes));
+    span = tly_max(c, span, one);
+    kir_value together = mul(c, span, imm(c, GROUP));
+    kir_loop some, each;
+    kir_for(b, &some, imm(c, 0), steps, together, 1, &none);
+    kir_value end = tly_min(c, add(c, some.i, together), steps);
+    kir_for(b, &each, some.i, end, span, 1, &none);
+    kir_value y = f->make(r, f->of, each.i, tly_min(c, add(c, each.i, span), end));
+    y = f->join(c, each.carried[0], y);
+    kir_for_end(b, &each, &y);
+    y = f->join(c, some.carried[0], each.result[0]);
+    kir_for_end(b, &some, &y);
+    return some.result[0];
+}
+
+typedef struct folding {
+    tly_group *g;
+    kir_value *state;
+} folding;
+
+static kir_value fold_span(tly_reduce *r, void *of, kir_value from, kir_value to)
+{
+    folding *f = of;
+    (void)r;
+    f->g->from = from;
+    f->g->to = to;
+    return fold_rows(f->g, f->state);
+}
+
+static kir_value fold_steps(tly_group *g, kir_value *state)
+{
+    tly_build *c = g->r->c;
+    folding of = { g, state };
+    if (g->r->watched) {
+        const tly_reduce_spans products = { fold_span, tly_reduce_join, &of };
+        return tly_reduce_by_spans(g->r, &products, tly_reduce_one(c, g->rows));
+    }
+    const tly_reduce_spans spans = { fold_span, g->rules->combine, &of };
+    return tly_reduce_by_spans(g->r, &spans, g->rules->neutral(c, g->rows));
+}
+
 /* Results of rows [first, first + count) to the output, where they may lie apart. */
-static void store(group *g, kir_value out, kir_value apart, kir_value count, kir_value y)
+static void store(tly_group *g, kir_value out, kir_value apart, kir_value count, kir_value y)
 {
     tly_build *c = g->r->c;
     kir_builder *b = c->b;
@@ -218,12 +170,13 @@ void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_
     tly_build *c = r->c;
     kir_builder *b = c->b;
     tly_reduce_rules rules = tly_reduce_rules_of(r);
-    group g = { .r = r, .rules = &rules, .rows = (unsigned)c->plan->rows };
+    tly_group g = { .r = r, .rules = &rules, .rows = (unsigned)c->plan->rows };
     g.masked = tly_is_masked(c->p, c->t);
+    g.has_steps = (c->p->dense & TLY_REDUCED_STEPS) != 0;
     g.length = kir_get(b, KIR_ARG_LENGTH);
     kir_value in_apart = kir_get_at(b, KIR_ARG_OUTER_IN, imm(c, 0));
     kir_value out_apart = kir_get_at(b, KIR_ARG_OUTER_OUT, imm(c, 0));
-    kir_value in = kir_get(b, KIR_ARG_IN), out = kir_get(b, KIR_ARG_OUT), state[MOST];
+    kir_value in = kir_get(b, KIR_ARG_IN), out = kir_get(b, KIR_ARG_OUT), state[TLY_GROUP_MOST];
     kir_value dense = equal(c, in_apart, mul(c, g.length, imm(c, c->in_bytes)));
     g.ahead = tly_max(c, mul(c, in_apart, imm(c, g.rows)), imm(c, c->plan->prefetch));
     g.apart = kir_select(b, dense, imm(c, (int64_t)c->lanes * c->in_bytes), in_apart);
@@ -239,14 +192,16 @@ void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_
     }
     kir_value full = equal(c, count, imm(c, g.rows)), none = imm(c, 0);
     g.packed = kir_select(b, kir_bin(b, KIR_AND, full, dense), g.length, none);
-    for (unsigned i = 0; i < g.rows; i++) { /* behind the last, that one again */
-        kir_value moved = i > 0 ? kir_select(b, less(c, last, imm(c, i)), none, in_apart) : none;
-        g.in[i] = kir_ptradd(b, i > 0 ? g.in[i - 1] : first, moved);
-    }
+    for (unsigned i = 0; i < g.rows; i++) /* behind the last, that one again */
+        g.moved[i] = i > 0 ? kir_select(b, less(c, last, imm(c, i)), none, in_apart) : none;
+    g.first = first;
+    tly_group_place(&g, first);
     if (!g.masked)
         kir_if(b, &fits, equal(c, tly_round_down(c, g.length, c->lanes), g.length));
     const kir_type truths = KIR_TYPE(KIR_I1, g.rows);
-    kir_value bad, all = tly_reduce_doubt(r, fold_rows(&g, state), &bad);
+    kir_value all = g.has_steps ? fold_steps(&g, state) : fold_rows(&g, state);
+    kir_value bad;
+    all = tly_reduce_doubt(r, all, &bad);
     store(&g, kir_ptradd(b, out, mul(c, l.i, out_apart)), out_apart, count,
           tly_reduce_result(r, all));
     if (!g.masked) {

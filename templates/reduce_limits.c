@@ -92,6 +92,8 @@ static const char *rows_fault(const tly_problem *p, const tly_plan *plan)
     int32_t bytes = (int32_t)tally_dtype_bytes((tally_dtype)p->acc);
     if (plan->rows > 1 && plan->chunk > 0 && plan->chunk < tly_reduced_bytes(p) / bytes)
         return "rows at once are of one chunk";
+    if (plan->rows > 1 && plan->chunk > 0 && (p->dense & TLY_REDUCED_STEPS))
+        return "rows at once that have several steps are not cut: chunk=0";
     if (plan->rows > plan->lanes)
         return "as many rows at once as lanes, or fewer";
     return fault_of_vectors(p, plan);

@@ -307,6 +307,21 @@ tly_reduce_rules tly_reduce_chains(unsigned vectors)
                                .join = join_split };
 }
 
+static kir_value chain_of(tly_reduce *r, const tly_span *some)
+{
+    const tly_reduce_rules rules = tly_reduce_rules_of(r);
+    kir_value state = tly_reduce_walk(r, &rules, some);
+    return split(r->c, kir_part(r->c->b, state, 0), kir_part(r->c->b, state, 1));
+}
+
+static kir_value chain_of_steps(tly_reduce *r, void *of, kir_value from, kir_value to)
+{
+    tly_span some = *(const tly_span *)of;
+    some.begin = from;
+    some.end = to;
+    return chain_of(r, &some);
+}
+
 /* Of a span's elements by short chains. Of short steps a chain takes several: each gives the first
  * chain no more than `vectors` elements and the rest. */
 static kir_value by_chains(tly_reduce *r, const tly_span *s)
@@ -318,14 +333,18 @@ static kir_value by_chains(tly_reduce *r, const tly_span *s)
     kir_value is_short = less(c, sub(c, s->to, s->from), imm(c, group));
     kir_value together = kir_select(b, is_short, imm(c, CHAIN / (rules.vectors + 1)), imm(c, 1));
     kir_value all = tly_reduce_one(c, 1), in = kir_keep(b, s->in);
+    if (c->plan->rows > 1 && (c->p->dense & TLY_REDUCED_STEPS)) { /* one that is done once more */
+        tly_span whole = *s;
+        whole.in = in;
+        const tly_reduce_spans spans = { chain_of_steps, tly_reduce_join, &whole };
+        return tly_reduce_by_spans(r, &spans, all);
+    }
     kir_loop step, part;
     kir_for(b, &step, s->begin, s->end, together, 1, &all);
     kir_for(b, &part, s->from, s->to, imm(c, CHAIN * group), 1, step.carried);
     tly_span some = { in, step.i, tly_min(c, s->end, add(c, step.i, together)), part.i,
                       tly_min(c, s->to, add(c, part.i, imm(c, CHAIN * group))) };
-    kir_value walked = tly_reduce_walk(r, &rules, &some);
-    walked = split(c, kir_part(b, walked, 0), kir_part(b, walked, 1));
-    all = tly_reduce_join(c, part.carried[0], walked);
+    all = tly_reduce_join(c, part.carried[0], chain_of(r, &some));
     kir_for_end(b, &part, &all);
     kir_for_end(b, &step, part.result);
     return step.result[0];

@@ -495,6 +495,32 @@ Test(reductions, line_4_4_several_at_once, .timeout = 240)
     CHECK_WORDS(words, data, 0);
 }
 
+/* ---- short rows of several steps, several at once ---- */
+
+Test(reductions, line_5_1_rows_of_steps, .timeout = 240)
+{
+    static const char *const words[] = {
+        "sum:f32:5x33x49:axes=0+2",
+        "sum:f32:1024x33x9:axes=0+2",
+        "mean:bf16:70x40x8:axes=0+2,out=-2@78",
+        "prod:f32:70x35x17:axes=0+2",
+        "prod:f64:9x37x200:axes=0+2",
+        "prod:f16:40x33x4:axes=0+2",
+        "max:f64:9x40x12:axes=0+2",
+        "min:i8:9x40x65:axes=0+2",
+        "argmax:f32:33x37x20:axes=0+2,last",
+        "argmin:f16:70x32x5:axes=0+2",
+        "argmax:f32:20x35x150:axes=0+2",
+        "log_sum_exp:f32:7x45x130:axes=0+2",
+        "l2:f64:3x33x31:axes=0+2,in=4000x50x1",
+        "sum:f32:3x4x33x20:axes=0+1+3,in=5000x700x20x1",
+        "argmax:f32:3x4x33x20:axes=0+1+3,in=5000x700x20x1",
+    };
+    static const tly_data data[] = { TLY_DATA_EXACT,   TLY_DATA_SIGNED, TLY_DATA_TIES,
+                                     TLY_DATA_SPECIAL, TLY_DATA_RANGE,  TLY_DATA_GROW };
+    CHECK_WORDS(words, data, 0);
+}
+
 /* ---- few long lanes, whose axis is cut in chunks ---- */
 
 Test(reductions, line_5_1_long_lanes, .timeout = 240)
