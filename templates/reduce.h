@@ -30,8 +30,8 @@ typedef struct tly_span {
 /* `lanes` elements, side by side in memory, as accumulators: widened; or, where they are compared,
  * as integers in their order. */
 kir_value tly_reduce_load(tly_reduce *r, kir_value p, int64_t offset, unsigned lanes);
-/* The first `count` of a vector; the others are anything. */
-kir_value tly_reduce_load_some(tly_reduce *r, kir_value p, kir_value count);
+/* The first `count` of `lanes`; the others are anything. */
+kir_value tly_reduce_load_some(tly_reduce *r, kir_value p, kir_value count, unsigned lanes);
 /* States as elements of the output. */
 kir_value tly_reduce_result(tly_reduce *r, kir_value state);
 /* Those of outputs side by side, from `lane` on; `out`: of lane 0. */
@@ -92,6 +92,8 @@ typedef struct tly_reduce_rules {
 
 /* The operator's own, or, of watched products, those of short chains. */
 tly_reduce_rules tly_reduce_rules_of(const tly_reduce *r);
+/* Integers that number the lanes of states. */
+kir_type tly_reduce_numbers(const tly_build *c);
 /* i1s: lanes below `count`; vectors are loaded in part only where tly_is_masked (limits.h). */
 kir_value tly_reduce_mask(tly_reduce *r, kir_value count);
 /* The state of a span. */

@@ -54,9 +54,9 @@ kir_value tly_reduce_load(tly_reduce *r, kir_value p, int64_t offset, unsigned l
     return accumulators(r, kir_load(r->c->b, t, p, offset, 1));
 }
 
-kir_value tly_reduce_load_some(tly_reduce *r, kir_value p, kir_value count)
+kir_value tly_reduce_load_some(tly_reduce *r, kir_value p, kir_value count, unsigned lanes)
 {
-    kir_type t = tly_storage((tally_dtype)r->c->p->dtype, r->c->lanes);
+    kir_type t = tly_storage((tally_dtype)r->c->p->dtype, lanes);
     kir_value zero = kir_const(r->c->b, t, 0);
     return accumulators(r, kir_mload(r->c->b, t, p, 0, count, zero));
 }

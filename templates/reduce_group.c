@@ -57,25 +57,48 @@ static void fold_halves(tly_group *g, unsigned parts, kir_value *state)
         state[i] = fold(g, state[2 * i], state[2 * i + 1], parts / 2);
 }
 
-/* Rows by pairs, until one vector has a lane of each. Rows that are such a part of a vector as come
- * next are loaded as that: what they would be combined with before is neutral. */
+/* Rows that fit such parts of a vector as come next: what they would be combined with before is
+ * neutral. */
+static void take_parts(tly_group *g, unsigned parts, int packed, kir_value *state)
+{
+    tly_group_take_parts(g, parts, packed, state);
+    if (parts > closing(g))
+        close(g, state, g->rows / parts);
+}
+
+/* i1: rows fill more than half of so many lanes. */
+static kir_value fit(const tly_group *g, unsigned lanes)
+{
+    tly_build *c = g->r->c;
+    kir_value more = less(c, imm(c, lanes / 2), g->length);
+    return kir_bin(c->b, KIR_AND, more, less(c, g->length, imm(c, lanes + 1)));
+}
+
+/* Rows by pairs, until one vector has a lane of each. */
 static void fold_pairs(tly_group *g, unsigned parts, kir_value *state)
 {
     tly_build *c = g->r->c;
     kir_builder *b = c->b;
-    unsigned n = g->rows / parts;
-    kir_branch direct = { 0 };
+    unsigned n = g->rows / parts, part = c->lanes / parts;
+    kir_branch direct = { 0 }, smaller = { 0 };
     if (parts == 1) {
         tly_group_take(g, state);
     } else if (!g->masked) {
         fold_halves(g, parts, state);
     } else {
-        kir_if(b, &direct, equal(c, g->packed, imm(c, c->lanes / parts)));
-        tly_group_take_parts(g, parts, state);
-        if (parts > closing(g))
-            close(g, state, n);
+        kir_if(b, &direct, equal(c, g->packed, imm(c, part)));
+        take_parts(g, parts, 1, state);
         kir_else(b, &direct, n, state);
+        if (part > 2) {
+            kir_if(b, &smaller, fit(g, part));
+            take_parts(g, parts, 0, state);
+            kir_else(b, &smaller, n, state);
+        }
         fold_halves(g, parts, state);
+        if (part > 2) {
+            kir_if_end(b, &smaller, n, state);
+            memcpy(state, smaller.result, n * sizeof *state);
+        }
         kir_if_end(b, &direct, n, state);
         memcpy(state, direct.result, n * sizeof *state);
     }
@@ -192,10 +215,9 @@ void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_
     }
     kir_value full = equal(c, count, imm(c, g.rows)), none = imm(c, 0);
     g.packed = kir_select(b, kir_bin(b, KIR_AND, full, dense), g.length, none);
-    for (unsigned i = 0; i < g.rows; i++) /* behind the last, that one again */
-        g.moved[i] = i > 0 ? kir_select(b, less(c, last, imm(c, i)), none, in_apart) : none;
-    g.first = first;
-    tly_group_place(&g, first);
+    g.first = g.at = first;
+    g.last = last;
+    g.row_bytes = in_apart;
     if (!g.masked)
         kir_if(b, &fits, equal(c, tly_round_down(c, g.length, c->lanes), g.length));
     const kir_type truths = KIR_TYPE(KIR_I1, g.rows);

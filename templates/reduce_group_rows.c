@@ -23,14 +23,26 @@ static kir_value lifted(tly_group *g, kir_value x, kir_value position)
  * 1099, 1847, 1621 (Zen 5, minima on a busy machine). What fills no vector counts as one: rows of
  * 31, 45, 63 4519, 4135, 3158 without it, so 1703, 1629, 1782; of 17, 20 the same and 8 % more (a
  * quiet one). */
-static void fetch_ahead(tly_group *g, kir_value skipped)
+static void fetch_ahead(tly_group *g, kir_value skipped, unsigned lines)
 {
     tly_build *c = g->r->c;
     if (c->plan->prefetch == 0)
         return;
-    kir_value p = kir_ptradd(c->b, g->in[0], add(c, mul(c, skipped, g->rate), g->ahead));
-    for (unsigned i = 0; i < g->rows; i++, p = kir_ptradd(c->b, p, g->apart))
+    kir_value p = kir_ptradd(c->b, g->at, add(c, mul(c, skipped, g->rate), g->ahead));
+    for (unsigned i = 0; i < lines; i++, p = kir_ptradd(c->b, p, g->apart))
         kir_prefetch(c->b, p, 0);
+}
+
+/* Element 0 of each row. Each way through the rows has its own: what would be there for all of them
+ * costs packed ones a third of their time. */
+static void place_rows(tly_group *g, kir_value *in)
+{
+    tly_build *c = g->r->c;
+    in[0] = g->at;
+    for (unsigned i = 1; i < g->rows; i++) {
+        kir_value none = less(c, g->last, imm(c, i));
+        in[i] = kir_ptradd(c->b, in[i - 1], kir_select(c->b, none, imm(c, 0), g->row_bytes));
+    }
 }
 
 /* The first `count` elements from `from` on of a row, the others neutral. */
@@ -40,7 +52,7 @@ static kir_value some_of(tly_group *g, kir_value row, kir_value from, kir_value 
     kir_value x = kir_ptradd(c->b, row, mul(c, from, imm(c, c->in_bytes)));
     if (!g->masked)
         return lifted(g, tly_reduce_load(g->r, x, 0, c->lanes), from);
-    x = lifted(g, tly_reduce_load_some(g->r, x, count), from);
+    x = lifted(g, tly_reduce_load_some(g->r, x, count, c->lanes), from);
     return kir_select(c->b, tly_reduce_mask(g->r, count), x, g->rules->neutral(c, c->lanes));
 }
 
@@ -57,19 +69,20 @@ static void take_rows(tly_group *g, unsigned parts, kir_value *state)
     tly_build *c = g->r->c;
     kir_builder *b = c->b;
     kir_value whole = tly_round_down(c, g->length, c->lanes), first = imm(c, c->lanes);
-    kir_value count = tly_min(c, g->length, first);
+    kir_value count = tly_min(c, g->length, first), in[TLY_GROUP_MOST];
     kir_loop l;
     kir_branch some;
+    place_rows(g, in);
     for (unsigned i = 0; i < g->rows; i++)
-        state[i] = taken(g, state[i], some_of(g, g->in[i], imm(c, 0), count));
-    fetch_ahead(g, imm(c, 0));
+        state[i] = taken(g, state[i], some_of(g, in[i], imm(c, 0), count));
+    fetch_ahead(g, imm(c, 0), g->rows);
     kir_for(b, &l, first, whole, first, g->rows, state);
     kir_value skipped = mul(c, l.i, imm(c, c->in_bytes));
     for (unsigned i = 0; i < g->rows; i++) {
-        kir_value x = tly_reduce_load(g->r, kir_ptradd(b, g->in[i], skipped), 0, c->lanes);
+        kir_value x = tly_reduce_load(g->r, kir_ptradd(b, in[i], skipped), 0, c->lanes);
         l.carried[i] = g->rules->combine(c, l.carried[i], lifted(g, x, l.i));
     }
-    fetch_ahead(g, skipped);
+    fetch_ahead(g, skipped, g->rows);
     kir_for_end(b, &l, l.carried);
     if (!g->masked) {
         memcpy(state, l.result, g->rows * sizeof *state);
@@ -78,12 +91,30 @@ static void take_rows(tly_group *g, unsigned parts, kir_value *state)
     count = sub(c, g->length, tly_max(c, whole, first));
     kir_if(b, &some, less(c, imm(c, 0), count));
     for (unsigned i = 0; i < g->rows; i++)
-        state[i] = g->rules->combine(c, l.result[i], some_of(g, g->in[i], whole, count));
-    fetch_ahead(g, mul(c, whole, imm(c, c->in_bytes)));
+        state[i] = g->rules->combine(c, l.result[i], some_of(g, in[i], whole, count));
+    fetch_ahead(g, mul(c, whole, imm(c, c->in_bytes)), g->rows);
     kir_else(b, &some, g->rows, state);
     kir_if_end(b, &some, g->rows, l.result);
     for (unsigned i = 0; i < g->rows; i++)
         state[i] = some.result[i];
+}
+
+/* Numbers from 0 on in each of so many parts of a vector. */
+static kir_value places(tly_group *g, kir_type t, unsigned parts)
+{
+    kir_value all = kir_iota(g->r->c->b, t);
+    return kir_bin(g->r->c->b, KIR_AND, all, kir_const(g->r->c->b, t, t.lanes / parts - 1));
+}
+
+static kir_value lifted_parts(tly_group *g, kir_value x, unsigned parts)
+{
+    tly_build *c = g->r->c;
+    kir_value index = 0;
+    if (g->r->indexed) {
+        index = tly_reduce_indices(g->r, g->has_steps ? g->index : imm(c, 0), c->lanes, 0);
+        index = kir_bin(c->b, KIR_ADD, index, places(g, kir_type_of(c->b, index), parts));
+    }
+    return g->rules->lift(g->r, x, index);
 }
 
 /* So many parts of a vector, each a row, one behind the other in memory. */
@@ -91,26 +122,42 @@ static void load_parts(tly_group *g, unsigned parts, kir_value *state)
 {
     tly_build *c = g->r->c;
     unsigned n = g->rows / parts;
+    if (g->has_steps)
+        fetch_ahead(g, imm(c, 0), n);
     for (unsigned i = 0; i < n; i++) {
-        kir_value x = tly_reduce_load(g->r, g->in[0], (int64_t)i * c->lanes * c->in_bytes,
-                                      c->lanes);
-        kir_value index = 0;
-        if (g->r->indexed) {
-            index = tly_reduce_indices(g->r, imm(c, 0), c->lanes, 1);
-            kir_type t = kir_type_of(c->b, index);
-            index = kir_bin(c->b, KIR_AND, index, kir_const(c->b, t, c->lanes / parts - 1));
-            if (g->has_steps)
-                index = kir_bin(c->b, KIR_ADD, index,
-                                tly_reduce_indices(g->r, g->index, t.lanes, 0));
-        }
-        state[i] = taken(g, state[i], g->rules->lift(g->r, x, index));
+        int64_t offset = (int64_t)i * c->lanes * c->in_bytes;
+        kir_value x = tly_reduce_load(g->r, g->at, offset, c->lanes);
+        state[i] = taken(g, state[i], lifted_parts(g, x, parts));
     }
 }
 
-void tly_group_place(tly_group *g, kir_value first)
+/* The same of rows that fill no part, and lie anywhere. */
+static void load_smaller(tly_group *g, unsigned parts, kir_value *state)
 {
-    for (unsigned i = 0; i < g->rows; i++)
-        g->in[i] = kir_ptradd(g->r->c->b, i > 0 ? g->in[i - 1] : first, g->moved[i]);
+    tly_build *c = g->r->c;
+    kir_builder *b = c->b;
+    unsigned n = g->rows / parts;
+    uint8_t all[TLY_MOST_VECTOR_BYTES];
+    for (unsigned i = 0; i < c->lanes; i++)
+        all[i] = (uint8_t)i;
+    kir_type t = tly_reduce_numbers(c);
+    kir_value count = t.kind == KIR_I64 ? g->length
+                                        : kir_convert(b, KIR_TRUNC, KIR_TYPE(t.kind, 1), g->length);
+    kir_value there = kir_cmp(b, KIR_SLT, places(g, t, parts), kir_splat(b, count, t.lanes));
+    kir_value in[TLY_GROUP_MOST];
+    place_rows(g, in);
+    fetch_ahead(g, imm(c, 0), n);
+    for (unsigned i = 0; i < n; i++) {
+        kir_value x[TLY_GROUP_MOST];
+        for (unsigned k = 0; k < parts; k++)
+            x[k] = tly_reduce_load_some(g->r, in[i * parts + k], g->length, c->lanes / parts);
+        for (unsigned k = parts; k > 1; k /= 2)
+            for (unsigned m = 0; m < k / 2; m++)
+                x[m] = kir_shuffle(b, x[2 * m], x[2 * m + 1], all, 2 * c->lanes / k);
+        kir_value whole = kir_select(b, there, lifted_parts(g, x[0], parts),
+                                     g->rules->neutral(c, c->lanes));
+        state[i] = taken(g, state[i], whole);
+    }
 }
 
 /* All rows at a step. Fetched ahead is a later one, so many further on that as many bytes lie between
@@ -119,7 +166,7 @@ static void go_to_step(tly_group *g, kir_value step)
 {
     tly_build *c = g->r->c;
     kir_builder *b = c->b;
-    tly_group_place(g, tly_reduce_step(c, g->first, step));
+    g->at = tly_reduce_step(c, g->first, step);
     g->index = mul(c, step, g->length);
     kir_value steps = kir_get(b, KIR_ARG_STEPS), one = imm(c, 1);
     kir_value last = tly_max(c, sub(c, kir_get(b, KIR_ARG_REDUCED_RANK), one), imm(c, 0));
@@ -157,7 +204,7 @@ void tly_group_take(tly_group *g, kir_value *state)
     take_steps(g, take_rows, 1, state);
 }
 
-void tly_group_take_parts(tly_group *g, unsigned parts, kir_value *state)
+void tly_group_take_parts(tly_group *g, unsigned parts, int packed, kir_value *state)
 {
-    take_steps(g, load_parts, parts, state);
+    take_steps(g, packed ? load_parts : load_smaller, parts, state);
 }

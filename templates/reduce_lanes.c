@@ -109,7 +109,8 @@ static void pass(lanes *k, kir_value lane, unsigned n, kir_value some, const row
     kir_value at = tly_states_at(c, in->states, lane), state = tly_states_load(c, at, 0, n);
     for (unsigned i = 0; i < in->count; i++) {
         kir_value from = kir_ptradd(b, in->at[i], skipped);
-        x[i] = some ? tly_reduce_load_some(&k->r, from, some) : tly_reduce_load(&k->r, from, 0, n);
+        x[i] = some ? tly_reduce_load_some(&k->r, from, some, n)
+                    : tly_reduce_load(&k->r, from, 0, n);
         if (k->r.indexed)
             index[i] = tly_reduce_indices(&k->r, add(c, in->index, imm(c, i)), n, 0);
         if (in->scaled)

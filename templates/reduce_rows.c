@@ -112,8 +112,7 @@ static kir_value take_groups(walk *w, kir_value from, kir_value to, unsigned vec
     return end;
 }
 
-/* Integers that number the lanes of states. */
-static kir_type numbers(const tly_build *c)
+kir_type tly_reduce_numbers(const tly_build *c)
 {
     static const uint8_t kinds[] = { [1] = KIR_I8, [2] = KIR_I16, [4] = KIR_I32, [8] = KIR_I64 };
     return KIR_TYPE(kinds[c->acc_bytes], c->lanes);
@@ -122,7 +121,7 @@ static kir_type numbers(const tly_build *c)
 kir_value tly_reduce_mask(tly_reduce *r, kir_value count)
 {
     kir_builder *b = r->c->b;
-    kir_type t = numbers(r->c);
+    kir_type t = tly_reduce_numbers(r->c);
     if (t.kind != KIR_I64)
         count = kir_convert(b, KIR_TRUNC, KIR_TYPE(t.kind, 1), count);
     return kir_cmp(b, KIR_SLT, kir_iota(b, t), kir_splat(b, count, t.lanes));
@@ -136,7 +135,7 @@ static void take_rest(walk *w, kir_value from, kir_value to, kir_value *state)
     kir_branch some;
     kir_if(b, &some, less(c, from, to));
     kir_value count = sub(c, to, from), there = tly_reduce_mask(w->r, count);
-    kir_value x = tly_reduce_load_some(w->r, address(w, from), count);
+    kir_value x = tly_reduce_load_some(w->r, address(w, from), count, c->lanes);
     x = lifted(w, x, from, w->lanes);
     x = kir_select(b, there, x, w->rules->neutral(c, w->lanes));
     x = w->rules->combine(c, state[0], x);

@@ -521,6 +521,22 @@ Test(reductions, line_5_1_rows_of_steps, .timeout = 240)
     CHECK_WORDS(words, data, 0);
 }
 
+/* Rows that fit a part of a vector and do not fill it, wherever they lie. */
+Test(reductions, line_5_1_rows_within_parts, .timeout = 240)
+{
+    static const char *const words[] = {
+        "sum:f32:33x3:axes=1",         "max:f64:41x3:axes=1",
+        "argmax:f32:37x5:axes=1,last", "argmin:f16:40x7:axes=1",
+        "prod:f32:50x7:axes=1",        "log_sum_exp:f32:19x6:axes=1",
+        "sum:f32:33x3:axes=1,in=5x1",  "max:i32:70x4:axes=1,in=9x1,out=2",
+        "sum:f32:5x33x5:axes=0+2",     "prod:f64:9x35x3:axes=0+2",
+        "argmax:f32:70x33x5:axes=0+2",
+    };
+    static const tly_data data[] = { TLY_DATA_EXACT, TLY_DATA_SIGNED, TLY_DATA_TIES,
+                                     TLY_DATA_SPECIAL, TLY_DATA_RANGE };
+    CHECK_WORDS(words, data, 0);
+}
+
 /* ---- few long lanes, whose axis is cut in chunks ---- */
 
 Test(reductions, line_5_1_long_lanes, .timeout = 240)
