@@ -116,7 +116,7 @@ typedef struct tly_reduce_spans {
 } tly_reduce_spans;
 kir_value tly_reduce_by_spans(tly_reduce *r, const tly_reduce_spans *f, kir_value none);
 
-/* ---- reduce_range.c ---- */
+/* ---- reduce_range.c, reduce_products.c, reduce_sums.c ---- */
 
 tly_reduce_rules tly_reduce_chains(unsigned vectors); /* rules of short chains of products */
 /* States as results', in their lanes; *bad: i1s, those that may be wrong, or 0: none can be. Flags were
@@ -142,7 +142,7 @@ kir_value tly_reduce_overflowed(tly_build *c, kir_value lost);
 kir_value tly_reduce_no_parts(tly_build *c, unsigned lanes);
 kir_value tly_reduce_parts_of(tly_build *c, kir_value sums); /* of (what is not finite, the rest) */
 
-/* ---- reduce_range.c: what templates for GPUs share ---- */
+/* ---- the same: what templates for GPUs share ---- */
 
 kir_value tly_reduce_finite(tly_build *c, kir_value v); /* i1s */
 /* i1s: infinite as elements of the output, in which accumulators may be finite. */

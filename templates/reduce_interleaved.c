@@ -5,7 +5,7 @@
  * so that vectors are full however few the outputs; and long products of more, step by step. At the
  * end of a chunk the states of an output are joined in a fixed tree, and chunks as those of rows. A
  * sum that overflowed in a chunk is made once more, in multiples of 2^-64; products are short plain
- * chains, which are joined as mantissas and exponents (reduce_range.c).
+ * chains, which are joined as mantissas and exponents (reduce_products.c).
  */
 #include "reduce_stream.h"
 

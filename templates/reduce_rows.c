@@ -112,6 +112,40 @@ static kir_value take_groups(walk *w, kir_value from, kir_value to, unsigned vec
     return end;
 }
 
+/* Where elements become states by nothing but additions, which are faster than memory. */
+static int is_bare(const tly_build *c)
+{
+    return c->t->vector_bytes == 64 && c->in_bytes == c->acc_bytes && c->lanes > 1 &&
+           c->plan->prefetch > 0 && (c->p->op == TALLY_SUM || c->p->op == TALLY_MEAN);
+}
+
+/* The same, where nothing is fetched ahead of long bare rows: the machine's own prefetch is as far. Of
+ * the time with it, rows of 1,024, 2,048, 4,096, one row of f32 1.13, .95, .97, .94, on two threads .89,
+ * .73, .81, .91, f64 of 4,096 .99, .89 (Zen 5, AVX-512, minima); l2 1.14, max 1.15, f16 1.27, and by
+ * AVX2 rows of 4,096 1.16. */
+static kir_value take_ahead(walk *w, const tly_span *s, unsigned vectors, kir_value *state)
+{
+    enum { LONG_BYTES = 8192 };
+    tly_build *c = w->r->c;
+    if (!is_bare(c))
+        return take_groups(w, s->from, s->to, vectors, state);
+    unsigned states = vectors < w->rules->vectors ? vectors : w->rules->vectors;
+    kir_value some[MAX_VECTORS + 1], next = w->next;
+    kir_branch way;
+    kir_if(c->b, &way,
+           less(c, imm(c, LONG_BYTES / c->in_bytes - 1), kir_get(c->b, KIR_ARG_LENGTH)));
+    memcpy(some, state, states * sizeof *some);
+    w->next = 0;
+    some[states] = take_groups(w, s->from, s->to, vectors, some);
+    w->next = next;
+    kir_else(c->b, &way, states + 1, some);
+    memcpy(some, state, states * sizeof *some);
+    some[states] = take_groups(w, s->from, s->to, vectors, some);
+    kir_if_end(c->b, &way, states + 1, some);
+    memcpy(state, way.result, states * sizeof *state);
+    return way.result[states];
+}
+
 kir_type tly_reduce_numbers(const tly_build *c)
 {
     static const uint8_t kinds[] = { [1] = KIR_I8, [2] = KIR_I16, [4] = KIR_I32, [8] = KIR_I64 };
@@ -256,7 +290,7 @@ kir_value tly_reduce_walk(tly_reduce *r, const tly_reduce_rules *rules, const tl
     look_ahead(&w, s, l.i);
     w.index = mul(c, l.i, kir_get(b, KIR_ARG_LENGTH));
     kir_value at = rules->searches ? search_groups(&w, s->from, s->to, loads, &l.carried[states])
-                                   : take_groups(&w, s->from, s->to, loads, l.carried);
+                                   : take_ahead(&w, s, loads, l.carried);
     if (loads > 1)
         at = take_groups(&w, at, s->to, 1, l.carried);
     if (scalars) {

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Floats that may leave the range, as their bits: what reduce_range.c, reduce_sums.c and
+ * reduce_products.c share.
+ */
+#ifndef TLY_REDUCE_FLOAT_H
+#define TLY_REDUCE_FLOAT_H
+
+#include "reduce.h"
+
+/* Of the accumulator. */
+typedef struct tly_reduce_format {
+    uint8_t integer, mantissa; /* kir_kind, bits */
+    int64_t bias, far;         /* 2^far and its half are in and out of the range */
+    uint64_t infinity, one;
+    uint64_t small, large; /* 2^-64, 2^64 */
+} tly_reduce_format;
+
+const tly_reduce_format *tly_reduce_format_of(const tly_build *c);
+
+static inline kir_value bin(tly_build *c, kir_op op, kir_value x, kir_value y)
+{
+    return kir_bin(c->b, op, x, y);
+}
+
+static inline kir_value integer(tly_build *c, unsigned lanes, int64_t v)
+{
+    return kir_const(c->b, KIR_TYPE(tly_reduce_format_of(c)->integer, lanes), (uint64_t)v);
+}
+
+static inline kir_value real(tly_build *c, unsigned lanes, uint64_t bits)
+{
+    return kir_const(c->b, KIR_TYPE(c->acc.kind, lanes), bits);
+}
+
+static inline unsigned lanes_of(tly_build *c, kir_value v)
+{
+    return kir_type_of(c->b, v).lanes;
+}
+
+static inline kir_value as(tly_build *c, uint8_t kind, kir_value v)
+{
+    return kir_convert(c->b, KIR_BITCAST, KIR_TYPE(kind, lanes_of(c, v)), v);
+}
+
+static inline kir_value size(tly_build *c, kir_value v)
+{
+    kir_value bits = as(c, tly_reduce_format_of(c)->integer, v);
+    uint64_t all = tly_reduce_format_of(c)->infinity | (tly_reduce_format_of(c)->infinity - 1);
+    return bin(c, KIR_AND, bits, integer(c, lanes_of(c, v), (int64_t)all));
+}
+
+/* Of a state that is an output's, what its result is; `all` and `apart`: as of tly_reduce_judge. */
+kir_value tly_reduce_judge_sum(tly_build *c, kir_value parts);
+kir_value tly_reduce_judge_product(tly_reduce *r, const tly_span *all, kir_value apart,
+                                   kir_value state);
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products as mantissas and exponents; see reduce_range.c. */
+#include "reduce_float.h"
+
+enum { CHAIN = 32 /* elements of a plain product */, BLOCK = 256 /* of the plain loop's */ };
+
+/* x as a mantissa in [1, 2) and what the exponent has to be beside `exponent`; what has no mantissa
+ * (zeros, infinities, NaNs) stands for itself. */
+static kir_value split(tly_build *c, kir_value x, kir_value exponent)
+{
+    const tly_reduce_format *f = tly_reduce_format_of(c);
+    kir_builder *b = c->b;
+    unsigned n = lanes_of(c, x);
+    kir_value least = integer(c, n, INT64_C(1) << f->mantissa), zero = integer(c, n, 0);
+    kir_value tiny = kir_cmp(b, KIR_SLT, size(c, x), least);
+    /* A multiplication of all lanes that raises no flag, whatever LLVM makes of it. */
+    x = bin(c, KIR_MUL, x, kir_select(b, tiny, real(c, n, f->large), real(c, n, f->one)));
+    exponent = bin(c, KIR_SUB, exponent, kir_select(b, tiny, integer(c, n, 64), zero));
+    kir_value bits = as(c, f->integer, x), magnitude = size(c, x);
+    kir_value e = bin(c, KIR_LSHR, magnitude, integer(c, n, f->mantissa));
+    e = bin(c, KIR_SUB, e, integer(c, n, f->bias));
+    kir_value m = bin(c, KIR_AND, bits, integer(c, n, (int64_t)~f->infinity));
+    m = as(c, c->acc.kind, bin(c, KIR_OR, m, integer(c, n, (int64_t)f->one)));
+    kir_value number = kir_cmp(b, KIR_SLT, zero, magnitude);
+    number = bin(c, KIR_AND, number, tly_reduce_finite(c, x));
+    return kir_tuple(b, 2,
+                     (kir_value[]){ kir_select(b, number, m, x),
+                                    kir_select(b, number, bin(c, KIR_ADD, exponent, e), zero) });
+}
+
+kir_value tly_reduce_one(tly_build *c, unsigned lanes)
+{
+    return kir_tuple(
+        c->b, 2,
+        (kir_value[]){ real(c, lanes, tly_reduce_format_of(c)->one), integer(c, lanes, 0) });
+}
+
+/* Exponents stay far within their integers: beyond the limit no product comes back. */
+kir_value tly_reduce_join(tly_build *c, kir_value x, kir_value y)
+{
+    enum { FAR = 1 << 28 };
+    kir_builder *b = c->b;
+    unsigned n = lanes_of(c, x);
+    kir_value m = bin(c, KIR_MUL, kir_part(b, x, 0), kir_part(b, y, 0));
+    kir_value e = bin(c, KIR_ADD, kir_part(b, x, 1), kir_part(b, y, 1));
+    e = bin(c, KIR_SMAX, bin(c, KIR_SMIN, e, integer(c, n, FAR)), integer(c, n, -FAR));
+    return split(c, m, e);
+}
+
+kir_value tly_reduce_split(tly_build *c, kir_value x)
+{
+    return split(c, x, integer(c, lanes_of(c, x), 0));
+}
+
+static kir_value lift_split(tly_reduce *r, kir_value x, kir_value index)
+{
+    (void)index;
+    return tly_reduce_split(r->c, x);
+}
+
+static kir_value lift_plain(tly_reduce *r, kir_value x, kir_value index)
+{
+    (void)r;
+    (void)index;
+    return x;
+}
+
+static kir_value multiply(tly_build *c, kir_value x, kir_value y)
+{
+    return bin(c, KIR_MUL, x, y);
+}
+
+static kir_value plain_one(tly_build *c, unsigned lanes)
+{
+    return real(c, lanes, tly_reduce_format_of(c)->one);
+}
+
+/* Mantissas that were split are below 2, so 128 of them stay in the range of f32: all of a walk. What
+ * is no number stands for itself, whatever its exponent. */
+static kir_value join_split(tly_build *c, kir_value x, kir_value y)
+{
+    kir_value m = bin(c, KIR_MUL, kir_part(c->b, x, 0), kir_part(c->b, y, 0));
+    kir_value e = bin(c, KIR_ADD, kir_part(c->b, x, 1), kir_part(c->b, y, 1));
+    return kir_tuple(c->b, 2, (kir_value[]){ m, e });
+}
+
+tly_reduce_rules tly_reduce_chains(unsigned vectors)
+{
+    return (tly_reduce_rules){ .vectors = vectors,
+                               .lift = lift_plain,
+                               .combine = multiply,
+                               .neutral = plain_one,
+                               .close = tly_reduce_split,
+                               .join = join_split };
+}
+
+static kir_value chain_of(tly_reduce *r, const tly_span *some)
+{
+    const tly_reduce_rules rules = tly_reduce_rules_of(r);
+    kir_value state = tly_reduce_walk(r, &rules, some);
+    return split(r->c, kir_part(r->c->b, state, 0), kir_part(r->c->b, state, 1));
+}
+
+static kir_value chain_of_steps(tly_reduce *r, void *of, kir_value from, kir_value to)
+{
+    tly_span some = *(const tly_span *)of;
+    some.begin = from;
+    some.end = to;
+    return chain_of(r, &some);
+}
+
+/* Of a span's elements by short chains. Of short steps a chain takes several: each gives the first
+ * chain no more than `vectors` elements and the rest. */
+static kir_value by_chains(tly_reduce *r, const tly_span *s)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    const tly_reduce_rules rules = tly_reduce_rules_of(r);
+    int64_t group = (int64_t)rules.vectors * c->lanes;
+    kir_value is_short = less(c, sub(c, s->to, s->from), imm(c, group));
+    kir_value together = kir_select(b, is_short, imm(c, CHAIN / (rules.vectors + 1)), imm(c, 1));
+    kir_value all = tly_reduce_one(c, 1), in = kir_keep(b, s->in);
+    if (c->plan->rows > 1 && (c->p->dense & TLY_REDUCED_STEPS)) { /* one that is done once more */
+        tly_span whole = *s;
+        whole.in = in;
+        const tly_reduce_spans spans = { chain_of_steps, tly_reduce_join, &whole };
+        return tly_reduce_by_spans(r, &spans, all);
+    }
+    kir_loop step, part;
+    kir_for(b, &step, s->begin, s->end, together, 1, &all);
+    kir_for(b, &part, s->from, s->to, imm(c, CHAIN * group), 1, step.carried);
+    tly_span some = { in, step.i, tly_min(c, s->end, add(c, step.i, together)), part.i,
+                      tly_min(c, s->to, add(c, part.i, imm(c, CHAIN * group))) };
+    all = tly_reduce_join(c, part.carried[0], chain_of(r, &some));
+    kir_for_end(b, &part, &all);
+    kir_for_end(b, &step, part.result);
+    return step.result[0];
+}
+
+kir_value tly_reduce_product(tly_reduce *r, const tly_span *s)
+{
+    static const tly_reduce_rules apart = {
+        .vectors = 1, .lift = lift_split, .combine = tly_reduce_join, .neutral = tly_reduce_one
+    };
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    kir_branch left;
+    kir_clear_flags(b);
+    kir_value quick = by_chains(r, s);
+    kir_value flags = kir_flags(b), none = kir_const(b, kir_type_of(b, flags), 0);
+    kir_if(b, &left, kir_cmp(b, KIR_NE, flags, none));
+    kir_value slow = tly_reduce_walk(r, &apart, s);
+    kir_else(b, &left, 1, &slow);
+    kir_if_end(b, &left, 1, &quick);
+    return left.result[0];
+}
+
+kir_value tly_reduce_product_of(tly_build *c, kir_value state)
+{
+    const tly_reduce_format *f = tly_reduce_format_of(c);
+    kir_value m = kir_part(c->b, state, 0), e = kir_part(c->b, state, 1);
+    unsigned n = lanes_of(c, m);
+    e = bin(c, KIR_SMAX, bin(c, KIR_SMIN, e, integer(c, n, f->far)), integer(c, n, -f->far));
+    kir_value half = bin(c, KIR_ASHR, e, integer(c, n, 1)), parts[2] = { half, 0 };
+    parts[1] = bin(c, KIR_SUB, e, half);
+    for (int i = 0; i < 2; i++) {
+        kir_value bits = bin(c, KIR_ADD, parts[i], integer(c, n, f->bias));
+        bits = bin(c, KIR_SHL, bits, integer(c, n, f->mantissa));
+        m = bin(c, KIR_MUL, m, as(c, c->acc.kind, bits));
+    }
+    return m;
+}
+
+/* The plain loop's product, up to where it is infinite, NaN, or, but for infinite elements, zero for
+ * good; with the sign that it has in the end, which is the mantissa's. */
+static kir_value by_loop(tly_reduce *r, const tly_span *all, kir_value apart, kir_value mantissa)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    kir_value zero = imm(c, 0), one = imm(c, 1), some = imm(c, BLOCK), y = plain_one(c, 1);
+    kir_value regular = tly_reduce_finite(c, mantissa);
+    kir_loop step, part, l;
+    kir_for(b, &step, all->begin, all->end, one, 1, &y);
+    kir_value in = tly_reduce_step(c, all->in, step.i);
+    kir_for(b, &part, all->from, all->to, some, 1, step.carried);
+    kir_value alive = kir_cmp(b, KIR_UNE, part.carried[0], real(c, 1, 0));
+    alive = bin(c, KIR_OR, alive, tly_not(c, regular));
+    alive = bin(c, KIR_AND, alive, tly_reduce_finite(c, part.carried[0]));
+    kir_value end = kir_select(b, alive, tly_min(c, sub(c, all->to, part.i), some), zero);
+    kir_for(b, &l, zero, end, one, 1, part.carried);
+    kir_value at = mul(c, add(c, part.i, l.i), apart);
+    kir_value x = tly_reduce_load(r, kir_ptradd(b, in, at), 0, 1);
+    y = bin(c, KIR_MUL, l.carried[0], x);
+    kir_for_end(b, &l, &y);
+    kir_for_end(b, &part, l.result);
+    kir_for_end(b, &step, part.result);
+    kir_value sign = bin(c, KIR_SUB, as(c, tly_reduce_format_of(c)->integer, mantissa),
+                         size(c, mantissa));
+    return as(c, c->acc.kind, bin(c, KIR_OR, size(c, step.result[0]), sign));
+}
+
+kir_value tly_reduce_judge_product(tly_reduce *r, const tly_span *all, kir_value apart,
+                                   kir_value state)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    kir_branch beyond;
+    kir_value y = tly_reduce_product_of(c, state);
+    kir_if(b, &beyond, tly_reduce_endless(c, y));
+    kir_value loop = by_loop(r, all, apart, kir_part(b, state, 0));
+    kir_else(b, &beyond, 1, &loop);
+    kir_if_end(b, &beyond, 1, &y);
+    return beyond.result[0];
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums beside what overflowed on the way to them; see reduce_range.c. */
+#include "reduce_float.h"
+
+kir_value tly_reduce_small(tly_build *c, kir_value x)
+{
+    return bin(c, KIR_MUL, x, real(c, lanes_of(c, x), tly_reduce_format_of(c)->small));
+}
+
+kir_value tly_reduce_large(tly_build *c, kir_value x)
+{
+    return bin(c, KIR_MUL, x, real(c, lanes_of(c, x), tly_reduce_format_of(c)->large));
+}
+
+kir_value tly_reduce_scaled(tly_build *c, kir_value x)
+{
+    unsigned n = lanes_of(c, x);
+    kir_value other = kir_select(c->b, tly_reduce_finite(c, x), real(c, n, 0), x);
+    return kir_tuple(c->b, 2, (kir_value[]){ other, tly_reduce_small(c, x) });
+}
+
+static kir_value lift_sum(tly_reduce *r, kir_value x, kir_value index)
+{
+    (void)index;
+    return tly_reduce_scaled(r->c, x);
+}
+
+kir_value tly_reduce_add(tly_build *c, kir_value x, kir_value y)
+{
+    kir_value v[KIR_MAX_PARTS];
+    unsigned parts = kir_parts(c->b, x);
+    for (unsigned i = 0; i < parts; i++)
+        v[i] = bin(c, KIR_ADD, kir_part(c->b, x, i), kir_part(c->b, y, i));
+    return kir_tuple(c->b, parts, v);
+}
+
+kir_value tly_reduce_unscaled(tly_build *c, kir_value other, kir_value small)
+{
+    kir_value sum = tly_reduce_large(c, small);
+    return kir_select(c->b, kir_cmp(c->b, KIR_UNE, other, real(c, 1, 0)), other, sum);
+}
+
+static kir_value zeros(tly_build *c, unsigned lanes)
+{
+    kir_value zero = real(c, lanes, 0);
+    return kir_tuple(c->b, 2, (kir_value[]){ zero, zero });
+}
+
+kir_value tly_reduce_no_parts(tly_build *c, unsigned lanes)
+{
+    kir_value sum = tly_neutral(c, KIR_TYPE(c->acc.kind, lanes));
+    return kir_tuple(c->b, 2, (kir_value[]){ sum, real(c, lanes, 0) });
+}
+
+kir_value tly_reduce_parts_of(tly_build *c, kir_value sums)
+{
+    kir_builder *b = c->b;
+    kir_value other = kir_part(b, sums, 0), none = tly_reduce_no_parts(c, 1);
+    kir_value alone[2] = { other, kir_part(b, none, 1) };
+    kir_value beside[2] = { kir_part(b, none, 0), kir_part(b, sums, 1) };
+    return kir_select(b, kir_cmp(b, KIR_UNE, other, real(c, 1, 0)), kir_tuple(b, 2, alone),
+                      kir_tuple(b, 2, beside));
+}
+
+kir_value tly_reduce_overflowed(tly_build *c, kir_value lost)
+{
+    kir_builder *b = c->b;
+    kir_branch some;
+    kir_if(b, &some, lost);
+    kir_value flags = kir_flags(b), none = kir_const(b, kir_type_of(b, flags), 0);
+    kir_value met = bin(c, KIR_AND, flags, kir_const(b, kir_type_of(b, flags), KIR_OVERFLOWED));
+    met = kir_cmp(b, KIR_NE, met, none);
+    kir_else(b, &some, 1, &met);
+    kir_if_end(b, &some, 1, &lost);
+    return some.result[0];
+}
+
+kir_value tly_reduce_parts(tly_reduce *r, const tly_span *s, kir_value state)
+{
+    static const tly_reduce_rules rules = {
+        .vectors = 2, .lift = lift_sum, .combine = tly_reduce_add, .neutral = zeros
+    };
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    kir_branch again;
+    kir_if(b, &again, tly_reduce_overflowed(c, tly_not(c, tly_reduce_finite(c, state))));
+    kir_value parts = tly_reduce_parts_of(c, tly_reduce_walk(r, &rules, s));
+    kir_else(b, &again, 1, &parts);
+    parts = kir_tuple(b, 2, (kir_value[]){ state, real(c, 1, 0) });
+    kir_if_end(b, &again, 1, &parts);
+    return again.result[0];
+}
+
+/* Two finite sums that overflow together go to what lies beside them. */
+kir_value tly_reduce_join_parts(tly_build *c, kir_value x, kir_value y)
+{
+    kir_builder *b = c->b;
+    unsigned n = lanes_of(c, kir_part(b, x, 0));
+    kir_value none = tly_reduce_no_parts(c, n), scale = real(c, n, tly_reduce_format_of(c)->small);
+    kir_value vx = kir_part(b, x, 0), vy = kir_part(b, y, 0), sum = bin(c, KIR_ADD, vx, vy);
+    kir_value beside = bin(c, KIR_ADD, kir_part(b, x, 1), kir_part(b, y, 1));
+    kir_value left = bin(c, KIR_AND, tly_reduce_finite(c, vx), tly_reduce_finite(c, vy));
+    left = bin(c, KIR_AND, left, tly_not(c, tly_reduce_finite(c, sum)));
+    kir_value both = bin(c, KIR_ADD, bin(c, KIR_MUL, vx, scale), bin(c, KIR_MUL, vy, scale));
+    kir_value moved[2] = { kir_part(b, none, 0), bin(c, KIR_ADD, beside, both) };
+    return kir_select(b, left, kir_tuple(b, 2, moved),
+                      kir_tuple(b, 2, (kir_value[]){ sum, beside }));
+}
+
+kir_value tly_reduce_judge_sum(tly_build *c, kir_value parts)
+{
+    kir_builder *b = c->b;
+    kir_value sum = kir_part(b, parts, 0), beside = kir_part(b, parts, 1);
+    kir_value whole = tly_reduce_large(c, bin(c, KIR_ADD, tly_reduce_small(c, sum), beside));
+    kir_value some = kir_cmp(b, KIR_UNE, beside, real(c, lanes_of(c, sum), 0));
+    return kir_select(b, bin(c, KIR_AND, some, tly_reduce_finite(c, sum)), whole, sum);
+}
