@@ -109,6 +109,17 @@ static kir_value chain_of_steps(tly_reduce *r, void *of, kir_value from, kir_val
     return chain_of(r, &some);
 }
 
+/* Elements of a chain. Rows that are taken several at once are one chain each (reduce_group.c), and so
+ * is one of them that is done once more. */
+static int64_t chain_elements(const tly_reduce *r, unsigned vectors)
+{
+    const tly_build *c = r->c;
+    int64_t chain = (int64_t)CHAIN * vectors * c->lanes, row = 0;
+    if (c->plan->rows > 1)
+        row = tly_reduced_bytes(c->p) / (int64_t)c->acc_bytes;
+    return row > chain ? row : chain;
+}
+
 /* Of a span's elements by short chains. Of short steps a chain takes several: each gives the first
  * chain no more than `vectors` elements and the rest. */
 static kir_value by_chains(tly_reduce *r, const tly_span *s)
@@ -126,11 +137,12 @@ static kir_value by_chains(tly_reduce *r, const tly_span *s)
         const tly_reduce_spans spans = { chain_of_steps, tly_reduce_join, &whole };
         return tly_reduce_by_spans(r, &spans, all);
     }
+    kir_value chain = imm(c, chain_elements(r, rules.vectors));
     kir_loop step, part;
     kir_for(b, &step, s->begin, s->end, together, 1, &all);
-    kir_for(b, &part, s->from, s->to, imm(c, CHAIN * group), 1, step.carried);
+    kir_for(b, &part, s->from, s->to, chain, 1, step.carried);
     tly_span some = { in, step.i, tly_min(c, s->end, add(c, step.i, together)), part.i,
-                      tly_min(c, s->to, add(c, part.i, imm(c, CHAIN * group))) };
+                      tly_min(c, s->to, add(c, part.i, chain)) };
     all = tly_reduce_join(c, part.carried[0], chain_of(r, &some));
     kir_for_end(b, &part, &all);
     kir_for_end(b, &step, part.result);

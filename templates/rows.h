@@ -205,6 +205,8 @@ void tly_rows_show(tly_rows *r, kir_value before, kir_value odd, kir_value y, ki
 /* i1: parts of products of a step left the range, and not by exact zeros alone; each vector by
  * itself. The step's input is at `here`. */
 kir_value tly_rows_parts_left(tly_rows *r, kir_value here, const tly_rows_part *p);
+/* i1s: the same of each lane of a vector of elements x. */
+kir_value tly_rows_part_left(tly_rows *r, const kir_value *x, kir_value part);
 /* i1: a step's results `y`, one a vector, left the range on a way that the plain loop may not have
  * taken; `shown`: as they are shown; `wide` (i1): its products moved by more than half of the
  * range, perhaps. Products that the loop lost in any case become 0 in the state. */
@@ -233,9 +235,10 @@ kir_value tly_rows_seen_left(tly_rows *r, const tly_rows_seen *seen, tly_rows_st
 /* The last result in the step of each lane of its vector k, from those of its last vector. */
 kir_value tly_rows_end_of(tly_rows *r, kir_value last, unsigned k);
 /* A step with lanes that left the range, by its input at `here`. `end`: the results of its last
- * vector, and `shown`: all that it shows, which do not count and are replaced. No scan's outcome
- * depends on the others that lie beside it. */
-void tly_rows_redo(tly_rows *r, kir_value here, kir_value end, tly_rows_state *s, kir_value *shown);
+ * vector, and `shown`: all that it shows, which do not count and are replaced; `apart` (i1): parts of
+ * products left it. No scan's outcome depends on the others that lie beside it. */
+void tly_rows_redo(tly_rows *r, kir_value here, kir_value end, kir_value apart, tly_rows_state *s,
+                   kir_value *shown);
 kir_value tly_rows_elements_not_zero(tly_rows *r, const kir_value *x); /* i1s; of pairs: both */
 kir_value tly_rows_is_zero(tly_rows *r, kir_value v);                  /* i1s */
 kir_value tly_rows_sums_left(tly_rows *r, const tly_rows_result *y);

@@ -29,23 +29,35 @@ kir_value tly_rows_sums_left(tly_rows *r, const tly_rows_result *y)
     return tly_not(c, fine);
 }
 
-/* A result of 0 is exact where the element is 0, or where the lane before it in its scan is 0, too;
- * else it fell there. */
-static kir_value fell(tly_rows *r, kir_value here, const tly_rows_part *p)
+/* i1s: a result of 0 is exact where the element is 0, or where the lane before it in its scan is 0,
+ * too; else it fell there. */
+static kir_value fell(tly_rows *r, const kir_value *x, kir_value part)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
-    kir_value one = tly_neutral(c, c->vec), all = 0;
+    kir_value from = tly_vector_before(c, tly_neutral(c, c->vec), part, r->unit, c->lanes);
+    kir_value some = kir_bin(b, KIR_AND, tly_rows_elements_not_zero(r, x),
+                             tly_watch_not_zero(c, from));
+    return kir_bin(b, KIR_AND, some, tly_rows_is_zero(r, part));
+}
+
+static kir_value any_fell(tly_rows *r, kir_value here, const tly_rows_part *p)
+{
+    tly_build *c = r->c;
+    kir_value all = 0;
     for (unsigned k = 0; k < r->unroll; k++) {
         kir_value x[2];
         tly_rows_load_step(r, here, imm(c, k), x);
-        kir_value from = tly_vector_before(c, one, p[k].scan, r->unit, c->lanes);
-        kir_value bad = kir_bin(b, KIR_AND, tly_rows_elements_not_zero(r, x),
-                                tly_watch_not_zero(c, from));
-        bad = kir_bin(b, KIR_AND, bad, tly_rows_is_zero(r, p[k].scan));
-        all = all ? kir_bin(b, KIR_OR, all, bad) : bad;
+        kir_value own = fell(r, x, p[k].scan);
+        all = all ? kir_bin(c->b, KIR_OR, all, own) : own;
     }
-    return kir_any(b, all);
+    return kir_any(c->b, all);
+}
+
+kir_value tly_rows_part_left(tly_rows *r, const kir_value *x, kir_value part)
+{
+    kir_value outside = tly_watch_outside(r->c, part, TLY_WATCH_PART);
+    return kir_bin(r->c->b, KIR_OR, outside, fell(r, x, part));
 }
 
 /* Zeros are looked at only where there are some. */
@@ -62,7 +74,7 @@ kir_value tly_rows_parts_left(tly_rows *r, kir_value here, const tly_rows_part *
     }
     kir_branch some;
     kir_if(b, &some, kir_any(b, zeros));
-    kir_value left = fell(r, here, p);
+    kir_value left = any_fell(r, here, p);
     kir_else(b, &some, 1, &left);
     kir_if_end(b, &some, 1, &none);
     return kir_bin(b, KIR_OR, some.result[0], kir_any(b, outside));

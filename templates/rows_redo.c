@@ -136,12 +136,34 @@ static kir_value infinities(tly_rows *r, const kir_value *shown)
     return mask;
 }
 
-/* A scan that comes to nothing, but shows an infinity before it does, is no better than one that
- * lives. */
-static void store_lives(tly_rows *r, kir_value end, const kir_value *shown)
+/* The same of scans of which a part left the range anywhere in the step. */
+static kir_value parts_left(tly_rows *r, kir_value here)
 {
     tly_build *c = r->c;
-    kir_value lives = as_mask(r, tly_watch_alive(c, end));
+    kir_value x[2], mask = kir_const(c->b, mask_type(r), 0);
+    kir_loop l;
+    kir_for(c->b, &l, imm(c, 0), imm(c, r->unroll), imm(c, 1), 1, &mask);
+    tly_rows_load_step(r, here, l.i, x);
+    mask = as_mask(r, tly_rows_part_left(r, x, tly_rows_part_of(r, x).scan));
+    mask = kir_bin(c->b, KIR_OR, mask, tly_vector_newest(c, l.carried[0], r->unit));
+    mask = and_after(r, mask);
+    kir_for_end(c->b, &l, &mask);
+    return l.result[0];
+}
+
+/* A scan that comes to nothing, but shows an infinity before it does, is no better than one that
+ * lives. One of which a part left the range may have come to nothing by that alone. */
+static void store_lives(tly_rows *r, kir_value here, kir_value end, kir_value apart,
+                        const kir_value *shown)
+{
+    tly_build *c = r->c;
+    kir_value lives = as_mask(r, tly_watch_alive(c, end)), more;
+    kir_branch some;
+    kir_if(c->b, &some, apart);
+    more = kir_bin(c->b, KIR_OR, lives, parts_left(r, here));
+    kir_else(c->b, &some, 1, &more);
+    kir_if_end(c->b, &some, 1, &lives);
+    lives = some.result[0];
     if (tly_watches_output(c))
         lives = kir_bin(c->b, KIR_OR, lives, infinities(r, shown));
     for (unsigned k = 0; k < r->unroll; k++)
@@ -149,7 +171,8 @@ static void store_lives(tly_rows *r, kir_value end, const kir_value *shown)
 }
 
 /* It reads the input again, which nothing has overwritten yet, in place either. */
-void tly_rows_redo(tly_rows *r, kir_value here, kir_value end, tly_rows_state *s, kir_value *shown)
+void tly_rows_redo(tly_rows *r, kir_value here, kir_value end, kir_value apart, tly_rows_state *s,
+                   kir_value *shown)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
@@ -159,7 +182,7 @@ void tly_rows_redo(tly_rows *r, kir_value here, kir_value end, tly_rows_state *s
     tly_rows_state now = *s;
     kir_loop l;
     if (products)
-        store_lives(r, end, shown);
+        store_lives(r, here, end, apart, shown);
     kir_for(b, &l, imm(c, 0), imm(c, r->unroll), imm(c, 1), 1, s->last);
     kir_value x[2], result[2], lives = 0;
     tly_rows_load_step(r, here, l.i, x);

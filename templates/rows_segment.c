@@ -174,7 +174,7 @@ static void scan_step(tly_rows *r, chain *h, kir_value *shown)
     kir_if(b, &redo, left ? kir_bin(b, KIR_OR, left, out) : out);
     for (unsigned k = 0; k < n; k++)
         v[k] = shown[k];
-    tly_rows_redo(r, h->here, y[unroll - 1].y, &again, v);
+    tly_rows_redo(r, h->here, y[unroll - 1].y, left, &again, v);
     v[n] = again.last[0];
     kir_else(b, &redo, n + 1, v);
     shown[n] = h->state.last[0];

@@ -107,6 +107,22 @@ Test(order, line_5_4_range_examples, .timeout = 240)
         { "cumprod:f32", 4, "", "-1e-30 -1e-30 inf 2", "~-1e-30 0 nan nan", "1" });
 }
 
+/* Elements 4 and 5 alone underflow, which is no sign that the scan came to nothing in that step; and
+ * with 6 it does, whatever 7 makes of it. Beside each other, so that they share vectors. */
+Test(order, line_5_4_parts_that_underflow)
+{
+#define FOUR(x) x " " x " " x " " x " "
+    static const tly_case cases[] = {
+        { "cumprod:f32:12x4:axis=0",
+          FOUR("1e27") FOUR("8e-14") FOUR("-5e-26") FOUR("2e34") FOUR("-4e-26") FOUR("5e-29")
+              FOUR("3e-18") FOUR("-1.6e27") FOUR("-4e32") FOUR("1e30") FOUR("1") FOUR("1"),
+          FOUR("~1e27") FOUR("~8e13") FOUR("~-4e-12") FOUR("~-8e22") FOUR("~3.2e-3")
+              FOUR("~1.6e-31") FOUR("0") FOUR("-0") FOUR("0") FOUR("0") FOUR("0") FOUR("0") },
+    };
+    tly_check_cases(cases, COUNT(cases));
+#undef FOUR
+}
+
 /* In the order of memory they overflow. */
 Test(order, line_5_4_sums_backwards)
 {

@@ -521,6 +521,20 @@ Test(reductions, line_5_1_rows_of_steps, .timeout = 240)
     CHECK_WORDS(words, data, 0);
 }
 
+/* Rows of more elements than a chain of a product has: one that is done once more because of a
+ * neighbour's has its bits. */
+Test(reductions, line_5_1_medium_products, .timeout = 240)
+{
+    static const char *const words[] = {
+        "prod:f32:49x300:axes=1",          "prod:f64:49x250:axes=1",
+        "prod:f32>f64:49x248:axes=1",      "prod:f32>f64:248x49:axes=0,in=1x248",
+        "prod:f32:49x511:axes=1,in=600x1", "prod:f16:49x333:axes=1",
+    };
+    static const tly_data data[] = { TLY_DATA_EXACT, TLY_DATA_SIGNED, TLY_DATA_RANGE, TLY_DATA_GROW,
+                                     TLY_DATA_BITS };
+    CHECK_WORDS(words, data, 0);
+}
+
 /* Rows that fit a part of a vector and do not fill it, wherever they lie. */
 Test(reductions, line_5_1_rows_within_parts, .timeout = 240)
 {
