@@ -8,6 +8,7 @@
 #include "launch.h"
 
 #include "checked.h"
+#include "clock.h"
 #include "cpu/cpu.h"
 
 #include <sched.h>
@@ -92,12 +93,26 @@ typedef struct stretch {
 } stretch;
 
 /* Who finds the carry there scans its stretch, and who comes late makes totals first: of two threads
- * one does only the former and the other both, and their stretches should take as long. Of one row
- * of 16 Mi f32 a chunk took 8.5 us at once, 8.3 + 9.6 us late; of bf16 19 and 13 + 22 (Emerald
- * Rapids). Products of f32 and bf16, ms, one thread 4.7, 4.4; two threads with stretches of 1 and 1
- * chunks 4.4, -; 4 and 2 3.5 to 4.1, 3.3; 4 and 3 3.9, 2.9; 6 and 4 3.7, -. What is late must stay
- * in L2, of which Zen 3 has 512 KiB, four chunks. */
-enum { AT_ONCE = 4, LATE_BY_MEMORY = 2, LATE_BY_COMPUTING = 3, MOST_LATE = LATE_BY_COMPUTING };
+ * one should do only the former and the other both, which takes 1.6 to 2.1 times as long a chunk, so
+ * that stretches of as many chunks at once end together. One that ends before the totals beyond it are
+ * made comes late to the next, and both threads make totals. What machine and data make of it is
+ * measured as it goes. Two threads' speed over one's, Zen 5, stretches of 4 chunks at once and 2 late
+ * (of 16 bits 3), then as measured and 2, 3, 4 late: f16 sums 1.33, then 1.41, 1.41, 1.33, products
+ * 1.33, then 1.42, 1.43, 1.37, bf16 1.41, then 1.46, 1.51, 1.49 (8 Mi elements); past the cache f32 sums
+ * 1.33, then 1.40, 1.46, 1.50, f64 1.35, then 1.46, 1.51, 1.56. What is late must stay in L2, of which
+ * Zen 3 has 512 KiB, four chunks. */
+enum { LATE = 3, FIRST_AT_ONCE = 6, MOST_AT_ONCE = 12 };
+
+/* Chunks for who need make no totals: as many as take as long as LATE of the others, or a bit more. */
+static int64_t at_once_chunks(const tly_run *run)
+{
+    int64_t once = atomic_load_explicit(&run->once, memory_order_relaxed);
+    int64_t late = atomic_load_explicit(&run->late, memory_order_relaxed);
+    if (once == 0 || late == 0) {
+        return FIRST_AT_ONCE;
+    }
+    return tly_smaller(tly_larger(tly_ceil_div(LATE * late, once), LATE), MOST_AT_ONCE);
+}
 
 /* Before a task calls itself late it waits for the carry that is about to come, up to 4 us; a
  * stretch of two totals takes that and more. */
@@ -109,11 +124,6 @@ static int comes(slot *s)
         tly_relax();
     }
     return published(s);
-}
-
-static int64_t late_chunks(const tly_run *run)
-{
-    return run->kernel->computes ? LATE_BY_COMPUTING : LATE_BY_MEMORY;
 }
 
 /* The next stretch in order, shorter towards a row's end; 0: there is none. */
@@ -129,20 +139,22 @@ static int take(tly_run *run, stretch *s)
         s->before = left < chunks ? slot_of(run, at - 1) : NULL;
         s->late = s->before != NULL && !comes(s->before);
         s->begin = at;
-        s->end = at + tly_smaller(fair, s->late ? late_chunks(run) : AT_ONCE);
+        s->end = at + tly_smaller(fair, s->late ? LATE : at_once_chunks(run));
         s->after = s->end - at < left ? slot_of(run, s->end - 1) : NULL;
     } while (!atomic_compare_exchange_weak_explicit(&run->next, &at, s->end, memory_order_relaxed,
                                                     memory_order_relaxed));
     return 1;
 }
 
-/* Makes the carry after a stretch known as early as can be; 0 if only its scan can tell. */
-static int look_ahead(const tly_run *run, const stretch *s, tly_task part)
+/* Makes the carry after a stretch known as early as can be; 0 if only its scan can tell. `taken`:
+ * nanoseconds but for waiting. */
+static int look_ahead(const tly_run *run, const stretch *s, tly_task part, uint64_t *taken)
 {
-    alignas(64) char totals[MOST_LATE][TLY_TOTAL_BYTES];
-    alignas(8) char carries[MOST_LATE][TLY_CARRY_BYTES];
+    alignas(64) char totals[LATE][TLY_TOTAL_BYTES];
+    alignas(8) char carries[LATE][TLY_CARRY_BYTES];
     tly_entry entry = tly_entry_of(run->kernel);
     int64_t count = s->end - s->begin;
+    uint64_t start = tly_clock();
     part.mode = TLY_MODE_TOTAL;
     for (int64_t i = 0; i < count; i++) {
         part.begin = s->begin + i;
@@ -150,6 +162,7 @@ static int look_ahead(const tly_run *run, const stretch *s, tly_task part)
         part.carry_out = totals[i];
         entry(run->args, &part);
     }
+    *taken = tly_clock() - start;
     await(s->before);
     part.mode = TLY_MODE_COMBINE;
     part.carry_in = s->before->carry;
@@ -165,15 +178,16 @@ static int look_ahead(const tly_run *run, const stretch *s, tly_task part)
     return 1;
 }
 
-static void scan_stretch(const tly_run *run, const stretch *s, char *scratch)
+static void scan_stretch(tly_run *run, const stretch *s, char *scratch)
 {
+    uint64_t taken = 0;
     tly_task task = { .begin = s->begin, .end = s->end, .scratch = scratch };
     int known = s->after == NULL; /* nobody asks for the carry after a row's last chunk */
     if (s->late && !known) {
-        known = look_ahead(run, s, task);
+        known = look_ahead(run, s, task, &taken);
         /* The totals left the stretch in the cache. Where most are late, what this thread reads next
          * is known well enough to come meanwhile; of two threads too seldom to be of use. */
-        int64_t next = run->threads > 2 ? run->threads * late_chunks(run) : 0;
+        int64_t next = run->threads > 2 ? run->threads * LATE : 0;
         task.ahead = tly_multiply(next, run->kernel->chunk_step);
     }
     if (s->before != NULL) {
@@ -181,9 +195,14 @@ static void scan_stretch(const tly_run *run, const stretch *s, char *scratch)
         task.carry_in = s->before->carry;
     }
     task.carry_out = known ? NULL : s->after->carry;
+    uint64_t start = tly_clock();
     tly_entry_of(run->kernel)(run->args, &task);
     if (!known) {
         publish(s->after);
+    }
+    int64_t each = (int64_t)(taken + tly_clock() - start) / (s->end - s->begin);
+    if (taken > 0 || !s->late) {
+        atomic_store_explicit(taken > 0 ? &run->late : &run->once, each, memory_order_relaxed);
     }
 }
 

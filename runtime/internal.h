@@ -94,7 +94,6 @@ struct tally_kernel {
     _Atomic uint8_t plain;
     uint8_t alone;       /* never worth a second thread */
     uint8_t once;        /* and a run is one call, with no scratch but on the stack */
-    uint8_t computes;    /* instructions are its limit, not memory */
     int32_t carry_bytes; /* of one record */
     int32_t level;
     int64_t row_bytes;  /* of the output, where rows are dense; else 0 */

@@ -7,6 +7,7 @@
 #include "internal.h"
 
 #include "checked.h"
+#include "clock.h"
 #include "cpu/cpu.h"
 #include "descriptor.h"
 #include "error.h"
@@ -152,7 +153,6 @@ static void prepare_cuts(tally_kernel *k, const tly_launch *l, int64_t in_bytes)
 {
     const tly_limits *limits = &k->context->limits;
     int64_t machine = l->form == TLY_ROWS ? limits->split_rows : limits->split_lanes;
-    k->computes = l->split_bytes > 0;
     k->split_bytes = l->split_bytes > 0 ? tly_smaller(l->split_bytes, machine) : machine;
     k->alone = k->bytes < k->split_bytes || k->tiles == 1;
     k->once = k->alone && k->row_tiles <= k->most_tiles && k->scratch_bytes <= TLY_STACK_SCRATCH;
@@ -283,7 +283,7 @@ static tally_status make(tally_kernel *k, const tly_request *request, int full, 
 {
     gpu_making gpu = { request, &k->gpu };
     const int on_device = request->vulkan != NULL && !request->geometry.empty;
-    const uint64_t start = tly_log_clock();
+    const uint64_t start = tly_clock();
     tly_origin origin = { .from = TLY_FROM_NOWHERE };
     tally_status status = TALLY_OK;
     if (on_device) {

@@ -7,6 +7,7 @@
 #include "launch.h"
 
 #include "checked.h"
+#include "clock.h"
 #include "cpu/cpu.h"
 #include "error.h"
 #include "reduce.h"
@@ -306,9 +307,9 @@ static tally_status run_told(const tally_kernel *k, const void *in, void *out,
                              const tally_run_options *with, tally_error *error)
 {
     const tly_log *log = &k->context->store.log;
-    const uint64_t start = tly_log_clock();
+    const uint64_t start = tly_clock();
     tally_status status = compute(k, in, out, with, error);
-    const uint64_t taken = tly_log_clock() - start;
+    const uint64_t taken = tly_clock() - start;
     if (status == TALLY_OK) {
         int64_t threads = k->empty ? 0 : k->alone ? 1 : threads_for(k, with);
         char device[32], how[32];

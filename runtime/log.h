@@ -11,8 +11,6 @@
 
 #include <tally/kernel.h>
 
-#include <time.h>
-
 typedef struct tly_log {
     tally_log call; /* NULL: there is none */
     void *user;
@@ -31,14 +29,6 @@ static inline int tly_log_tells(const tly_log *log, tally_log_level level)
 /* One line; longer ones are cut. Control characters become '?'. Thread-safe; keeps errno. */
 void tly_log_say(const tly_log *log, tally_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-
-/* Nanoseconds. */
-static inline uint64_t tly_log_clock(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* An event: what happened, on which device, whence or how, for how long, with which word. */
 void tly_log_event(const tly_log *log, const char *what, const char *device, const char *how,

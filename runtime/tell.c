@@ -3,6 +3,7 @@
  * which kernel there is not. */
 #include "internal.h"
 
+#include "clock.h"
 #include "cpu/cpu.h"
 #include "dump.h"
 #include "error.h"
@@ -140,7 +141,7 @@ void tly_tell_creation(tally_context *context, const tly_request *request, const
     if (!more && !tly_log_tells(log, TALLY_LOG_EVENT)) {
         return;
     }
-    const uint64_t taken = tly_log_clock() - start;
+    const uint64_t taken = tly_clock() - start;
     print_word(request, word);
     print_device(request, device, sizeof device);
     tly_log_event(log, "create", device,

@@ -5,6 +5,7 @@
  */
 #include "internal.h"
 
+#include "../clock.h"
 #include "../error.h"
 #include "../fork.h"
 
@@ -97,7 +98,7 @@ tally_status tly_vulkan_kernel_make(tally_vulkan *v, const tly_request *request,
     k->problem = request->problem;
     k->geometry = request->geometry;
     k->in_place = tly_may_be_in_place(&request->problem, &request->geometry);
-    const uint64_t start = tly_log_clock();
+    const uint64_t start = tly_clock();
     tly_origin origin = { .from = TLY_FROM_NOWHERE };
     if (!k->geometry.empty) {
         status = make_code(v, request, k, &origin, error);

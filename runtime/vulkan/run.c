@@ -6,6 +6,7 @@
 #include "internal.h"
 
 #include "../checked.h"
+#include "../clock.h"
 #include "../error.h"
 #include "../fork.h"
 
@@ -103,10 +104,10 @@ tally_status tly_vulkan_kernel_run(const tally_vulkan_kernel *kernel, const void
     if (!tly_fork_enter()) {
         return tly_busy(error);
     }
-    const uint64_t start = tly_log_clock();
+    const uint64_t start = tly_clock();
     tally_status status = run(kernel, in, out, error);
     if (status == TALLY_OK) {
-        tly_vk_tell(kernel, "run", tly_log_clock() - start);
+        tly_vk_tell(kernel, "run", tly_clock() - start);
     }
     tly_fork_leave();
     return status;

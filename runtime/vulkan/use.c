@@ -6,6 +6,7 @@
 #include "internal.h"
 
 #include "../checked.h"
+#include "../clock.h"
 #include "../error.h"
 #include "../fork.h"
 
@@ -198,10 +199,10 @@ tally_status tally_vulkan_record(const tally_vulkan_kernel *kernel, VkCommandBuf
     if (!tly_fork_enter()) {
         return tly_busy(error);
     }
-    const uint64_t start = tly_log_clock();
+    const uint64_t start = tly_clock();
     status = record(kernel, commands, &known, recording, error);
     if (status == TALLY_OK) {
-        tly_vk_tell(kernel, "record", tly_log_clock() - start);
+        tly_vk_tell(kernel, "record", tly_clock() - start);
     }
     tly_fork_leave();
     return status;
@@ -314,10 +315,10 @@ tally_status tally_vulkan_submit(const tally_vulkan_kernel *kernel,
     if (!tly_fork_enter()) {
         return tly_busy(error);
     }
-    const uint64_t start = tly_log_clock();
+    const uint64_t start = tly_clock();
     status = submit(kernel, &known, &around, error);
     if (status == TALLY_OK) {
-        tly_vk_tell(kernel, "submit", tly_log_clock() - start);
+        tly_vk_tell(kernel, "submit", tly_clock() - start);
     }
     tly_fork_leave();
     return status;
