@@ -106,8 +106,8 @@ enum { LATE = 3, FIRST_AT_ONCE = 6, MOST_AT_ONCE = 12 };
 /* Chunks for who need make no totals: as many as take as long as LATE of the others, or a bit more. */
 static int64_t at_once_chunks(const tly_run *run)
 {
-    int64_t once = atomic_load_explicit(&run->once, memory_order_relaxed);
-    int64_t late = atomic_load_explicit(&run->late, memory_order_relaxed);
+    int64_t once = atomic_load_explicit(&run->once_ns, memory_order_relaxed);
+    int64_t late = atomic_load_explicit(&run->late_ns, memory_order_relaxed);
     if (once == 0 || late == 0) {
         return FIRST_AT_ONCE;
     }
@@ -115,7 +115,7 @@ static int64_t at_once_chunks(const tly_run *run)
 }
 
 /* Before a task calls itself late it waits for the carry that is about to come, up to 4 us; a
- * stretch of two totals takes that and more. */
+ * stretch of totals takes that and more. */
 #define PATIENCE 60
 
 static int comes(slot *s)
@@ -202,7 +202,8 @@ static void scan_stretch(tly_run *run, const stretch *s, char *scratch)
     }
     int64_t each = (int64_t)(taken + tly_clock() - start) / (s->end - s->begin);
     if (taken > 0 || !s->late) {
-        atomic_store_explicit(taken > 0 ? &run->late : &run->once, each, memory_order_relaxed);
+        atomic_store_explicit(taken > 0 ? &run->late_ns : &run->once_ns, each,
+                              memory_order_relaxed);
     }
 }
 
