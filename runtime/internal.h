@@ -20,6 +20,7 @@
 #include "problem.h"
 #include "ready.h"
 #include "scratch.h"
+#include "worth.h"
 
 #include <tally/kernel.h>
 
@@ -52,6 +53,7 @@ typedef struct tly_limits {
     int64_t split_rows;    /* bytes read and written worth a thread, in TLY_ROWS */
     int64_t split_lanes;   /* ... in the other forms */
     int64_t chain;         /* bytes read and written by rows that threads hand on to each other */
+    int64_t crowd;         /* ... from which on these may be in each other's way to memory */
     int64_t share;         /* bytes: least width of a thread's range of lanes */
     int64_t scratch_bytes; /* of a task */
 } tly_limits;
@@ -77,8 +79,8 @@ struct tally_context {
     _Atomic uint64_t seen_hits; /* by descriptors that a thread has since forgotten */
 };
 
-/* A prepared launch and all that runs of it share. Immutable, but for the counters, and for `entry`
- * and `plain` while it runs quick code. */
+/* A prepared launch and all that runs of it share. Immutable, but for the counters, for `entry`
+ * and `plain` while it runs quick code, and for what runs learn. */
 struct tally_kernel {
     union {
         tly_ready ready;
@@ -98,6 +100,7 @@ struct tally_kernel {
     int32_t level;
     int64_t row_bytes;  /* of the output, where rows are dense; else 0 */
     int64_t chunk_step; /* bytes of input from one chunk to the next; may be negative */
+    tly_worth worth[2]; /* of threads that hand on: out of place, in place */
     tally_context *context;
     tly_native *object;       /* NULL if empty, or not for a CPU */
     tally_vulkan_kernel *gpu; /* NULL if empty, or for a CPU */

@@ -152,6 +152,15 @@ static int64_t rows_a_ticket(const tally_kernel *k, int64_t threads)
     return rows;
 }
 
+/* Few long rows, whose carries threads hand on to each other. That takes time whatever a kernel
+ * computes: f16 sums of 1 Mi, 4 MiB read and written, one and two threads 195, 219 us; f32 of 8 MiB
+ * 390, 275 (Emerald Rapids). */
+static int hands_on(const tally_kernel *k, int64_t threads)
+{
+    return k->form == TLY_ROWS && k->bytes >= k->context->limits.chain && k->rows < 2 * threads &&
+           k->rows % threads != 0 && k->row_tiles > 1;
+}
+
 /* How a run is cut: chains for few long rows, parts of rows where lanes can be told apart, whole
  * rows otherwise. 0: not at all. */
 static int cut(tly_run *run, int64_t threads)
@@ -164,10 +173,7 @@ static int cut(tly_run *run, int64_t threads)
         return tly_reduce_cut(run) || run->tickets > 1;
     }
     if (k->form == TLY_ROWS) {
-        /* Handing on takes time whatever a kernel computes: f16 sums of 1 Mi, 4 MiB read and
-         * written, one and two threads 195, 219 us; f32 of 8 MiB 390, 275 (Emerald Rapids). */
-        int large = k->bytes >= k->context->limits.chain;
-        if (large && k->rows < 2 * threads && k->rows % threads != 0 && k->row_tiles > 1) {
+        if (hands_on(k, threads)) {
             run->tickets = k->tiles;
             return tly_chain_begin(run);
         }
@@ -229,10 +235,9 @@ static int run_tasks(const tally_kernel *k, const tly_args *args, const tally_ru
     return 1;
 }
 
-static void launch(const tally_kernel *k, const tly_args *args, const tally_run_options *with,
-                   tly_block *block, char *scratch)
+static void launch_by(const tally_kernel *k, const tly_args *args, const tally_run_options *with,
+                      int64_t threads, tly_block *block, char *scratch)
 {
-    int64_t threads = k->alone ? 1 : threads_for(k, with);
     if (threads > 1 && tly_fork_enter()) {
         int done = run_tasks(k, args, with, threads, block, scratch);
         tly_fork_leave();
@@ -242,6 +247,27 @@ static void launch(const tally_kernel *k, const tly_args *args, const tally_run_
     }
     tly_call_tiles(&k->ready, tly_entry_of(k), args,
                    (tly_task){ .end = k->tiles, .scratch = scratch });
+}
+
+/* Cores that share their way to memory may have no more of it together than one of them alone, and
+ * threads that hand on read much of it twice. So past the cache it is learnt whether they gain by it:
+ * one row of f32, 256 MiB, one and two threads 12.2, 13.8 ms (Zen 4), 8.7, 10.9 ms (by 3, Zen 5); at
+ * other times, or of f16, two have 1.3 to 1.5 times the speed of one. */
+static void launch(const tally_kernel *k, const tly_args *args, const tally_run_options *with,
+                   tly_block *block, char *scratch)
+{
+    int64_t threads = k->alone ? 1 : threads_for(k, with);
+    if (threads < 2 || k->bytes < k->context->limits.crowd || !hands_on(k, threads)) {
+        launch_by(k, args, with, threads, block, scratch);
+        return;
+    }
+    /* What runs learn is no part of what the caller sees as the kernel. */
+    const tly_worth *learnt = &k->worth[args->in.base == args->out.base];
+    tly_worth *worth = (tly_worth *)(uintptr_t)learnt;
+    const int several = tly_worth_several(worth);
+    const uint64_t start = tly_clock();
+    launch_by(k, args, with, several ? threads : 1, block, scratch);
+    tly_worth_tell(worth, several, tly_clock() - start);
 }
 
 static __attribute__((noinline)) void launch_on_stack(const tally_kernel *k, const tly_args *args,

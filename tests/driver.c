@@ -193,6 +193,7 @@ static tally_status open_context(const tly_driver *v, const tally_context_option
                                        .split_rows = 256,
                                        .split_lanes = 256,
                                        .chain = 256,
+                                       .crowd = 256,
                                        .share = 64,
                                        .scratch_bytes = 6144 };
     return v->course->quick ? make_quick(*context, error) : TALLY_OK;

@@ -36,6 +36,9 @@ static atomic_int fake_quick_calls;  /* of its code */
 static void (*fake_on_quick)(void);  /* called by it; NULL: nothing */
 static int64_t fake_call_lanes = 12; /* no call takes more lanes of a row, for want of scratch */
 static atomic_int fake_scan_us;      /* of a scan of one chunk, so that others must wait */
+static atomic_int fake_crowding; /* it takes so many times as long beside another one; 0: once */
+static atomic_int fake_inside;   /* tasks that are in such a scan */
+static atomic_int fake_together; /* chunks that were scanned beside others */
 
 static inline void fake_sleep(int us)
 {
@@ -65,6 +68,14 @@ static inline void fake_use_scratch(const tly_task *t, size_t bytes)
     } else {
         memset(t->scratch, 0x5a, bytes);
     }
+}
+
+static inline void fake_take_time(void)
+{
+    const int crowded = fake_inside++ > 0;
+    fake_together += crowded;
+    fake_sleep(fake_scan_us * (crowded && fake_crowding > 0 ? fake_crowding : 1));
+    fake_inside--;
 }
 
 static int64_t fake_rows(const tly_args *a, const tly_task *t)
@@ -101,7 +112,7 @@ static int64_t fake_rows(const tly_args *a, const tly_task *t)
         if (t->mode == TLY_MODE_SCAN && a->chunks > 1) {
             fake_scans++;
             fake_carried += tile == t->begin && t->carry_in != NULL;
-            fake_sleep(fake_scan_us);
+            fake_take_time();
         }
         int64_t last = (chunk + 1) * FAKE_CHUNK < a->length ? (chunk + 1) * FAKE_CHUNK : a->length;
         for (int64_t i = chunk * FAKE_CHUNK; i < last; i++) {

@@ -224,6 +224,75 @@ Test(pool, carries_overtake_scans)
     tally_context_destroy(&context);
 }
 
+/* So many runs that take `one` or `several` ns; how many were by several threads. */
+static int learn(tly_worth *worth, int runs, uint64_t one, uint64_t several)
+{
+    int count = 0;
+    for (int i = 0; i < runs; i++) {
+        int by_several = tly_worth_several(worth);
+        count += by_several;
+        tly_worth_tell(worth, by_several, by_several ? several : one);
+    }
+    return count;
+}
+
+Test(pool, worth_is_learnt)
+{
+    static const struct {
+        uint64_t one, several;
+        int least, most; /* of 1000 runs by several threads */
+    } cases[] = {
+        { 1000, 600, 997, 997 },                          /* far apart: but for the first six */
+        { 1000, 2000, 3, 3 },    { 1000, 900, 960, 970 }, /* close: one in 32 the other way */
+        { 1000, 990, 30, 40 },                            /* no gain to speak of */
+        { 1000, 1100, 30, 40 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tly_worth worth = { 0 };
+        int count = learn(&worth, 1000, cases[i].one, cases[i].several);
+        cr_assert(count >= cases[i].least && count <= cases[i].most, "case %zu: %d", i, count);
+    }
+    /* A first run that was held up, and times that change. */
+    tly_worth worth = { 0 };
+    cr_assert(tly_worth_several(&worth));
+    tly_worth_tell(&worth, 1, 1000000);
+    learn(&worth, 5, 1000, 600);
+    cr_assert_eq(learn(&worth, 20, 1000, 600), 20);
+    learn(&worth, 200, 1000, 1200);
+    cr_assert_leq(learn(&worth, 64, 1000, 1200), 4);
+    learn(&worth, 500, 1000, 600);
+    cr_assert_geq(learn(&worth, 64, 1000, 600), 62);
+}
+
+/* Threads that take from each other what they gain are left out after a few runs; others are not. */
+Test(pool, threads_that_gain_nothing_are_left_out)
+{
+    for (int crowding = 1; crowding <= 4; crowding += 3) {
+        tally_context_options options = { .size = sizeof options, .threads = 2 };
+        tally_context *context = fake_context(&options);
+        context->limits.crowd = 64;
+        tally_kernel *kernel = fake_kernel(context, "cumsum:i64:800:axis=0", NULL);
+        fake_scan_us = 500;
+        fake_crowding = crowding;
+        for (int in_place = 0; in_place <= 1; in_place++) {
+            for (int i = 0; i < 6; i++) {
+                check(kernel, 1, 800, 1, 0, 1, in_place, "learning");
+            }
+            int together = 0;
+            for (int i = 0; i < 10; i++) {
+                fake_together = 0;
+                check(kernel, 1, 800, 1, 0, 1, in_place, "learnt");
+                together += fake_together > 0;
+            }
+            cr_assert_eq(together >= 5, crowding == 1, "crowding %d: %d", crowding, together);
+        }
+        fake_scan_us = fake_crowding = 0;
+        tally_kernel_destroy(&kernel);
+        tally_context_destroy(&context);
+    }
+    cr_assert_eq(fake_faults, 0);
+}
+
 static atomic_llong tasks_seen;
 
 static void count_tasks(void *user, int64_t count, void (*task)(void *, int64_t), void *state)
