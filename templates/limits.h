@@ -68,6 +68,7 @@ enum {
     TLY_ROWS_MOST_UNROLL = 8,
     TLY_ROWS_MOST_LOADS = 2,    /* doublings by overlapping loads */
     TLY_ROWS_MOST_SCALARS = 64, /* elements a step of scalars */
+    TLY_ROWS_MOST_TOTALS = 7,   /* vectors of totals of interleaved scans */
     /* Vectors that the chain, and all doublings together, look back on: twice the widest unit in
      * the narrowest vectors. */
     TLY_ROWS_MOST_VECTORS_BACK = (TLY_MAX_UNIT + 1) / TLY_LEAST_LANES * 2,
@@ -137,8 +138,11 @@ int32_t tly_line_elements(const tly_problem *p); /* of output */
 /* Elements of a step, the longest of its ways: scans side by side begin a block in lane 0 whichever
  * way the block before went (rows_limits.c). */
 int32_t tly_rows_step(const tly_problem *p, const tly_plan *plan);
-/* 1: a carry record holds what the scans of a row hand on (rows_limits.c). */
+/* 1: rows are cut in chunks: a carry record holds what their scans hand on, and there are totals
+ * (rows_limits.c). */
 int tly_rows_cuts(const tly_problem *p, const tly_plan *plan);
+/* Vectors from one to the next whose lanes belong to the same scans. */
+int32_t tly_rows_period(int32_t unit, int32_t lanes);
 /* Vectors that hold the results of packed columns, one before (narrow_limits.c). */
 int32_t tly_narrow_vectors(const tly_problem *p, const tly_plan *plan);
 /* Vectors of lanes side by side in a tile (tiles_limits.c). */

@@ -135,7 +135,7 @@ static void scan_row(tly_rows *r, const tly_rows_block *k0, kir_value from, kir_
     k.position = l.i;
     k.count = tly_min(c, imm(c, r->block), sub(c, to, l.i));
     k.buffered = f->out.pending;
-    tly_rows_cross_border(r, &f->state, l.i);
+    tly_rows_cross_border(r, &f->state, l.i, from);
     if (r->direct_out) {
         go_direct(r, &k, &f->out, streams, totals, behind);
         tly_rows_go_along(r, &k, &f->out, streams, totals);
@@ -158,6 +158,7 @@ static void build_scan(tly_rows *r)
     kir_builder *b = c->b;
     extent e = extent_of(r);
     kir_value streams = tly_streams(c), totals = wants_total(r);
+    r->is_cut = r->totals ? less(c, imm(c, r->chunk), r->length) : 0;
     tly_rows_fill_pad(r);
     r->only_total = totals;
     flow f = { .out = { r->buffer, kir_get(b, KIR_ARG_OUT), imm(c, 0), imm(c, 0), 0 } };
@@ -166,14 +167,8 @@ static void build_scan(tly_rows *r)
         kir_value start = kir_ptradd(b, first.out, mul(c, e.first_position, tly_out_step(c)));
         tly_stream_begin(c, &f.out, start, streams);
     }
-    kir_value none = kir_const(b, KIR_TYPE(KIR_I1, 1), 0), nothing = tly_neutral(c, c->acc);
-    kir_value v[TLY_STREAM_VALUES + MAX_HISTORY + 2] = { f.out.to, f.out.pending, f.out.head };
-    unsigned carry = TLY_STREAM_VALUES, total = carry + tly_rows_carry_count(r);
-    for (unsigned k = carry; k < total; k++)
-        v[k] = r->unit == 1 ? nothing : tly_neutral(c, c->vec);
-    v[total] = nothing;
-    v[total + 1] = none;
-    unsigned n = r->totals ? total + 2 : total;
+    kir_value v[TLY_STREAM_VALUES + MAX_OUTCOME] = { f.out.to, f.out.pending, f.out.head };
+    unsigned carry = TLY_STREAM_VALUES, n = carry + tly_rows_begin_outcome(r, v + carry);
     kir_loop l;
     kir_for(b, &l, e.first_row, e.end_row, r->group, n, v);
     tly_row a = tly_row_address(c, l.i);
@@ -196,18 +191,11 @@ static void build_scan(tly_rows *r)
     v[1] = f.out.pending;
     v[2] = f.out.head;
     if (r->chunk > 0)
-        tly_rows_end_carry(r, &f.state, v + carry);
-    if (r->totals) {
-        v[total] = tly_last(c, f.state.total);
-        v[total + 1] = f.state.spoiled;
-    }
+        tly_rows_end_row(r, &f.state, v + carry);
     kir_for_end(b, &l, v);
     tly_fence(c, streams);
-    tly_rows_outcome outcome = { .total = l.result[total], .spoiled = l.result[total + 1] };
-    for (unsigned k = carry; k < total; k++)
-        outcome.carry[k - carry] = l.result[k];
     if (totals)
-        tly_rows_store_record(r, totals, &outcome);
+        tly_rows_store_record(r, totals, l.result + carry);
 }
 
 static int64_t round_up(int64_t x, int64_t multiple)
@@ -272,6 +260,7 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
     r.history = r.unit < c->lanes ? 1 : (r.unit + c->lanes - 1) / c->lanes;
     r.watches = tly_range_count(c) > 0 && r.unit < c->lanes;
     r.totals = r.chunk > 0 && tly_is_floating(c);
+    r.spoils = r.totals && r.unit == 1;
     r.quick = r.watches && c->plan->careful == 0;
     r.by_flags = r.quick && r.unit == 1;
     r.lows = r.by_flags && r.windows && tly_watches_products(c) && c->acc.kind == KIR_F32 &&

@@ -10,6 +10,7 @@
 
 enum {
     MAX_HISTORY = TLY_ROWS_MOST_VECTORS_BACK,
+    MAX_TOTALS = TLY_ROWS_MOST_TOTALS,
     MAX_UNROLL = TLY_ROWS_MOST_UNROLL,
     CAREFUL_UNROLL = TLY_ROWS_CAREFUL_UNROLL
 };
@@ -17,25 +18,27 @@ enum {
 typedef struct tly_rows {
     tly_build *c;
     unsigned unit, unroll, loads, doublings, history;
-    unsigned pairs, wide;          /* elements a lane less 1, and a vector */
-    int windows;                   /* 1: windows over vectors; 0: each vector by itself */
-    int quick;                     /* 1: a segment is judged when it is done, 0: each step, ... */
-    int by_flags;                  /* ... by the flags of arithmetic; 0: by what is seen */
-    int later;                     /* 1: results are narrowed when the flags have been read */
-    int ends_by_flags;             /* 1: what is seen are neither zeros nor infinities */
-    int watches;                   /* 1: partial results may leave the range */
-    int lows;                      /* 1: small products are made in another way (rows_low.c) */
-    int lifts;                     /* 1: those of a few steps' rows in a third (rows_lift.c) */
-    int totals;                    /* 1: a chunk's total is another value than its last result */
-    int64_t step, block, chunk;    /* elements */
-    int64_t widest;                /* elements of a step, quick or careful */
-    int direct_in, direct_out;     /* vectors of input can be read, of output written, in place */
+    unsigned pairs, wide;       /* elements a lane less 1, and a vector */
+    int windows;                /* 1: windows over vectors; 0: each vector by itself */
+    int quick;                  /* 1: a segment is judged when it is done, 0: each step, ... */
+    int by_flags;               /* ... by the flags of arithmetic; 0: by what is seen */
+    int later;                  /* 1: results are narrowed when the flags have been read */
+    int ends_by_flags;          /* 1: what is seen are neither zeros nor infinities */
+    int watches;                /* 1: partial results may leave the range */
+    int lows;                   /* 1: small products are made in another way (rows_low.c) */
+    int lifts;                  /* 1: those of a few steps' rows in a third (rows_lift.c) */
+    int totals;                 /* 1: a chunk's total is another value than its last result ... */
+    int spoils;                 /* ... 1: and flags say whether it is one */
+    int64_t step, block, chunk; /* elements */
+    int64_t widest;             /* elements of a step, quick or careful */
+    int direct_in, direct_out;  /* vectors of input can be read, of output written, in place */
     kir_value work, input, buffer; /* scratch: a step done again, staged input, output, ... */
     kir_value pad;                 /* ... a step of neutral values, as input, ... */
     kir_value wides;               /* ... a segment's results as accumulators, where `later`, ... */
     kir_value patience;      /* ... and, where `lifts`, how many rows will be lifted at once */
     kir_value ahead;         /* bytes to prefetch ahead */
     kir_value length, group; /* rows scanned at a time */
+    kir_value is_cut;        /* i1, where `totals`: rows have several chunks */
     kir_value only_total;    /* i1, where `totals`: nothing else is wanted */
     kir_value few_steps;     /* i1, where `lifts`: rows are so short */
     kir_value low;           /* where `lows`, i32: magnitudes below it are small, as bits */
@@ -46,12 +49,13 @@ typedef struct tly_rows {
  *   unit >= lanes    last[0..history): the last vectors of results, newest first */
 typedef struct tly_rows_state {
     kir_value last[MAX_HISTORY];
-    /* Only where `totals`: the carry at the chunk's start, its total so far (the last lane; of
-     * products scaled, rows_chunks.c), and i1: it is none, as something in it left the range. */
-    kir_value base, total, spoiled;
+    /* Only where `totals`: the carry at the chunk's start, its total so far (of one scan in the last
+     * lane, of products scaled, rows_chunks.c; of several rows_total.c), and, where `spoils`, i1: it
+     * is none, as something in it left the range. */
+    kir_value base, total[MAX_TOTALS], spoiled;
 } tly_rows_state;
 
-enum { MAX_STATE = MAX_HISTORY + 3 };
+enum { MAX_STATE = MAX_HISTORY + MAX_TOTALS + 2 };
 unsigned tly_rows_state_count(const tly_rows *r);
 void tly_rows_pack(const tly_rows *r, const tly_rows_state *s, kir_value *v);
 tly_rows_state tly_rows_unpack(const tly_rows *r, const kir_value *v);
@@ -100,17 +104,15 @@ void tly_rows_scan_scalar(tly_rows *r, const tly_rows_segment *g, tly_rows_state
 
 /* At a row's start, or, i1 `first`, where the task's carry says. */
 tly_rows_state tly_rows_start(tly_rows *r, kir_value first);
-/* At a chunk's border the carry is the next chunk's start. */
-void tly_rows_cross_border(tly_rows *r, tly_rows_state *s, kir_value position);
-/* The carry after a chunk: of one scan its accumulator, of interleaved ones all that a state has. */
-unsigned tly_rows_carry_count(const tly_rows *r);
-void tly_rows_end_carry(tly_rows *r, const tly_rows_state *s, kir_value *carry);
+/* At a chunk's border the carry is the next chunk's start; the row is scanned from `from` on. */
+void tly_rows_cross_border(tly_rows *r, tly_rows_state *s, kir_value position, kir_value from);
 int64_t tly_rows_record_bytes(const tly_rows *r);
-/* What other threads may want of the last tile; total and spoiled only where `totals`. */
-typedef struct tly_rows_outcome {
-    kir_value carry[MAX_HISTORY], total, spoiled;
-} tly_rows_outcome;
-void tly_rows_store_record(tly_rows *r, kir_value totals, const tly_rows_outcome *o);
+/* What other threads may want of the last tile: carries, then, where `totals`, the total, and, where
+ * `spoils`, i1: it is none. So many values; before any row, and after one. */
+enum { MAX_OUTCOME = MAX_HISTORY + 2 };
+unsigned tly_rows_begin_outcome(tly_rows *r, kir_value *outcome);
+void tly_rows_end_row(tly_rows *r, const tly_rows_state *s, kir_value *outcome);
+void tly_rows_store_record(tly_rows *r, kir_value totals, const kir_value *outcome);
 /* TLY_MODE_COMBINE, and what the kernel returns for it. */
 kir_value tly_rows_combine(tly_rows *r);
 
@@ -172,6 +174,14 @@ kir_value tly_rows_is_low(tly_rows *r, const tly_rows_state *s);
 /* Then all windows of the step are joined so (rows_low.c); i1: nothing of the segment counts. */
 kir_value tly_rows_join_low(tly_rows *r, const kir_value *parts, tly_rows_state *s,
                             kir_value *shown);
+
+/* ---- totals (rows_total.c) ---- */
+
+unsigned tly_rows_total_count(const tly_rows *r); /* values that it is made of */
+/* A step joins it. */
+void tly_rows_add_totals(tly_rows *r, const tly_rows_part *parts, kir_value *total);
+/* The total: of one scan a scalar; of several each one's, as `last` has results. */
+kir_value tly_rows_total(tly_rows *r, const kir_value *total);
 
 /* ---- short rows, lifted (rows_lift.c) ---- */
 

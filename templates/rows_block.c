@@ -11,17 +11,21 @@ static unsigned state_values(const tly_rows *r, tly_rows_state *s, kir_value **a
     unsigned n = 0;
     for (unsigned k = 0; k < r->history; k++)
         at[n++] = &s->last[k];
-    if (r->totals) {
-        at[n++] = &s->base;
-        at[n++] = &s->total;
+    if (!r->totals)
+        return n;
+    at[n++] = &s->base;
+    for (unsigned k = 0; k < tly_rows_total_count(r); k++)
+        at[n++] = &s->total[k];
+    if (r->spoils)
         at[n++] = &s->spoiled;
-    }
     return n;
 }
 
 unsigned tly_rows_state_count(const tly_rows *r)
 {
-    return r->history + (r->totals ? 3 : 0);
+    tly_rows_state none;
+    kir_value *at[MAX_STATE];
+    return state_values(r, &none, at);
 }
 
 void tly_rows_pack(const tly_rows *r, const tly_rows_state *s, kir_value *v)

@@ -5,6 +5,8 @@
  */
 #include "rows.h"
 
+#include <string.h>
+
 static kir_value none_of(tly_rows *r)
 {
     return kir_const(r->c->b, KIR_TYPE(KIR_I1, 1), 0);
@@ -26,10 +28,10 @@ static void total_alone(tly_rows *r, const tly_rows_segment *g, const tly_rows_s
     tly_rows quick = *r;
     quick.quick = r->watches;
     tly_rows_run(&quick, g, in, g->count, TLY_ROWS_TOTAL, s, NULL);
-    if (!r->watches)
+    if (!r->watches || !r->spoils)
         return;
     s->spoiled = kir_bin(b, KIR_OR, s->spoiled, raised(r, kir_flags(b)));
-    s->total = kir_select(b, s->spoiled, kir_const(b, c->vec, 0), s->total);
+    s->total[0] = kir_select(b, s->spoiled, kir_const(b, c->vec, 0), s->total[0]);
 }
 
 /* i1 `wanted`: the total of the segment that began with `from`, on its own. All of it is known from
@@ -39,16 +41,44 @@ static void retotal(tly_rows *r, const tly_rows_segment *g, const tly_rows_sourc
 {
     kir_builder *b = r->c->b;
     tly_rows_state alone = *from;
-    kir_value v[2], same[2] = { s->total, s->spoiled };
+    kir_value v[MAX_TOTALS + 1], same[MAX_TOTALS + 1];
+    unsigned n = tly_rows_total_count(r);
     kir_branch retotal;
     kir_if(b, &retotal, wanted);
     total_alone(r, g, in, &alone);
-    v[0] = alone.total;
-    v[1] = alone.spoiled;
-    kir_else(b, &retotal, 2, v);
-    kir_if_end(b, &retotal, 2, same);
-    s->total = retotal.result[0];
-    s->spoiled = retotal.result[1];
+    memcpy(v, alone.total, n * sizeof *v);
+    memcpy(same, s->total, n * sizeof *same);
+    v[n] = alone.spoiled;
+    same[n] = s->spoiled;
+    kir_else(b, &retotal, n + (unsigned)r->spoils, v);
+    kir_if_end(b, &retotal, n + (unsigned)r->spoils, same);
+    memcpy(s->total, retotal.result, n * sizeof *v);
+    s->spoiled = r->spoils ? retotal.result[n] : 0;
+}
+
+/* A segment of interleaved sums, with totals where rows are cut: short rows pay nothing for them
+ * (with one loop for both 24 elements by 3 took 1.1 times as long, 100 by 15 1.2 times; Zen 4). */
+static void run_sums(tly_rows *r, const tly_rows_segment *g, const tly_rows_source *in,
+                     kir_value count, tly_rows_state *s, tly_rows_seen *seen)
+{
+    kir_builder *b = r->c->b;
+    const tly_rows_state from = *s;
+    tly_rows_state plain = *s;
+    kir_value v[MAX_STATE + 1];
+    unsigned n = tly_rows_state_count(r);
+    kir_branch cut;
+    kir_if(b, &cut, r->is_cut);
+    tly_rows_run(r, g, in, count, TLY_ROWS_RESULTS | TLY_ROWS_TOTAL, s, seen);
+    retotal(r, g, in, r->only_total, &from, s);
+    tly_rows_pack(r, s, v);
+    v[n] = seen->results;
+    kir_else(b, &cut, n + (unsigned)r->quick, v);
+    tly_rows_run(r, g, in, count, TLY_ROWS_RESULTS, &plain, seen);
+    tly_rows_pack(r, &plain, v);
+    v[n] = seen->results;
+    kir_if_end(b, &cut, n + (unsigned)r->quick, v);
+    *s = tly_rows_unpack(r, cut.result);
+    seen->results = cut.result[n];
 }
 
 /* A total of f64 that a segment leaves near the end of the range is given up there: data that fall
@@ -60,10 +90,11 @@ static void give_up(tly_rows *r, tly_rows_state *s)
     kir_builder *b = c->b;
     if (!tly_watches_products(c) || c->acc.kind != KIR_F64)
         return;
-    kir_value faint = tly_watch_below(c, tly_watch_bits(c, s->total), TLY_FAINT);
-    faint = kir_bin(b, KIR_AND, tly_watch_lanes(c, faint), tly_watch_not_zero(c, s->total));
+    kir_value total = s->total[0];
+    kir_value faint = tly_watch_below(c, tly_watch_bits(c, total), TLY_FAINT);
+    faint = kir_bin(b, KIR_AND, tly_watch_lanes(c, faint), tly_watch_not_zero(c, total));
     s->spoiled = kir_bin(b, KIR_OR, s->spoiled, kir_any(b, faint));
-    s->total = kir_select(b, s->spoiled, kir_const(b, c->vec, 0), s->total);
+    s->total[0] = kir_select(b, s->spoiled, kir_const(b, c->vec, 0), total);
 }
 
 /* ---- what flags mean ---- */
@@ -243,7 +274,10 @@ static kir_value scan_once(tly_rows *r, const tly_rows_segment *g, const tly_row
         count = kir_select(b, r->only_total, zero, count);
     if (turn)
         to = tly_rows_lift(r, g, turn, s);
-    tly_rows_run(r, &to, in, count, what, s, &seen);
+    if (r->totals && r->unit > 1)
+        run_sums(r, &to, in, count, s, &seen);
+    else
+        tly_rows_run(r, &to, in, count, what, s, &seen);
     if (r->by_flags || r->ends_by_flags) {
         flags = kir_flags(b);
         if (r->totals) /* with no results a step was looked at in vain */
@@ -253,7 +287,7 @@ static kir_value scan_once(tly_rows *r, const tly_rows_segment *g, const tly_row
         tly_rows_settle(r, g, count, s, &flags, turn);
     else if (r->later)
         tly_rows_store_later(r, g, count, NULL);
-    if (r->totals) {
+    if (r->spoils) {
         kir_value wanted = r->only_total, some = tly_not(c, from.spoiled);
         if (r->by_flags)
             wanted = kir_bin(b, KIR_OR, wanted, raised(r, flags));

@@ -28,14 +28,35 @@ int32_t tly_rows_step(const tly_problem *p, const tly_plan *plan)
     return plan->lanes * vectors << plan->pairs;
 }
 
-/* Interleaved scans hand on whole vectors, of which enough lie in a record; those of floats would need
- * totals of each scan that can be judged by themselves. */
+int32_t tly_rows_period(int32_t unit, int32_t lanes)
+{
+    int32_t a = lanes, b = unit;
+    while (b != 0) {
+        int32_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return unit / a;
+}
+
+/* Of floats only sums have totals beside their results, in as many vectors as registers have room for
+ * (15 of them cost rows of 100x15 a tenth, Zen 4). Those of products would have to be watched for each
+ * scan, as flags do not say whose they are, 7 instructions a vector beside 16; with those of
+ * log-sum-exp one thread took 1.3 times as long. */
+static int has_totals(const tly_problem *p, const tly_plan *plan)
+{
+    if (tly_class_of((tally_dtype)p->acc) != TLY_FLOATING)
+        return 1;
+    return tly_is_watched_as(p, TLY_WATCH_SUMS) && tly_is_plain(p) && p->unit < plan->lanes &&
+           tly_rows_period(p->unit, plan->lanes) <= TLY_ROWS_MOST_TOTALS;
+}
+
+/* Interleaved scans hand on whole vectors, of which enough lie in a record. */
 int tly_rows_cuts(const tly_problem *p, const tly_plan *plan)
 {
     int32_t vectors = (p->unit + plan->lanes - 1) / plan->lanes;
     int32_t bytes = vectors * plan->lanes * (int32_t)tly_state_bytes(p);
-    return p->unit == 1 ||
-           (tly_class_of((tally_dtype)p->acc) != TLY_FLOATING && bytes <= TLY_CARRY_BYTES);
+    return p->unit == 1 || (has_totals(p, plan) && bytes <= TLY_CARRY_BYTES);
 }
 
 static const char *refuses(const tly_problem *p)
@@ -64,7 +85,8 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
         return "the block is no multiple of lanes x unroll (side by side: x 4 at least) and of the "
                "scans side by side";
     if (plan->chunk > 0 && !tly_rows_cuts(p, plan))
-        return "scans of floats side by side are never cut in chunks";
+        return "scans of floats side by side are cut in chunks only if they are sums, of few "
+               "vectors of totals";
     if (plan->chunk % plan->block != 0)
         return "the chunk is no multiple of the block";
     if (p->unit == 1 && (plan->chunk == 0 || (plan->chunk & (plan->chunk - 1)) != 0))

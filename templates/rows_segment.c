@@ -115,18 +115,6 @@ static kir_value parts_left(tly_rows *r, chain *h)
     return wide.result[0];
 }
 
-/* The chunk's total, of which no step's other results know. */
-static void add_totals(tly_rows *r, chain *h)
-{
-    tly_build *c = r->c;
-    for (unsigned k = 0; k < r->unroll; k++) {
-        kir_value part = h->ahead[k].scan;
-        if (!r->windows)
-            part = tly_vector_newest(c, part, 1);
-        h->state.total = tly_combine(c, h->state.total, part);
-    }
-}
-
 /* A step, one way or the other. */
 static void either_step(tly_rows *r, chain *h, kir_value *shown)
 {
@@ -308,7 +296,7 @@ void tly_rows_run(tly_rows *r, const tly_rows_segment *g, const tly_rows_source 
         h.ahead[k].scan = kir_keep(b, h.ahead[k].scan);
     now.seen = h.seen;
     if (what & TLY_ROWS_TOTAL)
-        add_totals(r, &now);
+        tly_rows_add_totals(r, now.ahead, now.state.total);
     if (what & TLY_ROWS_RESULTS) {
         if (r->lows)
             either_step(r, &now, shown);
@@ -325,8 +313,8 @@ void tly_rows_run(tly_rows *r, const tly_rows_segment *g, const tly_rows_source 
     chain_values(r, &h, v, 1);
     kir_for_end(b, &l, v);
     chain_values(r, &h, l.result, 0);
-    if (what & TLY_ROWS_TOTAL)
-        h.state.total = tly_vector_newest(c, h.state.total, 1);
+    if ((what & TLY_ROWS_TOTAL) && r->unit == 1)
+        h.state.total[0] = tly_vector_newest(c, h.state.total[0], 1);
     *s = h.state;
     if (seen) {
         *seen = h.seen;

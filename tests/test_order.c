@@ -23,7 +23,9 @@ static const char *const large_words[] = {
     "cumsum:f32:100003:axis=0,acc=f64",  "cumprod:u64:70001:axis=0,in=-1@70000",
     "cumsum:i32:50001x3:axis=0",         "cummax:f32:30001x5:axis=0,reverse,exclusive",
     "cumsum:i64:9001x15:axis=0",         "cumprod:u32:2x40001x2:axis=1,exclusive",
-    "cummin:f64:15001x7:axis=0",         "cumsum:i8>i32:20001x10:axis=0"
+    "cummin:f64:15001x7:axis=0",         "cumsum:i8>i32:20001x10:axis=0",
+    "cumsum:f32:50001x3:axis=0",         "cumsum:f32:2x40001x2:axis=1,exclusive",
+    "cumsum:bf16:20001x7:axis=0"
 };
 
 Test(order, line_5_1_run, .timeout = 240)
