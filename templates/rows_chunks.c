@@ -147,16 +147,8 @@ static kir_value add_total(tly_rows *r, kir_value carry, kir_value total, kir_va
  * they are, but what overflowed stays infinite or NaN: a total that is neither is one. */
 static kir_value add_totals(tly_rows *r, kir_value carry, kir_value total, kir_value *none)
 {
-    tly_build *c = r->c;
-    kir_builder *b = c->b;
-    kir_value after = tly_combine(c, carry, total);
-    *none = 0;
-    if (r->watches) {
-        kir_value ends = tly_not(c, has_no_end(r, carry));
-        *none = kir_bin(b, KIR_OR, has_no_end(r, total),
-                        kir_bin(b, KIR_AND, ends, has_no_end(r, after)));
-    }
-    return after;
+    *none = r->watches ? has_no_end(r, total) : 0;
+    return tly_combine(r->c, carry, total);
 }
 
 /* The carry after a chunk: that before it and its total, so that other threads can have it before

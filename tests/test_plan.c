@@ -134,8 +134,8 @@ static void check_units(const char *word, int sums)
             cr_expect_eq(plan.block % unit, 0);
             cr_expect_eq(plan.block % (plan.lanes * plan.unroll), 0);
             cr_expect_eq(plan.chunk % plan.block, 0);
-            cr_expect_eq(plan.chunk > 0, sums && unit < plan.lanes && odd <= 7, "%s of %d, %s", word,
-                         unit, levels[l]);
+            cr_expect_eq(plan.chunk > 0, sums && unit < plan.lanes && odd <= 7, "%s of %d, %s",
+                         word, unit, levels[l]);
         }
 }
 
