@@ -253,21 +253,23 @@ static void launch_by(const tally_kernel *k, const tly_args *args, const tally_r
  * threads that hand on read much of it twice. So past the cache it is learnt whether they gain by it:
  * one row of f32, 256 MiB, one and two threads 12.2, 13.8 ms (Zen 4), 8.7, 10.9 ms (by 3, Zen 5); at
  * other times, or of f16, two have 1.3 to 1.5 times the speed of one. */
-static void launch(const tally_kernel *k, const tly_args *args, const tally_run_options *with,
-                   tly_block *block, char *scratch)
+static int64_t launch(const tally_kernel *k, const tly_args *args, const tally_run_options *with,
+                      tly_block *block, char *scratch)
 {
     int64_t threads = k->alone ? 1 : threads_for(k, with);
     if (threads < 2 || k->bytes < k->context->limits.crowd || !hands_on(k, threads)) {
         launch_by(k, args, with, threads, block, scratch);
-        return;
+        return threads;
     }
     /* What runs learn is no part of what the caller sees as the kernel. */
     const tly_worth *learnt = &k->worth[args->in.base == args->out.base];
     tly_worth *worth = (tly_worth *)(uintptr_t)learnt;
     const int several = tly_worth_several(worth);
     const uint64_t start = tly_clock();
-    launch_by(k, args, with, several ? threads : 1, block, scratch);
+    threads = several ? threads : 1;
+    launch_by(k, args, with, threads, block, scratch);
     tly_worth_tell(worth, several, tly_clock() - start);
+    return threads;
 }
 
 static __attribute__((noinline)) void launch_on_stack(const tally_kernel *k, const tly_args *args,
@@ -280,13 +282,13 @@ static __attribute__((noinline)) void launch_on_stack(const tally_kernel *k, con
 static __attribute__((noinline)) tally_status launch_on_block(const tally_kernel *k,
                                                               const tly_args *args,
                                                               const tally_run_options *with,
-                                                              tally_error *error)
+                                                              int64_t *threads, tally_error *error)
 {
     tly_block *block = tly_scratch_take(&k->context->spare, k->scratch_bytes);
     if (block == NULL) {
         return tly_out_of_memory(error, "a thread's scratch", k->scratch_bytes);
     }
-    launch(k, args, with, block, tly_scratch_of(block));
+    *threads = launch(k, args, with, block, tly_scratch_of(block));
     tly_scratch_give(&k->context->spare, block);
     return TALLY_OK;
 }
@@ -309,23 +311,24 @@ static __attribute__((noinline)) tally_status launch_many(const tally_kernel *k,
                                                           const tally_run_options *with,
                                                           tally_error *error)
 {
+    int64_t threads;
     if (k->scratch_bytes > TLY_STACK_SCRATCH) {
-        return launch_on_block(k, args, with, error);
+        return launch_on_block(k, args, with, &threads, error);
     }
     launch_on_stack(k, args, with);
     return TALLY_OK;
 }
 
-/* On a CPU, whatever the code. */
+/* On a CPU, whatever the code; `threads`: so many, 0 where there is nothing to do. */
 static tally_status compute(const tally_kernel *k, const void *in, void *out,
-                            const tally_run_options *with, tally_error *error)
+                            const tally_run_options *with, int64_t *threads, tally_error *error)
 {
     if (k->object == NULL || !tly_level_runs(k->level) || !tly_acceptable(&k->ready, in, out)) {
         return refuse(k, in, out, error);
     }
     tly_args args;
     tly_complete(&k->ready, in, out, k->apart_flags, &args);
-    return launch_on_block(k, &args, with, error);
+    return launch_on_block(k, &args, with, threads, error);
 }
 
 /* A run that is told. */
@@ -334,10 +337,10 @@ static tally_status run_told(const tally_kernel *k, const void *in, void *out,
 {
     const tly_log *log = &k->context->store.log;
     const uint64_t start = tly_clock();
-    tally_status status = compute(k, in, out, with, error);
+    int64_t threads = 0;
+    tally_status status = compute(k, in, out, with, &threads, error);
     const uint64_t taken = tly_clock() - start;
     if (status == TALLY_OK) {
-        int64_t threads = k->empty ? 0 : k->alone ? 1 : threads_for(k, with);
         char device[32], how[32];
         snprintf(device, sizeof device, "cpu:%s", tly_level_name(k->level));
         snprintf(how, sizeof how, "threads=%d", (int)threads);
@@ -362,7 +365,9 @@ static __attribute__((noinline)) tally_status run_other(const tally_kernel *k, c
     if (k->gpu != NULL && tly_acceptable(&k->ready, in, out)) {
         return tly_vulkan_kernel_run(k->gpu, in, out, error);
     }
-    return k->word != NULL ? run_told(k, in, out, with, error) : compute(k, in, out, with, error);
+    int64_t threads;
+    return k->word != NULL ? run_told(k, in, out, with, error)
+                           : compute(k, in, out, with, &threads, error);
 }
 
 /* A canary of the stack takes .7 of the 13 ns of a ready call (Zen 4, two cores, bench/call.c), and
