@@ -56,8 +56,8 @@ static void retotal(tly_rows *r, const tly_rows_segment *g, const tly_rows_sourc
     s->spoiled = r->spoils ? retotal.result[n] : 0;
 }
 
-/* A segment of interleaved sums, with totals where rows are cut: short rows pay nothing for them
- * (with one loop for both 24 elements by 3 took 1.1 times as long, 100 by 15 1.2 times; Zen 4). */
+/* A segment of interleaved sums, with totals where rows are cut, by a loop of its own: short rows pay
+ * less for them so (8 steps of 3 scans 1.05 of the time without, by one loop 1.1; Zen 4). */
 static void run_sums(tly_rows *r, const tly_rows_segment *g, const tly_rows_source *in,
                      kir_value count, tly_rows_state *s, tly_rows_seen *seen)
 {
