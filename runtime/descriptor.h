@@ -9,6 +9,23 @@
 
 #include <tally/descriptor.h>
 
+/* What elements are computed in. */
+typedef enum tly_computes {
+    TLY_COMPUTES_OWN,    /* the descriptor's accumulator */
+    TLY_COMPUTES_WIDEST, /* of integers, whose sums are divided, or a function taken of, 64 bits */
+    TLY_COMPUTES_REALS,  /* of integers f64: a function of each is taken */
+    TLY_COMPUTES_KEYS, /* what is compared: integers that order as elements do (templates/keys.c) */
+    TLY_COMPUTES_INDICES, /* keys, no narrower than a count of elements: one is told of */
+} tly_computes;
+
+/* In which order the elements of a reduction may come; those of scans come in theirs. */
+typedef enum tly_sequence {
+    TLY_SEQUENCE_FREE,   /* any: they are combined in any */
+    TLY_SEQUENCE_FLOATS, /* of integers any; a product of floats beyond the range is the plain
+                            loop's, which may have fallen to zero on its way */
+    TLY_SEQUENCE_TOLD,   /* the descriptor's: the result tells of it, or depends on it */
+} tly_sequence;
+
 typedef struct tly_op_facts {
     const char *name;
     uint8_t scan;      /* 1: scan, 0: reduction */
@@ -16,6 +33,9 @@ typedef struct tly_op_facts {
     uint32_t flags;    /* those that it takes */
     uint8_t wide;      /* 1: acc=f64 may be asked for, of dtypes that have it */
     uint8_t modular;   /* 1: of integers as many bits are right as an element has, sign or not */
+    uint8_t computes;  /* tly_computes */
+    uint8_t sequence;  /* tly_sequence */
+    uint8_t costly;    /* 1: two states are combined by a function, as of exponentials */
 } tly_op_facts;
 
 typedef struct tly_dtype_facts {
@@ -32,6 +52,15 @@ extern const tly_dtype_facts tly_dtypes[TALLY_DTYPE_COUNT];
 
 /* Of the dtype that a descriptor is computed in: its accumulator, and whether acc=f64 is taken. */
 const tly_dtype_facts *tly_computed(const tally_descriptor *d);
+
+/* Of a resolved descriptor, what its problem is computed in, by its operator's row. */
+tally_dtype tly_problem_accumulator(const tally_descriptor *full);
+
+/* Whether results are positions of elements. */
+int tly_tells_index(int op);
+
+/* Of a resolved descriptor: TLY_SEQUENCE_FLOATS is of floats alone. */
+tly_sequence tly_sequence_of(const tally_descriptor *full);
 
 /* Row major, a size 0 counted as 1. False if a stride or the count of elements overflows. */
 int tly_packed_strides(int32_t rank, const int64_t *sizes, int64_t *strides);

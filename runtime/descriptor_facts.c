@@ -14,24 +14,33 @@
 #define REDUCE (TALLY_KEEPDIMS | STRIDES)
 #define PICK TALLY_NAN_IGNORE
 
+#define OWN TLY_COMPUTES_OWN
+#define WIDEST TLY_COMPUTES_WIDEST
+#define REALS TLY_COMPUTES_REALS
+#define KEYS TLY_COMPUTES_KEYS
+#define INDICES TLY_COMPUTES_INDICES
+#define FREE TLY_SEQUENCE_FREE
+#define FLOATS TLY_SEQUENCE_FLOATS
+#define TOLD TLY_SEQUENCE_TOLD
+
 const tly_op_facts tly_ops[TALLY_OP_COUNT] = {
-    [TALLY_CUMSUM] = { "cumsum", 1, 0, SCAN, 1, 1 },
-    [TALLY_CUMPROD] = { "cumprod", 1, 0, SCAN, 1, 1 },
-    [TALLY_CUMMAX] = { "cummax", 1, 0, SCAN | PICK, 0, 0 },
-    [TALLY_CUMMIN] = { "cummin", 1, 0, SCAN | PICK, 0, 0 },
-    [TALLY_CUMLOGSUMEXP] = { "cumlogsumexp", 1, 0, SCAN, 0, 0 },
-    [TALLY_SUM] = { "sum", 0, 0, REDUCE, 1, 1 },
-    [TALLY_PROD] = { "prod", 0, 0, REDUCE, 1, 1 },
-    [TALLY_MEAN] = { "mean", 0, 0, REDUCE, 1, 0 },
-    [TALLY_L1] = { "l1", 0, 0, REDUCE, 1, 0 },
-    [TALLY_L2] = { "l2", 0, 0, REDUCE, 1, 0 },
-    [TALLY_SUM_SQUARE] = { "sum_square", 0, 0, REDUCE, 1, 1 },
-    [TALLY_LOG_SUM] = { "log_sum", 0, 0, REDUCE, 0, 0 },
-    [TALLY_LOG_SUM_EXP] = { "log_sum_exp", 0, 0, REDUCE, 0, 0 },
-    [TALLY_MAX] = { "max", 0, 0, REDUCE | PICK, 0, 0 },
-    [TALLY_MIN] = { "min", 0, 0, REDUCE | PICK, 0, 0 },
-    [TALLY_ARGMAX] = { "argmax", 0, TALLY_I64, REDUCE | PICK | TALLY_LAST, 0, 0 },
-    [TALLY_ARGMIN] = { "argmin", 0, TALLY_I64, REDUCE | PICK | TALLY_LAST, 0, 0 },
+    [TALLY_CUMSUM] = { "cumsum", 1, 0, SCAN, 1, 1, OWN, FREE, 0 },
+    [TALLY_CUMPROD] = { "cumprod", 1, 0, SCAN, 1, 1, OWN, FREE, 0 },
+    [TALLY_CUMMAX] = { "cummax", 1, 0, SCAN | PICK, 0, 0, KEYS, FREE, 0 },
+    [TALLY_CUMMIN] = { "cummin", 1, 0, SCAN | PICK, 0, 0, KEYS, FREE, 0 },
+    [TALLY_CUMLOGSUMEXP] = { "cumlogsumexp", 1, 0, SCAN, 0, 0, OWN, FREE, 1 },
+    [TALLY_SUM] = { "sum", 0, 0, REDUCE, 1, 1, OWN, FREE, 0 },
+    [TALLY_PROD] = { "prod", 0, 0, REDUCE, 1, 1, OWN, FLOATS, 0 },
+    [TALLY_MEAN] = { "mean", 0, 0, REDUCE, 1, 0, WIDEST, FREE, 0 },
+    [TALLY_L1] = { "l1", 0, 0, REDUCE, 1, 0, OWN, FREE, 0 },
+    [TALLY_L2] = { "l2", 0, 0, REDUCE, 1, 0, WIDEST, FREE, 0 },
+    [TALLY_SUM_SQUARE] = { "sum_square", 0, 0, REDUCE, 1, 1, OWN, FREE, 0 },
+    [TALLY_LOG_SUM] = { "log_sum", 0, 0, REDUCE, 0, 0, WIDEST, FREE, 0 },
+    [TALLY_LOG_SUM_EXP] = { "log_sum_exp", 0, 0, REDUCE, 0, 0, REALS, FREE, 1 },
+    [TALLY_MAX] = { "max", 0, 0, REDUCE | PICK, 0, 0, KEYS, FREE, 0 },
+    [TALLY_MIN] = { "min", 0, 0, REDUCE | PICK, 0, 0, KEYS, FREE, 0 },
+    [TALLY_ARGMAX] = { "argmax", 0, TALLY_I64, REDUCE | PICK | TALLY_LAST, 0, 0, INDICES, TOLD, 0 },
+    [TALLY_ARGMIN] = { "argmin", 0, TALLY_I64, REDUCE | PICK | TALLY_LAST, 0, 0, INDICES, TOLD, 0 },
 };
 
 const tly_dtype_facts tly_dtypes[TALLY_DTYPE_COUNT] = {
@@ -75,6 +84,53 @@ const tly_dtype_facts *tly_computed(const tally_descriptor *d)
 tally_dtype tly_accumulator(const tally_descriptor *d)
 {
     return d->acc == TALLY_F64 ? TALLY_F64 : (tally_dtype)tly_computed(d)->accumulator;
+}
+
+/* Integers in which elements are compared: floats of as many bits, whose order is theirs. Those of
+ * scans have 32 bits at least; so have indices, of which each narrow dtype fits into an i32. */
+static tally_dtype key_of(tally_dtype dtype, int scan, int indexed)
+{
+    static const uint8_t narrow[TALLY_DTYPE_COUNT] = {
+        [TALLY_F64] = TALLY_I64,  [TALLY_F32] = TALLY_I32, [TALLY_F16] = TALLY_I16,
+        [TALLY_BF16] = TALLY_I16, [TALLY_I64] = TALLY_I64, [TALLY_I32] = TALLY_I32,
+        [TALLY_I16] = TALLY_I16,  [TALLY_I8] = TALLY_I8,   [TALLY_U64] = TALLY_U64,
+        [TALLY_U32] = TALLY_U32,  [TALLY_U16] = TALLY_U16, [TALLY_U8] = TALLY_U8,
+        [TALLY_BOOL] = TALLY_U8,
+    };
+    const tally_dtype key = (tally_dtype)narrow[dtype];
+    if (tally_dtype_bytes(key) >= 4 || !(scan || indexed)) {
+        return key;
+    }
+    return !indexed && (key == TALLY_U16 || key == TALLY_U8) ? TALLY_U32 : TALLY_I32;
+}
+
+tally_dtype tly_problem_accumulator(const tally_descriptor *full)
+{
+    const tly_op_facts *op = &tly_ops[full->op];
+    const tally_dtype acc = (tally_dtype)full->acc, dtype = (tally_dtype)full->dtype;
+    switch (op->computes) {
+    case WIDEST:
+        return acc == TALLY_I32 ? TALLY_I64 : acc == TALLY_U32 ? TALLY_U64 : acc;
+    case REALS:
+        return tly_dtypes[dtype].largest != 0 ? TALLY_F64 : acc;
+    case KEYS:
+    case INDICES:
+        return key_of(dtype, op->scan, op->computes == INDICES);
+    default:
+        return acc;
+    }
+}
+
+int tly_tells_index(int op)
+{
+    return tly_ops[op].computes == INDICES;
+}
+
+tly_sequence tly_sequence_of(const tally_descriptor *full)
+{
+    const int sequence = tly_ops[full->op].sequence;
+    const int integers = tly_dtypes[full->out_dtype].largest != 0;
+    return sequence == FLOATS && integers ? FREE : (tly_sequence)sequence;
 }
 
 uint32_t tly_all_axes(int32_t rank)

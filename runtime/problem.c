@@ -308,21 +308,6 @@ static void set_empty(tly_problem *p, tly_geometry *g)
     g->in_high = g->out_high = -1;
 }
 
-/* What is computed in. Elements that are compared, and of which one is the result, are so as integers
- * that order as they do (templates/keys.c). */
-static uint8_t accumulator(const tally_descriptor *full)
-{
-    static const uint8_t keys[TALLY_DTYPE_COUNT] = {
-        [TALLY_F64] = TALLY_I64,  [TALLY_F32] = TALLY_I32, [TALLY_F16] = TALLY_I32,
-        [TALLY_BF16] = TALLY_I32, [TALLY_I64] = TALLY_I64, [TALLY_I32] = TALLY_I32,
-        [TALLY_I16] = TALLY_I32,  [TALLY_I8] = TALLY_I32,  [TALLY_U64] = TALLY_U64,
-        [TALLY_U32] = TALLY_U32,  [TALLY_U16] = TALLY_U32, [TALLY_U8] = TALLY_U32,
-        [TALLY_BOOL] = TALLY_U32,
-    };
-    int picks = full->op == TALLY_CUMMAX || full->op == TALLY_CUMMIN;
-    return picks ? keys[full->dtype] : (uint8_t)full->acc;
-}
-
 /* Sums and products of integers have the same bits with a sign as without, but for what is widened;
  * and so do indices. One kernel does both, by the name of the signed one. */
 static void share_signs(tly_problem *p)
@@ -392,7 +377,7 @@ void tly_canonicalise_closed(const tally_descriptor *full, tly_problem *problem,
     problem->op = (uint8_t)full->op;
     problem->dtype = (uint8_t)full->dtype;
     problem->out_dtype = (uint8_t)full->out_dtype;
-    problem->acc = accumulator(full);
+    problem->acc = (uint8_t)tly_problem_accumulator(full);
     problem->order = (uint8_t)full->order;
     problem->exclusive = (full->flags & TALLY_EXCLUSIVE) != 0;
     problem->nan_ignore = (full->flags & TALLY_NAN_IGNORE) != 0;

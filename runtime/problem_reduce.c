@@ -16,56 +16,6 @@ typedef struct shape {
     int ordered; /* reduced dims stay in the descriptor's order */
 } shape;
 
-/* Integers in which elements are compared: floats of as many bits, whose order is theirs; for
- * indices, no narrower than a count of elements. */
-static tally_dtype comparable(tally_dtype dtype, int indexed)
-{
-    static const uint8_t keys[TALLY_DTYPE_COUNT][2] = {
-        [TALLY_F64] = { TALLY_I64, TALLY_I64 }, [TALLY_F32] = { TALLY_I32, TALLY_I32 },
-        [TALLY_F16] = { TALLY_I16, TALLY_I32 }, [TALLY_BF16] = { TALLY_I16, TALLY_I32 },
-        [TALLY_I64] = { TALLY_I64, TALLY_I64 }, [TALLY_I32] = { TALLY_I32, TALLY_I32 },
-        [TALLY_I16] = { TALLY_I16, TALLY_I32 }, [TALLY_I8] = { TALLY_I8, TALLY_I32 },
-        [TALLY_U64] = { TALLY_U64, TALLY_U64 }, [TALLY_U32] = { TALLY_U32, TALLY_U32 },
-        [TALLY_U16] = { TALLY_U16, TALLY_I32 }, [TALLY_U8] = { TALLY_U8, TALLY_I32 },
-        [TALLY_BOOL] = { TALLY_U8, TALLY_I32 },
-    };
-    return (tally_dtype)keys[dtype][indexed];
-}
-
-/* Sums of integers that are divided, or of which a function is taken, have 64 bits. */
-static tally_dtype widest(tally_dtype acc)
-{
-    switch (acc) {
-    case TALLY_I32:
-        return TALLY_I64;
-    case TALLY_U32:
-        return TALLY_U64;
-    default:
-        return acc;
-    }
-}
-
-static tally_dtype accumulator(const tally_descriptor *full)
-{
-    tally_dtype acc = (tally_dtype)full->acc;
-    switch (full->op) {
-    case TALLY_MAX:
-    case TALLY_MIN:
-        return comparable((tally_dtype)full->dtype, 0);
-    case TALLY_ARGMAX:
-    case TALLY_ARGMIN:
-        return comparable((tally_dtype)full->dtype, 1);
-    case TALLY_MEAN:
-    case TALLY_L2:
-    case TALLY_LOG_SUM:
-        return widest(acc);
-    case TALLY_LOG_SUM_EXP:
-        return tly_dtypes[full->dtype].largest != 0 ? TALLY_F64 : acc;
-    default:
-        return acc;
-    }
-}
-
 /* Inserts by falling distance of one of the strides. */
 static void insert(tly_dim *dims, int32_t *count, tly_dim dim, int by_output)
 {
@@ -105,18 +55,11 @@ static void add_reduced(shape *s, tly_dim dim)
     insert(s->reduced, &s->reduced_count, dim, 0);
 }
 
-/* A product beyond the range is the plain loop's, which may have fallen to zero on its way. */
-static int is_lossy(const tally_descriptor *d)
-{
-    return d->op == TALLY_PROD && tly_dtypes[d->out_dtype].largest == 0;
-}
-
 static shape read_shape(const tally_descriptor *d)
 {
     shape s = { .in_first = d->in_offset, .out_first = d->out_offset };
     int32_t out = 0;
-    s.ordered = d->op == TALLY_ARGMAX || d->op == TALLY_ARGMIN || is_lossy(d) ||
-                d->order == TALLY_ORDER_SERIAL;
+    s.ordered = tly_sequence_of(d) != TLY_SEQUENCE_FREE || d->order == TALLY_ORDER_SERIAL;
     for (int32_t i = 0; i < d->rank; i++) {
         int is_reduced = (d->axes >> i & 1) != 0;
         tly_dim dim = { d->sizes[i], d->in_strides[i], 0 };
@@ -166,8 +109,8 @@ static int32_t lanes_of(const shape *s)
  * 10.5, 5.8, of 3 4.0, 5.7 (Emerald Rapids, minima). */
 static int32_t apart_lanes(const shape *s, int32_t op)
 {
-    const int compares = op == TALLY_MAX || op == TALLY_MIN || s->ordered;
-    const int64_t most = op == TALLY_LOG_SUM_EXP ? 2 : compares ? 3 : TLY_REDUCED_SHORT_STEP;
+    const int compares = tly_ops[op].computes == TLY_COMPUTES_KEYS || s->ordered;
+    const int64_t most = tly_ops[op].costly ? 2 : compares ? 3 : TLY_REDUCED_SHORT_STEP;
     if (s->reduced_count < 2) {
         return -1;
     }
@@ -202,10 +145,9 @@ static uint8_t several_at_once(const shape *s, const tly_geometry *g, const tly_
     if (g->steps == 1 || size == 0) {
         return size;
     }
-    const int indexed = p->op == TALLY_ARGMAX || p->op == TALLY_ARGMIN;
     const int many = s->kept_count == 1 && s->kept[0].size >= TLY_REDUCED_MANY_ROWS;
     const int few_steps = g->steps > 0 && g->steps <= TLY_REDUCED_MOST_STEPS;
-    return many && few_steps && !(indexed && size == TLY_REDUCED_MEDIUM)
+    return many && few_steps && !(tly_tells_index(p->op) && size == TLY_REDUCED_MEDIUM)
                ? (uint8_t)(size | TLY_REDUCED_STEPS)
                : 0;
 }
@@ -246,9 +188,9 @@ static int is_packed(const tly_geometry *g, int order)
 /* What would be one chain an output, on one thread. */
 static int is_long(const tally_descriptor *full, const tly_geometry *g)
 {
-    return is_lossy(full) && full->order != TALLY_ORDER_SERIAL && g->in_lane == 1 &&
-           g->inner >= TLY_REDUCED_FEW_LANES && g->inner <= TLY_REDUCED_LONG_LANES &&
-           g->length >= TLY_REDUCED_LONG_STEPS;
+    return tly_sequence_of(full) == TLY_SEQUENCE_FLOATS && full->order != TALLY_ORDER_SERIAL &&
+           g->in_lane == 1 && g->inner >= TLY_REDUCED_FEW_LANES &&
+           g->inner <= TLY_REDUCED_LONG_LANES && g->length >= TLY_REDUCED_LONG_STEPS;
 }
 
 void tly_reduce_on_devices(tly_problem *problem)
@@ -264,7 +206,6 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
 {
     int64_t sizes[TALLY_MAX_RANK] = { 0 };
     int32_t rank = tly_result_shape(full, sizes);
-    problem->acc = (uint8_t)accumulator(full);
     problem->unit = 1;
     problem->out_step = 1;
     for (int32_t i = 0; i < rank; i++) {
@@ -308,7 +249,7 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
     if (lanes < 0 && problem->in_step == 1) {
         problem->dense |= several_at_once(&s, g, problem);
     }
-    if (full->op == TALLY_ARGMAX || full->op == TALLY_ARGMIN) {
+    if (tly_tells_index(full->op)) {
         problem->dense |= g->length * g->steps <= INT32_MAX ? TLY_REDUCED_FEW : 0;
     }
     if (lanes >= 0 && g->inner < TLY_REDUCED_FEW_LANES) { /* fewer may not fill a vector */

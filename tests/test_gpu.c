@@ -330,15 +330,21 @@ Test(gpu, refusals_name_the_feature)
     static const struct {
         const char *word;
         int device;
-        const char *message;
+        const char *message, *hint;
     } table[] = {
-        { "cumsum:f64:100:axis=0", 2, "f64 needs shaderFloat64" },
-        { "cumsum:f32:100:axis=0,acc=f64", 2, "f64 needs shaderFloat64" },
-        { "cumsum:i64:100:axis=0", 2, "i64 or u64 needs shaderInt64" },
-        { "cumprod:u64:100:axis=0", 3, "i64 or u64 needs shaderInt64" },
-        { "cumsum:f16:100:axis=0", 2, "f16 needs storageBuffer16BitAccess" },
-        { "cumsum:bf16:100:axis=0", 2, "bf16 needs storageBuffer16BitAccess" },
-        { "cumsum:f32:1073741824:axis=0", 2, "lacks bufferDeviceAddress" },
+        { "cumsum:f64:100:axis=0", 2, "f64 needs shaderFloat64", "" },
+        { "cumsum:f32:100:axis=0,acc=f64", 2, "f64 needs shaderFloat64", "" },
+        { "cumsum:i64:100:axis=0", 2, "i64 or u64 needs shaderInt64", "" },
+        { "cumprod:u64:100:axis=0", 3, "i64 or u64 needs shaderInt64", "" },
+        { "cumsum:f16:100:axis=0", 2, "f16 needs storageBuffer16BitAccess", "" },
+        { "cumsum:bf16:100:axis=0", 2, "bf16 needs storageBuffer16BitAccess", "" },
+        { "cumsum:f32:1073741824:axis=0", 2, "lacks bufferDeviceAddress", "" },
+        { "l2:i32:100", 2, "l2 of i32 ends in f64 and needs shaderFloat64", "" },
+        { "log_sum:u32:100", 2, "log_sum of u32 ends in f64 and needs shaderFloat64", "" },
+        { "log_sum_exp:i32:100", 2, "log_sum_exp of i32 ends in f64 and needs shaderFloat64", "" },
+        { "l2:i64:100", 2, "l2 of i64 ends in f64 and needs shaderFloat64", "" },
+        { "argmax:f32:8x64", 2, "i64 or u64 needs shaderInt64", "argmax:f32>i32" },
+        { "argmin:i64:8x64", 2, "i64 or u64 needs shaderInt64", "" },
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         tally_error error = TALLY_ERROR_INIT;
@@ -347,7 +353,19 @@ Test(gpu, refusals_name_the_feature)
                      "%s", table[i].word);
         cr_expect_not_null(strstr(error.message, table[i].message), "%s: %s", table[i].word,
                            error.message);
+        cr_expect(table[i].hint[0] ? strstr(error.hint, table[i].hint) != NULL : !error.hint[0],
+                  "%s: %s", table[i].word, error.hint);
     }
+    /* 64-bit integers alone are missing. */
+    tally_error error = TALLY_ERROR_INIT;
+    tly_gpu_plan plan;
+    tly_caps caps = devices[0];
+    caps.float64 = 1;
+    caps.int64 = 0;
+    cr_assert_eq(plan_for("l2:i32:100", &caps, "", &plan, &error), TALLY_UNSUPPORTED);
+    cr_expect_not_null(strstr(error.message, "l2 of i32 adds in 64 bits and needs shaderInt64"));
+    cr_expect_eq(plan_for("log_sum_exp:i32:100", &caps, "", &plan, &error), TALLY_OK, "%s",
+                 error.message);
 }
 
 /* What is read by 16 bytes: neighbours of a row, or outputs side by side, where every stride of the

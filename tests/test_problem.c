@@ -2,6 +2,7 @@
 /* The canonical problem: its form by tables of words, which descriptors share one, and, by brute
  * force over random descriptors, that problem and geometry describe every element exactly. */
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -492,6 +493,50 @@ static void check_literals(const tly_problem *p, const tly_geometry *g)
         int64_t a = llabs(g->outer[d].in_stride), b = llabs(g->outer[d].out_stride);
         cr_expect(g->outer[d].size > 1 && (a < b ? a : b) <= before);
         before = a < b ? a : b;
+    }
+}
+
+/* By the row of an operator: what it computes in, and whether reduced dims keep their order, of
+ * integers, of floats, and asked for. */
+Test(problem, operators_by_their_rows)
+{
+    static const struct {
+        const char *op;
+        int i8, u16, i32, f16;  /* accumulators */
+        int kept_i32, kept_f32; /* -1: a scan */
+    } cases[] = {
+        { "cummax", TALLY_I32, TALLY_U32, TALLY_I32, TALLY_I32, -1, -1 },
+        { "cumsum", TALLY_I8, TALLY_U16, TALLY_I32, TALLY_F32, -1, -1 },
+        { "sum", TALLY_I8, TALLY_U16, TALLY_I32, TALLY_F32, 0, 0 },
+        { "prod", TALLY_I8, TALLY_U16, TALLY_I32, TALLY_F32, 0, 1 },
+        { "mean", TALLY_I8, TALLY_U16, TALLY_I64, TALLY_F32, 0, 0 },
+        { "l1", TALLY_I8, TALLY_U16, TALLY_I32, TALLY_F32, 0, 0 },
+        { "l2", TALLY_I8, TALLY_U16, TALLY_I64, TALLY_F32, 0, 0 },
+        { "log_sum", TALLY_I8, TALLY_U16, TALLY_I64, TALLY_F32, 0, 0 },
+        { "log_sum_exp", TALLY_F64, TALLY_F64, TALLY_F64, TALLY_F32, 0, 0 },
+        { "max", TALLY_I8, TALLY_U16, TALLY_I32, TALLY_I16, 0, 0 },
+        { "argmin", TALLY_I32, TALLY_I32, TALLY_I32, TALLY_I32, 1, 1 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *dtypes[] = { "i8", "u16", "i32", "f16", "f32" };
+        const int acc[] = { cases[i].i8, cases[i].u16, cases[i].i32, cases[i].f16 };
+        const int kept[] = { [2] = cases[i].kept_i32, [4] = cases[i].kept_f32 };
+        for (size_t k = 0; k < 5; k++) {
+            char word[96];
+            tly_geometry g;
+            const int scans = cases[i].kept_i32 < 0;
+            snprintf(word, sizeof word, "%s:%s:5x7:%sin=1x5", cases[i].op, dtypes[k],
+                     scans ? "axis=1," : "");
+            tly_problem p = problem_of(word, &g);
+            if (k < 4) {
+                cr_expect_eq(p.acc, acc[k], "%s: %s", word, tally_dtype_name(p.acc));
+            }
+            if (!scans && kept[k] != 0) { /* or else both dims are one of 35 neighbours */
+                cr_expect(g.length == 7 && g.steps == 5 && g.in_axis == 5, "%s", word);
+            } else if (!scans && (k == 2 || k == 4)) {
+                cr_expect(g.length == 35 && g.steps == 1 && g.in_axis == 1, "%s", word);
+            }
+        }
     }
 }
 

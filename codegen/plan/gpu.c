@@ -37,28 +37,60 @@ static const need needs[] = {
     { "storageBuffer8BitAccess", AT(storage8), DTYPE(I8) | DTYPE(U8) | DTYPE(BOOL), NULL },
 };
 
+static int has(const tly_caps *caps, uint32_t at)
+{
+    uint32_t value;
+    memcpy(&value, (const char *)caps + at, sizeof value);
+    return value != 0;
+}
+
+/* Integers of which the result is a function of f64. */
+static int ends_in_reals(const tly_problem *p)
+{
+    const int from = tly_class_of((tally_dtype)p->dtype), acc = tly_class_of((tally_dtype)p->acc);
+    return from != TLY_FLOATING && (acc == TLY_FLOATING || tly_operator_find(p->op)->of_reals);
+}
+
+/* What is in no word is told of by operator and dtype. */
+static tally_status refuse_reals(const tly_problem *p, const tly_caps *caps, tally_error *e)
+{
+    const char *op = tally_op_name((tally_op)p->op);
+    const char *dtype = tally_dtype_name((tally_dtype)p->dtype);
+    const int sums = tly_class_of((tally_dtype)p->acc) != TLY_FLOATING;
+    if (!caps->float64)
+        return tly_fail(e, TALLY_UNSUPPORTED, "dtype",
+                        "%s of %s ends in f64 and needs shaderFloat64, which the device lacks", op,
+                        dtype);
+    if (sums && !caps->int64)
+        return tly_fail(e, TALLY_UNSUPPORTED, "dtype",
+                        "%s of %s adds in 64 bits and needs shaderInt64, which the device lacks",
+                        op, dtype);
+    return TALLY_OK;
+}
+
 static tally_status refuse_missing(const tly_problem *p, const tly_caps *caps, tally_error *e)
 {
     /* Keys of f64 and sums that are divided go in pairs of words where there are no 64-bit integers;
      * none become f64. */
-    int of_reals = tly_operator_find(p->op)->of_reals;
-    int in_pairs = !of_reals && tly_class_of((tally_dtype)p->acc) != TLY_FLOATING;
+    const tly_operator *o = tly_operator_find(p->op);
+    int in_pairs = tly_class_of((tally_dtype)p->acc) != TLY_FLOATING;
     const uint8_t used[] = { p->dtype, p->out_dtype, in_pairs ? p->dtype : p->acc };
+    if (ends_in_reals(p) && refuse_reals(p, caps, e) != TALLY_OK)
+        return TALLY_UNSUPPORTED;
     for (size_t k = 0; k < sizeof used; k++)
         for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
-            uint32_t has;
-            memcpy(&has, (const char *)caps + needs[i].at, sizeof has);
-            if ((needs[i].dtypes >> used[k] & 1) && !has)
-                return tly_fail(e, TALLY_UNSUPPORTED, "dtype",
-                                "%s needs %s, which the device lacks",
-                                needs[i].either != NULL ? needs[i].either
-                                                        : tally_dtype_name((tally_dtype)used[k]),
-                                needs[i].feature);
+            if (!(needs[i].dtypes >> used[k] & 1) || has(caps, needs[i].at))
+                continue;
+            tly_fail(e, TALLY_UNSUPPORTED, "dtype", "%s needs %s, which the device lacks",
+                     needs[i].either != NULL ? needs[i].either
+                                             : tally_dtype_name((tally_dtype)used[k]),
+                     needs[i].feature);
+            if (o->outputs == TLY_OUT_INDICES && used[k] != p->dtype)
+                tly_error_hint(e, "it has indices of 32 bits: %s:%s>i32",
+                               tally_op_name((tally_op)p->op),
+                               tally_dtype_name((tally_dtype)p->dtype));
+            return TALLY_UNSUPPORTED;
         }
-    if (of_reals && tly_class_of((tally_dtype)p->acc) != TLY_FLOATING && !caps->float64)
-        return tly_fail(e, TALLY_UNSUPPORTED, "dtype",
-                        "%s of %s ends in f64 and needs shaderFloat64, which the device lacks",
-                        tally_op_name((tally_op)p->op), tally_dtype_name((tally_dtype)p->dtype));
     return TALLY_OK;
 }
 
