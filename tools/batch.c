@@ -20,7 +20,7 @@ static int no_memory(tly_report *report)
 /* ---- names ---- */
 
 /* Of C11 and C++20, and what cannot be a function's name beside them: what objects themselves call,
- * too. */
+ * what headers need, compilers' macros. */
 static int is_keyword(const char *name)
 {
     static const char *const keywords[] = {
@@ -48,7 +48,11 @@ static int is_keyword(const char *name)
         "union",       "unsigned",     "using",     "virtual",
         "void",        "volatile",     "wchar_t",   "while",
         "xor",         "xor_eq",       "malloc",    "free",
-        "memcpy",      "memset",
+        "memcpy",      "memset",       "typeof",    "linux",
+        "unix",        "NULL",         "size_t",    "ptrdiff_t",
+        "offsetof",    "max_align_t",  "errno",     "EINVAL",
+        "ENOMEM",      "ENOTSUP",      "SIZE_MAX",  "PTRDIFF_MIN",
+        "PTRDIFF_MAX",
     };
     for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++) {
         if (strcmp(keywords[i], name) == 0) {
@@ -56,6 +60,26 @@ static int is_keyword(const char *name)
         }
     }
     return 0;
+}
+
+/* What C keeps for itself and for <stdint.h>: int64_t, INT64_MAX, UINT64_C and their like. */
+static int is_reserved(const char *name)
+{
+    static const struct {
+        const char *begin, *end;
+    } kept[] = {
+        { "int", "_t" }, { "uint", "_t" },   { "INT", "_MIN" }, { "INT", "_MAX" },
+        { "INT", "_C" }, { "UINT", "_MAX" }, { "UINT", "_C" },  { "__", "" },
+    };
+    const size_t length = strlen(name);
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+        const size_t begin = strlen(kept[i].begin), end = strlen(kept[i].end);
+        if (length >= begin + end && strncmp(name, kept[i].begin, begin) == 0 &&
+            strcmp(name + length - end, kept[i].end) == 0) {
+            return 1;
+        }
+    }
+    return name[0] == '_' && isupper((unsigned char)name[1]);
 }
 
 /* Whether one is the other's with _part behind it: both would name the same function. */
@@ -79,7 +103,7 @@ static int check_name(const tly_batch *batch, const char *name, const char *wher
     if (!name[0] || isdigit((unsigned char)name[0]) || name[strspn(name, letters)]) {
         return refuse(report, where, "usage", "is no C identifier", name);
     }
-    if (is_keyword(name) || strncmp(name, "__", 2) == 0) {
+    if (is_keyword(name) || is_reserved(name)) {
         return refuse(report, where, "usage", "is a name of C's or C++'s own", name);
     }
     for (size_t i = 0; i < batch->count; i++) {

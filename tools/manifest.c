@@ -283,15 +283,27 @@ static int add_header(void *user, const char *name, const tally_manifest *m, tly
     return EXIT_DONE;
 }
 
+/* What a header is made of. */
+typedef struct header {
+    const tly_options *options;
+    const tly_batch *batch;
+} header;
+
+static int put_header(FILE *to, const void *state, tly_report *report)
+{
+    const header *h = state;
+    tly_header_begin(to);
+    return make_all(h->options, h->batch, add_header, to, report);
+}
+
 int tly_manifest_header(const tly_options *options, const tly_batch *batch, tly_pages *pages,
                         tly_report *report)
 {
+    const header h = { options, batch };
     FILE *to = tly_pages_add(pages, options->out);
     if (!to) {
         return no_memory(report);
     }
-    tly_header_begin(to, file_of(options->out));
-    const int status = make_all(options, batch, add_header, to, report);
-    tly_header_end(to);
-    return status;
+    fputs("/* Kernels for Vulkan, made by tally compile. */\n", to);
+    return tly_guarded_put(to, options->out, put_header, &h, report);
 }

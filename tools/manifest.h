@@ -16,9 +16,8 @@ int tly_manifest_json(const tly_options *options, const tly_batch *batch, tly_pa
 int tly_manifest_header(const tly_options *options, const tly_batch *batch, tly_pages *pages,
                         tly_report *report);
 
-/* manifest_header.c: the header named `file`; one kernel of it; its end. */
-void tly_header_begin(FILE *to, const char *file);
+/* manifest_header.c: what a header begins with; one kernel of it. */
+void tly_header_begin(FILE *to);
 void tly_header_add(FILE *to, const char *name, const tally_manifest *manifest);
-void tly_header_end(FILE *to);
 
 #endif

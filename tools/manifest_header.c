@@ -7,7 +7,6 @@
 
 #include "manifest_types.h" /* made of tally/manifest.h: its lines, as strings */
 
-#include <ctype.h>
 #include <inttypes.h>
 
 enum { WORDS_A_LINE = 8, BYTES_A_LINE = 16 };
@@ -27,24 +26,12 @@ static void put_string(FILE *to, const char *text)
     fputc('"', to);
 }
 
-void tly_header_begin(FILE *to, const char *file)
+void tly_header_begin(FILE *to)
 {
-    fprintf(to, "/* Kernels for Vulkan, made by tally compile. */\n#ifndef TALLY_MADE_");
-    for (int twice = 0; twice < 2; twice++) {
-        for (const char *c = file; *c; c++) {
-            fputc(isalnum((unsigned char)*c) ? toupper((unsigned char)*c) : '_', to);
-        }
-        fputs(twice ? "\n" : "\n#define TALLY_MADE_", to);
-    }
     fputs("\n#include <stddef.h>\n#include <stdint.h>\n\n", to);
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         fputs(types[i], to);
     }
-}
-
-void tly_header_end(FILE *to)
-{
-    fputs("\n#endif\n", to);
 }
 
 /* static const TYPE tally_NAME_WHAT[COUNT] = { */

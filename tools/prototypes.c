@@ -2,9 +2,6 @@
 /* The header of an object: its functions as C and C++ see them. */
 #include "object.h"
 
-#include <ctype.h>
-#include <string.h>
-
 static const char *const types[TALLY_DTYPE_COUNT] = {
     [TALLY_F64] = "double",    [TALLY_F32] = "float",    [TALLY_F16] = "uint16_t",
     [TALLY_BF16] = "uint16_t", [TALLY_I64] = "int64_t",  [TALLY_I32] = "int32_t",
@@ -12,19 +9,6 @@ static const char *const types[TALLY_DTYPE_COUNT] = {
     [TALLY_U32] = "uint32_t",  [TALLY_U16] = "uint16_t", [TALLY_U8] = "uint8_t",
     [TALLY_BOOL] = "uint8_t",
 };
-
-/* The file's name alone, so that nothing depends on its folder. */
-static void put_guard(FILE *to, const char *before, const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    fprintf(to, "%sTALLY_", before);
-    for (const char *c = slash ? slash + 1 : path; *c; c++) {
-        fputc(isascii((unsigned char)*c) && isalnum((unsigned char)*c) ? toupper((unsigned char)*c)
-                                                                       : '_',
-              to);
-    }
-    fputc('\n', to);
-}
 
 static void put_function(FILE *to, const tly_batch_line *line, tally_dtype out, const char *end,
                          const char *more)
@@ -54,18 +38,20 @@ static int put_line(FILE *to, const tly_batch_line *line, tly_report *report)
     return EXIT_DONE;
 }
 
+static int put_all(FILE *to, const void *state, tly_report *report)
+{
+    const tly_batch *batch = state;
+    int status = EXIT_DONE;
+    fputs("\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n", to);
+    for (size_t i = 0; i < batch->count && !status; i++) {
+        status = put_line(to, &batch->lines[i], report);
+    }
+    fputs("\n#ifdef __cplusplus\n}\n#endif\n", to);
+    return status;
+}
+
 int tly_prototypes_write(FILE *to, const char *path, const tly_batch *batch, tly_report *report)
 {
-    fputs("/* Written by tally compile. Each function returns 0, EINVAL or ENOMEM. */\n", to);
-    put_guard(to, "#ifndef ", path);
-    put_guard(to, "#define ", path);
-    fputs("\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n", to);
-    for (size_t i = 0; i < batch->count; i++) {
-        const int status = put_line(to, &batch->lines[i], report);
-        if (status) {
-            return status;
-        }
-    }
-    fputs("\n#ifdef __cplusplus\n}\n#endif\n#endif\n", to);
-    return EXIT_DONE;
+    fputs("/* Written by tally compile. Each function returns 0, EINVAL, ENOMEM or ENOTSUP. */\n", to);
+    return tly_guarded_put(to, path, put_all, batch, report);
 }

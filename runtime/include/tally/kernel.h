@@ -315,7 +315,7 @@ typedef struct tally_stats {
     uint64_t hits;     /**< creations served from memory */
     uint64_t cached;   /**< kernels held now, for the CPU and on Vulkan devices */
     uint64_t evicted;  /**< such kernels dropped to stay within the bound */
-    uint64_t loaded;   /**< kernels that came from the disk cache, or the host's */
+    uint64_t loaded;   /**< kernels that came from the disk cache, the host's, or packs */
     uint64_t quick;    /**< of those held now: that run on quick code until the full is made */
 } tally_stats;
 

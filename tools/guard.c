@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What keeps a header from being read twice; see pages.h. */
+#include "pages.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* FNV-1a; http://www.isthe.com/chongo/tech/comp/fnv. */
+static uint64_t hash(const char *text, size_t bytes)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < bytes; i++) {
+        h = (h ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
+    }
+    return h;
+}
+
+static void put_name(FILE *to, const char *before, const char *path, uint64_t number)
+{
+    const char *slash = strrchr(path, '/');
+    fprintf(to, "%s TALLY_", before);
+    for (const char *c = slash ? slash + 1 : path; *c; c++) {
+        const unsigned char byte = (unsigned char)*c;
+        fputc(isascii(byte) && isalnum(byte) ? toupper(byte) : '_', to);
+    }
+    fprintf(to, "_%016" PRIX64 "\n", number);
+}
+
+int tly_guarded_put(FILE *to, const char *path, tly_fill fill, const void *state,
+                    tly_report *report)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *inside = open_memstream(&text, &bytes);
+    int status = inside ? fill(inside, state, report) : EXIT_DONE;
+    if (!inside || (ferror(inside) | fclose(inside))) {
+        status = tly_refuse(report, EXIT_MEMORY, "file", "no memory for %s", path);
+    }
+    if (!status) {
+        put_name(to, "#ifndef", path, hash(text, bytes));
+        put_name(to, "#define", path, hash(text, bytes));
+        fwrite(text, 1, bytes, to);
+        fputs("\n#endif\n", to);
+    }
+    free(text);
+    return status;
+}
