@@ -483,6 +483,35 @@ Test(gpu, bad_overrides_are_refused)
     }
 }
 
+/* A reduction that the device can do is not lacking because of what was asked for: that is the plan's
+ * fault. What it cannot do stays so, whatever is asked for. */
+Test(gpu, overrides_leave_reductions_possible)
+{
+    static const struct {
+        const char *word, *plan, *field;
+        tally_status status;
+    } table[] = {
+        { "sum:f32:33x1000003:axes=1", "", NULL, TALLY_OK },
+        { "sum:f32:33x1000003:axes=1", "chunk=0", "plan", TALLY_INVALID },
+        { "sum:f32:33x1000003:axes=1", "chunk=1", "plan", TALLY_INVALID },
+        { "sum:f32:33x1000003:axes=1", "chunk=7", "plan", TALLY_INVALID },
+        { "sum:f32:33x1000003:axes=1", "template=reduce_lanes,chunk=4", "plan", TALLY_INVALID },
+        { "sum:f32:100003x40:axes=0", "chunk=0", "plan", TALLY_INVALID },
+        { "sum:f32:100003x40:axes=0", "chunk=256", NULL, TALLY_OK },
+        { "sum:f32:100003:axes=0,order=serial", "", "sizes", TALLY_UNSUPPORTED },
+        { "sum:f32:100003:axes=0,order=serial", "workgroup=32", "sizes", TALLY_UNSUPPORTED },
+        { "sum:f32:100003:axes=0,order=serial", "chunk=256", "plan", TALLY_INVALID },
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        tally_error error = TALLY_ERROR_INIT;
+        tly_gpu_plan plan;
+        cr_expect_eq(plan_of(table[i].word, 1, table[i].plan, &plan, &error), table[i].status,
+                     "%s, %s: %s", table[i].word, table[i].plan, error.message);
+        cr_expect(table[i].field == NULL || !strcmp(error.field, table[i].field), "%s, %s: %s",
+                  table[i].word, table[i].plan, error.field);
+    }
+}
+
 /* Shuffles ask for a subgroup whose size is known. */
 Test(gpu, shuffles_need_a_subgroup)
 {
