@@ -267,13 +267,17 @@ Test(gpu, lanes_have_work_at_every_length)
         int shorter = 0;
         tly_caps caps = devices[0];
         caps.subgroup = table[i].subgroup;
-        for (int64_t length = 33; length <= 8192; length++) {
+        for (int64_t length = 9; length <= 8192; length++) {
             char word[64];
             tly_gpu_plan plan;
             snprintf(word, sizeof word, "cumsum:%s:65536x%d:axis=1", table[i].dtype, (int)length);
             cr_assert_eq(plan_for(word, &caps, "", &plan, NULL), TALLY_OK, "%s", word);
+            /* A lane a row, and no lane without: what turned_tiles_fit holds to. */
+            if (plan.template_id == TLY_GPU_TURNED && length <= 32)
+                continue;
             cr_assert(plan.template_id == TLY_GPU_SUBGROUPS ||
-                      plan.template_id == TLY_GPU_WORKGROUPS);
+                          plan.template_id == TLY_GPU_WORKGROUPS,
+                      "%s", word);
             cr_assert_geq(percent_of_lanes(&plan, length), 75, "%s: %dx%dx%d", word, plan.team,
                           plan.segments, plan.vector);
             cr_assert_leq(plan.segments * plan.vector, 24, "%s", word);
