@@ -14,9 +14,12 @@
  * with TALLY_COMPILE_BACKGROUND has them first. Operators by default: `made`, those that kernels
  * exist for, on Vulkan devices scans; of reductions and of operators that are named with those
  * outputs, too, that are wider than the input. Every failure prints one line that repeats it alone.
+ * SIGTERM ends the case in work, and the summary says how many there were until then.
  * Exit status: 0 if every device is there, no case failed, none was refused but for a dtype that
  * its device says it lacks, and at least one passed.
  */
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +50,25 @@ typedef struct shared {
     char selectors[MAX_DEVICES][64]; /* of the levels that this machine runs */
     int selector_count;
 } shared;
+
+/* ---- an end before the last case ---- */
+
+static volatile sig_atomic_t stopped, child_in_work;
+
+/* A case of a device may take long, and who sends SIGTERM does not wait for it. */
+static void on_stop(int number)
+{
+    (void)number;
+    stopped = 1;
+    if (child_in_work > 0)
+        kill((pid_t)child_in_work, SIGKILL);
+}
+
+static void catch_stop(void)
+{
+    const struct sigaction action = { .sa_handler = on_stop };
+    sigaction(SIGTERM, &action, NULL);
+}
 
 /* ---- runs ---- */
 
@@ -84,6 +106,8 @@ static void print_summary(const run_options *o, const tally_device *device, cons
            (long long)at->checked, (long long)at->exact, at->forced, at->plans_refused, at->hosted);
     if (at->refused)
         printf("%ld refused for what the device lacks (%s), ", at->refused, device->lacks);
+    if (stopped)
+        printf("stopped, ");
     printf("%ld passed, %ld failed\n", at->passed, at->failed);
 }
 
@@ -93,7 +117,10 @@ static void print_summary(const run_options *o, const tally_device *device, cons
 static int await(pid_t child)
 {
     int status = 0;
-    if (child < 0 || waitpid(child, &status, 0) != child)
+    pid_t ended = -1;
+    while (child > 0 && (ended = waitpid(child, &status, 0)) < 0 && errno == EINTR)
+        continue;
+    if (ended != child)
         return TLY_BROKEN;
     return WIFEXITED(status) ? WEXITSTATUS(status) : TLY_SIGNAL;
 }
@@ -103,10 +130,21 @@ static int await(pid_t child)
 static int in_child(int (*f)(const run_options *, shared *, const char *), const run_options *o,
                     shared *all, const char *text)
 {
+    sigset_t stop, before;
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGTERM);
     fflush(stdout);
-    const pid_t child = fork();
-    if (child)
-        return await(child);
+    sigprocmask(SIG_BLOCK, &stop, &before); /* while there is a child that nobody knows of */
+    const pid_t child = stopped ? -1 : fork();
+    child_in_work = child;
+    if (child == 0)
+        signal(SIGTERM, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (child) {
+        const int status = await(child);
+        child_in_work = 0;
+        return status;
+    }
     const int status = f(o, all, text);
     fflush(stdout);
     _exit(status);
@@ -168,11 +206,11 @@ static int run_device(const run_options *o, shared *all, const char *text)
         return 1;
     memset(at, 0, sizeof *at);
     at->next = o->only >= 0 ? o->only : 0;
-    while (at->next < end_of(o) && status == TLY_SIGNAL) {
+    while (at->next < end_of(o) && status == TLY_SIGNAL && !stopped) {
         status = o->only >= 0 ? run_cases(o, all, NULL) : in_child(run_cases, o, all, NULL);
-        at->failed += status == TLY_SIGNAL;
+        at->failed += status == TLY_SIGNAL && !stopped;
     }
-    if (status != TLY_BROKEN)
+    if (stopped || status != TLY_BROKEN)
         print_summary(o, &all->device, at);
     return status == TLY_BROKEN || at->failed || (!at->passed && o->only < 0) ||
            !(at->passed + at->refused);
@@ -324,6 +362,8 @@ int main(int argc, char **argv)
     tly_driver_catch_signals();
     if (o.self_test)
         return self_test(&o);
+    if (o.only < 0)
+        catch_stop();
     if (!o.device_count && in_child(list_levels, &o, all, "cpu"))
         return usage("a machine that runs no level");
     for (int k = 0; k < all->selector_count; k++)

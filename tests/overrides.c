@@ -190,7 +190,7 @@ static void run_case(driver *v, long number)
     const uint32_t draws = tly_random_one_in(&r, 3) ? TLY_DRAW_REDUCTIONS : TLY_DRAW_SCANS;
     const int64_t most = t->profile && tly_random_one_in(&r, 2) ? 3000000000 : v->o->most;
     do
-        tly_random_problem(&r, most, t->profile ? TLY_DRAW_SCANS : draws, &d);
+        tly_random_problem(&r, most, draws, &d);
     while (is_empty(&d)); /* one kernel for all */
     if (tally_descriptor_print(&d, word, sizeof word, NULL, NULL))
         snprintf(word, sizeof word, "(no valid descriptor)");

@@ -43,7 +43,7 @@ const char *tly_data_name(tly_data data);
 
 /* What may be drawn: a bit 1 << op for each operator, and outputs wider than the input. */
 #define TLY_DRAW_WIDER (1u << 31)
-/* Those that kernels exist for; reductions on CPUs alone. */
+/* Those that kernels exist for. */
 #define TLY_DRAW_SCANS \
     (1u << TALLY_CUMSUM | 1u << TALLY_CUMPROD | 1u << TALLY_CUMMAX | 1u << TALLY_CUMMIN | \
      1u << TALLY_CUMLOGSUMEXP)

@@ -238,34 +238,47 @@ static tally_status check(const tly_problem *p, const tly_geometry *g, const tly
     return fault != NULL ? tly_fail(e, fails, "plan", "%s", fault) : TALLY_OK;
 }
 
+static tally_status make(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                         const tly_forced *forced, tly_gpu_plan *plan, tally_error *e)
+{
+    int reduces = tly_reduces(p->form);
+    memset(plan, 0, sizeof *plan);
+    tally_status s = choose_addresses(p, g, caps, forced, plan, e);
+    if (s == TALLY_OK)
+        s = judge_early(p, caps, forced, e);
+    if (s == TALLY_OK && reduces)
+        s = choose_steps(g, plan, e);
+    if (s != TALLY_OK)
+        return s;
+    choose_outer(p, g, plan);
+    if (reduces)
+        tly_gpu_choose_reduction(p, g, caps, forced, plan);
+    else
+        tly_gpu_choose(p, g, caps, forced, plan);
+    s = check(p, g, caps, forced, plan, e);
+    return s == TALLY_OK && reduces ? tly_gpu_judge_reduction(p, g, caps, plan, e) : s;
+}
+
 tally_status tly_gpu_plan_make(const tly_problem *problem, const tly_geometry *geometry,
                                const tly_caps *caps, const char *overrides, tly_gpu_plan *plan,
                                tally_error *error)
 {
+    static const tly_forced none = { .given = 0 };
     tly_gpu_plan made;
     tly_forced forced;
-    memset(&made, 0, sizeof made);
     tally_status s = tly_operator_check(problem, error);
     if (s == TALLY_OK)
         s = refuse_missing(problem, caps, error);
     if (s == TALLY_OK)
         s = read_overrides(overrides, &forced, error);
-    if (s == TALLY_OK)
-        s = choose_addresses(problem, geometry, caps, &forced, &made, error);
-    if (s == TALLY_OK)
-        s = judge_early(problem, caps, &forced, error);
     if (s != TALLY_OK)
         return s;
-    choose_outer(problem, geometry, &made);
-    if (tly_reduces(problem->form)) {
-        s = choose_steps(geometry, &made, error);
-        if (s == TALLY_OK)
-            s = tly_gpu_choose_reduction(problem, geometry, caps, &forced, &made, error);
-    } else {
-        tly_gpu_choose(problem, geometry, caps, &forced, &made);
-    }
-    if (s == TALLY_OK)
-        s = check(problem, geometry, caps, &forced, &made, error);
+    s = make(problem, geometry, caps, &forced, &made, error);
+    /* What the device can do is not lacking because it was asked to do it so. */
+    if (s == TALLY_UNSUPPORTED && forced.given &&
+        make(problem, geometry, caps, &none, &made, NULL) == TALLY_OK)
+        return tly_fail(error, TALLY_INVALID, "plan",
+                        "by this plan an output is more than the device's loops go through");
     if (s == TALLY_OK)
         *plan = made;
     return s;

@@ -43,11 +43,15 @@ int tly_gpu_looks_along_lanes(const tly_problem *p, const tly_geometry *g, const
 int tly_gpu_lanes_pay(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                       const tly_gpu_plan *plan);
 
-/* What tly_gpu_choose does, of reductions (gpu_choose_reduce.c). TALLY_UNSUPPORTED, field sizes: more
- * elements an output than the device's loops go through. */
-tally_status tly_gpu_choose_reduction(const tly_problem *p, const tly_geometry *g,
-                                      const tly_caps *caps, const tly_forced *forced,
-                                      tly_gpu_plan *plan, tally_error *error);
+/* What tly_gpu_choose does, of reductions (gpu_choose_reduce.c). */
+void tly_gpu_choose_reduction(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                              const tly_forced *forced, tly_gpu_plan *plan);
+
+/* Of a plan within its limits. TALLY_UNSUPPORTED, field sizes: more elements an output than the
+ * device's loops go through by it. */
+tally_status tly_gpu_judge_reduction(const tly_problem *p, const tly_geometry *g,
+                                     const tly_caps *caps, const tly_gpu_plan *plan,
+                                     tally_error *error);
 
 /* What both ask (gpu_choose.c): whether and how teams exchange values; a CPU that plays the device;
  * a workgroup as large as wanted, and allowed. */

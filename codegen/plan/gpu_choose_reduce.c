@@ -161,9 +161,16 @@ static int64_t choose_chunk(const tly_problem *p, const tly_geometry *g, const t
     return chunk > most ? most : chunk;
 }
 
-tally_status tly_gpu_choose_reduction(const tly_problem *p, const tly_geometry *g,
-                                      const tly_caps *caps, const tly_forced *forced,
-                                      tly_gpu_plan *plan, tally_error *error)
+/* Elements of an output that is not cut. */
+static int64_t most_at_once(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan)
+{
+    if (p->order == TALLY_ORDER_SERIAL)
+        return caps->trip_limit > 0 ? caps->trip_limit / 2 : INT32_MAX;
+    return tly_gpu_most_reduced(caps, plan->team);
+}
+
+void tly_gpu_choose_reduction(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                              const tly_forced *forced, tly_gpu_plan *plan)
 {
     int32_t alone = goes_alone(p, g, caps);
     plan->template_id = OR_FORCED(template_id, alone ? TLY_GPU_REDUCE_LANES : TLY_GPU_REDUCE_ROWS);
@@ -180,15 +187,13 @@ tally_status tly_gpu_choose_reduction(const tly_problem *p, const tly_geometry *
     if (plan->template_id == TLY_GPU_READ) {
         plan->team = plan->workgroup;
         plan->chunk = OR_FORCED(chunk, plan->workgroup * plan->vector * plan->segments);
-        return TALLY_OK;
+        return;
     }
-    int64_t most = tly_gpu_most_reduced(caps, plan->team), count = tly_gpu_reduced_count(g);
+    int64_t most = most_at_once(p, caps, plan), count = tly_gpu_reduced_count(g);
     int64_t chunk = choose_chunk(
         p, g, caps, plan, tly_multiply(g->rows, g->inner) / (g->inner > 1 ? plan->vector : 1));
-    if (p->order == TALLY_ORDER_SERIAL) {
-        most = caps->trip_limit > 0 ? caps->trip_limit / 2 : INT32_MAX;
+    if (p->order == TALLY_ORDER_SERIAL)
         chunk = 0;
-    }
     chunk = tly_gpu_power_below(chunk > 0 ? chunk : 1) * (chunk > 0);
     int64_t items = tly_multiply(tly_multiply(caps->groups_x, caps->groups_y),
                                  plan->workgroup / plan->team);
@@ -196,9 +201,17 @@ tally_status tly_gpu_choose_reduction(const tly_problem *p, const tly_geometry *
         chunk *= 2; /* steps that fill no chunk take one each */
     plan->chunk = OR_FORCED(chunk, (int32_t)chunk);
     plan->length = OR_FORCED(length, tly_gpu_at_once(p, g, plan));
+}
+
+tally_status tly_gpu_judge_reduction(const tly_problem *p, const tly_geometry *g,
+                                     const tly_caps *caps, const tly_gpu_plan *plan,
+                                     tally_error *error)
+{
+    int64_t count = tly_gpu_reduced_count(g);
     int64_t chunks = plan->chunk > 0 ? count / plan->chunk + 1 : 1;
     int64_t trips = caps->trip_limit > 0 ? caps->trip_limit / 4 : INT32_MAX;
-    if ((plan->chunk == 0 && count > most) || chunks / plan->team > trips)
+    if (plan->template_id != TLY_GPU_READ &&
+        ((plan->chunk == 0 && count > most_at_once(p, caps, plan)) || chunks / plan->team > trips))
         return tly_fail(error, TALLY_UNSUPPORTED, "sizes",
                         "an output of %lld elements in this order is more than the device's loops "
                         "go through",
