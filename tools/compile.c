@@ -135,6 +135,9 @@ int tly_verb_compile(const tly_options *options, tly_report *report)
         status = add_depfile(options, &batch, make == tly_pack_make, &pages, report);
     }
     if (!status) {
+        status = tly_pages_are_apart(&pages, batch.files, batch.file_count, report);
+    }
+    if (!status) {
         status = tly_pages_write(&pages, report);
     }
     tly_pages_drop(&pages);

@@ -52,6 +52,7 @@ static int put_all(FILE *to, const void *state, tly_report *report)
 
 int tly_prototypes_write(FILE *to, const char *path, const tly_batch *batch, tly_report *report)
 {
-    fputs("/* Written by tally compile. Each function returns 0, EINVAL, ENOMEM or ENOTSUP. */\n", to);
+    fputs("/* Written by tally compile. Each function returns 0, EINVAL, ENOMEM or ENOTSUP. */\n",
+          to);
     return tly_guarded_put(to, path, put_all, batch, report);
 }
