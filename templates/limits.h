@@ -63,6 +63,8 @@ enum {
     TLY_LEAST_LANES = 2,
     TLY_MOST_VECTOR_BYTES = 64,
     TLY_MOST_LANES = TLY_MOST_VECTOR_BYTES / 4,
+    /* Vectors that make a line of output, of elements of one byte in the narrowest vectors. */
+    TLY_MOST_LINE_VECTORS = TLY_MOST_VECTOR_BYTES / TLY_LEAST_LANES,
 
     TLY_ROWS_CAREFUL_UNROLL = 4, /* vectors between two looks at the range */
     TLY_ROWS_MOST_UNROLL = 8,
@@ -77,12 +79,11 @@ enum {
 
     TLY_COLUMNS_MOST_STEPS = 8, /* a pass */
     TLY_COLUMNS_MOST_LINES = 4,
-    TLY_COLUMNS_MOST_VECTORS = TLY_COLUMNS_MOST_LINES * TLY_MOST_VECTOR_BYTES / 2 / TLY_LEAST_LANES,
+    TLY_COLUMNS_MOST_VECTORS = TLY_COLUMNS_MOST_LINES * TLY_MOST_LINE_VECTORS,
 
     TLY_MOST_SLICES = 4, /* of columns, side by side */
 
-    TLY_TRANSPOSED_MOST_STEPS = 64,                                          /* a pass */
-    TLY_TRANSPOSED_MOST_PARTS = TLY_MOST_VECTOR_BYTES / 2 / TLY_LEAST_LANES, /* a line */
+    TLY_TRANSPOSED_MOST_STEPS = 64, /* a pass */
 
     TLY_SERIAL_MOST_ROWS = 8,
 

@@ -20,7 +20,7 @@ static kir_value turn_line(turned *k, kir_value in, kir_value out, kir_value y, 
 {
     tly_build *c = k->c;
     unsigned n = c->lanes, parts = tly_line(c) / n;
-    kir_value part[TLY_TRANSPOSED_MOST_PARTS][TLY_MOST_LANES];
+    kir_value part[TLY_MOST_LINE_VECTORS][TLY_MOST_LANES];
     for (unsigned q = 0; q < parts; q++) {
         kir_value r[TLY_MOST_LANES];
         for (unsigned i = 0; i < n; i++) {
