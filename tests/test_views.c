@@ -215,6 +215,7 @@ Test(views, bytes_by_narrow_vectors, .timeout = 120)
     tly_trials_open(&t);
     tly_trials_check_plan(&t, "cummin:u8:31x130:axis=1,in=1x31,order=serial", "lanes=2",
                           TLY_DATA_BITS, 1);
-    tly_trials_check_plan(&t, "cummax:i8:40x600:axis=0", "lanes=2,lines=4,rows=8", TLY_DATA_BITS, 2);
+    tly_trials_check_plan(&t, "cummax:i8:40x600:axis=0", "lanes=2,lines=4,rows=8", TLY_DATA_BITS,
+                          2);
     tly_trials_close(&t);
 }
