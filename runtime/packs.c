@@ -6,13 +6,15 @@
 #include "generator.h"
 #include "library.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Kernels for CPUs, and for Vulkan devices. */
 static const char *const installed[] = { "tally.pack", "tally-vulkan.pack" };
 
-static void add(tly_packs *packs, const char *path, const tly_log *log)
+/* `named`: by who runs this, who expects it to be there. */
+static void add(tly_packs *packs, const char *path, int named, const tly_log *log)
 {
     tly_pack *next = &packs->pack[packs->count];
     const char *why = packs->count < TLY_MOST_PACKS ? tly_pack_open(next, path)
@@ -21,8 +23,13 @@ static void add(tly_packs *packs, const char *path, const tly_log *log)
         packs->count++;
         tly_log_say(log, TALLY_LOG_REASON, "the pack %s is used", path);
     } else {
-        tly_log_say(log, TALLY_LOG_WARNING, "the pack %.380s is not used: %s", path,
-                    why[0] != 0 ? why : "there is no such file");
+        const char *reason = why[0] != 0 ? why : "there is no such file";
+        const char *slash = strrchr(path, '/');
+        tly_log_say(log, TALLY_LOG_WARNING, "the pack %.380s is not used: %s", path, reason);
+        if ((named || why[0] != 0) && packs->refused[0] == 0) {
+            snprintf(packs->refused, sizeof packs->refused, "the pack %.40s is not used: %s",
+                     slash != NULL ? slash + 1 : path, reason);
+        }
     }
 }
 
@@ -31,7 +38,7 @@ static void add_named(tly_packs *packs, const char *names, const tly_log *log)
     char *copy = strdup(names), *rest = copy;
     for (char *name; copy != NULL && (name = strsep(&rest, ":")) != NULL;) {
         if (name[0] != 0) {
-            add(packs, name, log);
+            add(packs, name, 1, log);
         }
     }
     free(copy);
@@ -50,7 +57,7 @@ static void look(tly_packs *packs, const tly_log *log)
     for (size_t i = 0; i < sizeof installed / sizeof installed[0]; i++) {
         char *path = tly_library_file(installed[i], tly_places);
         if (path != NULL) {
-            add(packs, path, log);
+            add(packs, path, 0, log);
         }
         free(path);
     }
@@ -85,6 +92,14 @@ void *tly_packs_read(tly_packs *packs, const tly_log *log, uint64_t hash, size_t
         bytes = tly_pack_read(&packs->pack[i], hash, count);
     }
     return bytes;
+}
+
+const char *tly_packs_refused(tly_packs *packs)
+{
+    pthread_mutex_lock(&packs->lock);
+    const char *refused = packs->known ? packs->refused : "";
+    pthread_mutex_unlock(&packs->lock);
+    return refused;
 }
 
 int tly_packs_any(tly_packs *packs)

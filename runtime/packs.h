@@ -12,13 +12,14 @@
 
 #include <pthread.h>
 
-enum { TLY_MOST_PACKS = 8 };
+enum { TLY_MOST_PACKS = 8, TLY_REFUSED_BYTES = 100 };
 
 typedef struct tly_packs {
     pthread_mutex_t lock;
     int known; /* they have been looked for */
     size_t count;
     tly_pack pack[TLY_MOST_PACKS];
+    char refused[TLY_REFUSED_BYTES]; /* the first that is there and not used, and why; "": none */
 } tly_packs;
 
 void tly_packs_init(tly_packs *packs);
@@ -30,5 +31,9 @@ void *tly_packs_read(tly_packs *packs, const tly_log *log, uint64_t hash, size_t
 
 /* Whether there are any, once they have been looked for. Thread-safe. */
 int tly_packs_any(tly_packs *packs);
+
+/* Then: which one is there and not used, and why, cut to what a hint holds; "" if there is none. It
+ * stays as it is. Thread-safe. */
+const char *tly_packs_refused(tly_packs *packs);
 
 #endif

@@ -52,9 +52,16 @@ char *tly_tell_word(const tally_context *context, const tly_request *request)
 void tly_tell_missing(tally_context *context, const tly_request *request, tally_error *error)
 {
     const tly_generator *generator;
-    if (context->cache.compile == TALLY_COMPILE_NEVER || !tly_packs_any(&context->store.packs) ||
+    const char *refused = tly_packs_refused(&context->store.packs);
+    if (context->cache.compile == TALLY_COMPILE_NEVER ||
         (context->isolate != 0 &&
          tly_generator_find(context, &generator, NULL) != TALLY_NO_GENERATOR)) {
+        return;
+    }
+    if (!tly_packs_any(&context->store.packs)) {
+        if (refused[0] != 0) {
+            tly_error_hint(error, "%s", refused);
+        }
         return;
     }
     tly_problem asked = request->problem;
