@@ -81,6 +81,12 @@ def hot(options, level, model, case):
     return min(estimates, default=None)
 
 
+def generator():
+    """The version that kernels are made by, as the source says it."""
+    with open("runtime/generator.h", encoding="utf-8") as file:
+        return re.search(r"TLY_GENERATOR_VERSION (\d+)u", file.read())[1]
+
+
 def table(options):
     """Markdown: a row a case, a column a CPU."""
     lines = ["| case | " + " | ".join(f"{model} ({level})" for level, model in MODELS) + " |",
@@ -105,12 +111,13 @@ def main():
     options = parser.parse_args()
     version = subprocess.run([options.mca, "--version"], capture_output=True, text=True, check=True)
     version = re.search(r"version (\S+)", version.stdout)[1]
-    text = f"""# Hot loops by llvm-mca {version}
+    text = f"""# Hot loops by llvm-mca {version}, generator version {generator()}
 
 Estimates, not measurements, by `bench/run static`: cycles an element, and in brackets instructions
 an element, with all data in L1. AArch64 kernels are checked under emulation, and this is all that
 is known of their speed. A dash: no loop of the kernel multiplies and writes past the cache (f16
-along rows is narrowed by a loop of its own).
+along rows is narrowed by a loop of its own). Where small products are made in another way (f32
+products along rows, x86-64) the loop holds both ways of a step, and both are counted.
 
 {table(options)}
 """
