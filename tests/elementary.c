@@ -5,11 +5,13 @@
  * division, of integers too, and square root, to the bit; and the same bits on every CPU level that
  * runs here and in the interpreter.
  *
- *   elementary [--all] [--points N] [--only NAME]
+ *   elementary [--all] [--points N] [--only NAME] [--mpfr]
  *
  * --all: every f32 there is (a minute or two; other levels than the best take one part in 16);
  * else, and of f64 always, N points (a million), which are spread over all exponents, near 1 and
- * near the borders. NAME: exp, log, quotient, root or whole. Exit status: 0 if all is right.
+ * near the borders. NAME: exp, log, quotient, root or whole. --mpfr: f64 against MPFR, where the
+ * build found it, which is right to the last of 113 bits, and 20 times as slow. Exit status: 0 if
+ * all is right.
  */
 #include <math.h>
 #include <stdio.h>
@@ -20,6 +22,10 @@
 #include "../runtime/load.h"
 #include "../templates/elementary.h"
 #include "splitmix.h"
+
+#ifdef TALLY_MPFR
+#include <mpfr.h>
+#endif
 
 const tly_native *tally_llvm_native(void);
 
@@ -111,9 +117,41 @@ static int known_log(double x, double *y)
     return x < 0;
 }
 
+/* ---- of f64 ---- */
+
+#ifdef TALLY_MPFR
+typedef int by_mpfr_function(mpfr_t y, const mpfr_t x, mpfr_rnd_t way);
+
+static long double by_mpfr(by_mpfr_function *f, long double x)
+{
+    mpfr_t y;
+    mpfr_init2(y, 113);
+    mpfr_set_ld(y, x, MPFR_RNDN);
+    f(y, y, MPFR_RNDN);
+    const long double result = mpfr_get_ld(y, MPFR_RNDN);
+    mpfr_clear(y);
+    return result;
+}
+
+static int with_mpfr;
+#define OF_DOUBLE(library, mpfr) with_mpfr ? by_mpfr(mpfr, x) : library(x)
+#else
+#define OF_DOUBLE(library, mpfr) library(x)
+#endif
+
+static long double exp_of(long double x)
+{
+    return OF_DOUBLE(expl, mpfr_exp);
+}
+
+static long double log_of(long double x)
+{
+    return OF_DOUBLE(logl, mpfr_log);
+}
+
 static const function functions[] = {
-    { "exp", tly_exp, exp, expl, known_exp },
-    { "log", tly_log, log, logl, known_log },
+    { "exp", tly_exp, exp, exp_of, known_exp },
+    { "log", tly_log, log, log_of, known_log },
     { "quotient", quotients, nothing, nothing_long, NULL },
     { "root", roots, nothing, nothing_long, NULL },
     { "whole", wholes, nothing, nothing_long, NULL },
@@ -363,6 +401,10 @@ int main(int argc, char **argv)
             only = argv[++k];
         else if (!strcmp(argv[k], "--points") && k + 1 < argc)
             points = strtol(argv[++k], NULL, 10);
+#ifdef TALLY_MPFR
+        else if (!strcmp(argv[k], "--mpfr"))
+            with_mpfr = 1;
+#endif
         else
             return fprintf(stderr, "elementary: see the head of tests/elementary.c\n"), 2;
     }
