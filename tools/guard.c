@@ -2,20 +2,12 @@
 /* What keeps a header from being read twice; see pages.h. */
 #include "pages.h"
 
+#include "../runtime/hash.h"
+
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* FNV-1a; http://www.isthe.com/chongo/tech/comp/fnv. */
-static uint64_t hash(const char *text, size_t bytes)
-{
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < bytes; i++) {
-        h = (h ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
-    }
-    return h;
-}
 
 static void put_name(FILE *to, const char *before, const char *path, uint64_t number)
 {
@@ -39,8 +31,9 @@ int tly_guarded_put(FILE *to, const char *path, tly_fill fill, const void *state
         status = tly_refuse(report, EXIT_MEMORY, "file", "no memory for %s", path);
     }
     if (!status) {
-        put_name(to, "#ifndef", path, hash(text, bytes));
-        put_name(to, "#define", path, hash(text, bytes));
+        const uint64_t hash = tly_hash(0, text, bytes);
+        put_name(to, "#ifndef", path, hash);
+        put_name(to, "#define", path, hash);
         fwrite(text, 1, bytes, to);
         fputs("\n#endif\n", to);
     }
