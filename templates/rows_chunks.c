@@ -145,7 +145,7 @@ static kir_value add_total(tly_rows *r, kir_value carry, kir_value total, kir_va
 
 /* The same of interleaved sums; i1s `none` (or 0: never): it cannot be had so. Flags do not say whose
  * they are, but what overflowed stays infinite or NaN: a total that is neither is one. */
-static kir_value add_totals(tly_rows *r, kir_value carry, kir_value total, kir_value *none)
+static kir_value add_sums(tly_rows *r, kir_value carry, kir_value total, kir_value *none)
 {
     *none = r->watches ? has_no_end(r, total) : 0;
     return tly_combine(r->c, carry, total);
@@ -153,14 +153,13 @@ static kir_value add_totals(tly_rows *r, kir_value carry, kir_value total, kir_v
 
 /* The carry after a chunk: that before it and its total, so that other threads can have it before
  * the chunk is scanned; or, where that may not be, its last result. */
-static kir_value total_carry(tly_rows *r, const tly_rows_state *s)
+static kir_value total_carry(tly_rows *r, const tly_rows_state *s, kir_value total)
 {
     kir_value last = r->unit == 1 ? tly_rows_prefix(r, s) : s->last[0], none = s->spoiled, after;
-    kir_value total = tly_rows_total(r, s->total);
     if (r->unit == 1)
         after = add_total(r, s->base, total, &none);
     else
-        after = add_totals(r, s->base, total, &none);
+        after = add_sums(r, s->base, total, &none);
     return none ? kir_select(r->c->b, none, last, after) : after;
 }
 
@@ -182,7 +181,8 @@ static void end_sums(tly_rows *r, const tly_rows_state *s, kir_value *outcome)
     kir_builder *b = r->c->b;
     kir_branch cut;
     kir_if(b, &cut, r->is_cut);
-    kir_value some[2] = { total_carry(r, s), tly_rows_total(r, s->total) };
+    kir_value total = tly_rows_total(r, s->total);
+    kir_value some[2] = { total_carry(r, s, total), total };
     kir_else(b, &cut, 2, some);
     kir_value none[2] = { s->last[0], s->last[0] };
     kir_if_end(b, &cut, 2, none);
@@ -199,11 +199,12 @@ void tly_rows_end_row(tly_rows *r, const tly_rows_state *s, kir_value *outcome)
     for (unsigned k = 0; k < r->history; k++)
         outcome[k] = s->last[k];
     if (r->unit == 1)
-        outcome[0] = r->totals ? total_carry(r, s) : tly_rows_prefix(r, s);
-    if (r->totals)
+        outcome[0] = tly_rows_prefix(r, s);
+    if (r->totals) {
         outcome[1] = tly_rows_total(r, s->total);
-    if (r->spoils)
+        outcome[0] = total_carry(r, s, outcome[1]);
         outcome[2] = s->spoiled;
+    }
 }
 
 /* i1: a chunk ends there, and something of it was scanned: not at `from`. */
@@ -229,7 +230,7 @@ void tly_rows_cross_border(tly_rows *r, tly_rows_state *s, kir_value position, k
     kir_branch border;
     kir_if(c->b, &border, is_border(r, position, from));
     tly_rows_state next = *s;
-    start_chunk(r, &next, total_carry(r, s));
+    start_chunk(r, &next, total_carry(r, s, tly_rows_total(r, s->total)));
     tly_rows_pack(r, &next, v);
     kir_else(c->b, &border, tly_rows_state_count(r), v);
     tly_rows_pack(r, s, v);
@@ -278,7 +279,7 @@ static kir_value add_record(tly_rows *r, kir_value before, kir_value record, kir
         *none = kir_cmp(b, KIR_NE, kir_load(b, t, record, spoiled_at(r), 4), kir_const(b, t, 0));
         return add_total(r, carry, total, none);
     }
-    after = add_totals(r, carry, total, none);
+    after = add_sums(r, carry, total, none);
     *none = *none ? kir_any(b, *none) : 0;
     return after;
 }
