@@ -53,15 +53,14 @@ void tly_tell_missing(tally_context *context, const tly_request *request, tally_
 {
     const tly_generator *generator;
     const char *refused = tly_packs_refused(&context->store.packs);
-    if (context->cache.compile == TALLY_COMPILE_NEVER ||
+    const int any = tly_packs_any(&context->store.packs);
+    if (context->cache.compile == TALLY_COMPILE_NEVER || (!any && refused[0] == 0) ||
         (context->isolate != 0 &&
          tly_generator_find(context, &generator, NULL) != TALLY_NO_GENERATOR)) {
         return;
     }
-    if (!tly_packs_any(&context->store.packs)) {
-        if (refused[0] != 0) {
-            tly_error_hint(error, "%s", refused);
-        }
+    if (!any) {
+        tly_error_hint(error, "%s", refused);
         return;
     }
     tly_problem asked = request->problem;
