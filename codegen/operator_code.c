@@ -13,11 +13,11 @@
 
 static const tly_operator_code codes[] = {
     { .op = TALLY_CUMLOGSUMEXP, OF_EXP },
-    { .op = TALLY_MEAN, .project = tly_project_mean },
-    { .op = TALLY_L1, .lift = tly_lift_abs },
-    { .op = TALLY_SUM_SQUARE, .lift = tly_lift_square },
-    { .op = TALLY_L2, .lift = tly_lift_square, .project = tly_project_root },
-    { .op = TALLY_LOG_SUM, .project = tly_project_log },
+    { .op = TALLY_MEAN, .after = { TLY_STAGE_SCALE } },
+    { .op = TALLY_L1, .before = { TLY_STAGE_ABS } },
+    { .op = TALLY_SUM_SQUARE, .before = { TLY_STAGE_SQUARE } },
+    { .op = TALLY_L2, .before = { TLY_STAGE_SQUARE }, .after = { TLY_STAGE_CAST, TLY_STAGE_SQRT } },
+    { .op = TALLY_LOG_SUM, .after = { TLY_STAGE_CAST, TLY_STAGE_LOG } },
     { .op = TALLY_LOG_SUM_EXP, OF_EXP, .take = tly_take_exp },
     { .op = TALLY_ARGMAX,
       .lift = tly_lift_indexed,

@@ -24,6 +24,8 @@ typedef enum tly_sequence {
     TLY_SEQUENCE_FLOATS, /* of integers any; a product of floats beyond the range is the plain
                             loop's, which may have fallen to zero on its way */
     TLY_SEQUENCE_TOLD,   /* the descriptor's: the result tells of it, or depends on it */
+    TLY_SEQUENCE_EACH,   /* the descriptor's, one element after the other: states do not commute.
+                            None of Tally's own; those of tests do (tests/states.c) */
 } tly_sequence;
 
 typedef struct tly_op_facts {

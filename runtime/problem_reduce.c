@@ -179,18 +179,18 @@ static int is_brief(const tally_descriptor *full, const tly_geometry *g, int32_t
            tally_dtype_bytes(full->dtype) >= BYTES;
 }
 
-static int is_packed(const tly_geometry *g, int order)
+static int is_packed(const tly_geometry *g, int serial)
 {
-    return g->inner > 1 && g->in_lane == 1 && g->in_axis == g->inner &&
-           order != TALLY_ORDER_SERIAL && g->length >= TLY_REDUCED_BLOCK / g->inner;
+    return g->inner > 1 && g->in_lane == 1 && g->in_axis == g->inner && !serial &&
+           g->length >= TLY_REDUCED_BLOCK / g->inner;
 }
 
 /* What would be one chain an output, on one thread. */
-static int is_long(const tally_descriptor *full, const tly_geometry *g)
+static int is_long(const tally_descriptor *full, const tly_geometry *g, int serial)
 {
-    return tly_sequence_of(full) == TLY_SEQUENCE_FLOATS && full->order != TALLY_ORDER_SERIAL &&
-           g->in_lane == 1 && g->inner >= TLY_REDUCED_FEW_LANES &&
-           g->inner <= TLY_REDUCED_LONG_LANES && g->length >= TLY_REDUCED_LONG_STEPS;
+    return tly_sequence_of(full) == TLY_SEQUENCE_FLOATS && !serial && g->in_lane == 1 &&
+           g->inner >= TLY_REDUCED_FEW_LANES && g->inner <= TLY_REDUCED_LONG_LANES &&
+           g->length >= TLY_REDUCED_LONG_STEPS;
 }
 
 void tly_reduce_on_devices(tly_problem *problem)
@@ -206,6 +206,10 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
 {
     int64_t sizes[TALLY_MAX_RANK] = { 0 };
     int32_t rank = tly_result_shape(full, sizes);
+    if (tly_sequence_of(full) == TLY_SEQUENCE_EACH) {
+        problem->order = TALLY_ORDER_SERIAL;
+    }
+    const int serial = problem->order == TALLY_ORDER_SERIAL;
     problem->unit = 1;
     problem->out_step = 1;
     for (int32_t i = 0; i < rank; i++) {
@@ -254,10 +258,10 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
     }
     if (lanes >= 0 && g->inner < TLY_REDUCED_FEW_LANES) { /* fewer may not fill a vector */
         problem->length = tly_power_within(g->inner);
-        int packed = is_packed(g, full->order) && !is_brief(full, g, s.kept_count);
+        int packed = is_packed(g, serial) && !is_brief(full, g, s.kept_count);
         problem->dense |= packed ? TLY_REDUCED_PACKED : 0;
     }
-    problem->dense |= is_long(full, g) ? TLY_REDUCED_LONG : 0;
+    problem->dense |= is_long(full, g, serial) ? TLY_REDUCED_LONG : 0;
     tly_set_outer(g, s.kept, s.kept_count);
     g->in_first = s.in_first;
     g->out_first = s.out_first;

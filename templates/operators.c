@@ -27,6 +27,7 @@ kir_value tly_lift_at(tly_build *c, kir_value x, kir_value index)
     const tly_operator_code *o = code_of(c);
     if (waits(c, x))
         x = tly_extreme_of(c, &x, 1).key;
+    x = tly_through(c, o->before, x);
     return o->lift ? o->lift(c, x, index) : x;
 }
 
@@ -38,7 +39,7 @@ kir_value tly_lift(tly_build *c, kir_value x)
 kir_value tly_project(tly_build *c, kir_value state)
 {
     const tly_operator_code *o = code_of(c);
-    return o->project ? o->project(c, state) : state;
+    return tly_through(c, o->after, o->project ? o->project(c, state) : state);
 }
 
 kir_value tly_combine(tly_build *c, kir_value x, kir_value y)

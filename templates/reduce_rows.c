@@ -116,9 +116,10 @@ static kir_value take_groups(walk *w, kir_value from, kir_value to, unsigned vec
  * in a logarithm were not measured. */
 static int is_bare(const tly_build *c)
 {
+    const tly_operator_code *o = tly_operator_code_find(c->p->op);
     return c->t->vector_bytes == 64 && c->in_bytes == c->acc_bytes && c->lanes > 1 &&
-           c->plan->prefetch > 0 && tly_combines_by(c->p) == KIR_ADD &&
-           tly_operator_code_find(c->p->op)->lift == NULL && !tly_operator_find(c->p->op)->of_reals;
+           c->plan->prefetch > 0 && tly_combines_by(c->p) == KIR_ADD && o->lift == NULL &&
+           o->before[0] == TLY_STAGE_END && !tly_operator_find(c->p->op)->of_reals;
 }
 
 /* The same, where nothing is fetched ahead of long bare rows: the machine's own prefetch is as far. Of

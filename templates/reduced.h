@@ -9,8 +9,6 @@
 #include "template.h"
 
 /* Elements to states. */
-kir_value tly_lift_abs(tly_build *c, kir_value x, kir_value index);
-kir_value tly_lift_square(tly_build *c, kir_value x, kir_value index);
 kir_value tly_lift_exp(tly_build *c, kir_value x, kir_value index); /* e^x as (x, 1) */
 kir_value tly_lift_indexed(tly_build *c, kir_value x, kir_value index);
 
@@ -22,9 +20,6 @@ kir_value tly_combine_largest(tly_build *c, kir_value x, kir_value y);
 kir_value tly_combine_smallest(tly_build *c, kir_value x, kir_value y);
 
 /* States to results. */
-kir_value tly_project_mean(tly_build *c, kir_value state);
-kir_value tly_project_root(tly_build *c, kir_value state);
-kir_value tly_project_log(tly_build *c, kir_value state);
 kir_value tly_project_exp(tly_build *c, kir_value state); /* the logarithm of the sum */
 kir_value tly_project_index(tly_build *c, kir_value state);
 

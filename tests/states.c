@@ -2,14 +2,18 @@
 /*
  * Operators that are not Tally's, in the place of those that are: their states have several parts,
  * of several kinds, and do not commute. Programs and generators that have this file
- * (-Wl,--wrap=tly_operator_find, tly_operator_code_find) make kernels of these for the words of
- * cumsum and cumprod:
+ * (-Wl,--wrap=tly_operator_find, tly_operator_code_find) make kernels of these for the words of cumsum,
+ * cumprod, prod and sum; problems of them are in their order by states_sequence.c:
  *
  *   cumsum of integers   affine maps: x is t -> (2x + 1) t + x, as (a, b); what is shown is b of all
  *                        maps so far, the first innermost
  *   cumsum of floats     (v, n): the last element that is not zero, and 1 if there is one; shows v
  *   cumprod              the same with a count of elements that are not zero, an i64: integers show
  *                        b + count, floats v, negated where the count is odd
+ *   prod                 what cumprod shows of all elements; of none 0
+ *   sum                  commutes, so that all templates are asked for. Integers: products of x + i as
+ *                        (a, b), a + ib, of which a + b is shown. Floats: 1 and how many are below
+ *                        -1, and how many are above 1; shows the difference. Of none both are 1
  *
  * tests/states_reference.c is the plain loop.
  */
@@ -63,12 +67,47 @@ static kir_value negated(tly_build *c, kir_value x)
     return kir_convert(c->b, KIR_BITCAST, kir_type_of(c->b, x), v);
 }
 
+static int is_sum(const tly_build *c)
+{
+    return c->p->op == TALLY_SUM;
+}
+
+static kir_value lift_sum(tly_build *c, kir_value x)
+{
+    kir_builder *b = c->b;
+    kir_value one = number(c, x, 1), zero = number(c, x, 0), v[2] = { x, one };
+    if (is_float(c)) {
+        kir_type t = kir_type_of(b, x);
+        kir_value sign = sign_of(c, bits_of(c, x));
+        kir_value minus = kir_convert(b, KIR_BITCAST, t,
+                                      kir_bin(b, KIR_XOR, bits_of(c, one), sign));
+        v[0] = kir_select(b, kir_cmp(b, KIR_OLT, x, minus), add(c, one, one), one);
+        v[1] = kir_select(b, kir_cmp(b, KIR_OLT, one, x), one, zero);
+    }
+    return kir_tuple(b, 2, v);
+}
+
+static kir_value combine_sum(tly_build *c, const kir_value *p, const kir_value *q)
+{
+    kir_value v[2] = { 0 };
+    if (is_float(c)) {
+        v[0] = add(c, p[0], sub(c, q[0], number(c, q[0], 1)));
+        v[1] = add(c, p[1], q[1]);
+    } else {
+        v[0] = sub(c, mul(c, p[0], q[0]), mul(c, p[1], q[1]));
+        v[1] = add(c, mul(c, p[0], q[1]), mul(c, p[1], q[0]));
+    }
+    return kir_tuple(c->b, 2, v);
+}
+
 static kir_value lift(tly_build *c, kir_value x, kir_value index)
 {
     kir_builder *b = c->b;
     kir_value there = is_there(c, x), one = number(c, x, 1), v[3];
     kir_type wide = KIR_TYPE(KIR_I64, kir_type_of(b, x).lanes);
     (void)index;
+    if (is_sum(c))
+        return lift_sum(c, x);
     if (is_float(c)) {
         v[0] = kir_select(b, there, x, one);
         v[1] = kir_select(b, there, one, number(c, x, 0));
@@ -89,6 +128,8 @@ static kir_value combine(tly_build *c, kir_value x, kir_value y)
         p[i] = kir_part(b, x, i);
         q[i] = kir_part(b, y, i);
     }
+    if (is_sum(c))
+        return combine_sum(c, p, q);
     if (is_float(c)) {
         kir_value later = is_there(c, q[1]);
         v[0] = kir_select(b, later, q[0], p[0]);
@@ -105,6 +146,12 @@ static kir_value combine(tly_build *c, kir_value x, kir_value y)
 static kir_value project(tly_build *c, kir_value state)
 {
     kir_builder *b = c->b;
+    if (is_sum(c)) {
+        kir_value first = kir_part(b, state, 0), second = kir_part(b, state, 1);
+        if (is_float(c))
+            return add(c, sub(c, second, first), number(c, first, 1));
+        return add(c, first, second);
+    }
     kir_value shown = kir_part(b, state, is_float(c) ? 0 : 1);
     if (kir_parts(b, state) < 3)
         return shown;
@@ -114,8 +161,14 @@ static kir_value project(tly_build *c, kir_value state)
         kir_value odd = kir_bin(b, KIR_AND, count, kir_const(b, wide, 1));
         return kir_select(b, is_there(c, odd), negated(c, shown), shown);
     }
-    return add(c, shown, t.kind == KIR_I32 ? kir_convert(b, KIR_TRUNC, t, count) : count);
+    return add(c, shown, t.kind != KIR_I64 ? kir_convert(b, KIR_TRUNC, t, count) : count);
 }
+
+#define PRODUCT(op_) \
+    .op = (op_), .outputs = TLY_OUT_WIDER, .dtypes = TLY_NUMBERS, .parts = 3, \
+    .part = { TLY_PART_VALUE, TLY_PART_VALUE, TLY_PART_INDEX }, .converts = 1, \
+    .identity = { TLY_ONE, TLY_ZERO, TLY_ZERO }, .neutral = { TLY_ONE, TLY_ZERO, TLY_ZERO }, \
+    .padding = TLY_ZERO, .watch = TLY_WATCH_NONE
 
 const tly_operator *__wrap_tly_operator_find(int op)
 {
@@ -129,17 +182,19 @@ const tly_operator *__wrap_tly_operator_find(int op)
           .neutral = { TLY_ONE, TLY_ZERO },
           .padding = TLY_ZERO,
           .watch = TLY_WATCH_NONE },
-        { .op = TALLY_CUMPROD,
-          .outputs = TLY_OUT_WIDER,
-          .dtypes = TLY_NUMBERS,
-          .parts = 3,
-          .part = { TLY_PART_VALUE, TLY_PART_VALUE, TLY_PART_INDEX },
-          .converts = 1,
-          .identity = { TLY_ONE, TLY_ZERO, TLY_ZERO },
-          .neutral = { TLY_ONE, TLY_ZERO, TLY_ZERO },
-          .padding = TLY_ZERO,
-          .watch = TLY_WATCH_NONE },
+        { PRODUCT(TALLY_CUMPROD) },
+        { PRODUCT(TALLY_PROD), .empty = TLY_ZERO },
     };
+    static const tly_operator sum = { .op = TALLY_SUM,
+                                      .outputs = TLY_OUT_WIDER,
+                                      .dtypes = TLY_NUMBERS,
+                                      .parts = 2,
+                                      .converts = 1,
+                                      .neutral = { TLY_ONE, TLY_ZERO },
+                                      .empty = TLY_ONE,
+                                      .watch = TLY_WATCH_NONE };
+    if (op == TALLY_SUM)
+        return &sum;
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
         if (operators[i].op == op)
             return &operators[i];
@@ -149,5 +204,7 @@ const tly_operator *__wrap_tly_operator_find(int op)
 const tly_operator_code *__wrap_tly_operator_code_find(int op)
 {
     static const tly_operator_code code = { .lift = lift, .combine = combine, .project = project };
-    return op == TALLY_CUMSUM || op == TALLY_CUMPROD ? &code : __real_tly_operator_code_find(op);
+    const int ours = op == TALLY_CUMSUM || op == TALLY_CUMPROD || op == TALLY_SUM ||
+                     op == TALLY_PROD;
+    return ours ? &code : __real_tly_operator_code_find(op);
 }

@@ -521,8 +521,9 @@ Test(plan, facts_of_operators_are_those_of_their_functions)
     for (int op = 1; op < TALLY_OP_COUNT; op++) {
         const tly_operator *facts = tly_operator_find(op);
         const tly_operator_code *code = tly_operator_code_find(op);
-        cr_expect_eq(facts->converts, code->lift != NULL || code->project != NULL, "%s",
-                     tally_op_name((tally_op)op));
+        const int converts = code->lift != NULL || code->project != NULL || code->before[0] != 0 ||
+                             code->after[0] != 0;
+        cr_expect_eq(facts->converts, converts, "%s", tally_op_name((tally_op)op));
         cr_expect_eq(facts->takes, code->take != NULL, "%s", tally_op_name((tally_op)op));
     }
 }

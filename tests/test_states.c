@@ -14,6 +14,12 @@
 static const char *const kinds[] = { "cumsum:i32",  "cumprod:i64", "cumsum:f32", "cumprod:f16",
                                      "cumprod:i32", "cumsum:u64",  "cumprod:f32" };
 static const char *const ways[] = { "", ",exclusive", ",reverse" };
+/* Of reductions sums commute, products do not. */
+static const char *const sums[] = { "sum:i32",    "sum:i64", "sum:f32",     "sum:f16",
+                                    "sum:u8>u64", "sum:f64", "sum:bf16>f32" };
+static const char *const products[] = { "prod:i32",     "prod:i64", "prod:f32",     "prod:f16",
+                                        "prod:u16>u64", "prod:f64", "prod:bf16>f32" };
+static const char *const kept[] = { "", ",keepdims" };
 
 typedef struct made {
     const char *shape, *plan;
@@ -46,7 +52,59 @@ static const made on_cpus[] = {
     { "70x13:axis=1,in=1x70", "template=tiles" },
 };
 
+static const made sums_on_cpus[] = {
+    { "3x1500:axes=1", "template=reduce_rows,unroll=2,chunk=256" },
+    { "3x1500:axes=1", "template=reduce_rows,unroll=4,chunk=0" },
+    { "70x5:axes=1", "template=reduce_rows" },
+    { "70x37:axes=1", "template=reduce_rows" },
+    { "40x100:axes=1", "template=reduce_rows" },
+    { "5x70x9:axes=0+2", "template=reduce_rows" },
+    { "3x40x70:axes=0+2", "template=reduce_rows,chunk=64" },
+    { "7x90:axes=1,in=200x2", "template=reduce_rows,lanes=1" },
+    { "300x100:axes=0", "template=reduce_lanes,rows=1" },
+    { "300x100:axes=0", "template=reduce_lanes,rows=4,chunk=64" },
+    { "20x9x50:axes=0+2,in=450x1x9", "template=reduce_lanes" },
+    { "5x70x3:axes=0+2", "template=reduce_lanes" },
+    { "700x3:axes=0", "template=reduce_interleaved" },
+    { "700x17:axes=0", "template=reduce_interleaved,chunk=128" },
+    { "2x700x8:axes=1", "template=reduce_interleaved,rows=1" },
+};
+
+static const made products_on_cpus[] = {
+    { "3x1500:axes=1", "template=reduce_rows" },
+    { "70x5:axes=1", "template=reduce_rows" },
+    { "40x100:axes=1", "template=reduce_rows" },
+    { "5x70x9:axes=0+2", "template=reduce_rows" },
+    { "7x90:axes=1,in=200x-2", "template=reduce_rows" },
+    { "300x100:axes=0", "template=reduce_lanes,rows=1" },
+    { "300x100:axes=0", "template=reduce_lanes,rows=4" },
+    { "20x9x50:axes=0+2,in=450x1x9", "template=reduce_lanes" },
+    { "5x70x3:axes=0+2", "template=reduce_lanes" },
+    { "700x3:axes=0", "template=reduce_lanes" },
+    { "8200x64:axes=0", "template=reduce_lanes" },
+};
+
 #ifdef TALLY_VULKAN
+static const made sums_on_devices[] = {
+    { "9x33:axes=1", "template=reduce_lanes" },
+    { "300x40:axes=0", "template=reduce_lanes,vector=4" },
+    { "300x9:axes=0", "template=reduce_lanes,chunk=64" },
+    { "3x40x70:axes=0+2", "template=reduce_lanes" },
+    { "5x300:axes=1", "template=reduce_rows" },
+    { "2x1500:axes=1", "template=reduce_rows,chunk=512" },
+    { "3x40x70:axes=0+2", "template=reduce_rows" },
+    { "2x900:axes=1", "template=reduce_rows,scan=0" },
+};
+
+static const made products_on_devices[] = {
+    { "9x33:axes=1", "template=reduce_lanes" },
+    { "9x33:axes=1,in=40x-1", "template=reduce_lanes" },
+    { "2x300:axes=1", "template=reduce_lanes,vector=4" },
+    { "300x40:axes=0", "template=reduce_lanes,vector=4" },
+    { "300x9:axes=0", "template=reduce_lanes,vector=1" },
+    { "3x40x70:axes=0+2", "template=reduce_lanes" },
+};
+
 static const made on_devices[] = {
     { "9x33:axis=1", "template=columns" },
     { "300x40:axis=0", "template=columns,vector=4" },
@@ -81,55 +139,101 @@ static int is_taken(tly_trials *t, tly_engine *engine, const char *word, const c
     return !trial.plan_refused;
 }
 
+/* What is tried: each of the shapes by each of the kinds, in one of the ways. */
+typedef struct trials {
+    const made *made;
+    size_t made_count;
+    const char *const *kinds;
+    size_t kind_count;
+    const char *const *ways;
+    size_t way_count;
+} trials;
+
+#define TRIALS(made_, kinds_, ways_) \
+    { made_, COUNT(made_), kinds_, COUNT(kinds_), ways_, COUNT(ways_) }
+
 /* Each way with one of the kinds, and each kind once. */
-static void word_of(char *word, size_t room, const made *m, size_t k, size_t turn)
+static void word_of(char *word, size_t room, const trials *all, size_t m, size_t k)
 {
-    snprintf(word, room, "%s:%s%s", kinds[k], m->shape,
-             strstr(m->shape, "in=") && k % 3 == 2 ? "" : ways[(k + turn) % COUNT(ways)]);
+    const char *shape = all->made[m].shape;
+    snprintf(word, room, "%s:%s%s", all->kinds[k], shape,
+             strstr(shape, "in=") && k % 3 == 2 ? "" : all->ways[(k + m) % all->way_count]);
 }
 
-Test(states, templates_for_cpus, .timeout = 280)
+static void try_on_cpus(const trials *all)
 {
     static const char *const levels[] = { "cpu:x86-64-v2", "cpu:x86-64-v3", "cpu:x86-64-v4",
                                           "cpu:aarch64" };
     tly_trials t;
     tly_trials_open(&t);
-    for (size_t m = 0; m < COUNT(on_cpus); m++)
-        for (size_t k = 0, taken = 0; k < COUNT(kinds); k++) {
+    for (size_t m = 0; m < all->made_count; m++) {
+        const char *plan = all->made[m].plan;
+        size_t taken = 0;
+        for (size_t k = 0; k < all->kind_count; k++) {
             char word[128];
             tally_error error = TALLY_ERROR_INIT;
             const char *level = levels[(k + m) % COUNT(levels)];
-            word_of(word, sizeof word, &on_cpus[m], k, m);
+            word_of(word, sizeof word, all, m, k);
             taken += (size_t)is_taken(&t, tly_engine_interpret(t.levels.context, level, &error),
-                                      word, on_cpus[m].plan, k);
+                                      word, plan, k);
             for (size_t l = 0; l < t.levels.level_count; l++) {
                 const char *device = t.levels.levels[l].selector;
                 if (t.levels.levels[l].runs_here)
-                    taken += (size_t)is_taken(&t,
-                                              tly_engine_native(t.levels.context, device, &error),
-                                              word, on_cpus[m].plan, k + 1);
+                    taken += (size_t)is_taken(
+                        &t, tly_engine_native(t.levels.context, device, &error), word, plan, k + 1);
             }
-            cr_expect(taken > 0 || k + 1 < COUNT(kinds), "%s", on_cpus[m].plan);
         }
+        cr_expect(taken > 0, "%s, %s", all->made[m].shape, plan);
+    }
     tly_trials_close(&t);
 }
 
+Test(states, templates_for_cpus, .timeout = 280)
+{
+    static const trials all = TRIALS(on_cpus, kinds, ways);
+    try_on_cpus(&all);
+}
+
+Test(states, reductions_for_cpus, .timeout = 280)
+{
+    static const trials commute = TRIALS(sums_on_cpus, sums, kept);
+    static const trials do_not = TRIALS(products_on_cpus, products, kept);
+    try_on_cpus(&commute);
+    try_on_cpus(&do_not);
+}
+
 #ifdef TALLY_VULKAN
-Test(states, templates_for_devices, .timeout = 280)
+static void try_on_devices(const trials *all)
 {
     static const char *const names[] = { "nvidia-hopper", "lavapipe-8", "lavapipe-4" };
     tly_trials t;
     tly_trials_open(&t);
-    for (size_t m = 0; m < COUNT(on_devices); m++)
-        for (size_t k = 0, taken = 0; k < COUNT(kinds); k++) {
+    for (size_t m = 0; m < all->made_count; m++) {
+        const char *plan = all->made[m].plan;
+        size_t taken = 0;
+        for (size_t k = 0; k < all->kind_count; k++) {
             char word[128];
             tally_error error = TALLY_ERROR_INIT;
             const tly_caps caps = tly_profile_caps(names[(k + m) % COUNT(names)]);
-            word_of(word, sizeof word, &on_devices[m], k, m);
-            taken += (size_t)is_taken(&t, tly_engine_grid(&caps, &error), word, on_devices[m].plan,
-                                      k);
-            cr_expect(taken > 0 || k + 1 < COUNT(kinds), "%s", on_devices[m].plan);
+            word_of(word, sizeof word, all, m, k);
+            taken += (size_t)is_taken(&t, tly_engine_grid(&caps, &error), word, plan, k);
         }
+        cr_expect(taken > 0, "%s, %s", all->made[m].shape, plan);
+    }
     tly_trials_close(&t);
+}
+
+Test(states, templates_for_devices, .timeout = 280)
+{
+    static const trials all = TRIALS(on_devices, kinds, ways);
+    try_on_devices(&all);
+}
+
+Test(states, reductions_for_devices, .timeout = 280)
+{
+    static const trials commute = TRIALS(sums_on_devices, sums, kept);
+    static const trials do_not = TRIALS(products_on_devices, products, kept);
+    try_on_devices(&commute);
+    try_on_devices(&do_not);
 }
 #endif

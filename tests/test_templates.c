@@ -317,3 +317,70 @@ Test(templates, guards_the_range)
     cr_expect_eq(good(TALLY_CUMPROD, TALLY_F64, (double[]){ 1, 1, 0x1p-501, -1 }, 1), 0);
     cr_expect_eq(good(TALLY_CUMSUM, TALLY_F64, (double[]){ 1, 1, 0x1p1023, -1 }, 1), 0);
 }
+
+/* ---- element-wise stages, by their names ---- */
+
+/* Four elements, f32, through a list; or four of i64, of which a double each comes out where they are
+ * cast. `count`: how many there were, of which the mean is taken. */
+static void stage(const uint8_t *list, tally_dtype acc, const void *in, void *out)
+{
+    tly_problem p = problem(TALLY_SUM, acc, acc);
+    tly_build c = begin(&p, "x86-64-v3", 4);
+    const int floating = tly_is_floating(&c);
+    c.count = imm(&c, 4);
+    c.real_count = floating ? kir_const(c.b, c.acc,
+                                        acc == TALLY_F32 ? 0x40800000 : UINT64_C(0x401) << 52)
+                            : 0;
+    kir_value x = kir_load(c.b, c.vec, kir_get(c.b, KIR_ARG_IN), 0, 1);
+    kir_store(c.b, kir_get(c.b, KIR_ARG_OUT), 0, tly_through(&c, list, x), 1, 0);
+    run(&c, 0, in, out);
+}
+
+static uint8_t stage_of(const char *name)
+{
+    for (uint8_t i = 1; i < TLY_STAGE_COUNT; i++)
+        if (!strcmp(tly_stages[i].name, name))
+            return i;
+    cr_assert(0, "%s", name);
+    return 0;
+}
+
+Test(templates, elements_go_through_stages)
+{
+    static const float in[4] = { -4, -0.0f, .25f, 9 };
+    static const struct {
+        const char *name;
+        float out[4];
+    } cases[] = { { "abs", { 4, 0, .25f, 9 } },
+                  { "square", { 16, 0, .0625f, 81 } },
+                  { "exp", { 0x1.2c155cp-6f, 1, 0x1.48b5e4p+0f, 0x1.fa7158p+12f } },
+                  { "log", { NAN, -INFINITY, -0x1.62e430p+0f, 0x1.193ea8p+1f } },
+                  { "sqrt", { NAN, -0.0f, .5f, 3 } },
+                  { "scale", { -1, -0.0f, .0625f, 2.25f } },
+                  { "cast", { -4, -0.0f, .25f, 9 } } };
+    cr_expect_eq(sizeof cases / sizeof *cases, TLY_STAGE_COUNT - 1);
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        const uint8_t list[2] = { stage_of(cases[k].name) };
+        float out[4];
+        stage(list, TALLY_F32, in, out);
+        for (int i = 0; i < 4; i++) {
+            const float y = cases[k].out[i];
+            cr_expect(isnan(y) ? isnan(out[i]) != 0 : !memcmp(&y, &out[i], 4),
+                      "%s of %g: %a, not %a", cases[k].name, (double)in[i], (double)out[i],
+                      (double)y);
+        }
+    }
+}
+
+Test(templates, integers_go_through_stages)
+{
+    static const int64_t in[4] = { -9, 0, 7, 16 }, halved[4] = { -2, 0, 1, 4 };
+    static const double roots[4] = { 9, 0, 7, 16 };
+    const uint8_t magnitudes[4] = { stage_of("square"), stage_of("cast"), stage_of("sqrt") };
+    const uint8_t scaled[2] = { stage_of("scale") };
+    int64_t out[4];
+    stage(magnitudes, TALLY_I64, in, out);
+    cr_expect_arr_eq(out, roots, sizeof roots);
+    stage(scaled, TALLY_I64, in, out);
+    cr_expect_arr_eq(out, halved, sizeof halved);
+}

@@ -34,7 +34,7 @@ tly_gpu_reduce tly_gpu_reduce_begin(tly_gpu *g, int watched)
     }
     if (floating) {
         g->c.real_count = kir_get(b, g->c.acc_bytes == 8 ? KIR_ARG_REAL64 : KIR_ARG_REAL32);
-    } else if (tly_operator_code_find(o->op)->project != NULL && !r.indexed) {
+    } else if (tly_operator_code_find(o->op)->after[0] != TLY_STAGE_END) {
         g->c.count = kir_get(b, KIR_ARG_ELEMENTS);
     }
     return r;

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Element-wise stages; see elementwise.h. Sums of integers of which a function is taken are of 64 bits,
+ * and the function is f64's.
+ */
+#include "elementwise.h"
+
+#include "elementary.h"
+#include "template.h"
+
+static kir_value bin(tly_build *c, kir_op op, kir_value x, kir_value y)
+{
+    return kir_bin(c->b, op, x, y);
+}
+
+static kir_value constant(tly_build *c, kir_value like, uint64_t bits)
+{
+    return kir_const(c->b, kir_type_of(c->b, like), bits);
+}
+
+static kir_value as(tly_build *c, kir_kind kind, kir_value x)
+{
+    return kir_convert(c->b, KIR_BITCAST, KIR_TYPE(kind, kir_type_of(c->b, x).lanes), x);
+}
+
+static kir_kind integer_like(const tly_build *c)
+{
+    return c->acc_bytes == 8 ? KIR_I64 : KIR_I32;
+}
+
+static kir_value magnitude(tly_build *c, kir_value x)
+{
+    kir_value bits = as(c, integer_like(c), x);
+    bits = bin(c, KIR_AND, bits, constant(c, bits, c->acc_bytes == 8 ? INT64_MAX : INT32_MAX));
+    return as(c, (kir_kind)c->acc.kind, bits);
+}
+
+static int is_signed(const tly_build *c)
+{
+    return tly_class_of((tally_dtype)c->p->acc) == TLY_SIGNED;
+}
+
+static kir_value absolute(tly_build *c, kir_value x)
+{
+    if (tly_is_floating(c))
+        return magnitude(c, x);
+    if (!is_signed(c))
+        return x;
+    kir_value zero = constant(c, x, 0);
+    return kir_select(c->b, kir_cmp(c->b, KIR_SLT, x, zero), bin(c, KIR_SUB, zero, x), x);
+}
+
+static kir_value square(tly_build *c, kir_value x)
+{
+    return bin(c, KIR_MUL, x, x);
+}
+
+static kir_value exponential(tly_build *c, kir_value x)
+{
+    return tly_exp(c->b, x);
+}
+
+static kir_value logarithm(tly_build *c, kir_value x)
+{
+    return tly_log(c->b, x);
+}
+
+static kir_value root(tly_build *c, kir_value x)
+{
+    return tly_root(c->b, x);
+}
+
+/* Elements that make one of the output. */
+static kir_value count(tly_build *c)
+{
+    return c->count ? c->count
+                    : mul(c, kir_get(c->b, KIR_ARG_STEPS), kir_get(c->b, KIR_ARG_LENGTH));
+}
+
+/* Towards zero; the quotient of magnitudes, whose sign is put back. Of nothing 0. */
+static kir_value divided(tly_build *c, kir_value x)
+{
+    kir_builder *b = c->b;
+    kir_value zero = imm(c, 0), n = tly_max(c, count(c), imm(c, 1));
+    kir_value below = is_signed(c) ? less(c, x, zero) : 0;
+    if (below)
+        x = kir_select(b, below, sub(c, zero, x), x);
+    kir_value q = c->t->no_div64 ? tly_whole_by_digits(b, x, n) : kir_bin(b, KIR_UDIV, x, n);
+    return below ? kir_select(b, below, sub(c, zero, q), q) : q;
+}
+
+static kir_value real_count(tly_build *c)
+{
+    if (c->real_count)
+        return c->real_count;
+    kir_value n = kir_convert(c->b, KIR_SITOFP, KIR_TYPE(KIR_F64, 1), count(c));
+    return c->acc.kind == KIR_F64 ? n : kir_convert(c->b, KIR_FPTRUNC, c->acc, n);
+}
+
+static kir_value scale(tly_build *c, kir_value x)
+{
+    kir_builder *b = c->b;
+    unsigned lanes = kir_type_of(b, x).lanes;
+    if (tly_is_floating(c))
+        return tly_quotient(b, x, kir_splat(b, real_count(c), lanes));
+    kir_value y = x;
+    for (unsigned i = 0; i < lanes; i++) { /* vectors of integers are not divided anywhere */
+        kir_value q = divided(c, kir_extract(b, x, i));
+        y = lanes > 1 ? kir_insert(b, y, q, i) : q;
+    }
+    return y;
+}
+
+static kir_value cast(tly_build *c, kir_value x)
+{
+    if (tly_is_floating(c))
+        return x;
+    kir_type t = KIR_TYPE(KIR_F64, kir_type_of(c->b, x).lanes);
+    return kir_convert(c->b, is_signed(c) ? KIR_SITOFP : KIR_UITOFP, t, x);
+}
+
+const tly_stage tly_stages[TLY_STAGE_COUNT] = {
+    [TLY_STAGE_ABS] = { "abs", absolute },    [TLY_STAGE_SQUARE] = { "square", square },
+    [TLY_STAGE_EXP] = { "exp", exponential }, [TLY_STAGE_LOG] = { "log", logarithm },
+    [TLY_STAGE_SQRT] = { "sqrt", root },      [TLY_STAGE_SCALE] = { "scale", scale },
+    [TLY_STAGE_CAST] = { "cast", cast },
+};
+
+kir_value tly_through(tly_build *c, const uint8_t *list, kir_value x)
+{
+    for (; *list != TLY_STAGE_END; list++)
+        x = tly_stages[*list].make(c, x);
+    return x;
+}
