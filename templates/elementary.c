@@ -7,7 +7,7 @@
  */
 #include "elementary.h"
 
-enum { MOST_TERMS = 10 };
+enum { MOST_TERMS = 11 };
 
 typedef struct polynomial {
     unsigned terms;
@@ -23,13 +23,13 @@ typedef struct format {
     uint64_t lifted; /* 2^mantissa: an integer or'ed to it is added; and times it what is
                                   subnormal is normal */
     uint64_t log2e;
-    uint64_t ln2;
     uint64_t ln2_high, ln2_low; /* products of an exponent and the high part are exact */
     uint64_t exp_low, exp_high; /* below: 0; above: infinity */
     uint64_t exp_normal;        /* below: no normal number */
     uint64_t root_half;         /* mantissas are brought to [root_half, 2 root_half) */
     uint64_t lift, lift_tiny;   /* lifted + bias; + mantissa, too */
     polynomial exp;             /* of r: (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2 */
+    polynomial exp2;            /* of r: (2^r - 1) / r for |r| <= 1 / 2 */
 } format;
 
 static const format formats[] = {
@@ -47,7 +47,6 @@ static const format formats[] = {
       .magic = 0x4b400000,
       .lifted = 0x4b000000,
       .log2e = 0x3fb8aa3b,
-      .ln2 = 0x3f317218,
       .ln2_high = 0x3f318000,
       .ln2_low = 0xb95e8083,
       .exp_low = 0xc2d00000,    /* -104 */
@@ -56,7 +55,8 @@ static const format formats[] = {
       .root_half = 0x3f3504f3,
       .lift = 0x4b00007f,
       .lift_tiny = 0x4b000096,
-      .exp = { 5, { 0x3efffffe, 0x3e2aaa49, 0x3d2aac79, 0x3c091cf9, 0x3ab51211 } } },
+      .exp = { 5, { 0x3efffffe, 0x3e2aaa49, 0x3d2aac79, 0x3c091cf9, 0x3ab51211 } },
+      .exp2 = { 6, { 0x3f317219, 0x3e75fdf1, 0x3d635739, 0x3c1d9386, 0x3aafb97c, 0x3923862c } } },
     { .real = KIR_F64,
       .integer = KIR_I64,
       .mantissa = 52,
@@ -71,7 +71,6 @@ static const format formats[] = {
       .magic = 0x4338000000000000,
       .lifted = 0x4330000000000000,
       .log2e = 0x3ff71547652b82fe,
-      .ln2 = 0x3fe62e42fefa39ef,
       .ln2_high = 0x3fe62e42fefa3000,
       .ln2_low = 0x3d53de6af278ece6,
       .exp_low = 0xc087500000000000,    /* -746 */
@@ -83,7 +82,11 @@ static const format formats[] = {
       .exp = { 10,
                { 0x3fe000000000000a, 0x3fc55555555554fa, 0x3fa555555555086e, 0x3f81111111127c31,
                  0x3f56c16c1842d971, 0x3f2a01a012a446b7, 0x3efa0199a023ba06, 0x3ec71df256db9de9,
-                 0x3e928ad7cb3ef62a, 0x3e5ad7f5d73c6aa7 } } },
+                 0x3e928ad7cb3ef62a, 0x3e5ad7f5d73c6aa7 } },
+      .exp2 = { 11,
+                { 0x3fe62e42fefa39f3, 0x3fcebfbdff82c598, 0x3fac6b08d7048f20, 0x3f83b2ab6fba1deb,
+                  0x3f55d87fe7bbe328, 0x3f2430913096dcfd, 0x3eeffcbee33f3cd7, 0x3eb62bfd477fdc91,
+                  0x3e7b5416eb5c6819, 0x3e3e606472e5aac3, 0x3dfc0639acadaa09 } } },
 };
 
 /* Of f: (log(1 + f) - f + f^2 / 2) / f^3 for f in [root_half - 1, 2 root_half - 1]. */
@@ -205,20 +208,59 @@ kir_value tly_exp(kir_builder *b, kir_value x)
     return choose(&w, vanishes, zero, scaled(&w, y, biased));
 }
 
-/* The same with n ln 2 rounded, and nothing below what is normal. */
+static kir_value pair_at(const work *w, const polynomial *p, unsigned k, kir_value x)
+{
+    return add(w, mul(w, x, real(w, p->of[k + 1])), real(w, p->of[k]));
+}
+
+/* Horner's scheme of pairs, in the square: half as many steps that wait for each other, for one more
+ * multiplication. */
+static void evaluate_pairs(const work *w, const polynomial *p, const kir_value *x, kir_value *y,
+                           unsigned n)
+{
+    kir_value square[KIR_MAX_CARRIED], pair[KIR_MAX_CARRIED];
+    unsigned k = (p->terms - 1) / 2 * 2;
+    for (unsigned i = 0; i < n; i++)
+        square[i] = mul(w, x[i], x[i]);
+    for (unsigned i = 0; i < n; i++)
+        y[i] = k + 1 < p->terms ? pair_at(w, p, k, x[i]) : real(w, p->of[k]);
+    while (k > 0) {
+        k -= 2;
+        for (unsigned i = 0; i < n; i++)
+            pair[i] = pair_at(w, p, k, x[i]);
+        for (unsigned i = 0; i < n; i++)
+            y[i] = add(w, mul(w, y[i], square[i]), pair[i]);
+    }
+}
+
+void tly_exps_below(kir_builder *b, kir_value *x, unsigned n)
+{
+    const work w = begin(b, x[0]);
+    const format *f = w.f;
+    kir_value least = real(&w, f->exp_normal), one = real(&w, f->one), log2e = real(&w, f->log2e);
+    kir_value magic = real(&w, f->magic + f->bias); /* its lower bits are an exponent's */
+    kir_value rounded[KIR_MAX_CARRIED], y[KIR_MAX_CARRIED];
+    for (unsigned i = 0; i < n; i++)
+        x[i] = choose(&w, below(&w, x[i], least), least, x[i]);
+    for (unsigned i = 0; i < n; i++)
+        x[i] = mul(&w, x[i], log2e);
+    for (unsigned i = 0; i < n; i++)
+        rounded[i] = add(&w, x[i], magic);
+    for (unsigned i = 0; i < n; i++)
+        x[i] = sub(&w, x[i], sub(&w, rounded[i], magic));
+    evaluate_pairs(&w, &f->exp2, x, y, n);
+    for (unsigned i = 0; i < n; i++)
+        y[i] = add(&w, one, mul(&w, x[i], y[i]));
+    for (unsigned i = 0; i < n; i++) {
+        kir_value scale = op(&w, KIR_SHL, as_integer(&w, rounded[i]), integer(&w, f->mantissa));
+        x[i] = mul(&w, y[i], as_real(&w, scale));
+    }
+}
+
 kir_value tly_exp_below(kir_builder *b, kir_value x)
 {
-    const work w = begin(b, x);
-    const format *f = w.f;
-    kir_value least = real(&w, f->exp_normal), one = real(&w, f->one);
-    kir_value magic = real(&w, f->magic + f->bias); /* its lower bits are an exponent's */
-    x = choose(&w, below(&w, x, least), least, x);
-    kir_value rounded = add(&w, mul(&w, x, real(&w, f->log2e)), magic);
-    kir_value n = sub(&w, rounded, magic), r = sub(&w, x, mul(&w, n, real(&w, f->ln2)));
-    kir_value y = add(&w, one, mul(&w, r, evaluate(&w, &f->exp, r)));
-    y = add(&w, one, mul(&w, r, y));
-    n = op(&w, KIR_SHL, as_integer(&w, rounded), integer(&w, f->mantissa));
-    return mul(&w, y, as_real(&w, n));
+    tly_exps_below(b, &x, 1);
+    return x;
 }
 
 /* ---- log ---- */

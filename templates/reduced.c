@@ -56,42 +56,54 @@ static kir_value smaller(tly_build *c, kir_value x, kir_value y)
     return kir_select(c->b, kir_cmp(c->b, KIR_OLT, x, y), x, y);
 }
 
-/* What exponentials are relative to: the largest element, or where that is infinite a number near. */
-static kir_value level(tly_build *c, kir_value largest, int lower)
+static kir_value most(tly_build *c, kir_value like, int lower)
 {
-    uint64_t sign = UINT64_C(1) << (8 * c->acc_bytes - 1);
-    uint64_t most = tly_value_bits(TLY_MOST, (tally_dtype)c->p->acc) - 1;
-    kir_value high = smaller(c, constant(c, largest, most), largest);
-    return lower ? larger(c, high, constant(c, high, most | sign)) : high;
+    uint64_t sign = lower ? UINT64_C(1) << (8 * c->acc_bytes - 1) : 0;
+    return constant(c, like, (tly_value_bits(TLY_MOST, (tally_dtype)c->p->acc) - 1) | sign);
+}
+
+/* What exponentials are relative to: the largest element, or where that is infinite a number near. */
+static kir_value level(tly_build *c, kir_value largest)
+{
+    return larger(c, smaller(c, most(c, largest, 0), largest), most(c, largest, 1));
 }
 
 /* The largest of all first, so that an element costs one subtraction beside its exponential; and one
- * more exponential where it grew. A NaN is in no maximum but in the sum, and +inf is as the largest
- * number is. */
+ * more exponential where it grew. A NaN is in no maximum but in the sum. There, too, is +inf, whose
+ * element is as the largest number: it is above all that was, so that others need not be looked at. */
 kir_value tly_take_exp(tly_build *c, kir_value state, const kir_value *x, unsigned n)
 {
-    enum { MOST = 64 };
     kir_builder *b = c->b;
-    kir_value old = kir_part(b, state, 0), sum = kir_part(b, state, 1), v[MOST];
+    kir_value old = kir_part(b, state, 0), sum = kir_part(b, state, 1), v[KIR_MAX_CARRIED];
     kir_branch grew;
     memcpy(v, x, n * sizeof *x);
     for (unsigned k = n; k > 1; k = (k + 1) / 2)
         for (unsigned i = 0; i < k / 2; i++)
             v[i] = larger(c, v[i], v[i + (k + 1) / 2]);
-    kir_value above = kir_cmp(b, KIR_OLT, old, v[0]), largest = kir_select(b, above, v[0], old);
-    kir_value from = level(c, largest, 1);
+    kir_value high = v[0], finite = most(c, high, 0);
+    kir_value above = kir_cmp(b, KIR_OLT, smaller(c, finite, old), high);
     kir_if(b, &grew, kir_any(b, above));
-    kir_value apart = bin(c, KIR_SUB, level(c, old, 1), from);
-    kir_value scaled = bin(c, KIR_MUL, sum, tly_exp_below(b, apart));
-    kir_else(b, &grew, 1, &scaled);
-    kir_if_end(b, &grew, 1, &sum);
+    v[n] = kir_select(b, above, smaller(c, finite, high), old);
+    kir_value apart = bin(c, KIR_SUB, level(c, old), level(c, v[n]));
+    kir_value endless = kir_cmp(b, KIR_OLT, finite, high), zero = constant(c, high, 0);
+    v[n + 1] = bin(c, KIR_MUL, sum, tly_exp_below(b, apart));
+    v[n + 1] = bin(c, KIR_ADD, v[n + 1], kir_select(b, endless, high, zero));
     for (unsigned i = 0; i < n; i++)
-        v[i] = tly_exp_below(b, bin(c, KIR_SUB, level(c, x[i], 0), from));
+        v[i] = smaller(c, finite, x[i]);
+    kir_else(b, &grew, n + 2, v);
+    memcpy(v, x, n * sizeof *x);
+    v[n] = old;
+    v[n + 1] = sum;
+    kir_if_end(b, &grew, n + 2, v);
+    kir_value from = level(c, grew.result[n]);
+    for (unsigned i = 0; i < n; i++)
+        v[i] = bin(c, KIR_SUB, grew.result[i], from);
+    tly_exps_below(b, v, n);
     for (unsigned k = n; k > 1; k = (k + 1) / 2)
         for (unsigned i = 0; i < k / 2; i++)
             v[i] = bin(c, KIR_ADD, v[i], v[i + (k + 1) / 2]);
-    sum = bin(c, KIR_ADD, grew.result[0], v[0]);
-    return kir_tuple(b, 2, (kir_value[]){ largest, sum });
+    sum = bin(c, KIR_ADD, grew.result[n + 1], v[0]);
+    return kir_tuple(b, 2, (kir_value[]){ grew.result[n], sum });
 }
 
 kir_value tly_project_exp(tly_build *c, kir_value state)
