@@ -68,22 +68,41 @@ static kir_value level(tly_build *c, kir_value largest)
     return larger(c, smaller(c, most(c, largest, 0), largest), most(c, largest, 1));
 }
 
-/* The largest of all first, so that an element costs one subtraction beside its exponential; and one
- * more exponential where it grew. A NaN is in no maximum but in the sum. There, too, is +inf, whose
- * element is as the largest number: it is above all that was, so that others need not be looked at. */
+/* In all lanes the largest of them. */
+static kir_value largest_of_lanes(tly_build *c, kir_value x)
+{
+    uint8_t index[64];
+    const unsigned lanes = kir_type_of(c->b, x).lanes;
+    for (unsigned half = lanes / 2; half > 0; half /= 2) {
+        for (unsigned i = 0; i < lanes; i++)
+            index[i] = (uint8_t)((i + half) % lanes);
+        x = larger(c, x, kir_shuffle(c->b, x, x, index, lanes));
+    }
+    return x;
+}
+
+/* What exponentials are relative to is raised where an element is further above it than 1, so that an
+ * element costs one subtraction beside its exponential, and sums are seldom scaled. Lanes of one row
+ * have one level, which fewer elements are above. A NaN is in no maximum but in the sum. There, too, is
+ * +inf, whose element is as the largest number: it is above all that was, so that others need not be
+ * looked at. */
 kir_value tly_take_exp(tly_build *c, kir_value state, const kir_value *x, unsigned n)
 {
     kir_builder *b = c->b;
     kir_value old = kir_part(b, state, 0), sum = kir_part(b, state, 1), v[KIR_MAX_CARRIED];
+    kir_value one = constant(c, old, tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc));
     kir_branch grew;
     memcpy(v, x, n * sizeof *x);
     for (unsigned k = n; k > 1; k = (k + 1) / 2)
         for (unsigned i = 0; i < k / 2; i++)
             v[i] = larger(c, v[i], v[i + (k + 1) / 2]);
     kir_value high = v[0], finite = most(c, high, 0);
-    kir_value above = kir_cmp(b, KIR_OLT, smaller(c, finite, old), high);
+    kir_value reached = bin(c, KIR_ADD, smaller(c, finite, old), one);
+    kir_value above = kir_cmp(b, KIR_OLT, reached, high);
     kir_if(b, &grew, kir_any(b, above));
     v[n] = kir_select(b, above, smaller(c, finite, high), old);
+    if (c->p->form == TLY_REDUCED_ROWS)
+        v[n] = largest_of_lanes(c, v[n]);
     kir_value apart = bin(c, KIR_SUB, level(c, old), level(c, v[n]));
     kir_value endless = kir_cmp(b, KIR_OLT, finite, high), zero = constant(c, high, 0);
     v[n + 1] = bin(c, KIR_MUL, sum, tly_exp_below(b, apart));

@@ -102,7 +102,8 @@ static kir_value exp_below(kir_builder *b, kir_value x)
 {
     const kir_type type = kir_type_of(b, x);
     const int wide = type.kind == KIR_F64;
-    kir_value y = tly_exp_below(b, x), whole = tly_exp(b, x), zero = kir_const(b, type, 0);
+    kir_value y = tly_exp_below(b, x), whole = tly_exp(b, x);
+    kir_value one = kir_const(b, type, wide ? UINT64_C(1023) << 52 : 0x3f800000);
     kir_value lowest = kir_const(b, type, wide ? 0xc086200000000000 : 0xc2ae0000);
     kir_value least = kir_const(b, type, wide ? UINT64_C(1) << 52 : 1 << 23);
     kir_value twice = kir_const(b, type, wide ? UINT64_C(2) << 52 : 2 << 23);
@@ -110,7 +111,7 @@ static kir_value exp_below(kir_builder *b, kir_value x)
                              kir_cmp(b, KIR_OLE, y, twice));
     kir_value nan = kir_const(b, type, wide ? UINT64_C(0x7ff8) << 48 : 0x7fc00000);
     y = kir_select(b, kir_cmp(b, KIR_OLT, x, lowest), kir_select(b, tiny, whole, nan), y);
-    return kir_select(b, kir_cmp(b, KIR_OLT, zero, x), whole, y);
+    return kir_select(b, kir_cmp(b, KIR_OLT, one, x), whole, y);
 }
 
 static double nothing(double x)

@@ -140,11 +140,14 @@ static void lay_out(tly_random *r, int rank, const int64_t *sizes, int64_t limit
 {
     int order[TALLY_MAX_RANK]; /* innermost first */
     int64_t reach = 0;         /* the highest index so far */
+    int64_t left = 1;          /* elements of the dims that come yet */
     const int permuted = tly_random_one_in(r, 2), padded = tly_random_one_in(r, 2);
     const int backwards = tly_random_one_in(r, 2);
 
-    for (int k = 0; k < rank; k++)
+    for (int k = 0; k < rank; k++) {
         order[k] = rank - 1 - k;
+        left *= sizes[k] ? sizes[k] : 1;
+    }
     if (permuted)
         shuffle(r, order, rank);
     *offset = tly_random_one_in(r, 2) ? 0 : tly_random_between(r, -40, 40);
@@ -156,7 +159,8 @@ static void lay_out(tly_random *r, int rank, const int64_t *sizes, int64_t limit
         int64_t stride = k ? reach + 1 : first;
         if (k && padded)
             stride += tly_random_between(r, 0, 9);
-        if (stride * (size - 1) + reach >= limit)
+        left /= size;
+        if ((stride * (size - 1) + reach + 1) * left > limit)
             stride = reach + 1;
         reach += stride * (size - 1);
         int negative = backwards && tly_random_one_in(r, 2);
