@@ -127,6 +127,9 @@ int tly_verb_tune(const tly_options *options, tly_report *report);
  * it names nothing. A Vulkan selector passes: the library says that it has no such device. */
 int tly_device_find(const char *wanted, char selector[32], tly_report *report);
 
+/* EXIT_UNSUPPORTED if such a selector is of a CPU's level that this machine does not have. */
+int tly_device_must_run(const char *selector, tly_report *report);
+
 /* The text of a profile's file, from malloc. *text is to be freed whatever is returned. */
 int tly_profile_load(const char *path, char **text, tly_report *report);
 
