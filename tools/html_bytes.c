@@ -158,7 +158,8 @@ static void write_measured(const tly_page *page, tly_text *to)
     const double best = t->ceiling.seconds.median;
     tly_text_print(
         to,
-        "<p class=\"figure\"><strong>%.2f</strong> of the speed of the best %s of the same "
+        "<p class=\"figure\">Measured: <strong>%.2f</strong> of the speed of the best %s of the "
+        "same "
         "bytes.</p><div class=\"wide\"><table><caption>Medians of %d runs in turns on %d thread%s, "
         "data ",
         best / t->kernel.median, m->text, t->runs, (int)m->threads, m->threads == 1 ? "" : "s");
