@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Objects made ahead of time: for each word and level the kernels, of which equal problems share
+ * Objects made ahead of time: for each word and level the kernels, of which equal problems and plans share
  * one, and the constant data that the launch beside them expects (runtime/ahead.h).
  */
 #include "../runtime/ahead.h"
@@ -16,7 +16,7 @@ enum { MOST_NAME = 1200 };
 
 typedef struct code {
     tly_problem problem;
-    const char *level;
+    const char *level, *plan;
     tly_launch launch;
     tly_unit_entry entry;
 } code;
@@ -30,34 +30,35 @@ typedef struct work {
     tally_error *error;
 } work;
 
-static tally_status make(work *w, const char *name, const tly_problem *problem, const char *level)
+static tally_status make(work *w, const tly_ahead_word_order *word, const tly_problem *problem,
+                         const char *level)
 {
     char symbol[MOST_NAME];
     tly_draft d;
-    tally_status status = tly_draft_make(problem, level, &d, w->error);
+    tally_status status = tly_draft_make(problem, level, word->plan, &d, w->error);
     if (status != TALLY_OK) {
         return status;
     }
     code *made = &w->codes[w->count];
-    *made = (code){ .problem = *problem, .level = level, .launch = d.launch };
-    snprintf(symbol, sizeof symbol, "%s.%s", name, level);
+    *made = (code){ .problem = *problem, .level = level, .plan = word->plan, .launch = d.launch };
+    snprintf(symbol, sizeof symbol, "%s.%s", word->name, level);
     status = w->native->unit_code(w->unit, d.kernel, d.target, symbol, &made->entry, w->error);
     kir_free(d.kernel);
     w->count += status == TALLY_OK;
     return status;
 }
 
-static tally_status need(work *w, const char *name, const tly_problem *problem, const char *level,
-                         const code **found)
+static tally_status need(work *w, const tly_ahead_word_order *word, const tly_problem *problem,
+                         const char *level, const code **found)
 {
     for (size_t i = 0; i < w->count; i++) {
-        if (w->codes[i].level == level &&
+        if (w->codes[i].level == level && strcmp(w->codes[i].plan, word->plan) == 0 &&
             memcmp(&w->codes[i].problem, problem, sizeof *problem) == 0) {
             *found = &w->codes[i];
             return TALLY_OK;
         }
     }
-    tally_status status = make(w, name, problem, level);
+    tally_status status = make(w, word, problem, level);
     *found = &w->codes[w->count - 1];
     return status;
 }
@@ -77,7 +78,7 @@ static tally_status fill(work *w, const tly_ahead_word_order *word, size_t level
         made.ready.empty = 1;
     } else {
         const code *c;
-        tally_status status = need(w, word->name, word->problems, o->levels[level], &c);
+        tally_status status = need(w, word, word->problems, o->levels[level], &c);
         if (status != TALLY_OK) {
             return status;
         }
@@ -124,7 +125,7 @@ static tally_status fill_open(work *w, const tly_ahead_word_order *word, uint64_
     for (size_t i = 0; i < count; i++) {
         const tly_problem *problem = &word->problems[i % each];
         const code *c;
-        tally_status status = need(w, word->name, problem, w->order->levels[i / each], &c);
+        tally_status status = need(w, word, problem, w->order->levels[i / each], &c);
         if (status != TALLY_OK) {
             return status;
         }

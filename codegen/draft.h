@@ -13,8 +13,9 @@ typedef struct tly_draft {
     tly_launch launch;
 } tly_draft;
 
-tally_status tly_draft_make(const tly_problem *problem, const char *level, tly_draft *draft,
-                            tally_error *error);
+/* `plan`: overrides, "" for none. */
+tally_status tly_draft_make(const tly_problem *problem, const char *level, const char *plan,
+                            tly_draft *draft, tally_error *error);
 
 /* libtally-llvm, opened where it must be. A failure is not remembered: what was missing may be there
  * for the next kernel. */

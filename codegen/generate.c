@@ -63,11 +63,11 @@ static tally_status build_draft(const tly_problem *problem, tly_draft *d, tally_
     return tly_template_build(problem, d->target, &d->plan, &d->kernel, &d->launch, error);
 }
 
-tally_status tly_draft_make(const tly_problem *problem, const char *level, tly_draft *d,
-                            tally_error *error)
+tally_status tly_draft_make(const tly_problem *problem, const char *level, const char *plan,
+                            tly_draft *d, tally_error *error)
 {
     d->kernel = NULL;
-    tally_status s = plan_draft(problem, level, "", d, error);
+    tally_status s = plan_draft(problem, level, plan, d, error);
     return s == TALLY_OK ? build_draft(problem, d, error) : s;
 }
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # source: Not measured. From Mesa's driver, src/amd/vulkan/radv_physical_device.c: subgroups are
 # 32 or 64 wide, 64 unless a pipeline asks, so it asks for 32; 16- and 64-bit floats share one mode,
 # apart from 32-bit ones. progress: look-back scans rest on it there (the vendor's own rocPRIM has

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # source: Not measured. From MoltenVK, MoltenVK/MoltenVK/GPUObjects/MVKDevice.mm of 2026: it gives
 # Apple's GPUs subgroups of 4 to 32 and takes no wish for one of them; Apple's own are 32 wide
 # throughout. Metal has no 64-bit floats. groups_x and groups_y: the driver reports no bound of its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # source: Not measured. From Mesa's driver, src/intel/vulkan/anv_physical_device.c: subgroups are
 # 8, 16 or 32 wide as the compiler likes, 32 being what the driver reports, so a pipeline asks, for
 # 16: 32 halve its registers. The hardware of Xe-LP and Xe-HPG has no 64-bit floats; 64-bit integers are emulated.

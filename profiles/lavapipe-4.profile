@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # source: The device this profile is of reports these values (vulkaninfo, Mesa 22.3.6, LLVM
 # 15.0.6, Debian 12, LP_NATIVE_VECTOR_WIDTH=128). Not reported, but measured there: trip_limit (a
 # loop ends silently after 65,535 trips of an invocation, all its loops summed) and progress (a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # source: Not measured. Limits as NVIDIA's proprietary Linux driver commonly reports them for its
 # GPUs since Volta (vulkan.gpuinfo.org), to be confirmed on a device; float controls as Mesa's
 # driver for the same hardware has them (src/nouveau/vulkan/nvk_physical_device.c). progress:

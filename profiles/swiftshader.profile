@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # source: The device this profile is of reports these values (vulkaninfo, libvk_swiftshader.so of
 # Debian 12's chromium-common 156.0.8078.79). Measured there: progress (waiting workgroups spin
 # while others run, at 1, 2 and 16 threads); floats that are subnormal count as zeros in

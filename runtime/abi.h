@@ -2,7 +2,7 @@
 /*
  * The binary interface between launch and generated CPU kernels; docs/abi.md is its manual.
  * Kernels read these structs at fixed offsets: any change but a new tensor behind the others raises
- * TLY_ABI_VERSION.
+ * TLY_ABI_VERSION, and so does one of what an order for objects holds (generator.h).
  */
 #ifndef TLY_ABI_H
 #define TLY_ABI_H
@@ -12,7 +12,7 @@
 
 #include "block.def"
 
-#define TLY_ABI_VERSION 3u
+#define TLY_ABI_VERSION 4u
 
 /* Dims of one kind, but for the axis or the lanes. */
 enum { TLY_DIMS = 7 };

@@ -75,7 +75,9 @@ static tally_status add_word(draft *d, tally_context *context, const tally_funct
     tly_request *request = &d->requests[d->order.word_count];
     char device[32] = "cpu:";
     strncat(device, d->order.levels[0], sizeof device - 5);
-    const tally_kernel_options options = { .size = sizeof options, .device = device };
+    const tally_kernel_options options = { .size = sizeof options,
+                                           .device = device,
+                                           .plan = function->plan };
     tally_status status = tly_request_resolve(context, function->descriptor, &options, 1, request,
                                               error);
     if (status != TALLY_OK) {
@@ -85,7 +87,8 @@ static tally_status add_word(draft *d, tally_context *context, const tally_funct
     *word = (tly_ahead_word_order){ .name = function->name,
                                     .problems = &request->problem,
                                     .problem_count = 1,
-                                    .geometry = &request->geometry };
+                                    .geometry = &request->geometry,
+                                    .plan = request->plan };
     if (tly_has_open_size(&request->full)) {
         d->variants[d->order.word_count] = tly_variants_find(&request->full, &word->problem_count);
         word->problems = d->variants[d->order.word_count];

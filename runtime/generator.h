@@ -29,6 +29,7 @@ typedef struct tly_ahead_word_order {
     size_t problem_count;
     const tly_geometry *geometry; /* of the only problem; NULL: sizes are open */
     const tally_descriptor *open; /* then: the word, resolved; problems in rising order */
+    const char *plan;             /* overrides, of all its kernels; "" for none */
 } tly_ahead_word_order;
 
 enum { TLY_AHEAD_LEVELS = 8 };

@@ -10,6 +10,7 @@
 
 #include <elf.h>
 #include <inttypes.h>
+#include <sys/wait.h>
 
 enum { MOST_LINES = 64 };
 
@@ -152,6 +153,33 @@ static void levels(void)
     twice(context);
     EXPECT(lines == 0, "an older program was told %s", told[0].text);
     tally_context_destroy(&context);
+}
+
+/* A pack, and a folder, that are not used: one notice each, without a log_level, however many kernels
+ * are asked for; nothing on standard error. */
+static void notices_of_default(void)
+{
+    char folder[PATH_MAX];
+    int status = 1;
+    const pid_t child = fork(); /* the environment is read once */
+    if (child != 0) {
+        EXPECT(child > 0 && waitpid(child, &status, 0) == child && status == 0, "the notices");
+        return;
+    }
+    snprintf(folder, sizeof folder, "%.3000s/open", root);
+    sh("mkdir '%s' && chmod 777 '%s'", folder, folder);
+    setenv("TALLY_PACK", "/no/such.pack", 1);
+    unsetenv("TALLY_DUMP");
+    tally_context *context = begin(folder, 0);
+    lines = 0;
+    twice(context);
+    tally_kernel *other = fake_kernel(context, "cumsum:i64:3x40:axis=0", NULL);
+    tally_kernel_destroy(&other);
+    EXPECT(lines == 2 && count(TALLY_LOG_WARNING) == 2, "%d lines", lines);
+    EXPECT(having("the pack /no/such.pack is not used: ") == 1, "the pack");
+    EXPECT(having("the disk cache does not use ") == 1, "the folder");
+    tally_context_destroy(&context);
+    _exit(failures != 0);
 }
 
 static void failures_and_nothing(void)
@@ -342,8 +370,8 @@ static void debuggers(void)
 
 int main(void)
 {
-    static void (*const cases[])(void) = { stages, events, levels, failures_and_nothing,
-                                           debuggers };
+    static void (*const cases[])(void) = { notices_of_default,   stages,   events, levels,
+                                           failures_and_nothing, debuggers };
     if (!begin_disk()) {
         perror("log");
         return 1;

@@ -4,89 +4,14 @@
 
 #include "lines.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MOST_WORD = 1024, MOST_NESTED = 16 };
 
-static const char letters[] = "_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-
 static int no_memory(tly_report *report)
 {
     return tly_refuse(report, EXIT_MEMORY, "file", "no memory for the list of kernels");
-}
-
-/* ---- names ---- */
-
-/* Of C11 and C++20, and what cannot be a function's name beside them: what objects themselves call,
- * what headers need, compilers' macros. */
-static int is_keyword(const char *name)
-{
-    static const char *const keywords[] = {
-        "alignas",     "alignof",      "and",       "and_eq",
-        "asm",         "auto",         "bitand",    "bitor",
-        "bool",        "break",        "case",      "catch",
-        "char",        "char16_t",     "char32_t",  "char8_t",
-        "class",       "co_await",     "co_return", "co_yield",
-        "compl",       "concept",      "const",     "const_cast",
-        "consteval",   "constexpr",    "constinit", "continue",
-        "decltype",    "default",      "delete",    "do",
-        "double",      "dynamic_cast", "else",      "enum",
-        "explicit",    "export",       "extern",    "false",
-        "float",       "for",          "friend",    "goto",
-        "if",          "inline",       "int",       "long",
-        "main",        "mutable",      "namespace", "new",
-        "noexcept",    "not",          "not_eq",    "nullptr",
-        "operator",    "or",           "or_eq",     "private",
-        "protected",   "public",       "register",  "reinterpret_cast",
-        "requires",    "restrict",     "return",    "short",
-        "signed",      "sizeof",       "static",    "static_assert",
-        "static_cast", "struct",       "switch",    "template",
-        "this",        "thread_local", "throw",     "true",
-        "try",         "typedef",      "typeid",    "typename",
-        "union",       "unsigned",     "using",     "virtual",
-        "void",        "volatile",     "wchar_t",   "while",
-        "xor",         "xor_eq",       "malloc",    "free",
-        "memcpy",      "memset",       "typeof",    "linux",
-        "unix",        "NULL",         "size_t",    "ptrdiff_t",
-        "offsetof",    "max_align_t",  "errno",     "EINVAL",
-        "ENOMEM",      "ENOTSUP",      "SIZE_MAX",  "PTRDIFF_MIN",
-        "PTRDIFF_MAX",
-    };
-    for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++) {
-        if (strcmp(keywords[i], name) == 0) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-/* What C keeps for itself and for <stdint.h>: int64_t, INT64_MAX, UINT64_C and their like. */
-static int is_reserved(const char *name)
-{
-    static const struct {
-        const char *begin, *end;
-    } kept[] = {
-        { "int", "_t" }, { "uint", "_t" },   { "INT", "_MIN" }, { "INT", "_MAX" },
-        { "INT", "_C" }, { "UINT", "_MAX" }, { "UINT", "_C" },  { "__", "" },
-    };
-    const size_t length = strlen(name);
-    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
-        const size_t begin = strlen(kept[i].begin), end = strlen(kept[i].end);
-        if (length >= begin + end && strncmp(name, kept[i].begin, begin) == 0 &&
-            strcmp(name + length - end, kept[i].end) == 0) {
-            return 1;
-        }
-    }
-    return name[0] == '_' && isupper((unsigned char)name[1]);
-}
-
-/* Whether one is the other's with _part behind it: both would name the same function. */
-static int is_part_of(const char *name, const char *whole)
-{
-    const size_t length = strlen(whole);
-    return strncmp(name, whole, length) == 0 && strcmp(name + length, "_part") == 0;
 }
 
 static int refuse(tly_report *report, const char *where, const char *field, const char *what,
@@ -100,22 +25,11 @@ static int refuse(tly_report *report, const char *where, const char *field, cons
 static int check_name(const tly_batch *batch, const char *name, const char *where,
                       tly_report *report)
 {
-    if (!name[0] || isdigit((unsigned char)name[0]) || name[strspn(name, letters)]) {
-        return refuse(report, where, "usage", "is no C identifier", name);
+    const char *fault = tly_name_fault(name);
+    for (size_t i = 0; i < batch->count && !fault; i++) {
+        fault = tly_name_clash(name, batch->lines[i].name);
     }
-    if (is_keyword(name) || is_reserved(name)) {
-        return refuse(report, where, "usage", "is a name of C's or C++'s own", name);
-    }
-    for (size_t i = 0; i < batch->count; i++) {
-        const char *other = batch->lines[i].name;
-        if (strcmp(other, name) == 0) {
-            return refuse(report, where, "usage", "comes twice", name);
-        }
-        if (is_part_of(name, other) || is_part_of(other, name)) {
-            return refuse(report, where, "usage", "collides with another's _part", name);
-        }
-    }
-    return EXIT_DONE;
+    return fault ? refuse(report, where, "usage", fault, name) : EXIT_DONE;
 }
 
 /* The canonical word with _ for what is no letter or digit. */
@@ -125,9 +39,7 @@ static int escape(const tally_descriptor *d, char name[MOST_WORD], tly_report *r
     if (tally_descriptor_print(d, name, MOST_WORD, NULL, &error) != TALLY_OK) {
         return tly_adopt(report, &error);
     }
-    for (char *c = name; *c; c++) {
-        *c = strchr(letters, *c) ? *c : '_';
-    }
+    tly_name_escape(name);
     return EXIT_DONE;
 }
 
@@ -145,24 +57,34 @@ static int parse(const char *word, const char *where, tally_descriptor *d, tly_r
     return status;
 }
 
-static int append(tly_batch *batch, const char *name, const char *where, const tally_descriptor *d,
-                  tly_report *report)
+static void drop(tly_batch_line *line)
+{
+    free(line->name);
+    free(line->where);
+    free(line->plan);
+}
+
+static int append(tly_batch *batch, const char *name, const char *where, const char *plan,
+                  const tally_descriptor *d, tly_report *report)
 {
     void *lines = batch->lines;
     const int room = tly_memory_room(&lines, batch->count, sizeof *batch->lines);
     batch->lines = lines;
-    char *name_copy = room ? strdup(name) : NULL, *where_copy = room ? strdup(where) : NULL;
-    if (!name_copy || !where_copy) {
-        free(name_copy);
-        free(where_copy);
+    if (!room) {
         return no_memory(report);
     }
-    batch->lines[batch->count++] = (tly_batch_line){ name_copy, where_copy, *d };
+    tly_batch_line line = { strdup(name), strdup(where), strdup(plan), *d };
+    if (!line.name || !line.where || !line.plan) {
+        drop(&line);
+        return no_memory(report);
+    }
+    batch->lines[batch->count++] = line;
     return EXIT_DONE;
 }
 
 /* The `=` behind a NAME is the first one, as there is none in a word before its first colon. */
-int tly_batch_add(tly_batch *batch, const char *text, const char *where, tly_report *report)
+int tly_batch_add(tly_batch *batch, const char *text, const char *plan, const char *where,
+                  tly_report *report)
 {
     char line[MOST_WORD], escaped[MOST_WORD];
     if (strlen(text) >= sizeof line) {
@@ -181,7 +103,7 @@ int tly_batch_add(tly_batch *batch, const char *text, const char *where, tly_rep
     if (!status) {
         status = check_name(batch, name, where, report);
     }
-    return status ? status : append(batch, name, where, &d, report);
+    return status ? status : append(batch, name, where, plan, &d, report);
 }
 
 /* ---- files ---- */
@@ -209,6 +131,25 @@ static int include(tly_batch *batch, char *rest, const char *from, const char *w
                                : refuse(report, where, "file", "is included too deeply", path);
 }
 
+/* Takes the `--plan KEY=VALUE` behind a word off the line, and adds them to the list's. */
+static int cut_plan(char *text, const char *of_all, char plan[TLY_MOST_PLAN], tly_report *report)
+{
+    static const char option[] = " --plan ";
+    char *at = strstr(text, option), *next;
+    int status = EXIT_DONE;
+    snprintf(plan, TLY_MOST_PLAN, "%s", of_all);
+    for (; at && !status; at = next) {
+        *at = 0;
+        at += sizeof option - 1;
+        next = strstr(at, option);
+        if (next) {
+            *next = 0;
+        }
+        status = tly_plan_add(plan, tly_trim(at), report);
+    }
+    return status;
+}
+
 static int read_line(tly_batch *batch, const tly_line *line, const char *path, int depth,
                      tly_report *report)
 {
@@ -217,9 +158,15 @@ static int read_line(tly_batch *batch, const tly_line *line, const char *path, i
     if (strncmp(text, word, sizeof word - 1) == 0 && strchr(" \t\"", text[sizeof word - 1])) {
         return include(batch, text + sizeof word - 1, path, line->where, depth, report);
     }
-    return text[strcspn(text, "=:")] == '='
-               ? tly_batch_add(batch, text, line->where, report)
-               : refuse(report, line->where, "usage", "a line is NAME = WORD", text);
+    if (text[strcspn(text, "=:")] != '=') {
+        return refuse(report, line->where, "usage", "a line is NAME = WORD", text);
+    }
+    char plan[TLY_MOST_PLAN];
+    const int status = cut_plan(text, batch->plan, plan, report);
+    if (status) {
+        tly_report_where(report, line->where);
+    }
+    return status ? status : tly_batch_add(batch, text, plan, line->where, report);
 }
 
 static int append_file(tly_batch *batch, const char *path)
@@ -252,8 +199,9 @@ static int read_file(tly_batch *batch, const char *path, const char *where, int 
     return status;
 }
 
-int tly_batch_read(tly_batch *batch, const char *path, tly_report *report)
+int tly_batch_read(tly_batch *batch, const char *path, const char *plan, tly_report *report)
 {
+    batch->plan = plan;
     return read_file(batch, path, "", 0, report);
 }
 
@@ -272,13 +220,12 @@ void tly_batch_where(const tly_batch *batch, tly_report *report)
 void tly_batch_end(tly_batch *batch)
 {
     for (size_t i = 0; i < batch->count; i++) {
-        free(batch->lines[i].name);
-        free(batch->lines[i].where);
+        drop(&batch->lines[i]);
     }
     free(batch->lines);
     for (size_t i = 0; i < batch->file_count; i++) {
         free(batch->files[i]);
     }
     free(batch->files);
-    *batch = (tly_batch){ NULL, 0, NULL, 0 };
+    *batch = (tly_batch){ .lines = NULL };
 }

@@ -8,6 +8,7 @@
 typedef struct tly_batch_line {
     char *name;  /* a C identifier */
     char *where; /* FILE:LINE; "" on the command line */
+    char *plan;  /* overrides, comma-separated; "": none */
     tally_descriptor descriptor;
 } tly_batch_line;
 
@@ -16,20 +17,29 @@ typedef struct tly_batch {
     size_t count;
     char **files; /* that were read */
     size_t file_count;
+    const char *plan; /* of all lines of files, as --plan says; borrowed */
 } tly_batch;
 
-/* Adds `[NAME=]WORD`, which stands at `where` (a file and line, or "" for the command line).
- * Without NAME: the canonical word, every other character as _. EXIT_USAGE for what is no word, no
+/* Adds `[NAME=]WORD` with a plan's overrides, which stands at `where` (a file and line, or "" for the
+ * command line). Without NAME: the canonical word, every other character as _. EXIT_USAGE for what is no word, no
  * name, or a name that is there already. */
-int tly_batch_add(tly_batch *batch, const char *text, const char *where, tly_report *report);
+int tly_batch_add(tly_batch *batch, const char *text, const char *plan, const char *where,
+                  tly_report *report);
 
-/* Adds every line of a file and of those that it includes. */
-int tly_batch_read(tly_batch *batch, const char *path, tly_report *report);
+/* Adds every line of a file and of those that it includes, each with `plan` and its own overrides. */
+int tly_batch_read(tly_batch *batch, const char *path, const char *plan, tly_report *report);
 
 /* For what is found when a kernel is made: a message that begins with a line's name says where that
  * stands, too. */
 void tly_batch_where(const tly_batch *batch, tly_report *report);
 
 void tly_batch_end(tly_batch *batch);
+
+/* names.c: why nothing can be called so, or not beside another of that name; NULL: it can. */
+const char *tly_name_fault(const char *name);
+const char *tly_name_clash(const char *name, const char *other);
+
+/* Makes any text an identifier's rest: _ for what is no letter or digit. */
+void tly_name_escape(char *name);
 
 #endif

@@ -52,8 +52,8 @@ static int find_maker(const tly_options *options, maker *make, tly_report *repor
         }
         tly_names_add(ends, sizeof ends, outputs[i].end);
     }
-    return tly_refuse(report, EXIT_UNSUPPORTED, "file",
-                      "%s: the end of its name says what is made: %s", out, ends);
+    return tly_refuse(report, EXIT_USAGE, "file", "%s: the end of its name says what is made: %s",
+                      out, ends);
 }
 
 static int list_words(const tly_options *options, tly_batch *batch, tly_report *report)
@@ -66,10 +66,10 @@ static int list_words(const tly_options *options, tly_batch *batch, tly_report *
         return EXIT_USAGE;
     }
     for (int i = 0; i < options->args && !status; i++) {
-        status = tly_batch_add(batch, options->arg[i], "", report);
+        status = tly_batch_add(batch, options->arg[i], options->plan, "", report);
     }
     if (!status && options->batch) {
-        status = tly_batch_read(batch, options->batch, report);
+        status = tly_batch_read(batch, options->batch, options->plan, report);
     }
     return status || batch->count
                ? status

@@ -119,6 +119,21 @@ int tly_device_find(const char *wanted, char selector[32], tly_report *report)
     return EXIT_DONE;
 }
 
+int tly_device_must_run(const char *selector, tly_report *report)
+{
+    device_list list;
+    const int status = list_devices(&list, 1, report);
+    for (size_t i = 0; !status && i < list.count; i++) {
+        if (strcmp(list.device[i].selector, selector) == 0 && !list.device[i].runs_here) {
+            tly_refuse(report, EXIT_UNSUPPORTED, "device",
+                       "this machine does not run kernels for %s", selector);
+            tly_hint(report, "make the kernel for device cpu");
+            return EXIT_UNSUPPORTED;
+        }
+    }
+    return status;
+}
+
 /* Blank-separated words as a JSON array. */
 static void print_words(char *words)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The page's frame: tools/page.html with its gaps filled, and the short parts: what the kernel is, the
- * plan with the reason of each choice, and bytes.
+ * plan with the reason of each choice.
  */
 #include "html.h"
 
@@ -97,87 +97,6 @@ static void write_plan(const tly_page *page, tly_text *to)
     }
 }
 
-/* ---- bytes ---- */
-
-static void write_bytes_of(const char *name, const tly_layout *l, tly_text *to)
-{
-    tly_text_print(to, "<tr><th scope=\"row\">%s</th><td>%s</td><td>%s</td><td>%s</td></tr>", name,
-                   tly_count(l->count), tally_dtype_name(l->dtype),
-                   tly_size((double)l->count * (double)l->element));
-}
-
-static void write_time(const char *name, double seconds, double bytes, double part, tly_text *to)
-{
-    const tly_unit *unit = tly_unit_for(seconds);
-    tly_text_print(to, "<tr><th scope=\"row\">");
-    escape(to, name);
-    tly_text_print(to,
-                   "</th><td>%.2f %s</td><td>%.1f GB/s</td><td><span class=\"bar\"><span "
-                   "style=\"width:%.0f%%\"></span></span> %.2f</td></tr>",
-                   seconds * unit->scale, unit->name, 1e-9 * bytes / seconds,
-                   part < 1 ? 100 * part : 100, part);
-}
-
-static void write_measured(const tly_page *page, tly_text *to)
-{
-    const tly_measurement *m = page->measured;
-    const tly_timing *t = &m->timing;
-    const int scan = page->subject->scan;
-    const double best = t->ceiling.seconds.median;
-    tly_text_print(
-        to,
-        "<p class=\"figure\"><strong>%.2f</strong> of the speed of the best %s of the same "
-        "bytes.</p><div class=\"wide\"><table><caption>Medians of %d runs in turns on %d thread%s, "
-        "data ",
-        best / t->kernel.median, m->text, t->runs, (int)m->threads, m->threads == 1 ? "" : "s");
-    escape(to, m->data);
-    tly_text_print(
-        to,
-        "</caption><thead><tr><th scope=\"col\">What</th><th scope=\"col\">Time</th><th "
-        "scope=\"col\">Bytes a second</th><th scope=\"col\">Of the best %s</th></tr></thead>"
-        "<tbody>",
-        m->text);
-    write_time("this kernel", t->kernel.median, (double)m->bytes, best / t->kernel.median, to);
-    for (int i = 0; i < t->ceilings; i++) {
-        const double seconds = t->each[i].seconds.median;
-        write_time(t->each[i].name, seconds, (double)(scan ? m->bytes : m->ceiling), best / seconds,
-                   to);
-    }
-    tly_text_print(to, "</tbody></table></div>");
-}
-
-static void write_bytes(const tly_page *page, tly_text *to)
-{
-    const tly_layout *in = &page->subject->in, *out = &page->subject->out;
-    const double bytes[] = { (double)in->count * (double)in->element,
-                             (double)out->count * (double)out->element };
-    tly_text_print(
-        to, "<div class=\"wide\"><table><thead><tr><th scope=\"col\">What</th><th scope=\"col\">"
-            "Elements</th><th scope=\"col\">Dtype</th><th scope=\"col\">Bytes</th></tr></thead>"
-            "<tbody>");
-    write_bytes_of("read", in, to);
-    write_bytes_of("written", out, to);
-    tly_text_print(
-        to,
-        "<tr class=\"total\"><th scope=\"row\">moved</th><td></td><td></td><td>%s</td></tr>"
-        "</tbody></table></div>",
-        tly_size(bytes[0] + bytes[1]));
-    tly_text_print(
-        to, page->subject->scan
-                ? "<p>Each element read once and written once: what a copy moves, too, so that a "
-                  "copy is the ceiling.</p>"
-                : "<p>Each element read once: reading the input is the ceiling.</p>");
-    if (page->measured) {
-        write_measured(page, to);
-    } else {
-        tly_text_print(
-            to,
-            "<p class=\"note\">Not measured: <code>--measure</code> times the kernel beside "
-            "%s.</p>",
-            page->subject->scan ? "copies" : "reads");
-    }
-}
-
 static void write_version(const tly_page *page, tly_text *to)
 {
     (void)page;
@@ -197,7 +116,7 @@ static const struct {
 } gaps[] = {
     { "word", write_word },        { "summary", write_summary }, { "tensor", tly_html_tensor },
     { "cuts", tly_html_cuts },     { "order", tly_html_order },  { "plan", write_plan },
-    { "code", tly_html_code },     { "bytes", write_bytes },     { "version", write_version },
+    { "code", tly_html_code },     { "bytes", tly_html_bytes },  { "version", write_version },
     { "stages", write_code_name },
 };
 

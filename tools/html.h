@@ -47,6 +47,7 @@ void tly_html_tensor(const tly_page *page, tly_text *to); /* html_tensor.c */
 void tly_html_cuts(const tly_page *page, tly_text *to);   /* html_cuts.c */
 void tly_html_order(const tly_page *page, tly_text *to);  /* html_order.c */
 void tly_html_code(const tly_page *page, tly_text *to);   /* html_code.c */
+void tly_html_bytes(const tly_page *page, tly_text *to);  /* html_bytes.c */
 
 /* ---- html_net.c: what is combined with what ---- */
 

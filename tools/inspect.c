@@ -177,13 +177,17 @@ static int fill_page(const tly_options *options, const tly_subject *subject, con
     const int kind = kind_of(target);
     tly_measurement measured;
     int status = EXIT_DONE;
+    const int measure = (options->given & OPTION_MEASURE) != 0;
     for (int i = 0; i < TEXTS && !status; i++) {
         if (texts_of[kind][i] != TALLY_STAGE_WORD) {
             status = add_stage(subject, target, options->plan, texts_of[kind][i], &texts[i],
                                report);
         }
+        if (!status && i == REASONS && measure) { /* the plan is right, and nothing made yet */
+            status = tly_device_must_run(target->selector, report);
+        }
     }
-    if (!status && options->given & OPTION_MEASURE) {
+    if (!status && measure) {
         status = tly_bench_measure(options, subject, target->selector, &measured, report);
     }
     if (status) {
@@ -198,7 +202,7 @@ static int fill_page(const tly_options *options, const tly_subject *subject, con
                           .llvm = texts[LLVM].text,
                           .code = texts[CODE].text,
                           .code_lines = texts[CODE_LINES].text,
-                          .measured = options->given & OPTION_MEASURE ? &measured : NULL };
+                          .measured = measure ? &measured : NULL };
     tly_html_write(&of, page);
     return page->failed ? tly_refuse(report, EXIT_MEMORY, "sizes", "no memory for the page")
                         : EXIT_DONE;

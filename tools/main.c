@@ -85,7 +85,7 @@ static const tly_verb verbs[] = {
       OPTION_JSON | OPTION_PROFILE | OPTION_DEVICE, 0, 0, tly_verb_devices },
     { "compile",
       "[NAME=]WORD... | --batch FILE -o OUT [--header FILE] [--depfile FILE] [--device D[,D]...] "
-      "[--profile FILE[,FILE]...] [-j N]",
+      "[--profile FILE[,FILE]...] [--plan K=V]... [-j N]",
       "Makes kernels ahead of time. The end of OUT's name says what for:\n\n"
       "  OUT.pack        for programs with libtally, which finds the pack by TALLY_PACK or beside\n"
       "                  itself, and then makes none of its kernels\n"
@@ -98,17 +98,21 @@ static const tly_verb verbs[] = {
       "  OUT.json        one kernel for a program of its own on Vulkan: a manifest, and beside it\n"
       "                  OUT.0.spv and so on, its modules\n"
       "  OUT.h           any number of kernels for such a program, as C data\n\n"
-      "All of it is written whole, or not at all. A line of a batch is NAME = WORD, or\n"
-      "include \"FILE\"; # begins a comment.\n\n"
+      "All of it is written whole, or not at all. A line of a batch is NAME = WORD, with --plan "
+      "K=V\n"
+      "behind it as often as wanted, or include \"FILE\"; # begins a comment.\n\n"
       "  --batch FILE    the list of kernels, in place of words\n"
       "  --header FILE   OUT.o and so on: what declares the functions, for C99 and C++11\n"
       "  --depfile FILE  what OUT is made of, in make's form: the batch, what it includes, the\n"
       "                  profile\n"
-      "  --device D,...  for which; left out, cpu:x86-64-v2, -v3 and -v4; the machine need not\n"
-      "                  have the level. OUT.json, OUT.h: one of Vulkan's\n"
+      "  --device D,...  for which; left out, cpu:x86-64-v2, -v3 and -v4, on AArch64 cpu:aarch64;\n"
+      "                  the machine need not have the level. OUT.json, OUT.h: one of Vulkan's\n"
       "  --profile FILE  OUT.json, OUT.h: a described Vulkan device in place of one that is here;\n"
       "                  OUT.pack: FILE,... for such devices, in place of the levels or beside\n"
       "                  --device; what one cannot compute is left out\n"
+      "  --plan K=V      override a choice of every kernel's plan, as tally tune finds them; in "
+      "a\n"
+      "                  pack they are for who asks for that plan\n"
       "  -j N            threads, for a pack or an archive; left out: the CPUs that this process\n"
       "                  may use. No byte depends on it\n\n"
       "  tally compile 'cumprod:f32:4096x4096:axis=1' 'sum:f32:4096x4096:axes=1' -o mine.pack\n"
@@ -116,7 +120,7 @@ static const tly_verb verbs[] = {
       "  tally compile 'rows=cumprod:f32:?x4096:axis=1' -o rows.o --header rows.h\n"
       "  tally compile rows=cumsum:f32:64x4096:axis=1 -o rows.h --device vulkan\n",
       OPTION_OUT | OPTION_DEVICE | OPTION_BATCH | OPTION_JOBS | OPTION_HEADER | OPTION_DEPFILE |
-          OPTION_PROFILE,
+          OPTION_PROFILE | OPTION_PLAN,
       0, INT32_MAX, tly_verb_compile },
     { "cache", "path|list|stats|verify|clear [FILE.pack] [--json]",
       "Looks after the disk cache, in which a program finds the kernels that one before it "

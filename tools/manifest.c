@@ -57,6 +57,7 @@ static int make_all(const tly_options *options, const tly_batch *batch,
     for (size_t i = 0; i < batch->count && !status; i++) {
         const tly_batch_line *line = &batch->lines[i];
         tally_manifest *manifest = NULL;
+        target.plan = line->plan;
         if (tally_manifest_create(context, &line->descriptor, &target, &manifest, &error) !=
             TALLY_OK) {
             status = tly_adopt(report, &error);

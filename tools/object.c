@@ -63,7 +63,8 @@ static int compile(const maker *m, const tly_batch_line *lines, size_t count, FI
         return no_memory(report);
     }
     for (size_t i = 0; i < count; i++) {
-        functions[i] = (tally_function){ sizeof *functions, lines[i].name, &lines[i].descriptor };
+        functions[i] = (tally_function){ sizeof *functions, lines[i].name, &lines[i].descriptor,
+                                         lines[i].plan };
     }
     const tally_status status = tally_compile(m->context, functions, count, m->devices,
                                               m->device_count, m->format, put, to, &error);

@@ -50,18 +50,23 @@ static int read_seconds(tly_options *options, const char *value, tly_report *rep
     return read_count("--seconds", value, INT32_MAX, &options->seconds, report);
 }
 
-static int read_plan(tly_options *options, const char *value, tly_report *report)
+int tly_plan_add(char plan[TLY_MOST_PLAN], const char *value, tly_report *report)
 {
-    size_t used = strlen(options->plan);
+    const size_t used = strlen(plan);
     const char *equals = strchr(value, '=');
     if (!equals || equals == value || !equals[1] || strchr(value, ',')) {
         return tly_refuse(report, EXIT_USAGE, "usage", "--plan takes KEY=VALUE, not '%s'", value);
     }
-    if (used + strlen(value) + 2 > sizeof options->plan) {
+    if (used + strlen(value) + 2 > TLY_MOST_PLAN) {
         return tly_refuse(report, EXIT_USAGE, "usage", "too many --plan options");
     }
-    snprintf(options->plan + used, sizeof options->plan - used, "%s%s", used ? "," : "", value);
+    snprintf(plan + used, TLY_MOST_PLAN - used, "%s%s", used ? "," : "", value);
     return EXIT_DONE;
+}
+
+static int read_plan(tly_options *options, const char *value, tly_report *report)
+{
+    return tly_plan_add(options->plan, value, report);
 }
 
 static int read_data(tly_options *options, const char *value, tly_report *report)

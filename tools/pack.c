@@ -88,11 +88,12 @@ static int load(void *user, const void *key, size_t key_bytes, tally_write give,
 
 /* ---- making ---- */
 
-/* The message begins with the place of the descriptor that it is about. Returns that one's name. */
-static const char *take_line(const work *w, tally_error *error)
+/* The message begins with the place, from `first` on, of the descriptor that it is about. Returns that
+ * one's name. */
+static const char *take_line(const work *w, size_t first, tally_error *error)
 {
     char *why = error->message;
-    const size_t line = strtoull(error->message, &why, 10);
+    const size_t line = first + strtoull(error->message, &why, 10);
     if (why == error->message || strncmp(why, ": ", 2) != 0 || line >= w->batch->count) {
         return "";
     }
@@ -107,25 +108,46 @@ static int refuse_as(const char *name, const tally_error *error, tly_report *rep
     return status;
 }
 
-static int refuse_line(const work *w, tally_error *error, tly_report *report)
+/* `count` lines of one plan. */
+static tally_status warm(work *w, tally_kernel_options target, size_t first, size_t count,
+                         tally_error *error)
 {
-    const char *name = take_line(w, error);
-    return refuse_as(name, error, report);
+    target.plan = w->batch->lines[first].plan;
+    return tally_context_warm(w->context, w->descriptors + first, count, &target, error);
 }
 
-static int warm(work *w, const tally_kernel_options *target, size_t first, size_t count,
-                tally_error *error)
+/* Behind the lines from `first` on that have the same plan. */
+static size_t same_plan(const tly_batch *batch, size_t first)
 {
-    return (int)tally_context_warm(w->context, w->descriptors + first, count, target, error);
+    size_t end = first + 1;
+    while (end < batch->count && strcmp(batch->lines[end].plan, batch->lines[first].plan) == 0) {
+        end++;
+    }
+    return end;
+}
+
+/* All lines. If one fails, *name is its name. */
+static tally_status warm_all(work *w, tally_kernel_options target, const char **name,
+                             tally_error *error)
+{
+    tally_status status = TALLY_OK;
+    for (size_t first = 0, end; first < w->batch->count && status == TALLY_OK; first = end) {
+        end = same_plan(w->batch, first);
+        status = warm(w, target, first, end - first, error);
+        if (status != TALLY_OK) {
+            *name = take_line(w, first, error);
+        }
+    }
+    return status;
 }
 
 static int make_for_level(work *w, const char *selector, tly_report *report)
 {
     const tally_kernel_options target = { .size = sizeof target, .device = selector };
     tally_error error = TALLY_ERROR_INIT;
-    return warm(w, &target, 0, w->batch->count, &error) == TALLY_OK
-               ? EXIT_DONE
-               : refuse_line(w, &error, report);
+    const char *name;
+    return warm_all(w, target, &name, &error) == TALLY_OK ? EXIT_DONE
+                                                          : refuse_as(name, &error, report);
 }
 
 /* What the device cannot compute is left out, as one list is for devices with and without f64; a list
@@ -134,19 +156,19 @@ static int make_for_profile(work *w, const char *text, tly_report *report)
 {
     const tally_kernel_options target = { .size = sizeof target, .profile = text };
     tally_error error = TALLY_ERROR_INIT, why = TALLY_ERROR_INIT;
+    const char *name;
     size_t lacking = 0;
-    if (warm(w, &target, 0, w->batch->count, &why) == TALLY_OK) {
+    if (warm_all(w, target, &name, &why) == TALLY_OK) {
         return EXIT_DONE;
     }
     for (size_t i = 0; i < w->batch->count; i++) {
-        const int status = warm(w, &target, i, 1, &error);
+        const tally_status status = warm(w, target, i, 1, &error);
         if (status != TALLY_OK && status != TALLY_UNSUPPORTED) {
-            take_line(w, &error);
-            return refuse_as(w->batch->lines[i].name, &error, report);
+            return refuse_as(take_line(w, i, &error), &error, report);
         }
         lacking += status == TALLY_UNSUPPORTED;
     }
-    return lacking == w->batch->count ? refuse_line(w, &why, report) : EXIT_DONE;
+    return lacking == w->batch->count ? refuse_as(name, &why, report) : EXIT_DONE;
 }
 
 static int make_all(work *w, tly_report *report)

@@ -5,7 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What is linked here runs on such a machine as this one. */
+#if defined(__aarch64__)
+#define DEFAULT "cpu:aarch64"
+#elif defined(__riscv)
+#define DEFAULT "cpu:riscv64"
+#else
 #define DEFAULT "cpu:x86-64-v2,cpu:x86-64-v3,cpu:x86-64-v4"
+#endif
 
 int tly_targets_read(tly_targets *targets, const char *names, tly_report *report)
 {

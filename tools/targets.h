@@ -13,7 +13,7 @@ typedef struct tly_targets {
     size_t count, profile_count;
 } tly_targets;
 
-/* Names with commas between them; NULL: the levels of x86-64. */
+/* Names with commas between them; NULL: the levels of this machine's architecture. */
 int tly_targets_read(tly_targets *targets, const char *names, tly_report *report);
 
 /* Files of profiles with commas between them. */

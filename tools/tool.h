@@ -86,6 +86,8 @@ enum {
     OPTION_HEADER = 1 << 19
 };
 
+enum { TLY_MOST_PLAN = 512 };
+
 typedef struct tly_options {
     unsigned given; /* OPTION_... */
     char **arg;     /* the arguments that are no options, at the front of main's */
@@ -93,7 +95,7 @@ typedef struct tly_options {
     const char *device, *emit, *profile, *out, *data, *batch, *depfile, *header, *html, *words;
     const char *plans;
     int32_t threads, jobs, seconds; /* 0: not given */
-    char plan[512];                 /* every --plan K=V, comma-separated */
+    char plan[TLY_MOST_PLAN];       /* every --plan K=V, comma-separated */
 } tly_options;
 
 /* One verb of the command. */
@@ -110,6 +112,9 @@ typedef struct tly_verb {
 int tly_options_read(const tly_verb *verb, int argc, char **argv, tly_options *options,
                      tly_report *report);
 
+/* Adds KEY=VALUE to the overrides of a plan, "" or comma-separated. */
+int tly_plan_add(char plan[TLY_MOST_PLAN], const char *value, tly_report *report);
+
 int tly_verb_run(const tly_options *options, tly_report *report);
 int tly_verb_inspect(const tly_options *options, tly_report *report);
 int tly_verb_bench(const tly_options *options, tly_report *report);
@@ -121,6 +126,9 @@ int tly_verb_tune(const tly_options *options, tly_report *report);
 /* What --device names, as a selector that the library takes; NULL is the default. EXIT_USAGE if
  * it names nothing. A Vulkan selector passes: the library says that it has no such device. */
 int tly_device_find(const char *wanted, char selector[32], tly_report *report);
+
+/* EXIT_UNSUPPORTED if such a selector is of a CPU's level that this machine does not have. */
+int tly_device_must_run(const char *selector, tly_report *report);
 
 /* The text of a profile's file, from malloc. *text is to be freed whatever is returned. */
 int tly_profile_load(const char *path, char **text, tly_report *report);

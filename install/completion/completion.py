@@ -121,4 +121,6 @@ def fish(verbs):
 
 
 if __name__ == "__main__":
-    print("\n".join({"bash": bash, "zsh": zsh, "fish": fish}[sys.argv[2]](read(sys.argv[1]))))
+    made = {"bash": bash, "zsh": zsh, "fish": fish}[sys.argv[2]](read(sys.argv[1]))
+    made.insert(made[0].startswith("#compdef"), "# SPDX-License-Identifier: Apache-2.0")  # zsh reads the first line
+    print("\n".join(made))

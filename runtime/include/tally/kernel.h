@@ -262,17 +262,18 @@ typedef struct tally_function {
     size_t size;
     const char *name; /**< a C identifier; NAME_part is a second function. Neither comes twice */
     const tally_descriptor
-        *descriptor; /**< of which any sizes may be open, unless it has strides */
+        *descriptor;  /**< of which any sizes may be open, unless it has strides */
+    const char *plan; /**< as tally_kernel_options.plan, of all its kernels; NULL: none */
 } tally_function;
 
-#define TALLY_FUNCTION_INIT { sizeof(tally_function), NULL, NULL }
+#define TALLY_FUNCTION_INIT { sizeof(tally_function), NULL, NULL, NULL }
 
 /**
  * Makes kernels ahead of time (docs/ahead.md): for each of `count` functions code for each of
  * `device_count` CPU levels of one architecture, as tally_kernel_options.device names them; which of
  * them runs is decided where the function is called. `write` gets all of the object, in one piece.
  * Equal arguments write equal bytes. Steps of `functions` are functions[0].size.
- * Errors as tally_kernel_create; TALLY_INVALID for devices of several architectures;
+ * Errors as tally_kernel_create, for a plan that one of a function's kernels cannot have, too; TALLY_INVALID for devices of several architectures;
  * TALLY_UNSUPPORTED for what is no CPU, and where Tally was built without what objects need;
  * TALLY_IO and TALLY_OUT_OF_MEMORY as tally_inspect. Kernels are made in this process, whatever
  * `isolate` says, on this thread. Thread-safe.
