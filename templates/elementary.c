@@ -205,20 +205,41 @@ kir_value tly_exp(kir_builder *b, kir_value x)
     return choose(&w, vanishes, zero, scaled(&w, y, biased));
 }
 
-/* The same with n ln 2 rounded, and nothing below what is normal. */
+/* The same with n ln 2 rounded, and nothing below what is normal. Steps of all vectors side by side. */
+void tly_exp_below_all(kir_builder *b, kir_value *x, unsigned count)
+{
+    enum { MOST = 64 };
+    const work w = begin(b, x[0]);
+    const format *f = w.f;
+    kir_value least = real(&w, f->exp_normal), one = real(&w, f->one), y[MOST], rounded[MOST];
+    kir_value magic = real(&w, f->magic + f->bias); /* its lower bits are an exponent's */
+    for (unsigned i = 0; i < count; i++)
+        x[i] = choose(&w, below(&w, x[i], least), least, x[i]);
+    for (unsigned i = 0; i < count; i++)
+        rounded[i] = add(&w, mul(&w, x[i], real(&w, f->log2e)), magic);
+    for (unsigned i = 0; i < count; i++) {
+        kir_value n = sub(&w, rounded[i], magic);
+        x[i] = sub(&w, x[i], mul(&w, n, real(&w, f->ln2)));
+    }
+    for (unsigned i = 0; i < count; i++)
+        y[i] = real(&w, f->exp.of[f->exp.terms - 1]);
+    for (unsigned k = f->exp.terms - 1; k-- > 0;)
+        for (unsigned i = 0; i < count; i++)
+            y[i] = add(&w, mul(&w, y[i], x[i]), real(&w, f->exp.of[k]));
+    for (unsigned i = 0; i < count; i++)
+        y[i] = add(&w, one, mul(&w, x[i], y[i]));
+    for (unsigned i = 0; i < count; i++)
+        y[i] = add(&w, one, mul(&w, x[i], y[i]));
+    for (unsigned i = 0; i < count; i++) {
+        kir_value n = op(&w, KIR_SHL, as_integer(&w, rounded[i]), integer(&w, f->mantissa));
+        x[i] = mul(&w, y[i], as_real(&w, n));
+    }
+}
+
 kir_value tly_exp_below(kir_builder *b, kir_value x)
 {
-    const work w = begin(b, x);
-    const format *f = w.f;
-    kir_value least = real(&w, f->exp_normal), one = real(&w, f->one);
-    kir_value magic = real(&w, f->magic + f->bias); /* its lower bits are an exponent's */
-    x = choose(&w, below(&w, x, least), least, x);
-    kir_value rounded = add(&w, mul(&w, x, real(&w, f->log2e)), magic);
-    kir_value n = sub(&w, rounded, magic), r = sub(&w, x, mul(&w, n, real(&w, f->ln2)));
-    kir_value y = add(&w, one, mul(&w, r, evaluate(&w, &f->exp, r)));
-    y = add(&w, one, mul(&w, r, y));
-    n = op(&w, KIR_SHL, as_integer(&w, rounded), integer(&w, f->mantissa));
-    return mul(&w, y, as_real(&w, n));
+    tly_exp_below_all(b, &x, 1);
+    return x;
 }
 
 /* ---- log ---- */

@@ -18,6 +18,7 @@ kir_value tly_exp(kir_builder *b, kir_value x);
 /* For sums of such that have a 1 in them: of x that is not above 0, or NaN, within |x| + 2 units;
  * where that is no normal number, -inf too, it is the least that is, or up to twice as much. */
 kir_value tly_exp_below(kir_builder *b, kir_value x);
+void tly_exp_below_all(kir_builder *b, kir_value *x, unsigned count); /* of each, in its place */
 
 /* The natural logarithm, within 1 (f32) and 2 (f64) units: -inf of both zeros, NaN of what is
  * below, inf of inf; of subnormals as of others. */

@@ -123,7 +123,8 @@ kir_value tly_take_exp(tly_build *c, kir_value state, const kir_value *x, unsign
     kir_else(b, &grew, 1, &scaled);
     kir_if_end(b, &grew, 1, &sum);
     for (unsigned i = 0; i < n; i++)
-        v[i] = tly_exp_below(b, bin(c, KIR_SUB, level(c, x[i], 0), from));
+        v[i] = bin(c, KIR_SUB, level(c, x[i], 0), from);
+    tly_exp_below_all(b, v, n);
     for (unsigned k = n; k > 1; k = (k + 1) / 2)
         for (unsigned i = 0; i < k / 2; i++)
             v[i] = bin(c, KIR_ADD, v[i], v[i + (k + 1) / 2]);

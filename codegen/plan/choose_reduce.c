@@ -17,15 +17,15 @@ static int32_t choose_reduce_lanes(const tly_problem *p, const tly_target *t, co
     return lanes;
 }
 
-/* Enough to hide the latency of one, and no more than there are registers for: log_sum_exp of f32
- * from L2, ns an element, 2, 4, 8 vectors taken at once: AVX-512 .47, .45, .63, AVX2 .66, .64, .88
- * (Emerald Rapids, minima on a busy machine). Of short rows one, as rows stand side by side. */
+/* Enough to hide the latency of one: log_sum_exp of f32, rows of 4,096 from L3, ns an element, 2, 4, 8
+ * vectors taken at once, whose exponentials go step by step: AVX-512 .41, .39, .32, AVX2 .53, .47, .40,
+ * 4 and 8 by SSE .88, .78, of f64 by AVX-512 1.03, .92 (Zen 4, minima on a busy machine). One whole
+ * exponential after the other, they were AVX-512 .47, .45, .63, AVX2 .66, .64, .88 (Emerald Rapids, from
+ * L2). Of short rows one, as rows stand side by side. */
 static int32_t choose_reduce_unroll(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     (void)plan;
-    if (is_serial_row(p) || tly_reduces_together(p, t))
-        return 1;
-    return tly_operator_find(p->op)->takes ? 4 : 8;
+    return is_serial_row(p) || tly_reduces_together(p, t) ? 1 : 8;
 }
 
 /* Rows side by side, as many as lanes and as there are registers for. Of the time of one by one,
@@ -52,12 +52,13 @@ static int32_t choose_reduce_chunk(const tly_problem *p, const tly_target *t, co
 
 /* Steps a pass. argmax of f32 by 4 and 8, ms, minima: 4096x4096, axis 0, AVX-512 2.54, 2.57, AVX2 7.9,
  * 5.2; 2^20x8 AVX-512 1.64, 1.37, AVX2, whose registers do not hold the indices, 2.8, 3.2 (Emerald
- * Rapids). */
+ * Rapids). log_sum_exp of f32, us: 2048x2048, axis 0, AVX-512 1715, 1369, AVX2 2385, 2192; 246723x17
+ * AVX-512 1748, 1494, AVX2 2366, 1988 (Zen 4, minima on a busy machine). */
 static int32_t choose_reduce_steps(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     const tly_operator *o = tly_operator_find(p->op);
     int roomy = t->registers >= 32 || plan->template_id == TLY_TEMPLATE_REDUCE_LANES;
-    return o->parts > 1 && !(o->searches && roomy) ? 4 : 8;
+    return o->parts > 1 && !o->takes && !(o->searches && roomy) ? 4 : 8;
 }
 
 /* A page of input or two, and 16 KiB of states, which stay in L1. 4096x4096, axis 0, of reading, by
