@@ -222,11 +222,22 @@ static void finish(tly_reduce *r, const tly_span *all, kir_value out, kir_value 
     kir_store(r->c->b, out, 0, tly_reduce_result(r, state), 1, 0);
 }
 
-static void do_row(tly_reduce *r, kir_value row)
+static void do_row(tly_reduce *r, kir_value row, kir_value made, kir_value state)
 {
+    kir_builder *b = r->c->b;
+    kir_branch there;
     tly_row at = tly_row_address(r->c, row);
     tly_span all = tly_reduce_all(r->c, at.in);
-    finish(r, &all, at.out, tly_reduce_span(r, &all));
+    if (made != 0) {
+        kir_if(b, &there, made);
+        kir_else(b, &there, 1, &state);
+    }
+    kir_value own = tly_reduce_span(r, &all);
+    if (made != 0) {
+        kir_if_end(b, &there, 1, &own);
+        own = there.result[0];
+    }
+    finish(r, &all, at.out, own);
 }
 
 void tly_build_reduce_rows(tly_build *c, tly_launch *launch)

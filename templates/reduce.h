@@ -102,8 +102,9 @@ kir_value tly_reduce_span(tly_reduce *r, const tly_span *s);
 
 /* ---- reduce_group.c ---- */
 
-/* Rows [begin, end), several at once; `alone` does one by itself. */
-typedef void (*tly_reduce_one_row)(tly_reduce *r, kir_value row);
+/* Rows [begin, end), several at once; `alone` does one by itself, whose state is there where the i1
+ * `made` says so; 0: none is. */
+typedef void (*tly_reduce_one_row)(tly_reduce *r, kir_value row, kir_value made, kir_value state);
 void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_one_row alone);
 
 /* What short rows of several steps are, together or by themselves: spans of steps, no longer than
@@ -119,9 +120,10 @@ kir_value tly_reduce_by_spans(tly_reduce *r, const tly_reduce_spans *f, kir_valu
 /* ---- reduce_range.c, reduce_products.c, reduce_sums.c ---- */
 
 tly_reduce_rules tly_reduce_chains(unsigned vectors); /* rules of short chains of products */
-/* States as results', in their lanes; *bad: i1s, those that may be wrong, or 0: none can be. Flags were
- * cleared before watched products. */
-kir_value tly_reduce_doubt(tly_reduce *r, kir_value state, kir_value *bad);
+/* States as results', in their lanes; *bad: i1s, those that may be wrong, or 0: none can be; *made: i1,
+ * all states are right, and what may be wrong is beyond the range, or 0: nothing is known of them. Flags
+ * were cleared before watched products. */
+kir_value tly_reduce_doubt(tly_reduce *r, kir_value state, kir_value *bad, kir_value *made);
 
 /* The state of an output as its result's: a product's mantissa and exponent, and a sum's parts,
  * become one. `apart`: bytes from one element of a step to the next. But for products states may

@@ -188,6 +188,56 @@ static void store(tly_group *g, kir_value out, kir_value apart, kir_value count,
     kir_if_end(b, &way, 0, NULL);
 }
 
+/* What became of several rows: i1s, those whose results may be wrong, or 0; and of watched products
+ * whether all states are right although results may not be, and the states. */
+typedef struct doubt {
+    kir_value bad, made, state;
+} doubt;
+
+/* Rows in doubt once more. A mark of each, and what states there are, lie in scratch. */
+static void redo(tly_group *g, const doubt *d, kir_value first, kir_value count,
+                 tly_reduce_one_row alone)
+{
+    tly_build *c = g->r->c;
+    kir_builder *b = c->b;
+    kir_value marks = kir_get(b, KIR_ARG_SCRATCH), one = imm(c, 1), part[KIR_MAX_PARTS] = { 0 };
+    const kir_type mark_type = KIR_TYPE(KIR_I32, 1);
+    unsigned parts = d->made != 0 ? kir_parts(b, d->state) : 0;
+    kir_branch again, marked;
+    kir_loop each;
+    kir_if(b, &again, kir_any(b, d->bad));
+    kir_store(b, marks, 0, kir_convert(b, KIR_ZEXT, KIR_TYPE(KIR_I32, g->rows), d->bad), 1, 0);
+    for (unsigned i = 0; i < parts; i++)
+        kir_store(b, marks, (i + 1) * TLY_MOST_VECTOR_BYTES, kir_part(b, d->state, i), 1, 0);
+    kir_for(b, &each, imm(c, 0), count, one, 0, NULL);
+    kir_value mark = kir_load(b, mark_type, tly_at(c, marks, each.i, 4), 0, 1);
+    kir_if(b, &marked, kir_cmp(b, KIR_NE, mark, kir_const(b, mark_type, 0)));
+    for (unsigned i = 0; i < parts; i++) {
+        kir_type t = KIR_TYPE(kir_type_of(b, kir_part(b, d->state, i)).kind, 1);
+        part[i] = kir_load(b, t, tly_at(c, marks, each.i, c->acc_bytes),
+                           (i + 1) * TLY_MOST_VECTOR_BYTES, 1);
+    }
+    alone(g->r, add(c, first, each.i), d->made, parts > 0 ? kir_tuple(b, parts, part) : 0);
+    kir_if_end(b, &marked, 0, NULL);
+    kir_for_end(b, &each, NULL);
+    kir_if_end(b, &again, 0, NULL);
+}
+
+/* Where none is loaded in part, rows that are no whole vectors are in doubt, all of them. */
+static doubt or_all(tly_group *g, kir_branch *fits, doubt d)
+{
+    kir_builder *b = g->r->c->b;
+    const kir_type truths = KIR_TYPE(KIR_I1, g->rows);
+    kir_value v[3] = { d.bad != 0 ? d.bad : kir_const(b, truths, 0), d.made, d.state };
+    unsigned n = d.made != 0 ? 3 : 1;
+    kir_else(b, fits, n, v);
+    v[0] = kir_const(b, truths, 1);
+    v[1] = kir_const(b, KIR_TYPE(KIR_I1, 1), 0);
+    v[2] = d.made != 0 ? tly_reduce_one(g->r->c, g->rows) : 0;
+    kir_if_end(b, fits, n, v);
+    return (doubt){ fits->result[0], n > 1 ? fits->result[1] : 0, n > 1 ? fits->result[2] : 0 };
+}
+
 void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_one_row alone)
 {
     tly_build *c = r->c;
@@ -204,8 +254,8 @@ void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_
     g.ahead = tly_max(c, mul(c, in_apart, imm(c, g.rows)), imm(c, c->plan->prefetch));
     g.apart = kir_select(b, dense, imm(c, (int64_t)c->lanes * c->in_bytes), in_apart);
     g.rate = kir_select(b, dense, imm(c, g.rows), imm(c, 1));
-    kir_loop l, each;
-    kir_branch again, one, fits = { 0 };
+    kir_loop l;
+    kir_branch fits = { 0 };
     kir_for(b, &l, begin, end, imm(c, g.rows), 0, NULL);
     kir_value left = sub(c, end, l.i), count = tly_min(c, left, imm(c, g.rows));
     kir_value first = kir_ptradd(b, in, mul(c, l.i, in_apart)), last = sub(c, left, imm(c, 1));
@@ -220,30 +270,14 @@ void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_
     g.row_bytes = in_apart;
     if (!g.masked)
         kir_if(b, &fits, equal(c, tly_round_down(c, g.length, c->lanes), g.length));
-    const kir_type truths = KIR_TYPE(KIR_I1, g.rows);
     kir_value all = g.has_steps ? fold_steps(&g, state) : fold_rows(&g, state);
-    kir_value bad;
-    all = tly_reduce_doubt(r, all, &bad);
+    doubt d = { .state = all };
+    all = tly_reduce_doubt(r, all, &d.bad, &d.made);
     store(&g, kir_ptradd(b, out, mul(c, l.i, out_apart)), out_apart, count,
           tly_reduce_result(r, all));
-    if (!g.masked) {
-        bad = bad != 0 ? bad : kir_const(b, truths, 0);
-        kir_else(b, &fits, 1, &bad);
-        bad = kir_const(b, truths, 1);
-        kir_if_end(b, &fits, 1, &bad);
-        bad = fits.result[0];
-    }
-    if (bad != 0) {
-        kir_value marks = kir_get(b, KIR_ARG_SCRATCH);
-        kir_if(b, &again, kir_any(b, bad));
-        kir_store(b, marks, 0, kir_convert(b, KIR_ZEXT, KIR_TYPE(KIR_I32, g.rows), bad), 1, 0);
-        kir_for(b, &each, imm(c, 0), count, imm(c, 1), 0, NULL);
-        kir_value mark = kir_load(b, KIR_TYPE(KIR_I32, 1), tly_at(c, marks, each.i, 4), 0, 1);
-        kir_if(b, &one, kir_cmp(b, KIR_NE, mark, kir_const(b, KIR_TYPE(KIR_I32, 1), 0)));
-        alone(r, add(c, l.i, each.i));
-        kir_if_end(b, &one, 0, NULL);
-        kir_for_end(b, &each, NULL);
-        kir_if_end(b, &again, 0, NULL);
-    }
+    if (!g.masked)
+        d = or_all(&g, &fits, d);
+    if (d.bad != 0)
+        redo(&g, &d, l.i, count, alone);
     kir_for_end(b, &l, NULL);
 }

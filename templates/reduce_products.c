@@ -2,7 +2,16 @@
 /* Products as mantissas and exponents; see reduce_range.c. */
 #include "reduce_float.h"
 
-enum { CHAIN = 32 /* elements of a plain product */, BLOCK = 256 /* of the plain loop's */ };
+/* SOME: f32 rows of 4,096, from L3, that end infinite, by 256, 512, 1,024, 4,096 us: ascending 301, 300,
+ * 309, 430, growing 289, 295, 325, 611, specials 275, 281, 286, 333; benign 250 (Zen 4, AVX-512, minima
+ * on a busy machine). */
+enum {
+    CHAIN = 32,   /* elements of a plain product */
+    BLOCK = 256,  /* of the plain loop's */
+    SOME = 512,   /* of the bounds upon it ... */
+    MOST = 16384, /* and all that have bounds */
+    SPARE = 62    /* binary orders that a product may fall by in between */
+};
 
 /* x as a mantissa in [1, 2) and what the exponent has to be beside `exponent`; what has no mantissa
  * (zeros, infinities, NaNs) stands for itself. */
@@ -211,15 +220,98 @@ static kir_value by_loop(tly_reduce *r, const tly_span *all, kir_value apart, ki
     return as(c, c->acc.kind, bin(c, KIR_OR, size(c, step.result[0]), sign));
 }
 
+/* ---- what is infinite for sure ---- */
+
+/* A magnitude as (what makes products fall, what makes them grow), of which one is 1. */
+static kir_value lift_bounds(tly_reduce *r, kir_value x, kir_value index)
+{
+    tly_build *c = r->c;
+    kir_value one = plain_one(c, lanes_of(c, x));
+    (void)index;
+    x = as(c, c->acc.kind, size(c, x));
+    kir_value falls = kir_cmp(c->b, KIR_OLT, x, one);
+    return kir_tuple(
+        c->b, 2, (kir_value[]){ kir_select(c->b, falls, x, one), kir_select(c->b, falls, one, x) });
+}
+
+static kir_value multiply_bounds(tly_build *c, kir_value x, kir_value y)
+{
+    return kir_tuple(c->b, 2,
+                     (kir_value[]){ multiply(c, kir_part(c->b, x, 0), kir_part(c->b, y, 0)),
+                                    multiply(c, kir_part(c->b, x, 1), kir_part(c->b, y, 1)) });
+}
+
+static kir_value no_bounds(tly_build *c, unsigned lanes)
+{
+    kir_value one = plain_one(c, lanes);
+    return kir_tuple(c->b, 2, (kir_value[]){ one, one });
+}
+
+/* i1: the plain loop, whose elements are neither zero nor NaN, goes beyond the range and stays there,
+ * as all that makes it fall leaves it far above the least normal number, and either what makes it
+ * grow is more than that brings back, which counts from 2^-64 on, or the whole product is at least twice
+ * what is beyond the range. Roundings of so few elements are far less than that. By vectors, as the
+ * loop takes an element after the other. */
+static kir_value is_sure(tly_reduce *r, const tly_span *all, kir_value state)
+{
+    static const tly_reduce_rules bounds = {
+        .vectors = 1, .lift = lift_bounds, .combine = multiply_bounds, .neutral = no_bounds
+    };
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    const tly_reduce_format *f = tly_reduce_format_of(c);
+    kir_value least = real(c, 1, (uint64_t)(f->bias - SPARE) << f->mantissa);
+    kir_value both[2] = { plain_one(c, 1), real(c, 1, f->small) }, one = imm(c, 1);
+    kir_value length = kir_get(b, KIR_ARG_LENGTH), end = tly_min(c, length, imm(c, MOST));
+    kir_loop l;
+    kir_branch open;
+    kir_for(b, &l, imm(c, 0), end, imm(c, SOME), 2, both);
+    kir_value goes_on = kir_cmp(b, KIR_OLE, least, l.carried[0]);
+    kir_if(b, &open, bin(c, KIR_AND, goes_on, tly_reduce_finite(c, l.carried[1])));
+    const tly_span some = { all->in, all->begin, add(c, all->begin, one), l.i,
+                            tly_min(c, add(c, l.i, imm(c, SOME)), end) };
+    kir_value y = tly_reduce_walk(r, &bounds, &some);
+    for (unsigned i = 0; i < 2; i++)
+        both[i] = multiply(c, l.carried[i], kir_part(b, y, i));
+    kir_else(b, &open, 2, both);
+    kir_if_end(b, &open, 2, l.carried);
+    kir_for_end(b, &l, open.result);
+    kir_value exponent = bin(c, KIR_SUB, kir_part(b, state, 1), integer(c, 1, 1));
+    kir_value half = kir_tuple(b, 2, (kir_value[]){ kir_part(b, state, 0), exponent });
+    kir_value whole = bin(c, KIR_AND, equal(c, kir_get(b, KIR_ARG_STEPS), one),
+                          equal(c, length, end));
+    whole = bin(c, KIR_AND, whole, tly_reduce_endless(c, tly_reduce_product_of(c, half)));
+    kir_value grown = tly_not(c, tly_reduce_finite(c, l.result[1]));
+    return bin(c, KIR_AND, kir_cmp(b, KIR_OLE, least, l.result[0]), bin(c, KIR_OR, grown, whole));
+}
+
+/* Along rows, whose vectors are neighbours. */
+static kir_value is_known(tly_reduce *r, const tly_span *all, kir_value state)
+{
+    const tly_build *c = r->c;
+    if (c->lanes == 1 || c->plan->template_id != TLY_TEMPLATE_REDUCE_ROWS)
+        return 0;
+    return is_sure(r, all, state);
+}
+
 kir_value tly_reduce_judge_product(tly_reduce *r, const tly_span *all, kir_value apart,
                                    kir_value state)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
-    kir_branch beyond;
+    kir_branch beyond, known;
     kir_value y = tly_reduce_product_of(c, state);
     kir_if(b, &beyond, tly_reduce_endless(c, y));
+    kir_value sure = is_known(r, all, state);
+    if (sure != 0) {
+        kir_if(b, &known, sure);
+        kir_else(b, &known, 1, &y);
+    }
     kir_value loop = by_loop(r, all, apart, kir_part(b, state, 0));
+    if (sure != 0) {
+        kir_if_end(b, &known, 1, &loop);
+        loop = known.result[0];
+    }
     kir_else(b, &beyond, 1, &loop);
     kir_if_end(b, &beyond, 1, &y);
     return beyond.result[0];

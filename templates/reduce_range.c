@@ -66,15 +66,16 @@ kir_value tly_reduce_judge(tly_reduce *r, const tly_span *all, kir_value apart, 
     return r->added ? tly_reduce_judge_sum(r->c, state) : state;
 }
 
-kir_value tly_reduce_doubt(tly_reduce *r, kir_value state, kir_value *bad)
+kir_value tly_reduce_doubt(tly_reduce *r, kir_value state, kir_value *bad, kir_value *made)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
-    *bad = 0;
+    *bad = *made = 0;
     if (r->watched) {
         kir_value flags = kir_flags(b), y = tly_reduce_product_of(c, state);
         kir_value met = kir_cmp(b, KIR_NE, flags, kir_const(b, kir_type_of(b, flags), 0));
         *bad = bin(c, KIR_OR, kir_splat(b, met, lanes_of(c, y)), tly_reduce_endless(c, y));
+        *made = tly_not(c, met);
         return y;
     }
     if (r->added) {
