@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What bench/gpu.py measures: scans and reductions by groups, and the words whose pipelines it times."""
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -86,6 +87,9 @@ PIPELINES = ["cumsum:f32:1024x4096:axis=1", "cumprod:f32:1024x4096:axis=1",
 
 
 def cases(big):
-    """The table; `big` is log2 of the elements of its largest tensors, 8-byte ones being less."""
+    """The table; `big` is log2 of the elements of its largest tensors, 8-byte ones being less. The groups
+    take turns, so that a run that is cut off has something of each."""
     unique = {word: Case(group, word) for group, word in [*scans(big), *reductions(big)]}
-    return sorted(unique.values(), key=lambda case: GROUPS.index(case.group))
+    groups = [[case for case in unique.values() if case.group == group] for group in GROUPS]
+    turns = itertools.chain.from_iterable(itertools.zip_longest(*groups))
+    return [case for case in turns if case]
