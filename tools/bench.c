@@ -36,8 +36,10 @@ static void print_json(const bench *b)
     tly_json_string(stdout, stand->subject.word);
     fputs(", \"device\": ", stdout);
     tly_json_string(stdout, stand->selector);
-    printf(", \"data\": \"%s\", \"threads\": %d, \"runs\": %d, \"bytes\": %zu, ",
-           tly_kind_name(stand->data), (int)stand->threads, b->timing.runs, stand->bytes);
+    printf(", \"data\": \"%s\", \"threads\": %d, \"runs\": %d, \"sets\": %d, "
+           "\"bytes\": %zu, ",
+           tly_kind_name(stand->data), (int)stand->threads, b->timing.runs, b->timing.sets,
+           stand->bytes);
     tly_json_times("seconds", &b->timing.kernel);
     tly_json_times(names->seconds, &b->timing.ceiling.seconds);
     printf("\"%s\": {", names->all);
@@ -63,10 +65,10 @@ static void print_times(const char *name, const tly_spread *seconds, size_t byte
 static void print_text(const bench *b)
 {
     const tly_stand *stand = &b->stand;
-    printf("%s on %s, %d thread%s, data %s, %zu bytes moved, median of %d runs\n",
+    printf("%s on %s, %d thread%s, data %s, %zu bytes moved, median of %d runs%s\n",
            stand->subject.word, stand->selector, (int)stand->threads,
-           stand->threads == 1 ? "" : "s", tly_kind_name(stand->data), stand->bytes,
-           b->timing.runs);
+           stand->threads == 1 ? "" : "s", tly_kind_name(stand->data), stand->bytes, b->timing.runs,
+           b->timing.sets > 1 ? " on tensors that take turns" : "");
     print_times("kernel", &b->timing.kernel, stand->bytes);
     putchar('\n');
     for (int k = 0; k < b->timing.ceilings; k++) {

@@ -3,12 +3,15 @@
  * How long a kernel takes on a Vulkan device beside its ceilings there. A scan's are copies of the same
  * bytes: the device's own, and a kernel that moves memory as scans do. A reduction's is a kernel that
  * reads its input and computes next to nothing. Every turn runs each once, and begins with another
- * one.
+ * one; every run is on other tensors, so that caches hold nothing of it.
  */
 #include "bench_gpu.h"
 
+#include "bench_gpu_sets.h"
+
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { KERNEL, BASE, DEVICE_COPY, YARDSTICK, ROWS, LEAST_RUNS = 5, MOST_RUNS = TLY_MOST_RUNS };
 
@@ -16,6 +19,11 @@ _Static_assert(ROWS - DEVICE_COPY <= TLY_COPY_MOST_KINDS, "a timing has room for
 
 /* For all runs of all rows; a fast kernel is run so often, a slow one LEAST_RUNS times. */
 #define ALL_RUNS_SECONDS 2.0
+
+/* Of that the part in which turns are taken and not counted, so that a GPU that was idle raises its
+ * clock: half a second where nothing else is said. An estimate, which no GPU was asked for; beside
+ * its times bench/gpu.py writes what the clock was. */
+#define WARM_PART .25
 
 /* Kernels of u32 that show how fast memory is moved, in whole chunks of so many; of a yardstick's
  * kernels the last that has work for enough workgroups. As many invocations as every device has.
@@ -40,8 +48,9 @@ struct tly_gpu {
     tally_vulkan_kernel *mover;        /* the yardstick's */
     int64_t words;                     /* that it moves */
     tly_moves moves;
-    tally_vulkan_buffer *in[TLY_GPU_INPUTS], *out;
-    tally_vulkan_buffers buffers; /* with the first input */
+    tly_gpu_sets sets;            /* of the first input, which is timed */
+    tally_vulkan_buffer *other;   /* the other input, where there is one */
+    tally_vulkan_buffers buffers; /* those of the next run */
     size_t moved, in_bytes, out_bytes;
 };
 
@@ -74,19 +83,11 @@ static tally_status make_yardstick(tly_gpu *gpu, tally_error *error)
     return tly_gpu_make(gpu, &flat, gpu->yardstick->plan, &gpu->mover, error);
 }
 
-static size_t whole_words(size_t bytes)
-{
-    return (bytes + 15) / 16 * 16;
-}
-
 /* With what a reading takes beyond the tensor. */
-static tally_status make_input(tly_gpu *gpu, int input, tally_error *error)
+static size_t input_bytes(const tly_gpu *gpu)
 {
     const size_t least = (size_t)gpu->words * 4;
-    const size_t bytes = gpu->in_bytes > least ? gpu->in_bytes : least;
-    return gpu->in[input] ? TALLY_OK
-                          : tally_vulkan_buffer_create(gpu->vulkan, whole_words(bytes),
-                                                       &gpu->in[input], error);
+    return gpu->in_bytes > least ? gpu->in_bytes : least;
 }
 
 static tally_status prepare(tly_gpu *gpu, tally_context *context, const char *device,
@@ -97,16 +98,12 @@ static tally_status prepare(tly_gpu *gpu, tally_context *context, const char *de
         status = make_yardstick(gpu, error);
     }
     if (status == TALLY_OK) {
-        status = make_input(gpu, 0, error);
-    }
-    if (status == TALLY_OK) {
-        status = tally_vulkan_buffer_create(gpu->vulkan, whole_words(gpu->out_bytes), &gpu->out,
-                                            error);
+        status = tly_gpu_sets_make(gpu->vulkan, input_bytes(gpu), gpu->out_bytes, &gpu->sets,
+                                   error);
     }
     if (status == TALLY_OK) {
         gpu->buffers.size = sizeof gpu->buffers;
-        tally_vulkan_buffer_info(gpu->in[0], &gpu->buffers.in);
-        tally_vulkan_buffer_info(gpu->out, &gpu->buffers.out);
+        tly_gpu_sets_turn(&gpu->sets, &gpu->buffers);
     }
     return status;
 }
@@ -137,10 +134,8 @@ tally_status tly_gpu_open(tally_context *context, const char *device, size_t in_
 void tly_gpu_close(tly_gpu **gpu)
 {
     if (*gpu) {
-        for (int k = 0; k < TLY_GPU_INPUTS; k++) {
-            tally_vulkan_buffer_destroy(&(*gpu)->in[k]);
-        }
-        tally_vulkan_buffer_destroy(&(*gpu)->out);
+        tally_vulkan_buffer_destroy(&(*gpu)->other);
+        tly_gpu_sets_drop(&(*gpu)->sets);
         tally_vulkan_kernel_destroy(&(*gpu)->mover);
         tally_vulkan_destroy(&(*gpu)->vulkan);
         free(*gpu);
@@ -150,31 +145,37 @@ void tly_gpu_close(tly_gpu **gpu)
 
 tally_status tly_gpu_fill(tly_gpu *gpu, int input, const void *in, size_t bytes, tally_error *error)
 {
-    tally_status status = make_input(gpu, input, error);
-    return status == TALLY_OK ? tally_vulkan_buffer_write(gpu->in[input], 0, in, bytes, error)
-                              : status;
+    if (input == 0) {
+        return tly_gpu_sets_fill(gpu->vulkan, &gpu->sets, in, bytes, error);
+    }
+    tally_status status = gpu->other ? TALLY_OK
+                                     : tally_vulkan_buffer_create(gpu->vulkan, input_bytes(gpu),
+                                                                  &gpu->other, error);
+    return status == TALLY_OK ? tally_vulkan_buffer_write(gpu->other, 0, in, bytes, error) : status;
 }
 
 tally_status tly_gpu_run(tly_gpu *gpu, const tally_vulkan_kernel *kernel, int input, void *out,
                          size_t bytes, tally_error *error)
 {
-    tally_vulkan_buffers buffers = gpu->buffers;
-    tally_vulkan_buffer_info(gpu->in[input], &buffers.in);
+    tally_vulkan_buffers buffers = { .size = sizeof buffers };
+    tally_vulkan_buffer_info(input == 0 ? gpu->sets.in : gpu->other, &buffers.in);
+    tally_vulkan_buffer_info(gpu->sets.out, &buffers.out);
     memset(out, 0, bytes);
-    tally_status status = tally_vulkan_buffer_write(gpu->out, 0, out, bytes, error);
+    tally_status status = tally_vulkan_buffer_write(gpu->sets.out, 0, out, bytes, error);
     if (status == TALLY_OK) {
         status = tally_vulkan_submit(kernel, &buffers, NULL, error);
     }
     if (status == TALLY_OK) {
         status = tally_vulkan_wait(gpu->vulkan, error);
     }
-    return status == TALLY_OK ? tally_vulkan_buffer_read(gpu->out, 0, out, bytes, error) : status;
+    return status == TALLY_OK ? tally_vulkan_buffer_read(gpu->sets.out, 0, out, bytes, error)
+                              : status;
 }
 
 /* --- timing ---------------------------------------------------------------------------------- */
 
 typedef struct bench {
-    const tly_gpu *gpu;
+    tly_gpu *gpu;
     const tally_vulkan_kernel *kernel[ROWS]; /* NULL: not in this race */
     double all;                              /* seconds of all runs */
     int runs;
@@ -184,7 +185,8 @@ typedef struct bench {
 
 static tally_status take_one(bench *b, int row, double *seconds)
 {
-    const tly_gpu *gpu = b->gpu;
+    tly_gpu *gpu = b->gpu;
+    tly_gpu_sets_turn(&gpu->sets, &gpu->buffers);
     if (row == DEVICE_COPY && gpu->moves == TLY_COPIES && !b->kernel[BASE]) {
         return tally_vulkan_time_copy(gpu->vulkan, &gpu->buffers.in, &gpu->buffers.out, gpu->moved,
                                       seconds, b->error);
@@ -194,17 +196,34 @@ static tally_status take_one(bench *b, int row, double *seconds)
                           : TALLY_OK;
 }
 
-static tally_status take_turns(bench *b, tly_time_progress progress)
+static double now(void)
 {
-    double turn = 1e-9, seconds;
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Turns until the device is warm, at least two, since drivers compile at the first dispatch;
+ * `turn`: seconds of the last one. */
+static tally_status warm_up(bench *b, double *turn)
+{
+    const double end = now() + WARM_PART * b->all;
     tally_status status = TALLY_OK;
-    for (int warm = 0; warm < 2; warm++) { /* drivers compile at the first dispatch */
-        turn = 1e-9;
-        for (int row = 0; row < ROWS && status == TALLY_OK; row++, turn += seconds) {
+    for (int k = 0; status == TALLY_OK && (k < 2 || now() < end); k++) {
+        double seconds = 0;
+        *turn = 1e-9;
+        for (int row = 0; row < ROWS && status == TALLY_OK; row++, *turn += seconds) {
             status = take_one(b, row, &seconds);
         }
     }
-    double wanted = b->all / turn;
+    return status;
+}
+
+static tally_status take_turns(bench *b, tly_time_progress progress)
+{
+    double turn;
+    tally_status status = warm_up(b, &turn);
+    double wanted = status == TALLY_OK ? (1 - WARM_PART) * b->all / turn : 0;
     b->runs = wanted > MOST_RUNS ? MOST_RUNS : wanted < LEAST_RUNS ? LEAST_RUNS : (int)wanted;
     for (int run = 0; run < b->runs && status == TALLY_OK; run++) {
         for (int i = 0; i < ROWS && status == TALLY_OK; i++) {
@@ -220,7 +239,7 @@ static tally_status take_turns(bench *b, tly_time_progress progress)
 
 static void sum_up(bench *b, tly_timing *timing)
 {
-    *timing = (tly_timing){ .runs = b->runs };
+    *timing = (tly_timing){ .runs = b->runs, .sets = b->gpu->sets.count };
     tly_timing_set(timing, b->seconds[KERNEL], b->kernel[BASE] ? b->seconds[BASE] : NULL);
     if (!b->kernel[BASE] && b->gpu->moves == TLY_COPIES) {
         tly_timing_add(timing, "vkCmdCopyBuffer", b->seconds[DEVICE_COPY]);

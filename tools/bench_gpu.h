@@ -20,7 +20,7 @@ void tly_gpu_close(tly_gpu **gpu);
 tally_status tly_gpu_make(tly_gpu *gpu, const tally_descriptor *descriptor, const char *plan,
                           tally_vulkan_kernel **kernel, tally_error *error);
 
-/* Inputs that lie there side by side. */
+/* Inputs that lie there side by side; the one that is timed as often as it takes to fill caches. */
 enum { TLY_GPU_INPUTS = 2 };
 
 /* Uploads an input: the first, which is timed, or another. */

@@ -176,7 +176,7 @@ static void list_rows(bench *b)
 
 static void sum_up(bench *b, tly_timing *timing)
 {
-    *timing = (tly_timing){ .runs = b->runs };
+    *timing = (tly_timing){ .runs = b->runs, .sets = 1 };
     tly_timing_set(timing, b->seconds[0], b->race->base ? b->seconds[1] : NULL);
     for (int k = 1; k < b->rows; k++) {
         if (!b->row[k].kernel) {

@@ -25,6 +25,7 @@ enum { TLY_MOST_RUNS = 101 };
 
 typedef struct tly_timing {
     int runs;                /* of each */
+    int sets;                /* of tensors that take turns */
     tly_spread kernel, base; /* base: the kernel again where there is no other */
     double speedup;          /* of the kernel over base: median of the turns' quotients */
     tly_ceiling ceiling;     /* the one whose median is least */
