@@ -12,7 +12,6 @@
 #define TLY_OPERATOR_H
 
 #include "../runtime/problem.h"
-#include "../templates/elementwise.h"
 #include "kir/kir.h"
 
 /* Accumulators by how they are combined. */
@@ -77,6 +76,21 @@ typedef struct tly_operator {
     uint8_t watch;                   /* tly_watch */
     uint8_t subgroup_scan;           /* kir_op of devices' subgroups, for integers; 0: none */
 } tly_operator;
+
+/* Element-wise stages (templates/elementwise.h), as lists of them. */
+typedef enum tly_stage_id {
+    TLY_STAGE_END, /* none: ends a list */
+    TLY_STAGE_ABS,
+    TLY_STAGE_SQUARE,
+    TLY_STAGE_EXP,
+    TLY_STAGE_LOG,
+    TLY_STAGE_SQRT,
+    TLY_STAGE_SCALE, /* by one over how many elements there were; integers towards zero, of none 0 */
+    TLY_STAGE_CAST,  /* integers to f64, of which the next is a function; floats as they are */
+    TLY_STAGE_COUNT
+} tly_stage_id;
+
+enum { TLY_MOST_STAGES = 4 }; /* of a list, its end included */
 
 /* What `by` cannot say; each may be NULL: an element is its own state, as `by` says, and a state
  * its own result. `index` is the element's position, or 0 where nobody gives it. */

@@ -7,23 +7,7 @@
 #ifndef TLY_ELEMENTWISE_H
 #define TLY_ELEMENTWISE_H
 
-#include "../codegen/kir/kir.h"
-
-struct tly_build; /* template.h */
-
-typedef enum tly_stage_id {
-    TLY_STAGE_END, /* none: ends a list */
-    TLY_STAGE_ABS,
-    TLY_STAGE_SQUARE,
-    TLY_STAGE_EXP,
-    TLY_STAGE_LOG,
-    TLY_STAGE_SQRT,
-    TLY_STAGE_SCALE, /* by one over how many elements there were; integers towards zero, of none 0 */
-    TLY_STAGE_CAST,  /* integers to f64, of which the next is a function; floats as they are */
-    TLY_STAGE_COUNT
-} tly_stage_id;
-
-enum { TLY_MOST_STAGES = 4 }; /* of a list, its end included */
+#include "../codegen/operator.h"
 
 typedef struct tly_stage {
     const char *name;
@@ -32,7 +16,7 @@ typedef struct tly_stage {
 
 extern const tly_stage tly_stages[TLY_STAGE_COUNT];
 
-/* x through all stages of a list, the first of them first. */
+/* x through all stages of a list (tly_stage_id), the first of them first. */
 kir_value tly_through(struct tly_build *c, const uint8_t *list, kir_value x);
 
 #endif

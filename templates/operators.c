@@ -2,6 +2,7 @@
 /*
  * What the problem's operator (codegen/operator.h) does, as kernel IR.
  */
+#include "elementwise.h"
 #include "template.h"
 
 #include <string.h>
