@@ -52,6 +52,7 @@ void tly_gpu_choose_lanes(const tly_problem *p, const tly_geometry *g, const tly
     plan->template_id = TLY_GPU_LOOK_BACK_LANES;
     plan->scan = 0;
     plan->vector = 1;
+    plan->wide = 0;
     plan->team = OR_FORCED(team, lanes_of_tile(p->form == TLY_ROWS ? p->unit : g->inner));
     plan->segments = OR_FORCED(segments, HELD_BYTES / tly_larger(4, tly_gpu_bytes_of(p->acc)));
     plan->workgroup = tly_gpu_workgroup_of(caps,
@@ -66,8 +67,8 @@ void tly_gpu_choose_lanes(const tly_problem *p, const tly_geometry *g, const tly
 int tly_gpu_looks_along_lanes(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                               const tly_forced *forced, const tly_gpu_plan *plan)
 {
-    static const size_t decide[] = { FIELD(template_id), FIELD(team), FIELD(vector), FIELD(scan),
-                                     FIELD(chunk) };
+    static const size_t decide[] = { FIELD(template_id), FIELD(team),  FIELD(vector),
+                                     FIELD(scan),        FIELD(chunk), FIELD(wide) };
     int side_by_side = p->form == TLY_ROWS ? p->unit > 1 : g->in_lane == 1 && g->out_lane == 1;
     for (size_t i = 0; i < sizeof decide / sizeof *decide; i++)
         if (tly_is_forced(forced, decide[i]))

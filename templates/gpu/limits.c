@@ -10,6 +10,8 @@
 /* A team's may be any number, so that tiles fit their rows. */
 #define SIZES VECTOR, { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 0 }
 #define CHUNK { KEY(chunk), 0, TLY_GPU_MOST_CHUNK, 0 }
+/* Whole vectors of rows that are not aligned have a way of their own. */
+#define WIDE { KEY(wide), 0, 1, 0 }
 #define MEMORY { KEY(addresses), 0, 1, 0 }, { KEY(index_bits), 32, 64, 1 }
 
 static const tly_key columns[] = {
@@ -21,13 +23,16 @@ static const tly_key subgroups[] = {
     WORKGROUP,
     { KEY(team), 4, TLY_GPU_MOST_WORKGROUP, 1 },
     SIZES,
+    WIDE,
     CHUNK,
     MEMORY,
 };
 
-static const tly_key workgroups[] = { { KEY(scan), 0, 2, 0 }, WORKGROUP, SIZES, CHUNK, MEMORY };
+static const tly_key workgroups[] = {
+    { KEY(scan), 0, 2, 0 }, WORKGROUP, SIZES, WIDE, CHUNK, MEMORY
+};
 
-static const tly_key look_back[] = { { KEY(scan), 1, 2, 0 }, WORKGROUP, SIZES, MEMORY };
+static const tly_key look_back[] = { { KEY(scan), 1, 2, 0 }, WORKGROUP, SIZES, WIDE, MEMORY };
 
 static const tly_key look_back_lanes[] = {
     WORKGROUP,
@@ -42,7 +47,7 @@ static const tly_key turned[] = {
     MEMORY,
 };
 
-static const tly_key copy[] = { { KEY(scan), 0, 2, 0 }, WORKGROUP, SIZES, MEMORY };
+static const tly_key copy[] = { { KEY(scan), 0, 2, 0 }, WORKGROUP, SIZES, WIDE, MEMORY };
 
 /* ---- what a template is not for ---- */
 

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One tile of a row: from memory to accumulators and back. Inputs beyond the end are never read: such a
+ * lane reads the last element again and takes the neutral value. Where rows are aligned all goes by
+ * vectors but what is behind the last whole one.
+ */
+#include "gpu.h"
+
+#include <string.h>
+
+/* Lanes that hold no element of an interleaved row are as if beyond the end. */
+static kir_value reach(tly_gpu *g, const tly_team *t, kir_value count)
+{
+    if (t->used == t->width)
+        return count;
+    kir_value idle = kir_cmp(g->c.b, KIR_ULE, word(g, t->used), t->lane);
+    return kir_select(g->c.b, idle, word(g, 0), count);
+}
+
+static kir_value full(tly_gpu *g, const tly_team *t, kir_value count)
+{
+    kir_value whole = kir_cmp(g->c.b, KIR_SLE, word(g, t->tile), count);
+    return kir_bin(g->c.b, KIR_AND, whole, tly_gpu_flag(g, TLY_GPU_ALIGNED));
+}
+
+static unsigned vector_of(const tly_gpu *g)
+{
+    return (unsigned)g->plan->vector;
+}
+
+/* ---- vectors of a row ---- */
+
+/* `first`: the address of the invocation's first position; `after`: positions from there. */
+static void put_vector(tly_gpu *g, const tly_gpu_row *at, kir_value first, unsigned after,
+                       const kir_value *stored)
+{
+    int64_t offset;
+    kir_value p = tly_gpu_out_near(g, at, first, after, &offset);
+    tly_gpu_put_along(g, p, offset, at->out_known, stored, vector_of(g));
+}
+
+/* The positions of the tile that whole vectors take. */
+static kir_value whole_vectors(tly_gpu *g, kir_value count)
+{
+    return kir_bin(g->c.b, KIR_AND, count, word(g, -(int64_t)vector_of(g)));
+}
+
+/* i1: the row ends within the tile, in the midst of a vector: that of the position `whole`. */
+static kir_value straddles(tly_gpu *g, const tly_team *t, kir_value count, kir_value whole)
+{
+    kir_value inside = less(&g->c, count, word(g, t->tile));
+    return kir_bin(g->c.b, KIR_AND, inside, kir_cmp(g->c.b, KIR_NE, count, whole));
+}
+
+/* i1: the invocation's i-th element is at the position. */
+static kir_value is_at(tly_gpu *g, const tly_team *t, unsigned i, kir_value position)
+{
+    kir_value its = add(&g->c, t->base, word(g, tly_team_after(g, t, i)));
+    return kir_cmp(g->c.b, KIR_EQ, its, position);
+}
+
+/* ---- from memory ---- */
+
+/* One by one: the last element stands for those beyond the end. */
+static void fetch_each(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+                       kir_value *stored)
+{
+    tly_build *c = &g->c;
+    kir_value last = sub(c, count, word(g, 1));
+    for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
+        kir_value position = add(c, t->base, word(g, tly_team_after(g, t, i)));
+        kir_value there = kir_bin(c->b, KIR_UMIN, position, last);
+        stored[i] = tly_gpu_fetch(g, tly_gpu_in_at(g, at, there), 0);
+    }
+}
+
+/* The elements behind the last whole vector, for whoever holds their places. */
+static void fetch_end(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+                      kir_value whole, kir_value *stored)
+{
+    tly_build *c = &g->c;
+    unsigned vector = vector_of(g);
+    kir_value end[TLY_GPU_MOST_ELEMENTS], last = sub(c, count, word(g, 1));
+    kir_branch straddle;
+    kir_if(c->b, &straddle, straddles(g, t, count, whole));
+    for (unsigned k = 0; k + 1 < vector; k++) {
+        kir_value there = kir_bin(c->b, KIR_UMIN, add(c, whole, word(g, k)), last);
+        end[k] = tly_gpu_fetch(g, tly_gpu_in_at(g, at, there), 0);
+    }
+    kir_else(c->b, &straddle, vector - 1, end);
+    for (unsigned k = 0; k + 1 < vector; k++)
+        end[k] = stored[k];
+    kir_if_end(c->b, &straddle, vector - 1, end);
+    for (unsigned i = 0; i < tly_gpu_elements(g); i += vector) {
+        kir_value its = is_at(g, t, i, whole);
+        for (unsigned k = 0; k + 1 < vector; k++)
+            stored[i + k] = kir_select(c->b, its, straddle.result[k], stored[i + k]);
+    }
+}
+
+/* A vector's elements, by one access or, where rows are not aligned, one by one. */
+static void fetch_one(tly_gpu *g, kir_value p, int64_t offset, int64_t step, int is_aligned,
+                      kir_value *stored)
+{
+    if (is_aligned) {
+        tly_gpu_fetch_along(g, p, offset, step, stored, vector_of(g));
+        return;
+    }
+    for (unsigned k = 0; k < vector_of(g); k++)
+        stored[k] = tly_gpu_fetch(g, p, offset + k * step);
+}
+
+/* All of a full tile; else beyond the end the last whole vector is read again, and there must be
+ * one. */
+static void fetch_vectors(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+                          int is_full, int is_aligned, kir_value *stored)
+{
+    tly_build *c = &g->c;
+    unsigned vector = vector_of(g);
+    kir_value whole = whole_vectors(g, count), last = sub(c, whole, word(g, vector));
+    kir_value first = tly_gpu_in_at(g, at, t->base);
+    for (unsigned i = 0; i < tly_gpu_elements(g); i += vector) {
+        unsigned after = tly_team_after(g, t, i);
+        int64_t offset = 0;
+        kir_value p, position = add(c, t->base, word(g, after));
+        if (is_full)
+            p = tly_gpu_in_near(g, at, first, after, &offset);
+        else
+            p = tly_gpu_in_at(g, at, kir_bin(c->b, KIR_UMIN, position, last));
+        fetch_one(g, p, offset, at->in_known, is_aligned, stored + i);
+    }
+    if (vector > 1 && !is_full)
+        fetch_end(g, t, at, count, whole, stored);
+}
+
+/* Aligned rows by vectors. Others by single elements: a whole vector of them without a look at each, if
+ * the plan says so (wide). */
+static void fetch_partial(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+                          kir_value *stored)
+{
+    kir_builder *b = g->c.b;
+    const size_t bytes = tly_gpu_elements(g) * sizeof *stored;
+    unsigned elements = tly_gpu_elements(g);
+    kir_value aligned = tly_gpu_flag(g, TLY_GPU_ALIGNED);
+    kir_value has_one = kir_cmp(b, KIR_SLE, word(g, vector_of(g)), count);
+    kir_branch vectors, either;
+    kir_if(b, &vectors, g->plan->wide ? has_one : kir_bin(b, KIR_AND, has_one, aligned));
+    if (g->plan->wide) {
+        kir_if(b, &either, aligned);
+        fetch_vectors(g, t, at, count, 0, 1, stored);
+        kir_else(b, &either, elements, stored);
+        fetch_vectors(g, t, at, count, 0, 0, stored);
+        kir_if_end(b, &either, elements, stored);
+        memcpy(stored, either.result, bytes);
+    } else {
+        fetch_vectors(g, t, at, count, 0, 1, stored);
+    }
+    kir_else(b, &vectors, elements, stored);
+    fetch_each(g, t, at, count, stored);
+    kir_if_end(b, &vectors, elements, stored);
+    memcpy(stored, vectors.result, bytes);
+}
+
+/* From elements as they are stored to states. */
+static void lift(tly_gpu *g, kir_value *x)
+{
+    for (unsigned i = 0; i < tly_gpu_elements(g); i++)
+        x[i] = tly_lift(&g->c, tly_gpu_widen(g, x[i]));
+}
+
+static void lift_existing(tly_gpu *g, tly_team *t, kir_value count, kir_value *x)
+{
+    tly_build *c = &g->c;
+    kir_value left = sub(c, reach(g, t, count), t->base);
+    lift(g, x);
+    for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
+        kir_value exists = less(c, word(g, tly_team_after(g, t, i)), left);
+        x[i] = kir_select(c->b, exists, x[i], tly_neutral(c, c->acc));
+    }
+}
+
+void tly_tile_load(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count, tly_tile *tile)
+{
+    unsigned elements = tly_gpu_elements(g);
+    kir_branch whole;
+    if (!tly_gpu_has_vectors(g)) {
+        fetch_each(g, t, at, count, tile->x);
+        lift_existing(g, t, count, tile->x);
+        return;
+    }
+    kir_if(g->c.b, &whole, full(g, t, count));
+    fetch_vectors(g, t, at, count, 1, 1, tile->x);
+    lift(g, tile->x);
+    kir_else(g->c.b, &whole, elements, tile->x);
+    fetch_partial(g, t, at, count, tile->x);
+    lift_existing(g, t, count, tile->x);
+    kir_if_end(g->c.b, &whole, elements, tile->x);
+    memcpy(tile->x, whole.result, elements * sizeof *tile->x);
+}
+
+/* ---- to memory ---- */
+
+/* A vector's elements one by one, those that exist. */
+static void put_each(tly_gpu *g, const tly_gpu_row *at, kir_value first, kir_value left,
+                     unsigned after, const kir_value *stored)
+{
+    kir_builder *b = g->c.b;
+    for (unsigned k = 0; k < vector_of(g); k++) {
+        int64_t offset;
+        kir_branch exists;
+        kir_if(b, &exists, less(&g->c, word(g, after + k), left));
+        kir_value p = tly_gpu_out_near(g, at, first, after + k, &offset);
+        tly_gpu_put(g, p, offset, stored[k]);
+        kir_if_end(b, &exists, 0, NULL);
+    }
+}
+
+/* All of a vector's. */
+static void put_singly(tly_gpu *g, const tly_gpu_row *at, kir_value first, unsigned after,
+                       const kir_value *stored)
+{
+    for (unsigned k = 0; k < vector_of(g); k++) {
+        int64_t offset;
+        kir_value p = tly_gpu_out_near(g, at, first, after + k, &offset);
+        tly_gpu_put(g, p, offset, stored[k]);
+    }
+}
+
+/* A whole vector: at once where rows are aligned; where they are not, element by element. */
+static void put_whole(tly_gpu *g, const tly_gpu_row *at, kir_value first, unsigned after,
+                      const kir_value *stored)
+{
+    kir_branch either;
+    if (g->plan->wide)
+        kir_if(g->c.b, &either, tly_gpu_flag(g, TLY_GPU_ALIGNED));
+    put_vector(g, at, first, after, stored);
+    if (g->plan->wide) {
+        kir_else(g->c.b, &either, 0, NULL);
+        put_singly(g, at, first, after, stored);
+        kir_if_end(g->c.b, &either, 0, NULL);
+    }
+}
+
+static void put_partial(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir_value first,
+                        kir_value left, const kir_value *stored)
+{
+    kir_builder *b = g->c.b;
+    const int vectors = tly_gpu_has_vectors(g);
+    for (unsigned i = 0; i < tly_gpu_elements(g); i += vector_of(g)) {
+        unsigned after = tly_team_after(g, t, i);
+        kir_branch whole;
+        if (vectors) {
+            kir_value exists = kir_cmp(b, KIR_SLE, word(g, after + vector_of(g)), left);
+            if (!g->plan->wide)
+                exists = kir_bin(b, KIR_AND, exists, tly_gpu_flag(g, TLY_GPU_ALIGNED));
+            kir_if(b, &whole, exists);
+            put_whole(g, at, first, after, stored + i);
+            kir_else(b, &whole, 0, NULL);
+        }
+        put_each(g, at, first, left, after, stored + i);
+        if (vectors)
+            kir_if_end(b, &whole, 0, NULL);
+    }
+}
+
+void tly_tile_store(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+                    const kir_value *states)
+{
+    tly_build *c = &g->c;
+    kir_value stored[TLY_GPU_MOST_ELEMENTS], first = tly_gpu_out_at(g, at, t->base);
+    kir_value left = sub(c, reach(g, t, count), t->base);
+    kir_branch whole;
+    for (unsigned i = 0; i < tly_gpu_elements(g); i++)
+        stored[i] = tly_gpu_narrow(g, tly_project(c, states[i]));
+    if (!tly_gpu_has_vectors(g)) {
+        put_partial(g, t, at, first, left, stored);
+        return;
+    }
+    kir_if(c->b, &whole, full(g, t, count));
+    for (unsigned i = 0; i < tly_gpu_elements(g); i += vector_of(g))
+        put_vector(g, at, first, tly_team_after(g, t, i), stored + i);
+    kir_else(c->b, &whole, 0, NULL);
+    put_partial(g, t, at, first, left, stored);
+    kir_if_end(c->b, &whole, 0, NULL);
+}
