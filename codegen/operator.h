@@ -3,10 +3,11 @@
  * Operators as objects: what plans and templates must know of one, as a row of a table of facts
  * (operator.c) and one of functions (operator_code.c). Nothing else asks which operator it is.
  *
- * What is combined are states: an element x, as an accumulator, goes through stages (such as a square),
- * is lifted to a state, states are combined, and a state is projected to a result, an accumulator again,
- * which goes through stages, too (such as a root). A state has up to three parts; kernels that are being built hold it as a tuple (kir_tuple). Plans ask for facts alone, so
- * that libtally can plan without what builds kernels.
+ * What is combined are states: an element x, as an accumulator, goes through stages (such as a
+ * square), is lifted to a state, states are combined, and a state is projected to a result, an
+ * accumulator again, which goes through stages, too (such as a root). A state has up to three parts;
+ * kernels that are being built hold it as a tuple (kir_tuple). Plans ask for facts alone, so that
+ * libtally can plan without what builds kernels.
  */
 #ifndef TLY_OPERATOR_H
 #define TLY_OPERATOR_H
@@ -96,7 +97,8 @@ enum { TLY_MOST_STAGES = 4 }; /* of a list, its end included */
  * its own result. `index` is the element's position, or 0 where nobody gives it. */
 typedef struct tly_operator_code {
     uint8_t op;
-    uint8_t before[TLY_MOST_STAGES], after[TLY_MOST_STAGES]; /* tly_stage_id: lift, project */
+    /* Lists of tly_stage_id: of elements before they are lifted, of results after `project`. */
+    uint8_t before[TLY_MOST_STAGES], after[TLY_MOST_STAGES];
     kir_value (*lift)(struct tly_build *c, kir_value x, kir_value index);
     kir_value (*combine)(struct tly_build *c, kir_value x, kir_value y);
     kir_value (*project)(struct tly_build *c, kir_value state);

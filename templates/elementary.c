@@ -233,6 +233,7 @@ static void evaluate_pairs(const work *w, const polynomial *p, const kir_value *
     }
 }
 
+/* 2^(x / ln 2), with x / ln 2 rounded, and nothing below what is normal. */
 void tly_exps_below(kir_builder *b, kir_value *x, unsigned n)
 {
     const work w = begin(b, x[0]);

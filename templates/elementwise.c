@@ -35,16 +35,11 @@ static kir_value magnitude(tly_build *c, kir_value x)
     return as(c, (kir_kind)c->acc.kind, bits);
 }
 
-static int is_signed(const tly_build *c)
-{
-    return tly_class_of((tally_dtype)c->p->acc) == TLY_SIGNED;
-}
-
 static kir_value absolute(tly_build *c, kir_value x)
 {
     if (tly_is_floating(c))
         return magnitude(c, x);
-    if (!is_signed(c))
+    if (!tly_has_sign(c))
         return x;
     kir_value zero = constant(c, x, 0);
     return kir_select(c->b, kir_cmp(c->b, KIR_SLT, x, zero), bin(c, KIR_SUB, zero, x), x);
@@ -82,7 +77,7 @@ static kir_value divided(tly_build *c, kir_value x)
 {
     kir_builder *b = c->b;
     kir_value zero = imm(c, 0), n = tly_max(c, count(c), imm(c, 1));
-    kir_value below = is_signed(c) ? less(c, x, zero) : 0;
+    kir_value below = tly_has_sign(c) ? less(c, x, zero) : 0;
     if (below)
         x = kir_select(b, below, sub(c, zero, x), x);
     kir_value q = c->t->no_div64 ? tly_whole_by_digits(b, x, n) : kir_bin(b, KIR_UDIV, x, n);
@@ -116,7 +111,7 @@ static kir_value cast(tly_build *c, kir_value x)
     if (tly_is_floating(c))
         return x;
     kir_type t = KIR_TYPE(KIR_F64, kir_type_of(c->b, x).lanes);
-    return kir_convert(c->b, is_signed(c) ? KIR_SITOFP : KIR_UITOFP, t, x);
+    return kir_convert(c->b, tly_has_sign(c) ? KIR_SITOFP : KIR_UITOFP, t, x);
 }
 
 const tly_stage tly_stages[TLY_STAGE_COUNT] = {

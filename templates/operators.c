@@ -170,6 +170,11 @@ int tly_is_floating(const tly_build *c)
     return kir_is_float(c->acc);
 }
 
+int tly_has_sign(const tly_build *c)
+{
+    return tly_class_of((tally_dtype)c->p->acc) == TLY_SIGNED;
+}
+
 /* ---- states in memory ---- */
 
 static unsigned apart(const tly_build *c)

@@ -16,11 +16,6 @@ static kir_value constant(tly_build *c, kir_value like, uint64_t bits)
     return kir_const(c->b, kir_type_of(c->b, like), bits);
 }
 
-static int is_signed(const tly_build *c)
-{
-    return tly_class_of((tally_dtype)c->p->acc) == TLY_SIGNED;
-}
-
 /* ---- sums of exponentials ---- */
 
 kir_value tly_lift_exp(tly_build *c, kir_value x, kir_value index)
@@ -142,7 +137,7 @@ static kir_value combine_indexed(tly_build *c, kir_value x, kir_value y, int lar
     kir_builder *b = c->b;
     kir_value vx = kir_part(b, x, 0), vy = kir_part(b, y, 0);
     kir_value ix = kir_part(b, x, 1), iy = kir_part(b, y, 1);
-    kir_pred before = is_signed(c) ? KIR_SLT : KIR_ULT;
+    kir_pred before = tly_has_sign(c) ? KIR_SLT : KIR_ULT;
     kir_value beats = largest ? kir_cmp(b, before, vx, vy) : kir_cmp(b, before, vy, vx);
     kir_value wins = c->p->last ? kir_cmp(b, KIR_SLT, ix, iy) : kir_cmp(b, KIR_SLT, iy, ix);
     kir_value ties = bin(c, KIR_AND, kir_cmp(b, KIR_EQ, vx, vy), wins);

@@ -168,6 +168,7 @@ static inline kir_value tly_states_at(tly_build *c, kir_value row, kir_value i)
 kir_value tly_states_load(tly_build *c, kir_value row, int64_t skip, unsigned lanes);
 void tly_states_store(tly_build *c, kir_value row, int64_t skip, kir_value states);
 int tly_is_floating(const tly_build *c); /* the accumulator is */
+int tly_has_sign(const tly_build *c);    /* it is an integer with a sign */
 
 /* ---- element types (convert.c): storage to accumulator and back, `lanes` at a time ---- */
 

@@ -160,80 +160,76 @@ static void word_of(char *word, size_t room, const trials *all, size_t m, size_t
              strstr(shape, "in=") && k % 3 == 2 ? "" : all->ways[(k + m) % all->way_count]);
 }
 
-static void try_on_cpus(const trials *all)
+/* How many of a word's kernels take the plan: by the engines of one target, which `k` and `m` choose. */
+typedef size_t try_word(tly_trials *t, const char *word, const char *plan, size_t m, size_t k);
+
+static void try_all(const trials *all, try_word *try)
 {
-    static const char *const levels[] = { "cpu:x86-64-v2", "cpu:x86-64-v3", "cpu:x86-64-v4",
-                                          "cpu:aarch64" };
     tly_trials t;
     tly_trials_open(&t);
     for (size_t m = 0; m < all->made_count; m++) {
-        const char *plan = all->made[m].plan;
         size_t taken = 0;
         for (size_t k = 0; k < all->kind_count; k++) {
             char word[128];
-            tally_error error = TALLY_ERROR_INIT;
-            const char *level = levels[(k + m) % COUNT(levels)];
             word_of(word, sizeof word, all, m, k);
-            taken += (size_t)is_taken(&t, tly_engine_interpret(t.levels.context, level, &error),
-                                      word, plan, k);
-            for (size_t l = 0; l < t.levels.level_count; l++) {
-                const char *device = t.levels.levels[l].selector;
-                if (t.levels.levels[l].runs_here)
-                    taken += (size_t)is_taken(
-                        &t, tly_engine_native(t.levels.context, device, &error), word, plan, k + 1);
-            }
+            taken += try(&t, word, all->made[m].plan, m, k);
         }
-        cr_expect(taken > 0, "%s, %s", all->made[m].shape, plan);
+        cr_expect(taken > 0, "%s, %s", all->made[m].shape, all->made[m].plan);
     }
     tly_trials_close(&t);
+}
+
+static size_t try_on_cpus(tly_trials *t, const char *word, const char *plan, size_t m, size_t k)
+{
+    static const char *const levels[] = { "cpu:x86-64-v2", "cpu:x86-64-v3", "cpu:x86-64-v4",
+                                          "cpu:aarch64" };
+    tally_error error = TALLY_ERROR_INIT;
+    const char *level = levels[(k + m) % COUNT(levels)];
+    size_t taken = (size_t)is_taken(t, tly_engine_interpret(t->levels.context, level, &error), word,
+                                    plan, k);
+    for (size_t l = 0; l < t->levels.level_count; l++) {
+        const char *device = t->levels.levels[l].selector;
+        if (t->levels.levels[l].runs_here)
+            taken += (size_t)is_taken(t, tly_engine_native(t->levels.context, device, &error), word,
+                                      plan, k + 1);
+    }
+    return taken;
 }
 
 Test(states, templates_for_cpus, .timeout = 280)
 {
     static const trials all = TRIALS(on_cpus, kinds, ways);
-    try_on_cpus(&all);
+    try_all(&all, try_on_cpus);
 }
 
 Test(states, reductions_for_cpus, .timeout = 280)
 {
     static const trials commute = TRIALS(sums_on_cpus, sums, kept);
     static const trials do_not = TRIALS(products_on_cpus, products, kept);
-    try_on_cpus(&commute);
-    try_on_cpus(&do_not);
+    try_all(&commute, try_on_cpus);
+    try_all(&do_not, try_on_cpus);
 }
 
 #ifdef TALLY_VULKAN
-static void try_on_devices(const trials *all)
+static size_t try_on_devices(tly_trials *t, const char *word, const char *plan, size_t m, size_t k)
 {
     static const char *const names[] = { "nvidia-hopper", "lavapipe-8", "lavapipe-4" };
-    tly_trials t;
-    tly_trials_open(&t);
-    for (size_t m = 0; m < all->made_count; m++) {
-        const char *plan = all->made[m].plan;
-        size_t taken = 0;
-        for (size_t k = 0; k < all->kind_count; k++) {
-            char word[128];
-            tally_error error = TALLY_ERROR_INIT;
-            const tly_caps caps = tly_profile_caps(names[(k + m) % COUNT(names)]);
-            word_of(word, sizeof word, all, m, k);
-            taken += (size_t)is_taken(&t, tly_engine_grid(&caps, &error), word, plan, k);
-        }
-        cr_expect(taken > 0, "%s, %s", all->made[m].shape, plan);
-    }
-    tly_trials_close(&t);
+    tally_error error = TALLY_ERROR_INIT;
+    const tly_caps caps = tly_profile_caps(names[(k + m) % COUNT(names)]);
+    return (size_t)is_taken(t, tly_engine_grid(&caps, &error), word, plan, k);
 }
 
 Test(states, templates_for_devices, .timeout = 280)
 {
     static const trials all = TRIALS(on_devices, kinds, ways);
-    try_on_devices(&all);
+    try_all(&all, try_on_devices);
 }
 
 Test(states, reductions_for_devices, .timeout = 280)
 {
     static const trials commute = TRIALS(sums_on_devices, sums, kept);
     static const trials do_not = TRIALS(products_on_devices, products, kept);
-    try_on_devices(&commute);
-    try_on_devices(&do_not);
+    try_all(&commute, try_on_devices);
+    try_all(&do_not, try_on_devices);
 }
 #endif

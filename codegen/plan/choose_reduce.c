@@ -23,9 +23,7 @@ static int32_t choose_reduce_lanes(const tly_problem *p, const tly_target *t, co
 static int32_t choose_reduce_unroll(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     (void)plan;
-    if (is_serial_row(p) || tly_reduces_together(p, t))
-        return 1;
-    return 8;
+    return is_serial_row(p) || tly_reduces_together(p, t) ? 1 : 8;
 }
 
 /* Rows side by side, as many as lanes and as there are registers for. Of the time of one by one,

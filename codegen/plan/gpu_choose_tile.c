@@ -155,8 +155,8 @@ static void choose_gpu(const tly_problem *p, const tly_geometry *g, const tly_ca
 void tly_gpu_choose_tile(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                          const tly_forced *forced, tly_gpu_plan *plan)
 {
-    /* f32, 2^22 elements of one row, 4,096 rows of 1,025: 28, 12.5 ms on lavapipe, which goes both ways
-     * of each branch; without 19, 8.4 (Zen 4, minima). */
+    /* One row of 2^22 i32, f32: 28 and 33 ms on lavapipe, which goes both ways of each branch; without
+     * 19 and 22 (Zen 4, minima of three). */
     plan->wide = OR_FORCED(wide, p->unit == 1 && !tly_gpu_plays(caps));
     if (tly_gpu_plays(caps) && plan->scan > 0)
         choose_played(p, caps, forced, plan);

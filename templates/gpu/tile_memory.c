@@ -200,29 +200,24 @@ void tly_tile_load(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value cou
 
 /* ---- to memory ---- */
 
+static void put_one(tly_gpu *g, const tly_gpu_row *at, kir_value first, unsigned after,
+                    kir_value stored)
+{
+    int64_t offset;
+    kir_value p = tly_gpu_out_near(g, at, first, after, &offset);
+    tly_gpu_put(g, p, offset, stored);
+}
+
 /* A vector's elements one by one, those that exist. */
 static void put_each(tly_gpu *g, const tly_gpu_row *at, kir_value first, kir_value left,
                      unsigned after, const kir_value *stored)
 {
     kir_builder *b = g->c.b;
     for (unsigned k = 0; k < vector_of(g); k++) {
-        int64_t offset;
         kir_branch exists;
         kir_if(b, &exists, less(&g->c, word(g, after + k), left));
-        kir_value p = tly_gpu_out_near(g, at, first, after + k, &offset);
-        tly_gpu_put(g, p, offset, stored[k]);
+        put_one(g, at, first, after + k, stored[k]);
         kir_if_end(b, &exists, 0, NULL);
-    }
-}
-
-/* All of a vector's. */
-static void put_singly(tly_gpu *g, const tly_gpu_row *at, kir_value first, unsigned after,
-                       const kir_value *stored)
-{
-    for (unsigned k = 0; k < vector_of(g); k++) {
-        int64_t offset;
-        kir_value p = tly_gpu_out_near(g, at, first, after + k, &offset);
-        tly_gpu_put(g, p, offset, stored[k]);
     }
 }
 
@@ -236,7 +231,8 @@ static void put_whole(tly_gpu *g, const tly_gpu_row *at, kir_value first, unsign
     put_vector(g, at, first, after, stored);
     if (g->plan->wide) {
         kir_else(g->c.b, &either, 0, NULL);
-        put_singly(g, at, first, after, stored);
+        for (unsigned k = 0; k < vector_of(g); k++)
+            put_one(g, at, first, after + k, stored[k]);
         kir_if_end(g->c.b, &either, 0, NULL);
     }
 }

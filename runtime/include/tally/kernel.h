@@ -273,7 +273,8 @@ typedef struct tally_function {
  * `device_count` CPU levels of one architecture, as tally_kernel_options.device names them; which of
  * them runs is decided where the function is called. `write` gets all of the object, in one piece.
  * Equal arguments write equal bytes. Steps of `functions` are functions[0].size.
- * Errors as tally_kernel_create, for a plan that one of a function's kernels cannot have, too; TALLY_INVALID for devices of several architectures;
+ * Errors as tally_kernel_create, for a plan that one of a function's kernels cannot have, too;
+ * TALLY_INVALID for devices of several architectures;
  * TALLY_UNSUPPORTED for what is no CPU, and where Tally was built without what objects need;
  * TALLY_IO and TALLY_OUT_OF_MEMORY as tally_inspect. Kernels are made in this process, whatever
  * `isolate` says, on this thread. Thread-safe.
