@@ -16,6 +16,11 @@ typedef struct tly_caps {
 } tly_caps;
 
 /* Bits of subgroup_ops, those of VkSubgroupFeatureFlagBits. */
-enum { TLY_SUBGROUP_BASIC = 1, TLY_SUBGROUP_ARITHMETIC = 4, TLY_SUBGROUP_SHUFFLE = 16 };
+enum {
+    TLY_SUBGROUP_BASIC = 1,
+    TLY_SUBGROUP_ARITHMETIC = 4,
+    TLY_SUBGROUP_BALLOT = 8,
+    TLY_SUBGROUP_SHUFFLE = 16
+};
 
 #endif

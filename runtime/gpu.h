@@ -141,7 +141,7 @@ _Static_assert(sizeof(tly_gpu_plan) == 14 * 4 + 3 * 8 * (TALLY_MAX_RANK - 1), "p
  * it is the same for devices that are the same in this. What only plans and launches ask for is 0. */
 static inline void tly_caps_of_code(const tly_caps *caps, const tly_gpu_plan *plan, tly_caps *code)
 {
-    enum { SHUFFLES = TLY_SUBGROUP_BASIC | TLY_SUBGROUP_SHUFFLE };
+    enum { SHUFFLES = TLY_SUBGROUP_BASIC | TLY_SUBGROUP_BALLOT | TLY_SUBGROUP_SHUFFLE };
     *code = *caps;
     code->vendor = code->driver = code->size_control = code->progress = code->saturation = 0;
     code->invocations = code->groups_x = code->groups_y = code->shared_bytes = 0;

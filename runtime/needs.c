@@ -24,6 +24,7 @@ static const struct {
     { 11, 0, "shaderInt64" },
     { 61, TLY_SUBGROUP_BASIC, NULL },
     { 63, TLY_SUBGROUP_ARITHMETIC, NULL },
+    { 64, TLY_SUBGROUP_BALLOT, NULL },
     { 65, TLY_SUBGROUP_SHUFFLE, NULL },
     { 4433, 0, "storageBuffer16BitAccess" },
     { 4448, 0, "storageBuffer8BitAccess" },

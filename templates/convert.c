@@ -219,6 +219,12 @@ kir_value tly_widen_word(tly_build *c, kir_value v)
     return c->acc.kind == KIR_F64 ? to(c, KIR_FPEXT, KIR_F64, single) : single;
 }
 
+static kir_value number_to_bfloat(tly_build *c, kir_value x)
+{
+    kir_value up = round_bfloat(c, x);
+    return op(c, KIR_LSHR, up, bits(c, up, 16));
+}
+
 kir_value tly_narrow_word(tly_build *c, kir_value x)
 {
     if (has_keys(c))
@@ -235,8 +241,18 @@ kir_value tly_narrow_word(tly_build *c, kir_value x)
     if (c->p->out_dtype == TALLY_F16)
         return round_bits(c, &single_to_half, x);
     /* A GPU's own NaN may have any bits, NVIDIA's all of them set: rounding would carry out. */
-    kir_value up = round_bfloat(c, x), nan = kir_cmp(c->b, KIR_UNO, x, x);
-    return kir_select(c->b, nan, bits(c, up, 0x7fc0), op(c, KIR_LSHR, up, bits(c, up, 16)));
+    kir_value nan = kir_cmp(c->b, KIR_UNO, x, x), quiet = kir_const(c->b, KIR_TYPE(KIR_I32, 1), 0x7fc0);
+    return kir_select(c->b, nan, quiet, number_to_bfloat(c, x));
+}
+
+int tly_narrows_numbers(const tly_build *c)
+{
+    return c->p->out_dtype == TALLY_BF16 && c->acc.kind == KIR_F32 && !has_keys(c);
+}
+
+kir_value tly_narrow_number(tly_build *c, kir_value x)
+{
+    return number_to_bfloat(c, x);
 }
 
 kir_value tly_widen(tly_build *c, kir_value x)

@@ -190,6 +190,9 @@ kir_value tly_widen_integer(tly_build *c, kir_value x);
 /* The same of elements of 8 and 16 bits that are an i32's lower bits, the others 0. */
 kir_value tly_widen_word(tly_build *c, kir_value bits);
 kir_value tly_narrow_word(tly_build *c, kir_value acc);
+/* 1: that takes less where x is known to be no NaN (bf16 of f32), and this is it. */
+int tly_narrows_numbers(const tly_build *c);
+kir_value tly_narrow_number(tly_build *c, kir_value x);
 
 /* ---- keys of what is compared (keys.c) ---- */
 

@@ -294,6 +294,11 @@ kir_value kir_from_lane(kir_builder *b, kir_value v, kir_value lane)
     return kir_emit(b, KIR_FROM_LANE, kir_type_of(b, v), 0, 2, operands);
 }
 
+kir_value kir_ballot(kir_builder *b, kir_value i1)
+{
+    return kir_emit(b, KIR_BALLOT, KIR_TYPE(KIR_I32, 4), 0, 1, &i1);
+}
+
 kir_value kir_atomic_add(kir_builder *b, kir_value p, int64_t offset, kir_value v)
 {
     kir_value operands[] = { p, v };

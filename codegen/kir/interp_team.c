@@ -194,6 +194,19 @@ static void from_lane(struct kir_run *r, const kir_inst *inst)
     }
 }
 
+static void ballot(struct kir_run *r, const kir_inst *inst)
+{
+    uint32_t words[4] = { 0 };
+    FOR_EACH_HERE(r)
+    {
+        words[lane_ / 32] |= (uint32_t)(*(const char *)kir_run_operand(r, inst, 0) & 1) << lane_ % 32;
+    }
+    FOR_EACH_HERE(r)
+    {
+        memcpy(kir_run_result(r, inst), words, sizeof words);
+    }
+}
+
 /* ---- the way ---- */
 
 void kir_team_run(struct kir_run *r)
@@ -212,7 +225,7 @@ void kir_team_run(struct kir_run *r)
             team->pause = KIR_AT_BARRIER;
             return;
         } else if (!structure(r, inst)) {
-            (inst->op == KIR_FROM_LANE ? from_lane : scan)(r, inst);
+            (inst->op == KIR_FROM_LANE ? from_lane : inst->op == KIR_BALLOT ? ballot : scan)(r, inst);
         }
     }
     team->pause = KIR_DONE;

@@ -218,6 +218,7 @@ kir_value kir_shared(kir_builder *b, uint32_t bytes);
 void kir_barrier(kir_builder *b);
 kir_value kir_subgroup_scan(kir_builder *b, kir_op op, kir_value v); /* SCAN_ADD, SCAN_MUL */
 kir_value kir_from_lane(kir_builder *b, kir_value v, kir_value lane);
+kir_value kir_ballot(kir_builder *b, kir_value i1); /* i32x4, bit l that of lane l */
 kir_value kir_atomic_add(kir_builder *b, kir_value p, int64_t offset, kir_value v);
 kir_value kir_atomic_load(kir_builder *b, kir_value p, int64_t offset);
 void kir_atomic_store(kir_builder *b, kir_value p, int64_t offset, kir_value v);

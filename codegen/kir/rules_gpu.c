@@ -31,6 +31,13 @@ const char *kir_rule_from_lane(const struct kir_facts *f)
                : "a scalar is taken from the lane that an i32 names";
 }
 
+const char *kir_rule_ballot(const struct kir_facts *f)
+{
+    return kir_same_type(f->type, KIR_TYPE(KIR_I32, 4)) && kir_same_type(f->x[0], KIR_TYPE(KIR_I1, 1))
+               ? NULL
+               : "a ballot of an i1 is an i32x4";
+}
+
 const char *kir_rule_atomic(const struct kir_facts *f)
 {
     int stored = f->inst->operand_count < 2 || kir_same_type(f->x[1], i32);

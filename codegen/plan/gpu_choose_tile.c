@@ -7,11 +7,28 @@
  */
 #include "gpu_choose.h"
 
+#include "../../runtime/checked.h"
+
 #define FIELD(name) offsetof(tly_gpu_plan, name)
 #define OR_FORCED(name, chosen) tly_forced_or(forced, FIELD(name), chosen)
 
-/* The least team that limits.c allows. */
-enum { LEAST_TEAM = 4 };
+/* The least team that limits.c allows; one that goes by lines of 128 bytes. */
+enum { LEAST_TEAM = 4, LINE_TEAM = 8 };
+
+/* For rows of teams within a subgroup. Where there are no registers for all warps of a workgroup, none of
+ * them comes: Hopper by NVK, f32 products, 88 registers, 20 warps, of which 256 invocations leave 16. */
+enum { SHORT_WORKGROUP = 128 };
+
+/* As few as leave a device busy, half of whose places registers take: barriers and sums of lane groups
+ * are of 2 then. Hopper by NVK, bf16 sums, rows of 4,096, by 256, 128 and 64: registers 72, 72, 64, instructions
+ * an element 25, 24, 24; by the model of docs/results/isa-rows.md .73, .73 and 1.0 of a copy on an H200. */
+static int32_t row_team(const tly_geometry *g, const tly_caps *caps)
+{
+    int32_t team = 64;
+    while (team < 256 && tly_multiply(g->rows, 2 * team) <= (int64_t)caps->saturation)
+        team *= 2;
+    return team;
+}
 
 /* 16 bytes a load; interleaved scans go by single elements. */
 static int32_t choose_vector(const tly_problem *p)
@@ -81,6 +98,21 @@ static int suits(const tly_problem *p, int64_t vectors, int64_t tiles, int32_t g
            4 * vectors >= 3 * places;
 }
 
+/* Short rows by a part of a subgroup with a few segments each: what a team costs a row is shared by more
+ * elements, and registers still leave place for other warps. Hopper by NVK, rows of 128, instructions an
+ * element and warps, by 32 and 16 lanes: f32 products 38, 40 and 27, 36, bf16 sums by 16 and 8 28, 32 and
+ * 21, 32; by the model of docs/results/isa-rows.md .87, .65 of a copy on an H200 and 1.0, 1.0. */
+static int share_lines(const tly_problem *p, int64_t length, teams t, tly_gpu_plan *plan)
+{
+    enum { FEW = 3 };
+    int64_t vectors = parts(length, plan->vector);
+    int any_team = t.segments == 0 && t.least < t.first;
+    for (int32_t team = LINE_TEAM; any_team && team <= t.first; team *= 2)
+        if (parts(vectors, team) <= FEW && suits(p, vectors, 1, 0, team, plan))
+            return 1;
+    return 0;
+}
+
 /* A subgroup, or else the smallest team of more, or else the largest part of one, that has work
  * enough and goes through the row in as few tiles as the largest would. 0: there is none; then it is
  * the largest. Few invocations with several segments each take fewer instructions an element than
@@ -91,6 +123,8 @@ static int share_out(const tly_problem *p, int64_t length, teams t, tly_gpu_plan
     int64_t vectors = parts(length, plan->vector), used = whole_units(p, t.most);
     int32_t wanted = t.segments > 0 ? t.segments : wanted_segments(plan->vector);
     int64_t tiles = used > 0 ? parts(vectors, used * wanted) : 0;
+    if (share_lines(p, length, t, plan))
+        return 1;
     for (int32_t team = t.first; tiles > 0 && team <= t.most; team *= 2)
         if (suits(p, vectors, tiles, t.segments, team, plan))
             return 1;
@@ -108,7 +142,7 @@ static teams teams_of(const tly_problem *p, const tly_geometry *g, const tly_cap
 {
     int32_t subgroup = (int32_t)caps->subgroup, segments = OR_FORCED(segments, 0);
     int looks = OR_FORCED(template_id, TLY_GPU_WORKGROUPS) == TLY_GPU_LOOK_BACK;
-    int32_t most = plan->scan == 0 ? 64 : looks ? TLY_GPU_LOOK_BACK_WORKGROUP : 256;
+    int32_t most = plan->scan == 0 ? 64 : looks ? TLY_GPU_LOOK_BACK_WORKGROUP : row_team(g, caps);
     int32_t workgroup = OR_FORCED(workgroup, tly_gpu_workgroup_of(caps, most));
     int64_t tile = (int64_t)subgroup * plan->vector * wanted_segments(plan->vector);
     int is_short = p->unit > 1 || g->length <= tile;
@@ -144,7 +178,7 @@ static void choose_gpu(const tly_problem *p, const tly_geometry *g, const tly_ca
     }
     int within = plan->scan > 0 && plan->team <= (int32_t)caps->subgroup;
     plan->template_id = OR_FORCED(template_id, within ? TLY_GPU_SUBGROUPS : TLY_GPU_WORKGROUPS);
-    int32_t workgroup = tly_gpu_workgroup_of(caps, plan->scan == 0 ? 64 : 256);
+    int32_t workgroup = tly_gpu_workgroup_of(caps, plan->scan == 0 ? 64 : SHORT_WORKGROUP);
     if (plan->template_id != TLY_GPU_SUBGROUPS)
         workgroup = plan->team;
     plan->workgroup = OR_FORCED(workgroup, workgroup);

@@ -18,6 +18,8 @@ const tly_spv_capability tly_spv_capabilities[TLY_SPV_CAPABILITIES] = {
     { SpvCapabilityGroupNonUniform, "GroupNonUniform", HAS(subgroup_ops, TLY_SUBGROUP_BASIC) },
     { SpvCapabilityGroupNonUniformArithmetic, "GroupNonUniformArithmetic",
       HAS(subgroup_ops, TLY_SUBGROUP_ARITHMETIC) },
+    { SpvCapabilityGroupNonUniformBallot, "GroupNonUniformBallot",
+      HAS(subgroup_ops, TLY_SUBGROUP_BALLOT) },
     { SpvCapabilityGroupNonUniformShuffle, "GroupNonUniformShuffle",
       HAS(subgroup_ops, TLY_SUBGROUP_SHUFFLE) },
     { SpvCapabilityStorageBuffer16BitAccess, "StorageBuffer16BitAccess", HAS(storage16, ~0u) },

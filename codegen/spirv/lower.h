@@ -160,6 +160,6 @@ tly_spv_emitter tly_spv_lower_extremum, tly_spv_lower_round, tly_spv_lower_to_fl
 tly_spv_emitter tly_spv_lower_argument, tly_spv_lower_ptradd, tly_spv_lower_addr,
     tly_spv_lower_load, tly_spv_lower_store, tly_spv_lower_atomic, tly_spv_lower_shared;
 tly_spv_emitter tly_spv_lower_id, tly_spv_lower_barrier, tly_spv_lower_scan,
-    tly_spv_lower_from_lane;
+    tly_spv_lower_from_lane, tly_spv_lower_ballot;
 
 #endif

@@ -91,3 +91,12 @@ void tly_spv_lower_from_lane(tly_spv_lowering *l, const kir_inst *inst, tly_spv_
         result->id[0] = exchange(l, tly_spv_type(l, type), x->id[0], lane);
     }
 }
+
+void tly_spv_lower_ballot(tly_spv_lowering *l, const kir_inst *inst, tly_spv_value *result)
+{
+    uint32_t x = tly_spv_operand(l, inst, 0)->id[0];
+    tly_spv_need(&l->m, SpvCapabilityGroupNonUniform);
+    tly_spv_need(&l->m, SpvCapabilityGroupNonUniformBallot);
+    result->id[0] = OP(l, GroupNonUniformBallot, tly_spv_vector(&l->m, U32(l), 4),
+                       LITERAL(l, SpvScopeSubgroup), x);
+}

@@ -257,6 +257,7 @@ static tly_spv_emitter *const emitters[KIR_OP_COUNT] = {
     [KIR_SCAN_ADD] = tly_spv_lower_scan,
     [KIR_SCAN_MUL] = tly_spv_lower_scan,
     [KIR_FROM_LANE] = tly_spv_lower_from_lane,
+    [KIR_BALLOT] = tly_spv_lower_ballot,
     [KIR_ATOMIC_ADD] = tly_spv_lower_atomic,
     [KIR_ATOMIC_LOAD] = tly_spv_lower_atomic,
     [KIR_ATOMIC_STORE] = tly_spv_lower_atomic,

@@ -56,7 +56,7 @@ typedef struct tly_spv_capability {
     uint32_t mask;      /* 0: every device has it */
 } tly_spv_capability;
 
-enum { TLY_SPV_CAPABILITIES = 13 };
+enum { TLY_SPV_CAPABILITIES = 14 };
 extern const tly_spv_capability tly_spv_capabilities[TLY_SPV_CAPABILITIES];
 
 void tly_spv_begin(tly_spv_module *m, uint32_t version, const char *kernel, tally_error *error);

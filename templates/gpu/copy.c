@@ -21,6 +21,7 @@ void tly_gpu_build_copy(tly_gpu *g, unsigned pass)
     tly_gpu_row at = tly_gpu_at(g, &row, begin);
     tly_tile tile = { .publish = NULL };
     tly_tile_load(g, &t, &at, count, &tile);
+    tly_tile_narrow(g, &tile, 0, tile.x);
     tly_tile_store(g, &t, &at, count, tile.x);
     kir_if_end(c->b, &exists, 0, NULL);
 }

@@ -200,8 +200,9 @@ void tly_team_rest(tly_gpu *g, tly_team *t);
 kir_value tly_team_scan_lanes(tly_gpu *g, tly_team *t, kir_value v, kir_value *sound);
 /* v of all lanes of the lane group together, by an operation that minds no order. */
 kir_value tly_team_fold_lanes(tly_gpu *g, tly_team *t, kir_op op, kir_value v);
-/* i1: it holds in every lane of the lane group. */
+/* i1: it holds in every lane of the lane group; of the team. */
 kir_value tly_team_all(tly_gpu *g, tly_team *t, kir_value holds);
+kir_value tly_team_every(tly_gpu *g, tly_team *t, kir_value holds);
 /* The value that lane 0 of this lane group has, for a team of several. */
 kir_value tly_team_from_group(tly_gpu *g, tly_team *t, kir_value v, kir_value group);
 /* The values that lane 0 of each lane group has, for a team of several. */
@@ -217,8 +218,9 @@ typedef struct tly_tile {
     kir_value y[TLY_GPU_MOST_ELEMENTS];         /* inclusive prefixes from the tile's start */
     kir_value before[TLY_GPU_MOST_SEGMENTS];    /* the prefix before each vector */
     kir_value total;                            /* of the tile; of several scans, each lane's own */
-    kir_value range[2];                         /* extremes of the scan's y in the whole team */
-    kir_value ranges[TLY_GPU_MOST_SEGMENTS][2]; /* and of each of this invocation's vectors */
+    kir_value ranges[TLY_GPU_MOST_SEGMENTS][2]; /* extremes of each of this invocation's vectors */
+    kir_value range[2];                         /* of all that, and the total; or `folded` */
+    int folded;                                 /* of the scan's y in the whole team */
     kir_value summary;                          /* look-back: what others may combine; else 0 */
     int silent;                                 /* the carry alone is asked for */
     /* Told the carry after the tile as soon as it is known, before the results are stored; NULL:
@@ -236,10 +238,13 @@ kir_value tly_team_class(tly_gpu *g, const tly_team *t);
 
 /* `count`: positions from the tile's start that exist, as a word. */
 void tly_tile_load(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count, tly_tile *tile);
-/* After the scan: folds the extremes of the local results. */
-void tly_tile_watch(tly_gpu *g, tly_team *t, tly_tile *tile);
+/* After the scan: extremes of this invocation's local results; of all of the team's. */
+void tly_tile_watch(tly_gpu *g, tly_tile *tile);
+void tly_tile_fold(tly_gpu *g, tly_team *t, tly_tile *tile);
+/* In place, from what the tile shows to what is stored; `numbers`: no NaN is among it. */
+void tly_tile_narrow(tly_gpu *g, const tly_tile *tile, int numbers, kir_value *shown);
 void tly_tile_store(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
-                    const kir_value *states);
+                    const kir_value *stored);
 /* Stores what the scan shows after `carry`, and returns the carry after the tile; where the range
  * of the local results does not allow it, the tile is done again (redo.c). */
 kir_value tly_tile_finish(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
@@ -256,6 +261,7 @@ kir_value tly_tile_redo(tly_gpu *g, tly_team *t, const tly_tile *tile, kir_value
 
 /* ---- where the range guard has failed (range.c) ---- */
 
+kir_value tly_gpu_finite(tly_gpu *g, kir_value x); /* i1 */
 /* What the element leaves of an infinite or zero prefix: products: -1, 1, or the element itself if
  * it is zero, infinite or NaN; sums: nothing, or what is infinite or NaN. Exact in every order. */
 kir_value tly_gpu_class(tly_gpu *g, kir_value x);

@@ -190,7 +190,8 @@ void tly_gpu_build_look_back(tly_gpu *g, unsigned pass)
     tly_tile tile = { .publish = publish_carry, .user = &s };
     tly_tile_load(g, &t, &at, count, &tile);
     tly_team_scan(g, &t, &tile);
-    tly_tile_watch(g, &t, &tile);
+    tly_tile_watch(g, &tile);
+    tly_tile_fold(g, &t, &tile);
     summarise(&s, &tile);
     kir_value carry = tly_tile_finish(g, &t, &at, count, &tile, carry_before(&s));
     kir_branch last;

@@ -44,7 +44,7 @@ static kir_value either(tly_gpu *g, kir_value x, kir_value y)
     return kir_bin(g->c.b, KIR_OR, x, y);
 }
 
-static kir_value finite(tly_gpu *g, kir_value x)
+kir_value tly_gpu_finite(tly_gpu *g, kir_value x)
 {
     kir_value above = kir_cmp(g->c.b, KIR_OLT, real(g, MINUS_INFINITE), x);
     return both(g, above, compare(g, KIR_OLT, x, INFINITE));
@@ -52,7 +52,7 @@ static kir_value finite(tly_gpu *g, kir_value x)
 
 static kir_value regular(tly_gpu *g, kir_value x)
 {
-    return both(g, finite(g, x), compare(g, KIR_UNE, x, ZERO));
+    return both(g, tly_gpu_finite(g, x), compare(g, KIR_UNE, x, ZERO));
 }
 
 /* Bits of floats that are not negative order like their values: the upper word of |x|. */
@@ -76,7 +76,7 @@ kir_value tly_gpu_class(tly_gpu *g, kir_value x)
 {
     kir_builder *b = g->c.b;
     if (!tly_watches_products(&g->c))
-        return kir_select(b, finite(g, x), tly_neutral(&g->c, g->c.acc), x);
+        return kir_select(b, tly_gpu_finite(g, x), tly_neutral(&g->c, g->c.acc), x);
     kir_value sign = kir_select(b, compare(g, KIR_OLT, x, ZERO), real(g, MINUS_ONE), real(g, ONE));
     return kir_select(b, regular(g, x), sign, x);
 }
@@ -142,14 +142,14 @@ static kir_value stays_put(tly_gpu *g, kir_value carry, kir_value distance)
 
 kir_value tly_gpu_settled(tly_gpu *g, kir_value carry, kir_value distance)
 {
-    kir_value lost = negated(g, finite(g, carry));
+    kir_value lost = negated(g, tly_gpu_finite(g, carry));
     return tly_gpu_has_distance(g) ? either(g, lost, stays_put(g, carry, distance)) : lost;
 }
 
 kir_value tly_gpu_prevails(tly_gpu *g, kir_value summary)
 {
     if (!tly_watches_products(&g->c))
-        return negated(g, finite(g, summary));
+        return negated(g, tly_gpu_finite(g, summary));
     return either(g, compare(g, KIR_OEQ, summary, ZERO),
                   kir_cmp(g->c.b, KIR_UNO, summary, summary));
 }
@@ -204,13 +204,13 @@ kir_value tly_gpu_fits(tly_gpu *g, const kir_value *range, kir_value carry)
     kir_value good = tly_range_good(&g->c, range, carry);
     if (!tly_watches_products(&g->c))
         return good;
-    return either(g, good, both(g, tly_range_good(&g->c, range, 0), negated(g, finite(g, carry))));
+    return either(g, good, both(g, tly_range_good(&g->c, range, 0), negated(g, tly_gpu_finite(g, carry))));
 }
 
 /* Zero, infinity and NaN are good for every product. */
 static kir_value or_lost(tly_gpu *g, kir_value good, kir_value x)
 {
-    return tly_watches_products(&g->c) ? either(g, good, negated(g, finite(g, x))) : good;
+    return tly_watches_products(&g->c) ? either(g, good, negated(g, tly_gpu_finite(g, x))) : good;
 }
 
 kir_value tly_gpu_fits_any(tly_gpu *g, kir_value carry)

@@ -52,13 +52,19 @@ tly_team tly_team_make(tly_gpu *g)
     return t;
 }
 
-/* Address of a slot of the half that this exchange takes. Two halves in turn: who still reads one
- * is through before it is written again, as the other's barrier lies between. */
-static kir_value slot(tly_gpu *g, const tly_team *t, kir_value number)
+/* Address of the number-th of values of so many bytes, side by side so that several are read at once,
+ * in the half that this exchange takes. Two halves in turn: who still reads one is through before it is
+ * written again, as the other's barrier lies between. */
+static kir_value place(tly_gpu *g, const tly_team *t, kir_value number, unsigned bytes)
 {
     unsigned half = (by_memory(g) ? t->width : t->groups) * slot_bytes(g);
-    kir_value at = mul(&g->c, number, word(g, slot_bytes(g)));
+    kir_value at = mul(&g->c, number, word(g, bytes));
     return kir_ptradd(g->c.b, t->exchange, add(&g->c, at, word(g, t->turn * half)));
+}
+
+static kir_value slot(tly_gpu *g, const tly_team *t, kir_value number)
+{
+    return place(g, t, number, (g->c.state_bytes + 3) / 4 * 4);
 }
 
 static unsigned bytes_of(const tly_gpu *g, kir_value v)
@@ -231,10 +237,28 @@ kir_value tly_team_fold_lanes(tly_gpu *g, tly_team *t, kir_op op, kir_value v)
     return by_memory(g) ? tly_team_from(g, t, v, word(g, 0)) : v;
 }
 
+/* A word that is not 0 where a lane of the lane group has said yes. */
+static kir_value some(tly_gpu *g, tly_team *t, kir_value says)
+{
+    kir_builder *b = g->c.b;
+    if (by_memory(g) || !(g->caps->subgroup_ops & TLY_SUBGROUP_BALLOT))
+        return tly_team_fold_lanes(g, t, KIR_OR, kir_select(b, says, word(g, 1), word(g, 0)));
+    kir_value ballot = kir_ballot(b, says), votes = kir_extract(b, ballot, 0);
+    int is_part = t->width < g->caps->subgroup;
+    for (unsigned i = 1; i < (g->caps->subgroup + 31) / 32; i++) {
+        kir_value others = kir_extract(b, ballot, i);
+        kir_value its = kir_cmp(b, KIR_ULE, word(g, 32 * i), t->first);
+        votes = is_part ? kir_select(b, its, others, votes) : kir_bin(b, KIR_OR, votes, others);
+    }
+    if (!is_part || t->width >= 32)
+        return votes;
+    kir_value from = kir_bin(b, KIR_AND, t->first, word(g, 31));
+    return kir_bin(b, KIR_AND, kir_bin(b, KIR_LSHR, votes, from), word(g, (1 << t->width) - 1));
+}
+
 kir_value tly_team_all(tly_gpu *g, tly_team *t, kir_value holds)
 {
-    kir_value fails = kir_select(g->c.b, holds, word(g, 0), word(g, 1));
-    return kir_cmp(g->c.b, KIR_EQ, tly_team_fold_lanes(g, t, KIR_OR, fails), word(g, 0));
+    return equals(g, some(g, t, negated(g, holds)), 0);
 }
 
 kir_value tly_team_class(tly_gpu *g, const tly_team *t)
@@ -266,17 +290,26 @@ static void fold_groups(tly_gpu *g, tly_team *t, const kir_op *ops, kir_value *v
         return;
     kir_branch first;
     kir_if(b, &first, equals(g, t->lane, 0));
+    unsigned bytes = bytes_of(g, v[0]), row = bytes * t->groups;
     for (unsigned k = 0; k < count; k++)
-        kir_store(b, slot(g, t, t->group), 4 * k, v[k], bytes_of(g, v[k]), 0);
+        kir_store(b, place(g, t, t->group, bytes), k * row, v[k], bytes, 0);
     kir_if_end(b, &first, 0, NULL);
     kir_barrier(b);
     for (unsigned k = 0; k < count; k++)
         for (unsigned i = 0; i < t->groups; i++) {
-            kir_value other = kir_load(b, kir_type_of(b, v[k]), slot(g, t, word(g, i)), 4 * k,
-                                       bytes_of(g, v[k]));
+            kir_value other = kir_load(b, kir_type_of(b, v[k]), place(g, t, word(g, i), bytes),
+                                       k * row, bytes);
             v[k] = i > 0 ? kir_bin(b, ops[k], v[k], other) : other;
         }
     t->turn ^= 1;
+}
+
+kir_value tly_team_every(tly_gpu *g, tly_team *t, kir_value holds)
+{
+    static const kir_op op = KIR_OR;
+    kir_value votes = some(g, t, negated(g, holds));
+    fold_groups(g, t, &op, &votes, 1);
+    return equals(g, votes, 0);
 }
 
 kir_value tly_team_fold(tly_gpu *g, tly_team *t, kir_op op, kir_value v)

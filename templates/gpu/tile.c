@@ -18,7 +18,7 @@ static void extremes(tly_gpu *g, const kir_value *y, unsigned count, kir_value *
     tly_range_fold(&g->c, watch, range);
 }
 
-void tly_tile_watch(tly_gpu *g, tly_team *t, tly_tile *tile)
+void tly_tile_watch(tly_gpu *g, tly_tile *tile)
 {
     static const kir_op ops[2] = { KIR_UMAX, KIR_UMIN };
     unsigned count = tly_range_count(&g->c), vector = (unsigned)g->plan->vector;
@@ -31,7 +31,12 @@ void tly_tile_watch(tly_gpu *g, tly_team *t, tly_tile *tile)
         for (unsigned k = 0; k < count; k++)
             tile->range[k] = kir_bin(g->c.b, ops[k], tile->range[k], tile->ranges[s][k]);
     }
+}
+
+void tly_tile_fold(tly_gpu *g, tly_team *t, tly_tile *tile)
+{
     tly_team_fold_range(g, t, tile->range);
+    tile->folded = 1;
 }
 
 static void show_after(tly_gpu *g, const tly_tile *tile, kir_value carry, kir_value *shown)
@@ -46,35 +51,78 @@ static void publish(tly_gpu *g, const tly_tile *tile, kir_value after)
         tile->publish(g, tile->user, after);
 }
 
+void tly_tile_narrow(tly_gpu *g, const tly_tile *tile, int numbers, kir_value *shown)
+{
+    for (unsigned i = 0; i < tly_gpu_elements(g) && !tile->silent; i++) {
+        kir_value y = tly_project(&g->c, shown[i]);
+        shown[i] = numbers ? tly_narrow_number(&g->c, y) : tly_gpu_narrow(g, y);
+    }
+}
+
+/* A tile whose range is watched: how it goes on, and whether all of the team may. */
+typedef struct ending {
+    tly_team *team;
+    const tly_tile *tile;
+    kir_value carry, after; /* before the tile, and behind it if it fits */
+    kir_value fits, all;    /* i1: this scan's results, everybody's */
+    unsigned elements;      /* shown of it; behind these stands the carry after the tile */
+} ending;
+
+static void show_fitting(tly_gpu *g, const ending *e, kir_value *shown)
+{
+    publish(g, e->tile, e->after);
+    show_after(g, e->tile, e->carry, shown);
+    shown[e->elements] = e->after;
+}
+
+static void show_any(tly_gpu *g, const ending *e, kir_value *shown)
+{
+    kir_branch good;
+    kir_if(g->c.b, &good, e->all);
+    show_fitting(g, e, shown);
+    kir_else(g->c.b, &good, e->elements + 1, shown);
+    shown[e->elements] = tly_tile_redo(g, e->team, e->tile, e->carry, e->fits, shown);
+    publish(g, e->tile, shown[e->elements]);
+    kir_if_end(g->c.b, &good, e->elements + 1, shown);
+    memcpy(shown, good.result, (e->elements + 1) * sizeof *shown);
+    tly_tile_narrow(g, e->tile, 0, shown);
+}
+
+/* Results that fit after a carry that is finite are numbers. */
+static void show_numbers(tly_gpu *g, const ending *e, kir_value *shown)
+{
+    kir_branch finite;
+    kir_if(g->c.b, &finite, both(g, e->all, tly_gpu_finite(g, e->carry)));
+    show_fitting(g, e, shown);
+    tly_tile_narrow(g, e->tile, 1, shown);
+    kir_else(g->c.b, &finite, e->elements + 1, shown);
+    show_any(g, e, shown);
+    kir_if_end(g->c.b, &finite, e->elements + 1, shown);
+    memcpy(shown, finite.result, (e->elements + 1) * sizeof *shown);
+}
+
 kir_value tly_tile_finish(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
                           const tly_tile *tile, kir_value carry)
 {
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
-    kir_value shown[TLY_GPU_MOST_ELEMENTS + 1], after = tly_combine(c, carry, tile->total);
-    unsigned elements = tile->silent ? 0 : tly_gpu_elements(g);
+    kir_value stored[TLY_GPU_MOST_ELEMENTS + 1];
+    ending e = { .team = t, .tile = tile, .carry = carry };
+    e.after = tly_combine(c, carry, tile->total);
+    e.elements = tile->silent ? 0 : tly_gpu_elements(g);
     if (tly_range_count(c) == 0) {
-        publish(g, tile, after);
-        show_after(g, tile, carry, shown);
+        show_fitting(g, &e, stored);
+        tly_tile_narrow(g, tile, 0, stored);
     } else {
-        kir_branch good;
-        kir_value fits = tly_gpu_fits(g, tile->range, carry);
-        /* Interleaved scans are judged apart, but a team goes one way. */
-        kir_if(b, &good, g->unit > 1 ? tly_team_all(g, t, fits) : fits);
-        publish(g, tile, after);
-        show_after(g, tile, carry, shown);
-        shown[elements] = after;
-        kir_else(b, &good, elements + 1, shown);
-        after = tly_tile_redo(g, t, tile, carry, fits, shown);
-        publish(g, tile, after);
-        shown[elements] = after;
-        kir_if_end(b, &good, elements + 1, shown);
-        memcpy(shown, good.result, (elements + 1) * sizeof *shown);
-        after = shown[elements];
+        /* What holds of each invocation's extremes holds of all of them. Interleaved scans are judged
+         * apart, but a team goes one way. */
+        int agreed = tile->folded && g->unit == 1;
+        e.fits = tly_gpu_fits(g, tile->range, carry);
+        e.all = agreed ? e.fits : tly_team_every(g, t, e.fits);
+        (tly_narrows_numbers(c) ? show_numbers : show_any)(g, &e, stored);
     }
     if (!tile->silent)
-        tly_tile_store(g, t, at, count, shown);
-    return after;
+        tly_tile_store(g, t, at, count, stored);
+    return stored[e.elements];
 }
 
 kir_value tly_tile_pass(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
@@ -82,6 +130,8 @@ kir_value tly_tile_pass(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_valu
 {
     tly_tile_load(g, t, at, count, tile);
     tly_team_scan(g, t, tile);
-    tly_tile_watch(g, t, tile);
+    tly_tile_watch(g, tile);
+    if (g->unit > 1)
+        tly_tile_fold(g, t, tile);
     return tly_tile_finish(g, t, at, count, tile, carry);
 }

@@ -260,14 +260,12 @@ static void put_partial(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, ki
 }
 
 void tly_tile_store(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
-                    const kir_value *states)
+                    const kir_value *stored)
 {
     tly_build *c = &g->c;
-    kir_value stored[TLY_GPU_MOST_ELEMENTS], first = tly_gpu_out_at(g, at, t->base);
+    kir_value first = tly_gpu_out_at(g, at, t->base);
     kir_value left = sub(c, reach(g, t, count), t->base);
     kir_branch whole;
-    for (unsigned i = 0; i < tly_gpu_elements(g); i++)
-        stored[i] = tly_gpu_narrow(g, tly_project(c, states[i]));
     if (!tly_gpu_has_vectors(g)) {
         put_partial(g, t, at, first, left, stored);
         return;
