@@ -213,7 +213,8 @@ kir_value tly_team_fold(tly_gpu *g, tly_team *t, kir_op op, kir_value v);
 void tly_team_fold_range(tly_gpu *g, tly_team *t, kir_value *range);
 
 /* The local scan of one tile: elements x (segment by segment, `vector` neighbours each). */
-typedef struct tly_tile {
+typedef struct tly_tile tly_tile;
+struct tly_tile {
     kir_value x[TLY_GPU_MOST_ELEMENTS];         /* lifted, neutral beyond the end */
     kir_value y[TLY_GPU_MOST_ELEMENTS];         /* inclusive prefixes from the tile's start */
     kir_value before[TLY_GPU_MOST_SEGMENTS];    /* the prefix before each vector */
@@ -226,8 +227,10 @@ typedef struct tly_tile {
     /* Told the carry after the tile as soon as it is known, before the results are stored; NULL:
      * nobody asks. */
     void (*publish)(tly_gpu *g, void *user, kir_value after);
+    /* Loads and scans the tile again for one that is done again; NULL: it has kept its elements. */
+    void (*reload)(tly_gpu *g, void *user, tly_tile *tile);
     void *user;
-} tly_tile;
+};
 void tly_team_scan(tly_gpu *g, tly_team *t, tly_tile *tile);
 /* How many positions behind its first element an invocation's i-th lies. */
 unsigned tly_team_after(const tly_gpu *g, const tly_team *t, unsigned i);

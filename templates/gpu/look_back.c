@@ -21,6 +21,8 @@
  */
 #include "look_back.h"
 
+#include <string.h>
+
 static void publish(const tly_looker *s, kir_value when, kir_value at, kir_value v, kir_value mark)
 {
     kir_builder *b = s->g->c.b;
@@ -59,6 +61,40 @@ kir_value tly_look_mark_classes(tly_gpu *g, kir_value upper)
                    kir_bin(g->c.b, KIR_SHL, upper, word(g, TLY_MARK_BITS)));
 }
 
+/* Also of a tile that is done again, lest all tiles keep their elements in registers for this while they
+ * wait. Nothing of the tile has been stored by then. */
+static void load_and_scan(tly_gpu *g, void *user, tly_tile *tile)
+{
+    const tly_looker *s = user;
+    tly_tile_load(g, s->team, s->at, s->count, tile);
+    tly_team_scan(g, s->team, tile);
+    tly_tile_watch(g, tile);
+}
+
+/* Of this invocation's elements, read again, vector after vector. */
+static void classes_of(const tly_looker *s, kir_value *summary)
+{
+    tly_gpu *g = s->g;
+    tly_build *c = &g->c;
+    kir_builder *b = c->b;
+    unsigned vector = (unsigned)g->plan->vector;
+    kir_value last = sub(c, s->count, word(g, 1)), first = s->team->base;
+    kir_value end = add(c, first, word(g, tly_team_after(g, s->team, tly_gpu_elements(g))));
+    kir_loop l;
+    tly_gpu_summary_begin(g, summary);
+    kir_for(b, &l, first, end, word(g, tly_team_after(g, s->team, vector)), 2, summary);
+    memcpy(summary, l.carried, 2 * sizeof *summary);
+    for (unsigned v = 0; v < vector; v++) {
+        kir_value position = add(c, l.i, word(g, v));
+        kir_value p = tly_gpu_in_at(g, s->at, kir_bin(b, KIR_UMIN, position, last));
+        kir_value x = tly_lift(c, tly_gpu_widen(g, tly_gpu_fetch(g, p, 0)));
+        x = kir_select(b, less(c, position, s->count), x, tly_neutral(c, c->acc));
+        tly_gpu_summary_add(g, summary, x);
+    }
+    kir_for_end(b, &l, summary);
+    memcpy(summary, l.result, 2 * sizeof *summary);
+}
+
 /* The total, or, where it holds after no carry, the classes. */
 static void summarise(tly_looker *s, tly_tile *tile)
 {
@@ -72,9 +108,7 @@ static void summarise(tly_looker *s, tly_tile *tile)
     kir_branch good;
     kir_if(b, &good, tly_range_good(&g->c, tile->range, 0));
     kir_else(b, &good, 2, results);
-    tly_gpu_summary_begin(g, summary);
-    for (unsigned i = 0; i < tly_gpu_elements(g); i++)
-        tly_gpu_summary_add(g, summary, tile->x[i]);
+    classes_of(s, summary);
     tly_gpu_summary_fold(g, s->team, summary);
     results[0] = summary[0];
     results[1] = tly_look_mark_classes(g, tly_look_upper(g, summary[1]));
@@ -187,10 +221,10 @@ void tly_gpu_build_look_back(tly_gpu *g, unsigned pass)
     kir_value count = sub(c, kir_get(b, KIR_ARG_LENGTH), begin);
     tly_gpu_row at = tly_gpu_at(g, &row, begin);
     tly_looker s = state_of(g, &t, &item);
-    tly_tile tile = { .publish = publish_carry, .user = &s };
-    tly_tile_load(g, &t, &at, count, &tile);
-    tly_team_scan(g, &t, &tile);
-    tly_tile_watch(g, &tile);
+    s.at = &at;
+    s.count = count;
+    tly_tile tile = { .publish = publish_carry, .reload = load_and_scan, .user = &s };
+    load_and_scan(g, &s, &tile);
     tly_tile_fold(g, &t, &tile);
     summarise(&s, &tile);
     kir_value carry = tly_tile_finish(g, &t, &at, count, &tile, carry_before(&s));

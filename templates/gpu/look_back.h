@@ -34,6 +34,8 @@ typedef struct tly_looker {
     tly_gpu *g;
     tly_team *team;
     const tly_gpu_item *item;
+    const tly_gpu_row *at;   /* of the tile's first position */
+    kir_value count;         /* positions from there on */
     kir_value leads, stalls; /* i1 */
     kir_value total, mark;   /* what is published of the tile */
     kir_value group, first;  /* its group, and the first tile of that */

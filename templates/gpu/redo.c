@@ -270,14 +270,18 @@ kir_value tly_tile_redo(tly_gpu *g, tly_team *t, const tly_tile *tile, kir_value
     tly_build *c = &g->c;
     kir_builder *b = c->b;
     redo r = { .team = t, .tile = tile, .carry = carry, .fits = fits };
-    tly_tile rest = { .publish = NULL };
+    tly_tile rest = { .publish = NULL }, again = *tile;
+    if (tile->reload != NULL) {
+        tile->reload(g, tile->user, &again);
+        r.tile = &again;
+    }
     number_turns(g, &r);
     find_first(g, &r);
     walk(g, &r);
     if (!tile->silent)
         show_turns(g, &r, shown);
     for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
-        kir_value class = tly_gpu_class(g, tile->x[i]);
+        kir_value class = tly_gpu_class(g, r.tile->x[i]);
         rest.x[i] = kir_select(b, is_late(g, &r, i / vector(g)), class, tly_neutral(c, c->acc));
     }
     tly_team_scan(g, t, &rest);
