@@ -241,7 +241,8 @@ kir_value tly_narrow_word(tly_build *c, kir_value x)
     if (c->p->out_dtype == TALLY_F16)
         return round_bits(c, &single_to_half, x);
     /* A GPU's own NaN may have any bits, NVIDIA's all of them set: rounding would carry out. */
-    kir_value nan = kir_cmp(c->b, KIR_UNO, x, x), quiet = kir_const(c->b, KIR_TYPE(KIR_I32, 1), 0x7fc0);
+    kir_value nan = kir_cmp(c->b, KIR_UNO, x, x),
+              quiet = kir_const(c->b, KIR_TYPE(KIR_I32, 1), 0x7fc0);
     return kir_select(c->b, nan, quiet, number_to_bfloat(c, x));
 }
 

@@ -12,7 +12,7 @@
 
 /* Its subgroups, as SPIR-V is made for them. */
 #define TLY_ALL_SUBGROUPS \
-    .subgroup = 32, \
-    .subgroup_ops = TLY_SUBGROUP_BASIC | TLY_SUBGROUP_ARITHMETIC | TLY_SUBGROUP_SHUFFLE
+    .subgroup = 32, .subgroup_ops = TLY_SUBGROUP_BASIC | TLY_SUBGROUP_ARITHMETIC | \
+                                    TLY_SUBGROUP_BALLOT | TLY_SUBGROUP_SHUFFLE
 
 #endif

@@ -41,6 +41,7 @@ static const char every_op[] =
     "%29 : i32 = %1 {\n"
     "    %30 : i32 = add %29, %27\n"
     "    %31 : i1 = cmp ult %30, %6\n"
+    "    %32 : i32x4 = subgroup_ballot %31\n"
     "    yield %31, %30\n"
     "  }\n"
     "  return %3\n"
@@ -101,6 +102,8 @@ static const struct {
     { "%8 : wptr = ptradd %7, %3\n", "ptradd adds i32 or i64 to ptr, i32 to wptr" },
     { "%8 : f32 = const 0x00000000\n%9 : f32 = subgroup_scan_add %8\n", "scalar integers" },
     { "%8 : i32 = subgroup_shuffle %5, %3\n", "the lane that an i32 names" },
+    { "%8 : i32 = subgroup_ballot %4\n", "a ballot of an i1 is an i32x4" },
+    { "%8 : i32x4 = subgroup_ballot %5\n", "a ballot of an i1 is an i32x4" },
     { "%8 : i32 = atomic_load %7\n", "atomics are of i32 at a ptr" },
     { "for %8 = %1 to %2 step %2 while {\n}\n", "asks the first carried value" },
     { "%8 : i32 = for %9 = %1 to %2 step %2 while with %10 : i32 = %1 {\nyield %10\n}\n",
@@ -140,6 +143,8 @@ static const struct {
     { 0, "%8 : wptr = ptradd %7, %5\n%9 : i32 = load %8, align 4\n"
          "%10 : i1 = cmp ult %9, %2\nif %10 {\nbarrier\n}\n" },
     { 0, "%8 : i32 = subgroup_shuffle %6, %1\n%9 : i1 = cmp ult %8, %2\nif %9 {\nbarrier\n}\n" },
+    { 0, "%8 : i32x4 = subgroup_ballot %4\n%9 : i32 = extract %8, 0\n"
+         "%10 : i1 = cmp ult %9, %2\nif %10 {\nbarrier\n}\n" },
     { 0, "%8 : ptr = arg in\n%9 : i32 = atomic_load %8\n%10 : i1 = cmp ult %9, %2\n"
          "if %10 {\nbarrier\n}\n" },
     /* what differing control chose */
@@ -226,6 +231,16 @@ static const struct {
       "%14 : i32 = subgroup_scan_add %13\n%15 : i32 = const 3\n%16 : i32 = sub %15, %9\n"
       "%17 : i32 = subgroup_shuffle %14, %16\nstore %11, %17, align 4\n",
       { 33, 9, 3, 1, 33, 9, 3, 1 } },
+    /* a ballot of odd lanes; of those who are there */
+    { "%12 : i32 = and %9, %2\n%13 : i1 = cmp eq %12, %2\n%14 : i32x4 = subgroup_ballot %13\n"
+      "%15 : i32 = extract %14, 0\n%16 : i32 = extract %14, 1\n%17 : i32 = add %15, %16\n"
+      "store %11, %17, align 4\n",
+      { 10, 10, 10, 10, 10, 10, 10, 10 } },
+    { "%12 : i32 = and %9, %2\n%13 : i1 = cmp eq %12, %2\n%14 : i32 = if %13 {\n"
+      "%15 : i32x4 = subgroup_ballot %13\n%16 : i32 = extract %15, 0\nyield %16\n} else {\n"
+      "%17 : i32x4 = subgroup_ballot %13\n%18 : i32 = extract %17, 0\nyield %18\n}\n"
+      "store %11, %14, align 4\n",
+      { 0, 10, 0, 10, 0, 10, 0, 10 } },
     /* a scan of those who are there; the others' way; trips that differ */
     { "%12 : i32 = and %9, %2\n%13 : i1 = cmp eq %12, %1\n%14 : i32 = if %13 {\n"
       "%15 : i32 = subgroup_scan_add %2\nyield %15\n} else {\n"

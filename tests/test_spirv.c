@@ -305,6 +305,9 @@ static const char group[] = "kernel group workgroup 128 {\n"
                             "    %36 : ptr = ptradd %9, %33\n"
                             "    store %36, %25, align 2\n"
                             "    store %36 - 5000000000, %5, align 4\n"
+                            "    %37 : i32x4 = subgroup_ballot %24\n"
+                            "    %38 : i32 = extract %37, 3\n"
+                            "    store %36, %38, align 4\n"
                             "  }\n"
                             "  return %1\n"
                             "}\n";
@@ -408,7 +411,7 @@ Test(kir, modules_ask_for_what_they_use)
     kir_kernel *k = must_parse(group);
     module m = must_lower(k, &everything, 0);
     capabilities(&m, text);
-    cr_assert_str_eq(text, "1 11 10 61 63 65 4433 ");
+    cr_assert_str_eq(text, "1 11 10 61 63 64 65 4433 ");
     free(m.words);
     kir_free(k);
 }
@@ -704,6 +707,8 @@ Test(kir, lacking_capabilities_are_refused)
                   "capability GroupNonUniformArithmetic", &caps);
     check_refused(LANE "  %3 : i32 = subgroup_shuffle %2, %2\n",
                   "capability GroupNonUniformShuffle", &caps);
+    check_refused(LANE "  %3 : i1 = cmp ult %2, %2\n  %4 : i32x4 = subgroup_ballot %3\n",
+                  "capability GroupNonUniformBallot", &caps);
     kir_kernel *k = copy_of("i64", "8");
     module m = must_lower(k, &everything, 1);
     caps = everything;

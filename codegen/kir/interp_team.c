@@ -199,7 +199,8 @@ static void ballot(struct kir_run *r, const kir_inst *inst)
     uint32_t words[4] = { 0 };
     FOR_EACH_HERE(r)
     {
-        words[lane_ / 32] |= (uint32_t)(*(const char *)kir_run_operand(r, inst, 0) & 1) << lane_ % 32;
+        words[lane_ / 32] |= (uint32_t)(*(const char *)kir_run_operand(r, inst, 0) & 1)
+                             << lane_ % 32;
     }
     FOR_EACH_HERE(r)
     {
@@ -225,7 +226,9 @@ void kir_team_run(struct kir_run *r)
             team->pause = KIR_AT_BARRIER;
             return;
         } else if (!structure(r, inst)) {
-            (inst->op == KIR_FROM_LANE ? from_lane : inst->op == KIR_BALLOT ? ballot : scan)(r, inst);
+            (inst->op == KIR_FROM_LANE ? from_lane
+             : inst->op == KIR_BALLOT  ? ballot
+                                       : scan)(r, inst);
         }
     }
     team->pause = KIR_DONE;

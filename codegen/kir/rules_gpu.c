@@ -33,7 +33,8 @@ const char *kir_rule_from_lane(const struct kir_facts *f)
 
 const char *kir_rule_ballot(const struct kir_facts *f)
 {
-    return kir_same_type(f->type, KIR_TYPE(KIR_I32, 4)) && kir_same_type(f->x[0], KIR_TYPE(KIR_I1, 1))
+    return kir_same_type(f->type, KIR_TYPE(KIR_I32, 4)) &&
+                   kir_same_type(f->x[0], KIR_TYPE(KIR_I1, 1))
                ? NULL
                : "a ballot of an i1 is an i32x4";
 }

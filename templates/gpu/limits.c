@@ -148,11 +148,10 @@ static const char *fault_of_columns(const tly_problem *p, const tly_geometry *g,
     return fault_of_sizes(p, g, caps, plan);
 }
 
-/* A state, or two extremes. */
+/* A state, or an accumulator and two extremes. */
 unsigned tly_gpu_slot_bytes(const tly_problem *p)
 {
-    enum { EXTREMES = 8 };
-    return tly_state_bytes(p) < EXTREMES ? EXTREMES : (tly_state_bytes(p) + 3) / 4 * 4;
+    return (tly_state_bytes(p) + 15) / 16 * 16;
 }
 
 /* Bytes: slots in two halves, for each invocation or each lane group (gpu/team.c); in chunks the

@@ -204,7 +204,8 @@ kir_value tly_gpu_fits(tly_gpu *g, const kir_value *range, kir_value carry)
     kir_value good = tly_range_good(&g->c, range, carry);
     if (!tly_watches_products(&g->c))
         return good;
-    return either(g, good, both(g, tly_range_good(&g->c, range, 0), negated(g, tly_gpu_finite(g, carry))));
+    return either(g, good,
+                  both(g, tly_range_good(&g->c, range, 0), negated(g, tly_gpu_finite(g, carry))));
 }
 
 /* Zero, infinity and NaN are good for every product. */

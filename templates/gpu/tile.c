@@ -88,11 +88,12 @@ static void show_any(tly_gpu *g, const ending *e, kir_value *shown)
     tly_tile_narrow(g, e->tile, 0, shown);
 }
 
-/* Results that fit after a carry that is finite are numbers. */
+/* Results that fit after a carry that is finite are numbers. Interleaved scans have carries of their own. */
 static void show_numbers(tly_gpu *g, const ending *e, kir_value *shown)
 {
+    kir_value numbers = both(g, g->unit > 1 ? e->fits : e->all, tly_gpu_finite(g, e->carry));
     kir_branch finite;
-    kir_if(g->c.b, &finite, both(g, e->all, tly_gpu_finite(g, e->carry)));
+    kir_if(g->c.b, &finite, g->unit > 1 ? tly_team_every(g, e->team, numbers) : numbers);
     show_fitting(g, e, shown);
     tly_tile_narrow(g, e->tile, 1, shown);
     kir_else(g->c.b, &finite, e->elements + 1, shown);

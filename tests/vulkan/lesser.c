@@ -94,6 +94,10 @@ static void no_arithmetic(tly_caps *c)
 {
     c->subgroup_ops &= ~(uint32_t)TLY_SUBGROUP_ARITHMETIC;
 }
+static void no_ballot(tly_caps *c)
+{
+    c->subgroup_ops &= ~(uint32_t)TLY_SUBGROUP_BALLOT;
+}
 static void no_width(tly_caps *c)
 {
     c->subgroup = 0;
@@ -132,19 +136,13 @@ static const struct {
     const char *name;
     void (*take)(tly_caps *caps);
 } lacking[] = {
-    { "nothing taken", nothing },
-    { "no int64", no_int64 },
-    { "no float64", no_float64 },
-    { "no storage16", no_storage16 },
-    { "no storage8", no_storage8 },
-    { "no addresses", no_addresses },
-    { "no shuffles", no_shuffles },
-    { "no arithmetic", no_arithmetic },
-    { "no subgroup width", no_width },
-    { "no progress", no_progress },
-    { "the least", least },
-    { "few workgroups", few_groups },
-    { "few trips", few_trips },
+    { "nothing taken", nothing },     { "no int64", no_int64 },
+    { "no float64", no_float64 },     { "no storage16", no_storage16 },
+    { "no storage8", no_storage8 },   { "no addresses", no_addresses },
+    { "no shuffles", no_shuffles },   { "no arithmetic", no_arithmetic },
+    { "no ballot", no_ballot },       { "no subgroup width", no_width },
+    { "no progress", no_progress },   { "the least", least },
+    { "few workgroups", few_groups }, { "few trips", few_trips },
 };
 
 /* ---- what comes out ---- */
