@@ -203,6 +203,32 @@ static int64_t choose_chunk(const tly_geometry *g, const tly_caps *caps, int32_t
     return (int64_t)tile * tly_gpu_power_below(size / tile > 4 ? size / tile : 4);
 }
 
+/* Tiles of look-back wait for each other, so as many bytes are to wait as registers hold. Hopper by NVK,
+ * registers by 16 and 32 elements an invocation: f16 48, 64, i32 56, 72, f32 sums 80, 128; but f32 products
+ * 80, 152, bf16 sums 80, 112, f64 sums, by 8 and 16, 104, 176. docs/results/vulkan.md, "One long row", has
+ * what a model makes of them. */
+static int waits_by_more(const tly_problem *p, const tly_gpu_plan *plan)
+{
+    enum { MOST_BYTES = 128 }; /* of accumulators */
+    int32_t stored = tly_gpu_bytes_of(p->dtype), wide = tly_gpu_bytes_of(p->acc);
+    int watched = tly_range_sides(p) > 0;
+    int fits = 2 * plan->vector * plan->segments * wide <= MOST_BYTES;
+    return fits && (watched ? tly_range_sides(p) == 1 && stored == 4 && wide == 4 : stored >= 2);
+}
+
+/* The same row by look-back. */
+static tly_gpu_plan looking_back(const tly_problem *p, const tly_forced *forced,
+                                 const tly_gpu_plan *plan)
+{
+    tly_gpu_plan looks = *plan;
+    int32_t segments = waits_by_more(p, plan) ? 2 * plan->segments : plan->segments;
+    looks.template_id = TLY_GPU_LOOK_BACK;
+    looks.workgroup = OR_FORCED(workgroup, smaller(plan->workgroup, TLY_GPU_LOOK_BACK_WORKGROUP));
+    looks.team = looks.workgroup;
+    looks.segments = OR_FORCED(segments, tly_gpu_segments_of(plan, segments));
+    return looks;
+}
+
 static void choose_teams(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                          const tly_forced *forced, tly_gpu_plan *plan)
 {
@@ -215,12 +241,9 @@ static void choose_teams(const tly_problem *p, const tly_geometry *g, const tly_
     if (tile == 0)
         return;
     int64_t chunk = choose_chunk(g, caps, tile, plan);
-    if (chunk > 0 && own && !cuts && caps->progress && plan->scan > 0 && p->unit == 1 &&
-        tly_gpu_look_back_pays(p, caps, plan)) {
-        plan->template_id = TLY_GPU_LOOK_BACK;
-        plan->workgroup = OR_FORCED(workgroup,
-                                    smaller(plan->workgroup, TLY_GPU_LOOK_BACK_WORKGROUP));
-        plan->team = plan->workgroup;
+    if (chunk > 0 && own && !cuts && caps->progress && plan->scan > 0 && p->unit == 1) {
+        const tly_gpu_plan looks = looking_back(p, forced, plan);
+        *plan = tly_gpu_look_back_pays(p, caps, &looks) ? looks : *plan;
         tile = tly_gpu_tile(p, caps, plan);
     }
     plan->chunk = whole_chunk(cuts ? forced->value[FIELD(chunk) / sizeof(int32_t)] : chunk, tile,
