@@ -17,10 +17,11 @@ static kir_value reach(tly_gpu *g, const tly_team *t, kir_value count)
     return kir_select(g->c.b, idle, word(g, 0), count);
 }
 
+/* i1: all of the tile exists, and if the plan has no way of its own for others (wide), rows are aligned. */
 static kir_value full(tly_gpu *g, const tly_team *t, kir_value count)
 {
     kir_value whole = kir_cmp(g->c.b, KIR_SLE, word(g, t->tile), count);
-    return kir_bin(g->c.b, KIR_AND, whole, tly_gpu_flag(g, TLY_GPU_ALIGNED));
+    return g->plan->wide ? whole : both(g, whole, tly_gpu_flag(g, TLY_GPU_ALIGNED));
 }
 
 static unsigned vector_of(const tly_gpu *g)
@@ -135,30 +136,38 @@ static void fetch_vectors(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_va
 
 /* Aligned rows by vectors. Others by single elements: a whole vector of them without a look at each, if
  * the plan says so (wide). */
+static void fetch_either(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+                         int is_full, kir_value *stored)
+{
+    kir_builder *b = g->c.b;
+    unsigned elements = tly_gpu_elements(g);
+    kir_branch either;
+    if (!g->plan->wide) {
+        fetch_vectors(g, t, at, count, is_full, 1, stored);
+        return;
+    }
+    kir_if(b, &either, tly_gpu_flag(g, TLY_GPU_ALIGNED));
+    fetch_vectors(g, t, at, count, is_full, 1, stored);
+    kir_else(b, &either, elements, stored);
+    fetch_vectors(g, t, at, count, is_full, 0, stored);
+    kir_if_end(b, &either, elements, stored);
+    memcpy(stored, either.result, elements * sizeof *stored);
+}
+
 static void fetch_partial(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
                           kir_value *stored)
 {
     kir_builder *b = g->c.b;
-    const size_t bytes = tly_gpu_elements(g) * sizeof *stored;
     unsigned elements = tly_gpu_elements(g);
-    kir_value aligned = tly_gpu_flag(g, TLY_GPU_ALIGNED);
     kir_value has_one = kir_cmp(b, KIR_SLE, word(g, vector_of(g)), count);
-    kir_branch vectors, either;
-    kir_if(b, &vectors, g->plan->wide ? has_one : kir_bin(b, KIR_AND, has_one, aligned));
-    if (g->plan->wide) {
-        kir_if(b, &either, aligned);
-        fetch_vectors(g, t, at, count, 0, 1, stored);
-        kir_else(b, &either, elements, stored);
-        fetch_vectors(g, t, at, count, 0, 0, stored);
-        kir_if_end(b, &either, elements, stored);
-        memcpy(stored, either.result, bytes);
-    } else {
-        fetch_vectors(g, t, at, count, 0, 1, stored);
-    }
+    kir_branch vectors;
+    kir_if(b, &vectors,
+           g->plan->wide ? has_one : both(g, has_one, tly_gpu_flag(g, TLY_GPU_ALIGNED)));
+    fetch_either(g, t, at, count, 0, stored);
     kir_else(b, &vectors, elements, stored);
     fetch_each(g, t, at, count, stored);
     kir_if_end(b, &vectors, elements, stored);
-    memcpy(stored, vectors.result, bytes);
+    memcpy(stored, vectors.result, elements * sizeof *stored);
 }
 
 /* From elements as they are stored to states. */
@@ -189,7 +198,7 @@ void tly_tile_load(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value cou
         return;
     }
     kir_if(g->c.b, &whole, full(g, t, count));
-    fetch_vectors(g, t, at, count, 1, 1, tile->x);
+    fetch_either(g, t, at, count, 1, tile->x);
     lift(g, tile->x);
     kir_else(g->c.b, &whole, elements, tile->x);
     fetch_partial(g, t, at, count, tile->x);
@@ -221,18 +230,21 @@ static void put_each(tly_gpu *g, const tly_gpu_row *at, kir_value first, kir_val
     }
 }
 
-/* A whole vector: at once where rows are aligned; where they are not, element by element. */
-static void put_whole(tly_gpu *g, const tly_gpu_row *at, kir_value first, unsigned after,
-                      const kir_value *stored)
+/* So many whole vectors, from the invocation's i-th element on: at once where rows are aligned; where
+ * they are not, element by element. */
+static void put_whole(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir_value first,
+                      unsigned i, unsigned vectors, const kir_value *stored)
 {
+    unsigned vector = vector_of(g), end = i + vectors * vector;
     kir_branch either;
     if (g->plan->wide)
         kir_if(g->c.b, &either, tly_gpu_flag(g, TLY_GPU_ALIGNED));
-    put_vector(g, at, first, after, stored);
+    for (unsigned v = i; v < end; v += vector)
+        put_vector(g, at, first, tly_team_after(g, t, v), stored + v);
     if (g->plan->wide) {
         kir_else(g->c.b, &either, 0, NULL);
-        for (unsigned k = 0; k < vector_of(g); k++)
-            put_one(g, at, first, after + k, stored[k]);
+        for (unsigned k = i; k < end; k++)
+            put_one(g, at, first, tly_team_after(g, t, k), stored[k]);
         kir_if_end(g->c.b, &either, 0, NULL);
     }
 }
@@ -250,7 +262,7 @@ static void put_partial(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, ki
             if (!g->plan->wide)
                 exists = kir_bin(b, KIR_AND, exists, tly_gpu_flag(g, TLY_GPU_ALIGNED));
             kir_if(b, &whole, exists);
-            put_whole(g, at, first, after, stored + i);
+            put_whole(g, t, at, first, i, 1, stored);
             kir_else(b, &whole, 0, NULL);
         }
         put_each(g, at, first, left, after, stored + i);
@@ -271,8 +283,7 @@ void tly_tile_store(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value co
         return;
     }
     kir_if(c->b, &whole, full(g, t, count));
-    for (unsigned i = 0; i < tly_gpu_elements(g); i += vector_of(g))
-        put_vector(g, at, first, tly_team_after(g, t, i), stored + i);
+    put_whole(g, t, at, first, 0, (unsigned)g->plan->segments, stored);
     kir_else(c->b, &whole, 0, NULL);
     put_partial(g, t, at, first, left, stored);
     kir_if_end(c->b, &whole, 0, NULL);
