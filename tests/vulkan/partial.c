@@ -21,7 +21,8 @@ static const struct {
     { "cummax:i8", "template=subgroups,team=4,vector=8,segments=1,chunk=0", 8, 32 },
     { "cumsum:i32", "template=workgroups,scan=0,workgroup=8,vector=4,segments=3,chunk=0", 4, 96 },
     { "cumprod:f32", "template=subgroups,team=4,vector=4,segments=3,chunk=0,wide=1", 4, 48 },
-    { "cumsum:bf16", "template=workgroups,workgroup=16,vector=8,segments=2,chunk=0,wide=1", 8, 256 },
+    { "cumsum:bf16", "template=workgroups,workgroup=16,vector=8,segments=2,chunk=0,wide=1", 8,
+      256 },
     { "cumsum:i32", "template=subgroups,team=4,vector=2,segments=4,chunk=0,wide=1", 2, 32 },
 };
 static const char *const manners[] = { "", ",reverse", ",exclusive,reverse" };
