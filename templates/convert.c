@@ -131,10 +131,15 @@ static kir_value round_bfloat(tly_build *c, kir_value real)
     return op(c, KIR_ADD, op(c, KIR_ADD, v, bits(c, v, 0x7fff)), odd);
 }
 
+kir_value tly_narrow_number(tly_build *c, kir_value x)
+{
+    kir_value up = round_bfloat(c, x);
+    return op(c, KIR_LSHR, up, bits(c, up, 16));
+}
+
 static kir_value single_to_bfloat(tly_build *c, kir_value real)
 {
-    kir_value up = round_bfloat(c, real);
-    return to(c, KIR_TRUNC, KIR_I16, op(c, KIR_LSHR, up, bits(c, up, 16)));
+    return to(c, KIR_TRUNC, KIR_I16, tly_narrow_number(c, real));
 }
 
 static kir_value lower(tly_build *c, kir_value pair)
@@ -219,12 +224,6 @@ kir_value tly_widen_word(tly_build *c, kir_value v)
     return c->acc.kind == KIR_F64 ? to(c, KIR_FPEXT, KIR_F64, single) : single;
 }
 
-static kir_value number_to_bfloat(tly_build *c, kir_value x)
-{
-    kir_value up = round_bfloat(c, x);
-    return op(c, KIR_LSHR, up, bits(c, up, 16));
-}
-
 kir_value tly_narrow_word(tly_build *c, kir_value x)
 {
     if (has_keys(c))
@@ -243,17 +242,12 @@ kir_value tly_narrow_word(tly_build *c, kir_value x)
     /* A GPU's own NaN may have any bits, NVIDIA's all of them set: rounding would carry out. */
     kir_value nan = kir_cmp(c->b, KIR_UNO, x, x),
               quiet = kir_const(c->b, KIR_TYPE(KIR_I32, 1), 0x7fc0);
-    return kir_select(c->b, nan, quiet, number_to_bfloat(c, x));
+    return kir_select(c->b, nan, quiet, tly_narrow_number(c, x));
 }
 
 int tly_narrows_numbers(const tly_build *c)
 {
     return c->p->out_dtype == TALLY_BF16 && c->acc.kind == KIR_F32 && !has_keys(c);
-}
-
-kir_value tly_narrow_number(tly_build *c, kir_value x)
-{
-    return number_to_bfloat(c, x);
 }
 
 kir_value tly_widen(tly_build *c, kir_value x)

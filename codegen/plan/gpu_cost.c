@@ -26,7 +26,8 @@ static const maker makers[] = {
     { 0, 32, 60000 },
 };
 
-/* Registers of scans of 16 elements an invocation (docs/results/isa.md), the watched and others. */
+/* Registers of scans (docs/results/isa.md), the watched and others: of those watched f32 sums of 32 elements an
+ * invocation have most, products have 80. */
 enum { REGISTERS_WATCHED = 128, REGISTERS_LANES_WATCHED = 96, REGISTERS = 64 };
 
 /* ns. From the loads to the local results, from the carry to the last store; a look at what others
