@@ -49,8 +49,8 @@ typedef struct tly_gpu_limits {
 
 extern const tly_gpu_limits tly_gpu_columns_limits, tly_gpu_subgroups_limits,
     tly_gpu_workgroups_limits, tly_gpu_look_back_limits, tly_gpu_look_back_lanes_limits,
-    tly_gpu_turned_limits, tly_gpu_copy_limits, tly_gpu_read_limits, tly_gpu_reduce_lanes_limits,
-    tly_gpu_reduce_rows_limits;
+    tly_gpu_turned_limits, tly_gpu_staged_limits, tly_gpu_copy_limits, tly_gpu_read_limits,
+    tly_gpu_reduce_lanes_limits, tly_gpu_reduce_rows_limits;
 
 /* Checks of all of these (gpu/limits.c). */
 const char *tly_gpu_fault_of_memory(const tly_geometry *g, const tly_problem *p,

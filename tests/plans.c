@@ -32,6 +32,8 @@ static const forced gpu_plans[] = {
     { "template=turned", "" },
     { "template=turned,workgroup=16,segments=5", "" },
     { "template=turned,workgroup=32,segments=8", "" },
+    { "template=staged", "shuffles" },
+    { "template=staged,workgroup=64,team=64", "shuffles" },
     { "template=workgroups,workgroup=32,segments=1", "" },
     { "template=workgroups,workgroup=32,chunk=700", "" },
     { "template=workgroups,workgroup=64,vector=4,segments=2", "" },

@@ -126,7 +126,16 @@ Test(gpu, chooses_the_template)
         { "cumsum:f32:1000x4:axis=1", 0, TLY_GPU_TURNED, 0 },
         { "cumsum:f32:1000x4:axis=1", 1, TLY_GPU_COLUMNS, 0 },
         { "cumsum:f32:65536x32:axis=1", 0, TLY_GPU_TURNED, 0 },
-        { "cumsum:f32:65536x33:axis=1", 0, TLY_GPU_SUBGROUPS, 0 },
+        { "cumsum:f32:65536x33:axis=1", 0, TLY_GPU_STAGED, 0 },
+        { "cumsum:f32:65536x33:axis=1", 1, TLY_GPU_COLUMNS, 0 },
+        { "cumsum:f32:65536x33:axis=1,order=serial", 0, TLY_GPU_TURNED, 0 },
+        { "cumsum:f32:65536x36:axis=1", 0, TLY_GPU_SUBGROUPS, 0 }, /* vectors fit */
+        { "cumsum:f32:65536x260:axis=1", 0, TLY_GPU_STAGED, 0 },   /* by 5 segments */
+        { "cumsum:f32:65536x300:axis=1,in=600x2", 0, TLY_GPU_STAGED, 0 },
+        { "cumsum:f32:65536x1025:axis=1", 0, TLY_GPU_STAGED, 0 },
+        { "cumsum:f32:65536x1601:axis=1", 0, TLY_GPU_WORKGROUPS, 0 }, /* full tiles by elements */
+        { "cumsum:f16:65536x4095:axis=1", 0, TLY_GPU_STAGED, 0 },
+        { "cumsum:f16:65536x6401:axis=1", 0, TLY_GPU_WORKGROUPS, 0 },
         { "cumsum:f32:65536x4096:axis=1,order=serial", 0, TLY_GPU_TURNED, 0 },
         { "cumsum:f32:8192x8192:axis=1,in=1x8192", 0, TLY_GPU_TURNED, 0 },
         { "cumsum:f32:64x1048576:axis=1,in=1x64", 0, TLY_GPU_COLUMNS, 1 }, /* few lanes */
@@ -253,8 +262,9 @@ static int64_t percent_of_lanes(const tly_gpu_plan *plan, int64_t length)
     return 100 * vectors / ((vectors + tile - 1) / tile * tile);
 }
 
-/* Tiles fit their rows: whatever the length, three quarters of the lanes have work, an invocation
- * takes up to 24 elements, and vectors are shorter than 16 bytes in one length of eight at most. */
+/* Tiles fit their rows: whatever the length, three quarters of the lanes have work, an invocation takes up
+ * to 24 elements, or 25 that are staged, and vectors are shorter than 16 bytes in one length of eight at
+ * most. */
 Test(gpu, lanes_have_work_at_every_length)
 {
     static const struct {
@@ -275,11 +285,16 @@ Test(gpu, lanes_have_work_at_every_length)
             /* A lane a row, and no lane without: what turned_tiles_fit holds to. */
             if (plan.template_id == TLY_GPU_TURNED && length <= 32)
                 continue;
+            cr_assert_geq(percent_of_lanes(&plan, length), 75, "%s: %dx%dx%d", word, plan.team,
+                          plan.segments, plan.vector);
+            if (plan.template_id == TLY_GPU_STAGED) {
+                cr_assert(plan.vector % 2 == 1 && plan.vector >= 5 && plan.vector <= 25, "%s: %d",
+                          word, plan.vector);
+                continue;
+            }
             cr_assert(plan.template_id == TLY_GPU_SUBGROUPS ||
                           plan.template_id == TLY_GPU_WORKGROUPS,
                       "%s", word);
-            cr_assert_geq(percent_of_lanes(&plan, length), 75, "%s: %dx%dx%d", word, plan.team,
-                          plan.segments, plan.vector);
             cr_assert_leq(plan.segments * plan.vector, 24, "%s", word);
             shorter += plan.vector < table[i].whole;
         }
@@ -317,7 +332,10 @@ Test(gpu, geometries_share_their_plan)
     cr_assert_eq(memcmp(&a, &b, sizeof a), 0);
     cr_assert_eq(plan_of("cumsum:f32:65536x512:axis=1", 0, "", &b, NULL), TALLY_OK);
     cr_assert_neq(memcmp(&a, &b, sizeof a), 0);
-    cr_assert_eq(plan_of("cumsum:f32:70000x499:axis=1", 0, "", &a, NULL), TALLY_OK);
+    cr_assert_eq(plan_of("cumsum:f32:70000x500:axis=1", 0, "", &a, NULL), TALLY_OK);
+    cr_assert_eq(memcmp(&a, &b, sizeof a), 0);
+    cr_assert_eq(plan_of("cumsum:f32:70000x499:axis=1", 0, "", &a, NULL), TALLY_OK); /* staged */
+    cr_assert_eq(plan_of("cumsum:f32:65536x543:axis=1", 0, "", &b, NULL), TALLY_OK);
     cr_assert_eq(memcmp(&a, &b, sizeof a), 0);
     static const char *const words[] = {
         "cumsum:f32:3x5x7x4096:axis=3,in=1000000x100000x9000x1",
@@ -473,6 +491,15 @@ Test(gpu, bad_overrides_are_refused)
         { "cumsum:f32:4096x8:axis=1", "workgroup=8", "out of the key's range: 16 to 1024" },
         { "cumsum:f32:4096x8:axis=1", "workgroup=1024,segments=32", "asks for more memory" },
         { "cumsum:f32:4096x8:axis=0", "template=turned", "are neighbours" },
+        { "cumsum:f32:4096x300:axis=1", "template=staged,team=16,vector=25", "fill one tile" },
+        { "cumsum:f32:4096x300:axis=1", "template=staged,team=16,vector=17", "fill one tile" },
+        { "cumsum:f32:4096x300:axis=1", "template=staged,vector=33", "key's range: 1 to 32" },
+        { "cumsum:f32:4096x300:axis=1", "template=staged,segments=2", "is not read" },
+        { "cumsum:f32:4096x900:axis=1", "template=staged,team=64,workgroup=128",
+          "or the workgroup" },
+        { "cumsum:f64:4096x257:axis=1", "template=staged,workgroup=1024", "asks for more memory" },
+        { "cumsum:f32:4096x7:axis=0", "template=staged", "rows of one scan" },
+        { "cumsum:f32:4096x300:axis=1,order=serial", "template=staged", "serial order" },
         { "cumsum:f32:4096x4096:axis=1", "segments=2,segments=2", "comes twice" },
         { "cumsum:f32:4096x4096:axis=1", "template=columns,template=columns", "comes twice" },
         { "cumsum:f32:4096x4096:axis=1", "workgroup=0", "out of the key's range: 4 to 1024" },
@@ -668,6 +695,7 @@ static const char *const overrides[] = {
     "template=look_back_lanes,team=3,workgroup=32,addresses=1",
     "template=subgroups,addresses=1,index_bits=64,chunk=1000",
     "template=turned,workgroup=32",
+    "template=staged,addresses=1",
 };
 enum { OVERRIDES = sizeof overrides / sizeof *overrides };
 

@@ -111,6 +111,8 @@ static const made on_devices[] = {
     { "300x9:axis=0", "template=columns,chunk=64,vector=1" },
     { "300x16:axis=0", "template=columns,chunk=64,vector=4" },
     { "5x300:axis=1", "template=subgroups" },
+    { "5x300:axis=1", "template=staged" },
+    { "2x700:axis=1", "template=staged,workgroup=64,team=64" },
     { "2x1500:axis=1", "template=subgroups,chunk=512" },
     { "2x300x3:axis=1", "template=subgroups,chunk=128" },
     { "2x300:axis=1", "template=workgroups,scan=0,workgroup=16" },

@@ -174,6 +174,7 @@ const tly_gpu_limits *const tly_gpu_limits_of[TLY_GPU_TEMPLATE_COUNT] = {
     [TLY_GPU_LOOK_BACK] = &tly_gpu_look_back_limits,
     [TLY_GPU_LOOK_BACK_LANES] = &tly_gpu_look_back_lanes_limits,
     [TLY_GPU_TURNED] = &tly_gpu_turned_limits,
+    [TLY_GPU_STAGED] = &tly_gpu_staged_limits,
     [TLY_GPU_COPY] = &tly_gpu_copy_limits,
     [TLY_GPU_REDUCE_LANES] = &tly_gpu_reduce_lanes_limits,
     [TLY_GPU_REDUCE_ROWS] = &tly_gpu_reduce_rows_limits,

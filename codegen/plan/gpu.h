@@ -17,6 +17,7 @@ typedef enum tly_gpu_template {
     TLY_GPU_LOOK_BACK,       /* a row by all workgroups, in one pass */
     TLY_GPU_LOOK_BACK_LANES, /* a lane by many workgroups, in one pass */
     TLY_GPU_TURNED,          /* the same as columns, through tiles that are turned */
+    TLY_GPU_STAGED,          /* a row of one tile by a team, through workgroup memory */
     TLY_GPU_COPY,            /* no scan: a copy by tiles, to measure scans by */
     TLY_GPU_REDUCE_LANES,    /* a reduction by one invocation an output */
     TLY_GPU_REDUCE_ROWS,     /* by a team */
@@ -79,6 +80,15 @@ static inline unsigned tly_gpu_turned_slot(const tly_problem *p)
 
 /* Bytes of workgroup memory: the tile, and where lanes begin. */
 int64_t tly_gpu_turned_bytes(const tly_problem *p, const tly_gpu_plan *plan);
+
+/* Of staged rows: the last rounds, in which alone a row may end. */
+enum { TLY_GPU_STAGED_OPEN = 4 };
+
+/* Bytes of a staged element in workgroup memory: its state's, then its result's. */
+unsigned tly_gpu_staged_slot(const tly_problem *p);
+
+/* The same of staged rows: tiles, and what teams exchange (templates/gpu/limits.c). */
+int64_t tly_gpu_staged_bytes(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan);
 
 /* Of look-back along lanes: whether a tile of so many goes through workgroup memory, as lanes do not
  * fill 32 bytes of two-byte elements; the bytes of that; all of it. */

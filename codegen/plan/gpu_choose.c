@@ -278,12 +278,17 @@ static void choose_template(const tly_problem *p, const tly_geometry *g, const t
                             const tly_forced *forced, tly_gpu_plan *plan)
 {
     plan->scan = OR_FORCED(scan, tly_gpu_choose_scan(p, caps));
-    int32_t id = tly_gpu_turns(p, g, caps)           ? TLY_GPU_TURNED
-                 : fits_team(p, g, caps, plan->scan) ? TLY_GPU_SUBGROUPS
-                                                     : TLY_GPU_COLUMNS;
+    int32_t id = tly_gpu_turns(p, g, caps)                  ? TLY_GPU_TURNED
+                 : tly_gpu_stages(p, g, caps, forced, plan) ? TLY_GPU_STAGED
+                 : fits_team(p, g, caps, plan->scan)        ? TLY_GPU_SUBGROUPS
+                                                            : TLY_GPU_COLUMNS;
     plan->template_id = id = OR_FORCED(template_id, id);
     if (id == TLY_GPU_TURNED) {
         tly_gpu_choose_turned(p, g, caps, forced, plan);
+        return;
+    }
+    if (id == TLY_GPU_STAGED) {
+        tly_gpu_choose_staged(p, g, caps, forced, plan);
         return;
     }
     if (id == TLY_GPU_LOOK_BACK_LANES) {

@@ -25,6 +25,12 @@ int tly_gpu_turns(const tly_problem *p, const tly_geometry *g, const tly_caps *c
 void tly_gpu_choose_turned(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                            const tly_forced *forced, tly_gpu_plan *plan);
 
+/* Whether rows go through workgroup memory by elements; team and elements of each (gpu_choose_staged.c). */
+int tly_gpu_stages(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                   const tly_forced *forced, const tly_gpu_plan *plan);
+void tly_gpu_choose_staged(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
+                           const tly_forced *forced, tly_gpu_plan *plan);
+
 /* Invocations of a workgroup that looks back. Watched scans of f32 have 128 to 152 registers on Hopper,
  * with which 8 subgroups a multiprocessor fit as workgroups of 256, and 12 to 16 as these
  * (docs/results/vulkan.md). */

@@ -14,6 +14,9 @@ const tly_reason tly_gpu_reasons[] = {
       "to 32, transposed views, rows in the plain loop's order; tiles are turned in workgroup "
       "memory, "
       "so that memory is accessed in its own order" },
+    { "staged", "template",
+      "rows fit one tile, and no vectors fit them: a team scans each, neighbouring invocations "
+      "access neighbouring elements, which go through workgroup memory to who scans them" },
     { "subgroups", "template",
       "rows fit a tile of a subgroup: a part of it scans each, by shuffles and without barriers" },
     { "workgroups", "template", "rows are longer than a subgroup's tile: a workgroup scans each" },
@@ -45,12 +48,19 @@ const tly_reason tly_gpu_reasons[] = {
     { "turned", "workgroup",
       "invocations of a workgroup, and lanes of a tile: as few as still let a device's limit of "
       "workgroups hold all invocations (reasoned, not measured on a GPU)" },
+    { "staged", "workgroup",
+      "invocations of a workgroup: 128, or a team of more; fewer where the device's workgroup "
+      "memory "
+      "is small (a model, not measured on a GPU)" },
     { NULL, "workgroup",
       "invocations of a workgroup: 256 for teams that shuffle, 128 for lanes, 64 for others; fewer "
       "where the device has a limit or a CPU plays it (reasoned, not measured on a GPU)" },
     { "look_back_lanes", "team",
       "lanes of a tile: a line of 32, or as many blocks as hold all lanes, of as many each; fewer "
       "than 16 are turned in workgroup memory" },
+    { "staged", "team",
+      "invocations that scan together: as few as hold the row by up to 25 elements each, 13 of "
+      "accumulators of 8 bytes" },
     { "subgroups", "team",
       "invocations that scan together: a subgroup, or a part of one where fewer than three "
       "quarters "
@@ -59,6 +69,9 @@ const tly_reason tly_gpu_reasons[] = {
       "invocations that scan together: as few as still hold the row at once, so that more rows "
       "share a "
       "subgroup" },
+    { "staged", "vector",
+      "elements that an invocation scans: an odd number, for the banks of workgroup memory, and a "
+      "multiple of 4 and 1, so that few kernels serve all lengths (of 8 bytes of 2 and 1)" },
     { "columns", "vector",
       "neighbouring lanes an invocation takes at once, as far as they lie together and leave the "
       "device "

@@ -27,6 +27,7 @@ static const algorithm algorithms[TLY_GPU_TEMPLATE_COUNT] = {
     [TLY_GPU_LOOK_BACK] = tly_gpu_build_look_back,
     [TLY_GPU_LOOK_BACK_LANES] = tly_gpu_build_look_back_lanes,
     [TLY_GPU_TURNED] = tly_gpu_build_turned,
+    [TLY_GPU_STAGED] = tly_gpu_build_staged,
     [TLY_GPU_COPY] = tly_gpu_build_copy,
     [TLY_GPU_REDUCE_LANES] = tly_gpu_build_reduce_lanes,
     [TLY_GPU_REDUCE_ROWS] = tly_gpu_build_reduce_rows,

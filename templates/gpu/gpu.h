@@ -26,6 +26,7 @@ void tly_gpu_build_rows(tly_gpu *g, unsigned pass);
 void tly_gpu_build_look_back(tly_gpu *g, unsigned pass);
 void tly_gpu_build_look_back_lanes(tly_gpu *g, unsigned pass);
 void tly_gpu_build_turned(tly_gpu *g, unsigned pass);
+void tly_gpu_build_staged(tly_gpu *g, unsigned pass);
 void tly_gpu_build_copy(tly_gpu *g, unsigned pass);
 void tly_gpu_build_read(tly_gpu *g, unsigned pass);
 void tly_gpu_build_reduce_lanes(tly_gpu *g, unsigned pass);
@@ -163,6 +164,9 @@ enum { TLY_GPU_TICKET_BYTES = 16, TLY_GPU_TICKET_LINE = 128 };
 unsigned tly_gpu_look_back_bytes(const tly_gpu *g);       /* a tile's, in look-back (look_back.c) */
 unsigned tly_gpu_look_back_lanes_bytes(const tly_gpu *g); /* of a lane of one (look_back_lanes.c) */
 
+/* What position 0 begins with where no dispatch comes before. Of sums that show it first it is +0, and no
+ * literal: adding one is taken for nothing by compilers (lavapipe's), so that sums of -0 would be -0. */
+kir_value tly_gpu_start(tly_gpu *g);
 /* What position 0 of the dispatch continues: the carries, or the start of a scan. `klass`: which
  * of the item's scans. */
 kir_value tly_gpu_first_carry(tly_gpu *g, const tly_gpu_item *item, kir_value klass);
@@ -186,6 +190,9 @@ typedef struct tly_team {
 } tly_team;
 
 tly_team tly_team_make(tly_gpu *g);
+/* A value or a state in workgroup memory, and one like it. */
+void tly_team_put(tly_gpu *g, kir_value slot, int64_t offset, kir_value v);
+kir_value tly_team_get(tly_gpu *g, kir_value slot, int64_t offset, kir_value like);
 /* The value of another lane of the lane group. Every lane takes part. */
 kir_value tly_team_from(tly_gpu *g, tly_team *t, kir_value v, kir_value lane);
 /* i1: one of the team's first lanes, of which each speaks for one of the interleaved scans. */
@@ -248,8 +255,11 @@ void tly_tile_fold(tly_gpu *g, tly_team *t, tly_tile *tile);
 void tly_tile_narrow(tly_gpu *g, const tly_tile *tile, int numbers, kir_value *shown);
 void tly_tile_store(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
                     const kir_value *stored);
-/* Stores what the scan shows after `carry`, and returns the carry after the tile; where the range
- * of the local results does not allow it, the tile is done again (redo.c). */
+/* What the scan shows after `carry`, as it is stored, and behind it the carry after the tile, which is
+ * returned; where the range of the local results does not allow it, the tile is done again (redo.c). */
+kir_value tly_tile_show(tly_gpu *g, tly_team *t, const tly_tile *tile, kir_value carry,
+                        kir_value *stored);
+/* Stores that, too. */
 kir_value tly_tile_finish(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
                           const tly_tile *tile, kir_value carry);
 /* Load, scan, watch, finish. */

@@ -47,6 +47,15 @@ static const tly_key turned[] = {
     MEMORY,
 };
 
+/* Any number of elements an invocation, so that rows fill their tiles. */
+static const tly_key staged[] = {
+    { KEY(scan), 1, 2, 0 },
+    WORKGROUP,
+    { KEY(team), 4, TLY_GPU_MOST_WORKGROUP, 1 },
+    { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 0 },
+    MEMORY,
+};
+
 static const tly_key copy[] = { { KEY(scan), 0, 2, 0 }, WORKGROUP, SIZES, WIDE, MEMORY };
 
 /* ---- what a template is not for ---- */
@@ -85,6 +94,11 @@ static const char *refuses_shuffles(const tly_problem *p, const tly_caps *caps)
                 !(caps->subgroup_ops & TLY_SUBGROUP_SHUFFLE);
     return lacks ? "the device lacks shuffles in subgroups of a known size"
                  : refuses_lanes(p, caps);
+}
+
+static const char *refuses_staged(const tly_problem *p, const tly_caps *caps)
+{
+    return p->unit > 1 ? "staged takes rows of one scan" : refuses_shuffles(p, caps);
 }
 
 static const char *refuses_look_back(const tly_problem *p, const tly_caps *caps)
@@ -165,6 +179,18 @@ static int64_t exchange_bytes(const tly_problem *p, const tly_caps *caps, const 
     return 2 * slot * (slots + 1) + (plan->chunk > 0 ? records : 0);
 }
 
+unsigned tly_gpu_staged_slot(const tly_problem *p)
+{
+    unsigned state = tly_state_bytes(p), stored = tly_gpu_turned_slot(p);
+    return state > stored ? state : stored;
+}
+
+int64_t tly_gpu_staged_bytes(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan)
+{
+    return exchange_bytes(p, caps, plan) +
+           (int64_t)plan->workgroup * plan->vector * tly_gpu_staged_slot(p);
+}
+
 static const char *fault_of_teams(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                                   const tly_gpu_plan *plan)
 {
@@ -178,7 +204,8 @@ static const char *fault_of_teams(const tly_problem *p, const tly_geometry *g, c
         return "a workgroup is whole subgroups and whole teams";
     if (p->unit > 1 && (plan->vector > 1 || plan->team > subgroup || p->unit > plan->team))
         return "interleaved scans go by single elements within a subgroup";
-    if (tly_gpu_bytes_of(p->dtype) == 2 && plan->vector == 1 && p->unit == 1)
+    int by_words = p->unit == 1 && plan->template_id != TLY_GPU_STAGED;
+    if (tly_gpu_bytes_of(p->dtype) == 2 && plan->vector == 1 && by_words)
         return "elements of 2 bytes go by words";
     if (exchange_bytes(p, caps, plan) > (int64_t)caps->shared_bytes)
         return "the workgroup asks for more memory than the device's";
@@ -215,6 +242,20 @@ static const char *fault_of_subgroups(const tly_problem *p, const tly_geometry *
     return fault_of_teams(p, g, caps, plan);
 }
 
+static const char *fault_of_staged(const tly_problem *p, const tly_geometry *g,
+                                   const tly_caps *caps, const tly_gpu_plan *plan)
+{
+    int64_t tile = (int64_t)plan->team * plan->vector,
+            open = TLY_GPU_STAGED_OPEN * (int64_t)plan->team;
+    if (plan->team > (int32_t)caps->subgroup && plan->team != plan->workgroup)
+        return "teams are parts of a subgroup, or the workgroup";
+    if (g->length > tile || g->length <= tile - open)
+        return "staged rows fill one tile, but for the last four elements of each invocation";
+    if (tly_gpu_staged_bytes(p, caps, plan) > (int64_t)caps->shared_bytes)
+        return "the workgroup asks for more memory than the device's";
+    return fault_of_teams(p, g, caps, plan);
+}
+
 #define LIMITS(name_, table_, refuses_, fault_) \
     const tly_gpu_limits tly_gpu_##name_##_limits = { \
         { #name_, table_, sizeof table_ / sizeof *table_ }, refuses_, fault_ \
@@ -226,4 +267,5 @@ LIMITS(workgroups, workgroups, refuses_lanes, fault_of_teams);
 LIMITS(look_back, look_back, refuses_look_back, fault_of_teams);
 LIMITS(look_back_lanes, look_back_lanes, refuses_look_back_lanes, fault_of_look_back_lanes);
 LIMITS(turned, turned, refuses_lanes_beside, fault_of_turned);
+LIMITS(staged, staged, refuses_staged, fault_of_staged);
 LIMITS(copy, copy, refuses_states, fault_of_teams);

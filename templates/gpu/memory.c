@@ -229,6 +229,15 @@ static kir_value carry_of(tly_gpu *g, const tly_gpu_item *item, kir_value klass)
     return tly_gpu_state_at(g, tly_gpu_carry_at(g, item->index), klass);
 }
 
+kir_value tly_gpu_start(tly_gpu *g)
+{
+    tly_build *c = &g->c;
+    kir_value start = tly_start(c, c->acc);
+    if (!c->p->exclusive)
+        return start;
+    return kir_select(c->b, tly_gpu_flag(g, TLY_GPU_CONTINUES), tly_neutral(c, c->acc), start);
+}
+
 kir_value tly_gpu_first_carry(tly_gpu *g, const tly_gpu_item *item, kir_value klass)
 {
     kir_builder *b = g->c.b;

@@ -72,26 +72,35 @@ static unsigned bytes_of(const tly_gpu *g, kir_value v)
     return kir_kind_bits((kir_kind)kir_type_of(g->c.b, v).kind) / 8;
 }
 
-/* A value or a state in a slot, and one like it. */
-static void put(tly_gpu *g, kir_value slot, kir_value v)
+void tly_team_put(tly_gpu *g, kir_value slot, int64_t offset, kir_value v)
 {
     kir_builder *b = g->c.b;
     for (unsigned i = 0; i < kir_parts(b, v); i++) {
         kir_value part = kir_part(b, v, i);
-        kir_store(b, slot, i * tly_part_bytes(g->c.p), part, bytes_of(g, part), 0);
+        kir_store(b, slot, offset + i * tly_part_bytes(g->c.p), part, bytes_of(g, part), 0);
     }
 }
 
-static kir_value get(tly_gpu *g, kir_value slot, kir_value like)
+kir_value tly_team_get(tly_gpu *g, kir_value slot, int64_t offset, kir_value like)
 {
     kir_builder *b = g->c.b;
     kir_value v[KIR_MAX_PARTS];
     for (unsigned i = 0; i < kir_parts(b, like); i++) {
         kir_value part = kir_part(b, like, i);
-        v[i] = kir_load(b, kir_type_of(b, part), slot, i * tly_part_bytes(g->c.p),
+        v[i] = kir_load(b, kir_type_of(b, part), slot, offset + i * tly_part_bytes(g->c.p),
                         bytes_of(g, part));
     }
     return kir_tuple(b, kir_parts(b, like), v);
+}
+
+static void put(tly_gpu *g, kir_value slot, kir_value v)
+{
+    tly_team_put(g, slot, 0, v);
+}
+
+static kir_value get(tly_gpu *g, kir_value slot, kir_value like)
+{
+    return tly_team_get(g, slot, 0, like);
 }
 
 kir_value tly_team_from(tly_gpu *g, tly_team *t, kir_value v, kir_value lane)

@@ -102,11 +102,10 @@ static void show_numbers(tly_gpu *g, const ending *e, kir_value *shown)
     memcpy(shown, finite.result, (e->elements + 1) * sizeof *shown);
 }
 
-kir_value tly_tile_finish(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
-                          const tly_tile *tile, kir_value carry)
+kir_value tly_tile_show(tly_gpu *g, tly_team *t, const tly_tile *tile, kir_value carry,
+                        kir_value *stored)
 {
     tly_build *c = &g->c;
-    kir_value stored[TLY_GPU_MOST_ELEMENTS + 1];
     ending e = { .team = t, .tile = tile, .carry = carry };
     e.after = tly_combine(c, carry, tile->total);
     e.elements = tile->silent ? 0 : tly_gpu_elements(g);
@@ -121,9 +120,17 @@ kir_value tly_tile_finish(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_va
         e.all = agreed ? e.fits : tly_team_every(g, t, e.fits);
         (tly_narrows_numbers(c) ? show_numbers : show_any)(g, &e, stored);
     }
+    return stored[e.elements];
+}
+
+kir_value tly_tile_finish(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+                          const tly_tile *tile, kir_value carry)
+{
+    kir_value stored[TLY_GPU_MOST_ELEMENTS + 1];
+    kir_value after = tly_tile_show(g, t, tile, carry, stored);
     if (!tile->silent)
         tly_tile_store(g, t, at, count, stored);
-    return stored[e.elements];
+    return after;
 }
 
 kir_value tly_tile_pass(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,

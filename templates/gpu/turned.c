@@ -423,7 +423,7 @@ void tly_gpu_build_turned(tly_gpu *g, unsigned pass)
         t.from = word(g, 0);
         t.in.at = t.own.in;
         t.out.at = t.own.out;
-        tile(g, &t, tly_start(c, c->acc));
+        tile(g, &t, tly_gpu_start(g));
         return;
     }
     find_lanes(g, &t);

@@ -217,6 +217,7 @@ static const struct {
     { "cumsum:f16:3x1000:axis=1", "template=subgroups" },
     { "cumsum:f16:3x1001:axis=1,reverse", "template=workgroups" },
     { "cumprod:f16:3x1000:axis=1,exclusive", "template=workgroups,chunk=0" },
+    { "cumsum:f16:9x301:axis=1", "template=staged" },
     { "cumprod:f16:70x64:axis=0", "template=columns,vector=8,chunk=0" },
     { "cumsum:f16:70x33:axis=0", "template=columns" },
     { "cumsum:f16:2x5000:axis=1", "template=columns,chunk=512" },

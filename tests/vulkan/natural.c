@@ -76,6 +76,11 @@ static double huge(tly_random *r)
     return tly_random_one_in(r, 3) ? ldexp(unit(r) - 0.5, 100) : unit(r) - 0.5;
 }
 
+static double cold(tly_random *r)
+{
+    return tly_random_one_in(r, 40) ? near1(r) : -0.0;
+}
+
 static double drift(tly_random *r, double crossing, double reach)
 {
     return exp2(2 * reach / crossing * (0.5 + unit(r)));
@@ -86,12 +91,12 @@ static const struct {
     double (*make)(tly_random *r);
     int crossing; /* a drift; negative: downwards; it turns where the range ends */
 } kinds[] = {
-    { "near1", near1, 0 },       { "survival", survival, 0 },  { "around1", around1, 0 },
-    { "uniform", unit, 0 },      { "growing", growing, 0 },    { "normal", normal, 0 },
-    { "mask", mask, 0 },         { "zeros", zeros, 0 },        { "specials", specials, 0 },
-    { "stuck", stuck, 0 },       { "huge", huge, 0 },          { "drift 40", NULL, 40 },
-    { "drift 400", NULL, -400 }, { "drift 4000", NULL, 4000 }, { "drift -40", NULL, -40 },
-    { "drift 60", NULL, 60 },
+    { "near1", near1, 0 },      { "survival", survival, 0 }, { "around1", around1, 0 },
+    { "uniform", unit, 0 },     { "growing", growing, 0 },   { "normal", normal, 0 },
+    { "mask", mask, 0 },        { "zeros", zeros, 0 },       { "specials", specials, 0 },
+    { "stuck", stuck, 0 },      { "huge", huge, 0 },         { "cold", cold, 0 },
+    { "drift 40", NULL, 40 },   { "drift 400", NULL, -400 }, { "drift 4000", NULL, 4000 },
+    { "drift -40", NULL, -40 }, { "drift 60", NULL, 60 },
 };
 enum { KINDS = COUNT(kinds) };
 
@@ -135,6 +140,10 @@ static const struct {
     { "2x1501x2:axis=1,exclusive", "template=subgroups,segments=2,chunk=200", 0 },
     { "601x5:axis=0,reverse", "template=workgroups,scan=0,workgroup=16,vector=1,chunk=0", 0 },
     { "901x7:axis=0", "template=workgroups,scan=0,workgroup=16,vector=1,segments=2,chunk=600", 0 },
+    { "40x12:axis=1,exclusive", "template=turned", 0 },
+    { "17x93:axis=1", "template=staged,team=4,vector=25", 0 },
+    { "7x257:axis=1,exclusive", "template=staged,workgroup=16,team=16,vector=17", 0 },
+    { "3x1500:axis=1,reverse", "template=staged,workgroup=64,team=64,vector=25", 0 },
     { "3001x8:axis=0", "template=columns,workgroup=32,vector=8,chunk=200", 0 },
     { "2001x5:axis=0,exclusive", "template=columns,workgroup=32,vector=1,chunk=150", 0 },
     { "2001x5:axis=0", "template=columns,workgroup=4,vector=1,segments=16,chunk=40", 0 },
@@ -200,6 +209,8 @@ static const struct {
     { "cumprod:f32:700x3:axis=0", "template=look_back_lanes,workgroup=16,segments=2" },
     { "cumprod:f32:700x20:axis=0", "template=look_back_lanes,team=16,workgroup=64,segments=2" },
     { "cumprod:bf16:700x2:axis=0", "chunk=300" },
+    { "cumprod:f32:5x97:axis=1", "template=staged,team=4,vector=25" },
+    { "cumprod:bf16:3x300:axis=1", "template=staged,workgroup=32,team=32,vector=11" },
     { "cumprod:f64:700x3:axis=0", "chunk=0" },
 };
 
