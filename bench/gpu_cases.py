@@ -46,6 +46,9 @@ def scans(big):
     for word in ("cumprod:f32:{}x{}:axis=1", "cumsum:f32:{}x{}:axis=1,exclusive",
                  "cumsum:f32:{}x{}:axis=1,reverse"):
         yield "many rows", word.format(2 ** rest, 2 ** half)
+    for kind, length in (("cumsum:f32", 33), ("cumprod:f32", 257), ("cumsum:f32", 1025), ("cumsum:f16", 257),
+                         ("cumsum:f16", 4095), ("cumsum:bf16", 257)):
+        yield "odd rows", f"{kind}:{2 ** (big - 2) // length}x{length}:axis=1"
     for log2 in range(16, big, 4):
         yield "one long row", f"cumsum:f32:{2 ** log2}:axis=0"
     for word in ("cumprod:f32:{}:axis=0", "cumprod:i32:{}:axis=0", "cumsum:f32:{}:axis=0,exclusive",
@@ -76,7 +79,7 @@ def reductions(big):
         yield "reduced to one", word
 
 
-SCANS = ["many rows", "one long row", "columns", "few columns", "small inner"]
+SCANS = ["many rows", "odd rows", "one long row", "columns", "few columns", "small inner"]
 REDUCTIONS = ["reduced rows", "reduced columns", "reduced to one"]
 GROUPS = SCANS + REDUCTIONS
 
