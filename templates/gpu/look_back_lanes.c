@@ -55,15 +55,17 @@ static void summarise(tly_lanes *t, scanned *tile)
     kir_builder *b = g->c.b;
     kir_value good, all, before, summary[2], results[2] = { tile->total, word(g, TLY_MARK_VALUE) };
     kir_branch some;
+    kir_value x[TLY_GPU_MOST_SEGMENTS];
     tile->told = results[0];
     tile->mark = results[1];
     if (tly_range_count(&g->c) == 0)
         return;
     good = tly_range_good(&g->c, tile->range, 0);
     kir_if(b, &some, tly_lanes_any(t, TLY_VOTE_TOTALS, both(g, t->exists, negated(g, good))));
+    tly_lanes_load(t, x);
     tly_gpu_summary_begin(g, summary);
     for (unsigned i = 0; i < t->steps; i++)
-        tly_gpu_summary_add(g, summary, tile->x[i]);
+        tly_gpu_summary_add(g, summary, x[i]);
     tly_lanes_scan(t, summary[0], &before, &all);
     if (tly_gpu_has_distance(g))
         tly_lanes_fold(t, &summary[1], NULL);

@@ -121,24 +121,48 @@ static void fetch(tly_lanes *t, int whole, kir_value *stored)
     }
 }
 
-void tly_lanes_load(tly_lanes *t, kir_value *x)
+/* In place, from what is stored to states; `whole`: all positions exist. */
+static void lift(tly_lanes *t, int whole, kir_value *x)
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
     kir_value left = sub(c, t->count, held(t)), neutral = tly_neutral(c, c->acc);
-    kir_branch whole;
-    kir_if(c->b, &whole, is_whole(t));
-    fetch(t, 1, x);
-    kir_else(c->b, &whole, t->steps, x);
-    fetch(t, 0, x);
-    kir_if_end(c->b, &whole, t->steps, x);
-    memcpy(x, whole.result, t->steps * sizeof *x);
-    if (is_turned(t))
-        turn(t, 1, x);
     for (unsigned i = 0; i < t->steps; i++) {
-        kir_value there = less(c, word(g, i), left);
-        x[i] = kir_select(c->b, there, tly_lift(c, tly_gpu_widen(g, x[i])), neutral);
+        x[i] = tly_lift(c, tly_gpu_widen(g, x[i]));
+        if (!whole)
+            x[i] = kir_select(c->b, less(c, word(g, i), left), x[i], neutral);
     }
+}
+
+/* What tiles that are not whole ask of each position is asked on their way alone: a compiler that
+ * found the same questions where elements are read again would keep the answers in registers from
+ * here to there, while the tile waits. */
+void tly_lanes_load(tly_lanes *t, kir_value *x)
+{
+    kir_builder *b = t->g->c.b;
+    int turned = is_turned(t);
+    kir_branch whole;
+    kir_if(b, &whole, is_whole(t));
+    fetch(t, 1, x);
+    if (!turned)
+        lift(t, 1, x);
+    kir_else(b, &whole, t->steps, x);
+    fetch(t, 0, x);
+    if (!turned)
+        lift(t, 0, x);
+    kir_if_end(b, &whole, t->steps, x);
+    memcpy(x, whole.result, t->steps * sizeof *x);
+    if (!turned)
+        return;
+    kir_value stored[TLY_GPU_MOST_SEGMENTS];
+    turn(t, 1, x);
+    memcpy(stored, x, t->steps * sizeof *x);
+    kir_if(b, &whole, is_whole(t));
+    lift(t, 1, x);
+    kir_else(b, &whole, t->steps, x);
+    lift(t, 0, stored);
+    kir_if_end(b, &whole, t->steps, stored);
+    memcpy(x, whole.result, t->steps * sizeof *x);
 }
 
 /* ---- to memory ---- */
