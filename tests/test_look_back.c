@@ -178,7 +178,7 @@ Test(look_back, the_plan_takes_it_where_it_pays)
 {
     static const takers rows[] = {
         { "nvidia-hopper", "cumsum:f32 cumprod:f32 cumsum:i32 cumsum:f16 cummax:f64", "" },
-        { "nvidia-hopper", "", "cumsum:bf16 cumprod:bf16 cummax:i8 cumsum:f64" },
+        { "nvidia-hopper", "cumsum:bf16 cumprod:bf16 cumprod:f16 cumsum:f64", "cummax:i8" },
         { "amd-rdna3", "cumsum:f32 cumsum:i32 cumsum:f16 cumsum:bf16 cumsum:f64", "" },
         { "intel-xe", "cumsum:f32 cumsum:i32 cumsum:f16 cumsum:bf16", "" },
         { "apple-moltenvk", "", "cumsum:f32 cumsum:i32" },
@@ -195,7 +195,8 @@ Test(look_back, the_plan_takes_it_along_lanes_where_it_pays)
 {
     static const takers rows[] = {
         { "nvidia-hopper", "cumsum:f32 cumprod:f32 cumsum:i32 cumsum:f16 cumsum:f64",
-          "cumsum:bf16 cummax:i8" },
+          "cummax:i8" },
+        { "nvidia-hopper", "cumsum:bf16 cumprod:bf16 cumprod:f16", "" },
         { "amd-rdna3", "cumsum:f32 cumprod:f32 cumsum:i32 cumsum:f16 cumsum:f64", "" },
         { "intel-xe", "cumsum:f32 cumsum:i32 cumsum:f16", "" },
         { "apple-moltenvk", "", "cumsum:f32 cumsum:i32" },

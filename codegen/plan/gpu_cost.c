@@ -26,14 +26,22 @@ static const maker makers[] = {
     { 0, 32, 60000 },
 };
 
-/* Registers of scans (docs/results/isa.md), the watched and others: of those watched f32 sums of 32 elements an
- * invocation have most, products have 80. */
-enum { REGISTERS_WATCHED = 128, REGISTERS_LANES_WATCHED = 96, REGISTERS = 64 };
+/* Registers of scans (docs/results/isa.md), the watched and others; of those watched f64 by 16 elements an
+ * invocation has more, 120. */
+enum { REGISTERS_WATCHED = 96, REGISTERS_LANES_WATCHED = 80, REGISTERS = 64 };
 
 /* ns. From the loads to the local results, from the carry to the last store; a look at what others
- * publish; a step of a sum, for each word of a state; looks and sums a tile, and groups that are still
- * between it and the latest base. */
-enum { READ = 1200, WRITE = 300, LOOK = 450, STEP = 20, LOOKS = 3, GROUPS_BETWEEN = 8 };
+ * publish; a step of a sum, for each word of a state; looks and sums a tile, of lanes in rounds of as
+ * many records as invocations; and groups that are still between it and the latest base. */
+enum {
+    READ = 1200,
+    WRITE = 300,
+    LOOK = 450,
+    STEP = 20,
+    LOOKS = 3,
+    LOOKS_LANES = 4,
+    GROUPS_BETWEEN = 8
+};
 
 static const maker *maker_of(const tly_caps *caps)
 {
@@ -58,9 +66,9 @@ typedef struct way {
     int64_t chain; /* carries get past the tiles that are there at once */
 } way;
 
-static int is_faster(const way *w)
+static int is_faster(const way *w, int64_t looks)
 {
-    int64_t waits = READ + WRITE + LOOKS * (LOOK + w->sum);
+    int64_t waits = READ + WRITE + looks * (LOOK + w->sum);
     int64_t twice = tly_larger(w->copy / 2, READ) + tly_larger(w->copy, READ + WRITE);
     return tly_larger(tly_larger(w->copy, waits), w->chain) < twice;
 }
@@ -94,7 +102,7 @@ int tly_gpu_look_back_pays(const tly_problem *p, const tly_caps *caps, const tly
     const way w = { .copy = copy_of(m, p, plan, needs),
                     .sum = step * (steps_across(lanes) + GROUPS_BETWEEN),
                     .chain = hop * groups / (lanes * lanes) };
-    return is_faster(&w);
+    return is_faster(&w, LOOKS);
 }
 
 int tly_gpu_lanes_pay(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
@@ -110,5 +118,5 @@ int tly_gpu_lanes_pay(const tly_problem *p, const tly_geometry *g, const tly_cap
     const way w = { .copy = copy_of(m, p, plan, needs),
                     .sum = step * (group / 2 + GROUPS_BETWEEN),
                     .chain = hop * tiles / (group * window) };
-    return chains > 0 && is_faster(&w);
+    return chains > 0 && is_faster(&w, LOOKS_LANES);
 }

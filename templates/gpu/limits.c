@@ -37,7 +37,7 @@ static const tly_key look_back[] = { { KEY(scan), 1, 2, 0 }, WORKGROUP, SIZES, W
 static const tly_key look_back_lanes[] = {
     WORKGROUP,
     { KEY(team), 1, TLY_GPU_MOST_TILE_LANES, 0 },
-    { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 1 },
+    { KEY(segments), 1, TLY_GPU_MOST_ELEMENTS, 0 },
     MEMORY,
 };
 

@@ -29,6 +29,8 @@ typedef struct tly_lanes {
 
 /* The invocation's elements, lifted, neutral beyond the end. */
 void tly_lanes_load(tly_lanes *t, kir_value *x);
+/* That at a position of its lane, from memory; neutral from the position `end` on, of 1 to `count`. */
+kir_value tly_lanes_element(tly_lanes *t, kir_value position, kir_value end);
 /* `when`: i1, of a lane. */
 void tly_lanes_store(tly_lanes *t, kir_value when, const kir_value *states);
 

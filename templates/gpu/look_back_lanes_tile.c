@@ -154,7 +154,7 @@ void tly_lanes_load(tly_lanes *t, kir_value *x)
     memcpy(x, whole.result, t->steps * sizeof *x);
     if (!turned)
         return;
-    kir_value stored[TLY_GPU_MOST_SEGMENTS];
+    kir_value stored[TLY_GPU_MOST_ELEMENTS];
     turn(t, 1, x);
     memcpy(stored, x, t->steps * sizeof *x);
     kir_if(b, &whole, is_whole(t));
@@ -163,6 +163,16 @@ void tly_lanes_load(tly_lanes *t, kir_value *x)
     lift(t, 0, stored);
     kir_if_end(b, &whole, t->steps, stored);
     memcpy(x, whole.result, t->steps * sizeof *x);
+}
+
+kir_value tly_lanes_element(tly_lanes *t, kir_value position, kir_value end)
+{
+    tly_gpu *g = t->g;
+    tly_build *c = &g->c;
+    kir_value there = kir_bin(c->b, KIR_UMIN, position, sub(c, end, word(g, 1)));
+    kir_value x = tly_gpu_fetch(g, tly_gpu_in_at(g, &t->at, there), 0);
+    x = tly_lift(c, tly_gpu_widen(g, x));
+    return kir_select(c->b, less(c, position, end), x, tly_neutral(c, c->acc));
 }
 
 /* ---- to memory ---- */
@@ -179,7 +189,7 @@ void tly_lanes_store(tly_lanes *t, kir_value when, const kir_value *states)
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
     kir_builder *b = c->b;
-    kir_value stored[TLY_GPU_MOST_SEGMENTS];
+    kir_value stored[TLY_GPU_MOST_ELEMENTS];
     kir_branch exists, whole;
     for (unsigned i = 0; i < t->steps; i++)
         stored[i] = tly_gpu_narrow(g, tly_project(c, states[i]));

@@ -6,6 +6,10 @@
  * loop's order, and hands it on. As soon as the prefix is settled (zero, infinite, NaN, or a
  * subnormal that no element here moves) the rest is the prefix combined with classes, a scan that
  * is exact in every order. The bits depend on plan and data alone.
+ *
+ * A tile that has not kept its elements (rereads) has no more in registers than elements, or local results,
+ * or classes: it reads elements before each of its steps, and at the end vector by vector, which it
+ * stores before the next one. So the tiles that do not come here do not pay for it.
  */
 #include "gpu.h"
 
@@ -13,16 +17,17 @@
 
 typedef struct redo {
     tly_team *team;
-    const tly_tile *tile; /* elements and local results */
+    const tly_gpu_row *at; /* of the tile's first position */
+    kir_value count;       /* positions from there that exist */
+    tly_tile *tile;        /* elements and local results */
     kir_value carry;
     kir_value distance;
     kir_value fits, settled; /* i1, of the scan: by its own extremes; from the start */
     unsigned per, all;       /* turns of a lane group in a segment; of the tile */
-    kir_value begins[TLY_GPU_MOST_SEGMENTS]; /* the lane group's first turns in its segments */
-    kir_value own[TLY_GPU_MOST_SEGMENTS];    /* this lane's */
-    kir_value first;                       /* the first turn that does not take the local results */
-    kir_value stop;                        /* the first from which on classes do */
-    kir_value prefix;                      /* before it */
+    kir_value begin, own;    /* in the first segment the lane group's first turn, this lane's */
+    kir_value first;         /* the first turn that does not take the local results */
+    kir_value stop;          /* the first from which on classes do */
+    kir_value prefix;        /* before it */
     kir_value from[TLY_GPU_MOST_SEGMENTS]; /* the prefixes before this lane's turns in between */
 } redo;
 
@@ -48,11 +53,24 @@ static void number_turns(tly_gpu *g, redo *r)
     tly_build *c = &g->c;
     r->per = r->team->used / g->unit;
     r->all = r->per * segments(g) * r->team->groups;
-    kir_value base = mul(c, r->team->group, word(g, r->per * segments(g)));
-    for (unsigned s = 0; s < segments(g); s++) {
-        r->begins[s] = add(c, base, word(g, s * r->per));
-        r->own[s] = add(c, r->begins[s], place(g, r));
-    }
+    r->begin = mul(c, r->team->group, word(g, r->per * segments(g)));
+    r->own = add(c, r->begin, place(g, r));
+}
+
+/* A turn less those by which a segment's are behind the first one's: so a segment needs no turns of its
+ * own in registers. May be below 0. */
+static kir_value brought_back(tly_gpu *g, const redo *r, kir_value turn, unsigned s)
+{
+    return sub(&g->c, turn, word(g, s * r->per));
+}
+
+/* The largest distance of this invocation's elements. */
+static kir_value distance_of(tly_gpu *g, const tly_tile *tile)
+{
+    kir_value distance = word(g, 0);
+    for (unsigned i = 0; i < tly_gpu_elements(g) && tly_gpu_has_distance(g); i++)
+        distance = kir_bin(g->c.b, KIR_UMAX, distance, tly_gpu_distance(g, tile->x[i]));
+    return distance;
 }
 
 /* The first turn whose local results do not fit, of all lanes, and the largest distance. There is
@@ -60,11 +78,10 @@ static void number_turns(tly_gpu *g, redo *r)
 static void find_first(tly_gpu *g, redo *r)
 {
     kir_builder *b = g->c.b;
-    kir_value first = word(g, r->all - 1), distance = word(g, 0), pair[2];
-    for (unsigned i = 0; i < tly_gpu_elements(g) && tly_gpu_has_distance(g); i++)
-        distance = kir_bin(b, KIR_UMAX, distance, tly_gpu_distance(g, r->tile->x[i]));
+    kir_value first = word(g, r->all - 1), pair[2];
     for (unsigned s = 0; s < segments(g); s++) {
-        kir_value turn = kir_bin(b, KIR_UMIN, first, r->own[s]);
+        kir_value own = add(&g->c, r->own, word(g, s * r->per));
+        kir_value turn = kir_bin(b, KIR_UMIN, first, own);
         first = kir_select(b, tly_range_good(&g->c, r->tile->ranges[s], r->carry), first, turn);
     }
     if (r->team->used < r->team->width) { /* lanes without elements know of none */
@@ -72,7 +89,7 @@ static void find_first(tly_gpu *g, redo *r)
         first = kir_select(b, idle, word(g, r->all - 1), first);
     }
     if (tly_gpu_has_distance(g)) { /* a largest and a smallest word, as extremes are */
-        pair[0] = distance;
+        pair[0] = r->distance;
         pair[1] = first;
         tly_team_fold_range(g, r->team, pair);
         r->distance = pair[0];
@@ -91,8 +108,10 @@ static kir_value prefix_before(tly_gpu *g, redo *r)
     tly_build *c = &g->c;
     kir_builder *b = c->b;
     kir_value before = r->tile->before[0];
-    for (unsigned s = 1; s < segments(g); s++)
-        before = kir_select(b, kir_cmp(b, KIR_EQ, r->own[s], r->first), r->tile->before[s], before);
+    for (unsigned s = 1; s < segments(g); s++) {
+        kir_value its = kir_cmp(b, KIR_EQ, r->own, brought_back(g, r, r->first, s));
+        before = kir_select(b, its, r->tile->before[s], before);
+    }
     kir_value rounds = kir_bin(b, KIR_UDIV, r->first, word(g, r->per));
     kir_value lane = sub(c, r->first, mul(c, rounds, word(g, r->per)));
     if (g->unit > 1)
@@ -130,7 +149,7 @@ static void take_turns(tly_gpu *g, redo *r, unsigned s, kir_value *state)
     int together = g->unit > 1;
     kir_value low = word(g, 0), next[4];
     if (!together) {
-        kir_value skipped = sub(c, r->first, r->begins[s]);
+        kir_value skipped = sub(c, brought_back(g, r, r->first, s), r->begin);
         skipped = kir_select(b, less(c, skipped, low), low, skipped);
         low = kir_bin(b, KIR_UMIN, skipped, word(g, r->per));
     }
@@ -146,7 +165,7 @@ static void take_turns(tly_gpu *g, redo *r, unsigned s, kir_value *state)
     kir_value after = tly_team_from(g, r->team, through(g, r, s, l.carried[PREFIX]), lane);
     next[3] = kir_select(b, mine, l.carried[PREFIX], l.carried[3]);
     if (together) {
-        kir_value due = kir_cmp(b, KIR_ULE, r->first, add(c, r->begins[s], l.i));
+        kir_value due = kir_cmp(b, KIR_SLE, brought_back(g, r, r->first, s), add(c, r->begin, l.i));
         next[PREFIX] = kir_select(b, due, after, l.carried[PREFIX]);
         next[GOES_ON] = l.carried[GOES_ON];
     } else {
@@ -189,10 +208,18 @@ static void take_turns_by_groups(tly_gpu *g, redo *r, kir_value *state)
     memcpy(state, l.result, states(g) * sizeof *state);
 }
 
+static void reread(tly_gpu *g, const redo *r, unsigned s)
+{
+    kir_value *x = r->tile->x + (size_t)s * vector(g);
+    tly_tile_load_vector(g, r->team, r->at, r->count, s, x);
+}
+
 static void walk(tly_gpu *g, redo *r)
 {
     kir_builder *b = g->c.b;
     kir_value state[FROM + TLY_GPU_MOST_SEGMENTS];
+    for (unsigned s = 0; s < segments(g) && r->tile->rereads; s++)
+        reread(g, r, s);
     state[GOES_ON] = goes_on(g, r, r->carry);
     state[PREFIX] = r->carry;
     state[TURN] = r->first;
@@ -228,23 +255,29 @@ kir_value tly_tile_shown(const tly_gpu *g, const tly_tile *tile, unsigned i)
 /* i1: this lane's turn in the segment lies before those that were walked through; behind them. */
 static kir_value is_early(tly_gpu *g, const redo *r, unsigned s)
 {
-    return kir_cmp(g->c.b, KIR_ULT, r->own[s], r->first);
+    return kir_cmp(g->c.b, KIR_SLT, r->own, brought_back(g, r, r->first, s));
 }
 
 static kir_value is_late(tly_gpu *g, const redo *r, unsigned s)
 {
-    return kir_cmp(g->c.b, KIR_ULE, r->stop, r->own[s]);
+    return kir_cmp(g->c.b, KIR_SLE, brought_back(g, r, r->stop, s), r->own);
+}
+
+/* i1: it shows what classes make of it. That this is asked in one comparison, and another one than the
+ * classes' own, spares registers, see tly_gpu_distance. */
+static kir_value shows_class(tly_gpu *g, const redo *r, unsigned s)
+{
+    kir_value from = kir_bin(g->c.b, KIR_UMAX, r->stop, r->first);
+    return kir_cmp(g->c.b, KIR_SLE, brought_back(g, r, from, s), r->own);
 }
 
 /* What turns show that are not late, so that neither elements nor local results are held while the
  * classes are scanned. */
-static void show_turns(tly_gpu *g, const redo *r, kir_value *shown)
+static void show_turns(tly_gpu *g, const redo *r, unsigned s, kir_value *shown)
 {
     tly_build *c = &g->c;
-    kir_value prefix = 0;
-    for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
-        unsigned s = i / vector(g);
-        prefix = i % vector(g) == 0 ? r->from[s] : prefix;
+    kir_value prefix = r->from[s];
+    for (unsigned i = s * vector(g); i < (s + 1) * vector(g); i++) {
         kir_value next = tly_combine(c, prefix, r->tile->x[i]);
         kir_value walked = c->p->exclusive ? prefix : next;
         kir_value local = tly_combine(c, r->carry, tly_tile_shown(g, r->tile, i));
@@ -253,45 +286,79 @@ static void show_turns(tly_gpu *g, const redo *r, kir_value *shown)
     }
 }
 
-static void show_late(tly_gpu *g, const redo *r, const tly_tile *rest, kir_value *shown)
+static void show_late(tly_gpu *g, const redo *r, const tly_tile *rest, unsigned s, kir_value *shown)
 {
     tly_build *c = &g->c;
-    for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
-        unsigned s = i / vector(g);
-        kir_value late = both(g, is_late(g, r, s), negated(g, is_early(g, r, s)));
+    for (unsigned i = s * vector(g); i < (s + 1) * vector(g); i++) {
+        kir_value late = shows_class(g, r, s);
         kir_value class = tly_combine(c, r->prefix, tly_tile_shown(g, rest, i));
         shown[i] = kir_select(c->b, late, class, shown[i]);
     }
 }
 
-kir_value tly_tile_redo(tly_gpu *g, tly_team *t, const tly_tile *tile, kir_value carry,
-                        kir_value fits, kir_value *shown)
+/* Stores it, segment after segment: elements once more, and local results of these as the team's scan
+ * has them. */
+static void store_segments(tly_gpu *g, const redo *r, const tly_tile *rest)
+{
+    kir_value shown[TLY_GPU_MOST_ELEMENTS], *y = r->tile->y;
+    for (unsigned s = 0; s < segments(g); s++) {
+        unsigned from = s * vector(g), end = from + vector(g);
+        reread(g, r, s);
+        kir_value sum = r->tile->x[from];
+        for (unsigned i = from; i < end; i++) {
+            sum = i > from ? tly_combine(&g->c, sum, r->tile->x[i]) : sum;
+            y[i] = tly_combine(&g->c, r->tile->before[s], sum);
+        }
+        show_turns(g, r, s, shown);
+        show_late(g, r, rest, s, shown);
+        for (unsigned i = from; i < end; i++)
+            shown[i] = tly_gpu_narrow(g, tly_project(&g->c, shown[i]));
+        tly_tile_store_vector(g, r->team, r->at, r->count, s, shown + from);
+    }
+}
+
+/* The classes of late turns, and their prefixes. */
+static void scan_classes(tly_gpu *g, const redo *r, tly_tile *rest)
+{
+    kir_value none = tly_neutral(&g->c, g->c.acc);
+    for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
+        kir_value class = tly_gpu_class(g, r->tile->x[i]);
+        rest->x[i] = kir_select(g->c.b, is_late(g, r, i / vector(g)), class, none);
+    }
+    tly_team_scan(g, r->team, rest);
+}
+
+kir_value tly_tile_redo(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+                        const tly_tile *tile, kir_value carry, kir_value fits, kir_value *shown)
 {
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
-    redo r = { .team = t, .tile = tile, .carry = carry, .fits = fits };
     tly_tile rest = { .publish = NULL }, again = *tile;
-    if (tile->reload != NULL) {
-        tile->reload(g, tile->user, &again);
-        r.tile = &again;
+    redo r = { .team = t, .at = at, .count = count, .tile = &again, .carry = carry, .fits = fits };
+    int keeps = !tile->silent && !tile->rereads;
+    if (tile->rereads)
+        tly_tile_load(g, t, at, count, &again);
+    r.distance = distance_of(g, &again);
+    if (tile->rereads) {
+        tly_team_scan(g, t, &again);
+        tly_tile_watch(g, &again);
     }
     number_turns(g, &r);
     find_first(g, &r);
     walk(g, &r);
-    if (!tile->silent)
-        show_turns(g, &r, shown);
-    for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
-        kir_value class = tly_gpu_class(g, r.tile->x[i]);
-        rest.x[i] = kir_select(b, is_late(g, &r, i / vector(g)), class, tly_neutral(c, c->acc));
-    }
-    tly_team_scan(g, t, &rest);
-    if (!tile->silent)
-        show_late(g, &r, &rest, shown);
+    for (unsigned s = 0; s < segments(g) && keeps; s++)
+        show_turns(g, &r, s, shown);
+    scan_classes(g, &r, &rest);
+    for (unsigned s = 0; s < segments(g) && keeps; s++)
+        show_late(g, &r, &rest, s, shown);
     kir_value after = tly_combine(c, r.prefix, rest.total);
     if (g->unit > 1)
-        after = kir_select(b, fits, tly_combine(c, carry, tile->total), after);
+        after = kir_select(c->b, fits, tly_combine(c, carry, tile->total), after);
     if (tile->summary) /* as those compute it who look back */
-        after = kir_select(b, tly_gpu_prevails(g, tile->summary),
+        after = kir_select(c->b, tly_gpu_prevails(g, tile->summary),
                            tly_combine(c, carry, tile->summary), after);
+    if (tile->publish != NULL)
+        tile->publish(g, tile->user, after);
+    if (tile->rereads)
+        store_segments(g, &r, &rest);
     return after;
 }
