@@ -247,6 +247,8 @@ static void choose_teams(const tly_problem *p, const tly_geometry *g, const tly_
                               caps, cuts);
     if (plan->template_id == TLY_GPU_LOOK_BACK || plan->template_id == TLY_GPU_COPY)
         plan->chunk = tile;
+    if (plan->template_id == TLY_GPU_LOOK_BACK)
+        plan->park = OR_FORCED(park, tly_gpu_parking_pays(p, caps, 0));
 }
 
 /* Where a CPU plays the device and there are scans enough to fill it, each goes alone: nothing is

@@ -32,13 +32,15 @@ int64_t tly_gpu_lanes_stage_bytes(const tly_problem *p, const tly_gpu_plan *plan
 }
 
 /* States and, where the range is watched, two words of each invocation, twice; what lanes find
- * while they look; ticket and flags. */
+ * while they look; ticket and flags; elements that are turned or local results that are parked, which
+ * take each other's place. */
 int64_t tly_gpu_lanes_shared_bytes(const tly_problem *p, const tly_gpu_plan *plan)
 {
     int64_t each = tly_state_bytes(p) + (tly_range_sides(p) > 0 ? 8 : 0);
     int64_t found = TLY_GPU_LANES_FOUND * plan->team * (tly_state_bytes(p) + 4);
-    return 2 * plan->workgroup * each + found + 64 +
-           (tly_gpu_lanes_are_turned(plan->team) ? tly_gpu_lanes_stage_bytes(p, plan) + 16 : 0);
+    int64_t tile = tly_gpu_lanes_are_turned(plan->team) ? tly_gpu_lanes_stage_bytes(p, plan)
+                                                        : tly_gpu_parked_bytes(p, plan);
+    return 2 * plan->workgroup * each + found + 64 + (tile > 0 ? tile + 16 : 0);
 }
 
 /* Positions that an invocation holds. Those of a turned tile's lane are a multiple of that, so that
@@ -46,7 +48,8 @@ int64_t tly_gpu_lanes_shared_bytes(const tly_problem *p, const tly_gpu_plan *pla
 static int32_t positions_held(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan)
 {
     int32_t wide = (int32_t)tly_state_bytes(p), played = tly_gpu_plays(caps);
-    int watched = tly_range_sides(p) > 1 || (tly_range_sides(p) > 0 && wide > 4);
+    int watched = !tly_gpu_parks(p, plan) &&
+                  (tly_range_sides(p) > 1 || (tly_range_sides(p) > 0 && wide > 4));
     int32_t bytes = played ? HELD_BYTES_PLAYED : watched ? HELD_BYTES_WATCHED : HELD_BYTES;
     int32_t most = bytes / wide, best = most, longest = 0;
     for (int32_t held = most; held > 0 && !played && tly_gpu_lanes_are_turned(plan->team); held--) {
@@ -76,6 +79,7 @@ void tly_gpu_choose_lanes(const tly_problem *p, const tly_geometry *g, const tly
     plan->scan = 0;
     plan->vector = 1;
     plan->wide = 0;
+    plan->park = OR_FORCED(park, tly_gpu_parking_pays(p, caps, 1));
     plan->team = OR_FORCED(team, lanes_of_tile(p->form == TLY_ROWS ? p->unit : g->inner));
     plan->workgroup = tly_gpu_workgroup_of(caps,
                                            tly_gpu_plays(caps) ? WORKGROUP_PLAYED : WORKGROUP);

@@ -228,7 +228,8 @@ struct tly_tile {
      * nobody asks. */
     void (*publish)(tly_gpu *g, void *user, kir_value after);
     void *user;
-    int rereads; /* done again, it reads its elements again, and stores by itself (redo.c) */
+    kir_value parked; /* workgroup memory for an invocation's accumulators; 0: none */
+    int rereads;      /* done again, it reads its elements again, and stores by itself (redo.c) */
 };
 void tly_team_scan(tly_gpu *g, tly_team *t, tly_tile *tile);
 /* How many positions behind its first element an invocation's i-th lies. */
@@ -245,6 +246,13 @@ void tly_tile_load_vector(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, 
                           unsigned segment, kir_value *x);
 void tly_tile_store_vector(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir_value count,
                            unsigned segment, const kir_value *stored);
+/* Local results in workgroup memory while the tile waits, if the plan says so, and then in their place
+ * the elements of one that is done again (tile_vector.c). */
+void tly_tile_park(tly_gpu *g, tly_tile *tile);
+void tly_tile_unpark(tly_gpu *g, tly_tile *tile);
+/* One segment's vector of these. */
+void tly_tile_park_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, const kir_value *v);
+void tly_tile_unpark_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, kir_value *v);
 /* After the scan: extremes of this invocation's local results; of all of the team's. */
 void tly_tile_watch(tly_gpu *g, tly_tile *tile);
 void tly_tile_fold(tly_gpu *g, tly_team *t, tly_tile *tile);

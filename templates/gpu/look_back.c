@@ -218,8 +218,11 @@ void tly_gpu_build_look_back(tly_gpu *g, unsigned pass)
     tly_tile tile = { .publish = publish_carry, .user = &s, .rereads = 1 };
     tly_tile_scan(g, &t, &at, count, &tile);
     tly_tile_fold(g, &t, &tile);
+    tly_tile_park(g, &tile);
     summarise(&s, &tile);
-    kir_value carry = tly_tile_finish(g, &t, &at, count, &tile, carry_before(&s));
+    kir_value before = carry_before(&s);
+    tly_tile_unpark(g, &tile);
+    kir_value carry = tly_tile_finish(g, &t, &at, count, &tile, before);
     kir_branch last;
     kir_value is_last = kir_cmp(b, KIR_SLE, count, word(g, t.tile));
     kir_if(b, &last, kir_bin(b, KIR_AND, is_last, tly_team_leads(g, &t)));

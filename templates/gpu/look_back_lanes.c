@@ -195,6 +195,8 @@ static tly_lanes lanes_of(tly_gpu *g)
     t.marks = kir_shared(b, TLY_GPU_LANES_FOUND * lanes * 4);
     if (tly_gpu_lanes_are_turned(p->team))
         t.stage = kir_shared(b, (uint32_t)tly_gpu_lanes_stage_bytes(c->p, p));
+    else if (tly_gpu_parks(c->p, p))
+        t.stage = kir_shared(b, (uint32_t)tly_gpu_parked_bytes(c->p, p));
     return t;
 }
 
@@ -227,9 +229,11 @@ void tly_gpu_build_look_back_lanes(tly_gpu *g, unsigned pass)
     tly_lanes_load(&t, tile.x);
     scan(&t, &tile);
     watch(&t, &tile);
+    tly_lanes_park(&t, tile.y);
     summarise(&t, &tile);
     tly_lane_looker s = tly_lane_looker_of(&t, tile.told, tile.mark);
     kir_value carry = tly_lanes_broadcast(&t, tly_lane_wait(&s));
+    tly_lanes_unpark(&t, tile.y);
     kir_value after = finish(&t, &tile, &s, carry);
     kir_value ends = kir_cmp(b, KIR_SLE, t.count, word(g, g->plan->chunk));
     kir_if(b, &last, both(g, ends, s.leads));

@@ -99,6 +99,44 @@ static void turn(tly_lanes *t, int in, kir_value *v)
     }
 }
 
+/* ---- parking ---- */
+
+/* Neighbouring invocations in neighbouring words; of turned tiles where its own elements have been. */
+static kir_value parked_at(tly_lanes *t, unsigned i, int64_t *offset)
+{
+    tly_gpu *g = t->g;
+    tly_build *c = &g->c;
+    if (is_turned(t))
+        return own_place(t, i, offset);
+    *offset = (int64_t)i * g->plan->workgroup * c->acc_bytes;
+    return kir_ptradd(c->b, t->stage, mul(c, t->local, word(g, c->acc_bytes)));
+}
+
+void tly_lanes_park(tly_lanes *t, const kir_value *y)
+{
+    tly_build *c = &t->g->c;
+    kir_branch works;
+    if (!tly_gpu_parks(c->p, t->g->plan))
+        return;
+    kir_if(c->b, &works, t->works);
+    for (unsigned i = 0; i < t->steps; i++) {
+        int64_t offset;
+        kir_value p = parked_at(t, i, &offset);
+        kir_store(c->b, p, offset, y[i], c->acc_bytes, 0);
+    }
+    kir_if_end(c->b, &works, 0, NULL);
+}
+
+void tly_lanes_unpark(tly_lanes *t, kir_value *y)
+{
+    tly_build *c = &t->g->c;
+    for (unsigned i = 0; i < t->steps && tly_gpu_parks(c->p, t->g->plan); i++) {
+        int64_t offset;
+        kir_value p = parked_at(t, i, &offset);
+        y[i] = kir_load(c->b, c->acc, p, offset, c->acc_bytes);
+    }
+}
+
 /* ---- from memory ---- */
 
 /* A tile that is not `whole` repeats the last position in the place of those beyond it. */

@@ -11,57 +11,24 @@
  * or classes: it reads elements before each of its steps, and at the end vector by vector, which it
  * stores before the next one. So the tiles that do not come here do not pay for it.
  */
-#include "gpu.h"
+#include "redo.h"
 
 #include <string.h>
 
-typedef struct redo {
-    tly_team *team;
-    const tly_gpu_row *at; /* of the tile's first position */
-    kir_value count;       /* positions from there that exist */
-    tly_tile *tile;        /* elements and local results */
-    kir_value carry;
-    kir_value distance;
-    kir_value fits, settled; /* i1, of the scan: by its own extremes; from the start */
-    unsigned per, all;       /* turns of a lane group in a segment; of the tile */
-    kir_value begin, own;    /* in the first segment the lane group's first turn, this lane's */
-    kir_value first;         /* the first turn that does not take the local results */
-    kir_value stop;          /* the first from which on classes do */
-    kir_value prefix;        /* before it */
-    kir_value from[TLY_GPU_MOST_SEGMENTS]; /* the prefixes before this lane's turns in between */
-} redo;
-
-static unsigned segments(const tly_gpu *g)
-{
-    return (unsigned)g->plan->segments;
-}
-
-static unsigned vector(const tly_gpu *g)
-{
-    return (unsigned)g->plan->vector;
-}
-
 /* A lane's place among those that take turns; interleaved scans go side by side. */
-static kir_value place(tly_gpu *g, const redo *r)
+static kir_value place(tly_gpu *g, const tly_redo *r)
 {
     return g->unit == 1 ? r->team->lane
                         : kir_bin(g->c.b, KIR_UDIV, r->team->lane, word(g, g->unit));
 }
 
-static void number_turns(tly_gpu *g, redo *r)
+static void number_turns(tly_gpu *g, tly_redo *r)
 {
     tly_build *c = &g->c;
     r->per = r->team->used / g->unit;
     r->all = r->per * segments(g) * r->team->groups;
     r->begin = mul(c, r->team->group, word(g, r->per * segments(g)));
     r->own = add(c, r->begin, place(g, r));
-}
-
-/* A turn less those by which a segment's are behind the first one's: so a segment needs no turns of its
- * own in registers. May be below 0. */
-static kir_value brought_back(tly_gpu *g, const redo *r, kir_value turn, unsigned s)
-{
-    return sub(&g->c, turn, word(g, s * r->per));
 }
 
 /* The largest distance of this invocation's elements. */
@@ -75,7 +42,7 @@ static kir_value distance_of(tly_gpu *g, const tly_tile *tile)
 
 /* The first turn whose local results do not fit, of all lanes, and the largest distance. There is
  * one: what failed may have been the total alone, which the last turn makes. */
-static void find_first(tly_gpu *g, redo *r)
+static void find_first(tly_gpu *g, tly_redo *r)
 {
     kir_builder *b = g->c.b;
     kir_value first = word(g, r->all - 1), pair[2];
@@ -103,7 +70,7 @@ static void find_first(tly_gpu *g, redo *r)
 }
 
 /* The prefix before the first turn, from the lane whose turn it is, in its lane group. */
-static kir_value prefix_before(tly_gpu *g, redo *r)
+static kir_value prefix_before(tly_gpu *g, tly_redo *r)
 {
     tly_build *c = &g->c;
     kir_builder *b = c->b;
@@ -127,14 +94,14 @@ static unsigned states(const tly_gpu *g)
     return FROM + segments(g);
 }
 
-static kir_value goes_on(tly_gpu *g, const redo *r, kir_value prefix)
+static kir_value goes_on(tly_gpu *g, const tly_redo *r, kir_value prefix)
 {
     kir_value one = kir_const(g->c.b, KIR_TYPE(KIR_I1, 1), 1);
     return kir_bin(g->c.b, KIR_XOR, tly_gpu_settled(g, prefix, r->distance), one);
 }
 
 /* The prefix through a lane's own elements of a segment. */
-static kir_value through(tly_gpu *g, const redo *r, unsigned s, kir_value prefix)
+static kir_value through(tly_gpu *g, const tly_redo *r, unsigned s, kir_value prefix)
 {
     for (unsigned v = 0; v < vector(g); v++)
         prefix = tly_combine(&g->c, prefix, r->tile->x[s * vector(g) + v]);
@@ -142,11 +109,13 @@ static kir_value through(tly_gpu *g, const redo *r, unsigned s, kir_value prefix
 }
 
 /* The lane group's turns in one segment. Scans side by side have their first turns anywhere. */
-static void take_turns(tly_gpu *g, redo *r, unsigned s, kir_value *state)
+static void take_turns(tly_gpu *g, tly_redo *r, unsigned s, kir_value *state)
 {
     tly_build *c = &g->c;
     kir_builder *b = c->b;
     int together = g->unit > 1;
+    if (r->tile->parked)
+        tly_redo_reread(g, r, s);
     kir_value low = word(g, 0), next[4];
     if (!together) {
         kir_value skipped = sub(c, brought_back(g, r, r->first, s), r->begin);
@@ -181,7 +150,7 @@ static void take_turns(tly_gpu *g, redo *r, unsigned s, kir_value *state)
 }
 
 /* Lane group after lane group, each told by the one before through workgroup memory. */
-static void take_turns_by_groups(tly_gpu *g, redo *r, kir_value *state)
+static void take_turns_by_groups(tly_gpu *g, tly_redo *r, kir_value *state)
 {
     tly_build *c = &g->c;
     kir_builder *b = c->b;
@@ -208,18 +177,13 @@ static void take_turns_by_groups(tly_gpu *g, redo *r, kir_value *state)
     memcpy(state, l.result, states(g) * sizeof *state);
 }
 
-static void reread(tly_gpu *g, const redo *r, unsigned s)
-{
-    kir_value *x = r->tile->x + (size_t)s * vector(g);
-    tly_tile_load_vector(g, r->team, r->at, r->count, s, x);
-}
-
-static void walk(tly_gpu *g, redo *r)
+static void walk(tly_gpu *g, tly_redo *r)
 {
     kir_builder *b = g->c.b;
     kir_value state[FROM + TLY_GPU_MOST_SEGMENTS];
-    for (unsigned s = 0; s < segments(g) && r->tile->rereads; s++)
-        reread(g, r, s);
+    /* From workgroup memory in each one's turns. Memory is not to be waited for turn after turn. */
+    for (unsigned s = 0; s < segments(g) && r->tile->rereads && !r->tile->parked; s++)
+        tly_redo_reread(g, r, s);
     state[GOES_ON] = goes_on(g, r, r->carry);
     state[PREFIX] = r->carry;
     state[TURN] = r->first;
@@ -244,100 +208,20 @@ static void walk(tly_gpu *g, redo *r)
     }
 }
 
-/* What a tile shows at its invocation's i-th element. */
-kir_value tly_tile_shown(const tly_gpu *g, const tly_tile *tile, unsigned i)
-{
-    return !g->c.p->exclusive   ? tile->y[i]
-           : i % vector(g) == 0 ? tile->before[i / vector(g)]
-                                : tile->y[i - 1];
-}
-
-/* i1: this lane's turn in the segment lies before those that were walked through; behind them. */
-static kir_value is_early(tly_gpu *g, const redo *r, unsigned s)
-{
-    return kir_cmp(g->c.b, KIR_SLT, r->own, brought_back(g, r, r->first, s));
-}
-
-static kir_value is_late(tly_gpu *g, const redo *r, unsigned s)
-{
-    return kir_cmp(g->c.b, KIR_SLE, brought_back(g, r, r->stop, s), r->own);
-}
-
-/* i1: it shows what classes make of it. That this is asked in one comparison, and another one than the
- * classes' own, spares registers, see tly_gpu_distance. */
-static kir_value shows_class(tly_gpu *g, const redo *r, unsigned s)
-{
-    kir_value from = kir_bin(g->c.b, KIR_UMAX, r->stop, r->first);
-    return kir_cmp(g->c.b, KIR_SLE, brought_back(g, r, from, s), r->own);
-}
-
-/* What turns show that are not late, so that neither elements nor local results are held while the
- * classes are scanned. */
-static void show_turns(tly_gpu *g, const redo *r, unsigned s, kir_value *shown)
-{
-    tly_build *c = &g->c;
-    kir_value prefix = r->from[s];
-    for (unsigned i = s * vector(g); i < (s + 1) * vector(g); i++) {
-        kir_value next = tly_combine(c, prefix, r->tile->x[i]);
-        kir_value walked = c->p->exclusive ? prefix : next;
-        kir_value local = tly_combine(c, r->carry, tly_tile_shown(g, r->tile, i));
-        prefix = next;
-        shown[i] = kir_select(c->b, is_early(g, r, s), local, walked);
-    }
-}
-
-static void show_late(tly_gpu *g, const redo *r, const tly_tile *rest, unsigned s, kir_value *shown)
-{
-    tly_build *c = &g->c;
-    for (unsigned i = s * vector(g); i < (s + 1) * vector(g); i++) {
-        kir_value late = shows_class(g, r, s);
-        kir_value class = tly_combine(c, r->prefix, tly_tile_shown(g, rest, i));
-        shown[i] = kir_select(c->b, late, class, shown[i]);
-    }
-}
-
-/* Stores it, segment after segment: elements once more, and local results of these as the team's scan
- * has them. */
-static void store_segments(tly_gpu *g, const redo *r, const tly_tile *rest)
-{
-    kir_value shown[TLY_GPU_MOST_ELEMENTS], *y = r->tile->y;
-    for (unsigned s = 0; s < segments(g); s++) {
-        unsigned from = s * vector(g), end = from + vector(g);
-        reread(g, r, s);
-        kir_value sum = r->tile->x[from];
-        for (unsigned i = from; i < end; i++) {
-            sum = i > from ? tly_combine(&g->c, sum, r->tile->x[i]) : sum;
-            y[i] = tly_combine(&g->c, r->tile->before[s], sum);
-        }
-        show_turns(g, r, s, shown);
-        show_late(g, r, rest, s, shown);
-        for (unsigned i = from; i < end; i++)
-            shown[i] = tly_gpu_narrow(g, tly_project(&g->c, shown[i]));
-        tly_tile_store_vector(g, r->team, r->at, r->count, s, shown + from);
-    }
-}
-
-/* The classes of late turns, and their prefixes. */
-static void scan_classes(tly_gpu *g, const redo *r, tly_tile *rest)
-{
-    kir_value none = tly_neutral(&g->c, g->c.acc);
-    for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
-        kir_value class = tly_gpu_class(g, r->tile->x[i]);
-        rest->x[i] = kir_select(g->c.b, is_late(g, r, i / vector(g)), class, none);
-    }
-    tly_team_scan(g, r->team, rest);
-}
-
 kir_value tly_tile_redo(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
                         const tly_tile *tile, kir_value carry, kir_value fits, kir_value *shown)
 {
     tly_build *c = &g->c;
     tly_tile rest = { .publish = NULL }, again = *tile;
-    redo r = { .team = t, .at = at, .count = count, .tile = &again, .carry = carry, .fits = fits };
+    tly_redo r = {
+        .team = t, .at = at, .count = count, .tile = &again, .carry = carry, .fits = fits
+    };
     int keeps = !tile->silent && !tile->rereads;
     if (tile->rereads)
         tly_tile_load(g, t, at, count, &again);
     r.distance = distance_of(g, &again);
+    for (unsigned s = 0; s < segments(g) && tile->parked; s++)
+        tly_tile_park_vector(g, &again, s, again.x + (size_t)s * vector(g));
     if (tile->rereads) {
         tly_team_scan(g, t, &again);
         tly_tile_watch(g, &again);
@@ -345,11 +229,11 @@ kir_value tly_tile_redo(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_valu
     number_turns(g, &r);
     find_first(g, &r);
     walk(g, &r);
-    for (unsigned s = 0; s < segments(g) && keeps; s++)
-        show_turns(g, &r, s, shown);
-    scan_classes(g, &r, &rest);
-    for (unsigned s = 0; s < segments(g) && keeps; s++)
-        show_late(g, &r, &rest, s, shown);
+    if (keeps)
+        tly_redo_show_turns(g, &r, shown);
+    tly_redo_scan_classes(g, &r, &rest);
+    if (keeps)
+        tly_redo_show_late(g, &r, &rest, shown);
     kir_value after = tly_combine(c, r.prefix, rest.total);
     if (g->unit > 1)
         after = kir_select(c->b, fits, tly_combine(c, carry, tile->total), after);
@@ -359,6 +243,6 @@ kir_value tly_tile_redo(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_valu
     if (tile->publish != NULL)
         tile->publish(g, tile->user, after);
     if (tile->rereads)
-        store_segments(g, &r, &rest);
+        tly_redo_store(g, &r, &rest);
     return after;
 }

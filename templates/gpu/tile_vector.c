@@ -106,3 +106,43 @@ void tly_tile_store_vector(tly_gpu *g, const tly_team *t, const tly_gpu_row *at,
     store_partial(&v, stored);
     kir_if_end(g->c.b, &full, 0, NULL);
 }
+
+/* ---- in workgroup memory ---- */
+
+/* Neighbouring invocations in neighbouring words. */
+static int64_t row_bytes(const tly_gpu *g)
+{
+    return (int64_t)g->plan->workgroup * g->c.acc_bytes;
+}
+
+void tly_tile_park_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, const kir_value *v)
+{
+    unsigned n = (unsigned)g->plan->vector, bytes = g->c.acc_bytes;
+    for (unsigned k = 0; k < n; k++)
+        kir_store(g->c.b, tile->parked, (segment * n + k) * row_bytes(g), v[k], bytes, 0);
+}
+
+void tly_tile_unpark_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, kir_value *v)
+{
+    unsigned n = (unsigned)g->plan->vector, bytes = g->c.acc_bytes;
+    for (unsigned k = 0; k < n; k++)
+        v[k] = kir_load(g->c.b, g->c.acc, tile->parked, (segment * n + k) * row_bytes(g), bytes);
+}
+
+void tly_tile_park(tly_gpu *g, tly_tile *tile)
+{
+    kir_builder *b = g->c.b;
+    if (!tly_gpu_parks(g->c.p, g->plan))
+        return;
+    kir_value own = mul(&g->c, kir_get_id(b, KIR_ID_LOCAL), word(g, g->c.acc_bytes));
+    kir_value all = kir_shared(b, (uint32_t)tly_gpu_parked_bytes(g->c.p, g->plan));
+    tile->parked = kir_ptradd(b, all, own);
+    for (unsigned s = 0; s < (unsigned)g->plan->segments; s++)
+        tly_tile_park_vector(g, tile, s, tile->y + (size_t)s * (unsigned)g->plan->vector);
+}
+
+void tly_tile_unpark(tly_gpu *g, tly_tile *tile)
+{
+    for (unsigned s = 0; tile->parked && s < (unsigned)g->plan->segments; s++)
+        tly_tile_unpark_vector(g, tile, s, tile->y + (size_t)s * (unsigned)g->plan->vector);
+}
