@@ -8,8 +8,8 @@
  * is exact in every order. The bits depend on plan and data alone.
  *
  * A tile that has not kept its elements (rereads) has no more in registers than elements, or local results,
- * or classes: it reads elements before each of its steps, and at the end vector by vector, which it
- * stores before the next one. So the tiles that do not come here do not pay for it.
+ * or classes. It reads elements twice, stores what its turns show as soon as it is known, and so holds
+ * nothing that those that seldom come here would pay for.
  */
 #include "redo.h"
 
@@ -101,10 +101,10 @@ static kir_value goes_on(tly_gpu *g, const tly_redo *r, kir_value prefix)
 }
 
 /* The prefix through a lane's own elements of a segment. */
-static kir_value through(tly_gpu *g, const tly_redo *r, unsigned s, kir_value prefix)
+static kir_value through(tly_gpu *g, const kir_value *x, kir_value prefix)
 {
     for (unsigned v = 0; v < vector(g); v++)
-        prefix = tly_combine(&g->c, prefix, r->tile->x[s * vector(g) + v]);
+        prefix = tly_combine(&g->c, prefix, x[v]);
     return prefix;
 }
 
@@ -114,8 +114,7 @@ static void take_turns(tly_gpu *g, tly_redo *r, unsigned s, kir_value *state)
     tly_build *c = &g->c;
     kir_builder *b = c->b;
     int together = g->unit > 1;
-    if (r->tile->parked)
-        tly_redo_reread(g, r, s);
+    const kir_value *x = tly_redo_elements(g, r, s);
     kir_value low = word(g, 0), next[4];
     if (!together) {
         kir_value skipped = sub(c, brought_back(g, r, r->first, s), r->begin);
@@ -131,7 +130,7 @@ static void take_turns(tly_gpu *g, tly_redo *r, unsigned s, kir_value *state)
     kir_value mine = kir_cmp(b, KIR_EQ, place(g, r), l.i), lane = l.i;
     if (together)
         lane = add(c, mul(c, l.i, word(g, g->unit)), tly_team_class(g, r->team));
-    kir_value after = tly_team_from(g, r->team, through(g, r, s, l.carried[PREFIX]), lane);
+    kir_value after = tly_team_from(g, r->team, through(g, x, l.carried[PREFIX]), lane);
     next[3] = kir_select(b, mine, l.carried[PREFIX], l.carried[3]);
     if (together) {
         kir_value due = kir_cmp(b, KIR_SLE, brought_back(g, r, r->first, s), add(c, r->begin, l.i));
@@ -163,7 +162,8 @@ static void take_turns_by_groups(tly_gpu *g, tly_redo *r, kir_value *state)
     memcpy(inside, l.carried, states(g) * sizeof *inside);
     kir_if(b, &its, kir_cmp(b, KIR_EQ, r->team->group, l.i));
     kir_value begins = kir_cmp(b, KIR_EQ, l.i, first);
-    inside[PREFIX] = kir_select(b, begins, prefix_before(g, r), inside[PREFIX]);
+    kir_value begun = r->tile->rereads ? r->begun : prefix_before(g, r);
+    inside[PREFIX] = kir_select(b, begins, begun, inside[PREFIX]);
     for (unsigned s = 0; s < segments(g); s++)
         take_turns(g, r, s, inside);
     kir_else(b, &its, states(g), inside);
@@ -181,9 +181,6 @@ static void walk(tly_gpu *g, tly_redo *r)
 {
     kir_builder *b = g->c.b;
     kir_value state[FROM + TLY_GPU_MOST_SEGMENTS];
-    /* From workgroup memory in each one's turns. Memory is not to be waited for turn after turn. */
-    for (unsigned s = 0; s < segments(g) && r->tile->rereads && !r->tile->parked; s++)
-        tly_redo_reread(g, r, s);
     state[GOES_ON] = goes_on(g, r, r->carry);
     state[PREFIX] = r->carry;
     state[TURN] = r->first;
@@ -193,7 +190,8 @@ static void walk(tly_gpu *g, tly_redo *r)
         tly_team_rest(g, r->team);
         take_turns_by_groups(g, r, state);
     } else {
-        state[PREFIX] = kir_select(b, r->settled, r->carry, prefix_before(g, r));
+        kir_value begun = r->tile->rereads ? r->begun : prefix_before(g, r);
+        state[PREFIX] = kir_select(b, r->settled, r->carry, begun);
         if (g->plan->scan == 0)
             tly_team_rest(g, r->team);
         for (unsigned s = 0; s < segments(g); s++)
@@ -208,6 +206,25 @@ static void walk(tly_gpu *g, tly_redo *r)
     }
 }
 
+/* Elements and local results, of which only the latter are left, and parked elements. What turns show
+ * before the first one of a walk is stored, so that these are no longer held either, and elements are
+ * read again: of those that have been stored in place of them nobody asks any more. */
+static void begin_again(tly_gpu *g, tly_redo *r)
+{
+    tly_tile_load(g, r->team, r->at, r->count, r->tile);
+    r->distance = distance_of(g, r->tile);
+    for (unsigned s = 0; s < segments(g) && r->tile->parked; s++)
+        tly_tile_park_vector(g, r->tile, s, r->tile->x + (size_t)s * vector(g));
+    tly_team_scan(g, r->team, r->tile);
+    tly_tile_watch(g, r->tile);
+    number_turns(g, r);
+    find_first(g, r);
+    r->begun = prefix_before(g, r);
+    tly_redo_store_early(g, r);
+    if (!r->tile->parked)
+        tly_tile_load(g, r->team, r->at, r->count, r->tile);
+}
+
 kir_value tly_tile_redo(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
                         const tly_tile *tile, kir_value carry, kir_value fits, kir_value *shown)
 {
@@ -217,20 +234,18 @@ kir_value tly_tile_redo(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_valu
         .team = t, .at = at, .count = count, .tile = &again, .carry = carry, .fits = fits
     };
     int keeps = !tile->silent && !tile->rereads;
-    if (tile->rereads)
-        tly_tile_load(g, t, at, count, &again);
-    r.distance = distance_of(g, &again);
-    for (unsigned s = 0; s < segments(g) && tile->parked; s++)
-        tly_tile_park_vector(g, &again, s, again.x + (size_t)s * vector(g));
     if (tile->rereads) {
-        tly_team_scan(g, t, &again);
-        tly_tile_watch(g, &again);
+        begin_again(g, &r);
+    } else {
+        r.distance = distance_of(g, &again);
+        number_turns(g, &r);
+        find_first(g, &r);
     }
-    number_turns(g, &r);
-    find_first(g, &r);
     walk(g, &r);
     if (keeps)
         tly_redo_show_turns(g, &r, shown);
+    if (tile->rereads)
+        tly_redo_store_walked(g, &r);
     tly_redo_scan_classes(g, &r, &rest);
     if (keeps)
         tly_redo_show_late(g, &r, &rest, shown);
@@ -243,6 +258,6 @@ kir_value tly_tile_redo(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_valu
     if (tile->publish != NULL)
         tile->publish(g, tile->user, after);
     if (tile->rereads)
-        tly_redo_store(g, &r, &rest);
+        tly_redo_store_late(g, &r, &rest);
     return after;
 }

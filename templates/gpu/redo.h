@@ -18,6 +18,8 @@ typedef struct tly_redo {
     kir_value first;         /* the first turn that does not take the local results */
     kir_value stop;          /* the first from which on classes do */
     kir_value prefix;        /* before it */
+    kir_value
+        begun; /* of one that rereads, the prefix before `first`, in the lane group that has that */
     kir_value from[TLY_GPU_MOST_SEGMENTS]; /* the prefixes before this lane's turns in between */
 } tly_redo;
 
@@ -40,15 +42,18 @@ static inline kir_value brought_back(tly_gpu *g, const tly_redo *r, kir_value tu
 
 /* ---- what it shows (redo_show.c) ---- */
 
-/* The invocation's elements of a segment once more. */
-void tly_redo_reread(tly_gpu *g, const tly_redo *r, unsigned segment);
-/* What turns show that are not late, so that neither elements nor local results are held while the
- * classes are scanned. */
+/* The invocation's elements of a segment, from workgroup memory where they are parked. */
+const kir_value *tly_redo_elements(tly_gpu *g, const tly_redo *r, unsigned segment);
+/* Of a tile that has kept its elements: what turns show that are not late, so that neither elements nor
+ * local results are held while the classes are scanned; what late ones show. */
 void tly_redo_show_turns(tly_gpu *g, const tly_redo *r, kir_value *shown);
-/* The classes of late turns, and their prefixes; what these show. */
-void tly_redo_scan_classes(tly_gpu *g, const tly_redo *r, tly_tile *rest);
 void tly_redo_show_late(tly_gpu *g, const tly_redo *r, const tly_tile *rest, kir_value *shown);
-/* Both, of a tile that has not kept its elements, and stores it. */
-void tly_redo_store(tly_gpu *g, const tly_redo *r, const tly_tile *rest);
+/* Of one that has not, stored as soon as it is known: what turns show before the first one that is walked
+ * through, those that are, and late ones. */
+void tly_redo_store_early(tly_gpu *g, const tly_redo *r);
+void tly_redo_store_walked(tly_gpu *g, const tly_redo *r);
+void tly_redo_store_late(tly_gpu *g, const tly_redo *r, const tly_tile *rest);
+/* The classes of late turns, and their prefixes. */
+void tly_redo_scan_classes(tly_gpu *g, const tly_redo *r, tly_tile *rest);
 
 #endif

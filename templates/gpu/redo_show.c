@@ -2,13 +2,12 @@
 /* What a tile shows that is done again, behind its turns (redo.c). */
 #include "redo.h"
 
-void tly_redo_reread(tly_gpu *g, const tly_redo *r, unsigned s)
+const kir_value *tly_redo_elements(tly_gpu *g, const tly_redo *r, unsigned s)
 {
     kir_value *x = r->tile->x + (size_t)s * vector(g);
     if (r->tile->parked)
         tly_tile_unpark_vector(g, r->tile, s, x);
-    else
-        tly_tile_load_vector(g, r->team, r->at, r->count, s, x);
+    return x;
 }
 
 /* What a tile shows at its invocation's i-th element. */
@@ -74,34 +73,75 @@ void tly_redo_show_late(tly_gpu *g, const tly_redo *r, const tly_tile *rest, kir
         show_late(g, r, rest, s, shown);
 }
 
-/* Segment after segment: elements once more, and local results of these as the team's scan has them. */
-void tly_redo_store(tly_gpu *g, const tly_redo *r, const tly_tile *rest)
+/* ---- of a tile that has not kept its elements ---- */
+
+static void store(tly_gpu *g, const tly_redo *r, unsigned s, kir_value when, kir_value *shown)
 {
-    kir_value shown[TLY_GPU_MOST_ELEMENTS], *y = r->tile->y;
-    for (unsigned s = 0; s < segments(g); s++) {
-        unsigned from = s * vector(g), end = from + vector(g);
-        tly_redo_reread(g, r, s);
-        kir_value sum = r->tile->x[from];
-        for (unsigned i = from; i < end; i++) {
-            sum = i > from ? tly_combine(&g->c, sum, r->tile->x[i]) : sum;
-            y[i] = tly_combine(&g->c, r->tile->before[s], sum);
-        }
-        show_turns(g, r, s, shown);
-        show_late(g, r, rest, s, shown);
-        for (unsigned i = from; i < end; i++)
-            shown[i] = tly_gpu_narrow(g, tly_project(&g->c, shown[i]));
-        tly_tile_store_vector(g, r->team, r->at, r->count, s, shown + from);
+    for (unsigned v = 0; v < vector(g); v++)
+        shown[v] = tly_gpu_narrow(g, tly_project(&g->c, shown[v]));
+    tly_tile_store_vector(g, r->team, r->at, r->count, s, when, shown);
+}
+
+/* Local results of parked elements, as the team's scan has them: so they need not be held until here. */
+static void scan_parked(tly_gpu *g, const tly_redo *r, unsigned s)
+{
+    const kir_value *x = tly_redo_elements(g, r, s);
+    kir_value sum = x[0], *y = r->tile->y + (size_t)s * vector(g);
+    for (unsigned v = 0; v < vector(g); v++) {
+        sum = v > 0 ? tly_combine(&g->c, sum, x[v]) : sum;
+        y[v] = tly_combine(&g->c, r->tile->before[s], sum);
     }
 }
+
+void tly_redo_store_early(tly_gpu *g, const tly_redo *r)
+{
+    kir_value shown[TLY_GPU_MOST_ELEMENTS];
+    for (unsigned s = 0; s < segments(g); s++) {
+        if (r->tile->parked)
+            scan_parked(g, r, s);
+        for (unsigned v = 0; v < vector(g); v++)
+            shown[v] = tly_combine(&g->c, r->carry, tly_tile_shown(g, r->tile, s * vector(g) + v));
+        store(g, r, s, is_early(g, r, s), shown);
+    }
+}
+
+void tly_redo_store_walked(tly_gpu *g, const tly_redo *r)
+{
+    tly_build *c = &g->c;
+    kir_value shown[TLY_GPU_MOST_ELEMENTS], turns = sub(c, r->stop, r->first);
+    for (unsigned s = 0; s < segments(g); s++) {
+        const kir_value *x = tly_redo_elements(g, r, s);
+        kir_value prefix = r->from[s], turn = add(c, sub(c, r->own, r->first), word(g, s * r->per));
+        for (unsigned v = 0; v < vector(g); v++) {
+            kir_value next = tly_combine(c, prefix, x[v]);
+            shown[v] = c->p->exclusive ? prefix : next;
+            prefix = next;
+        }
+        store(g, r, s, kir_cmp(c->b, KIR_ULT, turn, turns), shown);
+    }
+}
+
+void tly_redo_store_late(tly_gpu *g, const tly_redo *r, const tly_tile *rest)
+{
+    kir_value shown[TLY_GPU_MOST_ELEMENTS];
+    for (unsigned s = 0; s < segments(g); s++) {
+        for (unsigned v = 0; v < vector(g); v++)
+            shown[v] = tly_combine(&g->c, r->prefix, tly_tile_shown(g, rest, s * vector(g) + v));
+        store(g, r, s, shows_class(g, r, s), shown);
+    }
+}
+
+/* ---- classes ---- */
 
 void tly_redo_scan_classes(tly_gpu *g, const tly_redo *r, tly_tile *rest)
 {
     kir_value none = tly_neutral(&g->c, g->c.acc);
-    for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
-        if (r->tile->parked && i % vector(g) == 0)
-            tly_redo_reread(g, r, i / vector(g));
-        kir_value class = tly_gpu_class(g, r->tile->x[i]);
-        rest->x[i] = kir_select(g->c.b, is_late(g, r, i / vector(g)), class, none);
+    for (unsigned s = 0; s < segments(g); s++) {
+        const kir_value *x = tly_redo_elements(g, r, s);
+        for (unsigned v = 0; v < vector(g); v++) {
+            kir_value class = tly_gpu_class(g, x[v]);
+            rest->x[s * vector(g) + v] = kir_select(g->c.b, is_late(g, r, s), class, none);
+        }
     }
     tly_team_scan(g, r->team, rest);
 }

@@ -1,110 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One vector of an invocation's part of a tile, element by element, for what seldom runs and is to hold few
- * registers meanwhile: tiles of look-back that are done again (redo.c). Where a tile is not full each
- * element has an address of its own. These are asked for on that way alone: a compiler that found one
- * of them in two places would keep it in registers from one to the other, and so all.
+ * One vector of an invocation's part of a tile, for what seldom runs and is to hold few registers meanwhile:
+ * tiles of look-back that are done again (redo.c).
  */
 #include "gpu.h"
 
-#include <string.h>
-
-typedef struct vector {
-    tly_gpu *g;
-    const tly_gpu_row *at;
-    kir_value begin; /* the invocation's first position */
-    kir_value count; /* that exist */
-    unsigned after;  /* positions from the first to the vector's */
-} vector;
-
-static vector vector_of(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir_value count,
-                        unsigned segment)
+static void store_each(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir_value count,
+                       unsigned after, const kir_value *stored)
 {
-    return (vector){ .g = g,
-                     .at = at,
-                     .begin = t->base,
-                     .count = count,
-                     .after = tly_team_after(g, t, segment * (unsigned)g->plan->vector) };
-}
-
-static kir_value is_full(const vector *v, const tly_team *t)
-{
-    return kir_cmp(v->g->c.b, KIR_SLE, word(v->g, t->tile), v->count);
-}
-
-static void load_whole(const vector *v, kir_value *x)
-{
-    tly_gpu *g = v->g;
-    kir_value p = tly_gpu_in_at(g, v->at, v->begin);
-    for (unsigned k = 0; k < (unsigned)g->plan->vector; k++) {
-        int64_t offset;
-        kir_value near = tly_gpu_in_near(g, v->at, p, v->after + k, &offset);
-        x[k] = tly_lift(&g->c, tly_gpu_widen(g, tly_gpu_fetch(g, near, offset)));
-    }
-}
-
-/* The last element stands for those beyond the end while it is read, then the neutral value. */
-static void load_partial(const vector *v, kir_value *x)
-{
-    tly_gpu *g = v->g;
-    tly_build *c = &g->c;
-    kir_value last = sub(c, v->count, word(g, 1));
-    for (unsigned k = 0; k < (unsigned)g->plan->vector; k++) {
-        kir_value position = add(c, v->begin, word(g, v->after + k));
-        kir_value p = tly_gpu_in_at(g, v->at, kir_bin(c->b, KIR_UMIN, position, last));
-        x[k] = tly_lift(c, tly_gpu_widen(g, tly_gpu_fetch(g, p, 0)));
-        x[k] = kir_select(c->b, less(c, position, v->count), x[k], tly_neutral(c, c->acc));
-    }
-}
-
-void tly_tile_load_vector(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir_value count,
-                          unsigned segment, kir_value *x)
-{
-    vector v = vector_of(g, t, at, count, segment);
-    unsigned n = (unsigned)g->plan->vector;
-    kir_branch full;
-    kir_if(g->c.b, &full, is_full(&v, t));
-    load_whole(&v, x);
-    kir_else(g->c.b, &full, n, x);
-    load_partial(&v, x);
-    kir_if_end(g->c.b, &full, n, x);
-    memcpy(x, full.result, n * sizeof *x);
-}
-
-static void store_whole(const vector *v, const kir_value *stored)
-{
-    tly_gpu *g = v->g;
-    kir_value p = tly_gpu_out_at(g, v->at, v->begin);
-    for (unsigned k = 0; k < (unsigned)g->plan->vector; k++) {
-        int64_t offset;
-        kir_value near = tly_gpu_out_near(g, v->at, p, v->after + k, &offset);
-        tly_gpu_put(g, near, offset, stored[k]);
-    }
-}
-
-static void store_partial(const vector *v, const kir_value *stored)
-{
-    tly_gpu *g = v->g;
     tly_build *c = &g->c;
     for (unsigned k = 0; k < (unsigned)g->plan->vector; k++) {
-        kir_value position = add(c, v->begin, word(g, v->after + k));
+        kir_value position = add(c, t->base, word(g, after + k));
         kir_branch exists;
-        kir_if(c->b, &exists, less(c, position, v->count));
-        tly_gpu_put(g, tly_gpu_out_at(g, v->at, position), 0, stored[k]);
+        kir_if(c->b, &exists, less(c, position, count));
+        tly_gpu_put(g, tly_gpu_out_at(g, at, position), 0, stored[k]);
         kir_if_end(c->b, &exists, 0, NULL);
     }
 }
 
 void tly_tile_store_vector(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir_value count,
-                           unsigned segment, const kir_value *stored)
+                           unsigned segment, kir_value when, const kir_value *stored)
 {
-    vector v = vector_of(g, t, at, count, segment);
-    kir_branch full;
-    kir_if(g->c.b, &full, is_full(&v, t));
-    store_whole(&v, stored);
-    kir_else(g->c.b, &full, 0, NULL);
-    store_partial(&v, stored);
-    kir_if_end(g->c.b, &full, 0, NULL);
+    kir_builder *b = g->c.b;
+    unsigned n = (unsigned)g->plan->vector, after = tly_team_after(g, t, segment * n);
+    kir_branch stores, whole;
+    kir_if(b, &stores, when);
+    if (tly_gpu_has_vectors(g)) {
+        int64_t offset;
+        kir_value full = kir_cmp(b, KIR_SLE, word(g, t->tile), count);
+        kir_if(b, &whole, both(g, full, tly_gpu_flag(g, TLY_GPU_ALIGNED)));
+        kir_value p = tly_gpu_out_near(g, at, tly_gpu_out_at(g, at, t->base), after, &offset);
+        tly_gpu_put_along(g, p, offset, at->out_known, stored, n);
+        kir_else(b, &whole, 0, NULL);
+    }
+    store_each(g, t, at, count, after, stored);
+    if (tly_gpu_has_vectors(g))
+        kir_if_end(b, &whole, 0, NULL);
+    kir_if_end(b, &stores, 0, NULL);
 }
 
 /* ---- in workgroup memory ---- */
