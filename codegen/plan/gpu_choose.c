@@ -205,7 +205,7 @@ static int64_t choose_chunk(const tly_geometry *g, const tly_caps *caps, int32_t
 
 /* Tiles of look-back wait for each other, so as many bytes are to wait as registers hold. Hopper by NVK,
  * registers by 16 and 32 elements an invocation: f16 48, 64, i32 56, 72, f32 sums and products 72, 96;
- * f64, by 8 and 16, 80, 120. docs/results/vulkan.md, "One long row", has what a model makes of them. */
+ * f64, by 8 and 16, 80, 96. docs/results/vulkan.md, "One long row", has what a model makes of them. */
 static int waits_by_more(const tly_problem *p, const tly_gpu_plan *plan)
 {
     enum { MOST_BYTES = 128 }; /* of accumulators */

@@ -27,8 +27,8 @@ static const maker makers[] = {
     { 0, 32, 0, 60000 },         /* workgroup memory that nobody knows */
 };
 
-/* Registers of scans (docs/results/isa.md), the watched and others; of those watched f64 by 16 elements an
- * invocation has more, 120. */
+/* Registers of scans (docs/results/isa.md), the watched and others; of the watched those that are parked
+ * have fewer. */
 enum { REGISTERS_WATCHED = 96, REGISTERS_LANES_WATCHED = 80, REGISTERS = 64 };
 
 /* ns. From the loads to the local results, from the carry to the last store; a look at what others

@@ -241,8 +241,7 @@ kir_value tly_team_class(tly_gpu *g, const tly_team *t);
 
 /* `count`: positions from the tile's start that exist, as a word. */
 void tly_tile_load(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count, tly_tile *tile);
-/* One segment's vector alone, where `when` (i1), element by element: little code and few registers, for
- * what is rare (tile_vector.c). */
+/* One segment's vector alone, where `when` (i1), for what is rare: little code (tile_vector.c). */
 void tly_tile_store_vector(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir_value count,
                            unsigned segment, kir_value when, const kir_value *stored);
 /* Local results in workgroup memory while the tile waits, if the plan says so, and then in their place
