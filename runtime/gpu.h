@@ -131,11 +131,14 @@ typedef struct tly_gpu_plan {
                             single elements where it is not; 0: single elements */
     int32_t length;      /* of reductions: elements of a row, as a literal: all are loaded at once;
                             0: counted at launch */
+    int32_t park;        /* of look-back: 1: local results, states of 4 bytes, lie in workgroup
+                            memory while a tile waits; 0: in registers */
+    int32_t reserved;    /* 0: the offsets below need no padding */
     int64_t outer_size[TALLY_MAX_RANK - 1], outer_in[TALLY_MAX_RANK - 1],
         outer_out[TALLY_MAX_RANK - 1]; /* bytes; zero unless literal */
 } tly_gpu_plan;
 
-_Static_assert(sizeof(tly_gpu_plan) == 14 * 4 + 3 * 8 * (TALLY_MAX_RANK - 1), "padding in a key");
+_Static_assert(sizeof(tly_gpu_plan) == 16 * 4 + 3 * 8 * (TALLY_MAX_RANK - 1), "padding in a key");
 
 /* What is left of a device's facts where the plan is made: all that the code still depends on, so that
  * it is the same for devices that are the same in this. What only plans and launches ask for is 0. */

@@ -42,7 +42,9 @@ static const forced gpu_plans[] = {
     { "template=subgroups", "shuffles" },
     { "template=look_back,workgroup=32,segments=1", "look-back" },
     { "template=look_back,workgroup=64,addresses=1", "look-back" },
+    { "template=look_back,workgroup=32,segments=2,park=1", "look-back" },
     { "template=look_back_lanes,workgroup=32,segments=2", "look-back" },
+    { "template=look_back_lanes,workgroup=64,segments=3,park=1", "look-back" },
     { "template=look_back_lanes,team=5,workgroup=64,segments=4,addresses=1", "look-back" },
     { "template=look_back_lanes,team=16,workgroup=32,segments=1", "look-back" }
 };

@@ -109,8 +109,8 @@ Test(gpu, chooses_the_template)
         { "cumsum:f32:16777216:axis=0,order=serial", 0, TLY_GPU_COLUMNS, 0 },
         { "cumsum:f32:64x1048576:axis=0", 0, TLY_GPU_COLUMNS, 0 },
         { "cumsum:f32:1048576x64:axis=0", 0, TLY_GPU_LOOK_BACK_LANES, 1 },
-        { "cumsum:f32:1048576x64:axis=0", 3, TLY_GPU_COLUMNS, 1 },  /* no progress */
-        { "cumsum:bf16:1048576x64:axis=0", 0, TLY_GPU_COLUMNS, 1 }, /* few bytes on their way */
+        { "cumsum:f32:1048576x64:axis=0", 3, TLY_GPU_COLUMNS, 1 }, /* no progress */
+        { "cummax:i8:1048576x64:axis=0", 0, TLY_GPU_COLUMNS, 1 },  /* few bytes on their way */
         { "cumsum:f32:1048576x64:axis=0,order=serial", 0, TLY_GPU_COLUMNS, 0 },
         { "cumsum:f32:65536x1024x3:axis=1", 0, TLY_GPU_SUBGROUPS, 0 },
         { "cumsum:f32:65536x1024x3:axis=1", 1, TLY_GPU_COLUMNS, 0 }, /* a CPU, and full */
@@ -486,6 +486,11 @@ Test(gpu, bad_overrides_are_refused)
         { "cumsum:f32:4096x64:axis=0", "template=look_back_lanes,team=64,workgroup=32",
           "more lanes than the workgroup" },
         { "cumprod:f64:4096x8:axis=0", "template=look_back_lanes,workgroup=1024", "more memory" },
+        { "cumprod:f32:40960:axis=0", "template=look_back,workgroup=1024,segments=8,park=1",
+          "more memory" },
+        { "cumprod:f32:4096x32:axis=0",
+          "template=look_back_lanes,workgroup=1024,segments=16,park=1", "more memory" },
+        { "cumprod:f32:40960:axis=0", "template=workgroups,park=1", "is not read" },
         { "cumsum:f32:4096x64:axis=0,order=serial", "template=look_back_lanes", "serial order" },
         { "cumsum:f32:4096x4096:axis=0", "scan=1", "is not read by the template columns" },
         { "cumsum:f32:4096x8:axis=1", "workgroup=8", "out of the key's range: 16 to 1024" },
@@ -693,6 +698,8 @@ static const char *const overrides[] = {
     "template=look_back,workgroup=64,segments=2",
     "template=look_back_lanes,segments=2",
     "template=look_back_lanes,team=3,workgroup=32,addresses=1",
+    "template=look_back_lanes,park=1",
+    "template=look_back,workgroup=64,segments=4,park=1",
     "template=subgroups,addresses=1,index_bits=64,chunk=1000",
     "template=turned,workgroup=32",
     "template=staged,addresses=1",

@@ -35,6 +35,9 @@ static const struct {
     { "lavapipe-4", "template=look_back_lanes,team=3,workgroup=4,segments=2", "401x3:axis=0" },
     { "lavapipe-8", "template=look_back_lanes,team=16,workgroup=32,segments=4", "2x301x19:axis=1" },
     { "lavapipe-4", "template=look_back_lanes,team=5,workgroup=16,segments=2", "3x397x5:axis=1" },
+    { "lavapipe-4", "template=look_back,workgroup=4,vector=2,segments=2,park=1", "801:axis=0" },
+    { "lavapipe-4", "template=look_back_lanes,team=3,workgroup=16,segments=3,park=1",
+      "597x3:axis=0" },
 };
 enum { FEW = 2 }; /* a plan with subgroups of 32, which take the interpreter long */
 
@@ -152,23 +155,29 @@ typedef struct takers {
     const char *profile, *with, *without; /* subjects */
 } takers;
 
+static tly_gpu_plan plan_of(const char *of, const char *shape, const char *profile)
+{
+    const tly_caps caps = tly_profile_caps(profile);
+    char word[TALLY_WORD_MAX];
+    tally_descriptor d;
+    tly_problem p;
+    tly_geometry g;
+    tly_gpu_plan plan;
+    snprintf(word, sizeof word, "%s:%s", of, shape);
+    cr_assert(tally_descriptor_parse(word, &d, NULL) == TALLY_OK, "%s", word);
+    tly_canonicalise(&d, &p, &g);
+    cr_assert(tly_gpu_plan_make(&p, &g, &caps, NULL, &plan, NULL) == TALLY_OK, "%s", word);
+    return plan;
+}
+
 static void expect_taken(const takers *row, const char *shape, tly_gpu_template template, int takes)
 {
-    const tly_caps caps = tly_profile_caps(row->profile);
     char subjects[200], *rest = NULL;
     snprintf(subjects, sizeof subjects, "%s", takes ? row->with : row->without);
     for (char *of = strtok_r(subjects, " ", &rest); of; of = strtok_r(NULL, " ", &rest)) {
-        char word[TALLY_WORD_MAX];
-        tally_descriptor d;
-        tly_problem p;
-        tly_geometry g;
-        tly_gpu_plan plan;
-        snprintf(word, sizeof word, "%s:%s", of, shape);
-        cr_assert(tally_descriptor_parse(word, &d, NULL) == TALLY_OK, "%s", word);
-        tly_canonicalise(&d, &p, &g);
-        cr_assert(tly_gpu_plan_make(&p, &g, &caps, NULL, &plan, NULL) == TALLY_OK, "%s", word);
-        cr_expect((plan.template_id == (int32_t)template) == takes, "%s: %s by %s", row->profile,
-                  word, tly_gpu_template_name(&plan));
+        const tly_gpu_plan plan = plan_of(of, shape, row->profile);
+        cr_expect((plan.template_id == (int32_t)template) == takes, "%s: %s:%s by %s", row->profile,
+                  of, shape, tly_gpu_template_name(&plan));
     }
 }
 
@@ -178,7 +187,7 @@ Test(look_back, the_plan_takes_it_where_it_pays)
 {
     static const takers rows[] = {
         { "nvidia-hopper", "cumsum:f32 cumprod:f32 cumsum:i32 cumsum:f16 cummax:f64", "" },
-        { "nvidia-hopper", "", "cumsum:bf16 cumprod:bf16 cummax:i8 cumsum:f64" },
+        { "nvidia-hopper", "cumsum:bf16 cumprod:bf16 cumprod:f16 cumsum:f64", "cummax:i8" },
         { "amd-rdna3", "cumsum:f32 cumsum:i32 cumsum:f16 cumsum:bf16 cumsum:f64", "" },
         { "intel-xe", "cumsum:f32 cumsum:i32 cumsum:f16 cumsum:bf16", "" },
         { "apple-moltenvk", "", "cumsum:f32 cumsum:i32" },
@@ -194,8 +203,8 @@ Test(look_back, the_plan_takes_it_where_it_pays)
 Test(look_back, the_plan_takes_it_along_lanes_where_it_pays)
 {
     static const takers rows[] = {
-        { "nvidia-hopper", "cumsum:f32 cumprod:f32 cumsum:i32 cumsum:f16 cumsum:f64",
-          "cumsum:bf16 cummax:i8" },
+        { "nvidia-hopper", "cumsum:f32 cumprod:f32 cumsum:i32 cumsum:f16 cumsum:f64", "cummax:i8" },
+        { "nvidia-hopper", "cumsum:bf16 cumprod:bf16 cumprod:f16", "" },
         { "amd-rdna3", "cumsum:f32 cumprod:f32 cumsum:i32 cumsum:f16 cumsum:f64", "" },
         { "intel-xe", "cumsum:f32 cumsum:i32 cumsum:f16", "" },
         { "apple-moltenvk", "", "cumsum:f32 cumsum:i32" },
@@ -213,4 +222,33 @@ Test(look_back, the_plan_takes_it_along_lanes_where_it_pays)
     const takers none = { "nvidia-hopper", "", "cumsum:f32 cumprod:f32" };
     for (size_t i = 0; i < COUNT(others); i++)
         expect_taken(&none, others[i], TLY_GPU_LOOK_BACK_LANES, 0);
+}
+
+/* Narrow elements are parked where registers are few and workgroup memory is not; tiles hold as many
+ * positions as leave them longest. */
+Test(look_back, tiles_hold_what_fits)
+{
+    static const struct {
+        const char *of, *shape, *profile;
+        int32_t segments, park;
+    } table[] = {
+        { "cumsum:bf16", "268435456:axis=0", "nvidia-hopper", 4, 1 },
+        { "cumsum:bf16", "268435456:axis=0", "amd-rdna3", 4, 0 },
+        { "cumsum:f16", "268435456:axis=0", "nvidia-hopper", 4, 0 },
+        { "cumprod:f32", "268435456:axis=0", "nvidia-hopper", 8, 0 },
+        { "cumprod:f64", "268435456:axis=0", "nvidia-hopper", 8, 0 },
+        { "cumprod:f16", "4194304x64:axis=0", "nvidia-hopper", 32, 1 },
+        { "cumsum:f16", "4194304x64:axis=0", "nvidia-hopper", 32, 1 },
+        { "cumsum:f16", "4194304x64:axis=0", "amd-rdna3", 32, 0 },
+        { "cumsum:f32", "4194304x64:axis=0", "nvidia-hopper", 32, 0 },
+        { "cumprod:f32", "4194304x64:axis=0", "nvidia-hopper", 24, 0 },
+        { "cumprod:f32", "33554432x3:axis=0", "nvidia-hopper", 21, 0 }, /* 84 of 85 along a lane */
+        { "cumsum:f64", "4194304x64:axis=0", "nvidia-hopper", 12, 0 },
+    };
+    for (size_t i = 0; i < COUNT(table); i++) {
+        const tly_gpu_plan plan = plan_of(table[i].of, table[i].shape, table[i].profile);
+        cr_expect(plan.segments == table[i].segments && plan.park == table[i].park,
+                  "%s:%s, %s: %d positions, %d", table[i].of, table[i].shape, table[i].profile,
+                  (int)plan.segments, (int)plan.park);
+    }
 }

@@ -9,6 +9,7 @@
 #define TLY_PLAN_GPU_H
 
 #include "../../runtime/generator.h"
+#include "../operator.h"
 
 typedef enum tly_gpu_template {
     TLY_GPU_COLUMNS,         /* one invocation along each lane */
@@ -89,6 +90,18 @@ unsigned tly_gpu_staged_slot(const tly_problem *p);
 
 /* The same of staged rows: tiles, and what teams exchange (templates/gpu/limits.c). */
 int64_t tly_gpu_staged_bytes(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan);
+
+/* Whether look-back has local results in workgroup memory while a tile waits, and the bytes of a tile's. */
+static inline int tly_gpu_parks(const tly_problem *p, const tly_gpu_plan *plan)
+{
+    return plan->park && tly_state_bytes(p) == 4;
+}
+
+static inline int64_t tly_gpu_parked_bytes(const tly_problem *p, const tly_gpu_plan *plan)
+{
+    return tly_gpu_parks(p, plan) ? (int64_t)plan->workgroup * plan->vector * plan->segments * 4
+                                  : 0;
+}
 
 /* Of look-back along lanes: whether a tile of so many goes through workgroup memory, as lanes do not
  * fill 32 bytes of two-byte elements; the bytes of that; all of it. */

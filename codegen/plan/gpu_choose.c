@@ -204,16 +204,13 @@ static int64_t choose_chunk(const tly_geometry *g, const tly_caps *caps, int32_t
 }
 
 /* Tiles of look-back wait for each other, so as many bytes are to wait as registers hold. Hopper by NVK,
- * registers by 16 and 32 elements an invocation: f16 48, 64, i32 56, 72, f32 sums 80, 128; but f32 products
- * 80, 152, bf16 sums 80, 112, f64 sums, by 8 and 16, 104, 176. docs/results/vulkan.md, "One long row", has
- * what a model makes of them. */
+ * registers by 16 and 32 elements an invocation: f16 48, 64, i32 56, 72, f32 sums and products 72, 96;
+ * f64, by 8 and 16, 80, 96. docs/results/vulkan.md, "One long row", has what a model makes of them. */
 static int waits_by_more(const tly_problem *p, const tly_gpu_plan *plan)
 {
     enum { MOST_BYTES = 128 }; /* of accumulators */
-    int32_t stored = tly_gpu_bytes_of(p->dtype), wide = tly_gpu_bytes_of(p->acc);
-    int watched = tly_range_sides(p) > 0;
-    int fits = 2 * plan->vector * plan->segments * wide <= MOST_BYTES;
-    return fits && (watched ? tly_range_sides(p) == 1 && stored == 4 && wide == 4 : stored >= 2);
+    return 2 * plan->vector * plan->segments * tly_gpu_bytes_of(p->acc) <= MOST_BYTES &&
+           tly_gpu_bytes_of(p->dtype) >= 2;
 }
 
 /* The same row by look-back. */
@@ -250,6 +247,8 @@ static void choose_teams(const tly_problem *p, const tly_geometry *g, const tly_
                               caps, cuts);
     if (plan->template_id == TLY_GPU_LOOK_BACK || plan->template_id == TLY_GPU_COPY)
         plan->chunk = tile;
+    if (plan->template_id == TLY_GPU_LOOK_BACK)
+        plan->park = OR_FORCED(park, tly_gpu_parking_pays(p, caps, 0));
 }
 
 /* Where a CPU plays the device and there are scans enough to fill it, each goes alone: nothing is

@@ -31,13 +31,15 @@ int tly_gpu_stages(const tly_problem *p, const tly_geometry *g, const tly_caps *
 void tly_gpu_choose_staged(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                            const tly_forced *forced, tly_gpu_plan *plan);
 
-/* Invocations of a workgroup that looks back. Watched scans of f32 have 128 to 152 registers on Hopper,
- * with which 8 subgroups a multiprocessor fit as workgroups of 256, and 12 to 16 as these
- * (docs/results/vulkan.md). */
+/* Invocations of a workgroup that looks back. Watched scans of f32 have 96 registers on Hopper, with which
+ * 16 subgroups a multiprocessor fit as workgroups of 256, and 20 as these (docs/results/vulkan.md). */
 enum { TLY_GPU_LOOK_BACK_WORKGROUP = 128 };
 
 /* One long row by tiles of this plan: look-back is faster than reading twice (gpu_cost.c). */
 int tly_gpu_look_back_pays(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan);
+
+/* Whether more of its tiles, or of those along lanes, wait at once if they are parked (gpu_cost.c). */
+int tly_gpu_parking_pays(const tly_problem *p, const tly_caps *caps, int along_lanes);
 
 /* Look-back along lanes (gpu_choose_lanes.c): template, widths and the tile; whether a scan that is cut
  * in chunks by this plan is to go so, where nothing that is forced says otherwise; whether it is

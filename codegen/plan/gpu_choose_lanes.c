@@ -14,13 +14,15 @@
 /* Lanes of a tile: a line of f32. Longer tiles of fewer lanes have fewer records an element. */
 enum { LANES = 32 };
 
-/* Invocations of a tile. On Hopper, whose compiler gives them 64 to 88 registers, three or four such
+/* Invocations of a tile. On Hopper, whose compiler gives them 64 to 80 registers, three or four such
  * workgroups fit a multiprocessor, and one of 512 (tools/isa; docs/results/vulkan.md). Of a CPU that
  * plays the device. */
 enum { WORKGROUP = 256, WORKGROUP_PLAYED = 64 };
 
-/* Positions that an invocation holds: 64 bytes of accumulators. */
-enum { HELD_BYTES = 64 };
+/* Bytes of accumulators that an invocation holds, as tiles wait for each other, and what is on its way by
+ * then keeps memory busy. Registers by these on Hopper: what is not watched 64 (of 8 bytes 80), f32 sums
+ * 80, f64 sums 80 by 96 and 88 by 128, products 80 by 96 and 88 by 128, of which two workgroups fit. */
+enum { HELD_BYTES = 128, HELD_BYTES_WATCHED = 96, HELD_BYTES_PLAYED = 64 };
 
 /* A segment's slots are an odd number (templates/gpu/look_back_lanes_tile.c). */
 int64_t tly_gpu_lanes_stage_bytes(const tly_problem *p, const tly_gpu_plan *plan)
@@ -30,13 +32,37 @@ int64_t tly_gpu_lanes_stage_bytes(const tly_problem *p, const tly_gpu_plan *plan
 }
 
 /* States and, where the range is watched, two words of each invocation, twice; what lanes find
- * while they look; ticket and flags. */
+ * while they look; ticket and flags; elements that are turned or local results that are parked, which
+ * take each other's place. */
 int64_t tly_gpu_lanes_shared_bytes(const tly_problem *p, const tly_gpu_plan *plan)
 {
     int64_t each = tly_state_bytes(p) + (tly_range_sides(p) > 0 ? 8 : 0);
     int64_t found = TLY_GPU_LANES_FOUND * plan->team * (tly_state_bytes(p) + 4);
-    return 2 * plan->workgroup * each + found + 64 +
-           (tly_gpu_lanes_are_turned(plan->team) ? tly_gpu_lanes_stage_bytes(p, plan) + 16 : 0);
+    int64_t tile = tly_gpu_lanes_are_turned(plan->team) ? tly_gpu_lanes_stage_bytes(p, plan)
+                                                        : tly_gpu_parked_bytes(p, plan);
+    return 2 * plan->workgroup * each + found + 64 + (tile > 0 ? tile + 16 : 0);
+}
+
+/* Positions that an invocation holds. Those of a turned tile's lane are a multiple of that, so that
+ * there it is what leaves the tile longest. */
+static int32_t positions_held(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan)
+{
+    int32_t wide = (int32_t)tly_state_bytes(p), played = tly_gpu_plays(caps);
+    int watched = !tly_gpu_parks(p, plan) &&
+                  (tly_range_sides(p) > 1 || (tly_range_sides(p) > 0 && wide > 4));
+    int32_t bytes = played ? HELD_BYTES_PLAYED : watched ? HELD_BYTES_WATCHED : HELD_BYTES;
+    int32_t most = bytes / wide, best = most, longest = 0;
+    for (int32_t held = most; held > 0 && !played && tly_gpu_lanes_are_turned(plan->team); held--) {
+        const tly_gpu_plan one = { .workgroup = plan->workgroup,
+                                   .team = plan->team,
+                                   .segments = held };
+        int32_t segments = tly_gpu_lanes_segments(&one);
+        if (segments % held == 0 && segments * held > longest) {
+            longest = segments * held;
+            best = held;
+        }
+    }
+    return best;
 }
 
 /* As many blocks as lines, of as many lanes each. */
@@ -53,14 +79,17 @@ void tly_gpu_choose_lanes(const tly_problem *p, const tly_geometry *g, const tly
     plan->scan = 0;
     plan->vector = 1;
     plan->wide = 0;
+    plan->park = OR_FORCED(park, tly_gpu_parking_pays(p, caps, 1));
     plan->team = OR_FORCED(team, lanes_of_tile(p->form == TLY_ROWS ? p->unit : g->inner));
-    plan->segments = OR_FORCED(segments, HELD_BYTES / tly_larger(4, tly_gpu_bytes_of(p->acc)));
     plan->workgroup = tly_gpu_workgroup_of(caps,
                                            tly_gpu_plays(caps) ? WORKGROUP_PLAYED : WORKGROUP);
-    while (plan->workgroup > 2 * plan->team &&
-           tly_gpu_lanes_shared_bytes(p, plan) > (int64_t)caps->shared_bytes)
-        plan->workgroup /= 2;
     plan->workgroup = OR_FORCED(workgroup, plan->workgroup);
+    plan->segments = OR_FORCED(segments, positions_held(p, caps, plan));
+    while (!tly_is_forced(forced, FIELD(workgroup)) && plan->workgroup > 2 * plan->team &&
+           tly_gpu_lanes_shared_bytes(p, plan) > (int64_t)caps->shared_bytes) {
+        plan->workgroup /= 2;
+        plan->segments = OR_FORCED(segments, positions_held(p, caps, plan));
+    }
     plan->chunk = plan->segments * tly_gpu_lanes_segments(plan);
 }
 

@@ -16,24 +16,33 @@ typedef struct maker {
     uint32_t vendor; /* 0: any */
     int32_t
         registers;   /* of 32 bits that an invocation may take while all of saturation are there */
+    int32_t shared;  /* bytes of workgroup memory, the same */
     int32_t byte_ps; /* in which each of these has a byte copied */
 } maker;
 
 static const maker makers[] = {
-    { 0x10de, 32, 90000 },   /* H100: 270336 invocations, 3.0 TB/s */
-    { 0x1002, 96, 120000 },  /* RX 7900 XTX: 98304, .8 TB/s */
-    { 0x8086, 256, 145000 }, /* Arc A770: 65536, .45 TB/s */
-    { 0, 32, 60000 },
+    { 0x10de, 32, 108, 90000 },  /* H100: 270336 invocations, 3.0 TB/s */
+    { 0x1002, 96, 64, 120000 },  /* RX 7900 XTX: 98304, .8 TB/s */
+    { 0x8086, 256, 64, 145000 }, /* Arc A770: 65536, .45 TB/s */
+    { 0, 32, 0, 60000 },         /* workgroup memory that nobody knows */
 };
 
-/* Registers of scans (docs/results/isa.md), the watched and others: of those watched f32 sums of 32 elements an
- * invocation have most, products have 80. */
-enum { REGISTERS_WATCHED = 128, REGISTERS_LANES_WATCHED = 96, REGISTERS = 64 };
+/* Registers of scans (docs/results/isa.md), the watched and others; of the watched those that are parked
+ * have fewer. */
+enum { REGISTERS_WATCHED = 96, REGISTERS_LANES_WATCHED = 80, REGISTERS = 64 };
 
 /* ns. From the loads to the local results, from the carry to the last store; a look at what others
- * publish; a step of a sum, for each word of a state; looks and sums a tile, and groups that are still
- * between it and the latest base. */
-enum { READ = 1200, WRITE = 300, LOOK = 450, STEP = 20, LOOKS = 3, GROUPS_BETWEEN = 8 };
+ * publish; a step of a sum, for each word of a state; looks and sums a tile, of lanes in rounds of as
+ * many records as invocations; and groups that are still between it and the latest base. */
+enum {
+    READ = 1200,
+    WRITE = 300,
+    LOOK = 450,
+    STEP = 20,
+    LOOKS = 3,
+    LOOKS_LANES = 4,
+    GROUPS_BETWEEN = 8
+};
 
 static const maker *maker_of(const tly_caps *caps)
 {
@@ -58,9 +67,9 @@ typedef struct way {
     int64_t chain; /* carries get past the tiles that are there at once */
 } way;
 
-static int is_faster(const way *w)
+static int is_faster(const way *w, int64_t looks)
 {
-    int64_t waits = READ + WRITE + LOOKS * (LOOK + w->sum);
+    int64_t waits = READ + WRITE + looks * (LOOK + w->sum);
     int64_t twice = tly_larger(w->copy / 2, READ) + tly_larger(w->copy, READ + WRITE);
     return tly_larger(tly_larger(w->copy, waits), w->chain) < twice;
 }
@@ -69,6 +78,26 @@ static int is_faster(const way *w)
 static int64_t at_once(const maker *m, const tly_caps *caps, int64_t registers)
 {
     return (int64_t)caps->saturation * m->registers / tly_larger(registers, m->registers);
+}
+
+/* Of narrow elements many must wait for enough bytes. A tile of 32 an invocation takes 128 bytes of
+ * workgroup memory, and slots of look-back along lanes some 56; it spares 16 registers at least, but of
+ * rows that are not watched none, as their scan takes as many. */
+int tly_gpu_parking_pays(const tly_problem *p, const tly_caps *caps, int along_lanes)
+{
+    enum { SPARED = 16, PARKED_BYTES = 184, MOST_WORKGROUP = 256 };
+    const maker *m = maker_of(caps);
+    int watched = tly_range_sides(p) > 0;
+    int narrow = tly_gpu_bytes_of(p->dtype) < 4 && tly_state_bytes(p) == 4;
+    int64_t needs = !watched      ? REGISTERS
+                    : along_lanes ? REGISTERS_LANES_WATCHED
+                                  : REGISTERS_WATCHED;
+    int64_t by_memory = (int64_t)caps->saturation * m->shared / PARKED_BYTES;
+    int64_t parked = at_once(m, caps, needs - SPARED);
+    parked = parked < by_memory ? parked : by_memory;
+    return narrow && (watched || along_lanes) && !tly_gpu_plays(caps) &&
+           (int64_t)caps->shared_bytes >= PARKED_BYTES * MOST_WORKGROUP &&
+           parked > at_once(m, caps, needs);
 }
 
 static int64_t copy_of(const maker *m, const tly_problem *p, const tly_gpu_plan *plan,
@@ -94,7 +123,7 @@ int tly_gpu_look_back_pays(const tly_problem *p, const tly_caps *caps, const tly
     const way w = { .copy = copy_of(m, p, plan, needs),
                     .sum = step * (steps_across(lanes) + GROUPS_BETWEEN),
                     .chain = hop * groups / (lanes * lanes) };
-    return is_faster(&w);
+    return is_faster(&w, LOOKS);
 }
 
 int tly_gpu_lanes_pay(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
@@ -110,5 +139,5 @@ int tly_gpu_lanes_pay(const tly_problem *p, const tly_geometry *g, const tly_cap
     const way w = { .copy = copy_of(m, p, plan, needs),
                     .sum = step * (group / 2 + GROUPS_BETWEEN),
                     .chain = hop * tiles / (group * window) };
-    return chains > 0 && is_faster(&w);
+    return chains > 0 && is_faster(&w, LOOKS_LANES);
 }

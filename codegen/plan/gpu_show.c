@@ -64,6 +64,7 @@ tally_status tly_gpu_plan_order(const tly_problem *problem, const tly_gpu_plan *
     int by_lanes = tly_gpu_takes_lanes(plan) ||
                    (plan->template_id == TLY_GPU_REDUCE_LANES && in_order);
     return tly_order_print(problem, &tly_gpu_limits_of[plan->template_id]->keys,
-                           by_lanes && plan->chunk == 0 ? lanes : " addresses index_bits wide ",
+                           by_lanes && plan->chunk == 0 ? lanes
+                                                        : " addresses index_bits wide park ",
                            plan, write, user);
 }

@@ -97,6 +97,10 @@ const tly_reason tly_gpu_reasons[] = {
     { NULL, "wide=1",
       "accesses of 16 bytes, and single elements, by whole vectors of them, where memory is not "
       "aligned" },
+    { NULL, "park=0", "local results are in registers while a tile waits" },
+    { NULL, "park=1",
+      "local results are in workgroup memory while a tile waits, so that registers let more tiles "
+      "wait at once" },
     { NULL, "length=0", "elements of a row are counted at launch: there are more than go at once" },
     { NULL, "length", "elements of a row: so few are loaded all at once, without a loop" },
     { NULL, "chunk=0", "never cut: there are enough rows to fill the device" },

@@ -234,9 +234,9 @@ struct tly_tile {
     /* Told the carry after the tile as soon as it is known, before the results are stored; NULL:
      * nobody asks. */
     void (*publish)(tly_gpu *g, void *user, kir_value after);
-    /* Loads and scans the tile again for one that is done again; NULL: it has kept its elements. */
-    void (*reload)(tly_gpu *g, void *user, tly_tile *tile);
     void *user;
+    kir_value parked; /* workgroup memory for an invocation's accumulators; 0: none */
+    int rereads;      /* done again, it reads its elements again, and stores by itself (redo.c) */
 };
 void tly_team_scan(tly_gpu *g, tly_team *t, tly_tile *tile);
 /* How many positions behind its first element an invocation's i-th lies. */
@@ -248,9 +248,21 @@ kir_value tly_team_class(tly_gpu *g, const tly_team *t);
 
 /* `count`: positions from the tile's start that exist, as a word. */
 void tly_tile_load(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count, tly_tile *tile);
+/* One segment's vector alone, where `when` (i1), for what is rare: little code (tile_vector.c). */
+void tly_tile_store_vector(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir_value count,
+                           unsigned segment, kir_value when, const kir_value *stored);
+/* Local results in workgroup memory while the tile waits, if the plan says so, and then in their place
+ * the elements of one that is done again (tile_vector.c). */
+void tly_tile_park(tly_gpu *g, tly_tile *tile);
+void tly_tile_unpark(tly_gpu *g, tly_tile *tile);
+/* One segment's vector of these. */
+void tly_tile_park_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, const kir_value *v);
+void tly_tile_unpark_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, kir_value *v);
 /* After the scan: extremes of this invocation's local results; of all of the team's. */
 void tly_tile_watch(tly_gpu *g, tly_tile *tile);
 void tly_tile_fold(tly_gpu *g, tly_team *t, tly_tile *tile);
+/* Load, scan, watch. */
+void tly_tile_scan(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count, tly_tile *tile);
 /* In place, from what the tile shows to what is stored; `numbers`: no NaN is among it. */
 void tly_tile_narrow(tly_gpu *g, const tly_tile *tile, int numbers, kir_value *shown);
 void tly_tile_store(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
@@ -262,15 +274,15 @@ kir_value tly_tile_show(tly_gpu *g, tly_team *t, const tly_tile *tile, kir_value
 /* Stores that, too. */
 kir_value tly_tile_finish(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
                           const tly_tile *tile, kir_value carry);
-/* Load, scan, watch, finish. */
+/* All of it, to the end. */
 kir_value tly_tile_pass(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
                         tly_tile *tile, kir_value carry);
 /* The local result that an invocation's i-th element shows, exclusive or not. */
 kir_value tly_tile_shown(const tly_gpu *g, const tly_tile *tile, unsigned i);
-/* What the elements show after `carry`, and the carry after the tile, where the local results do
- * not fit; `fits`: those of interleaved scans that do (redo.c). */
-kir_value tly_tile_redo(tly_gpu *g, tly_team *t, const tly_tile *tile, kir_value carry,
-                        kir_value fits, kir_value *shown);
+/* What the elements show after `carry`, unless they have been stored (rereads), and the carry after
+ * the tile, where the local results do not fit; `fits`: those of interleaved scans that do (redo.c). */
+kir_value tly_tile_redo(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+                        const tly_tile *tile, kir_value carry, kir_value fits, kir_value *shown);
 
 /* ---- where the range guard has failed (range.c) ---- */
 

@@ -12,6 +12,8 @@
 #define CHUNK { KEY(chunk), 0, TLY_GPU_MOST_CHUNK, 0 }
 /* Whole vectors of rows that are not aligned have a way of their own. */
 #define WIDE { KEY(wide), 0, 1, 0 }
+/* Local results lie in workgroup memory while a tile waits. */
+#define PARK { KEY(park), 0, 1, 0 }
 #define MEMORY { KEY(addresses), 0, 1, 0 }, { KEY(index_bits), 32, 64, 1 }
 
 static const tly_key columns[] = {
@@ -32,12 +34,13 @@ static const tly_key workgroups[] = {
     { KEY(scan), 0, 2, 0 }, WORKGROUP, SIZES, WIDE, CHUNK, MEMORY
 };
 
-static const tly_key look_back[] = { { KEY(scan), 1, 2, 0 }, WORKGROUP, SIZES, WIDE, MEMORY };
+static const tly_key look_back[] = { { KEY(scan), 1, 2, 0 }, WORKGROUP, SIZES, WIDE, PARK, MEMORY };
 
 static const tly_key look_back_lanes[] = {
     WORKGROUP,
     { KEY(team), 1, TLY_GPU_MOST_TILE_LANES, 0 },
-    { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 1 },
+    { KEY(segments), 1, TLY_GPU_MOST_ELEMENTS, 0 },
+    PARK,
     MEMORY,
 };
 
@@ -170,13 +173,13 @@ unsigned tly_gpu_slot_bytes(const tly_problem *p)
 
 /* Bytes: slots in two halves, for each invocation or each lane group (gpu/team.c); in chunks the
  * records of up to 64 (gpu/carries.c), at most a slot and 16 more, or of interleaved scans a slot
- * for each invocation (gpu/carries_apart.c). */
+ * for each invocation (gpu/carries_apart.c); in look-back local results while a tile waits. */
 static int64_t exchange_bytes(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan)
 {
     int64_t slots = plan->scan == 0 ? plan->workgroup : plan->team / (int32_t)caps->subgroup;
     int64_t slot = tly_gpu_slot_bytes(p);
     int64_t records = p->unit > 1 ? TLY_GPU_MOST_APART * slot : 64 * (slot + 16);
-    return 2 * slot * (slots + 1) + (plan->chunk > 0 ? records : 0);
+    return 2 * slot * (slots + 1) + (plan->chunk > 0 ? records : 0) + tly_gpu_parked_bytes(p, plan);
 }
 
 unsigned tly_gpu_staged_slot(const tly_problem *p)

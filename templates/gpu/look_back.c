@@ -61,16 +61,6 @@ kir_value tly_look_mark_classes(tly_gpu *g, kir_value upper)
                    kir_bin(g->c.b, KIR_SHL, upper, word(g, TLY_MARK_BITS)));
 }
 
-/* Also of a tile that is done again, lest all tiles keep their elements in registers for this while they
- * wait. Nothing of the tile has been stored by then. */
-static void load_and_scan(tly_gpu *g, void *user, tly_tile *tile)
-{
-    const tly_looker *s = user;
-    tly_tile_load(g, s->team, s->at, s->count, tile);
-    tly_team_scan(g, s->team, tile);
-    tly_tile_watch(g, tile);
-}
-
 /* Of this invocation's elements, read again, vector after vector. */
 static void classes_of(const tly_looker *s, kir_value *summary)
 {
@@ -223,11 +213,16 @@ void tly_gpu_build_look_back(tly_gpu *g, unsigned pass)
     tly_looker s = state_of(g, &t, &item);
     s.at = &at;
     s.count = count;
-    tly_tile tile = { .publish = publish_carry, .reload = load_and_scan, .user = &s };
-    load_and_scan(g, &s, &tile);
+    /* It does not keep its elements, lest all tiles hold registers for this while they wait. Nothing of it
+     * has been stored by then. */
+    tly_tile tile = { .publish = publish_carry, .user = &s, .rereads = 1 };
+    tly_tile_scan(g, &t, &at, count, &tile);
     tly_tile_fold(g, &t, &tile);
+    tly_tile_park(g, &tile);
     summarise(&s, &tile);
-    kir_value carry = tly_tile_finish(g, &t, &at, count, &tile, carry_before(&s));
+    kir_value before = carry_before(&s);
+    tly_tile_unpark(g, &tile);
+    kir_value carry = tly_tile_finish(g, &t, &at, count, &tile, before);
     kir_branch last;
     kir_value is_last = kir_cmp(b, KIR_SLE, count, word(g, t.tile));
     kir_if(b, &last, kir_bin(b, KIR_AND, is_last, tly_team_leads(g, &t)));

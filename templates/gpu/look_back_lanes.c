@@ -12,9 +12,11 @@
  */
 #include "look_back_lanes.h"
 
+#include <string.h>
+
 typedef struct scanned {
-    kir_value x[TLY_GPU_MOST_SEGMENTS]; /* lifted */
-    kir_value y[TLY_GPU_MOST_SEGMENTS]; /* inclusive prefixes from the tile's start */
+    kir_value x[TLY_GPU_MOST_ELEMENTS]; /* lifted */
+    kir_value y[TLY_GPU_MOST_ELEMENTS]; /* inclusive prefixes from the tile's start */
     kir_value before, total;            /* the prefix before the piece; of the lane's tile */
     kir_value range[2];                 /* extremes of y and total in all of the lane's tile */
     kir_value told, mark;               /* what is published */
@@ -48,6 +50,28 @@ static void watch(tly_lanes *t, scanned *tile)
     tly_lanes_fold(t, &tile->range[0], tly_watches_products(c) ? &tile->range[1] : NULL);
 }
 
+/* Of this invocation's elements, read again a few at once, lest all tiles keep them in registers for
+ * this. */
+static void classes_of(tly_lanes *t, kir_value *summary)
+{
+    enum { AT_ONCE = 8 };
+    tly_gpu *g = t->g;
+    kir_builder *b = g->c.b;
+    kir_value x[AT_ONCE];
+    kir_loop l;
+    tly_gpu_summary_begin(g, summary);
+    kir_value first = mul(&g->c, t->segment, word(g, t->steps));
+    kir_value end = kir_bin(b, KIR_UMIN, add(&g->c, first, word(g, t->steps)), t->count);
+    kir_for(b, &l, first, end, word(g, AT_ONCE), 2, summary);
+    memcpy(summary, l.carried, 2 * sizeof *summary);
+    for (unsigned i = 0; i < AT_ONCE; i++)
+        x[i] = tly_lanes_element(t, add(&g->c, l.i, word(g, i)), end);
+    for (unsigned i = 0; i < AT_ONCE; i++)
+        tly_gpu_summary_add(g, summary, x[i]);
+    kir_for_end(b, &l, summary);
+    memcpy(summary, l.result, 2 * sizeof *summary);
+}
+
 /* The total, or of lanes whose total holds after no carry the classes. */
 static void summarise(tly_lanes *t, scanned *tile)
 {
@@ -61,9 +85,7 @@ static void summarise(tly_lanes *t, scanned *tile)
         return;
     good = tly_range_good(&g->c, tile->range, 0);
     kir_if(b, &some, tly_lanes_any(t, TLY_VOTE_TOTALS, both(g, t->exists, negated(g, good))));
-    tly_gpu_summary_begin(g, summary);
-    for (unsigned i = 0; i < t->steps; i++)
-        tly_gpu_summary_add(g, summary, tile->x[i]);
+    classes_of(t, summary);
     tly_lanes_scan(t, summary[0], &before, &all);
     if (tly_gpu_has_distance(g))
         tly_lanes_fold(t, &summary[1], NULL);
@@ -92,7 +114,7 @@ static void show(tly_lanes *t, const scanned *tile, kir_value carry, kir_value *
 static kir_value redo(tly_lanes *t, kir_value carry, kir_value when)
 {
     tly_build *c = &t->g->c;
-    kir_value x[TLY_GPU_MOST_SEGMENTS], after;
+    kir_value x[TLY_GPU_MOST_ELEMENTS], after;
     tly_lanes_load(t, x);
     kir_value prefix = tly_lanes_walk(t, x, carry, &after);
     for (unsigned i = 0; i < t->steps; i++) {
@@ -112,7 +134,7 @@ static kir_value finish(tly_lanes *t, const scanned *tile, tly_lane_looker *s, k
     tly_build *c = &g->c;
     kir_builder *b = c->b;
     kir_branch some;
-    kir_value after = tly_combine(c, carry, tile->total), shown[TLY_GPU_MOST_SEGMENTS];
+    kir_value after = tly_combine(c, carry, tile->total), shown[TLY_GPU_MOST_ELEMENTS];
     show(t, tile, carry, shown);
     if (tly_range_count(c) == 0) {
         tly_lanes_store(t, t->exists, shown);
@@ -173,6 +195,8 @@ static tly_lanes lanes_of(tly_gpu *g)
     t.marks = kir_shared(b, TLY_GPU_LANES_FOUND * lanes * 4);
     if (tly_gpu_lanes_are_turned(p->team))
         t.stage = kir_shared(b, (uint32_t)tly_gpu_lanes_stage_bytes(c->p, p));
+    else if (tly_gpu_parks(c->p, p))
+        t.stage = kir_shared(b, (uint32_t)tly_gpu_parked_bytes(c->p, p));
     return t;
 }
 
@@ -205,9 +229,11 @@ void tly_gpu_build_look_back_lanes(tly_gpu *g, unsigned pass)
     tly_lanes_load(&t, tile.x);
     scan(&t, &tile);
     watch(&t, &tile);
+    tly_lanes_park(&t, tile.y);
     summarise(&t, &tile);
     tly_lane_looker s = tly_lane_looker_of(&t, tile.told, tile.mark);
     kir_value carry = tly_lanes_broadcast(&t, tly_lane_wait(&s));
+    tly_lanes_unpark(&t, tile.y);
     kir_value after = finish(&t, &tile, &s, carry);
     kir_value ends = kir_cmp(b, KIR_SLE, t.count, word(g, g->plan->chunk));
     kir_if(b, &last, both(g, ends, s.leads));

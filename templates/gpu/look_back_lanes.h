@@ -21,14 +21,20 @@ typedef struct tly_lanes {
     kir_value slots, words;  /* workgroup memory: a state, two words of each invocation, twice */
     kir_value flags;         /* one for each vote, cleared */
     kir_value found, marks;  /* of each lane: what it finds while it looks */
-    kir_value stage;         /* elements on their way, where lanes are turned */
-    unsigned turn;           /* which slots the next exchange takes */
+    kir_value
+        stage; /* elements on their way, where lanes are turned; local results while a tile waits */
+    unsigned turn; /* which slots the next exchange takes */
 } tly_lanes;
 
 /* ---- memory (look_back_lanes_tile.c) ---- */
 
 /* The invocation's elements, lifted, neutral beyond the end. */
 void tly_lanes_load(tly_lanes *t, kir_value *x);
+/* That at a position of its lane, from memory; neutral from the position `end` on, of 1 to `count`. */
+kir_value tly_lanes_element(tly_lanes *t, kir_value position, kir_value end);
+/* Local results, in workgroup memory while the tile waits, if they are parked at all. */
+void tly_lanes_park(tly_lanes *t, const kir_value *y);
+void tly_lanes_unpark(tly_lanes *t, kir_value *y);
 /* `when`: i1, of a lane. */
 void tly_lanes_store(tly_lanes *t, kir_value when, const kir_value *states);
 

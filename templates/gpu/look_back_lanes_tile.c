@@ -99,6 +99,44 @@ static void turn(tly_lanes *t, int in, kir_value *v)
     }
 }
 
+/* ---- parking ---- */
+
+/* Neighbouring invocations in neighbouring words; of turned tiles where its own elements have been. */
+static kir_value parked_at(tly_lanes *t, unsigned i, int64_t *offset)
+{
+    tly_gpu *g = t->g;
+    tly_build *c = &g->c;
+    if (is_turned(t))
+        return own_place(t, i, offset);
+    *offset = (int64_t)i * g->plan->workgroup * c->acc_bytes;
+    return kir_ptradd(c->b, t->stage, mul(c, t->local, word(g, c->acc_bytes)));
+}
+
+void tly_lanes_park(tly_lanes *t, const kir_value *y)
+{
+    tly_build *c = &t->g->c;
+    kir_branch works;
+    if (!tly_gpu_parks(c->p, t->g->plan))
+        return;
+    kir_if(c->b, &works, t->works);
+    for (unsigned i = 0; i < t->steps; i++) {
+        int64_t offset;
+        kir_value p = parked_at(t, i, &offset);
+        kir_store(c->b, p, offset, y[i], c->acc_bytes, 0);
+    }
+    kir_if_end(c->b, &works, 0, NULL);
+}
+
+void tly_lanes_unpark(tly_lanes *t, kir_value *y)
+{
+    tly_build *c = &t->g->c;
+    for (unsigned i = 0; i < t->steps && tly_gpu_parks(c->p, t->g->plan); i++) {
+        int64_t offset;
+        kir_value p = parked_at(t, i, &offset);
+        y[i] = kir_load(c->b, c->acc, p, offset, c->acc_bytes);
+    }
+}
+
 /* ---- from memory ---- */
 
 /* A tile that is not `whole` repeats the last position in the place of those beyond it. */
@@ -121,24 +159,58 @@ static void fetch(tly_lanes *t, int whole, kir_value *stored)
     }
 }
 
-void tly_lanes_load(tly_lanes *t, kir_value *x)
+/* In place, from what is stored to states; `whole`: all positions exist. */
+static void lift(tly_lanes *t, int whole, kir_value *x)
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
     kir_value left = sub(c, t->count, held(t)), neutral = tly_neutral(c, c->acc);
-    kir_branch whole;
-    kir_if(c->b, &whole, is_whole(t));
-    fetch(t, 1, x);
-    kir_else(c->b, &whole, t->steps, x);
-    fetch(t, 0, x);
-    kir_if_end(c->b, &whole, t->steps, x);
-    memcpy(x, whole.result, t->steps * sizeof *x);
-    if (is_turned(t))
-        turn(t, 1, x);
     for (unsigned i = 0; i < t->steps; i++) {
-        kir_value there = less(c, word(g, i), left);
-        x[i] = kir_select(c->b, there, tly_lift(c, tly_gpu_widen(g, x[i])), neutral);
+        x[i] = tly_lift(c, tly_gpu_widen(g, x[i]));
+        if (!whole)
+            x[i] = kir_select(c->b, less(c, word(g, i), left), x[i], neutral);
     }
+}
+
+/* What tiles that are not whole ask of each position is asked on their way alone: a compiler that
+ * found the same questions where elements are read again would keep the answers in registers from
+ * here to there, while the tile waits. */
+void tly_lanes_load(tly_lanes *t, kir_value *x)
+{
+    kir_builder *b = t->g->c.b;
+    int turned = is_turned(t);
+    kir_branch whole;
+    kir_if(b, &whole, is_whole(t));
+    fetch(t, 1, x);
+    if (!turned)
+        lift(t, 1, x);
+    kir_else(b, &whole, t->steps, x);
+    fetch(t, 0, x);
+    if (!turned)
+        lift(t, 0, x);
+    kir_if_end(b, &whole, t->steps, x);
+    memcpy(x, whole.result, t->steps * sizeof *x);
+    if (!turned)
+        return;
+    kir_value stored[TLY_GPU_MOST_ELEMENTS];
+    turn(t, 1, x);
+    memcpy(stored, x, t->steps * sizeof *x);
+    kir_if(b, &whole, is_whole(t));
+    lift(t, 1, x);
+    kir_else(b, &whole, t->steps, x);
+    lift(t, 0, stored);
+    kir_if_end(b, &whole, t->steps, stored);
+    memcpy(x, whole.result, t->steps * sizeof *x);
+}
+
+kir_value tly_lanes_element(tly_lanes *t, kir_value position, kir_value end)
+{
+    tly_gpu *g = t->g;
+    tly_build *c = &g->c;
+    kir_value there = kir_bin(c->b, KIR_UMIN, position, sub(c, end, word(g, 1)));
+    kir_value x = tly_gpu_fetch(g, tly_gpu_in_at(g, &t->at, there), 0);
+    x = tly_lift(c, tly_gpu_widen(g, x));
+    return kir_select(c->b, less(c, position, end), x, tly_neutral(c, c->acc));
 }
 
 /* ---- to memory ---- */
@@ -155,7 +227,7 @@ void tly_lanes_store(tly_lanes *t, kir_value when, const kir_value *states)
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
     kir_builder *b = c->b;
-    kir_value stored[TLY_GPU_MOST_SEGMENTS];
+    kir_value stored[TLY_GPU_MOST_ELEMENTS];
     kir_branch exists, whole;
     for (unsigned i = 0; i < t->steps; i++)
         stored[i] = tly_gpu_narrow(g, tly_project(c, states[i]));

@@ -6,65 +6,49 @@
  * loop's order, and hands it on. As soon as the prefix is settled (zero, infinite, NaN, or a
  * subnormal that no element here moves) the rest is the prefix combined with classes, a scan that
  * is exact in every order. The bits depend on plan and data alone.
+ *
+ * A tile that has not kept its elements (rereads) has no more in registers than elements, or local results,
+ * or classes. It reads elements twice, stores what its turns show as soon as it is known, and so holds
+ * nothing that those that seldom come here would pay for.
  */
-#include "gpu.h"
+#include "redo.h"
 
 #include <string.h>
 
-typedef struct redo {
-    tly_team *team;
-    const tly_tile *tile; /* elements and local results */
-    kir_value carry;
-    kir_value distance;
-    kir_value fits, settled; /* i1, of the scan: by its own extremes; from the start */
-    unsigned per, all;       /* turns of a lane group in a segment; of the tile */
-    kir_value begins[TLY_GPU_MOST_SEGMENTS]; /* the lane group's first turns in its segments */
-    kir_value own[TLY_GPU_MOST_SEGMENTS];    /* this lane's */
-    kir_value first;                       /* the first turn that does not take the local results */
-    kir_value stop;                        /* the first from which on classes do */
-    kir_value prefix;                      /* before it */
-    kir_value from[TLY_GPU_MOST_SEGMENTS]; /* the prefixes before this lane's turns in between */
-} redo;
-
-static unsigned segments(const tly_gpu *g)
-{
-    return (unsigned)g->plan->segments;
-}
-
-static unsigned vector(const tly_gpu *g)
-{
-    return (unsigned)g->plan->vector;
-}
-
 /* A lane's place among those that take turns; interleaved scans go side by side. */
-static kir_value place(tly_gpu *g, const redo *r)
+static kir_value place(tly_gpu *g, const tly_redo *r)
 {
     return g->unit == 1 ? r->team->lane
                         : kir_bin(g->c.b, KIR_UDIV, r->team->lane, word(g, g->unit));
 }
 
-static void number_turns(tly_gpu *g, redo *r)
+static void number_turns(tly_gpu *g, tly_redo *r)
 {
     tly_build *c = &g->c;
     r->per = r->team->used / g->unit;
     r->all = r->per * segments(g) * r->team->groups;
-    kir_value base = mul(c, r->team->group, word(g, r->per * segments(g)));
-    for (unsigned s = 0; s < segments(g); s++) {
-        r->begins[s] = add(c, base, word(g, s * r->per));
-        r->own[s] = add(c, r->begins[s], place(g, r));
-    }
+    r->begin = mul(c, r->team->group, word(g, r->per * segments(g)));
+    r->own = add(c, r->begin, place(g, r));
+}
+
+/* The largest distance of this invocation's elements. */
+static kir_value distance_of(tly_gpu *g, const tly_tile *tile)
+{
+    kir_value distance = word(g, 0);
+    for (unsigned i = 0; i < tly_gpu_elements(g) && tly_gpu_has_distance(g); i++)
+        distance = kir_bin(g->c.b, KIR_UMAX, distance, tly_gpu_distance(g, tile->x[i]));
+    return distance;
 }
 
 /* The first turn whose local results do not fit, of all lanes, and the largest distance. There is
  * one: what failed may have been the total alone, which the last turn makes. */
-static void find_first(tly_gpu *g, redo *r)
+static void find_first(tly_gpu *g, tly_redo *r)
 {
     kir_builder *b = g->c.b;
-    kir_value first = word(g, r->all - 1), distance = word(g, 0), pair[2];
-    for (unsigned i = 0; i < tly_gpu_elements(g) && tly_gpu_has_distance(g); i++)
-        distance = kir_bin(b, KIR_UMAX, distance, tly_gpu_distance(g, r->tile->x[i]));
+    kir_value first = word(g, r->all - 1), pair[2];
     for (unsigned s = 0; s < segments(g); s++) {
-        kir_value turn = kir_bin(b, KIR_UMIN, first, r->own[s]);
+        kir_value own = add(&g->c, r->own, word(g, s * r->per));
+        kir_value turn = kir_bin(b, KIR_UMIN, first, own);
         first = kir_select(b, tly_range_good(&g->c, r->tile->ranges[s], r->carry), first, turn);
     }
     if (r->team->used < r->team->width) { /* lanes without elements know of none */
@@ -72,7 +56,7 @@ static void find_first(tly_gpu *g, redo *r)
         first = kir_select(b, idle, word(g, r->all - 1), first);
     }
     if (tly_gpu_has_distance(g)) { /* a largest and a smallest word, as extremes are */
-        pair[0] = distance;
+        pair[0] = r->distance;
         pair[1] = first;
         tly_team_fold_range(g, r->team, pair);
         r->distance = pair[0];
@@ -86,13 +70,15 @@ static void find_first(tly_gpu *g, redo *r)
 }
 
 /* The prefix before the first turn, from the lane whose turn it is, in its lane group. */
-static kir_value prefix_before(tly_gpu *g, redo *r)
+static kir_value prefix_before(tly_gpu *g, tly_redo *r)
 {
     tly_build *c = &g->c;
     kir_builder *b = c->b;
     kir_value before = r->tile->before[0];
-    for (unsigned s = 1; s < segments(g); s++)
-        before = kir_select(b, kir_cmp(b, KIR_EQ, r->own[s], r->first), r->tile->before[s], before);
+    for (unsigned s = 1; s < segments(g); s++) {
+        kir_value its = kir_cmp(b, KIR_EQ, r->own, brought_back(g, r, r->first, s));
+        before = kir_select(b, its, r->tile->before[s], before);
+    }
     kir_value rounds = kir_bin(b, KIR_UDIV, r->first, word(g, r->per));
     kir_value lane = sub(c, r->first, mul(c, rounds, word(g, r->per)));
     if (g->unit > 1)
@@ -108,29 +94,30 @@ static unsigned states(const tly_gpu *g)
     return FROM + segments(g);
 }
 
-static kir_value goes_on(tly_gpu *g, const redo *r, kir_value prefix)
+static kir_value goes_on(tly_gpu *g, const tly_redo *r, kir_value prefix)
 {
     kir_value one = kir_const(g->c.b, KIR_TYPE(KIR_I1, 1), 1);
     return kir_bin(g->c.b, KIR_XOR, tly_gpu_settled(g, prefix, r->distance), one);
 }
 
 /* The prefix through a lane's own elements of a segment. */
-static kir_value through(tly_gpu *g, const redo *r, unsigned s, kir_value prefix)
+static kir_value through(tly_gpu *g, const kir_value *x, kir_value prefix)
 {
     for (unsigned v = 0; v < vector(g); v++)
-        prefix = tly_combine(&g->c, prefix, r->tile->x[s * vector(g) + v]);
+        prefix = tly_combine(&g->c, prefix, x[v]);
     return prefix;
 }
 
 /* The lane group's turns in one segment. Scans side by side have their first turns anywhere. */
-static void take_turns(tly_gpu *g, redo *r, unsigned s, kir_value *state)
+static void take_turns(tly_gpu *g, tly_redo *r, unsigned s, kir_value *state)
 {
     tly_build *c = &g->c;
     kir_builder *b = c->b;
     int together = g->unit > 1;
+    const kir_value *x = tly_redo_elements(g, r, s);
     kir_value low = word(g, 0), next[4];
     if (!together) {
-        kir_value skipped = sub(c, r->first, r->begins[s]);
+        kir_value skipped = sub(c, brought_back(g, r, r->first, s), r->begin);
         skipped = kir_select(b, less(c, skipped, low), low, skipped);
         low = kir_bin(b, KIR_UMIN, skipped, word(g, r->per));
     }
@@ -143,10 +130,10 @@ static void take_turns(tly_gpu *g, redo *r, unsigned s, kir_value *state)
     kir_value mine = kir_cmp(b, KIR_EQ, place(g, r), l.i), lane = l.i;
     if (together)
         lane = add(c, mul(c, l.i, word(g, g->unit)), tly_team_class(g, r->team));
-    kir_value after = tly_team_from(g, r->team, through(g, r, s, l.carried[PREFIX]), lane);
+    kir_value after = tly_team_from(g, r->team, through(g, x, l.carried[PREFIX]), lane);
     next[3] = kir_select(b, mine, l.carried[PREFIX], l.carried[3]);
     if (together) {
-        kir_value due = kir_cmp(b, KIR_ULE, r->first, add(c, r->begins[s], l.i));
+        kir_value due = kir_cmp(b, KIR_SLE, brought_back(g, r, r->first, s), add(c, r->begin, l.i));
         next[PREFIX] = kir_select(b, due, after, l.carried[PREFIX]);
         next[GOES_ON] = l.carried[GOES_ON];
     } else {
@@ -162,7 +149,7 @@ static void take_turns(tly_gpu *g, redo *r, unsigned s, kir_value *state)
 }
 
 /* Lane group after lane group, each told by the one before through workgroup memory. */
-static void take_turns_by_groups(tly_gpu *g, redo *r, kir_value *state)
+static void take_turns_by_groups(tly_gpu *g, tly_redo *r, kir_value *state)
 {
     tly_build *c = &g->c;
     kir_builder *b = c->b;
@@ -175,7 +162,8 @@ static void take_turns_by_groups(tly_gpu *g, redo *r, kir_value *state)
     memcpy(inside, l.carried, states(g) * sizeof *inside);
     kir_if(b, &its, kir_cmp(b, KIR_EQ, r->team->group, l.i));
     kir_value begins = kir_cmp(b, KIR_EQ, l.i, first);
-    inside[PREFIX] = kir_select(b, begins, prefix_before(g, r), inside[PREFIX]);
+    kir_value begun = r->tile->rereads ? r->begun : prefix_before(g, r);
+    inside[PREFIX] = kir_select(b, begins, begun, inside[PREFIX]);
     for (unsigned s = 0; s < segments(g); s++)
         take_turns(g, r, s, inside);
     kir_else(b, &its, states(g), inside);
@@ -189,7 +177,7 @@ static void take_turns_by_groups(tly_gpu *g, redo *r, kir_value *state)
     memcpy(state, l.result, states(g) * sizeof *state);
 }
 
-static void walk(tly_gpu *g, redo *r)
+static void walk(tly_gpu *g, tly_redo *r)
 {
     kir_builder *b = g->c.b;
     kir_value state[FROM + TLY_GPU_MOST_SEGMENTS];
@@ -202,7 +190,8 @@ static void walk(tly_gpu *g, redo *r)
         tly_team_rest(g, r->team);
         take_turns_by_groups(g, r, state);
     } else {
-        state[PREFIX] = kir_select(b, r->settled, r->carry, prefix_before(g, r));
+        kir_value begun = r->tile->rereads ? r->begun : prefix_before(g, r);
+        state[PREFIX] = kir_select(b, r->settled, r->carry, begun);
         if (g->plan->scan == 0)
             tly_team_rest(g, r->team);
         for (unsigned s = 0; s < segments(g); s++)
@@ -217,81 +206,58 @@ static void walk(tly_gpu *g, redo *r)
     }
 }
 
-/* What a tile shows at its invocation's i-th element. */
-kir_value tly_tile_shown(const tly_gpu *g, const tly_tile *tile, unsigned i)
+/* Elements and local results, of which only the latter are left, and parked elements. What turns show
+ * before the first one of a walk is stored, so that these are no longer held either, and elements are
+ * read again: of those that have been stored in place of them nobody asks any more. */
+static void begin_again(tly_gpu *g, tly_redo *r)
 {
-    return !g->c.p->exclusive   ? tile->y[i]
-           : i % vector(g) == 0 ? tile->before[i / vector(g)]
-                                : tile->y[i - 1];
+    tly_tile_load(g, r->team, r->at, r->count, r->tile);
+    r->distance = distance_of(g, r->tile);
+    for (unsigned s = 0; s < segments(g) && r->tile->parked; s++)
+        tly_tile_park_vector(g, r->tile, s, r->tile->x + (size_t)s * vector(g));
+    tly_team_scan(g, r->team, r->tile);
+    tly_tile_watch(g, r->tile);
+    number_turns(g, r);
+    find_first(g, r);
+    r->begun = prefix_before(g, r);
+    tly_redo_store_early(g, r);
+    if (!r->tile->parked)
+        tly_tile_load(g, r->team, r->at, r->count, r->tile);
 }
 
-/* i1: this lane's turn in the segment lies before those that were walked through; behind them. */
-static kir_value is_early(tly_gpu *g, const redo *r, unsigned s)
-{
-    return kir_cmp(g->c.b, KIR_ULT, r->own[s], r->first);
-}
-
-static kir_value is_late(tly_gpu *g, const redo *r, unsigned s)
-{
-    return kir_cmp(g->c.b, KIR_ULE, r->stop, r->own[s]);
-}
-
-/* What turns show that are not late, so that neither elements nor local results are held while the
- * classes are scanned. */
-static void show_turns(tly_gpu *g, const redo *r, kir_value *shown)
+kir_value tly_tile_redo(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
+                        const tly_tile *tile, kir_value carry, kir_value fits, kir_value *shown)
 {
     tly_build *c = &g->c;
-    kir_value prefix = 0;
-    for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
-        unsigned s = i / vector(g);
-        prefix = i % vector(g) == 0 ? r->from[s] : prefix;
-        kir_value next = tly_combine(c, prefix, r->tile->x[i]);
-        kir_value walked = c->p->exclusive ? prefix : next;
-        kir_value local = tly_combine(c, r->carry, tly_tile_shown(g, r->tile, i));
-        prefix = next;
-        shown[i] = kir_select(c->b, is_early(g, r, s), local, walked);
-    }
-}
-
-static void show_late(tly_gpu *g, const redo *r, const tly_tile *rest, kir_value *shown)
-{
-    tly_build *c = &g->c;
-    for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
-        unsigned s = i / vector(g);
-        kir_value late = both(g, is_late(g, r, s), negated(g, is_early(g, r, s)));
-        kir_value class = tly_combine(c, r->prefix, tly_tile_shown(g, rest, i));
-        shown[i] = kir_select(c->b, late, class, shown[i]);
-    }
-}
-
-kir_value tly_tile_redo(tly_gpu *g, tly_team *t, const tly_tile *tile, kir_value carry,
-                        kir_value fits, kir_value *shown)
-{
-    tly_build *c = &g->c;
-    kir_builder *b = c->b;
-    redo r = { .team = t, .tile = tile, .carry = carry, .fits = fits };
     tly_tile rest = { .publish = NULL }, again = *tile;
-    if (tile->reload != NULL) {
-        tile->reload(g, tile->user, &again);
-        r.tile = &again;
+    tly_redo r = {
+        .team = t, .at = at, .count = count, .tile = &again, .carry = carry, .fits = fits
+    };
+    int keeps = !tile->silent && !tile->rereads;
+    if (tile->rereads) {
+        begin_again(g, &r);
+    } else {
+        r.distance = distance_of(g, &again);
+        number_turns(g, &r);
+        find_first(g, &r);
     }
-    number_turns(g, &r);
-    find_first(g, &r);
     walk(g, &r);
-    if (!tile->silent)
-        show_turns(g, &r, shown);
-    for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
-        kir_value class = tly_gpu_class(g, r.tile->x[i]);
-        rest.x[i] = kir_select(b, is_late(g, &r, i / vector(g)), class, tly_neutral(c, c->acc));
-    }
-    tly_team_scan(g, t, &rest);
-    if (!tile->silent)
-        show_late(g, &r, &rest, shown);
+    if (keeps)
+        tly_redo_show_turns(g, &r, shown);
+    if (tile->rereads)
+        tly_redo_store_walked(g, &r);
+    tly_redo_scan_classes(g, &r, &rest);
+    if (keeps)
+        tly_redo_show_late(g, &r, &rest, shown);
     kir_value after = tly_combine(c, r.prefix, rest.total);
     if (g->unit > 1)
-        after = kir_select(b, fits, tly_combine(c, carry, tile->total), after);
+        after = kir_select(c->b, fits, tly_combine(c, carry, tile->total), after);
     if (tile->summary) /* as those compute it who look back */
-        after = kir_select(b, tly_gpu_prevails(g, tile->summary),
+        after = kir_select(c->b, tly_gpu_prevails(g, tile->summary),
                            tly_combine(c, carry, tile->summary), after);
+    if (tile->publish != NULL)
+        tile->publish(g, tile->user, after);
+    if (tile->rereads)
+        tly_redo_store_late(g, &r, &rest);
     return after;
 }

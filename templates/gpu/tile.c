@@ -62,6 +62,8 @@ void tly_tile_narrow(tly_gpu *g, const tly_tile *tile, int numbers, kir_value *s
 /* A tile whose range is watched: how it goes on, and whether all of the team may. */
 typedef struct ending {
     tly_team *team;
+    const tly_gpu_row *at;
+    kir_value count;
     const tly_tile *tile;
     kir_value carry, after; /* before the tile, and behind it if it fits */
     kir_value fits, all;    /* i1: this scan's results, everybody's */
@@ -81,8 +83,10 @@ static void show_any(tly_gpu *g, const ending *e, kir_value *shown)
     kir_if(g->c.b, &good, e->all);
     show_fitting(g, e, shown);
     kir_else(g->c.b, &good, e->elements + 1, shown);
-    shown[e->elements] = tly_tile_redo(g, e->team, e->tile, e->carry, e->fits, shown);
-    publish(g, e->tile, shown[e->elements]);
+    for (unsigned i = 0; i < e->elements && e->tile->rereads; i++)
+        shown[i] = tly_start(&g->c, g->c.acc); /* whatever: it has been stored */
+    shown[e->elements] = tly_tile_redo(g, e->team, e->at, e->count, e->tile, e->carry, e->fits,
+                                       shown);
     kir_if_end(g->c.b, &good, e->elements + 1, shown);
     memcpy(shown, good.result, (e->elements + 1) * sizeof *shown);
     tly_tile_narrow(g, e->tile, 0, shown);
@@ -102,43 +106,61 @@ static void show_numbers(tly_gpu *g, const ending *e, kir_value *shown)
     memcpy(shown, finite.result, (e->elements + 1) * sizeof *shown);
 }
 
-kir_value tly_tile_show(tly_gpu *g, tly_team *t, const tly_tile *tile, kir_value carry,
-                        kir_value *stored)
+static kir_value show(tly_gpu *g, ending *e, kir_value *stored)
 {
     tly_build *c = &g->c;
-    ending e = { .team = t, .tile = tile, .carry = carry };
-    e.after = tly_combine(c, carry, tile->total);
-    e.elements = tile->silent ? 0 : tly_gpu_elements(g);
+    const tly_tile *tile = e->tile;
+    e->after = tly_combine(c, e->carry, tile->total);
+    e->elements = tile->silent ? 0 : tly_gpu_elements(g);
     if (tly_range_count(c) == 0) {
-        show_fitting(g, &e, stored);
+        show_fitting(g, e, stored);
         tly_tile_narrow(g, tile, 0, stored);
     } else {
         /* What holds of each invocation's extremes holds of all of them. Interleaved scans are judged
          * apart, but a team goes one way. */
         int agreed = tile->folded && g->unit == 1;
-        e.fits = tly_gpu_fits(g, tile->range, carry);
-        e.all = agreed ? e.fits : tly_team_every(g, t, e.fits);
-        (tly_narrows_numbers(c) ? show_numbers : show_any)(g, &e, stored);
+        e->fits = tly_gpu_fits(g, tile->range, e->carry);
+        e->all = agreed ? e->fits : tly_team_every(g, e->team, e->fits);
+        (tly_narrows_numbers(c) ? show_numbers : show_any)(g, e, stored);
     }
-    return stored[e.elements];
+    return stored[e->elements];
+}
+
+kir_value tly_tile_show(tly_gpu *g, tly_team *t, const tly_tile *tile, kir_value carry,
+                        kir_value *stored)
+{
+    ending e = { .team = t, .tile = tile, .carry = carry };
+    return show(g, &e, stored);
 }
 
 kir_value tly_tile_finish(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
                           const tly_tile *tile, kir_value carry)
 {
     kir_value stored[TLY_GPU_MOST_ELEMENTS + 1];
-    kir_value after = tly_tile_show(g, t, tile, carry, stored);
+    ending e = { .team = t, .at = at, .count = count, .tile = tile, .carry = carry };
+    kir_branch stores;
+    int stored_apart = tile->rereads && tly_range_count(&g->c) > 0;
+    kir_value after = show(g, &e, stored);
+    if (stored_apart)
+        kir_if(g->c.b, &stores, e.all);
     if (!tile->silent)
         tly_tile_store(g, t, at, count, stored);
+    if (stored_apart)
+        kir_if_end(g->c.b, &stores, 0, NULL);
     return after;
+}
+
+void tly_tile_scan(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count, tly_tile *tile)
+{
+    tly_tile_load(g, t, at, count, tile);
+    tly_team_scan(g, t, tile);
+    tly_tile_watch(g, tile);
 }
 
 kir_value tly_tile_pass(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
                         tly_tile *tile, kir_value carry)
 {
-    tly_tile_load(g, t, at, count, tile);
-    tly_team_scan(g, t, tile);
-    tly_tile_watch(g, tile);
+    tly_tile_scan(g, t, at, count, tile);
     if (g->unit > 1)
         tly_tile_fold(g, t, tile);
     return tly_tile_finish(g, t, at, count, tile, carry);

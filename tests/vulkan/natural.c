@@ -150,7 +150,12 @@ static const struct {
     { "1501x3:axis=0,reverse", "template=subgroups,segments=1,chunk=24", 0 },
     { "9001:axis=0", "template=look_back,workgroup=32,vector=2,segments=2", 1 },
     { "2x3001:axis=1,exclusive", "template=look_back,workgroup=4,vector=4,segments=1", 1 },
+    { "2x3001:axis=1", "template=look_back,workgroup=8,vector=2,segments=4,park=1", 1 },
+    { "3001:axis=0,exclusive", "template=look_back,workgroup=16,vector=2,segments=2,park=1", 1 },
     { "2001x5:axis=0", "template=look_back_lanes,team=5,workgroup=16,segments=2", 1 },
+    { "2001x5:axis=0,exclusive", "template=look_back_lanes,team=5,workgroup=32,segments=6,park=1",
+      1 },
+    { "901x17:axis=0", "template=look_back_lanes,team=17,workgroup=64,segments=3,park=1", 1 },
     { "2x1501x3:axis=1,exclusive", "template=look_back_lanes,workgroup=16,segments=4", 1 },
     { "901x17:axis=0,reverse", "template=look_back_lanes,team=17,workgroup=64,segments=1", 1 },
 };

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a tile shows that is done again, behind its turns (redo.c). */
+#include "redo.h"
+
+const kir_value *tly_redo_elements(tly_gpu *g, const tly_redo *r, unsigned s)
+{
+    kir_value *x = r->tile->x + (size_t)s * vector(g);
+    if (r->tile->parked)
+        tly_tile_unpark_vector(g, r->tile, s, x);
+    return x;
+}
+
+/* What a tile shows at its invocation's i-th element. */
+kir_value tly_tile_shown(const tly_gpu *g, const tly_tile *tile, unsigned i)
+{
+    return !g->c.p->exclusive   ? tile->y[i]
+           : i % vector(g) == 0 ? tile->before[i / vector(g)]
+                                : tile->y[i - 1];
+}
+
+/* i1: this lane's turn in the segment lies before those that were walked through; behind them. */
+static kir_value is_early(tly_gpu *g, const tly_redo *r, unsigned s)
+{
+    return kir_cmp(g->c.b, KIR_SLT, r->own, brought_back(g, r, r->first, s));
+}
+
+static kir_value is_late(tly_gpu *g, const tly_redo *r, unsigned s)
+{
+    return kir_cmp(g->c.b, KIR_SLE, brought_back(g, r, r->stop, s), r->own);
+}
+
+/* i1: it shows what classes make of it. That this is asked in one comparison, and another one than the
+ * classes' own, spares registers, see tly_gpu_distance. */
+static kir_value shows_class(tly_gpu *g, const tly_redo *r, unsigned s)
+{
+    kir_value from = kir_bin(g->c.b, KIR_UMAX, r->stop, r->first);
+    return kir_cmp(g->c.b, KIR_SLE, brought_back(g, r, from, s), r->own);
+}
+
+static void show_turns(tly_gpu *g, const tly_redo *r, unsigned s, kir_value *shown)
+{
+    tly_build *c = &g->c;
+    kir_value prefix = r->from[s];
+    for (unsigned i = s * vector(g); i < (s + 1) * vector(g); i++) {
+        kir_value next = tly_combine(c, prefix, r->tile->x[i]);
+        kir_value walked = c->p->exclusive ? prefix : next;
+        kir_value local = tly_combine(c, r->carry, tly_tile_shown(g, r->tile, i));
+        prefix = next;
+        shown[i] = kir_select(c->b, is_early(g, r, s), local, walked);
+    }
+}
+
+static void show_late(tly_gpu *g, const tly_redo *r, const tly_tile *rest, unsigned s,
+                      kir_value *shown)
+{
+    tly_build *c = &g->c;
+    for (unsigned i = s * vector(g); i < (s + 1) * vector(g); i++) {
+        kir_value late = shows_class(g, r, s);
+        kir_value class = tly_combine(c, r->prefix, tly_tile_shown(g, rest, i));
+        shown[i] = kir_select(c->b, late, class, shown[i]);
+    }
+}
+
+void tly_redo_show_turns(tly_gpu *g, const tly_redo *r, kir_value *shown)
+{
+    for (unsigned s = 0; s < segments(g); s++)
+        show_turns(g, r, s, shown);
+}
+
+void tly_redo_show_late(tly_gpu *g, const tly_redo *r, const tly_tile *rest, kir_value *shown)
+{
+    for (unsigned s = 0; s < segments(g); s++)
+        show_late(g, r, rest, s, shown);
+}
+
+/* ---- of a tile that has not kept its elements ---- */
+
+static void store(tly_gpu *g, const tly_redo *r, unsigned s, kir_value when, kir_value *shown)
+{
+    for (unsigned v = 0; v < vector(g); v++)
+        shown[v] = tly_gpu_narrow(g, tly_project(&g->c, shown[v]));
+    tly_tile_store_vector(g, r->team, r->at, r->count, s, when, shown);
+}
+
+/* Local results of parked elements, as the team's scan has them: so they need not be held until here. */
+static void scan_parked(tly_gpu *g, const tly_redo *r, unsigned s)
+{
+    const kir_value *x = tly_redo_elements(g, r, s);
+    kir_value sum = x[0], *y = r->tile->y + (size_t)s * vector(g);
+    for (unsigned v = 0; v < vector(g); v++) {
+        sum = v > 0 ? tly_combine(&g->c, sum, x[v]) : sum;
+        y[v] = tly_combine(&g->c, r->tile->before[s], sum);
+    }
+}
+
+void tly_redo_store_early(tly_gpu *g, const tly_redo *r)
+{
+    kir_value shown[TLY_GPU_MOST_ELEMENTS];
+    for (unsigned s = 0; s < segments(g); s++) {
+        if (r->tile->parked)
+            scan_parked(g, r, s);
+        for (unsigned v = 0; v < vector(g); v++)
+            shown[v] = tly_combine(&g->c, r->carry, tly_tile_shown(g, r->tile, s * vector(g) + v));
+        store(g, r, s, is_early(g, r, s), shown);
+    }
+}
+
+void tly_redo_store_walked(tly_gpu *g, const tly_redo *r)
+{
+    tly_build *c = &g->c;
+    kir_value shown[TLY_GPU_MOST_ELEMENTS], turns = sub(c, r->stop, r->first);
+    for (unsigned s = 0; s < segments(g); s++) {
+        const kir_value *x = tly_redo_elements(g, r, s);
+        kir_value prefix = r->from[s], turn = add(c, sub(c, r->own, r->first), word(g, s * r->per));
+        for (unsigned v = 0; v < vector(g); v++) {
+            kir_value next = tly_combine(c, prefix, x[v]);
+            shown[v] = c->p->exclusive ? prefix : next;
+            prefix = next;
+        }
+        store(g, r, s, kir_cmp(c->b, KIR_ULT, turn, turns), shown);
+    }
+}
+
+void tly_redo_store_late(tly_gpu *g, const tly_redo *r, const tly_tile *rest)
+{
+    kir_value shown[TLY_GPU_MOST_ELEMENTS];
+    for (unsigned s = 0; s < segments(g); s++) {
+        for (unsigned v = 0; v < vector(g); v++)
+            shown[v] = tly_combine(&g->c, r->prefix, tly_tile_shown(g, rest, s * vector(g) + v));
+        store(g, r, s, shows_class(g, r, s), shown);
+    }
+}
+
+/* ---- classes ---- */
+
+void tly_redo_scan_classes(tly_gpu *g, const tly_redo *r, tly_tile *rest)
+{
+    kir_value none = tly_neutral(&g->c, g->c.acc);
+    for (unsigned s = 0; s < segments(g); s++) {
+        const kir_value *x = tly_redo_elements(g, r, s);
+        for (unsigned v = 0; v < vector(g); v++) {
+            kir_value class = tly_gpu_class(g, x[v]);
+            rest->x[s * vector(g) + v] = kir_select(g->c.b, is_late(g, r, s), class, none);
+        }
+    }
+    tly_team_scan(g, r->team, rest);
+}

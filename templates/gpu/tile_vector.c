@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One vector of an invocation's part of a tile, for what seldom runs and is to hold few registers meanwhile:
+ * tiles of look-back that are done again (redo.c).
+ */
+#include "gpu.h"
+
+static void store_each(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir_value count,
+                       unsigned after, const kir_value *stored)
+{
+    tly_build *c = &g->c;
+    for (unsigned k = 0; k < (unsigned)g->plan->vector; k++) {
+        kir_value position = add(c, t->base, word(g, after + k));
+        kir_branch exists;
+        kir_if(c->b, &exists, less(c, position, count));
+        tly_gpu_put(g, tly_gpu_out_at(g, at, position), 0, stored[k]);
+        kir_if_end(c->b, &exists, 0, NULL);
+    }
+}
+
+void tly_tile_store_vector(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir_value count,
+                           unsigned segment, kir_value when, const kir_value *stored)
+{
+    kir_builder *b = g->c.b;
+    unsigned n = (unsigned)g->plan->vector, after = tly_team_after(g, t, segment * n);
+    kir_branch stores, whole;
+    kir_if(b, &stores, when);
+    if (tly_gpu_has_vectors(g)) {
+        int64_t offset;
+        kir_value full = kir_cmp(b, KIR_SLE, word(g, t->tile), count);
+        kir_if(b, &whole, both(g, full, tly_gpu_flag(g, TLY_GPU_ALIGNED)));
+        kir_value p = tly_gpu_out_near(g, at, tly_gpu_out_at(g, at, t->base), after, &offset);
+        tly_gpu_put_along(g, p, offset, at->out_known, stored, n);
+        kir_else(b, &whole, 0, NULL);
+    }
+    store_each(g, t, at, count, after, stored);
+    if (tly_gpu_has_vectors(g))
+        kir_if_end(b, &whole, 0, NULL);
+    kir_if_end(b, &stores, 0, NULL);
+}
+
+/* ---- in workgroup memory ---- */
+
+/* Neighbouring invocations in neighbouring words. */
+static int64_t row_bytes(const tly_gpu *g)
+{
+    return (int64_t)g->plan->workgroup * g->c.acc_bytes;
+}
+
+void tly_tile_park_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, const kir_value *v)
+{
+    unsigned n = (unsigned)g->plan->vector, bytes = g->c.acc_bytes;
+    for (unsigned k = 0; k < n; k++)
+        kir_store(g->c.b, tile->parked, (segment * n + k) * row_bytes(g), v[k], bytes, 0);
+}
+
+void tly_tile_unpark_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, kir_value *v)
+{
+    unsigned n = (unsigned)g->plan->vector, bytes = g->c.acc_bytes;
+    for (unsigned k = 0; k < n; k++)
+        v[k] = kir_load(g->c.b, g->c.acc, tile->parked, (segment * n + k) * row_bytes(g), bytes);
+}
+
+void tly_tile_park(tly_gpu *g, tly_tile *tile)
+{
+    kir_builder *b = g->c.b;
+    if (!tly_gpu_parks(g->c.p, g->plan))
+        return;
+    kir_value own = mul(&g->c, kir_get_id(b, KIR_ID_LOCAL), word(g, g->c.acc_bytes));
+    kir_value all = kir_shared(b, (uint32_t)tly_gpu_parked_bytes(g->c.p, g->plan));
+    tile->parked = kir_ptradd(b, all, own);
+    for (unsigned s = 0; s < (unsigned)g->plan->segments; s++)
+        tly_tile_park_vector(g, tile, s, tile->y + (size_t)s * (unsigned)g->plan->vector);
+}
+
+void tly_tile_unpark(tly_gpu *g, tly_tile *tile)
+{
+    for (unsigned s = 0; tile->parked && s < (unsigned)g->plan->segments; s++)
+        tly_tile_unpark_vector(g, tile, s, tile->y + (size_t)s * (unsigned)g->plan->vector);
+}
