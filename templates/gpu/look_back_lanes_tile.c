@@ -227,7 +227,7 @@ void tly_lanes_store(tly_lanes *t, kir_value when, const kir_value *states)
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
     kir_builder *b = c->b;
-    kir_value stored[TLY_GPU_MOST_ELEMENTS];
+    kir_value stored[TLY_GPU_MOST_ELEMENTS] = { 0 };
     kir_branch exists, whole;
     for (unsigned i = 0; i < t->steps; i++)
         stored[i] = tly_gpu_narrow(g, tly_project(c, states[i]));
