@@ -14,16 +14,16 @@
 enum { SHORT = 32, MOST_TEAM = 256, WORKGROUP = 128 };
 
 /* By so few that only the shortest rows go, as a round accesses 16 bytes of f32 of each of 8 rows. bf16 rows of 33
- * and 65, by the model below, of a copy on an H200: teams of 8 .38, .70, of 4 .57, .90. */
+ * and 65, by the model below, of a copy on an H200: teams of 8 .48, .75, of 4 .79, 1.0. */
 enum { LEAST_TEAM = 4, SHORT_LANE = 17, LINE_TEAM = 8 };
 
 /* Elements an invocation at most, and of accumulators of 8 bytes: what a team costs a row is shared by more of
  * them. bf16 rows of 300, by the model of docs/results/isa-rows.md, part of a copy on an H200: 32 invocations of
- * 11 .62, 16 of 19 .95; of 385, 32 of 13 .73, 16 of 25 .78. */
+ * 13 .68, 16 of 21 .96; of 385, 32 of 13 .88, 16 of 25 1.0. */
 enum { MOST = 25, MOST_WIDE = 13 };
 
 /* Of f32 vectors are as good beyond 1,600 elements: products of 2,049 and 4,095 by the same model 1.0 either
- * way, where bf16 reaches .57 and .56 for .22 and .28. */
+ * way, where bf16 reaches .83 and .72 for .22 and .28. */
 enum { MOST_TEAM_OF_WORDS = 64 };
 
 static int is_unit(int step)

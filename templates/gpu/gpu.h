@@ -235,8 +235,10 @@ struct tly_tile {
      * nobody asks. */
     void (*publish)(tly_gpu *g, void *user, kir_value after);
     void *user;
-    kir_value parked; /* workgroup memory for an invocation's accumulators; 0: none */
     int rereads;      /* done again, it reads its elements again, and stores by itself (redo.c) */
+    kir_value parked; /* workgroup memory for an invocation's states; 0: none */
+    int64_t apart;    /* bytes from one of these to the next */
+    int staged;       /* elements are there from the start, and results go there */
 };
 void tly_team_scan(tly_gpu *g, tly_team *t, tly_tile *tile);
 /* How many positions behind its first element an invocation's i-th lies. */
@@ -255,7 +257,7 @@ void tly_tile_store_vector(tly_gpu *g, const tly_team *t, const tly_gpu_row *at,
  * the elements of one that is done again (tile_vector.c). */
 void tly_tile_park(tly_gpu *g, tly_tile *tile);
 void tly_tile_unpark(tly_gpu *g, tly_tile *tile);
-/* One segment's vector of these. */
+/* One segment's vector of these: states, or results of one that is staged. */
 void tly_tile_park_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, const kir_value *v);
 void tly_tile_unpark_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, kir_value *v);
 /* After the scan: extremes of this invocation's local results; of all of the team's. */
@@ -267,11 +269,8 @@ void tly_tile_scan(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value cou
 void tly_tile_narrow(tly_gpu *g, const tly_tile *tile, int numbers, kir_value *shown);
 void tly_tile_store(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
                     const kir_value *stored);
-/* What the scan shows after `carry`, as it is stored, and behind it the carry after the tile, which is
- * returned; where the range of the local results does not allow it, the tile is done again (redo.c). */
-kir_value tly_tile_show(tly_gpu *g, tly_team *t, const tly_tile *tile, kir_value carry,
-                        kir_value *stored);
-/* Stores that, too. */
+/* Stores what the scan shows after `carry`, and returns the carry after the tile; where the range
+ * of the local results does not allow it, the tile is done again (redo.c). */
 kir_value tly_tile_finish(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
                           const tly_tile *tile, kir_value carry);
 /* All of it, to the end. */

@@ -79,7 +79,14 @@ static void store(tly_gpu *g, const tly_redo *r, unsigned s, kir_value when, kir
 {
     for (unsigned v = 0; v < vector(g); v++)
         shown[v] = tly_gpu_narrow(g, tly_project(&g->c, shown[v]));
-    tly_tile_store_vector(g, r->team, r->at, r->count, s, when, shown);
+    if (!r->tile->staged) {
+        tly_tile_store_vector(g, r->team, r->at, r->count, s, when, shown);
+        return;
+    }
+    kir_branch stores;
+    kir_if(g->c.b, &stores, when);
+    tly_tile_park_vector(g, r->tile, s, shown);
+    kir_if_end(g->c.b, &stores, 0, NULL);
 }
 
 /* Local results of parked elements, as the team's scan has them: so they need not be held until here. */

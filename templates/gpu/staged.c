@@ -19,20 +19,10 @@ typedef struct stage {
     tly_gpu_row row;
 } stage;
 
-/* States, or results as they are stored, to every `apart`-th slot from there on, and back: v[0] is one like
- * them. */
-static void put_slots(tly_gpu *g, const stage *s, kir_value from, unsigned apart,
-                      const kir_value *v)
+/* Of the invocation's element of this round. */
+static int64_t beside(const stage *s, unsigned round)
 {
-    for (unsigned i = 0; i < s->rounds; i++)
-        tly_team_put(g, from, (int64_t)i * apart * s->slot, v[i]);
-}
-
-static void get_slots(tly_gpu *g, const stage *s, kir_value from, unsigned apart, kir_value *v)
-{
-    kir_value like = v[0];
-    for (unsigned i = 0; i < s->rounds; i++)
-        v[i] = tly_team_get(g, from, (int64_t)i * apart * s->slot, like);
+    return (int64_t)round * s->members * s->slot;
 }
 
 static int is_open(const stage *s, unsigned round)
@@ -66,19 +56,26 @@ static void fetch(tly_gpu *g, const stage *s, kir_value *x)
             x[i] = kir_select(c->b, exists, x[i], tly_neutral(c, c->acc));
         }
     }
-    put_slots(g, s, s->beside, s->members, x);
+    for (unsigned i = 0; i < s->rounds; i++)
+        tly_team_put(g, s->beside, beside(s, i), x[i]);
     kir_barrier(c->b);
-    get_slots(g, s, s->own, 1, x);
+    kir_value like = x[0];
+    for (unsigned i = 0; i < s->rounds; i++)
+        x[i] = tly_team_get(g, s->own, (int64_t)i * s->slot, like);
 }
 
-static void put(tly_gpu *g, const stage *s, kir_value *stored)
+/* Results, which are in the invocations' own slots by now. */
+static void put(tly_gpu *g, const stage *s)
 {
     tly_build *c = &g->c;
+    kir_type type = c->out_bytes < 4 ? KIR_TYPE(KIR_I32, 1)
+                                     : tly_storage((tally_dtype)c->p->out_dtype, 1);
+    kir_value stored[TLY_GPU_MOST_ELEMENTS];
     kir_branch exists;
-    put_slots(g, s, s->own, 1, stored);
     kir_barrier(c->b);
     kir_if(c->b, &exists, s->exists);
-    get_slots(g, s, s->beside, s->members, stored);
+    for (unsigned i = 0; i < s->rounds; i++)
+        stored[i] = kir_load(c->b, type, s->beside, beside(s, i), kir_kind_bits(type.kind) / 8);
     kir_value first = tly_gpu_out_at(g, &s->row, s->member);
     for (unsigned i = 0; i < s->rounds; i++) {
         int64_t offset;
@@ -123,11 +120,16 @@ void tly_gpu_build_staged(tly_gpu *g, unsigned pass)
     g->launch->pass[pass].items = TLY_ITEMS_ROWS;
     g->launch->pass[pass].per_group = teams;
     stage s = stage_of(g, teams);
-    tly_tile tile = { .publish = NULL };
-    kir_value stored[TLY_GPU_MOST_ELEMENTS + 1];
+    /* The flag is never set. Compilers cannot know that a tile that is done again reads from the same slots,
+     * and so do not keep in registers for it what was read first. */
+    kir_value more = kir_select(g->c.b, tly_gpu_flag(g, TLY_GPU_CONTINUES), word(g, s.slot),
+                                word(g, 0));
+    tly_tile tile = {
+        .rereads = 1, .parked = kir_ptradd(g->c.b, s.own, more), .apart = s.slot, .staged = 1
+    };
     fetch(g, &s, tile.x);
     tly_team_scan(g, &s.team, &tile);
     tly_tile_watch(g, &tile);
-    tly_tile_show(g, &s.team, &tile, tly_gpu_start(g), stored);
-    put(g, &s, stored);
+    tly_tile_finish(g, &s.team, &s.row, s.count, &tile, tly_gpu_start(g));
+    put(g, &s);
 }

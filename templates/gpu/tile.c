@@ -106,48 +106,43 @@ static void show_numbers(tly_gpu *g, const ending *e, kir_value *shown)
     memcpy(shown, finite.result, (e->elements + 1) * sizeof *shown);
 }
 
-static kir_value show(tly_gpu *g, ending *e, kir_value *stored)
+static void store(tly_gpu *g, const ending *e, const kir_value *stored)
 {
-    tly_build *c = &g->c;
-    const tly_tile *tile = e->tile;
-    e->after = tly_combine(c, e->carry, tile->total);
-    e->elements = tile->silent ? 0 : tly_gpu_elements(g);
-    if (tly_range_count(c) == 0) {
-        show_fitting(g, e, stored);
-        tly_tile_narrow(g, tile, 0, stored);
-    } else {
-        /* What holds of each invocation's extremes holds of all of them. Interleaved scans are judged
-         * apart, but a team goes one way. */
-        int agreed = tile->folded && g->unit == 1;
-        e->fits = tly_gpu_fits(g, tile->range, e->carry);
-        e->all = agreed ? e->fits : tly_team_every(g, e->team, e->fits);
-        (tly_narrows_numbers(c) ? show_numbers : show_any)(g, e, stored);
-    }
-    return stored[e->elements];
-}
-
-kir_value tly_tile_show(tly_gpu *g, tly_team *t, const tly_tile *tile, kir_value carry,
-                        kir_value *stored)
-{
-    ending e = { .team = t, .tile = tile, .carry = carry };
-    return show(g, &e, stored);
+    unsigned vector = (unsigned)g->plan->vector;
+    if (!e->tile->staged)
+        tly_tile_store(g, e->team, e->at, e->count, stored);
+    for (unsigned s = 0; s < (unsigned)g->plan->segments && e->tile->staged; s++)
+        tly_tile_park_vector(g, e->tile, s, stored + (size_t)s * vector);
 }
 
 kir_value tly_tile_finish(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
                           const tly_tile *tile, kir_value carry)
 {
+    tly_build *c = &g->c;
     kir_value stored[TLY_GPU_MOST_ELEMENTS + 1];
     ending e = { .team = t, .at = at, .count = count, .tile = tile, .carry = carry };
     kir_branch stores;
-    int stored_apart = tile->rereads && tly_range_count(&g->c) > 0;
-    kir_value after = show(g, &e, stored);
+    int stored_apart = tile->rereads && tly_range_count(c) > 0;
+    e.after = tly_combine(c, carry, tile->total);
+    e.elements = tile->silent ? 0 : tly_gpu_elements(g);
+    if (tly_range_count(c) == 0) {
+        show_fitting(g, &e, stored);
+        tly_tile_narrow(g, tile, 0, stored);
+    } else {
+        /* What holds of each invocation's extremes holds of all of them. Interleaved scans are judged
+         * apart, but a team goes one way. */
+        int agreed = tile->folded && g->unit == 1;
+        e.fits = tly_gpu_fits(g, tile->range, carry);
+        e.all = agreed ? e.fits : tly_team_every(g, t, e.fits);
+        (tly_narrows_numbers(c) ? show_numbers : show_any)(g, &e, stored);
+    }
     if (stored_apart)
-        kir_if(g->c.b, &stores, e.all);
+        kir_if(c->b, &stores, e.all);
     if (!tile->silent)
-        tly_tile_store(g, t, at, count, stored);
+        store(g, &e, stored);
     if (stored_apart)
-        kir_if_end(g->c.b, &stores, 0, NULL);
-    return after;
+        kir_if_end(c->b, &stores, 0, NULL);
+    return stored[e.elements];
 }
 
 void tly_tile_scan(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count, tly_tile *tile)

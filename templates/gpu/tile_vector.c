@@ -41,26 +41,22 @@ void tly_tile_store_vector(tly_gpu *g, const tly_team *t, const tly_gpu_row *at,
 
 /* ---- in workgroup memory ---- */
 
-/* Neighbouring invocations in neighbouring words. */
-static int64_t row_bytes(const tly_gpu *g)
-{
-    return (int64_t)g->plan->workgroup * g->c.acc_bytes;
-}
-
 void tly_tile_park_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, const kir_value *v)
 {
-    unsigned n = (unsigned)g->plan->vector, bytes = g->c.acc_bytes;
+    unsigned n = (unsigned)g->plan->vector;
     for (unsigned k = 0; k < n; k++)
-        kir_store(g->c.b, tile->parked, (segment * n + k) * row_bytes(g), v[k], bytes, 0);
+        tly_team_put(g, tile->parked, (segment * n + k) * tile->apart, v[k]);
 }
 
 void tly_tile_unpark_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, kir_value *v)
 {
-    unsigned n = (unsigned)g->plan->vector, bytes = g->c.acc_bytes;
+    unsigned n = (unsigned)g->plan->vector;
+    kir_value like = tly_neutral(&g->c, g->c.acc);
     for (unsigned k = 0; k < n; k++)
-        v[k] = kir_load(g->c.b, g->c.acc, tile->parked, (segment * n + k) * row_bytes(g), bytes);
+        v[k] = tly_team_get(g, tile->parked, (segment * n + k) * tile->apart, like);
 }
 
+/* Neighbouring invocations in neighbouring words. */
 void tly_tile_park(tly_gpu *g, tly_tile *tile)
 {
     kir_builder *b = g->c.b;
@@ -69,6 +65,7 @@ void tly_tile_park(tly_gpu *g, tly_tile *tile)
     kir_value own = mul(&g->c, kir_get_id(b, KIR_ID_LOCAL), word(g, g->c.acc_bytes));
     kir_value all = kir_shared(b, (uint32_t)tly_gpu_parked_bytes(g->c.p, g->plan));
     tile->parked = kir_ptradd(b, all, own);
+    tile->apart = (int64_t)g->plan->workgroup * g->c.acc_bytes;
     for (unsigned s = 0; s < (unsigned)g->plan->segments; s++)
         tly_tile_park_vector(g, tile, s, tile->y + (size_t)s * (unsigned)g->plan->vector);
 }
