@@ -302,6 +302,24 @@ Test(gpu, lanes_have_work_at_every_length)
     }
 }
 
+/* Rows that no vectors fit have a plan on devices that have the least that Vulkan allows, too. */
+Test(gpu, rows_have_plans_on_small_devices)
+{
+    static const char *const kinds[] = { "cumsum:f16", "cumprod:f32", "cumsum:f64",
+                                         "cumlogsumexp:f64", "cummax:i8" };
+    tly_caps caps = devices[0];
+    caps.invocations = 128;
+    caps.shared_bytes = 16384;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        for (int length = 33; length < 7000; length += 2) {
+            char word[80];
+            tly_gpu_plan plan;
+            snprintf(word, sizeof word, "%s:65536x%d:axis=1", kinds[i], length);
+            cr_assert_eq(plan_for(word, &caps, "", &plan, NULL), TALLY_OK, "%s", word);
+            cr_assert_leq(plan.workgroup, 128, "%s", word);
+        }
+}
+
 /* Short rows go all at once; of lanes that are turned at least 64 bytes are on their way, and all tiles
  * fit a device's workgroup memory. */
 Test(gpu, turned_tiles_fit)

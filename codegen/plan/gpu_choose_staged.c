@@ -100,7 +100,7 @@ int tly_gpu_stages(const tly_problem *p, const tly_geometry *g, const tly_caps *
         return 0;
     tly_gpu_plan staged = *plan;
     tly_gpu_choose_staged(p, g, caps, forced, &staged);
-    return staged.vector <= most_share(p) &&
+    return staged.vector <= most_share(p) && staged.workgroup <= (int32_t)caps->invocations &&
            staged.team <= (tly_gpu_bytes_of(p->dtype) < 4 ? MOST_TEAM : MOST_TEAM_OF_WORDS) &&
            tly_gpu_staged_bytes(p, caps, &staged) <= (int64_t)caps->shared_bytes &&
            (!has_vectors(p, g) || is_crowded(p, g, caps, forced, plan));
