@@ -150,6 +150,8 @@ static const struct {
     { "1501x3:axis=0,reverse", "template=subgroups,segments=1,chunk=24", 0 },
     { "9001:axis=0", "template=look_back,workgroup=32,vector=2,segments=2", 1 },
     { "2x3001:axis=1,exclusive", "template=look_back,workgroup=4,vector=4,segments=1", 1 },
+    { "20011:axis=0", "template=look_back,workgroup=32,vector=4,segments=8", 1 },
+    { "5001x5:axis=0", "template=look_back_lanes,team=5,workgroup=64,segments=24", 1 },
     { "2x3001:axis=1", "template=look_back,workgroup=8,vector=2,segments=4,park=1", 1 },
     { "3001:axis=0,exclusive", "template=look_back,workgroup=16,vector=2,segments=2,park=1", 1 },
     { "2001x5:axis=0", "template=look_back_lanes,team=5,workgroup=16,segments=2", 1 },
