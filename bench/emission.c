@@ -18,11 +18,12 @@
 enum { ROUNDS = 100 };
 
 static const char *const words[] = {
-    "cumprod:f32:65536x4096:axis=1", "cumsum:i32:65536x4096:axis=1",
-    "cumprod:f16:65536x4096:axis=1", "cumprod:f64:65536x4096:axis=1",
-    "cumprod:f32:65536x64:axis=1",   "cumprod:f32:65536x1024x3:axis=1",
-    "cumprod:f32:268435456:axis=0",  "cumsum:f32:64x4194304:axis=0",
-    "cumsum:f16:64x4194304:axis=0",  "cumprod:f32:1048576x64:axis=0",
+    "cumprod:f32:65536x4096:axis=1",   "cumsum:i32:65536x4096:axis=1",
+    "cumprod:f16:65536x4096:axis=1",   "cumprod:f64:65536x4096:axis=1",
+    "cumprod:f32:65536x64:axis=1",     "cumprod:f32:65536x257:axis=1",
+    "cumprod:f32:65536x1024x3:axis=1", "cumprod:f32:268435456:axis=0",
+    "cumsum:f32:64x4194304:axis=0",    "cumsum:f16:64x4194304:axis=0",
+    "cumprod:f32:1048576x64:axis=0",
 };
 
 enum step { BUILD, EMIT, VALIDATE, STEPS };
