@@ -73,8 +73,7 @@ static int32_t whole_chunk(int64_t chunk, int32_t tile, const tly_caps *caps, in
 
 /* ---- columns ---- */
 
-/* Whether `times` of a stride are a multiple of 16 bytes, for strides of any size. */
-static int whole_accesses(int64_t stride, int64_t times, uint8_t dtype)
+int tly_gpu_whole_accesses(int64_t stride, int64_t times, uint8_t dtype)
 {
     return stride % 16 * times * tly_gpu_bytes_of(dtype) % 16 == 0;
 }
@@ -92,23 +91,23 @@ int32_t tly_gpu_lanes_together(const tly_problem *p, const tly_geometry *g, int3
     int rows = p->form == TLY_ROWS;
     int64_t lanes = rows ? p->unit : g->inner, axes = rows ? p->unit : 1;
     int32_t wide = 16 / tly_gpu_bytes_of(p->out_dtype);
-    int together = whole_accesses(g->in_axis, axes, p->dtype) &&
-                   whole_accesses(g->out_axis, axes, p->out_dtype) &&
+    int together = tly_gpu_whole_accesses(g->in_axis, axes, p->dtype) &&
+                   tly_gpu_whole_accesses(g->out_axis, axes, p->out_dtype) &&
                    (rows ? g->in_axis : g->in_lane) == 1 && (rows ? g->out_axis : g->out_lane) == 1;
     for (int32_t i = 0; i < g->outer_rank; i++)
-        together = together && whole_accesses(g->outer[i].in_stride, 1, p->dtype) &&
-                   whole_accesses(g->outer[i].out_stride, 1, p->out_dtype);
+        together = together && tly_gpu_whole_accesses(g->outer[i].in_stride, 1, p->dtype) &&
+                   tly_gpu_whole_accesses(g->outer[i].out_stride, 1, p->out_dtype);
     return together ? divisor_of(lanes, wide, most) : 1;
 }
 
 /* Whether every vector begins at a multiple of 16 bytes where the first one does. */
 static int are_aligned(const tly_problem *p, const tly_geometry *g)
 {
-    int aligned = p->form == TLY_REDUCED_ROWS || whole_accesses(g->in_axis, 1, p->dtype);
+    int aligned = p->form == TLY_REDUCED_ROWS || tly_gpu_whole_accesses(g->in_axis, 1, p->dtype);
     for (int32_t i = 0; i < g->outer_rank; i++)
-        aligned = aligned && whole_accesses(g->outer[i].in_stride, 1, p->dtype);
+        aligned = aligned && tly_gpu_whole_accesses(g->outer[i].in_stride, 1, p->dtype);
     for (int32_t i = 0; i < g->reduced_rank; i++)
-        aligned = aligned && whole_accesses(g->reduced[i].in_stride, 1, p->dtype);
+        aligned = aligned && tly_gpu_whole_accesses(g->reduced[i].in_stride, 1, p->dtype);
     return aligned;
 }
 

@@ -69,5 +69,7 @@ int32_t tly_gpu_segments_of(const tly_gpu_plan *plan,
                             int32_t wanted); /* as far as a tile holds them */
 int32_t tly_gpu_workgroup_of(const tly_caps *caps, int32_t wanted);
 int32_t tly_gpu_power_below(int64_t x); /* largest power of two at most x, from 1 */
+/* Whether `times` of a stride are a multiple of 16 bytes, for strides of any size. */
+int tly_gpu_whole_accesses(int64_t stride, int64_t times, uint8_t dtype);
 
 #endif

@@ -36,10 +36,10 @@ static int is_unit(int step)
 static int has_vectors(const tly_problem *p, const tly_geometry *g)
 {
     int whole = is_unit(p->in_step) && is_unit(p->out_step) &&
-                (g->rows > 1 || g->length * tly_gpu_bytes_of(p->dtype) % 16 == 0);
+                (g->rows > 1 || tly_gpu_whole_accesses(g->length, 1, p->dtype));
     for (int32_t i = 0; i < g->outer_rank; i++)
-        whole = whole && g->outer[i].in_stride % 16 * tly_gpu_bytes_of(p->dtype) % 16 == 0 &&
-                g->outer[i].out_stride % 16 * tly_gpu_bytes_of(p->out_dtype) % 16 == 0;
+        whole = whole && tly_gpu_whole_accesses(g->outer[i].in_stride, 1, p->dtype) &&
+                tly_gpu_whole_accesses(g->outer[i].out_stride, 1, p->out_dtype);
     return whole;
 }
 

@@ -206,35 +206,27 @@ static void walk(tly_gpu *g, tly_redo *r)
     }
 }
 
-static void park(tly_gpu *g, tly_tile *tile, unsigned s)
-{
-    tly_tile_park_vector(g, tile, s, tile->x + (size_t)s * vector(g));
-}
-
-static void unpark(tly_gpu *g, tly_tile *tile, unsigned s)
-{
-    tly_tile_unpark_vector(g, tile, s, tile->x + (size_t)s * vector(g));
-}
-
 /* Elements and local results, of which only the latter are left, and parked elements. What turns show
  * before the first one of a walk is stored, so that these are no longer held either, and elements are
  * read again: of those that have been stored in place of them nobody asks any more. */
 static void begin_again(tly_gpu *g, tly_redo *r)
 {
-    int staged = r->tile->staged;
-    if (!staged)
-        tly_tile_load(g, r->team, r->at, r->count, r->tile);
-    for (unsigned s = 0; s < segments(g) && r->tile->parked; s++)
-        (staged ? unpark : park)(g, r->tile, s);
-    r->distance = distance_of(g, r->tile);
-    tly_team_scan(g, r->team, r->tile);
-    tly_tile_watch(g, r->tile);
+    tly_tile *tile = r->tile;
+    if (!tile->staged)
+        tly_tile_load(g, r->team, r->at, r->count, tile);
+    for (unsigned s = 0; s < segments(g) && tile->staged; s++)
+        tly_redo_elements(g, r, s);
+    for (unsigned s = 0; s < segments(g) && tile->parked && !tile->staged; s++)
+        tly_tile_park_vector(g, tile, s, tile->x + (size_t)s * vector(g));
+    r->distance = distance_of(g, tile);
+    tly_team_scan(g, r->team, tile);
+    tly_tile_watch(g, tile);
     number_turns(g, r);
     find_first(g, r);
     r->begun = prefix_before(g, r);
     tly_redo_store_early(g, r);
-    if (!r->tile->parked)
-        tly_tile_load(g, r->team, r->at, r->count, r->tile);
+    if (!tile->parked)
+        tly_tile_load(g, r->team, r->at, r->count, tile);
 }
 
 kir_value tly_tile_redo(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
