@@ -2,7 +2,7 @@
 /*
  * Tiles that fit their rows: from a row's length to the team that scans it and to the vectors that
  * an invocation of it takes, so that at least three quarters of the lanes have elements at any
- * length (tests/test_gpu.c has the table). What the length decides is part of the plan, and so of
+ * length (tests/test_gpu_chosen.c has the table). What the length decides is part of the plan, and so of
  * the order of combination; rows of several tiles mostly share one plan.
  */
 #include "gpu_choose.h"
