@@ -3,6 +3,10 @@
  * Data that leave the range, as users' data do: every kind of `tally bench --data` and drifts that
  * cross the range once in 40, 400 and 4000 elements, through every template and way across lanes,
  * right as docs/semantics.md says; and no scan's bits depend on those beside it.
+ *
+ *     natural [PART PARTS]
+ *
+ * With PART from 0 on, only each PARTS-th kernel is tried, so that drivers of one kind share the work.
  */
 #include "bed.h"
 
@@ -260,18 +264,20 @@ static void try_neighbours(tally_vulkan *v, int which)
     tly_case_end(&c);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    const int part = argc > 2 ? (int)strtol(argv[1], NULL, 10) : 0;
+    const int parts = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 1;
     tally_context *context = tly_bed_context();
     tally_vulkan *v = tly_bed_open(context, tly_bed_device());
     for (int way = 0; way < COUNT(ways); way++)
         for (int k = 0; k < COUNT(subjects); k++)
-            if (!ways[way].waits || v->facts.caps.progress)
+            if ((way + k) % parts == part && (!ways[way].waits || v->facts.caps.progress))
                 try_way(v, subjects[k], way);
     for (int k = 0; k < COUNT(beside); k++)
-        if (!strstr(beside[k].plan, "look_back") || v->facts.caps.progress)
+        if (k % parts == part && (!strstr(beside[k].plan, "look_back") || v->facts.caps.progress))
             try_neighbours(v, k);
     tally_vulkan_destroy(&v);
     tally_context_destroy(&context);
-    return tly_bed_end("natural data", 1000);
+    return tly_bed_end("natural data", 1000 / parts);
 }
