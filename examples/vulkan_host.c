@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In place of an engine; see vulkan_host.h. */
+/* Memory, bindings, pipelines and commands of an engine; see vulkan_host.h. */
 #include "vulkan_host.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum { MOST_BUFFERS = 8, MOST_DEVICES = 16, FAMILY = 0 }; /* which has compute nearly everywhere */
-
-#define MUST(call) must((call) == VK_SUCCESS, #call)
+enum { MOST_BUFFERS = 8 };
 
 void must(int good, const char *what)
 {
@@ -16,85 +13,6 @@ void must(int good, const char *what)
         fprintf(stderr, "%s failed\n", what);
         exit(1);
     }
-}
-
-/* ---- the device ---- */
-
-static VkPhysicalDevice find_device(const char *name)
-{
-    VkApplicationInfo application = { VK_STRUCTURE_TYPE_APPLICATION_INFO };
-    application.apiVersion = VK_API_VERSION_1_3;
-    VkInstanceCreateInfo info = { VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO };
-    info.pApplicationInfo = &application;
-    VkInstance instance;
-    VkPhysicalDevice all[MOST_DEVICES];
-    VkPhysicalDeviceProperties properties;
-    uint32_t count = MOST_DEVICES, i = 0;
-    MUST(vkCreateInstance(&info, NULL, &instance));
-    must(vkEnumeratePhysicalDevices(instance, &count, all) >= VK_SUCCESS, "asking for devices");
-    for (; i < count; i++) {
-        vkGetPhysicalDeviceProperties(all[i], &properties);
-        if (strncmp(properties.deviceName, name, 63) == 0) {
-            break;
-        }
-    }
-    must(i < count, name);
-    return all[i];
-}
-
-static VkDevice make_device(VkPhysicalDevice physical, const char *const *features,
-                            uint32_t feature_count)
-{
-    VkPhysicalDeviceVulkan13Features v13 = {
-        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES
-    };
-    VkPhysicalDeviceVulkan12Features v12 = { VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
-                                             &v13 };
-    VkPhysicalDeviceVulkan11Features v11 = { VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES,
-                                             &v12 };
-    VkPhysicalDeviceFeatures2 all = { VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &v11 };
-    const struct {
-        const char *name;
-        VkBool32 *enable;
-    } known[] = { { "shaderFloat64", &all.features.shaderFloat64 },
-                  { "shaderInt64", &all.features.shaderInt64 },
-                  { "shaderFloat16", &v12.shaderFloat16 },
-                  { "storageBuffer16BitAccess", &v11.storageBuffer16BitAccess },
-                  { "storageBuffer8BitAccess", &v12.storageBuffer8BitAccess },
-                  { "subgroupSizeControl", &v13.subgroupSizeControl } };
-    for (uint32_t i = 0; i < feature_count; i++) {
-        size_t k = 0;
-        while (k < sizeof known / sizeof *known && strcmp(known[k].name, features[i]) != 0) {
-            k++;
-        }
-        must(k < sizeof known / sizeof *known, features[i]);
-        *known[k].enable = VK_TRUE;
-    }
-    const float priority = 1;
-    VkDeviceQueueCreateInfo queue = { VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO };
-    queue.queueFamilyIndex = FAMILY;
-    queue.queueCount = 1;
-    queue.pQueuePriorities = &priority;
-    VkDeviceCreateInfo info = { VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &all };
-    info.queueCreateInfoCount = 1;
-    info.pQueueCreateInfos = &queue;
-    VkDevice device;
-    MUST(vkCreateDevice(physical, &info, NULL, &device));
-    return device;
-}
-
-void host_open(host *h, const char *name, const char *const *features, uint32_t feature_count)
-{
-    VkCommandPoolCreateInfo pool = { VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO };
-    VkCommandBufferAllocateInfo of = { VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO };
-    VkCommandBufferBeginInfo begin = { VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO };
-    h->physical = find_device(name);
-    h->device = make_device(h->physical, features, feature_count);
-    pool.queueFamilyIndex = FAMILY;
-    of.commandBufferCount = 1;
-    MUST(vkCreateCommandPool(h->device, &pool, NULL, &of.commandPool));
-    MUST(vkAllocateCommandBuffers(h->device, &of, &h->commands));
-    MUST(vkBeginCommandBuffer(h->commands, &begin));
 }
 
 /* ---- memory ---- */
@@ -214,7 +132,7 @@ void host_run(const host *h)
     submit.commandBufferCount = 1;
     submit.pCommandBuffers = &h->commands;
     MUST(vkEndCommandBuffer(h->commands));
-    vkGetDeviceQueue(h->device, FAMILY, 0, &queue);
+    vkGetDeviceQueue(h->device, h->family, 0, &queue);
     MUST(vkQueueSubmit(queue, 1, &submit, VK_NULL_HANDLE));
     MUST(vkQueueWaitIdle(queue));
 }

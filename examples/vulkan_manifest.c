@@ -3,10 +3,12 @@
  * Runs a kernel that was made ahead of time, on Vulkan, without libtally:
  *
  *   tally compile rows=cumsum:f32:64x1000:axis=1 -o rows.h --device vulkan
- *   cc -DHEADER='"rows.h"' -DKERNEL=rows vulkan_manifest.c vulkan_host.c -lvulkan
+ *   cc -DHEADER='"rows.h"' -DKERNEL=rows vulkan_manifest.c vulkan_host.c vulkan_device.c -lvulkan
  *   ./a.out IN OUT              # files of elements, as they lie in memory
  *
- * Here is all that the manifest asks of an engine; vulkan_host.c is in place of what an engine has.
+ * Here is all that the manifest asks of an engine; the other two files are in place of what an engine
+ * has. The program takes any device that has what the kernel needs, also another one than the kernel
+ * was made for.
  */
 #include "vulkan_host.h"
 
@@ -21,6 +23,33 @@ static const tally_manifest *const m = &KERNEL;
 
 static const VkPipelineStageFlags compute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
 static const VkAccessFlags shader = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
+
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+static host_needs needs_of_kernel(void)
+{
+    host_needs needs = { .feature_count = m->feature_count,
+                         .property_count = m->property_count,
+                         .features = m->features,
+                         .properties = m->properties,
+                         .subgroup_size = m->subgroup_size,
+                         .subgroup_operations = m->subgroup_operations };
+    for (uint32_t i = 0; i < m->module_count; i++) {
+        const tally_manifest_module *module = &m->modules[i];
+        needs.workgroup = larger(needs.workgroup, module->workgroup);
+        needs.workgroup_bytes = larger(needs.workgroup_bytes, module->workgroup_bytes);
+        needs.required_subgroup = larger(needs.required_subgroup, module->subgroup);
+    }
+    for (uint32_t i = 0; i < m->buffer_count; i++) {
+        if (m->buffers[i].bytes > needs.buffer_bytes) {
+            needs.buffer_bytes = m->buffers[i].bytes;
+        }
+    }
+    return needs;
+}
 
 /* All buffers are ranges of one: "in", "out", then what the kernel has for itself. */
 static void make_ranges(host *h, VkDescriptorBufferInfo ranges[BUFFERS])
@@ -91,13 +120,16 @@ int main(int count, char **args)
     host h;
     VkDescriptorBufferInfo ranges[BUFFERS];
     VkPipeline pipelines[MODULES];
-    FILE *in = count == 3 ? fopen(args[1], "rb") : NULL, *out = in ? fopen(args[2], "wb") : NULL;
-    must(out != NULL, "opening IN and OUT");
-    host_open(&h, m->target, m->features, m->feature_count);
+    FILE *in = count == 3 ? fopen(args[1], "rb") : NULL, *out;
+    must(in != NULL, "opening IN");
+    const host_needs needs = needs_of_kernel();
+    host_open(&h, &needs);
     make_ranges(&h, ranges);
     must(fread(h.memory + ranges[0].offset, 1, ranges[0].range, in) > 0, "reading");
     record(&h, ranges, make_pipelines(&h, ranges, pipelines), pipelines);
     host_run(&h);
+    out = fopen(args[2], "wb");
+    must(out != NULL, "opening OUT");
     must(fwrite(h.memory + ranges[1].offset, 1, ranges[1].range, out) == ranges[1].range &&
              fclose(out) == 0,
          "writing");

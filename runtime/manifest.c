@@ -67,6 +67,9 @@ static tally_status take_modules(whole *w, const tly_gpu_artefact *a, const tly_
             .words = w->words[i],
         };
         status = tly_needs_add(&w->needs, w->words[i], a->word_count[i], error);
+        if (status == TALLY_OK) {
+            w->module[i].workgroup_bytes = tly_needs_workgroup_bytes(w->words[i], a->word_count[i]);
+        }
         if (pass->subgroup > 0 && caps->size_control) {
             tly_needs_feature(&w->needs, "subgroupSizeControl");
         } else if (pass->subgroup > 0) {

@@ -10,8 +10,17 @@
 enum { HEADER = 5, MAGIC = 0x07230203, VERSION = 0x10300 };
 
 /* Of the SPIR-V specification. */
-enum { OP_EXECUTION_MODE = 16, OP_CAPABILITY = 17, OP_FUNCTION = 54, OP_DECORATE = 71 };
-enum { DECORATION_BINDING = 33 };
+enum {
+    OP_EXECUTION_MODE = 16,
+    OP_CAPABILITY = 17,
+    OP_TYPE_ARRAY = 28,
+    OP_TYPE_POINTER = 32,
+    OP_CONSTANT = 43,
+    OP_FUNCTION = 54,
+    OP_VARIABLE = 59,
+    OP_DECORATE = 71
+};
+enum { DECORATION_BINDING = 33, CLASS_WORKGROUP = 4 };
 
 /* Neither operations nor a feature: every device has it, or, of float controls, modes say more. */
 static const struct {
@@ -84,6 +93,42 @@ static void add_mode(tly_needs *needs, uint32_t mode, uint32_t width)
             add_name(needs->property, &needs->property_count, modes[i].property);
         }
     }
+}
+
+/* The operands of the instruction `op` whose operand `place` is `id`; NULL if there is none. */
+static const uint32_t *find(const uint32_t *words, size_t count, uint32_t op, uint32_t place,
+                            uint32_t id)
+{
+    for (size_t at = HEADER; at < count && (words[at] & 0xffff) != OP_FUNCTION;
+         at += words[at] >> 16) {
+        if ((words[at] & 0xffff) == op && words[at] >> 16 > 3 && words[at + 1 + place] == id) {
+            return words + at + 1;
+        }
+    }
+    return NULL;
+}
+
+/* Operands: of a variable type, result, class; of a pointer result, class, type; of an array result,
+ * element, length; of a constant type, result, value. */
+static uint64_t bytes_of_variable(const uint32_t *words, size_t count, uint32_t type)
+{
+    const uint32_t *pointer = find(words, count, OP_TYPE_POINTER, 0, type);
+    const uint32_t *array = pointer ? find(words, count, OP_TYPE_ARRAY, 0, pointer[2]) : NULL;
+    const uint32_t *length = array ? find(words, count, OP_CONSTANT, 1, array[2]) : NULL;
+    return length ? (uint64_t)length[2] * sizeof(uint32_t) : 0;
+}
+
+uint32_t tly_needs_workgroup_bytes(const uint32_t *words, size_t count)
+{
+    uint64_t bytes = 0;
+    for (size_t at = HEADER; at < count && (words[at] & 0xffff) != OP_FUNCTION;
+         at += words[at] >> 16) {
+        if ((words[at] & 0xffff) == OP_VARIABLE && words[at] >> 16 > 3 &&
+            words[at + 3] == CLASS_WORKGROUP) {
+            bytes += bytes_of_variable(words, count, words[at + 1]);
+        }
+    }
+    return bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
 }
 
 tally_status tly_needs_add(tly_needs *needs, const uint32_t *words, size_t count,

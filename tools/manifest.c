@@ -117,7 +117,8 @@ static void put_module(FILE *to, const tally_manifest_module *module, const char
 {
     fputs("    {\"file\": ", to);
     tly_json_string(to, file);
-    fprintf(to, ", \"entry\": \"%s\", \"workgroup\": %" PRIu32, module->entry, module->workgroup);
+    fprintf(to, ", \"entry\": \"%s\", \"workgroup\": %" PRIu32 ", \"workgroup_bytes\": %" PRIu32,
+            module->entry, module->workgroup, module->workgroup_bytes);
     if (module->subgroup) {
         fprintf(to, ", \"subgroup\": %" PRIu32, module->subgroup);
     }

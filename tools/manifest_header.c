@@ -61,8 +61,11 @@ static void put_modules(FILE *to, const char *name, const tally_manifest *m)
         const tally_manifest_module *module = &m->modules[i];
         fputs("    { ", to);
         put_string(to, module->entry);
-        fprintf(to, ", %" PRIu32 ", %" PRIu32 ", %" PRIu32 ", tally_%s_words_%" PRIu32 " },\n",
-                module->workgroup, module->subgroup, module->word_count, name, i);
+        fprintf(to,
+                ", %" PRIu32 ", %" PRIu32 ", %" PRIu32 ", %" PRIu32 ", tally_%s_words_%" PRIu32
+                " },\n",
+                module->workgroup, module->workgroup_bytes, module->subgroup, module->word_count,
+                name, i);
     }
     fputs("};\n", to);
 }

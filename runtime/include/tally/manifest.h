@@ -19,8 +19,9 @@
 /* A SPIR-V module, and the pipeline that is made of it. */
 typedef struct tally_manifest_module {
     const char *entry;
-    uint32_t workgroup; /* invocations, as the module says itself */
-    uint32_t subgroup;  /* requiredSubgroupSize of the pipeline's stage; 0: none */
+    uint32_t workgroup;       /* invocations, as the module says itself */
+    uint32_t workgroup_bytes; /* workgroup memory that the module takes, in bytes */
+    uint32_t subgroup;        /* requiredSubgroupSize of the pipeline's stage; 0: none */
     uint32_t word_count;
     const uint32_t *words;
 } tally_manifest_module;
