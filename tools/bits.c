@@ -3,43 +3,11 @@
  * What the bits of two outputs say: the same, within what another order of combination changes, or
  * wrong.
  */
+#include "floats.h"
 #include "search.h"
 
 #include <math.h>
 #include <string.h>
-
-static double narrow(uint16_t bits, int exponent_bits)
-{
-    const int mantissa_bits = 15 - exponent_bits, bias = (1 << (exponent_bits - 1)) - 1;
-    const int exponent = bits >> mantissa_bits & ((1 << exponent_bits) - 1);
-    const int mantissa = bits & ((1 << mantissa_bits) - 1);
-    double value = exponent
-                       ? ldexp(mantissa + (1 << mantissa_bits), exponent - bias - mantissa_bits)
-                       : ldexp(mantissa, 1 - bias - mantissa_bits);
-    if (exponent == (1 << exponent_bits) - 1) {
-        value = mantissa ? NAN : INFINITY;
-    }
-    return bits >> 15 ? -value : value;
-}
-
-/* A float of any width. */
-static double read_float(tally_dtype dtype, const char *at)
-{
-    double wide;
-    float single;
-    uint16_t half;
-    switch (dtype) {
-    case TALLY_F64:
-        memcpy(&wide, at, sizeof wide);
-        return wide;
-    case TALLY_F32:
-        memcpy(&single, at, sizeof single);
-        return single;
-    default:
-        memcpy(&half, at, sizeof half);
-        return narrow(half, dtype == TALLY_F16 ? 5 : 8);
-    }
-}
 
 /* Half a unit in the last place of 1; narrow outputs are rounded once more. */
 static double epsilon_of(const tally_descriptor *d, tally_dtype out)
@@ -78,8 +46,8 @@ tly_bits tly_bits_of(const tly_stand *stand, const char *expected, const char *g
                                          : (double)in->count / (double)out->count;
     for (size_t at = 0; at < bytes; at += out->element) {
         if (memcmp(expected + at, got + at, out->element) != 0 &&
-            !is_near(read_float(out->dtype, expected + at), read_float(out->dtype, got + at),
-                     epsilon, n + 1)) {
+            !is_near(tly_float_load(out->dtype, expected + at),
+                     tly_float_load(out->dtype, got + at), epsilon, n + 1)) {
             return TLY_BITS_WRONG;
         }
     }
