@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <pty.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 #define TALLY_TOOL "tally"
 #endif
 
-enum { MOST_ARGS = 24 };
+enum { MOST_ARGS = 24, MOST_LINE = 2048 };
 
 static char tool[PATH_MAX], folder[PATH_MAX];
 
@@ -68,18 +69,26 @@ static int redirect(const char *name, int flags, int to)
     return fd >= 0 && dup2(fd, to) == to;
 }
 
-int tly_call_with(const char *in, const char *arguments)
+/* Arguments by blanks, behind the tool; `line` holds them. */
+static void divide(const char *arguments, char line[MOST_LINE], char *argv[MOST_ARGS + 2])
 {
-    char line[2048], *rest, *argv[MOST_ARGS + 2];
-    int argc = 0, status;
-    pid_t child;
-    snprintf(line, sizeof line, "%s", arguments);
+    char *rest;
+    int argc = 0;
+    snprintf(line, MOST_LINE, "%s", arguments);
     argv[argc++] = tool;
     for (char *arg = strtok_r(line, " ", &rest); arg; arg = strtok_r(NULL, " ", &rest)) {
         cr_assert_lt(argc, MOST_ARGS);
         argv[argc++] = arg;
     }
     argv[argc] = NULL;
+}
+
+int tly_call_with(const char *in, const char *arguments)
+{
+    char line[MOST_LINE], *argv[MOST_ARGS + 2];
+    int status;
+    pid_t child;
+    divide(arguments, line, argv);
     child = fork();
     cr_assert_geq(child, 0);
     if (child == 0) {
@@ -95,6 +104,51 @@ int tly_call_with(const char *in, const char *arguments)
     tly_last.out_bytes = tly_read_file(".out", tly_last.out, sizeof tly_last.out);
     tly_read_file(".err", tly_last.err, sizeof tly_last.err);
     return tly_last.status;
+}
+
+int tly_call_on_terminal(const char *arguments)
+{
+    char line[MOST_LINE], *argv[MOST_ARGS + 2];
+    int terminal, status;
+    ssize_t got;
+    divide(arguments, line, argv);
+    const pid_t child = forkpty(&terminal, NULL, NULL, NULL);
+    cr_assert_geq(child, 0);
+    if (child == 0) {
+        execv(tool, argv);
+        _exit(127);
+    }
+    tly_last.out_bytes = 0;
+    while ((got = read(terminal, tly_last.out + tly_last.out_bytes,
+                       sizeof tly_last.out - 1 - tly_last.out_bytes)) > 0) {
+        tly_last.out_bytes += (size_t)got;
+    }
+    tly_last.out[tly_last.out_bytes] = 0;
+    close(terminal);
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    tly_last.err[0] = 0;
+    return tly_last.status = WEXITSTATUS(status);
+}
+
+int tly_call_unread(const char *arguments)
+{
+    char line[MOST_LINE], *argv[MOST_ARGS + 2];
+    int pipes[2], status;
+    divide(arguments, line, argv);
+    cr_assert_eq(pipe(pipes), 0);
+    close(pipes[0]);
+    const pid_t child = fork();
+    cr_assert_geq(child, 0);
+    if (child == 0) {
+        if (dup2(pipes[1], 1) == 1 && redirect(".err", O_WRONLY | O_CREAT | O_TRUNC, 2)) {
+            execv(tool, argv);
+        }
+        _exit(127);
+    }
+    close(pipes[1]);
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    tly_read_file(".err", tly_last.err, sizeof tly_last.err);
+    return tly_last.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 int tly_call(const char *arguments)

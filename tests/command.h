@@ -24,6 +24,10 @@ int tly_call_with(const char *in, const char *arguments);
 int tly_call(const char *arguments);
 /* The same where standard input is the output of a shell's command; only the status is kept. */
 int tly_call_piped(const char *source, const char *arguments);
+/* The same on a terminal, to which output and errors go: tly_last.out. */
+int tly_call_on_terminal(const char *arguments);
+/* The same where nobody reads standard output; 128 and the signal where one ends the tool. */
+int tly_call_unread(const char *arguments);
 void tly_expect_success(const char *in, const char *arguments);
 /* One line of the promised form, at most one hint, nothing on standard output. */
 void tly_expect_failure(const char *in, const char *arguments, int status, const char *field);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The command, as scripts meet it: docs/word.md, "The command", line by line. Beside it
- * test_cli_run.c and test_cli_show.c.
+ * test_cli_files.c, test_cli_run.c and test_cli_show.c.
  */
 #include <criterion/criterion.h>
 
@@ -38,7 +38,6 @@ Test(cli, usage_and_words)
         { "", 2, "usage" },
         { "compute", 2, "usage" },
         { "run", 2, "usage" },
-        { "run cumprod:axis=-1 a.npy", 2, "usage" },
         { "run cumprod:axis=-1 -o out.npy", 2, "usage" },
         { "run cumprod:axis=-1 a.npy b.npy -o out.npy", 2, "usage" },
         { "run cumprod:axis=-1 a.npy -o", 2, "usage" },

@@ -50,6 +50,9 @@ int tly_output_write(tly_output *output, const void *data, size_t bytes, tly_rep
 int tly_output_finish(tly_output *output, tly_report *report);
 void tly_output_drop(tly_output *output);
 
+/* Whether the path leads to a terminal, to which nothing binary is written. */
+int tly_output_is_terminal(const char *path);
+
 /* The file that goes if the command is interrupted from here on; NULL: none. The text must last. */
 void tly_watch_unfinished(const char *path);
 

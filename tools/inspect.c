@@ -49,6 +49,19 @@ static int find_stage(const tly_options *options, int *stage, tly_report *report
     return EXIT_USAGE;
 }
 
+/* A terminal gets text alone. */
+static int check_output(const tly_options *options, int stage, tly_report *report)
+{
+    const char *path = options->out ? options->out : "-";
+    if (stages[stage].stage != TALLY_STAGE_SPIRV || !tly_output_is_terminal(path)) {
+        return EXIT_DONE;
+    }
+    tly_refuse(report, EXIT_USAGE, "usage", "SPIR-V is binary, and %s is a terminal",
+               options->out && strcmp(path, "-") != 0 ? path : "standard output");
+    tly_hint(report, "--emit spvasm shows it as text; -o FILE.spv writes it to a file");
+    return EXIT_USAGE;
+}
+
 static int read_subject(const tly_options *options, tly_subject *subject, tly_report *report)
 {
     tly_input input;
@@ -258,6 +271,7 @@ int tly_verb_inspect(const tly_options *options, tly_report *report)
     int status = check_options(options, report);
     if (!status && !as_page) {
         status = find_stage(options, &stage, report);
+        status = status ? status : check_output(options, stage, report);
     }
     if (!status && !options->profile) {
         status = tly_device_find(options->device, target.selector, report);

@@ -18,10 +18,11 @@
     "                  result depends on it\n"
 
 static const tly_verb verbs[] = {
-    { "run", "WORD IN.npy -o OUT.npy [--device D] [--threads N] [--in-place] [--plan K=V]...",
-      "Computes what WORD says on the tensor in IN.npy and writes OUT.npy; - is standard input or\n"
-      "output. WORD may leave out dtype and sizes: they come from the file.\n\n"
-      "  -o OUT.npy      where the result goes: whole, or not at all\n" DEVICE_HELP THREADS_HELP
+    { "run", "WORD IN.npy [-o OUT.npy] [--device D] [--threads N] [--in-place] [--plan K=V]...",
+      "Computes what WORD says on the tensor in IN.npy, and prints the result as numpy does or\n"
+      "writes OUT.npy; - is standard input. WORD may leave out dtype and sizes: they come from the\n"
+      "file.\n\n"
+      "  -o OUT.npy      where the result goes: whole, or not at all; - is standard output\n" DEVICE_HELP THREADS_HELP
       "  --in-place      compute in one buffer\n"
       "  --plan K=V      override a choice of the plan, for experiments\n\n"
       "  tally run 'cumprod:f32:1x1x3x4:axis=3' in.npy -o out.npy\n"
@@ -253,13 +254,16 @@ int main(int argc, char **argv)
 {
     tly_report report;
     int status;
-    /* A reader that goes away, or a limit of file sizes, is a failed write like any other, with its
-     * status and message. */
+    /* A reader that goes away, or a limit of file sizes, is a failed write like any other: what is
+     * unfinished is taken away. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
     status = start(argc, argv, &report);
     tly_progress_end();
-    if (status) {
+    if (status && report.pipe_closed) {
+        signal(SIGPIPE, SIG_DFL);
+        raise(SIGPIPE);
+    } else if (status) {
         tly_report_print(&report, stderr);
     }
     return status;

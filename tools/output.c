@@ -26,10 +26,14 @@ enum { MOST_LINKS = 40 /* as Linux */, MOST_NAMES = 1000 };
 
 static int refuse(const tly_output *output, tly_report *report)
 {
-    return errno == ENOMEM
-               ? tly_refuse(report, EXIT_MEMORY, "file", "%s: no memory to write it", output->name)
-               : tly_refuse(report, EXIT_FILE, "file", "%s: cannot be written: %s", output->name,
-                            strerror(errno));
+    const int reason = errno;
+    if (reason == ENOMEM) {
+        return tly_refuse(report, EXIT_MEMORY, "file", "%s: no memory to write it", output->name);
+    }
+    tly_refuse(report, EXIT_FILE, "file", "%s: cannot be written: %s", output->name,
+               strerror(reason));
+    report->pipe_closed = reason == EPIPE;
+    return EXIT_FILE;
 }
 
 /* Characters of the path up to its file's name. */
@@ -180,6 +184,23 @@ int tly_output_open(tly_output *output, const char *path, tly_report *report)
         output->fd = standard ? STDOUT_FILENO : open(path, O_WRONLY | O_CLOEXEC);
     }
     return output->fd < 0 ? refuse(output, report) : EXIT_DONE;
+}
+
+int tly_output_is_terminal(const char *path)
+{
+    struct stat facts;
+    if (strcmp(path, "-") == 0) {
+        return isatty(STDOUT_FILENO);
+    }
+    if (stat(path, &facts) != 0 || !S_ISCHR(facts.st_mode)) {
+        return 0;
+    }
+    const int fd = open(path, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+    const int found = fd >= 0 && isatty(fd);
+    if (fd >= 0) {
+        close(fd);
+    }
+    return found;
 }
 
 int tly_output_write(tly_output *output, const void *data, size_t bytes, tly_report *report)

@@ -27,6 +27,7 @@ int tly_refuse(tly_report *report, int status, const char *field, const char *fo
 {
     va_list args;
     report->status = status;
+    report->pipe_closed = 0;
     snprintf(report->field, sizeof report->field, "%s", field);
     va_start(args, format);
     vsnprintf(report->message, sizeof report->message, format, args);
@@ -131,8 +132,10 @@ void tly_json_string(FILE *to, const char *text)
 int tly_flush(tly_report *report)
 {
     if (fflush(stdout) != 0 || ferror(stdout)) {
-        return tly_refuse(report, EXIT_FILE, "file", "cannot write standard output: %s",
-                          strerror(errno));
+        const int reason = errno;
+        tly_refuse(report, EXIT_FILE, "file", "cannot write standard output: %s", strerror(reason));
+        report->pipe_closed = reason == EPIPE;
+        return EXIT_FILE;
     }
     return EXIT_DONE;
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tally run: a word, a file in, a file out. The order of its steps is the order in which errors
- * are judged: command line, word, device, input, what contradicts, kernel, elements, output.
+ * tally run: a word, a file in, a file or the printed result out. The order of its steps is the
+ * order in which errors are judged: command line, word, device, input, what contradicts, kernel,
+ * elements, output.
  */
 #include "file.h"
+#include "print.h"
 #include "subject.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Everything that one run holds; zero is nothing. */
@@ -109,32 +112,58 @@ static int compute(job *j, tly_report *report)
     return EXIT_DONE;
 }
 
-static int write_result(job *j, tly_output *output, tly_report *report)
+/* OUT as a tensor: the result's shape, or with out= one dim. */
+static int find_shape(const job *j, int64_t sizes[TALLY_MAX_RANK])
 {
     const tly_layout *out = &j->subject.out;
+    memcpy(sizes, out->sizes, sizeof out->sizes);
+    if (j->subject.flat_out) {
+        sizes[0] = out->high + 1;
+    }
+    return j->subject.flat_out ? 1 : out->rank;
+}
+
+static int write_npy(const job *j, tly_output *output, tly_report *report)
+{
     char header[NPY_MAX_HEADER];
-    int64_t flat = out->high + 1;
-    int status;
-    size_t length = j->subject.flat_out ? tly_npy_format(out->dtype, 1, &flat, header)
-                                        : tly_npy_format(out->dtype, out->rank, out->sizes, header);
+    int64_t sizes[TALLY_MAX_RANK];
+    const int rank = find_shape(j, sizes);
+    const size_t length = tly_npy_format(j->subject.out.dtype, rank, sizes, header);
     tly_progress("writing", j->result_bytes);
-    status = tly_output_write(output, header, length, report);
+    int status = tly_output_write(output, header, length, report);
     return status ? status : tly_output_write(output, j->result, j->result_bytes, report);
+}
+
+static int write_text(const job *j, tly_output *output, tly_report *report)
+{
+    tly_text text = { NULL, 0, 0, 0 };
+    int64_t sizes[TALLY_MAX_RANK];
+    const int rank = find_shape(j, sizes);
+    tly_print_tensor(&text, j->subject.out.dtype, rank, sizes, j->result);
+    tly_progress_end(); /* which may be shown on the same terminal */
+    int status = text.failed ? tly_refuse(report, EXIT_MEMORY, "sizes", "no memory for the text")
+                             : tly_output_write(output, text.text, text.length, report);
+    free(text.text);
+    return status;
 }
 
 static int compute_and_write(job *j, tly_report *report)
 {
+    const char *path = j->options->out;
     tly_output output;
-    int status = tly_output_open(&output, j->options->out, report);
+    int status = tly_output_open(&output, path ? path : "-", report);
     if (status) {
         return status;
     }
     status = compute(j, report);
-    if (!status) {
-        status = write_result(j, &output, report);
+    /* A changed input is the reason for any failure, and what is printed cannot be taken back. */
+    if (!path && !status) {
+        status = tly_input_check(&j->input, report);
     }
-    /* The reason for any failure, where it is one. */
-    if (tly_input_check(&j->input, report)) {
+    if (!status) {
+        status = path ? write_npy(j, &output, report) : write_text(j, &output, report);
+    }
+    if (path && tly_input_check(&j->input, report)) {
         status = EXIT_FILE;
     }
     if (status) {
@@ -144,9 +173,25 @@ static int compute_and_write(job *j, tly_report *report)
     return tly_output_finish(&output, report);
 }
 
+/* A terminal gets text alone. */
+static int check_output(const tly_options *options, tly_report *report)
+{
+    if (!options->out || !tly_output_is_terminal(options->out)) {
+        return EXIT_DONE;
+    }
+    tly_refuse(report, EXIT_USAGE, "usage", "a .npy file is binary, and %s is a terminal",
+               strcmp(options->out, "-") == 0 ? "standard output" : options->out);
+    tly_hint(report, "without -o the result is printed: tally run %s %s", options->arg[0],
+             options->arg[1]);
+    return EXIT_USAGE;
+}
+
 static int read_and_judge(job *j, tly_report *report)
 {
-    int status = tly_subject_check(j->options->arg[0], report);
+    int status = check_output(j->options, report);
+    if (!status) {
+        status = tly_subject_check(j->options->arg[0], report);
+    }
     if (!status) {
         status = tly_device_find(j->options->device, j->selector, report);
     }
@@ -166,13 +211,7 @@ static int read_and_judge(job *j, tly_report *report)
 int tly_verb_run(const tly_options *options, tly_report *report)
 {
     job j = { .options = options, .input.fd = -1 };
-    int status;
-    if (!(options->given & OPTION_OUT)) {
-        tly_refuse(report, EXIT_USAGE, "usage", "-o OUT.npy is missing");
-        tly_hint(report, "tally run WORD IN.npy -o OUT.npy; - is standard output");
-        return EXIT_USAGE;
-    }
-    status = read_and_judge(&j, report);
+    int status = read_and_judge(&j, report);
     if (!status) {
         status = make_kernel(&j, report);
     }

@@ -28,6 +28,7 @@ enum {
 /* Longer than a tally_error, because it names files. */
 typedef struct tly_report {
     int status;
+    int pipe_closed; /* who would have read the output is gone: the command ends silently */
     char field[16];
     char message[1024];
     char hint[256];
