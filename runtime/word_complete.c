@@ -63,13 +63,17 @@ static int is_options(const char *part)
     return found;
 }
 
-/* Takes one part of the word, with the ':' before it. */
-static void keep(joint *j, const char *word)
+static void copy(joint *j, const char *word, size_t bytes)
 {
-    size_t bytes = part_length(word + j->copied + 1) + 1;
     memcpy(j->text + j->length, word + j->copied, bytes);
     j->copied += bytes;
     j->length += bytes;
+}
+
+/* Takes one part of the word, with the ':' before it. */
+static void keep(joint *j, const char *word)
+{
+    copy(j, word, part_length(word + j->copied + 1) + 1);
 }
 
 static void add(joint *j, const char *text)
@@ -132,9 +136,14 @@ static tally_status join(joint *j, const char *word, const char *dtype, int32_t 
     memcpy(j->text, word, j->length);
 
     const char *next = word[j->copied] == ':' ? word + j->copied + 1 : NULL;
-    *had_dtype = next != NULL && !is_sizes(next) && !is_options(next);
-    if (*had_dtype) {
+    const int only_output = next != NULL && *next == '>';
+    *had_dtype = next != NULL && !only_output && !is_sizes(next) && !is_options(next);
+    if (*had_dtype || (only_output && dtype == NULL)) {
         keep(j, word);
+    } else if (only_output) {
+        copy(j, word, 1);
+        add(j, dtype);
+        copy(j, word, part_length(next));
     } else if (dtype != NULL) {
         char text[32];
         snprintf(text, sizeof text, ":%s", dtype);

@@ -127,6 +127,11 @@ static tally_status read_dtype(tly_reader *r, tly_span name, int32_t *dtype)
 static tally_status read_dtypes(tly_reader *r)
 {
     tly_span rest = r->dtype;
+    if (rest.at < rest.end && *rest.at == '>') {
+        tly_word_refuse(r, rest.at, "dtype", "the input's dtype is missing before '>'");
+        tly_error_hint(r->error, "a file says it; without one it is as in 'sum:i8>i64:1024'");
+        return TALLY_INVALID;
+    }
     tally_status s = read_dtype(r, tly_word_cut(&rest, '>'), &r->d.dtype);
     return s == TALLY_OK && rest.at != NULL ? read_dtype(r, rest, &r->d.out_dtype) : s;
 }

@@ -11,12 +11,13 @@ extern "C" {
 
 /**
  * Completes a word that may leave out its dtype, its sizes, or both ("cumprod:axis=-1", "sum",
- * "cumsum:bf16:axis=0"), and checks the result as tally_descriptor_parse does.
+ * "cumsum:bf16:axis=0"), or of its dtypes the input's ("cumsum:>i64:axis=0"), and checks the result
+ * as tally_descriptor_parse does.
  *
  * `dtype` is the file's ("f32"), or NULL if not known; `sizes` are the file's `rank` sizes, or NULL
  * if not known (then `rank` is ignored; rank 0 with sizes not NULL is "scalar"). What the word
  * says itself wins: whether that contradicts the file is for the caller to judge, with
- * `*had_dtype` and `*had_sizes` (1 if the word had them; either may be NULL).
+ * `*had_dtype` and `*had_sizes` (1 if the word had the input's dtype, and sizes; either may be NULL).
  *
  * Writes the full word with its terminating zero to `full`, which holds `capacity` bytes and may
  * be `word` itself. TALLY_INVALID where the word is wrong, lacks what is not known, or has in= or
