@@ -39,6 +39,10 @@ Test(cli, usage_and_words)
         { "compute", 2, "usage" },
         { "run", 2, "usage" },
         { "run cumprod:axis=-1 -o out.npy", 2, "usage" },
+        { "bench cumprod:f32:4:axis=0 --raw f32:4", 2, "usage" },
+        { "inspect cumprod:f32:4:axis=0 --emit word --raw f32:4", 2, "usage" },
+        { "run cumprod:axis=-1 a.npy --raw f33:4", 2, "usage" },
+        { "run cumprod:axis=-1 none.npy", 4, "file" },
         { "run cumprod:axis=-1 a.npy b.npy -o out.npy", 2, "usage" },
         { "run cumprod:axis=-1 a.npy -o", 2, "usage" },
         { "run cumprod:axis=-1 a.npy -o out.npy --json", 2, "usage" },
@@ -189,7 +193,6 @@ Test(cli, errors_leave_nobody_stuck)
         { "run cumsum:f32:3X4:axis=1 a.npy -o o.npy", 2, "sizes", "'3X4'", "3x4" },
         { "run cumsum:i16:4:axis=0 i16.npy -o o.npy", 3, "dtype", "i16", "i64 i32" },
         { "run cumsum:axis=0 complex.npy -o o.npy", 4, "file", "'<c8'", "f64 f32 f16 bf16" },
-        { "run cumsum:axis=0 big.npy -o o.npy", 4, "file", "byte order", "newbyteorder" },
         { "run cumsum:axis=1 a.npy -o o.npy --plan unrol=2", 2, "usage", "did you mean unroll?",
           "reads" },
         { "run cumsum:axis=1 a.npy -o o.npy --plan template=row", 2, "usage", "did you mean rows?",
@@ -204,7 +207,6 @@ Test(cli, errors_leave_nobody_stuck)
     tly_put_inputs();
     tly_write_file("i16.npy", file, tly_make_npy(file, 1, "<i2", "False", "(4,)", zeros, 8));
     tly_write_file("complex.npy", file, tly_make_npy(file, 1, "<c8", "False", "(4,)", zeros, 32));
-    tly_write_file("big.npy", file, tly_make_npy(file, 1, ">f4", "False", "(4,)", zeros, 16));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tly_expect_failure("/dev/null", cases[i].arguments, cases[i].status, cases[i].field);
         const char *second = strchr(tly_last.err, '\n');

@@ -137,7 +137,6 @@ Test(cli, bad_files)
         const char *descr, *fortran, *shape;
         size_t bytes;
     } cases[] = {
-        { ">f4", "False", "(12,)", 48 },
         { "|O", "False", "(12,)", 48 },
         { "<c8", "False", "(6,)", 48 },
         { "<f16", "False", "(3,)", 48 },

@@ -1,33 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command's files: .npy in, anything out. `-` is standard input or output. */
+/* The command's files: tensors in, anything out. `-` is standard input or output. */
 #ifndef TLY_FILE_H
 #define TLY_FILE_H
 
-#include "npy.h"
-
-#include <sys/stat.h>
+#include "npz.h"
+#include "source.h"
 
 typedef struct tly_input {
     tly_npy npy;
-    const char *name;
-    int fd;
-    int64_t seekable; /* a regular file: where its first element is; else -1 */
+    const char *name; /* for messages */
     void *data;       /* after tly_input_load: npy.bytes, writable without touching the file */
-    void *memory;     /* what `data` lies in, and how it goes back */
-    size_t memory_bytes;
-    int mapped;
-    struct stat facts; /* of a regular file, as it was opened */
+    /* How the elements come. */
+    tly_source source;
+    char *path;  /* of an archive, without the array's name */
+    tly_npz npz; /* an array of an archive; name NULL: not of one */
+    tly_npz_array array;
+    void *elements; /* read from another form; NULL: they are the source's own bytes */
+    size_t elements_bytes;
 } tly_input;
 
-/* Opens the file, reads its header and, where the file is regular, checks its length. */
-int tly_input_open(tly_input *input, const char *path, tly_report *report);
+/*
+ * Opens a file of any kind that is read (TLY_READABLE), finds what it holds and, where the file is
+ * regular, checks its length. IN.npz:NAME is one array of an archive. `raw`: what --raw says of
+ * the bytes, or NULL; `dtype`: what numbers of a text become, f64 for TALLY_DTYPE_NONE.
+ */
+int tly_input_open(tly_input *input, const char *path, const char *raw, tally_dtype dtype,
+                   tly_report *report);
 
-/* Brings the elements into memory; a regular file is mapped. EXIT_FILE if they are too few or
- * something follows them. */
+/* Brings the elements into memory; those of a regular file may be mapped. EXIT_FILE if they are
+ * too few or something follows them. */
 int tly_input_load(tly_input *input, tly_report *report);
 
 /* EXIT_FILE if a regular file is no longer what was opened: what was computed of it means nothing.
- * To be asked after the last use of the elements. */
+ * To be called after the last use of the elements. */
 int tly_input_check(const tly_input *input, tly_report *report);
 
 /* Valid after every outcome of tly_input_open. */

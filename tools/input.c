@@ -1,57 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading a tensor. Regular files are mapped, so that a huge one costs no copy; pipes and odd
- * alignments are read into memory. Guarantees that exactly the elements of the header are there:
- * a short or an overlong file is refused, before anything is computed.
+ * Reading a tensor from a file of any kind. The first bytes say which kind it is, whatever its name.
+ * Guarantees that exactly the elements that a header or an option promises are there: a short or
+ * an overlong file is refused, before anything is computed.
  */
+#include "csv.h"
 #include "file.h"
+#include "raw.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-/* What is read from a pipe at first: its header may promise more than memory holds. */
-#define FIRST_PIECE ((size_t)64 << 20)
-
-static int refuse(const tly_input *input, const char *what, tly_report *report)
+static int refuse_kind(const tly_input *input, tly_report *report)
 {
-    return tly_refuse(report, EXIT_FILE, "file", "%s: %s: %s", input->name, what, strerror(errno));
-}
-
-/* Reads until `bytes` are there or the file ends; the count, or -1 with errno. */
-static int64_t read_up_to(int fd, char *to, size_t bytes, uint64_t before)
-{
-    size_t have = 0;
-    while (have < bytes) {
-        ssize_t got = read(fd, to + have, bytes - have);
-        if (got < 0 && errno != EINTR) {
-            return -1;
-        }
-        if (got == 0) {
-            break;
-        }
-        have += got > 0 ? (size_t)got : 0;
-        tly_progress_at(before + have);
-    }
-    return (int64_t)have;
-}
-
-static int pull(void *user, void *to, size_t bytes, tly_report *report)
-{
-    tly_input *input = user;
-    int64_t got = read_up_to(input->fd, to, bytes, 0);
-    if (got < 0) {
-        return refuse(input, "cannot be read", report);
-    }
-    if ((size_t)got < bytes) {
-        return tly_refuse(report, EXIT_FILE, "file", "%s: ends within the header of a .npy file",
-                          input->name);
-    }
-    return EXIT_DONE;
+    tly_refuse(report, EXIT_FILE, "file", "%s: %s", input->name,
+               input->source.head_bytes == 0 ? "is empty" : "is of no kind that is read");
+    tly_hint(report, TLY_READABLE);
+    return EXIT_FILE;
 }
 
 static int check_length(const tly_input *input, int64_t bytes, int more, tly_report *report)
@@ -69,129 +34,200 @@ static int check_length(const tly_input *input, int64_t bytes, int more, tly_rep
     return EXIT_DONE;
 }
 
-int tly_input_open(tly_input *input, const char *path, tly_report *report)
+/* ---- kinds of files ---- */
+
+static int check_regular(const tly_input *input, tly_report *report)
 {
-    int status;
-    int standard = strcmp(path, "-") == 0;
-    memset(input, 0, sizeof *input);
-    input->name = standard ? "standard input" : path;
-    input->seekable = -1;
-    input->fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    if (input->fd < 0) {
-        return refuse(input, "cannot be opened", report);
+    const int64_t left = tly_source_left(&input->source);
+    return left >= 0 ? check_length(input, left, 0, report) : EXIT_DONE;
+}
+
+static int open_npy(tly_input *input, tly_report *report)
+{
+    int status = tly_npy_read(tly_source_pull, &input->source, input->name, &input->npy, report);
+    return status ? status : check_regular(input, report);
+}
+
+/* All of the file: what it holds is found only there. */
+static int bring_all(tly_input *input, size_t element, char **data, int64_t *bytes,
+                     tly_report *report)
+{
+    int more;
+    return tly_source_bring(&input->source, TLY_TO_THE_END, element, data, bytes, &more, report);
+}
+
+static int open_raw(tly_input *input, tly_report *report)
+{
+    const size_t element = tally_dtype_bytes(input->npy.dtype);
+    char *data;
+    int64_t bytes;
+    if (input->npy.count >= 0) {
+        return check_regular(input, report);
     }
-    status = tly_npy_read(pull, input, input->name, &input->npy, report);
-    if (!status && fstat(input->fd, &input->facts) == 0 && S_ISREG(input->facts.st_mode)) {
-        input->seekable = (int64_t)lseek(input->fd, 0, SEEK_CUR);
-        status = check_length(input, (int64_t)input->facts.st_size - input->seekable, 0, report);
+    int status = bring_all(input, element, &data, &bytes, report);
+    input->data = data;
+    return status ? status : tly_raw_close(&input->npy, input->name, bytes, report);
+}
+
+static int open_npz(tly_input *input, const char *array, tly_report *report)
+{
+    char *data;
+    int64_t bytes;
+    int status = bring_all(input, 1, &data, &bytes, report);
+    if (!status) {
+        status = tly_npz_open(&input->npz, input->source.name, data, (size_t)bytes, report);
+    }
+    if (!status) {
+        status = tly_npz_find(&input->npz, array, &input->array, report);
+    }
+    return status ? status : tly_npz_header(&input->array, &input->npy, report);
+}
+
+static int open_text(tly_input *input, tally_dtype dtype, tly_report *report)
+{
+    char *data;
+    int64_t bytes;
+    int status = tly_csv_is_text(input->source.head, input->source.head_bytes)
+                     ? bring_all(input, 1, &data, &bytes, report)
+                     : refuse_kind(input, report);
+    if (!status && !tly_csv_is_text(data, (size_t)bytes)) {
+        status = refuse_kind(input, report);
+    }
+    if (!status) {
+        status = tly_csv_read(input->name, data, (size_t)bytes,
+                              dtype == TALLY_DTYPE_NONE ? TALLY_F64 : dtype, &input->npy,
+                              &input->elements, &input->elements_bytes, report);
+        input->data = input->elements;
+    }
+    if (!status) {
+        tly_source_release(&input->source);
     }
     return status;
 }
 
-/* Maps the elements. 0 if only reading can bring them, as where they are not aligned. */
-static int map_elements(tly_input *input)
+static int begins_with(const tly_input *input, const char *bytes)
 {
-    int64_t page = (int64_t)sysconf(_SC_PAGESIZE);
-    int64_t skipped;
-    if (input->seekable < 0 ||
-        input->seekable % (int64_t)tally_dtype_bytes(input->npy.dtype) != 0) {
-        return 0;
-    }
-    skipped = input->seekable % page;
-    input->memory_bytes = (size_t)(input->npy.bytes + skipped);
-    input->memory = mmap(NULL, input->memory_bytes, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_NORESERVE, input->fd, input->seekable - skipped);
-    if (input->memory == MAP_FAILED) {
-        input->memory = NULL;
-        return 0;
-    }
-    input->mapped = 1;
-    tly_watch_mapped(input->name, input->memory, input->memory_bytes);
-    input->data = (char *)input->memory + skipped;
-    return 1;
+    const size_t length = strlen(bytes);
+    return input->source.head_bytes >= length && memcmp(input->source.head, bytes, length) == 0;
 }
 
-/* Moves what was read to twice the room. */
-static int grow(tly_input *input, size_t wanted, tly_report *report)
+static int is_zip(const tly_input *input)
 {
-    void *larger = tly_memory_get(wanted);
-    if (!larger) {
+    return begins_with(input, "PK\3\4") || begins_with(input, "PK\5\6"); /* without members */
+}
+
+/* ---- paths ---- */
+
+/* Opens the path, or of PATH:NAME the archive: *array is then the name, else NULL. */
+static int open_source(tly_input *input, const char *path, const char **array, tly_report *report)
+{
+    int absent, status = tly_source_open(&input->source, path, &absent, report);
+    *array = NULL;
+    for (const char *colon = strchr(path, ':'); status && absent && colon;
+         colon = strchr(colon + 1, ':')) {
+        tly_report other;
+        free(input->path);
+        input->path = strndup(path, (size_t)(colon - path));
+        if (!input->path) {
+            return tly_refuse(report, EXIT_MEMORY, "file", "no memory for a path");
+        }
+        status = tly_source_open(&input->source, input->path, &absent, &other);
+        if (!absent) {
+            *array = colon + 1;
+            *report = status ? other : *report;
+        }
+    }
+    input->name = *array ? path : input->source.name;
+    return status;
+}
+
+int tly_input_open(tly_input *input, const char *path, const char *raw, tally_dtype dtype,
+                   tly_report *report)
+{
+    const char *array;
+    memset(input, 0, sizeof *input);
+    input->source.fd = -1;
+    int status = raw ? tly_raw_read(raw, &input->npy, report) : EXIT_DONE;
+    if (!status) {
+        status = open_source(input, path, &array, report);
+    }
+    if (status) {
+        return status;
+    }
+    if (is_zip(input) && !raw) {
+        return open_npz(input, array, report);
+    }
+    if (array) {
+        tly_refuse(report, EXIT_USAGE, "file", "%s is no .npz file: it has no array '%s'",
+                   input->source.name, array);
+        tly_hint(report, "leave :%s out", array);
+        return EXIT_USAGE;
+    }
+    return raw                               ? open_raw(input, report)
+           : begins_with(input, "\x93NUMPY") ? open_npy(input, report)
+                                             : open_text(input, dtype, report);
+}
+
+/* ---- elements ---- */
+
+static void swap_bytes(char *at, int64_t count, size_t element)
+{
+    for (; count > 0; count--, at += element) {
+        for (size_t low = 0, high = element - 1; low < high; low++, high--) {
+            const char other = at[low];
+            at[low] = at[high];
+            at[high] = other;
+        }
+    }
+}
+
+static int load_source(tly_input *input, tly_report *report)
+{
+    const size_t element = tally_dtype_bytes(input->npy.dtype);
+    char *data;
+    int64_t bytes;
+    int more;
+    int status = tly_source_bring(&input->source, input->npy.bytes, element, &data, &bytes, &more,
+                                  report);
+    input->data = data;
+    return status ? status : check_length(input, bytes, more, report);
+}
+
+static int load_array(tly_input *input, tly_report *report)
+{
+    input->elements_bytes = (size_t)input->npy.bytes;
+    input->data = input->elements = tly_memory_get(input->elements_bytes);
+    if (!input->elements) {
         return tly_refuse(report, EXIT_MEMORY, "file", "%s: no memory for its %lld bytes",
                           input->name, (long long)input->npy.bytes);
     }
-    if (input->memory) {
-        memcpy(larger, input->memory, input->memory_bytes);
-        tly_memory_free(input->memory, input->memory_bytes);
+    tly_progress("reading", (uint64_t)input->npy.bytes);
+    int status = tly_npz_load(&input->array, &input->npy, input->data, report);
+    if (!status) {
+        tly_source_release(&input->source);
     }
-    input->data = input->memory = larger;
-    input->memory_bytes = wanted;
-    return EXIT_DONE;
-}
-
-static int read_elements(tly_input *input, tly_report *report)
-{
-    size_t bytes = (size_t)input->npy.bytes, have = 0;
-    size_t room = input->seekable >= 0 || bytes < FIRST_PIECE ? bytes : FIRST_PIECE;
-    char next;
-    int64_t got;
-    int status;
-    for (;;) {
-        status = grow(input, room, report);
-        if (status) {
-            return status;
-        }
-        got = read_up_to(input->fd, (char *)input->data + have, room - have, have);
-        if (got < 0) {
-            return refuse(input, "cannot be read", report);
-        }
-        have += (size_t)got;
-        if (have < room || room == bytes) {
-            break;
-        }
-        room = room > bytes / 2 ? bytes : room * 2;
-    }
-    got = have < bytes ? 0 : read_up_to(input->fd, &next, 1, have);
-    if (got < 0) {
-        return refuse(input, "cannot be read", report);
-    }
-    return check_length(input, (int64_t)have, got == 1, report);
+    return status;
 }
 
 int tly_input_load(tly_input *input, tly_report *report)
 {
-    if (input->npy.bytes > 0 && map_elements(input)) {
-        return EXIT_DONE;
+    int status = input->data       ? EXIT_DONE
+                 : input->npz.name ? load_array(input, report)
+                                   : load_source(input, report);
+    if (!status && input->npy.swapped) {
+        swap_bytes(input->data, input->npy.count, tally_dtype_bytes(input->npy.dtype));
     }
-    tly_progress("reading", (uint64_t)input->npy.bytes);
-    return read_elements(input, report);
+    return status;
 }
 
 int tly_input_check(const tly_input *input, tly_report *report)
 {
-    const struct stat *then = &input->facts;
-    struct stat now;
-    if (input->seekable < 0) {
-        return EXIT_DONE;
-    }
-    if (fstat(input->fd, &now) != 0) {
-        return refuse(input, "cannot be looked at", report);
-    }
-    return now.st_size == then->st_size && now.st_mtim.tv_sec == then->st_mtim.tv_sec &&
-                   now.st_mtim.tv_nsec == then->st_mtim.tv_nsec
-               ? EXIT_DONE
-               : tly_refuse(report, EXIT_FILE, "file", "%s: was changed while it was read",
-                            input->name);
+    return tly_source_check(&input->source, report);
 }
 
 void tly_input_close(tly_input *input)
 {
-    if (input->mapped) {
-        tly_forget_mapped();
-        munmap(input->memory, input->memory_bytes);
-    } else {
-        tly_memory_free(input->memory, input->memory_bytes);
-    }
-    if (input->fd > STDIN_FILENO) {
-        close(input->fd);
-    }
+    tly_source_close(&input->source);
+    tly_memory_free(input->elements, input->elements_bytes);
+    free(input->path);
 }

@@ -65,15 +65,19 @@ static int check_output(const tly_options *options, int stage, tly_report *repor
 static int read_subject(const tly_options *options, tly_subject *subject, tly_report *report)
 {
     tly_input input;
+    tally_dtype dtype;
     int status;
+    if (options->args < 2 && options->raw) {
+        return tly_refuse(report, EXIT_USAGE, "usage", "--raw is for a file: inspect WORD IN");
+    }
     if (options->args < 2) {
         return tly_subject_make(options->arg[0], NULL, NULL, subject, report);
     }
-    status = tly_subject_check(options->arg[0], report);
+    status = tly_subject_check(options->arg[0], &dtype, report);
     if (status) {
         return status;
     }
-    status = tly_input_open(&input, options->arg[1], report);
+    status = tly_input_open(&input, options->arg[1], options->raw, dtype, report);
     if (!status) {
         status = tly_subject_make(options->arg[0], &input.npy, input.name, subject, report);
     }

@@ -18,17 +18,22 @@
     "                  result depends on it\n"
 
 static const tly_verb verbs[] = {
-    { "run", "WORD IN.npy [-o OUT.npy] [--device D] [--threads N] [--in-place] [--plan K=V]...",
-      "Computes what WORD says on the tensor in IN.npy, and prints the result as numpy does or\n"
-      "writes OUT.npy; - is standard input. WORD may leave out dtype and sizes: they come from the\n"
-      "file.\n\n"
-      "  -o OUT.npy      where the result goes: whole, or not at all; - is standard output\n" DEVICE_HELP THREADS_HELP
+    { "run", "WORD IN [-o OUT.npy] [--raw TENSOR] [--device D] [--threads N] [--in-place] "
+      "[--plan K=V]...",
+      "Computes what WORD says on the tensor in IN, and prints the result as numpy does or writes\n"
+      "OUT.npy. IN is a .npy file, an array of an .npz file (IN.npz:NAME), a table of numbers as\n"
+      "text (CSV), or with --raw any file; - is standard input. WORD may leave out dtype and sizes:\n"
+      "they come from the file.\n\n"
+      "  -o OUT.npy      where the result goes: whole, or not at all; - is standard output\n"
+      "  --raw TENSOR    IN is the elements alone, those of f32:3x4 for instance\n" DEVICE_HELP THREADS_HELP
       "  --in-place      compute in one buffer\n"
       "  --plan K=V      override a choice of the plan, for experiments\n\n"
       "  tally run 'cumprod:f32:1x1x3x4:axis=3' in.npy -o out.npy\n"
+      "  tally run mean:axes=0 table.csv\n"
       "  tally run cumsum:axis=-1,reverse in.npy -o out.npy\n"
       "  tally run 'cummax:f32:3x4:axis=1,nan=ignore' in.npy -o out.npy\n",
-      OPTION_OUT | OPTION_DEVICE | OPTION_THREADS | OPTION_IN_PLACE | OPTION_PLAN, 2, 2,
+      OPTION_OUT | OPTION_DEVICE | OPTION_THREADS | OPTION_IN_PLACE | OPTION_PLAN | OPTION_RAW,
+      2, 2,
       tly_verb_run },
     { "bench", "WORD [--device D] [--threads N] [--plan K=V]... [--data KIND] [--json]",
       "Times the kernel for WORD, and beside it in the same run copies of the same bytes, or for "
@@ -57,11 +62,12 @@ static const tly_verb verbs[] = {
       OPTION_DEVICE | OPTION_THREADS | OPTION_PLAN | OPTION_DATA | OPTION_JSON, 1, 1,
       tly_verb_bench },
     { "inspect",
-      "WORD [IN.npy] --emit word|plan|kir|llvm|asm|spirv|spvasm | --html FILE [--measure] "
+      "WORD [IN] [--raw TENSOR] --emit word|plan|kir|llvm|asm|spirv|spvasm | --html FILE [--measure] "
       "[--device D | --profile FILE] [--plan K=V]... [-o FILE]",
       "Shows one stage of the making of the kernel for WORD: the canonical word, the plan, the\n"
       "kernel IR; for a CPU LLVM's IR or assembly, for Vulkan the SPIR-V words (all passes, one\n"
-      "after the other) or their disassembly. With IN.npy, WORD may leave out dtype and sizes.\n\n"
+      "after the other) or their disassembly. With IN, a file as of tally run, WORD may leave out dtype\n"
+      "and sizes.\n\n"
       "  --emit STAGE    which stage\n"
       "  --html FILE     all of it in place of one stage, as one page for a browser: the tensor "
       "and "
@@ -71,11 +77,12 @@ static const tly_verb verbs[] = {
       "  --measure       with --html: time the kernel, as bench does\n" DEVICE_HELP
       "  --profile FILE  a described Vulkan device in place of one that is here\n"
       "  --plan K=V      override a choice of the plan; --emit plan shows the keys\n"
+      "  --raw TENSOR    IN is the elements alone, those of f32:3x4 for instance\n"
       "  -o FILE         where the text goes; left out: standard output\n\n"
       "  tally inspect 'cumprod:f32:4096x4096:axis=0' --emit plan\n"
       "  tally inspect 'sum:f32:64x256x1024:axes=0+2' --html sum.html --measure\n",
       OPTION_EMIT | OPTION_HTML | OPTION_MEASURE | OPTION_DEVICE | OPTION_PROFILE | OPTION_PLAN |
-          OPTION_OUT,
+          OPTION_OUT | OPTION_RAW,
       1, 2, tly_verb_inspect },
     { "devices", "[--json] [--profile FILE [--device D]]",
       "Lists what --device can name; with --profile, describes a Vulkan device that is here.\n\n"

@@ -2,7 +2,7 @@
 /*
  * Reading and writing .npy headers. The header is a Python dict written out; only what numpy
  * itself writes there is taken, and everything else is refused with its reason, so that no file
- * is misread: an unknown key, an order of bytes or a type without a name in Tally is an error.
+ * is misread: an unknown key or a type without a name in Tally is an error.
  */
 #include "npy.h"
 
@@ -100,13 +100,7 @@ static int read_dtype(cursor *c, tly_npy *npy)
         char known[4] = { kinds[i].letter, (char)('0' + kinds[i].bytes) };
         if (strcmp(type, known) == 0) {
             npy->dtype = kinds[i].dtype;
-            if (order == '>' && kinds[i].bytes > 1) {
-                tly_refuse(c->report, EXIT_FILE, "file",
-                           "%s: dtype '%s' has another byte order than this machine", c->name,
-                           text);
-                tly_hint(c->report, "numpy: a.astype(a.dtype.newbyteorder('='))");
-                return EXIT_FILE;
-            }
+            npy->swapped = order == '>' && kinds[i].bytes > 1;
             return EXIT_DONE;
         }
     }

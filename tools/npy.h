@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The header of numpy's .npy files, as a tensor's dtype, shape and order. Knows the format's
- * versions 1.0, 2.0 and 3.0, and nothing of files.
+ * versions 1.0, 2.0 and 3.0, and nothing of files. Other formats are described by the same struct.
  */
 #ifndef TLY_NPY_H
 #define TLY_NPY_H
@@ -14,11 +14,16 @@
 typedef struct tly_npy {
     tally_dtype dtype; /* bf16 for two bytes of no type, as ml_dtypes writes it */
     int fortran;       /* the first axis is the fastest */
+    int swapped;       /* elements have the other byte order than this machine's */
     int rank;
     int64_t sizes[NPY_MAX_RANK];
     int64_t count; /* elements */
     int64_t bytes; /* of the elements */
 } tly_npy;
+
+/* For hints: every kind of file that is read. */
+#define TLY_READABLE \
+    "IN is .npy, .npz (IN.npz:name), a CSV of numbers, or raw bytes with --raw f32:3x4"
 
 /* Gives exactly `bytes` bytes of what is being read, or fails. */
 typedef int (*tly_npy_pull)(void *user, void *to, size_t bytes, tly_report *report);

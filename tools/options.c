@@ -93,6 +93,7 @@ static const option table[] = {
     { "--profile", OPTION_PROFILE, 1, offsetof(tly_options, profile), NULL },
     { "--batch", OPTION_BATCH, 1, offsetof(tly_options, batch), NULL },
     { "--depfile", OPTION_DEPFILE, 1, offsetof(tly_options, depfile), NULL },
+    { "--raw", OPTION_RAW, 1, offsetof(tly_options, raw), NULL },
     { "--header", OPTION_HEADER, 1, offsetof(tly_options, header), NULL },
     { "-j", OPTION_JOBS, 1, 0, read_jobs },
     { "--words", OPTION_WORDS, 1, offsetof(tly_options, words), NULL },
@@ -191,7 +192,7 @@ int tly_options_read(const tly_verb *verb, int argc, char **argv, tly_options *o
         const char *arg = argv[i];
         if (!only_args && strcmp(arg, "--") == 0) {
             only_args = 1;
-        } else if (!only_args && arg[0] == '-' && arg[1]) {
+        } else if (!only_args && arg[0] == '-' && arg[1] && arg[1] != ':') {
             int status = take(verb, argc, argv, &i, options, report);
             if (status || options->given & OPTION_HELP) {
                 return status;

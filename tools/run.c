@@ -188,15 +188,16 @@ static int check_output(const tly_options *options, tly_report *report)
 
 static int read_and_judge(job *j, tly_report *report)
 {
+    tally_dtype dtype;
     int status = check_output(j->options, report);
     if (!status) {
-        status = tly_subject_check(j->options->arg[0], report);
+        status = tly_subject_check(j->options->arg[0], &dtype, report);
     }
     if (!status) {
         status = tly_device_find(j->options->device, j->selector, report);
     }
     if (!status) {
-        status = tly_input_open(&j->input, j->options->arg[1], report);
+        status = tly_input_open(&j->input, j->options->arg[1], j->options->raw, dtype, report);
     }
     if (!status) {
         status = tly_subject_make(j->options->arg[0], &j->input.npy, j->input.name, &j->subject,
@@ -210,7 +211,7 @@ static int read_and_judge(job *j, tly_report *report)
 
 int tly_verb_run(const tly_options *options, tly_report *report)
 {
-    job j = { .options = options, .input.fd = -1 };
+    job j = { .options = options };
     int status = read_and_judge(&j, report);
     if (!status) {
         status = make_kernel(&j, report);

@@ -42,13 +42,14 @@ int tly_subject_need_sizes(const tally_descriptor *d, int file, tly_report *repo
     return EXIT_USAGE;
 }
 
-int tly_subject_check(const char *word, tly_report *report)
+int tly_subject_check(const char *word, tally_dtype *dtype, tly_report *report)
 {
     /* The shape that most words fit. */
     static const int64_t ones[TALLY_MAX_RANK] = { 1, 1, 1, 1, 1, 1, 1, 1 };
     tally_descriptor any = TALLY_DESCRIPTOR_INIT;
     int32_t had_dtype;
     int status = read_word(word, "f32", TALLY_MAX_RANK, ones, &any, &had_dtype, report);
+    *dtype = !status && had_dtype ? (tally_dtype)any.dtype : TALLY_DTYPE_NONE;
     return status ? status : tly_subject_need_sizes(&any, 1, report);
 }
 

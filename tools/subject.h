@@ -25,8 +25,8 @@ typedef struct tly_subject {
 } tly_subject;
 
 /* Judges what can be judged of a word before its file is opened: a bad word is EXIT_USAGE even if
- * the file is missing. No size may be open. */
-int tly_subject_check(const char *word, tly_report *report);
+ * the file is missing. No size may be open. *dtype is the word's, or TALLY_DTYPE_NONE. */
+int tly_subject_check(const char *word, tally_dtype *dtype, tly_report *report);
 
 /* EXIT_USAGE where a size is open; `file`: a file could have said it. */
 int tly_subject_need_sizes(const tally_descriptor *descriptor, int file, tly_report *report);

@@ -31,7 +31,7 @@ typedef struct tly_report {
     int pipe_closed; /* who would have read the output is gone: the command ends silently */
     char field[16];
     char message[1024];
-    char hint[256];
+    char hint[1024];
 } tly_report;
 
 /* Fills the report, without a hint, and returns `status`, to be returned in turn. */
@@ -84,7 +84,8 @@ enum {
     OPTION_SECONDS = 1 << 16,
     OPTION_KEEP = 1 << 17,
     OPTION_DEPFILE = 1 << 18,
-    OPTION_HEADER = 1 << 19
+    OPTION_HEADER = 1 << 19,
+    OPTION_RAW = 1 << 20
 };
 
 enum { TLY_MOST_PLAN = 512 };
@@ -94,7 +95,7 @@ typedef struct tly_options {
     char **arg;     /* the arguments that are no options, at the front of main's */
     int args;
     const char *device, *emit, *profile, *out, *data, *batch, *depfile, *header, *html, *words;
-    const char *plans;
+    const char *plans, *raw;
     int32_t threads, jobs, seconds; /* 0: not given */
     char plan[TLY_MOST_PLAN];       /* every --plan K=V, comma-separated */
 } tly_options;
