@@ -53,6 +53,11 @@ static const char *list_dtypes(uint32_t dtypes, char text[LIST])
     return text;
 }
 
+static const char *first_dtype(uint32_t dtypes)
+{
+    return tally_dtype_name((tally_dtype)__builtin_ctz(dtypes));
+}
+
 tally_status tly_operator_check(const tly_problem *p, tally_error *error)
 {
     const tly_operator *o = tly_operator_find(p->op);
@@ -70,8 +75,8 @@ tally_status tly_operator_check(const tly_problem *p, tally_error *error)
     } else if ((outputs >> p->out_dtype & 1) == 0) {
         tly_fail(error, TALLY_UNSUPPORTED, "dtype", "no kernels of %s exist from %s to %s", op,
                  dtype, tally_dtype_name((tally_dtype)p->out_dtype));
-        tly_error_hint(error, "kernels of %s exist from %s to %s", op, dtype,
-                       list_dtypes(outputs, made));
+        tly_error_hint(error, "type '%s:%s>%s'; kernels of %s exist from %s to %s", op, dtype,
+                       first_dtype(outputs), op, dtype, list_dtypes(outputs, made));
     } else if (p->order == TALLY_ORDER_EXACT) {
         tly_fail(error, TALLY_UNSUPPORTED, "order", "no kernels exist for order=exact");
         tly_error_hint(error, "kernels exist without order=, with the same bits on every run, and "

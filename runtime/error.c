@@ -65,6 +65,17 @@ void tly_error_position(tally_error *error, int32_t position)
     }
 }
 
+/* Of a text that was cut at its capacity: it ends with a whole word, and with a sign of the cut. */
+static void end_with_dots(char *text, size_t capacity)
+{
+    static const char dots[] = " ...";
+    size_t last = capacity - sizeof dots, at = last;
+    while (at > capacity / 2 && text[at] != ' ') {
+        at--;
+    }
+    memcpy(text + (text[at] == ' ' ? at : last), dots, sizeof dots);
+}
+
 void tly_error_hint(tally_error *error, const char *format, ...)
 {
     if (error == NULL || !HOLDS(error, hint)) {
@@ -77,6 +88,9 @@ void tly_error_hint(tally_error *error, const char *format, ...)
     va_end(args);
     if (written < 0) {
         return;
+    }
+    if ((size_t)written >= sizeof hint) {
+        end_with_dots(hint, sizeof hint);
     }
     one_line(hint);
     memset(error->hint, 0, sizeof error->hint);

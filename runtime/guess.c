@@ -92,6 +92,27 @@ void tly_guess_try(tly_guess *guess, const char *name)
     }
 }
 
+void tly_guess_alias(tly_guess *guess, const char *other, const char *name)
+{
+    size_t at = 0;
+    for (; at < guess->length && *other != 0; at++) {
+        if (guess->text[at] == '_') {
+            continue;
+        }
+        if (lower(guess->text[at]) != *other) {
+            return;
+        }
+        other++;
+    }
+    while (at < guess->length && guess->text[at] == '_') {
+        at++;
+    }
+    if (at == guess->length && *other == 0 && at > 0 && guess->distance > 0) {
+        guess->best = name;
+        guess->distance = 0;
+    }
+}
+
 void tly_names_add(char *text, size_t capacity, const char *name)
 {
     static const char more[] = " ...";

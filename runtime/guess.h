@@ -26,6 +26,10 @@ tly_guess tly_guess_begin(const char *text, size_t length);
  * number. `name` must live on. */
 void tly_guess_try(tly_guess *guess, const char *name);
 
+/* Takes a name under another one that means the same, such as dim for axis: in small letters, and
+ * without the '_' that the text may have. Both must live on. */
+void tly_guess_alias(tly_guess *guess, const char *other, const char *name);
+
 /* The end of a message, and its arguments. */
 #define TLY_GUESS "%s%s%s"
 #define TLY_GUESSED(guess) \

@@ -12,6 +12,7 @@
 #include <tally/word.h>
 
 #include "error.h"
+#include "word_reader.h"
 
 /* Whatever the word says, the file adds no more than a dtype and eight sizes. */
 #define ADDED_MAX 256
@@ -38,15 +39,29 @@ static int starts(const char *part, const char *prefix)
 
 static int is_sizes(const char *part)
 {
-    return (part[0] != 0 && strchr("0123456789-+?", part[0]) != NULL) ||
+    return (part[0] != 0 && strchr("0123456789-+?([", part[0]) != NULL) ||
            (part_length(part) == strlen("scalar") && starts(part, "scalar"));
+}
+
+static const char *const bare[] = { "keepdims", "exclusive", "reverse", "last", ",", NULL };
+
+/* Whether a name is nearer to an option's than to a dtype's. */
+static int is_near_option(const char *part, size_t name)
+{
+    tly_guess option = tly_guess_begin(part, name), dtype = option;
+    for (int i = 0; bare[i] != NULL; i++) {
+        tly_word_guess(&option, bare[i]);
+    }
+    for (int i = 1; i < TALLY_DTYPE_COUNT; i++) {
+        tly_word_guess(&dtype, tly_dtypes[i].name);
+    }
+    return option.best != NULL && (dtype.best == NULL || option.distance < dtype.distance);
 }
 
 /* Options have a '=' or a name that no dtype shares; what is neither is taken for a dtype, so that
  * a misspelt dtype is reported as one. */
 static int is_options(const char *part)
 {
-    static const char *const bare[] = { "keepdims", "exclusive", "reverse", "last", ",", NULL };
     /* Their value was forgotten. */
     static const char *const valued[] = {
         "axis", "axes", "in", "out", "order", "acc", "nan", NULL
@@ -60,7 +75,7 @@ static int is_options(const char *part)
     for (int i = 0; valued[i] != NULL && !found; i++) {
         found = starts(part, valued[i]) && strlen(valued[i]) == name;
     }
-    return found;
+    return found || is_near_option(part, name);
 }
 
 static void copy(joint *j, const char *word, size_t bytes)
@@ -196,7 +211,7 @@ tally_status tally_word_complete(const char *word, const char *dtype, int32_t ra
     }
     tally_descriptor parsed;
     tally_error why = TALLY_ERROR_INIT;
-    s = tally_descriptor_parse(j.text, &parsed, &why);
+    s = tly_word_parse(j.text, word, &parsed, &why);
     if (s != TALLY_OK) {
         tly_fail(error, s, why.field, "%s", why.message);
         tly_error_position(error, original(&j, why.position));

@@ -4,24 +4,36 @@
  * only those of the operator.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "error.h"
-#include "guess.h"
 #include "word_reader.h"
+
+/* After a refusal of what stands between axes. */
+static tally_status refuse_axes(const tly_reader *r, const char *first)
+{
+    if (!tly_word_suggest_joined(r, "axes have + between them:", first, '+')) {
+        tly_error_hint(r->error, "axes have + between them, as in axes=0+1; left out: all of them");
+    }
+    return TALLY_INVALID;
+}
 
 static tally_status read_axis(tly_reader *r, tly_span value, const char *field)
 {
     int64_t axis;
-    tally_status s = tly_word_int(r, value, field, &axis);
-    if (s == TALLY_OK && (axis < -r->d.rank || axis >= r->d.rank)) {
-        return tly_word_refuse(r, value.at, field, "axis %" PRId64 " is not in [%d, %d]", axis,
-                               -(int)r->d.rank, (int)r->d.rank - 1);
+    if (tly_word_int(r, value, field, &axis) != TALLY_OK) {
+        tly_error_hint(r->error, "an axis is a number: 0 is the first one, -1 the last");
+        return TALLY_INVALID;
     }
-    if (s == TALLY_OK) {
-        r->d.axis = (int32_t)(axis < 0 ? axis + r->d.rank : axis);
+    if (axis < -r->d.rank || axis >= r->d.rank) {
+        tly_word_refuse(r, value.at, field, "axis %" PRId64 " is not in [%d, %d]", axis,
+                        -(int)r->d.rank, (int)r->d.rank - 1);
+        tly_word_suggest(r, "the last axis is -1:", value, "-1");
+        return TALLY_INVALID;
     }
-    return s;
+    r->d.axis = (int32_t)(axis < 0 ? axis + r->d.rank : axis);
+    return TALLY_OK;
 }
 
 static tally_status read_axes(tly_reader *r, tly_span value, const char *field)
@@ -30,10 +42,15 @@ static tally_status read_axes(tly_reader *r, tly_span value, const char *field)
     if (tly_word_equals(value, "none")) {
         return TALLY_OK;
     }
+    const char *first = value.at;
     while (value.at != NULL) {
         tly_span axis = tly_word_cut(&value, '+');
+        int64_t number;
         if (r->d.rank == 0) {
             return tly_word_refuse(r, axis.at, field, "a scalar has no axes");
+        }
+        if (tly_word_int(r, axis, field, &number) != TALLY_OK) {
+            return refuse_axes(r, first);
         }
         tally_status s = read_axis(r, axis, field);
         if (s != TALLY_OK) {
@@ -97,7 +114,9 @@ static tally_status one_of(tly_reader *r, tly_span value, const char *field,
     }
     tly_word_refuse(r, value.at, field, "%s cannot be '%.*s'" TLY_GUESS, field, TLY_SHOW(value),
                     TLY_GUESSED(&guess));
-    tly_error_hint(r->error, "%s= takes %s; leave it out for the default", field, list);
+    if (guess.best == NULL || !tly_word_suggest(r, "type", value, guess.best)) {
+        tly_error_hint(r->error, "%s= takes %s; leave it out for the default", field, list);
+    }
     return TALLY_INVALID;
 }
 
@@ -157,16 +176,30 @@ static int is_for(const option *o, const tly_op_facts *op)
     return (o->kinds & kinds) && !(o->flag & ~op->flags);
 }
 
+static int is_dtype(tly_span name)
+{
+    for (int i = 1; i < TALLY_DTYPE_COUNT; i++) {
+        if (tly_word_equals(name, tly_dtypes[i].name)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* What is no option of the operator's, or none at all: says what is. */
 static tally_status refuse_name(const tly_reader *r, tly_span name, const option *found)
 {
     const tly_op_facts *op = &tly_ops[r->d.op];
     tly_guess guess = tly_guess_begin(name.at, (size_t)(name.end - name.at));
+    const int valued = *name.end == '=';
+    int fits = 0; /* whether the nearest name takes a value as this one has it */
     char list[90] = "";
     for (int i = 0; i < OPTION_COUNT; i++) {
         if (is_for(&options[i], op)) {
             char text[16] = "";
-            tly_guess_try(&guess, options[i].name);
+            const char *before = guess.best;
+            tly_word_guess(&guess, options[i].name);
+            fits = guess.best == before ? fits : (options[i].read != NULL) == valued;
             strncpy(text, options[i].name, sizeof text - 2);
             if (options[i].read != NULL) {
                 text[strlen(text)] = '=';
@@ -181,7 +214,29 @@ static tally_status refuse_name(const tly_reader *r, tly_span name, const option
         tly_word_refuse(r, name.at, "option", "'%.*s' is no option" TLY_GUESS, TLY_SHOW(name),
                         TLY_GUESSED(&guess));
     }
-    tly_error_hint(r->error, "%s takes %s", op->name, list);
+    if (tly_word_equals(name, "dtype")) {
+        tly_error_hint(r->error, "dtypes follow the operator, the output's behind '>': '%s:>f64'",
+                       op->name);
+    } else if (is_dtype(name) &&
+               tly_word_suggest_colon(r, "parts have ':' between them:", name.at)) {
+        return TALLY_INVALID;
+    } else if (!fits || !tly_word_suggest(r, "type", name, guess.best)) {
+        tly_error_hint(r->error, "%s takes %s", op->name, list);
+    }
+    return TALLY_INVALID;
+}
+
+/* A number in the place of an option: several axes were meant. */
+static tally_status refuse_axis(const tly_reader *r, tly_span text)
+{
+    const char *axes = tly_word_option_place(r, "axes");
+    if (axes != NULL) {
+        tly_word_refuse(r, text.at - 1, "axes", "',' stands between two axes");
+        return refuse_axes(r, axes);
+    }
+    tly_word_refuse(r, text.at, "option", "'%.*s' is no option", TLY_SHOW(text));
+    tly_error_hint(r->error, tly_ops[r->d.op].scan ? "a scan goes along one axis: axis=0"
+                                                   : "axes have a name: axes=0+1");
     return TALLY_INVALID;
 }
 
@@ -202,6 +257,10 @@ tally_status tly_word_option(tly_reader *r, tly_span text)
     if (text.at == text.end) {
         return tly_word_refuse(r, text.at, "option", "an option is empty");
     }
+    const char *digit = text.at + (*text.at == '-');
+    if (*digit >= '0' && *digit <= '9') {
+        return refuse_axis(r, text);
+    }
     if (i == OPTION_COUNT) {
         return refuse_name(r, name, NULL);
     }
@@ -213,9 +272,19 @@ tally_status tly_word_option(tly_reader *r, tly_span text)
     if (r->values[i].at != NULL) {
         return tly_word_refuse(r, text.at, o->name, "%s is given twice", o->name);
     }
-    if ((value.at != NULL) != (o->read != NULL)) {
-        return tly_word_refuse(r, name.end, o->name,
-                               o->read != NULL ? "%s needs a value" : "%s takes no value", o->name);
+    if (value.at != NULL && o->read == NULL) {
+        tly_word_refuse(r, name.end, o->name, "%s takes no value", o->name);
+        tly_word_suggest(r, "type", text, o->name);
+        return TALLY_INVALID;
+    }
+    if (value.at == NULL && o->read != NULL) {
+        char example[24];
+        tly_word_refuse(r, name.end, o->name, "%s needs a value", o->name);
+        snprintf(example, sizeof example, "%s=0", o->name);
+        if (o->read == read_axis || o->read == read_axes) {
+            tly_word_suggest(r, "along the first axis it is", text, example);
+        }
+        return TALLY_INVALID;
     }
     r->values[i] = value.at != NULL ? value : text;
     r->d.flags |= o->flag;

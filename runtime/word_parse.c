@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "error.h"
-#include "guess.h"
 #include "problem.h"
 #include "word_reader.h"
 
@@ -75,7 +74,14 @@ tally_status tly_word_int(tly_reader *r, tly_span part, const char *field, int64
 
 #define EXAMPLE "cumsum:f32:1024x512:axis=1, that is OP:DTYPE:SIZES:OPTION,OPTION"
 
-enum { MOST_NAMES = 192 }; /* of a list of them in a hint */
+static tly_guess guess_op(const char *text, size_t length)
+{
+    tly_guess guess = tly_guess_begin(text, length);
+    for (int op = 1; op < TALLY_OP_COUNT; op++) {
+        tly_word_guess(&guess, tly_ops[op].name);
+    }
+    return guess;
+}
 
 static tally_status read_op(tly_reader *r)
 {
@@ -87,19 +93,18 @@ static tally_status read_op(tly_reader *r)
     }
     /* A name may have been ended by the wrong character. */
     size_t length = strspn(r->op.at,
-                           "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
-    tly_guess guess = tly_guess_begin(r->op.at, length);
-    char names[MOST_NAMES] = "";
-    for (int op = 1; op < TALLY_OP_COUNT; op++) {
-        tly_guess_try(&guess, tly_ops[op].name);
-        tly_names_add(names, sizeof names, tly_ops[op].name);
+                           "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_.0123456789");
+    tly_guess guess = guess_op(r->op.at, length);
+    const char *dot = memchr(r->op.at, '.', length);
+    if (guess.best == NULL && dot != NULL) { /* np.sum */
+        guess = guess_op(dot + 1, length - (size_t)(dot + 1 - r->op.at));
     }
     tly_word_refuse(r, r->op.at, "op", "'%.*s' is no operator" TLY_GUESS, TLY_SHOW(r->op),
                     TLY_GUESSED(&guess));
     if (r->op.at + length != r->op.end) {
         tly_error_hint(r->error, "a word looks like " EXAMPLE);
-    } else {
-        tly_error_hint(r->error, "operators: %s", names);
+    } else if (guess.best == NULL || !tly_word_suggest(r, "type", r->op, guess.best)) {
+        tly_word_hint_ops(r);
     }
     return TALLY_INVALID;
 }
@@ -113,14 +118,18 @@ static tally_status read_dtype(tly_reader *r, tly_span name, int32_t *dtype)
         }
     }
     tly_guess guess = tly_guess_begin(name.at, (size_t)(name.end - name.at));
-    char names[MOST_NAMES] = "";
+    char names[TLY_MOST_NAMES] = "";
     for (int i = 1; i < TALLY_DTYPE_COUNT; i++) {
-        tly_guess_try(&guess, tly_dtypes[i].name);
+        tly_word_guess(&guess, tly_dtypes[i].name);
         tly_names_add(names, sizeof names, tly_dtypes[i].name);
     }
     tly_word_refuse(r, name.at, "dtype", "'%.*s' is no dtype" TLY_GUESS, TLY_SHOW(name),
                     TLY_GUESSED(&guess));
-    tly_error_hint(r->error, "dtypes: %s", names);
+    const int joined = memchr(name.at, ',', (size_t)(name.end - name.at)) != NULL &&
+                       tly_word_suggest_colon(r, "parts have ':' between them:", name.at);
+    if (!joined && (guess.best == NULL || !tly_word_suggest(r, "type", name, guess.best))) {
+        tly_error_hint(r->error, "dtypes: %s", names);
+    }
     return TALLY_INVALID;
 }
 
@@ -159,11 +168,16 @@ static tally_status read_sizes(tly_reader *r)
         }
         tally_status s = tly_word_int(r, size, "sizes", value);
         if (s != TALLY_OK) {
-            tly_error_hint(r->error, "sizes look like 3x4: decimal numbers with x between them");
+            if (!tly_word_suggest_joined(r, "sizes have x between them:", r->sizes.at, 'x')) {
+                tly_error_hint(r->error,
+                               "sizes look like 3x4: decimal numbers with x between them");
+            }
             return s;
         }
         if (*value < 0) {
-            return tly_word_refuse(r, size.at, "sizes", "size %" PRId64 " is negative", *value);
+            tly_word_refuse(r, size.at, "sizes", "size %" PRId64 " is negative", *value);
+            tly_word_suggest_axis(r);
+            return TALLY_INVALID;
         }
     }
     return TALLY_OK;
@@ -233,7 +247,7 @@ static tally_status read_word(tly_reader *r, tally_descriptor *full)
     for (int i = 0; i < 3; i++) {
         if (rest.at == NULL) {
             tly_word_refuse(r, end, parts[i].field, "the word ends before its %s", parts[i].field);
-            tly_error_hint(r->error, "a word looks like " EXAMPLE);
+            tly_word_hint_parts(r);
             return TALLY_INVALID;
         }
         *parts[i].part = tly_word_cut(&rest, ':');
@@ -255,11 +269,27 @@ static tally_status read_word(tly_reader *r, tally_descriptor *full)
     }
     if (op->scan && tly_word_option_place(r, "axis") == NULL) {
         tly_word_refuse(r, end, "axis", "%s needs axis=", op->name);
-        tly_error_hint(r->error, "axis=-1 is the last axis");
+        if (!tly_word_suggest_axis(r) &&
+            !tly_word_suggest_option(r, "along the last axis it is", "axis=-1")) {
+            tly_error_hint(r->error, "axis=-1 is the last axis");
+        }
         return TALLY_INVALID;
     }
     tally_status s = check_counts(r);
     return s == TALLY_OK ? resolve(r, full) : s;
+}
+
+tally_status tly_word_parse(const char *word, const char *written, tally_descriptor *descriptor,
+                            tally_error *error)
+{
+    tly_reader r = { .word = word, .written = written, .error = error, .d = TALLY_DESCRIPTOR_INIT };
+    tally_descriptor full;
+    tally_status s = read_word(&r, &full);
+    if (s == TALLY_OK) {
+        tly_descriptor_shorten(&full);
+        *descriptor = full;
+    }
+    return s;
 }
 
 tally_status tally_descriptor_parse(const char *word, tally_descriptor *descriptor,
@@ -269,12 +299,5 @@ tally_status tally_descriptor_parse(const char *word, tally_descriptor *descript
         return tly_fail(error, TALLY_INVALID, "usage", "the %s is NULL",
                         word == NULL ? "word" : "descriptor");
     }
-    tly_reader r = { .word = word, .error = error, .d = TALLY_DESCRIPTOR_INIT };
-    tally_descriptor full;
-    tally_status s = read_word(&r, &full);
-    if (s == TALLY_OK) {
-        tly_descriptor_shorten(&full);
-        *descriptor = full;
-    }
-    return s;
+    return tly_word_parse(word, word, descriptor, error);
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading the word: what the file that reads its parts (word_parse.c) and the one that reads its
- * options (word_options.c) share. Internal to these two.
+ * Reading the word: what the files share that read its parts (word_parse.c) and its options
+ * (word_options.c), complete it (word_complete.c) and suggest what it should be (word_hints.c).
+ * Internal to these.
  */
 #ifndef TLY_WORD_READER_H
 #define TLY_WORD_READER_H
 
 #include "descriptor.h"
+#include "guess.h"
 
 /* A part of the word: from `at`, before `end`. */
 typedef struct tly_span {
@@ -19,6 +21,7 @@ enum { TLY_IN, TLY_OUT };
 
 typedef struct tly_reader {
     const char *word;
+    const char *written; /* the same, or less of it, as its author wrote it: for hints */
     tally_error *error;
     tally_descriptor d;
     tly_span op, dtype, sizes;
@@ -42,6 +45,35 @@ tly_span tly_word_cut(tly_span *rest, char separator);
 
 /* INT of the grammar, the whole part. */
 tally_status tly_word_int(tly_reader *r, tly_span part, const char *field, int64_t *value);
+
+/* tally_descriptor_parse of a word that was completed: `written` is what its author wrote. */
+tally_status tly_word_parse(const char *word, const char *written, tally_descriptor *descriptor,
+                            tally_error *error);
+
+/* tly_guess_try, and other libraries' names for this one. */
+void tly_word_guess(tly_guess *guess, const char *name);
+
+/*
+ * Hints that are words to be typed, after `why`: what the author wrote with a part replaced, with an
+ * option added, with one character between the numbers from `numbers` on, or with a colon in place
+ * of the first comma from `part` on. 0, and no hint, where it is too long, or where the part is
+ * none that the author wrote.
+ */
+int tly_word_suggest(const tly_reader *r, const char *why, tly_span wrong, const char *right);
+int tly_word_suggest_option(const tly_reader *r, const char *why, const char *option);
+int tly_word_suggest_joined(const tly_reader *r, const char *why, const char *numbers, char joint);
+int tly_word_suggest_colon(const tly_reader *r, const char *why, const char *part);
+
+/* A lone number in the place of the sizes may have been meant for an axis: suggests it, where it is
+ * all that follows the operator. 0, and no hint, elsewhere. */
+int tly_word_suggest_axis(const tly_reader *r);
+
+/* Hints that list what there is: operators of the kind that was meant; and a word of this operator
+ * and dtype, as far as they are known, that has all parts. */
+void tly_word_hint_ops(const tly_reader *r);
+void tly_word_hint_parts(const tly_reader *r);
+
+enum { TLY_MOST_NAMES = sizeof(((tally_error *)NULL)->hint) - 40 }; /* of a list in a hint */
 
 /* One option; operator and rank are known. */
 tally_status tly_word_option(tly_reader *r, tly_span text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The command, as scripts meet it: docs/word.md, "The command", line by line. Beside it
- * test_cli_files.c, test_cli_run.c and test_cli_show.c.
+ * test_cli_files.c, test_cli_hints.c, test_cli_run.c and test_cli_show.c.
  */
 #include <criterion/criterion.h>
 
@@ -143,77 +143,5 @@ Test(cli, device_selectors)
         if (here) {
             tly_expect_npy("out.npy", "<f4", "(1, 1, 3, 4)", tly_products, sizeof tly_products);
         }
-    }
-}
-
-/* What newcomers type: the error says what was meant, the hint what there is. */
-Test(cli, errors_leave_nobody_stuck)
-{
-    static const struct {
-        const char *arguments;
-        int status;
-        const char *field, *message, *hint; /* pieces */
-    } cases[] = {
-        { "runn", 2, "usage", "did you mean run?", "verbs are run bench inspect devices" },
-        { "Run a.npy", 2, "usage", "did you mean run?", "tally --help" },
-        { "help", 2, "usage", "did you mean --help?", "verbs are run" },
-        { "cumsum:axis=1 a.npy", 2, "usage", "no verb",
-          "tally run cumsum:axis=1 IN.npy -o OUT.npy" },
-        { "run cumsum:axis=1 a.npy o.npy", 2, "usage", "o.npy", "-o o.npy" },
-        { "run cumsum:axis=1 a.npy --thread 2", 2, "usage", "did you mean --threads?",
-          "tally run WORD" },
-        { "run cumsum:axis=1 a.npy --inplace", 2, "usage", "did you mean --in-place?",
-          "--in-place" },
-        { "bench cumsum:f32:4:axis=0 --in-place", 2, "usage", "bench has no option",
-          "tally bench" },
-        { "run cumsum:axis=1 a.npy -o o.npy --device vulcan", 2, "device", "did you mean vulkan?",
-          "cpu:x86-64-v2" },
-        { "run cumsum:axis=1 a.npy -o o.npy --device cpu:avx2", 2, "device", "'cpu:avx2'",
-          "cpu cpu:x86-64-v2 cpu:x86-64-v3 cpu:x86-64-v4 cpu:aarch64 cpu:riscv64" },
-        { "run cumsum,axis=1 a.npy -o o.npy", 2, "op", "did you mean cumsum?", "OP:DTYPE:SIZES" },
-        { "run cumadd:axis=1 a.npy -o o.npy", 2, "op", "'cumadd'", "cumsum cumprod" },
-        { "run CUMSUM:axis=1 a.npy -o o.npy", 2, "op", "did you mean cumsum?", "cumprod" },
-        { "run cumsum:axis a.npy -o o.npy", 2, "axis", "needs a value", "" },
-        { "run cumsum:dim=1 a.npy -o o.npy", 2, "option", "'dim'", "cumsum takes axis= exclusive" },
-        { "run cumsum:axes=1 a.npy -o o.npy", 2, "axes", "did you mean axis?", "cumsum takes" },
-        { "run cumsum:axis=1,exclusiv a.npy -o o.npy", 2, "option", "did you mean exclusive?",
-          "reverse" },
-        { "run cumsum:axis=1:reverse a.npy -o o.npy", 2, "option", "':'", "axis=1,reverse" },
-        { "run cumsum:axis=1,order=seriel a.npy -o o.npy", 2, "order", "did you mean serial?",
-          "exact serial" },
-        { "run cumsum:axis=1,order=exact a.npy -o o.npy", 3, "order", "order=exact",
-          "order=serial" },
-        { "run cumsum:float32:axis=1 a.npy -o o.npy", 2, "dtype", "did you mean f32?",
-          "f64 f32 f16 bf16 i64 i32 i16 i8" },
-        { "run cumsum:fp16:3x4:axis=1 a.npy -o o.npy", 2, "dtype", "did you mean f16?", "f16" },
-        { "run cumsum:f64:axis=1 a.npy -o o.npy", 2, "dtype", "the word says f64",
-          "leave the dtype" },
-        { "run cumsum:f32:9x9:axis=1 a.npy -o o.npy", 2, "sizes", "the word says 9x9",
-          "leave the sizes" },
-        { "run cumsum:f32:3X4:axis=1 a.npy -o o.npy", 2, "sizes", "'3X4'", "3x4" },
-        { "run cumsum:i16:4:axis=0 i16.npy -o o.npy", 3, "dtype", "i16", "i64 i32" },
-        { "run cumsum:axis=0 complex.npy -o o.npy", 4, "file", "'<c8'", "f64 f32 f16 bf16" },
-        { "run cumsum:axis=1 a.npy -o o.npy --plan unrol=2", 2, "usage", "did you mean unroll?",
-          "reads" },
-        { "run cumsum:axis=1 a.npy -o o.npy --plan template=row", 2, "usage", "did you mean rows?",
-          "templates: rows short" },
-        { "inspect cumsum:f32:3x4:axis=1 --emit ir", 2, "usage", "did you mean kir?",
-          "for a CPU llvm|asm" },
-        { "inspect cumsum:axis=1 --emit kir", 2, "dtype", "ends before its dtype",
-          "cumsum:f32:1024x512:axis=1" },
-    };
-    static char file[TLY_MOST_BYTES];
-    static const char zeros[64];
-    tly_put_inputs();
-    tly_write_file("i16.npy", file, tly_make_npy(file, 1, "<i2", "False", "(4,)", zeros, 8));
-    tly_write_file("complex.npy", file, tly_make_npy(file, 1, "<c8", "False", "(4,)", zeros, 32));
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        tly_expect_failure("/dev/null", cases[i].arguments, cases[i].status, cases[i].field);
-        const char *second = strchr(tly_last.err, '\n');
-        const char *message = strstr(tly_last.err, cases[i].message);
-        cr_expect(message && message < second, "tally %s: no '%s': %s", cases[i].arguments,
-                  cases[i].message, tly_last.err);
-        cr_expect_not_null(strstr(second, cases[i].hint), "tally %s: no '%s': %s",
-                           cases[i].arguments, cases[i].hint, tly_last.err);
     }
 }

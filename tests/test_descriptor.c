@@ -313,6 +313,13 @@ Test(descriptor, errors_respect_the_callers_struct)
     cr_expect_str_eq(e.message, "was: xxx?xxxxxx");
     cr_expect(e.position == 0 && e.hint[0] == 0, "left from the failure before");
 
+    /* A hint that is too long ends with a whole word. */
+    memset(text, 'x', sizeof text - 1);
+    text[105] = ' ';
+    tly_error_hint(&e, "%s", text);
+    cr_expect_eq(strlen(e.hint), 109);
+    cr_expect_str_eq(e.hint + 104, "x ...");
+
     /* An older struct, without hint, then without message. */
     static const size_t sizes[] = { offsetof(tally_error, hint), offsetof(tally_error, message),
                                     offsetof(tally_error, status), 0 };

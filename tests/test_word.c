@@ -399,6 +399,7 @@ Test(word, completion)
         { "cumsum:>", "dtype", 9 },
         { "cumsum:>f64:axis=2", "axis", 18 },
         { "cumsum:>f64>f64:axis=0", "dtype", 9 },
+        { "sum:axes=0,1", "axes", 11 },
         { "cumsum:axis=2", "axis", 13 },
         { "cumsum:f32:axis=2", "axis", 17 },
         { "cumsum:in=1x4,axis=0", "in", 8 },
@@ -437,6 +438,42 @@ Test(word, completion)
         cr_expect_str_eq(e.field, bad[i].field, "%s: %s", bad[i].word, e.field);
         cr_expect_eq(e.position, bad[i].position, "%s: %d", bad[i].word, (int)e.position);
         cr_expect_str_eq(full, "untouched");
+    }
+}
+
+/* Hints are words to be typed in the author's own terms, whatever was inserted, or whole lists. */
+Test(word, hints)
+{
+    static const struct {
+        const char *word, *hint;
+    } cases[] = {
+        { "cumsm:axis=0", "type cumsum:axis=0" },
+        { "cumsum:float32:axis=0", "type cumsum:f32:axis=0" },
+        { "sum:>float64", "type 'sum:>f64'" },
+        { "sum:4x6:dim=1", "type sum:4x6:axes=1" },
+        { "sum:f32:6x4:axes=0,1", "axes have + between them: sum:f32:6x4:axes=0+1" },
+        { "sum:f32:9x9:axes=9", "the last axis is -1: sum:f32:9x9:axes=-1" },
+        { "cumsum", "along the last axis it is cumsum:axis=-1" },
+        { "cumsum:bf16:reverse", "along the last axis it is cumsum:bf16:reverse,axis=-1" },
+        { "cumfoo", "scans: cumsum cumprod cummax cummin cumlogsumexp" },
+        { "foo",
+          "reductions: sum prod mean l1 l2 sum_square log_sum log_sum_exp max min argmax argmin"
+          "; scans begin with cum" },
+        { "sum:x", "dtypes: f64 f32 f16 bf16 i64 i32 i16 i8 u64 u32 u16 u8 bool" },
+        /* Too long to be typed again in a hint. */
+        { "sum:f32:4x6:axes=0,in=1111111111111111111x2222222222222222222@333333333333333333,"
+          "keepdims,"
+          "out=4444444444444444444@5555555555555555555,ordr=serial",
+          "sum takes axes= keepdims in= out= order= acc=" },
+    };
+    static const int64_t sizes[] = { 4, 6 };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char full[TALLY_WORD_MAX];
+        tally_error e = TALLY_ERROR_INIT;
+        cr_assert_eq(
+            tally_word_complete(cases[i].word, "f32", 2, sizes, full, sizeof full, NULL, NULL, &e),
+            TALLY_INVALID, "%s", cases[i].word);
+        cr_expect_str_eq(e.hint, cases[i].hint, "%s: %s", cases[i].word, e.hint);
     }
 }
 
@@ -495,12 +532,17 @@ Test(word, names_are_guessed)
         { "scan", NULL },
         { "cpu:x86-64-v9", "cpu:x86-64-v2" },
         { "exclusiveexclusiveexclusiveexclusiveexclusive", NULL },
+        { "prefix_sum", "cumsum" },
+        { "PrefixSum_", "cumsum" },
+        { "prefix_sums", NULL },
+        { "_", NULL },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tly_guess guess = tly_guess_begin(cases[i].text, strlen(cases[i].text));
         for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
             tly_guess_try(&guess, names[k]);
         }
+        tly_guess_alias(&guess, "prefixsum", "cumsum");
         cr_expect(cases[i].best == NULL
                       ? guess.best == NULL
                       : guess.best != NULL && strcmp(guess.best, cases[i].best) == 0,

@@ -72,11 +72,25 @@ static int match(const tally_device *device, const char *wanted)
     return device->is_default ? 3 : device->runs_here ? 2 : 1;
 }
 
+/* Whether GPUs of any kind were meant: what other programs call them, perhaps with a number. */
+static int is_gpu(const char *wanted)
+{
+    static const char *const names[] = { "gpu", "cuda", "rocm", "hip",    "metal",
+                                         "mps", "xpu",  "dml",  "opencl", "directml" };
+    const size_t length = strcspn(wanted, ":");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strlen(names[i]) == length && strncasecmp(names[i], wanted, length) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* `list` may lack the Vulkan devices, where no such was meant. */
 static int refuse(const device_list *list, const char *wanted, tly_report *report)
 {
     tly_guess guess = tly_guess_begin(wanted, strlen(wanted));
-    char names[160] = "";
+    char names[400] = "";
     tly_names_add(names, sizeof names, "cpu");
     for (size_t i = 0; i < list->count; i++) {
         tly_guess_try(&guess, list->device[i].selector);
@@ -85,8 +99,16 @@ static int refuse(const device_list *list, const char *wanted, tly_report *repor
     if (strncmp(wanted, "cpu", 3) != 0) {
         tly_guess_try(&guess, "vulkan");
     }
+    if (is_gpu(wanted)) {
+        guess.best = "vulkan";
+    }
     tly_refuse(report, EXIT_USAGE, "device", "there is no device '%s'" TLY_GUESS, wanted,
                TLY_GUESSED(&guess));
+    if (is_gpu(wanted)) {
+        tly_hint(report, "GPUs are reached by Vulkan: --device vulkan is the best one, and tally "
+                         "devices lists all");
+        return EXIT_USAGE;
+    }
     tly_hint(report, "--device takes %s, or part of a name that tally devices shows", names);
     return EXIT_USAGE;
 }

@@ -3,7 +3,7 @@
  * The command `tally`: verbs, help, version, and the one place where an error is printed.
  * docs/word.md is its manual.
  */
-#include "tool.h"
+#include "usage.h"
 
 #include "../runtime/guess.h"
 
@@ -195,19 +195,6 @@ static const tly_verb *find_verb(const char *name)
     return NULL;
 }
 
-/* Whether the text begins like a word. */
-static int is_word(const char *text)
-{
-    size_t length = strcspn(text, ":");
-    for (int op = 1; op < TALLY_OP_COUNT; op++) {
-        const char *name = tally_op_name((tally_op)op);
-        if (strlen(name) == length && strncmp(name, text, length) == 0) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 static int refuse_verb(const char *name, tly_report *report)
 {
     tly_guess guess = tly_guess_begin(name, strlen(name));
@@ -220,8 +207,8 @@ static int refuse_verb(const char *name, tly_report *report)
     tly_guess_try(&guess, "--version");
     tly_refuse(report, EXIT_USAGE, "usage", "there is no verb '%s'" TLY_GUESS, name,
                TLY_GUESSED(&guess));
-    if (is_word(name)) {
-        tly_hint(report, "a word comes after its verb: tally run %s IN.npy -o OUT.npy", name);
+    if (tly_usage_is_word(name)) {
+        tly_hint(report, "a word comes after its verb: tally run %s IN.npy", name);
     } else {
         tly_hint(report, "verbs are %s; tally --help says what they do", names);
     }
@@ -249,8 +236,13 @@ static int start(int argc, char **argv, tly_report *report)
             return refuse_verb(argv[1], report);
         }
         status = tly_options_read(verb, argc - 2, argv + 2, &options, report);
-        if (status || !(options.given & OPTION_HELP)) {
-            return status ? status : verb->run(&options, report);
+        if (!status && !(options.given & OPTION_HELP)) {
+            status = verb->run(&options, report);
+            tly_usage_order(verb, &options, report);
+            return status;
+        }
+        if (status) {
+            return status;
         }
     }
     print_help(verb);

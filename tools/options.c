@@ -4,9 +4,7 @@
  * verb takes, given once (--plan as often as wanted), with a value that can be meant.
  */
 #include "data.h"
-#include "tool.h"
-
-#include "../runtime/guess.h"
+#include "usage.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -118,37 +116,19 @@ static const option *find(const char *arg, const char **value)
     return NULL;
 }
 
-static int refuse_usage(const tly_verb *verb, tly_report *report, const char *what,
-                        const char *which)
+/* argv[0] is no option of the verb's; what follows it may be its value. */
+static int refuse_option(const tly_verb *verb, const tly_options *options, int argc, char **argv,
+                         tly_report *report)
 {
-    tly_refuse(report, EXIT_USAGE, "usage", "%s%s", what, which);
-    tly_hint(report, "tally %s %s", verb->name, verb->usage);
-    return EXIT_USAGE;
-}
-
-static int refuse_option(const tly_verb *verb, const char *arg, tly_report *report)
-{
-    size_t length = strcspn(arg, "=");
-    tly_guess guess = tly_guess_begin(arg, length);
+    const char *names[sizeof table / sizeof *table + 1];
+    size_t count = 0;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         if ((verb->options | OPTION_HELP) & table[i].bit) {
-            tly_guess_try(&guess, table[i].name);
+            names[count++] = table[i].name;
         }
     }
-    tly_refuse(report, EXIT_USAGE, "usage", "%s has no option %.*s" TLY_GUESS, verb->name,
-               (int)(length < 60 ? length : 60), arg, TLY_GUESSED(&guess));
-    tly_hint(report, "tally %s %s", verb->name, verb->usage);
-    return EXIT_USAGE;
-}
-
-static int refuse_argument(const tly_verb *verb, const tly_options *options, const char *arg,
-                           tly_report *report)
-{
-    int status = refuse_usage(verb, report, "too many arguments, from ", arg);
-    if ((verb->options & ~options->given) & OPTION_OUT) {
-        tly_hint(report, "what is written is named by -o: -o %s", arg);
-    }
-    return status;
+    names[count] = NULL;
+    return tly_usage_option(verb, options, names, argv[0], argc > 1 ? argv[1] : NULL, report);
 }
 
 /* Takes one option at argv[*at]; leaves *at at the last argument that it used. */
@@ -158,19 +138,19 @@ static int take(const tly_verb *verb, int argc, char **argv, int *at, tly_option
     const char *value;
     const option *o = find(argv[*at], &value);
     if (!o || !((verb->options | OPTION_HELP) & o->bit)) {
-        return refuse_option(verb, argv[*at], report);
+        return refuse_option(verb, options, argc - *at, argv + *at, report);
     }
     if (!o->takes_value && value) {
-        return refuse_usage(verb, report, "no value is taken by ", o->name);
+        return tly_usage_refuse(verb, report, "no value is taken by %s", o->name);
     }
     if (o->takes_value && !value) {
         if (*at + 1 == argc) {
-            return refuse_usage(verb, report, "a value is missing after ", o->name);
+            return tly_usage_refuse(verb, report, "a value is missing after %s", o->name);
         }
         value = argv[++*at];
     }
     if (options->given & o->bit & ~(unsigned)(OPTION_PLAN | OPTION_HELP)) {
-        return refuse_usage(verb, report, "given twice: ", o->name);
+        return tly_usage_refuse(verb, report, "%s is given twice", o->name);
     }
     options->given |= o->bit;
     if (o->read) {
@@ -198,13 +178,13 @@ int tly_options_read(const tly_verb *verb, int argc, char **argv, tly_options *o
                 return status;
             }
         } else if (options->args == verb->most) {
-            return refuse_argument(verb, options, arg, report);
+            return tly_usage_argument(verb, options, arg, report);
         } else {
             options->arg[options->args++] = argv[i];
         }
     }
     if (options->args < verb->least) {
-        return refuse_usage(verb, report, "an argument is missing", "");
+        return tly_usage_missing(verb, options, report);
     }
     return EXIT_DONE;
 }

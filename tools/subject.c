@@ -73,9 +73,30 @@ static void print_sizes(char *text, size_t capacity, int rank, const int64_t *si
     }
 }
 
+enum { DTYPE = 1, SIZES = 2 };
+
+/* Suggests the word without a part, which then is the file's: DTYPE, that of the input, or SIZES,
+ * which follow it if it is there. */
+static void suggest_without(const char *word, int part, int had_dtype, tly_report *report)
+{
+    const char *from = strchr(word, ':');
+    if (part == SIZES && from && (had_dtype || from[1] == '>')) {
+        from = strchr(from + 1, ':');
+    }
+    if (!from) {
+        return;
+    }
+    const char *to = from + 1 + strcspn(from + 1, part == DTYPE ? ":>" : ":");
+    const int keeps_colon = *to == '>';
+    const char *quote = strchr(word, '>') ? "'" : "";
+    tly_hint(report, "without %s the word takes the file's: %s%.*s%s%s",
+             part == DTYPE ? "its dtype" : "sizes", quote, (int)(from - word) + keeps_colon, word,
+             to, quote);
+}
+
 /* The file's dtype and shape against the word's. */
-static int compare(const tly_subject *subject, const tly_npy *npy, const char *name, int had_dtype,
-                   tly_report *report)
+static int compare(const tly_subject *subject, const tly_npy *npy, const char *name,
+                   const char *word, int had_dtype, tly_report *report)
 {
     const tally_descriptor *d = &subject->descriptor;
     char wanted[200], found[200];
@@ -83,7 +104,7 @@ static int compare(const tly_subject *subject, const tly_npy *npy, const char *n
         !(had_dtype && d->dtype == TALLY_BF16 && npy->dtype == TALLY_U16)) {
         tly_refuse(report, EXIT_USAGE, "dtype", "%s holds %s, the word says %s", name,
                    tally_dtype_name(npy->dtype), tally_dtype_name((tally_dtype)d->dtype));
-        tly_hint(report, "leave the dtype out of the word, or convert the file");
+        suggest_without(word, DTYPE, had_dtype, report);
         return EXIT_USAGE;
     }
     if (!subject->flat_in &&
@@ -93,7 +114,7 @@ static int compare(const tly_subject *subject, const tly_npy *npy, const char *n
         print_sizes(found, sizeof found, npy->rank, npy->sizes);
         tly_refuse(report, EXIT_USAGE, "sizes", "%s holds %s, the word says %s", name, found,
                    wanted);
-        tly_hint(report, "leave the sizes out of the word, or reshape the file");
+        suggest_without(word, SIZES, had_dtype, report);
         return EXIT_USAGE;
     }
     return EXIT_DONE;
@@ -199,7 +220,7 @@ int tly_subject_make(const char *word, const tly_npy *npy, const char *name, tly
     subject->flat_in = has_option(word, "in=");
     subject->flat_out = has_option(word, "out=");
     if (npy) {
-        status = compare(subject, npy, name, had_dtype, report);
+        status = compare(subject, npy, name, word, had_dtype, report);
         if (!status && npy->fortran && !subject->flat_in) {
             set_fortran_strides(&subject->descriptor);
         }

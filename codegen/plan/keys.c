@@ -37,7 +37,7 @@ static tally_status read_template(const tly_keys *const *templates, size_t count
                                   piece value, int32_t *id, tally_error *e)
 {
     tly_guess guess = tly_guess_begin(value.at, value.length);
-    char names[100] = "";
+    char names[sizeof e->hint] = "";
     for (size_t i = 0; i < count; i++) {
         if (is(value, templates[i]->name)) {
             *id = (int32_t)i;
@@ -55,7 +55,7 @@ static tally_status read_template(const tly_keys *const *templates, size_t count
 /* What a template reads. */
 static void hint_keys(tally_error *e, const tly_keys *keys)
 {
-    char names[100] = "";
+    char names[sizeof e->hint] = "";
     for (size_t k = 0; k < keys->count; k++)
         tly_names_add(names, sizeof names, keys->key[k].name);
     tly_error_hint(e, "%s reads %s", keys->name, names);
