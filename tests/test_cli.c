@@ -18,7 +18,11 @@ Test(cli, help_and_version)
                                          "bench --help",
                                          "inspect --help",
                                          "devices --help",
-                                         "run --help --nonsense" };
+                                         "run --help --nonsense",
+                                         "help",
+                                         "help bench",
+                                         "help help",
+                                         "help --help" };
     for (size_t i = 0; i < sizeof helps / sizeof *helps; i++) {
         tly_expect_success("/dev/null", helps[i]);
         cr_expect_eq(strncmp(tly_last.out, "usage: tally ", 13), 0, "%s", tly_last.out);
@@ -39,6 +43,8 @@ Test(cli, usage_and_words)
         { "compute", 2, "usage" },
         { "run", 2, "usage" },
         { "run cumprod:axis=-1 -o out.npy", 2, "usage" },
+        { "help nonsense", 2, "usage" },
+        { "help run bench", 2, "usage" },
         { "bench cumprod:f32:4:axis=0 --raw f32:4", 2, "usage" },
         { "inspect cumprod:f32:4:axis=0 --emit word --raw f32:4", 2, "usage" },
         { "run cumprod:axis=-1 a.npy --raw f33:4", 2, "usage" },

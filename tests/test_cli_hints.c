@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tally.h>
 
 typedef struct mistake {
     const char *arguments;
@@ -48,6 +49,8 @@ Test(cli, errors_leave_nobody_stuck)
     static const mistake mistakes[] = {
         { "runn", 2, "usage", "did you mean run?", "verbs are run bench inspect devices" },
         { "Run a.npy", 2, "usage", "did you mean run?", "tally --help" },
+        { "halp", 2, "usage", "did you mean help?", "verbs are run" },
+        { "help rnu", 2, "usage", "did you mean run?", "verbs are run" },
         { "cumsum:axis=1 a.npy", 2, "usage", "no verb", "tally run cumsum:axis=1 IN.npy" },
         { "run", 2, "usage", "WORD is missing", "tally run WORD IN" },
         { "run cumsum:axis=1", 2, "usage", "IN is missing", "tally run WORD IN" },
@@ -215,5 +218,47 @@ Test(cli, options_that_belong_to_the_word)
         tly_expect_failure("/dev/null", cases[i].arguments, 2, "usage");
         cr_expect_not_null(strstr(tly_last.err, cases[i].suggested), "%s: %s", cases[i].arguments,
                            tly_last.err);
+    }
+}
+
+/* The help has every operator, dtype and verb, and every option that the library reads: those that it
+ * lists for a word with an unknown one. */
+Test(cli, help_is_complete)
+{
+    static char help[TLY_MOST_BYTES];
+    char word[64], piece[64];
+    tly_expect_success("/dev/null", "help run");
+    memcpy(help, tly_last.out, tly_last.out_bytes + 1);
+    for (int dtype = 1; dtype < TALLY_DTYPE_COUNT; dtype++) {
+        snprintf(piece, sizeof piece, " %s", tally_dtype_name((tally_dtype)dtype));
+        cr_expect_not_null(strstr(help, piece), "no%s", piece);
+    }
+    for (int op = 1; op < TALLY_OP_COUNT; op++) {
+        tally_error error = TALLY_ERROR_INIT;
+        tally_descriptor d = TALLY_DESCRIPTOR_INIT;
+        char *rest, *names;
+        snprintf(piece, sizeof piece, " %s", tally_op_name((tally_op)op));
+        cr_expect_not_null(strstr(help, piece), "no%s", piece);
+        snprintf(word, sizeof word, "%s:f32:4x4:zzzzzz", tally_op_name((tally_op)op));
+        cr_assert_eq(tally_descriptor_parse(word, &d, &error), TALLY_INVALID);
+        names = strstr(error.hint, " takes ");
+        cr_assert_not_null(names, "%s", error.hint);
+        for (char *name = strtok_r(names + 7, " ", &rest); name;
+             name = strtok_r(NULL, " ", &rest)) {
+            cr_expect_str_neq(name, "...", "%s", error.hint);
+            snprintf(piece, sizeof piece, "\n  %s", name);
+            cr_expect_not_null(strstr(help, piece), "no %s", name);
+        }
+    }
+    tly_expect_success("/dev/null", "--help");
+    memcpy(help, tly_last.out, tly_last.out_bytes + 1);
+    for (char *at = strstr(help, "\n  tally "); at; at = strstr(at + 1, "\n  tally ")) {
+        char verb[32], call[64];
+        cr_assert_eq(sscanf(at, " tally %31s", verb), 1);
+        cr_expect_lt(strcspn(at + 1, "\n"), 93, "%s", verb);
+        snprintf(call, sizeof call, "help %s", verb);
+        tly_expect_success("/dev/null", call);
+        snprintf(call, sizeof call, "usage: tally %s ", verb);
+        cr_expect_eq(strncmp(tly_last.out, call, strlen(call)), 0, "%s", tly_last.out);
     }
 }

@@ -17,25 +17,30 @@
     "  --threads N     threads, from 1; left out: the CPUs that this process may use. No\n" \
     "                  result depends on it\n"
 
+static int show_help(const tly_options *options, tly_report *report);
+
 static const tly_verb verbs[] = {
-    { "run", "WORD IN [-o OUT.npy] [--raw TENSOR] [--device D] [--threads N] [--in-place] "
+    { "run", "compute a tensor from a file, and print the result or write it",
+      "WORD IN [-o OUT.npy] [--raw TENSOR] [--device D] [--threads N] [--in-place] "
       "[--plan K=V]...",
       "Computes what WORD says on the tensor in IN, and prints the result as numpy does or writes\n"
       "OUT.npy. IN is a .npy file, an array of an .npz file (IN.npz:NAME), a table of numbers as\n"
-      "text (CSV), or with --raw any file; - is standard input. WORD may leave out dtype and sizes:\n"
+      "text (CSV), or with --raw any file; - is standard input. WORD may leave out dtype and "
+      "sizes:\n"
       "they come from the file.\n\n"
       "  -o OUT.npy      where the result goes: whole, or not at all; - is standard output\n"
-      "  --raw TENSOR    IN is the elements alone, those of f32:3x4 for instance\n" DEVICE_HELP THREADS_HELP
-      "  --in-place      compute in one buffer\n"
+      "  --raw TENSOR    IN is the elements alone, those of f32:3x4 for "
+      "instance\n" DEVICE_HELP THREADS_HELP "  --in-place      compute in one buffer\n"
       "  --plan K=V      override a choice of the plan, for experiments\n\n"
-      "  tally run 'cumprod:f32:1x1x3x4:axis=3' in.npy -o out.npy\n"
+      "  echo 2 3 5 7 | tally run cumprod:axis=-1 -\n"
       "  tally run mean:axes=0 table.csv\n"
       "  tally run cumsum:axis=-1,reverse in.npy -o out.npy\n"
-      "  tally run 'cummax:f32:3x4:axis=1,nan=ignore' in.npy -o out.npy\n",
-      OPTION_OUT | OPTION_DEVICE | OPTION_THREADS | OPTION_IN_PLACE | OPTION_PLAN | OPTION_RAW,
-      2, 2,
-      tly_verb_run },
-    { "bench", "WORD [--device D] [--threads N] [--plan K=V]... [--data KIND] [--json]",
+      "  tally run 'cumsum:>i64:axis=0' arrays.npz:counts -o out.npy\n"
+      "  tally run sum:axes=0+1 in.bin --raw f32:64x4096\n",
+      OPTION_OUT | OPTION_DEVICE | OPTION_THREADS | OPTION_IN_PLACE | OPTION_PLAN | OPTION_RAW, 2,
+      2, tly_verb_run },
+    { "bench", "time a kernel beside copies or reads of the same bytes",
+      "WORD [--device D] [--threads N] [--plan K=V]... [--data KIND] [--json]",
       "Times the kernel for WORD, and beside it in the same run copies of the same bytes, or for "
       "a\n"
       "reduction reads of its input's bytes.\n\n" DEVICE_HELP THREADS_HELP
@@ -61,12 +66,15 @@ static const tly_verb verbs[] = {
       "  tally bench sum:f32:4096x4096:axes=1\n",
       OPTION_DEVICE | OPTION_THREADS | OPTION_PLAN | OPTION_DATA | OPTION_JSON, 1, 1,
       tly_verb_bench },
-    { "inspect",
-      "WORD [IN] [--raw TENSOR] --emit word|plan|kir|llvm|asm|spirv|spvasm | --html FILE [--measure] "
+    { "inspect", "show how a kernel is made: its plan, its code, or all of it as a page",
+
+      "WORD [IN] [--raw TENSOR] --emit word|plan|kir|llvm|asm|spirv|spvasm | --html FILE "
+      "[--measure] "
       "[--device D | --profile FILE] [--plan K=V]... [-o FILE]",
       "Shows one stage of the making of the kernel for WORD: the canonical word, the plan, the\n"
       "kernel IR; for a CPU LLVM's IR or assembly, for Vulkan the SPIR-V words (all passes, one\n"
-      "after the other) or their disassembly. With IN, a file as of tally run, WORD may leave out dtype\n"
+      "after the other) or their disassembly. With IN, a file as of tally run, WORD may leave out "
+      "dtype\n"
       "and sizes.\n\n"
       "  --emit STAGE    which stage\n"
       "  --html FILE     all of it in place of one stage, as one page for a browser: the tensor "
@@ -84,14 +92,16 @@ static const tly_verb verbs[] = {
       OPTION_EMIT | OPTION_HTML | OPTION_MEASURE | OPTION_DEVICE | OPTION_PROFILE | OPTION_PLAN |
           OPTION_OUT | OPTION_RAW,
       1, 2, tly_verb_inspect },
-    { "devices", "[--json] [--profile FILE [--device D]]",
+    { "devices", "list the CPUs and GPUs that kernels can be made for",
+      "[--json] [--profile FILE [--device D]]",
       "Lists what --device can name; with --profile, describes a Vulkan device that is here.\n\n"
       "  --json          a JSON array\n"
       "  --profile FILE  writes the device's profile, which tally inspect takes, and lists "
       "nothing\n"
       "  --device D      which, where there are several: vulkan:N, or part of a name\n",
       OPTION_JSON | OPTION_PROFILE | OPTION_DEVICE, 0, 0, tly_verb_devices },
-    { "compile",
+    { "compile", "make kernels ahead of time, for programs",
+
       "[NAME=]WORD... | --batch FILE -o OUT [--header FILE] [--depfile FILE] [--device D[,D]...] "
       "[--profile FILE[,FILE]...] [--plan K=V]... [-j N]",
       "Makes kernels ahead of time. The end of OUT's name says what for:\n\n"
@@ -130,7 +140,8 @@ static const tly_verb verbs[] = {
       OPTION_OUT | OPTION_DEVICE | OPTION_BATCH | OPTION_JOBS | OPTION_HEADER | OPTION_DEPFILE |
           OPTION_PROFILE | OPTION_PLAN,
       0, INT32_MAX, tly_verb_compile },
-    { "cache", "path|list|stats|verify|clear [FILE.pack] [--json]",
+    { "cache", "look after the kernels that are kept on disk",
+      "path|list|stats|verify|clear [FILE.pack] [--json]",
       "Looks after the disk cache, in which a program finds the kernels that one before it "
       "made.\n\n"
       "  path            the folder: TALLY_CACHE_DIR, else tally below XDG_CACHE_HOME or\n"
@@ -148,7 +159,8 @@ static const tly_verb verbs[] = {
       "  tally cache list\n"
       "  TALLY_CACHE_DIR=/var/cache/mine tally cache stats --json\n",
       OPTION_JSON, 1, 2, tly_verb_cache },
-    { "tune", "WORD | --words FILE [--plans FILE] [--seconds N] [--device D] [--keep] [--json]",
+    { "tune", "try other plans for a kernel, and keep the fastest",
+      "WORD | --words FILE [--plans FILE] [--seconds N] [--device D] [--keep] [--json]",
       "Tries other plans for the kernel of WORD, each in turns with the library's own and with "
       "copies\n"
       "or reads of the same bytes, and compares the bits of their outputs.\n\n"
@@ -163,26 +175,43 @@ static const tly_verb verbs[] = {
       "  tally tune 'cumsum:i32:4096x4096:axis=1' --seconds 10\n",
       OPTION_WORDS | OPTION_PLANS | OPTION_SECONDS | OPTION_DEVICE | OPTION_KEEP | OPTION_JSON, 0,
       1, tly_verb_tune },
+    { "help", "say more about a verb", "[VERB]",
+      "Says what a verb does and what its options mean, as tally VERB --help does; without VERB,\n"
+      "which verbs there are.\n\n"
+      "  tally help run\n",
+      0, 0, 1, show_help },
 };
 
 enum { VERBS = sizeof verbs / sizeof *verbs };
 
-static void print_help(const tly_verb *verb)
+static void print_overview(void)
 {
-    if (verb) {
-        printf("usage: tally %s %s\n\n%s", verb->name, verb->usage, verb->help);
-        return;
-    }
     puts("usage: tally VERB ...\n");
     for (int i = 0; i < VERBS; i++) {
-        printf("  tally %s %s\n", verbs[i].name, verbs[i].usage);
+        printf("  tally %-9s %s\n", verbs[i].name, verbs[i].summary);
     }
-    puts("\nScans (cumulative sums and products) and reductions over tensors, by kernels generated "
-         "for\n"
-         "one descriptor.\n"
-         "TALLY_VERBOSE=1 has the kernels told that are made and run, TALLY_VERBOSE=2 also why;\n"
-         "TALLY_DUMP=FOLDER keeps each stage of their making (docs/environment.md).\n"
-         "tally VERB --help says more; tally --version says which version this is.");
+    puts("\nCumulative sums, products and extremes, and reductions over tensors, by kernels that "
+         "are\n"
+         "generated for exactly the tensor in hand. A first one:\n\n"
+         "  echo 2 3 5 7 | tally run cumsum:axis=-1 -\n\n"
+         "tally help run says what else there is beside cumsum. TALLY_VERBOSE=1 has the kernels "
+         "told\n"
+         "that are made and run, TALLY_VERBOSE=2 also why; TALLY_DUMP=FOLDER keeps each stage of\n"
+         "their making (docs/environment.md). tally --version says which version this is.");
+}
+
+static void print_help(const tly_verb *verb)
+{
+    if (!verb) {
+        print_overview();
+        return;
+    }
+    printf("usage: tally %s %s\n\n%s", verb->name, verb->usage, verb->help);
+    if (verb->run == tly_verb_run) {
+        tly_words_print();
+    } else if (strstr(verb->usage, "WORD")) {
+        puts("\nWORD is OP:DTYPE:SIZES:OPTIONS; tally help run lists what each of them may be.");
+    }
 }
 
 static const tly_verb *find_verb(const char *name)
@@ -195,35 +224,54 @@ static const tly_verb *find_verb(const char *name)
     return NULL;
 }
 
+enum { MOST_NAMES = 200 };
+
+static const char *list_verbs(char names[MOST_NAMES])
+{
+    names[0] = 0;
+    for (int i = 0; i < VERBS; i++) {
+        tly_names_add(names, MOST_NAMES, verbs[i].name);
+    }
+    return names;
+}
+
 static int refuse_verb(const char *name, tly_report *report)
 {
     tly_guess guess = tly_guess_begin(name, strlen(name));
-    char names[80] = "";
+    char names[MOST_NAMES];
     for (int i = 0; i < VERBS; i++) {
         tly_guess_try(&guess, verbs[i].name);
-        tly_names_add(names, sizeof names, verbs[i].name);
     }
-    tly_guess_try(&guess, "--help");
     tly_guess_try(&guess, "--version");
     tly_refuse(report, EXIT_USAGE, "usage", "there is no verb '%s'" TLY_GUESS, name,
                TLY_GUESSED(&guess));
     if (tly_usage_is_word(name)) {
         tly_hint(report, "a word comes after its verb: tally run %s IN.npy", name);
     } else {
-        tly_hint(report, "verbs are %s; tally --help says what they do", names);
+        tly_hint(report, "verbs are %s; tally --help says what they do", list_verbs(names));
     }
     return EXIT_USAGE;
+}
+
+static int show_help(const tly_options *options, tly_report *report)
+{
+    const tly_verb *verb = options->args ? find_verb(options->arg[0]) : NULL;
+    if (options->args && !verb) {
+        return refuse_verb(options->arg[0], report);
+    }
+    print_help(verb);
+    return tly_flush(report);
 }
 
 static int start(int argc, char **argv, tly_report *report)
 {
     tly_options options;
     const tly_verb *verb = NULL;
+    char names[MOST_NAMES];
     int status = EXIT_DONE;
     if (argc < 2) {
-        tly_refuse(report, EXIT_USAGE, "usage",
-                   "a verb is missing: run, bench, inspect, devices, compile, cache, tune");
-        tly_hint(report, "tally --help says what they do");
+        tly_refuse(report, EXIT_USAGE, "usage", "a verb is missing");
+        tly_hint(report, "verbs are %s; tally --help says what they do", list_verbs(names));
         return EXIT_USAGE;
     }
     if (strcmp(argv[1], "--version") == 0) {

@@ -103,12 +103,16 @@ typedef struct tly_options {
 /* One verb of the command. */
 typedef struct tly_verb {
     const char *name;
-    const char *usage; /* what follows the name */
-    const char *help;  /* the lines of --help below the usage */
-    unsigned options;  /* which it takes */
-    int least, most;   /* how many arguments */
+    const char *summary; /* what it does, in a line */
+    const char *usage;   /* what follows the name */
+    const char *help;    /* the lines of --help below the usage */
+    unsigned options;    /* which it takes */
+    int least, most;     /* how many arguments */
     int (*run)(const tly_options *options, tly_report *report);
 } tly_verb;
+
+/* Prints what a word may be made of. */
+void tly_words_print(void);
 
 /* Reads the arguments after the verb. */
 int tly_options_read(const tly_verb *verb, int argc, char **argv, tly_options *options,
