@@ -16,7 +16,7 @@ enum { TLY_MOST_DIGITS = 17 };
 /* A finite number without its sign: d.ddd times ten to the exponent. */
 typedef struct tly_digits {
     char digit[TLY_MOST_DIGITS + 1]; /* '0' to '9', ended by a zero */
-    int count;                       /* at least 1; the last one is no zero, but of zero itself */
+    int count; /* at least 1; none is a zero at the end, except of the number 0 */
     int exponent;
 } tly_digits;
 
