@@ -88,7 +88,7 @@ enum {
     TLY_SERIAL_MOST_ROWS = 8,
 
     TLY_TILES_MOST_LINES = 2,
-    TLY_TILES_MOST_PARTS = TLY_MOST_VECTOR_BYTES / 2 / TLY_LEAST_LANES, /* of a tile */
+    TLY_TILES_MOST_PARTS = TLY_MOST_LINE_VECTORS, /* of a tile */
     /* States of rows that are crossed, about what the first cache holds beside lines on their way. */
     TLY_TILES_CROSSED_BYTES = 32768,
 

@@ -185,6 +185,21 @@ Test(views, crossed, .timeout = 280)
     tly_trials_close(&t);
 }
 
+/* The same of narrow elements: up to 32 rows make a line. In the input they lie apart, and rows along
+ * the first dim are neighbours, some more than fill tiles. */
+Test(views, narrow_rows_of_lines, .timeout = 280)
+{
+    static const char *const words[] = {
+        "cummax:u8:3x5x64x2:axis=1,in=1x6x30x3",
+        "cummin:i8:33x4x64x2:axis=1,in=1x66x264x33",
+        "cummax:bool:9x5x32x2:axis=1,exclusive,in=1x18x90x9",
+        "cummax:u8:19x4x32x4:axis=1,in=1x76x304x19",
+        "cummin:i8:8x3x16x8:axis=1,exclusive,reverse,in=1x64x192x8",
+    };
+    static const tly_data data[] = { TLY_DATA_BITS };
+    CHECK_WORDS(words, data, 131);
+}
+
 /* Tiles of other sizes than the planner's. */
 Test(views, forced, .timeout = 280)
 {
