@@ -156,6 +156,18 @@ static void scan_block(tly_tiles *k, const tly_blocks *a, const tly_gather *gath
     kir_for_end(b, &s, NULL);
 }
 
+/* Rows that fill no line are scanned one by one, each by as many vectors as it has. */
+static tly_tiles row_by_row(const tly_tiles *k)
+{
+    const tly_build *c = k->c;
+    tly_tiles row = *k;
+    if (c->p->dense == TLY_ROWS_LINES) {
+        row.parts = c->p->length / c->lanes;
+        row.far = 0;
+    }
+    return row;
+}
+
 static void scan_rows(tly_tiles *k, kir_value rank, kir_value blocks, kir_value tile)
 {
     tly_build *c = k->c;
@@ -187,7 +199,8 @@ static void scan_rows(tly_tiles *k, kir_value rank, kir_value blocks, kir_value 
     if (gathers)
         gather = tly_tiles_gather(k, at.out, a.runs.out, a.run.size, a.run.out, a.whole,
                                   a.whole_to);
-    scan_block(k, &a, gathers ? &gather : NULL, at);
+    tly_tiles row = row_by_row(k);
+    scan_block(&row, &a, gathers ? &gather : NULL, at);
     kir_for_end(b, &g, NULL);
     if (k->far || gathers || crosses(k))
         tly_fence(c, tly_streams(c));
