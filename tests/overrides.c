@@ -13,7 +13,6 @@
  * Every failure prints one line with what repeats it. Exit status: 0 if no case failed and every
  * target has refused some and built some.
  */
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,14 +20,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../runtime/vulkan/profile.h"
 #include "engine_grid.h"
+#include "profiles.h"
 #include "trial.h"
 
 enum {
     LEVELS = 5,
     MOST_TARGETS = 24,
-    MOST_PROFILE = 1 << 16,
     MOST_TEXT = 4096,
     CASES_A_CHILD = 200,
     MOST_SECONDS = 120,
@@ -259,23 +257,12 @@ static int in_child(driver *v, long end)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static char *read_text(const char *path)
-{
-    FILE *file = fopen(path, "rb");
-    char *bytes = calloc(1, MOST_PROFILE);
-    size_t length = file && bytes ? fread(bytes, 1, MOST_PROFILE - 1, file) : 0;
-    if (file)
-        fclose(file);
-    return length ? bytes : NULL;
-}
-
 static int find_targets(driver *v)
 {
     static const char *const levels[LEVELS] = { "cpu:x86-64-v2", "cpu:x86-64-v3", "cpu:x86-64-v4",
                                                 "cpu:aarch64", "cpu:riscv64" };
-    static glob_t found;
-    char pattern[4096], why[256];
-    tly_profile profile;
+    static tly_profile_file files[MOST_TARGETS - LEVELS];
+    char why[256];
     for (int k = 0; k < LEVELS; k++) {
         target *t = &v->targets[v->target_count++];
         if (tly_target_find(levels[k], &t->device, why, sizeof why))
@@ -284,19 +271,12 @@ static int find_targets(driver *v)
     }
     if (!v->o->profiles)
         return 0;
-    snprintf(pattern, sizeof pattern, "%s/*.profile", v->o->profiles);
-    if (glob(pattern, 0, NULL, &found))
-        return printf("overrides: no profile in %s\n", v->o->profiles), 1;
-    for (size_t k = 0; k < found.gl_pathc && v->target_count < MOST_TARGETS; k++) {
-        target *t = &v->targets[v->target_count++];
-        const char *slash = strrchr(found.gl_pathv[k], '/');
-        t->profile = read_text(found.gl_pathv[k]);
-        t->name = slash ? slash + 1 : found.gl_pathv[k];
-        if (!t->profile || tly_profile_parse(t->profile, &profile, NULL))
-            return printf("overrides: %s cannot be read\n", found.gl_pathv[k]), 1;
-        t->caps = profile.caps;
-    }
-    return 0;
+    const int count = tly_profiles_read(v->o->profiles, files, MOST_TARGETS - LEVELS);
+    for (int k = 0; k < count; k++)
+        v->targets[v->target_count++] = (target){ .name = files[k].name,
+                                                  .profile = files[k].text,
+                                                  .caps = files[k].caps };
+    return count == 0;
 }
 
 static int summary(const driver *v)

@@ -241,3 +241,66 @@ void tly_random_descriptor(tly_random *r, int64_t most, tally_descriptor *d)
 {
     tly_random_problem(r, most, TLY_DRAW_SCANS, d);
 }
+
+/* ---- views ---- */
+
+/* Sizes at which forms of problems and their vectors change, short ones most of all. */
+static const int64_t view_sizes[] = { 2,   2,   3,   4,    4,    5,    7,    8,   8,   9,
+                                      12,  15,  16,  17,   24,   31,   32,   32,  33,  48,
+                                      63,  64,  64,  65,   96,   96,   96,   127, 128, 129,
+                                      255, 256, 257, 1000, 1024, 4096, 65536 };
+static const int64_t short_sizes[] = { 2, 2, 4, 8, 3, 6, 7, 15 };
+
+static void view_shape(tly_random *r, int64_t most, tally_descriptor *d)
+{
+    int64_t room = most;
+    d->rank = (int32_t)tly_random_between(r, 1, tly_random_between(r, 3, TALLY_MAX_RANK));
+    d->axis = (int32_t)tly_random_below(r, d->rank);
+    for (int k = d->rank - 1; k >= 0; k--) {
+        int64_t size = view_sizes[tly_random_below(r, COUNT(view_sizes))];
+        if (k == d->rank - 1 && tly_random_one_in(r, 2))
+            size = short_sizes[tly_random_below(r, COUNT(short_sizes))];
+        else if (tly_random_one_in(r, 8))
+            size = tly_random_between(r, 1, 1 + smaller(room, 3000));
+        else if (tly_random_one_in(r, 200)) /* past 32 bits */
+            size = (int64_t)1 << tly_random_between(r, 20, 33);
+        d->sizes[k] = smaller(size, room);
+        room /= d->sizes[k];
+    }
+    if (tly_random_one_in(r, 60))
+        d->sizes[tly_random_below(r, d->rank)] = 0;
+}
+
+/* The input has the dims in another order, without gaps, as layouts of images have. */
+static void view_permuted(tly_random *r, tally_descriptor *d)
+{
+    int order[TALLY_MAX_RANK]; /* innermost first */
+    int64_t stride = 1;
+    for (int k = 0; k < d->rank; k++)
+        order[k] = k;
+    shuffle(r, order, d->rank);
+    for (int k = 0; k < d->rank; k++) {
+        d->in_strides[order[k]] = stride;
+        stride *= d->sizes[order[k]] ? d->sizes[order[k]] : 1;
+    }
+    d->flags |= TALLY_IN_STRIDES;
+}
+
+void tly_random_view(tly_random *r, int64_t most, uint32_t draws, tally_descriptor *d)
+{
+    static const uint8_t narrow[] = { TALLY_U8, TALLY_I8, TALLY_BOOL, TALLY_I16, TALLY_U16 };
+    memset(d, 0, sizeof *d);
+    d->size = sizeof *d;
+    tly_random_operator(r, draws, d);
+    if (tly_operations[d->op].family == TLY_PICKS && tly_random_one_in(r, 2)) {
+        d->dtype = narrow[tly_random_below(r, COUNT(narrow))];
+        d->flags &= ~(uint32_t)TALLY_NAN_IGNORE;
+    }
+    view_shape(r, most, d);
+    if (!tly_op_is_scan(d->op))
+        tly_random_axes(r, d);
+    if (tly_random_one_in(r, 2))
+        view_permuted(r, d);
+    else if (!tly_random_one_in(r, 4))
+        strides(r, 8 * most, d);
+}
