@@ -218,6 +218,8 @@ Test(gpu, overrides_leave_reductions_possible)
         { "sum:f32:33x1000003:axes=1", "template=reduce_lanes,chunk=4", "plan", TALLY_INVALID },
         { "sum:f32:100003x40:axes=0", "chunk=0", "plan", TALLY_INVALID },
         { "sum:f32:100003x40:axes=0", "chunk=256", NULL, TALLY_OK },
+        { "sum:f32:4294967296x0", "", NULL, TALLY_OK }, /* no element is too many */
+        { "sum:f32:0x4294967296:order=serial", "", NULL, TALLY_OK },
         { "sum:f32:100003:axes=0,order=serial", "", "sizes", TALLY_UNSUPPORTED },
         { "sum:f32:100003:axes=0,order=serial", "workgroup=32", "sizes", TALLY_UNSUPPORTED },
         { "sum:f32:100003:axes=0,order=serial", "chunk=256", "plan", TALLY_INVALID },

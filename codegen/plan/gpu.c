@@ -153,11 +153,12 @@ static void choose_outer(const tly_problem *p, const tly_geometry *g, tly_gpu_pl
     }
 }
 
-/* Steps and positions of one are counted in 31 bits, but for those of one step. */
+/* Steps and positions of one are counted in 31 bits, unless there is one step, or no element. */
 static tally_status choose_steps(const tly_geometry *g, tly_gpu_plan *plan, tally_error *e)
 {
     plan->steps_rank = g->reduced_rank;
-    if (g->reduced_rank > 0 && (g->steps > INT32_MAX || g->length > INT32_MAX))
+    if (g->reduced_rank > 0 && tly_gpu_reduced_count(g) > 0 &&
+        (g->steps > INT32_MAX || g->length > INT32_MAX))
         return tly_fail(e, TALLY_UNSUPPORTED, "sizes",
                         "%lld times %lld elements of an output lie apart, and kernels for Vulkan "
                         "count up to %d of each",

@@ -384,11 +384,11 @@ static void set_scratch(const shape *s, const cutting *c, const tly_gpu_launch *
 /* --- reductions ------------------------------------------------------------------------------ */
 
 /* Fills a block of zeros, and returns how many chunks an output has. Where no element is reduced,
- * there are no steps. */
+ * there are no steps, and the sizes, which may be beyond 32 bits, are of no use. */
 static int64_t describe(const tly_problem *p, const tly_geometry *g, const tly_gpu_launch *l,
                         tly_gpu_block *b)
 {
-    int64_t steps = g->length > 0 ? g->steps : 0, length = g->length > 0 ? g->length : 1;
+    int64_t steps = g->length > 0 ? g->steps : 0, length = steps > 0 ? g->length : 1;
     int64_t most = l->chunk > 0 ? l->chunk : INT64_MAX;
     int64_t chunk_length = tly_smaller(length, most), each = tly_ceil_div(length, chunk_length);
     int64_t whole = steps > 0 ? steps : 1, chunk_steps = tly_smaller(most / chunk_length, whole);
@@ -406,7 +406,7 @@ static int64_t describe(const tly_problem *p, const tly_geometry *g, const tly_g
     memcpy(&b->real64, &count, sizeof count);
     memcpy(&b->real32, &single, sizeof single);
     for (int32_t i = 0; i < g->reduced_rank; i++) {
-        b->reduced_size[i] = (uint32_t)g->reduced[i].size;
+        b->reduced_size[i] = steps > 0 ? (uint32_t)g->reduced[i].size : 1;
         b->in.reduced[i] = g->reduced[i].in_stride *
                            (int64_t)tally_dtype_bytes((tally_dtype)p->dtype);
     }
