@@ -17,7 +17,7 @@ tally_status tly_check_index(const tally_descriptor *full, uint32_t open, tally_
                         tly_ops[full->op].name);
     case TLY_INDEX_TOO_FAR:
         return tly_fail(error, TALLY_INVALID, "dtype",
-                        "%" PRIu64 " elements are more than %s can count", extent,
+                        "the last of %" PRIu64 " elements has an index that is beyond %s", extent,
                         tly_dtypes[full->out_dtype].name);
     default:
         return TALLY_OK;

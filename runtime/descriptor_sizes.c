@@ -81,8 +81,9 @@ tly_index tly_index_fault(const tally_descriptor *full, uint32_t open, uint64_t 
     if (*extent == 0 && !is_empty && open == 0) {
         return TLY_INDEX_OF_NOTHING;
     }
-    const tly_dtype_facts *out = &tly_dtypes[full->out_dtype];
-    return out->largest != 0 && *extent > out->largest ? TLY_INDEX_TOO_FAR : TLY_INDEX_FITS;
+    const uint64_t largest = tly_dtypes[full->out_dtype].largest;
+    return largest != 0 && *extent > 0 && *extent - 1 > largest ? TLY_INDEX_TOO_FAR
+                                                                : TLY_INDEX_FITS;
 }
 
 int tly_close_sizes(tally_descriptor *full, const int64_t *sizes)

@@ -9,6 +9,7 @@
 #include "variants.h"
 
 #include "ahead.h"
+#include "checked.h"
 #include "descriptor.h"
 
 #include <stdlib.h>
@@ -22,8 +23,8 @@ enum {
     BUCKETS = 4096
 };
 
-/* What counts its elements in more than 32 bits. */
-#define HUGE_SIZE (INT64_C(1) << 32)
+/* So many elements are counted in more than 31 bits. */
+#define MANY (INT64_C(1) << 31)
 
 typedef struct group {
     int32_t dim;    /* whose size stands for that of all; the others are 1 */
@@ -88,6 +89,21 @@ static void try_size(search *s, int32_t g, int64_t size, int inner_is_one)
     try_group(s, g + 1, inner_is_one && size <= 1);
 }
 
+/* The least size of a group's dim with which an output is made of MANY elements, where the groups
+ * further out have sizes of 1. It is the least because i32 indices reach exactly so far. */
+static int64_t huge_size(const search *s, int32_t g)
+{
+    int64_t others = 1; /* of the output's elements, without the group */
+    for (int32_t d = 0; d < s->full.rank; d++) {
+        int counts = (s->full.axes >> d & 1) != 0 && s->sizes[d] > 1;
+        for (int32_t k = g; k < s->count; k++) {
+            counts = counts && s->groups[k].dim != d;
+        }
+        others = counts ? tly_multiply(others, s->sizes[d]) : others;
+    }
+    return tly_ceil_div(MANY, others);
+}
+
 /* Dims further out are looked at closely only where those within are not there. */
 static void try_group(search *s, int32_t g, int inner_is_one)
 {
@@ -108,7 +124,7 @@ static void try_group(search *s, int32_t g, int inner_is_one)
              size *= 2) {
             try_size(s, g, size, 0);
         }
-        try_size(s, g, HUGE_SIZE, 0);
+        try_size(s, g, huge_size(s, g), 0);
     }
 }
 

@@ -273,10 +273,14 @@ Test(reductions, words)
         { "sum:f32:3:in=4611686018427387904", "in" },
         { "sum:i8>i64:1152921504606846976x2:axes=1,in=0x1", "sizes" },
         /* 4.5, 4.6: indices must fit, and be of something. */
-        { "argmax:u8>i32:2147483648:in=0", "dtype" },
-        { "argmax:u8>i32:2147483647:in=0", NULL },
-        { "argmax:u8>u32:65536x65536:in=0x0", "dtype" },
-        { "argmax:u8>u32:65535x65537:in=0x0", NULL },
+        { "argmax:u8>i32:2147483649:in=0", "dtype" },
+        { "argmax:u8>i32:2147483648:in=0", NULL },
+        { "argmax:u8>i32:65536x3x32769:axes=0+2,in=0x0x0", "dtype" },
+        { "argmax:u8>i32:65536x3x32768:axes=0+2,in=0x0x0", NULL },
+        { "argmax:u8>u32:65537x65536:in=0x0", "dtype" },
+        { "argmax:u8>u32:65536x65536:in=0x0", NULL },
+        { "argmax:u8>i64:9223372036854775806:in=0", NULL },
+        { "argmax:u8>u64:9223372036854775806:in=0", NULL },
         { "argmax:u8>i32:65536x65536:axes=1,in=0x0,out=1", NULL },
         { "argmax:u8>i64:65536x65536:in=0x0", NULL },
         { "argmax:f32:0", "sizes" },
@@ -613,19 +617,31 @@ Test(reductions, line_5_4_long_lanes, .timeout = 240)
     tly_levels_close(&levels);
 }
 
-/* 2.5: more than 2^32 elements, which a broadcast makes of few bytes; once, as it takes seconds. */
+/* 2.5, 4.5: more than 2^32 elements, and as many as an i32 can be the index of, which broadcasts make
+ * of few bytes; once, as they take seconds. */
 Test(reductions, line_2_5_beyond_32_bits, .timeout = 240)
 {
     enum { ROW = 65536 };
+    static const struct {
+        const char *word;
+        int place;
+        int64_t index;
+    } cases[] = {
+        { "argmax:u8>i64:65537x65536:in=0x1,last", 5, (int64_t)ROW * ROW + 5 },
+        { "argmax:u8>i32:32768x65536:in=0x1,last", ROW - 1, INT32_MAX },
+    };
     static uint8_t in[ROW];
-    int64_t index = 0;
     tally_error error = TALLY_ERROR_INIT;
     tly_levels levels;
     tly_require_levels(&levels);
-    tally_kernel *kernel = make(&levels, "argmax:u8:65537x65536:in=0x1,last");
-    in[5] = 1;
-    cr_expect_eq(tally_kernel_run(kernel, in, &index, &error), TALLY_OK, "%s", error.message);
-    cr_expect_eq(index, (int64_t)ROW * ROW + 5, "%lld", (long long)index);
-    tally_kernel_destroy(&kernel);
+    for (size_t k = 0; k < COUNT(cases); k++) {
+        tally_kernel *kernel = make(&levels, cases[k].word);
+        int64_t index = 0; /* little-endian, whatever the output is */
+        memset(in, 0, sizeof in);
+        in[cases[k].place] = 1;
+        cr_expect_eq(tally_kernel_run(kernel, in, &index, &error), TALLY_OK, "%s", error.message);
+        cr_expect_eq(index, cases[k].index, "%s: %lld", cases[k].word, (long long)index);
+        tally_kernel_destroy(&kernel);
+    }
     tly_levels_close(&levels);
 }

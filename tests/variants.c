@@ -24,19 +24,25 @@ static int64_t draw_size(void)
 {
     static const int64_t ranges[] = { 4, 4, 18, 70, 300, 600, 1100, 5000, 300000 };
     static const int64_t near[] = { 15, 16, 63, 64, 65, 127, 128, 255, 256, 512, 1024, 1025 };
-    int64_t kind = below(12);
-    return kind < 9 ? below(ranges[kind]) : near[below(sizeof near / sizeof *near)];
+    int64_t kind = below(13);
+    return kind < 9    ? below(ranges[kind])
+           : kind < 12 ? near[below(sizeof near / sizeof *near)]
+                       : INT64_C(1) << below(33); /* indices past 32 bits */
 }
 
 static tally_descriptor draw_word(void)
 {
     static const tally_dtype dtypes[] = { TALLY_F32, TALLY_F64, TALLY_F16, TALLY_I8,
                                           TALLY_I32, TALLY_I64, TALLY_BF16 };
+    static const tally_dtype indices[] = { TALLY_DTYPE_NONE, TALLY_I32, TALLY_U32 };
     tally_descriptor full;
     for (;;) {
         tally_descriptor d = TALLY_DESCRIPTOR_INIT;
         d.op = (int32_t)(1 + below(TALLY_OP_COUNT - 1));
         d.dtype = dtypes[below(sizeof dtypes / sizeof *dtypes)];
+        if (tly_tells_index(d.op)) {
+            d.out_dtype = indices[below(sizeof indices / sizeof *indices)];
+        }
         d.rank = (int32_t)(1 + below(5));
         for (int32_t i = 0; i < d.rank; i++) {
             d.sizes[i] = below(2) ? TALLY_OPEN_SIZE : draw_size();

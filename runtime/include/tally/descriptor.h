@@ -130,8 +130,8 @@ TALLY_API tally_status tally_descriptor_print(const tally_descriptor *descriptor
 /**
  * Checks every rule of docs/semantics.md, section Tensors: ranks, axis, sizes, distinct output
  * addresses, no overflow of int64 in any size, stride, offset or byte count; argmax and argmin have
- * an element to tell, and no more than their output's dtype can count. TALLY_INVALID with field,
- * value and rule. Thread-safe.
+ * an element to tell, and no more than 1 + the largest number of their output's dtype.
+ * TALLY_INVALID with field, value and rule. Thread-safe.
  */
 TALLY_API tally_status tally_descriptor_check(const tally_descriptor *descriptor,
                                               tally_error *error);
