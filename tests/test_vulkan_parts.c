@@ -87,13 +87,21 @@ Test(vulkan_parts, heap_fits_best)
 
 /* --- profiles -------------------------------------------------------------------------------- */
 
+/* A value of a row's range, another one for another n. */
+static uint32_t value_within(const tly_cap *cap, uint32_t n)
+{
+    const uint64_t values = (uint64_t)cap->most - cap->least + 1;
+    return cap->form == 'p' ? cap->most >> n % 3
+                            : (uint32_t)(cap->least + n * UINT64_C(2654435761) % values);
+}
+
 static tly_profile some_profile(void)
 {
     tly_profile p = { .device = "Some GPU = 3, \"x\"" };
-    uint32_t n = 1;
-#define CAP(name, form, meaning) p.caps.name = form == 'b' ? n++ & 1 : (n++ * 2654435761u);
-#include "../runtime/caps.def"
-#undef CAP
+    for (uint32_t i = 0; i < TLY_CAPS; i++) {
+        tly_cap_set(&p.caps, &tly_cap_rows[i], value_within(&tly_cap_rows[i], i + 1));
+    }
+    cr_assert_null(tly_caps_fault(&p.caps));
     return p;
 }
 
@@ -127,7 +135,7 @@ static void with_line(const char *text, const char *from, const char *to, char *
 {
     const char *at = strstr(text, from);
     cr_assert_not_null(at);
-    const char *rest = strchr(at, '\n') + 1;
+    const char *rest = strchr(at + 1, '\n') + 1;
     sprintf(changed, "%.*s%s%s", (int)(at - text), text, to, rest);
 }
 
@@ -141,15 +149,24 @@ Test(vulkan_parts, profiles_refuse_by_line)
         { "device", "", "without device" },
         { "int64", "", "without int64" },
         { "device", "device =\n", "line 1: a name of 1 to 63 bytes" },
-        { "int64", "int64 = 2\n", "not 0 or 1: int64" },
-        { "int64", "int64 = yes\n", "not 0 or 1" },
+        { "int64", "int64 = 2\n", "int64 = 2 is out of its range: 0 to 1" },
+        { "int64", "int64 = yes\n", "not a number: int64" },
         { "int64", "int64\n", "no name = value: int64" },
-        { "invocations", "invocations = 4294967296\n", "not a number of 32 bits" },
+        { "invocations", "invocations = 4294967296\n", "invocations = 4294967296 is out of its" },
+        { "invocations", "invocations = 4294967424\n", "range: 128 to 65536" },
+        { "invocations", "invocations = 0x80000000\n", "invocations = 0x80000000 is out of its" },
+        { "subgroup ", "subgroup = 2147483648\n",
+          "line 4: subgroup = 2147483648 is out of its range: 0 to 128, powers of two" },
+        { "subgroup ", "subgroup = 48\n", "subgroup = 48 is out" },
+        { "offset_align", "offset_align = 0\n", "range: 1 to 256, powers of two" },
+        { "trip_limit", "trip_limit = 1\n", "trip_limit = 1 is out of its range: 0, or 4096 to" },
         { "invocations", "invocations = -1\n", "not a number" },
         { "invocations", "invocations = 1k\n", "not a number" },
         { "invocations", "invocations = \n", "not a number" },
         { "invocations", "invocations = 0x\n", "not a number" },
-        { "invocations", "invocations = 99999999999999999999999999\n", "not a number" },
+        { "invocations", "invocations = 99999999999999999999999999\n", "out of its range" },
+        { "vendor", "vendor = 0x100000000\n", "out of its range: 0 to 4294967295" },
+        { "vendor", "vendor = 0xg\n", "not a number" },
         { "invocations", "= 3\n", "an unknown name" },
     };
     char text[2048], changed[4096];
@@ -164,6 +181,33 @@ Test(vulkan_parts, profiles_refuse_by_line)
         cr_assert_str_eq(error.field, "device");
     }
     cr_assert_eq(tly_profile_parse("", &q, NULL), TALLY_INVALID);
+}
+
+/* The ends of every range are in it, and what is next to them is not. */
+Test(vulkan_parts, profiles_have_ranges)
+{
+    char text[2048], changed[4096], from[64], to[64];
+    const tly_profile p = some_profile();
+    tly_profile_print(&p, text, sizeof text);
+    for (size_t i = 0; i < TLY_CAPS; i++) {
+        const tly_cap *cap = &tly_cap_rows[i];
+        const int64_t least = cap->least, most = cap->most;
+        const int64_t values[] = { least, most, most + 1, least - 1 };
+        snprintf(from, sizeof from, "\n%s = ", cap->name);
+        for (int k = 0; k < 4; k++) {
+            tly_profile q;
+            tally_error error = TALLY_ERROR_INIT;
+            if (values[k] < 0) {
+                continue;
+            }
+            snprintf(to, sizeof to, "\n%s = %lld\n", cap->name, (long long)values[k]);
+            with_line(text, from, to, changed);
+            cr_assert_eq(tly_profile_parse(changed, &q, &error), k < 2 ? TALLY_OK : TALLY_INVALID,
+                         "%s: %s", to, error.message);
+            cr_assert(k >= 2 || tly_cap_get(&q.caps, cap) == values[k], "%s", to);
+            cr_assert(k < 2 || strstr(error.message, cap->name), "%s: %s", to, error.message);
+        }
+    }
 }
 
 #define O VK_PHYSICAL_DEVICE_TYPE_OTHER

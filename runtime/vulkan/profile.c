@@ -4,22 +4,9 @@
 
 #include "../error.h"
 
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const struct {
-    const char *name;
-    size_t offset;
-    char form;
-} fields[] = {
-#define CAP(name, form, meaning) { #name, offsetof(tly_caps, name), form },
-#include "../caps.def"
-#undef CAP
-};
-
-enum { FIELDS = sizeof fields / sizeof fields[0] };
 
 /* A line on its way: `name = value`, without blanks around. */
 typedef struct line {
@@ -45,54 +32,68 @@ static tally_status refuse(const line *l, const char *what, tally_error *error)
                     (int)(l->name_length < 60 ? l->name_length : 60), l->name);
 }
 
-static int take_number(const line *l, char form, uint32_t *number)
+static tally_status refuse_range(const line *l, const tly_cap *cap, tally_error *error)
 {
-    char text[24];
-    char *end;
-    int hex = l->value_length > 2 && l->value[0] == '0' && l->value[1] == 'x';
-    if (l->value_length == 0 || l->value_length >= sizeof text ||
-        strchr("0123456789", l->value[0]) == NULL) {
-        return 0;
-    }
-    memcpy(text, l->value, l->value_length);
-    text[l->value_length] = 0;
-    unsigned long long n = strtoull(text, &end, hex ? 16 : 10);
-    *number = (uint32_t)n;
-    return *end == 0 && n <= (form == 'b' ? 1 : UINT32_MAX);
+    char range[TLY_CAP_RANGE];
+    tly_cap_range(cap, range, sizeof range);
+    return tly_fail(error, TALLY_INVALID, "device",
+                    "profile, line %d: %s = %.*s is out of its range: %s", l->number, cap->name,
+                    (int)(l->value_length < 40 ? l->value_length : 40), l->value, range);
 }
 
-/* `seen` has one flag a field, and one more for the device. */
-static tally_status take_line(const line *l, tly_profile *p, char seen[FIELDS + 1],
+/* Decimal, or hexadecimal behind 0x; what is beyond 64 bits is the largest number that is not. */
+static int take_number(const line *l, uint64_t *number)
+{
+    const int hex = l->value_length > 2 && l->value[0] == '0' && l->value[1] == 'x';
+    const char *digits = hex ? "0123456789abcdefABCDEF" : "0123456789";
+    const char *first = l->value + (hex ? 2 : 0), *end = l->value + l->value_length;
+    if (first == end || strspn(first, digits) < (size_t)(end - first)) {
+        return 0;
+    }
+    *number = strtoull(first, NULL, hex ? 16 : 10);
+    return 1;
+}
+
+static tally_status take_device(const line *l, tly_profile *p, tally_error *error)
+{
+    if (l->value_length == 0 || l->value_length >= sizeof p->device) {
+        return refuse(l, "a name of 1 to 63 bytes", error);
+    }
+    memcpy(p->device, l->value, l->value_length);
+    return TALLY_OK;
+}
+
+/* `seen` has one flag a fact, and one more for the device. */
+static tally_status take_line(const line *l, tly_profile *p, char seen[TLY_CAPS + 1],
                               tally_error *error)
 {
-    int i = 0;
-    while (i < FIELDS && (strlen(fields[i].name) != l->name_length ||
-                          memcmp(fields[i].name, l->name, l->name_length) != 0)) {
+    size_t i = 0;
+    while (i < TLY_CAPS && (strlen(tly_cap_rows[i].name) != l->name_length ||
+                            memcmp(tly_cap_rows[i].name, l->name, l->name_length) != 0)) {
         i++;
     }
-    if (i == FIELDS && !(l->name_length == 6 && memcmp(l->name, "device", 6) == 0)) {
+    if (i == TLY_CAPS && !(l->name_length == 6 && memcmp(l->name, "device", 6) == 0)) {
         return refuse(l, "an unknown name", error);
     }
     if (seen[i]) {
         return refuse(l, "given twice", error);
     }
     seen[i] = 1;
-    if (i == FIELDS) {
-        if (l->value_length == 0 || l->value_length >= sizeof p->device) {
-            return refuse(l, "a name of 1 to 63 bytes", error);
-        }
-        memcpy(p->device, l->value, l->value_length);
-        return TALLY_OK;
+    if (i == TLY_CAPS) {
+        return take_device(l, p, error);
     }
-    uint32_t number;
-    if (!take_number(l, fields[i].form, &number)) {
-        return refuse(l, fields[i].form == 'b' ? "not 0 or 1" : "not a number of 32 bits", error);
+    uint64_t number;
+    if (!take_number(l, &number)) {
+        return refuse(l, "not a number", error);
     }
-    memcpy((char *)&p->caps + fields[i].offset, &number, sizeof number);
+    if (!tly_cap_holds(&tly_cap_rows[i], number)) {
+        return refuse_range(l, &tly_cap_rows[i], error);
+    }
+    tly_cap_set(&p->caps, &tly_cap_rows[i], (uint32_t)number);
     return TALLY_OK;
 }
 
-static tally_status parse_line(line *l, tly_profile *p, char seen[FIELDS + 1], tally_error *error)
+static tally_status parse_line(line *l, tly_profile *p, char seen[TLY_CAPS + 1], tally_error *error)
 {
     trim(&l->name, &l->name_length);
     if (l->name_length == 0 || l->name[0] == '#') {
@@ -113,7 +114,7 @@ static tally_status parse_line(line *l, tly_profile *p, char seen[FIELDS + 1], t
 tally_status tly_profile_parse(const char *text, tly_profile *profile, tally_error *error)
 {
     tly_profile p;
-    char seen[FIELDS + 1] = { 0 };
+    char seen[TLY_CAPS + 1] = { 0 };
     memset(&p, 0, sizeof p);
     line l = { 0 };
     while (*text != 0) {
@@ -127,10 +128,10 @@ tally_status tly_profile_parse(const char *text, tly_profile *profile, tally_err
         }
         text += length + (text[length] != 0);
     }
-    for (int i = 0; i <= FIELDS; i++) {
+    for (size_t i = 0; i <= TLY_CAPS; i++) {
         if (!seen[i]) {
             return tly_fail(error, TALLY_INVALID, "device", "profile, line %d: the end, without %s",
-                            l.number + 1, i < FIELDS ? fields[i].name : "device");
+                            l.number + 1, i < TLY_CAPS ? tly_cap_rows[i].name : "device");
         }
     }
     *profile = p;
@@ -139,18 +140,14 @@ tally_status tly_profile_parse(const char *text, tly_profile *profile, tally_err
 
 size_t tly_profile_print(const tly_profile *profile, char *text, size_t capacity)
 {
-    size_t length = 0;
-    for (int i = -1; i < FIELDS; i++) {
+    size_t length = (size_t)snprintf(text, capacity, "device = %s\n", profile->device);
+    for (size_t i = 0; i < TLY_CAPS; i++) {
+        const tly_cap *cap = &tly_cap_rows[i];
+        const uint32_t value = tly_cap_get(&profile->caps, cap);
         char *at = length < capacity ? text + length : NULL;
-        size_t room = length < capacity ? capacity - length : 0;
-        uint32_t value = 0;
-        if (i >= 0) {
-            memcpy(&value, (const char *)&profile->caps + fields[i].offset, sizeof value);
-        }
-        int written = i < 0 ? snprintf(at, room, "device = %s\n", profile->device)
-                      : fields[i].form == 'x'
-                          ? snprintf(at, room, "%s = 0x%x\n", fields[i].name, value)
-                          : snprintf(at, room, "%s = %u\n", fields[i].name, value);
+        const size_t room = length < capacity ? capacity - length : 0;
+        int written = cap->form == 'x' ? snprintf(at, room, "%s = 0x%x\n", cap->name, value)
+                                       : snprintf(at, room, "%s = %u\n", cap->name, value);
         length += written > 0 ? (size_t)written : 0;
     }
     return length;
