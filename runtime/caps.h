@@ -47,4 +47,13 @@ enum {
     TLY_SUBGROUP_SHUFFLE = 16
 };
 
+/* Whether kernels can shuffle: subgroups are of a known size, and not smaller than is worth it. Where
+ * Vulkan has any of their operations, it has the basic ones. */
+enum { TLY_LEAST_SUBGROUP = 4 };
+static inline int tly_caps_shuffle(const tly_caps *caps)
+{
+    enum { NEEDS = TLY_SUBGROUP_BASIC | TLY_SUBGROUP_SHUFFLE };
+    return caps->subgroup >= TLY_LEAST_SUBGROUP && (caps->subgroup_ops & NEEDS) == NEEDS;
+}
+
 #endif

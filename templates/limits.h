@@ -112,8 +112,7 @@ enum {
     TLY_GPU_LANES_FOUND = TLY_GPU_LANES_GROUP + TLY_GPU_LANES_WINDOW,
     /* Lanes of a tile: those of one byte begin whole accesses, whatever their length. */
     TLY_GPU_LEAST_TURNED = 16,
-    TLY_GPU_LEAST_SUBGROUP = 4,
-    TLY_GPU_MOST_GROUPS = TLY_GPU_MOST_WORKGROUP / TLY_GPU_LEAST_SUBGROUP, /* lane groups */
+    TLY_GPU_MOST_GROUPS = TLY_GPU_MOST_WORKGROUP / TLY_LEAST_SUBGROUP, /* lane groups */
     TLY_GPU_MOST_CHUNK = 1 << 24
 };
 

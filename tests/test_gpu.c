@@ -234,14 +234,17 @@ Test(gpu, overrides_leave_reductions_possible)
     }
 }
 
-/* Shuffles ask for a subgroup whose size is known. */
+/* Shuffles ask for a subgroup whose size is known, and for its basic operations. */
 Test(gpu, shuffles_need_a_subgroup)
 {
     static const char *const plans[] = { "scan=1", "scan=2", "template=subgroups,scan=1",
                                          "template=look_back,scan=2" };
-    tly_caps caps = devices[0];
-    caps.subgroup = 0; /* MoltenVK: it may vary */
-    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+    tly_caps unknown = devices[0], not_basic = devices[0];
+    unknown.subgroup = 0; /* MoltenVK: it may vary */
+    not_basic.subgroup_ops &= ~(uint32_t)TLY_SUBGROUP_BASIC;
+    for (size_t i = 0; i < 2 * sizeof plans / sizeof *plans; i++) {
+        const tly_caps *caps = i % 2 ? &not_basic : &unknown;
+        const char *text = plans[i / 2];
         tally_descriptor d = TALLY_DESCRIPTOR_INIT;
         tally_error error = TALLY_ERROR_INIT;
         tly_problem p;
@@ -249,9 +252,10 @@ Test(gpu, shuffles_need_a_subgroup)
         tly_gpu_plan plan;
         cr_assert_eq(tally_descriptor_parse("cumsum:i32:4096x4096:axis=1", &d, NULL), TALLY_OK);
         tly_canonicalise(&d, &p, &g);
-        cr_expect_eq(tly_gpu_plan_make(&p, &g, &caps, plans[i], &plan, &error), TALLY_INVALID, "%s",
-                     plans[i]);
+        cr_expect_eq(tly_gpu_plan_make(&p, &g, caps, text, &plan, &error), TALLY_INVALID, "%s", text);
         cr_expect_not_null(strstr(error.message, "lacks shuffles"), "%s", error.message);
+        cr_expect_eq(tly_gpu_plan_make(&p, &g, caps, "", &plan, &error), TALLY_OK);
+        cr_expect_eq(plan.scan, 0);
     }
 }
 

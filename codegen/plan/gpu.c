@@ -211,8 +211,7 @@ static tally_status judge_early(const tly_problem *p, const tly_caps *caps,
 {
     const char *refusal = NULL;
     int32_t scan = tly_forced_or(forced, KEY(scan), 0);
-    if (scan > 0 &&
-        (caps->subgroup < TLY_GPU_LEAST_SUBGROUP || !(caps->subgroup_ops & TLY_SUBGROUP_SHUFFLE)))
+    if (scan > 0 && !tly_caps_shuffle(caps))
         refusal = "the device lacks shuffles in subgroups of a known size";
     if (refusal != NULL)
         return tly_fail(e, TALLY_INVALID, "plan", "%s", refusal);

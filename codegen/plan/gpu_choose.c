@@ -35,7 +35,7 @@ int32_t tly_gpu_tile(const tly_problem *p, const tly_caps *caps, const tly_gpu_p
 
 int32_t tly_gpu_choose_scan(const tly_problem *p, const tly_caps *caps)
 {
-    if (caps->subgroup < TLY_GPU_LEAST_SUBGROUP || !(caps->subgroup_ops & TLY_SUBGROUP_SHUFFLE))
+    if (!tly_caps_shuffle(caps))
         return 0;
     int integer = p->acc != TALLY_F32 && p->acc != TALLY_F64;
     int narrow = p->acc == TALLY_I32 || p->acc == TALLY_U32;

@@ -80,7 +80,6 @@ void tly_vk_quirks(tly_vk_facts *facts)
 
 void tly_caps_lack(const tly_caps *caps, char *text, size_t capacity)
 {
-    int shuffles = caps->subgroup > 0 && caps->subgroup_ops & TLY_SUBGROUP_SHUFFLE;
     const struct {
         uint32_t there;
         const char *words;
@@ -90,7 +89,7 @@ void tly_caps_lack(const tly_caps *caps, char *text, size_t capacity)
         { caps->storage16, "f16 bf16 i16 u16" },
         { caps->storage8, "i8 u8 bool" },
         { caps->denorm32, "subnormals" },
-        { (uint32_t)shuffles, "shuffles" },
+        { (uint32_t)tly_caps_shuffle(caps), "shuffles" },
         { caps->addresses, "addresses" },
         { caps->progress, "look-back" },
     };

@@ -93,10 +93,8 @@ static const char *refuses_states(const tly_problem *p, const tly_caps *caps)
 
 static const char *refuses_shuffles(const tly_problem *p, const tly_caps *caps)
 {
-    int lacks = caps->subgroup < TLY_GPU_LEAST_SUBGROUP ||
-                !(caps->subgroup_ops & TLY_SUBGROUP_SHUFFLE);
-    return lacks ? "the device lacks shuffles in subgroups of a known size"
-                 : refuses_lanes(p, caps);
+    return !tly_caps_shuffle(caps) ? "the device lacks shuffles in subgroups of a known size"
+                                   : refuses_lanes(p, caps);
 }
 
 static const char *refuses_staged(const tly_problem *p, const tly_caps *caps)
