@@ -13,6 +13,7 @@ typedef struct told {
     uint32_t vendor;
     VkPhysicalDeviceType type;
     VkBool32 float16, float64, size_control;
+    VkPhysicalDeviceLimits limits; /* of no invocations: 1024 of them, and nothing else */
     VkPhysicalDeviceFloatControlsProperties floats;
     VkPhysicalDeviceDriverProperties driver;
     VkPhysicalDeviceSubgroupProperties subgroup;
@@ -61,10 +62,13 @@ static VKAPI_ATTR void VKAPI_CALL tell_properties(VkPhysicalDevice device,
 {
     (void)device;
     VkPhysicalDeviceLimits *limits = &properties->properties.limits;
+    *limits = device_.limits;
     properties->properties.apiVersion = VK_API_VERSION_1_3;
     properties->properties.vendorID = device_.vendor;
     properties->properties.deviceType = device_.type;
-    limits->maxComputeWorkGroupInvocations = limits->maxComputeWorkGroupSize[0] = 1024;
+    if (limits->maxComputeWorkGroupInvocations == 0) {
+        limits->maxComputeWorkGroupInvocations = limits->maxComputeWorkGroupSize[0] = 1024;
+    }
     TELL(properties, FLOAT_CONTROLS_PROPERTIES, floats, 1);
     TELL(properties, DRIVER_PROPERTIES, driver, 1);
     TELL(properties, SUBGROUP_PROPERTIES, subgroup, 1);
@@ -236,6 +240,12 @@ Test(vulkan_facts, subgroups)
         { 0x106b, VK_DRIVER_ID_MOLTENVK, 8, 4, 8, 0, 0, 0, 1024 },
         { 0x5143, VK_DRIVER_ID_MESA_TURNIP, 128, 64, 128, 1, 128, 1, 1024 },
         { 0x5143, VK_DRIVER_ID_MESA_TURNIP, 8, 8, 16, 1, 8, 1, 512 }, /* 64 subgroups at most */
+        /* What no device has is not known. */
+        { 0x5143, VK_DRIVER_ID_MESA_TURNIP, 0, 8, 16, 1, 0, 0, 1024 },
+        { 0x10de, VK_DRIVER_ID_NVIDIA_PROPRIETARY, 48, 48, 48, 1, 0, 0, 1024 },
+        { 0x10de, VK_DRIVER_ID_NVIDIA_PROPRIETARY, 256, 256, 256, 1, 0, 0, 1024 },
+        { 0x10de, VK_DRIVER_ID_NVIDIA_PROPRIETARY, 0x80000000, 0, 0, 0, 0, 0, 1024 },
+        { 0x5143, VK_DRIVER_ID_MESA_TURNIP, UINT32_MAX, 8, 16, 1, 0, 0, 1024 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tell_device(cases[i].vendor, cases[i].driver, cases[i].size, cases[i].least, cases[i].most,
@@ -271,4 +281,67 @@ Test(vulkan_facts, saturation)
     cr_assert_eq(facts_of(NULL).caps.saturation, 84 * 1024, "those that are there");
     device_.cores.simdPerComputeUnit = UINT32_MAX;
     cr_assert_eq(facts_of(NULL).caps.saturation, INT32_MAX);
+}
+
+/* --- answers that no device gives ------------------------------------------------------------- */
+
+static void tell_limits(void)
+{
+    tell_device(0x10de, VK_DRIVER_ID_NVIDIA_PROPRIETARY, 32, 32, 32, 1);
+    device_.limits = (VkPhysicalDeviceLimits){
+        .maxComputeWorkGroupInvocations = 1024,
+        .maxComputeWorkGroupSize = { 1024, 1024, 64 },
+        .maxComputeWorkGroupCount = { 65535, 65535, 65535 },
+        .maxComputeSharedMemorySize = 32768,
+        .maxStorageBufferRange = 134217728,
+        .minStorageBufferOffsetAlignment = 64,
+    };
+}
+
+/* More than plans have use for is the most of it; flags are flags. */
+Test(vulkan_facts, more_than_enough)
+{
+    tell_limits();
+    device_.limits.maxComputeWorkGroupInvocations = UINT32_MAX;
+    device_.limits.maxComputeWorkGroupSize[0] = UINT32_MAX;
+    device_.limits.maxComputeSharedMemorySize = UINT32_MAX;
+    device_.float64 = 2;
+    device_.floats.shaderDenormPreserveFloat32 = UINT32_MAX;
+    tally_error error = TALLY_ERROR_INIT;
+    const tly_vk_facts facts = facts_of(NULL);
+    cr_assert_eq(tly_vk_facts_check(&facts, &error), TALLY_OK, "%s", error.message);
+    cr_expect_eq(facts.caps.invocations, 65536);
+    cr_expect_eq(facts.caps.shared_bytes, UINT32_MAX);
+    cr_expect_eq(facts.caps.float64, 1);
+    cr_expect_eq(facts.caps.denorm32, 1);
+}
+
+/* Less than Vulkan requires of every device is refused by name. */
+Test(vulkan_facts, less_than_vulkan_requires)
+{
+    VkPhysicalDeviceLimits *l = &device_.limits;
+    const struct {
+        uint32_t *at, value;
+        const char *says;
+    } cases[] = {
+        { &l->maxComputeWorkGroupInvocations, 64, "invocations = 64 is out of its range: 128 to" },
+        { &l->maxComputeWorkGroupSize[0], 0, "invocations = 0 " },
+        { &l->maxComputeWorkGroupCount[0], 0, "groups_x = 0 " },
+        { &l->maxComputeWorkGroupCount[1], 1, "groups_y = 1 " },
+        { &l->maxComputeSharedMemorySize, 16383, "shared_bytes = 16383 " },
+        { &l->maxStorageBufferRange, 0, "buffer_range = 0 " },
+        { (uint32_t *)&l->minStorageBufferOffsetAlignment, 0, "offset_align = 0 " },
+        { (uint32_t *)&l->minStorageBufferOffsetAlignment, 48, "offset_align = 48 " },
+        { (uint32_t *)&l->minStorageBufferOffsetAlignment + 1, 1, "offset_align = 4294967295 " },
+    };
+    tell_limits();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tally_error error = TALLY_ERROR_INIT;
+        tell_limits();
+        *cases[i].at = cases[i].value;
+        const tly_vk_facts facts = facts_of(NULL);
+        cr_expect_eq(tly_vk_facts_check(&facts, &error), TALLY_UNSUPPORTED, "case %zu", i);
+        cr_expect_not_null(strstr(error.message, cases[i].says), "%s", error.message);
+        cr_expect_str_eq(error.field, "device");
+    }
 }

@@ -55,6 +55,8 @@ static tally_status adopt(tally_context *context, const tally_vulkan_host *h, ta
         } else if (v->facts.api < VK_API_VERSION_1_1) {
             status = tly_fail(error, TALLY_UNSUPPORTED, "device", "%s is below Vulkan 1.1",
                               v->facts.name);
+        } else {
+            status = tly_vk_facts_check(&v->facts, error);
         }
     }
     if (status == TALLY_OK) {

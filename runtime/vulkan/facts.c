@@ -2,6 +2,7 @@
 /* Reading a physical device's facts; see facts.h. */
 #include "facts.h"
 
+#include "../error.h"
 #include "answers.h"
 
 #include <string.h>
@@ -28,7 +29,15 @@ static void note_disabled(const tly_vk_answers *offers, const tly_vk_answers *en
     }
 }
 
-/* The width that kernels can rely on: fixed, or asked for; 0 where a driver varies it. */
+/* No device has subgroups of no power of two, or wider ones. */
+static int is_width(uint32_t size)
+{
+    enum { MOST = 128 };
+    return size > 0 && size <= MOST && (size & (size - 1)) == 0;
+}
+
+/* The width that kernels can rely on: fixed, or asked for; 0 where a driver varies it, or says what
+ * none is. */
 static void set_subgroup(const tly_vk_answers *a, tly_caps *caps)
 {
     const VkPhysicalDeviceSubgroupSizeControlProperties *sizes = &a->sizes;
@@ -46,7 +55,8 @@ static void set_subgroup(const tly_vk_answers *a, tly_caps *caps)
         size = wanted;
     }
     int known = caps->size_control || !varies || tly_vk_keeps_subgroup(caps, size);
-    caps->subgroup = compute && known ? size : 0;
+    caps->subgroup = compute && known && is_width(size) ? size : 0;
+    caps->size_control = caps->size_control && caps->subgroup > 0; /* for set_limits, too */
 }
 
 /* Invocations that the device holds at once, by its vendor's extension; 0: it has none. */
@@ -105,9 +115,9 @@ static void set_floats(const tly_vk_answers *a, int there, tly_caps *caps)
                               VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
 }
 
-static uint32_t least(uint32_t a, uint32_t b)
+static uint32_t least(uint64_t a, uint32_t b)
 {
-    return a < b ? a : b;
+    return a < b ? (uint32_t)a : b;
 }
 
 static void set_limits(const tly_vk_answers *a, tly_caps *caps)
@@ -122,7 +132,33 @@ static void set_limits(const tly_vk_answers *a, tly_caps *caps)
     caps->groups_y = l->maxComputeWorkGroupCount[1];
     caps->shared_bytes = l->maxComputeSharedMemorySize;
     caps->buffer_range = l->maxStorageBufferRange;
-    caps->offset_align = (uint32_t)l->minStorageBufferOffsetAlignment;
+    caps->offset_align = least(l->minStorageBufferOffsetAlignment, UINT32_MAX);
+}
+
+/* A flag is 0 or 1, and more of a limit than plans have use for is the most of it. What is less than
+ * Vulkan requires stays, and is refused (tly_vk_facts_check). */
+static void settle(tly_caps *caps)
+{
+    for (size_t i = 0; i < TLY_CAPS; i++) {
+        const tly_cap *cap = &tly_cap_rows[i];
+        const uint32_t value = tly_cap_get(caps, cap);
+        if (cap->form == 'b' || cap->form == 'd') {
+            tly_cap_set(caps, cap, value < cap->most ? value : cap->most);
+        }
+    }
+}
+
+tally_status tly_vk_facts_check(const tly_vk_facts *facts, tally_error *error)
+{
+    const tly_cap *cap = tly_caps_fault(&facts->caps);
+    char range[TLY_CAP_RANGE];
+    if (cap == NULL) {
+        return TALLY_OK;
+    }
+    tly_cap_range(cap, range, sizeof range);
+    return tly_fail(error, TALLY_UNSUPPORTED, "device",
+                    "%.80s cannot be used: %s = %u is out of its range: %s", facts->name, cap->name,
+                    tly_cap_get(&facts->caps, cap), range);
 }
 
 static uint32_t compute_family(const tly_vk_instance_functions *fn, VkPhysicalDevice physical)
@@ -198,5 +234,6 @@ VkResult tly_vk_facts_read(const tly_vk_instance_functions *fn, VkPhysicalDevice
     set_limits(&a, caps);
     caps->saturation = held_invocations(&a, caps->subgroup);
     tly_vk_quirks(facts);
+    settle(caps);
     return VK_SUCCESS;
 }

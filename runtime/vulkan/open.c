@@ -118,7 +118,10 @@ tally_status tly_vk_open(tally_context *context, tly_vk_list *list, size_t index
     v->family = v->facts.family;
     v->instance = list->instance;
     list->instance = VK_NULL_HANDLE;
-    tally_status status = create_device(v, error);
+    tally_status status = tly_vk_facts_check(&v->facts, error);
+    if (status == TALLY_OK) {
+        status = create_device(v, error);
+    }
     if (status != TALLY_OK) {
         tly_vk_close(v);
         return status;
