@@ -252,7 +252,8 @@ Test(gpu, shuffles_need_a_subgroup)
         tly_gpu_plan plan;
         cr_assert_eq(tally_descriptor_parse("cumsum:i32:4096x4096:axis=1", &d, NULL), TALLY_OK);
         tly_canonicalise(&d, &p, &g);
-        cr_expect_eq(tly_gpu_plan_make(&p, &g, caps, text, &plan, &error), TALLY_INVALID, "%s", text);
+        cr_expect_eq(tly_gpu_plan_make(&p, &g, caps, text, &plan, &error), TALLY_INVALID, "%s",
+                     text);
         cr_expect_not_null(strstr(error.message, "lacks shuffles"), "%s", error.message);
         cr_expect_eq(tly_gpu_plan_make(&p, &g, caps, "", &plan, &error), TALLY_OK);
         cr_expect_eq(plan.scan, 0);
