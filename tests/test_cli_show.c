@@ -112,6 +112,15 @@ Test(cli, inspect_by_profile)
     cr_expect_arr_eq(tly_last.out, "\x03\x02\x23\x07", 4);
     tly_expect_failure("/dev/null", "inspect cumsum:i64:64:axis=0 --profile p.profile --emit plan",
                        3, "dtype");
+    /* What no device has ends in a message, and not the process. */
+    char absurd[sizeof profile];
+    memcpy(absurd, profile, sizeof profile);
+    memcpy(strstr(absurd, "offset_align = 64"), "offset_align = 65", 17);
+    tly_write_file("absurd.profile", absurd, sizeof absurd - 1);
+    tly_expect_failure("/dev/null",
+                       "inspect cumsum:i32:64:axis=0 --profile absurd.profile --emit plan", 2,
+                       "device");
+    cr_expect_not_null(strstr(tly_last.err, "offset_align = 65 is out of its range: 1 to 256"));
 }
 #endif
 
