@@ -234,6 +234,25 @@ Test(gpu, overrides_leave_reductions_possible)
     }
 }
 
+/* Of no elements any template that is one for the problem has a plan. */
+Test(gpu, plans_of_nothing)
+{
+    static const char *const words[] = { "cumsum:f32:0:axis=0", "cumprod:f64:0x4:axis=1",
+                                         "cummax:i8:3x0x5:axis=1", "sum:f32:0x3:axes=1",
+                                         "max:i32:3x0:axes=1" };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        for (int id = 0; id < TLY_GPU_TEMPLATE_COUNT; id++) {
+            const tly_gpu_plan named = { .template_id = id };
+            char overrides[64];
+            tally_error error = TALLY_ERROR_INIT;
+            tly_gpu_plan plan;
+            snprintf(overrides, sizeof overrides, "template=%s", tly_gpu_template_name(&named));
+            const tally_status s = plan_of(words[i], 0, overrides, &plan, &error);
+            cr_expect(s == TALLY_OK || s == TALLY_INVALID, "%s by %s: %s", words[i], overrides,
+                      error.message);
+        }
+}
+
 /* Shuffles ask for a subgroup whose size is known, and for its basic operations. */
 Test(gpu, shuffles_need_a_subgroup)
 {

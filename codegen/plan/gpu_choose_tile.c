@@ -167,14 +167,15 @@ static void choose_gpu(const tly_problem *p, const tly_geometry *g, const tly_ca
     int32_t first = OR_FORCED(vector, choose_vector(p)), least = first;
     if (p->unit == 1 && !tly_is_forced(forced, FIELD(vector)))
         least = least_vector(p);
+    int64_t length = g->length > 0 ? g->length : 1; /* of nothing it is any plan */
     int fits = 0;
     for (int32_t vector = first; vector >= least && !fits; vector /= 2) {
         plan->vector = vector;
-        fits = share_out(p, g->length, teams_of(p, g, caps, forced, plan), plan);
+        fits = share_out(p, length, teams_of(p, g, caps, forced, plan), plan);
     }
     if (!fits) {
         plan->vector = first;
-        share_out(p, g->length, teams_of(p, g, caps, forced, plan), plan);
+        share_out(p, length, teams_of(p, g, caps, forced, plan), plan);
     }
     int within = plan->scan > 0 && plan->team <= (int32_t)caps->subgroup;
     plan->template_id = OR_FORCED(template_id, within ? TLY_GPU_SUBGROUPS : TLY_GPU_WORKGROUPS);
