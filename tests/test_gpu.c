@@ -253,6 +253,23 @@ Test(gpu, plans_of_nothing)
         }
 }
 
+/* Subgroups that are smaller than the interleaved scans of a row. */
+Test(gpu, more_scans_than_a_subgroup_has)
+{
+    static const char *const plans[] = { "", "template=workgroups", "template=subgroups",
+                                         "template=workgroups,workgroup=64" };
+    tly_caps caps = devices[0];
+    for (caps.subgroup = 1; caps.subgroup <= 16; caps.subgroup *= 2)
+        for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+            tally_error error = TALLY_ERROR_INIT;
+            tly_gpu_plan plan;
+            const tally_status s = plan_for("cummax:bool:14x96x12:axis=1", &caps, plans[i], &plan,
+                                            &error);
+            cr_expect(s == TALLY_OK || (s == TALLY_INVALID && *plans[i]), "%u, %s: %s",
+                      caps.subgroup, plans[i], error.message);
+        }
+}
+
 /* Shuffles ask for a subgroup whose size is known, and for its basic operations. */
 Test(gpu, shuffles_need_a_subgroup)
 {

@@ -90,6 +90,8 @@ static int suits(const tly_problem *p, int64_t vectors, int64_t tiles, int32_t g
                  tly_gpu_plan *plan)
 {
     int64_t lanes = whole_units(p, team);
+    if (lanes == 0) /* fewer than interleaved scans */
+        return 0;
     int64_t segments = given > 0 ? given : parts(vectors, tiles * lanes);
     int64_t tile = lanes * segments, places = parts(vectors, tile) * tile;
     plan->team = team;
