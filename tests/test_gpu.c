@@ -253,6 +253,39 @@ Test(gpu, plans_of_nothing)
         }
 }
 
+/* Devices of which one fact is at an end of its range: whatever they cannot do, a plan is never a fault
+ * of ours. */
+Test(gpu, facts_at_the_ends_of_their_ranges)
+{
+    static const char *const words[] = {
+        "cumsum:bf16:16x7x65536:axis=2,reverse",
+        "cumsum:f32:16777216:axis=0",
+        "cumprod:f32:8x4194304:axis=1",
+        "cumsum:f32:65536x40:axis=0",
+        "cumsum:i32:4194304x6:axis=0",
+        "cummax:u8:3x5x64x2:axis=1,in=1x6x30x3",
+        "cumsum:f64:1000x999:axis=1",
+        "cumlogsumexp:f16:300x300:axis=1,in=1x300",
+        "cumprod:f32:4096x20:axis=1",
+        "sum:f32:64x262144:axes=1",
+        "argmax:f32>i32:1048576x40:axes=0",
+        "log_sum_exp:f32:3x5x70000:axes=0+2",
+    };
+    for (size_t device = 0; device < DEVICES; device++)
+        for (size_t k = 0; k < 2 * TLY_CAPS; k++) {
+            const tly_cap *cap = &tly_cap_rows[k / 2];
+            tly_caps caps = devices[device];
+            tly_cap_set(&caps, cap, k % 2 ? cap->most : cap->least);
+            for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+                tally_error error = TALLY_ERROR_INIT;
+                tly_gpu_plan plan;
+                const tally_status s = plan_for(words[i], &caps, "", &plan, &error);
+                cr_expect(s == TALLY_OK || s == TALLY_UNSUPPORTED, "%s, device %zu, %s = %u: %s",
+                          words[i], device, cap->name, tly_cap_get(&caps, cap), error.message);
+            }
+        }
+}
+
 /* Subgroups that are smaller than the interleaved scans of a row. */
 Test(gpu, more_scans_than_a_subgroup_has)
 {

@@ -60,14 +60,18 @@ int32_t tly_gpu_segments_of(const tly_gpu_plan *plan, int32_t wanted)
     return smaller(wanted, TLY_GPU_MOST_ELEMENTS / plan->vector);
 }
 
-/* Whole tiles, and half of the loop trips that the driver allows: a chunk may be walked by the
- * plain loop, beside the loop over all chunks. 0: not one tile can be. What is forced is rounded
- * up, and judged by the limits. */
-static int32_t whole_chunk(int64_t chunk, int32_t tile, const tly_caps *caps, int is_forced)
+/* Half of the loop trips that the driver allows: a chunk may be walked by the plain loop, beside the
+ * loop over all chunks. */
+static int64_t longest_chunk(const tly_caps *caps)
 {
     int64_t most = caps->trip_limit > 0 ? (int64_t)caps->trip_limit / 2 : TLY_GPU_MOST_CHUNK;
-    most = most < TLY_GPU_MOST_CHUNK ? most : TLY_GPU_MOST_CHUNK;
-    int64_t tiles = (chunk + tile - 1) / tile, fit = most / tile;
+    return most < TLY_GPU_MOST_CHUNK ? most : TLY_GPU_MOST_CHUNK;
+}
+
+/* Whole tiles. 0: not one tile can be. What is forced is rounded up, and judged by the limits. */
+static int32_t whole_chunk(int64_t chunk, int32_t tile, const tly_caps *caps, int is_forced)
+{
+    int64_t tiles = (chunk + tile - 1) / tile, fit = longest_chunk(caps) / tile;
     return (int32_t)((is_forced || tiles < fit ? tiles : fit) * tile);
 }
 
@@ -239,7 +243,8 @@ static void choose_teams(const tly_problem *p, const tly_geometry *g, const tly_
     int64_t chunk = choose_chunk(g, caps, tile, plan);
     if (chunk > 0 && own && !cuts && caps->progress && plan->scan > 0 && p->unit == 1) {
         const tly_gpu_plan looks = looking_back(p, forced, plan);
-        *plan = tly_gpu_look_back_pays(p, caps, &looks) ? looks : *plan;
+        int fits = tly_gpu_tile(p, caps, &looks) <= longest_chunk(caps);
+        *plan = fits && tly_gpu_look_back_pays(p, caps, &looks) ? looks : *plan;
         tile = tly_gpu_tile(p, caps, plan);
     }
     plan->chunk = whole_chunk(cuts ? forced->value[FIELD(chunk) / sizeof(int32_t)] : chunk, tile,
