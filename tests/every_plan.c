@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whether every problem has a plan: random problems, views with short dims above all, on every CPU
- * level and on every device that a profile describes. A plan may only be refused as TALLY_UNSUPPORTED,
- * and only for what docs/word.md and docs/vulkan.md say that this version or the device lacks.
+ * level and on every device that a profile describes, and words with open sizes on the levels. A plan
+ * may only be refused as TALLY_UNSUPPORTED, and only for what docs/word.md and docs/vulkan.md say that
+ * this version or the device lacks.
  *
  *   every_plan [--profiles FOLDER] [--count N] [--seed S] [--only N] [--kernels N]
  *
  * `--kernels N` also builds the kernel IR of one problem in N. Every failure prints the word, the
- * target and what repeats it. Exit status: 0 if no problem failed, and some had a plan on each target.
+ * target and what repeats it. Exit status: 0 if no problem failed, and some had a plan on each target;
+ * of 10,000 problems and more, also if some had one by each template.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -22,7 +24,16 @@
 #include "random.h"
 #include "reference.h"
 
-enum { MOST_PROFILES = 16, MOST_REPORTED = 20, MOST_SECONDS = 60 };
+enum { MOST_PROFILES = 16, MOST_REPORTED = 20, MOST_SECONDS = 60, MANY = 10000 };
+
+/* Of levels, then those that only devices have; not those that measure. */
+static const char *const templates[] = {
+    "rows",      "short",      "columns",     "transposed",      "serial",
+    "narrow",    "tiles",      "reduce_rows", "reduce_lanes",    "reduce_interleaved",
+    "subgroups", "workgroups", "look_back",   "look_back_lanes", "turned",
+    "staged",
+};
+enum { TEMPLATES = sizeof templates / sizeof *templates, OF_LEVELS = 10 };
 
 typedef struct run_options {
     const char *profiles;
@@ -42,7 +53,7 @@ typedef struct driver {
     tly_profile_file profiles[MOST_PROFILES];
     target targets[TLY_LEVELS + MOST_PROFILES];
     int target_count;
-    long failed, kernels;
+    long failed, kernels, seen[TEMPLATES];
     char work[2 * TALLY_WORD_MAX]; /* what is being done, for a signal to tell */
 } driver;
 
@@ -103,6 +114,8 @@ static const char *judge(const target *t, const tally_descriptor *d, const tally
 {
     if (e->status != TALLY_UNSUPPORTED)
         return e->message;
+    if (d->order == TALLY_ORDER_EXACT)
+        return strcmp(e->field, "order") ? e->message : NULL;
     if (!t->profile)
         return "refused on a CPU";
     if (!strcmp(e->field, "dtype"))
@@ -136,9 +149,11 @@ static tally_status inspect(const target *t, const tally_descriptor *d, tally_st
     text shown = { .length = 0 };
     *error = (tally_error)TALLY_ERROR_INIT;
     tally_status s = tally_inspect(all.context, d, &options, stage, append, &shown, error);
-    if (s == TALLY_OK && strncmp(shown.bytes, "template = ", 11) && stage == TALLY_STAGE_PLAN)
-        return snprintf(error->message, sizeof error->message, "what is printed is no plan"),
-               TALLY_INTERNAL;
+    for (int k = 0; k < TEMPLATES && s == TALLY_OK && stage == TALLY_STAGE_PLAN; k++) {
+        char line[40];
+        snprintf(line, sizeof line, "template = %s\n", templates[k]);
+        all.seen[k] += !strncmp(shown.bytes, line, strlen(line));
+    }
     return s;
 }
 
@@ -154,9 +169,11 @@ static void check(target *t, const tally_descriptor *d, const char *word, long n
         s = inspect(t, d, TALLY_STAGE_KIR, &error);
         all.kernels++;
     }
-    if (s == TALLY_OK)
-        return;
     const char *why = planned ? error.message : judge(t, d, &error);
+    if (planned && d->order == TALLY_ORDER_EXACT)
+        why = "order=exact has a plan";
+    else if (s == TALLY_OK)
+        return;
     t->lacking += !why;
     if (why && all.failed++ < MOST_REPORTED)
         printf("FAILED %s       %s: %s\n", all.work, error.field, why);
@@ -175,6 +192,21 @@ static void draw(tly_random *r, tally_descriptor *d)
     tly_layout_of(d, &l);
     if (tly_operations[d->op].family == TLY_INDICES && l.length > INT32_MAX)
         d->out_dtype = TALLY_I64;
+    if (tly_random_one_in(r, 100))
+        d->order = TALLY_ORDER_EXACT;
+    const int opens = !(d->flags & (TALLY_IN_STRIDES | TALLY_OUT_STRIDES)) &&
+                      tly_random_one_in(r, 4);
+    for (int k = 0; k < d->rank && opens; k++)
+        if (tly_random_one_in(r, 3))
+            d->sizes[k] = TALLY_OPEN_SIZE;
+}
+
+static int has_open_size(const tally_descriptor *d)
+{
+    for (int k = 0; k < d->rank; k++)
+        if (d->sizes[k] == TALLY_OPEN_SIZE)
+            return 1;
+    return 0;
 }
 
 static void run_case(long number)
@@ -191,7 +223,7 @@ static void run_case(long number)
         return;
     }
     const int builds = all.o.kernels > 0 && number % all.o.kernels == 0;
-    for (int k = 0; k < all.target_count; k++)
+    for (int k = 0; k < (has_open_size(&d) ? TLY_LEVELS : all.target_count); k++)
         check(&all.targets[k], &d, word, number, builds);
 }
 
@@ -243,6 +275,10 @@ static int summary(void)
         if (t->lacking)
             printf(" (it lacks %ld)", t->lacking);
         poor |= t->plans == 0 && all.o.only < 0;
+    }
+    for (int k = 0; k < (all.o.profiles ? TEMPLATES : OF_LEVELS); k++) {
+        printf("%s %s %ld", k ? "," : "; by", templates[k], all.seen[k]);
+        poor |= all.seen[k] == 0 && all.o.only < 0 && all.o.count >= MANY;
     }
     printf("; %ld kernels; %ld failed\n", all.kernels, all.failed);
     return poor || all.failed;
