@@ -170,6 +170,7 @@ static tally_status write_gpu(const tally_context *context, const tly_generator 
     number(to, "together", l.lanes);
     number(to, "subgroup", request->caps.subgroup);
     number(to, "passes", l.passes);
+    number(to, "positions", l.positions);
     number(to, "scratch_bytes", (int64_t)s.scratch_bytes);
     write_dispatches(to, &l, &s);
     tly_gpu_steps_free(&s);

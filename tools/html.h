@@ -49,40 +49,19 @@ void tly_html_order(const tly_page *page, tly_text *to);  /* html_order.c */
 void tly_html_code(const tly_page *page, tly_text *to);   /* html_code.c */
 void tly_html_bytes(const tly_page *page, tly_text *to);  /* html_bytes.c */
 
-/* ---- html_net.c: what is combined with what ---- */
+/* ---- html_cuts.c: lengths that are cut into pieces ---- */
 
-enum { TLY_NET_COLUMNS = 64, TLY_NET_LEVELS = 24 };
+enum { TLY_PIECES = 6 };
 
-/* Values side by side. At each level some become two of the level before, combined in this order, or
- * (right -1) another's copy; the others stay (left -1). */
-typedef struct tly_net {
-    int columns, levels;
-    const char *leaf, *result; /* letters of what goes in and comes out */
-    int results;               /* how many columns have one; the rest is forgotten */
-    short left[TLY_NET_LEVELS][TLY_NET_COLUMNS], right[TLY_NET_LEVELS][TLY_NET_COLUMNS];
-} tly_net;
+/* Where pieces lie in a drawing: all of them, or the first ones, a gap and the last one. */
+typedef struct tly_pieces {
+    int64_t count;
+    int shown; /* with the last */
+    double at[TLY_PIECES], end[TLY_PIECES];
+} tly_pieces;
 
-void tly_net_begin(tly_net *net, int columns, const char *leaf, const char *result);
-void tly_net_level(tly_net *net); /* from here on one level further */
-void tly_net_set(tly_net *net, int column, int left, int right);
-void tly_net_draw(const tly_net *net, const char *name, tly_text *to);
-
-/* ---- html_draw.c: drawings of an order ---- */
-
-/* Each result is the one `apart` columns before it, combined with the next element. */
-void tly_draw_chain(int columns, int apart, const char *result, tly_text *to);
-void tly_draw_fold(int columns, tly_text *to); /* one value takes one after the other */
-/* Windows of 1, 2, 4, ... that end at each column, as long as a vector; then results. */
-void tly_draw_windows(int lanes, int columns, tly_text *to);
-/* Two vectors, each by itself, of `unit` scans side by side; then what came before. */
-void tly_draw_vectors(int lanes, int unit, tly_text *to);
-/* A vector whose lanes hold two neighbours each. */
-void tly_draw_pairs(int lanes, tly_text *to);
-void tly_draw_scalars(tly_text *to); /* a chain that goes on by two */
-/* Folds: the upper half onto the lower; neighbours by pairs. */
-void tly_draw_halves(int columns, const char *leaf, const char *name, tly_text *to);
-void tly_draw_neighbours(int columns, const char *leaf, const char *name, tly_text *to);
-/* Invocations: a scan by doubling, or a fold with the lane whose number differs in a bit. */
-void tly_draw_lanes(int lanes, int unit, int folds, tly_text *to);
+/* `size` in pieces of `cut` (0: one piece), from `from` on, `width` wide. */
+tly_pieces tly_lay_out(int64_t size, int64_t cut, double from, double width);
+int64_t tly_piece_number(const tly_pieces *pieces, int shown);
 
 #endif

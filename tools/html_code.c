@@ -214,14 +214,21 @@ static void each_line(pane *p, const char *text, shower show_line)
     }
 }
 
-static void write_pane(pane *p, const char *id, const char *name, const char *text,
-                       shower show_line)
+/* `code`: what the page's script colours it as. The buttons are the script's, too. */
+static void write_pane(pane *p, const char *id, const char *name, const char *code,
+                       const char *text, shower show_line)
 {
-    tly_text_print(
-        p->to,
-        "<section class=\"pane\"><h3 id=\"%s-name\">%s</h3><pre id=\"%s\" tabindex=\"0\" "
-        "aria-labelledby=\"%s-name\"><code>",
-        id, name, id, id);
+    tly_text_print(p->to,
+                   "<section class=\"pane\" aria-labelledby=\"%s-name\"><header><h3 "
+                   "id=\"%s-name\">%s</h3><div class=\"tools\"><button type=\"button\" "
+                   "class=\"wider\" aria-pressed=\"false\" aria-label=\"Wider: %s\">Wider</button>"
+                   "<button type=\"button\" class=\"one-pane\" aria-pressed=\"false\" "
+                   "aria-label=\"Alone: %s\">Alone</button></div></header>",
+                   id, id, name, name, name);
+    tly_text_print(p->to,
+                   "<pre id=\"%s\" data-code=\"%s\" tabindex=\"0\" role=\"group\" "
+                   "aria-labelledby=\"%s-name\" aria-describedby=\"code-help\"><code>",
+                   id, code, id);
     each_line(p, text, show_line);
     tly_text_print(p->to, "</code></pre></section>");
 }
@@ -248,7 +255,7 @@ static void write_llvm(pane *p, const char *text)
             read_location(p, line);
         }
     }
-    write_pane(p, "llvm", "LLVM IR", text, show_llvm);
+    write_pane(p, "llvm", "LLVM IR", "llvm", text, show_llvm);
     free(p->locations);
 }
 
@@ -260,7 +267,7 @@ static void write_assembly(pane *p, const tly_page *page)
         return;
     }
     each_line(p, page->code_lines, read_assembly);
-    write_pane(p, "code-text", "Assembly", page->code, show_assembly);
+    write_pane(p, "code-text", "assembly", "asm", page->code, show_assembly);
     tly_text_print(p->to, "<!-- assembly: %d lines moved, %d lost -->", p->moved, p->lost);
     free(p->located);
 }
@@ -280,15 +287,15 @@ static void write_spirv(pane *p, const tly_page *page)
             p->first[kernels++] = line;
         }
     }
-    write_pane(p, "code-text", "SPIR-V", page->code, show_spirv);
+    write_pane(p, "code-text", "SPIR-V", "spirv", page->code, show_spirv);
     free(p->first);
 }
 
 void tly_html_code(const tly_page *page, tly_text *to)
 {
     pane p = { .to = to, .lines = count_lines(page->kir) };
-    tly_text_print(to, "<div class=\"panes panes-%d\">", page->llvm ? 3 : 2);
-    write_pane(&p, "kir", "Kernel IR", page->kir, show_kir);
+    tly_text_print(to, "<div class=\"panes\">");
+    write_pane(&p, "kir", "Kernel IR", "kir", page->kir, show_kir);
     p.current = 0;
     if (page->llvm) {
         write_llvm(&p, page->llvm);

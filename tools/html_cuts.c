@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { WIDTH = 520, HEIGHT = 200, LEFT = 96, ROOF = 30, MOST = 6, GAP = 26 };
+enum { WIDTH = 520, HEIGHT = 200, LEFT = 96, ROOF = 30, GAP = 26 };
 
 /* One direction of the drawing. */
 typedef struct way {
@@ -22,16 +22,38 @@ typedef struct cuts {
     int64_t times; /* how many such blocks */
 } cuts;
 
+/* Lanes that go together, and what they are called: a tile of theirs, or on devices a workgroup's. */
+static int64_t lanes_of(const tly_page *page, const char **name)
+{
+    const int64_t tile = tly_fact(page, "tile_lanes", 0, 0);
+    const int workgroup = tly_choice(page, "workgroup", 0);
+    *name = "tile";
+    if (page->llvm || workgroup == 0) {
+        return tile;
+    }
+    if (tly_template_is(page, "look_back_lanes")) {
+        return tly_choice(page, "team", 1);
+    }
+    *name = "workgroup";
+    return (int64_t)workgroup *
+           (tly_template_is(page, "turned") ? 1 : tly_choice(page, "vector", 1));
+}
+
 static cuts cuts_of(const tly_page *page)
 {
     const int64_t rows = tly_fact(page, "rows", 0, 1), length = tly_fact(page, "length", 0, 1);
     const int64_t inner = tly_fact(page, "inner", 0, 1), steps = tly_fact(page, "steps", 0, 1);
-    const int64_t chunk = tly_fact(page, "chunk", 0, 0), tile = tly_fact(page, "tile_lanes", 0, 0);
+    const int64_t chunk = tly_fact(page, "chunk", 0, 0);
     const int64_t chunk_steps = tly_fact(page, "chunk_steps", 0, 1);
-    const int64_t lanes = tile > 0 ? tile : tly_fact(page, "together", 0, 0);
     const int64_t chunked = chunk * (chunk_steps > 0 ? chunk_steps : 1);
+    const int by_lanes = tly_template_is(page, "columns") || tly_template_is(page, "look_back_lanes");
+    const int tiles = tly_template_is(page, "look_back") || tly_template_is(page, "look_back_lanes");
+    const char *piece = tiles ? "tile" : "chunk", *beside;
+    const int64_t lanes = lanes_of(page, &beside);
     if (tly_fact_is(page, "form", "rows")) {
-        return (cuts){ { "elements of a row", "chunk", length, chunk, 1 },
+        /* Interleaved scans are lanes to a device: a chunk counts the positions of one. */
+        const int64_t scans = !page->llvm && by_lanes ? tly_fact(page, "unit", 0, 1) : 1;
+        return (cuts){ { "elements of a row", piece, length, chunk * scans, 1 },
                        { "rows", "row", rows, 1, 0 },
                        1 };
     }
@@ -41,31 +63,24 @@ static cuts cuts_of(const tly_page *page)
                        1 };
     }
     if (tly_fact_is(page, "form", "reduced_lanes")) {
-        return (cuts){ { "results side by side", "tile", inner, lanes, 0 },
+        return (cuts){ { "results side by side", beside, inner, lanes, 0 },
                        { "elements of each", "chunk", length * steps, chunked, 1 },
                        rows };
     }
-    return (cuts){ { "lanes", "tile", inner, lanes, 0 },
-                   { "steps of the axis", "chunk", length, chunk > 1 ? chunk : 0, 1 },
+    return (cuts){ { "lanes", beside, inner, lanes, 0 },
+                   { "positions of the axis", piece, length, chunk > 1 ? chunk : 0, 1 },
                    rows };
 }
 
-/* Where pieces lie: all of them, or the first, a gap and the last. */
-typedef struct pieces {
-    int64_t count;
-    int shown; /* with the last */
-    double at[MOST + 1], end[MOST + 1];
-} pieces;
-
-static pieces lay_out(const way *w, double from, double size)
+tly_pieces tly_lay_out(int64_t size, int64_t cut, double from, double width)
 {
-    const int64_t cut = w->cut > 0 && w->cut < w->size ? w->cut : w->size;
-    pieces p = { .count = cut > 0 ? (w->size - 1) / cut + 1 : 1 };
-    const int gapped = p.count > MOST;
-    p.shown = gapped ? MOST - 1 : (int)p.count;
-    double rest = p.count > 1 ? (double)(w->size - (p.count - 1) * cut) / (double)cut : 1;
+    const int64_t each = cut > 0 && cut < size ? cut : size;
+    tly_pieces p = { .count = each > 0 ? (size - 1) / each + 1 : 1 };
+    const int gapped = p.count > TLY_PIECES;
+    p.shown = gapped ? TLY_PIECES - 1 : (int)p.count;
+    double rest = p.count > 1 ? (double)(size - (p.count - 1) * each) / (double)each : 1;
     rest = rest < .3 ? .3 : rest; /* wide enough to be seen */
-    const double one = (size - (gapped ? GAP : 0)) / (p.shown - 1 + rest);
+    const double one = (width - (gapped ? GAP : 0)) / (p.shown - 1 + rest);
     for (int i = 0; i < p.shown; i++) {
         p.at[i] = from + i * one + (gapped && i == p.shown - 1 ? GAP : 0);
         p.end[i] = p.at[i] + (i == p.shown - 1 ? one * rest : one);
@@ -73,12 +88,12 @@ static pieces lay_out(const way *w, double from, double size)
     return p;
 }
 
-static int64_t number_of(const pieces *p, int i)
+int64_t tly_piece_number(const tly_pieces *p, int i)
 {
     return i == p->shown - 1 ? p->count - 1 : i;
 }
 
-static void draw_pieces(const cuts *c, const pieces *x, const pieces *y, tly_text *to)
+static void draw_pieces(const cuts *c, const tly_pieces *x, const tly_pieces *y, tly_text *to)
 {
     for (int j = 0; j < y->shown; j++) {
         for (int i = 0; i < x->shown; i++) {
@@ -95,17 +110,17 @@ static void draw_pieces(const cuts *c, const pieces *x, const pieces *y, tly_tex
         tly_text_print(
             to, "<text class=\"kept\" text-anchor=\"middle\" x=\"%.1f\" y=\"%d\">%s %s</text>",
             (x->at[i] + x->end[i]) / 2, ROOF - 8, x->count > 1 ? c->across.piece : "",
-            x->count > 1 ? tly_count(number_of(x, i)) : "");
+            x->count > 1 ? tly_count(tly_piece_number(x, i)) : "");
     }
     for (int j = 0; j < y->shown && y->count > 1; j++) {
         tly_text_print(
             to, "<text class=\"kept\" text-anchor=\"end\" x=\"%d\" y=\"%.1f\">%s %s</text>",
-            LEFT - 10, (y->at[j] + y->end[j]) / 2 + 4, c->down.piece, tly_count(number_of(y, j)));
+            LEFT - 10, (y->at[j] + y->end[j]) / 2 + 4, c->down.piece, tly_count(tly_piece_number(y, j)));
     }
 }
 
 /* Through the first piece, and on to the next ones. */
-static void draw_arrow(const cuts *c, const pieces *x, const pieces *y, tly_text *to)
+static void draw_arrow(const cuts *c, const tly_pieces *x, const tly_pieces *y, tly_text *to)
 {
     const double across = (x->at[0] + x->end[0]) / 2, down = (y->at[0] + y->end[0]) / 2;
     if (c->across.along) {
@@ -117,7 +132,7 @@ static void draw_arrow(const cuts *c, const pieces *x, const pieces *y, tly_text
     }
 }
 
-static void tell(const way *w, const pieces *p, tly_text *to)
+static void tell(const way *w, const tly_pieces *p, tly_text *to)
 {
     tly_text_print(to, "%s %s", tly_count(w->size), w->name);
     if (p->count > 1 && w->cut > 1) {
@@ -162,7 +177,8 @@ void tly_html_cuts(const tly_page *page, tly_text *to)
     if (tly_fact(page, "empty", 0, 0)) {
         return;
     }
-    const pieces x = lay_out(&c.across, LEFT, WIDTH), y = lay_out(&c.down, ROOF, HEIGHT);
+    const tly_pieces x = tly_lay_out(c.across.size, c.across.cut, LEFT, WIDTH);
+    const tly_pieces y = tly_lay_out(c.down.size, c.down.cut, ROOF, HEIGHT);
     tly_text_print(
         to,
         "<figure><div class=\"wide\"><svg role=\"img\" aria-label=\"How the kernel cuts the "

@@ -1,21 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The order of a kernel: what is combined with what, from one element to the result, a step a drawing.
- * Read off the plan; tests/inspect_page computes by these drawings and holds the kernel's bits against
- * them. Here are scans on CPUs, and who tells what.
+ * The order of a kernel: what is combined with what, from one element to the result, in steps that are
+ * drawn. It is read off the plan, and tests/inspect_page computes by the drawings and compares with the
+ * kernel's bits. This file has scans on CPUs, and the table of who tells what.
  */
 #include "html_order.h"
 
+int tly_is_floating(const order *o)
+{
+    return tly_fact_is(o->page, "accumulator", "f32") || tly_fact_is(o->page, "accumulator", "f64");
+}
+
+const char *tly_exclusive(const order *o)
+{
+    return o->page->subject->descriptor.flags & TALLY_EXCLUSIVE
+               ? "<p>The scan is exclusive: the output at an element is the result before it.</p>"
+               : "";
+}
+
 void tly_tell_plain(order *o)
 {
+    const int scan = o->page->subject->scan;
     begin_step(o, "The plain loop's order");
-    tly_text_print(o->to,
-                   "<p>Each result is the one before it, combined with the next element. Lanes "
-                   "that lie side by side do not meet.</p>");
-    if (o->page->subject->scan) {
-        tly_draw_chain(8, 1, "y", o->to);
+    tly_text_print(
+        o->to, scan
+                   ? "<p>A result is the result before it, combined with the next element. Lanes "
+                     "that lie side by side do not meet.</p>"
+                   : "<p>One state takes an element after the other. Lanes that lie side by side do "
+                     "not meet.</p>");
+    if (scan) {
+        tly_draw_chain(8, 1, 'x', 'y', "chain", o->to);
     } else {
-        tly_draw_fold(8, o->to);
+        tly_draw_fold(8, 'x', 's', "fold", o->to);
     }
     end_step(o);
 }
@@ -24,72 +40,91 @@ void tly_tell_scan_chunks(order *o)
 {
     const int64_t chunk = tly_fact(o->page, "chunk", 0, 0),
                   chunks = tly_fact(o->page, "chunks", 0, 1);
+    const tly_strip strip = { "chunk", "elements", tly_fact(o->page, "length", 0, 1), chunk, 'd' };
     if (chunk <= 0) {
         return;
     }
     begin_step(o, "Chunks");
+    if (chunks <= 1) {
+        tly_text_print(o->to,
+                       "<p>Rows longer than %s elements are cut into chunks of that length. These "
+                       "rows are one chunk.</p>",
+                       tly_count(chunk));
+        end_step(o);
+        return;
+    }
     tly_text_print(
         o->to,
-        "<p>A row is cut after every %s elements: %s chunk%s here. What a chunk starts from is "
-        "what the one before it started from, combined with that one's total: so another "
-        "thread can have the total before the start arrives, and one thread computes the same "
-        "tree as many.%s</p>",
-        tly_count(chunk), tly_count(chunks), chunks == 1 ? "" : "s",
-        o->page->llvm == NULL && tly_fact(o->page, "unit", 0, 1) > 1
-            ? " So it is within a group of 16 chunks, and from group to group, by their totals."
-            : "");
+        "<p>A row is cut into %s chunks of %s elements. The carry <var>d</var> after a chunk is the "
+        "carry before it, combined with the chunk's total <var>u</var>. So another thread can "
+        "compute a total before the carry arrives, and one thread combines in the same order as "
+        "many.</p>",
+        tly_count(chunks), tly_count(chunk));
+    tly_draw_strip(&strip, "chunks", o->to);
+    tly_draw_carried((int)(chunks < 8 ? chunks : 8), 'd', 'u', 'd', 1, "carries", o->to);
     end_step(o);
 }
 
 void tly_tell_range(order *o)
 {
-    if (o->op == TALLY_CUMPROD || o->op == TALLY_CUMSUM) {
-        tly_text_print(
-            o->to, "<p class=\"note\">Where floating-point results of this order would leave the "
-                   "range, and the plain loop's do not, they are computed again in the loop's "
-                   "order.</p>");
+    if ((o->op == TALLY_CUMPROD || o->op == TALLY_CUMSUM) && tly_is_floating(o)) {
+        tly_text_print(o->to,
+                       "<p class=\"note\">In this order a partial result can leave the "
+                       "floating-point range where the plain loop stays inside it. The kernel then "
+                       "computes these results again, in the order of the loop.</p>");
+    }
+}
+
+static void tell_windows(order *o, int lanes)
+{
+    tly_text_print(
+        o->to,
+        "<p>A window is the combination of 1, 2, 4, … elements, up to and with the element that it "
+        "ends at. Two windows of half the length make one, until windows are %d elements long, as "
+        "a vector is. A result is then the result %d elements before it, combined with its window: "
+        "the chain takes one operation a vector. Two vectors are drawn.</p>",
+        lanes, lanes);
+    tly_draw_windows(lanes, 2 * lanes, o->to);
+}
+
+static void tell_vectors(order *o, int lanes, int unit)
+{
+    if (tly_choice(o->page, "pairs", 0)) {
+        tly_text_print(o->to,
+                       "<p>A lane holds two neighbours, which are combined first. One vector is "
+                       "drawn. The last result of the vector before it joins every element from the "
+                       "left, in one more operation.</p>");
+        tly_draw_pairs(lanes, o->to);
+    } else if (unit < lanes) {
+        tly_text_print(o->to,
+                       "<p>Each vector is scanned by itself%s. Then one operation joins what comes "
+                       "before the vector. Two vectors are drawn.</p>",
+                       unit > 1 ? ", several scans side by side" : "");
+        tly_draw_vectors(lanes, unit, o->to);
+    } else {
+        tly_text_print(o->to,
+                       "<p>%d scans lie side by side. A result is the result %d elements before it, "
+                       "combined with the next element.</p>",
+                       unit, unit);
+        tly_draw_chain(smaller(4 * unit, TLY_NET_COLUMNS) / unit * unit, unit, 'x', 'y', "chain",
+                       o->to);
     }
 }
 
 static void tell_rows(order *o)
 {
     const int lanes = tly_choice(o->page, "lanes", 1), scan = tly_choice(o->page, "scan", 0);
-    const int unit = (int)tly_fact(o->page, "unit", 0, 1);
     static const char *const titles[] = { "Windows, then results", "Each vector, then results",
                                           "A chain by two" };
     begin_step(o, titles[scan]);
-    if (scan == 2) {
-        tly_text_print(o->to,
-                       "<p>Two elements are combined beside the chain, which so waits once for "
-                       "two.</p>");
-        tly_draw_scalars(o->to);
-    } else if (scan == 0) {
-        tly_text_print(
-            o->to,
-            "<p>Windows of 1, 2, 4, … elements that end at each element, each made of two of "
-            "the level before, until they are %d long as a vector is. Then each result is that "
-            "of %d elements before, combined with the window: one operation a vector in the "
-            "chain. Two vectors are drawn.</p>",
-            lanes, lanes);
-        tly_draw_windows(lanes, 2 * lanes, o->to);
-    } else if (tly_choice(o->page, "pairs", 0)) {
-        tly_text_print(o->to,
-                       "<p>A lane holds two neighbours, which are combined first. One vector is "
-                       "drawn; the last result of the one before it joins each in one operation "
-                       "more, on the left.</p>");
-        tly_draw_pairs(lanes, o->to);
-    } else if (unit < lanes) {
-        tly_text_print(o->to,
-                       "<p>The scan of each vector by itself%s; then what came before it joins in "
-                       "one operation. Two vectors are drawn.</p>",
-                       unit > 1 ? ", of several scans side by side" : "");
-        tly_draw_vectors(lanes, unit, o->to);
+    if (scan == 0) {
+        tell_windows(o, lanes);
+    } else if (scan == 1) {
+        tell_vectors(o, lanes, (int)tly_fact(o->page, "unit", 0, 1));
     } else {
-        tly_text_print(o->to,
-                       "<p>%d scans lie side by side, and each result is that of %d elements "
-                       "before, combined with the next element.</p>",
-                       unit, unit);
-        tly_draw_chain(smaller(4 * unit, TLY_NET_COLUMNS) / unit * unit, unit, "y", o->to);
+        tly_text_print(o->to, "<p>Two neighbours are combined beside the chain, so that the chain "
+                              "waits once for two elements.</p>");
+        tly_draw_scalars(o->to);
     }
     tly_tell_range(o);
     end_step(o);
@@ -102,50 +137,67 @@ static void tell_short(order *o)
     const int64_t length = tly_fact(o->page, "length", 0, 1);
     const int columns = length < 2 * lanes ? larger((int)length, 1) : 2 * lanes;
     begin_step(o, "Windows within a row, then results");
-    tly_text_print(
-        o->to,
-        "<p>Rows are one stream, and windows end at their row's start: they are of 1, 2, "
-        "4, … elements, up to %d. Where a row is longer, each result is that of %d "
-        "elements before, combined with the window.</p>",
-        smaller(lanes, columns), lanes);
+    tly_text_print(o->to,
+                   "<p>All rows are one stream of vectors. A window is the combination of 1, 2, 4, "
+                   "… elements, up to %d, and does not reach beyond the start of its row.%s",
+                   smaller(lanes, columns), length > lanes ? "" : "</p>");
+    if (length > lanes) {
+        tly_text_print(o->to,
+                       " A result is then the result %d elements before it, combined with its "
+                       "window.</p>",
+                       lanes);
+    }
     tly_draw_windows(lanes, columns, o->to);
     tly_tell_range(o);
     end_step(o);
 }
 
+static void tell_nothing(order *o)
+{
+    begin_step(o, "Nothing");
+    tly_text_print(o->to, "<p>This kernel moves elements and combines none: it is there to compare "
+                          "times with.</p>");
+    end_step(o);
+}
+
+enum { CPU = 1, DEVICE = 2 };
+
 static const struct {
     const char *name;
+    int kinds;
     void (*tell)(order *o);
 } templates[] = {
-    { "rows", tell_rows },
-    { "short", tell_short },
-    { "reduce_rows", tly_tell_reduce_rows },
-    { "reduce_lanes", tly_tell_reduce_lanes },
-    { "reduce_interleaved", tly_tell_reduce_interleaved },
-    { "subgroups", tly_tell_teams },
-    { "workgroups", tly_tell_teams },
-    { "look_back", tly_tell_teams },
-    { "look_back_lanes", tly_tell_lanes },
+    { "rows", CPU, tell_rows },
+    { "short", CPU, tell_short },
+    { "reduce_rows", CPU, tly_tell_reduce_rows },
+    { "reduce_lanes", CPU, tly_tell_reduce_lanes },
+    { "reduce_interleaved", CPU, tly_tell_reduce_interleaved },
+    { "columns", DEVICE, tly_tell_columns },
+    { "turned", DEVICE, tly_tell_turned },
+    { "staged", DEVICE, tly_tell_staged },
+    { "subgroups", DEVICE, tly_tell_teams },
+    { "workgroups", DEVICE, tly_tell_teams },
+    { "look_back", DEVICE, tly_tell_look_back },
+    { "look_back_lanes", DEVICE, tly_tell_look_back_lanes },
+    { "reduce_rows", DEVICE, tly_tell_gpu_reduce_rows },
+    { "reduce_lanes", DEVICE, tly_tell_gpu_reduce_lanes },
+    { "copy", DEVICE, tell_nothing },
+    { "read", DEVICE, tell_nothing },
 };
 
 void tly_html_order(const tly_page *page, tly_text *to)
 {
     order o = { .page = page, .to = to, .op = page->subject->descriptor.op };
+    const int kind = page->llvm ? CPU : DEVICE;
     void (*tell)(order *) = tly_tell_plain;
     for (size_t i = 0; i < sizeof templates / sizeof *templates; i++) {
-        if (tly_template_is(page, templates[i].name)) {
+        if ((templates[i].kinds & kind) && tly_template_is(page, templates[i].name)) {
             tell = templates[i].tell;
         }
     }
-    if (page->llvm == NULL && tell == tly_tell_reduce_rows) {
-        tell = tly_tell_gpu_rows;
-    } else if (page->llvm == NULL && tell == tly_tell_reduce_lanes) {
-        tell = tly_tell_plain;
-    }
     if (page->subject->descriptor.flags & TALLY_REVERSE) {
-        tly_text_print(to,
-                       "<p class=\"note\">The scan is reversed: x<sub>0</sub> is the last element "
-                       "along the axis.</p>");
+        tly_text_print(to, "<p class=\"note\">The scan goes backwards: x₀ is the last element along "
+                           "the axis.</p>");
     }
     tly_text_print(to, "<ol class=\"steps\">");
     tell(&o);
