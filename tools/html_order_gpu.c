@@ -109,6 +109,13 @@ static void tell_lanes(order *o, const team *t)
         end_step(o);
         return;
     }
+    if (t->used == t->unit && t->unit > 1) {
+        tly_text_print(o->to, "<p>Each of %d lanes has a scan of its own, so that lanes do not meet. "
+                              "Its element is the total <var>r</var> of its row of vectors.</p>",
+                       t->used);
+        end_step(o);
+        return;
+    }
     tly_text_print(o->to, "<p>%d lanes scan the totals <var>t</var> of their vectors. ", t->used);
     tly_text_print(o->to,
                    t->unit > 1
@@ -145,9 +152,12 @@ static void tell_rows_and_groups(order *o, const team *t)
     }
 }
 
-/* What a result is made of, by what there is of it. */
+/* What a result is made of, by what there is of it. Of an exclusive scan the last part ends before the
+ * element. */
 static void tell_result(order *o, const team *t)
 {
+    const int exclusive = (o->page->subject->descriptor.flags & TALLY_EXCLUSIVE) != 0;
+    const int upto = t->unit > 1 && !exclusive, has_own = t->unit == 1;
     const struct {
         int exists;
         char letter;
@@ -156,12 +166,12 @@ static void tell_result(order *o, const team *t)
         { 1, 'c', "the carry, which is what comes before the tile" },
         { t->groups > 1, 'q', "what the subgroups before its own come to" },
         { t->rows > 1, 'p', "what the rows of vectors before its own come to" },
-        { 1, 'b',
-          t->vector > 1 ? "what the lanes before its own come to"
-                        : "what the lanes up to its own come to" },
-        { t->vector > 1, 'a', "its own vector, up to the element" },
+        { 1, 'b', upto ? "what the lanes up to its own come to" : "what the lanes before its own come to" },
+        { has_own && t->vector > 1, 'a',
+          exclusive ? "its own vector before the element" : "its own vector up to the element" },
+        { has_own && t->vector == 1 && !exclusive, 'x', "the element" },
     };
-    char letters[6] = "";
+    char letters[7] = "";
     size_t count = 0;
     begin_step(o, "A result");
     tly_text_print(o->to, "<p>A result <var>y</var> is made of these parts, and a part that does "
@@ -172,7 +182,7 @@ static void tell_result(order *o, const team *t)
             tly_text_print(o->to, "<li><var>%c</var> is %s.</li>", part[i].letter, part[i].what);
         }
     }
-    tly_text_print(o->to, "</ul>%s", tly_exclusive(o));
+    tly_text_print(o->to, "</ul>");
     tly_draw_parts(letters, 'y', "result", o->to);
     tly_tell_range(o);
     end_step(o);

@@ -13,6 +13,8 @@ typedef struct share {
     int workgroup;
     int vector, accesses;       /* neighbours of an access; accesses of a trip */
     int64_t elements, chunks;
+    int64_t results, cut; /* side by side; what chunks are cut from: all of a result, or one step of it */
+    const char *whole;    /* the name of that */
 } share;
 
 static share share_of(const order *o, int by_team)
@@ -30,6 +32,13 @@ static share share_of(const order *o, int by_team)
     s.members = by_team ? tly_choice(p, "team", s.workgroup) : 1;
     s.width = tly_choice(p, "scan", 0) == 0 ? s.members : smaller(s.members, subgroup);
     s.groups = s.members / s.width;
+    s.results = tly_fact(p, "rows", 0, 1) * tly_fact(p, "inner", 0, 1);
+    s.cut = s.elements;
+    s.whole = "elements";
+    if (tly_fact(p, "chunk", 0, 1) < length && steps > 1) {
+        s.cut = length;
+        s.whole = "elements of a step";
+    }
     if (s.chunks > 1) {
         s.elements = tly_fact(p, "chunk", 0, 1) * (chunk_steps > 0 ? chunk_steps : 1);
     }
@@ -143,7 +152,7 @@ static void tell_fold(order *o, const share *s)
 
 static void tell_records(order *o, const share *s)
 {
-    const tly_strip strip = { "chunk", "elements", s->elements * s->chunks, s->elements, 0 };
+    const tly_strip strip = { "chunk", s->whole, s->cut, s->elements, 0 };
     if (s->chunks <= 1) {
         return;
     }
@@ -184,8 +193,10 @@ void tly_tell_gpu_reduce_rows(order *o)
 static tly_hold beside(const share *s)
 {
     const int64_t trips = s->elements / s->accesses > 0 ? s->elements / s->accesses : 1;
+    const int64_t workers = s->results / s->vector;
     return (tly_hold){ { { "trip", trips, s->accesses, 0, 0 },
-                         { s->vector > 1 ? "results" : "result", s->workgroup, 0, s->vector, 1 },
+                         { s->vector > 1 ? "results" : "result", workers < s->workgroup ? workers : s->workgroup, 0,
+                           s->vector, 1 },
                          { "element", s->accesses, 1, 0, 0 },
                          { "beside", s->vector, 0, 1, 0 } },
                        4,
@@ -196,7 +207,8 @@ static tly_hold beside(const share *s)
 static tly_hold along(const share *s)
 {
     const int64_t all = s->elements / s->vector;
-    return (tly_hold){ { { "result", s->workgroup, 0, 1, 1 },
+    const int64_t workers = s->results < s->workgroup ? s->results : s->workgroup;
+    return (tly_hold){ { { "result", workers, 0, 1, 1 },
                          { "access", all > 0 ? all : 1, s->vector, 0, 0 },
                          { "element", s->vector, 1, 0, 0 } },
                        3,
@@ -215,7 +227,7 @@ void tly_tell_gpu_reduce_lanes(order *o)
                    "%d element%s of %s.</p>",
                    lanes ? s.vector : 1, plural(lanes ? s.vector : 1),
                    lanes ? s.accesses : s.accesses * s.vector,
-                   plural(lanes ? s.accesses : s.accesses * s.vector), lanes ? "each" : "it");
+                   plural(lanes ? s.accesses : s.accesses * s.vector), lanes && s.vector > 1 ? "each" : "it");
     tly_draw_hold(&hold, "trips",
                   s.chunks > 1
                       ? "Elements of a chunk. The filled cells belong to the first invocation."

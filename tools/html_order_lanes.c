@@ -165,6 +165,14 @@ static void tell_tile(order *o, const lanes *l, int pieces)
 
 static void tell_lane(order *o, const lanes *l, int pieces)
 {
+    static const struct {
+        const char *letters, *text;
+    } parts[][2] = {
+        { { "cbx", "<li><var>x</var> is the element.</li>" }, { "cb", "" } },
+        { { "cba", "<li><var>a</var> is its own piece up to the element.</li>" },
+          { "cba", "<li><var>a</var> is its own piece before the element.</li>" } },
+    };
+    const int exclusive = (o->page->subject->descriptor.flags & TALLY_EXCLUSIVE) != 0;
     begin_step(o, "Across the pieces of a lane");
     tly_text_print(o->to,
                    "<p>The pieces of a lane meet in workgroup memory. Each takes the value of the "
@@ -176,12 +184,12 @@ static void tell_lane(order *o, const lanes *l, int pieces)
     begin_step(o, "A result");
     tly_text_print(
         o->to,
-        "<p>A result <var>y</var> is made of these parts, and the first piece has no <var>b</var>:"
+        "<p>A result <var>y</var> is made of these parts, and a part that does not exist is left out:"
         "</p><ul><li><var>c</var> is the carry, which is what comes before the tile.</li>"
         "<li><var>b</var> is what the pieces before its own come to.</li>"
-        "<li><var>%c</var> is its own piece, up to the element.</li></ul>%s",
-        l->steps > 1 ? 'a' : 'x', tly_exclusive(o));
-    tly_draw_parts(l->steps > 1 ? "cba" : "cbx", 'y', "result", o->to);
+        "%s</ul>",
+        parts[l->steps > 1][exclusive].text);
+    tly_draw_parts(parts[l->steps > 1][exclusive].letters, 'y', "result", o->to);
     tly_tell_range(o);
     end_step(o);
 }
