@@ -12,25 +12,25 @@ static const char frame[] = {
     0
 };
 
-/* What an operator does, as a sentence begins. */
+/* What a kernel computes, within a sentence. */
 static const char *const operators[TALLY_OP_COUNT] = {
-    [TALLY_CUMSUM] = "Cumulative sums",
-    [TALLY_CUMPROD] = "Cumulative products",
-    [TALLY_CUMMAX] = "Running maxima",
-    [TALLY_CUMMIN] = "Running minima",
-    [TALLY_CUMLOGSUMEXP] = "Cumulative log-sum-exps",
-    [TALLY_SUM] = "Sums",
-    [TALLY_PROD] = "Products",
-    [TALLY_MEAN] = "Means",
-    [TALLY_L1] = "Sums of magnitudes",
+    [TALLY_CUMSUM] = "cumulative sums",
+    [TALLY_CUMPROD] = "cumulative products",
+    [TALLY_CUMMAX] = "running maxima",
+    [TALLY_CUMMIN] = "running minima",
+    [TALLY_CUMLOGSUMEXP] = "cumulative log-sum-exps",
+    [TALLY_SUM] = "sums",
+    [TALLY_PROD] = "products",
+    [TALLY_MEAN] = "means",
+    [TALLY_L1] = "sums of magnitudes",
     [TALLY_L2] = "Euclidean norms",
-    [TALLY_SUM_SQUARE] = "Sums of squares",
-    [TALLY_LOG_SUM] = "Logarithms of sums",
-    [TALLY_LOG_SUM_EXP] = "Log-sum-exps",
-    [TALLY_MAX] = "Maxima",
-    [TALLY_MIN] = "Minima",
-    [TALLY_ARGMAX] = "Indices of maxima",
-    [TALLY_ARGMIN] = "Indices of minima",
+    [TALLY_SUM_SQUARE] = "sums of squares",
+    [TALLY_LOG_SUM] = "logarithms of sums",
+    [TALLY_LOG_SUM_EXP] = "log-sum-exps",
+    [TALLY_MAX] = "maxima",
+    [TALLY_MIN] = "minima",
+    [TALLY_ARGMAX] = "indices of maxima",
+    [TALLY_ARGMIN] = "indices of minima",
 };
 
 static void escape(tly_text *to, const char *text)
@@ -51,24 +51,42 @@ static void write_sizes(const tly_layout *l, tly_text *to)
     tly_text_print(to, "%s%s", l->rank ? " " : "one ", tally_dtype_name(l->dtype));
 }
 
+/* "axis 1", "axes 0 and 2", "all axes". */
+static void write_axes(const tally_descriptor *d, tly_text *to)
+{
+    int left = 0;
+    for (int i = 0; i < d->rank; i++) {
+        left += d->axes_given && (d->axes >> i & 1);
+    }
+    tly_text_print(to, left == 0 ? "all axes" : left == 1 ? "axis" : "axes");
+    for (int i = 0; i < d->rank && left > 0; i++) {
+        if (d->axes >> i & 1) {
+            left--;
+            tly_text_print(to, " %d%s", i, left > 1 ? "," : left == 1 ? " and" : "");
+        }
+    }
+}
+
 static void write_summary(const tly_page *page, tly_text *to)
 {
     const tally_descriptor *d = &page->subject->descriptor;
-    tly_text_print(to, "%s%s%s ", operators[d->op], d->flags & TALLY_REVERSE ? " from the end" : "",
+    tly_text_print(to, "This kernel computes %s%s%s ", operators[d->op],
+                   d->flags & TALLY_REVERSE ? " from the end" : "",
                    d->flags & TALLY_EXCLUSIVE ? ", each without its own element," : "");
     if (page->subject->scan) {
         tly_text_print(to, "along axis %d of ", (int)d->axis);
+        write_sizes(&page->subject->in, to);
     } else {
         tly_text_print(to, "over ");
-    }
-    write_sizes(&page->subject->in, to);
-    if (!page->subject->scan) {
-        tly_text_print(to, ", which makes ");
+        write_axes(d, to);
+        tly_text_print(to, " of ");
+        write_sizes(&page->subject->in, to);
+        tly_text_print(to, ". The results are ");
         write_sizes(&page->subject->out, to);
     }
-    tly_text_print(to, ", for ");
+    tly_text_print(to, ". It is made for <code>");
     escape(to, page->device);
-    tly_text_print(to, ".");
+    tly_text_print(to, "</code>.");
 }
 
 /* ---- plan ---- */
@@ -82,7 +100,8 @@ static void write_choice(const tly_page *page, const char *line, tly_text *to)
     tly_text_escape(to, line, key);
     tly_text_print(to, "</code></th><td><code>");
     tly_text_escape(to, line + key + 1, value);
-    tly_text_print(to, "</code></td><td>%s", by_hand ? "<strong>Chosen by hand.</strong> " : "");
+    tly_text_print(to, "</code></td><td>%s",
+                   by_hand ? "<strong>This choice was forced.</strong> " : "");
     tly_text_escape(to, why, (size_t)(tly_line_end(why) - why));
     tly_text_print(to, "</td></tr>\n");
 }

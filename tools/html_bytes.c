@@ -87,16 +87,18 @@ static void write_found(const tly_page *page, const expected *e, double bytes, t
     while (strcmp(sources[i].level, e->level) != 0 || sources[i].scan != scan) {
         i++;
     }
-    tly_text_print(to, "<p class=\"figure\">Expected: <strong>%.2f", e->middle / 100.);
+    tly_text_print(to, "<p class=\"figure\">This kernel should reach <strong>%.2f",
+                   e->middle / 100.);
     tly_text_print(
         to,
-        "</strong> of the speed of the best %s.</p><p>By %d measured case%s of this template with "
-        "elements of %zu byte%s, from %.2f to %.2f, on one thread of %s (<code>%s</code>).%s</p>",
+        "</strong> of the speed of the best %s.</p><p>That is the median of %d measured case%s of "
+        "this template with elements of %zu byte%s, which reached %.2f to %.2f on one thread of %s "
+        "(<code>%s</code>).%s</p>",
         scan ? "copy" : "read", e->cases, e->cases > 1 ? "s" : "", e->element,
         e->element > 1 ? "s" : "", e->least / 100., e->most / 100., sources[i].machine,
         sources[i].file,
-        bytes < MEASURED_FROM ? " Their tensors had 16 MiB and more: in a cache it is less, as "
-                                "copies and reads are faster there."
+        bytes < MEASURED_FROM ? " Their tensors had 16 MiB and more. A tensor in a cache reaches "
+                                "less, as copies and reads are faster there."
                               : "");
 }
 
@@ -111,13 +113,13 @@ static void write_most(const tly_page *page, tly_text *to)
         passes = pass + 1 > passes ? pass + 1 : passes;
     }
     const int twice = page->subject->scan && passes > 1;
-    tly_text_print(
-        to,
-        "<p class=\"figure\">Expected: at most <strong>%.2f</strong> of the speed of the best "
-        "%s.</p><p>So much the bytes allow%s; no GPU was measured "
-        "(<code>docs/results/vulkan.md</code>).</p>",
-        twice ? 2. / 3 : 1., page->subject->scan ? "copy" : "read",
-        twice ? ", as the input is read in two passes" : "");
+    tly_text_print(to,
+                   "<p class=\"figure\">This kernel should reach at most <strong>%.2f</strong> of "
+                   "the speed of "
+                   "the best %s.</p><p>The bytes allow no more%s. No GPU was measured "
+                   "(<code>docs/results/vulkan.md</code>).</p>",
+                   twice ? 2. / 3 : 1., page->subject->scan ? "copy" : "read",
+                   twice ? ", as the input is read in two passes" : "");
 }
 
 static void write_expected(const tly_page *page, double bytes, tly_text *to)
@@ -131,8 +133,8 @@ static void write_expected(const tly_page *page, double bytes, tly_text *to)
     } else if (e) {
         write_found(page, e, bytes, to);
     } else {
-        tly_text_print(to, "<p>Expected: not known. No such kernel was measured for this level; "
-                           "<code>docs/results</code> has those that were.</p>");
+        tly_text_print(to, "<p>The expected speed is not known, as no such kernel was measured for "
+                           "this level. <code>docs/results</code> has those that were.</p>");
     }
 }
 
@@ -158,15 +160,15 @@ static void write_measured(const tly_page *page, tly_text *to)
     const double best = t->ceiling.seconds.median;
     tly_text_print(
         to,
-        "<p class=\"figure\">Measured: <strong>%.2f</strong> of the speed of the best %s of the "
-        "same "
-        "bytes.</p><div class=\"wide\"><table><caption>Medians of %d runs in turns on %d thread%s, "
-        "data ",
+        "<p class=\"figure\">This kernel reached <strong>%.2f</strong> of the speed of the best %s "
+        "of "
+        "the same bytes.</p><div class=\"wide\"><table><caption>Times are medians of %d runs in "
+        "turns on %d thread%s, with data of the kind <code>",
         best / t->kernel.median, m->text, t->runs, (int)m->threads, m->threads == 1 ? "" : "s");
     tly_text_escape(to, m->data, strlen(m->data));
     tly_text_print(
         to,
-        "</caption><thead><tr><th scope=\"col\">What</th><th scope=\"col\">Time</th><th "
+        "</code>.</caption><thead><tr><th scope=\"col\">What</th><th scope=\"col\">Time</th><th "
         "scope=\"col\">Bytes a second</th><th scope=\"col\">Of the best %s</th></tr></thead>"
         "<tbody>",
         m->text);
@@ -199,16 +201,17 @@ void tly_html_bytes(const tly_page *page, tly_text *to)
         tly_size(bytes[0] + bytes[1]));
     tly_text_print(
         to, page->subject->scan
-                ? "<p>Each element read once and written once: what a copy moves, too, so that a "
-                  "copy is the ceiling.</p>"
-                : "<p>Each element read once: reading the input is the ceiling.</p>");
+                ? "<p>Each element is read once and written once. A copy moves the same bytes, so "
+                  "that its speed is the ceiling.</p>"
+                : "<p>Each element is read once, so that the speed of reading the input is the "
+                  "ceiling.</p>");
     write_expected(page, bytes[0] + bytes[1], to);
     if (page->measured) {
         write_measured(page, to);
     } else {
         tly_text_print(
             to,
-            "<p class=\"note\">Not measured: <code>--measure</code> times the kernel beside "
+            "<p class=\"note\">This kernel was not timed. <code>--measure</code> times it beside "
             "%s.</p>",
             page->subject->scan ? "copies" : "reads");
     }

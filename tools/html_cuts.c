@@ -46,8 +46,10 @@ static cuts cuts_of(const tly_page *page)
     const int64_t chunk = tly_fact(page, "chunk", 0, 0);
     const int64_t chunk_steps = tly_fact(page, "chunk_steps", 0, 1);
     const int64_t chunked = chunk * (chunk_steps > 0 ? chunk_steps : 1);
-    const int by_lanes = tly_template_is(page, "columns") || tly_template_is(page, "look_back_lanes");
-    const int tiles = tly_template_is(page, "look_back") || tly_template_is(page, "look_back_lanes");
+    const int by_lanes = tly_template_is(page, "columns") ||
+                         tly_template_is(page, "look_back_lanes");
+    const int tiles = tly_template_is(page, "look_back") ||
+                      tly_template_is(page, "look_back_lanes");
     const char *piece = tiles ? "tile" : "chunk", *beside;
     const int64_t lanes = lanes_of(page, &beside);
     if (tly_fact_is(page, "form", "rows")) {
@@ -113,9 +115,10 @@ static void draw_pieces(const cuts *c, const tly_pieces *x, const tly_pieces *y,
             x->count > 1 ? tly_count(tly_piece_number(x, i)) : "");
     }
     for (int j = 0; j < y->shown && y->count > 1; j++) {
-        tly_text_print(
-            to, "<text class=\"kept\" text-anchor=\"end\" x=\"%d\" y=\"%.1f\">%s %s</text>",
-            LEFT - 10, (y->at[j] + y->end[j]) / 2 + 4, c->down.piece, tly_count(tly_piece_number(y, j)));
+        tly_text_print(to,
+                       "<text class=\"kept\" text-anchor=\"end\" x=\"%d\" y=\"%.1f\">%s %s</text>",
+                       LEFT - 10, (y->at[j] + y->end[j]) / 2 + 4, c->down.piece,
+                       tly_count(tly_piece_number(y, j)));
     }
 }
 
@@ -132,12 +135,18 @@ static void draw_arrow(const cuts *c, const tly_pieces *x, const tly_pieces *y, 
     }
 }
 
-static void tell(const way *w, const tly_pieces *p, tly_text *to)
+/* "Across lie 5,000,000 elements of a row, in 1,221 tiles of 4,096." One of something needs no words. */
+static void tell(const char *where, const way *w, const tly_pieces *p, tly_text *to)
 {
-    tly_text_print(to, "%s %s", tly_count(w->size), w->name);
-    if (p->count > 1 && w->cut > 1) {
-        tly_text_print(to, ", %s a %s: %s", tly_count(w->cut), w->piece, tly_count(p->count));
+    if (w->size == 1) {
+        return;
     }
+    tly_text_print(to, "%s lie %s %s", where, tly_count(w->size), w->name);
+    if (p->count > 1 && w->cut > 1) {
+        tly_text_print(to, ", in %s %ss of up to %s", tly_count(p->count), w->piece,
+                       tly_count(w->cut));
+    }
+    tly_text_print(to, ". ");
 }
 
 static void tell_dispatches(const tly_page *page, tly_text *to)
@@ -149,9 +158,11 @@ static void tell_dispatches(const tly_page *page, tly_text *to)
         one.launch = ++at;
         if (shown == 0) {
             tly_text_print(
-                to, "<div class=\"wide\"><table><caption>Dispatches</caption><thead><tr><th "
-                    "scope=\"col\">Pass</th><th scope=\"col\">Workgroups</th><th scope=\"col\">"
-                    "Invocations each</th><th scope=\"col\">Waits</th></tr></thead><tbody>");
+                to,
+                "<div class=\"wide\"><table><caption>Dispatches, in their order. A pass "
+                "is one of the kernel's modules.</caption><thead><tr><th scope=\"col\">Pass</th>"
+                "<th scope=\"col\">Workgroups</th><th scope=\"col\">Invocations of each</th><th "
+                "scope=\"col\">Waits for the one before</th></tr></thead><tbody>");
         }
         if (shown < 8) {
             tly_text_print(
@@ -160,14 +171,14 @@ static void tell_dispatches(const tly_page *page, tly_text *to)
                 tly_count(tly_fact(&one, "dispatch", 1, 0)),
                 tly_count(tly_fact(&one, "dispatch", 2, 0)),
                 tly_count(tly_fact(&one, "dispatch", 3, 0)),
-                tly_fact(&one, "dispatch", 4, 0) ? "for the one before" : "no");
+                tly_fact(&one, "dispatch", 4, 0) ? "yes" : "no");
         }
     }
     if (shown > 0) {
         tly_text_print(to, "</tbody></table></div>");
     }
     if (shown > 8) {
-        tly_text_print(to, "<p class=\"note\">And %s more.</p>", tly_count(shown - 8));
+        tly_text_print(to, "<p class=\"note\">There are %s more.</p>", tly_count(shown - 8));
     }
 }
 
@@ -182,20 +193,19 @@ void tly_html_cuts(const tly_page *page, tly_text *to)
     tly_text_print(
         to,
         "<figure><div class=\"wide\"><svg role=\"img\" aria-label=\"How the kernel cuts the "
-        "tensor; in words below\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">",
+        "tensor; the text below tells the same\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">",
         LEFT + WIDTH + 20, ROOF + HEIGHT + 12, LEFT + WIDTH + 20, ROOF + HEIGHT + 12);
     draw_pieces(&c, &x, &y, to);
     draw_arrow(&c, &x, &y, to);
-    tly_text_print(to, "</svg></div><figcaption>Across: ");
-    tell(&c.across, &x, to);
-    tly_text_print(to, ". Down: ");
-    tell(&c.down, &y, to);
-    tly_text_print(to, ".");
+    tly_text_print(to, "</svg></div><figcaption>");
+    tell("Across", &c.across, &x, to);
+    tell("Down", &c.down, &y, to);
     if (c.times > 1) {
-        tly_text_print(to, " There are %s such blocks.", tly_count(c.times));
+        tly_text_print(to, "The tensor has %s such blocks. ", tly_count(c.times));
     }
-    tly_text_print(
-        to, " The arrow is the way in which elements are combined; what lies beside it can be "
-            "shared between threads.</figcaption></figure>");
+    tly_text_print(to,
+                   "Elements are combined along the arrow. What lies beside it can go to other "
+                   "%s.</figcaption></figure>",
+                   page->llvm ? "threads" : "invocations");
     tell_dispatches(page, to);
 }

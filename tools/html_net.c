@@ -86,8 +86,8 @@ static void draw_lines(const tly_net *net, tly_text *to)
     for (int c = 0; c < net->columns; c++) { /* to the results' names */
         if (net->result[c].letter) {
             tly_text_print(to, "<path d=\"M%d %dV%d\" data-to=\"r.%d\"/>", x_of(net, c),
-                           y_of(net, tly_net_made_at(net, net->levels, c)), y_of(net, net->levels) + 12,
-                           c);
+                           y_of(net, tly_net_made_at(net, net->levels, c)),
+                           y_of(net, net->levels) + 12, c);
         }
     }
     tly_text_print(to, "</g>");
@@ -159,7 +159,9 @@ static void write_names(const char *key, const tly_value_name *names, int count,
 /* [[column, left, right], ...] for each level. */
 static void write_data(const tly_net *net, const char *name, tly_text *to)
 {
-    tly_text_print(to, "<figure class=\"net%s\" tabindex=\"0\" role=\"group\" aria-label=\"What is combined with what\" data-name=\"%s\"",
+    tly_text_print(to,
+                   "<figure class=\"net%s\" tabindex=\"0\" role=\"group\" aria-label=\"What is "
+                   "combined with what\" data-name=\"%s\"",
                    net->columns > 18 ? " broad" : "", name);
     write_names("leaves", net->leaf, net->columns, to);
     write_names("results", net->result, net->columns, to);

@@ -23,11 +23,11 @@ void tly_tell_plain(order *o)
     const int scan = o->page->subject->scan;
     begin_step(o, "The plain loop's order");
     tly_text_print(
-        o->to, scan
-                   ? "<p>A result is the result before it, combined with the next element. Lanes "
-                     "that lie side by side do not meet.</p>"
-                   : "<p>One state takes an element after the other. Lanes that lie side by side do "
-                     "not meet.</p>");
+        o->to,
+        scan ? "<p>A result is the result before it, combined with the next element. Lanes "
+               "that lie side by side do not meet.</p>"
+             : "<p>One state takes an element after the other. Lanes that lie side by side do "
+               "not meet.</p>");
     if (scan) {
         tly_draw_chain(8, 1, 'x', 'y', "chain", o->to);
     } else {
@@ -55,7 +55,8 @@ void tly_tell_scan_chunks(order *o)
     }
     tly_text_print(
         o->to,
-        "<p>A row is cut into %s chunks of %s elements. The carry <var>d</var> after a chunk is the "
+        "<p>A row is cut into %s chunks of %s elements. The carry <var>d</var> after a chunk is "
+        "the "
         "carry before it, combined with the chunk's total <var>u</var>. So another thread can "
         "compute a total before the carry arrives, and one thread combines in the same order as "
         "many.</p>",
@@ -90,10 +91,10 @@ static void tell_windows(order *o, int lanes)
 static void tell_vectors(order *o, int lanes, int unit)
 {
     if (tly_choice(o->page, "pairs", 0)) {
-        tly_text_print(o->to,
-                       "<p>A lane holds two neighbours, which are combined first. One vector is "
-                       "drawn. The last result of the vector before it joins every element from the "
-                       "left, in one more operation.</p>");
+        tly_text_print(
+            o->to, "<p>A lane holds two neighbours, which are combined first. One vector is "
+                   "drawn. The last result of the vector before it joins every element from the "
+                   "left, in one more operation.</p>");
         tly_draw_pairs(lanes, o->to);
     } else if (unit < lanes) {
         tly_text_print(o->to,
@@ -102,10 +103,11 @@ static void tell_vectors(order *o, int lanes, int unit)
                        unit > 1 ? ", several scans side by side" : "");
         tly_draw_vectors(lanes, unit, o->to);
     } else {
-        tly_text_print(o->to,
-                       "<p>%d scans lie side by side. A result is the result %d elements before it, "
-                       "combined with the next element.</p>",
-                       unit, unit);
+        tly_text_print(
+            o->to,
+            "<p>%d scans lie side by side. A result is the result %d elements before it, "
+            "combined with the next element.</p>",
+            unit, unit);
         tly_draw_chain(smaller(4 * unit, TLY_NET_COLUMNS) / unit * unit, unit, 'x', 'y', "chain",
                        o->to);
     }
@@ -196,8 +198,9 @@ void tly_html_order(const tly_page *page, tly_text *to)
         }
     }
     if (page->subject->descriptor.flags & TALLY_REVERSE) {
-        tly_text_print(to, "<p class=\"note\">The scan goes backwards: x₀ is the last element along "
-                           "the axis.</p>");
+        tly_text_print(to,
+                       "<p class=\"note\">The scan goes backwards: x₀ is the last element along "
+                       "the axis.</p>");
     }
     tly_text_print(to, "<ol class=\"steps\">");
     tell(&o);

@@ -101,7 +101,7 @@ void tly_draw_strip(const tly_strip *strip, const char *name, tly_text *to);
 void tly_tell_plain(order *o);
 void tly_tell_scan_chunks(order *o);
 void tly_tell_range(order *o);
-int tly_is_floating(const order *o); /* what it is computed in */
+int tly_is_floating(const order *o);       /* what it is computed in */
 const char *tly_exclusive(const order *o); /* a paragraph about exclusive scans; else nothing */
 
 void tly_tell_takes(order *o, int together, const char *what);
@@ -109,11 +109,11 @@ void tly_tell_reduced_chunks(order *o);
 
 /* html_order_chunks.c: carries of devices, from one chunk or dispatch to the next. */
 typedef struct tly_cut {
-    int64_t length, chunk;   /* along the axis */
-    const char *of;          /* elements, positions */
-    const char *who;         /* goes through a chunk: "a team", "an invocation" */
-    int64_t tile;            /* of a chunk; 0: it goes element by element */
-    int grouped;             /* carries go by groups of chunks */
+    int64_t length, chunk; /* along the axis */
+    const char *of;        /* elements, positions */
+    const char *who;       /* goes through a chunk: "a team", "an invocation" */
+    int64_t tile;          /* of a chunk; 0: it goes element by element */
+    int grouped;           /* carries go by groups of chunks */
 } tly_cut;
 void tly_tell_totals(order *o, const tly_cut *cut);
 void tly_tell_carries(order *o, const tly_cut *cut);

@@ -36,9 +36,10 @@ void tly_tell_totals(order *o, const tly_cut *cut)
 static void tell_groups(order *o, int64_t chunks)
 {
     const int64_t groups = pieces_of(chunks, GROUP);
-    tly_text_print(o->to, "<p>In the second dispatch %d neighbouring chunks are a group. One "
-                          "invocation combines the totals of a group, from left to right, to "
-                          "<var>v</var>.</p>",
+    tly_text_print(o->to,
+                   "<p>In the second dispatch %d neighbouring chunks are a group. One "
+                   "invocation combines the totals of a group, from left to right, to "
+                   "<var>v</var>.</p>",
                    GROUP);
     tly_draw_fold(drawn_of(chunks, GROUP), 'u', 'v', "group", o->to);
     tly_text_print(o->to, "<p>One invocation goes from group to group. What comes before a group "

@@ -9,11 +9,11 @@
 /* A team as templates/gpu/team.c makes it. */
 typedef struct team {
     int workgroup, size;
-    int width, used, groups;       /* lanes that exchange values, those with elements; such groups */
-    int vector, rows, unit;        /* neighbours; vectors of an invocation; scans side by side */
-    int own_scan;                  /* the device's instruction scans the lanes */
-    int64_t tile, chunk;           /* elements */
-    int64_t length, row;           /* of what a dispatch goes through; of all */
+    int width, used, groups; /* lanes that exchange values, those with elements; such groups */
+    int vector, rows, unit;  /* neighbours; vectors of an invocation; scans side by side */
+    int own_scan;            /* the device's instruction scans the lanes */
+    int64_t tile, chunk;     /* elements */
+    int64_t length, row;     /* of what a dispatch goes through; of all */
 } team;
 
 static team team_of(const order *o)
@@ -61,8 +61,9 @@ static void tell_team(order *o, const team *t)
                        t->unit, t->unit);
     }
     if (t->used < t->width) {
-        tly_text_print(o->to, " The last %d lanes of %d hold nothing, so that each lane keeps to "
-                              "one scan.",
+        tly_text_print(o->to,
+                       " The last %d lanes of %d hold nothing, so that each lane keeps to "
+                       "one scan.",
                        t->width - t->used, t->width);
     }
     tly_text_print(o->to, "</p>");
@@ -110,8 +111,9 @@ static void tell_lanes(order *o, const team *t)
         return;
     }
     if (t->used == t->unit && t->unit > 1) {
-        tly_text_print(o->to, "<p>Each of %d lanes has a scan of its own, so that lanes do not meet. "
-                              "Its element is the total <var>r</var> of its row of vectors.</p>",
+        tly_text_print(o->to,
+                       "<p>Each of %d lanes has a scan of its own, so that lanes do not meet. "
+                       "Its element is the total <var>r</var> of its row of vectors.</p>",
                        t->used);
         end_step(o);
         return;
@@ -166,7 +168,8 @@ static void tell_result(order *o, const team *t)
         { 1, 'c', "the carry, which is what comes before the tile" },
         { t->groups > 1, 'q', "what the subgroups before its own come to" },
         { t->rows > 1, 'p', "what the rows of vectors before its own come to" },
-        { 1, 'b', upto ? "what the lanes up to its own come to" : "what the lanes before its own come to" },
+        { 1, 'b',
+          upto ? "what the lanes up to its own come to" : "what the lanes before its own come to" },
         { has_own && t->vector > 1, 'a',
           exclusive ? "its own vector before the element" : "its own vector up to the element" },
         { has_own && t->vector == 1 && !exclusive, 'x', "the element" },
@@ -239,10 +242,9 @@ void tly_tell_teams(order *o)
 void tly_tell_staged(order *o)
 {
     const team t = team_of(o);
-    const tly_hold loads = { { { "round", t.vector, t.size, 0, 0 }, { "invocation", t.size, 1, 0, 1 } },
-                             2,
-                             1,
-                             1 };
+    const tly_hold loads = {
+        { { "round", t.vector, t.size, 0, 0 }, { "invocation", t.size, 1, 0, 1 } }, 2, 1, 1
+    };
     begin_step(o, "How elements are loaded");
     tly_text_print(o->to,
                    "<p>A row fits one tile. In each of %d rounds, neighbouring invocations load "

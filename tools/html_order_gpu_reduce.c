@@ -11,10 +11,11 @@ enum { MOST_TAKEN = 16 }; /* in one tree (templates/limits.h) */
 typedef struct share {
     int members, width, groups; /* invocations; lanes that exchange states; such groups */
     int workgroup;
-    int vector, accesses;       /* neighbours of an access; accesses of a trip */
+    int vector, accesses; /* neighbours of an access; accesses of a trip */
     int64_t elements, chunks;
-    int64_t results, cut; /* side by side; what chunks are cut from: all of a result, or one step of it */
-    const char *whole;    /* the name of that */
+    int64_t results,
+        cut; /* side by side; what chunks are cut from: all of a result, or one step of it */
+    const char *whole; /* the name of that */
 } share;
 
 static share share_of(const order *o, int by_team)
@@ -195,8 +196,8 @@ static tly_hold beside(const share *s)
     const int64_t trips = s->elements / s->accesses > 0 ? s->elements / s->accesses : 1;
     const int64_t workers = s->results / s->vector;
     return (tly_hold){ { { "trip", trips, s->accesses, 0, 0 },
-                         { s->vector > 1 ? "results" : "result", workers < s->workgroup ? workers : s->workgroup, 0,
-                           s->vector, 1 },
+                         { s->vector > 1 ? "results" : "result",
+                           workers < s->workgroup ? workers : s->workgroup, 0, s->vector, 1 },
                          { "element", s->accesses, 1, 0, 0 },
                          { "beside", s->vector, 0, 1, 0 } },
                        4,
@@ -222,12 +223,13 @@ void tly_tell_gpu_reduce_lanes(order *o)
     const int lanes = tly_fact_is(o->page, "form", "reduced_lanes");
     const tly_hold hold = lanes ? beside(&s) : along(&s);
     begin_step(o, "What an invocation takes");
-    tly_text_print(o->to,
-                   "<p>An invocation makes %d result%s by itself. In each trip of its loop it takes "
-                   "%d element%s of %s.</p>",
-                   lanes ? s.vector : 1, plural(lanes ? s.vector : 1),
-                   lanes ? s.accesses : s.accesses * s.vector,
-                   plural(lanes ? s.accesses : s.accesses * s.vector), lanes && s.vector > 1 ? "each" : "it");
+    tly_text_print(
+        o->to,
+        "<p>An invocation makes %d result%s by itself. In each trip of its loop it takes "
+        "%d element%s of %s.</p>",
+        lanes ? s.vector : 1, plural(lanes ? s.vector : 1),
+        lanes ? s.accesses : s.accesses * s.vector,
+        plural(lanes ? s.accesses : s.accesses * s.vector), lanes && s.vector > 1 ? "each" : "it");
     tly_draw_hold(&hold, "trips",
                   s.chunks > 1
                       ? "Elements of a chunk. The filled cells belong to the first invocation."

@@ -8,8 +8,8 @@
 /* Lanes as the kernel sees them; interleaved rows are lanes, too. */
 typedef struct lanes {
     int workgroup, team, vector, steps;
-    int64_t count, chunk;   /* lanes; positions of a chunk */
-    int64_t length, all;    /* positions that a dispatch goes through; of a lane */
+    int64_t count, chunk; /* lanes; positions of a chunk */
+    int64_t length, all;  /* positions that a dispatch goes through; of a lane */
 } lanes;
 
 static lanes lanes_of(const order *o)
@@ -56,12 +56,13 @@ static void tell_trips(order *o, const lanes *l)
                             1,
                             1 };
     begin_step(o, "What an invocation holds");
-    tly_text_print(o->to,
-                   "<p>An invocation takes %d lane%s%s. In each trip of its loop it loads %d "
-                   "position%s of the axis at once. A workgroup has %d invocations, whose lanes lie "
-                   "side by side.</p>",
-                   l->vector, plural(l->vector), l->vector > 1 ? " that are neighbours" : "", steps,
-                   plural(steps), l->workgroup);
+    tly_text_print(
+        o->to,
+        "<p>An invocation takes %d lane%s%s. In each trip of its loop it loads %d "
+        "position%s of the axis at once. A workgroup has %d invocations, whose lanes lie "
+        "side by side.</p>",
+        l->vector, plural(l->vector), l->vector > 1 ? " that are neighbours" : "", steps,
+        plural(steps), l->workgroup);
     tly_draw_hold(&hold, "trips",
                   "Positions of the axis, downwards in time. The filled cells belong to the first "
                   "invocation. Positions beyond the last whole trip go one by one.",
@@ -91,7 +92,9 @@ void tly_tell_turned(order *o)
     const lanes l = lanes_of(o);
     const int64_t shown = l.count < l.workgroup ? l.count : l.workgroup;
     const int steps = (int)(l.length < l.steps ? l.length : l.steps);
-    const tly_hold hold = { { { "lane", shown, 0, 1, 1 }, { "position", steps, 1, 0, 0 } }, 2, 1, 1 };
+    const tly_hold hold = {
+        { { "lane", shown, 0, 1, 1 }, { "position", steps, 1, 0, 0 } }, 2, 1, 1
+    };
     const tly_strip strip = { "tile", "positions", l.length, l.steps, 'c' };
     begin_step(o, "What an invocation holds");
     tly_text_print(o->to,
@@ -155,8 +158,9 @@ static void tell_tile(order *o, const lanes *l, int pieces)
     end_step(o);
     if (l->steps > 1) {
         begin_step(o, "Within a piece");
-        tly_text_print(o->to, "<p>An invocation scans its piece from left to right. The last value "
-                              "is the piece's total <var>t</var>.%s</p>",
+        tly_text_print(o->to,
+                       "<p>An invocation scans its piece from left to right. The last value "
+                       "is the piece's total <var>t</var>.%s</p>",
                        l->steps > 16 ? " The first 16 positions are drawn." : "");
         tly_draw_chain(smaller(l->steps, 16), 1, 'x', 'a', "vector", o->to);
         end_step(o);
@@ -184,7 +188,8 @@ static void tell_lane(order *o, const lanes *l, int pieces)
     begin_step(o, "A result");
     tly_text_print(
         o->to,
-        "<p>A result <var>y</var> is made of these parts, and a part that does not exist is left out:"
+        "<p>A result <var>y</var> is made of these parts, and a part that does not exist is left "
+        "out:"
         "</p><ul><li><var>c</var> is the carry, which is what comes before the tile.</li>"
         "<li><var>b</var> is what the pieces before its own come to.</li>"
         "%s</ul>",
@@ -203,12 +208,13 @@ void tly_tell_look_back_lanes(order *o)
     tell_tile(o, &l, pieces);
     tell_lane(o, &l, pieces);
     begin_step(o, "Tiles and groups");
-    tly_text_print(o->to,
-                   "<p>A workgroup draws a ticket, which is the number of its tile, and publishes "
-                   "the total <var>T</var> of each lane for the others. %d tiles along a lane are a "
-                   "group, whose totals are combined from left to right. The last value is the "
-                   "group's total <var>G</var>.</p>",
-                   GROUP);
+    tly_text_print(
+        o->to,
+        "<p>A workgroup draws a ticket, which is the number of its tile, and publishes "
+        "the total <var>T</var> of each lane for the others. %d tiles along a lane are a "
+        "group, whose totals are combined from left to right. The last value is the "
+        "group's total <var>G</var>.</p>",
+        GROUP);
     tly_draw_strip(&strip, "tiles", o->to);
     tly_draw_chain((int)(tiles < GROUP ? tiles : GROUP), 1, 'T', 'S', "totals", o->to);
     end_step(o);

@@ -112,8 +112,9 @@ void tly_tell_reduce_lanes(order *o)
         return;
     }
     begin_step(o, "Passes");
-    tly_text_print(o->to, "<p>Each result has a lane and a state of its own. Steps of the axis that "
-                          "do not fill a pass go one by one.</p>");
+    tly_text_print(o->to,
+                   "<p>Each result has a lane and a state of its own. Steps of the axis that "
+                   "do not fill a pass go one by one.</p>");
     tly_tell_takes(o, rows, "steps of the axis");
     end_step(o);
     tly_tell_reduced_chunks(o);
@@ -125,9 +126,10 @@ void tly_tell_reduce_interleaved(order *o)
     begin_step(o, "Passes");
     tly_text_print(
         o->to,
-        block > 1 ? "<p>%d steps of the axis lie side by side in one wide row, and each has a state "
-                    "of its own. Several such rows pass at once.</p>"
-                  : "<p>%d step of the axis is one row. Several such rows pass at once.</p>",
+        block > 1
+            ? "<p>%d steps of the axis lie side by side in one wide row, and each has a state "
+              "of its own. Several such rows pass at once.</p>"
+            : "<p>%d step of the axis is one row. Several such rows pass at once.</p>",
         block);
     if (is_product_of_floats(o)) {
         tly_text_print(o->to, "<p>A product takes 32 wide rows, one after the other. The products "

@@ -136,8 +136,8 @@ static void draw(drawing *w)
     const int width = right + depth + (w->behind.dim < 0 ? 20 : 110);
     tly_text_print(
         w->to,
-        "<div class=\"wide\"><svg role=\"img\" aria-label=\"The tensor; its dims are in the "
-        "table below\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">",
+        "<div class=\"wide\"><svg role=\"img\" aria-label=\"The tensor; the table below has "
+        "its dims\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">",
         width, bottom + 50, width, bottom + 50);
     for (int z = w->behind.cells - 1; z >= 0; z--) {
         draw_sheet(w, z);
@@ -186,10 +186,10 @@ void tly_html_tensor(const tly_page *page, tly_text *to)
                 "nothing to run.</p>");
     } else {
         draw(&w);
-        tly_text_print(to, "<figcaption>Filled: %s.",
-                       w.scan ? "the first scan" : "what makes the first result");
+        tly_text_print(to, "<figcaption>The filled cells %s.",
+                       w.scan ? "are the first scan" : "make the first result");
         if (w.left_out > 1) {
-            tly_text_print(to, " There are %s such blocks, by the dims that are not drawn.",
+            tly_text_print(to, " Not all dims are drawn: the tensor has %s such blocks.",
                            tly_count(w.left_out));
         }
         tly_text_print(to, "</figcaption>");

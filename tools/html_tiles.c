@@ -195,10 +195,11 @@ static void draw_carry(const tly_strip *s, const tly_pieces *p, int i, tly_text 
 {
     const double end = p->at[i] + 12, from = i > 0 ? p->end[i - 1] - 12 : 6;
     const double begin = i > 0 && p->at[i] - p->end[i - 1] > 1 ? p->at[i] - 20 : from;
-    tly_text_print(to,
-                   "<path class=\"arrow\" marker-end=\"url(#head)\" d=\"M%.1f %dQ%.1f %d %.1f %d\"/>"
-                   "<text class=\"along in\" x=\"%.1f\" y=\"%d\">",
-                   begin, ARCH, (begin + end) / 2, ARCH - 26, end, ARCH - 1, (begin + end) / 2, 12);
+    tly_text_print(
+        to,
+        "<path class=\"arrow\" marker-end=\"url(#head)\" d=\"M%.1f %dQ%.1f %d %.1f %d\"/>"
+        "<text class=\"along in\" x=\"%.1f\" y=\"%d\">",
+        begin, ARCH, (begin + end) / 2, ARCH - 26, end, ARCH - 1, (begin + end) / 2, 12);
     const int64_t number = tly_piece_number(p, i);
     tly_value_print((tly_value_name){ s->carry, number <= SHRT_MAX ? (short)number : -1 }, to);
     tly_text_print(to, "</text>");
@@ -212,20 +213,21 @@ void tly_draw_strip(const tly_strip *s, const char *name, tly_text *to)
     const int strip = wanted > LEAST_STRIP ? wanted : LEAST_STRIP;
     const tly_pieces p = tly_lay_out(pieces * s->cut, s->cut, EDGE, strip);
     const int width = EDGE + strip + 8, height = ARCH + BOX + 4;
-    tly_text_print(
-        to,
-        "<figure class=\"broad\" data-name=\"%s\" data-strip=\"[%lld,%lld,%lld]\"><div "
-        "class=\"wide\"><svg role=\"img\" aria-label=\"%s %s%s, one after the other; the text tells "
-        "the same.\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">",
-        name, (long long)s->size, (long long)s->cut, (long long)p.count, tly_count(p.count),
-        s->piece, plural(p.count), width, height, width, height);
+    tly_text_print(to,
+                   "<figure class=\"broad\" data-name=\"%s\" data-strip=\"[%lld,%lld,%lld]\"><div "
+                   "class=\"wide\"><svg role=\"img\" aria-label=\"%s %s%s, one after the other; "
+                   "the text tells "
+                   "the same.\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">",
+                   name, (long long)s->size, (long long)s->cut, (long long)p.count,
+                   tly_count(p.count), s->piece, plural(p.count), width, height, width, height);
     for (int i = 0; i < p.shown; i++) {
         draw_piece(s, &p, i, to);
     }
     for (int i = 0; i < p.shown && s->carry; i++) {
         draw_carry(s, &p, i, to);
     }
-    tly_text_print(to, "</svg></div><figcaption>%s %s in %s %s%s of up to %s.</figcaption></figure>",
+    tly_text_print(to,
+                   "</svg></div><figcaption>%s %s in %s %s%s of up to %s.</figcaption></figure>",
                    tly_count(s->size), s->of, tly_count(p.count), s->piece, plural(p.count),
                    tly_count(s->cut));
 }
