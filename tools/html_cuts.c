@@ -22,7 +22,8 @@ typedef struct cuts {
     int64_t times; /* how many such blocks */
 } cuts;
 
-/* Lanes that go together, and what they are called: a tile of theirs, or on devices a workgroup's. */
+/* Lanes that go together, and what they are called: a tile of theirs; on devices a block of a tile, or what
+ * a workgroup takes. */
 static int64_t lanes_of(const tly_page *page, const char **name)
 {
     const int64_t tile = tly_fact(page, "tile_lanes", 0, 0);
@@ -31,10 +32,10 @@ static int64_t lanes_of(const tly_page *page, const char **name)
     if (page->llvm || workgroup == 0) {
         return tile;
     }
+    *name = "block";
     if (tly_template_is(page, "look_back_lanes")) {
         return tly_choice(page, "team", 1);
     }
-    *name = "workgroup";
     return (int64_t)workgroup *
            (tly_template_is(page, "turned") ? 1 : tly_choice(page, "vector", 1));
 }

@@ -135,7 +135,7 @@ static void tell_fold(order *o, const share *s)
         tly_text_print(o->to,
                        "<p>Each of %d lanes combines its state with that of the lane whose number "
                        "differs in one bit, bit after bit. In the end all lanes have the same "
-                       "state.%s</p>",
+                       "state <var>h</var>.%s</p>",
                        s->width, s->width > 32 ? " The first 32 lanes are drawn." : "");
         tly_draw_exchange(smaller(s->width, 32), 's', 'h', "exchange", o->to);
         end_step(o);
@@ -143,8 +143,8 @@ static void tell_fold(order *o, const share *s)
     if (s->groups > 1) {
         begin_step(o, "Across subgroups");
         tly_text_print(o->to,
-                       "<p>The states <var>g</var> of the %d subgroups meet in workgroup memory, "
-                       "and are combined from left to right.</p>",
+                       "<p>The states of the %d subgroups, here <var>g</var>, meet in workgroup "
+                       "memory and are combined from left to right.</p>",
                        s->groups);
         tly_draw_fold(smaller(s->groups, 16), 'g', 'r', "subgroups", o->to);
         end_step(o);
@@ -165,9 +165,9 @@ static void tell_records(order *o, const share *s)
     if (s->members > 1) {
         tly_text_print(o->to,
                        "In the second dispatch %d invocations share the records of a result: "
-                       "invocation <var>i</var> takes record <var>i</var> and every %d-th after "
-                       "it, from left to right. Their states are combined as above.</p>",
-                       s->members, s->members);
+                       "invocation <var>i</var> takes records <var>i</var>, <var>i</var> + %d, "
+                       "<var>i</var> + %d and so on. Their states are combined as above.</p>",
+                       s->members, s->members, 2 * s->members);
     } else {
         tly_text_print(o->to, "In the second dispatch one invocation combines the records of a "
                               "result, from left to right.</p>");

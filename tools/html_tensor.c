@@ -13,7 +13,8 @@ enum {
     MOST_DOWN = 8,
     MOST_SHEETS = 4,
     SLANT = 14,
-    LEFT = 132,
+    LEAST_LEFT = 132,
+    LETTER = 8,
     ROOF = 16
 };
 
@@ -33,6 +34,7 @@ typedef struct drawing {
     int scan;
     side across, down, behind;
     int64_t left_out; /* how many such blocks there are */
+    int left;         /* room for the name of what goes down */
     tly_text *to;
 } drawing;
 
@@ -89,7 +91,7 @@ static int is_first(const drawing *w, int x, int y, int z)
 
 static void draw_sheet(drawing *w, int z)
 {
-    const int left = LEFT + z * SLANT, top = ROOF + (w->behind.cells - 1 - z) * SLANT;
+    const int left = w->left + z * SLANT, top = ROOF + (w->behind.cells - 1 - z) * SLANT;
     for (int y = 0; y < w->down.cells; y++) {
         for (int x = 0; x < w->across.cells; x++) {
             tly_text_print(w->to,
@@ -132,7 +134,8 @@ static void draw_side(drawing *w, const side *s, const line *l)
 static void draw(drawing *w)
 {
     const int depth = (w->behind.cells > 0 ? w->behind.cells - 1 : 0) * SLANT;
-    const int right = LEFT + w->across.cells * CELL, bottom = ROOF + depth + w->down.cells * CELL;
+    const int right = w->left + w->across.cells * CELL,
+              bottom = ROOF + depth + w->down.cells * CELL;
     const int width = right + depth + (w->behind.dim < 0 ? 20 : 110);
     tly_text_print(
         w->to,
@@ -143,10 +146,11 @@ static void draw(drawing *w)
         draw_sheet(w, z);
     }
     const int far = depth > 24 ? depth : 24, top = ROOF + depth;
-    draw_side(w, &w->down,
-              &(line){ LEFT - 8, top, LEFT - 8, bottom, LEFT - 16, (top + bottom) / 2, "end" });
+    draw_side(
+        w, &w->down,
+        &(line){ w->left - 8, top, w->left - 8, bottom, w->left - 16, (top + bottom) / 2, "end" });
     draw_side(w, &w->across,
-              &(line){ LEFT, bottom + 10, right, bottom + 10, (LEFT + right) / 2, bottom + 28,
+              &(line){ w->left, bottom + 10, right, bottom + 10, (w->left + right) / 2, bottom + 28,
                        "middle" });
     draw_side(w, &w->behind,
               &(line){ right + 10, bottom - 2, right + 10 + far, bottom - 2 - far,
@@ -179,6 +183,8 @@ void tly_html_tensor(const tly_page *page, tly_text *to)
 {
     drawing w = { .d = &page->subject->descriptor, .scan = page->subject->scan, .to = to };
     choose_sides(&w);
+    w.left = LETTER * (int)(strlen(tly_count(w.down.size)) + sizeof ", 8 drawn");
+    w.left = w.left > LEAST_LEFT ? w.left : LEAST_LEFT;
     tly_text_print(to, "<figure>");
     if (page->subject->in.count == 0) {
         tly_text_print(

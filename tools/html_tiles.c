@@ -8,7 +8,7 @@
 #include <limits.h>
 #include <string.h>
 
-enum { LEFT = 168, ROOF = 24, LINE = 24, GAP = 26, MOST_DOWN = 6, MOST_ACROSS = 8 };
+enum { ROOF = 24, LINE = 24, GAP = 26, MOST_DOWN = 6, MOST_ACROSS = 8 };
 enum { LETTER = 7, PADDING = 12 }; /* about the widest digit; around a text */
 
 /* ---- who holds what ---- */
@@ -41,23 +41,29 @@ static place place_of(const tly_reach *r, int count, int64_t index)
     return p;
 }
 
-/* "subgroup 1, vector 0": the directions that have more than one, or the last one. */
+static void write_range(int64_t from, int64_t count, tly_text *to)
+{
+    tly_text_print(to, count > 1 ? "%s–%s" : "%s", tly_count(from), tly_count(from + count - 1));
+}
+
+/* Of an invocation with several lanes, so many go by one label. */
+static int64_t each_of(const tly_reach *r)
+{
+    return r->beside > 1 ? r->beside : 1;
+}
+
+/* "subgroup 1, vector 0", "lanes 8–15": the directions that have more than one, or the last one. */
 static void write_label(const tly_reach *r, int count, int64_t index, tly_text *to)
 {
     const char *between = "";
     for (int i = 0; i < count; i++) {
         const int64_t within = total_of(r + i + 1, count - i - 1);
         if (r[i].count > 1 || i == count - 1) {
-            tly_text_print(to, "%s%s %s", between, r[i].name,
-                           tly_count(index / within % r[i].count));
+            tly_text_print(to, "%s%s ", between, r[i].name);
+            write_range(index / within % r[i].count * each_of(&r[i]), each_of(&r[i]), to);
             between = ", ";
         }
     }
-}
-
-static void write_range(int64_t from, int64_t count, tly_text *to)
-{
-    tly_text_print(to, count > 1 ? "%s–%s" : "%s", tly_count(from), tly_count(from + count - 1));
 }
 
 /* How far a cell reaches: elements along the axis. */
@@ -97,6 +103,19 @@ static int end_of(const shown *s, int each)
     return at(s, s->drawn - 1, each) + each;
 }
 
+/* Pixels that are enough for the labels of rows. */
+static int left_of(const tly_hold *h)
+{
+    int letters = 0;
+    for (int i = 0; i < h->down; i++) {
+        const tly_reach *r = &h->reach[i];
+        if (r->count > 1 || i == h->down - 1) {
+            letters += 3 + (int)strlen(r->name) + (int)strlen(tly_count(r->count - 1));
+        }
+    }
+    return letters * LETTER;
+}
+
 /* Pixels that are enough for a range up to `last`, and for a label of so many letters. */
 static int width_for(int64_t last, int label)
 {
@@ -119,20 +138,21 @@ static void draw_cell(const tly_hold *h, int64_t row, int64_t column, int x, int
 static void draw_cells(const tly_hold *h, const shown *down, const shown *across, int width,
                        tly_text *to)
 {
+    const int left = left_of(h);
     for (int i = 0; i < across->drawn; i++) {
         tly_text_print(to, "<text class=\"kept in\" x=\"%d\" y=\"%d\">",
-                       LEFT + at(across, i, width) + width / 2, ROOF - 8);
+                       left + at(across, i, width) + width / 2, ROOF - 8);
         write_label(h->reach + h->down, h->across, index_of(across, i), to);
         tly_text_print(to, "</text>");
     }
     for (int j = 0; j < down->drawn; j++) {
         const int y = ROOF + at(down, j, LINE);
-        tly_text_print(to, "<text class=\"kept\" text-anchor=\"end\" x=\"%d\" y=\"%d\">", LEFT - 10,
+        tly_text_print(to, "<text class=\"kept\" text-anchor=\"end\" x=\"%d\" y=\"%d\">", left - 10,
                        y + LINE / 2 + 4);
         write_label(h->reach, h->down, index_of(down, j), to);
         tly_text_print(to, "</text>");
         for (int i = 0; i < across->drawn; i++) {
-            draw_cell(h, index_of(down, j), index_of(across, i), LEFT + at(across, i, width), y,
+            draw_cell(h, index_of(down, j), index_of(across, i), left + at(across, i, width), y,
                       width, to);
         }
     }
@@ -155,10 +175,12 @@ void tly_draw_hold(const tly_hold *h, const char *name, const char *caption, tly
     const shown down = shown_of(total_of(h->reach, h->down), MOST_DOWN);
     const shown across = shown_of(total_of(h->reach + h->down, h->across), MOST_ACROSS);
     const tly_reach *right = &h->reach[h->down + h->across - 1];
-    const int label = (int)strlen(right->name) + 1 + (int)strlen(tly_count(across.all - 1));
+    const int number = (int)strlen(tly_count(across.all * each_of(right)));
+    const int label = (int)strlen(right->name) + 1 + number * (each_of(right) > 1 ? 2 : 1);
     const int cell = width_for(place_of(h->reach, h->count, total_of(h->reach, h->count) - 1).along,
                                label);
-    const int width = LEFT + end_of(&across, cell) + 2, height = ROOF + end_of(&down, LINE) + 2;
+    const int width = left_of(h) + end_of(&across, cell) + 2,
+              height = ROOF + end_of(&down, LINE) + 2;
     write_hold(h, name, to);
     tly_text_print(
         to,
