@@ -187,6 +187,43 @@ static const struct {
     { "read", DEVICE, tell_nothing },
 };
 
+/* What ⊕ stands for. */
+static const char *const operations[TALLY_OP_COUNT] = {
+    [TALLY_CUMSUM] = "addition",
+    [TALLY_CUMPROD] = "multiplication",
+    [TALLY_CUMMAX] = "the larger of two values",
+    [TALLY_CUMMIN] = "the smaller of two values",
+    [TALLY_CUMLOGSUMEXP] = "the logarithm of the sum of two exponentials",
+    [TALLY_SUM] = "addition",
+    [TALLY_PROD] = "multiplication",
+    [TALLY_MEAN] = "addition, and a division by the number of elements follows",
+    [TALLY_L1] = "the addition of magnitudes",
+    [TALLY_L2] = "the addition of squares, and a square root follows",
+    [TALLY_SUM_SQUARE] = "the addition of squares",
+    [TALLY_LOG_SUM] = "addition, and a logarithm follows",
+    [TALLY_LOG_SUM_EXP] = "the logarithm of the sum of two exponentials",
+    [TALLY_MAX] = "the larger of two values",
+    [TALLY_MIN] = "the smaller of two values",
+    [TALLY_ARGMAX] = "the larger of two values, with its index",
+    [TALLY_ARGMIN] = "the smaller of two values, with its index",
+};
+
+/* Words that the steps use without saying what they mean. */
+static void tell_words(const order *o)
+{
+    tly_text_print(o->to, "<p class=\"note\">Here ⊕ is %s.", operations[o->op]);
+    if (!o->page->llvm) {
+        tly_text_print(o->to,
+                       " An <dfn>invocation</dfn> is a thread of the device. A <dfn>subgroup</dfn> "
+                       "is a set of invocations that exchange values directly: its "
+                       "<dfn>lanes</dfn>. A <dfn>workgroup</dfn> is a set that shares memory.");
+    }
+    if (o->page->subject->descriptor.flags & TALLY_REVERSE) {
+        tly_text_print(o->to, " The scan goes backwards: x₀ is the last element along the axis.");
+    }
+    tly_text_print(o->to, "</p>");
+}
+
 void tly_html_order(const tly_page *page, tly_text *to)
 {
     order o = { .page = page, .to = to, .op = page->subject->descriptor.op };
@@ -197,11 +234,7 @@ void tly_html_order(const tly_page *page, tly_text *to)
             tell = templates[i].tell;
         }
     }
-    if (page->subject->descriptor.flags & TALLY_REVERSE) {
-        tly_text_print(to,
-                       "<p class=\"note\">The scan goes backwards: x₀ is the last element along "
-                       "the axis.</p>");
-    }
+    tell_words(&o);
     tly_text_print(to, "<ol class=\"steps\">");
     tell(&o);
     tly_text_print(to, "</ol>");

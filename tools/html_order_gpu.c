@@ -209,13 +209,13 @@ static void tell_tiles(order *o, const team *t, int64_t size, const char *what)
     const int64_t tiles = (size - 1) / t->tile + 1;
     begin_step(o, "Tile after tile");
     if (tiles <= 1) {
-        tly_text_print(o->to, "<p>%s fits one tile. Its carry <var>c</var> is %s.</p>", what,
+        tly_text_print(o->to, "<p>A %s fits one tile. Its carry <var>c</var> is %s.</p>", what,
                        t->chunk > 0 ? "the chunk's" : "what a scan starts from");
         end_step(o);
         return;
     }
     tly_text_print(o->to,
-                   "<p>A team goes along %s tile by tile. It keeps the carry <var>c</var> in a "
+                   "<p>A team goes along a %s tile by tile. It keeps the carry <var>c</var> in a "
                    "register: the carry after a tile is the carry before it, combined with the "
                    "tile's total <var>T</var>.</p>",
                    what);
@@ -232,9 +232,9 @@ void tly_tell_teams(order *o)
     if (t.chunk > 0) {
         tly_tell_totals(o, &cut);
         tly_tell_carries(o, &cut);
-        tell_tiles(o, &t, t.chunk, "a chunk");
+        tell_tiles(o, &t, t.chunk, "chunk");
     } else {
-        tell_tiles(o, &t, t.length, "a row");
+        tell_tiles(o, &t, t.length, "row");
     }
     tly_tell_dispatches(o, t.row, "elements");
 }
@@ -255,7 +255,7 @@ void tly_tell_staged(order *o)
     tly_draw_hold(&loads, "loads", "Elements of a tile, as they are loaded and stored.", o->to);
     end_step(o);
     tell_tile(o, &t);
-    tell_tiles(o, &t, t.length, "A row");
+    tell_tiles(o, &t, t.length, "row");
 }
 
 /* ---- look-back ---- */

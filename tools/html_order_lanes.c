@@ -31,10 +31,11 @@ static lanes lanes_of(const order *o)
 static void tell_loop(order *o, char carry, const char *what)
 {
     begin_step(o, "Along a lane");
-    tly_text_print(o->to,
-                   "<p>An invocation goes along its lane in the plain loop's order. It starts from "
-                   "<var>%c</var>: %s. Lanes do not meet.</p>%s",
-                   carry, what, tly_exclusive(o));
+    tly_text_print(
+        o->to,
+        "<p>An invocation goes along its lane in the order of the plain loop, and starts "
+        "from <var>%c</var>, which is %s. Lanes do not meet.</p>%s",
+        carry, what, tly_exclusive(o));
     tly_draw_carried(8, carry, 'x', 'y', 0, "loop", o->to);
     end_step(o);
 }
@@ -56,15 +57,14 @@ static void tell_trips(order *o, const lanes *l)
                             1,
                             1 };
     begin_step(o, "What an invocation holds");
-    tly_text_print(
-        o->to,
-        "<p>An invocation takes %d lane%s%s. In each trip of its loop it loads %d "
-        "position%s of the axis at once. A workgroup has %d invocations, whose lanes lie "
-        "side by side.</p>",
-        l->vector, plural(l->vector), l->vector > 1 ? " that are neighbours" : "", steps,
-        plural(steps), l->workgroup);
+    tly_text_print(o->to,
+                   "<p>A lane is one of the scans. An invocation takes %d lane%s%s. In each trip "
+                   "of its loop it loads %d "
+                   "position%s of the axis at once. A workgroup has %d invocations.</p>",
+                   l->vector, plural(l->vector), l->vector > 1 ? " that are neighbours" : "", steps,
+                   plural(steps), l->workgroup);
     tly_draw_hold(&hold, "trips",
-                  "Positions of the axis, downwards in time. The filled cells belong to the first "
+                  "Positions of the axis, trip after trip. The filled cells belong to the first "
                   "invocation. Positions beyond the last whole trip go one by one.",
                   o->to);
     end_step(o);
@@ -98,7 +98,8 @@ void tly_tell_turned(order *o)
     const tly_strip strip = { "tile", "positions", l.length, l.steps, 'c' };
     begin_step(o, "What an invocation holds");
     tly_text_print(o->to,
-                   "<p>A tile has %d lanes, one for each invocation of a workgroup, and %d "
+                   "<p>A lane is one of the scans. A tile has %d lanes, one for each invocation of "
+                   "a workgroup, and %d "
                    "position%s of each. Memory is accessed in its own order, so that neighbouring "
                    "invocations access neighbouring elements. Workgroup memory turns the tile, and "
                    "then each invocation has its own lane.</p>",
@@ -144,7 +145,8 @@ static void tell_tile(order *o, const lanes *l, int pieces)
                             1 };
     begin_step(o, "What an invocation holds");
     tly_text_print(o->to,
-                   "<p>A tile has %d lane%s, and %s positions of each. A lane is cut into %d "
+                   "<p>A lane is one of the scans. A tile has %d lane%s, and %s positions of each. "
+                   "A lane is cut into %d "
                    "piece%s, and an invocation holds one piece of %d position%s.%s</p>",
                    l->team, plural(l->team), tly_count((int64_t)pieces * l->steps), pieces,
                    plural(pieces), l->steps, plural(l->steps),
