@@ -14,8 +14,8 @@ typedef struct share {
     int vector, accesses; /* neighbours of an access; accesses of a trip */
     int64_t elements, chunks;
     int64_t results,
-        cut; /* side by side; what chunks are cut from: all of a result, or one step of it */
-    const char *whole; /* the name of that */
+        cut;      /* side by side; what chunks are cut from: all of a result, or one step of it */
+    int by_steps; /* chunks are cut from each step */
 } share;
 
 static share share_of(const order *o, int by_team)
@@ -35,10 +35,9 @@ static share share_of(const order *o, int by_team)
     s.groups = s.members / s.width;
     s.results = tly_fact(p, "rows", 0, 1) * tly_fact(p, "inner", 0, 1);
     s.cut = s.elements;
-    s.whole = "elements";
     if (tly_fact(p, "chunk", 0, 1) < length && steps > 1) {
         s.cut = length;
-        s.whole = "elements of a step";
+        s.by_steps = 1;
     }
     if (s.chunks > 1) {
         s.elements = tly_fact(p, "chunk", 0, 1) * (chunk_steps > 0 ? chunk_steps : 1);
@@ -153,15 +152,17 @@ static void tell_fold(order *o, const share *s)
 
 static void tell_records(order *o, const share *s)
 {
-    const tly_strip strip = { "chunk", s->whole, s->cut, s->elements, 0 };
+    const tly_strip strip = { "chunk", s->by_steps ? "elements of a step" : "elements", s->cut,
+                              s->elements, 0 };
     if (s->chunks <= 1) {
         return;
     }
     begin_step(o, "Chunks");
     tly_text_print(o->to,
-                   "<p>The elements of a result are cut into %s chunks of %s. The first dispatch "
-                   "leaves a record <var>u</var> of each chunk in memory. ",
-                   tly_count(s->chunks), tly_count(s->elements));
+                   "<p>The elements of a result are cut into %s chunks of up to %s%s. The first "
+                   "dispatch leaves a record <var>u</var> of each chunk in memory. ",
+                   tly_count(s->chunks), tly_count(s->elements),
+                   s->by_steps ? ", each step of the outer axes by itself" : "");
     if (s->members > 1) {
         tly_text_print(o->to,
                        "In the second dispatch %d invocations share the records of a result: "
