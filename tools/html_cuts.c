@@ -136,13 +136,14 @@ static void draw_arrow(const cuts *c, const tly_pieces *x, const tly_pieces *y, 
     }
 }
 
-/* "Across lie 5,000,000 elements of a row, in 1,221 tiles of 4,096." One of something needs no words. */
+/* "From left to right there are 5,000,000 elements of a row, in 1,221 tiles of up to 4,096." One of
+ * something needs no words. */
 static void tell(const char *where, const way *w, const tly_pieces *p, tly_text *to)
 {
     if (w->size == 1) {
         return;
     }
-    tly_text_print(to, "%s lie %s %s", where, tly_count(w->size), w->name);
+    tly_text_print(to, "%s there are %s %s", where, tly_count(w->size), w->name);
     if (p->count > 1 && w->cut > 1) {
         tly_text_print(to, ", in %s %ss of up to %s", tly_count(p->count), w->piece,
                        tly_count(w->cut));
@@ -199,8 +200,8 @@ void tly_html_cuts(const tly_page *page, tly_text *to)
     draw_pieces(&c, &x, &y, to);
     draw_arrow(&c, &x, &y, to);
     tly_text_print(to, "</svg></div><figcaption>");
-    tell("Across", &c.across, &x, to);
-    tell("Down", &c.down, &y, to);
+    tell("From left to right", &c.across, &x, to);
+    tell("From top to bottom", &c.down, &y, to);
     if (c.times > 1) {
         tly_text_print(to, "The tensor has %s such blocks. ", tly_count(c.times));
     }

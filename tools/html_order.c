@@ -55,7 +55,8 @@ void tly_tell_scan_chunks(order *o)
     }
     tly_text_print(
         o->to,
-        "<p>A row is cut into %s chunks of %s elements. The carry <var>d</var> after a chunk is "
+        "<p>A row is cut into %s chunks of up to %s elements. The carry <var>d</var> after a chunk "
+        "is "
         "the "
         "carry before it, combined with the chunk's total <var>u</var>. So another thread can "
         "compute a total before the carry arrives, and one thread combines in the same order as "

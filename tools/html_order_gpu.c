@@ -52,8 +52,8 @@ static void tell_team(order *o, const team *t)
                        "invocations has %d teams, each with a row of its own",
                        t->size, tly_count(t->tile), t->workgroup, t->workgroup / t->size);
     }
-    tly_text_print(o->to, ". An invocation holds %d vector%s of %d neighbour%s.", t->rows,
-                   plural(t->rows), t->vector, plural(t->vector));
+    tly_text_print(o->to, ". An invocation holds %d vector%s of %d %s%s.", t->rows, plural(t->rows),
+                   t->vector, t->vector > 1 ? "neighbour" : "element", plural(t->vector));
     if (t->unit > 1) {
         tly_text_print(o->to,
                        " %d scans are interleaved in a row, and element <var>i</var> belongs to "
@@ -210,7 +210,8 @@ static void tell_tiles(order *o, const team *t, int64_t size, const char *what)
     begin_step(o, "Tile after tile");
     if (tiles <= 1) {
         tly_text_print(o->to, "<p>A %s fits one tile. Its carry <var>c</var> is %s.</p>", what,
-                       t->chunk > 0 ? "the chunk's" : "what a scan starts from");
+                       t->chunk > 0 ? "the carry <var>d</var> of the chunk"
+                                    : "what a scan starts from");
         end_step(o);
         return;
     }

@@ -13,9 +13,9 @@ typedef struct share {
     int workgroup;
     int vector, accesses; /* neighbours of an access; accesses of a trip */
     int64_t elements, chunks;
-    int64_t results,
-        cut;      /* side by side; what chunks are cut from: all of a result, or one step of it */
-    int by_steps; /* chunks are cut from each step */
+    int64_t results; /* side by side */
+    int64_t cut;     /* what chunks are cut from: all elements of a result, or of a step */
+    int by_steps;    /* it is of a step */
 } share;
 
 static share share_of(const order *o, int by_team)
