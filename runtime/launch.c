@@ -210,9 +210,9 @@ static int64_t threads_for(const tally_kernel *k, const tally_run_options *with)
     return threads;
 }
 
-/* 1 if the run is done; 0 if it is to be done by one call. */
-static int run_tasks(const tally_kernel *k, const tly_args *args, const tally_run_options *with,
-                     int64_t threads, tly_block *block, char *scratch)
+/* How many threads the run was given to; 0 if nothing is done yet, and one call is to do it. */
+static int64_t run_tasks(const tally_kernel *k, const tly_args *args, const tally_run_options *with,
+                         int64_t threads, tly_block *block, char *scratch)
 {
     tly_run run = { .kernel = k, .args = args, .threads = threads, .block = block };
     if (!cut(&run, threads)) {
@@ -232,43 +232,54 @@ static int run_tasks(const tally_kernel *k, const tly_args *args, const tally_ru
         tly_reduce_end(&run, scratch);
     }
     tly_chain_end(&run);
-    return 1;
+    return count;
 }
 
-static void launch_by(const tally_kernel *k, const tly_args *args, const tally_run_options *with,
-                      int64_t threads, tly_block *block, char *scratch)
+/* By `threads` at most; how many it was given to. */
+static int64_t launch_by(const tally_kernel *k, const tly_args *args, const tally_run_options *with,
+                         int64_t threads, tly_block *block, char *scratch)
 {
     if (threads > 1 && tly_fork_enter()) {
-        int done = run_tasks(k, args, with, threads, block, scratch);
+        const int64_t count = run_tasks(k, args, with, threads, block, scratch);
         tly_fork_leave();
-        if (done) {
-            return;
+        if (count > 0) {
+            return count;
         }
     }
     tly_call_tiles(&k->ready, tly_entry_of(k), args,
                    (tly_task){ .end = k->tiles, .scratch = scratch });
+    return 1;
 }
 
 /* Cores that share their way to memory may have no more of it together than one of them alone, and
  * threads that hand on read much of it twice. So past the cache it is learnt whether they gain by it:
  * one row of f32, 256 MiB, one and two threads 12.2, 13.8 ms (Zen 4), 8.7, 10.9 ms (by 3, Zen 5); at
  * other times, or of f16, two have 1.3 to 1.5 times the speed of one. */
-static int64_t launch(const tally_kernel *k, const tly_args *args, const tally_run_options *with,
-                      tly_block *block, char *scratch)
+static int64_t launch_as_learnt(const tally_kernel *k, const tly_args *args,
+                                const tally_run_options *with, tly_block *block, char *scratch)
 {
     int64_t threads = k->alone ? 1 : threads_for(k, with);
     if (threads < 2 || k->bytes < k->context->limits.crowd || !hands_on(k, threads)) {
-        launch_by(k, args, with, threads, block, scratch);
-        return threads;
+        return launch_by(k, args, with, threads, block, scratch);
     }
     /* What runs learn is no part of what the caller sees as the kernel. */
     const tly_worth *learnt = &k->worth[args->in.base == args->out.base];
     tly_worth *worth = (tly_worth *)(uintptr_t)learnt;
     const int several = tly_worth_several(worth);
     const uint64_t start = tly_clock();
-    threads = several ? threads : 1;
-    launch_by(k, args, with, threads, block, scratch);
+    threads = launch_by(k, args, with, several ? threads : 1, block, scratch);
     tly_worth_tell(worth, several, tly_clock() - start);
+    return threads;
+}
+
+/* How many threads the run was given to. */
+static int64_t launch(const tally_kernel *k, const tly_args *args, const tally_run_options *with,
+                      tly_block *block, char *scratch)
+{
+    const int64_t threads = launch_as_learnt(k, args, with, block, scratch);
+    if (with != NULL && with->threads_used != NULL) {
+        *with->threads_used = (int32_t)threads;
+    }
     return threads;
 }
 
@@ -460,5 +471,16 @@ tally_status tally_kernel_run_with(const tally_kernel *kernel, const void *in, v
         return tally_kernel_run(kernel, in, out, error);
     }
     tally_status status = tly_struct_take(&with, sizeof with, options, "tally_run_options", error);
-    return status != TALLY_OK ? status : run_by(kernel, in, out, &with, error);
+    if (status != TALLY_OK) {
+        return status;
+    }
+    /* `launch` sets it. Without `launch` a kernel for a CPU runs as one call. */
+    int32_t used = kernel != NULL && kernel->object != NULL;
+    int32_t *wanted = with.threads_used;
+    with.threads_used = &used;
+    status = run_by(kernel, in, out, &with, error);
+    if (status == TALLY_OK && wanted != NULL) {
+        *wanted = used;
+    }
+    return status;
 }

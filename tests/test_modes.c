@@ -239,7 +239,7 @@ Test(modes, takes_over_at_the_next_task)
     fake_on_quick = await_it;
     fake_delay_us = 30000; /* longer than it takes from a creation to a run */
     atomic_int calls = 0;
-    const tally_run_options with = { sizeof with, 2, 0, sequential, &calls };
+    const tally_run_options with = { sizeof with, 2, 0, sequential, &calls, NULL };
     int64_t in[4000] = { 5 }, out[4000];
     tally_kernel *kernel = fake_kernel(awaited, ROWS, NULL);
     cr_assert_eq(tally_kernel_run_with(kernel, in, out, &with, NULL), TALLY_OK);
@@ -508,11 +508,11 @@ Test(modes, a_run_has_its_own_threads)
             tally_run_options with;
             int of_context, of_run;
         } cases[] = {
-            { { sizeof(tally_run_options), 3, 0, sequential, &of_run }, 0, 1 },
-            { { sizeof(tally_run_options), 0, 0, sequential, &of_run }, 0, 1 },
-            { { sizeof(tally_run_options), 1, 0, sequential, &of_run }, 0, 0 },
-            { { sizeof(tally_run_options), 2, 0, NULL, NULL }, 1, 0 },
-            { { offsetof(tally_run_options, parallel), 2, 0, sequential, &of_run }, 1, 0 },
+            { { sizeof(tally_run_options), 3, 0, sequential, &of_run, NULL }, 0, 1 },
+            { { sizeof(tally_run_options), 0, 0, sequential, &of_run, NULL }, 0, 1 },
+            { { sizeof(tally_run_options), 1, 0, sequential, &of_run, NULL }, 0, 0 },
+            { { sizeof(tally_run_options), 2, 0, NULL, NULL, NULL }, 1, 0 },
+            { { offsetof(tally_run_options, parallel), 2, 0, sequential, &of_run, NULL }, 1, 0 },
         };
         for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
             int64_t in[4000], out[4000];
@@ -534,16 +534,63 @@ Test(modes, a_run_has_its_own_threads)
     }
 }
 
+static void counting(void *user, int64_t count, void (*task)(void *, int64_t), void *state)
+{
+    atomic_int calls = 0;
+    *(int64_t *)user = count;
+    sequential(&calls, count, task, state);
+}
+
+/* As many as it gave tasks to; one where it calls the code itself; none for an empty tensor. */
+Test(modes, a_run_says_how_many_threads_it_used)
+{
+    static const struct {
+        const char *word;
+        int32_t most, least_used, most_used;
+    } cases[] = {
+        { ROWS, 1, 1, 1 },
+        { ROWS, 2, 2, 2 },
+        { ROWS, 3, 2, 3 },
+        { "cumsum:i64:1000:axis=0", 3, 2, 3 },
+        { "cumsum:i64:3:axis=0", 3, 1, 1 },
+        { "sum:i64:1000", 2, 2, 2 },
+        { "cumsum:i64:0x4:axis=1", 3, 0, 0 },
+    };
+    tally_context *context = modal_context(TALLY_COMPILE_WAIT, &plain);
+    int64_t in[4000] = { 1 }, out[4000];
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        int64_t tasks = 0;
+        int32_t used = -1;
+        tally_run_options with = { sizeof with, cases[c].most, 0, counting, &tasks, &used };
+        tally_kernel *kernel = fake_kernel(context, cases[c].word, NULL);
+        cr_assert_eq(tally_kernel_run_with(kernel, in, out, &with, NULL), TALLY_OK);
+        cr_expect(used >= cases[c].least_used && used <= cases[c].most_used, "%s by %d: %d",
+                  cases[c].word, cases[c].most, used);
+        cr_expect_eq(used, used > 1 ? tasks : used, "%s: %d of %d", cases[c].word, used,
+                     (int)tasks);
+        used = -1;
+        cr_expect_eq(tally_kernel_run_with(kernel, NULL, out, &with, NULL),
+                     cases[c].most_used > 0 ? TALLY_INVALID : TALLY_OK);
+        cr_expect_eq(used, cases[c].most_used > 0 ? -1 : 0, "written by a run that is refused");
+        with.size = offsetof(tally_run_options, threads_used);
+        used = -1;
+        cr_assert_eq(tally_kernel_run_with(kernel, in, out, &with, NULL), TALLY_OK);
+        cr_expect_eq(used, -1, "a program of an older version has no such field");
+        tally_kernel_destroy(&kernel);
+    }
+    tally_context_destroy(&context);
+}
+
 Test(modes, a_run_that_is_refused_writes_nothing)
 {
     struct {
         tally_run_options known;
         int64_t unknown;
-    } wide = { { sizeof wide, 0, 0, NULL, NULL }, 1 };
+    } wide = { { sizeof wide, 0, 0, NULL, NULL, NULL }, 1 };
     const tally_run_options refused[] = {
-        { 0, 0, 0, NULL, NULL },
-        { sizeof(tally_run_options), -1, 0, NULL, NULL },
-        { sizeof(tally_run_options), 0, 1, NULL, NULL },
+        { 0, 0, 0, NULL, NULL, NULL },
+        { sizeof(tally_run_options), -1, 0, NULL, NULL, NULL },
+        { sizeof(tally_run_options), 0, 1, NULL, NULL, NULL },
     };
     const tally_run_options *const all[] = { &refused[0], &refused[1], &refused[2], &wide.known };
     tally_context *context = modal_context(TALLY_COMPILE_WAIT, &plain);

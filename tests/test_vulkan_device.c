@@ -355,8 +355,10 @@ Test(vulkan_device, made_ahead_or_never)
     cr_expect_eq(*tly_bench_made, 1);
     cr_assert_eq(tally_kernel_create(context, &d[0], &options, &kernel, NULL), TALLY_OK);
     cr_expect_eq(*tly_bench_made, 1);
-    tally_run_options with = { .size = sizeof with, .threads = 2 };
+    int32_t used = -1;
+    tally_run_options with = { .size = sizeof with, .threads = 2, .threads_used = &used };
     cr_expect_eq(tally_kernel_run_with(kernel, in, out, &with, NULL), TALLY_OK);
+    cr_expect_eq(used, 0, "a device has no threads");
     cr_expect_eq(out[29], 1);
     tally_kernel_destroy(&kernel);
     tally_context_destroy(&context);

@@ -71,7 +71,9 @@ static void warm(tally_context *context)
 
 static void *work(void *argument)
 {
-    static const tally_run_options lent = { sizeof lent, 2, 0, backwards, NULL };
+    static const tally_run_options lent = { .size = sizeof lent,
+                                            .threads = 2,
+                                            .parallel = backwards };
     tally_context *context = argument;
     for (int round = 0; round < ROUNDS; round++) {
         size_t w = (size_t)round % WORDS;

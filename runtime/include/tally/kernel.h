@@ -207,9 +207,12 @@ typedef struct tally_run_options {
     uint32_t reserved; /**< 0 */
     tally_parallel_for parallel; /**< the host's threads for this run; NULL: the context's */
     void *parallel_user;
+    int32_t *threads_used; /**< where the run says how many threads its work was given to, the
+                                caller's among them: 1 where more would not pay; 0 where there was
+                                nothing to do, and on Vulkan devices. NULL: not wanted */
 } tally_run_options;
 
-#define TALLY_RUN_OPTIONS_INIT { sizeof(tally_run_options), 0, 0, NULL, NULL }
+#define TALLY_RUN_OPTIONS_INIT { sizeof(tally_run_options), 0, 0, NULL, NULL, NULL }
 
 /**
  * The same with what `options` say; NULL: as tally_kernel_run. `parallel` is called once at most,
