@@ -4,6 +4,7 @@
  * of a call, negative where it failed. In C, because a call through Python's ctypes costs a hundred
  * times what a small kernel takes.
  */
+#include <limits.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -48,7 +49,7 @@ double repeat_kernel(tally_status (*run)(const tally_kernel *, const void *, voi
 double repeat_copy(tly_copier *copier, tly_moves moves, int kind, const void *in, void *out,
                    int64_t bytes, int64_t count)
 {
-    tly_copier_wake(copier);
+    tly_copier_wake(copier, INT_MAX);
     double start = now();
     for (int64_t i = 0; i < count; i++)
         tly_copier_run(copier, moves, kind, out, in, (size_t)bytes);

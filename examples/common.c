@@ -57,9 +57,11 @@ void scan(const char *word, const void *in, void *out)
     check(tly_time(&race, &timing, &error), &error);
     check(tally_kernel_run(kernel, in, out, &error), &error);
     unit = tly_unit_for(timing.kernel.median);
-    printf("%s: %.2f %s on %d thread%s, %.2f of the speed of copying the same bytes\n", word,
-           timing.kernel.median * unit->scale, unit->name, threads, threads == 1 ? "" : "s",
-           timing.ceiling.seconds.median / timing.kernel.median);
+    char on[32], copied_on[32];
+    printf("%s: %.2f %s%s, %.2f of the speed of copying the same bytes%s\n", word,
+           timing.kernel.median * unit->scale, unit->name, tly_on_threads(timing.threads, on),
+           timing.ceiling.seconds.median / timing.kernel.median,
+           tly_on_threads(timing.ceiling.threads, copied_on));
     tally_kernel_destroy(&kernel);
     tally_context_destroy(&context);
 }

@@ -144,6 +144,8 @@ Test(cli, bench)
                  "%s", tly_last.out);
     cr_expect_not_null(strstr(tly_last.out, "\"device\": \"cpu"));
     cr_expect_eq(number_of(tly_last.out, NULL, "threads"), 2);
+    cr_expect_eq(number_of(tly_last.out, NULL, "kernel_threads"), 1, "4000 bytes by two threads");
+    cr_expect_eq(number_of(tly_last.out, NULL, "copy_threads"), 1, "4000 bytes by two threads");
     cr_expect_geq(number_of(tly_last.out, NULL, "runs"), 9);
     cr_expect_eq(number_of(tly_last.out, NULL, "bytes"), 4000);
     for (int i = 0; i < 2; i++) {
@@ -157,6 +159,8 @@ Test(cli, bench)
     cr_expect_gt(number_of(tly_last.out, NULL, "ratio") * median[0] / median[1], 0.99);
     cr_expect_eq(strchr(tly_last.out, '\n'), tly_last.out + tly_last.out_bytes - 1);
     tly_expect_success("/dev/null", "bench cumsum:i64:300:axis=0,in=-2@600 --threads 1");
+    cr_expect_not_null(strstr(tly_last.out, "GB/s on 1 thread\ncopy "), "%s", tly_last.out);
+    cr_expect_not_null(strstr(tly_last.out, " on 1 thread\nratio "), "%s", tly_last.out);
     tly_expect_success("/dev/null", "bench cumprod:f32:0x4:axis=0 --json");
     tly_expect_failure("/dev/null", "bench cumsum:axis=0", 2, "dtype");
     tly_expect_failure("/dev/null", "bench cumsum:f32:4:axis=0,in=-1", 2, "in");
@@ -173,6 +177,8 @@ Test(cli, bench_reduction)
     cr_expect_eq(strstr(tly_last.out, "{\"word\": \"argmax:f32>i64:100x10x30:axes=1\", "),
                  tly_last.out, "%s", tly_last.out);
     cr_expect_eq(number_of(tly_last.out, NULL, "bytes"), 30000 * 4 + 3000 * 8);
+    cr_expect_eq(number_of(tly_last.out, NULL, "kernel_threads"), 1);
+    cr_expect_geq(number_of(tly_last.out, NULL, "read_threads"), 1);
     for (int i = 0; i < 2; i++) {
         median[i] = number_of(tly_last.out, objects[i], "median");
         cr_expect_gt(number_of(tly_last.out, objects[i], "min"), 0);

@@ -3,6 +3,8 @@
  * tally bench: how long a kernel takes, and what part of its ceiling's speed that is. A scan's is
  * a copy: bytes are each logical element read and written once, and a copy moves the same. A
  * reduction's is reading its input's bytes; its result's count, too, and nothing is gained by them.
+ * Kernel and ceiling may take the same number of threads at most. Each uses those that it is the
+ * fastest on: the library decides for the kernel, and bench_time.c for the ceiling.
  */
 #include "bench.h"
 #include "stand.h"
@@ -36,10 +38,10 @@ static void print_json(const bench *b)
     tly_json_string(stdout, stand->subject.word);
     fputs(", \"device\": ", stdout);
     tly_json_string(stdout, stand->selector);
-    printf(", \"data\": \"%s\", \"threads\": %d, \"runs\": %d, \"sets\": %d, "
-           "\"bytes\": %zu, ",
-           tly_kind_name(stand->data), (int)stand->threads, b->timing.runs, b->timing.sets,
-           stand->bytes);
+    printf(", \"data\": \"%s\", \"threads\": %d, \"kernel_threads\": %d, \"%s\": %d, "
+           "\"runs\": %d, \"sets\": %d, \"bytes\": %zu, ",
+           tly_kind_name(stand->data), (int)stand->threads, b->timing.threads, names->threads,
+           b->timing.ceiling.threads, b->timing.runs, b->timing.sets, stand->bytes);
     tly_json_times("seconds", &b->timing.kernel);
     tly_json_times(names->seconds, &b->timing.ceiling.seconds);
     printf("\"%s\": {", names->all);
@@ -65,18 +67,24 @@ static void print_times(const char *name, const tly_spread *seconds, size_t byte
 static void print_text(const bench *b)
 {
     const tly_stand *stand = &b->stand;
-    printf("%s on %s, %d thread%s, data %s, %zu bytes moved, median of %d runs%s\n",
-           stand->subject.word, stand->selector, (int)stand->threads,
-           stand->threads == 1 ? "" : "s", tly_kind_name(stand->data), stand->bytes, b->timing.runs,
-           b->timing.sets > 1 ? " on tensors that take turns" : "");
-    print_times("kernel", &b->timing.kernel, stand->bytes);
-    putchar('\n');
-    for (int k = 0; k < b->timing.ceilings; k++) {
-        print_times(tly_move_names_of[tly_stand_moves(stand)].text, &b->timing.each[k].seconds,
-                    stand->moved);
-        printf(", %s\n", b->timing.each[k].name);
+    const tly_timing *t = &b->timing;
+    char on[32], most[40] = "";
+    if (!stand->gpu) {
+        snprintf(most, sizeof most, ", at most %d thread%s", (int)stand->threads,
+                 stand->threads == 1 ? "" : "s");
     }
-    printf("ratio   %8.3f of the speed of %s\n", ratio(b), b->timing.ceiling.name);
+    printf("%s on %s%s, data %s, %zu bytes moved, median of %d runs%s\n", stand->subject.word,
+           stand->selector, most, tly_kind_name(stand->data), stand->bytes, t->runs,
+           t->sets > 1 ? " on tensors that take turns" : "");
+    print_times("kernel", &t->kernel, stand->bytes);
+    printf("%s\n", tly_on_threads(t->threads, on));
+    for (int k = 0; k < t->ceilings; k++) {
+        print_times(tly_move_names_of[tly_stand_moves(stand)].text, &t->each[k].seconds,
+                    stand->moved);
+        printf(", %s%s\n", t->each[k].name, tly_on_threads(t->each[k].threads, on));
+    }
+    printf("ratio   %8.3f of the speed of %s%s\n", ratio(b), t->ceiling.name,
+           tly_on_threads(t->ceiling.threads, on));
 }
 
 /* On a stand that is open; `finish` must follow. */
@@ -119,10 +127,8 @@ int tly_bench_measure(const tly_options *options, const tly_subject *subject, co
     }
     if (!status) {
         const tly_stand *stand = &b.stand;
-        *measured = (tly_measurement){ b.timing,
-                                       stand->bytes,
+        *measured = (tly_measurement){ b.timing, stand->bytes,
                                        subject->scan ? stand->ceiling : stand->moved,
-                                       stand->threads,
                                        tly_kind_name(stand->data),
                                        tly_move_names_of[tly_stand_moves(stand)].text };
     }

@@ -14,9 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Shorter copies are faster on one thread: handing over costs time and spoils the caches. */
-#define SPLIT_BYTES ((size_t)128 << 10)
-
 static void copy_plain(char *to, const char *from, size_t bytes)
 {
     memcpy(to, from, bytes);
@@ -133,18 +130,21 @@ struct tly_copier {
     size_t bytes;
     atomic_int next; /* number of the next worker to start */
     atomic_uint turn, finished;
-    atomic_int asleep; /* workers must not spin */
+    atomic_int awake; /* threads that take turns: the caller, and workers below this number */
     atomic_int stopped;
+    unsigned before; /* the turn before the first of those that are awake; under the lock, as is */
+    int sleeping;    /* how many workers sleep */
     pthread_mutex_t lock;
-    pthread_cond_t woken;
+    pthread_cond_t woken, slept;
 };
 
 /* Slices begin at pages, so that no two threads write one line. */
 static void copy_slice(const tly_copier *copier, int number)
 {
-    size_t slice = (copier->bytes / (size_t)copier->threads + 4095) / 4096 * 4096;
+    int awake = atomic_load_explicit(&copier->awake, memory_order_relaxed);
+    size_t slice = (copier->bytes / (size_t)awake + 4095) / 4096 * 4096;
     size_t begin = slice * (size_t)number;
-    size_t end = number + 1 == copier->threads ? copier->bytes : begin + slice;
+    size_t end = number + 1 == awake ? copier->bytes : begin + slice;
     if (end > copier->bytes) {
         end = copier->bytes;
     }
@@ -164,13 +164,24 @@ static void wait_a_moment(unsigned *waited)
 #endif
 }
 
-static void sleep_while_asleep(tly_copier *copier)
+static int is_awake(const tly_copier *copier, int number)
+{
+    return number < atomic_load_explicit(&copier->awake, memory_order_relaxed);
+}
+
+/* Until the worker is one of those that are awake; the turn that it has seen then. */
+static unsigned sleep_until_awake(tly_copier *copier, int number)
 {
     pthread_mutex_lock(&copier->lock);
-    while (atomic_load(&copier->asleep) && !atomic_load(&copier->stopped)) {
+    copier->sleeping++;
+    pthread_cond_signal(&copier->slept);
+    while (!is_awake(copier, number) && !atomic_load(&copier->stopped)) {
         pthread_cond_wait(&copier->woken, &copier->lock);
     }
+    copier->sleeping--;
+    unsigned seen = copier->before;
     pthread_mutex_unlock(&copier->lock);
+    return seen;
 }
 
 static void *work(void *user)
@@ -179,12 +190,12 @@ static void *work(void *user)
     int number = atomic_fetch_add(&copier->next, 1);
     unsigned seen = 0, waited = 0;
     while (!atomic_load_explicit(&copier->stopped, memory_order_acquire)) {
-        if (atomic_load_explicit(&copier->turn, memory_order_acquire) != seen) {
+        if (!is_awake(copier, number)) {
+            seen = sleep_until_awake(copier, number);
+        } else if (atomic_load_explicit(&copier->turn, memory_order_acquire) != seen) {
             seen++;
             copy_slice(copier, number);
             atomic_fetch_add_explicit(&copier->finished, 1, memory_order_release);
-        } else if (atomic_load_explicit(&copier->asleep, memory_order_relaxed)) {
-            sleep_while_asleep(copier);
         } else {
             wait_a_moment(&waited);
         }
@@ -192,8 +203,22 @@ static void *work(void *user)
     return NULL;
 }
 
+int tly_copier_threads(const tly_copier *copier)
+{
+    return copier->threads;
+}
+
+/* Threads that take turns on a CPU spin in each other's way. */
+static int at_most_cpus(int threads)
+{
+    cpu_set_t set;
+    int cpus = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : threads;
+    return threads < cpus ? threads : cpus;
+}
+
 tly_copier *tly_copier_start(int threads)
 {
+    threads = at_most_cpus(threads);
     tly_copier *copier = calloc(1, sizeof *copier);
     pthread_t *workers = calloc((size_t)threads, sizeof *workers);
     if (!copier || !workers) {
@@ -204,9 +229,10 @@ tly_copier *tly_copier_start(int threads)
     copier->threads = 1;
     copier->worker = workers;
     atomic_init(&copier->next, 1);
-    atomic_init(&copier->asleep, 1);
+    atomic_init(&copier->awake, 1);
     pthread_mutex_init(&copier->lock, NULL);
     pthread_cond_init(&copier->woken, NULL);
+    pthread_cond_init(&copier->slept, NULL);
     for (int i = 1; i < threads; i++) {
         if (pthread_create(&workers[i - 1], NULL, work, copier) != 0) {
             tly_copier_stop(copier);
@@ -217,17 +243,15 @@ tly_copier *tly_copier_start(int threads)
     return copier;
 }
 
-static void set_asleep(tly_copier *copier, int asleep)
-{
-    pthread_mutex_lock(&copier->lock);
-    atomic_store(&copier->asleep, asleep);
-    pthread_cond_broadcast(&copier->woken);
-    pthread_mutex_unlock(&copier->lock);
-}
-
+/* Returns when all workers sleep, so that none is late for the turns after the next waking. */
 void tly_copier_rest(tly_copier *copier)
 {
-    set_asleep(copier, 1);
+    pthread_mutex_lock(&copier->lock);
+    atomic_store(&copier->awake, 1);
+    while (copier->sleeping < copier->threads - 1) {
+        pthread_cond_wait(&copier->slept, &copier->lock);
+    }
+    pthread_mutex_unlock(&copier->lock);
 }
 
 void tly_copier_stop(tly_copier *copier)
@@ -235,21 +259,24 @@ void tly_copier_stop(tly_copier *copier)
     if (!copier) {
         return;
     }
+    pthread_mutex_lock(&copier->lock);
     atomic_store(&copier->stopped, 1);
-    set_asleep(copier, 0);
+    pthread_cond_broadcast(&copier->woken);
+    pthread_mutex_unlock(&copier->lock);
     for (int i = 1; i < copier->threads; i++) {
         pthread_join(copier->worker[i - 1], NULL);
     }
+    pthread_cond_destroy(&copier->slept);
     pthread_cond_destroy(&copier->woken);
     pthread_mutex_destroy(&copier->lock);
     free(copier->worker);
     free(copier);
 }
 
-/* One turn of all threads. */
+/* One turn of all threads that are awake. */
 static void take_turn(tly_copier *copier)
 {
-    unsigned workers = (unsigned)copier->threads - 1, waited = 0;
+    unsigned workers = (unsigned)atomic_load(&copier->awake) - 1, waited = 0;
     atomic_store_explicit(&copier->finished, 0, memory_order_relaxed);
     atomic_fetch_add_explicit(&copier->turn, 1, memory_order_release);
     copy_slice(copier, 0);
@@ -258,9 +285,14 @@ static void take_turn(tly_copier *copier)
     }
 }
 
-void tly_copier_wake(tly_copier *copier)
+void tly_copier_wake(tly_copier *copier, int threads)
 {
-    set_asleep(copier, 0);
+    tly_copier_rest(copier);
+    pthread_mutex_lock(&copier->lock);
+    copier->before = atomic_load(&copier->turn);
+    atomic_store(&copier->awake, threads < copier->threads ? threads : copier->threads);
+    pthread_cond_broadcast(&copier->woken);
+    pthread_mutex_unlock(&copier->lock);
     copier->bytes = 0; /* a turn without work ends when all are there */
     take_turn(copier);
 }
@@ -269,10 +301,6 @@ void tly_copier_run(tly_copier *copier, tly_moves moves, int kind, void *to, con
                     size_t bytes)
 {
     copier->mover = mover_of(moves, kind);
-    if (bytes < SPLIT_BYTES) {
-        copier->mover->move(to, from, bytes);
-        return;
-    }
     copier->to = to;
     copier->from = from;
     copier->bytes = bytes;

@@ -14,8 +14,10 @@ typedef enum tly_moves { TLY_COPIES, TLY_READS } tly_moves;
 /* Threads that wait to copy or to read. One caller at a time. */
 typedef struct tly_copier tly_copier;
 
-/* NULL if there is no memory or no thread. */
+/* With `threads` threads, the caller among them, but no more than the process may use CPUs. NULL if
+ * there is no memory or no thread. */
 tly_copier *tly_copier_start(int threads);
+int tly_copier_threads(const tly_copier *copier);
 void tly_copier_stop(tly_copier *copier);
 
 /* The kinds that this machine can run: 0 to tly_copy_kinds() - 1. Kind 0 is memcpy or a loop. */
@@ -23,13 +25,14 @@ void tly_copier_stop(tly_copier *copier);
 int tly_copy_kinds(tly_moves moves);
 const char *tly_copy_name(tly_moves moves, int kind);
 
-/* Between these two the threads spin, so that a copy starts at once; outside they sleep and leave
- * their CPUs to what is timed beside. */
-void tly_copier_wake(tly_copier *copier);
+/* Between these two calls `threads` of the copier's threads work: the caller, and others that spin,
+ * so that a copy starts at once. All other threads sleep, and leave their CPUs to what is timed
+ * beside. More threads than the copier has are all that it has. */
+void tly_copier_wake(tly_copier *copier, int threads);
 void tly_copier_rest(tly_copier *copier);
 
-/* Copies or reads `bytes`, cut in one slice a thread unless that is slower than one thread alone;
- * both buffers 64-byte aligned. A read leaves `to` alone. Awake only. */
+/* Copies or reads `bytes`, one slice by each thread that is awake. Both buffers are 64-byte aligned. A
+ * read leaves `to` alone. */
 void tly_copier_run(tly_copier *copier, tly_moves moves, int kind, void *to, const void *from,
                     size_t bytes);
 

@@ -242,10 +242,10 @@ static void sum_up(bench *b, tly_timing *timing)
     *timing = (tly_timing){ .runs = b->runs, .sets = b->gpu->sets.count };
     tly_timing_set(timing, b->seconds[KERNEL], b->kernel[BASE] ? b->seconds[BASE] : NULL);
     if (!b->kernel[BASE] && b->gpu->moves == TLY_COPIES) {
-        tly_timing_add(timing, "vkCmdCopyBuffer", b->seconds[DEVICE_COPY]);
+        tly_timing_add(timing, "vkCmdCopyBuffer", 0, b->seconds[DEVICE_COPY]);
     }
     if (b->kernel[YARDSTICK]) {
-        tly_timing_add(timing, b->gpu->yardstick->name, b->seconds[YARDSTICK]);
+        tly_timing_add(timing, b->gpu->yardstick->name, 0, b->seconds[YARDSTICK]);
     }
 }
 

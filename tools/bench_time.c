@@ -8,6 +8,7 @@
 #include "bench_copy.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -18,21 +19,27 @@ enum { LEAST_RUNS = 9, MOST_RUNS = TLY_MOST_RUNS };
 #define SAMPLE_SECONDS 4e-3  /* shorter work is repeated: the clock and waking threads cost */
 #define MOST_REPEATS 1000000
 
-enum { ROWS = 1 + TLY_COPY_MOST_KINDS };
+/* Samples of each number of threads that a copy may take; one that takes so many times what one
+ * thread takes is left out. */
+enum { TRIALS = 3, HOPELESS = 3 };
+
+/* Each kind on one thread and on several. */
+enum { ROWS = 1 + 2 * TLY_COPY_MOST_KINDS };
 
 /* A kernel, or a kind of copies or reads. */
 typedef struct row {
     const tally_kernel *kernel; /* NULL: the kind */
-    int kind;
+    int kind, threads, repeats; /* in a sample */
 } row;
 
 typedef struct bench {
     const tly_race *race;
     tly_copier *copier;
     tally_error *error;
-    int repeats, runs, rows;
+    int runs, rows;
     row row[ROWS]; /* the kernel first */
     double seconds[ROWS][MOST_RUNS];
+    int32_t used[MOST_RUNS]; /* threads, by the kernel */
 } bench;
 
 const tly_unit *tly_unit_for(double seconds)
@@ -47,6 +54,15 @@ const tly_unit *tly_unit_for(double seconds)
     return unit;
 }
 
+const char *tly_on_threads(int threads, char text[32])
+{
+    text[0] = 0;
+    if (threads > 0) {
+        snprintf(text, 32, " on %d thread%s", threads, threads == 1 ? "" : "s");
+    }
+    return text;
+}
+
 static double now(void)
 {
     struct timespec t;
@@ -54,9 +70,16 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static tally_status take_one(bench *b, const row *row)
+/* `used`: how many threads a kernel took; NULL: not wanted, which is a shorter call. */
+static tally_status take_one(bench *b, const row *row, int32_t *used)
 {
     const tly_race *r = b->race;
+    if (row->kernel && used) {
+        const tally_run_options with = { .size = sizeof with,
+                                         .threads = r->threads,
+                                         .threads_used = used };
+        return tally_kernel_run_with(row->kernel, r->in, r->out, &with, b->error);
+    }
     if (row->kernel) {
         return tally_kernel_run_threads(row->kernel, r->in, r->out, r->threads, b->error);
     }
@@ -64,23 +87,24 @@ static tally_status take_one(bench *b, const row *row)
     return TALLY_OK;
 }
 
-/* One row's work, `repeats` times; the seconds of one. Repeated work is done once before, so that
- * what fits the caches is there, whatever row went before. */
-static tally_status take_sample(bench *b, const row *row, double *seconds)
+/* One row's work, as often as it is to be; the seconds of one. Repeated work is done once before, so that
+ * what fits the caches is there, whatever row went before, and that run is asked for its threads. */
+static tally_status take_sample(bench *b, const row *row, double *seconds, int32_t *used)
 {
+    const int repeated = row->repeats > 1;
     tally_status status = TALLY_OK;
     double start;
     if (!row->kernel) {
-        tly_copier_wake(b->copier);
+        tly_copier_wake(b->copier, row->threads);
     }
-    if (b->repeats > 1) {
-        status = take_one(b, row);
+    if (repeated) {
+        status = take_one(b, row, used);
     }
     start = now();
-    for (int i = 0; i < b->repeats && status == TALLY_OK; i++) {
-        status = take_one(b, row);
+    for (int i = 0; i < row->repeats && status == TALLY_OK; i++) {
+        status = take_one(b, row, repeated ? NULL : used);
     }
-    *seconds = (now() - start) / b->repeats;
+    *seconds = (now() - start) / row->repeats;
     if (!row->kernel) {
         tly_copier_rest(b->copier);
     }
@@ -92,20 +116,82 @@ static int clamp(double value, int low, int high)
     return value < low ? low : value > high ? high : (int)value;
 }
 
-/* One untimed turn of everything, which also tells how often to do it. */
+/* So often that a sample is long enough, as far as two runs tell. */
+static tally_status set_repeats(bench *b, row *row)
+{
+    tally_status status = TALLY_OK;
+    double seconds = 0;
+    row->repeats = 1;
+    for (int i = 0; i < 2 && status == TALLY_OK; i++) {
+        status = take_sample(b, row, &seconds, NULL);
+    }
+    row->repeats = clamp(ceil(SAMPLE_SECONDS / seconds), 1, MOST_REPEATS);
+    return status;
+}
+
+/* Of a few samples of a copy, which does not fail. */
+static double least_seconds(bench *b, row *row)
+{
+    double seconds, least = 0;
+    set_repeats(b, row);
+    for (int i = 0; i < TRIALS; i++) {
+        take_sample(b, row, &seconds, NULL);
+        least = i == 0 || seconds < least ? seconds : least;
+    }
+    return least;
+}
+
+/* A kind of copies or reads on one thread; and on several, those of 2, 4, 8 and so on, and of all, by
+ * which it was the fastest, unless one thread is far faster. */
+static void add_kind(bench *b, int kind)
+{
+    const int most = tly_copier_threads(b->copier);
+    row one = { .kind = kind, .threads = 1 }, several = { .kind = kind };
+    const double alone = least_seconds(b, &one);
+    double least = HOPELESS * alone;
+    for (int count = 2; count <= most;
+         count = count < most && 2 * count > most ? most : 2 * count) {
+        row tried = { .kind = kind, .threads = count };
+        const double seconds = least_seconds(b, &tried);
+        if (seconds < least) {
+            least = seconds;
+            several = tried;
+        }
+    }
+    b->row[b->rows++] = one;
+    if (several.threads > 0) {
+        b->row[b->rows++] = several;
+    }
+}
+
+static tally_status add_kernel(bench *b, const tally_kernel *kernel)
+{
+    b->row[b->rows++] = (row){ .kernel = kernel };
+    return set_repeats(b, &b->row[b->rows - 1]);
+}
+
+static tally_status list_rows(bench *b)
+{
+    const tly_race *r = b->race;
+    tally_status status = add_kernel(b, r->kernel);
+    if (status == TALLY_OK && r->base) {
+        status = add_kernel(b, r->base);
+    }
+    for (int kind = 0; status == TALLY_OK && !r->base && kind < tly_copy_kinds(r->moves); kind++) {
+        add_kind(b, kind);
+    }
+    return status;
+}
+
+/* One untimed turn of everything, which also tells how many there can be. */
 static tally_status warm_up(bench *b)
 {
     double seconds = 0, turn = 0;
     double all = b->race->seconds > 0 ? b->race->seconds : ALL_RUNS_SECONDS;
-    tally_status status = TALLY_OK;
-    b->repeats = 1;
-    for (int i = 0; i < 2 && status == TALLY_OK; i++) {
-        status = take_sample(b, b->row, &seconds);
-    }
-    b->repeats = clamp(ceil(SAMPLE_SECONDS / seconds), 1, MOST_REPEATS);
+    tally_status status = list_rows(b);
     for (int k = 0; k < b->rows && status == TALLY_OK; k++) {
-        status = take_sample(b, &b->row[k], &seconds);
-        turn += seconds * b->repeats;
+        status = take_sample(b, &b->row[k], &seconds, NULL);
+        turn += seconds * b->row[k].repeats;
     }
     b->runs = clamp(all / turn, LEAST_RUNS, MOST_RUNS);
     return status;
@@ -118,7 +204,7 @@ static tally_status take_turns(bench *b, tly_time_progress progress)
     for (int run = 0; run < b->runs && status == TALLY_OK; run++) {
         for (int i = 0; i < b->rows && status == TALLY_OK; i++) {
             int k = (run + i) % b->rows;
-            status = take_sample(b, &b->row[k], &b->seconds[k][run]);
+            status = take_sample(b, &b->row[k], &b->seconds[k][run], k == 0 ? &b->used[run] : NULL);
         }
         if (progress) {
             progress(run + 1, b->runs);
@@ -152,35 +238,52 @@ void tly_timing_set(tly_timing *timing, double *kernel, double *base)
     timing->base = base ? tly_spread_of(base, timing->runs) : timing->kernel;
 }
 
-void tly_timing_add(tly_timing *timing, const char *name, double *seconds)
+void tly_timing_add(tly_timing *timing, const char *name, int threads, double *seconds)
 {
-    tly_ceiling *added = &timing->each[timing->ceilings++];
-    *added = (tly_ceiling){ name, tly_spread_of(seconds, timing->runs) };
-    if (timing->ceilings == 1 || added->seconds.median < timing->ceiling.seconds.median) {
-        timing->ceiling = *added;
+    const tly_ceiling added = { name, threads, tly_spread_of(seconds, timing->runs) };
+    tly_ceiling *last = timing->ceilings ? &timing->each[timing->ceilings - 1] : NULL;
+    if (!last || last->name != name) {
+        timing->each[timing->ceilings++] = added;
+    } else if (added.seconds.median < last->seconds.median) {
+        *last = added;
+    }
+    if (!last || added.seconds.median < timing->ceiling.seconds.median) {
+        timing->ceiling = added;
     }
 }
 
-static void list_rows(bench *b)
+static int compare_numbers(const void *a, const void *b)
 {
-    const tly_race *r = b->race;
-    b->row[b->rows++] = (row){ .kernel = r->kernel };
-    if (r->base) {
-        b->row[b->rows++] = (row){ .kernel = r->base };
-        return;
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The number that comes most often; of several the largest. */
+static int most_frequent(int32_t *numbers, int count)
+{
+    int best = 0, found = 0;
+    qsort(numbers, (size_t)count, sizeof *numbers, compare_numbers);
+    for (int i = 0, times = 0; i < count; i++) {
+        times = i > 0 && numbers[i] == numbers[i - 1] ? times + 1 : 1;
+        if (times >= found) {
+            found = times;
+            best = numbers[i];
+        }
     }
-    for (int kind = 0; kind < tly_copy_kinds(r->moves); kind++) {
-        b->row[b->rows++] = (row){ .kind = kind };
-    }
+    return best;
 }
 
 static void sum_up(bench *b, tly_timing *timing)
 {
-    *timing = (tly_timing){ .runs = b->runs, .sets = 1 };
+    *timing = (tly_timing){ .runs = b->runs,
+                            .sets = 1,
+                            .threads = most_frequent(b->used, b->runs) };
     tly_timing_set(timing, b->seconds[0], b->race->base ? b->seconds[1] : NULL);
     for (int k = 1; k < b->rows; k++) {
-        if (!b->row[k].kernel) {
-            tly_timing_add(timing, tly_copy_name(b->race->moves, b->row[k].kind), b->seconds[k]);
+        const row *row = &b->row[k];
+        if (!row->kernel) {
+            tly_timing_add(timing, tly_copy_name(b->race->moves, row->kind), row->threads,
+                           b->seconds[k]);
         }
     }
 }
@@ -206,7 +309,6 @@ tally_status tly_time(const tly_race *race, tly_timing *timing, tally_error *err
         return no_memory(error);
     }
     *b = (bench){ .race = race, .copier = copier, .error = error };
-    list_rows(b);
     status = take_turns(b, race->progress);
     if (status == TALLY_OK) {
         sum_up(b, timing);

@@ -158,13 +158,15 @@ static void write_measured(const tly_page *page, tly_text *to)
     const tly_timing *t = &m->timing;
     const int scan = page->subject->scan;
     const double best = t->ceiling.seconds.median;
+    char kernel_on[32], best_on[32], on[32], name[96];
+    tly_on_threads(t->threads, kernel_on);
+    tly_on_threads(t->ceiling.threads, best_on);
     tly_text_print(
         to,
-        "<p class=\"figure\">This kernel reached <strong>%.2f</strong> of the speed of the best %s "
-        "of "
-        "the same bytes.</p><div class=\"wide\"><table><caption>Times are medians of %d runs in "
-        "turns on %d thread%s, with data of the kind <code>",
-        best / t->kernel.median, m->text, t->runs, (int)m->threads, m->threads == 1 ? "" : "s");
+        "<p class=\"figure\">This kernel reached <strong>%.2f</strong>%s of the speed of the best %s "
+        "of the same bytes%s.</p><div class=\"wide\"><table><caption>Times are medians of %d runs in "
+        "turns, with data of the kind <code>",
+        best / t->kernel.median, kernel_on, m->text, best_on, t->runs);
     tly_text_escape(to, m->data, strlen(m->data));
     tly_text_print(
         to,
@@ -172,11 +174,13 @@ static void write_measured(const tly_page *page, tly_text *to)
         "scope=\"col\">Bytes a second</th><th scope=\"col\">Of the best %s</th></tr></thead>"
         "<tbody>",
         m->text);
-    write_time("this kernel", t->kernel.median, (double)m->bytes, best / t->kernel.median, to);
+    snprintf(name, sizeof name, "this kernel%s", kernel_on);
+    write_time(name, t->kernel.median, (double)m->bytes, best / t->kernel.median, to);
     for (int i = 0; i < t->ceilings; i++) {
         const double seconds = t->each[i].seconds.median;
-        write_time(t->each[i].name, seconds, (double)(scan ? m->bytes : m->ceiling), best / seconds,
-                   to);
+        snprintf(name, sizeof name, "%.48s%s", t->each[i].name,
+                 tly_on_threads(t->each[i].threads, on));
+        write_time(name, seconds, (double)(scan ? m->bytes : m->ceiling), best / seconds, to);
     }
     tly_text_print(to, "</tbody></table></div>");
 }

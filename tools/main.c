@@ -43,7 +43,9 @@ static const tly_verb verbs[] = {
       "WORD [--device D] [--threads N] [--plan K=V]... [--data KIND] [--json]",
       "Times the kernel for WORD, and beside it in the same run copies of the same bytes, or for "
       "a\n"
-      "reduction reads of its input's bytes.\n\n" DEVICE_HELP THREADS_HELP
+      "reduction reads of its input's bytes. Each runs on the number of threads, up to N, on "
+      "which\n"
+      "it is the fastest, and the output says how many these are.\n\n" DEVICE_HELP THREADS_HELP
       "  --plan K=V      override a choice of the plan, for experiments\n"
       "  --data KIND     what the input holds. u is uniform in [0,1); integers are uniform over\n"
       "                  their dtype with every kind\n"

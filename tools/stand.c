@@ -11,8 +11,8 @@
 #include <string.h>
 
 const tly_move_names tly_move_names_of[2] = {
-    [TLY_COPIES] = { "copy", "copy_seconds", "copies" },
-    [TLY_READS] = { "read", "read_seconds", "reads" },
+    [TLY_COPIES] = { "copy", "copy_seconds", "copies", "copy_threads" },
+    [TLY_READS] = { "read", "read_seconds", "reads", "read_threads" },
 };
 
 static size_t larger(size_t a, size_t b)

@@ -19,7 +19,7 @@ enum { TLY_TIMED, TLY_JUDGED, TLY_INPUTS };
 typedef struct tly_stand {
     tly_subject subject;
     char selector[32];
-    int32_t threads;
+    int32_t threads; /* at most */
     tally_context *context;
     const tly_kind *data;       /* of the first input */
     char *in[TLY_INPUTS], *out; /* of a device's inputs, [0] is where each comes from */
@@ -70,7 +70,7 @@ tly_moves tly_stand_moves(const tly_stand *stand);
 
 /* How the ceilings are told. */
 typedef struct tly_move_names {
-    const char *text, *seconds, *all;
+    const char *text, *seconds, *all, *threads;
 } tly_move_names;
 extern const tly_move_names tly_move_names_of[2]; /* by tly_moves */
 

@@ -54,13 +54,14 @@ static void print_json(const tly_search *s, const tly_candidate *c, int own)
     }
     fputs("\"whole\": ", stdout);
     tly_json_string(stdout, c->whole);
-    printf(", \"threads\": %d, \"runs\": %d, \"bytes\": %zu, ", (int)stand->threads, c->timing.runs,
-           stand->bytes);
+    printf(", \"threads\": %d, \"kernel_threads\": %d, \"runs\": %d, \"bytes\": %zu, ",
+           (int)stand->threads, c->timing.threads, c->timing.runs, stand->bytes);
     tly_json_times("seconds", &c->timing.kernel);
     tly_json_times("default_seconds", &c->timing.base);
     if (own) {
-        tly_json_times(tly_move_names_of[tly_stand_moves(stand)].seconds,
-                       &c->timing.ceiling.seconds);
+        const tly_move_names *names = &tly_move_names_of[tly_stand_moves(stand)];
+        printf("\"%s\": %d, ", names->threads, c->timing.ceiling.threads);
+        tly_json_times(names->seconds, &c->timing.ceiling.seconds);
     }
     printf("\"median\": %.9g, \"ratio\": %.4f, \"ratio_default\": %.4f, \"bits\": \"%s\", "
            "\"same_bits\": %s, \"same_order\": %s, \"kept\": %s}\n",
@@ -95,8 +96,10 @@ static void print_all(const tly_search *s, const tly_candidate *const *sorted, i
     const tly_candidate *own = &s->found[0];
     const tly_unit *unit = tly_unit_for(own->timing.kernel.median);
     if (!json) {
-        printf("%s on %s, %d thread%s, beside %s\n", s->stand->subject.word, s->stand->selector,
-               (int)s->stand->threads, s->stand->threads == 1 ? "" : "s", own->timing.ceiling.name);
+        char on[32], beside[32];
+        printf("%s on %s%s, beside %s%s\n", s->stand->subject.word, s->stand->selector,
+               tly_on_threads(own->timing.threads, on), own->timing.ceiling.name,
+               tly_on_threads(own->timing.ceiling.threads, beside));
         printf("%7s %2s %7s %2s %8s %8s  %-10s %s\n", "median", unit->name, "min", unit->name,
                tly_move_names_of[tly_stand_moves(s->stand)].text, "default", "bits", "plan");
     }
