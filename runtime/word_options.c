@@ -120,27 +120,29 @@ static tally_status one_of(tly_reader *r, tly_span value, const char *field,
     return TALLY_INVALID;
 }
 
+static const char *const no_axes[] = { "none", NULL };
+static const char *const orders[] = { "exact", "serial", NULL };
+static const char *const wide[] = { "f64", NULL };
+static const char *const ignored[] = { "ignore", NULL };
+
 static tally_status read_order(tly_reader *r, tly_span value, const char *field)
 {
-    static const char *const names[] = { "exact", "serial", NULL };
-    tally_status s = one_of(r, value, field, names, &r->d.order);
+    tally_status s = one_of(r, value, field, orders, &r->d.order);
     r->d.order += s == TALLY_OK ? TALLY_ORDER_EXACT : 0;
     return s;
 }
 
 static tally_status read_acc(tly_reader *r, tly_span value, const char *field)
 {
-    static const char *const names[] = { "f64", NULL };
-    tally_status s = one_of(r, value, field, names, &r->d.acc);
+    tally_status s = one_of(r, value, field, wide, &r->d.acc);
     r->d.acc = TALLY_F64;
     return s;
 }
 
 static tally_status read_nan(tly_reader *r, tly_span value, const char *field)
 {
-    static const char *const names[] = { "ignore", NULL };
     int32_t only;
-    return one_of(r, value, field, names, &only);
+    return one_of(r, value, field, ignored, &only);
 }
 
 enum { SCANS = 1, REDUCTIONS = 2, BOTH = 3, WIDE = 4 };
@@ -151,20 +153,21 @@ typedef struct option {
     tally_status (*read)(tly_reader *r, tly_span value, const char *field);
     uint32_t flag; /* set, and asked of the operator */
     int kinds;
+    const char *const *values; /* all that it takes; NULL: no such list */
 } option;
 
 static const option options[] = {
-    { "axis", read_axis, 0, SCANS },
-    { "axes", read_axes, 0, REDUCTIONS },
-    { "keepdims", NULL, TALLY_KEEPDIMS, BOTH },
-    { "exclusive", NULL, TALLY_EXCLUSIVE, BOTH },
-    { "reverse", NULL, TALLY_REVERSE, BOTH },
-    { "in", read_in, TALLY_IN_STRIDES, BOTH },
-    { "out", read_out, TALLY_OUT_STRIDES, BOTH },
-    { "last", NULL, TALLY_LAST, BOTH },
-    { "order", read_order, 0, BOTH },
-    { "acc", read_acc, 0, WIDE },
-    { "nan", read_nan, TALLY_NAN_IGNORE, BOTH },
+    { "axis", read_axis, 0, SCANS, NULL },
+    { "axes", read_axes, 0, REDUCTIONS, no_axes },
+    { "keepdims", NULL, TALLY_KEEPDIMS, BOTH, NULL },
+    { "exclusive", NULL, TALLY_EXCLUSIVE, BOTH, NULL },
+    { "reverse", NULL, TALLY_REVERSE, BOTH, NULL },
+    { "in", read_in, TALLY_IN_STRIDES, BOTH, NULL },
+    { "out", read_out, TALLY_OUT_STRIDES, BOTH, NULL },
+    { "last", NULL, TALLY_LAST, BOTH, NULL },
+    { "order", read_order, 0, BOTH, orders },
+    { "acc", read_acc, 0, WIDE, wide },
+    { "nan", read_nan, TALLY_NAN_IGNORE, BOTH, ignored },
 };
 
 enum { OPTION_COUNT = sizeof options / sizeof options[0] };
@@ -182,6 +185,27 @@ static int is_dtype(tly_span name)
         if (tly_word_equals(name, tly_dtypes[i].name)) {
             return 1;
         }
+    }
+    return 0;
+}
+
+int tly_word_option_name(int index, int op, tly_word_name *name)
+{
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        const option *o = &options[i];
+        if (!is_for(o, &tly_ops[op]) || index-- > 0) {
+            continue;
+        }
+        const int is_axes = o->read == read_axis || o->read == read_axes;
+        *name = (tly_word_name){ .name = o->name,
+                                 .values = o->values,
+                                 .takes_value = o->read != NULL,
+                                 .is_axes = is_axes,
+                                 .example = o->values != NULL ? o->values[0]
+                                            : is_axes         ? "0"
+                                            : o->read == NULL ? ""
+                                                              : NULL };
+        return 1;
     }
     return 0;
 }

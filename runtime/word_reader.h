@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading the word: what the files share that read its parts (word_parse.c) and its options
- * (word_options.c), complete it (word_complete.c) and suggest what it should be (word_hints.c).
- * Internal to these.
+ * (word_options.c), complete it (word_complete.c, word_next.c) and suggest what it should be
+ * (word_hints.c). Internal to these.
  */
 #ifndef TLY_WORD_READER_H
 #define TLY_WORD_READER_H
@@ -77,6 +77,17 @@ enum { TLY_MOST_NAMES = sizeof(((tally_error *)NULL)->hint) - 40 }; /* of a list
 
 /* One option; operator and rank are known. */
 tally_status tly_word_option(tly_reader *r, tly_span text);
+
+/* An option as others name it. */
+typedef struct tly_word_name {
+    const char *name;
+    const char *const *values; /* the closed list that its value is from; NULL: there is none */
+    int takes_value, is_axes;
+    const char *example; /* a value that is right for any tensor; NULL: there is none */
+} tly_word_name;
+
+/* The operator's option number `index`, in the order of the grammar; 0: there are fewer. */
+int tly_word_option_name(int index, int op, tly_word_name *name);
 
 /* Where the value of an option stands that was read, or the option, if it takes none; else NULL. */
 const char *tly_word_option_place(const tly_reader *r, const char *name);

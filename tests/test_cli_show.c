@@ -121,6 +121,24 @@ Test(cli, inspect_by_profile)
                        "inspect cumsum:i32:64:axis=0 --profile absurd.profile --emit plan", 2,
                        "device");
     cr_expect_not_null(strstr(tly_last.err, "offset_align = 65 is out of its range: 1 to 256"));
+    /* One that lies with the command, by its name; a file of that name goes first. */
+    tly_expect_success("/dev/null", "inspect cumsum:f32:64x64:axis=1 --profile apple-moltenvk "
+                                    "--emit plan");
+    tly_expect_success("/dev/null", "inspect cumsum:f32:64x64:axis=1 --profile=intel-xe.profile "
+                                    "--emit plan");
+    tly_write_file("nvidia-hopper", "vendor = 1\n", 11);
+    tly_expect_failure("/dev/null",
+                       "inspect cumsum:f32:4:axis=0 --profile nvidia-hopper --emit plan", 2,
+                       "device");
+    tly_expect_failure("/dev/null",
+                       "inspect cumsum:f32:4:axis=0 --profile nvidia-hoper --emit plan", 4, "file");
+    cr_expect_not_null(strstr(tly_last.err, "'nvidia-hoper', did you mean nvidia-hopper?"), "%s",
+                       tly_last.err);
+    cr_expect_not_null(strstr(tly_last.err, " apple-moltenvk intel-xe "), "%s", tly_last.err);
+    tly_expect_failure("/dev/null",
+                       "inspect cumsum:f32:4:axis=0 --profile ./apple-moltenvk "
+                       "--emit plan",
+                       4, "file");
 }
 #endif
 

@@ -558,3 +558,127 @@ Test(word, names_are_guessed)
     tly_names_add(list, sizeof list, "x");
     cr_expect_str_eq(list, "one three ...");
 }
+
+/* --- words as they are typed ------------------------------------------------------------------- */
+
+/* Lines, with blanks between them in place of their ends. */
+typedef struct lines {
+    char text[2048];
+    size_t length;
+} lines;
+
+static int add_line(void *user, const char *text, size_t bytes)
+{
+    lines *l = user;
+    cr_assert_lt(l->length + bytes, sizeof l->text);
+    memcpy(l->text + l->length, text, bytes);
+    l->length += bytes;
+    cr_expect_eq(text[bytes - 1], '\n');
+    l->text[l->length - 1] = ' ';
+    l->text[l->length] = 0;
+    return 0;
+}
+
+static const struct {
+    const char *begun, *next; /* in this order */
+} typed[] = {
+    { "cump", "cumprod: " },
+    { "argm", "argmax: argmin: " },
+    { "cumprod", "cumprod: " },
+    { "cumprods", "" },
+    { "cumprod:b", "cumprod:bf16: cumprod:bool: " },
+    { "cumprod:e", "cumprod:exclusive " },
+    { "cumprod:f32:3x4:ax", "cumprod:f32:3x4:axis= " },
+    { "cumprod:f32:3x4:axis=", "cumprod:f32:3x4:axis=0 cumprod:f32:3x4:axis=1 " },
+    { "cumprod:f32:axis=", "" }, /* of how many is not known */
+    { "cumprod:f32:3:axis=0,", "cumprod:f32:3:axis=0,exclusive cumprod:f32:3:axis=0,reverse "
+                               "cumprod:f32:3:axis=0,in= cumprod:f32:3:axis=0,out= "
+                               "cumprod:f32:3:axis=0,order= cumprod:f32:3:axis=0,acc= " },
+    { "cumprod:i32:axis=0,", "cumprod:i32:axis=0,exclusive cumprod:i32:axis=0,reverse "
+                             "cumprod:i32:axis=0,order= " },
+    { "cumprod:f32:3:order=", "cumprod:f32:3:order=exact cumprod:f32:3:order=serial " },
+    { "max:f32:3x4:", "max:f32:3x4:axes= max:f32:3x4:keepdims max:f32:3x4:in= max:f32:3x4:out= "
+                      "max:f32:3x4:order= max:f32:3x4:nan= " },
+    { "max:i32:3x4:n", "" },
+    { "sum:f32:s", "sum:f32:scalar " },
+    { "cumsum:f32:s", "" },
+    { "sum:f32:2x3x4:axes=0+", "sum:f32:2x3x4:axes=0+1 sum:f32:2x3x4:axes=0+2 " },
+    { "sum:f32:2x3x4:axes=n", "sum:f32:2x3x4:axes=none " },
+    { "sum:i8>i", "sum:i8>i64: sum:i8>i32: sum:i8>i16: sum:i8>i8: " },
+    { "argmax:f32:4:la", "argmax:f32:4:last " },
+    { "sum:f32:4:la", "" },
+    { "nothing:f", "" },
+    { "cumsum:f32:4:axis=0:re", "" },
+    { "cumsum:f32:9x9x9x9x9x9x9x9x9:ax", "" },
+    { "::::", "" },
+    { "=", "" },
+    { ",", "" },
+};
+
+Test(word, goes_on_as_the_parser_reads_it)
+{
+    tally_error e = TALLY_ERROR_INIT;
+    char longest[TALLY_WORD_MAX + 1];
+    for (size_t i = 0; i < sizeof typed / sizeof *typed; i++) {
+        lines got = { .text = "" };
+        cr_assert_eq(tally_word_next(typed[i].begun, add_line, &got, &e), TALLY_OK);
+        cr_expect_str_eq(got.text, typed[i].next, "%s: %s", typed[i].begun, got.text);
+    }
+    memset(longest, 'x', TALLY_WORD_MAX);
+    longest[TALLY_WORD_MAX] = 0;
+    lines none = { .text = "" };
+    cr_expect_eq(tally_word_next(longest, add_line, &none, &e), TALLY_OK);
+    cr_expect_eq(none.length, 0);
+    cr_expect_eq(tally_word_next(NULL, add_line, &none, &e), TALLY_INVALID);
+    cr_expect_eq(tally_word_next("", NULL, &none, &e), TALLY_INVALID);
+}
+
+static int refuse_all(void *user, const char *text, size_t bytes)
+{
+    (void)user;
+    (void)text;
+    (void)bytes;
+    return 1;
+}
+
+/* Every name that the library has is offered, and what is offered can become a word: with what it
+ * lacks put behind it, it is read. */
+Test(word, offers_what_there_is)
+{
+    tally_error e = TALLY_ERROR_INIT;
+    const int64_t sizes[8] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+    lines ops = { .text = "" };
+    cr_assert_eq(tally_word_next("", add_line, &ops, &e), TALLY_OK);
+    char *rest = ops.text;
+    for (int op = 1; op < TALLY_OP_COUNT; op++) {
+        const size_t length = strlen(tally_op_name((tally_op)op));
+        char *name = strtok_r(NULL, " ", &rest);
+        cr_assert(name && strncmp(name, tally_op_name((tally_op)op), length) == 0 &&
+                      strcmp(name + length, ":") == 0,
+                  "no %s", tally_op_name((tally_op)op));
+        lines names = { .text = "" };
+        cr_assert_eq(tally_word_next(name, add_line, &names, &e), TALLY_OK);
+        int dtypes = 0;
+        char *others = names.text;
+        for (char *word; (word = strtok_r(NULL, " ", &others)) != NULL;) {
+            char full[TALLY_WORD_MAX], whole[TALLY_WORD_MAX];
+            const char last = word[strlen(word) - 1];
+            const int scan = strncmp(word, "cum", 3) == 0;
+            dtypes += last == ':';
+            snprintf(whole, sizeof whole, "%.*s%s%s", (int)strlen(word) - (last == ':'), word,
+                     last != '='              ? ""
+                     : strstr(word, ":ax")    ? "0"
+                     : strstr(word, "order=") ? "serial"
+                     : strstr(word, "acc=")   ? "f64"
+                                              : "ignore",
+                     !scan || strstr(word, ":axis") ? ""
+                     : last == ':'                  ? ":axis=0"
+                                                    : ",axis=0");
+            cr_expect_eq(
+                tally_word_complete(whole, "f32", 8, sizes, full, sizeof full, NULL, NULL, &e),
+                TALLY_OK, "%s: %s", whole, e.message);
+        }
+        cr_expect_eq(dtypes, TALLY_DTYPE_COUNT - 1, "%s: %d dtypes", name, dtypes);
+    }
+    cr_expect_eq(tally_word_next("", refuse_all, NULL, &e), TALLY_IO);
+}

@@ -6,6 +6,7 @@
 #include "manifest.h"
 #include "object.h"
 #include "pack.h"
+#include "profile.h"
 
 #include "../runtime/guess.h"
 
@@ -108,8 +109,10 @@ static int add_depfile(const tly_options *options, const tly_batch *batch, int s
         return no_memory(report);
     }
     for (const char *name; (name = strsep(&rest, several ? "," : "")) != NULL;) {
+        char *path = tly_profile_find(name);
         fputs(name[0] ? " " : "", to);
-        put_name(to, name);
+        put_name(to, path ? path : name);
+        free(path);
     }
     free(profiles);
     fputc('\n', to);

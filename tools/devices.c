@@ -11,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { MOST_DEVICES = 72, CPU_DEVICES = 5 };
+enum { MOST_DEVICES = 72, CPU_DEVICES = TLY_CPU_DEVICES };
 
 typedef struct device_list {
     tally_device device[MOST_DEVICES];

@@ -5,6 +5,7 @@
  */
 #include "file.h"
 #include "html.h"
+#include "profile.h"
 
 #include <stdlib.h>
 #include <string.h>

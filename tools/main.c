@@ -13,6 +13,10 @@
 #define DEVICE_HELP \
     "  --device D      cpu (the default), cpu:LEVEL, vulkan (the best device there), vulkan:N,\n" \
     "                  or part of a device's name; tally devices lists them\n"
+#define PROFILE_HELP \
+    "  --profile P     a described Vulkan device in place of one that is here: a file, or the " \
+    "name\n" \
+    "                  of a profile that was installed, such as nvidia-hopper\n"
 #define THREADS_HELP \
     "  --threads N     threads, from 1; left out: the CPUs that this process may use. No\n" \
     "                  result depends on it\n"
@@ -72,7 +76,7 @@ static const tly_verb verbs[] = {
 
       "WORD [IN] [--raw TENSOR] --emit word|plan|kir|llvm|asm|spirv|spvasm | --html FILE "
       "[--measure] "
-      "[--device D | --profile FILE] [--plan K=V]... [-o FILE]",
+      "[--device D | --profile P] [--plan K=V]... [-o FILE]",
       "Shows one stage of the making of the kernel for WORD: the canonical word, the plan, the\n"
       "kernel IR; for a CPU LLVM's IR or assembly, for Vulkan the SPIR-V words (all passes, one\n"
       "after the other) or their disassembly. With IN, a file as of tally run, WORD may leave out "
@@ -84,8 +88,7 @@ static const tly_verb verbs[] = {
       "how\n"
       "                  it is cut, what is combined with what, the plan and why, the code of all\n"
       "                  stages side by side, bytes\n"
-      "  --measure       with --html: time the kernel, as bench does\n" DEVICE_HELP
-      "  --profile FILE  a described Vulkan device in place of one that is here\n"
+      "  --measure       with --html: time the kernel, as bench does\n" DEVICE_HELP PROFILE_HELP
       "  --plan K=V      override a choice of the plan; --emit plan shows the keys\n"
       "  --raw TENSOR    IN is the elements alone, those of f32:3x4 for instance\n"
       "  -o FILE         where the text goes; left out: standard output\n\n"
@@ -105,7 +108,7 @@ static const tly_verb verbs[] = {
     { "compile", "make kernels ahead of time, for programs",
 
       "[NAME=]WORD... | --batch FILE -o OUT [--header FILE] [--depfile FILE] [--device D[,D]...] "
-      "[--profile FILE[,FILE]...] [--plan K=V]... [-j N]",
+      "[--profile P[,P]...] [--plan K=V]... [-j N]",
       "Makes kernels ahead of time. The end of OUT's name says what for:\n\n"
       "  OUT.pack        for programs with libtally, which finds the pack by TALLY_PACK or beside\n"
       "                  itself, and then makes none of its kernels\n"
@@ -127,9 +130,11 @@ static const tly_verb verbs[] = {
       "                  profile\n"
       "  --device D,...  for which; left out, cpu:x86-64-v2, -v3 and -v4, on AArch64 cpu:aarch64;\n"
       "                  the machine need not have the level. OUT.json, OUT.h: one of Vulkan's\n"
-      "  --profile FILE  OUT.json, OUT.h: a described Vulkan device in place of one that is here;\n"
-      "                  OUT.pack: FILE,... for such devices, in place of the levels or beside\n"
-      "                  --device; what one cannot compute is left out\n"
+      "  --profile P,... OUT.json, OUT.h: a described Vulkan device in place of one that is here;\n"
+      "                  OUT.pack: for one or more such devices, in place of the levels or beside\n"
+      "                  --device; what one cannot compute is left out. P is a file or the name "
+      "of\n"
+      "                  a profile that was installed, such as nvidia-hopper\n"
       "  --plan K=V      override a choice of every kernel's plan, as tally tune finds them; in "
       "a\n"
       "                  pack they are for who asks for that plan\n"
@@ -279,6 +284,9 @@ static int start(int argc, char **argv, tly_report *report)
     if (strcmp(argv[1], "--version") == 0) {
         printf("tally %s\n", tally_version());
         return tly_flush(report);
+    }
+    if (strcmp(argv[1], "--complete") == 0) {
+        return tly_complete(argc - 2, argv + 2, report);
     }
     if (strcmp(argv[1], "--help") != 0 && strcmp(argv[1], "-h") != 0) {
         verb = find_verb(argv[1]);

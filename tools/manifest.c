@@ -5,6 +5,8 @@
  */
 #include "manifest.h"
 
+#include "profile.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,6 +2,8 @@
 /* The devices that kernels are made for ahead of time; see targets.h. */
 #include "targets.h"
 
+#include "profile.h"
+
 #include <stdlib.h>
 #include <string.h>
 

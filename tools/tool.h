@@ -129,15 +129,18 @@ int tly_verb_compile(const tly_options *options, tly_report *report);
 int tly_verb_cache(const tly_options *options, tly_report *report);
 int tly_verb_tune(const tly_options *options, tly_report *report);
 
+/* What follows `--complete`: for shells. */
+int tly_complete(int argc, char **argv, tly_report *report);
+
+/* Of the list of devices, those that are levels of CPUs: the first. */
+enum { TLY_CPU_DEVICES = 5 };
+
 /* What --device names, as a selector that the library takes; NULL is the default. EXIT_USAGE if
  * it names nothing. A Vulkan selector passes: the library says that it has no such device. */
 int tly_device_find(const char *wanted, char selector[32], tly_report *report);
 
 /* EXIT_UNSUPPORTED if such a selector is of a CPU's level that this machine does not have. */
 int tly_device_must_run(const char *selector, tly_report *report);
-
-/* The text of a profile's file, from malloc. *text is to be freed whatever is returned. */
-int tly_profile_load(const char *path, char **text, tly_report *report);
 
 /* Room in an array, from malloc, for one item behind `count` of them: 1, or 0 without memory. */
 int tly_memory_room(void **items, size_t count, size_t bytes);

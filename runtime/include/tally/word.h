@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words that leave out what a file says; docs/word.md, last paragraph of "Word". */
+/* Words that leave out what a file says (docs/word.md, "With a file"), and words as they are typed. */
 #ifndef TALLY_WORD_H
 #define TALLY_WORD_H
 
-#include <tally/status.h>
+#include <tally/kernel.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,6 +29,18 @@ TALLY_API tally_status tally_word_complete(const char *word, const char *dtype, 
                                            const int64_t *sizes, char *full, size_t capacity,
                                            int32_t *had_dtype, int32_t *had_sizes,
                                            tally_error *error);
+
+/**
+ * What a word that is only begun can become, for completion on a command line: writes a line for
+ * each name that fits where it ends, as the word from its first character up to and with that name.
+ * "cump" gives "cumprod:"; "cumprod:f32:3x4:ax" gives "cumprod:f32:3x4:axis=". A line that ends with
+ * ':' or '=' goes on. Operators, dtypes, options and the values of options that have a list are
+ * offered, and axes where the word has sizes; dtype and sizes may be left out, as above. No line is
+ * written that cannot become a word. TALLY_INVALID where a pointer is NULL, TALLY_IO if `write` returns
+ * non-zero. Thread-safe.
+ */
+TALLY_API tally_status tally_word_next(const char *begun, tally_write write, void *user,
+                                       tally_error *error);
 
 #ifdef __cplusplus
 }
