@@ -23,17 +23,23 @@ static void free_kernels(kir_kernel **kernels)
         kir_free(kernels[pass]);
 }
 
-static tally_status lower(kir_kernel **kernels, const tly_problem *problem, const tly_caps *caps,
-                          int lines, tly_gpu_artefact *made, tally_error *error)
+tally_status tly_gpu_lower(const kir_kernel *kernel, const tly_caps *caps, int lines,
+                           uint32_t **words, size_t *count, tally_error *error)
 {
     const tly_spirv_options options = { .caps = caps,
-                                        .addresses = made->launch.addresses,
+                                        .addresses = (kernel->facts & KIR_ADDRESSES) != 0,
                                         .lines = (uint32_t)lines,
-                                        .apart = (uint32_t)tly_is_apart(problem) };
+                                        .apart = (kernel->facts & KIR_APART) != 0 };
+    return tly_spirv_lower(kernel, &options, words, count, error);
+}
+
+static tally_status lower(kir_kernel **kernels, const tly_caps *caps, int lines,
+                          tly_gpu_artefact *made, tally_error *error)
+{
     tally_status status = TALLY_OK;
     for (uint32_t pass = 0; pass < made->launch.passes && status == TALLY_OK; pass++)
-        status = tly_spirv_lower(kernels[pass], &options, &made->words[pass],
-                                 &made->word_count[pass], error);
+        status = tly_gpu_lower(kernels[pass], caps, lines, &made->words[pass],
+                               &made->word_count[pass], error);
     if (status != TALLY_OK)
         tly_release_gpu(made);
     return status;
@@ -49,7 +55,7 @@ tally_status tly_generate_gpu(const tly_problem *problem, const tly_caps *caps,
     tally_status status = tly_gpu_template_build(problem, caps, plan, kernels, &made.launch, error);
     if (status != TALLY_OK)
         return status;
-    status = lower(kernels, problem, caps, 0, &made, error);
+    status = lower(kernels, caps, 0, &made, error);
     free_kernels(kernels);
     if (status == TALLY_OK)
         *artefact = made;
@@ -57,7 +63,7 @@ tally_status tly_generate_gpu(const tly_problem *problem, const tly_caps *caps,
 }
 
 /* Words as little-endian bytes, whatever this machine is. */
-static tally_status write_words(const uint32_t *words, size_t count, tally_write write, void *user)
+tally_status tly_gpu_write_words(const uint32_t *words, size_t count, tally_write write, void *user)
 {
     for (size_t i = 0; i < count; i++) {
         char bytes[4];
@@ -95,12 +101,12 @@ tally_status tly_show_gpu(const tly_problem *problem, const tly_caps *caps,
                                                                                 : TALLY_IO;
     }
     if (stage != TALLY_STAGE_KIR)
-        status = lower(kernels, problem, caps, stage == TALLY_STAGE_SPVASM, &made, error);
+        status = lower(kernels, caps, stage == TALLY_STAGE_SPVASM, &made, error);
     for (uint32_t pass = 0; pass < made.launch.passes && status == TALLY_OK; pass++) {
         if (stage == TALLY_STAGE_KIR)
             status = kir_print(kernels[pass], write, user);
         else if (stage == TALLY_STAGE_SPIRV)
-            status = write_words(made.words[pass], made.word_count[pass], write, user);
+            status = tly_gpu_write_words(made.words[pass], made.word_count[pass], write, user);
         else
             status = tly_spirv_show(made.words[pass], made.word_count[pass], made.launch.addresses,
                                     write, user, error);

@@ -320,7 +320,7 @@ static void run(subject *s, const void *in)
         args.length = level < s->levels ? POINTS : INTERPRETED;
         if (level < s->levels)
             s->code[level].entry(&args, &task);
-        else if (kir_interpret(s->kernel, &args, &task, &result, NULL))
+        else if (kir_interpret(s->kernel, &args, &task, NULL, &result, NULL))
             s->wrong++;
         for (int i = 0; i < POINTS && memcmp(first, other, bytes) != 0; i++) {
             const double x = value(s->kind, first, i), y = value(s->kind, other, i);

@@ -70,7 +70,7 @@ static tally_status call_native(void *user, const tly_args *args, const tly_task
 static tally_status call_interpreter(void *user, const tly_args *args, const tly_task *task,
                                      int64_t *result, tally_error *error)
 {
-    return kir_interpret(((entry *)user)->ir, args, task, result, error);
+    return kir_interpret(((entry *)user)->ir, args, task, NULL, result, error);
 }
 
 static tally_status call_remote(void *user, const tly_args *args, const tly_task *task,

@@ -90,7 +90,8 @@ static inline int64_t must_run(const kir_kernel *k, const tly_args *args, const 
 {
     tally_error error = TALLY_ERROR_INIT;
     int64_t result = INT64_MIN;
-    cr_assert_eq(kir_interpret(k, args, task, &result, &error), TALLY_OK, "%s", error.message);
+    cr_assert_eq(kir_interpret(k, args, task, NULL, &result, &error), TALLY_OK, "%s",
+                 error.message);
     return result;
 }
 

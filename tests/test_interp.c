@@ -284,7 +284,8 @@ Test(kir, loops_count_and_carry)
     tly_args args = { .length = 0 };
     tally_error error = TALLY_ERROR_INIT;
     int64_t result = 42;
-    cr_assert_eq(kir_interpret(k, &args, &(tly_task){ .end = 1 }, &result, &error), TALLY_INTERNAL);
+    cr_assert_eq(kir_interpret(k, &args, &(tly_task){ .end = 1 }, NULL, &result, &error),
+                 TALLY_INTERNAL);
     cr_assert_not_null(strstr(error.message, "kernel loops, instruction 6: for: the step is not"),
                        "%s", error.message);
     cr_assert_eq(result, 42);
@@ -315,7 +316,8 @@ Test(kir, faults_at_run_time_have_messages)
                  cases[i].lines);
         kir_kernel *k = must_parse(source);
         tly_args args = { .in.base = memory };
-        cr_assert_eq(kir_interpret(k, &args, &(tly_task){ 0 }, &result, &error), TALLY_INTERNAL);
+        cr_assert_eq(kir_interpret(k, &args, &(tly_task){ 0 }, NULL, &result, &error),
+                     TALLY_INTERNAL);
         cr_assert_not_null(strstr(error.message, cases[i].message), "%s", error.message);
         kir_free(k);
     }

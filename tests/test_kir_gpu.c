@@ -64,7 +64,7 @@ Test(kir_gpu, text_round_trip)
     }
     tally_error error = TALLY_ERROR_INIT;
     int64_t result;
-    cr_assert_eq(kir_interpret(k, NULL, NULL, &result, &error), TALLY_INTERNAL);
+    cr_assert_eq(kir_interpret(k, NULL, NULL, NULL, &result, &error), TALLY_INTERNAL);
     cr_assert_not_null(strstr(error.message, "has a workgroup: kir_interpret_grid runs it"));
     kir_free(k);
 }

@@ -128,6 +128,17 @@ static const struct {
     { "%1 : i64 = const 1\nreturn %1\n} x", "nothing follows the kernel" },
 };
 
+/* Of a character, both counted from 1. */
+static int line_of(const char *source, int32_t position)
+{
+    int line = 1;
+    cr_assert(position >= 1 && (size_t)position <= strlen(source) + 1, "%d", (int)position);
+    for (int32_t i = 0; i < position - 1; i++) {
+        line += source[i] == '\n';
+    }
+    return line;
+}
+
 Test(kir, each_rule_has_its_message)
 {
     for (size_t i = 0; i < COUNT(faults); i++) {
@@ -137,8 +148,11 @@ Test(kir, each_rule_has_its_message)
         snprintf(source, sizeof source, "kernel broken {\n%s", faults[i].body);
         cr_assert_eq(kir_parse(source, strlen(source), &k, &error), TALLY_INVALID, "%s", source);
         cr_assert_null(k);
-        cr_assert_not_null(strstr(error.message, faults[i].message), "%s\nsays: %s\nnot: %s",
-                           source, error.message, faults[i].message);
+        char message[sizeof error.message + 32];
+        snprintf(message, sizeof message, "line %d: %s", line_of(source, error.position),
+                 error.message);
+        cr_assert_not_null(strstr(message, faults[i].message), "%s\nsays: %s\nnot: %s", source,
+                           message, faults[i].message);
     }
     const char *heads[] = { "", "kernel", "kernel {", "kernel 1a {", "kern x {", "kernel x" };
     for (size_t i = 0; i < COUNT(heads); i++) {

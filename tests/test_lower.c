@@ -217,8 +217,8 @@ static void check(const subject *s, kir_kernel *kernel, const char *about,
     tally_error error = TALLY_ERROR_INIT;
     int64_t want, got;
     memset(wanted, 0xa5, sizeof wanted);
-    cr_assert_eq(kir_interpret(kernel, &args, &task, &want, &error), TALLY_OK, "%s: %s", about,
-                 error.message);
+    cr_assert_eq(kir_interpret(kernel, &args, &task, NULL, &want, &error), TALLY_OK, "%s: %s",
+                 about, error.message);
     args.out.base = (char *)given + GUARD;
     for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
         if ((allowed != NULL && !allowed(levels[i])) || s->lanes > most_lanes(levels[i])) {

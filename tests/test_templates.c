@@ -50,7 +50,7 @@ static int64_t run(tly_build *c, kir_value result, const void *in, void *out)
     int64_t value = -1;
     kir_return(c->b, result ? result : kir_int(c->b, 0));
     cr_assert_eq(kir_finish(c->b, &k, &e), TALLY_OK, "%s", e.message);
-    cr_assert_eq(kir_interpret(k, &args, &task, &value, &e), TALLY_OK, "%s", e.message);
+    cr_assert_eq(kir_interpret(k, &args, &task, NULL, &value, &e), TALLY_OK, "%s", e.message);
     kir_free(k);
     return value;
 }

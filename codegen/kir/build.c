@@ -49,6 +49,13 @@ kir_builder *kir_begin(const char *name)
     return kir_begin_workgroup(name, 0);
 }
 
+void kir_declare(kir_builder *b, uint32_t facts)
+{
+    if (kir_alive(b)) {
+        b->facts = facts;
+    }
+}
+
 kir_builder *kir_begin_workgroup(const char *name, uint32_t workgroup)
 {
     kir_builder *b = calloc(1, sizeof *b);

@@ -89,6 +89,7 @@ kir_kernel *kir_seal(kir_builder *b)
     if (k != NULL && map != NULL) {
         memcpy(k->name, b->name, sizeof k->name);
         k->workgroup = b->workgroup;
+        k->facts = b->facts;
         k->insts = room((size_t)b->insts.count + b->constants.count, sizeof *k->insts);
         k->operands = room(b->operands.count, sizeof *k->operands);
         k->indices = room(b->indices.count, 1);

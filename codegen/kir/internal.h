@@ -79,7 +79,7 @@ struct pool {
 
 struct kir_builder {
     char name[64];
-    uint32_t workgroup;
+    uint32_t workgroup, facts;
     tally_status status; /* the first error, which makes every later call return at once */
     char fault[160];
     struct pool insts;     /* kir_inst: the body; constants are apart until kir_seal */

@@ -3,7 +3,8 @@
  * The interpreter: runs a verified kernel on host memory. It is the judge between backends, so it
  * is plain, and strict where they may assume: it refuses a misaligned access, a shift beyond the
  * width, a division by zero, a step that is not positive, an argument index outside the array, an
- * access outside of workgroup memory, a value from a lane that takes no part.
+ * access outside of workgroup memory, a value from a lane that takes no part. Within limits a kernel
+ * can do no harm, whatever it is: it has the memory that it is given, and an end.
  *
  * Workgroups run in turns, a few at a time, and within one a subgroup runs up to its next barrier
  * before another begins, in changing order: what a barrier ought to separate and does not shows.
@@ -16,8 +17,9 @@
 #include "../../runtime/abi.h"
 
 enum {
-    AT_ONCE = 3,         /* workgroups: enough for each to wait for another that is under way */
-    MOST_TURNS = 1 << 20 /* without any workgroup coming to its end */
+    AT_ONCE = 3,          /* workgroups: enough for each to wait for another that is under way */
+    MOST_TURNS = 1 << 20, /* without any workgroup coming to its end */
+    MOST_BYTES = 1 << 30  /* of values and workgroup memory of those at once */
 };
 
 static size_t rounded(size_t bytes)
@@ -39,6 +41,11 @@ static void lay_out(struct kir_machine *m)
             m->shared_bytes += rounded((size_t)inst->imm);
         }
     }
+}
+
+static size_t bytes_at_once(const struct kir_machine *m)
+{
+    return AT_ONCE * (m->invocations * m->frame_bytes + m->shared_bytes);
 }
 
 /* One allocation holds a group: its teams, who of them is away, frames, workgroup memory. */
@@ -149,17 +156,19 @@ static tally_status run(struct kir_machine *m, uint32_t x, uint32_t y, int64_t *
         lay_out(m);
     }
     for (int g = 0; g < AT_ONCE && (uint64_t)g < (uint64_t)x * y && whole; g++) {
-        whole = m->slots != NULL && m->frame_bytes <= UINT32_MAX && make_group(m, &groups[g]);
+        whole = m->slots != NULL && bytes_at_once(m) <= MOST_BYTES && make_group(m, &groups[g]);
     }
     tally_status status = TALLY_OK;
     if (!whole) {
-        status = tly_out_of_memory(error, "the interpreter's frames",
-                                   m->frame_bytes * m->invocations);
+        status = tly_out_of_memory(error, "the interpreter's values", bytes_at_once(m));
     } else {
         run_groups(&r, groups, x, y);
     }
     if (r.fault != NULL) {
         const uint32_t at = r.team->at - 1;
+        if (m->limits != NULL) {
+            m->limits->fault = at;
+        }
         status = tly_fail(error, TALLY_INTERNAL, "kir", "kernel %s, instruction %u: %s: %s",
                           k->name, at, kir_op_text((kir_op)k->insts[at].op), r.fault);
     } else if (whole && result != NULL) {
@@ -179,13 +188,15 @@ static tally_status refuse(const kir_kernel *k, const char *call, tally_error *e
 }
 
 tally_status kir_interpret(const kir_kernel *kernel, const struct tly_args *args,
-                           const struct tly_task *task, int64_t *result, tally_error *error)
+                           const struct tly_task *task, kir_limits *limits, int64_t *result,
+                           tally_error *error)
 {
     if (kernel->workgroup > 0) {
         return refuse(kernel, "kir_interpret_grid", error);
     }
     struct kir_machine m = {
         .k = kernel,
+        .limits = limits,
         .blocks = { [KIR_IN_ARGS] = (const char *)args, [KIR_IN_TASK] = (const char *)task },
         .subgroup = 1,
         .teams = 1,
@@ -200,6 +211,7 @@ tally_status kir_interpret_grid(const kir_kernel *kernel, const kir_grid *grid, 
         return refuse(kernel, "kir_interpret", error);
     }
     struct kir_machine m = { .k = kernel,
+                             .limits = grid->limits,
                              .blocks = { [KIR_IN_PUSH] = (const char *)grid->push },
                              .subgroup = grid->subgroup,
                              .teams = (kernel->workgroup + grid->subgroup - 1) / grid->subgroup,

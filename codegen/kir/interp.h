@@ -13,6 +13,7 @@
 
 struct kir_machine {
     const kir_kernel *k;
+    kir_limits *limits;                  /* NULL: addresses are the host's */
     const char *blocks[KIR_BLOCK_COUNT]; /* of arguments */
     uint32_t *slots;                     /* frame offset by value number */
     uint32_t *shared_at;      /* of a `shared`, by its result: offset in workgroup memory */

@@ -93,17 +93,40 @@ static void run_copy(struct kir_run *r, const kir_inst *inst)
 
 /* ---- memory ---- */
 
-/* Where an access of `bytes` goes; NULL, with the fault set, if it may not. Of memory that kernels
- * are given the bounds are not known here. */
-static void *address(struct kir_run *r, const kir_inst *inst, size_t bytes)
+/* Of memory that kernels are given; without limits its bounds are not known. */
+static void *given(struct kir_run *r, uint64_t at, size_t bytes, int writes)
+{
+    const kir_limits *limits = r->m->limits;
+    if (limits == NULL) {
+        return (void *)(uintptr_t)at;
+    }
+    for (uint32_t i = 0; i < limits->count; i++) {
+        const kir_region *region = &limits->regions[i];
+        const uint64_t from = at - region->at;
+        if (from <= region->bytes && bytes <= region->bytes - from) {
+            if (writes && !region->writable) {
+                r->fault = "it stores to memory that is only read";
+                return NULL;
+            }
+            return region->memory + from;
+        }
+    }
+    r->fault = "the address is outside of the memory that the kernel has";
+    return NULL;
+}
+
+/* Where an access of `bytes` goes, whose address is a multiple of `align`; NULL, with the fault set, if
+ * it may not. */
+static void *address(struct kir_run *r, const kir_inst *inst, size_t bytes, unsigned align,
+                     int writes)
 {
     uint64_t at = (uint64_t)kir_run_integer(r, inst, 0) + (uint64_t)inst->imm;
-    if (inst->align != 0 && at % inst->align != 0) {
+    if (align != 0 && at % align != 0) {
         r->fault = "the address is no multiple of the align";
         return NULL;
     }
     if (kir_run_operand_type(r, inst, 0).kind != KIR_WPTR) {
-        return (void *)(uintptr_t)at;
+        return given(r, at, bytes, writes);
     }
     if (at > r->m->shared_bytes || bytes > r->m->shared_bytes - at) {
         r->fault = "the address is outside of workgroup memory";
@@ -114,7 +137,7 @@ static void *address(struct kir_run *r, const kir_inst *inst, size_t bytes)
 
 static void run_load(struct kir_run *r, const kir_inst *inst)
 {
-    const void *from = address(r, inst, kir_type_bytes(inst->type));
+    const void *from = address(r, inst, kir_type_bytes(inst->type), inst->align, 0);
     if (from != NULL) {
         memcpy(kir_run_result(r, inst), from, kir_type_bytes(inst->type));
     }
@@ -122,7 +145,7 @@ static void run_load(struct kir_run *r, const kir_inst *inst)
 
 static void run_store(struct kir_run *r, const kir_inst *inst)
 {
-    void *to = address(r, inst, kir_type_bytes(inst->type));
+    void *to = address(r, inst, kir_type_bytes(inst->type), inst->align, 1);
     if (to != NULL) {
         memcpy(to, kir_run_operand(r, inst, 1), kir_type_bytes(inst->type));
     }
@@ -140,16 +163,18 @@ static void run_mload(struct kir_run *r, const kir_inst *inst)
 {
     size_t bytes = masked_bytes(r, inst);
     memcpy(kir_run_result(r, inst), kir_run_operand(r, inst, 2), kir_type_bytes(inst->type));
-    if (bytes > 0) {
-        memcpy(kir_run_result(r, inst), address(r, inst, bytes), bytes);
+    const void *from = bytes > 0 ? address(r, inst, bytes, 0, 0) : NULL;
+    if (from != NULL) {
+        memcpy(kir_run_result(r, inst), from, bytes);
     }
 }
 
 static void run_mstore(struct kir_run *r, const kir_inst *inst)
 {
     size_t bytes = masked_bytes(r, inst);
-    if (bytes > 0) {
-        memcpy(address(r, inst, bytes), kir_run_operand(r, inst, 2), bytes);
+    void *to = bytes > 0 ? address(r, inst, bytes, 0, 1) : NULL;
+    if (to != NULL) {
+        memcpy(to, kir_run_operand(r, inst, 2), bytes);
     }
 }
 
@@ -246,17 +271,17 @@ static void run_shared(struct kir_run *r, const kir_inst *inst)
 /* Between two turns nobody else runs, so that any access is atomic. */
 static void run_atomic(struct kir_run *r, const kir_inst *inst)
 {
-    char *at = address(r, inst, sizeof(uint32_t));
-    uint32_t old, given = 0;
-    if ((uintptr_t)at % sizeof old != 0) {
-        r->fault = "an atomic is of a whole word";
+    const int writes = inst->op != KIR_ATOMIC_LOAD;
+    char *at = address(r, inst, sizeof(uint32_t), sizeof(uint32_t), writes);
+    uint32_t old, operand = 0;
+    if (at == NULL) {
         return;
     }
     memcpy(&old, at, sizeof old);
-    if (inst->op != KIR_ATOMIC_LOAD) {
-        memcpy(&given, kir_run_operand(r, inst, 1), sizeof given);
+    if (writes) {
+        memcpy(&operand, kir_run_operand(r, inst, 1), sizeof operand);
     }
-    uint32_t stored = inst->op == KIR_ATOMIC_STORE ? given : old + given;
+    uint32_t stored = inst->op == KIR_ATOMIC_STORE ? operand : old + operand;
     if (inst->op != KIR_ATOMIC_LOAD) {
         memcpy(at, &stored, sizeof stored);
     }

@@ -210,12 +210,27 @@ static void ballot(struct kir_run *r, const kir_inst *inst)
 
 /* ---- the way ---- */
 
+/* An instruction is a step of each invocation. */
+static void spend(struct kir_run *r)
+{
+    kir_limits *limits = r->m->limits;
+    if (limits != NULL && limits->steps < r->team->lanes) {
+        r->fault = "the steps are used up";
+    } else if (limits != NULL) {
+        limits->steps -= r->team->lanes;
+    }
+}
+
 void kir_team_run(struct kir_run *r)
 {
     struct kir_team *team = r->team;
     const kir_kernel *k = r->m->k;
     while (team->at < k->inst_count && r->fault == NULL) {
         const kir_inst *inst = &k->insts[team->at++];
+        spend(r);
+        if (r->fault != NULL) {
+            return;
+        }
         kir_step step = kir_step_of((kir_op)inst->op);
         if (step != NULL) {
             each(r, inst, step);

@@ -135,10 +135,15 @@ typedef struct kir_inst {
     int64_t imm;           /* see ops.def; shuffle: first index in kir_kernel.indices */
 } kir_inst;
 
+/* What the lowering of a kernel with a workgroup is told of its tensors: input and output are never
+ * the same memory; pointers are addresses of the device, not places in storage buffers. */
+enum { KIR_APART = 1, KIR_ADDRESSES = 2, KIR_FACTS = KIR_APART | KIR_ADDRESSES };
+
 /* A finished kernel. Read-only; free with kir_free. */
 typedef struct kir_kernel {
     char name[64];
     uint32_t workgroup; /* invocations of a workgroup; 0: a kernel for CPUs */
+    uint32_t facts;     /* KIR_APART and KIR_ADDRESSES; 0 for CPUs */
     kir_inst *insts;
     uint32_t inst_count;
     uint32_t *operands; /* value numbers */
@@ -158,6 +163,7 @@ typedef struct kir_builder kir_builder;
 kir_builder *kir_begin(const char *name); /* NULL: out of memory */
 /* A kernel for GPUs: the program of one of `workgroup` invocations. */
 kir_builder *kir_begin_workgroup(const char *name, uint32_t workgroup);
+void kir_declare(kir_builder *b, uint32_t facts);
 /* Ends building, verifies, and hands the kernel out; frees the builder in any case. */
 tally_status kir_finish(kir_builder *b, kir_kernel **kernel, tally_error *error);
 void kir_free(kir_kernel *kernel);
@@ -268,21 +274,52 @@ uint32_t kir_tensors(const kir_kernel *kernel);
 
 tally_status kir_verify(const kir_kernel *kernel, tally_error *error);
 tally_status kir_print(const kir_kernel *kernel, tally_write write, void *user);
-/* print(parse(text)) is text for every text that print gave. Errors name line and rule. */
+/* print(parse(text)) is text for every text that print gave. Errors name the rule, and as their
+ * position the character, from 1, where it is broken. */
 tally_status kir_parse(const char *text, size_t bytes, kir_kernel **kernel, tally_error *error);
 
+/* A kernel, and where the statement of each of its instructions begins in the text, from 0. */
+typedef struct kir_source {
+    kir_kernel *kernel;
+    uint32_t *places;
+} kir_source;
+
+/* One to `most` kernels, one after the other, as a launch has them. On failure there are none. */
+tally_status kir_parse_all(const char *text, size_t bytes, kir_source *sources, uint32_t most,
+                           uint32_t *count, tally_error *error);
+void kir_source_free(kir_source *source);
+
+/* Memory of the host's that the interpreted kernel has at `at`. */
+typedef struct kir_region {
+    uint64_t at, bytes;
+    char *memory;
+    int writable;
+} kir_region;
+
+/* What holds a kernel that nobody has judged: accesses outside of the regions are faults, and so is
+ * the end of the steps. Without limits, addresses are the host's. */
+typedef struct kir_limits {
+    const kir_region *regions;
+    uint32_t count;
+    uint64_t steps; /* instructions of an invocation that may yet be done; the rest on return */
+    uint32_t fault; /* set on failure: the instruction */
+} kir_limits;
+
 /* Runs the kernel on host memory, one lane after another, with C's arithmetic: the judge between
- * backends. args and task as in runtime/abi.h; *result is the kernel's return value. */
+ * backends. args and task as in runtime/abi.h; `limits` may be NULL; *result is the kernel's return
+ * value. TALLY_INTERNAL for what a kernel must not do, since templates do not. */
 struct tly_args;
 struct tly_task;
 tally_status kir_interpret(const kir_kernel *kernel, const struct tly_args *args,
-                           const struct tly_task *task, int64_t *result, tally_error *error);
+                           const struct tly_task *task, kir_limits *limits, int64_t *result,
+                           tally_error *error);
 
 /* One dispatch of a kernel with a workgroup. */
 typedef struct kir_grid {
-    const struct tly_push *push; /* with addresses of the host's */
+    const struct tly_push *push; /* with addresses of the host's, or of the regions */
     uint32_t groups_x, groups_y;
-    uint32_t subgroup; /* invocations of a subgroup, from 1 */
+    uint32_t subgroup;  /* invocations of a subgroup, from 1 */
+    kir_limits *limits; /* may be NULL */
 } kir_grid;
 
 tally_status kir_interpret_grid(const kir_kernel *kernel, const kir_grid *grid, tally_error *error);
@@ -293,7 +330,8 @@ const char *kir_kind_text(kir_kind kind);
 const char *kir_pred_text(kir_pred pred);
 const char *kir_arg_text(kir_arg arg);
 const char *kir_id_text(kir_id id);
-unsigned kir_kind_bits(kir_kind kind); /* i1: 1; ptr: 64 */
+const char *kir_fact_text(uint32_t fact); /* of one */
+unsigned kir_kind_bits(kir_kind kind);    /* i1: 1; ptr: 64 */
 static inline int kir_is_float(kir_type t)
 {
     return t.kind >= KIR_F16 && t.kind <= KIR_F64;

@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the text form; docs/kir.md has the grammar. Every text that kir_print gave is read back to
- * the same kernel; any other text is either a verified kernel or an error with a line and a rule,
- * never a crash. Built on the builder's core, without its folding: what is written is what is made.
+ * Instructions of the text form; docs/kir.md has the grammar. Built on the builder's core, without
+ * its folding: what is written is what is made.
  */
-#include "internal.h"
-#include "reader.h"
-
-#include <stdlib.h>
-
-struct parser {
-    struct reader r;
-    kir_builder *b;
-    struct pool lines; /* of each instruction: uint32_t */
-};
+#include "parse.h"
 
 static const char *op_text(int i)
 {
@@ -107,15 +97,15 @@ static int number_results(struct parser *p, kir_inst *inst, const struct results
     return kir_alive(p->b);
 }
 
-/* Every instruction goes through here, so that the verifier's findings can be given a line. */
+/* Every instruction goes through here, so that the verifier's findings can be given a place. */
 static kir_inst *append(struct parser *p, kir_op op, kir_type t, uint32_t count,
                         const kir_value *operands)
 {
-    uint32_t *line = kir_push(p->b, &p->lines, 1, sizeof *line);
-    if (line == NULL) {
+    uint32_t *place = kir_push(p->b, &p->places, 1, sizeof *place);
+    if (place == NULL) {
         return NULL;
     }
-    *line = p->r.begun;
+    *place = (uint32_t)(p->begun - p->text);
     return kir_append(p->b, op, t, count, operands);
 }
 
@@ -342,69 +332,20 @@ static int statement(struct parser *p)
     }
 }
 
-static int body(struct parser *p)
+int kir_parse_body(struct parser *p)
 {
     while (kir_alive(p->b)) {
         kir_skip_blanks(&p->r);
-        p->r.begun = p->r.line;
+        p->begun = p->r.at;
         if (!kir_accept(&p->r, '}')) {
             if (!statement(p)) {
                 return 0;
             }
         } else if (p->b->depth == 0) {
-            kir_skip_blanks(&p->r);
-            return p->r.at == p->r.end ? 1 : kir_broken(&p->r, "nothing follows the kernel");
+            return 1;
         } else if (!close_region(p)) {
             return 0;
         }
     }
     return 0;
-}
-
-/* Seals and verifies what was read without a fault. */
-static kir_kernel *checked(struct parser *p)
-{
-    struct kir_breach breach;
-    kir_kernel *k = kir_seal(p->b);
-    tally_status status = k != NULL ? kir_check(k, &breach) : TALLY_OUT_OF_MEMORY;
-    if (status == TALLY_OK) {
-        return k;
-    }
-    if (status == TALLY_OUT_OF_MEMORY) {
-        p->b->status = status;
-    } else {
-        const uint32_t *lines = p->lines.data;
-        p->r.begun = breach.inst < p->lines.count ? lines[breach.inst] : p->r.begun;
-        kir_broken(&p->r, breach.text);
-    }
-    kir_free(k);
-    return NULL;
-}
-
-tally_status kir_parse(const char *text, size_t bytes, kir_kernel **kernel, tally_error *error)
-{
-    char name[KIR_WORD_MAX + 1];
-    uint64_t workgroup = 0;
-    struct parser p = { .r = { .at = text, .end = text + bytes, .line = 1, .begun = 1 } };
-    if (!kir_expect_word(&p.r, "kernel") || !kir_word(&p.r, name) ||
-        (kir_accept_word(&p.r, "workgroup") &&
-         !kir_number(&p.r, 10, KIR_MAX_WORKGROUP, &workgroup)) ||
-        !kir_expect(&p.r, '{')) {
-        return tly_fail(error, TALLY_INVALID, "kir", "line %u: %s", p.r.begun, p.r.fault);
-    }
-    p.b = kir_begin_workgroup(name, (uint32_t)workgroup);
-    kir_kernel *k = p.b != NULL && body(&p) ? checked(&p) : NULL;
-    tally_status status = TALLY_OK;
-    if (k != NULL) {
-        *kernel = k;
-    } else if (p.b == NULL || p.b->status == TALLY_OUT_OF_MEMORY) {
-        status = tly_fail(error, TALLY_OUT_OF_MEMORY, "memory", "no memory to parse a kernel");
-    } else {
-        /* What the builder's core refuses (too deep a nest) is a fault of the text as well. */
-        status = tly_fail(error, TALLY_INVALID, "kir", "line %u: %s", p.r.begun,
-                          p.r.fault[0] != 0 ? p.r.fault : p.b->fault);
-    }
-    free(p.lines.data);
-    kir_builder_free(p.b);
-    return status;
 }

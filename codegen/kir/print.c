@@ -163,6 +163,11 @@ tally_status kir_print(const kir_kernel *kernel, tally_write write, void *user)
     if (kernel->workgroup > 0) {
         put(&o, "workgroup %" PRIu32 " ", kernel->workgroup);
     }
+    for (uint32_t fact = 1; fact <= KIR_FACTS; fact <<= 1) {
+        if (kernel->facts & fact) {
+            put(&o, "%s ", kir_fact_text(fact));
+        }
+    }
     put(&o, "{\n");
     for (uint32_t i = 0; i < kernel->inst_count; i++) {
         const kir_inst *inst = &kernel->insts[i];

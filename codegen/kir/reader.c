@@ -11,19 +11,20 @@ int kir_broken(struct reader *r, const char *rule)
 {
     if (r->fault[0] == 0) {
         snprintf(r->fault, sizeof r->fault, "%s", rule);
+        r->broken = r->token;
     }
     return 0;
 }
 
 void kir_skip_blanks(struct reader *r)
 {
-    for (; r->at < r->end; r->at++) {
-        if (*r->at == '\n') {
-            r->line++;
-        } else if (*r->at != ' ' && *r->at != '\t' && *r->at != '\r') {
-            break;
-        }
+    if (r->at != r->token) {
+        r->behind = r->at;
     }
+    while (r->at < r->end && memchr(" \t\r\n", *r->at, 4) != NULL) {
+        r->at++;
+    }
+    r->token = r->at;
 }
 
 int kir_peek(struct reader *r, char c)
@@ -39,11 +40,20 @@ int kir_accept(struct reader *r, char c)
     return found;
 }
 
+/* What is lacking at the end of a line is lacking there, and not on the next one. */
+static int lacks(struct reader *r, const char *rule)
+{
+    if (memchr(r->behind, '\n', (size_t)(r->token - r->behind)) != NULL) {
+        r->token = r->behind;
+    }
+    return kir_broken(r, rule);
+}
+
 int kir_expect(struct reader *r, char c)
 {
     char rule[] = "expected 'x'";
     rule[10] = c;
-    return kir_accept(r, c) ? 1 : kir_broken(r, rule);
+    return kir_accept(r, c) ? 1 : lacks(r, rule);
 }
 
 static int is_digit(char c)
@@ -93,7 +103,7 @@ int kir_expect_word(struct reader *r, const char *text)
     }
     char rule[KIR_WORD_MAX + 16];
     snprintf(rule, sizeof rule, "expected '%s'", text);
-    return kir_broken(r, rule);
+    return lacks(r, rule);
 }
 
 static int digit_value(char c)

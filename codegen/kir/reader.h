@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Words of the text form: blanks, punctuation, names, numbers, types, constants.
- * Guarantees: reads only [at, end); the first fault stays, with the line it speaks of.
+ * Guarantees: reads only [at, end); the first fault stays, with the place it speaks of.
  */
 #ifndef KIR_READER_H
 #define KIR_READER_H
@@ -15,9 +15,10 @@ enum { KIR_WORD_MAX = 63 };
 
 struct reader {
     const char *at, *end;
-    uint32_t line;   /* of `at` */
-    uint32_t begun;  /* the line on which the statement being read began: what faults name */
-    char fault[200]; /* empty: none */
+    const char *token;  /* where what was read last begins, or what is read next */
+    const char *behind; /* the end of what stands before it */
+    const char *broken; /* the token of the fault */
+    char fault[200];    /* empty: none */
 };
 
 /* All that follow return 1, or 0 with a fault; accept and peek return 0 without one. */

@@ -101,6 +101,11 @@ const char *kir_id_text(kir_id id)
     return (size_t)id < COUNT_OF(ids) ? ids[id] : "?";
 }
 
+const char *kir_fact_text(uint32_t fact)
+{
+    return fact == KIR_APART ? "apart" : fact == KIR_ADDRESSES ? "addresses" : "?";
+}
+
 uint64_t kir_low_bits(kir_kind kind, uint64_t bits)
 {
     unsigned width = kir_kind_bits(kind);

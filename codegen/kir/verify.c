@@ -245,6 +245,9 @@ static const char *kernel_broken(struct walk *w)
     if (memchr(w->k->name, 0, sizeof w->k->name) == NULL || !kir_name_valid(w->k->name)) {
         return "a kernel's name is a C identifier";
     }
+    if (w->k->facts & (w->k->workgroup > 0 ? ~(uint32_t)KIR_FACTS : ~0u)) {
+        return "only kernels with a workgroup are told of their tensors";
+    }
     for (; w->at < w->k->inst_count; w->at++) {
         const char *broken = inst_broken(w, &w->k->insts[w->at]);
         if (broken != NULL) {

@@ -151,6 +151,8 @@ static tally_status build_pass(tly_gpu *g, unsigned pass, kir_kernel **kernel, t
     g->c.b = kir_begin_workgroup(name, g->launch->pass[pass].workgroup);
     if (g->c.b == NULL)
         return tly_fail(error, TALLY_OUT_OF_MEMORY, "memory", "no memory for a kernel builder");
+    kir_declare(g->c.b, (tly_is_apart(g->c.p) ? KIR_APART : 0u) |
+                            (g->launch->addresses ? KIR_ADDRESSES : 0u));
     builder_of(g, pass)(g, pass);
     kir_return(g->c.b, kir_int(g->c.b, 0));
     return kir_finish(g->c.b, kernel, error);
