@@ -13,6 +13,7 @@
 #include "../templates/build.h"
 #include "draft.h"
 #include "generate_gpu.h"
+#include "generate_kir.h"
 #include "native.h"
 
 static pthread_mutex_t native_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -154,6 +155,10 @@ static const tly_generator generator = {
     .show = show,
     .generate_quick = generate_quick,
     .ahead = tly_generate_ahead,
+    .read_kir = tly_kir_read,
+    .drop_kir = tly_kir_drop,
+    .show_kir = tly_kir_show,
+    .call_kir = tly_kir_call_kernel,
 #ifdef TALLY_VULKAN
     .plan_gpu = tly_gpu_plan_make,
     .generate_gpu = tly_generate_gpu,

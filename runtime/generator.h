@@ -43,6 +43,32 @@ typedef struct tly_ahead_order {
     tally_format format;
 } tly_ahead_order;
 
+/* Kernels that were read from text (tally/kir.h), those of a launch one after the other. */
+typedef struct tly_kir {
+    uint32_t count;
+    uint32_t workgroup[TLY_GPU_PASSES]; /* invocations; 0: a kernel for CPUs */
+} tly_kir;
+
+/* Memory that an interpreted kernel has: `bytes` at the address `at`, which lie at `data`. */
+typedef struct tly_kir_memory {
+    uint64_t at, bytes;
+    char *data;
+    int writable;
+} tly_kir_memory;
+
+/* One call, or one dispatch, of one of them. Addresses are those of its memory, which is all that it
+ * can reach. */
+typedef struct tly_kir_call {
+    uint32_t kernel;
+    const tly_args *args; /* of a kernel for CPUs, as is `task` */
+    const tly_task *task;
+    const tly_push *push; /* of one with a workgroup, as are those below */
+    uint32_t groups_x, groups_y, subgroup;
+    const tly_kir_memory *memory;
+    size_t memory_count; /* at most 8 */
+    uint64_t *steps;     /* left; less on return */
+} tly_kir_call;
+
 typedef struct tly_generator {
     uint32_t abi;     /* TLY_ABI_VERSION */
     uint32_t version; /* TLY_GENERATOR_VERSION */
@@ -81,6 +107,14 @@ typedef struct tly_generator {
     /* Writes an object in one piece, or text. TALLY_UNSUPPORTED where none can be made. */
     tally_status (*ahead)(const tly_ahead_order *order, tally_write write, void *user,
                           tally_error *error);
+    /* Kernel IR from text, to be given back to `drop_kir`. What is wrong with the text, and what
+     * `call_kir` finds a kernel to do, is TALLY_INVALID with a position in it. */
+    tally_status (*read_kir)(const char *text, size_t bytes, tly_kir **kir, tally_error *error);
+    void (*drop_kir)(tly_kir *kir);
+    /* As `show` from TALLY_STAGE_KIR on, for a level or, where `caps` is not NULL, for Vulkan. */
+    tally_status (*show_kir)(const tly_kir *kir, const char *level, const tly_caps *caps,
+                             tally_stage stage, tally_write write, void *user, tally_error *error);
+    tally_status (*call_kir)(const tly_kir *kir, const tly_kir_call *call, tally_error *error);
 } tly_generator;
 
 /* libtally-codegen exports this under the name TLY_GENERATOR_SYMBOL. */

@@ -45,7 +45,7 @@ const char *tly_stage_name(const tly_request *request, tally_stage stage)
     return stages[stage].kinds & kind_of(request) ? stages[stage].name : "";
 }
 
-static tally_status check_stage(const tly_request *request, tally_stage stage, tally_error *error)
+tally_status tly_stage_check(const tly_request *request, tally_stage stage, tally_error *error)
 {
     int cpu = kind_of(request) == CPU;
     int open = tly_has_open_size(&request->full);
@@ -128,7 +128,7 @@ tally_status tally_inspect(tally_context *context, const tally_descriptor *descr
     tly_request request;
     tally_status status = tly_request_resolve(context, descriptor, options, 1, &request, error);
     if (status == TALLY_OK) {
-        status = check_stage(&request, stage, error);
+        status = tly_stage_check(&request, stage, error);
     }
     if (status == TALLY_OK) {
         status = tly_stage_show(context, &request, stage, write, user, error);

@@ -98,8 +98,7 @@ static int fill(void *user, const char *bytes, size_t count)
     return 0;
 }
 
-/* The generator's half; `bytes` long. */
-static tally_status get_record(const tally_context *context, const tly_generator *generator,
+tally_status tly_launch_record(const tally_context *context, const tly_generator *generator,
                                const tly_request *request, const tly_gpu_plan *gpu, void *record,
                                size_t bytes, tally_error *error)
 {
@@ -117,7 +116,7 @@ static tally_status write_cpu(const tally_context *context, const tly_generator 
 {
     const tly_problem *p = &request->problem;
     tly_launch l;
-    tally_status status = get_record(context, generator, request, NULL, &l, sizeof l, error);
+    tally_status status = tly_launch_record(context, generator, request, NULL, &l, sizeof l, error);
     if (status != TALLY_OK) {
         return status;
     }
@@ -153,7 +152,7 @@ static tally_status write_gpu(const tally_context *context, const tly_generator 
     const tly_geometry *g = &request->geometry;
     tly_gpu_launch l;
     tly_gpu_steps s = { .count = 0 };
-    tally_status status = get_record(context, generator, request, plan, &l, sizeof l, error);
+    tally_status status = tly_launch_record(context, generator, request, plan, &l, sizeof l, error);
     if (status == TALLY_OK && !g->empty) {
         status = tly_gpu_steps_make(&request->problem, g, plan, &l, &request->caps, &s, error);
     }

@@ -192,6 +192,9 @@ char *tly_tell_word(const tally_context *context, const tly_request *request);
 /* inspect.c: the name of a stage that kernels of this request have, and "" for others. */
 const char *tly_stage_name(const tly_request *request, tally_stage stage);
 
+/* inspect.c: whether the request's kernels have a stage, and have it with its sizes. */
+tally_status tly_stage_check(const tly_request *request, tally_stage stage, tally_error *error);
+
 /* inspect.c: a stage that the request's kernels have; as tally_inspect. Within the fork gate. */
 tally_status tly_stage_show(tally_context *context, const tly_request *request, tally_stage stage,
                             tally_write write, void *user, tally_error *error);

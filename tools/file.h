@@ -58,6 +58,9 @@ void tly_output_drop(tly_output *output);
 /* Whether the path leads to a terminal, to which nothing binary is written. */
 int tly_output_is_terminal(const char *path);
 
+/* All of that for a text. */
+int tly_output_text(const char *path, const char *text, size_t bytes, tly_report *report);
+
 /* The file that goes if the command is interrupted from here on; NULL: none. The text must last. */
 void tly_watch_unfinished(const char *path);
 

@@ -143,28 +143,13 @@ static int make_text(const tly_subject *subject, const target *target, const cha
                         : EXIT_DONE;
 }
 
-static int write_text(const char *path, const tly_text *text, tly_report *report)
-{
-    tly_output output;
-    int status = tly_output_open(&output, path, report);
-    if (status) {
-        return status;
-    }
-    status = tly_output_write(&output, text->text, text->length, report);
-    if (status) {
-        tly_output_drop(&output);
-        return status;
-    }
-    return tly_output_finish(&output, report);
-}
-
 static int emit(const tly_options *options, const tly_subject *subject, const target *target,
                 int stage, tly_report *report)
 {
     tly_text text = { NULL, 0, 0, 0 };
     int status = make_text(subject, target, options->plan, stages[stage].stage, &text, report);
     if (!status) {
-        status = write_text(options->out ? options->out : "-", &text, report);
+        status = tly_output_text(options->out ? options->out : "-", text.text, text.length, report);
     }
     free(text.text);
     return status;
@@ -235,7 +220,7 @@ static int show_page(const tly_options *options, const tly_subject *subject, con
         status = fill_page(options, subject, target, texts, &page, report);
     }
     if (!status) {
-        status = write_text(options->html, &page, report);
+        status = tly_output_text(options->html, page.text, page.length, report);
     }
     for (int i = 0; i < TEXTS; i++) {
         free(texts[i].text);

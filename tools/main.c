@@ -182,6 +182,30 @@ static const tly_verb verbs[] = {
       "  tally tune 'cumsum:i32:4096x4096:axis=1' --seconds 10\n",
       OPTION_WORDS | OPTION_PLANS | OPTION_SECONDS | OPTION_DEVICE | OPTION_KEEP | OPTION_JSON, 0,
       1, tly_verb_tune },
+    { "kir", "change kernel IR in a file: lower or interpret it",
+      "FILE.kir --emit kir|llvm|asm|spirv|spvasm | --run WORD IN [-o OUT.npy] [--raw TENSOR] "
+      "[--device D | --profile P] [--plan K=V]... [--steps N]",
+      "Reads kernel IR, such as tally inspect WORD --emit kir prints, and verifies it. Then it is\n"
+      "lowered as the kernel that was made would be, or interpreted in place of WORD's kernel: "
+      "with\n"
+      "the problem, the plan and the launch of WORD on that device, and without the device. What\n"
+      "is wrong, also what the kernel does wrong, is told as FILE:LINE:COLUMN. - is standard "
+      "input.\n\n"
+      "  --emit STAGE    kir, the text once more; for a CPU llvm or asm; for Vulkan spirv or "
+      "spvasm\n"
+      "  --run WORD      interpret it on the tensor in IN, as tally run does\n"
+      "  -o OUT          --emit: where the text goes; --run: OUT.npy; without it the result is "
+      "printed\n" DEVICE_HELP PROFILE_HELP
+      "  --plan K=V      --run: as for inspect, which printed the kernel with it\n"
+      "  --steps N       --run: instructions of single invocations after which a kernel has no "
+      "end;\n"
+      "                  left out: 10^9, about half a minute\n\n"
+      "  tally inspect 'cumsum:f32:4x100:axis=1' --emit kir -o rows.kir\n"
+      "  tally kir rows.kir --run cumsum:f32:4x100:axis=1 in.npy\n"
+      "  tally kir rows.kir --emit asm\n",
+      OPTION_EMIT | OPTION_RUN | OPTION_OUT | OPTION_DEVICE | OPTION_PROFILE | OPTION_PLAN |
+          OPTION_STEPS | OPTION_RAW,
+      1, 2, tly_verb_kir },
     { "help", "say more about a verb", "[VERB]",
       "Says what a verb does and what its options mean, as tally VERB --help does; without VERB,\n"
       "which verbs there are.\n\n"

@@ -48,6 +48,21 @@ static int read_seconds(tly_options *options, const char *value, tly_report *rep
     return read_count("--seconds", value, INT32_MAX, &options->seconds, report);
 }
 
+/* More than anybody waits for. */
+#define MOST_STEPS INT64_C(1000000000000000)
+
+static int read_steps(tly_options *options, const char *value, tly_report *report)
+{
+    char *end;
+    const long long number = *value >= '0' && *value <= '9' ? strtoll(value, &end, 10) : 0;
+    if (number < 1 || *end || number > MOST_STEPS) {
+        return tly_refuse(report, EXIT_USAGE, "usage",
+                          "--steps takes a number from 1 to 10^15, not '%s'", value);
+    }
+    options->steps = number;
+    return EXIT_DONE;
+}
+
 int tly_plan_add(char plan[TLY_MOST_PLAN], const char *value, tly_report *report)
 {
     const size_t used = strlen(plan);
@@ -98,6 +113,8 @@ static const option table[] = {
     { "--plans", OPTION_PLANS, 1, offsetof(tly_options, plans), NULL },
     { "--seconds", OPTION_SECONDS, 1, 0, read_seconds },
     { "--keep", OPTION_KEEP, 0, 0, NULL },
+    { "--run", OPTION_RUN, 1, offsetof(tly_options, run), NULL },
+    { "--steps", OPTION_STEPS, 1, 0, read_steps },
     { "-o", OPTION_OUT, 1, offsetof(tly_options, out), NULL },
     { "--help", OPTION_HELP, 0, 0, NULL },
     { "-h", OPTION_HELP, 0, 0, NULL },

@@ -308,3 +308,18 @@ void tly_output_drop(tly_output *output)
     }
     release(output);
 }
+
+int tly_output_text(const char *path, const char *text, size_t bytes, tly_report *report)
+{
+    tly_output output;
+    int status = tly_output_open(&output, path, report);
+    if (status) {
+        return status;
+    }
+    status = tly_output_write(&output, text, bytes, report);
+    if (status) {
+        tly_output_drop(&output);
+        return status;
+    }
+    return tly_output_finish(&output, report);
+}

@@ -4,6 +4,8 @@
  * order in which errors are judged: command line, word, device, input, what contradicts, kernel,
  * elements, output.
  */
+#include "run.h"
+
 #include "file.h"
 #include "print.h"
 #include "subject.h"
@@ -14,6 +16,8 @@
 /* Everything that one run holds; zero is nothing. */
 typedef struct job {
     const tly_options *options;
+    const char *word, *in;
+    const tly_computer *computer; /* NULL: the kernel */
     tly_input input;
     tly_subject subject;
     char selector[32];
@@ -103,6 +107,10 @@ static int compute(job *j, tly_report *report)
     tally_error error = TALLY_ERROR_INIT;
     const void *in = j->options->given & OPTION_IN_PLACE ? j->result : j->input.data;
     tly_progress("computing", 0);
+    if (j->computer) {
+        return j->computer->compute(j->computer->user, &j->subject.descriptor, in, j->result,
+                                    report);
+    }
     if (j->subject.out.count == 0) {
         return EXIT_DONE;
     }
@@ -181,8 +189,7 @@ static int check_output(const tly_options *options, tly_report *report)
     }
     tly_refuse(report, EXIT_USAGE, "usage", "a .npy file is binary, and %s is a terminal",
                strcmp(options->out, "-") == 0 ? "standard output" : options->out);
-    tly_hint(report, "without -o the result is printed: tally run %s %s", options->arg[0],
-             options->arg[1]);
+    tly_hint(report, "without -o the result is printed: tally run %s %s", j->word, j->in);
     return EXIT_USAGE;
 }
 
@@ -191,17 +198,16 @@ static int read_and_judge(job *j, tly_report *report)
     tally_dtype dtype;
     int status = check_output(j->options, report);
     if (!status) {
-        status = tly_subject_check(j->options->arg[0], &dtype, report);
+        status = tly_subject_check(j->word, &dtype, report);
     }
     if (!status) {
         status = tly_device_find(j->options->device, j->selector, report);
     }
     if (!status) {
-        status = tly_input_open(&j->input, j->options->arg[1], j->options->raw, dtype, report);
+        status = tly_input_open(&j->input, j->in, j->options->raw, dtype, report);
     }
     if (!status) {
-        status = tly_subject_make(j->options->arg[0], &j->input.npy, j->input.name, &j->subject,
-                                  report);
+        status = tly_subject_make(j->word, &j->input.npy, j->input.name, &j->subject, report);
     }
     if (!status && j->options->given & OPTION_IN_PLACE) {
         status = check_in_place(&j->subject, report);
@@ -209,11 +215,12 @@ static int read_and_judge(job *j, tly_report *report)
     return status;
 }
 
-int tly_verb_run(const tly_options *options, tly_report *report)
+int tly_run_word(const tly_options *options, const char *word, const char *in,
+                 const tly_computer *computer, tly_report *report)
 {
-    job j = { .options = options };
+    job j = { .options = options, .word = word, .in = in, .computer = computer };
     int status = read_and_judge(&j, report);
-    if (!status) {
+    if (!status && !computer) {
         status = make_kernel(&j, report);
     }
     if (!status) {
@@ -230,4 +237,9 @@ int tly_verb_run(const tly_options *options, tly_report *report)
     tly_memory_free(j.buffer, j.result_bytes);
     tly_input_close(&j.input);
     return status;
+}
+
+int tly_verb_run(const tly_options *options, tly_report *report)
+{
+    return tly_run_word(options, options->arg[0], options->arg[1], NULL, report);
 }

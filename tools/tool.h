@@ -85,7 +85,9 @@ enum {
     OPTION_KEEP = 1 << 17,
     OPTION_DEPFILE = 1 << 18,
     OPTION_HEADER = 1 << 19,
-    OPTION_RAW = 1 << 20
+    OPTION_RAW = 1 << 20,
+    OPTION_RUN = 1 << 21,
+    OPTION_STEPS = 1 << 22
 };
 
 enum { TLY_MOST_PLAN = 512 };
@@ -95,8 +97,9 @@ typedef struct tly_options {
     char **arg;     /* the arguments that are no options, at the front of main's */
     int args;
     const char *device, *emit, *profile, *out, *data, *batch, *depfile, *header, *html, *words;
-    const char *plans, *raw;
+    const char *plans, *raw, *run;
     int32_t threads, jobs, seconds; /* 0: not given */
+    int64_t steps;                  /* likewise */
     char plan[TLY_MOST_PLAN];       /* every --plan K=V, comma-separated */
 } tly_options;
 
@@ -128,6 +131,7 @@ int tly_verb_devices(const tly_options *options, tly_report *report);
 int tly_verb_compile(const tly_options *options, tly_report *report);
 int tly_verb_cache(const tly_options *options, tly_report *report);
 int tly_verb_tune(const tly_options *options, tly_report *report);
+int tly_verb_kir(const tly_options *options, tly_report *report);
 
 /* What follows `--complete`: for shells. */
 int tly_complete(int argc, char **argv, tly_report *report);

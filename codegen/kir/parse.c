@@ -5,6 +5,8 @@
  */
 #include "parse.h"
 
+#include <string.h>
+
 static const char *op_text(int i)
 {
     return kir_op_text((kir_op)i);
@@ -27,30 +29,57 @@ static const char *id_text(int i)
 
 /* ---- values ---- */
 
-/* %7, already defined. */
-static int use(struct parser *p, kir_value *v)
+enum { MOST_NUMBER = 999999 };
+
+/* %7: what the text calls so; NULL with a fault. */
+static uint32_t *called(struct parser *p)
 {
     uint64_t n;
-    if (!kir_expect(&p->r, '%') || !kir_number(&p->r, 10, UINT32_MAX, &n)) {
+    if (!kir_expect(&p->r, '%')) {
+        return NULL;
+    }
+    const char *begun = p->r.token;
+    if (!kir_number(&p->r, 10, MOST_NUMBER, &n)) {
+        return NULL;
+    }
+    p->r.token = begun; /* it is one word */
+    if (n >= p->numbers.count) {
+        const uint32_t more = (uint32_t)n + 1 - p->numbers.count;
+        void *room = kir_push(p->b, &p->numbers, more, sizeof(uint32_t));
+        if (room == NULL) {
+            return NULL;
+        }
+        memset(room, 0, more * sizeof(uint32_t));
+    }
+    return (uint32_t *)p->numbers.data + n;
+}
+
+/* An operand, which an instruction above has made. */
+static int use(struct parser *p, kir_value *v)
+{
+    const uint32_t *value = called(p);
+    if (value == NULL) {
         return 0;
     }
-    if (n == 0 || n >= p->b->values.count) {
+    if (*value == 0 || *value >= p->b->values.count) {
         return kir_broken(&p->r, "a value is used before it is defined");
     }
-    *v = (kir_value)n;
+    *v = *value;
     return 1;
 }
 
-/* %8, the next one; the caller makes it. */
+/* A result, the `ahead`-th of those that the caller makes next. */
 static int define(struct parser *p, uint32_t ahead)
 {
-    uint64_t n;
-    if (!kir_expect(&p->r, '%') || !kir_number(&p->r, 10, UINT32_MAX, &n)) {
+    uint32_t *value = called(p);
+    if (value == NULL) {
         return 0;
     }
-    return n == (uint64_t)p->b->values.count + ahead
-               ? 1
-               : kir_broken(&p->r, "values are numbered from 1 in order of appearance");
+    if (*value != 0) {
+        return kir_broken(&p->r, "a value is defined once");
+    }
+    *value = p->b->values.count + ahead;
+    return 1;
 }
 
 /* ": f32x8" */

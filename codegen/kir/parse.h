@@ -12,7 +12,8 @@ struct parser {
     const char *text;
     const char *begun; /* where the statement being read begins */
     kir_builder *b;
-    struct pool places; /* of each instruction's statement: uint32_t, from the text's beginning */
+    struct pool places;  /* of each instruction's statement: uint32_t, from the text's beginning */
+    struct pool numbers; /* of each number of the text: uint32_t, its value; 0: not defined yet */
 };
 
 /* All behind the kernel's '{', with its '}'. */

@@ -81,6 +81,7 @@ static tally_status parse(const char *text, const char *end, const char **at, ki
         source->places = p.places.data;
     }
     *at = p.r.at;
+    free(p.numbers.data);
     kir_builder_free(p.b);
     return status;
 }

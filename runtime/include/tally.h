@@ -17,6 +17,7 @@
 #include <tally/cache.h>
 #include <tally/descriptor.h>
 #include <tally/kernel.h>
+#include <tally/kir.h>
 #include <tally/manifest.h>
 #include <tally/status.h>
 #include <tally/version.h>
