@@ -168,6 +168,36 @@ static tally_status inspect_kir(const char *word, tally_error *error)
     return inspect(word, &options, TALLY_STAGE_WORD, TALLY_STAGE_KIR, error);
 }
 
+/* A kernel from text, printed and run. */
+static tally_status kernel_ir(const char *word, tally_error *error)
+{
+    static const char text[] = "kernel k {\n%1 : i64 = const 0\n%2 : i64 = const 4\n"
+                               "%3 : ptr = arg out\n%4 : i64 = for %5 = %1 to %2 step %2 with "
+                               "%6 : i64 = %1 {\nyield %5\n}\nstore %3, %4, align 8\n"
+                               "return %4\n}\n";
+    static int64_t in[64], out[64];
+    tally_context *context = NULL;
+    tally_descriptor d;
+    tally_status status = tally_descriptor_parse(word, &d, error);
+    if (status == TALLY_OK) {
+        status = tally_context_create(NULL, &context, error);
+    }
+#ifdef FAULT_LINKED
+    if (status == TALLY_OK) {
+        tly_context_set_generator(context, tally_codegen_generator());
+    }
+#endif
+    if (status == TALLY_OK) {
+        status = tally_kir_inspect(context, text, strlen(text), NULL, TALLY_STAGE_KIR, no_text,
+                                   NULL, error);
+    }
+    if (status == TALLY_OK) {
+        status = tally_kir_run(context, text, strlen(text), &d, NULL, in, out, 0, error);
+    }
+    tally_context_destroy(&context);
+    return status;
+}
+
 static char profile[1 << 16]; /* empty where kernels for Vulkan are not made */
 
 static tally_status inspect_gpu(const char *word, tally_error *error)
@@ -326,6 +356,7 @@ static const struct {
     { "kernel", make_and_run, "cumsum:i32:200x200:axis=0,in=1x200", fail_nth, LEAST(20, 10), 0 },
     { "kernel", make_and_run, "sum:i32:40000", fail_nth, LEAST(20, 10), 0 },
     { "inspect", inspect_kir, "argmax:f32:100x333:axes=0", fail_nth, LEAST(20, 20), 0 },
+    { "kernel IR", kernel_ir, "cumsum:i64:64:axis=0", fail_nth, LEAST(20, 20), 0 },
     { "kernel on disk", make_or_find, "cumsum:i32:300x100:axis=1", fail_nth, LEAST(20, 10), 0 },
     { "disk cache", look_after, "", fail_nth, LEAST(2, 0), 0 },
     { "inspect", inspect_kir, "cumprod:bf16:100x333:axis=1,reverse", fail_nth, LEAST(20, 20), 0 },

@@ -37,6 +37,8 @@ static const struct {
     { "inspect cumprod:f32:4x5:axis=1 --emit plan", 1 },
     { "inspect cumprod:axis=1 in.npy --emit kir -o out.npy", 1 },
     { "inspect cumprod:f32:64x64:axis=1 --emit spirv --profile @P -o out.npy", 1 },
+    { "kir k.kir --run cumsum:axis=0 in.npy -o out.npy", 1 },
+    { "kir k.kir --emit kir -o out.npy", 1 },
     { "devices --json", 1 },
     { "bench cumsum:i32:8:axis=0 --json", 11 },
 };
@@ -97,8 +99,8 @@ static void call(const char *command, const char *fault, outcome *o)
 /* Files beside the known ones; what was left half-made. */
 static int strangers(void)
 {
-    static const char *const known[] = { ".",       "..",     "in.npy", "in.npz", "in.csv",
-                                         "out.npy", "stdout", "stderr", "reached" };
+    static const char *const known[] = { ".",       "..",     "in.npy", "in.npz",  "in.csv",
+                                         "out.npy", "stdout", "stderr", "reached", "k.kir" };
     int count = 0;
     DIR *folder = opendir(".");
     for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL; count++) {
@@ -151,6 +153,8 @@ static void write_file(const char *name, const void *data, size_t bytes)
 static void write_inputs(void)
 {
     static const char shape[] = "{'descr': '<i4', 'fortran_order': False, 'shape': (8, 8), }";
+    static const char kir[] = "kernel k {\n%1 : i64 = const 0\n%2 : ptr = arg out\n"
+                              "%3 : i32 = const 5\nstore %2, %3, align 4\nreturn %1\n}\n";
     static const char table[] = "a,b\n1,2\n3,4\n";
     static zip z;
     char npy[128 + 64 * sizeof(int)];
@@ -163,6 +167,7 @@ static void write_inputs(void)
     }
     write_file("in.npy", npy, sizeof npy);
     write_file("in.csv", table, sizeof table - 1);
+    write_file("k.kir", kir, sizeof kir - 1);
 #ifdef TALLY_ZLIB
     zip_add(&z, "x.npy", npy, sizeof npy, 8);
 #else

@@ -29,6 +29,20 @@ static void check_word(const char *word)
     HOLDS(strcmp(text, second) == 0);
 }
 
+/* A line: what is typed in front of the name to complete, and a name that begins like it. */
+static int check_next(void *user, const char *line, size_t length)
+{
+    const char *begun = user;
+    char word[2 * TALLY_WORD_MAX];
+    HOLDS(length > 1 && length < sizeof word && line[length - 1] == '\n');
+    memcpy(word, line, length - 1);
+    word[length - 1] = 0;
+    const size_t kept = strcspn(begun, ":");
+    HOLDS(strncmp(word, begun, begun[kept] ? kept + 1 : 0) == 0);
+    HOLDS(strlen(word) >= strlen(begun));
+    return 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     static const int64_t sizes[] = { 3, 4, 5 };
@@ -36,6 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     char full[TALLY_WORD_MAX];
     tally_error e = TALLY_ERROR_INIT;
     check_word(word);
+    HOLDS(tally_word_next(word, check_next, word, &e) == TALLY_OK);
     tally_status status = tally_word_complete(word, "f32", (int32_t)(bytes % 4), sizes, full,
                                               sizeof full, NULL, NULL, &e);
     if (status == TALLY_OK) {
