@@ -182,13 +182,14 @@ static int compute_and_write(job *j, tly_report *report)
 }
 
 /* A terminal gets text alone. */
-static int check_output(const tly_options *options, tly_report *report)
+static int check_output(const job *j, tly_report *report)
 {
-    if (!options->out || !tly_output_is_terminal(options->out)) {
+    const char *out = j->options->out;
+    if (!out || !tly_output_is_terminal(out)) {
         return EXIT_DONE;
     }
     tly_refuse(report, EXIT_USAGE, "usage", "a .npy file is binary, and %s is a terminal",
-               strcmp(options->out, "-") == 0 ? "standard output" : options->out);
+               strcmp(out, "-") == 0 ? "standard output" : out);
     tly_hint(report, "without -o the result is printed: tally run %s %s", j->word, j->in);
     return EXIT_USAGE;
 }
@@ -196,7 +197,7 @@ static int check_output(const tly_options *options, tly_report *report)
 static int read_and_judge(job *j, tly_report *report)
 {
     tally_dtype dtype;
-    int status = check_output(j->options, report);
+    int status = check_output(j, report);
     if (!status) {
         status = tly_subject_check(j->word, &dtype, report);
     }
