@@ -161,12 +161,13 @@ static void write_measured(const tly_page *page, tly_text *to)
     char kernel_on[32], best_on[32], on[32], name[96];
     tly_on_threads(t->threads, kernel_on);
     tly_on_threads(t->ceiling.threads, best_on);
-    tly_text_print(
-        to,
-        "<p class=\"figure\">This kernel reached <strong>%.2f</strong>%s of the speed of the best %s "
-        "of the same bytes%s.</p><div class=\"wide\"><table><caption>Times are medians of %d runs in "
-        "turns, with data of the kind <code>",
-        best / t->kernel.median, kernel_on, m->text, best_on, t->runs);
+    tly_text_print(to,
+                   "<p class=\"figure\">This kernel reached <strong>%.2f</strong>%s of the speed "
+                   "of the best %s "
+                   "of the same bytes%s.</p><div class=\"wide\"><table><caption>Times are medians "
+                   "of %d runs in "
+                   "turns, with data of the kind <code>",
+                   best / t->kernel.median, kernel_on, m->text, best_on, t->runs);
     tly_text_escape(to, m->data, strlen(m->data));
     tly_text_print(
         to,
