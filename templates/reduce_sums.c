@@ -46,18 +46,20 @@ static kir_value zeros(tly_build *c, unsigned lanes)
     return kir_tuple(c->b, 2, (kir_value[]){ zero, zero });
 }
 
+/* -0 in both: nothing was added yet. What lies beside a sum is never -0 once it was moved there, so +0
+ * says that it cancelled. */
 kir_value tly_reduce_no_parts(tly_build *c, unsigned lanes)
 {
-    kir_value sum = tly_neutral(c, KIR_TYPE(c->acc.kind, lanes));
-    return kir_tuple(c->b, 2, (kir_value[]){ sum, real(c, lanes, 0) });
+    kir_value none = tly_neutral(c, KIR_TYPE(c->acc.kind, lanes));
+    return kir_tuple(c->b, 2, (kir_value[]){ none, none });
 }
 
 kir_value tly_reduce_parts_of(tly_build *c, kir_value sums)
 {
     kir_builder *b = c->b;
-    kir_value other = kir_part(b, sums, 0), none = tly_reduce_no_parts(c, 1);
-    kir_value alone[2] = { other, kir_part(b, none, 1) };
-    kir_value beside[2] = { kir_part(b, none, 0), kir_part(b, sums, 1) };
+    kir_value other = kir_part(b, sums, 0), none = kir_part(b, tly_reduce_no_parts(c, 1), 0);
+    kir_value alone[2] = { other, none };
+    kir_value beside[2] = { none, kir_part(b, sums, 1) };
     return kir_select(b, kir_cmp(b, KIR_UNE, other, real(c, 1, 0)), kir_tuple(b, 2, alone),
                       kir_tuple(b, 2, beside));
 }
@@ -86,7 +88,7 @@ kir_value tly_reduce_parts(tly_reduce *r, const tly_span *s, kir_value state)
     kir_if(b, &again, tly_reduce_overflowed(c, tly_not(c, tly_reduce_finite(c, state))));
     kir_value parts = tly_reduce_parts_of(c, tly_reduce_walk(r, &rules, s));
     kir_else(b, &again, 1, &parts);
-    parts = kir_tuple(b, 2, (kir_value[]){ state, real(c, 1, 0) });
+    parts = kir_tuple(b, 2, (kir_value[]){ state, kir_part(b, tly_reduce_no_parts(c, 1), 1) });
     kir_if_end(b, &again, 1, &parts);
     return again.result[0];
 }
@@ -113,5 +115,7 @@ kir_value tly_reduce_judge_sum(tly_build *c, kir_value parts)
     kir_value sum = kir_part(b, parts, 0), beside = kir_part(b, parts, 1);
     kir_value whole = tly_reduce_large(c, bin(c, KIR_ADD, tly_reduce_small(c, sum), beside));
     kir_value some = kir_cmp(b, KIR_UNE, beside, real(c, lanes_of(c, sum), 0));
-    return kir_select(b, bin(c, KIR_AND, some, tly_reduce_finite(c, sum)), whole, sum);
+    /* +0 beside a sum makes +0 of a -0 that stands for no sum; -0 changes nothing. */
+    return kir_select(b, bin(c, KIR_AND, some, tly_reduce_finite(c, sum)), whole,
+                      bin(c, KIR_ADD, sum, beside));
 }

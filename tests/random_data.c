@@ -19,7 +19,8 @@ static const char *const data_names[TLY_DATA_COUNT] = {
     [TLY_DATA_SPECIAL] = "special", [TLY_DATA_RANGE] = "range",   [TLY_DATA_GROW] = "grow",
     [TLY_DATA_DECAY] = "decay",     [TLY_DATA_ZEROS] = "zeros",   [TLY_DATA_BITS] = "bits",
     [TLY_DATA_NATURAL] = "natural", [TLY_DATA_DRIFT] = "drift",   [TLY_DATA_LANE] = "lane",
-    [TLY_DATA_MIXED] = "mixed",     [TLY_DATA_TIES] = "ties",     [TLY_DATA_SORTED] = "sorted"
+    [TLY_DATA_MIXED] = "mixed",     [TLY_DATA_TIES] = "ties",     [TLY_DATA_SORTED] = "sorted",
+    [TLY_DATA_CANCEL] = "cancel"
 };
 
 const char *tly_data_name(tly_data data)
@@ -27,12 +28,14 @@ const char *tly_data_name(tly_data data)
     return data_names[data];
 }
 
-/* Ties and order mean something where one of the elements is picked. */
+/* Ties and order mean something where one of the elements is picked, negatives where they are added. */
 tly_data tly_random_data(tly_random *r, const tally_descriptor *d)
 {
-    const int picks = tly_operations[d->op].family >= TLY_PICKS;
-    if (picks && tly_random_one_in(r, 3))
+    const tly_family family = tly_operations[d->op].family;
+    if (family >= TLY_PICKS && tly_random_one_in(r, 3))
         return tly_random_one_in(r, 2) ? TLY_DATA_TIES : TLY_DATA_SORTED;
+    if (family == TLY_SUMS && tly_is_float((tally_dtype)d->dtype) && tly_random_one_in(r, 16))
+        return TLY_DATA_CANCEL;
     if (!tly_is_float((tally_dtype)d->dtype))
         return tly_random_one_in(r, 4) ? TLY_DATA_EXACT : TLY_DATA_BITS;
     return tly_random_one_in(r, 4) ? TLY_DATA_EXACT : (tly_data)tly_random_below(r, TLY_DATA_TIES);
@@ -56,6 +59,8 @@ typedef struct series {
     int positive;    /* sums whose logarithm is taken are to have one, mostly */
     int64_t index;   /* of the element that comes next */
     double ties[3];
+    double open[8]; /* CANCEL: the numbers whose negatives are still to come, and how many */
+    int open_count;
 } series;
 
 static double sign(series *s)
@@ -253,11 +258,31 @@ static double sorted(series *s)
     return (s->turns ? -at : at) * (s->top > 15 ? 1000 : 100);
 }
 
+/* All are multiples of a power of two that few bits hold: no order rounds. */
+static double cancel(series *s)
+{
+    const int64_t left = s->length - s->index + 1;
+    const int room = s->open_count < COUNT(s->open) && left > s->open_count + 1;
+    if (room && (s->open_count == 0 || tly_random_one_in(s->r, 2))) {
+        const int64_t times = tly_random_between(s->r, 4, 7);
+        const double x = sign(s) * ldexp((double)times, s->top - 2);
+        s->open[s->open_count++] = x;
+        return x;
+    }
+    if (s->open_count == 0)
+        return sign(s) * 0.0;
+    const int64_t k = tly_random_below(s->r, s->open_count);
+    const double x = s->open[k];
+    s->open[k] = s->open[--s->open_count];
+    return -x;
+}
+
 static double (*const makers[TLY_DATA_COUNT])(series *) = {
     [TLY_DATA_EXACT] = exact,     [TLY_DATA_BENIGN] = benign,  [TLY_DATA_SIGNED] = both_signs,
     [TLY_DATA_SPECIAL] = special, [TLY_DATA_RANGE] = in_range, [TLY_DATA_GROW] = grow,
     [TLY_DATA_DECAY] = decay,     [TLY_DATA_ZEROS] = zeros,    [TLY_DATA_NATURAL] = natural,
-    [TLY_DATA_DRIFT] = drift,     [TLY_DATA_TIES] = ties,      [TLY_DATA_SORTED] = sorted
+    [TLY_DATA_DRIFT] = drift,     [TLY_DATA_TIES] = ties,      [TLY_DATA_SORTED] = sorted,
+    [TLY_DATA_CANCEL] = cancel
 };
 
 /* Small, so that a product is not at once a multiple of 2^64. */
@@ -287,7 +312,7 @@ static uint64_t element(series *s, tally_dtype dtype)
 static const tly_data plain_classes[] = { TLY_DATA_BENIGN, TLY_DATA_NATURAL, TLY_DATA_DRIFT,
                                           TLY_DATA_SIGNED, TLY_DATA_RANGE,   TLY_DATA_SPECIAL,
                                           TLY_DATA_GROW,   TLY_DATA_DECAY,   TLY_DATA_ZEROS,
-                                          TLY_DATA_BITS };
+                                          TLY_DATA_BITS,   TLY_DATA_CANCEL };
 enum { QUIET_CLASSES = 4 }; /* the first ones have no zeros or specials to speak of */
 
 static series start_row(tly_random *r, const tally_descriptor *d, tly_data data, int64_t length)

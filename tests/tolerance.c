@@ -190,8 +190,21 @@ int tly_is_right_sum(const tly_judging *j, const tly_fact *f, uint64_t got, long
     return is_within(j, &r, got);
 }
 
+/* A sum that is -0 although its elements are not: rounding to the output may make one, and so may a
+ * device without subnormals. */
+static int has_wrong_sign(const tly_judging *j, const tly_fact *f, uint64_t got)
+{
+    if (j->operation->projection != TLY_AS_IT_IS || j->dtype != j->accumulator || j->flushes ||
+        !tly_is_float(j->dtype))
+        return 0;
+    const double value = tly_decode(j->dtype, got);
+    return value == 0 && signbit(value) && !(f->sum == 0 && signbit(f->sum));
+}
+
 const char *tly_rule_sum(const tly_judging *j, const tly_fact *f, uint64_t got)
 {
+    if (has_wrong_sign(j, f, got))
+        return "-0 although not all elements are";
     if (tly_is_right_sum(j, f, got, 0))
         return NULL;
     return f->flags & TLY_FACT_NONFINITE_IN ? "not the plain loop's class after an input inf or NaN"
