@@ -112,9 +112,17 @@ const tly_operator_code *tly_operator_code_find(int op);
 /* NULL: no kernel is made for it (operator.c; what follows is in operator_facts.c). */
 const tly_operator *tly_operator_find(int op);
 
+/* The rows of a problem: of its operator and its dtype. */
+const tly_operator *tly_operator_of(const tly_problem *p);
+
 /* made.c: whether kernels are made for a problem on any target. TALLY_UNSUPPORTED names what none
  * are made for, and in the hint what they are made for; what follows may rely on a row. */
 tally_status tly_operator_check(const tly_problem *p, tally_error *error);
+
+static inline const tly_operator_code *tly_operator_code_of(const tly_problem *p)
+{
+    return tly_operator_code_find(tly_operator_of(p)->op);
+}
 
 tly_class tly_class_of(tally_dtype dtype);
 
@@ -129,7 +137,7 @@ unsigned tly_part_bytes(const tly_problem *p);
 
 static inline unsigned tly_state_bytes(const tly_problem *p)
 {
-    return tly_operator_find(p->op)->parts * tly_part_bytes(p);
+    return tly_operator_of(p)->parts * tly_part_bytes(p);
 }
 
 enum { TLY_MOST_STATE_BYTES = 8 * KIR_MAX_PARTS };

@@ -19,6 +19,11 @@ tly_class tly_class_of(tally_dtype dtype)
     return (tly_class)classes[dtype];
 }
 
+const tly_operator *tly_operator_of(const tly_problem *p)
+{
+    return tly_operator_find(p->op);
+}
+
 tally_dtype tly_index_dtype(const tly_problem *p)
 {
     int few = tly_reduces(p->form) && (p->dense & TLY_REDUCED_FEW) != 0;
@@ -27,13 +32,13 @@ tally_dtype tly_index_dtype(const tly_problem *p)
 
 int tly_has_index(const tly_problem *p)
 {
-    const tly_operator *o = tly_operator_find(p->op);
+    const tly_operator *o = tly_operator_of(p);
     return o->parts > 1 && o->part[1] == TLY_PART_INDEX;
 }
 
 unsigned tly_part_bytes(const tly_problem *p)
 {
-    const tly_operator *o = tly_operator_find(p->op);
+    const tly_operator *o = tly_operator_of(p);
     unsigned bytes = (unsigned)tally_dtype_bytes((tally_dtype)p->acc);
     for (unsigned i = 0; i < o->parts; i++)
         if (o->part[i] == TLY_PART_INDEX && bytes < tally_dtype_bytes(tly_index_dtype(p)))
@@ -43,19 +48,18 @@ unsigned tly_part_bytes(const tly_problem *p)
 
 int tly_is_plain(const tly_problem *p)
 {
-    const tly_operator *o = tly_operator_find(p->op);
+    const tly_operator *o = tly_operator_of(p);
     return o->parts == 1 && !o->converts;
 }
 
 kir_op tly_combines_by(const tly_problem *p)
 {
-    return (kir_op)tly_operator_find(p->op)->by[tly_class_of((tally_dtype)p->acc)];
+    return (kir_op)tly_operator_of(p)->by[tly_class_of((tally_dtype)p->acc)];
 }
 
 int tly_is_watched_as(const tly_problem *p, tly_watch watch)
 {
-    return tly_class_of((tally_dtype)p->acc) == TLY_FLOATING &&
-           tly_operator_find(p->op)->watch == watch;
+    return tly_class_of((tally_dtype)p->acc) == TLY_FLOATING && tly_operator_of(p)->watch == watch;
 }
 
 /* Sums of elements that are narrower in exponents than the accumulator cannot leave its range: 2^63 of

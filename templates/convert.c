@@ -190,7 +190,7 @@ static kir_value word_to_single(tly_build *c, kir_value v)
 
 static int has_keys(const tly_build *c)
 {
-    return tly_operator_find(c->p->op)->compares;
+    return tly_operator_of(c->p)->compares;
 }
 
 static int is_signed(const tly_build *c)

@@ -44,7 +44,7 @@ static unsigned moved(const tly_build *c)
 
 static int takes_most(const tly_build *c)
 {
-    return tly_operator_find(c->p->op)->neutral[0] == TLY_LEAST;
+    return tly_operator_of(c->p)->neutral[0] == TLY_LEAST;
 }
 
 /* What tly_turn() makes of an element that is known. */
@@ -173,7 +173,7 @@ static kir_value key_of_index(tly_build *c, kir_value bits)
 int tly_keys_wait(const tly_build *c)
 {
     const int wide = c->p->dtype == TALLY_F32 || c->p->dtype == TALLY_F64;
-    return tly_operator_find(c->p->op)->compares && wide && !c->p->nan_ignore;
+    return tly_operator_of(c->p)->compares && wide && !c->p->nan_ignore;
 }
 
 /* The nearer to one end, which x is not if one is NaN; one instruction of x86. */

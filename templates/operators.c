@@ -9,12 +9,12 @@
 
 static const tly_operator *row_of(const tly_build *c)
 {
-    return tly_operator_find(c->p->op);
+    return tly_operator_of(c->p);
 }
 
 static const tly_operator_code *code_of(const tly_build *c)
 {
-    return tly_operator_code_find(c->p->op);
+    return tly_operator_code_of(c->p);
 }
 
 /* Whether x has not become a key yet (tly_keys_wait; templates for GPUs make keys of all). */

@@ -14,7 +14,7 @@ static kir_value constant(tly_reduce *r, kir_value like, uint64_t bits)
 
 static const tly_operator *row(const tly_reduce *r)
 {
-    return tly_operator_find(r->c->p->op);
+    return tly_operator_of(r->c->p);
 }
 
 static kir_kind integer_of(unsigned bits)

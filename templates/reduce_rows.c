@@ -116,10 +116,10 @@ static kir_value take_groups(walk *w, kir_value from, kir_value to, unsigned vec
  * in a logarithm were not measured. */
 static int is_bare(const tly_build *c)
 {
-    const tly_operator_code *o = tly_operator_code_find(c->p->op);
+    const tly_operator_code *o = tly_operator_code_of(c->p);
     return c->t->vector_bytes == 64 && c->in_bytes == c->acc_bytes && c->lanes > 1 &&
            c->plan->prefetch > 0 && tly_combines_by(c->p) == KIR_ADD && o->lift == NULL &&
-           o->before[0] == TLY_STAGE_END && !tly_operator_find(c->p->op)->of_reals;
+           o->before[0] == TLY_STAGE_END && !tly_operator_of(c->p)->of_reals;
 }
 
 /* The same, where nothing is fetched ahead of long bare rows: the machine's own prefetch is as far. Of
@@ -333,7 +333,7 @@ static kir_value take_together(tly_build *c, kir_value state, const kir_value *x
 
 tly_reduce_rules tly_reduce_rules_of(const tly_reduce *r)
 {
-    const tly_operator *o = tly_operator_find(r->c->p->op);
+    const tly_operator *o = tly_operator_of(r->c->p);
     unsigned vectors = (unsigned)r->c->plan->unroll;
     if (r->watched)
         return tly_reduce_chains(vectors);

@@ -123,7 +123,7 @@ tally_status tly_choices_print(const tly_choosing *choosing, const char *overrid
 /* Additions of integers wrap, in any order to the same; what is picked is an element. */
 static int is_exact(const tly_problem *p)
 {
-    return tly_class_of((tally_dtype)p->acc) != TLY_FLOATING || tly_operator_find(p->op)->compares;
+    return tly_class_of((tally_dtype)p->acc) != TLY_FLOATING || tly_operator_of(p)->compares;
 }
 
 tally_status tly_order_print(const tly_problem *problem, const tly_keys *keys, const char *free,

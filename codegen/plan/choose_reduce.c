@@ -37,7 +37,7 @@ static int32_t choose_reduce_rows(const tly_problem *p, const tly_target *t, con
     int32_t rows = plan->lanes < most ? plan->lanes : most;
     if (!tly_reduces_together(p, t) || plan->unroll > 1)
         return 1;
-    return tly_operator_find(p->op)->parts > 1 && rows > 8 ? 8 : rows;
+    return tly_operator_of(p)->parts > 1 && rows > 8 ? 8 : rows;
 }
 
 static int32_t choose_reduce_chunk(const tly_problem *p, const tly_target *t, const tly_plan *plan)
@@ -54,7 +54,7 @@ static int32_t choose_reduce_chunk(const tly_problem *p, const tly_target *t, co
  * 3134, 2652, 2385, 2552; 2^17x8 405, 366, 338, 320 and 468, 438, 400, 435 (Zen 4, minima). */
 static int32_t choose_reduce_steps(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
-    const tly_operator *o = tly_operator_find(p->op);
+    const tly_operator *o = tly_operator_of(p);
     int roomy = t->registers >= 32 || plan->template_id == TLY_TEMPLATE_REDUCE_LANES;
     return o->parts > 1 && !o->takes && !(o->searches && roomy) ? 4 : 8;
 }

@@ -79,7 +79,7 @@ static int32_t choose_vectors(const tly_problem *p, const tly_target *t, const t
     if (plan->scan == TLY_SCAN_SCALARS)
         return 1;
     int few = (is_product_of_singles(p) && (t->registers < 32 || plan->lanes > 8)) ||
-              tly_operator_find(p->op)->parts > 1;
+              tly_operator_of(p)->parts > 1;
     return few && plan->scan == TLY_SCAN_WINDOWS ? 2 : 4;
 }
 

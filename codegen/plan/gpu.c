@@ -48,7 +48,7 @@ static int has(const tly_caps *caps, uint32_t at)
 static int ends_in_reals(const tly_problem *p)
 {
     const int from = tly_class_of((tally_dtype)p->dtype), acc = tly_class_of((tally_dtype)p->acc);
-    return from != TLY_FLOATING && (acc == TLY_FLOATING || tly_operator_find(p->op)->of_reals);
+    return from != TLY_FLOATING && (acc == TLY_FLOATING || tly_operator_of(p)->of_reals);
 }
 
 /* What is in no word is told of by operator and dtype. */
@@ -72,7 +72,7 @@ static tally_status refuse_missing(const tly_problem *p, const tly_caps *caps, t
 {
     /* Keys of f64 and sums that are divided go in pairs of words where there are no 64-bit integers;
      * none become f64. */
-    const tly_operator *o = tly_operator_find(p->op);
+    const tly_operator *o = tly_operator_of(p);
     int in_pairs = tly_class_of((tally_dtype)p->acc) != TLY_FLOATING;
     const uint8_t used[] = { p->dtype, p->out_dtype, in_pairs ? p->dtype : p->acc };
     if (ends_in_reals(p) && refuse_reals(p, caps, e) != TALLY_OK)

@@ -39,7 +39,7 @@ int32_t tly_gpu_choose_scan(const tly_problem *p, const tly_caps *caps)
         return 0;
     int integer = p->acc != TALLY_F32 && p->acc != TALLY_F64;
     int narrow = p->acc == TALLY_I32 || p->acc == TALLY_U32;
-    int own = integer && narrow && tly_operator_find(p->op)->subgroup_scan;
+    int own = integer && narrow && tly_operator_of(p)->subgroup_scan;
     return own && (caps->subgroup_ops & TLY_SUBGROUP_ARITHMETIC) ? 2 : 1;
 }
 

@@ -64,7 +64,7 @@ static int32_t choose_wide(const tly_problem *p, const tly_geometry *g, const tl
 /* An exponential of a state for several elements, not for each (log_sum_exp). */
 static int takes_several(const tly_problem *p)
 {
-    return tly_operator_find(p->op)->takes;
+    return tly_operator_of(p)->takes;
 }
 
 /* Its last part of a vector, and the way for inputs that are not aligned, a CPU that plays the device

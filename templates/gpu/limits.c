@@ -199,7 +199,7 @@ static const char *fault_of_teams(const tly_problem *p, const tly_geometry *g, c
     int narrow = p->acc == TALLY_I32 || p->acc == TALLY_U32;
     if (plan->scan == 2 && (!narrow || !(caps->subgroup_ops & TLY_SUBGROUP_ARITHMETIC)))
         return "the device's own scan is for integers of 32 bits, where it has one";
-    if (plan->scan == 2 && !tly_operator_find(p->op)->subgroup_scan)
+    if (plan->scan == 2 && !tly_operator_of(p)->subgroup_scan)
         return "devices have no scan of their own for this operator";
     if (plan->workgroup % subgroup != 0 || plan->workgroup % plan->team != 0)
         return "a workgroup is whole subgroups and whole teams";

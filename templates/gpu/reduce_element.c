@@ -24,7 +24,7 @@ static const tly_problem *problem(const tly_gpu_reduce *r)
 
 static const tly_operator *row(const tly_gpu_reduce *r)
 {
-    return tly_operator_find(problem(r)->op);
+    return tly_operator_of(problem(r));
 }
 
 /* ---- parts of words ---- */

@@ -9,7 +9,7 @@
 tly_gpu_reduce tly_gpu_reduce_begin(tly_gpu *g, int watched)
 {
     kir_builder *b = g->c.b;
-    const tly_operator *o = tly_operator_find(g->c.p->op);
+    const tly_operator *o = tly_operator_of(g->c.p);
     int floating = tly_class_of((tally_dtype)g->c.p->acc) == TLY_FLOATING;
     int leaves = floating && o->watch != TLY_WATCH_NONE;
     int serial = g->c.p->order == TALLY_ORDER_SERIAL;
@@ -34,7 +34,7 @@ tly_gpu_reduce tly_gpu_reduce_begin(tly_gpu *g, int watched)
     }
     if (floating) {
         g->c.real_count = kir_get(b, g->c.acc_bytes == 8 ? KIR_ARG_REAL64 : KIR_ARG_REAL32);
-    } else if (tly_operator_code_find(o->op)->after[0] != TLY_STAGE_END) {
+    } else if (tly_operator_code_of(g->c.p)->after[0] != TLY_STAGE_END) {
         g->c.count = kir_get(b, KIR_ARG_ELEMENTS);
     }
     return r;

@@ -205,7 +205,7 @@ kir_value tly_team_scan_lanes(tly_gpu *g, tly_team *t, kir_value v, kir_value *s
 {
     kir_builder *b = g->c.b;
     if (g->plan->scan == 2 && g->unit == 1 && t->width == g->caps->subgroup)
-        return kir_subgroup_scan(b, (kir_op)tly_operator_find(g->c.p->op)->subgroup_scan, v);
+        return kir_subgroup_scan(b, (kir_op)tly_operator_of(g->c.p)->subgroup_scan, v);
     for (unsigned by = g->unit; by < t->used; by *= 2) {
         kir_value other = from_below(g, t, v, by);
         other = kir_select(b, at_least(g, t->lane, by), other, neutral(g));
