@@ -36,7 +36,8 @@ typedef enum tly_data {
     TLY_DATA_MIXED,   /* each scan has a class of its own */
     TLY_DATA_TIES,    /* three values, zeros of both signs among them, and NaN in one case of two */
     TLY_DATA_SORTED,  /* ascending or descending */
-    TLY_DATA_CANCEL,  /* sums: huge numbers that all have their negatives, so that nothing is left */
+    TLY_DATA_CANCEL, /* sums: huge numbers that all have their negatives, so that nothing is left */
+    TLY_DATA_SCALED, /* sums: of one magnitude, or a few, from all that the dtype has */
     TLY_DATA_COUNT
 } tly_data;
 

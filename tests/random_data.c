@@ -20,7 +20,7 @@ static const char *const data_names[TLY_DATA_COUNT] = {
     [TLY_DATA_DECAY] = "decay",     [TLY_DATA_ZEROS] = "zeros",   [TLY_DATA_BITS] = "bits",
     [TLY_DATA_NATURAL] = "natural", [TLY_DATA_DRIFT] = "drift",   [TLY_DATA_LANE] = "lane",
     [TLY_DATA_MIXED] = "mixed",     [TLY_DATA_TIES] = "ties",     [TLY_DATA_SORTED] = "sorted",
-    [TLY_DATA_CANCEL] = "cancel"
+    [TLY_DATA_CANCEL] = "cancel",   [TLY_DATA_SCALED] = "scaled"
 };
 
 const char *tly_data_name(tly_data data)
@@ -28,14 +28,18 @@ const char *tly_data_name(tly_data data)
     return data_names[data];
 }
 
-/* Ties and order mean something where one of the elements is picked, negatives where they are added. */
+/* Ties and order mean something where one of the elements is picked, negatives where they are added, and
+ * magnitudes above all where the result has another than the sum. */
 tly_data tly_random_data(tly_random *r, const tally_descriptor *d)
 {
     const tly_family family = tly_operations[d->op].family;
     if (family >= TLY_PICKS && tly_random_one_in(r, 3))
         return tly_random_one_in(r, 2) ? TLY_DATA_TIES : TLY_DATA_SORTED;
+    const int projects = tly_operations[d->op].projection != TLY_AS_IT_IS;
     if (family == TLY_SUMS && tly_is_float((tally_dtype)d->dtype) && tly_random_one_in(r, 16))
         return TLY_DATA_CANCEL;
+    if (family == TLY_SUMS && tly_random_one_in(r, projects ? 4 : 16))
+        return TLY_DATA_SCALED;
     if (!tly_is_float((tally_dtype)d->dtype))
         return tly_random_one_in(r, 4) ? TLY_DATA_EXACT : TLY_DATA_BITS;
     return tly_random_one_in(r, 4) ? TLY_DATA_EXACT : (tly_data)tly_random_below(r, TLY_DATA_TIES);
@@ -61,6 +65,8 @@ typedef struct series {
     double ties[3];
     double open[8]; /* CANCEL: the numbers whose negatives are still to come, and how many */
     int open_count;
+    int low, high; /* SCALED: binary exponents, of integers bits */
+    int signs;     /* the same: 1 all positive, -1 all negative, 0 both */
 } series;
 
 static double sign(series *s)
@@ -277,12 +283,33 @@ static double cancel(series *s)
     return -x;
 }
 
+static double scaled(series *s)
+{
+    const int exponent = (int)tly_random_between(s->r, s->low, s->high);
+    const double x = ldexp(1 + unit(s->r), exponent);
+    return (s->signs ? s->signs : sign(s)) * x;
+}
+
+static void start_scaled(series *s, tally_dtype dtype)
+{
+    static const int widths[] = { 0, 0, 1, 8, 64, 4096 };
+    const int is_float = tly_is_float(dtype), bits = 8 * (int)tally_dtype_bytes(dtype);
+    const int most = !is_float ? bits : dtype == TALLY_F64 ? 1023 : dtype == TALLY_F16 ? 15 : 127;
+    const int least = is_float ? 2 - most - tly_precision(dtype) : 0;
+    s->low = (int)tly_random_between(s->r, least, most);
+    if (tly_random_one_in(s->r, 3)) /* near the largest */
+        s->low = (int)tly_random_between(s->r, most - 2, most);
+    s->high = s->low + widths[tly_random_below(s->r, COUNT(widths))];
+    s->high = s->high < most ? s->high : most;
+    s->signs = (int)tly_random_between(s->r, -1, 1);
+}
+
 static double (*const makers[TLY_DATA_COUNT])(series *) = {
     [TLY_DATA_EXACT] = exact,     [TLY_DATA_BENIGN] = benign,  [TLY_DATA_SIGNED] = both_signs,
     [TLY_DATA_SPECIAL] = special, [TLY_DATA_RANGE] = in_range, [TLY_DATA_GROW] = grow,
     [TLY_DATA_DECAY] = decay,     [TLY_DATA_ZEROS] = zeros,    [TLY_DATA_NATURAL] = natural,
     [TLY_DATA_DRIFT] = drift,     [TLY_DATA_TIES] = ties,      [TLY_DATA_SORTED] = sorted,
-    [TLY_DATA_CANCEL] = cancel
+    [TLY_DATA_CANCEL] = cancel,   [TLY_DATA_SCALED] = scaled
 };
 
 /* Small, so that a product is not at once a multiple of 2^64. */
@@ -291,6 +318,11 @@ static uint64_t integer(series *s)
     if (s->data == TLY_DATA_TIES || s->data == TLY_DATA_SORTED) {
         const double x = makers[s->data](s);
         return isnan(x) ? INT64_MIN : (uint64_t)(int64_t)x;
+    }
+    if (s->data == TLY_DATA_SCALED) {
+        const int bits = (int)tly_random_between(s->r, s->low, s->high);
+        const uint64_t x = bits ? tly_random_next(s->r) >> (64 - bits) : 0;
+        return (s->signs ? s->signs : sign(s)) < 0 ? 0 - x : x;
     }
     return (uint64_t)(tly_random_between(s->r, -3, 3) | !s->sum);
 }
@@ -312,7 +344,7 @@ static uint64_t element(series *s, tally_dtype dtype)
 static const tly_data plain_classes[] = { TLY_DATA_BENIGN, TLY_DATA_NATURAL, TLY_DATA_DRIFT,
                                           TLY_DATA_SIGNED, TLY_DATA_RANGE,   TLY_DATA_SPECIAL,
                                           TLY_DATA_GROW,   TLY_DATA_DECAY,   TLY_DATA_ZEROS,
-                                          TLY_DATA_BITS,   TLY_DATA_CANCEL };
+                                          TLY_DATA_BITS,   TLY_DATA_CANCEL,  TLY_DATA_SCALED };
 enum { QUIET_CLASSES = 4 }; /* the first ones have no zeros or specials to speak of */
 
 static series start_row(tly_random *r, const tally_descriptor *d, tly_data data, int64_t length)
@@ -330,6 +362,8 @@ static series start_row(tly_random *r, const tally_descriptor *d, tly_data data,
         start_drift(&s);
     if (data == TLY_DATA_TIES)
         start_ties(&s);
+    if (data == TLY_DATA_SCALED)
+        start_scaled(&s, dtype);
     if (data == TLY_DATA_SORTED)
         s.turns = tly_random_one_in(r, 2);
     if (operation->projection == TLY_LOGARITHM)
