@@ -31,9 +31,10 @@ typedef enum tly_value {
 
 /* How partial results that the plain loop does not have may leave the range of floats. */
 typedef enum tly_watch {
-    TLY_WATCH_NONE,    /* they cannot */
-    TLY_WATCH_SUMS,    /* upwards, and what overflowed stays infinite or NaN */
-    TLY_WATCH_PRODUCTS /* upwards and downwards, and both may come back */
+    TLY_WATCH_NONE,     /* they cannot */
+    TLY_WATCH_SUMS,     /* upwards, and what overflowed stays infinite or NaN */
+    TLY_WATCH_PRODUCTS, /* upwards and downwards, and both may come back */
+    TLY_WATCH_SQUARES   /* sums of squares: both ways, the plain loop's, too, but not their root */
 } tly_watch;
 
 /* Dtypes of inputs, as bits by tally_dtype. */
@@ -71,11 +72,12 @@ typedef struct tly_operator {
     uint8_t neutral[KIR_MAX_PARTS];  /* tly_value: combines to the very bits of the other state */
     uint8_t empty;                   /* tly_value: the result of no elements (reductions) */
     uint8_t of_reals;                /* 1: results of integers are a function of f64 */
-    uint8_t compares;                /* 1: accumulators are integers that order as elements do */
-    uint8_t searches;                /* 1: `by` makes the value of the one element that decides */
-    uint8_t padding;                 /* tly_value: an element that is lifted to the neutral state */
-    uint8_t watch;                   /* tly_watch */
-    uint8_t subgroup_scan;           /* kir_op of devices' subgroups, for integers; 0: none */
+    uint8_t keeps;         /* 1: of floats, results are in range wherever exact ones are */
+    uint8_t compares;      /* 1: accumulators are integers that order as elements do */
+    uint8_t searches;      /* 1: `by` makes the value of the one element that decides */
+    uint8_t padding;       /* tly_value: an element that is lifted to the neutral state */
+    uint8_t watch;         /* tly_watch */
+    uint8_t subgroup_scan; /* kir_op of devices' subgroups, for integers; 0: none */
 } tly_operator;
 
 /* Element-wise stages (templates/elementwise.h), as lists of them. */
@@ -151,6 +153,8 @@ kir_op tly_combines_by(const tly_problem *p);
 
 /* Whether partial results may leave the range in this way: those of floats may. */
 int tly_is_watched_as(const tly_problem *p, tly_watch watch);
+/* Whether they may where the result has to be in range all the same, order=serial included. */
+int tly_keeps_range(const tly_problem *p);
 /* The ends of the range that partial results of a scan may pass: 2 of products, 1 of sums, 0 of what is
  * not watched. */
 unsigned tly_range_sides(const tly_problem *p);

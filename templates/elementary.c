@@ -293,8 +293,8 @@ static kir_value log_of_double(const work *w, kir_value f, kir_value e)
     return sub(w, mul(w, e, real(w, w->f->ln2_high)), rest);
 }
 
-/* log x = e ln 2 + log m, m = 1 + f around 1. */
-kir_value tly_log(kir_builder *b, kir_value x)
+/* log(x 2^more) = (e + more) ln 2 + log m, m = 1 + f around 1. */
+kir_value tly_log_of_product(kir_builder *b, kir_value x, kir_value more)
 {
     const work w = begin(b, x);
     const format *f = w.f;
@@ -308,10 +308,17 @@ kir_value tly_log(kir_builder *b, kir_value x)
     kir_value lifted = as_real(&w, op(&w, KIR_OR, exponent, integer(&w, f->lifted)));
     kir_value lift = choose(&w, tiny, real(&w, f->lift_tiny), real(&w, f->lift));
     kir_value e = sub(&w, lifted, lift);
+    if (more != 0)
+        e = add(&w, e, more);
     kir_value less_one = sub(&w, as_real(&w, m), real(&w, f->one));
     kir_value y = (w.real.kind == KIR_F32 ? log_of_single : log_of_double)(&w, less_one, e);
     kir_value none = choose(&w, kir_cmp(b, KIR_OEQ, x, zero), real(&w, f->minus_infinity),
                             real(&w, f->nan));
     y = choose(&w, kir_cmp(b, KIR_OLE, x, zero), none, y);
     return choose(&w, below(&w, x, infinity), y, x);
+}
+
+kir_value tly_log(kir_builder *b, kir_value x)
+{
+    return tly_log_of_product(b, x, 0);
 }

@@ -24,6 +24,9 @@ void tly_exps_below(kir_builder *b, kir_value *x, unsigned n);
 /* The natural logarithm, within 1 (f32) and 2 (f64) units: -inf of both zeros, NaN of what is
  * below, inf of inf; of subnormals as of others. */
 kir_value tly_log(kir_builder *b, kir_value x);
+/* The same of x times 2^more, which need be no number; `more`: whole numbers up to 2000 in magnitude, as
+ * floats of x's type. */
+kir_value tly_log_of_product(kir_builder *b, kir_value x, kir_value more);
 
 /* x / y and the square root, rounded to nearest even: instructions of CPUs; with a workgroup by
  * digits, in integers (digits.c), which rounds once on every device, too. */

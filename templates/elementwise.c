@@ -106,6 +106,37 @@ static kir_value scale(tly_build *c, kir_value x)
     return y;
 }
 
+/* No mean is above the largest element, but that of a sum that was rounded up may be. */
+static kir_value scale_times(tly_build *c, kir_value x, kir_value unit)
+{
+    kir_builder *b = c->b;
+    kir_value q = scale(c, x), y = mul(c, q, unit);
+    for (int lower = 0; lower < 2; lower++) {
+        uint64_t sign = lower ? UINT64_C(1) << (8 * c->acc_bytes - 1) : 0;
+        uint64_t endless = tly_value_bits(TLY_MOST, (tally_dtype)c->p->acc);
+        kir_value most = constant(c, y, (endless - 1) | sign);
+        kir_value end = constant(c, y, endless | sign);
+        kir_value beyond = kir_cmp(b, KIR_OEQ, y, end);
+        y = kir_select(b, bin(c, KIR_AND, beyond, kir_cmp(b, KIR_UNE, q, end)), most, y);
+    }
+    return y;
+}
+
+static kir_value logarithm_times(tly_build *c, kir_value x, kir_value unit)
+{
+    const int wide = c->acc_bytes == 8;
+    kir_value one = constant(c, unit, tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc));
+    kir_value is_one = kir_cmp(c->b, KIR_OEQ, unit, one);
+    kir_value more = constant(c, unit, wide ? UINT64_C(0x4050) << 48 : 0x42800000); /* 64 */
+    return tly_log_of_product(c->b, x, kir_select(c->b, is_one, constant(c, unit, 0), more));
+}
+
+/* Squares are in multiples of unit^2. */
+static kir_value root_times(tly_build *c, kir_value x, kir_value unit)
+{
+    return mul(c, root(c, x), unit);
+}
+
 static kir_value cast(tly_build *c, kir_value x)
 {
     if (tly_is_floating(c))
@@ -115,10 +146,13 @@ static kir_value cast(tly_build *c, kir_value x)
 }
 
 const tly_stage tly_stages[TLY_STAGE_COUNT] = {
-    [TLY_STAGE_ABS] = { "abs", absolute },    [TLY_STAGE_SQUARE] = { "square", square },
-    [TLY_STAGE_EXP] = { "exp", exponential }, [TLY_STAGE_LOG] = { "log", logarithm },
-    [TLY_STAGE_SQRT] = { "sqrt", root },      [TLY_STAGE_SCALE] = { "scale", scale },
-    [TLY_STAGE_CAST] = { "cast", cast },
+    [TLY_STAGE_ABS] = { "abs", absolute, NULL },
+    [TLY_STAGE_SQUARE] = { "square", square, NULL },
+    [TLY_STAGE_EXP] = { "exp", exponential, NULL },
+    [TLY_STAGE_LOG] = { "log", logarithm, logarithm_times },
+    [TLY_STAGE_SQRT] = { "sqrt", root, root_times },
+    [TLY_STAGE_SCALE] = { "scale", scale, scale_times },
+    [TLY_STAGE_CAST] = { "cast", cast, NULL },
 };
 
 kir_value tly_through(tly_build *c, const uint8_t *list, kir_value x)
@@ -126,4 +160,15 @@ kir_value tly_through(tly_build *c, const uint8_t *list, kir_value x)
     for (; *list != TLY_STAGE_END; list++)
         x = tly_stages[*list].make(c, x);
     return x;
+}
+
+kir_value tly_through_times(tly_build *c, const uint8_t *list, kir_value x, kir_value unit)
+{
+    for (; *list != TLY_STAGE_END; list++) {
+        const tly_stage *stage = &tly_stages[*list];
+        int takes = unit != 0 && stage->times != NULL;
+        x = takes ? stage->times(c, x, unit) : stage->make(c, x);
+        unit = takes ? 0 : unit;
+    }
+    return unit != 0 ? mul(c, x, unit) : x;
 }

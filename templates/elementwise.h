@@ -12,11 +12,16 @@
 typedef struct tly_stage {
     const char *name;
     kir_value (*make)(struct tly_build *c, kir_value x);
+    /* The same where x is a sum of elements as multiples of `unit`, a power of two, because the sum of
+     * the elements is no number. NULL: what comes next is the result of such multiples, too. */
+    kir_value (*times)(struct tly_build *c, kir_value x, kir_value unit);
 } tly_stage;
 
 extern const tly_stage tly_stages[TLY_STAGE_COUNT];
 
 /* x through all stages of a list (tly_stage_id), the first of them first. */
 kir_value tly_through(struct tly_build *c, const uint8_t *list, kir_value x);
+/* The same of sums of elements as multiples of `unit`, which is 1 or, before a logarithm, 2^64. */
+kir_value tly_through_times(struct tly_build *c, const uint8_t *list, kir_value x, kir_value unit);
 
 #endif

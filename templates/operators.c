@@ -43,6 +43,11 @@ kir_value tly_project(tly_build *c, kir_value state)
     return tly_through(c, o->after, o->project ? o->project(c, state) : state);
 }
 
+kir_value tly_project_times(tly_build *c, kir_value state, kir_value unit)
+{
+    return tly_through_times(c, code_of(c)->after, state, unit);
+}
+
 kir_value tly_combine(tly_build *c, kir_value x, kir_value y)
 {
     const tly_operator_code *o = code_of(c);

@@ -8,12 +8,13 @@
 
 tly_reduce tly_reduce_begin(tly_build *c)
 {
-    int serial = c->p->order == TALLY_ORDER_SERIAL;
+    int serial = c->p->order == TALLY_ORDER_SERIAL, keeps = tly_keeps_range(c->p);
     return (tly_reduce){
         .c = c,
         .indexed = tly_has_index(c->p),
         .watched = !serial && tly_is_watched_as(c->p, TLY_WATCH_PRODUCTS),
-        .added = !serial && tly_is_watched_as(c->p, TLY_WATCH_SUMS),
+        .added = (keeps || !serial) && tly_is_watched_as(c->p, TLY_WATCH_SUMS),
+        .squared = keeps && tly_is_watched_as(c->p, TLY_WATCH_SQUARES),
     };
 }
 
@@ -159,23 +160,46 @@ void tly_reduce_outputs(tly_reduce *r, const tly_reduce_form *f)
 
 /* ---- rows: states are values ---- */
 
+/* What is handed on: states as they are, or what is watched. */
+typedef struct records {
+    kir_value (*none)(tly_build *c, unsigned lanes);
+    kir_value (*join)(tly_build *c, kir_value x, kir_value y);
+    unsigned parts; /* accumulators; 0: the operator's */
+} records;
+
+static kir_value no_state(tly_build *c, unsigned lanes)
+{
+    return tly_neutral(c, KIR_TYPE(c->acc.kind, lanes));
+}
+
+static const records *records_of(const tly_reduce *r)
+{
+    static const records states = { no_state, tly_combine, 0 },
+                         products = { tly_reduce_one, tly_reduce_join, 2 },
+                         sums = { tly_reduce_no_parts, tly_reduce_join_parts, 2 },
+                         squares = { tly_reduce_no_squares, tly_reduce_join_squares, 2 };
+    return r->watched ? &products : r->added ? &sums : r->squared ? &squares : &states;
+}
+
+int tly_reduce_hands_on(const tly_reduce *r)
+{
+    return records_of(r)->parts > 0;
+}
+
 unsigned tly_reduce_record_bytes(const tly_reduce *r)
 {
-    return r->watched || r->added ? 2 * r->c->acc_bytes : r->c->state_bytes;
+    unsigned parts = records_of(r)->parts;
+    return parts > 0 ? parts * r->c->acc_bytes : r->c->state_bytes;
 }
 
 kir_value tly_reduce_none(tly_reduce *r, unsigned lanes)
 {
-    return r->watched ? tly_reduce_one(r->c, lanes)
-           : r->added ? tly_reduce_no_parts(r->c, lanes)
-                      : tly_neutral(r->c, KIR_TYPE(r->c->acc.kind, lanes));
+    return records_of(r)->none(r->c, lanes);
 }
 
 kir_value tly_reduce_join_records(tly_reduce *r, kir_value x, kir_value y)
 {
-    return r->watched ? tly_reduce_join(r->c, x, y)
-           : r->added ? tly_reduce_join_parts(r->c, x, y)
-                      : tly_combine(r->c, x, y);
+    return records_of(r)->join(r->c, x, y);
 }
 
 static kir_value none(tly_reduce *r)
@@ -186,12 +210,14 @@ static kir_value none(tly_reduce *r)
 static kir_value take(tly_reduce *r, kir_value p)
 {
     tly_build *c = r->c;
-    if (!r->watched && !r->added)
+    kir_value like = none(r), v[KIR_MAX_PARTS];
+    if (!tly_reduce_hands_on(r))
         return tly_load_state(c, p, 0, 1, 1);
-    kir_type second = kir_type_of(c->b, kir_part(c->b, none(r), 1));
-    return kir_tuple(c->b, 2,
-                     (kir_value[]){ kir_load(c->b, c->acc, p, 0, 1),
-                                    kir_load(c->b, second, p, c->acc_bytes, 1) });
+    for (unsigned i = 0; i < kir_parts(c->b, like); i++) {
+        kir_type t = kir_type_of(c->b, kir_part(c->b, like, i));
+        v[i] = kir_load(c->b, t, p, (int64_t)i * c->acc_bytes, 1);
+    }
+    return kir_tuple(c->b, kir_parts(c->b, like), v);
 }
 
 static void keep(tly_reduce *r, kir_value p, kir_value state)
@@ -218,8 +244,7 @@ static tly_row begin(tly_reduce *r, kir_value output)
 
 static void finish(tly_reduce *r, const tly_span *all, kir_value out, kir_value state)
 {
-    state = tly_reduce_judge(r, all, tly_in_step(r->c), state);
-    kir_store(r->c->b, out, 0, tly_reduce_result(r, state), 1, 0);
+    kir_store(r->c->b, out, 0, tly_reduce_finish(r, all, tly_in_step(r->c), state), 1, 0);
 }
 
 static void do_row(tly_reduce *r, kir_value row, kir_value made, kir_value state)

@@ -14,7 +14,10 @@ typedef struct tly_reduce {
     tly_build *c;
     int indexed; /* states have an index */
     int watched; /* along rows, products that may leave the range: states have an exponent */
-    int added;   /* along rows, sums that may: states have a part in multiples of 2^-64 */
+    int added;   /* along rows, sums that may: states have a part in multiples of 2^64 */
+    int squared; /* sums of squares whose root does not: states have one of scaled elements */
+    kir_value
+        stretch; /* what elements are multiplied by, where they are scaled for their squares */
 } tly_reduce;
 
 tly_reduce tly_reduce_begin(tly_build *c);
@@ -32,8 +35,8 @@ typedef struct tly_span {
 kir_value tly_reduce_load(tly_reduce *r, kir_value p, int64_t offset, unsigned lanes);
 /* The first `count` of `lanes`; the others are anything. */
 kir_value tly_reduce_load_some(tly_reduce *r, kir_value p, kir_value count, unsigned lanes);
-/* States as elements of the output. */
-kir_value tly_reduce_result(tly_reduce *r, kir_value state);
+/* States as elements of the output; of elements as multiples of `unit`, unless that is 0. */
+kir_value tly_reduce_result(tly_reduce *r, kir_value state, kir_value unit);
 /* Those of outputs side by side, from `lane` on; `out`: of lane 0. */
 void tly_reduce_store(tly_reduce *r, kir_value out, kir_value lane, kir_value y);
 
@@ -70,6 +73,7 @@ void tly_reduce_outputs(tly_reduce *r, const tly_reduce_form *f);
 
 /* States as chunks hand them on, with what is watched: of an output, a neutral one, and joined. */
 unsigned tly_reduce_record_bytes(const tly_reduce *r);
+int tly_reduce_hands_on(const tly_reduce *r); /* 1: something is watched */
 kir_value tly_reduce_none(tly_reduce *r, unsigned lanes);
 kir_value tly_reduce_join_records(tly_reduce *r, kir_value x, kir_value y);
 
@@ -117,7 +121,7 @@ typedef struct tly_reduce_spans {
 } tly_reduce_spans;
 kir_value tly_reduce_by_spans(tly_reduce *r, const tly_reduce_spans *f, kir_value none);
 
-/* ---- reduce_range.c, reduce_products.c, reduce_sums.c ---- */
+/* ---- reduce_range.c, reduce_products.c, reduce_sums.c, reduce_squares.c ---- */
 
 tly_reduce_rules tly_reduce_chains(unsigned vectors); /* rules of short chains of products */
 /* States as results', in their lanes; *bad: i1s, those that may be wrong, or 0: none can be; *made: i1,
@@ -125,15 +129,15 @@ tly_reduce_rules tly_reduce_chains(unsigned vectors); /* rules of short chains o
  * were cleared before watched products. */
 kir_value tly_reduce_doubt(tly_reduce *r, kir_value state, kir_value *bad, kir_value *made);
 
-/* The state of an output as its result's: a product's mantissa and exponent, and a sum's parts,
- * become one. `apart`: bytes from one element of a step to the next. But for products states may
- * have lanes. */
-kir_value tly_reduce_judge(tly_reduce *r, const tly_span *all, kir_value apart, kir_value state);
+/* An output's state as chunks hand it on, as an element of the output: a product's mantissa and exponent,
+ * and a sum's parts, become one. `apart`: bytes from one element of a step to the next. But for
+ * products states may have lanes. */
+kir_value tly_reduce_finish(tly_reduce *r, const tly_span *all, kir_value apart, kir_value state);
 /* Products of a span as (mantissa, exponent). */
 kir_value tly_reduce_product(tly_reduce *r, const tly_span *s);
 kir_value tly_reduce_join(tly_build *c, kir_value x, kir_value y);
 kir_value tly_reduce_one(tly_build *c, unsigned lanes);
-/* Sums of a span, `state` as it was added, as (sum, what is beside it in multiples of 2^-64); where
+/* Sums of a span, `state` as it was added, as (sum, what is beside it in multiples of 2^64); where
  * elements are not finite these are the sum. */
 kir_value tly_reduce_parts(tly_reduce *r, const tly_span *s, kir_value state);
 kir_value tly_reduce_join_parts(tly_build *c, kir_value x, kir_value y);
@@ -142,6 +146,23 @@ kir_value tly_reduce_join_parts(tly_build *c, kir_value x, kir_value y);
  * one that was set before the call costs a way in vain, and none the call. */
 kir_value tly_reduce_overflowed(tly_build *c, kir_value lost);
 kir_value tly_reduce_no_parts(tly_build *c, unsigned lanes);
+/* i1: one of these flags (KIR_OVERFLOWED, KIR_UNDERFLOWED) is among those that were `met`, an i32. */
+kir_value tly_reduce_raised(tly_build *c, kir_value met, uint64_t flags);
+/* Sums of squares of a span, `sum` as it was added, as (sum, that which is right: the same, or one of
+ * scaled elements); of nothing; and of both. */
+kir_value tly_reduce_squares(tly_reduce *r, const tly_span *s, kir_value sum);
+kir_value tly_reduce_no_squares(tly_build *c, unsigned lanes);
+kir_value tly_reduce_join_squares(tly_build *c, kir_value x, kir_value y);
+/* i1s: sums of squares that may be wrong, NaNs among them, whose elements decide alone. */
+kir_value tly_reduce_suspects(tly_build *c, kir_value sum);
+/* i1s: those that are to be made once more. A sum of 0 is one only if something underflowed, an
+ * infinite one if something overflowed (i1s). */
+kir_value tly_reduce_strays(tly_build *c, kir_value sum, kir_value underflowed,
+                            kir_value overflowed);
+kir_value tly_reduce_is_plus(tly_build *c, kir_value sum); /* i1s: no -0 */
+/* What elements are multiplied by then, and the other way round what they are multiples of. */
+kir_value tly_reduce_stretch(tly_build *c, kir_value sum);
+kir_value tly_reduce_unit(tly_build *c, kir_value sum);
 kir_value tly_reduce_parts_of(tly_build *c, kir_value sums); /* of (what is not finite, the rest) */
 
 /* ---- the same: what templates for GPUs share ---- */
@@ -149,14 +170,12 @@ kir_value tly_reduce_parts_of(tly_build *c, kir_value sums); /* of (what is not 
 kir_value tly_reduce_finite(tly_build *c, kir_value v); /* i1s */
 /* i1s: infinite as elements of the output, in which accumulators may be finite. */
 kir_value tly_reduce_endless(tly_build *c, kir_value v);
-/* In multiples of 2^-64, where no sum overflows; and back. */
+/* In multiples of 2^64, which add up without overflow; and back. */
 kir_value tly_reduce_small(tly_build *c, kir_value x);
 kir_value tly_reduce_large(tly_build *c, kir_value x);
-/* x as (what is not finite, the rest in multiples of 2^-64); sums of tuples, part by part; and the
- * sum that such parts are. */
+/* x as (what is not finite, the rest in multiples of 2^64); sums of tuples, part by part. */
 kir_value tly_reduce_scaled(tly_build *c, kir_value x);
 kir_value tly_reduce_add(tly_build *c, kir_value x, kir_value y);
-kir_value tly_reduce_unscaled(tly_build *c, kir_value other, kir_value small);
 /* x as (mantissa, exponent); and m * 2^e, in two exact powers, of which the second rounds. */
 kir_value tly_reduce_split(tly_build *c, kir_value x);
 kir_value tly_reduce_product_of(tly_build *c, kir_value state);

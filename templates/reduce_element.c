@@ -98,13 +98,19 @@ static kir_value stored(tly_reduce *r, kir_value y)
     return tly_reduce_as(c, tly_storage(out, from.lanes), y);
 }
 
-kir_value tly_reduce_result(tly_reduce *r, kir_value state)
+/* Unless there were no elements. */
+static kir_value of_some(tly_reduce *r, kir_value y)
 {
     tly_build *c = r->c;
-    kir_value y = stored(r, tly_project(c, state));
+    y = stored(r, y);
     kir_value count = mul(c, kir_get(c->b, KIR_ARG_STEPS), kir_get(c->b, KIR_ARG_LENGTH));
     uint64_t bits = tly_value_bits((tly_value)row(r)->empty, (tally_dtype)c->p->out_dtype);
     return kir_select(c->b, equal(c, count, imm(c, 0)), constant(r, y, bits), y);
+}
+
+kir_value tly_reduce_result(tly_reduce *r, kir_value state, kir_value unit)
+{
+    return of_some(r, unit != 0 ? tly_project_times(r->c, state, unit) : tly_project(r->c, state));
 }
 
 void tly_reduce_store(tly_reduce *r, kir_value out, kir_value lane, kir_value y)

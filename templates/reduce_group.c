@@ -254,9 +254,13 @@ void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_
     g.ahead = tly_max(c, mul(c, in_apart, imm(c, g.rows)), imm(c, c->plan->prefetch));
     g.apart = kir_select(b, dense, imm(c, (int64_t)c->lanes * c->in_bytes), in_apart);
     g.rate = kir_select(b, dense, imm(c, g.rows), imm(c, 1));
+    /* What is met of squares, where the results themselves can tell. */
+    const int notices = r->squared && g.masked;
+    const kir_value no = kir_const(b, KIR_TYPE(KIR_I1, 1), 0);
+    kir_value met[TLY_GROUP_MET] = { no, no, no };
     kir_loop l;
     kir_branch fits = { 0 };
-    kir_for(b, &l, begin, end, imm(c, g.rows), 0, NULL);
+    kir_for(b, &l, begin, end, imm(c, g.rows), notices ? TLY_GROUP_MET : 0, met);
     kir_value left = sub(c, end, l.i), count = tly_min(c, left, imm(c, g.rows));
     kir_value first = kir_ptradd(b, in, mul(c, l.i, in_apart)), last = sub(c, left, imm(c, 1));
     if (r->watched) {
@@ -272,12 +276,17 @@ void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_
         kir_if(b, &fits, equal(c, tly_round_down(c, g.length, c->lanes), g.length));
     kir_value all = g.has_steps ? fold_steps(&g, state) : fold_rows(&g, state);
     doubt d = { .state = all };
-    all = tly_reduce_doubt(r, all, &d.bad, &d.made);
-    store(&g, kir_ptradd(b, out, mul(c, l.i, out_apart)), out_apart, count,
-          tly_reduce_result(r, all));
+    if (!notices)
+        all = tly_reduce_doubt(r, all, &d.bad, &d.made);
+    kir_value y = tly_reduce_result(r, all, 0);
+    if (notices)
+        y = tly_group_notice(&g, all, y, l.carried);
+    store(&g, kir_ptradd(b, out, mul(c, l.i, out_apart)), out_apart, count, y);
     if (!g.masked)
         d = or_all(&g, &fits, d);
     if (d.bad != 0)
         redo(&g, &d, l.i, count, alone);
-    kir_for_end(b, &l, NULL);
+    kir_for_end(b, &l, l.carried);
+    if (notices)
+        tly_group_redo(&g, begin, end, l.result, alone);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Short rows, several at once: reduce_group.c what becomes of their states, reduce_group_rows.c how
- * elements become these.
+ * elements become these, reduce_group_squares.c what sums of squares leave to do.
  */
 #ifndef TLY_REDUCE_GROUP_H
 #define TLY_REDUCE_GROUP_H
@@ -30,5 +30,16 @@ void tly_group_take(tly_group *g, kir_value *state);
 /* The same of rows that fit so many parts of a vector; `packed`: that are as long, one behind the
  * other. */
 void tly_group_take_parts(tly_group *g, unsigned parts, int packed, kir_value *state);
+
+/* ---- reduce_group_squares.c ---- */
+
+/* i1s: tiny sums, zeros and infinite ones were met in some row. */
+enum { TLY_GROUP_MET = 3 };
+/* Results `y` of sums of squares as they are to be stored: those of tiny sums as zeros, so that what is 0
+ * or infinite is what was met; and no other is. */
+kir_value tly_group_notice(tly_group *g, kir_value sums, kir_value y, kir_value *met);
+/* Those of rows [begin, end) once more, if need be. */
+void tly_group_redo(tly_group *g, kir_value begin, kir_value end, const kir_value *met,
+                    tly_reduce_one_row alone);
 
 #endif

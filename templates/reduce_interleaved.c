@@ -4,7 +4,7 @@
  * columns: `block` steps together are one row of as many more lanes, each with a state in scratch,
  * so that vectors are full however few the outputs; and long products of more, step by step. At the
  * end of a chunk the states of an output are joined in a fixed tree, and chunks as those of rows. A
- * sum that overflowed in a chunk is made once more, in multiples of 2^-64; products are short plain
+ * sum that overflowed in a chunk is made once more, in multiples of 2^64; products are short plain
  * chains, which are joined as mantissas and exponents (reduce_products.c).
  */
 #include "reduce_stream.h"
@@ -57,32 +57,37 @@ static void fold(tly_reduce_stream *s, const tly_states *of)
     kir_for_end(c->b, &l, &half);
 }
 
-/* One output's elements of a span, where nothing overflows that need not. */
-static kir_value scaled(tly_reduce_stream *s, const tly_span *span, kir_value in)
+static kir_value vectors_of(tly_reduce_stream *s)
+{
+    return tly_round_up(s->r.c, s->unit, s->r.c->lanes);
+}
+
+/* One output's elements of a span, one by one, where nothing leaves the range that need not. */
+static kir_value scaled(tly_reduce_stream *s, const tly_span *span, kir_value in,
+                        kir_value (*lift)(tly_reduce *r, kir_value x), kir_value sum)
 {
     tly_build *c = s->r.c;
     kir_builder *b = c->b;
-    kir_value zero = kir_const(b, c->acc, 0), one = imm(c, 1);
-    kir_value apart = kir_get(b, KIR_ARG_IN_AXIS), sums[2] = { zero, zero };
+    kir_value apart = kir_get(b, KIR_ARG_IN_AXIS), one = imm(c, 1);
     kir_loop step, l;
-    kir_for(b, &step, span->begin, span->end, one, 2, sums);
+    kir_for(b, &step, span->begin, span->end, one, 1, &sum);
     kir_value at = tly_reduce_step(c, in, step.i);
-    kir_for(b, &l, span->from, span->to, one, 2, step.carried);
+    kir_for(b, &l, span->from, span->to, one, 1, step.carried);
     kir_value x = tly_reduce_load(&s->r, kir_ptradd(b, at, mul(c, l.i, apart)), 0, 1);
-    x = tly_reduce_add(c, kir_tuple(b, 2, l.carried), tly_reduce_scaled(c, x));
-    for (unsigned i = 0; i < 2; i++)
-        sums[i] = kir_part(b, x, i);
-    kir_for_end(b, &l, sums);
+    sum = tly_reduce_add(c, l.carried[0], lift(&s->r, x));
+    kir_for_end(b, &l, &sum);
     kir_for_end(b, &step, l.result);
-    return tly_reduce_parts_of(c, kir_tuple(b, 2, step.result));
+    return step.result[0];
 }
 
-static kir_value raised(tly_reduce_stream *s, uint64_t flags)
+static kir_value lift_sum(tly_reduce *r, kir_value x)
 {
-    kir_builder *b = s->r.c->b;
-    kir_type t = KIR_TYPE(KIR_I32, 1);
-    kir_value met = kir_bin(b, KIR_AND, kir_flags(b), kir_const(b, t, flags));
-    return kir_cmp(b, KIR_NE, met, kir_const(b, t, 0));
+    return tly_reduce_scaled(r->c, x);
+}
+
+static kir_value lift_square(tly_reduce *r, kir_value x)
+{
+    return tly_lift(r->c, mul(r->c, x, r->stretch));
 }
 
 /* Sums that are not finite, where one overflowed: what the elements have of infinities and NaNs is
@@ -93,14 +98,53 @@ static void judge_sums(tly_reduce_stream *s, const tly_span *span, const tly_sta
     kir_builder *b = c->b;
     kir_branch overflowed, again;
     kir_loop l;
-    kir_if(b, &overflowed, raised(s, KIR_OVERFLOWED));
+    kir_if(b, &overflowed, tly_reduce_raised(c, kir_flags(b), KIR_OVERFLOWED));
     kir_for(b, &l, imm(c, 0), s->unit, imm(c, 1), 0, NULL);
-    kir_value sum = kir_part(b, tly_stream_load(s, to, l.i, 1), 0);
+    kir_value sum = kir_part(b, tly_stream_load(s, to, l.i, 1), 0), zero = kir_const(b, c->acc, 0);
     kir_if(b, &again, tly_not(c, tly_reduce_finite(c, sum)));
-    tly_stream_store(s, to, l.i, scaled(s, span, tly_at(c, span->in, l.i, c->in_bytes)));
+    kir_value in = tly_at(c, span->in, l.i, c->in_bytes);
+    kir_value none = kir_tuple(b, 2, (kir_value[]){ zero, zero });
+    sum = tly_reduce_parts_of(c, scaled(s, span, in, lift_sum, none));
+    tly_stream_store(s, to, l.i, sum);
     kir_if_end(b, &again, 0, NULL);
     kir_for_end(b, &l, NULL);
     kir_if_end(b, &overflowed, 0, NULL);
+}
+
+/* i1: there are such that may be wrong among sums of squares, or behind them. */
+static kir_value has_suspects(tly_reduce_stream *s, const tly_states *of)
+{
+    tly_build *c = s->r.c;
+    kir_value some = kir_const(c->b, KIR_TYPE(KIR_I1, 1), 0);
+    kir_loop l;
+    kir_for(c->b, &l, imm(c, 0), vectors_of(s), imm(c, c->lanes), 1, &some);
+    kir_value sum = kir_part(c->b, tly_stream_load(s, of, l.i, c->lanes), 0);
+    kir_value here = kir_any(c->b, tly_reduce_suspects(c, sum));
+    some = kir_bin(c->b, KIR_OR, l.carried[0], here);
+    kir_for_end(c->b, &l, &some);
+    return l.result[0];
+}
+
+/* Sums of squares that left the range, or whose squares may have. */
+static void judge_squares(tly_reduce_stream *s, const tly_span *span, const tly_states *to)
+{
+    tly_build *c = s->r.c;
+    kir_builder *b = c->b;
+    kir_branch some, stray;
+    kir_loop l;
+    kir_if(b, &some, has_suspects(s, to));
+    kir_value met = kir_flags(b), under = tly_reduce_raised(c, met, KIR_UNDERFLOWED);
+    kir_value over = tly_reduce_raised(c, met, KIR_OVERFLOWED);
+    kir_for(b, &l, imm(c, 0), s->unit, imm(c, 1), 0, NULL);
+    kir_value sum = kir_part(b, tly_stream_load(s, to, l.i, 1), 0), zero = kir_const(b, c->acc, 0);
+    kir_if(b, &stray, tly_reduce_strays(c, sum, under, over));
+    s->r.stretch = tly_reduce_stretch(c, sum);
+    kir_value in = tly_at(c, span->in, l.i, c->in_bytes);
+    kir_value again = scaled(s, span, in, lift_square, zero);
+    tly_stream_store(s, to, l.i, kir_tuple(b, 2, (kir_value[]){ sum, again }));
+    kir_if_end(b, &stray, 0, NULL);
+    kir_for_end(b, &l, NULL);
+    kir_if_end(b, &some, 0, NULL);
 }
 
 /* Products by chains, and if one of these left the range, element by element. */
@@ -109,7 +153,7 @@ static void walk_products(tly_reduce_stream *s, const tly_span *span)
     kir_builder *b = s->r.c->b;
     kir_branch again;
     tly_stream_walk(s, span, kir_keep(b, span->in), 0);
-    kir_if(b, &again, raised(s, KIR_OVERFLOWED | KIR_UNDERFLOWED));
+    kir_if(b, &again, tly_reduce_raised(s->r.c, kir_flags(b), KIR_OVERFLOWED | KIR_UNDERFLOWED));
     tly_stream_walk(s, span, kir_keep(b, span->in), 1);
     kir_if_end(b, &again, 0, NULL);
 }
@@ -132,11 +176,6 @@ static tly_row begin(tly_reduce *r, kir_value output)
     return tly_row_address(r->c, output);
 }
 
-static kir_value vectors_of(tly_reduce_stream *s)
-{
-    return tly_round_up(s->r.c, s->unit, s->r.c->lanes);
-}
-
 static void hand_on(tly_reduce_stream *s, kir_value lane, unsigned n, void *user)
 {
     kir_builder *b = s->r.c->b;
@@ -145,6 +184,8 @@ static void hand_on(tly_reduce_stream *s, kir_value lane, unsigned n, void *user
         kir_value beside = kir_part(b, tly_reduce_none(&s->r, n), 1);
         v = kir_tuple(b, 2, (kir_value[]){ v, beside });
     }
+    if (s->r.squared)
+        v = kir_tuple(b, 2, (kir_value[]){ v, v });
     tly_stream_store(s, user, lane, v);
 }
 
@@ -152,17 +193,20 @@ static kir_value make(tly_reduce *r, const tly_span *span, kir_value at)
 {
     tly_reduce_stream *s = (tly_reduce_stream *)r;
     tly_states to = outputs(s, at);
-    if (r->added || r->watched)
+    if (tly_reduce_hands_on(r))
         kir_clear_flags(r->c->b);
     if (r->watched)
         walk_products(s, span);
     else
-        tly_stream_walk(s, span, r->added ? kir_keep(r->c->b, span->in) : span->in, 0);
+        tly_stream_walk(s, span, tly_reduce_hands_on(r) ? kir_keep(r->c->b, span->in) : span->in,
+                        0);
     if (r->c->plan->block > 1)
         fold(s, r->watched ? &s->closed : &s->running);
     tly_stream_each(s, vectors_of(s), 1, hand_on, &to);
     if (r->added)
         judge_sums(s, span, &to);
+    if (r->squared)
+        judge_squares(s, span, &to);
     return at;
 }
 
@@ -196,8 +240,7 @@ static void finish_lane(tly_reduce_stream *s, kir_value lane, unsigned n, void *
     kir_value apart = kir_get(c->b, KIR_ARG_IN_AXIS), y = tly_stream_load(s, &to->from, lane, n);
     tly_span all = *to->all;
     all.in = tly_at(c, all.in, lane, c->in_bytes);
-    y = tly_reduce_result(&s->r, tly_reduce_judge(&s->r, &all, apart, y));
-    tly_reduce_store(&s->r, to->out, lane, y);
+    tly_reduce_store(&s->r, to->out, lane, tly_reduce_finish(&s->r, &all, apart, y));
 }
 
 /* Products one by one, as each may be the plain loop's. */

@@ -4,7 +4,7 @@
  * input pass at once, so that states are loaded and stored once for all of them. What must be the plain
  * loop is, lane by lane; else the rows of a pass are combined in a tree first, and chunks as those of
  * rows, which is quicker and, of long sums, more exact. A sum that overflowed is then made once more
- * in multiples of 2^-64.
+ * in multiples of 2^64, one of squares that left the range of scaled elements.
  */
 #include "reduce.h"
 
@@ -54,7 +54,7 @@ static void clear(lanes *k, kir_value states)
     kir_for_end(c->b, &l, NULL);
 }
 
-/* i1: a sum is infinite or NaN. */
+/* i1: a sum is infinite or NaN, or one of squares may be wrong. */
 static kir_value is_lost(lanes *k, kir_value states)
 {
     tly_build *c = k->r.c;
@@ -62,15 +62,11 @@ static kir_value is_lost(lanes *k, kir_value states)
     kir_loop l;
     kir_for(c->b, &l, imm(c, 0), k->count, imm(c, c->lanes), 1, &lost);
     kir_value v = tly_states_load(c, tly_states_at(c, row, l.i), 0, c->lanes);
-    kir_value here = kir_any(c->b, tly_not(c, tly_reduce_finite(c, v)));
+    kir_value here = kir_any(c->b, k->r.squared ? tly_reduce_suspects(c, v)
+                                                : tly_not(c, tly_reduce_finite(c, v)));
     lost = kir_bin(c->b, KIR_OR, l.carried[0], here);
     kir_for_end(c->b, &l, &lost);
     return l.result[0];
-}
-
-static kir_value finite_or(tly_build *c, kir_value x, kir_value small)
-{
-    return kir_select(c->b, tly_reduce_finite(c, x), x, tly_reduce_large(c, small));
 }
 
 /* Those at `to`, each of one at x and one at y. */
@@ -95,9 +91,16 @@ typedef struct rows {
     kir_value states;               /* a tile's, from lane 0 on */
     kir_value at[MAX_STEPS], index; /* lane 0 of each; of the first */
     unsigned count;
-    int plain;  /* one after the other */
-    int scaled; /* in multiples of 2^-64 */
+    int plain;        /* one after the other */
+    kir_value scaled; /* elements are scaled as these states demand, as there; 0: they are not */
 } rows;
+
+/* Elements of sums that left the range: in multiples of 2^64, or as their squares demand. */
+static kir_value scaled(lanes *k, kir_value x, kir_value state)
+{
+    tly_build *c = k->r.c;
+    return k->r.squared ? mul(c, x, tly_reduce_stretch(c, state)) : tly_reduce_small(c, x);
+}
 
 /* `some` 0: n lanes; else so many, as a part of a vector, whose other lanes are zeros that nobody
  * reads. */
@@ -107,14 +110,15 @@ static void pass(lanes *k, kir_value lane, unsigned n, kir_value some, const row
     kir_builder *b = c->b;
     kir_value skipped = mul(c, lane, tly_in_step(c)), x[MAX_STEPS], index[MAX_STEPS] = { 0 };
     kir_value at = tly_states_at(c, in->states, lane), state = tly_states_load(c, at, 0, n);
+    kir_value by = in->scaled ? tly_states_load(c, tly_states_at(c, in->scaled, lane), 0, n) : 0;
     for (unsigned i = 0; i < in->count; i++) {
         kir_value from = kir_ptradd(b, in->at[i], skipped);
         x[i] = some ? tly_reduce_load_some(&k->r, from, some, n)
                     : tly_reduce_load(&k->r, from, 0, n);
         if (k->r.indexed)
             index[i] = tly_reduce_indices(&k->r, add(c, in->index, imm(c, i)), n, 0);
-        if (in->scaled)
-            x[i] = tly_reduce_small(c, x[i]);
+        if (by)
+            x[i] = scaled(k, x[i], by);
         if (in->plain)
             state = tly_combine(c, state, tly_lift_at(c, x[i], index[i]));
     }
@@ -163,14 +167,16 @@ static void pass_rows(lanes *k, rows some, kir_value in, kir_value index, kir_va
     kir_for_end(c->b, &l, NULL);
 }
 
-/* The states of a span, so many rows at once. */
-static void walk(lanes *k, const tly_span *s, kir_value states, unsigned together, int scaled)
+/* The states of a span, so many rows at once; `by` unless 0: of elements that are scaled as those states
+ * demand. */
+static void walk(lanes *k, const tly_span *s, kir_value states, unsigned together, kir_value by)
 {
     tly_build *c = k->r.c;
     kir_builder *b = c->b;
-    rows some = {
-        .states = states_at(k, states), .count = together, .plain = k->plain, .scaled = scaled
-    };
+    rows some = { .states = states_at(k, states),
+                  .count = together,
+                  .plain = k->plain,
+                  .scaled = by ? states_at(k, by) : 0 };
     kir_value length = kir_get(b, KIR_ARG_LENGTH), axis = sub(c, s->to, s->from);
     kir_value middle = add(c, s->from, tly_round_down(c, axis, together));
     kir_loop l;
@@ -214,10 +220,34 @@ static tly_row begin(tly_reduce *r, kir_value output)
     return at;
 }
 
+/* Sums of squares for another thread, which cannot see this one's flags: a 0 is -0, which changes no sum,
+ * where nothing underflowed, and so is right. */
+static void mark_zeros(lanes *k, kir_value states)
+{
+    tly_build *c = k->r.c;
+    kir_builder *b = c->b;
+    kir_value total = equal(c, kir_get(b, KIR_ARG_MODE), imm(c, TLY_MODE_TOTAL));
+    kir_branch marks;
+    kir_loop l;
+    kir_if(b, &marks, total);
+    kir_value right = tly_not(c, tly_reduce_raised(c, kir_flags(b), KIR_UNDERFLOWED));
+    right = kir_splat(b, right, c->lanes);
+    kir_value row = states_at(k, states), none = tly_neutral(c, c->vec);
+    kir_for(b, &l, imm(c, 0), k->count, imm(c, c->lanes), 0, NULL);
+    kir_value at = tly_states_at(c, row, l.i), sum = tly_states_load(c, at, 0, c->lanes);
+    kir_value zero = kir_cmp(b, KIR_OEQ, sum, kir_const(b, c->vec, 0));
+    sum = kir_select(b, kir_bin(b, KIR_AND, zero, right), none, sum);
+    tly_states_store(c, at, 0, sum);
+    kir_for_end(b, &l, NULL);
+    kir_if_end(b, &marks, 0, NULL);
+}
+
 static kir_value make(tly_reduce *r, const tly_span *s, kir_value at)
 {
     lanes *k = (lanes *)r;
     walk(k, s, at, (unsigned)r->c->plan->rows, 0);
+    if (r->squared)
+        mark_zeros(k, at);
     return at;
 }
 
@@ -237,40 +267,94 @@ static kir_value take(tly_reduce *r, kir_value record)
 
 typedef struct results {
     kir_value out, states;
+    kir_value scaled; /* the same of scaled elements; 0: there are none */
 } results;
+
+static kir_value one(tly_build *c, unsigned lanes)
+{
+    return kir_const(c->b, KIR_TYPE(c->acc.kind, lanes),
+                     tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc));
+}
+
+/* Without the sign of a 0 that is right. */
+static kir_value unmarked(lanes *k, kir_value sum)
+{
+    tly_build *c = k->r.c;
+    kir_value zero = kir_const(c->b, kir_type_of(c->b, sum), 0);
+    return k->r.squared ? kir_select(c->b, kir_cmp(c->b, KIR_OEQ, sum, zero), zero, sum) : sum;
+}
 
 static void finish_lane(lanes *k, kir_value lane, unsigned n, void *user)
 {
     tly_build *c = k->r.c;
     const results *to = user;
-    kir_value state = tly_states_load(c, tly_states_at(c, to->states, lane), 0, n);
-    tly_reduce_store(&k->r, to->out, lane, tly_reduce_result(&k->r, state));
+    kir_value state = tly_states_load(c, tly_states_at(c, to->states, lane), 0, n), unit = 0;
+    if (to->scaled) {
+        kir_value again = tly_states_load(c, tly_states_at(c, to->scaled, lane), 0, n);
+        kir_value bad = k->r.squared ? tly_reduce_suspects(c, state)
+                                     : tly_not(c, tly_reduce_finite(c, state));
+        kir_value by = k->r.squared ? tly_reduce_unit(c, state) : tly_reduce_large(c, one(c, n));
+        state = kir_select(c->b, bad, again, state);
+        unit = kir_select(c->b, bad, by, one(c, n));
+    }
+    tly_reduce_store(&k->r, to->out, lane, tly_reduce_result(&k->r, unmarked(k, state), unit));
 }
 
-/* Sums that are not finite, where one overflowed, or may have in another thread, are added once more:
- * what is then infinite or NaN has to be, in every order. */
-static kir_value judge(lanes *k, const tly_span *all, kir_value state)
+/* i1: sums that are not finite, where one overflowed, or may have in another thread, are added once
+ * more: what is then infinite or NaN has to be, in every order. */
+static kir_value sums_stray(lanes *k, kir_value state)
+{
+    tly_build *c = k->r.c;
+    kir_value lost = is_lost(k, state), mode = kir_get(c->b, KIR_ARG_MODE);
+    kir_value elsewhere = equal(c, mode, imm(c, TLY_MODE_COMBINE));
+    elsewhere = kir_bin(c->b, KIR_AND, lost, elsewhere);
+    return kir_bin(c->b, KIR_OR, tly_reduce_overflowed(c, lost), elsewhere);
+}
+
+/* i1: so are sums of squares, whose zeros are right by their sign or this thread's flags. */
+static kir_value squares_stray(lanes *k, kir_value state)
 {
     tly_build *c = k->r.c;
     kir_builder *b = c->b;
-    kir_value lost = is_lost(k, state), mode = kir_get(b, KIR_ARG_MODE);
-    kir_value elsewhere = equal(c, mode, imm(c, TLY_MODE_COMBINE));
-    elsewhere = kir_bin(b, KIR_AND, lost, elsewhere);
-    kir_branch again;
-    kir_if(b, &again, kir_bin(b, KIR_OR, tly_reduce_overflowed(c, lost), elsewhere));
-    kir_value small = place(&k->r, imm(c, 2));
-    walk(k, all, small, 1, 1);
-    each_pair(k, state, small, small, finite_or);
-    kir_else(b, &again, 1, &small);
-    kir_if_end(b, &again, 1, &state);
-    return again.result[0];
+    kir_value elsewhere = equal(c, kir_get(b, KIR_ARG_MODE), imm(c, TLY_MODE_COMBINE));
+    kir_value row = states_at(k, state), none = kir_const(b, KIR_TYPE(KIR_I1, 1), 0);
+    kir_branch some;
+    kir_loop l;
+    kir_if(b, &some, is_lost(k, state));
+    kir_value met = kir_flags(b), over = tly_reduce_raised(c, met, KIR_OVERFLOWED);
+    kir_value under = tly_reduce_raised(c, met, KIR_UNDERFLOWED);
+    over = kir_splat(b, kir_bin(b, KIR_OR, elsewhere, over), c->lanes);
+    under = kir_splat(b, kir_bin(b, KIR_OR, elsewhere, under), c->lanes);
+    kir_for(b, &l, imm(c, 0), k->count, imm(c, c->lanes), 1, &none);
+    kir_value sum = tly_states_load(c, tly_states_at(c, row, l.i), 0, c->lanes);
+    kir_value open = kir_bin(b, KIR_AND, under, tly_reduce_is_plus(c, sum));
+    kir_value here = kir_any(b, tly_reduce_strays(c, sum, open, over));
+    here = kir_bin(b, KIR_OR, l.carried[0], here);
+    kir_for_end(b, &l, &here);
+    kir_else(b, &some, 1, l.result);
+    kir_if_end(b, &some, 1, &none);
+    return some.result[0];
 }
 
 static void finish(tly_reduce *r, const tly_span *all, kir_value out, kir_value state)
 {
     lanes *k = (lanes *)r;
-    results to = { out, states_at(k, r->added ? judge(k, all, state) : state) };
+    tly_build *c = r->c;
+    results to = { out, states_at(k, state), 0 };
+    kir_branch rare;
+    if (!r->added && !r->squared) {
+        each_lane(k, finish_lane, &to);
+        return;
+    }
+    kir_if(c->b, &rare, r->squared ? squares_stray(k, state) : sums_stray(k, state));
+    kir_value again = place(r, imm(c, 2));
+    walk(k, all, again, 1, state);
+    to.scaled = states_at(k, again);
     each_lane(k, finish_lane, &to);
+    to.scaled = 0;
+    kir_else(c->b, &rare, 0, NULL);
+    each_lane(k, finish_lane, &to);
+    kir_if_end(c->b, &rare, 0, NULL);
 }
 
 void tly_build_reduce_lanes(tly_build *c, tly_launch *launch)

@@ -3,20 +3,26 @@
  * Reductions of floats along rows, whose order is not the plain loop's: what left the range in ours
  * and not in the loop's (docs/range.md).
  *
- * A chunk's sum that is not finite is added once more, in multiples of 2^-64, where none overflows, and
+ * A chunk's sum that is not finite is added once more, in multiples of 2^64, where none overflows, and
  * stays beside the others' sum; unless elements are not finite themselves, which then decide alone
  * (reduce_sums.c). A product is a mantissa and an exponent, which nothing leaves; only short chains are
  * plain, and flags tell whether one of them left the range: then each element is taken apart. A product
  * beyond the output's range is the plain loop's own, as that may have fallen to zero before
- * (reduce_products.c).
+ * (reduce_products.c). A sum of squares that was infinite, or so small that squares
+ * may have lost digits, is added once more of elements times a power of two, if its root is in range
+ * (reduce_squares.c).
  */
 #include "reduce_float.h"
 
 /* By bytes. */
 static const tly_reduce_format formats[] = {
-    { KIR_I32, 23, 127, 250, 0x7f800000, 0x3f800000, 0x1f800000, 0x5f800000 },
+    { KIR_I32, 23, 127, 250, 0x7f800000, 0x3f800000, 0x1f800000, 0x5f800000,
+      /* 2^-100, 2^100, 2^-102, 2^80 */
+      0x0d800000, 0x71800000, 0x0c800000, 0x67800000 },
     { KIR_I64, 52, 1023, 2000, 0x7ff0000000000000, 0x3ff0000000000000, 0x3bf0000000000000,
-      0x43f0000000000000 },
+      0x43f0000000000000,
+      /* 2^-700, 2^700, 2^-960, 2^400 */
+      0x1430000000000000, 0x6bb0000000000000, 0x03f0000000000000, 0x58f0000000000000 },
 };
 
 const tly_reduce_format *tly_reduce_format_of(const tly_build *c)
@@ -59,11 +65,46 @@ kir_value tly_reduce_endless(tly_build *c, kir_value y)
     return bin(c, KIR_AND, tly_not(c, fits(c, y)), kir_cmp(c->b, KIR_OEQ, y, y));
 }
 
-kir_value tly_reduce_judge(tly_reduce *r, const tly_span *all, kir_value apart, kir_value state)
+/* What is in multiples of a unit is rare: a branch costs nothing where there is none. */
+static kir_value result_of(tly_reduce *r, kir_value state)
+{
+    const tly_reduce_ends *ends = r->squared ? &tly_reduce_ends_of_squares
+                                             : &tly_reduce_ends_of_sums;
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    kir_branch some;
+    kir_value far = ends->far(c, state);
+    kir_if(b, &some, lanes_of(c, state) > 1 ? kir_any(b, far) : far);
+    const tly_scaled scaled = ends->scaled(c, state, far);
+    kir_value y = tly_reduce_result(r, scaled.sum, scaled.unit);
+    kir_else(b, &some, 1, &y);
+    y = tly_reduce_result(r, ends->near(c, state), 0);
+    kir_if_end(b, &some, 1, &y);
+    return some.result[0];
+}
+
+kir_value tly_reduce_finish(tly_reduce *r, const tly_span *all, kir_value apart, kir_value state)
 {
     if (r->watched)
-        return tly_reduce_judge_product(r, all, apart, state);
-    return r->added ? tly_reduce_judge_sum(r->c, state) : state;
+        return tly_reduce_result(r, tly_reduce_judge_product(r, all, apart, state), 0);
+    return r->added || r->squared ? result_of(r, state) : tly_reduce_result(r, state, 0);
+}
+
+/* Flags are asked only where there are some that may be wrong. */
+static kir_value strays(tly_build *c, kir_value state)
+{
+    kir_builder *b = c->b;
+    kir_branch some;
+    unsigned n = lanes_of(c, state);
+    kir_value bad = tly_reduce_suspects(c, state);
+    kir_if(b, &some, kir_any(b, bad));
+    kir_value met = kir_flags(b);
+    kir_value under = kir_splat(b, tly_reduce_raised(c, met, KIR_UNDERFLOWED), n);
+    kir_value over = kir_splat(b, tly_reduce_raised(c, met, KIR_OVERFLOWED), n);
+    kir_value stray = tly_reduce_strays(c, state, under, over);
+    kir_else(b, &some, 1, &stray);
+    kir_if_end(b, &some, 1, &bad);
+    return some.result[0];
 }
 
 kir_value tly_reduce_doubt(tly_reduce *r, kir_value state, kir_value *bad, kir_value *made)
@@ -78,6 +119,8 @@ kir_value tly_reduce_doubt(tly_reduce *r, kir_value state, kir_value *bad, kir_v
         *made = tly_not(c, met);
         return y;
     }
+    if (r->squared)
+        *bad = strays(c, state);
     if (r->added) {
         kir_value lost = tly_not(c, tly_reduce_finite(c, state));
         kir_value met = tly_reduce_overflowed(c, kir_any(b, lost));

@@ -352,5 +352,7 @@ kir_value tly_reduce_span(tly_reduce *r, const tly_span *s)
         return tly_reduce_product(r, s);
     const tly_reduce_rules rules = tly_reduce_rules_of(r);
     kir_value state = tly_reduce_walk(r, &rules, s);
-    return r->added ? tly_reduce_parts(r, s, state) : state;
+    return r->added     ? tly_reduce_parts(r, s, state)
+           : r->squared ? tly_reduce_squares(r, s, state)
+                        : state;
 }

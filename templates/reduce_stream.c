@@ -8,8 +8,8 @@ enum { MAX_STEPS = TLY_REDUCE_MOST_STEPS };
 
 static kir_value plane_bytes(const tly_reduce_stream *s, const tly_states *to)
 {
-    unsigned of_two = s->r.watched || s->r.added ? s->r.c->acc_bytes : tly_part_bytes(s->r.c->p);
-    return mul(s->r.c, to->lanes, imm(s->r.c, of_two));
+    unsigned widest = tly_reduce_hands_on(&s->r) ? s->r.c->acc_bytes : tly_part_bytes(s->r.c->p);
+    return mul(s->r.c, to->lanes, imm(s->r.c, widest));
 }
 
 static kir_value part_at(tly_reduce_stream *s, const tly_states *to, unsigned part, kir_type t,

@@ -34,12 +34,6 @@ kir_value tly_reduce_add(tly_build *c, kir_value x, kir_value y)
     return kir_tuple(c->b, parts, v);
 }
 
-kir_value tly_reduce_unscaled(tly_build *c, kir_value other, kir_value small)
-{
-    kir_value sum = tly_reduce_large(c, small);
-    return kir_select(c->b, kir_cmp(c->b, KIR_UNE, other, real(c, 1, 0)), other, sum);
-}
-
 static kir_value zeros(tly_build *c, unsigned lanes)
 {
     kir_value zero = real(c, lanes, 0);
@@ -64,14 +58,19 @@ kir_value tly_reduce_parts_of(tly_build *c, kir_value sums)
                       kir_tuple(b, 2, beside));
 }
 
+kir_value tly_reduce_raised(tly_build *c, kir_value met, uint64_t flags)
+{
+    kir_type t = KIR_TYPE(KIR_I32, 1);
+    met = bin(c, KIR_AND, met, kir_const(c->b, t, flags));
+    return kir_cmp(c->b, KIR_NE, met, kir_const(c->b, t, 0));
+}
+
 kir_value tly_reduce_overflowed(tly_build *c, kir_value lost)
 {
     kir_builder *b = c->b;
     kir_branch some;
     kir_if(b, &some, lost);
-    kir_value flags = kir_flags(b), none = kir_const(b, kir_type_of(b, flags), 0);
-    kir_value met = bin(c, KIR_AND, flags, kir_const(b, kir_type_of(b, flags), KIR_OVERFLOWED));
-    met = kir_cmp(b, KIR_NE, met, none);
+    kir_value met = tly_reduce_raised(c, kir_flags(b), KIR_OVERFLOWED);
     kir_else(b, &some, 1, &met);
     kir_if_end(b, &some, 1, &lost);
     return some.result[0];
@@ -109,13 +108,28 @@ kir_value tly_reduce_join_parts(tly_build *c, kir_value x, kir_value y)
                       kir_tuple(b, 2, (kir_value[]){ sum, beside }));
 }
 
-kir_value tly_reduce_judge_sum(tly_build *c, kir_value parts)
+static kir_value is_far(tly_build *c, kir_value parts)
 {
-    kir_builder *b = c->b;
-    kir_value sum = kir_part(b, parts, 0), beside = kir_part(b, parts, 1);
-    kir_value whole = tly_reduce_large(c, bin(c, KIR_ADD, tly_reduce_small(c, sum), beside));
-    kir_value some = kir_cmp(b, KIR_UNE, beside, real(c, lanes_of(c, sum), 0));
-    /* +0 beside a sum makes +0 of a -0 that stands for no sum; -0 changes nothing. */
-    return kir_select(b, bin(c, KIR_AND, some, tly_reduce_finite(c, sum)), whole,
-                      bin(c, KIR_ADD, sum, beside));
+    kir_value sum = kir_part(c->b, parts, 0), zero = real(c, lanes_of(c, sum), 0);
+    kir_value some = kir_cmp(c->b, KIR_UNE, kir_part(c->b, parts, 1), zero);
+    return bin(c, KIR_AND, some, tly_reduce_finite(c, sum));
 }
+
+/* +0 beside a sum makes +0 of a -0 that stands for no sum; -0 changes nothing. */
+static kir_value near_sum(tly_build *c, kir_value parts)
+{
+    return bin(c, KIR_ADD, kir_part(c->b, parts, 0), kir_part(c->b, parts, 1));
+}
+
+static tly_scaled scaled_sum(tly_build *c, kir_value parts, kir_value far)
+{
+    const tly_reduce_format *f = tly_reduce_format_of(c);
+    kir_builder *b = c->b;
+    kir_value sum = kir_part(b, parts, 0);
+    unsigned n = lanes_of(c, sum);
+    kir_value small = kir_select(b, far, tly_reduce_small(c, sum), sum);
+    kir_value unit = kir_select(b, far, real(c, n, f->large), real(c, n, f->one));
+    return (tly_scaled){ bin(c, KIR_ADD, small, kir_part(b, parts, 1)), unit };
+}
+
+const tly_reduce_ends tly_reduce_ends_of_sums = { is_far, near_sum, scaled_sum };

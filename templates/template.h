@@ -135,6 +135,8 @@ kir_value tly_scan_slices(tly_build *c, kir_value first, kir_value end, kir_valu
 kir_value tly_lift(tly_build *c, kir_value x);
 kir_value tly_lift_at(tly_build *c, kir_value x, kir_value index);
 kir_value tly_project(tly_build *c, kir_value state);
+/* The same of sums of elements as multiples of `unit` (tly_through_times). */
+kir_value tly_project_times(tly_build *c, kir_value state, kir_value unit);
 kir_value tly_combine(tly_build *c, kir_value x, kir_value y); /* x before y */
 /* A state and n elements after it; `index`: theirs, each 0 where nobody gives it. */
 kir_value tly_take(tly_build *c, kir_value state, const kir_value *x, const kir_value *index,

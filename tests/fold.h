@@ -25,6 +25,8 @@ typedef struct tly_fold {
     uint64_t integer;
     tly_fact fact;
 
+    long double wide_flushed; /* `wide` of elements whose subnormals are zeros */
+
     /* Whether nothing rounds. */
     int lowest;        /* sums: exponent of the lowest bit set in any lifted element */
     long double reach; /* sums: of the lifted elements' magnitudes */
@@ -57,5 +59,7 @@ int tly_may_flush(const tly_fold *f, double x);
 
 /* Square root or logarithm in the accumulator's type, division by the count, or nothing. */
 double tly_fold_project(const tly_fold *f, double sum);
+/* The same of a sum that need be no number of that type, rounded to it. */
+double tly_fold_project_wide(const tly_fold *f, long double sum);
 
 #endif

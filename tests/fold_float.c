@@ -62,6 +62,31 @@ double tly_fold_project(const tly_fold *s, double sum)
     }
 }
 
+double tly_fold_project_wide(const tly_fold *s, long double sum)
+{
+    const long double y = s->operation->projection == TLY_BY_COUNT
+                              ? sum / (long double)s->fact.terms
+                          : s->operation->projection == TLY_ROOT      ? sqrtl(sum)
+                          : s->operation->projection == TLY_LOGARITHM ? logl(sum)
+                                                                      : sum;
+    return s->single ? (float)y : (double)y;
+}
+
+/* Means, norms and logarithms are in range wherever the exact result is. */
+static int is_kept(const tly_fold *s)
+{
+    return is_sum(s) && s->operation->projection != TLY_AS_IT_IS;
+}
+
+/* x * x is below the normal numbers, and rounded. */
+static int square_underflows(const tly_fold *s, double x)
+{
+    const double square = x * x, up = ldexp(x, 600), exact = up * up;
+    if (s->single)
+        return square != 0 && square < FLT_MIN && (float)square != square;
+    return x != 0 && square < DBL_MIN && (ldexp(square, 1200) != exact || fma(up, up, -exact) != 0);
+}
+
 static double combine(const tly_fold *s, double a, double x)
 {
     if (s->single) {
@@ -137,12 +162,20 @@ static void absorb(tly_fold *s, uint64_t bits)
 
     f->sum = s->started ? combine(s, f->sum, x) : x;
     f->flushed = tly_flush(s, s->started ? combine(s, f->flushed, flushed) : flushed);
+    if (is_kept(s)) {
+        s->wide_flushed += lift_wide(s, tly_flush(s, given));
+        if (isfinite(given) && ((was_finite && !isfinite(f->sum)) ||
+                                (s->operation->lift == TLY_SQUARE && square_underflows(s, given))))
+            f->flags |= TLY_FACT_STRAYED;
+        if (!isfinite(given))
+            f->wide += lift_wide(s, given);
+    }
     if (!isfinite(given)) {
         f->flags |= TLY_FACT_NONFINITE_IN | (isnan(given) ? TLY_FACT_NAN_IN : 0u);
         f->flags &= ~(uint32_t)(TLY_FACT_FINITE | TLY_FACT_ANY_ORDER);
         return;
     }
-    if (was_finite && !isfinite(f->sum)) {
+    if (was_finite && !isfinite(f->sum) && !is_kept(s)) {
         f->flags |= TLY_FACT_OVERFLOW;
         f->flags &= ~(uint32_t)(TLY_FACT_FINITE | TLY_FACT_ANY_ORDER);
     }
@@ -157,17 +190,20 @@ static void absorb(tly_fold *s, uint64_t bits)
                   : tly_may_flush(s, x) || tly_may_flush(s, f->sum))
         f->flags |= TLY_FACT_SUBNORMAL;
     if (f->flags & TLY_FACT_FINITE)
-        f->flags = is_exact(s) ? f->flags | TLY_FACT_ANY_ORDER
-                               : f->flags & ~(uint32_t)TLY_FACT_ANY_ORDER;
+        f->flags = is_exact(s) && !(f->flags & TLY_FACT_STRAYED)
+                       ? f->flags | TLY_FACT_ANY_ORDER
+                       : f->flags & ~(uint32_t)TLY_FACT_ANY_ORDER;
 }
 
 /* A scan goes on after this: what is projected is no scan. */
 static void tell(tly_fold *s)
 {
     tly_fact *f = &s->fact;
-    f->accumulator = tly_fold_project(s, f->sum);
+    const int strayed = (f->flags & TLY_FACT_STRAYED) != 0;
+    f->accumulator = strayed ? tly_fold_project_wide(s, f->wide) : tly_fold_project(s, f->sum);
     if (s->operation->projection != TLY_AS_IT_IS) {
-        f->flushed = tly_flush(s, tly_fold_project(s, f->flushed));
+        f->flushed = tly_flush(s, strayed ? tly_fold_project_wide(s, s->wide_flushed)
+                                          : tly_fold_project(s, f->flushed));
         if (tly_may_flush(s, f->accumulator))
             f->flags |= TLY_FACT_SUBNORMAL;
     }

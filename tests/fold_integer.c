@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sums and products of integers, modulo 2^64, of which the narrower widths are the low bits. Means,
- * norms and logarithms take the whole 64 bits, signed as the dtype is, and the last two go on in f64.
+ * Sums and products of integers, modulo 2^64, of which the narrower widths are the low bits. Means
+ * and logarithms take the whole 64 bits, signed as the dtype is, and the latter go on in f64; norms are
+ * those of f64.
  */
 #include "fold.h"
 
 #include <math.h>
 
+static int is_norm(const tly_fold *s)
+{
+    return s->operation->projection == TLY_ROOT;
+}
+
 static void begin(tly_fold *s)
 {
     s->fact.flags = s->operation->projection == TLY_LOGARITHM ? TLY_FACT_FINITE
                                                               : TLY_FACT_ANY_ORDER;
+    if (is_norm(s))
+        s->fact.flags |= TLY_FACT_FLOAT | TLY_FACT_FINITE;
     s->integer = s->operation->family == TLY_PRODUCTS;
 }
 
@@ -22,9 +30,24 @@ static uint64_t lift(const tly_fold *s, uint64_t x)
     return negate ? 0 - x : x;
 }
 
+/* No square of f64 leaves the range; the sums are exact as long as f64 holds them. */
+static void absorb_real(tly_fold *s, double x)
+{
+    tly_fact *f = &s->fact;
+    f->sum += x * x;
+    f->wide += (long double)x * x;
+    f->scale = f->wide;
+    if (f->wide > 0x1p53L)
+        f->flags &= ~(uint32_t)TLY_FACT_ANY_ORDER;
+}
+
 static void absorb(tly_fold *s, uint64_t bits)
 {
-    const uint64_t x = lift(s, tly_integer_widen(s->in, bits));
+    const uint64_t given = tly_integer_widen(s->in, bits), x = lift(s, given);
+    if (is_norm(s)) {
+        absorb_real(s, (double)tly_integer_value(s->in, given));
+        return;
+    }
     s->integer = s->operation->family == TLY_PRODUCTS ? s->integer * x : s->integer + x;
 }
 
@@ -40,6 +63,11 @@ static uint64_t mean(const tly_fold *s)
 static void tell(tly_fold *s)
 {
     tly_fact *f = &s->fact;
+    if (is_norm(s)) {
+        f->accumulator = sqrt(f->sum);
+        f->bits = tly_integer_saturate(s->out, f->accumulator);
+        return;
+    }
     f->sum = (double)tly_integer_value(s->out, s->integer);
     f->wide = f->sum; /* exact before that: what is rounded here is rounded in every order */
     f->accumulator = tly_fold_project(s, f->sum);

@@ -75,10 +75,13 @@ enum {
     TLY_FACT_SUBNORMAL = 1 << 7, /* sums: a partial result may be subnormal, in some order;
                                       products: an input or the loop's accumulator was */
     TLY_FACT_ZERO_IN = 1 << 8,   /* products: some input so far is zero */
-    TLY_FACT_NEGATIVE = 1 << 9   /* products: the inputs' signs multiply to minus */
+    TLY_FACT_NEGATIVE = 1 << 9,  /* products: the inputs' signs multiply to minus */
+    TLY_FACT_STRAYED = 1 << 10   /* means, norms and logarithms: the loop's sum left the range, or a
+                                      square did downwards; what is right follows from `wide` */
 };
 
-/* Of a sum that is projected, `sum`, `wide` and `scale` speak of the sum, all else of the result.
+/* Of a sum that is projected, `sum`, `wide` and `scale` speak of the sum, all else of the result; `wide`
+ * has inputs that are not finite in it, too.
  * Of picks and indices one value is right, but for `flushed`. */
 
 /* What is known of one output element. */

@@ -511,7 +511,7 @@ Test(problem, operators_by_their_rows)
         { "prod", TALLY_I8, TALLY_U16, TALLY_I32, TALLY_F32, 0, 1 },
         { "mean", TALLY_I8, TALLY_U16, TALLY_I64, TALLY_F32, 0, 0 },
         { "l1", TALLY_I8, TALLY_U16, TALLY_I32, TALLY_F32, 0, 0 },
-        { "l2", TALLY_I8, TALLY_U16, TALLY_I64, TALLY_F32, 0, 0 },
+        { "l2", TALLY_F64, TALLY_F64, TALLY_F64, TALLY_F32, 0, 0 },
         { "log_sum", TALLY_I8, TALLY_U16, TALLY_I64, TALLY_F32, 0, 0 },
         { "log_sum_exp", TALLY_F64, TALLY_F64, TALLY_F64, TALLY_F32, 0, 0 },
         { "max", TALLY_I8, TALLY_U16, TALLY_I32, TALLY_I16, 0, 0 },

@@ -147,8 +147,10 @@ Test(reductions, few_columns_in_range, .timeout = 240)
 {
     static const char *const words[] = { "sum:f32:700x2:axes=0",      "mean:f64:2x300x9:axes=1",
                                          "log_sum:bf16:999x3:axes=0", "sum:f32:3x40x33:axes=0+1",
-                                         "prod:f32:700x2:axes=0",     "prod:f16:2x300x9:axes=1" };
-    static const tly_data kinds[] = { TLY_DATA_RANGE, TLY_DATA_GROW, TLY_DATA_SPECIAL };
+                                         "prod:f32:700x2:axes=0",     "prod:f16:2x300x9:axes=1",
+                                         "l2:f32:700x2:axes=0",       "l2:f64:2x300x9:axes=1" };
+    static const tly_data kinds[] = { TLY_DATA_RANGE, TLY_DATA_GROW, TLY_DATA_SPECIAL,
+                                      TLY_DATA_SCALED, TLY_DATA_CANCEL };
     tly_trials t;
     tly_trials_open(&t);
     for (size_t i = 0; i < COUNT(words); i++)
@@ -517,11 +519,13 @@ Test(reductions, line_5_1_rows_of_steps, .timeout = 240)
         "argmax:f32:20x35x150:axes=0+2",
         "log_sum_exp:f32:7x45x130:axes=0+2",
         "l2:f64:3x33x31:axes=0+2,in=4000x50x1",
+        "l2:f32:37x40x20:axes=0+2",
         "sum:f32:3x4x33x20:axes=0+1+3,in=5000x700x20x1",
         "argmax:f32:3x4x33x20:axes=0+1+3,in=5000x700x20x1",
     };
     static const tly_data data[] = { TLY_DATA_EXACT,   TLY_DATA_SIGNED, TLY_DATA_TIES,
-                                     TLY_DATA_SPECIAL, TLY_DATA_RANGE,  TLY_DATA_GROW };
+                                     TLY_DATA_SPECIAL, TLY_DATA_RANGE,  TLY_DATA_GROW,
+                                     TLY_DATA_SCALED };
     CHECK_WORDS(words, data, 0);
 }
 
@@ -548,10 +552,11 @@ Test(reductions, line_5_1_rows_within_parts, .timeout = 240)
         "prod:f32:50x7:axes=1",        "log_sum_exp:f32:19x6:axes=1",
         "sum:f32:33x3:axes=1,in=5x1",  "max:i32:70x4:axes=1,in=9x1,out=2",
         "sum:f32:5x33x5:axes=0+2",     "prod:f64:9x35x3:axes=0+2",
-        "argmax:f32:70x33x5:axes=0+2",
+        "argmax:f32:70x33x5:axes=0+2", "l2:f32:37x6:axes=1",
+        "l2:bf16:40x20:axes=1",
     };
-    static const tly_data data[] = { TLY_DATA_EXACT, TLY_DATA_SIGNED, TLY_DATA_TIES,
-                                     TLY_DATA_SPECIAL, TLY_DATA_RANGE };
+    static const tly_data data[] = { TLY_DATA_EXACT,   TLY_DATA_SIGNED, TLY_DATA_TIES,
+                                     TLY_DATA_SPECIAL, TLY_DATA_RANGE,  TLY_DATA_SCALED };
     CHECK_WORDS(words, data, 0);
 }
 
@@ -571,10 +576,11 @@ Test(reductions, line_5_1_long_lanes, .timeout = 240)
         "prod:i32:50001x3:axes=0",
         "sum:f32:300x200x3:axes=0+1,in=1000x3x1",
         "l2:f32:3x20001x2:axes=1",
+        "l2:f64:20001x70:axes=0,in=0x1",
         "sum:f32:20001x2:axes=0,order=serial",
     };
-    static const tly_data data[] = { TLY_DATA_EXACT, TLY_DATA_SIGNED, TLY_DATA_RANGE, TLY_DATA_GROW,
-                                     TLY_DATA_SPECIAL };
+    static const tly_data data[] = { TLY_DATA_EXACT, TLY_DATA_SIGNED,  TLY_DATA_RANGE,
+                                     TLY_DATA_GROW,  TLY_DATA_SPECIAL, TLY_DATA_SCALED };
     tly_trials t;
     tly_trials_open(&t);
     for (size_t k = 0; k < COUNT(words); k++)

@@ -88,33 +88,45 @@ static int is_plain_sum(const tly_judging *j)
     return j->operation->projection == TLY_AS_IT_IS && j->operation->lift == TLY_ITSELF;
 }
 
-/* Section 7, of the sum before it is projected. A square may lose what no subnormal holds. */
+static int is_norm(const tly_judging *j)
+{
+    return j->operation->projection == TLY_ROOT;
+}
+
+/* Section 7, of the sum before it is projected. A square that is shown may lose what no subnormal
+ * holds. */
 static long double sum_tolerance(const tly_judging *j, const tly_fact *f)
 {
     const long double terms = (long double)f->terms, unit = unit_of(j);
-    const long double lost = j->operation->lift == TLY_SQUARE ? terms * spacing(precision_of(j), 0)
-                                                              : 0;
+    const int shown = j->operation->lift == TLY_SQUARE && !is_norm(j);
+    const long double lost = shown ? terms * spacing(precision_of(j), 0) : 0;
     if (is_plain_sum(j))
         return terms * unit * f->scale;
-    return (j->operation->projection == TLY_ROOT ? 2 * (terms + 5) : terms + 3) * unit * f->scale +
-           lost;
+    return (is_norm(j) ? 2 * (terms + 5) : terms + 3) * unit * f->scale + lost;
 }
 
 /* Only one sum is right: order=serial, at most one combination, or nothing rounds. */
 static int has_one_sum(const tly_judging *j, const tly_fact *f)
 {
-    return !j->by_wide &&
+    return !j->by_wide && !(f->flags & TLY_FACT_STRAYED) &&
            (j->d->order == TALLY_ORDER_SERIAL || f->terms <= 2 || f->flags & TLY_FACT_ANY_ORDER);
 }
 
 /* The sum before it is projected. Behind an input inf or NaN its class is the loop's, but for what
- * another order may have made of an overflow before. After an overflow of finite inputs it is that
- * of any order: partial sums of either sign may have left the range. */
+ * another order may have made of an overflow before; of what keeps its range it is that of exact sums.
+ * After an overflow of finite inputs it is that of any order: partial sums of either sign may have left
+ * the range. */
 static range sum_range(const tly_judging *j, const tly_fact *f)
 {
     const int overflowed = (f->flags & TLY_FACT_OVERFLOW) != 0;
     const int both_signs = overflowed && j->operation->lift == TLY_ITSELF;
     range r = { INFINITY, -INFINITY, 0, 0, 0 };
+    if (f->flags & TLY_FACT_NONFINITE_IN && j->operation->projection != TLY_AS_IT_IS) {
+        r.nan = isnan(f->wide);
+        r.plus_infinity = f->wide == INFINITY;
+        r.minus_infinity = f->wide == -INFINITY;
+        return r;
+    }
     if (f->flags & TLY_FACT_NONFINITE_IN || has_one_sum(j, f)) {
         const int open = both_signs && f->flags & TLY_FACT_NONFINITE_IN &&
                          !(f->flags & TLY_FACT_NAN_IN) && !has_one_sum(j, f);
@@ -127,7 +139,8 @@ static range sum_range(const tly_judging *j, const tly_fact *f)
     }
     r.low = r.high = f->wide;
     widen(&r, sum_tolerance(j, f));
-    note_infinities(j, &r);
+    if (j->operation->projection == TLY_AS_IT_IS)
+        note_infinities(j, &r);
     r.plus_infinity |= both_signs;
     r.minus_infinity |= both_signs;
     r.nan = both_signs;
@@ -181,10 +194,14 @@ static void add_last_place(const tly_judging *j, range *r)
 
 int tly_is_right_sum(const tly_judging *j, const tly_fact *f, uint64_t got, long double slack)
 {
+    const long double terms = (long double)f->terms, lost = 2 * terms * slack;
     range r = sum_range(j, f);
-    widen(&r, 2 * (long double)f->terms * slack);
+    /* Norms scale small elements, so that squares become zeros only beside much larger ones. */
+    widen(&r, is_norm(j) ? fminl(lost, 2 * terms * unit_of(j) * f->wide) : lost);
     r = project(j, f, r);
-    widen(&r, slack);
+    widen(&r, is_norm(j) ? (long double)f->terms * slack : slack);
+    if (is_norm(j) || j->operation->projection == TLY_LOGARITHM)
+        note_infinities(j, &r);
     if (!is_plain_sum(j))
         add_last_place(j, &r);
     return is_within(j, &r, got);

@@ -14,7 +14,11 @@ typedef struct tly_gpu_reduce {
     tly_gpu *g;
     /* How the order of these states may leave the range where the loop's does not. */
     tly_watch watch;
-    int is_free;   /* states may be combined in any order */
+    int is_free; /* states may be combined in any order */
+    /* What elements of each of the outputs side by side are multiplied by, where they are scaled for
+     * their squares; and the output whose elements are being taken. */
+    kir_value stretch[TLY_GPU_MOST_ELEMENTS];
+    unsigned output;
     int indexed;   /* states have an index */
     unsigned rank; /* dims that steps are counted through */
     kir_value steps, length, chunk_length, chunk_steps, each, last; /* words */
@@ -52,8 +56,8 @@ void tly_gpu_reduce_fetch(tly_gpu_reduce *r, kir_value p, int64_t offset, kir_va
                           unsigned count, int by_vectors);
 /* One as an accumulator; where they are compared, as an integer in their order. */
 kir_value tly_gpu_reduce_accumulator(tly_gpu_reduce *r, kir_value stored);
-/* Projects a state, or what there is for no elements, and stores that. */
-void tly_gpu_reduce_store(tly_gpu_reduce *r, kir_value p, kir_value state);
+/* Stores a result, or what there is for no elements. */
+void tly_gpu_reduce_store(tly_gpu_reduce *r, kir_value p, kir_value y);
 
 /* ---- reduce_walk.c ---- */
 
@@ -88,7 +92,7 @@ void tly_gpu_reduce_span(tly_gpu_reduce *r, const tly_gpu_span *s, tly_team *t, 
 /* What such states are combined by, and bytes of one. */
 const tly_gpu_rules *tly_gpu_reduce_records(const tly_gpu_reduce *r);
 unsigned tly_gpu_reduce_record_bytes(const tly_gpu *g);
-/* Such a state as the operator's. `all`: what it is of. */
+/* Such a state as a result. `all`: what it is of. */
 kir_value tly_gpu_reduce_judge(tly_gpu_reduce *r, const tly_gpu_span *all, kir_value state);
 
 #endif

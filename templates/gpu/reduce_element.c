@@ -152,11 +152,11 @@ static kir_value stored(tly_gpu_reduce *r, kir_value y)
     return tly_reduce_as(&g->c, KIR_TYPE(g->c.out_bytes == 8 ? KIR_I64 : KIR_I32, 1), y);
 }
 
-void tly_gpu_reduce_store(tly_gpu_reduce *r, kir_value p, kir_value state)
+void tly_gpu_reduce_store(tly_gpu_reduce *r, kir_value p, kir_value y)
 {
     tly_gpu *g = r->g;
     kir_builder *b = g->c.b;
-    kir_value y = stored(r, tly_project(&g->c, state));
+    y = stored(r, y);
     uint64_t bits = tly_value_bits((tly_value)row(r)->empty, (tally_dtype)problem(r)->out_dtype);
     kir_value none = kir_cmp(b, KIR_EQ, r->steps, word(g, 0));
     y = kir_select(b, none, constant(r, y, bits), y);

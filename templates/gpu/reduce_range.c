@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reductions of floats whose order is not the plain loop's (docs/range.md). Records of sums have
- * three parts: the sum, what is not finite, and the rest in multiples of 2^-64; the last two are
- * gone through elements for only where the sum is not finite. Products are a mantissa and an
- * exponent from the start, as devices have no flags.
+ * three parts: the sum, what is not finite, and the rest in multiples of 2^64; the last two are
+ * gone through elements for only where the sum is not finite. Those of squares have two parts
+ * (reduce_squares.c); an element is scaled as its span's sum demands, and zeros are gone through
+ * twice. Products are a mantissa and an exponent from the start, as devices have no flags.
  */
+#include "../reduce_float.h"
 #include "reduce.h"
 
 #include <string.h>
@@ -64,6 +66,22 @@ static kir_value no_record(tly_build *c)
 }
 
 static const tly_gpu_rules records_of_sums = { NULL, tly_reduce_add, no_record, NULL, 0 };
+
+/* ---- squares ---- */
+
+static kir_value lift_stretched(tly_gpu_reduce *r, kir_value x, kir_value index)
+{
+    return tly_lift_at(&r->g->c, mul(&r->g->c, x, r->stretch[r->output]), index);
+}
+
+static kir_value no_squares(tly_build *c)
+{
+    return tly_reduce_no_squares(c, 1);
+}
+
+static const tly_gpu_rules stretched = { lift_stretched, tly_combine, neutral, NULL, 1 };
+static const tly_gpu_rules records_of_squares = { NULL, tly_reduce_join_squares, no_squares, NULL,
+                                                  0 };
 
 /* ---- products ---- */
 
@@ -140,27 +158,62 @@ static void sums_of(tly_gpu_reduce *r, const tly_gpu_span *s, tly_team *t, kir_v
     }
 }
 
+/* The same where no sum is one to be made again, be it only because it is 0. */
+static void squares_of(tly_gpu_reduce *r, const tly_gpu_span *s, tly_team *t, kir_value *state)
+{
+    tly_build *c = &r->g->c;
+    kir_builder *b = c->b;
+    kir_branch fine;
+    kir_value again[TLY_GPU_MOST_ELEMENTS], stray[TLY_GPU_MOST_ELEMENTS], some = 0;
+    kir_value yes = kir_const(b, KIR_TYPE(KIR_I1, 1), 1);
+    unsigned n = r->g->lanes;
+    walk(r, r->is_free ? &plain : &in_order, s, t, state);
+    for (unsigned i = 0; i < n; i++) {
+        stray[i] = tly_reduce_strays(c, state[i], yes, yes);
+        some = i > 0 ? kir_bin(b, KIR_OR, some, stray[i]) : stray[i];
+        r->stretch[i] = tly_reduce_stretch(c, state[i]);
+        again[i] = state[i];
+    }
+    kir_if(b, &fine, tly_not(c, some));
+    kir_else(b, &fine, n, again);
+    walk(r, &stretched, s, t, again);
+    kir_if_end(b, &fine, n, again);
+    for (unsigned i = 0; i < n; i++) {
+        kir_value right = kir_select(b, stray[i], fine.result[i], state[i]);
+        state[i] = kir_tuple(b, 2, (kir_value[]){ state[i], right });
+    }
+}
+
 void tly_gpu_reduce_span(tly_gpu_reduce *r, const tly_gpu_span *s, tly_team *t, kir_value *state)
 {
     if (r->watch == TLY_WATCH_SUMS)
         sums_of(r, s, t, state);
+    else if (r->watch == TLY_WATCH_SQUARES)
+        squares_of(r, s, t, state);
     else
-        walk(r, tly_gpu_reduce_records(r), s, t, state);
+        walk(r,
+             r->watch == TLY_WATCH_PRODUCTS ? &products
+             : r->is_free                   ? &plain
+                                            : &in_order,
+             s, t, state);
 }
 
 const tly_gpu_rules *tly_gpu_reduce_records(const tly_gpu_reduce *r)
 {
     return r->watch == TLY_WATCH_SUMS       ? &records_of_sums
            : r->watch == TLY_WATCH_PRODUCTS ? &products
+           : r->watch == TLY_WATCH_SQUARES  ? &records_of_squares
            : r->is_free                     ? &plain
                                             : &in_order;
 }
 
 unsigned tly_gpu_reduce_record_bytes(const tly_gpu *g)
 {
-    return tly_is_watched_as(g->c.p, TLY_WATCH_SUMS)       ? 3 * g->c.acc_bytes
-           : tly_is_watched_as(g->c.p, TLY_WATCH_PRODUCTS) ? 2 * g->c.acc_bytes
-                                                           : g->c.state_bytes;
+    const int squares = tly_is_watched_as(g->c.p, TLY_WATCH_SQUARES) && tly_keeps_range(g->c.p);
+    const int products = tly_is_watched_as(g->c.p, TLY_WATCH_PRODUCTS);
+    return tly_is_watched_as(g->c.p, TLY_WATCH_SUMS) ? 3 * g->c.acc_bytes
+           : squares || products                     ? 2 * g->c.acc_bytes
+                                                     : g->c.state_bytes;
 }
 
 /* ---- judging ---- */
@@ -230,14 +283,44 @@ static kir_value judge_product(tly_gpu_reduce *r, const tly_gpu_span *all, kir_v
     return beyond.result[0];
 }
 
+/* What is not finite among elements decides alone; else the sum is what all elements add up to. */
+static kir_value judge_sum(tly_build *c, kir_value state)
+{
+    kir_builder *b = c->b;
+    kir_value sum = kir_part(b, state, 0), other = kir_part(b, state, 1);
+    kir_value again = tly_reduce_large(c, kir_part(b, state, 2));
+    kir_value some = kir_cmp(b, KIR_UNE, other, kir_const(b, c->acc, 0));
+    again = kir_select(b, some, other, again);
+    return tly_project(c, kir_select(b, tly_reduce_finite(c, sum), sum, again));
+}
+
+/* The same of what is in range where the sum need not be: that stays in multiples of 2^64. */
+static kir_value judge_kept_sum(tly_build *c, kir_value state)
+{
+    kir_builder *b = c->b;
+    kir_value sum = kir_part(b, state, 0), other = kir_part(b, state, 1);
+    kir_value finite = tly_reduce_finite(c, sum);
+    kir_value one = kir_const(b, c->acc, tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc));
+    kir_value some = kir_cmp(b, KIR_UNE, other, kir_const(b, c->acc, 0));
+    kir_value far = tly_not(c, kir_bin(b, KIR_OR, finite, some));
+    kir_value again = kir_select(b, far, kir_part(b, state, 2), other);
+    sum = kir_select(b, finite, sum, again);
+    return tly_project_times(c, sum, kir_select(b, far, tly_reduce_large(c, one), one));
+}
+
+static kir_value judge_squares(tly_build *c, kir_value state)
+{
+    const tly_reduce_ends *ends = &tly_reduce_ends_of_squares;
+    const tly_scaled scaled = ends->scaled(c, state, ends->far(c, state));
+    return tly_project_times(c, scaled.sum, scaled.unit);
+}
+
 kir_value tly_gpu_reduce_judge(tly_gpu_reduce *r, const tly_gpu_span *all, kir_value state)
 {
     tly_build *c = &r->g->c;
-    if (r->watch == TLY_WATCH_PRODUCTS)
-        return judge_product(r, all, state);
-    if (r->watch == TLY_WATCH_NONE)
-        return state;
-    kir_value sum = kir_part(c->b, state, 0), other = kir_part(c->b, state, 1);
-    kir_value again = tly_reduce_unscaled(c, other, kir_part(c->b, state, 2));
-    return kir_select(c->b, tly_reduce_finite(c, sum), sum, again);
+    if (r->watch == TLY_WATCH_SUMS)
+        return tly_keeps_range(c->p) ? judge_kept_sum(c, state) : judge_sum(c, state);
+    if (r->watch == TLY_WATCH_SQUARES)
+        return judge_squares(c, state);
+    return tly_project(c, r->watch == TLY_WATCH_PRODUCTS ? judge_product(r, all, state) : state);
 }

@@ -11,13 +11,14 @@ tly_gpu_reduce tly_gpu_reduce_begin(tly_gpu *g, int watched)
     kir_builder *b = g->c.b;
     const tly_operator *o = tly_operator_of(g->c.p);
     int floating = tly_class_of((tally_dtype)g->c.p->acc) == TLY_FLOATING;
-    int leaves = floating && o->watch != TLY_WATCH_NONE;
-    int serial = g->c.p->order == TALLY_ORDER_SERIAL;
+    int leaves = tly_is_watched_as(g->c.p, TLY_WATCH_SUMS) ||
+                 tly_is_watched_as(g->c.p, TLY_WATCH_PRODUCTS);
+    int serial = g->c.p->order == TALLY_ORDER_SERIAL, keeps = tly_keeps_range(g->c.p);
     /* What is added comes in the order of memory, whichever way the descriptor goes through it. */
     int adds = o->watch == TLY_WATCH_SUMS && tly_range_sides(g->c.p) > 0 && !serial;
     tly_gpu_reduce r = {
         .g = g,
-        .watch = leaves && (watched || adds) ? (tly_watch)o->watch : TLY_WATCH_NONE,
+        .watch = keeps || (leaves && (watched || adds)) ? (tly_watch)o->watch : TLY_WATCH_NONE,
         .is_free = !serial && (watched || !leaves),
         .indexed = tly_has_index(g->c.p),
         .rank = (unsigned)g->plan->steps_rank,

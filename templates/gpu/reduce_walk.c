@@ -121,6 +121,7 @@ static void consume(walk *w, const trip *t, const kir_value *x, kir_value *state
     for (unsigned k = 0; k < outputs; k++) {
         for (unsigned i = 0; i < n; i++)
             own[i] = tly_gpu_reduce_accumulator(w->r, x[i * outputs + k]);
+        w->r->output = k;
         state[k] = take(w, state[k], own, index, n);
     }
 }

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sums of squares whose root is in range where they are not: of elements far above 1 they overflow, and
+ * of small ones squares underflow. Such sums are made once more of elements times a power of two, as far
+ * from 1 as the elements are at least; then no square of an element that counts leaves the range, nor
+ * does their sum, and the root is that of the scaled sum times the reciprocal. States have the scaled
+ * sum beside the plain one, which says of what elements it is; where the plain one is right, that is
+ * beside itself.
+ *
+ * A sum of `least` or more is right as it is: what its squares may have lost is less than its roundings.
+ * A smaller one is always made again, as bits must not depend on flags; but one that is 0 only where
+ * something underflowed, since zeros come to 0 either way, and an infinite one where something overflowed.
+ */
+#include "reduce_float.h"
+
+kir_value tly_reduce_no_squares(tly_build *c, unsigned lanes)
+{
+    kir_value none = tly_neutral(c, KIR_TYPE(c->acc.kind, lanes));
+    return kir_tuple(c->b, 2, (kir_value[]){ none, none });
+}
+
+/* Sums of squares have no sign. */
+kir_value tly_reduce_suspects(tly_build *c, kir_value sum)
+{
+    const tly_reduce_format *f = tly_reduce_format_of(c);
+    unsigned n = lanes_of(c, sum);
+    kir_value above = bin(c, KIR_SUB, as(c, f->integer, sum), integer(c, n, (int64_t)f->least));
+    return kir_cmp(c->b, KIR_ULE, integer(c, n, (int64_t)(f->infinity - f->least)), above);
+}
+
+static kir_value is_small(tly_build *c, kir_value sum)
+{
+    kir_value least = real(c, lanes_of(c, sum), tly_reduce_format_of(c)->least);
+    return kir_cmp(c->b, KIR_OLT, sum, least);
+}
+
+static kir_value is_endless(tly_build *c, kir_value sum)
+{
+    kir_value end = real(c, lanes_of(c, sum), tly_reduce_format_of(c)->infinity);
+    return kir_cmp(c->b, KIR_OEQ, sum, end);
+}
+
+kir_value tly_reduce_strays(tly_build *c, kir_value sum, kir_value underflowed,
+                            kir_value overflowed)
+{
+    kir_value nothing = kir_cmp(c->b, KIR_OEQ, sum, real(c, lanes_of(c, sum), 0));
+    kir_value small = bin(c, KIR_OR, tly_not(c, nothing), underflowed);
+    small = bin(c, KIR_AND, small, is_small(c, sum));
+    return bin(c, KIR_OR, small, bin(c, KIR_AND, is_endless(c, sum), overflowed));
+}
+
+kir_value tly_reduce_is_plus(tly_build *c, kir_value sum)
+{
+    kir_value bits = as(c, tly_reduce_format_of(c)->integer, sum);
+    return kir_cmp(c->b, KIR_SLE, integer(c, lanes_of(c, sum), 0), bits);
+}
+
+static kir_value by_size(tly_build *c, kir_value sum, uint64_t small, uint64_t large)
+{
+    unsigned n = lanes_of(c, sum);
+    return kir_select(c->b, is_small(c, sum), real(c, n, small), real(c, n, large));
+}
+
+kir_value tly_reduce_stretch(tly_build *c, kir_value sum)
+{
+    const tly_reduce_format *f = tly_reduce_format_of(c);
+    return by_size(c, sum, f->up, f->down);
+}
+
+kir_value tly_reduce_unit(tly_build *c, kir_value sum)
+{
+    const tly_reduce_format *f = tly_reduce_format_of(c);
+    return by_size(c, sum, f->down, f->up);
+}
+
+/* As of elements scaled down. Nothing underflows: that would raise a flag. */
+static kir_value large_of(tly_build *c, kir_value x)
+{
+    const tly_reduce_format *f = tly_reduce_format_of(c);
+    kir_value sum = kir_part(c->b, x, 0);
+    unsigned n = lanes_of(c, sum);
+    kir_value counts = kir_cmp(c->b, KIR_OLE, real(c, n, f->heard), sum),
+              down = real(c, n, f->down);
+    kir_value large = kir_select(c->b, counts, sum, real(c, n, 0));
+    large = bin(c, KIR_MUL, bin(c, KIR_MUL, large, down), down);
+    return kir_select(c->b, is_endless(c, sum), kir_part(c->b, x, 1), large);
+}
+
+kir_value tly_reduce_join_squares(tly_build *c, kir_value x, kir_value y)
+{
+    kir_builder *b = c->b;
+    kir_value both = tly_reduce_add(c, x, y), sum = kir_part(b, both, 0);
+    kir_value large = bin(c, KIR_ADD, large_of(c, x), large_of(c, y));
+    kir_value again = kir_select(b, is_endless(c, sum), large, sum);
+    again = kir_select(b, is_small(c, sum), kir_part(b, both, 1), again);
+    return kir_tuple(b, 2, (kir_value[]){ sum, again });
+}
+
+static kir_value lift_stretched(tly_reduce *r, kir_value x, kir_value index)
+{
+    kir_value by = kir_splat(r->c->b, r->stretch, lanes_of(r->c, x));
+    return tly_lift_at(r->c, bin(r->c, KIR_MUL, x, by), index);
+}
+
+/* In the plain loop's order where the span was, and so with its bits where nothing underflowed. */
+static kir_value stretched(tly_reduce *r, const tly_span *s, kir_value sum)
+{
+    tly_reduce_rules rules = tly_reduce_rules_of(r);
+    rules.vectors = rules.vectors > 1 ? 2 : 1;
+    rules.loads = 0;
+    rules.lift = lift_stretched;
+    r->stretch = tly_reduce_stretch(r->c, sum);
+    return tly_reduce_walk(r, &rules, s);
+}
+
+kir_value tly_reduce_squares(tly_reduce *r, const tly_span *s, kir_value sum)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    kir_branch suspect, stray;
+    kir_if(b, &suspect, tly_reduce_suspects(c, sum));
+    kir_value met = kir_flags(b);
+    kir_if(b, &stray,
+           tly_reduce_strays(c, sum, tly_reduce_raised(c, met, KIR_UNDERFLOWED),
+                             tly_reduce_raised(c, met, KIR_OVERFLOWED)));
+    kir_value again = stretched(r, s, sum);
+    kir_else(b, &stray, 1, &again);
+    kir_if_end(b, &stray, 1, &sum);
+    kir_else(b, &suspect, 1, stray.result);
+    kir_if_end(b, &suspect, 1, &sum);
+    return kir_tuple(b, 2, (kir_value[]){ sum, suspect.result[0] });
+}
+
+static kir_value is_far(tly_build *c, kir_value state)
+{
+    kir_value sum = kir_part(c->b, state, 0);
+    return bin(c, KIR_OR, is_small(c, sum), is_endless(c, sum));
+}
+
+static kir_value right(tly_build *c, kir_value state)
+{
+    return kir_part(c->b, state, 1);
+}
+
+static tly_scaled scaled_squares(tly_build *c, kir_value state, kir_value far)
+{
+    kir_value sum = kir_part(c->b, state, 0);
+    kir_value one = real(c, lanes_of(c, sum), tly_reduce_format_of(c)->one);
+    return (tly_scaled){ right(c, state), kir_select(c->b, far, tly_reduce_unit(c, sum), one) };
+}
+
+const tly_reduce_ends tly_reduce_ends_of_squares = { is_far, right, scaled_squares };
