@@ -60,7 +60,7 @@ static const char *first_dtype(uint32_t dtypes)
 
 tally_status tly_operator_check(const tly_problem *p, tally_error *error)
 {
-    const tly_operator *o = tly_operator_find(p->op);
+    const tly_operator *o = p->op < TALLY_OP_COUNT ? tly_operator_find(p->op) : NULL;
     const char *op = tally_op_name((tally_op)p->op);
     const char *dtype = tally_dtype_name((tally_dtype)p->dtype);
     uint32_t outputs = o != NULL ? outputs_of(o, p->dtype) : 0;

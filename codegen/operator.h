@@ -73,12 +73,19 @@ typedef struct tly_operator {
     uint8_t empty;                   /* tly_value: the result of no elements (reductions) */
     uint8_t of_reals;                /* 1: results of integers are a function of f64 */
     uint8_t keeps;         /* 1: of floats, results are in range wherever exact ones are */
+    uint8_t exact;         /* 1: of integers, results are of exact sums */
+    uint8_t wide;          /* unless 0: the row that integers of 64 bits have */
     uint8_t compares;      /* 1: accumulators are integers that order as elements do */
     uint8_t searches;      /* 1: `by` makes the value of the one element that decides */
     uint8_t padding;       /* tly_value: an element that is lifted to the neutral state */
     uint8_t watch;         /* tly_watch */
     uint8_t subgroup_scan; /* kir_op of devices' subgroups, for integers; 0: none */
 } tly_operator;
+
+/* Rows for part of an operator's dtypes (`wide`), whose numbers no descriptor has. */
+enum {
+    TLY_WIDE_MEAN = 255 /* sums of 64-bit integers in two parts */
+};
 
 /* Element-wise stages (templates/elementwise.h), as lists of them. */
 typedef enum tly_stage_id {

@@ -14,6 +14,10 @@
 static const tly_operator_code codes[] = {
     { .op = TALLY_CUMLOGSUMEXP, OF_EXP },
     { .op = TALLY_MEAN, .after = { TLY_STAGE_SCALE } },
+    { .op = TLY_WIDE_MEAN,
+      .after = { TLY_STAGE_SCALE },
+      .lift = tly_lift_wide,
+      .combine = tly_combine_wide },
     { .op = TALLY_L1, .before = { TLY_STAGE_ABS } },
     { .op = TALLY_SUM_SQUARE, .before = { TLY_STAGE_SQUARE } },
     { .op = TALLY_L2, .before = { TLY_STAGE_SQUARE }, .after = { TLY_STAGE_SQRT } },

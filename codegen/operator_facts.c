@@ -21,7 +21,11 @@ tly_class tly_class_of(tally_dtype dtype)
 
 const tly_operator *tly_operator_of(const tly_problem *p)
 {
-    return tly_operator_find(p->op);
+    const tly_operator *o = tly_operator_find(p->op);
+    const tally_dtype dtype = (tally_dtype)p->dtype;
+    const int wide = o != NULL && o->wide != 0 && tly_class_of(dtype) != TLY_FLOATING &&
+                     tally_dtype_bytes(dtype) == 8;
+    return wide ? tly_operator_find(o->wide) : o;
 }
 
 tally_dtype tly_index_dtype(const tly_problem *p)

@@ -173,12 +173,12 @@ kir_value tly_root_by_digits(kir_builder *b, kir_value x)
 }
 
 /* Digits of x come down into what is left, and those of the quotient take their places. */
-kir_value tly_whole_by_digits(kir_builder *b, kir_value x, kir_value y)
+kir_value tly_whole_by_digits(kir_builder *b, kir_value high, kir_value x, kir_value y)
 {
     const kir_type type = kir_type_of(b, x);
     const unsigned width = kir_kind_bits((kir_kind)type.kind);
     kir_value one = kir_const(b, type, 1), none = kir_const(b, type, 0);
-    kir_value initial[2] = { x, none };
+    kir_value initial[2] = { x, high != 0 ? high : none };
     kir_loop l;
     start_trips(b, &l, width, 2, initial);
     kir_value down = kir_bin(b, KIR_LSHR, l.carried[0], kir_const(b, type, width - 1));

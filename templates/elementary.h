@@ -34,7 +34,8 @@ kir_value tly_quotient(kir_builder *b, kir_value x, kir_value y);
 kir_value tly_root(kir_builder *b, kir_value x);
 kir_value tly_quotient_by_digits(kir_builder *b, kir_value x, kir_value y);
 kir_value tly_root_by_digits(kir_builder *b, kir_value x);
-/* x / y of unsigned integers, the remainder left off; y is above 0 and has no upper bit. */
-kir_value tly_whole_by_digits(kir_builder *b, kir_value x, kir_value y);
+/* x / y of unsigned integers, the remainder left off; y is above 0 and has no upper bit. Unless 0, `high`
+ * are the digits of x above those of its type, a number below y, so that the quotient fits. */
+kir_value tly_whole_by_digits(kir_builder *b, kir_value high, kir_value x, kir_value y);
 
 #endif

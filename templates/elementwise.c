@@ -72,16 +72,122 @@ static kir_value count(tly_build *c)
                     : mul(c, kir_get(c->b, KIR_ARG_STEPS), kir_get(c->b, KIR_ARG_LENGTH));
 }
 
-/* Towards zero; the quotient of magnitudes, whose sign is put back. Of nothing 0. */
-static kir_value divided(tly_build *c, kir_value x)
+/* x / n, lane by lane, as vectors of integers are not divided anywhere. */
+static kir_value divided(tly_build *c, kir_value x, kir_value n)
 {
     kir_builder *b = c->b;
-    kir_value zero = imm(c, 0), n = tly_max(c, count(c), imm(c, 1));
-    kir_value below = tly_has_sign(c) ? less(c, x, zero) : 0;
-    if (below)
-        x = kir_select(b, below, sub(c, zero, x), x);
-    kir_value q = c->t->no_div64 ? tly_whole_by_digits(b, x, n) : kir_bin(b, KIR_UDIV, x, n);
-    return below ? kir_select(b, below, sub(c, zero, q), q) : q;
+    unsigned lanes = kir_type_of(b, x).lanes;
+    if (c->t->no_div64)
+        return tly_whole_by_digits(b, 0, x, kir_splat(b, n, lanes));
+    kir_value y = x;
+    for (unsigned i = 0; i < lanes; i++) {
+        kir_value q = kir_bin(b, KIR_UDIV, kir_extract(b, x, i), n);
+        y = lanes > 1 ? kir_insert(b, y, q, i) : q;
+    }
+    return y;
+}
+
+static kir_value some(tly_build *c, kir_value truth)
+{
+    return kir_type_of(c->b, truth).lanes > 1 ? kir_any(c->b, truth) : truth;
+}
+
+/* By an n of up to 2^32, below which the upper digits are: 32 digits of the quotient come of each
+ * division, and what the first leaves is below n. */
+static kir_value divided_twice(tly_build *c, kir_value lower, kir_value upper, kir_value n)
+{
+    kir_value by = constant(c, lower, 32), all = kir_splat(c->b, n, kir_type_of(c->b, lower).lanes);
+    kir_value top = bin(c, KIR_OR, bin(c, KIR_SHL, upper, by), bin(c, KIR_LSHR, lower, by));
+    kir_value high = divided(c, top, n), left = sub(c, top, mul(c, high, all));
+    kir_value rest = bin(c, KIR_AND, lower, constant(c, lower, UINT32_MAX));
+    kir_value low = divided(c, bin(c, KIR_OR, bin(c, KIR_SHL, left, by), rest), n);
+    return bin(c, KIR_OR, bin(c, KIR_SHL, high, by), low);
+}
+
+/* Digit by digit where n may be more. `few`: it is not. */
+static kir_value divided_beyond(tly_build *c, kir_value lower, kir_value upper, kir_value n,
+                                int few)
+{
+    kir_builder *b = c->b;
+    kir_branch way;
+    if (few)
+        return divided_twice(c, lower, upper, n);
+    kir_if(b, &way, kir_cmp(b, KIR_ULE, n, imm(c, INT64_C(1) << 32)));
+    kir_value q = divided_twice(c, lower, upper, n);
+    kir_else(b, &way, 1, &q);
+    q = tly_whole_by_digits(b, upper, lower, kir_splat(b, n, kir_type_of(b, lower).lanes));
+    kir_if_end(b, &way, 1, &q);
+    return way.result[0];
+}
+
+/* A sum of magnitudes that need not fit into 64 bits. */
+static kir_value divided_whole(tly_build *c, kir_value lower, kir_value upper, kir_value n, int few)
+{
+    kir_builder *b = c->b;
+    kir_value zero = constant(c, lower, 0), below = kir_cmp(b, KIR_SLT, upper, zero);
+    if (tly_has_sign(c)) {
+        kir_value borrows = kir_cmp(b, KIR_NE, lower, zero);
+        kir_value minus = sub(c, zero, upper);
+        minus = sub(c, minus, kir_convert(b, KIR_ZEXT, kir_type_of(b, lower), borrows));
+        upper = kir_select(b, below, minus, upper);
+        lower = kir_select(b, below, sub(c, zero, lower), lower);
+    }
+    kir_value q = c->t->no_div64 ? tly_whole_by_digits(b, upper, lower, n)
+                                 : divided_beyond(c, lower, upper, n, few);
+    return tly_has_sign(c) ? kir_select(b, below, sub(c, zero, q), q) : q;
+}
+
+/* Towards zero; the quotient of magnitudes, whose sign is put back. */
+static kir_value divided_signed(tly_build *c, kir_value x, kir_value n)
+{
+    kir_builder *b = c->b;
+    kir_value zero = constant(c, x, 0), below = kir_cmp(b, KIR_SLT, x, zero);
+    if (!tly_has_sign(c))
+        return divided(c, x, n);
+    kir_value q = divided(c, kir_select(b, below, sub(c, zero, x), x), n);
+    return kir_select(b, below, sub(c, zero, q), q);
+}
+
+/* Of nothing 0. `few`: the sum is of up to 2^32 elements. */
+static kir_value mean(tly_build *c, kir_value lower, kir_value upper, int few)
+{
+    kir_builder *b = c->b;
+    kir_value n = tly_max(c, count(c), imm(c, 1));
+    kir_branch beyond;
+    if (c->t->no_div64)
+        return divided_whole(c, lower, upper, n, few);
+    kir_value sign = tly_has_sign(c) ? bin(c, KIR_ASHR, lower, constant(c, lower, 63))
+                                     : constant(c, lower, 0);
+    kir_if(b, &beyond, some(c, kir_cmp(b, KIR_NE, upper, sign)));
+    kir_value q = divided_whole(c, lower, upper, n, few);
+    kir_else(b, &beyond, 1, &q);
+    q = divided_signed(c, lower, n);
+    kir_if_end(b, &beyond, 1, &q);
+    return beyond.result[0];
+}
+
+kir_value tly_mean_of_whole(tly_build *c, kir_value lower, kir_value upper)
+{
+    return mean(c, lower, upper, 0);
+}
+
+/* Two parts: the lower halves of all elements add up to the sum less 2^32 times the other part,
+ * modulo 2^64, and to less than that. */
+kir_value tly_whole_of(tly_build *c, kir_value state)
+{
+    kir_builder *b = c->b;
+    kir_value lower = kir_part(b, state, 0);
+    kir_op down = tly_has_sign(c) ? KIR_ASHR : KIR_LSHR;
+    if (kir_parts(b, state) == 1) {
+        kir_value upper = tly_has_sign(c) ? bin(c, down, lower, constant(c, lower, 63))
+                                          : constant(c, lower, 0);
+        return kir_tuple(b, 2, (kir_value[]){ lower, upper });
+    }
+    kir_value halves = kir_part(b, state, 1), by = constant(c, lower, 32);
+    kir_value carries = kir_cmp(b, KIR_ULT, lower, bin(c, KIR_SHL, halves, by));
+    carries = kir_convert(b, KIR_ZEXT, kir_type_of(b, lower), carries);
+    kir_value upper = add(c, bin(c, down, halves, by), carries);
+    return kir_tuple(b, 2, (kir_value[]){ lower, upper });
 }
 
 static kir_value real_count(tly_build *c)
@@ -98,12 +204,10 @@ static kir_value scale(tly_build *c, kir_value x)
     unsigned lanes = kir_type_of(b, x).lanes;
     if (tly_is_floating(c))
         return tly_quotient(b, x, kir_splat(b, real_count(c), lanes));
-    kir_value y = x;
-    for (unsigned i = 0; i < lanes; i++) { /* vectors of integers are not divided anywhere */
-        kir_value q = divided(c, kir_extract(b, x, i));
-        y = lanes > 1 ? kir_insert(b, y, q, i) : q;
-    }
-    return y;
+    if (kir_parts(b, x) == 1)
+        return divided_signed(c, x, tly_max(c, count(c), imm(c, 1)));
+    x = tly_whole_of(c, x);
+    return mean(c, kir_part(b, x, 0), kir_part(b, x, 1), 1);
 }
 
 /* No mean is above the largest element, but that of a sum that was rounded up may be. */

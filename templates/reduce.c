@@ -15,6 +15,7 @@ tly_reduce tly_reduce_begin(tly_build *c)
         .watched = !serial && tly_is_watched_as(c->p, TLY_WATCH_PRODUCTS),
         .added = (keeps || !serial) && tly_is_watched_as(c->p, TLY_WATCH_SUMS),
         .squared = keeps && tly_is_watched_as(c->p, TLY_WATCH_SQUARES),
+        .exact = tly_operator_of(c->p)->exact && !tly_is_floating(c),
     };
 }
 
@@ -177,8 +178,13 @@ static const records *records_of(const tly_reduce *r)
     static const records states = { no_state, tly_combine, 0 },
                          products = { tly_reduce_one, tly_reduce_join, 2 },
                          sums = { tly_reduce_no_parts, tly_reduce_join_parts, 2 },
-                         squares = { tly_reduce_no_squares, tly_reduce_join_squares, 2 };
-    return r->watched ? &products : r->added ? &sums : r->squared ? &squares : &states;
+                         squares = { tly_reduce_no_squares, tly_reduce_join_squares, 2 },
+                         wholes = { tly_reduce_no_whole, tly_reduce_join_whole, 2 };
+    return r->watched   ? &products
+           : r->added   ? &sums
+           : r->squared ? &squares
+           : r->whole   ? &wholes
+                        : &states;
 }
 
 int tly_reduce_hands_on(const tly_reduce *r)
@@ -269,6 +275,7 @@ void tly_build_reduce_rows(tly_build *c, tly_launch *launch)
 {
     kir_builder *b = c->b;
     tly_reduce r = tly_reduce_begin(c);
+    r.whole = r.exact;
     launch->chunk = c->plan->chunk;
     launch->record_bytes = tly_reduce_record_bytes(&r);
     if (c->plan->rows > 1) { /* short ones, of one chunk */

@@ -16,6 +16,8 @@ typedef struct tly_reduce {
     int watched; /* along rows, products that may leave the range: states have an exponent */
     int added;   /* along rows, sums that may: states have a part in multiples of 2^64 */
     int squared; /* sums of squares whose root does not: states have one of scaled elements */
+    int exact;   /* sums of integers, of whatever length */
+    int whole;   /* along rows, such sums: states have 128 bits */
     kir_value
         stretch; /* what elements are multiplied by, where they are scaled for their squares */
 } tly_reduce;
@@ -37,6 +39,8 @@ kir_value tly_reduce_load(tly_reduce *r, kir_value p, int64_t offset, unsigned l
 kir_value tly_reduce_load_some(tly_reduce *r, kir_value p, kir_value count, unsigned lanes);
 /* States as elements of the output; of elements as multiples of `unit`, unless that is 0. */
 kir_value tly_reduce_result(tly_reduce *r, kir_value state, kir_value unit);
+/* The mean of a sum as (lower, upper) 64 bits, likewise. */
+kir_value tly_reduce_result_of_whole(tly_reduce *r, kir_value whole);
 /* Those of outputs side by side, from `lane` on; `out`: of lane 0. */
 void tly_reduce_store(tly_reduce *r, kir_value out, kir_value lane, kir_value y);
 
@@ -121,7 +125,7 @@ typedef struct tly_reduce_spans {
 } tly_reduce_spans;
 kir_value tly_reduce_by_spans(tly_reduce *r, const tly_reduce_spans *f, kir_value none);
 
-/* ---- reduce_range.c, reduce_products.c, reduce_sums.c, reduce_squares.c ---- */
+/* ---- reduce_range.c, reduce_products.c, reduce_sums.c, reduce_squares.c, reduce_whole.c ---- */
 
 tly_reduce_rules tly_reduce_chains(unsigned vectors); /* rules of short chains of products */
 /* States as results', in their lanes; *bad: i1s, those that may be wrong, or 0: none can be; *made: i1,
@@ -163,6 +167,15 @@ kir_value tly_reduce_is_plus(tly_build *c, kir_value sum); /* i1s: no -0 */
 /* What elements are multiplied by then, and the other way round what they are multiples of. */
 kir_value tly_reduce_stretch(tly_build *c, kir_value sum);
 kir_value tly_reduce_unit(tly_build *c, kir_value sum);
+
+/* Sums of integers as (lower, upper) 64 bits: of a span; of one output's elements, one by one; of nothing;
+ * and of both. */
+kir_value tly_reduce_whole(tly_reduce *r, const tly_span *s);
+kir_value tly_reduce_count(tly_reduce *r, const tly_span *all, kir_value apart);
+kir_value tly_reduce_no_whole(tly_build *c, unsigned lanes);
+kir_value tly_reduce_join_whole(tly_build *c, kir_value x, kir_value y);
+/* i1: so many elements make an output that states with lanes may have lost some of it. */
+kir_value tly_reduce_is_beyond(tly_reduce *r);
 kir_value tly_reduce_parts_of(tly_build *c, kir_value sums); /* of (what is not finite, the rest) */
 
 /* ---- the same: what templates for GPUs share ---- */

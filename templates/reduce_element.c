@@ -5,6 +5,7 @@
  * turned around; -0 below +0, but equal where an index is wanted; NaN at the end of all, or, passed
  * over, where it never wins.
  */
+#include "elementwise.h"
 #include "reduce.h"
 
 static kir_value constant(tly_reduce *r, kir_value like, uint64_t bits)
@@ -111,6 +112,12 @@ static kir_value of_some(tly_reduce *r, kir_value y)
 kir_value tly_reduce_result(tly_reduce *r, kir_value state, kir_value unit)
 {
     return of_some(r, unit != 0 ? tly_project_times(r->c, state, unit) : tly_project(r->c, state));
+}
+
+kir_value tly_reduce_result_of_whole(tly_reduce *r, kir_value whole)
+{
+    kir_builder *b = r->c->b;
+    return of_some(r, tly_mean_of_whole(r->c, kir_part(b, whole, 0), kir_part(b, whole, 1)));
 }
 
 void tly_reduce_store(tly_reduce *r, kir_value out, kir_value lane, kir_value y)

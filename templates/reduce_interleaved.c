@@ -243,6 +243,20 @@ static void finish_lane(tly_reduce_stream *s, kir_value lane, unsigned n, void *
     tly_reduce_store(&s->r, to->out, lane, tly_reduce_finish(&s->r, &all, apart, y));
 }
 
+/* Sums of more elements than states hold. */
+static void finish_long(tly_reduce_stream *s, const results *to)
+{
+    tly_build *c = s->r.c;
+    kir_value apart = kir_get(c->b, KIR_ARG_IN_AXIS);
+    kir_loop l;
+    kir_for(c->b, &l, imm(c, 0), s->unit, imm(c, 1), 0, NULL);
+    tly_span all = *to->all;
+    all.in = tly_at(c, all.in, l.i, c->in_bytes);
+    kir_value whole = tly_reduce_count(&s->r, &all, apart);
+    tly_reduce_store(&s->r, to->out, l.i, tly_reduce_result_of_whole(&s->r, whole));
+    kir_for_end(c->b, &l, NULL);
+}
+
 /* Products one by one, as each may be the plain loop's. */
 static void finish(tly_reduce *r, const tly_span *all, kir_value out, kir_value state)
 {
@@ -251,7 +265,15 @@ static void finish(tly_reduce *r, const tly_span *all, kir_value out, kir_value 
     results to = { outputs(s, state), out, all };
     kir_loop l;
     if (!r->watched) {
+        kir_branch beyond = { 0 };
+        if (r->exact) {
+            kir_if(c->b, &beyond, tly_reduce_is_beyond(r));
+            finish_long(s, &to);
+            kir_else(c->b, &beyond, 0, NULL);
+        }
         tly_stream_each(s, s->unit, 0, finish_lane, &to);
+        if (r->exact)
+            kir_if_end(c->b, &beyond, 0, NULL);
         return;
     }
     kir_for(c->b, &l, imm(c, 0), s->unit, imm(c, 1), 0, NULL);

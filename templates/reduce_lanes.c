@@ -336,22 +336,42 @@ static kir_value squares_stray(lanes *k, kir_value state)
     return some.result[0];
 }
 
+/* Sums of more elements than states hold. */
+static void finish_long(lanes *k, const tly_span *all, kir_value out)
+{
+    tly_build *c = k->r.c;
+    kir_loop l;
+    kir_for(c->b, &l, imm(c, 0), k->count, imm(c, 1), 0, NULL);
+    tly_span one = *all;
+    one.in = kir_ptradd(c->b, all->in, mul(c, l.i, tly_in_step(c)));
+    kir_value whole = tly_reduce_count(&k->r, &one, kir_get(c->b, KIR_ARG_IN_AXIS));
+    tly_reduce_store(&k->r, out, l.i, tly_reduce_result_of_whole(&k->r, whole));
+    kir_for_end(c->b, &l, NULL);
+}
+
 static void finish(tly_reduce *r, const tly_span *all, kir_value out, kir_value state)
 {
     lanes *k = (lanes *)r;
     tly_build *c = r->c;
     results to = { out, states_at(k, state), 0 };
     kir_branch rare;
-    if (!r->added && !r->squared) {
+    if (!r->added && !r->squared && !r->exact) {
         each_lane(k, finish_lane, &to);
         return;
     }
-    kir_if(c->b, &rare, r->squared ? squares_stray(k, state) : sums_stray(k, state));
-    kir_value again = place(r, imm(c, 2));
-    walk(k, all, again, 1, state);
-    to.scaled = states_at(k, again);
-    each_lane(k, finish_lane, &to);
-    to.scaled = 0;
+    kir_if(c->b, &rare,
+           r->exact     ? tly_reduce_is_beyond(r)
+           : r->squared ? squares_stray(k, state)
+                        : sums_stray(k, state));
+    if (r->exact) {
+        finish_long(k, all, out);
+    } else {
+        kir_value again = place(r, imm(c, 2));
+        walk(k, all, again, 1, state);
+        to.scaled = states_at(k, again);
+        each_lane(k, finish_lane, &to);
+        to.scaled = 0;
+    }
     kir_else(c->b, &rare, 0, NULL);
     each_lane(k, finish_lane, &to);
     kir_if_end(c->b, &rare, 0, NULL);

@@ -87,6 +87,8 @@ kir_value tly_reduce_finish(tly_reduce *r, const tly_span *all, kir_value apart,
 {
     if (r->watched)
         return tly_reduce_result(r, tly_reduce_judge_product(r, all, apart, state), 0);
+    if (r->whole)
+        return tly_reduce_result_of_whole(r, state);
     return r->added || r->squared ? result_of(r, state) : tly_reduce_result(r, state, 0);
 }
 

@@ -118,7 +118,9 @@ static int is_bare(const tly_build *c)
 {
     const tly_operator_code *o = tly_operator_code_of(c->p);
     return c->t->vector_bytes == 64 && c->in_bytes == c->acc_bytes && c->lanes > 1 &&
-           c->plan->prefetch > 0 && tly_combines_by(c->p) == KIR_ADD && o->lift == NULL &&
+           c->plan->prefetch > 0 &&
+           (tly_operator_of(c->p)->op == TLY_WIDE_MEAN ||
+            (tly_combines_by(c->p) == KIR_ADD && o->lift == NULL)) &&
            o->before[0] == TLY_STAGE_END && !tly_operator_of(c->p)->of_reals;
 }
 
@@ -350,6 +352,8 @@ kir_value tly_reduce_span(tly_reduce *r, const tly_span *s)
 {
     if (r->watched)
         return tly_reduce_product(r, s);
+    if (r->whole)
+        return tly_reduce_whole(r, s);
     const tly_reduce_rules rules = tly_reduce_rules_of(r);
     kir_value state = tly_reduce_walk(r, &rules, s);
     return r->added     ? tly_reduce_parts(r, s, state)

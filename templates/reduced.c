@@ -125,6 +125,24 @@ kir_value tly_project_exp(tly_build *c, kir_value state)
     return bin(c, KIR_ADD, kir_part(c->b, state, 0), tly_log(c->b, kir_part(c->b, state, 1)));
 }
 
+/* ---- sums of 64-bit integers ---- */
+
+kir_value tly_lift_wide(tly_build *c, kir_value x, kir_value index)
+{
+    (void)index;
+    kir_op down = tly_has_sign(c) ? KIR_ASHR : KIR_LSHR;
+    kir_value upper = bin(c, down, x, constant(c, x, 32));
+    return kir_tuple(c->b, 2, (kir_value[]){ x, upper });
+}
+
+kir_value tly_combine_wide(tly_build *c, kir_value x, kir_value y)
+{
+    kir_value v[2];
+    for (unsigned i = 0; i < 2; i++)
+        v[i] = bin(c, KIR_ADD, kir_part(c->b, x, i), kir_part(c->b, y, i));
+    return kir_tuple(c->b, 2, v);
+}
+
 /* ---- indices ---- */
 
 kir_value tly_lift_indexed(tly_build *c, kir_value x, kir_value index)

@@ -106,13 +106,9 @@ static uint64_t count_integers(const tly_drawn *c, int64_t n)
                    : c->operation->lift == TLY_ABSOLUTE && x < 0 ? -x
                                                                  : x;
     }
-    const uint64_t low = (uint64_t)sum;
-    const int is_signed = tly_is_signed(c->to);
     if (c->operation->projection == TLY_BY_COUNT)
-        return tly_integer_cut(c->to, n == 0      ? 0
-                                      : is_signed ? (uint64_t)((int64_t)low / n)
-                                                  : low / (uint64_t)n);
-    return tly_integer_cut(c->to, low);
+        return tly_integer_cut(c->to, n == 0 ? 0 : (uint64_t)(sum / n));
+    return tly_integer_cut(c->to, (uint64_t)sum);
 }
 
 double tly_drawn_number(const tly_drawn *c, int64_t k)

@@ -76,7 +76,9 @@ static kir_value integer_at(kir_builder *b, kir_value bits, unsigned lane)
     return kir_type_of(b, v).kind == KIR_I64 ? v : kir_convert(b, KIR_ZEXT, i64, v);
 }
 
-/* Of the bits of each point and of its mirror, moved down so that divisors have all sizes. */
+/* Of the bits of each point and of its mirror, moved down so that divisors have all sizes; and of as many
+ * digits more, which are what the first division left: what the quotient leaves of these is less than
+ * the divisor, too. */
 static kir_value wholes(kir_builder *b, kir_value x)
 {
     const kir_type type = kir_type_of(b, x);
@@ -89,7 +91,11 @@ static kir_value wholes(kir_builder *b, kir_value x)
         m = kir_bin(b, KIR_AND, kir_bin(b, KIR_LSHR, m, by), kir_int(b, INT64_MAX));
         m = kir_bin(b, KIR_OR, m, kir_int(b, 1));
         kir_value q = kir_bin(b, KIR_UDIV, n, m);
-        kir_value differs = kir_cmp(b, KIR_NE, tly_whole_by_digits(b, n, m), q);
+        kir_value differs = kir_cmp(b, KIR_NE, tly_whole_by_digits(b, 0, n, m), q);
+        kir_value high = kir_bin(b, KIR_SUB, n, kir_bin(b, KIR_MUL, q, m));
+        q = tly_whole_by_digits(b, high, n, m);
+        kir_value left = kir_bin(b, KIR_SUB, n, kir_bin(b, KIR_MUL, q, m));
+        differs = kir_bin(b, KIR_OR, differs, kir_cmp(b, KIR_ULE, m, left));
         kir_type lane = KIR_TYPE(kir_type_of(b, bits).kind, 1);
         wrong = kir_insert(b, wrong, kir_convert(b, KIR_ZEXT, lane, differs), i);
     }

@@ -8,6 +8,9 @@
 
 #include "reference.h"
 
+/* Holds every sum of 64-bit integers. */
+__extension__ typedef __int128 tly_exact_sum;
+
 /* The element picked so far. */
 typedef struct tly_pick {
     int started;
@@ -23,6 +26,7 @@ typedef struct tly_fold {
     int single;    /* the accumulator is f32 */
     int precision; /* of a float accumulator */
     uint64_t integer;
+    tly_exact_sum whole; /* sums of integers whose mean is taken */
     tly_fact fact;
 
     long double wide_flushed; /* `wide` of elements whose subnormals are zeros */

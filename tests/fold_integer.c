@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sums and products of integers, modulo 2^64, of which the narrower widths are the low bits. Means
- * and logarithms take the whole 64 bits, signed as the dtype is, and the latter go on in f64; norms are
- * those of f64.
+ * are of exact sums; logarithms take the whole 64 bits, signed as the dtype is, and go on in f64; norms
+ * are those of f64.
  */
 #include "fold.h"
 
@@ -48,16 +48,14 @@ static void absorb(tly_fold *s, uint64_t bits)
         absorb_real(s, (double)tly_integer_value(s->in, given));
         return;
     }
+    s->whole += tly_is_signed(s->in) ? (tly_exact_sum)(int64_t)given : (tly_exact_sum)given;
     s->integer = s->operation->family == TLY_PRODUCTS ? s->integer * x : s->integer + x;
 }
 
 /* Towards zero, as C divides. */
 static uint64_t mean(const tly_fold *s)
 {
-    if (s->fact.terms == 0)
-        return 0;
-    return tly_is_signed(s->out) ? (uint64_t)((int64_t)s->integer / s->fact.terms)
-                                 : s->integer / (uint64_t)s->fact.terms;
+    return s->fact.terms == 0 ? 0 : (uint64_t)(s->whole / s->fact.terms);
 }
 
 static void tell(tly_fold *s)

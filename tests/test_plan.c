@@ -509,9 +509,13 @@ Test(plan, refuses_an_operator_without_a_row)
     tly_problem p = problem_of("cumsum:f32:9999:axis=0");
     tly_plan plan;
     tally_error e = TALLY_ERROR_INIT;
-    p.op = TALLY_OP_COUNT;
-    cr_expect_eq(tly_plan_make(&p, tly_target_find("x86-64-v3"), "", &plan, &e), TALLY_UNSUPPORTED);
-    cr_expect_str_eq(e.field, "op");
+    static const uint8_t ops[] = { TALLY_OP_COUNT, TLY_WIDE_MEAN };
+    for (size_t i = 0; i < sizeof ops; i++) {
+        p.op = ops[i];
+        cr_expect_eq(tly_plan_make(&p, tly_target_find("x86-64-v3"), "", &plan, &e),
+                     TALLY_UNSUPPORTED);
+        cr_expect_str_eq(e.field, "op");
+    }
     for (int op = 1; op < TALLY_OP_COUNT; op++)
         cr_expect(tly_operator_find(op), "%s", tally_op_name((tally_op)op));
 }
@@ -519,13 +523,14 @@ Test(plan, refuses_an_operator_without_a_row)
 /* Plans are made by the facts alone. */
 Test(plan, facts_of_operators_are_those_of_their_functions)
 {
-    for (int op = 1; op < TALLY_OP_COUNT; op++) {
+    for (int k = 1; k <= TALLY_OP_COUNT; k++) {
+        const int op = k < TALLY_OP_COUNT ? k : TLY_WIDE_MEAN;
         const tly_operator *facts = tly_operator_find(op);
         const tly_operator_code *code = tly_operator_code_find(op);
         const int converts = code->lift != NULL || code->project != NULL || code->before[0] != 0 ||
                              code->after[0] != 0;
-        cr_expect_eq(facts->converts, converts, "%s", tally_op_name((tally_op)op));
-        cr_expect_eq(facts->takes, code->take != NULL, "%s", tally_op_name((tally_op)op));
+        cr_expect_eq(facts->converts, converts, "operator %d", op);
+        cr_expect_eq(facts->takes, code->take != NULL, "operator %d", op);
     }
 }
 

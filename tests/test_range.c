@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Means, norms and logarithms whose sums leave the range: by every template, in order=serial too, with
- * the same bits whatever flags the host had raised, on however many threads. Cases of a few elements are in data/semantics_reductions.def, others are drawn at random.
+ * the same bits whatever flags the host had raised, on however many threads; and means of more integers
+ * than 2^32. Cases of a few elements are in data/semantics_reductions.def, others are drawn at random.
  */
 #include <fenv.h>
 #include <stdlib.h>
@@ -36,6 +37,13 @@ Test(range, line_4_7_every_template, .timeout = 240)
         "log_sum:f64:70x37:axes=0",
         "log_sum:f32:9001x3:axes=0",
         "log_sum:f32:40x37:axes=0,order=serial",
+        "mean:i64:70001:axes=0",
+        "mean:u64:37x20:axes=1",
+        "mean:i64:37x40x3:axes=0+2",
+        "mean:u64:70x37:axes=0",
+        "mean:i64:9001x3:axes=0",
+        "mean:i64:9x300:axes=1,order=serial",
+        "mean:i32:9x300:axes=1,order=serial",
         "l2:i64:9x300:axes=1",
         "l2:u32:70x37:axes=0",
     };
@@ -112,5 +120,35 @@ Test(range, line_5_1_flags_and_threads, .timeout = 120)
         }
     }
     feclearexcept(FE_ALL_EXCEPT);
+    tly_levels_close(&levels);
+}
+
+/* ---- more than 2^32 elements, which a broadcast makes of few bytes ---- */
+
+/* By the best level, as each takes a second. */
+static void check_long(const tly_levels *levels, const char *word, const void *in, uint64_t wanted)
+{
+    uint64_t got = 0;
+    tally_error error = TALLY_ERROR_INIT;
+    tally_kernel *kernel = make(levels, levels->level_count - 1, word);
+    cr_expect_eq(tally_kernel_run(kernel, in, &got, &error), TALLY_OK, "%s", error.message);
+    cr_expect_eq(got, wanted, "%s: %llx", word, (unsigned long long)got);
+    tally_kernel_destroy(&kernel);
+}
+
+Test(range, line_4_3_beyond_32_bits, .timeout = 240)
+{
+    enum { ROW = 65536 };
+    static union {
+        int64_t wide[ROW];
+        uint32_t narrow[2 * ROW];
+    } in;
+    tly_levels levels;
+    tly_require_levels(&levels);
+    for (int i = 0; i < ROW; i++)
+        in.wide[i] = i % 2 ? INT64_MIN : INT64_MIN + 6;
+    check_long(&levels, "mean:i64:65537x65536:in=0x1", &in, (uint64_t)(INT64_MIN + 3));
+    memset(&in, 0xff, sizeof in);
+    check_long(&levels, "mean:u32:65537x65536:in=0x1", &in, UINT32_MAX);
     tly_levels_close(&levels);
 }

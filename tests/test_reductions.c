@@ -148,7 +148,8 @@ Test(reductions, few_columns_in_range, .timeout = 240)
     static const char *const words[] = { "sum:f32:700x2:axes=0",      "mean:f64:2x300x9:axes=1",
                                          "log_sum:bf16:999x3:axes=0", "sum:f32:3x40x33:axes=0+1",
                                          "prod:f32:700x2:axes=0",     "prod:f16:2x300x9:axes=1",
-                                         "l2:f32:700x2:axes=0",       "l2:f64:2x300x9:axes=1" };
+                                         "l2:f32:700x2:axes=0",       "l2:f64:2x300x9:axes=1",
+                                         "mean:i64:999x3:axes=0" };
     static const tly_data kinds[] = { TLY_DATA_RANGE, TLY_DATA_GROW, TLY_DATA_SPECIAL,
                                       TLY_DATA_SCALED, TLY_DATA_CANCEL };
     tly_trials t;
@@ -520,6 +521,7 @@ Test(reductions, line_5_1_rows_of_steps, .timeout = 240)
         "log_sum_exp:f32:7x45x130:axes=0+2",
         "l2:f64:3x33x31:axes=0+2,in=4000x50x1",
         "l2:f32:37x40x20:axes=0+2",
+        "mean:i64:37x40x20:axes=0+2",
         "sum:f32:3x4x33x20:axes=0+1+3,in=5000x700x20x1",
         "argmax:f32:3x4x33x20:axes=0+1+3,in=5000x700x20x1",
     };
@@ -553,7 +555,7 @@ Test(reductions, line_5_1_rows_within_parts, .timeout = 240)
         "sum:f32:33x3:axes=1,in=5x1",  "max:i32:70x4:axes=1,in=9x1,out=2",
         "sum:f32:5x33x5:axes=0+2",     "prod:f64:9x35x3:axes=0+2",
         "argmax:f32:70x33x5:axes=0+2", "l2:f32:37x6:axes=1",
-        "l2:bf16:40x20:axes=1",
+        "l2:bf16:40x20:axes=1",        "mean:u64:41x3:axes=1",
     };
     static const tly_data data[] = { TLY_DATA_EXACT,   TLY_DATA_SIGNED, TLY_DATA_TIES,
                                      TLY_DATA_SPECIAL, TLY_DATA_RANGE,  TLY_DATA_SCALED };
@@ -577,6 +579,7 @@ Test(reductions, line_5_1_long_lanes, .timeout = 240)
         "sum:f32:300x200x3:axes=0+1,in=1000x3x1",
         "l2:f32:3x20001x2:axes=1",
         "l2:f64:20001x70:axes=0,in=0x1",
+        "mean:i64:20001x2:axes=0",
         "sum:f32:20001x2:axes=0,order=serial",
     };
     static const tly_data data[] = { TLY_DATA_EXACT, TLY_DATA_SIGNED,  TLY_DATA_RANGE,

@@ -15,6 +15,7 @@ typedef struct tly_gpu_reduce {
     /* How the order of these states may leave the range where the loop's does not. */
     tly_watch watch;
     int is_free; /* states may be combined in any order */
+    int whole;   /* sums of integers of whatever length: records have 128 bits */
     /* What elements of each of the outputs side by side are multiplied by, where they are scaled for
      * their squares; and the output whose elements are being taken. */
     kir_value stretch[TLY_GPU_MOST_ELEMENTS];

@@ -6,6 +6,7 @@
  * (reduce_squares.c); an element is scaled as its span's sum demands, and zeros are gone through
  * twice. Products are a mantissa and an exponent from the start, as devices have no flags.
  */
+#include "../elementwise.h"
 #include "../reduce_float.h"
 #include "reduce.h"
 
@@ -82,6 +83,15 @@ static kir_value no_squares(tly_build *c)
 static const tly_gpu_rules stretched = { lift_stretched, tly_combine, neutral, NULL, 1 };
 static const tly_gpu_rules records_of_squares = { NULL, tly_reduce_join_squares, no_squares, NULL,
                                                   0 };
+
+/* ---- sums of integers ---- */
+
+static kir_value no_whole(tly_build *c)
+{
+    return tly_reduce_no_whole(c, 1);
+}
+
+static const tly_gpu_rules records_of_wholes = { NULL, tly_reduce_join_whole, no_whole, NULL, 0 };
 
 /* ---- products ---- */
 
@@ -196,6 +206,8 @@ void tly_gpu_reduce_span(tly_gpu_reduce *r, const tly_gpu_span *s, tly_team *t, 
              : r->is_free                   ? &plain
                                             : &in_order,
              s, t, state);
+    for (unsigned i = 0; r->whole && i < r->g->lanes; i++)
+        state[i] = tly_whole_of(&r->g->c, state[i]);
 }
 
 const tly_gpu_rules *tly_gpu_reduce_records(const tly_gpu_reduce *r)
@@ -203,6 +215,7 @@ const tly_gpu_rules *tly_gpu_reduce_records(const tly_gpu_reduce *r)
     return r->watch == TLY_WATCH_SUMS       ? &records_of_sums
            : r->watch == TLY_WATCH_PRODUCTS ? &products
            : r->watch == TLY_WATCH_SQUARES  ? &records_of_squares
+           : r->whole                       ? &records_of_wholes
            : r->is_free                     ? &plain
                                             : &in_order;
 }
@@ -210,9 +223,10 @@ const tly_gpu_rules *tly_gpu_reduce_records(const tly_gpu_reduce *r)
 unsigned tly_gpu_reduce_record_bytes(const tly_gpu *g)
 {
     const int squares = tly_is_watched_as(g->c.p, TLY_WATCH_SQUARES) && tly_keeps_range(g->c.p);
+    const int whole = tly_operator_of(g->c.p)->exact && !tly_is_floating(&g->c);
     const int products = tly_is_watched_as(g->c.p, TLY_WATCH_PRODUCTS);
     return tly_is_watched_as(g->c.p, TLY_WATCH_SUMS) ? 3 * g->c.acc_bytes
-           : squares || products                     ? 2 * g->c.acc_bytes
+           : squares || whole || products            ? 2 * g->c.acc_bytes
                                                      : g->c.state_bytes;
 }
 
@@ -318,6 +332,8 @@ static kir_value judge_squares(tly_build *c, kir_value state)
 kir_value tly_gpu_reduce_judge(tly_gpu_reduce *r, const tly_gpu_span *all, kir_value state)
 {
     tly_build *c = &r->g->c;
+    if (r->whole)
+        return tly_mean_of_whole(c, kir_part(c->b, state, 0), kir_part(c->b, state, 1));
     if (r->watch == TLY_WATCH_SUMS)
         return tly_keeps_range(c->p) ? judge_kept_sum(c, state) : judge_sum(c, state);
     if (r->watch == TLY_WATCH_SQUARES)

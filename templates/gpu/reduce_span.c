@@ -20,6 +20,7 @@ tly_gpu_reduce tly_gpu_reduce_begin(tly_gpu *g, int watched)
         .g = g,
         .watch = keeps || (leaves && (watched || adds)) ? (tly_watch)o->watch : TLY_WATCH_NONE,
         .is_free = !serial && (watched || !leaves),
+        .whole = o->exact && !floating && tly_gpu_has_chunks(g),
         .indexed = tly_has_index(g->c.p),
         .rank = (unsigned)g->plan->steps_rank,
         .steps = kir_get(b, KIR_ARG_STEPS),
