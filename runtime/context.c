@@ -79,6 +79,7 @@ static void find_limits(tly_limits *limits, int host)
     int readily = tly_cpu_is_intel();
     limits->split_rows = readily ? INTEL_SPLIT : tly_larger(cache / 2, LEAST_SPLIT);
     limits->split_lanes = readily ? INTEL_SPLIT : tly_larger(cache, LEAST_SPLIT);
+    limits->split_reads = readily ? INTEL_SPLIT : LEAST_SPLIT;
     limits->chain = tly_larger(cache / 2, INTEL_CHAIN);
     limits->crowd = 2 * cache; /* all of the last one */
     /* Narrower, both cores prefetch into the other's half of a page: Zen 4, axis 0 of 1024 lanes of

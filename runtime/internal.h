@@ -51,7 +51,8 @@ typedef struct tly_limits {
     int32_t cpus;          /* most tasks of a run; 0: as many as its thread may use CPUs */
     int32_t host_cpus;     /* the same on threads that a host lends to one run */
     int64_t split_rows;    /* bytes read and written worth a thread, in TLY_ROWS */
-    int64_t split_lanes;   /* ... in the other forms */
+    int64_t split_lanes;   /* ... in the other forms of scans */
+    int64_t split_reads;   /* ... of reductions, which write little */
     int64_t chain;         /* bytes read and written by rows that threads hand on to each other */
     int64_t crowd;         /* ... from which on these may be in each other's way to memory */
     int64_t share;         /* bytes: least width of a thread's range of lanes */

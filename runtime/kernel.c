@@ -152,7 +152,9 @@ tally_status tly_request_for(tally_vulkan *vulkan, const tally_descriptor *descr
 static void prepare_cuts(tally_kernel *k, const tly_launch *l, int64_t in_bytes)
 {
     const tly_limits *limits = &k->context->limits;
-    int64_t machine = l->form == TLY_ROWS ? limits->split_rows : limits->split_lanes;
+    int64_t machine = tly_reduces((int)l->form) ? limits->split_reads
+                      : l->form == TLY_ROWS     ? limits->split_rows
+                                                : limits->split_lanes;
     k->split_bytes = l->split_bytes > 0 ? tly_smaller(l->split_bytes, machine) : machine;
     k->alone = k->bytes < k->split_bytes || k->tiles == 1;
     k->once = k->alone && k->row_tiles <= k->most_tiles && k->scratch_bytes <= TLY_STACK_SCRATCH;

@@ -192,6 +192,7 @@ static tally_status open_context(const tly_driver *v, const tally_context_option
     (*context)->limits = (tly_limits){ .cpus = 64,
                                        .split_rows = 256,
                                        .split_lanes = 256,
+                                       .split_reads = 256,
                                        .chain = 256,
                                        .crowd = 256,
                                        .share = 64,
