@@ -94,7 +94,7 @@ static int run(const tly_ready *r, tly_entry entry, const void *in, void *out, i
     }
     tly_args args;
     tly_task task = { .begin = 0 };
-    tly_complete(r, in, out, flags_of(r), &args);
+    tly_ready_complete(r, in, out, flags_of(r), &args);
     take_part(r, part, parts, &task);
     return task.begin < task.end ? call(r, entry, &args, &task) : 0;
 }

@@ -338,7 +338,7 @@ static tally_status compute(const tally_kernel *k, const void *in, void *out,
         return refuse(k, in, out, error);
     }
     tly_args args;
-    tly_complete(&k->ready, in, out, k->apart_flags, &args);
+    tly_ready_complete(&k->ready, in, out, k->apart_flags, &args);
     return launch_on_block(k, &args, with, threads, error);
 }
 
@@ -417,7 +417,7 @@ static inline __attribute__((always_inline)) tally_status run(const tally_kernel
         return run_other(k, in, out, with, error);
     }
     tly_args args;
-    tly_complete(&k->ready, in, out, k->apart_flags, &args);
+    tly_ready_complete(&k->ready, in, out, k->apart_flags, &args);
     if (!k->once) {
         return launch_many(k, &args, with, error);
     }

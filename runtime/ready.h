@@ -81,8 +81,8 @@ static inline int tly_acceptable(const tly_ready *r, const void *in, const void 
 /* The arguments of one launch, with `flags` out of place. Copying all of them would take longer
  * than a small scan: most kernels have two outer dims at most, and what lies beyond outer_rank may
  * be anything. */
-static inline void tly_complete(const tly_ready *r, const void *in, void *out, int64_t flags,
-                                tly_args *args)
+static inline void tly_ready_complete(const tly_ready *r, const void *in, void *out, int64_t flags,
+                                      tly_args *args)
 {
     enum { FEW = 2 };
     if (r->args.outer_rank <= FEW && !tly_reduces((int)r->form)) {
