@@ -9,6 +9,7 @@
 #include "descriptor.h"
 #include "error.h"
 #include "fork.h"
+#include "names.h"
 #include "thread.h"
 #include "variants.h"
 
@@ -102,6 +103,34 @@ static tally_status add_word(draft *d, tally_context *context, const tally_funct
     return TALLY_OK;
 }
 
+/* The functions lie one behind the other, each as large as the first says. */
+static tally_status take(const tally_function *functions, size_t i, tally_function *taken,
+                         tally_error *error)
+{
+    return tly_struct_take(taken, sizeof *taken, (const char *)functions + i * functions[0].size,
+                           "tally_function", error);
+}
+
+static tally_status check_names(const tally_function *functions, size_t count, tally_error *error)
+{
+    tly_name_set names = { .count = 0 };
+    tally_status status = TALLY_OK;
+    for (size_t i = 0; status == TALLY_OK && i < count; i++) {
+        tally_function f;
+        const char *fault = NULL;
+        status = take(functions, i, &f, error);
+        if (status == TALLY_OK && f.name == NULL) {
+            status = tly_fail(error, TALLY_INVALID, "usage", "function %zu has no name", i);
+        } else if (status == TALLY_OK && !tly_name_set_add(&names, f.name, &fault)) {
+            status = tly_out_of_memory(error, "names", names.room * sizeof *names.slots);
+        } else if (fault != NULL) {
+            status = tly_fail(error, TALLY_INVALID, "usage", "%.60s: %s", f.name, fault);
+        }
+    }
+    tly_name_set_end(&names);
+    return status;
+}
+
 static tally_status add_words(draft *d, tally_context *context, const tally_function *functions,
                               size_t count, tally_error *error)
 {
@@ -115,8 +144,7 @@ static tally_status add_words(draft *d, tally_context *context, const tally_func
     tally_status status = TALLY_OK;
     for (size_t i = 0; status == TALLY_OK && i < count; i++) {
         tally_function f;
-        status = tly_struct_take(&f, sizeof f, (const char *)functions + i * functions[0].size,
-                                 "tally_function", error);
+        status = take(functions, i, &f, error);
         if (status == TALLY_OK) {
             status = add_word(d, context, &f, error);
         }
@@ -153,7 +181,10 @@ tally_status tally_compile(tally_context *context, const tally_function *functio
         return tly_busy(error);
     }
     draft d = { .order = { .format = format } };
-    tally_status status = find_levels(&d.order, devices, device_count, error);
+    tally_status status = check_names(functions, count, error);
+    if (status == TALLY_OK) {
+        status = find_levels(&d.order, devices, device_count, error);
+    }
     if (status == TALLY_OK) {
         status = add_words(&d, context, functions, count, error);
     }

@@ -22,16 +22,6 @@ static int refuse(tly_report *report, const char *where, const char *field, cons
     return EXIT_USAGE;
 }
 
-static int check_name(const tly_batch *batch, const char *name, const char *where,
-                      tly_report *report)
-{
-    const char *fault = tly_name_fault(name);
-    for (size_t i = 0; i < batch->count && !fault; i++) {
-        fault = tly_name_clash(name, batch->lines[i].name);
-    }
-    return fault ? refuse(report, where, "usage", fault, name) : EXIT_DONE;
-}
-
 /* The canonical word with _ for what is no letter or digit. */
 static int escape(const tally_descriptor *d, char name[MOST_WORD], tly_report *report)
 {
@@ -78,6 +68,13 @@ static int append(tly_batch *batch, const char *name, const char *where, const c
         drop(&line);
         return no_memory(report);
     }
+    const char *fault = NULL;
+    const int added = tly_name_set_add(&batch->names, line.name, &fault);
+    if (!added || fault) {
+        const int status = fault ? refuse(report, where, "usage", fault, name) : no_memory(report);
+        drop(&line);
+        return status;
+    }
     batch->lines[batch->count++] = line;
     return EXIT_DONE;
 }
@@ -99,9 +96,6 @@ int tly_batch_add(tly_batch *batch, const char *text, const char *plan, const ch
     int status = parse(word, where, &d, report);
     if (!status && !named) {
         status = escape(&d, escaped, report);
-    }
-    if (!status) {
-        status = check_name(batch, name, where, report);
     }
     return status ? status : append(batch, name, where, plan, &d, report);
 }
@@ -227,5 +221,6 @@ void tly_batch_end(tly_batch *batch)
         free(batch->files[i]);
     }
     free(batch->files);
+    tly_name_set_end(&batch->names);
     *batch = (tly_batch){ .lines = NULL };
 }

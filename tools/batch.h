@@ -5,6 +5,8 @@
 
 #include "tool.h"
 
+#include "../runtime/names.h"
+
 typedef struct tly_batch_line {
     char *name;  /* a C identifier */
     char *where; /* FILE:LINE; "" on the command line */
@@ -17,6 +19,7 @@ typedef struct tly_batch {
     size_t count;
     char **files; /* that were read */
     size_t file_count;
+    tly_name_set names;
     const char *plan; /* of all lines of files, as --plan says; borrowed */
 } tly_batch;
 
@@ -34,12 +37,5 @@ int tly_batch_read(tly_batch *batch, const char *path, const char *plan, tly_rep
 void tly_batch_where(const tly_batch *batch, tly_report *report);
 
 void tly_batch_end(tly_batch *batch);
-
-/* names.c: why nothing can be called so, or not beside another of that name; NULL: it can. */
-const char *tly_name_fault(const char *name);
-const char *tly_name_clash(const char *name, const char *other);
-
-/* Makes any text an identifier's rest: _ for what is no letter or digit. */
-void tly_name_escape(char *name);
 
 #endif

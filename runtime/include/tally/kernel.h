@@ -263,7 +263,10 @@ typedef enum tally_format {
 /** One function of such an object. */
 typedef struct tally_function {
     size_t size;
-    const char *name; /**< a C identifier; NAME_part is a second function. Neither comes twice */
+    const char *name; /**< a C identifier of at most 1000 bytes, which is no other function's NAME
+                           or NAME_part, as each function has a second one, NAME_part. Names that
+                           C, C++ or the C library have are refused: keywords, macros of standard
+                           headers, what libc and libm export, and all that begins with _ */
     const tally_descriptor
         *descriptor;  /**< of which any sizes may be open, unless it has strides */
     const char *plan; /**< as tally_kernel_options.plan, of all its kernels; NULL: none */
@@ -277,7 +280,7 @@ typedef struct tally_function {
  * them runs is decided where the function is called. `write` gets all of the object, in one piece.
  * Equal arguments write equal bytes. Steps of `functions` are functions[0].size.
  * Errors as tally_kernel_create, for a plan that one of a function's kernels cannot have, too;
- * TALLY_INVALID for devices of several architectures;
+ * TALLY_INVALID for a name that no function can have, and for devices of several architectures;
  * TALLY_UNSUPPORTED for what is no CPU, and where Tally was built without what objects need;
  * TALLY_IO and TALLY_OUT_OF_MEMORY as tally_inspect. Kernels are made in this process, whatever
  * `isolate` says, on this thread. Thread-safe.
