@@ -70,6 +70,23 @@ Test(npy, dtypes)
     }
 }
 
+/* A zero byte does not end a string of the header. */
+Test(npy, zero_bytes)
+{
+    static const char *const texts[] = {
+        "{'descr': '<f4~', 'fortran_order': False, 'shape': (3,), }\n",
+        "{'descr~': '<f4', 'fortran_order': False, 'shape': (3,), }\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        char file[200];
+        tly_report report;
+        tly_npy npy;
+        const size_t length = make_file(file, 1, texts[i]);
+        *(char *)memchr(file, '~', length) = 0;
+        cr_expect_eq(read_bytes(file, length, &npy, &report), EXIT_FILE, "%s", texts[i]);
+    }
+}
+
 Test(npy, headers_that_are_taken)
 {
     static const struct {

@@ -8,6 +8,10 @@
 
 enum { MOST_WHERE = 4096 };
 
+#define MOST_LINE 65535
+#define STRING_OF(number) #number
+#define STRING(number) STRING_OF(number)
+
 char *tly_trim(char *text)
 {
     text += strspn(text, " \t\r\n");
@@ -33,25 +37,46 @@ int tly_lines_add(tly_lines *lines, const char *text, const char *where, tly_rep
     return tly_refuse(report, EXIT_MEMORY, "file", "no memory for a list");
 }
 
+/* The next line, without its end. 0: there is none, or *fault says why it cannot be taken. The bound
+ * ends what has neither lines nor an end, as /dev/full. */
+static int next_line(FILE *file, char line[MOST_LINE + 1], const char **fault)
+{
+    size_t length = 0;
+    int c;
+    while ((c = getc(file)) != EOF && c != '\n') {
+        if (c == 0 || length == MOST_LINE) {
+            *fault = c == 0 ? "the line has a zero byte"
+                            : "the line is longer than " STRING(MOST_LINE) " bytes";
+            return 0;
+        }
+        line[length++] = (char)c;
+    }
+    line[length] = 0;
+    if (c == EOF && ferror(file)) {
+        *fault = strerror(errno);
+        return 0;
+    }
+    return c != EOF || length > 0;
+}
+
 int tly_lines_read(tly_lines *lines, const char *path, tly_report *report)
 {
     FILE *file = fopen(path, "re");
-    char *line = NULL, where[MOST_WHERE];
-    size_t room = 0;
-    int status = EXIT_DONE;
+    char line[MOST_LINE + 1], where[MOST_WHERE];
+    const char *fault = NULL;
+    int status = EXIT_DONE, number = 1;
     if (!file) {
         return tly_refuse(report, EXIT_FILE, "file", "%s: %s", path, strerror(errno));
     }
-    for (int number = 1; !status && getline(&line, &room, file) >= 0; number++) {
+    for (; !status && next_line(file, line, &fault); number++) {
         line[strcspn(line, "#")] = 0;
         char *text = tly_trim(line);
         snprintf(where, sizeof where, "%s:%d", path, number);
         status = *text ? tly_lines_add(lines, text, where, report) : EXIT_DONE;
     }
-    if (!status && ferror(file)) {
-        status = tly_refuse(report, EXIT_FILE, "file", "%s: cannot be read", path);
+    if (fault) {
+        status = tly_refuse(report, EXIT_FILE, "file", "%s:%d: %s", path, number, fault);
     }
-    free(line);
     fclose(file);
     return status;
 }

@@ -58,7 +58,7 @@ static int take(cursor *c, const char *text)
     return 1;
 }
 
-/* A quoted string of at most capacity - 1 characters. */
+/* A quoted string of at most capacity - 1 characters, none of which is zero. */
 static int take_string(cursor *c, char *text, size_t capacity)
 {
     const char *close;
@@ -69,7 +69,8 @@ static int take_string(cursor *c, char *text, size_t capacity)
     }
     quote = *c->at++;
     close = memchr(c->at, quote, (size_t)(c->end - c->at));
-    if (!close || (size_t)(close - c->at) >= capacity) {
+    if (!close || (size_t)(close - c->at) >= capacity ||
+        memchr(c->at, 0, (size_t)(close - c->at))) {
         return 0;
     }
     memcpy(text, c->at, (size_t)(close - c->at));
