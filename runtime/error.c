@@ -6,21 +6,27 @@
 #define TLY_ERROR_ITSELF
 #include "error.h"
 
+#include "printable.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #define HOLDS(error, field) ((error)->size >= offsetof(tally_error, field) + sizeof((error)->field))
 
-/* Messages end up on one line of a terminal or a log, whatever a word or a file name contained. */
-static void one_line(char *text)
+/* More than fits into any field: escaped text is not shorter. */
+enum { MOST_TEXT = 512 };
+
+/* Messages end up on one line of a terminal or a log, whatever a word or a file name contained.
+ * Returns whether the text was cut. */
+static int print(char *to, size_t room, const char *format, va_list args)
 {
-    for (; *text != 0; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c < 0x20 || c == 0x7f) {
-            *text = '?';
-        }
+    char text[MOST_TEXT], all[4 * MOST_TEXT]; /* an escape has four bytes */
+    if (vsnprintf(text, sizeof text, format, args) < 0) {
+        text[0] = 0;
     }
+    tly_printable(to, room, text);
+    return tly_printable(all, sizeof all, text) >= room;
 }
 
 tally_status tly_fail(tally_error *error, tally_status status, const char *field,
@@ -33,11 +39,8 @@ tally_status tly_fail(tally_error *error, tally_status status, const char *field
     memset(&filled, 0, sizeof filled);
     va_list args;
     va_start(args, format);
-    if (vsnprintf(filled.message, sizeof filled.message, format, args) < 0) {
-        filled.message[0] = 0;
-    }
+    print(filled.message, sizeof filled.message, format, args);
     va_end(args);
-    one_line(filled.message);
     snprintf(filled.field, sizeof filled.field, "%s", field);
 
     if (HOLDS(error, status)) {
@@ -69,7 +72,12 @@ void tly_error_position(tally_error *error, int32_t position)
 static void end_with_dots(char *text, size_t capacity)
 {
     static const char dots[] = " ...";
-    size_t last = capacity - sizeof dots, at = last;
+    const size_t length = strlen(text), most = capacity - sizeof dots;
+    size_t last = length < most ? length : most, at;
+    while (last > 0 && (text[last] & 0xc0) == 0x80) { /* within a character */
+        last--;
+    }
+    at = last;
     while (at > capacity / 2 && text[at] != ' ') {
         at--;
     }
@@ -84,15 +92,10 @@ void tly_error_hint(tally_error *error, const char *format, ...)
     char hint[sizeof error->hint];
     va_list args;
     va_start(args, format);
-    int written = vsnprintf(hint, sizeof hint, format, args);
-    va_end(args);
-    if (written < 0) {
-        return;
-    }
-    if ((size_t)written >= sizeof hint) {
+    if (print(hint, sizeof hint, format, args)) {
         end_with_dots(hint, sizeof hint);
     }
-    one_line(hint);
+    va_end(args);
     memset(error->hint, 0, sizeof error->hint);
     memcpy(error->hint, hint, strlen(hint));
 }

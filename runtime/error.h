@@ -14,7 +14,7 @@
 
 /* Fills status, field and message, clears position and hint; returns `status`, to be returned in
  * turn. `field` is a name of the word's grammar, or file, device, usage, memory. The arguments may
- * point into *error itself. Control characters become '?'. */
+ * point into *error itself. What a terminal would not show becomes \xNN (printable.h). */
 tally_status tly_fail(tally_error *error, tally_status status, const char *field,
                       const char *format, ...) __attribute__((format(printf, 4, 5)));
 

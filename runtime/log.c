@@ -4,6 +4,7 @@
 
 #include "env.h"
 #include "error.h"
+#include "printable.h"
 
 #include <tally/version.h>
 
@@ -41,37 +42,34 @@ tally_status tly_log_init(tly_log *log, const tally_context_options *options, ta
     return TALLY_OK;
 }
 
-/* What goes wrong here is nobody's concern. */
-static void print(tally_log_level level, const char *message)
+/* A failure has no one to be told to. */
+static void print(const char *line, size_t length)
 {
-    char line[MOST_LINE + 64];
-    int length = snprintf(line, sizeof line, "tally," TALLY_VERSION ",%s%s\n", kinds[level],
-                          message);
     ssize_t wrote;
     do {
-        wrote = write(STDERR_FILENO, line, (size_t)length);
+        wrote = write(STDERR_FILENO, line, length);
     } while (wrote < 0 && errno == EINTR);
 }
 
 void tly_log_say(const tly_log *log, tally_log_level level, const char *format, ...)
 {
-    char message[MOST_LINE];
+    char text[MOST_LINE], line[MOST_LINE + 64];
     const int before = errno;
     if (!tly_log_tells(log, level)) {
         return;
     }
     va_list args;
     va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    for (char *c = message; *c != 0; c++) {
-        *c = (unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c;
-    }
+    char *message = line + snprintf(line, sizeof line, "tally," TALLY_VERSION ",%s", kinds[level]);
+    const size_t length = tly_printable(message, MOST_LINE, text);
     if (log->called >> level & 1) {
         log->call(log->user, level, message);
     }
     if (log->printed >> level & 1) {
-        print(level, message);
+        message[length] = '\n';
+        print(line, (size_t)(message - line) + length + 1);
     }
     errno = before;
 }

@@ -26,7 +26,8 @@ static inline int tly_log_tells(const tly_log *log, tally_log_level level)
     return (int)((log->called | log->printed) >> level & 1);
 }
 
-/* One line; longer ones are cut. Control characters become '?'. Thread-safe; keeps errno. */
+/* One line; longer ones are cut. What a terminal would not show becomes \xNN (printable.h).
+ * Thread-safe; keeps errno. */
 void tly_log_say(const tly_log *log, tally_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

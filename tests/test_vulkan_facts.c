@@ -10,6 +10,7 @@
 
 typedef struct told {
     const char *extensions[4]; /* NULL beyond */
+    char name[16];             /* and x behind it, to the end */
     uint32_t vendor;
     VkPhysicalDeviceType type;
     VkBool32 float16, float64, size_control;
@@ -65,6 +66,8 @@ static VKAPI_ATTR void VKAPI_CALL tell_properties(VkPhysicalDevice device,
     *limits = device_.limits;
     properties->properties.apiVersion = VK_API_VERSION_1_3;
     properties->properties.vendorID = device_.vendor;
+    memset(properties->properties.deviceName, 'x', sizeof properties->properties.deviceName);
+    memcpy(properties->properties.deviceName, device_.name, strlen(device_.name));
     properties->properties.deviceType = device_.type;
     if (limits->maxComputeWorkGroupInvocations == 0) {
         limits->maxComputeWorkGroupInvocations = limits->maxComputeWorkGroupSize[0] = 1024;
@@ -135,6 +138,15 @@ static tly_vk_facts facts_of(const tly_vk_enabled *enabled)
     cr_assert_eq(tly_vk_facts_read(&fn, VK_NULL_HANDLE, VK_API_VERSION_1_3, enabled, &facts),
                  VK_SUCCESS);
     return facts;
+}
+
+/* A driver's name reaches terminals, logs and the lines of a profile. */
+Test(vulkan_facts, name)
+{
+    strcpy(device_.name, "a\nb\x1b[1m");
+    const tly_vk_facts facts = facts_of(NULL);
+    cr_expect(strncmp(facts.name, "a\\x0ab\\x1b[1mxxx", 16) == 0, "%s", facts.name);
+    cr_expect_eq(strlen(facts.name), sizeof facts.name - 1);
 }
 
 /* --- f16 ------------------------------------------------------------------------------------- */

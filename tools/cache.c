@@ -65,8 +65,10 @@ static int list_one(void *user, const tally_cache_entry *entry)
         print_time(entry->used);
         fputs(entry->fault ? "\", \"broken\": true}" : "\", \"broken\": false}", stdout);
     } else {
-        printf("%-32s  %-24s  %8" PRIu64 "  ", entry->fault ? "(broken)" : entry->word,
-               entry->device, entry->bytes);
+        tly_text_show(stdout, entry->fault ? "(broken)" : entry->word, 32);
+        fputs("  ", stdout);
+        tly_text_show(stdout, entry->device, 24);
+        printf("  %8" PRIu64 "  ", entry->bytes);
         print_time(entry->used);
         putchar('\n');
     }

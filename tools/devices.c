@@ -193,8 +193,9 @@ static void print_table(const device_list *list)
 {
     for (size_t i = 0; i < list->count; i++) {
         const tally_device *device = &list->device[i];
-        printf("%-16s %-7s %s%s%s%s%s\n", device->selector, device->kind, device->name,
-               device->is_default ? " (default)" : "",
+        printf("%-16s %-7s ", device->selector, device->kind);
+        tly_text_show(stdout, device->name, 0);
+        printf("%s%s%s%s\n", device->is_default ? " (default)" : "",
                device->runs_here ? "" : " (kernels can be made, not run here)",
                device->lacks[0] ? "; lacks " : "", device->lacks);
     }

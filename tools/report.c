@@ -6,6 +6,8 @@
  */
 #include "tool.h"
 
+#include "../runtime/printable.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -14,13 +16,11 @@
 #include <unistd.h>
 
 /* A message is one line, and a terminal obeys none of it. */
-static void make_printable(char *text)
+static void print(char *to, size_t room, const char *format, va_list args)
 {
-    for (; *text; text++) {
-        if ((unsigned char)*text < ' ' || *text == 127) {
-            *text = '?';
-        }
-    }
+    char text[sizeof((tly_report *)0)->message];
+    vsnprintf(text, sizeof text, format, args);
+    tly_printable(to, room, text);
 }
 
 int tly_refuse(tly_report *report, int status, const char *field, const char *format, ...)
@@ -30,9 +30,8 @@ int tly_refuse(tly_report *report, int status, const char *field, const char *fo
     report->pipe_closed = 0;
     snprintf(report->field, sizeof report->field, "%s", field);
     va_start(args, format);
-    vsnprintf(report->message, sizeof report->message, format, args);
+    print(report->message, sizeof report->message, format, args);
     va_end(args);
-    make_printable(report->message);
     report->hint[0] = 0;
     return status;
 }
@@ -41,9 +40,8 @@ void tly_hint(tly_report *report, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(report->hint, sizeof report->hint, format, args);
+    print(report->hint, sizeof report->hint, format, args);
     va_end(args);
-    make_printable(report->hint);
 }
 
 static const struct {
@@ -80,7 +78,7 @@ void tly_report_where(tly_report *report, const char *where)
     char message[sizeof report->message];
     if (where[0]) {
         snprintf(message, sizeof message, "%s: %.900s", where, report->message);
-        memcpy(report->message, message, sizeof message);
+        tly_printable(report->message, sizeof report->message, message);
     }
 }
 
@@ -112,21 +110,42 @@ void tly_report_print(const tly_report *report, FILE *to)
     }
 }
 
+/* As two halves where one number of 16 bits does not hold it. */
+static void put_number(FILE *to, uint32_t number)
+{
+    if (number == TLY_NO_CHARACTER) {
+        fputs("\\ufffd", to);
+    } else if (number < 0x10000) {
+        fprintf(to, "\\u%04x", (unsigned)number);
+    } else {
+        fprintf(to, "\\u%04x\\u%04x", (unsigned)(0xd7c0 + (number >> 10)),
+                (unsigned)(0xdc00 | (number & 0x3ff)));
+    }
+}
+
 void tly_json_string(FILE *to, const char *text)
 {
     fputc('"', to);
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c < ' ') {
-            fprintf(to, "\\u%04x", c);
-        } else {
-            if (c == '"' || c == '\\') {
-                fputc('\\', to);
-            }
-            fputc(c, to);
+    for (size_t left = strlen(text), bytes; left > 0; text += bytes, left -= bytes) {
+        uint32_t number;
+        bytes = tly_utf8(text, left, &number);
+        if (!tly_is_shown(number)) {
+            put_number(to, number);
+            continue;
         }
+        if (*text == '"' || *text == '\\') {
+            fputc('\\', to);
+        }
+        fwrite(text, 1, bytes, to);
     }
     fputc('"', to);
+}
+
+void tly_text_show(FILE *to, const char *text, int width)
+{
+    char shown[1024];
+    tly_printable(shown, sizeof shown, text);
+    fprintf(to, "%-*s", width, shown);
 }
 
 int tly_flush(tly_report *report)

@@ -2,6 +2,8 @@
 /* Text that grows in memory; see text.h. */
 #include "text.h"
 
+#include "../runtime/printable.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,9 +54,10 @@ void tly_text_print(tly_text *t, const char *format, ...)
     }
 }
 
-static const char *entity_of(char c)
+/* NULL: the character stands for itself. */
+static const char *entity_of(uint32_t number)
 {
-    switch (c) {
+    switch (number) {
     case '&':
         return "&amp;";
     case '<':
@@ -64,18 +67,22 @@ static const char *entity_of(char c)
     case '"':
         return "&quot;";
     default:
-        return c == '\n' || c == '\t' || (unsigned char)c >= ' ' ? NULL : "?";
+        return number == '\n' || number == '\t' || tly_is_shown(number) ? NULL : "?";
     }
 }
 
 void tly_text_escape(tly_text *t, const char *from, size_t bytes)
 {
-    for (size_t i = 0, plain = 0; i <= bytes; i++) {
-        const char *entity = i < bytes ? entity_of(from[i]) : "";
+    size_t plain = 0, length;
+    for (size_t i = 0; i < bytes; i += length) {
+        uint32_t number;
+        length = tly_utf8(from + i, bytes - i, &number);
+        const char *entity = entity_of(number);
         if (entity) {
             tly_text_add(t, from + plain, i - plain);
             tly_text_add(t, entity, strlen(entity));
-            plain = i + 1;
+            plain = i + length;
         }
     }
+    tly_text_add(t, from + plain, bytes - plain);
 }

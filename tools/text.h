@@ -18,7 +18,8 @@ int tly_text_add(void *text, const char *from, size_t bytes);
 
 void tly_text_print(tly_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* For HTML and XML: what has a meaning there is written as an entity. */
+/* For HTML and XML: what has a meaning there is written as an entity, and what is not shown, or no
+ * UTF-8, as a question mark. */
 void tly_text_escape(tly_text *text, const char *from, size_t bytes);
 
 #endif

@@ -50,8 +50,11 @@ int tly_adopt(tly_report *report, const tally_error *error);
 /* Prints `tally: FIELD: message` and at most one `hint: ` line. */
 void tly_report_print(const tly_report *report, FILE *to);
 
-/* Text as a JSON string, quotes included. */
+/* Text as a JSON string, quotes included: UTF-8, whatever its bytes are. */
 void tly_json_string(FILE *to, const char *text);
+
+/* Text of a file or a driver, for people: as in messages, and filled up to `width` with blanks. */
+void tly_text_show(FILE *to, const char *text, int width);
 
 /* Ends standard output: what is still buffered is written now, or it is EXIT_FILE. */
 int tly_flush(tly_report *report);

@@ -74,13 +74,15 @@ static void print_row(const tly_search *s, const tly_candidate *c, int own, cons
 {
     const char *plan = own ? "(default)" : c->plan;
     if (c->failed) {
-        printf("%10s %10s %8s %8s  %-10s %s: %s\n", "-", "-", "-", "-", "-", plan,
-               c->error.message);
+        printf("%10s %10s %8s %8s  %-10s ", "-", "-", "-", "-", "-");
+        tly_text_show(stdout, plan, 0);
+        printf(": %s\n", c->error.message);
         return;
     }
-    printf("%10.3f %10.3f %8.3f %8.3f  %-10s %s%s\n", c->timing.kernel.median * unit->scale,
-           c->timing.kernel.min * unit->scale, ratio_of(s, c), tly_speedup(c), bits_names[c->bits],
-           plan, c->kept ? "  (kept)" : "");
+    printf("%10.3f %10.3f %8.3f %8.3f  %-10s ", c->timing.kernel.median * unit->scale,
+           c->timing.kernel.min * unit->scale, ratio_of(s, c), tly_speedup(c), bits_names[c->bits]);
+    tly_text_show(stdout, plan, 0);
+    puts(c->kept ? "  (kept)" : "");
 }
 
 /* The library's own plan, then the fastest first. */

@@ -3,6 +3,7 @@
 #include "facts.h"
 
 #include "../error.h"
+#include "../printable.h"
 #include "answers.h"
 
 #include <string.h>
@@ -181,8 +182,9 @@ VkResult tly_vk_facts_read(const tly_vk_instance_functions *fn, VkPhysicalDevice
     VkPhysicalDeviceProperties2 first = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2 };
     fn->GetPhysicalDeviceProperties2(physical, &first);
     facts->api = least(api, first.properties.apiVersion);
-    memcpy(facts->name, first.properties.deviceName, sizeof facts->name);
-    facts->name[sizeof facts->name - 1] = 0;
+    char *name = first.properties.deviceName; /* the driver's: it reaches terminals and profiles */
+    name[sizeof first.properties.deviceName - 1] = 0;
+    tly_printable(facts->name, sizeof facts->name, name);
     tly_vk_extensions offered = { 0 };
     VkResult result = tly_vk_offered_extensions(fn, physical, &offered);
     if (result != VK_SUCCESS) {

@@ -24,7 +24,8 @@ TALLY_API tally_status tally_cache_path(const char *folder, char *text, size_t c
 /** Most bytes that all entries together take; beyond, what was unused for longest goes. */
 TALLY_API uint64_t tally_cache_limit(void);
 
-/** One entry. Texts are borrowed until the visitor returns. */
+/** One entry. Texts are borrowed until the visitor returns. `word` and `device` are the file's: any
+ *  bytes, so escape them before a terminal or JSON gets them. */
 typedef struct tally_cache_entry {
     size_t size;
     const char *name;   /**< of the file in the folder */

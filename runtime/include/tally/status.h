@@ -45,7 +45,8 @@ typedef enum tally_status {
 /**
  * Why a call failed. The caller sets `size` to sizeof(tally_error) (TALLY_ERROR_INIT does) and
  * passes it, or NULL where the text is not wanted. Written only on failure. The strings are
- * always terminated; they name the field, the value and the rule.
+ * always terminated; they name the field, the value and the rule. They are UTF-8 that a terminal only
+ * shows: other bytes of what they quote, such as control characters of a file's name, are \xNN.
  */
 typedef struct tally_error {
     size_t size;
