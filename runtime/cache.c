@@ -167,16 +167,6 @@ void tly_cache_trim(tly_cache *cache)
     pthread_mutex_unlock(&cache->lock);
 }
 
-static tally_status report(const tly_object *object, tally_error *error)
-{
-    const tally_error *failure = object->failure;
-    tally_status status = (tally_status)failure->status;
-    tly_fail(error, status, failure->field, "%s", failure->message);
-    tly_error_position(error, failure->position);
-    tly_error_hint(error, "%s", failure->hint);
-    return status;
-}
-
 /* The object has a copy of its key behind itself. */
 static size_t bytes_of(const tly_key *key)
 {
@@ -313,7 +303,7 @@ static tally_status get(tly_cache *cache, const tly_key *key, int full, tly_obje
     if (object == NULL) {
         return tly_out_of_memory(error, "a cache entry", bytes_of(key));
     }
-    status = usable ? status : report(object, error);
+    status = usable ? status : tly_error_pass(error, object->failure);
     if (status != TALLY_OK) {
         tly_object_drop(object);
         return status;

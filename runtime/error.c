@@ -109,6 +109,14 @@ void tly_error_where(tally_error *error, const char *where)
     }
 }
 
+tally_status tly_error_pass(tally_error *error, const tally_error *from)
+{
+    tly_fail(error, (tally_status)from->status, from->field, "%s", from->message);
+    tly_error_position(error, from->position);
+    tly_error_hint(error, "%s", from->hint);
+    return (tally_status)from->status;
+}
+
 tally_status tly_out_of_memory(tally_error *error, const char *what, size_t bytes)
 {
     return tly_fail(error, TALLY_OUT_OF_MEMORY, "memory", "no memory for %s (%zu bytes)", what,

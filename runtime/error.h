@@ -28,6 +28,9 @@ void tly_error_hint(tally_error *error, const char *format, ...)
 /* After either: what it was about, in front of the message. */
 void tly_error_where(tally_error *error, const char *where);
 
+/* Hands on what another struct of full size was filled with; returns its status. */
+tally_status tly_error_pass(tally_error *error, const tally_error *from);
+
 /* TALLY_OUT_OF_MEMORY with the message that `bytes` for `what` could not be had. */
 tally_status tly_out_of_memory(tally_error *error, const char *what, size_t bytes);
 

@@ -3,13 +3,14 @@
  * The helper program: started, talked to, ended; see helper.h. Guarantees that whatever becomes of
  * it is a status: its reply is taken only whole, its end is waited for by its own number, so
  * that the host's other children, its handlers and an ignored SIGCHLD stay as they are, and no file
- * descriptor of ours reaches a program that the host starts.
+ * descriptor of ours reaches a program that the host starts. How long the system takes to start the
+ * program, or to end it, is bounded by the caller, helper_wait.c.
  */
 #include "helper.h"
 
+#include "clock.h"
 #include "error.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -30,10 +31,6 @@
  * once, unless a program that the host has forked holds the other end, too. */
 #define LOOK_MS 50
 
-/* The helper ends itself at its limit. This much later it is ended: it may have been stopped, or be
- * waiting for its turn on a busy machine. */
-#define GRACE_MS 1000
-
 /* No blob or module comes near; a length above it is not one. */
 #define MOST_BYTES (UINT64_C(1) << 30)
 
@@ -51,9 +48,7 @@ typedef struct maker {
 
 static int64_t now_ms(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return (int64_t)(tly_clock() / 1000000);
 }
 
 /* --- starting -------------------------------------------------------------------------------- */
@@ -73,8 +68,7 @@ static int above_standard(int fd)
 static tally_status no_start(int reason, const char *path, tally_error *error)
 {
     if (reason == ENOENT || reason == EACCES) {
-        tly_fail(error, TALLY_NO_GENERATOR, "device", "%s: %s", path, strerror(reason));
-        tly_error_hint(error, "isolate needs " TLY_MAKER_NAME " beside libtally-codegen");
+        tly_helper_missing(path, strerror(reason), error);
         return TALLY_NO_GENERATOR;
     }
     return tly_fail(error, TALLY_OUT_OF_MEMORY, "memory", TLY_MAKER_NAME " cannot be started: %s",
@@ -187,8 +181,7 @@ static tally_status ended_early(const maker *m, tally_error *error)
 {
     char said[120];
     if (m->late || (m->known && WIFSIGNALED(m->how) && WTERMSIG(m->how) == SIGALRM)) {
-        return tly_fail(error, TALLY_TIMEOUT, "device", "making the kernel took more than %u ms",
-                        m->limit_ms);
+        return tly_helper_late(m->limit_ms, error);
     }
     last_words(m, said, sizeof said);
     const int memory = strstr(said, "memory") != NULL || strstr(said, "bad_alloc") != NULL;
@@ -260,14 +253,6 @@ static int hear(maker *m, void *to, size_t bytes)
     return 1;
 }
 
-void tly_helper_drop(void *bytes[TLY_GPU_PASSES])
-{
-    for (int i = 0; i < TLY_GPU_PASSES; i++) {
-        free(bytes[i]);
-        bytes[i] = NULL;
-    }
-}
-
 /* TALLY_OK: the reply is whole, and `bytes`, from malloc, hold what came behind it. 1: it is
  * not. */
 static int hear_reply(maker *m, tly_make_reply *reply, void *bytes[TLY_GPU_PASSES],
@@ -295,49 +280,18 @@ static int hear_reply(maker *m, tly_make_reply *reply, void *bytes[TLY_GPU_PASSE
     return TALLY_OK;
 }
 
-/* The helper lies beside libtally-codegen, whose path it is told. */
-static tally_status find_paths(const tly_generator *generator, char *library, char *helper,
-                               tally_error *error)
+tally_status tly_helper_talk(const tly_helper_call *c, int64_t until_ms, tly_make_reply *reply,
+                             void *bytes[TLY_GPU_PASSES], tally_error *error)
 {
-    Dl_info info;
-    char *slash;
-    if (dladdr(generator, &info) == 0 || info.dli_fname == NULL ||
-        realpath(info.dli_fname, library) == NULL) {
-        return tly_fail(error, TALLY_NO_GENERATOR, "device",
-                        "where libtally-codegen lies is not known");
-    }
-    strcpy(helper, library);
-    slash = strrchr(helper, '/') + 1;
-    if ((size_t)(slash - helper) + sizeof TLY_MAKER_NAME > PATH_MAX) {
-        return no_start(ENOENT, helper, error);
-    }
-    strcpy(slash, TLY_MAKER_NAME);
-    return TALLY_OK;
-}
-
-tally_status tly_helper_ask(const tally_context *context, const tly_generator *generator,
-                            tly_make_request *request, const char *plan, tly_make_reply *reply,
-                            void *bytes[TLY_GPU_PASSES], tally_error *error)
-{
-    char library[PATH_MAX], helper[PATH_MAX];
-    maker m = { .link = -1,
-                .words = -1,
-                .pid = -1,
-                .limit_ms = context->isolate,
-                .until = now_ms() + context->isolate + GRACE_MS };
-    tally_status status = find_paths(generator, library, helper, error);
-    if (status != TALLY_OK) {
-        return status;
-    }
-    request->shape = TLY_MAKER_SHAPE;
-    request->limit_ms = context->isolate;
-    request->generator_bytes = (uint32_t)strlen(library) + 1;
-    request->plan_bytes = (uint32_t)strlen(plan) + 1;
-    status = begin(&m, helper, error);
+    maker m = {
+        .link = -1, .words = -1, .pid = -1, .limit_ms = c->request.limit_ms, .until = until_ms
+    };
+    tally_status status = begin(&m, c->helper, error);
     if (status == TALLY_OK) {
         int heard = 1;
-        if (tell(&m, request, sizeof *request) && tell(&m, library, request->generator_bytes) &&
-            tell(&m, plan, request->plan_bytes)) {
+        if (tell(&m, &c->request, sizeof c->request) &&
+            tell(&m, c->library, c->request.generator_bytes) &&
+            tell(&m, c->plan, c->request.plan_bytes)) {
             heard = hear_reply(&m, reply, bytes, error);
         }
         finish(&m, heard == 1 && !m.late);
@@ -348,15 +302,6 @@ tally_status tly_helper_ask(const tally_context *context, const tly_generator *g
     }
     if (m.words >= 0) {
         close(m.words);
-    }
-    if (status == TALLY_OK && reply->status != TALLY_OK) {
-        status = tly_fail(error, (tally_status)reply->status, reply->error.field, "%s",
-                          reply->error.message);
-        tly_error_position(error, reply->error.position);
-        tly_error_hint(error, "%s", reply->error.hint);
-    }
-    if (status != TALLY_OK) {
-        tly_helper_drop(bytes);
     }
     return status;
 }

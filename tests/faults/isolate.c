@@ -8,6 +8,7 @@
  */
 #include "../../runtime/isolate.h"
 #include "../../runtime/cpu/cpu.h"
+#include "../../runtime/maker.h"
 
 #include <tally.h>
 
@@ -354,6 +355,117 @@ static void bad_helpers(const char *generator)
     EXPECT(system(good) == 0, "%s", good);
 }
 
+/* --- replies that no helper of this build gives ----------------------------------------------- */
+
+static const struct {
+    int32_t status;
+    tally_status becomes;
+    const char *says;
+} replies[] = {
+    { 77, TALLY_INTERNAL, "status 77" },
+    { -10, TALLY_INTERNAL, "status -10" },
+    { INT32_MIN, TALLY_INTERNAL, "status -2147483648" },
+    { TALLY_UNSUPPORTED, TALLY_UNSUPPORTED, "mmmm" }, /* strings without an end */
+    { TALLY_OK, TALLY_INTERNAL, "without a kernel" },
+};
+
+static void bad_replies(const char *generator)
+{
+    char path[128], command[160];
+    snprintf(folder, sizeof folder, "/tmp/tally-isolate-XXXXXX");
+    EXPECT(mkdtemp(folder) != NULL, "no folder");
+    snprintf(path, sizeof path, "%s/libtally-codegen.so", folder);
+    copy(generator, "libtally-codegen.so");
+    put_helper("#!/bin/sh\nhead -c 10 >/dev/null <&0\ncat \"${0%/*}/reply\" >&0\n");
+    for (size_t i = 0; i < sizeof replies / sizeof replies[0]; i++) {
+        tly_make_reply reply;
+        char name[128];
+        tally_error error = TALLY_ERROR_INIT;
+        memset(&reply, 'x', sizeof reply);
+        memset(reply.error.message, 'm', sizeof reply.error.message);
+        memset(reply.bytes, 0, sizeof reply.bytes);
+        reply.shape = TLY_MAKER_SHAPE;
+        reply.status = replies[i].status;
+        snprintf(name, sizeof name, "%s/reply", folder);
+        FILE *file = fopen(name, "we");
+        EXPECT(file != NULL && fwrite(&reply, sizeof reply, 1, file) == 1, "%s", name);
+        fclose(file);
+        tally_context *context = new_context(LIMIT, path);
+        tally_status status = works(context, 100, &error);
+        EXPECT(status == replies[i].becomes && strstr(error.message, replies[i].says) != NULL,
+               "reply %zu: %d %s: %s", i, status, tally_status_name(status), error.message);
+        tally_context_destroy(&context);
+    }
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    EXPECT(system(command) == 0, "%s", command);
+}
+
+/* --- a system that does not start the helper ---------------------------------------------------- */
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* A process that holds a lease on the file: whoever executes it waits until it is gone. -1: leases
+ * are not to be had here. */
+static pid_t hold_back(const char *path)
+{
+    int told[2];
+    char held = 0;
+    EXPECT(pipe(told) == 0, "no pipe");
+    pid_t child = fork();
+    if (child == 0) {
+        signal(SIGIO, SIG_IGN);
+        const int file = open(path, O_RDWR);
+        held = file >= 0 && fcntl(file, F_SETLEASE, F_WRLCK) == 0;
+        _exit(write(told[1], &held, 1) == 1 && held ? (pause(), 0) : 1);
+    }
+    close(told[1]);
+    EXPECT(read(told[0], &held, 1) == 1, "no answer");
+    close(told[0]);
+    if (!held) {
+        waitpid(child, NULL, 0);
+    }
+    return held ? child : -1;
+}
+
+static void held_up(const char *generator)
+{
+    char path[128], maker[128], command[160];
+    const int before = open_files();
+    snprintf(folder, sizeof folder, "/tmp/tally-isolate-XXXXXX");
+    EXPECT(mkdtemp(folder) != NULL, "no folder");
+    snprintf(path, sizeof path, "%s/libtally-codegen.so", folder);
+    snprintf(maker, sizeof maker, "%s/tally-maker", folder);
+    copy(generator, "libtally-codegen.so");
+    put_helper("#!/bin/sh\nexit 3\n");
+    const pid_t holder = hold_back(maker);
+    if (holder < 0) {
+        fprintf(report, "no leases here: a helper that does not start was not tried\n");
+    } else {
+        tally_error error = TALLY_ERROR_INIT;
+        tally_context *context = new_context(100, path);
+        const int64_t begun = now_ms();
+        tally_status status = works(context, 100, &error);
+        EXPECT(status == TALLY_TIMEOUT && strstr(error.message, "100 ms") != NULL, "%s: %s",
+               tally_status_name(status), error.message);
+        EXPECT(now_ms() - begun < 5000, "it took %d ms", (int)(now_ms() - begun));
+        tally_context_destroy(&context);
+        kill(holder, SIGKILL);
+        EXPECT(waitpid(holder, NULL, 0) == holder, "the holder is gone");
+        for (int i = 0; i < 500 && open_files() != before;
+             i++) { /* the thread ends what it began */
+            usleep(10000);
+        }
+        EXPECT(open_files() == before, "%d files are left open", open_files() - before);
+    }
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    EXPECT(system(command) == 0, "%s", command);
+}
+
 /* The time of the true helper, too. */
 static void too_slow(void)
 {
@@ -388,6 +500,8 @@ int main(int argc, char **argv)
     with_signals();
     too_slow();
     bad_helpers(getenv("TALLY_GENERATOR"));
+    bad_replies(getenv("TALLY_GENERATOR"));
+    held_up(getenv("TALLY_GENERATOR"));
     EXPECT(open_files() == before, "%d files are left open", open_files() - before);
     EXPECT(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD, "a child is left");
     printf("%d failures\n", failures);
