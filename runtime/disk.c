@@ -126,19 +126,43 @@ tally_status tally_cache_visit(const char *folder, tally_cache_visitor visit, vo
     return status;
 }
 
-static int show_slot(tly_pack *pack, uint64_t place, int64_t when, tally_cache_visitor visit,
-                     void *user)
+static int show_slot(tly_pack *pack, uint64_t place, const tly_pack_slot *slot, int64_t when,
+                     tally_cache_visitor visit, void *user)
 {
     char name[32];
-    tly_pack_slot slot;
-    void *bytes = tly_pack_at(pack, place, &slot);
-    tally_cache_entry shown = { .name = name, .bytes = slot.squeezed.count, .used = when };
-    if (slot.squeezed.count == 0) {
+    if (slot->squeezed.count == 0) {
         return 1;
     }
+    void *bytes = tly_pack_entry(pack, slot);
+    tally_cache_entry shown = { .name = name, .bytes = slot->squeezed.count, .used = when };
     snprintf(name, sizeof name, "%llu", (unsigned long long)place);
     shown.fault = bytes == NULL ? "it cannot be expanded" : NULL;
-    return show(&shown, bytes, slot.count, &slot.hash, visit, user);
+    return show(&shown, bytes, slot->count, &slot->hash, visit, user);
+}
+
+/* Many slots at once, as most of a large file's may be free. */
+static tally_status show_slots(tly_pack *pack, int64_t when, tally_cache_visitor visit, void *user,
+                               tally_error *error)
+{
+    enum { MOST = 4096 };
+    tly_pack_slot *slots = malloc(MOST * sizeof *slots);
+    tally_status status = slots != NULL ? TALLY_OK
+                                        : tly_out_of_memory(error, "slots", MOST * sizeof *slots);
+    for (uint64_t place = 0;
+         status == TALLY_OK && (place = tly_pack_next(pack, place)) < pack->slots;) {
+        const size_t count = tly_pack_slots(pack, place, slots, MOST);
+        if (count == 0) {
+            status = tly_fail(error, TALLY_IO, "file", "the pack cannot be read");
+        }
+        for (size_t i = 0; i < count && status == TALLY_OK; i++) {
+            if (!show_slot(pack, place + i, &slots[i], when, visit, user)) {
+                status = ended(error);
+            }
+        }
+        place += count;
+    }
+    free(slots);
+    return status;
 }
 
 tally_status tally_pack_visit(const char *path, tally_cache_visitor visit, void *user,
@@ -154,13 +178,8 @@ tally_status tally_pack_visit(const char *path, tally_cache_visitor visit, void 
         return tly_fail(error, TALLY_IO, "file", "the pack %.120s is not used: %s", path,
                         why[0] != 0 ? why : "there is no such file");
     }
-    tally_status status = TALLY_OK;
     const int64_t when = fstat(pack.file, &about) == 0 ? (int64_t)about.st_mtime : 0;
-    for (uint64_t i = 0; i < pack.slots && status == TALLY_OK; i++) {
-        if (!show_slot(&pack, i, when, visit, user)) {
-            status = ended(error);
-        }
-    }
+    const tally_status status = show_slots(&pack, when, visit, user, error);
     tly_pack_close(&pack);
     return status;
 }

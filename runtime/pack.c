@@ -13,7 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { WINDOW = 8 };
+/* Slots that a lookup reads at once, at first and then. */
+enum { FEW = 8, MANY = 64 };
 
 static int read_at(int file, void *bytes, size_t count, uint64_t at)
 {
@@ -25,6 +26,33 @@ static int read_at(int file, void *bytes, size_t count, uint64_t at)
         done += got > 0 ? (size_t)got : 0;
     }
     return 1;
+}
+
+/* Whether such a part lies behind the slots and in the file, whose length no field exceeds. */
+static int has_part(const tly_pack *pack, tly_pack_part part)
+{
+    const uint64_t first = sizeof(tly_pack_head) + pack->slots * sizeof(tly_pack_slot);
+    return part.at >= first && part.at <= pack->bytes && part.count <= pack->bytes - part.at;
+}
+
+/* Fills *pack from a head that its checksum has found whole. NULL, or what is wrong: nothing is read
+ * and no slot is counted that does not lie in the file. */
+static const char *take_head(tly_pack *pack, const tly_pack_head *h, uint64_t bytes)
+{
+    if (h->bytes != bytes || bytes > UINT32_MAX || h->slots == 0 ||
+        (h->slots & (h->slots - 1)) != 0 ||
+        h->slots > (bytes - sizeof *h) / sizeof(tly_pack_slot)) {
+        return "its length";
+    }
+    pack->slots = h->slots;
+    pack->bytes = bytes;
+    memcpy(pack->dictionaries, h->dictionaries, sizeof h->dictionaries);
+    for (int i = 0; i < TLY_PACK_DICTIONARIES; i++) {
+        if (h->dictionaries[i].count > 0 && !has_part(pack, h->dictionaries[i])) {
+            return "its dictionaries";
+        }
+    }
+    return NULL;
 }
 
 const char *tly_pack_open(tly_pack *pack, const char *path)
@@ -40,15 +68,12 @@ const char *tly_pack_open(tly_pack *pack, const char *path)
     if (!read_at(pack->file, &h, sizeof h, 0) || h.magic != TLY_PACK_MAGIC ||
         h.checksum != tly_pack_sum(&h)) {
         why = "it is no pack";
-    } else if (h.bytes != bytes || h.slots == 0 || (h.slots & (h.slots - 1)) != 0 ||
-               h.slots > bytes / sizeof(tly_pack_slot)) {
-        why = "its length";
     } else {
-        pack->slots = h.slots;
-        memcpy(pack->dictionaries, h.dictionaries, sizeof h.dictionaries);
-        return NULL;
+        why = take_head(pack, &h, bytes);
     }
-    tly_pack_close(pack);
+    if (why != NULL) {
+        tly_pack_close(pack);
+    }
     return why;
 }
 
@@ -64,9 +89,9 @@ void tly_pack_close(tly_pack *pack)
 }
 
 /* From malloc; NULL without memory, or where it is not there. */
-static unsigned char *part(const tly_pack *pack, tly_pack_part part)
+static unsigned char *read_part(const tly_pack *pack, tly_pack_part part)
 {
-    unsigned char *bytes = malloc(part.count + (size_t)1);
+    unsigned char *bytes = has_part(pack, part) ? malloc(part.count + (size_t)1) : NULL;
     if (bytes != NULL && !read_at(pack->file, bytes, part.count, part.at)) {
         free(bytes);
         return NULL;
@@ -80,7 +105,7 @@ static tly_dictionary dictionary(tly_pack *pack, uint32_t i)
     const tly_pack_part where = pack->dictionaries[i];
     unsigned char *bytes = atomic_load(&pack->read[i]), *none = NULL;
     if (bytes == NULL && where.count <= TLY_DICTIONARY_MOST) {
-        bytes = part(pack, where);
+        bytes = read_part(pack, where);
         if (bytes != NULL && !atomic_compare_exchange_strong(&pack->read[i], &none, bytes)) {
             free(bytes);
             bytes = none;
@@ -89,36 +114,57 @@ static tly_dictionary dictionary(tly_pack *pack, uint32_t i)
     return (tly_dictionary){ bytes, where.count };
 }
 
+uint64_t tly_pack_next(const tly_pack *pack, uint64_t place)
+{
+    const off_t first = sizeof(tly_pack_head), at = first + (off_t)(place * sizeof(tly_pack_slot));
+    const off_t data = lseek(pack->file, at, SEEK_DATA); /* all else reads by offset */
+    if (data < 0) {
+        return errno == ENXIO ? pack->slots : place;
+    }
+    const uint64_t next = (uint64_t)(data - first) / sizeof(tly_pack_slot);
+    return next < pack->slots ? next : pack->slots;
+}
+
+size_t tly_pack_slots(const tly_pack *pack, uint64_t place, tly_pack_slot *slots, size_t most)
+{
+    const uint64_t left = pack->slots - place;
+    const size_t count = left < most ? (size_t)left : most;
+    return read_at(pack->file, slots, count * sizeof *slots,
+                   sizeof(tly_pack_head) + place * sizeof *slots)
+               ? count
+               : 0;
+}
+
 /* The slot of a hash; its count is 0 if there is none. */
 static tly_pack_slot find(const tly_pack *pack, uint64_t hash)
 {
-    tly_pack_slot window[WINDOW] = { { .hash = 0 } };
-    uint64_t at = hash & (pack->slots - 1), most;
-    for (uint64_t passed = 0; passed < pack->slots; passed += most) {
-        most = pack->slots - at < WINDOW ? pack->slots - at : WINDOW; /* up to the table's end */
-        if (!read_at(pack->file, window, (size_t)most * sizeof *window,
-                     sizeof(tly_pack_head) + at * sizeof *window)) {
-            break;
-        }
-        for (uint64_t i = 0; i < most; i++) {
+    tly_pack_slot window[MANY] = { { .hash = 0 } };
+    const uint64_t far = pack->slots < TLY_PACK_FAR ? pack->slots : TLY_PACK_FAR;
+    uint64_t at = hash & (pack->slots - 1);
+    for (uint64_t passed = 0; passed < far;) {
+        const size_t count = tly_pack_slots(pack, at, window, passed > 0 ? MANY : FEW);
+        for (size_t i = 0; i < count; i++) {
             if (window[i].squeezed.count == 0 || window[i].hash == hash) {
                 return window[i];
             }
         }
-        at = (at + most) & (pack->slots - 1);
+        if (count == 0) {
+            break;
+        }
+        at = (at + count) & (pack->slots - 1);
+        passed += count;
     }
     return (tly_pack_slot){ .hash = 0 };
 }
 
-/* NULL for a free one. */
-static void *bytes_of(tly_pack *pack, const tly_pack_slot *s)
+void *tly_pack_entry(tly_pack *pack, const tly_pack_slot *s)
 {
     if (s->squeezed.count == 0 || s->squeezed.count > TLY_ENTRY_MOST || s->count > TLY_ENTRY_MOST ||
         s->dictionary >= TLY_PACK_DICTIONARIES) {
         return NULL;
     }
     const tly_dictionary d = dictionary(pack, s->dictionary);
-    unsigned char *squeezed = d.bytes != NULL ? part(pack, s->squeezed) : NULL;
+    unsigned char *squeezed = d.bytes != NULL ? read_part(pack, s->squeezed) : NULL;
     unsigned char *bytes = squeezed != NULL ? malloc(s->count + (size_t)1) : NULL;
     if (bytes != NULL && !tly_expand(d, squeezed, s->squeezed.count, bytes, s->count)) {
         free(bytes);
@@ -132,13 +178,5 @@ void *tly_pack_read(tly_pack *pack, uint64_t hash, size_t *count)
 {
     const tly_pack_slot s = find(pack, hash);
     *count = (size_t)s.count;
-    return bytes_of(pack, &s);
-}
-
-void *tly_pack_at(tly_pack *pack, uint64_t place, tly_pack_slot *slot)
-{
-    if (!read_at(pack->file, slot, sizeof *slot, sizeof(tly_pack_head) + place * sizeof *slot)) {
-        *slot = (tly_pack_slot){ .hash = 0 };
-    }
-    return bytes_of(pack, slot);
+    return tly_pack_entry(pack, &s);
 }

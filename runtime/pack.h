@@ -31,7 +31,12 @@ typedef struct tly_pack_head {
     uint64_t checksum;                                 /* of all before */
 } tly_pack_head;
 
-/* An entry's place is its hash modulo the number of slots, or the next free one after it. */
+/* An entry's place is its hash modulo the number of slots, or the next free one after it, and no more
+ * than TLY_PACK_FAR after it: so a hash that is not there is soon known to be missing, also where no
+ * slot is free. Of a million slots, three quarters of them taken, the longest run of taken ones is
+ * some hundreds. */
+enum { TLY_PACK_FAR = 4096 };
+
 typedef struct tly_pack_slot {
     uint64_t hash;
     tly_pack_part squeezed; /* count 0: the slot is free */
@@ -50,7 +55,7 @@ static inline uint64_t tly_pack_sum(const tly_pack_head *head)
 
 typedef struct tly_pack {
     int file; /* -1: there is none */
-    uint64_t slots;
+    uint64_t slots, bytes;
     tly_pack_part dictionaries[TLY_PACK_DICTIONARIES];
     unsigned char
         *_Atomic read[TLY_PACK_DICTIONARIES]; /* from malloc, once the first entry wanted it */
@@ -71,12 +76,19 @@ void tly_pack_close(tly_pack *pack);
 /* The bytes of the entry with this hash from malloc, or NULL. Thread-safe. */
 void *tly_pack_read(tly_pack *pack, uint64_t hash, size_t *count);
 
-/* The slot at `place`, below pack->slots, and the entry's bytes from malloc; NULL and
- * slot->squeezed.count 0: it is free; NULL with a count: what it says is not there. */
-void *tly_pack_at(tly_pack *pack, uint64_t place, tly_pack_slot *slot);
+/* The first slot from `place` on that need not be free: a hole of the file has free ones alone. */
+uint64_t tly_pack_next(const tly_pack *pack, uint64_t place);
 
-/* pack_write.c: the bytes of a pack of these entries, from malloc; NULL without memory or above 4
- * GiB. Their order does not matter, and of several with one hash the first is taken. */
+/* Reads slots from `place` on, up to the last one and `most` at most; returns how many. 0: they cannot
+ * be read. */
+size_t tly_pack_slots(const tly_pack *pack, uint64_t place, tly_pack_slot *slots, size_t most);
+
+/* The bytes of a slot's entry from malloc; NULL: what the slot says is not there. */
+void *tly_pack_entry(tly_pack *pack, const tly_pack_slot *slot);
+
+/* pack_write.c: the bytes of a pack of these entries, from malloc; NULL without memory, above 4
+ * GiB, or where more than TLY_PACK_FAR hashes meet in one place, as those of keys do not. Their order
+ * does not matter, and of several with one hash the first is taken. */
 void *tly_pack_write(const tly_packed_entry *entries, size_t entry_count, size_t *count);
 
 #endif

@@ -57,33 +57,37 @@ static uint64_t slots_for(size_t entries)
 
 /* ---- written ---- */
 
-/* NULL if it is there already. */
-static tly_pack_slot *place(const writing *w, uint64_t hash)
+/* 1: *slot is where an entry goes, or NULL if it is there already; 0: too many hashes meet there. */
+static int place(const writing *w, uint64_t hash, tly_pack_slot **slot)
 {
     tly_pack_slot *slots = (tly_pack_slot *)(void *)(w->bytes + sizeof(tly_pack_head));
-    uint64_t i = hash & (w->head.slots - 1);
-    while (slots[i].squeezed.count != 0 && slots[i].hash != hash) {
+    uint64_t i = hash & (w->head.slots - 1), passed = 0;
+    while (slots[i].squeezed.count != 0 && slots[i].hash != hash && ++passed < TLY_PACK_FAR) {
         i = (i + 1) & (w->head.slots - 1);
     }
-    return slots[i].squeezed.count == 0 ? &slots[i] : NULL;
+    *slot = slots[i].squeezed.count == 0 ? &slots[i] : NULL;
+    return passed < TLY_PACK_FAR;
 }
 
-static void put_entry(writing *w, const tly_packed_entry *entry, tly_squeezer *squeezer,
-                      uint32_t dictionary)
+static int put_entry(writing *w, const tly_packed_entry *entry, tly_squeezer *squeezer,
+                     uint32_t dictionary)
 {
-    tly_pack_slot *s = place(w, entry->hash);
-    if (s == NULL) {
-        return;
+    tly_pack_slot *s;
+    if (!place(w, entry->hash, &s)) {
+        return 0;
     }
-    const size_t count = tly_squeeze(squeezer, entry->bytes, entry->count,
-                                     (unsigned char *)w->bytes + w->at);
-    *s = (tly_pack_slot){
-        entry->hash, { (uint32_t)w->at, (uint32_t)count }, (uint32_t)entry->count, dictionary
-    };
-    w->at += count;
+    if (s != NULL) {
+        const size_t count = tly_squeeze(squeezer, entry->bytes, entry->count,
+                                         (unsigned char *)w->bytes + w->at);
+        *s = (tly_pack_slot){
+            entry->hash, { (uint32_t)w->at, (uint32_t)count }, (uint32_t)entry->count, dictionary
+        };
+        w->at += count;
+    }
+    return 1;
 }
 
-/* The entries from `from` on, before `end`. 0: no memory. */
+/* The entries from `from` on, before `end`. 0: no memory, or no place. */
 static int put_entries(writing *w, size_t from, size_t end, uint32_t number)
 {
     unsigned char *bytes = (unsigned char *)w->bytes + w->at;
@@ -100,11 +104,12 @@ static int put_entries(writing *w, size_t from, size_t end, uint32_t number)
     }
     w->head.dictionaries[number] = (tly_pack_part){ (uint32_t)w->at, (uint32_t)d.count };
     w->at += d.count;
-    for (size_t i = from; i < end; i++) {
-        put_entry(w, w->sorted[i], squeezer, number);
+    int good = 1;
+    for (size_t i = from; i < end && good; i++) {
+        good = put_entry(w, w->sorted[i], squeezer, number);
     }
     tly_squeezer_free(squeezer);
-    return 1;
+    return good;
 }
 
 static int put_all(writing *w)

@@ -12,6 +12,8 @@
 #include "../runtime/squeeze_write.h"
 #include "splitmix.h"
 
+#include <tally/cache.h>
+
 static char path[PATH_MAX], missing[PATH_MAX];
 
 /* --- the file alone ---------------------------------------------------------------------------- */
@@ -74,6 +76,97 @@ static void has_one_order(void)
            "%zu", size[0]);
     free(made[0]);
     free(made[1]);
+}
+
+/* --- files that promise more than they have ------------------------------------------------------ */
+
+static int visited;
+
+static int visit_one(void *user, const tally_cache_entry *entry)
+{
+    (void)user, (void)entry;
+    visited++;
+    return 0;
+}
+
+/* A file of so many bytes, of which only the head is written: all else are zeros. 0: the file system
+ * has no such files. */
+static int write_sparse(uint64_t slots, uint64_t bytes)
+{
+    tly_pack_head head = { .magic = TLY_PACK_MAGIC, .slots = slots, .bytes = bytes };
+    head.checksum = tly_pack_sum(&head);
+    write_file(&head, sizeof head);
+    return truncate(path, (off_t)bytes) == 0;
+}
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void ends_soon(void)
+{
+    const uint64_t all = sizeof(tly_pack_head), slot = sizeof(tly_pack_slot);
+    static const struct {
+        int bits; /* of the number of slots */
+        int opens;
+    } files[] = { { 36, 0 }, { 31, 0 }, { 27, 1 }, { 10, 1 } };
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        const uint64_t slots = UINT64_C(1) << files[i].bits;
+        if (!write_sparse(slots, all + slots * slot)) {
+            printf("pack: no sparse files of 2^%d slots here\n", files[i].bits);
+            continue;
+        }
+        const double begun = seconds();
+        const tally_status status = tally_pack_visit(path, visit_one, NULL, NULL);
+        EXPECT(status == (files[i].opens ? TALLY_OK : TALLY_IO), "2^%d slots: %d", files[i].bits,
+               status);
+        EXPECT(seconds() - begun < 10 && visited == 0, "2^%d slots take %.1f s", files[i].bits,
+               seconds() - begun);
+    }
+    /* The last slot, or a dictionary, does not lie in the file. */
+    tly_pack pack;
+    HOLDS(write_sparse(16, all + 16 * slot - 1) && tly_pack_open(&pack, path) != NULL);
+    for (uint32_t at = 0; at < 2; at++) {
+        tly_pack_head head = { .magic = TLY_PACK_MAGIC, .slots = 16, .bytes = all + 16 * slot + 9 };
+        head.dictionaries[3] = (tly_pack_part){ (uint32_t)(all + 16 * slot) + at, 9 };
+        head.checksum = tly_pack_sum(&head);
+        write_file(&head, sizeof head);
+        HOLDS(truncate(path, (off_t)head.bytes) == 0);
+        EXPECT((tly_pack_open(&pack, path) == NULL) == (at == 0), "a dictionary at %u", at);
+        tly_pack_close(&pack);
+    }
+}
+
+/* Slots none of which is free: a hash that is not there is not looked for in all of them. */
+static void looks_up_soon(void)
+{
+    enum { SLOTS = 1 << 20, ASKED = 100 };
+    const size_t bytes = sizeof(tly_pack_head) + SLOTS * sizeof(tly_pack_slot) + 1;
+    unsigned char *file = calloc(1, bytes);
+    tly_pack_head head = { .magic = TLY_PACK_MAGIC, .slots = SLOTS, .bytes = bytes };
+    tly_pack_slot *slots = (tly_pack_slot *)(void *)(file + sizeof head);
+    tly_pack pack;
+    head.checksum = tly_pack_sum(&head);
+    memcpy(file, &head, sizeof head);
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        slots[i] = (tly_pack_slot){ .hash = i,
+                                    .squeezed = { (uint32_t)bytes - 1, 1 },
+                                    .count = 99 };
+    }
+    write_file(file, bytes);
+    free(file);
+    const char *why = tly_pack_open(&pack, path);
+    EXPECT(why == NULL, "%s", why);
+    const double begun = seconds();
+    for (uint64_t i = 0; i < ASKED && why == NULL; i++) {
+        size_t size;
+        EXPECT(tly_pack_read(&pack, SLOTS + (i << 13), &size) == NULL, "%d", (int)i);
+    }
+    EXPECT(seconds() - begun < 1, "%d lookups take %.2f s", ASKED, seconds() - begun);
+    tly_pack_close(&pack);
 }
 
 /* --- squeezed ---------------------------------------------------------------------------------- */
@@ -328,6 +421,8 @@ int main(void)
     finds_all(1);
     finds_all(MANY);
     has_one_order();
+    ends_soon();
+    looks_up_soon();
     for (uint64_t seed = 1; seed <= 400; seed++) {
         squeezes(seed);
     }
