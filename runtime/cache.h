@@ -26,6 +26,7 @@ typedef struct tly_piece {
     size_t count;
     int lasting; /* whether it may be stored: the generator is of this library's build */
     int quick;   /* made for the time until the full one is */
+    int stored;  /* it comes from a folder, a pack or the host: judged for what it says, too */
 } tly_piece;
 
 /* What is different from one kind of target to the other. */

@@ -125,14 +125,25 @@ static tally_status make_quick(const tly_object *object, tly_piece *made, tally_
 
 /* --- loading ------------------------------------------------------------------------------- */
 
-static int sound(const tly_launch *l, const tly_problem *problem)
+/* Numbers far above what any template asks for, and low enough that no sum of theirs overflows. */
+enum { MOST_TILE = 1 << 24, MOST_LANE_SCRATCH = 1 << 12 };
+
+static int in_range(int64_t number, int64_t most)
 {
-    int in_lanes = l->form != TLY_ROWS && l->form != TLY_REDUCED_ROWS;
-    return l->abi == TLY_ABI_VERSION && l->form == problem->form && l->chunk >= 0 &&
-           tly_has_tensors(l->tensors) && (!in_lanes || l->tile_lanes > 0) &&
-           l->scratch_bytes >= 0 && l->record_bytes >= tly_reduces(l->form) &&
-           l->scratch_lane_bytes >= 0 &&
-           (l->form != TLY_ROWS || l->record_bytes <= TLY_CARRY_BYTES);
+    return number >= 0 && number <= most;
+}
+
+static int sound(const tly_launch *l, const facts *f)
+{
+    const int in_lanes = l->form != TLY_ROWS && l->form != TLY_REDUCED_ROWS;
+    const int64_t most_record = l->form == TLY_ROWS ? TLY_CARRY_BYTES : TLY_REDUCE_MOST_OUTPUT;
+    return l->abi == TLY_ABI_VERSION && l->form == f->problem.form && l->chunk >= 0 &&
+           tly_has_tensors(l->tensors) && in_range(l->tile_lanes, MOST_TILE) &&
+           (!in_lanes || l->tile_lanes > 0) && in_range(l->scratch_bytes, TLY_MOST_SCRATCH) &&
+           in_range(l->scratch_lane_bytes, l->tile_lanes > 0 ? MOST_LANE_SCRATCH : 0) &&
+           l->record_bytes >= tly_reduces((int)l->form) && l->record_bytes <= most_record &&
+           l->split_bytes >= 0 && strncmp(l->level, f->level, sizeof l->level) == 0 &&
+           memchr(l->template_name, 0, sizeof l->template_name) != NULL;
 }
 
 /* To debuggers, as tally_cumsum_f32_rows_x86_64_v4. */
@@ -156,7 +167,7 @@ static tally_status load(tly_object *object, const tly_piece *made, tally_error 
     if (made->count > sizeof launch) {
         memcpy(&launch, made->bytes, sizeof launch);
     }
-    if (made->count <= sizeof launch || !sound(&launch, &facts_of(object)->problem)) {
+    if (made->count <= sizeof launch || !sound(&launch, facts_of(object))) {
         return tly_fail(error, TALLY_INTERNAL, "device", "the generator's launch record is bad");
     }
     if (native->quick.entry == NULL) {

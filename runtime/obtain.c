@@ -12,7 +12,7 @@
 static int load_stored(tly_store *store, tly_object *object, const tly_store_key *key,
                        tally_status *status, tly_origin *origin, tally_error *error)
 {
-    tly_piece made = { .bytes = NULL };
+    tly_piece made = { .bytes = NULL, .stored = 1 };
     if (!tly_store_load(store, key, &made.bytes, &made.count, origin)) {
         return 0;
     }

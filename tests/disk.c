@@ -168,6 +168,76 @@ static void lengths_are_judged(void)
     }
 }
 
+/* --- content --------------------------------------------------------------------------------- */
+
+/* Writes the entry with another value, and a checksum that is right. */
+static void write_value(const void *value, size_t value_bytes)
+{
+    unsigned char bytes[MOST];
+    tly_stored stored;
+    tly_store_key key = { .count = 0 };
+    tly_store_name name;
+    size_t count = read_file(entry_path(), bytes, sizeof bytes), all;
+    HOLDS(tly_entry_read(bytes, count, &stored) == NULL);
+    memcpy(key.bytes, stored.key, key.count = stored.key_bytes);
+    snprintf(name.word, sizeof name.word, "%s", stored.word);
+    snprintf(name.device, sizeof name.device, "%s", stored.device);
+    void *made = tly_entry_write(&key, &name, value, value_bytes, &all);
+    write_file(entry_path(), made, all);
+    free(made);
+}
+
+static void write_launch(const tly_launch *launch, const tly_stored *stored)
+{
+    unsigned char value[MOST];
+    memcpy(value, stored->value, stored->value_bytes);
+    memcpy(value, launch, sizeof *launch);
+    write_value(value, stored->value_bytes);
+}
+
+/* A checksum only finds damage: what somebody has written into a launch record on purpose is a miss,
+ * or right, and never more than that. */
+static void content_is_judged(void)
+{
+    static const int64_t numbers[] = { 0,         -1,           1, INT64_C(1) << 40, INT64_MAX,
+                                       INT64_MIN, INT64_MIN + 1 };
+    static const unsigned char zeros[MOST];
+    unsigned char bytes[MOST];
+    tly_stored stored;
+    tly_launch launch;
+    with_entry();
+    size_t count = read_file(entry_path(), bytes, sizeof bytes);
+    HOLDS(tly_entry_read(bytes, count, &stored) == NULL && stored.value_bytes > sizeof launch);
+    int loaded = 0, tried = 0;
+    write_value(zeros, stored.value_bytes);
+    EXPECT(ask() == MADE, "zeros");
+    write_value(zeros, 0);
+    EXPECT(ask() == MADE, "no bytes");
+    write_value(stored.value, sizeof launch);
+    EXPECT(ask() == MADE, "no code");
+    for (size_t at = 0; at + sizeof(int64_t) <= sizeof launch; at += sizeof(int64_t)) {
+        for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++, tried++) {
+            memcpy(&launch, stored.value, sizeof launch);
+            memcpy((char *)&launch + at, &numbers[i], sizeof numbers[i]);
+            write_launch(&launch, &stored);
+            const origin from = ask(); /* and its result is judged */
+            EXPECT(from != FAILED_TO, "byte %zu is %lld", at, (long long)numbers[i]);
+            loaded += from == LOADED;
+        }
+    }
+    EXPECT(loaded < tried / 2, "%d of %d are taken", loaded, tried);
+    memcpy(&launch, stored.value, sizeof launch);
+    memset(launch.template_name, 'x', sizeof launch.template_name);
+    write_launch(&launch, &stored);
+    EXPECT(ask() == MADE, "a name without an end");
+    memcpy(&launch, stored.value, sizeof launch);
+    snprintf(launch.level, sizeof launch.level, "x86-64-v9");
+    write_launch(&launch, &stored);
+    EXPECT(ask() == MADE, "another level");
+    write_value(stored.value, stored.value_bytes);
+    EXPECT(ask() == LOADED, "the true value");
+}
+
 /* --- strangers ------------------------------------------------------------------------------- */
 
 /* Something is wrong with the folder or the file: kernels are made all the same, and one line tells
@@ -437,9 +507,19 @@ static void the_hosts_functions(void)
 int main(void)
 {
     static void (*const cases[])(void) = {
-        found_without_a_generator, refused,       relative_and_new_folders,  every_byte_counts,
-        lengths_are_judged,        modes,         links_and_others,          owners,
-        builds_side_by_side,       the_oldest_go, clear_takes_entries_alone, the_hosts_functions,
+        found_without_a_generator,
+        refused,
+        relative_and_new_folders,
+        every_byte_counts,
+        content_is_judged,
+        lengths_are_judged,
+        modes,
+        links_and_others,
+        owners,
+        builds_side_by_side,
+        the_oldest_go,
+        clear_takes_entries_alone,
+        the_hosts_functions,
     };
     if (!begin_disk()) {
         perror("disk");

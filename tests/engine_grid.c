@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "../codegen/plan/gpu.h"
+#include "../runtime/vulkan/judge.h"
 #include "../runtime/vulkan/launch.h"
 #include "../templates/build.h"
 
@@ -61,6 +62,11 @@ static tally_status prepare(tly_engine *e, const tally_descriptor *d, const char
     if (status || g->empty)
         return status;
     status = tly_gpu_template_build(&problem, &g->caps, &made, g->kernels, &g->launch, error);
+    if (!status && (!tly_gpu_plan_stands(&problem, &geometry, &g->caps, &made) ||
+                    !tly_vk_launch_stands(&g->launch, &problem, &made))) {
+        snprintf(error->message, sizeof error->message, "it is taken for no kernel when stored");
+        return TALLY_INTERNAL;
+    }
     if (!status)
         status = tly_gpu_steps_make(&problem, &geometry, &made, &g->launch, &g->caps, &g->steps,
                                     error);

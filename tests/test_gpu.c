@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../codegen/generate_gpu.h"
+#include "../runtime/vulkan/judge.h"
 #include "../templates/build.h"
 #include "../templates/gpu/gpu.h"
 #include "gpu_devices.h"
@@ -485,6 +486,7 @@ static void check_print(const tly_problem *p, const tly_geometry *g, const tly_c
     cr_assert_eq(tly_gpu_plan_print(&again, append, &two), TALLY_OK);
     cr_assert_str_eq(one.bytes, two.bytes);
     cr_assert_eq(memcmp(&plan, &again, sizeof plan), 0, "%s", one.bytes);
+    cr_assert(tly_gpu_plan_stands(p, g, caps, &plan), "%s", one.bytes);
 }
 
 Test(gpu, a_printed_plan_makes_itself)
@@ -536,7 +538,9 @@ static int make(const tally_descriptor *d, int device, const char *plan_text)
     cr_assert_eq(tly_generate_gpu(&p, &code, &plan, &second, &error), TALLY_OK, "%s, device %d: %s",
                  word, device, error.message);
     cr_assert_eq(memcmp(&first.launch, &second.launch, sizeof first.launch), 0, "%s", word);
+    cr_assert(tly_vk_launch_stands(&first.launch, &p, &plan), "%s", word);
     for (unsigned k = 0; k < first.launch.passes; k++) {
+        cr_assert(tly_vk_module_stands(first.words[k], first.word_count[k]), "%s", word);
         cr_assert_eq(first.word_count[k], second.word_count[k]);
         cr_assert_eq(memcmp(first.words[k], second.words[k], 4 * first.word_count[k]), 0);
     }

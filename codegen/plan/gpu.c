@@ -260,6 +260,28 @@ static tally_status make(const tly_problem *p, const tly_geometry *g, const tly_
     return s == TALLY_OK && reduces ? tly_gpu_judge_reduction(p, g, caps, plan, e) : s;
 }
 
+int tly_gpu_plan_stands(const tly_problem *problem, const tly_geometry *geometry,
+                        const tly_caps *caps, const tly_gpu_plan *plan)
+{
+    tly_gpu_plan again;
+    tly_forced forced = { .given = 1, .value = { plan->template_id } };
+    if ((uint32_t)plan->template_id >= TLY_GPU_TEMPLATE_COUNT)
+        return 0;
+    const tly_keys *keys = &tly_gpu_limits_of[plan->template_id]->keys;
+    if (!tly_keys_hold(keys, plan))
+        return 0;
+    for (size_t k = 0; k < keys->count; k++) {
+        const size_t at = keys->key[k].at, i = at / sizeof(int32_t);
+        memcpy(&forced.value[i], (const char *)plan + at, sizeof forced.value[i]);
+        forced.name[i] = keys->key[k].name;
+        forced.given |= 1u << i;
+    }
+    return tly_operator_check(problem, NULL) == TALLY_OK &&
+           refuse_missing(problem, caps, NULL) == TALLY_OK &&
+           make(problem, geometry, caps, &forced, &again, NULL) == TALLY_OK &&
+           memcmp(&again, plan, sizeof again) == 0;
+}
+
 tally_status tly_gpu_plan_make(const tly_problem *problem, const tly_geometry *geometry,
                                const tly_caps *caps, const char *overrides, tly_gpu_plan *plan,
                                tally_error *error)

@@ -26,6 +26,10 @@ typedef enum tly_gpu_template {
     TLY_GPU_TEMPLATE_COUNT
 } tly_gpu_template;
 
+/* Whether a plan that was stored is one for this: all of its choices, forced, make it again. */
+int tly_gpu_plan_stands(const tly_problem *problem, const tly_geometry *geometry,
+                        const tly_caps *caps, const tly_gpu_plan *plan);
+
 const char *tly_gpu_template_name(const tly_gpu_plan *plan);
 
 /* "key = value" lines, template first. */

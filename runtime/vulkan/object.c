@@ -9,6 +9,7 @@
 #include "../error.h"
 #include "../fork.h"
 #include "../isolate.h"
+#include "judge.h"
 #include "words.h"
 
 #include <stdio.h>
@@ -149,7 +150,7 @@ static int sound(const front *f)
     return good;
 }
 
-/* The words of all passes, from malloc, each module beginning as one. */
+/* The words of all passes, from malloc, each of them a module, and nothing behind them. */
 static tally_status expand(const front *f, const tly_piece *made, uint32_t **words,
                            tally_error *error)
 {
@@ -166,10 +167,14 @@ static tally_status expand(const front *f, const tly_piece *made, uint32_t **wor
         const size_t used = tly_words_read(from, left, *words + at, f->word_count[i]);
         from += used;
         left -= used;
-        if ((*words)[at] != 0x07230203) {
-            free(*words);
-            return tly_fail(error, TALLY_INTERNAL, "device", "the generator's modules are bad");
+        if (!tly_vk_module_stands(*words + at, f->word_count[i])) {
+            left = 1;
+            break;
         }
+    }
+    if (left > 0) {
+        free(*words);
+        return tly_fail(error, TALLY_INTERNAL, "device", "the generator's modules are bad");
     }
     return TALLY_OK;
 }
@@ -201,7 +206,9 @@ static tally_status load(tly_object *object, const tly_piece *made, tally_error 
     if (made->count >= sizeof f) {
         memcpy(&f, made->bytes, sizeof f);
     }
-    if (made->count < sizeof f || !sound(&f)) {
+    const facts *of = object->key.facts;
+    if (made->count < sizeof f || !sound(&f) ||
+        (made->stored && !tly_vk_launch_stands(&f.launch, &of->problem, &of->plan))) {
         return tly_fail(error, TALLY_INTERNAL, "device", "the generator's launch record is bad");
     }
     tally_status status = expand(&f, made, &words, error);

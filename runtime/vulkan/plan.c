@@ -6,6 +6,7 @@
  */
 #include "internal.h"
 
+#include "../../codegen/plan/gpu.h"
 #include "../error.h"
 #include "backend.h"
 
@@ -64,7 +65,10 @@ static tally_status load(tly_object *object, const tly_piece *made, tally_error 
         return tly_fail(error, TALLY_INTERNAL, "device", "the plan's length is bad");
     }
     memcpy(&k->plan, made->bytes, sizeof k->plan);
-    return TALLY_OK;
+    const facts *f = object->key.facts;
+    return !made->stored || tly_gpu_plan_stands(&f->problem, &f->geometry, &f->caps, &k->plan)
+               ? TALLY_OK
+               : tly_fail(error, TALLY_INTERNAL, "device", "the plan is none for this kernel");
 }
 
 static void unload(tly_object *object)
