@@ -199,6 +199,10 @@ tally_status tally_context_create(const tally_context_options *options, tally_co
         return tly_fail(error, TALLY_INVALID, "usage", "compile is %u, and there is no such way",
                         known.compile);
     }
+    if (known.log_reserved != 0) {
+        return tly_fail(error, TALLY_INVALID, "usage", "log_reserved is %u, not 0",
+                        known.log_reserved);
+    }
     if (!tly_fork_enter()) {
         return tly_busy(error);
     }

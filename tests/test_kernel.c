@@ -14,6 +14,18 @@ static tally_stats stats_of(const tally_context *context)
     return stats;
 }
 
+Test(kernel, refuses_reserved_fields)
+{
+    tally_context_options options = TALLY_CONTEXT_OPTIONS_INIT;
+    tally_context *context = NULL;
+    tally_error error = TALLY_ERROR_INIT;
+    options.log_reserved = 7;
+    cr_expect_eq(tally_context_create(&options, &context, &error), TALLY_INVALID);
+    cr_expect_str_eq(error.field, "usage");
+    cr_expect_not_null(strstr(error.message, "log_reserved is 7"), "%s", error.message);
+    cr_expect_null(context);
+}
+
 Test(kernel, refuses_devices_by_name)
 {
     static const struct {

@@ -206,6 +206,11 @@ Test(vulkan_device, adopts_what_was_enabled)
     tally_vulkan_destroy(&v);
     theirs.api_version = VK_API_VERSION_1_0;
     cr_assert_eq(tally_vulkan_adopt(context, &theirs, &v, &error), TALLY_UNSUPPORTED);
+    theirs.api_version = VK_API_VERSION_1_2;
+    theirs.reserved = 1;
+    cr_assert_eq(tally_vulkan_adopt(context, &theirs, &v, &error), TALLY_INVALID);
+    cr_assert_not_null(strstr(error.message, "reserved is 1"), "%s", error.message);
+    theirs.reserved = 0;
     theirs.device = NULL;
     cr_assert_eq(tally_vulkan_adopt(context, &theirs, &v, &error), TALLY_INVALID);
     cr_assert_null(v);

@@ -12,6 +12,9 @@ static tally_status take_host(const tally_vulkan_host *host, tally_vulkan_host *
     if (status != TALLY_OK) {
         return status;
     }
+    if (known->reserved != 0) {
+        return tly_fail(error, TALLY_INVALID, "usage", "reserved is %u, not 0", known->reserved);
+    }
     if (known->instance == NULL || known->physical == NULL || known->device == NULL ||
         (known->extensions == NULL && known->extension_count > 0)) {
         return tly_fail(error, TALLY_INVALID, "usage",

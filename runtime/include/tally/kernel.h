@@ -83,7 +83,7 @@ typedef struct tally_context_options {
     void *log_user;
     uint32_t log_level;    /**< most tally_log_level that is told; 0: TALLY_LOG_WARNING. With more,
                                  each creation and run takes microseconds for its line */
-    uint32_t log_reserved; /**< 0 */
+    uint32_t log_reserved; /**< must be 0 */
 } tally_context_options;
 
 /*
@@ -204,7 +204,7 @@ TALLY_API tally_status tally_kernel_run_threads(const tally_kernel *kernel, cons
 typedef struct tally_run_options {
     size_t size;
     int32_t threads;   /**< most threads; 0: the context's. See tally_kernel_run_threads */
-    uint32_t reserved; /**< 0 */
+    uint32_t reserved; /**< must be 0 */
     tally_parallel_for parallel; /**< the host's threads for this run; NULL: the context's */
     void *parallel_user;
     int32_t *threads_used; /**< where the run says how many threads its work was given to, the

@@ -44,7 +44,7 @@ typedef struct tally_vulkan_host {
                                          12, 13Features or single structs; NULL: none enabled */
     VkQueue queue;         /**< for run, submit, write and read; NULL: recording only */
     uint32_t queue_family; /**< of `queue`; must have compute */
-    uint32_t reserved;     /**< 0 */
+    uint32_t reserved;     /**< must be 0 */
     void (*lock_queue)(void *user, int lock); /**< called with 1 before and 0 after a use of the
                                          queue, and around vkDeviceWaitIdle, which is called where
                                          the device is lost, or tally_vulkan_destroy could not
