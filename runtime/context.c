@@ -241,10 +241,13 @@ void tally_context_destroy(tally_context **context)
 
 void tally_context_stats(const tally_context *context, tally_stats *stats)
 {
+    if (stats == NULL) {
+        return;
+    }
     tally_stats all = { .size = stats->size };
     /* The counters' lock is no part of what the caller sees as the context. */
     tally_context *c = (tally_context *)(uintptr_t)context;
-    if (tly_fork_enter()) {
+    if (c != NULL && tly_fork_enter()) {
         all.hits = tly_seen_hits(c);
         pthread_mutex_lock(&c->cache.lock);
         all.compiled = c->cache.compiled;

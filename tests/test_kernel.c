@@ -26,6 +26,20 @@ Test(kernel, refuses_reserved_fields)
     cr_expect_null(context);
 }
 
+Test(kernel, reports_zeros_of_no_context)
+{
+    tally_stats stats;
+    memset(&stats, 0x5a, sizeof stats);
+    stats.size = offsetof(tally_stats, quick);
+    tally_context_stats(NULL, &stats);
+    cr_expect(stats.compiled == 0 && stats.loaded == 0, "zeros");
+    cr_expect_eq(stats.quick, UINT64_C(0x5a5a5a5a5a5a5a5a), "beyond the caller's struct");
+    tally_context_stats(NULL, NULL);
+    tally_context *context = fake_context(NULL);
+    tally_context_stats(context, NULL);
+    tally_context_destroy(&context);
+}
+
 Test(kernel, refuses_devices_by_name)
 {
     static const struct {

@@ -14,6 +14,25 @@
 
 /* --- device buffers -------------------------------------------------------------------------- */
 
+/* Functions that only report accept NULL, and report zeros. */
+Test(vulkan_device, null_handles)
+{
+    tally_vulkan_handles handles = { .queue_family = 7 };
+    tally_vulkan_facts facts = TALLY_VULKAN_FACTS_INIT;
+    tally_vulkan_range range = { .bytes = 7 };
+    facts.passes = 7;
+    tally_vulkan_info(NULL, &handles);
+    tally_vulkan_kernel_facts(NULL, &facts);
+    tally_vulkan_buffer_info(NULL, &range);
+    cr_expect(handles.queue_family == 0 && handles.device == VK_NULL_HANDLE);
+    cr_expect(facts.passes == 0 && facts.size == sizeof facts);
+    cr_expect(range.bytes == 0 && range.buffer == VK_NULL_HANDLE);
+    tally_vulkan_info(NULL, NULL);
+    tally_vulkan_kernel_facts(NULL, NULL);
+    tally_vulkan_buffer_info(NULL, NULL);
+    tally_vulkan_limit_waits(NULL, 0);
+}
+
 Test(vulkan_device, submits_with_timeline_semaphores)
 {
     tly_bench b = tly_bench_begin();

@@ -132,7 +132,12 @@ void tally_vulkan_buffer_destroy(tally_vulkan_buffer **buffer)
 
 void tally_vulkan_buffer_info(const tally_vulkan_buffer *buffer, tally_vulkan_range *range)
 {
-    *range = (tally_vulkan_range){ buffer->buffer, 0, buffer->bytes, buffer->address };
+    static const tally_vulkan_range none = { .offset = 0 };
+    if (range != NULL) {
+        *range = buffer != NULL
+                     ? (tally_vulkan_range){ buffer->buffer, 0, buffer->bytes, buffer->address }
+                     : none;
+    }
 }
 
 static tally_status move(tally_vulkan_buffer *b, uint64_t offset, void *to, const void *from,

@@ -134,6 +134,10 @@ void tally_vulkan_destroy(tally_vulkan **vulkan)
 
 void tally_vulkan_info(const tally_vulkan *vulkan, tally_vulkan_handles *handles)
 {
-    *handles = (tally_vulkan_handles){ vulkan->instance, vulkan->physical, vulkan->device,
-                                       vulkan->queue, vulkan->family };
+    if (handles != NULL) {
+        *handles = vulkan != NULL
+                       ? (tally_vulkan_handles){ vulkan->instance, vulkan->physical, vulkan->device,
+                                                 vulkan->queue, vulkan->family }
+                       : (tally_vulkan_handles){ .queue_family = 0 };
+    }
 }

@@ -165,7 +165,11 @@ void tally_vulkan_kernel_destroy(tally_vulkan_kernel **kernel)
 
 void tally_vulkan_kernel_facts(const tally_vulkan_kernel *kernel, tally_vulkan_facts *facts)
 {
-    const tly_gpu_steps *s = &kernel->steps;
+    static const tly_gpu_steps none;
+    const tly_gpu_steps *s = kernel != NULL ? &kernel->steps : &none;
+    if (facts == NULL) {
+        return;
+    }
     tally_vulkan_facts all = {
         .size = facts->size,
         .scratch_bytes = s->scratch_bytes,
@@ -175,7 +179,7 @@ void tally_vulkan_kernel_facts(const tally_vulkan_kernel *kernel, tally_vulkan_f
         .out_end = s->out_end,
         .dispatches = (uint32_t)s->count,
     };
-    if (kernel->object != NULL) {
+    if (kernel != NULL && kernel->object != NULL) {
         const tly_gpu_launch *l = &kernel->object->launch;
         all.passes = l->passes;
         all.addresses = l->addresses;

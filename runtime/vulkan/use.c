@@ -331,7 +331,9 @@ tally_status tally_vulkan_wait(tally_vulkan *vulkan, tally_error *error)
 
 void tally_vulkan_limit_waits(tally_vulkan *vulkan, uint64_t nanoseconds)
 {
-    atomic_store(&vulkan->limit, nanoseconds);
+    if (vulkan != NULL) {
+        atomic_store(&vulkan->limit, nanoseconds);
+    }
 }
 
 tally_status tally_vulkan_wait_for(tally_vulkan *vulkan, uint64_t nanoseconds, tally_error *error)

@@ -329,6 +329,8 @@ typedef struct tally_stats {
 
 #define TALLY_STATS_INIT { sizeof(tally_stats), 0, 0, 0, 0, 0, 0 }
 
+/** Fills *stats, whose `size` the caller has set. The counters are 0 if the context is NULL or
+ *  belongs to a parent process. If `stats` is NULL, nothing happens. Thread-safe. */
 TALLY_API void tally_context_stats(const tally_context *context, tally_stats *stats);
 
 #ifdef __cplusplus

@@ -115,6 +115,7 @@ TALLY_API tally_status tally_vulkan_wait_for(tally_vulkan *vulkan, uint64_t nano
  * tally_vulkan_buffer_write and tally_vulkan_buffer_read wait `nanoseconds` at most, a call;
  * UINT64_MAX, as at first: without end. After TALLY_TIMEOUT they have let go of the host's memory,
  * but the device may still be at work on its buffers, until tally_vulkan_wait says that it is not.
+ * If the device is NULL, nothing happens.
  */
 TALLY_API void tally_vulkan_limit_waits(tally_vulkan *vulkan, uint64_t nanoseconds);
 
@@ -127,6 +128,7 @@ typedef struct tally_vulkan_handles {
     uint32_t queue_family;
 } tally_vulkan_handles;
 
+/** Fills *handles, with zeros if the device is NULL. If `handles` is NULL, nothing happens. */
 TALLY_API void tally_vulkan_info(const tally_vulkan *vulkan, tally_vulkan_handles *handles);
 
 /* --- kernels --------------------------------------------------------------------------------- */
@@ -154,6 +156,8 @@ typedef struct tally_vulkan_facts {
 
 #define TALLY_VULKAN_FACTS_INIT { sizeof(tally_vulkan_facts), 0, 0, 0, 0, 0, 0, 0, 0, { 0 } }
 
+/** Fills *facts, whose `size` the caller has set, with zeros if the kernel is NULL. If `facts` is
+ *  NULL, nothing happens. */
 TALLY_API void tally_vulkan_kernel_facts(const tally_vulkan_kernel *kernel,
                                          tally_vulkan_facts *facts);
 
@@ -241,7 +245,8 @@ TALLY_API tally_status tally_vulkan_buffer_create(tally_vulkan *vulkan, size_t b
  *  waited for in the background. Sets *buffer to NULL. NULL is valid. */
 TALLY_API void tally_vulkan_buffer_destroy(tally_vulkan_buffer **buffer);
 
-/** What tally_vulkan_buffers takes, with offset 0. */
+/** Fills *range for tally_vulkan_buffers, with offset 0; with zeros if the buffer is NULL. If `range`
+ *  is NULL, nothing happens. */
 TALLY_API void tally_vulkan_buffer_info(const tally_vulkan_buffer *buffer,
                                         tally_vulkan_range *range);
 
