@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_WORD = 1024, MOST_NESTED = 16 };
+/* Files that include the next one twice are read 2, 4, 8, ... times: so their number is bounded, too. */
+enum { MOST_WORD = 1024, MOST_NESTED = 16, MOST_FILES = 1000 };
 
 static int no_memory(tly_report *report)
 {
@@ -180,6 +181,9 @@ static int read_file(tly_batch *batch, const char *path, const char *where, int 
                      tly_report *report)
 {
     tly_lines lines = { NULL, 0 };
+    if (batch->file_count == MOST_FILES) {
+        return refuse(report, where, "file", "more than 1000 files are included", path);
+    }
     int status = tly_lines_read(&lines, path, report);
     if (status) {
         tly_report_where(report, where);
