@@ -25,18 +25,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
         } \
     } while (0)
 
-/* The bytes with a terminating zero, in memory of exactly that size; to be freed. */
-static inline char *fuzz_text(const uint8_t *data, size_t bytes)
+/* Copies the bytes and adds `zeros` of them, in memory of exactly that size, so that ASan sees a read past
+ * the end; to be freed. */
+static inline unsigned char *fuzz_copy(const uint8_t *data, size_t bytes, size_t zeros)
 {
-    char *text = malloc(bytes + 1);
-    if (text == NULL) {
+    unsigned char *copy = calloc(1, bytes + zeros);
+    if (copy == NULL) {
         exit(1);
     }
     if (bytes > 0) {
-        memcpy(text, data, bytes);
+        memcpy(copy, data, bytes);
     }
-    text[bytes] = 0;
-    return text;
+    return copy;
+}
+
+/* A copy that ends with a zero. */
+static inline char *fuzz_text(const uint8_t *data, size_t bytes)
+{
+    return (char *)fuzz_copy(data, bytes, 1);
 }
 
 #endif
