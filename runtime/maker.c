@@ -98,7 +98,7 @@ static const tly_generator *open_generator(const char *path, tally_error *error)
 
 typedef struct job {
     tly_make_request request;
-    const char *plan;
+    char *plan;
     const tly_generator *generator;
     tly_make_reply reply;
     void *bytes[TLY_GPU_PASSES];
@@ -188,27 +188,48 @@ static void answer(job *j)
     }
 }
 
+/* --- the request ----------------------------------------------------------------------------- */
+
+enum { TAKEN, FOREIGN, NONE };
+
+/* Reads the request. FOREIGN: another build sent it; NONE: it is not whole. */
+static int take_request(job *j)
+{
+    if (!read_all(&j->request, sizeof j->request)) {
+        return NONE;
+    }
+    j->request.level[sizeof j->request.level - 1] = 0;
+    return j->request.shape == TLY_MAKER_SHAPE && j->request.what < TLY_MAKE_COUNT ? TAKEN
+                                                                                   : FOREIGN;
+}
+
+/* Reads the two strings behind it, from malloc. The caller frees both, whatever is returned. */
+static int take_texts(job *j, char **path)
+{
+    *path = read_text(j->request.generator_bytes);
+    j->plan = *path != NULL ? read_text(j->request.plan_bytes) : NULL;
+    return j->plan != NULL ? TAKEN : NONE;
+}
+
 int main(void)
 {
     static job j; /* static: zero, padding and all */
+    char *path = NULL;
     leave_host();
     j.reply.error.size = sizeof j.reply.error;
-    if (!read_all(&j.request, sizeof j.request)) {
-        return 1;
-    }
-    if (j.request.shape != TLY_MAKER_SHAPE || j.request.what >= TLY_MAKE_COUNT) {
+    const int what = take_request(&j);
+    if (what == FOREIGN) {
         j.reply.status = tly_fail(&j.reply.error, TALLY_NO_GENERATOR, "device",
                                   TLY_MAKER_NAME " is of another version");
         answer(&j);
+    }
+    if (what != TAKEN) {
         return 1;
     }
     limit_time(j.request.limit_ms);
-    char *path = read_text(j.request.generator_bytes);
-    j.plan = read_text(j.request.plan_bytes);
-    if (path == NULL || j.plan == NULL) {
+    if (take_texts(&j, &path) != TAKEN) {
         return 1;
     }
-    j.request.level[sizeof j.request.level - 1] = 0;
     j.generator = open_generator(path, &j.reply.error);
     j.reply.status = j.generator != NULL ? makers[j.request.what](&j) : TALLY_NO_GENERATOR;
     answer(&j);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * seeds FOLDER writes first inputs to FOLDER/TARGET for targets whose layouts change with the sources:
- * real entries, packs, squeezed bytes, modules, launch records and plans.
+ * real entries, packs, squeezed bytes, modules, launch records, plans, replies and requests.
  */
 #include "cases.h"
 
 #include "../../codegen/plan/plan.h"
 #include "../../codegen/target.h"
 #include "../../runtime/entry.h"
+#include "../../runtime/maker.h"
 #include "../../runtime/pack.h"
 #include "../../runtime/squeeze_write.h"
 #include "../../templates/build.h"
@@ -90,7 +91,7 @@ static void put_record(size_t number, unsigned kind, const void *record, size_t 
     put("record", number * KINDS + kind, &front, 1, record, bytes);
 }
 
-static void put_launch(size_t number)
+static tly_launch put_launch(size_t number)
 {
     fuzz_case c;
     tly_plan plan;
@@ -102,6 +103,34 @@ static void put_launch(size_t number)
     HOLDS(tly_template_build(&c.problem, target, &plan, &kernel, &launch, NULL) == TALLY_OK);
     kir_free(kernel);
     put_record(number, 0, &launch, sizeof launch);
+    return launch;
+}
+
+static void put_helper(size_t number, const tly_launch *launch)
+{
+    static const char text[] = "libtally-codegen.so\0unroll=2";
+    const unsigned char replies = (unsigned char)(4 * (number % TLY_MAKE_COUNT) + 1), requests = 3;
+    struct {
+        tly_make_reply reply;
+        char bytes[32];
+    } reply;
+    struct {
+        tly_make_request request;
+        char text[sizeof text];
+    } request;
+    memset(&reply, 0, sizeof reply);
+    memset(&request, 0, sizeof request);
+    reply.reply.shape = request.request.shape = TLY_MAKER_SHAPE;
+    reply.reply.launch = *launch;
+    reply.reply.gpu.passes = 1;
+    reply.reply.bytes[0] = sizeof reply.bytes;
+    request.request.what = (uint32_t)(number % TLY_MAKE_COUNT);
+    request.request.generator_bytes = (uint32_t)strlen(text) + 1;
+    request.request.plan_bytes = sizeof text - request.request.generator_bytes;
+    memcpy(request.text, text, sizeof text);
+    put("helper", 2 * number, &replies, 1, &reply, offsetof(__typeof__(reply), bytes) + 32);
+    put("helper", 2 * number + 1, &requests, 1, &request,
+        offsetof(__typeof__(request), text) + sizeof text);
 }
 
 #ifdef TALLY_VULKAN
@@ -133,7 +162,8 @@ int main(int argc, char **argv)
     mkdir(folder, 0777);
     put_entries();
     for (size_t i = 0; i < FUZZ_CASES; i++) {
-        put_launch(i);
+        const tly_launch launch = put_launch(i);
+        put_helper(i, &launch);
 #ifdef TALLY_VULKAN
         put_gpu(i);
 #endif
