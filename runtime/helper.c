@@ -288,12 +288,11 @@ tally_status tly_helper_talk(const tly_helper_call *c, int64_t until_ms, tly_mak
     };
     tally_status status = begin(&m, c->helper, error);
     if (status == TALLY_OK) {
-        int heard = 1;
-        if (tell(&m, &c->request, sizeof c->request) &&
-            tell(&m, c->library, c->request.generator_bytes) &&
-            tell(&m, c->plan, c->request.plan_bytes)) {
-            heard = hear_reply(&m, reply, bytes, error);
-        }
+        /* A helper of another build may have answered and ended before it has read all. */
+        const int told = tell(&m, &c->request, sizeof c->request) &&
+                         tell(&m, c->library, c->request.generator_bytes) &&
+                         tell(&m, c->plan, c->request.plan_bytes);
+        const int heard = told || !m.late ? hear_reply(&m, reply, bytes, error) : 1;
         finish(&m, heard == 1 && !m.late);
         status = heard == 1 ? ended_early(&m, error) : (tally_status)heard;
     }
