@@ -153,7 +153,9 @@ static tally_status check_axes(tally_descriptor *full, tally_error *error)
 {
     if (tly_ops[full->op].scan) {
         if (full->axes_given != 0 || full->axes != 0) {
-            return refuse_option(error, full->op, "axes");
+            tally_status s = refuse_option(error, full->op, "axes");
+            tly_error_hint(error, "a scan has one axis");
+            return s;
         }
         if (full->axis < -full->rank || full->axis >= full->rank) {
             return tly_fail(error, TALLY_INVALID, "axis", "axis %d is not in [%d, %d]",
@@ -163,7 +165,9 @@ static tally_status check_axes(tally_descriptor *full, tally_error *error)
         return TALLY_OK;
     }
     if (full->axis != 0) {
-        return refuse_option(error, full->op, "axis");
+        tally_status s = refuse_option(error, full->op, "axis");
+        tly_error_hint(error, "reductions have axes, a bit for each, and axes_given");
+        return s;
     }
     if (full->axes_given > 1 || (full->axes_given == 0 && full->axes != 0)) {
         tally_status s = tly_fail(error, TALLY_INVALID, "axes",
@@ -216,6 +220,30 @@ static int addresses_distinct(int32_t rank, const int64_t *sizes, const int64_t 
     return 1;
 }
 
+/* What is set and would not count is refused: whoever set it means it. Fields that are all zero,
+ * and strides from the tensor's rank on, say nothing. */
+static tally_status check_unflagged(const char *field, int32_t rank, const int64_t *strides,
+                                    int64_t offset, tally_error *error)
+{
+    const char *flag = strcmp(field, "in") == 0 ? "TALLY_IN_STRIDES" : "TALLY_OUT_STRIDES";
+    int32_t d = 0;
+    while (d < rank && strides[d] == 0) {
+        d++;
+    }
+    if (d < rank) {
+        tly_fail(error, TALLY_INVALID, field, "%s_strides[%d] is %" PRId64 ", and flags lack %s",
+                 field, (int)d, strides[d], flag);
+    } else if (offset != 0) {
+        tly_fail(error, TALLY_INVALID, field, "%s_offset is %" PRId64 ", and flags lack %s", field,
+                 offset, flag);
+    } else {
+        return TALLY_OK;
+    }
+    tly_error_hint(error, "set %s where %s_strides and %s_offset hold, or leave both zero", flag,
+                   field, field);
+    return TALLY_INVALID;
+}
+
 /* One tensor: packed strides where none are given, the flag kept only where they say more. */
 static tally_status check_tensor(tally_descriptor *full, uint32_t flag, const char *field,
                                  int32_t rank, const int64_t *sizes, int32_t dtype,
@@ -226,6 +254,10 @@ static tally_status check_tensor(tally_descriptor *full, uint32_t flag, const ch
         return tly_fail(error, TALLY_INVALID, "sizes", "the number of elements overflows 64 bits");
     }
     if (!(full->flags & flag)) {
+        tally_status s = check_unflagged(field, rank, strides, *offset, error);
+        if (s != TALLY_OK) {
+            return s;
+        }
         memcpy(strides, packed, sizeof packed);
         *offset = 0;
         field = "sizes";

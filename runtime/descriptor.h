@@ -97,6 +97,11 @@ uint32_t tly_all_axes(int32_t rank);
  * and printing prints. Two descriptors of equal meaning become byte-equal. */
 void tly_descriptor_shorten(tally_descriptor *full);
 
+/* word_print.c: tally_descriptor_print of a resolved descriptor, which fails only where the text
+ * does not fit. */
+tally_status tly_word_print(const tally_descriptor *full, char *text, size_t capacity,
+                            size_t *length, tally_error *error);
+
 /* What is said of an option that is not for the operator: option, operator. */
 #define TLY_NOT_AN_OPTION "%s is not an option of %s"
 

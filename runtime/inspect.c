@@ -70,8 +70,7 @@ static tally_status write_word(const tly_request *request, tally_write write, vo
 {
     char word[TALLY_WORD_MAX + 1];
     size_t length;
-    tally_status status = tally_descriptor_print(&request->full, word, TALLY_WORD_MAX, &length,
-                                                 error);
+    tally_status status = tly_word_print(&request->full, word, TALLY_WORD_MAX, &length, error);
     if (status != TALLY_OK) {
         return status;
     }

@@ -82,7 +82,7 @@ static void find_problem(const tally_kernel_options *known, tly_request *request
 {
     tly_problem *p = &request->problem;
     request->plan = known->plan != NULL ? known->plan : "";
-    tly_canonicalise(&request->full, p, &request->geometry);
+    tly_canonicalise_resolved(&request->full, p, &request->geometry);
     if (request->level == TLY_LEVEL_NONE && tly_reduces(p->form)) {
         tly_reduce_on_devices(p);
     } else if (request->level == TLY_LEVEL_NONE) {
@@ -212,12 +212,25 @@ static inline void add_words(seen *s, const void *from, int32_t count)
     }
 }
 
+/* Strides and offset where flags say that there are none; others than zero are refused. */
+static int says_nothing(int32_t rank, const int64_t *strides, int64_t offset)
+{
+    int64_t bits = offset;
+    for (int32_t i = 0; i < rank; i++) {
+        bits |= strides[i];
+    }
+    return bits == 0;
+}
+
 static void look_at(const tally_context *context, const tally_descriptor *d,
                     const tally_kernel_options *options, seen *s)
 {
     s->hash = 0;
     s->count = 0;
-    if (d == NULL || d->size != sizeof *d || d->rank < 0 || d->rank > TALLY_MAX_RANK) {
+    if (d == NULL || d->size != sizeof *d || d->rank < 0 || d->rank > TALLY_MAX_RANK ||
+        (!(d->flags & TALLY_IN_STRIDES) && !says_nothing(d->rank, d->in_strides, d->in_offset)) ||
+        (!(d->flags & TALLY_OUT_STRIDES) &&
+         !says_nothing(d->rank, d->out_strides, d->out_offset))) {
         return;
     }
     int level = TLY_LEVEL_NONE; /* "cpu", found out only when it is made */
@@ -267,7 +280,7 @@ static tally_status refuse(const tly_request *request, tally_error *error)
 {
     char word[TALLY_WORD_MAX] = "";
     int cpu = request->level != TLY_LEVEL_NONE;
-    tally_descriptor_print(&request->full, word, sizeof word, NULL, NULL);
+    tly_word_print(&request->full, word, sizeof word, NULL, NULL);
     tly_fail(error, TALLY_NO_GENERATOR, "device",
              "compile is never, and neither memory nor a pack nor the disk cache has a kernel for "
              "%s%s of %s",

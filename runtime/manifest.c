@@ -6,6 +6,7 @@
 #include "internal.h"
 
 #include "cpu/cpu.h"
+#include "descriptor.h"
 #include "error.h"
 #include "fork.h"
 #include "isolate.h"
@@ -240,7 +241,7 @@ static tally_status create(tally_context *context, tly_request *r, tally_manifes
     w->manifest.word = w->word;
     w->manifest.target = w->target;
     w->manifest.spirv = "1.3";
-    status = tally_descriptor_print(&r->full, w->word, sizeof w->word, NULL, error);
+    status = tly_word_print(&r->full, w->word, sizeof w->word, NULL, error);
     if (status == TALLY_OK && !r->geometry.empty) {
         making m = { context, r, w };
         status = tly_stack_call(make, &m, error);

@@ -165,6 +165,11 @@ tally_dtype tly_accumulator(const tally_descriptor *d);
  * ones: the problem is that of the kernel for these, and no launch has the geometry. */
 void tly_canonicalise(const tally_descriptor *d, tly_problem *problem, tly_geometry *geometry);
 
+/* The same of a resolved descriptor, which tly_canonicalise would refuse: it has strides where its
+ * flags have none. */
+void tly_canonicalise_resolved(const tally_descriptor *resolved, tly_problem *problem,
+                               tly_geometry *geometry);
+
 /* The same of a resolved descriptor whose sizes are known. */
 void tly_canonicalise_closed(const tally_descriptor *full, tly_problem *problem,
                              tly_geometry *geometry);
@@ -216,7 +221,9 @@ void tly_set_outer(tly_geometry *g, const tly_dim *dims, int32_t count);
 
 /* Normalises a caller's descriptor of any known size: copies it, resolves the axis, out_dtype, acc
  * and packed strides (so that in_strides and out_strides always hold real strides in *full; open
- * sizes count as 1 there), and checks it. What tally_descriptor_check does, keeping the result. */
+ * sizes count as 1 there), and checks it. What tally_descriptor_check does, keeping the result.
+ * *full itself is none that a caller may have, as its flags say no strides where they are packed:
+ * tly_descriptor_shorten makes it one again. */
 tally_status tly_descriptor_resolve(const tally_descriptor *d, tally_descriptor *full,
                                     tally_error *error);
 

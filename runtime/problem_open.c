@@ -18,7 +18,9 @@ static void close_sizes(tally_descriptor *full)
 {
     tally_descriptor open = *full;
     int64_t large = LARGE_SIZE;
+    tly_descriptor_shorten(&open);
     do {
+        *full = open;
         int side = -1; /* of the last open size: before, on or behind the axis */
         for (int32_t d = 0; d < full->rank; d++) {
             if (open.sizes[d] == TALLY_OPEN_SIZE) {
@@ -27,9 +29,18 @@ static void close_sizes(tally_descriptor *full)
                 side = here;
             }
         }
-        full->flags &= ~(uint32_t)(TALLY_IN_STRIDES | TALLY_OUT_STRIDES);
         large /= 2;
     } while (tly_descriptor_resolve(full, full, NULL) != TALLY_OK && large > 0);
+}
+
+void tly_canonicalise_resolved(const tally_descriptor *resolved, tly_problem *problem,
+                               tly_geometry *geometry)
+{
+    tally_descriptor full = *resolved;
+    if (tly_has_open_size(&full)) {
+        close_sizes(&full);
+    }
+    tly_canonicalise_closed(&full, problem, geometry);
 }
 
 void tly_canonicalise(const tally_descriptor *d, tly_problem *problem, tly_geometry *geometry)
@@ -41,8 +52,5 @@ void tly_canonicalise(const tally_descriptor *d, tly_problem *problem, tly_geome
         geometry->empty = 1;
         return;
     }
-    if (tly_has_open_size(&full)) {
-        close_sizes(&full);
-    }
-    tly_canonicalise_closed(&full, problem, geometry);
+    tly_canonicalise_resolved(&full, problem, geometry);
 }

@@ -5,6 +5,7 @@
 
 #include "clock.h"
 #include "cpu/cpu.h"
+#include "descriptor.h"
 #include "dump.h"
 #include "error.h"
 #include "thread.h"
@@ -23,9 +24,7 @@ static const char *const sources[TLY_FROM_COUNT] = {
 /* The canonical word of a request. */
 static void print_word(const tly_request *request, char word[TALLY_WORD_MAX])
 {
-    if (tally_descriptor_print(&request->full, word, TALLY_WORD_MAX, NULL, NULL) != TALLY_OK) {
-        word[0] = 0;
-    }
+    (void)tly_word_print(&request->full, word, TALLY_WORD_MAX, NULL, NULL); /* it fits */
 }
 
 static void print_device(const tly_request *request, char *text, size_t capacity)

@@ -121,18 +121,13 @@ static void put_word(writer *w, const tally_descriptor *full)
     put_flag(w, &d, TALLY_NAN_IGNORE, "nan=ignore");
 }
 
-tally_status tally_descriptor_print(const tally_descriptor *descriptor, char *text, size_t capacity,
-                                    size_t *length, tally_error *error)
+tally_status tly_word_print(const tally_descriptor *full, char *text, size_t capacity,
+                            size_t *length, tally_error *error)
 {
-    tally_descriptor full;
-    tally_status s = tly_descriptor_resolve(descriptor, &full, error);
-    if (s != TALLY_OK) {
-        return s;
-    }
     writer w;
     w.length = 0;
     w.separator = ':';
-    put_word(&w, &full);
+    put_word(&w, full);
     if (text == NULL || capacity <= w.length) {
         return tly_fail(error, TALLY_INVALID, "usage", "the word needs %zu bytes, there are %zu",
                         w.length + 1, text != NULL ? capacity : 0);
@@ -142,4 +137,12 @@ tally_status tally_descriptor_print(const tally_descriptor *descriptor, char *te
         *length = w.length;
     }
     return TALLY_OK;
+}
+
+tally_status tally_descriptor_print(const tally_descriptor *descriptor, char *text, size_t capacity,
+                                    size_t *length, tally_error *error)
+{
+    tally_descriptor full;
+    tally_status s = tly_descriptor_resolve(descriptor, &full, error);
+    return s == TALLY_OK ? tly_word_print(&full, text, capacity, length, error) : s;
 }

@@ -52,7 +52,7 @@ static tally_status prepare(tly_engine *e, const tally_descriptor *d, const char
     tally_status status = tly_descriptor_resolve(d, &full, error);
     if (status)
         return status;
-    tly_canonicalise(&full, &problem, &geometry);
+    tly_canonicalise_resolved(&full, &problem, &geometry);
     if (tly_reduces(problem.form))
         tly_reduce_on_devices(&problem);
     else

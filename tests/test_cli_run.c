@@ -48,7 +48,7 @@ Test(cli, run_strides)
     static const float gaps[24] = { 0, 2,   0, 2,   0, 6, 0, 30, 0, 3,   0, 24,
                                     0, 168, 0, 504, 0, 9, 0, 54, 0, 108, 0, 432 };
     static const float backwards[5] = { 3, 15, 45, 45, 90 };
-    static const float constant[3] = { 2, 4, 8 };
+    static const float constant[3] = { 2, 4, 8 }, thin[3] = { 2, 2, 6 };
     static const float pairs[8] = { 0, 1, 0, 5, 0, 8, 0, 24 };
     tly_put_inputs();
     tly_expect_success("/dev/null", "run cumprod:f32:3x4:axis=1,in=4x1,out=8x2@1 flat.npy -o -");
@@ -60,6 +60,10 @@ Test(cli, run_strides)
     tly_expect_npy(NULL, "<f4", "(5,)", backwards, sizeof backwards);
     tly_expect_success("/dev/null", "run cumprod:f32:3:axis=0,in=0 flat.npy -o -");
     tly_expect_npy(NULL, "<f4", "(3,)", constant, sizeof constant);
+    /* In Fortran order, with one long dim: the elements lie as in C order. */
+    tly_put_npy("thin.npy", "<f4", "True", "(1, 3, 1)", tly_example, 3 * sizeof *tly_example);
+    tly_expect_success("/dev/null", "run cumprod:axis=1 thin.npy -o -");
+    tly_expect_npy(NULL, "<f4", "(1, 3, 1)", thin, sizeof thin);
     /* In place leaves the same OUT, zero between the elements, although the input has no zeros. */
     tly_expect_success("/dev/null", "run cumprod:f32:2x2:axis=1,in=4x2@1,out=4x2@1 flat.npy -o -");
     tly_expect_npy(NULL, "<f4", "(8,)", pairs, sizeof pairs);

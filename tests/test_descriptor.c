@@ -8,6 +8,7 @@
 
 #include <tally.h>
 
+#include "../runtime/descriptor.h"
 #include "../runtime/error.h"
 #include "../runtime/problem.h"
 
@@ -168,9 +169,9 @@ Test(descriptor, resolved)
     tally_descriptor d = base(TALLY_CUMSUM), full, again;
     d.dtype = TALLY_BF16;
     d.axis = -1;
-    d.in_strides[0] = 77; /* does not hold: its flag is not set */
-    d.in_offset = 78;
     d.sizes[5] = -9; /* beyond the rank */
+    d.in_strides[2] = 77;
+    d.out_strides[7] = 78;
     cr_assert_eq(tly_descriptor_resolve(&d, &full, NULL), TALLY_OK);
     cr_expect_eq(full.axis, 1);
     cr_expect_eq(full.out_dtype, TALLY_BF16);
@@ -178,15 +179,82 @@ Test(descriptor, resolved)
     cr_expect_eq(full.sizes[5], 0);
     cr_expect(full.in_strides[0] == 4 && full.in_strides[1] == 1 && full.in_offset == 0);
     cr_expect(full.out_strides[0] == 4 && full.out_strides[1] == 1);
-    cr_assert_eq(tly_descriptor_resolve(&full, &again, NULL), TALLY_OK);
+    cr_expect(full.in_strides[2] == 0 && full.out_strides[7] == 0);
+    d = full;
+    tly_descriptor_shorten(&d);
+    cr_assert_eq(tly_descriptor_resolve(&d, &again, NULL), TALLY_OK);
     cr_expect_eq(memcmp(&full, &again, sizeof full), 0, "resolving twice");
 
     d = base(TALLY_ARGMAX);
     cr_assert_eq(tly_descriptor_resolve(&d, &full, NULL), TALLY_OK);
     cr_expect_eq(full.out_dtype, TALLY_I64);
     cr_expect(full.axes == 3 && full.axes_given == 1);
-    cr_assert_eq(tly_descriptor_resolve(&full, &again, NULL), TALLY_OK);
+    d = full;
+    tly_descriptor_shorten(&d);
+    cr_assert_eq(tly_descriptor_resolve(&d, &again, NULL), TALLY_OK);
     cr_expect_eq(memcmp(&full, &again, sizeof full), 0, "resolving twice");
+}
+
+/* What is set without its flag is refused, and not passed over; what lies beyond a tensor's rank is
+ * no part of it. */
+Test(descriptor, nothing_is_set_in_vain)
+{
+    static const struct {
+        tally_op op;
+        uint32_t flags;
+        size_t offset;
+        const char *field; /* NULL: it is right */
+        const char *message, *hint;
+    } cases[] = {
+#define AT(member) offsetof(tally_descriptor, member)
+        { TALLY_CUMSUM, 0, AT(in_strides[0]), "in",
+          "in_strides[0] is 1, and flags lack TALLY_IN_STRIDES",
+          "set TALLY_IN_STRIDES where in_strides and in_offset hold, or leave both zero" },
+        { TALLY_CUMSUM, TALLY_OUT_STRIDES, AT(in_strides[1]), "in", "in_strides[1] is 1", "zero" },
+        { TALLY_CUMSUM, 0, AT(in_offset), "in", "in_offset is 1, and flags lack TALLY_IN_STRIDES",
+          "set TALLY_IN_STRIDES" },
+        { TALLY_CUMSUM, 0, AT(out_strides[1]), "out",
+          "out_strides[1] is 1, and flags lack TALLY_OUT_STRIDES", "set TALLY_OUT_STRIDES" },
+        { TALLY_CUMSUM, TALLY_IN_STRIDES, AT(out_strides[0]), "out", "out_strides[0] is 1", "" },
+        { TALLY_CUMSUM, 0, AT(out_offset), "out",
+          "out_offset is 1, and flags lack TALLY_OUT_STRIDES", "out_strides and out_offset" },
+        { TALLY_CUMSUM, TALLY_IN_STRIDES, AT(in_strides[0]), NULL, NULL, NULL },
+        { TALLY_CUMSUM, TALLY_IN_STRIDES, AT(in_offset), NULL, NULL, NULL },
+        { TALLY_CUMSUM, 0, AT(in_strides[2]), NULL, NULL, NULL },
+        { TALLY_CUMSUM, 0, AT(out_strides[2]), NULL, NULL, NULL },
+        { TALLY_CUMSUM, 0, AT(sizes[7]), NULL, NULL, NULL },
+        { TALLY_SUM, 0, AT(out_strides[0]), NULL, NULL, NULL }, /* the result is one element */
+        { TALLY_SUM, TALLY_KEEPDIMS, AT(out_strides[0]), "out", "out_strides[0] is 1", "" },
+        { TALLY_SUM, 0, AT(out_offset), "out", "out_offset is 1", "" },
+        { TALLY_SUM, 0, AT(in_strides[1]), "in", "in_strides[1] is 1", "" },
+        { TALLY_SUM, 0, AT(axis), "axis", "axis is not an option of sum", "axes_given" },
+        { TALLY_SUM, 0, AT(axes), "axes", "do not fit axes_given 0", "1 where axes holds" },
+        { TALLY_CUMSUM, 0, AT(axes), "axes", "axes is not an option of cumsum", "one axis" },
+        { TALLY_CUMSUM, 0, AT(axes_given), "axes", "axes is not an option", "one axis" },
+#undef AT
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tally_descriptor d = base(cases[i].op);
+        d.flags = cases[i].flags;
+        if (d.flags & TALLY_OUT_STRIDES) {
+            d.out_strides[0] = 4;
+            d.out_strides[1] = 1;
+        }
+        ((char *)&d)[cases[i].offset] = 1; /* of little-endian integers of any width */
+        tally_error e = TALLY_ERROR_INIT;
+        const tally_status wanted = cases[i].field == NULL ? TALLY_OK : TALLY_INVALID;
+        cr_expect_eq(tally_descriptor_check(&d, &e), wanted, "case %zu: %s", i, e.message);
+        if (cases[i].field != NULL) {
+            cr_expect_str_eq(e.field, cases[i].field, "case %zu: %s", i, e.field);
+            cr_expect(strstr(e.message, cases[i].message) != NULL, "case %zu: %s", i, e.message);
+            cr_expect(strstr(e.hint, cases[i].hint) != NULL, "case %zu: %s", i, e.hint);
+        }
+    }
+    /* Open sizes hide nothing. */
+    tally_descriptor d = base(TALLY_CUMSUM);
+    d.sizes[0] = TALLY_OPEN_SIZE;
+    d.in_strides[0] = 4;
+    cr_expect_eq(tally_descriptor_check(&d, NULL), TALLY_INVALID);
 }
 
 /* The same function for structs and for words, with every size that a result can have. */

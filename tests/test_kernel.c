@@ -183,6 +183,20 @@ Test(kernel, the_same_descriptor_again_is_the_same_kernel)
     }
     tally_descriptor d;
     cr_assert_eq(tally_descriptor_parse(word, &d, NULL), TALLY_OK);
+    /* A descriptor that is refused is not taken for the one that it is like. */
+    int64_t *const unflagged[] = { &d.in_strides[0], &d.in_strides[3], &d.in_offset,
+                                   &d.out_strides[1], &d.out_offset };
+    for (size_t i = 0; i < sizeof unflagged / sizeof unflagged[0]; i++) {
+        tally_kernel *kernel = NULL;
+        *unflagged[i] = 1;
+        cr_assert_eq(tally_kernel_create(context, &d, NULL, &kernel, NULL), TALLY_INVALID);
+        *unflagged[i] = 0;
+    }
+    d.in_strides[4] = d.out_strides[7] = 1; /* beyond the rank */
+    tally_kernel *beyond = NULL;
+    cr_assert_eq(tally_kernel_create(context, &d, NULL, &beyond, NULL), TALLY_OK);
+    cr_assert_eq(beyond, first);
+    tally_kernel_destroy(&beyond);
     int host = tly_level_host();
     for (int level = 0; level < TLY_LEVELS; level++) {
         char device[32];

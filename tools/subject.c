@@ -135,17 +135,17 @@ static void set_fortran_strides(tally_descriptor *d)
 {
     int64_t stride = 1;
     int long_dims = 0;
-    if (has_no_elements(d)) {
+    for (int i = 0; i < d->rank; i++) {
+        long_dims += d->sizes[i] > 1;
+    }
+    if (long_dims < 2 || has_no_elements(d)) {
         return;
     }
+    d->flags |= TALLY_IN_STRIDES;
+    d->in_offset = 0;
     for (int i = 0; i < d->rank; i++) {
         d->in_strides[i] = stride;
         stride *= d->sizes[i];
-        long_dims += d->sizes[i] > 1;
-    }
-    if (long_dims > 1) {
-        d->flags |= TALLY_IN_STRIDES;
-        d->in_offset = 0;
     }
 }
 

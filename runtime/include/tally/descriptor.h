@@ -74,16 +74,19 @@ enum {
     TALLY_KEEPDIMS = 1u << 2,    /**< reductions: keep size-1 dims */
     TALLY_LAST = 1u << 3,        /**< arg: the last index on ties */
     TALLY_NAN_IGNORE = 1u << 4,  /**< max, min and their kin: skip NaN */
-    TALLY_IN_STRIDES = 1u << 5,  /**< in_strides and in_offset hold; otherwise packed, offset 0 */
-    TALLY_OUT_STRIDES = 1u << 6, /**< out_strides and out_offset hold; otherwise packed */
+    TALLY_IN_STRIDES = 1u << 5,  /**< in_strides and in_offset hold. Without it both must be zero:
+                                       the input is packed */
+    TALLY_OUT_STRIDES = 1u << 6, /**< the same of out_strides and out_offset */
     TALLY_ALL_FLAGS = (1u << 7) - 1
 };
 
 /**
  * A descriptor. Begin with TALLY_DESCRIPTOR_INIT, or set `size` to sizeof(tally_descriptor) and the
- * rest to zero; then fill what is wanted: zero is every field's default. A shorter `size` from an
- * older header is accepted, the missing tail being zero; a longer one only if the unknown tail is
- * zero.
+ * rest to zero; then fill what is wanted: zero is every field's default. A field that would not
+ * count is refused unless it is zero: strides and offset without their flag, axes without
+ * axes_given, an axis of a reduction, axes of a scan. Array elements beyond the tensor's rank are
+ * never read. A shorter `size` from an older header is accepted, the missing tail being zero; a
+ * longer one only if the unknown tail is zero.
  */
 typedef struct tally_descriptor {
     size_t size;                         /**< bytes of this struct */
