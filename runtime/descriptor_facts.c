@@ -74,6 +74,11 @@ const char *tally_op_name(tally_op op)
     return (unsigned)op < TALLY_OP_COUNT ? tly_ops[op].name : NULL;
 }
 
+int32_t tally_op_is_scan(tally_op op)
+{
+    return (unsigned)op < TALLY_OP_COUNT && tly_ops[op].scan;
+}
+
 /* A wider output's dtype is computed in; indices are told of what is compared in the input's. */
 const tly_dtype_facts *tly_computed(const tally_descriptor *d)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The result of a descriptor: its shape and dtype, and whether its indices can be told. */
+/* What follows from a descriptor for those who allocate: the result's shape and dtype, where
+ * tensors lie, and whether indices can be told. */
 #include "descriptor.h"
 
 #include <inttypes.h>
@@ -43,6 +44,46 @@ tally_status tally_descriptor_result(const tally_descriptor *descriptor, int32_t
     }
     if (dtype != NULL) {
         *dtype = (tally_dtype)full.out_dtype;
+    }
+    return TALLY_OK;
+}
+
+/* Nothing overflows: tly_extent_fits has seen the same sum. */
+static tally_extent extent_of(int32_t rank, const int64_t *sizes, const int64_t *strides,
+                              int64_t offset, int32_t dtype)
+{
+    const int64_t bytes = tly_dtypes[dtype].bytes;
+    int64_t low, high;
+    for (int32_t d = 0; d < rank; d++) {
+        if (sizes[d] == 0) {
+            return (tally_extent){ 0, 0 };
+        }
+    }
+    tly_extent(rank, sizes, strides, offset, &low, &high);
+    return (tally_extent){ low * bytes, (high + 1) * bytes };
+}
+
+tally_status tally_descriptor_extent(const tally_descriptor *descriptor, tally_extent *in,
+                                     tally_extent *out, tally_error *error)
+{
+    tally_descriptor full;
+    int64_t shape[TALLY_MAX_RANK];
+    tally_status s = tly_descriptor_resolve(descriptor, &full, error);
+    if (s != TALLY_OK) {
+        return s;
+    }
+    if (tly_has_open_size(&full)) {
+        tly_fail(error, TALLY_INVALID, "sizes",
+                 "where a tensor lies needs every size; one is open");
+        tly_error_hint(error, "put a number for each ?");
+        return TALLY_INVALID;
+    }
+    if (in != NULL) {
+        *in = extent_of(full.rank, full.sizes, full.in_strides, full.in_offset, full.dtype);
+    }
+    if (out != NULL) {
+        const int32_t rank = tly_result_shape(&full, shape);
+        *out = extent_of(rank, shape, full.out_strides, full.out_offset, full.out_dtype);
     }
     return TALLY_OK;
 }

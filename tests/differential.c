@@ -269,7 +269,7 @@ static int usage(const char *word)
 
 static int take_ops(run_options *o, const char *names)
 {
-    static const struct {
+    const struct {
         const char *name;
         uint32_t draws;
     } groups[] = { { "scans", TLY_DRAW_SCANS },
@@ -349,11 +349,10 @@ static int parse(run_options *o, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    static run_options o = {
-        .count = 2000, .only = -1, .seed = 1, .most = 100000, .draws = TLY_DRAW_MADE
-    };
+    static run_options o = { .count = 2000, .only = -1, .seed = 1, .most = 100000 };
     shared *all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
                        0);
+    o.draws = TLY_DRAW_MADE;
     int failed = parse(&o, argc, argv);
 
     if (failed || all == MAP_FAILED)

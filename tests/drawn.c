@@ -31,6 +31,17 @@ void tly_drawn_open(tly_drawn *c, uint64_t seed, uint32_t draws)
     c->to = tly_reference_output(&c->d);
     tly_layout_of(&c->d, &c->layout);
     const tly_layout *l = &c->layout;
+    const int64_t from = (int64_t)tally_dtype_bytes(c->from);
+    const int64_t to = (int64_t)tally_dtype_bytes(c->to);
+    tally_extent in, out;
+    /* What the library says of it; here no elements are a high below the low. */
+    cr_assert_eq(tally_descriptor_extent(&c->d, &in, &out, &e), TALLY_OK, "%s", c->word);
+    cr_assert(in.end - in.low == (l->in_high - l->in_low + 1) * from &&
+                  (in.end == in.low || in.low == l->in_low * from),
+              "%s: in", c->word);
+    cr_assert(out.end - out.low == (l->out_high - l->out_low + 1) * to &&
+                  (out.end == out.low || out.low == l->out_low * to),
+              "%s: out", c->word);
     const size_t in_count = (size_t)(l->in_high - l->in_low + 1);
     const size_t out_count = (size_t)(l->out_high - l->out_low + 1);
     c->in = malloc(in_count * 8 + 8);
@@ -58,7 +69,7 @@ void tly_drawn_close(tly_drawn *c)
 void tly_drawn_gather(tly_drawn *c, int64_t row)
 {
     const tally_descriptor *d = &c->d;
-    const int is_scan = d->op <= TALLY_CUMLOGSUMEXP;
+    const int is_scan = tally_op_is_scan((tally_op)d->op);
     const uint32_t every = (1u << d->rank) - 1;
     const uint32_t folded = is_scan ? 1u << d->axis : d->axes_given ? d->axes : every;
     int64_t at[TALLY_MAX_RANK] = { 0 }, total = 1, packed = 1, steps[TALLY_MAX_RANK] = { 0 };

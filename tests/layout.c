@@ -5,11 +5,6 @@
 
 #include <string.h>
 
-int tly_op_is_scan(int32_t op)
-{
-    return op <= TALLY_CUMLOGSUMEXP;
-}
-
 /* Where dim d of the input is in the output; -1: nowhere. */
 static void match_dims(const tally_descriptor *d, uint32_t folded, int is_scan, int *place)
 {
@@ -84,7 +79,7 @@ static uint32_t folded_dims(const tally_descriptor *d, int is_scan)
 void tly_layout_of(const tally_descriptor *d, tly_layout *l)
 {
     memset(l, 0, sizeof *l);
-    l->is_scan = tly_op_is_scan(d->op);
+    l->is_scan = tally_op_is_scan((tally_op)d->op);
     l->folded = folded_dims(d, l->is_scan);
     l->rank = d->rank;
     memcpy(l->sizes, d->sizes, sizeof l->sizes);

@@ -71,7 +71,7 @@ static const char *draw_forced(tly_random *r, const tally_device *device, int32_
                               scans = { gpu_plans, COUNT(gpu_plans) },
                               reductions = { gpu_reductions, COUNT(gpu_reductions) };
     const forced_plans *of = strcmp(device->kind, "vulkan") != 0 ? &on_cpu
-                             : !tly_op_is_scan(op)               ? &reductions
+                             : !tally_op_is_scan((tally_op)op)   ? &reductions
                                                                  : &scans;
     const forced *drawn = &of->plans[tly_random_below(r, of->count)];
     return *drawn->needs && tly_target_lacks(device, drawn->needs) ? "" : drawn->plan;

@@ -175,7 +175,7 @@ static void transpose(tally_descriptor *d)
 {
     const int last = d->rank - 1;
     int64_t stride = 1;
-    d->axis = tly_op_is_scan(d->op) ? last : 0;
+    d->axis = tally_op_is_scan((tally_op)d->op) ? last : 0;
     for (int k = last - 1; k >= 0; k--) {
         d->in_strides[k] = stride;
         stride *= d->sizes[k] ? d->sizes[k] : 1;
@@ -188,7 +188,9 @@ static void transpose(tally_descriptor *d)
 static int result_shape(const tally_descriptor *d, int64_t *sizes)
 {
     const uint32_t every = (1u << d->rank) - 1;
-    const uint32_t reduced = tly_op_is_scan(d->op) ? 0 : d->axes_given ? d->axes : every;
+    const uint32_t reduced = tally_op_is_scan((tally_op)d->op) ? 0
+                             : d->axes_given                   ? d->axes
+                                                               : every;
     int rank = 0;
     for (int k = 0; k < d->rank; k++)
         if (!(reduced >> k & 1))
@@ -215,7 +217,7 @@ static void strides(tly_random *r, int64_t limit, tally_descriptor *d)
         lay_out(r, rank, sizes, limit, d->out_strides, &d->out_offset);
         d->flags |= TALLY_OUT_STRIDES;
     }
-    if (tly_op_is_scan(d->op) && d->flags & TALLY_OUT_STRIDES &&
+    if (tally_op_is_scan((tally_op)d->op) && d->flags & TALLY_OUT_STRIDES &&
         tly_random_one_in(r, 2)) { /* fit for in place */
         memcpy(d->in_strides, d->out_strides, sizeof d->in_strides);
         d->in_offset = d->out_offset;
@@ -228,7 +230,7 @@ void tly_random_problem(tly_random *r, int64_t most, uint32_t draws, tally_descr
     memset(d, 0, sizeof *d);
     d->size = sizeof *d;
     tly_random_operator(r, draws, d);
-    const int is_scan = tly_op_is_scan(d->op);
+    const int is_scan = tally_op_is_scan((tally_op)d->op);
     if (is_scan || !tly_random_one_in(r, 30)) /* else a scalar */
         shape(r, tly_random_one_in(r, 2) ? smaller(most, 4096) : most, d);
     if (!is_scan)
@@ -297,7 +299,7 @@ void tly_random_view(tly_random *r, int64_t most, uint32_t draws, tally_descript
         d->flags &= ~(uint32_t)TALLY_NAN_IGNORE;
     }
     view_shape(r, most, d);
-    if (!tly_op_is_scan(d->op))
+    if (!tally_op_is_scan((tally_op)d->op))
         tly_random_axes(r, d);
     if (tly_random_one_in(r, 2))
         view_permuted(r, d);

@@ -45,16 +45,13 @@ const char *tly_data_name(tly_data data);
 
 /* What may be drawn: a bit 1 << op for each operator, and outputs wider than the input. */
 #define TLY_DRAW_WIDER (1u << 31)
-/* Those that kernels exist for. */
-#define TLY_DRAW_SCANS \
-    (1u << TALLY_CUMSUM | 1u << TALLY_CUMPROD | 1u << TALLY_CUMMAX | 1u << TALLY_CUMMIN | \
-     1u << TALLY_CUMLOGSUMEXP)
-#define TLY_DRAW_REDUCTIONS \
-    (1u << TALLY_SUM | 1u << TALLY_PROD | 1u << TALLY_MEAN | 1u << TALLY_L1 | 1u << TALLY_L2 | \
-     1u << TALLY_SUM_SQUARE | 1u << TALLY_LOG_SUM | 1u << TALLY_LOG_SUM_EXP | 1u << TALLY_MAX | \
-     1u << TALLY_MIN | 1u << TALLY_ARGMAX | 1u << TALLY_ARGMIN)
-#define TLY_DRAW_MADE (TLY_DRAW_WIDER | TLY_DRAW_SCANS | TLY_DRAW_REDUCTIONS)
 #define TLY_DRAW_ALL (TLY_DRAW_WIDER | ((1u << TALLY_OP_COUNT) - 2))
+/* Every scan, 1, or every reduction, 0. */
+uint32_t tly_draw_ops(int scans);
+#define TLY_DRAW_SCANS tly_draw_ops(1)
+#define TLY_DRAW_REDUCTIONS tly_draw_ops(0)
+/* Those that kernels exist for. */
+#define TLY_DRAW_MADE (TLY_DRAW_WIDER | TLY_DRAW_SCANS | TLY_DRAW_REDUCTIONS)
 
 /* A valid descriptor with at most `most` elements, whose tensors span at most 8 * most elements
  * each. */

@@ -82,6 +82,14 @@ static uint32_t maybe(tly_random *r, int64_t n, uint32_t flag)
     return tly_random_one_in(r, n) ? flag : 0;
 }
 
+uint32_t tly_draw_ops(int scans)
+{
+    uint32_t draws = 0;
+    for (int op = 1; op < TALLY_OP_COUNT; op++)
+        draws |= tally_op_is_scan((tally_op)op) == scans ? 1u << op : 0;
+    return draws;
+}
+
 void tly_random_operator(tly_random *r, uint32_t draws, tally_descriptor *d)
 {
     d->op = draw_op(r, draws);
@@ -91,7 +99,7 @@ void tly_random_operator(tly_random *r, uint32_t draws, tally_descriptor *d)
     if (inputs[d->op].takes_acc && tly_is_float(out) && out != TALLY_F64 && tly_random_one_in(r, 5))
         d->acc = TALLY_F64;
     d->order = tly_random_one_in(r, 5) ? TALLY_ORDER_SERIAL : TALLY_ORDER_RUN;
-    if (tly_op_is_scan(d->op))
+    if (tally_op_is_scan((tally_op)d->op))
         d->flags = maybe(r, 3, TALLY_EXCLUSIVE) | maybe(r, 3, TALLY_REVERSE);
     else
         d->flags = maybe(r, 2, TALLY_KEEPDIMS);

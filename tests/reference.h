@@ -60,9 +60,6 @@ typedef struct tly_operation {
 
 extern const tly_operation tly_operations[TALLY_OP_COUNT];
 
-/* Else a reduction. */
-int tly_op_is_scan(int32_t op);
-
 enum {
     TLY_FACT_FLOAT = 1 << 0,
     TLY_FACT_FINITE = 1 << 1,       /* inputs and the loop's accumulator are finite so far */

@@ -312,6 +312,95 @@ Test(descriptor, result)
     cr_expect_eq(tally_descriptor_result(NULL, &rank, sizes, &dtype, NULL), TALLY_INVALID);
 }
 
+/* Bytes, from the pointer that is given to a run. */
+Test(descriptor, extent)
+{
+    static const struct {
+        const char *word;
+        tally_extent in, out;
+    } cases[] = {
+        { "cumsum:f32:3x4:axis=0", { 0, 48 }, { 0, 48 } },
+        { "cumsum:i8>i64:3x4:axis=0", { 0, 12 }, { 0, 96 } },
+        { "cumsum:f64:5:axis=0,in=-1@4", { 0, 40 }, { 0, 40 } },
+        { "cumsum:f64:5:axis=0,in=-1", { -32, 8 }, { 0, 40 } },
+        { "cumsum:f64:5:axis=0,in=0@-3,out=-2", { -24, -16 }, { -64, 8 } },
+        { "cumsum:f16:2x3:axis=1,in=10x-3@7,out=1x2@100", { 2, 36 }, { 200, 212 } },
+        { "cumsum:f32:3x4:axis=1,out=8x2", { 0, 48 }, { 0, 92 } }, /* gaps */
+        { "cumsum:f32:1x1:axis=1,in=999x-999@2", { 8, 12 }, { 0, 4 } },
+        { "cumsum:f32:3x0:axis=0", { 0, 0 }, { 0, 0 } },
+        { "cumsum:f32:3x0:axis=0,in=-7x5@9,out=1x-1@-9", { 0, 0 }, { 0, 0 } },
+        { "sum:f32:3x4", { 0, 48 }, { 0, 4 } },
+        { "sum:f32:scalar", { 0, 4 }, { 0, 4 } },
+        { "sum:f32:3x4:axes=1,out=-2@1", { 0, 48 }, { -12, 8 } },
+        { "sum:f32:3x4:axes=1,keepdims,out=2x77", { 0, 48 }, { 0, 20 } },
+        { "sum:f32:3x0:axes=1", { 0, 0 }, { 0, 12 } }, /* made of nothing */
+        { "sum:f32:3x0:axes=0", { 0, 0 }, { 0, 0 } },
+        { "argmax:u8>u32:3x4:axes=0", { 0, 12 }, { 0, 16 } },
+        { "cumsum:i8:9223372036854775807:axis=0", { 0, INT64_MAX }, { 0, INT64_MAX } },
+        { "cumsum:i8:2:axis=0,in=-9223372036854775806@9223372036854775806",
+          { 0, INT64_MAX },
+          { 0, 2 } },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *word = cases[i].word;
+        const tally_extent *wanted[] = { &cases[i].in, &cases[i].out };
+        tally_descriptor d = TALLY_DESCRIPTOR_INIT;
+        tally_error e = TALLY_ERROR_INIT;
+        tally_extent found[2] = { { 77, 77 }, { 77, 77 } };
+        cr_assert_eq(tally_descriptor_parse(word, &d, &e), TALLY_OK, "%s: %s", word, e.message);
+        cr_assert_eq(tally_descriptor_extent(&d, &found[0], &found[1], &e), TALLY_OK);
+        for (int k = 0; k < 2; k++) {
+            cr_expect(found[k].low == wanted[k]->low && found[k].end == wanted[k]->end,
+                      "%s, %s: [%lld, %lld)", word, k ? "out" : "in", (long long)found[k].low,
+                      (long long)found[k].end);
+        }
+        cr_expect_eq(tally_descriptor_extent(&d, NULL, NULL, NULL), TALLY_OK);
+    }
+    static const struct {
+        const char *field;
+        int64_t size, stride, offset;
+    } wrong[] = {
+        { "sizes", TALLY_OPEN_SIZE, 0, 0 }, { "sizes", -2, 0, 0 },
+        { "sizes", INT64_MAX / 2, 0, 0 },   { "in", 3, INT64_MAX / 4, 0 },
+        { "in", 3, 1, INT64_MAX / 4 },      { "in", 3, INT64_MIN / 8, INT64_MIN / 8 },
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        tally_descriptor d = base(TALLY_CUMSUM);
+        tally_extent in = { 77, 78 }, out = { 79, 80 };
+        tally_error e = TALLY_ERROR_INIT;
+        d.rank = 1;
+        d.sizes[0] = wrong[i].size;
+        d.in_strides[0] = wrong[i].stride;
+        d.in_offset = wrong[i].offset;
+        d.flags = wrong[i].stride != 0 ? TALLY_IN_STRIDES : 0;
+        cr_expect_eq(tally_descriptor_extent(&d, &in, &out, &e), TALLY_INVALID, "case %zu", i);
+        cr_expect_str_eq(e.field, wrong[i].field, "case %zu: %s", i, e.message);
+        cr_expect(in.low == 77 && in.end == 78 && out.low == 79 && out.end == 80, "written");
+    }
+    cr_expect_eq(tally_descriptor_extent(NULL, NULL, NULL, NULL), TALLY_INVALID);
+}
+
+Test(descriptor, scans_and_reductions)
+{
+    int scans = 0;
+    for (int op = 1; op < TALLY_OP_COUNT; op++) {
+        tally_descriptor d = base((tally_op)op);
+        const int is_scan = tally_op_is_scan((tally_op)op);
+        scans += is_scan;
+        /* One has an axis, and names begin alike; the other has axes. */
+        cr_expect_eq(strncmp(tally_op_name((tally_op)op), "cum", 3) == 0, is_scan);
+        d.axis = 1;
+        cr_expect_eq(tally_descriptor_check(&d, NULL), is_scan ? TALLY_OK : TALLY_INVALID);
+        d.axis = 0;
+        d.axes_given = 1;
+        cr_expect_eq(tally_descriptor_check(&d, NULL), is_scan ? TALLY_INVALID : TALLY_OK);
+    }
+    cr_expect(scans >= 5 && scans < TALLY_OP_COUNT - 1);
+    cr_expect_eq(tally_op_is_scan(TALLY_OP_NONE), 0);
+    cr_expect_eq(tally_op_is_scan(TALLY_OP_COUNT), 0);
+    cr_expect_eq(tally_op_is_scan((tally_op)-1), 0);
+}
+
 Test(descriptor, accumulators_and_names)
 {
     static const struct {

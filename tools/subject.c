@@ -150,26 +150,19 @@ static void set_fortran_strides(tally_descriptor *d)
 }
 
 /* `given` is NULL where the tensor is packed. */
-static void find_layout(tly_layout *layout, const int64_t *given, int64_t offset)
+static void find_layout(tly_layout *layout, const int64_t *given, int64_t offset,
+                        const tally_extent *extent)
 {
     const int64_t *sizes = layout->sizes;
     int64_t packed = 1;
     layout->element = tally_dtype_bytes(layout->dtype);
-    layout->count = 1;
-    for (int i = 0; i < layout->rank; i++) {
-        layout->count = sizes[i] ? layout->count : 0;
-    }
+    layout->count = extent->end > extent->low; /* 0: no elements */
     layout->offset = given ? offset : 0;
-    layout->low = layout->count ? layout->offset : 0;
-    layout->high = layout->count ? layout->offset : -1;
+    layout->low = extent->low / (int64_t)layout->element;
+    layout->high = extent->end / (int64_t)layout->element - 1;
     for (int i = layout->rank - 1; i >= 0; i--) {
         layout->strides[i] = given ? given[i] : packed;
         packed *= sizes[i] ? sizes[i] : 1;
-        if (layout->count) {
-            int64_t reach = (sizes[i] - 1) * layout->strides[i];
-            layout->low += reach < 0 ? reach : 0;
-            layout->high += reach > 0 ? reach : 0;
-        }
     }
     layout->count *= packed;
 }
@@ -190,17 +183,18 @@ static int lay_out(tly_subject *subject, tly_report *report)
     const int64_t *in = d->flags & TALLY_IN_STRIDES ? d->in_strides : NULL;
     const int64_t *out = d->flags & TALLY_OUT_STRIDES ? d->out_strides : NULL;
     tally_error error = TALLY_ERROR_INIT;
+    tally_extent in_bytes, out_bytes;
     int status;
-    subject->scan = d->op >= TALLY_CUMSUM && d->op <= TALLY_CUMLOGSUMEXP;
     if (tally_descriptor_result(d, &subject->out.rank, subject->out.sizes, &subject->out.dtype,
-                                &error) != TALLY_OK) {
+                                &error) != TALLY_OK ||
+        tally_descriptor_extent(d, &in_bytes, &out_bytes, &error) != TALLY_OK) {
         return tly_adopt(report, &error);
     }
     subject->in.dtype = (tally_dtype)d->dtype;
     subject->in.rank = d->rank;
     memcpy(subject->in.sizes, d->sizes, sizeof d->sizes);
-    find_layout(&subject->in, in, d->in_offset);
-    find_layout(&subject->out, out, d->out_offset);
+    find_layout(&subject->in, in, d->in_offset, &in_bytes);
+    find_layout(&subject->out, out, d->out_offset, &out_bytes);
     status = check_reach(&subject->in, "in", report);
     return status ? status : check_reach(&subject->out, "out", report);
 }
@@ -217,6 +211,7 @@ int tly_subject_make(const char *word, const tly_npy *npy, const char *name, tly
     if (status) {
         return status;
     }
+    subject->scan = tally_op_is_scan((tally_op)subject->descriptor.op);
     subject->flat_in = has_option(word, "in=");
     subject->flat_out = has_option(word, "out=");
     if (npy) {

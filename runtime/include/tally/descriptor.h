@@ -151,6 +151,29 @@ TALLY_API tally_status tally_descriptor_result(const tally_descriptor *descripto
                                                int64_t sizes[TALLY_MAX_RANK], tally_dtype *dtype,
                                                tally_error *error);
 
+/** Where a tensor lies: the bytes that its elements have, counted from the pointer that is given to
+ *  a run. `end` is one beyond the last; of a tensor without elements both are 0. */
+typedef struct tally_extent {
+    int64_t low; /**< negative where strides or the offset reach below the pointer */
+    int64_t end;
+} tally_extent;
+
+/**
+ * Which bytes a run touches: those of the input that it reads lie in [in->low, in->end), those of
+ * the output that it writes in [out->low, out->end), from the `in` and the `out` of
+ * tally_kernel_run. So a buffer of end - low bytes holds a tensor, with `low` below the pointer.
+ * Gaps between elements that strides leave count as touched; of the output they are never written.
+ * Either of `in` and `out` may be NULL. TALLY_INVALID as by tally_descriptor_check, which refuses
+ * what overflows int64, and field "sizes" where a size is open; then nothing is written.
+ * Thread-safe.
+ */
+TALLY_API tally_status tally_descriptor_extent(const tally_descriptor *descriptor, tally_extent *in,
+                                               tally_extent *out, tally_error *error);
+
+/** Whether an operator is a scan, which has an axis and a result of its input's shape: 1. 0 for
+ *  reductions, which have axes, and for what is no operator. Thread-safe. */
+TALLY_API int32_t tally_op_is_scan(tally_op op);
+
 /** Bytes of one element; 0 for no dtype. Thread-safe. */
 TALLY_API size_t tally_dtype_bytes(tally_dtype dtype);
 
