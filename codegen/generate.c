@@ -15,6 +15,9 @@
 #include "generate_gpu.h"
 #include "generate_kir.h"
 #include "native.h"
+#ifdef TALLY_VULKAN
+#include "spirv/spirv.h"
+#endif
 
 static pthread_mutex_t native_lock = PTHREAD_MUTEX_INITIALIZER;
 static const tly_native *opened; /* NULL: not opened yet; guarded by native_lock */
@@ -146,6 +149,24 @@ static tally_status show(const tly_problem *problem, const char *level, const ch
     return s;
 }
 
+static tally_status check(const tly_problem *problem, const char *level, const char *plan,
+                          tally_error *error)
+{
+    tly_draft d = { .kernel = NULL };
+    return plan_draft(problem, level, plan, &d, error);
+}
+
+static tally_status open_library(int gpu, tally_error *error)
+{
+    const tly_native *native;
+#ifdef TALLY_VULKAN
+    if (gpu)
+        return tly_spirv_open(error);
+#endif
+    (void)gpu;
+    return tly_native_need(&native, error);
+}
+
 static const tly_generator generator = {
     .abi = TLY_ABI_VERSION,
     .version = TLY_GENERATOR_VERSION,
@@ -159,6 +180,8 @@ static const tly_generator generator = {
     .drop_kir = tly_kir_drop,
     .show_kir = tly_kir_show,
     .call_kir = tly_kir_call_kernel,
+    .check = check,
+    .open = open_library,
 #ifdef TALLY_VULKAN
     .plan_gpu = tly_gpu_plan_make,
     .generate_gpu = tly_generate_gpu,

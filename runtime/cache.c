@@ -324,6 +324,16 @@ tally_status tly_cache_get_full(tly_cache *cache, const tly_key *key, tly_object
     return get(cache, key, 1, object, origin, error);
 }
 
+tally_status tly_cache_supports(tly_cache *cache, const tly_key *key, tally_error *error)
+{
+    uint64_t hash = hash_key(key);
+    pthread_mutex_lock(&cache->lock);
+    const tly_object *object = find(cache, hash, key);
+    const int known = object != NULL && object->state >= QUICK;
+    pthread_mutex_unlock(&cache->lock);
+    return known ? TALLY_OK : tly_obtainable(cache, key, error);
+}
+
 tally_status tly_cache_keep(tly_cache *cache, const tly_key *key, tally_error *error)
 {
     tly_object *object = blank(0, key);

@@ -29,8 +29,17 @@ typedef struct tly_piece {
     int stored;  /* it comes from a folder, a pack or the host: judged for what it says, too */
 } tly_piece;
 
+/* What code depends on. Compared and hashed as bytes, so without padding. */
+typedef struct tly_backend tly_backend;
+typedef struct tly_key {
+    const tly_backend *backend;
+    void *owner;       /* the context, or the device whose objects these are; never stored */
+    const void *facts; /* the backend's facts_bytes */
+    const char *plan;  /* text of overrides */
+} tly_key;
+
 /* What is different from one kind of target to the other. */
-typedef struct tly_backend {
+struct tly_backend {
     const char *kind; /* in stored keys: for equal facts and plans another kind makes other code */
     size_t object_bytes; /* of the struct that begins with a tly_object */
     size_t facts_bytes;
@@ -39,6 +48,8 @@ typedef struct tly_backend {
     /* The same soon rather than well, where the generator can: the piece says what it is. NULL:
      * there is no such way. */
     tally_status (*make_quick)(const tly_object *object, tly_piece *made, tally_error *error);
+    /* Whether `make` would have something to make: plans, and opens what making needs. */
+    tally_status (*check)(const tly_key *key, tally_error *error);
     /* Makes it ready to run; after a quick piece called again for the full one, while the object is
      * in use. TALLY_INTERNAL for bytes that cannot be such a kernel's. */
     tally_status (*load)(tly_object *object, const tly_piece *made, tally_error *error);
@@ -46,15 +57,7 @@ typedef struct tly_backend {
     void (*unload)(tly_object *object);
     /* For people: the word without sizes and the device. */
     void (*name)(const tly_object *object, tly_store_name *name);
-} tly_backend;
-
-/* What code depends on. Compared and hashed as bytes, so without padding. */
-typedef struct tly_key {
-    const tly_backend *backend;
-    void *owner;       /* the context, or the device whose objects these are; never stored */
-    const void *facts; /* the backend's facts_bytes */
-    const char *plan;  /* text of overrides */
-} tly_key;
+};
 
 /* The beginning of a backend's object, which is shared by all kernels of its key. */
 struct tly_object {
@@ -100,6 +103,10 @@ tally_status tly_cache_get(tly_cache *cache, const tly_key *key, tly_object **ob
 /* The same, never with quick code alone. */
 tally_status tly_cache_get_full(tly_cache *cache, const tly_key *key, tly_object **object,
                                 tly_origin *origin, tally_error *error);
+
+/* Whether tly_cache_get would have code, without making any: it is in memory or stored, or `check`
+ * of the backend finds nothing wrong. Not for backends without one. */
+tally_status tly_cache_supports(tly_cache *cache, const tly_key *key, tally_error *error);
 
 /* For background.c, the lock held but not while it is made: makes the full code of an object that is
  * QUEUED and in the queue no more. The caller holds a reference. */

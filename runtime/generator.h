@@ -107,6 +107,8 @@ typedef struct tly_generator {
     /* Writes an object in one piece, or text. TALLY_UNSUPPORTED where none can be made. */
     tally_status (*ahead)(const tly_ahead_order *order, tally_write write, void *user,
                           tally_error *error);
+    /* From here on, of generators of this library's build alone (tly_generator_lasting): the table
+     * of another one may be shorter. */
     /* Kernel IR from text, to be given back to `drop_kir`. What is wrong with the text, and what
      * `call_kir` finds a kernel to do, is TALLY_INVALID with a position in it. */
     tally_status (*read_kir)(const char *text, size_t bytes, tly_kir **kir, tally_error *error);
@@ -115,6 +117,11 @@ typedef struct tly_generator {
     tally_status (*show_kir)(const tly_kir *kir, const char *level, const tly_caps *caps,
                              tally_stage stage, tally_write write, void *user, tally_error *error);
     tally_status (*call_kir)(const tly_kir *kir, const tly_kir_call *call, tally_error *error);
+    /* What `generate` begins with: TALLY_OK if there is a plan. NULL: not known before. */
+    tally_status (*check)(const tly_problem *problem, const char *level, const char *plan,
+                          tally_error *error);
+    /* Opens the library that `generate` needs, or with `gpu` generate_gpu. NULL: none. */
+    tally_status (*open)(int gpu, tally_error *error);
 } tly_generator;
 
 /* libtally-codegen exports this under the name TLY_GENERATOR_SYMBOL. */

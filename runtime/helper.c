@@ -65,7 +65,7 @@ static int above_standard(int fd)
     return higher;
 }
 
-static tally_status no_start(int reason, const char *path, tally_error *error)
+tally_status tly_helper_no_start(int reason, const char *path, tally_error *error)
 {
     if (reason == ENOENT || reason == EACCES) {
         tly_helper_missing(path, strerror(reason), error);
@@ -123,7 +123,7 @@ static tally_status begin(maker *m, const char *path, tally_error *error)
 {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-        return no_start(errno, path, error);
+        return tly_helper_no_start(errno, path, error);
     }
     m->link = above_standard(ends[0]);
     ends[1] = above_standard(ends[1]);
@@ -135,7 +135,7 @@ static tally_status begin(maker *m, const char *path, tally_error *error)
     }
     if (failed) {
         m->pid = -1;
-        return no_start(failed, path, error);
+        return tly_helper_no_start(failed, path, error);
     }
     return TALLY_OK;
 }

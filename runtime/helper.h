@@ -19,7 +19,10 @@ tally_status tly_helper_ask(const tally_context *context, const tly_generator *g
                             const tly_make_request *request, const char *plan,
                             tly_make_reply *reply, void *bytes[TLY_GPU_PASSES], tally_error *error);
 
-/* Frees what the last function gave. */
+/* Whether it lies there; the error is that of asking it where it does not. */
+tally_status tly_helper_look(const tly_generator *generator, tally_error *error);
+
+/* Frees what tly_helper_ask gave. */
 void tly_helper_drop(void *bytes[TLY_GPU_PASSES]);
 
 /* Judges a whole reply to a request: the status that it reports, as it is passed on, or
@@ -42,6 +45,8 @@ tally_status tly_helper_talk(const tly_helper_call *call, int64_t until_ms, tly_
                              void *bytes[TLY_GPU_PASSES], tally_error *error);
 
 tally_status tly_helper_late(uint32_t limit_ms, tally_error *error);
+/* Of an errno. */
+tally_status tly_helper_no_start(int reason, const char *path, tally_error *error);
 tally_status tly_helper_missing(const char *path, const char *why, tally_error *error);
 
 #endif

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* The helper ends itself at its limit. GRACE later it is ended: it may have been stopped, or be waiting
  * for its turn on a busy machine. SLACK after that nobody waits any more. */
@@ -168,6 +169,18 @@ static tally_status find_library(const tly_generator *generator, char path[PATH_
     }
     strcpy(path, info.dli_fname);
     return TALLY_OK;
+}
+
+tally_status tly_helper_look(const tly_generator *generator, tally_error *error)
+{
+    tly_helper_call c = { .plan = NULL };
+    tally_status status = find_library(generator, c.library, error);
+    if (status == TALLY_OK) {
+        status = find_helper(&c, error);
+    }
+    return status == TALLY_OK && access(c.helper, X_OK) != 0
+               ? tly_helper_no_start(errno, c.helper, error)
+               : status;
 }
 
 static talk *new_talk(const tly_make_request *request, const char *plan, uint32_t limit_ms)

@@ -108,6 +108,7 @@ struct tally_kernel {
     char *word;               /* runs on a CPU are told; NULL: they are not */
     atomic_uint refs;         /* handles, and at most one thread that has seen it */
     uint64_t hits;            /* guarded by that thread's lock */
+    tally_descriptor full;    /* resolved */
     uint64_t seen_hash;
     uint32_t seen_words;
     uint64_t seen[];
@@ -170,6 +171,14 @@ tally_status tly_request_target(tally_context *context, const tally_kernel_optio
 tally_status tly_native_get(tally_context *context, const tly_request *request, int full,
                             tly_native **native, tly_origin *origin, tally_error *error);
 
+/* native.c: whether tly_native_get would have code, without making any. */
+tally_status tly_native_supports(tally_context *context, const tly_request *request,
+                                 tally_error *error);
+
+/* tell.c: TALLY_NO_GENERATOR; where kernels are never made, with a message that has the word. */
+tally_status tly_tell_never(const tally_context *context, const tly_request *request,
+                            tally_error *error);
+
 /* tell.c: the hint of a TALLY_NO_GENERATOR, without a generator or without LLVM: which kernel is in no
  * pack either, by the dtypes that were asked for. A missing helper program has a hint of its own. */
 void tly_tell_missing(tally_context *context, const tly_request *request, tally_error *error);
@@ -200,7 +209,7 @@ tally_status tly_stage_check(const tly_request *request, tally_stage stage, tall
 tally_status tly_stage_show(tally_context *context, const tly_request *request, tally_stage stage,
                             tally_write write, void *user, tally_error *error);
 
-/* generator.c: whether what this generator makes may be stored: it is of this library's build. */
+/* generator.c: whether it is of this library's build, so that what it makes may be stored. */
 int tly_generator_lasting(const tly_generator *generator);
 
 /* generator.c: the plan for a request that is not for a CPU; TALLY_NO_GENERATOR from a generator

@@ -78,6 +78,16 @@ void tly_release_gpu_artefact(const tally_context *context, const tly_generator 
     }
 }
 
+tally_status tly_make_open(const tally_context *context, const tly_generator *generator, int gpu,
+                           tally_error *error)
+{
+    if (context->isolate != 0) {
+        return tly_helper_look(generator, error);
+    }
+    return tly_generator_lasting(generator) && generator->open != NULL ? generator->open(gpu, error)
+                                                                       : TALLY_OK;
+}
+
 /* Stages that neither LLVM nor SPIRV-Tools have a part in. */
 static int is_plain(tally_stage stage)
 {

@@ -22,6 +22,11 @@ tally_status tly_make_gpu(const tally_context *context, const tly_generator *gen
 void tly_release_gpu_artefact(const tally_context *context, const tly_generator *generator,
                               tly_gpu_artefact *artefact);
 
+/* Opens what these need beside the generator, `gpu` for the latter two; in a process of its own:
+ * looks for its program. */
+tally_status tly_make_open(const tally_context *context, const tly_generator *generator, int gpu,
+                           tally_error *error);
+
 /* A stage for a CPU, or, with `gpu`, for the request's Vulkan device. */
 tally_status tly_make_show(const tally_context *context, const tly_generator *generator,
                            const tly_request *request, const tly_gpu_plan *gpu, tally_stage stage,

@@ -275,24 +275,6 @@ static tally_status make_gpu(void *state, tally_error *error)
     return tly_vulkan_kernel_make(m->request->vulkan, m->request, m->kernel, error);
 }
 
-/* Which kernel there is not, with its sizes, and how to have it. */
-static tally_status refuse(const tly_request *request, tally_error *error)
-{
-    char word[TALLY_WORD_MAX] = "";
-    int cpu = request->level != TLY_LEVEL_NONE;
-    tly_word_print(&request->full, word, sizeof word, NULL, NULL);
-    tly_fail(error, TALLY_NO_GENERATOR, "device",
-             "compile is never, and neither memory nor a pack nor the disk cache has a kernel for "
-             "%s%s of %s",
-             cpu ? "cpu:" : "this Vulkan device", cpu ? tly_level_name(request->level) : "", word);
-    tly_error_hint(error,
-                   cpu ? "where there is a generator, tally compile WORD -o FILE makes a "
-                         "pack of it; TALLY_PACK names it here"
-                       : "where there is a generator, tally compile --profile FILE makes a pack "
-                         "of it; TALLY_PACK names it here");
-    return TALLY_NO_GENERATOR;
-}
-
 /* What the kernel runs, and the creation is told. */
 static tally_status make(tally_kernel *k, const tly_request *request, int full, tally_error *error)
 {
@@ -308,8 +290,8 @@ static tally_status make(tally_kernel *k, const tly_request *request, int full, 
     } else {
         status = tly_native_get(k->context, request, full, &k->object, &origin, error);
     }
-    if (status == TALLY_NO_GENERATOR && k->context->cache.compile == TALLY_COMPILE_NEVER) {
-        status = refuse(request, error);
+    if (status == TALLY_NO_GENERATOR) {
+        status = tly_tell_never(k->context, request, error);
     }
     if (!on_device) {
         tly_tell_creation(k->context, request, &origin, start, status, error);
@@ -338,6 +320,7 @@ static tally_status create(tally_context *context, const tally_descriptor *descr
     }
     k->context = context;
     k->level = request.level;
+    k->full = request.full;
     k->seen_hash = s->hash;
     k->seen_words = s->count;
     memcpy(k->seen, s->words, s->count * sizeof s->words[0]);
@@ -391,6 +374,13 @@ tally_status tally_kernel_create(tally_context *context, const tally_descriptor 
     tally_status status = create(context, descriptor, options, &s, 0, kernel, error);
     tly_fork_leave();
     return status;
+}
+
+tally_status tally_kernel_word(const tally_kernel *kernel, char *text, size_t capacity,
+                               size_t *length, tally_error *error)
+{
+    return kernel != NULL ? tly_word_print(&kernel->full, text, capacity, length, error)
+                          : tly_fail(error, TALLY_INVALID, "usage", "the kernel is NULL");
 }
 
 tally_status tly_kernel_warm(tally_context *context, const tally_descriptor *descriptor,

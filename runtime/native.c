@@ -123,6 +123,25 @@ static tally_status make_quick(const tly_object *object, tly_piece *made, tally_
     return status == TALLY_INTERNAL && made->quick ? make(object, made, error) : status;
 }
 
+static tally_status check_now(void *state, tally_error *error)
+{
+    const tly_key *key = state;
+    tally_context *context = key->owner;
+    const facts *f = key->facts;
+    const tly_generator *generator;
+    tally_status status = tly_generator_find(context, &generator, error);
+    if (status == TALLY_OK && tly_generator_lasting(generator) && generator->check != NULL) {
+        status = generator->check(&f->problem, f->level, key->plan, error);
+    }
+    return status == TALLY_OK ? tly_make_open(context, generator, 0, error) : status;
+}
+
+static tally_status check(const tly_key *key, tally_error *error)
+{
+    tly_key asked = *key;
+    return tly_stack_call(check_now, &asked, error);
+}
+
 /* --- loading ------------------------------------------------------------------------------- */
 
 /* Numbers far above what any template asks for, and low enough that no sum of theirs overflows. */
@@ -205,6 +224,7 @@ static const tly_backend backend = {
     .facts_bytes = sizeof(facts),
     .make = make,
     .make_quick = make_quick,
+    .check = check,
     .load = load,
     .unload = unload,
     .name = name,
@@ -229,6 +249,19 @@ tally_status tly_native_get(tally_context *context, const tly_request *request, 
     if (status == TALLY_OK) {
         *native = (tly_native *)object;
     } else if (status == TALLY_NO_GENERATOR) {
+        tly_tell_missing(context, request, error);
+    }
+    return status;
+}
+
+tally_status tly_native_supports(tally_context *context, const tly_request *request,
+                                 tally_error *error)
+{
+    facts f;
+    find_facts(request, &f);
+    const tly_key key = { &backend, context, &f, request->plan };
+    tally_status status = tly_cache_supports(&context->cache, &key, error);
+    if (status == TALLY_NO_GENERATOR) {
         tly_tell_missing(context, request, error);
     }
     return status;

@@ -75,6 +75,19 @@ tally_status tly_obtain(const tly_cache *cache, tly_object *object, int full, tl
     return make_new(store, object, &key, soon, origin, error);
 }
 
+tally_status tly_obtainable(const tly_cache *cache, const tly_key *k, tally_error *error)
+{
+    tly_piece there = { .bytes = NULL };
+    tly_store_key key;
+    if (cache->store != NULL &&
+        tly_store_key_make(&key, k->backend->kind, k->facts, k->backend->facts_bytes, k->plan) &&
+        tly_store_load(cache->store, &key, &there.bytes, &there.count, NULL)) {
+        free(there.bytes);
+        return TALLY_OK;
+    }
+    return cache->compile == TALLY_COMPILE_NEVER ? TALLY_NO_GENERATOR : k->backend->check(k, error);
+}
+
 /* --- kept by hand --------------------------------------------------------------------------- */
 
 static int is_stored(tly_store *store, const tly_store_key *key, const tly_piece *piece)

@@ -14,6 +14,9 @@
 tally_status tly_obtain(const tly_cache *cache, tly_object *object, int full, tly_origin *origin,
                         tally_error *error);
 
+/* See tly_cache_supports; memory has it not. */
+tally_status tly_obtainable(const tly_cache *cache, const tly_key *key, tally_error *error);
+
 /* See tly_cache_keep; the object is not loaded. */
 tally_status tly_obtain_and_keep(const tly_cache *cache, const tly_object *object,
                                  tally_error *error);

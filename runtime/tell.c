@@ -76,6 +76,28 @@ void tly_tell_missing(tally_context *context, const tly_request *request, tally_
                    word, tly_level_name(request->level));
 }
 
+/* Which kernel there is not, with its sizes, and how to have it. */
+tally_status tly_tell_never(const tally_context *context, const tly_request *request,
+                            tally_error *error)
+{
+    char word[TALLY_WORD_MAX];
+    int cpu = request->level != TLY_LEVEL_NONE;
+    if (context->cache.compile != TALLY_COMPILE_NEVER) {
+        return TALLY_NO_GENERATOR;
+    }
+    print_word(request, word);
+    tly_fail(error, TALLY_NO_GENERATOR, "device",
+             "compile is never, and neither memory nor a pack nor the disk cache has a kernel for "
+             "%s%s of %s",
+             cpu ? "cpu:" : "this Vulkan device", cpu ? tly_level_name(request->level) : "", word);
+    tly_error_hint(error,
+                   cpu ? "where there is a generator, tally compile WORD -o FILE makes a "
+                         "pack of it; TALLY_PACK names it here"
+                       : "where there is a generator, tally compile --profile FILE makes a pack "
+                         "of it; TALLY_PACK names it here");
+    return TALLY_NO_GENERATOR;
+}
+
 /* --- reasons ------------------------------------------------------------------------------- */
 
 /* A plan as one line that can be given back. */

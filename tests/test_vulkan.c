@@ -9,6 +9,7 @@
 
 #include "../runtime/cpu/features.h"
 #include "../runtime/vulkan/internal.h"
+#include "supported.h"
 
 #include <criterion/criterion.h>
 
@@ -308,6 +309,58 @@ Test(vulkan, creations_that_fail)
     options.device = NULL;
     cr_assert_eq(tally_kernel_create(context, &descriptor, &options, &k, &error), TALLY_INVALID);
     cr_assert_not_null(strstr(error.message, "profile, line 1"), "%s", error.message);
+    tally_context_destroy(&context);
+}
+
+static tally_status both_of_word(tally_context *context, const char *word, const char *plan)
+{
+    const tally_descriptor descriptor = read_word(word);
+    const tally_kernel_options options = { .size = sizeof options,
+                                           .device = device(),
+                                           .plan = plan };
+    return both(context, &descriptor, &options, word);
+}
+
+/* By the generator of this build and without one, as tests/test_supports.c has it for CPUs. */
+Test(vulkan, supports_what_is_created)
+{
+    static const struct {
+        const char *word, *plan;
+        tally_status status;
+    } cases[] = {
+        { "cumsum:f32:3x400:axis=1", NULL, TALLY_OK },
+        { "sum:i32:3x400:axes=0", NULL, TALLY_OK },
+        { "cumsum:f32:3x400:axis=1", "workgroup=64", TALLY_OK },
+        { "cumsum:f32:3x400:axis=1", "workgroup=65", TALLY_INVALID },
+        { "cumsum:f32:3x?:axis=1", NULL, TALLY_INVALID },
+        { "cumsum:i8:3x4:axis=1", NULL, TALLY_UNSUPPORTED },
+        { "cumsum:f32:3x4:axis=1,order=exact", NULL, TALLY_UNSUPPORTED },
+        { "cumsum:f32:3x0:axis=1", NULL, TALLY_OK },
+    };
+    const tally_compile_mode modes[] = { TALLY_COMPILE_WAIT, TALLY_COMPILE_NEVER };
+    tally_context_options without = TALLY_CONTEXT_OPTIONS_INIT;
+    tally_context *context = NULL;
+    tally_stats stats = TALLY_STATS_INIT;
+    cr_assert_eq(tally_context_create(NULL, &context, NULL), TALLY_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        cr_expect_eq(both_of_word(context, cases[i].word, cases[i].plan), cases[i].status, "%s",
+                     cases[i].word);
+    }
+    tally_context_destroy(&context);
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        without.generator = "/no/such/generator";
+        without.compile = modes[i];
+        cr_assert_eq(tally_context_create(&without, &context, NULL), TALLY_OK);
+        cr_expect_eq(both_of_word(context, "cumsum:f32:3x400:axis=1", NULL), TALLY_NO_GENERATOR);
+        cr_expect_eq(both_of_word(context, "cumsum:i8:3x4:axis=1", NULL), TALLY_UNSUPPORTED);
+        tally_context_destroy(&context);
+    }
+    context = make_context();
+    const tally_descriptor descriptor = read_word("cumsum:f32:20:axis=0");
+    const tally_kernel_options options = { .size = sizeof options, .device = device() };
+    cr_expect_eq(tally_context_supports(context, &descriptor, &options, NULL), TALLY_OK);
+    tally_context_stats(context, &stats);
+    cr_expect(fake_gpu_made == 0 && stats.compiled == 0 && stats.cached == 0);
     tally_context_destroy(&context);
 }
 

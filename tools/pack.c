@@ -18,6 +18,7 @@ typedef struct work {
     tally_context *context;
     const tly_batch *batch;
     tally_descriptor *descriptors; /* of the batch */
+    char *lacking;                 /* 1 for each that the target at hand cannot compute */
     tly_targets targets;
     pthread_mutex_t lock; /* of what follows: the context's threads share it */
     tly_packed_entry *entries;
@@ -116,23 +117,29 @@ static tally_status warm(work *w, tally_kernel_options target, size_t first, siz
     return tally_context_warm(w->context, w->descriptors + first, count, &target, error);
 }
 
-/* Behind the lines from `first` on that have the same plan. */
-static size_t same_plan(const tly_batch *batch, size_t first)
+/* Behind the lines from `first` on that have the same plan, up to the next that is left out. */
+static size_t same_plan(const work *w, size_t first)
 {
+    const tly_batch *batch = w->batch;
     size_t end = first + 1;
-    while (end < batch->count && strcmp(batch->lines[end].plan, batch->lines[first].plan) == 0) {
+    while (end < batch->count && !w->lacking[end] &&
+           strcmp(batch->lines[end].plan, batch->lines[first].plan) == 0) {
         end++;
     }
     return end;
 }
 
-/* All lines. If one fails, *name is its name. */
+/* All lines but those that are left out. If one fails, *name is its name. */
 static tally_status warm_all(work *w, tally_kernel_options target, const char **name,
                              tally_error *error)
 {
     tally_status status = TALLY_OK;
     for (size_t first = 0, end; first < w->batch->count && status == TALLY_OK; first = end) {
-        end = same_plan(w->batch, first);
+        if (w->lacking[first]) {
+            end = first + 1;
+            continue;
+        }
+        end = same_plan(w, first);
         status = warm(w, target, first, end - first, error);
         if (status != TALLY_OK) {
             *name = take_line(w, first, error);
@@ -141,9 +148,8 @@ static tally_status warm_all(work *w, tally_kernel_options target, const char **
     return status;
 }
 
-static int make_for_level(work *w, const char *selector, tly_report *report)
+static int make_for(work *w, tally_kernel_options target, tly_report *report)
 {
-    const tally_kernel_options target = { .size = sizeof target, .device = selector };
     tally_error error = TALLY_ERROR_INIT;
     const char *name;
     return warm_all(w, target, &name, &error) == TALLY_OK ? EXIT_DONE
@@ -151,31 +157,44 @@ static int make_for_level(work *w, const char *selector, tly_report *report)
 }
 
 /* What the device cannot compute is left out, as one list is for devices with and without f64; a list
- * of which it computes nothing is refused. What was made in the first go is found in the second. */
+ * that has nothing else is refused. */
+static int leave_out(work *w, tally_kernel_options target, tly_report *report)
+{
+    tally_error error = TALLY_ERROR_INIT, first = TALLY_ERROR_INIT;
+    size_t lacking = 0;
+    for (size_t i = 0; i < w->batch->count; i++) {
+        target.plan = w->batch->lines[i].plan;
+        const tally_status status = tally_context_supports(w->context, &w->descriptors[i], &target,
+                                                           &error);
+        if (status != TALLY_OK && status != TALLY_UNSUPPORTED) {
+            return refuse_as(w->batch->lines[i].name, &error, report);
+        }
+        w->lacking[i] = status == TALLY_UNSUPPORTED;
+        first = w->lacking[i] && lacking++ == 0 ? error : first;
+    }
+    /* The first one's name: none comes before it. */
+    return lacking == w->batch->count ? refuse_as(w->batch->lines[0].name, &first, report)
+                                      : EXIT_DONE;
+}
+
 static int make_for_profile(work *w, const char *text, tly_report *report)
 {
     const tally_kernel_options target = { .size = sizeof target, .profile = text };
-    tally_error error = TALLY_ERROR_INIT, why = TALLY_ERROR_INIT;
-    const char *name;
-    size_t lacking = 0;
-    if (warm_all(w, target, &name, &why) == TALLY_OK) {
-        return EXIT_DONE;
+    int status = leave_out(w, target, report);
+    if (!status) {
+        status = make_for(w, target, report);
     }
-    for (size_t i = 0; i < w->batch->count; i++) {
-        const tally_status status = warm(w, target, i, 1, &error);
-        if (status != TALLY_OK && status != TALLY_UNSUPPORTED) {
-            return refuse_as(take_line(w, i, &error), &error, report);
-        }
-        lacking += status == TALLY_UNSUPPORTED;
-    }
-    return lacking == w->batch->count ? refuse_as(name, &why, report) : EXIT_DONE;
+    memset(w->lacking, 0, w->batch->count);
+    return status;
 }
 
 static int make_all(work *w, tly_report *report)
 {
     int status = EXIT_DONE;
     for (size_t i = 0; i < w->targets.count && !status; i++) {
-        status = make_for_level(w, w->targets.selectors[i], report);
+        const tally_kernel_options target = { .size = sizeof target,
+                                              .device = w->targets.selectors[i] };
+        status = make_for(w, target, report);
     }
     for (size_t i = 0; i < w->targets.profile_count && !status; i++) {
         status = make_for_profile(w, w->targets.profiles[i], report);
@@ -239,8 +258,12 @@ static int fill_pack(work *w, const tly_options *options, tly_pages *pages, tly_
 int tly_pack_make(const tly_options *options, const tly_batch *batch, tly_pages *pages,
                   tly_report *report)
 {
-    work w = { .batch = batch, .descriptors = calloc(batch->count, sizeof *w.descriptors) };
-    if (!w.descriptors) {
+    work w = { .batch = batch,
+               .descriptors = calloc(batch->count, sizeof *w.descriptors),
+               .lacking = calloc(batch->count, 1) };
+    if (!w.descriptors || !w.lacking) {
+        free(w.descriptors);
+        free(w.lacking);
         return no_memory(report);
     }
     for (size_t i = 0; i < batch->count; i++) {
@@ -256,6 +279,7 @@ int tly_pack_make(const tly_options *options, const tly_batch *batch, tly_pages 
     }
     free(w.entries);
     free(w.descriptors);
+    free(w.lacking);
     tly_targets_end(&w.targets);
     pthread_mutex_destroy(&w.lock);
     return status;

@@ -37,6 +37,12 @@ static tally_status open_tools(const tly_spirv_tools **tools, tally_error *error
     return TALLY_OK;
 }
 
+tally_status tly_spirv_open(tally_error *error)
+{
+    const tly_spirv_tools *tools;
+    return open_tools(&tools, error);
+}
+
 tally_status tly_spirv_validate(const uint32_t *words, size_t count, uint32_t addresses,
                                 const char *name, tally_error *error)
 {

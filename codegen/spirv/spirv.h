@@ -29,6 +29,9 @@ tally_status tly_spirv_lower(const kir_kernel *kernel, const tly_spirv_options *
 tally_status tly_spirv_emit(const kir_kernel *kernel, const tly_spirv_options *options,
                             uint32_t **words, size_t *count, tally_error *error);
 
+/* Opens libtally-spirv, which the next and tly_spirv_show do otherwise at their first call. */
+tally_status tly_spirv_open(tally_error *error);
+
 /* By SPIRV-Tools, for Vulkan 1.1 (buffers) or 1.2 (addresses). `name` is for the message. */
 tally_status tly_spirv_validate(const uint32_t *words, size_t count, uint32_t addresses,
                                 const char *name, tally_error *error);

@@ -30,6 +30,11 @@ tally_status tly_vulkan_kernel_make(tally_vulkan *vulkan, const tly_request *req
                                     tally_vulkan_kernel **kernel, tally_error *error);
 void tly_vulkan_kernel_drop(tally_vulkan_kernel *kernel);
 
+/* Whether tly_vulkan_kernel_make would find or make a kernel, as far as is known without one.
+ * Within the fork gate. */
+tally_status tly_vulkan_supports(tally_vulkan *vulkan, const tly_request *request,
+                                 tally_error *error);
+
 /* Stores the request's plan as the one without overrides. Within the fork gate. */
 tally_status tly_vulkan_keep(tally_vulkan *vulkan, const tly_request *request, tally_error *error);
 
@@ -37,6 +42,10 @@ tally_status tly_vulkan_keep(tally_vulkan *vulkan, const tly_request *request, t
  * and stores it. Within the fork gate. */
 tally_status tly_vulkan_store(tally_context *context, const tly_request *request,
                               tally_error *error);
+
+/* Whether tly_vulkan_store would find or make one. Within the fork gate. */
+tally_status tly_vulkan_store_supports(tally_context *context, const tly_request *request,
+                                       tally_error *error);
 
 /* Runs on host memory that the caller has checked. Re-entrant. */
 tally_status tly_vulkan_kernel_run(const tally_vulkan_kernel *kernel, const void *in, void *out,

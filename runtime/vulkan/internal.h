@@ -164,6 +164,8 @@ tally_status tly_vk_plan_get(const tally_vulkan *v, const tly_request *request, 
                              tally_error *error);
 
 /* object.c: pipelines from the context's cache; the caller gets a reference. */
+tally_status tly_vk_object_supports(tally_vulkan *v, const tly_problem *problem,
+                                    const tly_gpu_plan *plan, tally_error *error);
 tally_status tly_vk_object_get(tally_vulkan *v, const tly_problem *problem,
                                const tly_gpu_plan *plan, tly_vk_object **object, tly_origin *origin,
                                tally_error *error);

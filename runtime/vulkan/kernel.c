@@ -67,18 +67,22 @@ static tally_status make_code(tally_vulkan *v, const tly_request *request, tally
 }
 
 /* A storage buffer must hold a tensor whole. */
-static tally_status check_ranges(const tally_vulkan_kernel *k, tally_error *error)
+static tally_status check_ranges(const tally_vulkan *v, const tly_request *request,
+                                 const tly_gpu_plan *plan, tally_error *error)
 {
-    const tly_gpu_steps *s = &k->steps;
-    const tly_caps *caps = &k->vulkan->facts.caps;
+    const tly_problem *p = &request->problem;
+    const tly_geometry *g = &request->geometry;
+    const tly_caps *caps = &v->facts.caps;
     uint32_t most = caps->buffer_range;
     int64_t rounding = (caps->offset_align > 16 ? caps->offset_align : 16) + 4;
-    int64_t in = s->in_end - s->in_low, out = s->out_end - s->out_low;
+    int64_t in = (g->in_high - g->in_low + 1) * (int64_t)tally_dtype_bytes((tally_dtype)p->dtype);
+    int64_t out = (g->out_high - g->out_low + 1) *
+                  (int64_t)tally_dtype_bytes((tally_dtype)p->out_dtype);
     int64_t larger = in > out ? in : out;
-    if (!k->object->launch.addresses && larger > (int64_t)most - rounding) {
+    if (!plan->addresses && larger > (int64_t)most - rounding) {
         return tly_fail(error, TALLY_UNSUPPORTED, "sizes",
                         "a tensor spans %lld bytes, and a storage buffer of %.80s %u",
-                        (long long)larger, k->vulkan->facts.name, most);
+                        (long long)larger, v->facts.name, most);
     }
     return TALLY_OK;
 }
@@ -103,7 +107,7 @@ tally_status tly_vulkan_kernel_make(tally_vulkan *v, const tly_request *request,
     if (!k->geometry.empty) {
         status = make_code(v, request, k, &origin, error);
         if (status == TALLY_OK) {
-            status = check_ranges(k, error);
+            status = check_ranges(v, request, tly_vk_object_plan(k->object), error);
         }
     }
     tly_tell_creation(v->context, request, &origin, start, status, error);
@@ -114,6 +118,22 @@ tally_status tly_vulkan_kernel_make(tally_vulkan *v, const tly_request *request,
     }
     *kernel = k;
     return TALLY_OK;
+}
+
+tally_status tly_vulkan_supports(tally_vulkan *v, const tly_request *request, tally_error *error)
+{
+    tly_gpu_plan plan;
+    tally_status status = tly_vk_usable(v, error);
+    if (status == TALLY_OK) {
+        status = make_plan(v, request, &plan, error);
+    }
+    if (status == TALLY_OK) {
+        status = tly_vk_object_supports(v, &request->problem, &plan, error);
+        if (status == TALLY_NO_GENERATOR) {
+            tly_tell_missing(v->context, request, error);
+        }
+    }
+    return status == TALLY_OK ? check_ranges(v, request, &plan, error) : status;
 }
 
 void tly_vulkan_kernel_drop(tally_vulkan_kernel *k)

@@ -63,12 +63,28 @@ tally_status tly_vulkan_store(tally_context *context, const tly_request *request
     return refuse("device", error);
 }
 
+tally_status tly_vulkan_store_supports(tally_context *context, const tly_request *request,
+                                       tally_error *error)
+{
+    (void)context;
+    (void)request;
+    return refuse("device", error);
+}
+
 tally_status tly_vulkan_kernel_make(tally_vulkan *vulkan, const tly_request *request,
                                     tally_vulkan_kernel **kernel, tally_error *error)
 {
     (void)vulkan;
     (void)request;
     (void)kernel;
+    return refuse("device", error);
+}
+
+tally_status tly_vulkan_supports(tally_vulkan *vulkan, const tly_request *request,
+                                 tally_error *error)
+{
+    (void)vulkan;
+    (void)request;
     return refuse("device", error);
 }
 

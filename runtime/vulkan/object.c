@@ -80,6 +80,19 @@ static tally_status make(const tly_object *object, tly_piece *made, tally_error 
     return generate(v->context, object->key.facts, made, error);
 }
 
+static tally_status open_maker(tally_context *context, tally_error *error)
+{
+    const tly_generator *generator;
+    tally_status status = tly_generator_find(context, &generator, error);
+    return status == TALLY_OK ? tly_make_open(context, generator, 1, error) : status;
+}
+
+static tally_status check(const tly_key *key, tally_error *error)
+{
+    const tally_vulkan *v = key->owner;
+    return open_maker(v->context, error);
+}
+
 /* --- loading -------------------------------------------------------------------------------- */
 
 static tally_status make_pipeline(tally_vulkan *v, const tly_gpu_launch *launch, uint32_t pass,
@@ -234,6 +247,7 @@ static const tly_backend backend = {
     .object_bytes = sizeof(tly_vk_object),
     .facts_bytes = sizeof(facts),
     .make = make,
+    .check = check,
     .load = load,
     .unload = unload,
     .name = name,
@@ -261,6 +275,15 @@ tally_status tly_vk_object_get(tally_vulkan *v, const tly_problem *problem,
         *object = (tly_vk_object *)found;
     }
     return status;
+}
+
+tally_status tly_vk_object_supports(tally_vulkan *v, const tly_problem *problem,
+                                    const tly_gpu_plan *plan, tally_error *error)
+{
+    facts f;
+    find_facts(&v->facts.caps, problem, plan, &f);
+    const tly_key key = { &backend, v, &f, "" };
+    return tly_cache_supports(&v->context->cache, &key, error);
 }
 
 void tly_vk_object_drop(tally_vulkan *v, tly_vk_object *object)
@@ -294,29 +317,46 @@ static tally_status make_and_store(tally_context *context, const tly_request *re
     return status;
 }
 
-tally_status tly_vulkan_store(tally_context *context, const tly_request *request,
-                              tally_error *error)
+/* What is wanted for a profile, and whether it is in the store. */
+static tally_status look_up(tally_context *context, const tly_request *request, facts *f,
+                            tly_store_key *key, int *there, tally_error *error)
 {
     tly_gpu_plan plan;
-    facts f;
-    tly_store_key key;
-    tly_piece there = { .bytes = NULL };
+    tly_piece stored = { .bytes = NULL };
     int lasting;
     tally_status status = tly_vk_plan_make(context, request, &plan, &lasting, error);
     if (status != TALLY_OK) {
         return status;
     }
-    find_facts(&request->caps, &request->problem, &plan, &f);
-    if (!tly_store_key_make(&key, backend.kind, &f, sizeof f, "")) {
-        return TALLY_OK; /* as of those that run: too long to be stored */
-    }
-    if (tly_store_load(&context->store, &key, &there.bytes, &there.count, NULL)) {
-        free(there.bytes);
-        return TALLY_OK;
-    }
-    if (context->cache.compile == TALLY_COMPILE_NEVER) {
+    find_facts(&request->caps, &request->problem, &plan, f);
+    /* A key that is too long is stored by no one: there is nothing to do, as with what is there. */
+    *there = !tly_store_key_make(key, backend.kind, f, sizeof *f, "") ||
+             tly_store_load(&context->store, key, &stored.bytes, &stored.count, NULL);
+    free(stored.bytes);
+    if (!*there && context->cache.compile == TALLY_COMPILE_NEVER) {
         return tly_fail(error, TALLY_NO_GENERATOR, "device",
                         "compile is never, and the kernel for %s is not stored", request->target);
     }
-    return make_and_store(context, request, &f, &key, error);
+    return TALLY_OK;
+}
+
+tally_status tly_vulkan_store(tally_context *context, const tly_request *request,
+                              tally_error *error)
+{
+    facts f;
+    tly_store_key key;
+    int there;
+    tally_status status = look_up(context, request, &f, &key, &there, error);
+    return status == TALLY_OK && !there ? make_and_store(context, request, &f, &key, error)
+                                        : status;
+}
+
+tally_status tly_vulkan_store_supports(tally_context *context, const tly_request *request,
+                                       tally_error *error)
+{
+    facts f;
+    tly_store_key key;
+    int there;
+    tally_status status = look_up(context, request, &f, &key, &there, error);
+    return status == TALLY_OK && !there ? open_maker(context, error) : status;
 }

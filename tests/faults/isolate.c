@@ -321,6 +321,27 @@ static const struct {
     { "#!/no/such/interpreter\n", TALLY_NO_GENERATOR, "tally-maker", LIMIT },
 };
 
+/* Whether there is a helper is told without starting it. */
+static void is_looked_for(const char *generator)
+{
+    tally_descriptor d = TALLY_DESCRIPTOR_INIT;
+    tally_error asked = TALLY_ERROR_INIT, made = TALLY_ERROR_INIT;
+    const tally_kernel_options options = { .size = sizeof options, .device = device };
+    char path[128];
+    tally_context *context = new_context(LIMIT, generator);
+    tally_descriptor_parse("cumsum:f32:100:axis=0", &d, NULL);
+    put_helper("#!/bin/sh\nkill -SEGV $$\n");
+    EXPECT(tally_context_supports(context, &d, &options, &asked) == TALLY_OK, "%s", asked.message);
+    snprintf(path, sizeof path, "%s/tally-maker", folder);
+    unlink(path);
+    EXPECT(tally_context_supports(context, &d, &options, &asked) == TALLY_NO_GENERATOR,
+           "it is there");
+    EXPECT(works(context, 100, &made) == TALLY_NO_GENERATOR && strcmp(made.hint, asked.hint) == 0 &&
+               strcmp(made.message, asked.message) == 0,
+           "%s (%s), and then %s (%s)", asked.message, asked.hint, made.message, made.hint);
+    tally_context_destroy(&context);
+}
+
 static void bad_helpers(const char *generator)
 {
     char path[128], good[4096];
@@ -339,6 +360,7 @@ static void bad_helpers(const char *generator)
                "helper %zu: %s: %s", i, tally_status_name(status), error.message);
         tally_context_destroy(&context);
     }
+    is_looked_for(path);
     /* The context that failed goes on. */
     tally_error error = TALLY_ERROR_INIT;
     tally_context *context = new_context(LIMIT, path);

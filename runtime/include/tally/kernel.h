@@ -178,6 +178,35 @@ TALLY_API tally_status tally_context_warm(tally_context *context,
                                           const tally_descriptor *descriptors, size_t count,
                                           const tally_kernel_options *options, tally_error *error);
 
+/**
+ * Whether tally_kernel_create would give a kernel, without making one: TALLY_OK, or the status,
+ * field, message and hint that creation would have, as far as they can be known beforehand. It
+ * looks where creation looks, in the same order: memory, the disk cache or the host's functions,
+ * packs; what one of these holds needs no generator. Otherwise the generator, which is opened for
+ * it with the library that makes the code (libtally-llvm or libtally-spirv), makes the plan and
+ * stops there. With TALLY_COMPILE_NEVER it is not asked, and what is not stored is
+ * TALLY_NO_GENERATOR.
+ *
+ * A Vulkan device is opened, and its plan made or found; TALLY_UNSUPPORTED names the feature that
+ * it lacks, and tensors that its buffers cannot hold. For a `profile`, of which no kernel can be
+ * created, the answer is that of tally_context_warm. Not known before the kernel is there: that
+ * memory or time runs out while it is made, what LLVM or the driver makes of the code, and whether
+ * the device's limits cut the work into too many dispatches. No counter of tally_context_stats
+ * changes, and nothing is told to `log`. Thread-safe.
+ */
+TALLY_API tally_status tally_context_supports(tally_context *context,
+                                              const tally_descriptor *descriptor,
+                                              const tally_kernel_options *options,
+                                              tally_error *error);
+
+/**
+ * Writes the canonical word of a kernel's descriptor, with its sizes, as tally_descriptor_print
+ * does: TALLY_WORD_MAX bytes always suffice, `length` may be NULL. TALLY_INVALID where the text
+ * does not fit; then `text` is untouched. Thread-safe.
+ */
+TALLY_API tally_status tally_kernel_word(const tally_kernel *kernel, char *text, size_t capacity,
+                                         size_t *length, tally_error *error);
+
 /** Gives the kernel back and sets *kernel to NULL; NULL is valid. Thread-safe. */
 TALLY_API void tally_kernel_destroy(tally_kernel **kernel);
 
