@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `tally bench --data` fills its input with: each kind's range, mean and rare values, in every
- * floating dtype; safe data, multiplied and added in the orders that kernels have, stay in range.
+ * The command's table of operators has a row for each, and what it says of how they combine is what
+ * the reference does. What `tally bench --data` fills its input with: each kind's range, mean and
+ * rare values, in every floating dtype; safe data, multiplied and added in the orders that kernels
+ * have, stay in range.
  */
 #include <criterion/criterion.h>
 
@@ -9,12 +11,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../tools/about.h"
 #include "../tools/data.h"
 #include "reference.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 enum { ELEMENTS = 200000 };
+
+Test(data, every_operator_has_its_sentence)
+{
+    static const tly_combines families[TLY_FAMILY_COUNT] = {
+        [TLY_SUMS] = TLY_ADDS,
+        [TLY_PRODUCTS] = TLY_MULTIPLIES,
+        [TLY_LOG_SUMS] = TLY_ADDS_EXPONENTIALS,
+        [TLY_PICKS] = TLY_COMPARES,
+        [TLY_INDICES] = TLY_FINDS,
+    };
+    for (int op = 1; op < TALLY_OP_COUNT; op++) {
+        const tly_about *about = tly_about_op(op);
+        const char *name = tally_op_name((tally_op)op);
+        cr_expect(about->results != NULL && *about->results,
+                  "tools/about.c does not say what %s computes", name);
+        cr_expect(about->operation != NULL && *about->operation,
+                  "tools/about.c does not say how %s combines two elements", name);
+        cr_expect_eq(about->combines, families[tly_operations[op].family],
+                     "tools/about.c: how %s combines", name);
+    }
+}
 
 static void ignore(uint64_t done)
 {

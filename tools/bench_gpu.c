@@ -31,14 +31,14 @@ _Static_assert(ROWS - DEVICE_COPY <= TLY_COPY_MOST_KINDS, "a timing has room for
  * nothing (Zen 3). Readings 22 ms by chunks of 4,096, 7 to 17 by those of 32,768 (Emerald Rapids). */
 static const struct yardstick {
     tly_moves moves;
-    tally_op op;
+    const char *word; /* without sizes */
     int64_t least, chunk;
     const char *plan, *name;
 } yardsticks[] = {
-    { TLY_COPIES, TALLY_CUMSUM, 1024, 1, "template=copy,workgroup=128", "copy kernel" },
-    { TLY_READS, TALLY_MAX, 0, 512, "template=read,workgroup=32,vector=16,segments=1",
+    { TLY_COPIES, "cumsum:u32:axis=0", 1024, 1, "template=copy,workgroup=128", "copy kernel" },
+    { TLY_READS, "max:u32", 0, 512, "template=read,workgroup=32,vector=16,segments=1",
       "read kernel" },
-    { TLY_READS, TALLY_MAX, 1 << 20, 32768,
+    { TLY_READS, "max:u32", 1 << 20, 32768,
       "template=read,workgroup=32,vector=16,segments=1,chunk=32768", "read kernel" },
 };
 
@@ -76,11 +76,15 @@ static tally_status make_yardstick(tly_gpu *gpu, tally_error *error)
     }
     const int64_t chunk = gpu->yardstick->chunk, chunks = (words + chunk - 1) / chunk;
     tally_descriptor flat = TALLY_DESCRIPTOR_INIT;
-    flat.op = gpu->yardstick->op;
-    flat.dtype = TALLY_U32;
-    flat.rank = 1;
-    flat.sizes[0] = gpu->words = (chunks > 0 ? chunks : 1) * chunk;
-    return tly_gpu_make(gpu, &flat, gpu->yardstick->plan, &gpu->mover, error);
+    char word[TALLY_WORD_MAX];
+    gpu->words = (chunks > 0 ? chunks : 1) * chunk;
+    tally_status status = tally_word_complete(gpu->yardstick->word, NULL, 1, &gpu->words, word,
+                                              sizeof word, NULL, NULL, error);
+    if (status == TALLY_OK) {
+        status = tally_descriptor_parse(word, &flat, error);
+    }
+    return status == TALLY_OK ? tly_gpu_make(gpu, &flat, gpu->yardstick->plan, &gpu->mover, error)
+                              : status;
 }
 
 /* With what a reading takes beyond the tensor. */

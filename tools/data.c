@@ -5,6 +5,8 @@
  */
 #include "data.h"
 
+#include "about.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -227,7 +229,7 @@ void tly_kind_fill(const tly_kind *kind, const tally_descriptor *d, int64_t step
     const size_t element = tally_dtype_bytes(dtype);
     block b = { .step = step,
                 .total = count,
-                .product = d->op == TALLY_CUMPROD || d->op == TALLY_PROD };
+                .product = tly_about_op(d->op)->combines == TLY_MULTIPLIES };
     for (b.first = 0; b.first < count; b.first += BLOCK) {
         char *to = (char *)in + (size_t)b.first * element;
         b.count = count - b.first < BLOCK ? count - b.first : BLOCK;

@@ -5,32 +5,13 @@
  */
 #include "html.h"
 
+#include "about.h"
+
 #include <string.h>
 
 static const char frame[] = {
 #include "page.inc"
     0
-};
-
-/* What a kernel computes, within a sentence. */
-static const char *const operators[TALLY_OP_COUNT] = {
-    [TALLY_CUMSUM] = "cumulative sums",
-    [TALLY_CUMPROD] = "cumulative products",
-    [TALLY_CUMMAX] = "running maxima",
-    [TALLY_CUMMIN] = "running minima",
-    [TALLY_CUMLOGSUMEXP] = "cumulative log-sum-exps",
-    [TALLY_SUM] = "sums",
-    [TALLY_PROD] = "products",
-    [TALLY_MEAN] = "means",
-    [TALLY_L1] = "sums of magnitudes",
-    [TALLY_L2] = "Euclidean norms",
-    [TALLY_SUM_SQUARE] = "sums of squares",
-    [TALLY_LOG_SUM] = "logarithms of sums",
-    [TALLY_LOG_SUM_EXP] = "log-sum-exps",
-    [TALLY_MAX] = "maxima",
-    [TALLY_MIN] = "minima",
-    [TALLY_ARGMAX] = "indices of maxima",
-    [TALLY_ARGMIN] = "indices of minima",
 };
 
 static void escape(tly_text *to, const char *text)
@@ -70,7 +51,7 @@ static void write_axes(const tally_descriptor *d, tly_text *to)
 static void write_summary(const tly_page *page, tly_text *to)
 {
     const tally_descriptor *d = &page->subject->descriptor;
-    tly_text_print(to, "This kernel computes %s%s%s ", operators[d->op],
+    tly_text_print(to, "This kernel computes %s%s%s ", tly_about_op(d->op)->results,
                    d->flags & TALLY_REVERSE ? " from the end" : "",
                    d->flags & TALLY_EXCLUSIVE ? ", each without its own element," : "");
     if (page->subject->scan) {

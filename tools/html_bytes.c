@@ -5,6 +5,8 @@
  */
 #include "html.h"
 
+#include "about.h"
+
 #include <string.h>
 
 static void write_bytes_of(const char *name, const tly_layout *l, tly_text *to)
@@ -16,21 +18,10 @@ static void write_bytes_of(const char *name, const tly_layout *l, tly_text *to)
 
 /* ---- expected ---- */
 
-/* Operators of one kind were as fast as each other, or nearly. */
-typedef enum kind { UNKNOWN, SCAN, SUM, MAX, ARG, LSE } kind;
-
-static const kind kinds[TALLY_OP_COUNT] = {
-    [TALLY_CUMSUM] = SCAN, [TALLY_CUMPROD] = SCAN,    [TALLY_SUM] = SUM,
-    [TALLY_PROD] = SUM,    [TALLY_MEAN] = SUM,        [TALLY_L1] = SUM,
-    [TALLY_L2] = SUM,      [TALLY_SUM_SQUARE] = SUM,  [TALLY_MAX] = MAX,
-    [TALLY_MIN] = MAX,     [TALLY_LOG_SUM_EXP] = LSE, [TALLY_ARGMAX] = ARG,
-    [TALLY_ARGMIN] = ARG,
-};
-
 /* What was measured on one thread, past the caches; tools/expected makes it of docs/results. */
 typedef struct expected {
     const char *level;
-    kind kind;
+    tly_measured kind;
     const char *name; /* of the template */
     size_t element;
     int is_short;
@@ -38,7 +29,7 @@ typedef struct expected {
 } expected;
 
 #define EXPECTED(level, kind, name, element, is_short, least, middle, most, cases) \
-    { level, kind, name, element, is_short, least, middle, most, cases },
+    { level, TLY_MEASURED_##kind, name, element, is_short, least, middle, most, cases },
 static const expected all_expected[] = {
 #include "expected.def"
 };
@@ -68,12 +59,12 @@ static const char *level_of(const tly_page *page)
 static const expected *find_expected(const tly_page *page)
 {
     const tly_layout *in = &page->subject->in, *out = &page->subject->out;
+    const tly_measured kind = tly_about_op(page->subject->descriptor.op)->measured;
     const int is_short = !page->subject->scan && in->count / (out->count ? out->count : 1) <= SHORT;
     for (size_t i = 0; i < sizeof all_expected / sizeof *all_expected; i++) {
         const expected *e = &all_expected[i];
-        if (e->kind == kinds[page->subject->descriptor.op] && e->element == in->element &&
-            e->is_short == is_short && strcmp(e->level, level_of(page)) == 0 &&
-            tly_template_is(page, e->name)) {
+        if (e->kind == kind && e->element == in->element && e->is_short == is_short &&
+            strcmp(e->level, level_of(page)) == 0 && tly_template_is(page, e->name)) {
             return e;
         }
     }

@@ -69,7 +69,8 @@ void tly_tell_scan_chunks(order *o)
 
 void tly_tell_range(order *o)
 {
-    if ((o->op == TALLY_CUMPROD || o->op == TALLY_CUMSUM) && tly_is_floating(o)) {
+    if ((o->about->combines == TLY_ADDS || o->about->combines == TLY_MULTIPLIES) &&
+        tly_is_floating(o)) {
         tly_text_print(o->to,
                        "<p class=\"note\">In this order a partial result can leave the "
                        "floating-point range where the plain loop stays inside it. The kernel then "
@@ -188,31 +189,10 @@ static const struct {
     { "read", DEVICE, tell_nothing },
 };
 
-/* What ⊕ stands for. */
-static const char *const operations[TALLY_OP_COUNT] = {
-    [TALLY_CUMSUM] = "addition",
-    [TALLY_CUMPROD] = "multiplication",
-    [TALLY_CUMMAX] = "the larger of two values",
-    [TALLY_CUMMIN] = "the smaller of two values",
-    [TALLY_CUMLOGSUMEXP] = "the logarithm of the sum of two exponentials",
-    [TALLY_SUM] = "addition",
-    [TALLY_PROD] = "multiplication",
-    [TALLY_MEAN] = "addition, and a division by the number of elements follows",
-    [TALLY_L1] = "the addition of magnitudes",
-    [TALLY_L2] = "the addition of squares, and a square root follows",
-    [TALLY_SUM_SQUARE] = "the addition of squares",
-    [TALLY_LOG_SUM] = "addition, and a logarithm follows",
-    [TALLY_LOG_SUM_EXP] = "the logarithm of the sum of two exponentials",
-    [TALLY_MAX] = "the larger of two values",
-    [TALLY_MIN] = "the smaller of two values",
-    [TALLY_ARGMAX] = "the larger of two values, with its index",
-    [TALLY_ARGMIN] = "the smaller of two values, with its index",
-};
-
 /* Words that the steps use without saying what they mean. */
 static void tell_words(const order *o)
 {
-    tly_text_print(o->to, "<p class=\"note\">Here ⊕ is %s.", operations[o->op]);
+    tly_text_print(o->to, "<p class=\"note\">Here ⊕ is %s.", o->about->operation);
     if (!o->page->llvm) {
         tly_text_print(o->to,
                        " An <dfn>invocation</dfn> is a thread of the device. A <dfn>subgroup</dfn> "
@@ -227,7 +207,7 @@ static void tell_words(const order *o)
 
 void tly_html_order(const tly_page *page, tly_text *to)
 {
-    order o = { .page = page, .to = to, .op = page->subject->descriptor.op };
+    order o = { .page = page, .to = to, .about = tly_about_op(page->subject->descriptor.op) };
     const int kind = page->llvm ? CPU : DEVICE;
     void (*tell)(order *) = tly_tell_plain;
     for (size_t i = 0; i < sizeof templates / sizeof *templates; i++) {

@@ -6,13 +6,14 @@
 #ifndef TLY_HTML_ORDER_H
 #define TLY_HTML_ORDER_H
 
+#include "about.h"
 #include "html_net.h"
 
 /* A kernel's order on its way to the page. */
 typedef struct order {
     const tly_page *page;
     tly_text *to;
-    int op;
+    const tly_about *about; /* the operator */
 } order;
 
 static inline void begin_step(order *o, const char *title)
@@ -101,7 +102,8 @@ void tly_draw_strip(const tly_strip *strip, const char *name, tly_text *to);
 void tly_tell_plain(order *o);
 void tly_tell_scan_chunks(order *o);
 void tly_tell_range(order *o);
-int tly_is_floating(const order *o);       /* what it is computed in */
+int tly_is_floating(const order *o); /* what it is computed in */
+int tly_is_product_of_floats(const order *o);
 const char *tly_exclusive(const order *o); /* a paragraph about exclusive scans; else nothing */
 
 void tly_tell_takes(order *o, int together, const char *what);

@@ -50,28 +50,12 @@ static share share_of(const order *o, int by_team)
     return s;
 }
 
-static int is_one_of(const order *o, const int *ops, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (ops[i] == o->op) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 /* Sums and products of floats by one invocation keep the plain loop's order, unless they are cut. */
 static int is_in_order(const order *o, const share *s)
 {
-    static const int watched[] = { TALLY_SUM, TALLY_PROD, TALLY_MEAN, TALLY_LOG_SUM };
     const int uncut = s->members == 1 && s->chunks <= 1;
     return o->page->subject->descriptor.order == TALLY_ORDER_SERIAL ||
-           (uncut && tly_is_floating(o) && is_one_of(o, watched, sizeof watched / sizeof *watched));
-}
-
-static int is_product_of_floats(const order *o)
-{
-    return o->op == TALLY_PROD && tly_is_floating(o);
+           (uncut && tly_is_floating(o) && o->about->as_loop);
 }
 
 /* ---- an invocation's elements ---- */
@@ -84,7 +68,7 @@ static void tell_state(order *o, const share *s, const char *what)
         tly_text_print(o->to, "<p>The state takes one element after the other, in the order of the "
                               "plain loop.</p>");
         tly_draw_fold(8, 'x', 's', "loop", o->to);
-    } else if (is_product_of_floats(o)) {
+    } else if (tly_is_product_of_floats(o)) {
         tly_tell_takes(o, trip, what);
         tly_text_print(o->to, "<p class=\"note\">A product is a mantissa and an exponent, so that "
                               "no partial product leaves the range.</p>");

@@ -2,9 +2,9 @@
 /* The order of reductions on CPUs. */
 #include "html_order.h"
 
-static int is_product_of_floats(const order *o)
+int tly_is_product_of_floats(const order *o)
 {
-    return o->op == TALLY_PROD && tly_is_floating(o);
+    return o->about->combines == TLY_MULTIPLIES && tly_is_floating(o);
 }
 
 void tly_tell_reduced_chunks(order *o)
@@ -29,7 +29,7 @@ void tly_tell_reduced_chunks(order *o)
 
 void tly_tell_takes(order *o, int together, const char *what)
 {
-    if (o->op == TALLY_LOG_SUM_EXP) {
+    if (o->about->combines == TLY_ADDS_EXPONENTIALS) {
         tly_text_print(o->to,
                        "<p>The state takes %d %s at once. It finds the largest one first and adds "
                        "up the exponentials relative to it.</p>",
@@ -66,20 +66,20 @@ static void tell_states(order *o, int lanes, int vectors, int groups)
 void tly_tell_reduce_rows(order *o)
 {
     const int lanes = tly_choice(o->page, "lanes", 1), vectors = tly_choice(o->page, "unroll", 1);
-    const int picks = o->op == TALLY_ARGMAX || o->op == TALLY_ARGMIN;
-    const int groups = (o->op == TALLY_LOG_SUM_EXP || picks) && vectors > 1;
+    const int finds = o->about->combines == TLY_FINDS;
+    const int groups = (o->about->combines == TLY_ADDS_EXPONENTIALS || finds) && vectors > 1;
     begin_step(o, lanes * vectors > 1 ? "Chains side by side" : "One chain");
     tell_states(o, lanes, vectors, groups);
     if (groups) {
         tly_text_print(
             o->to,
-            picks ? "<p>The kernel compares groups of %d vectors by value alone, and searches only "
+            finds ? "<p>The kernel compares groups of %d vectors by value alone, and searches only "
                     "the best group for the index.</p>"
                   : "<p>The kernel takes %d vectors at once. It finds the largest elements first "
                     "and adds up the exponentials relative to them.</p>",
             vectors);
     }
-    if (is_product_of_floats(o)) {
+    if (tly_is_product_of_floats(o)) {
         tly_text_print(o->to, "<p class=\"note\">A product is a mantissa and an exponent, so that "
                               "no partial product leaves the range. Chains of up to 32 elements "
                               "are plain products.</p>");
@@ -131,7 +131,7 @@ void tly_tell_reduce_interleaved(order *o)
               "of its own. Several such rows pass at once.</p>"
             : "<p>%d step of the axis is one row. Several such rows pass at once.</p>",
         block);
-    if (is_product_of_floats(o)) {
+    if (tly_is_product_of_floats(o)) {
         tly_text_print(o->to, "<p>A product takes 32 wide rows, one after the other. The products "
                               "of 32 rows are joined as mantissas and exponents.</p>");
     } else {

@@ -2,6 +2,8 @@
 /* The search; see search.h. */
 #include "search.h"
 
+#include "about.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -248,7 +250,7 @@ static int time_again(tly_search *s, tly_report *report)
 /* Where rounding shows in every order: sums of signs drawn, products near 1. */
 static const char *judged_kind(const tally_descriptor *d)
 {
-    return d->op == TALLY_CUMPROD || d->op == TALLY_PROD ? "near1" : "normal";
+    return tly_about_op(d->op)->combines == TLY_MULTIPLIES ? "near1" : "normal";
 }
 
 static int prepare(tly_search *s, tly_report *report)
