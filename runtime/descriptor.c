@@ -22,7 +22,8 @@ static const struct {
 
 static tally_status refuse_option(tally_error *error, int32_t op, const char *field)
 {
-    return tly_fail(error, TALLY_INVALID, field, TLY_NOT_AN_OPTION, field, tly_ops[op].name);
+    return tly_fail(error, TALLY_INVALID, field, TLY_NOT_AN_OPTION, field,
+                    tally_op_name((tally_op)op));
 }
 
 /* What a struct must hold to say anything, and more than any version of it will ever hold. */
@@ -115,8 +116,9 @@ static tally_status check_sizes(tally_descriptor *full, uint32_t *open, tally_er
 {
     const tly_op_facts *op = &tly_ops[full->op];
     if (full->rank < op->scan || full->rank > TALLY_MAX_RANK) {
-        return tly_fail(error, TALLY_INVALID, "sizes", "%s takes rank %d to %d, not %d", op->name,
-                        op->scan, TALLY_MAX_RANK, (int)full->rank);
+        return tly_fail(error, TALLY_INVALID, "sizes", "%s takes rank %d to %d, not %d",
+                        tally_op_name((tally_op)full->op), op->scan, TALLY_MAX_RANK,
+                        (int)full->rank);
     }
     *open = 0;
     for (int32_t d = 0; d < full->rank; d++) {

@@ -29,7 +29,6 @@ typedef enum tly_sequence {
 } tly_sequence;
 
 typedef struct tly_op_facts {
-    const char *name;
     uint8_t scan;      /* 1: scan, 0: reduction */
     uint8_t out_dtype; /* tally_dtype of the output by default; 0: the input's */
     uint32_t flags;    /* those that it takes */

@@ -24,23 +24,23 @@
 #define TOLD TLY_SEQUENCE_TOLD
 
 const tly_op_facts tly_ops[TALLY_OP_COUNT] = {
-    [TALLY_CUMSUM] = { "cumsum", 1, 0, SCAN, 1, 1, OWN, FREE, 0 },
-    [TALLY_CUMPROD] = { "cumprod", 1, 0, SCAN, 1, 1, OWN, FREE, 0 },
-    [TALLY_CUMMAX] = { "cummax", 1, 0, SCAN | PICK, 0, 0, KEYS, FREE, 0 },
-    [TALLY_CUMMIN] = { "cummin", 1, 0, SCAN | PICK, 0, 0, KEYS, FREE, 0 },
-    [TALLY_CUMLOGSUMEXP] = { "cumlogsumexp", 1, 0, SCAN, 0, 0, OWN, FREE, 1 },
-    [TALLY_SUM] = { "sum", 0, 0, REDUCE, 1, 1, OWN, FREE, 0 },
-    [TALLY_PROD] = { "prod", 0, 0, REDUCE, 1, 1, OWN, FLOATS, 0 },
-    [TALLY_MEAN] = { "mean", 0, 0, REDUCE, 1, 0, WIDEST, FREE, 0 },
-    [TALLY_L1] = { "l1", 0, 0, REDUCE, 1, 0, OWN, FREE, 0 },
-    [TALLY_L2] = { "l2", 0, 0, REDUCE, 1, 0, REALS, FREE, 0 },
-    [TALLY_SUM_SQUARE] = { "sum_square", 0, 0, REDUCE, 1, 1, OWN, FREE, 0 },
-    [TALLY_LOG_SUM] = { "log_sum", 0, 0, REDUCE, 0, 0, WIDEST, FREE, 0 },
-    [TALLY_LOG_SUM_EXP] = { "log_sum_exp", 0, 0, REDUCE, 0, 0, REALS, FREE, 1 },
-    [TALLY_MAX] = { "max", 0, 0, REDUCE | PICK, 0, 0, KEYS, FREE, 0 },
-    [TALLY_MIN] = { "min", 0, 0, REDUCE | PICK, 0, 0, KEYS, FREE, 0 },
-    [TALLY_ARGMAX] = { "argmax", 0, TALLY_I64, REDUCE | PICK | TALLY_LAST, 0, 0, INDICES, TOLD, 0 },
-    [TALLY_ARGMIN] = { "argmin", 0, TALLY_I64, REDUCE | PICK | TALLY_LAST, 0, 0, INDICES, TOLD, 0 },
+    [TALLY_CUMSUM] = { 1, 0, SCAN, 1, 1, OWN, FREE, 0 },
+    [TALLY_CUMPROD] = { 1, 0, SCAN, 1, 1, OWN, FREE, 0 },
+    [TALLY_CUMMAX] = { 1, 0, SCAN | PICK, 0, 0, KEYS, FREE, 0 },
+    [TALLY_CUMMIN] = { 1, 0, SCAN | PICK, 0, 0, KEYS, FREE, 0 },
+    [TALLY_CUMLOGSUMEXP] = { 1, 0, SCAN, 0, 0, OWN, FREE, 1 },
+    [TALLY_SUM] = { 0, 0, REDUCE, 1, 1, OWN, FREE, 0 },
+    [TALLY_PROD] = { 0, 0, REDUCE, 1, 1, OWN, FLOATS, 0 },
+    [TALLY_MEAN] = { 0, 0, REDUCE, 1, 0, WIDEST, FREE, 0 },
+    [TALLY_L1] = { 0, 0, REDUCE, 1, 0, OWN, FREE, 0 },
+    [TALLY_L2] = { 0, 0, REDUCE, 1, 0, REALS, FREE, 0 },
+    [TALLY_SUM_SQUARE] = { 0, 0, REDUCE, 1, 1, OWN, FREE, 0 },
+    [TALLY_LOG_SUM] = { 0, 0, REDUCE, 0, 0, WIDEST, FREE, 0 },
+    [TALLY_LOG_SUM_EXP] = { 0, 0, REDUCE, 0, 0, REALS, FREE, 1 },
+    [TALLY_MAX] = { 0, 0, REDUCE | PICK, 0, 0, KEYS, FREE, 0 },
+    [TALLY_MIN] = { 0, 0, REDUCE | PICK, 0, 0, KEYS, FREE, 0 },
+    [TALLY_ARGMAX] = { 0, TALLY_I64, REDUCE | PICK | TALLY_LAST, 0, 0, INDICES, TOLD, 0 },
+    [TALLY_ARGMIN] = { 0, TALLY_I64, REDUCE | PICK | TALLY_LAST, 0, 0, INDICES, TOLD, 0 },
 };
 
 const tly_dtype_facts tly_dtypes[TALLY_DTYPE_COUNT] = {
@@ -71,7 +71,12 @@ const char *tally_dtype_name(tally_dtype dtype)
 
 const char *tally_op_name(tally_op op)
 {
-    return (unsigned)op < TALLY_OP_COUNT ? tly_ops[op].name : NULL;
+    static const char *const names[TALLY_OP_COUNT] = {
+#define NAMED(enumerator, name) [enumerator] = #name,
+        TALLY_OP_MAP(NAMED)
+#undef NAMED
+    };
+    return (unsigned)op < TALLY_OP_COUNT ? names[op] : NULL;
 }
 
 int32_t tally_op_is_scan(tally_op op)

@@ -15,7 +15,7 @@ tally_status tly_check_index(const tally_descriptor *full, uint32_t open, tally_
     switch (tly_index_fault(full, open, &extent)) {
     case TLY_INDEX_OF_NOTHING:
         return tly_fail(error, TALLY_INVALID, "sizes", "%s of no elements has no index",
-                        tly_ops[full->op].name);
+                        tally_op_name((tally_op)full->op));
     case TLY_INDEX_TOO_FAR:
         return tly_fail(error, TALLY_INVALID, "dtype",
                         "the last of %" PRIu64 " elements has an index that is beyond %s", extent,

@@ -45,7 +45,7 @@ void tly_problem_word(const tly_problem *p, char *text, size_t capacity)
     };
     const char *to = p->out_dtype != p->dtype ? ">" : "";
     const char *out = p->out_dtype != p->dtype ? tly_dtypes[p->out_dtype].name : "";
-    int length = snprintf(text, capacity, "%s:%s%s%s", tly_ops[p->op].name,
+    int length = snprintf(text, capacity, "%s:%s%s%s", tally_op_name((tally_op)p->op),
                           tly_dtypes[p->dtype].name, to, out);
     const char *before = ":";
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {

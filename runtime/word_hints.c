@@ -228,7 +228,7 @@ void tly_word_hint_ops(const tly_reader *r)
     char names[TLY_MOST_NAMES] = "";
     for (int op = 1; op < TALLY_OP_COUNT; op++) {
         if (tly_ops[op].scan == scan) {
-            tly_names_add(names, sizeof names, tly_ops[op].name);
+            tly_names_add(names, sizeof names, tally_op_name((tally_op)op));
         }
     }
     tly_error_hint(r->error, scan ? "scans: %s" : "reductions: %s; scans begin with cum", names);
@@ -238,6 +238,7 @@ void tly_word_hint_parts(const tly_reader *r)
 {
     const tly_op_facts *op = &tly_ops[r->d.op];
     tly_error_hint(r->error, "a word looks like %s:%s:1024x512%s, that is OP:DTYPE:SIZES:OPTIONS",
-                   op->name, tly_dtypes[r->d.dtype != 0 ? r->d.dtype : TALLY_F32].name,
+                   tally_op_name((tally_op)r->d.op),
+                   tly_dtypes[r->d.dtype != 0 ? r->d.dtype : TALLY_F32].name,
                    op->scan ? ":axis=1" : "");
 }

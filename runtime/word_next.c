@@ -62,7 +62,7 @@ static void offer(offers *o, const char *name, const char *end, const char *exam
 static void offer_ops(offers *o)
 {
     for (int op = 1; op < TALLY_OP_COUNT; op++) {
-        offer(o, tly_ops[op].name, ":", NULL);
+        offer(o, tally_op_name((tally_op)op), ":", NULL);
     }
 }
 
@@ -128,12 +128,13 @@ static void offer_options(offers *o, const char *part)
 
 static int find_op(const char *word, size_t length)
 {
-    int op = 1;
-    while (op < TALLY_OP_COUNT &&
-           (strlen(tly_ops[op].name) != length || memcmp(tly_ops[op].name, word, length) != 0)) {
-        op++;
+    for (int op = 1; op < TALLY_OP_COUNT; op++) {
+        const char *name = tally_op_name((tally_op)op);
+        if (strlen(name) == length && memcmp(name, word, length) == 0) {
+            return op;
+        }
     }
-    return op < TALLY_OP_COUNT ? op : 0;
+    return 0;
 }
 
 /* How many sizes the parts in front of the last have; -1 if none of these is sizes. */

@@ -232,20 +232,20 @@ static tally_status refuse_name(const tly_reader *r, tly_span name, const option
         }
     }
     if (found != NULL) {
-        tly_word_refuse(r, name.at, found->name, TLY_NOT_AN_OPTION TLY_GUESS, found->name, op->name,
-                        TLY_GUESSED(&guess));
+        tly_word_refuse(r, name.at, found->name, TLY_NOT_AN_OPTION TLY_GUESS, found->name,
+                        tally_op_name((tally_op)r->d.op), TLY_GUESSED(&guess));
     } else {
         tly_word_refuse(r, name.at, "option", "'%.*s' is no option" TLY_GUESS, TLY_SHOW(name),
                         TLY_GUESSED(&guess));
     }
     if (tly_word_equals(name, "dtype")) {
         tly_error_hint(r->error, "dtypes follow the operator, the output's behind '>': '%s:>f64'",
-                       op->name);
+                       tally_op_name((tally_op)r->d.op));
     } else if (is_dtype(name) &&
                tly_word_suggest_colon(r, "parts have ':' between them:", name.at)) {
         return TALLY_INVALID;
     } else if (!fits || !tly_word_suggest(r, "type", name, guess.best)) {
-        tly_error_hint(r->error, "%s takes %s", op->name, list);
+        tly_error_hint(r->error, "%s takes %s", tally_op_name((tally_op)r->d.op), list);
     }
     return TALLY_INVALID;
 }

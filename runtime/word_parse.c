@@ -78,7 +78,7 @@ static tly_guess guess_op(const char *text, size_t length)
 {
     tly_guess guess = tly_guess_begin(text, length);
     for (int op = 1; op < TALLY_OP_COUNT; op++) {
-        tly_word_guess(&guess, tly_ops[op].name);
+        tly_word_guess(&guess, tally_op_name((tally_op)op));
     }
     return guess;
 }
@@ -86,7 +86,7 @@ static tly_guess guess_op(const char *text, size_t length)
 static tally_status read_op(tly_reader *r)
 {
     for (int op = 1; op < TALLY_OP_COUNT; op++) {
-        if (tly_word_equals(r->op, tly_ops[op].name)) {
+        if (tly_word_equals(r->op, tally_op_name((tally_op)op))) {
             r->d.op = op;
             return TALLY_OK;
         }
@@ -259,7 +259,7 @@ static tally_status read_word(tly_reader *r, tally_descriptor *full)
     const tly_op_facts *op = &tly_ops[r->d.op];
     if (op->scan && r->d.rank == 0) {
         return tly_word_refuse(r, r->sizes.at, "sizes", "%s takes rank 1 to %d, not a scalar",
-                               op->name, TALLY_MAX_RANK);
+                               tally_op_name((tally_op)r->d.op), TALLY_MAX_RANK);
     }
     while (rest.at != NULL) {
         tally_status s = tly_word_option(r, tly_word_cut(&rest, ','));
@@ -268,7 +268,7 @@ static tally_status read_word(tly_reader *r, tally_descriptor *full)
         }
     }
     if (op->scan && tly_word_option_place(r, "axis") == NULL) {
-        tly_word_refuse(r, end, "axis", "%s needs axis=", op->name);
+        tly_word_refuse(r, end, "axis", "%s needs axis=", tally_op_name((tally_op)r->d.op));
         if (!tly_word_suggest_axis(r) &&
             !tly_word_suggest_option(r, "along the last axis it is", "axis=-1")) {
             tly_error_hint(r->error, "axis=-1 is the last axis");

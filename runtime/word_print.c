@@ -85,7 +85,7 @@ static void put_flag(writer *w, const tally_descriptor *d, uint32_t flag, const 
 static void put_word(writer *w, const tally_descriptor *full)
 {
     const tly_op_facts *op = &tly_ops[full->op];
-    put(w, "%s:%s", op->name, tly_dtypes[full->dtype].name);
+    put(w, "%s:%s", tally_op_name((tally_op)full->op), tly_dtypes[full->dtype].name);
     if (full->out_dtype != full->dtype || op->out_dtype != 0) {
         put(w, ">%s", tly_dtypes[full->out_dtype].name);
     }

@@ -18,27 +18,33 @@ extern "C" {
  *  as the kernel IR for a CPU, inspected. A kernel that runs needs every size. */
 #define TALLY_OPEN_SIZE (-1)
 
-/** Operators. Zero is no operator, so that an unfilled descriptor is refused. */
+/** Operators, from 1 on: XX(enumerator of tally_op, name in a word). New ones come at the end. */
+#define TALLY_OP_MAP(XX) \
+    XX(TALLY_CUMSUM, cumsum) \
+    XX(TALLY_CUMPROD, cumprod) \
+    XX(TALLY_CUMMAX, cummax) \
+    XX(TALLY_CUMMIN, cummin) \
+    XX(TALLY_CUMLOGSUMEXP, cumlogsumexp) \
+    XX(TALLY_SUM, sum) \
+    XX(TALLY_PROD, prod) \
+    XX(TALLY_MEAN, mean) \
+    XX(TALLY_L1, l1) \
+    XX(TALLY_L2, l2) \
+    XX(TALLY_SUM_SQUARE, sum_square) \
+    XX(TALLY_LOG_SUM, log_sum) \
+    XX(TALLY_LOG_SUM_EXP, log_sum_exp) \
+    XX(TALLY_MAX, max) \
+    XX(TALLY_MIN, min) \
+    XX(TALLY_ARGMAX, argmax) \
+    XX(TALLY_ARGMIN, argmin)
+
+/** An operator. Zero is none, so that an unfilled descriptor is refused. */
 typedef enum tally_op {
     TALLY_OP_NONE = 0,
-    TALLY_CUMSUM,
-    TALLY_CUMPROD,
-    TALLY_CUMMAX,
-    TALLY_CUMMIN,
-    TALLY_CUMLOGSUMEXP,
-    TALLY_SUM,
-    TALLY_PROD,
-    TALLY_MEAN,
-    TALLY_L1,
-    TALLY_L2,
-    TALLY_SUM_SQUARE,
-    TALLY_LOG_SUM,
-    TALLY_LOG_SUM_EXP,
-    TALLY_MAX,
-    TALLY_MIN,
-    TALLY_ARGMAX,
-    TALLY_ARGMIN,
-    TALLY_OP_COUNT
+#define TALLY_OP_ENUMERATOR(enumerator, name) enumerator,
+    TALLY_OP_MAP(TALLY_OP_ENUMERATOR)
+#undef TALLY_OP_ENUMERATOR
+        TALLY_OP_COUNT
 } tally_op;
 
 /** Element types. Zero means "not said": refused as dtype, the default elsewhere. */
