@@ -147,6 +147,41 @@ Test(kernel, equal_problems_share_code)
     cr_assert_null(context);
 }
 
+/* Canonical, with sizes, whatever the kernel shares with others. */
+Test(kernel, word)
+{
+    static const struct {
+        const char *asked, *word;
+    } cases[] = {
+        { "cumsum:i64:6x100:axis=-1", "cumsum:i64:6x100:axis=1" },
+        { "cumsum:i64:9x100:axis=1", "cumsum:i64:9x100:axis=1" },
+        { "cumsum:u64:9x100:axis=1,in=100x1", "cumsum:u64:9x100:axis=1" },
+        { "cumsum:i64:9x100:reverse,axis=1", "cumsum:i64:9x100:axis=1,reverse" },
+        { "sum:i64:9x100:axes=0+1,in=1x9", "sum:i64:9x100:in=1x9" },
+        { "cumsum:i64:0:axis=0", "cumsum:i64:0:axis=0" },
+    };
+    tally_context *context = fake_context(NULL);
+    tally_error error = TALLY_ERROR_INIT;
+    char text[TALLY_WORD_MAX];
+    size_t length = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tally_kernel *kernel = fake_kernel(context, cases[i].asked, &error);
+        cr_assert_not_null(kernel, "%s: %s", cases[i].asked, error.message);
+        cr_assert_eq(tally_kernel_word(kernel, text, sizeof text, &length, &error), TALLY_OK);
+        cr_expect_str_eq(text, cases[i].word);
+        cr_expect_eq(length, strlen(text));
+        strcpy(text, "as it was");
+        cr_expect_eq(tally_kernel_word(kernel, text, length, &length, &error), TALLY_INVALID);
+        cr_expect_str_eq(error.field, "usage");
+        cr_expect_str_eq(text, "as it was");
+        cr_expect_eq(tally_kernel_word(kernel, text, length + 1, NULL, NULL), TALLY_OK);
+        cr_expect_eq(tally_kernel_word(kernel, NULL, 0, NULL, NULL), TALLY_INVALID);
+        tally_kernel_destroy(&kernel);
+    }
+    cr_expect_eq(tally_kernel_word(NULL, text, sizeof text, NULL, &error), TALLY_INVALID);
+    tally_context_destroy(&context);
+}
+
 Test(kernel, the_same_descriptor_again_is_the_same_kernel)
 {
     tally_context *context = fake_context(NULL), *other = fake_context(NULL);
