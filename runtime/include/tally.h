@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tally: scan kernels generated for one descriptor. Everything public in one include.
+ * Tally: scan kernels generated for one descriptor. Everything public in one include; C++17 has
+ * tally/tally.hpp over it.
  *
  * No call prints unless TALLY_VERBOSE asks for it, and none ends the process by Tally's own code:
  * memory that is missing is TALLY_OUT_OF_MEMORY, with nothing written. A kernel is made by LLVM or
