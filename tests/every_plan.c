@@ -81,9 +81,9 @@ static int lacks_feature(const tally_descriptor *d, const tly_caps *caps)
 {
     const tally_dtype used[] = { (tally_dtype)d->dtype, tly_reference_output(d),
                                  (tally_dtype)d->acc };
-    const int reals = is_integer(d->dtype) &&
-                      (d->op == TALLY_L2 || d->op == TALLY_LOG_SUM || d->op == TALLY_LOG_SUM_EXP);
-    int lacks = reals && (!caps->float64 || (!caps->int64 && d->op != TALLY_LOG_SUM_EXP));
+    const int reals = is_integer(d->dtype) && tly_ends_in_reals(d);
+    const int adds_whole = tly_operations[d->op].family == TLY_SUMS;
+    int lacks = reals && (!caps->float64 || (!caps->int64 && adds_whole));
     for (size_t k = 0; k < sizeof used / sizeof *used; k++) {
         const int bytes = used[k] ? (int)tally_dtype_bytes(used[k]) : 0;
         lacks |= used[k] == TALLY_F64 && !caps->float64;

@@ -60,6 +60,14 @@ typedef struct tly_operation {
 
 extern const tly_operation tly_operations[TALLY_OP_COUNT];
 
+/* Whether what a row comes to has a function taken of it that only floats have. */
+static inline int tly_ends_in_reals(const tally_descriptor *d)
+{
+    const tly_operation *operation = &tly_operations[d->op];
+    return operation->projection == TLY_ROOT || operation->projection == TLY_LOGARITHM ||
+           operation->family == TLY_LOG_SUMS;
+}
+
 enum {
     TLY_FACT_FLOAT = 1 << 0,
     TLY_FACT_FINITE = 1 << 1,       /* inputs and the loop's accumulator are finite so far */

@@ -2,6 +2,8 @@
 /* Guarantees: a device that is asked for and not there is an error, never a shorter list. */
 #include "targets.h"
 
+#include "reference.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -80,7 +82,7 @@ int tly_target_flushes(const tally_device *target)
  * pairs of words); and f64. */
 static int32_t added_in(const tally_descriptor *d)
 {
-    const int adds = d->op == TALLY_L2 || d->op == TALLY_LOG_SUM;
+    const int adds = tly_ends_in_reals(d) && tly_operations[d->op].family == TLY_SUMS;
     return !adds                                            ? TALLY_DTYPE_NONE
            : d->dtype == TALLY_I32 || d->dtype == TALLY_I64 ? TALLY_I64
            : d->dtype == TALLY_U32 || d->dtype == TALLY_U64 ? TALLY_U64
@@ -89,10 +91,9 @@ static int32_t added_in(const tally_descriptor *d)
 
 static int32_t ends_in(const tally_descriptor *d)
 {
-    const int ends = d->op == TALLY_L2 || d->op == TALLY_LOG_SUM || d->op == TALLY_LOG_SUM_EXP;
     const int integer = d->dtype == TALLY_I32 || d->dtype == TALLY_I64 || d->dtype == TALLY_U32 ||
                         d->dtype == TALLY_U64;
-    return ends && integer ? TALLY_F64 : TALLY_DTYPE_NONE;
+    return tly_ends_in_reals(d) && integer ? TALLY_F64 : TALLY_DTYPE_NONE;
 }
 
 /* The k-th dtype of `d` if the device lacks it, else NULL. */

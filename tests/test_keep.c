@@ -13,6 +13,8 @@
 #include <tally.h>
 #include <tally/cache.h>
 
+#include "reference.h"
+
 enum { MOST_CHOICES = 256, MOST_TEXT = 256, MOST_COUNT = 1 << 16 };
 
 typedef struct choices {
@@ -70,7 +72,7 @@ static uint64_t draw(uint64_t *state)
 /* Sums whose every rounding tells the order; products that leave the range for a while. */
 static void fill(const tally_descriptor *d, void *in)
 {
-    const int product = d->op == TALLY_CUMPROD || d->op == TALLY_PROD;
+    const int product = tly_operations[d->op].family == TLY_PRODUCTS;
     uint64_t state = 11;
     for (int i = 0; i < MOST_COUNT; i++) {
         const uint32_t bits = (uint32_t)draw(&state);

@@ -21,11 +21,12 @@ static const struct {
 
 static int is_made(const char *word)
 {
-    static const char *const ops[] = { "cumsum:", "cumprod:", "cummax:", "cummin:",
-                                       "cumlogsumexp:" };
-    for (size_t i = 0; i < COUNT(ops); i++)
-        if (!strncmp(word, ops[i], strlen(ops[i])))
-            return 1;
+    const size_t length = strcspn(word, ":");
+    for (int op = 1; op < TALLY_OP_COUNT; op++) {
+        const char *name = tally_op_name((tally_op)op);
+        if (strlen(name) == length && memcmp(word, name, length) == 0)
+            return tally_op_is_scan((tally_op)op);
+    }
     return 0;
 }
 

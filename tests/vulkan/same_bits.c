@@ -6,6 +6,7 @@
  * logarithms, quotients and roots as they are. Where subnormals count as zeros (SwiftShader; lavapipe
  * keeps them, though it promises nothing) data have none and come to none.
  */
+#include "../reference.h"
 #include "bed.h"
 
 #include <stdio.h>
@@ -51,10 +52,9 @@ typedef struct bed {
 static int lacks(const bed *t, const tally_descriptor *d)
 {
     const tly_caps *caps = &t->v->facts.caps;
-    const int is_wide = d->op == TALLY_L2 || d->op == TALLY_LOG_SUM || d->op == TALLY_LOG_SUM_EXP;
     const int is_whole = d->dtype == TALLY_I32 || d->dtype == TALLY_U32;
     const size_t bytes = tally_dtype_bytes((tally_dtype)d->dtype);
-    const int wide = bytes == 8 || (is_wide && is_whole);
+    const int wide = bytes == 8 || (tly_ends_in_reals(d) && is_whole);
     return (wide && !(caps->int64 && caps->float64)) || (bytes == 2 && !caps->storage16);
 }
 
