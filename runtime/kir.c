@@ -34,7 +34,8 @@ static tally_status read_text(tally_context *context, const char *text, size_t b
     if (status == TALLY_OK) {
         status = tly_generator_find(context, generator, error);
     }
-    if (status == TALLY_OK && (*generator)->read_kir == NULL) {
+    if (status == TALLY_OK &&
+        (!tly_generator_lasting(*generator) || (*generator)->read_kir == NULL)) {
         status = tly_fail(error, TALLY_NO_GENERATOR, "device",
                           "this libtally-codegen reads no kernel IR");
     }

@@ -3,6 +3,8 @@
 #include "fake.h"
 
 #include "../runtime/cpu/cpu.h"
+#include "../runtime/identity.h"
+#include <tally/kir.h>
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -117,6 +119,46 @@ Test(kernel, what_exists_is_the_generators_to_say)
         tally_kernel_destroy(&kernel);
         tally_context_destroy(&context);
     }
+}
+
+static int kir_was_read;
+
+static tally_status read_kir(const char *text, size_t bytes, tly_kir **kir, tally_error *error)
+{
+    (void)text;
+    (void)bytes;
+    (void)kir;
+    kir_was_read = 1;
+    return tly_fail(error, TALLY_INVALID, "kir", "nothing of this text");
+}
+
+static int write_nothing(void *user, const char *text, size_t bytes)
+{
+    (void)user;
+    (void)text;
+    (void)bytes;
+    return 0;
+}
+
+/* The table of another build's generator may be shorter. */
+Test(kernel, kir_is_read_by_a_generator_of_this_build)
+{
+    tly_generator generator = fake_generator;
+    tally_context *context = fake_context(NULL);
+    tally_error error = TALLY_ERROR_INIT;
+    tly_context_set_generator(context, &generator);
+    generator.read_kir = read_kir;
+    cr_expect_eq(
+        tally_kir_inspect(context, "", 0, NULL, TALLY_STAGE_KIR, write_nothing, NULL, &error),
+        TALLY_NO_GENERATOR);
+    cr_expect_str_eq(error.message, "this libtally-codegen reads no kernel IR");
+    cr_expect_eq(kir_was_read, 0);
+    generator.identity = tly_identity;
+    cr_expect_eq(
+        tally_kir_inspect(context, "", 0, NULL, TALLY_STAGE_KIR, write_nothing, NULL, &error),
+        TALLY_INVALID);
+    cr_expect_eq(kir_was_read, 1);
+    tally_context_destroy(&context);
 }
 
 Test(kernel, equal_problems_share_code)
