@@ -58,6 +58,21 @@ static int lacks(const bed *t, const tally_descriptor *d)
     return (wide && !(caps->int64 && caps->float64)) || (bytes == 2 && !caps->storage16);
 }
 
+static int note_stray(void *user, const tly_fact *fact)
+{
+    int *strays = user;
+    *strays |= (fact->flags & TLY_FACT_STRAYED) != 0;
+    return 0;
+}
+
+/* Whether a result's plain loop leaves the range: its bits are then open in serial order, too. */
+static int strays(const tly_case *c)
+{
+    int some = 0;
+    tly_reference(&c->d, tly_case_in(c), note_stray, &some);
+    return some;
+}
+
 static void compare(bed *t, const char *word, const char *plan, tly_data kind)
 {
     tly_case c;
@@ -75,7 +90,8 @@ static void compare(bed *t, const char *word, const char *plan, tly_data kind)
     tly_expect(status == TALLY_OK, "%s on the CPU: %s", word, error.message);
     char *out = tly_case_result(&c, t->v, plan, 0);
     if (out) {
-        tly_case_same(&c, out, expected, tly_data_name(kind));
+        if (!strays(&c))
+            tly_case_same(&c, out, expected, tly_data_name(kind));
         tly_case_right(&c, out, tly_bed_flushes(t->v), 1, tly_data_name(kind));
         t->compared++;
     }
