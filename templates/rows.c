@@ -263,6 +263,7 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
     r.spoils = r.totals && r.unit == 1;
     r.quick = r.watches && c->plan->careful == 0;
     r.by_flags = r.quick && r.unit == 1;
+    r.corrects = r.by_flags && tly_watches_products(c) && tly_rows_may_drift(&r);
     r.lows = r.by_flags && r.windows && tly_watches_products(c) && c->acc.kind == KIR_F32 &&
              c->t->slow_subnormals;
     r.ends_by_flags = r.quick && r.unit > 1;

@@ -29,6 +29,7 @@ typedef struct tly_rows {
     int lifts;                  /* 1: those of a few steps' rows in a third (rows_lift.c) */
     int totals;                 /* 1: a chunk's total is another value than its last result ... */
     int spoils;                 /* ... 1: and flags say whether it is one */
+    int corrects;               /* 1: blocks correct the products of many elements (rows_drift.c) */
     int64_t step, block, chunk; /* elements */
     int64_t widest;             /* elements of a step, quick or careful */
     int direct_in, direct_out;  /* vectors of input can be read, of output written, in place */
@@ -182,6 +183,24 @@ unsigned tly_rows_total_count(const tly_rows *r); /* values that it is made of *
 void tly_rows_add_totals(tly_rows *r, const tly_rows_part *parts, kir_value *total);
 /* The total: of one scan a scalar; of several each one's, as `last` has results. */
 kir_value tly_rows_total(tly_rows *r, const kir_value *total);
+
+/* ---- products of many elements next to 1 (rows_drift.c) ---- */
+
+/* Lane by lane, of a segment's elements so far. */
+typedef struct tly_rows_distance {
+    kir_value lanes;  /* their product's distance from 1 */
+    kir_value lowest; /* the lowest below 1 that it has been, as bits */
+} tly_rows_distance;
+
+tly_rows_distance tly_rows_no_distance(tly_rows *r);
+/* Long rows of this problem are worth it. */
+int tly_rows_may_drift(const tly_rows *r);
+/* A vector of elements joins. */
+void tly_rows_add_distance(tly_rows *r, kir_value x, tly_rows_distance *d);
+/* Corrects *y[0..n), at most 2: results (the last lane's) of a segment of `count` elements that began
+ * with base[0..n). All lanes of one that is corrected are equal. Only whole blocks are. */
+void tly_rows_correct(tly_rows *r, kir_value count, const tly_rows_distance *d, unsigned n,
+                      const kir_value *base, kir_value *const *y);
 
 /* ---- short rows, lifted (rows_lift.c) ---- */
 

@@ -238,7 +238,7 @@ static void redo(tly_rows *r, const tly_rows_segment *g, kir_value left, tly_row
     kir_value same = s->last[0];
     kir_branch redo;
     careful.windows = careful.lows = careful.quick = careful.later = careful.totals =
-        careful.loads = 0;
+        careful.corrects = careful.loads = 0;
     careful.unroll = CAREFUL_UNROLL;
     careful.step = (int64_t)CAREFUL_UNROLL * r->wide;
     kir_if(b, &redo, left);

@@ -9,6 +9,8 @@
 typedef struct chain {
     kir_value windows[8];            /* of the last vector loaded */
     tly_rows_part ahead[MAX_UNROLL]; /* the step to come, ... */
+    tly_rows_distance distance;      /* corrects: with the step to come, ... */
+    kir_value reached;               /* ... and its lanes before that */
     kir_value bad;                   /* lows: i1: a segment does not count */
     kir_value here, wide;            /* careful: where its input lies; i1: it may move far */
     tly_rows_state state;
@@ -47,6 +49,11 @@ static unsigned chain_values(const tly_rows *r, chain *h, kir_value *v, int put)
         at[n++] = &h->ahead[k].scan;
         if (r->pairs && (h->what & TLY_ROWS_RESULTS))
             at[n++] = &h->ahead[k].first;
+    }
+    if (r->corrects) {
+        at[n++] = &h->distance.lanes;
+        at[n++] = &h->distance.lowest;
+        at[n++] = &h->reached;
     }
     if (goes_low(r, h))
         at[n++] = &h->bad;
@@ -89,11 +96,14 @@ static void look_ahead(tly_rows *r, kir_value p, int is_first, chain *h)
             h->ahead[k] = (tly_rows_part){
                 tly_rows_window(r, at, is_first && k == 0, h->windows, &seen), 0
             };
+            x[0] = seen;
         } else {
             tly_rows_load_step(r, p, imm(c, k), x);
             h->ahead[k] = tly_rows_part_of(r, x);
             seen = h->ahead[k].scan;
         }
+        for (unsigned i = 0; i <= r->pairs && r->corrects; i++)
+            tly_rows_add_distance(r, tly_lift(c, x[i]), &h->distance);
         if (looks(r, h) && tly_watches_products(r->c))
             tly_rows_see_part(r, &h->seen, seen);
         if (is_careful(r) && tly_watches_products(r->c))
@@ -146,7 +156,7 @@ static void scan_step(tly_rows *r, chain *h, kir_value *shown)
     kir_builder *b = r->c->b;
     unsigned unroll = r->unroll, each = 1 + r->pairs, n = unroll * each;
     kir_value v[KIR_MAX_CARRIED], left = 0;
-    tly_rows_result y[MAX_UNROLL];
+    tly_rows_result y[MAX_UNROLL] = { { 0, 0, 0 } };
     tly_rows_state again = h->state;
     if (is_careful(r) && tly_watches_products(r->c))
         left = parts_left(r, h);
@@ -260,6 +270,17 @@ void tly_rows_store_later(tly_rows *r, const tly_rows_segment *g, kir_value coun
         *most = l.result[0];
 }
 
+/* What a segment that began with `from` has come to. */
+static void correct(tly_rows *r, kir_value count, const tly_rows_state *from, chain *h)
+{
+    const tly_rows_distance d = { h->reached, h->distance.lowest };
+    const int results = (h->what & TLY_ROWS_RESULTS) != 0, total = (h->what & TLY_ROWS_TOTAL) != 0;
+    const kir_value base[2] = { results ? from->last[0] : from->total[0], from->total[0] };
+    kir_value *const y[2] = { results ? &h->state.last[0] : &h->state.total[0],
+                              &h->state.total[0] };
+    tly_rows_correct(r, count, &d, (unsigned)(results + total), base, y);
+}
+
 /* While a step is scanned and stored, the next is loaded and scanned as far as it goes alone: the
  * way from load to store is long, and so only half of it lies in one turn of the loop (bf16, 64 KiB
  * in L2: 5.4 us for 6.3). LLVM must not move it behind the stores, either: where input and output
@@ -283,13 +304,17 @@ void tly_rows_run(tly_rows *r, const tly_rows_segment *g, const tly_rows_source 
         kir_clear_flags(b);
         first = kir_keep(b, first);
     }
+    if (r->corrects)
+        h.distance = tly_rows_no_distance(r);
     look_ahead(r, first, 1, &h);
+    h.reached = h.distance.lanes;
     kir_value soon = kir_ptradd(b, g->in, r->ahead), step = imm(c, r->step);
 
     kir_loop l;
     unsigned n = chain_values(r, &h, v, 1);
     kir_for(b, &l, imm(c, 0), tly_round_up(c, count, r->step), step, n, v);
     chain_values(r, &h, l.carried, 0);
+    h.reached = h.distance.lanes;
     chain now = h;
     look_ahead(r, tly_rows_next(r, in, l.i), 0, &h);
     for (unsigned k = 0; k < unroll; k++)
@@ -315,6 +340,8 @@ void tly_rows_run(tly_rows *r, const tly_rows_segment *g, const tly_rows_source 
     chain_values(r, &h, l.result, 0);
     if ((what & TLY_ROWS_TOTAL) && r->unit == 1)
         h.state.total[0] = tly_vector_newest(c, h.state.total[0], 1);
+    if (r->corrects)
+        correct(r, count, s, &h);
     *s = h.state;
     if (seen) {
         *seen = h.seen;

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Products of many elements next to 1, whose rounding errors could all go one way. Guarantees: with
+ * vectors of 512 bits the largest relative error of a cumprod is at most twice the plain loop's, and the
+ * bits do not depend on the number of threads.
+ */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tally.h>
+
+#include "splitmix.h"
+
+typedef struct series {
+    const char *name;
+    int64_t count;
+    double apart, deviation; /* elements: 1 + apart + deviation * N(0, 1) */
+} series;
+
+static const series all_series[] = {
+    { "equal", 100000, -1e-4, 0 },
+    { "normal", 1000000, 0, 1e-4 },
+};
+
+static double unit(uint64_t *state)
+{
+    return ((double)(tly_splitmix(state) >> 11) + 0.5) * 0x1p-53;
+}
+
+static double normal(uint64_t *state)
+{
+    double radius = sqrt(-2 * log(unit(state)));
+    return radius * cos(6.283185307179586 * unit(state));
+}
+
+static void *get(int64_t count)
+{
+    void *p = malloc((size_t)count * sizeof(double));
+    cr_assert_not_null(p);
+    return p;
+}
+
+static void put(void *array, int is_wide, int64_t i, double v)
+{
+    if (is_wide)
+        ((double *)array)[i] = v;
+    else
+        ((float *)array)[i] = (float)v;
+}
+
+static double at(const void *array, int is_wide, int64_t i)
+{
+    return is_wide ? ((const double *)array)[i] : (double)((const float *)array)[i];
+}
+
+static double larger(double worst, long double right, double y)
+{
+    double error = (double)fabsl(((long double)y - right) / right);
+    return error > worst || isnan(error) ? error : worst;
+}
+
+/* The plain loop's largest error; `right`: the products. */
+static double fill(const series *s, int is_wide, void *in, long double *right)
+{
+    uint64_t state = 1;
+    long double all = 1;
+    double worst = 0, loop = 1;
+    for (int64_t i = 0; i < s->count; i++) {
+        put(in, is_wide, i, 1 + s->apart + (s->deviation > 0 ? s->deviation * normal(&state) : 0));
+        double x = at(in, is_wide, i);
+        loop = is_wide ? loop * x : (double)((float)loop * (float)x);
+        right[i] = all *= x;
+        worst = larger(worst, all, loop);
+    }
+    return worst;
+}
+
+static tally_kernel *make(tally_context *context, const char *word)
+{
+    const tally_kernel_options options = { .size = sizeof options, .device = "cpu:x86-64-v4" };
+    tally_descriptor d = TALLY_DESCRIPTOR_INIT;
+    tally_error error = TALLY_ERROR_INIT;
+    tally_kernel *kernel = NULL;
+    cr_assert_eq(tally_descriptor_parse(word, &d, &error), TALLY_OK, "%s", error.message);
+    tally_status status = tally_kernel_create(context, &d, &options, &kernel, &error);
+    if (status == TALLY_UNSUPPORTED)
+        cr_skip_test("this machine or build has no such kernels");
+    cr_assert_eq(status, TALLY_OK, "%s: %s", word, error.message);
+    return kernel;
+}
+
+static void run(const tally_kernel *kernel, const void *in, void *out, int threads)
+{
+    tally_error error = TALLY_ERROR_INIT;
+    tally_status status = tally_kernel_run_threads(kernel, in, out, threads, &error);
+    if (status == TALLY_UNSUPPORTED)
+        cr_skip_test("this machine cannot run such kernels");
+    cr_assert_eq(status, TALLY_OK, "%s", error.message);
+}
+
+static void check(tally_context *context, const series *s, int is_wide)
+{
+    size_t bytes = (size_t)s->count * (is_wide ? sizeof(double) : sizeof(float));
+    void *in = get(s->count), *out = get(s->count), *again = get(s->count);
+    long double *right = malloc((size_t)s->count * sizeof *right);
+    cr_assert_not_null(right);
+    double loop = fill(s, is_wide, in, right), worst = 0;
+    char word[64];
+    snprintf(word, sizeof word, "cumprod:%s:%lld:axis=0", is_wide ? "f64" : "f32",
+             (long long)s->count);
+    tally_kernel *kernel = make(context, word);
+    run(kernel, in, out, 1);
+    run(kernel, in, again, 2);
+    for (int64_t i = 0; i < s->count; i++)
+        worst = larger(worst, right[i], at(out, is_wide, i));
+    cr_expect(worst <= 2 * loop, "%s, %s: %.2e, the loop %.2e", word, s->name, worst, loop);
+    cr_expect_eq(memcmp(out, again, bytes), 0, "%s, %s: other bits by 2 threads", word, s->name);
+    tally_kernel_destroy(&kernel);
+    free(in);
+    free(out);
+    free(again);
+    free(right);
+}
+
+Test(drift, scans_of_many_factors_are_as_good_as_the_loop)
+{
+    tally_context *context = NULL;
+    tally_error error = TALLY_ERROR_INIT;
+    cr_assert_eq(tally_context_create(NULL, &context, &error), TALLY_OK, "%s", error.message);
+    for (size_t i = 0; i < sizeof all_series / sizeof *all_series; i++)
+        for (int is_wide = 0; is_wide < 2; is_wide++)
+            check(context, &all_series[i], is_wide);
+    tally_context_destroy(&context);
+}
