@@ -91,6 +91,11 @@ static tally_status add_word(draft *d, tally_context *context, const tally_funct
                                     .geometry = &request->geometry,
                                     .plan = request->plan };
     if (tly_has_open_size(&request->full)) {
+        if (tly_variants_too_many(&request->full)) {
+            return tly_fail(error, TALLY_UNSUPPORTED, "sizes",
+                            "%s: more than %d open sizes together with strides", function->name,
+                            (int)TLY_VARIANTS_MOST_STRIDED);
+        }
         d->variants[d->order.word_count] = tly_variants_find(&request->full, &word->problem_count);
         word->problems = d->variants[d->order.word_count];
         word->geometry = NULL;

@@ -133,11 +133,6 @@ static tally_status check_sizes(tally_descriptor *full, uint32_t *open, tally_er
     for (int32_t d = full->rank; d < TALLY_MAX_RANK; d++) {
         full->sizes[d] = 0;
     }
-    if (*open != 0 && (full->flags & (TALLY_IN_STRIDES | TALLY_OUT_STRIDES)) != 0) {
-        return tly_fail(error, TALLY_INVALID, full->flags & TALLY_IN_STRIDES ? "in" : "out",
-                        "strides need every size, and that of axis %d is open",
-                        __builtin_ctz(*open));
-    }
     return TALLY_OK;
 }
 
@@ -188,36 +183,16 @@ static tally_status check_axes(tally_descriptor *full, tally_error *error)
     return TALLY_OK;
 }
 
-static uint64_t magnitude(int64_t stride)
+/* Whether the packed strides of a tensor are the same for all open sizes: none is an inner dim's. */
+static int packed_are_known(const tally_descriptor *full, uint32_t open, uint32_t flag)
 {
-    return stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
-}
-
-/* The rule of 2.2, after tly_extent_fits: the sum below cannot overflow. */
-static int addresses_distinct(int32_t rank, const int64_t *sizes, const int64_t *strides)
-{
-    int32_t order[TALLY_MAX_RANK];
-    int32_t count = 0;
-    for (int32_t d = 0; d < rank; d++) {
-        if (sizes[d] == 0) {
-            return 1;
-        }
-        if (sizes[d] == 1) {
-            continue;
-        }
-        int32_t at = count++;
-        for (; at > 0 && magnitude(strides[order[at - 1]]) > magnitude(strides[d]); at--) {
-            order[at] = order[at - 1];
-        }
-        order[at] = d;
-    }
-    uint64_t reach = 0;
-    for (int32_t i = 0; i < count; i++) {
-        uint64_t stride = magnitude(strides[order[i]]);
-        if (stride <= reach) {
+    const uint32_t reduced = flag == TALLY_OUT_STRIDES ? full->axes : 0;
+    int outer = 0;
+    for (int32_t d = 0; d < full->rank; d++) {
+        if ((open & ~reduced) >> d & 1 && outer > 0) {
             return 0;
         }
-        reach += (uint64_t)(sizes[order[i]] - 1) * stride;
+        outer += !(reduced >> d & 1) || (full->flags & TALLY_KEEPDIMS);
     }
     return 1;
 }
@@ -247,10 +222,11 @@ static tally_status check_unflagged(const char *field, int32_t rank, const int64
 }
 
 /* One tensor: packed strides where none are given, the flag kept only where they say more. */
-static tally_status check_tensor(tally_descriptor *full, uint32_t flag, const char *field,
+static tally_status check_tensor(tally_descriptor *full, uint32_t open, uint32_t flag,
                                  int32_t rank, const int64_t *sizes, int32_t dtype,
                                  int64_t *strides, int64_t *offset, tally_error *error)
 {
+    const char *field = flag == TALLY_IN_STRIDES ? "in" : "out";
     int64_t packed[TALLY_MAX_RANK] = { 0 };
     if (!tly_packed_strides(rank, sizes, packed)) {
         return tly_fail(error, TALLY_INVALID, "sizes", "the number of elements overflows 64 bits");
@@ -271,7 +247,8 @@ static tally_status check_tensor(tally_descriptor *full, uint32_t flag, const ch
         return tly_fail(error, TALLY_INVALID, field, "the %s's extent in bytes overflows 64 bits",
                         flag == TALLY_IN_STRIDES ? "input" : "output");
     }
-    if (memcmp(strides, packed, sizeof packed) == 0 && *offset == 0) {
+    if (memcmp(strides, packed, sizeof packed) == 0 && *offset == 0 &&
+        packed_are_known(full, open, flag)) {
         full->flags &= ~flag;
     }
     return TALLY_OK;
@@ -293,7 +270,7 @@ tally_status tly_descriptor_resolve(const tally_descriptor *d, tally_descriptor 
         s = check_axes(&full, error);
     }
     if (s == TALLY_OK) {
-        s = check_tensor(&full, TALLY_IN_STRIDES, "in", full.rank, full.sizes, full.dtype,
+        s = check_tensor(&full, open, TALLY_IN_STRIDES, full.rank, full.sizes, full.dtype,
                          full.in_strides, &full.in_offset, error);
     }
     if (s != TALLY_OK) {
@@ -301,7 +278,7 @@ tally_status tly_descriptor_resolve(const tally_descriptor *d, tally_descriptor 
     }
     int64_t sizes[TALLY_MAX_RANK];
     int32_t rank = tly_result_shape(&full, sizes);
-    s = check_tensor(&full, TALLY_OUT_STRIDES, "out", rank, sizes, full.out_dtype, full.out_strides,
+    s = check_tensor(&full, open, TALLY_OUT_STRIDES, rank, sizes, full.out_dtype, full.out_strides,
                      &full.out_offset, error);
     if (s == TALLY_OK) {
         s = tly_check_index(&full, open, error);
@@ -309,7 +286,7 @@ tally_status tly_descriptor_resolve(const tally_descriptor *d, tally_descriptor 
     if (s != TALLY_OK) {
         return s;
     }
-    if ((full.flags & TALLY_OUT_STRIDES) && !addresses_distinct(rank, sizes, full.out_strides)) {
+    if ((full.flags & TALLY_OUT_STRIDES) && !tly_addresses_distinct(rank, sizes, full.out_strides)) {
         s = tly_fail(error, TALLY_INVALID, "out", "two output elements may share an address");
         tly_error_hint(error, "sorted by size, each stride must exceed the reach of the smaller");
         return s;

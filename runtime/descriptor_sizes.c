@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What sizes make of a descriptor whose names are resolved: packed strides, the result's shape, and
- * whether elements can be counted. Freestanding, as functions made ahead of time close their open
- * sizes here.
+ * What sizes make of a descriptor whose names are resolved: packed strides, the result's shape,
+ * whether elements can be counted, and whether the output's elements are apart. Freestanding, as
+ * functions made ahead of time close their open sizes here.
  */
 #include "descriptor.h"
+#include "problem.h"
+
+#include <string.h>
 
 int tly_packed_strides(int32_t rank, const int64_t *sizes, int64_t *strides)
 {
@@ -64,6 +67,34 @@ int tly_extent_fits(int32_t rank, const int64_t *sizes, const int64_t *strides, 
            !__builtin_mul_overflow(span, bytes, &unused);
 }
 
+int tly_addresses_distinct(int32_t rank, const int64_t *sizes, const int64_t *strides)
+{
+    int32_t order[TALLY_MAX_RANK];
+    int32_t count = 0;
+    for (int32_t d = 0; d < rank; d++) {
+        if (sizes[d] == 0) {
+            return 1;
+        }
+        if (sizes[d] == 1) {
+            continue;
+        }
+        int32_t at = count++;
+        for (; at > 0 && tly_distance(strides[order[at - 1]]) > tly_distance(strides[d]); at--) {
+            order[at] = order[at - 1];
+        }
+        order[at] = d;
+    }
+    uint64_t reach = 0;
+    for (int32_t i = 0; i < count; i++) {
+        uint64_t stride = tly_distance(strides[order[i]]);
+        if (stride <= reach) {
+            return 0;
+        }
+        reach += (uint64_t)(sizes[order[i]] - 1) * stride;
+    }
+    return 1;
+}
+
 tly_index tly_index_fault(const tally_descriptor *full, uint32_t open, uint64_t *extent)
 {
     int is_empty = 0;
@@ -86,8 +117,24 @@ tly_index tly_index_fault(const tally_descriptor *full, uint32_t open, uint64_t 
                                                                 : TLY_INDEX_FITS;
 }
 
+/* One tensor of known sizes: packed unless its strides are given. Whether elements can be counted. */
+static int close_tensor(int has_strides, int32_t rank, const int64_t *sizes, int32_t dtype,
+                        int64_t *strides, int64_t offset)
+{
+    int64_t packed[TALLY_MAX_RANK] = { 0 };
+    if (!tly_packed_strides(rank, sizes, packed)) {
+        return 0;
+    }
+    if (!has_strides) {
+        memcpy(strides, packed, sizeof packed);
+    }
+    return tly_extent_fits(rank, sizes, strides, offset, tly_dtypes[dtype].bytes);
+}
+
 int tly_close_sizes(tally_descriptor *full, const int64_t *sizes)
 {
+    const int in_given = (full->flags & TALLY_IN_STRIDES) != 0;
+    const int out_given = (full->flags & TALLY_OUT_STRIDES) != 0;
     int64_t shape[TALLY_MAX_RANK] = { 0 };
     uint64_t extent;
     for (int32_t d = 0, n = 0; d < full->rank; d++) {
@@ -97,10 +144,10 @@ int tly_close_sizes(tally_descriptor *full, const int64_t *sizes)
         }
     }
     int32_t rank = tly_result_shape(full, shape);
-    return tly_packed_strides(full->rank, full->sizes, full->in_strides) &&
-           tly_packed_strides(rank, shape, full->out_strides) &&
-           tly_extent_fits(full->rank, full->sizes, full->in_strides, 0,
-                           tly_dtypes[full->dtype].bytes) &&
-           tly_extent_fits(rank, shape, full->out_strides, 0, tly_dtypes[full->out_dtype].bytes) &&
-           tly_index_fault(full, 0, &extent) == TLY_INDEX_FITS;
+    return close_tensor(in_given, full->rank, full->sizes, full->dtype, full->in_strides,
+                        full->in_offset) &&
+           close_tensor(out_given, rank, shape, full->out_dtype, full->out_strides,
+                        full->out_offset) &&
+           tly_index_fault(full, 0, &extent) == TLY_INDEX_FITS &&
+           (!out_given || tly_addresses_distinct(rank, shape, full->out_strides));
 }

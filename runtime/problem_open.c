@@ -33,12 +33,43 @@ static void close_sizes(tally_descriptor *full)
     } while (tly_descriptor_resolve(full, full, NULL) != TALLY_OK && large > 0);
 }
 
+/* Whether these sizes of a resolved descriptor are valid with its strides. */
+static int are_valid(const tally_descriptor *open, const int64_t *sizes)
+{
+    tally_descriptor trial = *open;
+    memcpy(trial.sizes, sizes, sizeof trial.sizes);
+    return tly_close_sizes(&trial, NULL);
+}
+
+/* The same beside strides, with which neighbours need not merge and an output has room for few
+ * elements. From the innermost dim outwards each open size becomes as large as is valid. */
+static void close_strided(tally_descriptor *full)
+{
+    const tally_descriptor open = *full;
+    for (int32_t d = 0; d < full->rank; d++) {
+        full->sizes[d] = open.sizes[d] == TALLY_OPEN_SIZE ? 1 : open.sizes[d];
+    }
+    for (int32_t d = full->rank - 1; d >= 0; d--) {
+        if (open.sizes[d] == TALLY_OPEN_SIZE) {
+            full->sizes[d] = LARGE_SIZE;
+            while (full->sizes[d] > 1 && !are_valid(&open, full->sizes)) {
+                full->sizes[d] /= 2;
+            }
+        }
+    }
+    (void)tly_close_sizes(full, NULL); /* packed strides of the other tensor */
+}
+
 void tly_canonicalise_resolved(const tally_descriptor *resolved, tly_problem *problem,
                                tly_geometry *geometry)
 {
     tally_descriptor full = *resolved;
     if (tly_has_open_size(&full)) {
-        close_sizes(&full);
+        if (full.flags & (TALLY_IN_STRIDES | TALLY_OUT_STRIDES)) {
+            close_strided(&full);
+        } else {
+            close_sizes(&full);
+        }
     }
     tly_canonicalise_closed(&full, problem, geometry);
 }

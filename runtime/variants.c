@@ -4,7 +4,8 @@
  * kind, which merge, are one number, and only a few of them make a difference. A problem has a size
  * as a literal or as the side of a limit on which it lies (problem.c, problem_reduce.c), so every
  * number up to the largest limit is tried where the innermost dims and a scan's axis are, then
- * powers of two of reduced ones, and 1, 2 and large ones elsewhere.
+ * powers of two of reduced ones, and 1, 2 and large ones elsewhere. With strides other numbers count:
+ * variants_strided.c.
  */
 #include "variants.h"
 
@@ -15,12 +16,10 @@
 #include <stdlib.h>
 
 enum {
-    ROWS_LIMIT = TLY_MEDIUM_ROW + 2,         /* along a scan's axis */
-    LANES_LIMIT = TLY_NARROW_MOST + 2,       /* beside it */
-    KEPT_LIMIT = TLY_REDUCED_FEW_LANES + 1,  /* a reduction's lanes */
-    STEP_LIMIT = TLY_REDUCED_SHORT_STEP + 1, /* its innermost dim, where that is reduced */
-    LARGE = 65536,
-    BUCKETS = 4096
+    ROWS_LIMIT = TLY_MEDIUM_ROW + 2,        /* along a scan's axis */
+    LANES_LIMIT = TLY_NARROW_MOST + 2,      /* beside it */
+    KEPT_LIMIT = TLY_REDUCED_FEW_LANES + 1, /* a reduction's lanes */
+    STEP_LIMIT = TLY_REDUCED_SHORT_STEP + 1 /* its innermost dim, where that is reduced */
 };
 
 /* So many elements are counted in more than 31 bits. */
@@ -32,31 +31,27 @@ typedef struct group {
     int is_reduced; /* none, too, and a huge one */
 } group;
 
-typedef struct search {
-    tally_descriptor full;
-    int64_t sizes[TALLY_MAX_RANK]; /* of all dims; TALLY_OPEN_SIZE at first */
-    group groups[TALLY_MAX_RANK];  /* of open dims, innermost first */
+/* Of a word without strides. */
+typedef struct packed {
+    tly_search *s;
+    group groups[TALLY_MAX_RANK]; /* of open dims, innermost first */
     int32_t count;
-    tly_problem *found;
-    size_t found_count;
-    uint32_t buckets[BUCKETS]; /* 1 + index into found; open addressing */
-    int failed;
-} search;
+} packed;
 
 /* ---- a set of problems ---------------------------------------------------------------------- */
 
-static void add(search *s, const tly_problem *p)
+static void add(tly_search *s, const tly_problem *p)
 {
     uint64_t words[2];
     memcpy(words, p, sizeof words);
     uint32_t at = (uint32_t)((words[0] ^ words[1] * 31) * UINT64_C(0x9e3779b97f4a7c15) >> 40) %
-                  BUCKETS;
-    for (; s->buckets[at] != 0; at = (at + 1) % BUCKETS) {
+                  TLY_VARIANTS_BUCKETS;
+    for (; s->buckets[at] != 0; at = (at + 1) % TLY_VARIANTS_BUCKETS) {
         if (memcmp(&s->found[s->buckets[at] - 1], p, sizeof *p) == 0) {
             return;
         }
     }
-    if (s->found_count == BUCKETS / 2) { /* never seen: scans have some 300 at most */
+    if (s->found_count == TLY_VARIANTS_BUCKETS / 2) { /* never seen: scans have some 300 at most */
         s->failed = 1;
         return;
     }
@@ -66,7 +61,7 @@ static void add(search *s, const tly_problem *p)
 
 /* ---- sizes ---------------------------------------------------------------------------------- */
 
-static void try_sizes(search *s)
+void tly_search_try(tly_search *s)
 {
     tally_descriptor full = s->full;
     tly_problem problem;
@@ -80,51 +75,58 @@ static void try_sizes(search *s)
     }
 }
 
-static void try_group(search *s, int32_t g, int inner_is_one);
-
-/* Strides count a size 0 as 1. */
-static void try_size(search *s, int32_t g, int64_t size, int inner_is_one)
+int64_t tly_search_huge(const tly_search *s, int32_t d, uint32_t left)
 {
-    s->sizes[s->groups[g].dim] = size;
-    try_group(s, g + 1, inner_is_one && size <= 1);
-}
-
-/* The least size of a group's dim with which an output is made of MANY elements, where the groups
- * further out have sizes of 1. It is the least because i32 indices reach exactly so far. */
-static int64_t huge_size(const search *s, int32_t g)
-{
-    int64_t others = 1; /* of the output's elements, without the group */
-    for (int32_t d = 0; d < s->full.rank; d++) {
-        int counts = (s->full.axes >> d & 1) != 0 && s->sizes[d] > 1;
-        for (int32_t k = g; k < s->count; k++) {
-            counts = counts && s->groups[k].dim != d;
+    int64_t others = 1; /* of the output's elements, without the dim */
+    for (int32_t i = 0; i < s->full.rank; i++) {
+        if (i != d && (s->full.axes & ~left) >> i & 1 && s->sizes[i] > 1) {
+            others = tly_multiply(others, s->sizes[i]);
         }
-        others = counts ? tly_multiply(others, s->sizes[d]) : others;
     }
     return tly_ceil_div(MANY, others);
 }
 
-/* Dims further out are looked at closely only where those within are not there. */
-static void try_group(search *s, int32_t g, int inner_is_one)
+static void try_group(packed *p, int32_t g, int inner_is_one);
+
+/* Strides count a size 0 as 1. */
+static void try_size(packed *p, int32_t g, int64_t size, int inner_is_one)
 {
-    if (g == s->count) {
-        try_sizes(s);
+    p->s->sizes[p->groups[g].dim] = size;
+    try_group(p, g + 1, inner_is_one && size <= 1);
+}
+
+/* Groups from g on have no size yet. */
+static uint32_t left_from(const packed *p, int32_t g)
+{
+    uint32_t left = 0;
+    for (; g < p->count; g++) {
+        left |= 1u << p->groups[g].dim;
+    }
+    return left;
+}
+
+/* Dims further out are looked at closely only where those within are not there. */
+static void try_group(packed *p, int32_t g, int inner_is_one)
+{
+    if (g == p->count) {
+        tly_search_try(p->s);
         return;
     }
-    const group *here = &s->groups[g];
-    const int is_axis = tly_ops[s->full.op].scan && here->dim == s->full.axis;
+    const group *here = &p->groups[g];
+    const tally_descriptor *full = &p->s->full;
+    const int is_axis = tly_ops[full->op].scan && here->dim == full->axis;
     const int64_t most = inner_is_one || is_axis ? here->most : 2;
     for (int64_t size = here->is_reduced ? 0 : 1; size <= most; size++) {
-        try_size(s, g, size, inner_is_one);
+        try_size(p, g, size, inner_is_one);
     }
-    try_size(s, g, LARGE, 0);
+    try_size(p, g, TLY_VARIANTS_LARGE, 0);
     if (here->is_reduced) {
         /* Medium rows have lengths of which the longest is four times the shortest. */
         for (int64_t size = 2 * STEP_LIMIT; inner_is_one && size <= TLY_REDUCED_MEDIUM_BYTES;
              size *= 2) {
-            try_size(s, g, size, 0);
+            try_size(p, g, size, 0);
         }
-        try_size(s, g, huge_size(s, g), 0);
+        try_size(p, g, tly_search_huge(p->s, here->dim, left_from(p, g)), 0);
     }
 }
 
@@ -147,22 +149,22 @@ static int64_t most_of(const tally_descriptor *full, int32_t d)
     return tly_ops[full->op].scan ? scans[kind] : kind ? STEP_LIMIT : KEPT_LIMIT;
 }
 
-static void find_groups(search *s)
+static void find_groups(packed *p)
 {
-    const tally_descriptor *full = &s->full;
+    const tally_descriptor *full = &p->s->full;
     int open = 0; /* in the group that dim d belongs to */
     for (int32_t d = full->rank - 1; d >= 0; d--) {
         open = d + 1 < full->rank && kind_of(full, d) == kind_of(full, d + 1) ? open : 0;
-        s->sizes[d] = full->sizes[d];
+        p->s->sizes[d] = full->sizes[d];
         if (full->sizes[d] != TALLY_OPEN_SIZE) {
             continue;
         }
         if (open) {
-            s->sizes[d] = 1;
+            p->s->sizes[d] = 1;
             continue;
         }
         open = 1;
-        s->groups[s->count++] = (group){ d, most_of(full, d),
+        p->groups[p->count++] = (group){ d, most_of(full, d),
                                          !tly_ops[full->op].scan && kind_of(full, d) };
     }
 }
@@ -172,15 +174,30 @@ static int order(const void *a, const void *b)
     return tly_problem_order(a, b);
 }
 
+int tly_variants_too_many(const tally_descriptor *full)
+{
+    int count = 0;
+    for (int32_t d = 0; d < full->rank; d++) {
+        count += full->sizes[d] == TALLY_OPEN_SIZE;
+    }
+    return count > TLY_VARIANTS_MOST_STRIDED &&
+           (full->flags & (TALLY_IN_STRIDES | TALLY_OUT_STRIDES)) != 0;
+}
+
 tly_problem *tly_variants_find(const tally_descriptor *full, size_t *count)
 {
-    search *s = calloc(1, sizeof *s);
-    tly_problem *found = calloc(BUCKETS / 2, sizeof *found);
+    tly_search *s = calloc(1, sizeof *s);
+    tly_problem *found = calloc(TLY_VARIANTS_BUCKETS / 2, sizeof *found);
     if (s != NULL && found != NULL) {
         s->full = *full;
         s->found = found;
-        find_groups(s);
-        try_group(s, 0, 1);
+        if (full->flags & (TALLY_IN_STRIDES | TALLY_OUT_STRIDES)) {
+            tly_search_strided(s);
+        } else {
+            packed p = { .s = s };
+            find_groups(&p);
+            try_group(&p, 0, 1);
+        }
         *count = s->found_count;
         qsort(found, *count, sizeof *found, order);
     }
