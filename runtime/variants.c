@@ -75,11 +75,36 @@ void tly_search_try(tly_search *s)
     }
 }
 
-int64_t tly_search_huge(const tly_search *s, int32_t d, uint32_t left)
+static int is_valid(const tly_search *s, int32_t d, int64_t size)
 {
-    int64_t others = 1; /* of the output's elements, without the dim */
+    tally_descriptor full = s->full;
+    memcpy(full.sizes, s->sizes, sizeof full.sizes);
+    full.sizes[d] = size;
+    return tly_close_sizes(&full, NULL);
+}
+
+int64_t tly_search_large(const tly_search *s, int32_t d)
+{
+    int64_t low = 0, high = TLY_VARIANTS_LARGE;
+    if (is_valid(s, d, high)) {
+        return high;
+    }
+    while (high - low > 1) { /* low is valid, or nothing is; high is not */
+        const int64_t middle = low + (high - low) / 2;
+        if (is_valid(s, d, middle)) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+int64_t tly_search_huge(const tly_search *s, int32_t d)
+{
+    int64_t others = 1; /* of an output's elements, without the dim */
     for (int32_t i = 0; i < s->full.rank; i++) {
-        if (i != d && (s->full.axes & ~left) >> i & 1 && s->sizes[i] > 1) {
+        if (i != d && s->full.axes >> i & 1 && s->sizes[i] > 1) {
             others = tly_multiply(others, s->sizes[i]);
         }
     }
@@ -93,16 +118,6 @@ static void try_size(packed *p, int32_t g, int64_t size, int inner_is_one)
 {
     p->s->sizes[p->groups[g].dim] = size;
     try_group(p, g + 1, inner_is_one && size <= 1);
-}
-
-/* Groups from g on have no size yet. */
-static uint32_t left_from(const packed *p, int32_t g)
-{
-    uint32_t left = 0;
-    for (; g < p->count; g++) {
-        left |= 1u << p->groups[g].dim;
-    }
-    return left;
 }
 
 /* Dims further out are looked at closely only where those within are not there. */
@@ -119,15 +134,16 @@ static void try_group(packed *p, int32_t g, int inner_is_one)
     for (int64_t size = here->is_reduced ? 0 : 1; size <= most; size++) {
         try_size(p, g, size, inner_is_one);
     }
-    try_size(p, g, TLY_VARIANTS_LARGE, 0);
+    try_size(p, g, tly_search_large(p->s, here->dim), 0);
     if (here->is_reduced) {
         /* Medium rows have lengths of which the longest is four times the shortest. */
         for (int64_t size = 2 * STEP_LIMIT; inner_is_one && size <= TLY_REDUCED_MEDIUM_BYTES;
              size *= 2) {
             try_size(p, g, size, 0);
         }
-        try_size(p, g, tly_search_huge(p->s, here->dim, left_from(p, g)), 0);
+        try_size(p, g, tly_search_huge(p->s, here->dim), 0);
     }
+    p->s->sizes[here->dim] = 1;
 }
 
 /* ---- groups --------------------------------------------------------------------------------- */
@@ -159,8 +175,8 @@ static void find_groups(packed *p)
         if (full->sizes[d] != TALLY_OPEN_SIZE) {
             continue;
         }
+        p->s->sizes[d] = 1;
         if (open) {
-            p->s->sizes[d] = 1;
             continue;
         }
         open = 1;

@@ -22,7 +22,7 @@ enum { TLY_VARIANTS_LARGE = 65536, TLY_VARIANTS_BUCKETS = 4096 };
 /* A search on its way. */
 typedef struct tly_search {
     tally_descriptor full;
-    int64_t sizes[TALLY_MAX_RANK]; /* of all dims, which are tried next */
+    int64_t sizes[TALLY_MAX_RANK]; /* of all dims; 1 where an open one has none yet */
     tly_problem *found;
     size_t found_count;
     uint32_t buckets[TLY_VARIANTS_BUCKETS]; /* 1 + index into found; open addressing */
@@ -33,9 +33,12 @@ typedef struct tly_search {
  * is there. */
 void tly_search_try(tly_search *s);
 
-/* The least size of dim d with which an output is made of 2^31 elements: from there on i32 does not
- * count them. Dims whose bit in `left` is set have no size yet and count as 1. */
-int64_t tly_search_huge(const tly_search *s, int32_t d, uint32_t left);
+/* The largest size up to TLY_VARIANTS_LARGE that dim d may have beside the other sizes; 0: none. */
+int64_t tly_search_large(const tly_search *s, int32_t d);
+
+/* The least size of dim d with which an output is made of 2^31 elements, beside the other sizes: from
+ * there on i32 does not count them. */
+int64_t tly_search_huge(const tly_search *s, int32_t d);
 
 /* variants_strided.c: tries sizes of a word with strides. */
 void tly_search_strided(tly_search *s);

@@ -3,9 +3,10 @@
  * Which problems the open sizes of a word with strides may make; see variants.c. The strides are
  * fixed numbers, so that neighbours merge, blocks are packed, and an output's elements run into each
  * other at single sizes: at quotients of two strides of one tensor. All else depends on the side of
- * a limit on which a size lies, or the product of merged ones. Limits are powers of two, or below
- * eight: one power of two for each reaches every side of each. The length of a row is a literal only
- * where it is one scan's, or continues in the next row, which is at such a quotient again.
+ * a limit on which a size lies, or a product of merged ones. Most limits are powers of two or small:
+ * a few sizes reach every side of each. Of one dim at a time more is asked: the lanes, whose number
+ * is compared with other sizes, and a scan's axis where it is the only dim with several elements, as
+ * the length of such a row is a literal.
  */
 #include "variants.h"
 
@@ -14,16 +15,18 @@
 #include <string.h>
 
 enum {
-    FEW = 8,           /* every number to here is tried */
-    MOST_POWER = 8192, /* powers of two to here: twice the highest limit */
+    FEW = 4,           /* every number to here is tried, and powers of two to the next one, */
+    MOST_POWER = 8192, /* which is twice the highest limit */
     ROW = TLY_MEDIUM_ROW + 2,
-    MOST_SIZES = 96
+    SCAN_LANES = 16,
+    MOST_SIZES = 64
 };
 
 /* An open dim, and the sizes that are tried. */
 typedef struct choice {
     int32_t dim;
     int is_axis, is_reduced;
+    int64_t close; /* every number to here is tried, where no other dim is looked at closely */
     int64_t sizes[MOST_SIZES];
     int count;
 } choice;
@@ -34,14 +37,21 @@ typedef struct strided {
     int count;
 } strided;
 
-static void add_size(choice *c, int64_t size)
+/* ---- sizes ---------------------------------------------------------------------------------- */
+
+static int is_listed(const choice *c, int64_t size)
 {
     for (int i = 0; i < c->count; i++) {
         if (c->sizes[i] == size) {
-            return;
+            return 1;
         }
     }
-    if (c->count < MOST_SIZES) {
+    return 0;
+}
+
+static void add_size(choice *c, int64_t size)
+{
+    if (!is_listed(c, size) && c->count < MOST_SIZES) {
         c->sizes[c->count++] = size;
     }
 }
@@ -52,8 +62,8 @@ static void add_quotients(choice *c, int32_t rank, const int64_t *strides, int32
     const uint64_t own = tly_distance(strides[at]);
     for (int32_t d = 0; own != 0 && d < rank; d++) {
         const uint64_t other = tly_distance(strides[d]);
-        const int64_t size = (int64_t)(other / own + (other % own != 0));
-        if (d != at && size > 1) {
+        if (d != at && other > own) {
+            const int64_t size = (int64_t)(other / own + (other % own != 0));
             add_size(c, size);
             add_size(c, size - 1);
         }
@@ -74,12 +84,11 @@ static void list_sizes(const tally_descriptor *full, choice *c)
 {
     int64_t shape[TALLY_MAX_RANK];
     for (int64_t size = c->is_reduced ? 0 : 1; size <= FEW; size++) {
-        c->sizes[c->count++] = size;
+        add_size(c, size);
     }
     for (int64_t size = 2 * FEW; size <= MOST_POWER; size *= 2) {
         add_size(c, size);
     }
-    add_size(c, TLY_VARIANTS_LARGE);
     if (full->flags & TALLY_IN_STRIDES) {
         add_quotients(c, full->rank, full->in_strides, c->dim);
     }
@@ -91,12 +100,13 @@ static void list_sizes(const tally_descriptor *full, choice *c)
 
 /* ---- the search ----------------------------------------------------------------------------- */
 
-static void try_choice(strided *all, int at);
+static void try_choice(strided *all, int at, int is_close);
 
-static void try_size(strided *all, int at, int64_t size)
+/* `is_close`: some dim so far has a size that only close looks reach. */
+static void try_size(strided *all, int at, int64_t size, int is_close)
 {
     all->s->sizes[all->choices[at].dim] = size;
-    try_choice(all, at + 1);
+    try_choice(all, at + 1, is_close);
 }
 
 /* Whether all dims but one have a size of 1: then it is one dense row. */
@@ -110,38 +120,45 @@ static int is_alone(const tly_search *s, int32_t dim)
     return 1;
 }
 
-static void try_choice(strided *all, int at)
+static void try_choice(strided *all, int at, int is_close)
 {
     if (at == all->count) {
         tly_search_try(all->s);
         return;
     }
     const choice *c = &all->choices[at];
+    const int64_t most = tly_search_large(all->s, c->dim); /* which grows with no other size */
+    const int64_t close = c->is_axis && !is_alone(all->s, c->dim) ? 0
+                          : is_close                              ? 0
+                                                                  : c->close;
     for (int i = 0; i < c->count; i++) {
-        try_size(all, at, c->sizes[i]);
+        if (c->sizes[i] < most || most == TLY_VARIANTS_LARGE) {
+            try_size(all, at, c->sizes[i], is_close);
+        }
     }
-    if (c->is_axis && is_alone(all->s, c->dim)) {
-        for (int64_t size = FEW + 1; size <= ROW; size++) {
-            try_size(all, at, size);
+    try_size(all, at, most, is_close);
+    for (int64_t size = FEW + 1; size <= close && size < most; size++) {
+        if (!is_listed(c, size)) {
+            try_size(all, at, size, 1);
         }
     }
     if (c->is_reduced && tly_tells_index(all->s->full.op)) {
-        uint32_t left = 0;
-        for (int i = at; i < all->count; i++) {
-            left |= 1u << all->choices[i].dim;
-        }
-        try_size(all, at, tly_search_huge(all->s, c->dim, left));
+        try_size(all, at, tly_search_huge(all->s, c->dim), is_close);
     }
+    all->s->sizes[c->dim] = 1;
 }
 
 static void add_choice(strided *all, int32_t d)
 {
     const tally_descriptor *full = &all->s->full;
     choice *c = &all->choices[all->count++];
+    const int is_scan = tly_ops[full->op].scan;
     *c = (choice){ .dim = d,
-                   .is_axis = tly_ops[full->op].scan && d == full->axis,
+                   .is_axis = is_scan && d == full->axis,
                    .is_reduced = (int)(full->axes >> d & 1) };
+    c->close = c->is_axis ? ROW : c->is_reduced ? 0 : is_scan ? SCAN_LANES : TLY_REDUCED_FEW_LANES;
     list_sizes(full, c);
+    all->s->sizes[d] = 1;
 }
 
 void tly_search_strided(tly_search *s)
@@ -158,5 +175,5 @@ void tly_search_strided(tly_search *s)
     if (last >= 0 && full->sizes[last] == TALLY_OPEN_SIZE) {
         add_choice(&all, last);
     }
-    try_choice(&all, 0);
+    try_choice(&all, 0, 0);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * variants [COUNT]: whatever sizes a word with open ones is given, its problem is among those that an
- * object has kernels for. Random words and sizes, many of them near the limits of problem.c.
+ * variants [COUNT [SEED]]: whatever sizes a word with open ones is given, its problem is among those that
+ * an object has kernels for. Random words, half of them with strides, and random sizes, many of them near
+ * the limits of problem.c and the quotients of strides.
  */
 #include "../runtime/variants.h"
 #include "../runtime/ahead.h"
@@ -10,6 +11,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { SIZES = 3000 };
 
@@ -28,6 +30,48 @@ static int64_t draw_size(void)
     return kind < 9    ? below(ranges[kind])
            : kind < 12 ? near[below(sizeof near / sizeof *near)]
                        : INT64_C(1) << below(33); /* indices past 32 bits */
+}
+
+/* Strides with room for elements of the sizes, or of any where a size is open; in a random order of
+ * dims, some dims with gaps behind them, some backwards, some of the input's broadcast. */
+static void draw_strides(int32_t rank, const int64_t *sizes, int is_input, int64_t *strides)
+{
+    const int gaps = below(2) == 0, turned = below(2) == 0;
+    uint32_t left = (1u << rank) - 1;
+    int64_t step = below(4) ? 1 : 1 + below(3);
+    while (left != 0) {
+        int32_t d = 31 - __builtin_clz(left);
+        while (turned && !(left >> (d = (int32_t)below(rank)) & 1)) {
+        }
+        left &= ~(1u << d);
+        const int64_t size = sizes[d] == TALLY_OPEN_SIZE ? draw_size() : sizes[d];
+        strides[d] = below(5) ? step : -step;
+        if (is_input && below(8) == 0) {
+            strides[d] = 0;
+        } else if (size > 1 && step < INT64_C(1) << 40) {
+            step *= size;
+        }
+        step += gaps && below(2) ? below(1 + step) : 0;
+    }
+}
+
+static void draw_both_strides(tally_descriptor *d)
+{
+    int64_t shape[TALLY_MAX_RANK];
+    const int which = (int)below(4); /* 3: equal strides of both, where a scan is in place */
+    if (which != 1) {
+        d->flags |= TALLY_IN_STRIDES;
+        draw_strides(d->rank, d->sizes, which != 3, d->in_strides);
+        d->in_offset = below(3);
+    }
+    if (which != 0) {
+        d->flags |= TALLY_OUT_STRIDES;
+        draw_strides(tly_result_shape(d, shape), shape, 0, d->out_strides);
+        d->out_offset = below(3);
+    }
+    if (which == 3 && tly_ops[d->op].scan) {
+        memcpy(d->out_strides, d->in_strides, sizeof d->out_strides);
+    }
 }
 
 static tally_descriptor draw_word(void)
@@ -56,7 +100,11 @@ static tally_descriptor draw_word(void)
             d.axes = (uint32_t)below(1 << d.rank);
             d.flags = below(2) ? TALLY_KEEPDIMS : 0;
         }
-        if (tly_descriptor_resolve(&d, &full, NULL) == TALLY_OK && tly_has_open_size(&full)) {
+        if (below(2)) {
+            draw_both_strides(&d);
+        }
+        if (tly_descriptor_resolve(&d, &full, NULL) == TALLY_OK && tly_has_open_size(&full) &&
+            !tly_variants_too_many(&full)) {
             return full;
         }
     }
@@ -70,6 +118,21 @@ static int is_there(const tly_problem *found, size_t count, const tly_problem *p
         }
     }
     return 0;
+}
+
+/* A size near to a quotient of two strides, which decides what merges and what overlaps. */
+static int64_t draw_quotient(const tally_descriptor *open)
+{
+    const int64_t *strides = below(2) ? open->in_strides : open->out_strides;
+    const int64_t a = strides[below(open->rank)], b = strides[below(open->rank)];
+    const int64_t size = b != 0 ? (a / b < 0 ? -(a / b) : a / b) + below(3) - 1 : 1;
+    return size > 0 ? size : 1;
+}
+
+static int64_t draw_size_of(const tally_descriptor *open)
+{
+    const int has_strides = (open->flags & (TALLY_IN_STRIDES | TALLY_OUT_STRIDES)) != 0;
+    return has_strides && below(2) ? draw_quotient(open) : below(4) ? draw_size() : 1;
 }
 
 /* 1: something was missing. */
@@ -89,7 +152,7 @@ static int check(const tally_descriptor *open)
         tly_problem problem;
         tly_geometry geometry;
         for (int32_t d = 0; d < TALLY_MAX_RANK; d++) {
-            sizes[d] = draw_size();
+            sizes[d] = draw_size_of(open);
         }
         if (!tly_close_sizes(&full, sizes)) {
             continue;
@@ -114,6 +177,7 @@ static int check(const tally_descriptor *open)
 int main(int argc, char **argv)
 {
     int failed = 0;
+    state = argc > 2 ? strtoull(argv[2], NULL, 10) : state;
     for (long n = argc > 1 ? strtol(argv[1], NULL, 10) : 150; n > 0; n--) {
         tally_descriptor word = draw_word();
         failed |= check(&word);
