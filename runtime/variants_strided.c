@@ -19,7 +19,7 @@ enum {
     MOST_POWER = 8192, /* which is twice the highest limit */
     ROW = TLY_MEDIUM_ROW + 2,
     SCAN_LANES = 16,
-    MOST_SIZES = 64
+    MOST_SIZES = 64 /* 17, and 3 for each other dim of two tensors */
 };
 
 /* An open dim, and the sizes that are tried. */
@@ -56,7 +56,8 @@ static void add_size(choice *c, int64_t size)
     }
 }
 
-/* Where a dim ends at the next element along another one, and where it ends just before that. */
+/* Where a dim ends at the next element along another one, just before that, and just behind: another
+ * size on the same side of the limits. */
 static void add_quotients(choice *c, int32_t rank, const int64_t *strides, int32_t at)
 {
     const uint64_t own = tly_distance(strides[at]);
@@ -64,8 +65,9 @@ static void add_quotients(choice *c, int32_t rank, const int64_t *strides, int32
         const uint64_t other = tly_distance(strides[d]);
         if (d != at && other > own) {
             const int64_t size = (int64_t)(other / own + (other % own != 0));
-            add_size(c, size);
             add_size(c, size - 1);
+            add_size(c, size);
+            add_size(c, size + 1);
         }
     }
 }

@@ -23,6 +23,22 @@ static int refuse(tly_report *report, const char *where, const char *field, cons
     return EXIT_USAGE;
 }
 
+int tly_batch_prefix(tly_batch *batch, const char *prefix, tly_report *report)
+{
+    char name[MOST_WORD];
+    if (strlen(prefix) + 2 > sizeof name) {
+        return refuse(report, "", "usage", "is too long", "--prefix");
+    }
+    snprintf(name, sizeof name, "%sx", prefix); /* a name that is fine by itself */
+    const char *fault = tly_name_fault(name);
+    if (fault) {
+        tly_refuse(report, EXIT_USAGE, "usage", "--prefix %s: a name with it %s", prefix, fault);
+        return EXIT_USAGE;
+    }
+    batch->prefix = prefix;
+    return EXIT_DONE;
+}
+
 /* The canonical word with _ for what is no letter or digit. */
 static int escape(const tally_descriptor *d, char name[MOST_WORD], tly_report *report)
 {
@@ -92,13 +108,16 @@ int tly_batch_add(tly_batch *batch, const char *text, const char *plan, const ch
     char *equals = line + strcspn(line, "=:");
     const int named = *equals == '=';
     *equals = named ? 0 : *equals;
-    char *name = named ? tly_trim(line) : escaped, *word = tly_trim(named ? equals + 1 : line);
+    char whole[2 * MOST_WORD];
+    const char *name = named ? tly_trim(line) : escaped;
+    char *word = tly_trim(named ? equals + 1 : line);
     tally_descriptor d = TALLY_DESCRIPTOR_INIT;
     int status = parse(word, where, &d, report);
     if (!status && !named) {
         status = escape(&d, escaped, report);
     }
-    return status ? status : append(batch, name, where, plan, &d, report);
+    snprintf(whole, sizeof whole, "%s%s", batch->prefix ? batch->prefix : "", name);
+    return status ? status : append(batch, whole, where, plan, &d, report);
 }
 
 /* ---- files ---- */

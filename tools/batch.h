@@ -8,7 +8,7 @@
 #include "../runtime/names.h"
 
 typedef struct tly_batch_line {
-    char *name;  /* a C identifier */
+    char *name;  /* a C identifier, with its prefix */
     char *where; /* FILE:LINE; "" on the command line */
     char *plan;  /* overrides, comma-separated; "": none */
     tally_descriptor descriptor;
@@ -20,8 +20,13 @@ typedef struct tly_batch {
     char **files; /* that were read */
     size_t file_count;
     tly_name_set names;
-    const char *plan; /* of all lines of files, as --plan says; borrowed */
+    const char *plan;   /* of all lines of files, as --plan says; borrowed */
+    const char *prefix; /* of all names, as tly_batch_prefix has checked it; NULL: none. Borrowed */
 } tly_batch;
+
+/* Puts `prefix` in front of every name that is added from now on. EXIT_USAGE if no identifier begins
+ * with it. */
+int tly_batch_prefix(tly_batch *batch, const char *prefix, tly_report *report);
 
 /* Adds `[NAME=]WORD` with a plan's overrides, which stands at `where` (a file and line, or "" for the
  * command line). Without NAME: the canonical word, every other character as _. EXIT_USAGE for what is no word, no

@@ -26,11 +26,12 @@ static const struct {
     const char *end;
     maker make;
     int functions; /* that a header declares */
+    int names;     /* that a prefix goes in front of */
 } outputs[] = {
-    { ".pack", tly_pack_make, 0 },    { ".o", tly_object_make, 1 },
-    { ".a", tly_object_make, 1 },     { ".s", tly_object_make, 1 },
-    { ".ll", tly_object_make, 1 },    { ".json", tly_manifest_json, 0 },
-    { ".h", tly_manifest_header, 0 },
+    { ".pack", tly_pack_make, 0, 0 },    { ".o", tly_object_make, 1, 1 },
+    { ".a", tly_object_make, 1, 1 },     { ".s", tly_object_make, 1, 1 },
+    { ".ll", tly_object_make, 1, 1 },    { ".json", tly_manifest_json, 0, 0 },
+    { ".h", tly_manifest_header, 0, 1 },
 };
 
 static int find_maker(const tly_options *options, maker *make, tly_report *report)
@@ -47,6 +48,9 @@ static int find_maker(const tly_options *options, maker *make, tly_report *repor
             if (options->header && !outputs[i].functions) {
                 return tly_refuse(report, EXIT_USAGE, "usage", "%s has no functions to declare",
                                   out);
+            }
+            if (options->prefix && !outputs[i].names) {
+                return tly_refuse(report, EXIT_USAGE, "usage", "%s has no names for a prefix", out);
             }
             *make = outputs[i].make;
             return EXIT_DONE;
@@ -65,6 +69,9 @@ static int list_words(const tly_options *options, tly_batch *batch, tly_report *
                    "words or a --batch, and not both, say what to make");
         tly_hint(report, "tally compile WORD -o OUT.pack");
         return EXIT_USAGE;
+    }
+    if (options->prefix) {
+        status = tly_batch_prefix(batch, options->prefix, report);
     }
     for (int i = 0; i < options->args && !status; i++) {
         status = tly_batch_add(batch, options->arg[i], options->plan, "", report);

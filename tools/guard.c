@@ -9,19 +9,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void put_name(FILE *to, const char *before, const char *path, uint64_t number)
+static void put_upper(FILE *to, const char *text)
 {
-    const char *slash = strrchr(path, '/');
-    fprintf(to, "%s TALLY_", before);
-    for (const char *c = slash ? slash + 1 : path; *c; c++) {
+    for (const char *c = text; *c; c++) {
         const unsigned char byte = (unsigned char)*c;
         fputc(isascii(byte) && isalnum(byte) ? toupper(byte) : '_', to);
     }
+}
+
+static void put_name(FILE *to, const char *before, const char *prefix, const char *path,
+                     uint64_t number)
+{
+    const char *slash = strrchr(path, '/');
+    fprintf(to, "%s TALLY_", before);
+    put_upper(to, prefix ? prefix : "");
+    put_upper(to, slash ? slash + 1 : path);
     fprintf(to, "_%016" PRIX64 "\n", number);
 }
 
-int tly_guarded_put(FILE *to, const char *path, tly_fill fill, const void *state,
-                    tly_report *report)
+int tly_guarded_put(FILE *to, const char *path, const char *prefix, tly_fill fill,
+                    const void *state, tly_report *report)
 {
     char *text = NULL;
     size_t bytes = 0;
@@ -32,8 +39,8 @@ int tly_guarded_put(FILE *to, const char *path, tly_fill fill, const void *state
     }
     if (!status) {
         const uint64_t hash = tly_hash(0, text, bytes);
-        put_name(to, "#ifndef", path, hash);
-        put_name(to, "#define", path, hash);
+        put_name(to, "#ifndef", prefix, path, hash);
+        put_name(to, "#define", prefix, path, hash);
         fwrite(text, 1, bytes, to);
         fputs("\n#endif\n", to);
     }

@@ -107,8 +107,8 @@ static const tly_verb verbs[] = {
       OPTION_JSON | OPTION_PROFILE | OPTION_DEVICE, 0, 0, tly_verb_devices },
     { "compile", "make kernels ahead of time, for programs",
 
-      "[NAME=]WORD... | --batch FILE -o OUT [--header FILE] [--depfile FILE] [--device D[,D]...] "
-      "[--profile P[,P]...] [--plan K=V]... [-j N]",
+      "[NAME=]WORD... | --batch FILE -o OUT [--header FILE] [--prefix NAME_] [--depfile FILE] "
+      "[--device D[,D]...] [--profile P[,P]...] [--plan K=V]... [-j N]",
       "Makes kernels ahead of time. The end of OUT's name says what for:\n\n"
       "  OUT.pack        for programs with libtally, which finds the pack by TALLY_PACK or beside\n"
       "                  itself, and then makes none of its kernels\n"
@@ -126,6 +126,7 @@ static const tly_verb verbs[] = {
       "behind it as often as wanted, or include \"FILE\"; # begins a comment.\n\n"
       "  --batch FILE    the list of kernels, in place of words\n"
       "  --header FILE   OUT.o and so on: what declares the functions, for C99 and C++11\n"
+      "  --prefix NAME_  goes in front of the name of each function, or kernel of OUT.h\n"
       "  --depfile FILE  what OUT is made of, in make's form: the batch, what it includes, the\n"
       "                  profile\n"
       "  --device D,...  for which; left out, cpu:x86-64-v2, -v3 and -v4, on AArch64 cpu:aarch64;\n"
@@ -145,7 +146,7 @@ static const tly_verb verbs[] = {
       "  tally compile 'rows=cumprod:f32:?x4096:axis=1' -o rows.o --header rows.h\n"
       "  tally compile rows=cumsum:f32:64x4096:axis=1 -o rows.h --device vulkan\n",
       OPTION_OUT | OPTION_DEVICE | OPTION_BATCH | OPTION_JOBS | OPTION_HEADER | OPTION_DEPFILE |
-          OPTION_PROFILE | OPTION_PLAN,
+          OPTION_PROFILE | OPTION_PLAN | OPTION_PREFIX,
       0, INT32_MAX, tly_verb_compile },
     { "cache", "look after the kernels that are kept on disk",
       "path|list|stats|verify|clear [FILE.pack] [--json]",

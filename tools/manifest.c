@@ -309,5 +309,5 @@ int tly_manifest_header(const tly_options *options, const tly_batch *batch, tly_
         return no_memory(report);
     }
     fputs("/* Kernels for Vulkan, made by tally compile. */\n", to);
-    return tly_guarded_put(to, options->out, put_header, &h, report);
+    return tly_guarded_put(to, options->out, batch->prefix, put_header, &h, report);
 }

@@ -3,7 +3,6 @@
 #include "object.h"
 
 #include "crew.h"
-#include "targets.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -181,11 +180,11 @@ static int make(const tly_options *options, const tly_targets *targets, const tl
     return status;
 }
 
-static int add_header(const char *path, const tly_batch *batch, tly_pages *pages,
-                      tly_report *report)
+static int add_header(const char *path, const tly_batch *batch, const tly_targets *targets,
+                      tly_pages *pages, tly_report *report)
 {
     FILE *to = tly_pages_add(pages, path);
-    return to ? tly_prototypes_write(to, path, batch, report) : no_memory(report);
+    return to ? tly_prototypes_write(to, path, batch, targets, report) : no_memory(report);
 }
 
 int tly_object_make(const tly_options *options, const tly_batch *batch, tly_pages *pages,
@@ -209,5 +208,7 @@ int tly_object_make(const tly_options *options, const tly_batch *batch, tly_page
         return no_memory(report);
     }
     status = make(options, &targets, batch, to, report);
-    return status || !options->header ? status : add_header(options->header, batch, pages, report);
+    return status || !options->header
+               ? status
+               : add_header(options->header, batch, &targets, pages, report);
 }

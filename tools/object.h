@@ -6,12 +6,14 @@
 
 #include "batch.h"
 #include "pages.h"
+#include "targets.h"
 
 int tly_object_make(const tly_options *options, const tly_batch *batch, tly_pages *pages,
                     tly_report *report);
 
-/* prototypes.c: the header that is called `path`. */
-int tly_prototypes_write(FILE *to, const char *path, const tly_batch *batch, tly_report *report);
+/* prototypes.c: the header that is called `path`, of functions for `targets`. */
+int tly_prototypes_write(FILE *to, const char *path, const tly_batch *batch,
+                         const tly_targets *targets, tly_report *report);
 
 /* An object, and the lines whose functions it has. */
 typedef struct tly_member {

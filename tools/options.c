@@ -108,6 +108,7 @@ static const option table[] = {
     { "--depfile", OPTION_DEPFILE, 1, offsetof(tly_options, depfile), NULL },
     { "--raw", OPTION_RAW, 1, offsetof(tly_options, raw), NULL },
     { "--header", OPTION_HEADER, 1, offsetof(tly_options, header), NULL },
+    { "--prefix", OPTION_PREFIX, 1, offsetof(tly_options, prefix), NULL },
     { "-j", OPTION_JOBS, 1, 0, read_jobs },
     { "--words", OPTION_WORDS, 1, offsetof(tly_options, words), NULL },
     { "--plans", OPTION_PLANS, 1, offsetof(tly_options, plans), NULL },

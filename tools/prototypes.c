@@ -2,6 +2,8 @@
 /* The header of an object: its functions as C and C++ see them. */
 #include "object.h"
 
+#include <inttypes.h>
+
 static const char *const types[TALLY_DTYPE_COUNT] = {
     [TALLY_F64] = "double",    [TALLY_F32] = "float",    [TALLY_F16] = "uint16_t",
     [TALLY_BF16] = "uint16_t", [TALLY_I64] = "int64_t",  [TALLY_I32] = "int32_t",
@@ -23,36 +25,118 @@ static void put_function(FILE *to, const tly_batch_line *line, tally_dtype out, 
     fprintf(to, "%s);\n", more);
 }
 
-static int put_line(FILE *to, const tly_batch_line *line, tly_report *report)
+/* One dim of a tensor as its comment shows it: a number, or the name of the parameter that has it. */
+typedef struct size {
+    char text[24];
+} size;
+
+/* The input's sizes and those of the result, and how many dims the result has. */
+static int32_t name_sizes(const tally_descriptor *d, size in[TALLY_MAX_RANK],
+                          size out[TALLY_MAX_RANK])
 {
+    const int scan = d->op >= TALLY_CUMSUM && d->op <= TALLY_CUMLOGSUMEXP;
+    int32_t rank = 0;
+    for (int32_t i = 0, n = 0; i < d->rank; i++) {
+        const int reduced = !scan && (!d->axes_given || (d->axes >> i & 1));
+        if (d->sizes[i] == TALLY_OPEN_SIZE) {
+            snprintf(in[i].text, sizeof in[i].text, "n%d", (int)n++);
+        } else {
+            snprintf(in[i].text, sizeof in[i].text, "%" PRId64, d->sizes[i]);
+        }
+        if (!reduced) {
+            out[rank++] = in[i];
+        } else if (d->flags & TALLY_KEEPDIMS) {
+            out[rank++] = (size){ "1" };
+        }
+    }
+    return rank;
+}
+
+/* `strides` NULL: packed. */
+static void put_tensor(FILE *to, const char *name, tally_dtype dtype, int32_t rank,
+                       const size *sizes, const int64_t *strides, int64_t offset)
+{
+    fprintf(to, " * %s: %s", name, tally_dtype_name(dtype));
+    for (int32_t i = 0; i < rank; i++) {
+        fprintf(to, "%s%s", i > 0 ? " x " : " ", sizes[i].text);
+    }
+    if (strides && rank > 0) {
+        fputs(", strides", to);
+        for (int32_t i = 0; i < rank; i++) {
+            fprintf(to, "%s%" PRId64, i > 0 ? " x " : " ", strides[i]);
+        }
+    }
+    if (strides) {
+        fprintf(to, ", from element %" PRId64 "\n", offset);
+    } else {
+        fputs(rank > 0 ? ", packed\n" : ", one element\n", to);
+    }
+}
+
+static int put_comment(FILE *to, const tly_batch_line *line, const tly_targets *targets,
+                       tally_dtype out, tly_report *report)
+{
+    const tally_descriptor *d = &line->descriptor;
     char word[TALLY_WORD_MAX];
+    size in_sizes[TALLY_MAX_RANK], out_sizes[TALLY_MAX_RANK];
     tally_error error = TALLY_ERROR_INIT;
-    tally_dtype out;
-    if (tally_descriptor_print(&line->descriptor, word, sizeof word, NULL, &error) != TALLY_OK ||
-        tally_descriptor_result(&line->descriptor, NULL, NULL, &out, &error) != TALLY_OK) {
+    if (tally_descriptor_print(d, word, sizeof word, NULL, &error) != TALLY_OK) {
         return tly_adopt(report, &error);
     }
-    fprintf(to, "\n/* %s = %s */\n", line->name, word);
-    put_function(to, line, out, "", "");
-    put_function(to, line, out, "_part", ", int64_t part, int64_t parts");
+    const int32_t out_rank = name_sizes(d, in_sizes, out_sizes);
+    fprintf(to, "\n/*\n * %s = %s\n", line->name, word);
+    put_tensor(to, "in", (tally_dtype)d->dtype, d->rank, in_sizes,
+               d->flags & TALLY_IN_STRIDES ? d->in_strides : NULL, d->in_offset);
+    put_tensor(to, "out", out, out_rank, out_sizes,
+               d->flags & TALLY_OUT_STRIDES ? d->out_strides : NULL, d->out_offset);
+    fputs(" * levels:", to);
+    for (size_t i = 0; i < targets->count; i++) {
+        fprintf(to, "%s%s", i > 0 ? ", " : " ", targets->selectors[i]);
+    }
+    fprintf(to, "\n * Tally %s\n */\n", tally_version());
     return EXIT_DONE;
 }
 
+static int put_line(FILE *to, const tly_batch_line *line, const tly_targets *targets,
+                    tly_report *report)
+{
+    tally_error error = TALLY_ERROR_INIT;
+    tally_dtype out;
+    if (tally_descriptor_result(&line->descriptor, NULL, NULL, &out, &error) != TALLY_OK) {
+        return tly_adopt(report, &error);
+    }
+    const int status = put_comment(to, line, targets, out, report);
+    if (!status) {
+        put_function(to, line, out, "", "");
+        put_function(to, line, out, "_part", ", int64_t part, int64_t parts");
+    }
+    return status;
+}
+
+/* What a header is made of. */
+typedef struct header {
+    const tly_batch *batch;
+    const tly_targets *targets;
+} header;
+
 static int put_all(FILE *to, const void *state, tly_report *report)
 {
-    const tly_batch *batch = state;
+    const header *h = state;
+    const tly_batch *batch = h->batch;
     int status = EXIT_DONE;
     fputs("\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n", to);
     for (size_t i = 0; i < batch->count && !status; i++) {
-        status = put_line(to, &batch->lines[i], report);
+        status = put_line(to, &batch->lines[i], h->targets, report);
     }
     fputs("\n#ifdef __cplusplus\n}\n#endif\n", to);
     return status;
 }
 
-int tly_prototypes_write(FILE *to, const char *path, const tly_batch *batch, tly_report *report)
+int tly_prototypes_write(FILE *to, const char *path, const tly_batch *batch,
+                         const tly_targets *targets, tly_report *report)
 {
+    const header h = { batch, targets };
     fputs("/* Written by tally compile. Each function returns 0, EINVAL, ENOMEM or ENOTSUP. */\n",
           to);
-    return tly_guarded_put(to, path, put_all, batch, report);
+    return tly_guarded_put(to, path, batch->prefix, put_all, &h, report);
 }

@@ -90,7 +90,8 @@ enum {
     OPTION_HEADER = 1 << 19,
     OPTION_RAW = 1 << 20,
     OPTION_RUN = 1 << 21,
-    OPTION_STEPS = 1 << 22
+    OPTION_STEPS = 1 << 22,
+    OPTION_PREFIX = 1 << 23
 };
 
 enum { TLY_MOST_PLAN = 512 };
@@ -100,7 +101,7 @@ typedef struct tly_options {
     char **arg;     /* the arguments that are no options, at the front of main's */
     int args;
     const char *device, *emit, *profile, *out, *data, *batch, *depfile, *header, *html, *words;
-    const char *plans, *raw, *run;
+    const char *plans, *prefix, *raw, *run;
     int32_t threads, jobs, seconds; /* 0: not given */
     int64_t steps;                  /* likewise */
     char plan[TLY_MOST_PLAN];       /* every --plan K=V, comma-separated */
