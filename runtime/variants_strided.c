@@ -63,8 +63,9 @@ static void add_quotients(choice *c, int32_t rank, const int64_t *strides, int32
     const uint64_t own = tly_distance(strides[at]);
     for (int32_t d = 0; own != 0 && d < rank; d++) {
         const uint64_t other = tly_distance(strides[d]);
-        if (d != at && other > own) {
-            const int64_t size = (int64_t)(other / own + (other % own != 0));
+        const uint64_t quotient = other / own + (other % own != 0);
+        if (d != at && other > own && quotient < INT64_MAX) {
+            const int64_t size = (int64_t)quotient;
             add_size(c, size - 1);
             add_size(c, size);
             add_size(c, size + 1);

@@ -106,7 +106,7 @@ typedef struct tally_descriptor {
     int32_t axis;                        /**< scans: negative counts from the end */
     uint32_t axes;                       /**< reductions: bit d for axis d; see axes_given */
     uint32_t axes_given;                 /**< reductions: 0 means all axes, 1 that `axes` holds */
-    int64_t sizes[TALLY_MAX_RANK];       /**< elements, or TALLY_OPEN_SIZE; not with strides */
+    int64_t sizes[TALLY_MAX_RANK];       /**< elements, or TALLY_OPEN_SIZE */
     int64_t in_strides[TALLY_MAX_RANK];  /**< elements; 0 and negative allowed */
     int64_t in_offset;                   /**< elements from `in` to element (0, ..., 0) */
     int64_t out_strides[TALLY_MAX_RANK]; /**< elements; negative allowed, distinct addresses */
