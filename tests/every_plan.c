@@ -194,8 +194,7 @@ static void draw(tly_random *r, tally_descriptor *d)
         d->out_dtype = TALLY_I64;
     if (tly_random_one_in(r, 100))
         d->order = TALLY_ORDER_EXACT;
-    const int opens = !(d->flags & (TALLY_IN_STRIDES | TALLY_OUT_STRIDES)) &&
-                      tly_random_one_in(r, 4);
+    const int opens = tly_random_one_in(r, 4);
     for (int k = 0; k < d->rank && opens; k++)
         if (tly_random_one_in(r, 3))
             d->sizes[k] = TALLY_OPEN_SIZE;

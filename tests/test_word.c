@@ -187,8 +187,8 @@ static const struct {
     { "cumsum:f32:?:axis=1", "axis", 19, "[-1, 0]" },
     { "cumsum:f32:-1:axis=0", "sizes", 12, "negative" },
     { "cumsum:f32:??:axis=0", "sizes", 12, "integer" },
-    { "cumsum:f32:?:axis=0,in=1", "in", 24, "open" },
-    { "cumsum:f32:2x?:axis=0,out=4x1", "out", 27, "open" },
+    { "cumsum:f32:?x4:axis=0,in=1", "in", 26, "1 strides for the input's rank 2" },
+    { "cumsum:f32:2x?:axis=0,out=0x1", "out", 27, "may share an address" },
     { "cumsum:f32:?x4611686018427387904:axis=1", "sizes", 12, "overflows" },
 };
 
@@ -243,9 +243,40 @@ Test(word, open_sizes_are_minus_one)
     d.sizes[0] = -2;
     cr_expect_eq(tally_descriptor_check(&d, NULL), TALLY_INVALID);
     d.sizes[0] = 3;
-    d.flags = TALLY_OUT_STRIDES;
+    d.flags = TALLY_OUT_STRIDES; /* all of them 0 */
     cr_expect_eq(tally_descriptor_check(&d, &e), TALLY_INVALID);
     cr_expect_str_eq(e.field, "out");
+}
+
+/* Strides are dropped where they are the packed ones for every size, and stay where for one alone. */
+Test(word, open_sizes_with_strides)
+{
+    static const char *const words[][2] = {
+        { "cumsum:f32:?x4:axis=1,in=8x1", NULL },
+        { "cumsum:f32:?x4:axis=1,in=4x1", "cumsum:f32:?x4:axis=1" },
+        { "cumsum:f32:?x4:axis=1,in=4x1,out=9x2@3", "cumsum:f32:?x4:axis=1,out=9x2@3" },
+        { "cumsum:f32:4x?:axis=1,in=1x1", NULL },
+        { "cumsum:f32:4x?:axis=0,out=0x1", "" },
+        { "cumsum:f32:4x?:axis=0,out=1x0", NULL }, /* right for one column */
+        { "sum:f32:?x4:axes=0,out=1", "sum:f32:?x4:axes=0" },
+        { "sum:f32:?x4x?:axes=0,out=1x1", NULL },
+        { "sum:f32:4x?:axes=0,out=1", "sum:f32:4x?:axes=0" },
+        { "sum:f32:4x?:axes=0,keepdims,out=1x1", NULL },
+        { "sum:f32:4x?:axes=1,keepdims,out=1x1", "sum:f32:4x?:axes=1,keepdims" },
+        { "sum:f32:?x4:axes=0,in=4611686018427387904x1", NULL }, /* for one row */
+        { "sum:f32:?x4:axes=0,in=1x4611686018427387904", "" },
+    };
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        const char *word = words[i][0], *canonical = words[i][1] ? words[i][1] : word;
+        tally_descriptor d;
+        char text[TALLY_WORD_MAX] = "";
+        const tally_status status = tally_descriptor_parse(word, &d, NULL);
+        cr_expect_eq(status, *canonical ? TALLY_OK : TALLY_INVALID, "%s", word);
+        if (status == TALLY_OK) {
+            tally_descriptor_print(&d, text, sizeof text, NULL, NULL);
+        }
+        cr_expect_str_eq(text, canonical, "%s: %s", word, text);
+    }
 }
 
 /* Every operator with every dtype is a word; no word survives the loss or change of a character

@@ -208,7 +208,6 @@ int tly_object_make(const tly_options *options, const tly_batch *batch, tly_page
         return no_memory(report);
     }
     status = make(options, &targets, batch, to, report);
-    return status || !options->header
-               ? status
-               : add_header(options->header, batch, &targets, pages, report);
+    return status || !options->header ? status
+                                      : add_header(options->header, batch, &targets, pages, report);
 }
