@@ -26,14 +26,18 @@ static int refuse(tly_report *report, const char *where, const char *field, cons
 int tly_batch_prefix(tly_batch *batch, const char *prefix, tly_report *report)
 {
     char name[MOST_WORD];
-    if (strlen(prefix) + 2 > sizeof name) {
-        return refuse(report, "", "usage", "is too long", "--prefix");
+    const char *fault = "is too long";
+    if (strlen(prefix) + 2 <= sizeof name) {
+        tly_name_set alone = { .count = 0 };
+        snprintf(name, sizeof name, "%sx", prefix); /* a name that is fine by itself */
+        if (!tly_name_set_add(&alone, name, &fault)) {
+            return no_memory(report);
+        }
+        tly_name_set_end(&alone);
     }
-    snprintf(name, sizeof name, "%sx", prefix); /* a name that is fine by itself */
-    const char *fault = tly_name_fault(name);
     if (fault) {
-        tly_refuse(report, EXIT_USAGE, "usage", "--prefix %s: a name with it %s", prefix, fault);
-        return EXIT_USAGE;
+        return tly_refuse(report, EXIT_USAGE, "usage", "--prefix %s: a name with it %s", prefix,
+                          fault);
     }
     batch->prefix = prefix;
     return EXIT_DONE;
@@ -100,7 +104,7 @@ static int append(tly_batch *batch, const char *name, const char *where, const c
 int tly_batch_add(tly_batch *batch, const char *text, const char *plan, const char *where,
                   tly_report *report)
 {
-    char line[MOST_WORD], escaped[MOST_WORD];
+    char line[MOST_WORD], escaped[MOST_WORD] = "";
     if (strlen(text) >= sizeof line) {
         return refuse(report, where, "usage", "is too long", "a word");
     }
@@ -116,7 +120,8 @@ int tly_batch_add(tly_batch *batch, const char *text, const char *plan, const ch
     if (!status && !named) {
         status = escape(&d, escaped, report);
     }
-    snprintf(whole, sizeof whole, "%s%s", batch->prefix ? batch->prefix : "", name);
+    /* A line without any name stays one. */
+    snprintf(whole, sizeof whole, "%s%s", name[0] && batch->prefix ? batch->prefix : "", name);
     return status ? status : append(batch, whole, where, plan, &d, report);
 }
 
