@@ -222,9 +222,9 @@ static tally_status check_unflagged(const char *field, int32_t rank, const int64
 }
 
 /* One tensor: packed strides where none are given, the flag kept only where they say more. */
-static tally_status check_tensor(tally_descriptor *full, uint32_t open, uint32_t flag,
-                                 int32_t rank, const int64_t *sizes, int32_t dtype,
-                                 int64_t *strides, int64_t *offset, tally_error *error)
+static tally_status check_tensor(tally_descriptor *full, uint32_t open, uint32_t flag, int32_t rank,
+                                 const int64_t *sizes, int32_t dtype, int64_t *strides,
+                                 int64_t *offset, tally_error *error)
 {
     const char *field = flag == TALLY_IN_STRIDES ? "in" : "out";
     int64_t packed[TALLY_MAX_RANK] = { 0 };
@@ -286,7 +286,8 @@ tally_status tly_descriptor_resolve(const tally_descriptor *d, tally_descriptor 
     if (s != TALLY_OK) {
         return s;
     }
-    if ((full.flags & TALLY_OUT_STRIDES) && !tly_addresses_distinct(rank, sizes, full.out_strides)) {
+    if ((full.flags & TALLY_OUT_STRIDES) &&
+        !tly_addresses_distinct(rank, sizes, full.out_strides)) {
         s = tly_fail(error, TALLY_INVALID, "out", "two output elements may share an address");
         tly_error_hint(error, "sorted by size, each stride must exceed the reach of the smaller");
         return s;

@@ -131,9 +131,7 @@ static void try_choice(strided *all, int at, int is_close)
     }
     const choice *c = &all->choices[at];
     const int64_t most = tly_search_large(all->s, c->dim); /* which grows with no other size */
-    const int64_t close = c->is_axis && !is_alone(all->s, c->dim) ? 0
-                          : is_close                              ? 0
-                                                                  : c->close;
+    const int64_t close = c->is_axis && !is_alone(all->s, c->dim) ? 0 : is_close ? 0 : c->close;
     for (int i = 0; i < c->count; i++) {
         if (c->sizes[i] < most || most == TLY_VARIANTS_LARGE) {
             try_size(all, at, c->sizes[i], is_close);

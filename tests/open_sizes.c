@@ -144,10 +144,11 @@ static int make(tally_context *context, const char *device, const word *words, i
     char folder[] = "/tmp/tally-open-XXXXXX", path[64], command[256];
     tally_error error = TALLY_ERROR_INIT;
     for (int i = 0; functions && i < count; i++)
-        functions[i] =
-            (tally_function){ sizeof *functions, words[i].name, &words[i].open, NULL };
-    if (!functions || !mkdtemp(folder))
+        functions[i] = (tally_function){ sizeof *functions, words[i].name, &words[i].open, NULL };
+    if (!functions || !mkdtemp(folder)) {
+        free(functions);
         return 1;
+    }
     snprintf(path, sizeof path, "%s/open.o", folder);
     FILE *to = fopen(path, "wb");
     int failed = !to || tally_compile(context, functions, (size_t)count, &device, 1,
@@ -178,8 +179,9 @@ static int64_t draw_quotient(tly_random *r, const tally_descriptor *d)
 
 static int64_t draw_size(tly_random *r, const tally_descriptor *d, int64_t valid)
 {
-    static const int64_t huge[] = { INT64_C(1) << 31, INT64_C(1) << 33, INT64_C(1) << 61, INT64_MAX,
-                                    -1, -2 };
+    static const int64_t huge[] = {
+        INT64_C(1) << 31, INT64_C(1) << 33, INT64_C(1) << 61, INT64_MAX, -1, -2
+    };
     switch (tly_random_below(r, 8)) {
     case 0:
         return tly_random_below(r, 3);
@@ -327,8 +329,8 @@ int main(int argc, char **argv)
         b.function.w = w;
         b.function.whole = find(library, w->name, "");
         b.function.part = find(library, w->name, "_part");
-        snprintf(repeat, sizeof repeat, "open_sizes --device %s --seed %llu --words %d --only %d", device,
-                 (unsigned long long)seed, count, i);
+        snprintf(repeat, sizeof repeat, "open_sizes --device %s --seed %llu --words %d --only %d",
+                 device, (unsigned long long)seed, count, i);
         for (int k = 0; k < sizes; k++) {
             tly_random r = tly_random_seed(seed + 1, (uint64_t)i * 1000 + (uint64_t)k);
             const tally_descriptor d = draw_sizes(&r, w, k == 0);
@@ -340,7 +342,8 @@ int main(int argc, char **argv)
     tly_arena_close(&b.in);
     tly_arena_close(&b.out);
     dlclose(library);
-    printf("open_sizes: device %s, seed %llu: %d words, %ld sizes passed, %ld refused, %ld failed\n",
-           device, (unsigned long long)seed, end - first, b.passed, b.refused, b.failed);
+    printf(
+        "open_sizes: device %s, seed %llu: %d words, %ld sizes passed, %ld refused, %ld failed\n",
+        device, (unsigned long long)seed, end - first, b.passed, b.refused, b.failed);
     return b.failed != 0 || b.passed == 0;
 }
