@@ -183,7 +183,7 @@ static tally_status check_axes(tally_descriptor *full, tally_error *error)
     return TALLY_OK;
 }
 
-/* Whether the packed strides of a tensor are the same for all open sizes: none is an inner dim's. */
+/* Whether a tensor has the same packed strides for all open sizes: none is an inner dim's. */
 static int packed_are_known(const tally_descriptor *full, uint32_t open, uint32_t flag)
 {
     const uint32_t reduced = flag == TALLY_OUT_STRIDES ? full->axes : 0;

@@ -82,12 +82,12 @@ tally_status tly_check_index(const tally_descriptor *full, uint32_t open, tally_
 typedef enum tly_index { TLY_INDEX_FITS, TLY_INDEX_OF_NOTHING, TLY_INDEX_TOO_FAR } tly_index;
 tly_index tly_index_fault(const tally_descriptor *full, uint32_t open, uint64_t *extent);
 
-/* Whether no two elements of an output share an address, by the rule of docs/semantics.md. The extent
- * fits (tly_extent_fits). */
+/* Whether no two elements of an output share an address, by the rule of docs/semantics.md. The
+ * extent fits (tly_extent_fits). */
 int tly_addresses_distinct(int32_t rank, const int64_t *sizes, const int64_t *strides);
 
-/* Puts `sizes` in the place of the open ones of a resolved descriptor. Sizes and strides become what
- * tly_descriptor_resolve would make of them. 0: that function would refuse the descriptor. */
+/* Puts `sizes` in the place of the open ones of a resolved descriptor. Sizes and strides become
+ * what tly_descriptor_resolve would make of them. 0: that function would refuse the descriptor. */
 int tly_close_sizes(tally_descriptor *full, const int64_t *sizes);
 
 /* Whether some size of a resolved descriptor is open. */

@@ -5,14 +5,16 @@
 
 #include "problem.h"
 
-/* Open sizes that a word with strides may have: the time of the search grows by a factor with each. */
+/* Open sizes that a word with strides may have: the time of the search grows by a factor with
+ * each. */
 enum { TLY_VARIANTS_MOST_STRIDED = 4 };
 
 /* Whether there are more of them than that. */
 int tly_variants_too_many(const tally_descriptor *full);
 
 /* Every problem that the open sizes of a resolved descriptor may make, once each, in the order of
- * tly_problem_order; from malloc, NULL without memory. The caller has asked tly_variants_too_many. */
+ * tly_problem_order; from malloc, NULL without memory. The caller has asked
+ * tly_variants_too_many. */
 tly_problem *tly_variants_find(const tally_descriptor *full, size_t *count);
 
 /* ---- for variants.c and variants_strided.c ---- */
@@ -29,15 +31,15 @@ typedef struct tly_search {
     int failed;
 } tly_search;
 
-/* Adds the problem that the sizes make, unless they are invalid, make an empty output, or the problem
- * is there. */
+/* Adds the problem that the sizes make, unless they are invalid, make an empty output, or the
+ * problem is there. */
 void tly_search_try(tly_search *s);
 
 /* The largest size up to TLY_VARIANTS_LARGE that dim d may have beside the other sizes; 0: none. */
 int64_t tly_search_large(const tly_search *s, int32_t d);
 
-/* The least size of dim d with which an output is made of 2^31 elements, beside the other sizes: from
- * there on i32 does not count them. */
+/* The least size of dim d with which an output is made of 2^31 elements, beside the other sizes:
+ * from there on i32 does not count them. */
 int64_t tly_search_huge(const tly_search *s, int32_t d);
 
 /* variants_strided.c: tries sizes of a word with strides. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which problems the open sizes of a word with strides may make; see variants.c. The strides are
- * fixed numbers, so that neighbours merge, blocks are packed, and an output's elements run into each
- * other at single sizes: at quotients of two strides of one tensor. All else depends on the side of
- * a limit on which a size lies, or a product of merged ones. Most limits are powers of two or small:
- * a few sizes reach every side of each. Of one dim at a time more is asked: the lanes, whose number
- * is compared with other sizes, and a scan's axis where it is the only dim with several elements, as
- * the length of such a row is a literal.
+ * fixed numbers, so that neighbours merge, blocks are packed, and an output's elements run into
+ * each other at single sizes: at quotients of two strides of one tensor. All else depends on the
+ * side of a limit on which a size lies, or a product of merged ones. Most limits are powers of two
+ * or small: a few sizes reach every side of each. Of one dim at a time more is asked: the lanes,
+ * whose number is compared with other sizes, and a scan's axis where it is the only dim with
+ * several elements, as the length of such a row is a literal.
  */
 #include "variants.h"
 
@@ -56,8 +56,8 @@ static void add_size(choice *c, int64_t size)
     }
 }
 
-/* Where a dim ends at the next element along another one, just before that, and just behind: another
- * size on the same side of the limits. */
+/* Where a dim ends at the next element along another one, just before that, and just behind:
+ * another size on the same side of the limits. */
 static void add_quotients(choice *c, int32_t rank, const int64_t *strides, int32_t at)
 {
     const uint64_t own = tly_distance(strides[at]);

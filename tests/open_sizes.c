@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * open_sizes [--device D] [--seed S] [--words N] [--sizes N] [--only N]: functions with open sizes, most of
- * them together with strides. Random words become one object, which a linker makes a library. Each
- * function is called with several sizes. Sizes that are valid go through a trial: the reference
- * judges the results, the library must have the same bits, and no other byte may change. Sizes that
- * are not must be refused. Every failure names the word, and what repeats it.
+ * open_sizes [--device D] [--seed S] [--words N] [--sizes N] [--only N]: functions with open
+ * sizes, most of them together with strides. Random words become one object, which a linker makes
+ * a library. Each function is called with several sizes. Sizes that are valid go through a trial:
+ * the reference judges the results, the library must have the same bits, and no other byte may
+ * change. Sizes that are not must be refused. Every failure names the word, and what repeats it.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "driver.h"

@@ -248,7 +248,7 @@ Test(word, open_sizes_are_minus_one)
     cr_expect_str_eq(e.field, "out");
 }
 
-/* Strides are dropped where they are the packed ones for every size, and stay where for one alone. */
+/* Strides are dropped if they are the packed ones for every size, not for one size alone. */
 Test(word, open_sizes_with_strides)
 {
     static const char *const words[][2] = {

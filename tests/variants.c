@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * variants [COUNT [SEED]]: whatever sizes a word with open ones is given, its problem is among those that
- * an object has kernels for. Random words, half of them with strides, and random sizes, many of them near
- * the limits of problem.c and the quotients of strides.
+ * variants [COUNT [SEED]]: whatever sizes a word with open ones is given, its problem is among
+ * those that an object has kernels for. Random words, half of them with strides, and random sizes,
+ * many of them near the limits of problem.c and the quotients of strides.
  */
 #include "../runtime/variants.h"
 #include "../runtime/ahead.h"

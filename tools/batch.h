@@ -24,8 +24,8 @@ typedef struct tly_batch {
     const char *prefix; /* of all names, as tly_batch_prefix has checked it; NULL: none. Borrowed */
 } tly_batch;
 
-/* Puts `prefix` in front of every name that is added from now on. EXIT_USAGE if no identifier begins
- * with it. */
+/* Puts `prefix` in front of every name that is added from now on. EXIT_USAGE if no identifier
+ * begins with it. */
 int tly_batch_prefix(tly_batch *batch, const char *prefix, tly_report *report);
 
 /* Adds `[NAME=]WORD` with a plan's overrides, which stands at `where` (a file and line, or "" for the

@@ -36,8 +36,8 @@ void tly_pages_drop(tly_pages *pages);
 typedef int (*tly_fill)(FILE *to, const void *state, tly_report *report);
 
 /* guard.c: what `fill` writes, between lines that have a C header read once. Their macro is of the
- * prefix (NULL: none), the file's name and what is between: headers of one name that declare other things can both be
- * read, and nothing depends on folder or time. */
+ * prefix (NULL: none), the file's name and what is between: headers of one name that declare other
+ * things can both be read, and nothing depends on folder or time. */
 int tly_guarded_put(FILE *to, const char *path, const char *prefix, tly_fill fill,
                     const void *state, tly_report *report);
 

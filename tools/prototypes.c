@@ -25,7 +25,7 @@ static void put_function(FILE *to, const tly_batch_line *line, tally_dtype out, 
     fprintf(to, "%s);\n", more);
 }
 
-/* One dim of a tensor as its comment shows it: a number, or the name of the parameter that has it. */
+/* One dim of a tensor in a comment: a number, or the name of the parameter that has it. */
 typedef struct size {
     char text[24];
 } size;
