@@ -34,7 +34,7 @@ typedef struct size {
 static int32_t name_sizes(const tally_descriptor *d, size in[TALLY_MAX_RANK],
                           size out[TALLY_MAX_RANK])
 {
-    const int scan = d->op >= TALLY_CUMSUM && d->op <= TALLY_CUMLOGSUMEXP;
+    const int scan = tally_op_is_scan((tally_op)d->op);
     int32_t rank = 0;
     for (int32_t i = 0, n = 0; i < d->rank; i++) {
         const int reduced = !scan && (!d->axes_given || (d->axes >> i & 1));
