@@ -18,6 +18,7 @@ import numpy as np
 import machine
 import native
 import peers
+import record
 import reduction_peers
 import report
 import values
@@ -230,7 +231,7 @@ def main():
     parser.add_argument("--most", type=int, default=max(ROWS), help="elements (%(default)s)")
     parser.add_argument("--device", default="cpu", help="Tally's (%(default)s)")
     parser.add_argument("--build", default="build", help="Meson's build folder, with libtally")
-    parser.add_argument("--out", default="docs/results", metavar="DIR")
+    record.add_out(parser)
     options = parser.parse_args()
     folder = native.compile_all(pathlib.Path(options.build) / "bench")
     tally = native.Tally(folder, native.find_tally(options.build), options.device)
@@ -240,7 +241,7 @@ def main():
            "versions": {"tally": tally.version()} | peers.versions() | machine.versions()}
     with np.errstate(all="ignore"):  # overflow of the narrow dtypes is in the tables
         rows = list(measure(options.most, makers))
-    (pathlib.Path(options.out) / "accuracy.md").write_text(markdown(run, rows))
+    (record.folder(options) / "accuracy.md").write_text(markdown(run, rows))
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ def report(found):
             return state["refusal"].replace("|", "/")
         return f"{state['create'] * 1e3:.1f} + {state['run'] * 1e3:.1f}"
 
-    return ["## pipelines", "",
+    return ["#### pipelines", "",
             "Milliseconds of the host's clock: the kernel's creation and its first run on host memory. All made: "
             "no module and no pipeline was there; pipeline made: the module was on disk; all found: "
             "the driver's pipeline cache as well.", "",

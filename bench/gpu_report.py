@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gpu.md: the tables of a run of bench/gpu.py, for people."""
+"""gpu.md: the tables of a run of bench/gpu.py, as a section of docs/performance.md."""
 
 import re
 
@@ -43,7 +43,7 @@ def table(run, group, names):
     rows = [case for case in run["cases"] if case["group"] == group]
     if not rows:
         return []
-    lines = ["", f"## {group}", "",
+    lines = ["", f"#### {group}", "",
              f"| case | {'copy' if group in SCANS else 'read'} | " + " | ".join(names) + " | MHz |",
              "|---|" + "---:|" * (len(names) + 2)]
     for case in rows:
@@ -58,7 +58,7 @@ def report(run):
     names = ["Tally"] + [name for name, line in run["peers"].items()
                          if not line.startswith("not measured")]
     facts = run["machine"]
-    lines = [f"# Tally on {facts['gpu']}", "",
+    lines = [f"### {facts['gpu']}, by tools/gpu-check", "",
              f"`tools/gpu-check`, {facts['date']}, {run['tally']}. Driver: {facts['driver']}. "
              f"Host: {facts['cpu']}, {facts['system']}. Clock: {facts['clock']}.", "",
              "Device time of one call in microseconds, tensors on the device, median, behind half a "
@@ -75,5 +75,5 @@ def report(run):
     refused = [f"- {case['word']}: {case['results']['Tally']['refusal']}" for case in run["cases"]
                if case["results"]["Tally"]["refusal"]]
     if refused:
-        lines += ["", "## Not measured on Tally", ""] + refused
+        lines += ["", "#### Not measured on Tally", ""] + refused
     return "\n".join(lines) + "\n"

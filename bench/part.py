@@ -24,7 +24,7 @@ def parser(name, doc, rounds):
     made.add_argument("--rounds", type=int, default=rounds, help="(%(default)s)")
     made.add_argument("--device", default="cpu", help="Tally's device, such as cpu:x86-64-v3")
     made.add_argument("--build", default="build", help="Meson's build folder, with libtally")
-    made.add_argument("--out", default="docs/results", metavar="DIR")
+    record.add_out(made)
     made.add_argument("--name", default=name, help="of the files in DIR (%(default)s)")
     return made
 
@@ -39,7 +39,7 @@ class Pieces:
     has time for more."""
 
     def __init__(self, options):
-        self.path = pathlib.Path(options.out) / f"{options.name}.json"
+        self.path = record.folder(options) / f"{options.name}.json"
         seconds = getattr(options, "seconds", None)
         self.kept = json.loads(self.path.read_text()) if seconds and self.path.exists() else {}
         self.start, self.seconds, self.left = time.monotonic(), seconds or math.inf, 0
@@ -76,7 +76,6 @@ class Part:
 def write(run, pieces, markdown, draw):
     """The files of a run, or of what there is of it."""
     run["minutes"], path = pieces.minutes(), pieces.path
-    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(record.text(run))
     path.with_suffix(".md").write_text(markdown(run))
     draw(run, path.with_suffix(".svg"))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run leaves in docs/results: the last run only, and small, since each run rewrites it.
+"""What a run leaves: the files of the last run only, in the build folder unless --out names another one. docs/performance.md
+keeps tables of them, and some of the pictures, so the files are small.
 
 `python record.py FILE...` makes files of earlier runs so.
 """
@@ -8,6 +9,17 @@ import json
 import pathlib
 import re
 import sys
+
+
+def add_out(parser):
+    parser.add_argument("--out", metavar="DIR", help="of the files; left out: results in the build folder")
+
+
+def folder(options):
+    """Where the files of a run go; made if it is missing."""
+    found = pathlib.Path(options.out or pathlib.Path(options.build) / "results")
+    found.mkdir(parents=True, exist_ok=True)
+    return found
 
 
 def short(value):

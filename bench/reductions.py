@@ -88,7 +88,7 @@ def arguments():
     parser.add_argument("--threads", default="1,2", help="comma-separated (%(default)s)")
     parser.add_argument("--peers", default="loops,numpy,torch,onnx", help="(%(default)s)")
     parser.add_argument("--build", default="build", help="Meson's build folder, with libtally")
-    parser.add_argument("--out", default="docs/results", metavar="DIR")
+    record.add_out(parser)
     parser.add_argument("--name", default="reductions", help="of the files in DIR (%(default)s)")
     parser.add_argument("--list", action="store_true", help="print the cases and stop")
     options = parser.parse_args()

@@ -39,7 +39,7 @@ def arguments():
     parser.add_argument("--device", default="cpu", help="Tally's device, such as cpu:x86-64-v3")
     parser.add_argument("--build", default="build", help="Meson's build folder, with libtally")
     parser.add_argument("--without-tally", action="store_true")
-    parser.add_argument("--out", default="docs/results", metavar="DIR")
+    record.add_out(parser)
     parser.add_argument("--name", default="cpu", help="of the files in DIR")
     parser.add_argument("--list", action="store_true", help="print the cases and stop")
     options = parser.parse_args()
@@ -134,8 +134,7 @@ def main():
         run["first"] = first_kernels(folder, library, run["cases"], FIRST_RUNS)
     run["minutes"] = round((time.monotonic() - start) / 60, 1)
 
-    out = pathlib.Path(options.out)
-    out.mkdir(parents=True, exist_ok=True)
+    out = record.folder(options)
     text = report.markdown(run)
     (out / f"{options.name}.json").write_text(record.text(run))
     (out / f"{options.name}.md").write_text(text)

@@ -9,12 +9,12 @@ fewest cycles an element is the hot one: the others stand beside it for what is 
 
 import argparse
 import json
-import pathlib
 import re
 import subprocess
 import sys
 
 import cases
+import record
 
 MODELS = [("aarch64", "neoverse-n1"), ("aarch64", "neoverse-v2"), ("x86-64-v3", "znver3"),
           ("x86-64-v4", "znver4"), ("x86-64-v4", "sapphirerapids")]
@@ -107,7 +107,7 @@ def main():
     parser = argparse.ArgumentParser(prog="bench/run static", description=__doc__)
     parser.add_argument("--build", default="build", help="Meson's build folder")
     parser.add_argument("--mca", default="llvm-mca-19", help="(%(default)s)")
-    parser.add_argument("--out", default="docs/results", metavar="DIR")
+    record.add_out(parser)
     options = parser.parse_args()
     version = subprocess.run([options.mca, "--version"], capture_output=True, text=True, check=True)
     version = re.search(r"version (\S+)", version.stdout)[1]
@@ -121,7 +121,7 @@ products along rows, x86-64) the loop holds both ways of a step, and both are co
 
 {table(options)}
 """
-    pathlib.Path(options.out, "static.md").write_text(text)
+    (record.folder(options) / "static.md").write_text(text)
 
 
 main()
