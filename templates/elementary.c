@@ -2,8 +2,8 @@
 /*
  * exp and log: the argument is brought near 1 exactly, a polynomial does the rest, and what the
  * reduction cut off is added where it is smallest. The polynomials are minimax fits (Remez) to the
- * functions that stand beside them, relative to the result; what they leave, and what rounding
- * adds, was measured: docs/results/elementary.md.
+ * functions that stand beside them, relative to the result; docs/elementary.md
+ * has the errors that were measured.
  */
 #include "elementary.h"
 

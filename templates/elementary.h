@@ -3,8 +3,8 @@
  * Elementary functions as kernel IR, of f32 and f64 (f16 and bf16 go by f32), of any lanes. They
  * are made of what rounds alike everywhere (additions, multiplications, comparisons, integers;
  * nothing is fused), so their bits are the same on every CPU level and on every device that rounds
- * to nearest even and keeps subnormals. Errors are in units in the last place of the right result:
- * docs/results/elementary.md.
+ * to nearest even and keeps subnormals. docs/elementary.md has the errors, in
+ * units in the last place of the right result.
  */
 #ifndef TLY_ELEMENTARY_H
 #define TLY_ELEMENTARY_H

@@ -18,7 +18,7 @@ static void write_bytes_of(const char *name, const tly_layout *l, tly_text *to)
 
 /* ---- expected ---- */
 
-/* What was measured on one thread, past the caches; tools/expected makes it of docs/results. */
+/* What was measured on one thread, past the caches; tools/expected makes it (docs/benchmark.md). */
 typedef struct expected {
     const char *level;
     tly_measured kind;
@@ -38,12 +38,12 @@ static const expected all_expected[] = {
 static const struct {
     const char *level;
     int scan;
-    const char *machine, *file;
+    const char *machine;
 } sources[] = {
-    { "x86-64-v4", 1, "an AMD Zen 5 with AVX-512", "docs/results/cpu.md" },
-    { "x86-64-v3", 1, "an Intel Emerald Rapids that was busy", "docs/results/cpu-avx2.md" },
-    { "x86-64-v4", 0, "an AMD Zen 5 with AVX-512", "docs/results/reductions.md" },
-    { "x86-64-v3", 0, "an AMD Zen 5", "docs/results/reductions.md" },
+    { "x86-64-v4", 1, "an AMD Zen 5 with AVX-512" },
+    { "x86-64-v3", 1, "an Intel Emerald Rapids that was busy" },
+    { "x86-64-v4", 0, "an AMD Zen 5 with AVX-512" },
+    { "x86-64-v3", 0, "an AMD Zen 5" },
 };
 
 enum { MEASURED_FROM = 1 << 24, SHORT = 32 };
@@ -84,10 +84,9 @@ static void write_found(const tly_page *page, const expected *e, double bytes, t
         to,
         "</strong> of the speed of the best %s.</p><p>That is the median of %d measured case%s of "
         "this template with elements of %zu byte%s, which reached %.2f to %.2f on one thread of %s "
-        "(<code>%s</code>).%s</p>",
+        "(<code>docs/performance.md</code>).%s</p>",
         scan ? "copy" : "read", e->cases, e->cases > 1 ? "s" : "", e->element,
         e->element > 1 ? "s" : "", e->least / 100., e->most / 100., sources[i].machine,
-        sources[i].file,
         bytes < MEASURED_FROM ? " Their tensors had 16 MiB and more. A tensor in a cache reaches "
                                 "less, as copies and reads are faster there."
                               : "");
@@ -108,7 +107,7 @@ static void write_most(const tly_page *page, tly_text *to)
                    "<p class=\"figure\">This kernel should reach at most <strong>%.2f</strong> of "
                    "the speed of "
                    "the best %s.</p><p>The bytes allow no more%s. No GPU was measured "
-                   "(<code>docs/results/vulkan.md</code>).</p>",
+                   "(<code>docs/performance.md</code>).</p>",
                    twice ? 2. / 3 : 1., page->subject->scan ? "copy" : "read",
                    twice ? ", as the input is read in two passes" : "");
 }
@@ -125,7 +124,7 @@ static void write_expected(const tly_page *page, double bytes, tly_text *to)
         write_found(page, e, bytes, to);
     } else {
         tly_text_print(to, "<p>The expected speed is not known, as no such kernel was measured for "
-                           "this level. <code>docs/results</code> has those that were.</p>");
+                           "this level. <code>docs/performance.md</code> has those that were.</p>");
     }
 }
 

@@ -2,7 +2,7 @@
 /*
  * How the plan of a kernel for CPUs is chosen: the template (choose_template.c), then its keys one
  * by one, in the order of its table, by functions that name their measurements (choose_rows.c,
- * choose_columns.c, choose_reduce.c). docs/results/plan.md has the tables of those.
+ * choose_columns.c, choose_reduce.c). docs/tuning-notes.md has what was tried.
  */
 #ifndef TLY_PLAN_CHOOSE_H
 #define TLY_PLAN_CHOOSE_H

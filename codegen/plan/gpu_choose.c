@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The heuristics for Vulkan: which algorithm, how wide, how much at once. Each number that was
- * measured names its measurement; those for GPUs are reasoned (docs/results/vulkan.md).
+ * measured names its measurement; those for GPUs are reasoned (docs/tuning-notes.md).
  */
 #include "gpu_choose.h"
 
@@ -208,7 +208,7 @@ static int64_t choose_chunk(const tly_geometry *g, const tly_caps *caps, int32_t
 
 /* Tiles of look-back wait for each other, so as many bytes are to wait as registers hold. Hopper by NVK,
  * registers by 16 and 32 elements an invocation: f16 48, 64, i32 56, 72, f32 sums and products 72, 96;
- * f64, by 8 and 16, 80, 96. docs/results/vulkan.md, "One long row", has what a model makes of them. */
+ * f64, by 8 and 16, 80, 96. docs/tuning-notes.md has what a model makes of them. */
 static int waits_by_more(const tly_problem *p, const tly_gpu_plan *plan)
 {
     enum { MOST_BYTES = 128 }; /* of accumulators */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Look-back along lanes: how large its tiles are, and which scans go so of those that would be cut in
- * chunks. Nothing of it was measured on a GPU; docs/results/vulkan.md ("Lanes by look-back") has the
- * model.
+ * chunks. Nothing of it was measured on a GPU; docs/tuning-notes.md has the model and its results.
  */
 #include "../../runtime/checked.h"
 #include "../operator.h"
@@ -15,7 +14,7 @@
 enum { LANES = 32 };
 
 /* Invocations of a tile. On Hopper, whose compiler gives them 64 to 80 registers, three or four such
- * workgroups fit a multiprocessor, and one of 512 (tools/isa; docs/results/vulkan.md). Of a CPU that
+ * workgroups fit a multiprocessor, and one of 512 (tools/isa/table). Of a CPU that
  * plays the device. */
 enum { WORKGROUP = 256, WORKGROUP_PLAYED = 64 };
 

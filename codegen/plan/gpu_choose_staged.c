@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rows that go through workgroup memory by elements: those of one tile that no vectors fit. Nothing of it
- * was measured on a GPU; docs/results/isa-rows.md has the model.
+ * was measured on a GPU: the figures are from the model of tools/isa/rows (docs/isa.md).
  */
 #include "gpu_choose.h"
 
@@ -14,11 +14,11 @@
 enum { SHORT = 32, MOST_TEAM = 256, WORKGROUP = 128 };
 
 /* By so few that only the shortest rows go, as a round accesses 16 bytes of f32 of each of 8 rows. bf16 rows of 33
- * and 65, by the model below, of a copy on an H200: teams of 8 .48, .75, of 4 .79, 1.0. */
+ * and 65, by the model, of a copy on an H200: teams of 8 .48, .75, of 4 .79, 1.0. */
 enum { LEAST_TEAM = 4, SHORT_LANE = 17, LINE_TEAM = 8 };
 
 /* Elements an invocation at most, and of accumulators of 8 bytes: what a team costs a row is shared by more of
- * them. bf16 rows of 300, by the model of docs/results/isa-rows.md, part of a copy on an H200: 32 invocations of
+ * them. bf16 rows of 300, by the same model, part of a copy on an H200: 32 invocations of
  * 13 .68, 16 of 21 .96; of 385, 32 of 13 .88, 16 of 25 1.0. */
 enum { MOST = 25, MOST_WIDE = 13 };
 

@@ -21,7 +21,7 @@ enum { SHORT_WORKGROUP = 128 };
 
 /* As few as leave a device busy, half of whose places registers take: barriers and sums of lane groups
  * are of 2 then. Hopper by NVK, bf16 sums, rows of 4,096, by 256, 128 and 64: registers 72, 72, 64, instructions
- * an element 25, 24, 24; by the model of docs/results/isa-rows.md .73, .73 and 1.0 of a copy on an H200. */
+ * an element 25, 24, 24; by the model of tools/isa/rows .73, .73 and 1.0 of a copy on an H200. */
 static int32_t row_team(const tly_geometry *g, const tly_caps *caps)
 {
     int32_t team = 64;
@@ -103,7 +103,7 @@ static int suits(const tly_problem *p, int64_t vectors, int64_t tiles, int32_t g
 /* Short rows by a part of a subgroup with a few segments each: what a team costs a row is shared by more
  * elements, and registers still leave place for other warps. Hopper by NVK, rows of 128, instructions an
  * element and warps, by 32 and 16 lanes: f32 products 38, 40 and 27, 36, bf16 sums by 16 and 8 28, 32 and
- * 21, 32; by the model of docs/results/isa-rows.md .87, .65 of a copy on an H200 and 1.0, 1.0. */
+ * 21, 32; by the model of tools/isa/rows .87, .65 of a copy on an H200 and 1.0, 1.0. */
 static int share_lines(const tly_problem *p, int64_t length, teams t, tly_gpu_plan *plan)
 {
     enum { FEW = 3 };
@@ -119,7 +119,7 @@ static int share_lines(const tly_problem *p, int64_t length, teams t, tly_gpu_pl
  * enough and goes through the row in as few tiles as the largest would. 0: there is none; then it is
  * the largest. Few invocations with several segments each take fewer instructions an element than
  * many with one: cumsum of f32 on RDNA 3, all code of the module: 64x1x4 152, 64x4x4 108
- * (docs/results/isa.md). */
+ * (tools/isa/table). */
 static int share_out(const tly_problem *p, int64_t length, teams t, tly_gpu_plan *plan)
 {
     int64_t vectors = parts(length, plan->vector), used = whole_units(p, t.most);

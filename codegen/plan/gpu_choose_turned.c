@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tiles that are turned in workgroup memory: which scans go so, and how large the tiles are. Nothing
- * of it was measured on a GPU; docs/results/vulkan.md ("Tiles that are turned") has the model.
+ * of it was measured on a GPU: the figures are counts of tools/isa/table (docs/isa.md).
  */
 #include "../../runtime/checked.h"
 #include "gpu_choose.h"

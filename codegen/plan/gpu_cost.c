@@ -2,8 +2,8 @@
 /*
  * What one long row, and lanes too few to fill a device, cost in one pass by look-back, which waits
  * for carries, and in chunks, which are read twice: the time in which the workgroups that a device
- * holds at once get through a tile each. No GPU was measured; docs/results/vulkan.md ("One long
- * row") names where the figures come from, and what an event model makes of the same.
+ * holds at once get through a tile each. No GPU was measured. Latencies are estimates from what is
+ * published of such GPUs; docs/tuning-notes.md has what an event model makes of the same.
  */
 #include "gpu_choose.h"
 
@@ -27,7 +27,7 @@ static const maker makers[] = {
     { 0, 32, 0, 60000 },         /* workgroup memory that nobody knows */
 };
 
-/* Registers of scans (docs/results/isa.md), the watched and others; of the watched those that are parked
+/* Registers of scans (tools/isa/table), the watched and others; of the watched those that are parked
  * have fewer. */
 enum { REGISTERS_WATCHED = 96, REGISTERS_LANES_WATCHED = 80, REGISTERS = 64 };
 
