@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tally: scan kernels generated for one descriptor. Everything public in one include; C++17 has
- * tally/tally.hpp over it.
+ * Tally: kernels for scans and reductions, each generated for one descriptor. This header includes
+ * all of the C interface except <tally/vulkan.h>, which needs Vulkan's own headers. <tally/tally.hpp>
+ * is the same for C++17.
  *
  * No call prints unless TALLY_VERBOSE asks for it, and none ends the process by Tally's own code:
  * memory that is missing is TALLY_OUT_OF_MEMORY, with nothing written. A kernel is made by LLVM or

@@ -2,7 +2,7 @@
 /*
  * What scans and reductions are measured by: a copy by tiles, in the scans' own way through memory,
  * for a device's own copy takes another way (template=copy); and a reading of whole chunks, the
- * least that a reduction does (template=read; docs/vulkan.md).
+ * least that a reduction does (template=read; docs/vulkan-internals.md).
  */
 #include "gpu.h"
 

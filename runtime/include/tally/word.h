@@ -20,9 +20,11 @@ extern "C" {
  * `*had_dtype` and `*had_sizes` (1 if the word had the input's dtype, and sizes; either may be NULL).
  *
  * Writes the full word with its terminating zero to `full`, which holds `capacity` bytes and may
- * be `word` itself. TALLY_INVALID where the word is wrong, lacks what is not known, or has in= or
- * out= without sizes; TALLY_UNSUPPORTED as tally_descriptor_parse. error->position counts in
- * `word`; what is wrong with a part that came from the file has the place where it belongs.
+ * be `word` itself. TALLY_INVALID if the word is wrong, lacks what is not known, or has in= or out=
+ * but no sizes of its own; if `rank` is out of range; if `word` has TALLY_WORD_MAX bytes or more;
+ * if `capacity` is too small; or if `word` or `full` is NULL. TALLY_UNSUPPORTED as
+ * tally_descriptor_parse. error->position counts in `word`. If a part from the file is wrong, it is
+ * the place where that part belongs.
  * On failure everything but *error is untouched. Thread-safe.
  */
 TALLY_API tally_status tally_word_complete(const char *word, const char *dtype, int32_t rank,
