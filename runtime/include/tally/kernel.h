@@ -151,8 +151,8 @@ typedef struct tally_kernel_options {
 
 /**
  * Makes, or finds, the kernel for a descriptor; `options` may be NULL. The first call for a
- * problem compiles (milliseconds), later ones look up (below a microsecond); one compilation for
- * one problem however many threads ask. TALLY_UNSUPPORTED names what no kernel exists for;
+ * problem compiles (tens of milliseconds), and later ones look up (below a microsecond). However
+ * many threads ask, a problem is compiled once. TALLY_UNSUPPORTED names what no kernel exists for;
  * TALLY_NO_GENERATOR if libtally-codegen or libtally-llvm cannot be opened, or must not be
  * (TALLY_COMPILE_NEVER); the next call tries again. 32 KiB of stack are enough: where less than
  * 256 KiB are left, a thread is made for the compilation, and TALLY_OUT_OF_MEMORY says that there
