@@ -298,11 +298,15 @@ Test(vulkan_parts, quirks_and_lacks)
         cr_assert_eq(f.largest, cases[i].largest, "case %zu", i);
     }
     char text[128];
-    tly_caps caps = {
-        .int64 = 1, .subgroup = 8, .subgroup_ops = TLY_SUBGROUP_SHUFFLE, .addresses = 1
-    };
+    tly_caps caps = { .int64 = 1,
+                      .subgroup = 8,
+                      .subgroup_ops = TLY_SUBGROUP_BASIC | TLY_SUBGROUP_SHUFFLE,
+                      .addresses = 1 };
     tly_caps_lack(&caps, text, sizeof text);
     cr_assert_str_eq(text, "f64 f16 bf16 i16 u16 i8 u8 bool subnormals look-back");
+    caps.subgroup_ops = TLY_SUBGROUP_SHUFFLE;
+    tly_caps_lack(&caps, text, sizeof text);
+    cr_assert_str_eq(text, "f64 f16 bf16 i16 u16 i8 u8 bool subnormals shuffles look-back");
     tly_caps_lack(&(tly_caps){ 0 }, text, sizeof text);
     cr_assert_str_eq(
         text, "f64 i64 u64 f16 bf16 i16 u16 i8 u8 bool subnormals shuffles addresses look-back");
