@@ -145,7 +145,7 @@ static tally_status check(const tly_key *key, tally_error *error)
 /* --- loading ------------------------------------------------------------------------------- */
 
 /* Numbers far above what any template asks for, and low enough that no sum of theirs overflows. */
-enum { MOST_TILE = 1 << 24, MOST_LANE_SCRATCH = 1 << 12 };
+enum { MOST_TILE = 1 << 24, MOST_SCRATCH = 1 << 26, MOST_LANE_SCRATCH = 1 << 12 };
 
 static int in_range(int64_t number, int64_t most)
 {
@@ -158,7 +158,7 @@ static int sound(const tly_launch *l, const facts *f)
     const int64_t most_record = l->form == TLY_ROWS ? TLY_CARRY_BYTES : TLY_REDUCE_MOST_OUTPUT;
     return l->abi == TLY_ABI_VERSION && l->form == f->problem.form && l->chunk >= 0 &&
            tly_has_tensors(l->tensors) && in_range(l->tile_lanes, MOST_TILE) &&
-           (!in_lanes || l->tile_lanes > 0) && in_range(l->scratch_bytes, TLY_MOST_SCRATCH) &&
+           (!in_lanes || l->tile_lanes > 0) && in_range(l->scratch_bytes, MOST_SCRATCH) &&
            in_range(l->scratch_lane_bytes, l->tile_lanes > 0 ? MOST_LANE_SCRATCH : 0) &&
            l->record_bytes >= tly_reduces((int)l->form) && l->record_bytes <= most_record &&
            l->split_bytes >= 0 && strncmp(l->level, f->level, sizeof l->level) == 0 &&
