@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tally: kernels for scans and reductions, each generated for one descriptor. This header includes
- * all of the C interface except <tally/vulkan.h>, which needs Vulkan's own headers. <tally/tally.hpp>
- * is the same for C++17.
+ * Tally generates kernels for scans and reductions, each specialised for one descriptor. This
+ * header includes all of the C interface except <tally/vulkan.h>, which needs Vulkan's own headers.
+ * <tally/tally.hpp> is the interface for C++17.
  *
- * No call prints unless TALLY_VERBOSE asks for it, and none ends the process by Tally's own code:
- * memory that is missing is TALLY_OUT_OF_MEMORY, with nothing written. A kernel is made by LLVM or
- * checked by SPIRV-Tools,
- * which end the process when an allocation of theirs fails. Where they are linked statically, as
- * is the default, what malloc refuses them comes from address space that was asked for before they
- * began: 32 MiB for LLVM, 16 MiB for SPIRV-Tools, for each creation that is under way, given back
- * when it returns. A creation that does not get it is TALLY_OUT_OF_MEMORY. Where LLVM is a shared
- * library there is only that question before it begins. tally_context_options.isolate has kernels
- * made in a process of their own, whose end is a status whatever it is. docs/memory.md says more.
+ * No call prints, unless the environment variable TALLY_VERBOSE is set. Tally's own code never ends
+ * the process. If an allocation of its own fails, the call returns TALLY_OUT_OF_MEMORY and has
+ * written nothing.
+ *
+ * LLVM and SPIRV-Tools, which make and check kernels, do end the process when an allocation of
+ * theirs fails. Tally guards against that while it creates a kernel:
+ *
+ * - If they are linked statically, which is the default, Tally reserves address space before they
+ *   begin: 32 MiB for LLVM, 16 MiB for SPIRV-Tools. Each creation has a reserve of its own and
+ *   gives it back when it returns. It serves the allocations that malloc refuses. If Tally cannot
+ *   reserve it, the creation returns TALLY_OUT_OF_MEMORY.
+ * - If LLVM is a shared library, Tally only tests before LLVM begins whether this space could be
+ *   reserved.
+ * - With tally_context_options.isolate a helper process makes the kernels. However that process
+ *   ends, the creation returns a status.
+ *
+ * docs/memory.md describes all this in detail.
  */
 #ifndef TALLY_H
 #define TALLY_H

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a call reports: a status for programs, and one message for people. And what holds for every
- * call of Tally:
+ * Errors: every call that can fail returns a status for programs, and can fill a message for
+ * people.
  *
- * A call that fails leaves all that it would have written as it was, but for *error: handles,
- * descriptors, counts, texts and tensors. There are two exceptions: what tally_inspect has handed
- * to `write` by then; and on Vulkan, where work had begun before TALLY_DEVICE_LOST or
- * TALLY_OUT_OF_MEMORY, the tensor, buffer or command buffer that was being written.
+ * Two rules hold for every call of Tally.
  *
- * Structs, strings and arrays are borrowed until the call returns: Tally copies what it keeps. What
- * must live longer are things that only the caller can own: functions and their `user` pointers
- * until the context ends, Vulkan's objects as long as tally/vulkan.h says.
+ * A call that fails leaves its outputs as they were: handles, descriptors, counts, texts and
+ * tensors. It writes only *error. There are two exceptions:
+ * - tally_inspect may have passed a part of its text to `write` before it fails.
+ * - A call for a Vulkan device may return TALLY_DEVICE_LOST or TALLY_OUT_OF_MEMORY after its work
+ *   has begun. Then it may have changed the tensor, buffer or command buffer that it was writing.
+ *
+ * A call borrows structs, strings and arrays until it returns. Tally copies what it needs for
+ * longer. Two kinds of things must live longer, because only the caller can own them: functions and
+ * their `user` pointers live until the context is destroyed; Vulkan's objects as long as
+ * tally/vulkan.h says.
  */
 #ifndef TALLY_STATUS_H
 #define TALLY_STATUS_H
@@ -28,43 +32,47 @@
 extern "C" {
 #endif
 
-/** Result of every fallible call. Zero is success, errors are negative. */
+/** The result of every call that can fail. Zero means success; errors are negative. */
 typedef enum tally_status {
     TALLY_OK = 0,
-    TALLY_INVALID = -1,       /**< an argument, word or descriptor breaks a rule */
-    TALLY_UNSUPPORTED = -2,   /**< valid, but no kernel exists for it on this target */
-    TALLY_OUT_OF_MEMORY = -3, /**< see docs/memory.md for what ends the process instead */
-    TALLY_DEVICE_LOST = -4,
-    TALLY_IO = -5,           /**< a file could not be read or written */
-    TALLY_NO_GENERATOR = -6, /**< a kernel had to be generated and the generator is missing */
-    TALLY_BUSY = -7,         /**< in a forked child whose parent had a call in flight */
-    TALLY_INTERNAL = -8,     /**< a fault of Tally itself; please report the message */
-    TALLY_TIMEOUT = -9       /**< a wait reached its time limit; what was waited for goes on */
+    TALLY_INVALID = -1,     /**< an argument, word or descriptor breaks a rule */
+    TALLY_UNSUPPORTED = -2, /**< the request is valid, but no kernel exists for it on this target */
+    TALLY_OUT_OF_MEMORY = -3, /**< see docs/memory.md for the cases that end the process instead */
+    TALLY_DEVICE_LOST = -4,   /**< the Vulkan device stopped working and cannot be used again */
+    TALLY_IO = -5, /**< a file could not be read or written, or a callback returned non-zero */
+    TALLY_NO_GENERATOR = -6, /**< a kernel must be generated, and the generator is missing */
+    TALLY_BUSY = -7,         /**< this process was forked while its parent had a call in flight */
+    TALLY_INTERNAL = -8,     /**< Tally itself has a fault; please report the message */
+    TALLY_TIMEOUT = -9       /**< a wait reached its time limit; the work goes on */
 } tally_status;
 
 /**
- * Why a call failed. The caller sets `size` to sizeof(tally_error) (TALLY_ERROR_INIT does) and
- * passes it, or NULL where the text is not wanted. Written only on failure. The strings are
- * always terminated; they name the field, the value and the rule. They are UTF-8 that a terminal only
- * shows: other bytes of what they quote, such as control characters of a file's name, are \xNN.
+ * The reason why a call failed. The caller sets `size` to sizeof(tally_error), as TALLY_ERROR_INIT
+ * does, and passes a pointer, or NULL if the text is not needed. A call writes to it only on
+ * failure.
+ *
+ * The message names the field, the value and the rule. All strings are terminated. They are UTF-8
+ * that is safe to show on a terminal: if a text quotes other bytes, such as control characters of a
+ * file's name, they are written as \xNN.
  */
 typedef struct tally_error {
     size_t size;
     int32_t status;    /**< the tally_status that was returned */
-    int32_t position;  /**< character in the word, from 1; 0 where that has no meaning */
-    char field[16];    /**< a name of the word's grammar (op, dtype, sizes, axis, in, ...); or
-                              device, memory, plan, file, usage; in faults of Tally itself also
-                              code, kir, spirv */
+    int32_t position;  /**< the character of the word, or of the kernel IR, from 1; 0: none */
+    char field[16];    /**< which part is wrong: a name of the word's grammar (op, dtype, sizes,
+                            axis, in, ...), or device, memory, plan, file or usage; if Tally itself
+                            has a fault, also code, kir or spirv */
     char message[232]; /**< one sentence without a final stop */
-    char hint[120];    /**< what to do about it; may be empty */
+    char hint[120];    /**< how to solve the problem; may be empty */
 } tally_error;
 
 #define TALLY_ERROR_INIT { sizeof(tally_error), 0, 0, { 0 }, { 0 }, { 0 } }
 
-/** The status's name, such as "TALLY_INVALID"; never NULL. Thread-safe. */
+/** Returns the name of a status, such as "TALLY_INVALID", or "TALLY_?" if the value is no status.
+ *  Never returns NULL. Thread-safe. */
 TALLY_API const char *tally_status_name(tally_status status);
 
-/** Tally's version, such as "0.1.0"; never NULL. Thread-safe. */
+/** Returns the library's version, such as "0.1.0"; never NULL. Thread-safe. */
 TALLY_API const char *tally_version(void);
 
 #ifdef __cplusplus

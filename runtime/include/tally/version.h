@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which Tally this header is of, for the preprocessor; tally_version() is the library's own.
+ * The version of these headers, for the preprocessor. tally_version() returns the version of the
+ * library that the program runs with.
  */
 #ifndef TALLY_VERSION_H
 #define TALLY_VERSION_H
