@@ -210,8 +210,8 @@ TALLY_API int32_t tally_op_is_scan(tally_op op);
 /** Returns the bytes of one element; 0 if the value is no dtype. Thread-safe. */
 TALLY_API size_t tally_dtype_bytes(tally_dtype dtype);
 
-/** Return the name that a dtype ("f32") or an operator ("cumsum") has in words, or NULL if the value
- *  is none. Thread-safe. */
+/** Return the name that a dtype ("f32") or an operator ("cumsum") has in words, or NULL if the
+ *  value is none. Thread-safe. */
 TALLY_API const char *tally_dtype_name(tally_dtype dtype);
 TALLY_API const char *tally_op_name(tally_op op);
 
