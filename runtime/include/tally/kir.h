@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernel IR from text: what tally_inspect shows as TALLY_STAGE_KIR, perhaps with changes, lowered and
- * run. For people who want to see what a change of a kernel does (docs/kir.md); programs have no
- * use for it.
+ * Kernel IR as input. The text that tally_inspect writes as TALLY_STAGE_KIR can be edited, compiled
+ * further and run. It serves to study the effect of a change to a kernel (docs/kir.md). Other
+ * programs do not need it.
  */
 #ifndef TALLY_KIR_H
 #define TALLY_KIR_H
@@ -14,34 +14,48 @@ extern "C" {
 #endif
 
 /**
- * Reads and verifies the kernels in `text`, `bytes` long, and writes them as one stage: KIR, the text
- * once more; for a CPU LLVM or ASM; for Vulkan SPIRV or SPVASM. `options` name the device or the
- * profile as for tally_inspect, and may be NULL; their plan means nothing here. The text that
- * tally_inspect gave for a device becomes what tally_inspect shows for it.
+ * Parses and verifies the kernels in `text`, which is `bytes` bytes long, and writes them as one
+ * stage. The stage is KIR, which gives the text again; for a CPU LLVM or ASM; for Vulkan SPIRV or
+ * SPVASM. `options` name the device or the profile as for tally_inspect, and may be NULL. Their
+ * plan has no effect. If the text is what tally_inspect writes for a device, the result is what
+ * tally_inspect writes for that device, too.
  *
- * TALLY_INVALID where the text breaks a rule: error->position is the character of the text, from 1,
- * and the message is the rule. TALLY_UNSUPPORTED for a stage that the device's kernels do not have,
- * for a kernel of the other sort (with or without a workgroup), and for what the device lacks. All
- * else as tally_inspect, but that kernels are lowered in this process, whatever `isolate` says.
- * Thread-safe.
+ * Returns TALLY_INVALID if the text breaks a rule. Then error->position is the character of the
+ * text, counted from 1, and the message is the rule. Returns TALLY_UNSUPPORTED
+ *
+ * - if the device's kernels do not have the stage;
+ * - if the kernel is of the other kind: those for Vulkan have a workgroup, those for CPUs have
+ *   none;
+ * - if the device lacks something that the kernel needs.
+ *
+ * All else is as for tally_inspect. Only `isolate` has no effect: kernels are compiled in this
+ * process. Thread-safe.
  */
 TALLY_API tally_status tally_kir_inspect(tally_context *context, const char *text, size_t bytes,
                                          const tally_kernel_options *options, tally_stage stage,
                                          tally_write write, void *user, tally_error *error);
 
 /**
- * Interprets the kernels in `text` in place of the descriptor's own: the problem, the plan and the
- * launch are those of the kernel that `options` (which may be NULL) would make, and a profile may be
- * named. On one thread, without a device, instruction after instruction. `in` and `out` are as in
- * tally_kernel_run, but that neither need be aligned, and that they may overlap: the kernel works on
- * copies, and the elements of the output are written at the end. `steps` is the most instructions of
- * single invocations that may be done, 0: 10^9.
+ * Interprets the kernels in `text` in place of the kernel that the descriptor has. The problem, the
+ * plan and the launch are those of the kernel that `options` would make; `options` may be NULL and
+ * may name a profile. The interpreter uses one thread and no device, and executes one instruction
+ * after the other.
  *
- * TALLY_INVALID, with error->position as above, where the text breaks a rule; where the launch has
- * another number of kernels, or other workgroups; and where a kernel does what it must not: accesses
- * outside of the tensors and its own scratch, stores to the input, misaligned accesses, divisions by
- * zero, shifts by too much, barriers and subgroups that do not come together, more than `steps`.
- * All else as tally_kernel_create. On failure nothing is written. Thread-safe.
+ * `in` and `out` are as for tally_kernel_run, with two differences: they need not be aligned, and
+ * they may overlap. The kernel works on copies, and the elements of the output are written at the
+ * end. `steps` is the most instructions that all invocations together may execute; 0 means 10^9.
+ *
+ * Returns TALLY_INVALID
+ *
+ * - if the text breaks a rule, with error->position as for tally_kir_inspect;
+ * - if the launch has another number of kernels than the text, or other workgroups;
+ * - if a kernel accesses memory outside of the tensors and its own scratch, stores to the input,
+ *   or makes a misaligned access;
+ * - if a kernel divides by zero, or shifts by too many bits;
+ * - if barriers or subgroup operations are not reached by all invocations that they need;
+ * - if the kernels execute more than `steps` instructions.
+ *
+ * Other errors are those of tally_kernel_create. On failure nothing is written. Thread-safe.
  */
 TALLY_API tally_status tally_kir_run(tally_context *context, const char *text, size_t bytes,
                                      const tally_descriptor *descriptor,
