@@ -57,8 +57,8 @@ typedef struct tally_manifest {
     const char *word;   /* the canonical word */
     const char *target; /* the name of the device */
     const char *spirv;  /* version of SPIR-V */
-    /* Features that must be enabled on the device, and properties that must be VK_TRUE, by the names
-     * that they have in Vulkan's structs. */
+    /* Features that must be enabled on the device, and properties that must be VK_TRUE, by their
+     * names in Vulkan's structs. */
     uint32_t feature_count, property_count;
     const char *const *features, *const *properties;
     uint32_t subgroup_size;       /* the subgroupSize that the device must have; 0: any */

@@ -1,30 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tally for C++17 and later: one header over the C interface, with nothing else to link or include.
- * docs/cpp.md is its manual; what a scan and a reduction compute is in docs/semantics.md.
+ * Tally for C++17 and later: one header over the C interface. A program includes only this header
+ * and links only the C library. docs/cpp.md is its manual; docs/semantics.md defines what a scan
+ * and a reduction compute.
  *
  *   const float x[3][4] = { { 2, 1, 3, 5 }, { 3, 8, 7, 3 }, { 9, 6, 2, 4 } };
  *   float y[3][4];
  *   tally::context context;
  *   context.run("cumprod:axis=1", x, y);
  *
- * Errors. A function that can fail exists twice. `try_run` and its like return a tally::result,
- * with the value or a tally::failure. `run` throws that failure as a tally::error; it exists where
- * exceptions do, so not with -fno-exceptions. Neither writes to a tensor when it fails. Statuses
- * are those of the C function that the comment names. Strings and tensors that are returned are
- * allocated by `new`, which may throw std::bad_alloc; Tally's own memory that is missing is
- * status::out_of_memory.
+ * Errors. A function that can fail exists in two forms. The form with `try_`, such as `try_run`,
+ * returns a tally::result with the value or a tally::failure. The form without it, such as `run`,
+ * throws this failure as a tally::error; it does not exist with -fno-exceptions. Neither form
+ * writes to a tensor when it fails. The statuses are those of the C function that the comment
+ * names.
  *
- * Tensors are views: a pointer, a size and a stride for each dim, of elements. The dtype follows
- * from the element's type. Tally never keeps a view.
+ * Memory. Strings and tensors that a function returns are allocated by `new`, which may throw
+ * std::bad_alloc. If an allocation of Tally's own fails, the status is status::out_of_memory.
  *
- * Handles (context, kernel) are movable and not copyable. One that was moved from is empty, and so
- * is kernel(): it can be assigned to and destroyed, and all else is status::invalid. A context
- * lives on until its last kernel is gone, whichever is destroyed first.
+ * Tensors are views: a pointer, and a size and a stride in elements for each dim. The dtype follows
+ * from the element's type. Tally never keeps a view after the call.
  *
- * Threads. A const member function may be called from many threads at once, and every function of a
- * context or kernel but move, assignment and destructor is const. Other objects are like ints: safe
- * to read together, not to write. Before fork, see the C interface: handles hold what it has.
+ * Handles (context, kernel) are movable and not copyable. A handle that was moved from is empty,
+ * and so is kernel(). An empty handle can be assigned to and destroyed; a call that needs it
+ * returns status::invalid. A context is destroyed after its last kernel, even if the handle of the
+ * context is destroyed first.
+ *
+ * Threads. Many threads may call const member functions at once. All functions of a context or
+ * kernel are const, except move, assignment and destructor. Other objects behave like an int:
+ * threads may read them together, but not write them. fork has the same rules as in the C
+ * interface.
  */
 #ifndef TALLY_HPP
 #define TALLY_HPP
@@ -55,7 +60,7 @@
 #include <stdfloat>
 #endif
 
-/* 1 where functions that throw exist. */
+/* 1 if the functions that throw exist, else 0. */
 #if defined(__cpp_exceptions)
 #define TALLY_EXCEPTIONS 1
 #else
@@ -66,21 +71,21 @@ namespace tally {
 
 /* ---- names of the C interface, typed -------------------------------------------------------- */
 
-/** What a call reports: tally_status. */
+/** The result of a call: tally_status. */
 enum class status : std::int32_t {
     ok = TALLY_OK,
     invalid = TALLY_INVALID,         /**< an argument, word, view or descriptor breaks a rule */
-    unsupported = TALLY_UNSUPPORTED, /**< valid, but no kernel exists for it on this target */
+    unsupported = TALLY_UNSUPPORTED, /**< the request is valid, but no kernel exists for it here */
     out_of_memory = TALLY_OUT_OF_MEMORY,
     device_lost = TALLY_DEVICE_LOST,
     io = TALLY_IO,
-    no_generator = TALLY_NO_GENERATOR, /**< a kernel had to be generated and cannot be */
-    busy = TALLY_BUSY,                 /**< in a forked child whose parent had a call in flight */
-    internal = TALLY_INTERNAL,         /**< a fault of Tally itself */
+    no_generator = TALLY_NO_GENERATOR, /**< a kernel must be generated, and that is impossible */
+    busy = TALLY_BUSY,                 /**< the parent had a call in flight at the fork */
+    internal = TALLY_INTERNAL,         /**< Tally itself has a fault */
     timeout = TALLY_TIMEOUT
 };
 
-/** Operators by their names in words: tally_op. */
+/** Operators, with the names that they have in words: tally_op. */
 enum class op : std::int32_t {
     none = TALLY_OP_NONE,
 #define TALLY_OP_ENUMERATOR(enumerator, name) name = enumerator,
@@ -110,21 +115,22 @@ enum class dtype : std::int32_t {
 
 static_assert(static_cast<int>(dtype::count) == TALLY_DTYPE_COUNT, "every dtype is above");
 
-/** In which order elements are combined: tally_order. */
+/** The order in which elements are combined: tally_order. */
 enum class order : std::int32_t {
     run = TALLY_ORDER_RUN,
     exact = TALLY_ORDER_EXACT,
     serial = TALLY_ORDER_SERIAL
 };
 
-/** What becomes of a kernel that is neither in memory nor stored: tally_compile_mode. */
+/** How a kernel is made that is neither in memory nor stored: tally_compile_mode. */
 enum class compile : std::uint32_t {
     wait = TALLY_COMPILE_WAIT,
     background = TALLY_COMPILE_BACKGROUND,
     never = TALLY_COMPILE_NEVER
 };
 
-/** "TALLY_INVALID", "cumsum", "f32"; "" for what is none. A zero follows. */
+/** The name of a status, an operator or a dtype, such as "TALLY_INVALID", "cumsum" or "f32". It is
+ *  "" if the value is no operator or dtype. A terminating zero follows the text. */
 inline std::string_view name(status value) noexcept
 {
     return tally_status_name(static_cast<tally_status>(value));
@@ -140,13 +146,13 @@ inline std::string_view name(dtype value) noexcept
     return text != nullptr ? text : "";
 }
 
-/** Whether an operator is a scan, and not a reduction. */
+/** Returns true if an operator is a scan, and false if it is a reduction. */
 inline bool is_scan(op value) noexcept
 {
     return tally_op_is_scan(static_cast<tally_op>(value)) != 0;
 }
 
-/** Bytes of one element; 0 for none. */
+/** Returns the bytes of one element; 0 if the value is no dtype. */
 inline std::size_t bytes_of(dtype value) noexcept
 {
     return tally_dtype_bytes(static_cast<tally_dtype>(value));
@@ -155,8 +161,9 @@ inline std::size_t bytes_of(dtype value) noexcept
 /* ---- elements ------------------------------------------------------------------------------- */
 
 /**
- * IEEE binary16 in two bytes. A float is rounded to the nearest, ties to even; beyond the range it
- * is infinite. Every f16 is a float exactly. `==` compares bits, as C++ compares no others.
+ * IEEE binary16 in two bytes. A float is rounded to the nearest f16, ties to even; a float beyond
+ * the range becomes infinite. Every f16 converts to a float exactly. `==` compares the bits, not
+ * the values: a NaN equals itself, and -0 does not equal +0.
  */
 struct f16 {
     std::uint16_t bits;
@@ -172,7 +179,7 @@ private:
     constexpr f16(std::uint16_t from, int) noexcept : bits(from) {}
 };
 
-/** The upper half of a float in two bytes; as f16. */
+/** bfloat16, the upper half of a float, in two bytes. All else is as for f16. */
 struct bf16 {
     std::uint16_t bits;
 
@@ -206,9 +213,9 @@ inline std::uint16_t half_of(float value) noexcept
     } else if (x >= 0x47800000u) {
         x = 0x7c00; /* 65536 and more */
     } else if (x >= 0x38800000u) {
-        x = (x + 0xfffu + (x >> 13 & 1) - 0x38000000u) >> 13; /* a carry may make it infinite */
+        x = (x + 0xfffu + (x >> 13 & 1) - 0x38000000u) >> 13; /* a carry may lead to infinity */
     } else if (x >= 0x33000000u) {
-        /* Multiples of 2^-24. */
+        /* The result is subnormal: a multiple of 2^-24. */
         const std::uint32_t mantissa = (x & 0x7fffffu) | 0x800000u, shift = 126 - (x >> 23);
         const std::uint32_t half = 1u << (shift - 1), rest = mantissa & (2 * half - 1);
         x = mantissa >> shift;
@@ -238,7 +245,8 @@ inline std::uint16_t bfloat_of(float value) noexcept
         (x & 0x7fffffffu) > 0x7f800000u ? x >> 16 | 0x40u : (x + 0x7fffu + (x >> 16 & 1)) >> 16);
 }
 
-/* Integers by size and sign; characters are none, as their sign is the platform's. */
+/* The dtype of an integer type by its size and sign. char is no number, because its sign depends on
+ * the platform. */
 template <class T> constexpr dtype integer_dtype() noexcept
 {
     const bool is_signed = std::is_signed_v<T>;
@@ -272,10 +280,11 @@ inline bf16::operator float() const noexcept
 }
 
 /**
- * The dtype of an element's type: f64 of double, i8 of std::int8_t, boolean of bool, and so on;
- * none of other types, of which there are no views. Specialise it for a type of yours that has the
- * bytes of an element: `template <> struct tally::dtype_of<my_half> :
- * tally::dtype_is<tally::dtype::f16> {};`
+ * The dtype of an element's type: f64 for double, i8 for std::int8_t, boolean for bool, and so on.
+ * For other types it is none, and they cannot have views. You can specialise it for your own type
+ * if that has the bytes of an element:
+ *
+ *   template <> struct tally::dtype_of<my_half> : tally::dtype_is<tally::dtype::f16> {};
  */
 template <dtype Value> using dtype_is = std::integral_constant<dtype, Value>;
 
@@ -299,22 +308,22 @@ static_assert(sizeof(bool) == 1 && sizeof(f16) == 2 && sizeof(bf16) == 2, "bytes
 
 /* ---- failures and results ------------------------------------------------------------------- */
 
-/** Why a call failed; what tally_error says. Allocates nothing. */
+/** The reason why a call failed: the content of a tally_error. It allocates nothing. */
 class failure {
 public:
     failure() noexcept = default;
     explicit failure(const tally_error &from) noexcept : error_(from) {}
 
     tally::status status() const noexcept { return static_cast<tally::status>(error_.status); }
-    /** The part that is to blame: "axis", "sizes", "in", "device", ... */
+    /** The part that is wrong: "axis", "sizes", "in", "device", ... */
     const char *field() const noexcept { return error_.field; }
-    /** One sentence without a final stop. */
+    /** What is wrong, as one sentence without a final stop. */
     const char *message() const noexcept { return error_.message; }
-    /** What to do about it; may be empty. */
+    /** How to solve the problem; may be empty. */
     const char *hint() const noexcept { return error_.hint; }
-    /** The character of the word that the message speaks of, from 1; 0: none. */
+    /** The character of the word that is wrong, counted from 1; 0 if there is none. */
     int position() const noexcept { return error_.position; }
-    /** All in one line: "axis: axis 2 is not in [-2, 1] (hint)". */
+    /** Field, message and hint in one line: "axis: axis 2 is not in [-2, 1] (hint)". */
     std::string text() const
     {
         std::string all = std::string(error_.field) + ": " + error_.message;
@@ -325,7 +334,8 @@ private:
     tally_error error_ = TALLY_ERROR_INIT;
 };
 
-/** What is thrown, and can be caught in another library. what() is failure::text(). */
+/** The exception that functions throw. It can be caught in another library. what() is
+ *  failure::text(). */
 class TALLY_API error : public std::runtime_error {
 public:
     explicit error(const tally::failure &why) : std::runtime_error(why.text()), why_(why) {}
@@ -341,17 +351,18 @@ private:
     tally::failure why_;
 };
 
-/** A value, or why there is none. `*` and `->` need a value, and error() a failure. */
+/** A value, or the failure that says why there is none. `*` and `->` may be used only if there is a
+ *  value, and error() only if there is a failure. */
 template <class T> class [[nodiscard]] result {
 public:
-    /* Two, so that compilers of C++17 as it was first written move a local that is returned. */
+    /* Two constructors, so that early C++17 compilers move a local that is returned. */
     result(T &&value) : either_(std::in_place_index<0>, std::move(value)) {}
     result(const T &value) : either_(std::in_place_index<0>, value) {}
     result(const failure &why) noexcept : either_(std::in_place_index<1>, why) {}
 
     bool has_value() const noexcept { return either_.index() == 0; }
     explicit operator bool() const noexcept { return has_value(); }
-    /** status::ok where there is a value. */
+    /** status::ok if there is a value. */
     tally::status status() const noexcept
     {
         return has_value() ? tally::status::ok : error().status();
@@ -363,7 +374,7 @@ public:
     T *operator->() noexcept { return std::get_if<0>(&either_); }
     const T *operator->() const noexcept { return std::get_if<0>(&either_); }
 #if TALLY_EXCEPTIONS
-    /** The value; throws tally::error where there is none. */
+    /** Returns the value; throws tally::error if there is none. */
     T &value() &
     {
         check();
@@ -392,7 +403,7 @@ private:
     std::variant<T, failure> either_;
 };
 
-/** Nothing, or why it was not done. */
+/** Success without a value, or the failure of a call. */
 template <> class [[nodiscard]] result<void> {
 public:
     result() noexcept = default;
@@ -406,7 +417,7 @@ public:
     }
     const failure &error() const noexcept { return *why_; }
 #if TALLY_EXCEPTIONS
-    /** Throws tally::error for a failure. */
+    /** Throws tally::error if there is a failure. */
     void value() const
     {
         if (!has_value())
@@ -420,8 +431,8 @@ private:
 
 namespace detail {
 
-/* Whose fields are written where a call fails, and read nowhere else: not cleared before each
- * call. */
+/* An error for one call of the C interface. Only its size is initialised. The other fields are read
+ * only if the call failed, and then it has written them. */
 struct call_error : tally_error {
     call_error() noexcept { size = sizeof(tally_error); }
 };
@@ -447,7 +458,7 @@ inline failure no_memory(const char *what) noexcept
     return fail(status::out_of_memory, "memory", "no memory for %s", what);
 }
 
-/* A call of the C interface. */
+/* The result of a call of the C interface. */
 inline result<void> done(tally_status status, const tally_error &error) noexcept
 {
     return status == TALLY_OK ? result<void>() : result<void>(failure(error));
@@ -457,8 +468,8 @@ inline result<void> done(tally_status status, const tally_error &error) noexcept
 
 /* ---- tensors -------------------------------------------------------------------------------- */
 
-/** Sizes or strides, outermost first: { 3, 4 }. More than TALLY_MAX_RANK are refused where they are
- *  used; none are those of a scalar. */
+/** Sizes or strides of a tensor, the outermost first: { 3, 4 }. dims() describes a scalar. More
+ *  than TALLY_MAX_RANK numbers are refused by the function that uses them. */
 class dims {
 public:
     constexpr dims() noexcept = default;
@@ -470,7 +481,7 @@ public:
     {
         static_assert(sizeof...(Integers) <= TALLY_MAX_RANK, "more than TALLY_MAX_RANK dims");
     }
-    /** The numbers of a range, such as a std::vector of them. */
+    /** Takes the numbers of a range, such as a std::vector<int>. */
     template <class Range, class = decltype(std::begin(std::declval<const Range &>())),
               std::enable_if_t<!std::is_same_v<Range, dims>, int> = 0>
     explicit constexpr dims(const Range &range) noexcept
@@ -482,7 +493,7 @@ public:
         }
     }
 
-    /** `rank` numbers from an array of the C interface. */
+    /** Takes `rank` numbers from an array. */
     constexpr dims(const std::int64_t *each, int rank) noexcept : rank_(rank)
     {
         for (int d = 0; d < rank && d < TALLY_MAX_RANK; d++)
@@ -498,7 +509,7 @@ public:
     {
         return each_ + (rank_ < TALLY_MAX_RANK ? rank_ : TALLY_MAX_RANK);
     }
-    /** The product: elements of a tensor of these sizes. */
+    /** The product, which is the number of elements of a tensor of these sizes. */
     constexpr std::int64_t count() const noexcept
     {
         std::uint64_t all = 1;
@@ -506,11 +517,11 @@ public:
             all *= static_cast<std::uint64_t>(n);
         return static_cast<std::int64_t>(all);
     }
-    /** Strides of a packed tensor of these sizes: row-major, without gaps. */
+    /** The strides of a packed tensor of these sizes: row-major, without gaps. */
     constexpr dims packed() const noexcept
     {
         dims strides = *this;
-        std::uint64_t step = 1; /* sizes that overflow are refused later */
+        std::uint64_t step = 1; /* unsigned: sizes that overflow are refused later */
         for (int d = (rank_ < TALLY_MAX_RANK ? rank_ : TALLY_MAX_RANK) - 1; d >= 0; d--) {
             strides.each_[d] = static_cast<std::int64_t>(step);
             step *= each_[d] > 0 ? static_cast<std::uint64_t>(each_[d]) : 1;
@@ -536,7 +547,7 @@ template <class T> class tensor;
 
 namespace detail {
 
-struct access; /* to what views keep to themselves */
+struct access; /* reads the private members of views */
 
 constexpr std::int64_t most_bytes = INT64_MAX;
 
@@ -545,7 +556,7 @@ template <class T> constexpr bool is_view<view<T>> = true;
 template <class T> constexpr bool is_tensor = false;
 template <class T> constexpr bool is_tensor<tensor<T>> = true;
 
-/* The element of an array of any rank, of a vector, a span and their like. */
+/* The element type of a container: an array of any rank, a vector, a span and others. */
 template <class C, class = void> struct element_of {};
 template <class C>
 struct element_of<C, std::void_t<decltype(std::data(std::declval<C &>())),
@@ -581,15 +592,15 @@ template <class C> constexpr auto first_of(C &container) noexcept -> element_t<C
 } // namespace detail
 
 /**
- * A tensor of the caller's: where its element (0, ..., 0) is, its sizes, and how many elements it
- * is from one index to the next. Strides of an input may be 0 or negative, those of an output
- * negative; without strides a tensor is packed, row-major. T is const for inputs. A view owns
+ * A tensor of the caller: the place of its element (0, ..., 0), its sizes, and its strides in
+ * elements. Strides of an input may be 0 or negative, and strides of an output may be negative.
+ * Without strides a tensor is packed, in row-major order. For inputs T is const. A view owns
  * nothing.
  *
- * Of a container (array of any rank, std::vector, std::array, std::span, anything that has
- * std::data and std::size) it knows how many elements there are, and runs are status::invalid where
- * sizes and strides reach beyond them. Of a pointer it knows nothing: that is the caller's to get
- * right.
+ * A view of a container knows how many elements the container has. If sizes and strides reach
+ * beyond them, a run returns status::invalid. A container is an array of any rank, a std::vector, a
+ * std::array, a std::span, or any type with std::data and std::size. A view of a pointer has no
+ * such check; the caller must make sure that the elements exist.
  */
 template <class T> class view {
     static_assert(dtype_of_v<T> != dtype::none, "no dtype is of this type; see tally::dtype_of");
@@ -598,10 +609,10 @@ public:
     using element_type = T;
     using value_type = std::remove_cv_t<T>;
 
-    /** No elements. */
+    /** Makes a view without elements. */
     constexpr view() noexcept : sizes_(0), strides_(1) {}
 
-    /** `data` points to element (0, ..., 0). */
+    /** Makes a view of a pointer; `data` points to element (0, ..., 0). */
     template <class Pointer,
               std::enable_if_t<std::is_pointer_v<Pointer> && std::is_convertible_v<Pointer, T *>,
                                int> = 0>
@@ -617,13 +628,13 @@ public:
     {
     }
 
-    /** All elements of a container: rank 1, or that of an array. */
+    /** Makes a view of all elements of a container, with rank 1, or an array's own rank. */
     template <class C,
               std::enable_if_t<std::is_convertible_v<detail::element_t<C> *, T *>, int> = 0>
     constexpr view(C &container) noexcept : view(container, detail::sizes_of(container))
     {
     }
-    /** A container's elements as a tensor of these sizes, from the first element on. */
+    /** Makes a view of a container as a packed tensor of these sizes, from its first element on. */
     template <class C,
               std::enable_if_t<std::is_convertible_v<detail::element_t<C> *, T *>, int> = 0>
     constexpr view(C &container, const dims &sizes) noexcept
@@ -631,8 +642,8 @@ public:
           room_(detail::sizes_of(container).count())
     {
     }
-    /** The same with strides; element (0, ..., 0) is `offset` elements behind the container's
-     *  first. */
+    /** Makes a view of a container with strides. Element (0, ..., 0) is `offset` elements after the
+     *  container's first. */
     template <class C,
               std::enable_if_t<std::is_convertible_v<detail::element_t<C> *, T *>, int> = 0>
     constexpr view(C &container, const dims &sizes, const dims &strides,
@@ -642,7 +653,7 @@ public:
     {
     }
 
-    /** What is read only. */
+    /** Converts a view of elements to a view of const elements. */
     template <class U, std::enable_if_t<std::is_same_v<const U, T>, int> = 0>
     constexpr view(const view<U> &other) noexcept
         : data_(other.data_), sizes_(other.sizes_), strides_(other.strides_), room_(other.room_),
@@ -656,10 +667,10 @@ public:
     constexpr std::int64_t size(int d) const noexcept { return sizes_[d]; }
     constexpr const dims &strides() const noexcept { return strides_; }
     constexpr std::int64_t stride(int d) const noexcept { return strides_[d]; }
-    /** How many elements it has. */
+    /** The number of elements. */
     constexpr std::int64_t count() const noexcept { return sizes_.count(); }
     static constexpr dtype type() noexcept { return dtype_of_v<T>; }
-    /** The element at these indices, one for each dim; not checked. */
+    /** The element at these indices, one for each dim. The indices are not checked. */
     template <class... Index> constexpr T &operator()(Index... index) const noexcept
     {
         std::int64_t at = 0;
@@ -674,8 +685,8 @@ private:
 
     T *data_ = nullptr;
     dims sizes_, strides_;
-    std::int64_t room_ = -1;  /* elements of the container; -1: not known */
-    std::int64_t before_ = 0; /* of them before data_ */
+    std::int64_t room_ = -1;  /* number of elements of the container; -1: not known */
+    std::int64_t before_ = 0; /* number of these elements before data_ */
     bool is_strided_ = false;
 };
 
@@ -689,18 +700,18 @@ template <class C> view(C &, const dims &, const dims &) -> view<detail::element
 template <class C>
 view(C &, const dims &, const dims &, std::int64_t) -> view<detail::element_t<C>>;
 
-/** One element as a tensor of rank 0, such as the result of a reduction over all axes. */
+/** Makes a view of one element as a tensor of rank 0, such as the result of a full reduction. */
 template <class T> constexpr view<T> scalar(T &element) noexcept
 {
     return view<T>(&element, dims());
 }
 
-/** A packed tensor that owns its elements: what runs return that are given no output. */
+/** A packed tensor that owns its elements. Runs without an output argument return it. */
 template <class T> class tensor {
 public:
     using value_type = T;
 
-    /** No elements; so is a tensor that was moved from. */
+    /** Makes a tensor without elements. A tensor that was moved from has none, either. */
     tensor() noexcept : sizes_(0) {}
     tensor(tensor &&other) noexcept
         : elements_(std::move(other.elements_)), sizes_(std::exchange(other.sizes_, dims(0)))
@@ -713,7 +724,8 @@ public:
         return *this;
     }
 
-    /** Elements are not initialised. status::invalid for sizes that are none. */
+    /** Makes a tensor with elements that are not initialised. Returns status::invalid if a size is
+     *  negative or the rank is too large, and status::out_of_memory if there is no memory. */
     static result<tensor> try_create(const dims &sizes) noexcept
     {
         std::int64_t count = 1;
@@ -740,14 +752,14 @@ public:
 
     T *data() noexcept { return elements_.get(); }
     const T *data() const noexcept { return elements_.get(); }
-    /** How many elements it has. */
+    /** The number of elements. */
     std::size_t size() const noexcept { return static_cast<std::size_t>(sizes_.count()); }
     const dims &sizes() const noexcept { return sizes_; }
     T *begin() noexcept { return data(); }
     T *end() noexcept { return data() + size(); }
     const T *begin() const noexcept { return data(); }
     const T *end() const noexcept { return data() + size(); }
-    /** The element at these indices, one for each dim; not checked. */
+    /** The element at these indices, one for each dim. The indices are not checked. */
     template <class... Index> T &operator()(Index... index) noexcept { return as_view()(index...); }
     template <class... Index> const T &operator()(Index... index) const noexcept
     {
@@ -765,7 +777,7 @@ private:
 
 namespace detail {
 
-/* A tensor without the type of its elements; lives no longer than the view. */
+/* A view without the type of its elements. It must not outlive the view, which it refers to. */
 struct argument {
     const char *name; /* "in" or "out" */
     dtype type;
@@ -798,7 +810,7 @@ template <class C> constexpr auto viewed(C &container) noexcept -> view<element_
     return view<element_t<C>>(container);
 }
 
-/* What run takes as a tensor. */
+/* The types that run takes as a tensor. */
 template <class X> using viewed_t = std::decay_t<decltype(viewed(std::declval<X>()))>;
 template <class X, class = void> constexpr bool is_tensor_like = false;
 template <class X> constexpr bool is_tensor_like<X, std::void_t<viewed_t<X>>> = true;
@@ -807,7 +819,9 @@ template <class Element, class In>
 using result_element =
     std::conditional_t<std::is_void_v<Element>, typename viewed_t<const In &>::value_type, Element>;
 
-/* X is Out && of a call. What hands on const to its elements owns them. */
+/* Refuses an output that cannot be written. X is the Out && of a call. It also refuses a
+ * temporary that owns its elements, because the result would be lost with it. A type owns its
+ * elements if they are const in a const object. */
 template <class X> constexpr void must_be_written() noexcept
 {
     using seen_as = std::conditional_t<std::is_lvalue_reference_v<X>, X, const std::decay_t<X> &>;
@@ -844,7 +858,7 @@ inline result<void> same_sizes(const argument &a, const dims &wanted, const char
     return fail(status::invalid, "sizes", "%s is %s, and %s is %s", a.name, has, whose, needs);
 }
 
-/* Ranks that arrays hold, and a stride for each dim. */
+/* Checks that the rank is not too large and that there is a stride for each dim. */
 inline result<void> whole(const argument &a) noexcept
 {
     if (a.sizes.rank() > TALLY_MAX_RANK)
@@ -856,7 +870,8 @@ inline result<void> whole(const argument &a) noexcept
     return {};
 }
 
-/* Whether the container has what sizes and strides reach, which int64 can count. */
+/* Checks that all elements are in the container. The descriptor was checked before, so int64 does
+ * not overflow. */
 inline result<void> within(const argument &a) noexcept
 {
     std::int64_t low = 0, high = 0; /* from element (0, ..., 0) */
@@ -882,7 +897,7 @@ inline result<void> within(const argument &a) noexcept
                 static_cast<long long>(a.room));
 }
 
-/* A word with its terminating zero. */
+/* Copies a word and adds a terminating zero. */
 inline result<void> terminate(std::string_view word, char (&text)[TALLY_WORD_MAX]) noexcept
 {
     if (word.size() >= sizeof text || word.find('\0') != word.npos)
@@ -897,25 +912,25 @@ inline result<void> terminate(std::string_view word, char (&text)[TALLY_WORD_MAX
 
 /* ---- descriptors ---------------------------------------------------------------------------- */
 
-/** The result of a descriptor: what must be allocated for it. */
+/** The sizes and the dtype of a tensor. */
 struct shape {
     dims sizes;
     dtype type = dtype::none;
 };
 
 /**
- * What is computed, over which tensor: tally_descriptor. Made from a word, from operator, dtype and
- * sizes, or from a word and the tensors; functions that set an option return the descriptor, so
- * that they chain:
+ * A descriptor: which operator is computed over which tensor (tally_descriptor). It is made from a
+ * word, from a word and the tensors, or from operator, dtype and sizes. Functions that set an
+ * option return the descriptor, so that calls can be chained:
  *
  *   tally::descriptor(tally::op::cumsum, tally::dtype::f32, { 3, 4 }).axis(1).exclusive()
  *
- * Setting an option never fails: rules are checked by check() and by whatever uses it
- * (status::invalid).
+ * Setting an option never fails. check() and every function that uses the descriptor check the
+ * rules (status::invalid).
  */
 class descriptor {
 public:
-    /** No operator; refused wherever it is used. */
+    /** Makes a descriptor without an operator. Every function that uses it refuses it. */
     descriptor() noexcept = default;
     descriptor(op what, dtype type, const dims &sizes) noexcept
     {
@@ -926,7 +941,7 @@ public:
     }
     explicit descriptor(const tally_descriptor &raw) noexcept : raw_(raw) {}
 
-    /** Reads a whole word, "cumprod:f32:3x4:axis=1" (docs/word.md): tally_descriptor_parse. */
+    /** Parses a complete word, "cumprod:f32:3x4:axis=1" (docs/word.md): tally_descriptor_parse. */
     static result<descriptor> try_parse(std::string_view word) noexcept
     {
         char text[TALLY_WORD_MAX];
@@ -941,11 +956,13 @@ public:
     }
 
     /**
-     * Completes a word by the tensors that it is for: "cumsum:axis=1", "mean:axes=0+2", "sum".
-     * Dtypes, sizes and strides are those of `in` and `out`; a word may repeat the former two, and
-     * has no in= and out=. `out` has the sizes of the result, and may be wider than the result by
-     * default. Only `in` and `out` of a container are judged by how many elements there are.
-     * status::invalid, with the fields of the word, where they do not fit.
+     * Completes a word, such as "cumsum:axis=1", "mean:axes=0+2" or "sum", by its tensors. Dtypes,
+     * sizes and strides are those of `in` and `out`. The word may repeat dtypes and sizes, but it
+     * must not have in= or out=.
+     *
+     * `out` has the sizes of the result. Its dtype may be wider than the default dtype of the
+     * result. If `in` or `out` is a container, its number of elements is checked. Returns
+     * status::invalid, with a field of the word, if word and tensors do not fit.
      */
     template <class In, class Out>
     static result<descriptor> try_of(std::string_view word, const In &in, Out &&out) noexcept;
@@ -960,28 +977,28 @@ public:
     }
 #endif
 
-    /** Scans: the axis; negative counts from the end. */
+    /** For scans: sets the axis; a negative one counts from the end. */
     descriptor &axis(int d) noexcept
     {
         raw_.axis = d;
         return *this;
     }
-    /** Reductions: the axes, from 0; without this all. */
+    /** For reductions: sets the axes, counted from 0. By default all axes are reduced. */
     descriptor &axes(const dims &which) noexcept
     {
         raw_.axes_given = 1;
         raw_.axes = 0;
-        for (const std::int64_t d : which) /* one that is none becomes one beyond every rank */
+        for (const std::int64_t d : which) /* an invalid one becomes 31, which check() refuses */
             raw_.axes |= 1u << (d >= 0 && d < TALLY_MAX_RANK ? d : 31);
         return *this;
     }
-    /** The result's dtype, where it is not the operator's default. */
+    /** Sets the dtype of the result, if it is not the operator's default. */
     descriptor &out(dtype type) noexcept
     {
         raw_.out_dtype = static_cast<std::int32_t>(type);
         return *this;
     }
-    /** dtype::f64: f32, f16 and bf16 are accumulated in f64. */
+    /** Sets the dtype of the accumulator: dtype::f64 accumulates f32, f16 and bf16 in f64. */
     descriptor &accumulate(dtype type) noexcept
     {
         raw_.acc = static_cast<std::int32_t>(type);
@@ -995,12 +1012,13 @@ public:
     descriptor &exclusive(bool is = true) noexcept { return set(TALLY_EXCLUSIVE, is); }
     descriptor &reverse(bool is = true) noexcept { return set(TALLY_REVERSE, is); }
     descriptor &keepdims(bool is = true) noexcept { return set(TALLY_KEEPDIMS, is); }
-    /** argmax, argmin: of equal elements the last. */
+    /** For argmax and argmin: among equal elements the last one wins. */
     descriptor &last(bool is = true) noexcept { return set(TALLY_LAST, is); }
-    /** max, min and their kin: pass over NaN. */
+    /** For max, min, argmax, argmin, cummax and cummin: NaN are skipped. */
     descriptor &ignore_nan(bool is = true) noexcept { return set(TALLY_NAN_IGNORE, is); }
-    /** Where the input's elements lie: elements from one index to the next, a number for each dim,
-     *  and from the pointer of a run to element (0, ..., 0). Without this it is packed. */
+    /** Sets the place of the input's elements. `strides` has a number of elements for each dim.
+     *  `offset` is the number of elements from the pointer of a run to element (0, ..., 0). By
+     *  default the input is packed. */
     descriptor &in_strides(const dims &strides, std::int64_t offset = 0) noexcept
     {
         in_count_ = strides.rank();
@@ -1008,7 +1026,8 @@ public:
         raw_.in_offset = offset;
         return set(TALLY_IN_STRIDES, true);
     }
-    /** The same of the result, a number for each of its dims. */
+    /** Sets the place of the result's elements in the same way, with a stride for each of its
+     *  dims. */
     descriptor &out_strides(const dims &strides, std::int64_t offset = 0) noexcept
     {
         out_count_ = strides.rank();
@@ -1017,13 +1036,13 @@ public:
         return set(TALLY_OUT_STRIDES, true);
     }
 
-    /** Every rule: tally_descriptor_check. */
+    /** Checks every rule: tally_descriptor_check. */
     result<void> try_check() const noexcept
     {
         const result<shape> made = try_output();
         return made ? result<void>() : result<void>(made.error());
     }
-    /** The canonical word: tally_descriptor_print. */
+    /** Returns the canonical word: tally_descriptor_print. */
     result<std::string> try_word() const
     {
         char text[TALLY_WORD_MAX];
@@ -1036,7 +1055,7 @@ public:
             return failure(error);
         return std::string(text, length);
     }
-    /** Sizes and dtype of the result: tally_descriptor_result. */
+    /** Returns the sizes and the dtype of the result: tally_descriptor_result. */
     result<shape> try_output() const noexcept
     {
         std::int32_t rank = 0;
@@ -1053,8 +1072,8 @@ public:
                                 out_count_, static_cast<int>(rank));
         return shape{ dims(sizes, rank), static_cast<dtype>(type) };
     }
-    /** Bytes that the input and the output have, from the pointers of a run:
-     *  tally_descriptor_extent. */
+    /** Returns the ranges of bytes in which the input (first) and the output (second) lie, counted
+     *  from the pointers of a run: tally_descriptor_extent. */
     result<std::pair<tally_extent, tally_extent>> try_extent() const noexcept
     {
         std::pair<tally_extent, tally_extent> of{};
@@ -1073,7 +1092,7 @@ public:
     std::pair<tally_extent, tally_extent> extent() const { return try_extent().value(); }
 #endif
 
-    /** For the C interface. */
+    /** Returns the descriptor for the C interface. */
     const tally_descriptor &raw() const noexcept { return raw_; }
 
 private:
@@ -1084,12 +1103,12 @@ private:
     }
 
     tally_descriptor raw_ = TALLY_DESCRIPTOR_INIT;
-    int in_count_ = -1, out_count_ = -1; /* strides that were given; -1: not here */
+    int in_count_ = -1, out_count_ = -1; /* number of strides that were given; -1: none were */
 };
 
 namespace detail {
 
-/* One tensor of a descriptor that is right, and of its kernels. */
+/* Input or output of a descriptor that was checked, and of its kernels. */
 struct facts {
     dtype type = dtype::none;
     dims sizes, strides;
@@ -1113,7 +1132,7 @@ inline facts output_of(const tally_descriptor &d, const shape &result) noexcept
              is_strided ? d.out_offset : 0 };
 }
 
-/* Whether a kernel's tensor can be this one. A stride that leads nowhere says nothing. */
+/* Checks that a tensor fits a kernel. The stride of a dim of size 1 does not matter. */
 inline result<void> fits(const argument &a, const facts &wanted) noexcept
 {
     result<void> right = whole(a);
@@ -1133,7 +1152,8 @@ inline result<void> fits(const argument &a, const facts &wanted) noexcept
     return within(a);
 }
 
-/* The pointer that the descriptor's offset counts from; NULL, which runs refuse, stays NULL. */
+/* Returns the pointer that the descriptor's offset counts from. NULL stays NULL, so that the run
+ * can refuse it. */
 template <class T> T *origin(T *first, std::int64_t offset) noexcept
 {
     if (first == nullptr)
@@ -1163,7 +1183,7 @@ inline result<void> complete(std::string_view word, const argument &in,
     return right ? same_sizes(in, dims(d.sizes, d.rank), "the word's") : right;
 }
 
-/* The result's dtype, where it is not the default one. */
+/* Sets the dtype of the result, if it is not the default. */
 inline result<void> widen(std::string_view word, const char *side, dtype type,
                           tally_descriptor &d) noexcept
 {
@@ -1190,7 +1210,7 @@ inline void set_strides(const argument &a, std::uint32_t flag, std::int64_t *str
     }
 }
 
-/* A word by its input, and its output's dtype unless that is none. */
+/* Completes a word by its input, and by the dtype of its output, unless that is none. */
 inline result<descriptor> describe(std::string_view word, const argument &in, dtype out) noexcept
 {
     tally_descriptor d = TALLY_DESCRIPTOR_INIT;
@@ -1242,14 +1262,14 @@ result<descriptor> descriptor::try_of(std::string_view word, const In &in, Out &
 
 /* ---- kernels -------------------------------------------------------------------------------- */
 
-/** How a kernel is made: tally_kernel_options. Texts are borrowed until the call returns. */
+/** How a kernel is made: tally_kernel_options. Strings are borrowed until the call returns. */
 struct kernel_options {
-    const char *device = nullptr;  /**< "cpu", "cpu:x86-64-v2", "vulkan", ... NULL: this CPU */
-    const char *plan = nullptr;    /**< overrides, "key=value,key=value"; NULL: none */
-    const char *profile = nullptr; /**< a Vulkan device as text, for warm and supports */
+    const char *device = nullptr;  /**< "cpu", "cpu:x86-64-v2", "vulkan", ...; nullptr: this CPU */
+    const char *plan = nullptr;    /**< overrides, "key=value,key=value"; nullptr: none */
+    const char *profile = nullptr; /**< text that describes a Vulkan device; for warm, supports */
 };
 
-/** How one run is done: tally_run_options. No result depends on it. */
+/** How one run is done: tally_run_options. The result does not depend on it. */
 struct run_options {
     int threads = 0; /**< most threads; 0: the context's */
     tally_parallel_for parallel = nullptr;
@@ -1258,7 +1278,7 @@ struct run_options {
 
 namespace detail {
 
-/* A context, and how many handles there are of it. */
+/* A context with a count of the handles that share it. */
 class shared_context {
 public:
     shared_context() noexcept = default;
@@ -1318,13 +1338,13 @@ inline tally_kernel_options raw_of(const kernel_options &from) noexcept
 } // namespace detail
 
 /**
- * A kernel, made by a context for one descriptor: it runs on any tensors of its dtypes, sizes and
- * strides. Movable; destroys itself. Every function but move, assignment and destructor is safe to
- * call from many threads at once, on different outputs.
+ * A kernel. A context makes it for one descriptor, and it runs on any tensors of that descriptor's
+ * dtypes, sizes and strides. It is movable and destroys itself. Many threads may call its functions
+ * at once, on different outputs, except move, assignment and destructor.
  */
 class kernel {
 public:
-    /** Empty. */
+    /** Makes an empty handle. */
     kernel() noexcept = default;
     kernel(kernel &&other) noexcept
         : context_(std::move(other.context_)), kernel_(std::exchange(other.kernel_, nullptr)),
@@ -1342,15 +1362,16 @@ public:
         }
         return *this;
     }
-    ~kernel() { tally_kernel_destroy(&kernel_); /* before its context */ }
+    ~kernel() { tally_kernel_destroy(&kernel_); /* the kernel first, then its context */ }
 
-    /** False for an empty handle. */
+    /** Returns false for an empty handle. */
     explicit operator bool() const noexcept { return kernel_ != nullptr; }
 
     /**
-     * Runs on host memory and blocks until done: tally_kernel_run_with. `in` and `out` are views,
-     * tensors or containers of the kernel's dtypes, sizes and strides; else status::invalid, with
-     * nothing written. Of a scan they may be the same tensor.
+     * Runs the kernel on tensors in host memory and blocks until the result is there:
+     * tally_kernel_run_with. `in` and `out` are views, tensors or containers of the kernel's
+     * dtypes, sizes and strides. Otherwise the call returns status::invalid and has written
+     * nothing. For a scan both may be the same tensor.
      */
     template <class In, class Out>
     result<void> try_run(const In &in, Out &&out, const run_options &options = {}) const noexcept
@@ -1358,15 +1379,16 @@ public:
         detail::must_be_written<Out &&>();
         return run_views(detail::viewed(in), detail::viewed(out), options);
     }
-    /** A scan whose result takes the place of its input. */
+    /** Runs a scan in place: its result replaces its input. */
     template <class InOut>
     result<void> try_run_in_place(InOut &&x, const run_options &options = {}) const noexcept
     {
         detail::must_be_written<InOut &&>();
         return run_views(detail::viewed(x), detail::viewed(x), options);
     }
-    /** The same as try_run where nothing is known of the buffers: pointers that the descriptor's
-     *  offsets count from. Dtypes, sizes and strides are the caller's to get right. The fastest. */
+    /** Runs the kernel without checking the tensors, which is the fastest way. The descriptor's
+     *  offsets count from these pointers. The caller must make sure that dtypes, sizes and strides
+     *  are right. */
     result<void> try_run_unchecked(const void *in, void *out,
                                    const run_options &options = {}) const noexcept
     {
@@ -1381,7 +1403,7 @@ public:
         raw.parallel_user = options.parallel_user;
         return detail::done(tally_kernel_run_with(kernel_, in, out, &raw, &error), error);
     }
-    /** The canonical word: tally_kernel_word. */
+    /** Returns the canonical word: tally_kernel_word. */
     result<std::string> try_word() const
     {
         char text[TALLY_WORD_MAX];
@@ -1410,11 +1432,13 @@ public:
     std::string word() const { return try_word().value(); }
 #endif
 
-    /** Sizes and dtype of the input, and of the output; dtype::none for an empty handle. */
+    /** Return the sizes and the dtype of the input and of the output; the dtype of an empty handle
+     *  is dtype::none. */
     shape input() const noexcept { return { in_.sizes, in_.type }; }
     shape output() const noexcept { return { out_.sizes, out_.type }; }
 
-    /** For the C interface; NULL for an empty handle. It is still this handle's. */
+    /** Returns the handle for the C interface, or nullptr if this one is empty. It still belongs to
+     *  this object. */
     tally_kernel *get() const noexcept { return kernel_; }
 
 private:
@@ -1440,15 +1464,16 @@ private:
 
 /* ---- contexts ------------------------------------------------------------------------------- */
 
-/** How a context is: tally_context_options, where each field is explained. Texts are borrowed until
- *  the context is made; functions and their users' pointers must live as long as it. */
+/** The options of a context: tally_context_options explains each field. Strings are borrowed until
+ *  the context is made. Functions and the pointers that are passed to them must live as long as the
+ *  context. */
 struct context_options {
     int threads = 0;
     std::uint32_t cache_kernels = 0;
     tally::compile compile = tally::compile::wait;
     const char *cache_folder = nullptr;
     const char *generator = nullptr;
-    std::uint32_t isolate = 0; /**< milliseconds */
+    std::uint32_t isolate = 0; /**< milliseconds for the helper process; 0: not used */
     tally_parallel_for parallel = nullptr;
     void *parallel_user = nullptr;
     tally_cache_load cache_load = nullptr;
@@ -1456,17 +1481,18 @@ struct context_options {
     void *cache_user = nullptr;
     tally_log log = nullptr;
     void *log_user = nullptr;
-    std::uint32_t log_level = 0; /**< tally_log_level */
+    std::uint32_t log_level = 0; /**< a tally_log_level */
 };
 
 /**
- * What a program holds while it uses Tally: kernels that were made, and the threads that run them.
- * One serves a whole program. Movable. Every function but move, assignment and destructor is safe
- * to call from many threads at once.
+ * A context: the kernels that were made, and the threads that run them. One context serves a whole
+ * program. It is movable. Many threads may call its functions at once, except move, assignment and
+ * destructor.
  */
 class context {
 public:
-    /** tally_context_create; opens nothing and starts no thread until needed. */
+    /** Makes a context: tally_context_create. It opens no library and starts no thread until it
+     *  needs them. */
     static result<context> try_create(const context_options &options = {}) noexcept
     {
         context made(nullptr);
@@ -1482,17 +1508,18 @@ public:
     context &operator=(context &&) noexcept = default;
     ~context() = default;
 
-    /** False for a handle that was moved from. */
+    /** Returns false for a handle that was moved from. */
     explicit operator bool() const noexcept { return get() != nullptr; }
 
-    /* -- in one go -- */
+    /* -- running a word -- */
 
     /**
-     * Computes `out` from `in`, as a word says that leaves out what the tensors tell:
-     * "cumprod:axis=1", "sum:axes=0", "argmax". See descriptor::try_of for what fits,
-     * tally_kernel_create and tally_kernel_run for the rest. The kernel is made at the first call
-     * (milliseconds), and found at later ones; a program that calls often makes a kernel of its
-     * own, which costs nothing to find.
+     * Computes `out` from `in`. The word leaves out what the tensors tell: "cumprod:axis=1",
+     * "sum:axes=0", "argmax". descriptor::try_of has the rules for the word; tally_kernel_create
+     * and tally_kernel_run have all others.
+     *
+     * The first call for a problem makes the kernel, in tens of milliseconds, and later calls find
+     * it. A program that calls often should make a kernel object, which saves the search.
      */
     template <class In, class Out, std::enable_if_t<detail::is_tensor_like<Out &>, int> = 0>
     result<void> try_run(std::string_view word, const In &in, Out &&out,
@@ -1505,8 +1532,8 @@ public:
                                                          detail::access::of("out", y));
         return what ? run_once(*what, x.data(), y.data(), options) : result<void>(what.error());
     }
-    /** The same into a new tensor, whose Element is the input's unless it is named, as in
-     *  run<std::int64_t>("argmax", x). */
+    /** Computes a new tensor from `in`, in the same way. Its element type is that of the input, or
+     *  Element if it is given, as in run<std::int64_t>("argmax", x). */
     template <class Element = void, class In>
     auto try_run(std::string_view word, const In &in,
                  const kernel_options &options = {}) const noexcept
@@ -1526,7 +1553,7 @@ public:
                                         : result<void>(made.error());
         return right ? std::move(made) : result<tensor<made_of>>(right.error());
     }
-    /** A scan whose result takes the place of its input. */
+    /** Runs a scan in place: its result replaces its input. */
     template <class InOut>
     result<void> try_run_in_place(std::string_view word, InOut &&x,
                                   const kernel_options &options = {}) const noexcept
@@ -1536,7 +1563,7 @@ public:
 
     /* -- kernels -- */
 
-    /** tally_kernel_create: the kernel for a descriptor. */
+    /** Makes the kernel for a descriptor: tally_kernel_create. */
     result<kernel> try_make(const descriptor &what,
                             const kernel_options &options = {}) const noexcept
     {
@@ -1555,15 +1582,15 @@ public:
         made.out_ = detail::output_of(what.raw(), *output);
         return made;
     }
-    /** The same for a whole word, "cumprod:f32:3x4:axis=1". */
+    /** Makes the kernel for a complete word, "cumprod:f32:3x4:axis=1". */
     result<kernel> try_make(std::string_view word,
                             const kernel_options &options = {}) const noexcept
     {
         const result<descriptor> what = descriptor::try_parse(word);
         return what ? try_make(*what, options) : result<kernel>(what.error());
     }
-    /** The same for a word that tensors complete, as descriptor::try_of; neither is read or
-     *  written. */
+    /** Makes the kernel for a word that the tensors complete, as descriptor::try_of. The elements
+     *  of the tensors are neither read nor written. */
     template <class In, class Out, std::enable_if_t<detail::is_tensor_like<Out &>, int> = 0>
     result<kernel> try_make(std::string_view word, const In &in, Out &&out,
                             const kernel_options &options = {}) const noexcept
@@ -1571,8 +1598,8 @@ public:
         const result<descriptor> what = descriptor::try_of(word, in, out);
         return what ? try_make(*what, options) : result<kernel>(what.error());
     }
-    /** tally_context_supports: whether there is a kernel, without making it; a failure says why
-     *  not. */
+    /** Tests whether there is a kernel, without making it: tally_context_supports. If there is
+     *  none, the failure says why. */
     result<void> try_supports(const descriptor &what,
                               const kernel_options &options = {}) const noexcept
     {
@@ -1584,12 +1611,13 @@ public:
         return right ? detail::done(tally_context_supports(get(), &what.raw(), &raw, &error), error)
                      : right;
     }
-    /** The answer alone. */
+    /** Returns true if there is a kernel. */
     bool supports(const descriptor &what, const kernel_options &options = {}) const noexcept
     {
         return try_supports(what, options).has_value();
     }
-    /** tally_context_warm: makes the kernels for all descriptors of a range, on all threads. */
+    /** Makes the kernels for all descriptors of a range, on all threads of the context:
+     *  tally_context_warm. */
     template <class Range>
     result<void> try_warm(const Range &descriptors, const kernel_options &options = {}) const
     {
@@ -1656,7 +1684,7 @@ public:
     }
 #endif
 
-    /** Counters: tally_context_stats; zeros of an empty handle. */
+    /** Returns the counters: tally_context_stats. For an empty handle they are 0. */
     tally_stats stats() const noexcept
     {
         tally_stats all = TALLY_STATS_INIT;
@@ -1665,7 +1693,8 @@ public:
         return all;
     }
 
-    /** For the C interface; NULL for an empty handle. It is still this handle's. */
+    /** Returns the handle for the C interface, or nullptr if this one is empty. It still belongs to
+     *  this object. */
     tally_context *get() const noexcept { return context_.get(); }
 
 private:
@@ -1709,7 +1738,8 @@ private:
     detail::shared_context context_;
 };
 
-/** The library's own version, such as "0.1.0"; TALLY_VERSION is the header's. */
+/** Returns the version of the library, such as "0.1.0". TALLY_VERSION is the version of the
+ *  header. */
 inline std::string_view version() noexcept
 {
     return tally_version();
