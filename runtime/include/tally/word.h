@@ -23,10 +23,10 @@ extern "C" {
  * `rank` sizes, or NULL if they are not known; then `rank` is ignored. Rank 0 with sizes that are
  * not NULL means "scalar".
  *
- * A dtype or sizes in the word take precedence over those of the file. The function does not report
- * a contradiction between the two. For that, it sets `*had_dtype` to 1 if the word had the input's
- * dtype, and `*had_sizes` to 1 if the word had sizes; otherwise it sets them to 0. Either pointer
- * may be NULL.
+ * A dtype or sizes in the word take precedence over those of the file. A contradiction between the
+ * two is no error. So that the caller can find one, `*had_dtype` becomes 1 if the word had the
+ * input's dtype, and `*had_sizes` becomes 1 if it had sizes; otherwise they become 0. Either
+ * pointer may be NULL.
  *
  * Writes the full word with its terminating zero to `full`, which holds `capacity` bytes and may be
  * `word` itself. Returns TALLY_INVALID
