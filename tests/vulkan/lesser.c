@@ -54,7 +54,8 @@ static const struct {
     { "mean:i32:300000", 0, 0 },
     { "mean:u32:3x50:axes=0", 0, 0 },
     { "mean:u64:3x50:axes=0", offsetof(tly_caps, int64), 0 },
-    { "l2:u32:9x301:axes=0", offsetof(tly_caps, float64), offsetof(tly_caps, int64) },
+    { "l2:u32:9x301:axes=0", offsetof(tly_caps, float64), 0 },
+    { "log_sum:u32:9x301:axes=0", offsetof(tly_caps, float64), offsetof(tly_caps, int64) },
     { "log_sum_exp:i32:3x301:axes=1", offsetof(tly_caps, float64), 0 },
 };
 
