@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernel IR that comes from outside as text: read, lowered as kernels of templates are, and
- * interpreted. Nobody has judged these kernels, so that what they do wrong is a fault of the text,
- * with its place, and no more.
+ * interpreted. Such a kernel may do anything. What it does wrong is reported as a fault of the
+ * text, with its place.
  */
 #include "generate_kir.h"
 

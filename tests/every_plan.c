@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whether every problem has a plan: random problems, views with short dims above all, on every CPU
- * level and on every device that a profile describes, and words with open sizes on the levels. A plan
- * may only be refused as TALLY_UNSUPPORTED, and only for what docs/word.md and docs/vulkan.md say that
- * this version or the device lacks.
+ * level and on every device that a profile describes, and words with open sizes on the levels. A
+ * plan may only be refused as TALLY_UNSUPPORTED, and only for what docs/word.md and docs/vulkan.md
+ * say that this version or the device lacks.
  *
  *   every_plan [--profiles FOLDER] [--count N] [--seed S] [--only N] [--kernels N]
  *
  * `--kernels N` also builds the kernel IR of one problem in N. Every failure prints the word, the
- * target and what repeats it. Exit status: 0 if no problem failed, and some had a plan on each target;
- * of 10,000 problems and more, also if some had one by each template.
+ * target and what repeats it. Exit status: 0 if no problem failed, and some had a plan on each
+ * target; of 10,000 problems and more, also if some had one by each template.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +20,7 @@
 #include <tally.h>
 
 #include "../runtime/cpu/features.h"
+#include "arguments.h"
 #include "profiles.h"
 #include "random.h"
 #include "reference.h"
@@ -37,8 +38,7 @@ enum { TEMPLATES = sizeof templates / sizeof *templates, OF_LEVELS = 10 };
 
 typedef struct run_options {
     const char *profiles;
-    long count, only, kernels;
-    uint64_t seed;
+    int64_t count, only, seed, kernels;
 } run_options;
 
 typedef struct target {
@@ -230,21 +230,12 @@ static void run_case(long number)
 
 static int parse(run_options *o, int argc, char **argv)
 {
-    for (int k = 1; k + 1 < argc; k += 2) {
-        if (!strcmp(argv[k], "--profiles"))
-            o->profiles = argv[k + 1];
-        else if (!strcmp(argv[k], "--count"))
-            o->count = strtol(argv[k + 1], NULL, 10);
-        else if (!strcmp(argv[k], "--seed"))
-            o->seed = strtoull(argv[k + 1], NULL, 10);
-        else if (!strcmp(argv[k], "--only"))
-            o->only = strtol(argv[k + 1], NULL, 10);
-        else if (!strcmp(argv[k], "--kernels"))
-            o->kernels = strtol(argv[k + 1], NULL, 10);
-        else
-            return 1;
-    }
-    return argc % 2 == 0;
+    const tly_argument known[] = { { "--profiles", &o->profiles, NULL },
+                                   { "--count", NULL, &o->count },
+                                   { "--seed", NULL, &o->seed },
+                                   { "--only", NULL, &o->only },
+                                   { "--kernels", NULL, &o->kernels } };
+    return tly_arguments_read(known, sizeof known / sizeof *known, argc, argv);
 }
 
 static int open_targets(void)

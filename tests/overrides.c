@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "arguments.h"
 #include "engine_grid.h"
 #include "profiles.h"
 #include "trial.h"
@@ -35,9 +36,7 @@ enum {
 
 typedef struct run_options {
     const char *profiles;
-    long count, only;
-    uint64_t seed;
-    int64_t most;
+    int64_t count, only, seed, most;
 } run_options;
 
 typedef struct target {
@@ -298,21 +297,12 @@ static int summary(const driver *v)
 
 static int parse(run_options *o, int argc, char **argv)
 {
-    for (int k = 1; k + 1 < argc; k += 2) {
-        if (!strcmp(argv[k], "--profiles"))
-            o->profiles = argv[k + 1];
-        else if (!strcmp(argv[k], "--count"))
-            o->count = strtol(argv[k + 1], NULL, 10);
-        else if (!strcmp(argv[k], "--seed"))
-            o->seed = strtoull(argv[k + 1], NULL, 10);
-        else if (!strcmp(argv[k], "--only"))
-            o->only = strtol(argv[k + 1], NULL, 10);
-        else if (!strcmp(argv[k], "--most"))
-            o->most = strtoll(argv[k + 1], NULL, 10);
-        else
-            return 1;
-    }
-    return argc % 2 == 0 || o->most < 1;
+    const tly_argument known[] = { { "--profiles", &o->profiles, NULL },
+                                   { "--count", NULL, &o->count },
+                                   { "--seed", NULL, &o->seed },
+                                   { "--only", NULL, &o->only },
+                                   { "--most", NULL, &o->most } };
+    return tly_arguments_read(known, sizeof known / sizeof *known, argc, argv) || o->most < 1;
 }
 
 int main(int argc, char **argv)

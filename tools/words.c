@@ -37,16 +37,10 @@ static int is_read(const char *op, const char *rest)
     return tally_descriptor_parse(word, &d, NULL) == TALLY_OK;
 }
 
-/* A scan is what cannot do without an axis. */
-static int is_scan(int op)
-{
-    return !is_read(tally_op_name((tally_op)op), "");
-}
-
 static int takes(int op, const char *tried)
 {
     char rest[64];
-    const int axis = is_scan(op) && strncmp(tried, "axis=", 5) != 0;
+    const int axis = tally_op_is_scan((tally_op)op) && strncmp(tried, "axis=", 5) != 0;
     snprintf(rest, sizeof rest, "%s%s", axis ? "axis=0," : "", tried);
     return is_read(tally_op_name((tally_op)op), rest);
 }
@@ -67,7 +61,7 @@ static void print_ops(int scans)
 {
     int column = printf("  %-*s", NAME, scans ? "scans" : "reductions");
     for (int op = 1; op < TALLY_OP_COUNT; op++) {
-        if (is_scan(op) == scans) {
+        if (tally_op_is_scan((tally_op)op) == scans) {
             column = print_word(column, NAME + 2, tally_op_name((tally_op)op));
         }
     }
@@ -95,8 +89,9 @@ static void list_takers(const char *tried, char *text, size_t capacity)
     int all[2] = { 0, 0 }, taking[2] = { 0, 0 }; /* reductions, scans */
     text[0] = 0;
     for (int op = 1; op < TALLY_OP_COUNT; op++) {
-        all[is_scan(op)]++;
-        taking[is_scan(op)] += takes(op, tried);
+        const int scan = tally_op_is_scan((tally_op)op);
+        all[scan]++;
+        taking[scan] += takes(op, tried);
     }
     if (taking[0] == all[0] && taking[1] == all[1]) {
         return;
@@ -107,7 +102,7 @@ static void list_takers(const char *tried, char *text, size_t capacity)
             continue;
         }
         for (int op = 1; op < TALLY_OP_COUNT; op++) {
-            if (is_scan(op) == scans && takes(op, tried)) {
+            if (tally_op_is_scan((tally_op)op) == scans && takes(op, tried)) {
                 add_word(text, capacity, tally_op_name((tally_op)op));
             }
         }

@@ -296,7 +296,7 @@ typedef struct kir_region {
     int writable;
 } kir_region;
 
-/* What holds a kernel that nobody has judged: accesses outside of the regions are faults, and so is
+/* Limits for a kernel that is not trusted. An access outside of the regions is a fault, and so is
  * the end of the steps. Without limits, addresses are the host's. */
 typedef struct kir_limits {
     const kir_region *regions;

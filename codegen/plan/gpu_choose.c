@@ -60,8 +60,8 @@ int32_t tly_gpu_segments_of(const tly_gpu_plan *plan, int32_t wanted)
     return smaller(wanted, TLY_GPU_MOST_ELEMENTS / plan->vector);
 }
 
-/* Half of the loop trips that the driver allows: a chunk may be walked by the plain loop, beside the
- * loop over all chunks. */
+/* Half of the loop trips that the driver allows. The plain loop may walk a chunk, and the loop over
+ * all chunks needs trips as well. */
 static int64_t longest_chunk(const tly_caps *caps)
 {
     int64_t most = caps->trip_limit > 0 ? (int64_t)caps->trip_limit / 2 : TLY_GPU_MOST_CHUNK;

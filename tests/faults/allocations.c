@@ -134,20 +134,28 @@ static int no_text(void *user, const char *text, size_t bytes)
     return 0;
 }
 
+/* A word's descriptor, and a context that inspects. */
+static tally_status begin(const char *word, tally_descriptor *d, tally_context **context,
+                          tally_error *error)
+{
+    tally_status status = tally_descriptor_parse(word, d, error);
+    if (status == TALLY_OK) {
+        status = tally_context_create(NULL, context, error);
+    }
+#ifdef FAULT_LINKED
+    if (status == TALLY_OK) {
+        tly_context_set_generator(*context, tally_codegen_generator());
+    }
+#endif
+    return status;
+}
+
 static tally_status inspect(const char *word, const tally_kernel_options *options,
                             tally_stage first, tally_stage last, tally_error *error)
 {
     tally_context *context = NULL;
     tally_descriptor d;
-    tally_status status = tally_descriptor_parse(word, &d, error);
-    if (status == TALLY_OK) {
-        status = tally_context_create(NULL, &context, error);
-    }
-#ifdef FAULT_LINKED
-    if (status == TALLY_OK) {
-        tly_context_set_generator(context, tally_codegen_generator());
-    }
-#endif
+    tally_status status = begin(word, &d, &context, error);
     for (int stage = (int)first; stage <= (int)last && status == TALLY_OK; stage++) {
         status = tally_inspect(context, &d, options, (tally_stage)stage, no_text, NULL, error);
     }
@@ -178,15 +186,7 @@ static tally_status kernel_ir(const char *word, tally_error *error)
     static int64_t in[64], out[64];
     tally_context *context = NULL;
     tally_descriptor d;
-    tally_status status = tally_descriptor_parse(word, &d, error);
-    if (status == TALLY_OK) {
-        status = tally_context_create(NULL, &context, error);
-    }
-#ifdef FAULT_LINKED
-    if (status == TALLY_OK) {
-        tly_context_set_generator(context, tally_codegen_generator());
-    }
-#endif
+    tally_status status = begin(word, &d, &context, error);
     if (status == TALLY_OK) {
         status = tally_kir_inspect(context, text, strlen(text), NULL, TALLY_STAGE_KIR, no_text,
                                    NULL, error);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Facts of Vulkan devices: those of a device with a few of them changed, as a profile's text. What
- * parses is in its ranges, and then each problem has a plan and, where that takes little time, modules
- * that validate and a list of dispatches; or the device lacks what it needs, or overrides are refused.
- * What does not parse says which range.
+ * parses is in its ranges, and then each problem has a plan and, where that takes little time,
+ * modules that validate and a list of dispatches; or the device lacks what it needs, or overrides
+ * are refused. What does not parse says which range.
  *
- * The input: a byte for the device and the kind of problem, 4 for the seed of the problem, and 6 for
- * each change.
+ * The input: a byte for the device and the kind of problem, 4 for the seed of the problem, and 6
+ * for each change.
  */
-#include "fuzz.h"
+#include "page.h"
 
 #include "../../codegen/generate_gpu.h"
 #include "../../codegen/plan/gpu.h"
@@ -88,20 +88,6 @@ static int write_profile(const tly_caps *base, const uint8_t *data, size_t bytes
     return right;
 }
 
-typedef struct page {
-    char text[1024];
-    size_t length;
-} page;
-
-static int add(void *user, const char *text, size_t bytes)
-{
-    page *p = user;
-    HOLDS(bytes < sizeof p->text - p->length);
-    memcpy(p->text + p->length, text, bytes);
-    p->text[p->length += bytes] = 0;
-    return 0;
-}
-
 typedef struct subject {
     const tly_caps *caps;
     tly_problem problem;
@@ -123,8 +109,8 @@ static tally_status plan(const subject *s, const char *overrides, tly_gpu_plan *
 static void force(const subject *s, tly_random *r, tly_gpu_plan *made)
 {
     char overrides[256] = "";
-    page shown = { .length = 0 };
-    HOLDS(tly_gpu_plan_print(made, add, &shown) == TALLY_OK);
+    fuzz_page shown = { .length = 0 };
+    HOLDS(tly_gpu_plan_print(made, fuzz_add, &shown) == TALLY_OK);
     tly_random_plan(r, shown.text, overrides, sizeof overrides);
     plan(s, overrides, made);
 }

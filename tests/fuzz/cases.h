@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Problems for targets whose input is only a plan or a record: the input's first byte chooses a problem.
- * The device has all features, so that every template can be planned.
+ * Problems for targets whose input is only a plan or a record: the input's first byte chooses a
+ * problem. The device has all features, so that every template can be planned.
  */
 #ifndef FUZZ_CASES_H
 #define FUZZ_CASES_H

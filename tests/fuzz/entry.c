@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Entries of the disk cache: no entry is read past its end, and an entry that is accepted is written
- * again with the same bytes. The target corrects the checksum, which would refuse nearly every input.
+ * Entries of the disk cache: no entry is read past its end, and an entry that is accepted is
+ * written again with the same bytes. The target corrects the checksum, which would refuse nearly
+ * every input.
  */
 #include "fuzz.h"
 

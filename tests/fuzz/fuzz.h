@@ -25,8 +25,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
         } \
     } while (0)
 
-/* Copies the bytes and adds `zeros` of them, in memory of exactly that size, so that ASan sees a read past
- * the end; to be freed. */
+/* Copies the bytes and adds `zeros` of them, in memory of exactly that size, so that ASan sees a
+ * read past the end; to be freed. */
 static inline unsigned char *fuzz_copy(const uint8_t *data, size_t bytes, size_t zeros)
 {
     unsigned char *copy = calloc(1, bytes + zeros);

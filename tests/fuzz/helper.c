@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Replies of tally-maker and requests to it. Any bytes, taken as a reply, give a status, and with
- * TALLY_OK the kernel that the request asks for. Any bytes, taken as a request, are read whole or not at
- * all. The input's first byte chooses between the two, and whether the version is corrected.
+ * TALLY_OK the kernel that the request asks for. Any bytes, taken as a request, are read whole or
+ * not at all. The input's first byte chooses between the two, and whether the version is corrected.
  */
 #include "fuzz.h"
 

@@ -3,8 +3,8 @@
  * Kernel IR as text: what parses verifies, prints, and parses back to the same text; and what
  * verifies has native code, for a CPU level that the input chooses, or SPIR-V that validates, for a
  * device that has everything. LLVM ends the process where it cannot select: verifying must have
- * refused what leads there. And whatever verifies can be interpreted, in the memory that it is given
- * and for as many steps.
+ * refused what leads there. And whatever verifies can be interpreted, in the memory that it is
+ * given and for as many steps.
  */
 #include "fuzz.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lists of kernels that include each other. Bytes 0x1c divide the input into the files a, b and so on
- * of one folder, and a is read. Each line of an accepted list has a valid descriptor, a place and a name
- * of its own. A refusal says why and where.
+ * Lists of kernels that include each other. Bytes 0x1c divide the input into the files a, b and so
+ * on of one folder, and a is read. Each line of an accepted list has a valid descriptor, a place
+ * and a name of its own. A refusal says why and where.
  */
 #include "fuzz.h"
 

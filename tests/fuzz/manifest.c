@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Manifests. The input's first line is a word, the second one a plan, and the rest the name of a device.
- * Whatever the device is called, the manifest is printed as JSON in UTF-8 and as a C header in ASCII.
- * Everything that the manifest points to lies in its buffers.
+ * Manifests. The input's first line is a word, the second one a plan, and the rest the name of a
+ * device. Whatever the device is called, the manifest is printed as JSON in UTF-8 and as a C header
+ * in ASCII. Everything that the manifest points to lies in its buffers.
  */
 #include "cases.h"
 #include "json.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packs: whatever head, slots, dictionaries and entries say, nothing outside of the file is read, and
- * an entry is as long as its slot says. The target corrects the length in the head, and passes over the
- * checksum.
+ * Packs: whatever head, slots, dictionaries and entries say, nothing outside of the file is read,
+ * and an entry is as long as its slot says. The target corrects the length in the head, and passes
+ * over the checksum.
  */
 #include "fuzz.h"
 

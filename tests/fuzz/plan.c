@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plan overrides. The input's first byte chooses problem and target, the rest is the text. An accepted
- * plan makes a kernel that the verifier accepts, and its print gives the same plan again. A refusal
- * says why.
+ * Plan overrides. The input's first byte chooses problem and target, the rest is the text. An
+ * accepted plan makes a kernel that the verifier accepts, and its print gives the same plan again.
+ * A refusal says why.
  */
 #include "cases.h"
+#include "page.h"
 
 #include "../../codegen/plan/plan.h"
 #include "../../codegen/target.h"
@@ -12,21 +13,6 @@
 #ifdef TALLY_VULKAN
 #include "../../codegen/plan/gpu.h"
 #endif
-
-typedef struct page {
-    char text[4096];
-    size_t length;
-} page;
-
-static int add(void *user, const char *text, size_t bytes)
-{
-    page *p = user;
-    HOLDS(bytes < sizeof p->text - p->length);
-    memcpy(p->text + p->length, text, bytes);
-    p->length += bytes;
-    p->text[p->length] = 0;
-    return 0;
-}
 
 static void check_refusal(tally_status status, const tally_error *e)
 {
@@ -40,7 +26,7 @@ static void check_cpu(const fuzz_case *c, const char *level, const char *text)
     tly_plan plan, again;
     tly_launch launch;
     kir_kernel *kernel = NULL;
-    page print = { .length = 0 };
+    fuzz_page print = { .length = 0 };
     tally_error e = TALLY_ERROR_INIT;
     memset(&plan, 0, sizeof plan);
     memset(&again, 0, sizeof again);
@@ -52,7 +38,7 @@ static void check_cpu(const fuzz_case *c, const char *level, const char *text)
     HOLDS(tly_template_build(&c->problem, target, &plan, &kernel, &launch, &e) == TALLY_OK);
     HOLDS(kir_verify(kernel, &e) == TALLY_OK);
     kir_free(kernel);
-    HOLDS(tly_plan_print(&plan, add, &print) == TALLY_OK);
+    HOLDS(tly_plan_print(&plan, fuzz_add, &print) == TALLY_OK);
     HOLDS(tly_plan_make(&c->problem, target, print.text, &again, &e) == TALLY_OK);
     HOLDS(memcmp(&plan, &again, sizeof plan) == 0);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launch records and plans as they are stored. The input's first byte chooses the kind of record and the
- * problem, the rest is the record. An accepted launch record gives a launch without overflow, and no
- * internal error. An accepted plan makes a kernel.
+ * Launch records and plans as they are stored. The input's first byte chooses the kind of record
+ * and the problem, the rest is the record. An accepted launch record gives a launch without
+ * overflow, and no internal error. An accepted plan makes a kernel.
  */
 #include "cases.h"
 

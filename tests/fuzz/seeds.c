@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * seeds FOLDER writes first inputs to FOLDER/TARGET for targets whose layouts change with the sources:
- * real entries, packs, squeezed bytes, modules, launch records, plans, replies and requests.
+ * seeds FOLDER writes first inputs to FOLDER/TARGET for targets whose layouts change with the
+ * sources: real entries, packs, squeezed bytes, modules, launch records, plans, replies and
+ * requests.
  */
 #include "cases.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Squeezed bytes. Any bytes expand or are refused, without a read or a write out of bounds. Bytes that
- * are squeezed expand to the same bytes again. The input is a byte for the dictionary's share, two for
- * the expected length, the dictionary, and the squeezed bytes.
+ * Squeezed bytes. Any bytes expand or are refused, without a read or a write out of bounds. Bytes
+ * that are squeezed expand to the same bytes again. The input is a byte for the dictionary's share,
+ * two for the expected length, the dictionary, and the squeezed bytes.
  */
 #include "fuzz.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Modules of SPIR-V as they are stored. Any bytes give words, and these words, coded and read again,
- * are the same. Whatever the words are, neither the check of a module nor the list of its needs reads
- * past them. The input's first two bytes are the number of words.
+ * Modules of SPIR-V as they are stored. Any bytes give words, and these words, coded and read
+ * again, are the same. Whatever the words are, neither the check of a module nor the list of its
+ * needs reads past them. The input's first two bytes are the number of words.
  */
 #include "fuzz.h"
 
