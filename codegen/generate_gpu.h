@@ -15,7 +15,8 @@ tally_status tly_show_gpu(const tly_problem *problem, const tly_caps *caps,
                           const tly_gpu_plan *plan, tally_stage stage, tally_write write,
                           void *user, tally_error *error);
 
-/* A kernel as SPIR-V words, from malloc; `lines`: with those of its text as OpLine. And words as bytes. */
+/* A kernel as SPIR-V words, from malloc; `lines`: with those of its text as OpLine. And words as
+ * bytes. */
 tally_status tly_gpu_lower(const kir_kernel *kernel, const tly_caps *caps, int lines,
                            uint32_t **words, size_t *count, tally_error *error);
 tally_status tly_gpu_write_words(const uint32_t *words, size_t count, tally_write write,

@@ -66,9 +66,9 @@ int tly_is_watched_as(const tly_problem *p, tly_watch watch)
     return tly_class_of((tally_dtype)p->acc) == TLY_FLOATING && tly_operator_of(p)->watch == watch;
 }
 
-/* Sums of elements that are narrower in exponents than the accumulator cannot leave its range, nor can
- * squares: 2^63 of the largest f16 are 2^79, of the largest f32 or bf16 2^191, and of their squares
- * 2^95 and 2^319. */
+/* Sums of elements that are narrower in exponents than the accumulator cannot leave its range, nor
+ * can squares: 2^63 of the largest f16 are 2^79, of the largest f32 or bf16 2^191, and of their
+ * squares 2^95 and 2^319. */
 static int sums_stay(const tly_problem *p)
 {
     return p->dtype == TALLY_F16 || (p->acc == TALLY_F64 && p->dtype != TALLY_F64);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an engine on Vulkan has of its own, whatever it runs: a device and its queue (vulkan_device.c),
- * memory, ways to bind buffers and to make pipelines of modules (vulkan_host.c). vulkan_manifest.c uses
- * it in place of an engine; none of them knows anything of libtally. What it makes ends with the
- * process, and so does the process when anything fails.
+ * What an engine on Vulkan has of its own, whatever it runs: a device and its queue
+ * (vulkan_device.c), memory, ways to bind buffers and to make pipelines of modules (vulkan_host.c).
+ * vulkan_manifest.c uses it in place of an engine; none of them knows anything of libtally. What it
+ * makes ends with the process, and so does the process when anything fails.
  */
 #ifndef VULKAN_HOST_H
 #define VULKAN_HOST_H
@@ -19,7 +19,8 @@ typedef struct host {
     char *memory; /* of the buffer */
 } host;
 
-/* What a kernel asks of a device. Names are those of Vulkan's structs of features and properties. */
+/* What a kernel asks of a device. Names are those of Vulkan's structs of features and properties.
+ */
 typedef struct host_needs {
     uint32_t feature_count, property_count;
     const char *const *features, *const *properties;

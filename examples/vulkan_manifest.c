@@ -6,9 +6,9 @@
  *   cc -DHEADER='"rows.h"' -DKERNEL=rows vulkan_manifest.c vulkan_host.c vulkan_device.c -lvulkan
  *   ./a.out IN OUT              # files of elements, as they lie in memory
  *
- * Here is all that the manifest asks of an engine; the other two files are in place of what an engine
- * has. The program takes any device that has what the kernel needs, also another one than the kernel
- * was made for.
+ * Here is all that the manifest asks of an engine; the other two files are in place of what an
+ * engine has. The program takes any device that has what the kernel needs, also another one than
+ * the kernel was made for.
  */
 #include "vulkan_host.h"
 

@@ -31,12 +31,14 @@ extern const tly_cap tly_cap_rows[TLY_CAPS];
 uint32_t tly_cap_get(const tly_caps *caps, const tly_cap *cap);
 void tly_cap_set(tly_caps *caps, const tly_cap *cap, uint32_t value);
 
-/* Whether a value is in the range of its row; the range as text, such as "0 to 128, powers of two". */
+/* Whether a value is in the range of its row; the range as text, such as "0 to 128, powers of two".
+ */
 int tly_cap_holds(const tly_cap *cap, uint64_t value);
 enum { TLY_CAP_RANGE = 48 };
 void tly_cap_range(const tly_cap *cap, char *text, size_t capacity);
 
-/* The first row whose value is out of its range; NULL: none is, and so plans and kernels can be made. */
+/* The first row whose value is out of its range; NULL: none is, and so plans and kernels can be
+ * made. */
 const tly_cap *tly_caps_fault(const tly_caps *caps);
 
 /* Bits of subgroup_ops, those of VkSubgroupFeatureFlagBits. */
@@ -47,8 +49,8 @@ enum {
     TLY_SUBGROUP_SHUFFLE = 16
 };
 
-/* Whether kernels can shuffle: subgroups are of a known size, and not smaller than is worth it. Where
- * Vulkan has any of their operations, it has the basic ones. */
+/* Whether kernels can shuffle: subgroups are of a known size, and not smaller than is worth it.
+ * Where Vulkan has any of their operations, it has the basic ones. */
 enum { TLY_LEAST_SUBGROUP = 4 };
 static inline int tly_caps_shuffle(const tly_caps *caps)
 {

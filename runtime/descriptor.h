@@ -74,8 +74,9 @@ int tly_extent_fits(int32_t rank, const int64_t *sizes, const int64_t *strides, 
 /* Rank and sizes of the output of a descriptor whose axes are resolved. */
 int32_t tly_result_shape(const tally_descriptor *full, int64_t sizes[TALLY_MAX_RANK]);
 
-/* argmax, argmin: an index needs an element, and a dtype that holds the last one's. `open` has a bit
- * for each open size, whose place a 1 holds here: what they decide is left to those who close them. */
+/* argmax, argmin: an index needs an element, and a dtype that holds the last one's. `open` has a
+ * bit for each open size, whose place a 1 holds here: what they decide is left to those who close
+ * them. */
 tally_status tly_check_index(const tally_descriptor *full, uint32_t open, tally_error *error);
 
 /* The same as a number; *extent is how many elements are told apart. */

@@ -56,8 +56,8 @@ typedef struct tly_kir_memory {
     int writable;
 } tly_kir_memory;
 
-/* One call, or one dispatch, of one of them. Addresses are those of its memory, which is all that it
- * can reach. */
+/* One call, or one dispatch, of one of them. Addresses are those of its memory, which is all that
+ * it can reach. */
 typedef struct tly_kir_call {
     uint32_t kernel;
     const tly_args *args; /* of a kernel for CPUs, as is `task` */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The interface between launch and generated Vulkan kernels; docs/vulkan-internals.md is its manual.
- * A kernel is one to three passes, each a SPIR-V module with one entry point "main", dispatched
- * one after the other with a memory barrier between. Descriptor set 0 of the buffer form: binding
- * 0 input, 1 output, 2 scratch, all storage buffers; the address form binds nothing. Both read
- * tly_push as push constants.
+ * The interface between launch and generated Vulkan kernels; docs/vulkan-internals.md is its
+ * manual. A kernel is one to three passes, each a SPIR-V module with one entry point "main",
+ * dispatched one after the other with a memory barrier between. Descriptor set 0 of the buffer
+ * form: binding 0 input, 1 output, 2 scratch, all storage buffers; the address form binds nothing.
+ * Both read tly_push as push constants.
  */
 #ifndef TLY_GPU_H
 #define TLY_GPU_H

@@ -3,8 +3,8 @@
  * The wait for the helper program; see helper.h. A thread of the library's own talks to the helper,
  * as the system may hold up its start (a program on a network file system) or its end, and neither
  * has a limit of its own. A caller whose time is over leaves the thread to itself: it ends the
- * helper as soon as the system lets it, and frees all. The thread also starts the helper, which ends
- * with the thread that started it.
+ * helper as soon as the system lets it, and frees all. The thread also starts the helper, which
+ * ends with the thread that started it.
  */
 #include "helper.h"
 
@@ -19,8 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The helper ends itself at its limit. GRACE later it is ended: it may have been stopped, or be waiting
- * for its turn on a busy machine. SLACK after that nobody waits any more. */
+/* The helper ends itself at its limit. GRACE later it is ended: it may have been stopped, or be
+ * waiting for its turn on a busy machine. SLACK after that nobody waits any more. */
 enum { GRACE_MS = 900, SLACK_MS = 100, STACK = 128 << 10 };
 
 /* One call, of the caller and the thread: the one that sees the other gone frees it. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernel IR from text (tally/kir.h). Its launch is the one that the descriptor's own kernel has, so
- * that everything but the instructions is as in a run: what the generator interprets are the calls or
- * the dispatches. Kernels see addresses of their own, far apart from each other: whatever they access
- * beyond a tensor is found, and what they compute from addresses is the same on every machine.
+ * that everything but the instructions is as in a run: what the generator interprets are the calls
+ * or the dispatches. Kernels see addresses of their own, far apart from each other: whatever they
+ * access beyond a tensor is found, and what they compute from addresses is the same on every
+ * machine.
  */
 #include "internal.h"
 
@@ -121,8 +122,8 @@ typedef struct run {
     uint64_t zero[PLACES]; /* the address of element 0 */
 } run;
 
-/* Memory for the bytes from `low` up to `end`, counted from element 0, which is well aligned. Devices
- * access the words that it has a part in, whole. */
+/* Memory for the bytes from `low` up to `end`, counted from element 0, which is well aligned.
+ * Devices access the words that it has a part in, whole. */
 static tally_status lay(run *r, int place, int64_t low, int64_t end, int64_t word,
                         tally_error *error)
 {

@@ -108,8 +108,8 @@ static const uint32_t *find(const uint32_t *words, size_t count, uint32_t op, ui
     return NULL;
 }
 
-/* Operands: of a variable type, result, class; of a pointer result, class, type; of an array result,
- * element, length; of a constant type, result, value. */
+/* Operands: of a variable type, result, class; of a pointer result, class, type; of an array
+ * result, element, length; of a constant type, result, value. */
 static uint64_t bytes_of_variable(const uint32_t *words, size_t count, uint32_t type)
 {
     const uint32_t *pointer = find(words, count, OP_TYPE_POINTER, 0, type);

@@ -22,8 +22,8 @@ typedef struct tly_needs {
 tally_status tly_needs_add(tly_needs *needs, const uint32_t *words, size_t count,
                            tally_error *error);
 
-/* Workgroup memory that a module takes, in bytes: its variables are arrays of 32-bit words. The module
- * is one that tly_needs_add has taken. */
+/* Workgroup memory that a module takes, in bytes: its variables are arrays of 32-bit words. The
+ * module is one that tly_needs_add has taken. */
 uint32_t tly_needs_workgroup_bytes(const uint32_t *words, size_t count);
 
 /* A feature that the modules do not tell. */

@@ -35,8 +35,8 @@ static int has_part(const tly_pack *pack, tly_pack_part part)
     return part.at >= first && part.at <= pack->bytes && part.count <= pack->bytes - part.at;
 }
 
-/* Fills *pack from a head that its checksum has found whole. NULL, or what is wrong: nothing is read
- * and no slot is counted that does not lie in the file. */
+/* Fills *pack from a head that its checksum has found whole. NULL, or what is wrong: nothing is
+ * read and no slot is counted that does not lie in the file. */
 static const char *take_head(tly_pack *pack, const tly_pack_head *h, uint64_t bytes)
 {
     if (h->bytes != bytes || bytes > UINT32_MAX || h->slots == 0 ||

@@ -31,10 +31,10 @@ typedef struct tly_pack_head {
     uint64_t checksum;                                 /* of all before */
 } tly_pack_head;
 
-/* An entry's place is its hash modulo the number of slots, or the next free one after it, and no more
- * than TLY_PACK_FAR after it: so a hash that is not there is soon known to be missing, also where no
- * slot is free. Of a million slots, three quarters of them taken, the longest run of taken ones is
- * some hundreds. */
+/* An entry's place is its hash modulo the number of slots, or the next free one after it, and no
+ * more than TLY_PACK_FAR after it: so a hash that is not there is soon known to be missing, also
+ * where no slot is free. Of a million slots, three quarters of them taken, the longest run of taken
+ * ones is some hundreds. */
 enum { TLY_PACK_FAR = 4096 };
 
 typedef struct tly_pack_slot {
@@ -79,16 +79,16 @@ void *tly_pack_read(tly_pack *pack, uint64_t hash, size_t *count);
 /* The first slot from `place` on that need not be free: a hole of the file has free ones alone. */
 uint64_t tly_pack_next(const tly_pack *pack, uint64_t place);
 
-/* Reads slots from `place` on, up to the last one and `most` at most; returns how many. 0: they cannot
- * be read. */
+/* Reads slots from `place` on, up to the last one and `most` at most; returns how many. 0: they
+ * cannot be read. */
 size_t tly_pack_slots(const tly_pack *pack, uint64_t place, tly_pack_slot *slots, size_t most);
 
 /* The bytes of a slot's entry from malloc; NULL: what the slot says is not there. */
 void *tly_pack_entry(tly_pack *pack, const tly_pack_slot *slot);
 
 /* pack_write.c: the bytes of a pack of these entries, from malloc; NULL without memory, above 4
- * GiB, or where more than TLY_PACK_FAR hashes meet in one place, as those of keys do not. Their order
- * does not matter, and of several with one hash the first is taken. */
+ * GiB, or where more than TLY_PACK_FAR hashes meet in one place, as those of keys do not. Their
+ * order does not matter, and of several with one hash the first is taken. */
 void *tly_pack_write(const tly_packed_entry *entries, size_t entry_count, size_t *count);
 
 #endif

@@ -57,7 +57,8 @@ static uint64_t slots_for(size_t entries)
 
 /* ---- written ---- */
 
-/* 1: *slot is where an entry goes, or NULL if it is there already; 0: too many hashes meet there. */
+/* 1: *slot is where an entry goes, or NULL if it is there already; 0: too many hashes meet there.
+ */
 static int place(const writing *w, uint64_t hash, tly_pack_slot **slot)
 {
     tly_pack_slot *slots = (tly_pack_slot *)(void *)(w->bytes + sizeof(tly_pack_head));

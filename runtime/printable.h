@@ -20,8 +20,8 @@ size_t tly_utf8(const char *text, size_t bytes, uint32_t *number);
 int tly_is_shown(uint32_t number);
 
 /* Copies a text whose length `room` bounds, with its zero: what is not shown becomes \xNN, a byte
- * at a time. A text that does not fit is cut between characters. Doing it twice changes nothing more.
- * Returns the length. `to` and `text` lie apart. */
+ * at a time. A text that does not fit is cut between characters. Doing it twice changes nothing
+ * more. Returns the length. `to` and `text` lie apart. */
 size_t tly_printable(char *to, size_t room, const char *text);
 
 #endif

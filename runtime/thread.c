@@ -58,7 +58,8 @@ static size_t left_of_first(uintptr_t here)
 /* Bytes of this thread's stack that a call can use; 0 on a stack that no thread began with. */
 static size_t left(void)
 {
-    /* No local variable's address would do: clang's ASan keeps such variables in memory of its own. */
+    /* No local variable's address would do: clang's ASan keeps such variables in memory of its own.
+     */
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     if (gettid() == getpid()) { /* pthread_getattr_np would read a file */
         return left_of_first(here);

@@ -129,9 +129,9 @@ static int is_edge(char c)
     return c == 0 || strchr(":,>=x+", c) != NULL;
 }
 
-/* Where a part of the word stands in what its author wrote; NULL if it came from elsewhere. What was
- * inserted stands behind the operator: either all before a part is the author's, or all behind it,
- * but for an output's dtype alone. */
+/* Where a part of the word stands in what its author wrote; NULL if it came from elsewhere. What
+ * was inserted stands behind the operator: either all before a part is the author's, or all behind
+ * it, but for an output's dtype alone. */
 static const char *find_written(const tly_reader *r, tly_span part)
 {
     const size_t bytes = (size_t)(part.end - part.at), length = strlen(r->written);

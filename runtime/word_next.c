@@ -42,8 +42,8 @@ static int judge(const offers *o, char *word)
                                NULL) == TALLY_OK;
 }
 
-/* Offers NAME, and END behind it, in place of what was begun, if it begins like that; and if the word
- * with `example` behind it is right. */
+/* Offers NAME, and END behind it, in place of what was begun, if it begins like that; and if the
+ * word with `example` behind it is right. */
 static void offer(offers *o, const char *name, const char *end, const char *example)
 {
     char line[MOST_LINE], word[MOST_LINE];

@@ -54,10 +54,10 @@ tally_status tly_word_parse(const char *word, const char *written, tally_descrip
 void tly_word_guess(tly_guess *guess, const char *name);
 
 /*
- * Hints that are words to be typed, after `why`: what the author wrote with a part replaced, with an
- * option added, with one character between the numbers from `numbers` on, or with a colon in place
- * of the first comma from `part` on. 0, and no hint, where it is too long, or where the part is
- * none that the author wrote.
+ * Hints that are words to be typed, after `why`: what the author wrote with a part replaced, with
+ * an option added, with one character between the numbers from `numbers` on, or with a colon in
+ * place of the first comma from `part` on. 0, and no hint, where it is too long, or where the part
+ * is none that the author wrote.
  */
 int tly_word_suggest(const tly_reader *r, const char *why, tly_span wrong, const char *right);
 int tly_word_suggest_option(const tly_reader *r, const char *why, const char *option);

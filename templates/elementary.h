@@ -24,8 +24,8 @@ void tly_exps_below(kir_builder *b, kir_value *x, unsigned n);
 /* The natural logarithm, within 1 (f32) and 2 (f64) units: -inf of both zeros, NaN of what is
  * below, inf of inf; of subnormals as of others. */
 kir_value tly_log(kir_builder *b, kir_value x);
-/* The same of x times 2^more, which need be no number; `more`: whole numbers up to 2000 in magnitude, as
- * floats of x's type. */
+/* The same of x times 2^more, which need be no number; `more`: whole numbers up to 2000 in
+ * magnitude, as floats of x's type. */
 kir_value tly_log_of_product(kir_builder *b, kir_value x, kir_value more);
 
 /* x / y and the square root, rounded to nearest even: instructions of CPUs; with a workgroup by
@@ -34,8 +34,9 @@ kir_value tly_quotient(kir_builder *b, kir_value x, kir_value y);
 kir_value tly_root(kir_builder *b, kir_value x);
 kir_value tly_quotient_by_digits(kir_builder *b, kir_value x, kir_value y);
 kir_value tly_root_by_digits(kir_builder *b, kir_value x);
-/* x / y of unsigned integers, the remainder left off; y is above 0 and has no upper bit. Unless 0, `high`
- * are the digits of x above those of its type, a number below y, so that the quotient fits. */
+/* x / y of unsigned integers, the remainder left off; y is above 0 and has no upper bit. Unless 0,
+ * `high` are the digits of x above those of its type, a number below y, so that the quotient fits.
+ */
 kir_value tly_whole_by_digits(kir_builder *b, kir_value high, kir_value x, kir_value y);
 
 #endif

@@ -12,8 +12,8 @@
 typedef struct tly_stage {
     const char *name;
     kir_value (*make)(struct tly_build *c, kir_value x);
-    /* The same where x is a sum of elements as multiples of `unit`, a power of two, because the sum of
-     * the elements is no number. NULL: what comes next is the result of such multiples, too. */
+    /* The same where x is a sum of elements as multiples of `unit`, a power of two, because the sum
+     * of the elements is no number. NULL: what comes next is the result of such multiples, too. */
     kir_value (*times)(struct tly_build *c, kir_value x, kir_value unit);
 } tly_stage;
 

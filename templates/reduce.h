@@ -133,9 +133,9 @@ tly_reduce_rules tly_reduce_chains(unsigned vectors); /* rules of short chains o
  * were cleared before watched products. */
 kir_value tly_reduce_doubt(tly_reduce *r, kir_value state, kir_value *bad, kir_value *made);
 
-/* An output's state as chunks hand it on, as an element of the output: a product's mantissa and exponent,
- * and a sum's parts, become one. `apart`: bytes from one element of a step to the next. But for
- * products states may have lanes. */
+/* An output's state as chunks hand it on, as an element of the output: a product's mantissa and
+ * exponent, and a sum's parts, become one. `apart`: bytes from one element of a step to the next.
+ * But for products states may have lanes. */
 kir_value tly_reduce_finish(tly_reduce *r, const tly_span *all, kir_value apart, kir_value state);
 /* Products of a span as (mantissa, exponent). */
 kir_value tly_reduce_product(tly_reduce *r, const tly_span *s);
@@ -150,10 +150,11 @@ kir_value tly_reduce_join_parts(tly_build *c, kir_value x, kir_value y);
  * one that was set before the call costs a way in vain, and none the call. */
 kir_value tly_reduce_overflowed(tly_build *c, kir_value lost);
 kir_value tly_reduce_no_parts(tly_build *c, unsigned lanes);
-/* i1: one of these flags (KIR_OVERFLOWED, KIR_UNDERFLOWED) is among those that were `met`, an i32. */
+/* i1: one of these flags (KIR_OVERFLOWED, KIR_UNDERFLOWED) is among those that were `met`, an i32.
+ */
 kir_value tly_reduce_raised(tly_build *c, kir_value met, uint64_t flags);
-/* Sums of squares of a span, `sum` as it was added, as (sum, that which is right: the same, or one of
- * scaled elements); of nothing; and of both. */
+/* Sums of squares of a span, `sum` as it was added, as (sum, that which is right: the same, or one
+ * of scaled elements); of nothing; and of both. */
 kir_value tly_reduce_squares(tly_reduce *r, const tly_span *s, kir_value sum);
 kir_value tly_reduce_no_squares(tly_build *c, unsigned lanes);
 kir_value tly_reduce_join_squares(tly_build *c, kir_value x, kir_value y);
@@ -168,8 +169,8 @@ kir_value tly_reduce_is_plus(tly_build *c, kir_value sum); /* i1s: no -0 */
 kir_value tly_reduce_stretch(tly_build *c, kir_value sum);
 kir_value tly_reduce_unit(tly_build *c, kir_value sum);
 
-/* Sums of integers as (lower, upper) 64 bits: of a span; of one output's elements, one by one; of nothing;
- * and of both. */
+/* Sums of integers as (lower, upper) 64 bits: of a span; of one output's elements, one by one; of
+ * nothing; and of both. */
 kir_value tly_reduce_whole(tly_reduce *r, const tly_span *s);
 kir_value tly_reduce_count(tly_reduce *r, const tly_span *all, kir_value apart);
 kir_value tly_reduce_no_whole(tly_build *c, unsigned lanes);

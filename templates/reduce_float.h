@@ -14,8 +14,8 @@ typedef struct tly_reduce_format {
     int64_t bias, far;         /* 2^far and its half are in and out of the range */
     uint64_t infinity, one;
     uint64_t small, large; /* 2^-64, 2^64 */
-    /* Of squares: elements are scaled by these, a power of two and its reciprocal; squares that add up
-     * to `least` lost nothing that counts; sums below `heard` are none beside infinite ones. */
+    /* Of squares: elements are scaled by these, a power of two and its reciprocal; squares that add
+     * up to `least` lost nothing that counts; sums below `heard` are none beside infinite ones. */
     uint64_t down, up, least, heard;
 } tly_reduce_format;
 
@@ -53,8 +53,8 @@ static inline kir_value size(tly_build *c, kir_value v)
     return bin(c, KIR_AND, bits, integer(c, lanes_of(c, v), (int64_t)all));
 }
 
-/* What a sum as chunks hand it on comes to: where it is `far`, i1s, from the range, a sum of elements as
- * multiples of a unit, which is 1 in the other lanes; else what is `near`. */
+/* What a sum as chunks hand it on comes to: where it is `far`, i1s, from the range, a sum of
+ * elements as multiples of a unit, which is 1 in the other lanes; else what is `near`. */
 typedef struct tly_scaled {
     kir_value sum, unit;
 } tly_scaled;
@@ -65,7 +65,8 @@ typedef struct tly_reduce_ends {
 } tly_reduce_ends;
 extern const tly_reduce_ends tly_reduce_ends_of_sums, tly_reduce_ends_of_squares;
 
-/* Of a state that is an output's, what its result is; `all` and `apart`: as of tly_reduce_finish. */
+/* Of a state that is an output's, what its result is; `all` and `apart`: as of tly_reduce_finish.
+ */
 kir_value tly_reduce_judge_product(tly_reduce *r, const tly_span *all, kir_value apart,
                                    kir_value state);
 

@@ -35,8 +35,8 @@ void tly_group_take_parts(tly_group *g, unsigned parts, int packed, kir_value *s
 
 /* i1s: tiny sums, zeros and infinite ones were met in some row. */
 enum { TLY_GROUP_MET = 3 };
-/* Results `y` of sums of squares as they are to be stored: those of tiny sums as zeros, so that what is 0
- * or infinite is what was met; and no other is. */
+/* Results `y` of sums of squares as they are to be stored: those of tiny sums as zeros, so that
+ * what is 0 or infinite is what was met; and no other is. */
 kir_value tly_group_notice(tly_group *g, kir_value sums, kir_value y, kir_value *met);
 /* Those of rows [begin, end) once more, if need be. */
 void tly_group_redo(tly_group *g, kir_value begin, kir_value end, const kir_value *met,

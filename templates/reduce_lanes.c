@@ -167,8 +167,8 @@ static void pass_rows(lanes *k, rows some, kir_value in, kir_value index, kir_va
     kir_for_end(c->b, &l, NULL);
 }
 
-/* The states of a span, so many rows at once; `by` unless 0: of elements that are scaled as those states
- * demand. */
+/* The states of a span, so many rows at once; `by` unless 0: of elements that are scaled as those
+ * states demand. */
 static void walk(lanes *k, const tly_span *s, kir_value states, unsigned together, kir_value by)
 {
     tly_build *c = k->r.c;
@@ -220,8 +220,8 @@ static tly_row begin(tly_reduce *r, kir_value output)
     return at;
 }
 
-/* Sums of squares for another thread, which cannot see this one's flags: a 0 is -0, which changes no sum,
- * where nothing underflowed, and so is right. */
+/* Sums of squares for another thread, which cannot see this one's flags: a 0 is -0, which changes
+ * no sum, where nothing underflowed, and so is right. */
 static void mark_zeros(lanes *k, kir_value states)
 {
     tly_build *c = k->r.c;

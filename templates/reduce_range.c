@@ -3,13 +3,13 @@
  * Reductions of floats along rows, whose order is not the plain loop's: what left the range in ours
  * and not in the loop's (docs/range.md).
  *
- * A chunk's sum that is not finite is added once more, in multiples of 2^64, where none overflows, and
- * stays beside the others' sum; unless elements are not finite themselves, which then decide alone
- * (reduce_sums.c). A product is a mantissa and an exponent, which nothing leaves; only short chains are
- * plain, and flags tell whether one of them left the range: then each element is taken apart. A product
- * beyond the output's range is the plain loop's own, as that may have fallen to zero before
- * (reduce_products.c). A sum of squares that was infinite, or so small that squares
- * may have lost digits, is added once more of elements times a power of two, if its root is in range
+ * A chunk's sum that is not finite is added once more, in multiples of 2^64, where none overflows,
+ * and stays beside the others' sum; unless elements are not finite themselves, which then decide
+ * alone (reduce_sums.c). A product is a mantissa and an exponent, which nothing leaves; only short
+ * chains are plain, and flags tell whether one of them left the range: then each element is taken
+ * apart. A product beyond the output's range is the plain loop's own, as that may have fallen to
+ * zero before (reduce_products.c). A sum of squares that was infinite, or so small that squares may
+ * have lost digits, is added once more of elements times a power of two, if its root is in range
  * (reduce_squares.c).
  */
 #include "reduce_float.h"

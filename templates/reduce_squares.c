@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sums of squares whose root is in range where they are not: of elements far above 1 they overflow, and
- * of small ones squares underflow. Such sums are made once more of elements times a power of two, as far
- * from 1 as the elements are at least; then no square of an element that counts leaves the range, nor
- * does their sum, and the root is that of the scaled sum times the reciprocal. States have the scaled
- * sum beside the plain one, which says of what elements it is; where the plain one is right, that is
- * beside itself.
+ * Sums of squares whose root is in range where they are not: of elements far above 1 they overflow,
+ * and of small ones squares underflow. Such sums are made once more of elements times a power of
+ * two, as far from 1 as the elements are at least; then no square of an element that counts leaves
+ * the range, nor does their sum, and the root is that of the scaled sum times the reciprocal.
+ * States have the scaled sum beside the plain one, which says of what elements it is; where the
+ * plain one is right, that is beside itself.
  *
- * A sum of `least` or more is right as it is: what its squares may have lost is less than its roundings.
- * A smaller one is always made again, as bits must not depend on flags; but one that is 0 only where
- * something underflowed, since zeros come to 0 either way, and an infinite one where something overflowed.
+ * A sum of `least` or more is right as it is: what its squares may have lost is less than its
+ * roundings. A smaller one is always made again, as bits must not depend on flags; but one that is
+ * 0 only where something underflowed, since zeros come to 0 either way, and an infinite one where
+ * something overflowed.
  */
 #include "reduce_float.h"
 

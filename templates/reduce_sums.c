@@ -40,8 +40,8 @@ static kir_value zeros(tly_build *c, unsigned lanes)
     return kir_tuple(c->b, 2, (kir_value[]){ zero, zero });
 }
 
-/* -0 in both: nothing was added yet. What lies beside a sum is never -0 once it was moved there, so +0
- * says that it cancelled. */
+/* -0 in both: nothing was added yet. What lies beside a sum is never -0 once it was moved there, so
+ * +0 says that it cancelled. */
 kir_value tly_reduce_no_parts(tly_build *c, unsigned lanes)
 {
     kir_value none = tly_neutral(c, KIR_TYPE(c->acc.kind, lanes));

@@ -2,8 +2,8 @@
 /*
  * Sums of integers whose mean is taken, exact whatever their length. States as they are added
  * (tly_whole_of) hold up to 2^32 elements; along rows spans of so many become sums of 128 bits, as
- * which chunks hand them on. Outputs side by side of more elements, 16 GiB of memory each and more, are
- * added once more, one by one.
+ * which chunks hand them on. Outputs side by side of more elements, 16 GiB of memory each and more,
+ * are added once more, one by one.
  */
 #include "reduce.h"
 

@@ -197,8 +197,8 @@ tly_rows_distance tly_rows_no_distance(tly_rows *r);
 int tly_rows_may_drift(const tly_rows *r);
 /* A vector of elements joins. */
 void tly_rows_add_distance(tly_rows *r, kir_value x, tly_rows_distance *d);
-/* Corrects *y[0..n), at most 2: results (the last lane's) of a segment of `count` elements that began
- * with base[0..n). All lanes of one that is corrected are equal. Only whole blocks are. */
+/* Corrects *y[0..n), at most 2: results (the last lane's) of a segment of `count` elements that
+ * began with base[0..n). All lanes of one that is corrected are equal. Only whole blocks are. */
 void tly_rows_correct(tly_rows *r, kir_value count, const tly_rows_distance *d, unsigned n,
                       const kir_value *base, kir_value *const *y);
 

@@ -2,16 +2,17 @@
 /*
  * The rows template: products of many elements next to 1.
  *
- * Equal windows have equal rounding errors, and the chain adds these up. The distance of a product from 1
- * has a rounding error that is smaller than the product's by as much as the distance is below 1. So each
- * lane also keeps the distance of the product of its own elements from 1:
+ * Equal windows have equal rounding errors, and the chain adds these up. The distance of a product
+ * from 1 has a rounding error that is smaller than the product's by as much as the distance is
+ * below 1. So each lane also keeps the distance of the product of its own elements from 1:
  *
  *     P x - 1 = (P - 1) x + (x - 1)
  *
  * At the end of a block the product of these lanes corrects what the next block continues, and the
  * chunk's total. It does so only if no distance fell below -1/2, and if the correction is no larger
- * than rounding errors can make it. Otherwise the block's own last result counts. An error that is made
- * far above 1 shrinks as the product comes back; one that is made far below 1 grows, so that is ruled out.
+ * than rounding errors can make it. Otherwise the block's own last result counts. An error that is
+ * made far above 1 shrinks as the product comes back; one that is made far below 1 grows, so that
+ * is ruled out.
  */
 #include "rows.h"
 
@@ -59,9 +60,9 @@ static kir_value constant(tly_rows *r, uint64_t bits)
     return kir_const(r->c->b, KIR_TYPE(of(r)->integer, r->c->lanes), bits);
 }
 
-/* Shorter vectors pay too much, in L2: with AVX2 f32 takes 1.57 of the time without, with SSE 1.35, f64
- * 2 with either; with AVX-512 f32 takes 1.09 and f64 1.23 (Zen 4). f16 and bf16 show little of it: half a
- * unit of the last place of f16 is 5e-4, and 100,000 factors are off by 3e-4. */
+/* Shorter vectors pay too much, in L2: with AVX2 f32 takes 1.57 of the time without, with SSE 1.35,
+ * f64 2 with either; with AVX-512 f32 takes 1.09 and f64 1.23 (Zen 4). f16 and bf16 show little of
+ * it: half a unit of the last place of f16 is 5e-4, and 100,000 factors are off by 3e-4. */
 int tly_rows_may_drift(const tly_rows *r)
 {
     const tly_build *c = r->c;
@@ -75,7 +76,8 @@ tly_rows_distance tly_rows_no_distance(tly_rows *r)
     return (tly_rows_distance){ kir_const(r->c->b, r->c->vec, 0), constant(r, 0) };
 }
 
-/* Bits of negative floats, compared without a sign, are above all others, and order by magnitude. */
+/* Bits of negative floats, compared without a sign, are above all others, and order by magnitude.
+ */
 void tly_rows_add_distance(tly_rows *r, kir_value x, tly_rows_distance *d)
 {
     kir_builder *b = r->c->b;

@@ -71,8 +71,8 @@ static const char *judge_product(const tly_judging *j, const tly_fact *f, uint64
 /* ---- every family ---- */
 
 /* Only one value is right: integers, order=serial, a copy, at most one combination that does not
- * underflow, or nothing rounds. Of logarithms, and of what the loop's sum is too large or small for, the
- * last bits are open even then. */
+ * underflow, or nothing rounds. Of logarithms, and of what the loop's sum is too large or small
+ * for, the last bits are open even then. */
 static int only_one_is_right(const tly_judging *j, const tly_fact *f)
 {
     if (j->operation->family == TLY_LOG_SUMS || j->operation->projection == TLY_LOGARITHM ||

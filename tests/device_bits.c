@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_bits PROFILE WORD [PLAN]: runs a kernel for a device that is not here, by the interpreter. f32 come
- * from the standard input, densely, and results go to the standard output.
+ * device_bits PROFILE WORD [PLAN]: runs a kernel for a device that is not here, by the interpreter.
+ * f32 come from the standard input, densely, and results go to the standard output.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -195,8 +195,8 @@ static void write_launch(const tly_launch *launch, const tly_stored *stored)
     write_value(value, stored->value_bytes);
 }
 
-/* A checksum only finds damage: what somebody has written into a launch record on purpose is a miss,
- * or right, and never more than that. */
+/* A checksum only finds damage: what somebody has written into a launch record on purpose is a
+ * miss, or right, and never more than that. */
 static void content_is_judged(void)
 {
     static const int64_t numbers[] = { 0,         -1,           1, INT64_C(1) << 40, INT64_MAX,

@@ -76,9 +76,9 @@ static kir_value integer_at(kir_builder *b, kir_value bits, unsigned lane)
     return kir_type_of(b, v).kind == KIR_I64 ? v : kir_convert(b, KIR_ZEXT, i64, v);
 }
 
-/* Of the bits of each point and of its mirror, moved down so that divisors have all sizes; and of as many
- * digits more, which are what the first division left: what the quotient leaves of these is less than
- * the divisor, too. */
+/* Of the bits of each point and of its mirror, moved down so that divisors have all sizes; and of
+ * as many digits more, which are what the first division left: what the quotient leaves of these is
+ * less than the divisor, too. */
 static kir_value wholes(kir_builder *b, kir_value x)
 {
     const kir_type type = kir_type_of(b, x);

@@ -78,7 +78,8 @@ static void has_one_order(void)
     free(made[1]);
 }
 
-/* --- files that promise more than they have ------------------------------------------------------ */
+/* --- files that promise more than they have ------------------------------------------------------
+ */
 
 static int visited;
 
@@ -89,8 +90,8 @@ static int visit_one(void *user, const tally_cache_entry *entry)
     return 0;
 }
 
-/* A file of so many bytes, of which only the head is written: all else are zeros. 0: the file system
- * has no such files. */
+/* A file of so many bytes, of which only the head is written: all else are zeros. 0: the file
+ * system has no such files. */
 static int write_sparse(uint64_t slots, uint64_t bytes)
 {
     tly_pack_head head = { .magic = TLY_PACK_MAGIC, .slots = slots, .bytes = bytes };

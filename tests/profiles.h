@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The profiles of a folder, for programs that make plans and kernels for devices that are not here. */
+/* The profiles of a folder, for programs that make plans and kernels for devices that are not here.
+ */
 #ifndef TLY_TEST_PROFILES_H
 #define TLY_TEST_PROFILES_H
 

@@ -56,8 +56,8 @@ uint32_t tly_draw_ops(int scans);
 /* A valid descriptor with at most `most` elements, whose tensors span at most 8 * most elements
  * each. */
 void tly_random_problem(tly_random *r, int64_t most, uint32_t draws, tally_descriptor *d);
-/* The same of up to eight dims, most of them short, in views of all kinds, and scans that compare of
- * narrow types more often: for plans, which no tensor is needed for. */
+/* The same of up to eight dims, most of them short, in views of all kinds, and scans that compare
+ * of narrow types more often: for plans, which no tensor is needed for. */
 void tly_random_view(tly_random *r, int64_t most, uint32_t draws, tally_descriptor *d);
 /* tly_random_problem of TLY_DRAW_SCANS. */
 void tly_random_descriptor(tly_random *r, int64_t most, tally_descriptor *d);

@@ -28,8 +28,8 @@ const char *tly_data_name(tly_data data)
     return data_names[data];
 }
 
-/* Ties and order mean something where one of the elements is picked, negatives where they are added, and
- * magnitudes above all where the result has another than the sum. */
+/* Ties and order mean something where one of the elements is picked, negatives where they are
+ * added, and magnitudes above all where the result has another than the sum. */
 tly_data tly_random_data(tly_random *r, const tally_descriptor *d)
 {
     const tly_family family = tly_operations[d->op].family;

@@ -85,9 +85,9 @@ enum {
                                       square did downwards; what is right follows from `wide` */
 };
 
-/* Of a sum that is projected, `sum`, `wide` and `scale` speak of the sum, all else of the result; `wide`
- * has inputs that are not finite in it, too.
- * Of picks and indices one value is right, but for `flushed`. */
+/* Of a sum that is projected, `sum`, `wide` and `scale` speak of the sum, all else of the result;
+ * `wide` has inputs that are not finite in it, too. Of picks and indices one value is right, but
+ * for `flushed`. */
 
 /* What is known of one output element. */
 typedef struct tly_fact {

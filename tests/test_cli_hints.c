@@ -220,8 +220,8 @@ Test(cli, options_that_belong_to_the_word)
     }
 }
 
-/* The help has every operator, dtype and verb, and every option that the library reads: those that it
- * lists for a word with an unknown one. */
+/* The help has every operator, dtype and verb, and every option that the library reads: those that
+ * it lists for a word with an unknown one. */
 Test(cli, help_is_complete)
 {
     static char help[TLY_MOST_BYTES];

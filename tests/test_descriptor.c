@@ -477,7 +477,8 @@ Test(descriptor, errors_respect_the_callers_struct)
     cr_expect_eq(strlen(e.hint), 109);
     cr_expect_str_eq(e.hint + 104, "x ...");
 
-    /* Without a blank it is cut behind a character, whether these begin at odd bytes or at even ones. */
+    /* Without a blank it is cut behind a character, whether these begin at odd bytes or at even
+     * ones. */
     for (size_t first = 0; first < 2; first++) {
         for (size_t i = first; i + 1 < sizeof text; i++) {
             text[i] = "\xc3\xa9"[(i - first) % 2];

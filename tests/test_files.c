@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the command reads beside .npy: archives of arrays, tables of numbers, raw bytes. Each kind is
- * taken as it is meant, and what is damaged, or may be misread, is refused with its place.
+ * What the command reads beside .npy: archives of arrays, tables of numbers, raw bytes. Each kind
+ * is taken as it is meant, and what is damaged, or may be misread, is refused with its place.
  */
 #include <criterion/criterion.h>
 

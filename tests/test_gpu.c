@@ -256,8 +256,8 @@ Test(gpu, plans_of_nothing)
         }
 }
 
-/* Devices of which one fact is at an end of its range: whatever they cannot do, a plan is never a fault
- * of ours. */
+/* Devices of which one fact is at an end of its range: whatever they cannot do, a plan is never a
+ * fault of ours. */
 Test(gpu, facts_at_the_ends_of_their_ranges)
 {
     static const char *const words[] = {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernel IR from text by the public interface (tally/kir.h): what is told of a text that is wrong, and
- * that a kernel which is run reaches its own memory alone. tests/kir_commands has every template.
+ * Kernel IR from text by the public interface (tally/kir.h): what is told of a text that is wrong,
+ * and that a kernel which is run reaches its own memory alone. tests/kir_commands has every
+ * template.
  */
 #include <criterion/criterion.h>
 #include <fenv.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Means, norms and logarithms whose sums leave the range: by every template, in order=serial too, with
- * the same bits whatever flags the host had raised, on however many threads; and means of more integers
- * than 2^32. Cases of a few elements are in data/semantics_reductions.def, others are drawn at random.
+ * Means, norms and logarithms whose sums leave the range: by every template, in order=serial too,
+ * with the same bits whatever flags the host had raised, on however many threads; and means of more
+ * integers than 2^32. Cases of a few elements are in data/semantics_reductions.def, others are
+ * drawn at random.
  */
 #include <fenv.h>
 #include <stdlib.h>

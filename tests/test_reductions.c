@@ -624,8 +624,8 @@ Test(reductions, line_5_4_long_lanes, .timeout = 240)
     tly_levels_close(&levels);
 }
 
-/* 2.5, 4.5: more than 2^32 elements, and as many as an i32 can be the index of, which broadcasts make
- * of few bytes; once, as they take seconds. */
+/* 2.5, 4.5: more than 2^32 elements, and as many as an i32 can be the index of, which broadcasts
+ * make of few bytes; once, as they take seconds. */
 Test(reductions, line_2_5_beyond_32_bits, .timeout = 240)
 {
     enum { ROW = 65536 };

@@ -185,8 +185,8 @@ Test(views, crossed, .timeout = 280)
     tly_trials_close(&t);
 }
 
-/* The same of narrow elements: up to 32 rows make a line. In the input they lie apart, and rows along
- * the first dim are neighbours, some more than fill tiles. */
+/* The same of narrow elements: up to 32 rows make a line. In the input they lie apart, and rows
+ * along the first dim are neighbours, some more than fill tiles. */
 Test(views, narrow_rows_of_lines, .timeout = 280)
 {
     static const char *const words[] = {

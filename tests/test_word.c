@@ -615,7 +615,8 @@ Test(word, names_are_guessed)
     cr_expect_str_eq(list, "one three ...");
 }
 
-/* --- words as they are typed ------------------------------------------------------------------- */
+/* --- words as they are typed -------------------------------------------------------------------
+ */
 
 /* Lines, with blanks between them in place of their ends. */
 typedef struct lines {

@@ -113,9 +113,9 @@ static int has_one_sum(const tly_judging *j, const tly_fact *f)
 }
 
 /* The sum before it is projected. Behind an input inf or NaN its class is the loop's, but for what
- * another order may have made of an overflow before; of what keeps its range it is that of exact sums.
- * After an overflow of finite inputs it is that of any order: partial sums of either sign may have left
- * the range. */
+ * another order may have made of an overflow before; of what keeps its range it is that of exact
+ * sums. After an overflow of finite inputs it is that of any order: partial sums of either sign may
+ * have left the range. */
 static range sum_range(const tly_judging *j, const tly_fact *f)
 {
     const int overflowed = (f->flags & TLY_FACT_OVERFLOW) != 0;

@@ -31,8 +31,8 @@ const char *tly_copy_name(tly_moves moves, int kind);
 void tly_copier_wake(tly_copier *copier, int threads);
 void tly_copier_rest(tly_copier *copier);
 
-/* Copies or reads `bytes`, one slice by each thread that is awake. Both buffers are 64-byte aligned. A
- * read leaves `to` alone. */
+/* Copies or reads `bytes`, one slice by each thread that is awake. Both buffers are 64-byte
+ * aligned. A read leaves `to` alone. */
 void tly_copier_run(tly_copier *copier, tly_moves moves, int kind, void *to, const void *from,
                     size_t bytes);
 

@@ -87,8 +87,9 @@ static tally_status take_one(bench *b, const row *row, int32_t *used)
     return TALLY_OK;
 }
 
-/* One row's work, as often as it is to be; the seconds of one. Repeated work is done once before, so that
- * what fits the caches is there, whatever row went before, and that run is asked for its threads. */
+/* One row's work, as often as it is to be; the seconds of one. Repeated work is done once before,
+ * so that what fits the caches is there, whatever row went before, and that run is asked for its
+ * threads. */
 static tally_status take_sample(bench *b, const row *row, double *seconds, int32_t *used)
 {
     const int repeated = row->repeats > 1;
@@ -141,8 +142,8 @@ static double least_seconds(bench *b, row *row)
     return least;
 }
 
-/* A kind of copies or reads on one thread; and on several, those of 2, 4, 8 and so on, and of all, by
- * which it was the fastest, unless one thread is far faster. */
+/* A kind of copies or reads on one thread; and on several, those of 2, 4, 8 and so on, and of all,
+ * by which it was the fastest, unless one thread is far faster. */
 static void add_kind(bench *b, int kind)
 {
     const int most = tly_copier_threads(b->copier);

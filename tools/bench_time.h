@@ -48,8 +48,8 @@ tly_spread tly_spread_of(double *seconds, int count);
  * runs, which are sorted in place. */
 void tly_timing_set(tly_timing *timing, double *kernel, double *base);
 
-/* Adds a ceiling, from the times of `runs` runs, which are sorted in place. Of two with one name that
- * follow each other the faster stays. */
+/* Adds a ceiling, from the times of `runs` runs, which are sorted in place. Of two with one name
+ * that follow each other the faster stays. */
 void tly_timing_add(tly_timing *timing, const char *name, int threads, double *seconds);
 
 const tly_unit *tly_unit_for(double seconds);

@@ -22,8 +22,8 @@ typedef struct cuts {
     int64_t times; /* how many such blocks */
 } cuts;
 
-/* Lanes that go together, and what they are called: a tile of theirs; on devices a block of a tile, or what
- * a workgroup takes. */
+/* Lanes that go together, and what they are called: a tile of theirs; on devices a block of a tile,
+ * or what a workgroup takes. */
 static int64_t lanes_of(const tly_page *page, const char **name)
 {
     const int64_t tile = tly_fact(page, "tile_lanes", 0, 0);

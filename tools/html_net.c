@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is combined with what, drawn: values side by side, levels from the top down. The same is told in
- * words, by the names that the drawing shows. Both come from the levels, which the figure has as data,
- * too: the page's script reads them, and the test that computes by them does.
+ * What is combined with what, drawn: values side by side, levels from the top down. The same is
+ * told in words, by the names that the drawing shows. Both come from the levels, which the figure
+ * has as data, too: the page's script reads them, and the test that computes by them does.
  */
 #include "html_net.h"
 

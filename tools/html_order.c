@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The order of a kernel: what is combined with what, from one element to the result, in steps that are
- * drawn. It is read off the plan, and tests/inspect_page computes by the drawings and compares with the
- * kernel's bits. This file has scans on CPUs, and the table of who tells what.
+ * The order of a kernel: what is combined with what, from one element to the result, in steps that
+ * are drawn. It is read off the plan, and tests/inspect_page computes by the drawings and compares
+ * with the kernel's bits. This file has scans on CPUs, and the table of who tells what.
  */
 #include "html_order.h"
 

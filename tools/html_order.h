@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of a kernel's order share. html_order.c has scans on CPUs, html_order_reduce.c reductions
- * on CPUs; html_order_gpu.c, _lanes.c, _chunks.c and _gpu_reduce.c have kernels for devices.
+ * What the files of a kernel's order share. html_order.c has scans on CPUs, html_order_reduce.c
+ * reductions on CPUs; html_order_gpu.c, _lanes.c, _chunks.c and _gpu_reduce.c have kernels for
+ * devices.
  */
 #ifndef TLY_HTML_ORDER_H
 #define TLY_HTML_ORDER_H
@@ -52,7 +53,8 @@ void tly_draw_carried(int columns, char carry, char leaf, char result, int befor
                       tly_text *to);
 /* One state takes one value after the other. */
 void tly_draw_fold(int columns, char leaf, char result, const char *name, tly_text *to);
-/* The second letter's value up to the last one's, from left to right; then the first one's in front. */
+/* The second letter's value up to the last one's, from left to right; then the first one's in
+ * front. */
 void tly_draw_parts(const char *letters, char result, const char *name, tly_text *to);
 /* Windows of 1, 2, 4, ... that end at each column, as long as a vector; then results. */
 void tly_draw_windows(int lanes, int columns, tly_text *to);
@@ -119,7 +121,8 @@ typedef struct tly_cut {
 } tly_cut;
 void tly_tell_totals(order *o, const tly_cut *cut);
 void tly_tell_carries(order *o, const tly_cut *cut);
-/* How much of the axis one dispatch goes through; where that is not all, a step about the others. */
+/* How much of the axis one dispatch goes through; where that is not all, a step about the others.
+ */
 int64_t tly_one_dispatch(const order *o, int64_t length);
 void tly_tell_dispatches(order *o, int64_t length, const char *of);
 

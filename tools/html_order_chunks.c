@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How carries of scans on devices come to a chunk, and to a dispatch: by totals that an earlier pass has
- * made, or through memory from the dispatch before.
+ * How carries of scans on devices come to a chunk, and to a dispatch: by totals that an earlier
+ * pass has made, or through memory from the dispatch before.
  */
 #include "html_order.h"
 

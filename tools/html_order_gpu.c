@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The order of scans on devices by teams: invocations that scan a tile of a row together. One invocation
- * holds vectors of neighbours; what comes before an element is made of what vectors, lanes, rows of
- * vectors and subgroups come to.
+ * The order of scans on devices by teams: invocations that scan a tile of a row together. One
+ * invocation holds vectors of neighbours; what comes before an element is made of what vectors,
+ * lanes, rows of vectors and subgroups come to.
  */
 #include "html_order.h"
 
@@ -154,8 +154,8 @@ static void tell_rows_and_groups(order *o, const team *t)
     }
 }
 
-/* What a result is made of, by what there is of it. Of an exclusive scan the last part ends before the
- * element. */
+/* What a result is made of, by what there is of it. Of an exclusive scan the last part ends before
+ * the element. */
 static void tell_result(order *o, const team *t)
 {
     const int exclusive = (o->page->subject->descriptor.flags & TALLY_EXCLUSIVE) != 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The order of reductions on devices: a team shares out the elements of a result, or one invocation takes
- * all of them; chunks leave records, which a second dispatch combines.
+ * The order of reductions on devices: a team shares out the elements of a result, or one invocation
+ * takes all of them; chunks leave records, which a second dispatch combines.
  */
 #include "html_order.h"
 
@@ -50,7 +50,8 @@ static share share_of(const order *o, int by_team)
     return s;
 }
 
-/* Sums and products of floats by one invocation keep the plain loop's order, unless they are cut. */
+/* Sums and products of floats by one invocation keep the plain loop's order, unless they are cut.
+ */
 static int is_in_order(const order *o, const share *s)
 {
     const int uncut = s->members == 1 && s->chunks <= 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The order of scans on devices whose invocations go along lanes: each by itself, from tiles that are
- * turned, or with others along pieces of a lane.
+ * The order of scans on devices whose invocations go along lanes: each by itself, from tiles that
+ * are turned, or with others along pieces of a lane.
  */
 #include "html_order.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tiles of kernels for devices, drawn: which invocation holds which elements of one, and how tiles follow
- * each other. The figures have the same as data, from which the test counts that each element is held once.
+ * Tiles of kernels for devices, drawn: which invocation holds which elements of one, and how tiles
+ * follow each other. The figures have the same as data, from which the test counts that each
+ * element is held once.
  */
 #include "html_order.h"
 

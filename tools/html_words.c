@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names of a net's values, and the net in words. Leaves and results have the names that the net gives
- * them. A value in between is called by a Greek letter for its level and by its column, so that it is not
- * taken for something that another drawing names. Drawing and words use the same names.
+ * The names of a net's values, and the net in words. Leaves and results have the names that the net
+ * gives them. A value in between is called by a Greek letter for its level and by its column, so
+ * that it is not taken for something that another drawing names. Drawing and words use the same
+ * names.
  */
 #include "html_net.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading a tensor from a file of any kind. The first bytes say which kind it is, whatever its name.
- * Guarantees that exactly the elements that a header or an option promises are there: a short or
- * an overlong file is refused, before anything is computed.
+ * Reading a tensor from a file of any kind. The first bytes say which kind it is, whatever its
+ * name. Guarantees that exactly the elements that a header or an option promises are there: a short
+ * or an overlong file is refused, before anything is computed.
  */
 #include "csv.h"
 #include "file.h"

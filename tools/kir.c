@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tally kir: kernel IR from a file, lowered, or interpreted in place of a word's kernel. What is wrong
- * with it, or what it does wrong, is told with the file's name, line and column.
+ * tally kir: kernel IR from a file, lowered, or interpreted in place of a word's kernel. What is
+ * wrong with it, or what it does wrong, is told with the file's name, line and column.
  */
 #include "file.h"
 #include "profile.h"

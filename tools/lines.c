@@ -37,8 +37,8 @@ int tly_lines_add(tly_lines *lines, const char *text, const char *where, tly_rep
     return tly_refuse(report, EXIT_MEMORY, "file", "no memory for a list");
 }
 
-/* The next line, without its end. 0: there is none, or *fault says why it cannot be taken. The bound
- * ends what has neither lines nor an end, as /dev/full. */
+/* The next line, without its end. 0: there is none, or *fault says why it cannot be taken. The
+ * bound ends what has neither lines nor an end, as /dev/full. */
 static int next_line(FILE *file, char line[MOST_LINE + 1], const char **fault)
 {
     size_t length = 0;

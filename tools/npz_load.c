@@ -47,7 +47,8 @@ static void end(stream *s)
     }
 }
 
-/* Writes up to `bytes` bytes and returns how many; 0 at the stream's end, or where it is damaged. */
+/* Writes up to `bytes` bytes and returns how many; 0 at the stream's end, or where it is damaged.
+ */
 static size_t inflate_some(stream *s, unsigned char *to, size_t bytes)
 {
     const uInt room = (uInt)least(bytes, MOST_PIECE);

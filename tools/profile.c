@@ -24,8 +24,8 @@ static const char *const places[] = { TALLY_PROFILES, "profiles" };
 
 /* ---- those that lie with the command ---- */
 
-/* A file or folder `name` (NULL: the place itself) in a place; 0 where the command's own folder is not
- * known. */
+/* A file or folder `name` (NULL: the place itself) in a place; 0 where the command's own folder is
+ * not known. */
 static int own_path(int place, const char *name, const char *end, char path[PATH_MAX])
 {
     char self[PATH_MAX];

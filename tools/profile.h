@@ -11,8 +11,8 @@ enum { TLY_MOST_PROFILES = 64 };
  * malloc. */
 size_t tly_profile_names(char *names[TLY_MOST_PROFILES]);
 
-/* The file that `name` means: that file if it is there, else the profile of this name that lies with
- * the command, else `name` again. From malloc, or NULL without memory. */
+/* The file that `name` means: that file if it is there, else the profile of this name that lies
+ * with the command, else `name` again. From malloc, or NULL without memory. */
 char *tly_profile_find(const char *name);
 
 /* The text of the profile, from malloc. *text is to be freed whatever is returned. */

@@ -5,8 +5,8 @@
 
 #include "tool.h"
 
-/* What computes in place of the word's kernel: `in` and `out` as in tally_kernel_run. Returns an exit
- * status. */
+/* What computes in place of the word's kernel: `in` and `out` as in tally_kernel_run. Returns an
+ * exit status. */
 typedef struct tly_computer {
     int (*compute)(void *user, const tally_descriptor *descriptor, const void *in, void *out,
                    tly_report *report);

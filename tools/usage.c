@@ -36,8 +36,8 @@ static int is_right(const char *word, tally_error *error)
                                error) == TALLY_OK;
 }
 
-/* Suggests the word with an option added, such as axis and 0; `value` may be NULL. 0 if no such word
- * can be meant. */
+/* Suggests the word with an option added, such as axis and 0; `value` may be NULL. 0 if no such
+ * word can be meant. */
 static int suggest_in_word(const tly_options *options, const char *name, const char *value,
                            tly_report *report)
 {

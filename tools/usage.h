@@ -12,8 +12,8 @@ int tly_usage_is_word(const char *text);
 int tly_usage_refuse(const tly_verb *verb, tly_report *report, const char *what, const char *which)
     __attribute__((format(printf, 3, 0)));
 
-/* An option that the verb, whose own are `names` up to a NULL, does not take; `next` is the argument
- * behind it, or NULL. What belongs to the word is suggested there. */
+/* An option that the verb, whose own are `names` up to a NULL, does not take; `next` is the
+ * argument behind it, or NULL. What belongs to the word is suggested there. */
 int tly_usage_option(const tly_verb *verb, const tly_options *options, const char *const *names,
                      const char *option, const char *next, tly_report *report);
 

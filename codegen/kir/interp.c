@@ -3,8 +3,8 @@
  * The interpreter: runs a verified kernel on host memory. It is the judge between backends, so it
  * is plain, and strict where they may assume: it refuses a misaligned access, a shift beyond the
  * width, a division by zero, a step that is not positive, an argument index outside the array, an
- * access outside of workgroup memory, a value from a lane that takes no part. Within limits a kernel
- * can do no harm, whatever it is: it has the memory that it is given, and an end.
+ * access outside of workgroup memory, a value from a lane that takes no part. Within limits a
+ * kernel can do no harm, whatever it is: it has the memory that it is given, and an end.
  *
  * Workgroups run in turns, a few at a time, and within one a subgroup runs up to its next barrier
  * before another begins, in changing order: what a barrier ought to separate and does not shows.

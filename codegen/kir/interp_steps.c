@@ -115,8 +115,8 @@ static void *given(struct kir_run *r, uint64_t at, size_t bytes, int writes)
     return NULL;
 }
 
-/* Where an access of `bytes` goes, whose address is a multiple of `align`; NULL, with the fault set, if
- * it may not. */
+/* Where an access of `bytes` goes, whose address is a multiple of `align`; NULL, with the fault
+ * set, if it may not. */
 static void *address(struct kir_run *r, const kir_inst *inst, size_t bytes, unsigned align,
                      int writes)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads kernels from text. Every text that kir_print gave is read back to the same kernel. Any other
- * text is either a verified kernel or an error with a place and a rule, never a crash.
+ * Reads kernels from text. Every text that kir_print gave is read back to the same kernel. Any
+ * other text is either a verified kernel or an error with a place and a rule, never a crash.
  */
 #include "parse.h"
 

@@ -98,8 +98,9 @@ static int32_t choose_tile_steps(const tly_problem *p, const tly_target *t, cons
     return tly_larger_of(plan->lanes, line < TLY_MOST_LANES ? line : TLY_MOST_LANES);
 }
 
-/* Whole lines where there are lanes enough for them, or rows that make them together. Rows of two lanes,
- * 64x64x1024x2 along axis 1 of memory 1024x64x2x64, ns an element (and of a copy): by lines i32 .48
+/* Whole lines where there are lanes enough for them, or rows that make them together. Rows of two
+ * lanes, 64x64x1024x2 along axis 1 of memory 1024x64x2x64, ns an element (and of a copy): by lines
+ * i32 .48
  * (.36), i16 .77 (.115), u8 1.0 (.036), row by row u8 2.1 (.018) (Zen 4). */
 static int32_t choose_tile_lines(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {

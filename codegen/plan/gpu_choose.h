@@ -31,8 +31,9 @@ int tly_gpu_stages(const tly_problem *p, const tly_geometry *g, const tly_caps *
 void tly_gpu_choose_staged(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                            const tly_forced *forced, tly_gpu_plan *plan);
 
-/* Invocations of a workgroup that looks back. Watched scans of f32 have 96 registers on Hopper (tools/isa/table).
- * A multiprocessor holds 16 such subgroups as workgroups of 256, and 20 as workgroups of this size. */
+/* Invocations of a workgroup that looks back. Watched scans of f32 have 96 registers on Hopper
+ * (tools/isa/table). A multiprocessor holds 16 such subgroups as workgroups of 256, and 20 as
+ * workgroups of this size. */
 enum { TLY_GPU_LOOK_BACK_WORKGROUP = 128 };
 
 /* One long row by tiles of this plan: look-back is faster than reading twice (gpu_cost.c). */

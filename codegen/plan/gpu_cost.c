@@ -27,8 +27,8 @@ static const maker makers[] = {
     { 0, 32, 0, 60000 },         /* workgroup memory that nobody knows */
 };
 
-/* Registers of scans (tools/isa/table), the watched and others; of the watched those that are parked
- * have fewer. */
+/* Registers of scans (tools/isa/table), the watched and others; of the watched those that are
+ * parked have fewer. */
 enum { REGISTERS_WATCHED = 96, REGISTERS_LANES_WATCHED = 80, REGISTERS = 64 };
 
 /* ns. From the loads to the local results, from the carry to the last store; a look at what others

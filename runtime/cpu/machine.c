@@ -10,8 +10,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-/* Half of a 32 MiB L3, where the kernel tells no size. AMD's machines of docs/performance.md have such
- * an L3, and non-temporal stores paid from there on. */
+/* Half of a 32 MiB L3, where the kernel tells no size. AMD's machines of docs/performance.md have
+ * such an L3, and non-temporal stores paid from there on. */
 #define STREAM_BYTES_FALLBACK (INT64_C(16) << 20)
 
 #define NEAR_CACHE (INT64_C(96) << 20)

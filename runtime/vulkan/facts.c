@@ -136,8 +136,8 @@ static void set_limits(const tly_vk_answers *a, tly_caps *caps)
     caps->offset_align = least(l->minStorageBufferOffsetAlignment, UINT32_MAX);
 }
 
-/* A flag is 0 or 1, and more of a limit than plans have use for is the most of it. What is less than
- * Vulkan requires stays, and is refused (tly_vk_facts_check). */
+/* A flag is 0 or 1, and more of a limit than plans have use for is the most of it. What is less
+ * than Vulkan requires stays, and is refused (tly_vk_facts_check). */
 static void settle(tly_caps *caps)
 {
     for (size_t i = 0; i < TLY_CAPS; i++) {

@@ -52,7 +52,8 @@ typedef struct tly_vk_enabled {
 VkResult tly_vk_facts_read(const tly_vk_instance_functions *fn, VkPhysicalDevice physical,
                            uint32_t api, const tly_vk_enabled *enabled, tly_vk_facts *facts);
 
-/* TALLY_UNSUPPORTED, field device: a driver answers what no device has, so that no plan counts on it. */
+/* TALLY_UNSUPPORTED, field device: a driver answers what no device has, so that no plan counts on
+ * it. */
 tally_status tly_vk_facts_check(const tly_vk_facts *facts, tally_error *error);
 
 /* quirks.c: what drivers do beyond what they say. A saturation that is known stays. */

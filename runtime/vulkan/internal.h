@@ -6,10 +6,10 @@
  *   device.c what all have; open.c our own; adopt.c the caller's; list.c which there are
  *   memory.c pieces of device memory; heap.c pieces of a block; buffer.c buffers
  *   pipelines.c what the driver made of modules, on disk; label.c names for debuggers
- *   judge.c  what is stored; object.c pipelines, made once a key; plan.c their plans; kernel.c handles; record.c dispatches
- *   slot.c   command buffers and what they need; flight.c submission, waiting, the end of both
- *   transfer.c between host and device; status.c from Vulkan's results to ours
- *   run.c    on host memory; use.c by the caller's hand; door.c what the context sees
+ *   judge.c  what is stored; object.c pipelines, made once a key; plan.c their plans; kernel.c
+ * handles; record.c dispatches slot.c   command buffers and what they need; flight.c submission,
+ * waiting, the end of both transfer.c between host and device; status.c from Vulkan's results to
+ * ours run.c    on host memory; use.c by the caller's hand; door.c what the context sees
  */
 #ifndef TLY_VK_INTERNAL_H
 #define TLY_VK_INTERNAL_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stored kernels, judged; see judge.h. What follows from the plan is compared, and all other numbers
- * stay where no sum of theirs overflows. templates/gpu/frame.c writes the record. */
+/* Stored kernels, judged; see judge.h. What follows from the plan is compared, and all other
+ * numbers stay where no sum of theirs overflows. templates/gpu/frame.c writes the record. */
 #include "judge.h"
 
 #include "../../codegen/plan/gpu.h"

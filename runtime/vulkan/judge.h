@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a stored kernel says what a kernel of its key can say. A checksum finds damage; this finds
- * what somebody wrote on purpose or by a fault, as far as the record and the modules tell.
+ * Whether a stored kernel says what a kernel of its key can say. A checksum finds damage; this
+ * finds what somebody wrote on purpose or by a fault, as far as the record and the modules tell.
  */
 #ifndef TLY_VK_JUDGE_H
 #define TLY_VK_JUDGE_H

@@ -16,8 +16,8 @@ typedef struct tly_gpu_reduce {
     tly_watch watch;
     int is_free; /* states may be combined in any order */
     int whole;   /* sums of integers of whatever length: records have 128 bits */
-    /* What elements of each of the outputs side by side are multiplied by, where they are scaled for
-     * their squares; and the output whose elements are being taken. */
+    /* What elements of each of the outputs side by side are multiplied by, where they are scaled
+     * for their squares; and the output whose elements are being taken. */
     kir_value stretch[TLY_GPU_MOST_ELEMENTS];
     unsigned output;
     int indexed;   /* states have an index */

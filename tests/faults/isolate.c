@@ -421,7 +421,8 @@ static void bad_replies(const char *generator)
     EXPECT(system(command) == 0, "%s", command);
 }
 
-/* --- a system that does not start the helper ---------------------------------------------------- */
+/* --- a system that does not start the helper ----------------------------------------------------
+ */
 
 static int64_t now_ms(void)
 {

@@ -23,8 +23,8 @@ enum { MOST = 1 << 16 };
 
 static const char *tally, *fail_alloc, *profile;
 
-/* @P: the profile. Each is given IN.npy, IN.npz and IN.csv and may leave OUT.npy. `stride` is 1 but for
- * what takes its time, and fails as others do but for a few allocations. */
+/* @P: the profile. Each is given IN.npy, IN.npz and IN.csv and may leave OUT.npy. `stride` is 1 but
+ * for what takes its time, and fails as others do but for a few allocations. */
 static const struct {
     const char *line;
     long stride;

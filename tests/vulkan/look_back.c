@@ -10,9 +10,9 @@
  *
  *     look_back [RUNS [all]]
  *
- * RUNS of each kernel (20). Kernels of more than 2^20 tiles run on two threads only, unless `all` is
- * given. With 16 threads on two cores each tile that waits burns its time slice: on SwiftShader and
- * Zen 4 one run of 4,194,500 i32 takes 21 s, and a stalled one was not done after 20 minutes.
+ * RUNS of each kernel (20). Kernels of more than 2^20 tiles run on two threads only, unless `all`
+ * is given. With 16 threads on two cores each tile that waits burns its time slice: on SwiftShader
+ * and Zen 4 one run of 4,194,500 i32 takes 21 s, and a stalled one was not done after 20 minutes.
  */
 #include "bed.h"
 

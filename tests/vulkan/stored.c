@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stored plans and kernels whose checksum is right and whose content is not: each is a miss, and what
- * is made then is right. The program's own store hands them over, as a folder or a pack would.
+ * Stored plans and kernels whose checksum is right and whose content is not: each is a miss, and
+ * what is made then is right. The program's own store hands them over, as a folder or a pack would.
  */
 #include "bed.h"
 
