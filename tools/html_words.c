@@ -79,7 +79,7 @@ void tly_value_print(tly_value_name name, tly_text *to)
     snprintf(number, sizeof number, "%d", name.number);
     if (name.letter > TLY_NET_LEVELS) {
         tly_text_print(to, "%c", name.letter);
-    } else {
+    } else if (name.letter > 0) {
         tly_text_print(to, "%s", greek[name.letter - 1]);
     }
     for (const char *at = number; name.number >= 0 && *at; at++) {

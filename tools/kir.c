@@ -80,14 +80,15 @@ static int read_all(FILE *file, job *j, tly_report *report)
 {
     char piece[1 << 14];
     size_t got;
-    while ((got = fread(piece, 1, sizeof piece, file)) > 0) {
+    do { /* no read behind the end, at which a terminal would be asked again */
+        got = fread(piece, 1, sizeof piece, file);
         if (tly_text_add(&j->text, piece, got) != 0) {
             return tly_refuse(report, EXIT_MEMORY, "file", "%s: no memory for it", j->name);
         }
         if (j->text.length > MOST_TEXT) {
             return tly_refuse(report, EXIT_FILE, "file", "%s: longer than any kernel", j->name);
         }
-    }
+    } while (got == sizeof piece);
     return ferror(file) ? tly_refuse(report, EXIT_FILE, "file", "%s: cannot be read: %s", j->name,
                                      strerror(errno))
                         : EXIT_DONE;
