@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,19 @@ static own_file own; /* guarded by lock until it is found */
 int tly_raised(void)
 {
     return getauxval(AT_SECURE) != 0;
+}
+
+/* Only the dynamic linker's programs name it. Where the linker is called as a program, it sets
+ * AT_PHDR to the headers of the program that it was given. */
+int tly_can_open(void)
+{
+    const ElfW(Phdr) *header = (const ElfW(Phdr) *)getauxval(AT_PHDR);
+    const unsigned long count = header != NULL ? getauxval(AT_PHNUM) : 0;
+    int named = count == 0;
+    for (unsigned long i = 0; i < count; i++) {
+        named |= header[i].p_type == PT_INTERP;
+    }
+    return named;
 }
 
 /* ---- where this code lies ---- */
@@ -159,6 +173,13 @@ static const char *reason_of(const char *path)
 static tally_status open_resolved(const char *path, const char *symbol, void **found,
                                   tally_error *error)
 {
+    if (!tly_can_open()) {
+        tly_fail(error, TALLY_NO_GENERATOR, "device",
+                 "%s cannot be opened by a program that is linked with -static",
+                 strrchr(path, '/') + 1);
+        tly_error_hint(error, "link libtally.a without -static, or take the kernel from a pack");
+        return TALLY_NO_GENERATOR;
+    }
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     *found = library != NULL ? dlsym(library, symbol) : NULL;
     if (*found == NULL) {
@@ -229,8 +250,13 @@ tally_status tly_library_find(const char *name, const char *const *places, const
         return tly_out_of_memory(error, "a path", strlen(own.folder) + strlen(name) + 1);
     }
     if (why == NULL) {
-        tly_fail(error, TALLY_NO_GENERATOR, "device", "%s, which makes kernels, is not in %s", name,
-                 own.folder);
+        const char *last = "";
+        for (; *places != NULL; places++) {
+            last = *places;
+        }
+        tly_fail(error, TALLY_NO_GENERATOR, "device", "%s, which makes kernels, is not in %s%s%s",
+                 name, own.folder, last[0] == '/' ? " and not in " : "",
+                 last[0] == '/' ? last : "");
     } else {
         tly_fail(error, TALLY_NO_GENERATOR, "device",
                  "%s, which makes kernels, is not opened: %s (Tally lies in %s)", name, why,

@@ -28,6 +28,10 @@ tally_status tly_library_open(const char *path, const char *symbol, void **found
  * is safe. */
 char *tly_library_file(const char *name, const char *const *places);
 
+/* Whether this program can open libraries at all. A program that glibc was linked into with -static
+ * cannot: a second libc would come along with them, and LLVM and drivers end the process in it. */
+int tly_can_open(void);
+
 /* Whether this process has privileges that its user has not: setuid, setgid, capabilities of a
  * file. */
 int tly_raised(void);

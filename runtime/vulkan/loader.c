@@ -3,6 +3,7 @@
 #include "loader.h"
 
 #include "../error.h"
+#include "../library.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -31,6 +32,13 @@ tally_status tly_vk_load(PFN_vkGetInstanceProcAddr *get, tally_error *error)
     tally_status status = check_process(error);
     if (status != TALLY_OK) {
         return status;
+    }
+    if (!tly_can_open()) {
+        tly_fail(error, TALLY_UNSUPPORTED, "device",
+                 "Vulkan needs %s, which a program that is linked with -static cannot open",
+                 tly_vk_library);
+        tly_error_hint(error, "link libtally.a without -static");
+        return TALLY_UNSUPPORTED;
     }
     /* Opened again and again, it is one library: dlopen counts, and nobody closes. */
     void *library = dlopen(tly_vk_library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
