@@ -75,8 +75,10 @@ tally_status tly_operator_check(const tly_problem *p, tally_error *error)
     } else if ((outputs >> p->out_dtype & 1) == 0) {
         tly_fail(error, TALLY_UNSUPPORTED, "dtype", "no kernels of %s exist from %s to %s", op,
                  dtype, tally_dtype_name((tally_dtype)p->out_dtype));
-        tly_error_hint(error, "type '%s:%s>%s'; kernels of %s exist from %s to %s", op, dtype,
-                       first_dtype(outputs), op, dtype, list_dtypes(outputs, made));
+        const int same = outputs >> p->dtype & 1;
+        tly_error_hint(error, "write '%s%s%s' for the dtype; kernels of %s exist from %s to %s",
+                       dtype, same ? "" : ">", same ? "" : first_dtype(outputs), op, dtype,
+                       list_dtypes(outputs, made));
     } else if (p->order == TALLY_ORDER_EXACT) {
         tly_fail(error, TALLY_UNSUPPORTED, "order", "no kernels exist for order=exact");
         tly_error_hint(error, "kernels exist without order=, with the same bits on every run, and "

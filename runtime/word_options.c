@@ -268,6 +268,12 @@ tally_status tly_word_option(tly_reader *r, tly_span text)
 {
     const char *colon = memchr(text.at, ':', (size_t)(text.end - text.at));
     if (colon != NULL) {
+        const tly_span before = { text.at, colon };
+        if (is_dtype(before)) {
+            tly_word_refuse(r, text.at, "option", "the dtype stands behind the sizes");
+            tly_error_hint(r->error, "a word is OP:DTYPE:SIZES:OPTIONS");
+            return TALLY_INVALID;
+        }
         tly_word_refuse(r, colon, "option", "':' stands between two options");
         tly_error_hint(r->error, "options have commas between them: axis=1,reverse");
         return TALLY_INVALID;
