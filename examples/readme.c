@@ -14,9 +14,9 @@ int main(void)
         tally_context_create(NULL, &context, &error) != TALLY_OK ||
         tally_kernel_create(context, &descriptor, NULL, &kernel, &error) != TALLY_OK ||
         tally_kernel_run(kernel, in, out, &error) != TALLY_OK) {
-        fprintf(stderr, "%s: %s\n", error.field, error.message);
+        fprintf(stderr, "%s: %s\n%s\n", error.field, error.message, error.hint);
     }
-    for (int i = 0; i < 12; i++) {
+    for (int i = 0; i < 12 && error.status == TALLY_OK; i++) {
         printf("%4g%s", out[i], i % 4 == 3 ? "\n" : "");
     }
     tally_kernel_destroy(&kernel);
