@@ -11,15 +11,14 @@
 #include <string.h>
 
 #define DEVICE_HELP \
-    "  --device D      cpu (the default), cpu:LEVEL, vulkan (the best device there), vulkan:N,\n" \
+    "  --device D      cpu (the default), cpu:LEVEL, vulkan (the best Vulkan device), vulkan:N,\n" \
     "                  or part of a device's name; tally devices lists them\n"
 #define PROFILE_HELP \
-    "  --profile P     a described Vulkan device in place of one that is here: a file, or the " \
-    "name\n" \
-    "                  of a profile that was installed, such as nvidia-hopper\n"
+    "  --profile P     take a described Vulkan device and not one of this machine: a file, or\n" \
+    "                  the name of an installed profile, such as nvidia-hopper\n"
 #define THREADS_HELP \
-    "  --threads N     threads, from 1; left out: the CPUs that this process may use. No\n" \
-    "                  result depends on it\n"
+    "  --threads N     use at most N threads; by default as many as the CPUs that this process\n" \
+    "                  may use. No result depends on it\n"
 
 static int show_help(const tly_options *options, tly_report *report);
 
@@ -27,15 +26,16 @@ static const tly_verb verbs[] = {
     { "run", "compute a tensor from a file, and print the result or write it",
       "WORD IN [-o OUT.npy] [--raw TENSOR] [--device D] [--threads N] [--in-place] "
       "[--plan K=V]...",
-      "Computes what WORD says on the tensor in IN, and prints the result as numpy does or writes\n"
+      "Computes what WORD says on the tensor in IN. Prints the result as numpy does, or writes\n"
       "OUT.npy. IN is a .npy file, an array of an .npz file (IN.npz:NAME), a table of numbers as\n"
-      "text (CSV), or with --raw any file; - is standard input. WORD may leave out dtype and "
-      "sizes:\n"
-      "they come from the file.\n\n"
-      "  -o OUT.npy      where the result goes: whole, or not at all; - is standard output\n"
-      "  --raw TENSOR    IN is the elements alone, those of f32:3x4 for "
-      "instance\n" DEVICE_HELP THREADS_HELP "  --in-place      compute in one buffer\n"
-      "  --plan K=V      override a choice of the plan, for experiments\n\n"
+      "text (CSV), or with --raw any file; - is standard input. WORD may leave out dtype and\n"
+      "sizes; the file supplies them.\n"
+      "\n"
+      "  -o OUT.npy      write the result there, whole or not at all; - is standard output\n"
+      "  --raw TENSOR    IN has only elements; TENSOR describes them, for instance "
+      "f32:3x4\n" DEVICE_HELP THREADS_HELP "  --in-place      compute in one buffer\n"
+      "  --plan K=V      override a choice of the plan, for experiments\n"
+      "\n"
       "  echo 2 3 5 7 | tally run cumprod:axis=-1 -\n"
       "  tally run mean:axes=0 table.csv\n"
       "  tally run cumsum:axis=-1,reverse in.npy -o out.npy\n"
@@ -45,13 +45,12 @@ static const tly_verb verbs[] = {
       2, tly_verb_run },
     { "bench", "time a kernel beside copies or reads of the same bytes",
       "WORD [--device D] [--threads N] [--plan K=V]... [--data KIND] [--json]",
-      "Times the kernel for WORD, and beside it in the same run copies of the same bytes, or for "
-      "a\n"
-      "reduction reads of its input's bytes. Each runs on the number of threads, up to N, on "
-      "which\n"
-      "it is the fastest, and the output says how many these are.\n\n" DEVICE_HELP THREADS_HELP
+      "Times the kernel for WORD. It takes turns with copies of the same bytes, a reduction with\n"
+      "reads of its input's bytes. Each runs on the number of threads, up to N, on which it is\n"
+      "fastest; the output has this number. A ratio of 1 is the speed of the best copy or read.\n"
+      "\n" DEVICE_HELP THREADS_HELP
       "  --plan K=V      override a choice of the plan, for experiments\n"
-      "  --data KIND     what the input holds. u is uniform in [0,1); integers are uniform over\n"
+      "  --data KIND     what the input holds. u is uniform in [0,1). Integers are uniform over\n"
       "                  their dtype with every kind\n"
       "      safe        the default: no partial result leaves the range\n"
       "      near1       1 - .01 to 1 + .01\n"
@@ -66,7 +65,8 @@ static const tly_verb verbs[] = {
       "      equal       all 1\n"
       "      ascending   from .5 to 1.5\n"
       "      descending  from 1.5 to .5\n"
-      "  --json          one JSON object\n\n"
+      "  --json          print one JSON object\n"
+      "\n"
       "  tally bench 'cumprod:f32:4096x4096:axis=1'\n"
       "  tally bench cumprod:f32:4096x1024:axis=1 --data uniform\n"
       "  tally bench sum:f32:4096x4096:axes=1\n",
@@ -77,21 +77,19 @@ static const tly_verb verbs[] = {
       "WORD [IN] [--raw TENSOR] --emit word|plan|kir|llvm|asm|spirv|spvasm | --html FILE "
       "[--measure] "
       "[--device D | --profile P] [--plan K=V]... [-o FILE]",
-      "Shows one stage of the making of the kernel for WORD: the canonical word, the plan, the\n"
-      "kernel IR; for a CPU LLVM's IR or assembly, for Vulkan the SPIR-V words (all passes, one\n"
-      "after the other) or their disassembly. With IN, a file as of tally run, WORD may leave out "
-      "dtype\n"
-      "and sizes.\n\n"
-      "  --emit STAGE    which stage\n"
-      "  --html FILE     all of it in place of one stage, as one page for a browser: the tensor "
-      "and "
-      "how\n"
-      "                  it is cut, what is combined with what, the plan and why, the code of all\n"
-      "                  stages side by side, bytes\n"
-      "  --measure       with --html: time the kernel, as bench does\n" DEVICE_HELP PROFILE_HELP
+      "Shows one stage in which the kernel for WORD is made: the canonical word, the plan or the\n"
+      "kernel IR; for a CPU also LLVM IR or assembly, for Vulkan SPIR-V (all passes, one after\n"
+      "the other) or its disassembly. With IN, a file as for tally run, WORD may leave out dtype\n"
+      "and sizes.\n"
+      "\n"
+      "  --emit STAGE    show this stage\n"
+      "  --html FILE     write all stages as one page for a browser: the tensor, the order in\n"
+      "                  which elements are combined, the plan with its reasons, the code, bytes\n"
+      "  --measure       with --html: time the kernel as bench does\n" DEVICE_HELP PROFILE_HELP
       "  --plan K=V      override a choice of the plan; --emit plan shows the keys\n"
-      "  --raw TENSOR    IN is the elements alone, those of f32:3x4 for instance\n"
-      "  -o FILE         where the text goes; left out: standard output\n\n"
+      "  --raw TENSOR    IN has only elements; TENSOR describes them, for instance f32:3x4\n"
+      "  -o FILE         write the text there and not to standard output\n"
+      "\n"
       "  tally inspect 'cumprod:f32:4096x4096:axis=0' --emit plan\n"
       "  tally inspect 'sum:f32:64x256x1024:axes=0+2' --html sum.html --measure\n",
       OPTION_EMIT | OPTION_HTML | OPTION_MEASURE | OPTION_DEVICE | OPTION_PROFILE | OPTION_PLAN |
@@ -99,48 +97,48 @@ static const tly_verb verbs[] = {
       1, 2, tly_verb_inspect },
     { "devices", "list the CPUs and GPUs that kernels can be made for",
       "[--json] [--profile FILE [--device D]]",
-      "Lists what --device can name; with --profile, describes a Vulkan device that is here.\n\n"
-      "  --json          a JSON array\n"
-      "  --profile FILE  writes the device's profile, which tally inspect takes, and lists "
-      "nothing\n"
-      "  --device D      which, where there are several: vulkan:N, or part of a name\n",
+      "Lists what --device can name. With --profile, describes a Vulkan device of this machine.\n"
+      "\n"
+      "  --json          print a JSON array\n"
+      "  --profile FILE  write the device's profile, which tally inspect takes; list nothing\n"
+      "  --device D      which device, if there are several: vulkan:N, or part of a name\n",
       OPTION_JSON | OPTION_PROFILE | OPTION_DEVICE, 0, 0, tly_verb_devices },
     { "compile", "make kernels ahead of time, for programs",
 
       "[NAME=]WORD... | --batch FILE -o OUT [--header FILE] [--prefix NAME_] [--depfile FILE] "
       "[--device D[,D]...] [--profile P[,P]...] [--plan K=V]... [-j N]",
-      "Makes kernels ahead of time. The end of OUT's name says what for:\n\n"
-      "  OUT.pack        for programs with libtally, which finds the pack by TALLY_PACK or beside\n"
-      "                  itself, and then makes none of its kernels\n"
-      "  OUT.o, OUT.a    functions int NAME(const T *in, T *out, ...) for any program, which "
-      "needs\n"
-      "                  nothing of Tally's: the best of the levels is chosen when they are "
-      "called.\n"
+      "Makes kernels ahead of time. The end of OUT's name decides the form:\n"
+      "\n"
+      "  OUT.pack        for programs with libtally, which find the pack by TALLY_PACK or beside\n"
+      "                  libtally, and then make none of its kernels\n"
+      "  OUT.o, OUT.a    functions int NAME(const T *in, T *out, ...) for any program, which then\n"
+      "                  needs no library of Tally. A call chooses the best level of the machine.\n"
       "                  OUT.a is made on several threads, OUT.o on one\n"
-      "  OUT.s, OUT.ll   those of one kernel, for reading\n"
-      "  OUT.json        one kernel for a program of its own on Vulkan: a manifest, and beside it\n"
-      "                  OUT.0.spv and so on, its modules\n"
-      "  OUT.h           any number of kernels for such a program, as C data\n\n"
-      "All of it is written whole, or not at all. A line of a batch is NAME = WORD, with --plan "
-      "K=V\n"
-      "behind it as often as wanted, or include \"FILE\"; # begins a comment.\n\n"
-      "  --batch FILE    the list of kernels, in place of words\n"
-      "  --header FILE   OUT.o and so on: what declares the functions, for C99 and C++11\n"
-      "  --prefix NAME_  goes in front of the name of each function, or kernel of OUT.h\n"
-      "  --depfile FILE  what OUT is made of, in make's form: the batch, what it includes, the\n"
-      "                  profile\n"
-      "  --device D,...  for which; left out, cpu:x86-64-v2, -v3 and -v4, on AArch64 cpu:aarch64;\n"
-      "                  the machine need not have the level. OUT.json, OUT.h: one of Vulkan's\n"
-      "  --profile P,... OUT.json, OUT.h: a described Vulkan device in place of one that is here;\n"
-      "                  OUT.pack: for one or more such devices, in place of the levels or beside\n"
-      "                  --device; what one cannot compute is left out. P is a file or the name "
-      "of\n"
-      "                  a profile that was installed, such as nvidia-hopper\n"
-      "  --plan K=V      override a choice of every kernel's plan, as tally tune finds them; in "
-      "a\n"
-      "                  pack they are for who asks for that plan\n"
-      "  -j N            threads, for a pack or an archive; left out: the CPUs that this process\n"
-      "                  may use. No byte depends on it\n\n"
+      "  OUT.s, OUT.ll   the functions of one kernel, for reading\n"
+      "  OUT.json        one kernel for a program with its own Vulkan code: a manifest. Its\n"
+      "                  modules, OUT.0.spv and so on, lie beside it\n"
+      "  OUT.h           any number of kernels for such a program, as C data\n"
+      "\n"
+      "Every file is written whole or not at all. A line of a batch is NAME = WORD, or include\n"
+      "\"FILE\". Any number of --plan K=V may follow a WORD. # begins a comment.\n"
+      "\n"
+      "  --batch FILE    take the kernels from this list and not from words\n"
+      "  --header FILE   OUT.o and so on: write declarations of the functions, for C99 and C++11\n"
+      "  --prefix NAME_  put this in front of the name of each function, or kernel of OUT.h\n"
+      "  --depfile FILE  write what OUT is made of, in make's form: the batch, the files that it\n"
+      "                  includes, the profile\n"
+      "  --device D,...  make kernels for these; by default cpu:x86-64-v2, -v3 and -v4, or\n"
+      "                  cpu:aarch64 on AArch64. This machine need not have the level. For\n"
+      "                  OUT.json and OUT.h it is a Vulkan device\n"
+      "  --profile P,... OUT.json, OUT.h: make kernels for a described Vulkan device. OUT.pack:\n"
+      "                  for one or more of them, in place of the default levels or in addition\n"
+      "                  to --device; kernels that a device cannot compute are left out. P is a\n"
+      "                  file or the name of an installed profile, such as nvidia-hopper\n"
+      "  --plan K=V      override a choice of every kernel's plan, as tally tune finds them. In a\n"
+      "                  pack, only programs that ask for this plan find these kernels\n"
+      "  -j N            make a pack or an archive on N threads; by default as many as the CPUs\n"
+      "                  that this process may use. No byte depends on N\n"
+      "\n"
       "  tally compile 'cumprod:f32:4096x4096:axis=1' 'sum:f32:4096x4096:axes=1' -o mine.pack\n"
       "  TALLY_PACK=mine.pack tally run cumprod:axis=1 in.npy -o out.npy\n"
       "  tally compile 'rows=cumprod:f32:?x4096:axis=1' -o rows.o --header rows.h\n"
@@ -150,57 +148,57 @@ static const tly_verb verbs[] = {
       0, INT32_MAX, tly_verb_compile },
     { "cache", "look after the kernels that are kept on disk",
       "path|list|stats|verify|clear [FILE.pack] [--json]",
-      "Looks after the disk cache, in which a program finds the kernels that one before it "
-      "made.\n\n"
-      "  path            the folder: TALLY_CACHE_DIR, else tally below XDG_CACHE_HOME or\n"
-      "                  ~/.cache; nothing is printed if there is to be none\n"
-      "  list            a line an entry, that unused for longest first: the word without sizes,\n"
-      "                  device, bytes, last use\n"
-      "  stats           how many entries, their bytes, the most bytes that are kept, and how "
-      "many\n"
-      "                  are broken\n"
-      "  verify          reads every entry; exit status 4 if one is broken, which is named. Such\n"
-      "                  an entry is never used\n"
-      "  clear           removes every entry, and nothing else\n"
-      "  FILE.pack       list, stats, verify: a pack in place of the folder\n\n"
-      "  --json          one JSON object or array\n\n"
+      "Looks after the disk cache, where programs find the kernels that earlier programs made.\n"
+      "\n"
+      "  path            print the folder: TALLY_CACHE_DIR, or else tally in XDG_CACHE_HOME or\n"
+      "                  ~/.cache. Prints nothing if there is no disk cache\n"
+      "  list            print a line for each entry, the one that was unused for longest first:\n"
+      "                  the word without sizes, device, bytes, last use\n"
+      "  stats           print the number of entries, their bytes, the most bytes that are kept,\n"
+      "                  and the number of broken entries\n"
+      "  verify          read every entry and name the broken ones, which are never used; exit\n"
+      "                  status 4 if there is one\n"
+      "  clear           remove every entry and nothing else\n"
+      "  FILE.pack       list, stats, verify: look at a pack and not at the folder\n"
+      "\n"
+      "  --json          print one JSON object or array\n"
+      "\n"
       "  tally cache list\n"
       "  TALLY_CACHE_DIR=/var/cache/mine tally cache stats --json\n",
       OPTION_JSON, 1, 2, tly_verb_cache },
     { "tune", "try other plans for a kernel, and keep the fastest",
       "WORD | --words FILE [--plans FILE] [--seconds N] [--device D] [--keep] [--json]",
-      "Tries other plans for the kernel of WORD, each in turns with the library's own and with "
-      "copies\n"
-      "or reads of the same bytes, and compares the bits of their outputs.\n\n"
-      "  --words FILE    a word a line, in place of WORD; # begins a comment\n"
-      "  --plans FILE    what to try, KEY=VALUE,KEY=VALUE a line; left out: single changes of the\n"
-      "                  own plan that it can be built with, then those of the fastest\n"
-      "  --seconds N     for each word; left out: 20\n" DEVICE_HELP
-      "  --keep          puts the fastest plan into the disk cache, if no bit of any result can\n"
-      "                  differ; programs use it from then on. tally cache list shows it as\n"
-      "                  tuned, tally cache clear forgets it\n"
-      "  --json          one JSON object a plan\n\n"
+      "Tries other plans for the kernel of WORD, in turns with the library's own plan and with\n"
+      "copies or reads of the same bytes. Compares the bits of their outputs.\n"
+      "\n"
+      "  --words FILE    take a word from each line of FILE and not WORD; # begins a comment\n"
+      "  --plans FILE    try these plans, KEY=VALUE,KEY=VALUE a line; by default every single\n"
+      "                  change that the library's own plan allows, then changes of the fastest\n"
+      "  --seconds N     the time for each word; by default 20\n" DEVICE_HELP
+      "  --keep          put the fastest plan into the disk cache, if no bit of any result can\n"
+      "                  differ. Programs use it from then on. tally cache list shows it as\n"
+      "                  tuned; tally cache clear removes it\n"
+      "  --json          print one JSON object for each plan\n"
+      "\n"
       "  tally tune 'cumsum:i32:4096x4096:axis=1' --seconds 10\n",
       OPTION_WORDS | OPTION_PLANS | OPTION_SECONDS | OPTION_DEVICE | OPTION_KEEP | OPTION_JSON, 0,
       1, tly_verb_tune },
     { "kir", "change kernel IR in a file: lower or interpret it",
       "FILE.kir --emit kir|llvm|asm|spirv|spvasm | --run WORD IN [-o OUT.npy] [--raw TENSOR] "
       "[--device D | --profile P] [--plan K=V]... [--steps N]",
-      "Reads kernel IR, such as tally inspect WORD --emit kir prints, and verifies it. Then it is\n"
-      "lowered as the kernel that was made would be, or interpreted in place of WORD's kernel: "
-      "with\n"
-      "the problem, the plan and the launch of WORD on that device, and without the device. What\n"
-      "is wrong, also what the kernel does wrong, is told as FILE:LINE:COLUMN. - is standard "
-      "input.\n\n"
-      "  --emit STAGE    kir, the text once more; for a CPU llvm or asm; for Vulkan spirv or "
-      "spvasm\n"
+      "Reads kernel IR, such as tally inspect WORD --emit kir prints, and verifies it. --emit\n"
+      "lowers it as the library would. --run interprets it in place of WORD's kernel, with the\n"
+      "problem, the plan and the launch of WORD on the device, which need not be here. Errors in\n"
+      "the text and errors of the kernel name FILE:LINE:COLUMN. - is standard input.\n"
+      "\n"
+      "  --emit STAGE    kir, the text again; for a CPU llvm or asm; for Vulkan spirv or spvasm\n"
       "  --run WORD      interpret it on the tensor in IN, as tally run does\n"
-      "  -o OUT          --emit: where the text goes; --run: OUT.npy; without it the result is "
-      "printed\n" DEVICE_HELP PROFILE_HELP
-      "  --plan K=V      --run: as for inspect, which printed the kernel with it\n"
-      "  --steps N       --run: instructions of single invocations after which a kernel has no "
-      "end;\n"
-      "                  left out: 10^9, about half a minute\n\n"
+      "  -o OUT          --emit: write the text there; --run: write OUT.npy and print "
+      "nothing\n" DEVICE_HELP PROFILE_HELP
+      "  --plan K=V      --run: the same overrides as for the inspect that printed the kernel\n"
+      "  --steps N       --run: stop the kernel after N instructions of single invocations; by\n"
+      "                  default 10^9, about half a minute\n"
+      "\n"
       "  tally inspect 'cumsum:f32:4x100:axis=1' --emit kir -o rows.kir\n"
       "  tally kir rows.kir --run cumsum:f32:4x100:axis=1 in.npy\n"
       "  tally kir rows.kir --emit asm\n",
@@ -208,8 +206,9 @@ static const tly_verb verbs[] = {
           OPTION_STEPS | OPTION_RAW,
       1, 2, tly_verb_kir },
     { "help", "say more about a verb", "[VERB]",
-      "Says what a verb does and what its options mean, as tally VERB --help does; without VERB,\n"
-      "which verbs there are.\n\n"
+      "Says what a verb does and what its options mean, as tally VERB --help does. Without VERB,\n"
+      "says which verbs there are.\n"
+      "\n"
       "  tally help run\n",
       0, 0, 1, show_help },
 };
@@ -222,14 +221,13 @@ static void print_overview(void)
     for (int i = 0; i < VERBS; i++) {
         printf("  tally %-9s %s\n", verbs[i].name, verbs[i].summary);
     }
-    puts("\nCumulative sums, products and extremes, and reductions over tensors, by kernels that "
-         "are\n"
-         "generated for exactly the tensor in hand. A first one:\n\n"
+    puts("\nTally computes cumulative sums, products and extremes, and reductions, by kernels that "
+         "it\n"
+         "makes for the operator and the layout of the tensor. For example:\n\n"
          "  echo 2 3 5 7 | tally run cumsum:axis=-1 -\n\n"
-         "tally help run says what else there is beside cumsum. TALLY_VERBOSE=1 has the kernels "
-         "told\n"
-         "that are made and run, TALLY_VERBOSE=2 also why; TALLY_DUMP=FOLDER keeps each stage of\n"
-         "their making (docs/environment.md). tally --version says which version this is.");
+         "tally help run lists all operators and options. With TALLY_VERBOSE=1 the command says\n"
+         "which kernels it makes and runs, with TALLY_VERBOSE=2 also why. TALLY_DUMP=FOLDER keeps\n"
+         "each stage of a kernel (docs/environment.md). tally --version prints the version.");
 }
 
 static void print_help(const tly_verb *verb)
@@ -242,7 +240,7 @@ static void print_help(const tly_verb *verb)
     if (verb->run == tly_verb_run) {
         tly_words_print();
     } else if (strstr(verb->usage, "WORD")) {
-        puts("\nWORD is OP:DTYPE:SIZES:OPTIONS; tally help run lists what each of them may be.");
+        puts("\nWORD is OP:DTYPE:SIZES:OPTIONS; tally help run lists the choices for each.");
     }
 }
 

@@ -15,16 +15,16 @@ static const struct {
     const char *shown, *tried, *meaning;
 } options[] = {
     { "axis=INT", "axis=0", "the axis to scan; 0 is the first, -1 the last" },
-    { "axes=INT+INT", "axes=0+1", "the axes to reduce; left out: all of them; axes=none: none" },
+    { "axes=INT+INT", "axes=0+1", "the axes to reduce; without it all of them; axes=none: none" },
     { "keepdims", "keepdims", "reduced axes stay, with size 1" },
-    { "exclusive", "exclusive", "a result leaves out its own element" },
+    { "exclusive", "exclusive", "each result excludes its own element" },
     { "reverse", "reverse", "from the axis' end to its start" },
-    { "in=INTxINT@INT", "in=4x1", "strides of the input in elements, and where it begins" },
-    { "out=INTxINT@INT", NULL, "the same of the output" },
-    { "last", "last", "of equal elements the last, not the first" },
-    { "order=serial", "order=serial", "the order of a plain loop, and its bits" },
-    { "acc=f64", "acc=f64", "computed in f64" },
-    { "nan=ignore", "nan=ignore", "NaN is passed over" },
+    { "in=INTxINT@INT", "in=4x1", "strides of the input in elements, and the offset of its first" },
+    { "out=INTxINT@INT", NULL, "the same for the output" },
+    { "last", "last", "the index of the last of equal elements, not of the first" },
+    { "order=serial", "order=serial", "combine in the order of a plain loop, with its bits" },
+    { "acc=f64", "acc=f64", "accumulate in f64" },
+    { "nan=ignore", "nan=ignore", "ignore NaN" },
 };
 
 enum { OPTIONS = sizeof options / sizeof *options };
@@ -127,17 +127,17 @@ static void print_option(const char *shown, const char *tried, const char *meani
 
 void tly_words_print(void)
 {
-    puts("\nWORD is OP:DTYPE:SIZES:OPTION,OPTION, as in cumsum:f32:64x1024:axis=1,reverse. DTYPE "
-         "and\n"
-         "SIZES are the file's where they are left out.\n");
+    puts(
+        "\nWORD is OP:DTYPE:SIZES:OPTION,OPTION, as in cumsum:f32:64x1024:axis=1,reverse. Without\n"
+        "DTYPE and SIZES, those of the file are taken.\n");
     print_ops(1);
     print_ops(0);
     print_dtypes();
     printf("  %-*s%s\n", NAME, "DTYPE>DTYPE",
-           "the input's and the output's; >DTYPE is the output's alone");
+           "the input's and the output's; >DTYPE names only the output's");
     printf("  %-*s%s\n", NAME, "SIZES", "INTxINT, outermost first, or scalar");
     for (int i = 0; i < OPTIONS; i++) {
         print_option(options[i].shown, options[i].tried, options[i].meaning);
     }
-    puts("\nWord and command are described in docs/word.md.");
+    puts("\ndocs/word.md describes the word and the command.");
 }
