@@ -34,6 +34,10 @@
 #ifndef TALLY_HPP
 #define TALLY_HPP
 
+#if __cplusplus < 201703L
+#error "tally.hpp needs C++17 or later (-std=c++17)"
+#endif
+
 #include <tally.h>
 
 #include <algorithm>
