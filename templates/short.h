@@ -24,11 +24,14 @@ typedef struct tly_short {
     int by_rows;      /* a step is whole rows, so that it is known where its vectors lie in them */
     int by_flags;     /* arithmetic's flags say what the main loop met */
     int lows;         /* products that became subnormal are made once more, scaled */
+    int row_by_row;   /* where stores are ordinary ones, each row begins with a vector of its own */
+    int by_positions; /* the table holds positions in rows, of which comparisons make masks */
     int by_bits;      /* states are one value, of which masks make a choice bit by bit */
     unsigned vectors; /* a step: a line of output and more */
     int64_t step;     /* elements of it */
     kir_type bits;    /* a vector's lanes as integers; with `by_bits`, states are held so */
     kir_value neutral;
+    kir_value ending; /* row_by_row: i1s, the lanes of a row's last vector that hold elements */
     /* Fixed: i1s, lanes at least 2^k from their row's start. */
     kir_value borders[TLY_SHORT_BORDERS];
     kir_value table, pad, buffer;
@@ -59,7 +62,9 @@ typedef struct tly_short_seen {
 typedef struct tly_short_place {
     int alone;        /* in a row by itself */
     int is_first;     /* the start of a row of several vectors: before it are neutral ones */
-    int64_t position; /* of its first lane in the row, where all lanes are the row's; or 0 */
+    int is_last;      /* it reaches beyond the row's end, where lanes are neutral */
+    int64_t position; /* of its first lane in the row, where all lanes are the row's or behind
+                         its end; or 0 */
     kir_value t;      /* in the stream's table */
     int scaled;       /* its results are */
 } tly_short_place;

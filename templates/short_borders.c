@@ -2,7 +2,8 @@
 /*
  * Short rows: where they begin. Which lanes are how far from their row's start repeats with the
  * rows. So there is a table for each window: entry i says whether position i of the stream is at
- * least so far, and a vector of entries is read where it is needed.
+ * least so far, and a vector of entries is read where it is needed. Where masks have registers of their own,
+ * one table of positions serves all windows.
  */
 #include "short.h"
 
@@ -55,11 +56,20 @@ static int has_table(const tly_short *s)
     return !s->fixed && !(s->by_rows && s->literal % s->c->lanes == 0);
 }
 
+/* An entry is a lane of a mask or, if comparisons make masks, one byte: the position in the row. */
+static int64_t entry_bytes(const tly_short *s)
+{
+    return s->by_positions ? 1 : s->c->acc_bytes;
+}
+
+static unsigned table_count(const tly_short *s)
+{
+    return s->by_positions ? 1 : (1 + (unsigned)has_fillers(s)) * border_count(s);
+}
+
 int64_t tly_short_table_bytes(const tly_short *s)
 {
-    return !has_table(s)
-               ? 0
-               : (1 + has_fillers(s)) * (int64_t)border_count(s) * entries(s) * s->c->acc_bytes;
+    return has_table(s) ? table_count(s) * entries(s) * entry_bytes(s) : 0;
 }
 
 static int64_t table_at(const tly_short *s, unsigned k)
@@ -74,18 +84,25 @@ static kir_value wrap(tly_short *s, kir_value position, kir_value length)
     return kir_bin(b, KIR_UMIN, position, kir_bin(b, KIR_SUB, position, length));
 }
 
+static kir_type positions_type(const tly_short *s)
+{
+    return KIR_TYPE(KIR_I8, s->c->lanes);
+}
+
 static void fill_table(tly_short *s, kir_value position, kir_value length)
 {
     tly_build *c = s->c;
     kir_builder *b = c->b;
-    unsigned borders = border_count(s), moves = c->lanes;
+    unsigned borders = s->by_positions ? 0 : border_count(s), moves = c->lanes;
     if (s->literal > 0 && s->literal < c->lanes)
         moves = c->lanes % s->literal;
     kir_value end = is_even(s) ? imm(c, entries(s)) : add(c, s->length, imm(c, c->lanes));
     kir_value none = kir_const(b, s->bits, 0), all = kir_const(b, s->bits, UINT64_MAX);
     kir_loop l;
     kir_for(b, &l, imm(c, 0), end, imm(c, c->lanes), 1, &position);
-    kir_value at = tly_at(c, s->table, l.i, c->acc_bytes);
+    kir_value at = tly_at(c, s->table, l.i, entry_bytes(s));
+    if (s->by_positions)
+        kir_store(b, at, 0, kir_convert(b, KIR_TRUNC, positions_type(s), l.carried[0]), 1, 0);
     for (unsigned k = 0; k < borders; k++) {
         kir_value open = kir_cmp(b, KIR_ULE, kir_const(b, s->bits, reach(s, k)), l.carried[0]);
         kir_store(b, at, table_at(s, k), kir_select(b, open, all, none), c->acc_bytes, 0);
@@ -111,6 +128,9 @@ void tly_short_borders(tly_short *s)
         position = wrap(s, position, length);
     if (has_table(s))
         fill_table(s, position, length);
+    if (s->row_by_row)
+        s->ending = kir_cmp(b, KIR_ULT, kir_iota(b, s->bits),
+                            kir_const(b, s->bits, s->literal % c->lanes));
     if (!s->fixed)
         return;
     if (c->t->mask_bytes == 1)
@@ -160,10 +180,17 @@ kir_value tly_short_within(tly_short *s, kir_value v, unsigned k, const tly_shor
 {
     tly_build *c = s->c;
     kir_builder *b = c->b;
+    if (p->is_last && k != tly_short_last_border(s))
+        return kir_select(b, s->ending, v, other);
     if (p->alone || p->is_first || p->position >= reach(s, k))
         return v;
     if (s->fixed)
         return kir_select(b, s->borders[k], v, other);
+    if (s->by_positions) {
+        kir_type t = positions_type(s);
+        kir_value position = kir_load(b, t, kir_ptradd(b, s->table, p->t), 0, 1);
+        return kir_select(b, kir_cmp(b, KIR_ULE, kir_const(b, t, reach(s, k)), position), v, other);
+    }
     kir_value at = tly_at(c, s->table, near_border(s, p->t), c->acc_bytes), fill;
     kir_value open = kir_load(b, s->bits, at, table_at(s, k), c->acc_bytes);
     if (!s->by_bits)

@@ -191,6 +191,20 @@ static kir_value see(tly_short *s, tly_short_what what, kir_value seen, kir_valu
     return kir_bin(c->b, KIR_UMAX, seen, tly_watch_bits(c, v));
 }
 
+/* Lists the values in their order; `put` writes them to v, else they are read. */
+static unsigned list_seen(tly_short_seen *seen, kir_value *v, int put)
+{
+    kir_value *at[] = { &seen->last, &seen->most, &seen->least };
+    unsigned n = 0;
+    for (unsigned k = 0; k < 3; k++) {
+        if (*at[k] != 0 && put)
+            v[n++] = *at[k];
+        else if (*at[k] != 0)
+            *at[k] = v[n++];
+    }
+    return n;
+}
+
 static void store(tly_short *s, const tly_short_piece *p, kir_value i, kir_value *v)
 {
     tly_build *c = s->c;
@@ -215,7 +229,69 @@ static void prefetch(tly_short *s, kir_value from)
         kir_prefetch(c->b, from, c->p->in_step * (ahead + line));
 }
 
-tly_short_seen tly_short_scan(tly_short *s, const tly_short_piece *p, tly_short_what what)
+/* A vector of states of the place `at`; returns its results as they are shown, if they are to be. */
+static kir_value scan_vector(tly_short *s, stream *h, kir_value x, tly_short_place at,
+                             tly_short_what what, int shows)
+{
+    kir_value out = 0;
+    at.scaled = what == TLY_SHORT_SCALED;
+    if (at.is_first)
+        start_row(s, h->before);
+    kir_value last = h->before[s->doublings];
+    kir_value w = windows(s, as_bits(s, tly_lift(s->c, x)), h->before, &at), y = w;
+    if (what != TLY_SHORT_WINDOWS)
+        y = results(s, w, last, &at);
+    h->before[s->doublings] = at.scaled ? tly_short_scaled_carry(s, y) : y;
+    h->seen.most = see(s, what, h->seen.most, w, y);
+    if (shows)
+        out = shown(s, y, last, &at);
+    if (at.scaled)
+        out = tly_short_unscaled(s, as_bits(s, out), &h->seen);
+    return out;
+}
+
+/* The rows one after another. The lanes behind a row's end are neutral in every window, so that the
+ * elements that are combined, and the flags that they raise, are those of the stream. */
+static tly_short_seen scan_rows(tly_short *s, const tly_short_piece *p, tly_short_what what)
+{
+    tly_build *c = s->c;
+    kir_builder *b = c->b;
+    kir_type t = tly_storage((tally_dtype)c->p->dtype, c->lanes);
+    stream h = { .t = imm(c, 0), .seen = see_none(s, what) };
+    kir_value v[MAX_STREAM];
+    kir_loop l;
+    start_row(s, h.before);
+    unsigned n = stream_values(s, &h, v, 1);
+    kir_for(b, &l, imm(c, 0), p->count, s->length, n, v);
+    stream_values(s, &h, l.carried, 0);
+    kir_value from = tly_at(c, p->in, l.i, c->in_bytes);
+    for (int64_t i = 0; i < s->literal; i += c->lanes) {
+        kir_value left = imm(c, s->literal - i), x, out;
+        int whole = s->literal - i >= c->lanes;
+        tly_short_place at = { .is_first = i == 0, .position = i, .is_last = !whole };
+        x = whole ? kir_load(b, t, from, i * c->in_bytes, c->in_bytes)
+                  : kir_mload(b, t, from, i * c->in_bytes, left, tly_padding(c, t));
+        out = scan_vector(s, &h, tly_widen(c, x), at, what, p->to != 0);
+        if (p->to == 0)
+            continue;
+        kir_value to = tly_stored_at(c, p->to, add(c, l.i, imm(c, i)));
+        tly_pack_run(c, &out, 1, 0);
+        if (whole)
+            kir_store(b, to, 0, out, c->out_bytes, 0);
+        else
+            kir_mstore(b, to, 0, left, out);
+    }
+    for (int64_t line = 0; line < (int64_t)s->literal * c->in_bytes; line += 64)
+        kir_prefetch(b, from, c->plan->prefetch + line);
+    stream_values(s, &h, v, 1);
+    kir_for_end(b, &l, v);
+    stream_values(s, &h, l.result, 0);
+    h.seen.last = as_values(s, h.before[s->doublings]);
+    return h.seen;
+}
+
+/* The rows as one stream of vectors. */
+static tly_short_seen scan_stream(tly_short *s, const tly_short_piece *p, tly_short_what what)
 {
     tly_build *c = s->c;
     kir_builder *b = c->b;
@@ -231,21 +307,9 @@ tly_short_seen tly_short_scan(tly_short *s, const tly_short_piece *p, tly_short_
     kir_value there = kir_select(b, less(c, l.i, whole), from, s->pad);
     for (unsigned k = 0; k < s->vectors; k++) {
         tly_short_place at = tly_short_place_of(s, k, h.t);
-        at.scaled = what == TLY_SHORT_SCALED;
-        if (at.is_first)
-            start_row(s, h.before);
         kir_value x = tly_load_vector(
             c, kir_ptradd(b, there, imm(c, k * c->lanes * element_bytes(s))));
-        kir_value last = h.before[s->doublings];
-        kir_value w = windows(s, as_bits(s, tly_lift(c, x)), h.before, &at), y = w;
-        if (what != TLY_SHORT_WINDOWS)
-            y = results(s, w, last, &at);
-        h.before[s->doublings] = at.scaled ? tly_short_scaled_carry(s, y) : y;
-        h.seen.most = see(s, what, h.seen.most, w, y);
-        if (p->to)
-            out[k] = shown(s, y, last, &at);
-        if (at.scaled)
-            out[k] = tly_short_unscaled(s, as_bits(s, out[k]), &h.seen);
+        out[k] = scan_vector(s, &h, x, at, what, p->to != 0);
         h.t = tly_short_next_position(s, h.t);
     }
     if (p->to)
@@ -256,4 +320,26 @@ tly_short_seen tly_short_scan(tly_short *s, const tly_short_piece *p, tly_short_
     stream_values(s, &h, l.result, 0);
     h.seen.last = as_values(s, h.before[s->doublings]);
     return h.seen;
+}
+
+tly_short_seen tly_short_scan(tly_short *s, const tly_short_piece *p, tly_short_what what)
+{
+    kir_builder *b = s->c->b;
+    kir_value v[3];
+    kir_branch way;
+    if (!s->row_by_row)
+        return scan_stream(s, p, what);
+    if (!p->lines)
+        return scan_rows(s, p, what);
+    tly_short_piece plain = *p;
+    plain.lines = 0;
+    kir_if(b, &way, p->lines);
+    tly_short_seen seen = scan_stream(s, p, what);
+    unsigned n = list_seen(&seen, v, 1);
+    kir_else(b, &way, n, v);
+    seen = scan_rows(s, &plain, what);
+    list_seen(&seen, v, 1);
+    kir_if_end(b, &way, n, v);
+    list_seen(&seen, way.result, 0);
+    return seen;
 }
