@@ -147,8 +147,8 @@ static unsigned vectors_by_rows(const tly_short *s)
 
 /* Whether a comparison makes the masks of windows. It replaces loads of masks, of which most cross
  * lines, and an operation for each choice. 2,000 rows from L2, of the time with tables (Zen 4,
- * AVX-512): f32 of 33, 50, 63 sums .83, .88, .90, products .90, .97, .97, maxima of 50 .88; rows of 5
- * sums .89, maxima .87, but products 1.01 and of i32 1.03. */
+ * AVX-512): f32 of 33, 63 sums .83, .90, products .90, .98; of 50 products .98, maxima .88, sums of
+ * i32 .87; of 5 sums .89, maxima .87, but products 1.01 and of i32 1.03. */
 static int has_positions(const tly_short *s)
 {
     const tly_build *c = s->c;

@@ -5,6 +5,7 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "compare.h"
@@ -168,5 +169,63 @@ Test(short, few_rows_have_the_bits_of_many, .timeout = 240)
                 tally_kernel_destroy(&kernel);
             }
         }
+    tly_trials_close(&t);
+}
+
+/* A row whose windows of 2^k elements stay in range, while its last three elements leave it: what
+ * lies behind a row's end may take part in none. */
+static void fill_row(float *row, int length, uint64_t seed)
+{
+    tly_random r = tly_random_seed(seed, 1);
+    for (int i = 0; i < length; i++) {
+        const double u = element(LIVES, i, &r);
+        const int left = length - i;
+        row[i] = (float)(left > 5 ? u : left > 3 ? ldexp(u, -60) : ldexp(u, 50));
+    }
+}
+
+/* Past the cache, stores are non-temporal, and the rows go another way. */
+static void check_far(const tly_trials *t, const char *device, int length)
+{
+    enum { FAR_ROWS = 1 << 18, NEAR_ROWS = 256 };
+    const size_t one = (size_t)length * NEAR_ROWS, all = (size_t)length * FAR_ROWS;
+    const tally_kernel_options o = { .size = sizeof o, .device = device };
+    float *in = aligned_alloc(64, all * sizeof *in), *out = aligned_alloc(64, all * sizeof *out);
+    float *near = aligned_alloc(64, one * sizeof *near);
+    tally_descriptor d = TALLY_DESCRIPTOR_INIT;
+    tally_kernel *far_kernel = NULL, *near_kernel = NULL;
+    size_t different = 0;
+    cr_assert(in != NULL && out != NULL && near != NULL);
+    for (int row = 0; row < NEAR_ROWS; row++)
+        fill_row(in + (size_t)row * (size_t)length, length, (uint64_t)row);
+    for (size_t i = one; i < all; i += one)
+        memcpy(in + i, in, one * sizeof *in);
+    cr_assert_eq(tally_descriptor_parse("cumprod:f32:1x1:axis=1", &d, NULL), TALLY_OK);
+    d.sizes[1] = length;
+    d.sizes[0] = FAR_ROWS;
+    cr_assert_eq(tally_kernel_create(t->levels.context, &d, &o, &far_kernel, NULL), TALLY_OK);
+    d.sizes[0] = NEAR_ROWS;
+    cr_assert_eq(tally_kernel_create(t->levels.context, &d, &o, &near_kernel, NULL), TALLY_OK);
+    cr_assert_eq(tally_kernel_run(far_kernel, in, out, NULL), TALLY_OK);
+    cr_assert_eq(tally_kernel_run(near_kernel, in, near, NULL), TALLY_OK);
+    for (size_t i = 0; i < all; i += one)
+        different += memcmp(out + i, near, one * sizeof *near) != 0;
+    cr_expect_eq(different, 0, "%s, rows of %d: %zu parts differ", device, length, different);
+    tally_kernel_destroy(&far_kernel);
+    tally_kernel_destroy(&near_kernel);
+    free(in);
+    free(out);
+    free(near);
+}
+
+Test(short, rows_have_the_same_bits_past_the_cache, .timeout = 240)
+{
+    static const int lengths[] = { 31, 63 };
+    tly_trials t;
+    tly_trials_open(&t);
+    for (size_t l = 0; l < t.levels.level_count; l++)
+        for (size_t k = 0; k < COUNT(lengths); k++)
+            if (strcmp(t.levels.levels[l].kind, "vulkan") != 0)
+                check_far(&t, t.levels.levels[l].selector, lengths[k]);
     tly_trials_close(&t);
 }
