@@ -53,7 +53,7 @@ static kir_value go_through(tly_gpu *g, tly_team *t, const tly_gpu_row *row, kir
     tly_gpu_row from = tly_gpu_at(g, row, begin);
     kir_loop tiles;
     kir_for(b, &tiles, word(g, 0), count, word(g, t->tile), 1, &carry);
-    tly_tile tile = { .silent = 1 };
+    tly_tile tile = { .silent = 1, .goes_on = 1 };
     tly_gpu_row at = tly_gpu_at(g, &from, tiles.i);
     kir_value after = tly_tile_pass(g, t, &at, sub(c, count, tiles.i), &tile, tiles.carried[0]);
     tly_team_rest(g, t);

@@ -25,7 +25,9 @@ typedef struct strip {
     int storing;
     int vectors;                      /* the lanes by accesses as wide as they go, or one by one */
     int classes;                      /* not the total is asked for, but classes and distance */
-    unsigned words;                   /* of each lane beside its carry: extremes, or the distance */
+    int drifts;                       /* the total's excess is asked for, too */
+    unsigned words;                   /* of each lane beside its carry: extremes, or the distance;
+                                         behind extremes the excess, if it is asked for */
     kir_value state[KIR_MAX_CARRIED]; /* each lane's carry, then each lane's words */
 } strip;
 
@@ -67,6 +69,14 @@ static void put(tly_gpu *g, const strip *s, kir_value out, unsigned after, const
             tly_gpu_put(g, p, offset + k * g->c.out_bytes, stored[k]);
 }
 
+static void follow(tly_gpu *g, kir_value *words, kir_value x)
+{
+    tly_excess e = { words[0], words[1] };
+    tly_excess_add(&g->c, &e, x);
+    words[0] = e.product;
+    words[1] = e.lowest;
+}
+
 /* One step of the plain loop, `after` positions behind the one whose result goes to `out`. */
 static void step(tly_gpu *g, strip *s, kir_value out, unsigned after, const kir_value *x)
 {
@@ -84,6 +94,8 @@ static void step(tly_gpu *g, strip *s, kir_value out, unsigned after, const kir_
             shown[k] = tly_gpu_narrow(g, tly_project(c, c->p->exclusive ? s->state[k] : next));
         else if (!s->classes && s->words > 0)
             tly_range_track(c, words_of(g, s, k), next);
+        if (s->drifts)
+            follow(g, words_of(g, s, k) + tly_range_count(c), each);
         s->state[k] = next;
     }
     if (s->storing)
@@ -241,14 +253,25 @@ static void total(tly_gpu *g, const tly_gpu_item *item, const tly_gpu_row *row)
     kir_value begin = tly_gpu_chunk_begin(g, item->chunk), range[2 * TLY_GPU_MOST_ELEMENTS];
     kir_value count = tly_gpu_chunk_count(g, begin);
     tly_gpu_row at = tly_gpu_at(g, row, begin);
-    strip s = { .row = &at, .words = tly_range_count(c) };
+    strip s = { .row = &at,
+                .words = tly_range_count(c),
+                .drifts = tly_gpu_may_drift(g, g->plan->chunk) };
+    const tly_excess none = tly_excess_none(c);
+    s.words += s.drifts ? 2 : 0;
     for (unsigned k = 0; k < g->lanes; k++) {
         s.state[k] = tly_neutral(c, c->acc);
         tly_range_begin(c, words_of(g, &s, k));
+        if (s.drifts)
+            memcpy(words_of(g, &s, k) + tly_range_count(c), &none, sizeof none);
     }
     along(g, &s, count);
     for (unsigned k = 0; k < g->lanes && s.words > 0; k++)
         tly_range_fold(c, words_of(g, &s, k), range + 2 * k);
+    for (unsigned k = 0; k < g->lanes && s.drifts; k++) {
+        tly_excess e;
+        memcpy(&e, words_of(g, &s, k) + tly_range_count(c), sizeof e);
+        s.state[k] = tly_excess_correct(c, tly_excess_of(c, &e), s.state[k]);
+    }
     if (s.words > 0)
         summarise(g, &at, count, s.state, range);
     kir_value record = tly_gpu_record_at(g, item->record);

@@ -56,6 +56,27 @@ static inline unsigned tly_gpu_elements(const tly_gpu *g)
     return (unsigned)(g->plan->segments * g->plan->vector);
 }
 
+/* ---- how far products are from 1 (drift.c) ---- */
+
+/* The product of some elements, less 1; the upper bits of the lowest that this has been. */
+typedef struct tly_excess {
+    kir_value product, lowest;
+} tly_excess;
+
+/* Whether the rounding errors of products of so many elements are worth it. */
+int tly_gpu_may_drift(const tly_gpu *g, int64_t count);
+tly_excess tly_excess_none(tly_build *c);
+void tly_excess_add(tly_build *c, tly_excess *e, kir_value x);
+kir_value tly_excess_far(tly_build *c);
+/* An accumulator, FAR where the product has not stayed near 1. */
+kir_value tly_excess_of(tly_build *c, const tly_excess *e);
+kir_value tly_excess_is_near(tly_build *c, kir_value excess); /* i1 */
+/* Of both products together; the first whether near or not. Neither depends on which is x. */
+kir_value tly_excess_product(tly_build *c, kir_value x, kir_value y);
+kir_value tly_excess_join(tly_build *c, kir_value x, kir_value y);
+/* The product by its excess, unless that is FAR. */
+kir_value tly_excess_correct(tly_build *c, kir_value excess, kir_value total);
+
 /* ---- words: i32 ---- */
 
 static inline kir_value word(tly_gpu *g, int64_t v)
@@ -231,6 +252,9 @@ struct tly_tile {
     int folded;                                 /* of the scan's y in the whole team */
     kir_value summary;                          /* look-back: what others may combine; else 0 */
     int silent;                                 /* the carry alone is asked for */
+    int goes_on;                                /* the excess is asked for, as tiles follow ... */
+    kir_value more;                             /* ... where this (i1) holds; 0: always */
+    kir_value excess;                           /* of the total (drift.c); 0: none */
     /* Told the carry after the tile as soon as it is known, before the results are stored; NULL:
      * nobody asks. */
     void (*publish)(tly_gpu *g, void *user, kir_value after);
@@ -276,6 +300,8 @@ kir_value tly_tile_finish(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_va
 /* All of it, to the end. */
 kir_value tly_tile_pass(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
                         tly_tile *tile, kir_value carry);
+/* The carry after it, with the rounding errors of one product, if its excess is known (drift.c). */
+kir_value tly_tile_after(tly_gpu *g, const tly_tile *tile, kir_value carry);
 /* The local result that an invocation's i-th element shows, exclusive or not. */
 kir_value tly_tile_shown(const tly_gpu *g, const tly_tile *tile, unsigned i);
 /* What the elements show after `carry`, unless they have been stored (rereads), and the carry after

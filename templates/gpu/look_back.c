@@ -215,9 +215,12 @@ void tly_gpu_build_look_back(tly_gpu *g, unsigned pass)
     s.count = count;
     /* It does not keep its elements, lest all tiles hold registers for this while they wait. Nothing of it
      * has been stored by then. */
-    tly_tile tile = { .publish = publish_carry, .user = &s, .rereads = 1 };
+    tly_tile tile = { .publish = publish_carry, .user = &s, .rereads = 1, .goes_on = 1 };
     tly_tile_scan(g, &t, &at, count, &tile);
     tly_tile_fold(g, &t, &tile);
+    if (tile.excess) /* whoever combines the total must find what the tile itself does */
+        tile.total = tly_excess_correct(c, tile.excess, tile.total);
+    tile.excess = 0;
     tly_tile_park(g, &tile);
     summarise(&s, &tile);
     kir_value before = carry_before(&s);

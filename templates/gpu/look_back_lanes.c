@@ -27,10 +27,15 @@ typedef struct scanned {
 static void scan(tly_lanes *t, scanned *tile)
 {
     tly_build *c = &t->g->c;
+    int drifts = tly_gpu_may_drift(t->g, t->steps);
+    tly_excess e = tly_excess_none(c);
     tile->y[0] = tile->x[0];
     for (unsigned i = 1; i < t->steps; i++)
         tile->y[i] = tly_combine(c, tile->y[i - 1], tile->x[i]);
-    tly_lanes_scan(t, tile->y[t->steps - 1], &tile->before, &tile->total);
+    for (unsigned i = 0; i < t->steps && drifts; i++)
+        tly_excess_add(c, &e, tile->x[i]);
+    tly_lanes_scan(t, tile->y[t->steps - 1], drifts ? tly_excess_of(c, &e) : 0, &tile->before,
+                   &tile->total);
     for (unsigned i = 0; i < t->steps; i++)
         tile->y[i] = tly_combine(c, tile->before, tile->y[i]);
 }
@@ -86,7 +91,7 @@ static void summarise(tly_lanes *t, scanned *tile)
     good = tly_range_good(&g->c, tile->range, 0);
     kir_if(b, &some, tly_lanes_any(t, TLY_VOTE_TOTALS, both(g, t->exists, negated(g, good))));
     classes_of(t, summary);
-    tly_lanes_scan(t, summary[0], &before, &all);
+    tly_lanes_scan(t, summary[0], 0, &before, &all);
     if (tly_gpu_has_distance(g))
         tly_lanes_fold(t, &summary[1], NULL);
     kir_value classes = tly_look_mark_classes(g, tly_look_upper(g, summary[1]));

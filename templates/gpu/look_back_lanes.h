@@ -40,8 +40,10 @@ void tly_lanes_store(tly_lanes *t, kir_value when, const kir_value *states);
 
 /* ---- a lane's segments (look_back_lanes_segments.c): uniform flow ---- */
 
-/* Of the segments' totals those before this one combined, and all of them, in a fixed tree. */
-void tly_lanes_scan(tly_lanes *t, kir_value own, kir_value *before, kir_value *total);
+/* Of the segments' totals those before this one combined, and all of them, in a fixed tree; corrected
+ * by the excess (drift.c), unless that is 0. */
+void tly_lanes_scan(tly_lanes *t, kir_value own, kir_value excess, kir_value *before,
+                    kir_value *total);
 /* A largest word of all segments, and where `least` is not NULL a smallest one. */
 void tly_lanes_fold(tly_lanes *t, kir_value *most, kir_value *least);
 /* The value of the lane's first segment, for all. */

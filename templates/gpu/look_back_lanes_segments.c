@@ -6,6 +6,8 @@
  */
 #include "look_back_lanes.h"
 
+enum { PAIR = 8 }; /* bytes: two extremes, or an excess */
+
 /* ---- slots ---- */
 
 static kir_value slot_of(tly_lanes *t, kir_value base, kir_value number, unsigned bytes)
@@ -43,18 +45,44 @@ static kir_value before_by(tly_lanes *t, unsigned by)
 
 /* ---- what all segments of a lane come to ---- */
 
-void tly_lanes_scan(tly_lanes *t, kir_value own, kir_value *before, kir_value *total)
+/* The excess goes where extremes go later. */
+static kir_value excess_at(tly_lanes *t, kir_value number)
+{
+    return slot_of(t, t->words, number, PAIR);
+}
+
+static void put_excess(tly_lanes *t, kir_value excess)
+{
+    if (excess)
+        kir_store(t->g->c.b, excess_at(t, t->local), 0, excess, t->g->c.acc_bytes, 0);
+}
+
+static kir_value get_excess(tly_lanes *t, kir_value number)
+{
+    tly_build *c = &t->g->c;
+    return kir_load(c->b, c->acc, excess_at(t, number), 0, c->acc_bytes);
+}
+
+void tly_lanes_scan(tly_lanes *t, kir_value own, kir_value excess, kir_value *before,
+                    kir_value *total)
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
     kir_builder *b = c->b;
     for (unsigned by = 1; by < t->segments; by *= 2) {
         put(t, own);
+        put_excess(t, excess);
         kir_barrier(b);
         kir_value with = tly_combine(c, get(t, before_by(t, by)), own);
         own = kir_select(b, at_least(t, by), with, own);
+        if (excess) {
+            with = tly_excess_join(c, get_excess(t, before_by(t, by)), excess);
+            excess = kir_select(b, at_least(t, by), with, excess);
+        }
         t->turn ^= 1;
     }
+    if (excess)
+        own = tly_excess_correct(c, excess, own);
     put(t, own);
     kir_barrier(b);
     kir_value last = add(c, t->lane, word(g, (t->segments - 1) * t->lanes));
@@ -76,7 +104,6 @@ static kir_value around_by(tly_lanes *t, unsigned by)
 /* What is folded twice counts once. */
 void tly_lanes_fold(tly_lanes *t, kir_value *most, kir_value *least)
 {
-    enum { PAIR = 8 };
     kir_builder *b = t->g->c.b;
     kir_type i32 = KIR_TYPE(KIR_I32, 1);
     for (unsigned by = 1; by < t->segments; by *= 2) {

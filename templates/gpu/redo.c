@@ -255,7 +255,7 @@ kir_value tly_tile_redo(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_valu
         tly_redo_show_late(g, &r, &rest, shown);
     kir_value after = tly_combine(c, r.prefix, rest.total);
     if (g->unit > 1)
-        after = kir_select(c->b, fits, tly_combine(c, carry, tile->total), after);
+        after = kir_select(c->b, fits, tly_tile_after(g, tile, carry), after);
     if (tile->summary) /* as those compute it who look back */
         after = kir_select(c->b, tly_gpu_prevails(g, tile->summary),
                            tly_combine(c, carry, tile->summary), after);

@@ -64,11 +64,11 @@ static void total(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const stret
     tly_range_begin(c, &state[1]);
     kir_loop tiles;
     kir_for(b, &tiles, word(g, 0), along->count, word(g, t->tile), 1 + watched, state);
-    tly_tile tile;
+    tly_tile tile = { .goes_on = 1 };
     tly_gpu_row at = tly_gpu_at(g, &along->row, tiles.i);
     tly_tile_load(g, t, &at, sub(c, along->count, tiles.i), &tile);
     tly_team_scan(g, t, &tile);
-    state[0] = tly_combine(c, tiles.carried[0], tile.total);
+    state[0] = tly_tile_after(g, &tile, tiles.carried[0]);
     for (unsigned k = 0; k < watched; k++)
         state[1 + k] = tiles.carried[1 + k];
     for (unsigned i = 0; watched > 0 && i < tly_gpu_elements(g); i++)
@@ -103,9 +103,10 @@ static void scan(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const stretc
     }
     kir_loop tiles;
     kir_for(b, &tiles, word(g, 0), along->count, word(g, t->tile), 1, &carry);
-    tly_tile tile = { .publish = NULL };
-    tly_gpu_row at = tly_gpu_at(g, &along->row, tiles.i);
     kir_value left = sub(c, along->count, tiles.i);
+    /* A row of one tile has no use for the excess. */
+    tly_tile tile = { .goes_on = 1, .more = kir_cmp(b, KIR_ULT, word(g, t->tile), along->count) };
+    tly_gpu_row at = tly_gpu_at(g, &along->row, tiles.i);
     carry = tly_tile_pass(g, t, &at, left, &tile, tiles.carried[0]);
     tly_team_rest(g, t);
     kir_for_end(b, &tiles, &carry);

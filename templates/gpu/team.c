@@ -216,23 +216,37 @@ kir_value tly_team_scan_lanes(tly_gpu *g, tly_team *t, kir_value v, kir_value *s
     return v;
 }
 
-/* Each lane group's total to all; the prefix before this one, and the team's total. */
-static kir_value scan_groups(tly_gpu *g, tly_team *t, kir_value own, kir_value *total)
+/* Each lane group's total to all; the prefix before this one, and the team's total. `excess`: that of
+ * this group's product, which becomes the team's; 0: none. */
+static kir_value scan_groups(tly_gpu *g, tly_team *t, kir_value own, kir_value *excess,
+                             kir_value *total)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
+    kir_builder *b = c->b;
     kir_branch last;
+    int64_t apart = (int64_t)t->groups * bytes_of(g, own); /* behind the totals: slots are wide */
+    if (*excess)
+        own = tly_excess_correct(c, *excess, own);
     kir_if(b, &last, equals(g, t->lane, t->width - 1));
     put(g, slot(g, t, t->group), own);
+    if (*excess)
+        tly_team_put(g, slot(g, t, t->group), apart, *excess);
     kir_if_end(b, &last, 0, NULL);
     kir_barrier(b);
-    kir_value before = neutral(g), all = before;
+    kir_value before = neutral(g), all = before, far = 0;
     for (unsigned i = 0; i < t->groups; i++) {
         before = i > 0 ? kir_select(b, equals(g, t->group, i), all, before) : before;
         kir_value v = get(g, slot(g, t, word(g, i)), own);
-        all = i > 0 ? tly_combine(&g->c, all, v) : v;
+        all = i > 0 ? tly_combine(c, all, v) : v;
+        if (!*excess)
+            continue;
+        v = tly_team_get(g, slot(g, t, word(g, i)), apart, own);
+        far = i > 0 ? tly_excess_join(c, far, v) : v;
+        all = tly_excess_correct(c, far, all);
     }
     t->turn ^= 1;
     *total = all;
+    *excess = far;
     return before;
 }
 
@@ -278,6 +292,12 @@ kir_value tly_team_class(tly_gpu *g, const tly_team *t)
                : sub(&g->c, t->lane, mul(&g->c, kir_bin(g->c.b, KIR_UDIV, t->lane, unit), unit));
 }
 
+/* The last lane of a lane's scan. */
+static kir_value last_of_class(tly_gpu *g, const tly_team *t)
+{
+    return add(&g->c, tly_team_class(g, t), word(g, t->used - g->unit));
+}
+
 /* Of interleaved scans each by itself: a scan along its lanes, of which the last knows all. */
 static kir_value fold_scan(tly_gpu *g, tly_team *t, kir_op op, kir_value v)
 {
@@ -287,8 +307,7 @@ static kir_value fold_scan(tly_gpu *g, tly_team *t, kir_op op, kir_value v)
         kir_value all = kir_bin(g->c.b, op, from_below(g, t, v, by), v);
         v = kir_select(g->c.b, at_least(g, t->lane, by), all, v);
     }
-    kir_value last = add(&g->c, tly_team_class(g, t), word(g, t->used - g->unit));
-    return tly_team_from(g, t, v, last);
+    return tly_team_from(g, t, v, last_of_class(g, t));
 }
 
 /* Each lane group's values through workgroup memory, combined in the groups' order. */
@@ -338,13 +357,52 @@ void tly_team_fold_range(tly_gpu *g, tly_team *t, kir_value *range)
         fold_groups(g, t, ops, range, count);
 }
 
+/* ---- excesses: docs/range.md, "Many factors next to 1" ---- */
+
+/* Of a scan's lanes, for all of them. */
+static kir_value fold_excess(tly_gpu *g, tly_team *t, kir_value v)
+{
+    tly_build *c = &g->c;
+    for (unsigned by = 1; by < t->width && g->unit == 1; by *= 2) {
+        kir_value lane = kir_bin(c->b, KIR_XOR, t->lane, word(g, by));
+        v = tly_excess_join(c, v, tly_team_from(g, t, v, lane));
+    }
+    if (g->unit == 1) /* as tly_team_fold_lanes */
+        return by_memory(g) ? tly_team_from(g, t, v, word(g, 0)) : v;
+    for (unsigned by = g->unit; by < t->used; by *= 2) {
+        kir_value all = tly_excess_join(c, from_below(g, t, v, by), v);
+        v = kir_select(c->b, at_least(g, t->lane, by), all, v);
+    }
+    return tly_team_from(g, t, v, last_of_class(g, t));
+}
+
+/* Of the lane group's elements, if it is asked for; else 0. */
+static kir_value excess_of(tly_gpu *g, tly_team *t, const tly_tile *tile)
+{
+    tly_build *c = &g->c;
+    kir_branch more;
+    kir_value v, far = tly_excess_far(c);
+    if (!tile->goes_on || !tly_gpu_may_drift(g, t->used / g->unit * tly_gpu_elements(g)))
+        return 0;
+    if (tile->more)
+        kir_if(c->b, &more, tile->more);
+    tly_excess e = tly_excess_none(c);
+    for (unsigned i = 0; i < tly_gpu_elements(g); i++)
+        tly_excess_add(c, &e, tile->x[i]);
+    v = fold_excess(g, t, tly_excess_of(c, &e));
+    if (!tile->more)
+        return v;
+    kir_else(c->b, &more, 1, &v);
+    kir_if_end(c->b, &more, 1, &far);
+    return more.result[0];
+}
+
 /* Several scans side by side, one element a lane: segments hand each class on from the lanes that
  * end them. */
 static void scan_classes(tly_gpu *g, tly_team *t, tly_tile *tile)
 {
     kir_builder *b = g->c.b;
-    kir_value ends = add(&g->c, tly_team_class(g, t), word(g, t->used - g->unit));
-    kir_value carry = neutral(g);
+    kir_value ends = last_of_class(g, t), carry = neutral(g);
     for (unsigned s = 0; s < (unsigned)g->plan->segments; s++) {
         kir_value v = tly_team_scan_lanes(g, t, tile->x[s], NULL);
         tile->y[s] = s > 0 ? tly_combine(&g->c, carry, v) : v;
@@ -353,13 +411,14 @@ static void scan_classes(tly_gpu *g, tly_team *t, tly_tile *tile)
         carry = tly_team_from(g, t, tile->y[s], ends);
     }
     tile->total = carry;
+    tile->excess = excess_of(g, t, tile);
 }
 
 void tly_team_scan(tly_gpu *g, tly_team *t, tly_tile *tile)
 {
     kir_builder *b = g->c.b;
     unsigned n = (unsigned)g->plan->vector, segments = (unsigned)g->plan->segments;
-    kir_value a[TLY_GPU_MOST_ELEMENTS], run = neutral(g), ahead[TLY_GPU_MOST_SEGMENTS];
+    kir_value a[TLY_GPU_MOST_ELEMENTS] = { 0 }, run = neutral(g), ahead[TLY_GPU_MOST_SEGMENTS];
     if (g->unit > 1) {
         scan_classes(g, t, tile);
         return;
@@ -376,7 +435,8 @@ void tly_team_scan(tly_gpu *g, tly_team *t, tly_tile *tile)
         kir_value whole = tly_team_from(g, t, lanes, word(g, t->width - 1));
         run = s > 0 ? tly_combine(&g->c, run, whole) : whole;
     }
-    kir_value groups = t->groups > 1 ? scan_groups(g, t, run, &tile->total) : 0;
+    tile->excess = excess_of(g, t, tile);
+    kir_value groups = t->groups > 1 ? scan_groups(g, t, run, &tile->excess, &tile->total) : 0;
     if (t->groups == 1)
         tile->total = run;
     for (unsigned s = 0; s < segments; s++) {

@@ -123,7 +123,7 @@ kir_value tly_tile_finish(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_va
     ending e = { .team = t, .at = at, .count = count, .tile = tile, .carry = carry };
     kir_branch stores;
     int stored_apart = tile->rereads && tly_range_count(c) > 0;
-    e.after = tly_combine(c, carry, tile->total);
+    e.after = tly_tile_after(g, tile, carry);
     e.elements = tile->silent ? 0 : tly_gpu_elements(g);
     if (tly_range_count(c) == 0) {
         show_fitting(g, &e, stored);

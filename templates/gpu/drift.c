@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Products of many elements next to 1. The same partial products are rounded in the same way each
+ * time, and these errors add up. The excess of a product, P - 1, has a rounding error that is smaller
+ * than the product's by as much as the excess is below 1:
+ *
+ *     P x - 1 = (P - 1) x + (x - 1)          P Q - 1 = (P - 1) + (Q - 1) + (P - 1) (Q - 1)
+ *
+ * An excess counts as long as its product stays near 1, so that it neither loses digits nor leaves the
+ * range; one that does not is FAR, and stays that whatever it is joined with.
+ */
+#include "gpu.h"
+
+enum { ZERO, ONE, LEAST, MOST, FAR };
+
+/* LEAST -1/2, MOST 1, FAR 64: joined with any excess that is near, FAR stays above MOST. */
+static const uint64_t constants[][2] = {
+    [ZERO] = { 0, 0 },
+    [ONE] = { 0x3f800000, 0x3ff0000000000000 },
+    [LEAST] = { 0xbf000000, 0xbfe0000000000000 },
+    [MOST] = { 0x3f800000, 0x3ff0000000000000 },
+    [FAR] = { 0x42800000, 0x4050000000000000 },
+};
+
+static kir_value real(tly_build *c, unsigned which)
+{
+    return kir_const(c->b, c->acc, constants[which][c->acc.kind == KIR_F64]);
+}
+
+/* The upper bits with the sign: as integers without one, negative floats are above all others, and
+ * order by magnitude. */
+static kir_value upper(tly_build *c, kir_value x)
+{
+    unsigned words = c->acc.kind == KIR_F64 ? 2 : 1;
+    x = kir_convert(c->b, KIR_BITCAST, KIR_TYPE(KIR_I32, words), x);
+    return kir_extract(c->b, x, words - 1);
+}
+
+/* Outputs that are narrower than their accumulators show little of it, and a product of two elements is
+ * to be rounded once. */
+int tly_gpu_may_drift(const tly_gpu *g, int64_t count)
+{
+    return tly_watches_products(&g->c) && tly_is_plain(g->c.p) &&
+           g->c.out_bytes == g->c.acc_bytes && count > 2;
+}
+
+tly_excess tly_excess_none(tly_build *c)
+{
+    return (tly_excess){ real(c, ZERO), kir_const(c->b, KIR_TYPE(KIR_I32, 1), 0) };
+}
+
+void tly_excess_add(tly_build *c, tly_excess *e, kir_value x)
+{
+    kir_value own = kir_bin(c->b, KIR_SUB, x, real(c, ONE));
+    e->product = kir_bin(c->b, KIR_ADD, kir_bin(c->b, KIR_MUL, e->product, x), own);
+    e->lowest = kir_bin(c->b, KIR_UMAX, e->lowest, upper(c, e->product));
+}
+
+kir_value tly_excess_far(tly_build *c)
+{
+    return real(c, FAR);
+}
+
+kir_value tly_excess_is_near(tly_build *c, kir_value excess)
+{
+    kir_value low = kir_cmp(c->b, KIR_OLE, real(c, LEAST), excess);
+    return kir_bin(c->b, KIR_AND, low, kir_cmp(c->b, KIR_OLE, excess, real(c, MOST)));
+}
+
+kir_value tly_excess_of(tly_build *c, const tly_excess *e)
+{
+    kir_value high = kir_cmp(c->b, KIR_OLE, e->product, real(c, MOST));
+    kir_value near = kir_cmp(c->b, KIR_ULE, e->lowest, upper(c, real(c, LEAST)));
+    return kir_select(c->b, kir_bin(c->b, KIR_AND, near, high), e->product, real(c, FAR));
+}
+
+kir_value tly_excess_product(tly_build *c, kir_value x, kir_value y)
+{
+    return kir_bin(c->b, KIR_ADD, kir_bin(c->b, KIR_ADD, x, y), kir_bin(c->b, KIR_MUL, x, y));
+}
+
+kir_value tly_excess_join(tly_build *c, kir_value x, kir_value y)
+{
+    kir_value both = tly_excess_product(c, x, y);
+    return kir_select(c->b, tly_excess_is_near(c, both), both, real(c, FAR));
+}
+
+static kir_value is_known(tly_build *c, kir_value excess)
+{
+    return kir_cmp(c->b, KIR_OLE, excess, real(c, MOST));
+}
+
+kir_value tly_excess_correct(tly_build *c, kir_value excess, kir_value total)
+{
+    return kir_select(c->b, is_known(c, excess), kir_bin(c->b, KIR_ADD, excess, real(c, ONE)),
+                      total);
+}
+
+/* Tiles that are equal have equal totals, and 1 + excess is always rounded in the same way; the carry
+ * is another each time. One that is zero, infinite or NaN goes by its class. */
+kir_value tly_tile_after(tly_gpu *g, const tly_tile *tile, kir_value carry)
+{
+    tly_build *c = &g->c;
+    kir_builder *b = c->b;
+    kir_value after = tly_combine(c, carry, tile->total);
+    if (!tile->excess)
+        return after;
+    kir_value by = kir_bin(b, KIR_ADD, carry, kir_bin(b, KIR_MUL, carry, tile->excess));
+    kir_value regular = kir_bin(b, KIR_AND, tly_gpu_finite(g, carry),
+                                kir_cmp(b, KIR_UNE, carry, real(c, ZERO)));
+    regular = kir_bin(b, KIR_AND, regular, is_known(c, tile->excess));
+    return kir_select(b, regular, by, after);
+}
