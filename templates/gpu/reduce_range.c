@@ -4,7 +4,8 @@
  * three parts: the sum, what is not finite, and the rest in multiples of 2^64; the last two are
  * gone through elements for only where the sum is not finite. Those of squares have two parts
  * (reduce_squares.c); an element is scaled as its span's sum demands, and zeros are gone through
- * twice. Products are a mantissa and an exponent from the start, as devices have no flags.
+ * twice. Products are a mantissa and an exponent from the start, as devices have no flags; what is near
+ * 1 goes to their third part.
  */
 #include "../elementwise.h"
 #include "../reduce_float.h"
@@ -93,28 +94,44 @@ static kir_value no_whole(tly_build *c)
 
 static const tly_gpu_rules records_of_wholes = { NULL, tly_reduce_join_whole, no_whole, NULL, 0 };
 
-/* ---- products ---- */
+/* ---- products: mantissa, exponent, and the excess of what has stayed near 1 (drift.c) ---- */
+
+static kir_value product(tly_build *c, kir_value split, kir_value excess)
+{
+    kir_value v[3] = { kir_part(c->b, split, 0), kir_part(c->b, split, 1), excess };
+    return kir_tuple(c->b, 3, v);
+}
+
+/* Excesses that together are no longer near 1 become a part of the mantissa. */
+static kir_value join_products(tly_build *c, kir_value x, kir_value y)
+{
+    kir_builder *b = c->b;
+    kir_value one = real(c, 1, tly_reduce_format_of(c)->one), zero = real(c, 1, 0);
+    kir_value excess = tly_excess_product(c, kir_part(b, x, 2), kir_part(b, y, 2));
+    kir_value near = tly_excess_is_near(c, excess);
+    kir_value by = kir_select(b, near, one, bin(c, KIR_ADD, excess, one));
+    kir_value scaled = mul(c, kir_part(b, y, 0), by);
+    y = kir_tuple(b, 2, (kir_value[]){ scaled, kir_part(b, y, 1) });
+    return product(c, tly_reduce_join(c, x, y), kir_select(b, near, excess, zero));
+}
 
 static kir_value lift_split(tly_gpu_reduce *r, kir_value x, kir_value index)
 {
     (void)index;
-    return tly_reduce_split(&r->g->c, x);
+    return product(&r->g->c, tly_reduce_split(&r->g->c, x), real(&r->g->c, 1, 0));
 }
 
 static kir_value one(tly_build *c)
 {
-    return tly_reduce_one(c, 1);
+    return product(c, tly_reduce_one(c, 1), real(c, 1, 0));
 }
 
 /* Mantissas are below 2, so that 32 of them can be multiplied as they are. */
 _Static_assert(TLY_GPU_MOST_ELEMENTS <= 32, "a product of mantissas stays in the range of f32");
 
-static kir_value take_products(tly_gpu_reduce *r, kir_value state, const kir_value *x,
-                               const kir_value *index, unsigned n)
+static kir_value split_all(tly_build *c, const kir_value *x, unsigned n)
 {
-    tly_build *c = &r->g->c;
     kir_value m[TLY_GPU_MOST_ELEMENTS], e = 0;
-    (void)index;
     for (unsigned i = 0; i < n; i++) {
         kir_value split = tly_reduce_split(c, x[i]), exponent = kir_part(c->b, split, 1);
         m[i] = kir_part(c->b, split, 0);
@@ -123,10 +140,37 @@ static kir_value take_products(tly_gpu_reduce *r, kir_value state, const kir_val
     for (; n > 1; n = (n + 1) / 2)
         for (unsigned i = 0; i < n; i += 2)
             m[i / 2] = i + 1 < n ? mul(c, m[i], m[i + 1]) : m[i];
-    return tly_reduce_join(c, state, kir_tuple(c->b, 2, (kir_value[]){ m[0], e }));
+    return product(c, kir_tuple(c->b, 2, (kir_value[]){ m[0], e }), real(c, 1, 0));
 }
 
-static const tly_gpu_rules products = { lift_split, tly_reduce_join, one, take_products, 0 };
+/* i1: outputs are of so many elements that excesses may be used: a product of two is rounded once. */
+static kir_value are_many(tly_gpu_reduce *r, unsigned n)
+{
+    kir_builder *b = r->g->c.b;
+    kir_value two = word(r->g, 2);
+    return n > 2 ? yes(r->g)
+                 : kir_bin(b, KIR_OR, kir_cmp(b, KIR_ULT, two, r->steps),
+                           kir_cmp(b, KIR_ULT, two, r->length));
+}
+
+static kir_value take_products(tly_gpu_reduce *r, kir_value state, const kir_value *x,
+                               const kir_value *index, unsigned n)
+{
+    tly_build *c = &r->g->c;
+    kir_branch near;
+    tly_excess e = tly_excess_none(c);
+    (void)index;
+    for (unsigned i = 0; i < n; i++)
+        tly_excess_add(c, &e, x[i]);
+    kir_value excess = tly_excess_of(c, &e), all = product(c, tly_reduce_one(c, 1), excess);
+    kir_if(c->b, &near, both(r->g, tly_excess_is_near(c, excess), are_many(r, n)));
+    kir_else(c->b, &near, 1, &all);
+    all = split_all(c, x, n);
+    kir_if_end(c->b, &near, 1, &all);
+    return join_products(c, state, near.result[0]);
+}
+
+static const tly_gpu_rules products = { lift_split, join_products, one, take_products, 0 };
 
 /* ---- spans ---- */
 
@@ -226,7 +270,8 @@ unsigned tly_gpu_reduce_record_bytes(const tly_gpu *g)
     const int whole = tly_operator_of(g->c.p)->exact && !tly_is_floating(&g->c);
     const int products = tly_is_watched_as(g->c.p, TLY_WATCH_PRODUCTS);
     return tly_is_watched_as(g->c.p, TLY_WATCH_SUMS) ? 3 * g->c.acc_bytes
-           : squares || whole || products            ? 2 * g->c.acc_bytes
+           : products                                ? 3 * g->c.acc_bytes
+           : squares || whole                        ? 2 * g->c.acc_bytes
                                                      : g->c.state_bytes;
 }
 
@@ -289,6 +334,11 @@ static kir_value judge_product(tly_gpu_reduce *r, const tly_gpu_span *all, kir_v
     tly_build *c = &r->g->c;
     kir_builder *b = c->b;
     kir_branch beyond;
+    kir_value excess = kir_part(b, state, 2), one = tly_reduce_one(c, 1);
+    one = kir_tuple(
+        b, 2,
+        (kir_value[]){ tly_excess_correct(c, excess, kir_part(b, one, 0)), kir_part(b, one, 1) });
+    state = tly_reduce_join(c, state, one);
     kir_value y = tly_reduce_product_of(c, state);
     kir_if(b, &beyond, tly_reduce_endless(c, y));
     kir_value loop = by_loop(r, all, kir_part(b, state, 0), y);
