@@ -13,29 +13,7 @@
 
 #include <tally.h>
 
-#include "splitmix.h"
-
-typedef struct series {
-    const char *name;
-    int64_t count;
-    double apart, deviation; /* elements: 1 + apart + deviation * N(0, 1) */
-} series;
-
-static const series all_series[] = {
-    { "equal", 100000, -1e-4, 0 },
-    { "normal", 1000000, 0, 1e-4 },
-};
-
-static double unit(uint64_t *state)
-{
-    return ((double)(tly_splitmix(state) >> 11) + 0.5) * 0x1p-53;
-}
-
-static double normal(uint64_t *state)
-{
-    double radius = sqrt(-2 * log(unit(state)));
-    return radius * cos(6.283185307179586 * unit(state));
-}
+#include "drift_series.h"
 
 static void *get(int64_t count)
 {
@@ -59,18 +37,18 @@ static double at(const void *array, int is_wide, int64_t i)
 
 static double larger(double worst, long double right, double y)
 {
-    double error = (double)fabsl(((long double)y - right) / right);
+    double error = tly_series_error(right, y);
     return error > worst || isnan(error) ? error : worst;
 }
 
 /* The plain loop's largest error; `right`: the products. */
-static double fill(const series *s, int is_wide, void *in, long double *right)
+static double fill(const tly_series *s, int is_wide, void *in, long double *right)
 {
     uint64_t state = 1;
     long double all = 1;
     double worst = 0, loop = 1;
     for (int64_t i = 0; i < s->count; i++) {
-        put(in, is_wide, i, 1 + s->apart + (s->deviation > 0 ? s->deviation * normal(&state) : 0));
+        put(in, is_wide, i, tly_series_next(s, &state));
         double x = at(in, is_wide, i);
         loop = is_wide ? loop * x : (double)((float)loop * (float)x);
         right[i] = all *= x;
@@ -102,7 +80,7 @@ static void run(const tally_kernel *kernel, const void *in, void *out, int threa
     cr_assert_eq(status, TALLY_OK, "%s", error.message);
 }
 
-static void check(tally_context *context, const series *s, int is_wide)
+static void check(tally_context *context, const tly_series *s, int is_wide)
 {
     size_t bytes = (size_t)s->count * (is_wide ? sizeof(double) : sizeof(float));
     void *in = get(s->count), *out = get(s->count), *again = get(s->count);
@@ -131,8 +109,8 @@ Test(drift, scans_of_many_factors_are_as_good_as_the_loop)
     tally_context *context = NULL;
     tally_error error = TALLY_ERROR_INIT;
     cr_assert_eq(tally_context_create(NULL, &context, &error), TALLY_OK, "%s", error.message);
-    for (size_t i = 0; i < sizeof all_series / sizeof *all_series; i++)
+    for (size_t i = 0; i < TLY_ALL_SERIES; i++)
         for (int is_wide = 0; is_wide < 2; is_wide++)
-            check(context, &all_series[i], is_wide);
+            check(context, &tly_all_series[i], is_wide);
     tally_context_destroy(&context);
 }
