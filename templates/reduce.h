@@ -104,7 +104,14 @@ tly_reduce_rules tly_reduce_rules_of(const tly_reduce *r);
 kir_type tly_reduce_numbers(const tly_build *c);
 /* i1s: lanes below `count`; vectors are loaded in part only where tly_is_masked (limits.h). */
 kir_value tly_reduce_mask(tly_reduce *r, kir_value count);
-/* The state of a span. */
+/* The states of a span: `vectors`, and behind them one of scalars where vectors are not loaded in part.
+ * Returns how many. */
+enum { TLY_REDUCE_MOST_STATES = TLY_REDUCE_MOST_UNROLL + 1 };
+unsigned tly_reduce_states(tly_reduce *r, const tly_reduce_rules *rules, const tly_span *s,
+                           kir_value *state);
+/* They are closed, and joined in a fixed tree. Overwrites `state`. */
+kir_value tly_reduce_fold(tly_reduce *r, const tly_reduce_rules *rules, kir_value *state);
+/* The state of a span: both. */
 kir_value tly_reduce_walk(tly_reduce *r, const tly_reduce_rules *rules, const tly_span *s);
 kir_value tly_reduce_span(tly_reduce *r, const tly_span *s);
 

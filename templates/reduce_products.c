@@ -2,6 +2,8 @@
 /* Products as mantissas and exponents; see reduce_range.c. */
 #include "reduce_float.h"
 
+#include <string.h>
+
 /* SOME: f32 rows of 4,096, from L3, that end infinite, by 256, 512, 1,024, 4,096 us: ascending 301, 300,
  * 309, 430, growing 289, 295, 325, 611, specials 275, 281, 286, 333; benign 250 (Zen 4, AVX-512, minima
  * on a busy machine). */
@@ -103,11 +105,16 @@ tly_reduce_rules tly_reduce_chains(unsigned vectors)
                                .join = join_split };
 }
 
+/* A mantissa that was multiplied as it is, split once more. */
+kir_value tly_reduce_close(tly_build *c, kir_value state)
+{
+    return split(c, kir_part(c->b, state, 0), kir_part(c->b, state, 1));
+}
+
 static kir_value chain_of(tly_reduce *r, const tly_span *some)
 {
     const tly_reduce_rules rules = tly_reduce_rules_of(r);
-    kir_value state = tly_reduce_walk(r, &rules, some);
-    return split(r->c, kir_part(r->c->b, state, 0), kir_part(r->c->b, state, 1));
+    return tly_reduce_close(r->c, tly_reduce_walk(r, &rules, some));
 }
 
 static kir_value chain_of_steps(tly_reduce *r, void *of, kir_value from, kir_value to)
@@ -129,33 +136,54 @@ static int64_t chain_elements(const tly_reduce *r, unsigned vectors)
     return row > chain ? row : chain;
 }
 
+/* A chain's part of what is carried from one to the next. */
+typedef void (*chain_taker)(tly_reduce *r, const tly_span *some, kir_value *carried);
+
 /* Of a span's elements by short chains. Of short steps a chain takes several: each gives the first
  * chain no more than `vectors` elements and the rest. */
-static kir_value by_chains(tly_reduce *r, const tly_span *s)
+static void each_chain(tly_reduce *r, const tly_span *s, chain_taker take, unsigned n,
+                       kir_value *carried)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
-    const tly_reduce_rules rules = tly_reduce_rules_of(r);
-    int64_t group = (int64_t)rules.vectors * c->lanes;
+    const unsigned vectors = (unsigned)c->plan->unroll;
+    int64_t group = (int64_t)vectors * c->lanes;
     kir_value is_short = less(c, sub(c, s->to, s->from), imm(c, group));
-    kir_value together = kir_select(b, is_short, imm(c, CHAIN / (rules.vectors + 1)), imm(c, 1));
-    kir_value all = tly_reduce_one(c, 1), in = kir_keep(b, s->in);
-    if (c->plan->rows > 1 && (c->p->dense & TLY_REDUCED_STEPS)) { /* one that is done once more */
-        tly_span whole = *s;
-        whole.in = in;
-        const tly_reduce_spans spans = { chain_of_steps, tly_reduce_join, &whole };
-        return tly_reduce_by_spans(r, &spans, all);
-    }
-    kir_value chain = imm(c, chain_elements(r, rules.vectors));
+    kir_value together = kir_select(b, is_short, imm(c, CHAIN / (vectors + 1)), imm(c, 1));
+    kir_value chain = imm(c, chain_elements(r, vectors));
     kir_loop step, part;
-    kir_for(b, &step, s->begin, s->end, together, 1, &all);
-    kir_for(b, &part, s->from, s->to, chain, 1, step.carried);
-    tly_span some = { in, step.i, tly_min(c, s->end, add(c, step.i, together)), part.i,
+    kir_for(b, &step, s->begin, s->end, together, n, carried);
+    kir_for(b, &part, s->from, s->to, chain, n, step.carried);
+    tly_span some = { s->in, step.i, tly_min(c, s->end, add(c, step.i, together)), part.i,
                       tly_min(c, s->to, add(c, part.i, chain)) };
-    all = tly_reduce_join(c, part.carried[0], chain_of(r, &some));
-    kir_for_end(b, &part, &all);
+    take(r, &some, part.carried);
+    kir_for_end(b, &part, part.carried);
     kir_for_end(b, &step, part.result);
-    return step.result[0];
+    memcpy(carried, step.result, n * sizeof *carried);
+}
+
+static void take_plainly(tly_reduce *r, const tly_span *some, kir_value *all)
+{
+    *all = tly_reduce_join(r->c, *all, chain_of(r, some));
+}
+
+static kir_value by_chains(tly_reduce *r, const tly_span *s)
+{
+    tly_build *c = r->c;
+    tly_span whole = *s;
+    whole.in = kir_keep(c->b, s->in);
+    kir_value carried[TLY_REDUCE_MOST_DRIFT] = { tly_reduce_one(c, 1) };
+    if (c->plan->rows > 1 && (c->p->dense & TLY_REDUCED_STEPS)) { /* one that is done once more */
+        const tly_reduce_spans spans = { chain_of_steps, tly_reduce_join, &whole };
+        return tly_reduce_by_spans(r, &spans, carried[0]);
+    }
+    if (!tly_reduce_may_drift(r)) {
+        each_chain(r, &whole, take_plainly, 1, carried);
+        return carried[0];
+    }
+    unsigned n = tly_reduce_no_drift(r, &carried[1]);
+    each_chain(r, &whole, tly_reduce_take_drifting, 1 + n, carried);
+    return tly_reduce_with_drift(r, carried);
 }
 
 kir_value tly_reduce_product(tly_reduce *r, const tly_span *s)

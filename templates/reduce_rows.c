@@ -120,7 +120,7 @@ static int is_bare(const tly_build *c)
     return c->t->vector_bytes == 64 && c->in_bytes == c->acc_bytes && c->lanes > 1 &&
            c->plan->prefetch > 0 &&
            (tly_operator_of(c->p)->op == TLY_WIDE_MEAN ||
-            (tly_combines_by(c->p) == KIR_ADD && o->lift == NULL)) &&
+            ((tly_combines_by(c->p) == KIR_ADD || tly_is_watched_as(c->p, TLY_WATCH_PRODUCTS)) && o->lift == NULL)) &&
            o->before[0] == TLY_STAGE_END && !tly_operator_of(c->p)->of_reals;
 }
 
@@ -273,12 +273,19 @@ static void find(walk *w, const kir_value *best, unsigned vectors, kir_value *st
 
 /* ---- all of it ---- */
 
-kir_value tly_reduce_walk(tly_reduce *r, const tly_reduce_rules *rules, const tly_span *s)
+/* Vectors that are no whole ones are loaded as scalars, which have a state of their own. */
+static int has_scalars(const tly_build *c)
+{
+    return c->lanes > 1 && !tly_is_masked(c->p, c->t);
+}
+
+unsigned tly_reduce_states(tly_reduce *r, const tly_reduce_rules *rules, const tly_span *s,
+                           kir_value *result)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
     unsigned vectors = rules->vectors, loads = rules->loads > 0 ? rules->loads : vectors;
-    unsigned scalars = c->lanes > 1 && !tly_is_masked(c->p, c->t); /* in a state of their own */
+    unsigned scalars = has_scalars(c);
     unsigned states = vectors + scalars, bests = rules->searches ? BEST_COUNT : 0;
     kir_value state[MAX_VECTORS + 1 + BEST_COUNT];
     for (unsigned v = 0; v < states; v++)
@@ -309,10 +316,25 @@ kir_value tly_reduce_walk(tly_reduce *r, const tly_reduce_rules *rules, const tl
         w.lanes = c->lanes;
         find(&w, &l.result[states], loads, l.result);
     }
-    for (unsigned v = 0; rules->close != NULL && v < states; v++)
-        l.result[v] = rules->close(c, l.result[v]);
-    kir_value all = fold_lanes(c, rules, fold_vectors(c, rules, vectors, l.result));
-    return scalars ? join(c, rules, all, l.result[vectors]) : all;
+    memcpy(result, l.result, states * sizeof *result);
+    return states;
+}
+
+kir_value tly_reduce_fold(tly_reduce *r, const tly_reduce_rules *rules, kir_value *state)
+{
+    tly_build *c = r->c;
+    unsigned vectors = rules->vectors, scalars = has_scalars(c);
+    for (unsigned v = 0; rules->close != NULL && v < vectors + scalars; v++)
+        state[v] = rules->close(c, state[v]);
+    kir_value all = fold_lanes(c, rules, fold_vectors(c, rules, vectors, state));
+    return scalars ? join(c, rules, all, state[vectors]) : all;
+}
+
+kir_value tly_reduce_walk(tly_reduce *r, const tly_reduce_rules *rules, const tly_span *s)
+{
+    kir_value state[TLY_REDUCE_MOST_STATES];
+    tly_reduce_states(r, rules, s, state);
+    return tly_reduce_fold(r, rules, state);
 }
 
 /* ---- the operator's own ---- */

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Products along rows: many elements next to 1.
+ *
+ * Short chains of equal elements have equal rounding errors, which add up in one direction. The
+ * distance of a product from 1 has a rounding error that is smaller than the product's by as much
+ * as the distance is below 1. So a state of a chain has the distance, too:
+ *
+ *     P x - 1 = (P - 1) x + (x - 1)
+ *
+ * A chain all of whose products end next to 1 counts by its distances, those of several chains
+ *
+ *     (1 + d) (1 + D) - 1 = d + D + d D
+ *
+ * become part of the product before they are large. Other chains count by their products. Where both
+ * say more different things than rounding errors explain, the product fell far below 1 on the way,
+ * and it counts.
+ */
+#include "reduce_float.h"
+
+#include <string.h>
+
+/* Shorter vectors pay too much: see docs/tuning-notes.md. */
+int tly_reduce_may_drift(const tly_reduce *r)
+{
+    enum { LEAST_BYTES = 32 }; /* of a vector */
+    const tly_build *c = r->c;
+    return r->watched && c->plan->rows == 1 && c->out_bytes == c->acc_bytes &&
+           c->lanes * c->acc_bytes >= LEAST_BYTES;
+}
+
+/* ---- a chain: (product, distance) ---- */
+
+static kir_value one(tly_build *c, unsigned lanes)
+{
+    return real(c, lanes, tly_reduce_format_of(c)->one);
+}
+
+static kir_value lift(tly_reduce *r, kir_value x, kir_value index)
+{
+    tly_build *c = r->c;
+    (void)index;
+    return kir_tuple(c->b, 2, (kir_value[]){ x, bin(c, KIR_SUB, x, one(c, lanes_of(c, x))) });
+}
+
+static kir_value combine(tly_build *c, kir_value x, kir_value y)
+{
+    kir_value by = kir_part(c->b, y, 0);
+    kir_value distance = bin(c, KIR_MUL, kir_part(c->b, x, 1), by);
+    distance = bin(c, KIR_ADD, distance, kir_part(c->b, y, 1));
+    return kir_tuple(c->b, 2,
+                     (kir_value[]){ bin(c, KIR_MUL, kir_part(c->b, x, 0), by), distance });
+}
+
+static kir_value neutral(tly_build *c, unsigned lanes)
+{
+    return kir_tuple(c->b, 2, (kir_value[]){ one(c, lanes), real(c, lanes, 0) });
+}
+
+/* ---- distances ---- */
+
+static kir_value joined(tly_build *c, kir_value x, kir_value y)
+{
+    return bin(c, KIR_ADD, bin(c, KIR_ADD, x, y), bin(c, KIR_MUL, x, y));
+}
+
+/* The larger one of magnitudes, as bits; NaN is larger than all. */
+static kir_value larger(tly_build *c, kir_value x, kir_value v)
+{
+    kir_value bits = size(c, v);
+    return x == 0 ? bits : bin(c, KIR_UMAX, x, bits);
+}
+
+/* i1: all magnitudes are below the number with those bits. */
+static kir_value all_below(tly_build *c, kir_value magnitudes, uint64_t limit)
+{
+    kir_value most = integer(c, lanes_of(c, magnitudes), (int64_t)limit);
+    return tly_not(c, kir_any(c->b, kir_cmp(c->b, KIR_ULE, most, magnitudes)));
+}
+
+/* Of a chain, 3/8, f64: 1/8; of all, 1/8; and what rounding errors make of a chain, 2^-19, f64: 2^-48. */
+static uint64_t near_limit(tly_build *c)
+{
+    const tly_reduce_format *f = tly_reduce_format_of(c);
+    if (c->acc.kind == KIR_F32)
+        return (uint64_t)(f->bias - 2) << f->mantissa | UINT64_C(1) << (f->mantissa - 1);
+    return (uint64_t)(f->bias - 3) << f->mantissa;
+}
+
+static uint64_t limit(tly_build *c)
+{
+    const tly_reduce_format *f = tly_reduce_format_of(c);
+    return (uint64_t)(f->bias - 3) << f->mantissa;
+}
+
+static uint64_t tolerance(tly_build *c)
+{
+    const tly_reduce_format *f = tly_reduce_format_of(c);
+    return (uint64_t)(f->bias + 4 - f->mantissa) << f->mantissa;
+}
+
+static kir_value both(tly_build *c, kir_value x, kir_value y)
+{
+    return x == 0 ? y : bin(c, KIR_AND, x, y);
+}
+
+/* i1: all products of a chain ended next to 1, and distances are those of the products. Vectors of a
+ * length are looked at together. */
+static kir_value is_near(tly_build *c, unsigned n, const kir_value *state)
+{
+    kir_value near = 0;
+    for (unsigned i = 0, from = 0; i < n; i = from) {
+        unsigned lanes = lanes_of(c, kir_part(c->b, state[i], 0));
+        kir_value off = 0, far = 0;
+        for (; from < n && lanes_of(c, kir_part(c->b, state[from], 0)) == lanes; from++) {
+            kir_value own = bin(c, KIR_SUB, kir_part(c->b, state[from], 0), one(c, lanes));
+            kir_value distance = kir_part(c->b, state[from], 1);
+            off = larger(c, off, bin(c, KIR_SUB, own, distance));
+            far = larger(c, far, distance);
+        }
+        near = both(c, near, all_below(c, off, tolerance(c)));
+        near = both(c, near, all_below(c, far, near_limit(c)));
+    }
+    return near;
+}
+
+static kir_value are_small(tly_build *c, unsigned n, const kir_value *distance)
+{
+    kir_value small = 0;
+    for (unsigned i = 0, from = 0; i < n; i = from) {
+        unsigned lanes = lanes_of(c, distance[i]);
+        kir_value far = 0;
+        for (; from < n && lanes_of(c, distance[from]) == lanes; from++)
+            far = larger(c, far, distance[from]);
+        small = both(c, small, all_below(c, far, limit(c)));
+    }
+    return small;
+}
+
+static unsigned states(const tly_reduce *r)
+{
+    const tly_build *c = r->c;
+    return (unsigned)c->plan->unroll + (c->lanes > 1 && !tly_is_masked(c->p, c->t));
+}
+
+unsigned tly_reduce_no_drift(tly_reduce *r, kir_value *drift)
+{
+    unsigned n = states(r), vectors = (unsigned)r->c->plan->unroll;
+    drift[0] = kir_const(r->c->b, KIR_TYPE(KIR_I1, 1), 0);
+    for (unsigned i = 0; i < n; i++)
+        drift[1 + i] = real(r->c, i < vectors ? r->c->lanes : 1, 0);
+    return 1 + n;
+}
+
+/* ---- to a product ---- */
+
+static kir_value wide(tly_build *c, kir_value v)
+{
+    kir_type t = KIR_TYPE(KIR_F64, lanes_of(c, v));
+    v = c->acc.kind == KIR_F64 ? v : kir_convert(c->b, KIR_FPEXT, t, v);
+    return bin(c, KIR_ADD, v, kir_const(c->b, t, UINT64_C(1023) << 52));
+}
+
+/* 1 + distance, of all. f64 is precise enough for products of f32; vectors of f64 are joined as distances
+ * while these are small. */
+static kir_value product_of(tly_reduce *r, const kir_value *distance)
+{
+    tly_build *c = r->c;
+    const int is_wide = c->acc.kind == KIR_F64;
+    unsigned vectors = (unsigned)c->plan->unroll;
+    kir_value v[TLY_REDUCE_MOST_STATES];
+    for (unsigned i = 0; i < vectors; i++)
+        v[i] = is_wide ? distance[i] : wide(c, distance[i]);
+    for (unsigned n = vectors; n > 1; n = (n + 1) / 2)
+        for (unsigned i = 0; i < n / 2; i++) {
+            kir_value other = v[i + (n + 1) / 2];
+            v[i] = is_wide ? joined(c, v[i], other) : bin(c, KIR_MUL, v[i], other);
+        }
+    kir_value all = is_wide ? wide(c, v[0]) : v[0];
+    uint8_t low[64], high[64];
+    for (unsigned n = c->lanes / 2; n > 0; n /= 2) {
+        for (unsigned i = 0; i < n; i++) {
+            low[i] = (uint8_t)i;
+            high[i] = (uint8_t)(i + n);
+        }
+        kir_value first = kir_shuffle(c->b, all, all, low, n);
+        all = bin(c, KIR_MUL, first, kir_shuffle(c->b, all, all, high, n));
+    }
+    if (states(r) > vectors)
+        all = bin(c, KIR_MUL, all, wide(c, distance[vectors]));
+    return c->acc.kind == KIR_F64 ? all : kir_convert(c->b, KIR_FPTRUNC, c->acc, all);
+}
+
+static kir_value with_distances(tly_reduce *r, const kir_value *carried)
+{
+    tly_build *c = r->c;
+    return tly_reduce_join(c, carried[0], tly_reduce_split(c, product_of(r, &carried[2])));
+}
+
+kir_value tly_reduce_with_drift(tly_reduce *r, const kir_value *carried)
+{
+    kir_builder *b = r->c->b;
+    kir_branch some;
+    kir_if(b, &some, carried[1]);
+    kir_value all = with_distances(r, carried);
+    kir_else(b, &some, 1, &all);
+    kir_if_end(b, &some, 1, carried);
+    return some.result[0];
+}
+
+/* As tly_reduce_take_drifting, of a chain by its products. */
+static void take_far(tly_reduce *r, unsigned n, const kir_value *state, const kir_value *carried,
+                     kir_value *next)
+{
+    const tly_reduce_rules plain = tly_reduce_chains((unsigned)r->c->plan->unroll);
+    kir_value product[TLY_REDUCE_MOST_STATES];
+    for (unsigned i = 0; i < n; i++)
+        product[i] = kir_part(r->c->b, state[i], 0);
+    kir_value all = tly_reduce_close(r->c, tly_reduce_fold(r, &plain, product));
+    memcpy(next, carried, (n + 2) * sizeof *next);
+    next[0] = tly_reduce_join(r->c, carried[0], all);
+}
+
+static void take_near(tly_reduce *r, unsigned n, const kir_value *state, const kir_value *carried,
+                      kir_value *next)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    kir_branch small;
+    next[0] = carried[0];
+    next[1] = kir_const(b, KIR_TYPE(KIR_I1, 1), 1);
+    for (unsigned i = 0; i < n; i++)
+        next[2 + i] = joined(c, carried[2 + i], kir_part(b, state[i], 1));
+    kir_if(b, &small, are_small(c, n, &next[2]));
+    kir_else(b, &small, n + 2, next);
+    next[0] = with_distances(r, next);
+    tly_reduce_no_drift(r, &next[1]);
+    kir_if_end(b, &small, n + 2, next);
+    memcpy(next, small.result, (n + 2) * sizeof *next);
+}
+
+void tly_reduce_take_drifting(tly_reduce *r, const tly_span *some, kir_value *carried)
+{
+    tly_build *c = r->c;
+    kir_builder *b = c->b;
+    const tly_reduce_rules rules = { .vectors = (unsigned)c->plan->unroll,
+                                     .lift = lift,
+                                     .combine = combine,
+                                     .neutral = neutral };
+    kir_value state[TLY_REDUCE_MOST_STATES], v[TLY_REDUCE_MOST_DRIFT];
+    kir_branch first, near;
+    unsigned n = tly_reduce_states(r, &rules, some, state);
+    kir_if(b, &first, is_near(c, 1, state));
+    kir_value all = is_near(c, n, state);
+    kir_else(b, &first, 1, &all);
+    all = kir_const(b, KIR_TYPE(KIR_I1, 1), 0);
+    kir_if_end(b, &first, 1, &all);
+    kir_if(b, &near, first.result[0]);
+    take_near(r, n, state, carried, v);
+    kir_else(b, &near, n + 2, v);
+    take_far(r, n, state, carried, v);
+    kir_if_end(b, &near, n + 2, v);
+    memcpy(carried, near.result, (n + 2) * sizeof *carried);
+}
