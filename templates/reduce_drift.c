@@ -23,7 +23,7 @@
 /* Shorter vectors pay too much: see docs/tuning-notes.md. */
 int tly_reduce_may_drift(const tly_reduce *r)
 {
-    enum { LEAST_BYTES = 32 }; /* of a vector */
+    enum { LEAST_BYTES = 64 }; /* of a vector */
     const tly_build *c = r->c;
     return r->watched && c->plan->rows == 1 && c->out_bytes == c->acc_bytes &&
            c->lanes * c->acc_bytes >= LEAST_BYTES;
@@ -36,11 +36,15 @@ static kir_value one(tly_build *c, unsigned lanes)
     return real(c, lanes, tly_reduce_format_of(c)->one);
 }
 
+static kir_value lifted(tly_build *c, kir_value x)
+{
+    return kir_tuple(c->b, 2, (kir_value[]){ x, bin(c, KIR_SUB, x, one(c, lanes_of(c, x))) });
+}
+
 static kir_value lift(tly_reduce *r, kir_value x, kir_value index)
 {
-    tly_build *c = r->c;
     (void)index;
-    return kir_tuple(c->b, 2, (kir_value[]){ x, bin(c, KIR_SUB, x, one(c, lanes_of(c, x))) });
+    return lifted(r->c, x);
 }
 
 static kir_value combine(tly_build *c, kir_value x, kir_value y)
@@ -48,8 +52,7 @@ static kir_value combine(tly_build *c, kir_value x, kir_value y)
     kir_value by = kir_part(c->b, y, 0);
     kir_value distance = bin(c, KIR_MUL, kir_part(c->b, x, 1), by);
     distance = bin(c, KIR_ADD, distance, kir_part(c->b, y, 1));
-    return kir_tuple(c->b, 2,
-                     (kir_value[]){ bin(c, KIR_MUL, kir_part(c->b, x, 0), by), distance });
+    return kir_tuple(c->b, 2, (kir_value[]){ bin(c, KIR_MUL, kir_part(c->b, x, 0), by), distance });
 }
 
 static kir_value neutral(tly_build *c, unsigned lanes)
@@ -137,15 +140,22 @@ static kir_value are_small(tly_build *c, unsigned n, const kir_value *distance)
     return small;
 }
 
+/* Vectors of states: products and distances have registers. */
+unsigned tly_reduce_drift_vectors(const tly_reduce *r)
+{
+    const unsigned most = r->c->t->registers / 4, loads = (unsigned)r->c->plan->unroll;
+    return loads < most ? loads : most;
+}
+
 static unsigned states(const tly_reduce *r)
 {
     const tly_build *c = r->c;
-    return (unsigned)c->plan->unroll + (c->lanes > 1 && !tly_is_masked(c->p, c->t));
+    return tly_reduce_drift_vectors(r) + (c->lanes > 1 && !tly_is_masked(c->p, c->t));
 }
 
 unsigned tly_reduce_no_drift(tly_reduce *r, kir_value *drift)
 {
-    unsigned n = states(r), vectors = (unsigned)r->c->plan->unroll;
+    unsigned n = states(r), vectors = tly_reduce_drift_vectors(r);
     drift[0] = kir_const(r->c->b, KIR_TYPE(KIR_I1, 1), 0);
     for (unsigned i = 0; i < n; i++)
         drift[1 + i] = real(r->c, i < vectors ? r->c->lanes : 1, 0);
@@ -167,7 +177,7 @@ static kir_value product_of(tly_reduce *r, const kir_value *distance)
 {
     tly_build *c = r->c;
     const int is_wide = c->acc.kind == KIR_F64;
-    unsigned vectors = (unsigned)c->plan->unroll;
+    unsigned vectors = tly_reduce_drift_vectors(r);
     kir_value v[TLY_REDUCE_MOST_STATES];
     for (unsigned i = 0; i < vectors; i++)
         v[i] = is_wide ? distance[i] : wide(c, distance[i]);
@@ -208,11 +218,19 @@ kir_value tly_reduce_with_drift(tly_reduce *r, const kir_value *carried)
     return some.result[0];
 }
 
+/* i1: distances pay, and are worth it. */
+static kir_value is_long(tly_build *c)
+{
+    enum { LEAST_BYTES = 10240 }; /* of accumulators */
+    kir_value count = mul(c, kir_get(c->b, KIR_ARG_STEPS), kir_get(c->b, KIR_ARG_LENGTH));
+    return less(c, imm(c, LEAST_BYTES / (int64_t)c->acc_bytes - 1), count);
+}
+
 /* As tly_reduce_take_drifting, of a chain by its products. */
 static void take_far(tly_reduce *r, unsigned n, const kir_value *state, const kir_value *carried,
                      kir_value *next)
 {
-    const tly_reduce_rules plain = tly_reduce_chains((unsigned)r->c->plan->unroll);
+    const tly_reduce_rules plain = tly_reduce_chains(tly_reduce_drift_vectors(r));
     kir_value product[TLY_REDUCE_MOST_STATES];
     for (unsigned i = 0; i < n; i++)
         product[i] = kir_part(r->c->b, state[i], 0);
@@ -243,14 +261,13 @@ void tly_reduce_take_drifting(tly_reduce *r, const tly_span *some, kir_value *ca
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
-    const tly_reduce_rules rules = { .vectors = (unsigned)c->plan->unroll,
-                                     .lift = lift,
-                                     .combine = combine,
-                                     .neutral = neutral };
+    const tly_reduce_rules rules = {
+        .vectors = tly_reduce_drift_vectors(r), .lift = lift, .combine = combine, .neutral = neutral
+    };
     kir_value state[TLY_REDUCE_MOST_STATES], v[TLY_REDUCE_MOST_DRIFT];
     kir_branch first, near;
     unsigned n = tly_reduce_states(r, &rules, some, state);
-    kir_if(b, &first, is_near(c, 1, state));
+    kir_if(b, &first, bin(c, KIR_AND, is_long(c), is_near(c, 1, state)));
     kir_value all = is_near(c, n, state);
     kir_else(b, &first, 1, &all);
     all = kir_const(b, KIR_TYPE(KIR_I1, 1), 0);

@@ -76,6 +76,7 @@ kir_value tly_reduce_close(tly_build *c, kir_value state);
 /* ---- reduce_drift.c: products along rows of many elements next to 1 ---- */
 
 int tly_reduce_may_drift(const tly_reduce *r);
+unsigned tly_reduce_drift_vectors(const tly_reduce *r); /* vectors of states of a chain */
 /* What is carried from chain to chain: the product of those that are not next to 1, and behind it the
  * others': whether there are some, an i1, and distances of their product from 1, for each state of a chain. This
  * begins with none, and returns how many values they are. */

@@ -146,7 +146,8 @@ static void each_chain(tly_reduce *r, const tly_span *s, chain_taker take, unsig
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
-    const unsigned vectors = (unsigned)c->plan->unroll;
+    const unsigned vectors = tly_reduce_may_drift(r) ? tly_reduce_drift_vectors(r)
+                                                     : (unsigned)c->plan->unroll;
     int64_t group = (int64_t)vectors * c->lanes;
     kir_value is_short = less(c, sub(c, s->to, s->from), imm(c, group));
     kir_value together = kir_select(b, is_short, imm(c, CHAIN / (vectors + 1)), imm(c, 1));
