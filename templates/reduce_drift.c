@@ -81,7 +81,7 @@ static kir_value all_below(tly_build *c, kir_value magnitudes, uint64_t limit)
     return tly_not(c, kir_any(c->b, kir_cmp(c->b, KIR_ULE, most, magnitudes)));
 }
 
-/* Of a chain, 3/8, f64: 1/8; of all, 1/8; and what rounding errors make of a chain, 2^-19, f64: 2^-48. */
+/* The largest distance of a chain that counts by distances: 3/8, f64 1/8. */
 static uint64_t near_limit(tly_build *c)
 {
     const tly_reduce_format *f = tly_reduce_format_of(c);
@@ -90,12 +90,14 @@ static uint64_t near_limit(tly_build *c)
     return (uint64_t)(f->bias - 3) << f->mantissa;
 }
 
+/* The largest distance of several chains: 1/8. */
 static uint64_t limit(tly_build *c)
 {
     const tly_reduce_format *f = tly_reduce_format_of(c);
     return (uint64_t)(f->bias - 3) << f->mantissa;
 }
 
+/* What rounding errors of a chain explain: 2^-19, f64 2^-48. */
 static uint64_t tolerance(tly_build *c)
 {
     const tly_reduce_format *f = tly_reduce_format_of(c);
@@ -107,8 +109,8 @@ static kir_value both(tly_build *c, kir_value x, kir_value y)
     return x == 0 ? y : bin(c, KIR_AND, x, y);
 }
 
-/* i1: all products of a chain ended next to 1, and distances are those of the products. Vectors of a
- * length are looked at together. */
+/* i1: all products of a chain ended next to 1, and distances are those of the products. Those of
+ * the same length are looked at together. */
 static kir_value is_near(tly_build *c, unsigned n, const kir_value *state)
 {
     kir_value near = 0;
@@ -218,7 +220,8 @@ kir_value tly_reduce_with_drift(tly_reduce *r, const kir_value *carried)
     return some.result[0];
 }
 
-/* i1: distances pay, and are worth it. */
+/* i1: elements of an output are so many that distances are worth their cost. Rows of 1,000 f32 took
+ * 1.35 to 1.5 of the time without, of 3,000 1.17 to 1.2 (Zen 4, L2). */
 static kir_value is_long(tly_build *c)
 {
     enum { LEAST_BYTES = 10240 }; /* of accumulators */
