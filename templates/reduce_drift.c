@@ -222,7 +222,7 @@ kir_value tly_reduce_with_drift(tly_reduce *r, const kir_value *carried)
 
 /* i1: elements of an output are so many that distances are worth their cost. Rows of 1,000 f32 took
  * 1.35 to 1.5 of the time without, of 3,000 1.17 to 1.2 (Zen 4, L2). */
-static kir_value is_long(tly_build *c)
+kir_value tly_reduce_drift_pays(tly_build *c)
 {
     enum { LEAST_BYTES = 10240 }; /* of accumulators */
     kir_value count = mul(c, kir_get(c->b, KIR_ARG_STEPS), kir_get(c->b, KIR_ARG_LENGTH));
@@ -270,7 +270,7 @@ void tly_reduce_take_drifting(tly_reduce *r, const tly_span *some, kir_value *ca
     kir_value state[TLY_REDUCE_MOST_STATES], v[TLY_REDUCE_MOST_DRIFT];
     kir_branch first, near;
     unsigned n = tly_reduce_states(r, &rules, some, state);
-    kir_if(b, &first, bin(c, KIR_AND, is_long(c), is_near(c, 1, state)));
+    kir_if(b, &first, is_near(c, 1, state));
     kir_value all = is_near(c, n, state);
     kir_else(b, &first, 1, &all);
     all = kir_const(b, KIR_TYPE(KIR_I1, 1), 0);

@@ -77,6 +77,8 @@ kir_value tly_reduce_close(tly_build *c, kir_value state);
 
 int tly_reduce_may_drift(const tly_reduce *r);
 unsigned tly_reduce_drift_vectors(const tly_reduce *r); /* vectors of states of a chain */
+/* i1: an output has so many elements that rounding errors add up; fewer would pay too much. */
+kir_value tly_reduce_drift_pays(tly_build *c);
 /* What is carried from chain to chain: the product of those that are not next to 1, and behind it the
  * others': whether there are some, an i1, and distances of their product from 1, for each state of a chain. This
  * begins with none, and returns how many values they are. */

@@ -141,13 +141,11 @@ typedef void (*chain_taker)(tly_reduce *r, const tly_span *some, kir_value *carr
 
 /* Of a span's elements by short chains. Of short steps a chain takes several: each gives the first
  * chain no more than `vectors` elements and the rest. */
-static void each_chain(tly_reduce *r, const tly_span *s, chain_taker take, unsigned n,
-                       kir_value *carried)
+static void each_chain(tly_reduce *r, const tly_span *s, unsigned vectors, chain_taker take,
+                       unsigned n, kir_value *carried)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
-    const unsigned vectors = tly_reduce_may_drift(r) ? tly_reduce_drift_vectors(r)
-                                                     : (unsigned)c->plan->unroll;
     int64_t group = (int64_t)vectors * c->lanes;
     kir_value is_short = less(c, sub(c, s->to, s->from), imm(c, group));
     kir_value together = kir_select(b, is_short, imm(c, CHAIN / (vectors + 1)), imm(c, 1));
@@ -168,23 +166,39 @@ static void take_plainly(tly_reduce *r, const tly_span *some, kir_value *all)
     *all = tly_reduce_join(r->c, *all, chain_of(r, some));
 }
 
+static kir_value plainly(tly_reduce *r, const tly_span *s)
+{
+    kir_value all = tly_reduce_one(r->c, 1);
+    each_chain(r, s, tly_reduce_rules_of(r).vectors, take_plainly, 1, &all);
+    return all;
+}
+
+static kir_value by_distances(tly_reduce *r, const tly_span *s)
+{
+    kir_value carried[TLY_REDUCE_MOST_DRIFT] = { tly_reduce_one(r->c, 1) };
+    const unsigned n = 1 + tly_reduce_no_drift(r, &carried[1]);
+    each_chain(r, s, tly_reduce_drift_vectors(r), tly_reduce_take_drifting, n, carried);
+    return tly_reduce_with_drift(r, carried);
+}
+
 static kir_value by_chains(tly_reduce *r, const tly_span *s)
 {
     tly_build *c = r->c;
     tly_span whole = *s;
     whole.in = kir_keep(c->b, s->in);
-    kir_value carried[TLY_REDUCE_MOST_DRIFT] = { tly_reduce_one(c, 1) };
     if (c->plan->rows > 1 && (c->p->dense & TLY_REDUCED_STEPS)) { /* one that is done once more */
         const tly_reduce_spans spans = { chain_of_steps, tly_reduce_join, &whole };
-        return tly_reduce_by_spans(r, &spans, carried[0]);
+        return tly_reduce_by_spans(r, &spans, tly_reduce_one(c, 1));
     }
-    if (!tly_reduce_may_drift(r)) {
-        each_chain(r, &whole, take_plainly, 1, carried);
-        return carried[0];
-    }
-    unsigned n = tly_reduce_no_drift(r, &carried[1]);
-    each_chain(r, &whole, tly_reduce_take_drifting, 1 + n, carried);
-    return tly_reduce_with_drift(r, carried);
+    if (!tly_reduce_may_drift(r))
+        return plainly(r, &whole);
+    kir_branch many;
+    kir_if(c->b, &many, tly_reduce_drift_pays(c));
+    kir_value all = by_distances(r, &whole);
+    kir_else(c->b, &many, 1, &all);
+    all = plainly(r, &whole);
+    kir_if_end(c->b, &many, 1, &all);
+    return many.result[0];
 }
 
 kir_value tly_reduce_product(tly_reduce *r, const tly_span *s)

@@ -80,7 +80,7 @@ static void run(const tally_kernel *kernel, const void *in, void *out, int threa
     cr_assert_eq(status, TALLY_OK, "%s", error.message);
 }
 
-static void check(tally_context *context, const char *operator, const tly_series *s, int is_wide)
+static void check(tally_context *context, const char *operator, const tly_series * s, int is_wide)
 {
     const int is_scan = strcmp(operator, "cumprod") == 0;
     const int64_t results = is_scan ? s->count : 1;
@@ -113,7 +113,7 @@ static void check_all(const char *operator)
     cr_assert_eq(tally_context_create(NULL, &context, &error), TALLY_OK, "%s", error.message);
     for (size_t i = 0; i < TLY_ALL_SERIES; i++)
         for (int is_wide = 0; is_wide < 2; is_wide++)
-            check(context, operator, &tly_all_series[i], is_wide);
+            check(context, operator, & tly_all_series[i], is_wide);
     tally_context_destroy(&context);
 }
 
