@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "block.def"
+#include "tensors.h"
 
 #define TLY_ABI_VERSION 4u
 
@@ -26,24 +26,15 @@ enum { TLY_DIMS = 7 };
 #define TLY_CPU_FIELD(NAME, name, of, member, cpu, push, block, meaning) TLY_CPU_##cpu(member)
 #define TLY_CPU_DIMS(NAME, name, of, member, cpu, push, block, meaning) \
     TLY_CPU_##cpu(member[TLY_DIMS])
-#define TLY_CPU_TENSOR(T, t, meaning) tly_tensor t;
 typedef struct tly_tensor {
     TLY_TENSOR_FIELDS(TLY_CPU_FIELD, TLY_CPU_DIMS, , )
 } tly_tensor;
 typedef struct tly_args {
     TLY_LAUNCH_FIELDS(TLY_CPU_FIELD, TLY_CPU_DIMS)
-    TLY_TENSORS(TLY_CPU_TENSOR)
+    tly_tensor tensor[TLY_TENSOR_COUNT];
 } tly_args;
 
-/* Tensors by number; a launch record has a bit for each that its kernel takes. */
-typedef enum tly_tensor_number {
-#define TLY_NUMBER(T, t, meaning) TLY_TENSOR_##T,
-    TLY_TENSORS(TLY_NUMBER)
-#undef TLY_NUMBER
-        TLY_TENSOR_COUNT
-} tly_tensor_number;
-
-/* Whether a launch has all tensors of a record. */
+/* Whether a launch has all tensors of a record, which has a bit for each that its kernel takes. */
 static inline int tly_has_tensors(uint64_t tensors)
 {
     return tensors >> TLY_TENSOR_COUNT == 0;

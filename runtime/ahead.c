@@ -88,13 +88,13 @@ static int run(const tly_ready *r, tly_entry entry, const void *in, void *out, i
     if (r->empty) {
         return 0;
     }
-    in = in == NULL && r->unread ? &nowhere : in;
-    if (!tly_acceptable(r, in, out)) {
+    const tly_pointers p = tly_pointers_of(in == NULL && r->unread ? &nowhere : in, out);
+    if (!tly_acceptable(r, &p)) {
         return INVALID;
     }
     tly_args args;
     tly_task task = { .begin = 0 };
-    tly_ready_complete(r, in, out, flags_of(r), &args);
+    tly_ready_complete(r, &p, flags_of(r), &args);
     take_part(r, part, parts, &task);
     return task.begin < task.end ? call(r, entry, &args, &task) : 0;
 }

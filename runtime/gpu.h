@@ -3,7 +3,7 @@
  * The interface between launch and generated Vulkan kernels; docs/vulkan-internals.md is its
  * manual. A kernel is one to three passes, each a SPIR-V module with one entry point "main",
  * dispatched one after the other with a memory barrier between. Descriptor set 0 of the buffer
- * form: binding 0 input, 1 output, 2 scratch, all storage buffers; the address form binds nothing.
+ * form: the tensors by number, then the scratch, all storage buffers; the address form binds nothing.
  * Both read tly_push as push constants.
  */
 #ifndef TLY_GPU_H
@@ -18,6 +18,7 @@
 
 #define TLY_GPU_ABI_VERSION 2u
 #define TLY_GPU_PASSES 3
+#define TLY_GPU_BINDINGS (TLY_TENSOR_COUNT + 1) /* and the scratch */
 #define TLY_GPU_OUTER 2 /* outer dims that fit the push constants; more are literals of the code */
 
 #define TLY_GPU_NO(name)
@@ -32,13 +33,12 @@
 #define TLY_PUSH_FIELD(NAME, name, of, member, cpu, push, block, meaning) TLY_GPU_##push(member)
 #define TLY_PUSH_DIMS(NAME, name, of, member, cpu, push, block, meaning) \
     TLY_GPU_##push(member[TLY_GPU_OUTER])
-#define TLY_PUSH_TENSOR(T, t, meaning) tly_push_tensor t;
 typedef struct tly_push_tensor {
     TLY_TENSOR_FIELDS(TLY_PUSH_FIELD, TLY_PUSH_DIMS, , )
 } tly_push_tensor;
 typedef struct tly_push {
     TLY_LAUNCH_FIELDS(TLY_PUSH_FIELD, TLY_PUSH_DIMS)
-    TLY_TENSORS(TLY_PUSH_TENSOR)
+    tly_push_tensor tensor[TLY_TENSOR_COUNT];
 } tly_push;
 
 /* What kernels of reductions read beside tly_push: at the start of the scratch, the same for all
@@ -47,13 +47,12 @@ typedef struct tly_push {
 #define TLY_BLOCK_FIELD(NAME, name, of, member, cpu, push, block, meaning) TLY_GPU_##block(member)
 #define TLY_BLOCK_DIMS(NAME, name, of, member, cpu, push, block, meaning) \
     TLY_GPU_##block(member[TLY_DIMS])
-#define TLY_BLOCK_TENSOR(T, t, meaning) tly_block_tensor t;
 typedef struct tly_block_tensor {
     TLY_TENSOR_FIELDS(TLY_BLOCK_FIELD, TLY_BLOCK_DIMS, , )
 } tly_block_tensor;
 typedef struct tly_gpu_block {
     TLY_LAUNCH_FIELDS(TLY_BLOCK_FIELD, TLY_BLOCK_DIMS)
-    TLY_TENSORS(TLY_BLOCK_TENSOR)
+    tly_block_tensor tensor[TLY_TENSOR_COUNT];
 } tly_gpu_block;
 
 _Static_assert(sizeof(tly_push) == 128 && sizeof(tly_gpu_block) == 184, "ABI");

@@ -54,7 +54,7 @@ static void numbers(lines *to, const char *key, const int64_t *value, int32_t co
 static void write_dims(lines *to, const char *name, const tly_dim *dims, int32_t count)
 {
     for (int32_t i = 0; i < count; i++) {
-        const int64_t dim[] = { dims[i].size, dims[i].in_stride, dims[i].out_stride };
+        const int64_t dim[] = { dims[i].size, dims[i].stride[TLY_IN], dims[i].stride[TLY_OUT] };
         numbers(to, name, dim, 3);
     }
 }
@@ -74,8 +74,10 @@ static void write_geometry(lines *to, const tly_problem *p, const tly_geometry *
     number(to, "length", g->length);
     number(to, "inner", g->inner);
     number(to, "steps", g->steps);
-    numbers(to, "axis_strides", (const int64_t[]){ g->in_axis, g->out_axis }, 2);
-    numbers(to, "lane_strides", (const int64_t[]){ g->in_lane, g->out_lane }, 2);
+    numbers(to, "axis_strides",
+            (const int64_t[]){ g->tensor[TLY_IN].axis, g->tensor[TLY_OUT].axis }, 2);
+    numbers(to, "lane_strides",
+            (const int64_t[]){ g->tensor[TLY_IN].lane, g->tensor[TLY_OUT].lane }, 2);
     write_dims(to, "outer", g->outer, g->outer_rank);
     write_dims(to, "reduced", g->reduced, g->reduced_rank);
 }

@@ -169,13 +169,13 @@ static void prepare(tally_kernel *k, const tly_request *request)
     const tly_geometry *g = &request->geometry;
     const tly_problem *p = &request->problem;
     const tly_launch *l = &k->object->launch;
-    int64_t in_bytes = (int64_t)tally_dtype_bytes((tally_dtype)p->dtype);
-    int64_t out_bytes = (int64_t)tally_dtype_bytes((tally_dtype)p->out_dtype);
+    int64_t in_bytes = tly_element_bytes(p, TLY_IN);
+    int64_t out_bytes = tly_element_bytes(p, TLY_OUT);
     tly_entry full = atomic_load_explicit(&k->object->entry, memory_order_acquire);
     atomic_init(&k->entry, full != NULL ? full : k->object->quick.entry);
     tly_ready_make(&k->ready, p, g, l, k->context->limits.scratch_bytes, tly_stream_bytes());
     k->carry_bytes = l->form == TLY_ROWS ? (int32_t)l->record_bytes : 0;
-    k->chunk_step = tly_multiply(l->chunk, k->args.in.axis);
+    k->chunk_step = tly_multiply(l->chunk, k->args.tensor[TLY_IN].axis);
     prepare_cuts(k, l, in_bytes);
     /* Intel's cores fill the lines of stores in the order of the program, so that one that is not in
      * the first cache holds up all behind it. Of two streams of stores, to scratch and to memory,

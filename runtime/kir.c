@@ -110,7 +110,7 @@ tally_status tally_kir_inspect(tally_context *context, const char *text, size_t 
 
 /* --- memory ---------------------------------------------------------------------------------- */
 
-enum { IN, OUT, SCRATCH, PLACES };
+enum { SCRATCH = TLY_TENSOR_COUNT, PLACES };
 
 typedef struct run {
     tally_context *context;
@@ -134,7 +134,7 @@ static tally_status lay(run *r, int place, int64_t low, int64_t end, int64_t wor
     r->zero[place] = first;
     memory->at = first + (uint64_t)low;
     memory->bytes = end > low ? (uint64_t)(end - low) : 0;
-    memory->writable = place != IN;
+    memory->writable = place == SCRATCH || tly_is_written(place);
     memory->data = calloc(1, (size_t)memory->bytes + 1);
     return memory->data != NULL
                ? TALLY_OK
@@ -152,25 +152,23 @@ static int64_t word_of(const run *r)
     return r->request.level != TLY_LEVEL_NONE ? 1 : 4;
 }
 
-static tally_status copy_in(run *r, const void *in, const void *out, tally_error *error)
+static tally_status copy_in(run *r, const tly_pointers *p, tally_error *error)
 {
-    const tly_geometry *g = &r->request.geometry;
-    const int64_t in_bytes = (int64_t)tally_dtype_bytes((tally_dtype)r->request.full.dtype);
-    const int64_t out_bytes = (int64_t)tally_dtype_bytes((tally_dtype)r->request.full.out_dtype);
-    const int64_t in_low = g->in_low * in_bytes, in_end = (g->in_high + 1) * in_bytes;
-    const int64_t out_low = g->out_low * out_bytes, out_end = (g->out_high + 1) * out_bytes;
-    const int unread = g->in_high < g->in_low;
-    tally_status status = lay(r, IN, unread ? 0 : in_low, unread ? 0 : in_end, word_of(r), error);
-    if (status == TALLY_OK) {
-        status = lay(r, OUT, out_low, out_end, word_of(r), error);
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        const tly_tensor_place *g = &r->request.geometry.tensor[t];
+        const tally_dtype dtype = (tally_dtype)r->request.problem.tensor[t].dtype;
+        const int64_t bytes = (int64_t)tally_dtype_bytes(dtype);
+        const int64_t low = g->low * bytes, end = (g->high + 1) * bytes;
+        const int has_any = low < end;
+        tally_status status = lay(r, t, has_any ? low : 0, has_any ? end : 0, word_of(r), error);
+        if (status != TALLY_OK) {
+            return status;
+        }
+        if (has_any) {
+            memcpy(own(r, t, low), p->at[t] + low, (size_t)(end - low));
+        }
     }
-    if (status == TALLY_OK && !unread) {
-        memcpy(own(r, IN, in_low), (const char *)in + in_low, (size_t)(in_end - in_low));
-    }
-    if (status == TALLY_OK) {
-        memcpy(own(r, OUT, out_low), (const char *)out + out_low, (size_t)(out_end - out_low));
-    }
-    return status;
+    return TALLY_OK;
 }
 
 /* The elements of the output, and nothing between them. */
@@ -182,7 +180,7 @@ static void copy_out(const run *r, void *out)
     const int32_t rank = tly_result_shape(full, sizes);
     int64_t at = full->out_offset;
     for (int32_t dim = 0; dim >= 0;) {
-        memcpy((char *)out + at * bytes, own(r, OUT, at * bytes), (size_t)bytes);
+        memcpy((char *)out + at * bytes, own(r, TLY_OUT, at * bytes), (size_t)bytes);
         for (dim = rank - 1; dim >= 0; dim--) {
             at += full->out_strides[dim];
             if (++index[dim] < sizes[dim]) {
@@ -232,8 +230,9 @@ static tally_status run_cpu(run *r, tally_error *error)
                    r->context->limits.scratch_bytes, tly_stream_bytes());
     status = lay(r, SCRATCH, 0, (int64_t)ready.scratch_bytes, 1, error);
     tly_args args = ready.args;
-    args.in.base = (char *)(uintptr_t)(r->zero[IN] + (uint64_t)ready.in_first);
-    args.out.base = (char *)(uintptr_t)(r->zero[OUT] + (uint64_t)ready.out_first);
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        args.tensor[t].base = (char *)(uintptr_t)(r->zero[t] + (uint64_t)ready.first[t]);
+    }
     args.flags = ready.bytes > tly_stream_bytes() ? TLY_LAUNCH_STREAM : 0;
     tly_task task = { .scratch = (char *)(uintptr_t)r->zero[SCRATCH] };
     for (; status == TALLY_OK && task.begin < ready.tiles; task.begin = task.end) {
@@ -256,9 +255,11 @@ static tally_status dispatch(run *r, const tly_gpu_launch *l, const tly_gpu_step
                              tally_error *error)
 {
     tally_status status = TALLY_OK;
+    tly_gpu_bases bases = { .scratch = r->zero[SCRATCH] };
+    memcpy(bases.tensor, r->zero, sizeof bases.tensor);
     for (size_t i = 0; i < steps->count && status == TALLY_OK; i++) {
         const tly_gpu_step *step = &steps->step[i];
-        const tly_push push = tly_gpu_step_place(step, r->zero[IN], r->zero[OUT], r->zero[SCRATCH]);
+        const tly_push push = tly_gpu_step_place(step, &bases);
         tly_kir_call c = { .kernel = step->pass,
                            .push = &push,
                            .groups_x = step->x,
@@ -314,7 +315,8 @@ static tally_status run_gpu(run *r, tally_error *error)
 static tally_status run_all(run *r, const void *in, void *out, tally_error *error)
 {
     const int cpu = r->request.level != TLY_LEVEL_NONE,
-              unread = r->request.geometry.in_high < r->request.geometry.in_low;
+              unread = r->request.geometry.tensor[TLY_IN].high <
+                       r->request.geometry.tensor[TLY_IN].low;
     if (r->request.geometry.empty) {
         return TALLY_OK;
     }
@@ -323,7 +325,8 @@ static tally_status run_all(run *r, const void *in, void *out, tally_error *erro
         return tly_fail(error, TALLY_INVALID, side, "%s is NULL, and the tensor is not empty",
                         side);
     }
-    tally_status status = copy_in(r, in, out, error);
+    const tly_pointers p = tly_pointers_of(in, out);
+    tally_status status = copy_in(r, &p, error);
     if (status == TALLY_OK) {
         status = cpu ? run_cpu(r, error) : run_gpu(r, error);
     }

@@ -34,8 +34,7 @@ static inline int is_plain(const tally_kernel *k)
 
 /* --- pointers ---------------------------------------------------------------------------- */
 
-static tally_status refuse(const tally_kernel *k, const void *in, const void *out,
-                           tally_error *error)
+static tally_status refuse(const tally_kernel *k, const tly_pointers *p, tally_error *error)
 {
     if (k->level != TLY_LEVEL_NONE && !tly_level_runs(k->level)) {
         tly_fail(error, TALLY_UNSUPPORTED, "device", "this machine does not run kernels for %s",
@@ -46,18 +45,22 @@ static tally_status refuse(const tally_kernel *k, const void *in, const void *ou
     if (k->empty) {
         return TALLY_OK;
     }
-    if (in == NULL || out == NULL) {
-        const char *side = in == NULL ? "in" : "out";
-        return tly_fail(error, TALLY_INVALID, side, "%s is NULL, and the tensor is not empty",
-                        side);
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        const char *name = tly_tensor_name(t);
+        if (p->at[t] == NULL) {
+            return tly_fail(error, TALLY_INVALID, name, "%s is NULL, and the tensor is not empty",
+                            name);
+        }
     }
-    if (tly_is_misaligned(&k->ready, in, out)) {
-        const int is_in = ((uintptr_t)in & k->in_misaligned) != 0;
-        const char *side = is_in ? "in" : "out";
-        return tly_fail(error, TALLY_INVALID, side, "%s is not aligned to its elements of %d bytes",
-                        side, (int)(is_in ? k->in_misaligned : k->out_misaligned) + 1);
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        const char *name = tly_tensor_name(t);
+        if (tly_is_misaligned(&k->ready, t, p->at[t])) {
+            return tly_fail(error, TALLY_INVALID, name,
+                            "%s is not aligned to its elements of %d bytes", name,
+                            (int)k->misaligned[t] + 1);
+        }
     }
-    if (in == out) {
+    if (p->at[TLY_IN] == p->at[TLY_OUT]) {
         return tly_fail(error, TALLY_INVALID, "out",
                         "in place needs equal strides and offsets of input and output");
     }
@@ -263,7 +266,7 @@ static int64_t launch_as_learnt(const tally_kernel *k, const tly_args *args,
         return launch_by(k, args, with, threads, block, scratch);
     }
     /* What runs learn is no part of what the caller sees as the kernel. */
-    const tly_worth *learnt = &k->worth[args->in.base == args->out.base];
+    const tly_worth *learnt = &k->worth[args->tensor[TLY_IN].base == args->tensor[TLY_OUT].base];
     tly_worth *worth = (tly_worth *)(uintptr_t)learnt;
     const int several = tly_worth_several(worth);
     const uint64_t start = tly_clock();
@@ -331,25 +334,25 @@ static __attribute__((noinline)) tally_status launch_many(const tally_kernel *k,
 }
 
 /* On a CPU, whatever the code; `threads`: so many, 0 where there is nothing to do. */
-static tally_status compute(const tally_kernel *k, const void *in, void *out,
+static tally_status compute(const tally_kernel *k, const tly_pointers *p,
                             const tally_run_options *with, int64_t *threads, tally_error *error)
 {
-    if (k->object == NULL || !tly_level_runs(k->level) || !tly_acceptable(&k->ready, in, out)) {
-        return refuse(k, in, out, error);
+    if (k->object == NULL || !tly_level_runs(k->level) || !tly_acceptable(&k->ready, p)) {
+        return refuse(k, p, error);
     }
     tly_args args;
-    tly_ready_complete(&k->ready, in, out, k->apart_flags, &args);
+    tly_ready_complete(&k->ready, p, k->apart_flags, &args);
     return launch_on_block(k, &args, with, threads, error);
 }
 
 /* A run that is told. */
-static tally_status run_told(const tally_kernel *k, const void *in, void *out,
+static tally_status run_told(const tally_kernel *k, const tly_pointers *p,
                              const tally_run_options *with, tally_error *error)
 {
     const tly_log *log = &k->context->store.log;
     const uint64_t start = tly_clock();
     int64_t threads = 0;
-    tally_status status = compute(k, in, out, with, &threads, error);
+    tally_status status = compute(k, p, with, &threads, error);
     const uint64_t taken = tly_clock() - start;
     if (status == TALLY_OK) {
         char device[32], how[32];
@@ -365,20 +368,21 @@ static tally_status run_told(const tally_kernel *k, const void *in, void *out,
 }
 
 /* What is not plain, or not in order. */
-static __attribute__((noinline)) tally_status run_other(const tally_kernel *k, const void *in,
-                                                        void *out, const tally_run_options *with,
+static __attribute__((noinline)) tally_status run_other(const tally_kernel *k,
+                                                        const tly_pointers *pointers,
+                                                        const tally_run_options *with,
                                                         tally_error *error)
 {
     static const max_align_t nowhere;
-    if (in == NULL && k->unread) {
-        in = &nowhere; /* a reduction of nothing, whose input need not be there */
+    tly_pointers p = *pointers;
+    if (p.at[TLY_IN] == NULL && k->unread) {
+        p.at[TLY_IN] = (char *)(uintptr_t)&nowhere; /* nothing is read, so it need not be there */
     }
-    if (k->gpu != NULL && tly_acceptable(&k->ready, in, out)) {
-        return tly_vulkan_kernel_run(k->gpu, in, out, error);
+    if (k->gpu != NULL && tly_acceptable(&k->ready, &p)) {
+        return tly_vulkan_kernel_run(k->gpu, &p, error);
     }
     int64_t threads;
-    return k->word != NULL ? run_told(k, in, out, with, error)
-                           : compute(k, in, out, with, &threads, error);
+    return k->word != NULL ? run_told(k, &p, with, error) : compute(k, &p, with, &threads, error);
 }
 
 /* A canary of the stack takes .7 of the 13 ns of a ready call (Zen 4, two cores, bench/call.c), and
@@ -408,16 +412,16 @@ static __attribute__((noinline)) void call_on_stack(const tally_kernel *k, const
 }
 
 NO_CANARY
-static inline __attribute__((always_inline)) tally_status run(const tally_kernel *k, const void *in,
-                                                              void *out,
+static inline __attribute__((always_inline)) tally_status run(const tally_kernel *k,
+                                                              const tly_pointers *p,
                                                               const tally_run_options *with,
                                                               tally_error *error)
 {
-    if (!is_plain(k) || !tly_acceptable(&k->ready, in, out)) {
-        return run_other(k, in, out, with, error);
+    if (!is_plain(k) || !tly_acceptable(&k->ready, p)) {
+        return run_other(k, p, with, error);
     }
     tly_args args;
-    tly_ready_complete(&k->ready, in, out, k->apart_flags, &args);
+    tly_ready_complete(&k->ready, p, k->apart_flags, &args);
     if (!k->once) {
         return launch_many(k, &args, with, error);
     }
@@ -433,42 +437,48 @@ NO_CANARY
 tally_status tally_kernel_run(const tally_kernel *kernel, const void *in, void *out,
                               tally_error *error)
 {
+    const tly_pointers p = tly_pointers_of(in, out);
     if (kernel == NULL) {
         return tly_fail(error, TALLY_INVALID, "usage", "the kernel is NULL");
     }
-    return run(kernel, in, out, NULL, error);
+    return run(kernel, &p, NULL, error);
 }
 
-/* `with`: of this version's size. */
+/* `with`: of this version's size, or NULL. */
 NO_CANARY
-static __attribute__((noinline)) tally_status run_by(const tally_kernel *k, const void *in,
-                                                     void *out, const tally_run_options *with,
+static __attribute__((noinline)) tally_status run_by(const tally_kernel *k, const tly_pointers *p,
+                                                     const tally_run_options *with,
                                                      tally_error *error)
 {
-    if (with->threads < 0) {
+    if (with != NULL && with->threads < 0) {
         return tly_fail(error, TALLY_INVALID, "usage", "threads is %d, not 0 or more",
                         with->threads);
     }
-    if (with->reserved != 0) {
+    if (with != NULL && with->reserved != 0) {
         return tly_fail(error, TALLY_INVALID, "usage", "reserved is %u, not 0", with->reserved);
     }
-    return k == NULL ? tally_kernel_run(k, in, out, error) : run(k, in, out, with, error);
+    if (k == NULL) {
+        return tly_fail(error, TALLY_INVALID, "usage", "the kernel is NULL");
+    }
+    return run(k, p, with, error);
 }
 
 NO_CANARY
 tally_status tally_kernel_run_threads(const tally_kernel *kernel, const void *in, void *out,
                                       int32_t threads, tally_error *error)
 {
+    const tly_pointers p = tly_pointers_of(in, out);
     const tally_run_options with = { .size = sizeof with, .threads = threads };
-    return run_by(kernel, in, out, &with, error);
+    return run_by(kernel, &p, &with, error);
 }
 
-tally_status tally_kernel_run_with(const tally_kernel *kernel, const void *in, void *out,
-                                   const tally_run_options *options, tally_error *error)
+/* `options`: as the caller has them, or NULL. */
+static tally_status run_with(const tally_kernel *kernel, const tly_pointers *p,
+                             const tally_run_options *options, tally_error *error)
 {
     tally_run_options with;
     if (options == NULL) {
-        return tally_kernel_run(kernel, in, out, error);
+        return run_by(kernel, p, NULL, error);
     }
     tally_status status = tly_struct_take(&with, sizeof with, options, "tally_run_options", error);
     if (status != TALLY_OK) {
@@ -478,9 +488,35 @@ tally_status tally_kernel_run_with(const tally_kernel *kernel, const void *in, v
     int32_t used = kernel != NULL && kernel->object != NULL;
     int32_t *wanted = with.threads_used;
     with.threads_used = &used;
-    status = run_by(kernel, in, out, &with, error);
+    status = run_by(kernel, p, &with, error);
     if (status == TALLY_OK && wanted != NULL) {
         *wanted = used;
     }
     return status;
+}
+
+tally_status tally_kernel_run_with(const tally_kernel *kernel, const void *in, void *out,
+                                   const tally_run_options *options, tally_error *error)
+{
+    const tly_pointers p = tly_pointers_of(in, out);
+    return run_with(kernel, &p, options, error);
+}
+
+tally_status tally_kernel_run_buffers(const tally_kernel *kernel, const tally_buffers *buffers,
+                                      const tally_run_options *options, tally_error *error)
+{
+    tally_buffers given;
+    if (buffers == NULL) {
+        return tly_fail(error, TALLY_INVALID, "usage", "the buffers are NULL");
+    }
+    tally_status status = tly_struct_take(&given, sizeof given, buffers, "tally_buffers", error);
+    if (status != TALLY_OK) {
+        return status;
+    }
+    const tly_pointers p = { {
+#define AT(T, t, is_written, meaning) [TLY_##T] = (char *)(uintptr_t)given.t,
+        TLY_TENSORS(AT)
+#undef AT
+    } };
+    return run_with(kernel, &p, options, error);
 }

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { IN, OUT, SCRATCH, BINDINGS, ALIGN = 16 };
+enum { SCRATCH = TLY_TENSOR_COUNT, BINDINGS, ALIGN = 16 };
 
 /* A manifest with all that it points to. */
 typedef struct whole {
@@ -105,8 +105,9 @@ static uint64_t tensor_bytes(int64_t end)
 /* Modules of scans may name a scratch that this kernel has no use for; it must be bound. */
 static void take_buffers(whole *w, const tly_gpu_steps *s)
 {
-    add_buffer(w, "in", IN, tensor_bytes(s->in_end));
-    add_buffer(w, "out", OUT, tensor_bytes(s->out_end));
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        add_buffer(w, tly_tensor_name(t), (uint32_t)t, tensor_bytes(s->end[t]));
+    }
     if (s->has_block || w->needs.bindings >> SCRATCH & 1) {
         add_buffer(w, s->has_block ? "parameters" : "scratch", SCRATCH,
                    s->scratch_bytes > ALIGN ? s->scratch_bytes : ALIGN);
@@ -131,7 +132,7 @@ static tally_status take_dispatches(whole *w, const tly_gpu_steps *s, tally_erro
     }
     for (size_t i = 0; i < s->count; i++) {
         const tly_gpu_step *step = &s->step[i];
-        const tly_push push = tly_gpu_step_place(step, 0, 0, 0);
+        const tly_push push = tly_gpu_step_place(step, &(tly_gpu_bases){ .scratch = 0 });
         if (step->zero && i > 0) {
             return tly_fail(error, TALLY_UNSUPPORTED, "sizes",
                             "the device's limits cut this into dispatches that need zeros in "
@@ -157,24 +158,20 @@ static tally_status check(const tly_request *r, tally_error *error)
         return tly_fail(error, TALLY_INVALID, "device",
                         "a manifest is for a Vulkan device, by its name or a profile");
     }
-    const struct {
-        const char *name;
-        int64_t low, high;
-        uint8_t dtype;
-    } sides[] = { { "in", g->in_low, g->in_high, r->problem.dtype },
-                  { "out", g->out_low, g->out_high, r->problem.out_dtype } };
     const int64_t range = r->caps.buffer_range, room = range - 2 * (int64_t)r->caps.offset_align;
-    for (int i = 0; i < 2 && !g->empty; i++) {
-        const int64_t bytes = (int64_t)tally_dtype_bytes((tally_dtype)sides[i].dtype);
-        if (sides[i].low < 0 && sides[i].high >= sides[i].low) {
-            return tly_fail(error, TALLY_INVALID, sides[i].name,
+    for (int t = 0; t < TLY_TENSOR_COUNT && !g->empty; t++) {
+        const int64_t low = g->tensor[t].low, high = g->tensor[t].high;
+        const tally_dtype dtype = (tally_dtype)r->problem.tensor[t].dtype;
+        const int64_t bytes = (int64_t)tally_dtype_bytes(dtype);
+        if (low < 0 && high >= low) {
+            return tly_fail(error, TALLY_INVALID, tly_tensor_name(t),
                             "the tensor reaches below index 0, and a buffer begins there");
         }
-        if (sides[i].high >= (room - 2 * ALIGN) / bytes) {
+        if (high >= (room - 2 * ALIGN) / bytes) {
             return tly_fail(
                 error, TALLY_UNSUPPORTED, "sizes",
                 "a tensor ends with element %lld, beyond a storage buffer of %lld bytes",
-                (long long)sides[i].high, (long long)range);
+                (long long)high, (long long)range);
         }
     }
     return TALLY_OK;

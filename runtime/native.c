@@ -32,7 +32,8 @@ static const facts *facts_of(const tly_object *object)
 
 void tly_problem_word(const tly_problem *p, char *text, size_t capacity)
 {
-    int small = p->dtype == TALLY_F32 || p->dtype == TALLY_F16 || p->dtype == TALLY_BF16;
+    int small = p->tensor[TLY_IN].dtype == TALLY_F32 || p->tensor[TLY_IN].dtype == TALLY_F16 ||
+                p->tensor[TLY_IN].dtype == TALLY_BF16;
     const struct {
         const char *text;
         int there;
@@ -43,10 +44,12 @@ void tly_problem_word(const tly_problem *p, char *text, size_t capacity)
         { "acc=f64", p->acc == TALLY_F64 && small },
         { "nan=ignore", p->nan_ignore },
     };
-    const char *to = p->out_dtype != p->dtype ? ">" : "";
-    const char *out = p->out_dtype != p->dtype ? tly_dtypes[p->out_dtype].name : "";
+    const char *to = p->tensor[TLY_OUT].dtype != p->tensor[TLY_IN].dtype ? ">" : "";
+    const char *out = p->tensor[TLY_OUT].dtype != p->tensor[TLY_IN].dtype
+                          ? tly_dtypes[p->tensor[TLY_OUT].dtype].name
+                          : "";
     int length = snprintf(text, capacity, "%s:%s%s%s", tally_op_name((tally_op)p->op),
-                          tly_dtypes[p->dtype].name, to, out);
+                          tly_dtypes[p->tensor[TLY_IN].dtype].name, to, out);
     const char *before = ":";
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
         if (options[i].there && length > 0 && (size_t)length < capacity) {

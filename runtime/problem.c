@@ -24,22 +24,21 @@ typedef struct shape {
     tly_dim axis;
     tly_dim dims[TALLY_MAX_RANK];
     int32_t count;
-    int64_t in_first, out_first;
+    int64_t first[TLY_TENSOR_COUNT]; /* element index of position 0 */
 } shape;
 
-/* Walks a dim from its other end. */
-static void flip(shape *s, tly_dim *dim)
+void tly_flip_dim(tly_dim *dim, int64_t *first)
 {
-    s->in_first += (dim->size - 1) * dim->in_stride;
-    s->out_first += (dim->size - 1) * dim->out_stride;
-    dim->in_stride = -dim->in_stride;
-    dim->out_stride = -dim->out_stride;
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        first[t] += (dim->size - 1) * dim->stride[t];
+        dim->stride[t] = -dim->stride[t];
+    }
 }
 
 static void flip_all(shape *s)
 {
     for (int32_t i = 0; i < s->count; i++) {
-        flip(s, &s->dims[i]);
+        tly_flip_dim(&s->dims[i], s->first);
     }
 }
 
@@ -50,11 +49,14 @@ static int spans(int64_t stride, int64_t size, int64_t step)
     return !__builtin_mul_overflow(size, step, &product) && stride == product;
 }
 
-/* Whether one walk over `inner` and then `outer` has even steps in both tensors. */
+/* Whether one walk over `inner` and then `outer` has even steps in all tensors. */
 static int continues(const tly_dim *outer, const tly_dim *inner)
 {
-    return spans(outer->in_stride, inner->size, inner->in_stride) &&
-           spans(outer->out_stride, inner->size, inner->out_stride);
+    int even = 1;
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        even = even && spans(outer->stride[t], inner->size, inner->stride[t]);
+    }
+    return even;
 }
 
 /* Sorted dims leave no pair that could be joined apart, but for those that another dim divides in
@@ -97,21 +99,21 @@ void tly_set_outer(tly_geometry *g, const tly_dim *dims, int32_t count)
 /* Axis and dims of a resolved descriptor: out strides positive and falling, nothing to merge. */
 static shape read_shape(const tally_descriptor *d)
 {
-    shape s = { .in_first = d->in_offset, .out_first = d->out_offset };
+    shape s = { .first = { d->in_offset, d->out_offset } };
     for (int32_t i = 0; i < d->rank; i++) {
-        tly_dim dim = { d->sizes[i], d->in_strides[i], d->out_strides[i] };
+        tly_dim dim = { d->sizes[i], { d->in_strides[i], d->out_strides[i] } };
         if (i == d->axis) {
             /* One element has no strides: any would do, 1 makes packed neighbours a stream. */
-            s.axis = dim.size > 1 ? dim : (tly_dim){ 1, 1, 1 };
+            s.axis = dim.size > 1 ? dim : (tly_dim){ 1, { 1, 1 } };
             if (dim.size > 1 && (d->flags & TALLY_REVERSE)) {
-                flip(&s, &s.axis);
+                tly_flip_dim(&s.axis, s.first);
             }
         } else if (dim.size > 1) {
-            if (dim.out_stride < 0) {
-                flip(&s, &dim);
+            if (dim.stride[TLY_OUT] < 0) {
+                tly_flip_dim(&dim, s.first);
             }
             int32_t at = s.count++;
-            for (; at > 0 && s.dims[at - 1].out_stride < dim.out_stride; at--) {
+            for (; at > 0 && s.dims[at - 1].stride[TLY_OUT] < dim.stride[TLY_OUT]; at--) {
                 s.dims[at] = s.dims[at - 1];
             }
             s.dims[at] = dim;
@@ -144,12 +146,14 @@ static void set_rows(shape *s, int64_t unit, tly_problem *p, tly_geometry *g)
 {
     p->form = TLY_ROWS;
     p->unit = (uint8_t)unit;
-    p->in_step = literal(s->axis.in_stride, 2);
-    p->out_step = s->axis.out_stride == 0 ? TLY_ANY_STEP : literal(s->axis.out_stride, 1);
-    if (p->out_step == -1) {
+    p->tensor[TLY_IN].step = literal(s->axis.stride[TLY_IN], 2);
+    p->tensor[TLY_OUT].step = s->axis.stride[TLY_OUT] == 0 ? TLY_ANY_STEP
+                                                           : literal(s->axis.stride[TLY_OUT], 1);
+    if (p->tensor[TLY_OUT].step == -1) {
         flip_all(s);
     }
-    p->dense = p->in_step == p->out_step && size_of(p->out_step) == 1 &&
+    p->dense = p->tensor[TLY_IN].step == p->tensor[TLY_OUT].step &&
+               size_of(p->tensor[TLY_OUT].step) == 1 &&
                (s->count == 0 || (s->count == 1 && continues(&s->dims[0], &s->axis)));
     int serial = p->order == TALLY_ORDER_SERIAL;
     int is_short = s->axis.size <= TLY_SHORT_ROW ||
@@ -167,8 +171,9 @@ static void set_lanes(shape *s, tly_form form, int32_t lanes, tly_problem *p, tl
     tly_dim lane = tly_take_dim(s->dims, &s->count, lanes);
     p->form = (uint8_t)form;
     p->unit = 1;
-    p->in_step = literal(lane.in_stride, 2);
-    p->out_step = form == TLY_TRANSPOSED || lane.out_stride == 1 ? 1 : TLY_ANY_STEP;
+    p->tensor[TLY_IN].step = literal(lane.stride[TLY_IN], 2);
+    p->tensor[TLY_OUT].step = form == TLY_TRANSPOSED || lane.stride[TLY_OUT] == 1 ? 1
+                                                                                  : TLY_ANY_STEP;
     int64_t few = lane.size;
     if (form == TLY_TRANSPOSED && s->axis.size < LEAST_TRANSPOSED_STEPS && s->axis.size < few) {
         few = s->axis.size;
@@ -176,23 +181,26 @@ static void set_lanes(shape *s, tly_form form, int32_t lanes, tly_problem *p, tl
     if (p->length == 0 && (few <= TLY_MAX_UNIT || few < lane.size)) {
         p->length = tly_power_within(few);
     }
-    if (form == TLY_COLUMNS && p->in_step == TLY_ANY_STEP && size_of(s->axis.in_stride) == 1) {
-        p->dense = s->axis.in_stride > 0 ? TLY_AXIS_UP : TLY_AXIS_DOWN;
+    if (form == TLY_COLUMNS && p->tensor[TLY_IN].step == TLY_ANY_STEP &&
+        size_of(s->axis.stride[TLY_IN]) == 1) {
+        p->dense = s->axis.stride[TLY_IN] > 0 ? TLY_AXIS_UP : TLY_AXIS_DOWN;
     }
     g->inner = lane.size;
-    g->in_lane = lane.in_stride;
-    g->out_lane = lane.out_stride;
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        g->tensor[t].lane = lane.stride[t];
+    }
 }
 
 /* The dim that makes a transposed view of it, or -1: the axis is innermost in the output, this
  * one in the input. */
 static int32_t transposed_lanes(const shape *s)
 {
-    if (size_of(s->axis.out_stride) != 1 || size_of(s->axis.in_stride) <= 1) {
+    if (size_of(s->axis.stride[TLY_OUT]) != 1 || size_of(s->axis.stride[TLY_IN]) <= 1) {
         return -1;
     }
     int32_t i = s->count - 1;
-    while (i >= 0 && !(s->dims[i].in_stride == 1 && s->dims[i].size >= LEAST_TRANSPOSED_LANES)) {
+    while (i >= 0 &&
+           !(s->dims[i].stride[TLY_IN] == 1 && s->dims[i].size >= LEAST_TRANSPOSED_LANES)) {
         i--;
     }
     return i;
@@ -202,11 +210,12 @@ static int32_t transposed_lanes(const shape *s)
  * else 0. */
 static int packed_block(const shape *s, const tly_dim *lane, int64_t most)
 {
-    if (lane->in_stride != 1 || lane->out_stride != 1 || lane->size > most ||
-        s->axis.in_stride != s->axis.out_stride || size_of(s->axis.in_stride) != lane->size) {
+    if (lane->stride[TLY_IN] != 1 || lane->stride[TLY_OUT] != 1 || lane->size > most ||
+        s->axis.stride[TLY_IN] != s->axis.stride[TLY_OUT] ||
+        size_of(s->axis.stride[TLY_IN]) != lane->size) {
         return 0;
     }
-    return s->axis.in_stride > 0 ? 1 : -1;
+    return s->axis.stride[TLY_IN] > 0 ? 1 : -1;
 }
 
 /* So many lanes are one stream at most. Of longer rows the results before leave the first cache; rows
@@ -216,7 +225,7 @@ static int packed_block(const shape *s, const tly_dim *lane, int64_t most)
  * cache .92, .97 (Zen 5), and middle axes of 512 are four slices side by side then. */
 static int64_t most_narrow(const tly_dim *lane, const tly_problem *p)
 {
-    int64_t bytes = lane->size * (int64_t)tally_dtype_bytes((tally_dtype)p->out_dtype);
+    int64_t bytes = lane->size * tly_element_bytes(p, TLY_OUT);
     int64_t near = TLY_NARROW_NEAR / (int64_t)tally_dtype_bytes((tally_dtype)p->acc);
     return bytes % LINE == 0 && near - 1 < TLY_NARROW_MOST ? near - 1 : TLY_NARROW_MOST;
 }
@@ -236,10 +245,10 @@ static void choose_form(shape *s, tly_problem *p, tly_geometry *g)
     tly_dim *lane = s->count > 0 ? &s->dims[s->count - 1] : NULL;
     int one = s->axis.size == 1;
     if (lane == NULL || (one && continues(lane, &s->axis)) ||
-        (!one && size_of(s->axis.out_stride) < lane->out_stride)) {
+        (!one && size_of(s->axis.stride[TLY_OUT]) < lane->stride[TLY_OUT])) {
         int32_t lanes = transposed_lanes(s);
         if (lanes >= 0) {
-            p->dense = s->axis.out_stride < 0 ? TLY_AXIS_DOWN : TLY_PACKED_NOT;
+            p->dense = s->axis.stride[TLY_OUT] < 0 ? TLY_AXIS_DOWN : TLY_PACKED_NOT;
             set_lanes(s, TLY_TRANSPOSED, lanes, p, g);
         } else {
             set_rows(s, 1, p, g);
@@ -256,10 +265,10 @@ static void choose_form(shape *s, tly_problem *p, tly_geometry *g)
         return;
     }
     if (direction < 0) {
-        flip(s, lane);
+        tly_flip_dim(lane, s->first);
     }
     int64_t unit = lane->size;
-    s->axis = (tly_dim){ s->axis.size * unit, direction, direction };
+    s->axis = (tly_dim){ s->axis.size * unit, { direction, direction } };
     s->count--;
     set_rows(s, unit, p, g);
 }
@@ -277,8 +286,8 @@ void tly_extent(int32_t rank, const int64_t *sizes, const int64_t *strides, int6
 /* How far apart neighbours along a dim are: in the tensor where they are nearer, then in both. */
 static int is_nearer(const tly_dim *a, const tly_dim *b)
 {
-    uint64_t ai = tly_distance(a->in_stride), ao = tly_distance(a->out_stride);
-    uint64_t bi = tly_distance(b->in_stride), bo = tly_distance(b->out_stride);
+    uint64_t ai = tly_distance(a->stride[TLY_IN]), ao = tly_distance(a->stride[TLY_OUT]);
+    uint64_t bi = tly_distance(b->stride[TLY_IN]), bo = tly_distance(b->stride[TLY_OUT]);
     uint64_t an = ai < ao ? ai : ao, bn = bi < bo ? bi : bo;
     return an != bn ? an < bn : (ai > ao ? ai : ao) < (bi > bo ? bi : bo);
 }
@@ -302,10 +311,12 @@ static void set_empty(tly_problem *p, tly_geometry *g)
 {
     p->form = TLY_ROWS;
     p->dense = p->unit = 1;
-    p->in_step = p->out_step = 1;
-    g->in_axis = g->out_axis = 1;
     g->empty = 1;
-    g->in_high = g->out_high = -1;
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        p->tensor[t].step = 1;
+        g->tensor[t].axis = 1;
+        g->tensor[t].high = -1;
+    }
 }
 
 /* Sums and products of integers have the same bits with a sign as without, but for what is widened;
@@ -315,11 +326,12 @@ static void share_signs(tly_problem *p)
     static const uint8_t signed_of[TALLY_DTYPE_COUNT] = {
         [TALLY_U64] = TALLY_I64, [TALLY_U32] = TALLY_I32
     };
-    const uint8_t dtype = signed_of[p->out_dtype];
+    const uint8_t dtype = signed_of[p->tensor[TLY_OUT].dtype];
     if (dtype != 0 && tly_ops[p->op].out_dtype != 0) {
-        p->out_dtype = dtype;
-    } else if (dtype != 0 && tly_ops[p->op].modular && p->dtype == p->out_dtype) {
-        p->dtype = p->out_dtype = p->acc = dtype;
+        p->tensor[TLY_OUT].dtype = dtype;
+    } else if (dtype != 0 && tly_ops[p->op].modular &&
+               p->tensor[TLY_IN].dtype == p->tensor[TLY_OUT].dtype) {
+        p->tensor[TLY_IN].dtype = p->tensor[TLY_OUT].dtype = p->acc = dtype;
     }
 }
 
@@ -348,25 +360,24 @@ static void canonicalise_scan(const tally_descriptor *full, tly_problem *problem
     shape s = read_shape(full);
     choose_form(&s, problem, geometry);
     order_by_distance(&s);
-    if (problem->form == TLY_COLUMNS && problem->in_step == TLY_ANY_STEP &&
-        problem->out_step == 1 && problem->dense == 0 && s.count > 0 &&
-        s.dims[s.count - 1].in_stride == 1) {
-        const int64_t line = LINE / (int64_t)tally_dtype_bytes((tally_dtype)problem->out_dtype);
+    if (problem->form == TLY_COLUMNS && problem->tensor[TLY_IN].step == TLY_ANY_STEP &&
+        problem->tensor[TLY_OUT].step == 1 && problem->dense == 0 && s.count > 0 &&
+        s.dims[s.count - 1].stride[TLY_IN] == 1) {
+        const int64_t line = LINE / tly_element_bytes(problem, TLY_OUT);
         const int lines = problem->length > 0 &&
                           tly_line_dim(s.dims, s.count, geometry->inner, line) >= 0;
         problem->dense = lines ? TLY_ROWS_LINES : TLY_ROWS_UP;
     }
 
     geometry->length = s.axis.size;
-    geometry->in_axis = s.axis.in_stride;
-    geometry->out_axis = s.axis.out_stride;
     tly_set_outer(geometry, s.dims, s.count);
-    geometry->in_first = s.in_first;
-    geometry->out_first = s.out_first;
-    tly_extent(full->rank, full->sizes, full->in_strides, full->in_offset, &geometry->in_low,
-               &geometry->in_high);
-    tly_extent(full->rank, full->sizes, full->out_strides, full->out_offset, &geometry->out_low,
-               &geometry->out_high);
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        geometry->tensor[t].axis = s.axis.stride[t];
+        geometry->tensor[t].first = s.first[t];
+    }
+    tly_tensor_place *in = &geometry->tensor[TLY_IN], *out = &geometry->tensor[TLY_OUT];
+    tly_extent(full->rank, full->sizes, full->in_strides, full->in_offset, &in->low, &in->high);
+    tly_extent(full->rank, full->sizes, full->out_strides, full->out_offset, &out->low, &out->high);
 }
 
 void tly_canonicalise_closed(const tally_descriptor *full, tly_problem *problem,
@@ -375,8 +386,8 @@ void tly_canonicalise_closed(const tally_descriptor *full, tly_problem *problem,
     memset(problem, 0, sizeof *problem);
     memset(geometry, 0, sizeof *geometry);
     problem->op = (uint8_t)full->op;
-    problem->dtype = (uint8_t)full->dtype;
-    problem->out_dtype = (uint8_t)full->out_dtype;
+    problem->tensor[TLY_IN].dtype = (uint8_t)full->dtype;
+    problem->tensor[TLY_OUT].dtype = (uint8_t)full->out_dtype;
     problem->acc = (uint8_t)tly_problem_accumulator(full);
     problem->order = (uint8_t)full->order;
     problem->exclusive = (full->flags & TALLY_EXCLUSIVE) != 0;

@@ -12,20 +12,22 @@
 
 #include <tally/descriptor.h>
 
+#include "tensors.h"
+
 /* How the scanned axis lies in memory. In every form the scan runs forward: a reverse scan is the
  * same one with reflected (negated) strides and a moved first element. */
 typedef enum tly_form {
-    /* The axis is the innermost dim of the output: one row is a stream of `length` elements, out
-     * step `out_step`, in step `in_step`. With unit > 1 the stream interleaves `unit` scans (a
+    /* The axis is the innermost dim of the output: one row is a stream of `length` elements, each tensor
+     * has its step. With unit > 1 the stream interleaves `unit` scans (a
      * packed axis x inner block, inner 2 to 15): position p continues position p - unit. */
     TLY_ROWS = 1,
-    /* Another dim ("lanes", `inner` elements) is the innermost of the output; steps along it are
-     * in_step and out_step, strides along the axis are launch arguments. */
+    /* Another dim ("lanes", `inner` elements) is the innermost of the output; the tensors'
+     * steps are those along it, strides along the axis are launch arguments. */
     TLY_COLUMNS = 2,
     /* The axis is innermost in the output (step 1 or -1), lanes in the input (step 1): a transposed
      * view. Strides of the input's axis and of the output's lanes are launch arguments. */
     TLY_TRANSPOSED = 3,
-    /* Reductions of rows: `length` elements, in_step apart, the last reduced dim; `steps` of them,
+    /* Reductions of rows: `length` elements, a step apart, the last reduced dim; `steps` of them,
      * by the other reduced dims, make one element of the output. */
     TLY_REDUCED_ROWS = 4,
     /* Reductions of lanes: `inner` lanes, elements of the output side by side, each of `length`
@@ -102,11 +104,16 @@ enum {
  * below TLY_NARROW_NEAR bytes of accumulators; up to TLY_NARROW_BYTES their number is a literal. */
 enum { TLY_NARROW_MOST = 1024, TLY_NARROW_NEAR = 2048, TLY_NARROW_BYTES = 512 };
 
+/* What code depends on of a tensor. */
+typedef struct tly_tensor_facts {
+    uint8_t dtype; /* tally_dtype */
+    int8_t step;   /* elements: of the input -2 to 2 or TLY_ANY_STEP; of the output -1, 1 or
+                      TLY_ANY_STEP, -1 in TLY_ROWS only */
+} tly_tensor_facts;
+
 /* No padding, compared and hashed as bytes; zero first, then fill. */
 typedef struct tly_problem {
     uint8_t op;         /* tally_op */
-    uint8_t dtype;      /* tally_dtype of the input */
-    uint8_t out_dtype;  /* of the output */
     uint8_t acc;        /* of the accumulator, resolved: never TALLY_DTYPE_NONE; of what compares,
                            integers that order as elements do (problem.c, problem_reduce.c) */
     uint8_t order;      /* tally_order */
@@ -114,8 +121,6 @@ typedef struct tly_problem {
     uint8_t form;       /* tly_form */
     uint8_t dense;      /* TLY_ROWS: tly_dense; TLY_COLUMNS, TLY_TRANSPOSED: tly_packed; reductions:
                            TLY_REDUCED_... */
-    int8_t in_step;     /* elements: -2 to 2 or TLY_ANY_STEP */
-    int8_t out_step;    /* elements: -1, 1 or TLY_ANY_STEP; -1 in TLY_ROWS only */
     uint8_t unit;       /* TLY_ROWS: 1 to TLY_MAX_UNIT; else 1 */
     uint8_t length;     /* TLY_ROWS, unit 1: stream elements a row up to TLY_SHORT_ROW if dense, and
                            TLY_EVEN_ROW in any order but the plain loop's; packed columns: lanes
@@ -126,36 +131,51 @@ typedef struct tly_problem {
     uint8_t nan_ignore; /* 1: comparisons pass over NaN */
     uint8_t last;       /* 1: of equals the last one's index */
     uint8_t unused[2];  /* 0 */
+    tly_tensor_facts tensor[TLY_TENSOR_COUNT];
 } tly_problem;
 
 typedef struct tly_dim {
-    int64_t size, in_stride, out_stride; /* elements */
+    int64_t size;
+    int64_t stride[TLY_TENSOR_COUNT]; /* elements */
 } tly_dim;
 
+/* What only a launch needs of a tensor, in elements. */
+typedef struct tly_tensor_place {
+    int64_t axis;      /* TLY_ROWS: the step; else the stride along the axis */
+    int64_t lane;      /* along lanes; 0 for TLY_ROWS */
+    int64_t first;     /* index, from the caller's pointer, of position 0 */
+    int64_t low, high; /* lowest and highest index read or written; high < low if there is none */
+} tly_tensor_place;
+
 typedef struct tly_geometry {
-    int64_t length;            /* TLY_ROWS: stream elements a row (axis x unit); else axis size */
-    int64_t inner;             /* lanes; 1 for TLY_ROWS */
-    int64_t in_axis, out_axis; /* elements: TLY_ROWS the steps; else strides along the axis */
-    int64_t in_lane, out_lane; /* elements along lanes; 0 for TLY_ROWS */
-    int64_t rows;              /* product of the outer sizes; 1 if none */
-    int32_t outer_rank;        /* 0 to 7 */
-    int32_t empty;             /* 1: some size is 0, nothing to do */
+    int64_t length;     /* TLY_ROWS: stream elements a row (axis x unit); else axis size */
+    int64_t inner;      /* lanes; 1 for TLY_ROWS */
+    int64_t rows;       /* product of the outer sizes; 1 if none */
+    int32_t outer_rank; /* 0 to 7 */
+    int32_t empty;      /* 1: some size is 0, nothing to do */
     tly_dim outer[TALLY_MAX_RANK - 1]; /* that with the nearest neighbours in memory last */
-    /* Reductions: the reduced dims but that of `length`, outermost first; out_stride is 0. */
+    /* Reductions: the reduced dims but that of `length`, outermost first; the output has no stride
+     * there. */
     tly_dim reduced[TALLY_MAX_RANK];
     int32_t reduced_rank;
-    int64_t steps;               /* product of their sizes; 1 if none */
-    int64_t in_first, out_first; /* element index, from the caller's pointer, of position 0 */
-    int64_t in_low, in_high;     /* lowest and highest element index read; high < low if empty */
-    int64_t out_low, out_high;   /* ... written */
+    int64_t steps; /* product of their sizes; 1 if none */
+    tly_tensor_place tensor[TLY_TENSOR_COUNT];
 } tly_geometry;
+
+/* Bytes of an element of a tensor. */
+static inline int64_t tly_element_bytes(const tly_problem *p, int tensor)
+{
+    return (int64_t)tally_dtype_bytes((tally_dtype)p->tensor[tensor].dtype);
+}
 
 /* 1 if no launch has input and output in one memory: in place is for scans of equal strides and
  * dtypes. A step that is a literal is so far from any other. */
 static inline int tly_is_apart(const tly_problem *p)
 {
-    return tly_reduces(p->form) || p->form == TLY_TRANSPOSED || p->dtype != p->out_dtype ||
-           (p->out_step != TLY_ANY_STEP && p->in_step != p->out_step);
+    return tly_reduces(p->form) || p->form == TLY_TRANSPOSED ||
+           p->tensor[TLY_IN].dtype != p->tensor[TLY_OUT].dtype ||
+           (p->tensor[TLY_OUT].step != TLY_ANY_STEP &&
+            p->tensor[TLY_IN].step != p->tensor[TLY_OUT].step);
 }
 
 /* The accumulator a descriptor asks for: itself for f64 and integers, f32 for f16 and bf16. */
@@ -203,14 +223,17 @@ static inline uint64_t tly_distance(int64_t stride)
 static inline int32_t tly_line_dim(const tly_dim *dims, int32_t count, int64_t row, int64_t line)
 {
     int32_t i = row < line && line % row == 0 ? count - 1 : -1;
-    while (i >= 0 && (dims[i].out_stride != row || dims[i].in_stride == 1 ||
+    while (i >= 0 && (dims[i].stride[TLY_OUT] != row || dims[i].stride[TLY_IN] == 1 ||
                       dims[i].size % (line / row) != 0)) {
         i--;
     }
     return i;
 }
 
-/* Joins neighbours over which one walk has even steps in both tensors. */
+/* Walks a dim from its other end; `first`: the element index of position 0, of each tensor. */
+void tly_flip_dim(tly_dim *dim, int64_t *first);
+
+/* Joins neighbours over which one walk has even steps in all tensors. */
 void tly_merge_dims(tly_dim *dims, int32_t *count);
 
 /* Takes a dim out, and joins those around it. */

@@ -13,8 +13,8 @@
 typedef struct shape {
     tly_dim kept[TALLY_MAX_RANK], reduced[TALLY_MAX_RANK]; /* sizes above 1, outermost first */
     int32_t kept_count, reduced_count;
-    int64_t in_first, out_first;
-    int ordered; /* reduced dims stay in the descriptor's order */
+    int64_t first[TLY_TENSOR_COUNT]; /* element index of position 0 */
+    int ordered;                     /* reduced dims stay in the descriptor's order */
 } shape;
 
 /* Inserts by falling distance of one of the strides. */
@@ -23,8 +23,8 @@ static void insert(tly_dim *dims, int32_t *count, tly_dim dim, int by_output)
     int32_t at = (*count)++;
     for (; at > 0; at--) {
         const tly_dim *before = &dims[at - 1];
-        if (by_output ? before->out_stride >= dim.out_stride
-                      : tly_distance(before->in_stride) >= tly_distance(dim.in_stride)) {
+        if (by_output ? before->stride[TLY_OUT] >= dim.stride[TLY_OUT]
+                      : tly_distance(before->stride[TLY_IN]) >= tly_distance(dim.stride[TLY_IN])) {
             break;
         }
         dims[at] = *before;
@@ -34,11 +34,8 @@ static void insert(tly_dim *dims, int32_t *count, tly_dim dim, int by_output)
 
 static void add_kept(shape *s, tly_dim dim)
 {
-    if (dim.out_stride < 0) { /* walked from its other end */
-        s->in_first += (dim.size - 1) * dim.in_stride;
-        s->out_first += (dim.size - 1) * dim.out_stride;
-        dim.in_stride = -dim.in_stride;
-        dim.out_stride = -dim.out_stride;
+    if (dim.stride[TLY_OUT] < 0) { /* walked from its other end */
+        tly_flip_dim(&dim, s->first);
     }
     insert(s->kept, &s->kept_count, dim, 1);
 }
@@ -49,23 +46,22 @@ static void add_reduced(shape *s, tly_dim dim)
         s->reduced[s->reduced_count++] = dim;
         return;
     }
-    if (dim.in_stride < 0) {
-        s->in_first += (dim.size - 1) * dim.in_stride;
-        dim.in_stride = -dim.in_stride;
+    if (dim.stride[TLY_IN] < 0) {
+        tly_flip_dim(&dim, s->first);
     }
     insert(s->reduced, &s->reduced_count, dim, 0);
 }
 
 static shape read_shape(const tally_descriptor *d)
 {
-    shape s = { .in_first = d->in_offset, .out_first = d->out_offset };
+    shape s = { .first = { d->in_offset, d->out_offset } };
     int32_t out = 0;
     s.ordered = tly_sequence_of(d) != TLY_SEQUENCE_FREE || d->order == TALLY_ORDER_SERIAL;
     for (int32_t i = 0; i < d->rank; i++) {
         int is_reduced = (d->axes >> i & 1) != 0;
-        tly_dim dim = { d->sizes[i], d->in_strides[i], 0 };
+        tly_dim dim = { d->sizes[i], { d->in_strides[i], 0 } };
         if (!is_reduced || (d->flags & TALLY_KEEPDIMS)) {
-            dim.out_stride = is_reduced ? 0 : d->out_strides[out];
+            dim.stride[TLY_OUT] = is_reduced ? 0 : d->out_strides[out];
             out++;
         }
         if (dim.size == 1) {
@@ -84,7 +80,7 @@ static shape read_shape(const tally_descriptor *d)
 
 static int is_unit(const tly_dim *dim)
 {
-    return dim->in_stride == 1;
+    return dim->stride[TLY_IN] == 1;
 }
 
 /* The kept dim whose elements become lanes, or -1: it is neighbours in the input, or nothing is and
@@ -116,11 +112,11 @@ static int32_t apart_lanes(const shape *s, int32_t op)
         return -1;
     }
     const tly_dim *last = &s->reduced[s->reduced_count - 1];
-    if (last->in_stride != 1 || last->size > most) {
+    if (last->stride[TLY_IN] != 1 || last->size > most) {
         return -1;
     }
     for (int32_t i = 0; i < s->kept_count; i++) {
-        if (s->kept[i].in_stride == last->size && s->kept[i].size >= TLY_REDUCED_FEW_LANES) {
+        if (s->kept[i].stride[TLY_IN] == last->size && s->kept[i].size >= TLY_REDUCED_FEW_LANES) {
             return i;
         }
     }
@@ -182,14 +178,14 @@ static int is_brief(const tally_descriptor *full, const tly_geometry *g, int32_t
 
 static int is_packed(const tly_geometry *g, int serial)
 {
-    return g->inner > 1 && g->in_lane == 1 && g->in_axis == g->inner && !serial &&
-           g->length >= TLY_REDUCED_BLOCK / g->inner;
+    return g->inner > 1 && g->tensor[TLY_IN].lane == 1 && g->tensor[TLY_IN].axis == g->inner &&
+           !serial && g->length >= TLY_REDUCED_BLOCK / g->inner;
 }
 
 /* What would be one chain an output, on one thread. */
 static int is_long(const tally_descriptor *full, const tly_geometry *g, int serial)
 {
-    return tly_sequence_of(full) == TLY_SEQUENCE_FLOATS && !serial && g->in_lane == 1 &&
+    return tly_sequence_of(full) == TLY_SEQUENCE_FLOATS && !serial && g->tensor[TLY_IN].lane == 1 &&
            g->inner >= TLY_REDUCED_FEW_LANES && g->inner <= TLY_REDUCED_LONG_LANES &&
            g->length >= TLY_REDUCED_LONG_STEPS;
 }
@@ -212,7 +208,7 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
     }
     const int serial = problem->order == TALLY_ORDER_SERIAL;
     problem->unit = 1;
-    problem->out_step = 1;
+    problem->tensor[TLY_OUT].step = 1;
     for (int32_t i = 0; i < rank; i++) {
         g->empty |= sizes[i] == 0;
     }
@@ -229,29 +225,30 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
     if (lanes >= 0) {
         const tly_dim lane = tly_take_dim(s.kept, &s.kept_count, lanes);
         problem->form = TLY_REDUCED_LANES;
-        problem->in_step = literal(lane.in_stride);
-        problem->out_step = literal(lane.out_stride);
+        problem->tensor[TLY_IN].step = literal(lane.stride[TLY_IN]);
+        problem->tensor[TLY_OUT].step = literal(lane.stride[TLY_OUT]);
         g->inner = lane.size;
-        g->in_lane = lane.in_stride;
-        g->out_lane = lane.out_stride;
+        for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+            g->tensor[t].lane = lane.stride[t];
+        }
     }
     /* One element, where nothing is reduced, is a row of itself. */
-    tly_dim last = { 1, 1, 0 };
+    tly_dim last = { 1, { 1, 0 } };
     if (s.reduced_count > 0) {
         last = s.reduced[--s.reduced_count];
     }
     if (lanes < 0) {
-        problem->in_step = literal(last.in_stride);
+        problem->tensor[TLY_IN].step = literal(last.stride[TLY_IN]);
     }
     g->length = last.size;
-    g->in_axis = last.in_stride;
+    g->tensor[TLY_IN].axis = last.stride[TLY_IN];
     g->steps = 1;
     g->reduced_rank = s.reduced_count;
     for (int32_t i = 0; i < s.reduced_count; i++) {
         g->reduced[i] = s.reduced[i];
         g->steps *= s.reduced[i].size;
     }
-    if (lanes < 0 && problem->in_step == 1) {
+    if (lanes < 0 && problem->tensor[TLY_IN].step == 1) {
         problem->dense |= several_at_once(&s, g, problem);
     }
     if (tly_tells_index(full->op)) {
@@ -264,14 +261,14 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
     }
     problem->dense |= is_long(full, g, serial) ? TLY_REDUCED_LONG : 0;
     tly_set_outer(g, s.kept, s.kept_count);
-    g->in_first = s.in_first;
-    g->out_first = s.out_first;
+    tly_tensor_place *in = &g->tensor[TLY_IN], *out = &g->tensor[TLY_OUT];
+    in->first = s.first[TLY_IN];
+    out->first = s.first[TLY_OUT];
     if (g->length == 0 || g->steps == 0 || g->empty) { /* no element is read */
-        g->in_high = g->in_first - 1;
-        g->in_low = g->in_first;
+        in->high = in->first - 1;
+        in->low = in->first;
     } else {
-        tly_extent(full->rank, full->sizes, full->in_strides, full->in_offset, &g->in_low,
-                   &g->in_high);
+        tly_extent(full->rank, full->sizes, full->in_strides, full->in_offset, &in->low, &in->high);
     }
-    tly_extent(rank, sizes, full->out_strides, full->out_offset, &g->out_low, &g->out_high);
+    tly_extent(rank, sizes, full->out_strides, full->out_offset, &out->low, &out->high);
 }

@@ -8,34 +8,36 @@
  * where each step is once a pass of 8. */
 enum { LEAST_LANE_STEPS = 128 };
 
-static int64_t bytes_of(uint8_t dtype)
-{
-    return (int64_t)tally_dtype_bytes((tally_dtype)dtype);
-}
-
 /* --- what pointers are judged by ------------------------------------------------------------- */
 
 int tly_may_be_in_place(const tly_problem *p, const tly_geometry *g)
 {
-    int same = !tly_is_apart(p) && g->in_first == g->out_first && g->in_axis == g->out_axis &&
-               g->in_lane == g->out_lane;
+    const tly_tensor_place *in = &g->tensor[TLY_IN], *out = &g->tensor[TLY_OUT];
+    int same = !tly_is_apart(p) && in->first == out->first && in->axis == out->axis &&
+               in->lane == out->lane;
     for (int i = 0; i < g->outer_rank; i++) {
-        same = same && g->outer[i].in_stride == g->outer[i].out_stride;
+        same = same && g->outer[i].stride[TLY_IN] == g->outer[i].stride[TLY_OUT];
     }
     return same;
 }
 
 void tly_ready_check(tly_ready *r, const tly_problem *p, const tly_geometry *g)
 {
-    int64_t in_bytes = bytes_of(p->dtype), out_bytes = bytes_of(p->out_dtype);
-    r->apart_above = tly_subtract((g->in_high + 1) * in_bytes, g->out_low * out_bytes);
-    r->apart_below = tly_subtract(g->in_low * in_bytes, (g->out_high + 1) * out_bytes);
-    r->unread = g->in_high < g->in_low;
-    if (r->unread) {
-        r->apart_above = INT64_MIN; /* nothing overlaps with nothing */
+    const tly_tensor_place *out = &g->tensor[TLY_OUT];
+    const int64_t out_bytes = tly_element_bytes(p, TLY_OUT);
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        const tly_tensor_place *from = &g->tensor[t];
+        const int64_t bytes = tly_element_bytes(p, t);
+        r->misaligned[t] = (uintptr_t)(bytes - 1);
+        r->apart[t] = (tly_apart){
+            tly_subtract((from->high + 1) * bytes, out->low * out_bytes),
+            tly_subtract(from->low * bytes, (out->high + 1) * out_bytes),
+        };
+        if (from->high < from->low) {
+            r->apart[t].above = INT64_MIN; /* nothing overlaps with nothing */
+        }
     }
-    r->in_misaligned = (uintptr_t)(in_bytes - 1);
-    r->out_misaligned = (uintptr_t)(out_bytes - 1);
+    r->unread = g->tensor[TLY_IN].high < g->tensor[TLY_IN].low;
     r->in_place = tly_may_be_in_place(p, g);
     r->empty = g->empty;
 }
@@ -66,8 +68,8 @@ static int64_t chunk_of(const tly_ready *r, const tly_geometry *g, const tly_lau
 }
 
 /* What the kernel's arguments say of chunks, and how many tiles there are. */
-static void make_reduction(tly_ready *r, const tly_geometry *g, const tly_launch *l,
-                           int64_t in_bytes)
+static void make_reduction(tly_ready *r, const tly_problem *p, const tly_geometry *g,
+                           const tly_launch *l)
 {
     tly_args *args = &r->args;
     r->record_bytes = l->record_bytes;
@@ -89,7 +91,9 @@ static void make_reduction(tly_ready *r, const tly_geometry *g, const tly_launch
     args->reduced_rank = g->reduced_rank;
     for (int i = 0; i < g->reduced_rank; i++) {
         args->reduced_size[i] = g->reduced[i].size;
-        args->in.reduced[i] = g->reduced[i].in_stride * in_bytes;
+        for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+            args->tensor[t].reduced[i] = g->reduced[i].stride[t] * tly_element_bytes(p, t);
+        }
     }
     r->rows = g->rows * args->blocks;
     r->row_tiles = args->chunks;
@@ -107,7 +111,7 @@ static int crosses(const tly_problem *p)
 static int is_view(const tly_problem *p)
 {
     int packed = p->dense == TLY_PACKED_UP || p->dense == TLY_PACKED_DOWN;
-    int few = p->form == TLY_COLUMNS && p->out_step == 1 && !packed;
+    int few = p->form == TLY_COLUMNS && p->tensor[TLY_OUT].step == 1 && !packed;
     return crosses(p) || (p->length > 0 && (few || p->form == TLY_TRANSPOSED));
 }
 
@@ -116,15 +120,18 @@ static tly_dim take_line(tly_dim *dims, int32_t *count, int64_t row, int64_t lin
 {
     const int32_t at = tly_line_dim(dims, *count, row, line);
     if (at < 0) {
-        return (tly_dim){ 1, 0, 0 };
+        return (tly_dim){ .size = 1 };
     }
-    const int64_t rows = line / row;
-    const tly_dim all = dims[at];
-    dims[at] = (tly_dim){ all.size / rows, all.in_stride * rows, all.out_stride * rows };
-    if (dims[at].size == 1) {
-        dims[at] = dims[--*count];
+    tly_dim *of = &dims[at], taken = *of;
+    taken.size = line / row;
+    of->size /= taken.size;
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        of->stride[t] *= taken.size;
     }
-    return (tly_dim){ rows, all.in_stride, all.out_stride };
+    if (of->size == 1) {
+        *of = dims[--*count];
+    }
+    return taken;
 }
 
 /* The outer dims as a kernel counts through them; returns how many. Of views the rows of a line of
@@ -144,14 +151,16 @@ static int32_t order_outer(const tly_problem *p, const tly_geometry *g, int far,
         return count;
     }
     const int64_t row = p->form == TLY_COLUMNS ? g->inner : g->length;
-    tly_dim line = { 1, 0, 0 };
+    tly_dim line = { .size = 1 };
     if (p->dense != TLY_ROWS_UP) {
-        line = take_line(dims, &count, row, LINE / bytes_of(p->out_dtype));
+        line = take_line(dims, &count, row, LINE / tly_element_bytes(p, TLY_OUT));
     }
     for (int32_t i = 1; i < count; i++) {
         const tly_dim dim = dims[i];
         int32_t at = i;
-        for (; at > 0 && tly_distance(dims[at - 1].in_stride) < tly_distance(dim.in_stride); at--) {
+        for (;
+             at > 0 && tly_distance(dims[at - 1].stride[TLY_IN]) < tly_distance(dim.stride[TLY_IN]);
+             at--) {
             dims[at] = dims[at - 1];
         }
         dims[at] = dim;
@@ -167,29 +176,31 @@ static int32_t order_outer(const tly_problem *p, const tly_geometry *g, int far,
 }
 
 static void make_args(tly_ready *r, const tly_problem *p, const tly_geometry *g,
-                      const tly_launch *l, int64_t in_bytes, int64_t out_bytes, int far)
+                      const tly_launch *l, int far)
 {
     tly_args *args = &r->args;
-    tly_dim outer[TLY_DIMS] = { { 0, 0, 0 } };
+    tly_dim outer[TLY_DIMS] = { { .size = 0 } };
     args->length = g->length;
     args->inner = g->inner;
-    args->in.axis = g->in_axis * in_bytes;
-    args->out.axis = g->out_axis * out_bytes;
-    args->in.lane = g->in_lane * in_bytes;
-    args->out.lane = g->out_lane * out_bytes;
     args->chunks = l->form == TLY_ROWS && l->chunk > 0 ? tly_ceil_div(g->length, l->chunk) : 1;
     args->blocks = l->tile_lanes > 0 ? tly_ceil_div(g->inner, l->tile_lanes) : 1;
     args->outer_rank = order_outer(p, g, far, outer);
     for (int i = 0; i < args->outer_rank; i++) {
         args->outer_size[i] = outer[i].size;
-        args->in.outer[i] = outer[i].in_stride * in_bytes;
-        args->out.outer[i] = outer[i].out_stride * out_bytes;
+    }
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        const int64_t bytes = tly_element_bytes(p, t);
+        args->tensor[t].axis = g->tensor[t].axis * bytes;
+        args->tensor[t].lane = g->tensor[t].lane * bytes;
+        for (int i = 0; i < args->outer_rank; i++) {
+            args->tensor[t].outer[i] = outer[i].stride[t] * bytes;
+        }
     }
     r->rows = g->rows;
     r->row_tiles = l->form == TLY_ROWS ? args->chunks : args->blocks;
     r->tiles = g->rows * r->row_tiles;
     if (tly_reduces((int)l->form)) {
-        make_reduction(r, g, l, in_bytes);
+        make_reduction(r, p, g, l);
     }
 }
 
@@ -216,14 +227,14 @@ static void make_scratch(tly_ready *r, const tly_geometry *g, const tly_launch *
 void tly_ready_make(tly_ready *r, const tly_problem *p, const tly_geometry *g, const tly_launch *l,
                     int64_t scratch, int64_t far)
 {
-    int64_t in_bytes = bytes_of(p->dtype), out_bytes = bytes_of(p->out_dtype);
-    int64_t each = tly_reduces((int)l->form) ? tly_multiply(g->steps, in_bytes)
-                                             : in_bytes + out_bytes;
+    const int64_t in = tly_element_bytes(p, TLY_IN), out = tly_element_bytes(p, TLY_OUT);
+    const int64_t each = tly_reduces((int)l->form) ? tly_multiply(g->steps, in) : in + out;
     tly_ready_check(r, p, g);
     r->form = l->form;
     r->bytes = tly_multiply(g->rows * g->length * g->inner, each);
-    make_args(r, p, g, l, in_bytes, out_bytes, r->bytes > far);
-    r->in_first = g->in_first * in_bytes;
-    r->out_first = g->out_first * out_bytes;
+    make_args(r, p, g, l, r->bytes > far);
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        r->first[t] = g->tensor[t].first * tly_element_bytes(p, t);
+    }
     make_scratch(r, g, l, scratch);
 }

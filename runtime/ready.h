@@ -27,14 +27,29 @@ enum { TLY_MOST_SCRATCH = 1 << 20 };
  * side. */
 enum { TLY_REDUCE_MOST_RECORDS = 1 << 20, TLY_REDUCE_MOST_OUTPUT = TLY_REDUCE_MOST_RECORDS / 2 };
 
-/* Words of 64 bits each, so that an object has them as such. With d = out - in in bytes the regions
- * are disjoint if d >= apart_above or <= apart_below. */
+/* Bytes between two pointers at which what lies there is apart: from `above` on, and up to `below`. */
+typedef struct tly_apart {
+    int64_t above, below;
+} tly_apart;
+
+/* A caller's tensors: the addresses of their elements 0. */
+typedef struct tly_pointers {
+    char *at[TLY_TENSOR_COUNT];
+} tly_pointers;
+
+/* What is only read has no const among the pointers. */
+static inline tly_pointers tly_pointers_of(const void *in, void *out)
+{
+    return (tly_pointers){ { [TLY_IN] = (char *)(uintptr_t)in, [TLY_OUT] = (char *)out } };
+}
+
+/* Words of 64 bits each, so that an object has them as such. */
 #define TLY_READY_FIELDS \
-    tly_args args;               /* but for in, out and flags */ \
-    int64_t in_first, out_first; /* bytes from the caller's pointers to position 0 of row 0 */ \
-    int64_t apart_above, apart_below; \
-    uintptr_t in_misaligned, out_misaligned; /* bits that are zero in aligned addresses */ \
-    size_t scratch_bytes;                    /* a task */ \
+    tly_args args;                   /* all but the tensors' bases and flags */ \
+    int64_t first[TLY_TENSOR_COUNT]; /* bytes from the caller's pointers to position 0 of row 0 */ \
+    tly_apart apart[TLY_TENSOR_COUNT];      /* from each that is read to the output */ \
+    uintptr_t misaligned[TLY_TENSOR_COUNT]; /* bits that are zero in aligned addresses */ \
+    size_t scratch_bytes;                   /* a task */ \
     int64_t tiles, row_tiles, rows; \
     int64_t most_tiles;   /* of a row whose lanes one call takes at once */ \
     int64_t bytes;        /* read and written */ \
@@ -62,40 +77,50 @@ void tly_ready_check(tly_ready *r, const tly_problem *problem, const tly_geometr
 void tly_ready_make(tly_ready *r, const tly_problem *problem, const tly_geometry *geometry,
                     const tly_launch *launch, int64_t scratch, int64_t far);
 
-static inline int tly_is_misaligned(const tly_ready *r, const void *in, const void *out)
+static inline int tly_is_misaligned(const tly_ready *r, int tensor, const void *at)
 {
-    return (((uintptr_t)in & r->in_misaligned) | ((uintptr_t)out & r->out_misaligned)) != 0;
+    return ((uintptr_t)at & r->misaligned[tensor]) != 0;
 }
 
-/* Disjoint, or in place where that is allowed. */
-static inline int tly_acceptable(const tly_ready *r, const void *in, const void *out)
+/* A tensor that is read, and the output: disjoint, or in place where that is allowed. */
+static inline int tly_is_apart_from_output(const tly_ready *r, int tensor, const tly_pointers *p)
 {
-    uintptr_t a = (uintptr_t)in, b = (uintptr_t)out;
-    if (in == NULL || out == NULL || tly_is_misaligned(r, in, out)) {
-        return 0;
+    const int64_t d = (int64_t)((uintptr_t)p->at[TLY_OUT] - (uintptr_t)p->at[tensor]);
+    return d >= r->apart[tensor].above || d <= r->apart[tensor].below ||
+           (d == 0 && tensor == TLY_IN && r->in_place);
+}
+
+static inline int tly_acceptable(const tly_ready *r, const tly_pointers *p)
+{
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        if (p->at[t] == NULL || tly_is_misaligned(r, t, p->at[t]) ||
+            (!tly_is_written(t) && !tly_is_apart_from_output(r, t, p))) {
+            return 0;
+        }
     }
-    int64_t d = (int64_t)(b - a);
-    return d >= r->apart_above || d <= r->apart_below || (d == 0 && r->in_place);
+    return 1;
 }
 
 /* The arguments of one launch, with `flags` out of place. Copying all of them would take longer
  * than a small scan: most kernels have two outer dims at most, and what lies beyond outer_rank may
  * be anything. */
-static inline void tly_ready_complete(const tly_ready *r, const void *in, void *out, int64_t flags,
+static inline void tly_ready_complete(const tly_ready *r, const tly_pointers *p, int64_t flags,
                                       tly_args *args)
 {
     enum { FEW = 2 };
     if (r->args.outer_rank <= FEW && !tly_reduces((int)r->form)) {
         memcpy(args, &r->args, offsetof(tly_args, outer_size[FEW]));
         const size_t steps = offsetof(tly_tensor, outer[FEW]) - offsetof(tly_tensor, axis);
-        memcpy(&args->in.axis, &r->args.in.axis, steps);
-        memcpy(&args->out.axis, &r->args.out.axis, steps);
+        for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+            memcpy(&args->tensor[t].axis, &r->args.tensor[t].axis, steps);
+        }
     } else {
         *args = r->args;
     }
-    args->in.base = (char *)in + r->in_first;
-    args->out.base = (char *)out + r->out_first;
-    args->flags = in == out ? 0 : flags;
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        args->tensor[t].base = p->at[t] + r->first[t];
+    }
+    args->flags = p->at[TLY_IN] == p->at[TLY_OUT] ? 0 : flags;
 }
 
 /* Where the call that begins with tile `begin` ends, of a task that ends at `end`: there, unless

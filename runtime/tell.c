@@ -64,8 +64,8 @@ void tly_tell_missing(tally_context *context, const tly_request *request, tally_
     }
     tly_problem asked = request->problem;
     char word[64];
-    asked.dtype = (uint8_t)request->full.dtype;
-    asked.out_dtype = (uint8_t)request->full.out_dtype;
+    asked.tensor[TLY_IN].dtype = (uint8_t)request->full.dtype;
+    asked.tensor[TLY_OUT].dtype = (uint8_t)request->full.out_dtype;
     tly_problem_word(&asked, word, sizeof word);
     if (request->vulkan != NULL) {
         tly_error_hint(error, "no pack has %s for %.40s; tally compile --profile makes packs", word,

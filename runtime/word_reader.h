@@ -9,13 +9,12 @@
 
 #include "descriptor.h"
 #include "guess.h"
+#include "tensors.h"
 
 /* A part of the word: from `at`, before `end`. */
 typedef struct tly_span {
     const char *at, *end;
 } tly_span;
-
-enum { TLY_IN, TLY_OUT };
 
 #define TLY_WORD_OPTIONS 16 /* room for the grammar's options */
 
@@ -25,7 +24,7 @@ typedef struct tly_reader {
     tally_error *error;
     tally_descriptor d;
     tly_span op, dtype, sizes;
-    int32_t strides[2];                /* how many were given for TLY_IN and TLY_OUT */
+    int32_t strides[TLY_TENSOR_COUNT]; /* how many were given, of each tensor */
     tly_span values[TLY_WORD_OPTIONS]; /* where each option's value stands; at == NULL: not read */
 } tly_reader;
 

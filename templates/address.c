@@ -83,8 +83,10 @@ void tly_fence(tly_build *c, kir_value streams)
 static void one_dim(tly_build *c, kir_value row, kir_value *offsets)
 {
     if (c->p->form == TLY_ROWS && c->p->dense && c->p->length > 0) {
-        offsets[0] = mul(c, row, imm(c, (int64_t)c->p->length * c->p->in_step * c->in_bytes));
-        offsets[1] = mul(c, row, imm(c, (int64_t)c->p->length * c->p->out_step * c->out_bytes));
+        offsets[0] = mul(
+            c, row, imm(c, (int64_t)c->p->length * c->p->tensor[TLY_IN].step * c->bytes[TLY_IN]));
+        offsets[1] = mul(
+            c, row, imm(c, (int64_t)c->p->length * c->p->tensor[TLY_OUT].step * c->bytes[TLY_OUT]));
         return;
     }
     offsets[0] = mul(c, row, kir_get_at(c->b, KIR_ARG_OUTER_IN, imm(c, 0)));
@@ -148,12 +150,13 @@ static kir_value step(tly_build *c, int literal, unsigned bytes, kir_arg rows, k
 
 kir_value tly_in_step(tly_build *c)
 {
-    return step(c, c->p->in_step, c->in_bytes, KIR_ARG_IN_AXIS, KIR_ARG_IN_LANE);
+    return step(c, c->p->tensor[TLY_IN].step, c->bytes[TLY_IN], KIR_ARG_IN_AXIS, KIR_ARG_IN_LANE);
 }
 
 kir_value tly_out_step(tly_build *c)
 {
-    return step(c, c->p->out_step, c->out_bytes, KIR_ARG_OUT_AXIS, KIR_ARG_OUT_LANE);
+    return step(c, c->p->tensor[TLY_OUT].step, c->bytes[TLY_OUT], KIR_ARG_OUT_AXIS,
+                KIR_ARG_OUT_LANE);
 }
 
 void tly_each_row_of_lanes(tly_build *c, tly_launch *launch, tly_lanes_body body)

@@ -73,8 +73,8 @@ static unsigned narrow(tly_build *c, const tile *t, kir_value *v)
 static kir_value ahead_of(columns *k, kir_value j, unsigned steps)
 {
     tly_build *c = k->c;
-    kir_value bytes = mul(c, k->count, imm(c, c->in_bytes));
-    kir_value at = add(c, mul(c, j, imm(c, c->in_bytes)), imm(c, c->plan->prefetch));
+    kir_value bytes = mul(c, k->count, imm(c, c->bytes[TLY_IN]));
+    kir_value at = add(c, mul(c, j, imm(c, c->bytes[TLY_IN])), imm(c, c->plan->prefetch));
     kir_value next = sub(c, mul(c, k->in_axis, imm(c, steps)), bytes);
     return kir_select(c->b, less(c, at, bytes), at, add(c, at, next));
 }
@@ -82,9 +82,9 @@ static kir_value ahead_of(columns *k, kir_value j, unsigned steps)
 static void prefetch(columns *k, const tile *t, const line *at, kir_value j)
 {
     tly_build *c = k->c;
-    if (c->p->in_step != 1)
+    if (c->p->tensor[TLY_IN].step != 1)
         return;
-    int64_t bytes = (int64_t)t->vectors * c->lanes * c->in_bytes;
+    int64_t bytes = (int64_t)t->vectors * c->lanes * c->bytes[TLY_IN];
     kir_value p = kir_ptradd(c->b, at->in, ahead_of(k, j, t->steps));
     for (unsigned s = 0; s < t->steps; s++) {
         for (int64_t byte = 0; byte < bytes; byte += LINE)
@@ -98,7 +98,7 @@ static void prefetch(columns *k, const tile *t, const line *at, kir_value j)
 static void claim(columns *k, const tile *t, const kir_value *to)
 {
     tly_build *c = k->c;
-    int64_t bytes = (int64_t)t->vectors * c->lanes * c->out_bytes;
+    int64_t bytes = (int64_t)t->vectors * c->lanes * c->bytes[TLY_OUT];
     kir_branch way;
     kir_if(c->b, &way, k->claims);
     for (unsigned s = 0; s < t->steps; s++)
@@ -109,7 +109,7 @@ static void claim(columns *k, const tile *t, const kir_value *to)
 
 static void load_step(tly_build *c, const tile *t, kir_value from, kir_value *v)
 {
-    int64_t bytes = (int64_t)c->lanes * c->p->in_step * c->in_bytes;
+    int64_t bytes = (int64_t)c->lanes * c->p->tensor[TLY_IN].step * c->bytes[TLY_IN];
     for (unsigned i = 0; i < t->vectors; i += 1 + t->pairs) {
         kir_value p = kir_ptradd(c->b, from, imm(c, i * bytes));
         if (t->pairs)
@@ -140,7 +140,7 @@ static void do_tile(columns *k, const tile *t, const line *at, kir_value j)
     kir_value before = tly_states_move(c, at->sums, offset);
     kir_value sums = tly_states_move(c, k->sums, offset);
     kir_value from = kir_ptradd(b, at->in, mul(c, j, tly_in_step(c)));
-    to[0] = tly_at(c, at->out, j, c->out_bytes);
+    to[0] = tly_at(c, at->out, j, c->bytes[TLY_OUT]);
     for (unsigned i = 0; i < t->vectors; i++)
         y[i] = tly_states_load(c, before, i * c->lanes, c->lanes);
     for (unsigned s = 0; s < t->steps; s++) {
@@ -209,7 +209,7 @@ static kir_value lanes_to_line(columns *k, kir_value out)
     tly_build *c = k->c;
     kir_value past = sub(c, imm(c, 0), kir_addr(c->b, out));
     kir_value bytes = kir_bin(c->b, KIR_AND, past, imm(c, LINE - 1));
-    kir_value lanes = tly_min(c, k->count, tly_part(c, bytes, c->out_bytes));
+    kir_value lanes = tly_min(c, k->count, tly_part(c, bytes, c->bytes[TLY_OUT]));
     return kir_select(c->b, k->streams, lanes, imm(c, 0));
 }
 
@@ -219,7 +219,7 @@ static void claim_ends(columns *k, line at, unsigned steps)
 {
     tly_build *c = k->c;
     kir_branch some;
-    kir_value end = tly_at(c, at.out, k->count, c->out_bytes);
+    kir_value end = tly_at(c, at.out, k->count, c->bytes[TLY_OUT]);
     kir_value ends = kir_bin(c->b, KIR_OR, kir_addr(c->b, at.out), kir_addr(c->b, end));
     kir_value in_line = kir_bin(c->b, KIR_AND, ends, imm(c, LINE - 1));
     kir_if(c->b, &some, less(c, imm(c, 0), in_line));
@@ -281,9 +281,9 @@ static kir_value goes_together(columns *k, const tile *t)
     kir_value zero = imm(c, 0), plain = equal(c, zero, zero);
     kir_value lined = equal(c, kir_bin(b, KIR_AND, k->out_axis, imm(c, LINE - 1)), zero);
     if (t->steps > 1) {
-        kir_value is_long = less(c, imm(c, c->plan->long_row / c->in_bytes), k->count);
+        kir_value is_long = less(c, imm(c, c->plan->long_row / c->bytes[TLY_IN]), k->count);
         kir_value all = mul(c, k->count, k->length);
-        kir_value is_large = less(c, imm(c, c->plan->small / c->in_bytes), all);
+        kir_value is_large = less(c, imm(c, c->plan->small / c->bytes[TLY_IN]), all);
         plain = kir_select(b, is_large, is_long, plain);
         lined = kir_bin(b, KIR_AND, lined, is_long);
     }
@@ -333,7 +333,7 @@ static kir_value beside_lines(columns *k)
  * their accumulators in another order. */
 static unsigned in_pairs(const tly_build *c)
 {
-    return tly_plan_pairs(c->p) && c->p->in_step == 1 && c->plan->rows == 1;
+    return tly_plan_pairs(c->p) && c->p->tensor[TLY_IN].step == 1 && c->plan->rows == 1;
 }
 
 static void columns_body(tly_build *c, tly_row at, kir_value count, kir_value sums)
@@ -350,12 +350,12 @@ static void columns_body(tly_build *c, tly_row at, kir_value count, kir_value su
         .length = kir_get(b, KIR_ARG_LENGTH),
         .in_axis = kir_get(b, KIR_ARG_IN_AXIS),
         .out_axis = kir_get(b, KIR_ARG_OUT_AXIS),
-        .direct = c->p->out_step == 1 && c->p->out_dtype == c->p->acc && !c->p->exclusive &&
-                  tly_is_plain(c->p),
+        .direct = c->p->tensor[TLY_OUT].step == 1 && c->p->tensor[TLY_OUT].dtype == c->p->acc &&
+                  !c->p->exclusive && tly_is_plain(c->p),
     };
     k.sums = beside_lines(&k);
     unsigned line = tly_line(c) / c->lanes, alone = line * (unsigned)c->plan->lines;
-    int by_vectors = tly_loads_vectors(c) && c->p->out_step == 1;
+    int by_vectors = tly_loads_vectors(c) && c->p->tensor[TLY_OUT].step == 1;
     kir_value zero = imm(c, 0);
     kir_loop l;
     kir_for(b, &l, zero, tly_round_up(c, count, c->lanes), imm(c, c->lanes), 0, NULL);

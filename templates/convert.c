@@ -155,7 +155,7 @@ static kir_value upper(tly_build *c, kir_value pair)
 void tly_load_pairs(tly_build *c, kir_value p, kir_value *pair)
 {
     kir_type t = KIR_TYPE(KIR_I32, c->lanes);
-    int back = c->p->in_step == -1;
+    int back = c->p->tensor[TLY_IN].step == -1;
     kir_value v = kir_load(c->b, t, p, back ? 2 - 4 * (int64_t)c->lanes : 0, 1);
     if (back)
         v = tly_reverse(c, v);
@@ -165,7 +165,7 @@ void tly_load_pairs(tly_build *c, kir_value p, kir_value *pair)
 
 kir_value tly_narrow_pairs(tly_build *c, const kir_value *pair)
 {
-    int back = c->p->out_step == -1;
+    int back = c->p->tensor[TLY_OUT].step == -1;
     kir_type halves = KIR_TYPE(KIR_I16, 2 * c->lanes);
     kir_value low = round_bfloat(c, pair[back]), high = round_bfloat(c, pair[!back]);
     uint8_t index[64];
@@ -181,9 +181,9 @@ kir_value tly_narrow_pairs(tly_build *c, const kir_value *pair)
 /* The bits of f16 or bf16 in i32 lanes, as f32. */
 static kir_value word_to_single(tly_build *c, kir_value v)
 {
-    if (c->p->dtype == TALLY_F16 && c->t->has_f16)
+    if (c->p->tensor[TLY_IN].dtype == TALLY_F16 && c->t->has_f16)
         return to(c, KIR_FPEXT, KIR_F32, to(c, KIR_BITCAST, KIR_F16, to(c, KIR_TRUNC, KIR_I16, v)));
-    if (c->p->dtype == TALLY_F16)
+    if (c->p->tensor[TLY_IN].dtype == TALLY_F16)
         return half_to_single(c, v);
     return to(c, KIR_BITCAST, KIR_F32, op(c, KIR_SHL, v, bits(c, v, 16)));
 }
@@ -195,13 +195,14 @@ static int has_keys(const tly_build *c)
 
 static int is_signed(const tly_build *c)
 {
-    return tly_class_of((tally_dtype)c->p->dtype) == TLY_SIGNED;
+    return tly_class_of((tally_dtype)c->p->tensor[TLY_IN].dtype) == TLY_SIGNED;
 }
 
 /* Bools are 0 and 1. */
 kir_value tly_widen_integer(tly_build *c, kir_value x)
 {
-    int keeps_sign = tly_class_of((tally_dtype)c->p->dtype) != TLY_UNSIGNED; /* keys do */
+    int keeps_sign = tly_class_of((tally_dtype)c->p->tensor[TLY_IN].dtype) !=
+                     TLY_UNSIGNED; /* keys do */
     kir_kind kind = (kir_kind)c->acc.kind;
     if (tly_is_floating(c))
         return to(c, keeps_sign ? KIR_SITOFP : KIR_UITOFP, kind, x);
@@ -214,8 +215,8 @@ kir_value tly_widen_word(tly_build *c, kir_value v)
 {
     if (has_keys(c))
         return tly_word_to_key(c, v);
-    if (tly_class_of((tally_dtype)c->p->dtype) != TLY_FLOATING) {
-        kir_value unused = bits(c, v, 32 - 8 * c->in_bytes);
+    if (tly_class_of((tally_dtype)c->p->tensor[TLY_IN].dtype) != TLY_FLOATING) {
+        kir_value unused = bits(c, v, 32 - 8 * c->bytes[TLY_IN]);
         if (is_signed(c))
             v = op(c, KIR_ASHR, op(c, KIR_SHL, v, unused), unused);
         return tly_widen_integer(c, v);
@@ -229,15 +230,15 @@ kir_value tly_narrow_word(tly_build *c, kir_value x)
     if (has_keys(c))
         return tly_key_to_word(c, x);
     if (c->acc.kind == KIR_F64) {
-        int half = c->p->out_dtype == TALLY_F16;
+        int half = c->p->tensor[TLY_OUT].dtype == TALLY_F16;
         x = round_bits(c, half ? &double_to_half : &double_to_bfloat, x);
         return to(c, KIR_TRUNC, KIR_I32, x);
     }
-    if (c->p->out_dtype == TALLY_F16 && c->t->has_f16) {
+    if (c->p->tensor[TLY_OUT].dtype == TALLY_F16 && c->t->has_f16) {
         kir_value half = to(c, KIR_FPTRUNC, KIR_F16, x);
         return to(c, KIR_ZEXT, KIR_I32, to(c, KIR_BITCAST, KIR_I16, half));
     }
-    if (c->p->out_dtype == TALLY_F16)
+    if (c->p->tensor[TLY_OUT].dtype == TALLY_F16)
         return round_bits(c, &single_to_half, x);
     /* A GPU's own NaN may have any bits, NVIDIA's all of them set: rounding would carry out. */
     kir_value nan = kir_cmp(c->b, KIR_UNO, x, x),
@@ -247,7 +248,7 @@ kir_value tly_narrow_word(tly_build *c, kir_value x)
 
 int tly_narrows_numbers(const tly_build *c)
 {
-    return c->p->out_dtype == TALLY_BF16 && c->acc.kind == KIR_F32 && !has_keys(c);
+    return c->p->tensor[TLY_OUT].dtype == TALLY_BF16 && c->acc.kind == KIR_F32 && !has_keys(c);
 }
 
 kir_value tly_widen(tly_build *c, kir_value x)
@@ -256,7 +257,7 @@ kir_value tly_widen(tly_build *c, kir_value x)
     kir_value single;
     if (has_keys(c))
         return tly_to_key(c, x);
-    switch (c->p->dtype) {
+    switch (c->p->tensor[TLY_IN].dtype) {
     case TALLY_F16:
         single = c->t->has_f16
                      ? to(c, KIR_FPEXT, KIR_F32, x)
@@ -281,7 +282,7 @@ kir_value tly_narrow(tly_build *c, kir_value x)
     int wide = c->acc.kind == KIR_F64;
     if (has_keys(c))
         return tly_from_key(c, x);
-    switch (c->p->out_dtype) {
+    switch (c->p->tensor[TLY_OUT].dtype) {
     case TALLY_F16:
         if (!wide && c->t->has_f16)
             return to(c, KIR_FPTRUNC, KIR_F16, x);
@@ -299,14 +300,14 @@ kir_value tly_narrow(tly_build *c, kir_value x)
 int tly_narrow_raises(const tly_build *c)
 {
     int wide = c->acc.kind == KIR_F64;
-    return (c->p->out_dtype == TALLY_F32 && wide) ||
-           (tly_is_floating(c) && c->p->out_dtype == TALLY_F16 && !wide && c->t->has_f16 &&
-            !tly_target_narrows_quietly(c->t, c->lanes));
+    return (c->p->tensor[TLY_OUT].dtype == TALLY_F32 && wide) ||
+           (tly_is_floating(c) && c->p->tensor[TLY_OUT].dtype == TALLY_F16 && !wide &&
+            c->t->has_f16 && !tly_target_narrows_quietly(c->t, c->lanes));
 }
 
 kir_value tly_load(tly_build *c, kir_value p, int64_t offset, unsigned lanes)
 {
-    kir_type t = tly_storage((tally_dtype)c->p->dtype, lanes);
+    kir_type t = tly_storage((tally_dtype)c->p->tensor[TLY_IN].dtype, lanes);
     return tly_widen(c, kir_load(c->b, t, p, offset, 1));
 }
 

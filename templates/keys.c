@@ -27,7 +27,7 @@ static unsigned key_bits(const tly_build *c)
 
 static int is_float(const tly_build *c)
 {
-    return tly_class_of((tally_dtype)c->p->dtype) == TLY_FLOATING;
+    return tly_class_of((tally_dtype)c->p->tensor[TLY_IN].dtype) == TLY_FLOATING;
 }
 
 /* Of keys: bits below the sign. */
@@ -39,7 +39,7 @@ static uint64_t magnitude(const tly_build *c)
 /* How far the bits of a float are moved up in its key. */
 static unsigned moved(const tly_build *c)
 {
-    return key_bits(c) - 8 * c->in_bytes;
+    return key_bits(c) - 8 * c->bytes[TLY_IN];
 }
 
 static int takes_most(const tly_build *c)
@@ -59,16 +59,18 @@ static uint64_t ordered_bits(const tly_build *c, uint64_t element)
 static uint64_t moved_by(const tly_build *c)
 {
     int nans_up = takes_most(c) != c->p->nan_ignore;
-    uint64_t end = tly_value_bits(nans_up ? TLY_LEAST : TLY_MOST, (tally_dtype)c->p->dtype);
+    uint64_t end = tly_value_bits(nans_up ? TLY_LEAST : TLY_MOST,
+                                  (tally_dtype)c->p->tensor[TLY_IN].dtype);
     return ordered_bits(c, end) - (nans_up ? magnitude(c) + 1 : magnitude(c));
 }
 
 uint64_t tly_key_bits(const tly_build *c, uint64_t element)
 {
-    uint64_t all = UINT64_MAX >> (64 - key_bits(c)), sign = UINT64_C(1) << (8 * c->in_bytes - 1);
+    uint64_t all = UINT64_MAX >> (64 - key_bits(c)), sign = UINT64_C(1)
+                                                            << (8 * c->bytes[TLY_IN] - 1);
     if (is_float(c))
         return (ordered_bits(c, element) - moved_by(c)) & all;
-    if (tly_class_of((tally_dtype)c->p->dtype) == TLY_SIGNED)
+    if (tly_class_of((tally_dtype)c->p->tensor[TLY_IN].dtype) == TLY_SIGNED)
         element = (element ^ sign) - sign;
     return element & all;
 }
@@ -106,7 +108,7 @@ kir_value tly_word_to_key(tly_build *c, kir_value word)
     kir_value unused = constant(c, word, moved(c));
     if (is_float(c))
         return order(c, kir_bin(b, KIR_SHL, word, unused));
-    if (tly_class_of((tally_dtype)c->p->dtype) == TLY_UNSIGNED)
+    if (tly_class_of((tally_dtype)c->p->tensor[TLY_IN].dtype) == TLY_UNSIGNED)
         return word;
     return kir_bin(b, KIR_ASHR, kir_bin(b, KIR_SHL, word, unused), unused);
 }
@@ -115,7 +117,7 @@ kir_value tly_key_to_word(tly_build *c, kir_value key)
 {
     if (is_float(c))
         return kir_bin(c->b, KIR_LSHR, restore(c, key), constant(c, key, moved(c)));
-    return kir_bin(c->b, KIR_AND, key, constant(c, key, UINT64_MAX >> (64 - 8 * c->in_bytes)));
+    return kir_bin(c->b, KIR_AND, key, constant(c, key, UINT64_MAX >> (64 - 8 * c->bytes[TLY_IN])));
 }
 
 static kir_kind integer_of(unsigned bytes)
@@ -132,8 +134,8 @@ static kir_value converted(tly_build *c, kir_op op, kir_kind kind, kir_value v)
 
 kir_value tly_to_key(tly_build *c, kir_value storage)
 {
-    int is_signed = tly_class_of((tally_dtype)c->p->dtype) == TLY_SIGNED;
-    kir_value v = converted(c, KIR_BITCAST, integer_of(c->in_bytes), storage);
+    int is_signed = tly_class_of((tally_dtype)c->p->tensor[TLY_IN].dtype) == TLY_SIGNED;
+    kir_value v = converted(c, KIR_BITCAST, integer_of(c->bytes[TLY_IN]), storage);
     v = converted(c, is_signed ? KIR_SEXT : KIR_ZEXT, (kir_kind)c->acc.kind, v);
     if (!is_float(c))
         return v;
@@ -145,8 +147,9 @@ kir_value tly_from_key(tly_build *c, kir_value key)
     kir_value v = is_float(c) ? restore(c, key) : key;
     if (is_float(c) && moved(c) > 0)
         v = kir_bin(c->b, KIR_LSHR, v, constant(c, v, moved(c)));
-    v = converted(c, KIR_TRUNC, integer_of(c->in_bytes), v);
-    return converted(c, KIR_BITCAST, (kir_kind)tly_storage((tally_dtype)c->p->dtype, 1).kind, v);
+    v = converted(c, KIR_TRUNC, integer_of(c->bytes[TLY_IN]), v);
+    return converted(c, KIR_BITCAST,
+                     (kir_kind)tly_storage((tally_dtype)c->p->tensor[TLY_IN].dtype, 1).kind, v);
 }
 
 /* ---- of reductions ---- */
@@ -158,8 +161,8 @@ static kir_value key_of_index(tly_build *c, kir_value bits)
 {
     kir_builder *b = c->b;
     const int nans_up = takes_most(c) != c->p->nan_ignore;
-    const uint64_t most = (UINT64_C(1) << (8 * c->in_bytes - 1)) - 1;
-    const uint64_t infinity = tly_value_bits(TLY_MOST, (tally_dtype)c->p->dtype);
+    const uint64_t most = (UINT64_C(1) << (8 * c->bytes[TLY_IN] - 1)) - 1;
+    const uint64_t infinity = tly_value_bits(TLY_MOST, (tally_dtype)c->p->tensor[TLY_IN].dtype);
     const uint64_t by = nans_up ? most - infinity
                                 : infinity - most; /* -inf lowest, or inf highest */
     const uint64_t nan = (nans_up ? infinity + 1 : ~infinity - 1) - by;
@@ -172,7 +175,8 @@ static kir_value key_of_index(tly_build *c, kir_value bits)
 
 int tly_keys_wait(const tly_build *c)
 {
-    const int wide = c->p->dtype == TALLY_F32 || c->p->dtype == TALLY_F64;
+    const int wide = c->p->tensor[TLY_IN].dtype == TALLY_F32 ||
+                     c->p->tensor[TLY_IN].dtype == TALLY_F64;
     return tly_operator_of(c->p)->compares && wide && !c->p->nan_ignore;
 }
 
@@ -230,9 +234,10 @@ kir_value tly_reduce_key(tly_build *c, kir_value bits, uint64_t below)
     if (tly_has_index(c->p) && below == 0)
         return key_of_index(c, bits);
     kir_builder *b = c->b;
-    uint64_t magnitude = (UINT64_C(1) << (8 * c->in_bytes - 1)) - 1;
+    uint64_t magnitude = (UINT64_C(1) << (8 * c->bytes[TLY_IN] - 1)) - 1;
     kir_value size = kir_bin(b, KIR_AND, bits, constant(c, bits, magnitude));
-    kir_value infinity = constant(c, bits, tly_value_bits(TLY_MOST, (tally_dtype)c->p->dtype));
+    kir_value infinity = constant(
+        c, bits, tly_value_bits(TLY_MOST, (tally_dtype)c->p->tensor[TLY_IN].dtype));
     kir_value nan = kir_cmp(b, KIR_SLT, infinity, size);
     kir_value key = tly_turn(c, bits, below);
     if (tly_has_index(c->p)) { /* zeros are equal */

@@ -4,12 +4,13 @@
 
 int32_t tly_line_elements(const tly_problem *p)
 {
-    return 64 / (int32_t)tally_dtype_bytes((tally_dtype)p->out_dtype);
+    return 64 / (int32_t)tly_element_bytes(p, TLY_OUT);
 }
 
 int tly_takes_slices(const tly_problem *p)
 {
-    return p->form == TLY_COLUMNS && p->length == 0 && p->in_step == 1 && p->out_step == 1;
+    return p->form == TLY_COLUMNS && p->length == 0 && p->tensor[TLY_IN].step == 1 &&
+           p->tensor[TLY_OUT].step == 1;
 }
 
 const char *tly_fault_of_lanes(const tly_problem *p, const tly_plan *plan)

@@ -64,8 +64,8 @@ static int64_t lowest(const narrow *k, int64_t n, unsigned bytes)
 static kir_value load_input(narrow *k, kir_value in, int64_t i)
 {
     tly_build *c = k->c;
-    int64_t offset = (down(k) ? -i : i) * c->in_bytes;
-    return tly_load(c, in, offset + lowest(k, k->vector, c->in_bytes), c->lanes);
+    int64_t offset = (down(k) ? -i : i) * c->bytes[TLY_IN];
+    return tly_load(c, in, offset + lowest(k, k->vector, c->bytes[TLY_IN]), c->lanes);
 }
 
 /* The same among states. */
@@ -117,8 +117,8 @@ static void store_vectors(narrow *k, kir_value out, kir_value i, const kir_value
     kir_branch way;
     for (unsigned j = 0; j < n; j++)
         v[j] = shown[down(k) ? n - 1 - j : j];
-    kir_value to = kir_ptradd(c->b, at(k, out, i, c->out_bytes),
-                              imm(c, lowest(k, n * k->vector, c->out_bytes)));
+    kir_value to = kir_ptradd(c->b, at(k, out, i, c->bytes[TLY_OUT]),
+                              imm(c, lowest(k, n * k->vector, c->bytes[TLY_OUT])));
     n = tly_pack_run(c, v, n, 0);
     if (lined) {
         kir_if(c->b, &way, k->streams);
@@ -136,7 +136,7 @@ static void do_vectors(narrow *k, const stream *s, kir_value i, unsigned n, kir_
 {
     tly_build *c = k->c;
     kir_value x[MAX_VECTORS], was[MAX_VECTORS], shown[MAX_VECTORS];
-    kir_value from = at(k, s->in, i, c->in_bytes), to = result_at(k, s->results, i);
+    kir_value from = at(k, s->in, i, c->bytes[TLY_IN]), to = result_at(k, s->results, i);
     kir_value old = result_at(k, to, sub(c, imm(c, 0), k->unit));
     int64_t ready = k->history > 0 ? 0 : least_unit(k) / k->vector; /* results of earlier rounds */
     for (unsigned j = 0; j < n; j++)
@@ -163,9 +163,9 @@ static void prefetch(narrow *k, const stream *s, kir_value i, unsigned n)
 {
     tly_build *c = k->c;
     int64_t ahead = c->plan->prefetch, near_by = TLY_CLAIM_AHEAD;
-    int64_t read = n * k->vector * c->in_bytes, write = n * k->vector * c->out_bytes;
+    int64_t read = n * k->vector * c->bytes[TLY_IN], write = n * k->vector * c->bytes[TLY_OUT];
     kir_branch far, near;
-    kir_value from = at(k, s->in, i, c->in_bytes), to = at(k, s->out, i, c->out_bytes);
+    kir_value from = at(k, s->in, i, c->bytes[TLY_IN]), to = at(k, s->out, i, c->bytes[TLY_OUT]);
     kir_if(c->b, &far, k->far);
     for (int64_t byte = 0; byte < read; byte += LINE)
         kir_prefetch(c->b, from, down(k) ? -ahead - byte : ahead + byte);
@@ -202,7 +202,7 @@ static void scan_run(narrow *k, const stream *s, kir_value count, kir_value *his
 static stream stream_from(narrow *k, const stream *s, kir_value i)
 {
     tly_build *c = k->c;
-    return (stream){ at(k, s->in, i, c->in_bytes), at(k, s->out, i, c->out_bytes),
+    return (stream){ at(k, s->in, i, c->bytes[TLY_IN]), at(k, s->out, i, c->bytes[TLY_OUT]),
                      result_at(k, s->results, i) };
 }
 
@@ -273,7 +273,8 @@ static stream scan_blocks(narrow *k, const stream *s, kir_value count)
     kir_loop l, copy;
     kir_for(b, &l, zero, count, block, 1, &zero);
     kir_value here = tly_min(c, block, sub(c, count, l.i));
-    stream part = { at(k, s->in, l.i, c->in_bytes), at(k, s->out, l.i, c->out_bytes), s->results };
+    stream part = { at(k, s->in, l.i, c->bytes[TLY_IN]), at(k, s->out, l.i, c->bytes[TLY_OUT]),
+                    s->results };
     scan_run(k, &part, here, NULL);
     kir_value more = less(c, add(c, l.i, block), count);
     kir_value kept = kir_select(b, more, add(c, k->unit, imm(c, k->vector)), zero);
@@ -307,9 +308,9 @@ static kir_value to_line(narrow *k, kir_value out)
 {
     tly_build *c = k->c;
     kir_value past = kir_addr(c->b, out);
-    past = down(k) ? add(c, past, imm(c, c->out_bytes)) : sub(c, imm(c, 0), past);
+    past = down(k) ? add(c, past, imm(c, c->bytes[TLY_OUT])) : sub(c, imm(c, 0), past);
     past = kir_bin(c->b, KIR_AND, past, imm(c, LINE - 1));
-    return kir_select(c->b, k->streams, tly_part(c, past, c->out_bytes), imm(c, 0));
+    return kir_select(c->b, k->streams, tly_part(c, past, c->bytes[TLY_OUT]), imm(c, 0));
 }
 
 /* Where in scratch position 0 of a row's results goes: what is read of them runs APART bytes ahead
@@ -337,12 +338,12 @@ static void scan_row(narrow *k, tly_row row)
     kir_value length = mul(c, kir_get(c->b, KIR_ARG_LENGTH), k->unit), history[MAX_HISTORY];
     stream s = { row.in, row.out, 0 };
     if (down(k)) { /* from the last lane on */
-        s.in = tly_at(c, s.in, sub(c, k->unit, imm(c, 1)), c->in_bytes);
-        s.out = tly_at(c, s.out, sub(c, k->unit, imm(c, 1)), c->out_bytes);
+        s.in = tly_at(c, s.in, sub(c, k->unit, imm(c, 1)), c->bytes[TLY_IN]);
+        s.out = tly_at(c, s.out, sub(c, k->unit, imm(c, 1)), c->bytes[TLY_OUT]);
     }
     s.results = place_results(k, s.in);
     kir_value last = sub(c, length, imm(c, k->vector));
-    kir_value ends = load_input(k, at(k, s.in, last, c->in_bytes), 0);
+    kir_value ends = load_input(k, at(k, s.in, last, c->bytes[TLY_IN]), 0);
     kir_store(c->b, at(k, k->tail, imm(c, 0), c->acc_bytes), lowest(k, k->vector, c->acc_bytes),
               ends, c->acc_bytes, 0);
     for (unsigned j = 0; j < k->history; j++)
@@ -386,7 +387,7 @@ void tly_build_narrow(tly_build *c, tly_launch *launch)
     if (c->plan->history)
         k.history = (c->p->length + c->lanes - 1) / c->lanes + c->p->exclusive;
     kir_value slice = mul(c, kir_get(b, KIR_ARG_LENGTH), k.unit);
-    kir_value is_long = less(c, imm(c, SHORT_SLICE / c->out_bytes), slice);
+    kir_value is_long = less(c, imm(c, SHORT_SLICE / c->bytes[TLY_OUT]), slice);
     k.streams = kir_bin(b, KIR_AND, k.far, is_long);
     plan_scratch(&k, launch);
     kir_loop l;

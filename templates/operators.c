@@ -151,7 +151,8 @@ static kir_value identity(tly_build *c, unsigned lanes)
     const tly_operator *o = row_of(c);
     if (!o->compares)
         return known(c, o->identity, lanes);
-    uint64_t element = tly_value_bits((tly_value)o->identity[0], (tally_dtype)c->p->dtype);
+    uint64_t element = tly_value_bits((tly_value)o->identity[0],
+                                      (tally_dtype)c->p->tensor[TLY_IN].dtype);
     return kir_const(c->b, part_type(c, 0, lanes), tly_key_bits(c, element));
 }
 
@@ -166,8 +167,9 @@ kir_value tly_padding(tly_build *c, kir_type type)
     tly_value value = (tly_value)row_of(c)->padding;
     if (c->p->nan_ignore && !is_acc)
         value = TLY_NAN;
-    return kir_const(c->b, type,
-                     tly_value_bits(value, (tally_dtype)(is_acc ? c->p->acc : c->p->dtype)));
+    return kir_const(
+        c->b, type,
+        tly_value_bits(value, (tally_dtype)(is_acc ? c->p->acc : c->p->tensor[TLY_IN].dtype)));
 }
 
 int tly_is_floating(const tly_build *c)

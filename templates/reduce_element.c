@@ -25,7 +25,7 @@ static kir_kind integer_of(unsigned bits)
 
 kir_value tly_reduce_integer(tly_build *c, kir_value x)
 {
-    if (c->p->dtype == TALLY_BOOL) {
+    if (c->p->tensor[TLY_IN].dtype == TALLY_BOOL) {
         kir_type t = kir_type_of(c->b, x);
         kir_value one = kir_const(c->b, t, 1), zero = kir_const(c->b, t, 0);
         x = kir_select(c->b, kir_cmp(c->b, KIR_NE, x, zero), one, zero);
@@ -36,7 +36,7 @@ kir_value tly_reduce_integer(tly_build *c, kir_value x)
 static kir_value accumulators(tly_reduce *r, kir_value x)
 {
     tly_build *c = r->c;
-    if (tly_class_of((tally_dtype)c->p->dtype) != TLY_FLOATING)
+    if (tly_class_of((tally_dtype)c->p->tensor[TLY_IN].dtype) != TLY_FLOATING)
         return tly_reduce_integer(c, x);
     if (!row(r)->compares)
         return tly_widen(c, x);
@@ -51,13 +51,13 @@ static kir_value accumulators(tly_reduce *r, kir_value x)
 
 kir_value tly_reduce_load(tly_reduce *r, kir_value p, int64_t offset, unsigned lanes)
 {
-    kir_type t = tly_storage((tally_dtype)r->c->p->dtype, lanes);
+    kir_type t = tly_storage((tally_dtype)r->c->p->tensor[TLY_IN].dtype, lanes);
     return accumulators(r, kir_load(r->c->b, t, p, offset, 1));
 }
 
 kir_value tly_reduce_load_some(tly_reduce *r, kir_value p, kir_value count, unsigned lanes)
 {
-    kir_type t = tly_storage((tally_dtype)r->c->p->dtype, lanes);
+    kir_type t = tly_storage((tally_dtype)r->c->p->tensor[TLY_IN].dtype, lanes);
     kir_value zero = kir_const(r->c->b, t, 0);
     return accumulators(r, kir_mload(r->c->b, t, p, 0, count, zero));
 }
@@ -66,7 +66,7 @@ kir_value tly_reduce_load_some(tly_reduce *r, kir_value p, kir_value count, unsi
 static kir_value element_of(tly_reduce *r, kir_value key)
 {
     tly_build *c = r->c;
-    tally_dtype dtype = (tally_dtype)c->p->dtype;
+    tally_dtype dtype = (tally_dtype)c->p->tensor[TLY_IN].dtype;
     kir_type to = tly_storage(dtype, kir_type_of(c->b, key).lanes);
     if (tly_class_of(dtype) != TLY_FLOATING)
         return key;
@@ -78,7 +78,7 @@ kir_value tly_reduce_as(tly_build *c, kir_type to, kir_value y)
 {
     kir_type from = kir_type_of(c->b, y);
     if (kir_is_float(from)) {
-        int is_signed = tly_class_of((tally_dtype)c->p->out_dtype) == TLY_SIGNED;
+        int is_signed = tly_class_of((tally_dtype)c->p->tensor[TLY_OUT].dtype) == TLY_SIGNED;
         return kir_convert(c->b, is_signed ? KIR_FPTOSI : KIR_FPTOUI, to, y);
     }
     unsigned had = kir_kind_bits((kir_kind)from.kind), has = kir_kind_bits((kir_kind)to.kind);
@@ -90,7 +90,7 @@ kir_value tly_reduce_as(tly_build *c, kir_type to, kir_value y)
 static kir_value stored(tly_reduce *r, kir_value y)
 {
     tly_build *c = r->c;
-    tally_dtype out = (tally_dtype)c->p->out_dtype;
+    tally_dtype out = (tally_dtype)c->p->tensor[TLY_OUT].dtype;
     kir_type from = kir_type_of(c->b, y);
     if (row(r)->compares && !r->indexed)
         return element_of(r, y);
@@ -105,7 +105,8 @@ static kir_value of_some(tly_reduce *r, kir_value y)
     tly_build *c = r->c;
     y = stored(r, y);
     kir_value count = mul(c, kir_get(c->b, KIR_ARG_STEPS), kir_get(c->b, KIR_ARG_LENGTH));
-    uint64_t bits = tly_value_bits((tly_value)row(r)->empty, (tally_dtype)c->p->out_dtype);
+    uint64_t bits = tly_value_bits((tly_value)row(r)->empty,
+                                   (tally_dtype)c->p->tensor[TLY_OUT].dtype);
     return kir_select(c->b, equal(c, count, imm(c, 0)), constant(r, y, bits), y);
 }
 
@@ -124,7 +125,7 @@ void tly_reduce_store(tly_reduce *r, kir_value out, kir_value lane, kir_value y)
 {
     tly_build *c = r->c;
     kir_value step = tly_out_step(c), at = kir_ptradd(c->b, out, mul(c, lane, step));
-    if (c->p->out_step == 1) {
+    if (c->p->tensor[TLY_OUT].step == 1) {
         kir_store(c->b, at, 0, y, 1, 0);
         return;
     }

@@ -173,7 +173,7 @@ static void store(tly_group *g, kir_value out, kir_value apart, kir_value count,
     kir_builder *b = c->b;
     kir_value scratch = kir_get(b, KIR_ARG_SCRATCH), one = imm(c, 1);
     kir_value full = equal(c, count, imm(c, g->rows));
-    full = kir_bin(b, KIR_AND, full, equal(c, apart, imm(c, c->out_bytes)));
+    full = kir_bin(b, KIR_AND, full, equal(c, apart, imm(c, c->bytes[TLY_OUT])));
     kir_branch way;
     kir_loop l;
     kir_if(b, &way, full);
@@ -182,7 +182,7 @@ static void store(tly_group *g, kir_value out, kir_value apart, kir_value count,
     kir_store(b, scratch, 0, y, 1, 0);
     kir_for(b, &l, imm(c, 0), count, one, 0, NULL);
     kir_type t = KIR_TYPE(kir_type_of(b, y).kind, 1);
-    kir_value v = kir_load(b, t, tly_at(c, scratch, l.i, c->out_bytes), 0, 1);
+    kir_value v = kir_load(b, t, tly_at(c, scratch, l.i, c->bytes[TLY_OUT]), 0, 1);
     kir_store(b, kir_ptradd(b, out, mul(c, l.i, apart)), 0, v, 1, 0);
     kir_for_end(b, &l, NULL);
     kir_if_end(b, &way, 0, NULL);
@@ -250,9 +250,9 @@ void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_
     kir_value in_apart = kir_get_at(b, KIR_ARG_OUTER_IN, imm(c, 0));
     kir_value out_apart = kir_get_at(b, KIR_ARG_OUTER_OUT, imm(c, 0));
     kir_value in = kir_get(b, KIR_ARG_IN), out = kir_get(b, KIR_ARG_OUT), state[TLY_GROUP_MOST];
-    kir_value dense = equal(c, in_apart, mul(c, g.length, imm(c, c->in_bytes)));
+    kir_value dense = equal(c, in_apart, mul(c, g.length, imm(c, c->bytes[TLY_IN])));
     g.ahead = tly_max(c, mul(c, in_apart, imm(c, g.rows)), imm(c, c->plan->prefetch));
-    g.apart = kir_select(b, dense, imm(c, (int64_t)c->lanes * c->in_bytes), in_apart);
+    g.apart = kir_select(b, dense, imm(c, (int64_t)c->lanes * c->bytes[TLY_IN]), in_apart);
     g.rate = kir_select(b, dense, imm(c, g.rows), imm(c, 1));
     /* What is met of squares, where the results themselves can tell. */
     const int notices = r->squared && g.masked;

@@ -49,7 +49,7 @@ static void place_rows(tly_group *g, kir_value *in)
 static kir_value some_of(tly_group *g, kir_value row, kir_value from, kir_value count)
 {
     tly_build *c = g->r->c;
-    kir_value x = kir_ptradd(c->b, row, mul(c, from, imm(c, c->in_bytes)));
+    kir_value x = kir_ptradd(c->b, row, mul(c, from, imm(c, c->bytes[TLY_IN])));
     if (!g->masked)
         return lifted(g, tly_reduce_load(g->r, x, 0, c->lanes), from);
     x = lifted(g, tly_reduce_load_some(g->r, x, count, c->lanes), from);
@@ -77,7 +77,7 @@ static void take_rows(tly_group *g, unsigned parts, kir_value *state)
         state[i] = taken(g, state[i], some_of(g, in[i], imm(c, 0), count));
     fetch_ahead(g, imm(c, 0), g->rows);
     kir_for(b, &l, first, whole, first, g->rows, state);
-    kir_value skipped = mul(c, l.i, imm(c, c->in_bytes));
+    kir_value skipped = mul(c, l.i, imm(c, c->bytes[TLY_IN]));
     for (unsigned i = 0; i < g->rows; i++) {
         kir_value x = tly_reduce_load(g->r, kir_ptradd(b, in[i], skipped), 0, c->lanes);
         l.carried[i] = g->rules->combine(c, l.carried[i], lifted(g, x, l.i));
@@ -92,7 +92,7 @@ static void take_rows(tly_group *g, unsigned parts, kir_value *state)
     kir_if(b, &some, less(c, imm(c, 0), count));
     for (unsigned i = 0; i < g->rows; i++)
         state[i] = g->rules->combine(c, l.result[i], some_of(g, in[i], whole, count));
-    fetch_ahead(g, mul(c, whole, imm(c, c->in_bytes)), g->rows);
+    fetch_ahead(g, mul(c, whole, imm(c, c->bytes[TLY_IN])), g->rows);
     kir_else(b, &some, g->rows, state);
     kir_if_end(b, &some, g->rows, l.result);
     for (unsigned i = 0; i < g->rows; i++)
@@ -125,7 +125,7 @@ static void load_parts(tly_group *g, unsigned parts, kir_value *state)
     if (g->has_steps)
         fetch_ahead(g, imm(c, 0), n);
     for (unsigned i = 0; i < n; i++) {
-        int64_t offset = (int64_t)i * c->lanes * c->in_bytes;
+        int64_t offset = (int64_t)i * c->lanes * c->bytes[TLY_IN];
         kir_value x = tly_reduce_load(g->r, g->at, offset, c->lanes);
         state[i] = taken(g, state[i], lifted_parts(g, x, parts));
     }

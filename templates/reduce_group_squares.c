@@ -59,10 +59,10 @@ void tly_group_redo(tly_group *g, kir_value begin, kir_value end, const kir_valu
     kir_builder *b = c->b;
     kir_value out = kir_get(b, KIR_ARG_OUT), one = imm(c, 1);
     kir_value apart = kir_get_at(b, KIR_ARG_OUTER_OUT, imm(c, 0));
-    const tally_dtype dtype = (tally_dtype)c->p->out_dtype;
-    const kir_type bits = KIR_TYPE(c->out_bytes == 8   ? KIR_I64
-                                   : c->out_bytes == 4 ? KIR_I32
-                                                       : KIR_I16,
+    const tally_dtype dtype = (tally_dtype)c->p->tensor[TLY_OUT].dtype;
+    const kir_type bits = KIR_TYPE(c->bytes[TLY_OUT] == 8   ? KIR_I64
+                                   : c->bytes[TLY_OUT] == 4 ? KIR_I32
+                                                            : KIR_I16,
                                    1);
     kir_branch some, marked;
     kir_loop l;

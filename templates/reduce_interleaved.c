@@ -102,7 +102,7 @@ static void judge_sums(tly_reduce_stream *s, const tly_span *span, const tly_sta
     kir_for(b, &l, imm(c, 0), s->unit, imm(c, 1), 0, NULL);
     kir_value sum = kir_part(b, tly_stream_load(s, to, l.i, 1), 0), zero = kir_const(b, c->acc, 0);
     kir_if(b, &again, tly_not(c, tly_reduce_finite(c, sum)));
-    kir_value in = tly_at(c, span->in, l.i, c->in_bytes);
+    kir_value in = tly_at(c, span->in, l.i, c->bytes[TLY_IN]);
     kir_value none = kir_tuple(b, 2, (kir_value[]){ zero, zero });
     sum = tly_reduce_parts_of(c, scaled(s, span, in, lift_sum, none));
     tly_stream_store(s, to, l.i, sum);
@@ -139,7 +139,7 @@ static void judge_squares(tly_reduce_stream *s, const tly_span *span, const tly_
     kir_value sum = kir_part(b, tly_stream_load(s, to, l.i, 1), 0), zero = kir_const(b, c->acc, 0);
     kir_if(b, &stray, tly_reduce_strays(c, sum, under, over));
     s->r.stretch = tly_reduce_stretch(c, sum);
-    kir_value in = tly_at(c, span->in, l.i, c->in_bytes);
+    kir_value in = tly_at(c, span->in, l.i, c->bytes[TLY_IN]);
     kir_value again = scaled(s, span, in, lift_square, zero);
     tly_stream_store(s, to, l.i, kir_tuple(b, 2, (kir_value[]){ sum, again }));
     kir_if_end(b, &stray, 0, NULL);
@@ -239,7 +239,7 @@ static void finish_lane(tly_reduce_stream *s, kir_value lane, unsigned n, void *
     const results *to = user;
     kir_value apart = kir_get(c->b, KIR_ARG_IN_AXIS), y = tly_stream_load(s, &to->from, lane, n);
     tly_span all = *to->all;
-    all.in = tly_at(c, all.in, lane, c->in_bytes);
+    all.in = tly_at(c, all.in, lane, c->bytes[TLY_IN]);
     tly_reduce_store(&s->r, to->out, lane, tly_reduce_finish(&s->r, &all, apart, y));
 }
 
@@ -251,7 +251,7 @@ static void finish_long(tly_reduce_stream *s, const results *to)
     kir_loop l;
     kir_for(c->b, &l, imm(c, 0), s->unit, imm(c, 1), 0, NULL);
     tly_span all = *to->all;
-    all.in = tly_at(c, all.in, l.i, c->in_bytes);
+    all.in = tly_at(c, all.in, l.i, c->bytes[TLY_IN]);
     kir_value whole = tly_reduce_count(&s->r, &all, apart);
     tly_reduce_store(&s->r, to->out, l.i, tly_reduce_result_of_whole(&s->r, whole));
     kir_for_end(c->b, &l, NULL);

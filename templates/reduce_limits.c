@@ -38,7 +38,7 @@ static const tly_key interleaved_table[] = {
 
 int tly_is_masked(const tly_problem *p, const tly_target *t)
 {
-    return t->mask_bytes > 0 && (int)tally_dtype_bytes((tally_dtype)p->dtype) >= t->mask_bytes;
+    return t->mask_bytes > 0 && (int)tly_element_bytes(p, TLY_IN) >= t->mask_bytes;
 }
 
 int32_t tly_reduced_bytes(const tly_problem *p)
@@ -77,7 +77,7 @@ static const char *fault_of_vectors(const tly_problem *p, const tly_plan *plan)
     int32_t bytes = plan->lanes * (int32_t)tally_dtype_bytes((tally_dtype)p->acc);
     if (bytes > TLY_MOST_VECTOR_BYTES)
         return "a vector holds up to 64 bytes of accumulators";
-    if (p->in_step != 1 && plan->lanes > 1)
+    if (p->tensor[TLY_IN].step != 1 && plan->lanes > 1)
         return "elements that lie apart go one by one: lanes=1";
     return NULL;
 }

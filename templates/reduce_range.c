@@ -47,7 +47,7 @@ static int64_t least_endless(const tly_build *c)
         [TALLY_F16] = { 10, 15 }, [TALLY_BF16] = { 7, 127 }, [TALLY_F32] = { 23, 127 }
     };
     const tly_reduce_format *f = tly_reduce_format_of(c);
-    const unsigned out = c->p->out_dtype, kept = narrow[out].mantissa + 1u;
+    const unsigned out = c->p->tensor[TLY_OUT].dtype, kept = narrow[out].mantissa + 1u;
     if (out == c->p->acc || narrow[out].mantissa == 0)
         return (int64_t)f->infinity;
     return (((narrow[out].most + f->bias) << kept | ((INT64_C(1) << kept) - 1)))

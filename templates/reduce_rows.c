@@ -42,7 +42,7 @@ static void load(walk *w, kir_value position, unsigned vectors, kir_value *x)
     for (unsigned v = 0; v < vectors; v++) {
         int64_t skipped = (int64_t)v * w->lanes;
         kir_value at = c->lanes > 1 ? p : kir_ptradd(c->b, p, mul(c, imm(c, skipped), step));
-        int64_t offset = c->lanes > 1 ? skipped * c->in_bytes : 0;
+        int64_t offset = c->lanes > 1 ? skipped * c->bytes[TLY_IN] : 0;
         x[v] = tly_reduce_load(w->r, at, offset, w->lanes);
     }
 }
@@ -73,7 +73,7 @@ static void look_ahead(walk *w, const tly_span *s, kir_value step)
     if (c->plan->prefetch == 0 || c->lanes == 1)
         return;
     kir_value length = kir_get(b, KIR_ARG_LENGTH), steps = kir_get(b, KIR_ARG_STEPS);
-    kir_value one = imm(c, 1), most = imm(c, c->plan->prefetch / c->in_bytes);
+    kir_value one = imm(c, 1), most = imm(c, c->plan->prefetch / c->bytes[TLY_IN]);
     kir_value last = tly_max(c, sub(c, kir_get(b, KIR_ARG_REDUCED_RANK), one), imm(c, 0));
     kir_value apart = kir_get_at(b, KIR_ARG_REDUCED_IN, last);
     kir_value next = kir_ptradd(b, w->base, sub(c, apart, mul(c, length, tly_in_step(c))));
@@ -90,7 +90,7 @@ static void fetch_ahead(walk *w, kir_value position, unsigned vectors)
     kir_value here = less(c, at, kir_get(c->b, KIR_ARG_LENGTH));
     kir_value base = kir_select(c->b, here, w->base, w->next);
     kir_value p = kir_ptradd(c->b, base, mul(c, at, tly_in_step(c)));
-    for (int64_t byte = 0; byte < (int64_t)vectors * w->lanes * c->in_bytes; byte += 64)
+    for (int64_t byte = 0; byte < (int64_t)vectors * w->lanes * c->bytes[TLY_IN]; byte += 64)
         kir_prefetch(c->b, p, byte);
 }
 
@@ -117,7 +117,7 @@ static kir_value take_groups(walk *w, kir_value from, kir_value to, unsigned vec
 static int is_bare(const tly_build *c)
 {
     const tly_operator_code *o = tly_operator_code_of(c->p);
-    return c->t->vector_bytes == 64 && c->in_bytes == c->acc_bytes && c->lanes > 1 &&
+    return c->t->vector_bytes == 64 && c->bytes[TLY_IN] == c->acc_bytes && c->lanes > 1 &&
            c->plan->prefetch > 0 &&
            (tly_operator_of(c->p)->op == TLY_WIDE_MEAN ||
             (o->lift == NULL &&
@@ -139,7 +139,7 @@ static kir_value take_ahead(walk *w, const tly_span *s, unsigned vectors, kir_va
     kir_value some[MAX_VECTORS + 1], next = w->next;
     kir_branch way;
     kir_if(c->b, &way,
-           less(c, imm(c, LONG_BYTES / c->in_bytes - 1), kir_get(c->b, KIR_ARG_LENGTH)));
+           less(c, imm(c, LONG_BYTES / c->bytes[TLY_IN] - 1), kir_get(c->b, KIR_ARG_LENGTH)));
     memcpy(some, state, states * sizeof *some);
     w->next = 0;
     some[states] = take_groups(w, s->from, s->to, vectors, some);

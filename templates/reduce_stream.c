@@ -105,7 +105,7 @@ static void pass(tly_reduce_stream *s, kir_value lane, unsigned n, void *user)
     const tly_states *states = in->apart ? &s->apart : &s->running;
     kir_value state = tly_stream_load(s, states, lane, n), x[MAX_STEPS], index[MAX_STEPS];
     for (unsigned i = 0; i < in->count; i++) {
-        x[i] = tly_reduce_load(&s->r, tly_at(c, in->at[i], lane, c->in_bytes), 0, n);
+        x[i] = tly_reduce_load(&s->r, tly_at(c, in->at[i], lane, c->bytes[TLY_IN]), 0, n);
         index[i] = indices(s, add(c, in->index, imm(c, (int64_t)i * c->plan->block)), lane, n);
     }
     state = s->r.watched ? multiply(s, in, state, x) : tly_take(c, state, x, index, in->count);

@@ -210,14 +210,14 @@ static void lay_out(tly_rows *r, tly_launch *launch)
     int64_t line = tly_line(c), input = tly_rows_input_bytes(r);
     int64_t buffer = round_up(2 * input + TLY_CONGRUENT_BYTES, 64);
     int64_t elements = round_up(r->block + r->widest + 2 * line, line);
-    int64_t work = buffer + elements * c->out_bytes + TLY_CONGRUENT_BYTES;
+    int64_t work = buffer + elements * c->bytes[TLY_OUT] + TLY_CONGRUENT_BYTES;
     int64_t zero, pad = round_up(work + tly_rows_work_bytes(r), 64);
     int64_t wides = pad + round_up(tly_rows_pad_bytes(r, &zero), 64);
     int64_t kept = r->later ? r->block : r->lifts ? tly_rows_lift_elements(r) : -r->step;
     int64_t patience = wides + round_up((kept + r->step) * c->acc_bytes, 64);
     launch->scratch_bytes = patience + (r->lifts ? 64 : 0);
     if (tly_stored_step(c) < 0) /* element 0 is the highest */
-        buffer += (elements - 1) * c->out_bytes;
+        buffer += (elements - 1) * c->bytes[TLY_OUT];
     kir_value scratch = kir_get(c->b, KIR_ARG_SCRATCH);
     r->input = tly_congruent(c, kir_ptradd(c->b, scratch, imm(c, input)),
                              kir_get(c->b, KIR_ARG_IN));
@@ -270,17 +270,17 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
     /* f16 in a pass of its own even where narrowing raises none: rows of 1,024 past the cache .211
      * ns an element, in the loop .232, of 128 .259 and .286, in L2 as long (Emerald Rapids). */
     r.later = (r.by_flags || r.ends_by_flags) &&
-              (tly_narrow_raises(c) || c->p->out_dtype == TALLY_F16);
+              (tly_narrow_raises(c) || c->p->tensor[TLY_OUT].dtype == TALLY_F16);
     /* With 16 registers benign rows of 128 pay 6 % (f32) and 15 % (f16) for it, AVX2, from L2. */
     r.lifts = r.lows && c->t->registers >= 32;
-    r.direct_in = tly_loads_vectors(c) && c->p->in_step != 0;
-    r.direct_out = c->p->out_step != TLY_ANY_STEP;
+    r.direct_in = tly_loads_vectors(c) && c->p->tensor[TLY_IN].step != 0;
+    r.direct_out = c->p->tensor[TLY_OUT].step != TLY_ANY_STEP;
     lay_out(&r, launch);
     launch->chunk = r.chunk;
     launch->record_bytes = r.chunk > 0 ? tly_rows_record_bytes(&r) : 0;
 
     r.length = kir_get(b, KIR_ARG_LENGTH);
-    r.ahead = imm(c, c->p->in_step < 0 ? -c->plan->prefetch : c->plan->prefetch);
+    r.ahead = imm(c, c->p->tensor[TLY_IN].step < 0 ? -c->plan->prefetch : c->plan->prefetch);
     if (r.chunk > 0) {
         kir_value asked = kir_get(b, KIR_ARG_AHEAD);
         r.ahead = kir_select(b, equal(c, asked, imm(c, 0)), r.ahead, asked);

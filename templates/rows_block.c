@@ -113,7 +113,7 @@ void tly_rows_go_along(tly_rows *r, tly_rows_block *k, tly_stream *out, kir_valu
     tly_build *c = r->c;
     kir_builder *b = c->b;
     kir_value zero = imm(c, 0), delay = imm(c, delay_of(r));
-    if (r->later || c->p->out_step != 1 || r->step % tly_line(c) != 0 ||
+    if (r->later || c->p->tensor[TLY_OUT].step != 1 || r->step % tly_line(c) != 0 ||
         c->plan->scan == TLY_SCAN_SCALARS)
         return;
     kir_value along = kir_bin(b, KIR_AND, streams, tly_not(c, k->direct));

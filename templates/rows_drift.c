@@ -67,7 +67,7 @@ int tly_rows_may_drift(const tly_rows *r)
 {
     const tly_build *c = r->c;
     enum { LEAST_BYTES = 64 }; /* of a vector */
-    return c->plan->scan != TLY_SCAN_SCALARS && c->out_bytes == c->acc_bytes &&
+    return c->plan->scan != TLY_SCAN_SCALARS && c->bytes[TLY_OUT] == c->acc_bytes &&
            c->lanes * c->acc_bytes >= LEAST_BYTES && !r->pairs;
 }
 

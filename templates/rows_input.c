@@ -8,7 +8,7 @@
 int64_t tly_rows_element_bytes(const tly_rows *r)
 {
     const tly_build *c = r->c;
-    return r->direct_in ? (int64_t)c->p->in_step * c->in_bytes : c->acc_bytes;
+    return r->direct_in ? (int64_t)c->p->tensor[TLY_IN].step * c->bytes[TLY_IN] : c->acc_bytes;
 }
 
 int64_t tly_rows_reach(const tly_rows *r)
@@ -21,7 +21,7 @@ int64_t tly_rows_input_bytes(const tly_rows *r)
     int64_t elements = r->widest + r->wide;
     if (!r->direct_in)
         elements += r->block;
-    int64_t bytes = elements * (r->direct_in ? 2 * r->c->in_bytes : r->c->acc_bytes);
+    int64_t bytes = elements * (r->direct_in ? 2 * r->c->bytes[TLY_IN] : r->c->acc_bytes);
     return (bytes + 63) / 64 * 64;
 }
 
@@ -52,9 +52,10 @@ static void fill_step(tly_rows *r)
     int64_t size = tly_rows_element_bytes(r), wide = c->t->vector_bytes;
     int64_t lowest = size < 0 ? (r->step - 1) * size : 0;
     int64_t bytes = r->step * (size < 0 ? -size : size);
-    kir_type filled = tly_storage((tally_dtype)c->p->dtype, (unsigned)wide / c->in_bytes);
+    kir_type filled = tly_storage((tally_dtype)c->p->tensor[TLY_IN].dtype,
+                                  (unsigned)wide / c->bytes[TLY_IN]);
     for (int64_t i = 0; i < bytes; i += wide)
-        kir_store(c->b, r->input, lowest + i, tly_padding(c, filled), c->in_bytes, 0);
+        kir_store(c->b, r->input, lowest + i, tly_padding(c, filled), c->bytes[TLY_IN], 0);
 }
 
 /* Elements [first, rest) after the first `whole`, one by one. */
@@ -63,13 +64,13 @@ static void stage_singles(tly_rows *r, const tly_rows_segment *g, kir_value whol
 {
     tly_build *c = r->c;
     int64_t size = tly_rows_element_bytes(r);
-    kir_type t = tly_storage((tally_dtype)c->p->dtype, 1);
+    kir_type t = tly_storage((tally_dtype)c->p->tensor[TLY_IN].dtype, 1);
     kir_loop l;
     fill_step(r);
     kir_for(c->b, &l, first, rest, imm(c, 1), 0, NULL);
     kir_value from = tly_at(c, g->in, add(c, whole, l.i), size);
-    kir_store(c->b, tly_at(c, r->input, l.i, size), 0, kir_load(c->b, t, from, 0, 1), c->in_bytes,
-              0);
+    kir_store(c->b, tly_at(c, r->input, l.i, size), 0, kir_load(c->b, t, from, 0, 1),
+              c->bytes[TLY_IN], 0);
     kir_for_end(c->b, &l, NULL);
 }
 
@@ -79,9 +80,9 @@ static void stage_masked(tly_rows *r, const tly_rows_segment *g, kir_value whole
                          kir_value rest)
 {
     tly_build *c = r->c;
-    int64_t size = tly_rows_element_bytes(r), apart = size < 0 ? 1 : size / c->in_bytes;
-    int64_t lanes = c->t->vector_bytes / (int64_t)c->in_bytes;
-    kir_type t = tly_storage((tally_dtype)c->p->dtype, (unsigned)lanes);
+    int64_t size = tly_rows_element_bytes(r), apart = size < 0 ? 1 : size / c->bytes[TLY_IN];
+    int64_t lanes = c->t->vector_bytes / (int64_t)c->bytes[TLY_IN];
+    kir_type t = tly_storage((tally_dtype)c->p->tensor[TLY_IN].dtype, (unsigned)lanes);
     kir_value lowest = size < 0 ? sub(c, rest, imm(c, 1)) : first;
     kir_value from = tly_at(c, g->in, add(c, whole, lowest), size);
     kir_value to = tly_at(c, r->input, lowest, size);
@@ -89,9 +90,9 @@ static void stage_masked(tly_rows *r, const tly_rows_segment *g, kir_value whole
     if (size < 0)
         fill_step(r);
     for (int64_t i = 0; i < (r->step + tly_rows_reach(r)) * apart; i += lanes) {
-        kir_value v = kir_mload(c->b, t, from, i * c->in_bytes, sub(c, count, imm(c, i)),
+        kir_value v = kir_mload(c->b, t, from, i * c->bytes[TLY_IN], sub(c, count, imm(c, i)),
                                 tly_padding(c, t));
-        kir_store(c->b, to, i * c->in_bytes, v, c->in_bytes, 0);
+        kir_store(c->b, to, i * c->bytes[TLY_IN], v, c->bytes[TLY_IN], 0);
     }
 }
 
@@ -103,7 +104,7 @@ static void stage_rest(tly_rows *r, const tly_rows_segment *g, kir_value whole)
     kir_value back = imm(c, -tly_rows_reach(r)), none = sub(c, imm(c, 0), whole);
     kir_value first = kir_select(c->b, less(c, back, none), none, back);
     kir_value rest = sub(c, g->count, whole);
-    int masks = c->t->mask_bytes > 0 && (unsigned)c->t->mask_bytes <= c->in_bytes;
+    int masks = c->t->mask_bytes > 0 && (unsigned)c->t->mask_bytes <= c->bytes[TLY_IN];
     (masks ? stage_masked : stage_singles)(r, g, whole, first, rest);
 }
 
@@ -122,8 +123,8 @@ void tly_rows_fill_pad(tly_rows *r)
 {
     tly_build *c = r->c;
     int64_t zero, bytes = tly_rows_pad_bytes(r, &zero), wide = c->t->vector_bytes;
-    kir_type t = r->direct_in ? tly_storage((tally_dtype)c->p->dtype, 1) : c->acc;
-    unsigned size = r->direct_in ? c->in_bytes : c->acc_bytes;
+    kir_type t = r->direct_in ? tly_storage((tally_dtype)c->p->tensor[TLY_IN].dtype, 1) : c->acc;
+    unsigned size = r->direct_in ? c->bytes[TLY_IN] : c->acc_bytes;
     t.lanes = (uint8_t)(wide / size);
     for (int64_t i = 0; i < bytes; i += wide)
         kir_store(c->b, r->pad, i - zero, tly_padding(c, t), size, 0);
@@ -170,7 +171,9 @@ kir_value tly_rows_next(tly_rows *r, const tly_rows_source *in, kir_value i)
 void tly_rows_prefetch(tly_rows *r, kir_value soon, kir_value i)
 {
     tly_build *c = r->c;
-    int64_t step = c->p->in_step == TLY_ANY_STEP ? 0 : c->p->in_step * r->step * c->in_bytes;
+    int64_t step = c->p->tensor[TLY_IN].step == TLY_ANY_STEP
+                       ? 0
+                       : c->p->tensor[TLY_IN].step * r->step * c->bytes[TLY_IN];
     int64_t lines = (step < 0 ? -step : step) / 64;
     kir_value p = kir_ptradd(c->b, soon, mul(c, i, tly_in_step(c)));
     for (int64_t k = 0; k == 0 || k < lines; k++)

@@ -167,10 +167,10 @@ static kir_value shows_infinity(tly_rows *r, const tly_rows_segment *g)
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
-    kir_type t = tly_storage((tally_dtype)c->p->out_dtype, (unsigned)r->wide);
-    kir_type bits = KIR_TYPE(c->out_bytes == 2 ? KIR_I16 : KIR_I32, t.lanes);
+    kir_type t = tly_storage((tally_dtype)c->p->tensor[TLY_OUT].dtype, (unsigned)r->wide);
+    kir_type bits = KIR_TYPE(c->bytes[TLY_OUT] == 2 ? KIR_I16 : KIR_I32, t.lanes);
     uint64_t infinity = tly_watch_stored_infinity(c);
-    int64_t lowest = tly_stored_step(c) < 0 ? (1 - (int64_t)r->wide) * c->out_bytes : 0;
+    int64_t lowest = tly_stored_step(c) < 0 ? (1 - (int64_t)r->wide) * c->bytes[TLY_OUT] : 0;
     kir_value most = kir_const(b, bits, 0);
     kir_loop l;
     kir_for(b, &l, imm(c, 0), tly_round_up(c, g->count, r->wide), imm(c, r->wide), 1, &most);

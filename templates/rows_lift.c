@@ -32,7 +32,7 @@ static kir_value like(tly_rows *r, kir_value v, uint64_t bits)
 /* Nothing is shown that is subnormal as an accumulator. */
 static int shows_half(const tly_rows *r)
 {
-    return r->c->p->out_dtype == TALLY_F16;
+    return r->c->p->tensor[TLY_OUT].dtype == TALLY_F16;
 }
 
 int64_t tly_rows_lift_elements(const tly_rows *r)

@@ -73,7 +73,8 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
     const char *lanes = tly_fault_of_lanes(p, plan);
     if (lanes != NULL)
         return lanes;
-    if (plan->pairs && (!tly_plan_pairs(p) || p->unit > 1 || p->out_step == TLY_ANY_STEP))
+    if (plan->pairs &&
+        (!tly_plan_pairs(p) || p->unit > 1 || p->tensor[TLY_OUT].step == TLY_ANY_STEP))
         return "pairs are bf16 side by side, of one scan";
     if (plan->scan == TLY_SCAN_SCALARS && (!integer || p->unit > 1 || step > TLY_ROWS_MOST_SCALARS))
         return "scan 2: only integers, one row at a time, up to 64 a step";

@@ -101,7 +101,8 @@ static kir_value sink(tly_rows *r, const kir_value *z, kir_value least, kir_valu
     kir_value less = less_of(r, end);
     kir_value deep = kir_bin(b, KIR_AND, kir_extract(b, below(r, less, LOW), 0),
                              kir_extract(b, below(r, less, HALF), c->lanes - 1));
-    int nothing = c->p->out_dtype == TALLY_F16 ? HALF : NOTHING; /* f16 shows none of it */
+    int nothing = c->p->tensor[TLY_OUT].dtype == TALLY_F16 ? HALF
+                                                           : NOTHING; /* f16 shows none of it */
     kir_value gone = kir_bin(b, KIR_OR, kir_any(b, below(r, least, nothing)),
                              kir_bin(b, KIR_AND, sunk, tly_not(c, deep)));
     kir_value zero = kir_bin(b, KIR_MUL, end, kir_const(b, kir_type_of(b, end), 0));

@@ -18,8 +18,8 @@ static kir_value load_scalar(tly_rows *r, kir_value p, unsigned k)
 static void store_scalars(tly_rows *r, kir_value to, const kir_value *y, unsigned flags)
 {
     for (unsigned k = 0; k < (unsigned)r->step; k++)
-        tly_store(r->c, to, k * tly_stored_step(r->c), tly_project(r->c, y[k]), r->c->out_bytes,
-                  flags);
+        tly_store(r->c, to, k * tly_stored_step(r->c), tly_project(r->c, y[k]),
+                  r->c->bytes[TLY_OUT], flags);
 }
 
 /* What tly_rows_scan does, for operators whose vector form is slow and whose order is free (64-bit

@@ -16,8 +16,8 @@ static int takes_few(const tly_short *s)
     enum { MOST_UNMASKED = 8 }; /* vectors */
     const tly_build *c = s->c;
     unsigned mask = (unsigned)c->t->mask_bytes;
-    int masked = mask > 0 && mask <= c->in_bytes && mask <= c->out_bytes;
-    return s->literal > 0 && c->p->in_step == 1 &&
+    int masked = mask > 0 && mask <= c->bytes[TLY_IN] && mask <= c->bytes[TLY_OUT];
+    return s->literal > 0 && c->p->tensor[TLY_IN].step == 1 &&
            (masked || s->literal <= MOST_UNMASKED * c->lanes);
 }
 
@@ -27,13 +27,14 @@ static kir_value scan_few_row(tly_short *s, tly_row at, kir_value left)
 {
     tly_build *c = s->c;
     kir_builder *b = c->b;
-    kir_type t = tly_storage((tally_dtype)c->p->dtype, c->lanes);
+    kir_type t = tly_storage((tally_dtype)c->p->tensor[TLY_IN].dtype, c->lanes);
     kir_value before[TLY_SHORT_BORDERS], shown[TLY_SHORT_MOST_VECTORS], y, seen = 0;
     unsigned n = 0, watches = tly_range_count(c);
     kir_branch stands;
     for (unsigned i = 0; i < s->literal; i += c->lanes, n++) {
         kir_value count = s->fixed ? left : imm(c, s->literal - i);
-        kir_value x = kir_mload(b, t, at.in, (int64_t)i * c->in_bytes, count, tly_padding(c, t));
+        kir_value x = kir_mload(b, t, at.in, (int64_t)i * c->bytes[TLY_IN], count,
+                                tly_padding(c, t));
         shown[n] = tly_short_scan_alone(s, tly_lift(c, tly_widen(c, x)), i == 0, before, &y);
         if (watches > 1)
             seen = tly_watch_apart(c, seen, y, TLY_WATCH_PART);
@@ -112,17 +113,18 @@ static kir_value goes_direct(tly_short *s, const tly_stream *out, kir_value coun
 static void lay_out(tly_short *s, tly_launch *launch)
 {
     tly_build *c = s->c;
-    int64_t line = tly_line(c), size = c->in_bytes;
+    int64_t line = tly_line(c), size = c->bytes[TLY_IN];
     int64_t table = (tly_short_table_bytes(s) + 63) / 64 * 64;
     int64_t pad = (tly_short_pad_bytes(s) + 63) / 64 * 64;
     int64_t elements = (most_elements(s) + 3 * line + s->step) / line * line;
-    int64_t buffer = elements * c->out_bytes;
-    int64_t first = tly_stored_step(c) < 0 ? buffer - c->out_bytes : 0; /* the highest */
+    int64_t buffer = elements * c->bytes[TLY_OUT];
+    int64_t first = tly_stored_step(c) < 0 ? buffer - c->bytes[TLY_OUT] : 0; /* the highest */
     kir_value scratch = kir_get(c->b, KIR_ARG_SCRATCH);
     launch->chunk = 0;
     launch->scratch_bytes = (table + pad + buffer + TLY_CONGRUENT_BYTES + 63) / 64 * 64;
     s->table = scratch;
-    s->pad = kir_ptradd(c->b, scratch, imm(c, table + (c->p->in_step < 0 ? pad - size : 0)));
+    s->pad = kir_ptradd(c->b, scratch,
+                        imm(c, table + (c->p->tensor[TLY_IN].step < 0 ? pad - size : 0)));
     s->buffer = tly_congruent(c, kir_ptradd(c->b, scratch, imm(c, table + pad + first)),
                               kir_get(c->b, KIR_ARG_OUT));
 }
@@ -177,7 +179,8 @@ static tly_short begin_short(tly_build *c)
     s.fixed = s.literal > 0 && c->lanes % s.literal == 0;
     while (1u << s.doublings < (s.chains ? c->lanes : s.literal))
         s.doublings++;
-    s.by_flags = c->p->out_dtype != TALLY_F16 || tly_target_narrows_quietly(c->t, c->lanes);
+    s.by_flags = c->p->tensor[TLY_OUT].dtype != TALLY_F16 ||
+                 tly_target_narrows_quietly(c->t, c->lanes);
     s.lows = s.chains && tly_watches_products(c) && c->acc.kind == KIR_F32 && c->t->slow_subnormals;
     s.vectors = line > c->lanes ? line / c->lanes : 1;
     s.by_rows = vectors_by_rows(&s) > 0;

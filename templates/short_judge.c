@@ -163,10 +163,11 @@ static void redo_row(tly_short *s, const tly_short_piece *p)
     kir_value y = tly_start(c, c->acc);
     kir_loop l;
     kir_for(c->b, &l, imm(c, 0), p->count, imm(c, 1), 1, &y);
-    kir_value x = tly_load(c, tly_at(c, p->in, l.i, (int64_t)c->p->in_step * c->in_bytes), 0, 1);
+    kir_value x = tly_load(
+        c, tly_at(c, p->in, l.i, (int64_t)c->p->tensor[TLY_IN].step * c->bytes[TLY_IN]), 0, 1);
     kir_value next = tly_combine(c, l.carried[0], tly_lift(c, x));
     kir_value shown = tly_project(c, c->p->exclusive ? l.carried[0] : next);
-    tly_store(c, tly_stored_at(c, p->to, l.i), 0, shown, c->out_bytes, 0);
+    tly_store(c, tly_stored_at(c, p->to, l.i), 0, shown, c->bytes[TLY_OUT], 0);
     kir_for_end(c->b, &l, &next);
 }
 
@@ -194,7 +195,7 @@ kir_value tly_short_batch(tly_short *s, const tly_short_piece *batch, kir_value 
     kir_value element = mul(c, l.i, s->length);
     kir_value buffered = tly_stored_at(c, s->buffer, add(c, position, element));
     tly_short_piece p = {
-        .in = tly_at(c, batch->in, element, (int64_t)c->p->in_step * c->in_bytes),
+        .in = tly_at(c, batch->in, element, (int64_t)c->p->tensor[TLY_IN].step * c->bytes[TLY_IN]),
         .count = kir_select(b, again, s->length, batch->count),
         .to = kir_select(b, again, buffered, batch->to),
     };

@@ -100,12 +100,12 @@ kir_value tly_short_scan_alone(tly_short *s, kir_value x, int is_first, kir_valu
 
 static int64_t element_bytes(const tly_short *s)
 {
-    return (int64_t)s->c->p->in_step * s->c->in_bytes;
+    return (int64_t)s->c->p->tensor[TLY_IN].step * s->c->bytes[TLY_IN];
 }
 
 int64_t tly_short_pad_bytes(const tly_short *s)
 {
-    return s->step * s->c->in_bytes;
+    return s->step * s->c->bytes[TLY_IN];
 }
 
 kir_value tly_short_steps(const tly_short *s, kir_value count)
@@ -120,16 +120,17 @@ void tly_short_fill_pad(tly_short *s, const tly_short_piece *p)
 {
     tly_build *c = s->c;
     kir_builder *b = c->b;
-    tally_dtype dtype = (tally_dtype)c->p->dtype;
+    tally_dtype dtype = (tally_dtype)c->p->tensor[TLY_IN].dtype;
     int64_t size = element_bytes(s), lowest = size < 0 ? (s->step - 1) * size : 0;
     kir_value whole = tly_short_steps(s, p->count);
     kir_type t = tly_storage(dtype, c->lanes);
     kir_loop l;
     for (int64_t i = 0; i < s->step; i += c->lanes)
-        kir_store(b, s->pad, lowest + i * c->in_bytes, tly_padding(c, t), c->in_bytes, 0);
+        kir_store(b, s->pad, lowest + i * c->bytes[TLY_IN], tly_padding(c, t), c->bytes[TLY_IN], 0);
     kir_for(b, &l, whole, p->count, imm(c, 1), 0, NULL);
-    kir_value x = kir_load(b, tly_storage(dtype, 1), tly_at(c, p->in, l.i, size), 0, c->in_bytes);
-    kir_store(b, tly_at(c, s->pad, sub(c, l.i, whole), size), 0, x, c->in_bytes, 0);
+    kir_value x = kir_load(b, tly_storage(dtype, 1), tly_at(c, p->in, l.i, size), 0,
+                           c->bytes[TLY_IN]);
+    kir_store(b, tly_at(c, s->pad, sub(c, l.i, whole), size), 0, x, c->bytes[TLY_IN], 0);
     kir_for_end(b, &l, NULL);
 }
 
@@ -183,7 +184,8 @@ static kir_value see(tly_short *s, tly_short_what what, kir_value seen, kir_valu
         return seen;
     if (what == TLY_SHORT_APART) {
         kir_value size = as_values(s, y);
-        if (c->p->dtype == TALLY_F16) /* no element is small enough to fall to zero unseen */
+        if (c->p->tensor[TLY_IN].dtype ==
+            TALLY_F16) /* no element is small enough to fall to zero unseen */
             size = kir_select(c->b, tly_watch_not_zero(c, size), size, tly_neutral(c, c->vec));
         return tly_watch_apart(c, seen, size, TLY_WATCH_PART);
     }
@@ -224,9 +226,9 @@ static void store(tly_short *s, const tly_short_piece *p, kir_value i, kir_value
 static void prefetch(tly_short *s, kir_value from)
 {
     tly_build *c = s->c;
-    int64_t ahead = c->plan->prefetch, bytes = s->step * c->in_bytes;
+    int64_t ahead = c->plan->prefetch, bytes = s->step * c->bytes[TLY_IN];
     for (int64_t line = 0; line == 0 || line < bytes; line += 64)
-        kir_prefetch(c->b, from, c->p->in_step * (ahead + line));
+        kir_prefetch(c->b, from, c->p->tensor[TLY_IN].step * (ahead + line));
 }
 
 /* A vector of states of the place `at`; returns its results as they are shown, if they are to be. */

@@ -29,9 +29,9 @@ typedef struct slices {
 static void prefetch(slices *k, const kir_value *from, kir_value j)
 {
     tly_build *c = k->c;
-    int64_t bytes = (int64_t)k->vectors * c->lanes * c->in_bytes;
-    kir_value row = mul(c, k->lanes, imm(c, c->in_bytes)), ahead = imm(c, AHEAD);
-    kir_value within = less(c, add(c, mul(c, j, imm(c, c->in_bytes)), ahead), row);
+    int64_t bytes = (int64_t)k->vectors * c->lanes * c->bytes[TLY_IN];
+    kir_value row = mul(c, k->lanes, imm(c, c->bytes[TLY_IN])), ahead = imm(c, AHEAD);
+    kir_value within = less(c, add(c, mul(c, j, imm(c, c->bytes[TLY_IN])), ahead), row);
     kir_value on = kir_select(c->b, within, ahead, add(c, ahead, sub(c, k->in_axis, row)));
     for (unsigned s = 0; s < k->count; s++)
         for (int64_t byte = 0; byte < bytes; byte += LINE)
@@ -44,14 +44,14 @@ static void do_lines(slices *k, tly_row row, kir_value j)
     tly_build *c = k->c;
     kir_builder *b = c->b;
     kir_value x[MAX_SLICES][MAX_VECTORS], y[MAX_SLICES][MAX_VECTORS];
-    kir_value from[MAX_SLICES], sums[MAX_SLICES], to = tly_at(c, row.out, j, c->out_bytes);
+    kir_value from[MAX_SLICES], sums[MAX_SLICES], to = tly_at(c, row.out, j, c->bytes[TLY_OUT]);
     for (unsigned s = 0; s < k->count; s++) {
         from[s] = s > 0 ? kir_ptradd(b, from[s - 1], k->in_each)
-                        : tly_at(c, row.in, j, c->in_bytes);
+                        : tly_at(c, row.in, j, c->bytes[TLY_IN]);
         sums[s] = tly_states_at(c, k->sums, add(c, j, mul(c, k->lanes, imm(c, s))));
         for (unsigned i = 0; i < k->vectors; i++) {
             int64_t lane = (int64_t)i * c->lanes;
-            x[s][i] = tly_load_vector(c, kir_ptradd(b, from[s], imm(c, lane * c->in_bytes)));
+            x[s][i] = tly_load_vector(c, kir_ptradd(b, from[s], imm(c, lane * c->bytes[TLY_IN])));
             y[s][i] = tly_states_load(c, sums[s], lane, c->lanes);
         }
     }
@@ -94,13 +94,13 @@ static kir_value serves(slices *k)
 {
     tly_build *c = k->c;
     kir_builder *b = c->b;
-    kir_value bytes = mul(c, k->lanes, imm(c, c->out_bytes));
+    kir_value bytes = mul(c, k->lanes, imm(c, c->bytes[TLY_OUT]));
     kir_value where = kir_bin(b, KIR_OR, kir_addr(b, kir_get(b, KIR_ARG_OUT)), bytes);
     where = kir_bin(b, KIR_OR, where, kir_get(b, KIR_ARG_OUT_AXIS));
     where = kir_bin(b, KIR_OR, where, k->out_each);
     kir_value lined = equal(c, kir_bin(b, KIR_AND, where, imm(c, LINE - 1)), imm(c, 0));
     kir_value one_dim = less(c, kir_get(b, KIR_ARG_OUTER_RANK), imm(c, 2));
-    kir_value wide = less(c, imm(c, AHEAD / c->in_bytes - 1), k->lanes);
+    kir_value wide = less(c, imm(c, AHEAD / c->bytes[TLY_IN] - 1), k->lanes);
     kir_value good = kir_bin(b, KIR_AND, lined, kir_bin(b, KIR_AND, one_dim, wide));
     return kir_bin(b, KIR_AND, tly_streams(c), good);
 }

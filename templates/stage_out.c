@@ -13,17 +13,17 @@ enum { LINE_BYTES = 64 };
 
 unsigned tly_line(const tly_build *c)
 {
-    return LINE_BYTES / c->out_bytes;
+    return LINE_BYTES / c->bytes[TLY_OUT];
 }
 
 static int backwards(const tly_build *c)
 {
-    return c->p->out_step == -1;
+    return c->p->tensor[TLY_OUT].step == -1;
 }
 
 int64_t tly_stored_step(const tly_build *c)
 {
-    return backwards(c) ? -(int64_t)c->out_bytes : c->out_bytes;
+    return backwards(c) ? -(int64_t)c->bytes[TLY_OUT] : c->bytes[TLY_OUT];
 }
 
 kir_value tly_stored_at(tly_build *c, kir_value p, kir_value element)
@@ -33,7 +33,7 @@ kir_value tly_stored_at(tly_build *c, kir_value p, kir_value element)
 
 unsigned tly_pack_run(tly_build *c, kir_value *v, unsigned n, int narrowed)
 {
-    unsigned bytes = c->lanes * c->out_bytes * (narrowed ? 2 : 1);
+    unsigned bytes = c->lanes * c->bytes[TLY_OUT] * (narrowed ? 2 : 1);
     kir_value x[64];
     for (unsigned i = 0; i < n; i++) {
         x[i] = v[backwards(c) ? n - 1 - i : i];
@@ -52,7 +52,7 @@ void tly_store_run(tly_build *c, kir_value to, const kir_value *v, unsigned n, u
 {
     kir_type t = kir_type_of(c->b, v[0]);
     unsigned bytes = t.lanes * kir_kind_bits((kir_kind)t.kind) / 8;
-    int64_t lowest = backwards(c) ? (int64_t)c->out_bytes - (int64_t)n * bytes : 0;
+    int64_t lowest = backwards(c) ? (int64_t)c->bytes[TLY_OUT] - (int64_t)n * bytes : 0;
     for (unsigned i = 0; i < n; i++)
         kir_store(c->b, to, lowest + (int64_t)i * bytes, v[i], flags ? bytes : 1, flags);
 }
@@ -60,25 +60,25 @@ void tly_store_run(tly_build *c, kir_value to, const kir_value *v, unsigned n, u
 /* Elements [from, to) of the buffer, one by one. */
 static void store_scalars(tly_build *c, const tly_stream *s, kir_value from, kir_value to)
 {
-    kir_type t = tly_storage((tally_dtype)c->p->out_dtype, 1);
+    kir_type t = tly_storage((tally_dtype)c->p->tensor[TLY_OUT].dtype, 1);
     kir_loop l;
     kir_for(c->b, &l, from, to, imm(c, 1), 0, NULL);
-    kir_value v = kir_load(c->b, t, tly_stored_at(c, s->buffer, l.i), 0, c->out_bytes);
+    kir_value v = kir_load(c->b, t, tly_stored_at(c, s->buffer, l.i), 0, c->bytes[TLY_OUT]);
     kir_store(c->b, kir_ptradd(c->b, s->to, mul(c, l.i, tly_out_step(c))), 0, v, 1, 0);
     kir_for_end(c->b, &l, NULL);
 }
 
 void tly_stream_begin(tly_build *c, tly_stream *s, kir_value out, kir_value streams)
 {
-    if (c->p->out_step == TLY_ANY_STEP) {
+    if (c->p->tensor[TLY_OUT].step == TLY_ANY_STEP) {
         s->to = out;
         s->pending = s->head = imm(c, 0);
         return;
     }
     kir_value at = kir_bin(c->b, KIR_AND, kir_addr(c->b, out), imm(c, LINE_BYTES - 1));
     if (backwards(c))
-        at = sub(c, imm(c, LINE_BYTES - c->out_bytes), at);
-    kir_value skip = tly_part(c, at, c->out_bytes);
+        at = sub(c, imm(c, LINE_BYTES - c->bytes[TLY_OUT]), at);
+    kir_value skip = tly_part(c, at, c->bytes[TLY_OUT]);
     skip = kir_select(c->b, streams, skip, imm(c, 0));
     s->to = tly_stored_at(c, out, sub(c, imm(c, 0), skip));
     s->pending = s->head = skip;
@@ -98,10 +98,10 @@ void tly_stream_advance(tly_build *c, tly_stream *s, kir_value count, kir_value 
 static void copy_line(tly_build *c, kir_value to, kir_value from, unsigned align, unsigned flags)
 {
     unsigned wide = (unsigned)c->t->vector_bytes;
-    kir_type t = tly_storage((tally_dtype)c->p->out_dtype, wide / c->out_bytes);
+    kir_type t = tly_storage((tally_dtype)c->p->tensor[TLY_OUT].dtype, wide / c->bytes[TLY_OUT]);
     kir_value v[64];
     for (unsigned i = 0; i * wide < LINE_BYTES; i++)
-        v[i] = kir_load(c->b, t, from, (int64_t)i * wide, c->out_bytes);
+        v[i] = kir_load(c->b, t, from, (int64_t)i * wide, c->bytes[TLY_OUT]);
     for (unsigned i = 0; i * wide < LINE_BYTES; i++)
         kir_store(c->b, to, (int64_t)i * wide, v[i], align, flags);
 }
@@ -119,7 +119,7 @@ static void store_lines(tly_build *c, const tly_stream *s, kir_value first, kir_
     kir_for(c->b, &l, first, end, imm(c, 1), 0, NULL);
     kir_value at = mul(c, l.i, imm(c, tly_stored_step(c) * tly_line(c)));
     if (backwards(c)) /* of element 0 of the line; the lowest is its last */
-        at = add(c, at, imm(c, (int64_t)c->out_bytes - LINE_BYTES));
+        at = add(c, at, imm(c, (int64_t)c->bytes[TLY_OUT] - LINE_BYTES));
     copy_line(c, kir_ptradd(c->b, s->to, at), kir_ptradd(c->b, s->buffer, at), align, flags);
     kir_for_end(c->b, &l, NULL);
 }
@@ -129,9 +129,9 @@ static void store_lines(tly_build *c, const tly_stream *s, kir_value first, kir_
 static void drain(tly_build *c, tly_stream *s, kir_value streams, kir_value ends)
 {
     kir_builder *b = c->b;
-    int64_t line = tly_line(c), low = backwards(c) ? (int64_t)c->out_bytes - LINE_BYTES : 0;
+    int64_t line = tly_line(c), low = backwards(c) ? (int64_t)c->bytes[TLY_OUT] - LINE_BYTES : 0;
     kir_value zero = imm(c, 0), one = imm(c, 1);
-    if (c->p->out_step == TLY_ANY_STEP) {
+    if (c->p->tensor[TLY_OUT].step == TLY_ANY_STEP) {
         store_scalars(c, s, zero, s->pending);
         s->to = kir_ptradd(b, s->to, mul(c, s->pending, tly_out_step(c)));
         s->pending = zero;
@@ -156,7 +156,7 @@ static void drain(tly_build *c, tly_stream *s, kir_value streams, kir_value ends
     store_scalars(c, s, kir_select(b, last, rest, s->head), kir_select(b, last, behind, before));
     kir_for_end(b, &l, NULL);
     copy_line(c, kir_ptradd(b, s->buffer, imm(c, low)),
-              kir_ptradd(b, tly_stored_at(c, s->buffer, done), imm(c, low)), c->out_bytes, 0);
+              kir_ptradd(b, tly_stored_at(c, s->buffer, done), imm(c, low)), c->bytes[TLY_OUT], 0);
     s->to = tly_stored_at(c, s->to, done);
     s->pending = sub(c, s->pending, done);
     s->head = kir_select(b, some, zero, s->head);

@@ -21,8 +21,9 @@ typedef struct tly_build {
     unsigned lanes; /* accumulators a vector */
     kir_type acc;   /* one accumulator */
     kir_type vec;   /* `lanes` of them */
-    unsigned acc_bytes, in_bytes, out_bytes;
-    unsigned state_bytes; /* one state, all its parts */
+    unsigned acc_bytes,
+        bytes[TLY_TENSOR_COUNT]; /* of an accumulator; of an element of each tensor */
+    unsigned state_bytes;        /* one state, all its parts */
     /* Of reductions, the elements of an output: i64, and as an accumulator; 0: the launch's
      * arguments tell. */
     kir_value count, real_count;

@@ -29,7 +29,7 @@ tally_status tly_template_build(const tly_problem *problem, const tly_target *ta
     char name[64];
     const char *algorithm = tly_template_name((tly_template)plan->template_id);
     snprintf(name, sizeof name, "%s_%s_%s", tally_op_name((tally_op)problem->op),
-             tally_dtype_name((tally_dtype)problem->dtype), algorithm);
+             tally_dtype_name((tally_dtype)problem->tensor[TLY_IN].dtype), algorithm);
     tly_build c = { .b = kir_begin(name), .p = problem, .t = target, .plan = plan };
     if (c.b == NULL)
         return tly_fail(error, TALLY_OUT_OF_MEMORY, "memory", "no memory for a kernel builder");
@@ -38,8 +38,8 @@ tally_status tly_template_build(const tly_problem *problem, const tly_target *ta
     c.vec = tly_storage((tally_dtype)problem->acc, c.lanes);
     c.acc_bytes = (unsigned)tally_dtype_bytes((tally_dtype)problem->acc);
     c.state_bytes = tly_state_bytes(problem);
-    c.in_bytes = (unsigned)tally_dtype_bytes((tally_dtype)problem->dtype);
-    c.out_bytes = (unsigned)tally_dtype_bytes((tally_dtype)problem->out_dtype);
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+        c.bytes[t] = (unsigned)tly_element_bytes(problem, t);
 
     tly_launch made = { .abi = TLY_ABI_VERSION, .form = problem->form };
     made.split_bytes = plan->split_bytes;

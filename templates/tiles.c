@@ -15,8 +15,11 @@ enum { MAX_PARTS = TLY_TILES_MOST_PARTS, MAX_STEPS = TLY_MOST_LANES };
 tly_way tly_tiles_in(const tly_problem *p)
 {
     if (p->form == TLY_ROWS)
-        return p->in_step == 1 ? TLY_ALONG_UP : p->in_step == -1 ? TLY_ALONG_DOWN : TLY_APART;
-    if (p->in_step != TLY_ANY_STEP && p->in_step >= -1 && p->in_step <= 2)
+        return p->tensor[TLY_IN].step == 1    ? TLY_ALONG_UP
+               : p->tensor[TLY_IN].step == -1 ? TLY_ALONG_DOWN
+                                              : TLY_APART;
+    if (p->tensor[TLY_IN].step != TLY_ANY_STEP && p->tensor[TLY_IN].step >= -1 &&
+        p->tensor[TLY_IN].step <= 2)
         return TLY_ACROSS;
     return p->dense == TLY_AXIS_UP     ? TLY_ALONG_UP
            : p->dense == TLY_AXIS_DOWN ? TLY_ALONG_DOWN
@@ -26,10 +29,12 @@ tly_way tly_tiles_in(const tly_problem *p)
 tly_way tly_tiles_out(const tly_problem *p)
 {
     if (p->form == TLY_ROWS)
-        return p->out_step == 1 ? TLY_ALONG_UP : p->out_step == -1 ? TLY_ALONG_DOWN : TLY_APART;
+        return p->tensor[TLY_OUT].step == 1    ? TLY_ALONG_UP
+               : p->tensor[TLY_OUT].step == -1 ? TLY_ALONG_DOWN
+                                               : TLY_APART;
     if (p->form == TLY_TRANSPOSED)
         return p->dense == TLY_AXIS_DOWN ? TLY_ALONG_DOWN : TLY_ALONG_UP;
-    return p->out_step == 1 ? TLY_ACROSS : TLY_APART;
+    return p->tensor[TLY_OUT].step == 1 ? TLY_ACROSS : TLY_APART;
 }
 
 static int is_along(tly_way w)
@@ -60,11 +65,11 @@ static kir_type storage(tally_dtype dtype, unsigned lanes)
 static kir_value gather(tly_tiles *k, kir_value p, const kir_value *offsets)
 {
     tly_build *c = k->c;
-    tally_dtype dtype = (tally_dtype)c->p->dtype;
+    tally_dtype dtype = (tally_dtype)c->p->tensor[TLY_IN].dtype;
     kir_type one = storage(dtype, 1);
     kir_value v = 0;
     for (unsigned i = 0; i < c->lanes; i++) {
-        kir_value x = kir_load(c->b, one, kir_ptradd(c->b, p, offsets[i]), 0, c->in_bytes);
+        kir_value x = kir_load(c->b, one, kir_ptradd(c->b, p, offsets[i]), 0, c->bytes[TLY_IN]);
         v = i == 0 ? kir_splat(c->b, x, c->lanes) : kir_insert(c->b, v, x, i);
     }
     kir_type t = tly_storage(dtype, c->lanes);
@@ -78,8 +83,8 @@ static void scatter(tly_tiles *k, kir_value p, const kir_value *offsets, kir_val
     if (kir_type_of(c->b, x).kind == KIR_F16)
         x = kir_convert(c->b, KIR_BITCAST, KIR_TYPE(KIR_I16, c->lanes), x);
     for (unsigned i = 0; i < c->lanes; i++)
-        kir_store(c->b, kir_ptradd(c->b, p, offsets[i]), 0, kir_extract(c->b, x, i), c->out_bytes,
-                  0);
+        kir_store(c->b, kir_ptradd(c->b, p, offsets[i]), 0, kir_extract(c->b, x, i),
+                  c->bytes[TLY_OUT], 0);
 }
 
 /* Bytes to each of the lanes of a vector; those from `left` on are the last of them again. */
@@ -118,10 +123,10 @@ static int64_t lowest(const tly_tiles *k, tly_way w, unsigned bytes)
 static void load_along(tly_tiles *k, kir_value p, kir_value *x)
 {
     tly_build *c = k->c;
-    int64_t apart = (int64_t)c->lanes * c->in_bytes;
+    int64_t apart = (int64_t)c->lanes * c->bytes[TLY_IN];
     int down = k->in_way == TLY_ALONG_DOWN;
     for (unsigned i = 0; i < c->lanes; i++) {
-        int64_t at = lowest(k, k->in_way, c->in_bytes);
+        int64_t at = lowest(k, k->in_way, c->bytes[TLY_IN]);
         for (unsigned s = i; s < k->steps; s += c->lanes, at += down ? -apart : apart)
             x[s] = tly_load(c, p, at, c->lanes);
         p = kir_ptradd(c->b, p, k->in_lane);
@@ -159,7 +164,7 @@ static void store_part(tly_tiles *k, kir_value p, kir_value *y)
         lane_offsets(k, k->out_lane, 0, offsets);
     for (unsigned i = 0; i < k->steps; i++) {
         if (is_along(k->out_way))
-            tly_store(c, p, lowest(k, k->out_way, c->out_bytes), y[i], c->out_bytes, 0);
+            tly_store(c, p, lowest(k, k->out_way, c->bytes[TLY_OUT]), y[i], c->bytes[TLY_OUT], 0);
         else
             scatter(k, p, offsets, y[i]);
         p = kir_ptradd(c->b, p, next);

@@ -139,7 +139,7 @@ static kir_value lined(tly_tiles *k, const tly_cross *x, kir_value out)
     tly_build *c = k->c;
     kir_builder *b = c->b;
     kir_value streams = tly_streams(c), apart = x->rows.out;
-    unsigned bytes = width(k) * c->out_bytes;
+    unsigned bytes = width(k) * c->bytes[TLY_OUT];
     if (bytes % LINE != 0) {
         streams = kir_bin(b, KIR_AND, streams, equal(c, apart, imm(c, bytes)));
         apart = imm(c, bytes * c->lanes);

@@ -26,7 +26,7 @@ int64_t tly_tiles_gather_bytes(const tly_tiles *k)
         c->p->dense == TLY_ROWS_LINES)
         return 0;
     if (is_across(k))
-        return k->parts * c->lanes * c->out_bytes < LINE && block * c->out_bytes >= LINE
+        return k->parts * c->lanes * c->bytes[TLY_OUT] < LINE && block * c->bytes[TLY_OUT] >= LINE
                    ? MOST_LINES * LINE
                    : 0;
     return k->out_way == TLY_ALONG_UP && block <= MOST_LINES ? block * LINE : 0;
@@ -39,7 +39,7 @@ tly_gather tly_tiles_gather(tly_tiles *k, kir_value out, kir_value apart, kir_va
     kir_builder *b = c->b;
     kir_value zero = imm(c, 0), line = imm(c, LINE);
     kir_value lines = is_across(k) ? k->out_axis : k->out_lane;
-    kir_value bytes = mul(c, is_across(k) ? k->inner : k->length, imm(c, c->out_bytes));
+    kir_value bytes = mul(c, is_across(k) ? k->inner : k->length, imm(c, c->bytes[TLY_OUT]));
     kir_value rows = kir_bin(b, KIR_UDIV, line, bytes);
     kir_value where = kir_bin(b, KIR_OR, kir_bin(b, KIR_OR, kir_addr(b, out), lines),
                               mul(c, run_size, bytes));

@@ -22,7 +22,7 @@ tly_outer tly_tiles_outer(tly_build *c, kir_value d)
 static kir_value may_stream(tly_tiles *k)
 {
     tly_build *c = k->c;
-    if (k->out_way != TLY_ACROSS || k->parts * c->lanes * c->out_bytes % LINE != 0)
+    if (k->out_way != TLY_ACROSS || k->parts * c->lanes * c->bytes[TLY_OUT] % LINE != 0)
         return 0;
     return tly_streams(c);
 }

@@ -33,7 +33,7 @@ static kir_value turn_line(turned *k, kir_value in, kir_value out, kir_value y, 
         for (unsigned i = 0; i < n; i++)
             part[q][i] = tly_narrow(c, r[i]);
     }
-    unsigned count = parts, wide = n * c->out_bytes;
+    unsigned count = parts, wide = n * c->bytes[TLY_OUT];
     for (; count > 1 && wide < (unsigned)c->t->vector_bytes; count /= 2, wide *= 2)
         for (unsigned q = 0; q < count / 2; q++)
             for (unsigned i = 0; i < n; i++)
@@ -61,7 +61,7 @@ static void scalars(turned *k, kir_value lane, kir_value from, kir_value to)
     tly_build *c = k->c;
     kir_builder *b = c->b;
     kir_value sum = tly_states_at(c, k->sums, lane);
-    kir_value in = tly_at(c, k->in, lane, c->in_bytes);
+    kir_value in = tly_at(c, k->in, lane, c->bytes[TLY_IN]);
     kir_value out = kir_ptradd(b, k->out, mul(c, lane, k->out_lane));
     kir_value y = tly_states_load(c, sum, 0, 1);
     kir_loop l;
@@ -69,7 +69,7 @@ static void scalars(turned *k, kir_value lane, kir_value from, kir_value to)
     kir_value x = tly_load(c, kir_ptradd(b, in, mul(c, l.i, k->in_axis)), 0, 1);
     kir_value next = tly_combine(c, l.carried[0], tly_lift(c, x));
     kir_value shown = tly_project(c, c->p->exclusive ? l.carried[0] : next);
-    tly_store(c, tly_at(c, out, l.i, c->out_bytes), 0, shown, 1, 0);
+    tly_store(c, tly_at(c, out, l.i, c->bytes[TLY_OUT]), 0, shown, 1, 0);
     kir_for_end(b, &l, &next);
     tly_states_store(c, sum, 0, l.result[0]);
 }
@@ -81,14 +81,15 @@ static void turn_all(turned *k, kir_value lanes, kir_value steps, kir_value stre
     kir_builder *b = c->b;
     unsigned lines = (unsigned)c->plan->rows / tly_line(c);
     int64_t a_pass = c->plan->rows;
-    unsigned a_line = LINE / c->in_bytes; /* lanes in a line of input */
+    unsigned a_line = LINE / c->bytes[TLY_IN]; /* lanes in a line of input */
     a_line = a_line < c->lanes ? c->lanes : a_line;
     kir_loop pass, line, group;
     kir_for(b, &pass, imm(c, 0), steps, imm(c, a_pass), 0, NULL);
     kir_value in = kir_ptradd(b, k->in, mul(c, pass.i, k->in_axis));
-    kir_value out = tly_at(c, k->out, pass.i, c->out_bytes);
+    kir_value out = tly_at(c, k->out, pass.i, c->bytes[TLY_OUT]);
     kir_for(b, &line, imm(c, 0), lanes, imm(c, a_line), 0, NULL);
-    kir_value ahead = kir_ptradd(b, tly_at(c, in, line.i, c->in_bytes), imm(c, c->plan->prefetch));
+    kir_value ahead = kir_ptradd(b, tly_at(c, in, line.i, c->bytes[TLY_IN]),
+                                 imm(c, c->plan->prefetch));
     for (int64_t s = 0; s < a_pass; s++) {
         kir_prefetch(b, ahead, 0);
         ahead = kir_ptradd(b, ahead, k->in_axis);
@@ -96,7 +97,7 @@ static void turn_all(turned *k, kir_value lanes, kir_value steps, kir_value stre
     kir_value end = tly_min(c, lanes, add(c, line.i, imm(c, a_line)));
     kir_for(b, &group, line.i, end, imm(c, c->lanes), 0, NULL);
     kir_value sums = tly_states_at(c, k->sums, group.i);
-    kir_value from = tly_at(c, in, group.i, c->in_bytes);
+    kir_value from = tly_at(c, in, group.i, c->bytes[TLY_IN]);
     kir_value to = kir_ptradd(b, out, mul(c, group.i, k->out_lane));
     kir_value y = tly_states_load(c, sums, 0, c->lanes);
     for (unsigned s = 0; s < lines; s++) {

@@ -162,7 +162,7 @@ kir_value tly_watch_alive(tly_build *c, kir_value v)
 
 int tly_watches_output(const tly_build *c)
 {
-    return tly_watches_products(c) && c->out_bytes < c->acc_bytes;
+    return tly_watches_products(c) && c->bytes[TLY_OUT] < c->acc_bytes;
 }
 
 typedef struct end {
@@ -177,7 +177,7 @@ static const end *end_of(const tly_build *c)
         [TALLY_F16] = { 15, 11, 0x7c00 },
         [TALLY_BF16] = { 127, 8, 0x7f80 },
     };
-    return &ends[c->p->out_dtype];
+    return &ends[c->p->tensor[TLY_OUT].dtype];
 }
 
 uint32_t tly_watch_stored_infinity(const tly_build *c)
@@ -189,7 +189,7 @@ uint32_t tly_watch_stored_infinity(const tly_build *c)
 static uint32_t least_infinite(const tly_build *c)
 {
     unsigned mantissa = of(c)->mantissa, ones = end_of(c)->ones;
-    if (c->out_bytes >= c->acc_bytes)
+    if (c->bytes[TLY_OUT] >= c->acc_bytes)
         return of(c)->limits[TLY_INFINITE];
     uint32_t rest = ones < mantissa ? (1u << (mantissa - ones)) - 1 : 0;
     uint32_t power = (uint32_t)of(c)->one + ((uint32_t)end_of(c)->exponent << mantissa);

@@ -44,9 +44,9 @@ int main(void)
 #define FIELD(NAME, name, of, member, cpu, push, block, meaning) \
     row(AT_##cpu(tly_args, member), AT_##push(tly_push, member), \
         AT_##block(tly_gpu_block, member), #member, meaning);
-#define TENSOR(T, t, meaning) \
-    row(offsetof(tly_args, t), offsetof(tly_push, t), offsetof(tly_gpu_block, t), #t, \
-        "a tensor: " meaning);
+#define TENSOR(T, t, is_written, meaning) \
+    row(offsetof(tly_args, tensor[TLY_##T]), offsetof(tly_push, tensor[TLY_##T]), \
+        offsetof(tly_gpu_block, tensor[TLY_##T]), #t, "a tensor: " meaning);
     head("field");
     TLY_LAUNCH_FIELDS(FIELD, FIELD)
     TLY_TENSORS(TENSOR)

@@ -312,7 +312,9 @@ static void judge(subject *s, const void *in, const void *out)
 static void run(subject *s, const void *in)
 {
     static _Alignas(64) double first[POINTS], other[POINTS];
-    tly_args args = { .in.base = (char *)in, .out.base = (char *)first, .length = POINTS };
+    tly_args args = { .tensor[TLY_IN].base = (char *)in,
+                      .tensor[TLY_OUT].base = (char *)first,
+                      .length = POINTS };
     const tly_task task = { 0 };
     const size_t bytes = POINTS * kir_kind_bits(s->kind) / 8;
     const int interpreted = s->seen % (64 * POINTS) == 0;
@@ -322,7 +324,7 @@ static void run(subject *s, const void *in)
     judge(s, in, first);
     for (int level = 0; compared && level < s->levels + interpreted; level++) {
         memcpy(other, first, bytes);
-        args.out.base = (char *)other;
+        args.tensor[TLY_OUT].base = (char *)other;
         args.length = level < s->levels ? POINTS : INTERPRETED;
         if (level < s->levels)
             s->code[level].entry(&args, &task);

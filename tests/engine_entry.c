@@ -162,8 +162,8 @@ static tally_status run(tly_engine *face, const void *in, void *out, int32_t thr
     e->regions[0] = region(in, l.in_low, l.in_high, in_bytes);
     e->regions[1] = region(out, l.out_low, l.out_high, out_bytes);
     args = k->args;
-    args.in.base = (char *)((uintptr_t)in + (uintptr_t)k->in_first);
-    args.out.base = (char *)((uintptr_t)out + (uintptr_t)k->out_first);
+    args.tensor[TLY_IN].base = (char *)((uintptr_t)in + (uintptr_t)k->first[TLY_IN]);
+    args.tensor[TLY_OUT].base = (char *)((uintptr_t)out + (uintptr_t)k->first[TLY_OUT]);
     args.flags = in != out ? flags[e->runs++ % 3] : 0;
     memset(e->scratch, 0xee, k->scratch_bytes); /* nothing may be expected there */
     return tly_tasks_run(k, &args, e->scratch, threads, e->call, e, error);

@@ -95,11 +95,14 @@ static tally_status run(tly_engine *e, const void *in, void *out, int32_t thread
     memset(g->scratch, 0xee, g->steps.scratch_bytes); /* nothing may be expected there */
     if (g->steps.has_block)
         memcpy(g->scratch, &g->steps.block, sizeof g->steps.block);
+    const tly_gpu_bases bases = {
+        .tensor = { [TLY_IN] = (uintptr_t)in, [TLY_OUT] = (uintptr_t)out },
+        .scratch = (uintptr_t)g->scratch
+    };
     for (size_t i = 0; i < g->steps.count && !status; i++) {
         const tly_gpu_step *step = &g->steps.step[i];
         const tly_gpu_pass *pass = &g->launch.pass[step->pass];
-        tly_push push = tly_gpu_step_place(step, (uintptr_t)in, (uintptr_t)out,
-                                           (uintptr_t)g->scratch);
+        tly_push push = tly_gpu_step_place(step, &bases);
         push.flags |= flags;
         if (step->zero)
             memset(g->scratch, 0, g->steps.zeroed);

@@ -49,11 +49,11 @@ static inline void fake_sleep(int us)
 
 static inline void fake_row(const tly_args *a, int64_t row, const char **in, char **out)
 {
-    *in = a->in.base;
-    *out = a->out.base;
+    *in = a->tensor[TLY_IN].base;
+    *out = a->tensor[TLY_OUT].base;
     for (int64_t d = a->outer_rank - 1; d >= 0; d--) {
-        *in += row % a->outer_size[d] * a->in.outer[d];
-        *out += row % a->outer_size[d] * a->out.outer[d];
+        *in += row % a->outer_size[d] * a->tensor[TLY_IN].outer[d];
+        *out += row % a->outer_size[d] * a->tensor[TLY_OUT].outer[d];
         row /= a->outer_size[d];
     }
     if (row != 0) {
@@ -117,11 +117,11 @@ static int64_t fake_rows(const tly_args *a, const tly_task *t)
         int64_t last = (chunk + 1) * FAKE_CHUNK < a->length ? (chunk + 1) * FAKE_CHUNK : a->length;
         for (int64_t i = chunk * FAKE_CHUNK; i < last; i++) {
             int64_t x;
-            memcpy(&x, in + i * a->in.axis, sizeof x);
+            memcpy(&x, in + i * a->tensor[TLY_IN].axis, sizeof x);
             odd |= x == FAKE_NO_TOTAL;
             carry += x;
             if (t->mode == TLY_MODE_SCAN) {
-                memcpy(out + i * a->out.axis, &carry, sizeof carry);
+                memcpy(out + i * a->tensor[TLY_OUT].axis, &carry, sizeof carry);
             }
         }
     }
@@ -153,9 +153,11 @@ static int64_t fake_columns(const tly_args *a, const tly_task *t)
             int64_t sum = 0;
             for (int64_t i = 0; i < a->length; i++) {
                 int64_t x;
-                memcpy(&x, in + i * a->in.axis + lane * a->in.lane, sizeof x);
+                memcpy(&x, in + i * a->tensor[TLY_IN].axis + lane * a->tensor[TLY_IN].lane,
+                       sizeof x);
                 sum += x;
-                memcpy(out + i * a->out.axis + lane * a->out.lane, &sum, sizeof sum);
+                memcpy(out + i * a->tensor[TLY_OUT].axis + lane * a->tensor[TLY_OUT].lane, &sum,
+                       sizeof sum);
             }
         }
     }
@@ -189,7 +191,7 @@ static int64_t fake_reduced(const tly_args *a, const tly_task *t)
         } else {
             for (int64_t i = first; i < first + a->chunk_length && i < a->length; i++) {
                 int64_t x;
-                memcpy(&x, in + i * a->in.axis, sizeof x);
+                memcpy(&x, in + i * a->tensor[TLY_IN].axis, sizeof x);
                 sum += x;
             }
         }

@@ -93,17 +93,17 @@ static const struct {
     const char *name;
     size_t offset;
 } fake_gpu_words[] = {
-    { "in", offsetof(tly_push, in.base) },
-    { "out", offsetof(tly_push, out.base) },
+    { "in", offsetof(tly_push, tensor[TLY_IN].base) },
+    { "out", offsetof(tly_push, tensor[TLY_OUT].base) },
     { "scratch", offsetof(tly_push, scratch) },
-    { "in_axis", offsetof(tly_push, in.axis) },
-    { "out_axis", offsetof(tly_push, out.axis) },
-    { "in_lane", offsetof(tly_push, in.lane) },
-    { "out_lane", offsetof(tly_push, out.lane) },
-    { "in_outer0", offsetof(tly_push, in.outer[0]) },
-    { "in_outer1", offsetof(tly_push, in.outer[1]) },
-    { "out_outer0", offsetof(tly_push, out.outer[0]) },
-    { "out_outer1", offsetof(tly_push, out.outer[1]) },
+    { "in_axis", offsetof(tly_push, tensor[TLY_IN].axis) },
+    { "out_axis", offsetof(tly_push, tensor[TLY_OUT].axis) },
+    { "in_lane", offsetof(tly_push, tensor[TLY_IN].lane) },
+    { "out_lane", offsetof(tly_push, tensor[TLY_OUT].lane) },
+    { "in_outer0", offsetof(tly_push, tensor[TLY_IN].outer[0]) },
+    { "in_outer1", offsetof(tly_push, tensor[TLY_IN].outer[1]) },
+    { "out_outer0", offsetof(tly_push, tensor[TLY_OUT].outer[0]) },
+    { "out_outer1", offsetof(tly_push, tensor[TLY_OUT].outer[1]) },
     { "size1", offsetof(tly_push, outer_size[1]) },
     { "length", offsetof(tly_push, length) },
     { "lanes", offsetof(tly_push, inner) },
@@ -138,7 +138,8 @@ static tally_status fake_gpu_plan(const tly_problem *problem, const tly_geometry
                                   tally_error *error)
 {
     (void)caps;
-    if (problem->dtype != TALLY_F32 || problem->exclusive || geometry->outer_rank > 2) {
+    if (problem->tensor[TLY_IN].dtype != TALLY_F32 || problem->exclusive ||
+        geometry->outer_rank > 2) {
         return tly_fail(error, TALLY_UNSUPPORTED, "dtype", "the fake sums f32 alone");
     }
     /* Fields that the fake has no other use for: the cut, and which fault to show. */

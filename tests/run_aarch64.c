@@ -154,8 +154,8 @@ static int receive(const remote_request *request, tly_args *args, tly_code *code
             return 0;
         }
     }
-    args->in.base = translate(args->in.base);
-    args->out.base = translate(args->out.base);
+    args->tensor[TLY_IN].base = translate(args->tensor[TLY_IN].base);
+    args->tensor[TLY_OUT].base = translate(args->tensor[TLY_OUT].base);
     for (size_t i = 0; i < request->task_count; i++) {
         tasks[i].scratch = translate(tasks[i].scratch);
         tasks[i].carry_in = translate(tasks[i].carry_in);

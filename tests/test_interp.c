@@ -18,7 +18,7 @@ static void run_lines(const char *lines, const void *in, void *out)
              "return %%1\n}\n",
              lines);
     kir_kernel *k = must_parse(source);
-    tly_args args = { .in.base = (char *)in, .out.base = out };
+    tly_args args = { .tensor[TLY_IN].base = (char *)in, .tensor[TLY_OUT].base = out };
     cr_assert_eq(must_run(k, &args, &(tly_task){ 0 }), 0);
     kir_free(k);
 }
@@ -243,7 +243,9 @@ Test(kir, masked_access_stays_below_the_count)
         for (uint32_t i = 0; i < lanes; i++) {
             in[i] = 5 * i;
         }
-        tly_args args = { .in.base = (char *)in, .out.base = (char *)out, .length = count };
+        tly_args args = { .tensor[TLY_IN].base = (char *)in,
+                          .tensor[TLY_OUT].base = (char *)out,
+                          .length = count };
         must_run(k, &args, &(tly_task){ 0 });
         for (uint32_t i = 0; i < 4; i++) {
             cr_assert_eq(out[i], i < lanes ? 6 * i : 99 + i);
@@ -315,7 +317,7 @@ Test(kir, faults_at_run_time_have_messages)
                  "%sreturn %%2\n}\n",
                  cases[i].lines);
         kir_kernel *k = must_parse(source);
-        tly_args args = { .in.base = memory };
+        tly_args args = { .tensor[TLY_IN].base = memory };
         cr_assert_eq(kir_interpret(k, &args, &(tly_task){ 0 }, NULL, &result, &error),
                      TALLY_INTERNAL);
         cr_assert_not_null(strstr(error.message, cases[i].message), "%s", error.message);
@@ -382,7 +384,8 @@ Test(kir, f16_rounds_to_nearest_even)
     for (uint32_t h = 0; h < 0x10000; h++) {
         uint16_t half = (uint16_t)h, back[3];
         float wide = 0;
-        tly_args args = { .in.base = (char *)&half, .out.base = (char *)&wide };
+        tly_args args = { .tensor[TLY_IN].base = (char *)&half,
+                          .tensor[TLY_OUT].base = (char *)&wide };
         must_run(widen, &args, &(tly_task){ 0 });
         if ((h & 0x7fff) > 0x7c00) {
             cr_assert(isnan(wide));
@@ -400,7 +403,8 @@ Test(kir, f16_rounds_to_nearest_even)
             around[1] = middle;
             around[2] = nextafterf(middle, middle < 0 || h >= 0x8000 ? -INFINITY : INFINITY);
         }
-        args = (tly_args){ .in.base = (char *)around, .out.base = (char *)back };
+        args = (tly_args){ .tensor[TLY_IN].base = (char *)around,
+                           .tensor[TLY_OUT].base = (char *)back };
         must_run(narrow, &args, &(tly_task){ 0 });
         for (uint32_t i = 0; i < 3; i++) {
             uint32_t wanted = !finite ? h : i == 0 ? h : i == 2 ? h + 1 : h + (h & 1);

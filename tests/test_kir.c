@@ -193,9 +193,11 @@ static void run_example(const kir_kernel *k)
         for (int i = 0; i < 12; i++) {
             out[i] = 77;
         }
-        tly_args args = { .in.base = (char *)in, .out.base = (char *)out, .length = length };
-        tly_push push = { .in.base = (uintptr_t)in,
-                          .out.base = (uintptr_t)out,
+        tly_args args = { .tensor[TLY_IN].base = (char *)in,
+                          .tensor[TLY_OUT].base = (char *)out,
+                          .length = length };
+        tly_push push = { .tensor[TLY_IN].base = (uintptr_t)in,
+                          .tensor[TLY_OUT].base = (uintptr_t)out,
                           .length = (uint32_t)length };
         kir_grid grid = { .push = &push, .groups_x = 1, .groups_y = 1, .subgroup = 8 };
         if (k->workgroup > 0) {

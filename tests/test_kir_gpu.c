@@ -204,7 +204,9 @@ static tally_status run_body(const char *body, uint32_t groups, uint32_t *in, ui
              "%sreturn %%4\n}\n",
              body);
     kir_kernel *k = must_parse(source);
-    tly_push push = { .in.base = (uintptr_t)in, .out.base = (uintptr_t)out, .length = 77 };
+    tly_push push = { .tensor[TLY_IN].base = (uintptr_t)in,
+                      .tensor[TLY_OUT].base = (uintptr_t)out,
+                      .length = 77 };
     kir_grid grid = { .push = &push, .groups_x = groups, .groups_y = 1, .subgroup = 4 };
     tally_status status = kir_interpret_grid(k, &grid, error);
     kir_free(k);

@@ -205,21 +205,21 @@ static unsigned most_lanes(const char *level)
 static void check(const subject *s, kir_kernel *kernel, const char *about,
                   int (*allowed)(const char *level))
 {
-    tly_args args = { .in.base = (char *)input,
-                      .out.base = (char *)wanted + GUARD,
+    tly_args args = { .tensor[TLY_IN].base = (char *)input,
+                      .tensor[TLY_OUT].base = (char *)wanted + GUARD,
                       .length = 3,
                       .inner = 1000,
                       .outer_rank = 2,
                       .outer_size = { 11, 22, 33 },
-                      .in.outer = { 44, 55, 66 },
-                      .out.outer = { 77, 88, 99 } };
+                      .tensor[TLY_IN].outer = { 44, 55, 66 },
+                      .tensor[TLY_OUT].outer = { 77, 88, 99 } };
     const tly_task task = { .begin = -5, .end = 7, .mode = 2 };
     tally_error error = TALLY_ERROR_INIT;
     int64_t want, got;
     memset(wanted, 0xa5, sizeof wanted);
     cr_assert_eq(kir_interpret(kernel, &args, &task, NULL, &want, &error), TALLY_OK, "%s: %s",
                  about, error.message);
-    args.out.base = (char *)given + GUARD;
+    args.tensor[TLY_OUT].base = (char *)given + GUARD;
     for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
         if ((allowed != NULL && !allowed(levels[i])) || s->lanes > most_lanes(levels[i])) {
             continue;
@@ -679,7 +679,8 @@ Test(lower, fault, .init = prepare, .fini = give_up)
         subject s = begin();
         kir_store(s.b, s.out, offset, kir_int(s.b, 42), 1, 0);
         kir_kernel *kernel = finish(&s);
-        const tly_args args = { .in.base = (char *)input, .out.base = (char *)given };
+        const tly_args args = { .tensor[TLY_IN].base = (char *)input,
+                                .tensor[TLY_OUT].base = (char *)given };
         unsigned char *code;
         size_t bytes;
         int64_t result;

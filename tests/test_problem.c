@@ -117,8 +117,10 @@ Test(problem, forms)
         tly_geometry g;
         tly_problem p = problem_of(word, &g);
         cr_expect_eq(p.form, cases[i].form, "%s: form %d", word, p.form);
-        cr_expect_eq(p.in_step, cases[i].in_step, "%s: in_step %d", word, p.in_step);
-        cr_expect_eq(p.out_step, cases[i].out_step, "%s: out_step %d", word, p.out_step);
+        cr_expect_eq(p.tensor[TLY_IN].step, cases[i].in_step, "%s: in_step %d", word,
+                     p.tensor[TLY_IN].step);
+        cr_expect_eq(p.tensor[TLY_OUT].step, cases[i].out_step, "%s: out_step %d", word,
+                     p.tensor[TLY_OUT].step);
         cr_expect_eq(p.unit, cases[i].unit, "%s: unit %d", word, p.unit);
         cr_expect_eq(p.dense, cases[i].dense, "%s: dense %d", word, p.dense);
         cr_expect_eq(p.length, cases[i].length, "%s: length %d", word, p.length);
@@ -174,8 +176,10 @@ Test(problem, forms_of_reductions)
         tly_geometry g;
         tly_problem p = problem_of(word, &g);
         cr_expect_eq(p.form, cases[i].form, "%s: form %d", word, p.form);
-        cr_expect_eq(p.in_step, cases[i].in_step, "%s: in_step %d", word, p.in_step);
-        cr_expect_eq(p.out_step, cases[i].out_step, "%s: out_step %d", word, p.out_step);
+        cr_expect_eq(p.tensor[TLY_IN].step, cases[i].in_step, "%s: in_step %d", word,
+                     p.tensor[TLY_IN].step);
+        cr_expect_eq(p.tensor[TLY_OUT].step, cases[i].out_step, "%s: out_step %d", word,
+                     p.tensor[TLY_OUT].step);
         cr_expect_eq(g.length, cases[i].length, "%s: length %d", word, (int)g.length);
         cr_expect_eq(g.steps, cases[i].steps, "%s: steps %d", word, (int)g.steps);
         cr_expect_eq(g.inner, cases[i].inner, "%s: inner %d", word, (int)g.inner);
@@ -426,21 +430,22 @@ static void follow_geometry(const tly_problem *p, const tly_geometry *g, table *
     int64_t index[TALLY_MAX_RANK] = { 0 };
     int64_t in_end = 0, out_end = 0;
     for (int64_t row = 0; row < g->rows; row++) {
-        int64_t in_row = g->in_first, out_row = g->out_first;
+        int64_t in_row = g->tensor[TLY_IN].first, out_row = g->tensor[TLY_OUT].first;
         for (int32_t d = 0; d < g->outer_rank; d++) {
-            in_row += index[d] * g->outer[d].in_stride;
-            out_row += index[d] * g->outer[d].out_stride;
+            in_row += index[d] * g->outer[d].stride[TLY_IN];
+            out_row += index[d] * g->outer[d].stride[TLY_OUT];
         }
         if (p->form == TLY_ROWS && p->dense && row > 0) {
             cr_assert(in_row == in_end && out_row == out_end, "not dense at row %d", (int)row);
         }
-        in_end = in_row + g->length * g->in_axis;
-        out_end = out_row + g->length * g->out_axis;
+        in_end = in_row + g->length * g->tensor[TLY_IN].axis;
+        out_end = out_row + g->length * g->tensor[TLY_OUT].axis;
         for (int64_t lane = 0; lane < g->inner; lane++) {
             for (int64_t i = 0; i < g->length; i++) {
-                int64_t out = out_row + lane * g->out_lane + i * g->out_axis;
-                note(t, in_row + lane * g->in_lane + i * g->in_axis, out,
-                     i < p->unit ? INT64_MIN : out - p->unit * g->out_axis);
+                int64_t out = out_row + lane * g->tensor[TLY_OUT].lane +
+                              i * g->tensor[TLY_OUT].axis;
+                note(t, in_row + lane * g->tensor[TLY_IN].lane + i * g->tensor[TLY_IN].axis, out,
+                     i < p->unit ? INT64_MIN : out - p->unit * g->tensor[TLY_OUT].axis);
             }
         }
         for (int32_t d = g->outer_rank - 1; d >= 0 && ++index[d] == g->outer[d].size; d--) {
@@ -458,12 +463,15 @@ static int64_t power_within(int64_t n)
 static void check_literals(const tly_problem *p, const tly_geometry *g)
 {
     int rows = p->form == TLY_ROWS, columns = p->form == TLY_COLUMNS;
-    int64_t in = rows ? g->in_axis : g->in_lane;
-    int64_t out = columns ? g->out_lane : rows ? g->out_axis : llabs(g->out_axis);
-    cr_expect(p->in_step == (in >= -2 && in <= 2 ? in : ANY));
-    cr_expect(p->out_step == (out == 1 || (rows && out == -1) ? out : ANY));
-    cr_expect(p->form != TLY_TRANSPOSED || (p->in_step == 1 && g->inner >= 8));
-    cr_expect(rows ? g->inner == 1 && g->in_lane == 0 && g->out_lane == 0 : p->unit == 1);
+    int64_t in = rows ? g->tensor[TLY_IN].axis : g->tensor[TLY_IN].lane;
+    int64_t out = columns ? g->tensor[TLY_OUT].lane
+                  : rows  ? g->tensor[TLY_OUT].axis
+                          : llabs(g->tensor[TLY_OUT].axis);
+    cr_expect(p->tensor[TLY_IN].step == (in >= -2 && in <= 2 ? in : ANY));
+    cr_expect(p->tensor[TLY_OUT].step == (out == 1 || (rows && out == -1) ? out : ANY));
+    cr_expect(p->form != TLY_TRANSPOSED || (p->tensor[TLY_IN].step == 1 && g->inner >= 8));
+    cr_expect(rows ? g->inner == 1 && g->tensor[TLY_IN].lane == 0 && g->tensor[TLY_OUT].lane == 0
+                   : p->unit == 1);
     cr_expect(p->unit >= 1 && p->unit <= TLY_MAX_UNIT && g->length % p->unit == 0);
     cr_expect(p->unit == 1 || (in == out && (in == 1 || in == -1)));
     if (rows) {
@@ -476,21 +484,24 @@ static void check_literals(const tly_problem *p, const tly_geometry *g)
         cr_expect_eq(p->dense == TLY_DENSE_MEDIUM, is_medium);
     } else {
         int64_t block = p->dense == TLY_PACKED_DOWN ? -g->inner : g->inner;
-        int packed = g->in_axis == block && g->out_axis == block && in == 1 && out == 1;
+        int packed = g->tensor[TLY_IN].axis == block && g->tensor[TLY_OUT].axis == block &&
+                     in == 1 && out == 1;
         int narrow = p->dense == TLY_PACKED_UP || p->dense == TLY_PACKED_DOWN;
-        int64_t axis = columns ? g->in_axis : g->out_axis;
+        int64_t axis = columns ? g->tensor[TLY_IN].axis : g->tensor[TLY_OUT].axis;
         cr_expect(!narrow || (columns && packed));
-        cr_expect(p->dense != TLY_AXIS_UP || (columns && axis == 1 && p->in_step == ANY));
+        cr_expect(p->dense != TLY_AXIS_UP ||
+                  (columns && axis == 1 && p->tensor[TLY_IN].step == ANY));
         cr_expect((p->dense != TLY_ROWS_UP && p->dense != TLY_ROWS_LINES) ||
                   (columns && in != 1 && out == 1));
-        cr_expect(p->dense != TLY_AXIS_DOWN || (axis == -1 && (!columns || p->in_step == ANY)));
+        cr_expect(p->dense != TLY_AXIS_DOWN ||
+                  (axis == -1 && (!columns || p->tensor[TLY_IN].step == ANY)));
         int64_t few = !columns && g->length < 32 && g->length < g->inner ? g->length : g->inner;
         int64_t known = few < g->inner || few <= TLY_MAX_UNIT ? power_within(few) : 0;
         cr_expect_eq(p->length, !narrow ? known : g->inner <= TLY_NARROW_BYTES / 4 ? g->inner : 0);
     }
     int64_t before = INT64_MAX;
     for (int32_t d = 0; d < g->outer_rank; d++) {
-        int64_t a = llabs(g->outer[d].in_stride), b = llabs(g->outer[d].out_stride);
+        int64_t a = llabs(g->outer[d].stride[TLY_IN]), b = llabs(g->outer[d].stride[TLY_OUT]);
         cr_expect(g->outer[d].size > 1 && (a < b ? a : b) <= before);
         before = a < b ? a : b;
     }
@@ -532,9 +543,9 @@ Test(problem, operators_by_their_rows)
                 cr_expect_eq(p.acc, acc[k], "%s: %s", word, tally_dtype_name(p.acc));
             }
             if (!scans && kept[k] != 0) { /* or else both dims are one of 35 neighbours */
-                cr_expect(g.length == 7 && g.steps == 5 && g.in_axis == 5, "%s", word);
+                cr_expect(g.length == 7 && g.steps == 5 && g.tensor[TLY_IN].axis == 5, "%s", word);
             } else if (!scans && (k == 2 || k == 4)) {
-                cr_expect(g.length == 35 && g.steps == 1 && g.in_axis == 1, "%s", word);
+                cr_expect(g.length == 35 && g.steps == 1 && g.tensor[TLY_IN].axis == 1, "%s", word);
             }
         }
     }
@@ -561,13 +572,14 @@ Test(problem, every_element_exactly)
         }
         cr_assert_eq(g.empty, empty, "%s", word);
         if (empty) {
-            cr_expect(g.rows == 0 && g.in_high < g.in_low && g.out_high < g.out_low);
+            cr_expect(g.rows == 0 && g.tensor[TLY_IN].high < g.tensor[TLY_IN].low &&
+                      g.tensor[TLY_OUT].high < g.tensor[TLY_OUT].low);
             continue;
         }
-        int64_t count = g.out_high - g.out_low + 1;
+        int64_t count = g.tensor[TLY_OUT].high - g.tensor[TLY_OUT].low + 1;
         cr_assert(count > 0 && count < 100000, "%s", word);
-        table a = { calloc((size_t)count, sizeof(link)), g.out_low, count, 0 };
-        table b = { calloc((size_t)count, sizeof(link)), g.out_low, count, 0 };
+        table a = { calloc((size_t)count, sizeof(link)), g.tensor[TLY_OUT].low, count, 0 };
+        table b = { calloc((size_t)count, sizeof(link)), g.tensor[TLY_OUT].low, count, 0 };
         cr_assert(a.links != NULL && b.links != NULL);
         follow_descriptor(&full, &a);
         follow_geometry(&p, &g, &b);
@@ -580,14 +592,14 @@ Test(problem, every_element_exactly)
                 high = a.links[i].in > high ? a.links[i].in : high;
             }
         }
-        cr_expect(low == g.in_low && high == g.in_high, "%s", word);
+        cr_expect(low == g.tensor[TLY_IN].low && high == g.tensor[TLY_IN].high, "%s", word);
         cr_expect(a.links[0].written && a.links[count - 1].written, "%s: extent", word);
         check_literals(&p, &g);
         free(a.links);
         free(b.links);
         seen[p.form][p.dense]++;
         streams += p.unit > 1;
-        negative += p.out_step == -1;
+        negative += p.tensor[TLY_OUT].step == -1;
     }
     cr_expect(seen[TLY_ROWS][0] > 50 && seen[TLY_ROWS][1] > 50);
     cr_expect(seen[TLY_COLUMNS][TLY_PACKED_UP] > 20 && seen[TLY_COLUMNS][TLY_PACKED_DOWN] > 20);
@@ -637,7 +649,11 @@ Test(problem, far_strides)
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         tly_geometry g;
         problem_of(words[i], &g);
-        cr_expect(g.in_low <= g.in_first && g.in_first <= g.in_high, "%s", words[i]);
-        cr_expect(g.out_low <= g.out_first && g.out_first <= g.out_high, "%s", words[i]);
+        cr_expect(g.tensor[TLY_IN].low <= g.tensor[TLY_IN].first &&
+                      g.tensor[TLY_IN].first <= g.tensor[TLY_IN].high,
+                  "%s", words[i]);
+        cr_expect(g.tensor[TLY_OUT].low <= g.tensor[TLY_OUT].first &&
+                      g.tensor[TLY_OUT].first <= g.tensor[TLY_OUT].high,
+                  "%s", words[i]);
     }
 }

@@ -78,8 +78,9 @@ static tally_status no_plan(const tly_problem *problem, const char *level, const
 {
     (void)level;
     (void)plan;
-    return problem->dtype == TALLY_I64 ? TALLY_OK
-                                       : tly_fail(error, TALLY_UNSUPPORTED, "dtype", "i64 alone");
+    return problem->tensor[TLY_IN].dtype == TALLY_I64
+               ? TALLY_OK
+               : tly_fail(error, TALLY_UNSUPPORTED, "dtype", "i64 alone");
 }
 
 static tally_status no_library(int gpu, tally_error *error)

@@ -18,13 +18,13 @@ enum { LEVELS = sizeof levels / sizeof *levels };
 static tly_problem problem(tally_op op, tally_dtype dtype, tally_dtype acc)
 {
     return (tly_problem){ .op = op,
-                          .dtype = dtype,
-                          .out_dtype = dtype,
+                          .tensor[TLY_IN].dtype = dtype,
+                          .tensor[TLY_OUT].dtype = dtype,
                           .acc = acc,
                           .form = TLY_ROWS,
                           .dense = 1,
-                          .in_step = 1,
-                          .out_step = 1,
+                          .tensor[TLY_IN].step = 1,
+                          .tensor[TLY_OUT].step = 1,
                           .unit = 1 };
 }
 
@@ -37,7 +37,7 @@ static tly_build begin(const tly_problem *p, const char *level, unsigned lanes)
     c.acc = tly_storage((tally_dtype)p->acc, 1);
     c.vec = tly_storage((tally_dtype)p->acc, lanes);
     c.acc_bytes = (unsigned)tally_dtype_bytes((tally_dtype)p->acc);
-    c.in_bytes = c.out_bytes = (unsigned)tally_dtype_bytes((tally_dtype)p->dtype);
+    c.bytes[TLY_IN] = c.bytes[TLY_OUT] = (unsigned)tly_element_bytes(p, TLY_IN);
     return c;
 }
 
@@ -45,7 +45,7 @@ static int64_t run(tly_build *c, kir_value result, const void *in, void *out)
 {
     kir_kernel *k = NULL;
     tally_error e = TALLY_ERROR_INIT;
-    tly_args args = { .in.base = (char *)in, .out.base = out };
+    tly_args args = { .tensor[TLY_IN].base = (char *)in, .tensor[TLY_OUT].base = out };
     tly_task task = { .end = 1 };
     int64_t value = -1;
     kir_return(c->b, result ? result : kir_int(c->b, 0));
@@ -63,8 +63,10 @@ static void convert(const char *level, tally_dtype dtype, tally_dtype acc, int n
     tly_build c = begin(&p, level, 4);
     kir_loop l;
     kir_for(c.b, &l, imm(&c, 0), imm(&c, count), imm(&c, 4), 0, NULL);
-    kir_value from = tly_at(&c, kir_get(c.b, KIR_ARG_IN), l.i, narrow ? c.acc_bytes : c.in_bytes);
-    kir_value to = tly_at(&c, kir_get(c.b, KIR_ARG_OUT), l.i, narrow ? c.in_bytes : c.acc_bytes);
+    kir_value from = tly_at(&c, kir_get(c.b, KIR_ARG_IN), l.i,
+                            narrow ? c.acc_bytes : c.bytes[TLY_IN]);
+    kir_value to = tly_at(&c, kir_get(c.b, KIR_ARG_OUT), l.i,
+                          narrow ? c.bytes[TLY_IN] : c.acc_bytes);
     if (narrow)
         tly_store(&c, to, 0, kir_load(c.b, c.vec, from, 0, 4), 1, 0);
     else

@@ -70,8 +70,10 @@ static void row_address(const model *m, const tly_push *p, int64_t row, int64_t 
         int64_t size = plan->literal ? g->outer[d].size : (int64_t)p->outer_size[d];
         int64_t at = d > 0 ? row % size : row;
         row = d > 0 ? row / size : 0;
-        *in += at * (plan->literal ? g->outer[d].in_stride * m->in_bytes : p->in.outer[d]);
-        *out += at * (plan->literal ? g->outer[d].out_stride * m->out_bytes : p->out.outer[d]);
+        *in += at * (plan->literal ? g->outer[d].stride[TLY_IN] * m->in_bytes
+                                   : p->tensor[TLY_IN].outer[d]);
+        *out += at * (plan->literal ? g->outer[d].stride[TLY_OUT] * m->out_bytes
+                                    : p->tensor[TLY_OUT].outer[d]);
     }
 }
 
@@ -80,11 +82,11 @@ static void expect_element(const model *m, int64_t in, int64_t out, int64_t posi
 {
     const tly_geometry *g = &m->s->geometry;
     cr_assert_eq(out % m->out_bytes, 0);
-    int64_t *seen = &m->seen[out / m->out_bytes - g->out_low];
-    cr_assert_geq(out / m->out_bytes, g->out_low);
-    cr_assert_leq(out / m->out_bytes, g->out_high);
-    cr_assert_geq(in / m->in_bytes, g->in_low);
-    cr_assert_leq(in / m->in_bytes, g->in_high);
+    int64_t *seen = &m->seen[out / m->out_bytes - g->tensor[TLY_OUT].low];
+    cr_assert_geq(out / m->out_bytes, g->tensor[TLY_OUT].low);
+    cr_assert_leq(out / m->out_bytes, g->tensor[TLY_OUT].high);
+    cr_assert_geq(in / m->in_bytes, g->tensor[TLY_IN].low);
+    cr_assert_leq(in / m->in_bytes, g->tensor[TLY_IN].high);
     cr_assert_eq(*seen, 0, "an element is met twice");
     *seen = position + 1;
 }
@@ -103,11 +105,13 @@ static void run_step(const model *m, const tly_gpu_step *step, const tly_gpu_lau
     cr_assert_eq(p->row_first, 0);
     for (int64_t row = 0; row < p->rows; row++) {
         for (int64_t lane = 0; lane < (int64_t)p->inner * l->lanes; lane++) {
-            int64_t in = (int64_t)p->in.base + lane * p->in.lane / l->lanes;
-            int64_t out = (int64_t)p->out.base + lane * p->out.lane / l->lanes;
+            int64_t in = (int64_t)p->tensor[TLY_IN].base + lane * p->tensor[TLY_IN].lane / l->lanes;
+            int64_t out = (int64_t)p->tensor[TLY_OUT].base +
+                          lane * p->tensor[TLY_OUT].lane / l->lanes;
             row_address(m, p, row, &in, &out);
             for (int64_t i = 0; i < p->length; i++) {
-                expect_element(m, in + i * p->in.axis, out + i * p->out.axis, from + i);
+                expect_element(m, in + i * p->tensor[TLY_IN].axis,
+                               out + i * p->tensor[TLY_OUT].axis, from + i);
             }
         }
     }
@@ -122,10 +126,9 @@ static size_t run_model(const char *word, const tly_gpu_launch *l, const tly_cap
     cr_assert_eq(tly_gpu_steps_make(&s.problem, &s.geometry, &s.plan, l, caps, &steps, &error),
                  TALLY_OK, "%s: %s", word, error.message);
     const tly_geometry *g = &s.geometry;
-    size_t span = (size_t)(g->out_high - g->out_low + 1);
-    model m = { &s, calloc(span, sizeof(int64_t)),
-                (int64_t)tally_dtype_bytes((tally_dtype)s.problem.dtype),
-                (int64_t)tally_dtype_bytes((tally_dtype)s.problem.out_dtype) };
+    size_t span = (size_t)(g->tensor[TLY_OUT].high - g->tensor[TLY_OUT].low + 1);
+    model m = { &s, calloc(span, sizeof(int64_t)), tly_element_bytes(&s.problem, TLY_IN),
+                tly_element_bytes(&s.problem, TLY_OUT) };
     int64_t from = 0, total = g->rows * g->length * g->inner, met = 0;
     for (size_t i = 0; i < steps.count; i++) {
         const tly_push *p = &steps.step[i].push;
@@ -162,6 +165,13 @@ static const char *const words[] = {
     "cumsum:f32:2x3x4x5x2x2:axis=5,in=10000x2000x400x50x11x3,out=10000x2000x400x50x11x3",
     "cumsum:f16:9x11x13:axis=1,in=-200x-15x-1@2000,out=1000x-14x1@200",
 };
+
+static tly_push place(const tly_gpu_step *step, uint64_t in, uint64_t out, uint64_t scratch)
+{
+    const tly_gpu_bases bases = { .tensor = { [TLY_IN] = in, [TLY_OUT] = out },
+                                  .scratch = scratch };
+    return tly_gpu_step_place(step, &bases);
+}
 
 Test(vulkan_launch, every_element_once)
 {
@@ -235,7 +245,7 @@ static tly_gpu_steps make(const char *word, const tly_gpu_launch *l, const tly_c
 /* Whole accesses ask for strides of 16 bytes of those tensors alone that are not loose. */
 Test(vulkan_launch, loose_tensors)
 {
-    enum { IN = 1 << TLY_TENSOR_IN, OUT = 1 << TLY_TENSOR_OUT };
+    enum { IN = 1 << TLY_IN, OUT = 1 << TLY_OUT };
     static const struct {
         const char *word;
         uint32_t loose, flags;
@@ -303,7 +313,7 @@ Test(vulkan_launch, passes_scratch_and_barriers)
         cr_assert_eq(step->barrier, i > 0);
         cr_assert_eq(step->push.length, i < 3 ? 6000 : 4000);
         cr_assert_eq(step->push.chunks, i < 3 ? 60 : 40);
-        cr_assert_eq(step->push.in.base, i < 3 ? 0 : 24000);
+        cr_assert_eq(step->push.tensor[TLY_IN].base, i < 3 ? 0 : 24000);
         cr_assert_eq(step->push.flags & ~(uint32_t)TLY_GPU_ALIGNED,
                      i < 3 ? TLY_GPU_CARRIES : TLY_GPU_CONTINUES);
         cr_assert_eq(step->x, (7 * step->push.chunks + 7) / 8);
@@ -331,7 +341,7 @@ Test(vulkan_launch, large)
     tly_gpu_steps s = make("cumsum:f32:1000000x65536:axis=1", &l, &caps, TALLY_OK, "");
     int64_t rows = 0;
     for (size_t i = 0; i < s.count; i++) {
-        cr_assert_eq(s.step[i].push.in.base, (uint64_t)rows * 65536 * 4);
+        cr_assert_eq(s.step[i].push.tensor[TLY_IN].base, (uint64_t)rows * 65536 * 4);
         rows += s.step[i].push.rows;
     }
     cr_assert_eq(rows, 1000000);
@@ -344,7 +354,7 @@ Test(vulkan_launch, large)
     s = make("cumsum:f32:8589934592x3:axis=1,in=4x1,out=4x1", &l, &caps, TALLY_OK, "");
     rows = 0;
     for (size_t i = 0; i < s.count; i++) {
-        cr_assert_eq(s.step[i].push.out.base, (uint64_t)rows * 16);
+        cr_assert_eq(s.step[i].push.tensor[TLY_OUT].base, (uint64_t)rows * 16);
         cr_assert_eq(s.step[i].push.flags & TLY_GPU_CONTINUES, 0);
         rows += s.step[i].push.rows;
     }
@@ -352,7 +362,7 @@ Test(vulkan_launch, large)
     tly_gpu_steps_free(&s);
     s = make("cumsum:f16:34359738368:axis=0", &l, &caps, TALLY_OK, "");
     cr_assert_eq(s.count, 32);
-    cr_assert_eq(s.step[31].push.in.base, UINT64_C(31) << 31);
+    cr_assert_eq(s.step[31].push.tensor[TLY_IN].base, UINT64_C(31) << 31);
     cr_assert_eq(s.step[31].push.flags, TLY_GPU_ALIGNED | TLY_GPU_CONTINUES);
     tly_gpu_steps_free(&s);
 }
@@ -407,8 +417,9 @@ Test(vulkan_launch, the_ends_of_64_bits)
             l.pass[0].per_group = 1;
             tly_gpu_steps steps = make(far[i], &l, &small, TALLY_OK, "");
             cr_assert_gt(steps.count, 0);
-            tly_gpu_step_place(steps.step, 0, 0, 0);
-            tly_gpu_bind((int64_t)(0 - (uint64_t)steps.in_low), steps.in_low, steps.in_end, 16);
+            place(steps.step, 0, 0, 0);
+            tly_gpu_bind((int64_t)(0 - (uint64_t)steps.low[TLY_IN]), steps.low[TLY_IN],
+                         steps.end[TLY_IN], 16);
             tly_gpu_steps_free(&steps);
         }
     }
@@ -443,9 +454,8 @@ Test(vulkan_launch, alignment_of_reductions)
         u.plan.steps_rank = u.geometry.reduced_rank;
         cr_assert_eq(tly_gpu_steps_make(&u.problem, &u.geometry, &u.plan, &l, &roomy, &s, &error),
                      TALLY_OK, "%s", error.message);
-        cr_expect_eq(tly_gpu_step_place(s.step, 32, 4, 0).flags, table[i].flags, "%s",
-                     table[i].word);
-        cr_expect_eq(tly_gpu_step_place(s.step, 36, 64, 0).flags, 0, "%s", table[i].word);
+        cr_expect_eq(place(s.step, 32, 4, 0).flags, table[i].flags, "%s", table[i].word);
+        cr_expect_eq(place(s.step, 36, 64, 0).flags, 0, "%s", table[i].word);
         tly_gpu_steps_free(&s);
     }
 }
@@ -454,15 +464,15 @@ Test(vulkan_launch, placing)
 {
     tly_gpu_launch l = launch_of(TLY_GPU_ROWS, 0, 0);
     tly_gpu_steps s = make("cumsum:f32:7x100:axis=1", &l, &roomy, TALLY_OK, "");
-    cr_assert_eq(tly_gpu_step_place(s.step, 32, 64, 5).flags, TLY_GPU_ALIGNED);
-    cr_assert_eq(tly_gpu_step_place(s.step, 32, 64, 5).scratch, 5);
-    cr_assert_eq(tly_gpu_step_place(s.step, 36, 64, 5).flags, 0);
-    cr_assert_eq(tly_gpu_step_place(s.step, 32, 72, 5).flags, 0);
+    cr_assert_eq(place(s.step, 32, 64, 5).flags, TLY_GPU_ALIGNED);
+    cr_assert_eq(place(s.step, 32, 64, 5).scratch, 5);
+    cr_assert_eq(place(s.step, 36, 64, 5).flags, 0);
+    cr_assert_eq(place(s.step, 32, 72, 5).flags, 0);
     tly_gpu_steps_free(&s);
     s = make("cumsum:f32:7x100:axis=1,reverse", &l, &roomy, TALLY_OK, "");
-    cr_assert_eq(tly_gpu_step_place(s.step, 32, 64, 5).flags, TLY_GPU_ALIGNED);
-    cr_assert_eq(tly_gpu_step_place(s.step, 36, 64, 5).flags, 0);
-    cr_assert_eq(tly_gpu_step_place(s.step, 32, 68, 5).flags, 0);
+    cr_assert_eq(place(s.step, 32, 64, 5).flags, TLY_GPU_ALIGNED);
+    cr_assert_eq(place(s.step, 36, 64, 5).flags, 0);
+    cr_assert_eq(place(s.step, 32, 68, 5).flags, 0);
     tly_gpu_steps_free(&s);
     s = make("cumsum:f32:7x99:axis=1", &l, &roomy, TALLY_OK, "");
     cr_assert_eq(s.step->push.flags, 0, "a row's stride is no multiple of 16 bytes");

@@ -9,7 +9,7 @@
 static int32_t choose_steps(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     (void)plan;
-    return t->vector_bytes < 64 && tally_dtype_bytes((tally_dtype)p->out_dtype) == 2 ? 1 : 4;
+    return t->vector_bytes < 64 && tly_element_bytes(p, TLY_OUT) == 2 ? 1 : 4;
 }
 
 /* f32 of 4096x2048 and 512x16384, of a copy: 2 KiB .84, .71; 6 KiB .91, .78 (Zen 4); of 4096x16381,
@@ -21,7 +21,7 @@ static int32_t choose_ahead(const tly_problem *p, const tly_target *t, const tly
     (void)plan;
     if (t->vector_bytes < 64)
         return 2048;
-    return tally_dtype_bytes((tally_dtype)p->dtype) == 2 ? 4096 : 6144;
+    return tly_element_bytes(p, TLY_IN) == 2 ? 4096 : 6144;
 }
 
 /* f32 of 64x256x1024 past the cache, of a copy: 1, 2, 4 slices .85, 1.02, .99; AVX2 1, 2 .82, .98;
@@ -91,7 +91,7 @@ static int32_t choose_tile_vector(const tly_problem *p, const tly_target *t, con
  * 2, 1, 0 along axis 1, 1, 2 lines .41, .61 (Zen 5). */
 static int32_t choose_tile_steps(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
-    int32_t line = 64 / (int32_t)tally_dtype_bytes((tally_dtype)p->dtype);
+    int32_t line = 64 / (int32_t)tly_element_bytes(p, TLY_IN);
     (void)t;
     if (!tly_tiles_large(p))
         return tly_tiles_turn(p) ? plan->lanes : 1;
@@ -111,7 +111,7 @@ static int32_t choose_tile_lines(const tly_problem *p, const tly_target *t, cons
     int crosses = p->form == TLY_COLUMNS && p->dense == TLY_ROWS_UP && p->length == 0;
     if ((tly_tiles_large(p) || crosses) && tly_line_elements(p) <= TLY_MOST_LANES)
         return 2;
-    return p->form == TLY_COLUMNS && p->length == 0 && p->out_step == 1;
+    return p->form == TLY_COLUMNS && p->length == 0 && p->tensor[TLY_OUT].step == 1;
 }
 
 static int32_t choose_tile_ahead(const tly_problem *p, const tly_target *t, const tly_plan *plan)

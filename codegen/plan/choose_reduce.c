@@ -10,7 +10,8 @@ static int is_serial_row(const tly_problem *p)
 /* No vectors of what lies apart. */
 static int32_t choose_reduce_lanes(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
-    int32_t lanes = p->in_step != 1 || is_serial_row(p) ? 1 : tly_choose_lanes(p, t, plan);
+    int32_t lanes = p->tensor[TLY_IN].step != 1 || is_serial_row(p) ? 1
+                                                                    : tly_choose_lanes(p, t, plan);
     int few = plan->template_id == TLY_TEMPLATE_REDUCE_LANES && p->length > 0;
     while (few && lanes > p->length)
         lanes /= 2;
@@ -69,7 +70,7 @@ static int32_t choose_reduce_tile(const tly_problem *p, const tly_target *t, con
     int32_t lanes = 16384 / (int32_t)tly_state_bytes(p);
     (void)t;
     (void)plan;
-    if (tly_reduces_plainly(p) || tally_dtype_bytes((tally_dtype)p->dtype) > 2)
+    if (tly_reduces_plainly(p) || tly_element_bytes(p, TLY_IN) > 2)
         return LEAST;
     return lanes < LEAST ? LEAST : lanes > MOST ? MOST : lanes;
 }

@@ -32,14 +32,16 @@ static int is_product_of_singles(const tly_problem *p)
 static int32_t choose_row_lanes(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     int32_t lanes = tly_choose_lanes(p, t, plan);
-    int watched = is_product_of_singles(p) && (p->in_step == 2 || p->in_step == -2);
+    int watched = is_product_of_singles(p) &&
+                  (p->tensor[TLY_IN].step == 2 || p->tensor[TLY_IN].step == -2);
     return watched && lanes > 8 ? 8 : lanes;
 }
 
 int tly_plan_pairs(const tly_problem *p)
 {
-    int apart = p->in_step != 1 && p->in_step != -1;
-    return p->dtype == TALLY_BF16 && p->out_dtype == TALLY_BF16 && p->acc == TALLY_F32 && !apart;
+    int apart = p->tensor[TLY_IN].step != 1 && p->tensor[TLY_IN].step != -1;
+    return p->tensor[TLY_IN].dtype == TALLY_BF16 && p->tensor[TLY_OUT].dtype == TALLY_BF16 &&
+           p->acc == TALLY_F32 && !apart;
 }
 
 /* Neighbouring bf16 lie in one lane of 32 bits: windows of pairs take half the shuffles and no
@@ -48,7 +50,7 @@ static int32_t choose_pairs(const tly_problem *p, const tly_target *t, const tly
 {
     (void)t;
     (void)plan;
-    return tly_plan_pairs(p) && p->unit == 1 && p->out_step != TLY_ANY_STEP;
+    return tly_plan_pairs(p) && p->unit == 1 && p->tensor[TLY_OUT].step != TLY_ANY_STEP;
 }
 
 /* Vectors of 64-bit integer products are slow where they are not one instruction: a scalar chain
@@ -91,11 +93,12 @@ static int32_t choose_vectors(const tly_problem *p, const tly_target *t, const t
  * 1740, 1801; but i8 1204, 1011 (Emerald Rapids, AVX2). */
 static int32_t choose_window_loads(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
-    int keys = tly_class_of((tally_dtype)p->dtype) == TLY_FLOATING &&
+    int keys = tly_class_of((tally_dtype)p->tensor[TLY_IN].dtype) == TLY_FLOATING &&
                tly_class_of((tally_dtype)p->acc) != TLY_FLOATING;
     if (plan->scan != TLY_SCAN_WINDOWS || (t->has_align2 && t->vector_bytes == 64) || keys)
         return 0;
-    return p->dtype == p->acc && p->in_step != 2 && plan->lanes >= 8 ? 2 : 1;
+    return p->tensor[TLY_IN].dtype == p->acc && p->tensor[TLY_IN].step != 2 && plan->lanes >= 8 ? 2
+                                                                                                : 1;
 }
 
 /* 128 vectors between re-synchronisations: what is staged stays in L1. Zen 3, f32 row of 64 Mi, of
@@ -115,7 +118,7 @@ static int32_t choose_block(const tly_problem *p, const tly_target *t, const tly
  * long: whole blocks, so that lanes keep their scan. */
 int32_t tly_choose_chunk(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
-    int32_t chunk = 131072 / (int32_t)tally_dtype_bytes((tally_dtype)p->dtype);
+    int32_t chunk = 131072 / (int32_t)tly_element_bytes(p, TLY_IN);
     (void)t;
     if (p->unit == 1)
         return chunk;
@@ -130,7 +133,7 @@ int32_t tly_choose_split(const tly_problem *p, const tly_target *t, const tly_pl
     (void)t;
     (void)plan;
     return p->form == TLY_ROWS &&
-                   tally_dtype_bytes((tally_dtype)p->dtype) < tally_dtype_bytes((tally_dtype)p->acc)
+                   tly_element_bytes(p, TLY_IN) < (int64_t)tally_dtype_bytes((tally_dtype)p->acc)
                ? 2 << 20
                : 0;
 }
@@ -142,7 +145,7 @@ int32_t tly_choose_split(const tly_problem *p, const tly_target *t, const tly_pl
 static int32_t choose_row_ahead(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     (void)plan;
-    int far = p->in_step == 2 || p->in_step == -2 ||
+    int far = p->tensor[TLY_IN].step == 2 || p->tensor[TLY_IN].step == -2 ||
               (t->vector_bytes == 64 && tly_is_plain(p) && !tly_is_wide_product(p));
     return far ? 8192 : 4096;
 }

@@ -5,7 +5,7 @@
 /* Columns that are too few for passes of their own, or lie apart in the input. */
 static int is_view(const tly_problem *p)
 {
-    return p->length > 0 || p->in_step == TLY_ANY_STEP;
+    return p->length > 0 || p->tensor[TLY_IN].step == TLY_ANY_STEP;
 }
 
 int tly_multiplies_integers(const tly_problem *p)
@@ -47,7 +47,7 @@ static int takes_chains(const tly_problem *p, const tly_target *t)
 static int is_long(const tly_problem *p, const tly_target *t)
 {
     enum { LONG_OF_FOURS = 48 };
-    int narrow = p->dtype == TALLY_F16 || p->dtype == TALLY_BF16;
+    int narrow = p->tensor[TLY_IN].dtype == TALLY_F16 || p->tensor[TLY_IN].dtype == TALLY_BF16;
     int fours = t->vector_bytes == 16 && !narrow;
     int most = narrow ? 8 : 16; /* vectors */
     if (p->length > TLY_SHORT_ROW)

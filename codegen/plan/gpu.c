@@ -47,7 +47,8 @@ static int has(const tly_caps *caps, uint32_t at)
 /* Integers of which the result is a function of f64. */
 static int ends_in_reals(const tly_problem *p)
 {
-    const int from = tly_class_of((tally_dtype)p->dtype), acc = tly_class_of((tally_dtype)p->acc);
+    const int from = tly_class_of((tally_dtype)p->tensor[TLY_IN].dtype),
+              acc = tly_class_of((tally_dtype)p->acc);
     return from != TLY_FLOATING && (acc == TLY_FLOATING || tly_operator_of(p)->of_reals);
 }
 
@@ -55,7 +56,7 @@ static int ends_in_reals(const tly_problem *p)
 static tally_status refuse_reals(const tly_problem *p, const tly_caps *caps, tally_error *e)
 {
     const char *op = tally_op_name((tally_op)p->op);
-    const char *dtype = tally_dtype_name((tally_dtype)p->dtype);
+    const char *dtype = tally_dtype_name((tally_dtype)p->tensor[TLY_IN].dtype);
     const int sums = tly_class_of((tally_dtype)p->acc) != TLY_FLOATING;
     if (!caps->float64)
         return tly_fail(e, TALLY_UNSUPPORTED, "dtype",
@@ -74,7 +75,8 @@ static tally_status refuse_missing(const tly_problem *p, const tly_caps *caps, t
      * none become f64. */
     const tly_operator *o = tly_operator_of(p);
     int in_pairs = tly_class_of((tally_dtype)p->acc) != TLY_FLOATING;
-    const uint8_t used[] = { p->dtype, p->out_dtype, in_pairs ? p->dtype : p->acc };
+    const uint8_t used[] = { p->tensor[TLY_IN].dtype, p->tensor[TLY_OUT].dtype,
+                             in_pairs ? p->tensor[TLY_IN].dtype : p->acc };
     if (ends_in_reals(p) && refuse_reals(p, caps, e) != TALLY_OK)
         return TALLY_UNSUPPORTED;
     for (size_t k = 0; k < sizeof used; k++)
@@ -85,10 +87,10 @@ static tally_status refuse_missing(const tly_problem *p, const tly_caps *caps, t
                      needs[i].either != NULL ? needs[i].either
                                              : tally_dtype_name((tally_dtype)used[k]),
                      needs[i].feature);
-            if (o->outputs == TLY_OUT_INDICES && used[k] != p->dtype)
+            if (o->outputs == TLY_OUT_INDICES && used[k] != p->tensor[TLY_IN].dtype)
                 tly_error_hint(e, "it has indices of 32 bits: %s:%s>i32",
                                tally_op_name((tally_op)p->op),
-                               tally_dtype_name((tally_dtype)p->dtype));
+                               tally_dtype_name((tally_dtype)p->tensor[TLY_IN].dtype));
             return TALLY_UNSUPPORTED;
         }
     return TALLY_OK;
@@ -106,8 +108,9 @@ static int64_t span_bytes(int64_t low, int64_t high, uint8_t dtype)
 
 static int64_t longest_span(const tly_problem *p, const tly_geometry *g)
 {
-    int64_t in = span_bytes(g->in_low, g->in_high, p->dtype);
-    int64_t out = span_bytes(g->out_low, g->out_high, p->out_dtype);
+    int64_t in = span_bytes(g->tensor[TLY_IN].low, g->tensor[TLY_IN].high, p->tensor[TLY_IN].dtype);
+    int64_t out = span_bytes(g->tensor[TLY_OUT].low, g->tensor[TLY_OUT].high,
+                             p->tensor[TLY_OUT].dtype);
     return in > out ? in : out;
 }
 
@@ -148,8 +151,9 @@ static void choose_outer(const tly_problem *p, const tly_geometry *g, tly_gpu_pl
     plan->literal = g->outer_rank > TLY_GPU_OUTER;
     for (int i = 0; plan->literal && i < g->outer_rank; i++) {
         plan->outer_size[i] = g->outer[i].size;
-        plan->outer_in[i] = g->outer[i].in_stride * tly_gpu_bytes_of(p->dtype);
-        plan->outer_out[i] = g->outer[i].out_stride * tly_gpu_bytes_of(p->out_dtype);
+        plan->outer_in[i] = g->outer[i].stride[TLY_IN] * tly_gpu_bytes_of(p->tensor[TLY_IN].dtype);
+        plan->outer_out[i] = g->outer[i].stride[TLY_OUT] *
+                             tly_gpu_bytes_of(p->tensor[TLY_OUT].dtype);
     }
 }
 

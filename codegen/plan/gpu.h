@@ -80,7 +80,10 @@ static inline int tly_gpu_turns_out(const tly_problem *p)
 /* Bytes of an element in workgroup memory: that of the input, then that of the output. */
 static inline unsigned tly_gpu_turned_slot(const tly_problem *p)
 {
-    return tly_gpu_bytes_of(p->dtype) > 4 || tly_gpu_bytes_of(p->out_dtype) > 4 ? 8 : 4;
+    return tly_gpu_bytes_of(p->tensor[TLY_IN].dtype) > 4 ||
+                   tly_gpu_bytes_of(p->tensor[TLY_OUT].dtype) > 4
+               ? 8
+               : 4;
 }
 
 /* Bytes of workgroup memory: the tile, and where lanes begin. */

@@ -94,24 +94,30 @@ int32_t tly_gpu_lanes_together(const tly_problem *p, const tly_geometry *g, int3
 {
     int rows = p->form == TLY_ROWS;
     int64_t lanes = rows ? p->unit : g->inner, axes = rows ? p->unit : 1;
-    int32_t wide = 16 / tly_gpu_bytes_of(p->out_dtype);
-    int together = tly_gpu_whole_accesses(g->in_axis, axes, p->dtype) &&
-                   tly_gpu_whole_accesses(g->out_axis, axes, p->out_dtype) &&
-                   (rows ? g->in_axis : g->in_lane) == 1 && (rows ? g->out_axis : g->out_lane) == 1;
+    int32_t wide = 16 / tly_gpu_bytes_of(p->tensor[TLY_OUT].dtype);
+    int together = tly_gpu_whole_accesses(g->tensor[TLY_IN].axis, axes, p->tensor[TLY_IN].dtype) &&
+                   tly_gpu_whole_accesses(g->tensor[TLY_OUT].axis, axes,
+                                          p->tensor[TLY_OUT].dtype) &&
+                   (rows ? g->tensor[TLY_IN].axis : g->tensor[TLY_IN].lane) == 1 &&
+                   (rows ? g->tensor[TLY_OUT].axis : g->tensor[TLY_OUT].lane) == 1;
     for (int32_t i = 0; i < g->outer_rank; i++)
-        together = together && tly_gpu_whole_accesses(g->outer[i].in_stride, 1, p->dtype) &&
-                   tly_gpu_whole_accesses(g->outer[i].out_stride, 1, p->out_dtype);
+        together = together &&
+                   tly_gpu_whole_accesses(g->outer[i].stride[TLY_IN], 1, p->tensor[TLY_IN].dtype) &&
+                   tly_gpu_whole_accesses(g->outer[i].stride[TLY_OUT], 1, p->tensor[TLY_OUT].dtype);
     return together ? divisor_of(lanes, wide, most) : 1;
 }
 
 /* Whether every vector begins at a multiple of 16 bytes where the first one does. */
 static int are_aligned(const tly_problem *p, const tly_geometry *g)
 {
-    int aligned = p->form == TLY_REDUCED_ROWS || tly_gpu_whole_accesses(g->in_axis, 1, p->dtype);
+    int aligned = p->form == TLY_REDUCED_ROWS ||
+                  tly_gpu_whole_accesses(g->tensor[TLY_IN].axis, 1, p->tensor[TLY_IN].dtype);
     for (int32_t i = 0; i < g->outer_rank; i++)
-        aligned = aligned && tly_gpu_whole_accesses(g->outer[i].in_stride, 1, p->dtype);
+        aligned = aligned &&
+                  tly_gpu_whole_accesses(g->outer[i].stride[TLY_IN], 1, p->tensor[TLY_IN].dtype);
     for (int32_t i = 0; i < g->reduced_rank; i++)
-        aligned = aligned && tly_gpu_whole_accesses(g->reduced[i].in_stride, 1, p->dtype);
+        aligned = aligned &&
+                  tly_gpu_whole_accesses(g->reduced[i].stride[TLY_IN], 1, p->tensor[TLY_IN].dtype);
     return aligned;
 }
 
@@ -119,12 +125,13 @@ int32_t tly_gpu_reduced_together(const tly_problem *p, const tly_geometry *g, in
                                  int32_t most)
 {
     int lanes = p->form == TLY_REDUCED_LANES;
-    int together = lanes ? g->in_lane == 1 && g->out_lane == 1 : p->in_step == 1;
+    int together = lanes ? g->tensor[TLY_IN].lane == 1 && g->tensor[TLY_OUT].lane == 1
+                         : p->tensor[TLY_IN].step == 1;
     /* What is left of one step goes element by element. */
     int64_t count = lanes ? g->inner : g->reduced_rank > 0 ? g->length : most;
     if (!together || (wide && !are_aligned(p, g)))
         return 1;
-    return divisor_of(count, wide ? 16 / tly_gpu_bytes_of(p->dtype) : 1, most);
+    return divisor_of(count, wide ? 16 / tly_gpu_bytes_of(p->tensor[TLY_IN].dtype) : 1, most);
 }
 
 /* As many lanes as lie together and still keep the device busy. */
@@ -132,7 +139,8 @@ static int32_t choose_together(const tly_problem *p, const tly_geometry *g, cons
                                int64_t lanes)
 {
     int32_t bytes = tly_gpu_plays(caps) ? 64 : 16;
-    int32_t most = smaller(bytes / tly_gpu_bytes_of(p->out_dtype), TLY_GPU_MOST_ELEMENTS);
+    int32_t most = smaller(bytes / tly_gpu_bytes_of(p->tensor[TLY_OUT].dtype),
+                           TLY_GPU_MOST_ELEMENTS);
     int32_t vector = tly_gpu_lanes_together(p, g, most);
     while (vector > 1 && lanes / vector < caps->saturation)
         vector = tly_gpu_lanes_together(p, g, vector / 2);
@@ -144,7 +152,8 @@ static int32_t choose_together(const tly_problem *p, const tly_geometry *g, cons
  * as none of these figures is closer. */
 static int64_t busy_lanes(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan)
 {
-    int64_t each = (int64_t)plan->segments * plan->vector * tly_gpu_bytes_of(p->dtype);
+    int64_t each = (int64_t)plan->segments * plan->vector *
+                   tly_gpu_bytes_of(p->tensor[TLY_IN].dtype);
     return (int64_t)tly_gpu_power_below(caps->saturation) * 8 / each;
 }
 
@@ -213,7 +222,7 @@ static int waits_by_more(const tly_problem *p, const tly_gpu_plan *plan)
 {
     enum { MOST_BYTES = 128 }; /* of accumulators */
     return 2 * plan->vector * plan->segments * tly_gpu_bytes_of(p->acc) <= MOST_BYTES &&
-           tly_gpu_bytes_of(p->dtype) >= 2;
+           tly_gpu_bytes_of(p->tensor[TLY_IN].dtype) >= 2;
 }
 
 /* The same row by look-back. */
@@ -262,7 +271,7 @@ static void choose_teams(const tly_problem *p, const tly_geometry *g, const tly_
  * 66, 224. */
 static int goes_alone(const tly_problem *p, const tly_geometry *g, const tly_caps *caps)
 {
-    int narrow = tly_gpu_bytes_of(p->dtype) == 2 && g->length >= 2048;
+    int narrow = tly_gpu_bytes_of(p->tensor[TLY_IN].dtype) == 2 && g->length >= 2048;
     return tly_gpu_plays(caps) && !narrow && tly_multiply(g->rows, p->unit) >= caps->saturation;
 }
 

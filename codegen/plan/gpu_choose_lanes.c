@@ -97,7 +97,9 @@ int tly_gpu_looks_along_lanes(const tly_problem *p, const tly_geometry *g, const
 {
     static const size_t decide[] = { FIELD(template_id), FIELD(team),  FIELD(vector),
                                      FIELD(scan),        FIELD(chunk), FIELD(wide) };
-    int side_by_side = p->form == TLY_ROWS ? p->unit > 1 : g->in_lane == 1 && g->out_lane == 1;
+    int side_by_side = p->form == TLY_ROWS
+                           ? p->unit > 1
+                           : g->tensor[TLY_IN].lane == 1 && g->tensor[TLY_OUT].lane == 1;
     for (size_t i = 0; i < sizeof decide / sizeof *decide; i++)
         if (tly_is_forced(forced, decide[i]))
             return 0;

@@ -58,7 +58,7 @@ int32_t tly_gpu_at_once(const tly_problem *p, const tly_geometry *g, const tly_g
 static int32_t choose_wide(const tly_problem *p, const tly_geometry *g, const tly_caps *caps)
 {
     return !tly_gpu_plays(caps) ||
-           tly_gpu_reduced_together(p, g, 1, 16 / tly_gpu_bytes_of(p->dtype)) > 1;
+           tly_gpu_reduced_together(p, g, 1, 16 / tly_gpu_bytes_of(p->tensor[TLY_IN].dtype)) > 1;
 }
 
 /* An exponential of a state for several elements, not for each (log_sum_exp). */
@@ -80,7 +80,7 @@ static int32_t choose_vector(const tly_problem *p, const tly_geometry *g, const 
                              const tly_forced *forced, const tly_gpu_plan *plan)
 {
     int32_t bytes = !tly_gpu_plays(caps) ? 16 : takes_several(p) ? 64 : 128;
-    int32_t most = bytes / tly_gpu_bytes_of(p->dtype);
+    int32_t most = bytes / tly_gpu_bytes_of(p->tensor[TLY_IN].dtype);
     int32_t fit = TLY_GPU_MOST_ELEMENTS / OR_FORCED(segments, 1);
     most = most < fit ? most : fit;
     if (p->form == TLY_REDUCED_ROWS) {

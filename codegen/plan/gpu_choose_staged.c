@@ -35,11 +35,12 @@ static int is_unit(int step)
  * as many of them would. */
 static int has_vectors(const tly_problem *p, const tly_geometry *g)
 {
-    int whole = is_unit(p->in_step) && is_unit(p->out_step) &&
-                (g->rows > 1 || tly_gpu_whole_accesses(g->length, 1, p->dtype));
+    int whole = is_unit(p->tensor[TLY_IN].step) && is_unit(p->tensor[TLY_OUT].step) &&
+                (g->rows > 1 || tly_gpu_whole_accesses(g->length, 1, p->tensor[TLY_IN].dtype));
     for (int32_t i = 0; i < g->outer_rank; i++)
-        whole = whole && tly_gpu_whole_accesses(g->outer[i].in_stride, 1, p->dtype) &&
-                tly_gpu_whole_accesses(g->outer[i].out_stride, 1, p->out_dtype);
+        whole = whole &&
+                tly_gpu_whole_accesses(g->outer[i].stride[TLY_IN], 1, p->tensor[TLY_IN].dtype) &&
+                tly_gpu_whole_accesses(g->outer[i].stride[TLY_OUT], 1, p->tensor[TLY_OUT].dtype);
     return whole;
 }
 
@@ -101,7 +102,8 @@ int tly_gpu_stages(const tly_problem *p, const tly_geometry *g, const tly_caps *
     tly_gpu_plan staged = *plan;
     tly_gpu_choose_staged(p, g, caps, forced, &staged);
     return staged.vector <= most_share(p) && staged.workgroup <= (int32_t)caps->invocations &&
-           staged.team <= (tly_gpu_bytes_of(p->dtype) < 4 ? MOST_TEAM : MOST_TEAM_OF_WORDS) &&
+           staged.team <=
+               (tly_gpu_bytes_of(p->tensor[TLY_IN].dtype) < 4 ? MOST_TEAM : MOST_TEAM_OF_WORDS) &&
            tly_gpu_staged_bytes(p, caps, &staged) <= (int64_t)caps->shared_bytes &&
            (!has_vectors(p, g) || is_crowded(p, g, caps, forced, plan));
 }

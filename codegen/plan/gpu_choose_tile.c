@@ -33,8 +33,8 @@ static int32_t row_team(const tly_geometry *g, const tly_caps *caps)
 /* 16 bytes a load; interleaved scans go by single elements. */
 static int32_t choose_vector(const tly_problem *p)
 {
-    int32_t stored = tly_gpu_bytes_of(p->dtype), wide = tly_gpu_bytes_of(p->acc);
-    if (stored < 4 && tly_gpu_bytes_of(p->out_dtype) == 8)
+    int32_t stored = tly_gpu_bytes_of(p->tensor[TLY_IN].dtype), wide = tly_gpu_bytes_of(p->acc);
+    if (stored < 4 && tly_gpu_bytes_of(p->tensor[TLY_OUT].dtype) == 8)
         return p->unit > 1 ? 1 : 4; /* a word or two a load */
     return p->unit > 1 ? 1 : stored == 8 || wide == 8 ? 2 : stored <= 2 ? 8 : 4;
 }
@@ -42,7 +42,7 @@ static int32_t choose_vector(const tly_problem *p)
 /* Elements of 2 bytes go by words. */
 static int32_t least_vector(const tly_problem *p)
 {
-    return tly_gpu_bytes_of(p->dtype) == 2 ? 2 : 1;
+    return tly_gpu_bytes_of(p->tensor[TLY_IN].dtype) == 2 ? 2 : 1;
 }
 
 /* So that 16 elements an invocation are on their way. */

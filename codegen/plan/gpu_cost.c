@@ -88,7 +88,7 @@ int tly_gpu_parking_pays(const tly_problem *p, const tly_caps *caps, int along_l
     enum { SPARED = 16, PARKED_BYTES = 184, MOST_WORKGROUP = 256 };
     const maker *m = maker_of(caps);
     int watched = tly_range_sides(p) > 0;
-    int narrow = tly_gpu_bytes_of(p->dtype) < 4 && tly_state_bytes(p) == 4;
+    int narrow = tly_gpu_bytes_of(p->tensor[TLY_IN].dtype) < 4 && tly_state_bytes(p) == 4;
     int64_t needs = !watched      ? REGISTERS
                     : along_lanes ? REGISTERS_LANES_WATCHED
                                   : REGISTERS_WATCHED;
@@ -104,7 +104,8 @@ static int64_t copy_of(const maker *m, const tly_problem *p, const tly_gpu_plan 
                        int64_t registers)
 {
     int64_t bytes = (int64_t)plan->vector * plan->segments *
-                    (tly_gpu_bytes_of(p->dtype) + tly_gpu_bytes_of(p->out_dtype));
+                    (tly_gpu_bytes_of(p->tensor[TLY_IN].dtype) +
+                     tly_gpu_bytes_of(p->tensor[TLY_OUT].dtype));
     return bytes * m->byte_ps / 1000 * m->registers / tly_larger(registers, m->registers);
 }
 

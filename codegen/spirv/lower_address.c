@@ -172,7 +172,7 @@ static uint32_t buffer(tly_spv_lowering *l, unsigned binding, unsigned log2)
 {
     static const char *const names[TLY_TENSOR_COUNT + 1][5] = {
 #define NAMES(t) { t "_u8", t "_u16", t "_u32", t "_uvec2", t "_uvec4" },
-#define TENSOR(T, t, meaning) NAMES(#t)
+#define TENSOR(T, t, is_written, meaning) NAMES(#t)
         TLY_TENSORS(TENSOR) NAMES("scratch")
     };
     tly_spv_module *m = &l->m;
@@ -191,8 +191,8 @@ static uint32_t buffer(tly_spv_lowering *l, unsigned binding, unsigned log2)
 static int may_change(const tly_spv_lowering *l, unsigned binding)
 {
     uint32_t by = 1u << binding;
-    if (binding == TLY_TENSOR_IN && !l->options->apart) {
-        by |= 1u << TLY_TENSOR_OUT;
+    if (binding == TLY_IN && !l->options->apart) {
+        by |= 1u << TLY_OUT;
     }
     return (l->written & by) != 0;
 }

@@ -48,7 +48,7 @@ tally_status tly_vulkan_store_supports(tally_context *context, const tly_request
                                        tally_error *error);
 
 /* Runs on host memory that the caller has checked. Re-entrant. */
-tally_status tly_vulkan_kernel_run(const tally_vulkan_kernel *kernel, const void *in, void *out,
+tally_status tly_vulkan_kernel_run(const tally_vulkan_kernel *kernel, const tly_pointers *pointers,
                                    tally_error *error);
 
 #endif

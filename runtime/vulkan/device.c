@@ -12,8 +12,8 @@
 
 static tally_status make_layouts(tally_vulkan *v, tally_error *error)
 {
-    VkDescriptorSetLayoutBinding bindings[3] = { { 0 } };
-    for (uint32_t i = 0; i < 3; i++) {
+    VkDescriptorSetLayoutBinding bindings[TLY_GPU_BINDINGS] = { { 0 } };
+    for (uint32_t i = 0; i < TLY_GPU_BINDINGS; i++) {
         bindings[i] = (VkDescriptorSetLayoutBinding){
             .binding = i,
             .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
@@ -23,7 +23,7 @@ static tally_status make_layouts(tally_vulkan *v, tally_error *error)
     }
     VkDescriptorSetLayoutCreateInfo set = {
         .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
-        .bindingCount = 3,
+        .bindingCount = TLY_GPU_BINDINGS,
         .pBindings = bindings,
     };
     VkResult result = v->fn.CreateDescriptorSetLayout(v->device, &set, v->allocator,

@@ -50,7 +50,7 @@ typedef struct tly_vk_slot {
     VkDescriptorPool sets;
     VkDescriptorSet set;
     VkQueryPool queries; /* two timestamps, made for the first who asks */
-    tally_vulkan_buffer in, out, scratch, staging;
+    tally_vulkan_buffer tensor[TLY_TENSOR_COUNT], scratch, staging;
     tly_vk_object *object; /* held while the slot is taken or pending; NULL: none */
     uint64_t until;        /* end of the waits of the call that took it; see tly_vk_until */
     int in_flight;         /* submitted, and not known to be done */
@@ -198,7 +198,7 @@ typedef struct tly_vk_place {
     int64_t offset;          /* bytes from the buffer's start to element 0 */
 } tly_vk_place;
 typedef struct tly_vk_places {
-    tly_vk_place in, out, scratch;
+    tly_vk_place tensor[TLY_TENSOR_COUNT], scratch;
 } tly_vk_places;
 
 /* record.c: a pool with one set of the buffer form. */
@@ -263,7 +263,7 @@ typedef struct tly_vk_layout {
 } tly_vk_layout;
 
 /* transfer.c */
-void tly_vk_layout_read(const tly_geometry *g, int output, size_t element, tly_vk_layout *layout);
+void tly_vk_layout_read(const tly_geometry *g, int tensor, size_t element, tly_vk_layout *layout);
 
 /* transfer.c: one run of bytes to a buffer and back; a tensor's elements (whose first byte is `at`
  * in the buffer, and whose element 0 is at `from` or `to` in memory). Commands are recorded and

@@ -75,9 +75,10 @@ static tally_status check_ranges(const tally_vulkan *v, const tly_request *reque
     const tly_caps *caps = &v->facts.caps;
     uint32_t most = caps->buffer_range;
     int64_t rounding = (caps->offset_align > 16 ? caps->offset_align : 16) + 4;
-    int64_t in = (g->in_high - g->in_low + 1) * (int64_t)tally_dtype_bytes((tally_dtype)p->dtype);
-    int64_t out = (g->out_high - g->out_low + 1) *
-                  (int64_t)tally_dtype_bytes((tally_dtype)p->out_dtype);
+    int64_t in = (g->tensor[TLY_IN].high - g->tensor[TLY_IN].low + 1) *
+                 tly_element_bytes(p, TLY_IN);
+    int64_t out = (g->tensor[TLY_OUT].high - g->tensor[TLY_OUT].low + 1) *
+                  tly_element_bytes(p, TLY_OUT);
     int64_t larger = in > out ? in : out;
     if (!plan->addresses && larger > (int64_t)most - rounding) {
         return tly_fail(error, TALLY_UNSUPPORTED, "sizes",
@@ -193,10 +194,10 @@ void tally_vulkan_kernel_facts(const tally_vulkan_kernel *kernel, tally_vulkan_f
     tally_vulkan_facts all = {
         .size = facts->size,
         .scratch_bytes = s->scratch_bytes,
-        .in_low = s->in_low,
-        .in_end = s->in_end,
-        .out_low = s->out_low,
-        .out_end = s->out_end,
+        .in_low = s->low[TLY_IN],
+        .in_end = s->end[TLY_IN],
+        .out_low = s->low[TLY_OUT],
+        .out_end = s->end[TLY_OUT],
         .dispatches = (uint32_t)s->count,
     };
     if (kernel != NULL && kernel->object != NULL) {

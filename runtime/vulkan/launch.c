@@ -15,13 +15,13 @@
 #define SCRATCH_ALIGN 16
 #define VECTOR 16 /* bytes of the widest access */
 
-/* A launch on its way: the geometry as the code sees it, in bytes. */
+/* A launch on its way: the geometry as the code sees it, in bytes; of tensors `high` is beyond the last
+ * one. */
 typedef struct shape {
     int64_t length, lanes;
     int64_t
         step; /* of a reduction: elements a step, or a word's worth where there is one; else 0 */
-    int64_t in_axis, out_axis, in_lane, out_lane;
-    int64_t in_first, out_first;
+    tly_tensor_place tensor[TLY_TENSOR_COUNT];
     int32_t outer_rank;
     tly_dim outer[TALLY_MAX_RANK - 1];
 } shape;
@@ -35,40 +35,48 @@ typedef struct cutting {
     int32_t dim;             /* -1: all rows */
 } cutting;
 
+/* A tensor's part of the shape. */
+static void read_tensor(const tly_problem *p, const tly_geometry *g, const tly_gpu_launch *l, int t,
+                        shape *s)
+{
+    const tly_tensor_place *from = &g->tensor[t];
+    const int64_t bytes = tly_element_bytes(p, t);
+    tly_tensor_place to = { .axis = from->axis * bytes,
+                            .lane = from->lane * bytes,
+                            .first = from->first * bytes,
+                            .low = from->low * bytes,
+                            .high = (from->high + 1) * bytes };
+    if (l->form == TLY_GPU_LANES && p->form == TLY_ROWS) {
+        to.lane = to.axis;
+        to.axis *= p->unit;
+    }
+    if (tly_reduces(p->form) && tly_is_written(t)) {
+        to.axis = 0;
+    }
+    to.lane = tly_wrap_multiply(to.lane, l->lanes); /* no step where there is one group */
+    s->tensor[t] = to;
+    for (int32_t i = 0; i < g->outer_rank; i++) {
+        s->outer[i].stride[t] = g->outer[i].stride[t] * bytes;
+    }
+}
+
 static shape read_shape(const tly_problem *p, const tly_geometry *g, const tly_gpu_launch *l)
 {
-    int64_t in = (int64_t)tally_dtype_bytes((tally_dtype)p->dtype);
-    int64_t out = (int64_t)tally_dtype_bytes((tally_dtype)p->out_dtype);
-    shape s = {
-        .length = g->length,
-        .lanes = g->inner,
-        .in_axis = g->in_axis * in,
-        .out_axis = g->out_axis * out,
-        .in_lane = g->in_lane * in,
-        .out_lane = g->out_lane * out,
-        .in_first = g->in_first * in,
-        .out_first = g->out_first * out,
-        .outer_rank = g->outer_rank,
-    };
+    shape s = { .length = g->length, .lanes = g->inner, .outer_rank = g->outer_rank };
     if (l->form == TLY_GPU_LANES && p->form == TLY_ROWS) {
         s.lanes = p->unit;
         s.length /= p->unit;
-        s.in_lane = s.in_axis;
-        s.out_lane = s.out_axis;
-        s.in_axis *= p->unit;
-        s.out_axis *= p->unit;
     }
     if (tly_reduces(p->form)) { /* what is along an output, the block says */
         s.step = tly_smaller(g->length > 0 ? g->length : 1, INT32_MAX);
         s.length = 1;
-        s.out_axis = 0;
     }
-    s.lanes /= l->lanes;                                /* groups of them, from here on */
-    s.in_lane = tly_wrap_multiply(s.in_lane, l->lanes); /* no step where there is one group */
-    s.out_lane = tly_wrap_multiply(s.out_lane, l->lanes);
+    s.lanes /= l->lanes; /* groups of them, from here on */
     for (int32_t i = 0; i < g->outer_rank; i++) {
-        s.outer[i] = (tly_dim){ g->outer[i].size, g->outer[i].in_stride * in,
-                                g->outer[i].out_stride * out };
+        s.outer[i].size = g->outer[i].size;
+    }
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        read_tensor(p, g, l, t, &s);
     }
     return s;
 }
@@ -200,7 +208,7 @@ static int64_t rows_within(const shape *s, int32_t dim)
 
 /* One window of rows and lanes. */
 typedef struct window {
-    int64_t in, out; /* bytes of its first element */
+    int64_t at[TLY_TENSOR_COUNT]; /* bytes of its first element */
     int64_t rows, lanes;
     int64_t indices; /* of dim `dim` */
 } window;
@@ -222,40 +230,51 @@ static uint64_t align(uint64_t n)
 static void push_outer(const list *a, const window *w, tly_push *push)
 {
     for (int32_t i = 0; !a->plan->literal && i < a->s->outer_rank; i++) {
-        push->in.outer[i] = a->s->outer[i].in_stride;
-        push->out.outer[i] = a->s->outer[i].out_stride;
+        for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+            push->tensor[t].outer[i] = a->s->outer[i].stride[t];
+        }
         push->outer_size[i] = i < a->c->dim    ? 1
                               : i == a->c->dim ? (uint32_t)w->indices
                                                : (uint32_t)a->s->outer[i].size;
     }
 }
 
-static int multiple(int64_t n)
+static int is_multiple(int64_t n)
 {
     return n % VECTOR == 0;
 }
 
-static int are_multiples(const list *a, int64_t in, int64_t out)
+/* Whether a tensor's alignment decides on vectors: not of what a reduction makes. */
+static int counts(int reads, int tensor)
 {
-    int reads = a->l->block_bytes > 0;
-    return ((a->l->loose >> TLY_TENSOR_IN & 1) != 0 || multiple(in)) &&
-           (reads || (a->l->loose >> TLY_TENSOR_OUT & 1) != 0 || multiple(out));
+    return !reads || !tly_is_written(tensor);
+}
+
+static int are_multiples(const list *a, int tensor)
+{
+    const shape *s = a->s;
+    int aligned = s->lanes == 1 || is_multiple(s->tensor[tensor].lane);
+    if (a->l->lanes > 1) {
+        aligned = aligned && is_multiple(s->tensor[tensor].axis);
+    }
+    for (int32_t i = 0; i < s->outer_rank; i++) {
+        aligned = aligned && is_multiple(s->outer[i].stride[tensor]);
+    }
+    return aligned;
 }
 
 /* All strides, but the axis' only where several lanes go together, and of reductions only the
  * input's; the addresses are judged when they are known. */
 static uint32_t aligned_strides(const list *a)
 {
-    const shape *s = a->s;
-    int aligned = s->lanes == 1 || are_multiples(a, s->in_lane, s->out_lane);
-    if (a->l->lanes > 1) {
-        aligned = aligned && are_multiples(a, s->in_axis, s->out_axis);
-    }
-    for (int32_t i = 0; i < s->outer_rank; i++) {
-        aligned = aligned && are_multiples(a, s->outer[i].in_stride, s->outer[i].out_stride);
-    }
-    for (int32_t i = 0; i < a->plan->steps_rank; i++) {
-        aligned = aligned && multiple(a->steps->block.in.reduced[i]);
+    int aligned = 1;
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        if (counts(a->l->block_bytes > 0, t) && (a->l->loose >> t & 1) == 0) {
+            aligned = aligned && are_multiples(a, t);
+        }
+        for (int32_t i = 0; i < a->plan->steps_rank; i++) {
+            aligned = aligned && is_multiple(a->steps->block.tensor[t].reduced[i]);
+        }
     }
     return aligned ? TLY_GPU_ALIGNED : 0;
 }
@@ -286,18 +305,21 @@ static void add_window(const list *a, const window *w)
     const shape *s = a->s;
     uint64_t records = (uint64_t)(w->rows * w->lanes * records_of(a->c, a->l));
     tly_push push = {
-        .in = { .axis = s->in_axis, .lane = s->in_lane },
-        .out = { .axis = s->out_axis, .lane = s->out_lane },
         .inner = (uint32_t)w->lanes,
         .rows = (uint32_t)w->rows,
         .carries = (uint32_t)align(a->l->header_bytes + records),
     };
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        push.tensor[t].axis = s->tensor[t].axis;
+        push.tensor[t].lane = s->tensor[t].lane;
+    }
     push_outer(a, w, &push);
     uint32_t strides = aligned_strides(a);
     for (int64_t from = 0; from < s->length; from += a->c->positions) {
         int64_t length = tly_smaller(a->c->positions, s->length - from);
-        push.in.base = (uint64_t)(w->in + from * s->in_axis);
-        push.out.base = (uint64_t)(w->out + from * s->out_axis);
+        for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+            push.tensor[t].base = (uint64_t)(w->at[t] + from * s->tensor[t].axis);
+        }
         push.length = (uint32_t)(s->step > 0 ? s->step : length);
         push.chunks = a->l->block_bytes > 0 ? (uint32_t)a->c->chunks
                       : a->l->chunk > 0     ? (uint32_t)tly_ceil_div(length, a->l->chunk)
@@ -308,13 +330,24 @@ static void add_window(const list *a, const window *w)
     }
 }
 
-static void add_lanes(const list *a, window w)
+/* Moves a window `count` strides on. */
+static void move(window *w, const int64_t *stride, int64_t count)
+{
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        w->at[t] += stride[t] * count;
+    }
+}
+
+static void add_lanes(const list *a, const window *rows)
 {
     const shape *s = a->s;
-    int64_t in = w.in, out = w.out;
+    int64_t stride[TLY_TENSOR_COUNT];
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        stride[t] = s->tensor[t].lane;
+    }
     for (int64_t lane = 0; lane < s->lanes; lane += a->c->lanes) {
-        w.in = in + lane * s->in_lane;
-        w.out = out + lane * s->out_lane;
+        window w = *rows;
+        move(&w, stride, lane);
         w.lanes = tly_smaller(a->c->lanes, s->lanes - lane);
         add_window(a, &w);
     }
@@ -326,9 +359,12 @@ static void add_rows(const list *a)
     const shape *s = a->s;
     const cutting *c = a->c;
     int64_t within = rows_within(s, c->dim);
-    window w = { .in = s->in_first, .out = s->out_first, .rows = within, .indices = 1 };
+    window w = { .rows = within, .indices = 1 };
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        w.at[t] = s->tensor[t].first;
+    }
     if (c->dim < 0) {
-        add_lanes(a, w);
+        add_lanes(a, &w);
         return;
     }
     int64_t index[TALLY_MAX_RANK - 1] = { 0 };
@@ -336,23 +372,20 @@ static void add_rows(const list *a)
     for (;;) {
         for (int64_t i = 0; i < of->size; i += c->rows) {
             window part = w;
-            part.in += i * of->in_stride;
-            part.out += i * of->out_stride;
+            move(&part, of->stride, i);
             part.indices = tly_smaller(c->rows, of->size - i);
             part.rows = part.indices * within;
-            add_lanes(a, part);
+            add_lanes(a, &part);
         }
         int32_t d = c->dim - 1;
         for (; d >= 0 && index[d] == s->outer[d].size - 1; d--) {
-            w.in -= s->outer[d].in_stride * index[d];
-            w.out -= s->outer[d].out_stride * index[d];
+            move(&w, s->outer[d].stride, -index[d]);
             index[d] = 0;
         }
         if (d < 0) {
             return;
         }
-        w.in += s->outer[d].in_stride;
-        w.out += s->outer[d].out_stride;
+        move(&w, s->outer[d].stride, 1);
         index[d]++;
     }
 }
@@ -407,8 +440,9 @@ static int64_t describe(const tly_problem *p, const tly_geometry *g, const tly_g
     memcpy(&b->real32, &single, sizeof single);
     for (int32_t i = 0; i < g->reduced_rank; i++) {
         b->reduced_size[i] = steps > 0 ? (uint32_t)g->reduced[i].size : 1;
-        b->in.reduced[i] = g->reduced[i].in_stride *
-                           (int64_t)tally_dtype_bytes((tally_dtype)p->dtype);
+        for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+            b->tensor[t].reduced[i] = g->reduced[i].stride[t] * tly_element_bytes(p, t);
+        }
     }
     return tly_multiply(each, tly_ceil_div(whole, chunk_steps));
 }
@@ -439,12 +473,10 @@ tally_status tly_gpu_steps_make(const tly_problem *problem, const tly_geometry *
                         "the device's limits cut this into %lld dispatches, and the limit is %lld",
                         (long long)count, (long long)MOST_STEPS);
     }
-    int64_t in = (int64_t)tally_dtype_bytes((tally_dtype)problem->dtype);
-    int64_t out = (int64_t)tally_dtype_bytes((tally_dtype)problem->out_dtype);
-    steps->in_low = geometry->in_low * in;
-    steps->in_end = (geometry->in_high + 1) * in;
-    steps->out_low = geometry->out_low * out;
-    steps->out_end = (geometry->out_high + 1) * out;
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        steps->low[t] = s.tensor[t].low;
+        steps->end[t] = s.tensor[t].high;
+    }
     set_scratch(&s, &c, launch, steps);
     steps->step = calloc((size_t)count, sizeof *steps->step);
     if (steps->step == NULL) {
@@ -468,14 +500,15 @@ static uint64_t upwards(const tly_push_tensor *t)
     return t->axis < 0 ? t->base - (uint64_t)t->axis : t->base;
 }
 
-tly_push tly_gpu_step_place(const tly_gpu_step *step, uint64_t in, uint64_t out, uint64_t scratch)
+tly_push tly_gpu_step_place(const tly_gpu_step *step, const tly_gpu_bases *bases)
 {
     tly_push push = step->push;
-    push.in.base += in;
-    push.out.base += out;
-    push.scratch = scratch;
-    if ((upwards(&push.in) | (step->reads ? 0 : upwards(&push.out))) % VECTOR != 0) {
-        push.flags &= ~(uint32_t)TLY_GPU_ALIGNED;
+    push.scratch = bases->scratch;
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        push.tensor[t].base += bases->tensor[t];
+        if (counts((int)step->reads, t) && upwards(&push.tensor[t]) % VECTOR != 0) {
+            push.flags &= ~(uint32_t)TLY_GPU_ALIGNED;
+        }
     }
     return push;
 }

@@ -11,8 +11,8 @@
 
 #include <tally/status.h>
 
-/* One dispatch; bases of push.in and push.out are bytes from element 0 of the caller's tensors,
- * signed, push.scratch is 0. */
+/* One dispatch; the bases of push.tensor are bytes from element 0 of the caller's tensors, signed,
+ * push.scratch is 0. */
 typedef struct tly_gpu_step {
     tly_push push;
     uint32_t x, y; /* workgroups */
@@ -25,11 +25,12 @@ typedef struct tly_gpu_step {
 typedef struct tly_gpu_steps {
     tly_gpu_step *step;
     size_t count;
-    uint64_t scratch_bytes;                   /* multiple of 16; 0: none */
-    uint64_t zeroed;                          /* multiple of 4 */
-    uint64_t has_block;                       /* 1: the scratch begins with the block */
-    tly_gpu_block block;                      /* of a reduction */
-    int64_t in_low, in_end, out_low, out_end; /* bytes from element 0; end is beyond the last */
+    uint64_t scratch_bytes;                               /* multiple of 16; 0: none */
+    uint64_t zeroed;                                      /* multiple of 4 */
+    uint64_t has_block;                                   /* 1: the scratch begins with the block */
+    tly_gpu_block block;                                  /* of a reduction */
+    int64_t low[TLY_TENSOR_COUNT], end[TLY_TENSOR_COUNT]; /* bytes from element 0; end is beyond the
+                                                             last */
 } tly_gpu_steps;
 
 /* TALLY_UNSUPPORTED names the limit that stands against it; TALLY_INTERNAL for a bad launch record.
@@ -39,9 +40,14 @@ tally_status tly_gpu_steps_make(const tly_problem *problem, const tly_geometry *
                                 const tly_caps *caps, tly_gpu_steps *steps, tally_error *error);
 void tly_gpu_steps_free(tly_gpu_steps *steps);
 
-/* The push constants of a step: `in`, `out` and `scratch` are where element 0 and the scratch are,
- * addresses or bytes from a binding's start (then perhaps negative). */
-tly_push tly_gpu_step_place(const tly_gpu_step *step, uint64_t in, uint64_t out, uint64_t scratch);
+/* Where element 0 of each tensor and the scratch are: addresses, or bytes from a binding's start (then
+ * perhaps negative). */
+typedef struct tly_gpu_bases {
+    uint64_t tensor[TLY_TENSOR_COUNT], scratch;
+} tly_gpu_bases;
+
+/* The push constants of a step. */
+tly_push tly_gpu_step_place(const tly_gpu_step *step, const tly_gpu_bases *bases);
 
 /* A storage buffer's binding for the bytes [low, end) of a tensor whose element 0 is at `zero` of
  * the buffer: from a multiple of offset_align and 16, to a multiple of 4. */

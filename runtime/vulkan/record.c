@@ -8,7 +8,7 @@
 tally_status tly_vk_set_make(tally_vulkan *v, VkDescriptorPool *pool, VkDescriptorSet *set,
                              tally_error *error)
 {
-    VkDescriptorPoolSize size = { VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 3 };
+    VkDescriptorPoolSize size = { VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, TLY_GPU_BINDINGS };
     VkDescriptorPoolCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
         .maxSets = 1,
@@ -46,11 +46,6 @@ void tly_vk_barrier(const tally_vulkan *v, VkCommandBuffer commands, VkPipelineS
     v->fn.CmdPipelineBarrier(commands, from, to, 0, 1, &barrier, 0, NULL, 0, NULL);
 }
 
-/* Where the kernel finds element 0 of each tensor, and the scratch. */
-typedef struct bases {
-    uint64_t in, out, scratch;
-} bases;
-
 static VkDescriptorBufferInfo bind(const tally_vulkan *v, const tly_vk_place *place, int64_t low,
                                    int64_t end, uint64_t *base)
 {
@@ -59,24 +54,30 @@ static VkDescriptorBufferInfo bind(const tally_vulkan *v, const tly_vk_place *pl
     return (VkDescriptorBufferInfo){ place->buffer, b.offset, b.range };
 }
 
-static bases write_set(const tally_vulkan_kernel *k, VkDescriptorSet set,
-                       const tly_vk_places *places)
+static tly_gpu_bases write_set(const tally_vulkan_kernel *k, VkDescriptorSet set,
+                               const tly_vk_places *places)
 {
+    enum { SCRATCH = TLY_TENSOR_COUNT };
     const tally_vulkan *v = k->vulkan;
     const tly_gpu_steps *s = &k->steps;
-    bases b = { 0 };
-    VkDescriptorBufferInfo info[3];
-    info[1] = bind(v, &places->out, s->out_low, s->out_end, &b.out);
-    /* Nor is an input without elements touched. */
-    info[0] = s->in_end > s->in_low ? bind(v, &places->in, s->in_low, s->in_end, &b.in) : info[1];
-    /* A module may declare a scratch that it never touches: any buffer will do. */
-    info[2] = s->scratch_bytes > 0
-                  ? bind(v, &places->scratch, 0, (int64_t)s->scratch_bytes, &b.scratch)
-                  : info[1];
+    tly_gpu_bases b = { 0 };
+    VkDescriptorBufferInfo info[TLY_GPU_BINDINGS];
+    info[TLY_OUT] = bind(v, &places->tensor[TLY_OUT], s->low[TLY_OUT], s->end[TLY_OUT],
+                         &b.tensor[TLY_OUT]);
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        /* A tensor without elements is never touched: any buffer will do. */
+        info[t] = s->end[t] > s->low[t]
+                      ? bind(v, &places->tensor[t], s->low[t], s->end[t], &b.tensor[t])
+                      : info[TLY_OUT];
+    }
+    /* Nor may a scratch be that a module declares. */
+    info[SCRATCH] = s->scratch_bytes > 0
+                        ? bind(v, &places->scratch, 0, (int64_t)s->scratch_bytes, &b.scratch)
+                        : info[TLY_OUT];
     VkWriteDescriptorSet write = {
         .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
         .dstSet = set,
-        .descriptorCount = 3,
+        .descriptorCount = TLY_GPU_BINDINGS,
         .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
         .pBufferInfo = info,
     };
@@ -87,6 +88,16 @@ static bases write_set(const tally_vulkan_kernel *k, VkDescriptorSet set,
 static uint64_t address_of(const tly_vk_place *place)
 {
     return place->address + (uint64_t)place->offset;
+}
+
+static tly_gpu_bases addresses_of(const tally_vulkan_kernel *k, const tly_vk_places *places)
+{
+    tly_gpu_bases b = { 0 };
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        b.tensor[t] = address_of(&places->tensor[t]);
+    }
+    b.scratch = k->steps.scratch_bytes > 0 ? address_of(&places->scratch) : 0;
+    return b;
 }
 
 static void zero_scratch(const tally_vulkan_kernel *k, VkCommandBuffer commands, int after,
@@ -122,11 +133,10 @@ void tly_vk_record(const tally_vulkan_kernel *k, VkCommandBuffer commands, VkDes
     const tally_vulkan *v = k->vulkan;
     const tly_vk_object *o = k->object;
     VkPipelineLayout layout = v->layout[o->launch.addresses];
-    bases b;
+    tly_gpu_bases b;
     tly_vk_label_begin(k, commands);
     if (o->launch.addresses) {
-        b = (bases){ address_of(&places->in), address_of(&places->out),
-                     k->steps.scratch_bytes > 0 ? address_of(&places->scratch) : 0 };
+        b = addresses_of(k, places);
     } else {
         b = write_set(k, set, places);
         v->fn.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &set, 0,
@@ -150,7 +160,7 @@ void tly_vk_record(const tally_vulkan_kernel *k, VkCommandBuffer commands, VkDes
             bound = o->pipeline[step->pass];
             v->fn.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, bound);
         }
-        tly_push push = tly_gpu_step_place(step, b.in, b.out, b.scratch);
+        tly_push push = tly_gpu_step_place(step, &b);
         push.flags |= k->flags;
         v->fn.CmdPushConstants(commands, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof push,
                                &push);

@@ -17,16 +17,14 @@ typedef struct tensor {
     uint64_t at, bytes; /* in its buffer */
 } tensor;
 
-static tensor describe(const tally_vulkan_kernel *k, int output)
+static tensor describe(const tally_vulkan_kernel *k, int number)
 {
-    const tly_gpu_steps *s = &k->steps;
+    const int64_t low = k->steps.low[number];
+    const tally_dtype dtype = (tally_dtype)k->problem.tensor[number].dtype;
     tensor t;
-    int64_t low = output ? s->out_low : s->in_low;
-    int64_t end = output ? s->out_end : s->in_end;
-    tally_dtype dtype = (tally_dtype)(output ? k->problem.out_dtype : k->problem.dtype);
-    tly_vk_layout_read(&k->geometry, output, tally_dtype_bytes(dtype), &t.layout);
+    tly_vk_layout_read(&k->geometry, number, tally_dtype_bytes(dtype), &t.layout);
     t.at = (uint64_t)low % KEPT; /* a power of two: right for what is below 0, too */
-    t.bytes = (uint64_t)(end - low);
+    t.bytes = (uint64_t)(k->steps.end[number] - low);
     return t;
 }
 
@@ -36,13 +34,14 @@ static tly_vk_place place_of(const tally_vulkan_buffer *b, const tensor *t)
     return (tly_vk_place){ b->buffer, b->address, zero };
 }
 
-static tally_status get_buffers(const tally_vulkan_kernel *k, tly_vk_slot *slot, const tensor *in,
-                                const tensor *out, tally_error *error)
+static tally_status get_buffers(const tally_vulkan_kernel *k, tly_vk_slot *slot,
+                                const tensor *tensors, tally_error *error)
 {
     tally_vulkan *v = k->vulkan;
-    tally_status status = tly_vk_slot_buffer(v, &slot->in, in->at + in->bytes, 0, error);
-    if (status == TALLY_OK) {
-        status = tly_vk_slot_buffer(v, &slot->out, out->at + out->bytes, 0, error);
+    tally_status status = TALLY_OK;
+    for (int t = 0; t < TLY_TENSOR_COUNT && status == TALLY_OK; t++) {
+        status = tly_vk_slot_buffer(v, &slot->tensor[t], tensors[t].at + tensors[t].bytes, 0,
+                                    error);
     }
     if (status == TALLY_OK && k->steps.scratch_bytes > 0) {
         status = tly_vk_slot_buffer(v, &slot->scratch, k->steps.scratch_bytes, 0, error);
@@ -50,15 +49,14 @@ static tally_status get_buffers(const tally_vulkan_kernel *k, tly_vk_slot *slot,
     return status;
 }
 
-static tally_status compute(const tally_vulkan_kernel *k, tly_vk_slot *slot, const tensor *in,
-                            const tensor *out, tally_error *error)
+static tally_status compute(const tally_vulkan_kernel *k, tly_vk_slot *slot, const tensor *tensors,
+                            tally_error *error)
 {
     tally_vulkan *v = k->vulkan;
-    tly_vk_places places = {
-        .in = place_of(&slot->in, in),
-        .out = place_of(&slot->out, out),
-        .scratch = { slot->scratch.buffer, slot->scratch.address, 0 },
-    };
+    tly_vk_places places = { .scratch = { slot->scratch.buffer, slot->scratch.address, 0 } };
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        places.tensor[t] = place_of(&slot->tensor[t], &tensors[t]);
+    }
     tly_vk_barrier(v, slot->commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT,
                    VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
                    VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT);
@@ -70,11 +68,40 @@ static tally_status compute(const tally_vulkan_kernel *k, tly_vk_slot *slot, con
     return tly_vk_slot_finish(v, slot, error);
 }
 
-static tally_status run(const tally_vulkan_kernel *k, const void *in, void *out, tally_error *error)
+static tally_status upload(tally_vulkan *v, tly_vk_slot *slot, const tensor *tensors,
+                           const tly_pointers *p, tally_error *error)
+{
+    tally_status status = TALLY_OK;
+    for (int t = 0; t < TLY_TENSOR_COUNT && status == TALLY_OK; t++) {
+        if (!tly_is_written(t)) {
+            status = tly_vk_upload_tensor(v, slot, &slot->tensor[t], tensors[t].at,
+                                          &tensors[t].layout, tensors[t].bytes, p->at[t], error);
+        }
+    }
+    return status;
+}
+
+static tally_status download(tally_vulkan *v, tly_vk_slot *slot, const tensor *tensors,
+                             const tly_pointers *p, tally_error *error)
+{
+    tally_status status = TALLY_OK;
+    for (int t = 0; t < TLY_TENSOR_COUNT && status == TALLY_OK; t++) {
+        if (tly_is_written(t)) {
+            status = tly_vk_download_tensor(v, slot, &slot->tensor[t], tensors[t].at,
+                                            &tensors[t].layout, tensors[t].bytes, p->at[t], error);
+        }
+    }
+    return status;
+}
+
+static tally_status run(const tally_vulkan_kernel *k, const tly_pointers *p, tally_error *error)
 {
     tally_vulkan *v = k->vulkan;
-    tensor from = describe(k, 0), to = describe(k, 1);
+    tensor tensors[TLY_TENSOR_COUNT];
     tly_vk_slot *slot;
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        tensors[t] = describe(k, t);
+    }
     tally_status status = tly_vk_usable(v, error);
     if (status == TALLY_OK) {
         status = tly_vk_slot_take(v, k->object, &slot, error);
@@ -82,30 +109,28 @@ static tally_status run(const tally_vulkan_kernel *k, const void *in, void *out,
     if (status != TALLY_OK) {
         return status;
     }
-    status = get_buffers(k, slot, &from, &to, error);
+    status = get_buffers(k, slot, tensors, error);
     if (status == TALLY_OK) {
-        status = tly_vk_upload_tensor(v, slot, &slot->in, from.at, &from.layout, from.bytes, in,
-                                      error);
+        status = upload(v, slot, tensors, p, error);
     }
     if (status == TALLY_OK) {
-        status = compute(k, slot, &from, &to, error);
+        status = compute(k, slot, tensors, error);
     }
     if (status == TALLY_OK) {
-        status = tly_vk_download_tensor(v, slot, &slot->out, to.at, &to.layout, to.bytes, out,
-                                        error);
+        status = download(v, slot, tensors, p, error);
     }
     tly_vk_slot_give(v, slot, status == TALLY_OK);
     return status;
 }
 
-tally_status tly_vulkan_kernel_run(const tally_vulkan_kernel *kernel, const void *in, void *out,
+tally_status tly_vulkan_kernel_run(const tally_vulkan_kernel *kernel, const tly_pointers *pointers,
                                    tally_error *error)
 {
     if (!tly_fork_enter()) {
         return tly_busy(error);
     }
     const uint64_t start = tly_clock();
-    tally_status status = run(kernel, in, out, error);
+    tally_status status = run(kernel, pointers, error);
     if (status == TALLY_OK) {
         tly_vk_tell(kernel, "run", tly_clock() - start);
     }

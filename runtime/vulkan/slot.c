@@ -15,10 +15,11 @@
 void tly_vk_slot_free(tally_vulkan *v, tly_vk_slot *s)
 {
     if (tly_vk_alive(v)) {
-        tally_vulkan_buffer *buffers[] = { &s->in, &s->out, &s->scratch, &s->staging };
-        for (int i = 0; i < 4; i++) {
-            tly_vk_buffer_end(buffers[i]);
+        for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+            tly_vk_buffer_end(&s->tensor[t]);
         }
+        tly_vk_buffer_end(&s->scratch);
+        tly_vk_buffer_end(&s->staging);
         v->fn.DestroyQueryPool(v->device, s->queries, v->allocator);
         v->fn.DestroyDescriptorPool(v->device, s->sets, v->allocator);
         v->fn.DestroyFence(v->device, s->fence, v->allocator);
@@ -169,8 +170,9 @@ void tly_vk_slot_give(tally_vulkan *v, tly_vk_slot *slot, int keep)
             tly_vk_slot_free(v, slot);
             return;
         }
-        trim(&slot->in);
-        trim(&slot->out);
+        for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+            trim(&slot->tensor[t]);
+        }
         trim(&slot->scratch);
         trim(&slot->staging);
     }

@@ -35,22 +35,22 @@ static void add_dim(tly_vk_layout *l, int64_t size, int64_t stride)
     l->rank++;
 }
 
-void tly_vk_layout_read(const tly_geometry *g, int output, size_t element, tly_vk_layout *layout)
+void tly_vk_layout_read(const tly_geometry *g, int tensor, size_t element, tly_vk_layout *layout)
 {
-    int64_t bytes = (int64_t)element;
-    *layout = (tly_vk_layout){ .low = (output ? g->out_low : g->in_low) * bytes, .run = bytes };
-    if (!output && g->in_high < g->in_low) { /* nothing is read */
+    const int64_t bytes = (int64_t)element;
+    const tly_tensor_place *place = &g->tensor[tensor];
+    *layout = (tly_vk_layout){ .low = place->low * bytes, .run = bytes };
+    if (place->high < place->low) { /* no element is read */
         layout->run = 0;
         return;
     }
-    add_dim(layout, g->length, (output ? g->out_axis : g->in_axis) * bytes);
-    add_dim(layout, g->inner, (output ? g->out_lane : g->in_lane) * bytes);
+    add_dim(layout, g->length, place->axis * bytes);
+    add_dim(layout, g->inner, place->lane * bytes);
     for (int32_t i = 0; i < g->outer_rank; i++) {
-        add_dim(layout, g->outer[i].size,
-                (output ? g->outer[i].out_stride : g->outer[i].in_stride) * bytes);
+        add_dim(layout, g->outer[i].size, g->outer[i].stride[tensor] * bytes);
     }
-    for (int32_t i = 0; i < g->reduced_rank && !output; i++) {
-        add_dim(layout, g->reduced[i].size, g->reduced[i].in_stride * bytes);
+    for (int32_t i = 0; i < g->reduced_rank; i++) {
+        add_dim(layout, g->reduced[i].size, g->reduced[i].stride[tensor] * bytes);
     }
     while (layout->rank > 0 && layout->stride[layout->rank - 1] <= layout->run) {
         layout->rank--;

@@ -62,21 +62,31 @@ static tally_status take_place(const tally_vulkan_kernel *k, const tally_vulkan_
     return TALLY_OK;
 }
 
-/* With `d` bytes from element 0 of the input to that of the output. */
-static int apart(const tally_vulkan_kernel *k, int64_t d)
+/* A tensor that is read, with `d` bytes from its element 0 to the output's. */
+static int is_apart(const tally_vulkan_kernel *k, int tensor, int64_t d)
 {
     const tly_gpu_steps *s = &k->steps;
-    return d >= tly_subtract(s->in_end, s->out_low) || d <= tly_subtract(s->in_low, s->out_end) ||
-           (d == 0 && k->in_place);
+    return d >= tly_subtract(s->end[tensor], s->low[TLY_OUT]) ||
+           d <= tly_subtract(s->low[tensor], s->end[TLY_OUT]) ||
+           (d == 0 && tensor == TLY_IN && k->in_place);
+}
+
+static tally_status refuse_overlap(tally_error *error)
+{
+    return tly_fail(error, TALLY_INVALID, "out", "the regions of input and output overlap");
 }
 
 static tally_status check_overlap(const tally_vulkan_kernel *k, const tly_vk_places *p,
                                   tally_error *error)
 {
-    if (p->in.buffer != p->out.buffer || apart(k, p->out.offset - p->in.offset)) {
-        return TALLY_OK;
+    const tly_vk_place *out = &p->tensor[TLY_OUT];
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        if (!tly_is_written(t) && p->tensor[t].buffer == out->buffer &&
+            !is_apart(k, t, out->offset - p->tensor[t].offset)) {
+            return refuse_overlap(error);
+        }
     }
-    return tly_fail(error, TALLY_INVALID, "out", "the regions of input and output overlap");
+    return TALLY_OK;
 }
 
 /* `own` is scratch of ours, where the caller has none. */
@@ -85,16 +95,19 @@ static tally_status take_places(const tally_vulkan_kernel *k, const tally_vulkan
                                 tally_error *error)
 {
     const tly_gpu_steps *s = &k->steps;
-    const need in = { "in", s->in_low, s->in_end,
-                      tally_dtype_bytes((tally_dtype)k->problem.dtype) };
-    const need out = { "out", s->out_low, s->out_end,
-                       tally_dtype_bytes((tally_dtype)k->problem.out_dtype) };
-    const need scratch = { "scratch", 0, (int64_t)s->scratch_bytes, 16 };
-    tally_status status = take_place(k, &buffers->in, &in, &places->in, error);
-    if (status == TALLY_OK) {
-        status = take_place(k, &buffers->out, &out, &places->out, error);
+    const tally_vulkan_range *const given[] = {
+#define GIVEN(T, t, is_written, meaning) [TLY_##T] = &buffers->t,
+        TLY_TENSORS(GIVEN)
+#undef GIVEN
+    };
+    tally_status status = TALLY_OK;
+    for (int t = 0; t < TLY_TENSOR_COUNT && status == TALLY_OK; t++) {
+        const need n = { tly_tensor_name(t), s->low[t], s->end[t],
+                         (uint64_t)tly_element_bytes(&k->problem, t) };
+        status = take_place(k, given[t], &n, &places->tensor[t], error);
     }
     if (status == TALLY_OK && s->scratch_bytes > 0) {
+        const need scratch = { "scratch", 0, (int64_t)s->scratch_bytes, 16 };
         tally_vulkan_range range = buffers->scratch;
         if (own != NULL) {
             tally_vulkan_buffer_info(own, &range);
@@ -222,31 +235,29 @@ void tally_vulkan_recording_destroy(tally_vulkan_recording **recording)
 
 /* --- host memory ------------------------------------------------------------------------------ */
 
-static tally_status check_pointers(const tally_vulkan_kernel *k, const void *in, const void *out,
+static tally_status check_pointers(const tally_vulkan_kernel *k, const tly_pointers *p,
                                    tally_error *error)
 {
     if (k->object == NULL) {
         return TALLY_OK;
     }
-    const struct {
-        const char *name;
-        const void *at;
-        uint8_t dtype;
-    } sides[] = { { "in", in, k->problem.dtype }, { "out", out, k->problem.out_dtype } };
-    for (int i = 0; i < 2; i++) {
-        if (sides[i].at == NULL) {
-            return tly_fail(error, TALLY_INVALID, sides[i].name,
-                            "%s is NULL, and the tensor is not empty", sides[i].name);
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        const char *name = tly_tensor_name(t);
+        if (p->at[t] == NULL) {
+            return tly_fail(error, TALLY_INVALID, name, "%s is NULL, and the tensor is not empty",
+                            name);
         }
-        if ((uintptr_t)sides[i].at % tally_dtype_bytes((tally_dtype)sides[i].dtype) != 0) {
-            return tly_fail(error, TALLY_INVALID, sides[i].name,
-                            "%s is not aligned to its elements", sides[i].name);
+        if ((uintptr_t)p->at[t] % (uintptr_t)tly_element_bytes(&k->problem, t) != 0) {
+            return tly_fail(error, TALLY_INVALID, name, "%s is not aligned to its elements", name);
         }
     }
-    int64_t d = (int64_t)((uintptr_t)out - (uintptr_t)in);
-    return apart(k, d)
-               ? TALLY_OK
-               : tly_fail(error, TALLY_INVALID, "out", "the regions of input and output overlap");
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        const int64_t d = (int64_t)((uintptr_t)p->at[TLY_OUT] - (uintptr_t)p->at[t]);
+        if (!tly_is_written(t) && !is_apart(k, t, d)) {
+            return refuse_overlap(error);
+        }
+    }
+    return TALLY_OK;
 }
 
 /* --- submitting ------------------------------------------------------------------------------ */
@@ -359,8 +370,8 @@ tally_status tally_vulkan_run(const tally_vulkan_kernel *kernel, const void *in,
     if (kernel == NULL) {
         return tly_fail(error, TALLY_INVALID, "usage", "the kernel is NULL");
     }
-    tally_status status = check_pointers(kernel, in, out, error);
-    return status != TALLY_OK || kernel->object == NULL
-               ? status
-               : tly_vulkan_kernel_run(kernel, in, out, error);
+    const tly_pointers p = tly_pointers_of(in, out);
+    tally_status status = check_pointers(kernel, &p, error);
+    return status != TALLY_OK || kernel->object == NULL ? status
+                                                        : tly_vulkan_kernel_run(kernel, &p, error);
 }

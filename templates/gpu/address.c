@@ -137,8 +137,10 @@ tly_gpu_row tly_gpu_row_of(tly_gpu *g, const tly_gpu_item *item)
         .in_offset = in,
         .out_offset = out,
     };
-    at.in_step = axis_step(g, c->p->in_step, c->in_bytes, KIR_ARG_IN_AXIS, &at.in_known);
-    at.out_step = axis_step(g, c->p->out_step, c->out_bytes, KIR_ARG_OUT_AXIS, &at.out_known);
+    at.in_step = axis_step(g, c->p->tensor[TLY_IN].step, c->bytes[TLY_IN], KIR_ARG_IN_AXIS,
+                           &at.in_known);
+    at.out_step = axis_step(g, c->p->tensor[TLY_OUT].step, c->bytes[TLY_OUT], KIR_ARG_OUT_AXIS,
+                            &at.out_known);
     return at;
 }
 

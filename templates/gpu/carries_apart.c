@@ -114,7 +114,7 @@ static kir_value go_along(tly_gpu *g, const middle *m, kir_value chunk, kir_valu
         at.in_known *= g->unit;
         count = kir_bin(c->b, KIR_UDIV, count, word(g, g->unit));
     } else if (g->lanes > 1) {
-        at.in = kir_ptradd(c->b, at.in, mul(c, klass, tly_gpu_offset(g, g->c.in_bytes)));
+        at.in = kir_ptradd(c->b, at.in, mul(c, klass, tly_gpu_offset(g, g->c.bytes[TLY_IN])));
     }
     return tly_gpu_along(g, &at, count, carry);
 }

@@ -55,7 +55,7 @@ static void fetch(tly_gpu *g, const strip *s, kir_value in, unsigned after, kir_
         tly_gpu_fetch_vector(g, p, offset, stored, g->lanes);
     else
         for (unsigned k = 0; k < g->lanes; k++)
-            stored[k] = tly_gpu_fetch(g, p, offset + k * g->c.in_bytes);
+            stored[k] = tly_gpu_fetch(g, p, offset + k * g->c.bytes[TLY_IN]);
 }
 
 static void put(tly_gpu *g, const strip *s, kir_value out, unsigned after, const kir_value *stored)
@@ -66,7 +66,7 @@ static void put(tly_gpu *g, const strip *s, kir_value out, unsigned after, const
         tly_gpu_put_vector(g, p, offset, stored, g->lanes);
     else
         for (unsigned k = 0; k < g->lanes; k++)
-            tly_gpu_put(g, p, offset + k * g->c.out_bytes, stored[k]);
+            tly_gpu_put(g, p, offset + k * g->c.bytes[TLY_OUT], stored[k]);
 }
 
 static void follow(tly_gpu *g, kir_value *words, kir_value x)
@@ -170,7 +170,7 @@ static void in_trips(tly_gpu *g, strip *s, kir_value count)
 {
     unsigned trip = ahead(g);
     int fetches_ahead = trip == FETCHED_AHEAD && g->lanes == 1;
-    if (fetches_ahead && g->c.in_bytes < 4)
+    if (fetches_ahead && g->c.bytes[TLY_IN] < 4)
         trip /= 2;
     kir_value whole = word(g, 0);
     if (trip > 1)

@@ -144,7 +144,8 @@ static tally_status build_pass(tly_gpu *g, unsigned pass, kir_kernel **kernel, t
     int reduces = tly_reduces(g->c.p->form);
     char name[64];
     snprintf(name, sizeof name, "%s_%s_%s_%s", tally_op_name((tally_op)g->c.p->op),
-             tally_dtype_name((tally_dtype)g->c.p->dtype), tly_gpu_template_name(g->plan),
+             tally_dtype_name((tally_dtype)g->c.p->tensor[TLY_IN].dtype),
+             tly_gpu_template_name(g->plan),
              reduces                 ? reduced[pass + 2 - g->launch->passes]
              : g->launch->passes > 1 ? parts[pass]
                                      : "scan");
@@ -170,8 +171,8 @@ tally_status tly_gpu_template_build(const tly_problem *problem, const tly_caps *
     g.c.acc = g.c.vec = tly_storage((tally_dtype)problem->acc, 1);
     g.c.acc_bytes = (unsigned)tally_dtype_bytes((tally_dtype)problem->acc);
     g.c.state_bytes = tly_state_bytes(problem);
-    g.c.in_bytes = (unsigned)tally_dtype_bytes((tally_dtype)problem->dtype);
-    g.c.out_bytes = (unsigned)tally_dtype_bytes((tally_dtype)problem->out_dtype);
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+        g.c.bytes[t] = (unsigned)tly_element_bytes(problem, t);
     g.index = KIR_TYPE(plan->index_bits == 64 ? KIR_I64 : KIR_I32, 1);
     g.unit = tly_gpu_takes_lanes(plan) ? 1 : problem->unit;
     int lanes = tly_gpu_takes_lanes(plan) || problem->form == TLY_REDUCED_LANES;

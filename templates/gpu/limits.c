@@ -206,7 +206,7 @@ static const char *fault_of_teams(const tly_problem *p, const tly_geometry *g, c
     if (p->unit > 1 && (plan->vector > 1 || plan->team > subgroup || p->unit > plan->team))
         return "interleaved scans go by single elements within a subgroup";
     int by_words = p->unit == 1 && plan->template_id != TLY_GPU_STAGED;
-    if (tly_gpu_bytes_of(p->dtype) == 2 && plan->vector == 1 && by_words)
+    if (tly_gpu_bytes_of(p->tensor[TLY_IN].dtype) == 2 && plan->vector == 1 && by_words)
         return "elements of 2 bytes go by words";
     if (exchange_bytes(p, caps, plan) > (int64_t)caps->shared_bytes)
         return "the workgroup asks for more memory than the device's";

@@ -12,7 +12,8 @@ int tly_gpu_has_vectors(const tly_gpu *g)
     const tly_problem *p = g->c.p;
     if (g->launch->form == TLY_GPU_LANES)
         return g->lanes > 1; /* the plan has seen to it */
-    int in = p->in_step == 1 || p->in_step == -1, out = p->out_step == 1 || p->out_step == -1;
+    int in = p->tensor[TLY_IN].step == 1 || p->tensor[TLY_IN].step == -1,
+        out = p->tensor[TLY_OUT].step == 1 || p->tensor[TLY_OUT].step == -1;
     return g->unit == 1 && in && out;
 }
 
@@ -25,12 +26,12 @@ static int is_narrow(unsigned bytes)
 
 kir_value tly_gpu_widen(tly_gpu *g, kir_value stored)
 {
-    return is_narrow(g->c.in_bytes) ? tly_widen_word(&g->c, stored) : tly_widen(&g->c, stored);
+    return is_narrow(g->c.bytes[TLY_IN]) ? tly_widen_word(&g->c, stored) : tly_widen(&g->c, stored);
 }
 
 kir_value tly_gpu_narrow(tly_gpu *g, kir_value acc)
 {
-    return is_narrow(g->c.out_bytes) ? tly_narrow_word(&g->c, acc) : tly_narrow(&g->c, acc);
+    return is_narrow(g->c.bytes[TLY_OUT]) ? tly_narrow_word(&g->c, acc) : tly_narrow(&g->c, acc);
 }
 
 /* ---- stored elements ---- */
@@ -38,19 +39,20 @@ kir_value tly_gpu_narrow(tly_gpu *g, kir_value acc)
 kir_value tly_gpu_fetch(tly_gpu *g, kir_value p, int64_t offset)
 {
     kir_builder *b = g->c.b;
-    kir_type t = tly_storage((tally_dtype)g->c.p->dtype, 1), i32 = KIR_TYPE(KIR_I32, 1);
-    if (!is_narrow(g->c.in_bytes))
-        return kir_load(b, t, p, offset, g->c.in_bytes);
-    t.kind = g->c.in_bytes == 2 ? KIR_I16 : KIR_I8;
-    return kir_convert(b, KIR_ZEXT, i32, kir_load(b, t, p, offset, g->c.in_bytes));
+    kir_type t = tly_storage((tally_dtype)g->c.p->tensor[TLY_IN].dtype, 1),
+             i32 = KIR_TYPE(KIR_I32, 1);
+    if (!is_narrow(g->c.bytes[TLY_IN]))
+        return kir_load(b, t, p, offset, g->c.bytes[TLY_IN]);
+    t.kind = g->c.bytes[TLY_IN] == 2 ? KIR_I16 : KIR_I8;
+    return kir_convert(b, KIR_ZEXT, i32, kir_load(b, t, p, offset, g->c.bytes[TLY_IN]));
 }
 
 void tly_gpu_put(tly_gpu *g, kir_value p, int64_t offset, kir_value stored)
 {
-    if (is_narrow(g->c.out_bytes))
-        stored = kir_convert(g->c.b, KIR_TRUNC, KIR_TYPE(g->c.out_bytes == 2 ? KIR_I16 : KIR_I8, 1),
-                             stored);
-    kir_store(g->c.b, p, offset, stored, g->c.out_bytes, 0);
+    if (is_narrow(g->c.bytes[TLY_OUT]))
+        stored = kir_convert(g->c.b, KIR_TRUNC,
+                             KIR_TYPE(g->c.bytes[TLY_OUT] == 2 ? KIR_I16 : KIR_I8, 1), stored);
+    kir_store(g->c.b, p, offset, stored, g->c.bytes[TLY_OUT], 0);
 }
 
 /* As many of `count` elements as one access takes. */
@@ -77,9 +79,9 @@ static kir_value element_of(tly_gpu *g, kir_value word_, unsigned i, unsigned by
 static void fetch_some(tly_gpu *g, kir_value p, int64_t offset, kir_value *stored, unsigned count)
 {
     kir_builder *b = g->c.b;
-    unsigned bytes = g->c.in_bytes, together = a_word(bytes);
+    unsigned bytes = g->c.bytes[TLY_IN], together = a_word(bytes);
     kir_type t = is_narrow(bytes) ? KIR_TYPE(KIR_I32, count / together)
-                                  : tly_storage((tally_dtype)g->c.p->dtype, count);
+                                  : tly_storage((tally_dtype)g->c.p->tensor[TLY_IN].dtype, count);
     if (count < together) {
         for (unsigned i = 0; i < count; i++)
             stored[i] = tly_gpu_fetch(g, p, offset + i * bytes);
@@ -95,16 +97,16 @@ static void fetch_some(tly_gpu *g, kir_value p, int64_t offset, kir_value *store
 void tly_gpu_fetch_vector(tly_gpu *g, kir_value p, int64_t offset, kir_value *stored,
                           unsigned count)
 {
-    unsigned some = at_once(count, g->c.in_bytes);
+    unsigned some = at_once(count, g->c.bytes[TLY_IN]);
     for (unsigned i = 0; i < count; i += some)
-        fetch_some(g, p, offset + (int64_t)i * g->c.in_bytes, stored + i, some);
+        fetch_some(g, p, offset + (int64_t)i * g->c.bytes[TLY_IN], stored + i, some);
 }
 
 static void put_some(tly_gpu *g, kir_value p, int64_t offset, const kir_value *stored,
                      unsigned count)
 {
     kir_builder *b = g->c.b;
-    unsigned bytes = g->c.out_bytes, together = a_word(bytes), parts = count / together;
+    unsigned bytes = g->c.bytes[TLY_OUT], together = a_word(bytes), parts = count / together;
     kir_value v = 0;
     for (unsigned i = 0; i < count && parts == 0; i++)
         tly_gpu_put(g, p, offset + i * bytes, stored[i]);
@@ -124,9 +126,9 @@ static void put_some(tly_gpu *g, kir_value p, int64_t offset, const kir_value *s
 void tly_gpu_put_vector(tly_gpu *g, kir_value p, int64_t offset, const kir_value *stored,
                         unsigned count)
 {
-    unsigned some = at_once(count, g->c.out_bytes);
+    unsigned some = at_once(count, g->c.bytes[TLY_OUT]);
     for (unsigned i = 0; i < count; i += some)
-        put_some(g, p, offset + (int64_t)i * g->c.out_bytes, stored + i, some);
+        put_some(g, p, offset + (int64_t)i * g->c.bytes[TLY_OUT], stored + i, some);
 }
 
 /* ---- vectors along an axis ---- */

@@ -102,7 +102,7 @@ static kir_value combine_records(tly_gpu_reduce *r, const tly_gpu_item *item, ki
 /* Of outputs side by side, one's address. */
 static kir_value out_at(tly_gpu_reduce *r, const tly_gpu_row *row, kir_value output)
 {
-    kir_value bytes = mul(&r->g->c, output, word(r->g, r->g->c.out_bytes));
+    kir_value bytes = mul(&r->g->c, output, word(r->g, r->g->c.bytes[TLY_OUT]));
     return kir_ptradd(r->g->c.b, row->out, tly_gpu_widened(r->g, bytes));
 }
 

@@ -59,13 +59,13 @@ static kir_value load_part(tly_gpu_reduce *r, kir_value p)
 {
     kir_value shift, at = word_around(r, p, &shift);
     kir_value around = kir_load(r->g->c.b, KIR_TYPE(KIR_I32, 1), at, 0, 4);
-    return part_of(r, around, shift, r->g->c.in_bytes);
+    return part_of(r, around, shift, r->g->c.bytes[TLY_IN]);
 }
 
 static void store_part(tly_gpu_reduce *r, kir_value p, kir_value v)
 {
     kir_builder *b = r->g->c.b;
-    unsigned bytes = r->g->c.out_bytes;
+    unsigned bytes = r->g->c.bytes[TLY_OUT];
     kir_value shift, at = word_around(r, p, &shift);
     kir_value old = part_of(r, kir_atomic_load(b, at, 0), shift, bytes);
     kir_value more = sub(&r->g->c, bin(r, KIR_AND, v, mask(r, bytes)), old);
@@ -76,14 +76,14 @@ static void store_part(tly_gpu_reduce *r, kir_value p, kir_value v)
 
 static uint64_t magnitude_of(const tly_gpu_reduce *r)
 {
-    return (UINT64_C(1) << (8 * r->g->c.in_bytes - 1)) - 1;
+    return (UINT64_C(1) << (8 * r->g->c.bytes[TLY_IN] - 1)) - 1;
 }
 
 /* The upper bits of a narrow element's word are those of its sign, where it has one. */
 static kir_value extended(tly_gpu_reduce *r, kir_value x)
 {
-    unsigned bytes = r->g->c.in_bytes;
-    if (bytes >= 4 || tly_class_of((tally_dtype)problem(r)->dtype) == TLY_UNSIGNED)
+    unsigned bytes = r->g->c.bytes[TLY_IN];
+    if (bytes >= 4 || tly_class_of((tally_dtype)problem(r)->tensor[TLY_IN].dtype) == TLY_UNSIGNED)
         return x;
     kir_value up = word(r->g, 32 - 8 * bytes);
     return bin(r, KIR_ASHR, bin(r, KIR_SHL, x, up), up);
@@ -101,7 +101,7 @@ static kir_value as_bits(tly_gpu_reduce *r, kir_value stored)
 
 kir_value tly_gpu_reduce_accumulator(tly_gpu_reduce *r, kir_value stored)
 {
-    if (tly_class_of((tally_dtype)problem(r)->dtype) != TLY_FLOATING)
+    if (tly_class_of((tally_dtype)problem(r)->tensor[TLY_IN].dtype) != TLY_FLOATING)
         return tly_reduce_integer(&r->g->c, extended(r, stored));
     return row(r)->compares ? tly_reduce_key(&r->g->c, as_bits(r, stored), magnitude_of(r))
                             : tly_gpu_widen(r->g, stored);
@@ -110,7 +110,7 @@ kir_value tly_gpu_reduce_accumulator(tly_gpu_reduce *r, kir_value stored)
 static kir_value load_one(tly_gpu_reduce *r, kir_value p, int64_t offset)
 {
     tly_gpu *g = r->g;
-    if (!in_words(r, g->c.in_bytes))
+    if (!in_words(r, g->c.bytes[TLY_IN]))
         return tly_gpu_fetch(g, p, offset);
     return load_part(r, kir_ptradd(g->c.b, p, tly_gpu_offset(g, offset)));
 }
@@ -121,7 +121,7 @@ static void load_singly(tly_gpu_reduce *r, kir_value p, int64_t offset, kir_valu
                         unsigned count)
 {
     enum { LINE = 64 };
-    unsigned bytes = r->g->c.in_bytes, line = LINE / bytes;
+    unsigned bytes = r->g->c.bytes[TLY_IN], line = LINE / bytes;
     for (unsigned i = 0; i < count; i += line)
         x[i] = load_one(r, p, offset + (int64_t)i * bytes);
     for (unsigned i = 0; i < count; i++) {
@@ -144,12 +144,12 @@ void tly_gpu_reduce_fetch(tly_gpu_reduce *r, kir_value p, int64_t offset, kir_va
 static kir_value stored(tly_gpu_reduce *r, kir_value y)
 {
     tly_gpu *g = r->g;
-    int floating = tly_class_of((tally_dtype)problem(r)->out_dtype) == TLY_FLOATING;
+    int floating = tly_class_of((tally_dtype)problem(r)->tensor[TLY_OUT].dtype) == TLY_FLOATING;
     if (row(r)->compares && !r->indexed)
         return floating ? tly_turn(&g->c, y, magnitude_of(r)) : y;
     if (kir_is_float(kir_type_of(g->c.b, y)) && floating)
         return tly_gpu_narrow(g, y);
-    return tly_reduce_as(&g->c, KIR_TYPE(g->c.out_bytes == 8 ? KIR_I64 : KIR_I32, 1), y);
+    return tly_reduce_as(&g->c, KIR_TYPE(g->c.bytes[TLY_OUT] == 8 ? KIR_I64 : KIR_I32, 1), y);
 }
 
 void tly_gpu_reduce_store(tly_gpu_reduce *r, kir_value p, kir_value y)
@@ -157,10 +157,11 @@ void tly_gpu_reduce_store(tly_gpu_reduce *r, kir_value p, kir_value y)
     tly_gpu *g = r->g;
     kir_builder *b = g->c.b;
     y = stored(r, y);
-    uint64_t bits = tly_value_bits((tly_value)row(r)->empty, (tally_dtype)problem(r)->out_dtype);
+    uint64_t bits = tly_value_bits((tly_value)row(r)->empty,
+                                   (tally_dtype)problem(r)->tensor[TLY_OUT].dtype);
     kir_value none = kir_cmp(b, KIR_EQ, r->steps, word(g, 0));
     y = kir_select(b, none, constant(r, y, bits), y);
-    if (in_words(r, g->c.out_bytes))
+    if (in_words(r, g->c.bytes[TLY_OUT]))
         store_part(r, p, y);
     else
         tly_gpu_put(g, p, 0, y);

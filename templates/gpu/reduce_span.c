@@ -109,7 +109,7 @@ tly_gpu_span tly_gpu_span_of(tly_gpu_reduce *r, const tly_gpu_span *s, kir_value
 {
     tly_gpu *g = r->g;
     tly_gpu_span one = *s;
-    kir_value bytes = mul(&g->c, output, word(g, g->c.in_bytes));
+    kir_value bytes = mul(&g->c, output, word(g, g->c.bytes[TLY_IN]));
     one.row.in = kir_ptradd(g->c.b, s->row.in, tly_gpu_widened(g, bytes));
     return one;
 }

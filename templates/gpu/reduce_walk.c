@@ -92,7 +92,7 @@ static void load(walk *w, kir_value p, int64_t offset, kir_value *x, unsigned co
     unsigned v = (unsigned)w->r->g->plan->vector, whole = w->by_vectors ? count / v * v : 0;
     if (whole > 0)
         tly_gpu_reduce_fetch(w->r, p, offset, x, whole, 1);
-    offset += (int64_t)whole * w->r->g->c.in_bytes;
+    offset += (int64_t)whole * w->r->g->c.bytes[TLY_IN];
     tly_gpu_reduce_fetch(w->r, p, offset, x + whole, count - whole, 0);
 }
 
@@ -154,7 +154,7 @@ static void at_once(walk *w, kir_value *state)
     trip t = { word(g, 0), 1, length };
     if (w->first)
         t = (trip){ mul(&g->c, w->first, word(g, v)), length / (v * w->sharers), v };
-    else if (g->c.p->in_step != 1)
+    else if (g->c.p->tensor[TLY_IN].step != 1)
         t = (trip){ t.q, length, 1 };
     if (has_two_ways(w)) {
         kir_if(g->c.b, &aligned, tly_gpu_flag(g, TLY_GPU_ALIGNED));

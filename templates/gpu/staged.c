@@ -68,8 +68,9 @@ static void fetch(tly_gpu *g, const stage *s, kir_value *x)
 static void put(tly_gpu *g, const stage *s)
 {
     tly_build *c = &g->c;
-    kir_type type = c->out_bytes < 4 ? KIR_TYPE(KIR_I32, 1)
-                                     : tly_storage((tally_dtype)c->p->out_dtype, 1);
+    kir_type type = c->bytes[TLY_OUT] < 4
+                        ? KIR_TYPE(KIR_I32, 1)
+                        : tly_storage((tally_dtype)c->p->tensor[TLY_OUT].dtype, 1);
     kir_value stored[TLY_GPU_MOST_ELEMENTS];
     kir_branch exists;
     kir_barrier(c->b);

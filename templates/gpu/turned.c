@@ -181,7 +181,8 @@ static piece first_piece(tly_gpu *g, const turn *t, unsigned count)
 /* Of an element of the input as it is fetched. */
 static kir_type stored_type(const tly_gpu *g)
 {
-    return g->c.in_bytes < 4 ? KIR_TYPE(KIR_I32, 1) : tly_storage((tally_dtype)g->c.p->dtype, 1);
+    return g->c.bytes[TLY_IN] < 4 ? KIR_TYPE(KIR_I32, 1)
+                                  : tly_storage((tally_dtype)g->c.p->tensor[TLY_IN].dtype, 1);
 }
 
 /* The invocation's own lane of the input, by way of the tile. */
@@ -375,14 +376,16 @@ static int64_t literal_in(const tly_problem *p)
 {
     if (p->dense == TLY_AXIS_UP || p->dense == TLY_AXIS_DOWN)
         return p->form == TLY_TRANSPOSED ? 0 : p->dense == TLY_AXIS_UP ? 1 : -1;
-    return p->form == TLY_ROWS && p->in_step != TLY_ANY_STEP ? p->in_step : 0;
+    return p->form == TLY_ROWS && p->tensor[TLY_IN].step != TLY_ANY_STEP ? p->tensor[TLY_IN].step
+                                                                         : 0;
 }
 
 static int64_t literal_out(const tly_problem *p)
 {
     if (p->form == TLY_TRANSPOSED)
         return p->dense == TLY_AXIS_DOWN ? -1 : 1;
-    return p->form == TLY_ROWS && p->out_step != TLY_ANY_STEP ? p->out_step : 0;
+    return p->form == TLY_ROWS && p->tensor[TLY_OUT].step != TLY_ANY_STEP ? p->tensor[TLY_OUT].step
+                                                                          : 0;
 }
 
 /* A workgroup's dense rows are whole accesses, as it has 16 and more. */
@@ -403,8 +406,8 @@ void tly_gpu_build_turned(tly_gpu *g, unsigned pass)
                .dense = is_dense(g) };
     g->launch->pass[pass].items = TLY_ITEMS_ROWS;
     g->launch->pass[pass].per_group = t.lanes;
-    g->launch->loose = (t.dense || !tly_gpu_turns_in(p) ? 1u << TLY_TENSOR_IN : 0) |
-                       (t.dense || !tly_gpu_turns_out(p) ? 1u << TLY_TENSOR_OUT : 0);
+    g->launch->loose = (t.dense || !tly_gpu_turns_in(p) ? 1u << TLY_IN : 0) |
+                       (t.dense || !tly_gpu_turns_out(p) ? 1u << TLY_OUT : 0);
     kir_value begin = mul(c, tly_gpu_group(g), word(g, t.lanes)), items = tly_gpu_items(g);
     t.local = kir_get_id(b, KIR_ID_LOCAL);
     kir_value number = add(c, begin, t.local);
@@ -416,8 +419,9 @@ void tly_gpu_build_turned(tly_gpu *g, unsigned pass)
     number = t.dense ? begin : kir_bin(b, KIR_UMIN, number, sub(c, items, word(g, 1)));
     tly_gpu_item item = tly_gpu_item_of(g, number, 0);
     t.own = tly_gpu_row_of(g, &item);
-    t.in = side_of(g, tly_gpu_turns_in(p), KIR_ARG_IN, c->in_bytes, literal_in(p), t.own.in_step);
-    t.out = side_of(g, tly_gpu_turns_out(p), KIR_ARG_OUT, c->out_bytes, literal_out(p),
+    t.in = side_of(g, tly_gpu_turns_in(p), KIR_ARG_IN, c->bytes[TLY_IN], literal_in(p),
+                   t.own.in_step);
+    t.out = side_of(g, tly_gpu_turns_out(p), KIR_ARG_OUT, c->bytes[TLY_OUT], literal_out(p),
                     t.own.out_step);
     if (t.dense) {
         t.from = word(g, 0);
