@@ -312,26 +312,25 @@ static tally_status run_gpu(run *r, tally_error *error)
     return status;
 }
 
-static tally_status run_all(run *r, const void *in, void *out, tally_error *error)
+static tally_status run_all(run *r, const tly_pointers *p, tally_error *error)
 {
-    const int cpu = r->request.level != TLY_LEVEL_NONE,
-              unread = r->request.geometry.tensor[TLY_IN].high <
-                       r->request.geometry.tensor[TLY_IN].low;
-    if (r->request.geometry.empty) {
+    const int cpu = r->request.level != TLY_LEVEL_NONE;
+    const tly_geometry *g = &r->request.geometry;
+    if (g->empty) {
         return TALLY_OK;
     }
-    if ((in == NULL && !unread) || out == NULL) {
-        const char *side = out == NULL ? "out" : "in";
-        return tly_fail(error, TALLY_INVALID, side, "%s is NULL, and the tensor is not empty",
-                        side);
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        if (p->at[t] == NULL && g->tensor[t].high >= g->tensor[t].low) {
+            return tly_fail(error, TALLY_INVALID, tly_tensor_name(t),
+                            "%s is NULL, and the tensor is not empty", tly_tensor_name(t));
+        }
     }
-    const tly_pointers p = tly_pointers_of(in, out);
-    tally_status status = copy_in(r, &p, error);
+    tally_status status = copy_in(r, p, error);
     if (status == TALLY_OK) {
         status = cpu ? run_cpu(r, error) : run_gpu(r, error);
     }
     if (status == TALLY_OK) {
-        copy_out(r, out);
+        copy_out(r, p->at[TLY_OUT]);
     }
     for (int place = 0; place < PLACES; place++) {
         free(r->memory[place].data);
@@ -356,7 +355,8 @@ tally_status tally_kir_run(tally_context *context, const char *text, size_t byte
         status = read_text(context, text, bytes, &r.generator, &r.kir, error);
     }
     if (status == TALLY_OK) {
-        status = run_all(&r, in, out, error);
+        const tly_pointers p = tly_pointers_of(in, out);
+        status = run_all(&r, &p, error);
         r.generator->drop_kir(r.kir);
     }
     tly_fork_leave();

@@ -543,6 +543,52 @@ Test(kernel, bad_arguments_of_run)
     tally_context_destroy(&context);
 }
 
+/* What tally_kernel_run_buffers takes beside what the other ways to run take. */
+Test(kernel, buffers)
+{
+    tally_context *context = fake_context(NULL);
+    tally_kernel *kernel = fake_kernel(context, "cumsum:i64:5:axis=0", NULL);
+    int64_t in[5] = { 1, 1, 1, 1, 1 }, out[5] = { 0 }, expected[5];
+    int32_t used = -1;
+    tally_buffers buffers = { .size = sizeof buffers, .in = in, .out = out };
+    tally_run_options options = { .size = sizeof options, .threads_used = &used };
+    tally_error error = TALLY_ERROR_INIT;
+    cr_assert_eq(tally_kernel_run(kernel, in, expected, &error), TALLY_OK, "%s", error.message);
+    cr_assert_eq(tally_kernel_run_buffers(kernel, &buffers, NULL, &error), TALLY_OK, "%s",
+                 error.message);
+    cr_expect(memcmp(out, expected, sizeof out) == 0);
+    memset(out, 0, sizeof out);
+    cr_assert_eq(tally_kernel_run_buffers(kernel, &buffers, &options, &error), TALLY_OK);
+    cr_expect(memcmp(out, expected, sizeof out) == 0);
+    cr_expect_eq(used, 1);
+    memset(out, 0, sizeof out);
+    const tally_buffers none = TALLY_BUFFERS_INIT, short_one = { .size = sizeof(size_t) },
+                        unaligned = { sizeof none, (char *)in + 4, out };
+    const struct {
+        const tally_kernel *kernel;
+        const tally_buffers *buffers;
+        int32_t threads;
+        const char *field;
+    } bad[] = {
+        { kernel, NULL, 0, "usage" },
+        { NULL, &buffers, 0, "usage" },
+        { kernel, &none, 0, "in" },
+        { kernel, &short_one, 0, "in" },
+        { kernel, &unaligned, 0, "in" },
+        { kernel, &buffers, -1, "usage" },
+        { kernel, &(tally_buffers){ .size = 0 }, 0, "usage" },
+    };
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        options.threads = bad[k].threads;
+        cr_expect_eq(tally_kernel_run_buffers(bad[k].kernel, bad[k].buffers, &options, &error),
+                     TALLY_INVALID, "case %zu", k);
+        cr_expect_str_eq(error.field, bad[k].field, "case %zu: %s", k, error.message);
+        cr_expect_eq(out[0], 0);
+    }
+    tally_kernel_destroy(&kernel);
+    tally_context_destroy(&context);
+}
+
 Test(kernel, levels_and_devices)
 {
     tally_device devices[8] = { { .size = sizeof(tally_device) } };

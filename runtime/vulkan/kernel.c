@@ -5,6 +5,7 @@
  */
 #include "internal.h"
 
+#include "../checked.h"
 #include "../clock.h"
 #include "../error.h"
 #include "../fork.h"
@@ -75,11 +76,11 @@ static tally_status check_ranges(const tally_vulkan *v, const tly_request *reque
     const tly_caps *caps = &v->facts.caps;
     uint32_t most = caps->buffer_range;
     int64_t rounding = (caps->offset_align > 16 ? caps->offset_align : 16) + 4;
-    int64_t in = (g->tensor[TLY_IN].high - g->tensor[TLY_IN].low + 1) *
-                 tly_element_bytes(p, TLY_IN);
-    int64_t out = (g->tensor[TLY_OUT].high - g->tensor[TLY_OUT].low + 1) *
-                  tly_element_bytes(p, TLY_OUT);
-    int64_t larger = in > out ? in : out;
+    int64_t larger = 0;
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        const int64_t count = g->tensor[t].high - g->tensor[t].low + 1;
+        larger = tly_larger(larger, count * tly_element_bytes(p, t));
+    }
     if (!plan->addresses && larger > (int64_t)most - rounding) {
         return tly_fail(error, TALLY_UNSUPPORTED, "sizes",
                         "a tensor spans %lld bytes, and a storage buffer of %.80s %u",
