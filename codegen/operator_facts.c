@@ -30,7 +30,7 @@ const tly_operator *tly_operator_of(const tly_problem *p)
 
 tally_dtype tly_index_dtype(const tly_problem *p)
 {
-    int few = tly_reduces(p->form) && (p->dense & TLY_REDUCED_FEW) != 0;
+    int few = tly_reduces(p->form) && p->reduced.counts_32;
     return few && tally_dtype_bytes((tally_dtype)p->acc) == 4 ? TALLY_I32 : TALLY_I64;
 }
 

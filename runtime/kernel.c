@@ -13,6 +13,7 @@
 #include "error.h"
 #include "fork.h"
 #include "local.h"
+#include "specialise.h"
 #include "thread.h"
 #include "vulkan/backend.h"
 #include "vulkan/profile.h"
@@ -83,10 +84,8 @@ static void find_problem(const tally_kernel_options *known, tly_request *request
     tly_problem *p = &request->problem;
     request->plan = known->plan != NULL ? known->plan : "";
     tly_canonicalise_resolved(&request->full, p, &request->geometry);
-    if (request->level == TLY_LEVEL_NONE && tly_reduces(p->form)) {
-        tly_reduce_on_devices(p);
-    } else if (request->level == TLY_LEVEL_NONE) {
-        tly_scan_on_devices(p);
+    if (request->level == TLY_LEVEL_NONE) {
+        tly_specialise_for_device(p);
     }
 }
 
@@ -184,7 +183,7 @@ static void prepare(tally_kernel *k, const tly_request *request)
     k->apart_flags = k->bytes > tly_stream_bytes() ? TLY_LAUNCH_STREAM
                      : tly_cpu_is_intel()          ? TLY_LAUNCH_CLAIM
                                                    : 0;
-    k->row_bytes = p->form == TLY_ROWS && p->dense ? g->length * out_bytes : 0;
+    k->row_bytes = p->form == TLY_ROWS && p->rows.dense ? g->length * out_bytes : 0;
     atomic_init(&k->plain, (uint8_t)(full != NULL && tly_level_runs(request->level)));
 }
 

@@ -9,15 +9,10 @@
 #include <string.h>
 
 #include "descriptor.h"
+#include "specialise.h"
 
 /* A TLY_TRANSPOSED kernel turns blocks of lanes in registers: fewer lanes do not fill a block. */
 #define LEAST_TRANSPOSED_LANES 8
-
-/* And fewer axis steps no pass of lines of output. */
-#define LEAST_TRANSPOSED_STEPS 32
-
-/* Of memory, in bytes. */
-#define LINE 64
 
 /* A problem on its way: the axis, the other dims (all of size > 1), outermost first. */
 typedef struct shape {
@@ -133,15 +128,6 @@ static int64_t size_of(int64_t stride)
     return stride < 0 ? -stride : stride;
 }
 
-uint8_t tly_power_within(int64_t n)
-{
-    uint8_t power = 1;
-    while (power < 16 && 2 * power <= n) {
-        power = (uint8_t)(2 * power);
-    }
-    return power;
-}
-
 static void set_rows(shape *s, int64_t unit, tly_problem *p, tly_geometry *g)
 {
     p->form = TLY_ROWS;
@@ -152,17 +138,9 @@ static void set_rows(shape *s, int64_t unit, tly_problem *p, tly_geometry *g)
     if (p->tensor[TLY_OUT].step == -1) {
         flip_all(s);
     }
-    p->dense = p->tensor[TLY_IN].step == p->tensor[TLY_OUT].step &&
-               size_of(p->tensor[TLY_OUT].step) == 1 &&
-               (s->count == 0 || (s->count == 1 && continues(&s->dims[0], &s->axis)));
-    int serial = p->order == TALLY_ORDER_SERIAL;
-    int is_short = s->axis.size <= TLY_SHORT_ROW ||
-                   (p->dense && s->axis.size == TLY_EVEN_ROW && !serial);
-    if (unit == 1 && is_short && (p->dense || s->count > 0)) {
-        p->length = p->dense ? (uint8_t)s->axis.size : tly_power_within(s->axis.size);
-    } else if (p->dense && unit == 1 && s->axis.size <= TLY_MEDIUM_ROW && !serial) {
-        p->dense = TLY_DENSE_MEDIUM;
-    }
+    p->rows.dense = p->tensor[TLY_IN].step == p->tensor[TLY_OUT].step &&
+                    size_of(p->tensor[TLY_OUT].step) == 1 &&
+                    (s->count == 0 || (s->count == 1 && continues(&s->dims[0], &s->axis)));
     g->inner = 1;
 }
 
@@ -174,16 +152,9 @@ static void set_lanes(shape *s, tly_form form, int32_t lanes, tly_problem *p, tl
     p->tensor[TLY_IN].step = literal(lane.stride[TLY_IN], 2);
     p->tensor[TLY_OUT].step = form == TLY_TRANSPOSED || lane.stride[TLY_OUT] == 1 ? 1
                                                                                   : TLY_ANY_STEP;
-    int64_t few = lane.size;
-    if (form == TLY_TRANSPOSED && s->axis.size < LEAST_TRANSPOSED_STEPS && s->axis.size < few) {
-        few = s->axis.size;
-    }
-    if (p->length == 0 && (few <= TLY_MAX_UNIT || few < lane.size)) {
-        p->length = tly_power_within(few);
-    }
     if (form == TLY_COLUMNS && p->tensor[TLY_IN].step == TLY_ANY_STEP &&
         size_of(s->axis.stride[TLY_IN]) == 1) {
-        p->dense = s->axis.stride[TLY_IN] > 0 ? TLY_AXIS_UP : TLY_AXIS_DOWN;
+        p->lanes.packing = s->axis.stride[TLY_IN] > 0 ? TLY_AXIS_UP : TLY_AXIS_DOWN;
     }
     g->inner = lane.size;
     for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
@@ -218,28 +189,6 @@ static int packed_block(const shape *s, const tly_dim *lane, int64_t most)
     return s->axis.stride[TLY_IN] > 0 ? 1 : -1;
 }
 
-/* So many lanes are one stream at most. Of longer rows the results before leave the first cache; rows
- * of whole lines do as well one by one then. Of a copy, as one stream and row by row: f64 of 1024
- * columns in L2 .50, .98, past the cache .76, .95; f32 of 1024 .85, .91 and .83, .92, AVX2 .90, .89
- * and .85, .96; of 512 .94, .90 and .85, .92 (Emerald Rapids), .63, .66 and .87, .84, f16 past the
- * cache .92, .97 (Zen 5), and middle axes of 512 are four slices side by side then. */
-static int64_t most_narrow(const tly_dim *lane, const tly_problem *p)
-{
-    int64_t bytes = lane->size * tly_element_bytes(p, TLY_OUT);
-    int64_t near = TLY_NARROW_NEAR / (int64_t)tally_dtype_bytes((tally_dtype)p->acc);
-    return bytes % LINE == 0 && near - 1 < TLY_NARROW_MOST ? near - 1 : TLY_NARROW_MOST;
-}
-
-static void set_packed(int direction, int64_t lanes, tly_problem *p)
-{
-    if (direction != 0) {
-        p->dense = direction > 0 ? TLY_PACKED_UP : TLY_PACKED_DOWN;
-        if (lanes * (int64_t)tally_dtype_bytes((tally_dtype)p->acc) <= TLY_NARROW_BYTES) {
-            p->length = (uint8_t)lanes;
-        }
-    }
-}
-
 static void choose_form(shape *s, tly_problem *p, tly_geometry *g)
 {
     tly_dim *lane = s->count > 0 ? &s->dims[s->count - 1] : NULL;
@@ -248,7 +197,7 @@ static void choose_form(shape *s, tly_problem *p, tly_geometry *g)
         (!one && size_of(s->axis.stride[TLY_OUT]) < lane->stride[TLY_OUT])) {
         int32_t lanes = transposed_lanes(s);
         if (lanes >= 0) {
-            p->dense = s->axis.stride[TLY_OUT] < 0 ? TLY_AXIS_DOWN : TLY_PACKED_NOT;
+            p->lanes.packing = s->axis.stride[TLY_OUT] < 0 ? TLY_AXIS_DOWN : TLY_PACKED_NOT;
             set_lanes(s, TLY_TRANSPOSED, lanes, p, g);
         } else {
             set_rows(s, 1, p, g);
@@ -258,8 +207,9 @@ static void choose_form(shape *s, tly_problem *p, tly_geometry *g)
     int windows = !one && p->order != TALLY_ORDER_SERIAL;
     int direction = windows ? packed_block(s, lane, TLY_MAX_UNIT) : 0;
     if (direction == 0) {
-        if (!one && lane->size > TLY_MAX_UNIT) {
-            set_packed(packed_block(s, lane, most_narrow(lane, p)), lane->size, p);
+        direction = packed_block(s, lane, INT64_MAX);
+        if (direction != 0) {
+            p->lanes.packing = direction > 0 ? TLY_PACKED_UP : TLY_PACKED_DOWN;
         }
         set_lanes(s, TLY_COLUMNS, s->count - 1, p, g);
         return;
@@ -310,7 +260,7 @@ static void order_by_distance(shape *s)
 static void set_empty(tly_problem *p, tly_geometry *g)
 {
     p->form = TLY_ROWS;
-    p->dense = p->unit = 1;
+    p->rows.dense = p->unit = 1;
     g->empty = 1;
     for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
         p->tensor[t].step = 1;
@@ -335,19 +285,6 @@ static void share_signs(tly_problem *p)
     }
 }
 
-void tly_scan_on_devices(tly_problem *problem)
-{
-    int along = problem->dense == TLY_AXIS_UP || problem->dense == TLY_AXIS_DOWN;
-    if (problem->form == TLY_ROWS) {
-        problem->dense = problem->dense != TLY_DENSE_NOT ? TLY_DENSE : TLY_DENSE_NOT;
-    } else if (!along) {
-        problem->dense = TLY_PACKED_NOT;
-    }
-    if (problem->form != TLY_ROWS || !problem->dense) {
-        problem->length = 0;
-    }
-}
-
 static void canonicalise_scan(const tally_descriptor *full, tly_problem *problem,
                               tly_geometry *geometry)
 {
@@ -361,12 +298,9 @@ static void canonicalise_scan(const tally_descriptor *full, tly_problem *problem
     choose_form(&s, problem, geometry);
     order_by_distance(&s);
     if (problem->form == TLY_COLUMNS && problem->tensor[TLY_IN].step == TLY_ANY_STEP &&
-        problem->tensor[TLY_OUT].step == 1 && problem->dense == 0 && s.count > 0 &&
-        s.dims[s.count - 1].stride[TLY_IN] == 1) {
-        const int64_t line = LINE / tly_element_bytes(problem, TLY_OUT);
-        const int lines = problem->length > 0 &&
-                          tly_line_dim(s.dims, s.count, geometry->inner, line) >= 0;
-        problem->dense = lines ? TLY_ROWS_LINES : TLY_ROWS_UP;
+        problem->tensor[TLY_OUT].step == 1 && problem->lanes.packing == TLY_PACKED_NOT &&
+        s.count > 0 && s.dims[s.count - 1].stride[TLY_IN] == 1) {
+        problem->lanes.packing = TLY_ROWS_UP;
     }
 
     geometry->length = s.axis.size;
@@ -398,5 +332,6 @@ void tly_canonicalise_closed(const tally_descriptor *full, tly_problem *problem,
     } else {
         tly_canonicalise_reduction(full, problem, geometry);
     }
+    tly_specialise(problem, geometry);
     share_signs(problem);
 }

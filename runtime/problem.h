@@ -41,68 +41,37 @@ static inline int tly_reduces(int form)
     return form >= TLY_REDUCED_ROWS;
 }
 
-/* Whether row r + 1 starts where row r ends, in both tensors; MEDIUM: and they have, one scan each,
- * more than TLY_SHORT_ROW elements and up to TLY_MEDIUM_ROW, but TLY_EVEN_ROW. */
-typedef enum tly_dense { TLY_DENSE_NOT = 0, TLY_DENSE = 1, TLY_DENSE_MEDIUM = 2 } tly_dense;
-
-/* How axis and lanes lie. Packed columns: as one block in both tensors, which the scan runs through
- * upwards or downwards in memory. Axis: of columns, lanes are apart in the input, and the scan runs
- * through its neighbouring elements up or down; of transposed views, down through the output's.
- * Rows: lanes and axis are apart in the input, of which neighbouring rows are neighbours, and lanes
- * are in the output. Lines: and there are few, which rows along another dim continue to whole lines
- * (tly_line_dim). */
-typedef enum tly_packed {
-    TLY_PACKED_NOT = 0,
+/* How the lanes of TLY_COLUMNS and TLY_TRANSPOSED lie. */
+typedef enum tly_packing {
+    TLY_PACKED_NOT = 0, /* nothing is known */
+    /* Axis and lanes are one block in all tensors, which the scan runs through upwards or downwards
+     * in memory. */
     TLY_PACKED_UP = 1,
     TLY_PACKED_DOWN = 2,
+    /* Columns: lanes are apart in the input, and the scan runs through its neighbouring elements
+     * upwards or downwards. Transposed views: downwards through the output's. */
     TLY_AXIS_UP = 3,
     TLY_AXIS_DOWN = 4,
-    TLY_ROWS_UP = 5,
-    TLY_ROWS_LINES = 6
-} tly_packed;
+    /* Columns: lanes and axis are apart in the input, neighbouring rows are neighbours there, and
+     * lanes are in the output. */
+    TLY_ROWS_UP = 5
+} tly_packing;
 
-/* Reductions, as bits: rows that are dealt with several at once, from 1 up to TLY_REDUCED_BYTES of
- * accumulators, along one dim; or, medium ones, up to TLY_REDUCED_MEDIUM_BYTES where vectors are
- * loaded in part; each of these of several steps, TLY_REDUCED_MOST_STEPS at most, where there are
- * TLY_REDUCED_MANY_ROWS or more; of indices: elements can be counted in 32 bits; of lanes: fewer
- * than TLY_REDUCED_FEW_LANES and more than one, steps of the axis one behind the other,
- * TLY_REDUCED_BLOCK of their elements or more, in any order; or, of products of floats, that many
- * up to TLY_REDUCED_LONG_LANES, neighbours, and TLY_REDUCED_LONG_STEPS or more along the last
- * dim. */
-enum {
-    TLY_REDUCED_SHORT = 1,
-    TLY_REDUCED_FEW = 2,
-    TLY_REDUCED_PACKED = 4,
-    TLY_REDUCED_LONG = 8,
-    TLY_REDUCED_MEDIUM = 16,
-    TLY_REDUCED_STEPS = 32,
-    TLY_REDUCED_BYTES = 512,
-    TLY_REDUCED_MEDIUM_BYTES = 2048,
-    TLY_REDUCED_MOST_STEPS = 1024,
-    TLY_REDUCED_MANY_ROWS = 32,
-    TLY_REDUCED_FEW_LANES = 64,
-    TLY_REDUCED_BLOCK = 1024,
-    TLY_REDUCED_LONG_LANES = 1024,
-    TLY_REDUCED_LONG_STEPS = 4096,
-    TLY_REDUCED_SHORT_STEP = 7
-};
+/* How a reduction deals with its elements. */
+typedef enum tly_reduced_way {
+    TLY_REDUCED_ONE = 0,    /* row by row, lanes side by side */
+    TLY_REDUCED_SHORT = 1,  /* rows: several short ones at once */
+    TLY_REDUCED_MEDIUM = 2, /* rows: several longer ones, where vectors are loaded in part */
+    TLY_REDUCED_PACKED =
+        3,               /* few lanes: steps of the axis are one behind the other, in any order */
+    TLY_REDUCED_LONG = 4 /* products of floats: lanes that are neighbours, and many steps */
+} tly_reduced_way;
 
 /* A step that is no literal of the kernel but a launch argument. */
 #define TLY_ANY_STEP 127
 
-/* Rows up to this many elements have their length as a literal, and dense ones of TLY_EVEN_ROW. */
-#define TLY_SHORT_ROW 64
-#define TLY_EVEN_ROW 128
-
-/* Other dense ones up to this many have a kernel for all lengths. */
-#define TLY_MEDIUM_ROW 255
-
 /* Largest unit: from 16 lanes on, columns fill a vector. */
 #define TLY_MAX_UNIT 15
-
-/* Packed columns are known as such up to TLY_NARROW_MOST lanes, where rows are whole lines of output
- * below TLY_NARROW_NEAR bytes of accumulators; up to TLY_NARROW_BYTES their number is a literal. */
-enum { TLY_NARROW_MOST = 1024, TLY_NARROW_NEAR = 2048, TLY_NARROW_BYTES = 512 };
 
 /* What code depends on of a tensor. */
 typedef struct tly_tensor_facts {
@@ -111,28 +80,52 @@ typedef struct tly_tensor_facts {
                       TLY_ANY_STEP, -1 in TLY_ROWS only */
 } tly_tensor_facts;
 
+/* Facts of each form. `least` is the largest power of two, up to 16, within a size that is small: what
+ * is known of it where vectors must fit; 0: the size is not small, or known better. */
+typedef struct tly_row_facts {
+    uint8_t dense;     /* 1: row r + 1 starts where row r ends, in all tensors */
+    uint8_t length;    /* stream elements a row, as a literal; 0: a launch argument */
+    uint8_t least;     /* ... of rows that are not dense */
+    uint8_t is_medium; /* 1: dense, one scan each, more than TLY_SHORT_ROW elements and up to
+                          TLY_MEDIUM_ROW: one kernel has all these lengths */
+} tly_row_facts;
+
+typedef struct tly_lane_facts {
+    uint8_t packing; /* tly_packing */
+    uint8_t count;   /* packed lanes, as a literal; 0: a launch argument */
+    uint8_t least;   /* of lanes that are few, or of fewer steps of transposed views */
+    uint8_t lines;   /* 1: TLY_ROWS_UP, and rows along another dim continue to whole lines of output
+                        (tly_line_dim) */
+} tly_lane_facts;
+
+typedef struct tly_reduced_facts {
+    uint8_t way;       /* tly_reduced_way */
+    uint8_t has_steps; /* 1: rows that are dealt with several at once have several steps each */
+    uint8_t least;     /* of lanes */
+    uint8_t counts_32; /* 1: indices, and 32 bits count an output's elements */
+} tly_reduced_facts;
+
 /* No padding, compared and hashed as bytes; zero first, then fill. */
 typedef struct tly_problem {
     uint8_t op;         /* tally_op */
-    uint8_t acc;        /* of the accumulator, resolved: never TALLY_DTYPE_NONE; of what compares,
-                           integers that order as elements do (problem.c, problem_reduce.c) */
+    uint8_t acc;        /* tally_dtype of the accumulator, resolved: never TALLY_DTYPE_NONE; of what
+                           compares, integers that order as elements do (problem.c,
+                           problem_reduce.c) */
     uint8_t order;      /* tally_order */
     uint8_t exclusive;  /* 0 or 1 */
     uint8_t form;       /* tly_form */
-    uint8_t dense;      /* TLY_ROWS: tly_dense; TLY_COLUMNS, TLY_TRANSPOSED: tly_packed; reductions:
-                           TLY_REDUCED_... */
     uint8_t unit;       /* TLY_ROWS: 1 to TLY_MAX_UNIT; else 1 */
-    uint8_t length;     /* TLY_ROWS, unit 1: stream elements a row up to TLY_SHORT_ROW if dense, and
-                           TLY_EVEN_ROW in any order but the plain loop's; packed columns: lanes
-                           up to TLY_NARROW_BYTES; several rows up to TLY_SHORT_ROW that are not
-                           dense, up to TLY_MAX_UNIT lanes else, and up to 31 steps of transposed
-                           views: the largest power of two within, up to 16; of reduced lanes
-                           below 16 the same; else 0 (a launch argument) */
     uint8_t nan_ignore; /* 1: comparisons pass over NaN */
     uint8_t last;       /* 1: of equals the last one's index */
-    uint8_t unused[2];  /* 0 */
+    union {
+        tly_row_facts rows;        /* TLY_ROWS */
+        tly_lane_facts lanes;      /* TLY_COLUMNS, TLY_TRANSPOSED */
+        tly_reduced_facts reduced; /* TLY_REDUCED_ROWS, TLY_REDUCED_LANES */
+    };
     tly_tensor_facts tensor[TLY_TENSOR_COUNT];
 } tly_problem;
+
+_Static_assert(sizeof(tly_problem) == 16, "every byte is a fact");
 
 typedef struct tly_dim {
     int64_t size;
@@ -194,19 +187,9 @@ void tly_canonicalise_resolved(const tally_descriptor *resolved, tly_problem *pr
 void tly_canonicalise_closed(const tally_descriptor *full, tly_problem *problem,
                              tly_geometry *geometry);
 
-/* The largest power of two within n, up to 16: what is known of a length where vectors must fit. */
-uint8_t tly_power_within(int64_t n);
-
 /* problem_reduce.c: the same of a resolved reduction whose sizes are known. */
 void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *problem,
                                 tly_geometry *geometry);
-
-/* What of a reduction kernels for Vulkan have no use for is gone; and narrow integers are compared in
- * 32 bits, as devices have no others. */
-void tly_reduce_on_devices(tly_problem *problem);
-/* The same of a scan: what is left says whether rows are dense, and of other lanes whether their own
- * elements are neighbours. */
-void tly_scan_on_devices(tly_problem *problem);
 
 /* Lowest and highest element index that a tensor's elements have; nothing where a size is 0. */
 void tly_extent(int32_t rank, const int64_t *sizes, const int64_t *strides, int64_t offset,

@@ -9,6 +9,7 @@
 #include "checked.h"
 #include "descriptor.h"
 #include "problem.h"
+#include "specialise.h"
 
 typedef struct shape {
     tly_dim kept[TALLY_MAX_RANK], reduced[TALLY_MAX_RANK]; /* sizes above 1, outermost first */
@@ -123,32 +124,6 @@ static int32_t apart_lanes(const shape *s, int32_t op)
     return -1;
 }
 
-/* Rows of one kept dim at most, of one step or of several. f32, 64 steps, from L3, AVX-512 and AVX2, of
- * the time of rows one by one: sums of 9, 17, 42, 113, 300 elements .35, .46, .44, .61, .76 and .47,
- * .55, .63, –, .85, max .42, .47, .55, .33, .99 and .62, .56, .64, –, 1.08, prod .10, .14, .19, .41,
- * .49 and .15, .19, .25, –, .47, log_sum_exp .69 to 1.0 and .76 to 1.17, argmax .35, .37, .37, .33 and
- * .59, .58, .50; but of 129, 150, 200, 300 1.44, 1.18, .79, 1.75 and of f64 up to 1.6 and 2.8, so
- * medium rows of indices go one by one (Zen 5, minima). */
-static uint8_t several_at_once(const shape *s, const tly_geometry *g, const tly_problem *p)
-{
-    const int64_t each = (int64_t)tally_dtype_bytes((tally_dtype)p->acc);
-    const int64_t bytes = tly_multiply(g->length, each);
-    const uint8_t size = bytes <= TLY_REDUCED_BYTES          ? TLY_REDUCED_SHORT
-                         : bytes <= TLY_REDUCED_MEDIUM_BYTES ? TLY_REDUCED_MEDIUM
-                                                             : 0;
-    if (g->length == 0 || s->kept_count > 1) {
-        return 0;
-    }
-    if (g->steps == 1 || size == 0) {
-        return size;
-    }
-    const int many = s->kept_count == 1 && s->kept[0].size >= TLY_REDUCED_MANY_ROWS;
-    const int few_steps = g->steps > 0 && g->steps <= TLY_REDUCED_MOST_STEPS;
-    return many && few_steps && !(tly_tells_index(p->op) && size == TLY_REDUCED_MEDIUM)
-               ? (uint8_t)(size | TLY_REDUCED_STEPS)
-               : 0;
-}
-
 /* Lanes take several elements of the last dim at once, which therefore is not a short one. */
 static void put_last_first(shape *s)
 {
@@ -164,41 +139,6 @@ static int8_t literal(int64_t step)
     return step == 1 ? 1 : TLY_ANY_STEP;
 }
 
-/* Steps that have no room for a pass of several rows, each of several positions: they go position
- * by position, if there are more outputs than those side by side, which threads share. f32 of
- * 32x64x56x56, axes 0 and 2, as packed columns and so, us, minima: prod 1628, 955, log_sum_exp
- * 5468, 4356, argmax 1247, 1078, sum 986, 966, AVX2 1930, 985, 10519, 7072 and of sum 1247, 1079;
- * but of i8 301, 781, and log_sum_exp of 16x8x256x56 947, 1229 (Emerald Rapids). */
-static int is_brief(const tally_descriptor *full, const tly_geometry *g, int32_t kept)
-{
-    enum { LANES = 32, LENGTH = 128, BYTES = 4 };
-    return g->steps > 1 && kept > 0 && g->inner >= LANES && g->length < LENGTH &&
-           tally_dtype_bytes(full->dtype) >= BYTES;
-}
-
-static int is_packed(const tly_geometry *g, int serial)
-{
-    return g->inner > 1 && g->tensor[TLY_IN].lane == 1 && g->tensor[TLY_IN].axis == g->inner &&
-           !serial && g->length >= TLY_REDUCED_BLOCK / g->inner;
-}
-
-/* What would be one chain an output, on one thread. */
-static int is_long(const tally_descriptor *full, const tly_geometry *g, int serial)
-{
-    return tly_sequence_of(full) == TLY_SEQUENCE_FLOATS && !serial && g->tensor[TLY_IN].lane == 1 &&
-           g->inner >= TLY_REDUCED_FEW_LANES && g->inner <= TLY_REDUCED_LONG_LANES &&
-           g->length >= TLY_REDUCED_LONG_STEPS;
-}
-
-void tly_reduce_on_devices(tly_problem *problem)
-{
-    problem->dense &= TLY_REDUCED_FEW;
-    problem->length = 0;
-    if (tally_dtype_bytes((tally_dtype)problem->acc) < 4) {
-        problem->acc = TALLY_I32;
-    }
-}
-
 void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *problem, tly_geometry *g)
 {
     int64_t sizes[TALLY_MAX_RANK] = { 0 };
@@ -206,7 +146,6 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
     if (tly_sequence_of(full) == TLY_SEQUENCE_EACH) {
         problem->order = TALLY_ORDER_SERIAL;
     }
-    const int serial = problem->order == TALLY_ORDER_SERIAL;
     problem->unit = 1;
     problem->tensor[TLY_OUT].step = 1;
     for (int32_t i = 0; i < rank; i++) {
@@ -248,18 +187,6 @@ void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *probl
         g->reduced[i] = s.reduced[i];
         g->steps *= s.reduced[i].size;
     }
-    if (lanes < 0 && problem->tensor[TLY_IN].step == 1) {
-        problem->dense |= several_at_once(&s, g, problem);
-    }
-    if (tly_tells_index(full->op)) {
-        problem->dense |= g->length * g->steps <= INT32_MAX ? TLY_REDUCED_FEW : 0;
-    }
-    if (lanes >= 0 && g->inner < TLY_REDUCED_FEW_LANES) { /* fewer may not fill a vector */
-        problem->length = tly_power_within(g->inner);
-        int packed = is_packed(g, serial) && !is_brief(full, g, s.kept_count);
-        problem->dense |= packed ? TLY_REDUCED_PACKED : 0;
-    }
-    problem->dense |= is_long(full, g, serial) ? TLY_REDUCED_LONG : 0;
     tly_set_outer(g, s.kept, s.kept_count);
     tly_tensor_place *in = &g->tensor[TLY_IN], *out = &g->tensor[TLY_OUT];
     in->first = s.first[TLY_IN];

@@ -104,15 +104,18 @@ static void make_reduction(tly_ready *r, const tly_problem *p, const tly_geometr
 
 static int crosses(const tly_problem *p)
 {
-    return p->form == TLY_COLUMNS && (p->dense == TLY_ROWS_UP || p->dense == TLY_ROWS_LINES);
+    return p->form == TLY_COLUMNS && p->lanes.packing == TLY_ROWS_UP;
 }
 
 /* 1: a view whose rows are parts of lines in one of the tensors. */
 static int is_view(const tly_problem *p)
 {
-    int packed = p->dense == TLY_PACKED_UP || p->dense == TLY_PACKED_DOWN;
-    int few = p->form == TLY_COLUMNS && p->tensor[TLY_OUT].step == 1 && !packed;
-    return crosses(p) || (p->length > 0 && (few || p->form == TLY_TRANSPOSED));
+    if (p->form != TLY_COLUMNS && p->form != TLY_TRANSPOSED) {
+        return 0;
+    }
+    const int few = p->lanes.least > 0 &&
+                    (p->form == TLY_TRANSPOSED || p->tensor[TLY_OUT].step == 1);
+    return crosses(p) || few;
 }
 
 /* Takes out of the dims those rows that make a line of output; one of size 1 where none do. */
@@ -152,7 +155,7 @@ static int32_t order_outer(const tly_problem *p, const tly_geometry *g, int far,
     }
     const int64_t row = p->form == TLY_COLUMNS ? g->inner : g->length;
     tly_dim line = { .size = 1 };
-    if (p->dense != TLY_ROWS_UP) {
+    if (!crosses(p) || p->lanes.lines) {
         line = take_line(dims, &count, row, LINE / tly_element_bytes(p, TLY_OUT));
     }
     for (int32_t i = 1; i < count; i++) {

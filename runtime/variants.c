@@ -12,6 +12,7 @@
 #include "ahead.h"
 #include "checked.h"
 #include "descriptor.h"
+#include "specialise.h"
 
 #include <stdlib.h>
 

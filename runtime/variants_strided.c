@@ -11,6 +11,7 @@
 #include "variants.h"
 
 #include "descriptor.h"
+#include "specialise.h"
 
 #include <string.h>
 

@@ -82,11 +82,13 @@ void tly_fence(tly_build *c, kir_value streams)
 
 static void one_dim(tly_build *c, kir_value row, kir_value *offsets)
 {
-    if (c->p->form == TLY_ROWS && c->p->dense && c->p->length > 0) {
+    if (c->p->form == TLY_ROWS && c->p->rows.dense && c->p->rows.length > 0) {
         offsets[0] = mul(
-            c, row, imm(c, (int64_t)c->p->length * c->p->tensor[TLY_IN].step * c->bytes[TLY_IN]));
+            c, row,
+            imm(c, (int64_t)c->p->rows.length * c->p->tensor[TLY_IN].step * c->bytes[TLY_IN]));
         offsets[1] = mul(
-            c, row, imm(c, (int64_t)c->p->length * c->p->tensor[TLY_OUT].step * c->bytes[TLY_OUT]));
+            c, row,
+            imm(c, (int64_t)c->p->rows.length * c->p->tensor[TLY_OUT].step * c->bytes[TLY_OUT]));
         return;
     }
     offsets[0] = mul(c, row, kir_get_at(c->b, KIR_ARG_OUTER_IN, imm(c, 0)));
@@ -126,7 +128,7 @@ void tly_outer_offsets(tly_build *c, kir_value i, kir_value rank, kir_value *off
 tly_row tly_row_address(tly_build *c, kir_value row)
 {
     kir_value offsets[2];
-    if (c->p->form == TLY_ROWS && c->p->dense) {
+    if (c->p->form == TLY_ROWS && c->p->rows.dense) {
         one_dim(c, row, offsets);
         return row_at(c, offsets);
     }

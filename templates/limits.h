@@ -11,6 +11,7 @@
 
 #include "../codegen/plan/plan.h"
 #include "../runtime/gpu.h"
+#include "../runtime/specialise.h"
 
 /* One choice: its name, its place in the plan (an int32_t), and its range. */
 typedef struct tly_key {
@@ -143,11 +144,15 @@ int32_t tly_rows_step(const tly_problem *p, const tly_plan *plan);
 int tly_rows_cuts(const tly_problem *p, const tly_plan *plan);
 /* Vectors from one to the next whose lanes belong to the same scans. */
 int32_t tly_rows_period(int32_t unit, int32_t lanes);
+/* 1: columns are packed, and neither few nor many (narrow_limits.c). */
+int tly_are_packed(const tly_problem *p);
 /* Vectors that hold the results of packed columns, one before (narrow_limits.c). */
 int32_t tly_narrow_vectors(const tly_problem *p, const tly_plan *plan);
 /* Vectors of lanes side by side in a tile (tiles_limits.c). */
 int32_t tly_tiles_parts(const tly_problem *p, const tly_plan *plan);
 int tly_tiles_turn(const tly_problem *p); /* 1: tiles are turned, so they are square (tiles.c) */
+/* What is known of the lanes that are few, or steps of a short row: a power of two; 0: nothing. */
+int tly_tiles_least(const tly_problem *p);
 /* 1: of a long axis along which the input runs, and lanes that are many: tiles can be several squares
  * along it (tiles.c). */
 int tly_tiles_large(const tly_problem *p);

@@ -47,7 +47,7 @@ typedef struct stream {
 
 static int down(const narrow *k)
 {
-    return k->c->p->dense == TLY_PACKED_DOWN;
+    return k->c->p->lanes.packing == TLY_PACKED_DOWN;
 }
 
 /* Position `i`, and the lowest byte of the `n` elements from `p` on. */
@@ -87,7 +87,7 @@ static void store_result(narrow *k, kir_value row, kir_value i, kir_value states
 /* What lies `unit` before a vector, of the vectors before it, newest first. */
 static kir_value before(narrow *k, const kir_value *history)
 {
-    unsigned n = k->c->lanes, unit = k->c->p->length, far = unit / n, shift = unit % n;
+    unsigned n = k->c->lanes, unit = k->c->p->lanes.count, far = unit / n, shift = unit % n;
     kir_value near = history[far - 1];
     if (shift == 0)
         return near;
@@ -105,7 +105,7 @@ static void push(narrow *k, kir_value *history, kir_value v)
 /* `unit` or what is known of it. */
 static int64_t least_unit(const narrow *k)
 {
-    return k->c->p->length > 0 ? k->c->p->length : TLY_NARROW_BYTES / k->c->acc_bytes + 1;
+    return k->c->p->lanes.count > 0 ? k->c->p->lanes.count : TLY_NARROW_BYTES / k->c->acc_bytes + 1;
 }
 
 /* Vectors to be stored from position `i` on, in the order of positions. */
@@ -382,10 +382,10 @@ void tly_build_narrow(tly_build *c, tly_launch *launch)
 {
     kir_builder *b = c->b;
     narrow k = { .c = c, .vector = c->lanes, .far = tly_streams(c), .claims = tly_claims(c) };
-    k.unit = c->p->length > 0 ? imm(c, c->p->length) : kir_get(b, KIR_ARG_INNER);
+    k.unit = c->p->lanes.count > 0 ? imm(c, c->p->lanes.count) : kir_get(b, KIR_ARG_INNER);
     k.line = tly_line(c) > c->lanes ? tly_line(c) / c->lanes : 1;
     if (c->plan->history)
-        k.history = (c->p->length + c->lanes - 1) / c->lanes + c->p->exclusive;
+        k.history = (c->p->lanes.count + c->lanes - 1) / c->lanes + c->p->exclusive;
     kir_value slice = mul(c, kir_get(b, KIR_ARG_LENGTH), k.unit);
     kir_value is_long = less(c, imm(c, SHORT_SLICE / c->bytes[TLY_OUT]), slice);
     k.streams = kir_bin(b, KIR_AND, k.far, is_long);

@@ -15,14 +15,18 @@ static const tly_key table[] = {
 
 int32_t tly_narrow_vectors(const tly_problem *p, const tly_plan *plan)
 {
-    return (p->length + plan->lanes - 1) / plan->lanes + p->exclusive;
+    return (p->lanes.count + plan->lanes - 1) / plan->lanes + p->exclusive;
+}
+
+int tly_are_packed(const tly_problem *p)
+{
+    return p->form == TLY_COLUMNS &&
+           (p->lanes.packing == TLY_PACKED_UP || p->lanes.packing == TLY_PACKED_DOWN);
 }
 
 static const char *refuses(const tly_problem *p)
 {
-    return p->form != TLY_COLUMNS || (p->dense != TLY_PACKED_UP && p->dense != TLY_PACKED_DOWN)
-               ? "narrow: the columns are not packed"
-               : NULL;
+    return tly_are_packed(p) ? NULL : "narrow: the columns are not packed";
 }
 
 static const char *fault(const tly_problem *p, const tly_plan *plan)
@@ -31,7 +35,8 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
     const char *lanes = tly_fault_of_lanes(p, plan);
     if (lanes != NULL)
         return lanes;
-    if (plan->history && (p->length == 0 || tly_narrow_vectors(p, plan) > TLY_NARROW_MOST_HISTORY))
+    if (plan->history &&
+        (p->lanes.count == 0 || tly_narrow_vectors(p, plan) > TLY_NARROW_MOST_HISTORY))
         return "history: too many vectors of results";
     if (plan->block % step != 0)
         return "the block is no multiple of the lines of a step";

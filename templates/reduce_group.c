@@ -245,7 +245,7 @@ void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_
     tly_reduce_rules rules = tly_reduce_rules_of(r);
     tly_group g = { .r = r, .rules = &rules, .rows = (unsigned)c->plan->rows };
     g.masked = tly_is_masked(c->p, c->t);
-    g.has_steps = (c->p->dense & TLY_REDUCED_STEPS) != 0;
+    g.has_steps = c->p->reduced.has_steps;
     g.length = kir_get(b, KIR_ARG_LENGTH);
     kir_value in_apart = kir_get_at(b, KIR_ARG_OUTER_IN, imm(c, 0));
     kir_value out_apart = kir_get_at(b, KIR_ARG_OUTER_OUT, imm(c, 0));

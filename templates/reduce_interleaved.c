@@ -287,7 +287,7 @@ void tly_build_reduce_interleaved(tly_build *c, tly_launch *launch)
 {
     kir_builder *b = c->b;
     tly_reduce_stream s = { .r = tly_reduce_begin(c), .unit = kir_get(b, KIR_ARG_INNER) };
-    s.ragged = (c->p->dense & TLY_REDUCED_LONG) != 0;
+    s.ragged = c->p->reduced.way == TLY_REDUCED_LONG;
     const int64_t units = s.ragged ? TLY_REDUCED_LONG_LANES : TLY_REDUCED_FEW_LANES;
     const int64_t most = (int64_t)c->plan->block * units + TLY_MOST_LANES;
     const int64_t bytes = tly_reduce_record_bytes(&s.r), record = units * bytes;

@@ -43,10 +43,10 @@ int tly_is_masked(const tly_problem *p, const tly_target *t)
 
 int32_t tly_reduced_bytes(const tly_problem *p)
 {
-    return p->form != TLY_REDUCED_ROWS     ? 0
-           : p->dense & TLY_REDUCED_SHORT  ? TLY_REDUCED_BYTES
-           : p->dense & TLY_REDUCED_MEDIUM ? TLY_REDUCED_MEDIUM_BYTES
-                                           : 0;
+    return p->form != TLY_REDUCED_ROWS            ? 0
+           : p->reduced.way == TLY_REDUCED_SHORT  ? TLY_REDUCED_BYTES
+           : p->reduced.way == TLY_REDUCED_MEDIUM ? TLY_REDUCED_MEDIUM_BYTES
+                                                  : 0;
 }
 
 int tly_reduces_together(const tly_problem *p, const tly_target *t)
@@ -67,7 +67,7 @@ static const char *lanes_refuse(const tly_problem *p)
 
 static const char *interleaved_refuse(const tly_problem *p)
 {
-    return p->form != TLY_REDUCED_LANES || !(p->dense & (TLY_REDUCED_PACKED | TLY_REDUCED_LONG))
+    return p->form != TLY_REDUCED_LANES || p->reduced.way == TLY_REDUCED_ONE
                ? "reduce_interleaved: neither packed columns nor long ones of a product"
                : NULL;
 }
@@ -92,7 +92,7 @@ static const char *rows_fault(const tly_problem *p, const tly_plan *plan)
     int32_t bytes = (int32_t)tally_dtype_bytes((tally_dtype)p->acc);
     if (plan->rows > 1 && plan->chunk > 0 && plan->chunk < tly_reduced_bytes(p) / bytes)
         return "rows at once are of one chunk";
-    if (plan->rows > 1 && plan->chunk > 0 && (p->dense & TLY_REDUCED_STEPS))
+    if (plan->rows > 1 && plan->chunk > 0 && p->reduced.has_steps)
         return "rows at once that have several steps are not cut: chunk=0";
     if (plan->rows > plan->lanes)
         return "as many rows at once as lanes, or fewer";
@@ -108,7 +108,7 @@ static const char *lanes_fault(const tly_problem *p, const tly_plan *plan)
 
 static const char *interleaved_fault(const tly_problem *p, const tly_plan *plan)
 {
-    if (p->dense & TLY_REDUCED_LONG)
+    if (p->reduced.way == TLY_REDUCED_LONG)
         return plan->block > 1 ? "steps of many columns go one by one: block=1"
                                : fault_of_vectors(p, plan);
     if (plan->block < plan->lanes)

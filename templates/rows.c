@@ -162,7 +162,7 @@ static void build_scan(tly_rows *r)
     tly_rows_fill_pad(r);
     r->only_total = totals;
     flow f = { .out = { r->buffer, kir_get(b, KIR_ARG_OUT), imm(c, 0), imm(c, 0), 0 } };
-    if (c->p->dense) {
+    if (c->p->rows.dense) {
         tly_row first = tly_row_address(c, e.first_row);
         kir_value start = kir_ptradd(b, first.out, mul(c, e.first_position, tly_out_step(c)));
         tly_stream_begin(c, &f.out, start, streams);
@@ -178,12 +178,12 @@ static void build_scan(tly_rows *r)
     kir_value from = kir_select(b, is_first, e.first_position, imm(c, 0));
     kir_value to = kir_select(b, is_last, e.end_position, r->length);
     f.out = (tly_stream){ r->buffer, l.carried[0], l.carried[1], l.carried[2], 0 };
-    if (!c->p->dense)
+    if (!c->p->rows.dense)
         tly_stream_begin(c, &f.out, kir_ptradd(b, a.out, mul(c, from, tly_out_step(c))), streams);
     f.state = tly_rows_start(r, is_first);
-    kir_value last = c->p->dense ? is_last : kir_const(b, KIR_TYPE(KIR_I1, 1), 1);
+    kir_value last = c->p->rows.dense ? is_last : kir_const(b, KIR_TYPE(KIR_I1, 1), 1);
     kir_value behind = 0;
-    if (c->p->dense)
+    if (c->p->rows.dense)
         behind = sub(c, mul(c, sub(c, e.end_row, add(c, l.i, k.rows)), r->length),
                      sub(c, r->length, e.end_position));
     scan_row(r, &k, from, to, &f, streams, totals, last, behind);
@@ -286,7 +286,7 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
         r.ahead = kir_select(b, equal(c, asked, imm(c, 0)), r.ahead, asked);
     }
     r.group = imm(c, 1);
-    if (c->p->dense)
+    if (c->p->rows.dense)
         r.group = rows_at_a_time(&r);
     if (r.lifts)
         tly_rows_begin_lift(&r);

@@ -56,7 +56,7 @@ static tly_rows_segment segment_of(tly_rows *r, const tly_rows_block *k, kir_val
 {
     tly_build *c = r->c;
     kir_value first = imm(c, 0), element = k->position;
-    if (c->p->dense) { /* only dense rows are staged several at a time */
+    if (c->p->rows.dense) { /* only dense rows are staged several at a time */
         first = mul(c, number, r->length);
         element = add(c, element, first);
     }
@@ -77,7 +77,7 @@ static tly_rows_segment segment_of(tly_rows *r, const tly_rows_block *k, kir_val
 void tly_rows_compute(tly_rows *r, const tly_rows_block *k, tly_rows_state *s)
 {
     tly_build *c = r->c;
-    if (!c->p->dense) {
+    if (!c->p->rows.dense) {
         tly_rows_segment only = segment_of(r, k, 0);
         tly_rows_scan(r, &only, s);
         return;

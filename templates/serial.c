@@ -34,8 +34,8 @@ static void scan_chains(tly_build *c, kir_value row, unsigned count)
         s.y[k] = tly_start(c, c->acc);
     }
     /* Not of exponentials: 33 elements of cumlogsumexp took LLVM half a second, as a loop .05. */
-    if (c->p->dense && c->p->length > 0 && tly_combines_by(c->p) != KIR_CONST) {
-        for (unsigned i = 0; i < c->p->length; i++)
+    if (c->p->rows.length > 0 && tly_combines_by(c->p) != KIR_CONST) {
+        for (unsigned i = 0; i < c->p->rows.length; i++)
             step_chains(c, &s, mul(c, imm(c, i), tly_in_step(c)),
                         mul(c, imm(c, i), tly_out_step(c)));
         return;

@@ -172,7 +172,7 @@ static int goes_row_by_row(const tly_short *s)
 
 static tly_short begin_short(tly_build *c)
 {
-    tly_short s = { .c = c, .literal = c->p->length };
+    tly_short s = { .c = c, .literal = c->p->rows.length };
     unsigned line = tly_line(c);
     s.length = s.literal > 0 ? imm(c, s.literal) : kir_get(c->b, KIR_ARG_LENGTH);
     s.chains = s.literal == 0 || s.literal > c->lanes;

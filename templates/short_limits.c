@@ -13,9 +13,8 @@ static const tly_key table[] = {
 
 static const char *refuses(const tly_problem *p)
 {
-    int shorter = p->length > 0 || p->dense == TLY_DENSE_MEDIUM;
-    return p->form != TLY_ROWS || !p->dense || !shorter
-               ? "short: rows are dense, of up to 255 elements"
+    int shorter = p->form == TLY_ROWS && (p->rows.length > 0 || p->rows.is_medium);
+    return !shorter                         ? "short: rows are dense, of up to 255 elements"
            : p->order == TALLY_ORDER_SERIAL ? "short: the order is not the plain loop's"
                                             : NULL;
 }

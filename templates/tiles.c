@@ -21,9 +21,9 @@ tly_way tly_tiles_in(const tly_problem *p)
     if (p->tensor[TLY_IN].step != TLY_ANY_STEP && p->tensor[TLY_IN].step >= -1 &&
         p->tensor[TLY_IN].step <= 2)
         return TLY_ACROSS;
-    return p->dense == TLY_AXIS_UP     ? TLY_ALONG_UP
-           : p->dense == TLY_AXIS_DOWN ? TLY_ALONG_DOWN
-                                       : TLY_APART;
+    return p->lanes.packing == TLY_AXIS_UP     ? TLY_ALONG_UP
+           : p->lanes.packing == TLY_AXIS_DOWN ? TLY_ALONG_DOWN
+                                               : TLY_APART;
 }
 
 tly_way tly_tiles_out(const tly_problem *p)
@@ -33,7 +33,7 @@ tly_way tly_tiles_out(const tly_problem *p)
                : p->tensor[TLY_OUT].step == -1 ? TLY_ALONG_DOWN
                                                : TLY_APART;
     if (p->form == TLY_TRANSPOSED)
-        return p->dense == TLY_AXIS_DOWN ? TLY_ALONG_DOWN : TLY_ALONG_UP;
+        return p->lanes.packing == TLY_AXIS_DOWN ? TLY_ALONG_DOWN : TLY_ALONG_UP;
     return p->tensor[TLY_OUT].step == 1 ? TLY_ACROSS : TLY_APART;
 }
 
@@ -47,9 +47,14 @@ int tly_tiles_turn(const tly_problem *p)
     return is_along(tly_tiles_in(p)) || is_along(tly_tiles_out(p));
 }
 
+int tly_tiles_least(const tly_problem *p)
+{
+    return p->form == TLY_ROWS ? p->rows.least : p->lanes.least;
+}
+
 int tly_tiles_large(const tly_problem *p)
 {
-    return p->form == TLY_COLUMNS && p->length == 0 && is_along(tly_tiles_in(p)) &&
+    return p->form == TLY_COLUMNS && p->lanes.least == 0 && is_along(tly_tiles_in(p)) &&
            tly_tiles_out(p) == TLY_ACROSS;
 }
 

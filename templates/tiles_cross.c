@@ -12,7 +12,7 @@ enum { LINE = 64, MOST_VECTORS = TLY_TILES_MOST_PARTS * TLY_MOST_LANES };
 
 static int is_lined(const tly_tiles *k)
 {
-    return k->c->p->dense == TLY_ROWS_LINES;
+    return k->c->p->form == TLY_COLUMNS && k->c->p->lanes.lines;
 }
 
 /* Lanes of a tile, of all rows of a line. */
@@ -69,7 +69,7 @@ static void cross_tile(tly_tiles *k, const tly_cross *x, kir_value in, kir_value
 {
     tly_build *c = k->c;
     kir_builder *b = c->b;
-    unsigned n = c->lanes, row = is_lined(k) ? c->p->length : width(k);
+    unsigned n = c->lanes, row = is_lined(k) ? c->p->lanes.least : width(k);
     int64_t state = (int64_t)n * c->state_bytes;
     kir_value shown[TLY_TILES_MOST_PARTS][TLY_MOST_LANES];
     for (unsigned q = 0; q < k->parts; q++) {

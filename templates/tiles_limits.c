@@ -20,8 +20,7 @@ int32_t tly_tiles_parts(const tly_problem *p, const tly_plan *plan)
 
 static const char *refuses(const tly_problem *p)
 {
-    int rows = p->form == TLY_ROWS;
-    return rows && (p->dense || p->length == 0) ? "tiles: long or dense rows" : NULL;
+    return p->form == TLY_ROWS && p->rows.least == 0 ? "tiles: long or dense rows" : NULL;
 }
 
 static const char *fault(const tly_problem *p, const tly_plan *plan)
@@ -33,8 +32,8 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
     int large = tly_tiles_large(p) && plan->rows % plan->lanes == 0;
     if (tly_tiles_turn(p) && plan->rows != plan->lanes && !large)
         return "tiles that are turned are square, or several of these along lines of long rows";
-    int lined = p->form == TLY_COLUMNS && p->dense == TLY_ROWS_LINES;
-    if (lined && (plan->lines != 1 || plan->lanes > p->length))
+    int lined = p->form == TLY_COLUMNS && p->lanes.lines;
+    if (lined && (plan->lines != 1 || plan->lanes > p->lanes.least))
         return "rows that make a line are a line together";
     if (tly_tiles_parts(p, plan) > TLY_TILES_MOST_PARTS)
         return "so many lines are too much";

@@ -22,8 +22,7 @@ int64_t tly_tiles_gather_bytes(const tly_tiles *k)
 {
     const tly_build *c = k->c;
     int64_t block = c->plan->tile_lanes;
-    if (c->p->length == 0 || c->p->form == TLY_ROWS || c->p->dense == TLY_ROWS_UP ||
-        c->p->dense == TLY_ROWS_LINES)
+    if (c->p->form == TLY_ROWS || c->p->lanes.least == 0 || c->p->lanes.packing == TLY_ROWS_UP)
         return 0;
     if (is_across(k))
         return k->parts * c->lanes * c->bytes[TLY_OUT] < LINE && block * c->bytes[TLY_OUT] >= LINE

@@ -52,7 +52,7 @@ typedef struct tly_blocks {
 
 static int crosses(const tly_tiles *k)
 {
-    return k->c->p->dense == TLY_ROWS_UP || k->c->p->dense == TLY_ROWS_LINES;
+    return k->c->p->form == TLY_COLUMNS && k->c->p->lanes.packing == TLY_ROWS_UP;
 }
 
 static void choose_block(tly_tiles *k, tly_blocks *a, kir_value rank)
@@ -161,8 +161,8 @@ static tly_tiles row_by_row(const tly_tiles *k)
 {
     const tly_build *c = k->c;
     tly_tiles row = *k;
-    if (c->p->dense == TLY_ROWS_LINES) {
-        row.parts = c->p->length / c->lanes;
+    if (c->p->form == TLY_COLUMNS && c->p->lanes.lines) {
+        row.parts = c->p->lanes.least / c->lanes;
         row.far = 0;
     }
     return row;

@@ -14,8 +14,9 @@ static const tly_key table[] = {
 
 static const char *refuses(const tly_problem *p)
 {
-    return p->form != TLY_TRANSPOSED || p->dense ? "transposed: no view of columns as rows upwards"
-                                                 : NULL;
+    return p->form != TLY_TRANSPOSED || p->lanes.packing
+               ? "transposed: no view of columns as rows upwards"
+               : NULL;
 }
 
 static const char *fault(const tly_problem *p, const tly_plan *plan)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "../codegen/plan/gpu.h"
+#include "../runtime/specialise.h"
 #include "../runtime/vulkan/judge.h"
 #include "../runtime/vulkan/launch.h"
 #include "../templates/build.h"
@@ -53,10 +54,7 @@ static tally_status prepare(tly_engine *e, const tally_descriptor *d, const char
     if (status)
         return status;
     tly_canonicalise_resolved(&full, &problem, &geometry);
-    if (tly_reduces(problem.form))
-        tly_reduce_on_devices(&problem);
-    else
-        tly_scan_on_devices(&problem);
+    tly_specialise_for_device(&problem);
     status = tly_gpu_plan_make(&problem, &geometry, &g->caps, *plan ? plan : NULL, &made, error);
     g->empty = geometry.empty;
     if (status || g->empty)

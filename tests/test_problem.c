@@ -9,6 +9,7 @@
 #include <tally.h>
 
 #include "../runtime/problem.h"
+#include "../runtime/specialise.h"
 
 #define ANY TLY_ANY_STEP
 
@@ -22,12 +23,25 @@ static tly_problem problem_of(const char *word, tly_geometry *g)
     return p;
 }
 
+/* Rows: 0, dense 1, medium 2; lanes: their packing, and that of whole lines one more. */
+static int lies(const tly_problem *p)
+{
+    return p->form == TLY_ROWS ? p->rows.dense + p->rows.is_medium
+                               : p->lanes.packing + p->lanes.lines;
+}
+
+/* A literal, or the power of two within: no problem has both. */
+static int known(const tly_problem *p)
+{
+    return p->form == TLY_ROWS ? p->rows.length + p->rows.least : p->lanes.count + p->lanes.least;
+}
+
 Test(problem, forms)
 {
     static const struct {
         const char *word;
         tly_form form;
-        int in_step, out_step, unit, dense, length;
+        int in_step, out_step, unit, lies, known;
         int64_t inner, rows;
     } cases[] = {
         /* Rows: one, many, short, strided, reversed. */
@@ -122,8 +136,8 @@ Test(problem, forms)
         cr_expect_eq(p.tensor[TLY_OUT].step, cases[i].out_step, "%s: out_step %d", word,
                      p.tensor[TLY_OUT].step);
         cr_expect_eq(p.unit, cases[i].unit, "%s: unit %d", word, p.unit);
-        cr_expect_eq(p.dense, cases[i].dense, "%s: dense %d", word, p.dense);
-        cr_expect_eq(p.length, cases[i].length, "%s: length %d", word, p.length);
+        cr_expect_eq(lies(&p), cases[i].lies, "%s: lies %d", word, lies(&p));
+        cr_expect_eq(known(&p), cases[i].known, "%s: known %d", word, known(&p));
         cr_expect_eq(g.inner, cases[i].inner, "%s: inner %d", word, (int)g.inner);
         cr_expect_eq(g.rows, cases[i].rows, "%s: rows %d", word, (int)g.rows);
     }
@@ -435,7 +449,7 @@ static void follow_geometry(const tly_problem *p, const tly_geometry *g, table *
             in_row += index[d] * g->outer[d].stride[TLY_IN];
             out_row += index[d] * g->outer[d].stride[TLY_OUT];
         }
-        if (p->form == TLY_ROWS && p->dense && row > 0) {
+        if (p->form == TLY_ROWS && p->rows.dense && row > 0) {
             cr_assert(in_row == in_end && out_row == out_end, "not dense at row %d", (int)row);
         }
         in_end = in_row + g->length * g->tensor[TLY_IN].axis;
@@ -475,29 +489,32 @@ static void check_literals(const tly_problem *p, const tly_geometry *g)
     cr_expect(p->unit >= 1 && p->unit <= TLY_MAX_UNIT && g->length % p->unit == 0);
     cr_expect(p->unit == 1 || (in == out && (in == 1 || in == -1)));
     if (rows) {
-        int streams = p->dense && p->unit == 1 && p->order != TALLY_ORDER_SERIAL;
+        int streams = p->rows.dense && p->unit == 1 && p->order != TALLY_ORDER_SERIAL;
         int is_short = p->unit == 1 &&
                        (g->length <= TLY_SHORT_ROW || (streams && g->length == TLY_EVEN_ROW));
         int is_medium = streams && !is_short && g->length <= TLY_MEDIUM_ROW;
-        int64_t known = p->dense ? g->length : g->rows > 1 ? power_within(g->length) : 0;
-        cr_expect_eq(p->length, is_short ? known : 0);
-        cr_expect_eq(p->dense == TLY_DENSE_MEDIUM, is_medium);
+        int64_t within = g->rows > 1 ? power_within(g->length) : 0;
+        cr_expect_eq(p->rows.length, is_short && p->rows.dense ? g->length : 0);
+        cr_expect_eq(p->rows.least, is_short && !p->rows.dense ? within : 0);
+        cr_expect_eq(p->rows.is_medium, is_medium);
     } else {
-        int64_t block = p->dense == TLY_PACKED_DOWN ? -g->inner : g->inner;
+        const int packing = p->lanes.packing;
+        int64_t block = packing == TLY_PACKED_DOWN ? -g->inner : g->inner;
         int packed = g->tensor[TLY_IN].axis == block && g->tensor[TLY_OUT].axis == block &&
                      in == 1 && out == 1;
-        int narrow = p->dense == TLY_PACKED_UP || p->dense == TLY_PACKED_DOWN;
+        int narrow = packing == TLY_PACKED_UP || packing == TLY_PACKED_DOWN;
         int64_t axis = columns ? g->tensor[TLY_IN].axis : g->tensor[TLY_OUT].axis;
         cr_expect(!narrow || (columns && packed));
-        cr_expect(p->dense != TLY_AXIS_UP ||
+        cr_expect(packing != TLY_AXIS_UP ||
                   (columns && axis == 1 && p->tensor[TLY_IN].step == ANY));
-        cr_expect((p->dense != TLY_ROWS_UP && p->dense != TLY_ROWS_LINES) ||
-                  (columns && in != 1 && out == 1));
-        cr_expect(p->dense != TLY_AXIS_DOWN ||
+        cr_expect(packing != TLY_ROWS_UP || (columns && in != 1 && out == 1));
+        cr_expect(packing != TLY_AXIS_DOWN ||
                   (axis == -1 && (!columns || p->tensor[TLY_IN].step == ANY)));
         int64_t few = !columns && g->length < 32 && g->length < g->inner ? g->length : g->inner;
-        int64_t known = few < g->inner || few <= TLY_MAX_UNIT ? power_within(few) : 0;
-        cr_expect_eq(p->length, !narrow ? known : g->inner <= TLY_NARROW_BYTES / 4 ? g->inner : 0);
+        int64_t within = few < g->inner || few <= TLY_MAX_UNIT ? power_within(few) : 0;
+        cr_expect_eq(p->lanes.least, within);
+        cr_expect_eq(p->lanes.count, narrow && g->inner <= TLY_NARROW_BYTES / 4 ? g->inner : 0);
+        cr_expect(!p->lanes.lines || packing == TLY_ROWS_UP);
     }
     int64_t before = INT64_MAX;
     for (int32_t d = 0; d < g->outer_rank; d++) {
@@ -553,7 +570,7 @@ Test(problem, operators_by_their_rows)
 
 Test(problem, every_element_exactly)
 {
-    int seen[4][TLY_ROWS_LINES + 1] = { { 0 } }, streams = 0, negative = 0;
+    int seen[4][TLY_ROWS_UP + 2] = { { 0 } }, streams = 0, negative = 0;
     lcg = 20240607;
     for (int round = 0; round < 3000; round++) {
         tally_descriptor d = random_descriptor(), full;
@@ -597,7 +614,7 @@ Test(problem, every_element_exactly)
         check_literals(&p, &g);
         free(a.links);
         free(b.links);
-        seen[p.form][p.dense]++;
+        seen[p.form][lies(&p)]++;
         streams += p.unit > 1;
         negative += p.tensor[TLY_OUT].step == -1;
     }
@@ -614,14 +631,14 @@ Test(problem, rows_that_make_a_line)
 {
     static const struct {
         const char *word;
-        int dense;
+        int lines;
     } cases[] = {
-        { "cumsum:f32:8x9x3x4x8:axis=2,in=1x8x2304x72x288", TLY_ROWS_LINES },
-        { "cumsum:f64:8x9x3x4x8:axis=2,in=1x8x2304x72x288", TLY_ROWS_UP }, /* one row is one */
-        { "cumsum:f16:8x9x3x4x8:axis=2,in=1x8x2304x72x288", TLY_ROWS_LINES },
-        { "cumsum:f32:8x9x3x5x8:axis=2,in=1x8x2880x72x360", TLY_ROWS_UP }, /* half a line is left */
-        { "cumsum:f32:8x9x3x4x7:axis=2,in=1x8x2016x72x288", TLY_ROWS_UP },
-        { "cumsum:f32:37x5x100:axis=1,in=1x3700x37", TLY_ROWS_UP },
+        { "cumsum:f32:8x9x3x4x8:axis=2,in=1x8x2304x72x288", 1 },
+        { "cumsum:f64:8x9x3x4x8:axis=2,in=1x8x2304x72x288", 0 }, /* one row is one */
+        { "cumsum:f16:8x9x3x4x8:axis=2,in=1x8x2304x72x288", 1 },
+        { "cumsum:f32:8x9x3x5x8:axis=2,in=1x8x2880x72x360", 0 }, /* half a line is left */
+        { "cumsum:f32:8x9x3x4x7:axis=2,in=1x8x2016x72x288", 0 },
+        { "cumsum:f32:37x5x100:axis=1,in=1x3700x37", 0 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tally_descriptor d;
@@ -630,7 +647,9 @@ Test(problem, rows_that_make_a_line)
         tly_geometry g;
         cr_assert_eq(tally_descriptor_parse(cases[i].word, &d, &e), TALLY_OK, "%s", e.message);
         tly_canonicalise(&d, &p, &g);
-        cr_expect(p.form == TLY_COLUMNS && p.dense == cases[i].dense, "%s", cases[i].word);
+        cr_expect(p.form == TLY_COLUMNS && p.lanes.packing == TLY_ROWS_UP &&
+                      p.lanes.lines == cases[i].lines,
+                  "%s", cases[i].word);
     }
 }
 

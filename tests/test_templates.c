@@ -18,14 +18,12 @@ enum { LEVELS = sizeof levels / sizeof *levels };
 static tly_problem problem(tally_op op, tally_dtype dtype, tally_dtype acc)
 {
     return (tly_problem){ .op = op,
-                          .tensor[TLY_IN].dtype = dtype,
-                          .tensor[TLY_OUT].dtype = dtype,
                           .acc = acc,
                           .form = TLY_ROWS,
-                          .dense = 1,
-                          .tensor[TLY_IN].step = 1,
-                          .tensor[TLY_OUT].step = 1,
-                          .unit = 1 };
+                          .rows = { .dense = 1 },
+                          .unit = 1,
+                          .tensor = { [TLY_IN] = { .dtype = (uint8_t)dtype, .step = 1 },
+                                      [TLY_OUT] = { .dtype = (uint8_t)dtype, .step = 1 } } };
 }
 
 static tly_build begin(const tly_problem *p, const char *level, unsigned lanes)

@@ -50,7 +50,7 @@ static int32_t choose_tile(const tly_problem *p, const tly_target *t, const tly_
 
 static int32_t choose_history(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
-    return p->length > 0 && tly_narrow_vectors(p, plan) <= t->registers * 5 / 8;
+    return p->lanes.count > 0 && tly_narrow_vectors(p, plan) <= t->registers * 5 / 8;
 }
 
 /* Lines a step: about as many vectors as the history has, so that few are moved between steps. */
@@ -80,7 +80,8 @@ static int32_t choose_tile_vector(const tly_problem *p, const tly_target *t, con
      * 16 lanes .49, 8 lanes .52 (Zen 4). */
     if (tly_tiles_turn(p) && lanes > 8)
         lanes = 8;
-    while (p->length > 0 && lanes > TLY_LEAST_LANES && lanes > p->length)
+    int32_t least = tly_tiles_least(p);
+    while (least > 0 && lanes > TLY_LEAST_LANES && lanes > least)
         lanes /= 2;
     return lanes;
 }
@@ -106,19 +107,19 @@ static int32_t choose_tile_lines(const tly_problem *p, const tly_target *t, cons
 {
     (void)t;
     (void)plan;
-    if (p->form == TLY_COLUMNS && p->dense == TLY_ROWS_LINES)
+    if (p->form == TLY_COLUMNS && p->lanes.lines)
         return 1;
-    int crosses = p->form == TLY_COLUMNS && p->dense == TLY_ROWS_UP && p->length == 0;
+    int crosses = p->form == TLY_COLUMNS && p->lanes.packing == TLY_ROWS_UP && p->lanes.least == 0;
     if ((tly_tiles_large(p) || crosses) && tly_line_elements(p) <= TLY_MOST_LANES)
         return 2;
-    return p->form == TLY_COLUMNS && p->length == 0 && p->tensor[TLY_OUT].step == 1;
+    return p->form == TLY_COLUMNS && p->lanes.least == 0 && p->tensor[TLY_OUT].step == 1;
 }
 
 static int32_t choose_tile_ahead(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     (void)t;
     (void)plan;
-    return p->length > 0 ? 0 : 256;
+    return tly_tiles_least(p) > 0 ? 0 : 256;
 }
 
 /* ---- all of them ---- */

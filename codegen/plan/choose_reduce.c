@@ -12,8 +12,8 @@ static int32_t choose_reduce_lanes(const tly_problem *p, const tly_target *t, co
 {
     int32_t lanes = p->tensor[TLY_IN].step != 1 || is_serial_row(p) ? 1
                                                                     : tly_choose_lanes(p, t, plan);
-    int few = plan->template_id == TLY_TEMPLATE_REDUCE_LANES && p->length > 0;
-    while (few && lanes > p->length)
+    int few = plan->template_id == TLY_TEMPLATE_REDUCE_LANES && p->reduced.least > 0;
+    while (few && lanes > p->reduced.least)
         lanes /= 2;
     return lanes;
 }
@@ -45,7 +45,7 @@ static int32_t choose_reduce_chunk(const tly_problem *p, const tly_target *t, co
 {
     int lanes = plan->template_id == TLY_TEMPLATE_REDUCE_LANES;
     int serial = lanes ? tly_reduces_plainly(p) : is_serial_row(p);
-    int uncut = plan->rows > 1 && (p->dense & TLY_REDUCED_STEPS);
+    int uncut = plan->rows > 1 && p->reduced.has_steps;
     return serial || (uncut && !lanes) ? 0 : tly_choose_chunk(p, t, plan);
 }
 
@@ -79,9 +79,9 @@ static int32_t choose_reduce_tile(const tly_problem *p, const tly_target *t, con
 static int32_t choose_reduce_block(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     (void)t;
-    if (p->dense & TLY_REDUCED_LONG)
+    if (p->reduced.way == TLY_REDUCED_LONG)
         return 1;
-    int32_t block = 8 * plan->lanes / (p->length > 1 ? p->length : 1);
+    int32_t block = 8 * plan->lanes / (p->reduced.least > 1 ? p->reduced.least : 1);
     return block > plan->lanes ? block : plan->lanes;
 }
 

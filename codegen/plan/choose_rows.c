@@ -164,7 +164,7 @@ static int32_t choose_chains(const tly_problem *p, const tly_target *t, const tl
 {
     (void)t;
     (void)plan;
-    return p->length > 32 ? 2 : 4;
+    return p->rows.length > 32 ? 2 : 4;
 }
 
 /* One and two threads, us, Zen 4, f32 rows of 128: 1 MiB read and written 55, 29 to 91; 4 MiB 218,
@@ -173,7 +173,7 @@ static int32_t choose_serial_split(const tly_problem *p, const tly_target *t, co
 {
     (void)t;
     (void)plan;
-    return p->length > 0 ? 0 : 4 << 20;
+    return p->rows.length > 0 ? 0 : 4 << 20;
 }
 
 const tly_choice tly_choices_of_rows[] = {

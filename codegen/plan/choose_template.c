@@ -5,7 +5,7 @@
 /* Columns that are too few for passes of their own, or lie apart in the input. */
 static int is_view(const tly_problem *p)
 {
-    return p->length > 0 || p->tensor[TLY_IN].step == TLY_ANY_STEP;
+    return p->lanes.least > 0 || p->tensor[TLY_IN].step == TLY_ANY_STEP;
 }
 
 int tly_multiplies_integers(const tly_problem *p)
@@ -32,8 +32,8 @@ static int takes_chains(const tly_problem *p, const tly_target *t)
     int most = t->vector_bytes == 16 ? 4 : 1;
     if (lanes == 2 || (tly_is_wide_product(p) && !t->has_mul64))
         most = TLY_SHORT_ROW;
-    int literal = p->length > 0;
-    return literal && (p->length <= most || (tly_multiplies_integers(p) && p->length > lanes));
+    int length = p->rows.length;
+    return length > 0 && (length <= most || (tly_multiplies_integers(p) && length > lanes));
 }
 
 /* Dense rows by the template of long ones: ns an element from L2, short and long rows' template
@@ -50,13 +50,13 @@ static int is_long(const tly_problem *p, const tly_target *t)
     int narrow = p->tensor[TLY_IN].dtype == TALLY_F16 || p->tensor[TLY_IN].dtype == TALLY_BF16;
     int fours = t->vector_bytes == 16 && !narrow;
     int most = narrow ? 8 : 16; /* vectors */
-    if (p->length > TLY_SHORT_ROW)
+    if (p->rows.length > TLY_SHORT_ROW)
         return tly_multiplies_integers(p) || p->acc == TALLY_F64 ||
-               p->length * (int)tally_dtype_bytes((tally_dtype)p->acc) > most * t->vector_bytes;
-    if (p->length > 0)
-        return fours && p->length >= LONG_OF_FOURS;
-    return p->dense != TLY_DENSE_MEDIUM || p->acc == TALLY_F64 || fours ||
-           tly_multiplies_integers(p);
+               p->rows.length * (int)tally_dtype_bytes((tally_dtype)p->acc) >
+                   most * t->vector_bytes;
+    if (p->rows.length > 0)
+        return fours && p->rows.length >= LONG_OF_FOURS;
+    return !p->rows.is_medium || p->acc == TALLY_F64 || fours || tly_multiplies_integers(p);
 }
 
 tly_template tly_choose_template(const tly_problem *p, const tly_target *t)
@@ -66,13 +66,14 @@ tly_template tly_choose_template(const tly_problem *p, const tly_target *t)
     if (p->form == TLY_REDUCED_LANES)
         return tly_reduce_interleaved_limits.refuses(p) ? TLY_TEMPLATE_REDUCE_LANES
                                                         : TLY_TEMPLATE_REDUCE_INTERLEAVED;
-    if (p->form == TLY_COLUMNS && (p->dense == TLY_PACKED_UP || p->dense == TLY_PACKED_DOWN))
+    if (tly_are_packed(p))
         return TLY_TEMPLATE_NARROW;
     if (p->form == TLY_COLUMNS)
         return is_view(p) ? TLY_TEMPLATE_TILES : TLY_TEMPLATE_COLUMNS;
     if (p->form == TLY_TRANSPOSED)
-        return p->length > 0 || p->dense ? TLY_TEMPLATE_TILES : TLY_TEMPLATE_TRANSPOSED;
-    if (p->length > 0 && !p->dense)
+        return p->lanes.least > 0 || p->lanes.packing ? TLY_TEMPLATE_TILES
+                                                      : TLY_TEMPLATE_TRANSPOSED;
+    if (p->rows.least > 0)
         return TLY_TEMPLATE_TILES;
     if (p->order == TALLY_ORDER_SERIAL)
         return TLY_TEMPLATE_SERIAL;

@@ -69,7 +69,8 @@ static inline int32_t tly_gpu_bytes_of(uint8_t dtype)
 static inline int tly_gpu_turns_in(const tly_problem *p)
 {
     return (p->form == TLY_ROWS && p->unit == 1) ||
-           (p->form == TLY_COLUMNS && (p->dense == TLY_AXIS_UP || p->dense == TLY_AXIS_DOWN));
+           (p->form == TLY_COLUMNS &&
+            (p->lanes.packing == TLY_AXIS_UP || p->lanes.packing == TLY_AXIS_DOWN));
 }
 
 static inline int tly_gpu_turns_out(const tly_problem *p)

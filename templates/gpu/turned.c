@@ -374,8 +374,10 @@ static side side_of(tly_gpu *g, int turned, kir_arg base, unsigned bytes, int64_
 /* Steps of the axis in elements where they are literals; 0: they are none. */
 static int64_t literal_in(const tly_problem *p)
 {
-    if (p->dense == TLY_AXIS_UP || p->dense == TLY_AXIS_DOWN)
-        return p->form == TLY_TRANSPOSED ? 0 : p->dense == TLY_AXIS_UP ? 1 : -1;
+    if (p->form == TLY_COLUMNS && p->lanes.packing == TLY_AXIS_UP)
+        return 1;
+    if (p->form == TLY_COLUMNS && p->lanes.packing == TLY_AXIS_DOWN)
+        return -1;
     return p->form == TLY_ROWS && p->tensor[TLY_IN].step != TLY_ANY_STEP ? p->tensor[TLY_IN].step
                                                                          : 0;
 }
@@ -383,7 +385,7 @@ static int64_t literal_in(const tly_problem *p)
 static int64_t literal_out(const tly_problem *p)
 {
     if (p->form == TLY_TRANSPOSED)
-        return p->dense == TLY_AXIS_DOWN ? -1 : 1;
+        return p->lanes.packing == TLY_AXIS_DOWN ? -1 : 1;
     return p->form == TLY_ROWS && p->tensor[TLY_OUT].step != TLY_ANY_STEP ? p->tensor[TLY_OUT].step
                                                                           : 0;
 }
@@ -392,7 +394,7 @@ static int64_t literal_out(const tly_problem *p)
 static int is_dense(const tly_gpu *g)
 {
     const tly_problem *p = g->c.p;
-    return p->form == TLY_ROWS && p->dense == TLY_DENSE && p->length == g->plan->segments;
+    return p->form == TLY_ROWS && p->rows.dense && p->rows.length == g->plan->segments;
 }
 
 void tly_gpu_build_turned(tly_gpu *g, unsigned pass)

@@ -12,6 +12,7 @@
 
 #include "../../codegen/generate_gpu.h"
 #include "../../codegen/plan/gpu.h"
+#include "../../runtime/specialise.h"
 #include "../../runtime/vulkan/launch.h"
 #include "../../runtime/vulkan/profile.h"
 #include "../caps.h"
@@ -142,11 +143,7 @@ static void check(const tly_caps *caps, const tally_descriptor *d, tly_random *f
     subject s = { .caps = caps };
     tly_gpu_plan made;
     tly_canonicalise(d, &s.problem, &s.geometry);
-    if (tly_reduces(s.problem.form)) {
-        tly_reduce_on_devices(&s.problem);
-    } else {
-        tly_scan_on_devices(&s.problem);
-    }
+    tly_specialise_for_device(&s.problem);
     if (plan(&s, "", &made) != TALLY_OK) {
         return;
     }

@@ -12,6 +12,7 @@
 
 #include "../../runtime/descriptor.h"
 #include "../../runtime/problem.h"
+#include "../../runtime/specialise.h"
 #include "../caps.h"
 
 static const char *const fuzz_words[] = {
@@ -37,10 +38,8 @@ static inline void fuzz_case_make(size_t number, int on_device, fuzz_case *c)
     HOLDS(tally_descriptor_parse(fuzz_words[number % FUZZ_CASES], &d, NULL) == TALLY_OK);
     HOLDS(tly_descriptor_resolve(&d, &full, NULL) == TALLY_OK);
     tly_canonicalise_resolved(&full, &c->problem, &c->geometry);
-    if (on_device && tly_reduces(c->problem.form)) {
-        tly_reduce_on_devices(&c->problem);
-    } else if (on_device) {
-        tly_scan_on_devices(&c->problem);
+    if (on_device) {
+        tly_specialise_for_device(&c->problem);
     }
 }
 
