@@ -333,7 +333,7 @@ static kir_value beside_lines(columns *k)
  * their accumulators in another order. */
 static unsigned in_pairs(const tly_build *c)
 {
-    return tly_plan_pairs(c->p) && c->p->tensor[TLY_IN].step == 1 && c->plan->rows == 1;
+    return tly_plan_pairs(c->p) && c->p->tensor[TLY_IN].step == 1 && c->plan->pass_steps == 1;
 }
 
 static void columns_body(tly_build *c, tly_row at, kir_value count, kir_value sums)
@@ -354,14 +354,14 @@ static void columns_body(tly_build *c, tly_row at, kir_value count, kir_value su
                   !c->p->exclusive && tly_is_plain(c->p),
     };
     k.sums = beside_lines(&k);
-    unsigned line = tly_line(c) / c->lanes, alone = line * (unsigned)c->plan->lines;
+    unsigned line = tly_line(c) / c->lanes, alone = line * (unsigned)c->plan->pass_lines;
     int by_vectors = tly_loads_vectors(c) && c->p->tensor[TLY_OUT].step == 1;
     kir_value zero = imm(c, 0);
     kir_loop l;
     kir_for(b, &l, zero, tly_round_up(c, count, c->lanes), imm(c, c->lanes), 0, NULL);
     tly_states_store(c, tly_states_at(c, k.sums, l.i), 0, tly_start(c, c->vec));
     kir_for_end(b, &l, NULL);
-    tile t = { (unsigned)c->plan->rows, alone, in_pairs(c), k.streams };
+    tile t = { (unsigned)c->plan->pass_steps, alone, in_pairs(c), k.streams };
     if (t.steps > 1)
         t.vectors = line;
     if (by_vectors && (t.steps > 1 || t.pairs)) {

@@ -3,11 +3,12 @@
 #include "limits.h"
 
 #define KEY(field) TLY_KEY(tly_plan, field)
+#define KEY_AS(name, field) TLY_KEY_AS(tly_plan, name, field)
 
 static const tly_key table[] = {
     { KEY(lanes), TLY_LEAST_LANES, TLY_MOST_LANES, 1 },
-    { KEY(rows), 1, TLY_COLUMNS_MOST_STEPS, 1 },
-    { KEY(lines), 1, TLY_COLUMNS_MOST_LINES, 1 },
+    { KEY_AS("rows", pass_steps), 1, TLY_COLUMNS_MOST_STEPS, 1 },
+    { KEY_AS("lines", pass_lines), 1, TLY_COLUMNS_MOST_LINES, 1 },
     { KEY(slices), 1, TLY_MOST_SLICES, 1 },
     { KEY(tile_lanes), 8, 65536, 1 },
     { KEY(prefetch), 0, 65536, 0 },

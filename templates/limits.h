@@ -157,6 +157,8 @@ int tly_tiles_least(const tly_problem *p);
  * along it (tiles.c). */
 int tly_tiles_large(const tly_problem *p);
 
-#define TLY_KEY(type, field) #field, offsetof(type, field)
+#define TLY_KEY(type, field) TLY_KEY_AS(type, #field, field)
+/* By the name that users know, which is one for choices that are alike. */
+#define TLY_KEY_AS(type, name, field) name, offsetof(type, field)
 
 #endif

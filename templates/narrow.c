@@ -183,7 +183,7 @@ static void scan_run(narrow *k, const stream *s, kir_value count, kir_value *his
     tly_build *c = k->c;
     kir_value from = imm(c, 0);
     for (int lined = 1; lined >= 0; lined--) {
-        unsigned n = lined ? k->line * (unsigned)c->plan->unroll : 1;
+        unsigned n = lined ? k->line * (unsigned)c->plan->step_lines : 1;
         kir_value to = tly_round_down(c, count, n * k->vector);
         kir_loop l;
         kir_for(c->b, &l, from, to, imm(c, n * k->vector), k->history, history);
@@ -365,8 +365,8 @@ static void plan_scratch(narrow *k, tly_launch *launch)
 {
     tly_build *c = k->c;
     int64_t side = 2 * LINE + COPIES * k->vector + MAX_HISTORY * k->vector;
-    int64_t tail = 4 * k->vector * c->acc_bytes, least = k->history > 0 ? 0 : c->plan->block;
-    kir_value twice = tly_round_up(c, mul(c, k->unit, imm(c, 2)), c->plan->block);
+    int64_t tail = 4 * k->vector * c->acc_bytes, least = k->history > 0 ? 0 : c->plan->kept_results;
+    kir_value twice = tly_round_up(c, mul(c, k->unit, imm(c, 2)), c->plan->kept_results);
     k->block = kir_select(c->b, less(c, k->unit, imm(c, least / 2)), imm(c, least), twice);
     k->sides[0] = add(c, k->unit, imm(c, side));
     k->sides[1] = k->history > 0 ? imm(c, side) : add(c, k->block, imm(c, side));

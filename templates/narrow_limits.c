@@ -3,12 +3,13 @@
 #include "limits.h"
 
 #define KEY(field) TLY_KEY(tly_plan, field)
+#define KEY_AS(name, field) TLY_KEY_AS(tly_plan, name, field)
 
 static const tly_key table[] = {
     { KEY(lanes), TLY_LEAST_LANES, TLY_MOST_LANES, 1 },
     { KEY(history), 0, 1, 0 },
-    { KEY(unroll), 1, TLY_NARROW_MOST_LINES, 1 },
-    { KEY(block), 8, 8192, 1 },
+    { KEY_AS("unroll", step_lines), 1, TLY_NARROW_MOST_LINES, 1 },
+    { KEY_AS("block", kept_results), 8, 8192, 1 },
     { KEY(prefetch), 0, 65536, 0 },
     { KEY(split_bytes), 0, 1 << 30, 0 },
 };
@@ -31,14 +32,14 @@ static const char *refuses(const tly_problem *p)
 
 static const char *fault(const tly_problem *p, const tly_plan *plan)
 {
-    int32_t step = plan->unroll * tly_line_elements(p);
+    int32_t step = plan->step_lines * tly_line_elements(p);
     const char *lanes = tly_fault_of_lanes(p, plan);
     if (lanes != NULL)
         return lanes;
     if (plan->history &&
         (p->lanes.count == 0 || tly_narrow_vectors(p, plan) > TLY_NARROW_MOST_HISTORY))
         return "history: too many vectors of results";
-    if (plan->block % step != 0)
+    if (plan->kept_results % step != 0)
         return "the block is no multiple of the lines of a step";
     return step > TLY_NARROW_MOST_VECTORS * plan->lanes ? "so many lines are too much" : NULL;
 }

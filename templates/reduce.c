@@ -278,7 +278,7 @@ void tly_build_reduce_rows(tly_build *c, tly_launch *launch)
     r.whole = r.exact;
     launch->chunk = c->plan->chunk;
     launch->record_bytes = tly_reduce_record_bytes(&r);
-    if (c->plan->rows > 1) { /* short ones, of one chunk */
+    if (c->plan->rows_at_once > 1) { /* short ones, of one chunk */
         launch->scratch_bytes = TLY_MOST_VECTOR_BYTES * 8;
         tly_reduce_group(&r, kir_get(b, KIR_ARG_BEGIN), kir_get(b, KIR_ARG_TASK_END), do_row);
     } else {

@@ -25,7 +25,7 @@ int tly_reduce_may_drift(const tly_reduce *r)
 {
     enum { LEAST_BYTES = 64 }; /* of a vector */
     const tly_build *c = r->c;
-    return r->watched && c->plan->rows == 1 && c->out_bytes == c->acc_bytes &&
+    return r->watched && c->plan->rows_at_once == 1 && c->out_bytes == c->acc_bytes &&
            c->lanes * c->acc_bytes >= LEAST_BYTES;
 }
 
@@ -145,7 +145,7 @@ static kir_value are_small(tly_build *c, unsigned n, const kir_value *distance)
 /* Vectors of states: products and distances have registers. */
 unsigned tly_reduce_drift_vectors(const tly_reduce *r)
 {
-    const unsigned most = r->c->t->registers / 4, loads = (unsigned)r->c->plan->unroll;
+    const unsigned most = r->c->t->registers / 4, loads = (unsigned)r->c->plan->vectors;
     return loads < most ? loads : most;
 }
 

@@ -243,7 +243,7 @@ void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_
     tly_build *c = r->c;
     kir_builder *b = c->b;
     tly_reduce_rules rules = tly_reduce_rules_of(r);
-    tly_group g = { .r = r, .rules = &rules, .rows = (unsigned)c->plan->rows };
+    tly_group g = { .r = r, .rules = &rules, .rows = (unsigned)c->plan->rows_at_once };
     g.masked = tly_is_masked(c->p, c->t);
     g.has_steps = c->p->reduced.has_steps;
     g.length = kir_get(b, KIR_ARG_LENGTH);

@@ -47,7 +47,7 @@ static void fold(tly_reduce_stream *s, const tly_states *of)
     tly_build *c = s->r.c;
     kir_value half = tly_part(c, s->wide, 2);
     int64_t levels = 0;
-    while (1 << levels < c->plan->block)
+    while (1 << levels < c->plan->steps_at_once)
         levels++;
     kir_loop l;
     kir_for(c->b, &l, imm(c, 0), imm(c, levels), imm(c, 1), 1, &half);
@@ -200,7 +200,7 @@ static kir_value make(tly_reduce *r, const tly_span *span, kir_value at)
     else
         tly_stream_walk(s, span, tly_reduce_hands_on(r) ? kir_keep(r->c->b, span->in) : span->in,
                         0);
-    if (r->c->plan->block > 1)
+    if (r->c->plan->steps_at_once > 1)
         fold(s, r->watched ? &s->closed : &s->running);
     tly_stream_each(s, vectors_of(s), 1, hand_on, &to);
     if (r->added)
@@ -289,14 +289,14 @@ void tly_build_reduce_interleaved(tly_build *c, tly_launch *launch)
     tly_reduce_stream s = { .r = tly_reduce_begin(c), .unit = kir_get(b, KIR_ARG_INNER) };
     s.ragged = c->p->reduced.way == TLY_REDUCED_LONG;
     const int64_t units = s.ragged ? TLY_REDUCED_LONG_LANES : TLY_REDUCED_FEW_LANES;
-    const int64_t most = (int64_t)c->plan->block * units + TLY_MOST_LANES;
+    const int64_t most = (int64_t)c->plan->steps_at_once * units + TLY_MOST_LANES;
     const int64_t bytes = tly_reduce_record_bytes(&s.r), record = units * bytes;
     launch->tile_lanes = (int32_t)units;
     launch->chunk = c->plan->chunk;
     launch->record_bytes = bytes;
     launch->scratch_bytes = TLY_CONGRUENT_BYTES + 3 * record +
                             most * (c->state_bytes + 2 * bytes + 8);
-    s.wide = mul(c, s.unit, imm(c, c->plan->block));
+    s.wide = mul(c, s.unit, imm(c, c->plan->steps_at_once));
     s.room = s.ragged ? tly_round_up(c, s.unit, TLY_RECORD_LANES) : imm(c, units);
     s.places = kir_get(b, KIR_ARG_SCRATCH);
     s.numbers = kir_ptradd(b, s.places, imm(c, 3 * record));

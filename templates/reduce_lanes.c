@@ -245,7 +245,7 @@ static void mark_zeros(lanes *k, kir_value states)
 static kir_value make(tly_reduce *r, const tly_span *s, kir_value at)
 {
     lanes *k = (lanes *)r;
-    walk(k, s, at, (unsigned)r->c->plan->rows, 0);
+    walk(k, s, at, (unsigned)r->c->plan->pass_steps, 0);
     if (r->squared)
         mark_zeros(k, at);
     return at;

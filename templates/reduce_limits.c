@@ -5,11 +5,12 @@
 #include "../codegen/operator.h"
 
 #define KEY(field) TLY_KEY(tly_plan, field)
+#define KEY_AS(name, field) TLY_KEY_AS(tly_plan, name, field)
 
 static const tly_key rows_table[] = {
     { KEY(lanes), 1, TLY_MOST_VECTOR_BYTES, 1 },
-    { KEY(unroll), 1, TLY_REDUCE_MOST_UNROLL, 1 },
-    { KEY(rows), 1, TLY_REDUCE_MOST_GROUP, 1 },
+    { KEY_AS("unroll", vectors), 1, TLY_REDUCE_MOST_UNROLL, 1 },
+    { KEY_AS("rows", rows_at_once), 1, TLY_REDUCE_MOST_GROUP, 1 },
     { KEY(chunk), 0, 1 << 24, 0 },
     { KEY(prefetch), 0, 65536, 0 },
     { KEY(split_bytes), 0, 1 << 30, 0 },
@@ -17,7 +18,7 @@ static const tly_key rows_table[] = {
 
 static const tly_key lanes_table[] = {
     { KEY(lanes), 1, TLY_MOST_VECTOR_BYTES, 1 },
-    { KEY(rows), 1, TLY_REDUCE_MOST_STEPS, 1 },
+    { KEY_AS("rows", pass_steps), 1, TLY_REDUCE_MOST_STEPS, 1 },
     { KEY(tile_lanes), 8, 65536, 1 },
     { KEY(chunk), 0, 1 << 24, 0 },
     { KEY(split_bytes), 0, 1 << 30, 0 },
@@ -30,8 +31,8 @@ int tly_reduces_plainly(const tly_problem *p)
 
 static const tly_key interleaved_table[] = {
     { KEY(lanes), 1, TLY_MOST_VECTOR_BYTES, 1 },
-    { KEY(rows), 1, TLY_REDUCE_MOST_STEPS, 1 },
-    { KEY(block), 1, 1024, 1 },
+    { KEY_AS("rows", pass_steps), 1, TLY_REDUCE_MOST_STEPS, 1 },
+    { KEY_AS("block", steps_at_once), 1, 1024, 1 },
     { KEY(chunk), 0, 1 << 24, 0 },
     { KEY(split_bytes), 0, 1 << 30, 0 },
 };
@@ -85,16 +86,16 @@ static const char *fault_of_vectors(const tly_problem *p, const tly_plan *plan)
 static const char *rows_fault(const tly_problem *p, const tly_plan *plan)
 {
     int serial = p->order == TALLY_ORDER_SERIAL;
-    if (serial && (plan->lanes > 1 || plan->unroll > 1 || plan->chunk > 0))
+    if (serial && (plan->lanes > 1 || plan->vectors > 1 || plan->chunk > 0))
         return "order=serial is one chain: lanes=1, unroll=1, chunk=0";
-    if (plan->rows > 1 && (tly_reduced_bytes(p) == 0 || plan->unroll > 1))
+    if (plan->rows_at_once > 1 && (tly_reduced_bytes(p) == 0 || plan->vectors > 1))
         return "rows at once are short ones, of one vector each";
     int32_t bytes = (int32_t)tally_dtype_bytes((tally_dtype)p->acc);
-    if (plan->rows > 1 && plan->chunk > 0 && plan->chunk < tly_reduced_bytes(p) / bytes)
+    if (plan->rows_at_once > 1 && plan->chunk > 0 && plan->chunk < tly_reduced_bytes(p) / bytes)
         return "rows at once are of one chunk";
-    if (plan->rows > 1 && plan->chunk > 0 && p->reduced.has_steps)
+    if (plan->rows_at_once > 1 && plan->chunk > 0 && p->reduced.has_steps)
         return "rows at once that have several steps are not cut: chunk=0";
-    if (plan->rows > plan->lanes)
+    if (plan->rows_at_once > plan->lanes)
         return "as many rows at once as lanes, or fewer";
     return fault_of_vectors(p, plan);
 }
@@ -109,9 +110,9 @@ static const char *lanes_fault(const tly_problem *p, const tly_plan *plan)
 static const char *interleaved_fault(const tly_problem *p, const tly_plan *plan)
 {
     if (p->reduced.way == TLY_REDUCED_LONG)
-        return plan->block > 1 ? "steps of many columns go one by one: block=1"
+        return plan->steps_at_once > 1 ? "steps of many columns go one by one: block=1"
                                : fault_of_vectors(p, plan);
-    if (plan->block < plan->lanes)
+    if (plan->steps_at_once < plan->lanes)
         return "as many steps in a block as lanes, or more";
     return fault_of_vectors(p, plan);
 }

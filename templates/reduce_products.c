@@ -131,7 +131,7 @@ static int64_t chain_elements(const tly_reduce *r, unsigned vectors)
 {
     const tly_build *c = r->c;
     int64_t chain = (int64_t)CHAIN * vectors * c->lanes, row = 0;
-    if (c->plan->rows > 1)
+    if (c->plan->rows_at_once > 1)
         row = tly_reduced_bytes(c->p) / (int64_t)c->acc_bytes;
     return row > chain ? row : chain;
 }
@@ -186,7 +186,7 @@ static kir_value by_chains(tly_reduce *r, const tly_span *s)
     tly_build *c = r->c;
     tly_span whole = *s;
     whole.in = kir_keep(c->b, s->in);
-    if (c->plan->rows > 1 && c->p->reduced.has_steps) { /* one that is done once more */
+    if (c->plan->rows_at_once > 1 && c->p->reduced.has_steps) { /* one that is done once more */
         const tly_reduce_spans spans = { chain_of_steps, tly_reduce_join, &whole };
         return tly_reduce_by_spans(r, &spans, tly_reduce_one(c, 1));
     }

@@ -359,7 +359,7 @@ static kir_value take_together(tly_build *c, kir_value state, const kir_value *x
 tly_reduce_rules tly_reduce_rules_of(const tly_reduce *r)
 {
     const tly_operator *o = tly_operator_of(r->c->p);
-    unsigned vectors = (unsigned)r->c->plan->unroll;
+    unsigned vectors = (unsigned)r->c->plan->vectors;
     if (r->watched)
         return tly_reduce_chains(vectors);
     tly_reduce_rules rules = { .lift = lift, .combine = tly_combine, .neutral = neutral };

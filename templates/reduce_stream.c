@@ -106,7 +106,7 @@ static void pass(tly_reduce_stream *s, kir_value lane, unsigned n, void *user)
     kir_value state = tly_stream_load(s, states, lane, n), x[MAX_STEPS], index[MAX_STEPS];
     for (unsigned i = 0; i < in->count; i++) {
         x[i] = tly_reduce_load(&s->r, tly_at(c, in->at[i], lane, c->bytes[TLY_IN]), 0, n);
-        index[i] = indices(s, add(c, in->index, imm(c, (int64_t)i * c->plan->block)), lane, n);
+        index[i] = indices(s, add(c, in->index, imm(c, (int64_t)i * c->plan->steps_at_once)), lane, n);
     }
     state = s->r.watched ? multiply(s, in, state, x) : tly_take(c, state, x, index, in->count);
     tly_stream_store(s, states, lane, state);
@@ -123,8 +123,8 @@ static void pass_rows(tly_reduce_stream *s, const stretch *e, kir_value from, ki
 {
     tly_build *c = s->r.c;
     kir_builder *b = c->b;
-    rows some = { .count = (unsigned)c->plan->rows }, last = { .count = 1, .apart = apart };
-    kir_value steps = imm(c, c->plan->block), bytes = mul(c, kir_get(b, KIR_ARG_IN_AXIS), steps);
+    rows some = { .count = (unsigned)c->plan->pass_steps }, last = { .count = 1, .apart = apart };
+    kir_value steps = imm(c, c->plan->steps_at_once), bytes = mul(c, kir_get(b, KIR_ARG_IN_AXIS), steps);
     kir_value full = sub(c, tly_min(c, to, e->full), from);
     kir_value whole = apart ? from : add(c, from, tly_round_down(c, full, some.count));
     kir_loop l;
@@ -168,7 +168,7 @@ void tly_stream_walk(tly_reduce_stream *s, const tly_span *span, kir_value in, i
     kir_value chain = imm(c, CHAIN);
     stretch e = { .count = mul(c, length, s->unit) };
     kir_loop step, l;
-    e.full = tly_part(c, length, (unsigned)c->plan->block);
+    e.full = tly_part(c, length, (unsigned)c->plan->steps_at_once);
     kir_value end = add(c, e.full, one);
     tly_stream_each(s, s->wide, 1, clear, states);
     if (s->r.watched)
@@ -194,7 +194,7 @@ void tly_stream_number(tly_reduce_stream *s)
     kir_type t = tly_storage(tly_index_dtype(c->p), 1);
     kir_value zero = imm(c, 0), one = imm(c, 1);
     kir_loop step, l;
-    kir_for(b, &step, zero, imm(c, c->plan->block), one, 0, NULL);
+    kir_for(b, &step, zero, imm(c, c->plan->steps_at_once), one, 0, NULL);
     kir_value number = t.kind == KIR_I64 ? step.i : kir_convert(b, KIR_TRUNC, t, step.i);
     kir_value first = mul(c, step.i, s->unit);
     kir_for(b, &l, first, add(c, first, s->unit), one, 0, NULL);

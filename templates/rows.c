@@ -244,10 +244,10 @@ static kir_value rows_at_a_time(tly_rows *r)
 void tly_build_rows(tly_build *c, tly_launch *launch)
 {
     kir_builder *b = c->b;
-    tly_rows r = { .c = c, .unit = c->p->unit, .block = c->plan->block, .chunk = c->plan->chunk };
+    tly_rows r = { .c = c, .unit = c->p->unit, .block = c->plan->block_elements, .chunk = c->plan->chunk };
     r.pairs = (unsigned)c->plan->pairs;
     r.wide = c->lanes << r.pairs;
-    r.unroll = (unsigned)c->plan->unroll;
+    r.unroll = (unsigned)c->plan->vectors;
     r.step = (int64_t)r.wide * r.unroll;
     r.widest = (int64_t)r.wide * CAREFUL_UNROLL;
     r.widest = r.step > r.widest ? r.step : r.widest;

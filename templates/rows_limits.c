@@ -6,15 +6,16 @@
 #include "../runtime/abi.h"
 
 #define KEY(field) TLY_KEY(tly_plan, field)
+#define KEY_AS(name, field) TLY_KEY_AS(tly_plan, name, field)
 
 static const tly_key table[] = {
     { KEY(lanes), TLY_LEAST_LANES, TLY_MOST_LANES, 1 },
     { KEY(pairs), 0, 1, 0 },
     { KEY(scan), TLY_SCAN_WINDOWS, TLY_SCAN_SCALARS, 0 },
     { KEY(careful), 0, 1, 0 },
-    { KEY(unroll), 1, TLY_ROWS_MOST_UNROLL, 1 },
+    { KEY_AS("unroll", vectors), 1, TLY_ROWS_MOST_UNROLL, 1 },
     { KEY(window_loads), 0, TLY_ROWS_MOST_LOADS, 0 },
-    { KEY(block), 8, 8192, 0 },
+    { KEY_AS("block", block_elements), 8, 8192, 0 },
     { KEY(chunk), 0, 1 << 20, 0 },
     { KEY(prefetch), 0, 65536, 0 },
     { KEY(split_bytes), 0, 1 << 30, 0 },
@@ -22,7 +23,7 @@ static const tly_key table[] = {
 
 int32_t tly_rows_step(const tly_problem *p, const tly_plan *plan)
 {
-    int32_t vectors = plan->unroll;
+    int32_t vectors = plan->vectors;
     if (p->unit > 1 && vectors < TLY_ROWS_CAREFUL_UNROLL)
         vectors = TLY_ROWS_CAREFUL_UNROLL;
     return plan->lanes * vectors << plan->pairs;
@@ -82,13 +83,13 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
         return "scan 0: one row at a time, no pairs";
     if (plan->window_loads && plan->scan != TLY_SCAN_WINDOWS)
         return "windows by loads are scan 0's";
-    if (plan->block % step != 0 || plan->block % p->unit != 0)
+    if (plan->block_elements % step != 0 || plan->block_elements % p->unit != 0)
         return "the block is no multiple of lanes x unroll (side by side: x 4 at least) and of the "
                "scans side by side";
     if (plan->chunk > 0 && !tly_rows_cuts(p, plan))
         return "scans of floats side by side are cut in chunks only if they are sums, of few "
                "vectors of totals";
-    if (plan->chunk % plan->block != 0)
+    if (plan->chunk % plan->block_elements != 0)
         return "the chunk is no multiple of the block";
     if (p->unit == 1 && (plan->chunk == 0 || (plan->chunk & (plan->chunk - 1)) != 0))
         return "the chunk of one scan is a power of two";

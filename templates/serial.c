@@ -50,7 +50,7 @@ static void scan_chains(tly_build *c, kir_value row, unsigned count)
 
 void tly_build_serial(tly_build *c, tly_launch *launch)
 {
-    unsigned together = (unsigned)c->plan->unroll;
+    unsigned together = (unsigned)c->plan->rows_at_once;
     kir_value begin = kir_get(c->b, KIR_ARG_BEGIN), end = kir_get(c->b, KIR_ARG_TASK_END);
     kir_value whole = add(c, begin,
                           kir_bin(c->b, KIR_MUL, imm(c, together),

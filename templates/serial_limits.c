@@ -3,9 +3,10 @@
 #include "limits.h"
 
 #define KEY(field) TLY_KEY(tly_plan, field)
+#define KEY_AS(name, field) TLY_KEY_AS(tly_plan, name, field)
 
 static const tly_key table[] = {
-    { KEY(unroll), 1, TLY_SERIAL_MOST_ROWS, 1 },
+    { KEY_AS("unroll", rows_at_once), 1, TLY_SERIAL_MOST_ROWS, 1 },
     { KEY(split_bytes), 0, 1 << 30, 0 },
 };
 

@@ -89,14 +89,14 @@ static int64_t even_rows(const tly_short *s)
 static int64_t most_elements(const tly_short *s)
 {
     int64_t even = even_rows(s) * (s->literal > 0 ? s->literal : TLY_MEDIUM_ROW);
-    return even > s->c->plan->block ? even : s->c->plan->block;
+    return even > s->c->plan->block_elements ? even : s->c->plan->block_elements;
 }
 
 static kir_value batch_rows(tly_short *s)
 {
     tly_build *c = s->c;
     int64_t even = even_rows(s);
-    kir_value rows = kir_bin(c->b, KIR_UDIV, imm(c, c->plan->block), s->length);
+    kir_value rows = kir_bin(c->b, KIR_UDIV, imm(c, c->plan->block_elements), s->length);
     return tly_max(c, tly_round_down(c, rows, even), imm(c, even));
 }
 

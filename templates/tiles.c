@@ -301,8 +301,8 @@ static void scan_lanes(tly_tiles *k, tly_row at, kir_value left, kir_value from,
 static tly_tiles smallest(const tly_tiles *k)
 {
     tly_tiles small = *k;
-    if (k->c->plan->lines > 1)
-        small.parts /= (unsigned)k->c->plan->lines;
+    if (k->c->plan->tile_lines > 1)
+        small.parts /= (unsigned)k->c->plan->tile_lines;
     if (is_along(k->in_way))
         small.steps = k->c->lanes;
     return small;

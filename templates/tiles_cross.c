@@ -186,10 +186,10 @@ void tly_tiles_cross(tly_tiles *k, tly_cross *x, tly_row at, kir_value whole, ki
     x->end = add(c, x->first, tly_round_down(c, tly_max(c, rows, zero), c->lanes));
     x->lanes = is_lined(k) ? k->inner : tly_round_down(c, k->inner, width(k));
     cross_lanes(k, x, at, zero, x->lanes);
-    if (c->plan->lines > 1) {
+    if (c->plan->tile_lines > 1) {
         tly_tiles small = *k;
         kir_value done = x->lanes;
-        small.parts /= (unsigned)c->plan->lines;
+        small.parts /= (unsigned)c->plan->tile_lines;
         x->lanes = tly_round_down(c, k->inner, width(&small));
         cross_lanes(&small, x, at, done, x->lanes);
     }

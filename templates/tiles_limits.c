@@ -3,11 +3,12 @@
 #include "limits.h"
 
 #define KEY(field) TLY_KEY(tly_plan, field)
+#define KEY_AS(name, field) TLY_KEY_AS(tly_plan, name, field)
 
 static const tly_key table[] = {
     { KEY(lanes), TLY_LEAST_LANES, TLY_MOST_LANES, 1 },
-    { KEY(rows), 1, TLY_MOST_LANES, 1 },
-    { KEY(lines), 0, TLY_TILES_MOST_LINES, 1 },
+    { KEY_AS("rows", tile_steps), 1, TLY_MOST_LANES, 1 },
+    { KEY_AS("lines", tile_lines), 0, TLY_TILES_MOST_LINES, 1 },
     { KEY(tile_lanes), 1, 65536, 1 },
     { KEY(prefetch), 0, 65536, 0 },
     { KEY(split_bytes), 0, 1 << 30, 0 },
@@ -15,7 +16,7 @@ static const tly_key table[] = {
 
 int32_t tly_tiles_parts(const tly_problem *p, const tly_plan *plan)
 {
-    return plan->lines > 0 ? plan->lines * tly_line_elements(p) / plan->lanes : 1;
+    return plan->tile_lines > 0 ? plan->tile_lines * tly_line_elements(p) / plan->lanes : 1;
 }
 
 static const char *refuses(const tly_problem *p)
@@ -29,15 +30,15 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
     const char *lanes = tly_fault_of_lanes(p, plan);
     if (lanes != NULL)
         return lanes;
-    int large = tly_tiles_large(p) && plan->rows % plan->lanes == 0;
-    if (tly_tiles_turn(p) && plan->rows != plan->lanes && !large)
+    int large = tly_tiles_large(p) && plan->tile_steps % plan->lanes == 0;
+    if (tly_tiles_turn(p) && plan->tile_steps != plan->lanes && !large)
         return "tiles that are turned are square, or several of these along lines of long rows";
     int lined = p->form == TLY_COLUMNS && p->lanes.lines;
-    if (lined && (plan->lines != 1 || plan->lanes > p->lanes.least))
+    if (lined && (plan->tile_lines != 1 || plan->lanes > p->lanes.least))
         return "rows that make a line are a line together";
     if (tly_tiles_parts(p, plan) > TLY_TILES_MOST_PARTS)
         return "so many lines are too much";
-    return plan->lines > 0 && plan->tile_lanes % line != 0 ? "a tile is whole lines of output"
+    return plan->tile_lines > 0 && plan->tile_lanes % line != 0 ? "a tile is whole lines of output"
                                                            : NULL;
 }
 

@@ -215,7 +215,7 @@ void tly_build_tiles(tly_build *c, tly_launch *launch)
         .c = c,
         .in_way = tly_tiles_in(c->p),
         .out_way = tly_tiles_out(c->p),
-        .steps = (unsigned)c->plan->rows,
+        .steps = (unsigned)c->plan->tile_steps,
         .length = kir_get(b, KIR_ARG_LENGTH),
         .parts = (unsigned)tly_tiles_parts(c->p, c->plan),
         .in_axis = kir_get(b, KIR_ARG_IN_AXIS),

@@ -79,8 +79,8 @@ static void turn_all(turned *k, kir_value lanes, kir_value steps, kir_value stre
 {
     tly_build *c = k->c;
     kir_builder *b = c->b;
-    unsigned lines = (unsigned)c->plan->rows / tly_line(c);
-    int64_t a_pass = c->plan->rows;
+    unsigned lines = (unsigned)c->plan->pass_steps / tly_line(c);
+    int64_t a_pass = c->plan->pass_steps;
     unsigned a_line = LINE / c->bytes[TLY_IN]; /* lanes in a line of input */
     a_line = a_line < c->lanes ? c->lanes : a_line;
     kir_loop pass, line, group;
@@ -130,7 +130,7 @@ static void transposed_body(tly_build *c, tly_row at, kir_value count, kir_value
     kir_for_end(b, &l, NULL);
 
     kir_value lanes = tly_round_down(c, count, c->lanes);
-    kir_value steps = tly_round_down(c, k.length, c->plan->rows), zero = imm(c, 0);
+    kir_value steps = tly_round_down(c, k.length, c->plan->pass_steps), zero = imm(c, 0);
     kir_value where = kir_bin(b, KIR_OR, kir_addr(b, k.out), k.out_lane);
     kir_value aligned = equal(c, kir_bin(b, KIR_AND, where, imm(c, LINE - 1)), zero);
     turn_all(&k, lanes, steps, kir_bin(b, KIR_AND, tly_streams(c), aligned));

@@ -3,10 +3,11 @@
 #include "limits.h"
 
 #define KEY(field) TLY_KEY(tly_plan, field)
+#define KEY_AS(name, field) TLY_KEY_AS(tly_plan, name, field)
 
 static const tly_key table[] = {
     { KEY(lanes), TLY_LEAST_LANES, TLY_MOST_LANES, 1 },
-    { KEY(rows), 1, TLY_TRANSPOSED_MOST_STEPS, 1 },
+    { KEY_AS("rows", pass_steps), 1, TLY_TRANSPOSED_MOST_STEPS, 1 },
     { KEY(tile_lanes), 8, 65536, 1 },
     { KEY(prefetch), 0, 65536, 0 },
     { KEY(split_bytes), 0, 1 << 30, 0 },
@@ -24,7 +25,7 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
     const char *lanes = tly_fault_of_lanes(p, plan);
     if (lanes != NULL)
         return lanes;
-    if (plan->rows % tly_line_elements(p) != 0)
+    if (plan->pass_steps % tly_line_elements(p) != 0)
         return "a pass is whole lines of output";
     return plan->tile_lanes % plan->lanes != 0 ? "a tile is whole vectors" : NULL;
 }

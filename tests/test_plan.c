@@ -114,7 +114,7 @@ Test(plan, follows_the_level_and_the_accumulator)
         tly_plan plan;
         cr_assert_eq(plan_of(table[i].word, table[i].level, "", &plan, NULL), TALLY_OK);
         cr_expect_eq(plan.lanes, table[i].lanes, "%s %s", table[i].word, table[i].level);
-        cr_expect_eq(plan.chunk % plan.block, 0);
+        cr_expect_eq(plan.chunk % plan.block_elements, 0);
     }
 }
 
@@ -132,9 +132,9 @@ static void check_units(const char *word, int sums)
             int odd = unit;
             while (odd % 2 == 0)
                 odd /= 2;
-            cr_expect_eq(plan.block % unit, 0);
-            cr_expect_eq(plan.block % (plan.lanes * plan.unroll), 0);
-            cr_expect_eq(plan.chunk % plan.block, 0);
+            cr_expect_eq(plan.block_elements % unit, 0);
+            cr_expect_eq(plan.block_elements % (plan.lanes * plan.vectors), 0);
+            cr_expect_eq(plan.chunk % plan.block_elements, 0);
             cr_expect_eq(plan.chunk > 0, sums && unit < plan.lanes && odd <= 7, "%s of %d, %s",
                          word, unit, levels[l]);
         }
@@ -181,7 +181,7 @@ Test(plan, pairs_neighbours_and_leaves_slow_vectors)
         cr_expect_eq(plan.pairs, table[i].pairs, "%s %s", table[i].word, table[i].level);
         cr_expect_eq(plan.scan, table[i].scan, "%s %s", table[i].word, table[i].level);
         if (s == TALLY_OK)
-            cr_expect_eq(plan.block % (plan.lanes * plan.unroll << plan.pairs), 0);
+            cr_expect_eq(plan.block_elements % (plan.lanes * plan.vectors << plan.pairs), 0);
     }
 }
 
@@ -191,9 +191,9 @@ Test(plan, takes_overrides)
     cr_assert_eq(plan_of("cumsum:f32:9999:axis=0", "x86-64-v3", "unroll=4,prefetch=0,block=256",
                          &plan, NULL),
                  TALLY_OK);
-    cr_expect_eq(plan.unroll, 4);
+    cr_expect_eq(plan.vectors, 4);
     cr_expect_eq(plan.prefetch, 0);
-    cr_expect_eq(plan.block, 256);
+    cr_expect_eq(plan.block_elements, 256);
 }
 
 Test(plan, refuses_what_is_no_override)
@@ -453,9 +453,9 @@ Test(plan, rows_are_reduced_together)
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         tly_plan plan;
         cr_assert_eq(plan_of(table[i].word, table[i].level, "", &plan, NULL), TALLY_OK);
-        cr_expect(plan.rows == table[i].rows && plan.unroll == table[i].unroll,
-                  "%s on %s: %d rows, %d vectors", table[i].word, table[i].level, plan.rows,
-                  plan.unroll);
+        cr_expect(plan.rows_at_once == table[i].rows && plan.vectors == table[i].unroll,
+                  "%s on %s: %d rows, %d vectors", table[i].word, table[i].level, plan.rows_at_once,
+                  plan.vectors);
     }
 }
 
@@ -465,13 +465,13 @@ Test(plan, choices_follow_what_is_forced)
     tly_plan plan;
     cr_assert_eq(plan_of("cumsum:f64:999x15:axis=0", "x86-64-v3", "unroll=8", &plan, NULL),
                  TALLY_OK);
-    cr_expect_eq(plan.block % (plan.lanes * 8), 0);
-    cr_expect_eq(plan.block % 15, 0);
+    cr_expect_eq(plan.block_elements % (plan.lanes * 8), 0);
+    cr_expect_eq(plan.block_elements % 15, 0);
     cr_assert_eq(plan_of("cumsum:bf16:9999:axis=0", "x86-64-v3", "pairs=0", &plan, NULL), TALLY_OK);
     cr_expect_eq(plan.window_loads, 1);
     cr_assert_eq(plan_of("cumsum:f32:9999:axis=0", "x86-64-v2", "lanes=2,unroll=8", &plan, NULL),
                  TALLY_OK);
-    cr_expect_eq(plan.block, 256);
+    cr_expect_eq(plan.block_elements, 256);
 }
 
 /* Nothing is computed in place of what is not known. */

@@ -126,8 +126,8 @@ static int32_t choose_tile_ahead(const tly_problem *p, const tly_target *t, cons
 
 const tly_choice tly_choices_of_columns[] = {
     { KEY(lanes), tly_choose_lanes, 0 },
-    { KEY(rows), choose_steps, 0 },
-    { KEY(lines), NULL, 2 },
+    { KEY(pass_steps), choose_steps, 0 },
+    { KEY(pass_lines), NULL, 2 },
     { KEY(slices), choose_slices, 0 },
     { KEY(tile_lanes), choose_tile, 0 },
     { KEY(prefetch), choose_ahead, 0 },
@@ -142,15 +142,15 @@ const tly_choice tly_choices_of_columns[] = {
 };
 
 const tly_choice tly_choices_of_transposed[] = {
-    { KEY(lanes), tly_choose_lanes, 0 },       { KEY(rows), choose_turned, 0 },
+    { KEY(lanes), tly_choose_lanes, 0 },       { KEY(pass_steps), choose_turned, 0 },
     { KEY(tile_lanes), choose_tile, 0 },       { KEY(prefetch), NULL, 128 },
     { KEY(split_bytes), tly_choose_split, 0 }, { 0, NULL, 0 },
 };
 
 const tly_choice tly_choices_of_tiles[] = {
     { KEY(lanes), choose_tile_vector, 0 },
-    { KEY(rows), choose_tile_steps, 0 },
-    { KEY(lines), choose_tile_lines, 0 },
+    { KEY(tile_steps), choose_tile_steps, 0 },
+    { KEY(tile_lines), choose_tile_lines, 0 },
     { KEY(tile_lanes), choose_tile, 0 },
     { KEY(prefetch), choose_tile_ahead, 0 },
     { KEY(split_bytes), tly_choose_split, 0 },
@@ -160,8 +160,8 @@ const tly_choice tly_choices_of_tiles[] = {
 const tly_choice tly_choices_of_narrow[] = {
     { KEY(lanes), tly_choose_lanes, 0 },
     { KEY(history), choose_history, 0 },
-    { KEY(unroll), choose_narrow_lines, 0 },
-    { KEY(block), choose_narrow_block, 0 },
+    { KEY(step_lines), choose_narrow_lines, 0 },
+    { KEY(kept_results), choose_narrow_block, 0 },
     { KEY(prefetch), NULL, 4096 },
     { KEY(split_bytes), tly_choose_split, 0 },
     { 0, NULL, 0 },

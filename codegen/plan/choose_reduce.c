@@ -36,7 +36,7 @@ static int32_t choose_reduce_rows(const tly_problem *p, const tly_target *t, con
 {
     int32_t most = t->registers / 2;
     int32_t rows = plan->lanes < most ? plan->lanes : most;
-    if (!tly_reduces_together(p, t) || plan->unroll > 1)
+    if (!tly_reduces_together(p, t) || plan->vectors > 1)
         return 1;
     return tly_operator_of(p)->parts > 1 && rows > 8 ? 8 : rows;
 }
@@ -45,7 +45,7 @@ static int32_t choose_reduce_chunk(const tly_problem *p, const tly_target *t, co
 {
     int lanes = plan->template_id == TLY_TEMPLATE_REDUCE_LANES;
     int serial = lanes ? tly_reduces_plainly(p) : is_serial_row(p);
-    int uncut = plan->rows > 1 && p->reduced.has_steps;
+    int uncut = plan->rows_at_once > 1 && p->reduced.has_steps;
     return serial || (uncut && !lanes) ? 0 : tly_choose_chunk(p, t, plan);
 }
 
@@ -87,8 +87,8 @@ static int32_t choose_reduce_block(const tly_problem *p, const tly_target *t, co
 
 const tly_choice tly_choices_of_reduce_rows[] = {
     { KEY(lanes), choose_reduce_lanes, 0 },
-    { KEY(unroll), choose_reduce_unroll, 0 },
-    { KEY(rows), choose_reduce_rows, 0 },
+    { KEY(vectors), choose_reduce_unroll, 0 },
+    { KEY(rows_at_once), choose_reduce_rows, 0 },
     { KEY(chunk), choose_reduce_chunk, 0 },
     /* Sums of f32, us, by 1, 2, 4, 8 KiB: rows of 1,024 1928, 1591, 1471, 1313, reading 1053; of
      * bf16, rows of 4,096, by 4, 8, 12, 16, 32 KiB 1578, 1323, 1283, 1299, 1470; of f32, rows of
@@ -101,7 +101,7 @@ const tly_choice tly_choices_of_reduce_rows[] = {
 
 const tly_choice tly_choices_of_reduce_lanes[] = {
     { KEY(lanes), choose_reduce_lanes, 0 },
-    { KEY(rows), choose_reduce_steps, 0 },
+    { KEY(pass_steps), choose_reduce_steps, 0 },
     { KEY(tile_lanes), choose_reduce_tile, 0 },
     { KEY(chunk), choose_reduce_chunk, 0 },
     { KEY(split_bytes), NULL, 0 },
@@ -109,7 +109,7 @@ const tly_choice tly_choices_of_reduce_lanes[] = {
 };
 
 const tly_choice tly_choices_of_reduce_interleaved[] = {
-    { KEY(lanes), choose_reduce_lanes, 0 }, { KEY(rows), choose_reduce_steps, 0 },
-    { KEY(block), choose_reduce_block, 0 }, { KEY(chunk), choose_reduce_chunk, 0 },
+    { KEY(lanes), choose_reduce_lanes, 0 }, { KEY(pass_steps), choose_reduce_steps, 0 },
+    { KEY(steps_at_once), choose_reduce_block, 0 }, { KEY(chunk), choose_reduce_chunk, 0 },
     { KEY(split_bytes), NULL, 0 },          { 0, NULL, 0 },
 };

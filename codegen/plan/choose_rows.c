@@ -122,7 +122,7 @@ int32_t tly_choose_chunk(const tly_problem *p, const tly_target *t, const tly_pl
     (void)t;
     if (p->unit == 1)
         return chunk;
-    return tly_rows_cuts(p, plan) ? tly_larger_of(chunk / plan->block, 1) * plan->block : 0;
+    return tly_rows_cuts(p, plan) ? tly_larger_of(chunk / plan->block_elements, 1) * plan->block_elements : 0;
 }
 
 /* Where memory is the limit the machine knows what a thread is worth. Types that are converted
@@ -181,9 +181,9 @@ const tly_choice tly_choices_of_rows[] = {
     { KEY(pairs), choose_pairs, 0 },
     { KEY(scan), choose_scan, 0 },
     { KEY(careful), NULL, 0 },
-    { KEY(unroll), choose_vectors, 0 },
+    { KEY(vectors), choose_vectors, 0 },
     { KEY(window_loads), choose_window_loads, 0 },
-    { KEY(block), choose_block, 0 },
+    { KEY(block_elements), choose_block, 0 },
     { KEY(chunk), tly_choose_chunk, 0 },
     { KEY(prefetch), choose_row_ahead, 0 },
     { KEY(split_bytes), tly_choose_split, 0 },
@@ -192,14 +192,14 @@ const tly_choice tly_choices_of_rows[] = {
 
 const tly_choice tly_choices_of_short[] = {
     { KEY(lanes), tly_choose_lanes, 0 },
-    { KEY(block), NULL, 2048 },
+    { KEY(block_elements), NULL, 2048 },
     { KEY(prefetch), choose_short_ahead, 0 },
     { KEY(split_bytes), tly_choose_split, 0 },
     { 0, NULL, 0 },
 };
 
 const tly_choice tly_choices_of_serial[] = {
-    { KEY(unroll), choose_chains, 0 },
+    { KEY(rows_at_once), choose_chains, 0 },
     { KEY(split_bytes), choose_serial_split, 0 },
     { 0, NULL, 0 },
 };

@@ -33,29 +33,34 @@ typedef enum tly_scan {
     TLY_SCAN_SCALARS, /* a chain of scalars by pairs of elements; integers, unit 1 */
 } tly_scan;
 
-/* All fields are int32_t so that one table can name, print and override them. */
+/* All fields are int32_t so that one table can name, print and override them. Each has one meaning;
+ * the key by which it is printed and overridden is in its template's table (templates/limits.h). */
 typedef struct tly_plan {
-    int32_t template_id;  /* tly_template */
-    int32_t lanes;        /* accumulators a vector */
-    int32_t pairs;        /* ROWS: 1: a lane takes two neighbouring elements of 16 bits */
-    int32_t unroll;       /* ROWS: vectors a step; SERIAL: rows; NARROW: lines of output */
-    int32_t window_loads; /* ROWS: doublings by overlapping loads, the rest by lane shuffles */
-    int32_t block;        /* ROWS, SHORT: elements at once; borders of the range check;
-                            NARROW: results in scratch before the last are moved to its start;
-                            REDUCE_INTERLEAVED: axis steps side by side */
-    int32_t history;      /* NARROW: 1: the results before in registers; 0: in scratch */
-    int32_t chunk;        /* ROWS: elements a chunk, whose total threads hand on; 0: never cut */
-    int32_t scan;         /* ROWS: tly_scan */
+    int32_t template_id;    /* tly_template */
+    int32_t lanes;          /* accumulators a vector */
+    int32_t vectors;        /* ROWS: a step; REDUCE_ROWS: of states, side by side */
+    int32_t rows_at_once;   /* SERIAL, REDUCE_ROWS: rows that are dealt with side by side */
+    int32_t pairs;          /* ROWS: 1: a lane takes two neighbouring elements of 16 bits */
+    int32_t window_loads;   /* ROWS: doublings by overlapping loads, the rest by lane shuffles */
+    int32_t block_elements; /* ROWS, SHORT: elements between two looks at the range */
+    int32_t chunk;          /* elements a chunk, whose total threads hand on; 0: never cut */
+    int32_t scan;           /* ROWS: tly_scan */
     int32_t careful;      /* ROWS: 1: the range is watched step by step; 0: block by block first */
-    int32_t rows;         /* COLUMNS, TRANSPOSED: axis steps a pass; TILES: a tile */
-    int32_t lines;        /* COLUMNS: 64-byte lines a pass of one step takes; of several, one;
-                            TILES: lines of output across a tile; 0: one vector */
-    int32_t slices;       /* COLUMNS: outer slices side by side past the cache */
-    int32_t tile_lanes;   /* COLUMNS, TRANSPOSED, TILES: lanes a tile: threads split at its
-                            multiples; TILES: of all rows of a run, so many go first */
-    int32_t prefetch;     /* bytes ahead */
-    int32_t long_row;    /* COLUMNS: past the cache, bytes of a row from which several steps pass */
-    int32_t small;       /* COLUMNS: in cache, bytes of all up to which they do */
+    int32_t step_lines;   /* NARROW: lines of output a step */
+    int32_t history;      /* NARROW: 1: the results before in registers; 0: in scratch */
+    int32_t kept_results; /* NARROW: results in scratch until the last are moved to its start */
+    int32_t
+        pass_steps; /* COLUMNS, TRANSPOSED, REDUCE_LANES, REDUCE_INTERLEAVED: axis steps a pass */
+    int32_t steps_at_once; /* REDUCE_INTERLEAVED: axis steps side by side in vectors */
+    int32_t pass_lines; /* COLUMNS: 64-byte lines that a pass of one step takes; of several, one */
+    int32_t slices;     /* COLUMNS: outer slices side by side past the cache */
+    int32_t tile_steps; /* TILES: axis steps a tile */
+    int32_t tile_lines; /* TILES: lines of output across a tile; 0: one vector */
+    int32_t tile_lanes; /* COLUMNS, TRANSPOSED, TILES: lanes a tile: threads split at its multiples;
+                           TILES: of all rows of a run, so many go first */
+    int32_t prefetch;   /* bytes ahead */
+    int32_t long_row;   /* COLUMNS: past the cache, bytes of a row from which several steps pass */
+    int32_t small;      /* COLUMNS: in cache, bytes of all up to which they do */
     int32_t split_bytes; /* the launch: bytes read and written that are worth one more thread; 0: as
                             the machine says */
 } tly_plan;
