@@ -25,7 +25,7 @@ int tly_reduce_may_drift(const tly_reduce *r)
 {
     enum { LEAST_BYTES = 64 }; /* of a vector */
     const tly_build *c = r->c;
-    return r->watched && c->plan->rows_at_once == 1 && c->out_bytes == c->acc_bytes &&
+    return r->watched && c->plan->rows_at_once == 1 && c->bytes[TLY_OUT] == c->acc_bytes &&
            c->lanes * c->acc_bytes >= LEAST_BYTES;
 }
 

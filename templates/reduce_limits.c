@@ -111,7 +111,7 @@ static const char *interleaved_fault(const tly_problem *p, const tly_plan *plan)
 {
     if (p->reduced.way == TLY_REDUCED_LONG)
         return plan->steps_at_once > 1 ? "steps of many columns go one by one: block=1"
-                               : fault_of_vectors(p, plan);
+                                       : fault_of_vectors(p, plan);
     if (plan->steps_at_once < plan->lanes)
         return "as many steps in a block as lanes, or more";
     return fault_of_vectors(p, plan);

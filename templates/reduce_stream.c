@@ -106,7 +106,8 @@ static void pass(tly_reduce_stream *s, kir_value lane, unsigned n, void *user)
     kir_value state = tly_stream_load(s, states, lane, n), x[MAX_STEPS], index[MAX_STEPS];
     for (unsigned i = 0; i < in->count; i++) {
         x[i] = tly_reduce_load(&s->r, tly_at(c, in->at[i], lane, c->bytes[TLY_IN]), 0, n);
-        index[i] = indices(s, add(c, in->index, imm(c, (int64_t)i * c->plan->steps_at_once)), lane, n);
+        index[i] = indices(s, add(c, in->index, imm(c, (int64_t)i * c->plan->steps_at_once)), lane,
+                           n);
     }
     state = s->r.watched ? multiply(s, in, state, x) : tly_take(c, state, x, index, in->count);
     tly_stream_store(s, states, lane, state);
@@ -124,7 +125,8 @@ static void pass_rows(tly_reduce_stream *s, const stretch *e, kir_value from, ki
     tly_build *c = s->r.c;
     kir_builder *b = c->b;
     rows some = { .count = (unsigned)c->plan->pass_steps }, last = { .count = 1, .apart = apart };
-    kir_value steps = imm(c, c->plan->steps_at_once), bytes = mul(c, kir_get(b, KIR_ARG_IN_AXIS), steps);
+    kir_value steps = imm(c, c->plan->steps_at_once),
+              bytes = mul(c, kir_get(b, KIR_ARG_IN_AXIS), steps);
     kir_value full = sub(c, tly_min(c, to, e->full), from);
     kir_value whole = apart ? from : add(c, from, tly_round_down(c, full, some.count));
     kir_loop l;

@@ -244,7 +244,9 @@ static kir_value rows_at_a_time(tly_rows *r)
 void tly_build_rows(tly_build *c, tly_launch *launch)
 {
     kir_builder *b = c->b;
-    tly_rows r = { .c = c, .unit = c->p->unit, .block = c->plan->block_elements, .chunk = c->plan->chunk };
+    tly_rows r = {
+        .c = c, .unit = c->p->unit, .block = c->plan->block_elements, .chunk = c->plan->chunk
+    };
     r.pairs = (unsigned)c->plan->pairs;
     r.wide = c->lanes << r.pairs;
     r.unroll = (unsigned)c->plan->vectors;

@@ -166,7 +166,7 @@ static int goes_row_by_row(const tly_short *s)
     enum { MOST_PERCENT = 112 };
     const tly_build *c = s->c;
     int64_t filled = ((int64_t)s->literal + c->lanes - 1) / c->lanes * c->lanes;
-    return c->t->mask_bytes == 1 && c->p->in_step == 1 && s->chains && !s->by_rows &&
+    return c->t->mask_bytes == 1 && c->p->tensor[TLY_IN].step == 1 && s->chains && !s->by_rows &&
            s->literal > 0 && filled * 100 <= (int64_t)s->literal * MOST_PERCENT;
 }
 

@@ -258,7 +258,7 @@ static tly_short_seen scan_rows(tly_short *s, const tly_short_piece *p, tly_shor
 {
     tly_build *c = s->c;
     kir_builder *b = c->b;
-    kir_type t = tly_storage((tally_dtype)c->p->dtype, c->lanes);
+    kir_type t = tly_storage((tally_dtype)c->p->tensor[TLY_IN].dtype, c->lanes);
     stream h = { .t = imm(c, 0), .seen = see_none(s, what) };
     kir_value v[MAX_STREAM];
     kir_loop l;
@@ -266,24 +266,24 @@ static tly_short_seen scan_rows(tly_short *s, const tly_short_piece *p, tly_shor
     unsigned n = stream_values(s, &h, v, 1);
     kir_for(b, &l, imm(c, 0), p->count, s->length, n, v);
     stream_values(s, &h, l.carried, 0);
-    kir_value from = tly_at(c, p->in, l.i, c->in_bytes);
+    kir_value from = tly_at(c, p->in, l.i, c->bytes[TLY_IN]);
     for (int64_t i = 0; i < s->literal; i += c->lanes) {
         kir_value left = imm(c, s->literal - i), x, out;
         int whole = s->literal - i >= c->lanes;
         tly_short_place at = { .is_first = i == 0, .position = i, .is_last = !whole };
-        x = whole ? kir_load(b, t, from, i * c->in_bytes, c->in_bytes)
-                  : kir_mload(b, t, from, i * c->in_bytes, left, tly_padding(c, t));
+        x = whole ? kir_load(b, t, from, i * c->bytes[TLY_IN], c->bytes[TLY_IN])
+                  : kir_mload(b, t, from, i * c->bytes[TLY_IN], left, tly_padding(c, t));
         out = scan_vector(s, &h, tly_widen(c, x), at, what, p->to != 0);
         if (p->to == 0)
             continue;
         kir_value to = tly_stored_at(c, p->to, add(c, l.i, imm(c, i)));
         tly_pack_run(c, &out, 1, 0);
         if (whole)
-            kir_store(b, to, 0, out, c->out_bytes, 0);
+            kir_store(b, to, 0, out, c->bytes[TLY_OUT], 0);
         else
             kir_mstore(b, to, 0, left, out);
     }
-    for (int64_t line = 0; line < (int64_t)s->literal * c->in_bytes; line += 64)
+    for (int64_t line = 0; line < (int64_t)s->literal * c->bytes[TLY_IN]; line += 64)
         kir_prefetch(b, from, c->plan->prefetch + line);
     stream_values(s, &h, v, 1);
     kir_for_end(b, &l, v);

@@ -39,7 +39,7 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
     if (tly_tiles_parts(p, plan) > TLY_TILES_MOST_PARTS)
         return "so many lines are too much";
     return plan->tile_lines > 0 && plan->tile_lanes % line != 0 ? "a tile is whole lines of output"
-                                                           : NULL;
+                                                                : NULL;
 }
 
 const tly_limits tly_tiles_limits = { { "tiles", table, sizeof table / sizeof *table },

@@ -109,7 +109,10 @@ const tly_choice tly_choices_of_reduce_lanes[] = {
 };
 
 const tly_choice tly_choices_of_reduce_interleaved[] = {
-    { KEY(lanes), choose_reduce_lanes, 0 }, { KEY(pass_steps), choose_reduce_steps, 0 },
-    { KEY(steps_at_once), choose_reduce_block, 0 }, { KEY(chunk), choose_reduce_chunk, 0 },
-    { KEY(split_bytes), NULL, 0 },          { 0, NULL, 0 },
+    { KEY(lanes), choose_reduce_lanes, 0 },
+    { KEY(pass_steps), choose_reduce_steps, 0 },
+    { KEY(steps_at_once), choose_reduce_block, 0 },
+    { KEY(chunk), choose_reduce_chunk, 0 },
+    { KEY(split_bytes), NULL, 0 },
+    { 0, NULL, 0 },
 };

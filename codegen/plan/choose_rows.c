@@ -122,7 +122,9 @@ int32_t tly_choose_chunk(const tly_problem *p, const tly_target *t, const tly_pl
     (void)t;
     if (p->unit == 1)
         return chunk;
-    return tly_rows_cuts(p, plan) ? tly_larger_of(chunk / plan->block_elements, 1) * plan->block_elements : 0;
+    return tly_rows_cuts(p, plan)
+               ? tly_larger_of(chunk / plan->block_elements, 1) * plan->block_elements
+               : 0;
 }
 
 /* Where memory is the limit the machine knows what a thread is worth. Types that are converted

@@ -41,7 +41,7 @@ static kir_value upper(tly_build *c, kir_value x)
 int tly_gpu_may_drift(const tly_gpu *g, int64_t count)
 {
     return tly_watches_products(&g->c) && tly_is_plain(g->c.p) &&
-           g->c.out_bytes == g->c.acc_bytes && count > 2;
+           g->c.bytes[TLY_OUT] == g->c.acc_bytes && count > 2;
 }
 
 tly_excess tly_excess_none(tly_build *c)
