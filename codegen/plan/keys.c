@@ -101,11 +101,22 @@ static int in_range(const tly_key *key, int32_t v)
     return v >= key->least && v <= key->most && (!key->power || (v & (v - 1)) == 0);
 }
 
-/* The key in the first template that has it, at best in one that takes the value; NULL: no
- * template's. */
-static const tly_key *find(const tly_keys *const *templates, size_t count, piece name, int32_t v)
+static const tly_key *find_in(const tly_keys *keys, piece name)
 {
-    const tly_key *found = NULL;
+    for (size_t k = 0; keys != NULL && k < keys->count; k++)
+        if (is(name, keys->key[k].name))
+            return &keys->key[k];
+    return NULL;
+}
+
+/* The key in the template that reads it, else in the first one that has it, at best in one that takes
+ * the value; NULL: no template's. */
+static const tly_key *find(const tly_keys *const *templates, size_t count, const tly_keys *reads,
+                           piece name, int32_t v)
+{
+    const tly_key *found = find_in(reads, name);
+    if (found != NULL)
+        return found;
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < templates[i]->count; k++) {
             const tly_key *key = &templates[i]->key[k];
@@ -131,7 +142,8 @@ static int split(piece item, piece *name, piece *value)
 }
 
 static tally_status read_item(const tly_keys *const *templates, size_t count,
-                              const tly_keys *chosen, piece item, tly_forced *f, tally_error *e)
+                              const tly_keys *chosen, const tly_keys *reads, piece item,
+                              tly_forced *f, tally_error *e)
 {
     piece name, value;
     if (!split(item, &name, &value))
@@ -142,22 +154,41 @@ static tally_status read_item(const tly_keys *const *templates, size_t count,
     if (is(name, "template")) {
         s = read_template(templates, count, item, value, &number, e);
     } else {
-        if (find(templates, count, name, 0) == NULL)
+        if (find(templates, count, reads, name, 0) == NULL)
             return refuse_key(templates, count, chosen, name, e);
         s = read_number(item, value, &number, e);
-        key = find(templates, count, name, number);
+        key = find(templates, count, reads, name, number);
         if (s == TALLY_OK && !in_range(key, number))
             return refuse_range(key, number, e);
     }
     if (s != TALLY_OK)
         return s;
     size_t i = key != NULL ? key->at / sizeof(int32_t) : 0; /* the template's id comes first */
-    if (f->given >> i & 1)
-        return refuse(e, name, "comes twice");
+    for (size_t k = 0; k < TLY_PLAN_CHOICES; k++)
+        if (f->given >> k & 1 && is(name, f->name[k]))
+            return refuse(e, name, "comes twice");
+    if (f->given >> i & 1) /* another template's, by another name: one of both is not read */
+        return refuse(e, name, "does not go together with what stands before it");
     f->given |= 1u << i;
     f->value[i] = number;
     f->name[i] = key != NULL ? key->name : "template";
     return TALLY_OK;
+}
+
+/* The template that is forced, or NULL. */
+static const tly_keys *forced_template(const tly_keys *const *templates, size_t count,
+                                       const char *at)
+{
+    while (*at != '\0') {
+        piece name, value;
+        const size_t n = strcspn(at, ",\n");
+        if (split((piece){ at, n }, &name, &value) && is(name, "template"))
+            for (size_t i = 0; i < count; i++)
+                if (is(value, templates[i]->name))
+                    return templates[i];
+        at += n + (at[n] != '\0');
+    }
+    return NULL;
 }
 
 tally_status tly_keys_read(const tly_keys *const *templates, size_t count, const tly_keys *chosen,
@@ -166,10 +197,13 @@ tally_status tly_keys_read(const tly_keys *const *templates, size_t count, const
     *forced = (tly_forced){ .given = 0 };
     if (text == NULL)
         return TALLY_OK;
+    const tly_keys *reads = forced_template(templates, count, text);
+    reads = reads != NULL ? reads : chosen;
     const char *at = text;
     while (*at != '\0') {
         size_t n = strcspn(at, ",\n");
-        tally_status s = read_item(templates, count, chosen, (piece){ at, n }, forced, error);
+        tally_status s = read_item(templates, count, chosen, reads, (piece){ at, n }, forced,
+                                   error);
         if (s != TALLY_OK)
             return s;
         at += n;
@@ -196,7 +230,8 @@ tally_status tly_keys_judge(const tly_keys *keys, const tly_forced *forced, tall
         int32_t v = forced->value[i];
         if (!(forced->given >> i & 1))
             continue;
-        if (key == NULL) {
+        /* One choice may have other names in other templates. */
+        if (key == NULL || strcmp(key->name, forced->name[i]) != 0) {
             tly_fail(error, TALLY_INVALID, "plan", "'%s' is not read by the template %s",
                      forced->name[i], keys->name);
             hint_keys(error, keys);
