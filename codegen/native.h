@@ -7,7 +7,7 @@
 
 #include "../runtime/generator.h"
 #include "kir/kir.h"
-#include "target.h"
+#include "plan/target.h"
 
 /* An object on its way: kernels for the levels of one architecture, and the functions that launch
  * them. Of one thread. */

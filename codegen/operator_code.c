@@ -3,7 +3,7 @@
  * What operators do that no single operation of kernel IR says. Tests put others in its place, as of
  * operator.c.
  */
-#include "operator.h"
+#include "plan/operator.h"
 
 #include <stddef.h>
 

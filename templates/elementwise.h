@@ -7,7 +7,7 @@
 #ifndef TLY_ELEMENTWISE_H
 #define TLY_ELEMENTWISE_H
 
-#include "../codegen/operator.h"
+#include "../codegen/plan/operator.h"
 
 typedef struct tly_stage {
     const char *name;

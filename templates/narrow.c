@@ -11,7 +11,7 @@
  * Everything is counted in positions of the scan from 0; a scan that runs downwards in memory is
  * the mirrored one: positions, vectors and scratch alike.
  */
-#include "limits.h"
+#include "../codegen/plan/limits.h"
 #include "template.h"
 
 enum {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the problem's operator (codegen/operator.h) does, as kernel IR.
+ * What the problem's operator (codegen/plan/operator.h) does, as kernel IR.
  */
 #include "elementwise.h"
 #include "template.h"

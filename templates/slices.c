@@ -5,7 +5,7 @@
  * plain loop's, as where slices come one after another. Only whole lines are taken so; what is left
  * goes as the template has it. The bits are the same.
  */
-#include "limits.h"
+#include "../codegen/plan/limits.h"
 #include "template.h"
 
 enum {

@@ -8,9 +8,9 @@
 #define TLY_TEMPLATE_H
 
 #include "../codegen/kir/kir.h"
-#include "../codegen/operator.h"
+#include "../codegen/plan/limits.h"
+#include "../codegen/plan/operator.h"
 #include "../codegen/plan/plan.h"
-#include "limits.h"
 
 /* Everything a stage needs to know; made once a kernel. */
 typedef struct tly_build {

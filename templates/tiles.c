@@ -12,52 +12,6 @@
 
 enum { MAX_PARTS = TLY_TILES_MOST_PARTS, MAX_STEPS = TLY_MOST_LANES };
 
-tly_way tly_tiles_in(const tly_problem *p)
-{
-    if (p->form == TLY_ROWS)
-        return p->tensor[TLY_IN].step == 1    ? TLY_ALONG_UP
-               : p->tensor[TLY_IN].step == -1 ? TLY_ALONG_DOWN
-                                              : TLY_APART;
-    if (p->tensor[TLY_IN].step != TLY_ANY_STEP && p->tensor[TLY_IN].step >= -1 &&
-        p->tensor[TLY_IN].step <= 2)
-        return TLY_ACROSS;
-    return p->lanes.packing == TLY_AXIS_UP     ? TLY_ALONG_UP
-           : p->lanes.packing == TLY_AXIS_DOWN ? TLY_ALONG_DOWN
-                                               : TLY_APART;
-}
-
-tly_way tly_tiles_out(const tly_problem *p)
-{
-    if (p->form == TLY_ROWS)
-        return p->tensor[TLY_OUT].step == 1    ? TLY_ALONG_UP
-               : p->tensor[TLY_OUT].step == -1 ? TLY_ALONG_DOWN
-                                               : TLY_APART;
-    if (p->form == TLY_TRANSPOSED)
-        return p->lanes.packing == TLY_AXIS_DOWN ? TLY_ALONG_DOWN : TLY_ALONG_UP;
-    return p->tensor[TLY_OUT].step == 1 ? TLY_ACROSS : TLY_APART;
-}
-
-static int is_along(tly_way w)
-{
-    return w == TLY_ALONG_UP || w == TLY_ALONG_DOWN;
-}
-
-int tly_tiles_turn(const tly_problem *p)
-{
-    return is_along(tly_tiles_in(p)) || is_along(tly_tiles_out(p));
-}
-
-int tly_tiles_least(const tly_problem *p)
-{
-    return p->form == TLY_ROWS ? p->rows.least : p->lanes.least;
-}
-
-int tly_tiles_large(const tly_problem *p)
-{
-    return p->form == TLY_COLUMNS && p->lanes.least == 0 && is_along(tly_tiles_in(p)) &&
-           tly_tiles_out(p) == TLY_ACROSS;
-}
-
 /* ---- single elements, as their bits ---- */
 
 /* Lanes of storage: f16 as integers, which need no conversion to be moved. */
@@ -145,7 +99,7 @@ static void load_part(tly_tiles *k, kir_value p, kir_value *x)
 {
     tly_build *c = k->c;
     kir_value offsets[MAX_STEPS];
-    if (is_along(k->in_way)) {
+    if (tly_is_along(k->in_way)) {
         load_along(k, p, x);
         return;
     }
@@ -162,13 +116,13 @@ static void store_part(tly_tiles *k, kir_value p, kir_value *y)
 {
     tly_build *c = k->c;
     kir_value offsets[MAX_STEPS];
-    kir_value next = is_along(k->out_way) ? k->out_lane : k->out_axis;
-    if (is_along(k->out_way))
+    kir_value next = tly_is_along(k->out_way) ? k->out_lane : k->out_axis;
+    if (tly_is_along(k->out_way))
         tly_tiles_turn_lanes(k, y, 1, k->out_way == TLY_ALONG_DOWN);
     else
         lane_offsets(k, k->out_lane, 0, offsets);
     for (unsigned i = 0; i < k->steps; i++) {
-        if (is_along(k->out_way))
+        if (tly_is_along(k->out_way))
             tly_store(c, p, lowest(k, k->out_way, c->bytes[TLY_OUT]), y[i], c->bytes[TLY_OUT], 0);
         else
             scatter(k, p, offsets, y[i]);
@@ -228,7 +182,7 @@ static void do_tile(tly_tiles *k, kir_value in, kir_value out, kir_value *y)
 static void prefetch(tly_tiles *k, kir_value in)
 {
     tly_build *c = k->c;
-    if (!is_along(k->in_way) || c->plan->prefetch == 0)
+    if (!tly_is_along(k->in_way) || c->plan->prefetch == 0)
         return;
     int64_t ahead = k->in_way == TLY_ALONG_UP ? c->plan->prefetch : -(int64_t)c->plan->prefetch;
     for (unsigned i = 0; i < k->parts * c->lanes; i++) {
@@ -303,7 +257,7 @@ static tly_tiles smallest(const tly_tiles *k)
     tly_tiles small = *k;
     if (k->c->plan->tile_lines > 1)
         small.parts /= (unsigned)k->c->plan->tile_lines;
-    if (is_along(k->in_way))
+    if (tly_is_along(k->in_way))
         small.steps = k->c->lanes;
     return small;
 }

@@ -7,11 +7,8 @@
 #ifndef TLY_TILES_H
 #define TLY_TILES_H
 
-#include "limits.h"
+#include "../codegen/plan/limits.h"
 #include "template.h"
-
-/* How a tensor's elements lie in a tile. */
-typedef enum tly_way { TLY_ACROSS, TLY_ALONG_UP, TLY_ALONG_DOWN, TLY_APART } tly_way;
 
 typedef struct tly_tiles {
     tly_build *c;
@@ -24,10 +21,6 @@ typedef struct tly_tiles {
     kir_value far;     /* i1: whole lines may go past the cache; 0: there are none */
     kir_value streams; /* i1: and those at hand are aligned */
 } tly_tiles;
-
-/* How the problem's elements lie in tiles of the input, of the output. */
-tly_way tly_tiles_in(const tly_problem *p);
-tly_way tly_tiles_out(const tly_problem *p);
 
 /* Lanes [0, count) from `at` on, all along the axis. */
 void tly_tiles_scan(tly_tiles *k, tly_row at, kir_value count);

@@ -17,7 +17,7 @@
  *
  * tests/states_reference.c is the plain loop.
  */
-#include "../codegen/operator.h"
+#include "../codegen/plan/operator.h"
 #include "../templates/template.h"
 
 const tly_operator *__wrap_tly_operator_find(int op);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../codegen/operator.h"
+#include "../codegen/plan/operator.h"
 #include "../codegen/plan/plan.h"
 #include "random.h"
 

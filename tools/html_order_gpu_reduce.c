@@ -5,7 +5,7 @@
  */
 #include "html_order.h"
 
-enum { MOST_TAKEN = 16 }; /* in one tree (templates/limits.h) */
+enum { MOST_TAKEN = 16 }; /* in one tree (codegen/plan/limits.h) */
 
 /* Who takes the elements of a result, or of one chunk of them. */
 typedef struct share {

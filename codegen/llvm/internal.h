@@ -15,7 +15,7 @@
 #endif
 
 #include "../kir/kir.h"
-#include "../target.h"
+#include "../plan/target.h"
 
 /* Where an architecture keeps the flags of floating-point arithmetic. */
 typedef enum tly_flags { TLY_MXCSR, TLY_FPSR, TLY_FFLAGS } tly_flags;

@@ -3,7 +3,7 @@
 #include "choices.h"
 
 #include "../../runtime/error.h"
-#include "../operator.h"
+#include "operator.h"
 
 #include <stdio.h>
 #include <stdlib.h>

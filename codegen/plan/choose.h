@@ -10,8 +10,8 @@
 #include "plan.h"
 
 #include "../../runtime/error.h"
-#include "../../templates/limits.h"
-#include "../operator.h"
+#include "limits.h"
+#include "operator.h"
 
 /* How a key's value is chosen: by a function, or one number for all. */
 typedef struct tly_choice {

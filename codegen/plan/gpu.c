@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "../../runtime/error.h"
-#include "../operator.h"
 #include "keys.h"
+#include "operator.h"
 
 int tly_gpu_takes_lanes(const tly_gpu_plan *plan)
 {

@@ -9,7 +9,7 @@
 #define TLY_PLAN_GPU_H
 
 #include "../../runtime/generator.h"
-#include "../operator.h"
+#include "operator.h"
 
 typedef enum tly_gpu_template {
     TLY_GPU_COLUMNS,         /* one invocation along each lane */
@@ -96,7 +96,7 @@ enum { TLY_GPU_STAGED_OPEN = 4 };
 /* Bytes of a staged element in workgroup memory: its state's, then its result's. */
 unsigned tly_gpu_staged_slot(const tly_problem *p);
 
-/* The same of staged rows: tiles, and what teams exchange (templates/gpu/limits.c). */
+/* The same of staged rows: tiles, and what teams exchange (codegen/plan/gpu_limits.c). */
 int64_t tly_gpu_staged_bytes(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan);
 
 /* Whether look-back has local results in workgroup memory while a tile waits, and the bytes of a tile's. */

@@ -6,7 +6,7 @@
 #include "gpu_choose.h"
 
 #include "../../runtime/checked.h"
-#include "../operator.h"
+#include "operator.h"
 
 /* What is forced for a field, or else what is chosen. */
 #define FIELD(name) offsetof(tly_gpu_plan, name)

@@ -4,8 +4,8 @@
  * chunks. Nothing of it was measured on a GPU; docs/tuning-notes.md has the model and its results.
  */
 #include "../../runtime/checked.h"
-#include "../operator.h"
 #include "gpu_choose.h"
+#include "operator.h"
 
 #define FIELD(name) offsetof(tly_gpu_plan, name)
 #define OR_FORCED(name, chosen) tly_forced_or(forced, FIELD(name), chosen)

@@ -7,7 +7,7 @@
 
 #include "../../runtime/checked.h"
 #include "../../runtime/error.h"
-#include "../operator.h"
+#include "operator.h"
 
 #define FIELD(name) offsetof(tly_gpu_plan, name)
 #define OR_FORCED(name, chosen) tly_forced_or(forced, FIELD(name), chosen)

@@ -8,7 +8,7 @@
 #include "gpu_choose.h"
 
 #include "../../runtime/checked.h"
-#include "../operator.h"
+#include "operator.h"
 
 /* One GPU stands for its vendor's; most others' memory is slower for their invocations, which are
  * those of the device's saturation. */

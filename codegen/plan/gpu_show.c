@@ -7,9 +7,9 @@
 
 #include <stddef.h>
 
-#include "../operator.h"
 #include "choices.h"
 #include "keys.h"
+#include "operator.h"
 
 tally_status tly_gpu_plan_print(const tly_gpu_plan *plan, tally_write write, void *user)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A plan as text: overrides ("key=value,key=value", or the lines that a print gave) and the
- * print, both from the keys that a template reads (templates/limits.h). Overrides are read first;
+ * print, both from the keys that a template reads (codegen/plan/limits.h). Overrides are read first;
  * then each choice is made in turn, or, where it is forced, taken from them: what follows from a
  * forced choice is chosen to suit it.
  */
@@ -13,7 +13,7 @@
 
 #include <tally/kernel.h>
 
-#include "../../templates/limits.h"
+#include "limits.h"
 
 /* Choices that are made by hand, by their place in the plan. */
 enum { TLY_PLAN_CHOICES = 32 };

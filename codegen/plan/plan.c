@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A plan: chosen (choose.h), unless by hand, held against what its template can be built with
- * (templates/limits.h), and shown.
+ * (codegen/plan/limits.h), and shown.
  */
 #include "plan.h"
 

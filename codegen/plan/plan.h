@@ -4,13 +4,13 @@
  * the target's facts. The heuristics of kernels for CPUs live in choose_*.c (choose.h); every
  * number there names its measurement. A plan prints itself, and single choices can be overridden by
  * "key=value", for experiments; what is printed, given back, makes the same plan. What a template
- * can be built with is said beside it (templates/limits.h).
+ * can be built with is said beside it (codegen/plan/limits.h).
  */
 #ifndef TLY_PLAN_H
 #define TLY_PLAN_H
 
 #include "../../runtime/generator.h"
-#include "../target.h"
+#include "target.h"
 
 typedef enum tly_template {
     TLY_TEMPLATE_ROWS,         /* windows, staged block by block */
@@ -34,7 +34,7 @@ typedef enum tly_scan {
 } tly_scan;
 
 /* All fields are int32_t so that one table can name, print and override them. Each has one meaning;
- * the key by which it is printed and overridden is in its template's table (templates/limits.h). */
+ * the key by which it is printed and overridden is in its template's table (codegen/plan/limits.h). */
 typedef struct tly_plan {
     int32_t template_id;    /* tly_template */
     int32_t lanes;          /* accumulators a vector */

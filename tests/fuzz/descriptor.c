@@ -7,9 +7,9 @@
 
 #include <tally.h>
 
-#include "../../codegen/operator.h"
+#include "../../codegen/plan/operator.h"
 #include "../../codegen/plan/plan.h"
-#include "../../codegen/target.h"
+#include "../../codegen/plan/target.h"
 #include "../../runtime/descriptor.h"
 #include "../../runtime/problem.h"
 #include "../../templates/build.h"

@@ -8,7 +8,7 @@
 #include "page.h"
 
 #include "../../codegen/plan/plan.h"
-#include "../../codegen/target.h"
+#include "../../codegen/plan/target.h"
 #include "../../templates/build.h"
 #ifdef TALLY_VULKAN
 #include "../../codegen/plan/gpu.h"

@@ -7,7 +7,7 @@
 #include "cases.h"
 
 #include "../../codegen/plan/plan.h"
-#include "../../codegen/target.h"
+#include "../../codegen/plan/target.h"
 #include "../../runtime/entry.h"
 #include "../../runtime/maker.h"
 #include "../../runtime/pack.h"

@@ -2,8 +2,8 @@
 /* What the rows template can be built with. */
 #include "limits.h"
 
-#include "../codegen/operator.h"
-#include "../runtime/abi.h"
+#include "../../runtime/abi.h"
+#include "operator.h"
 
 #define KEY(field) TLY_KEY(tly_plan, field)
 #define KEY_AS(name, field) TLY_KEY_AS(tly_plan, name, field)

@@ -12,8 +12,8 @@
 #ifndef TLY_OPERATOR_H
 #define TLY_OPERATOR_H
 
-#include "../runtime/problem.h"
-#include "kir/kir.h"
+#include "../../runtime/problem.h"
+#include "../kir/kir.h"
 
 /* Accumulators by how they are combined. */
 typedef enum tly_class { TLY_SIGNED, TLY_UNSIGNED, TLY_FLOATING, TLY_CLASS_COUNT } tly_class;

@@ -9,9 +9,9 @@
 #ifndef TLY_LIMITS_H
 #define TLY_LIMITS_H
 
-#include "../codegen/plan/plan.h"
-#include "../runtime/gpu.h"
-#include "../runtime/specialise.h"
+#include "../../runtime/gpu.h"
+#include "../../runtime/specialise.h"
+#include "plan.h"
 
 /* One choice: its name, its place in the plan (an int32_t), and its range. */
 typedef struct tly_key {
@@ -120,41 +120,50 @@ enum {
 /* Of what teams exchange, a value (gpu/limits.c). */
 unsigned tly_gpu_slot_bytes(const tly_problem *p);
 
-/* 1: vectors of elements can be loaded in part (reduce_limits.c). */
+/* 1: vectors of elements can be loaded in part (limits_reduce.c). */
 int tly_is_masked(const tly_problem *p, const tly_target *t);
 /* The most bytes of accumulators of a row of those that can be dealt with several at once, and 0 of
- * others; 1: they are (reduce_limits.c). */
+ * others; 1: they are (limits_reduce.c). */
 int32_t tly_reduced_bytes(const tly_problem *p);
 int tly_reduces_together(const tly_problem *p, const tly_target *t);
 
 /* 1: outputs side by side are the plain loop's, whose partial products leave no range that it does
- * not (reduce_limits.c). */
+ * not (limits_reduce.c). */
 int tly_reduces_plainly(const tly_problem *p);
 
 /* Checks of several templates (limits.c). */
 const char *tly_fault_of_lanes(const tly_problem *p, const tly_plan *plan);
-/* 1: outer slices can go side by side (slices.c). */
+/* 1: outer slices can go side by side. */
 int tly_takes_slices(const tly_problem *p);
 int32_t tly_line_elements(const tly_problem *p); /* of output */
 /* Elements of a step, the longest of its ways: scans side by side begin a block in lane 0 whichever
- * way the block before went (rows_limits.c). */
+ * way the block before went (limits_rows.c). */
 int32_t tly_rows_step(const tly_problem *p, const tly_plan *plan);
 /* 1: rows are cut in chunks: a carry record holds what their scans hand on, and there are totals
- * (rows_limits.c). */
+ * (limits_rows.c). */
 int tly_rows_cuts(const tly_problem *p, const tly_plan *plan);
 /* Vectors from one to the next whose lanes belong to the same scans. */
 int32_t tly_rows_period(int32_t unit, int32_t lanes);
-/* 1: columns are packed, and neither few nor many (narrow_limits.c). */
+/* 1: columns are packed, and neither few nor many (limits_narrow.c). */
 int tly_are_packed(const tly_problem *p);
-/* Vectors that hold the results of packed columns, one before (narrow_limits.c). */
+/* Vectors that hold the results of packed columns, one before (limits_narrow.c). */
 int32_t tly_narrow_vectors(const tly_problem *p, const tly_plan *plan);
-/* Vectors of lanes side by side in a tile (tiles_limits.c). */
+/* Vectors of lanes side by side in a tile (limits_tiles.c). */
 int32_t tly_tiles_parts(const tly_problem *p, const tly_plan *plan);
-int tly_tiles_turn(const tly_problem *p); /* 1: tiles are turned, so they are square (tiles.c) */
+/* How a tensor's elements lie in a tile. */
+typedef enum tly_way { TLY_ACROSS, TLY_ALONG_UP, TLY_ALONG_DOWN, TLY_APART } tly_way;
+static inline int tly_is_along(tly_way way)
+{
+    return way == TLY_ALONG_UP || way == TLY_ALONG_DOWN;
+}
+/* How the problem's elements lie in tiles of the input, of the output. */
+tly_way tly_tiles_in(const tly_problem *p);
+tly_way tly_tiles_out(const tly_problem *p);
+int tly_tiles_turn(const tly_problem *p); /* 1: tiles are turned, so they are square */
 /* What is known of the lanes that are few, or steps of a short row: a power of two; 0: nothing. */
 int tly_tiles_least(const tly_problem *p);
 /* 1: of a long axis along which the input runs, and lanes that are many: tiles can be several squares
- * along it (tiles.c). */
+ * along it. */
 int tly_tiles_large(const tly_problem *p);
 
 #define TLY_KEY(type, field) TLY_KEY_AS(type, #field, field)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the templates of reductions for Vulkan can be built with. */
-#include "../../codegen/plan/gpu.h"
-#include "../limits.h"
+#include "gpu.h"
+#include "limits.h"
 
 #define KEY(field) TLY_KEY(tly_gpu_plan, field)
 #define COMMON \

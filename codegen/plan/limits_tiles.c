@@ -19,6 +19,47 @@ int32_t tly_tiles_parts(const tly_problem *p, const tly_plan *plan)
     return plan->tile_lines > 0 ? plan->tile_lines * tly_line_elements(p) / plan->lanes : 1;
 }
 
+tly_way tly_tiles_in(const tly_problem *p)
+{
+    if (p->form == TLY_ROWS)
+        return p->tensor[TLY_IN].step == 1    ? TLY_ALONG_UP
+               : p->tensor[TLY_IN].step == -1 ? TLY_ALONG_DOWN
+                                              : TLY_APART;
+    if (p->tensor[TLY_IN].step != TLY_ANY_STEP && p->tensor[TLY_IN].step >= -1 &&
+        p->tensor[TLY_IN].step <= 2)
+        return TLY_ACROSS;
+    return p->lanes.packing == TLY_AXIS_UP     ? TLY_ALONG_UP
+           : p->lanes.packing == TLY_AXIS_DOWN ? TLY_ALONG_DOWN
+                                               : TLY_APART;
+}
+
+tly_way tly_tiles_out(const tly_problem *p)
+{
+    if (p->form == TLY_ROWS)
+        return p->tensor[TLY_OUT].step == 1    ? TLY_ALONG_UP
+               : p->tensor[TLY_OUT].step == -1 ? TLY_ALONG_DOWN
+                                               : TLY_APART;
+    if (p->form == TLY_TRANSPOSED)
+        return p->lanes.packing == TLY_AXIS_DOWN ? TLY_ALONG_DOWN : TLY_ALONG_UP;
+    return p->tensor[TLY_OUT].step == 1 ? TLY_ACROSS : TLY_APART;
+}
+
+int tly_tiles_turn(const tly_problem *p)
+{
+    return tly_is_along(tly_tiles_in(p)) || tly_is_along(tly_tiles_out(p));
+}
+
+int tly_tiles_least(const tly_problem *p)
+{
+    return p->form == TLY_ROWS ? p->rows.least : p->lanes.least;
+}
+
+int tly_tiles_large(const tly_problem *p)
+{
+    return p->form == TLY_COLUMNS && p->lanes.least == 0 && tly_is_along(tly_tiles_in(p)) &&
+           tly_tiles_out(p) == TLY_ACROSS;
+}
+
 static const char *refuses(const tly_problem *p)
 {
     return p->form == TLY_ROWS && p->rows.least == 0 ? "tiles: long or dense rows" : NULL;

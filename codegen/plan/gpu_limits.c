@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the templates for Vulkan can be built with: for each the keys, then the rules. */
-#include "../limits.h"
-#include "../../codegen/operator.h"
-#include "../../codegen/plan/gpu.h"
+#include "gpu.h"
+#include "limits.h"
+#include "operator.h"
 
 #define KEY(field) TLY_KEY(tly_gpu_plan, field)
 #define WORKGROUP { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1 }

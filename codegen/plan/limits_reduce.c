@@ -2,7 +2,7 @@
 /* What the templates of reductions can be built with. */
 #include "limits.h"
 
-#include "../codegen/operator.h"
+#include "operator.h"
 
 #define KEY(field) TLY_KEY(tly_plan, field)
 #define KEY_AS(name, field) TLY_KEY_AS(tly_plan, name, field)
