@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 BIG = 28  # log2 of the elements of the largest tensors
-# Between two uses of a tensor so many bytes go by, as in tools/bench_gpu_sets.c, which says why.
+# Between two uses of a tensor so many bytes go by, as in tools/bench/bench_gpu_sets.c, which says why.
 CACHES = 256 << 20
 BYTES = {"f64": 8, "i64": 8, "u64": 8, "f32": 4, "i32": 4, "u32": 4, "f16": 2, "bf16": 2}
 

@@ -7,7 +7,7 @@ import subprocess
 import time
 from dataclasses import dataclass, field
 
-WARM = 0.5  # seconds before anything is counted, as long as tally bench takes (tools/bench_gpu.c)
+WARM = 0.5  # seconds before anything is counted, as long as tally bench takes (tools/bench/bench_gpu.c)
 
 
 @dataclass

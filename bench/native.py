@@ -15,19 +15,19 @@ from typing import Callable
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOOLS = HERE.parent / "tools"
-COMMON = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-D_GNU_SOURCE", f"-I{TOOLS}",
+COMMON = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-D_GNU_SOURCE", f"-I{TOOLS / 'bench'}",
           f"-I{HERE.parent / 'runtime' / 'include'}"]
 SHARED = ["-fPIC", "-shared"]
 REDUCE = ["-march=native", "-fno-math-errno"]
 PROGRAMS = {  # file: sources, flags; gcc would make calls of memcpy of the loops that copy
-    "libbench.so": ([HERE / "repeat.c", TOOLS / "bench_copy.c", TOOLS / "bench_read.c"],
+    "libbench.so": ([HERE / "repeat.c", TOOLS / "bench" / "bench_copy.c", TOOLS / "bench" / "bench_read.c"],
                     ["-O2", "-pthread", *SHARED]),
     "libloops.so": ([HERE / "loops.c"],
                     ["-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno",
                      "-fopenmp-simd", "-fno-tree-loop-distribute-patterns", *SHARED]),
     "libreduce.so": ([HERE / "reduce_loops.c"], [*REDUCE, "-O3", *SHARED, "-lm"]),
     "libreduce_fast.so": ([HERE / "reduce_loops.c"], [*REDUCE, "-Ofast", *SHARED, "-lm"]),
-    "libdata.so": ([TOOLS / "about.c", TOOLS / "data.c"], ["-O3", *SHARED, "-lm"]),  # loaded beside libtally
+    "libdata.so": ([TOOLS / "command" / "about.c", TOOLS / "files" / "data.c"], ["-O3", *SHARED, "-lm"]),  # loaded beside libtally
     "first": ([HERE / "first.c"], ["-O2", "-ldl"]),
 }
 

@@ -83,7 +83,7 @@ def hot(options, level, model, case):
 
 def generator():
     """The version that kernels are made by, as the source says it."""
-    with open("runtime/generator.h", encoding="utf-8") as file:
+    with open("runtime/problem/generator.h", encoding="utf-8") as file:
         return re.search(r"TLY_GENERATOR_VERSION (\d+)u", file.read())[1]
 
 

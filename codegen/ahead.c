@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Objects made ahead of time: for each word and level the kernels, of which equal problems and plans share
- * one, and the constant data that the launch beside them expects (runtime/ahead.h).
+ * one, and the constant data that the launch beside them expects (runtime/making/ahead.h).
  */
-#include "../runtime/ahead.h"
+#include "../runtime/making/ahead.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../runtime/error.h"
+#include "../runtime/host/error.h"
 #include "draft.h"
 
 enum { MOST_NAME = 1200 };

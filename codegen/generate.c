@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../runtime/error.h"
-#include "../runtime/identity.h"
-#include "../runtime/library.h"
+#include "../runtime/cache/identity.h"
+#include "../runtime/host/error.h"
+#include "../runtime/host/library.h"
 #include "../templates/build.h"
 #include "draft.h"
 #include "generate_gpu.h"

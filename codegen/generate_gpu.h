@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Vulkan side of the generator's door (runtime/generator.h says what each does). */
+/* The Vulkan side of the generator's door (runtime/problem/generator.h says what each does). */
 #ifndef TLY_GENERATE_GPU_H
 #define TLY_GENERATE_GPU_H
 
-#include "../runtime/generator.h"
+#include "../runtime/problem/generator.h"
 #include "kir/kir.h"
 #include "plan/gpu.h"
 

@@ -9,7 +9,7 @@
 #include <fenv.h>
 #include <stdlib.h>
 
-#include "../runtime/error.h"
+#include "../runtime/host/error.h"
 #include "draft.h"
 #include "kir/kir.h"
 #ifdef TALLY_VULKAN

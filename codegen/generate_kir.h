@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The generator's door for kernel IR from text (runtime/generator.h says what each does). */
+/* The generator's door for kernel IR from text (runtime/problem/generator.h says what each does). */
 #ifndef TLY_GENERATE_KIR_H
 #define TLY_GENERATE_KIR_H
 
-#include "../runtime/generator.h"
+#include "../runtime/problem/generator.h"
 
 tally_status tly_kir_read(const char *text, size_t bytes, tly_kir **kir, tally_error *error);
 void tly_kir_drop(tly_kir *kir);

@@ -5,7 +5,7 @@
 #ifndef TLY_NATIVE_H
 #define TLY_NATIVE_H
 
-#include "../runtime/generator.h"
+#include "../runtime/problem/generator.h"
 #include "kir/kir.h"
 #include "plan/target.h"
 
@@ -16,7 +16,7 @@ typedef struct tly_unit tly_unit;
 /* A kernel's code in a unit; NULL: none. */
 typedef const void *tly_unit_entry;
 
-/* A function NAME, and its NAME_part: they hand to `runner`, a function of runtime/ahead.h, `sizes`
+/* A function NAME, and its NAME_part: they hand to `runner`, a function of runtime/making/ahead.h, `sizes`
  * open sizes and, as words of 64 bits, what it expects of constant data: how many rows, `head`, and
  * the rows, each an entry and words. */
 typedef struct tly_unit_call {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../tools/bench_time.h"
+#include "../tools/bench/bench_time.h"
 
 void *get_array(size_t count, size_t element)
 {

@@ -6,10 +6,10 @@
  */
 #include "internal.h"
 
-#include "checked.h"
 #include "cpu/cpu.h"
-#include "error.h"
-#include "local.h"
+#include "host/checked.h"
+#include "host/error.h"
+#include "launch/local.h"
 #include "vulkan/backend.h"
 
 #include <stdlib.h>

@@ -6,9 +6,9 @@
 #include "internal.h"
 
 #include "cpu/cpu.h"
-#include "error.h"
-#include "fork.h"
-#include "guess.h"
+#include "host/error.h"
+#include "host/fork.h"
+#include "host/guess.h"
 #include "vulkan/backend.h"
 #include "vulkan/profile.h"
 

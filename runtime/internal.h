@@ -10,17 +10,17 @@
 #ifndef TLY_INTERNAL_H
 #define TLY_INTERNAL_H
 
-#include "abi.h"
-#include "background.h"
-#include "cache.h"
-#include "debug.h"
-#include "generator.h"
-#include "load.h"
-#include "pool.h"
-#include "problem.h"
-#include "ready.h"
-#include "scratch.h"
-#include "worth.h"
+#include "cache/background.h"
+#include "cache/cache.h"
+#include "host/debug.h"
+#include "host/load.h"
+#include "launch/pool.h"
+#include "launch/ready.h"
+#include "launch/scratch.h"
+#include "launch/worth.h"
+#include "problem/abi.h"
+#include "problem/generator.h"
+#include "problem/problem.h"
 
 #include <tally/kernel.h>
 

@@ -6,15 +6,15 @@
  */
 #include "internal.h"
 
-#include "checked.h"
-#include "clock.h"
 #include "cpu/cpu.h"
-#include "descriptor.h"
-#include "error.h"
-#include "fork.h"
-#include "local.h"
-#include "specialise.h"
-#include "thread.h"
+#include "descriptor/descriptor.h"
+#include "host/checked.h"
+#include "host/clock.h"
+#include "host/error.h"
+#include "host/fork.h"
+#include "host/thread.h"
+#include "launch/local.h"
+#include "problem/specialise.h"
 #include "vulkan/backend.h"
 #include "vulkan/profile.h"
 

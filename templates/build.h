@@ -5,7 +5,7 @@
 
 #include "../codegen/kir/kir.h"
 #include "../codegen/plan/plan.h"
-#include "../runtime/error.h"
+#include "../runtime/host/error.h"
 
 /* Builds and verifies the kernel; the caller frees it with kir_free. Outputs are untouched on
  * failure. Thread-safe. */

@@ -2,7 +2,7 @@
 /* Prints the tables of docs/abi.md: the fields of the parameter block and where they lie. */
 #include <stdio.h>
 
-#include "../runtime/gpu.h"
+#include "../runtime/problem/gpu.h"
 
 enum { NOWHERE = -1, IN_TASK = -2 };
 

@@ -3,7 +3,7 @@
 #ifndef TLY_TEST_CAPS_H
 #define TLY_TEST_CAPS_H
 
-#include "../runtime/gpu.h"
+#include "../runtime/problem/gpu.h"
 
 #define TLY_ALL_BUT_INT64 \
     .float64 = 1, .storage16 = 1, .storage8 = 1, .addresses = 1, .preserve32 = 1, .rte32 = 1, \

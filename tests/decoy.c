@@ -3,7 +3,7 @@
  * A libtally-codegen that makes nothing: of a version that no libtally takes. Tests put copies of
  * it where one must be found, and where none must be.
  */
-#include "../runtime/generator.h"
+#include "../runtime/problem/generator.h"
 
 static const tly_generator generator = { .abi = 77, .version = 77 };
 

@@ -9,9 +9,9 @@
 
 #include "fake.h"
 
-#include "../runtime/entry.h"
-#include "../runtime/folder.h"
-#include "../runtime/identity.h"
+#include "../runtime/cache/entry.h"
+#include "../runtime/cache/folder.h"
+#include "../runtime/cache/identity.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exp and log (templates/elementary.c) against the C library's functions of a wider type: the
+ * exp and log (templates/stages/elementary.c) against the C library's functions of a wider type: the
  * largest error in units in the last place, specials; quotients and roots by digits against
  * division, of integers too, and square root, to the bit; and the same bits on every CPU level that
  * runs here and in the interpreter.
@@ -19,8 +19,8 @@
 #include <string.h>
 
 #include "../codegen/native.h"
-#include "../runtime/load.h"
-#include "../templates/elementary.h"
+#include "../runtime/host/load.h"
+#include "../templates/stages/elementary.h"
 #include "splitmix.h"
 
 #ifdef TALLY_MPFR

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "../codegen/plan/gpu.h"
-#include "../runtime/specialise.h"
+#include "../runtime/problem/specialise.h"
 #include "../runtime/vulkan/judge.h"
 #include "../runtime/vulkan/launch.h"
 #include "../templates/build.h"

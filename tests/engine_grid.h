@@ -3,7 +3,7 @@
 #ifndef TLY_ENGINE_GRID_H
 #define TLY_ENGINE_GRID_H
 
-#include "../runtime/caps.h"
+#include "../runtime/problem/caps.h"
 #include "engine.h"
 
 tly_engine *tly_engine_grid(const tly_caps *caps, tally_error *error);

@@ -8,7 +8,7 @@
 #ifndef FAKE_H
 #define FAKE_H
 
-#include "../runtime/error.h"
+#include "../runtime/host/error.h"
 #include "../runtime/internal.h"
 
 #include <stdlib.h>

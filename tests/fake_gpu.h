@@ -8,7 +8,7 @@
 #ifndef FAKE_GPU_H
 #define FAKE_GPU_H
 
-#include "../runtime/error.h"
+#include "../runtime/host/error.h"
 #include "../runtime/internal.h"
 
 #include <spirv-tools/libspirv.h>

@@ -8,7 +8,7 @@
 #include "fake.h"
 
 #include "../runtime/cpu/cpu.h"
-#include "../runtime/local.h"
+#include "../runtime/launch/local.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "../codegen/kir/internal.h"
-#include "../runtime/abi.h"
+#include "../runtime/problem/abi.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/lsan_interface.h>

@@ -7,9 +7,9 @@
  */
 #include "disk.h"
 
-#include "../runtime/hash.h"
-#include "../runtime/pack.h"
-#include "../runtime/squeeze_write.h"
+#include "../runtime/cache/pack.h"
+#include "../runtime/cache/squeeze_write.h"
+#include "../runtime/host/hash.h"
 #include "splitmix.h"
 
 #include <tally/cache.h>

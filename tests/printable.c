@@ -7,9 +7,9 @@
  */
 #include "disk.h"
 
-#include "../runtime/hash.h"
-#include "../runtime/pack.h"
-#include "../runtime/printable.h"
+#include "../runtime/cache/pack.h"
+#include "../runtime/host/hash.h"
+#include "../runtime/host/printable.h"
 
 /* --- the escapes ------------------------------------------------------------------------------ */
 

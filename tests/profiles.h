@@ -4,7 +4,7 @@
 #ifndef TLY_TEST_PROFILES_H
 #define TLY_TEST_PROFILES_H
 
-#include "../runtime/caps.h"
+#include "../runtime/problem/caps.h"
 
 typedef struct tly_profile_file {
     char name[64]; /* without the folder */

@@ -187,7 +187,7 @@ static double zeros(series *s)
     }
 }
 
-/* What users have, as tools/data.c makes it; `natural` counts from 0. */
+/* What users have, as tools/files/data.c makes it; `natural` counts from 0. */
 enum { NATURAL_KINDS = 9 };
 
 static double natural(series *s)

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../runtime/abi.h"
+#include "../runtime/problem/abi.h"
 
 typedef struct remote remote;
 

@@ -8,9 +8,9 @@
 
 #include <tally.h>
 
-#include "../runtime/descriptor.h"
-#include "../runtime/error.h"
-#include "../runtime/problem.h"
+#include "../runtime/descriptor/descriptor.h"
+#include "../runtime/host/error.h"
+#include "../runtime/problem/problem.h"
 
 static tally_descriptor base(tally_op op)
 {

@@ -5,9 +5,9 @@
  */
 #include <criterion/criterion.h>
 
-#include "../tools/csv.h"
-#include "../tools/npz.h"
-#include "../tools/raw.h"
+#include "../tools/files/csv.h"
+#include "../tools/files/npz.h"
+#include "../tools/files/raw.h"
 #include "zip.h"
 
 #include <math.h>

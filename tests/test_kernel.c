@@ -2,8 +2,8 @@
 /* Creating and running kernels through the public API, with a generator that needs no LLVM. */
 #include "fake.h"
 
+#include "../runtime/cache/identity.h"
 #include "../runtime/cpu/cpu.h"
-#include "../runtime/identity.h"
 #include <tally/kir.h>
 
 #include <criterion/criterion.h>

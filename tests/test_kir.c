@@ -6,7 +6,7 @@
  */
 #include <stdio.h>
 
-#include "../runtime/gpu.h"
+#include "../runtime/problem/gpu.h"
 #include "must.h"
 
 /* Every operation, in the form that the printer gives. */

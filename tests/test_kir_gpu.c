@@ -3,7 +3,7 @@
  * Kernel IR of kernels with a workgroup: its text, its rules, and that a barrier in flow that parts
  * is found whatever the way the difference takes.
  */
-#include "../runtime/gpu.h"
+#include "../runtime/problem/gpu.h"
 #include "must.h"
 
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "../codegen/native.h"
-#include "../runtime/load.h"
+#include "../runtime/host/load.h"
 #include "remote.h"
 #include "splitmix.h"
 

@@ -6,7 +6,7 @@
  */
 #include "fake.h"
 
-#include "../runtime/identity.h"
+#include "../runtime/cache/identity.h"
 
 #include <criterion/criterion.h>
 #include <dlfcn.h>

@@ -6,8 +6,8 @@
 #include <criterion/criterion.h>
 
 /* The command's parts are no library: they are compiled into the test. */
-#include "../tools/npy.c"
-#include "../tools/report.c"
+#include "../tools/command/report.c"
+#include "../tools/files/npy.c"
 #include "memory_file.h"
 
 /* A whole file up to its first element; returns its bytes. */

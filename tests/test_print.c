@@ -5,8 +5,8 @@
  */
 #include <criterion/criterion.h>
 
-#include "../tools/floats.h"
-#include "../tools/print.h"
+#include "../tools/files/floats.h"
+#include "../tools/files/print.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -8,8 +8,8 @@
 
 #include <tally.h>
 
-#include "../runtime/problem.h"
-#include "../runtime/specialise.h"
+#include "../runtime/problem/problem.h"
+#include "../runtime/problem/specialise.h"
 
 #define ANY TLY_ANY_STEP
 

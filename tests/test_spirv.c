@@ -9,7 +9,7 @@
 #include <spirv/unified1/spirv.h>
 
 #include "../codegen/spirv/spirv.h"
-#include "../templates/elementary.h"
+#include "../templates/stages/elementary.h"
 #include "caps.h"
 #include "must.h"
 

@@ -5,7 +5,7 @@
  */
 #include "fake.h"
 
-#include "../runtime/identity.h"
+#include "../runtime/cache/identity.h"
 #include "supported.h"
 
 #include <criterion/criterion.h>

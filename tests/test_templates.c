@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "../runtime/abi.h"
-#include "../templates/elementwise.h"
+#include "../runtime/problem/abi.h"
+#include "../templates/stages/elementwise.h"
 #include "../templates/template.h"
 
 static const char *const levels[] = { "x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64" };

@@ -6,7 +6,7 @@
 
 #include <tally.h>
 
-#include "../runtime/guess.h"
+#include "../runtime/host/guess.h"
 
 /* Valid words and their canonical forms; NULL where the word is canonical itself. */
 static const struct {

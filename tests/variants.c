@@ -4,9 +4,9 @@
  * those that an object has kernels for. Random words, half of them with strides, and random sizes,
  * many of them near the limits of problem.c and the quotients of strides.
  */
-#include "../runtime/variants.h"
-#include "../runtime/ahead.h"
-#include "../runtime/descriptor.h"
+#include "../runtime/problem/variants.h"
+#include "../runtime/descriptor/descriptor.h"
+#include "../runtime/making/ahead.h"
 #include "splitmix.h"
 
 #include <stdio.h>

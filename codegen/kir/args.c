@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The table of launch arguments: text, and where each lies on either target. All offsets are the
- * compiler's, of the structs that runtime/block.def makes.
+ * compiler's, of the structs that runtime/problem/block.def makes.
  */
 #include "internal.h"
 
-#include "../../runtime/gpu.h"
+#include "../../runtime/problem/gpu.h"
 
 #define PLACE_NO(where, type, path) { 0 }
 #define PLACE_I64(where, type, path) { where, 'i', offsetof(type, path) }

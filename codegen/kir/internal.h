@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../runtime/error.h"
+#include "../../runtime/host/error.h"
 #include "kir.h"
 
 /* Regions nest at most this deep: the walkers keep their stacks on the C stack. */

@@ -14,7 +14,7 @@
 
 #include <stdlib.h>
 
-#include "../../runtime/abi.h"
+#include "../../runtime/problem/abi.h"
 
 enum {
     AT_ONCE = 3,          /* workgroups: enough for each to wait for another that is under way */

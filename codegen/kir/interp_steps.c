@@ -8,7 +8,7 @@
 #include <fenv.h>
 #include <string.h>
 
-#include "../../runtime/abi.h"
+#include "../../runtime/problem/abi.h"
 
 static unsigned lane_bytes(kir_type t)
 {

@@ -15,7 +15,7 @@
 
 #include <tally/kernel.h>
 
-#include "../../runtime/block.def"
+#include "../../runtime/problem/block.def"
 
 typedef enum kir_op {
 #define KIR_OP(NAME, text, operands, results, immediate, sort, targets, rule) KIR_##NAME,
@@ -74,7 +74,7 @@ typedef enum kir_id {
     KIR_ID_COUNT
 } kir_id;
 
-/* Launch arguments by name: the fields of the parameter block (runtime/block.def), and of tly_task
+/* Launch arguments by name: the fields of the parameter block (runtime/problem/block.def), and of tly_task
  * (args.def). Of push constants' dims there is an argument for each, behind that of all. */
 typedef enum kir_arg {
 #define KIR_FIELD(NAME, name, of, member, cpu, push, block, meaning) KIR_ARG_##NAME,
@@ -269,7 +269,7 @@ void kir_if_end(kir_builder *b, kir_branch *branch, unsigned count, const kir_va
 
 /* ---- a finished kernel ---- */
 
-/* The tensors that it has addresses of: 1 << TLY_TENSOR_... (runtime/abi.h). */
+/* The tensors that it has addresses of: 1 << TLY_TENSOR_... (runtime/problem/abi.h). */
 uint32_t kir_tensors(const kir_kernel *kernel);
 
 tally_status kir_verify(const kir_kernel *kernel, tally_error *error);
@@ -306,7 +306,7 @@ typedef struct kir_limits {
 } kir_limits;
 
 /* Runs the kernel on host memory, one lane after another, with C's arithmetic: the judge between
- * backends. args and task as in runtime/abi.h; `limits` may be NULL; *result is the kernel's return
+ * backends. args and task as in runtime/problem/abi.h; `limits` may be NULL; *result is the kernel's return
  * value. TALLY_INTERNAL for what a kernel must not do, since templates do not. */
 struct tly_args;
 struct tly_task;

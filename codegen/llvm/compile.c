@@ -2,7 +2,7 @@
 /* libtally-llvm's only door: kernel IR in, a flat blob, text or an object (unit.c) out. */
 #include <stdlib.h>
 
-#include "../../runtime/error.h"
+#include "../../runtime/host/error.h"
 #include "../native.h"
 #include "../reserve.h"
 #include "flatten.h"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../runtime/error.h"
+#include "../../runtime/host/error.h"
 
 enum {
     MAX_SECTIONS = 64, /* a kernel's object has about ten */

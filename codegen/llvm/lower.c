@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../runtime/abi.h"
-#include "../../runtime/error.h"
+#include "../../runtime/host/error.h"
+#include "../../runtime/problem/abi.h"
 #include "internal.h"
 
 /* An open region. */

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "../../runtime/error.h"
+#include "../../runtime/host/error.h"
 #include "internal.h"
 
 enum { MAX_LANES = 64 }; /* the verifier's bound */

@@ -10,7 +10,7 @@
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Target.h>
 
-#include "../../runtime/error.h"
+#include "../../runtime/host/error.h"
 
 static const tly_arch archs[] = {
     { "x86_64", "x86-64", LLVMCodeModelSmall, "=r,0", "=v,0", "llvm.x86.sse.sfence", TLY_MXCSR, 1,

@@ -2,7 +2,7 @@
 /* Plans that could be; see choices.h. */
 #include "choices.h"
 
-#include "../../runtime/error.h"
+#include "../../runtime/host/error.h"
 #include "operator.h"
 
 #include <stdio.h>

@@ -8,7 +8,7 @@
 
 #include "keys.h"
 
-#include "../../runtime/problem.h"
+#include "../../runtime/problem/problem.h"
 
 /* Plans of one kind: for a CPU, or for a device. */
 typedef struct tly_choosing {

@@ -9,7 +9,7 @@
 
 #include "plan.h"
 
-#include "../../runtime/error.h"
+#include "../../runtime/host/error.h"
 #include "limits.h"
 #include "operator.h"
 

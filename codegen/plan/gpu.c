@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "../../runtime/error.h"
+#include "../../runtime/host/error.h"
 #include "keys.h"
 #include "operator.h"
 

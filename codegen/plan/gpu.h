@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The plan for Vulkan (tly_gpu_plan, runtime/gpu.h): every choice that a GPU template is built
+ * The plan for Vulkan (tly_gpu_plan, runtime/problem/gpu.h): every choice that a GPU template is built
  * with, made in one place from problem, geometry and caps. The heuristics live in gpu_choose.c;
  * numbers there name their measurement. Single choices can be overridden by "key=value".
- * tly_gpu_plan_make, which makes it, is declared in runtime/generator.h.
+ * tly_gpu_plan_make, which makes it, is declared in runtime/problem/generator.h.
  */
 #ifndef TLY_PLAN_GPU_H
 #define TLY_PLAN_GPU_H
 
-#include "../../runtime/generator.h"
+#include "../../runtime/problem/generator.h"
 #include "operator.h"
 
 typedef enum tly_gpu_template {

@@ -5,7 +5,7 @@
  */
 #include "gpu_choose.h"
 
-#include "../../runtime/checked.h"
+#include "../../runtime/host/checked.h"
 #include "operator.h"
 
 /* What is forced for a field, or else what is chosen. */

@@ -3,7 +3,7 @@
  * Look-back along lanes: how large its tiles are, and which scans go so of those that would be cut in
  * chunks. Nothing of it was measured on a GPU; docs/tuning-notes.md has the model and its results.
  */
-#include "../../runtime/checked.h"
+#include "../../runtime/host/checked.h"
 #include "gpu_choose.h"
 #include "operator.h"
 

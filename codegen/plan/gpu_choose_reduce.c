@@ -5,8 +5,8 @@
  */
 #include "gpu_choose.h"
 
-#include "../../runtime/checked.h"
-#include "../../runtime/error.h"
+#include "../../runtime/host/checked.h"
+#include "../../runtime/host/error.h"
 #include "operator.h"
 
 #define FIELD(name) offsetof(tly_gpu_plan, name)

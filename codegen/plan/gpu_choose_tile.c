@@ -7,7 +7,7 @@
  */
 #include "gpu_choose.h"
 
-#include "../../runtime/checked.h"
+#include "../../runtime/host/checked.h"
 
 #define FIELD(name) offsetof(tly_gpu_plan, name)
 #define OR_FORCED(name, chosen) tly_forced_or(forced, FIELD(name), chosen)

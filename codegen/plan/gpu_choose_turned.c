@@ -3,7 +3,7 @@
  * Tiles that are turned in workgroup memory: which scans go so, and how large the tiles are. Nothing
  * of it was measured on a GPU: the figures are counts of tools/isa/table (docs/isa.md).
  */
-#include "../../runtime/checked.h"
+#include "../../runtime/host/checked.h"
 #include "gpu_choose.h"
 
 #define FIELD(name) offsetof(tly_gpu_plan, name)

@@ -7,7 +7,7 @@
  */
 #include "gpu_choose.h"
 
-#include "../../runtime/checked.h"
+#include "../../runtime/host/checked.h"
 #include "operator.h"
 
 /* One GPU stands for its vendor's; most others' memory is slower for their invocations, which are

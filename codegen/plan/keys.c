@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../runtime/error.h"
-#include "../../runtime/guess.h"
+#include "../../runtime/host/error.h"
+#include "../../runtime/host/guess.h"
 
 #define SHOW(piece) (int)((piece).length < 80 ? (piece).length : 80), (piece).at
 

@@ -9,8 +9,8 @@
 #ifndef TLY_LIMITS_H
 #define TLY_LIMITS_H
 
-#include "../../runtime/gpu.h"
-#include "../../runtime/specialise.h"
+#include "../../runtime/problem/gpu.h"
+#include "../../runtime/problem/specialise.h"
 #include "plan.h"
 
 /* One choice: its name, its place in the plan (an int32_t), and its range. */

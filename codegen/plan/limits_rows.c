@@ -2,7 +2,7 @@
 /* What the rows template can be built with. */
 #include "limits.h"
 
-#include "../../runtime/abi.h"
+#include "../../runtime/problem/abi.h"
 #include "operator.h"
 
 #define KEY(field) TLY_KEY(tly_plan, field)

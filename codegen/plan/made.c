@@ -5,8 +5,8 @@
  */
 #include <stddef.h>
 
-#include "../../runtime/error.h"
-#include "../../runtime/guess.h"
+#include "../../runtime/host/error.h"
+#include "../../runtime/host/guess.h"
 #include "operator.h"
 
 enum { LIST = 160 };

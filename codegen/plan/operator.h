@@ -12,7 +12,7 @@
 #ifndef TLY_OPERATOR_H
 #define TLY_OPERATOR_H
 
-#include "../../runtime/problem.h"
+#include "../../runtime/problem/problem.h"
 #include "../kir/kir.h"
 
 /* Accumulators by how they are combined. */
@@ -87,7 +87,7 @@ enum {
     TLY_WIDE_MEAN = 255 /* sums of 64-bit integers in two parts */
 };
 
-/* Element-wise stages (templates/elementwise.h), as lists of them. */
+/* Element-wise stages (templates/stages/elementwise.h), as lists of them. */
 typedef enum tly_stage_id {
     TLY_STAGE_END, /* none: ends a list */
     TLY_STAGE_ABS,

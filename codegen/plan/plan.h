@@ -9,7 +9,7 @@
 #ifndef TLY_PLAN_H
 #define TLY_PLAN_H
 
-#include "../../runtime/generator.h"
+#include "../../runtime/problem/generator.h"
 #include "target.h"
 
 typedef enum tly_template {

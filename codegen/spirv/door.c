@@ -7,8 +7,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "../../runtime/error.h"
-#include "../../runtime/library.h"
+#include "../../runtime/host/error.h"
+#include "../../runtime/host/library.h"
 #include "spirv.h"
 #include "tools.h"
 

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "../../runtime/error.h"
+#include "../../runtime/host/error.h"
 #include "lower.h"
 
 /* ---- execution modes ---- */

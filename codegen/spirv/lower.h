@@ -10,7 +10,7 @@
 #ifndef TLY_SPV_LOWER_H
 #define TLY_SPV_LOWER_H
 
-#include "../../runtime/abi.h"
+#include "../../runtime/problem/abi.h"
 #include "../kir/internal.h"
 #include "module.h"
 #include "spirv.h"

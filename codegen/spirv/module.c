@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../runtime/error.h"
+#include "../../runtime/host/error.h"
 
 void tly_spv_begin(tly_spv_module *m, uint32_t version, const char *kernel, tally_error *error)
 {

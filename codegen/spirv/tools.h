@@ -6,7 +6,7 @@
 #ifndef TLY_SPIRV_TOOLS_H
 #define TLY_SPIRV_TOOLS_H
 
-#include "../../runtime/generator.h"
+#include "../../runtime/problem/generator.h"
 
 typedef struct tly_spirv_tools {
     uint32_t version; /* TLY_GENERATOR_VERSION */

@@ -7,7 +7,7 @@
 
 #include <spirv-tools/libspirv.h>
 
-#include "../../runtime/error.h"
+#include "../../runtime/host/error.h"
 #include "../reserve.h"
 #include "spirv.h"
 

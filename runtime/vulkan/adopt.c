@@ -2,8 +2,8 @@
 /* Devices of the caller's: taken over without owning them, with what the caller enabled. */
 #include "internal.h"
 
-#include "../error.h"
-#include "../fork.h"
+#include "../host/error.h"
+#include "../host/fork.h"
 
 static tally_status take_host(const tally_vulkan_host *host, tally_vulkan_host *known,
                               tally_error *error)

@@ -5,8 +5,8 @@
  */
 #include "internal.h"
 
-#include "../error.h"
-#include "../fork.h"
+#include "../host/error.h"
+#include "../host/fork.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  */
 #include "internal.h"
 
-#include "../error.h"
+#include "../host/error.h"
 
 #include <stdio.h>
 #include <stdlib.h>

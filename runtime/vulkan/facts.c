@@ -2,8 +2,8 @@
 /* Reading a physical device's facts; see facts.h. */
 #include "facts.h"
 
-#include "../error.h"
-#include "../printable.h"
+#include "../host/error.h"
+#include "../host/printable.h"
 #include "answers.h"
 
 #include <string.h>

@@ -8,7 +8,7 @@
 
 #include "loader.h"
 
-#include "../caps.h"
+#include "../problem/caps.h"
 
 #include <tally/kernel.h>
 

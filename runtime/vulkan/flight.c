@@ -7,7 +7,7 @@
  */
 #include "internal.h"
 
-#include "../error.h"
+#include "../host/error.h"
 
 #include <stdlib.h>
 #include <time.h>

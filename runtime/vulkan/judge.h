@@ -6,7 +6,7 @@
 #ifndef TLY_VK_JUDGE_H
 #define TLY_VK_JUDGE_H
 
-#include "../gpu.h"
+#include "../problem/gpu.h"
 
 /* A launch record of this problem and plan. */
 int tly_vk_launch_stands(const tly_gpu_launch *launch, const tly_problem *problem,

@@ -2,8 +2,8 @@
 /* The arithmetic of dispatches; see launch.h. */
 #include "launch.h"
 
-#include "../checked.h"
-#include "../error.h"
+#include "../host/checked.h"
+#include "../host/error.h"
 
 #include <stdlib.h>
 #include <string.h>

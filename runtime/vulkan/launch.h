@@ -7,7 +7,7 @@
 #ifndef TLY_VK_LAUNCH_H
 #define TLY_VK_LAUNCH_H
 
-#include "../gpu.h"
+#include "../problem/gpu.h"
 
 #include <tally/status.h>
 

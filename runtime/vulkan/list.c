@@ -2,7 +2,7 @@
 /* The Vulkan devices of this machine, and which of them a text means. */
 #include "internal.h"
 
-#include "../error.h"
+#include "../host/error.h"
 
 #include <stdlib.h>
 #include <string.h>

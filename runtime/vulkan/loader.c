@@ -2,8 +2,8 @@
 /* Opening libvulkan, and finding its functions; see loader.h. */
 #include "loader.h"
 
-#include "../error.h"
-#include "../library.h"
+#include "../host/error.h"
+#include "../host/library.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>

@@ -2,7 +2,7 @@
 /* Pieces of device memory; see memory.h. */
 #include "internal.h"
 
-#include "../error.h"
+#include "../host/error.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* A library that was built without Vulkan: no devices, and a clear error for each that is named. */
 #include "backend.h"
 
-#include "../error.h"
+#include "../host/error.h"
 
 static tally_status refuse(const char *device, tally_error *error)
 {

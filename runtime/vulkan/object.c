@@ -6,9 +6,9 @@
  */
 #include "internal.h"
 
-#include "../error.h"
-#include "../fork.h"
-#include "../isolate.h"
+#include "../host/error.h"
+#include "../host/fork.h"
+#include "../making/isolate.h"
 #include "judge.h"
 #include "words.h"
 

@@ -2,8 +2,8 @@
 /* Devices with an instance and a queue of their own. A failed opening leaves nothing behind. */
 #include "internal.h"
 
-#include "../error.h"
-#include "../fork.h"
+#include "../host/error.h"
+#include "../host/fork.h"
 
 #include <string.h>
 

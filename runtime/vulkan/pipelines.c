@@ -6,7 +6,7 @@
  */
 #include "internal.h"
 
-#include "../store.h"
+#include "../cache/store.h"
 
 #include <stdio.h>
 #include <stdlib.h>

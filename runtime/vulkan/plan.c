@@ -7,7 +7,7 @@
 #include "internal.h"
 
 #include "../../codegen/plan/gpu.h"
-#include "../error.h"
+#include "../host/error.h"
 #include "backend.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* Profiles; see profile.h. */
 #include "profile.h"
 
-#include "../error.h"
+#include "../host/error.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -13,7 +13,7 @@
 #ifndef TLY_PROFILE_H
 #define TLY_PROFILE_H
 
-#include "../caps.h"
+#include "../problem/caps.h"
 
 #include <tally/status.h>
 

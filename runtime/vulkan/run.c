@@ -5,10 +5,10 @@
  */
 #include "internal.h"
 
-#include "../checked.h"
-#include "../clock.h"
-#include "../error.h"
-#include "../fork.h"
+#include "../host/checked.h"
+#include "../host/clock.h"
+#include "../host/error.h"
+#include "../host/fork.h"
 
 #define KEPT 16 /* alignment that the device's copy keeps */
 

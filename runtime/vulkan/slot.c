@@ -6,7 +6,7 @@
  */
 #include "internal.h"
 
-#include "../error.h"
+#include "../host/error.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 /* From what Vulkan answers to our status, and whether a device can still be used. */
 #include "internal.h"
 
-#include "../error.h"
+#include "../host/error.h"
 
 /* What is not here is a fault of ours, or of the driver's. */
 static const struct {

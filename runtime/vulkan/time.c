@@ -5,8 +5,8 @@
  */
 #include "internal.h"
 
-#include "../error.h"
-#include "../fork.h"
+#include "../host/error.h"
+#include "../host/fork.h"
 
 /* Bits of the family's timestamps; 0: it has no clock. */
 static uint32_t clock_bits(const tally_vulkan *v)

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../runtime/error.h"
+#include "../../runtime/host/error.h"
 #include "../build.h"
 
 /* Whether a middle pass goes by groups of chunks (carries_apart.c). */

@@ -7,7 +7,7 @@
 #ifndef TLY_GPU_REDUCE_H
 #define TLY_GPU_REDUCE_H
 
-#include "../reduce.h"
+#include "../reduce/reduce.h"
 #include "gpu.h"
 
 typedef struct tly_gpu_reduce {

@@ -7,8 +7,8 @@
  * twice. Products are a mantissa and an exponent from the start, as devices have no flags; what is near
  * 1 goes to their third part.
  */
-#include "../elementwise.h"
-#include "../reduce_float.h"
+#include "../reduce/reduce_float.h"
+#include "../stages/elementwise.h"
 #include "reduce.h"
 
 #include <string.h>

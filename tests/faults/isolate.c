@@ -6,9 +6,9 @@
  * status with a message, and the same context then makes kernels again. With a Vulkan device in
  * TALLY_TEST_DEVICES: kernels for that, and nothing else.
  */
-#include "../../runtime/isolate.h"
+#include "../../runtime/making/isolate.h"
 #include "../../runtime/cpu/cpu.h"
-#include "../../runtime/maker.h"
+#include "../../runtime/making/maker.h"
 
 #include <tally.h>
 

@@ -12,7 +12,7 @@
 
 #include "../../codegen/generate_gpu.h"
 #include "../../codegen/plan/gpu.h"
-#include "../../runtime/specialise.h"
+#include "../../runtime/problem/specialise.h"
 #include "../../runtime/vulkan/launch.h"
 #include "../../runtime/vulkan/profile.h"
 #include "../caps.h"

@@ -10,9 +10,9 @@
 
 #include <tally.h>
 
-#include "../../runtime/descriptor.h"
-#include "../../runtime/problem.h"
-#include "../../runtime/specialise.h"
+#include "../../runtime/descriptor/descriptor.h"
+#include "../../runtime/problem/problem.h"
+#include "../../runtime/problem/specialise.h"
 #include "../caps.h"
 
 static const char *const fuzz_words[] = {

@@ -10,8 +10,8 @@
 #include "../../codegen/plan/operator.h"
 #include "../../codegen/plan/plan.h"
 #include "../../codegen/plan/target.h"
-#include "../../runtime/descriptor.h"
-#include "../../runtime/problem.h"
+#include "../../runtime/descriptor/descriptor.h"
+#include "../../runtime/problem/problem.h"
 #include "../../templates/build.h"
 
 static int swallow(void *user, const char *text, size_t bytes)

@@ -6,7 +6,7 @@
  */
 #include "fuzz.h"
 
-#include "../../runtime/entry.c"
+#include "../../runtime/cache/entry.c"
 
 static void check(const uint8_t *data, size_t bytes)
 {

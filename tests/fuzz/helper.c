@@ -8,9 +8,9 @@
 
 #define gather gather_of_maker
 #define main main_of_maker
-#include "../../runtime/maker.c"
+#include "../../runtime/making/maker.c"
 #undef main
-#include "../../runtime/helper.c"
+#include "../../runtime/making/helper.c"
 
 /* Returns a socket that gives these bytes and then ends. */
 static int feed(const uint8_t *data, size_t bytes)

@@ -5,7 +5,7 @@
 
 #include "fuzz.h"
 
-#include "../../runtime/printable.h"
+#include "../../runtime/host/printable.h"
 
 typedef struct json_text {
     const char *at, *end;

@@ -9,7 +9,7 @@
 #include "fuzz.h"
 
 #include "../../codegen/native.h"
-#include "../../runtime/gpu.h"
+#include "../../runtime/problem/gpu.h"
 #ifdef TALLY_VULKAN
 #include "../../codegen/spirv/spirv.h"
 #include "../caps.h"

@@ -6,7 +6,7 @@
  */
 #include "fuzz.h"
 
-#include "../../tools/batch.h"
+#include "../../tools/compile/batch.h"
 
 #include <unistd.h>
 

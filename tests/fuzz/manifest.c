@@ -8,10 +8,10 @@
 #include "json.h"
 
 /* The command is no library, so its source is included. Files of profiles are replaced. */
-#include "../../tools/manifest.c"
+#include "../../tools/compile/manifest.c"
 
-#include "../../runtime/generator.h"
 #include "../../runtime/internal.h"
+#include "../../runtime/problem/generator.h"
 #include "../../runtime/vulkan/profile.h"
 
 const tly_generator *tally_codegen_generator(void);

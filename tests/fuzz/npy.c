@@ -3,8 +3,8 @@
 #include "fuzz.h"
 
 /* The command's parts are no library: they are compiled into the target. */
-#include "../../tools/npy.c"
-#include "../../tools/report.c"
+#include "../../tools/command/report.c"
+#include "../../tools/files/npy.c"
 #include "../memory_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

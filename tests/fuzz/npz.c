@@ -3,14 +3,14 @@
 #include "fuzz.h"
 
 /* The command's parts are no library: they are compiled into the target. */
-#include "../../tools/npy.c"
-#include "../../tools/report.c"
+#include "../../tools/command/report.c"
+#include "../../tools/files/npy.c"
 #define refuse refuse_npz /* names that several files have */
 #define damaged damaged_list
-#include "../../tools/npz.c"
+#include "../../tools/files/npz.c"
 #undef damaged
 #define pull pull_array
-#include "../../tools/npz_load.c"
+#include "../../tools/files/npz_load.c"
 
 enum { MOST_BYTES = 1 << 20 };
 

@@ -6,7 +6,7 @@
  */
 #include "fuzz.h"
 
-#include "../../runtime/pack.c"
+#include "../../runtime/cache/pack.c"
 
 #include <sys/mman.h>
 

@@ -3,8 +3,8 @@
 #include "fuzz.h"
 
 /* The command's parts are no library: they are compiled into the target. */
-#include "../../tools/raw.c"
-#include "../../tools/report.c"
+#include "../../tools/command/report.c"
+#include "../../tools/files/raw.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {

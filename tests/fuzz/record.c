@@ -6,7 +6,7 @@
  */
 #include "cases.h"
 
-#include "../../runtime/native.c"
+#include "../../runtime/making/native.c"
 
 #ifdef TALLY_VULKAN
 #include "../../codegen/plan/gpu.h"

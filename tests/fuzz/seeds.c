@@ -8,10 +8,10 @@
 
 #include "../../codegen/plan/plan.h"
 #include "../../codegen/plan/target.h"
-#include "../../runtime/entry.h"
-#include "../../runtime/maker.h"
-#include "../../runtime/pack.h"
-#include "../../runtime/squeeze_write.h"
+#include "../../runtime/cache/entry.h"
+#include "../../runtime/cache/pack.h"
+#include "../../runtime/cache/squeeze_write.h"
+#include "../../runtime/making/maker.h"
 #include "../../templates/build.h"
 #ifdef TALLY_VULKAN
 #include "../../codegen/generate_gpu.h"

@@ -6,7 +6,7 @@
  */
 #include "fuzz.h"
 
-#include "../../runtime/squeeze.c"
+#include "../../runtime/cache/squeeze.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {

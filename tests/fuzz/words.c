@@ -8,7 +8,7 @@
 
 #include <tally/status.h>
 
-#include "../../runtime/needs.h"
+#include "../../runtime/making/needs.h"
 #include "../../runtime/vulkan/judge.h"
 #include "../../runtime/vulkan/words.h"
 

@@ -3,7 +3,7 @@
  * Sets of tensors that a benchmark goes through: all have the input, each has its turn on bytes of its
  * own, and together they are more than caches hold, or one where that is by itself.
  */
-#include "../../tools/bench_gpu_sets.h"
+#include "../../tools/bench/bench_gpu_sets.h"
 
 #include "bed.h"
 

@@ -5,7 +5,7 @@
  */
 #include "bed.h"
 
-#include "../../runtime/entry.h"
+#include "../../runtime/cache/entry.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The memory cache; see cache.h. */
+#include "cache.h"
+
+#include "../host/error.h"
+#include "../host/hash.h"
+#include "background.h"
+#include "obtain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* From QUICK on there is code to run, from READY on the full one. */
+enum {
+    MAKING,
+    FAILED,
+    QUICK,     /* the full one could not be made; the next who asks has it tried again */
+    QUEUED,    /* ... is to be made */
+    FINISHING, /* ... is being made */
+    READY
+};
+
+static int is_quick(const tly_object *object)
+{
+    return object->state >= QUICK && object->state < READY;
+}
+
+#define FIRST_BUCKETS 64u /* a power of two, as always */
+
+static uint64_t hash_key(const tly_key *key)
+{
+    uint64_t hash = tly_hash((uint64_t)(uintptr_t)key->owner, key->facts,
+                             key->backend->facts_bytes);
+    return tly_hash(hash ^ (uint64_t)(uintptr_t)key->backend, key->plan, strlen(key->plan));
+}
+
+static void destroy(tly_object *object)
+{
+    object->key.backend->unload(object);
+    free(object->failure);
+    free(object);
+}
+
+void tly_object_drop(tly_object *object)
+{
+    if (atomic_fetch_sub_explicit(&object->refs, 1, memory_order_acq_rel) == 1) {
+        destroy(object);
+    }
+}
+
+static void age_unlink(tly_cache *cache, tly_object *object)
+{
+    *(object->newer != NULL ? &object->newer->older : &cache->newest) = object->older;
+    *(object->older != NULL ? &object->older->newer : &cache->oldest) = object->newer;
+}
+
+static void age_link(tly_cache *cache, tly_object *object)
+{
+    object->newer = NULL;
+    object->older = cache->newest;
+    *(cache->newest != NULL ? &cache->newest->newer : &cache->oldest) = object;
+    cache->newest = object;
+}
+
+void tly_cache_touch(tly_cache *cache, tly_object *object)
+{
+    /* Code that failed or was evicted has left the list. */
+    if (object->state >= QUICK && object != cache->newest) {
+        age_unlink(cache, object);
+        age_link(cache, object);
+    }
+}
+
+static tly_object **bucket(const tly_cache *cache, uint64_t hash)
+{
+    return &cache->buckets[hash & (cache->bucket_count - 1)];
+}
+
+static int same_key(const tly_key *a, const tly_key *b)
+{
+    return a->backend == b->backend && a->owner == b->owner &&
+           memcmp(a->facts, b->facts, a->backend->facts_bytes) == 0 &&
+           strcmp(a->plan, b->plan) == 0;
+}
+
+static tly_object *find(const tly_cache *cache, uint64_t hash, const tly_key *key)
+{
+    tly_object *object = *bucket(cache, hash);
+    while (object != NULL && (object->hash != hash || !same_key(&object->key, key))) {
+        object = object->chain;
+    }
+    return object;
+}
+
+/* Longer chains are slower, not wrong: without memory the table stays as it is. */
+static void widen(tly_cache *cache)
+{
+    tly_cache wide = { .bucket_count = cache->bucket_count * 2 };
+    wide.buckets = calloc(wide.bucket_count, sizeof *wide.buckets);
+    if (wide.buckets == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < cache->bucket_count; i++) {
+        for (tly_object *object = cache->buckets[i], *next; object != NULL; object = next) {
+            next = object->chain;
+            tly_object **head = bucket(&wide, object->hash);
+            object->chain = *head;
+            *head = object;
+        }
+    }
+    free(cache->buckets);
+    cache->buckets = wide.buckets;
+    cache->bucket_count = wide.bucket_count;
+}
+
+static void insert(tly_cache *cache, tly_object *object)
+{
+    if (cache->cached >= cache->bucket_count) {
+        widen(cache);
+    }
+    tly_object **head = bucket(cache, object->hash);
+    object->chain = *head;
+    *head = object;
+    age_link(cache, object);
+    cache->cached++;
+}
+
+/* Out of the table; the table's reference goes to the caller. */
+static void take_out(tly_cache *cache, tly_object *object)
+{
+    tly_object **link = bucket(cache, object->hash);
+    while (*link != object) {
+        link = &(*link)->chain;
+    }
+    *link = object->chain;
+    age_unlink(cache, object);
+    cache->cached--;
+    cache->quick -= is_quick(object);
+}
+
+static void evict(tly_cache *cache)
+{
+    if (cache->cached <= cache->bound) {
+        atomic_store_explicit(&cache->above, 0, memory_order_relaxed);
+        return;
+    }
+    if (cache->release != NULL) {
+        cache->release(cache->release_user);
+    }
+    for (tly_object *object = cache->oldest, *newer; object != NULL && cache->cached > cache->bound;
+         object = newer) {
+        newer = object->newer;
+        /* References are taken under the lock alone, so that a count of one stays one. */
+        if (atomic_load_explicit(&object->refs, memory_order_acquire) == 1) {
+            take_out(cache, object);
+            cache->evicted++;
+            tly_object_drop(object);
+        }
+    }
+    atomic_store_explicit(&cache->above, cache->cached > cache->bound, memory_order_relaxed);
+}
+
+void tly_cache_trim(tly_cache *cache)
+{
+    pthread_mutex_lock(&cache->lock);
+    evict(cache);
+    pthread_mutex_unlock(&cache->lock);
+}
+
+/* The object has a copy of its key behind itself. */
+static size_t bytes_of(const tly_key *key)
+{
+    return key->backend->object_bytes + key->backend->facts_bytes + strlen(key->plan) + 1;
+}
+
+static tly_object *blank(uint64_t hash, const tly_key *key)
+{
+    tly_object *object = calloc(1, bytes_of(key));
+    tally_error *failure = malloc(sizeof *failure);
+    if (object == NULL || failure == NULL) {
+        free(object);
+        free(failure);
+        return NULL;
+    }
+    *failure = (tally_error)TALLY_ERROR_INIT;
+    char *facts = (char *)object + key->backend->object_bytes;
+    char *plan = facts + key->backend->facts_bytes;
+    memcpy(facts, key->facts, key->backend->facts_bytes);
+    memcpy(plan, key->plan, strlen(key->plan) + 1);
+    object->key = (tly_key){ key->backend, key->owner, facts, plan };
+    object->failure = failure;
+    object->hash = hash;
+    object->state = MAKING;
+    atomic_init(&object->refs, 2); /* the table's and the maker's */
+    return object;
+}
+
+/* --- from a key to code -------------------------------------------------------------------- */
+
+/* The lock is held, as for all that follow. */
+static void count(tly_cache *cache, const tly_origin *origin)
+{
+    cache->loaded += origin->from < TLY_FROM_MADE;
+    cache->compiled += origin->from == TLY_FROM_MADE;
+    cache->quick += origin->from == TLY_FROM_QUICK;
+}
+
+tally_status tly_cache_finish(tly_cache *cache, tly_object *object, tly_origin *origin,
+                              tally_error *error)
+{
+    object->state = FINISHING;
+    pthread_mutex_unlock(&cache->lock);
+    tally_status status = tly_obtain(cache, object, 1, origin, error);
+    pthread_mutex_lock(&cache->lock);
+    object->state = status == TALLY_OK ? READY : QUICK;
+    if (status == TALLY_OK) {
+        count(cache, origin);
+        cache->quick--;
+    }
+    pthread_cond_broadcast(&cache->made);
+    return status;
+}
+
+/* Without a thread for it the full code is made here, and quick code that is all there is goes on. */
+static void hand_on(tly_cache *cache, tly_object *object, tly_origin *origin)
+{
+    object->state = QUEUED;
+    if (!tly_background_add(cache->background, object)) {
+        (void)tly_cache_finish(cache, object, origin, NULL);
+    }
+}
+
+/* Leaves the lock while it is made. */
+static void make_ready(tly_cache *cache, tly_object *object, int full, tly_origin *origin)
+{
+    pthread_mutex_unlock(&cache->lock);
+    tally_status status = tly_obtain(cache, object, full, origin, object->failure);
+    pthread_mutex_lock(&cache->lock);
+    if (status == TALLY_OK) {
+        object->state = origin->from == TLY_FROM_QUICK ? QUICK : READY;
+        free(object->failure);
+        object->failure = NULL;
+        count(cache, origin);
+        evict(cache);
+    } else {
+        object->failure->status = (int32_t)status;
+        object->state = FAILED;
+        take_out(cache, object);
+        tly_object_drop(object);
+    }
+    pthread_cond_broadcast(&cache->made);
+}
+
+/* What an object with quick code needs yet, which the caller refers to. */
+static tally_status follow_up(tly_cache *cache, tly_object *object, int full, tly_origin *origin,
+                              tally_error *error)
+{
+    while (full && object->state == FINISHING) {
+        pthread_cond_wait(&cache->made, &cache->lock);
+    }
+    if (full && is_quick(object)) {
+        if (object->state == QUEUED) {
+            tly_background_remove(cache->background, object);
+        }
+        return tly_cache_finish(cache, object, origin, error);
+    }
+    if (object->state == QUICK) {
+        hand_on(cache, object, origin);
+    }
+    return TALLY_OK;
+}
+
+static tally_status get(tly_cache *cache, const tly_key *key, int full, tly_object **found,
+                        tly_origin *origin, tally_error *error)
+{
+    tly_origin whence = { .from = TLY_FROM_MEMORY };
+    uint64_t hash = hash_key(key);
+    pthread_mutex_lock(&cache->lock);
+    tly_object *object = find(cache, hash, key);
+    if (object != NULL) {
+        tly_object_hold(object);
+        while (object->state == MAKING) {
+            pthread_cond_wait(&cache->made, &cache->lock);
+        }
+        if (object->state >= QUICK) {
+            cache->hits++;
+            tly_cache_touch(cache, object);
+        }
+    } else {
+        object = blank(hash, key);
+        if (object != NULL) {
+            insert(cache, object);
+            make_ready(cache, object, full, &whence);
+        }
+    }
+    /* The caller's own reference holds it, whatever the table dropped. */
+    int usable = object != NULL && object->state >= QUICK; // NOLINT(clang-analyzer-unix.Malloc)
+    tally_status status = usable ? follow_up(cache, object, full, &whence, error) : TALLY_OK;
+    pthread_mutex_unlock(&cache->lock);
+    if (origin != NULL) {
+        *origin = whence;
+    }
+    if (object == NULL) {
+        return tly_out_of_memory(error, "a cache entry", bytes_of(key));
+    }
+    status = usable ? status : tly_error_pass(error, object->failure);
+    if (status != TALLY_OK) {
+        tly_object_drop(object);
+        return status;
+    }
+    *found = object;
+    return TALLY_OK;
+}
+
+tally_status tly_cache_get(tly_cache *cache, const tly_key *key, tly_object **object,
+                           tly_origin *origin, tally_error *error)
+{
+    return get(cache, key, 0, object, origin, error);
+}
+
+tally_status tly_cache_get_full(tly_cache *cache, const tly_key *key, tly_object **object,
+                                tly_origin *origin, tally_error *error)
+{
+    return get(cache, key, 1, object, origin, error);
+}
+
+tally_status tly_cache_supports(tly_cache *cache, const tly_key *key, tally_error *error)
+{
+    uint64_t hash = hash_key(key);
+    pthread_mutex_lock(&cache->lock);
+    const tly_object *object = find(cache, hash, key);
+    const int known = object != NULL && object->state >= QUICK;
+    pthread_mutex_unlock(&cache->lock);
+    return known ? TALLY_OK : tly_obtainable(cache, key, error);
+}
+
+tally_status tly_cache_keep(tly_cache *cache, const tly_key *key, tally_error *error)
+{
+    tly_object *object = blank(0, key);
+    if (object == NULL) {
+        return tly_out_of_memory(error, "a cache entry", bytes_of(key));
+    }
+    tally_status status = tly_obtain_and_keep(cache, object, error);
+    destroy(object);
+    return status;
+}
+
+/* --- beginning and end --------------------------------------------------------------------- */
+
+tally_status tly_cache_init(tly_cache *cache, size_t bound, tally_error *error)
+{
+    tly_object **buckets = calloc(FIRST_BUCKETS, sizeof *buckets);
+    if (buckets == NULL) {
+        return tly_out_of_memory(error, "the kernel cache", FIRST_BUCKETS * sizeof *buckets);
+    }
+    *cache = (tly_cache){ .buckets = buckets, .bucket_count = FIRST_BUCKETS, .bound = bound };
+    pthread_mutex_init(&cache->lock, NULL);
+    pthread_cond_init(&cache->made, NULL);
+    return TALLY_OK;
+}
+
+void tly_cache_forget(tly_cache *cache, const void *owner)
+{
+    pthread_mutex_lock(&cache->lock);
+    for (tly_object *object = cache->newest, *older; object != NULL; object = older) {
+        older = object->older;
+        if (object->key.owner == owner) {
+            take_out(cache, object);
+            object->key.backend->unload(object);
+            tly_object_drop(object);
+        }
+    }
+    pthread_mutex_unlock(&cache->lock);
+}
+
+void tly_cache_end(tly_cache *cache)
+{
+    for (tly_object *object = cache->newest, *older; object != NULL; object = older) {
+        older = object->older;
+        tly_object_drop(object);
+    }
+    free(cache->buckets);
+    pthread_cond_destroy(&cache->made);
+    pthread_mutex_destroy(&cache->lock);
+}

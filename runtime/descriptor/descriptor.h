@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files about descriptors share: facts of operators and dtypes, packed strides, the shape
+ * of a result, and the short form of a resolved descriptor. Internal; tally_descriptor itself is
+ * in <tally/descriptor.h>, tly_descriptor_resolve in problem.h.
+ */
+#ifndef TLY_DESCRIPTOR_H
+#define TLY_DESCRIPTOR_H
+
+#include <tally/descriptor.h>
+
+/* What elements are computed in. */
+typedef enum tly_computes {
+    TLY_COMPUTES_OWN,    /* the descriptor's accumulator */
+    TLY_COMPUTES_WIDEST, /* of integers, whose sums are divided, or a function taken of, 64 bits */
+    TLY_COMPUTES_REALS,  /* of integers f64: a function of each is taken */
+    TLY_COMPUTES_KEYS, /* what is compared: integers that order as elements do (templates/stages/keys.c) */
+    TLY_COMPUTES_INDICES, /* keys, no narrower than a count of elements: one is told of */
+} tly_computes;
+
+/* In which order the elements of a reduction may come; those of scans come in theirs. */
+typedef enum tly_sequence {
+    TLY_SEQUENCE_FREE,   /* any: they are combined in any */
+    TLY_SEQUENCE_FLOATS, /* of integers any; a product of floats beyond the range is the plain
+                            loop's, which may have fallen to zero on its way */
+    TLY_SEQUENCE_TOLD,   /* the descriptor's: the result tells of it, or depends on it */
+    TLY_SEQUENCE_EACH,   /* the descriptor's, one element after the other: states do not commute.
+                            None of Tally's own; those of tests do (tests/states.c) */
+} tly_sequence;
+
+typedef struct tly_op_facts {
+    uint8_t scan;      /* 1: scan, 0: reduction */
+    uint8_t out_dtype; /* tally_dtype of the output by default; 0: the input's */
+    uint32_t flags;    /* those that it takes */
+    uint8_t wide;      /* 1: acc=f64 may be asked for, of dtypes that have it */
+    uint8_t modular;   /* 1: of integers as many bits are right as an element has, sign or not */
+    uint8_t computes;  /* tly_computes */
+    uint8_t sequence;  /* tly_sequence */
+    uint8_t costly;    /* 1: two states are combined by a function, as of exponentials */
+} tly_op_facts;
+
+typedef struct tly_dtype_facts {
+    const char *name;
+    uint8_t bytes;
+    uint8_t accumulator; /* tally_dtype, without acc= */
+    uint8_t wide;        /* 1: acc=f64 may be asked for, of operators that take it */
+    uint64_t largest;    /* integers: the largest number; 0: no index can be told in it */
+} tly_dtype_facts;
+
+/* Indexed by tally_op and tally_dtype; entry 0 is all zero. */
+extern const tly_op_facts tly_ops[TALLY_OP_COUNT];
+extern const tly_dtype_facts tly_dtypes[TALLY_DTYPE_COUNT];
+
+/* Of the dtype that a descriptor is computed in: its accumulator, and whether acc=f64 is taken. */
+const tly_dtype_facts *tly_computed(const tally_descriptor *d);
+
+/* Of a resolved descriptor, what its problem is computed in, by its operator's row. */
+tally_dtype tly_problem_accumulator(const tally_descriptor *full);
+
+/* Whether results are positions of elements. */
+int tly_tells_index(int op);
+
+/* Of a resolved descriptor: TLY_SEQUENCE_FLOATS is of floats alone. */
+tly_sequence tly_sequence_of(const tally_descriptor *full);
+
+/* Row major, a size 0 counted as 1. False if a stride or the count of elements overflows. */
+int tly_packed_strides(int32_t rank, const int64_t *sizes, int64_t *strides);
+
+/* Whether the elements that strides reach can be counted, in elements and in bytes, from the
+ * caller's pointer and from the lowest of them. A size 0 counts as 1, as in packed strides. */
+int tly_extent_fits(int32_t rank, const int64_t *sizes, const int64_t *strides, int64_t offset,
+                    int64_t bytes);
+
+/* Rank and sizes of the output of a descriptor whose axes are resolved. */
+int32_t tly_result_shape(const tally_descriptor *full, int64_t sizes[TALLY_MAX_RANK]);
+
+/* argmax, argmin: an index needs an element, and a dtype that holds the last one's. `open` has a
+ * bit for each open size, whose place a 1 holds here: what they decide is left to those who close
+ * them. */
+tally_status tly_check_index(const tally_descriptor *full, uint32_t open, tally_error *error);
+
+/* The same as a number; *extent is how many elements are told apart. */
+typedef enum tly_index { TLY_INDEX_FITS, TLY_INDEX_OF_NOTHING, TLY_INDEX_TOO_FAR } tly_index;
+tly_index tly_index_fault(const tally_descriptor *full, uint32_t open, uint64_t *extent);
+
+/* Whether no two elements of an output share an address, by the rule of docs/semantics.md. The
+ * extent fits (tly_extent_fits). */
+int tly_addresses_distinct(int32_t rank, const int64_t *sizes, const int64_t *strides);
+
+/* Puts `sizes` in the place of the open ones of a resolved descriptor. Sizes and strides become
+ * what tly_descriptor_resolve would make of them. 0: that function would refuse the descriptor. */
+int tly_close_sizes(tally_descriptor *full, const int64_t *sizes);
+
+/* Whether some size of a resolved descriptor is open. */
+int tly_has_open_size(const tally_descriptor *full);
+
+/* Every axis of a rank. */
+uint32_t tly_all_axes(int32_t rank);
+
+/* Sets back to zero what is the default in a resolved descriptor: the form that parsing returns
+ * and printing prints. Two descriptors of equal meaning become byte-equal. */
+void tly_descriptor_shorten(tally_descriptor *full);
+
+/* word_print.c: tally_descriptor_print of a resolved descriptor, which fails only where the text
+ * does not fit. */
+tally_status tly_word_print(const tally_descriptor *full, char *text, size_t capacity,
+                            size_t *length, tally_error *error);
+
+/* What is said of an option that is not for the operator: option, operator. */
+#define TLY_NOT_AN_OPTION "%s is not an option of %s"
+
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is known of operators and dtypes, as tables: a new one is a row here. And what follows from
+ * a descriptor by these tables alone.
+ */
+#include "descriptor.h"
+
+#include <string.h>
+
+#include "../problem/problem.h"
+
+#define STRIDES (TALLY_IN_STRIDES | TALLY_OUT_STRIDES)
+#define SCAN (TALLY_EXCLUSIVE | TALLY_REVERSE | STRIDES)
+#define REDUCE (TALLY_KEEPDIMS | STRIDES)
+#define PICK TALLY_NAN_IGNORE
+
+#define OWN TLY_COMPUTES_OWN
+#define WIDEST TLY_COMPUTES_WIDEST
+#define REALS TLY_COMPUTES_REALS
+#define KEYS TLY_COMPUTES_KEYS
+#define INDICES TLY_COMPUTES_INDICES
+#define FREE TLY_SEQUENCE_FREE
+#define FLOATS TLY_SEQUENCE_FLOATS
+#define TOLD TLY_SEQUENCE_TOLD
+
+const tly_op_facts tly_ops[TALLY_OP_COUNT] = {
+    [TALLY_CUMSUM] = { 1, 0, SCAN, 1, 1, OWN, FREE, 0 },
+    [TALLY_CUMPROD] = { 1, 0, SCAN, 1, 1, OWN, FREE, 0 },
+    [TALLY_CUMMAX] = { 1, 0, SCAN | PICK, 0, 0, KEYS, FREE, 0 },
+    [TALLY_CUMMIN] = { 1, 0, SCAN | PICK, 0, 0, KEYS, FREE, 0 },
+    [TALLY_CUMLOGSUMEXP] = { 1, 0, SCAN, 0, 0, OWN, FREE, 1 },
+    [TALLY_SUM] = { 0, 0, REDUCE, 1, 1, OWN, FREE, 0 },
+    [TALLY_PROD] = { 0, 0, REDUCE, 1, 1, OWN, FLOATS, 0 },
+    [TALLY_MEAN] = { 0, 0, REDUCE, 1, 0, WIDEST, FREE, 0 },
+    [TALLY_L1] = { 0, 0, REDUCE, 1, 0, OWN, FREE, 0 },
+    [TALLY_L2] = { 0, 0, REDUCE, 1, 0, REALS, FREE, 0 },
+    [TALLY_SUM_SQUARE] = { 0, 0, REDUCE, 1, 1, OWN, FREE, 0 },
+    [TALLY_LOG_SUM] = { 0, 0, REDUCE, 0, 0, WIDEST, FREE, 0 },
+    [TALLY_LOG_SUM_EXP] = { 0, 0, REDUCE, 0, 0, REALS, FREE, 1 },
+    [TALLY_MAX] = { 0, 0, REDUCE | PICK, 0, 0, KEYS, FREE, 0 },
+    [TALLY_MIN] = { 0, 0, REDUCE | PICK, 0, 0, KEYS, FREE, 0 },
+    [TALLY_ARGMAX] = { 0, TALLY_I64, REDUCE | PICK | TALLY_LAST, 0, 0, INDICES, TOLD, 0 },
+    [TALLY_ARGMIN] = { 0, TALLY_I64, REDUCE | PICK | TALLY_LAST, 0, 0, INDICES, TOLD, 0 },
+};
+
+const tly_dtype_facts tly_dtypes[TALLY_DTYPE_COUNT] = {
+    [TALLY_F64] = { "f64", 8, TALLY_F64, 1, 0 },
+    [TALLY_F32] = { "f32", 4, TALLY_F32, 1, 0 },
+    [TALLY_F16] = { "f16", 2, TALLY_F32, 1, 0 },
+    [TALLY_BF16] = { "bf16", 2, TALLY_F32, 1, 0 },
+    [TALLY_I64] = { "i64", 8, TALLY_I64, 0, INT64_MAX },
+    [TALLY_I32] = { "i32", 4, TALLY_I32, 0, INT32_MAX },
+    [TALLY_I16] = { "i16", 2, TALLY_I16, 0, INT16_MAX },
+    [TALLY_I8] = { "i8", 1, TALLY_I8, 0, INT8_MAX },
+    [TALLY_U64] = { "u64", 8, TALLY_U64, 0, UINT64_MAX },
+    [TALLY_U32] = { "u32", 4, TALLY_U32, 0, UINT32_MAX },
+    [TALLY_U16] = { "u16", 2, TALLY_U16, 0, UINT16_MAX },
+    [TALLY_U8] = { "u8", 1, TALLY_U8, 0, UINT8_MAX },
+    [TALLY_BOOL] = { "bool", 1, TALLY_BOOL, 0, 0 },
+};
+
+size_t tally_dtype_bytes(tally_dtype dtype)
+{
+    return (unsigned)dtype < TALLY_DTYPE_COUNT ? tly_dtypes[dtype].bytes : 0;
+}
+
+const char *tally_dtype_name(tally_dtype dtype)
+{
+    return (unsigned)dtype < TALLY_DTYPE_COUNT ? tly_dtypes[dtype].name : NULL;
+}
+
+const char *tally_op_name(tally_op op)
+{
+    static const char *const names[TALLY_OP_COUNT] = {
+#define NAMED(enumerator, name) [enumerator] = #name,
+        TALLY_OP_MAP(NAMED)
+#undef NAMED
+    };
+    return (unsigned)op < TALLY_OP_COUNT ? names[op] : NULL;
+}
+
+int32_t tally_op_is_scan(tally_op op)
+{
+    return (unsigned)op < TALLY_OP_COUNT && tly_ops[op].scan;
+}
+
+/* A wider output's dtype is computed in; indices are told of what is compared in the input's. */
+const tly_dtype_facts *tly_computed(const tally_descriptor *d)
+{
+    const int is_output = d->out_dtype != 0 && tly_ops[d->op].out_dtype == 0;
+    return &tly_dtypes[is_output ? d->out_dtype : d->dtype];
+}
+
+tally_dtype tly_accumulator(const tally_descriptor *d)
+{
+    return d->acc == TALLY_F64 ? TALLY_F64 : (tally_dtype)tly_computed(d)->accumulator;
+}
+
+/* Integers in which elements are compared: floats of as many bits, whose order is theirs. Those of
+ * scans have 32 bits at least; so have indices, of which each narrow dtype fits into an i32. */
+static tally_dtype key_of(tally_dtype dtype, int scan, int indexed)
+{
+    static const uint8_t narrow[TALLY_DTYPE_COUNT] = {
+        [TALLY_F64] = TALLY_I64,  [TALLY_F32] = TALLY_I32, [TALLY_F16] = TALLY_I16,
+        [TALLY_BF16] = TALLY_I16, [TALLY_I64] = TALLY_I64, [TALLY_I32] = TALLY_I32,
+        [TALLY_I16] = TALLY_I16,  [TALLY_I8] = TALLY_I8,   [TALLY_U64] = TALLY_U64,
+        [TALLY_U32] = TALLY_U32,  [TALLY_U16] = TALLY_U16, [TALLY_U8] = TALLY_U8,
+        [TALLY_BOOL] = TALLY_U8,
+    };
+    const tally_dtype key = (tally_dtype)narrow[dtype];
+    if (tally_dtype_bytes(key) >= 4 || !(scan || indexed)) {
+        return key;
+    }
+    return !indexed && (key == TALLY_U16 || key == TALLY_U8) ? TALLY_U32 : TALLY_I32;
+}
+
+tally_dtype tly_problem_accumulator(const tally_descriptor *full)
+{
+    const tly_op_facts *op = &tly_ops[full->op];
+    const tally_dtype acc = (tally_dtype)full->acc, dtype = (tally_dtype)full->dtype;
+    switch (op->computes) {
+    case WIDEST:
+        return acc == TALLY_I32 ? TALLY_I64 : acc == TALLY_U32 ? TALLY_U64 : acc;
+    case REALS:
+        return tly_dtypes[dtype].largest != 0 ? TALLY_F64 : acc;
+    case KEYS:
+    case INDICES:
+        return key_of(dtype, op->scan, op->computes == INDICES);
+    default:
+        return acc;
+    }
+}
+
+int tly_tells_index(int op)
+{
+    return tly_ops[op].computes == INDICES;
+}
+
+tly_sequence tly_sequence_of(const tally_descriptor *full)
+{
+    const int sequence = tly_ops[full->op].sequence;
+    const int integers = tly_dtypes[full->out_dtype].largest != 0;
+    return sequence == FLOATS && integers ? FREE : (tly_sequence)sequence;
+}
+
+uint32_t tly_all_axes(int32_t rank)
+{
+    return (1u << rank) - 1;
+}
+
+void tly_descriptor_shorten(tally_descriptor *full)
+{
+    const tly_op_facts *op = &tly_ops[full->op];
+    if (full->acc == tly_computed(full)->accumulator) {
+        full->acc = 0;
+    }
+    if (full->out_dtype == (op->out_dtype != 0 ? op->out_dtype : full->dtype)) {
+        full->out_dtype = 0;
+    }
+    if (!op->scan && full->axes == tly_all_axes(full->rank)) {
+        full->axes = 0;
+        full->axes_given = 0;
+    }
+    if (!(full->flags & TALLY_IN_STRIDES)) {
+        memset(full->in_strides, 0, sizeof full->in_strides);
+    }
+    if (!(full->flags & TALLY_OUT_STRIDES)) {
+        memset(full->out_strides, 0, sizeof full->out_strides);
+    }
+}

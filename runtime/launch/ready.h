@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A launch prepared as far as it can be without pointers, and the last steps of it: what libtally
+ * and the functions of objects made ahead of time (ahead.c) have in common. Freestanding: neither
+ * this nor ready.c needs more of a C library than memcpy and memset.
+ */
+#ifndef TLY_READY_H
+#define TLY_READY_H
+
+#include "../problem/abi.h"
+#include "../problem/problem.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* Scratch up to this lies on the stack, where it costs nothing: the calls that last for nanoseconds
+ * need no more (18.1 KiB for 12 f32 on x86-64-v4), and a thread with 32 KiB has as much. */
+enum { TLY_STACK_SCRATCH = 20480 };
+
+/* Of a task; what does not fit goes in several calls. */
+enum { TLY_MOST_SCRATCH = 1 << 20 };
+
+/* Half of a 32 MiB cache: objects do not ask the system how much a machine has. It changes no bit. */
+#define TLY_AHEAD_STREAM_BYTES (INT64_C(16) << 20)
+
+/* Reductions: most bytes of states of chunks, a thread, and those of one output or lanes side by
+ * side. */
+enum { TLY_REDUCE_MOST_RECORDS = 1 << 20, TLY_REDUCE_MOST_OUTPUT = TLY_REDUCE_MOST_RECORDS / 2 };
+
+/* Bytes between two pointers at which what lies there is apart: from `above` on, and up to `below`. */
+typedef struct tly_apart {
+    int64_t above, below;
+} tly_apart;
+
+/* A caller's tensors: the addresses of their elements 0. */
+typedef struct tly_pointers {
+    char *at[TLY_TENSOR_COUNT];
+} tly_pointers;
+
+/* What is only read has no const among the pointers. */
+static inline tly_pointers tly_pointers_of(const void *in, void *out)
+{
+    return (tly_pointers){ { [TLY_IN] = (char *)(uintptr_t)in, [TLY_OUT] = (char *)out } };
+}
+
+/* Words of 64 bits each, so that an object has them as such. */
+#define TLY_READY_FIELDS \
+    tly_args args;                   /* all but the tensors' bases and flags */ \
+    int64_t first[TLY_TENSOR_COUNT]; /* bytes from the caller's pointers to position 0 of row 0 */ \
+    tly_apart apart[TLY_TENSOR_COUNT];      /* from each that is read to the output */ \
+    uintptr_t misaligned[TLY_TENSOR_COUNT]; /* bits that are zero in aligned addresses */ \
+    size_t scratch_bytes;                   /* a task */ \
+    int64_t tiles, row_tiles, rows; \
+    int64_t most_tiles;   /* of a row whose lanes one call takes at once */ \
+    int64_t bytes;        /* read and written */ \
+    int64_t record_bytes; /* reductions: of a tile's states */ \
+    int64_t form;         /* tly_form */ \
+    int64_t in_place;     /* allowed */ \
+    int64_t empty;        /* nothing to do */ \
+    int64_t unread;       /* no element of the input is */
+
+typedef struct tly_ready {
+    TLY_READY_FIELDS
+} tly_ready;
+
+_Static_assert(sizeof(uintptr_t) == 8 && sizeof(size_t) == 8 && sizeof(tly_ready) % 8 == 0,
+               "words of 64 bits");
+
+/* Whether input and output may be the same memory. */
+int tly_may_be_in_place(const tly_problem *problem, const tly_geometry *geometry);
+
+/* What pointers are judged by; the kernel need not be known. */
+void tly_ready_check(tly_ready *r, const tly_problem *problem, const tly_geometry *geometry);
+
+/* All else; `scratch` is the most bytes of a task, and runs of more than `far` bytes go past the
+ * cache. */
+void tly_ready_make(tly_ready *r, const tly_problem *problem, const tly_geometry *geometry,
+                    const tly_launch *launch, int64_t scratch, int64_t far);
+
+static inline int tly_is_misaligned(const tly_ready *r, int tensor, const void *at)
+{
+    return ((uintptr_t)at & r->misaligned[tensor]) != 0;
+}
+
+/* A tensor that is read, and the output: disjoint, or in place where that is allowed. */
+static inline int tly_is_apart_from_output(const tly_ready *r, int tensor, const tly_pointers *p)
+{
+    const int64_t d = (int64_t)((uintptr_t)p->at[TLY_OUT] - (uintptr_t)p->at[tensor]);
+    return d >= r->apart[tensor].above || d <= r->apart[tensor].below ||
+           (d == 0 && tensor == TLY_IN && r->in_place);
+}
+
+static inline int tly_acceptable(const tly_ready *r, const tly_pointers *p)
+{
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        if (p->at[t] == NULL || tly_is_misaligned(r, t, p->at[t]) ||
+            (!tly_is_written(t) && !tly_is_apart_from_output(r, t, p))) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* The arguments of one launch, with `flags` out of place. Copying all of them would take longer
+ * than a small scan: most kernels have two outer dims at most, and what lies beyond outer_rank may
+ * be anything. */
+static inline void tly_ready_complete(const tly_ready *r, const tly_pointers *p, int64_t flags,
+                                      tly_args *args)
+{
+    enum { FEW = 2 };
+    if (r->args.outer_rank <= FEW && !tly_reduces((int)r->form)) {
+        memcpy(args, &r->args, offsetof(tly_args, outer_size[FEW]));
+        const size_t steps = offsetof(tly_tensor, outer[FEW]) - offsetof(tly_tensor, axis);
+        for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+            memcpy(&args->tensor[t].axis, &r->args.tensor[t].axis, steps);
+        }
+    } else {
+        *args = r->args;
+    }
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        args->tensor[t].base = p->at[t] + r->first[t];
+    }
+    args->flags = p->at[TLY_IN] == p->at[TLY_OUT] ? 0 : flags;
+}
+
+/* Where the call that begins with tile `begin` ends, of a task that ends at `end`: there, unless
+ * the accumulators of the lanes would not fit into the scratch of a task. Then a row's lanes go
+ * in equal parts. */
+static inline int64_t tly_call_end(const tly_ready *r, int64_t begin, int64_t end)
+{
+    if (r->row_tiles <= r->most_tiles) {
+        return end;
+    }
+    int64_t left = r->row_tiles - begin % r->row_tiles;
+    left = left < end - begin ? left : end - begin;
+    int64_t calls = (left - 1) / r->most_tiles + 1;
+    return begin + (left - 1) / calls + 1;
+}
+
+/* A task, in as many calls. */
+static inline void tly_call_tiles(const tly_ready *r, tly_entry entry, const tly_args *args,
+                                  tly_task task)
+{
+    for (int64_t end = task.end; task.begin < end; task.begin = task.end) {
+        task.end = tly_call_end(r, task.begin, end);
+        entry(args, &task);
+    }
+}
+
+#endif

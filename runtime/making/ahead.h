@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What functions made ahead of time call, and the constant data that they hand over: both become
+ * parts of every object that `tally compile` writes (docs/ahead.md). ahead.c is compiled to LLVM's
+ * bitcode while Tally is built, together with ready.c and what else it needs; libtally-llvm puts it
+ * into an object beside the kernels, and writes the data as words in the order of these structs.
+ */
+#ifndef TLY_AHEAD_H
+#define TLY_AHEAD_H
+
+#include "../launch/ready.h"
+
+/* A word's kernel for one level. */
+typedef struct tly_ahead_code {
+    tly_entry entry; /* NULL: there is nothing to do */
+    int64_t level;   /* its number (cpu/features.h) */
+    tly_ready ready;
+} tly_ahead_code;
+
+/* A word whose sizes are all known; the best level comes first. */
+typedef struct tly_ahead_word {
+    int64_t count;
+    tly_ahead_code codes[];
+} tly_ahead_word;
+
+/* A word with open sizes has a kernel for every problem that they may make (variants.c), in rising
+ * order; those for the best level come first. */
+typedef struct tly_ahead_variant {
+    tly_entry entry;
+    int64_t level;
+    tly_problem problem;
+    tly_launch launch;
+} tly_ahead_variant;
+
+typedef struct tly_ahead_open {
+    int64_t count;
+    int64_t each; /* of one level */
+    tally_descriptor full;
+    tly_ahead_variant variants[];
+} tly_ahead_open;
+
+/* The order of problems: below 0, 0, above 0. */
+static inline int tly_problem_order(const tly_problem *a, const tly_problem *b)
+{
+    uint64_t x[2], y[2];
+    memcpy(x, a, sizeof x);
+    memcpy(y, b, sizeof y);
+    return x[0] != y[0] ? (x[0] < y[0] ? -1 : 1) : (x[1] > y[1]) - (x[1] < y[1]);
+}
+
+_Static_assert(sizeof(tly_problem) == 16 && sizeof(tally_descriptor) % 8 == 0 &&
+                   sizeof(tly_launch) % 8 == 0,
+               "words of 64 bits");
+
+/* Does one of `parts`: 0, EINVAL, ENOMEM; ENOTSUP if the machine has none of the levels. `sizes` are
+ * the open ones, in the word's order. All functions here have the same parameters, and these are
+ * their names. */
+#define TLY_AHEAD_RUN "tly_ahead_run"
+int tly_ahead_run(const tly_ahead_word *word, const int64_t *sizes, const void *in, void *out,
+                  int64_t part, int64_t parts);
+
+#define TLY_AHEAD_RUN_OPEN "tly_ahead_run_open"
+int tly_ahead_run_open(const tly_ahead_open *word, const int64_t *sizes, const void *in, void *out,
+                       int64_t part, int64_t parts);
+
+#endif

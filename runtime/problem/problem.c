@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a descriptor to the canonical problem (problem.h). Names, size-1 dims, mergeable dims, the
+ * order of dims and directions go, so that descriptors that touch the same elements in the same
+ * way become the same bytes; the geometry still describes every element exactly.
+ */
+#include "problem.h"
+
+#include <string.h>
+
+#include "../descriptor/descriptor.h"
+#include "specialise.h"
+
+/* A TLY_TRANSPOSED kernel turns blocks of lanes in registers: fewer lanes do not fill a block. */
+#define LEAST_TRANSPOSED_LANES 8
+
+/* A problem on its way: the axis, the other dims (all of size > 1), outermost first. */
+typedef struct shape {
+    tly_dim axis;
+    tly_dim dims[TALLY_MAX_RANK];
+    int32_t count;
+    int64_t first[TLY_TENSOR_COUNT]; /* element index of position 0 */
+} shape;
+
+void tly_flip_dim(tly_dim *dim, int64_t *first)
+{
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        first[t] += (dim->size - 1) * dim->stride[t];
+        dim->stride[t] = -dim->stride[t];
+    }
+}
+
+static void flip_all(shape *s)
+{
+    for (int32_t i = 0; i < s->count; i++) {
+        tly_flip_dim(&s->dims[i], s->first);
+    }
+}
+
+/* stride == size * step; the product may overflow although every element's index fits. */
+static int spans(int64_t stride, int64_t size, int64_t step)
+{
+    int64_t product;
+    return !__builtin_mul_overflow(size, step, &product) && stride == product;
+}
+
+/* Whether one walk over `inner` and then `outer` has even steps in all tensors. */
+static int continues(const tly_dim *outer, const tly_dim *inner)
+{
+    int even = 1;
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        even = even && spans(outer->stride[t], inner->size, inner->stride[t]);
+    }
+    return even;
+}
+
+/* Sorted dims leave no pair that could be joined apart, but for those that another dim divides in
+ * memory. */
+void tly_merge_dims(tly_dim *dims, int32_t *count)
+{
+    int32_t kept = 0;
+    for (int32_t i = 1; i < *count; i++) {
+        if (continues(&dims[kept], &dims[i])) {
+            dims[i].size *= dims[kept].size;
+            dims[kept] = dims[i];
+        } else {
+            dims[++kept] = dims[i];
+        }
+    }
+    *count = *count > 0 ? kept + 1 : 0;
+}
+
+tly_dim tly_take_dim(tly_dim *dims, int32_t *count, int32_t at)
+{
+    tly_dim taken = dims[at];
+    (*count)--;
+    for (int32_t i = at; i < *count; i++) {
+        dims[i] = dims[i + 1];
+    }
+    tly_merge_dims(dims, count);
+    return taken;
+}
+
+void tly_set_outer(tly_geometry *g, const tly_dim *dims, int32_t count)
+{
+    g->rows = 1;
+    g->outer_rank = count;
+    for (int32_t i = 0; i < count; i++) {
+        g->outer[i] = dims[i];
+        g->rows *= dims[i].size;
+    }
+}
+
+/* Axis and dims of a resolved descriptor: out strides positive and falling, nothing to merge. */
+static shape read_shape(const tally_descriptor *d)
+{
+    shape s = { .first = { d->in_offset, d->out_offset } };
+    for (int32_t i = 0; i < d->rank; i++) {
+        tly_dim dim = { d->sizes[i], { d->in_strides[i], d->out_strides[i] } };
+        if (i == d->axis) {
+            /* One element has no strides: any would do, 1 makes packed neighbours a stream. */
+            s.axis = dim.size > 1 ? dim : (tly_dim){ 1, { 1, 1 } };
+            if (dim.size > 1 && (d->flags & TALLY_REVERSE)) {
+                tly_flip_dim(&s.axis, s.first);
+            }
+        } else if (dim.size > 1) {
+            if (dim.stride[TLY_OUT] < 0) {
+                tly_flip_dim(&dim, s.first);
+            }
+            int32_t at = s.count++;
+            for (; at > 0 && s.dims[at - 1].stride[TLY_OUT] < dim.stride[TLY_OUT]; at--) {
+                s.dims[at] = s.dims[at - 1];
+            }
+            s.dims[at] = dim;
+        }
+    }
+    tly_merge_dims(s.dims, &s.count);
+    return s;
+}
+
+static int8_t literal(int64_t step, int64_t most)
+{
+    return step >= -most && step <= most ? (int8_t)step : TLY_ANY_STEP;
+}
+
+static int64_t size_of(int64_t stride)
+{
+    return stride < 0 ? -stride : stride;
+}
+
+static void set_rows(shape *s, int64_t unit, tly_problem *p, tly_geometry *g)
+{
+    p->form = TLY_ROWS;
+    p->unit = (uint8_t)unit;
+    p->tensor[TLY_IN].step = literal(s->axis.stride[TLY_IN], 2);
+    p->tensor[TLY_OUT].step = s->axis.stride[TLY_OUT] == 0 ? TLY_ANY_STEP
+                                                           : literal(s->axis.stride[TLY_OUT], 1);
+    if (p->tensor[TLY_OUT].step == -1) {
+        flip_all(s);
+    }
+    p->rows.dense = p->tensor[TLY_IN].step == p->tensor[TLY_OUT].step &&
+                    size_of(p->tensor[TLY_OUT].step) == 1 &&
+                    (s->count == 0 || (s->count == 1 && continues(&s->dims[0], &s->axis)));
+    g->inner = 1;
+}
+
+static void set_lanes(shape *s, tly_form form, int32_t lanes, tly_problem *p, tly_geometry *g)
+{
+    tly_dim lane = tly_take_dim(s->dims, &s->count, lanes);
+    p->form = (uint8_t)form;
+    p->unit = 1;
+    p->tensor[TLY_IN].step = literal(lane.stride[TLY_IN], 2);
+    p->tensor[TLY_OUT].step = form == TLY_TRANSPOSED || lane.stride[TLY_OUT] == 1 ? 1
+                                                                                  : TLY_ANY_STEP;
+    if (form == TLY_COLUMNS && p->tensor[TLY_IN].step == TLY_ANY_STEP &&
+        size_of(s->axis.stride[TLY_IN]) == 1) {
+        p->lanes.packing = s->axis.stride[TLY_IN] > 0 ? TLY_AXIS_UP : TLY_AXIS_DOWN;
+    }
+    g->inner = lane.size;
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        g->tensor[t].lane = lane.stride[t];
+    }
+}
+
+/* The dim that makes a transposed view of it, or -1: the axis is innermost in the output, this
+ * one in the input. */
+static int32_t transposed_lanes(const shape *s)
+{
+    if (size_of(s->axis.stride[TLY_OUT]) != 1 || size_of(s->axis.stride[TLY_IN]) <= 1) {
+        return -1;
+    }
+    int32_t i = s->count - 1;
+    while (i >= 0 &&
+           !(s->dims[i].stride[TLY_IN] == 1 && s->dims[i].size >= LEAST_TRANSPOSED_LANES)) {
+        i--;
+    }
+    return i;
+}
+
+/* Whether axis and at most `most` lanes form one packed block, walked forward (1) or backward (-1);
+ * else 0. */
+static int packed_block(const shape *s, const tly_dim *lane, int64_t most)
+{
+    if (lane->stride[TLY_IN] != 1 || lane->stride[TLY_OUT] != 1 || lane->size > most ||
+        s->axis.stride[TLY_IN] != s->axis.stride[TLY_OUT] ||
+        size_of(s->axis.stride[TLY_IN]) != lane->size) {
+        return 0;
+    }
+    return s->axis.stride[TLY_IN] > 0 ? 1 : -1;
+}
+
+static void choose_form(shape *s, tly_problem *p, tly_geometry *g)
+{
+    tly_dim *lane = s->count > 0 ? &s->dims[s->count - 1] : NULL;
+    int one = s->axis.size == 1;
+    if (lane == NULL || (one && continues(lane, &s->axis)) ||
+        (!one && size_of(s->axis.stride[TLY_OUT]) < lane->stride[TLY_OUT])) {
+        int32_t lanes = transposed_lanes(s);
+        if (lanes >= 0) {
+            p->lanes.packing = s->axis.stride[TLY_OUT] < 0 ? TLY_AXIS_DOWN : TLY_PACKED_NOT;
+            set_lanes(s, TLY_TRANSPOSED, lanes, p, g);
+        } else {
+            set_rows(s, 1, p, g);
+        }
+        return;
+    }
+    int windows = !one && p->order != TALLY_ORDER_SERIAL;
+    int direction = windows ? packed_block(s, lane, TLY_MAX_UNIT) : 0;
+    if (direction == 0) {
+        direction = packed_block(s, lane, INT64_MAX);
+        if (direction != 0) {
+            p->lanes.packing = direction > 0 ? TLY_PACKED_UP : TLY_PACKED_DOWN;
+        }
+        set_lanes(s, TLY_COLUMNS, s->count - 1, p, g);
+        return;
+    }
+    if (direction < 0) {
+        tly_flip_dim(lane, s->first);
+    }
+    int64_t unit = lane->size;
+    s->axis = (tly_dim){ s->axis.size * unit, { direction, direction } };
+    s->count--;
+    set_rows(s, unit, p, g);
+}
+
+void tly_extent(int32_t rank, const int64_t *sizes, const int64_t *strides, int64_t offset,
+                int64_t *low, int64_t *high)
+{
+    *low = *high = offset;
+    for (int32_t d = 0; d < rank; d++) {
+        int64_t *end = strides[d] < 0 ? low : high;
+        *end += sizes[d] > 1 ? (sizes[d] - 1) * strides[d] : 0;
+    }
+}
+
+/* How far apart neighbours along a dim are: in the tensor where they are nearer, then in both. */
+static int is_nearer(const tly_dim *a, const tly_dim *b)
+{
+    uint64_t ai = tly_distance(a->stride[TLY_IN]), ao = tly_distance(a->stride[TLY_OUT]);
+    uint64_t bi = tly_distance(b->stride[TLY_IN]), bo = tly_distance(b->stride[TLY_OUT]);
+    uint64_t an = ai < ao ? ai : ao, bn = bi < bo ? bi : bo;
+    return an != bn ? an < bn : (ai > ao ? ai : ao) < (bi > bo ? bi : bo);
+}
+
+/* Rows are counted so that those that share lines and pages of either tensor come one after
+ * another. */
+static void order_by_distance(shape *s)
+{
+    for (int32_t i = 1; i < s->count; i++) {
+        tly_dim dim = s->dims[i];
+        int32_t at = i;
+        for (; at > 0 && is_nearer(&s->dims[at - 1], &dim); at--) {
+            s->dims[at] = s->dims[at - 1];
+        }
+        s->dims[at] = dim;
+    }
+}
+
+/* Nothing to do: one kernel for all, should one be made at all. */
+static void set_empty(tly_problem *p, tly_geometry *g)
+{
+    p->form = TLY_ROWS;
+    p->rows.dense = p->unit = 1;
+    g->empty = 1;
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        p->tensor[t].step = 1;
+        g->tensor[t].axis = 1;
+        g->tensor[t].high = -1;
+    }
+}
+
+/* Sums and products of integers have the same bits with a sign as without, but for what is widened;
+ * and so do indices. One kernel does both, by the name of the signed one. */
+static void share_signs(tly_problem *p)
+{
+    static const uint8_t signed_of[TALLY_DTYPE_COUNT] = {
+        [TALLY_U64] = TALLY_I64, [TALLY_U32] = TALLY_I32
+    };
+    const uint8_t dtype = signed_of[p->tensor[TLY_OUT].dtype];
+    if (dtype != 0 && tly_ops[p->op].out_dtype != 0) {
+        p->tensor[TLY_OUT].dtype = dtype;
+    } else if (dtype != 0 && tly_ops[p->op].modular &&
+               p->tensor[TLY_IN].dtype == p->tensor[TLY_OUT].dtype) {
+        p->tensor[TLY_IN].dtype = p->tensor[TLY_OUT].dtype = p->acc = dtype;
+    }
+}
+
+static void canonicalise_scan(const tally_descriptor *full, tly_problem *problem,
+                              tly_geometry *geometry)
+{
+    for (int32_t i = 0; i < full->rank; i++) {
+        if (full->sizes[i] == 0) {
+            set_empty(problem, geometry);
+            return;
+        }
+    }
+    shape s = read_shape(full);
+    choose_form(&s, problem, geometry);
+    order_by_distance(&s);
+    if (problem->form == TLY_COLUMNS && problem->tensor[TLY_IN].step == TLY_ANY_STEP &&
+        problem->tensor[TLY_OUT].step == 1 && problem->lanes.packing == TLY_PACKED_NOT &&
+        s.count > 0 && s.dims[s.count - 1].stride[TLY_IN] == 1) {
+        problem->lanes.packing = TLY_ROWS_UP;
+    }
+
+    geometry->length = s.axis.size;
+    tly_set_outer(geometry, s.dims, s.count);
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        geometry->tensor[t].axis = s.axis.stride[t];
+        geometry->tensor[t].first = s.first[t];
+    }
+    tly_tensor_place *in = &geometry->tensor[TLY_IN], *out = &geometry->tensor[TLY_OUT];
+    tly_extent(full->rank, full->sizes, full->in_strides, full->in_offset, &in->low, &in->high);
+    tly_extent(full->rank, full->sizes, full->out_strides, full->out_offset, &out->low, &out->high);
+}
+
+void tly_canonicalise_closed(const tally_descriptor *full, tly_problem *problem,
+                             tly_geometry *geometry)
+{
+    memset(problem, 0, sizeof *problem);
+    memset(geometry, 0, sizeof *geometry);
+    problem->op = (uint8_t)full->op;
+    problem->tensor[TLY_IN].dtype = (uint8_t)full->dtype;
+    problem->tensor[TLY_OUT].dtype = (uint8_t)full->out_dtype;
+    problem->acc = (uint8_t)tly_problem_accumulator(full);
+    problem->order = (uint8_t)full->order;
+    problem->exclusive = (full->flags & TALLY_EXCLUSIVE) != 0;
+    problem->nan_ignore = (full->flags & TALLY_NAN_IGNORE) != 0;
+    problem->last = (full->flags & TALLY_LAST) != 0;
+    if (tly_ops[full->op].scan) {
+        canonicalise_scan(full, problem, geometry);
+    } else {
+        tly_canonicalise_reduction(full, problem, geometry);
+    }
+    tly_specialise(problem, geometry);
+    share_signs(problem);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which sizes a kernel has as literals, and which limits it knows them to be within; see
+ * specialise.h. */
+#include "specialise.h"
+
+#include "../descriptor/descriptor.h"
+#include "../host/checked.h"
+
+/* Of memory, in bytes. */
+#define LINE 64
+
+/* Fewer axis steps of a transposed view make no pass of lines of output. */
+#define LEAST_TRANSPOSED_STEPS 32
+
+/* The largest power of two within n, up to 16. */
+static uint8_t power_within(int64_t n)
+{
+    uint8_t power = 1;
+    while (power < 16 && 2 * power <= n) {
+        power = (uint8_t)(2 * power);
+    }
+    return power;
+}
+
+static int64_t accumulator_bytes(const tly_problem *p)
+{
+    return (int64_t)tally_dtype_bytes((tally_dtype)p->acc);
+}
+
+/* ---- scans ---------------------------------------------------------------------------------- */
+
+static void specialise_rows(tly_problem *p, const tly_geometry *g)
+{
+    const int serial = p->order == TALLY_ORDER_SERIAL, dense = p->rows.dense;
+    const int is_short = g->length <= TLY_SHORT_ROW ||
+                         (dense && g->length == TLY_EVEN_ROW && !serial);
+    if (p->unit > 1) {
+        return;
+    }
+    if (is_short && dense) {
+        p->rows.length = (uint8_t)g->length;
+    } else if (is_short && g->outer_rank > 0) {
+        p->rows.least = power_within(g->length);
+    } else if (dense && g->length <= TLY_MEDIUM_ROW && !serial) {
+        p->rows.is_medium = 1;
+    }
+}
+
+/* So many lanes are one stream at most. Of longer rows the results before leave the first cache; rows
+ * of whole lines do as well one by one then. Of a copy, as one stream and row by row: f64 of 1024
+ * columns in L2 .50, .98, past the cache .76, .95; f32 of 1024 .85, .91 and .83, .92, AVX2 .90, .89
+ * and .85, .96; of 512 .94, .90 and .85, .92 (Emerald Rapids), .63, .66 and .87, .84, f16 past the
+ * cache .92, .97 (Zen 5), and middle axes of 512 are four slices side by side then. */
+static int64_t most_narrow(const tly_problem *p, int64_t lanes)
+{
+    int64_t near = TLY_NARROW_NEAR / accumulator_bytes(p);
+    int whole_lines = lanes * tly_element_bytes(p, TLY_OUT) % LINE == 0;
+    return whole_lines && near - 1 < TLY_NARROW_MOST ? near - 1 : TLY_NARROW_MOST;
+}
+
+/* Packed lanes are one stream where they are neither few nor many. */
+static int is_narrow(const tly_problem *p, const tly_geometry *g)
+{
+    return g->length > 1 && g->inner > TLY_MAX_UNIT && g->inner <= most_narrow(p, g->inner);
+}
+
+static void specialise_lanes(tly_problem *p, const tly_geometry *g)
+{
+    tly_lane_facts *lanes = &p->lanes;
+    if (lanes->packing == TLY_PACKED_UP || lanes->packing == TLY_PACKED_DOWN) {
+        if (!is_narrow(p, g)) {
+            lanes->packing = TLY_PACKED_NOT;
+        } else if (g->inner * accumulator_bytes(p) <= TLY_NARROW_BYTES) {
+            lanes->count = (uint8_t)g->inner;
+        }
+    }
+    int64_t few = g->inner;
+    if (p->form == TLY_TRANSPOSED && g->length < LEAST_TRANSPOSED_STEPS && g->length < few) {
+        few = g->length;
+    }
+    if (few <= TLY_MAX_UNIT || few < g->inner) {
+        lanes->least = power_within(few);
+    }
+    lanes->lines = lanes->packing == TLY_ROWS_UP && lanes->least > 0 &&
+                   tly_line_dim(g->outer, g->outer_rank, g->inner,
+                                LINE / tly_element_bytes(p, TLY_OUT)) >= 0;
+}
+
+/* ---- reductions ----------------------------------------------------------------------------- */
+
+/* Rows of one kept dim at most, of one step or of several. f32, 64 steps, from L3, AVX-512 and AVX2, of
+ * the time of rows one by one: sums of 9, 17, 42, 113, 300 elements .35, .46, .44, .61, .76 and .47,
+ * .55, .63, –, .85, max .42, .47, .55, .33, .99 and .62, .56, .64, –, 1.08, prod .10, .14, .19, .41,
+ * .49 and .15, .19, .25, –, .47, log_sum_exp .69 to 1.0 and .76 to 1.17, argmax .35, .37, .37, .33 and
+ * .59, .58, .50; but of 129, 150, 200, 300 1.44, 1.18, .79, 1.75 and of f64 up to 1.6 and 2.8, so
+ * medium rows of indices go one by one (Zen 5, minima). */
+static void specialise_reduced_rows(tly_problem *p, const tly_geometry *g)
+{
+    const int64_t bytes = tly_multiply(g->length, accumulator_bytes(p));
+    const uint8_t way = bytes <= TLY_REDUCED_BYTES          ? TLY_REDUCED_SHORT
+                        : bytes <= TLY_REDUCED_MEDIUM_BYTES ? TLY_REDUCED_MEDIUM
+                                                            : TLY_REDUCED_ONE;
+    if (p->tensor[TLY_IN].step != 1 || g->length == 0 || g->outer_rank > 1) {
+        return;
+    }
+    if (g->steps == 1 || way == TLY_REDUCED_ONE) {
+        p->reduced.way = way;
+        return;
+    }
+    const int many = g->outer_rank == 1 && g->outer[0].size >= TLY_REDUCED_MANY_ROWS;
+    const int few_steps = g->steps > 0 && g->steps <= TLY_REDUCED_MOST_STEPS;
+    if (many && few_steps && !(tly_tells_index(p->op) && way == TLY_REDUCED_MEDIUM)) {
+        p->reduced.way = way;
+        p->reduced.has_steps = 1;
+    }
+}
+
+/* Steps that have no room for a pass of several rows, each of several positions: they go position
+ * by position, if there are more outputs than those side by side, which threads share. f32 of
+ * 32x64x56x56, axes 0 and 2, as packed columns and so, us, minima: prod 1628, 955, log_sum_exp
+ * 5468, 4356, argmax 1247, 1078, sum 986, 966, AVX2 1930, 985, 10519, 7072 and of sum 1247, 1079;
+ * but of i8 301, 781, and log_sum_exp of 16x8x256x56 947, 1229 (Emerald Rapids). */
+static int is_brief(const tly_problem *p, const tly_geometry *g)
+{
+    enum { LANES = 32, LENGTH = 128, BYTES = 4 };
+    return g->steps > 1 && g->outer_rank > 0 && g->inner >= LANES && g->length < LENGTH &&
+           tly_element_bytes(p, TLY_IN) >= BYTES;
+}
+
+static int is_packed(const tly_geometry *g)
+{
+    return g->inner > 1 && g->tensor[TLY_IN].lane == 1 && g->tensor[TLY_IN].axis == g->inner &&
+           g->length >= TLY_REDUCED_BLOCK / g->inner;
+}
+
+/* What would be one chain an output, on one thread. */
+static int is_long(const tly_problem *p, const tly_geometry *g)
+{
+    const int floats = tly_ops[p->op].sequence == TLY_SEQUENCE_FLOATS &&
+                       tly_dtypes[p->tensor[TLY_OUT].dtype].largest == 0;
+    return floats && g->tensor[TLY_IN].lane == 1 && g->inner <= TLY_REDUCED_LONG_LANES &&
+           g->length >= TLY_REDUCED_LONG_STEPS;
+}
+
+static void specialise_reduced_lanes(tly_problem *p, const tly_geometry *g)
+{
+    const int few = g->inner < TLY_REDUCED_FEW_LANES; /* they may not fill a vector */
+    if (few) {
+        p->reduced.least = power_within(g->inner);
+    }
+    if (p->order == TALLY_ORDER_SERIAL) {
+        return;
+    }
+    if (few && is_packed(g) && !is_brief(p, g)) {
+        p->reduced.way = TLY_REDUCED_PACKED;
+    } else if (!few && is_long(p, g)) {
+        p->reduced.way = TLY_REDUCED_LONG;
+    }
+}
+
+/* ---- all ------------------------------------------------------------------------------------ */
+
+void tly_specialise(tly_problem *p, const tly_geometry *g)
+{
+    switch ((tly_form)p->form) {
+    case TLY_ROWS:
+        specialise_rows(p, g);
+        break;
+    case TLY_COLUMNS:
+    case TLY_TRANSPOSED:
+        specialise_lanes(p, g);
+        break;
+    case TLY_REDUCED_ROWS:
+        specialise_reduced_rows(p, g);
+        break;
+    case TLY_REDUCED_LANES:
+        specialise_reduced_lanes(p, g);
+        break;
+    }
+    if (tly_reduces(p->form) && tly_tells_index(p->op)) {
+        p->reduced.counts_32 = tly_multiply(g->length, g->steps) <= INT32_MAX;
+    }
+}
+
+void tly_specialise_for_device(tly_problem *p)
+{
+    if (tly_reduces(p->form)) {
+        p->reduced = (tly_reduced_facts){ .counts_32 = p->reduced.counts_32 };
+        if (tally_dtype_bytes((tally_dtype)p->acc) < 4) {
+            p->acc = TALLY_I32;
+        }
+    } else if (p->form == TLY_ROWS) {
+        const tly_row_facts rows = p->rows;
+        p->rows = (tly_row_facts){ .dense = rows.dense, .length = rows.length };
+    } else {
+        const int along = p->lanes.packing == TLY_AXIS_UP || p->lanes.packing == TLY_AXIS_DOWN;
+        p->lanes = (tly_lane_facts){ .packing = along ? p->lanes.packing : TLY_PACKED_NOT };
+    }
+}

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Packed columns, too few to fill passes of their own: axis and lanes are one stream in both
+ * tensors, and a result is the one `unit` elements before it, combined with the input. So vectors
+ * may begin anywhere, rows of columns need no ends of their own, and the order is the plain loop's
+ * bit for bit, which needs no guard. Where a vector begins is chosen by the output's lines.
+ *
+ * The results before are kept in registers where few vectors hold them (`unit` is a literal then,
+ * and shuffles bring them into place), else in scratch, a block at a time.
+ *
+ * Everything is counted in positions of the scan from 0; a scan that runs downwards in memory is
+ * the mirrored one: positions, vectors and scratch alike.
+ */
+#include "../../codegen/plan/limits.h"
+#include "../template.h"
+
+enum {
+    MAX_HISTORY = TLY_NARROW_MOST_HISTORY,
+    MAX_VECTORS = TLY_NARROW_MOST_VECTORS,
+    LINE = 64,
+    COPIES = 4,
+    /* Bytes of output: in shorter slices the ends, which are stored plainly, weigh too much. f32 of
+     * slices of 640 and 2560 bytes, of a copy: past the cache .30, .84, else .37, .35 (Zen 4). */
+    SHORT_SLICE = 1024
+};
+
+typedef struct narrow {
+    tly_build *c;
+    unsigned history; /* vectors of results kept in registers; 0: in scratch */
+    unsigned line;    /* vectors that make a line of output */
+    int64_t vector;   /* elements */
+    kir_value unit;
+    kir_value far;      /* i1: data beyond the cache */
+    kir_value claims;   /* i1: lines of output are fetched ahead */
+    kir_value streams;  /* i1: and lines go past it */
+    kir_value tail;     /* scratch for two vectors on either side */
+    kir_value scratch;  /* for results */
+    kir_value block;    /* elements: results in scratch are moved after so many */
+    kir_value sides[2]; /* elements of it, see plan_scratch */
+} narrow;
+
+/* A stream: where position 0 lies. */
+typedef struct stream {
+    kir_value in, out;
+    kir_value results; /* in scratch; from `unit` (and some) before it on */
+} stream;
+
+static int down(const narrow *k)
+{
+    return k->c->p->lanes.packing == TLY_PACKED_DOWN;
+}
+
+/* Position `i`, and the lowest byte of the `n` elements from `p` on. */
+static kir_value at(const narrow *k, kir_value p, kir_value i, unsigned bytes)
+{
+    return tly_at(k->c, p, i, down(k) ? -(int64_t)bytes : bytes);
+}
+
+static int64_t lowest(const narrow *k, int64_t n, unsigned bytes)
+{
+    return down(k) ? -(n - 1) * bytes : 0;
+}
+
+static kir_value load_input(narrow *k, kir_value in, int64_t i)
+{
+    tly_build *c = k->c;
+    int64_t offset = (down(k) ? -i : i) * c->bytes[TLY_IN];
+    return tly_load(c, in, offset + lowest(k, k->vector, c->bytes[TLY_IN]), c->lanes);
+}
+
+/* The same among states. */
+static kir_value result_at(const narrow *k, kir_value row, kir_value i)
+{
+    return tly_states_move(k->c, row, tly_states_offset(k->c, i, down(k) ? -1 : 1));
+}
+
+static kir_value load_result(narrow *k, kir_value row, kir_value i)
+{
+    return tly_states_load(k->c, result_at(k, row, i), lowest(k, k->vector, 1), k->c->lanes);
+}
+
+static void store_result(narrow *k, kir_value row, kir_value i, kir_value states)
+{
+    tly_states_store(k->c, result_at(k, row, i), lowest(k, k->vector, 1), states);
+}
+
+/* What lies `unit` before a vector, of the vectors before it, newest first. */
+static kir_value before(narrow *k, const kir_value *history)
+{
+    unsigned n = k->c->lanes, unit = k->c->p->lanes.count, far = unit / n, shift = unit % n;
+    kir_value near = history[far - 1];
+    if (shift == 0)
+        return near;
+    return down(k) ? tly_shift(k->c, near, history[far], n - shift)
+                   : tly_shift(k->c, history[far], near, shift);
+}
+
+static void push(narrow *k, kir_value *history, kir_value v)
+{
+    for (unsigned i = k->history; i-- > 1;)
+        history[i] = history[i - 1];
+    history[0] = v;
+}
+
+/* `unit` or what is known of it. */
+static int64_t least_unit(const narrow *k)
+{
+    return k->c->p->lanes.count > 0 ? k->c->p->lanes.count : TLY_NARROW_BYTES / k->c->acc_bytes + 1;
+}
+
+/* Vectors to be stored from position `i` on, in the order of positions. */
+static void store_vectors(narrow *k, kir_value out, kir_value i, const kir_value *shown, unsigned n,
+                          int lined)
+{
+    tly_build *c = k->c;
+    kir_value v[MAX_VECTORS];
+    kir_branch way;
+    for (unsigned j = 0; j < n; j++)
+        v[j] = shown[down(k) ? n - 1 - j : j];
+    kir_value to = kir_ptradd(c->b, at(k, out, i, c->bytes[TLY_OUT]),
+                              imm(c, lowest(k, n * k->vector, c->bytes[TLY_OUT])));
+    n = tly_pack_run(c, v, n, 0);
+    if (lined) {
+        kir_if(c->b, &way, k->streams);
+        tly_store_run(c, to, v, n, KIR_STREAM);
+        kir_else(c->b, &way, 0, NULL);
+    }
+    tly_store_run(c, to, v, n, 0);
+    if (lined)
+        kir_if_end(c->b, &way, 0, NULL);
+}
+
+/* `n` vectors from position `i` on: all loads, as far as they can come first, then all stores. */
+static void do_vectors(narrow *k, const stream *s, kir_value i, unsigned n, kir_value *history,
+                       int lined)
+{
+    tly_build *c = k->c;
+    kir_value x[MAX_VECTORS], was[MAX_VECTORS], shown[MAX_VECTORS];
+    kir_value from = at(k, s->in, i, c->bytes[TLY_IN]), to = result_at(k, s->results, i);
+    kir_value old = result_at(k, to, sub(c, imm(c, 0), k->unit));
+    int64_t ready = k->history > 0 ? 0 : least_unit(k) / k->vector; /* results of earlier rounds */
+    for (unsigned j = 0; j < n; j++)
+        x[j] = load_input(k, from, j * k->vector);
+    for (unsigned j = 0; j < n && j < ready; j++)
+        was[j] = load_result(k, old, imm(c, j * k->vector));
+    for (unsigned j = 0; j < n; j++) {
+        if (k->history > 0)
+            was[j] = before(k, history);
+        else if (j >= ready)
+            was[j] = load_result(k, old, imm(c, j * k->vector));
+        kir_value y = tly_combine(c, was[j], tly_lift(c, x[j]));
+        shown[j] = tly_project(c, c->p->exclusive ? was[j] : y);
+        if (k->history > 0)
+            push(k, history, y);
+        else
+            store_result(k, to, imm(c, j * k->vector), y);
+    }
+    store_vectors(k, s->out, i, shown, n, lined);
+}
+
+/* Input to be read, or output whose lines its stores would wait for. */
+static void prefetch(narrow *k, const stream *s, kir_value i, unsigned n)
+{
+    tly_build *c = k->c;
+    int64_t ahead = c->plan->prefetch, near_by = TLY_CLAIM_AHEAD;
+    int64_t read = n * k->vector * c->bytes[TLY_IN], write = n * k->vector * c->bytes[TLY_OUT];
+    kir_branch far, near;
+    kir_value from = at(k, s->in, i, c->bytes[TLY_IN]), to = at(k, s->out, i, c->bytes[TLY_OUT]);
+    kir_if(c->b, &far, k->far);
+    for (int64_t byte = 0; byte < read; byte += LINE)
+        kir_prefetch(c->b, from, down(k) ? -ahead - byte : ahead + byte);
+    kir_else(c->b, &far, 0, NULL);
+    kir_if(c->b, &near, k->claims);
+    for (int64_t byte = 0; byte < write; byte += LINE)
+        kir_claim(c->b, to, down(k) ? -near_by - byte : near_by + byte);
+    kir_if_end(c->b, &near, 0, NULL);
+    kir_if_end(c->b, &far, 0, NULL);
+}
+
+/* Positions [0, count), whole vectors; lines of output begin at position 0 where they matter. */
+static void scan_run(narrow *k, const stream *s, kir_value count, kir_value *history)
+{
+    tly_build *c = k->c;
+    kir_value from = imm(c, 0);
+    for (int lined = 1; lined >= 0; lined--) {
+        unsigned n = lined ? k->line * (unsigned)c->plan->step_lines : 1;
+        kir_value to = tly_round_down(c, count, n * k->vector);
+        kir_loop l;
+        kir_for(c->b, &l, from, to, imm(c, n * k->vector), k->history, history);
+        for (unsigned j = 0; j < k->history; j++)
+            history[j] = l.carried[j];
+        if (lined)
+            prefetch(k, s, l.i, n);
+        do_vectors(k, s, l.i, n, history, lined);
+        kir_for_end(c->b, &l, history);
+        for (unsigned j = 0; j < k->history; j++)
+            history[j] = l.result[j];
+        from = to;
+    }
+}
+
+static stream stream_from(narrow *k, const stream *s, kir_value i)
+{
+    tly_build *c = k->c;
+    return (stream){ at(k, s->in, i, c->bytes[TLY_IN]), at(k, s->out, i, c->bytes[TLY_OUT]),
+                     result_at(k, s->results, i) };
+}
+
+/* Results [from, to) before position 0 (or some more): what a scan starts from. */
+static void fill_start(narrow *k, const stream *s, kir_value from)
+{
+    tly_build *c = k->c;
+    kir_loop l;
+    kir_for(c->b, &l, from, imm(c, 0), imm(c, k->vector), 0, NULL);
+    store_result(k, s->results, l.i, tly_start(c, c->vec));
+    kir_for_end(c->b, &l, NULL);
+}
+
+/* Positions up to the first line of output, and some of that line, which is done again. */
+static void scan_head(narrow *k, const stream *s, kir_value count, kir_value *history)
+{
+    tly_build *c = k->c;
+    kir_value first[MAX_HISTORY];
+    kir_branch some;
+    kir_if(c->b, &some, less(c, imm(c, 0), count));
+    for (unsigned j = 0; j < k->history; j++)
+        first[j] = history[j];
+    if (k->history == 0) {
+        do_vectors(k, s, imm(c, 0), k->line, NULL, 0);
+        kir_if_end(c->b, &some, 0, NULL);
+        return;
+    }
+    fill_start(k, s, imm(c, -(int64_t)k->history * k->vector));
+    for (unsigned j = 0; j < k->line; j++) {
+        do_vectors(k, s, imm(c, j * k->vector), 1, first, 0);
+        store_result(k, s->results, imm(c, j * k->vector), first[0]);
+    }
+    for (unsigned j = 0; j < k->history; j++)
+        first[j] = load_result(k, s->results, sub(c, count, imm(c, (j + 1) * k->vector)));
+    kir_else(c->b, &some, k->history, first);
+    kir_if_end(c->b, &some, k->history, history);
+    for (unsigned j = 0; j < k->history; j++)
+        history[j] = some.result[j];
+}
+
+/* The last `left` positions, fewer than a vector, as part of the last whole vector: s begins with
+ * them; all results that they need are in scratch, and their input, which in place is not in memory
+ * any more. */
+static void scan_tail(narrow *k, const stream *s, kir_value left)
+{
+    tly_build *c = k->c;
+    kir_value zero = imm(c, 0), whole = imm(c, k->vector);
+    kir_branch some;
+    kir_if(c->b, &some, less(c, zero, left));
+    kir_value x = kir_load(c->b, c->vec, at(k, k->tail, sub(c, whole, left), c->acc_bytes),
+                           lowest(k, k->vector, c->acc_bytes), c->acc_bytes);
+    kir_value was = load_result(k, s->results, sub(c, zero, k->unit));
+    store_result(k, s->results, zero, tly_combine(c, was, tly_lift(c, x)));
+    kir_value first = sub(c, left, whole);
+    kir_value from = c->p->exclusive ? sub(c, first, k->unit) : first;
+    kir_value shown = tly_project(c, load_result(k, s->results, from));
+    store_vectors(k, s->out, first, &shown, 1, 0);
+    kir_if_end(c->b, &some, 0, NULL);
+}
+
+/* Results are in scratch: blocks of the stream, and the last `unit` results before each. Returns
+ * where the tail begins. */
+static stream scan_blocks(narrow *k, const stream *s, kir_value count)
+{
+    tly_build *c = k->c;
+    kir_builder *b = c->b;
+    kir_value zero = imm(c, 0), block = k->block;
+    kir_loop l, copy;
+    kir_for(b, &l, zero, count, block, 1, &zero);
+    kir_value here = tly_min(c, block, sub(c, count, l.i));
+    stream part = { at(k, s->in, l.i, c->bytes[TLY_IN]), at(k, s->out, l.i, c->bytes[TLY_OUT]),
+                    s->results };
+    scan_run(k, &part, here, NULL);
+    kir_value more = less(c, add(c, l.i, block), count);
+    kir_value kept = kir_select(b, more, add(c, k->unit, imm(c, k->vector)), zero);
+    kir_value step = imm(c, COPIES * k->vector);
+    kir_for(b, &copy, zero, kept, step, 0, NULL);
+    kir_value v[COPIES], to = sub(c, copy.i, kept), from = add(c, block, to);
+    for (int j = 0; j < COPIES; j++)
+        v[j] = load_result(k, part.results, add(c, from, imm(c, j * k->vector)));
+    for (int j = 0; j < COPIES; j++)
+        store_result(k, part.results, add(c, to, imm(c, j * k->vector)), v[j]);
+    kir_for_end(b, &copy, NULL);
+    kir_for_end(b, &l, &here);
+    stream tail = stream_from(k, s, count);
+    tail.results = result_at(k, s->results, l.result[0]);
+    return tail;
+}
+
+static stream scan_whole(narrow *k, const stream *s, kir_value count, kir_value *history)
+{
+    tly_build *c = k->c;
+    scan_run(k, s, count, history);
+    stream tail = stream_from(k, s, count);
+    tail.results = s->results;
+    for (unsigned j = 0; j < k->history; j++)
+        store_result(k, s->results, imm(c, -(int64_t)(j + 1) * k->vector), history[j]);
+    return tail;
+}
+
+/* Elements before the first line of output. */
+static kir_value to_line(narrow *k, kir_value out)
+{
+    tly_build *c = k->c;
+    kir_value past = kir_addr(c->b, out);
+    past = down(k) ? add(c, past, imm(c, c->bytes[TLY_OUT])) : sub(c, imm(c, 0), past);
+    past = kir_bin(c->b, KIR_AND, past, imm(c, LINE - 1));
+    return kir_select(c->b, k->streams, tly_part(c, past, c->bytes[TLY_OUT]), imm(c, 0));
+}
+
+/* Where in scratch position 0 of a row's results goes: what is read of them runs APART bytes ahead
+ * of the input modulo a page. Were it some way behind, each load would wait for the line that was
+ * just streamed to the output, which as a rule agrees with the input (tly_congruent). f32 of 768
+ * columns, of a copy, where what was stored came to agree: .43; of 749 .75 (Zen 4). */
+static kir_value place_results(narrow *k, kir_value in)
+{
+    enum { APART = 1024 };
+    tly_build *c = k->c;
+    kir_value unit = mul(c, k->unit, imm(c, c->acc_bytes));
+    kir_value offset = mul(c, k->sides[down(k)], imm(c, c->acc_bytes));
+    kir_value ahead = add(c, unit, imm(c, APART));
+    if (down(k))
+        ahead = sub(c, imm(c, 0), ahead);
+    offset = tly_round_up(c, offset, LINE);
+    kir_value like = kir_ptradd(c->b, in, sub(c, ahead, offset));
+    kir_value first = kir_ptradd(c->b, tly_congruent(c, k->scratch, like), offset);
+    return tly_states_row(c, first, k->sides[0], k->sides[1]);
+}
+
+static void scan_row(narrow *k, tly_row row)
+{
+    tly_build *c = k->c;
+    kir_value length = mul(c, kir_get(c->b, KIR_ARG_LENGTH), k->unit), history[MAX_HISTORY];
+    stream s = { row.in, row.out, 0 };
+    if (down(k)) { /* from the last lane on */
+        s.in = tly_at(c, s.in, sub(c, k->unit, imm(c, 1)), c->bytes[TLY_IN]);
+        s.out = tly_at(c, s.out, sub(c, k->unit, imm(c, 1)), c->bytes[TLY_OUT]);
+    }
+    s.results = place_results(k, s.in);
+    kir_value last = sub(c, length, imm(c, k->vector));
+    kir_value ends = load_input(k, at(k, s.in, last, c->bytes[TLY_IN]), 0);
+    kir_store(c->b, at(k, k->tail, imm(c, 0), c->acc_bytes), lowest(k, k->vector, c->acc_bytes),
+              ends, c->acc_bytes, 0);
+    for (unsigned j = 0; j < k->history; j++)
+        history[j] = tly_start(c, c->vec);
+    if (k->history == 0)
+        fill_start(k, &s, sub(c, imm(c, -k->vector), k->unit));
+    kir_value head = to_line(k, s.out);
+    scan_head(k, &s, head, history);
+    stream rest = stream_from(k, &s, head);
+    kir_value count = sub(c, length, head), whole = tly_round_down(c, count, k->vector);
+    stream tail = k->history > 0 ? scan_whole(k, &rest, whole, history)
+                                 : scan_blocks(k, &rest, whole);
+    scan_tail(k, &tail, sub(c, count, whole));
+}
+
+/* Scratch: room for the input's tail; then sides[0] elements before position 0 of the results
+ * and sides[1] after it. */
+static void plan_scratch(narrow *k, tly_launch *launch)
+{
+    tly_build *c = k->c;
+    int64_t side = 2 * LINE + COPIES * k->vector + MAX_HISTORY * k->vector;
+    int64_t tail = 4 * k->vector * c->acc_bytes, least = k->history > 0 ? 0 : c->plan->kept_results;
+    kir_value twice = tly_round_up(c, mul(c, k->unit, imm(c, 2)), c->plan->kept_results);
+    k->block = kir_select(c->b, less(c, k->unit, imm(c, least / 2)), imm(c, least), twice);
+    k->sides[0] = add(c, k->unit, imm(c, side));
+    k->sides[1] = k->history > 0 ? imm(c, side) : add(c, k->block, imm(c, side));
+    k->tail = kir_ptradd(c->b, kir_get(c->b, KIR_ARG_SCRATCH), imm(c, tail / 2));
+    k->scratch = kir_ptradd(c->b, kir_get(c->b, KIR_ARG_SCRATCH), imm(c, tail));
+    launch->tile_lanes = TLY_NARROW_MOST;
+    launch->scratch_bytes = tail + (2 * side + 2 * least + TLY_MOST_LANES) * c->state_bytes +
+                            TLY_CONGRUENT_BYTES + LINE;
+    launch->scratch_lane_bytes = 3 * c->state_bytes;
+}
+
+void tly_build_narrow(tly_build *c, tly_launch *launch)
+{
+    kir_builder *b = c->b;
+    narrow k = { .c = c, .vector = c->lanes, .far = tly_streams(c), .claims = tly_claims(c) };
+    k.unit = c->p->lanes.count > 0 ? imm(c, c->p->lanes.count) : kir_get(b, KIR_ARG_INNER);
+    k.line = tly_line(c) > c->lanes ? tly_line(c) / c->lanes : 1;
+    if (c->plan->history)
+        k.history = (c->p->lanes.count + c->lanes - 1) / c->lanes + c->p->exclusive;
+    kir_value slice = mul(c, kir_get(b, KIR_ARG_LENGTH), k.unit);
+    kir_value is_long = less(c, imm(c, SHORT_SLICE / c->bytes[TLY_OUT]), slice);
+    k.streams = kir_bin(b, KIR_AND, k.far, is_long);
+    plan_scratch(&k, launch);
+    kir_loop l;
+    kir_for(b, &l, kir_get(b, KIR_ARG_BEGIN), kir_get(b, KIR_ARG_TASK_END), imm(c, 1), 0, NULL);
+    scan_row(&k, tly_row_address(c, l.i));
+    kir_for_end(b, &l, NULL);
+    tly_fence(c, k.far);
+    kir_return(b, imm(c, 0));
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Element types: how a stored element becomes an accumulator and back, one row a dtype.
+ * Narrow floats are stored narrow and computed wide; a target without f16 conversion, bf16
+ * everywhere, and f64 to f16 or bf16 in one rounding (an accumulator of f64) are integer code.
+ */
+#include "../template.h"
+
+static const struct {
+    uint8_t kind, bytes;
+} storage[TALLY_DTYPE_COUNT] = {
+    [TALLY_F64] = { KIR_F64, 8 },  [TALLY_F32] = { KIR_F32, 4 }, [TALLY_F16] = { KIR_F16, 2 },
+    [TALLY_BF16] = { KIR_I16, 2 }, [TALLY_I64] = { KIR_I64, 8 }, [TALLY_I32] = { KIR_I32, 4 },
+    [TALLY_U64] = { KIR_I64, 8 },  [TALLY_U32] = { KIR_I32, 4 }, [TALLY_I16] = { KIR_I16, 2 },
+    [TALLY_I8] = { KIR_I8, 1 },    [TALLY_U16] = { KIR_I16, 2 }, [TALLY_U8] = { KIR_I8, 1 },
+    [TALLY_BOOL] = { KIR_I8, 1 },
+};
+
+kir_type tly_storage(tally_dtype dtype, unsigned lanes)
+{
+    return KIR_TYPE(storage[dtype].kind, lanes);
+}
+
+static kir_value op(tly_build *c, kir_op o, kir_value x, kir_value y)
+{
+    return kir_bin(c->b, o, x, y);
+}
+
+static kir_value bits(tly_build *c, kir_value like, uint64_t v)
+{
+    return kir_const(c->b, kir_type_of(c->b, like), v);
+}
+
+static kir_value to(tly_build *c, kir_op o, kir_kind kind, kir_value x)
+{
+    return kir_convert(c->b, o, KIR_TYPE(kind, kir_type_of(c->b, x).lanes), x);
+}
+
+/* f16 bits, in i32 lanes, to f32: exponents are rebased by an exact multiplication, which
+ * normalises subnormals too; infinities and NaNs get the f32 exponent put in. */
+static kir_value half_to_single(tly_build *c, kir_value half)
+{
+    kir_value sign = op(c, KIR_SHL, op(c, KIR_AND, half, bits(c, half, 0x8000)), bits(c, half, 16));
+    kir_value rest = op(c, KIR_SHL, op(c, KIR_AND, half, bits(c, half, 0x7fff)), bits(c, half, 13));
+    kir_value scale = kir_const(c->b, KIR_TYPE(KIR_F32, kir_type_of(c->b, half).lanes),
+                                0x77800000); /* 2^112 */
+    kir_value scaled = to(c, KIR_BITCAST, KIR_I32,
+                          op(c, KIR_MUL, to(c, KIR_BITCAST, KIR_F32, rest), scale));
+    kir_value special = op(c, KIR_OR, rest, bits(c, half, 0x7f800000));
+    kir_value finite = kir_cmp(c->b, KIR_ULT, rest, bits(c, half, 0x7c00u << 13));
+    kir_value magnitude = kir_select(c->b, finite, scaled, special);
+    return to(c, KIR_BITCAST, KIR_F32, op(c, KIR_OR, magnitude, sign));
+}
+
+/* How a narrow format sits in the wide one whose bits are rounded. */
+typedef struct narrow_row {
+    uint8_t wide; /* kir_kind of the wide bits */
+    uint8_t drop; /* mantissa bits that go */
+    uint8_t wide_bits;
+    uint64_t infinity; /* of the narrow format, without sign */
+    uint64_t quiet;    /* a quiet NaN of it */
+    uint64_t rebase;   /* exponent difference, at the narrow mantissa's place */
+    uint64_t normal;   /* wide bits of the narrow format's smallest normal */
+    uint64_t magic;    /* wide bits of 2^(narrow's smallest subnormal + wide mantissa): adding
+                                it rounds a subnormal to nearest even at the right place */
+} narrow_row;
+
+static const narrow_row single_to_half = {
+    KIR_I32, 13, 32, 0x7c00, 0x7e00, (uint64_t)(127 - 15) << 10, 0x38800000, 0x3f000000,
+};
+static const narrow_row double_to_half = {
+    KIR_I64,
+    42,
+    64,
+    0x7c00,
+    0x7e00,
+    (uint64_t)(1023 - 15) << 10,
+    0x3f10000000000000,
+    0x41b0000000000000,
+};
+static const narrow_row double_to_bfloat = {
+    KIR_I64,
+    45,
+    64,
+    0x7f80,
+    0x7fc0,
+    (uint64_t)(1023 - 127) << 7,
+    0x3810000000000000,
+    0x3ae0000000000000,
+};
+
+/* Rounds to nearest even by integer code: normal results by adding half an ulp less one plus the
+ * last bit kept, subnormal ones by letting a floating-point addition round. */
+static kir_value round_bits(tly_build *c, const narrow_row *f, kir_value real)
+{
+    kir_type t = kir_type_of(c->b, real);
+    kir_value v = to(c, KIR_BITCAST, (kir_kind)f->wide, real);
+    kir_value sign = op(c, KIR_AND, v, bits(c, v, 1ull << (f->wide_bits - 1)));
+    kir_value mag = op(c, KIR_XOR, v, sign);
+    kir_value odd = op(c, KIR_AND, op(c, KIR_LSHR, mag, bits(c, v, f->drop)), bits(c, v, 1));
+    kir_value half = bits(c, v, (1ull << (f->drop - 1)) - 1);
+    kir_value up = op(c, KIR_ADD, op(c, KIR_ADD, mag, half), odd);
+    kir_value normal = op(c, KIR_SUB, op(c, KIR_LSHR, up, bits(c, v, f->drop)),
+                          bits(c, v, f->rebase));
+    kir_value high = bits(c, v, f->infinity);
+    normal = kir_select(c->b, kir_cmp(c->b, KIR_ULT, normal, high), normal, high);
+    kir_value magic = kir_const(c->b, t, f->magic);
+    kir_value sum = op(c, KIR_ADD, kir_convert(c->b, KIR_BITCAST, t, mag), magic);
+    kir_value tiny = op(c, KIR_SUB, to(c, KIR_BITCAST, (kir_kind)f->wide, sum),
+                        bits(c, v, f->magic));
+    kir_value is_tiny = kir_cmp(c->b, KIR_ULT, mag, bits(c, v, f->normal));
+    kir_value result = kir_select(c->b, is_tiny, tiny, normal);
+    kir_value nan = kir_cmp(c->b, KIR_UNO, real, real);
+    result = kir_select(c->b, nan, bits(c, v, f->quiet), result);
+    result = op(c, KIR_OR, result, op(c, KIR_LSHR, sign, bits(c, v, f->wide_bits - 16u)));
+    return result;
+}
+
+static kir_value round_narrow(tly_build *c, const narrow_row *f, kir_value real)
+{
+    return to(c, KIR_TRUNC, KIR_I16, round_bits(c, f, real));
+}
+
+/* f32 bits rounded to bf16, in the upper half of a lane: the same rounding; a bf16 has f32's
+ * exponents, so subnormals and overflow come out by themselves. NaNs need no care: those that come
+ * from bf16 inputs or from arithmetic have 16 low zeros, which no rounding carries out of. */
+static kir_value round_bfloat(tly_build *c, kir_value real)
+{
+    kir_value v = to(c, KIR_BITCAST, KIR_I32, real);
+    kir_value odd = op(c, KIR_AND, op(c, KIR_LSHR, v, bits(c, v, 16)), bits(c, v, 1));
+    return op(c, KIR_ADD, op(c, KIR_ADD, v, bits(c, v, 0x7fff)), odd);
+}
+
+kir_value tly_narrow_number(tly_build *c, kir_value x)
+{
+    kir_value up = round_bfloat(c, x);
+    return op(c, KIR_LSHR, up, bits(c, up, 16));
+}
+
+static kir_value single_to_bfloat(tly_build *c, kir_value real)
+{
+    return to(c, KIR_TRUNC, KIR_I16, tly_narrow_number(c, real));
+}
+
+static kir_value lower(tly_build *c, kir_value pair)
+{
+    return op(c, KIR_SHL, pair, bits(c, pair, 16));
+}
+
+static kir_value upper(tly_build *c, kir_value pair)
+{
+    return op(c, KIR_AND, pair, bits(c, pair, 0xffff0000));
+}
+
+void tly_load_pairs(tly_build *c, kir_value p, kir_value *pair)
+{
+    kir_type t = KIR_TYPE(KIR_I32, c->lanes);
+    int back = c->p->tensor[TLY_IN].step == -1;
+    kir_value v = kir_load(c->b, t, p, back ? 2 - 4 * (int64_t)c->lanes : 0, 1);
+    if (back)
+        v = tly_reverse(c, v);
+    pair[0] = to(c, KIR_BITCAST, KIR_F32, back ? upper(c, v) : lower(c, v));
+    pair[1] = to(c, KIR_BITCAST, KIR_F32, back ? lower(c, v) : upper(c, v));
+}
+
+kir_value tly_narrow_pairs(tly_build *c, const kir_value *pair)
+{
+    int back = c->p->tensor[TLY_OUT].step == -1;
+    kir_type halves = KIR_TYPE(KIR_I16, 2 * c->lanes);
+    kir_value low = round_bfloat(c, pair[back]), high = round_bfloat(c, pair[!back]);
+    uint8_t index[64];
+    for (unsigned i = 0; i < halves.lanes; i++)
+        index[i] = (uint8_t)(i % 2 ? halves.lanes + i : i);
+    low = op(c, KIR_LSHR, low, bits(c, low, 16));
+    kir_value v = kir_shuffle(c->b, kir_convert(c->b, KIR_BITCAST, halves, low),
+                              kir_convert(c->b, KIR_BITCAST, halves, high), index, halves.lanes);
+    v = kir_convert(c->b, KIR_BITCAST, KIR_TYPE(KIR_I32, c->lanes), v);
+    return back ? tly_reverse(c, v) : v;
+}
+
+/* The bits of f16 or bf16 in i32 lanes, as f32. */
+static kir_value word_to_single(tly_build *c, kir_value v)
+{
+    if (c->p->tensor[TLY_IN].dtype == TALLY_F16 && c->t->has_f16)
+        return to(c, KIR_FPEXT, KIR_F32, to(c, KIR_BITCAST, KIR_F16, to(c, KIR_TRUNC, KIR_I16, v)));
+    if (c->p->tensor[TLY_IN].dtype == TALLY_F16)
+        return half_to_single(c, v);
+    return to(c, KIR_BITCAST, KIR_F32, op(c, KIR_SHL, v, bits(c, v, 16)));
+}
+
+static int has_keys(const tly_build *c)
+{
+    return tly_operator_of(c->p)->compares;
+}
+
+static int is_signed(const tly_build *c)
+{
+    return tly_class_of((tally_dtype)c->p->tensor[TLY_IN].dtype) == TLY_SIGNED;
+}
+
+/* Bools are 0 and 1. */
+kir_value tly_widen_integer(tly_build *c, kir_value x)
+{
+    int keeps_sign = tly_class_of((tally_dtype)c->p->tensor[TLY_IN].dtype) !=
+                     TLY_UNSIGNED; /* keys do */
+    kir_kind kind = (kir_kind)c->acc.kind;
+    if (tly_is_floating(c))
+        return to(c, keeps_sign ? KIR_SITOFP : KIR_UITOFP, kind, x);
+    if (kir_kind_bits((kir_kind)kir_type_of(c->b, x).kind) >= kir_kind_bits(kind))
+        return x;
+    return to(c, keeps_sign ? KIR_SEXT : KIR_ZEXT, kind, x);
+}
+
+kir_value tly_widen_word(tly_build *c, kir_value v)
+{
+    if (has_keys(c))
+        return tly_word_to_key(c, v);
+    if (tly_class_of((tally_dtype)c->p->tensor[TLY_IN].dtype) != TLY_FLOATING) {
+        kir_value unused = bits(c, v, 32 - 8 * c->bytes[TLY_IN]);
+        if (is_signed(c))
+            v = op(c, KIR_ASHR, op(c, KIR_SHL, v, unused), unused);
+        return tly_widen_integer(c, v);
+    }
+    kir_value single = word_to_single(c, v);
+    return c->acc.kind == KIR_F64 ? to(c, KIR_FPEXT, KIR_F64, single) : single;
+}
+
+kir_value tly_narrow_word(tly_build *c, kir_value x)
+{
+    if (has_keys(c))
+        return tly_key_to_word(c, x);
+    if (c->acc.kind == KIR_F64) {
+        int half = c->p->tensor[TLY_OUT].dtype == TALLY_F16;
+        x = round_bits(c, half ? &double_to_half : &double_to_bfloat, x);
+        return to(c, KIR_TRUNC, KIR_I32, x);
+    }
+    if (c->p->tensor[TLY_OUT].dtype == TALLY_F16 && c->t->has_f16) {
+        kir_value half = to(c, KIR_FPTRUNC, KIR_F16, x);
+        return to(c, KIR_ZEXT, KIR_I32, to(c, KIR_BITCAST, KIR_I16, half));
+    }
+    if (c->p->tensor[TLY_OUT].dtype == TALLY_F16)
+        return round_bits(c, &single_to_half, x);
+    /* A GPU's own NaN may have any bits, NVIDIA's all of them set: rounding would carry out. */
+    kir_value nan = kir_cmp(c->b, KIR_UNO, x, x),
+              quiet = kir_const(c->b, KIR_TYPE(KIR_I32, 1), 0x7fc0);
+    return kir_select(c->b, nan, quiet, tly_narrow_number(c, x));
+}
+
+int tly_narrows_numbers(const tly_build *c)
+{
+    return c->p->tensor[TLY_OUT].dtype == TALLY_BF16 && c->acc.kind == KIR_F32 && !has_keys(c);
+}
+
+kir_value tly_widen(tly_build *c, kir_value x)
+{
+    int wide = c->acc.kind == KIR_F64;
+    kir_value single;
+    if (has_keys(c))
+        return tly_to_key(c, x);
+    switch (c->p->tensor[TLY_IN].dtype) {
+    case TALLY_F16:
+        single = c->t->has_f16
+                     ? to(c, KIR_FPEXT, KIR_F32, x)
+                     : word_to_single(c, to(c, KIR_ZEXT, KIR_I32, to(c, KIR_BITCAST, KIR_I16, x)));
+        break;
+    case TALLY_BF16:
+        single = word_to_single(c, to(c, KIR_ZEXT, KIR_I32, x));
+        break;
+    case TALLY_F32:
+        single = x;
+        break;
+    case TALLY_F64:
+        return x;
+    default:
+        return tly_widen_integer(c, x);
+    }
+    return wide ? to(c, KIR_FPEXT, KIR_F64, single) : single;
+}
+
+kir_value tly_narrow(tly_build *c, kir_value x)
+{
+    int wide = c->acc.kind == KIR_F64;
+    if (has_keys(c))
+        return tly_from_key(c, x);
+    switch (c->p->tensor[TLY_OUT].dtype) {
+    case TALLY_F16:
+        if (!wide && c->t->has_f16)
+            return to(c, KIR_FPTRUNC, KIR_F16, x);
+        return to(c, KIR_BITCAST, KIR_F16,
+                  round_narrow(c, wide ? &double_to_half : &single_to_half, x));
+    case TALLY_BF16:
+        return wide ? round_narrow(c, &double_to_bfloat, x) : single_to_bfloat(c, x);
+    case TALLY_F32:
+        return wide ? to(c, KIR_FPTRUNC, KIR_F32, x) : x;
+    default:
+        return x;
+    }
+}
+
+int tly_narrow_raises(const tly_build *c)
+{
+    int wide = c->acc.kind == KIR_F64;
+    return (c->p->tensor[TLY_OUT].dtype == TALLY_F32 && wide) ||
+           (tly_is_floating(c) && c->p->tensor[TLY_OUT].dtype == TALLY_F16 && !wide &&
+            c->t->has_f16 && !tly_target_narrows_quietly(c->t, c->lanes));
+}
+
+kir_value tly_load(tly_build *c, kir_value p, int64_t offset, unsigned lanes)
+{
+    kir_type t = tly_storage((tally_dtype)c->p->tensor[TLY_IN].dtype, lanes);
+    return tly_widen(c, kir_load(c->b, t, p, offset, 1));
+}
+
+void tly_store(tly_build *c, kir_value p, int64_t offset, kir_value acc, unsigned align,
+               unsigned flags)
+{
+    kir_store(c->b, p, offset, tly_narrow(c, acc), align, flags);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The range guard of tiles on GPUs (on CPUs: watch.c): a scan that combines in another order than
+ * the plain loop may leave the floating-point range where the loop's does not. The guard watches
+ * the local results y and says whether all partial results were as good as the loop's
+ * (docs/range.md).
+ *
+ *   product: every window ending at i is P[i] / P[i - w], so if all local results lie in
+ *            [2^-60, 2^60] (f64: 2^-500, 2^500), no window left the normal range
+ *   sum:     an overflow stays inf or NaN until the block's end, so a bounded y suffices
+ *
+ * Magnitudes are compared as integer bits. f64 is watched by the upper 32 bits, because 64-bit
+ * minima are many instructions below AVX-512.
+ */
+#include "../template.h"
+
+typedef struct limits {
+    uint64_t sign_off;       /* mask of a lane: everything but the sign (f64: upper word only) */
+    uint64_t one;            /* bits of 1.0 */
+    uint64_t low, high;      /* local products */
+    uint64_t sum_high;       /* local sums, and the carry */
+    uint64_t normal, finite; /* carry times local: smallest, largest, an exponent of slack each */
+    uint64_t infinity;
+} limits;
+
+/* Bits of an f32; of an f64's upper word. */
+static const limits limits_f32 = {
+    0x7fffffff,         0x3f800000, (127u - 60) << 23, (127u + 60) << 23,
+    (127u + 125) << 23, 0x01000000, 0x7f000000,        0x7f800000,
+};
+static const limits limits_f64 = {
+    0x7fffffff00000000,   0x3ff00000, (1023u - 500) << 20, (1023u + 500) << 20,
+    (1023u + 1021) << 20, 0x00200000, 0x7fe00000,          0x7ff00000,
+};
+
+static const limits *of(const tly_build *c)
+{
+    return c->acc.kind == KIR_F64 ? &limits_f64 : &limits_f32;
+}
+
+unsigned tly_range_count(const tly_build *c)
+{
+    return tly_range_sides(c->p);
+}
+
+static unsigned watch_lanes(const tly_build *c)
+{
+    return c->lanes * c->acc_bytes / 4;
+}
+
+/* v[0] is the highest, v[1] the lowest. */
+void tly_range_begin(tly_build *c, kir_value *v)
+{
+    kir_type t = KIR_TYPE(KIR_I32, watch_lanes(c));
+    if (tly_range_count(c) > 0)
+        v[0] = kir_const(c->b, t, 0);
+    if (tly_range_count(c) > 1)
+        v[1] = kir_const(c->b, t, 0x7fffffff);
+}
+
+static kir_value magnitude(tly_build *c, kir_value y)
+{
+    unsigned lanes = kir_type_of(c->b, y).lanes;
+    kir_type wide = KIR_TYPE(c->acc.kind == KIR_F64 ? KIR_I64 : KIR_I32, lanes);
+    kir_value v = kir_convert(c->b, KIR_BITCAST, wide, y);
+    v = kir_bin(c->b, KIR_AND, v, kir_const(c->b, wide, of(c)->sign_off));
+    if (c->acc.kind != KIR_F64)
+        return v;
+    return kir_convert(c->b, KIR_BITCAST, KIR_TYPE(KIR_I32, 2 * lanes), v);
+}
+
+void tly_range_track(tly_build *c, kir_value *v, kir_value y)
+{
+    if (tly_range_count(c) == 0)
+        return;
+    kir_value m = magnitude(c, y);
+    v[0] = kir_bin(c->b, KIR_UMAX, v[0], m);
+    if (tly_range_count(c) > 1)
+        v[1] = kir_bin(c->b, KIR_UMIN, v[1], m);
+}
+
+/* Of single states. Bits stand for logarithms; a sum is at most twice the larger of two. */
+void tly_range_follow(tly_build *c, kir_value *v, kir_value before, const kir_value *s)
+{
+    int products = tly_watches_products(c);
+    uint64_t by = products ? 0 - of(c)->one : of(c)->infinity - of(c)->finite;
+    kir_value size = magnitude(c, before);
+    if (c->acc.kind == KIR_F64)
+        size = kir_extract(c->b, size, 1);
+    for (unsigned k = 0; k < tly_range_count(c); k++) {
+        kir_value x = kir_bin(c->b, products ? KIR_ADD : KIR_UMAX, size, s[k]);
+        x = kir_bin(c->b, KIR_ADD, x, kir_const(c->b, KIR_TYPE(KIR_I32, 1), (uint32_t)by));
+        v[k] = kir_bin(c->b, k == 0 ? KIR_UMAX : KIR_UMIN, v[k], x);
+    }
+}
+
+/* Halves of one width throughout: odd widths are dear to compile. f64: the lower words are 0, so
+ * that only upper words may meet; they are the odd lanes. */
+void tly_range_fold(tly_build *c, const kir_value *v, kir_value *scalars)
+{
+    unsigned lanes = watch_lanes(c), word = c->acc.kind == KIR_F64 ? 2 : 1;
+    uint8_t index[64];
+    for (unsigned k = 0; k < tly_range_count(c); k++) {
+        kir_value x = v[k];
+        for (unsigned half = lanes / 2; half >= word; half /= 2) {
+            for (unsigned i = 0; i < lanes; i++)
+                index[i] = (uint8_t)(i ^ half);
+            kir_value other = kir_shuffle(c->b, x, x, index, lanes);
+            x = kir_bin(c->b, k == 0 ? KIR_UMAX : KIR_UMIN, x, other);
+        }
+        scalars[k] = kir_extract(c->b, x, word - 1);
+    }
+}
+
+static kir_value at_most(tly_build *c, kir_value x, kir_value y)
+{
+    return kir_cmp(c->b, KIR_ULE, x, y);
+}
+
+static kir_value both(tly_build *c, kir_value x, kir_value y)
+{
+    return kir_bin(c->b, KIR_AND, x, y);
+}
+
+static kir_value either(tly_build *c, kir_value x, kir_value y)
+{
+    return kir_bin(c->b, KIR_OR, x, y);
+}
+
+static kir_value literal(tly_build *c, uint64_t v)
+{
+    return kir_const(c->b, KIR_TYPE(KIR_I32, 1), v);
+}
+
+/* The bits of a float are close to its logarithm: within a tenth of an exponent, which the slack
+ * of `normal` and `finite` covers. */
+kir_value tly_range_good(tly_build *c, const kir_value *s, kir_value carry)
+{
+    const limits *l = of(c);
+    if (tly_range_count(c) == 0)
+        return kir_const(c->b, KIR_TYPE(KIR_I1, 1), 1);
+    kir_value size = 0;
+    if (carry) {
+        kir_value m = magnitude(c, carry);
+        size = c->acc.kind == KIR_F64 ? kir_extract(c->b, m, 1) : m;
+    }
+    if (!tly_watches_products(c)) {
+        kir_value local = at_most(c, s[0], literal(c, l->sum_high));
+        if (!carry)
+            return local;
+        return both(c, local,
+                    either(c, at_most(c, size, literal(c, l->sum_high)),
+                           at_most(c, literal(c, l->infinity), size)));
+    }
+    kir_value high = at_most(c, s[0], literal(c, l->high));
+    kir_value local = both(c, high, at_most(c, literal(c, l->low), s[1]));
+    if (!carry)
+        return local;
+    /* carry * y stays normal and finite; size + y - one, kept unsigned by adding on both sides */
+    kir_value least = kir_bin(c->b, KIR_ADD, size, s[1]);
+    kir_value most = kir_bin(c->b, KIR_ADD, size, s[0]);
+    kir_value within = both(c, at_most(c, literal(c, l->normal + l->one), least),
+                            at_most(c, most, literal(c, l->finite + l->one)));
+    /* After a zero everything finite is zero. */
+    kir_value zero = both(c, kir_cmp(c->b, KIR_OEQ, carry, kir_const(c->b, c->acc, 0)), high);
+    return either(c, both(c, local, within), zero);
+}
+
+/* As far from 1 as a product may be, or `part` of that; sums: up to so large, or half. Zero, too,
+ * and of sums what is infinite or NaN. */
+static kir_value within(tly_build *c, kir_value x, unsigned part)
+{
+    const limits *l = of(c);
+    uint64_t twice = l->infinity - l->finite; /* as large, in bits */
+    if (tly_range_count(c) == 0)
+        return kir_const(c->b, KIR_TYPE(KIR_I1, 1), 1);
+    kir_value m = magnitude(c, x);
+    kir_value size = c->acc.kind == KIR_F64 ? kir_extract(c->b, m, 1) : m;
+    if (!tly_watches_products(c))
+        return either(c, at_most(c, size, literal(c, l->sum_high - (part - 1) * twice)),
+                      at_most(c, literal(c, l->infinity), size));
+    kir_value zero = kir_cmp(c->b, KIR_OEQ, x, kir_const(c->b, c->acc, 0));
+    return either(c,
+                  both(c, at_most(c, size, literal(c, l->one + (l->high - l->one) / part)),
+                       at_most(c, literal(c, l->one - (l->one - l->low) / part), size)),
+                  zero);
+}
+
+/* Carries after which every tile that is good by itself stays good: products of one within 2^60 of
+ * 1 (f64: 2^500) and local results as near are normal; what a zero carry leaves is zero. */
+kir_value tly_range_good_any(tly_build *c, kir_value carry)
+{
+    return within(c, carry, 1);
+}
+
+kir_value tly_range_good_half(tly_build *c, kir_value x)
+{
+    return within(c, x, 2);
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the problem's operator (codegen/plan/operator.h) does, as kernel IR.
+ */
+#include "../template.h"
+#include "elementwise.h"
+
+#include <string.h>
+
+static const tly_operator *row_of(const tly_build *c)
+{
+    return tly_operator_of(c->p);
+}
+
+static const tly_operator_code *code_of(const tly_build *c)
+{
+    return tly_operator_code_of(c->p);
+}
+
+/* Whether x has not become a key yet (tly_keys_wait; templates for GPUs make keys of all). */
+static int waits(const tly_build *c, kir_value x)
+{
+    return row_of(c)->compares && kir_is_float(kir_type_of(c->b, x));
+}
+
+kir_value tly_lift_at(tly_build *c, kir_value x, kir_value index)
+{
+    const tly_operator_code *o = code_of(c);
+    if (waits(c, x))
+        x = tly_extreme_of(c, &x, 1).key;
+    x = tly_through(c, o->before, x);
+    return o->lift ? o->lift(c, x, index) : x;
+}
+
+kir_value tly_lift(tly_build *c, kir_value x)
+{
+    return tly_lift_at(c, x, 0);
+}
+
+kir_value tly_project(tly_build *c, kir_value state)
+{
+    const tly_operator_code *o = code_of(c);
+    return tly_through(c, o->after, o->project ? o->project(c, state) : state);
+}
+
+kir_value tly_project_times(tly_build *c, kir_value state, kir_value unit)
+{
+    return tly_through_times(c, code_of(c)->after, state, unit);
+}
+
+kir_value tly_combine(tly_build *c, kir_value x, kir_value y)
+{
+    const tly_operator_code *o = code_of(c);
+    return o->combine ? o->combine(c, x, y) : kir_bin(c->b, tly_combines_by(c->p), x, y);
+}
+
+/* The index of that of n elements, in the order of their positions, which is like y and, of several,
+ * wanted. */
+static kir_value which(tly_build *c, const kir_value *x, const kir_value *index, unsigned n,
+                       kir_pred like, kir_value y)
+{
+    kir_value at = index[c->p->last ? 0 : n - 1];
+    for (unsigned i = 1; i < n; i++) {
+        unsigned k = c->p->last ? i : n - 1 - i;
+        at = kir_select(c->b, kir_cmp(c->b, like, x[k], y), index[k], at);
+    }
+    return at;
+}
+
+/* The same of floats, whose NaNs are looked for where there are any. */
+static kir_value decides_float(tly_build *c, const kir_value *x, const kir_value *index, unsigned n)
+{
+    kir_builder *b = c->b;
+    kir_branch some;
+    tly_extreme best = tly_extreme_of(c, x, n);
+    kir_value at = which(c, x, index, n, KIR_OEQ, best.number);
+    kir_value zero = kir_const(b, kir_type_of(b, best.number), 0);
+    kir_if(b, &some, kir_any(b, tly_not(c, best.all)));
+    kir_value nan = kir_select(b, best.all, at, which(c, x, index, n, KIR_UNO, zero));
+    kir_else(b, &some, 1, &nan);
+    kir_if_end(b, &some, 1, &at);
+    return kir_tuple(b, 2, (kir_value[]){ best.key, some.result[0] });
+}
+
+/* The one of n elements that decides: its value first, then which of them have it. Three operations an
+ * element; states that are combined take six. */
+static kir_value decides(tly_build *c, const kir_value *x, const kir_value *index, unsigned n)
+{
+    kir_value v[TLY_REDUCE_MOST_STEPS];
+    if (waits(c, x[0]))
+        return decides_float(c, x, index, n);
+    memcpy(v, x, n * sizeof *x);
+    for (unsigned k = n; k > 1; k = (k + 1) / 2)
+        for (unsigned i = 0; i < k / 2; i++)
+            v[i] = kir_bin(c->b, tly_combines_by(c->p), v[i], v[i + (k + 1) / 2]);
+    kir_value at = which(c, x, index, n, KIR_EQ, v[0]);
+    return kir_tuple(c->b, 2, (kir_value[]){ v[0], at });
+}
+
+kir_value tly_take(tly_build *c, kir_value state, const kir_value *x, const kir_value *index,
+                   unsigned n)
+{
+    const tly_operator_code *o = code_of(c);
+    if (o->take)
+        return o->take(c, state, x, n);
+    if (row_of(c)->searches)
+        return tly_combine(c, state, decides(c, x, index, n));
+    if (waits(c, x[0]))
+        return tly_combine(c, state, tly_extreme_of(c, x, n).key);
+    kir_value some[TLY_REDUCE_MOST_STEPS];
+    for (unsigned i = 0; i < n; i++)
+        some[i] = tly_lift_at(c, x[i], index[i]);
+    for (; n > 1; n = (n + 1) / 2)
+        for (unsigned i = 0; i < n; i += 2)
+            some[i / 2] = i + 1 < n ? tly_combine(c, some[i], some[i + 1]) : some[i];
+    return tly_combine(c, state, some[0]);
+}
+
+/* ---- states that are known ---- */
+
+static kir_type part_type(const tly_build *c, unsigned part, unsigned lanes)
+{
+    int index = row_of(c)->part[part] == TLY_PART_INDEX;
+    return index ? tly_storage(tly_index_dtype(c->p), lanes) : KIR_TYPE(c->acc.kind, lanes);
+}
+
+static kir_value known(tly_build *c, const uint8_t *values, unsigned lanes)
+{
+    const tly_operator *o = row_of(c);
+    kir_value v[KIR_MAX_PARTS];
+    for (unsigned i = 0; i < o->parts; i++) {
+        int index = o->part[i] == TLY_PART_INDEX;
+        tly_value value = (tly_value)values[i];
+        if (index && c->p->last) /* no element's index loses against it */
+            value = TLY_LEAST;
+        tally_dtype dtype = index ? tly_index_dtype(c->p) : (tally_dtype)c->p->acc;
+        uint64_t bits = tly_value_bits(value, dtype);
+        v[i] = kir_const(c->b, part_type(c, i, lanes), bits);
+    }
+    return kir_tuple(c->b, o->parts, v);
+}
+
+kir_value tly_neutral(tly_build *c, kir_type type)
+{
+    return known(c, row_of(c)->neutral, type.lanes);
+}
+
+/* The identity of comparisons is an element, where the neutral state need be none. */
+static kir_value identity(tly_build *c, unsigned lanes)
+{
+    const tly_operator *o = row_of(c);
+    if (!o->compares)
+        return known(c, o->identity, lanes);
+    uint64_t element = tly_value_bits((tly_value)o->identity[0],
+                                      (tally_dtype)c->p->tensor[TLY_IN].dtype);
+    return kir_const(c->b, part_type(c, 0, lanes), tly_key_bits(c, element));
+}
+
+kir_value tly_start(tly_build *c, kir_type type)
+{
+    return c->p->exclusive ? identity(c, type.lanes) : tly_neutral(c, type);
+}
+
+kir_value tly_padding(tly_build *c, kir_type type)
+{
+    int is_acc = type.kind == c->acc.kind;
+    tly_value value = (tly_value)row_of(c)->padding;
+    if (c->p->nan_ignore && !is_acc)
+        value = TLY_NAN;
+    return kir_const(
+        c->b, type,
+        tly_value_bits(value, (tally_dtype)(is_acc ? c->p->acc : c->p->tensor[TLY_IN].dtype)));
+}
+
+int tly_is_floating(const tly_build *c)
+{
+    return kir_is_float(c->acc);
+}
+
+int tly_has_sign(const tly_build *c)
+{
+    return tly_class_of((tally_dtype)c->p->acc) == TLY_SIGNED;
+}
+
+/* ---- states in memory ---- */
+
+static unsigned apart(const tly_build *c)
+{
+    return tly_part_bytes(c->p);
+}
+
+kir_value tly_load_state(tly_build *c, kir_value p, int64_t offset, unsigned lanes, unsigned align)
+{
+    kir_value v[KIR_MAX_PARTS];
+    unsigned parts = row_of(c)->parts;
+    for (unsigned i = 0; i < parts; i++)
+        v[i] = kir_load(c->b, part_type(c, i, lanes), p, offset + i * lanes * apart(c), align);
+    return kir_tuple(c->b, parts, v);
+}
+
+void tly_store_state(tly_build *c, kir_value p, int64_t offset, kir_value state, unsigned align)
+{
+    unsigned lanes = kir_type_of(c->b, state).lanes;
+    for (unsigned i = 0; i < kir_parts(c->b, state); i++)
+        kir_store(c->b, p, offset + i * lanes * apart(c), kir_part(c->b, state, i), align, 0);
+}
+
+static unsigned part_bytes(const tly_build *c, unsigned i)
+{
+    return kir_kind_bits((kir_kind)part_type(c, i, 1).kind) / 8;
+}
+
+kir_value tly_states_row(tly_build *c, kir_value p, kir_value before, kir_value behind)
+{
+    kir_value v[KIR_MAX_PARTS] = { p };
+    unsigned parts = row_of(c)->parts;
+    for (unsigned i = 1; i < parts; i++)
+        v[i] = tly_at(c, p, tly_round_up(c, add(c, before, behind), TLY_MOST_LANES), i * apart(c));
+    return kir_tuple(c->b, parts, v);
+}
+
+kir_value tly_states_offset(tly_build *c, kir_value i, int64_t each)
+{
+    kir_value v[KIR_MAX_PARTS];
+    for (unsigned k = 0; k < row_of(c)->parts; k++)
+        v[k] = mul(c, i, imm(c, each * part_bytes(c, k)));
+    return kir_tuple(c->b, row_of(c)->parts, v);
+}
+
+kir_value tly_states_move(tly_build *c, kir_value row, kir_value offset)
+{
+    kir_value v[KIR_MAX_PARTS];
+    for (unsigned k = 0; k < kir_parts(c->b, row); k++)
+        v[k] = kir_ptradd(c->b, kir_part(c->b, row, k), kir_part(c->b, offset, k));
+    return kir_tuple(c->b, kir_parts(c->b, row), v);
+}
+
+kir_value tly_states_load(tly_build *c, kir_value row, int64_t skip, unsigned lanes)
+{
+    kir_value v[KIR_MAX_PARTS];
+    for (unsigned k = 0; k < kir_parts(c->b, row); k++)
+        v[k] = kir_load(c->b, part_type(c, k, lanes), kir_part(c->b, row, k),
+                        skip * part_bytes(c, k), part_bytes(c, k));
+    return kir_tuple(c->b, kir_parts(c->b, row), v);
+}
+
+void tly_states_store(tly_build *c, kir_value row, int64_t skip, kir_value states)
+{
+    for (unsigned k = 0; k < kir_parts(c->b, row); k++)
+        kir_store(c->b, kir_part(c->b, row, k), skip * part_bytes(c, k), kir_part(c->b, states, k),
+                  part_bytes(c, k), 0);
+}

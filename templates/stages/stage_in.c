@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The input side: vectors of accumulators from input of a step of 1, -1, 2 or 0, read where it
+ * lies; and staging, for what cannot be read so: consecutive accumulators in scratch, padded with
+ * neutral values, whatever the step, dtype and direction. One in-register scan does for all.
+ */
+#include "../template.h"
+
+int tly_loads_vectors(const tly_build *c)
+{
+    return c->p->tensor[TLY_IN].step >= -1 && c->p->tensor[TLY_IN].step <= 2;
+}
+
+/* Every second element: of each 128 bits the first half comes from a load of the first lanes, the
+ * second from one that ends with the last position, which is one shuffle; another puts the halves
+ * in order. */
+static kir_value load_every_second(tly_build *c, kir_value p)
+{
+    kir_type t = tly_storage((tally_dtype)c->p->tensor[TLY_IN].dtype, c->lanes);
+    unsigned n = c->lanes, block = 16 / c->bytes[TLY_IN] < n ? 16 / c->bytes[TLY_IN] : n;
+    uint8_t pick[64];
+    for (unsigned i = 0; i < n; i++) {
+        unsigned start = i / block * block, in = i % block;
+        pick[i] = (uint8_t)(in < block / 2 ? start + 2 * in : n + start + 2 * in - block + 1);
+    }
+    kir_value ends = kir_load(c->b, t, p, (n - 1LL) * c->bytes[TLY_IN], 1);
+    return tly_widen(c, kir_shuffle(c->b, kir_load(c->b, t, p, 0, 1), ends, pick, n));
+}
+
+kir_value tly_load_unordered(tly_build *c, kir_value p)
+{
+    switch (c->p->tensor[TLY_IN].step) {
+    case 0:
+        return kir_splat(c->b, tly_load(c, p, 0, 1), c->lanes);
+    case 1:
+        return tly_load(c, p, 0, c->lanes);
+    case -1:
+        return tly_load(c, p, -(int64_t)(c->lanes - 1) * c->bytes[TLY_IN], c->lanes);
+    default: /* 2 */
+        return load_every_second(c, p);
+    }
+}
+
+kir_value tly_order(tly_build *c, kir_value v)
+{
+    unsigned n = c->lanes, block = 16 / c->bytes[TLY_IN];
+    uint8_t index[64];
+    if (c->p->tensor[TLY_IN].step == -1)
+        return tly_reverse(c, v);
+    if (c->p->tensor[TLY_IN].step != 2 || block >= n)
+        return v;
+    for (unsigned i = 0; i < n; i++) {
+        unsigned half = i / (n / 2), within = i % (n / 2), part = block / 2;
+        index[i] = (uint8_t)(within / part * block + half * part + within % part);
+    }
+    return kir_shuffle(c->b, v, v, index, n);
+}
+
+kir_value tly_load_vector(tly_build *c, kir_value p)
+{
+    return tly_order(c, tly_load_unordered(c, p));
+}
+
+void tly_stage_in(tly_build *c, kir_value from, kir_value to, kir_value count, unsigned multiple)
+{
+    kir_builder *b = c->b;
+    kir_loop l;
+    kir_value full = imm(c, 0); /* elements that whole vectors bring */
+    if (tly_loads_vectors(c)) {
+        full = tly_round_down(c, count, c->lanes);
+        kir_for(b, &l, imm(c, 0), full, imm(c, c->lanes), 0, NULL);
+        kir_value p = tly_at(c, from, l.i, (int64_t)c->p->tensor[TLY_IN].step * c->bytes[TLY_IN]);
+        kir_value v = tly_load_vector(c, p);
+        kir_store(b, tly_at(c, to, l.i, c->acc_bytes), 0, v, c->acc_bytes, 0);
+        kir_for_end(b, &l, NULL);
+    }
+
+    kir_value neutral = tly_padding(c, c->vec);
+    kir_for(b, &l, full, tly_round_up(c, count, multiple), imm(c, c->lanes), 0, NULL);
+    kir_store(b, tly_at(c, to, l.i, c->acc_bytes), 0, neutral, c->acc_bytes, 0);
+    kir_for_end(b, &l, NULL);
+
+    kir_for(b, &l, full, count, imm(c, 1), 0, NULL);
+    kir_value p = kir_ptradd(b, from, mul(c, l.i, tly_in_step(c)));
+    kir_store(b, tly_at(c, to, l.i, c->acc_bytes), 0, tly_load(c, p, 0, 1), c->acc_bytes, 0);
+    kir_for_end(b, &l, NULL);
+}

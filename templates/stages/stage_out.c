@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The output side of templates that scan along rows. Where results cannot go to their place at
+ * once (in place, before the guard has judged; past the cache, where lines of output are cut
+ * elsewhere than the scan's steps), they gather, narrowed, in a scratch buffer laid out as the
+ * output is, and leave it in whole 64-byte lines: the buffer keeps the place of each element in
+ * its line, and what does not fill a line waits for the next block. Lines go past the cache or
+ * plainly; measured on Zen 3, 256 MiB: non-temporal lines 0.98 of a copy, plain stores 0.65.
+ */
+#include "../template.h"
+
+enum { LINE_BYTES = 64 };
+
+unsigned tly_line(const tly_build *c)
+{
+    return LINE_BYTES / c->bytes[TLY_OUT];
+}
+
+static int backwards(const tly_build *c)
+{
+    return c->p->tensor[TLY_OUT].step == -1;
+}
+
+int64_t tly_stored_step(const tly_build *c)
+{
+    return backwards(c) ? -(int64_t)c->bytes[TLY_OUT] : c->bytes[TLY_OUT];
+}
+
+kir_value tly_stored_at(tly_build *c, kir_value p, kir_value element)
+{
+    return tly_at(c, p, element, tly_stored_step(c));
+}
+
+unsigned tly_pack_run(tly_build *c, kir_value *v, unsigned n, int narrowed)
+{
+    unsigned bytes = c->lanes * c->bytes[TLY_OUT] * (narrowed ? 2 : 1);
+    kir_value x[64];
+    for (unsigned i = 0; i < n; i++) {
+        x[i] = v[backwards(c) ? n - 1 - i : i];
+        x[i] = narrowed ? x[i] : tly_narrow(c, x[i]);
+        x[i] = narrowed || !backwards(c) ? x[i] : tly_reverse(c, x[i]);
+    }
+    for (; n > 1 && bytes < (unsigned)c->t->vector_bytes; n /= 2, bytes *= 2)
+        for (unsigned i = 0; i < n / 2; i++)
+            x[i] = tly_join(c, x[2 * i], x[2 * i + 1]);
+    for (unsigned i = 0; i < n; i++)
+        v[i] = x[i];
+    return n;
+}
+
+void tly_store_run(tly_build *c, kir_value to, const kir_value *v, unsigned n, unsigned flags)
+{
+    kir_type t = kir_type_of(c->b, v[0]);
+    unsigned bytes = t.lanes * kir_kind_bits((kir_kind)t.kind) / 8;
+    int64_t lowest = backwards(c) ? (int64_t)c->bytes[TLY_OUT] - (int64_t)n * bytes : 0;
+    for (unsigned i = 0; i < n; i++)
+        kir_store(c->b, to, lowest + (int64_t)i * bytes, v[i], flags ? bytes : 1, flags);
+}
+
+/* Elements [from, to) of the buffer, one by one. */
+static void store_scalars(tly_build *c, const tly_stream *s, kir_value from, kir_value to)
+{
+    kir_type t = tly_storage((tally_dtype)c->p->tensor[TLY_OUT].dtype, 1);
+    kir_loop l;
+    kir_for(c->b, &l, from, to, imm(c, 1), 0, NULL);
+    kir_value v = kir_load(c->b, t, tly_stored_at(c, s->buffer, l.i), 0, c->bytes[TLY_OUT]);
+    kir_store(c->b, kir_ptradd(c->b, s->to, mul(c, l.i, tly_out_step(c))), 0, v, 1, 0);
+    kir_for_end(c->b, &l, NULL);
+}
+
+void tly_stream_begin(tly_build *c, tly_stream *s, kir_value out, kir_value streams)
+{
+    if (c->p->tensor[TLY_OUT].step == TLY_ANY_STEP) {
+        s->to = out;
+        s->pending = s->head = imm(c, 0);
+        return;
+    }
+    kir_value at = kir_bin(c->b, KIR_AND, kir_addr(c->b, out), imm(c, LINE_BYTES - 1));
+    if (backwards(c))
+        at = sub(c, imm(c, LINE_BYTES - c->bytes[TLY_OUT]), at);
+    kir_value skip = tly_part(c, at, c->bytes[TLY_OUT]);
+    skip = kir_select(c->b, streams, skip, imm(c, 0));
+    s->to = tly_stored_at(c, out, sub(c, imm(c, 0), skip));
+    s->pending = s->head = skip;
+}
+
+void tly_stream_advance(tly_build *c, tly_stream *s, kir_value count, kir_value written)
+{
+    kir_value zero = imm(c, 0), left = count;
+    if (written) {
+        s->to = tly_stored_at(c, s->to, kir_select(c->b, written, count, zero));
+        left = kir_select(c->b, written, zero, count);
+    }
+    s->pending = add(c, s->pending, left);
+}
+
+/* A line, in whole vectors; all of it is read before anything is written. */
+static void copy_line(tly_build *c, kir_value to, kir_value from, unsigned align, unsigned flags)
+{
+    unsigned wide = (unsigned)c->t->vector_bytes;
+    kir_type t = tly_storage((tally_dtype)c->p->tensor[TLY_OUT].dtype, wide / c->bytes[TLY_OUT]);
+    kir_value v[64];
+    for (unsigned i = 0; i * wide < LINE_BYTES; i++)
+        v[i] = kir_load(c->b, t, from, (int64_t)i * wide, c->bytes[TLY_OUT]);
+    for (unsigned i = 0; i * wide < LINE_BYTES; i++)
+        kir_store(c->b, to, (int64_t)i * wide, v[i], align, flags);
+}
+
+void tly_send_line(tly_build *c, kir_value to, kir_value from)
+{
+    copy_line(c, to, from, (unsigned)c->t->vector_bytes, KIR_STREAM);
+}
+
+/* Lines [first, end) of the buffer, in one of the two ways. */
+static void store_lines(tly_build *c, const tly_stream *s, kir_value first, kir_value end,
+                        unsigned align, unsigned flags)
+{
+    kir_loop l;
+    kir_for(c->b, &l, first, end, imm(c, 1), 0, NULL);
+    kir_value at = mul(c, l.i, imm(c, tly_stored_step(c) * tly_line(c)));
+    if (backwards(c)) /* of element 0 of the line; the lowest is its last */
+        at = add(c, at, imm(c, (int64_t)c->bytes[TLY_OUT] - LINE_BYTES));
+    copy_line(c, kir_ptradd(c->b, s->to, at), kir_ptradd(c->b, s->buffer, at), align, flags);
+    kir_for_end(c->b, &l, NULL);
+}
+
+/* Element by element go, of an output of any step, all; else what lies before the first line that
+ * is wholly ours and, at the end, behind the last. */
+static void drain(tly_build *c, tly_stream *s, kir_value streams, kir_value ends)
+{
+    kir_builder *b = c->b;
+    int64_t line = tly_line(c), low = backwards(c) ? (int64_t)c->bytes[TLY_OUT] - LINE_BYTES : 0;
+    kir_value zero = imm(c, 0), one = imm(c, 1);
+    if (c->p->tensor[TLY_OUT].step == TLY_ANY_STEP) {
+        store_scalars(c, s, zero, s->pending);
+        s->to = kir_ptradd(b, s->to, mul(c, s->pending, tly_out_step(c)));
+        s->pending = zero;
+        return;
+    }
+    kir_value lines = tly_part(c, s->pending, (unsigned)line);
+    kir_value done = tly_round_down(c, s->pending, line);
+    kir_value some = less(c, zero, lines), partial = less(c, zero, s->head);
+    kir_value whole = kir_select(b, partial, one, s->sent ? s->sent : zero);
+    kir_branch way;
+    kir_if(b, &way, streams);
+    store_lines(c, s, whole, lines, (unsigned)c->t->vector_bytes, KIR_STREAM);
+    kir_else(b, &way, 0, NULL);
+    store_lines(c, s, whole, lines, 1, 0);
+    kir_if_end(b, &way, 0, NULL);
+    kir_value rest = kir_select(b, some, done, s->head);
+    kir_loop l;
+    kir_for(b, &l, zero, imm(c, 2), one, 0, NULL);
+    kir_value last = kir_cmp(b, KIR_NE, l.i, zero);
+    kir_value before = kir_select(b, kir_bin(b, KIR_AND, partial, some), imm(c, line), s->head);
+    kir_value behind = kir_select(b, ends, s->pending, rest);
+    store_scalars(c, s, kir_select(b, last, rest, s->head), kir_select(b, last, behind, before));
+    kir_for_end(b, &l, NULL);
+    copy_line(c, kir_ptradd(b, s->buffer, imm(c, low)),
+              kir_ptradd(b, tly_stored_at(c, s->buffer, done), imm(c, low)), c->bytes[TLY_OUT], 0);
+    s->to = tly_stored_at(c, s->to, done);
+    s->pending = sub(c, s->pending, done);
+    s->head = kir_select(b, some, zero, s->head);
+}
+
+void tly_stream_drain(tly_build *c, tly_stream *s, kir_value streams, kir_value ends)
+{
+    kir_builder *b = c->b;
+    kir_value before[TLY_STREAM_VALUES] = { s->to, s->pending, s->head };
+    kir_branch some;
+    kir_if(b, &some, less(c, imm(c, 0), s->pending));
+    drain(c, s, streams, ends);
+    kir_value after[TLY_STREAM_VALUES] = { s->to, s->pending, s->head };
+    kir_else(b, &some, TLY_STREAM_VALUES, after);
+    kir_if_end(b, &some, TLY_STREAM_VALUES, before);
+    s->to = some.result[0];
+    s->pending = some.result[1];
+    s->head = some.result[2];
+}

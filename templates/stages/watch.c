@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The watch over magnitudes: a scan that combines in another order than the plain loop is as good
+ * as it while its partial results, or what they are made of, keep away from the ends of the
+ * floating-point range (docs/range.md has the proof). Sums can only overflow; products fall out
+ * on both sides.
+ *
+ * Magnitudes are compared as integer bits, which order like the values and nearly like their
+ * logarithms. f64 is watched by its upper 32 bits, because 64-bit minima are many instructions
+ * below AVX-512; the lower halves show the bits of 1.0.
+ */
+#include "../template.h"
+
+typedef struct layout {
+    uint64_t magnitude; /* mask of a lane */
+    uint64_t filler;    /* f64: 1.0's upper word where the lower word was */
+    int64_t one;        /* bits of 1.0, of f64 its upper word */
+    int64_t span;       /* bits from there to 2^120, of f64 to 2^1000 */
+    unsigned mantissa;  /* bits of it, of f64 in its upper word */
+    uint32_t limits[TLY_LIMIT_COUNT];
+} layout;
+
+static const layout layout_f32 = {
+    0x7fffffff,
+    0,
+    0x3f800000,
+    120 << 23,
+    23,
+    { [TLY_TINY] = 0x00400000,
+      [TLY_NORMAL] = 0x00800000,
+      [TLY_FAINT] = 0x00800000,
+      [TLY_SMALL] = (127 - 60) << 23,
+      [TLY_LARGE] = (127 + 126) << 23,
+      [TLY_INFINITE] = 0x7f800000 },
+};
+static const layout layout_f64 = {
+    0x7fffffff00000000,
+    0x3ff00000,
+    0x3ff00000,
+    1000 << 20,
+    20,
+    { [TLY_TINY] = 0x00080000,
+      [TLY_NORMAL] = 0x00100000,
+      [TLY_FAINT] = (1023 - 922) << 20,
+      [TLY_SMALL] = (1023 - 500) << 20,
+      [TLY_LARGE] = (1023 + 1022) << 20,
+      [TLY_INFINITE] = 0x7ff00000 },
+};
+
+static const layout *of(const tly_build *c)
+{
+    return c->acc.kind == KIR_F64 ? &layout_f64 : &layout_f32;
+}
+
+kir_value tly_watch_bits(tly_build *c, kir_value v)
+{
+    unsigned lanes = kir_type_of(c->b, v).lanes;
+    kir_type wide = KIR_TYPE(c->acc.kind == KIR_F64 ? KIR_I64 : KIR_I32, lanes);
+    kir_value m = kir_convert(c->b, KIR_BITCAST, wide, v);
+    m = kir_bin(c->b, KIR_AND, m, kir_const(c->b, wide, of(c)->magnitude));
+    if (c->acc.kind != KIR_F64)
+        return m;
+    m = kir_bin(c->b, KIR_OR, m, kir_const(c->b, wide, of(c)->filler));
+    return kir_convert(c->b, KIR_BITCAST, KIR_TYPE(KIR_I32, 2 * lanes), m);
+}
+
+/* Of f64 the lower word takes part, lest a number below 2^-1042 count as zero; then nothing is less
+ * than it. */
+kir_value tly_watch_less(tly_build *c, kir_value v)
+{
+    unsigned lanes = kir_type_of(c->b, v).lanes;
+    int wide = c->acc.kind == KIR_F64;
+    kir_type t = KIR_TYPE(wide ? KIR_I64 : KIR_I32, lanes);
+    kir_value m = kir_convert(c->b, KIR_BITCAST, t, v);
+    m = kir_bin(c->b, KIR_AND, m, kir_const(c->b, t, wide ? INT64_MAX : INT32_MAX));
+    m = kir_bin(c->b, KIR_SUB, m, kir_const(c->b, t, 1));
+    if (!wide)
+        return m;
+    m = kir_bin(c->b, KIR_OR, m, kir_const(c->b, t, UINT32_MAX));
+    return kir_convert(c->b, KIR_BITCAST, KIR_TYPE(KIR_I32, 2 * lanes), m);
+}
+
+kir_value tly_watch_below(tly_build *c, kir_value bits, tly_limit limit)
+{
+    kir_type t = kir_type_of(c->b, bits);
+    return kir_cmp(c->b, KIR_ULT, bits, kir_const(c->b, t, of(c)->limits[limit]));
+}
+
+kir_value tly_watch_lanes(tly_build *c, kir_value truth)
+{
+    unsigned words = kir_type_of(c->b, truth).lanes;
+    if (c->acc.kind != KIR_F64)
+        return truth;
+    kir_type wide = KIR_TYPE(KIR_I64, words / 2);
+    truth = kir_convert(c->b, KIR_SEXT, KIR_TYPE(KIR_I32, words), truth);
+    return kir_cmp(c->b, KIR_NE, kir_convert(c->b, KIR_BITCAST, wide, truth),
+                   kir_const(c->b, wide, 0));
+}
+
+/* Both ends in one comparison: what is below the lower wraps to the top. */
+kir_value tly_watch_apart(tly_build *c, kir_value seen, kir_value v, unsigned parts)
+{
+    kir_value bits = tly_watch_bits(c, v);
+    kir_type t = kir_type_of(c->b, bits);
+    int64_t low = of(c)->one - of(c)->span / parts;
+    kir_value apart = kir_bin(c->b, KIR_SUB, bits, kir_const(c->b, t, (uint64_t)low));
+    return seen ? kir_bin(c->b, KIR_UMAX, seen, apart) : apart;
+}
+
+kir_value tly_watch_left(tly_build *c, kir_value seen, unsigned parts)
+{
+    kir_type t = kir_type_of(c->b, seen);
+    uint64_t range = (uint64_t)(of(c)->span / parts * 2);
+    return kir_cmp(c->b, KIR_ULT, kir_const(c->b, t, range), seen);
+}
+
+kir_value tly_watch_not_zero(tly_build *c, kir_value v)
+{
+    return kir_cmp(c->b, KIR_UNE, v, kir_const(c->b, kir_type_of(c->b, v), 0));
+}
+
+kir_value tly_watch_outside(tly_build *c, kir_value v, unsigned parts)
+{
+    kir_value left = tly_watch_left(c, tly_watch_apart(c, 0, v, parts), parts);
+    return kir_bin(c->b, KIR_AND, tly_watch_lanes(c, left), tly_watch_not_zero(c, v));
+}
+
+static uint32_t above_infinity(const tly_build *c)
+{
+    return 0u - of(c)->limits[TLY_INFINITE];
+}
+
+kir_value tly_watch_finite(tly_build *c, kir_value bits)
+{
+    kir_type t = kir_type_of(c->b, bits);
+    return kir_bin(c->b, KIR_ADD, bits, kir_const(c->b, t, above_infinity(c)));
+}
+
+kir_value tly_watch_large(tly_build *c, kir_value high)
+{
+    kir_type t = kir_type_of(c->b, high);
+    uint32_t large = of(c)->limits[TLY_LARGE] + above_infinity(c);
+    return kir_cmp(c->b, KIR_ULE, kir_const(c->b, t, large), high);
+}
+
+kir_value tly_watch_beyond(tly_build *c, kir_value high, kir_value low, unsigned parts, int finite)
+{
+    kir_type t = kir_type_of(c->b, high);
+    int64_t span = of(c)->span / parts;
+    kir_value most = kir_const(c->b, t,
+                               (uint32_t)(of(c)->one + span + (finite ? above_infinity(c) : 0)));
+    kir_value least = kir_const(c->b, t, (uint64_t)(of(c)->one - span - 1));
+    return kir_bin(c->b, KIR_OR, kir_cmp(c->b, KIR_ULT, most, high),
+                   kir_cmp(c->b, KIR_ULT, low, least));
+}
+
+kir_value tly_watch_alive(tly_build *c, kir_value v)
+{
+    kir_value tiny = tly_watch_lanes(c, tly_watch_below(c, tly_watch_bits(c, v), TLY_TINY));
+    return tly_not(c, tiny);
+}
+
+int tly_watches_output(const tly_build *c)
+{
+    return tly_watches_products(c) && c->bytes[TLY_OUT] < c->acc_bytes;
+}
+
+typedef struct end {
+    uint8_t exponent, ones; /* what is larger than 2^exponent * 1.111...1 in binary is infinite */
+    uint32_t infinity;      /* its bits */
+} end;
+
+static const end *end_of(const tly_build *c)
+{
+    static const end ends[TALLY_DTYPE_COUNT] = {
+        [TALLY_F32] = { 127, 24, 0x7f800000 },
+        [TALLY_F16] = { 15, 11, 0x7c00 },
+        [TALLY_BF16] = { 127, 8, 0x7f80 },
+    };
+    return &ends[c->p->tensor[TLY_OUT].dtype];
+}
+
+uint32_t tly_watch_stored_infinity(const tly_build *c)
+{
+    return end_of(c)->infinity;
+}
+
+/* The least magnitude that is, rounded down to the bits that are watched. */
+static uint32_t least_infinite(const tly_build *c)
+{
+    unsigned mantissa = of(c)->mantissa, ones = end_of(c)->ones;
+    if (c->bytes[TLY_OUT] >= c->acc_bytes)
+        return of(c)->limits[TLY_INFINITE];
+    uint32_t rest = ones < mantissa ? (1u << (mantissa - ones)) - 1 : 0;
+    uint32_t power = (uint32_t)of(c)->one + ((uint32_t)end_of(c)->exponent << mantissa);
+    return power + ((1u << mantissa) - 1 - rest);
+}
+
+kir_value tly_watch_endless(tly_build *c, kir_value bits)
+{
+    kir_value most = kir_const(c->b, kir_type_of(c->b, bits), least_infinite(c) - 1);
+    return kir_cmp(c->b, KIR_ULT, most, bits);
+}

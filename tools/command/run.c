@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tally run: a word, a file in, a file or the printed result out. The order of its steps is the
+ * order in which errors are judged: command line, word, device, input, what contradicts, kernel,
+ * elements, output.
+ */
+#include "run.h"
+
+#include "../files/file.h"
+#include "../files/print.h"
+#include "subject.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Everything that one run holds; zero is nothing. */
+typedef struct job {
+    const tly_options *options;
+    const char *word, *in;
+    const tly_computer *computer; /* NULL: the kernel */
+    tly_input input;
+    tly_subject subject;
+    char selector[32];
+    tally_context *context;
+    tally_kernel *kernel;
+    char *result; /* in place of the input's elements, or the buffer */
+    char *buffer;
+    size_t result_bytes; /* of OUT's elements */
+} job;
+
+static int check_in_place(const tly_subject *s, tly_report *report)
+{
+    const tally_descriptor *d = &s->descriptor;
+    const char *why = !s->scan ? "only scans" : s->in.dtype != s->out.dtype ? "equal dtypes" : NULL;
+    for (int i = 0; s->scan && i < d->rank && !why; i++) {
+        if (d->sizes[i] != 1 && s->in.strides[i] != s->out.strides[i]) {
+            why = "equal strides of input and output";
+        }
+    }
+    if (!why && s->in.offset != s->out.offset) {
+        why = "equal offsets of input and output";
+    }
+    return why ? tly_refuse(report, EXIT_USAGE, "usage", "--in-place takes %s", why) : EXIT_DONE;
+}
+
+static int make_kernel(job *j, tly_report *report)
+{
+    tally_error error = TALLY_ERROR_INIT;
+    tally_context_options context = { .size = sizeof context, .threads = j->options->threads };
+    tally_kernel_options kernel = { .size = sizeof kernel,
+                                    .device = j->selector,
+                                    .plan = j->options->plan[0] ? j->options->plan : NULL };
+    if (tally_context_create(&context, &j->context, &error) != TALLY_OK ||
+        tally_kernel_create(j->context, &j->subject.descriptor, &kernel, &j->kernel, &error) !=
+            TALLY_OK) {
+        return tly_adopt(report, &error);
+    }
+    return EXIT_DONE;
+}
+
+/* Copies the elements, and nothing between them, to the same places of the buffer. */
+static void copy_elements(const job *j)
+{
+    const tally_descriptor *d = &j->subject.descriptor;
+    const tly_layout *layout = &j->subject.in;
+    int64_t index[TALLY_MAX_RANK] = { 0 };
+    int64_t at = layout->offset;
+    for (int64_t left = j->subject.in.count; left > 0; left--) {
+        int dim = d->rank - 1;
+        size_t byte = (size_t)at * layout->element;
+        memcpy(j->buffer + byte, (const char *)j->input.data + byte, layout->element);
+        for (; dim >= 0; dim--) {
+            at += layout->strides[dim];
+            if (++index[dim] < d->sizes[dim]) {
+                break;
+            }
+            at -= layout->strides[dim] * d->sizes[dim];
+            index[dim] = 0;
+        }
+    }
+}
+
+/* Where the result goes: the input's own memory where that is what OUT is to hold, else a zeroed
+ * buffer, so that gaps between the elements are zero. */
+static int make_room(job *j, tly_report *report)
+{
+    const tly_subject *s = &j->subject;
+    int in_place = (j->options->given & OPTION_IN_PLACE) != 0;
+    j->result_bytes = (size_t)(s->out.high + 1) * s->out.element;
+    if (in_place && s->in.count == j->input.npy.count && s->in.count == s->out.high + 1) {
+        j->result = j->input.data;
+        return EXIT_DONE;
+    }
+    j->result = j->buffer = tly_memory_get(j->result_bytes);
+    if (!j->buffer) {
+        return tly_refuse(report, EXIT_MEMORY, "sizes", "no memory for the result's %zu bytes",
+                          j->result_bytes);
+    }
+    if (in_place) {
+        copy_elements(j);
+    }
+    return EXIT_DONE;
+}
+
+static int compute(job *j, tly_report *report)
+{
+    tally_error error = TALLY_ERROR_INIT;
+    const void *in = j->options->given & OPTION_IN_PLACE ? j->result : j->input.data;
+    tly_progress("computing", 0);
+    if (j->computer) {
+        return j->computer->compute(j->computer->user, &j->subject.descriptor, in, j->result,
+                                    report);
+    }
+    if (j->subject.out.count == 0) {
+        return EXIT_DONE;
+    }
+    if (tally_kernel_run(j->kernel, in, j->result, &error) != TALLY_OK) {
+        return tly_adopt(report, &error);
+    }
+    return EXIT_DONE;
+}
+
+/* OUT as a tensor: the result's shape, or with out= one dim. */
+static int find_shape(const job *j, int64_t sizes[TALLY_MAX_RANK])
+{
+    const tly_layout *out = &j->subject.out;
+    memcpy(sizes, out->sizes, sizeof out->sizes);
+    if (j->subject.flat_out) {
+        sizes[0] = out->high + 1;
+    }
+    return j->subject.flat_out ? 1 : out->rank;
+}
+
+static int write_npy(const job *j, tly_output *output, tly_report *report)
+{
+    char header[NPY_MAX_HEADER];
+    int64_t sizes[TALLY_MAX_RANK];
+    const int rank = find_shape(j, sizes);
+    const size_t length = tly_npy_format(j->subject.out.dtype, rank, sizes, header);
+    tly_progress("writing", j->result_bytes);
+    int status = tly_output_write(output, header, length, report);
+    return status ? status : tly_output_write(output, j->result, j->result_bytes, report);
+}
+
+static int write_text(const job *j, tly_output *output, tly_report *report)
+{
+    tly_text text = { NULL, 0, 0, 0 };
+    int64_t sizes[TALLY_MAX_RANK];
+    const int rank = find_shape(j, sizes);
+    tly_print_tensor(&text, j->subject.out.dtype, rank, sizes, j->result);
+    tly_progress_end(); /* which may be shown on the same terminal */
+    int status = text.failed ? tly_refuse(report, EXIT_MEMORY, "sizes", "no memory for the text")
+                             : tly_output_write(output, text.text, text.length, report);
+    free(text.text);
+    return status;
+}
+
+static int compute_and_write(job *j, tly_report *report)
+{
+    const char *path = j->options->out;
+    tly_output output;
+    int status = tly_output_open(&output, path ? path : "-", report);
+    if (status) {
+        return status;
+    }
+    status = compute(j, report);
+    /* A changed input is the reason for any failure, and what is printed cannot be taken back. */
+    if (!path && !status) {
+        status = tly_input_check(&j->input, report);
+    }
+    if (!status) {
+        status = path ? write_npy(j, &output, report) : write_text(j, &output, report);
+    }
+    if (path && tly_input_check(&j->input, report)) {
+        status = EXIT_FILE;
+    }
+    if (status) {
+        tly_output_drop(&output);
+        return status;
+    }
+    return tly_output_finish(&output, report);
+}
+
+/* A terminal gets text alone. */
+static int check_output(const job *j, tly_report *report)
+{
+    const char *out = j->options->out;
+    if (!out || !tly_output_is_terminal(out)) {
+        return EXIT_DONE;
+    }
+    tly_refuse(report, EXIT_USAGE, "usage", "a .npy file is binary, and %s is a terminal",
+               strcmp(out, "-") == 0 ? "standard output" : out);
+    tly_hint(report, "without -o the result is printed: tally run %s %s", j->word, j->in);
+    return EXIT_USAGE;
+}
+
+static int read_and_judge(job *j, tly_report *report)
+{
+    tally_dtype dtype;
+    int status = check_output(j, report);
+    if (!status) {
+        status = tly_subject_check(j->word, &dtype, report);
+    }
+    if (!status) {
+        status = tly_device_find(j->options->device, j->selector, report);
+    }
+    if (!status) {
+        status = tly_input_open(&j->input, j->in, j->options->raw, dtype, report);
+    }
+    if (!status) {
+        status = tly_subject_make(j->word, &j->input.npy, j->input.name, &j->subject, report);
+    }
+    if (!status && j->options->given & OPTION_IN_PLACE) {
+        status = check_in_place(&j->subject, report);
+    }
+    return status;
+}
+
+int tly_run_word(const tly_options *options, const char *word, const char *in,
+                 const tly_computer *computer, tly_report *report)
+{
+    job j = { .options = options, .word = word, .in = in, .computer = computer };
+    int status = read_and_judge(&j, report);
+    if (!status && !computer) {
+        status = make_kernel(&j, report);
+    }
+    if (!status) {
+        status = tly_input_load(&j.input, report);
+    }
+    if (!status) {
+        status = make_room(&j, report);
+    }
+    if (!status) {
+        status = compute_and_write(&j, report);
+    }
+    tally_kernel_destroy(&j.kernel);
+    tally_context_destroy(&j.context);
+    tly_memory_free(j.buffer, j.result_bytes);
+    tly_input_close(&j.input);
+    return status;
+}
+
+int tly_verb_run(const tly_options *options, tly_report *report)
+{
+    return tly_run_word(options, options->arg[0], options->arg[1], NULL, report);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What ends the command from outside, told as well as it can be: an interrupted command takes its
+ * unfinished file away and then ends by that signal; a mapped input that is cut short ends it with
+ * an error like any other. Handlers do what a signal handler may: unlink, write and end.
+ */
+#include "../files/file.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+static const int interrupts[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU };
+
+static const char *volatile unfinished;
+
+static struct {
+    const char *volatile first;
+    volatile size_t bytes;
+    char line[sizeof((tly_report *)0)->message + 64];
+    volatile size_t length;
+} mapped;
+
+static void end_by(int signal_number)
+{
+    if (unfinished) {
+        unlink(unfinished);
+    }
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
+}
+
+void tly_watch_unfinished(const char *path)
+{
+    unfinished = path;
+    for (size_t i = 0; i < sizeof interrupts / sizeof *interrupts; i++) {
+        struct sigaction older;
+        /* What the parent had ignored (nohup) stays so. */
+        if (sigaction(interrupts[i], NULL, &older) == 0 && older.sa_handler != SIG_IGN) {
+            signal(interrupts[i], path ? end_by : SIG_DFL);
+        }
+    }
+}
+
+static void on_lost_page(int signal_number, siginfo_t *info, void *unused)
+{
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+    const char *at = info->si_addr;
+    (void)unused;
+    if (at < mapped.first || at >= mapped.first + mapped.bytes) {
+        signal(signal_number, SIG_DFL); /* not ours: the fault comes again, and ends the process */
+        return;
+    }
+    while (atomic_flag_test_and_set(&told)) {
+        pause(); /* another thread met the end first: it tells, and ends this one, too */
+    }
+    if (unfinished) {
+        unlink(unfinished);
+    }
+    tly_progress_wipe();
+    (void)!write(STDERR_FILENO, mapped.line, mapped.length);
+    _exit(EXIT_FILE);
+}
+
+void tly_watch_mapped(const char *name, const void *first, size_t bytes)
+{
+    struct sigaction action = { .sa_sigaction = on_lost_page, .sa_flags = SA_SIGINFO };
+    tly_report report;
+    tly_refuse(&report, EXIT_FILE, "file",
+               "%s: was cut short, or its disk failed, while it was read", name);
+    mapped.length = (size_t)snprintf(mapped.line, sizeof mapped.line, "tally: %s: %s\n",
+                                     report.field, report.message);
+    mapped.first = first;
+    mapped.bytes = bytes;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGBUS, &action, NULL);
+}
+
+void tly_forget_mapped(void)
+{
+    signal(SIGBUS, SIG_DFL);
+}

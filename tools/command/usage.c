@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Wrong command lines; see usage.h. */
+#include "usage.h"
+
+#include "../../runtime/host/guess.h"
+
+#include <string.h>
+
+int tly_usage_is_word(const char *text)
+{
+    const size_t length = strcspn(text, ":");
+    for (int op = 1; op < TALLY_OP_COUNT; op++) {
+        const char *name = tally_op_name((tally_op)op);
+        if (strlen(name) == length && strncmp(name, text, length) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int tly_usage_refuse(const tly_verb *verb, tly_report *report, const char *what, const char *which)
+{
+    char message[sizeof report->message];
+    snprintf(message, sizeof message, what, which);
+    tly_refuse(report, EXIT_USAGE, "usage", "%s", message);
+    tly_hint(report, "tally %s %s", verb->name, verb->usage);
+    return EXIT_USAGE;
+}
+
+/* Whether a word is right, for some file; else *error says why. */
+static int is_right(const char *word, tally_error *error)
+{
+    static const int64_t ones[TALLY_MAX_RANK] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+    char full[TALLY_WORD_MAX];
+    return tally_word_complete(word, "f32", TALLY_MAX_RANK, ones, full, sizeof full, NULL, NULL,
+                               error) == TALLY_OK;
+}
+
+/* Suggests the word with an option added, such as axis and 0; `value` may be NULL. 0 if no such
+ * word can be meant. */
+static int suggest_in_word(const tly_options *options, const char *name, const char *value,
+                           tly_report *report)
+{
+    char word[TALLY_WORD_MAX];
+    if (options->args == 0 || !tly_usage_is_word(options->arg[0])) {
+        return 0;
+    }
+    for (int with_value = value != NULL; with_value >= 0; with_value--) {
+        for (int separator = 0; separator < 2; separator++) {
+            tally_error error = TALLY_ERROR_INIT;
+            const int length = snprintf(word, sizeof word, "%s%c%s%s%s", options->arg[0],
+                                        ":,"[separator], name, with_value ? "=" : "",
+                                        with_value ? value : "");
+            if (length < (int)sizeof word && is_right(word, &error)) {
+                tly_hint(report, "it belongs to the word: tally run %s ...", word);
+                return 1;
+            }
+            if (strncmp(error.hint, "type ", 5) == 0) { /* the library knows better */
+                tly_hint(report, "it belongs to the word: tally run %s ...", error.hint + 5);
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+int tly_usage_option(const tly_verb *verb, const tly_options *options, const char *const *names,
+                     const char *option, const char *next, tly_report *report)
+{
+    const size_t length = strcspn(option, "=");
+    const size_t dashes = strspn(option, "-");
+    tly_guess guess = tly_guess_begin(option, length);
+    char name[32];
+    for (; *names; names++) {
+        tly_guess_try(&guess, *names);
+        if (strcmp(*names, "-o") == 0) {
+            tly_guess_alias(&guess, "--output", "-o");
+            tly_guess_alias(&guess, "--out", "-o");
+        } else if (strcmp(*names, "--device") == 0) {
+            tly_guess_alias(&guess, "--gpu", "--device vulkan");
+            tly_guess_alias(&guess, "--cuda", "--device vulkan");
+        }
+    }
+    tly_refuse(report, EXIT_USAGE, "usage", "%s has no option %.*s" TLY_GUESS, verb->name,
+               (int)(length < 60 ? length : 60), option, TLY_GUESSED(&guess));
+    tly_hint(report, "tally %s %s", verb->name, verb->usage);
+    snprintf(name, sizeof name, "%.*s", (int)(length - dashes), option + dashes);
+    if (!guess.best) {
+        suggest_in_word(options, name, option[length] ? option + length + 1 : next, report);
+    }
+    return EXIT_USAGE;
+}
+
+int tly_usage_argument(const tly_verb *verb, const tly_options *options, const char *argument,
+                       tly_report *report)
+{
+    tly_usage_refuse(verb, report, "too many arguments, from %s", argument);
+    if (!suggest_in_word(options, argument, NULL, report) &&
+        (verb->options & ~options->given) & OPTION_OUT) {
+        tly_hint(report, "what is written is named by -o: -o %s", argument);
+    }
+    return EXIT_USAGE;
+}
+
+int tly_usage_missing(const tly_verb *verb, const tly_options *options, tly_report *report)
+{
+    /* The name of the argument, as the usage has it. */
+    const char *name = verb->usage;
+    for (int i = 0; i < options->args; i++) {
+        name += strcspn(name, " ");
+        name += strspn(name, " ");
+    }
+    char shown[32];
+    snprintf(shown, sizeof shown, "%.*s", (int)strcspn(name, " "), name);
+    return tly_usage_refuse(verb, report, "%s is missing", shown);
+}
+
+void tly_usage_order(const tly_verb *verb, const tly_options *options, tly_report *report)
+{
+    if (strcmp(report->field, "op") == 0 && options->args == 2 && verb->most == 2 &&
+        tly_usage_is_word(options->arg[1])) {
+        tly_hint(report, "the word comes first: tally %s %s %s", verb->name, options->arg[1],
+                 options->arg[0]);
+    }
+}

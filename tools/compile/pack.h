@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What tally compile makes for contexts to find kernels in: a read-only cache as one file. */
+#ifndef TLY_TOOL_PACK_H
+#define TLY_TOOL_PACK_H
+
+#include "../page/pages.h"
+#include "batch.h"
+
+/* For the levels and the profiles of the options; levels alone where neither is named. */
+int tly_pack_make(const tly_options *options, const tly_batch *batch, tly_pages *pages,
+                  tly_report *report);
+
+#endif

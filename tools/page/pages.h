@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files that are written together: each is made in memory first, and none is written if one cannot
+ * be. */
+#ifndef TLY_PAGES_H
+#define TLY_PAGES_H
+
+#include "../files/file.h"
+
+typedef struct tly_page {
+    struct tly_page *next;
+    char *path, *text;
+    size_t bytes;
+    FILE *to; /* into text; NULL once it is closed */
+    tly_output output;
+} tly_page;
+
+/* Zero before the first is added. */
+typedef struct tly_pages {
+    tly_page *first, *last;
+} tly_pages;
+
+/* A stream for the contents of one more file; NULL without memory. It belongs to the pages. What
+ * goes wrong while it is written, tly_pages_write tells. */
+FILE *tly_pages_add(tly_pages *pages, const char *path);
+
+/* EXIT_USAGE if two of the files are one, or one is any of `count` files that were read: it would be
+ * lost. */
+int tly_pages_are_apart(const tly_pages *pages, char *const *read, size_t count,
+                        tly_report *report);
+
+/* Writes every file beside its place before the first takes its place. */
+int tly_pages_write(tly_pages *pages, tly_report *report);
+
+void tly_pages_drop(tly_pages *pages);
+
+typedef int (*tly_fill)(FILE *to, const void *state, tly_report *report);
+
+/* guard.c: what `fill` writes, between lines that have a C header read once. Their macro is of the
+ * prefix (NULL: none), the file's name and what is between: headers of one name that declare other
+ * things can both be read, and nothing depends on folder or time. */
+int tly_guarded_put(FILE *to, const char *path, const char *prefix, tly_fill fill,
+                    const void *state, tly_report *report);
+
+#endif
