@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Products of many elements next to 1, whose rounding errors could all go one way. Guarantees: with
- * vectors of 512 bits the error of a cumprod, and of a prod along rows, is at most twice the plain
- * loop's largest one, and the bits do not depend on the number of threads.
+ * vectors of 512 bits the error of a cumprod, and of a prod along rows and columns, is at most twice
+ * the plain loop's largest one, and the bits do not depend on the number of threads.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -125,4 +125,90 @@ Test(drift, scans_of_many_factors_are_as_good_as_the_loop)
 Test(drift, products_of_many_factors_are_as_good_as_the_loop)
 {
     check_all("prod");
+}
+
+typedef struct columns {
+    const tly_series *series; /* each column */
+    int count, is_wide;
+    void *in, *out;
+    long double right; /* the product */
+    double loop;       /* the plain loop's error */
+} columns;
+
+static double error_of(const columns *k, int column, long double right)
+{
+    return tly_series_error(right, at(k->out, k->is_wide, column));
+}
+
+/* Column 0's first elements leave the range and come back, so that elements are taken apart: the
+ * others keep their bits. */
+static void check_disturbed(const tally_kernel *kernel, columns *k)
+{
+    enum { LOW = 32 };
+    const double low = k->is_wide ? 1e-100 : 1e-30;
+    size_t bytes = k->is_wide ? sizeof(double) : sizeof(float), others = (size_t)k->count - 1;
+    char *before = k->out;
+    long double right = k->right;
+    for (int64_t i = 0; i < 2 * LOW; i++) {
+        right /= at(k->in, k->is_wide, i * k->count);
+        put(k->in, k->is_wide, i * k->count, i < LOW ? low : 1 / low);
+        right *= at(k->in, k->is_wide, i * k->count);
+    }
+    k->out = get(k->count);
+    run(kernel, k->in, k->out, 1);
+    double error = error_of(k, 0, right), roundings = 2 * LOW * (k->is_wide ? 0x1p-53 : 0x1p-24);
+    cr_expect(error <= 2 * k->loop + roundings, "%s: %.2e, the loop %.2e", k->series->name, error,
+              k->loop);
+    cr_expect_eq(memcmp((char *)k->out + bytes, before + bytes, others * bytes), 0,
+                 "%s of %d: columns beside one that left the range", k->series->name, k->count);
+    free(before);
+}
+
+static void check_columns(tally_context *context, columns k)
+{
+    const int64_t rows = k.series->count;
+    size_t bytes = (size_t)k.count * (k.is_wide ? sizeof(double) : sizeof(float));
+    void *in = get(rows), *again = get(k.count);
+    long double *right = malloc((size_t)rows * sizeof *right);
+    cr_assert_not_null(right);
+    k.in = get(rows * k.count);
+    k.out = get(k.count);
+    k.loop = fill(k.series, k.is_wide, in, right);
+    k.right = right[rows - 1];
+    for (int64_t i = 0; i < rows * k.count; i++)
+        put(k.in, k.is_wide, i, at(in, k.is_wide, i / k.count));
+    char word[64];
+    snprintf(word, sizeof word, "prod:%s:%lldx%d:axes=0", k.is_wide ? "f64" : "f32",
+             (long long)rows, k.count);
+    tally_kernel *kernel = make(context, word);
+    run(kernel, k.in, k.out, 1);
+    run(kernel, k.in, again, 2);
+    for (int i = 0; i < k.count; i++)
+        cr_expect(error_of(&k, i, k.right) <= 2 * k.loop, "%s, %s: %.2e, the loop %.2e", word,
+                  k.series->name, error_of(&k, i, k.right), k.loop);
+    cr_expect_eq(memcmp(k.out, again, bytes), 0, "%s: other bits by 2 threads", word);
+    check_disturbed(kernel, &k);
+    tally_kernel_destroy(&kernel);
+    free(in);
+    free(k.in);
+    free(k.out);
+    free(again);
+    free(right);
+}
+
+Test(drift, products_of_columns_are_as_good_as_the_loop)
+{
+    enum { EQUAL, NORMAL };
+    static const struct {
+        int series, columns;
+    } cases[] = { { EQUAL, 8 }, { EQUAL, 64 }, { NORMAL, 3 } };
+    tally_context *context = NULL;
+    tally_error error = TALLY_ERROR_INIT;
+    cr_assert_eq(tally_context_create(NULL, &context, &error), TALLY_OK, "%s", error.message);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int is_wide = 0; is_wide < 2; is_wide++)
+            check_columns(context, (columns){ .series = &tly_all_series[cases[i].series],
+                                              .count = cases[i].columns,
+                                              .is_wide = is_wide });
+    tally_context_destroy(&context);
 }

@@ -144,6 +144,21 @@ kir_value tly_reduce_doubt(tly_reduce *r, kir_value state, kir_value *bad, kir_v
  * exponent, and a sum's parts, become one. `apart`: bytes from one element of a step to the next.
  * But for products states may have lanes. */
 kir_value tly_reduce_finish(tly_reduce *r, const tly_span *all, kir_value apart, kir_value state);
+/* ---- reduce_drift.c, reduce_drift_lanes.c: many factors next to 1 ---- */
+
+int tly_reduce_may_drift(const tly_reduce *r);
+/* i1: an output has so many elements that rounding errors add up; fewer would pay too much. */
+kir_value tly_reduce_drift_pays(tly_build *c);
+/* Of outputs side by side. A chain of nothing; with one more element, which is taken `apart` or not;
+ * and closed chains, of which there are none; with one more; joined; as (mantissa, exponent). Chains
+ * whose elements are taken apart begin as closed ones do. */
+kir_value tly_reduce_lanes_chain(tly_reduce *r, unsigned lanes);
+kir_value tly_reduce_lanes_take(tly_build *c, kir_value chain, kir_value x, int apart);
+kir_value tly_reduce_lanes_none(tly_reduce *r, unsigned lanes);
+kir_value tly_reduce_lanes_close(tly_build *c, kir_value all, kir_value chain, int apart);
+kir_value tly_reduce_lanes_join(tly_reduce *r, kir_value x, kir_value y);
+kir_value tly_reduce_lanes_product(tly_build *c, kir_value all);
+
 /* Products of a span as (mantissa, exponent). */
 kir_value tly_reduce_product(tly_reduce *r, const tly_span *s);
 kir_value tly_reduce_join(tly_build *c, kir_value x, kir_value y);

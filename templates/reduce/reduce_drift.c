@@ -25,7 +25,8 @@ int tly_reduce_may_drift(const tly_reduce *r)
 {
     enum { LEAST_BYTES = 64 }; /* of a vector */
     const tly_build *c = r->c;
-    return r->watched && c->plan->rows_at_once == 1 && c->bytes[TLY_OUT] == c->acc_bytes &&
+    const int together = c->p->form == TLY_REDUCED_ROWS && c->plan->rows_at_once > 1;
+    return r->watched && !together && c->bytes[TLY_OUT] == c->acc_bytes &&
            c->lanes * c->acc_bytes >= LEAST_BYTES;
 }
 
@@ -55,14 +56,19 @@ static kir_value combine(tly_build *c, kir_value x, kir_value y)
     return kir_tuple(c->b, 2, (kir_value[]){ bin(c, KIR_MUL, kir_part(c->b, x, 0), by), distance });
 }
 
-static kir_value neutral(tly_build *c, unsigned lanes)
+kir_value tly_reduce_by_distance(tly_build *c, kir_value chain, kir_value x)
+{
+    return combine(c, chain, lifted(c, x));
+}
+
+kir_value tly_reduce_no_distance(tly_build *c, unsigned lanes)
 {
     return kir_tuple(c->b, 2, (kir_value[]){ one(c, lanes), real(c, lanes, 0) });
 }
 
 /* ---- distances ---- */
 
-static kir_value joined(tly_build *c, kir_value x, kir_value y)
+kir_value tly_reduce_joined(tly_build *c, kir_value x, kir_value y)
 {
     return bin(c, KIR_ADD, bin(c, KIR_ADD, x, y), bin(c, KIR_MUL, x, y));
 }
@@ -102,6 +108,25 @@ static uint64_t tolerance(tly_build *c)
 {
     const tly_reduce_format *f = tly_reduce_format_of(c);
     return (uint64_t)(f->bias + 4 - f->mantissa) << f->mantissa;
+}
+
+/* i1s: magnitudes below the number with those bits. */
+static kir_value below(tly_build *c, kir_value v, uint64_t limit)
+{
+    kir_value most = integer(c, lanes_of(c, v), (int64_t)limit);
+    return kir_cmp(c->b, KIR_ULT, size(c, v), most);
+}
+
+kir_value tly_reduce_is_small(tly_build *c, kir_value distance)
+{
+    return below(c, distance, limit(c));
+}
+
+kir_value tly_reduce_is_next(tly_build *c, kir_value product, kir_value distance)
+{
+    kir_value own = bin(c, KIR_SUB, product, one(c, lanes_of(c, product)));
+    kir_value agrees = below(c, bin(c, KIR_SUB, own, distance), tolerance(c));
+    return bin(c, KIR_AND, agrees, below(c, distance, near_limit(c)));
 }
 
 static kir_value both(tly_build *c, kir_value x, kir_value y)
@@ -186,7 +211,7 @@ static kir_value product_of(tly_reduce *r, const kir_value *distance)
     for (unsigned n = vectors; n > 1; n = (n + 1) / 2)
         for (unsigned i = 0; i < n / 2; i++) {
             kir_value other = v[i + (n + 1) / 2];
-            v[i] = is_wide ? joined(c, v[i], other) : bin(c, KIR_MUL, v[i], other);
+            v[i] = is_wide ? tly_reduce_joined(c, v[i], other) : bin(c, KIR_MUL, v[i], other);
         }
     kir_value all = is_wide ? wide(c, v[0]) : v[0];
     uint8_t low[64], high[64];
@@ -251,7 +276,7 @@ static void take_near(tly_reduce *r, unsigned n, const kir_value *state, const k
     next[0] = carried[0];
     next[1] = kir_const(b, KIR_TYPE(KIR_I1, 1), 1);
     for (unsigned i = 0; i < n; i++)
-        next[2 + i] = joined(c, carried[2 + i], kir_part(b, state[i], 1));
+        next[2 + i] = tly_reduce_joined(c, carried[2 + i], kir_part(b, state[i], 1));
     kir_if(b, &small, are_small(c, n, &next[2]));
     kir_else(b, &small, n + 2, next);
     next[0] = with_distances(r, next);
@@ -264,9 +289,10 @@ void tly_reduce_take_drifting(tly_reduce *r, const tly_span *some, kir_value *ca
 {
     tly_build *c = r->c;
     kir_builder *b = c->b;
-    const tly_reduce_rules rules = {
-        .vectors = tly_reduce_drift_vectors(r), .lift = lift, .combine = combine, .neutral = neutral
-    };
+    const tly_reduce_rules rules = { .vectors = tly_reduce_drift_vectors(r),
+                                     .lift = lift,
+                                     .combine = combine,
+                                     .neutral = tly_reduce_no_distance };
     kir_value state[TLY_REDUCE_MOST_STATES], v[TLY_REDUCE_MOST_DRIFT];
     kir_branch first, near;
     unsigned n = tly_reduce_states(r, &rules, some, state);

@@ -75,10 +75,7 @@ kir_value tly_reduce_close(tly_build *c, kir_value state);
 
 /* ---- reduce_drift.c: products along rows of many elements next to 1 ---- */
 
-int tly_reduce_may_drift(const tly_reduce *r);
 unsigned tly_reduce_drift_vectors(const tly_reduce *r); /* vectors of states of a chain */
-/* i1: an output has so many elements that rounding errors add up; fewer would pay too much. */
-kir_value tly_reduce_drift_pays(tly_build *c);
 /* What is carried from chain to chain: the product of those that are not next to 1, and behind it the
  * others': whether there are some, an i1, and distances of their product from 1, for each state of a chain. This
  * begins with none, and returns how many values they are. */
@@ -88,5 +85,15 @@ unsigned tly_reduce_no_drift(tly_reduce *r, kir_value *drift);
 void tly_reduce_take_drifting(tly_reduce *r, const tly_span *some, kir_value *carried);
 /* The product of all that is carried. */
 kir_value tly_reduce_with_drift(tly_reduce *r, const kir_value *carried);
+
+/* ---- the same, what products of outputs side by side share ---- */
+
+/* A chain, (product, distance): of nothing, and with one more element. */
+kir_value tly_reduce_no_distance(tly_build *c, unsigned lanes);
+kir_value tly_reduce_by_distance(tly_build *c, kir_value chain, kir_value x);
+kir_value tly_reduce_joined(tly_build *c, kir_value x, kir_value y); /* of two distances */
+/* i1s: a chain counts by its distance; a distance of several chains is below 1/8. */
+kir_value tly_reduce_is_next(tly_build *c, kir_value product, kir_value distance);
+kir_value tly_reduce_is_small(tly_build *c, kir_value distance);
 
 #endif

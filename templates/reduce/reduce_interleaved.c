@@ -5,7 +5,8 @@
  * so that vectors are full however few the outputs; and long products of more, step by step. At the
  * end of a chunk the states of an output are joined in a fixed tree, and chunks as those of rows. A
  * sum that overflowed in a chunk is made once more, in multiples of 2^64; products are short plain
- * chains, which are joined as mantissas and exponents (reduce_products.c).
+ * chains, which are joined as mantissas and exponents (reduce_products.c), and long ones also go by
+ * their distances from 1 (reduce_drift_lanes.c).
  */
 #include "reduce_stream.h"
 
@@ -51,7 +52,10 @@ static void fold(tly_reduce_stream *s, const tly_states *of)
         levels++;
     kir_loop l;
     kir_for(c->b, &l, imm(c, 0), imm(c, levels), imm(c, 1), 1, &half);
-    pair p = { of, of, of, l.carried[0], s->r.watched ? tly_reduce_join_records : combine };
+    pair p = { of, of, of, l.carried[0],
+               s->drifts      ? tly_reduce_lanes_join
+               : s->r.watched ? tly_reduce_join_records
+                              : combine };
     tly_stream_each(s, l.carried[0], 0, join_lanes, &p);
     half = tly_part(c, l.carried[0], 2);
     kir_for_end(c->b, &l, &half);
@@ -180,6 +184,8 @@ static void hand_on(tly_reduce_stream *s, kir_value lane, unsigned n, void *user
 {
     kir_builder *b = s->r.c->b;
     kir_value v = tly_stream_load(s, s->r.watched ? &s->closed : &s->running, lane, n);
+    if (s->drifts)
+        v = tly_reduce_lanes_product(s->r.c, v);
     if (s->r.added) {
         kir_value beside = kir_part(b, tly_reduce_none(&s->r, n), 1);
         v = kir_tuple(b, 2, (kir_value[]){ v, beside });
@@ -189,12 +195,9 @@ static void hand_on(tly_reduce_stream *s, kir_value lane, unsigned n, void *user
     tly_stream_store(s, user, lane, v);
 }
 
-static kir_value make(tly_reduce *r, const tly_span *span, kir_value at)
+static void walk(tly_reduce_stream *s, const tly_span *span, tly_states *to)
 {
-    tly_reduce_stream *s = (tly_reduce_stream *)r;
-    tly_states to = outputs(s, at);
-    if (tly_reduce_hands_on(r))
-        kir_clear_flags(r->c->b);
+    tly_reduce *r = &s->r;
     if (r->watched)
         walk_products(s, span);
     else
@@ -202,7 +205,34 @@ static kir_value make(tly_reduce *r, const tly_span *span, kir_value at)
                         0);
     if (r->c->plan->steps_at_once > 1)
         fold(s, r->watched ? &s->closed : &s->running);
-    tly_stream_each(s, vectors_of(s), 1, hand_on, &to);
+    tly_stream_each(s, vectors_of(s), 1, hand_on, to);
+}
+
+static void walk_by_distances(tly_reduce_stream *s, const tly_span *span, tly_states *to)
+{
+    tly_reduce_stream near = *s;
+    near.drifts = 1;
+    near.running.neutral = tly_reduce_lanes_chain;
+    near.closed.neutral = near.apart.neutral = tly_reduce_lanes_none;
+    walk(&near, span, to);
+}
+
+static kir_value make(tly_reduce *r, const tly_span *span, kir_value at)
+{
+    tly_reduce_stream *s = (tly_reduce_stream *)r;
+    kir_builder *b = r->c->b;
+    tly_states to = outputs(s, at);
+    kir_branch many = { 0 };
+    if (tly_reduce_hands_on(r))
+        kir_clear_flags(b);
+    if (tly_reduce_may_drift(r)) {
+        kir_if(b, &many, tly_reduce_drift_pays(r->c));
+        walk_by_distances(s, span, &to);
+        kir_else(b, &many, 0, NULL);
+    }
+    walk(s, span, &to);
+    if (tly_reduce_may_drift(r))
+        kir_if_end(b, &many, 0, NULL);
     if (r->added)
         judge_sums(s, span, &to);
     if (r->squared)
@@ -283,19 +313,29 @@ static void finish(tly_reduce *r, const tly_span *all, kir_value out, kir_value 
 
 /* ---- the kernel ---- */
 
+/* Planes of chains and distances begin in like places of pages, as the input does: a load whose low
+ * 12 address bits are those of a store before it waits for the store. */
+static int64_t lanes_of_plane(const tly_reduce *r, int64_t most)
+{
+    const int64_t page = TLY_CONGRUENT_BYTES / r->c->acc_bytes;
+    return tly_reduce_may_drift(r) ? (most + page - 1) / page * page : most;
+}
+
 void tly_build_reduce_interleaved(tly_build *c, tly_launch *launch)
 {
     kir_builder *b = c->b;
     tly_reduce_stream s = { .r = tly_reduce_begin(c), .unit = kir_get(b, KIR_ARG_INNER) };
     s.ragged = c->p->reduced.way == TLY_REDUCED_LONG;
     const int64_t units = s.ragged ? TLY_REDUCED_LONG_LANES : TLY_REDUCED_FEW_LANES;
-    const int64_t most = (int64_t)c->plan->steps_at_once * units + TLY_MOST_LANES;
     const int64_t bytes = tly_reduce_record_bytes(&s.r), record = units * bytes;
+    const int64_t most = lanes_of_plane(&s.r,
+                                        (int64_t)c->plan->steps_at_once * units + TLY_MOST_LANES);
+    const int64_t beside = tly_reduce_may_drift(&s.r) ? c->acc_bytes : 0; /* a distance */
     launch->tile_lanes = (int32_t)units;
     launch->chunk = c->plan->chunk;
     launch->record_bytes = bytes;
     launch->scratch_bytes = TLY_CONGRUENT_BYTES + 3 * record +
-                            most * (c->state_bytes + 2 * bytes + 8);
+                            most * (c->state_bytes + 2 * bytes + 3 * beside + 8);
     s.wide = mul(c, s.unit, imm(c, c->plan->steps_at_once));
     s.room = s.ragged ? tly_round_up(c, s.unit, TLY_RECORD_LANES) : imm(c, units);
     s.places = kir_get(b, KIR_ARG_SCRATCH);
@@ -305,10 +345,10 @@ void tly_build_reduce_interleaved(tly_build *c, tly_launch *launch)
         tly_stream_number(&s);
     const kir_value room = imm(c, most);
     s.running = (tly_states){ tly_congruent(c, all, kir_get(b, KIR_ARG_IN)), room, plain };
-    s.closed = (tly_states){ kir_ptradd(b, s.running.p, imm(c, most * c->state_bytes)), room,
-                             tly_reduce_none };
+    kir_value behind = kir_ptradd(b, s.running.p, imm(c, most * (c->state_bytes + beside)));
+    s.closed = (tly_states){ behind, room, tly_reduce_none };
     s.apart = s.closed;
-    s.apart.p = kir_ptradd(b, s.closed.p, imm(c, most * bytes));
+    s.apart.p = kir_ptradd(b, s.closed.p, imm(c, most * (bytes + beside)));
     const tly_reduce_form form = {
         mul(c, s.room, imm(c, bytes)), begin, none, place, make, join, take, NULL, finish
     };

@@ -93,8 +93,9 @@ static kir_value indices(tly_reduce_stream *s, kir_value first, kir_value lane, 
 static kir_value multiply(tly_reduce_stream *s, const rows *in, kir_value state, const kir_value *x)
 {
     for (unsigned i = 0; i < in->count; i++)
-        state = in->apart ? tly_reduce_join(s->r.c, state, tly_reduce_split(s->r.c, x[i]))
-                          : tly_combine(s->r.c, state, x[i]);
+        state = s->drifts   ? tly_reduce_lanes_take(s->r.c, state, x[i], in->apart)
+                : in->apart ? tly_reduce_join(s->r.c, state, tly_reduce_split(s->r.c, x[i]))
+                            : tly_combine(s->r.c, state, x[i]);
     return state;
 }
 
@@ -151,23 +152,24 @@ static void close(tly_reduce_stream *s, kir_value lane, unsigned n, void *user)
 {
     tly_build *c = s->r.c;
     tly_states *of = user;
-    kir_value y = tly_stream_load(s, of, lane, n);
-    if (of != &s->apart)
-        y = tly_reduce_split(c, y);
-    y = tly_reduce_join(c, tly_stream_load(s, &s->closed, lane, n), y);
+    kir_value y = tly_stream_load(s, of, lane, n), all = tly_stream_load(s, &s->closed, lane, n);
+    if (s->drifts)
+        y = tly_reduce_lanes_close(c, all, y, of == &s->apart);
+    else
+        y = tly_reduce_join(c, all, of == &s->apart ? y : tly_reduce_split(c, y));
     tly_stream_store(s, &s->closed, lane, y);
     clear(s, lane, n, of);
 }
 
 void tly_stream_walk(tly_reduce_stream *s, const tly_span *span, kir_value in, int apart)
 {
-    enum { CHAIN = 32 /* elements of a plain product */ };
+    enum { CHAIN = 32, LONGER = 48 /* elements of a plain product; with distances */ };
     tly_build *c = s->r.c;
     kir_builder *b = c->b;
     tly_states *states = apart ? &s->apart : &s->running;
     kir_value length = sub(c, span->to, span->from), zero = imm(c, 0), one = imm(c, 1);
     kir_value skipped = mul(c, span->from, kir_get(b, KIR_ARG_IN_AXIS));
-    kir_value chain = imm(c, CHAIN);
+    kir_value chain = imm(c, s->drifts ? LONGER : CHAIN);
     stretch e = { .count = mul(c, length, s->unit) };
     kir_loop step, l;
     e.full = tly_part(c, length, (unsigned)c->plan->steps_at_once);

@@ -20,6 +20,7 @@ typedef struct tly_reduce_stream {
     kir_value unit, wide; /* outputs; lanes: `block` times as many */
     kir_value room;       /* outputs that records have room for */
     int ragged;           /* lanes need not fill vectors */
+    int drifts;           /* products also go by distances (reduce_drift_lanes.c) */
     kir_value places;     /* scratch, of tly_reduce_form */
     kir_value numbers;    /* scratch, of indices: the step, from 0, that each lane belongs to */
     tly_states running;   /* scratch, of all lanes */

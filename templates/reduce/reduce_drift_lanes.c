@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Products of outputs side by side: many elements next to 1.
+ *
+ * The distances are those of reduce_drift.c, but each lane decides for itself, so that an output's
+ * bits do not depend on its neighbours. A chain is (product, distance). If its elements are taken
+ * apart, it is (mantissa, exponent, distance), with the same distance. Closed chains are (mantissa,
+ * exponent, distance), too, and stand for that number times 1 + distance.
+ */
+#include "reduce_float.h"
+
+static kir_value part(tly_build *c, kir_value v, unsigned i)
+{
+    return kir_part(c->b, v, i);
+}
+
+static kir_value pair(tly_build *c, kir_value x, kir_value y)
+{
+    return kir_tuple(c->b, 2, (kir_value[]){ x, y });
+}
+
+static kir_value with_distance(tly_build *c, kir_value product, kir_value distance)
+{
+    kir_value v[3] = { part(c, product, 0), part(c, product, 1), distance };
+    return kir_tuple(c->b, 3, v);
+}
+
+kir_value tly_reduce_lanes_none(tly_reduce *r, unsigned lanes)
+{
+    return with_distance(r->c, tly_reduce_one(r->c, lanes), real(r->c, lanes, 0));
+}
+
+kir_value tly_reduce_lanes_chain(tly_reduce *r, unsigned lanes)
+{
+    return tly_reduce_no_distance(r->c, lanes);
+}
+
+kir_value tly_reduce_lanes_take(tly_build *c, kir_value chain, kir_value x, int apart)
+{
+    if (!apart)
+        return tly_reduce_by_distance(c, chain, x);
+    kir_value by = tly_reduce_by_distance(c, pair(c, x, part(c, chain, 2)), x);
+    return with_distance(c, tly_reduce_join(c, chain, tly_reduce_split(c, x)), part(c, by, 1));
+}
+
+/* 1 + distance as a state, whose product with another one stays in the range. */
+static kir_value factor_of(tly_build *c, kir_value distance)
+{
+    unsigned n = lanes_of(c, distance);
+    kir_value one = real(c, n, tly_reduce_format_of(c)->one);
+    return pair(c, bin(c, KIR_ADD, one, distance), integer(c, n, 0));
+}
+
+/* Lanes that are near and small come to the same bits on both ways. */
+kir_value tly_reduce_lanes_close(tly_build *c, kir_value all, kir_value chain, int apart)
+{
+    kir_builder *b = c->b;
+    kir_branch some;
+    kir_value product = apart ? tly_reduce_product_of(c, chain) : part(c, chain, 0);
+    kir_value distance = part(c, chain, apart ? 2 : 1), before = part(c, all, 2);
+    kir_value near = tly_reduce_is_next(c, product, distance);
+    kir_value total = tly_reduce_joined(c, before, distance);
+    kir_value small = tly_reduce_is_small(c, total);
+    kir_if(b, &some, kir_any(b, tly_not(c, bin(c, KIR_AND, near, small))));
+    kir_value none = real(c, lanes_of(c, total), 0);
+    kir_value by = factor_of(c, kir_select(b, small, none, total));
+    kir_value left = kir_select(b, near, kir_select(b, small, total, none), before);
+    kir_value whole = pair(c, part(c, chain, 0), apart ? part(c, chain, 1) : part(c, by, 1));
+    by = kir_select(b, near, by, whole);
+    kir_value closed = with_distance(c, tly_reduce_join(c, all, by), left);
+    kir_else(b, &some, 1, &closed);
+    closed = with_distance(c, all, total);
+    kir_if_end(b, &some, 1, &closed);
+    return some.result[0];
+}
+
+kir_value tly_reduce_lanes_join(tly_reduce *r, kir_value x, kir_value y)
+{
+    tly_build *c = r->c;
+    kir_value total = tly_reduce_joined(c, part(c, x, 2), part(c, y, 2));
+    kir_value small = tly_reduce_is_small(c, total), none = real(c, lanes_of(c, total), 0);
+    kir_value by = factor_of(c, kir_select(c->b, small, none, total));
+    return with_distance(c, tly_reduce_join(c, tly_reduce_join(c, x, y), by),
+                         kir_select(c->b, small, total, none));
+}
+
+kir_value tly_reduce_lanes_product(tly_build *c, kir_value all)
+{
+    return tly_reduce_join(c, all, factor_of(c, part(c, all, 2)));
+}
