@@ -293,7 +293,7 @@ void tly_reduce_take_drifting(tly_reduce *r, const tly_span *some, kir_value *ca
                                      .lift = lift,
                                      .combine = combine,
                                      .neutral = tly_reduce_no_distance };
-    kir_value state[TLY_REDUCE_MOST_STATES], v[TLY_REDUCE_MOST_DRIFT];
+    kir_value state[TLY_REDUCE_MOST_STATES], v[TLY_REDUCE_MOST_DRIFT] = { 0 };
     kir_branch first, near;
     unsigned n = tly_reduce_states(r, &rules, some, state);
     kir_if(b, &first, is_near(c, 1, state));
