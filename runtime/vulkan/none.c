@@ -93,11 +93,10 @@ void tly_vulkan_kernel_drop(tally_vulkan_kernel *kernel)
     (void)kernel;
 }
 
-tally_status tly_vulkan_kernel_run(const tally_vulkan_kernel *kernel, const void *in, void *out,
+tally_status tly_vulkan_kernel_run(const tally_vulkan_kernel *kernel, const tly_pointers *pointers,
                                    tally_error *error)
 {
     (void)kernel;
-    (void)in;
-    (void)out;
+    (void)pointers;
     return refuse("device", error);
 }
