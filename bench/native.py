@@ -27,7 +27,7 @@ PROGRAMS = {  # file: sources, flags; gcc would make calls of memcpy of the loop
                      "-fopenmp-simd", "-fno-tree-loop-distribute-patterns", *SHARED]),
     "libreduce.so": ([HERE / "reduce_loops.c"], [*REDUCE, "-O3", *SHARED, "-lm"]),
     "libreduce_fast.so": ([HERE / "reduce_loops.c"], [*REDUCE, "-Ofast", *SHARED, "-lm"]),
-    "libdata.so": ([TOOLS / "command" / "about.c", TOOLS / "files" / "data.c"], ["-O3", *SHARED, "-lm"]),  # loaded beside libtally
+    "libdata.so": ([TOOLS / "common" / "about.c", TOOLS / "files" / "data.c"], ["-O3", *SHARED, "-lm"]),  # loaded beside libtally
     "first": ([HERE / "first.c"], ["-O2", "-ldl"]),
 }
 

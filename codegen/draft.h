@@ -3,8 +3,8 @@
 #ifndef TLY_DRAFT_H
 #define TLY_DRAFT_H
 
-#include "native.h"
 #include "plan/plan.h"
+#include "shared/native.h"
 
 typedef struct tly_draft {
     const tly_target *target;

@@ -14,7 +14,7 @@
 #include "draft.h"
 #include "generate_gpu.h"
 #include "generate_kir.h"
-#include "native.h"
+#include "shared/native.h"
 #ifdef TALLY_VULKAN
 #include "spirv/spirv.h"
 #endif

@@ -3,13 +3,13 @@
  * The targets that a kernel can be made for: the levels of CPU, and which of them run here, then
  * the Vulkan devices.
  */
-#include "internal.h"
+#include "context/internal.h"
 
+#include "context/backend.h"
 #include "cpu/cpu.h"
 #include "host/error.h"
 #include "host/fork.h"
 #include "host/guess.h"
-#include "vulkan/backend.h"
 #include "vulkan/profile.h"
 
 #include <stdio.h>

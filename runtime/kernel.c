@@ -4,8 +4,10 @@
  * others get the canonical problem, whose code the context's cache finds or has made. Guarantees
  * that equal problems share code. What no kernel exists for is refused by the generator.
  */
-#include "internal.h"
+#include "context/internal.h"
 
+#include "context/backend.h"
+#include "context/local.h"
 #include "cpu/cpu.h"
 #include "descriptor/descriptor.h"
 #include "host/checked.h"
@@ -13,9 +15,7 @@
 #include "host/error.h"
 #include "host/fork.h"
 #include "host/thread.h"
-#include "launch/local.h"
 #include "problem/specialise.h"
-#include "vulkan/backend.h"
 #include "vulkan/profile.h"
 
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include "driver.h"
 #include "plans.h"
 
-#include "../runtime/internal.h"
+#include "../runtime/context/internal.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../codegen/native.h"
-#include "../runtime/host/load.h"
+#include "../codegen/shared/native.h"
+#include "../runtime/launch/load.h"
 #include "../templates/stages/elementary.h"
 #include "splitmix.h"
 

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "../codegen/plan/gpu.h"
+#include "../runtime/launch/dispatches.h"
 #include "../runtime/problem/specialise.h"
 #include "../runtime/vulkan/judge.h"
-#include "../runtime/vulkan/launch.h"
 #include "../templates/build.h"
 
 typedef struct grid {

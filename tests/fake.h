@@ -8,8 +8,8 @@
 #ifndef FAKE_H
 #define FAKE_H
 
+#include "../runtime/context/internal.h"
 #include "../runtime/host/error.h"
-#include "../runtime/internal.h"
 
 #include <stdlib.h>
 #include <string.h>

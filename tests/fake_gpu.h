@@ -8,8 +8,8 @@
 #ifndef FAKE_GPU_H
 #define FAKE_GPU_H
 
+#include "../runtime/context/internal.h"
 #include "../runtime/host/error.h"
-#include "../runtime/internal.h"
 
 #include <spirv-tools/libspirv.h>
 

@@ -7,8 +7,8 @@
  */
 #include "fake.h"
 
+#include "../runtime/context/local.h"
 #include "../runtime/cpu/cpu.h"
-#include "../runtime/launch/local.h"
 
 #include <errno.h>
 #include <limits.h>

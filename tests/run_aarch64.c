@@ -12,7 +12,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "../runtime/host/load.h"
+#include "../runtime/launch/load.h"
 #include "remote.h"
 
 enum { PATIENCE = 60 /* seconds of processor time a case, as machines are busy and pause */ };

@@ -6,7 +6,7 @@
 #ifndef TLY_TASKS_H
 #define TLY_TASKS_H
 
-#include "../runtime/internal.h"
+#include "../runtime/context/internal.h"
 
 /* Calls the kernel, whatever that means for an engine; *result is its return value. */
 typedef tally_status (*tly_call)(void *user, const tly_args *args, const tly_task *task,

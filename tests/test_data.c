@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../tools/command/about.h"
+#include "../tools/common/about.h"
 #include "../tools/files/data.h"
 #include "reference.h"
 
@@ -32,11 +32,11 @@ Test(data, every_operator_has_its_sentence)
         const tly_about *about = tly_about_op(op);
         const char *name = tally_op_name((tally_op)op);
         cr_expect(about->results != NULL && *about->results,
-                  "tools/command/about.c does not say what %s computes", name);
+                  "tools/common/about.c does not say what %s computes", name);
         cr_expect(about->operation != NULL && *about->operation,
-                  "tools/command/about.c does not say how %s combines two elements", name);
+                  "tools/common/about.c does not say how %s combines two elements", name);
         cr_expect_eq(about->combines, families[tly_operations[op].family],
-                     "tools/command/about.c: how %s combines", name);
+                     "tools/common/about.c: how %s combines", name);
     }
 }
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../codegen/native.h"
-#include "../runtime/host/load.h"
+#include "../codegen/shared/native.h"
+#include "../runtime/launch/load.h"
 #include "remote.h"
 #include "splitmix.h"
 

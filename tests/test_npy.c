@@ -6,7 +6,7 @@
 #include <criterion/criterion.h>
 
 /* The command's parts are no library: they are compiled into the test. */
-#include "../tools/command/report.c"
+#include "../tools/common/report.c"
 #include "../tools/files/npy.c"
 #include "memory_file.h"
 

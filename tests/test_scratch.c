@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What kernels of the generator's take of scratch, however long the rows: nothing runs. */
-#include "../runtime/internal.h"
+#include "../runtime/context/internal.h"
 #include "../runtime/launch/ready.h"
 
 #include <criterion/criterion.h>

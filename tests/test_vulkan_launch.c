@@ -3,7 +3,7 @@
  * From sizes and strides to dispatches. A model of what a kernel does with the push constants runs
  * every list: each element must be met once, at its own address, in the order of its scan.
  */
-#include "../runtime/vulkan/launch.h"
+#include "../runtime/launch/dispatches.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

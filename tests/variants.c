@@ -4,7 +4,7 @@
  * those that an object has kernels for. Random words, half of them with strides, and random sizes,
  * many of them near the limits of problem.c and the quotients of strides.
  */
-#include "../runtime/problem/variants.h"
+#include "../runtime/making/variants.h"
 #include "../runtime/descriptor/descriptor.h"
 #include "../runtime/making/ahead.h"
 #include "splitmix.h"

@@ -10,7 +10,7 @@
 
 #include <stdatomic.h>
 
-#include "../runtime/internal.h"
+#include "../runtime/context/internal.h"
 
 /* 20 rows of 30 ones, unless said otherwise. */
 #define TLY_BENCH_WORD "cumsum:f32:20x30:axis=1"

@@ -15,6 +15,7 @@
 
 #include <tally/kernel.h>
 
+#include "../../runtime/descriptor/tensors.h"
 #include "../../runtime/problem/block.def"
 
 typedef enum kir_op {

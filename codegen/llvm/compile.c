@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "../../runtime/host/error.h"
-#include "../native.h"
-#include "../reserve.h"
+#include "../shared/native.h"
+#include "../shared/reserve.h"
 #include "flatten.h"
 #include "internal.h"
 #include "module.h"

@@ -7,7 +7,7 @@
 #ifndef TLY_MODULE_H
 #define TLY_MODULE_H
 
-#include "../native.h"
+#include "../shared/native.h"
 #include "internal.h"
 
 /* Bytes of address space asked for before LLVM begins (reserve.h). With every allocation of LLVM's

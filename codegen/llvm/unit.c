@@ -14,7 +14,7 @@
 #include <llvm-c/BitReader.h>
 
 #include "../../runtime/host/error.h"
-#include "../reserve.h"
+#include "../shared/reserve.h"
 #include "module.h"
 
 /* What a kernel leaves in its module until the end, beyond what LLVM needs while it makes code. The

@@ -3,7 +3,7 @@
 #ifndef TLY_UNIT_H
 #define TLY_UNIT_H
 
-#include "../native.h"
+#include "../shared/native.h"
 
 tally_status tly_unit_begin(const tly_target *target, size_t most, tly_unit **unit,
                             tally_error *error);

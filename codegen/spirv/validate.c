@@ -8,7 +8,7 @@
 #include <spirv-tools/libspirv.h>
 
 #include "../../runtime/host/error.h"
-#include "../reserve.h"
+#include "../shared/reserve.h"
 #include "spirv.h"
 
 /* Bytes of address space asked for before SPIRV-Tools begin (reserve.h). With every allocation of

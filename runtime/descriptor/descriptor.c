@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "../host/error.h"
-#include "../problem/problem.h"
 
 static const struct {
     uint32_t flag;

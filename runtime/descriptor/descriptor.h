@@ -2,7 +2,7 @@
 /*
  * What the files about descriptors share: facts of operators and dtypes, packed strides, the shape
  * of a result, and the short form of a resolved descriptor. Internal; tally_descriptor itself is
- * in <tally/descriptor.h>, tly_descriptor_resolve in problem.h.
+ * in <tally/descriptor.h>.
  */
 #ifndef TLY_DESCRIPTOR_H
 #define TLY_DESCRIPTOR_H
@@ -62,6 +62,27 @@ int tly_tells_index(int op);
 
 /* Of a resolved descriptor: TLY_SEQUENCE_FLOATS is of floats alone. */
 tly_sequence tly_sequence_of(const tally_descriptor *full);
+
+/* Normalises a caller's descriptor of any known size: copies it, resolves the axis, out_dtype, acc
+ * and packed strides (so that in_strides and out_strides always hold real strides in *full; open
+ * sizes count as 1 there), and checks it. What tally_descriptor_check does, keeping the result.
+ * *full itself is none that a caller may have, as its flags say no strides where they are packed:
+ * tly_descriptor_shorten makes it one again. */
+tally_status tly_descriptor_resolve(const tally_descriptor *d, tally_descriptor *full,
+                                    tally_error *error);
+
+/* The accumulator a descriptor asks for: itself for f64 and integers, f32 for f16 and bf16. */
+tally_dtype tly_accumulator(const tally_descriptor *d);
+
+/* Lowest and highest element index that a tensor's elements have; nothing where a size is 0. */
+void tly_extent(int32_t rank, const int64_t *sizes, const int64_t *strides, int64_t offset,
+                int64_t *low, int64_t *high);
+
+/* The magnitude of a stride. */
+static inline uint64_t tly_distance(int64_t stride)
+{
+    return stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
+}
 
 /* Row major, a size 0 counted as 1. False if a stride or the count of elements overflows. */
 int tly_packed_strides(int32_t rank, const int64_t *sizes, int64_t *strides);

@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-#include "../problem/problem.h"
-
 #define STRIDES (TALLY_IN_STRIDES | TALLY_OUT_STRIDES)
 #define SCAN (TALLY_EXCLUSIVE | TALLY_REVERSE | STRIDES)
 #define REDUCE (TALLY_KEEPDIMS | STRIDES)

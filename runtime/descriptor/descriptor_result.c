@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "../host/error.h"
-#include "../problem/problem.h"
 
 tally_status tly_check_index(const tally_descriptor *full, uint32_t open, tally_error *error)
 {

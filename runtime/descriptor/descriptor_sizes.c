@@ -4,7 +4,6 @@
  * whether elements can be counted, and whether the output's elements are apart. Freestanding, as
  * functions made ahead of time close their open sizes here.
  */
-#include "../problem/problem.h"
 #include "descriptor.h"
 
 #include <string.h>
@@ -42,6 +41,16 @@ int32_t tly_result_shape(const tally_descriptor *full, int64_t sizes[TALLY_MAX_R
         }
     }
     return rank;
+}
+
+void tly_extent(int32_t rank, const int64_t *sizes, const int64_t *strides, int64_t offset,
+                int64_t *low, int64_t *high)
+{
+    *low = *high = offset;
+    for (int32_t d = 0; d < rank; d++) {
+        int64_t *end = strides[d] < 0 ? low : high;
+        *end += sizes[d] > 1 ? (sizes[d] - 1) * strides[d] : 0;
+    }
 }
 
 int tly_extent_fits(int32_t rank, const int64_t *sizes, const int64_t *strides, int64_t offset,

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "../host/error.h"
-#include "../problem/problem.h"
 #include "word_reader.h"
 
 static tally_status at(const tly_reader *r, const char *where, tally_status status)

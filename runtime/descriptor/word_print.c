@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "../host/error.h"
-#include "../problem/problem.h"
 #include "descriptor.h"
 
 typedef struct writer {

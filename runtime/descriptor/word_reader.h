@@ -8,8 +8,8 @@
 #define TLY_WORD_READER_H
 
 #include "../host/guess.h"
-#include "../problem/tensors.h"
 #include "descriptor.h"
+#include "tensors.h"
 
 /* A part of the word: from `at`, before `end`. */
 typedef struct tly_span {

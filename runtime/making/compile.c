@@ -3,15 +3,15 @@
  * Kernels made ahead of time: words and levels become an order to the generator, which answers with
  * an object (docs/ahead.md).
  */
-#include "../internal.h"
+#include "../context/internal.h"
 
 #include "../cpu/cpu.h"
 #include "../descriptor/descriptor.h"
 #include "../host/error.h"
 #include "../host/fork.h"
 #include "../host/thread.h"
-#include "../problem/variants.h"
 #include "names.h"
+#include "variants.h"
 
 #include <stdlib.h>
 #include <string.h>

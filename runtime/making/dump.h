@@ -6,7 +6,7 @@
 #ifndef TLY_DUMP_H
 #define TLY_DUMP_H
 
-#include "../internal.h"
+#include "../context/internal.h"
 
 /* The folder; NULL: nothing is kept. */
 const char *tly_dump_folder(void);

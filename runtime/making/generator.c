@@ -3,7 +3,7 @@
  * Opening libtally-codegen on the first miss. A library once opened stays: LLVM cannot be taken out
  * of a process. A failure is not remembered, so that a program may install what was missing.
  */
-#include "../internal.h"
+#include "../context/internal.h"
 
 #include "../cache/identity.h"
 #include "../host/env.h"

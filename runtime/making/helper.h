@@ -6,7 +6,7 @@
 #ifndef TLY_HELPER_H
 #define TLY_HELPER_H
 
-#include "../internal.h"
+#include "../context/internal.h"
 #include "maker.h"
 
 #include <limits.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Showing how a kernel is made, stage by stage, for people. */
-#include "../internal.h"
+#include "../context/internal.h"
 
 #include "../cpu/cpu.h"
 #include "../descriptor/descriptor.h"

@@ -7,8 +7,8 @@
 
 #include "../cpu/cpu.h"
 #include "../host/error.h"
+#include "../launch/dispatches.h"
 #include "../launch/ready.h"
-#include "../vulkan/launch.h"
 #include "isolate.h"
 
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 #ifndef TLY_INSPECT_LAUNCH_H
 #define TLY_INSPECT_LAUNCH_H
 
-#include "../internal.h"
+#include "../context/internal.h"
 
 tally_status tly_inspect_launch(const tally_context *context, const tly_generator *generator,
                                 const tly_request *request, const tly_gpu_plan *gpu,

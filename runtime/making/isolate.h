@@ -6,7 +6,7 @@
 #ifndef TLY_ISOLATE_H
 #define TLY_ISOLATE_H
 
-#include "../internal.h"
+#include "../context/internal.h"
 
 /* As the generator's functions of these names; `quick`: as generate_quick, which it must have. What
  * they make is given back by the release functions here. */

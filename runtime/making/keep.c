@@ -5,13 +5,13 @@
  */
 #include <tally/cache.h>
 
-#include "../internal.h"
+#include "../context/internal.h"
 
+#include "../context/backend.h"
 #include "../cpu/cpu.h"
 #include "../host/error.h"
 #include "../host/fork.h"
 #include "../host/gather.h"
-#include "../vulkan/backend.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * access beyond a tensor is found, and what they compute from addresses is the same on every
  * machine.
  */
-#include "../internal.h"
+#include "../context/internal.h"
 
 #include <tally/kir.h>
 
@@ -15,8 +15,8 @@
 #include "../host/checked.h"
 #include "../host/error.h"
 #include "../host/thread.h"
+#include "../launch/dispatches.h"
 #include "../launch/ready.h"
-#include "../vulkan/launch.h"
 #include "inspect_launch.h"
 
 #include <stdlib.h>

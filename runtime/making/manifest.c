@@ -3,14 +3,14 @@
  * Manifests: the same modules and the same list of dispatches that vulkan/record.c records, as
  * data. Bindings begin with the elements of index 0, so that the push constants are known.
  */
-#include "../internal.h"
+#include "../context/internal.h"
 
 #include "../cpu/cpu.h"
 #include "../descriptor/descriptor.h"
 #include "../host/error.h"
 #include "../host/fork.h"
 #include "../host/thread.h"
-#include "../vulkan/launch.h"
+#include "../launch/dispatches.h"
 #include "isolate.h"
 #include "needs.h"
 

@@ -3,7 +3,7 @@
  * Kernels for CPUs as the cache's objects: made by the generator as a launch record and code in one
  * piece, and loaded from such a piece, whether it was just made or lay on disk.
  */
-#include "../internal.h"
+#include "../context/internal.h"
 
 #include "../cpu/cpu.h"
 #include "../descriptor/descriptor.h"

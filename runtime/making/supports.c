@@ -4,13 +4,13 @@
  * where code would be made. What is asked on the way is what creation asks, so that both give one
  * answer.
  */
-#include "../internal.h"
+#include "../context/internal.h"
 
+#include "../context/backend.h"
 #include "../cpu/cpu.h"
 #include "../host/error.h"
 #include "../host/fork.h"
 #include "../host/thread.h"
-#include "../vulkan/backend.h"
 
 /* The arguments of the two functions for Vulkan as one. */
 typedef struct asking {

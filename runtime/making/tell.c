@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is told of a creation: the event, the reasons, where TALLY_DUMP asks for it, each stage; and
  * which kernel there is not. */
-#include "../internal.h"
+#include "../context/internal.h"
 
+#include "../context/backend.h"
 #include "../cpu/cpu.h"
 #include "../descriptor/descriptor.h"
 #include "../host/clock.h"
 #include "../host/error.h"
 #include "../host/thread.h"
-#include "../vulkan/backend.h"
 #include "dump.h"
 
 #include <stdio.h>

@@ -3,12 +3,12 @@
  * Making many kernels at once, before they are needed: tasks on the context's threads draw
  * descriptors, and each is asked for as a creation would.
  */
-#include "../internal.h"
+#include "../context/internal.h"
 
+#include "../context/backend.h"
 #include "../cpu/cpu.h"
 #include "../host/error.h"
 #include "../host/thread.h"
-#include "../vulkan/backend.h"
 
 #include <string.h>
 

@@ -10,7 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tensors.h"
+#include "../descriptor/tensors.h"
+#include "block.def"
 
 #define TLY_ABI_VERSION 4u
 

@@ -223,16 +223,6 @@ static void choose_form(shape *s, tly_problem *p, tly_geometry *g)
     set_rows(s, unit, p, g);
 }
 
-void tly_extent(int32_t rank, const int64_t *sizes, const int64_t *strides, int64_t offset,
-                int64_t *low, int64_t *high)
-{
-    *low = *high = offset;
-    for (int32_t d = 0; d < rank; d++) {
-        int64_t *end = strides[d] < 0 ? low : high;
-        *end += sizes[d] > 1 ? (sizes[d] - 1) * strides[d] : 0;
-    }
-}
-
 /* How far apart neighbours along a dim are: in the tensor where they are nearer, then in both. */
 static int is_nearer(const tly_dim *a, const tly_dim *b)
 {

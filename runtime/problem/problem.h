@@ -12,7 +12,8 @@
 
 #include <tally/descriptor.h>
 
-#include "tensors.h"
+#include "../descriptor/descriptor.h"
+#include "../descriptor/tensors.h"
 
 /* How the scanned axis lies in memory. In every form the scan runs forward: a reverse scan is the
  * same one with reflected (negated) strides and a moved first element. */
@@ -171,9 +172,6 @@ static inline int tly_is_apart(const tly_problem *p)
             p->tensor[TLY_IN].step != p->tensor[TLY_OUT].step);
 }
 
-/* The accumulator a descriptor asks for: itself for f64 and integers, f32 for f16 and bf16. */
-tally_dtype tly_accumulator(const tally_descriptor *d);
-
 /* Reduces a descriptor that tally_descriptor_check accepted. Open sizes count as large
  * ones: the problem is that of the kernel for these, and no launch has the geometry. */
 void tly_canonicalise(const tally_descriptor *d, tly_problem *problem, tly_geometry *geometry);
@@ -190,16 +188,6 @@ void tly_canonicalise_closed(const tally_descriptor *full, tly_problem *problem,
 /* problem_reduce.c: the same of a resolved reduction whose sizes are known. */
 void tly_canonicalise_reduction(const tally_descriptor *full, tly_problem *problem,
                                 tly_geometry *geometry);
-
-/* Lowest and highest element index that a tensor's elements have; nothing where a size is 0. */
-void tly_extent(int32_t rank, const int64_t *sizes, const int64_t *strides, int64_t offset,
-                int64_t *low, int64_t *high);
-
-/* The magnitude of a stride. */
-static inline uint64_t tly_distance(int64_t stride)
-{
-    return stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
-}
 
 /* The dim whose indices continue rows of `row` elements in the output, so that some of them make a
  * line of `line` elements; -1 where none does. Not rows that are neighbours in the input. */
@@ -224,13 +212,5 @@ tly_dim tly_take_dim(tly_dim *dims, int32_t *count, int32_t at);
 
 /* Outer dims, outermost first, and what follows from them. */
 void tly_set_outer(tly_geometry *g, const tly_dim *dims, int32_t count);
-
-/* Normalises a caller's descriptor of any known size: copies it, resolves the axis, out_dtype, acc
- * and packed strides (so that in_strides and out_strides always hold real strides in *full; open
- * sizes count as 1 there), and checks it. What tally_descriptor_check does, keeping the result.
- * *full itself is none that a caller may have, as its flags say no strides where they are packed:
- * tly_descriptor_shorten makes it one again. */
-tally_status tly_descriptor_resolve(const tally_descriptor *d, tally_descriptor *full,
-                                    tally_error *error);
 
 #endif

@@ -14,9 +14,9 @@
 #ifndef TLY_VK_INTERNAL_H
 #define TLY_VK_INTERNAL_H
 
-#include "backend.h"
+#include "../context/backend.h"
+#include "../launch/dispatches.h"
 #include "facts.h"
-#include "launch.h"
 #include "memory.h"
 
 #include <tally/vulkan.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A library that was built without Vulkan: no devices, and a clear error for each that is named. */
-#include "backend.h"
+#include "../context/backend.h"
 
 #include "../host/error.h"
 

@@ -7,8 +7,8 @@
 #include "internal.h"
 
 #include "../../codegen/plan/gpu.h"
+#include "../context/backend.h"
 #include "../host/error.h"
-#include "backend.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -35,7 +35,7 @@ static const algorithm algorithms[TLY_GPU_TEMPLATE_COUNT] = {
 };
 
 /* Tiles along a lane that a dispatch looks back on: 64 lanes' records of f32 fill the scratch
- * (runtime/vulkan/launch.c), and 2 to 4 GiB of elements lie between two dispatches. */
+ * (runtime/launch/dispatches.c), and 2 to 4 GiB of elements lie between two dispatches. */
 enum { MOST_TILES = 240000 };
 
 /* Half of the trips that a driver allows: a tile that is done again takes at most as many trips as

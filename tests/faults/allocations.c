@@ -25,7 +25,7 @@
 #include "../expect.h"
 
 #ifdef FAULT_LINKED
-#include "../../runtime/internal.h"
+#include "../../runtime/context/internal.h"
 const tly_generator *tally_codegen_generator(void);
 extern const fault_functions fault_linked;
 #endif

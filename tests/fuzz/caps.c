@@ -12,8 +12,8 @@
 
 #include "../../codegen/generate_gpu.h"
 #include "../../codegen/plan/gpu.h"
+#include "../../runtime/launch/dispatches.h"
 #include "../../runtime/problem/specialise.h"
-#include "../../runtime/vulkan/launch.h"
 #include "../../runtime/vulkan/profile.h"
 #include "../caps.h"
 #include "../random.h"

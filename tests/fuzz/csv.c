@@ -5,11 +5,11 @@
 #include <math.h>
 
 /* The command's parts are no library: they are compiled into the target. */
-#include "../../tools/command/report.c"
+#include "../../tools/common/memory.c"
+#include "../../tools/common/report.c"
 #include "../../tools/files/csv.c"
 #include "../../tools/files/csv_number.c"
 #include "../../tools/files/floats.c"
-#include "../../tools/files/memory.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {

@@ -8,7 +8,7 @@
  */
 #include "fuzz.h"
 
-#include "../../codegen/native.h"
+#include "../../codegen/shared/native.h"
 #include "../../runtime/problem/gpu.h"
 #ifdef TALLY_VULKAN
 #include "../../codegen/spirv/spirv.h"

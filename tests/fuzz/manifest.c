@@ -10,7 +10,7 @@
 /* The command is no library, so its source is included. Files of profiles are replaced. */
 #include "../../tools/compile/manifest.c"
 
-#include "../../runtime/internal.h"
+#include "../../runtime/context/internal.h"
 #include "../../runtime/problem/generator.h"
 #include "../../runtime/vulkan/profile.h"
 

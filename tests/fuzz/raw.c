@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 /* The command's parts are no library: they are compiled into the target. */
-#include "../../tools/command/report.c"
+#include "../../tools/common/report.c"
 #include "../../tools/files/raw.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

@@ -10,8 +10,8 @@
 
 #ifdef TALLY_VULKAN
 #include "../../codegen/plan/gpu.h"
+#include "../../runtime/launch/dispatches.h"
 #include "../../runtime/vulkan/judge.h"
-#include "../../runtime/vulkan/launch.h"
 #include "../../templates/build.h"
 #endif
 

@@ -7,7 +7,7 @@
  * fastest on: the library decides for the kernel, and bench_time.c for the ceiling.
  */
 #include "bench.h"
-#include "../command/stand.h"
+#include "stand.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #ifndef TLY_BENCH_H
 #define TLY_BENCH_H
 
-#include "../command/subject.h"
+#include "../files/subject.h"
 #include "bench_time.h"
 
 typedef struct tly_measurement {

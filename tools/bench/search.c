@@ -2,7 +2,7 @@
 /* The search; see search.h. */
 #include "search.h"
 
-#include "../command/about.h"
+#include "../common/about.h"
 
 #include <stdlib.h>
 #include <string.h>

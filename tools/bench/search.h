@@ -6,8 +6,8 @@
 #ifndef TLY_SEARCH_H
 #define TLY_SEARCH_H
 
-#include "../command/stand.h"
-#include "../compile/lines.h"
+#include "../files/lines.h"
+#include "stand.h"
 
 /* Of a plan's output against the library's own plan's. */
 typedef enum tly_bits { TLY_BITS_SAME, TLY_BITS_TOLERANCE, TLY_BITS_WRONG } tly_bits;

@@ -3,7 +3,7 @@
  * tally cache: the disk cache's folder, what lies there, whether it is sound, and emptying it; of packs
  * what is in them, and whether it is sound.
  */
-#include "tool.h"
+#include "../common/tool.h"
 
 #include "../../runtime/host/guess.h"
 

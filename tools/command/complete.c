@@ -3,7 +3,7 @@
  * `tally --complete WHAT TEXT`: what a shell offers in place of TEXT, a line each. Scripts of
  * completion (install/completion) ask for it, so that they know what this command knows.
  */
-#include "profile.h"
+#include "../compile/profile.h"
 
 #include "../../runtime/host/guess.h"
 

@@ -3,8 +3,8 @@
  * Devices: the list that people and scripts read, and what --device means. The library knows the
  * devices; only the choice by a part of a name is made here.
  */
+#include "../common/tool.h"
 #include "../files/file.h"
-#include "tool.h"
 
 #include "../../runtime/host/guess.h"
 

@@ -3,9 +3,9 @@
  * tally inspect: one stage of a kernel's making, as text (spirv: as words), or all that can be told of
  * it as a page; whole or not at all.
  */
+#include "../compile/profile.h"
 #include "../files/file.h"
 #include "../page/html.h"
-#include "profile.h"
 
 #include <stdlib.h>
 #include <string.h>

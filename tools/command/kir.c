@@ -3,9 +3,9 @@
  * tally kir: kernel IR from a file, lowered, or interpreted in place of a word's kernel. What is
  * wrong with it, or what it does wrong, is told with the file's name, line and column.
  */
+#include "../compile/profile.h"
 #include "../files/file.h"
 #include "../files/text.h"
-#include "profile.h"
 #include "run.h"
 
 #include "../../runtime/host/guess.h"

@@ -8,7 +8,7 @@
 
 #include "../files/file.h"
 #include "../files/print.h"
-#include "subject.h"
+#include "../files/subject.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #ifndef TLY_RUN_H
 #define TLY_RUN_H
 
-#include "tool.h"
+#include "../common/tool.h"
 
 /* What computes in place of the word's kernel: `in` and `out` as in tally_kernel_run. Returns an
  * exit status. */

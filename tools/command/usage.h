@@ -3,7 +3,7 @@
 #ifndef TLY_USAGE_H
 #define TLY_USAGE_H
 
-#include "tool.h"
+#include "../common/tool.h"
 
 /* Whether a text begins like a word: with an operator. */
 int tly_usage_is_word(const char *text);

@@ -4,7 +4,7 @@
  * option is found by having it read words that have it: no list here can be out of date. Only what
  * an option means is said here.
  */
-#include "tool.h"
+#include "../common/tool.h"
 
 #include <string.h>
 

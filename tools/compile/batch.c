@@ -2,7 +2,7 @@
 /* Batch files; see batch.h. docs/word.md has their grammar. */
 #include "batch.h"
 
-#include "lines.h"
+#include "../files/lines.h"
 
 #include <stdlib.h>
 #include <string.h>

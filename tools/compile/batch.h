@@ -3,7 +3,7 @@
 #ifndef TLY_BATCH_H
 #define TLY_BATCH_H
 
-#include "../command/tool.h"
+#include "../common/tool.h"
 
 #include "../../runtime/making/names.h"
 

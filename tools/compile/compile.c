@@ -3,10 +3,10 @@
  * tally compile: kernels made ahead of time. The end of the output's name says what is made of
  * them, and by whom: pack.c, object.c and manifest.c.
  */
-#include "../command/profile.h"
 #include "manifest.h"
 #include "object.h"
 #include "pack.h"
+#include "profile.h"
 
 #include "../../runtime/host/guess.h"
 

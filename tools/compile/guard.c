@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What keeps a header from being read twice; see pages.h. */
-#include "../page/pages.h"
+#include "../files/pages.h"
 
 #include "../../runtime/host/hash.h"
 

@@ -5,7 +5,7 @@
  */
 #include "manifest.h"
 
-#include "../command/profile.h"
+#include "profile.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef TLY_TOOL_MANIFEST_H
 #define TLY_TOOL_MANIFEST_H
 
-#include "../page/pages.h"
+#include "../files/pages.h"
 #include "batch.h"
 
 #include <tally/manifest.h>

@@ -4,7 +4,7 @@
 #ifndef TLY_TOOL_OBJECT_H
 #define TLY_TOOL_OBJECT_H
 
-#include "../page/pages.h"
+#include "../files/pages.h"
 #include "batch.h"
 #include "targets.h"
 

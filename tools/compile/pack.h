@@ -3,7 +3,7 @@
 #ifndef TLY_TOOL_PACK_H
 #define TLY_TOOL_PACK_H
 
-#include "../page/pages.h"
+#include "../files/pages.h"
 #include "batch.h"
 
 /* For the levels and the profiles of the options; levels alone where neither is named. */

@@ -2,7 +2,7 @@
 /* The devices that kernels are made for ahead of time; see targets.h. */
 #include "targets.h"
 
-#include "../command/profile.h"
+#include "profile.h"
 
 #include <stdlib.h>
 #include <string.h>

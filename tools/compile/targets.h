@@ -3,7 +3,7 @@
 #ifndef TLY_TARGETS_H
 #define TLY_TARGETS_H
 
-#include "../command/tool.h"
+#include "../common/tool.h"
 
 enum { TLY_MOST_TARGETS = 16, TLY_SELECTOR = 32 };
 

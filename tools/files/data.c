@@ -5,7 +5,7 @@
  */
 #include "data.h"
 
-#include "../command/about.h"
+#include "../common/about.h"
 
 #include <math.h>
 #include <stdio.h>

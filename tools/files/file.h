@@ -3,8 +3,8 @@
 #ifndef TLY_FILE_H
 #define TLY_FILE_H
 
-#include "../command/source.h"
 #include "npz.h"
+#include "source.h"
 
 typedef struct tly_input {
     tly_npy npy;

@@ -6,7 +6,7 @@
 #ifndef TLY_NPY_H
 #define TLY_NPY_H
 
-#include "../command/tool.h"
+#include "../common/tool.h"
 
 #define NPY_MAX_RANK 64     /* numpy's own */
 #define NPY_MAX_HEADER 1024 /* bytes that tly_npy_format needs at most */

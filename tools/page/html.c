@@ -5,7 +5,7 @@
  */
 #include "html.h"
 
-#include "../command/about.h"
+#include "../common/about.h"
 
 #include <string.h>
 

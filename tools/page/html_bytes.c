@@ -5,7 +5,7 @@
  */
 #include "html.h"
 
-#include "../command/about.h"
+#include "../common/about.h"
 
 #include <string.h>
 
@@ -31,7 +31,7 @@ typedef struct expected {
 #define EXPECTED(level, kind, name, element, is_short, least, middle, most, cases) \
     { level, TLY_MEASURED_##kind, name, element, is_short, least, middle, most, cases },
 static const expected all_expected[] = {
-#include "../expected.def"
+#include "expected.def"
 };
 
 /* Where that was. */

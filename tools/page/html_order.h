@@ -7,7 +7,7 @@
 #ifndef TLY_HTML_ORDER_H
 #define TLY_HTML_ORDER_H
 
-#include "../command/about.h"
+#include "../common/about.h"
 #include "html_net.h"
 
 /* A kernel's order on its way to the page. */

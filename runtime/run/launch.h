@@ -6,7 +6,7 @@
 #ifndef TLY_LAUNCH_H
 #define TLY_LAUNCH_H
 
-#include "../internal.h"
+#include "../context/internal.h"
 
 typedef struct tly_run {
     const tally_kernel *kernel;

@@ -6,11 +6,11 @@
  */
 #include "internal.h"
 
-#include "cpu/cpu.h"
-#include "host/checked.h"
-#include "host/error.h"
-#include "launch/local.h"
-#include "vulkan/backend.h"
+#include "../cpu/cpu.h"
+#include "../host/checked.h"
+#include "../host/error.h"
+#include "backend.h"
+#include "local.h"
 
 #include <stdlib.h>
 #include <string.h>

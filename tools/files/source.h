@@ -6,7 +6,7 @@
 #ifndef TLY_SOURCE_H
 #define TLY_SOURCE_H
 
-#include "tool.h"
+#include "../common/tool.h"
 
 #include <sys/stat.h>
 

@@ -11,7 +11,7 @@
 #include "variants.h"
 
 #include "../descriptor/descriptor.h"
-#include "specialise.h"
+#include "../problem/specialise.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #ifndef TLY_LINES_H
 #define TLY_LINES_H
 
-#include "../command/tool.h"
+#include "../common/tool.h"
 
 typedef struct tly_line {
     char *text;  /* without blanks around */

@@ -11,8 +11,8 @@
 
 #include "../descriptor/descriptor.h"
 #include "../host/checked.h"
-#include "../making/ahead.h"
-#include "specialise.h"
+#include "../problem/specialise.h"
+#include "ahead.h"
 
 #include <stdlib.h>
 

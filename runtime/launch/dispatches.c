@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The arithmetic of dispatches; see launch.h. */
-#include "launch.h"
+#include "dispatches.h"
 
 #include "../host/checked.h"
 #include "../host/error.h"

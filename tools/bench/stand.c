@@ -2,10 +2,10 @@
 /* Stands; see stand.h. All that tells CPUs and Vulkan devices apart while kernels are timed is here. */
 #include "stand.h"
 
-#include "../bench/crew.h"
+#include "crew.h"
 
 #ifdef TALLY_VULKAN
-#include "../bench/bench_gpu.h"
+#include "bench_gpu.h"
 #endif
 
 #include <string.h>

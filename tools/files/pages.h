@@ -4,7 +4,7 @@
 #ifndef TLY_PAGES_H
 #define TLY_PAGES_H
 
-#include "../files/file.h"
+#include "file.h"
 
 typedef struct tly_page {
     struct tly_page *next;

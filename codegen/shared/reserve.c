@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../runtime/host/error.h"
+#include "../../runtime/host/error.h"
 
 enum {
     UNIT = 16,      /* every block is aligned so; malloc promises no more */

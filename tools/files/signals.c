@@ -4,7 +4,7 @@
  * unfinished file away and then ends by that signal; a mapped input that is cut short ends it with
  * an error like any other. Handlers do what a signal handler may: unlink, write and end.
  */
-#include "../files/file.h"
+#include "file.h"
 
 #include <signal.h>
 #include <stdatomic.h>

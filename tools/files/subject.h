@@ -3,7 +3,7 @@
 #ifndef TLY_SUBJECT_H
 #define TLY_SUBJECT_H
 
-#include "../files/npy.h"
+#include "npy.h"
 
 /* What a tensor's elements are and where they lie in its buffer, in elements. */
 typedef struct tly_layout {

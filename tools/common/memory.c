@@ -4,7 +4,7 @@
  * so, which keeps the misses of small pages out of the benchmark's figures, the kernel's and the copy's
  * alike.
  */
-#include "../command/tool.h"
+#include "tool.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -6,7 +6,7 @@
 #ifndef TLY_LOCAL_H
 #define TLY_LOCAL_H
 
-#include "../internal.h"
+#include "internal.h"
 
 /* The kernel seen under these words, with a reference for the caller; NULL if there is none. */
 tally_kernel *tly_seen_find(const uint64_t *words, uint32_t count, uint64_t hash);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tensors of a kernel, by number. Each is a row of TLY_TENSORS (block.def); whatever handles
+ * The tensors of a kernel, by number. Each is a row TENSOR(NAME, name, is_written, meaning); whatever handles
  * tensors has an array with one element for each, and loops over it.
  */
 #ifndef TLY_TENSORS_H
 #define TLY_TENSORS_H
 
-#include "block.def"
+#define TLY_TENSORS(TENSOR) \
+    TENSOR(IN, in, 0, "what is read") \
+    TENSOR(OUT, out, 1, "what is made")
 
 typedef enum tly_tensor_number {
 #define TLY_NUMBER(T, t, is_written, meaning) TLY_##T,

@@ -3,7 +3,7 @@
 #ifndef TLY_PROFILE_TEXT_H
 #define TLY_PROFILE_TEXT_H
 
-#include "tool.h"
+#include "../common/tool.h"
 
 enum { TLY_MOST_PROFILES = 64 };
 

@@ -3,8 +3,8 @@
  * What the bits of two outputs say: the same, within what another order of combination changes, or
  * wrong.
  */
-#include "../bench/search.h"
-#include "floats.h"
+#include "../files/floats.h"
+#include "search.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,11 +6,11 @@
  */
 #include "launch.h"
 
+#include "../context/backend.h"
 #include "../cpu/cpu.h"
 #include "../host/checked.h"
 #include "../host/clock.h"
 #include "../host/error.h"
-#include "../vulkan/backend.h"
 #include "reduce.h"
 
 #include <stdio.h>

@@ -14,7 +14,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "error.h"
+#include "../host/error.h"
 
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x10u /* Linux 6.3 */

@@ -7,9 +7,9 @@
 #ifndef TLY_STAND_H
 #define TLY_STAND_H
 
-#include "../bench/bench_time.h"
 #include "../files/data.h"
-#include "subject.h"
+#include "../files/subject.h"
+#include "bench_time.h"
 
 struct tally_vulkan_kernel;
 

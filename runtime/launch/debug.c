@@ -2,8 +2,8 @@
 /* Kernels as debuggers and profilers show them; see debug.h. */
 #include "debug.h"
 
-#include "env.h"
-#include "fork.h"
+#include "../host/env.h"
+#include "../host/fork.h"
 
 #include <elf.h>
 #include <errno.h>

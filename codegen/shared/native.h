@@ -5,9 +5,9 @@
 #ifndef TLY_NATIVE_H
 #define TLY_NATIVE_H
 
-#include "../runtime/problem/generator.h"
-#include "kir/kir.h"
-#include "plan/target.h"
+#include "../../runtime/problem/generator.h"
+#include "../kir/kir.h"
+#include "../plan/target.h"
 
 /* An object on its way: kernels for the levels of one architecture, and the functions that launch
  * them. Of one thread. */

@@ -9,8 +9,8 @@
 #ifndef TLY_DEBUG_H
 #define TLY_DEBUG_H
 
+#include "../host/log.h"
 #include "load.h"
-#include "log.h"
 
 typedef struct tly_shown tly_shown;
 

@@ -10,17 +10,17 @@
 #ifndef TLY_INTERNAL_H
 #define TLY_INTERNAL_H
 
-#include "cache/background.h"
-#include "cache/cache.h"
-#include "host/debug.h"
-#include "host/load.h"
-#include "launch/pool.h"
-#include "launch/ready.h"
-#include "launch/scratch.h"
-#include "launch/worth.h"
-#include "problem/abi.h"
-#include "problem/generator.h"
-#include "problem/problem.h"
+#include "../cache/background.h"
+#include "../cache/cache.h"
+#include "../launch/debug.h"
+#include "../launch/load.h"
+#include "../launch/pool.h"
+#include "../launch/ready.h"
+#include "../launch/scratch.h"
+#include "../launch/worth.h"
+#include "../problem/abi.h"
+#include "../problem/generator.h"
+#include "../problem/problem.h"
 
 #include <tally/kernel.h>
 

@@ -6,7 +6,7 @@
 #ifndef TLY_BACKEND_H
 #define TLY_BACKEND_H
 
-#include "../internal.h"
+#include "internal.h"
 
 /* Fills up to `capacity` devices and sets *count to how many there are; 0 without libvulkan or a
  * driver. Other failures, such as TALLY_OUT_OF_MEMORY, are reported. */

@@ -3,7 +3,7 @@
 #ifndef TLY_VARIANTS_H
 #define TLY_VARIANTS_H
 
-#include "problem.h"
+#include "../problem/problem.h"
 
 /* Open sizes that a word with strides may have: the time of the search grows by a factor with
  * each. */
