@@ -11,15 +11,18 @@
  */
 #include "gpu.h"
 
-enum { ZERO, ONE, LEAST, MOST, FAR };
+enum { ZERO, ONE, LEAST, MOST, FAR, SMALL, MINUS_SMALL };
 
-/* LEAST -1/2, MOST 1, FAR 64: joined with any excess that is near, FAR stays above MOST. */
+/* LEAST -1/2, MOST 1, FAR 64: joined with any excess that is near, FAR stays above MOST. SMALL 2^-100,
+ * f64 2^-960. */
 static const uint64_t constants[][2] = {
     [ZERO] = { 0, 0 },
     [ONE] = { 0x3f800000, 0x3ff0000000000000 },
     [LEAST] = { 0xbf000000, 0xbfe0000000000000 },
     [MOST] = { 0x3f800000, 0x3ff0000000000000 },
     [FAR] = { 0x42800000, 0x4050000000000000 },
+    [SMALL] = { 0x0d800000, 0x03f0000000000000 },
+    [MINUS_SMALL] = { 0x8d800000, 0x83f0000000000000 },
 };
 
 static kir_value real(tly_build *c, unsigned which)
@@ -97,7 +100,8 @@ kir_value tly_excess_correct(tly_build *c, kir_value excess, kir_value total)
 }
 
 /* Tiles that are equal have equal totals, and 1 + excess is always rounded in the same way; the carry
- * is another each time. One that is zero, infinite or NaN goes by its class. */
+ * is another each time. One that is zero, infinite or NaN goes by its class. Where the carry is small,
+ * its part carry * excess may be subnormal, which devices may take for zero. */
 kir_value tly_tile_after(tly_gpu *g, const tly_tile *tile, kir_value carry)
 {
     tly_build *c = &g->c;
@@ -106,8 +110,9 @@ kir_value tly_tile_after(tly_gpu *g, const tly_tile *tile, kir_value carry)
     if (!tile->excess)
         return after;
     kir_value by = kir_bin(b, KIR_ADD, carry, kir_bin(b, KIR_MUL, carry, tile->excess));
-    kir_value regular = kir_bin(b, KIR_AND, tly_gpu_finite(g, carry),
-                                kir_cmp(b, KIR_UNE, carry, real(c, ZERO)));
+    kir_value large = kir_bin(b, KIR_OR, kir_cmp(b, KIR_OLE, real(c, SMALL), carry),
+                              kir_cmp(b, KIR_OLE, carry, real(c, MINUS_SMALL)));
+    kir_value regular = kir_bin(b, KIR_AND, tly_gpu_finite(g, carry), large);
     regular = kir_bin(b, KIR_AND, regular, is_known(c, tile->excess));
     return kir_select(b, regular, by, after);
 }
