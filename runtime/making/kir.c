@@ -159,7 +159,7 @@ static tally_status copy_in(run *r, const tly_pointers *p, tally_error *error)
         const tally_dtype dtype = (tally_dtype)r->request.problem.tensor[t].dtype;
         const int64_t bytes = (int64_t)tally_dtype_bytes(dtype);
         const int64_t low = g->low * bytes, end = (g->high + 1) * bytes;
-        const int has_any = low < end;
+        const int has_any = low < end && p->at[t] != NULL;
         tally_status status = lay(r, t, has_any ? low : 0, has_any ? end : 0, word_of(r), error);
         if (status != TALLY_OK) {
             return status;

@@ -36,12 +36,15 @@ static void build(const tally_descriptor *d, size_t choice)
     if (geometry.empty || tly_operator_check(&problem, &e) != TALLY_OK) {
         return;
     }
-    if (geometry.in_high < geometry.in_low) { /* elements of the output that are made of none */
-        HOLDS(tly_reduces(problem.form) && (geometry.length == 0 || geometry.steps == 0));
-    } else {
-        HOLDS(geometry.in_low <= geometry.in_first && geometry.in_first <= geometry.in_high);
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        const tly_tensor_place *place = &geometry.tensor[t];
+        if (place->high < place->low) { /* elements of the output that are made of none */
+            HOLDS(t == TLY_IN && tly_reduces(problem.form) &&
+                  (geometry.length == 0 || geometry.steps == 0));
+        } else {
+            HOLDS(place->low <= place->first && place->first <= place->high);
+        }
     }
-    HOLDS(geometry.out_low <= geometry.out_first && geometry.out_first <= geometry.out_high);
     HOLDS(tly_plan_make(&problem, target, "", &plan, &e) == TALLY_OK);
     HOLDS(tly_template_build(&problem, target, &plan, &kernel, &launch, &e) == TALLY_OK);
     HOLDS(kir_verify(kernel, &e) == TALLY_OK);

@@ -95,8 +95,9 @@ static tally_status interpret_grid(const kir_kernel *kernel, size_t choice, kir_
     push.chunks = 2;
     push.groups_x = 3;
     push.scratch = place(2);
-    push.in.base = place(0);
-    push.out.base = place(1);
+    for (unsigned t = 0; t < TLY_TENSOR_COUNT; t++) {
+        push.tensor[t].base = place(t);
+    }
     const kir_grid grid = { .push = &push,
                             .groups_x = 3,
                             .groups_y = 1 + choice % 2,
@@ -112,9 +113,10 @@ static tally_status interpret_task(const kir_kernel *kernel, kir_limits *limits,
     args.length = 7;
     args.inner = 3;
     args.chunks = args.blocks = 1;
-    args.in.base = (char *)(uintptr_t)place(0);
-    args.out.base = (char *)(uintptr_t)place(1);
-    args.in.axis = args.out.axis = args.in.lane = args.out.lane = 4;
+    for (unsigned t = 0; t < TLY_TENSOR_COUNT; t++) {
+        args.tensor[t].base = (char *)(uintptr_t)place(t);
+        args.tensor[t].axis = args.tensor[t].lane = 4;
+    }
     const tly_task task = { .end = 2,
                             .scratch = (char *)(uintptr_t)place(2),
                             .carry_out = (char *)(uintptr_t)place(3) };
