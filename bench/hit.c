@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a kernel costs that lies in the disk cache: a context of its own for each round, so that
- * memory never has it. Public API only; one descriptor word a line on standard input; prints medians
- * in microseconds over all rounds but the first, in which the kernels may be made and stored.
+ * memory never has it. Public API only; one descriptor word a line on standard input; prints
+ * medians in microseconds over all rounds but the first, in which the kernels may be made and
+ * stored.
  */
 #include <tally.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pipeline up to kernel IR, and the door to what comes behind it: for generate.c and ahead.c. */
+/* The pipeline up to kernel IR, and the door to what comes behind it: for generate.c and
+ * ahead.c. */
 #ifndef TLY_DRAFT_H
 #define TLY_DRAFT_H
 
@@ -17,8 +18,8 @@ typedef struct tly_draft {
 tally_status tly_draft_make(const tly_problem *problem, const char *level, const char *plan,
                             tly_draft *draft, tally_error *error);
 
-/* libtally-llvm, opened where it must be. A failure is not remembered: what was missing may be there
- * for the next kernel. */
+/* libtally-llvm, opened where it must be. A failure is not remembered: what was missing may be
+ * there for the next kernel. */
 tally_status tly_native_need(const tly_native **native, tally_error *error);
 
 /* ahead.c: tly_generator's. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The generator's door for kernel IR from text (runtime/problem/generator.h says what each does). */
+/* The generator's door for kernel IR from text (runtime/problem/generator.h says what each
+ * does). */
 #ifndef TLY_GENERATE_KIR_H
 #define TLY_GENERATE_KIR_H
 

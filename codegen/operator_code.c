@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What operators do that no single operation of kernel IR says. Tests put others in its place, as of
- * operator.c.
+ * What operators do that no single operation of kernel IR says. Tests put others in its place, as
+ * of operator.c.
  */
 #include "plan/operator.h"
 

@@ -5,7 +5,8 @@
  *   cc vulkan_adopt.c $(pkg-config --cflags --libs tally) -lvulkan
  *
  * In a list of particles that is sorted by cells, those of a cell begin at the exclusive sum of the
- * cells' counts. In each frame the engine sets the counts, Tally sums them, the engine copies the sums.
+ * cells' counts. In each frame the engine sets the counts, Tally sums them, the engine copies the
+ * sums.
  */
 #include <stdatomic.h>
 #include <stdio.h>

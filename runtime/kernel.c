@@ -176,10 +176,10 @@ static void prepare(tally_kernel *k, const tly_request *request)
     k->carry_bytes = l->form == TLY_ROWS ? (int32_t)l->record_bytes : 0;
     k->chunk_step = tly_multiply(l->chunk, k->args.tensor[TLY_IN].axis);
     prepare_cuts(k, l, in_bytes);
-    /* Intel's cores fill the lines of stores in the order of the program, so that one that is not in
-     * the first cache holds up all behind it. Of two streams of stores, to scratch and to memory,
-     * each waits for the other then. f32 of 128x1024, axis 0, from L2, us, without and with the
-     * lines fetched ahead: 32.2, 20.1; a copy 15.9 (Emerald Rapids). */
+    /* Intel's cores fill the lines of stores in the order of the program, so that one that is
+     * not in the first cache holds up all behind it. Of two streams of stores, to scratch and to
+     * memory, each waits for the other then. f32 of 128x1024, axis 0, from L2, us, without and
+     * with the lines fetched ahead: 32.2, 20.1; a copy 15.9 (Emerald Rapids). */
     k->apart_flags = k->bytes > tly_stream_bytes() ? TLY_LAUNCH_STREAM
                      : tly_cpu_is_intel()          ? TLY_LAUNCH_CLAIM
                                                    : 0;

@@ -97,8 +97,8 @@ kir_value tly_at(tly_build *c, kir_value p, kir_value index, int64_t bytes);
 kir_value tly_streams(tly_build *c);
 /* 1 if lines of output that are to be stored plainly are to be fetched ahead. */
 kir_value tly_claims(tly_build *c);
-/* So many bytes ahead of the stores. f32 and f16 of narrow columns in L2, of a copy: 0 .47, .43; 256
- * .79, .60; 512 .80, .66; 2048 .78, .59; 4096 .67, .43 (Emerald Rapids). */
+/* So many bytes ahead of the stores. f32 and f16 of narrow columns in L2, of a copy: 0 .47, .43;
+ * 256 .79, .60; 512 .80, .66; 2048 .78, .59; 4096 .67, .43 (Emerald Rapids). */
 enum { TLY_CLAIM_AHEAD = 512 };
 
 /* Makes non-temporal stores visible, where there were any (i1). */
@@ -150,9 +150,9 @@ kir_value tly_start(tly_build *c, kir_type type);
  * bf16. */
 kir_value tly_padding(tly_build *c, kir_type type);
 
-/* States in memory: planes, one a part, each with `lanes` values of its type side by side and room
- * for as many of the widest; lanes * c->state_bytes in all. `align`: what p + offset, and the widest
- * part's bytes, are multiples of. */
+/* States in memory: planes, one a part, each with `lanes` values of its type side by side and
+ * room for as many of the widest; lanes * c->state_bytes in all. `align`: what p + offset, and
+ * the widest part's bytes, are multiples of. */
 kir_value tly_load_state(tly_build *c, kir_value p, int64_t offset, unsigned lanes, unsigned align);
 void tly_store_state(tly_build *c, kir_value p, int64_t offset, kir_value state, unsigned align);
 
@@ -199,8 +199,8 @@ kir_value tly_narrow_number(tly_build *c, kir_value x);
 
 /* ---- keys of what is compared (keys.c) ---- */
 
-/* Elements as keys, and back: exact. Words are the bits of elements of 8 and 16 bits as an i32's lower
- * bits, the others 0. */
+/* Elements as keys, and back: exact. Words are the bits of elements of 8 and 16 bits as an i32's
+ * lower bits, the others 0. */
 kir_value tly_to_key(tly_build *c, kir_value storage);
 kir_value tly_from_key(tly_build *c, kir_value key);
 kir_value tly_word_to_key(tly_build *c, kir_value word);
@@ -210,8 +210,8 @@ uint64_t tly_key_bits(const tly_build *c, uint64_t element); /* of a constant */
  * a sign to an order, and back. 0 stands for all of a word's, and is a shift, no constant in a
  * register. */
 kir_value tly_turn(tly_build *c, kir_value bits, uint64_t below);
-/* The bits of a float of a reduction's input, its sign those of the word above it, as a key: NaNs are
- * equal, and where an index is wanted, zeros too. `below`: as above. */
+/* The bits of a float of a reduction's input, its sign those of the word above it, as a key:
+ * NaNs are equal, and where an index is wanted, zeros too. `below`: as above. */
 kir_value tly_reduce_key(tly_build *c, kir_value bits, uint64_t below);
 /* Whether a reduction's elements stay floats until several, or one, become a key. */
 int tly_keys_wait(const tly_build *c);

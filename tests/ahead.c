@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ahead FUNCTION IN.npy EXPECTED.npy: calls a function made ahead of time for the first time on eight
- * threads at once, then as a whole, in one to five parts, last part first, and in place where it may
- * be; compares every result's bits. No part of Tally is in this program but what `tally compile`
- * made; TABLE names the functions.
+ * ahead FUNCTION IN.npy EXPECTED.npy: calls a function made ahead of time for the first time on
+ * eight threads at once, then as a whole, in one to five parts, last part first, and in place where
+ * it may be; compares every result's bits. No part of Tally is in this program but what `tally
+ * compile` made; TABLE names the functions.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Facts of a device that has all that kernels may ask for, whatever its size: fields of a tly_caps. */
+/* Facts of a device that has all that kernels may ask for, whatever its size: fields of a
+ * tly_caps. */
 #ifndef TLY_TEST_CAPS_H
 #define TLY_TEST_CAPS_H
 

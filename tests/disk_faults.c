@@ -84,7 +84,8 @@ static void fresh(void)
     sh("rm -rf '%s'", cache);
 }
 
-/* --- many processes ---------------------------------------------------------------------------- */
+/* --- many processes
+ * ---------------------------------------------------------------------------- */
 
 enum { PROCESSES = 8, ROUNDS = 200 };
 
@@ -163,7 +164,8 @@ static void killed_writers(void)
     expect_sound("killed writers", NUMBERS);
 }
 
-/* --- calls that fail ---------------------------------------------------------------------------- */
+/* --- calls that fail
+ * ---------------------------------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -238,7 +240,8 @@ static void limits_of_files(void)
     }
 }
 
-/* --- disks ------------------------------------------------------------------------------------- */
+/* --- disks
+ * ------------------------------------------------------------------------------------- */
 
 /* A file system of its own, of a few pages. */
 static int fill_a_disk(int unused)

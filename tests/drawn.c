@@ -181,7 +181,8 @@ static long double add_up(const tly_drawn *c, int64_t n)
     return c->operation->family == TLY_LOG_SUMS ? top + logl(sum) : sum;
 }
 
-/* What the tolerance of log sums is made of: with d = x - max, the sum of |d|e^d over that of e^d. */
+/* What the tolerance of log sums is made of: with d = x - max, the sum of |d|e^d over that of
+ * e^d. */
 static long double slope(const tly_drawn *c, int64_t n, long double y)
 {
     long double slope = 0, top = -INFINITY;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One random case of any operator with its tensors in memory, and a second reference for it, written
- * in another way: it walks the input by coordinates, counts in 128 bits, looks for a winner in two
- * passes, and adds from the far end.
+ * One random case of any operator with its tensors in memory, and a second reference for it,
+ * written in another way: it walks the input by coordinates, counts in 128 bits, looks for a winner
+ * in two passes, and adds from the far end.
  */
 #ifndef TLY_DRAWN_H
 #define TLY_DRAWN_H

@@ -47,7 +47,8 @@ typedef struct tly_driver {
     int engine_count;
     tly_host host;
     tally_context *host_context;
-    /* The library on the host's threads, the context's or a run's; NULL where that means nothing. */
+    /* The library on the host's threads, the context's or a run's; NULL where that means
+     * nothing. */
     tly_engine *hosted[2];
     tly_arena in, out;
     tly_progress *at;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exp and log (templates/stages/elementary.c) against the C library's functions of a wider type: the
- * largest error in units in the last place, specials; quotients and roots by digits against
+ * exp and log (templates/stages/elementary.c) against the C library's functions of a wider type:
+ * the largest error in units in the last place, specials; quotients and roots by digits against
  * division, of integers too, and square root, to the bit; and the same bits on every CPU level that
  * runs here and in the interpreter.
  *
@@ -9,9 +9,9 @@
  *
  * --all: every f32 there is (a minute or two; other levels than the best take one part in 16);
  * else, and of f64 always, N points (a million), which are spread over all exponents, near 1 and
- * near the borders. NAME: exp, exp_below, log, quotient, root or whole. --mpfr: f64 against MPFR, where the
- * build found it, which is right to the last of 113 bits, and 20 times as slow. Exit status: 0 if
- * all is right.
+ * near the borders. NAME: exp, exp_below, log, quotient, root or whole. --mpfr: f64 against MPFR,
+ * where the build found it, which is right to the last of 113 bits, and 20 times as slow. Exit
+ * status: 0 if all is right.
  */
 #include <math.h>
 #include <stdio.h>

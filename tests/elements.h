@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Elements as text: blank-separated, in memory order from the lowest index that the strides reach to
- * the highest: decimal or hexadecimal numbers, inf, -inf, nan, -0; "V*N" is N times V. In an output
- * "~V" is V within 1e-5 of it, "_" is no element and must stay untouched, "?" is not looked at.
+ * Elements as text: blank-separated, in memory order from the lowest index that the strides reach
+ * to the highest: decimal or hexadecimal numbers, inf, -inf, nan, -0; "V*N" is N times V. In an
+ * output "~V" is V within 1e-5 of it, "_" is no element and must stay untouched, "?" is not looked
+ * at.
  */
 #ifndef TLY_ELEMENTS_H
 #define TLY_ELEMENTS_H

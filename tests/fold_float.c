@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums and products of floats: the loop in the accumulator's type, and what other orders may give. */
+/* Sums and products of floats: the loop in the accumulator's type, and what other orders may
+ * give. */
 #include "fold.h"
 
 #include <float.h>

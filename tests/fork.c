@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a forked child may do: everything if no call was in flight, although a kernel was being made
- * behind the program's back; otherwise run the kernels it has, on one thread, and be told TALLY_BUSY.
- * A plain program, since Criterion forks by itself.
- * Exit status 0: right.
+ * behind the program's back; otherwise run the kernels it has, on one thread, and be told
+ * TALLY_BUSY. A plain program, since Criterion forks by itself. Exit status 0: right.
  */
 #include "fake.h"
 

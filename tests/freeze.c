@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A judge for changes that must not change anything: hashes of all that is made for many random words.
+ * A judge for changes that must not change anything: hashes of all that is made for many random
+ * words.
  *
  *   freeze list [--count N] [--seed S] [--most ELEMENTS]        writes words, one a line
  *   freeze hash WORDS [--profiles FOLDER] [--part I/N] [--bits K]
  *
- * `hash` writes one line for each word of the file WORDS and each target: the plan, the kernel IR, of
- * devices the SPIR-V, and of every K-th word (3) on a CPU level that runs here the bits of results, each
- * as a hash. A stage that cannot be made has the status and the field in its place. With --part only
- * each N-th word from the I-th on is hashed, so that several processes share the work.
+ * `hash` writes one line for each word of the file WORDS and each target: the plan, the kernel IR,
+ * of devices the SPIR-V, and of every K-th word (3) on a CPU level that runs here the bits of
+ * results, each as a hash. A stage that cannot be made has the status and the field in its place.
+ * With --part only each N-th word from the I-th on is hashed, so that several processes share the
+ * work.
  *
  * The list is kept outside of the tree that changes, and so are the hashes before a change. Then
  * tests/freeze_compare OLD NEW tells what differs. Exit status: 0, or 2 for what cannot be read.

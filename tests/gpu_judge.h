@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What tests/gpu_whole.c computes: data that are made anew wherever they are needed, and a plain loop
- * that goes along with the output, a piece at a time.
+ * What tests/gpu_whole.c computes: data that are made anew wherever they are needed, and a plain
+ * loop that goes along with the output, a piece at a time.
  */
 #ifndef TLY_GPU_JUDGE_H
 #define TLY_GPU_JUDGE_H

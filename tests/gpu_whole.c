@@ -6,12 +6,12 @@
  *   gpu_whole --device D [--plan KEY=VALUE,...] [--data signed|near1|decay|grow] [--runs N]
  *             [--seconds N] WORD...
  *
- * A WORD is a packed cumsum or cumprod of i32, u32, i64, u64 or f32, or such a sum over all. Integers
- * are random and must be exactly what the plain loop gives; floats are held against the loop in
- * doubles, within what any order of combination may lose. Then the kernel runs N times more, and
- * each output must have the first one's bits. A line a word says what came of it. Exit status: 0;
- * 1: something was wrong; 77: nothing was done, and the last line says why; 124: cut by --seconds,
- * with nothing wrong up to there.
+ * A WORD is a packed cumsum or cumprod of i32, u32, i64, u64 or f32, or such a sum over all.
+ * Integers are random and must be exactly what the plain loop gives; floats are held against the
+ * loop in doubles, within what any order of combination may lose. Then the kernel runs N times
+ * more, and each output must have the first one's bits. A line a word says what came of it. Exit
+ * status: 0; 1: something was wrong; 77: nothing was done, and the last line says why; 124: cut by
+ * --seconds, with nothing wrong up to there.
  */
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the library tells, with kernels of the fake generator: the callback's levels, each event and
- * its fields, where a kernel was found; the files of TALLY_DUMP; and what gdb and perf see. The lines
- * of TALLY_VERBOSE, and real kernels, are in tests/log_commands.
+ * its fields, where a kernel was found; the files of TALLY_DUMP; and what gdb and perf see. The
+ * lines of TALLY_VERBOSE, and real kernels, are in tests/log_commands.
  */
 #include "disk.h"
 
@@ -155,8 +155,8 @@ static void levels(void)
     tally_context_destroy(&context);
 }
 
-/* A pack, and a folder, that are not used: one notice each, without a log_level, however many kernels
- * are asked for; nothing on standard error. */
+/* A pack, and a folder, that are not used: one notice each, without a log_level, however many
+ * kernels are asked for; nothing on standard error. */
 static void notices_of_default(void)
 {
     char folder[PATH_MAX];

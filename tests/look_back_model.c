@@ -4,7 +4,8 @@
  * every interleaving of a few tiles is gone through, each stalled anywhere for any time, with
  * published words that become visible in any order. It needs nothing of Tally.
  *
- *   carry(t) = base(g) + sum(T_b ... T_t-1)         b: the first tile of t's group g; in a fixed order
+ *   carry(t) = base(g) + sum(T_b ... T_t-1)         b: the first tile of t's group g; in a fixed
+ * order
  *   base(g)  = ((start + G_0) + G_1) + ...          G: the total of a group, in its tiles' order
  *
  * A bad tile's total says only that it is none. Behind it carries go from tile to tile within the

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the model's tiles (look_back_tile.c) and the search through them (look_back_model.c) share. */
+/* What the model's tiles (look_back_tile.c) and the search through them (look_back_model.c)
+ * share. */
 #ifndef TLY_LOOK_BACK_MODEL_H
 #define TLY_LOOK_BACK_MODEL_H
 

@@ -2,16 +2,18 @@
 /*
  * Operators that are not Tally's, in the place of those that are: their states have several parts,
  * of several kinds, and do not commute. Programs and generators that have this file
- * (-Wl,--wrap=tly_operator_find, tly_operator_code_find) make kernels of these for the words of cumsum,
- * cumprod, prod and sum; problems of them are in their order by states_sequence.c:
+ * (-Wl,--wrap=tly_operator_find, tly_operator_code_find) make kernels of these for the words of
+ * cumsum, cumprod, prod and sum; problems of them are in their order by states_sequence.c:
  *
- *   cumsum of integers   affine maps: x is t -> (2x + 1) t + x, as (a, b); what is shown is b of all
+ *   cumsum of integers   affine maps: x is t -> (2x + 1) t + x, as (a, b); what is shown is b of
+ * all
  *                        maps so far, the first innermost
  *   cumsum of floats     (v, n): the last element that is not zero, and 1 if there is one; shows v
  *   cumprod              the same with a count of elements that are not zero, an i64: integers show
  *                        b + count, floats v, negated where the count is odd
  *   prod                 what cumprod shows of all elements; of none 0
- *   sum                  commutes, so that all templates are asked for. Integers: products of x + i as
+ *   sum                  commutes, so that all templates are asked for. Integers: products of x +
+ * i as
  *                        (a, b), a + ib, of which a + b is shown. Floats: 1 and how many are below
  *                        -1, and how many are above 1; shows the difference. Of none both are 1
  *

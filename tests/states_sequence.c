@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What libtally must know of the operators of states.c (-Wl,--wrap=tly_sequence_of): that in the place
- * of prod does not commute.
+ * What libtally must know of the operators of states.c (-Wl,--wrap=tly_sequence_of): that in the
+ * place of prod does not commute.
  */
 #include "../runtime/descriptor/descriptor.h"
 

@@ -78,8 +78,8 @@ int tly_target_flushes(const tally_device *target)
     return tly_target_lacks(target, "subnormals") && !strcasestr(target->name, "llvmpipe");
 }
 
-/* 64 bits of an integer's kind, in which some reductions add that end in f64 (means of integers go in
- * pairs of words); and f64. */
+/* 64 bits of an integer's kind, in which some reductions add that end in f64 (means of integers
+ * go in pairs of words); and f64. */
 static int32_t added_in(const tally_descriptor *d)
 {
     const int adds = tly_ends_in_reals(d) && tly_operations[d->op].family == TLY_SUMS;

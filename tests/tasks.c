@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Guarantees: follows the protocol of runtime/problem/abi.h to the letter and relies on nothing else. */
+/* Guarantees: follows the protocol of runtime/problem/abi.h to the letter and relies on nothing
+ * else. */
 #include "tasks.h"
 
 #include <stdalign.h>

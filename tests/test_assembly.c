@@ -79,8 +79,8 @@ Test(assembly, claims_lines_of_output)
     }
 }
 
-/* Flags are saved and put back where they are looked at, as that waits for all arithmetic under way:
- * a call of few rows multiplies before, and is done. */
+/* Flags are saved and put back where they are looked at, as that waits for all arithmetic under
+ * way: a call of few rows multiplies before, and is done. */
 Test(assembly, few_rows_look_at_no_flags)
 {
     static const char *const words[] = { "cumprod:f32:16:axis=0", "cumprod:bf16:16:axis=0" };
@@ -99,8 +99,9 @@ Test(assembly, few_rows_look_at_no_flags)
         }
 }
 
-/* A shift across two whole vectors is one instruction, which needs no indices: four doublings (of f64
- * three) for each vector of a step, in the loop, before it, and where totals are made alone. */
+/* A shift across two whole vectors is one instruction, which needs no indices: four doublings
+ * (of f64 three) for each vector of a step, in the loop, before it, and where totals are made
+ * alone. */
 Test(assembly, windows_shift_in_one_instruction)
 {
     enum { LEAST = 32 }; /* 4 to 18 of LLVM's own accord */

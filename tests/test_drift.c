@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Products of many elements next to 1, whose rounding errors could all go one way. Guarantees: with
- * vectors of 512 bits the error of a cumprod, and of a prod along rows and columns, is at most twice
- * the plain loop's largest one, and the bits do not depend on the number of threads.
+ * vectors of 512 bits the error of a cumprod, and of a prod along rows and columns, is at most
+ * twice the plain loop's largest one, and the bits do not depend on the number of threads.
  */
 #include <criterion/criterion.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * codegen/plan/gpu.c and the GPU templates: what is refused and why, how reductions are read, and that
- * whatever is chosen (test_gpu_chosen.c) becomes modules that the validator takes.
+ * codegen/plan/gpu.c and the GPU templates: what is refused and why, how reductions are read, and
+ * that whatever is chosen (test_gpu_chosen.c) becomes modules that the validator takes.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -206,8 +206,8 @@ Test(gpu, bad_overrides_are_refused)
     }
 }
 
-/* A reduction that the device can do is not lacking because of what was asked for: that is the plan's
- * fault. What it cannot do stays so, whatever is asked for. */
+/* A reduction that the device can do is not lacking because of what was asked for: that is the
+ * plan's fault. What it cannot do stays so, whatever is asked for. */
 Test(gpu, overrides_leave_reductions_possible)
 {
     static const struct {
@@ -389,10 +389,10 @@ static int64_t least_step_of(const char *word, int device, const char *choices)
     return least;
 }
 
-/* No invocation can go along a tile, whatever the data: no kernel with teams has a loop that reads
- * memory and steps by less than a tile, or a workgroup's records, at least 8; the plain loop over a
- * scan would step by 1, 3 or 7 here. Of columns that is the way, and of interleaved rows from chunk to
- * chunk. */
+/* No invocation can go along a tile, whatever the data: no kernel with teams has a loop that
+ * reads memory and steps by less than a tile, or a workgroup's records, at least 8; the plain
+ * loop over a scan would step by 1, 3 or 7 here. Of columns that is the way, and of interleaved
+ * rows from chunk to chunk. */
 Test(gpu, nobody_goes_along_a_tile)
 {
     static const struct {

@@ -175,9 +175,9 @@ static int64_t percent_of_lanes(const tly_gpu_plan *plan, int64_t length)
     return 100 * vectors / ((vectors + tile - 1) / tile * tile);
 }
 
-/* Tiles fit their rows: whatever the length, three quarters of the lanes have work, an invocation takes up
- * to 24 elements, or 25 that are staged, and vectors are shorter than 16 bytes in one length of eight at
- * most. */
+/* Tiles fit their rows: whatever the length, three quarters of the lanes have work, an
+ * invocation takes up to 24 elements, or 25 that are staged, and vectors are shorter than 16
+ * bytes in one length of eight at most. */
 Test(gpu_chosen, lanes_have_work_at_every_length)
 {
     static const struct {
@@ -233,8 +233,8 @@ Test(gpu_chosen, rows_have_plans_on_small_devices)
         }
 }
 
-/* Short rows go all at once; of lanes that are turned at least 64 bytes are on their way, and all tiles
- * fit a device's workgroup memory. */
+/* Short rows go all at once; of lanes that are turned at least 64 bytes are on their way, and
+ * all tiles fit a device's workgroup memory. */
 Test(gpu_chosen, turned_tiles_fit)
 {
     static const char *const dtypes[] = { "f32", "f16", "i64", "i8>i64" };

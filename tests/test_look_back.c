@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Look-back by the interpreter: many groups of few tiles, on subgroups of several sizes, with data
- * that breaks groups everywhere. A trial runs each kernel several times, every other time with tiles
- * stalled, and holds all runs to the same bits.
+ * that breaks groups everywhere. A trial runs each kernel several times, every other time with
+ * tiles stalled, and holds all runs to the same bits.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,8 @@ static const struct {
     { "cumlogsumexp:f32", "" }, { "cumprod:bf16", "" },
 };
 
-/* Groups of 32, 128 and 2048 elements; of lanes of 32, 128 and 96 or half of that, whole and turned. */
+/* Groups of 32, 128 and 2048 elements; of lanes of 32, 128 and 96 or half of that, whole and
+ * turned. */
 static const struct {
     const char *profile, *plan, *shape;
 } plans[] = {
@@ -41,8 +42,8 @@ static const struct {
 };
 enum { FEW = 2 }; /* a plan with subgroups of 32, which take the interpreter long */
 
-/* One of so many kinds of data for a word and a plan: each plan runs each word with about four kinds,
- * and under a sanitizer, which takes long, with one or two. */
+/* One of so many kinds of data for a word and a plan: each plan runs each word with about four
+ * kinds, and under a sanitizer, which takes long, with one or two. */
 #ifdef __SANITIZE_ADDRESS__
 enum { KINDS = 18 };
 #else
@@ -189,8 +190,8 @@ static void expect_taken(const takers *row, const char *shape, tly_gpu_template 
     }
 }
 
-/* One long row goes by look-back where that is faster than reading twice (codegen/plan/gpu_cost.c), and
- * never where workgroups may not run or a CPU plays the device. */
+/* One long row goes by look-back where that is faster than reading twice
+ * (codegen/plan/gpu_cost.c), and never where workgroups may not run or a CPU plays the device. */
 Test(look_back, the_plan_takes_it_where_it_pays)
 {
     static const takers rows[] = {
@@ -232,8 +233,8 @@ Test(look_back, the_plan_takes_it_along_lanes_where_it_pays)
         expect_taken(&none, others[i], TLY_GPU_LOOK_BACK_LANES, 0);
 }
 
-/* Narrow elements are parked where registers are few and workgroup memory is not; tiles hold as many
- * positions as leave them longest. */
+/* Narrow elements are parked where registers are few and workgroup memory is not; tiles hold as
+ * many positions as leave them longest. */
 Test(look_back, tiles_hold_what_fits)
 {
     static const struct {

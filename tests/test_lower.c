@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every operation of kernel IR, for every kind and a range of lanes, compiled for all levels; run
- * where this machine (or an emulator, for AArch64 and RISC-V) can, and compared with the interpreter.
+ * where this machine (or an emulator, for AArch64 and RISC-V) can, and compared with the
+ * interpreter.
  */
 #include <criterion/criterion.h>
 #include <limits.h>

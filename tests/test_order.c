@@ -109,8 +109,8 @@ Test(order, line_5_4_range_examples, .timeout = 240)
         { "cumprod:f32", 4, "", "-1e-30 -1e-30 inf 2", "~-1e-30 0 nan nan", "1" });
 }
 
-/* Elements 4 and 5 alone underflow, which is no sign that the scan came to nothing in that step; and
- * with 6 it does, whatever 7 makes of it. Beside each other, so that they share vectors. */
+/* Elements 4 and 5 alone underflow, which is no sign that the scan came to nothing in that step;
+ * and with 6 it does, whatever 7 makes of it. Beside each other, so that they share vectors. */
 Test(order, line_5_4_parts_that_underflow)
 {
 #define FOUR(x) x " " x " " x " " x " "

@@ -264,7 +264,8 @@ Test(pool, worth_is_learnt)
     cr_assert_geq(learn(&worth, 64, 1000, 600), 62);
 }
 
-/* Threads that take from each other what they gain are left out after a few runs; others are not. */
+/* Threads that take from each other what they gain are left out after a few runs; others are
+ * not. */
 Test(pool, threads_that_gain_nothing_are_left_out)
 {
     for (int crowding = 1; crowding <= 4; crowding += 3) {

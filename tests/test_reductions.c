@@ -140,7 +140,8 @@ Test(reductions, every_combination_and_no_other, .timeout = 300)
 
 /* ---- words that must or must not be taken ---- */
 
-/* What overflows on the way of a few columns and not in the plain loop, and what does there, too. */
+/* What overflows on the way of a few columns and not in the plain loop, and what does there,
+ * too. */
 Test(reductions, few_columns_in_range, .timeout = 240)
 {
     static const char *const words[] = { "sum:f32:700x2:axes=0",      "mean:f64:2x300x9:axes=1",
@@ -460,7 +461,8 @@ Test(reductions, line_2_4_no_byte_beyond, .timeout = 240)
     tly_trials_close(&t);
 }
 
-/* Lanes that fill no vector are loaded in part where a level can do that, and go one by one else. */
+/* Lanes that fill no vector are loaded in part where a level can do that, and go one by one
+ * else. */
 Test(reductions, line_2_4_lanes_beside_vectors, .timeout = 240)
 {
     static const char *const words[] = {
@@ -593,8 +595,8 @@ Test(reductions, line_5_1_long_lanes, .timeout = 240)
     tly_trials_close(&t);
 }
 
-/* A chunk of one lane overflows, the lane does not, and the lane beside it takes no notice; nor is it
- * one chain of additions, which would be off by 1e-2. */
+/* A chunk of one lane overflows, the lane does not, and the lane beside it takes no notice; nor
+ * is it one chain of additions, which would be off by 1e-2. */
 Test(reductions, line_5_4_long_lanes, .timeout = 240)
 {
     enum { STEPS = 1 << 20 };

@@ -151,8 +151,9 @@ Test(semantics, line_2_4_no_byte_beyond)
     tly_trials_close(&t);
 }
 
-/* Rows of a few whole vectors or steps: there a window, or the look-ahead of a first step that is
- * the last, would reach back to before the row. One kernel a layout and dtype, whatever the size. */
+/* Rows of a few whole vectors or steps: there a window, or the look-ahead of a first step that
+ * is the last, would reach back to before the row. One kernel a layout and dtype, whatever the
+ * size. */
 Test(semantics, line_2_4_no_byte_beyond_short_rows, .timeout = 240)
 {
     static const char *const dtypes[] = { "f64", "f32", "f16", "bf16", "i64" };
@@ -178,8 +179,8 @@ Test(semantics, line_2_4_no_byte_beyond_short_rows, .timeout = 240)
     tly_trials_close(&t);
 }
 
-/* Dense rows, few of them and some: what a row's last vector has too much is the next row's, or must
- * not be touched. */
+/* Dense rows, few of them and some: what a row's last vector has too much is the next row's, or
+ * must not be touched. */
 Test(semantics, line_2_4_no_byte_beyond_dense_rows, .timeout = 240)
 {
     static const char *const dtypes[] = { "f32", "bf16" };

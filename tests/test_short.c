@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Short rows' products, which share vectors and batches (docs/range.md): whatever lies beside a row,
- * and whichever way its batch goes, its bits are its own.
+ * Short rows' products, which share vectors and batches (docs/range.md): whatever lies beside a
+ * row, and whichever way its batch goes, its bits are its own.
  */
 #include <math.h>
 #include <stdio.h>

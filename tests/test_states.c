@@ -162,7 +162,8 @@ static void word_of(char *word, size_t room, const trials *all, size_t m, size_t
              strstr(shape, "in=") && k % 3 == 2 ? "" : all->ways[(k + m) % all->way_count]);
 }
 
-/* How many of a word's kernels take the plan: by the engines of one target, which `k` and `m` choose. */
+/* How many of a word's kernels take the plan: by the engines of one target, which `k` and `m`
+ * choose. */
 typedef size_t try_word(tly_trials *t, const char *word, const char *plan, size_t m, size_t k);
 
 static void try_all(const trials *all, try_word *try)

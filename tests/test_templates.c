@@ -321,8 +321,8 @@ Test(templates, guards_the_range)
 
 /* ---- element-wise stages, by their names ---- */
 
-/* Four elements, f32, through a list; or four of i64, of which a double each comes out where they are
- * cast. `count`: how many there were, of which the mean is taken. */
+/* Four elements, f32, through a list; or four of i64, of which a double each comes out where
+ * they are cast. `count`: how many there were, of which the mean is taken. */
 static void stage(const uint8_t *list, tally_dtype acc, const void *in, void *out)
 {
     tly_problem p = problem(TALLY_SUM, acc, acc);

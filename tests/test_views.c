@@ -101,7 +101,8 @@ Test(views, eight_dims, .timeout = 280)
     tly_trials_close(&t);
 }
 
-/* Short dims that are whole parts of lines, in tensors without gaps: rows that are written together. */
+/* Short dims that are whole parts of lines, in tensors without gaps: rows that are written
+ * together. */
 Test(views, parts_of_lines, .timeout = 280)
 {
     static const int orders[][4] = { { 3, 2, 1, 0 }, { 2, 3, 0, 1 }, { 0, 2, 1, 3 } };
@@ -161,8 +162,8 @@ Test(views, turned, .timeout = 280)
     tly_trials_close(&t);
 }
 
-/* Rows that are neighbours in the input, lanes in the output: around the sizes of tiles, of lines that
- * rows make together, and of blocks, which have few dims or many rows. */
+/* Rows that are neighbours in the input, lanes in the output: around the sizes of tiles, of
+ * lines that rows make together, and of blocks, which have few dims or many rows. */
 Test(views, crossed, .timeout = 280)
 {
     static const view views[] = {
@@ -222,8 +223,8 @@ Test(views, forced, .timeout = 280)
     tly_trials_close(&t);
 }
 
-/* The narrowest vectors of what is stored as bytes: 32 make a line of output, and of columns four lines
- * of them a pass. */
+/* The narrowest vectors of what is stored as bytes: 32 make a line of output, and of columns
+ * four lines of them a pass. */
 Test(views, bytes_by_narrow_vectors, .timeout = 120)
 {
     tly_trials t;

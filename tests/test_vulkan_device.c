@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Vulkan by the caller's hand: buffers, command buffers and semaphores; and what happens when memory,
- * the device or the process goes.
+ * Vulkan by the caller's hand: buffers, command buffers and semaphores; and what happens when
+ * memory, the device or the process goes.
  */
 #include "vulkan_bench.h"
 

@@ -332,7 +332,8 @@ Test(vulkan_parts, without_libvulkan)
     tally_context_destroy(&context);
 }
 
-/* --- stored words ------------------------------------------------------------------------------ */
+/* --- stored words
+ * ------------------------------------------------------------------------------ */
 
 /* Words of all widths come back, in as many bytes as they may have; ends that are missing harm
  * nothing. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Many threads in one context at once: creating, warming, running, destroying, evicting, ending, with
- * kernels that are waited for and with those that take over from quick code. A plain program, to be
- * run under ThreadSanitizer, which Criterion does not survive. Exit status 0: right.
+ * Many threads in one context at once: creating, warming, running, destroying, evicting, ending,
+ * with kernels that are waited for and with those that take over from quick code. A plain program,
+ * to be run under ThreadSanitizer, which Criterion does not survive. Exit status 0: right.
  */
 #include "fake.h"
 

@@ -7,8 +7,8 @@
  *   where [--library LIBTALLY] [--chdir FOLDER] [--generator PATH]
  *
  * Prints three lines: whether the process has raised privileges, the status and message of the
- * creation, and the path of libtally-codegen or "none". `where --cache` prints the first of them and
- * the folder of the disk cache.
+ * creation, and the path of libtally-codegen or "none". `where --cache` prints the first of them
+ * and the folder of the disk cache.
  */
 #include <tally.h>
 

@@ -75,8 +75,9 @@ typedef enum kir_id {
     KIR_ID_COUNT
 } kir_id;
 
-/* Launch arguments by name: the fields of the parameter block (runtime/problem/block.def), and of tly_task
- * (args.def). Of push constants' dims there is an argument for each, behind that of all. */
+/* Launch arguments by name: the fields of the parameter block (runtime/problem/block.def), and
+ * of tly_task (args.def). Of push constants' dims there is an argument for each, behind that of
+ * all. */
 typedef enum kir_arg {
 #define KIR_FIELD(NAME, name, of, member, cpu, push, block, meaning) KIR_ARG_##NAME,
 #define KIR_DIMS(NAME, name, of, member, cpu, push, block, meaning) \
@@ -171,9 +172,9 @@ void kir_free(kir_kernel *kernel);
 kir_type kir_type_of(const kir_builder *b, kir_value v); /* of a tuple: of its first part */
 uint32_t kir_workgroup_of(const kir_builder *b);         /* 0: a kernel for CPUs */
 
-/* Up to three values under one handle, which no instruction sees: select, splat, extract, insert,
- * shuffle, keep, from_lane, and what loops and ifs carry and yield, take tuples, and treat each part
- * alike; all else given a tuple is a fault. A tuple of one part is that value. */
+/* Up to three values under one handle, which no instruction sees: select, splat, extract,
+ * insert, shuffle, keep, from_lane, and what loops and ifs carry and yield, take tuples, and
+ * treat each part alike; all else given a tuple is a fault. A tuple of one part is that value. */
 #define KIR_MAX_PARTS 3
 kir_value kir_tuple(kir_builder *b, unsigned parts, const kir_value *v);
 unsigned kir_parts(const kir_builder *b, kir_value v); /* of what is no tuple: 1 */
@@ -208,7 +209,8 @@ void kir_claim(kir_builder *b, kir_value p,
                int64_t offset); /* a prefetch of what will be written */
 void kir_fence(kir_builder *b);
 /* What arithmetic met since flags were cleared, of what was computed in between by loops; a lane
- * that overflowed or underflowed (tiny and inexact) is enough. The host's flags stay as they are. */
+ * that overflowed or underflowed (tiny and inexact) is enough. The host's flags stay as they
+ * are. */
 enum { KIR_OVERFLOWED = 1, KIR_UNDERFLOWED = 2 };
 void kir_clear_flags(kir_builder *b);
 kir_value kir_flags(kir_builder *b);                                   /* i32 */
@@ -307,8 +309,8 @@ typedef struct kir_limits {
 } kir_limits;
 
 /* Runs the kernel on host memory, one lane after another, with C's arithmetic: the judge between
- * backends. args and task as in runtime/problem/abi.h; `limits` may be NULL; *result is the kernel's return
- * value. TALLY_INTERNAL for what a kernel must not do, since templates do not. */
+ * backends. args and task as in runtime/problem/abi.h; `limits` may be NULL; *result is the
+ * kernel's return value. TALLY_INTERNAL for what a kernel must not do, since templates do not. */
 struct tly_args;
 struct tly_task;
 tally_status kir_interpret(const kir_kernel *kernel, const struct tly_args *args,

@@ -10,9 +10,9 @@
 #include "module.h"
 #include "unit.h"
 
-/* Values that quick code keeps lie in its frame, each at a place of its own. Beyond this LLVM warns,
- * and the kernel has no quick code. Of the kernels of tools/pack_words for x86-64-v4 none took more
- * than 11.6 KiB, nor in full than 1. */
+/* Values that quick code keeps lie in its frame, each at a place of its own. Beyond this LLVM
+ * warns, and the kernel has no quick code. Of the kernels of tools/pack_words for x86-64-v4 none
+ * took more than 11.6 KiB, nor in full than 1. */
 static void bound_stack(const tly_module *m, LLVMValueRef function)
 {
     static const char name[] = "warn-stack-size", bytes[] = "16384";

@@ -11,10 +11,10 @@
 
 #include <tally/status.h>
 
-/* The object (x86-64, AArch64 or RISC-V) must be one function that calls nothing and has no variables:
- * whatever else it asks for, and any damage, is TALLY_INTERNAL naming the relocation, symbol or
- * section. *code comes from malloc. Constants keep their alignment, up to 64 bytes, relative to
- * the blob's start. Thread-safe. */
+/* The object (x86-64, AArch64 or RISC-V) must be one function that calls nothing and has no
+ * variables: whatever else it asks for, and any damage, is TALLY_INTERNAL naming the relocation,
+ * symbol or section. *code comes from malloc. Constants keep their alignment, up to 64 bytes,
+ * relative to the blob's start. Thread-safe. */
 tally_status tly_flatten(const unsigned char *object, size_t object_bytes, unsigned char **code,
                          size_t *code_bytes, tally_error *error);
 

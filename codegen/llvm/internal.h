@@ -104,8 +104,8 @@ LLVMValueRef tly_lower_shuffle(tly_lowering *l, const kir_inst *inst);
 void tly_lower_open_lines(tly_lowering *l);
 void tly_lower_mark_line(tly_lowering *l, const kir_inst *inst);
 
-/* lower_flags.c: at a kernel's start; then at both ends of the part that looks at flags, whose first
- * may be that start. */
+/* lower_flags.c: at a kernel's start; then at both ends of the part that looks at flags, whose
+ * first may be that start. */
 void tly_lower_begin_flags(tly_lowering *l);
 void tly_lower_save_flags(tly_lowering *l);
 void tly_lower_restore_flags(tly_lowering *l);

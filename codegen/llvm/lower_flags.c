@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Flags of floating-point arithmetic: what a kernel met is read from the machine's own register, at
- * no cost to the loops between. Before the part of the kernel that looks at flags the host's flags and
- * modes are saved, and behind it they are put back; in between no exception traps, whatever the host
- * has asked for. Both wait for all arithmetic under way: a kernel that gets by without that part does
- * without them.
+ * no cost to the loops between. Before the part of the kernel that looks at flags the host's flags
+ * and modes are saved, and behind it they are put back; in between no exception traps, whatever the
+ * host has asked for. Both wait for all arithmetic under way: a kernel that gets by without that
+ * part does without them.
  *
  * LLVM does not know that arithmetic writes flags. It does not move arithmetic out of loops or
  * across the instructions below, which read and write a control register on which x86's vector
- * instructions depend; templates keep a loop between clearing and reading, which is all that
- * keeps RISC-V's in their places.
+ * instructions depend; templates keep a loop between clearing and reading, which is all that keeps
+ * RISC-V's in their places.
  */
 #include <string.h>
 
@@ -44,7 +44,8 @@ static int looks(const kir_inst *inst)
     return inst->op == KIR_FLAGS || inst->op == KIR_CLEAR_FLAGS;
 }
 
-/* The smallest branch of an `if` around all looks, which no loop is around; else the whole kernel. */
+/* The smallest branch of an `if` around all looks, which no loop is around; else the whole
+ * kernel. */
 static void find_part(tly_lowering *l)
 {
     const kir_inst *insts = l->kernel->insts;

@@ -18,8 +18,8 @@ typedef enum tly_module_kind {
     TLY_MODULE_FULL,   /* a kernel for itself, optimised */
     TLY_MODULE_QUICK,  /* LLVM selects soon rather than well: never across instructions, so the same
                           bits; its warnings are faults */
-    TLY_MODULE_LINKED, /* functions that a linker will place, each of which says what it needs beyond
-                          the architecture's least machine */
+    TLY_MODULE_LINKED, /* functions that a linker will place; each says what it needs beyond the
+                          architecture's least machine */
 } tly_module_kind;
 
 typedef struct tly_module {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An object made ahead of time is one module: the launch, which comes as bitcode and is the
- * runtime's own code (runtime/making/ahead.c); the kernels of all levels, each a function that says for
- * which; and for each word the functions that callers see. So no linker is needed, and nothing but
- * these has a name outside.
+ * runtime's own code (runtime/making/ahead.c); the kernels of all levels, each a function that says
+ * for which; and for each word the functions that callers see. So no linker is needed, and nothing
+ * but these has a name outside.
  */
 #include "unit.h"
 

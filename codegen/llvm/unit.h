@@ -14,7 +14,8 @@ tally_status tly_unit_write(tly_unit *unit, tally_format format, tally_write wri
                             tally_error *error);
 void tly_unit_end(tly_unit *unit);
 
-/* The bitcode of runtime/making/ahead.c and what it needs (tools/bitcode); no bytes where there is none. */
+/* The bitcode of runtime/making/ahead.c and what it needs (tools/bitcode); no bytes where there
+ * is none. */
 typedef struct tly_bitcode {
     const char *prefix; /* of triples; NULL: the last */
     const unsigned char *bytes;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which plans a kernel could be made by, for who looks for the fastest (tally tune), and what of a
- * plan decides the bits of results. Both are of the keys that templates read (codegen/plan/limits.h).
+ * plan decides the bits of results. Both are of the keys that templates read
+ * (codegen/plan/limits.h).
  */
 #ifndef TLY_PLAN_CHOICES_H
 #define TLY_PLAN_CHOICES_H

@@ -18,9 +18,10 @@ static int32_t choose_reduce_lanes(const tly_problem *p, const tly_target *t, co
     return lanes;
 }
 
-/* Enough to hide the latency of one, and no more than there are registers for: log_sum_exp of f32
- * from L2, ns an element, 1, 2, 4, 8 vectors taken at once: AVX-512 .36, .38, .34, .32, AVX2 .50, .47,
- * .41, .38 (Zen 4, medians beside other work). Of short rows one, as rows stand side by side. */
+/* Enough to hide the latency of one, and no more than there are registers for: log_sum_exp of
+ * f32 from L2, ns an element, 1, 2, 4, 8 vectors taken at once: AVX-512 .36, .38, .34, .32, AVX2
+ * .50, .47, .41, .38 (Zen 4, medians beside other work). Of short rows one, as rows stand side
+ * by side. */
 static int32_t choose_reduce_unroll(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     (void)plan;
@@ -49,10 +50,11 @@ static int32_t choose_reduce_chunk(const tly_problem *p, const tly_target *t, co
     return serial || (uncut && !lanes) ? 0 : tly_choose_chunk(p, t, plan);
 }
 
-/* Steps a pass. argmax of f32 by 4 and 8, ms, minima: 4096x4096, axis 0, AVX-512 2.54, 2.57, AVX2 7.9,
- * 5.2; 2^20x8 AVX-512 1.64, 1.37, AVX2, whose registers do not hold the indices, 2.8, 3.2 (Emerald
- * Rapids). log_sum_exp of f32 by 2, 4, 8, 16, us: 4096x1024, axis 0, AVX-512 2163, 1616, 1482, 1406, AVX2
- * 3134, 2652, 2385, 2552; 2^17x8 405, 366, 338, 320 and 468, 438, 400, 435 (Zen 4, minima). */
+/* Steps a pass. argmax of f32 by 4 and 8, ms, minima: 4096x4096, axis 0, AVX-512 2.54, 2.57,
+ * AVX2 7.9, 5.2; 2^20x8 AVX-512 1.64, 1.37, AVX2, whose registers do not hold the indices, 2.8,
+ * 3.2 (Emerald Rapids). log_sum_exp of f32 by 2, 4, 8, 16, us: 4096x1024, axis 0, AVX-512 2163,
+ * 1616, 1482, 1406, AVX2 3134, 2652, 2385, 2552; 2^17x8 405, 366, 338, 320 and 468, 438, 400,
+ * 435 (Zen 4, minima). */
 static int32_t choose_reduce_steps(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     const tly_operator *o = tly_operator_of(p);
@@ -75,7 +77,8 @@ static int32_t choose_reduce_tile(const tly_problem *p, const tly_target *t, con
     return lanes < LEAST ? LEAST : lanes > MOST ? MOST : lanes;
 }
 
-/* So many that states fill eight vectors and more, which hide the latency of one; many columns do. */
+/* So many that states fill eight vectors and more, which hide the latency of one; many columns
+ * do. */
 static int32_t choose_reduce_block(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     (void)t;

@@ -142,8 +142,8 @@ int32_t tly_choose_split(const tly_problem *p, const tly_target *t, const tly_pl
 
 /* Bytes of input fetched ahead. Past the cache, of a copy, by 4 and 8 KiB (Zen 5): AVX-512 f32
  * products of one row .88, .92, of rows of 4,096 .87, .89, of 1,024 .90, .93, sums .85, .90, i32
- * products .92, .96, inner 3 .94, .96, f64 and f16 alike, i64 .96 of the speed, cummax .95; AVX2 .96,
- * .92. Every second element 12.4, 10.0 ms, then with flags 7.1, AVX2 7.6, 7.0. */
+ * products .92, .96, inner 3 .94, .96, f64 and f16 alike, i64 .96 of the speed, cummax .95; AVX2
+ * .96, .92. Every second element 12.4, 10.0 ms, then with flags 7.1, AVX2 7.6, 7.0. */
 static int32_t choose_row_ahead(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     (void)plan;
@@ -152,8 +152,9 @@ static int32_t choose_row_ahead(const tly_problem *p, const tly_target *t, const
     return far ? 8192 : 4096;
 }
 
-/* f32 of 8, 24, 128 past the cache, of a copy, by 2 and 8 KiB: AVX-512 .84, .83, .82 and .90, .90,
- * .90, by 16 KiB of 8 .90, of 24 .80; AVX2 24 .82, .77, 128 .89, .93; f16 of 32 .70, .71 (Zen 5). */
+/* f32 of 8, 24, 128 past the cache, of a copy, by 2 and 8 KiB: AVX-512 .84, .83, .82 and .90,
+ * .90, .90, by 16 KiB of 8 .90, of 24 .80; AVX2 24 .82, .77, 128 .89, .93; f16 of 32 .70, .71
+ * (Zen 5). */
 static int32_t choose_short_ahead(const tly_problem *p, const tly_target *t, const tly_plan *plan)
 {
     (void)p;

@@ -18,14 +18,14 @@ int tly_is_wide_product(const tly_problem *p)
     return tly_multiplies_integers(p) && tally_dtype_bytes((tally_dtype)p->acc) == 8;
 }
 
-/* Rows of up to TLY_SHORT_ROW as chains of scalars, several side by side, or as a stream of vectors;
- * ns an element from L2, the latter first (Emerald Rapids). Rows of 2, 3, 4: f32 AVX-512 .14, .20,
- * .16 and .38, .52, .51, AVX2 .21, .40, .31 and .35, .42, .38; f16 AVX-512 .16, .27, .21 and 1.9,
- * 1.4, 1.3; f32 SSE .23, .68, .51 and .29, .35, .29. Two lanes a vector: f64 SSE, rows of 8 and 33
- * 1.49, 1.44 and .77, .80 (past the cache 1.44, 1.44 and 1.59, 1.97); f32 SSE .78, .61 and .44, .48,
- * but past the cache .72, .88 and 1.25, 1.21. Integer products of more than a vector wait for each
- * other: i32, rows of 33, AVX-512, AVX2, SSE .57, .80, 1.4 and .47, .48, .48; i64 1.58, 1.84, 2.6
- * and .58, .64, .63; of 8 .38, 1.25, 2.5 and .55, .53, .77. */
+/* Rows of up to TLY_SHORT_ROW as chains of scalars, several side by side, or as a stream of
+ * vectors; ns an element from L2, the latter first (Emerald Rapids). Rows of 2, 3, 4: f32
+ * AVX-512 .14, .20, .16 and .38, .52, .51, AVX2 .21, .40, .31 and .35, .42, .38; f16 AVX-512
+ * .16, .27, .21 and 1.9, 1.4, 1.3; f32 SSE .23, .68, .51 and .29, .35, .29. Two lanes a vector:
+ * f64 SSE, rows of 8 and 33 1.49, 1.44 and .77, .80 (past the cache 1.44, 1.44 and 1.59, 1.97);
+ * f32 SSE .78, .61 and .44, .48, but past the cache .72, .88 and 1.25, 1.21. Integer products of
+ * more than a vector wait for each other: i32, rows of 33, AVX-512, AVX2, SSE .57, .80, 1.4 and
+ * .47, .48, .48; i64 1.58, 1.84, 2.6 and .58, .64, .63; of 8 .38, 1.25, 2.5 and .55, .53, .77. */
 static int takes_chains(const tly_problem *p, const tly_target *t)
 {
     int lanes = t->vector_bytes / (int)tally_dtype_bytes((tally_dtype)p->acc);

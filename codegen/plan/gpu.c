@@ -71,8 +71,8 @@ static tally_status refuse_reals(const tly_problem *p, const tly_caps *caps, tal
 
 static tally_status refuse_missing(const tly_problem *p, const tly_caps *caps, tally_error *e)
 {
-    /* Keys of f64 and sums that are divided go in pairs of words where there are no 64-bit integers;
-     * none become f64. */
+    /* Keys of f64 and sums that are divided go in pairs of words where there are no 64-bit
+     * integers; none become f64. */
     const tly_operator *o = tly_operator_of(p);
     int in_pairs = tly_class_of((tally_dtype)p->acc) != TLY_FLOATING;
     const uint8_t used[] = { p->tensor[TLY_IN].dtype, p->tensor[TLY_OUT].dtype,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The plan for Vulkan (tly_gpu_plan, runtime/problem/gpu.h): every choice that a GPU template is built
- * with, made in one place from problem, geometry and caps. The heuristics live in gpu_choose.c;
- * numbers there name their measurement. Single choices can be overridden by "key=value".
- * tly_gpu_plan_make, which makes it, is declared in runtime/problem/generator.h.
+ * The plan for Vulkan (tly_gpu_plan, runtime/problem/gpu.h): every choice that a GPU template is
+ * built with, made in one place from problem, geometry and caps. The heuristics live in
+ * gpu_choose.c; numbers there name their measurement. Single choices can be overridden by
+ * "key=value". tly_gpu_plan_make, which makes it, is declared in runtime/problem/generator.h.
  */
 #ifndef TLY_PLAN_GPU_H
 #define TLY_PLAN_GPU_H
@@ -64,8 +64,8 @@ static inline int32_t tly_gpu_bytes_of(uint8_t dtype)
     return (int32_t)tally_dtype_bytes((tally_dtype)dtype);
 }
 
-/* Of the template turned: whether a lane's positions are neighbours in memory, in the input and in the
- * output. */
+/* Of the template turned: whether a lane's positions are neighbours in memory, in the input and
+ * in the output. */
 static inline int tly_gpu_turns_in(const tly_problem *p)
 {
     return (p->form == TLY_ROWS && p->unit == 1) ||
@@ -99,7 +99,8 @@ unsigned tly_gpu_staged_slot(const tly_problem *p);
 /* The same of staged rows: tiles, and what teams exchange (codegen/plan/gpu_limits.c). */
 int64_t tly_gpu_staged_bytes(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan);
 
-/* Whether look-back has local results in workgroup memory while a tile waits, and the bytes of a tile's. */
+/* Whether look-back has local results in workgroup memory while a tile waits, and the bytes of a
+ * tile's. */
 static inline int tly_gpu_parks(const tly_problem *p, const tly_gpu_plan *plan)
 {
     return plan->park && tly_state_bytes(p) == 4;
@@ -111,8 +112,8 @@ static inline int64_t tly_gpu_parked_bytes(const tly_problem *p, const tly_gpu_p
                                   : 0;
 }
 
-/* Of look-back along lanes: whether a tile of so many goes through workgroup memory, as lanes do not
- * fill 32 bytes of two-byte elements; the bytes of that; all of it. */
+/* Of look-back along lanes: whether a tile of so many goes through workgroup memory, as lanes do
+ * not fill 32 bytes of two-byte elements; the bytes of that; all of it. */
 static inline int tly_gpu_lanes_are_turned(int32_t lanes)
 {
     return lanes < 16;
@@ -132,8 +133,8 @@ int64_t tly_gpu_lanes_shared_bytes(const tly_problem *p, const tly_gpu_plan *pla
 /* How many neighbouring lanes an invocation can take by accesses of 16 bytes: `most` (a power of
  * two) or fewer. */
 int32_t tly_gpu_lanes_together(const tly_problem *p, const tly_geometry *g, int32_t most);
-/* The same of a reduction's input: outputs side by side, or a row's elements, `most` a whole row's at
- * most where there are several steps. Not `wide`: by accesses of single elements. */
+/* The same of a reduction's input: outputs side by side, or a row's elements, `most` a whole
+ * row's at most where there are several steps. Not `wide`: by accesses of single elements. */
 int32_t tly_gpu_reduced_together(const tly_problem *p, const tly_geometry *g, int wide,
                                  int32_t most);
 /* Elements of a reduction's row that an item of this plan loads all at once; 0: not so. */

@@ -171,8 +171,9 @@ static int64_t choose_piece(const tly_problem *p, const tly_caps *caps, int64_t 
     return tly_gpu_power_below(length / pieces > 256 ? length / pieces : 256);
 }
 
-/* Positions at once on a GPU. 16 are fetched while 16 others are scanned (gpu/columns.c), and at the
- * end up to 32 for nothing: short lanes go by fewer, of which the last trip leaves fewer over. */
+/* Positions at once on a GPU. 16 are fetched while 16 others are scanned (gpu/columns.c), and at
+ * the end up to 32 for nothing: short lanes go by fewer, of which the last trip leaves fewer
+ * over. */
 static int32_t at_once_of(int64_t length)
 {
     return length >= 256 ? 16 : smaller(tly_gpu_power_below(length > 0 ? length : 1), 8);
@@ -215,9 +216,10 @@ static int64_t choose_chunk(const tly_geometry *g, const tly_caps *caps, int32_t
     return (int64_t)tile * tly_gpu_power_below(size / tile > 4 ? size / tile : 4);
 }
 
-/* Tiles of look-back wait for each other, so as many bytes are to wait as registers hold. Hopper by NVK,
- * registers by 16 and 32 elements an invocation: f16 48, 64, i32 56, 72, f32 sums and products 72, 96;
- * f64, by 8 and 16, 80, 96. docs/tuning-notes.md has what a model makes of them. */
+/* Tiles of look-back wait for each other, so as many bytes are to wait as registers hold. Hopper
+ * by NVK, registers by 16 and 32 elements an invocation: f16 48, 64, i32 56, 72, f32 sums and
+ * products 72, 96; f64, by 8 and 16, 80, 96. docs/tuning-notes.md has what a model makes of
+ * them. */
 static int waits_by_more(const tly_problem *p, const tly_gpu_plan *plan)
 {
     enum { MOST_BYTES = 128 }; /* of accumulators */

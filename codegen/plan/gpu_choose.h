@@ -25,7 +25,8 @@ int tly_gpu_turns(const tly_problem *p, const tly_geometry *g, const tly_caps *c
 void tly_gpu_choose_turned(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                            const tly_forced *forced, tly_gpu_plan *plan);
 
-/* Whether rows go through workgroup memory by elements; team and elements of each (gpu_choose_staged.c). */
+/* Whether rows go through workgroup memory by elements; team and elements of each
+ * (gpu_choose_staged.c). */
 int tly_gpu_stages(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                    const tly_forced *forced, const tly_gpu_plan *plan);
 void tly_gpu_choose_staged(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
@@ -39,12 +40,13 @@ enum { TLY_GPU_LOOK_BACK_WORKGROUP = 128 };
 /* One long row by tiles of this plan: look-back is faster than reading twice (gpu_cost.c). */
 int tly_gpu_look_back_pays(const tly_problem *p, const tly_caps *caps, const tly_gpu_plan *plan);
 
-/* Whether more of its tiles, or of those along lanes, wait at once if they are parked (gpu_cost.c). */
+/* Whether more of its tiles, or of those along lanes, wait at once if they are parked
+ * (gpu_cost.c). */
 int tly_gpu_parking_pays(const tly_problem *p, const tly_caps *caps, int along_lanes);
 
-/* Look-back along lanes (gpu_choose_lanes.c): template, widths and the tile; whether a scan that is cut
- * in chunks by this plan is to go so, where nothing that is forced says otherwise; whether it is
- * faster (gpu_cost.c). */
+/* Look-back along lanes (gpu_choose_lanes.c): template, widths and the tile; whether a scan that
+ * is cut in chunks by this plan is to go so, where nothing that is forced says otherwise;
+ * whether it is faster (gpu_cost.c). */
 void tly_gpu_choose_lanes(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                           const tly_forced *forced, tly_gpu_plan *plan);
 int tly_gpu_looks_along_lanes(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,

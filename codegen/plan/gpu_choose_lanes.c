@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Look-back along lanes: how large its tiles are, and which scans go so of those that would be cut in
- * chunks. Nothing of it was measured on a GPU; docs/tuning-notes.md has the model and its results.
+ * Look-back along lanes: how large its tiles are, and which scans go so of those that would be cut
+ * in chunks. Nothing of it was measured on a GPU; docs/tuning-notes.md has the model and its
+ * results.
  */
 #include "../../runtime/host/checked.h"
 #include "gpu_choose.h"
@@ -13,14 +14,15 @@
 /* Lanes of a tile: a line of f32. Longer tiles of fewer lanes have fewer records an element. */
 enum { LANES = 32 };
 
-/* Invocations of a tile. On Hopper, whose compiler gives them 64 to 80 registers, three or four such
- * workgroups fit a multiprocessor, and one of 512 (tools/isa/table). Of a CPU that
- * plays the device. */
+/* Invocations of a tile. On Hopper, whose compiler gives them 64 to 80 registers, three or four
+ * such workgroups fit a multiprocessor, and one of 512 (tools/isa/table). Of a CPU that plays
+ * the device. */
 enum { WORKGROUP = 256, WORKGROUP_PLAYED = 64 };
 
-/* Bytes of accumulators that an invocation holds, as tiles wait for each other, and what is on its way by
- * then keeps memory busy. Registers by these on Hopper: what is not watched 64 (of 8 bytes 80), f32 sums
- * 80, f64 sums 80 by 96 and 88 by 128, products 80 by 96 and 88 by 128, of which two workgroups fit. */
+/* Bytes of accumulators that an invocation holds, as tiles wait for each other, and what is on
+ * its way by then keeps memory busy. Registers by these on Hopper: what is not watched 64 (of 8
+ * bytes 80), f32 sums 80, f64 sums 80 by 96 and 88 by 128, products 80 by 96 and 88 by 128, of
+ * which two workgroups fit. */
 enum { HELD_BYTES = 128, HELD_BYTES_WATCHED = 96, HELD_BYTES_PLAYED = 64 };
 
 /* A segment's slots are an odd number (templates/gpu/look_back_lanes_tile.c). */
@@ -31,8 +33,8 @@ int64_t tly_gpu_lanes_stage_bytes(const tly_problem *p, const tly_gpu_plan *plan
 }
 
 /* States and, where the range is watched, two words of each invocation, twice; what lanes find
- * while they look; ticket and flags; elements that are turned or local results that are parked, which
- * take each other's place. */
+ * while they look; ticket and flags; elements that are turned or local results that are parked,
+ * which take each other's place. */
 int64_t tly_gpu_lanes_shared_bytes(const tly_problem *p, const tly_gpu_plan *plan)
 {
     int64_t each = tly_state_bytes(p) + (tly_range_sides(p) > 0 ? 8 : 0);

@@ -24,8 +24,8 @@ int64_t tly_gpu_most_reduced(const tly_caps *caps, int32_t team)
     return most * team < TLY_GPU_MOST_CHUNK ? most * team : TLY_GPU_MOST_CHUNK;
 }
 
-/* Invocations that keep a device busy: with 16 elements each on their way an eighth of those that it
- * runs at once. */
+/* Invocations that keep a device busy: with 16 elements each on their way an eighth of those
+ * that it runs at once. */
 static int64_t busy_from(const tly_caps *caps)
 {
     return tly_gpu_plays(caps) ? caps->saturation : caps->saturation / 8;
@@ -42,8 +42,8 @@ static int goes_alone(const tly_problem *p, const tly_geometry *g, const tly_cap
 
 /* ---- loads ---- */
 
-/* One row alone gains nothing; and lavapipe takes logarithms of negative integers for numbers where all
- * lanes load them from one address (log_sum of one i32). */
+/* One row alone gains nothing; and lavapipe takes logarithms of negative integers for numbers
+ * where all lanes load them from one address (log_sum of one i32). */
 int32_t tly_gpu_at_once(const tly_problem *p, const tly_geometry *g, const tly_gpu_plan *plan)
 {
     int64_t length = g->length, trip = (int64_t)plan->team * plan->vector;
@@ -54,7 +54,8 @@ int32_t tly_gpu_at_once(const tly_problem *p, const tly_geometry *g, const tly_g
     return (int32_t)length;
 }
 
-/* Where a CPU plays the device, several single elements from one address are more than one by one. */
+/* Where a CPU plays the device, several single elements from one address are more than one by
+ * one. */
 static int32_t choose_wide(const tly_problem *p, const tly_geometry *g, const tly_caps *caps)
 {
     return !tly_gpu_plays(caps) ||
@@ -67,9 +68,9 @@ static int takes_several(const tly_problem *p)
     return tly_operator_of(p)->takes;
 }
 
-/* Its last part of a vector, and the way for inputs that are not aligned, a CPU that plays the device
- * goes through for nothing. lavapipe, 8 lanes, Emerald Rapids, sum of rows of 128 f32 to a kernel that
- * only reads: vectors of 32 .66, of 16 .98. */
+/* Its last part of a vector, and the way for inputs that are not aligned, a CPU that plays the
+ * device goes through for nothing. lavapipe, 8 lanes, Emerald Rapids, sum of rows of 128 f32 to
+ * a kernel that only reads: vectors of 32 .66, of 16 .98. */
 enum { PLAYED_TRIPS = 8 };
 
 /* 16 bytes an access, where a CPU plays the device two cache lines; but no more than a row has, and
@@ -134,9 +135,10 @@ static void choose_team(const tly_problem *p, const tly_geometry *g, const tly_c
     plan->team = OR_FORCED(team, team);
 }
 
-/* Steps that lie pages apart are many streams to a CPU that plays a device: so many at once are left
- * in its caches of pages for the lanes beside. lavapipe, 8 lanes, Emerald Rapids, sum of f32 4096x4096
- * along axis 0, ms: all steps 27, chunks of 64 36, of 256 15, of 512 22, while others worked. */
+/* Steps that lie pages apart are many streams to a CPU that plays a device: so many at once are
+ * left in its caches of pages for the lanes beside. lavapipe, 8 lanes, Emerald Rapids, sum of
+ * f32 4096x4096 along axis 0, ms: all steps 27, chunks of 64 36, of 256 15, of 512 22, while
+ * others worked. */
 enum { PLAYED_STEPS = 256 };
 
 /* Outputs too few to keep the device busy are cut, but not into less than what a team takes in some

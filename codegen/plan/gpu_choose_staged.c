@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows that go through workgroup memory by elements: those of one tile that no vectors fit. Nothing of it
- * was measured on a GPU: the figures are from the model of tools/isa/rows (docs/isa.md).
+ * Rows that go through workgroup memory by elements: those of one tile that no vectors fit. Nothing
+ * of it was measured on a GPU: the figures are from the model of tools/isa/rows (docs/isa.md).
  */
 #include "gpu_choose.h"
 
@@ -13,17 +13,18 @@
 /* Shorter ones are turned (gpu_choose_turned.c). */
 enum { SHORT = 32, MOST_TEAM = 256, WORKGROUP = 128 };
 
-/* By so few that only the shortest rows go, as a round accesses 16 bytes of f32 of each of 8 rows. bf16 rows of 33
- * and 65, by the model, of a copy on an H200: teams of 8 .48, .75, of 4 .79, 1.0. */
+/* By so few that only the shortest rows go, as a round accesses 16 bytes of f32 of each of 8
+ * rows. bf16 rows of 33 and 65, by the model, of a copy on an H200: teams of 8 .48, .75, of 4
+ * .79, 1.0. */
 enum { LEAST_TEAM = 4, SHORT_LANE = 17, LINE_TEAM = 8 };
 
-/* Elements an invocation at most, and of accumulators of 8 bytes: what a team costs a row is shared by more of
- * them. bf16 rows of 300, by the same model, part of a copy on an H200: 32 invocations of
- * 13 .68, 16 of 21 .96; of 385, 32 of 13 .88, 16 of 25 1.0. */
+/* Elements an invocation at most, and of accumulators of 8 bytes: what a team costs a row is
+ * shared by more of them. bf16 rows of 300, by the same model, part of a copy on an H200: 32
+ * invocations of 13 .68, 16 of 21 .96; of 385, 32 of 13 .88, 16 of 25 1.0. */
 enum { MOST = 25, MOST_WIDE = 13 };
 
-/* Of f32 vectors are as good beyond 1,600 elements: products of 2,049 and 4,095 by the same model 1.0 either
- * way, where bf16 reaches .83 and .72 for .22 and .28. */
+/* Of f32 vectors are as good beyond 1,600 elements: products of 2,049 and 4,095 by the same
+ * model 1.0 either way, where bf16 reaches .83 and .72 for .22 and .28. */
 enum { MOST_TEAM_OF_WORDS = 64 };
 
 static int is_unit(int step)
@@ -31,8 +32,8 @@ static int is_unit(int step)
     return step == 1 || step == -1;
 }
 
-/* Whether vectors of 16 bytes begin at multiples of that in every row if they do in the first; one row alone goes
- * as many of them would. */
+/* Whether vectors of 16 bytes begin at multiples of that in every row if they do in the first;
+ * one row alone goes as many of them would. */
 static int has_vectors(const tly_problem *p, const tly_geometry *g)
 {
     int whole = is_unit(p->tensor[TLY_IN].step) && is_unit(p->tensor[TLY_OUT].step) &&
@@ -49,8 +50,8 @@ static int is_wide(const tly_problem *p)
     return tly_gpu_bytes_of(p->acc) == 8;
 }
 
-/* Elements an invocation of a team: odd, for the banks of workgroup memory, and of so few different numbers that
- * packs hold a kernel of each. */
+/* Elements an invocation of a team: odd, for the banks of workgroup memory, and of so few
+ * different numbers that packs hold a kernel of each. */
 static int64_t share_of(const tly_problem *p, int64_t length, int32_t team)
 {
     int64_t least = (length + team - 1) / team, by = is_wide(p) ? 2 : TLY_GPU_STAGED_OPEN;
@@ -82,8 +83,8 @@ static int is_free(const tly_forced *forced)
     return 1;
 }
 
-/* Whether vectors would leave a quarter of the lanes without work but for a segment more than wanted, which
- * takes registers. */
+/* Whether vectors would leave a quarter of the lanes without work but for a segment more than
+ * wanted, which takes registers. */
 static int is_crowded(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                       const tly_forced *forced, const tly_gpu_plan *plan)
 {

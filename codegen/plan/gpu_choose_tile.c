@@ -2,8 +2,8 @@
 /*
  * Tiles that fit their rows: from a row's length to the team that scans it and to the vectors that
  * an invocation of it takes, so that at least three quarters of the lanes have elements at any
- * length (tests/test_gpu_chosen.c has the table). What the length decides is part of the plan, and so of
- * the order of combination; rows of several tiles mostly share one plan.
+ * length (tests/test_gpu_chosen.c has the table). What the length decides is part of the plan, and
+ * so of the order of combination; rows of several tiles mostly share one plan.
  */
 #include "gpu_choose.h"
 
@@ -15,13 +15,15 @@
 /* The least team that limits.c allows; one that goes by lines of 128 bytes. */
 enum { LEAST_TEAM = 4, LINE_TEAM = 8 };
 
-/* For rows of teams within a subgroup. Where there are no registers for all warps of a workgroup, none of
- * them comes: Hopper by NVK, f32 products, 88 registers, 20 warps, of which 256 invocations leave 16. */
+/* For rows of teams within a subgroup. Where there are no registers for all warps of a
+ * workgroup, none of them comes: Hopper by NVK, f32 products, 88 registers, 20 warps, of which
+ * 256 invocations leave 16. */
 enum { SHORT_WORKGROUP = 128 };
 
-/* As few as leave a device busy, half of whose places registers take: barriers and sums of lane groups
- * are of 2 then. Hopper by NVK, bf16 sums, rows of 4,096, by 256, 128 and 64: registers 72, 72, 64, instructions
- * an element 25, 24, 24; by the model of tools/isa/rows .73, .73 and 1.0 of a copy on an H200. */
+/* As few as leave a device busy, half of whose places registers take: barriers and sums of lane
+ * groups are of 2 then. Hopper by NVK, bf16 sums, rows of 4,096, by 256, 128 and 64: registers
+ * 72, 72, 64, instructions an element 25, 24, 24; by the model of tools/isa/rows .73, .73 and
+ * 1.0 of a copy on an H200. */
 static int32_t row_team(const tly_geometry *g, const tly_caps *caps)
 {
     int32_t team = 64;
@@ -84,8 +86,8 @@ static int32_t whole_units(const tly_problem *p, int32_t team)
     return p->unit > 1 ? team - team % p->unit : team;
 }
 
-/* i1: three quarters of a team's lanes have work. A segment more than wanted closes the gap above the
- * powers of two. */
+/* i1: three quarters of a team's lanes have work. A segment more than wanted closes the gap
+ * above the powers of two. */
 static int suits(const tly_problem *p, int64_t vectors, int64_t tiles, int32_t given, int32_t team,
                  tly_gpu_plan *plan)
 {
@@ -100,10 +102,11 @@ static int suits(const tly_problem *p, int64_t vectors, int64_t tiles, int32_t g
            4 * vectors >= 3 * places;
 }
 
-/* Short rows by a part of a subgroup with a few segments each: what a team costs a row is shared by more
- * elements, and registers still leave place for other warps. Hopper by NVK, rows of 128, instructions an
- * element and warps, by 32 and 16 lanes: f32 products 38, 40 and 27, 36, bf16 sums by 16 and 8 28, 32 and
- * 21, 32; by the model of tools/isa/rows .87, .65 of a copy on an H200 and 1.0, 1.0. */
+/* Short rows by a part of a subgroup with a few segments each: what a team costs a row is shared
+ * by more elements, and registers still leave place for other warps. Hopper by NVK, rows of 128,
+ * instructions an element and warps, by 32 and 16 lanes: f32 products 38, 40 and 27, 36, bf16
+ * sums by 16 and 8 28, 32 and 21, 32; by the model of tools/isa/rows .87, .65 of a copy on an
+ * H200 and 1.0, 1.0. */
 static int share_lines(const tly_problem *p, int64_t length, teams t, tly_gpu_plan *plan)
 {
     enum { FEW = 3 };
@@ -116,10 +119,10 @@ static int share_lines(const tly_problem *p, int64_t length, teams t, tly_gpu_pl
 }
 
 /* A subgroup, or else the smallest team of more, or else the largest part of one, that has work
- * enough and goes through the row in as few tiles as the largest would. 0: there is none; then it is
- * the largest. Few invocations with several segments each take fewer instructions an element than
- * many with one: cumsum of f32 on RDNA 3, all code of the module: 64x1x4 152, 64x4x4 108
- * (tools/isa/table). */
+ * enough and goes through the row in as few tiles as the largest would. 0: there is none; then
+ * it is the largest. Few invocations with several segments each take fewer instructions an
+ * element than many with one: cumsum of f32 on RDNA 3, all code of the module: 64x1x4 152,
+ * 64x4x4 108 (tools/isa/table). */
 static int share_out(const tly_problem *p, int64_t length, teams t, tly_gpu_plan *plan)
 {
     int64_t vectors = parts(length, plan->vector), used = whole_units(p, t.most);
@@ -192,8 +195,8 @@ static void choose_gpu(const tly_problem *p, const tly_geometry *g, const tly_ca
 void tly_gpu_choose_tile(const tly_problem *p, const tly_geometry *g, const tly_caps *caps,
                          const tly_forced *forced, tly_gpu_plan *plan)
 {
-    /* One row of 2^22 i32, f32: 28 and 33 ms on lavapipe, which goes both ways of each branch; without
-     * 19 and 22 (Zen 4, minima of three). */
+    /* One row of 2^22 i32, f32: 28 and 33 ms on lavapipe, which goes both ways of each branch;
+     * without 19 and 22 (Zen 4, minima of three). */
     plan->wide = OR_FORCED(wide, p->unit == 1 && !tly_gpu_plays(caps));
     if (tly_gpu_plays(caps) && plan->scan > 0)
         choose_played(p, caps, forced, plan);

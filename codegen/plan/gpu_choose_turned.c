@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tiles that are turned in workgroup memory: which scans go so, and how large the tiles are. Nothing
- * of it was measured on a GPU: the figures are counts of tools/isa/table (docs/isa.md).
+ * Tiles that are turned in workgroup memory: which scans go so, and how large the tiles are.
+ * Nothing of it was measured on a GPU: the figures are counts of tools/isa/table (docs/isa.md).
  */
 #include "../../runtime/host/checked.h"
 #include "gpu_choose.h"
@@ -39,8 +39,8 @@ int tly_gpu_turns(const tly_problem *p, const tly_geometry *g, const tly_caps *c
     return serial || lanes >= LEAST_LANES || g->length < LEAST_CUT;
 }
 
-/* All of short lanes; as much of others as keeps the memory busy: 64 bytes of each of 32,768 lanes, and
- * twice that where they are fewer. */
+/* All of short lanes; as much of others as keeps the memory busy: 64 bytes of each of 32,768
+ * lanes, and twice that where they are fewer. */
 static int32_t positions_of(const tly_geometry *g)
 {
     int64_t lanes = tly_multiply(g->rows, g->inner);

@@ -31,9 +31,10 @@ static const maker makers[] = {
  * parked have fewer. */
 enum { REGISTERS_WATCHED = 96, REGISTERS_LANES_WATCHED = 80, REGISTERS = 64 };
 
-/* ns. From the loads to the local results, from the carry to the last store; a look at what others
- * publish; a step of a sum, for each word of a state; looks and sums a tile, of lanes in rounds of as
- * many records as invocations; and groups that are still between it and the latest base. */
+/* ns. From the loads to the local results, from the carry to the last store; a look at what
+ * others publish; a step of a sum, for each word of a state; looks and sums a tile, of lanes in
+ * rounds of as many records as invocations; and groups that are still between it and the latest
+ * base. */
 enum {
     READ = 1200,
     WRITE = 300,
@@ -60,7 +61,8 @@ static int64_t steps_across(int64_t lanes)
     return steps;
 }
 
-/* A tile's way in one pass and in two, by what all invocations that a device holds have done then. */
+/* A tile's way in one pass and in two, by what all invocations that a device holds have done
+ * then. */
 typedef struct way {
     int64_t copy;  /* each has its elements copied */
     int64_t sum;   /* what a tile combines for its carry */
@@ -80,9 +82,9 @@ static int64_t at_once(const maker *m, const tly_caps *caps, int64_t registers)
     return (int64_t)caps->saturation * m->registers / tly_larger(registers, m->registers);
 }
 
-/* Of narrow elements many must wait for enough bytes. A tile of 32 an invocation takes 128 bytes of
- * workgroup memory, and slots of look-back along lanes some 56; it spares 16 registers at least, but of
- * rows that are not watched none, as their scan takes as many. */
+/* Of narrow elements many must wait for enough bytes. A tile of 32 an invocation takes 128 bytes
+ * of workgroup memory, and slots of look-back along lanes some 56; it spares 16 registers at
+ * least, but of rows that are not watched none, as their scan takes as many. */
 int tly_gpu_parking_pays(const tly_problem *p, const tly_caps *caps, int along_lanes)
 {
     enum { SPARED = 16, PARKED_BYTES = 184, MOST_WORKGROUP = 256 };

@@ -109,8 +109,8 @@ static const tly_key *find_in(const tly_keys *keys, piece name)
     return NULL;
 }
 
-/* The key in the template that reads it, else in the first one that has it, at best in one that takes
- * the value; NULL: no template's. */
+/* The key in the template that reads it, else in the first one that has it, at best in one that
+ * takes the value; NULL: no template's. */
 static const tly_key *find(const tly_keys *const *templates, size_t count, const tly_keys *reads,
                            piece name, int32_t v)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A plan as text: overrides ("key=value,key=value", or the lines that a print gave) and the
- * print, both from the keys that a template reads (codegen/plan/limits.h). Overrides are read first;
- * then each choice is made in turn, or, where it is forced, taken from them: what follows from a
- * forced choice is chosen to suit it.
+ * A plan as text: overrides ("key=value,key=value", or the lines that a print gave) and the print,
+ * both from the keys that a template reads (codegen/plan/limits.h). Overrides are read first; then
+ * each choice is made in turn, or, where it is forced, taken from them: what follows from a forced
+ * choice is chosen to suit it.
  */
 #ifndef TLY_PLAN_KEYS_H
 #define TLY_PLAN_KEYS_H
@@ -23,10 +23,10 @@ typedef struct tly_forced {
     const char *name[TLY_PLAN_CHOICES];
 } tly_forced;
 
-/* Reads overrides; `templates`: the keys of all, by id; `chosen`: of the one that hints should speak
- * of, or NULL. "" and NULL are none. `template` is a key of its own, whose values are the
- * templates' names. TALLY_INVALID, field plan: no key=value, an
- * unknown key, one that comes twice, no whole number. */
+/* Reads overrides; `templates`: the keys of all, by id; `chosen`: of the one that hints should
+ * speak of, or NULL. "" and NULL are none. `template` is a key of its own, whose values are the
+ * templates' names. TALLY_INVALID, field plan: no key=value, an unknown key, one that comes
+ * twice, no whole number. */
 tally_status tly_keys_read(const tly_keys *const *templates, size_t count, const tly_keys *chosen,
                            const char *text, tly_forced *forced, tally_error *error);
 

@@ -90,7 +90,8 @@ enum {
 
     TLY_TILES_MOST_LINES = 2,
     TLY_TILES_MOST_PARTS = TLY_MOST_LINE_VECTORS, /* of a tile */
-    /* States of rows that are crossed, about what the first cache holds beside lines on their way. */
+    /* States of rows that are crossed, about what the first cache holds beside lines on their
+     * way. */
     TLY_TILES_CROSSED_BYTES = 32768,
 
     TLY_NARROW_MOST_HISTORY = 20, /* vectors of results */
@@ -162,8 +163,8 @@ tly_way tly_tiles_out(const tly_problem *p);
 int tly_tiles_turn(const tly_problem *p); /* 1: tiles are turned, so they are square */
 /* What is known of the lanes that are few, or steps of a short row: a power of two; 0: nothing. */
 int tly_tiles_least(const tly_problem *p);
-/* 1: of a long axis along which the input runs, and lanes that are many: tiles can be several squares
- * along it. */
+/* 1: of a long axis along which the input runs, and lanes that are many: tiles can be several
+ * squares along it. */
 int tly_tiles_large(const tly_problem *p);
 
 #define TLY_KEY(type, field) TLY_KEY_AS(type, #field, field)

@@ -40,10 +40,10 @@ int32_t tly_rows_period(int32_t unit, int32_t lanes)
     return unit / a;
 }
 
-/* Of floats only sums have totals beside their results, in as many vectors as registers have room for
- * (15 of them cost rows of 100x15 a tenth, Zen 4). Those of products would have to be watched for each
- * scan, as flags do not say whose they are, 7 instructions a vector beside 16; with those of
- * log-sum-exp one thread took 1.3 times as long. */
+/* Of floats only sums have totals beside their results, in as many vectors as registers have
+ * room for (15 of them cost rows of 100x15 a tenth, Zen 4). Those of products would have to be
+ * watched for each scan, as flags do not say whose they are, 7 instructions a vector beside 16;
+ * with those of log-sum-exp one thread took 1.3 times as long. */
 static int has_totals(const tly_problem *p, const tly_plan *plan)
 {
     if (tly_class_of((tally_dtype)p->acc) != TLY_FLOATING)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of operators. It is a file of its own, so that tests can put others in its place; so are
- * their functions (operator_code.c), which plans do not need.
+ * The table of operators. It is a file of its own, so that tests can put others in its place; so
+ * are their functions (operator_code.c), which plans do not need.
  */
 #include "operator.h"
 

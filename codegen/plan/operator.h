@@ -5,9 +5,9 @@
  *
  * What is combined are states: an element x, as an accumulator, goes through stages (such as a
  * square), is lifted to a state, states are combined, and a state is projected to a result, an
- * accumulator again, which goes through stages, too (such as a root). A state has up to three parts;
- * kernels that are being built hold it as a tuple (kir_tuple). Plans ask for facts alone, so that
- * libtally can plan without what builds kernels.
+ * accumulator again, which goes through stages, too (such as a root). A state has up to three
+ * parts; kernels that are being built hold it as a tuple (kir_tuple). Plans ask for facts alone, so
+ * that libtally can plan without what builds kernels.
  */
 #ifndef TLY_OPERATOR_H
 #define TLY_OPERATOR_H
@@ -95,7 +95,7 @@ typedef enum tly_stage_id {
     TLY_STAGE_EXP,
     TLY_STAGE_LOG,
     TLY_STAGE_SQRT,
-    TLY_STAGE_SCALE, /* by one over how many elements there were; integers towards zero, of none 0 */
+    TLY_STAGE_SCALE, /* by one over the number of elements; integers towards zero, of none 0 */
     TLY_STAGE_CAST,  /* integers to f64, of which the next is a function; floats as they are */
     TLY_STAGE_COUNT
 } tly_stage_id;
@@ -162,8 +162,8 @@ kir_op tly_combines_by(const tly_problem *p);
 int tly_is_watched_as(const tly_problem *p, tly_watch watch);
 /* Whether they may where the result has to be in range all the same, order=serial included. */
 int tly_keeps_range(const tly_problem *p);
-/* The ends of the range that partial results of a scan may pass: 2 of products, 1 of sums, 0 of what is
- * not watched. */
+/* The ends of the range that partial results of a scan may pass: 2 of products, 1 of sums, 0 of
+ * what is not watched. */
 unsigned tly_range_sides(const tly_problem *p);
 
 uint64_t tly_value_bits(tly_value value, tally_dtype dtype);

@@ -33,8 +33,9 @@ typedef enum tly_scan {
     TLY_SCAN_SCALARS, /* a chain of scalars by pairs of elements; integers, unit 1 */
 } tly_scan;
 
-/* All fields are int32_t so that one table can name, print and override them. Each has one meaning;
- * the key by which it is printed and overridden is in its template's table (codegen/plan/limits.h). */
+/* All fields are int32_t so that one table can name, print and override them. Each has one
+ * meaning; the key by which it is printed and overridden is in its template's table
+ * (codegen/plan/limits.h). */
 typedef struct tly_plan {
     int32_t template_id;    /* tly_template */
     int32_t lanes;          /* accumulators a vector */

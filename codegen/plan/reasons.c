@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Why the plan for a CPU is what it is, for people who look at a kernel: a sentence for each key of
- * each template. The choices are plan.c's, and so are all their measurements; here is what they come
- * to. A row without a template is for all that have none of their own.
+ * each template. The choices are plan.c's, and so are all their measurements; here is what they
+ * come to. A row without a template is for all that have none of their own.
  */
 #include "keys.h"
 

@@ -17,9 +17,8 @@ typedef struct tly_target {
     int32_t has_align2;      /* one instruction shifts across two whole vectors */
     int32_t slow_subnormals; /* some cores compute them by microcode */
     int32_t mask_bytes; /* the narrowest element of masked loads and stores; 0: there are none */
-    int32_t
-        quiet_f16; /* kernels that read flags make f16 of whole vectors of f32 without raising any */
-    int32_t no_div64; /* i64 has no division: a device's that are pairs of words */
+    int32_t quiet_f16;  /* kernels that read flags narrow whole vectors to f16 and raise none */
+    int32_t no_div64;   /* i64 has no division: a device's that are pairs of words */
 } tly_target;
 
 /* Whether so many lanes of f32 become f16 so. */

@@ -16,9 +16,9 @@ typedef struct tly_unit tly_unit;
 /* A kernel's code in a unit; NULL: none. */
 typedef const void *tly_unit_entry;
 
-/* A function NAME, and its NAME_part: they hand to `runner`, a function of runtime/making/ahead.h, `sizes`
- * open sizes and, as words of 64 bits, what it expects of constant data: how many rows, `head`, and
- * the rows, each an entry and words. */
+/* A function NAME, and its NAME_part: they hand to `runner`, a function of
+ * runtime/making/ahead.h, `sizes` open sizes and, as words of 64 bits, what it expects of
+ * constant data: how many rows, `head`, and the rows, each an entry and words. */
 typedef struct tly_unit_call {
     const char *name, *runner;
     size_t sizes;

@@ -4,8 +4,8 @@
  * header, body, continue and merge, an if a selection; what they carry and yield are phis. What
  * computes is in lower_ops.c.
  *
- * A loop tests in its header. Where a driver counts trips, it takes all lanes through a body until none
- * is left, and so once more for nothing: there it tests at its end as well.
+ * A loop tests in its header. Where a driver counts trips, it takes all lanes through a body until
+ * none is left, and so once more for nothing: there it tests at its end as well.
  */
 #include <stdio.h>
 

@@ -224,8 +224,8 @@ static uint32_t in_buffer(tly_spv_lowering *l, const tly_spv_value *p, int64_t b
     return OP(l, AccessChain, type, all, first, index);
 }
 
-/* The validator takes a cast to a pointer to 8 or 16 bits for arithmetic on them, unless the pointer
- * is declared forward, which asks for a struct; so do the GLSL compilers. */
+/* The validator takes a cast to a pointer to 8 or 16 bits for arithmetic on them, unless the
+ * pointer is declared forward, which asks for a struct; so do the GLSL compilers. */
 static uint32_t narrow_pointer(tly_spv_lowering *l, uint32_t two, unsigned log2)
 {
     const SpvStorageClass storage = SpvStorageClassPhysicalStorageBuffer;

@@ -112,7 +112,8 @@ void tly_spv_lower_trunc(tly_spv_lowering *l, const kir_inst *inst, tly_spv_valu
     result->id[0] = id;
 }
 
-/* A lane of f16, bits in a uint with a clean upper half, to and from f32: the lower half of a pair. */
+/* A lane of f16, bits in a uint with a clean upper half, to and from f32: the lower half of a
+ * pair. */
 static uint32_t half_to_single(tly_spv_lowering *l, uint32_t bits)
 {
     uint32_t half = tly_spv_float(&l->m, 16), pair = tly_spv_vector(&l->m, half, 2);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Loads, stores and atomics. Memory is read and written as 4, 8 or 16 bytes at once, as many as the
- * alignment allows, and by one or two where there are kinds of these; that of the workgroup as words.
+ * alignment allows, and by one or two where there are kinds of these; that of the workgroup as
+ * words.
  */
 #include <stdio.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From a verified kernel with a workgroup to a SPIR-V module, and what one does with modules:
- * validate, disassemble. A module has one entry point "main" and reads tly_push (runtime/problem/gpu.h).
+ * validate, disassemble. A module has one entry point "main" and reads tly_push
+ * (runtime/problem/gpu.h).
  *
  * Nothing leaves tly_spirv_lower that the validator refuses, or that declares a capability the
  * device lacks. Equal kernels and options give equal words.

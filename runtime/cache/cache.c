@@ -221,7 +221,8 @@ tally_status tly_cache_finish(tly_cache *cache, tly_object *object, tly_origin *
     return status;
 }
 
-/* Without a thread for it the full code is made here, and quick code that is all there is goes on. */
+/* Without a thread for it the full code is made here, and quick code that is all there is goes
+ * on. */
 static void hand_on(tly_cache *cache, tly_object *object, tly_origin *origin)
 {
     object->state = QUEUED;

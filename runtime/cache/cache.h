@@ -108,8 +108,8 @@ tally_status tly_cache_get_full(tly_cache *cache, const tly_key *key, tly_object
  * of the backend finds nothing wrong. Not for backends without one. */
 tally_status tly_cache_supports(tly_cache *cache, const tly_key *key, tally_error *error);
 
-/* For background.c, the lock held but not while it is made: makes the full code of an object that is
- * QUEUED and in the queue no more. The caller holds a reference. */
+/* For background.c, the lock held but not while it is made: makes the full code of an object
+ * that is QUEUED and in the queue no more. The caller holds a reference. */
 tally_status tly_cache_finish(tly_cache *cache, tly_object *object, tly_origin *origin,
                               tally_error *error);
 

@@ -65,8 +65,8 @@ uint64_t tally_cache_limit(void)
     return TLY_STORE_LIMIT;
 }
 
-/* Bytes from malloc, which are freed, or none, and then a fault; with `hash` their key has it. 0: the
- * visitor wants no more. */
+/* Bytes from malloc, which are freed, or none, and then a fault; with `hash` their key has it.
+ * 0: the visitor wants no more. */
 static int show(tally_cache_entry *shown, void *bytes, size_t count, const uint64_t *hash,
                 tally_cache_visitor visit, void *user)
 {

@@ -19,7 +19,8 @@ int tly_folder_open(const char *path, int create, const char **why);
 
 void tly_folder_name(char name[TLY_FOLDER_NAME], uint64_t hash);
 
-/* A descriptor of a file, which is no link and trusted, and its length; or -1, then *why, as above. */
+/* A descriptor of a file, which is no link and trusted, and its length; or -1, then *why, as
+ * above. */
 int tly_file_open(int folder, const char *name, uint64_t *bytes, const char **why);
 
 /* The bytes of a file from malloc, or NULL; then *why, as above. The file counts as used now if

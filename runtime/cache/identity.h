@@ -4,7 +4,8 @@
 #ifndef TLY_IDENTITY_H
 #define TLY_IDENTITY_H
 
-/* Versions of the interfaces, of the generator and of LLVM, and a hash of the generator's sources. */
+/* Versions of the interfaces, of the generator and of LLVM, and a hash of the generator's
+ * sources. */
 extern const char tly_identity[];
 
 #endif

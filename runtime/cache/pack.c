@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packs; see pack.h. Reads by offset rather than by a mapping: a file that shrinks is a miss then, and
- * no signal. */
+/* Packs; see pack.h. Reads by offset rather than by a mapping: a file that shrinks is a miss
+ * then, and no signal. */
 #include "pack.h"
 
 #include "entry.h"

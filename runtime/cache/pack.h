@@ -15,7 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of one dictionary each: the entries of a device's name. Those of further devices have the last. */
+/* Of one dictionary each: the entries of a device's name. Those of further devices have the
+ * last. */
 enum { TLY_PACK_DICTIONARIES = 16 };
 
 /* A part of the file; none of it lies beyond 4 GiB. */

@@ -28,8 +28,8 @@ static inline size_t tly_dictionary_most(size_t all)
     return all / 24 < TLY_DICTIONARY_MOST ? all / 24 : TLY_DICTIONARY_MOST;
 }
 
-/* Fills `bytes` with `most` of what most of the entries have in common, or less; returns how much, 0
- * without memory. */
+/* Fills `bytes` with `most` of what most of the entries have in common, or less; returns how
+ * much, 0 without memory. */
 size_t tly_dictionary_make(const tly_packed_entry *const *entries, size_t entry_count,
                            unsigned char *bytes, size_t most);
 

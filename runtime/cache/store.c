@@ -140,9 +140,9 @@ static void *load_from_folder(tly_store *store, const tly_store_key *key, size_t
     return bytes;
 }
 
-/* At the first entry that a context writes, and whenever it has written a sixteenth of the limit, the
- * oldest go until there is room for another sixteenth: one writer never exceeds the limit, and many
- * at once by little. */
+/* At the first entry that a context writes, and whenever it has written a sixteenth of the
+ * limit, the oldest go until there is room for another sixteenth: one writer never exceeds the
+ * limit, and many at once by little. */
 static void trim(tly_store *store, int folder, uint64_t bytes)
 {
     const uint64_t share = store->limit / 16;

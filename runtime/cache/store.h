@@ -64,8 +64,8 @@ typedef struct tly_origin {
 /* Bytes of all entries. */
 #define TLY_STORE_LIMIT ((uint64_t)256 << 20)
 
-/* The folder that `asked` names, NULL the environment's, from malloc; *folder is NULL where there is
- * to be none. TALLY_OUT_OF_MEMORY at worst. */
+/* The folder that `asked` names, NULL the environment's, from malloc; *folder is NULL where
+ * there is to be none. TALLY_OUT_OF_MEMORY at worst. */
 tally_status tly_store_folder(const char *asked, char **folder, tally_error *error);
 
 /* TALLY_OUT_OF_MEMORY, or TALLY_INVALID for options that contradict each other; the store is empty

@@ -179,8 +179,9 @@ tally_status tly_native_supports(tally_context *context, const tly_request *requ
 tally_status tly_tell_never(const tally_context *context, const tly_request *request,
                             tally_error *error);
 
-/* tell.c: the hint of a TALLY_NO_GENERATOR, without a generator or without LLVM: which kernel is in no
- * pack either, by the dtypes that were asked for. A missing helper program has a hint of its own. */
+/* tell.c: the hint of a TALLY_NO_GENERATOR, without a generator or without LLVM: which kernel is
+ * in no pack either, by the dtypes that were asked for. A missing helper program has a hint of
+ * its own. */
 void tly_tell_missing(tally_context *context, const tly_request *request, tally_error *error);
 
 /* native.c: stores what the request's plan makes as the code without a plan (cache.h). */
@@ -190,13 +191,14 @@ tally_status tly_native_keep(tally_context *context, const tly_request *request,
 /* native.c: a problem as a word without sizes. */
 void tly_problem_word(const tly_problem *problem, char *text, size_t capacity);
 
-/* tell.c: a creation that began at `start` has ended with `status`. Tells it where somebody listens,
- * and keeps every stage of a new kernel where TALLY_DUMP asks for that. Within the fork gate. */
+/* tell.c: a creation that began at `start` has ended with `status`. Tells it where somebody
+ * listens, and keeps every stage of a new kernel where TALLY_DUMP asks for that. Within the fork
+ * gate. */
 void tly_tell_creation(tally_context *context, const tly_request *request, const tly_origin *origin,
                        uint64_t start, tally_status status, const tally_error *error);
 
-/* tell.c: the request's word from malloc, for its kernel to tell runs with; NULL: they are not told,
- * or there is no memory. */
+/* tell.c: the request's word from malloc, for its kernel to tell runs with; NULL: they are not
+ * told, or there is no memory. */
 char *tly_tell_word(const tally_context *context, const tly_request *request);
 
 /* inspect.c: the name of a stage that kernels of this request have, and "" for others. */
@@ -217,8 +219,8 @@ int tly_generator_lasting(const tly_generator *generator);
 tally_status tly_plan_gpu(const tly_generator *generator, const tly_request *request,
                           tly_gpu_plan *plan, tally_error *error);
 
-/* generator.c: the same without a generator, by the planner that is a part of libtally, too; not in a
- * libtally without Vulkan. */
+/* generator.c: the same without a generator, by the planner that is a part of libtally, too; not
+ * in a libtally without Vulkan. */
 tally_status tly_plan_alone(const tly_request *request, tly_gpu_plan *plan, tally_error *error);
 
 /* kernel.c: has the full kernel for a descriptor in the context's memory. Within the fork gate. */

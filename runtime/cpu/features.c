@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which CPU levels this machine runs, without a C library: libtally asks once (level.c), and so does
- * each object that is made ahead of time. The x86-64 levels are those of the psABI: a level counts
- * only if the processor has all its features and the operating system saves its registers.
+ * Which CPU levels this machine runs, without a C library: libtally asks once (level.c), and so
+ * does each object that is made ahead of time. The x86-64 levels are those of the psABI: a level
+ * counts only if the processor has all its features and the operating system saves its registers.
  * Features are read from cpuid, since compilers' built-in level names differ by version.
  */
 #include "features.h"

@@ -61,11 +61,11 @@ static int64_t cache_bytes(int level)
     return 0;
 }
 
-/* Half of the last cache, read and written. One that is larger than any core has near by (96 MiB, a
- * stacked one) is that of a whole socket: strangers use it as well, it is as far away as memory, and
- * what counts is the core's own. f32 read and written on Emerald Rapids, 2 MiB of L2, 300 MiB of L3,
- * GB/s, plain and non-temporal copies: 2 MiB 39, 31; 2.5 MiB 36, 39; 4 MiB 25, 34; 8 MiB 16, 30;
- * 32 MiB 16, 29; 192 MiB 18, 25. */
+/* Half of the last cache, read and written. One that is larger than any core has near by (96
+ * MiB, a stacked one) is that of a whole socket: strangers use it as well, it is as far away as
+ * memory, and what counts is the core's own. f32 read and written on Emerald Rapids, 2 MiB of
+ * L2, 300 MiB of L3, GB/s, plain and non-temporal copies: 2 MiB 39, 31; 2.5 MiB 36, 39; 4 MiB
+ * 25, 34; 8 MiB 16, 30; 32 MiB 16, 29; 192 MiB 18, 25. */
 static int64_t beyond(int64_t last, int64_t own)
 {
     return last <= NEAR_CACHE ? last / 2 : own + own / 4;

@@ -11,10 +11,10 @@
 
 /* What elements are computed in. */
 typedef enum tly_computes {
-    TLY_COMPUTES_OWN,    /* the descriptor's accumulator */
-    TLY_COMPUTES_WIDEST, /* of integers, whose sums are divided, or a function taken of, 64 bits */
-    TLY_COMPUTES_REALS,  /* of integers f64: a function of each is taken */
-    TLY_COMPUTES_KEYS, /* what is compared: integers that order as elements do (templates/stages/keys.c) */
+    TLY_COMPUTES_OWN,     /* the descriptor's accumulator */
+    TLY_COMPUTES_WIDEST,  /* of integers, whose sums are divided, or a function taken of, 64 bits */
+    TLY_COMPUTES_REALS,   /* of integers f64: a function of each is taken */
+    TLY_COMPUTES_KEYS,    /* integers that order as elements do (templates/stages/keys.c) */
     TLY_COMPUTES_INDICES, /* keys, no narrower than a count of elements: one is told of */
 } tly_computes;
 

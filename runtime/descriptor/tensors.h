@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tensors of a kernel, by number. Each is a row TENSOR(NAME, name, is_written, meaning); whatever handles
- * tensors has an array with one element for each, and loops over it.
+ * The tensors of a kernel, by number. Each is a row TENSOR(NAME, name, is_written, meaning);
+ * whatever handles tensors has an array with one element for each, and loops over it.
  */
 #ifndef TLY_TENSORS_H
 #define TLY_TENSORS_H

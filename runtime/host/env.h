@@ -9,9 +9,9 @@
  * unset or empty, or if privileges are raised. TALLY_OUT_OF_MEMORY passes. Thread-safe. */
 tally_status tly_env_generator(const char **value, tally_error *error);
 
-/* The same for the folder of the disk cache, which is *value with *below behind it: TALLY_CACHE_DIR,
- * where "" is none; else tally below XDG_CACHE_HOME or .cache of HOME, whichever is an absolute path.
- * NULL: none. */
+/* The same for the folder of the disk cache, which is *value with *below behind it:
+ * TALLY_CACHE_DIR, where "" is none; else tally below XDG_CACHE_HOME or .cache of HOME,
+ * whichever is an absolute path. NULL: none. */
 tally_status tly_env_cache(const char **value, const char **below, tally_error *error);
 
 /* The same for TALLY_PACK, the files of packs with colons between them; "" is none. */

@@ -7,8 +7,8 @@
  *   vanished threads held, so existing kernels run on the calling thread alone, creation is
  *   TALLY_BUSY, and what needs a lock is skipped.
  * A run on one thread and a repeated look-up hold nothing that a fork could break: they do not
- * pay for the gate. Work that no call waits for, and of which a program knows nothing, must not make
- * orphans: a fork waits until it is done, and meanwhile none begins.
+ * pay for the gate. Work that no call waits for, and of which a program knows nothing, must not
+ * make orphans: a fork waits until it is done, and meanwhile none begins.
  */
 #ifndef TLY_FORK_H
 #define TLY_FORK_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A hash of bytes for tables, file names and against damage; not against an adversary. Eight bytes a
- * step, and every step is a bijection of what went before, so that data which differ in one word
+ * A hash of bytes for tables, file names and against damage; not against an adversary. Eight bytes
+ * a step, and every step is a bijection of what went before, so that data which differ in one word
  * alone never have the same hash.
  */
 #ifndef TLY_HASH_H

@@ -24,8 +24,8 @@ tally_status tly_library_find(const char *name, const char *const *places, const
 tally_status tly_library_open(const char *path, const char *symbol, void **found,
                               tally_error *error);
 
-/* The path of a file of Tally's own, looked for like a library, from malloc; NULL: there is none that
- * is safe. */
+/* The path of a file of Tally's own, looked for like a library, from malloc; NULL: there is none
+ * that is safe. */
 char *tly_library_file(const char *name, const char *const *places);
 
 /* Whether this program can open libraries at all. A program that glibc was linked into with -static

@@ -27,7 +27,8 @@ void tly_identifier(const char *text, char *name, size_t capacity)
     name[length] = 0;
 }
 
-/* --- gdb's interface: names and layouts are gdb's ------------------------------------------------ */
+/* --- gdb's interface: names and layouts are gdb's
+ * ------------------------------------------------ */
 
 struct jit_code_entry {
     struct jit_code_entry *next_entry, *prev_entry;
@@ -42,9 +43,9 @@ struct jit_descriptor {
 
 enum { NO_ACTION, REGISTERED, UNREGISTERED };
 
-/* gdb looks for these two in each file of the process and asks for the symbols that all may see. Weak:
- * in a program that links LLVM statically, too, its are taken for both. The shared library gives
- * them a version of their own (export.map), lest a shared LLVM finds ours. */
+/* gdb looks for these two in each file of the process and asks for the symbols that all may see.
+ * Weak: in a program that links LLVM statically, too, its are taken for both. The shared library
+ * gives them a version of their own (export.map), lest a shared LLVM finds ours. */
 #define FOR_GDB __attribute__((visibility("default"), weak))
 FOR_GDB void __jit_debug_register_code(void);
 FOR_GDB struct jit_descriptor __jit_debug_descriptor = { 1, NO_ACTION, NULL, NULL };
@@ -66,7 +67,8 @@ static void tell_gdb(uint32_t action, struct jit_code_entry *entry)
     __jit_debug_descriptor.relevant_entry = NULL;
 }
 
-/* --- an image with one symbol -------------------------------------------------------------------- */
+/* --- an image with one symbol
+ * -------------------------------------------------------------------- */
 
 enum { NONE, TEXT, SYMBOLS, STRINGS, SECTIONS };
 
@@ -179,7 +181,8 @@ void tly_debug_hide(tly_shown *s)
     free(s);
 }
 
-/* --- perf's map ---------------------------------------------------------------------------------- */
+/* --- perf's map
+ * ---------------------------------------------------------------------------------- */
 
 /* NULL, or why the line was not written. Anybody may have made a file of this name. */
 static const char *write_map(const char *path, const char *line, size_t length)
@@ -214,7 +217,8 @@ static void show_perf(const void *code, size_t bytes, const char *name, const tl
     }
 }
 
-/* --- both ---------------------------------------------------------------------------------------- */
+/* --- both
+ * ---------------------------------------------------------------------------------------- */
 
 tly_shown *tly_debug_show(const tly_code *code, size_t bytes, const char *name, const tly_log *log)
 {

@@ -17,8 +17,8 @@ typedef struct tly_shown tly_shown;
 /* `text` as a name of C: what is neither letter nor digit becomes '_'; cut to fit. */
 void tly_identifier(const char *text, char *name, size_t capacity);
 
-/* Shows loaded code of `bytes` under a name; NULL without memory: it is not shown to gdb. Within the
- * fork gate. */
+/* Shows loaded code of `bytes` under a name; NULL without memory: it is not shown to gdb. Within
+ * the fork gate. */
 tly_shown *tly_debug_show(const tly_code *code, size_t bytes, const char *name, const tly_log *log);
 
 /* Before the code is unloaded; NULL is valid. */

@@ -15,8 +15,8 @@
 #define SCRATCH_ALIGN 16
 #define VECTOR 16 /* bytes of the widest access */
 
-/* A launch on its way: the geometry as the code sees it, in bytes; of tensors `high` is beyond the last
- * one. */
+/* A launch on its way: the geometry as the code sees it, in bytes; of tensors `high` is beyond
+ * the last one. */
 typedef struct shape {
     int64_t length, lanes;
     int64_t

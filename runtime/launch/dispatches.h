@@ -40,8 +40,8 @@ tally_status tly_gpu_steps_make(const tly_problem *problem, const tly_geometry *
                                 const tly_caps *caps, tly_gpu_steps *steps, tally_error *error);
 void tly_gpu_steps_free(tly_gpu_steps *steps);
 
-/* Where element 0 of each tensor and the scratch are: addresses, or bytes from a binding's start (then
- * perhaps negative). */
+/* Where element 0 of each tensor and the scratch are: addresses, or bytes from a binding's start
+ * (then perhaps negative). */
 typedef struct tly_gpu_bases {
     uint64_t tensor[TLY_TENSOR_COUNT], scratch;
 } tly_gpu_bases;

@@ -44,7 +44,8 @@ void tly_ready_check(tly_ready *r, const tly_problem *p, const tly_geometry *g)
 
 /* --- reductions ------------------------------------------------------------------------------ */
 
-/* How many lanes a tile has at most; 1 where there are none, as in an empty tensor that is shown. */
+/* How many lanes a tile has at most; 1 where there are none, as in an empty tensor that is
+ * shown. */
 static int64_t lanes_of(const tly_geometry *g, const tly_launch *l)
 {
     return tly_larger(tly_smaller(g->inner, l->tile_lanes), 1);
@@ -137,12 +138,12 @@ static tly_dim take_line(tly_dim *dims, int32_t *count, int64_t row, int64_t lin
     return taken;
 }
 
-/* The outer dims as a kernel counts through them; returns how many. Of views the rows of a line of
- * output come one after another, and those in the order of the input: so whole lines are read in a
- * few streams upwards, and whole lines are written past the cache, wherever they lie. f32 8-D views of
- * 8s along axis 0, prototype with tiles of 16 by 16, ms: the input's order 7.4, the output's 28, both
- * by turns 12 to 24, a copy 2.5 (Zen 5). In the cache nothing is gained by it, and stores go through it
- * half a line at a time: of 2 Mi elements .73 ms as they are, 2.3 so. */
+/* The outer dims as a kernel counts through them; returns how many. Of views the rows of a line
+ * of output come one after another, and those in the order of the input: so whole lines are read
+ * in a few streams upwards, and whole lines are written past the cache, wherever they lie. f32
+ * 8-D views of 8s along axis 0, prototype with tiles of 16 by 16, ms: the input's order 7.4, the
+ * output's 28, both by turns 12 to 24, a copy 2.5 (Zen 5). In the cache nothing is gained by it,
+ * and stores go through it half a line at a time: of 2 Mi elements .73 ms as they are, 2.3 so. */
 static int32_t order_outer(const tly_problem *p, const tly_geometry *g, int far, tly_dim *dims)
 {
     enum { LINE = 64 };

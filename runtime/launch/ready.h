@@ -20,14 +20,16 @@ enum { TLY_STACK_SCRATCH = 20480 };
 /* Of a task; what does not fit goes in several calls. */
 enum { TLY_MOST_SCRATCH = 1 << 20 };
 
-/* Half of a 32 MiB cache: objects do not ask the system how much a machine has. It changes no bit. */
+/* Half of a 32 MiB cache: objects do not ask the system how much a machine has. It changes no
+ * bit. */
 #define TLY_AHEAD_STREAM_BYTES (INT64_C(16) << 20)
 
 /* Reductions: most bytes of states of chunks, a thread, and those of one output or lanes side by
  * side. */
 enum { TLY_REDUCE_MOST_RECORDS = 1 << 20, TLY_REDUCE_MOST_OUTPUT = TLY_REDUCE_MOST_RECORDS / 2 };
 
-/* Bytes between two pointers at which what lies there is apart: from `above` on, and up to `below`. */
+/* Bytes between two pointers at which what lies there is apart: from `above` on, and up to
+ * `below`. */
 typedef struct tly_apart {
     int64_t above, below;
 } tly_apart;

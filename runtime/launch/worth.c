@@ -3,9 +3,9 @@
 
 #include "../host/checked.h"
 
-/* The first runs go both ways in turns, as any of them may have been held up. Then what is better,
- * and every now and then the other, so that nothing is held against it for good: seldom where it took
- * far longer, which a host should not meet again and again. */
+/* The first runs go both ways in turns, as any of them may have been held up. Then what is
+ * better, and every now and then the other, so that nothing is held against it for good: seldom
+ * where it took far longer, which a host should not meet again and again. */
 enum { FIRST_RUNS = 6, OFTEN = 32, SELDOM = 4096 };
 
 static int64_t best_of(const tly_worth *worth, int several)

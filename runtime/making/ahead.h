@@ -52,9 +52,9 @@ _Static_assert(sizeof(tly_problem) == 16 && sizeof(tally_descriptor) % 8 == 0 &&
                    sizeof(tly_launch) % 8 == 0,
                "words of 64 bits");
 
-/* Does one of `parts`: 0, EINVAL, ENOMEM; ENOTSUP if the machine has none of the levels. `sizes` are
- * the open ones, in the word's order. All functions here have the same parameters, and these are
- * their names. */
+/* Does one of `parts`: 0, EINVAL, ENOMEM; ENOTSUP if the machine has none of the levels. `sizes`
+ * are the open ones, in the word's order. All functions here have the same parameters, and these
+ * are their names. */
 #define TLY_AHEAD_RUN "tly_ahead_run"
 int tly_ahead_run(const tly_ahead_word *word, const int64_t *sizes, const void *in, void *out,
                   int64_t part, int64_t parts);

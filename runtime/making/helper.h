@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The helper program tally-maker as a process that makes one kernel: it is started for a request and
- * has ended when the reply is there. What the two say to each other is in maker.h.
+ * The helper program tally-maker as a process that makes one kernel: it is started for a request
+ * and has ended when the reply is there. What the two say to each other is in maker.h.
  */
 #ifndef TLY_HELPER_H
 #define TLY_HELPER_H

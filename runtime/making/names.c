@@ -18,9 +18,9 @@ static const struct {
     { "UINT", "_MAX" }, { "UINT", "_WIDTH" }, { "UINT", "_C" },
 };
 
-/* Keywords, what the C library exports, and the macros of its headers: runtime/making/names.txt, a name a
- * line, sorted by bytes. As one text it needs no relocations. tests/c_names holds it against the C
- * library. */
+/* Keywords, what the C library exports, and the macros of its headers: runtime/making/names.txt,
+ * a name a line, sorted by bytes. As one text it needs no relocations. tests/c_names holds it
+ * against the C library. */
 static const char listed[] = {
 #include "names.inc"
 };

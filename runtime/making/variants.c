@@ -149,8 +149,8 @@ static void try_group(packed *p, int32_t g, int inner_is_one)
 
 /* ---- groups --------------------------------------------------------------------------------- */
 
-/* Neighbours of one kind merge: a scan's dims before, on and behind the axis, a reduction's that are
- * kept or reduced. */
+/* Neighbours of one kind merge: a scan's dims before, on and behind the axis, a reduction's that
+ * are kept or reduced. */
 static int kind_of(const tally_descriptor *full, int32_t d)
 {
     if (!tly_ops[full->op].scan) {

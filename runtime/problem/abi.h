@@ -60,10 +60,10 @@ enum {
      * records, from carry_in on. */
 };
 
-/* One call of the kernel: a range of tiles by one thread.
- * A tile is, in TLY_ROWS, chunk (t mod chunks) of row (t div chunks); in the other forms of scans,
- * lane block (t mod blocks) of row (t div blocks); of reductions, chunk (t mod chunks) of lane block
- * (t div chunks mod blocks) of row (t div chunks div blocks). */
+/* One call of the kernel: a range of tiles by one thread. A tile is, in TLY_ROWS, chunk (t mod
+ * chunks) of row (t div chunks); in the other forms of scans, lane block (t mod blocks) of row
+ * (t div blocks); of reductions, chunk (t mod chunks) of lane block (t div chunks mod blocks) of
+ * row (t div chunks div blocks). */
 typedef struct tly_task {
     int64_t begin, end;   /*  0, 8 */
     int64_t mode;         /* 16 */
@@ -75,8 +75,9 @@ typedef struct tly_task {
                                    plan's distance */
 } tly_task;               /* 64 */
 
-/* A carry record is the operator's state after a chunk, whose bytes the launch record says; a total
- * record is a carry record followed by what the range check needs. Opaque to the launch. At most: */
+/* A carry record is the operator's state after a chunk, whose bytes the launch record says; a
+ * total record is a carry record followed by what the range check needs. Opaque to the launch.
+ * At most: */
 #define TLY_CARRY_BYTES 128
 #define TLY_TOTAL_BYTES 192
 

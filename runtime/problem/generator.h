@@ -78,8 +78,8 @@ typedef struct tly_generator {
     tally_status (*generate)(const tly_problem *problem, const char *level, const char *plan,
                              tly_artefact *artefact, tally_error *error);
     void (*release)(tly_artefact *artefact);
-    /* Text of TALLY_STAGE_PLAN and later. Of TALLY_STAGE_LAUNCH the bytes of the launch record, which
-     * the runtime makes a text of: it alone has the geometry. */
+    /* Text of TALLY_STAGE_PLAN and later. Of TALLY_STAGE_LAUNCH the bytes of the launch record,
+     * which the runtime makes a text of: it alone has the geometry. */
     tally_status (*show)(const tly_problem *problem, const char *level, const char *plan,
                          tally_stage stage, tally_write write, void *user, tally_error *error);
     /* The same for Vulkan. The plan is made first, because it is the key: it depends on the

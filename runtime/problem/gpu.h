@@ -3,8 +3,8 @@
  * The interface between launch and generated Vulkan kernels; docs/vulkan-internals.md is its
  * manual. A kernel is one to three passes, each a SPIR-V module with one entry point "main",
  * dispatched one after the other with a memory barrier between. Descriptor set 0 of the buffer
- * form: the tensors by number, then the scratch, all storage buffers; the address form binds nothing.
- * Both read tly_push as push constants.
+ * form: the tensors by number, then the scratch, all storage buffers; the address form binds
+ * nothing. Both read tly_push as push constants.
  */
 #ifndef TLY_GPU_H
 #define TLY_GPU_H
@@ -139,8 +139,9 @@ typedef struct tly_gpu_plan {
 
 _Static_assert(sizeof(tly_gpu_plan) == 16 * 4 + 3 * 8 * (TALLY_MAX_RANK - 1), "padding in a key");
 
-/* What is left of a device's facts where the plan is made: all that the code still depends on, so that
- * it is the same for devices that are the same in this. What only plans and launches ask for is 0. */
+/* What is left of a device's facts where the plan is made: all that the code still depends on,
+ * so that it is the same for devices that are the same in this. What only plans and launches ask
+ * for is 0. */
 static inline void tly_caps_of_code(const tly_caps *caps, const tly_gpu_plan *plan, tly_caps *code)
 {
     enum { SHUFFLES = TLY_SUBGROUP_BASIC | TLY_SUBGROUP_BALLOT | TLY_SUBGROUP_SHUFFLE };

@@ -18,9 +18,9 @@
 /* How the scanned axis lies in memory. In every form the scan runs forward: a reverse scan is the
  * same one with reflected (negated) strides and a moved first element. */
 typedef enum tly_form {
-    /* The axis is the innermost dim of the output: one row is a stream of `length` elements, each tensor
-     * has its step. With unit > 1 the stream interleaves `unit` scans (a
-     * packed axis x inner block, inner 2 to 15): position p continues position p - unit. */
+    /* The axis is the innermost dim of the output: one row is a stream of `length` elements,
+     * each tensor has its step. With unit > 1 the stream interleaves `unit` scans (a packed axis
+     * x inner block, inner 2 to 15): position p continues position p - unit. */
     TLY_ROWS = 1,
     /* Another dim ("lanes", `inner` elements) is the innermost of the output; the tensors'
      * steps are those along it, strides along the axis are launch arguments. */
@@ -81,8 +81,8 @@ typedef struct tly_tensor_facts {
                       TLY_ANY_STEP, -1 in TLY_ROWS only */
 } tly_tensor_facts;
 
-/* Facts of each form. `least` is the largest power of two, up to 16, within a size that is small: what
- * is known of it where vectors must fit; 0: the size is not small, or known better. */
+/* Facts of each form. `least` is the largest power of two, up to 16, within a size that is
+ * small: what is known of it where vectors must fit; 0: the size is not small, or known better. */
 typedef struct tly_row_facts {
     uint8_t dense;     /* 1: row r + 1 starts where row r ends, in all tensors */
     uint8_t length;    /* stream elements a row, as a literal; 0: a launch argument */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a reduction's descriptor to the canonical problem (problem.h). Dims are of two kinds, kept and
- * reduced; of each kind neighbours merge. Where the order of elements is free, the reduced dims come
- * in the order of their strides, from wherever they began; where it is told (an index), asked for
- * (order=serial) or may decide (products of floats, states that do not commute), in that of the
+ * From a reduction's descriptor to the canonical problem (problem.h). Dims are of two kinds, kept
+ * and reduced; of each kind neighbours merge. Where the order of elements is free, the reduced dims
+ * come in the order of their strides, from wherever they began; where it is told (an index), asked
+ * for (order=serial) or may decide (products of floats, states that do not commute), in that of the
  * descriptor.
  */
 #include "../descriptor/descriptor.h"

@@ -46,11 +46,12 @@ static void specialise_rows(tly_problem *p, const tly_geometry *g)
     }
 }
 
-/* So many lanes are one stream at most. Of longer rows the results before leave the first cache; rows
- * of whole lines do as well one by one then. Of a copy, as one stream and row by row: f64 of 1024
- * columns in L2 .50, .98, past the cache .76, .95; f32 of 1024 .85, .91 and .83, .92, AVX2 .90, .89
- * and .85, .96; of 512 .94, .90 and .85, .92 (Emerald Rapids), .63, .66 and .87, .84, f16 past the
- * cache .92, .97 (Zen 5), and middle axes of 512 are four slices side by side then. */
+/* So many lanes are one stream at most. Of longer rows the results before leave the first cache;
+ * rows of whole lines do as well one by one then. Of a copy, as one stream and row by row: f64
+ * of 1024 columns in L2 .50, .98, past the cache .76, .95; f32 of 1024 .85, .91 and .83, .92,
+ * AVX2 .90, .89 and .85, .96; of 512 .94, .90 and .85, .92 (Emerald Rapids), .63, .66 and .87,
+ * .84, f16 past the cache .92, .97 (Zen 5), and middle axes of 512 are four slices side by side
+ * then. */
 static int64_t most_narrow(const tly_problem *p, int64_t lanes)
 {
     int64_t near = TLY_NARROW_NEAR / accumulator_bytes(p);
@@ -88,12 +89,12 @@ static void specialise_lanes(tly_problem *p, const tly_geometry *g)
 
 /* ---- reductions ----------------------------------------------------------------------------- */
 
-/* Rows of one kept dim at most, of one step or of several. f32, 64 steps, from L3, AVX-512 and AVX2, of
- * the time of rows one by one: sums of 9, 17, 42, 113, 300 elements .35, .46, .44, .61, .76 and .47,
- * .55, .63, –, .85, max .42, .47, .55, .33, .99 and .62, .56, .64, –, 1.08, prod .10, .14, .19, .41,
- * .49 and .15, .19, .25, –, .47, log_sum_exp .69 to 1.0 and .76 to 1.17, argmax .35, .37, .37, .33 and
- * .59, .58, .50; but of 129, 150, 200, 300 1.44, 1.18, .79, 1.75 and of f64 up to 1.6 and 2.8, so
- * medium rows of indices go one by one (Zen 5, minima). */
+/* Rows of one kept dim at most, of one step or of several. f32, 64 steps, from L3, AVX-512 and
+ * AVX2, of the time of rows one by one: sums of 9, 17, 42, 113, 300 elements .35, .46, .44, .61,
+ * .76 and .47, .55, .63, –, .85, max .42, .47, .55, .33, .99 and .62, .56, .64, –, 1.08, prod
+ * .10, .14, .19, .41, .49 and .15, .19, .25, –, .47, log_sum_exp .69 to 1.0 and .76 to 1.17,
+ * argmax .35, .37, .37, .33 and .59, .58, .50; but of 129, 150, 200, 300 1.44, 1.18, .79, 1.75
+ * and of f64 up to 1.6 and 2.8, so medium rows of indices go one by one (Zen 5, minima). */
 static void specialise_reduced_rows(tly_problem *p, const tly_geometry *g)
 {
     const int64_t bytes = tly_multiply(g->length, accumulator_bytes(p));

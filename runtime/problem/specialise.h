@@ -16,15 +16,18 @@
 /* Other dense ones up to this many have a kernel for all lengths. */
 #define TLY_MEDIUM_ROW 255
 
-/* Packed columns are known as such up to TLY_NARROW_MOST lanes, where rows are whole lines of output
- * below TLY_NARROW_NEAR bytes of accumulators; up to TLY_NARROW_BYTES their number is a literal. */
+/* Packed columns are known as such up to TLY_NARROW_MOST lanes, where rows are whole lines of
+ * output below TLY_NARROW_NEAR bytes of accumulators; up to TLY_NARROW_BYTES their number is a
+ * literal. */
 enum { TLY_NARROW_MOST = 1024, TLY_NARROW_NEAR = 2048, TLY_NARROW_BYTES = 512 };
 
 /* Reductions. Rows go several at once from 1 up to TLY_REDUCED_BYTES of accumulators, or up to
  * TLY_REDUCED_MEDIUM_BYTES where vectors are loaded in part; those of several steps, up to
  * TLY_REDUCED_MOST_STEPS, where there are TLY_REDUCED_MANY_ROWS or more. Fewer lanes than
  * TLY_REDUCED_FEW_LANES are packed where they have TLY_REDUCED_BLOCK elements or more. Products of
- * up to TLY_REDUCED_LONG_LANES are long from TLY_REDUCED_LONG_STEPS on. */
+ * up to TLY_REDUCED_LONG_LANES are long from TLY_REDUCED_LONG_STEPS on. Where the last reduced
+ * dim has up to TLY_REDUCED_SHORT_STEP elements, outputs become lanes although they are apart
+ * (problem_reduce.c). */
 enum {
     TLY_REDUCED_BYTES = 512,
     TLY_REDUCED_MEDIUM_BYTES = 2048,

@@ -92,18 +92,19 @@ typedef struct stretch {
     int late;             /* the carry before it was not there when it was taken */
 } stretch;
 
-/* Who finds the carry there scans its stretch, and who comes late makes totals first: of two threads
- * one should do only the former and the other both, which takes 1.6 to 2.1 times as long a chunk, so
- * that stretches of as many chunks at once end together. One that ends before the totals beyond it are
- * made comes late to the next, and both threads make totals. What machine and data make of it is
- * measured as it goes. Two threads' speed over one's, Zen 5, stretches of 4 chunks at once and 2 late
- * (of 16 bits 3), then as measured and 2, 3, 4 late: f16 sums 1.33, then 1.41, 1.41, 1.33, products
- * 1.33, then 1.42, 1.43, 1.37, bf16 1.41, then 1.46, 1.51, 1.49 (8 Mi elements); past the cache f32 sums
- * 1.33, then 1.40, 1.46, 1.50, f64 1.35, then 1.46, 1.51, 1.56. What is late must stay in L2, of which
- * Zen 3 has 512 KiB, four chunks. */
+/* Who finds the carry there scans its stretch, and who comes late makes totals first: of two
+ * threads one should do only the former and the other both, which takes 1.6 to 2.1 times as long
+ * a chunk, so that stretches of as many chunks at once end together. One that ends before the
+ * totals beyond it are made comes late to the next, and both threads make totals. What machine
+ * and data make of it is measured as it goes. Two threads' speed over one's, Zen 5, stretches of
+ * 4 chunks at once and 2 late (of 16 bits 3), then as measured and 2, 3, 4 late: f16 sums 1.33,
+ * then 1.41, 1.41, 1.33, products 1.33, then 1.42, 1.43, 1.37, bf16 1.41, then 1.46, 1.51, 1.49
+ * (8 Mi elements); past the cache f32 sums 1.33, then 1.40, 1.46, 1.50, f64 1.35, then 1.46,
+ * 1.51, 1.56. What is late must stay in L2, of which Zen 3 has 512 KiB, four chunks. */
 enum { LATE = 3, FIRST_AT_ONCE = 6, MOST_AT_ONCE = 12 };
 
-/* Chunks for who need make no totals: as many as take as long as LATE of the others, or a bit more. */
+/* Chunks for who need make no totals: as many as take as long as LATE of the others, or a bit
+ * more. */
 static int64_t at_once_chunks(const tly_run *run)
 {
     int64_t once = atomic_load_explicit(&run->once_ns, memory_order_relaxed);
@@ -185,8 +186,8 @@ static void scan_stretch(tly_run *run, const stretch *s, char *scratch)
     int known = s->after == NULL; /* nobody asks for the carry after a row's last chunk */
     if (s->late && !known) {
         known = look_ahead(run, s, task, &taken);
-        /* The totals left the stretch in the cache. Where most are late, what this thread reads next
-         * is known well enough to come meanwhile; of two threads too seldom to be of use. */
+        /* The totals left the stretch in the cache. Where most are late, what this thread reads
+         * next is known well enough to come meanwhile; of two threads too seldom to be of use. */
         int64_t next = run->threads > 2 ? run->threads * LATE : 0;
         task.ahead = tly_multiply(next, run->kernel->chunk_step);
     }

@@ -254,10 +254,10 @@ static int64_t launch_by(const tally_kernel *k, const tly_args *args, const tall
     return 1;
 }
 
-/* Cores that share their way to memory may have no more of it together than one of them alone, and
- * threads that hand on read much of it twice. So past the cache it is learnt whether they gain by it:
- * one row of f32, 256 MiB, one and two threads 12.2, 13.8 ms (Zen 4), 8.7, 10.9 ms (by 3, Zen 5); at
- * other times, or of f16, two have 1.3 to 1.5 times the speed of one. */
+/* Cores that share their way to memory may have no more of it together than one of them alone,
+ * and threads that hand on read much of it twice. So past the cache it is learnt whether they
+ * gain by it: one row of f32, 256 MiB, one and two threads 12.2, 13.8 ms (Zen 4), 8.7, 10.9 ms
+ * (by 3, Zen 5); at other times, or of f16, two have 1.3 to 1.5 times the speed of one. */
 static int64_t launch_as_learnt(const tally_kernel *k, const tly_args *args,
                                 const tally_run_options *with, tly_block *block, char *scratch)
 {

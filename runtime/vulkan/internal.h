@@ -154,8 +154,8 @@ tally_status tly_vk_choose(const tly_vk_list *list, const char *device, size_t *
 tally_status tly_vk_open(tally_context *context, tly_vk_list *list, size_t index,
                          tally_vulkan **vulkan, tally_error *error);
 
-/* plan.c: the plan for a request, by the generator or, where there is none, libtally itself; *lasting:
- * whether it may be stored. */
+/* plan.c: the plan for a request, by the generator or, where there is none, libtally itself;
+ * *lasting: whether it may be stored. */
 tally_status tly_vk_plan_make(tally_context *context, const tly_request *request,
                               tly_gpu_plan *plan, int *lasting, tally_error *error);
 

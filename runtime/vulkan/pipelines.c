@@ -62,8 +62,9 @@ static void save(tally_vulkan *v)
     free(data);
 }
 
-/* Saved after the first pipeline, the second, the fourth and so on, and at the end: a program that
- * never comes to its end leaves most of them, and one of many kernels does not write all the time. */
+/* Saved after the first pipeline, the second, the fourth and so on, and at the end: a program
+ * that never comes to its end leaves most of them, and one of many kernels does not write all
+ * the time. */
 void tly_vk_pipelines_made(tally_vulkan *v)
 {
     if (!v->owned || v->pipelines == VK_NULL_HANDLE) {

@@ -2,7 +2,8 @@
 /*
  * Plans of kernels for Vulkan devices, kept as the kernels are: a plan depends on the geometry, and
  * is a part of the kernel's key, so that one in memory or on disk is found without the generator.
- * Where there is no generator, libtally plans alone, so that one in a pack is found for any geometry.
+ * Where there is no generator, libtally plans alone, so that one in a pack is found for any
+ * geometry.
  */
 #include "internal.h"
 

@@ -18,10 +18,11 @@ typedef struct quirk {
     uint32_t keeps;      /* it is so wide throughout, whatever the driver says */
 } quirk;
 
-/* AMD's subgroups of 64 are two halves since RDNA, and a shuffle between them is a loop or a detour:
- * cumsum of f32, rows of 1024, RDNA 3: 179 instructions that shuffle, 58 by 32 (tools/isa/table). A
- * thread of Intel's has 128 registers of 8 lanes, 16 since Xe2: subgroups of 32 leave an invocation
- * 32 of them. Apple's GPUs have 32 throughout; MoltenVK says 4 to 32, as Metal promises nothing. */
+/* AMD's subgroups of 64 are two halves since RDNA, and a shuffle between them is a loop or a
+ * detour: cumsum of f32, rows of 1024, RDNA 3: 179 instructions that shuffle, 58 by 32
+ * (tools/isa/table). A thread of Intel's has 128 registers of 8 lanes, 16 since Xe2: subgroups
+ * of 32 leave an invocation 32 of them. Apple's GPUs have 32 throughout; MoltenVK says 4 to 32,
+ * as Metal promises nothing. */
 static const quirk quirks[] = {
     { VK_DRIVER_ID_MESA_LLVMPIPE, 0, 65000, 0, 0, 0, 0 },
     { VK_DRIVER_ID_GOOGLE_SWIFTSHADER, 0, 0, 1, 256, 0, 0 },

@@ -213,8 +213,8 @@ static kir_value lanes_to_line(columns *k, kir_value out)
     return kir_select(c->b, k->streams, lanes, imm(c, 0));
 }
 
-/* Where a step's first and last line are written in part, they are read; stores past the cache would
- * wait for that. Whole lines are not read, and would have to leave the cache again. */
+/* Where a step's first and last line are written in part, they are read; stores past the cache
+ * would wait for that. Whole lines are not read, and would have to leave the cache again. */
 static void claim_ends(columns *k, line at, unsigned steps)
 {
     tly_build *c = k->c;
@@ -237,8 +237,8 @@ typedef struct span {
     kir_value from, to;
 } span;
 
-/* The other lanes of a step: up to the first line, lines, one line, vectors, the rest. Rows
- * that are cut at their own lines leave one in half of the steps: stored plainly, f32 of 2048x2047 is
+/* The other lanes of a step: up to the first line, lines, one line, vectors, the rest. Rows that
+ * are cut at their own lines leave one in half of the steps: stored plainly, f32 of 2048x2047 is
  * .79 of a copy, past it .90 (Emerald Rapids). */
 static void finish_step(columns *k, unsigned vectors, kir_value step, span done)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Middle axes past the cache: a few outer slices side by side, a line of each at once, so that memory
- * is read and written in as many streams. Each slice has its own accumulators, and the order is the
- * plain loop's, as where slices come one after another. Only whole lines are taken so; what is left
- * goes as the template has it. The bits are the same.
+ * Middle axes past the cache: a few outer slices side by side, a line of each at once, so that
+ * memory is read and written in as many streams. Each slice has its own accumulators, and the order
+ * is the plain loop's, as where slices come one after another. Only whole lines are taken so; what
+ * is left goes as the template has it. The bits are the same.
  */
 #include "../../codegen/plan/limits.h"
 #include "../template.h"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The middle pass of columns and of interleaved rows that are cut into chunks, where items have many
- * chunks and several scans. A workgroup takes an item, and an invocation a group of neighbouring
- * chunks of one scan: it combines their totals; then one invocation a scan goes from group to group,
- * from left to right; then each takes the carry before its group through its chunks. So records are
- * on their way many at once, and nobody goes through all of them. Groups count from the dispatch's
- * first chunk, so that the order of combination follows from plan and launch alone.
+ * The middle pass of columns and of interleaved rows that are cut into chunks, where items have
+ * many chunks and several scans. A workgroup takes an item, and an invocation a group of
+ * neighbouring chunks of one scan: it combines their totals; then one invocation a scan goes from
+ * group to group, from left to right; then each takes the carry before its group through its
+ * chunks. So records are on their way many at once, and nobody goes through all of them. Groups
+ * count from the dispatch's first chunk, so that the order of combination follows from plan and
+ * launch alone.
  *
  * A group is published as a chunk is: its total and extremes where they are good by themselves, or
  * its classes (range.c). Where that does not tell what follows from the carry, the group is gone
@@ -131,7 +132,8 @@ static kir_value after_chunk(tly_gpu *g, const middle *m, kir_value chunk, kir_v
     return good.result[0];
 }
 
-/* The carry after a group, and those before its chunks, where one does not follow from the other. */
+/* The carry after a group, and those before its chunks, where one does not follow from the
+ * other. */
 static kir_value go_through(tly_gpu *g, const middle *m, kir_value first, kir_value carry)
 {
     tly_build *c = &g->c;

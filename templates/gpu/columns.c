@@ -164,8 +164,9 @@ static void run_ahead(tly_gpu *g, strip *s, kir_value to, unsigned at_once)
     keep(g, s, l.result);
 }
 
-/* All of [0, count): whole trips, then the rest one by one. Trips that an invocation's registers hold
- * twice are fetched ahead; narrow ones are halves, as their conversions make up most of the code. */
+/* All of [0, count): whole trips, then the rest one by one. Trips that an invocation's registers
+ * hold twice are fetched ahead; narrow ones are halves, as their conversions make up most of the
+ * code. */
 static void in_trips(tly_gpu *g, strip *s, kir_value count)
 {
     unsigned trip = ahead(g);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Products of many elements next to 1. The same partial products are rounded in the same way each
- * time, and these errors add up. The excess of a product, P - 1, has a rounding error that is smaller
- * than the product's by as much as the excess is below 1:
+ * time, and these errors add up. The excess of a product, P - 1, has a rounding error that is
+ * smaller than the product's by as much as the excess is below 1:
  *
  *     P x - 1 = (P - 1) x + (x - 1)          P Q - 1 = (P - 1) + (Q - 1) + (P - 1) (Q - 1)
  *
- * An excess counts as long as its product stays near 1, so that it neither loses digits nor leaves the
- * range; one that does not is FAR, and stays that whatever it is joined with.
+ * An excess counts as long as its product stays near 1, so that it neither loses digits nor leaves
+ * the range; one that does not is FAR, and stays that whatever it is joined with.
  */
 #include "gpu.h"
 
 enum { ZERO, ONE, LEAST, MOST, FAR, SMALL, MINUS_SMALL };
 
-/* LEAST -1/2, MOST 1, FAR 64: joined with any excess that is near, FAR stays above MOST. SMALL 2^-100,
- * f64 2^-960. */
+/* LEAST -1/2, MOST 1, FAR 64: joined with any excess that is near, FAR stays above MOST. SMALL
+ * 2^-100, f64 2^-960. */
 static const uint64_t constants[][2] = {
     [ZERO] = { 0, 0 },
     [ONE] = { 0x3f800000, 0x3ff0000000000000 },
@@ -39,8 +39,8 @@ static kir_value upper(tly_build *c, kir_value x)
     return kir_extract(c->b, x, words - 1);
 }
 
-/* Outputs that are narrower than their accumulators show little of it, and a product of two elements is
- * to be rounded once. */
+/* Outputs that are narrower than their accumulators show little of it, and a product of two
+ * elements is to be rounded once. */
 int tly_gpu_may_drift(const tly_gpu *g, int64_t count)
 {
     return tly_watches_products(&g->c) && tly_is_plain(g->c.p) &&
@@ -99,9 +99,9 @@ kir_value tly_excess_correct(tly_build *c, kir_value excess, kir_value total)
                       total);
 }
 
-/* Tiles that are equal have equal totals, and 1 + excess is always rounded in the same way; the carry
- * is another each time. One that is zero, infinite or NaN goes by its class. Where the carry is small,
- * its part carry * excess may be subnormal, which devices may take for zero. */
+/* Tiles that are equal have equal totals, and 1 + excess is always rounded in the same way; the
+ * carry is another each time. One that is zero, infinite or NaN goes by its class. Where the
+ * carry is small, its part carry * excess may be subnormal, which devices may take for zero. */
 kir_value tly_tile_after(tly_gpu *g, const tly_tile *tile, kir_value carry)
 {
     tly_build *c = &g->c;

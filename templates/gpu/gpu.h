@@ -163,8 +163,8 @@ void tly_gpu_fetch_vector(tly_gpu *g, kir_value p, int64_t offset, kir_value *st
                           unsigned count);
 void tly_gpu_put_vector(tly_gpu *g, kir_value p, int64_t offset, const kir_value *stored,
                         unsigned count);
-/* The same of neighbours along an axis, the first of them at `p`: its step, a literal, may go downwards
- * in memory. */
+/* The same of neighbours along an axis, the first of them at `p`: its step, a literal, may go
+ * downwards in memory. */
 void tly_gpu_fetch_along(tly_gpu *g, kir_value p, int64_t offset, int64_t step, kir_value *stored,
                          unsigned count);
 void tly_gpu_put_along(tly_gpu *g, kir_value p, int64_t offset, int64_t step,
@@ -185,8 +185,9 @@ enum { TLY_GPU_TICKET_BYTES = 16, TLY_GPU_TICKET_LINE = 128 };
 unsigned tly_gpu_look_back_bytes(const tly_gpu *g);       /* a tile's, in look-back (look_back.c) */
 unsigned tly_gpu_look_back_lanes_bytes(const tly_gpu *g); /* of a lane of one (look_back_lanes.c) */
 
-/* What position 0 begins with where no dispatch comes before. Of sums that show it first it is +0, and no
- * literal: adding one is taken for nothing by compilers (lavapipe's), so that sums of -0 would be -0. */
+/* What position 0 begins with where no dispatch comes before. Of sums that show it first it is
+ * +0, and no literal: adding one is taken for nothing by compilers (lavapipe's), so that sums of
+ * -0 would be -0. */
 kir_value tly_gpu_start(tly_gpu *g);
 /* What position 0 of the dispatch continues: the carries, or the start of a scan. `klass`: which
  * of the item's scans. */
@@ -277,8 +278,8 @@ void tly_tile_load(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value cou
 /* One segment's vector alone, where `when` (i1), for what is rare: little code (tile_vector.c). */
 void tly_tile_store_vector(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir_value count,
                            unsigned segment, kir_value when, const kir_value *stored);
-/* Local results in workgroup memory while the tile waits, if the plan says so, and then in their place
- * the elements of one that is done again (tile_vector.c). */
+/* Local results in workgroup memory while the tile waits, if the plan says so, and then in their
+ * place the elements of one that is done again (tile_vector.c). */
 void tly_tile_park(tly_gpu *g, tly_tile *tile);
 void tly_tile_unpark(tly_gpu *g, tly_tile *tile);
 /* One segment's vector of these: states, or results of one that is staged. */
@@ -304,8 +305,9 @@ kir_value tly_tile_pass(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_valu
 kir_value tly_tile_after(tly_gpu *g, const tly_tile *tile, kir_value carry);
 /* The local result that an invocation's i-th element shows, exclusive or not. */
 kir_value tly_tile_shown(const tly_gpu *g, const tly_tile *tile, unsigned i);
-/* What the elements show after `carry`, unless they have been stored (rereads), and the carry after
- * the tile, where the local results do not fit; `fits`: those of interleaved scans that do (redo.c). */
+/* What the elements show after `carry`, unless they have been stored (rereads), and the carry
+ * after the tile, where the local results do not fit; `fits`: those of interleaved scans that do
+ * (redo.c). */
 kir_value tly_tile_redo(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
                         const tly_tile *tile, kir_value carry, kir_value fits, kir_value *shown);
 

@@ -8,14 +8,15 @@
  *   base(g)  = ((start + G_0) + G_1) + ...          G: the total of a group; from left to right
  *
  * A tile publishes its total T, the last of a group in its place the group's, which waits for
- * no carry, and then the next group's base. A base is taken where it is there, and made of an earlier
- * one and totals where not, which gives the same bits.
+ * no carry, and then the next group's base. A base is taken where it is there, and made of an
+ * earlier one and totals where not, which gives the same bits.
  *
- * Where the range is watched, this holds as long as totals, their sums and the base are good for each
- * other, which whoever looks can tell from these alone. From there to the group's end the carry is
- * the one after the tile before, as that tile publishes it; or an earlier one of these combined with
- * totals, or the classes of tiles whose total is no use (range.c), where that is what the tiles make
- * of it themselves. Such a group publishes classes, too, for bases of which nothing else matters.
+ * Where the range is watched, this holds as long as totals, their sums and the base are good for
+ * each other, which whoever looks can tell from these alone. From there to the group's end the
+ * carry is the one after the tile before, as that tile publishes it; or an earlier one of these
+ * combined with totals, or the classes of tiles whose total is no use (range.c), where that is
+ * what the tiles make of it themselves. Such a group publishes classes, too, for bases of which
+ * nothing else matters.
  *
  * tests/look_back_model.c goes through the interleavings.
  */
@@ -213,8 +214,8 @@ void tly_gpu_build_look_back(tly_gpu *g, unsigned pass)
     tly_looker s = state_of(g, &t, &item);
     s.at = &at;
     s.count = count;
-    /* It does not keep its elements, lest all tiles hold registers for this while they wait. Nothing of it
-     * has been stored by then. */
+    /* It does not keep its elements, lest all tiles hold registers for this while they wait.
+     * Nothing of it has been stored by then. */
     tly_tile tile = { .publish = publish_carry, .user = &s, .rereads = 1, .goes_on = 1 };
     tly_tile_scan(g, &t, &at, count, &tile);
     tly_tile_fold(g, &t, &tile);

@@ -55,15 +55,15 @@ static inline kir_value is(tly_gpu *g, kir_value x, int64_t literal)
 
 /* A place of the row's k-th record. */
 kir_value tly_look_place(const tly_looker *s, kir_value k, kir_value place);
-/* i1: a published total or class of this mark may be combined with a carry, whoever does it; `group`:
- * a group's with its base. */
+/* i1: a published total or class of this mark may be combined with a carry, whoever does it;
+ * `group`: a group's with its base. */
 kir_value tly_look_combines(tly_gpu *g, kir_value carry, kir_value total, kir_value mark,
                             int group);
 
 /* Waits for the totals before it in the group, and sums them. */
 void tly_look_for_totals(tly_looker *s);
-/* The sum of the group's tiles up to this one, which is its `number`-th, and whether (i1) bases may be
- * combined with it. */
+/* The sum of the group's tiles up to this one, which is its `number`-th, and whether (i1) bases
+ * may be combined with it. */
 kir_value tly_look_sum(const tly_looker *s, kir_value number, kir_value *sound);
 /* Classes, and of the largest distance what fits in a mark, go on with what a tile has published
  * (look_back_groups.c). */

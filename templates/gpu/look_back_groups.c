@@ -116,8 +116,8 @@ kir_value tly_look_summarise(const tly_looker *s, kir_value sum, kir_value sound
 
 /* ---- groups ---- */
 
-/* One look at this group, which is the last lane's, and those before: the latest base that is there,
- * combined with the totals of the groups from it on. i1: none was missing. */
+/* One look at this group, which is the last lane's, and those before: the latest base that is
+ * there, combined with the totals of the groups from it on. i1: none was missing. */
 static kir_value look_at_groups(const tly_looker *s, kir_value *base)
 {
     tly_gpu *g = s->g;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Columns and interleaved rows too few to fill the device, every element read and written once.
- * Workgroups take tiles of neighbouring lanes by ticket, in order, tile after tile along the axis, so
- * that one waits only for workgroups that have started. An invocation holds a piece of one lane in
- * registers; a lane's pieces meet in workgroup memory, one invocation a lane publishes what they come
- * to and looks back for its carry, as the tiles of a row do (look_back.c), and all apply it.
+ * Workgroups take tiles of neighbouring lanes by ticket, in order, tile after tile along the axis,
+ * so that one waits only for workgroups that have started. An invocation holds a piece of one lane
+ * in registers; a lane's pieces meet in workgroup memory, one invocation a lane publishes what they
+ * come to and looks back for its carry, as the tiles of a row do (look_back.c), and all apply it.
  *
- * Where the range guard finds that a lane's local results cannot be trusted after its carry, nothing
- * has been written yet, and the plain loop goes through the tile's lane, piece after piece: the tiles
- * are short.
+ * Where the range guard finds that a lane's local results cannot be trusted after its carry,
+ * nothing has been written yet, and the plain loop goes through the tile's lane, piece after piece:
+ * the tiles are short.
  */
 #include "look_back_lanes.h"
 
@@ -55,8 +55,8 @@ static void watch(tly_lanes *t, scanned *tile)
     tly_lanes_fold(t, &tile->range[0], tly_watches_products(c) ? &tile->range[1] : NULL);
 }
 
-/* Of this invocation's elements, read again a few at once, lest all tiles keep them in registers for
- * this. */
+/* Of this invocation's elements, read again a few at once, lest all tiles keep them in registers
+ * for this. */
 static void classes_of(tly_lanes *t, kir_value *summary)
 {
     enum { AT_ONCE = 8 };
@@ -114,8 +114,8 @@ static void show(tly_lanes *t, const scanned *tile, kir_value carry, kir_value *
     }
 }
 
-/* The plain loop's results where the local ones do not fit, and the state after the tile. Elements are
- * read again, lest all tiles keep them in registers for this. */
+/* The plain loop's results where the local ones do not fit, and the state after the tile.
+ * Elements are read again, lest all tiles keep them in registers for this. */
 static kir_value redo(tly_lanes *t, kir_value carry, kir_value when)
 {
     tly_build *c = &t->g->c;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of look-back along lanes share: a workgroup's tile, its segments, and who waits. */
+/* What the files of look-back along lanes share: a workgroup's tile, its segments, and who
+ * waits. */
 #ifndef TLY_GPU_LOOK_BACK_LANES_H
 #define TLY_GPU_LOOK_BACK_LANES_H
 
 #include "look_back.h"
 
-/* A tile: `lanes` neighbours, each in `segments` pieces of `steps` positions, of which an invocation
- * holds one. Invocations that are left over have none, and do again what the first of their lane
- * does. */
+/* A tile: `lanes` neighbours, each in `segments` pieces of `steps` positions, of which an
+ * invocation holds one. Invocations that are left over have none, and do again what the first of
+ * their lane does. */
 typedef struct tly_lanes {
     tly_gpu *g;
     unsigned lanes, segments, steps;
@@ -30,7 +31,8 @@ typedef struct tly_lanes {
 
 /* The invocation's elements, lifted, neutral beyond the end. */
 void tly_lanes_load(tly_lanes *t, kir_value *x);
-/* That at a position of its lane, from memory; neutral from the position `end` on, of 1 to `count`. */
+/* That at a position of its lane, from memory; neutral from the position `end` on, of 1 to
+ * `count`. */
 kir_value tly_lanes_element(tly_lanes *t, kir_value position, kir_value end);
 /* Local results, in workgroup memory while the tile waits, if they are parked at all. */
 void tly_lanes_park(tly_lanes *t, const kir_value *y);
@@ -40,8 +42,8 @@ void tly_lanes_store(tly_lanes *t, kir_value when, const kir_value *states);
 
 /* ---- a lane's segments (look_back_lanes_segments.c): uniform flow ---- */
 
-/* Of the segments' totals those before this one combined, and all of them, in a fixed tree; corrected
- * by the excess (drift.c), unless that is 0. */
+/* Of the segments' totals those before this one combined, and all of them, in a fixed tree;
+ * corrected by the excess (drift.c), unless that is 0. */
 void tly_lanes_scan(tly_lanes *t, kir_value own, kir_value excess, kir_value *before,
                     kir_value *total);
 /* A largest word of all segments, and where `least` is not NULL a smallest one. */

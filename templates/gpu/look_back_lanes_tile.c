@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tile of lanes in memory. Lanes enough to fill a line go straight to who holds them: neighbouring
- * invocations access neighbouring lanes. Fewer lanes are turned: the tile is accessed in the order in
- * which it lies in memory, position after position, and goes through workgroup memory to the
- * invocations that hold its pieces.
+ * A tile of lanes in memory. Lanes enough to fill a line go straight to who holds them:
+ * neighbouring invocations access neighbouring lanes. Fewer lanes are turned: the tile is accessed
+ * in the order in which it lies in memory, position after position, and goes through workgroup
+ * memory to the invocations that hold its pieces.
  */
 #include "look_back_lanes.h"
 
@@ -101,7 +101,8 @@ static void turn(tly_lanes *t, int in, kir_value *v)
 
 /* ---- parking ---- */
 
-/* Neighbouring invocations in neighbouring words; of turned tiles where its own elements have been. */
+/* Neighbouring invocations in neighbouring words; of turned tiles where its own elements have
+ * been. */
 static kir_value parked_at(tly_lanes *t, unsigned i, int64_t *offset)
 {
     tly_gpu *g = t->g;

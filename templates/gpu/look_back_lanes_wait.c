@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the lanes of a tile wait for. The order of combination and the rules are those of look_back.c,
- * but that a group's totals are combined from left to right:
+ * What the lanes of a tile wait for. The order of combination and the rules are those of
+ * look_back.c, but that a group's totals are combined from left to right:
  *
  *   carry(t) = base(g) + ((T_b + T_b+1) + ... T_t-1)      b: the first tile of t's group g
  *   base(g)  = ((start + G_0) + G_1) + ...                G: the total of a group
  *
- * A lane's invocations look side by side, each for records of its own, until it has what it asks for:
- * first the totals of the group's tiles before this one, then of each group of a window its total or
- * the base after it, of the oldest the base. What they find meets in workgroup memory, where one
- * invocation of each lane combines it. So nobody has many records in registers, and no barrier is in
- * a loop that waits.
+ * A lane's invocations look side by side, each for records of its own, until it has what it asks
+ * for: first the totals of the group's tiles before this one, then of each group of a window its
+ * total or the base after it, of the oldest the base. What they find meets in workgroup memory,
+ * where one invocation of each lane combines it. So nobody has many records in registers, and no
+ * barrier is in a loop that waits.
  *
- * A record has two places. One holds the tile's total, of a group's last tile the group's; the other,
- * where the range is watched, the carry after the tile, of a group's last tile the next group's
- * base. A word of them lies beside the same word of the other lanes, so that who looks for neighbours
- * reads whole lines.
+ * A record has two places. One holds the tile's total, of a group's last tile the group's; the
+ * other, where the range is watched, the carry after the tile, of a group's last tile the next
+ * group's base. A word of them lies beside the same word of the other lanes, so that who looks for
+ * neighbours reads whole lines.
  */
 #include "look_back_lanes.h"
 
@@ -136,7 +136,8 @@ static sum sum_totals(const tly_lane_looker *s)
     return (sum){ l.result[VALUE], l.result[SOUND] };
 }
 
-/* What a group's last tile publishes: the sum of all, or the classes of all where that is no use. */
+/* What a group's last tile publishes: the sum of all, or the classes of all where that is no
+ * use. */
 static kir_value summarise(const tly_lane_looker *s, sum all, kir_value *mark)
 {
     tly_gpu *g = s->t->g;
@@ -166,8 +167,8 @@ static kir_value summarise(const tly_lane_looker *s, sum all, kir_value *mark)
 
 /* ---- groups ---- */
 
-/* The last tile of the i-th group of the window: the oldest is the first; that of the one before this
- * group the last. */
+/* The last tile of the i-th group of the window: the oldest is the first; that of the one before
+ * this group the last. */
 static kir_value last_tile_of(const tly_lane_looker *s, kir_value i)
 {
     tly_gpu *g = s->t->g;

@@ -201,7 +201,8 @@ kir_value tly_gpu_carry_at(tly_gpu *g, kir_value index)
     return scratch_at(g, kir_get(g->c.b, KIR_ARG_CARRIES), index, states(g));
 }
 
-/* Within a record words reach, which may lie in workgroup memory, where there are no other offsets. */
+/* Within a record words reach, which may lie in workgroup memory, where there are no other
+ * offsets. */
 kir_value tly_gpu_state_at(tly_gpu *g, kir_value p, kir_value number)
 {
     return kir_ptradd(g->c.b, p, mul(&g->c, number, word(g, g->c.state_bytes)));

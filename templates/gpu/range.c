@@ -81,8 +81,9 @@ kir_value tly_gpu_class(tly_gpu *g, kir_value x)
     return kir_select(b, regular(g, x), sign, x);
 }
 
-/* What is regular is asked here of the size: classes ask the element, much later in a tile that is
- * done again, and a compiler that found one question would keep 16 answers in registers until then. */
+/* What is regular is asked here of the size: classes ask the element, much later in a tile that
+ * is done again, and a compiler that found one question would keep 16 answers in registers until
+ * then. */
 kir_value tly_gpu_distance(tly_gpu *g, kir_value x)
 {
     kir_builder *b = g->c.b;

@@ -7,9 +7,9 @@
  * subnormal that no element here moves) the rest is the prefix combined with classes, a scan that
  * is exact in every order. The bits depend on plan and data alone.
  *
- * A tile that has not kept its elements (rereads) has no more in registers than elements, or local results,
- * or classes. It reads elements twice, stores what its turns show as soon as it is known, and so holds
- * nothing that those that seldom come here would pay for.
+ * A tile that has not kept its elements (rereads) has no more in registers than elements, or local
+ * results, or classes. It reads elements twice, stores what its turns show as soon as it is known,
+ * and so holds nothing that those that seldom come here would pay for.
  */
 #include "redo.h"
 
@@ -206,9 +206,9 @@ static void walk(tly_gpu *g, tly_redo *r)
     }
 }
 
-/* Elements and local results, of which only the latter are left, and parked elements. What turns show
- * before the first one of a walk is stored, so that these are no longer held either, and elements are
- * read again: of those that have been stored in place of them nobody asks any more. */
+/* Elements and local results, of which only the latter are left, and parked elements. What turns
+ * show before the first one of a walk is stored, so that these are no longer held either, and
+ * elements are read again: of those that have been stored in place of them nobody asks any more. */
 static void begin_again(tly_gpu *g, tly_redo *r)
 {
     tly_tile *tile = r->tile;

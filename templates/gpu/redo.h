@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of a tile that is done again share: whose turn it is, and what has come of the turns. */
+/* What the files of a tile that is done again share: whose turn it is, and what has come of the
+ * turns. */
 #ifndef TLY_GPU_REDO_H
 #define TLY_GPU_REDO_H
 
@@ -33,8 +34,8 @@ static inline unsigned vector(const tly_gpu *g)
     return (unsigned)g->plan->vector;
 }
 
-/* A turn less those by which a segment's are behind the first one's: so a segment needs no turns of its
- * own in registers. May be below 0. */
+/* A turn less those by which a segment's are behind the first one's: so a segment needs no turns
+ * of its own in registers. May be below 0. */
 static inline kir_value brought_back(tly_gpu *g, const tly_redo *r, kir_value turn, unsigned s)
 {
     return sub(&g->c, turn, word(g, s * r->per));
@@ -44,12 +45,12 @@ static inline kir_value brought_back(tly_gpu *g, const tly_redo *r, kir_value tu
 
 /* The invocation's elements of a segment, from workgroup memory where they are parked. */
 const kir_value *tly_redo_elements(tly_gpu *g, const tly_redo *r, unsigned segment);
-/* Of a tile that has kept its elements: what turns show that are not late, so that neither elements nor
- * local results are held while the classes are scanned; what late ones show. */
+/* Of a tile that has kept its elements: what turns show that are not late, so that neither
+ * elements nor local results are held while the classes are scanned; what late ones show. */
 void tly_redo_show_turns(tly_gpu *g, const tly_redo *r, kir_value *shown);
 void tly_redo_show_late(tly_gpu *g, const tly_redo *r, const tly_tile *rest, kir_value *shown);
-/* Of one that has not, stored as soon as it is known: what turns show before the first one that is walked
- * through, those that are, and late ones. */
+/* Of one that has not, stored as soon as it is known: what turns show before the first one that
+ * is walked through, those that are, and late ones. */
 void tly_redo_store_early(tly_gpu *g, const tly_redo *r);
 void tly_redo_store_walked(tly_gpu *g, const tly_redo *r);
 void tly_redo_store_late(tly_gpu *g, const tly_redo *r, const tly_tile *rest);

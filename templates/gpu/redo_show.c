@@ -29,8 +29,8 @@ static kir_value is_late(tly_gpu *g, const tly_redo *r, unsigned s)
     return kir_cmp(g->c.b, KIR_SLE, brought_back(g, r, r->stop, s), r->own);
 }
 
-/* i1: it shows what classes make of it. That this is asked in one comparison, and another one than the
- * classes' own, spares registers, see tly_gpu_distance. */
+/* i1: it shows what classes make of it. That this is asked in one comparison, and another one
+ * than the classes' own, spares registers, see tly_gpu_distance. */
 static kir_value shows_class(tly_gpu *g, const tly_redo *r, unsigned s)
 {
     kir_value from = kir_bin(g->c.b, KIR_UMAX, r->stop, r->first);
@@ -89,7 +89,8 @@ static void store(tly_gpu *g, const tly_redo *r, unsigned s, kir_value when, kir
     kir_if_end(g->c.b, &stores, 0, NULL);
 }
 
-/* Local results of parked elements, as the team's scan has them: so they need not be held until here. */
+/* Local results of parked elements, as the team's scan has them: so they need not be held until
+ * here. */
 static void scan_parked(tly_gpu *g, const tly_redo *r, unsigned s)
 {
     const kir_value *x = tly_redo_elements(g, r, s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reductions: outputs side by side, an invocation each, or an output by a team. Outputs that are too
- * few to fill the device, and those of more elements than one loop takes, are cut: first every
+ * Reductions: outputs side by side, an invocation each, or an output by a team. Outputs that are
+ * too few to fill the device, and those of more elements than one loop takes, are cut: first every
  * chunk's state, then what the states of an output come to, in a fixed tree.
  */
 #include "reduce.h"
@@ -79,8 +79,8 @@ static kir_value combine_some(tly_gpu_reduce *r, const records *of, kir_value fr
     return l.result[0];
 }
 
-/* All from `from` on. As many ahead as elements are: one by one each would be waited for, and columns
- * have a thousand of them. */
+/* All from `from` on. As many ahead as elements are: one by one each would be waited for, and
+ * columns have a thousand of them. */
 static kir_value combine_records(tly_gpu_reduce *r, const tly_gpu_item *item, kir_value output,
                                  kir_value from, unsigned stride)
 {
@@ -158,8 +158,8 @@ static void do_records(tly_gpu_reduce *r, const tly_gpu_item *item, tly_team *te
     kir_if_end(b, &leads, 0, NULL);
 }
 
-/* `items` of a workgroup, of which this is number `member`. The last of two passes takes the outputs
- * one by one: it is short, and wants many invocations. */
+/* `items` of a workgroup, of which this is number `member`. The last of two passes takes the
+ * outputs one by one: it is short, and wants many invocations. */
 static void build(tly_gpu *g, unsigned pass, tly_team *team, unsigned items, kir_value member)
 {
     tly_build *c = &g->c;

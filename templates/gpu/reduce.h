@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reductions on GPUs: reduce.c the kernels, reduce_span.c which elements an item takes and where they
- * lie, reduce_walk.c their state, reduce_range.c what left the floating-point range,
+ * Reductions on GPUs: reduce.c the kernels, reduce_span.c which elements an item takes and where
+ * they lie, reduce_walk.c their state, reduce_range.c what left the floating-point range,
  * reduce_element.c elements in and out.
  */
 #ifndef TLY_GPU_REDUCE_H
@@ -51,8 +51,8 @@ tly_gpu_span tly_gpu_span_of(tly_gpu_reduce *r, const tly_gpu_span *s, kir_value
 
 /* ---- reduce_element.c ---- */
 
-/* `count` neighbours as they are stored, narrow ones as words. By aligned accesses that take several,
- * or one by one. */
+/* `count` neighbours as they are stored, narrow ones as words. By aligned accesses that take
+ * several, or one by one. */
 void tly_gpu_reduce_fetch(tly_gpu_reduce *r, kir_value p, int64_t offset, kir_value *x,
                           unsigned count, int by_vectors);
 /* One as an accumulator; where they are compared, as an integer in their order. */

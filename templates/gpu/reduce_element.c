@@ -115,8 +115,8 @@ static kir_value load_one(tly_gpu_reduce *r, kir_value p, int64_t offset)
     return load_part(r, kir_ptradd(g->c.b, p, tly_gpu_offset(g, offset)));
 }
 
-/* The first of each cache line before all others, so that the lines are on their way together where a
- * CPU plays the device. */
+/* The first of each cache line before all others, so that the lines are on their way together
+ * where a CPU plays the device. */
 static void load_singly(tly_gpu_reduce *r, kir_value p, int64_t offset, kir_value *x,
                         unsigned count)
 {

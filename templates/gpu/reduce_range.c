@@ -4,8 +4,8 @@
  * three parts: the sum, what is not finite, and the rest in multiples of 2^64; the last two are
  * gone through elements for only where the sum is not finite. Those of squares have two parts
  * (reduce_squares.c); an element is scaled as its span's sum demands, and zeros are gone through
- * twice. Products are a mantissa and an exponent from the start, as devices have no flags; what is near
- * 1 goes to their third part.
+ * twice. Products are a mantissa and an exponent from the start, as devices have no flags; what is
+ * near 1 goes to their third part.
  */
 #include "../reduce/reduce_float.h"
 #include "../stages/elementwise.h"
@@ -143,7 +143,8 @@ static kir_value split_all(tly_build *c, const kir_value *x, unsigned n)
     return product(c, kir_tuple(c->b, 2, (kir_value[]){ m[0], e }), real(c, 1, 0));
 }
 
-/* i1: outputs are of so many elements that excesses may be used: a product of two is rounded once. */
+/* i1: outputs are of so many elements that excesses may be used: a product of two is rounded
+ * once. */
 static kir_value are_many(tly_gpu_reduce *r, unsigned n)
 {
     kir_builder *b = r->g->c.b;
@@ -300,8 +301,8 @@ static kir_value most_trips(tly_gpu_reduce *r, kir_value count)
     return most > 0 ? kir_bin(r->g->c.b, KIR_UMIN, count, word(r->g, most)) : count;
 }
 
-/* The plain loop's product, up to where it is infinite, NaN, or, but for infinite elements, zero for
- * good; with the mantissa's sign. `y` where the loop is longer than a device goes. */
+/* The plain loop's product, up to where it is infinite, NaN, or, but for infinite elements, zero
+ * for good; with the mantissa's sign. `y` where the loop is longer than a device goes. */
 static kir_value by_loop(tly_gpu_reduce *r, const tly_gpu_span *all, kir_value mantissa,
                          kir_value y)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Staged: rows of one tile each whose memory no vectors fit, as they begin anywhere or their elements
- * are apart. Round by round neighbouring invocations access neighbouring elements, one each; in workgroup
- * memory each then finds those that follow one another, an odd number, so that the slots of a
- * subgroup lie in different banks. A row fills its tile but for the last few rounds: these alone look
- * where it ends.
+ * Staged: rows of one tile each whose memory no vectors fit, as they begin anywhere or their
+ * elements are apart. Round by round neighbouring invocations access neighbouring elements, one
+ * each; in workgroup memory each then finds those that follow one another, an odd number, so that
+ * the slots of a subgroup lie in different banks. A row fills its tile but for the last few rounds:
+ * these alone look where it ends.
  */
 #include "gpu.h"
 
@@ -35,7 +35,8 @@ static kir_value position_in(tly_gpu *g, const stage *s, unsigned round)
     return add(&g->c, s->member, word(g, (int64_t)round * s->members));
 }
 
-/* The states of the invocation's elements, by way of their slots; beyond the row's end neutral ones. */
+/* The states of the invocation's elements, by way of their slots; beyond the row's end neutral
+ * ones. */
 static void fetch(tly_gpu *g, const stage *s, kir_value *x)
 {
     tly_build *c = &g->c;
@@ -91,7 +92,8 @@ static void put(tly_gpu *g, const stage *s)
     kir_if_end(c->b, &exists, 0, NULL);
 }
 
-/* All invocations meet at the barriers: a team without a row of its own scans the last one again. */
+/* All invocations meet at the barriers: a team without a row of its own scans the last one
+ * again. */
 static stage stage_of(tly_gpu *g, unsigned teams)
 {
     tly_build *c = &g->c;
@@ -121,8 +123,8 @@ void tly_gpu_build_staged(tly_gpu *g, unsigned pass)
     g->launch->pass[pass].items = TLY_ITEMS_ROWS;
     g->launch->pass[pass].per_group = teams;
     stage s = stage_of(g, teams);
-    /* The flag is never set. Compilers cannot know that a tile that is done again reads from the same slots,
-     * and so do not keep in registers for it what was read first. */
+    /* The flag is never set. Compilers cannot know that a tile that is done again reads from the
+     * same slots, and so do not keep in registers for it what was read first. */
     kir_value more = kir_select(g->c.b, tly_gpu_flag(g, TLY_GPU_CONTINUES), word(g, s.slot),
                                 word(g, 0));
     tly_tile tile = {

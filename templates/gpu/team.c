@@ -52,9 +52,9 @@ tly_team tly_team_make(tly_gpu *g)
     return t;
 }
 
-/* Address of the number-th of values of so many bytes, side by side so that several are read at once,
- * in the half that this exchange takes. Two halves in turn: who still reads one is through before it is
- * written again, as the other's barrier lies between. */
+/* Address of the number-th of values of so many bytes, side by side so that several are read at
+ * once, in the half that this exchange takes. Two halves in turn: who still reads one is through
+ * before it is written again, as the other's barrier lies between. */
 static kir_value place(tly_gpu *g, const tly_team *t, kir_value number, unsigned bytes)
 {
     unsigned half = (by_memory(g) ? t->width : t->groups) * slot_bytes(g);
@@ -216,8 +216,8 @@ kir_value tly_team_scan_lanes(tly_gpu *g, tly_team *t, kir_value v, kir_value *s
     return v;
 }
 
-/* Each lane group's total to all; the prefix before this one, and the team's total. `excess`: that of
- * this group's product, which becomes the team's; 0: none. */
+/* Each lane group's total to all; the prefix before this one, and the team's total. `excess`:
+ * that of this group's product, which becomes the team's; 0: none. */
 static kir_value scan_groups(tly_gpu *g, tly_team *t, kir_value own, kir_value *excess,
                              kir_value *total)
 {

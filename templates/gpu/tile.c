@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What follows from the carry of one tile of a row. Where the range guard finds that the local results
- * cannot be trusted after this carry, nothing of the tile has been written yet, and it is done again
- * (redo.c).
+ * What follows from the carry of one tile of a row. Where the range guard finds that the local
+ * results cannot be trusted after this carry, nothing of the tile has been written yet, and it is
+ * done again (redo.c).
  */
 #include "gpu.h"
 
@@ -92,7 +92,8 @@ static void show_any(tly_gpu *g, const ending *e, kir_value *shown)
     tly_tile_narrow(g, e->tile, 0, shown);
 }
 
-/* Results that fit after a carry that is finite are numbers. Interleaved scans have carries of their own. */
+/* Results that fit after a carry that is finite are numbers. Interleaved scans have carries of
+ * their own. */
 static void show_numbers(tly_gpu *g, const ending *e, kir_value *shown)
 {
     kir_value numbers = both(g, g->unit > 1 ? e->fits : e->all, tly_gpu_finite(g, e->carry));
@@ -129,8 +130,8 @@ kir_value tly_tile_finish(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_va
         show_fitting(g, &e, stored);
         tly_tile_narrow(g, tile, 0, stored);
     } else {
-        /* What holds of each invocation's extremes holds of all of them. Interleaved scans are judged
-         * apart, but a team goes one way. */
+        /* What holds of each invocation's extremes holds of all of them. Interleaved scans are
+         * judged apart, but a team goes one way. */
         int agreed = tile->folded && g->unit == 1;
         e.fits = tly_gpu_fits(g, tile->range, carry);
         e.all = agreed ? e.fits : tly_team_every(g, t, e.fits);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One tile of a row: from memory to accumulators and back. Inputs beyond the end are never read: such a
- * lane reads the last element again and takes the neutral value. Where rows are aligned all goes by
- * vectors but what is behind the last whole one.
+ * One tile of a row: from memory to accumulators and back. Inputs beyond the end are never read:
+ * such a lane reads the last element again and takes the neutral value. Where rows are aligned all
+ * goes by vectors but what is behind the last whole one.
  */
 #include "gpu.h"
 
@@ -17,7 +17,8 @@ static kir_value reach(tly_gpu *g, const tly_team *t, kir_value count)
     return kir_select(g->c.b, idle, word(g, 0), count);
 }
 
-/* i1: all of the tile exists, and if the plan has no way of its own for others (wide), rows are aligned. */
+/* i1: all of the tile exists, and if the plan has no way of its own for others (wide), rows are
+ * aligned. */
 static kir_value full(tly_gpu *g, const tly_team *t, kir_value count)
 {
     kir_value whole = kir_cmp(g->c.b, KIR_SLE, word(g, t->tile), count);
@@ -134,8 +135,8 @@ static void fetch_vectors(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_va
         fetch_end(g, t, at, count, whole, stored);
 }
 
-/* Aligned rows by vectors. Others by single elements: a whole vector of them without a look at each, if
- * the plan says so (wide). */
+/* Aligned rows by vectors. Others by single elements: a whole vector of them without a look at
+ * each, if the plan says so (wide). */
 static void fetch_either(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
                          int is_full, kir_value *stored)
 {
@@ -230,8 +231,8 @@ static void put_each(tly_gpu *g, const tly_gpu_row *at, kir_value first, kir_val
     }
 }
 
-/* So many whole vectors, from the invocation's i-th element on: at once where rows are aligned; where
- * they are not, element by element. */
+/* So many whole vectors, from the invocation's i-th element on: at once where rows are aligned;
+ * where they are not, element by element. */
 static void put_whole(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir_value first,
                       unsigned i, unsigned vectors, const kir_value *stored)
 {

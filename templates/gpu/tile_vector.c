@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One vector of an invocation's part of a tile: to memory, where what seldom runs is to hold few registers
- * meanwhile (redo.c); to workgroup memory and back, where look-back parks a tile and where one that is
- * staged lies from the start.
+ * One vector of an invocation's part of a tile: to memory, where what seldom runs is to hold few
+ * registers meanwhile (redo.c); to workgroup memory and back, where look-back parks a tile and
+ * where one that is staged lies from the start.
  */
 #include "gpu.h"
 

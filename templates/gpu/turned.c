@@ -64,8 +64,8 @@ static piece piece_of(tly_gpu *g, const turn *t, kir_value e)
     return p;
 }
 
-/* What this invocation moves in its j-th turn, `count` neighbours each: those of all invocations lie
- * side by side. Where a turn takes whole lanes the next one's are so many lanes on. */
+/* What this invocation moves in its j-th turn, `count` neighbours each: those of all invocations
+ * lie side by side. Where a turn takes whole lanes the next one's are so many lanes on. */
 static piece piece_at(tly_gpu *g, const turn *t, const piece *first, unsigned j, unsigned count)
 {
     unsigned each = t->lanes * count, lanes = each / t->positions;
@@ -106,8 +106,8 @@ static void get_slots(tly_gpu *g, const turn *t, kir_value slot, int64_t offset,
 
 /* ---- memory in its own order ---- */
 
-/* Where a piece is in memory, but for *offset. A tile that is not `whole` repeats what exists in the
- * place of what does not. */
+/* Where a piece is in memory, but for *offset. A tile that is not `whole` repeats what exists in
+ * the place of what does not. */
 static kir_value place_of(tly_gpu *g, const turn *t, const side *s, const piece *p, int whole,
                           int64_t *offset)
 {
@@ -142,8 +142,8 @@ static kir_value exists(tly_gpu *g, const turn *t, const piece *p)
     return both(g, less(c, add(c, t->from, p->position), t->length), less(c, p->lane, t->here));
 }
 
-/* Neighbours an access of a whole tile: as many as divide a lane's positions, or, where no slot is left
- * out between two lanes, as fit. */
+/* Neighbours an access of a whole tile: as many as divide a lane's positions, or, where no slot
+ * is left out between two lanes, as fit. */
 static unsigned neighbours(const turn *t, const side *s, int whole)
 {
     unsigned count = whole ? s->most : 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reductions: tiles are chunks of what makes an output, or several side by side. States of chunks are
- * combined in a fixed order, by whichever thread, so that the bits are those of one. Outputs and chunks
- * are counted without divisions but the first.
+ * Reductions: tiles are chunks of what makes an output, or several side by side. States of chunks
+ * are combined in a fixed order, by whichever thread, so that the bits are those of one. Outputs
+ * and chunks are counted without divisions but the first.
  */
 #include "reduce.h"
 
@@ -98,9 +98,9 @@ static kir_value state_of(tly_reduce *r, const tly_reduce_form *f, kir_value in,
     return known.result[0];
 }
 
-/* Tiles of one output that lie in the task. States are joined in groups, and those in their order, so
- * that long sums are no long chains: after each group there is a turn that joins it. The first state
- * of a group is the group's, the first group the output's. */
+/* Tiles of one output that lie in the task. States are joined in groups, and those in their
+ * order, so that long sums are no long chains: after each group there is a turn that joins it.
+ * The first state of a group is the group's, the first group the output's. */
 static void do_output(tly_reduce *r, const tly_reduce_form *f, kir_value output)
 {
     enum { GROUP = 32 };

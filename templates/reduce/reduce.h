@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reductions: reduce.c tiles and their order, reduce_rows.c a row's tile and its state, reduce_range.c
- * what left the floating-point range, reduce_group.h short rows several at once, reduce_lanes.c
- * outputs side by side, reduce_interleaved.c and reduce_stream.c a few of them, reduce_element.c
- * elements in and out.
+ * Reductions: reduce.c tiles and their order, reduce_rows.c a row's tile and its state,
+ * reduce_range.c what left the floating-point range, reduce_group.h short rows several at once,
+ * reduce_lanes.c outputs side by side, reduce_interleaved.c and reduce_stream.c a few of them,
+ * reduce_element.c elements in and out.
  */
 #ifndef TLY_REDUCE_TEMPLATE_H
 #define TLY_REDUCE_TEMPLATE_H
@@ -47,8 +47,9 @@ void tly_reduce_store(tly_reduce *r, kir_value out, kir_value lane, kir_value y)
 /* Indices of `lanes` elements, the first `index`, an i64, `apart` (0 or 1) from each other. */
 kir_value tly_reduce_indices(tly_reduce *r, kir_value index, unsigned lanes, int apart);
 
-/* What templates for GPUs share: integers of the input as accumulators, bools as 0 and 1; and results
- * that are no floats of the output, integers or indices or f64, as integers `to` which it has. */
+/* What templates for GPUs share: integers of the input as accumulators, bools as 0 and 1; and
+ * results that are no floats of the output, integers or indices or f64, as integers `to` which
+ * it has. */
 kir_value tly_reduce_integer(tly_build *c, kir_value x);
 kir_value tly_reduce_as(tly_build *c, kir_type to, kir_value y);
 
@@ -104,8 +105,8 @@ tly_reduce_rules tly_reduce_rules_of(const tly_reduce *r);
 kir_type tly_reduce_numbers(const tly_build *c);
 /* i1s: lanes below `count`; vectors are loaded in part only where tly_is_masked (limits.h). */
 kir_value tly_reduce_mask(tly_reduce *r, kir_value count);
-/* The states of a span: `vectors`, and behind them one of scalars where vectors are not loaded in part.
- * Returns how many. */
+/* The states of a span: `vectors`, and behind them one of scalars where vectors are not loaded
+ * in part. Returns how many. */
 enum { TLY_REDUCE_MOST_STATES = TLY_REDUCE_MOST_UNROLL + 1 };
 unsigned tly_reduce_states(tly_reduce *r, const tly_reduce_rules *rules, const tly_span *s,
                            kir_value *state);
@@ -122,9 +123,9 @@ kir_value tly_reduce_span(tly_reduce *r, const tly_span *s);
 typedef void (*tly_reduce_one_row)(tly_reduce *r, kir_value row, kir_value made, kir_value state);
 void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_one_row alone);
 
-/* What short rows of several steps are, together or by themselves: spans of steps, no longer than
- * the longest row, or chain, that are made and joined; these in groups, as tiles are (reduce.c), so that
- * long sums are no long chains. */
+/* What short rows of several steps are, together or by themselves: spans of steps, no longer
+ * than the longest row, or chain, that are made and joined; these in groups, as tiles are
+ * (reduce.c), so that long sums are no long chains. */
 typedef struct tly_reduce_spans {
     kir_value (*make)(tly_reduce *r, void *of, kir_value from, kir_value to);
     kir_value (*join)(tly_build *c, kir_value x, kir_value y);
@@ -135,9 +136,9 @@ kir_value tly_reduce_by_spans(tly_reduce *r, const tly_reduce_spans *f, kir_valu
 /* ---- reduce_range.c, reduce_products.c, reduce_sums.c, reduce_squares.c, reduce_whole.c ---- */
 
 tly_reduce_rules tly_reduce_chains(unsigned vectors); /* rules of short chains of products */
-/* States as results', in their lanes; *bad: i1s, those that may be wrong, or 0: none can be; *made: i1,
- * all states are right, and what may be wrong is beyond the range, or 0: nothing is known of them. Flags
- * were cleared before watched products. */
+/* States as results', in their lanes; *bad: i1s, those that may be wrong, or 0: none can be;
+ * *made: i1, all states are right, and what may be wrong is beyond the range, or 0: nothing is
+ * known of them. Flags were cleared before watched products. */
 kir_value tly_reduce_doubt(tly_reduce *r, kir_value state, kir_value *bad, kir_value *made);
 
 /* An output's state as chunks hand it on, as an element of the output: a product's mantissa and
@@ -149,9 +150,9 @@ kir_value tly_reduce_finish(tly_reduce *r, const tly_span *all, kir_value apart,
 int tly_reduce_may_drift(const tly_reduce *r);
 /* i1: an output has so many elements that rounding errors add up; fewer would pay too much. */
 kir_value tly_reduce_drift_pays(tly_build *c);
-/* Of outputs side by side. A chain of nothing; with one more element, which is taken `apart` or not;
- * and closed chains, of which there are none; with one more; joined; as (mantissa, exponent). Chains
- * whose elements are taken apart begin as closed ones do. */
+/* Of outputs side by side. A chain of nothing; with one more element, which is taken `apart` or
+ * not; and closed chains, of which there are none; with one more; joined; as (mantissa,
+ * exponent). Chains whose elements are taken apart begin as closed ones do. */
 kir_value tly_reduce_lanes_chain(tly_reduce *r, unsigned lanes);
 kir_value tly_reduce_lanes_take(tly_build *c, kir_value chain, kir_value x, int apart);
 kir_value tly_reduce_lanes_none(tly_reduce *r, unsigned lanes);

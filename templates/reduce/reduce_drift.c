@@ -12,9 +12,9 @@
  *
  *     (1 + d) (1 + D) - 1 = d + D + d D
  *
- * become part of the product before they are large. Other chains count by their products. Where both
- * say more different things than rounding errors explain, the product fell far below 1 on the way,
- * and it counts.
+ * become part of the product before they are large. Other chains count by their products. Where
+ * both say more different things than rounding errors explain, the product fell far below 1 on the
+ * way, and it counts.
  */
 #include "reduce_float.h"
 
@@ -198,8 +198,8 @@ static kir_value wide(tly_build *c, kir_value v)
     return bin(c, KIR_ADD, v, kir_const(c->b, t, UINT64_C(1023) << 52));
 }
 
-/* 1 + distance, of all. f64 is precise enough for products of f32; vectors of f64 are joined as distances
- * while these are small. */
+/* 1 + distance, of all. f64 is precise enough for products of f32; vectors of f64 are joined as
+ * distances while these are small. */
 static kir_value product_of(tly_reduce *r, const kir_value *distance)
 {
     tly_build *c = r->c;

@@ -70,15 +70,16 @@ extern const tly_reduce_ends tly_reduce_ends_of_sums, tly_reduce_ends_of_squares
 kir_value tly_reduce_judge_product(tly_reduce *r, const tly_span *all, kir_value apart,
                                    kir_value state);
 
-/* Joined states of chains, whose mantissas were multiplied as they are, with a mantissa once more. */
+/* Joined states of chains, whose mantissas were multiplied as they are, with a mantissa once
+ * more. */
 kir_value tly_reduce_close(tly_build *c, kir_value state);
 
 /* ---- reduce_drift.c: products along rows of many elements next to 1 ---- */
 
 unsigned tly_reduce_drift_vectors(const tly_reduce *r); /* vectors of states of a chain */
-/* What is carried from chain to chain: the product of those that are not next to 1, and behind it the
- * others': whether there are some, an i1, and distances of their product from 1, for each state of a chain. This
- * begins with none, and returns how many values they are. */
+/* What is carried from chain to chain: the product of those that are not next to 1, and behind
+ * it the others': whether there are some, an i1, and distances of their product from 1, for each
+ * state of a chain. This begins with none, and returns how many values they are. */
 enum { TLY_REDUCE_MOST_DRIFT = TLY_REDUCE_MOST_STATES + 2 };
 unsigned tly_reduce_no_drift(tly_reduce *r, kir_value *drift);
 /* Takes a chain. */

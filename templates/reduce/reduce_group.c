@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Short rows: as many at once as a vector has lanes. Each has a state of one vector, and all of them
- * are folded together, so that a level of the tree takes half as many instructions as there are rows,
- * and the results are neighbours. The tree of each row is that of a row by itself: its bits do not
- * tell how many there were. Where a row has several steps, results of some of them are joined. Rows
- * whose results are not to be trusted are done once more, alone; and so are those that are no whole
- * vectors where none is loaded in part.
+ * Short rows: as many at once as a vector has lanes. Each has a state of one vector, and all of
+ * them are folded together, so that a level of the tree takes half as many instructions as there
+ * are rows, and the results are neighbours. The tree of each row is that of a row by itself: its
+ * bits do not tell how many there were. Where a row has several steps, results of some of them are
+ * joined. Rows whose results are not to be trusted are done once more, alone; and so are those that
+ * are no whole vectors where none is loaded in part.
  */
 #include "reduce_group.h"
 
@@ -13,8 +13,8 @@
 
 enum { CHAIN = 32 /* elements of a state that is not joined yet */ };
 
-/* States are closed where so many rows share a vector: then as many elements made each as of long rows'
- * chains at most. */
+/* States are closed where so many rows share a vector: then as many elements made each as of
+ * long rows' chains at most. */
 static unsigned closing(const tly_group *g)
 {
     unsigned parts = g->r->c->lanes * g->r->c->acc_bytes * CHAIN /

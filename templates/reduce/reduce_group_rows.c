@@ -160,8 +160,8 @@ static void load_smaller(tly_group *g, unsigned parts, kir_value *state)
     }
 }
 
-/* All rows at a step. Fetched ahead is a later one, so many further on that as many bytes lie between
- * as the plan says, or behind the last one the next rows' first. */
+/* All rows at a step. Fetched ahead is a later one, so many further on that as many bytes lie
+ * between as the plan says, or behind the last one the next rows' first. */
 static void go_to_step(tly_group *g, kir_value step)
 {
     tly_build *c = g->r->c;

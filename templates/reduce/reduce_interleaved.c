@@ -217,8 +217,8 @@ static void walk_by_distances(tly_reduce_stream *s, const tly_span *span, tly_st
     walk(&near, span, to);
 }
 
-/* i1: distances are worth their cost. At 1,024 columns, past the cache, they took 1.13 to 1.24 of the time
- * without, at 128 .99 to 1.07 (Zen 4). */
+/* i1: distances are worth their cost. At 1,024 columns, past the cache, they took 1.13 to 1.24
+ * of the time without, at 128 .99 to 1.07 (Zen 4). */
 static kir_value distances_pay(tly_build *c)
 {
     enum { MOST_LANES = 512 };

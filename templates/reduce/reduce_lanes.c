@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reductions of outputs that lie side by side. States of a tile's lanes lie in scratch; several rows of
- * input pass at once, so that states are loaded and stored once for all of them. What must be the plain
- * loop is, lane by lane; else the rows of a pass are combined in a tree first, and chunks as those of
- * rows, which is quicker and, of long sums, more exact. A sum that overflowed is then made once more
- * in multiples of 2^64, one of squares that left the range of scaled elements.
+ * Reductions of outputs that lie side by side. States of a tile's lanes lie in scratch; several
+ * rows of input pass at once, so that states are loaded and stored once for all of them. What must
+ * be the plain loop is, lane by lane; else the rows of a pass are combined in a tree first, and
+ * chunks as those of rows, which is quicker and, of long sums, more exact. A sum that overflowed is
+ * then made once more in multiples of 2^64, one of squares that left the range of scaled elements.
  */
 #include "reduce.h"
 

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-/* SOME: f32 rows of 4,096, from L3, that end infinite, by 256, 512, 1,024, 4,096 us: ascending 301, 300,
- * 309, 430, growing 289, 295, 325, 611, specials 275, 281, 286, 333; benign 250 (Zen 4, AVX-512, minima
- * on a busy machine). */
+/* SOME: f32 rows of 4,096, from L3, that end infinite, by 256, 512, 1,024, 4,096 us: ascending
+ * 301, 300, 309, 430, growing 289, 295, 325, 611, specials 275, 281, 286, 333; benign 250 (Zen
+ * 4, AVX-512, minima on a busy machine). */
 enum {
     CHAIN = 32,   /* elements of a plain product */
     BLOCK = 256,  /* of the plain loop's */
@@ -86,8 +86,8 @@ static kir_value plain_one(tly_build *c, unsigned lanes)
     return real(c, lanes, tly_reduce_format_of(c)->one);
 }
 
-/* Mantissas that were split are below 2, so 128 of them stay in the range of f32: all of a walk. What
- * is no number stands for itself, whatever its exponent. */
+/* Mantissas that were split are below 2, so 128 of them stay in the range of f32: all of a walk.
+ * What is no number stands for itself, whatever its exponent. */
 static kir_value join_split(tly_build *c, kir_value x, kir_value y)
 {
     kir_value m = bin(c, KIR_MUL, kir_part(c->b, x, 0), kir_part(c->b, y, 0));
@@ -125,8 +125,8 @@ static kir_value chain_of_steps(tly_reduce *r, void *of, kir_value from, kir_val
     return chain_of(r, &some);
 }
 
-/* Elements of a chain. Rows that are taken several at once are one chain each (reduce_group.c), and so
- * is one of them that is done once more. */
+/* Elements of a chain. Rows that are taken several at once are one chain each (reduce_group.c),
+ * and so is one of them that is done once more. */
 static int64_t chain_elements(const tly_reduce *r, unsigned vectors)
 {
     const tly_build *c = r->c;
@@ -235,8 +235,8 @@ kir_value tly_reduce_product_of(tly_build *c, kir_value state)
     return m;
 }
 
-/* The plain loop's product, up to where it is infinite, NaN, or, but for infinite elements, zero for
- * good; with the sign that it has in the end, which is the mantissa's. */
+/* The plain loop's product, up to where it is infinite, NaN, or, but for infinite elements, zero
+ * for good; with the sign that it has in the end, which is the mantissa's. */
 static kir_value by_loop(tly_reduce *r, const tly_span *all, kir_value apart, kir_value mantissa)
 {
     tly_build *c = r->c;
@@ -290,11 +290,11 @@ static kir_value no_bounds(tly_build *c, unsigned lanes)
     return kir_tuple(c->b, 2, (kir_value[]){ one, one });
 }
 
-/* i1: the plain loop, whose elements are neither zero nor NaN, goes beyond the range and stays there,
- * as all that makes it fall leaves it far above the least normal number, and either what makes it
- * grow is more than that brings back, which counts from 2^-64 on, or the whole product is at least twice
- * what is beyond the range. Roundings of so few elements are far less than that. By vectors, as the
- * loop takes an element after the other. */
+/* i1: the plain loop, whose elements are neither zero nor NaN, goes beyond the range and stays
+ * there, as all that makes it fall leaves it far above the least normal number, and either what
+ * makes it grow is more than that brings back, which counts from 2^-64 on, or the whole product
+ * is at least twice what is beyond the range. Roundings of so few elements are far less than
+ * that. By vectors, as the loop takes an element after the other. */
 static kir_value is_sure(tly_reduce *r, const tly_span *all, kir_value state)
 {
     static const tly_reduce_rules bounds = {

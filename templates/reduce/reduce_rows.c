@@ -63,9 +63,9 @@ static void take(walk *w, kir_value position, unsigned vectors, kir_value *state
     }
 }
 
-/* What is fetched ahead. Behind the end of a step is the next one, in vain where an outer dim begins
- * anew, and behind the last of an output the first of another, which lies behind its first where they
- * are packed. */
+/* What is fetched ahead. Behind the end of a step is the next one, in vain where an outer dim
+ * begins anew, and behind the last of an output the first of another, which lies behind its
+ * first where they are packed. */
 static void look_ahead(walk *w, const tly_span *s, kir_value step)
 {
     tly_build *c = w->r->c;
@@ -112,8 +112,9 @@ static kir_value take_groups(walk *w, kir_value from, kir_value to, unsigned vec
     return end;
 }
 
-/* Where elements become states by nothing but additions, or by products, which are faster than memory;
- * sums that end in a logarithm were not measured. Products of 2^26 f32 .94 of a read for .67 (Zen 4). */
+/* Where elements become states by nothing but additions, or by products, which are faster than
+ * memory; sums that end in a logarithm were not measured. Products of 2^26 f32 .94 of a read for
+ * .67 (Zen 4). */
 static int is_bare(const tly_build *c)
 {
     const tly_operator_code *o = tly_operator_code_of(c->p);
@@ -125,10 +126,10 @@ static int is_bare(const tly_build *c)
            o->before[0] == TLY_STAGE_END && !tly_operator_of(c->p)->of_reals;
 }
 
-/* The same, where nothing is fetched ahead of long bare rows: the machine's own prefetch is as far. Of
- * the time with it, rows of 1,024, 2,048, 4,096, one row of f32 1.13, .95, .97, .94, on two threads .89,
- * .73, .81, .91, f64 of 4,096 .99, .89 (Zen 5, AVX-512, minima); l2 1.14, max 1.15, f16 1.27, and by
- * AVX2 rows of 4,096 1.16. */
+/* The same, where nothing is fetched ahead of long bare rows: the machine's own prefetch is as
+ * far. Of the time with it, rows of 1,024, 2,048, 4,096, one row of f32 1.13, .95, .97, .94, on
+ * two threads .89, .73, .81, .91, f64 of 4,096 .99, .89 (Zen 5, AVX-512, minima); l2 1.14, max
+ * 1.15, f16 1.27, and by AVX2 rows of 4,096 1.16. */
 static kir_value take_ahead(walk *w, const tly_span *s, unsigned vectors, kir_value *state)
 {
     enum { LONG_BYTES = 8192 };

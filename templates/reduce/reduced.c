@@ -57,7 +57,8 @@ static kir_value most(tly_build *c, kir_value like, int lower)
     return constant(c, like, (tly_value_bits(TLY_MOST, (tally_dtype)c->p->acc) - 1) | sign);
 }
 
-/* What exponentials are relative to: the largest element, or where that is infinite a number near. */
+/* What exponentials are relative to: the largest element, or where that is infinite a number
+ * near. */
 static kir_value level(tly_build *c, kir_value largest)
 {
     return larger(c, smaller(c, most(c, largest, 0), largest), most(c, largest, 1));
@@ -76,11 +77,11 @@ static kir_value largest_of_lanes(tly_build *c, kir_value x)
     return x;
 }
 
-/* What exponentials are relative to is raised where an element is further above it than 1, so that an
- * element costs one subtraction beside its exponential, and sums are seldom scaled. Lanes of one row
- * have one level, which fewer elements are above. A NaN is in no maximum but in the sum. There, too, is
- * +inf, whose element is as the largest number: it is above all that was, so that others need not be
- * looked at. */
+/* What exponentials are relative to is raised where an element is further above it than 1, so
+ * that an element costs one subtraction beside its exponential, and sums are seldom scaled.
+ * Lanes of one row have one level, which fewer elements are above. A NaN is in no maximum but in
+ * the sum. There, too, is +inf, whose element is as the largest number: it is above all that
+ * was, so that others need not be looked at. */
 kir_value tly_take_exp(tly_build *c, kir_value state, const kir_value *x, unsigned n)
 {
     kir_builder *b = c->b;

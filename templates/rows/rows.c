@@ -58,10 +58,10 @@ static kir_value wants_total(tly_rows *r)
     return equal(c, kir_get(c->b, KIR_ARG_MODE), imm(c, TLY_MODE_TOTAL));
 }
 
-/* Elements of a row, from which on it is seldom enough that results are read back: once a row, when
- * it dies. They should not have gone past the cache then: bf16, uniform, at once and by the buffer, ns
- * an element, rows of 128 3.0, 1.4; of 1,024 1.4, .9; one row .23, .28; benign rows of 128 .31, .35;
- * of 1,024 .21, .25 (Emerald Rapids). */
+/* Elements of a row, from which on it is seldom enough that results are read back: once a row,
+ * when it dies. They should not have gone past the cache then: bf16, uniform, at once and by the
+ * buffer, ns an element, rows of 128 3.0, 1.4; of 1,024 1.4, .9; one row .23, .28; benign rows
+ * of 128 .31, .35; of 1,024 .21, .25 (Emerald Rapids). */
 enum { SELDOM = 16384 };
 
 /* Whole steps and lines need no buffer where output starts with a line or stays in cache; but in

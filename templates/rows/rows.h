@@ -50,9 +50,9 @@ typedef struct tly_rows {
  *   unit >= lanes    last[0..history): the last vectors of results, newest first */
 typedef struct tly_rows_state {
     kir_value last[MAX_HISTORY];
-    /* Only where `totals`: the carry at the chunk's start, its total so far (of one scan in the last
-     * lane, of products scaled, rows_chunks.c; of several rows_total.c), and, where `spoils`, i1: it
-     * is none, as something in it left the range. */
+    /* Only where `totals`: the carry at the chunk's start, its total so far (of one scan in the
+     * last lane, of products scaled, rows_chunks.c; of several rows_total.c), and, where
+     * `spoils`, i1: it is none, as something in it left the range. */
     kir_value base, total[MAX_TOTALS], spoiled;
 } tly_rows_state;
 
@@ -108,8 +108,8 @@ tly_rows_state tly_rows_start(tly_rows *r, kir_value first);
 /* At a chunk's border the carry is the next chunk's start; the row is scanned from `from` on. */
 void tly_rows_cross_border(tly_rows *r, tly_rows_state *s, kir_value position, kir_value from);
 int64_t tly_rows_record_bytes(const tly_rows *r);
-/* What other threads may want of the last tile: carries, then, where `totals`, the total, and, where
- * `spoils`, i1: it is none. So many values; before any row, and after one. */
+/* What other threads may want of the last tile: carries, then, where `totals`, the total, and,
+ * where `spoils`, i1: it is none. So many values; before any row, and after one. */
 enum { MAX_OUTCOME = MAX_HISTORY + 2 };
 unsigned tly_rows_begin_outcome(tly_rows *r, kir_value *outcome);
 void tly_rows_end_row(tly_rows *r, const tly_rows_state *s, kir_value *outcome);
@@ -264,8 +264,8 @@ kir_value tly_rows_seen_left(tly_rows *r, const tly_rows_seen *seen, tly_rows_st
 /* The last result in the step of each lane of its vector k, from those of its last vector. */
 kir_value tly_rows_end_of(tly_rows *r, kir_value last, unsigned k);
 /* A step with lanes that left the range, by its input at `here`. `end`: the results of its last
- * vector, and `shown`: all that it shows, which do not count and are replaced; `apart` (i1): parts of
- * products left it. No scan's outcome depends on the others that lie beside it. */
+ * vector, and `shown`: all that it shows, which do not count and are replaced; `apart` (i1):
+ * parts of products left it. No scan's outcome depends on the others that lie beside it. */
 void tly_rows_redo(tly_rows *r, kir_value here, kir_value end, kir_value apart, tly_rows_state *s,
                    kir_value *shown);
 kir_value tly_rows_elements_not_zero(tly_rows *r, const kir_value *x); /* i1s; of pairs: both */
@@ -286,7 +286,8 @@ void tly_rows_run(tly_rows *r, const tly_rows_segment *g, const tly_rows_source 
                   kir_value count, unsigned what, tly_rows_state *s, tly_rows_seen *seen);
 /* Where `later`: results as accumulators, from element i of the segment on. */
 kir_value tly_rows_wides_at(tly_rows *r, kir_value i);
-/* They go where they belong, narrowed: elements [0, count); `most`, unless NULL: they are lifted. */
+/* They go where they belong, narrowed: elements [0, count); `most`, unless NULL: they are
+ * lifted. */
 void tly_rows_store_later(tly_rows *r, const tly_rows_segment *g, kir_value count, kir_value *most);
 
 #endif

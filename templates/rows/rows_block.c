@@ -94,19 +94,19 @@ void tly_rows_compute(tly_rows *r, const tly_rows_block *k, tly_rows_state *s)
     *s = tly_rows_unpack(r, l.result);
 }
 
-/* A line is two vectors cut anew. A load that needs two stores waits until both are in the cache, so
- * lines are sent some later: 8 (f32 rows of 4095, of a copy by minima, 4, 8, 16, 32 lines: .92 to .96,
- * .94, .86 to .93, .80; AVX2 4, 8, 16: .90, .88, .90; Emerald Rapids). */
+/* A line is two vectors cut anew. A load that needs two stores waits until both are in the
+ * cache, so lines are sent some later: 8 (f32 rows of 4095, of a copy by minima, 4, 8, 16, 32
+ * lines: .92 to .96, .94, .86 to .93, .80; AVX2 4, 8, 16: .90, .88, .90; Emerald Rapids). */
 static int64_t delay_of(const tly_rows *r)
 {
     int64_t lines = 8 * (int64_t)tly_line(r->c);
     return lines > r->step ? lines / r->step * r->step : r->step;
 }
 
-/* Lines of output that begin elsewhere than vectors leave the buffer while the next ones are computed,
- * where nothing of it may wait for the judge: out of place, past the cache. f32 of 4096x4096, output
- * misaligned by an element, of a copy: .64 to .80, when a block is done; so .84 to .96; rows of 4095
- * .65, .75 to .94 (Emerald Rapids). */
+/* Lines of output that begin elsewhere than vectors leave the buffer while the next ones are
+ * computed, where nothing of it may wait for the judge: out of place, past the cache. f32 of
+ * 4096x4096, output misaligned by an element, of a copy: .64 to .80, when a block is done; so
+ * .84 to .96; rows of 4095 .65, .75 to .94 (Emerald Rapids). */
 void tly_rows_go_along(tly_rows *r, tly_rows_block *k, tly_stream *out, kir_value streams,
                        kir_value totals)
 {

@@ -143,8 +143,8 @@ static kir_value add_total(tly_rows *r, kir_value carry, kir_value total, kir_va
     return after;
 }
 
-/* The same of interleaved sums; i1s `none` (or 0: never): it cannot be had so. Flags do not say whose
- * they are, but what overflowed stays infinite or NaN: a total that is neither is one. */
+/* The same of interleaved sums; i1s `none` (or 0: never): it cannot be had so. Flags do not say
+ * whose they are, but what overflowed stays infinite or NaN: a total that is neither is one. */
 static kir_value add_sums(tly_rows *r, kir_value carry, kir_value total, kir_value *none)
 {
     *none = r->watches ? has_no_end(r, total) : 0;
@@ -174,8 +174,8 @@ unsigned tly_rows_begin_outcome(tly_rows *r, kir_value *outcome)
     return n;
 }
 
-/* Of interleaved sums. Nobody asks for the carry after a row of one chunk, which short rows would pay
- * for. */
+/* Of interleaved sums. Nobody asks for the carry after a row of one chunk, which short rows
+ * would pay for. */
 static void end_sums(tly_rows *r, const tly_rows_state *s, kir_value *outcome)
 {
     kir_builder *b = r->c->b;
@@ -269,7 +269,8 @@ void tly_rows_store_record(tly_rows *r, kir_value totals, const kir_value *outco
     kir_if_end(b, &wanted, 0, NULL);
 }
 
-/* The carry after a chunk by its record of totals; i1 `none` (or 0: never): not all can be had so. */
+/* The carry after a chunk by its record of totals; i1 `none` (or 0: never): not all can be had
+ * so. */
 static kir_value add_record(tly_rows *r, kir_value before, kir_value record, kir_value *none)
 {
     kir_builder *b = r->c->b;

@@ -56,8 +56,9 @@ static void retotal(tly_rows *r, const tly_rows_segment *g, const tly_rows_sourc
     s->spoiled = r->spoils ? retotal.result[n] : 0;
 }
 
-/* A segment of interleaved sums, with totals where rows are cut, by a loop of its own: short rows pay
- * less for them so (8 steps of 3 scans 1.05 of the time without, by one loop 1.1; Zen 4). */
+/* A segment of interleaved sums, with totals where rows are cut, by a loop of its own: short
+ * rows pay less for them so (8 steps of 3 scans 1.05 of the time without, by one loop 1.1; Zen
+ * 4). */
 static void run_sums(tly_rows *r, const tly_rows_segment *g, const tly_rows_source *in,
                      kir_value count, tly_rows_state *s, tly_rows_seen *seen)
 {
@@ -81,9 +82,9 @@ static void run_sums(tly_rows *r, const tly_rows_segment *g, const tly_rows_sour
     seen->results = cut.result[n];
 }
 
-/* A total of f64 that a segment leaves near the end of the range is given up there: data that fall
- * so slowly would take it through hundreds of subnormal products, or stick at one for the rest of the
- * chunk. (Those of f32 fall through all of their range in a segment or two.) */
+/* A total of f64 that a segment leaves near the end of the range is given up there: data that
+ * fall so slowly would take it through hundreds of subnormal products, or stick at one for the
+ * rest of the chunk. (Those of f32 fall through all of their range in a segment or two.) */
 static void give_up(tly_rows *r, tly_rows_state *s)
 {
     tly_build *c = r->c;
@@ -253,7 +254,8 @@ static void redo(tly_rows *r, const tly_rows_segment *g, kir_value left, tly_row
     s->last[0] = redo.result[0];
 }
 
-/* A segment in one turn (where rows may be lifted; else 0); i1: nothing of it counts. 0: never so. */
+/* A segment in one turn (where rows may be lifted; else 0); i1: nothing of it counts. 0: never
+ * so. */
 static kir_value scan_once(tly_rows *r, const tly_rows_segment *g, const tly_rows_source *in,
                            tly_rows_turn *turn, tly_rows_state *s)
 {

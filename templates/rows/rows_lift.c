@@ -2,10 +2,10 @@
 /*
  * The rows template: rows of a few steps whose products become subnormal. An instruction that makes
  * or takes a subnormal number takes 100 cycles and more on Intel's cores, and a choice in each step
- * (rows_low.c) costs such a row as much again as all else. So a row that underflowed is scanned from
- * 2^110 instead of 1, where what was subnormal is normal, and comes down as it is stored. Where
- * nothing underflows, it is the same bits either way, so a row may be lifted at once where some
- * before it had to be. docs/range.md has the reasons.
+ * (rows_low.c) costs such a row as much again as all else. So a row that underflowed is scanned
+ * from 2^110 instead of 1, where what was subnormal is normal, and comes down as it is stored.
+ * Where nothing underflows, it is the same bits either way, so a row may be lifted at once where
+ * some before it had to be. docs/range.md has the reasons.
  */
 #include "rows.h"
 

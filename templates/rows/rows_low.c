@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rows template: steps in which a product is small. An instruction that makes or takes a
- * subnormal f32 takes 100 cycles and more on Intel's cores. So
- * from 2^-60 on, which few steps leave below the normal numbers at once, results are made times 2^64
- * first, which are the same bits; and where they leave that range, in f64, which has no such numbers
- * there, and turning them into f32 costs nothing. docs/range.md has the reasons.
+ * subnormal f32 takes 100 cycles and more on Intel's cores. So from 2^-60 on, which few steps leave
+ * below the normal numbers at once, results are made times 2^64 first, which are the same bits; and
+ * where they leave that range, in f64, which has no such numbers there, and turning them into f32
+ * costs nothing. docs/range.md has the reasons.
  */
 #include "rows.h"
 
@@ -111,7 +111,8 @@ static kir_value sink(tly_rows *r, const kir_value *z, kir_value least, kir_valu
     return kir_bin(b, KIR_AND, sunk, kir_any(b, tly_watch_endless(c, most)));
 }
 
-/* The step's results in f64, which loses none of them; y and what is returned are those of `sink`. */
+/* The step's results in f64, which loses none of them; y and what is returned are those of
+ * `sink`. */
 static kir_value by_double(tly_rows *r, const kir_value *parts, kir_value last, kir_value *y)
 {
     tly_build wide = as_double(r);
@@ -125,9 +126,9 @@ static kir_value by_double(tly_rows *r, const kir_value *parts, kir_value last, 
     return sink(r, z, least, y);
 }
 
-/* Times 2^exponent, by the bits: a step waits for the one before, and by way of f64 it waited 50 cycles
- * (rows of 3072 of 1 - .05 u in L2: 2.15 of the time of benign ones, so 1.13; AVX-512, Emerald
- * Rapids). What is or becomes no normal number is not seen here. */
+/* Times 2^exponent, by the bits: a step waits for the one before, and by way of f64 it waited 50
+ * cycles (rows of 3072 of 1 - .05 u in L2: 2.15 of the time of benign ones, so 1.13; AVX-512,
+ * Emerald Rapids). What is or becomes no normal number is not seen here. */
 static kir_value scaled(tly_rows *r, kir_value v, int exponent)
 {
     kir_builder *b = r->c->b;

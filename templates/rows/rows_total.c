@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows template: the total of a chunk of floats beside its results, of which it does not depend.
+ * The rows template: the total of a chunk of floats beside its results, of which it does not
+ * depend.
  *
  *   one scan     each vector's scan, or window, joins the total
- *   interleaved  (sums alone) vectors whose lanes belong to the same scans are added up lane by lane,
- *                each scanned by itself already: no shuffle and no chain from vector to vector. In the
+ *   interleaved  (sums alone) vectors whose lanes belong to the same scans are added up lane by
+ * lane,
+ *                each scanned by itself already: no shuffle and no chain from vector to vector. In
+ * the
  *                end the last lanes of these few sums have all that there is of each scan.
  */
 #include "rows.h"

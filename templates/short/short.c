@@ -6,11 +6,12 @@
  */
 #include "short.h"
 
-/* Rows of which a call has few are read and written where they lie, one by one, by masks. A call of
- * one row of 5, 12, 16, 48 f32, ns: by batches 38, 59, 40, 80, so 14, 15, 16, 19; the C loop 3, 5,
- * 6, 19 (Zen 4, AVX-512). Where no instruction has masks, parts of vectors go by powers of two: f32 of
- * 5, 16, 33 with SSE 91, 70, 106 and 25, 19, 31, bf16 of 16 93 and 18, f16 107 and 29, of 5, 16, 64
- * with AVX2 68, 77, 78 and 31, 15, 31 (Emerald Rapids); there code is large, so not for any row. */
+/* Rows of which a call has few are read and written where they lie, one by one, by masks. A call
+ * of one row of 5, 12, 16, 48 f32, ns: by batches 38, 59, 40, 80, so 14, 15, 16, 19; the C loop
+ * 3, 5, 6, 19 (Zen 4, AVX-512). Where no instruction has masks, parts of vectors go by powers of
+ * two: f32 of 5, 16, 33 with SSE 91, 70, 106 and 25, 19, 31, bf16 of 16 93 and 18, f16 107 and
+ * 29, of 5, 16, 64 with AVX2 68, 77, 78 and 31, 15, 31 (Emerald Rapids); there code is large, so
+ * not for any row. */
 static int takes_few(const tly_short *s)
 {
     enum { MOST_UNMASKED = 8 }; /* vectors */
@@ -157,10 +158,10 @@ static int has_positions(const tly_short *s)
     return c->t->mask_bytes == 1 && (s->chains || tly_combines_by(c->p) != KIR_MUL);
 }
 
-/* Whether whole vectors hardly exceed a row, so that it pays to begin each row with a vector. Then
- * no vector of the row's inside needs a mask, but loads and stores cross lines. Products of f32 from
- * L2, of the time of the stream (Zen 4): rows of 31, 47, 59, 63 .88, .83, .88, .82, of 27, 41, 54
- * 1.02, .96, 1.03; sums of 42 1.03. Not measured without registers for masks. */
+/* Whether whole vectors hardly exceed a row, so that it pays to begin each row with a vector.
+ * Then no vector of the row's inside needs a mask, but loads and stores cross lines. Products of
+ * f32 from L2, of the time of the stream (Zen 4): rows of 31, 47, 59, 63 .88, .83, .88, .82, of
+ * 27, 41, 54 1.02, .96, 1.03; sums of 42 1.03. Not measured without registers for masks. */
 static int goes_row_by_row(const tly_short *s)
 {
     enum { MOST_PERCENT = 112 };

@@ -2,8 +2,8 @@
 /*
  * Short rows: where they begin. Which lanes are how far from their row's start repeats with the
  * rows. So there is a table for each window: entry i says whether position i of the stream is at
- * least so far, and a vector of entries is read where it is needed. Where masks have registers of their own,
- * one table of positions serves all windows.
+ * least so far, and a vector of entries is read where it is needed. Where masks have registers of
+ * their own, one table of positions serves all windows.
  */
 #include "short.h"
 

@@ -231,7 +231,8 @@ static void prefetch(tly_short *s, kir_value from)
         kir_prefetch(c->b, from, c->p->tensor[TLY_IN].step * (ahead + line));
 }
 
-/* A vector of states of the place `at`; returns its results as they are shown, if they are to be. */
+/* A vector of states of the place `at`; returns its results as they are shown, if they are to
+ * be. */
 static kir_value scan_vector(tly_short *s, stream *h, kir_value x, tly_short_place at,
                              tly_short_what what, int shows)
 {

@@ -213,8 +213,8 @@ static kir_value pair_at(const work *w, const polynomial *p, unsigned k, kir_val
     return add(w, mul(w, x, real(w, p->of[k + 1])), real(w, p->of[k]));
 }
 
-/* Horner's scheme of pairs, in the square: half as many steps that wait for each other, for one more
- * multiplication. */
+/* Horner's scheme of pairs, in the square: half as many steps that wait for each other, for one
+ * more multiplication. */
 static void evaluate_pairs(const work *w, const polynomial *p, const kir_value *x, kir_value *y,
                            unsigned n)
 {

@@ -15,8 +15,9 @@
  * subnormal results are rounded as the others. */
 kir_value tly_exp(kir_builder *b, kir_value x);
 
-/* For sums of such that have a 1 in them: of x that is not above 1, or NaN, within 1.25 |x| + 2 units;
- * where that is no normal number, -inf too, it is the least that is, or up to twice as much. */
+/* For sums of such that have a 1 in them: of x that is not above 1, or NaN, within 1.25 |x| + 2
+ * units; where that is no normal number, -inf too, it is the least that is, or up to twice as
+ * much. */
 kir_value tly_exp_below(kir_builder *b, kir_value x);
 /* The same of n in place, step by step, so that those of one need not wait for each other. */
 void tly_exps_below(kir_builder *b, kir_value *x, unsigned n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Element-wise stages; see elementwise.h. Sums of integers of which a function is taken are of 64 bits,
- * and the function is f64's.
+ * Element-wise stages; see elementwise.h. Sums of integers of which a function is taken are of 64
+ * bits, and the function is f64's.
  */
 #include "elementwise.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Element-wise stages: functions of an accumulator, of each in as many lanes as there are. A row of the
- * table of operators' functions (codegen/operator_code.c) names those that elements go through before
- * they are lifted to states, and those that results go through after they are projected.
+ * Element-wise stages: functions of an accumulator, of each in as many lanes as there are. A row of
+ * the table of operators' functions (codegen/operator_code.c) names those that elements go through
+ * before they are lifted to states, and those that results go through after they are projected.
  */
 #ifndef TLY_ELEMENTWISE_H
 #define TLY_ELEMENTWISE_H

@@ -54,8 +54,8 @@ static uint64_t ordered_bits(const tly_build *c, uint64_t element)
     return bits > magnitude(c) ? bits ^ magnitude(c) : bits;
 }
 
-/* What is subtracted, so that -inf becomes the lowest key and all NaNs lie at the upper end, or inf the
- * highest and they lie at the lower one. */
+/* What is subtracted, so that -inf becomes the lowest key and all NaNs lie at the upper end, or
+ * inf the highest and they lie at the lower one. */
 static uint64_t moved_by(const tly_build *c)
 {
     int nans_up = takes_most(c) != c->p->nan_ignore;

@@ -54,8 +54,8 @@ kir_value tly_combine(tly_build *c, kir_value x, kir_value y)
     return o->combine ? o->combine(c, x, y) : kir_bin(c->b, tly_combines_by(c->p), x, y);
 }
 
-/* The index of that of n elements, in the order of their positions, which is like y and, of several,
- * wanted. */
+/* The index of that of n elements, in the order of their positions, which is like y and, of
+ * several, wanted. */
 static kir_value which(tly_build *c, const kir_value *x, const kir_value *index, unsigned n,
                        kir_pred like, kir_value y)
 {
@@ -82,8 +82,8 @@ static kir_value decides_float(tly_build *c, const kir_value *x, const kir_value
     return kir_tuple(b, 2, (kir_value[]){ best.key, some.result[0] });
 }
 
-/* The one of n elements that decides: its value first, then which of them have it. Three operations an
- * element; states that are combined take six. */
+/* The one of n elements that decides: its value first, then which of them have it. Three
+ * operations an element; states that are combined take six. */
 static kir_value decides(tly_build *c, const kir_value *x, const kir_value *index, unsigned n)
 {
     kir_value v[TLY_REDUCE_MOST_STEPS];

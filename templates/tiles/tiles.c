@@ -77,8 +77,8 @@ static int64_t lowest(const tly_tiles *k, tly_way w, unsigned bytes)
     return w == TLY_ALONG_DOWN ? -(int64_t)(k->c->lanes - 1) * bytes : 0;
 }
 
-/* Axis steps of the vector of lanes at `p`, which run along the axis: of each lane a whole line where
- * a tile has as many steps, so that no other lane's drives it out of the cache before. */
+/* Axis steps of the vector of lanes at `p`, which run along the axis: of each lane a whole line
+ * where a tile has as many steps, so that no other lane's drives it out of the cache before. */
 static void load_along(tly_tiles *k, kir_value p, kir_value *x)
 {
     tly_build *c = k->c;

@@ -37,8 +37,9 @@ typedef struct tly_outer {
 } tly_outer;
 tly_outer tly_tiles_outer(tly_build *c, kir_value d);
 
-/* A block of rows that are neighbours in the input (tiles_cross.c): by the dims around them, outermost
- * first, rows of a line of output, and them. Units are all rows of one index of the two first. */
+/* A block of rows that are neighbours in the input (tiles_cross.c): by the dims around them,
+ * outermost first, rows of a line of output, and them. Units are all rows of one index of the
+ * two first. */
 typedef struct tly_cross {
     tly_outer far, near, line, rows;
     kir_value left; /* outer dims that are not in a block */
@@ -60,8 +61,8 @@ typedef struct tly_gather {
 } tly_gather;
 /* Scratch for it; 0: the problem has no such rows. */
 int64_t tly_tiles_gather_bytes(const tly_tiles *k);
-/* Runs whose first row 0 is at `out`, `apart` bytes from one to the next; of their rows [from, to) are
- * wholly the task's. */
+/* Runs whose first row 0 is at `out`, `apart` bytes from one to the next; of their rows [from,
+ * to) are wholly the task's. */
 tly_gather tly_tiles_gather(tly_tiles *k, kir_value out, kir_value apart, kir_value run_size,
                             kir_value run_out, kir_value from, kir_value to);
 /* tly_tiles_scan for a row of the run, by scratch where it is one of those. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tiles across rows: rows are what lies side by side in the input, and lanes in the output, so a tile
- * is a vector of rows by lines of output, turned at each axis step. A step takes all tiles of a block
- * before the next one, so that the input is read in a few streams upwards; states wait in scratch.
- * Reversed 8-D views of 8s along axis 3, f32, prototype with tiles of 16 by 16, ms: blocks of 1, 4, 32
- * tiles 12.0, 10.6, 7.8, a copy 2.5 (Zen 5).
+ * Tiles across rows: rows are what lies side by side in the input, and lanes in the output, so a
+ * tile is a vector of rows by lines of output, turned at each axis step. A step takes all tiles of
+ * a block before the next one, so that the input is read in a few streams upwards; states wait in
+ * scratch. Reversed 8-D views of 8s along axis 3, f32, prototype with tiles of 16 by 16, ms: blocks
+ * of 1, 4, 32 tiles 12.0, 10.6, 7.8, a copy 2.5 (Zen 5).
  */
 #include "tiles.h"
 

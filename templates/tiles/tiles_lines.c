@@ -2,10 +2,10 @@
 /*
  * Rows of a run that are parts of the same lines of output: where dims are short, tiles write half
  * lines and less, and where strides are powers of two, a line has left the cache before its other
- * parts come. So these rows gather in scratch, and their lines go past the cache whole. f32 8-D views
- * of 8s, of a copy: reversed .16 to .20, so .25 to .37; halves along axis 7 .15, .41; even-odd along
- * axis 0 .28, .38 (Emerald Rapids). Not kept: rows of a line of all runs whose input shares lines one
- * after another, no faster.
+ * parts come. So these rows gather in scratch, and their lines go past the cache whole. f32 8-D
+ * views of 8s, of a copy: reversed .16 to .20, so .25 to .37; halves along axis 7 .15, .41;
+ * even-odd along axis 0 .28, .38 (Emerald Rapids). Not kept: rows of a line of all runs whose input
+ * shares lines one after another, no faster.
  */
 #include "tiles.h"
 

@@ -35,9 +35,9 @@ static kir_value lined(tly_tiles *k, kir_value out)
                    equal(k->c, kir_bin(b, KIR_AND, where, imm(k->c, LINE - 1)), imm(k->c, 0)));
 }
 
-/* The rows of a task, block by block: runs of the last outer dim and several of these where they are
- * short, so that only blocks are divided into indices. f32 8-D views of 8s, ns an element: by rows 1.9
- * to 17.7, by runs .7 to 3.5 (Zen 4). */
+/* The rows of a task, block by block: runs of the last outer dim and several of these where they
+ * are short, so that only blocks are divided into indices. f32 8-D views of 8s, ns an element:
+ * by rows 1.9 to 17.7, by runs .7 to 3.5 (Zen 4). */
 typedef struct tly_blocks {
     tly_outer run, runs; /* of rows that are crossed, the block's are in `cross` */
     tly_cross cross;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products of many elements next to 1 on devices: by each way of scans and reductions that combines in
- * another order than the plain loop, the largest relative error is at most twice the loop's.
+ * Products of many elements next to 1 on devices: by each way of scans and reductions that combines
+ * in another order than the plain loop, the largest relative error is at most twice the loop's.
  */
 #include "../drift_series.h"
 #include "bed.h"

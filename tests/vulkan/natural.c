@@ -6,7 +6,8 @@
  *
  *     natural [PART PARTS]
  *
- * With PART from 0 on, only each PARTS-th kernel is tried, so that drivers of one kind share the work.
+ * With PART from 0 on, only each PARTS-th kernel is tried, so that drivers of one kind share the
+ * work.
  */
 #include "bed.h"
 

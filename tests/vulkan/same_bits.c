@@ -3,8 +3,8 @@
  * Where CPU and Vulkan device combine in the same order, their bits are equal: serial order and
  * columns, every dtype, cumsum and cumprod, on data with infinities, NaN, zeros of both signs and
  * subnormals; and reductions in serial order, some of a single element, which show exponentials,
- * logarithms, quotients and roots as they are. Where subnormals count as zeros (SwiftShader; lavapipe
- * keeps them, though it promises nothing) data have none and come to none.
+ * logarithms, quotients and roots as they are. Where subnormals count as zeros (SwiftShader;
+ * lavapipe keeps them, though it promises nothing) data have none and come to none.
  */
 #include "../reference.h"
 #include "bed.h"

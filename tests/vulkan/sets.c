@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sets of tensors that a benchmark goes through: all have the input, each has its turn on bytes of its
- * own, and together they are more than caches hold, or one where that is by itself.
+ * Sets of tensors that a benchmark goes through: all have the input, each has its turn on bytes of
+ * its own, and together they are more than caches hold, or one where that is by itself.
  */
 #include "../../tools/bench/bench_gpu_sets.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long a kernel takes on a Vulkan device beside its ceilings there. A scan's are copies of the same
- * bytes: the device's own, and a kernel that moves memory as scans do. A reduction's is a kernel that
- * reads its input and computes next to nothing. Every turn runs each once, and begins with another
- * one; every run is on other tensors, so that caches hold nothing of it.
+ * How long a kernel takes on a Vulkan device beside its ceilings there. A scan's are copies of the
+ * same bytes: the device's own, and a kernel that moves memory as scans do. A reduction's is a
+ * kernel that reads its input and computes next to nothing. Every turn runs each once, and begins
+ * with another one; every run is on other tensors, so that caches hold nothing of it.
  */
 #include "bench_gpu.h"
 
@@ -25,10 +25,11 @@ _Static_assert(ROWS - DEVICE_COPY <= TLY_COPY_MOST_KINDS, "a timing has room for
  * its times bench/gpu.py writes what the clock was. */
 #define WARM_PART .25
 
-/* Kernels of u32 that show how fast memory is moved, in whole chunks of so many; of a yardstick's
- * kernels the last that has work for enough workgroups. As many invocations as every device has.
- * lavapipe, 64 MiB: copies 128 ms by 8, 110 by 64, 105 by 128 or 256; vectors of 8 instead of 16 change
- * nothing (Zen 3). Readings 22 ms by chunks of 4,096, 7 to 17 by those of 32,768 (Emerald Rapids). */
+/* Kernels of u32 that show how fast memory is moved, in whole chunks of so many; of a
+ * yardstick's kernels the last that has work for enough workgroups. As many invocations as every
+ * device has. lavapipe, 64 MiB: copies 128 ms by 8, 110 by 64, 105 by 128 or 256; vectors of 8
+ * instead of 16 change nothing (Zen 3). Readings 22 ms by chunks of 4,096, 7 to 17 by those of
+ * 32,768 (Emerald Rapids). */
 static const struct yardstick {
     tly_moves moves;
     const char *word; /* without sizes */

@@ -31,8 +31,8 @@ tally_status tly_gpu_fill(tly_gpu *gpu, int input, const void *in, size_t bytes,
 tally_status tly_gpu_run(tly_gpu *gpu, const tally_vulkan_kernel *kernel, int input, void *out,
                          size_t bytes, tally_error *error);
 
-/* The kernel in turns with the device's own copy and a copy kernel, or with a kernel that only reads;
- * or with `base` where that is not NULL. All of it takes about `seconds`; 0: 2. */
+/* The kernel in turns with the device's own copy and a copy kernel, or with a kernel that only
+ * reads; or with `base` where that is not NULL. All of it takes about `seconds`; 0: 2. */
 tally_status tly_gpu_time(tly_gpu *gpu, const tally_vulkan_kernel *kernel,
                           const tally_vulkan_kernel *base, double seconds,
                           tly_time_progress progress, tly_timing *timing, tally_error *error);

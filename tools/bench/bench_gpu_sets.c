@@ -2,12 +2,13 @@
 /* Sets of tensors; see bench_gpu_sets.h. */
 #include "bench_gpu_sets.h"
 
-/* What goes by between two uses of a set. Vulkan does not tell what caches hold; of the GPUs there are,
- * by their makers' words: 50 MB (H100), 72 MB (RTX 4090), 96 MB (RX 7900 XTX), 126 MB (B200),
- * 256 MiB (MI300X). */
+/* What goes by between two uses of a set. Vulkan does not tell what caches hold; of the GPUs
+ * there are, by their makers' words: 50 MB (H100), 72 MB (RTX 4090), 96 MB (RX 7900 XTX), 126 MB
+ * (B200), 256 MiB (MI300X). */
 #define CACHES ((size_t)256 << 20)
 
-/* A multiple of every minStorageBufferOffsetAlignment, which is at most 256, and of every cache line. */
+/* A multiple of every minStorageBufferOffsetAlignment, which is at most 256, and of every cache
+ * line. */
 #define STEP 256
 
 static size_t step_of(size_t bytes)

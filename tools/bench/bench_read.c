@@ -59,8 +59,8 @@ static int always(void)
 
 enum { PAGE = 4096, PAGES = 4 };
 
-/* Ahead of the loads of a single stream; four pages fetch the next four. Emerald Rapids, 64 MiB: 22.0
- * GB/s without and 22.4 with it, 23.0 and 23.2 by four pages; 64 KiB: 110, 104, 131 and 90. */
+/* Ahead of the loads of a single stream; four pages fetch the next four. Emerald Rapids, 64 MiB:
+ * 22.0 GB/s without and 22.4 with it, 23.0 and 23.2 by four pages; 64 KiB: 110, 104, 131 and 90. */
 #define PREFETCH_BYTES 4096
 
 /* A step reads four lines: consecutive ones of one stream, or one of each of four pages. */

@@ -60,10 +60,11 @@ const char *tly_on_threads(int threads, char text[32]);
 /* Told how many of all runs are done. */
 typedef void (*tly_time_progress)(int done, int runs);
 
-/* What takes turns: a kernel and every copy of `bytes` bytes from `in` to `out`, or every read of as
- * many; or, in their place, another kernel. Each copy runs on as many threads, up to `threads`, as
- * it is the fastest on: a small copy on one, whatever the kernel takes. The buffers have at least
- * `bytes` bytes (for reads, only the input), are 64-byte aligned and keep whatever ran last. */
+/* What takes turns: a kernel and every copy of `bytes` bytes from `in` to `out`, or every read
+ * of as many; or, in their place, another kernel. Each copy runs on as many threads, up to
+ * `threads`, as it is the fastest on: a small copy on one, whatever the kernel takes. The
+ * buffers have at least `bytes` bytes (for reads, only the input), are 64-byte aligned and keep
+ * whatever ran last. */
 typedef struct tly_race {
     const tally_kernel *kernel, *base; /* base: in place of copies and reads; or NULL */
     const void *in;

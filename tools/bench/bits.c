@@ -19,8 +19,8 @@ static double epsilon_of(const tally_descriptor *d, tally_dtype out)
     return ldexp(1, -bits);
 }
 
-/* `n` elements of about 1, signs drawn, make partial results of about sqrt(n) with errors of so many
- * epsilons of it. */
+/* `n` elements of about 1, signs drawn, make partial results of about sqrt(n) with errors of so
+ * many epsilons of it. */
 static int is_near(double a, double b, double epsilon, double n)
 {
     if (isnan(a) || isnan(b) || isinf(a) || isinf(b)) {

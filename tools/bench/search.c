@@ -30,7 +30,8 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* --- one plan ---------------------------------------------------------------------------------- */
+/* --- one plan
+ * ---------------------------------------------------------------------------------- */
 
 double tly_speedup(const tly_candidate *c)
 {
@@ -115,7 +116,8 @@ static int try_plan(tly_search *s, const char *plan, int given, tly_report *repo
     return EXIT_DONE;
 }
 
-/* The library's own plan with every key said, so that nothing that was kept before stands for it. */
+/* The library's own plan with every key said, so that nothing that was kept before stands for
+ * it. */
 static int try_own(tly_search *s, tly_report *report)
 {
     tly_candidate *c = add(s, "");
@@ -135,7 +137,8 @@ static int try_own(tly_search *s, tly_report *report)
     return EXIT_DONE;
 }
 
-/* --- many -------------------------------------------------------------------------------------- */
+/* --- many
+ * -------------------------------------------------------------------------------------- */
 
 /* What the last change of a plan does alone; 1 where that is not known. */
 static double promise(const tly_search *s, const char *plan)
@@ -245,7 +248,8 @@ static int time_again(tly_search *s, tly_report *report)
     return EXIT_DONE;
 }
 
-/* --- all ----------------------------------------------------------------------------------------- */
+/* --- all
+ * ----------------------------------------------------------------------------------------- */
 
 /* Where rounding shows in every order: sums of signs drawn, products near 1. */
 static const char *judged_kind(const tally_descriptor *d)

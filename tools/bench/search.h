@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The search for a word's fastest plan: every plan is judged by the bits of its output beside those of
- * the library's own, then timed in turns with it. docs/tune.md says in which order plans are tried.
+ * The search for a word's fastest plan: every plan is judged by the bits of its output beside those
+ * of the library's own, then timed in turns with it. docs/tune.md says in which order plans are
+ * tried.
  */
 #ifndef TLY_SEARCH_H
 #define TLY_SEARCH_H
@@ -37,16 +38,17 @@ typedef struct tly_search {
     size_t count;
 } tly_search;
 
-/* Tries the plans, or, where there are none, those that the limits of the library's own lead to. To be
- * ended after every outcome. */
+/* Tries the plans, or, where there are none, those that the limits of the library's own lead to.
+ * To be ended after every outcome. */
 int tly_search_run(tly_search *search, const tly_lines *plans, tly_report *report);
 void tly_search_end(tly_search *search);
 
 /* How many times as fast as the library's own plan; 0: it failed. */
 double tly_speedup(const tly_candidate *candidate);
 
-/* plans.c: every key of the plan that these overrides (NULL: none) make for the stand's word, and what
- * of it decides the order of combination, as one line each. TALLY_INVALID: they make none. */
+/* plans.c: every key of the plan that these overrides (NULL: none) make for the stand's word,
+ * and what of it decides the order of combination, as one line each. TALLY_INVALID: they make
+ * none. */
 tally_status tly_plan_whole(const tly_stand *stand, const char *plan,
                             char whole[TLY_MOST_OVERRIDES], tally_error *error);
 tally_status tly_plan_order(const tly_stand *stand, const char *plan,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stands; see stand.h. All that tells CPUs and Vulkan devices apart while kernels are timed is here. */
+/* Stands; see stand.h. All that tells CPUs and Vulkan devices apart while kernels are timed is
+ * here. */
 #include "stand.h"
 
 #include "crew.h"

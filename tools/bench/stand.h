@@ -60,8 +60,8 @@ void tly_runner_drop(tly_runner *runner);
 /* One run on the second input; stand->out has the output then, zeros in its gaps. */
 tally_status tly_stand_run(tly_stand *stand, const tly_runner *runner, tally_error *error);
 
-/* In turns with copies or reads, or with `base` where that is not NULL. `seconds` 0: as long as tally
- * bench. */
+/* In turns with copies or reads, or with `base` where that is not NULL. `seconds` 0: as long as
+ * tally bench. */
 tally_status tly_stand_time(tly_stand *stand, const tly_runner *runner, const tly_runner *base,
                             double seconds, tly_time_progress progress, tly_timing *timing,
                             tally_error *error);

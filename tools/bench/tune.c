@@ -27,7 +27,8 @@ static const char *const bits_names[] = {
     [TLY_BITS_WRONG] = "wrong",
 };
 
-/* --- telling ----------------------------------------------------------------------------------- */
+/* --- telling
+ * ----------------------------------------------------------------------------------- */
 
 /* Of a copy's speed, or a read's, which was timed beside the library's own plan. */
 static double ratio_of(const tly_search *s, const tly_candidate *c)
@@ -115,7 +116,8 @@ static void print_all(const tly_search *s, const tly_candidate *const *sorted, i
     }
 }
 
-/* --- keeping ----------------------------------------------------------------------------------- */
+/* --- keeping
+ * ----------------------------------------------------------------------------------- */
 
 /* The fastest that may be kept, or the library's own, in place of what was kept before. */
 static int keep(const tly_search *s, tly_candidate *const *sorted, tly_report *report)
@@ -139,7 +141,8 @@ static int keep(const tly_search *s, tly_candidate *const *sorted, tly_report *r
     return status == TALLY_OK ? EXIT_DONE : tly_adopt(report, &error);
 }
 
-/* --- the verb ---------------------------------------------------------------------------------- */
+/* --- the verb
+ * ---------------------------------------------------------------------------------- */
 
 /* What is no plan for this word is found before anything is timed. */
 static int judge(tly_stand *stand, const tly_lines *plans, tly_report *report)

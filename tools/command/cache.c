@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tally cache: the disk cache's folder, what lies there, whether it is sound, and emptying it; of packs
- * what is in them, and whether it is sound.
+ * tally cache: the disk cache's folder, what lies there, whether it is sound, and emptying it; of
+ * packs what is in them, and whether it is sound.
  */
 #include "../common/tool.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tally inspect: one stage of a kernel's making, as text (spirv: as words), or all that can be told of
- * it as a page; whole or not at all.
+ * tally inspect: one stage of a kernel's making, as text (spirv: as words), or all that can be told
+ * of it as a page; whole or not at all.
  */
 #include "../compile/profile.h"
 #include "../files/file.h"

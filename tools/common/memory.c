@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Room in arrays, and buffers for tensors. Large ones of these start at a huge page and are advised
- * so, which keeps the misses of small pages out of the benchmark's figures, the kernel's and the copy's
- * alike.
+ * so, which keeps the misses of small pages out of the benchmark's figures, the kernel's and the
+ * copy's alike.
  */
 #include "tool.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An archive as System V's linkers read it: an index of names, each with the place of the object
- * that has it, and the objects. Times, owners and folders are none, so that equal objects make equal
- * archives.
+ * that has it, and the objects. Times, owners and folders are none, so that equal objects make
+ * equal archives.
  */
 #include "object.h"
 

@@ -28,13 +28,14 @@ typedef struct tly_batch {
  * begins with it. */
 int tly_batch_prefix(tly_batch *batch, const char *prefix, tly_report *report);
 
-/* Adds `[NAME=]WORD` with a plan's overrides, which stands at `where` (a file and line, or "" for the
- * command line). Without NAME: the canonical word, every other character as _. EXIT_USAGE for what is no word, no
- * name, or a name that is there already. */
+/* Adds `[NAME=]WORD` with a plan's overrides, which stands at `where` (a file and line, or ""
+ * for the command line). Without NAME: the canonical word, every other character as _.
+ * EXIT_USAGE for what is no word, no name, or a name that is there already. */
 int tly_batch_add(tly_batch *batch, const char *text, const char *plan, const char *where,
                   tly_report *report);
 
-/* Adds every line of a file and of those that it includes, each with `plan` and its own overrides. */
+/* Adds every line of a file and of those that it includes, each with `plan` and its own
+ * overrides. */
 int tly_batch_read(tly_batch *batch, const char *path, const char *plan, tly_report *report);
 
 /* For what is found when a kernel is made: a message that begins with a line's name says where that

@@ -76,7 +76,8 @@ static void save(void *user, const void *key, size_t key_bytes, const void *data
     }
 }
 
-/* What one target has made, another may need: kernels for Vulkan depend on few of a device's facts. */
+/* What one target has made, another may need: kernels for Vulkan depend on few of a device's
+ * facts. */
 static int load(void *user, const void *key, size_t key_bytes, tally_write give, void *to)
 {
     work *w = user;
@@ -89,8 +90,8 @@ static int load(void *user, const void *key, size_t key_bytes, tally_write give,
 
 /* ---- making ---- */
 
-/* The message begins with the place, from `first` on, of the descriptor that it is about. Returns that
- * one's name. */
+/* The message begins with the place, from `first` on, of the descriptor that it is about.
+ * Returns that one's name. */
 static const char *take_line(const work *w, size_t first, tally_error *error)
 {
     char *why = error->message;
@@ -156,8 +157,8 @@ static int make_for(work *w, tally_kernel_options target, tly_report *report)
                                                           : refuse_as(name, &error, report);
 }
 
-/* What the device cannot compute is left out, as one list is for devices with and without f64; a list
- * that has nothing else is refused. */
+/* What the device cannot compute is left out, as one list is for devices with and without f64; a
+ * list that has nothing else is refused. */
 static int leave_out(work *w, tally_kernel_options target, tly_report *report)
 {
     tally_error error = TALLY_ERROR_INIT, first = TALLY_ERROR_INIT;

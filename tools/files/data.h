@@ -20,8 +20,8 @@ const char *tly_kind_name(const tly_kind *kind);
 void tly_kind_list(char *text, size_t capacity);
 
 /* Writes the elements 0 to count - 1 of the input's buffer, gaps included. `step` is the input's
- * stride along the axis, 0 if there is none; `at` is told how many are done, now and then, and may be
- * NULL. */
+ * stride along the axis, 0 if there is none; `at` is told how many are done, now and then, and
+ * may be NULL. */
 void tly_kind_fill(const tly_kind *kind, const tally_descriptor *descriptor, int64_t step, void *in,
                    int64_t count, void (*at)(uint64_t done));
 

@@ -49,7 +49,8 @@ static int write_page(tly_page *page, tly_report *report)
 
 /* ---- files that are one ---- */
 
-/* Where a file lies, or would: its folder without links, and its name. NULL: nowhere, or no memory. */
+/* Where a file lies, or would: its folder without links, and its name. NULL: nowhere, or no
+ * memory. */
 static char *place_of(const char *path)
 {
     char *copy = strdup(path), *other = strdup(path), *place = NULL;

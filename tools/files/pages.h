@@ -23,8 +23,8 @@ typedef struct tly_pages {
  * goes wrong while it is written, tly_pages_write tells. */
 FILE *tly_pages_add(tly_pages *pages, const char *path);
 
-/* EXIT_USAGE if two of the files are one, or one is any of `count` files that were read: it would be
- * lost. */
+/* EXIT_USAGE if two of the files are one, or one is any of `count` files that were read: it
+ * would be lost. */
 int tly_pages_are_apart(const tly_pages *pages, char *const *read, size_t count,
                         tly_report *report);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The page's frame: tools/page/page.html with its gaps filled, and the short parts: what the kernel is, and
- * the plan with the reason of each choice.
+ * The page's frame: tools/page/page.html with its gaps filled, and the short parts: what the kernel
+ * is, and the plan with the reason of each choice.
  */
 #include "html.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The page's last part: what is moved, and what part of a copy's or a read's speed that comes to: expected, by
- * what was measured of such kernels, and measured, where that was asked for.
+ * The page's last part: what is moved, and what part of a copy's or a read's speed that comes to:
+ * expected, by what was measured of such kernels, and measured, where that was asked for.
  */
 #include "html.h"
 
@@ -92,7 +92,8 @@ static void write_found(const tly_page *page, const expected *e, double bytes, t
                               : "");
 }
 
-/* No GPU was measured: what the bytes allow. Two passes of a scan read what they go through twice. */
+/* No GPU was measured: what the bytes allow. Two passes of a scan read what they go through
+ * twice. */
 static void write_most(const tly_page *page, tly_text *to)
 {
     tly_page last = *page;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernel's stages side by side. Each line that came of a line of the kernel IR carries its number:
- * LLVM's debug locations, assembly's .loc and SPIR-V's OpLine say which, and are taken out again, so
- * that what is shown is a kernel without them.
+ * The kernel's stages side by side. Each line that came of a line of the kernel IR carries its
+ * number: LLVM's debug locations, assembly's .loc and SPIR-V's OpLine say which, and are taken out
+ * again, so that what is shown is a kernel without them.
  */
 #include "html.h"
 

@@ -59,8 +59,8 @@ static side side_of(const drawing *w, int dim, int most)
     return s;
 }
 
-/* The innermost two dims lie across and down; behind is the axis if it is none of them, else the next
- * one. Dims of one element are drawn only where there is no other. */
+/* The innermost two dims lie across and down; behind is the axis if it is none of them, else the
+ * next one. Dims of one element are drawn only where there is no other. */
 static void choose_sides(drawing *w)
 {
     int dims[TALLY_MAX_RANK], count = 0, behind = -1;

@@ -307,8 +307,8 @@ typedef struct tally_run_options {
 TALLY_API tally_status tally_kernel_run_with(const tally_kernel *kernel, const void *in, void *out,
                                              const tally_run_options *options, tally_error *error);
 
-/** The buffers of a kernel's tensors in host memory, for tally_kernel_run_buffers. Later versions of
- *  Tally add tensors at the end; a buffer that a kernel does not have must be NULL. */
+/** The buffers of a kernel's tensors in host memory, for tally_kernel_run_buffers. Later versions
+ *  of Tally add tensors at the end; a buffer that a kernel does not have must be NULL. */
 typedef struct tally_buffers {
     size_t size;    /**< sizeof(tally_buffers) */
     const void *in; /**< the input; the descriptor's in_offset counts from here */
@@ -319,8 +319,8 @@ typedef struct tally_buffers {
 
 /**
  * Runs a kernel on the buffers, by the rules of tally_kernel_run, with the options of
- * tally_kernel_run_with; NULL means the defaults. This call does everything that the calls above do,
- * for kernels with any number of tensors. Thread-safe.
+ * tally_kernel_run_with; NULL means the defaults. This call does everything that the calls above
+ * do, for kernels with any number of tensors. Thread-safe.
  */
 TALLY_API tally_status tally_kernel_run_buffers(const tally_kernel *kernel,
                                                 const tally_buffers *buffers,
