@@ -10,7 +10,7 @@ enum { LEAST_LANE_STEPS = 128 };
 
 /* --- what pointers are judged by ------------------------------------------------------------- */
 
-int tly_may_be_in_place(const tly_problem *p, const tly_geometry *g)
+static int may_be_in_place(const tly_problem *p, const tly_geometry *g)
 {
     const tly_tensor_place *in = &g->tensor[TLY_IN], *out = &g->tensor[TLY_OUT];
     int same = !tly_is_apart(p) && in->first == out->first && in->axis == out->axis &&
@@ -21,24 +21,29 @@ int tly_may_be_in_place(const tly_problem *p, const tly_geometry *g)
     return same;
 }
 
-void tly_ready_check(tly_ready *r, const tly_problem *p, const tly_geometry *g)
+void tly_rules_make(tly_rules *rules, const tly_problem *p, const tly_geometry *g)
 {
     const tly_tensor_place *out = &g->tensor[TLY_OUT];
     const int64_t out_bytes = tly_element_bytes(p, TLY_OUT);
     for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
         const tly_tensor_place *from = &g->tensor[t];
         const int64_t bytes = tly_element_bytes(p, t);
-        r->misaligned[t] = (uintptr_t)(bytes - 1);
-        r->apart[t] = (tly_apart){
+        rules->misaligned[t] = (uintptr_t)(bytes - 1);
+        rules->apart[t] = (tly_apart){
             tly_subtract((from->high + 1) * bytes, out->low * out_bytes),
             tly_subtract(from->low * bytes, (out->high + 1) * out_bytes),
         };
         if (from->high < from->low) {
-            r->apart[t].above = INT64_MIN; /* nothing overlaps with nothing */
+            rules->apart[t].above = INT64_MIN; /* nothing overlaps with nothing */
         }
     }
+    rules->in_place = may_be_in_place(p, g);
+}
+
+void tly_ready_check(tly_ready *r, const tly_problem *p, const tly_geometry *g)
+{
+    tly_rules_make(&r->rules, p, g);
     r->unread = g->tensor[TLY_IN].high < g->tensor[TLY_IN].low;
-    r->in_place = tly_may_be_in_place(p, g);
     r->empty = g->empty;
 }
 

@@ -34,6 +34,13 @@ typedef struct tly_apart {
     int64_t above, below;
 } tly_apart;
 
+/* What the addresses of tensors are judged by. */
+typedef struct tly_rules {
+    tly_apart apart[TLY_TENSOR_COUNT];      /* from each that is read to the output */
+    uintptr_t misaligned[TLY_TENSOR_COUNT]; /* bits that are zero in aligned addresses */
+    int64_t in_place;                       /* input and output may be the same memory */
+} tly_rules;
+
 /* A caller's tensors: the addresses of their elements 0. */
 typedef struct tly_pointers {
     char *at[TLY_TENSOR_COUNT];
@@ -49,15 +56,13 @@ static inline tly_pointers tly_pointers_of(const void *in, void *out)
 #define TLY_READY_FIELDS \
     tly_args args;                   /* all but the tensors' bases and flags */ \
     int64_t first[TLY_TENSOR_COUNT]; /* bytes from the caller's pointers to position 0 of row 0 */ \
-    tly_apart apart[TLY_TENSOR_COUNT];      /* from each that is read to the output */ \
-    uintptr_t misaligned[TLY_TENSOR_COUNT]; /* bits that are zero in aligned addresses */ \
-    size_t scratch_bytes;                   /* a task */ \
+    tly_rules rules; \
+    size_t scratch_bytes; /* a task */ \
     int64_t tiles, row_tiles, rows; \
     int64_t most_tiles;   /* of a row whose lanes one call takes at once */ \
     int64_t bytes;        /* read and written */ \
     int64_t record_bytes; /* reductions: of a tile's states */ \
     int64_t form;         /* tly_form */ \
-    int64_t in_place;     /* allowed */ \
     int64_t empty;        /* nothing to do */ \
     int64_t unread;       /* no element of the input is */
 
@@ -68,35 +73,40 @@ typedef struct tly_ready {
 _Static_assert(sizeof(uintptr_t) == 8 && sizeof(size_t) == 8 && sizeof(tly_ready) % 8 == 0,
                "words of 64 bits");
 
-/* Whether input and output may be the same memory. */
-int tly_may_be_in_place(const tly_problem *problem, const tly_geometry *geometry);
+/* The kernel need not be known. */
+void tly_rules_make(tly_rules *rules, const tly_problem *problem, const tly_geometry *geometry);
 
-/* What pointers are judged by; the kernel need not be known. */
+/* The rules, and whether there is anything to do or to read. */
 void tly_ready_check(tly_ready *r, const tly_problem *problem, const tly_geometry *geometry);
+
+/* pointers.c: says which rule pointers break that tly_acceptable does not take: TALLY_INVALID. */
+tally_status tly_refuse_pointers(const tly_rules *rules, const tly_pointers *pointers,
+                                 tally_error *error);
 
 /* All else; `scratch` is the most bytes of a task, and runs of more than `far` bytes go past the
  * cache. */
 void tly_ready_make(tly_ready *r, const tly_problem *problem, const tly_geometry *geometry,
                     const tly_launch *launch, int64_t scratch, int64_t far);
 
-static inline int tly_is_misaligned(const tly_ready *r, int tensor, const void *at)
+static inline int tly_is_misaligned(const tly_rules *rules, int tensor, const void *at)
 {
-    return ((uintptr_t)at & r->misaligned[tensor]) != 0;
+    return ((uintptr_t)at & rules->misaligned[tensor]) != 0;
 }
 
-/* A tensor that is read, and the output: disjoint, or in place where that is allowed. */
-static inline int tly_is_apart_from_output(const tly_ready *r, int tensor, const tly_pointers *p)
+/* A tensor that is read, with `d` bytes from its element 0 to the output's: disjoint, or in
+ * place where that is allowed. */
+static inline int tly_is_apart_by(const tly_rules *rules, int tensor, int64_t d)
 {
-    const int64_t d = (int64_t)((uintptr_t)p->at[TLY_OUT] - (uintptr_t)p->at[tensor]);
-    return d >= r->apart[tensor].above || d <= r->apart[tensor].below ||
-           (d == 0 && tensor == TLY_IN && r->in_place);
+    return d >= rules->apart[tensor].above || d <= rules->apart[tensor].below ||
+           (d == 0 && tensor == TLY_IN && rules->in_place);
 }
 
-static inline int tly_acceptable(const tly_ready *r, const tly_pointers *p)
+static inline int tly_acceptable(const tly_rules *rules, const tly_pointers *p)
 {
     for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
-        if (p->at[t] == NULL || tly_is_misaligned(r, t, p->at[t]) ||
-            (!tly_is_written(t) && !tly_is_apart_from_output(r, t, p))) {
+        const int64_t d = (int64_t)((uintptr_t)p->at[TLY_OUT] - (uintptr_t)p->at[t]);
+        if (p->at[t] == NULL || tly_is_misaligned(rules, t, p->at[t]) ||
+            (!tly_is_written(t) && !tly_is_apart_by(rules, t, d))) {
             return 0;
         }
     }

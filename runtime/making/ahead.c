@@ -89,7 +89,7 @@ static int run(const tly_ready *r, tly_entry entry, const void *in, void *out, i
         return 0;
     }
     const tly_pointers p = tly_pointers_of(in == NULL && r->unread ? &nowhere : in, out);
-    if (!tly_acceptable(r, &p)) {
+    if (!tly_acceptable(&r->rules, &p)) {
         return INVALID;
     }
     tly_args args;

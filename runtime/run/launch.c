@@ -45,28 +45,7 @@ static tally_status refuse(const tally_kernel *k, const tly_pointers *p, tally_e
     if (k->empty) {
         return TALLY_OK;
     }
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
-        const char *name = tly_tensor_name(t);
-        if (p->at[t] == NULL) {
-            return tly_fail(error, TALLY_INVALID, name, "%s is NULL, and the tensor is not empty",
-                            name);
-        }
-    }
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
-        const char *name = tly_tensor_name(t);
-        if (tly_is_misaligned(&k->ready, t, p->at[t])) {
-            return tly_fail(error, TALLY_INVALID, name,
-                            "%s is not aligned to its elements of %d bytes", name,
-                            (int)k->misaligned[t] + 1);
-        }
-    }
-    if (p->at[TLY_IN] == p->at[TLY_OUT]) {
-        return tly_fail(error, TALLY_INVALID, "out",
-                        "in place needs equal strides and offsets of input and output");
-    }
-    tly_fail(error, TALLY_INVALID, "out", "the regions of input and output overlap");
-    tly_error_hint(error, "pass the same pointer twice, or regions that are disjoint");
-    return TALLY_INVALID;
+    return tly_refuse_pointers(&k->rules, p, error);
 }
 
 /* --- tasks --------------------------------------------------------------------------------- */
@@ -337,7 +316,7 @@ static __attribute__((noinline)) tally_status launch_many(const tally_kernel *k,
 static tally_status compute(const tally_kernel *k, const tly_pointers *p,
                             const tally_run_options *with, int64_t *threads, tally_error *error)
 {
-    if (k->object == NULL || !tly_level_runs(k->level) || !tly_acceptable(&k->ready, p)) {
+    if (k->object == NULL || !tly_level_runs(k->level) || !tly_acceptable(&k->rules, p)) {
         return refuse(k, p, error);
     }
     tly_args args;
@@ -378,7 +357,7 @@ static __attribute__((noinline)) tally_status run_other(const tally_kernel *k,
     if (p.at[TLY_IN] == NULL && k->unread) {
         p.at[TLY_IN] = (char *)(uintptr_t)&nowhere; /* nothing is read, so it need not be there */
     }
-    if (k->gpu != NULL && tly_acceptable(&k->ready, &p)) {
+    if (k->gpu != NULL && tly_acceptable(&k->rules, &p)) {
         return tly_vulkan_kernel_run(k->gpu, &p, error);
     }
     int64_t threads;
@@ -417,7 +396,7 @@ static inline __attribute__((always_inline)) tally_status run(const tally_kernel
                                                               const tally_run_options *with,
                                                               tally_error *error)
 {
-    if (!is_plain(k) || !tly_acceptable(&k->ready, p)) {
+    if (!is_plain(k) || !tly_acceptable(&k->rules, p)) {
         return run_other(k, p, with, error);
     }
     tly_args args;

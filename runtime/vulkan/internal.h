@@ -104,7 +104,7 @@ struct tally_vulkan_kernel {
     tly_gpu_steps steps;
     tly_problem problem;
     tly_geometry geometry;
-    int in_place;   /* allowed */
+    tly_rules rules;
     uint32_t flags; /* for every dispatch, beside its own; 0 but where tests stall tiles */
     char *word;     /* runs are told; NULL: they are not */
 };

@@ -103,7 +103,7 @@ tally_status tly_vulkan_kernel_make(tally_vulkan *v, const tly_request *request,
     k->vulkan = v;
     k->problem = request->problem;
     k->geometry = request->geometry;
-    k->in_place = tly_may_be_in_place(&request->problem, &request->geometry);
+    tly_rules_make(&k->rules, &request->problem, &request->geometry);
     const uint64_t start = tly_clock();
     tly_origin origin = { .from = TLY_FROM_NOWHERE };
     if (!k->geometry.empty) {

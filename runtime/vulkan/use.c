@@ -62,28 +62,14 @@ static tally_status take_place(const tally_vulkan_kernel *k, const tally_vulkan_
     return TALLY_OK;
 }
 
-/* A tensor that is read, with `d` bytes from its element 0 to the output's. */
-static int is_apart(const tally_vulkan_kernel *k, int tensor, int64_t d)
-{
-    const tly_gpu_steps *s = &k->steps;
-    return d >= tly_subtract(s->end[tensor], s->low[TLY_OUT]) ||
-           d <= tly_subtract(s->low[tensor], s->end[TLY_OUT]) ||
-           (d == 0 && tensor == TLY_IN && k->in_place);
-}
-
-static tally_status refuse_overlap(tally_error *error)
-{
-    return tly_fail(error, TALLY_INVALID, "out", "the regions of input and output overlap");
-}
-
 static tally_status check_overlap(const tally_vulkan_kernel *k, const tly_vk_places *p,
                                   tally_error *error)
 {
     const tly_vk_place *out = &p->tensor[TLY_OUT];
     for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
         if (!tly_is_written(t) && p->tensor[t].buffer == out->buffer &&
-            !is_apart(k, t, out->offset - p->tensor[t].offset)) {
-            return refuse_overlap(error);
+            !tly_is_apart_by(&k->rules, t, out->offset - p->tensor[t].offset)) {
+            return tly_fail(error, TALLY_INVALID, "out", "the regions of input and output overlap");
         }
     }
     return TALLY_OK;
@@ -233,33 +219,6 @@ void tally_vulkan_recording_destroy(tally_vulkan_recording **recording)
     *recording = NULL;
 }
 
-/* --- host memory ------------------------------------------------------------------------------ */
-
-static tally_status check_pointers(const tally_vulkan_kernel *k, const tly_pointers *p,
-                                   tally_error *error)
-{
-    if (k->object == NULL) {
-        return TALLY_OK;
-    }
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
-        const char *name = tly_tensor_name(t);
-        if (p->at[t] == NULL) {
-            return tly_fail(error, TALLY_INVALID, name, "%s is NULL, and the tensor is not empty",
-                            name);
-        }
-        if ((uintptr_t)p->at[t] % (uintptr_t)tly_element_bytes(&k->problem, t) != 0) {
-            return tly_fail(error, TALLY_INVALID, name, "%s is not aligned to its elements", name);
-        }
-    }
-    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
-        const int64_t d = (int64_t)((uintptr_t)p->at[TLY_OUT] - (uintptr_t)p->at[t]);
-        if (!tly_is_written(t) && !is_apart(k, t, d)) {
-            return refuse_overlap(error);
-        }
-    }
-    return TALLY_OK;
-}
-
 /* --- submitting ------------------------------------------------------------------------------ */
 
 tally_status tly_vk_record_alone(const tally_vulkan_kernel *k, tly_vk_slot *slot,
@@ -371,7 +330,9 @@ tally_status tally_vulkan_run(const tally_vulkan_kernel *kernel, const void *in,
         return tly_fail(error, TALLY_INVALID, "usage", "the kernel is NULL");
     }
     const tly_pointers p = tly_pointers_of(in, out);
-    tally_status status = check_pointers(kernel, &p, error);
-    return status != TALLY_OK || kernel->object == NULL ? status
-                                                        : tly_vulkan_kernel_run(kernel, &p, error);
+    if (kernel->object == NULL) {
+        return TALLY_OK;
+    }
+    return tly_acceptable(&kernel->rules, &p) ? tly_vulkan_kernel_run(kernel, &p, error)
+                                              : tly_refuse_pointers(&kernel->rules, &p, error);
 }
