@@ -87,20 +87,20 @@ static kir_value all_below(tly_build *c, kir_value magnitudes, uint64_t limit)
     return tly_not(c, kir_any(c->b, kir_cmp(c->b, KIR_ULE, most, magnitudes)));
 }
 
+/* The largest distance of several chains: 1/8. */
+static uint64_t limit(tly_build *c)
+{
+    const tly_reduce_format *f = tly_reduce_format_of(c);
+    return (uint64_t)(f->bias - 3) << f->mantissa;
+}
+
 /* The largest distance of a chain that counts by distances: 3/8, f64 1/8. */
 static uint64_t near_limit(tly_build *c)
 {
     const tly_reduce_format *f = tly_reduce_format_of(c);
     if (c->acc.kind == KIR_F32)
         return (uint64_t)(f->bias - 2) << f->mantissa | UINT64_C(1) << (f->mantissa - 1);
-    return (uint64_t)(f->bias - 3) << f->mantissa;
-}
-
-/* The largest distance of several chains: 1/8. */
-static uint64_t limit(tly_build *c)
-{
-    const tly_reduce_format *f = tly_reduce_format_of(c);
-    return (uint64_t)(f->bias - 3) << f->mantissa;
+    return limit(c);
 }
 
 /* What rounding errors of a chain explain: 2^-19, f64 2^-48. */
