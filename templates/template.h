@@ -7,27 +7,9 @@
 #ifndef TLY_TEMPLATE_H
 #define TLY_TEMPLATE_H
 
-#include "../codegen/kir/kir.h"
 #include "../codegen/plan/limits.h"
 #include "../codegen/plan/operator.h"
-#include "../codegen/plan/plan.h"
-
-/* Everything a stage needs to know; made once a kernel. */
-typedef struct tly_build {
-    kir_builder *b;
-    const tly_problem *p;
-    const tly_target *t;
-    const tly_plan *plan;
-    unsigned lanes; /* accumulators a vector */
-    kir_type acc;   /* one accumulator */
-    kir_type vec;   /* `lanes` of them */
-    unsigned acc_bytes,
-        bytes[TLY_TENSOR_COUNT]; /* of an accumulator; of an element of each tensor */
-    unsigned state_bytes;        /* one state, all its parts */
-    /* Of reductions, the elements of an output: i64, and as an accumulator; 0: the launch's
-     * arguments tell. */
-    kir_value count, real_count;
-} tly_build;
+#include "emit.h"
 
 /* One algorithm each: builds the whole body and says what a launch must know (templates.c). */
 void tly_build_rows(tly_build *c, tly_launch *launch);
@@ -42,36 +24,6 @@ void tly_build_reduce_lanes(tly_build *c, tly_launch *launch);
 void tly_build_reduce_interleaved(tly_build *c, tly_launch *launch);
 
 /* ---- scalars and addresses (address.c) ---- */
-
-static inline kir_value imm(tly_build *c, int64_t v)
-{
-    return kir_int(c->b, v);
-}
-
-static inline kir_value add(tly_build *c, kir_value x, kir_value y)
-{
-    return kir_bin(c->b, KIR_ADD, x, y);
-}
-
-static inline kir_value sub(tly_build *c, kir_value x, kir_value y)
-{
-    return kir_bin(c->b, KIR_SUB, x, y);
-}
-
-static inline kir_value mul(tly_build *c, kir_value x, kir_value y)
-{
-    return kir_bin(c->b, KIR_MUL, x, y);
-}
-
-static inline kir_value less(tly_build *c, kir_value x, kir_value y)
-{
-    return kir_cmp(c->b, KIR_SLT, x, y);
-}
-
-static inline kir_value equal(tly_build *c, kir_value x, kir_value y)
-{
-    return kir_cmp(c->b, KIR_EQ, x, y);
-}
 
 kir_value tly_not(tly_build *c, kir_value truth); /* of i1s */
 /* The smaller, the larger of two signed i64. */

@@ -54,8 +54,8 @@ static int64_t run(tly_build *c, kir_value result, const void *in, void *out)
 }
 
 /* Converts `count` elements in one kernel: widen from dtype to acc, or narrow back. */
-static void convert(const char *level, tally_dtype dtype, tally_dtype acc, int narrow,
-                    const void *in, void *out, int64_t count)
+static void convert_all(const char *level, tally_dtype dtype, tally_dtype acc, int narrow,
+                        const void *in, void *out, int64_t count)
 {
     tly_problem p = problem(TALLY_CUMSUM, dtype, acc);
     tly_build c = begin(&p, level, 4);
@@ -95,8 +95,8 @@ Test(templates, widens_every_narrow_value)
         every[i] = (uint16_t)i;
     for (int l = 0; l < LEVELS; l++)
         for (int t = 0; t < 2; t++) {
-            convert(levels[l], narrow_types[t], TALLY_F32, 0, every, singles, 65536);
-            convert(levels[l], narrow_types[t], TALLY_F64, 0, every, doubles, 65536);
+            convert_all(levels[l], narrow_types[t], TALLY_F32, 0, every, singles, 65536);
+            convert_all(levels[l], narrow_types[t], TALLY_F64, 0, every, doubles, 65536);
             for (int i = 0; i < 65536; i++) {
                 double want = value_of(narrow_types[t], every[i]);
                 if (isnan(want)) {
@@ -135,8 +135,8 @@ static void check_borders(const char *level, tally_dtype dtype, tally_dtype acc)
             doubles[i] = side == 0 ? middle
                                    : nextafter(middle, side * (i & 0x8000 ? -INFINITY : INFINITY));
         }
-        convert(level, dtype, acc, 1, acc == TALLY_F64 ? (void *)doubles : (void *)singles, back,
-                65536);
+        convert_all(level, dtype, acc, 1, acc == TALLY_F64 ? (void *)doubles : (void *)singles,
+                    back, 65536);
         for (int i = 0; i < 65536; i++) {
             int magnitude = i & 0x7fff, want = i;
             if (magnitude > top) {

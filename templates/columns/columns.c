@@ -43,14 +43,14 @@ static line line_at(columns *k, kir_value step)
 {
     tly_build *c = k->c;
     line at = {
-        kir_ptradd(c->b, k->in, mul(c, step, k->in_axis)),
-        kir_ptradd(c->b, k->out, mul(c, step, k->out_axis)),
+        ptradd(c, k->in, mul(c, step, k->in_axis)),
+        ptradd(c, k->out, mul(c, step, k->out_axis)),
         k->sums,
     };
     if (k->direct) {
-        kir_value first = kir_bin(c->b, KIR_OR, k->streams, equal(c, step, imm(c, 0)));
-        kir_value before = kir_ptradd(c->b, at.out, sub(c, imm(c, 0), k->out_axis));
-        at.sums = kir_select(c->b, first, k->sums, before);
+        kir_value first = bor(c, k->streams, equal(c, step, imm(c, 0)));
+        kir_value before = ptradd(c, at.out, sub(c, imm(c, 0), k->out_axis));
+        at.sums = choose(c, first, k->sums, before);
     }
     return at;
 }
@@ -76,7 +76,7 @@ static kir_value ahead_of(columns *k, kir_value j, unsigned steps)
     kir_value bytes = mul(c, k->count, imm(c, c->bytes[TLY_IN]));
     kir_value at = add(c, mul(c, j, imm(c, c->bytes[TLY_IN])), imm(c, c->plan->prefetch));
     kir_value next = sub(c, mul(c, k->in_axis, imm(c, steps)), bytes);
-    return kir_select(c->b, less(c, at, bytes), at, add(c, at, next));
+    return choose(c, less(c, at, bytes), at, add(c, at, next));
 }
 
 static void prefetch(columns *k, const tile *t, const line *at, kir_value j)
@@ -85,12 +85,12 @@ static void prefetch(columns *k, const tile *t, const line *at, kir_value j)
     if (c->p->tensor[TLY_IN].step != 1)
         return;
     int64_t bytes = (int64_t)t->vectors * c->lanes * c->bytes[TLY_IN];
-    kir_value p = kir_ptradd(c->b, at->in, ahead_of(k, j, t->steps));
+    kir_value p = ptradd(c, at->in, ahead_of(k, j, t->steps));
     for (unsigned s = 0; s < t->steps; s++) {
         for (int64_t byte = 0; byte < bytes; byte += LINE)
             kir_prefetch(c->b, p, byte);
         if (s + 1 < t->steps)
-            p = kir_ptradd(c->b, p, k->in_axis);
+            p = ptradd(c, p, k->in_axis);
     }
 }
 
@@ -111,7 +111,7 @@ static void load_step(tly_build *c, const tile *t, kir_value from, kir_value *v)
 {
     int64_t bytes = (int64_t)c->lanes * c->p->tensor[TLY_IN].step * c->bytes[TLY_IN];
     for (unsigned i = 0; i < t->vectors; i += 1 + t->pairs) {
-        kir_value p = kir_ptradd(c->b, from, imm(c, i * bytes));
+        kir_value p = ptradd(c, from, imm(c, i * bytes));
         if (t->pairs)
             tly_load_pairs(c, p, &v[i]);
         else
@@ -134,20 +134,19 @@ static void store_sums(columns *k, const tile *t, kir_value sums, const kir_valu
 static void do_tile(columns *k, const tile *t, const line *at, kir_value j)
 {
     tly_build *c = k->c;
-    kir_builder *b = c->b;
     kir_value y[MAX_VECTORS], v[MAX_STEPS][MAX_VECTORS] = { 0 }, to[MAX_STEPS];
     kir_value offset = tly_states_offset(c, j, 1);
     kir_value before = tly_states_move(c, at->sums, offset);
     kir_value sums = tly_states_move(c, k->sums, offset);
-    kir_value from = kir_ptradd(b, at->in, mul(c, j, tly_in_step(c)));
+    kir_value from = ptradd(c, at->in, mul(c, j, tly_in_step(c)));
     to[0] = tly_at(c, at->out, j, c->bytes[TLY_OUT]);
     for (unsigned i = 0; i < t->vectors; i++)
         y[i] = tly_states_load(c, before, i * c->lanes, c->lanes);
     for (unsigned s = 0; s < t->steps; s++) {
         load_step(c, t, from, v[s]);
         if (s + 1 < t->steps) {
-            from = kir_ptradd(b, from, k->in_axis);
-            to[s + 1] = kir_ptradd(b, to[s], k->out_axis);
+            from = ptradd(c, from, k->in_axis);
+            to[s + 1] = ptradd(c, to[s], k->out_axis);
         }
     }
     unsigned n = 0;
@@ -163,20 +162,20 @@ static void do_tile(columns *k, const tile *t, const line *at, kir_value j)
     if (!k->direct || !t->streams)
         store_sums(k, t, sums, y);
     if (t->streams) {
-        kir_if(b, &way, t->streams);
+        kir_if(c->b, &way, t->streams);
         prefetch(k, t, at, j);
         if (k->direct)
             store_sums(k, t, sums, y);
         for (unsigned s = 0; s < t->steps; s++)
             tly_store_run(c, to[s], v[s], n, KIR_STREAM);
-        kir_else(b, &way, 0, NULL);
+        kir_else(c->b, &way, 0, NULL);
         if (!k->direct)
             claim(k, t, to);
     }
     for (unsigned s = 0; s < t->steps; s++)
         tly_store_run(c, to[s], v[s], n, 0);
     if (t->streams)
-        kir_if_end(b, &way, 0, NULL);
+        kir_if_end(c->b, &way, 0, NULL);
 }
 
 /* Lanes [from, to), a multiple of the tile's. */
@@ -195,10 +194,10 @@ static void pass_scalars(columns *k, const line *at, kir_value from, kir_value t
     kir_loop l;
     kir_for(c->b, &l, from, to, imm(c, 1), 0, NULL);
     kir_value y = tly_states_load(c, tly_states_at(c, at->sums, l.i), 0, 1);
-    kir_value x = tly_load(c, kir_ptradd(c->b, at->in, mul(c, l.i, tly_in_step(c))), 0, 1);
+    kir_value x = tly_load(c, ptradd(c, at->in, mul(c, l.i, tly_in_step(c))), 0, 1);
     kir_value next = tly_combine(c, y, tly_lift(c, x));
     tly_states_store(c, tly_states_at(c, k->sums, l.i), 0, next);
-    tly_store(c, kir_ptradd(c->b, at->out, mul(c, l.i, tly_out_step(c))), 0,
+    tly_store(c, ptradd(c, at->out, mul(c, l.i, tly_out_step(c))), 0,
               tly_project(c, c->p->exclusive ? y : next), 1, 0);
     kir_for_end(c->b, &l, NULL);
 }
@@ -208,9 +207,9 @@ static kir_value lanes_to_line(columns *k, kir_value out)
 {
     tly_build *c = k->c;
     kir_value past = sub(c, imm(c, 0), kir_addr(c->b, out));
-    kir_value bytes = kir_bin(c->b, KIR_AND, past, imm(c, LINE - 1));
+    kir_value bytes = band(c, past, imm(c, LINE - 1));
     kir_value lanes = tly_min(c, k->count, tly_part(c, bytes, c->bytes[TLY_OUT]));
-    return kir_select(c->b, k->streams, lanes, imm(c, 0));
+    return choose(c, k->streams, lanes, imm(c, 0));
 }
 
 /* Where a step's first and last line are written in part, they are read; stores past the cache
@@ -220,14 +219,14 @@ static void claim_ends(columns *k, line at, unsigned steps)
     tly_build *c = k->c;
     kir_branch some;
     kir_value end = tly_at(c, at.out, k->count, c->bytes[TLY_OUT]);
-    kir_value ends = kir_bin(c->b, KIR_OR, kir_addr(c->b, at.out), kir_addr(c->b, end));
-    kir_value in_line = kir_bin(c->b, KIR_AND, ends, imm(c, LINE - 1));
+    kir_value ends = bor(c, kir_addr(c->b, at.out), kir_addr(c->b, end));
+    kir_value in_line = band(c, ends, imm(c, LINE - 1));
     kir_if(c->b, &some, less(c, imm(c, 0), in_line));
     for (unsigned i = 0; i < steps; i++) {
         kir_claim(c->b, at.out, 0);
         kir_claim(c->b, end, -1);
-        at.out = kir_ptradd(c->b, at.out, k->out_axis);
-        end = kir_ptradd(c->b, end, k->out_axis);
+        at.out = ptradd(c, at.out, k->out_axis);
+        end = ptradd(c, end, k->out_axis);
     }
     kir_if_end(c->b, &some, 0, NULL);
 }
@@ -243,7 +242,6 @@ typedef struct span {
 static void finish_step(columns *k, unsigned vectors, kir_value step, span done)
 {
     tly_build *c = k->c;
-    kir_builder *b = c->b;
     line at = line_at(k, step);
     if (vectors == 0) { /* lanes must go one by one */
         pass_scalars(k, &at, done.to, k->count);
@@ -263,58 +261,55 @@ static void finish_step(columns *k, unsigned vectors, kir_value step, span done)
         whole = to;
         taken = sizes[i];
     }
-    kir_value first = kir_select(b, equal(c, done.to, imm(c, 0)), head, done.from);
-    kir_value ragged = kir_bin(b, KIR_OR, less(c, imm(c, 0), first), less(c, whole, k->count));
+    kir_value first = choose(c, equal(c, done.to, imm(c, 0)), head, done.from);
+    kir_value ragged = bor(c, less(c, imm(c, 0), first), less(c, whole, k->count));
     kir_loop ends; /* before and after */
-    kir_for(b, &ends, imm(c, 0), kir_select(b, ragged, imm(c, 2), imm(c, 0)), imm(c, 1), 0, NULL);
-    kir_value after = kir_cmp(b, KIR_NE, ends.i, imm(c, 0));
-    pass_scalars(k, &at, kir_select(b, after, whole, imm(c, 0)),
-                 kir_select(b, after, k->count, first));
-    kir_for_end(b, &ends, NULL);
+    kir_for(c->b, &ends, imm(c, 0), choose(c, ragged, imm(c, 2), imm(c, 0)), imm(c, 1), 0, NULL);
+    kir_value after = differ(c, ends.i, imm(c, 0));
+    pass_scalars(k, &at, choose(c, after, whole, imm(c, 0)), choose(c, after, k->count, first));
+    kir_for_end(c->b, &ends, NULL);
 }
 
 /* i1: passes of the tile serve: their stores find lines, and it is the better way. */
 static kir_value goes_together(columns *k, const tile *t)
 {
     tly_build *c = k->c;
-    kir_builder *b = c->b;
     kir_value zero = imm(c, 0), plain = equal(c, zero, zero);
-    kir_value lined = equal(c, kir_bin(b, KIR_AND, k->out_axis, imm(c, LINE - 1)), zero);
+    kir_value lined = equal(c, band(c, k->out_axis, imm(c, LINE - 1)), zero);
     if (t->steps > 1) {
         kir_value is_long = less(c, imm(c, c->plan->long_row / c->bytes[TLY_IN]), k->count);
         kir_value all = mul(c, k->count, k->length);
         kir_value is_large = less(c, imm(c, c->plan->small / c->bytes[TLY_IN]), all);
-        plain = kir_select(b, is_large, is_long, plain);
-        lined = kir_bin(b, KIR_AND, lined, is_long);
+        plain = choose(c, is_large, is_long, plain);
+        lined = band(c, lined, is_long);
     }
-    return kir_select(b, k->streams, lined, plain);
+    return choose(c, k->streams, lined, plain);
 }
 
 /* Passes of the tile; what they leave, step by step, `alone` vectors at a time. */
 static void scan_together(columns *k, tile t, unsigned alone)
 {
     tly_build *c = k->c;
-    kir_builder *b = c->b;
     kir_value zero = imm(c, 0), one = imm(c, 1), steps = imm(c, t.steps);
     kir_value together = goes_together(k, &t);
-    kir_value group = kir_select(b, together, steps, k->length); /* else one group is all */
-    kir_value head = kir_select(b, together, lanes_to_line(k, k->out), zero);
+    kir_value group = choose(c, together, steps, k->length); /* else one group is all */
+    kir_value head = choose(c, together, lanes_to_line(k, k->out), zero);
     kir_value room = sub(c, k->count, head);
     kir_value whole = add(c, head, tly_round_down(c, room, (int64_t)t.vectors * c->lanes));
     kir_loop l, s;
-    kir_for(b, &l, zero, k->length, group, 0, NULL);
+    kir_for(c->b, &l, zero, k->length, group, 0, NULL);
     kir_value here = tly_min(c, group, sub(c, k->length, l.i));
-    kir_value full = kir_bin(b, KIR_AND, together, equal(c, here, steps));
-    span done = { kir_select(b, full, head, zero), kir_select(b, full, whole, zero) };
+    kir_value full = band(c, together, equal(c, here, steps));
+    span done = { choose(c, full, head, zero), choose(c, full, whole, zero) };
     line at = line_at(k, l.i);
     claim_ends(k, at, t.steps);
     pass(k, t, &at, done.from, done.to);
     kir_value part = less(c, sub(c, done.to, done.from), k->count);
-    kir_value left = kir_select(b, part, here, zero);
-    kir_for(b, &s, zero, left, one, 0, NULL);
+    kir_value left = choose(c, part, here, zero);
+    kir_for(c->b, &s, zero, left, one, 0, NULL);
     finish_step(k, alone, add(c, l.i, s.i), done);
-    kir_for_end(b, &s, NULL);
-    kir_for_end(b, &l, NULL);
+    kir_for_end(c->b, &s, NULL);
+    kir_for_end(c->b, &l, NULL);
 }
 
 /* The accumulators begin a line where the output does, so that no store of either crosses lines:
@@ -325,7 +320,7 @@ static kir_value beside_lines(columns *k)
     if (kir_parts(c->b, k->sums) > 1)
         return k->sums;
     kir_value lanes = sub(c, imm(c, 0), lanes_to_line(k, k->out));
-    lanes = kir_bin(c->b, KIR_AND, lanes, imm(c, LINE / c->state_bytes - 1));
+    lanes = band(c, lanes, imm(c, LINE / c->state_bytes - 1));
     return tly_states_at(c, k->sums, lanes);
 }
 
@@ -338,7 +333,6 @@ static unsigned in_pairs(const tly_build *c)
 
 static void columns_body(tly_build *c, tly_row at, kir_value count, kir_value sums)
 {
-    kir_builder *b = c->b;
     columns k = {
         .c = c,
         .sums = sums,
@@ -347,9 +341,9 @@ static void columns_body(tly_build *c, tly_row at, kir_value count, kir_value su
         .in = at.in,
         .out = at.out,
         .count = count,
-        .length = kir_get(b, KIR_ARG_LENGTH),
-        .in_axis = kir_get(b, KIR_ARG_IN_AXIS),
-        .out_axis = kir_get(b, KIR_ARG_OUT_AXIS),
+        .length = arg(c, KIR_ARG_LENGTH),
+        .in_axis = arg(c, KIR_ARG_IN_AXIS),
+        .out_axis = arg(c, KIR_ARG_OUT_AXIS),
         .direct = c->p->tensor[TLY_OUT].step == 1 && c->p->tensor[TLY_OUT].dtype == c->p->acc &&
                   !c->p->exclusive && tly_is_plain(c->p),
     };
@@ -358,9 +352,9 @@ static void columns_body(tly_build *c, tly_row at, kir_value count, kir_value su
     int by_vectors = tly_loads_vectors(c) && c->p->tensor[TLY_OUT].step == 1;
     kir_value zero = imm(c, 0);
     kir_loop l;
-    kir_for(b, &l, zero, tly_round_up(c, count, c->lanes), imm(c, c->lanes), 0, NULL);
+    kir_for(c->b, &l, zero, tly_round_up(c, count, c->lanes), imm(c, c->lanes), 0, NULL);
     tly_states_store(c, tly_states_at(c, k.sums, l.i), 0, tly_start(c, c->vec));
-    kir_for_end(b, &l, NULL);
+    kir_for_end(c->b, &l, NULL);
     tile t = { (unsigned)c->plan->pass_steps, alone, in_pairs(c), k.streams };
     if (t.steps > 1)
         t.vectors = line;
@@ -368,9 +362,9 @@ static void columns_body(tly_build *c, tly_row at, kir_value count, kir_value su
         scan_together(&k, t, alone);
         return;
     }
-    kir_for(b, &l, zero, k.length, imm(c, 1), 0, NULL);
+    kir_for(c->b, &l, zero, k.length, imm(c, 1), 0, NULL);
     finish_step(&k, by_vectors ? alone : 0, l.i, (span){ zero, zero });
-    kir_for_end(b, &l, NULL);
+    kir_for_end(c->b, &l, NULL);
 }
 
 void tly_build_columns(tly_build *c, tly_launch *launch)

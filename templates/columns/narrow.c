@@ -117,8 +117,8 @@ static void store_vectors(narrow *k, kir_value out, kir_value i, const kir_value
     kir_branch way;
     for (unsigned j = 0; j < n; j++)
         v[j] = shown[down(k) ? n - 1 - j : j];
-    kir_value to = kir_ptradd(c->b, at(k, out, i, c->bytes[TLY_OUT]),
-                              imm(c, lowest(k, n * k->vector, c->bytes[TLY_OUT])));
+    kir_value to = ptradd(c, at(k, out, i, c->bytes[TLY_OUT]),
+                          imm(c, lowest(k, n * k->vector, c->bytes[TLY_OUT])));
     n = tly_pack_run(c, v, n, 0);
     if (lined) {
         kir_if(c->b, &way, k->streams);
@@ -268,25 +268,24 @@ static void scan_tail(narrow *k, const stream *s, kir_value left)
 static stream scan_blocks(narrow *k, const stream *s, kir_value count)
 {
     tly_build *c = k->c;
-    kir_builder *b = c->b;
     kir_value zero = imm(c, 0), block = k->block;
     kir_loop l, copy;
-    kir_for(b, &l, zero, count, block, 1, &zero);
+    kir_for(c->b, &l, zero, count, block, 1, &zero);
     kir_value here = tly_min(c, block, sub(c, count, l.i));
     stream part = { at(k, s->in, l.i, c->bytes[TLY_IN]), at(k, s->out, l.i, c->bytes[TLY_OUT]),
                     s->results };
     scan_run(k, &part, here, NULL);
     kir_value more = less(c, add(c, l.i, block), count);
-    kir_value kept = kir_select(b, more, add(c, k->unit, imm(c, k->vector)), zero);
+    kir_value kept = choose(c, more, add(c, k->unit, imm(c, k->vector)), zero);
     kir_value step = imm(c, COPIES * k->vector);
-    kir_for(b, &copy, zero, kept, step, 0, NULL);
+    kir_for(c->b, &copy, zero, kept, step, 0, NULL);
     kir_value v[COPIES], to = sub(c, copy.i, kept), from = add(c, block, to);
     for (int j = 0; j < COPIES; j++)
         v[j] = load_result(k, part.results, add(c, from, imm(c, j * k->vector)));
     for (int j = 0; j < COPIES; j++)
         store_result(k, part.results, add(c, to, imm(c, j * k->vector)), v[j]);
-    kir_for_end(b, &copy, NULL);
-    kir_for_end(b, &l, &here);
+    kir_for_end(c->b, &copy, NULL);
+    kir_for_end(c->b, &l, &here);
     stream tail = stream_from(k, s, count);
     tail.results = result_at(k, s->results, l.result[0]);
     return tail;
@@ -309,8 +308,8 @@ static kir_value to_line(narrow *k, kir_value out)
     tly_build *c = k->c;
     kir_value past = kir_addr(c->b, out);
     past = down(k) ? add(c, past, imm(c, c->bytes[TLY_OUT])) : sub(c, imm(c, 0), past);
-    past = kir_bin(c->b, KIR_AND, past, imm(c, LINE - 1));
-    return kir_select(c->b, k->streams, tly_part(c, past, c->bytes[TLY_OUT]), imm(c, 0));
+    past = band(c, past, imm(c, LINE - 1));
+    return choose(c, k->streams, tly_part(c, past, c->bytes[TLY_OUT]), imm(c, 0));
 }
 
 /* Where in scratch position 0 of a row's results goes: what is read of them runs APART bytes ahead
@@ -327,15 +326,15 @@ static kir_value place_results(narrow *k, kir_value in)
     if (down(k))
         ahead = sub(c, imm(c, 0), ahead);
     offset = tly_round_up(c, offset, LINE);
-    kir_value like = kir_ptradd(c->b, in, sub(c, ahead, offset));
-    kir_value first = kir_ptradd(c->b, tly_congruent(c, k->scratch, like), offset);
+    kir_value like = ptradd(c, in, sub(c, ahead, offset));
+    kir_value first = ptradd(c, tly_congruent(c, k->scratch, like), offset);
     return tly_states_row(c, first, k->sides[0], k->sides[1]);
 }
 
 static void scan_row(narrow *k, tly_row row)
 {
     tly_build *c = k->c;
-    kir_value length = mul(c, kir_get(c->b, KIR_ARG_LENGTH), k->unit), history[MAX_HISTORY];
+    kir_value length = mul(c, arg(c, KIR_ARG_LENGTH), k->unit), history[MAX_HISTORY];
     stream s = { row.in, row.out, 0 };
     if (down(k)) { /* from the last lane on */
         s.in = tly_at(c, s.in, sub(c, k->unit, imm(c, 1)), c->bytes[TLY_IN]);
@@ -367,11 +366,11 @@ static void plan_scratch(narrow *k, tly_launch *launch)
     int64_t side = 2 * LINE + COPIES * k->vector + MAX_HISTORY * k->vector;
     int64_t tail = 4 * k->vector * c->acc_bytes, least = k->history > 0 ? 0 : c->plan->kept_results;
     kir_value twice = tly_round_up(c, mul(c, k->unit, imm(c, 2)), c->plan->kept_results);
-    k->block = kir_select(c->b, less(c, k->unit, imm(c, least / 2)), imm(c, least), twice);
+    k->block = choose(c, less(c, k->unit, imm(c, least / 2)), imm(c, least), twice);
     k->sides[0] = add(c, k->unit, imm(c, side));
     k->sides[1] = k->history > 0 ? imm(c, side) : add(c, k->block, imm(c, side));
-    k->tail = kir_ptradd(c->b, kir_get(c->b, KIR_ARG_SCRATCH), imm(c, tail / 2));
-    k->scratch = kir_ptradd(c->b, kir_get(c->b, KIR_ARG_SCRATCH), imm(c, tail));
+    k->tail = ptradd(c, arg(c, KIR_ARG_SCRATCH), imm(c, tail / 2));
+    k->scratch = ptradd(c, arg(c, KIR_ARG_SCRATCH), imm(c, tail));
     launch->tile_lanes = TLY_NARROW_MOST;
     launch->scratch_bytes = tail + (2 * side + 2 * least + TLY_MOST_LANES) * c->state_bytes +
                             TLY_CONGRUENT_BYTES + LINE;
@@ -380,20 +379,19 @@ static void plan_scratch(narrow *k, tly_launch *launch)
 
 void tly_build_narrow(tly_build *c, tly_launch *launch)
 {
-    kir_builder *b = c->b;
     narrow k = { .c = c, .vector = c->lanes, .far = tly_streams(c), .claims = tly_claims(c) };
-    k.unit = c->p->lanes.count > 0 ? imm(c, c->p->lanes.count) : kir_get(b, KIR_ARG_INNER);
+    k.unit = c->p->lanes.count > 0 ? imm(c, c->p->lanes.count) : arg(c, KIR_ARG_INNER);
     k.line = tly_line(c) > c->lanes ? tly_line(c) / c->lanes : 1;
     if (c->plan->history)
         k.history = (c->p->lanes.count + c->lanes - 1) / c->lanes + c->p->exclusive;
-    kir_value slice = mul(c, kir_get(b, KIR_ARG_LENGTH), k.unit);
+    kir_value slice = mul(c, arg(c, KIR_ARG_LENGTH), k.unit);
     kir_value is_long = less(c, imm(c, SHORT_SLICE / c->bytes[TLY_OUT]), slice);
-    k.streams = kir_bin(b, KIR_AND, k.far, is_long);
+    k.streams = band(c, k.far, is_long);
     plan_scratch(&k, launch);
     kir_loop l;
-    kir_for(b, &l, kir_get(b, KIR_ARG_BEGIN), kir_get(b, KIR_ARG_TASK_END), imm(c, 1), 0, NULL);
+    kir_for(c->b, &l, arg(c, KIR_ARG_BEGIN), arg(c, KIR_ARG_TASK_END), imm(c, 1), 0, NULL);
     scan_row(&k, tly_row_address(c, l.i));
-    kir_for_end(b, &l, NULL);
+    kir_for_end(c->b, &l, NULL);
     tly_fence(c, k.far);
-    kir_return(b, imm(c, 0));
+    kir_return(c->b, imm(c, 0));
 }

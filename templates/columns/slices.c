@@ -32,26 +32,25 @@ static void prefetch(slices *k, const kir_value *from, kir_value j)
     int64_t bytes = (int64_t)k->vectors * c->lanes * c->bytes[TLY_IN];
     kir_value row = mul(c, k->lanes, imm(c, c->bytes[TLY_IN])), ahead = imm(c, AHEAD);
     kir_value within = less(c, add(c, mul(c, j, imm(c, c->bytes[TLY_IN])), ahead), row);
-    kir_value on = kir_select(c->b, within, ahead, add(c, ahead, sub(c, k->in_axis, row)));
+    kir_value on = choose(c, within, ahead, add(c, ahead, sub(c, k->in_axis, row)));
     for (unsigned s = 0; s < k->count; s++)
         for (int64_t byte = 0; byte < bytes; byte += LINE)
-            kir_prefetch(c->b, kir_ptradd(c->b, from[s], on), byte);
+            kir_prefetch(c->b, ptradd(c, from[s], on), byte);
 }
 
 /* One line of each slice from lane j on: all loads, then all stores. */
 static void do_lines(slices *k, tly_row row, kir_value j)
 {
     tly_build *c = k->c;
-    kir_builder *b = c->b;
     kir_value x[MAX_SLICES][MAX_VECTORS], y[MAX_SLICES][MAX_VECTORS];
     kir_value from[MAX_SLICES], sums[MAX_SLICES], to = tly_at(c, row.out, j, c->bytes[TLY_OUT]);
     for (unsigned s = 0; s < k->count; s++) {
-        from[s] = s > 0 ? kir_ptradd(b, from[s - 1], k->in_each)
+        from[s] = s > 0 ? ptradd(c, from[s - 1], k->in_each)
                         : tly_at(c, row.in, j, c->bytes[TLY_IN]);
         sums[s] = tly_states_at(c, k->sums, add(c, j, mul(c, k->lanes, imm(c, s))));
         for (unsigned i = 0; i < k->vectors; i++) {
             int64_t lane = (int64_t)i * c->lanes;
-            x[s][i] = tly_load_vector(c, kir_ptradd(b, from[s], imm(c, lane * c->bytes[TLY_IN])));
+            x[s][i] = tly_load_vector(c, ptradd(c, from[s], imm(c, lane * c->bytes[TLY_IN])));
             y[s][i] = tly_states_load(c, sums[s], lane, c->lanes);
         }
     }
@@ -64,7 +63,7 @@ static void do_lines(slices *k, tly_row row, kir_value j)
         }
         unsigned n = tly_pack_run(c, x[s], k->vectors, 0);
         tly_store_run(c, to, x[s], n, KIR_STREAM);
-        to = kir_ptradd(b, to, k->out_each);
+        to = ptradd(c, to, k->out_each);
     }
 }
 
@@ -72,55 +71,52 @@ static void do_lines(slices *k, tly_row row, kir_value j)
 static void scan(slices *k, tly_row at)
 {
     tly_build *c = k->c;
-    kir_builder *b = c->b;
     kir_value zero = imm(c, 0), all = mul(c, k->lanes, imm(c, k->count));
     kir_loop l, lane;
-    kir_for(b, &l, zero, all, imm(c, c->lanes), 0, NULL);
+    kir_for(c->b, &l, zero, all, imm(c, c->lanes), 0, NULL);
     tly_states_store(c, tly_states_at(c, k->sums, l.i), 0, tly_start(c, c->vec));
-    kir_for_end(b, &l, NULL);
-    kir_for(b, &l, zero, kir_get(b, KIR_ARG_LENGTH), imm(c, 1), 0, NULL);
+    kir_for_end(c->b, &l, NULL);
+    kir_for(c->b, &l, zero, arg(c, KIR_ARG_LENGTH), imm(c, 1), 0, NULL);
     tly_row row = {
-        kir_ptradd(b, at.in, mul(c, l.i, k->in_axis)),
-        kir_ptradd(b, at.out, mul(c, l.i, kir_get(b, KIR_ARG_OUT_AXIS))),
+        ptradd(c, at.in, mul(c, l.i, k->in_axis)),
+        ptradd(c, at.out, mul(c, l.i, arg(c, KIR_ARG_OUT_AXIS))),
     };
-    kir_for(b, &lane, zero, k->lanes, imm(c, (int64_t)k->vectors * c->lanes), 0, NULL);
+    kir_for(c->b, &lane, zero, k->lanes, imm(c, (int64_t)k->vectors * c->lanes), 0, NULL);
     do_lines(k, row, lane.i);
-    kir_for_end(b, &lane, NULL);
-    kir_for_end(b, &l, NULL);
+    kir_for_end(c->b, &lane, NULL);
+    kir_for_end(c->b, &l, NULL);
 }
 
 /* i1: stores of all slices are whole lines past the cache, and they are evenly apart. */
 static kir_value serves(slices *k)
 {
     tly_build *c = k->c;
-    kir_builder *b = c->b;
     kir_value bytes = mul(c, k->lanes, imm(c, c->bytes[TLY_OUT]));
-    kir_value where = kir_bin(b, KIR_OR, kir_addr(b, kir_get(b, KIR_ARG_OUT)), bytes);
-    where = kir_bin(b, KIR_OR, where, kir_get(b, KIR_ARG_OUT_AXIS));
-    where = kir_bin(b, KIR_OR, where, k->out_each);
-    kir_value lined = equal(c, kir_bin(b, KIR_AND, where, imm(c, LINE - 1)), imm(c, 0));
-    kir_value one_dim = less(c, kir_get(b, KIR_ARG_OUTER_RANK), imm(c, 2));
+    kir_value where = bor(c, kir_addr(c->b, arg(c, KIR_ARG_OUT)), bytes);
+    where = bor(c, where, arg(c, KIR_ARG_OUT_AXIS));
+    where = bor(c, where, k->out_each);
+    kir_value lined = equal(c, band(c, where, imm(c, LINE - 1)), imm(c, 0));
+    kir_value one_dim = less(c, arg(c, KIR_ARG_OUTER_RANK), imm(c, 2));
     kir_value wide = less(c, imm(c, AHEAD / c->bytes[TLY_IN] - 1), k->lanes);
-    kir_value good = kir_bin(b, KIR_AND, lined, kir_bin(b, KIR_AND, one_dim, wide));
-    return kir_bin(b, KIR_AND, tly_streams(c), good);
+    kir_value good = band(c, lined, band(c, one_dim, wide));
+    return band(c, tly_streams(c), good);
 }
 
 kir_value tly_scan_slices(tly_build *c, kir_value first, kir_value end, kir_value scratch)
 {
-    kir_builder *b = c->b;
     slices k = { .c = c, .count = (unsigned)c->plan->slices, .vectors = tly_line(c) / c->lanes };
     if (k.count < 2)
         return first;
-    k.lanes = kir_get(b, KIR_ARG_INNER);
-    k.in_axis = kir_get(b, KIR_ARG_IN_AXIS);
-    k.in_each = kir_get_at(b, KIR_ARG_OUTER_IN, imm(c, 0));
-    k.out_each = kir_get_at(b, KIR_ARG_OUTER_OUT, imm(c, 0));
+    k.lanes = arg(c, KIR_ARG_INNER);
+    k.in_axis = arg(c, KIR_ARG_IN_AXIS);
+    k.in_each = kir_get_at(c->b, KIR_ARG_OUTER_IN, imm(c, 0));
+    k.out_each = kir_get_at(c->b, KIR_ARG_OUTER_OUT, imm(c, 0));
     k.sums = tly_states_row(c, scratch, imm(c, 0), mul(c, k.lanes, imm(c, k.count)));
     kir_value whole = tly_round_down(c, sub(c, end, first), k.count);
-    kir_value left = add(c, first, kir_select(b, serves(&k), whole, imm(c, 0)));
+    kir_value left = add(c, first, choose(c, serves(&k), whole, imm(c, 0)));
     kir_loop l;
-    kir_for(b, &l, first, left, imm(c, k.count), 0, NULL);
+    kir_for(c->b, &l, first, left, imm(c, k.count), 0, NULL);
     scan(&k, tly_row_address(c, l.i));
-    kir_for_end(b, &l, NULL);
+    kir_for_end(c->b, &l, NULL);
     return left;
 }

@@ -27,7 +27,7 @@ static kir_value turn_line(turned *k, kir_value in, kir_value out, kir_value y, 
             kir_value next = tly_combine(c, y, tly_lift(c, tly_load(c, in, 0, n)));
             r[i] = tly_project(c, c->p->exclusive ? y : next);
             y = next;
-            in = kir_ptradd(c->b, in, k->in_axis);
+            in = ptradd(c, in, k->in_axis);
         }
         tly_transpose(c, r, n);
         for (unsigned i = 0; i < n; i++)
@@ -45,7 +45,7 @@ static kir_value turn_line(turned *k, kir_value in, kir_value out, kir_value y, 
         for (unsigned i = 0; i < n; i++) {
             for (unsigned q = 0; q < count; q++)
                 kir_store(c->b, to, (int64_t)q * wide, part[q][i], flags ? wide : 1, flags);
-            to = kir_ptradd(c->b, to, k->out_lane);
+            to = ptradd(c, to, k->out_lane);
         }
         if (flags == 0)
             break;
@@ -59,18 +59,17 @@ static kir_value turn_line(turned *k, kir_value in, kir_value out, kir_value y, 
 static void scalars(turned *k, kir_value lane, kir_value from, kir_value to)
 {
     tly_build *c = k->c;
-    kir_builder *b = c->b;
     kir_value sum = tly_states_at(c, k->sums, lane);
     kir_value in = tly_at(c, k->in, lane, c->bytes[TLY_IN]);
-    kir_value out = kir_ptradd(b, k->out, mul(c, lane, k->out_lane));
+    kir_value out = ptradd(c, k->out, mul(c, lane, k->out_lane));
     kir_value y = tly_states_load(c, sum, 0, 1);
     kir_loop l;
-    kir_for(b, &l, from, to, imm(c, 1), 1, &y);
-    kir_value x = tly_load(c, kir_ptradd(b, in, mul(c, l.i, k->in_axis)), 0, 1);
+    kir_for(c->b, &l, from, to, imm(c, 1), 1, &y);
+    kir_value x = tly_load(c, ptradd(c, in, mul(c, l.i, k->in_axis)), 0, 1);
     kir_value next = tly_combine(c, l.carried[0], tly_lift(c, x));
     kir_value shown = tly_project(c, c->p->exclusive ? l.carried[0] : next);
     tly_store(c, tly_at(c, out, l.i, c->bytes[TLY_OUT]), 0, shown, 1, 0);
-    kir_for_end(b, &l, &next);
+    kir_for_end(c->b, &l, &next);
     tly_states_store(c, sum, 0, l.result[0]);
 }
 
@@ -78,65 +77,62 @@ static void scalars(turned *k, kir_value lane, kir_value from, kir_value to)
 static void turn_all(turned *k, kir_value lanes, kir_value steps, kir_value streams)
 {
     tly_build *c = k->c;
-    kir_builder *b = c->b;
     unsigned lines = (unsigned)c->plan->pass_steps / tly_line(c);
     int64_t a_pass = c->plan->pass_steps;
     unsigned a_line = LINE / c->bytes[TLY_IN]; /* lanes in a line of input */
     a_line = a_line < c->lanes ? c->lanes : a_line;
     kir_loop pass, line, group;
-    kir_for(b, &pass, imm(c, 0), steps, imm(c, a_pass), 0, NULL);
-    kir_value in = kir_ptradd(b, k->in, mul(c, pass.i, k->in_axis));
+    kir_for(c->b, &pass, imm(c, 0), steps, imm(c, a_pass), 0, NULL);
+    kir_value in = ptradd(c, k->in, mul(c, pass.i, k->in_axis));
     kir_value out = tly_at(c, k->out, pass.i, c->bytes[TLY_OUT]);
-    kir_for(b, &line, imm(c, 0), lanes, imm(c, a_line), 0, NULL);
-    kir_value ahead = kir_ptradd(b, tly_at(c, in, line.i, c->bytes[TLY_IN]),
-                                 imm(c, c->plan->prefetch));
+    kir_for(c->b, &line, imm(c, 0), lanes, imm(c, a_line), 0, NULL);
+    kir_value ahead = ptradd(c, tly_at(c, in, line.i, c->bytes[TLY_IN]), imm(c, c->plan->prefetch));
     for (int64_t s = 0; s < a_pass; s++) {
-        kir_prefetch(b, ahead, 0);
-        ahead = kir_ptradd(b, ahead, k->in_axis);
+        kir_prefetch(c->b, ahead, 0);
+        ahead = ptradd(c, ahead, k->in_axis);
     }
     kir_value end = tly_min(c, lanes, add(c, line.i, imm(c, a_line)));
-    kir_for(b, &group, line.i, end, imm(c, c->lanes), 0, NULL);
+    kir_for(c->b, &group, line.i, end, imm(c, c->lanes), 0, NULL);
     kir_value sums = tly_states_at(c, k->sums, group.i);
     kir_value from = tly_at(c, in, group.i, c->bytes[TLY_IN]);
-    kir_value to = kir_ptradd(b, out, mul(c, group.i, k->out_lane));
+    kir_value to = ptradd(c, out, mul(c, group.i, k->out_lane));
     kir_value y = tly_states_load(c, sums, 0, c->lanes);
     for (unsigned s = 0; s < lines; s++) {
         y = turn_line(k, from, to, y, streams);
-        from = kir_ptradd(b, from, mul(c, k->in_axis, imm(c, tly_line(c))));
-        to = kir_ptradd(b, to, imm(c, LINE));
+        from = ptradd(c, from, mul(c, k->in_axis, imm(c, tly_line(c))));
+        to = ptradd(c, to, imm(c, LINE));
     }
     tly_states_store(c, sums, 0, y);
-    kir_for_end(b, &group, NULL);
-    kir_for_end(b, &line, NULL);
-    kir_for_end(b, &pass, NULL);
+    kir_for_end(c->b, &group, NULL);
+    kir_for_end(c->b, &line, NULL);
+    kir_for_end(c->b, &pass, NULL);
 }
 
 static void transposed_body(tly_build *c, tly_row at, kir_value count, kir_value sums)
 {
-    kir_builder *b = c->b;
     turned k = {
         .c = c,
         .sums = sums,
         .in = at.in,
         .out = at.out,
         .count = count,
-        .length = kir_get(b, KIR_ARG_LENGTH),
-        .in_axis = kir_get(b, KIR_ARG_IN_AXIS),
-        .out_lane = kir_get(b, KIR_ARG_OUT_LANE),
+        .length = arg(c, KIR_ARG_LENGTH),
+        .in_axis = arg(c, KIR_ARG_IN_AXIS),
+        .out_lane = arg(c, KIR_ARG_OUT_LANE),
     };
     kir_loop l;
-    kir_for(b, &l, imm(c, 0), tly_round_up(c, count, c->lanes), imm(c, c->lanes), 0, NULL);
+    kir_for(c->b, &l, imm(c, 0), tly_round_up(c, count, c->lanes), imm(c, c->lanes), 0, NULL);
     tly_states_store(c, tly_states_at(c, k.sums, l.i), 0, tly_start(c, c->vec));
-    kir_for_end(b, &l, NULL);
+    kir_for_end(c->b, &l, NULL);
 
     kir_value lanes = tly_round_down(c, count, c->lanes);
     kir_value steps = tly_round_down(c, k.length, c->plan->pass_steps), zero = imm(c, 0);
-    kir_value where = kir_bin(b, KIR_OR, kir_addr(b, k.out), k.out_lane);
-    kir_value aligned = equal(c, kir_bin(b, KIR_AND, where, imm(c, LINE - 1)), zero);
-    turn_all(&k, lanes, steps, kir_bin(b, KIR_AND, tly_streams(c), aligned));
-    kir_for(b, &l, zero, count, imm(c, 1), 0, NULL);
-    scalars(&k, l.i, kir_select(b, less(c, l.i, lanes), steps, zero), k.length);
-    kir_for_end(b, &l, NULL);
+    kir_value where = bor(c, kir_addr(c->b, k.out), k.out_lane);
+    kir_value aligned = equal(c, band(c, where, imm(c, LINE - 1)), zero);
+    turn_all(&k, lanes, steps, band(c, tly_streams(c), aligned));
+    kir_for(c->b, &l, zero, count, imm(c, 1), 0, NULL);
+    scalars(&k, l.i, choose(c, less(c, l.i, lanes), steps, zero), k.length);
+    kir_for_end(c->b, &l, NULL);
 }
 
 void tly_build_transposed(tly_build *c, tly_launch *launch)

@@ -12,32 +12,32 @@ kir_value tly_gpu_offset(tly_gpu *g, int64_t bytes)
 
 kir_value tly_gpu_widened(tly_gpu *g, kir_value v)
 {
-    return g->index.kind == KIR_I64 ? kir_convert(g->c.b, KIR_ZEXT, g->index, v) : v;
+    return g->index.kind == KIR_I64 ? convert(&g->c, KIR_ZEXT, g->index, v) : v;
 }
 
 kir_value tly_gpu_flag(tly_gpu *g, uint32_t flag)
 {
-    kir_value bits = kir_bin(g->c.b, KIR_AND, kir_get(g->c.b, KIR_ARG_FLAGS), word(g, flag));
-    return kir_cmp(g->c.b, KIR_NE, bits, word(g, 0));
+    kir_value bits = band(&g->c, arg(&g->c, KIR_ARG_FLAGS), word(g, flag));
+    return differ(&g->c, bits, word(g, 0));
 }
 
 kir_value tly_gpu_group(tly_gpu *g)
 {
-    kir_builder *b = g->c.b;
-    kir_value row = mul(&g->c, kir_get_id(b, KIR_ID_GROUP_Y), kir_get(b, KIR_ARG_GROUPS_X));
-    return add(&g->c, row, kir_get_id(b, KIR_ID_GROUP_X));
+    tly_build *c = &g->c;
+    kir_value row = mul(c, kir_get_id(c->b, KIR_ID_GROUP_Y), arg(c, KIR_ARG_GROUPS_X));
+    return add(c, row, kir_get_id(c->b, KIR_ID_GROUP_X));
 }
 
 kir_value tly_gpu_items(tly_gpu *g)
 {
-    kir_builder *b = g->c.b;
-    kir_value rows = sub(&g->c, kir_get(b, KIR_ARG_ROWS), kir_get(b, KIR_ARG_ROW_FIRST));
-    return g->launch->form == TLY_GPU_LANES ? mul(&g->c, rows, kir_get(b, KIR_ARG_INNER)) : rows;
+    tly_build *c = &g->c;
+    kir_value rows = sub(c, arg(c, KIR_ARG_ROWS), arg(c, KIR_ARG_ROW_FIRST));
+    return g->launch->form == TLY_GPU_LANES ? mul(c, rows, arg(c, KIR_ARG_INNER)) : rows;
 }
 
 static kir_value quotient(tly_gpu *g, kir_value x, kir_value y)
 {
-    return kir_bin(g->c.b, KIR_UDIV, x, y);
+    return udiv(&g->c, x, y);
 }
 
 static kir_value rest(tly_gpu *g, kir_value x, kir_value y, kir_value x_by_y)
@@ -47,15 +47,15 @@ static kir_value rest(tly_gpu *g, kir_value x, kir_value y, kir_value x_by_y)
 
 tly_gpu_item tly_gpu_item_of(tly_gpu *g, kir_value number, int chunks)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     kir_value items = tly_gpu_items(g);
     tly_gpu_item item = { .index = number, .chunk = word(g, 0), .record = number };
     if (chunks) {
         item.chunk = quotient(g, number, items);
         item.index = rest(g, number, items, item.chunk);
-        items = mul(&g->c, items, kir_get(b, KIR_ARG_CHUNKS));
+        items = mul(c, items, arg(c, KIR_ARG_CHUNKS));
     }
-    item.valid = kir_cmp(b, KIR_ULT, number, items);
+    item.valid = ult(c, number, items);
     return item;
 }
 
@@ -120,20 +120,19 @@ static kir_value axis_step(tly_gpu *g, int literal, unsigned bytes, kir_arg arg,
 tly_gpu_row tly_gpu_row_of(tly_gpu *g, const tly_gpu_item *item)
 {
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     kir_value in = tly_gpu_offset(g, 0), out = in, row = item->index;
     int one_lane = c->p->form == TLY_ROWS && c->p->unit == 1;
     if (g->launch->form == TLY_GPU_LANES && !one_lane) {
-        kir_value lanes = kir_get(b, KIR_ARG_INNER);
+        kir_value lanes = arg(c, KIR_ARG_INNER);
         row = quotient(g, item->index, lanes);
         kir_value lane = rest(g, item->index, lanes, row);
         in = scaled(g, lane, KIR_ARG_IN_LANE);
         out = scaled(g, lane, KIR_ARG_OUT_LANE);
     }
-    row_offsets(g, add(c, row, kir_get(b, KIR_ARG_ROW_FIRST)), &in, &out);
+    row_offsets(g, add(c, row, arg(c, KIR_ARG_ROW_FIRST)), &in, &out);
     tly_gpu_row at = {
-        .in = kir_ptradd(b, kir_get(b, KIR_ARG_IN), in),
-        .out = kir_ptradd(b, kir_get(b, KIR_ARG_OUT), out),
+        .in = ptradd(c, arg(c, KIR_ARG_IN), in),
+        .out = ptradd(c, arg(c, KIR_ARG_OUT), out),
         .in_offset = in,
         .out_offset = out,
     };
@@ -146,12 +145,12 @@ tly_gpu_row tly_gpu_row_of(tly_gpu *g, const tly_gpu_item *item)
 
 kir_value tly_gpu_in_at(tly_gpu *g, const tly_gpu_row *row, kir_value position)
 {
-    return kir_ptradd(g->c.b, row->in, mul(&g->c, tly_gpu_widened(g, position), row->in_step));
+    return ptradd(&g->c, row->in, mul(&g->c, tly_gpu_widened(g, position), row->in_step));
 }
 
 kir_value tly_gpu_out_at(tly_gpu *g, const tly_gpu_row *row, kir_value position)
 {
-    return kir_ptradd(g->c.b, row->out, mul(&g->c, tly_gpu_widened(g, position), row->out_step));
+    return ptradd(&g->c, row->out, mul(&g->c, tly_gpu_widened(g, position), row->out_step));
 }
 
 static kir_value near(tly_gpu *g, kir_value p, kir_value step, int64_t known, unsigned after,
@@ -160,7 +159,7 @@ static kir_value near(tly_gpu *g, kir_value p, kir_value step, int64_t known, un
     *offset = known * after;
     if (known != 0 || after == 0)
         return p;
-    return kir_ptradd(g->c.b, p, mul(&g->c, step, tly_gpu_offset(g, after)));
+    return ptradd(&g->c, p, mul(&g->c, step, tly_gpu_offset(g, after)));
 }
 
 kir_value tly_gpu_in_near(tly_gpu *g, const tly_gpu_row *row, kir_value p, unsigned after,
@@ -190,6 +189,6 @@ kir_value tly_gpu_chunk_begin(tly_gpu *g, kir_value chunk)
 
 kir_value tly_gpu_chunk_count(tly_gpu *g, kir_value begin)
 {
-    kir_value left = sub(&g->c, kir_get(g->c.b, KIR_ARG_LENGTH), begin);
-    return kir_bin(g->c.b, KIR_UMIN, left, word(g, g->plan->chunk));
+    kir_value left = sub(&g->c, arg(&g->c, KIR_ARG_LENGTH), begin);
+    return umin(&g->c, left, word(g, g->plan->chunk));
 }

@@ -18,7 +18,7 @@ static unsigned slot_bytes(const tly_gpu *g)
 
 static kir_value slot(tly_gpu *g, kir_value shared, kir_value number)
 {
-    return kir_ptradd(g->c.b, shared, mul(&g->c, number, word(g, slot_bytes(g))));
+    return ptradd(&g->c, shared, mul(&g->c, number, word(g, slot_bytes(g))));
 }
 
 static kir_value record_of(tly_gpu *g, const tly_gpu_item *item, kir_value chunk)
@@ -33,14 +33,13 @@ static void fetch(tly_gpu *g, const tly_gpu_item *item, kir_value shared, kir_va
                   kir_value count)
 {
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
-    kir_value local = kir_get_id(b, KIR_ID_LOCAL);
+    kir_value local = kir_get_id(c->b, KIR_ID_LOCAL);
     kir_branch exists;
-    kir_if(b, &exists, kir_cmp(b, KIR_ULT, local, count));
+    kir_if(c->b, &exists, ult(c, local, count));
     kir_value far = record_of(g, item, add(c, base, local)), near = slot(g, shared, local);
     for (unsigned at = 0; at < tly_gpu_record_bytes(g); at += 4)
-        kir_store(b, near, at, kir_load(b, KIR_TYPE(KIR_I32, 1), far, at, 4), 4, 0);
-    kir_if_end(b, &exists, 0, NULL);
+        kir_store(c->b, near, at, kir_load(c->b, KIR_TYPE(KIR_I32, 1), far, at, 4), 4, 0);
+    kir_if_end(c->b, &exists, 0, NULL);
 }
 
 /* The carry after a chunk that its record does not tell. */
@@ -48,16 +47,15 @@ static kir_value go_through(tly_gpu *g, tly_team *t, const tly_gpu_row *row, kir
                             kir_value carry)
 {
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     kir_value begin = tly_gpu_chunk_begin(g, chunk), count = tly_gpu_chunk_count(g, begin);
     tly_gpu_row from = tly_gpu_at(g, row, begin);
     kir_loop tiles;
-    kir_for(b, &tiles, word(g, 0), count, word(g, t->tile), 1, &carry);
+    kir_for(c->b, &tiles, word(g, 0), count, word(g, t->tile), 1, &carry);
     tly_tile tile = { .silent = 1, .goes_on = 1 };
     tly_gpu_row at = tly_gpu_at(g, &from, tiles.i);
     kir_value after = tly_tile_pass(g, t, &at, sub(c, count, tiles.i), &tile, tiles.carried[0]);
     tly_team_rest(g, t);
-    kir_for_end(b, &tiles, &after);
+    kir_for_end(c->b, &tiles, &after);
     return tiles.result[0];
 }
 
@@ -65,17 +63,16 @@ static kir_value after_chunk(tly_gpu *g, tly_team *t, const tly_gpu_row *row, ki
                              kir_value record, kir_value carry)
 {
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     kir_value range[2], total = tly_load_state(c, record, 0, 1, c->acc_bytes);
     kir_value next = tly_combine(c, carry, total);
     if (tly_range_count(c) == 0)
         return next;
     tly_gpu_load_range(g, record, word(g, 0), range);
     kir_branch good;
-    kir_if(b, &good, tly_gpu_combines(g, total, range, carry));
-    kir_else(b, &good, 1, &next);
+    kir_if(c->b, &good, tly_gpu_combines(g, total, range, carry));
+    kir_else(c->b, &good, 1, &next);
     next = go_through(g, t, row, chunk, carry);
-    kir_if_end(b, &good, 1, &next);
+    kir_if_end(c->b, &good, 1, &next);
     return good.result[0];
 }
 
@@ -84,23 +81,21 @@ static kir_value chain(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const 
                        kir_value shared, kir_value base, kir_value count, kir_value carry)
 {
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     kir_loop l;
-    kir_for(b, &l, word(g, 0), count, word(g, 1), 1, &carry);
+    kir_for(c->b, &l, word(g, 0), count, word(g, 1), 1, &carry);
     kir_value chunk = add(c, base, l.i);
     kir_branch leads;
-    kir_if(b, &leads, tly_team_leads(g, t));
+    kir_if(c->b, &leads, tly_team_leads(g, t));
     tly_store_state(c, record_of(g, item, chunk), 0, l.carried[0], c->acc_bytes);
-    kir_if_end(b, &leads, 0, NULL);
+    kir_if_end(c->b, &leads, 0, NULL);
     kir_value next = after_chunk(g, t, row, chunk, slot(g, shared, l.i), l.carried[0]);
-    kir_for_end(b, &l, &next);
+    kir_for_end(c->b, &l, &next);
     return l.result[0];
 }
 
 void tly_gpu_build_carries(tly_gpu *g, unsigned pass)
 {
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     tly_gpu_plan alone = *g->plan; /* one team, of whole subgroups */
     tly_gpu whole = *g;
     alone.team = alone.workgroup = (int32_t)g->launch->pass[pass].workgroup;
@@ -109,25 +104,25 @@ void tly_gpu_build_carries(tly_gpu *g, unsigned pass)
     g->launch->pass[pass].items = TLY_ITEMS_ROWS;
     g->launch->pass[pass].per_group = 1;
     unsigned block = alone.workgroup < BLOCK ? (unsigned)alone.workgroup : BLOCK;
-    kir_value shared = kir_shared(b, block * slot_bytes(g));
+    kir_value shared = kir_shared(c->b, block * slot_bytes(g));
     tly_team t = tly_team_make(g);
     tly_gpu_item item = tly_gpu_item_of(g, tly_gpu_group(g), 0);
     kir_branch exists;
-    kir_if(b, &exists, item.valid);
+    kir_if(c->b, &exists, item.valid);
     tly_gpu_row row = tly_gpu_row_of(g, &item);
     kir_value carry = tly_gpu_first_carry(g, &item, word(g, 0));
-    kir_value chunks = kir_get(b, KIR_ARG_CHUNKS), size = word(g, block);
+    kir_value chunks = arg(c, KIR_ARG_CHUNKS), size = word(g, block);
     kir_loop l;
-    kir_for(b, &l, word(g, 0), chunks, size, 1, &carry);
-    kir_value count = kir_bin(b, KIR_UMIN, sub(c, chunks, l.i), size);
+    kir_for(c->b, &l, word(g, 0), chunks, size, 1, &carry);
+    kir_value count = umin(c, sub(c, chunks, l.i), size);
     fetch(g, &item, shared, l.i, count);
-    kir_barrier(b);
+    kir_barrier(c->b);
     kir_value next = chain(g, &t, &item, &row, shared, l.i, count, l.carried[0]);
-    kir_barrier(b);
-    kir_for_end(b, &l, &next);
+    kir_barrier(c->b);
+    kir_for_end(c->b, &l, &next);
     kir_branch leads;
-    kir_if(b, &leads, tly_team_leads(g, &t));
+    kir_if(c->b, &leads, tly_team_leads(g, &t));
     tly_gpu_last_carry(g, &item, word(g, 0), l.result[0]);
-    kir_if_end(b, &leads, 0, NULL);
-    kir_if_end(b, &exists, 0, NULL);
+    kir_if_end(c->b, &leads, 0, NULL);
+    kir_if_end(c->b, &exists, 0, NULL);
 }

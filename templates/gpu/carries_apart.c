@@ -56,12 +56,12 @@ static kir_value fetch_one(tly_gpu *g, const middle *m, kir_value chunk, kir_val
 /* What lies beyond the last chunk is read of that one, and left out later. */
 static void fetch(tly_gpu *g, const middle *m, kir_value first, kir_value end, group *r)
 {
-    kir_builder *b = g->c.b;
-    kir_value last = sub(&g->c, m->chunks, word(g, 1));
+    tly_build *c = &g->c;
+    kir_value last = sub(c, m->chunks, word(g, 1));
     for (unsigned i = 0; i < GROUP; i++) {
-        kir_value chunk = add(&g->c, first, word(g, i));
-        r->exists[i] = kir_cmp(b, KIR_ULT, chunk, end);
-        chunk = kir_bin(b, KIR_UMIN, chunk, last);
+        kir_value chunk = add(c, first, word(g, i));
+        r->exists[i] = ult(c, chunk, end);
+        chunk = umin(c, chunk, last);
         r->at[i] = fetch_one(g, m, chunk, &r->all[i], r->range[i]);
     }
 }
@@ -84,12 +84,12 @@ static void join(tly_gpu *g, const group *r, kir_value *all, kir_value *range)
             memcpy(more, summary, sizeof more);
             tly_range_follow(c, wider, *all, r->range[i]);
             tly_gpu_summary_join(g, more, r->all[i], r->range[i]);
-            summary[0] = kir_select(c->b, r->exists[i], more[0], summary[0]);
-            summary[1] = kir_select(c->b, r->exists[i], more[1], summary[1]);
+            summary[0] = choose(c, r->exists[i], more[0], summary[0]);
+            summary[1] = choose(c, r->exists[i], more[1], summary[1]);
         }
         for (unsigned k = 0; k < words(g); k++)
-            range[k] = kir_select(c->b, r->exists[i], wider[k], range[k]);
-        *all = kir_select(c->b, r->exists[i], tly_combine(c, *all, r->all[i]), *all);
+            range[k] = choose(c, r->exists[i], wider[k], range[k]);
+        *all = choose(c, r->exists[i], tly_combine(c, *all, r->all[i]), *all);
     }
     if (words(g) > 0)
         tly_gpu_publish(g, tly_range_good(c, range, 0), summary, all, range);
@@ -97,7 +97,7 @@ static void join(tly_gpu *g, const group *r, kir_value *all, kir_value *range)
 
 static kir_value slot(tly_gpu *g, const middle *m, kir_value number)
 {
-    return kir_ptradd(g->c.b, m->slots, mul(&g->c, number, word(g, tly_gpu_slot_bytes(g->c.p))));
+    return ptradd(&g->c, m->slots, mul(&g->c, number, word(g, tly_gpu_slot_bytes(g->c.p))));
 }
 
 /* ---- from group to group ---- */
@@ -110,12 +110,12 @@ static kir_value go_along(tly_gpu *g, const middle *m, kir_value chunk, kir_valu
     tly_gpu_row at = tly_gpu_at(g, m->row, begin);
     kir_value klass = tly_gpu_widened(g, m->klass);
     if (g->unit > 1) {
-        at.in = kir_ptradd(c->b, at.in, mul(c, klass, at.in_step));
+        at.in = ptradd(c, at.in, mul(c, klass, at.in_step));
         at.in_step = mul(c, at.in_step, tly_gpu_offset(g, g->unit));
         at.in_known *= g->unit;
-        count = kir_bin(c->b, KIR_UDIV, count, word(g, g->unit));
+        count = udiv(c, count, word(g, g->unit));
     } else if (g->lanes > 1) {
-        at.in = kir_ptradd(c->b, at.in, mul(c, klass, tly_gpu_offset(g, g->c.bytes[TLY_IN])));
+        at.in = ptradd(c, at.in, mul(c, klass, tly_gpu_offset(g, g->c.bytes[TLY_IN])));
     }
     return tly_gpu_along(g, &at, count, carry);
 }
@@ -137,7 +137,7 @@ static kir_value after_chunk(tly_gpu *g, const middle *m, kir_value chunk, kir_v
 static kir_value go_through(tly_gpu *g, const middle *m, kir_value first, kir_value carry)
 {
     tly_build *c = &g->c;
-    kir_value end = kir_bin(c->b, KIR_UMIN, add(c, first, word(g, GROUP)), m->chunks);
+    kir_value end = umin(c, add(c, first, word(g, GROUP)), m->chunks);
     kir_value all, range[2];
     kir_loop l;
     kir_for(c->b, &l, first, end, word(g, 1), 1, &carry);
@@ -153,29 +153,28 @@ static kir_value go_through(tly_gpu *g, const middle *m, kir_value first, kir_va
 static kir_value chain(tly_gpu *g, const middle *m, kir_value first, kir_value end, kir_value carry)
 {
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     kir_value all, range[2], next;
     kir_loop l;
-    kir_for(b, &l, first, end, word(g, GROUP), 1, &carry);
-    kir_value number = kir_bin(b, KIR_UDIV, sub(c, l.i, first), word(g, GROUP));
+    kir_for(c->b, &l, first, end, word(g, GROUP), 1, &carry);
+    kir_value number = udiv(c, sub(c, l.i, first), word(g, GROUP));
     kir_value at = slot(g, m, add(c, mul(c, number, word(g, m->scans)), m->klass));
     all = tly_load_state(c, at, 0, 1, c->acc_bytes);
     for (unsigned k = 0; k < words(g); k++)
-        range[k] = kir_load(b, KIR_TYPE(KIR_I32, 1), at, c->state_bytes + 4 * k, 4);
+        range[k] = kir_load(c->b, KIR_TYPE(KIR_I32, 1), at, c->state_bytes + 4 * k, 4);
     tly_store_state(c, at, 0, l.carried[0], c->acc_bytes);
     next = tly_combine(c, l.carried[0], all);
     if (words(g) > 0) {
         kir_value holds = tly_gpu_combines_all(g, range, l.carried[0]);
-        kir_value flag = kir_convert(b, KIR_ZEXT, KIR_TYPE(KIR_I32, 1), holds);
-        kir_store(b, at, c->state_bytes, flag, 4, 0);
+        kir_value flag = convert(c, KIR_ZEXT, KIR_TYPE(KIR_I32, 1), holds);
+        kir_store(c->b, at, c->state_bytes, flag, 4, 0);
         kir_branch good;
-        kir_if(b, &good, holds);
-        kir_else(b, &good, 1, &next);
+        kir_if(c->b, &good, holds);
+        kir_else(c->b, &good, 1, &next);
         next = go_through(g, m, l.i, l.carried[0]);
-        kir_if_end(b, &good, 1, &next);
+        kir_if_end(c->b, &good, 1, &next);
         next = good.result[0];
     }
-    kir_for_end(b, &l, &next);
+    kir_for_end(c->b, &l, &next);
     return l.result[0];
 }
 
@@ -185,17 +184,16 @@ static kir_value chain(tly_gpu *g, const middle *m, kir_value first, kir_value e
 static void finish(tly_gpu *g, const group *r, kir_value at)
 {
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     kir_value carry = tly_load_state(c, at, 0, 1, c->acc_bytes), holds = 0;
     if (words(g) > 0) {
-        kir_value flag = kir_load(b, KIR_TYPE(KIR_I32, 1), at, c->state_bytes, 4);
-        holds = kir_cmp(b, KIR_NE, flag, word(g, 0));
+        kir_value flag = kir_load(c->b, KIR_TYPE(KIR_I32, 1), at, c->state_bytes, 4);
+        holds = differ(c, flag, word(g, 0));
     }
     for (unsigned i = 0; i < GROUP; i++) {
         kir_branch mine;
-        kir_if(b, &mine, holds ? kir_bin(b, KIR_AND, r->exists[i], holds) : r->exists[i]);
+        kir_if(c->b, &mine, holds ? band(c, r->exists[i], holds) : r->exists[i]);
         tly_store_state(c, r->at[i], 0, carry, c->acc_bytes);
-        kir_if_end(b, &mine, 0, NULL);
+        kir_if_end(c->b, &mine, 0, NULL);
         if (i + 1 < GROUP)
             carry = tly_combine(c, carry, r->all[i]);
     }
@@ -206,23 +204,22 @@ static kir_value block(tly_gpu *g, const middle *m, kir_value first, kir_value l
                        kir_value carry)
 {
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     kir_value end = add(c, first, word(g, m->groups * GROUP)), all, range[2];
-    kir_value own = slot(g, m, kir_get_id(b, KIR_ID_LOCAL));
-    end = kir_bin(b, KIR_UMIN, end, m->chunks);
+    kir_value own = slot(g, m, kir_get_id(c->b, KIR_ID_LOCAL));
+    end = umin(c, end, m->chunks);
     group r;
     fetch(g, m, add(c, first, mul(c, m->number, word(g, GROUP))), end, &r);
     join(g, &r, &all, range);
     tly_store_state(c, own, 0, all, c->acc_bytes);
     for (unsigned k = 0; k < words(g); k++)
-        kir_store(b, own, c->state_bytes + 4 * k, range[k], 4, 0);
-    kir_barrier(b);
+        kir_store(c->b, own, c->state_bytes + 4 * k, range[k], 4, 0);
+    kir_barrier(c->b);
     kir_branch leader;
-    kir_if(b, &leader, leads);
+    kir_if(c->b, &leader, leads);
     kir_value next = chain(g, m, first, end, carry);
-    kir_else(b, &leader, 1, &next);
-    kir_if_end(b, &leader, 1, &carry);
-    kir_barrier(b);
+    kir_else(c->b, &leader, 1, &next);
+    kir_if_end(c->b, &leader, 1, &carry);
+    kir_barrier(c->b);
     finish(g, &r, own);
     return leader.result[0];
 }
@@ -230,12 +227,11 @@ static kir_value block(tly_gpu *g, const middle *m, kir_value first, kir_value l
 void tly_gpu_build_carries_apart(tly_gpu *g, unsigned number)
 {
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     tly_gpu_pass *pass = &g->launch->pass[number];
     unsigned scans = tly_gpu_scans(g);
     pass->items = TLY_ITEMS_ROWS;
     pass->per_group = 1;
-    kir_value local = kir_get_id(b, KIR_ID_LOCAL);
+    kir_value local = kir_get_id(c->b, KIR_ID_LOCAL);
     tly_gpu_item item = tly_gpu_item_of(g, tly_gpu_group(g), 0);
     middle m = {
         .item = &item,
@@ -243,26 +239,26 @@ void tly_gpu_build_carries_apart(tly_gpu *g, unsigned number)
         .groups = pass->workgroup / scans,
         .klass = word(g, 0),
         .number = local,
-        .chunks = kir_get(b, KIR_ARG_CHUNKS),
-        .slots = kir_shared(b, pass->workgroup * tly_gpu_slot_bytes(g->c.p)),
+        .chunks = arg(c, KIR_ARG_CHUNKS),
+        .slots = kir_shared(c->b, pass->workgroup * tly_gpu_slot_bytes(g->c.p)),
     };
     if (scans > 1) {
-        m.number = kir_bin(b, KIR_UDIV, local, word(g, scans));
+        m.number = udiv(c, local, word(g, scans));
         m.klass = sub(c, local, mul(c, m.number, word(g, scans)));
     }
     kir_branch exists;
-    kir_if(b, &exists, item.valid);
+    kir_if(c->b, &exists, item.valid);
     tly_gpu_row row = tly_gpu_row_of(g, &item);
     m.row = &row;
-    kir_value leads = kir_cmp(b, KIR_ULT, local, word(g, scans));
+    kir_value leads = ult(c, local, word(g, scans));
     kir_value carry = tly_gpu_first_carry(g, &item, m.klass);
     kir_loop l;
-    kir_for(b, &l, word(g, 0), m.chunks, word(g, m.groups * GROUP), 1, &carry);
+    kir_for(c->b, &l, word(g, 0), m.chunks, word(g, m.groups * GROUP), 1, &carry);
     kir_value next = block(g, &m, l.i, leads, l.carried[0]);
-    kir_for_end(b, &l, &next);
+    kir_for_end(c->b, &l, &next);
     kir_branch leader;
-    kir_if(b, &leader, leads);
+    kir_if(c->b, &leader, leads);
     tly_gpu_last_carry(g, &item, m.klass, l.result[0]);
-    kir_if_end(b, &leader, 0, NULL);
-    kir_if_end(b, &exists, 0, NULL);
+    kir_if_end(c->b, &leader, 0, NULL);
+    kir_if_end(c->b, &exists, 0, NULL);
 }

@@ -85,8 +85,7 @@ static void step(tly_gpu *g, strip *s, kir_value out, unsigned after, const kir_
     for (unsigned k = 0; k < g->lanes; k++) {
         kir_value each = tly_gpu_widen(g, x[k]);
         if (s->classes && s->words > 0)
-            *words_of(g, s, k) = kir_bin(c->b, KIR_UMAX, *words_of(g, s, k),
-                                         tly_gpu_distance(g, each));
+            *words_of(g, s, k) = umax(c, *words_of(g, s, k), tly_gpu_distance(g, each));
         if (s->classes)
             each = tly_gpu_class(g, each);
         kir_value next = tly_combine(c, s->state[k], tly_lift(c, each));
@@ -122,14 +121,14 @@ static void take_trip(tly_gpu *g, strip *s, kir_value position, unsigned at_once
 /* Positions [from, to) by `at_once`; their number is a multiple of it. */
 static void run(tly_gpu *g, strip *s, kir_value from, kir_value to, unsigned at_once)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     kir_value x[TLY_GPU_MOST_ELEMENTS];
     kir_loop l;
-    kir_for(b, &l, from, to, word(g, at_once), states(g, s), s->state);
+    kir_for(c->b, &l, from, to, word(g, at_once), states(g, s), s->state);
     keep(g, s, l.carried);
     fetch_trip(g, s, l.i, at_once, x);
     take_trip(g, s, l.i, at_once, x);
-    kir_for_end(b, &l, s->state);
+    kir_for_end(c->b, &l, s->state);
     keep(g, s, l.result);
 }
 
@@ -140,7 +139,6 @@ static void run(tly_gpu *g, strip *s, kir_value from, kir_value to, unsigned at_
 static void run_ahead(tly_gpu *g, strip *s, kir_value to, unsigned at_once)
 {
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     unsigned n = states(g, s);
     kir_value x[KIR_MAX_CARRIED], y[TLY_GPU_MOST_ELEMENTS], by = word(g, at_once);
     kir_value last = sub(c, to, by);
@@ -148,19 +146,19 @@ static void run_ahead(tly_gpu *g, strip *s, kir_value to, unsigned at_once)
     kir_branch more;
     memcpy(x, s->state, n * sizeof *x);
     fetch_trip(g, s, word(g, 0), at_once, x + n);
-    kir_for(b, &l, word(g, 0), to, word(g, 2 * at_once), n + at_once * g->lanes, x);
+    kir_for(c->b, &l, word(g, 0), to, word(g, 2 * at_once), n + at_once * g->lanes, x);
     keep(g, s, l.carried);
     kir_value second = add(c, l.i, by), third = add(c, second, by);
-    fetch_trip(g, s, kir_bin(b, KIR_UMIN, second, last), at_once, y);
+    fetch_trip(g, s, umin(c, second, last), at_once, y);
     take_trip(g, s, l.i, at_once, l.carried + n);
-    fetch_trip(g, s, kir_bin(b, KIR_UMIN, third, last), at_once, x + n);
+    fetch_trip(g, s, umin(c, third, last), at_once, x + n);
     memcpy(x, s->state, n * sizeof *x);
-    kir_if(b, &more, kir_cmp(b, KIR_ULT, second, to));
+    kir_if(c->b, &more, ult(c, second, to));
     take_trip(g, s, second, at_once, y);
-    kir_else(b, &more, n, s->state);
-    kir_if_end(b, &more, n, x);
+    kir_else(c->b, &more, n, s->state);
+    kir_if_end(c->b, &more, n, x);
     memcpy(x, more.result, n * sizeof *x);
-    kir_for_end(b, &l, x);
+    kir_for_end(c->b, &l, x);
     keep(g, s, l.result);
 }
 
@@ -175,12 +173,12 @@ static void in_trips(tly_gpu *g, strip *s, kir_value count)
         trip /= 2;
     kir_value whole = word(g, 0);
     if (trip > 1)
-        whole = kir_bin(g->c.b, KIR_AND, count, word(g, -(int64_t)trip));
+        whole = band(&g->c, count, word(g, -(int64_t)trip));
     if (fetches_ahead) {
         kir_value before[KIR_MAX_CARRIED];
         kir_branch some;
         memcpy(before, s->state, states(g, s) * sizeof *before);
-        kir_if(g->c.b, &some, kir_cmp(g->c.b, KIR_NE, whole, word(g, 0)));
+        kir_if(g->c.b, &some, differ(&g->c, whole, word(g, 0)));
         run_ahead(g, s, whole, trip);
         kir_else(g->c.b, &some, states(g, s), s->state);
         kir_if_end(g->c.b, &some, states(g, s), before);
@@ -214,21 +212,20 @@ static void summarise(tly_gpu *g, const tly_gpu_row *at, kir_value count, kir_va
                       kir_value *range)
 {
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     unsigned each = tly_range_count(c), n = 0;
     strip s = { .row = at, .classes = 1, .words = (unsigned)tly_gpu_has_distance(g) };
-    kir_value good[TLY_GPU_MOST_ELEMENTS], fine = kir_const(b, KIR_TYPE(KIR_I1, 1), 1);
+    kir_value good[TLY_GPU_MOST_ELEMENTS], fine = constant(c, KIR_TYPE(KIR_I1, 1), 1);
     kir_value results[KIR_MAX_CARRIED];
     for (unsigned k = 0; k < g->lanes; k++) {
         good[k] = tly_range_good(c, range + 2 * k, 0);
-        fine = kir_bin(b, KIR_AND, fine, good[k]);
+        fine = band(c, fine, good[k]);
         results[n++] = all[k];
         for (unsigned i = 0; i < each; i++)
             results[n++] = range[2 * k + i];
     }
     kir_branch branch;
-    kir_if(b, &branch, fine);
-    kir_else(b, &branch, n, results);
+    kir_if(c->b, &branch, fine);
+    kir_else(c->b, &branch, n, results);
     for (unsigned k = 0; k < g->lanes; k++) {
         s.state[k] = tly_neutral(c, c->acc);
         if (s.words > 0)
@@ -240,7 +237,7 @@ static void summarise(tly_gpu *g, const tly_gpu_row *at, kir_value count, kir_va
         tly_gpu_publish(g, good[k], summary, &results[k * (1 + each)],
                         &results[k * (1 + each) + 1]);
     }
-    kir_if_end(b, &branch, n, results);
+    kir_if_end(c->b, &branch, n, results);
     for (unsigned k = 0; k < g->lanes; k++) {
         all[k] = branch.result[k * (1 + each)];
         for (unsigned i = 0; i < each; i++)
@@ -304,7 +301,7 @@ static void scan(tly_gpu *g, const tly_gpu_item *item, const tly_gpu_row *row)
     if (!tly_gpu_has_chunks(g)) {
         for (unsigned k = 0; k < g->lanes; k++)
             s.state[k] = tly_gpu_first_carry(g, item, word(g, k));
-        along(g, &s, kir_get(c->b, KIR_ARG_LENGTH));
+        along(g, &s, arg(c, KIR_ARG_LENGTH));
         for (unsigned k = 0; k < g->lanes; k++)
             tly_gpu_last_carry(g, item, word(g, k), s.state[k]);
         return;
@@ -321,20 +318,19 @@ static void scan(tly_gpu *g, const tly_gpu_item *item, const tly_gpu_row *row)
 void tly_gpu_build_columns(tly_gpu *g, unsigned pass)
 {
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     int chunks = tly_gpu_has_chunks(g);
     unsigned workgroup = g->launch->pass[pass].workgroup;
     g->launch->pass[pass].items = chunks ? TLY_ITEMS_CHUNKS : TLY_ITEMS_ROWS;
     g->launch->pass[pass].per_group = workgroup;
-    kir_value local = kir_get_id(b, KIR_ID_LOCAL);
+    kir_value local = kir_get_id(c->b, KIR_ID_LOCAL);
     kir_value number = add(c, mul(c, tly_gpu_group(g), word(g, workgroup)), local);
     tly_gpu_item item = tly_gpu_item_of(g, number, chunks);
     kir_branch exists;
-    kir_if(b, &exists, item.valid);
+    kir_if(c->b, &exists, item.valid);
     tly_gpu_row row = tly_gpu_row_of(g, &item);
     if (chunks && pass == TLY_GPU_PASS_TOTALS)
         total(g, &item, &row);
     else
         scan(g, &item, &row);
-    kir_if_end(b, &exists, 0, NULL);
+    kir_if_end(c->b, &exists, 0, NULL);
 }

@@ -17,7 +17,7 @@ void tly_gpu_build_copy(tly_gpu *g, unsigned pass)
     kir_if(c->b, &exists, item.valid);
     tly_gpu_row row = tly_gpu_row_of(g, &item);
     kir_value begin = mul(c, item.chunk, word(g, t.tile));
-    kir_value count = sub(c, kir_get(c->b, KIR_ARG_LENGTH), begin);
+    kir_value count = sub(c, arg(c, KIR_ARG_LENGTH), begin);
     tly_gpu_row at = tly_gpu_at(g, &row, begin);
     tly_tile tile = { .publish = NULL };
     tly_tile_load(g, &t, &at, count, &tile);
@@ -32,7 +32,6 @@ enum { UNLIKELY = 0x5bd1e995 };
 void tly_gpu_build_read(tly_gpu *g, unsigned pass)
 {
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     kir_value x[TLY_GPU_MOST_ELEMENTS], all = word(g, 0);
     kir_branch exists, found;
     kir_loop tiles;
@@ -41,10 +40,10 @@ void tly_gpu_build_read(tly_gpu *g, unsigned pass)
     g->launch->pass[pass].per_group = 1;
     tly_team t = tly_team_make(g);
     tly_gpu_item item = tly_gpu_item_of(g, tly_gpu_group(g), 1);
-    kir_if(b, &exists, kir_bin(b, KIR_AND, item.valid, tly_gpu_flag(g, TLY_GPU_ALIGNED)));
+    kir_if(c->b, &exists, band(c, item.valid, tly_gpu_flag(g, TLY_GPU_ALIGNED)));
     tly_gpu_row row = tly_gpu_row_of(g, &item);
     kir_value begin = add(c, tly_gpu_chunk_begin(g, item.chunk), t.base);
-    kir_for(b, &tiles, word(g, 0), word(g, g->plan->chunk), word(g, t.tile), 1, &all);
+    kir_for(c->b, &tiles, word(g, 0), word(g, g->plan->chunk), word(g, t.tile), 1, &all);
     kir_value first = tly_gpu_in_at(g, &row, add(c, begin, tiles.i));
     for (unsigned i = 0; i < tly_gpu_elements(g); i += vector) {
         int64_t offset;
@@ -53,10 +52,10 @@ void tly_gpu_build_read(tly_gpu *g, unsigned pass)
     }
     all = tiles.carried[0];
     for (unsigned i = 0; i < tly_gpu_elements(g); i++)
-        all = kir_bin(b, KIR_XOR, all, x[i]);
-    kir_for_end(b, &tiles, &all);
-    kir_if(b, &found, kir_cmp(b, KIR_EQ, tiles.result[0], word(g, UNLIKELY)));
+        all = bxor(c, all, x[i]);
+    kir_for_end(c->b, &tiles, &all);
+    kir_if(c->b, &found, equal(c, tiles.result[0], word(g, UNLIKELY)));
     tly_gpu_put(g, row.out, 0, tiles.result[0]);
-    kir_if_end(b, &found, 0, NULL);
-    kir_if_end(b, &exists, 0, NULL);
+    kir_if_end(c->b, &found, 0, NULL);
+    kir_if_end(c->b, &exists, 0, NULL);
 }

@@ -27,7 +27,7 @@ static const uint64_t constants[][2] = {
 
 static kir_value real(tly_build *c, unsigned which)
 {
-    return kir_const(c->b, c->acc, constants[which][c->acc.kind == KIR_F64]);
+    return constant(c, c->acc, constants[which][c->acc.kind == KIR_F64]);
 }
 
 /* The upper bits with the sign: as integers without one, negative floats are above all others, and
@@ -35,7 +35,7 @@ static kir_value real(tly_build *c, unsigned which)
 static kir_value upper(tly_build *c, kir_value x)
 {
     unsigned words = c->acc.kind == KIR_F64 ? 2 : 1;
-    x = kir_convert(c->b, KIR_BITCAST, KIR_TYPE(KIR_I32, words), x);
+    x = bitcast(c, KIR_TYPE(KIR_I32, words), x);
     return kir_extract(c->b, x, words - 1);
 }
 
@@ -49,14 +49,14 @@ int tly_gpu_may_drift(const tly_gpu *g, int64_t count)
 
 tly_excess tly_excess_none(tly_build *c)
 {
-    return (tly_excess){ real(c, ZERO), kir_const(c->b, KIR_TYPE(KIR_I32, 1), 0) };
+    return (tly_excess){ real(c, ZERO), constant(c, KIR_TYPE(KIR_I32, 1), 0) };
 }
 
 void tly_excess_add(tly_build *c, tly_excess *e, kir_value x)
 {
-    kir_value own = kir_bin(c->b, KIR_SUB, x, real(c, ONE));
-    e->product = kir_bin(c->b, KIR_ADD, kir_bin(c->b, KIR_MUL, e->product, x), own);
-    e->lowest = kir_bin(c->b, KIR_UMAX, e->lowest, upper(c, e->product));
+    kir_value own = sub(c, x, real(c, ONE));
+    e->product = add(c, mul(c, e->product, x), own);
+    e->lowest = umax(c, e->lowest, upper(c, e->product));
 }
 
 kir_value tly_excess_far(tly_build *c)
@@ -66,37 +66,36 @@ kir_value tly_excess_far(tly_build *c)
 
 kir_value tly_excess_is_near(tly_build *c, kir_value excess)
 {
-    kir_value low = kir_cmp(c->b, KIR_OLE, real(c, LEAST), excess);
-    return kir_bin(c->b, KIR_AND, low, kir_cmp(c->b, KIR_OLE, excess, real(c, MOST)));
+    kir_value low = ole(c, real(c, LEAST), excess);
+    return band(c, low, ole(c, excess, real(c, MOST)));
 }
 
 kir_value tly_excess_of(tly_build *c, const tly_excess *e)
 {
-    kir_value high = kir_cmp(c->b, KIR_OLE, e->product, real(c, MOST));
-    kir_value near = kir_cmp(c->b, KIR_ULE, e->lowest, upper(c, real(c, LEAST)));
-    return kir_select(c->b, kir_bin(c->b, KIR_AND, near, high), e->product, real(c, FAR));
+    kir_value high = ole(c, e->product, real(c, MOST));
+    kir_value near = ule(c, e->lowest, upper(c, real(c, LEAST)));
+    return choose(c, band(c, near, high), e->product, real(c, FAR));
 }
 
 kir_value tly_excess_product(tly_build *c, kir_value x, kir_value y)
 {
-    return kir_bin(c->b, KIR_ADD, kir_bin(c->b, KIR_ADD, x, y), kir_bin(c->b, KIR_MUL, x, y));
+    return add(c, add(c, x, y), mul(c, x, y));
 }
 
 kir_value tly_excess_join(tly_build *c, kir_value x, kir_value y)
 {
     kir_value both = tly_excess_product(c, x, y);
-    return kir_select(c->b, tly_excess_is_near(c, both), both, real(c, FAR));
+    return choose(c, tly_excess_is_near(c, both), both, real(c, FAR));
 }
 
 static kir_value is_known(tly_build *c, kir_value excess)
 {
-    return kir_cmp(c->b, KIR_OLE, excess, real(c, MOST));
+    return ole(c, excess, real(c, MOST));
 }
 
 kir_value tly_excess_correct(tly_build *c, kir_value excess, kir_value total)
 {
-    return kir_select(c->b, is_known(c, excess), kir_bin(c->b, KIR_ADD, excess, real(c, ONE)),
-                      total);
+    return choose(c, is_known(c, excess), add(c, excess, real(c, ONE)), total);
 }
 
 /* Tiles that are equal have equal totals, and 1 + excess is always rounded in the same way; the
@@ -105,14 +104,12 @@ kir_value tly_excess_correct(tly_build *c, kir_value excess, kir_value total)
 kir_value tly_tile_after(tly_gpu *g, const tly_tile *tile, kir_value carry)
 {
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     kir_value after = tly_combine(c, carry, tile->total);
     if (!tile->excess)
         return after;
-    kir_value by = kir_bin(b, KIR_ADD, carry, kir_bin(b, KIR_MUL, carry, tile->excess));
-    kir_value large = kir_bin(b, KIR_OR, kir_cmp(b, KIR_OLE, real(c, SMALL), carry),
-                              kir_cmp(b, KIR_OLE, carry, real(c, MINUS_SMALL)));
-    kir_value regular = kir_bin(b, KIR_AND, tly_gpu_finite(g, carry), large);
-    regular = kir_bin(b, KIR_AND, regular, is_known(c, tile->excess));
-    return kir_select(b, regular, by, after);
+    kir_value by = add(c, carry, mul(c, carry, tile->excess));
+    kir_value large = bor(c, ole(c, real(c, SMALL), carry), ole(c, carry, real(c, MINUS_SMALL)));
+    kir_value regular = band(c, tly_gpu_finite(g, carry), large);
+    regular = band(c, regular, is_known(c, tile->excess));
+    return choose(c, regular, by, after);
 }

@@ -81,24 +81,24 @@ kir_value tly_excess_correct(tly_build *c, kir_value excess, kir_value total);
 
 static inline kir_value word(tly_gpu *g, int64_t v)
 {
-    return kir_const(g->c.b, KIR_TYPE(KIR_I32, 1), (uint32_t)v);
+    return constant(&g->c, KIR_TYPE(KIR_I32, 1), (uint32_t)v);
 }
 
 /* ---- truths: i1 ---- */
 
 static inline kir_value yes(tly_gpu *g)
 {
-    return kir_const(g->c.b, KIR_TYPE(KIR_I1, 1), 1);
+    return constant(&g->c, KIR_TYPE(KIR_I1, 1), 1);
 }
 
 static inline kir_value both(tly_gpu *g, kir_value x, kir_value y)
 {
-    return kir_bin(g->c.b, KIR_AND, x, y);
+    return band(&g->c, x, y);
 }
 
 static inline kir_value negated(tly_gpu *g, kir_value i1)
 {
-    return kir_bin(g->c.b, KIR_XOR, i1, yes(g));
+    return bxor(&g->c, i1, yes(g));
 }
 
 /* ---- offsets, and what the launch says (address.c) ---- */

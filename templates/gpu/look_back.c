@@ -26,11 +26,11 @@
 
 static void publish(const tly_looker *s, kir_value when, kir_value at, kir_value v, kir_value mark)
 {
-    kir_builder *b = s->g->c.b;
+    tly_build *c = &s->g->c;
     kir_branch leader;
-    kir_if(b, &leader, both(s->g, s->leads, when));
+    kir_if(c->b, &leader, both(s->g, s->leads, when));
     tly_place_publish(s->g, at, 0, v, mark);
-    kir_if_end(b, &leader, 0, NULL);
+    kir_if_end(c->b, &leader, 0, NULL);
 }
 
 static void publish_base(const tly_looker *s, kir_value when, kir_value base)
@@ -53,13 +53,12 @@ static void publish_carry(tly_gpu *g, void *user, kir_value after)
 
 kir_value tly_look_upper(tly_gpu *g, kir_value distance)
 {
-    return kir_bin(g->c.b, KIR_LSHR, distance, word(g, 31 - TLY_UPPER_BITS));
+    return lshr(&g->c, distance, word(g, 31 - TLY_UPPER_BITS));
 }
 
 kir_value tly_look_mark_classes(tly_gpu *g, kir_value upper)
 {
-    return kir_bin(g->c.b, KIR_OR, word(g, TLY_MARK_CLASSES),
-                   kir_bin(g->c.b, KIR_SHL, upper, word(g, TLY_MARK_BITS)));
+    return bor(&g->c, word(g, TLY_MARK_CLASSES), shl(&g->c, upper, word(g, TLY_MARK_BITS)));
 }
 
 /* Of this invocation's elements, read again, vector after vector. */
@@ -67,22 +66,21 @@ static void classes_of(const tly_looker *s, kir_value *summary)
 {
     tly_gpu *g = s->g;
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     unsigned vector = (unsigned)g->plan->vector;
     kir_value last = sub(c, s->count, word(g, 1)), first = s->team->base;
     kir_value end = add(c, first, word(g, tly_team_after(g, s->team, tly_gpu_elements(g))));
     kir_loop l;
     tly_gpu_summary_begin(g, summary);
-    kir_for(b, &l, first, end, word(g, tly_team_after(g, s->team, vector)), 2, summary);
+    kir_for(c->b, &l, first, end, word(g, tly_team_after(g, s->team, vector)), 2, summary);
     memcpy(summary, l.carried, 2 * sizeof *summary);
     for (unsigned v = 0; v < vector; v++) {
         kir_value position = add(c, l.i, word(g, v));
-        kir_value p = tly_gpu_in_at(g, s->at, kir_bin(b, KIR_UMIN, position, last));
+        kir_value p = tly_gpu_in_at(g, s->at, umin(c, position, last));
         kir_value x = tly_lift(c, tly_gpu_widen(g, tly_gpu_fetch(g, p, 0)));
-        x = kir_select(b, less(c, position, s->count), x, tly_neutral(c, c->acc));
+        x = choose(c, less(c, position, s->count), x, tly_neutral(c, c->acc));
         tly_gpu_summary_add(g, summary, x);
     }
-    kir_for_end(b, &l, summary);
+    kir_for_end(c->b, &l, summary);
     memcpy(summary, l.result, 2 * sizeof *summary);
 }
 
@@ -90,20 +88,20 @@ static void classes_of(const tly_looker *s, kir_value *summary)
 static void summarise(tly_looker *s, tly_tile *tile)
 {
     tly_gpu *g = s->g;
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     kir_value summary[2], results[2] = { tile->total, word(g, TLY_MARK_VALUE) };
     s->total = results[0];
     s->mark = results[1];
-    if (tly_range_count(&g->c) == 0)
+    if (tly_range_count(c) == 0)
         return;
     kir_branch good;
-    kir_if(b, &good, tly_range_good(&g->c, tile->range, 0));
-    kir_else(b, &good, 2, results);
+    kir_if(c->b, &good, tly_range_good(c, tile->range, 0));
+    kir_else(c->b, &good, 2, results);
     classes_of(s, summary);
     tly_gpu_summary_fold(g, s->team, summary);
     results[0] = summary[0];
     results[1] = tly_look_mark_classes(g, tly_look_upper(g, summary[1]));
-    kir_if_end(b, &good, 2, results);
+    kir_if_end(c->b, &good, 2, results);
     s->total = tile->summary = good.result[0];
     s->mark = good.result[1];
 }
@@ -113,20 +111,19 @@ static kir_value find_carry(tly_looker *s, kir_value *open)
 {
     tly_gpu *g = s->g;
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     kir_value sound, all_sound, sum, all, none = is(g, s->before, 0);
     tly_look_for_totals(s);
     all = tly_look_sum(s, s->before, &all_sound);
-    sum = tly_look_sum(s, kir_select(b, none, word(g, 0), sub(c, s->before, word(g, 1))), &sound);
-    sum = kir_select(b, none, tly_neutral(c, c->acc), sum);
-    sound = kir_bin(b, KIR_OR, none, sound);
-    kir_value k = kir_select(b, s->ends, s->group, s->item->chunk);
-    kir_value at = tly_look_place(
-        s, k, kir_select(b, s->ends, word(g, TLY_GROUP_TOTAL), word(g, TLY_TOTAL)));
-    all_sound = kir_bin(b, KIR_OR, all_sound, negated(g, s->ends)); /* of others it is no matter */
+    sum = tly_look_sum(s, choose(c, none, word(g, 0), sub(c, s->before, word(g, 1))), &sound);
+    sum = choose(c, none, tly_neutral(c, c->acc), sum);
+    sound = bor(c, none, sound);
+    kir_value k = choose(c, s->ends, s->group, s->item->chunk);
+    kir_value at = tly_look_place(s, k,
+                                  choose(c, s->ends, word(g, TLY_GROUP_TOTAL), word(g, TLY_TOTAL)));
+    all_sound = bor(c, all_sound, negated(g, s->ends)); /* of others it is no matter */
     kir_value group_mark, group = tly_look_summarise(s, all, all_sound, &group_mark);
-    kir_value v = kir_select(b, s->ends, group, s->total);
-    kir_value mark = kir_select(b, s->ends, group_mark, s->mark);
+    kir_value v = choose(c, s->ends, group, s->total);
+    kir_value mark = choose(c, s->ends, group_mark, s->mark);
     publish(s, both(g, s->ends, negated(g, s->stalls)), at, v, mark);
     tly_look_for_base(s);
     kir_value base = s->base, carry = tly_combine(c, base, sum);
@@ -137,60 +134,59 @@ static kir_value find_carry(tly_looker *s, kir_value *open)
     if (tly_range_count(c) == 0)
         return carry;
     kir_branch holds;
-    kir_if(b, &holds, both(g, sound, tly_gpu_fits_half(g, base)));
-    kir_else(b, &holds, 1, &carry);
+    kir_if(c->b, &holds, both(g, sound, tly_gpu_fits_half(g, base)));
+    kir_else(c->b, &holds, 1, &carry);
     carry = tly_look_for_carry(s);
-    kir_if_end(b, &holds, 1, &carry);
+    kir_if_end(c->b, &holds, 1, &carry);
     return holds.result[0];
 }
 
 static kir_value carry_before(tly_looker *s)
 {
     tly_gpu *g = s->g;
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     kir_branch first, looks;
-    kir_value results[2], none[2] = { tly_neutral(&g->c, g->c.acc), s->ends };
-    kir_if(b, &first, both(g, s->leads, is(g, s->item->chunk, 0)));
+    kir_value results[2], none[2] = { tly_neutral(c, g->c.acc), s->ends };
+    kir_if(c->b, &first, both(g, s->leads, is(g, s->item->chunk, 0)));
     tly_place_publish(g, tly_look_place(s, word(g, 0), word(g, TLY_GROUP_BASE)), 0,
                       tly_gpu_first_carry(g, s->item, word(g, 0)), word(g, TLY_MARK_VALUE));
-    kir_if_end(b, &first, 0, NULL);
-    publish(s, negated(g, kir_bin(b, KIR_OR, s->ends, s->stalls)),
+    kir_if_end(c->b, &first, 0, NULL);
+    publish(s, negated(g, bor(c, s->ends, s->stalls)),
             tly_look_place(s, s->item->chunk, word(g, TLY_TOTAL)), s->total, s->mark);
-    kir_if(b, &looks, is(g, s->team->group, 0));
+    kir_if(c->b, &looks, is(g, s->team->group, 0));
     results[0] = find_carry(s, &results[1]);
-    kir_else(b, &looks, 2, results);
-    kir_if_end(b, &looks, 2, none);
+    kir_else(c->b, &looks, 2, results);
+    kir_if_end(c->b, &looks, 2, none);
     s->open = looks.result[1];
     return tly_team_broadcast(g, s->team, looks.result[0]);
 }
 
 kir_value tly_look_draw(tly_gpu *g)
 {
-    kir_builder *b = g->c.b;
-    kir_value place = kir_shared(b, 16), scratch = kir_get(b, KIR_ARG_SCRATCH);
+    tly_build *c = &g->c;
+    kir_value place = kir_shared(c->b, 16), scratch = arg(c, KIR_ARG_SCRATCH);
     kir_branch one;
-    kir_if(b, &one, kir_cmp(b, KIR_EQ, kir_get_id(b, KIR_ID_LOCAL), word(g, 0)));
-    kir_store(b, place, 0, kir_atomic_add(b, scratch, 0, word(g, 1)), 4, 0);
-    kir_if_end(b, &one, 0, NULL);
-    kir_barrier(b);
-    return kir_load(b, KIR_TYPE(KIR_I32, 1), place, 0, 4);
+    kir_if(c->b, &one, equal(c, kir_get_id(c->b, KIR_ID_LOCAL), word(g, 0)));
+    kir_store(c->b, place, 0, kir_atomic_add(c->b, scratch, 0, word(g, 1)), 4, 0);
+    kir_if_end(c->b, &one, 0, NULL);
+    kir_barrier(c->b);
+    return kir_load(c->b, KIR_TYPE(KIR_I32, 1), place, 0, 4);
 }
 
 kir_value tly_look_stalls(tly_gpu *g, kir_value tile)
 {
     kir_value three = word(g, 3);
-    kir_value third = sub(&g->c, tile, mul(&g->c, kir_bin(g->c.b, KIR_UDIV, tile, three), three));
+    kir_value third = sub(&g->c, tile, mul(&g->c, udiv(&g->c, tile, three), three));
     return both(g, tly_gpu_flag(g, TLY_GPU_STALL), is(g, third, 1));
 }
 
 static tly_looker state_of(tly_gpu *g, tly_team *t, const tly_gpu_item *item)
 {
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     tly_looker s = { .g = g, .team = t, .item = item, .leads = tly_team_leads(g, t) };
     kir_value chunk = item->chunk, group = word(g, t->width);
     s.stalls = tly_look_stalls(g, chunk);
-    s.group = kir_bin(b, KIR_UDIV, chunk, group);
+    s.group = udiv(c, chunk, group);
     s.first = mul(c, s.group, group);
     s.before = sub(c, chunk, s.first);
     s.ends = is(g, s.before, t->width - 1);
@@ -200,16 +196,15 @@ static tly_looker state_of(tly_gpu *g, tly_team *t, const tly_gpu_item *item)
 void tly_gpu_build_look_back(tly_gpu *g, unsigned pass)
 {
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     g->launch->pass[pass].items = TLY_ITEMS_CHUNKS;
     g->launch->pass[pass].per_group = 1;
     tly_team t = tly_team_make(g);
     tly_gpu_item item = tly_gpu_item_of(g, tly_look_draw(g), 1);
     kir_branch exists;
-    kir_if(b, &exists, item.valid);
+    kir_if(c->b, &exists, item.valid);
     tly_gpu_row row = tly_gpu_row_of(g, &item);
     kir_value begin = mul(c, item.chunk, word(g, t.tile));
-    kir_value count = sub(c, kir_get(b, KIR_ARG_LENGTH), begin);
+    kir_value count = sub(c, arg(c, KIR_ARG_LENGTH), begin);
     tly_gpu_row at = tly_gpu_at(g, &row, begin);
     tly_looker s = state_of(g, &t, &item);
     s.at = &at;
@@ -228,9 +223,9 @@ void tly_gpu_build_look_back(tly_gpu *g, unsigned pass)
     tly_tile_unpark(g, &tile);
     kir_value carry = tly_tile_finish(g, &t, &at, count, &tile, before);
     kir_branch last;
-    kir_value is_last = kir_cmp(b, KIR_SLE, count, word(g, t.tile));
-    kir_if(b, &last, kir_bin(b, KIR_AND, is_last, tly_team_leads(g, &t)));
+    kir_value is_last = at_most(c, count, word(g, t.tile));
+    kir_if(c->b, &last, band(c, is_last, tly_team_leads(g, &t)));
     tly_gpu_last_carry(g, &item, word(g, 0), carry);
-    kir_if_end(b, &last, 0, NULL);
-    kir_if_end(b, &exists, 0, NULL);
+    kir_if_end(c->b, &last, 0, NULL);
+    kir_if_end(c->b, &exists, 0, NULL);
 }

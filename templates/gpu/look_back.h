@@ -50,7 +50,7 @@ typedef struct tly_looker {
 
 static inline kir_value is(tly_gpu *g, kir_value x, int64_t literal)
 {
-    return kir_cmp(g->c.b, KIR_EQ, x, word(g, literal));
+    return equal(&g->c, x, word(g, literal));
 }
 
 /* A place of the row's k-th record. */

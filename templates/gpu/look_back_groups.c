@@ -14,20 +14,19 @@ kir_value tly_look_place(const tly_looker *s, kir_value k, kir_value place)
 
 kir_value tly_look_combines(tly_gpu *g, kir_value carry, kir_value total, kir_value mark, int group)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     unsigned low = 31 - TLY_UPPER_BITS;
-    kir_value sort = kir_bin(b, KIR_AND, mark, word(g, (1 << TLY_MARK_BITS) - 1));
+    kir_value sort = band(c, mark, word(g, (1 << TLY_MARK_BITS) - 1));
     kir_value good = is(g, sort, TLY_MARK_VALUE);
-    if (tly_range_count(&g->c) == 0)
+    if (tly_range_count(c) == 0)
         return good;
-    kir_value distance = kir_bin(b, KIR_SHL, kir_bin(b, KIR_LSHR, mark, word(g, TLY_MARK_BITS)),
-                                 word(g, low));
-    distance = kir_bin(b, KIR_OR, distance, word(g, (1 << low) - 1)); /* at most that far */
+    kir_value distance = shl(c, lshr(c, mark, word(g, TLY_MARK_BITS)), word(g, low));
+    distance = bor(c, distance, word(g, (1 << low) - 1)); /* at most that far */
     kir_value fits = group ? tly_gpu_fits_half(g, carry) : tly_gpu_fits_any(g, carry);
     kir_value decided = tly_gpu_settled(g, carry, distance);
     if (!group)
-        decided = kir_bin(b, KIR_OR, tly_gpu_prevails(g, total), decided);
-    return kir_bin(b, KIR_OR, both(g, good, fits), both(g, is(g, sort, TLY_MARK_CLASSES), decided));
+        decided = bor(c, tly_gpu_prevails(g, total), decided);
+    return bor(c, both(g, good, fits), both(g, is(g, sort, TLY_MARK_CLASSES), decided));
 }
 
 /* ---- a group's totals ---- */
@@ -36,20 +35,20 @@ kir_value tly_look_combines(tly_gpu *g, kir_value carry, kir_value total, kir_va
 static void wait_for_totals(tly_looker *s)
 {
     tly_gpu *g = s->g;
-    kir_builder *b = g->c.b;
-    kir_value exists = kir_cmp(b, KIR_ULT, s->team->lane, s->before);
-    kir_value tile = kir_select(b, exists, add(&g->c, s->first, s->team->lane), s->item->chunk);
+    tly_build *c = &g->c;
+    kir_value exists = ult(c, s->team->lane, s->before);
+    kir_value tile = choose(c, exists, add(c, s->first, s->team->lane), s->item->chunk);
     kir_value at = tly_look_place(s, tile, word(g, TLY_TOTAL));
-    kir_value state[] = { yes(g), tly_neutral(&g->c, g->c.acc), word(g, 0) };
+    kir_value state[] = { yes(g), tly_neutral(c, g->c.acc), word(g, 0) };
     kir_loop l;
-    kir_for(b, &l, word(g, 0), word(g, INT32_MAX), word(g, 1), 3, state);
-    kir_for_while(b, &l);
+    kir_for(c->b, &l, word(g, 0), word(g, INT32_MAX), word(g, 1), 3, state);
+    kir_for_while(c->b, &l);
     state[1] = tly_place_look(g, at, 0, &state[2]);
     kir_value lacks = both(g, exists, is(g, state[2], 0));
     state[0] = negated(g, tly_team_all(g, s->team, negated(g, lacks)));
-    kir_for_end(b, &l, state);
-    s->totals = kir_select(b, exists, l.result[1], s->total);
-    s->marks = kir_select(b, exists, l.result[2], s->mark);
+    kir_for_end(c->b, &l, state);
+    s->totals = choose(c, exists, l.result[1], s->total);
+    s->marks = choose(c, exists, l.result[2], s->mark);
 }
 
 /* A tree of as many steps as the logarithm of a group's tiles, the one by which a team scans. */
@@ -62,7 +61,7 @@ void tly_look_for_totals(tly_looker *s)
         return;
     }
     kir_value good = both(g, is(g, s->marks, TLY_MARK_VALUE), tly_gpu_fits_half(g, s->totals));
-    s->sound = kir_select(g->c.b, good, word(g, 1), word(g, 0));
+    s->sound = choose(&g->c, good, word(g, 1), word(g, 0));
     s->sums = tly_team_scan_lanes(g, s->team, s->totals, &s->sound);
 }
 
@@ -78,38 +77,37 @@ kir_value tly_look_sum(const tly_looker *s, kir_value number, kir_value *sound)
 /* A class as it stands; of a total its own, and its elements may be far from 1. */
 void tly_look_add_classes(tly_gpu *g, kir_value *classes, kir_value total, kir_value mark)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     kir_value good = is(g, mark, TLY_MARK_VALUE);
-    kir_value far = kir_select(b, good, word(g, TLY_GPU_FAR >> (31 - TLY_UPPER_BITS)),
-                               kir_bin(b, KIR_LSHR, mark, word(g, TLY_MARK_BITS)));
-    classes[0] = tly_combine(&g->c, classes[0],
-                             kir_select(b, good, tly_gpu_class(g, total), total));
-    classes[1] = kir_bin(b, KIR_UMAX, classes[1], far);
+    kir_value far = choose(c, good, word(g, TLY_GPU_FAR >> (31 - TLY_UPPER_BITS)),
+                           lshr(c, mark, word(g, TLY_MARK_BITS)));
+    classes[0] = tly_combine(c, classes[0], choose(c, good, tly_gpu_class(g, total), total));
+    classes[1] = umax(c, classes[1], far);
 }
 
 kir_value tly_look_summarise(const tly_looker *s, kir_value sum, kir_value sound, kir_value *mark)
 {
     tly_gpu *g = s->g;
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     kir_value results[] = { sum, word(g, TLY_MARK_VALUE) };
-    kir_value classes[] = { tly_neutral(&g->c, g->c.acc), word(g, 0) };
+    kir_value classes[] = { tly_neutral(c, g->c.acc), word(g, 0) };
     kir_loop l;
     kir_branch good;
     *mark = results[1];
-    if (tly_range_count(&g->c) == 0)
+    if (tly_range_count(c) == 0)
         return results[0];
-    kir_if(b, &good, sound);
-    kir_else(b, &good, 2, results);
-    kir_for(b, &l, word(g, 0), add(&g->c, s->before, word(g, 1)), word(g, 1), 2, classes);
+    kir_if(c->b, &good, sound);
+    kir_else(c->b, &good, 2, results);
+    kir_for(c->b, &l, word(g, 0), add(c, s->before, word(g, 1)), word(g, 1), 2, classes);
     classes[0] = l.carried[0];
     classes[1] = l.carried[1];
     tly_look_add_classes(g, classes, tly_team_from(g, s->team, s->totals, l.i),
                          tly_team_from(g, s->team, s->marks, l.i));
-    kir_for_end(b, &l, classes);
+    kir_for_end(c->b, &l, classes);
     results[0] = l.result[0];
     results[1] = l.result[1];
     results[1] = tly_look_mark_classes(g, results[1]);
-    kir_if_end(b, &good, 2, results);
+    kir_if_end(c->b, &good, 2, results);
     *mark = good.result[1];
     return good.result[0];
 }
@@ -122,27 +120,26 @@ static kir_value look_at_groups(const tly_looker *s, kir_value *base)
 {
     tly_gpu *g = s->g;
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     tly_team *t = s->team;
     kir_value last = word(g, t->width - 1), back = sub(c, last, t->lane), has, mark;
-    kir_value exists = kir_cmp(b, KIR_ULE, back, s->group);
-    kir_value group = kir_select(b, exists, sub(c, s->group, back), s->group);
+    kir_value exists = ule(c, back, s->group);
+    kir_value group = choose(c, exists, sub(c, s->group, back), s->group);
     kir_value there = tly_place_look(g, tly_look_place(s, group, word(g, TLY_GROUP_BASE)), 0, &has);
     kir_value total = tly_place_look(g, tly_look_place(s, group, word(g, TLY_GROUP_TOTAL)), 0,
                                      &mark);
-    has = both(g, exists, kir_cmp(b, KIR_NE, has, word(g, 0)));
-    kir_value beyond = kir_select(b, has, add(c, t->lane, word(g, 1)), word(g, 0));
+    has = both(g, exists, differ(c, has, word(g, 0)));
+    kir_value beyond = choose(c, has, add(c, t->lane, word(g, 1)), word(g, 0));
     beyond = tly_team_fold_lanes(g, t, KIR_UMAX, beyond);
-    kir_value known = kir_cmp(b, KIR_NE, beyond, word(g, 0));
-    kir_value from = kir_select(b, known, sub(c, beyond, word(g, 1)), last);
+    kir_value known = differ(c, beyond, word(g, 0));
+    kir_value from = choose(c, known, sub(c, beyond, word(g, 1)), last);
     kir_value state[2] = { known, tly_team_from(g, t, there, from) };
     kir_loop l;
-    kir_for(b, &l, from, last, word(g, 1), 2, state);
+    kir_for(c->b, &l, from, last, word(g, 1), 2, state);
     kir_value next = tly_team_from(g, t, total, l.i);
     state[0] = both(g, l.carried[0],
                     tly_look_combines(g, l.carried[1], next, tly_team_from(g, t, mark, l.i), 1));
     state[1] = tly_combine(c, l.carried[1], next);
-    kir_for_end(b, &l, state);
+    kir_for_end(c->b, &l, state);
     *base = l.result[1];
     return l.result[0];
 }
@@ -155,25 +152,24 @@ static kir_value look_at_tiles(const tly_looker *s, kir_value *carry)
     enum { KNOWN, VALUE, STATES };
     tly_gpu *g = s->g;
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
-    kir_value exists = kir_cmp(b, KIR_ULT, s->team->lane, s->before), has, sound;
-    kir_value tile = kir_select(b, exists, add(c, s->first, s->team->lane), s->item->chunk);
+    kir_value exists = ult(c, s->team->lane, s->before), has, sound;
+    kir_value tile = choose(c, exists, add(c, s->first, s->team->lane), s->item->chunk);
     kir_value after = tly_place_look(g, tly_look_place(s, tile, word(g, TLY_CARRY)), 0, &has);
     kir_value fits = tly_gpu_fits_half(g, s->base), state[STATES] = { yes(g), s->base };
     kir_loop l;
-    kir_for(b, &l, word(g, 0), s->before, word(g, 1), STATES, state);
+    kir_for(c->b, &l, word(g, 0), s->before, word(g, 1), STATES, state);
     kir_value total = tly_team_from(g, s->team, s->totals, l.i);
     kir_value mark = tly_team_from(g, s->team, s->marks, l.i);
-    kir_value takes = kir_cmp(b, KIR_NE, tly_team_from(g, s->team, has, l.i), word(g, 0));
+    kir_value takes = differ(c, tly_team_from(g, s->team, has, l.i), word(g, 0));
     kir_value goes = both(g, l.carried[KNOWN],
                           tly_look_combines(g, l.carried[VALUE], total, mark, 0));
-    kir_value next = kir_select(b, takes, tly_team_from(g, s->team, after, l.i),
-                                tly_combine(c, l.carried[VALUE], total));
+    kir_value next = choose(c, takes, tly_team_from(g, s->team, after, l.i),
+                            tly_combine(c, l.carried[VALUE], total));
     kir_value sum = tly_look_sum(s, l.i, &sound);
     sound = both(g, fits, sound);
-    state[KNOWN] = kir_bin(b, KIR_OR, sound, kir_bin(b, KIR_OR, takes, goes));
-    state[VALUE] = kir_select(b, sound, tly_combine(c, s->base, sum), next);
-    kir_for_end(b, &l, state);
+    state[KNOWN] = bor(c, sound, bor(c, takes, goes));
+    state[VALUE] = choose(c, sound, tly_combine(c, s->base, sum), next);
+    kir_for_end(c->b, &l, state);
     *carry = l.result[VALUE];
     return l.result[KNOWN];
 }
@@ -185,13 +181,13 @@ static kir_value wait_until(const tly_looker *s,
                             kir_value (*look)(const tly_looker *s, kir_value *found))
 {
     tly_gpu *g = s->g;
-    kir_builder *b = g->c.b;
-    kir_value state[2] = { yes(g), tly_neutral(&g->c, g->c.acc) };
+    tly_build *c = &g->c;
+    kir_value state[2] = { yes(g), tly_neutral(c, g->c.acc) };
     kir_loop l;
-    kir_for(b, &l, word(g, 0), word(g, INT32_MAX), word(g, 1), 2, state);
-    kir_for_while(b, &l);
+    kir_for(c->b, &l, word(g, 0), word(g, INT32_MAX), word(g, 1), 2, state);
+    kir_for_while(c->b, &l);
     state[0] = negated(g, look(s, &state[1]));
-    kir_for_end(b, &l, state);
+    kir_for_end(c->b, &l, state);
     return l.result[1];
 }
 

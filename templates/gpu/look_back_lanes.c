@@ -61,19 +61,19 @@ static void classes_of(tly_lanes *t, kir_value *summary)
 {
     enum { AT_ONCE = 8 };
     tly_gpu *g = t->g;
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     kir_value x[AT_ONCE];
     kir_loop l;
     tly_gpu_summary_begin(g, summary);
-    kir_value first = mul(&g->c, t->segment, word(g, t->steps));
-    kir_value end = kir_bin(b, KIR_UMIN, add(&g->c, first, word(g, t->steps)), t->count);
-    kir_for(b, &l, first, end, word(g, AT_ONCE), 2, summary);
+    kir_value first = mul(c, t->segment, word(g, t->steps));
+    kir_value end = umin(c, add(c, first, word(g, t->steps)), t->count);
+    kir_for(c->b, &l, first, end, word(g, AT_ONCE), 2, summary);
     memcpy(summary, l.carried, 2 * sizeof *summary);
     for (unsigned i = 0; i < AT_ONCE; i++)
-        x[i] = tly_lanes_element(t, add(&g->c, l.i, word(g, i)), end);
+        x[i] = tly_lanes_element(t, add(c, l.i, word(g, i)), end);
     for (unsigned i = 0; i < AT_ONCE; i++)
         tly_gpu_summary_add(g, summary, x[i]);
-    kir_for_end(b, &l, summary);
+    kir_for_end(c->b, &l, summary);
     memcpy(summary, l.result, 2 * sizeof *summary);
 }
 
@@ -81,24 +81,23 @@ static void classes_of(tly_lanes *t, kir_value *summary)
 static void summarise(tly_lanes *t, scanned *tile)
 {
     tly_gpu *g = t->g;
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     kir_value good, all, before, summary[2], results[2] = { tile->total, word(g, TLY_MARK_VALUE) };
     kir_branch some;
     tile->told = results[0];
     tile->mark = results[1];
-    if (tly_range_count(&g->c) == 0)
+    if (tly_range_count(c) == 0)
         return;
-    good = tly_range_good(&g->c, tile->range, 0);
-    kir_if(b, &some, tly_lanes_any(t, TLY_VOTE_TOTALS, both(g, t->exists, negated(g, good))));
+    good = tly_range_good(c, tile->range, 0);
+    kir_if(c->b, &some, tly_lanes_any(t, TLY_VOTE_TOTALS, both(g, t->exists, negated(g, good))));
     classes_of(t, summary);
     tly_lanes_scan(t, summary[0], 0, &before, &all);
     if (tly_gpu_has_distance(g))
         tly_lanes_fold(t, &summary[1], NULL);
     kir_value classes = tly_look_mark_classes(g, tly_look_upper(g, summary[1]));
-    kir_value told[2] = { kir_select(b, good, tile->total, all),
-                          kir_select(b, good, results[1], classes) };
-    kir_else(b, &some, 2, told);
-    kir_if_end(b, &some, 2, results);
+    kir_value told[2] = { choose(c, good, tile->total, all), choose(c, good, results[1], classes) };
+    kir_else(c->b, &some, 2, told);
+    kir_if_end(c->b, &some, 2, results);
     tile->told = some.result[0];
     tile->mark = some.result[1];
 }
@@ -137,7 +136,6 @@ static kir_value finish(tly_lanes *t, const scanned *tile, tly_lane_looker *s, k
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     kir_branch some;
     kir_value after = tly_combine(c, carry, tile->total), shown[TLY_GPU_MOST_ELEMENTS];
     show(t, tile, carry, shown);
@@ -147,16 +145,16 @@ static kir_value finish(tly_lanes *t, const scanned *tile, tly_lane_looker *s, k
     }
     kir_value fits = tly_gpu_fits(g, tile->range, carry);
     kir_value told = tly_look_combines(g, carry, tile->told, tile->mark, 0);
-    kir_value early = kir_bin(b, KIR_OR, fits, told);
-    after = kir_select(b, told, tly_lane_join(g, carry, tile->told), after);
+    kir_value early = bor(c, fits, told);
+    after = choose(c, told, tly_lane_join(g, carry, tile->told), after);
     tly_lane_tell(s, early, after);
     tly_lanes_store(t, both(g, t->exists, fits), shown);
     kir_value fails = both(g, t->exists, negated(g, fits));
-    kir_if(b, &some, tly_lanes_any(t, TLY_VOTE_RESULTS, fails));
-    kir_value last = kir_select(b, early, after, redo(t, carry, fails));
+    kir_if(c->b, &some, tly_lanes_any(t, TLY_VOTE_RESULTS, fails));
+    kir_value last = choose(c, early, after, redo(t, carry, fails));
     tly_lane_tell(s, negated(g, early), last);
-    kir_else(b, &some, 1, &last);
-    kir_if_end(b, &some, 1, &after);
+    kir_else(c->b, &some, 1, &last);
+    kir_if_end(c->b, &some, 1, &after);
     return some.result[0];
 }
 
@@ -167,69 +165,66 @@ static kir_value place(tly_lanes *t, kir_value ticket)
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     kir_value lanes = word(g, t->lanes), items = tly_gpu_items(g);
     kir_value blocks = add(c, items, word(g, (int64_t)t->lanes - 1));
-    blocks = kir_bin(b, KIR_UDIV, blocks, lanes);
-    kir_value number = kir_bin(b, KIR_UDIV, ticket, blocks);
+    blocks = udiv(c, blocks, lanes);
+    kir_value number = udiv(c, ticket, blocks);
     kir_value block = sub(c, ticket, mul(c, number, blocks));
     kir_value index = add(c, mul(c, block, lanes), t->lane);
-    t->exists = both(g, t->works, kir_cmp(b, KIR_ULT, index, items));
+    t->exists = both(g, t->works, ult(c, index, items));
     t->item.chunk = number;
-    t->item.index = kir_bin(b, KIR_UMIN, index, sub(c, items, word(g, 1)));
-    return kir_cmp(b, KIR_ULT, number, kir_get(b, KIR_ARG_CHUNKS));
+    t->item.index = umin(c, index, sub(c, items, word(g, 1)));
+    return ult(c, number, arg(c, KIR_ARG_CHUNKS));
 }
 
 static tly_lanes lanes_of(tly_gpu *g)
 {
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     const tly_gpu_plan *p = g->plan;
     unsigned workgroup = (unsigned)p->workgroup, lanes = (unsigned)p->team;
     tly_lanes t = { .g = g, .lanes = lanes, .steps = (unsigned)p->segments };
     t.segments = (unsigned)tly_gpu_lanes_segments(p);
-    t.local = kir_get_id(b, KIR_ID_LOCAL);
-    kir_value segment = kir_bin(b, KIR_UDIV, t.local, word(g, lanes));
+    t.local = kir_get_id(c->b, KIR_ID_LOCAL);
+    kir_value segment = udiv(c, t.local, word(g, lanes));
     t.lane = sub(c, t.local, mul(c, segment, word(g, lanes)));
-    t.works = kir_cmp(b, KIR_ULT, segment, word(g, t.segments));
-    t.segment = kir_select(b, t.works, segment, word(g, 0));
-    t.slots = kir_shared(b, 2 * workgroup * c->state_bytes);
-    t.words = tly_range_count(c) > 0 ? kir_shared(b, 2 * workgroup * 8) : 0;
-    t.flags = kir_shared(b, 16);
-    t.found = kir_shared(b, TLY_GPU_LANES_FOUND * lanes * c->state_bytes);
-    t.marks = kir_shared(b, TLY_GPU_LANES_FOUND * lanes * 4);
+    t.works = ult(c, segment, word(g, t.segments));
+    t.segment = choose(c, t.works, segment, word(g, 0));
+    t.slots = kir_shared(c->b, 2 * workgroup * c->state_bytes);
+    t.words = tly_range_count(c) > 0 ? kir_shared(c->b, 2 * workgroup * 8) : 0;
+    t.flags = kir_shared(c->b, 16);
+    t.found = kir_shared(c->b, TLY_GPU_LANES_FOUND * lanes * c->state_bytes);
+    t.marks = kir_shared(c->b, TLY_GPU_LANES_FOUND * lanes * 4);
     if (tly_gpu_lanes_are_turned(p->team))
-        t.stage = kir_shared(b, (uint32_t)tly_gpu_lanes_stage_bytes(c->p, p));
+        t.stage = kir_shared(c->b, (uint32_t)tly_gpu_lanes_stage_bytes(c->p, p));
     else if (tly_gpu_parks(c->p, p))
-        t.stage = kir_shared(b, (uint32_t)tly_gpu_parked_bytes(c->p, p));
+        t.stage = kir_shared(c->b, (uint32_t)tly_gpu_parked_bytes(c->p, p));
     return t;
 }
 
 static void clear_flags(tly_lanes *t)
 {
     tly_gpu *g = t->g;
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     kir_branch one;
-    kir_if(b, &one, is(g, t->local, 0));
+    kir_if(c->b, &one, is(g, t->local, 0));
     for (int64_t vote = 0; vote < TLY_VOTES; vote++)
-        kir_store(b, t->flags, 4 * vote, word(g, 0), 4, 0);
-    kir_if_end(b, &one, 0, NULL);
+        kir_store(c->b, t->flags, 4 * vote, word(g, 0), 4, 0);
+    kir_if_end(c->b, &one, 0, NULL);
 }
 
 void tly_gpu_build_look_back_lanes(tly_gpu *g, unsigned pass)
 {
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     tly_lanes t = lanes_of(g);
     kir_branch exists, last;
     scanned tile;
     g->launch->pass[pass].items = TLY_ITEMS_TILES;
     g->launch->pass[pass].per_group = t.lanes;
     clear_flags(&t);
-    kir_if(b, &exists, place(&t, tly_look_draw(g)));
+    kir_if(c->b, &exists, place(&t, tly_look_draw(g)));
     tly_gpu_row row = tly_gpu_row_of(g, &t.item);
     kir_value begin = tly_gpu_chunk_begin(g, t.item.chunk);
-    t.count = sub(c, kir_get(b, KIR_ARG_LENGTH), begin);
+    t.count = sub(c, arg(c, KIR_ARG_LENGTH), begin);
     t.at = tly_gpu_at(g, &row, begin);
     tly_lanes_load(&t, tile.x);
     scan(&t, &tile);
@@ -240,9 +235,9 @@ void tly_gpu_build_look_back_lanes(tly_gpu *g, unsigned pass)
     kir_value carry = tly_lanes_broadcast(&t, tly_lane_wait(&s));
     tly_lanes_unpark(&t, tile.y);
     kir_value after = finish(&t, &tile, &s, carry);
-    kir_value ends = kir_cmp(b, KIR_SLE, t.count, word(g, g->plan->chunk));
-    kir_if(b, &last, both(g, ends, s.leads));
+    kir_value ends = at_most(c, t.count, word(g, g->plan->chunk));
+    kir_if(c->b, &last, both(g, ends, s.leads));
     tly_gpu_last_carry(g, &t.item, word(g, 0), after);
-    kir_if_end(b, &last, 0, NULL);
-    kir_if_end(b, &exists, 0, NULL);
+    kir_if_end(c->b, &last, 0, NULL);
+    kir_if_end(c->b, &exists, 0, NULL);
 }

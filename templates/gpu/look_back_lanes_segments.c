@@ -15,7 +15,7 @@ static kir_value slot_of(tly_lanes *t, kir_value base, kir_value number, unsigne
     tly_gpu *g = t->g;
     unsigned half = (unsigned)g->plan->workgroup * bytes * t->turn;
     kir_value at = add(&g->c, mul(&g->c, number, word(g, bytes)), word(g, half));
-    return kir_ptradd(g->c.b, base, at);
+    return ptradd(&g->c, base, at);
 }
 
 static void put(tly_lanes *t, kir_value state)
@@ -32,7 +32,7 @@ static kir_value get(tly_lanes *t, kir_value number)
 
 static kir_value at_least(tly_lanes *t, unsigned segment)
 {
-    return kir_cmp(t->g->c.b, KIR_ULE, word(t->g, segment), t->segment);
+    return ule(&t->g->c, word(t->g, segment), t->segment);
 }
 
 /* The invocation that holds the segment `by` before this one; its own where there is none. */
@@ -40,7 +40,7 @@ static kir_value before_by(tly_lanes *t, unsigned by)
 {
     tly_gpu *g = t->g;
     kir_value other = sub(&g->c, t->local, word(g, by * t->lanes));
-    return kir_select(g->c.b, at_least(t, by), other, t->local);
+    return choose(&g->c, at_least(t, by), other, t->local);
 }
 
 /* ---- what all segments of a lane come to ---- */
@@ -68,25 +68,24 @@ void tly_lanes_scan(tly_lanes *t, kir_value own, kir_value excess, kir_value *be
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     for (unsigned by = 1; by < t->segments; by *= 2) {
         put(t, own);
         put_excess(t, excess);
-        kir_barrier(b);
+        kir_barrier(c->b);
         kir_value with = tly_combine(c, get(t, before_by(t, by)), own);
-        own = kir_select(b, at_least(t, by), with, own);
+        own = choose(c, at_least(t, by), with, own);
         if (excess) {
             with = tly_excess_join(c, get_excess(t, before_by(t, by)), excess);
-            excess = kir_select(b, at_least(t, by), with, excess);
+            excess = choose(c, at_least(t, by), with, excess);
         }
         t->turn ^= 1;
     }
     if (excess)
         own = tly_excess_correct(c, excess, own);
     put(t, own);
-    kir_barrier(b);
+    kir_barrier(c->b);
     kir_value last = add(c, t->lane, word(g, (t->segments - 1) * t->lanes));
-    *before = kir_select(b, at_least(t, 1), get(t, before_by(t, 1)), tly_neutral(c, c->acc));
+    *before = choose(c, at_least(t, 1), get(t, before_by(t, 1)), tly_neutral(c, c->acc));
     *total = get(t, last);
     t->turn ^= 1;
 }
@@ -95,27 +94,27 @@ void tly_lanes_scan(tly_lanes *t, kir_value own, kir_value excess, kir_value *be
 static kir_value around_by(tly_lanes *t, unsigned by)
 {
     tly_gpu *g = t->g;
-    kir_builder *b = g->c.b;
-    kir_value other = add(&g->c, t->local, word(g, (t->segments - by) * t->lanes));
-    other = kir_select(b, at_least(t, by), before_by(t, by), other);
-    return kir_select(b, t->works, other, t->local);
+    tly_build *c = &g->c;
+    kir_value other = add(c, t->local, word(g, (t->segments - by) * t->lanes));
+    other = choose(c, at_least(t, by), before_by(t, by), other);
+    return choose(c, t->works, other, t->local);
 }
 
 /* What is folded twice counts once. */
 void tly_lanes_fold(tly_lanes *t, kir_value *most, kir_value *least)
 {
-    kir_builder *b = t->g->c.b;
+    tly_build *c = &t->g->c;
     kir_type i32 = KIR_TYPE(KIR_I32, 1);
     for (unsigned by = 1; by < t->segments; by *= 2) {
         kir_value own = slot_of(t, t->words, t->local, PAIR);
         kir_value other = slot_of(t, t->words, around_by(t, by), PAIR);
-        kir_store(b, own, 0, *most, 4, 0);
+        kir_store(c->b, own, 0, *most, 4, 0);
         if (least != NULL)
-            kir_store(b, own, 4, *least, 4, 0);
-        kir_barrier(b);
-        *most = kir_bin(b, KIR_UMAX, *most, kir_load(b, i32, other, 0, 4));
+            kir_store(c->b, own, 4, *least, 4, 0);
+        kir_barrier(c->b);
+        *most = umax(c, *most, kir_load(c->b, i32, other, 0, 4));
         if (least != NULL)
-            *least = kir_bin(b, KIR_UMIN, *least, kir_load(b, i32, other, 4, 4));
+            *least = umin(c, *least, kir_load(c->b, i32, other, 4, 4));
         t->turn ^= 1;
     }
 }
@@ -133,7 +132,7 @@ static kir_value kept_at(tly_lanes *t, kir_value base, kir_value number, unsigne
 {
     tly_gpu *g = t->g;
     kir_value at = add(&g->c, mul(&g->c, number, word(g, t->lanes)), t->lane);
-    return kir_ptradd(g->c.b, base, mul(&g->c, at, word(g, bytes)));
+    return ptradd(&g->c, base, mul(&g->c, at, word(g, bytes)));
 }
 
 void tly_lanes_keep(tly_lanes *t, kir_value number, kir_value v, kir_value mark)
@@ -153,14 +152,15 @@ kir_value tly_lanes_kept(tly_lanes *t, kir_value number, kir_value *mark)
 kir_value tly_lanes_any(tly_lanes *t, tly_vote vote, kir_value holds)
 {
     tly_gpu *g = t->g;
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     kir_branch votes;
-    kir_if(b, &votes, holds);
-    kir_store(b, t->flags, 4 * (int64_t)vote, word(g, 1), 4, 0); /* whoever stores, stores this */
-    kir_if_end(b, &votes, 0, NULL);
-    kir_barrier(b);
-    kir_value some = kir_load(b, KIR_TYPE(KIR_I32, 1), t->flags, 4 * (int64_t)vote, 4);
-    return kir_cmp(b, KIR_NE, some, word(g, 0));
+    kir_if(c->b, &votes, holds);
+    kir_store(c->b, t->flags, 4 * (int64_t)vote, word(g, 1), 4,
+              0); /* whoever stores, stores this */
+    kir_if_end(c->b, &votes, 0, NULL);
+    kir_barrier(c->b);
+    kir_value some = kir_load(c->b, KIR_TYPE(KIR_I32, 1), t->flags, 4 * (int64_t)vote, 4);
+    return differ(c, some, word(g, 0));
 }
 
 /* ---- the plain loop ---- */
@@ -170,23 +170,22 @@ kir_value tly_lanes_walk(tly_lanes *t, const kir_value *x, kir_value carry, kir_
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     kir_value prefix = slot_of(t, t->slots, t->lane, c->state_bytes), from = carry;
     kir_loop l;
     kir_branch its;
     put(t, carry);
-    kir_barrier(b);
-    kir_for(b, &l, word(g, 0), word(g, t->segments), word(g, 1), 1, &from);
+    kir_barrier(c->b);
+    kir_for(c->b, &l, word(g, 0), word(g, t->segments), word(g, 1), 1, &from);
     from = l.carried[0];
-    kir_if(b, &its, both(g, t->works, kir_cmp(b, KIR_EQ, t->segment, l.i)));
+    kir_if(c->b, &its, both(g, t->works, equal(c, t->segment, l.i)));
     kir_value mine = tly_load_state(c, prefix, 0, 1, c->acc_bytes), next = mine;
     for (unsigned i = 0; i < t->steps; i++)
         next = tly_combine(c, next, x[i]);
     tly_store_state(c, prefix, 0, next, c->acc_bytes);
-    kir_else(b, &its, 1, &mine);
-    kir_if_end(b, &its, 1, &from);
-    kir_barrier(b);
-    kir_for_end(b, &l, its.result);
+    kir_else(c->b, &its, 1, &mine);
+    kir_if_end(c->b, &its, 1, &from);
+    kir_barrier(c->b);
+    kir_for_end(c->b, &l, its.result);
     *after = tly_load_state(c, prefix, 0, 1, c->acc_bytes);
     t->turn ^= 1;
     return l.result[0];

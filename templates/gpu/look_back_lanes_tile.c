@@ -34,7 +34,7 @@ static unsigned after(const tly_lanes *t, unsigned i)
 
 static kir_value is_whole(tly_lanes *t)
 {
-    return kir_cmp(t->g->c.b, KIR_SLE, word(t->g, t->segments * t->steps), t->count);
+    return at_most(&t->g->c, word(t->g, t->segments * t->steps), t->count);
 }
 
 /* ---- turning ---- */
@@ -56,7 +56,7 @@ static kir_value stage_at(tly_lanes *t, kir_value segment, kir_value step)
     tly_build *c = &g->c;
     kir_value number = add(c, mul(c, step, word(g, t->lanes)), t->lane);
     number = add(c, mul(c, segment, word(g, pitch(t))), number);
-    return kir_ptradd(c->b, t->stage, mul(c, number, word(g, slot_bytes(t))));
+    return ptradd(c, t->stage, mul(c, number, word(g, slot_bytes(t))));
 }
 
 /* Where the i-th element that the invocation accesses is held. */
@@ -67,7 +67,7 @@ static kir_value place_of(tly_lanes *t, unsigned i, int64_t *offset)
     unsigned near = t->segments % t->steps == 0 ? 0 : i;
     *offset = (int64_t)(after(t, i - near) / t->steps) * pitch(t) * slot_bytes(t);
     kir_value steps = word(g, t->steps), position = add(c, accessed(t), word(g, after(t, near)));
-    kir_value segment = kir_bin(c->b, KIR_UDIV, position, steps);
+    kir_value segment = udiv(c, position, steps);
     return stage_at(t, segment, sub(c, position, mul(c, segment, steps)));
 }
 
@@ -80,22 +80,22 @@ static kir_value own_place(tly_lanes *t, unsigned i, int64_t *offset)
 /* From who has the elements to who wants them; one of the two holds them. */
 static void turn(tly_lanes *t, int in, kir_value *v)
 {
-    kir_builder *b = t->g->c.b;
-    kir_type type = kir_type_of(b, v[0]);
+    tly_build *c = &t->g->c;
+    kir_type type = type_of(c, v[0]);
     unsigned bytes = kir_kind_bits((kir_kind)type.kind) / 8;
     kir_branch works;
-    kir_if(b, &works, t->works);
+    kir_if(c->b, &works, t->works);
     for (unsigned i = 0; i < t->steps; i++) {
         int64_t offset = 0;
         kir_value p = in ? place_of(t, i, &offset) : own_place(t, i, &offset);
-        kir_store(b, p, offset, v[i], bytes, 0);
+        kir_store(c->b, p, offset, v[i], bytes, 0);
     }
-    kir_if_end(b, &works, 0, NULL);
-    kir_barrier(b);
+    kir_if_end(c->b, &works, 0, NULL);
+    kir_barrier(c->b);
     for (unsigned i = 0; i < t->steps; i++) {
         int64_t offset = 0;
         kir_value p = in ? own_place(t, i, &offset) : place_of(t, i, &offset);
-        v[i] = kir_load(b, type, p, offset, bytes);
+        v[i] = kir_load(c->b, type, p, offset, bytes);
     }
 }
 
@@ -110,7 +110,7 @@ static kir_value parked_at(tly_lanes *t, unsigned i, int64_t *offset)
     if (is_turned(t))
         return own_place(t, i, offset);
     *offset = (int64_t)i * g->plan->workgroup * c->acc_bytes;
-    return kir_ptradd(c->b, t->stage, mul(c, t->local, word(g, c->acc_bytes)));
+    return ptradd(c, t->stage, mul(c, t->local, word(g, c->acc_bytes)));
 }
 
 void tly_lanes_park(tly_lanes *t, const kir_value *y)
@@ -154,7 +154,7 @@ static void fetch(tly_lanes *t, int whole, kir_value *stored)
             p = tly_gpu_in_near(g, &t->at, first, after(t, i), &offset);
         } else {
             kir_value position = add(c, from, word(g, after(t, i)));
-            p = tly_gpu_in_at(g, &t->at, kir_bin(c->b, KIR_UMIN, position, last));
+            p = tly_gpu_in_at(g, &t->at, umin(c, position, last));
         }
         stored[i] = tly_gpu_fetch(g, p, offset);
     }
@@ -169,7 +169,7 @@ static void lift(tly_lanes *t, int whole, kir_value *x)
     for (unsigned i = 0; i < t->steps; i++) {
         x[i] = tly_lift(c, tly_gpu_widen(g, x[i]));
         if (!whole)
-            x[i] = kir_select(c->b, less(c, word(g, i), left), x[i], neutral);
+            x[i] = choose(c, less(c, word(g, i), left), x[i], neutral);
     }
 }
 
@@ -178,29 +178,29 @@ static void lift(tly_lanes *t, int whole, kir_value *x)
  * here to there, while the tile waits. */
 void tly_lanes_load(tly_lanes *t, kir_value *x)
 {
-    kir_builder *b = t->g->c.b;
+    tly_build *c = &t->g->c;
     int turned = is_turned(t);
     kir_branch whole;
-    kir_if(b, &whole, is_whole(t));
+    kir_if(c->b, &whole, is_whole(t));
     fetch(t, 1, x);
     if (!turned)
         lift(t, 1, x);
-    kir_else(b, &whole, t->steps, x);
+    kir_else(c->b, &whole, t->steps, x);
     fetch(t, 0, x);
     if (!turned)
         lift(t, 0, x);
-    kir_if_end(b, &whole, t->steps, x);
+    kir_if_end(c->b, &whole, t->steps, x);
     memcpy(x, whole.result, t->steps * sizeof *x);
     if (!turned)
         return;
     kir_value stored[TLY_GPU_MOST_ELEMENTS];
     turn(t, 1, x);
     memcpy(stored, x, t->steps * sizeof *x);
-    kir_if(b, &whole, is_whole(t));
+    kir_if(c->b, &whole, is_whole(t));
     lift(t, 1, x);
-    kir_else(b, &whole, t->steps, x);
+    kir_else(c->b, &whole, t->steps, x);
     lift(t, 0, stored);
-    kir_if_end(b, &whole, t->steps, stored);
+    kir_if_end(c->b, &whole, t->steps, stored);
     memcpy(x, whole.result, t->steps * sizeof *x);
 }
 
@@ -208,10 +208,10 @@ kir_value tly_lanes_element(tly_lanes *t, kir_value position, kir_value end)
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
-    kir_value there = kir_bin(c->b, KIR_UMIN, position, sub(c, end, word(g, 1)));
+    kir_value there = umin(c, position, sub(c, end, word(g, 1)));
     kir_value x = tly_gpu_fetch(g, tly_gpu_in_at(g, &t->at, there), 0);
     x = tly_lift(c, tly_gpu_widen(g, x));
-    return kir_select(c->b, less(c, position, end), x, tly_neutral(c, c->acc));
+    return choose(c, less(c, position, end), x, tly_neutral(c, c->acc));
 }
 
 /* ---- to memory ---- */
@@ -227,7 +227,6 @@ void tly_lanes_store(tly_lanes *t, kir_value when, const kir_value *states)
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     kir_value stored[TLY_GPU_MOST_ELEMENTS] = { 0 };
     kir_branch exists, whole;
     for (unsigned i = 0; i < t->steps; i++)
@@ -235,18 +234,18 @@ void tly_lanes_store(tly_lanes *t, kir_value when, const kir_value *states)
     if (is_turned(t))
         turn(t, 0, stored);
     kir_value left = sub(c, t->count, accessed(t));
-    kir_if(b, &exists, when);
+    kir_if(c->b, &exists, when);
     kir_value first = tly_gpu_out_at(g, &t->at, accessed(t));
-    kir_if(b, &whole, is_whole(t));
+    kir_if(c->b, &whole, is_whole(t));
     for (unsigned i = 0; i < t->steps; i++)
         put(t, first, i, stored[i]);
-    kir_else(b, &whole, 0, NULL);
+    kir_else(c->b, &whole, 0, NULL);
     for (unsigned i = 0; i < t->steps; i++) {
         kir_branch there;
-        kir_if(b, &there, less(c, word(g, after(t, i)), left));
+        kir_if(c->b, &there, less(c, word(g, after(t, i)), left));
         put(t, first, i, stored[i]);
-        kir_if_end(b, &there, 0, NULL);
+        kir_if_end(c->b, &there, 0, NULL);
     }
-    kir_if_end(b, &whole, 0, NULL);
-    kir_if_end(b, &exists, 0, NULL);
+    kir_if_end(c->b, &whole, 0, NULL);
+    kir_if_end(c->b, &exists, 0, NULL);
 }

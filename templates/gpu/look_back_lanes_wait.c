@@ -41,8 +41,7 @@ static place place_of(const tly_lane_looker *s, kir_value tile, unsigned which)
     kir_value at = mul(c, tly_gpu_widened(g, number), tly_gpu_offset(g, tly_place_words(g)));
     at = add(c, mul(c, at, items), tly_gpu_widened(g, s->t->item.index));
     at = add(c, mul(c, at, tly_gpu_offset(g, 4)), tly_gpu_offset(g, g->launch->header_bytes));
-    return (place){ kir_ptradd(c->b, kir_get(c->b, KIR_ARG_SCRATCH), at),
-                    mul(c, items, tly_gpu_offset(g, 4)) };
+    return (place){ ptradd(c, arg(c, KIR_ARG_SCRATCH), at), mul(c, items, tly_gpu_offset(g, 4)) };
 }
 
 unsigned tly_gpu_look_back_lanes_bytes(const tly_gpu *g)
@@ -59,12 +58,12 @@ static kir_value look(const tly_lane_looker *s, kir_value tile, unsigned which, 
 static void publish(const tly_lane_looker *s, kir_value when, unsigned which, kir_value v,
                     kir_value mark)
 {
-    kir_builder *b = s->t->g->c.b;
+    tly_build *c = &s->t->g->c;
     kir_branch tells;
-    kir_if(b, &tells, when);
+    kir_if(c->b, &tells, when);
     place p = place_of(s, s->t->item.chunk, which);
     tly_place_publish(s->t->g, p.at, p.apart, v, mark);
-    kir_if_end(b, &tells, 0, NULL);
+    kir_if_end(c->b, &tells, 0, NULL);
 }
 
 /* ---- a group's totals ---- */
@@ -75,17 +74,17 @@ typedef struct sum {
 
 static kir_value either(tly_gpu *g, kir_value x, kir_value y)
 {
-    return kir_bin(g->c.b, KIR_OR, x, y);
+    return bor(&g->c, x, y);
 }
 
 /* A NaN stays as it is: of two, one place in the code may give one and another the other. */
 kir_value tly_lane_join(tly_gpu *g, kir_value carry, kir_value total)
 {
-    kir_builder *b = g->c.b;
-    kir_value next = tly_combine(&g->c, carry, total);
-    if (!tly_is_floating(&g->c) || kir_parts(b, carry) > 1)
+    tly_build *c = &g->c;
+    kir_value next = tly_combine(c, carry, total);
+    if (!tly_is_floating(c) || kir_parts(c->b, carry) > 1)
         return next;
-    return kir_select(b, kir_cmp(b, KIR_UNO, carry, carry), carry, next);
+    return choose(c, uno(c, carry, carry), carry, next);
 }
 
 /* With the next tile's. */
@@ -103,36 +102,36 @@ static sum longer(tly_gpu *g, sum so_far, kir_value total, kir_value mark)
 static void find_totals(const tly_lane_looker *s)
 {
     tly_gpu *g = s->t->g;
-    kir_builder *b = g->c.b;
-    kir_value state[] = { yes(g), tly_neutral(&g->c, g->c.acc), word(g, 0) };
+    tly_build *c = &g->c;
+    kir_value state[] = { yes(g), tly_neutral(c, g->c.acc), word(g, 0) };
     kir_loop each, l;
     kir_branch exists;
-    kir_if(b, &exists, s->t->exists);
-    kir_for(b, &each, s->t->segment, s->before, word(g, s->t->segments), 0, NULL);
-    kir_value tile = add(&g->c, s->first, each.i);
-    kir_for(b, &l, word(g, 0), word(g, INT32_MAX), word(g, 1), 3, state);
-    kir_for_while(b, &l);
+    kir_if(c->b, &exists, s->t->exists);
+    kir_for(c->b, &each, s->t->segment, s->before, word(g, s->t->segments), 0, NULL);
+    kir_value tile = add(c, s->first, each.i);
+    kir_for(c->b, &l, word(g, 0), word(g, INT32_MAX), word(g, 1), 3, state);
+    kir_for_while(c->b, &l);
     state[1] = look(s, tile, TOTAL, &state[2]);
     state[0] = is(g, state[2], 0);
-    kir_for_end(b, &l, state);
+    kir_for_end(c->b, &l, state);
     tly_lanes_keep(s->t, each.i, l.result[1], l.result[2]);
-    kir_for_end(b, &each, NULL);
-    kir_if_end(b, &exists, 0, NULL);
+    kir_for_end(c->b, &each, NULL);
+    kir_if_end(c->b, &exists, 0, NULL);
 }
 
 static sum sum_totals(const tly_lane_looker *s)
 {
     enum { VALUE, SOUND, STATES };
     tly_gpu *g = s->t->g;
-    kir_builder *b = g->c.b;
-    kir_value state[STATES] = { tly_neutral(&g->c, g->c.acc), yes(g) }, mark;
+    tly_build *c = &g->c;
+    kir_value state[STATES] = { tly_neutral(c, g->c.acc), yes(g) }, mark;
     kir_loop l;
-    kir_for(b, &l, word(g, 0), s->before, word(g, 1), STATES, state);
+    kir_for(c->b, &l, word(g, 0), s->before, word(g, 1), STATES, state);
     kir_value total = tly_lanes_kept(s->t, l.i, &mark);
     sum next = longer(g, (sum){ l.carried[VALUE], l.carried[SOUND] }, total, mark);
     state[VALUE] = next.value;
     state[SOUND] = next.sound;
-    kir_for_end(b, &l, state);
+    kir_for_end(c->b, &l, state);
     return (sum){ l.result[VALUE], l.result[SOUND] };
 }
 
@@ -141,26 +140,26 @@ static sum sum_totals(const tly_lane_looker *s)
 static kir_value summarise(const tly_lane_looker *s, sum all, kir_value *mark)
 {
     tly_gpu *g = s->t->g;
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     kir_value results[] = { all.value, word(g, TLY_MARK_VALUE) };
-    kir_value classes[] = { tly_neutral(&g->c, g->c.acc), word(g, 0) };
+    kir_value classes[] = { tly_neutral(c, g->c.acc), word(g, 0) };
     kir_loop l;
     kir_branch good;
     *mark = results[1];
-    if (tly_range_count(&g->c) == 0)
+    if (tly_range_count(c) == 0)
         return results[0];
-    kir_if(b, &good, all.sound);
-    kir_else(b, &good, 2, results);
+    kir_if(c->b, &good, all.sound);
+    kir_else(c->b, &good, 2, results);
     tly_look_add_classes(g, classes, s->total, s->mark);
-    kir_for(b, &l, word(g, 0), s->before, word(g, 1), 2, classes);
+    kir_for(c->b, &l, word(g, 0), s->before, word(g, 1), 2, classes);
     kir_value has, total = tly_lanes_kept(s->t, l.i, &has);
     classes[0] = l.carried[0];
     classes[1] = l.carried[1];
     tly_look_add_classes(g, classes, total, has);
-    kir_for_end(b, &l, classes);
+    kir_for_end(c->b, &l, classes);
     results[0] = l.result[0];
     results[1] = tly_look_mark_classes(g, l.result[1]);
-    kir_if_end(b, &good, 2, results);
+    kir_if_end(c->b, &good, 2, results);
     *mark = good.result[1];
     return good.result[0];
 }
@@ -182,42 +181,42 @@ static kir_value oldest(const tly_lane_looker *s)
 {
     tly_gpu *g = s->t->g;
     kir_value window = word(g, WINDOW);
-    return sub(&g->c, window, kir_bin(g->c.b, KIR_UMIN, s->group, window));
+    return sub(&g->c, window, umin(&g->c, s->group, window));
 }
 
 /* A group's total, or the base after it where that is there. */
 static kir_value look_at_group(const tly_lane_looker *s, kir_value i, kir_value *mark)
 {
     tly_gpu *g = s->t->g;
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     kir_value tile = last_tile_of(s, i), has;
     kir_value total = look(s, tile, TOTAL, mark), base = look(s, tile, AFTER, &has);
-    has = kir_cmp(b, KIR_NE, has, word(g, 0));
-    *mark = kir_select(b, has, word(g, MARK_BASE), *mark);
-    return kir_select(b, has, base, total);
+    has = differ(c, has, word(g, 0));
+    *mark = choose(c, has, word(g, MARK_BASE), *mark);
+    return choose(c, has, base, total);
 }
 
 /* Waits for one or the other of each, and of the oldest of a whole window for the base. */
 static void find_groups(const tly_lane_looker *s)
 {
     tly_gpu *g = s->t->g;
-    kir_builder *b = g->c.b;
-    kir_value state[] = { yes(g), tly_neutral(&g->c, g->c.acc), word(g, 0) };
+    tly_build *c = &g->c;
+    kir_value state[] = { yes(g), tly_neutral(c, g->c.acc), word(g, 0) };
     kir_value from = oldest(s);
     kir_loop each, l;
     kir_branch exists;
-    kir_if(b, &exists, s->t->exists);
-    kir_for(b, &each, add(&g->c, from, s->t->segment), word(g, WINDOW), word(g, s->t->segments), 0,
+    kir_if(c->b, &exists, s->t->exists);
+    kir_for(c->b, &each, add(c, from, s->t->segment), word(g, WINDOW), word(g, s->t->segments), 0,
             NULL);
-    kir_for(b, &l, word(g, 0), word(g, INT32_MAX), word(g, 1), 3, state);
-    kir_for_while(b, &l);
+    kir_for(c->b, &l, word(g, 0), word(g, INT32_MAX), word(g, 1), 3, state);
+    kir_for_while(c->b, &l);
     state[1] = look_at_group(s, each.i, &state[2]);
-    kir_value no_base = both(g, is(g, each.i, 0), kir_cmp(b, KIR_NE, state[2], word(g, MARK_BASE)));
+    kir_value no_base = both(g, is(g, each.i, 0), differ(c, state[2], word(g, MARK_BASE)));
     state[0] = either(g, is(g, state[2], 0), no_base);
-    kir_for_end(b, &l, state);
-    tly_lanes_keep(s->t, add(&g->c, each.i, word(g, GROUP)), l.result[1], l.result[2]);
-    kir_for_end(b, &each, NULL);
-    kir_if_end(b, &exists, 0, NULL);
+    kir_for_end(c->b, &l, state);
+    tly_lanes_keep(s->t, add(c, each.i, word(g, GROUP)), l.result[1], l.result[2]);
+    kir_for_end(c->b, &each, NULL);
+    kir_if_end(c->b, &exists, 0, NULL);
 }
 
 typedef kir_value look_for(const tly_lane_looker *s, kir_value i, kir_value *mark);
@@ -234,16 +233,15 @@ static kir_value combine_groups(const tly_lane_looker *s, look_for *by, kir_valu
 {
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
-    kir_value known = kir_cmp(b, KIR_ULE, s->group, word(g, WINDOW)), mark;
+    kir_value known = ule(c, s->group, word(g, WINDOW)), mark;
     kir_value state[2] = { known, start };
     kir_loop l;
-    kir_for(b, &l, oldest(s), word(g, WINDOW), word(g, 1), 2, state);
+    kir_for(c->b, &l, oldest(s), word(g, WINDOW), word(g, 1), 2, state);
     kir_value v = by(s, l.i, &mark), takes = is(g, mark, MARK_BASE);
     kir_value goes = both(g, l.carried[0], tly_look_combines(g, l.carried[1], v, mark, 1));
     state[0] = either(g, takes, goes);
-    state[1] = kir_select(b, takes, v, tly_lane_join(g, l.carried[1], v));
-    kir_for_end(b, &l, state);
+    state[1] = choose(c, takes, v, tly_lane_join(g, l.carried[1], v));
+    kir_for_end(c->b, &l, state);
     *base = l.result[1];
     return l.result[0];
 }
@@ -252,16 +250,16 @@ static kir_value combine_groups(const tly_lane_looker *s, look_for *by, kir_valu
 static kir_value base_of(const tly_lane_looker *s)
 {
     tly_gpu *g = s->t->g;
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     kir_value start = tly_gpu_first_carry(g, &s->t->item, word(g, 0)), state[2];
     kir_loop l;
     state[0] = negated(g, combine_groups(s, found, start, &state[1]));
-    if (tly_range_count(&g->c) == 0)
+    if (tly_range_count(c) == 0)
         return state[1];
-    kir_for(b, &l, word(g, 0), word(g, INT32_MAX), word(g, 1), 2, state);
-    kir_for_while(b, &l);
+    kir_for(c->b, &l, word(g, 0), word(g, INT32_MAX), word(g, 1), 2, state);
+    kir_for_while(c->b, &l);
     state[0] = negated(g, combine_groups(s, look_at_group, start, &state[1]));
-    kir_for_end(b, &l, state);
+    kir_for_end(c->b, &l, state);
     return l.result[1];
 }
 
@@ -274,24 +272,23 @@ static kir_value look_at_tiles(const tly_lane_looker *s, kir_value base, kir_val
     enum { KNOWN, VALUE, SUM, SOUND, STATES };
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     kir_value fits = tly_gpu_fits_half(g, base), mark, has;
     kir_value state[STATES] = { yes(g), base, tly_neutral(c, c->acc), yes(g) };
     kir_loop l;
-    kir_for(b, &l, word(g, 0), s->before, word(g, 1), STATES, state);
+    kir_for(c->b, &l, word(g, 0), s->before, word(g, 1), STATES, state);
     kir_value total = tly_lanes_kept(s->t, l.i, &mark);
     kir_value after = look(s, add(c, s->first, l.i), AFTER, &has);
-    kir_value takes = kir_cmp(b, KIR_NE, has, word(g, 0));
+    kir_value takes = differ(c, has, word(g, 0));
     sum all = longer(g, (sum){ l.carried[SUM], l.carried[SOUND] }, total, mark);
     kir_value holds = both(g, fits, all.sound);
     kir_value goes = both(g, l.carried[KNOWN],
                           tly_look_combines(g, l.carried[VALUE], total, mark, 0));
-    kir_value next = kir_select(b, takes, after, tly_lane_join(g, l.carried[VALUE], total));
+    kir_value next = choose(c, takes, after, tly_lane_join(g, l.carried[VALUE], total));
     state[KNOWN] = either(g, holds, either(g, takes, goes));
-    state[VALUE] = kir_select(b, holds, tly_lane_join(g, base, all.value), next);
+    state[VALUE] = choose(c, holds, tly_lane_join(g, base, all.value), next);
     state[SUM] = all.value;
     state[SOUND] = all.sound;
-    kir_for_end(b, &l, state);
+    kir_for_end(c->b, &l, state);
     *carry = l.result[VALUE];
     return l.result[KNOWN];
 }
@@ -299,13 +296,13 @@ static kir_value look_at_tiles(const tly_lane_looker *s, kir_value base, kir_val
 static kir_value wait_for_carry(const tly_lane_looker *s, kir_value base)
 {
     tly_gpu *g = s->t->g;
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     kir_value state[2] = { yes(g), base };
     kir_loop l;
-    kir_for(b, &l, word(g, 0), word(g, INT32_MAX), word(g, 1), 2, state);
-    kir_for_while(b, &l);
+    kir_for(c->b, &l, word(g, 0), word(g, INT32_MAX), word(g, 1), 2, state);
+    kir_for_while(c->b, &l);
     state[0] = negated(g, look_at_tiles(s, base, &state[1]));
-    kir_for_end(b, &l, state);
+    kir_for_end(c->b, &l, state);
     return l.result[1];
 }
 
@@ -318,7 +315,7 @@ tly_lane_looker tly_lane_looker_of(tly_lanes *t, kir_value total, kir_value mark
     tly_lane_looker s = { .t = t, .total = total, .mark = mark };
     s.leads = both(g, t->exists, is(g, t->segment, 0));
     s.stalls = tly_look_stalls(g, t->item.chunk);
-    s.group = kir_bin(c->b, KIR_UDIV, t->item.chunk, word(g, GROUP));
+    s.group = udiv(c, t->item.chunk, word(g, GROUP));
     s.first = mul(c, s.group, word(g, GROUP));
     s.before = sub(c, t->item.chunk, s.first);
     s.ends = is(g, s.before, GROUP - 1);
@@ -336,19 +333,18 @@ static news tell_totals(const tly_lane_looker *s)
 {
     enum { VALUE, SOUND, TOLD, MARK, RESULTS };
     tly_gpu *g = s->t->g;
-    kir_builder *b = g->c.b;
-    kir_value none[RESULTS] = { tly_neutral(&g->c, g->c.acc), yes(g), s->total, s->mark };
+    tly_build *c = &g->c;
+    kir_value none[RESULTS] = { tly_neutral(c, g->c.acc), yes(g), s->total, s->mark };
     kir_branch leads;
-    kir_if(b, &leads, s->leads);
+    kir_if(c->b, &leads, s->leads);
     sum before = sum_totals(s), all = longer(g, before, s->total, s->mark);
     all.sound = either(g, all.sound, negated(g, s->ends)); /* of others it is no matter */
     kir_value mark, group = summarise(s, all, &mark);
-    kir_value results[RESULTS] = { before.value, before.sound,
-                                   kir_select(b, s->ends, group, s->total),
-                                   kir_select(b, s->ends, mark, s->mark) };
+    kir_value results[RESULTS] = { before.value, before.sound, choose(c, s->ends, group, s->total),
+                                   choose(c, s->ends, mark, s->mark) };
     publish(s, both(g, s->ends, negated(g, s->stalls)), TOTAL, results[TOLD], results[MARK]);
-    kir_else(b, &leads, RESULTS, results);
-    kir_if_end(b, &leads, RESULTS, none);
+    kir_else(c->b, &leads, RESULTS, results);
+    kir_if_end(c->b, &leads, RESULTS, none);
     const kir_value *r = leads.result;
     return (news){ { r[VALUE], r[SOUND] }, r[TOLD], r[MARK] };
 }
@@ -357,7 +353,6 @@ static kir_value find_carry(const tly_lane_looker *s, const news *n, kir_value *
 {
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     kir_value base = base_of(s), carry = tly_lane_join(g, base, n->before.value);
     publish(s, s->stalls, TOTAL, n->v, n->mark);
     kir_value told = both(g, s->ends, tly_look_combines(g, base, n->v, n->mark, 1));
@@ -366,30 +361,30 @@ static kir_value find_carry(const tly_lane_looker *s, const news *n, kir_value *
     if (tly_range_count(c) == 0)
         return carry;
     kir_branch holds;
-    kir_if(b, &holds, both(g, n->before.sound, tly_gpu_fits_half(g, base)));
-    kir_else(b, &holds, 1, &carry);
+    kir_if(c->b, &holds, both(g, n->before.sound, tly_gpu_fits_half(g, base)));
+    kir_else(c->b, &holds, 1, &carry);
     carry = wait_for_carry(s, base);
-    kir_if_end(b, &holds, 1, &carry);
+    kir_if_end(c->b, &holds, 1, &carry);
     return holds.result[0];
 }
 
 kir_value tly_lane_wait(tly_lane_looker *s)
 {
     tly_gpu *g = s->t->g;
-    kir_builder *b = g->c.b;
-    kir_value results[2], none[2] = { tly_neutral(&g->c, g->c.acc), s->ends };
+    tly_build *c = &g->c;
+    kir_value results[2], none[2] = { tly_neutral(c, g->c.acc), s->ends };
     kir_branch leads;
     publish(s, both(g, s->leads, negated(g, either(g, s->ends, s->stalls))), TOTAL, s->total,
             s->mark);
     find_totals(s);
-    kir_barrier(b);
+    kir_barrier(c->b);
     news n = tell_totals(s);
     find_groups(s);
-    kir_barrier(b);
-    kir_if(b, &leads, s->leads);
+    kir_barrier(c->b);
+    kir_if(c->b, &leads, s->leads);
     results[0] = find_carry(s, &n, &results[1]);
-    kir_else(b, &leads, 2, results);
-    kir_if_end(b, &leads, 2, none);
+    kir_else(c->b, &leads, 2, results);
+    kir_if_end(c->b, &leads, 2, none);
     s->open = leads.result[1];
     return leads.result[0];
 }

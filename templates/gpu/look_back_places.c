@@ -17,7 +17,7 @@ unsigned tly_place_words(const tly_gpu *g)
 /* 32-bit words of a part. */
 static unsigned words_of(tly_gpu *g, kir_value part)
 {
-    return kir_kind_bits((kir_kind)kir_type_of(g->c.b, part).kind) / 32;
+    return kir_kind_bits((kir_kind)type_of(&g->c, part).kind) / 32;
 }
 
 static unsigned halves_of(tly_gpu *g, kir_value state)
@@ -40,21 +40,21 @@ kir_value tly_place_at(tly_gpu *g, kir_value number, kir_value place)
                        tly_gpu_offset(g, tly_gpu_look_back_bytes(g)));
     at = add(c, at, tly_gpu_offset(g, TLY_GPU_TICKET_BYTES));
     at = add(c, at, tly_gpu_widened(g, mul(c, place, word(g, 4 * tly_place_words(g)))));
-    return kir_ptradd(c->b, kir_get(c->b, KIR_ARG_SCRATCH), at);
+    return ptradd(c, arg(c, KIR_ARG_SCRATCH), at);
 }
 
 /* Halves of a state's parts, each in the lower 16 bits of a word. */
 static void split(tly_gpu *g, kir_value state, kir_value *halves)
 {
-    kir_builder *b = g->c.b;
-    for (unsigned p = 0; p < kir_parts(b, state); p++) {
-        kir_value v = kir_part(b, state, p);
+    tly_build *c = &g->c;
+    for (unsigned p = 0; p < kir_parts(c->b, state); p++) {
+        kir_value v = kir_part(c->b, state, p);
         unsigned count = words_of(g, v);
-        v = kir_convert(b, KIR_BITCAST, KIR_TYPE(KIR_I32, count), v);
+        v = bitcast(c, KIR_TYPE(KIR_I32, count), v);
         for (unsigned i = 0; i < count; i++, halves += 2) {
-            kir_value part = kir_extract(b, v, i);
-            halves[0] = kir_bin(b, KIR_AND, part, word(g, 0xffff));
-            halves[1] = kir_bin(b, KIR_LSHR, part, word(g, 16));
+            kir_value part = kir_extract(c->b, v, i);
+            halves[0] = band(c, part, word(g, 0xffff));
+            halves[1] = lshr(c, part, word(g, 16));
         }
     }
 }
@@ -62,19 +62,19 @@ static void split(tly_gpu *g, kir_value state, kir_value *halves)
 /* A state `like` another. */
 static kir_value join(tly_gpu *g, kir_value like, const kir_value *halves)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     kir_value parts[KIR_MAX_PARTS];
-    for (unsigned p = 0; p < kir_parts(b, like); p++) {
-        kir_value v = 0, one = kir_part(b, like, p);
+    for (unsigned p = 0; p < kir_parts(c->b, like); p++) {
+        kir_value v = 0, one = kir_part(c->b, like, p);
         unsigned count = words_of(g, one);
         for (unsigned i = 0; i < count; i++, halves += 2) {
-            kir_value low = kir_bin(b, KIR_AND, halves[0], word(g, 0xffff));
-            kir_value whole = kir_bin(b, KIR_OR, low, kir_bin(b, KIR_SHL, halves[1], word(g, 16)));
-            v = i == 0 ? kir_splat(b, whole, count) : kir_insert(b, v, whole, i);
+            kir_value low = band(c, halves[0], word(g, 0xffff));
+            kir_value whole = bor(c, low, shl(c, halves[1], word(g, 16)));
+            v = i == 0 ? kir_splat(c->b, whole, count) : kir_insert(c->b, v, whole, i);
         }
-        parts[p] = kir_convert(b, KIR_BITCAST, kir_type_of(b, one), v);
+        parts[p] = bitcast(c, type_of(c, one), v);
     }
-    return kir_tuple(b, kir_parts(b, like), parts);
+    return kir_tuple(c->b, kir_parts(c->b, like), parts);
 }
 
 /* Where the i-th word is, but for *offset. */
@@ -83,33 +83,32 @@ static kir_value word_at(tly_gpu *g, kir_value at, kir_value apart, unsigned i, 
     *offset = apart != 0 ? 0 : 4 * (int64_t)i;
     if (apart == 0 || i == 0)
         return at;
-    return kir_ptradd(g->c.b, at, mul(&g->c, apart, tly_gpu_offset(g, i)));
+    return ptradd(&g->c, at, mul(&g->c, apart, tly_gpu_offset(g, i)));
 }
 
 void tly_place_publish(tly_gpu *g, kir_value at, kir_value apart, kir_value v, kir_value mark)
 {
     kir_value halves[MOST_HALVES];
-    kir_value top = kir_bin(g->c.b, KIR_SHL, mark, word(g, 16));
+    kir_value top = shl(&g->c, mark, word(g, 16));
     split(g, v, halves);
     for (unsigned i = 0; i < halves_of(g, v); i++) {
         int64_t offset;
         kir_value p = word_at(g, at, apart, i, &offset);
-        kir_atomic_store(g->c.b, p, offset, kir_bin(g->c.b, KIR_OR, halves[i], top));
+        kir_atomic_store(g->c.b, p, offset, bor(&g->c, halves[i], top));
     }
 }
 
 kir_value tly_place_look(tly_gpu *g, kir_value at, kir_value apart, kir_value *mark)
 {
-    kir_builder *b = g->c.b;
-    kir_value halves[MOST_HALVES], all = 0, like = tly_neutral(&g->c, g->c.acc);
+    tly_build *c = &g->c;
+    kir_value halves[MOST_HALVES], all = 0, like = tly_neutral(c, g->c.acc);
     for (unsigned i = 0; i < halves_of(g, like); i++) {
         int64_t offset;
         kir_value p = word_at(g, at, apart, i, &offset);
-        halves[i] = kir_atomic_load(b, p, offset);
-        kir_value has = kir_cmp(b, KIR_NE, kir_bin(b, KIR_LSHR, halves[i], word(g, 16)),
-                                word(g, 0));
-        all = i == 0 ? has : kir_bin(b, KIR_AND, all, has);
+        halves[i] = kir_atomic_load(c->b, p, offset);
+        kir_value has = differ(c, lshr(c, halves[i], word(g, 16)), word(g, 0));
+        all = i == 0 ? has : band(c, all, has);
     }
-    *mark = kir_select(b, all, kir_bin(b, KIR_LSHR, halves[0], word(g, 16)), word(g, 0));
+    *mark = choose(c, all, lshr(c, halves[0], word(g, 16)), word(g, 0));
     return join(g, like, halves);
 }

@@ -38,20 +38,20 @@ kir_value tly_gpu_narrow(tly_gpu *g, kir_value acc)
 
 kir_value tly_gpu_fetch(tly_gpu *g, kir_value p, int64_t offset)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     kir_type t = tly_storage((tally_dtype)g->c.p->tensor[TLY_IN].dtype, 1),
              i32 = KIR_TYPE(KIR_I32, 1);
     if (!is_narrow(g->c.bytes[TLY_IN]))
-        return kir_load(b, t, p, offset, g->c.bytes[TLY_IN]);
+        return kir_load(c->b, t, p, offset, g->c.bytes[TLY_IN]);
     t.kind = g->c.bytes[TLY_IN] == 2 ? KIR_I16 : KIR_I8;
-    return kir_convert(b, KIR_ZEXT, i32, kir_load(b, t, p, offset, g->c.bytes[TLY_IN]));
+    return convert(c, KIR_ZEXT, i32, kir_load(c->b, t, p, offset, g->c.bytes[TLY_IN]));
 }
 
 void tly_gpu_put(tly_gpu *g, kir_value p, int64_t offset, kir_value stored)
 {
     if (is_narrow(g->c.bytes[TLY_OUT]))
-        stored = kir_convert(g->c.b, KIR_TRUNC,
-                             KIR_TYPE(g->c.bytes[TLY_OUT] == 2 ? KIR_I16 : KIR_I8, 1), stored);
+        stored = convert(&g->c, KIR_TRUNC, KIR_TYPE(g->c.bytes[TLY_OUT] == 2 ? KIR_I16 : KIR_I8, 1),
+                         stored);
     kir_store(g->c.b, p, offset, stored, g->c.bytes[TLY_OUT], 0);
 }
 
@@ -70,15 +70,15 @@ static unsigned a_word(unsigned bytes)
 /* The i-th of the narrow elements in a word. */
 static kir_value element_of(tly_gpu *g, kir_value word_, unsigned i, unsigned bytes)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     if (i > 0)
-        word_ = kir_bin(b, KIR_LSHR, word_, word(g, 8 * bytes * i));
-    return i + 1 == 4 / bytes ? word_ : kir_bin(b, KIR_AND, word_, word(g, (1 << 8 * bytes) - 1));
+        word_ = lshr(c, word_, word(g, 8 * bytes * i));
+    return i + 1 == 4 / bytes ? word_ : band(c, word_, word(g, (1 << 8 * bytes) - 1));
 }
 
 static void fetch_some(tly_gpu *g, kir_value p, int64_t offset, kir_value *stored, unsigned count)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     unsigned bytes = g->c.bytes[TLY_IN], together = a_word(bytes);
     kir_type t = is_narrow(bytes) ? KIR_TYPE(KIR_I32, count / together)
                                   : tly_storage((tally_dtype)g->c.p->tensor[TLY_IN].dtype, count);
@@ -87,9 +87,9 @@ static void fetch_some(tly_gpu *g, kir_value p, int64_t offset, kir_value *store
             stored[i] = tly_gpu_fetch(g, p, offset + i * bytes);
         return;
     }
-    kir_value v = kir_load(b, t, p, offset, count * bytes);
+    kir_value v = kir_load(c->b, t, p, offset, count * bytes);
     for (unsigned i = 0; i < count; i++) {
-        kir_value x = kir_extract(b, v, i / together);
+        kir_value x = kir_extract(c->b, v, i / together);
         stored[i] = is_narrow(bytes) ? element_of(g, x, i % together, bytes) : x;
     }
 }
@@ -105,7 +105,7 @@ void tly_gpu_fetch_vector(tly_gpu *g, kir_value p, int64_t offset, kir_value *st
 static void put_some(tly_gpu *g, kir_value p, int64_t offset, const kir_value *stored,
                      unsigned count)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     unsigned bytes = g->c.bytes[TLY_OUT], together = a_word(bytes), parts = count / together;
     kir_value v = 0;
     for (unsigned i = 0; i < count && parts == 0; i++)
@@ -115,12 +115,12 @@ static void put_some(tly_gpu *g, kir_value p, int64_t offset, const kir_value *s
     for (unsigned i = 0; i < parts; i++) {
         kir_value x = stored[i * together];
         for (unsigned k = 1; k < together; k++) {
-            kir_value moved = kir_bin(b, KIR_SHL, stored[i * together + k], word(g, 8 * bytes * k));
-            x = kir_bin(b, KIR_OR, x, moved);
+            kir_value moved = shl(c, stored[i * together + k], word(g, 8 * bytes * k));
+            x = bor(c, x, moved);
         }
-        v = i == 0 ? kir_splat(b, x, parts) : kir_insert(b, v, x, i);
+        v = i == 0 ? kir_splat(c->b, x, parts) : kir_insert(c->b, v, x, i);
     }
-    kir_store(b, p, offset, v, count * bytes, 0);
+    kir_store(c->b, p, offset, v, count * bytes, 0);
 }
 
 void tly_gpu_put_vector(tly_gpu *g, kir_value p, int64_t offset, const kir_value *stored,
@@ -185,10 +185,10 @@ unsigned tly_gpu_record_bytes(const tly_gpu *g)
 
 static kir_value scratch_at(tly_gpu *g, kir_value from, kir_value number, unsigned bytes)
 {
-    kir_builder *b = g->c.b;
-    kir_value at = mul(&g->c, tly_gpu_widened(g, number), tly_gpu_offset(g, bytes));
-    at = add(&g->c, at, tly_gpu_widened(g, from));
-    return kir_ptradd(b, kir_get(b, KIR_ARG_SCRATCH), at);
+    tly_build *c = &g->c;
+    kir_value at = mul(c, tly_gpu_widened(g, number), tly_gpu_offset(g, bytes));
+    at = add(c, at, tly_gpu_widened(g, from));
+    return ptradd(c, arg(c, KIR_ARG_SCRATCH), at);
 }
 
 kir_value tly_gpu_record_at(tly_gpu *g, kir_value number)
@@ -198,19 +198,19 @@ kir_value tly_gpu_record_at(tly_gpu *g, kir_value number)
 
 kir_value tly_gpu_carry_at(tly_gpu *g, kir_value index)
 {
-    return scratch_at(g, kir_get(g->c.b, KIR_ARG_CARRIES), index, states(g));
+    return scratch_at(g, arg(&g->c, KIR_ARG_CARRIES), index, states(g));
 }
 
 /* Within a record words reach, which may lie in workgroup memory, where there are no other
  * offsets. */
 kir_value tly_gpu_state_at(tly_gpu *g, kir_value p, kir_value number)
 {
-    return kir_ptradd(g->c.b, p, mul(&g->c, number, word(g, g->c.state_bytes)));
+    return ptradd(&g->c, p, mul(&g->c, number, word(g, g->c.state_bytes)));
 }
 
 static kir_value range_at(tly_gpu *g, kir_value record, kir_value number)
 {
-    return kir_ptradd(g->c.b, record, mul(&g->c, number, word(g, range_bytes(g))));
+    return ptradd(&g->c, record, mul(&g->c, number, word(g, range_bytes(g))));
 }
 
 void tly_gpu_save_range(tly_gpu *g, kir_value record, kir_value number, const kir_value *range)
@@ -238,18 +238,18 @@ kir_value tly_gpu_start(tly_gpu *g)
     kir_value start = tly_start(c, c->acc);
     if (!c->p->exclusive)
         return start;
-    return kir_select(c->b, tly_gpu_flag(g, TLY_GPU_CONTINUES), tly_neutral(c, c->acc), start);
+    return choose(c, tly_gpu_flag(g, TLY_GPU_CONTINUES), tly_neutral(c, c->acc), start);
 }
 
 kir_value tly_gpu_first_carry(tly_gpu *g, const tly_gpu_item *item, kir_value klass)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     kir_branch continues;
-    kir_if(b, &continues, tly_gpu_flag(g, TLY_GPU_CONTINUES));
-    kir_value carry = tly_load_state(&g->c, carry_of(g, item, klass), 0, 1, g->c.acc_bytes);
-    kir_else(b, &continues, 1, &carry);
-    carry = tly_start(&g->c, g->c.acc);
-    kir_if_end(b, &continues, 1, &carry);
+    kir_if(c->b, &continues, tly_gpu_flag(g, TLY_GPU_CONTINUES));
+    kir_value carry = tly_load_state(c, carry_of(g, item, klass), 0, 1, g->c.acc_bytes);
+    kir_else(c->b, &continues, 1, &carry);
+    carry = tly_start(c, g->c.acc);
+    kir_if_end(c->b, &continues, 1, &carry);
     return continues.result[0];
 }
 

@@ -31,22 +31,22 @@ static int is_double(const tly_gpu *g)
 
 static kir_value real(tly_gpu *g, unsigned which)
 {
-    return kir_const(g->c.b, g->c.acc, constants[which][is_double(g)]);
+    return constant(&g->c, g->c.acc, constants[which][is_double(g)]);
 }
 
 static kir_value compare(tly_gpu *g, kir_pred pred, kir_value x, unsigned which)
 {
-    return kir_cmp(g->c.b, pred, x, real(g, which));
+    return cmp(&g->c, pred, x, real(g, which));
 }
 
 static kir_value either(tly_gpu *g, kir_value x, kir_value y)
 {
-    return kir_bin(g->c.b, KIR_OR, x, y);
+    return bor(&g->c, x, y);
 }
 
 kir_value tly_gpu_finite(tly_gpu *g, kir_value x)
 {
-    kir_value above = kir_cmp(g->c.b, KIR_OLT, real(g, MINUS_INFINITE), x);
+    kir_value above = olt(&g->c, real(g, MINUS_INFINITE), x);
     return both(g, above, compare(g, KIR_OLT, x, INFINITE));
 }
 
@@ -58,27 +58,27 @@ static kir_value regular(tly_gpu *g, kir_value x)
 /* Bits of floats that are not negative order like their values: the upper word of |x|. */
 static kir_value size_word(tly_gpu *g, kir_value x)
 {
-    kir_builder *b = g->c.b;
-    x = kir_convert(b, KIR_BITCAST, KIR_TYPE(KIR_I32, is_double(g) ? 2 : 1), x);
-    return kir_bin(b, KIR_AND, kir_extract(b, x, is_double(g) ? 1 : 0), word(g, 0x7fffffff));
+    tly_build *c = &g->c;
+    x = bitcast(c, KIR_TYPE(KIR_I32, is_double(g) ? 2 : 1), x);
+    return band(c, kir_extract(c->b, x, is_double(g) ? 1 : 0), word(g, 0x7fffffff));
 }
 
 static kir_value absolute(tly_gpu *g, kir_value x)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     kir_value size = size_word(g, x);
     if (is_double(g))
-        size = kir_insert(b, kir_convert(b, KIR_BITCAST, KIR_TYPE(KIR_I32, 2), x), size, 1);
-    return kir_convert(b, KIR_BITCAST, g->c.acc, size);
+        size = kir_insert(c->b, bitcast(c, KIR_TYPE(KIR_I32, 2), x), size, 1);
+    return bitcast(c, g->c.acc, size);
 }
 
 kir_value tly_gpu_class(tly_gpu *g, kir_value x)
 {
-    kir_builder *b = g->c.b;
-    if (!tly_watches_products(&g->c))
-        return kir_select(b, tly_gpu_finite(g, x), tly_neutral(&g->c, g->c.acc), x);
-    kir_value sign = kir_select(b, compare(g, KIR_OLT, x, ZERO), real(g, MINUS_ONE), real(g, ONE));
-    return kir_select(b, regular(g, x), sign, x);
+    tly_build *c = &g->c;
+    if (!tly_watches_products(c))
+        return choose(c, tly_gpu_finite(g, x), tly_neutral(c, g->c.acc), x);
+    kir_value sign = choose(c, compare(g, KIR_OLT, x, ZERO), real(g, MINUS_ONE), real(g, ONE));
+    return choose(c, regular(g, x), sign, x);
 }
 
 /* What is regular is asked here of the size: classes ask the element, much later in a tile that
@@ -86,11 +86,10 @@ kir_value tly_gpu_class(tly_gpu *g, kir_value x)
  * then. */
 kir_value tly_gpu_distance(tly_gpu *g, kir_value x)
 {
-    kir_builder *b = g->c.b;
-    kir_value size = absolute(g, x), by = kir_bin(b, KIR_SUB, size, real(g, ONE));
-    kir_value between = both(g, kir_cmp(b, KIR_OLT, real(g, ZERO), size),
-                             compare(g, KIR_OLT, size, INFINITE));
-    return kir_select(b, between, size_word(g, by), word(g, 0));
+    tly_build *c = &g->c;
+    kir_value size = absolute(g, x), by = sub(c, size, real(g, ONE));
+    kir_value between = both(g, olt(c, real(g, ZERO), size), compare(g, KIR_OLT, size, INFINITE));
+    return choose(c, between, size_word(g, by), word(g, 0));
 }
 
 int tly_gpu_has_distance(const tly_gpu *g)
@@ -108,7 +107,7 @@ void tly_gpu_summary_add(tly_gpu *g, kir_value *summary, kir_value x)
 {
     summary[0] = tly_combine(&g->c, summary[0], tly_gpu_class(g, x));
     if (tly_gpu_has_distance(g))
-        summary[1] = kir_bin(g->c.b, KIR_UMAX, summary[1], tly_gpu_distance(g, x));
+        summary[1] = umax(&g->c, summary[1], tly_gpu_distance(g, x));
 }
 
 void tly_gpu_summary_fold(tly_gpu *g, tly_team *t, kir_value *summary)
@@ -121,21 +120,21 @@ void tly_gpu_summary_fold(tly_gpu *g, tly_team *t, kir_value *summary)
 /* The least float above all those whose upper word this is. */
 static kir_value above(tly_gpu *g, kir_value upper)
 {
-    kir_builder *b = g->c.b;
-    kir_value v = add(&g->c, upper, word(g, 1));
+    tly_build *c = &g->c;
+    kir_value v = add(c, upper, word(g, 1));
     if (is_double(g))
-        v = kir_insert(b, kir_splat(b, word(g, 0), 2), v, 1);
-    return kir_convert(b, KIR_BITCAST, g->c.acc, v);
+        v = kir_insert(c->b, kir_splat(c->b, word(g, 0), 2), v, 1);
+    return bitcast(c, g->c.acc, v);
 }
 
 /* A subnormal is k times the least one, and k |x| rounds to k where k ||x| - 1| is below 1/2. */
 static kir_value stays_put(tly_gpu *g, kir_value carry, kir_value distance)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     kir_value size = absolute(g, carry);
-    kir_value k = kir_bin(b, KIR_MUL, size, real(g, UP_ONCE));
-    k = kir_bin(b, KIR_MUL, k, real(g, UP_AGAIN));
-    kir_value moves_by = kir_bin(b, KIR_MUL, k, above(g, distance));
+    kir_value k = mul(c, size, real(g, UP_ONCE));
+    k = mul(c, k, real(g, UP_AGAIN));
+    kir_value moves_by = mul(c, k, above(g, distance));
     return either(
         g, compare(g, KIR_OEQ, carry, ZERO),
         both(g, compare(g, KIR_OLT, size, LEAST_NORMAL), compare(g, KIR_OLE, moves_by, HALF)));
@@ -151,23 +150,22 @@ kir_value tly_gpu_prevails(tly_gpu *g, kir_value summary)
 {
     if (!tly_watches_products(&g->c))
         return negated(g, tly_gpu_finite(g, summary));
-    return either(g, compare(g, KIR_OEQ, summary, ZERO),
-                  kir_cmp(g->c.b, KIR_UNO, summary, summary));
+    return either(g, compare(g, KIR_OEQ, summary, ZERO), uno(&g->c, summary, summary));
 }
 
 void tly_gpu_publish(tly_gpu *g, kir_value good, const kir_value *summary, kir_value *total,
                      kir_value *range)
 {
-    kir_builder *b = g->c.b;
-    *total = kir_select(b, good, *total, summary[0]);
-    range[0] = kir_select(b, good, range[0], word(g, BAD));
+    tly_build *c = &g->c;
+    *total = choose(c, good, *total, summary[0]);
+    range[0] = choose(c, good, range[0], word(g, BAD));
     if (tly_gpu_has_distance(g))
-        range[1] = kir_select(b, good, range[1], summary[1]);
+        range[1] = choose(c, good, range[1], summary[1]);
 }
 
 static kir_value is_bad(tly_gpu *g, const kir_value *range)
 {
-    return kir_cmp(g->c.b, KIR_EQ, range[0], word(g, BAD));
+    return equal(&g->c, range[0], word(g, BAD));
 }
 
 /* By classes, if these were published. */
@@ -192,12 +190,12 @@ kir_value tly_gpu_combines_all(tly_gpu *g, const kir_value *range, kir_value car
 /* What is good by itself has told nothing of its distance. */
 void tly_gpu_summary_join(tly_gpu *g, kir_value *summary, kir_value total, const kir_value *range)
 {
-    kir_builder *b = g->c.b;
-    summary[0] = tly_combine(&g->c, summary[0], tly_gpu_class(g, total));
+    tly_build *c = &g->c;
+    summary[0] = tly_combine(c, summary[0], tly_gpu_class(g, total));
     if (!tly_gpu_has_distance(g))
         return;
-    kir_value distance = kir_select(b, is_bad(g, range), range[1], word(g, TLY_GPU_FAR));
-    summary[1] = kir_bin(b, KIR_UMAX, summary[1], distance);
+    kir_value distance = choose(c, is_bad(g, range), range[1], word(g, TLY_GPU_FAR));
+    summary[1] = umax(c, summary[1], distance);
 }
 
 kir_value tly_gpu_fits(tly_gpu *g, const kir_value *range, kir_value carry)

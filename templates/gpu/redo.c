@@ -18,8 +18,7 @@
 /* A lane's place among those that take turns; interleaved scans go side by side. */
 static kir_value place(tly_gpu *g, const tly_redo *r)
 {
-    return g->unit == 1 ? r->team->lane
-                        : kir_bin(g->c.b, KIR_UDIV, r->team->lane, word(g, g->unit));
+    return g->unit == 1 ? r->team->lane : udiv(&g->c, r->team->lane, word(g, g->unit));
 }
 
 static void number_turns(tly_gpu *g, tly_redo *r)
@@ -36,7 +35,7 @@ static kir_value distance_of(tly_gpu *g, const tly_tile *tile)
 {
     kir_value distance = word(g, 0);
     for (unsigned i = 0; i < tly_gpu_elements(g) && tly_gpu_has_distance(g); i++)
-        distance = kir_bin(g->c.b, KIR_UMAX, distance, tly_gpu_distance(g, tile->x[i]));
+        distance = umax(&g->c, distance, tly_gpu_distance(g, tile->x[i]));
     return distance;
 }
 
@@ -44,16 +43,16 @@ static kir_value distance_of(tly_gpu *g, const tly_tile *tile)
  * one: what failed may have been the total alone, which the last turn makes. */
 static void find_first(tly_gpu *g, tly_redo *r)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     kir_value first = word(g, r->all - 1), pair[2];
     for (unsigned s = 0; s < segments(g); s++) {
-        kir_value own = add(&g->c, r->own, word(g, s * r->per));
-        kir_value turn = kir_bin(b, KIR_UMIN, first, own);
-        first = kir_select(b, tly_range_good(&g->c, r->tile->ranges[s], r->carry), first, turn);
+        kir_value own = add(c, r->own, word(g, s * r->per));
+        kir_value turn = umin(c, first, own);
+        first = choose(c, tly_range_good(c, r->tile->ranges[s], r->carry), first, turn);
     }
     if (r->team->used < r->team->width) { /* lanes without elements know of none */
-        kir_value idle = kir_cmp(b, KIR_ULE, word(g, r->team->used), r->team->lane);
-        first = kir_select(b, idle, word(g, r->all - 1), first);
+        kir_value idle = ule(c, word(g, r->team->used), r->team->lane);
+        first = choose(c, idle, word(g, r->all - 1), first);
     }
     if (tly_gpu_has_distance(g)) { /* a largest and a smallest word, as extremes are */
         pair[0] = r->distance;
@@ -65,21 +64,20 @@ static void find_first(tly_gpu *g, tly_redo *r)
         first = tly_team_fold(g, r->team, KIR_UMIN, first);
     }
     r->settled = tly_gpu_settled(g, r->carry, r->distance);
-    first = kir_select(b, r->settled, word(g, 0), first);
-    r->first = g->unit > 1 ? kir_select(b, r->fits, word(g, r->all), first) : first;
+    first = choose(c, r->settled, word(g, 0), first);
+    r->first = g->unit > 1 ? choose(c, r->fits, word(g, r->all), first) : first;
 }
 
 /* The prefix before the first turn, from the lane whose turn it is, in its lane group. */
 static kir_value prefix_before(tly_gpu *g, tly_redo *r)
 {
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     kir_value before = r->tile->before[0];
     for (unsigned s = 1; s < segments(g); s++) {
-        kir_value its = kir_cmp(b, KIR_EQ, r->own, brought_back(g, r, r->first, s));
-        before = kir_select(b, its, r->tile->before[s], before);
+        kir_value its = equal(c, r->own, brought_back(g, r, r->first, s));
+        before = choose(c, its, r->tile->before[s], before);
     }
-    kir_value rounds = kir_bin(b, KIR_UDIV, r->first, word(g, r->per));
+    kir_value rounds = udiv(c, r->first, word(g, r->per));
     kir_value lane = sub(c, r->first, mul(c, rounds, word(g, r->per)));
     if (g->unit > 1)
         lane = add(c, mul(c, lane, word(g, g->unit)), tly_team_class(g, r->team));
@@ -96,8 +94,8 @@ static unsigned states(const tly_gpu *g)
 
 static kir_value goes_on(tly_gpu *g, const tly_redo *r, kir_value prefix)
 {
-    kir_value one = kir_const(g->c.b, KIR_TYPE(KIR_I1, 1), 1);
-    return kir_bin(g->c.b, KIR_XOR, tly_gpu_settled(g, prefix, r->distance), one);
+    kir_value one = constant(&g->c, KIR_TYPE(KIR_I1, 1), 1);
+    return bxor(&g->c, tly_gpu_settled(g, prefix, r->distance), one);
 }
 
 /* The prefix through a lane's own elements of a segment. */
@@ -112,29 +110,28 @@ static kir_value through(tly_gpu *g, const kir_value *x, kir_value prefix)
 static void take_turns(tly_gpu *g, tly_redo *r, unsigned s, kir_value *state)
 {
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     int together = g->unit > 1;
     const kir_value *x = tly_redo_elements(g, r, s);
     kir_value low = word(g, 0), next[4];
     if (!together) {
         kir_value skipped = sub(c, brought_back(g, r, r->first, s), r->begin);
-        skipped = kir_select(b, less(c, skipped, low), low, skipped);
-        low = kir_bin(b, KIR_UMIN, skipped, word(g, r->per));
+        skipped = choose(c, less(c, skipped, low), low, skipped);
+        low = umin(c, skipped, word(g, r->per));
     }
     memcpy(next, state, 3 * sizeof *next);
     next[3] = state[FROM + s];
     kir_loop l;
-    kir_for(b, &l, low, word(g, r->per), word(g, 1), 4, next);
+    kir_for(c->b, &l, low, word(g, r->per), word(g, 1), 4, next);
     if (!together)
-        kir_for_while(b, &l);
-    kir_value mine = kir_cmp(b, KIR_EQ, place(g, r), l.i), lane = l.i;
+        kir_for_while(c->b, &l);
+    kir_value mine = equal(c, place(g, r), l.i), lane = l.i;
     if (together)
         lane = add(c, mul(c, l.i, word(g, g->unit)), tly_team_class(g, r->team));
     kir_value after = tly_team_from(g, r->team, through(g, x, l.carried[PREFIX]), lane);
-    next[3] = kir_select(b, mine, l.carried[PREFIX], l.carried[3]);
+    next[3] = choose(c, mine, l.carried[PREFIX], l.carried[3]);
     if (together) {
-        kir_value due = kir_cmp(b, KIR_SLE, brought_back(g, r, r->first, s), add(c, r->begin, l.i));
-        next[PREFIX] = kir_select(b, due, after, l.carried[PREFIX]);
+        kir_value due = at_most(c, brought_back(g, r, r->first, s), add(c, r->begin, l.i));
+        next[PREFIX] = choose(c, due, after, l.carried[PREFIX]);
         next[GOES_ON] = l.carried[GOES_ON];
     } else {
         next[PREFIX] = after;
@@ -143,7 +140,7 @@ static void take_turns(tly_gpu *g, tly_redo *r, unsigned s, kir_value *state)
     next[TURN] = add(c, l.carried[TURN], word(g, 1));
     if (g->plan->scan == 0)
         tly_team_rest(g, r->team);
-    kir_for_end(b, &l, next);
+    kir_for_end(c->b, &l, next);
     memcpy(state, l.result, 3 * sizeof *state);
     state[FROM + s] = l.result[3];
 }
@@ -152,34 +149,33 @@ static void take_turns(tly_gpu *g, tly_redo *r, unsigned s, kir_value *state)
 static void take_turns_by_groups(tly_gpu *g, tly_redo *r, kir_value *state)
 {
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
-    kir_value first = kir_bin(b, KIR_UDIV, r->first, word(g, r->per * segments(g)));
+    kir_value first = udiv(c, r->first, word(g, r->per * segments(g)));
     kir_loop l;
     kir_branch its;
     kir_value inside[FROM + TLY_GPU_MOST_SEGMENTS];
-    kir_for(b, &l, first, word(g, r->team->groups), word(g, 1), states(g), state);
-    kir_for_while(b, &l);
+    kir_for(c->b, &l, first, word(g, r->team->groups), word(g, 1), states(g), state);
+    kir_for_while(c->b, &l);
     memcpy(inside, l.carried, states(g) * sizeof *inside);
-    kir_if(b, &its, kir_cmp(b, KIR_EQ, r->team->group, l.i));
-    kir_value begins = kir_cmp(b, KIR_EQ, l.i, first);
+    kir_if(c->b, &its, equal(c, r->team->group, l.i));
+    kir_value begins = equal(c, l.i, first);
     kir_value begun = r->tile->rereads ? r->begun : prefix_before(g, r);
-    inside[PREFIX] = kir_select(b, begins, begun, inside[PREFIX]);
+    inside[PREFIX] = choose(c, begins, begun, inside[PREFIX]);
     for (unsigned s = 0; s < segments(g); s++)
         take_turns(g, r, s, inside);
-    kir_else(b, &its, states(g), inside);
-    kir_if_end(b, &its, states(g), l.carried);
+    kir_else(c->b, &its, states(g), inside);
+    kir_if_end(c->b, &its, states(g), l.carried);
     memcpy(inside, its.result, states(g) * sizeof *inside);
     inside[PREFIX] = tly_team_from_group(g, r->team, inside[PREFIX], l.i);
     inside[TURN] = tly_team_from_group(g, r->team, inside[TURN], l.i);
     inside[GOES_ON] = goes_on(g, r, inside[PREFIX]);
     tly_team_rest(g, r->team);
-    kir_for_end(b, &l, inside);
+    kir_for_end(c->b, &l, inside);
     memcpy(state, l.result, states(g) * sizeof *state);
 }
 
 static void walk(tly_gpu *g, tly_redo *r)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     kir_value state[FROM + TLY_GPU_MOST_SEGMENTS];
     state[GOES_ON] = goes_on(g, r, r->carry);
     state[PREFIX] = r->carry;
@@ -191,7 +187,7 @@ static void walk(tly_gpu *g, tly_redo *r)
         take_turns_by_groups(g, r, state);
     } else {
         kir_value begun = r->tile->rereads ? r->begun : prefix_before(g, r);
-        state[PREFIX] = kir_select(b, r->settled, r->carry, begun);
+        state[PREFIX] = choose(c, r->settled, r->carry, begun);
         if (g->plan->scan == 0)
             tly_team_rest(g, r->team);
         for (unsigned s = 0; s < segments(g); s++)
@@ -201,8 +197,8 @@ static void walk(tly_gpu *g, tly_redo *r)
     r->prefix = state[PREFIX];
     r->stop = state[TURN];
     if (g->unit > 1) { /* all of a scan's turns or none */
-        r->prefix = kir_select(b, r->settled, r->carry, r->prefix);
-        r->stop = kir_select(b, r->settled, word(g, 0), word(g, r->all));
+        r->prefix = choose(c, r->settled, r->carry, r->prefix);
+        r->stop = choose(c, r->settled, word(g, 0), word(g, r->all));
     }
 }
 
@@ -255,10 +251,10 @@ kir_value tly_tile_redo(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_valu
         tly_redo_show_late(g, &r, &rest, shown);
     kir_value after = tly_combine(c, r.prefix, rest.total);
     if (g->unit > 1)
-        after = kir_select(c->b, fits, tly_tile_after(g, tile, carry), after);
+        after = choose(c, fits, tly_tile_after(g, tile, carry), after);
     if (tile->summary) /* as those compute it who look back */
-        after = kir_select(c->b, tly_gpu_prevails(g, tile->summary),
-                           tly_combine(c, carry, tile->summary), after);
+        after = choose(c, tly_gpu_prevails(g, tile->summary), tly_combine(c, carry, tile->summary),
+                       after);
     if (tile->publish != NULL)
         tile->publish(g, tile->user, after);
     if (tile->rereads)

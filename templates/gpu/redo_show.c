@@ -21,20 +21,20 @@ kir_value tly_tile_shown(const tly_gpu *g, const tly_tile *tile, unsigned i)
 /* i1: this lane's turn in the segment lies before those that were walked through; behind them. */
 static kir_value is_early(tly_gpu *g, const tly_redo *r, unsigned s)
 {
-    return kir_cmp(g->c.b, KIR_SLT, r->own, brought_back(g, r, r->first, s));
+    return less(&g->c, r->own, brought_back(g, r, r->first, s));
 }
 
 static kir_value is_late(tly_gpu *g, const tly_redo *r, unsigned s)
 {
-    return kir_cmp(g->c.b, KIR_SLE, brought_back(g, r, r->stop, s), r->own);
+    return at_most(&g->c, brought_back(g, r, r->stop, s), r->own);
 }
 
 /* i1: it shows what classes make of it. That this is asked in one comparison, and another one
  * than the classes' own, spares registers, see tly_gpu_distance. */
 static kir_value shows_class(tly_gpu *g, const tly_redo *r, unsigned s)
 {
-    kir_value from = kir_bin(g->c.b, KIR_UMAX, r->stop, r->first);
-    return kir_cmp(g->c.b, KIR_SLE, brought_back(g, r, from, s), r->own);
+    kir_value from = umax(&g->c, r->stop, r->first);
+    return at_most(&g->c, brought_back(g, r, from, s), r->own);
 }
 
 static void show_turns(tly_gpu *g, const tly_redo *r, unsigned s, kir_value *shown)
@@ -46,7 +46,7 @@ static void show_turns(tly_gpu *g, const tly_redo *r, unsigned s, kir_value *sho
         kir_value walked = c->p->exclusive ? prefix : next;
         kir_value local = tly_combine(c, r->carry, tly_tile_shown(g, r->tile, i));
         prefix = next;
-        shown[i] = kir_select(c->b, is_early(g, r, s), local, walked);
+        shown[i] = choose(c, is_early(g, r, s), local, walked);
     }
 }
 
@@ -57,7 +57,7 @@ static void show_late(tly_gpu *g, const tly_redo *r, const tly_tile *rest, unsig
     for (unsigned i = s * vector(g); i < (s + 1) * vector(g); i++) {
         kir_value late = shows_class(g, r, s);
         kir_value class = tly_combine(c, r->prefix, tly_tile_shown(g, rest, i));
-        shown[i] = kir_select(c->b, late, class, shown[i]);
+        shown[i] = choose(c, late, class, shown[i]);
     }
 }
 
@@ -125,7 +125,7 @@ void tly_redo_store_walked(tly_gpu *g, const tly_redo *r)
             shown[v] = c->p->exclusive ? prefix : next;
             prefix = next;
         }
-        store(g, r, s, kir_cmp(c->b, KIR_ULT, turn, turns), shown);
+        store(g, r, s, ult(c, turn, turns), shown);
     }
 }
 
@@ -148,7 +148,7 @@ void tly_redo_scan_classes(tly_gpu *g, const tly_redo *r, tly_tile *rest)
         const kir_value *x = tly_redo_elements(g, r, s);
         for (unsigned v = 0; v < vector(g); v++) {
             kir_value class = tly_gpu_class(g, x[v]);
-            rest->x[s * vector(g) + v] = kir_select(g->c.b, is_late(g, r, s), class, none);
+            rest->x[s * vector(g) + v] = choose(&g->c, is_late(g, r, s), class, none);
         }
     }
     tly_team_scan(g, r->team, rest);

@@ -11,27 +11,27 @@
 /* Parts one after the other; their kinds are those of the neutral state. */
 static void save(tly_gpu_reduce *r, kir_value p, kir_value state)
 {
-    kir_builder *b = r->g->c.b;
+    tly_build *c = &r->g->c;
     int64_t at = 0;
-    for (unsigned i = 0; i < kir_parts(b, state); i++) {
-        kir_value v = kir_part(b, state, i);
-        kir_store(b, p, at, v, 4, 0);
-        at += kir_kind_bits((kir_kind)kir_type_of(b, v).kind) / 8;
+    for (unsigned i = 0; i < kir_parts(c->b, state); i++) {
+        kir_value v = kir_part(c->b, state, i);
+        kir_store(c->b, p, at, v, 4, 0);
+        at += kir_kind_bits((kir_kind)type_of(c, v).kind) / 8;
     }
 }
 
 static kir_value load(tly_gpu_reduce *r, kir_value p, kir_value like)
 {
-    kir_builder *b = r->g->c.b;
+    tly_build *c = &r->g->c;
     kir_value v[KIR_MAX_PARTS];
-    unsigned parts = kir_parts(b, like);
+    unsigned parts = kir_parts(c->b, like);
     int64_t at = 0;
     for (unsigned i = 0; i < parts; i++) {
-        kir_type t = kir_type_of(b, kir_part(b, like, i));
-        v[i] = kir_load(b, t, p, at, 4);
+        kir_type t = type_of(c, kir_part(c->b, like, i));
+        v[i] = kir_load(c->b, t, p, at, 4);
         at += kir_kind_bits((kir_kind)t.kind) / 8;
     }
-    return kir_tuple(b, parts, v);
+    return kir_tuple(c->b, parts, v);
 }
 
 static kir_value record_at(tly_gpu_reduce *r, kir_value number)
@@ -40,7 +40,7 @@ static kir_value record_at(tly_gpu_reduce *r, kir_value number)
     kir_value bytes = tly_gpu_offset(g, g->launch->record_bytes);
     kir_value at = mul(&g->c, tly_gpu_widened(g, number), bytes);
     at = add(&g->c, at, tly_gpu_offset(g, g->launch->header_bytes));
-    return kir_ptradd(g->c.b, kir_get(g->c.b, KIR_ARG_SCRATCH), at);
+    return ptradd(&g->c, arg(&g->c, KIR_ARG_SCRATCH), at);
 }
 
 /* Where one of the outputs side by side has its state in a record. */
@@ -48,7 +48,7 @@ static kir_value part_at(tly_gpu_reduce *r, kir_value record, kir_value output)
 {
     tly_gpu *g = r->g;
     kir_value bytes = mul(&g->c, output, word(g, tly_gpu_reduce_record_bytes(g)));
-    return kir_ptradd(g->c.b, record, tly_gpu_widened(g, bytes));
+    return ptradd(&g->c, record, tly_gpu_widened(g, bytes));
 }
 
 /* An output's records by `stride`: those of a chunk lie side by side. */
@@ -85,16 +85,16 @@ static kir_value combine_records(tly_gpu_reduce *r, const tly_gpu_item *item, ki
                                  kir_value from, unsigned stride)
 {
     tly_gpu *g = r->g;
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     const records of = { item, output, tly_gpu_items(g), stride };
     unsigned ahead = (unsigned)g->plan->segments;
-    kir_value state = tly_gpu_reduce_records(r)->neutral(&g->c);
-    kir_value chunks = kir_get(b, KIR_ARG_CHUNKS), whole = word(g, 0);
+    kir_value state = tly_gpu_reduce_records(r)->neutral(c);
+    kir_value chunks = arg(c, KIR_ARG_CHUNKS), whole = word(g, 0);
     if (ahead > 1) {
-        whole = kir_bin(b, KIR_AND, chunks, word(g, -(int64_t)(ahead * stride)));
+        whole = band(c, chunks, word(g, -(int64_t)(ahead * stride)));
         state = combine_some(r, &of, from, whole, ahead, state);
     }
-    return combine_some(r, &of, add(&g->c, whole, from), chunks, 1, state);
+    return combine_some(r, &of, add(c, whole, from), chunks, 1, state);
 }
 
 /* ---- kernels ---- */
@@ -103,7 +103,7 @@ static kir_value combine_records(tly_gpu_reduce *r, const tly_gpu_item *item, ki
 static kir_value out_at(tly_gpu_reduce *r, const tly_gpu_row *row, kir_value output)
 {
     kir_value bytes = mul(&r->g->c, output, word(r->g, r->g->c.bytes[TLY_OUT]));
-    return kir_ptradd(r->g->c.b, row->out, tly_gpu_widened(r->g, bytes));
+    return ptradd(&r->g->c, row->out, tly_gpu_widened(r->g, bytes));
 }
 
 /* One output of an item from its state. */
@@ -118,7 +118,7 @@ static void finish(tly_gpu_reduce *r, const tly_gpu_row *row, const tly_gpu_span
 static void do_item(tly_gpu_reduce *r, const tly_gpu_item *item, tly_team *team)
 {
     tly_gpu *g = r->g;
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     int records = tly_gpu_has_chunks(g);
     tly_gpu_row row = tly_gpu_row_of(g, item);
     tly_gpu_span s = records ? tly_gpu_span_chunk(r, &row, item->chunk) : tly_gpu_span_all(r, &row);
@@ -126,7 +126,7 @@ static void do_item(tly_gpu_reduce *r, const tly_gpu_item *item, tly_team *team)
     tly_gpu_reduce_span(r, &s, team, state);
     kir_branch leads;
     if (team != NULL)
-        kir_if(b, &leads, tly_team_leads(g, team));
+        kir_if(c->b, &leads, tly_team_leads(g, team));
     for (unsigned i = 0; i < g->lanes; i++) {
         if (records)
             save(r, part_at(r, record_at(r, item->record), word(g, i)), state[i]);
@@ -134,7 +134,7 @@ static void do_item(tly_gpu_reduce *r, const tly_gpu_item *item, tly_team *team)
             finish(r, &row, &s, word(g, i), state[i]);
     }
     if (team != NULL)
-        kir_if_end(b, &leads, 0, NULL);
+        kir_if_end(c->b, &leads, 0, NULL);
 }
 
 /* One output of an item, from the records of its chunks. */
@@ -142,7 +142,7 @@ static void do_records(tly_gpu_reduce *r, const tly_gpu_item *item, tly_team *te
                        kir_value output)
 {
     tly_gpu *g = r->g;
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     tly_gpu_row row = tly_gpu_row_of(g, item);
     tly_gpu_span all = tly_gpu_span_all(r, &row);
     if (team == NULL) {
@@ -153,9 +153,9 @@ static void do_records(tly_gpu_reduce *r, const tly_gpu_item *item, tly_team *te
     kir_value state = combine_records(r, item, output, from, tly_gpu_team_size(team));
     state = tly_gpu_reduce_fold(r, team, tly_gpu_reduce_records(r), state);
     kir_branch leads;
-    kir_if(b, &leads, tly_team_leads(g, team));
+    kir_if(c->b, &leads, tly_team_leads(g, team));
     finish(r, &row, &all, output, state);
-    kir_if_end(b, &leads, 0, NULL);
+    kir_if_end(c->b, &leads, 0, NULL);
 }
 
 /* `items` of a workgroup, of which this is number `member`. The last of two passes takes the
@@ -163,26 +163,25 @@ static void do_records(tly_gpu_reduce *r, const tly_gpu_item *item, tly_team *te
 static void build(tly_gpu *g, unsigned pass, tly_team *team, unsigned items, kir_value member)
 {
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     int chunks = tly_gpu_has_chunks(g), last = chunks && pass > 0;
     kir_value output = word(g, 0);
     kir_branch exists;
     if (last && g->lanes > 1) {
         items /= g->lanes;
-        output = kir_bin(b, KIR_AND, member, word(g, g->lanes - 1)); /* a power of two */
-        member = kir_bin(b, KIR_UDIV, member, word(g, g->lanes));
+        output = band(c, member, word(g, g->lanes - 1)); /* a power of two */
+        member = udiv(c, member, word(g, g->lanes));
     }
     g->launch->pass[pass].items = chunks && !last ? TLY_ITEMS_CHUNKS : TLY_ITEMS_ROWS;
     g->launch->pass[pass].per_group = items;
     kir_value number = add(c, mul(c, tly_gpu_group(g), word(g, items)), member);
     tly_gpu_item item = tly_gpu_item_of(g, number, chunks && !last);
     tly_gpu_reduce r = tly_gpu_reduce_begin(g, team != NULL || chunks);
-    kir_if(b, &exists, item.valid);
+    kir_if(c->b, &exists, item.valid);
     if (last)
         do_records(&r, &item, team, output);
     else
         do_item(&r, &item, team);
-    kir_if_end(b, &exists, 0, NULL);
+    kir_if_end(c->b, &exists, 0, NULL);
 }
 
 void tly_gpu_build_reduce_lanes(tly_gpu *g, unsigned pass)

@@ -6,17 +6,6 @@
  */
 #include "reduce.h"
 
-static kir_value bin(tly_gpu_reduce *r, kir_op op, kir_value x, kir_value y)
-{
-    return kir_bin(r->g->c.b, op, x, y);
-}
-
-static kir_value constant(tly_gpu_reduce *r, kir_value like, uint64_t bits)
-{
-    kir_type t = kir_type_of(r->g->c.b, like);
-    return kir_const(r->g->c.b, t, kir_kind_bits((kir_kind)t.kind) == 32 ? (uint32_t)bits : bits);
-}
-
 static const tly_problem *problem(const tly_gpu_reduce *r)
 {
     return r->g->c.p;
@@ -44,15 +33,15 @@ static kir_value mask(tly_gpu_reduce *r, unsigned bytes)
 static kir_value word_around(tly_gpu_reduce *r, kir_value p, kir_value *shift)
 {
     tly_build *c = &r->g->c;
-    kir_value low = kir_convert(c->b, KIR_TRUNC, KIR_TYPE(KIR_I32, 1), kir_addr(c->b, p));
-    low = bin(r, KIR_AND, low, word(r->g, 3));
-    *shift = bin(r, KIR_SHL, low, word(r->g, 3));
-    return kir_ptradd(c->b, p, sub(c, word(r->g, 0), low));
+    kir_value low = convert(c, KIR_TRUNC, KIR_TYPE(KIR_I32, 1), kir_addr(c->b, p));
+    low = bin(&r->g->c, KIR_AND, low, word(r->g, 3));
+    *shift = bin(&r->g->c, KIR_SHL, low, word(r->g, 3));
+    return ptradd(c, p, sub(c, word(r->g, 0), low));
 }
 
 static kir_value part_of(tly_gpu_reduce *r, kir_value around, kir_value shift, unsigned bytes)
 {
-    return bin(r, KIR_AND, bin(r, KIR_LSHR, around, shift), mask(r, bytes));
+    return bin(&r->g->c, KIR_AND, bin(&r->g->c, KIR_LSHR, around, shift), mask(r, bytes));
 }
 
 static kir_value load_part(tly_gpu_reduce *r, kir_value p)
@@ -64,12 +53,12 @@ static kir_value load_part(tly_gpu_reduce *r, kir_value p)
 
 static void store_part(tly_gpu_reduce *r, kir_value p, kir_value v)
 {
-    kir_builder *b = r->g->c.b;
+    tly_build *c = &r->g->c;
     unsigned bytes = r->g->c.bytes[TLY_OUT];
     kir_value shift, at = word_around(r, p, &shift);
-    kir_value old = part_of(r, kir_atomic_load(b, at, 0), shift, bytes);
-    kir_value more = sub(&r->g->c, bin(r, KIR_AND, v, mask(r, bytes)), old);
-    kir_atomic_add(b, at, 0, bin(r, KIR_SHL, more, shift));
+    kir_value old = part_of(r, kir_atomic_load(c->b, at, 0), shift, bytes);
+    kir_value more = sub(c, bin(c, KIR_AND, v, mask(r, bytes)), old);
+    kir_atomic_add(c->b, at, 0, bin(c, KIR_SHL, more, shift));
 }
 
 /* ---- from memory to accumulators ---- */
@@ -86,16 +75,16 @@ static kir_value extended(tly_gpu_reduce *r, kir_value x)
     if (bytes >= 4 || tly_class_of((tally_dtype)problem(r)->tensor[TLY_IN].dtype) == TLY_UNSIGNED)
         return x;
     kir_value up = word(r->g, 32 - 8 * bytes);
-    return bin(r, KIR_ASHR, bin(r, KIR_SHL, x, up), up);
+    return bin(&r->g->c, KIR_ASHR, bin(&r->g->c, KIR_SHL, x, up), up);
 }
 
 static kir_value as_bits(tly_gpu_reduce *r, kir_value stored)
 {
-    kir_type t = kir_type_of(r->g->c.b, stored);
+    kir_type t = type_of(&r->g->c, stored);
     if (kir_is_float(t))
-        stored = kir_convert(r->g->c.b, KIR_BITCAST,
-                             KIR_TYPE(kir_kind_bits((kir_kind)t.kind) == 64 ? KIR_I64 : KIR_I32, 1),
-                             stored);
+        stored = bitcast(&r->g->c,
+                         KIR_TYPE(kir_kind_bits((kir_kind)t.kind) == 64 ? KIR_I64 : KIR_I32, 1),
+                         stored);
     return extended(r, stored);
 }
 
@@ -112,7 +101,7 @@ static kir_value load_one(tly_gpu_reduce *r, kir_value p, int64_t offset)
     tly_gpu *g = r->g;
     if (!in_words(r, g->c.bytes[TLY_IN]))
         return tly_gpu_fetch(g, p, offset);
-    return load_part(r, kir_ptradd(g->c.b, p, tly_gpu_offset(g, offset)));
+    return load_part(r, ptradd(&g->c, p, tly_gpu_offset(g, offset)));
 }
 
 /* The first of each cache line before all others, so that the lines are on their way together
@@ -147,7 +136,7 @@ static kir_value stored(tly_gpu_reduce *r, kir_value y)
     int floating = tly_class_of((tally_dtype)problem(r)->tensor[TLY_OUT].dtype) == TLY_FLOATING;
     if (row(r)->compares && !r->indexed)
         return floating ? tly_turn(&g->c, y, magnitude_of(r)) : y;
-    if (kir_is_float(kir_type_of(g->c.b, y)) && floating)
+    if (kir_is_float(type_of(&g->c, y)) && floating)
         return tly_gpu_narrow(g, y);
     return tly_reduce_as(&g->c, KIR_TYPE(g->c.bytes[TLY_OUT] == 8 ? KIR_I64 : KIR_I32, 1), y);
 }
@@ -155,12 +144,12 @@ static kir_value stored(tly_gpu_reduce *r, kir_value y)
 void tly_gpu_reduce_store(tly_gpu_reduce *r, kir_value p, kir_value y)
 {
     tly_gpu *g = r->g;
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     y = stored(r, y);
     uint64_t bits = tly_value_bits((tly_value)row(r)->empty,
                                    (tally_dtype)problem(r)->tensor[TLY_OUT].dtype);
-    kir_value none = kir_cmp(b, KIR_EQ, r->steps, word(g, 0));
-    y = kir_select(b, none, constant(r, y, bits), y);
+    kir_value none = equal(c, r->steps, word(g, 0));
+    y = choose(c, none, like(&r->g->c, y, bits), y);
     if (in_words(r, g->c.bytes[TLY_OUT]))
         store_part(r, p, y);
     else

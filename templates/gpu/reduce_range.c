@@ -43,7 +43,7 @@ static const tly_gpu_rules in_order = { lift, tly_combine, neutral, NULL, 0 };
 
 static kir_value zeros(tly_build *c, unsigned parts)
 {
-    kir_value zero = kir_const(c->b, c->acc, 0);
+    kir_value zero = constant(c, c->acc, 0);
     return kir_tuple(c->b, parts, (kir_value[]){ zero, zero, zero });
 }
 
@@ -63,7 +63,7 @@ static const tly_gpu_rules scaled = { lift_scaled, tly_reduce_add, no_scaled, NU
 /* As a sum's own neutral value, so that -0 stays -0. */
 static kir_value no_record(tly_build *c)
 {
-    kir_value zero = kir_const(c->b, c->acc, 0);
+    kir_value zero = constant(c, c->acc, 0);
     return kir_tuple(c->b, 3, (kir_value[]){ neutral(c), zero, zero });
 }
 
@@ -105,14 +105,13 @@ static kir_value product(tly_build *c, kir_value split, kir_value excess)
 /* Excesses that together are no longer near 1 become a part of the mantissa. */
 static kir_value join_products(tly_build *c, kir_value x, kir_value y)
 {
-    kir_builder *b = c->b;
     kir_value one = real(c, 1, tly_reduce_format_of(c)->one), zero = real(c, 1, 0);
-    kir_value excess = tly_excess_product(c, kir_part(b, x, 2), kir_part(b, y, 2));
+    kir_value excess = tly_excess_product(c, kir_part(c->b, x, 2), kir_part(c->b, y, 2));
     kir_value near = tly_excess_is_near(c, excess);
-    kir_value by = kir_select(b, near, one, bin(c, KIR_ADD, excess, one));
-    kir_value scaled = mul(c, kir_part(b, y, 0), by);
-    y = kir_tuple(b, 2, (kir_value[]){ scaled, kir_part(b, y, 1) });
-    return product(c, tly_reduce_join(c, x, y), kir_select(b, near, excess, zero));
+    kir_value by = choose(c, near, one, bin(c, KIR_ADD, excess, one));
+    kir_value scaled = mul(c, kir_part(c->b, y, 0), by);
+    y = kir_tuple(c->b, 2, (kir_value[]){ scaled, kir_part(c->b, y, 1) });
+    return product(c, tly_reduce_join(c, x, y), choose(c, near, excess, zero));
 }
 
 static kir_value lift_split(tly_gpu_reduce *r, kir_value x, kir_value index)
@@ -147,11 +146,9 @@ static kir_value split_all(tly_build *c, const kir_value *x, unsigned n)
  * once. */
 static kir_value are_many(tly_gpu_reduce *r, unsigned n)
 {
-    kir_builder *b = r->g->c.b;
+    tly_build *c = &r->g->c;
     kir_value two = word(r->g, 2);
-    return n > 2 ? yes(r->g)
-                 : kir_bin(b, KIR_OR, kir_cmp(b, KIR_ULT, two, r->steps),
-                           kir_cmp(b, KIR_ULT, two, r->length));
+    return n > 2 ? yes(r->g) : bor(c, ult(c, two, r->steps), ult(c, two, r->length));
 }
 
 static kir_value take_products(tly_gpu_reduce *r, kir_value state, const kir_value *x,
@@ -190,26 +187,25 @@ static void walk(tly_gpu_reduce *r, const tly_gpu_rules *rules, const tly_gpu_sp
 static void sums_of(tly_gpu_reduce *r, const tly_gpu_span *s, tly_team *t, kir_value *state)
 {
     tly_build *c = &r->g->c;
-    kir_builder *b = c->b;
     kir_branch fine;
     kir_value parts[TLY_GPU_MOST_ELEMENTS], finite[TLY_GPU_MOST_ELEMENTS], all = 0;
     unsigned n = r->g->lanes;
     walk(r, r->is_free ? &plain : &in_order, s, t, state);
     for (unsigned i = 0; i < n; i++) {
         finite[i] = tly_reduce_finite(c, state[i]);
-        all = i > 0 ? kir_bin(b, KIR_AND, all, finite[i]) : finite[i];
+        all = i > 0 ? band(c, all, finite[i]) : finite[i];
         parts[i] = tly_reduce_scaled(c, state[i]);
     }
     kir_value own[TLY_GPU_MOST_ELEMENTS];
     memcpy(own, parts, sizeof own);
-    kir_if(b, &fine, all);
-    kir_else(b, &fine, n, parts);
+    kir_if(c->b, &fine, all);
+    kir_else(c->b, &fine, n, parts);
     walk(r, &scaled, s, t, parts);
-    kir_if_end(b, &fine, n, parts);
+    kir_if_end(c->b, &fine, n, parts);
     for (unsigned i = 0; i < n; i++) {
-        kir_value rest = n > 1 ? kir_select(b, finite[i], own[i], fine.result[i]) : fine.result[i];
-        kir_value v[3] = { state[i], kir_part(b, rest, 0), kir_part(b, rest, 1) };
-        state[i] = kir_tuple(b, 3, v);
+        kir_value rest = n > 1 ? choose(c, finite[i], own[i], fine.result[i]) : fine.result[i];
+        kir_value v[3] = { state[i], kir_part(c->b, rest, 0), kir_part(c->b, rest, 1) };
+        state[i] = kir_tuple(c->b, 3, v);
     }
 }
 
@@ -217,25 +213,24 @@ static void sums_of(tly_gpu_reduce *r, const tly_gpu_span *s, tly_team *t, kir_v
 static void squares_of(tly_gpu_reduce *r, const tly_gpu_span *s, tly_team *t, kir_value *state)
 {
     tly_build *c = &r->g->c;
-    kir_builder *b = c->b;
     kir_branch fine;
     kir_value again[TLY_GPU_MOST_ELEMENTS], stray[TLY_GPU_MOST_ELEMENTS], some = 0;
-    kir_value yes = kir_const(b, KIR_TYPE(KIR_I1, 1), 1);
+    kir_value yes = constant(c, KIR_TYPE(KIR_I1, 1), 1);
     unsigned n = r->g->lanes;
     walk(r, r->is_free ? &plain : &in_order, s, t, state);
     for (unsigned i = 0; i < n; i++) {
         stray[i] = tly_reduce_strays(c, state[i], yes, yes);
-        some = i > 0 ? kir_bin(b, KIR_OR, some, stray[i]) : stray[i];
+        some = i > 0 ? bor(c, some, stray[i]) : stray[i];
         r->stretch[i] = tly_reduce_stretch(c, state[i]);
         again[i] = state[i];
     }
-    kir_if(b, &fine, tly_not(c, some));
-    kir_else(b, &fine, n, again);
+    kir_if(c->b, &fine, tly_not(c, some));
+    kir_else(c->b, &fine, n, again);
     walk(r, &stretched, s, t, again);
-    kir_if_end(b, &fine, n, again);
+    kir_if_end(c->b, &fine, n, again);
     for (unsigned i = 0; i < n; i++) {
-        kir_value right = kir_select(b, stray[i], fine.result[i], state[i]);
-        state[i] = kir_tuple(b, 2, (kir_value[]){ state[i], right });
+        kir_value right = choose(c, stray[i], fine.result[i], state[i]);
+        state[i] = kir_tuple(c->b, 2, (kir_value[]){ state[i], right });
     }
 }
 
@@ -281,7 +276,7 @@ unsigned tly_gpu_reduce_record_bytes(const tly_gpu *g)
 static kir_value bits_of(tly_build *c, kir_value v)
 {
     kir_kind kind = c->acc_bytes == 8 ? KIR_I64 : KIR_I32;
-    return kir_convert(c->b, KIR_BITCAST, KIR_TYPE(kind, 1), v);
+    return bitcast(c, KIR_TYPE(kind, 1), v);
 }
 
 /* Magnitude of one float, sign of another. */
@@ -289,16 +284,16 @@ static kir_value with_sign(tly_build *c, kir_value v, kir_value sign)
 {
     kir_value x = bits_of(c, v), y = bits_of(c, sign);
     uint64_t high = UINT64_C(1) << (8 * c->acc_bytes - 1);
-    x = kir_bin(c->b, KIR_AND, x, kir_const(c->b, kir_type_of(c->b, x), high - 1));
-    y = kir_bin(c->b, KIR_AND, y, kir_const(c->b, kir_type_of(c->b, y), high));
-    return kir_convert(c->b, KIR_BITCAST, c->acc, kir_bin(c->b, KIR_OR, x, y));
+    x = band(c, x, constant(c, type_of(c, x), high - 1));
+    y = band(c, y, constant(c, type_of(c, y), high));
+    return bitcast(c, c->acc, bor(c, x, y));
 }
 
 /* Trips of one more loop that the device lets an invocation go. */
 static kir_value most_trips(tly_gpu_reduce *r, kir_value count)
 {
     uint32_t most = r->g->caps->trip_limit / 4;
-    return most > 0 ? kir_bin(r->g->c.b, KIR_UMIN, count, word(r->g, most)) : count;
+    return most > 0 ? umin(&r->g->c, count, word(r->g, most)) : count;
 }
 
 /* The plain loop's product, up to where it is infinite, NaN, or, but for infinite elements, zero
@@ -307,70 +302,66 @@ static kir_value by_loop(tly_gpu_reduce *r, const tly_gpu_span *all, kir_value m
                          kir_value y)
 {
     tly_build *c = &r->g->c;
-    kir_builder *b = c->b;
-    kir_value zero = kir_const(b, c->acc, 0);
+    kir_value zero = constant(c, c->acc, 0);
     kir_value irregular = tly_not(c, tly_reduce_finite(c, mantissa));
-    kir_value start[2] = { kir_const(b, KIR_TYPE(KIR_I1, 1), 1),
-                           kir_const(b, c->acc, tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc)) };
+    kir_value start[2] = { constant(c, KIR_TYPE(KIR_I1, 1), 1),
+                           constant(c, c->acc, tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc)) };
     kir_value count = mul(c, all->steps, all->part), trips = most_trips(r, count), x;
     kir_loop l;
-    kir_for(b, &l, word(r->g, 0), trips, word(r->g, 1), 2, start);
-    kir_for_while(b, &l);
-    kir_value step = kir_bin(b, KIR_UDIV, l.i, r->length);
+    kir_for(c->b, &l, word(r->g, 0), trips, word(r->g, 1), 2, start);
+    kir_for_while(c->b, &l);
+    kir_value step = udiv(c, l.i, r->length);
     kir_value at = tly_gpu_span_at(r, all, step, sub(c, l.i, mul(c, step, r->length)));
     tly_gpu_reduce_fetch(r, at, 0, &x, 1, 0);
     x = tly_gpu_reduce_accumulator(r, x);
-    kir_value next[2] = { 0, kir_bin(b, KIR_MUL, l.carried[1], x) };
-    kir_value alive = kir_cmp(b, KIR_UNE, next[1], zero);
-    alive = kir_bin(b, KIR_OR, alive, irregular);
-    next[0] = kir_bin(b, KIR_AND, alive, tly_reduce_finite(c, next[1]));
-    kir_for_end(b, &l, next);
-    kir_value cut = kir_cmp(b, KIR_ULT, trips, count);
-    kir_value unknown = kir_bin(b, KIR_AND, cut, l.result[0]);
-    return kir_select(b, unknown, y, with_sign(c, l.result[1], mantissa));
+    kir_value next[2] = { 0, mul(c, l.carried[1], x) };
+    kir_value alive = une(c, next[1], zero);
+    alive = bor(c, alive, irregular);
+    next[0] = band(c, alive, tly_reduce_finite(c, next[1]));
+    kir_for_end(c->b, &l, next);
+    kir_value cut = ult(c, trips, count);
+    kir_value unknown = band(c, cut, l.result[0]);
+    return choose(c, unknown, y, with_sign(c, l.result[1], mantissa));
 }
 
 static kir_value judge_product(tly_gpu_reduce *r, const tly_gpu_span *all, kir_value state)
 {
     tly_build *c = &r->g->c;
-    kir_builder *b = c->b;
     kir_branch beyond;
-    kir_value excess = kir_part(b, state, 2), one = tly_reduce_one(c, 1);
-    one = kir_tuple(
-        b, 2,
-        (kir_value[]){ tly_excess_correct(c, excess, kir_part(b, one, 0)), kir_part(b, one, 1) });
+    kir_value excess = kir_part(c->b, state, 2), one = tly_reduce_one(c, 1);
+    one = kir_tuple(c->b, 2,
+                    (kir_value[]){ tly_excess_correct(c, excess, kir_part(c->b, one, 0)),
+                                   kir_part(c->b, one, 1) });
     state = tly_reduce_join(c, state, one);
     kir_value y = tly_reduce_product_of(c, state);
-    kir_if(b, &beyond, tly_reduce_endless(c, y));
-    kir_value loop = by_loop(r, all, kir_part(b, state, 0), y);
-    kir_else(b, &beyond, 1, &loop);
-    kir_if_end(b, &beyond, 1, &y);
+    kir_if(c->b, &beyond, tly_reduce_endless(c, y));
+    kir_value loop = by_loop(r, all, kir_part(c->b, state, 0), y);
+    kir_else(c->b, &beyond, 1, &loop);
+    kir_if_end(c->b, &beyond, 1, &y);
     return beyond.result[0];
 }
 
 /* What is not finite among elements decides alone; else the sum is what all elements add up to. */
 static kir_value judge_sum(tly_build *c, kir_value state)
 {
-    kir_builder *b = c->b;
-    kir_value sum = kir_part(b, state, 0), other = kir_part(b, state, 1);
-    kir_value again = tly_reduce_large(c, kir_part(b, state, 2));
-    kir_value some = kir_cmp(b, KIR_UNE, other, kir_const(b, c->acc, 0));
-    again = kir_select(b, some, other, again);
-    return tly_project(c, kir_select(b, tly_reduce_finite(c, sum), sum, again));
+    kir_value sum = kir_part(c->b, state, 0), other = kir_part(c->b, state, 1);
+    kir_value again = tly_reduce_large(c, kir_part(c->b, state, 2));
+    kir_value some = une(c, other, constant(c, c->acc, 0));
+    again = choose(c, some, other, again);
+    return tly_project(c, choose(c, tly_reduce_finite(c, sum), sum, again));
 }
 
 /* The same of what is in range where the sum need not be: that stays in multiples of 2^64. */
 static kir_value judge_kept_sum(tly_build *c, kir_value state)
 {
-    kir_builder *b = c->b;
-    kir_value sum = kir_part(b, state, 0), other = kir_part(b, state, 1);
+    kir_value sum = kir_part(c->b, state, 0), other = kir_part(c->b, state, 1);
     kir_value finite = tly_reduce_finite(c, sum);
-    kir_value one = kir_const(b, c->acc, tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc));
-    kir_value some = kir_cmp(b, KIR_UNE, other, kir_const(b, c->acc, 0));
-    kir_value far = tly_not(c, kir_bin(b, KIR_OR, finite, some));
-    kir_value again = kir_select(b, far, kir_part(b, state, 2), other);
-    sum = kir_select(b, finite, sum, again);
-    return tly_project_times(c, sum, kir_select(b, far, tly_reduce_large(c, one), one));
+    kir_value one = constant(c, c->acc, tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc));
+    kir_value some = une(c, other, constant(c, c->acc, 0));
+    kir_value far = tly_not(c, bor(c, finite, some));
+    kir_value again = choose(c, far, kir_part(c->b, state, 2), other);
+    sum = choose(c, finite, sum, again);
+    return tly_project_times(c, sum, choose(c, far, tly_reduce_large(c, one), one));
 }
 
 static kir_value judge_squares(tly_build *c, kir_value state)

@@ -8,7 +8,7 @@
 
 tly_gpu_reduce tly_gpu_reduce_begin(tly_gpu *g, int watched)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     const tly_operator *o = tly_operator_of(g->c.p);
     int floating = tly_class_of((tally_dtype)g->c.p->acc) == TLY_FLOATING;
     int leaves = tly_is_watched_as(g->c.p, TLY_WATCH_SUMS) ||
@@ -23,21 +23,21 @@ tly_gpu_reduce tly_gpu_reduce_begin(tly_gpu *g, int watched)
         .whole = o->exact && !floating && tly_gpu_has_chunks(g),
         .indexed = tly_has_index(g->c.p),
         .rank = (unsigned)g->plan->steps_rank,
-        .steps = kir_get(b, KIR_ARG_STEPS),
-        .length = kir_get(b, KIR_ARG_LENGTH),
-        .chunk_length = kir_get(b, KIR_ARG_CHUNK_LENGTH),
-        .chunk_steps = kir_get(b, KIR_ARG_CHUNK_STEPS),
-        .each = kir_get(b, KIR_ARG_EACH),
-        .last = kir_get(b, KIR_ARG_LAST),
+        .steps = arg(c, KIR_ARG_STEPS),
+        .length = arg(c, KIR_ARG_LENGTH),
+        .chunk_length = arg(c, KIR_ARG_CHUNK_LENGTH),
+        .chunk_steps = arg(c, KIR_ARG_CHUNK_STEPS),
+        .each = arg(c, KIR_ARG_EACH),
+        .last = arg(c, KIR_ARG_LAST),
     };
     for (unsigned i = 0; i < r.rank; i++) {
-        r.size[i] = kir_get_dim(b, KIR_ARG_REDUCED_SIZE, i, KIR_I32);
-        r.in[i] = kir_get_dim(b, KIR_ARG_REDUCED_IN, i, g->index.kind);
+        r.size[i] = kir_get_dim(c->b, KIR_ARG_REDUCED_SIZE, i, KIR_I32);
+        r.in[i] = kir_get_dim(c->b, KIR_ARG_REDUCED_IN, i, g->index.kind);
     }
     if (floating) {
-        g->c.real_count = kir_get(b, g->c.acc_bytes == 8 ? KIR_ARG_REAL64 : KIR_ARG_REAL32);
+        g->c.real_count = arg(c, g->c.acc_bytes == 8 ? KIR_ARG_REAL64 : KIR_ARG_REAL32);
     } else if (tly_operator_code_of(g->c.p)->after[0] != TLY_STAGE_END) {
-        g->c.count = kir_get(b, KIR_ARG_ELEMENTS);
+        g->c.count = arg(c, KIR_ARG_ELEMENTS);
     }
     return r;
 }
@@ -45,7 +45,7 @@ tly_gpu_reduce tly_gpu_reduce_begin(tly_gpu *g, int watched)
 kir_value tly_gpu_reduce_index(tly_gpu_reduce *r, kir_value v)
 {
     kir_type t = tly_storage(tly_index_dtype(r->g->c.p), 1);
-    return t.kind == KIR_I64 ? kir_convert(r->g->c.b, KIR_ZEXT, t, v) : v;
+    return t.kind == KIR_I64 ? convert(&r->g->c, KIR_ZEXT, t, v) : v;
 }
 
 tly_gpu_span tly_gpu_span_all(tly_gpu_reduce *r, const tly_gpu_row *row)
@@ -59,17 +59,16 @@ tly_gpu_span tly_gpu_span_all(tly_gpu_reduce *r, const tly_gpu_row *row)
 tly_gpu_span tly_gpu_span_chunk(tly_gpu_reduce *r, const tly_gpu_row *row, kir_value chunk)
 {
     tly_build *c = &r->g->c;
-    kir_builder *b = c->b;
-    kir_value group = kir_bin(b, KIR_UDIV, chunk, r->each);
+    kir_value group = udiv(c, chunk, r->each);
     kir_value part = sub(c, chunk, mul(c, group, r->each));
     kir_value is_last = equal(c, add(c, part, word(r->g, 1)), r->each);
     tly_gpu_span s = {
         .row = *row,
         .step = mul(c, group, r->chunk_steps),
         .from = mul(c, part, r->chunk_length),
-        .part = kir_select(b, is_last, r->last, r->chunk_length),
+        .part = choose(c, is_last, r->last, r->chunk_length),
     };
-    s.steps = kir_bin(b, KIR_UMIN, r->chunk_steps, sub(c, r->steps, s.step));
+    s.steps = umin(c, r->chunk_steps, sub(c, r->steps, s.step));
     if (r->indexed) {
         kir_value length = tly_gpu_reduce_index(r, r->length);
         kir_value size = tly_gpu_reduce_index(r, r->chunk_length);
@@ -78,7 +77,7 @@ tly_gpu_span tly_gpu_span_chunk(tly_gpu_reduce *r, const tly_gpu_row *row, kir_v
     }
     if (r->rank == 0) { /* the position may be above 32 bits */
         kir_value bytes = mul(c, tly_gpu_widened(r->g, r->chunk_length), row->in_step);
-        s.row.in = kir_ptradd(b, row->in, mul(c, tly_gpu_widened(r->g, part), bytes));
+        s.row.in = ptradd(c, row->in, mul(c, tly_gpu_widened(r->g, part), bytes));
         s.from = word(r->g, 0);
     }
     return s;
@@ -90,7 +89,7 @@ static kir_value step_offset(tly_gpu_reduce *r, kir_value step)
     tly_build *c = &r->g->c;
     kir_value offset = tly_gpu_offset(r->g, 0);
     for (unsigned dim = r->rank - 1; dim > 0; dim--) {
-        kir_value up = kir_bin(c->b, KIR_UDIV, step, r->size[dim]);
+        kir_value up = udiv(c, step, r->size[dim]);
         kir_value index = sub(c, step, mul(c, up, r->size[dim]));
         offset = add(c, offset, mul(c, tly_gpu_widened(r->g, index), r->in[dim]));
         step = up;
@@ -102,7 +101,7 @@ kir_value tly_gpu_span_at(tly_gpu_reduce *r, const tly_gpu_span *s, kir_value st
                           kir_value position)
 {
     kir_value p = tly_gpu_in_at(r->g, &s->row, position);
-    return r->rank > 0 ? kir_ptradd(r->g->c.b, p, step_offset(r, step)) : p;
+    return r->rank > 0 ? ptradd(&r->g->c, p, step_offset(r, step)) : p;
 }
 
 tly_gpu_span tly_gpu_span_of(tly_gpu_reduce *r, const tly_gpu_span *s, kir_value output)
@@ -110,6 +109,6 @@ tly_gpu_span tly_gpu_span_of(tly_gpu_reduce *r, const tly_gpu_span *s, kir_value
     tly_gpu *g = r->g;
     tly_gpu_span one = *s;
     kir_value bytes = mul(&g->c, output, word(g, g->c.bytes[TLY_IN]));
-    one.row.in = kir_ptradd(g->c.b, s->row.in, tly_gpu_widened(g, bytes));
+    one.row.in = ptradd(&g->c, s->row.in, tly_gpu_widened(g, bytes));
     return one;
 }

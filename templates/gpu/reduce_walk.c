@@ -43,9 +43,9 @@ static kir_value address(walk *w, kir_value q)
     tly_gpu_reduce *r = w->r;
     tly_build *c = &r->g->c;
     if (w->in)
-        return kir_ptradd(c->b, w->in, mul(c, tly_gpu_widened(r->g, q), w->span->row.in_step));
+        return ptradd(c, w->in, mul(c, tly_gpu_widened(r->g, q), w->span->row.in_step));
     kir_value position = add(c, w->span->from, q);
-    kir_value up = kir_bin(c->b, KIR_UDIV, position, r->length);
+    kir_value up = udiv(c, position, r->length);
     kir_value rest = sub(c, position, mul(c, up, r->length));
     return tly_gpu_span_at(r, w->span, add(c, w->span->step, up), rest);
 }
@@ -71,7 +71,7 @@ static void indices(walk *w, kir_value q, unsigned count, unsigned size, unsigne
     }
     for (unsigned i = 0; i < count * size; i++) {
         uint64_t after = (uint64_t)(i / size) * apart + i % size;
-        index[i] = first ? add(c, first, kir_const(c->b, kir_type_of(c->b, first), after)) : 0;
+        index[i] = first ? add(c, first, constant(c, type_of(c, first), after)) : 0;
     }
 }
 
@@ -187,12 +187,12 @@ static void along(walk *w, kir_value count, kir_value *state)
         return;
     }
     if (n > 1) {
-        kir_value whole = kir_bin(g->c.b, KIR_AND, count, word(g, -(int64_t)(n * v * w->sharers)));
+        kir_value whole = band(&g->c, count, word(g, -(int64_t)(n * v * w->sharers)));
         run(w, done, whole, n, v, state);
         done = whole;
     }
     if (v > 1) {
-        kir_value whole = kir_bin(g->c.b, KIR_AND, count, word(g, -(int64_t)v));
+        kir_value whole = band(&g->c, count, word(g, -(int64_t)v));
         run(w, done, whole, 1, v, state);
         done = whole;
     }
@@ -283,12 +283,12 @@ void tly_gpu_reduce_spread(tly_gpu_reduce *r, const tly_gpu_rules *rules, const 
 
 static kir_value from_lane(tly_gpu_reduce *r, tly_team *t, kir_value state, kir_value lane)
 {
-    kir_builder *b = r->g->c.b;
+    tly_build *c = &r->g->c;
     kir_value v[KIR_MAX_PARTS];
-    unsigned parts = kir_parts(b, state);
+    unsigned parts = kir_parts(c->b, state);
     for (unsigned i = 0; i < parts; i++)
-        v[i] = tly_team_from(r->g, t, kir_part(b, state, i), lane);
-    return kir_tuple(b, parts, v);
+        v[i] = tly_team_from(r->g, t, kir_part(c->b, state, i), lane);
+    return kir_tuple(c->b, parts, v);
 }
 
 /* Part by part through workgroup memory, combined in the groups' order. */
@@ -316,7 +316,7 @@ kir_value tly_gpu_reduce_fold(tly_gpu_reduce *r, tly_team *t, const tly_gpu_rule
     tly_gpu *g = r->g;
     tly_build *c = &g->c;
     for (unsigned by = 1; by < t->width; by *= 2) {
-        kir_value lane = kir_bin(c->b, KIR_XOR, t->lane, word(g, by));
+        kir_value lane = bxor(c, t->lane, word(g, by));
         state = rules->combine(c, state, from_lane(r, t, state, lane));
     }
     if (t->groups > 1)

@@ -45,7 +45,7 @@ static void fetch(tly_gpu *g, const stage *s, kir_value *x)
         int64_t offset = 0;
         kir_value p;
         if (is_open(s, i))
-            p = tly_gpu_in_at(g, &s->row, kir_bin(c->b, KIR_UMIN, position_in(g, s, i), last));
+            p = tly_gpu_in_at(g, &s->row, umin(c, position_in(g, s, i), last));
         else
             p = tly_gpu_in_near(g, &s->row, first, i * s->members, &offset);
         x[i] = tly_gpu_fetch(g, p, offset);
@@ -54,7 +54,7 @@ static void fetch(tly_gpu *g, const stage *s, kir_value *x)
         x[i] = tly_lift(c, tly_gpu_widen(g, x[i]));
         if (is_open(s, i)) {
             kir_value exists = less(c, position_in(g, s, i), s->count);
-            x[i] = kir_select(c->b, exists, x[i], tly_neutral(c, c->acc));
+            x[i] = choose(c, exists, x[i], tly_neutral(c, c->acc));
         }
     }
     for (unsigned i = 0; i < s->rounds; i++)
@@ -104,16 +104,16 @@ static stage stage_of(tly_gpu *g, unsigned teams)
     const tly_team *t = &s.team;
     kir_value items = tly_gpu_items(g);
     kir_value number = add(c, mul(c, tly_gpu_group(g), word(g, teams)), t->number);
-    s.exists = kir_cmp(c->b, KIR_ULT, number, items);
-    number = kir_bin(c->b, KIR_UMIN, number, sub(c, items, word(g, 1)));
+    s.exists = ult(c, number, items);
+    number = umin(c, number, sub(c, items, word(g, 1)));
     tly_gpu_item item = tly_gpu_item_of(g, number, 0);
     s.row = tly_gpu_row_of(g, &item);
-    s.count = kir_get(c->b, KIR_ARG_LENGTH);
+    s.count = arg(c, KIR_ARG_LENGTH);
     s.member = t->groups > 1 ? add(c, mul(c, t->group, word(g, t->width)), t->lane) : t->lane;
     kir_value memory = kir_shared(c->b, teams * t->tile * s.slot);
     kir_value tile = mul(c, t->number, word(g, t->tile));
-    s.beside = kir_ptradd(c->b, memory, mul(c, add(c, tile, s.member), word(g, s.slot)));
-    s.own = kir_ptradd(c->b, memory, mul(c, add(c, tile, t->base), word(g, s.slot)));
+    s.beside = ptradd(c, memory, mul(c, add(c, tile, s.member), word(g, s.slot)));
+    s.own = ptradd(c, memory, mul(c, add(c, tile, t->base), word(g, s.slot)));
     return s;
 }
 
@@ -125,10 +125,9 @@ void tly_gpu_build_staged(tly_gpu *g, unsigned pass)
     stage s = stage_of(g, teams);
     /* The flag is never set. Compilers cannot know that a tile that is done again reads from the
      * same slots, and so do not keep in registers for it what was read first. */
-    kir_value more = kir_select(g->c.b, tly_gpu_flag(g, TLY_GPU_CONTINUES), word(g, s.slot),
-                                word(g, 0));
+    kir_value more = choose(&g->c, tly_gpu_flag(g, TLY_GPU_CONTINUES), word(g, s.slot), word(g, 0));
     tly_tile tile = {
-        .rereads = 1, .parked = kir_ptradd(g->c.b, s.own, more), .apart = s.slot, .staged = 1
+        .rereads = 1, .parked = ptradd(&g->c, s.own, more), .apart = s.slot, .staged = 1
     };
     fetch(g, &s, tile.x);
     tly_team_scan(g, &s.team, &tile);

@@ -20,26 +20,25 @@ static unsigned slot_bytes(const tly_gpu *g)
 tly_team tly_team_make(tly_gpu *g)
 {
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     const tly_gpu_plan *p = g->plan;
     unsigned subgroup = by_memory(g) ? (unsigned)p->workgroup : g->caps->subgroup;
     tly_team t = { .width = (unsigned)p->team < subgroup ? (unsigned)p->team : subgroup };
     t.groups = (unsigned)p->team / t.width;
     t.used = t.width - t.width % g->unit;
     t.tile = t.groups * t.used * (unsigned)(p->segments * p->vector);
-    kir_value lane = by_memory(g) ? kir_get_id(b, KIR_ID_LOCAL) : kir_get_id(b, KIR_ID_LANE);
+    kir_value lane = by_memory(g) ? kir_get_id(c->b, KIR_ID_LOCAL) : kir_get_id(c->b, KIR_ID_LANE);
     int whole = t.width == subgroup; /* then lanes' numbers are literals where shuffles name them */
-    t.lane = whole ? lane : kir_bin(b, KIR_AND, lane, word(g, t.width - 1));
+    t.lane = whole ? lane : band(c, lane, word(g, t.width - 1));
     t.first = whole ? word(g, 0) : sub(c, lane, t.lane);
     t.group = t.number = word(g, 0);
     unsigned teams = (unsigned)(p->workgroup / p->team), slots = 2 * t.groups;
     if (!by_memory(g) && (t.groups > 1 || teams > 1)) {
-        kir_value subgroup_id = kir_get_id(b, KIR_ID_SUBGROUP);
+        kir_value subgroup_id = kir_get_id(c->b, KIR_ID_SUBGROUP);
         kir_value local = add(c, mul(c, subgroup_id, word(g, subgroup)), lane);
         unsigned shift = 0;
         for (; 1u << shift < (unsigned)p->team; shift++)
             ;
-        t.number = teams > 1 ? kir_bin(b, KIR_LSHR, local, word(g, shift)) : t.number;
+        t.number = teams > 1 ? lshr(c, local, word(g, shift)) : t.number;
         t.group = t.groups > 1 ? subgroup_id : t.group;
     }
     unsigned vector = (unsigned)p->vector;
@@ -48,7 +47,7 @@ tly_team tly_team_make(tly_gpu *g)
     if (by_memory(g))
         slots = 2 * t.width;
     if (by_memory(g) || t.groups > 1)
-        t.exchange = kir_shared(b, slots * slot_bytes(g));
+        t.exchange = kir_shared(c->b, slots * slot_bytes(g));
     return t;
 }
 
@@ -59,7 +58,7 @@ static kir_value place(tly_gpu *g, const tly_team *t, kir_value number, unsigned
 {
     unsigned half = (by_memory(g) ? t->width : t->groups) * slot_bytes(g);
     kir_value at = mul(&g->c, number, word(g, bytes));
-    return kir_ptradd(g->c.b, t->exchange, add(&g->c, at, word(g, t->turn * half)));
+    return ptradd(&g->c, t->exchange, add(&g->c, at, word(g, t->turn * half)));
 }
 
 static kir_value slot(tly_gpu *g, const tly_team *t, kir_value number)
@@ -69,28 +68,28 @@ static kir_value slot(tly_gpu *g, const tly_team *t, kir_value number)
 
 static unsigned bytes_of(const tly_gpu *g, kir_value v)
 {
-    return kir_kind_bits((kir_kind)kir_type_of(g->c.b, v).kind) / 8;
+    return kir_kind_bits((kir_kind)type_of(&g->c, v).kind) / 8;
 }
 
 void tly_team_put(tly_gpu *g, kir_value slot, int64_t offset, kir_value v)
 {
-    kir_builder *b = g->c.b;
-    for (unsigned i = 0; i < kir_parts(b, v); i++) {
-        kir_value part = kir_part(b, v, i);
-        kir_store(b, slot, offset + i * tly_part_bytes(g->c.p), part, bytes_of(g, part), 0);
+    tly_build *c = &g->c;
+    for (unsigned i = 0; i < kir_parts(c->b, v); i++) {
+        kir_value part = kir_part(c->b, v, i);
+        kir_store(c->b, slot, offset + i * tly_part_bytes(g->c.p), part, bytes_of(g, part), 0);
     }
 }
 
 kir_value tly_team_get(tly_gpu *g, kir_value slot, int64_t offset, kir_value like)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     kir_value v[KIR_MAX_PARTS];
-    for (unsigned i = 0; i < kir_parts(b, like); i++) {
-        kir_value part = kir_part(b, like, i);
-        v[i] = kir_load(b, kir_type_of(b, part), slot, offset + i * tly_part_bytes(g->c.p),
+    for (unsigned i = 0; i < kir_parts(c->b, like); i++) {
+        kir_value part = kir_part(c->b, like, i);
+        v[i] = kir_load(c->b, type_of(c, part), slot, offset + i * tly_part_bytes(g->c.p),
                         bytes_of(g, part));
     }
-    return kir_tuple(b, kir_parts(b, like), v);
+    return kir_tuple(c->b, kir_parts(c->b, like), v);
 }
 
 static void put(tly_gpu *g, kir_value slot, kir_value v)
@@ -105,11 +104,11 @@ static kir_value get(tly_gpu *g, kir_value slot, kir_value like)
 
 kir_value tly_team_from(tly_gpu *g, tly_team *t, kir_value v, kir_value lane)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     if (!by_memory(g))
-        return kir_from_lane(b, v, add(&g->c, t->first, lane));
+        return kir_from_lane(c->b, v, add(c, t->first, lane));
     put(g, slot(g, t, t->lane), v);
-    kir_barrier(b);
+    kir_barrier(c->b);
     kir_value there = get(g, slot(g, t, lane), v);
     t->turn ^= 1;
     return there;
@@ -117,25 +116,25 @@ kir_value tly_team_from(tly_gpu *g, tly_team *t, kir_value v, kir_value lane)
 
 static kir_value equals(tly_gpu *g, kir_value x, unsigned literal)
 {
-    return kir_cmp(g->c.b, KIR_EQ, x, word(g, literal));
+    return equal(&g->c, x, word(g, literal));
 }
 
 kir_value tly_team_leads(tly_gpu *g, const tly_team *t)
 {
-    kir_value lane = kir_cmp(g->c.b, KIR_ULT, t->lane, word(g, g->unit));
-    return kir_bin(g->c.b, KIR_AND, lane, equals(g, t->group, 0));
+    kir_value lane = ult(&g->c, t->lane, word(g, g->unit));
+    return band(&g->c, lane, equals(g, t->group, 0));
 }
 
 kir_value tly_team_broadcast(tly_gpu *g, tly_team *t, kir_value v)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     if (t->groups == 1)
         return tly_team_from(g, t, v, word(g, 0));
     kir_branch leader;
-    kir_if(b, &leader, tly_team_leads(g, t)); /* a team of several groups has one scan */
+    kir_if(c->b, &leader, tly_team_leads(g, t)); /* a team of several groups has one scan */
     put(g, slot(g, t, word(g, 0)), v);
-    kir_if_end(b, &leader, 0, NULL);
-    kir_barrier(b);
+    kir_if_end(c->b, &leader, 0, NULL);
+    kir_barrier(c->b);
     v = get(g, slot(g, t, word(g, 0)), v);
     t->turn ^= 1;
     return v;
@@ -143,13 +142,13 @@ kir_value tly_team_broadcast(tly_gpu *g, tly_team *t, kir_value v)
 
 kir_value tly_team_from_group(tly_gpu *g, tly_team *t, kir_value v, kir_value group)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     kir_branch speaks;
-    kir_value its = kir_cmp(b, KIR_EQ, t->group, group);
-    kir_if(b, &speaks, kir_bin(b, KIR_AND, its, equals(g, t->lane, 0)));
+    kir_value its = equal(c, t->group, group);
+    kir_if(c->b, &speaks, band(c, its, equals(g, t->lane, 0)));
     put(g, slot(g, t, word(g, 0)), v);
-    kir_if_end(b, &speaks, 0, NULL);
-    kir_barrier(b);
+    kir_if_end(c->b, &speaks, 0, NULL);
+    kir_barrier(c->b);
     v = get(g, slot(g, t, word(g, 0)), v);
     t->turn ^= 1;
     return v;
@@ -157,14 +156,14 @@ kir_value tly_team_from_group(tly_gpu *g, tly_team *t, kir_value v, kir_value gr
 
 void tly_team_gather(tly_gpu *g, tly_team *t, kir_value v, kir_value *all)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     kir_branch speaks;
-    kir_if(b, &speaks, equals(g, t->lane, 0));
-    kir_store(b, slot(g, t, t->group), 0, v, bytes_of(g, v), 0);
-    kir_if_end(b, &speaks, 0, NULL);
-    kir_barrier(b);
+    kir_if(c->b, &speaks, equals(g, t->lane, 0));
+    kir_store(c->b, slot(g, t, t->group), 0, v, bytes_of(g, v), 0);
+    kir_if_end(c->b, &speaks, 0, NULL);
+    kir_barrier(c->b);
     for (unsigned i = 0; i < t->groups; i++)
-        all[i] = kir_load(b, kir_type_of(b, v), slot(g, t, word(g, i)), 0, bytes_of(g, v));
+        all[i] = kir_load(c->b, type_of(c, v), slot(g, t, word(g, i)), 0, bytes_of(g, v));
     t->turn ^= 1;
 }
 
@@ -179,12 +178,12 @@ void tly_team_rest(tly_gpu *g, tly_team *t)
 static kir_value from_below(tly_gpu *g, tly_team *t, kir_value v, unsigned by)
 {
     kir_value lane = sub(&g->c, t->lane, word(g, by));
-    return tly_team_from(g, t, v, kir_bin(g->c.b, KIR_AND, lane, word(g, t->width - 1)));
+    return tly_team_from(g, t, v, band(&g->c, lane, word(g, t->width - 1)));
 }
 
 static kir_value at_least(tly_gpu *g, kir_value x, unsigned literal)
 {
-    return kir_cmp(g->c.b, KIR_ULE, word(g, literal), x);
+    return ule(&g->c, word(g, literal), x);
 }
 
 static kir_value neutral(tly_gpu *g)
@@ -195,21 +194,21 @@ static kir_value neutral(tly_gpu *g)
 /* Whether (a word) the lane's sum so far and what goes into it are sound. */
 static kir_value go_on_sound(tly_gpu *g, tly_team *t, kir_value sum, kir_value sound, unsigned by)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     kir_value zero = word(g, 0), other = from_below(g, t, sound, by);
-    other = kir_select(b, at_least(g, t->lane, by), other, word(g, 1));
-    return kir_select(b, tly_gpu_fits_half(g, sum), kir_bin(b, KIR_AND, sound, other), zero);
+    other = choose(c, at_least(g, t->lane, by), other, word(g, 1));
+    return choose(c, tly_gpu_fits_half(g, sum), band(c, sound, other), zero);
 }
 
 kir_value tly_team_scan_lanes(tly_gpu *g, tly_team *t, kir_value v, kir_value *sound)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     if (g->plan->scan == 2 && g->unit == 1 && t->width == g->caps->subgroup)
-        return kir_subgroup_scan(b, (kir_op)tly_operator_of(g->c.p)->subgroup_scan, v);
+        return kir_subgroup_scan(c->b, (kir_op)tly_operator_of(g->c.p)->subgroup_scan, v);
     for (unsigned by = g->unit; by < t->used; by *= 2) {
         kir_value other = from_below(g, t, v, by);
-        other = kir_select(b, at_least(g, t->lane, by), other, neutral(g));
-        v = tly_combine(&g->c, other, v);
+        other = choose(c, at_least(g, t->lane, by), other, neutral(g));
+        v = tly_combine(c, other, v);
         if (sound != NULL)
             *sound = go_on_sound(g, t, v, *sound, by);
     }
@@ -222,20 +221,19 @@ static kir_value scan_groups(tly_gpu *g, tly_team *t, kir_value own, kir_value *
                              kir_value *total)
 {
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     kir_branch last;
     int64_t apart = (int64_t)t->groups * bytes_of(g, own); /* behind the totals: slots are wide */
     if (*excess)
         own = tly_excess_correct(c, *excess, own);
-    kir_if(b, &last, equals(g, t->lane, t->width - 1));
+    kir_if(c->b, &last, equals(g, t->lane, t->width - 1));
     put(g, slot(g, t, t->group), own);
     if (*excess)
         tly_team_put(g, slot(g, t, t->group), apart, *excess);
-    kir_if_end(b, &last, 0, NULL);
-    kir_barrier(b);
+    kir_if_end(c->b, &last, 0, NULL);
+    kir_barrier(c->b);
     kir_value before = neutral(g), all = before, far = 0;
     for (unsigned i = 0; i < t->groups; i++) {
-        before = i > 0 ? kir_select(b, equals(g, t->group, i), all, before) : before;
+        before = i > 0 ? choose(c, equals(g, t->group, i), all, before) : before;
         kir_value v = get(g, slot(g, t, word(g, i)), own);
         all = i > 0 ? tly_combine(c, all, v) : v;
         if (!*excess)
@@ -253,8 +251,8 @@ static kir_value scan_groups(tly_gpu *g, tly_team *t, kir_value own, kir_value *
 kir_value tly_team_fold_lanes(tly_gpu *g, tly_team *t, kir_op op, kir_value v)
 {
     for (unsigned by = 1; by < t->width; by *= 2) {
-        kir_value lane = kir_bin(g->c.b, KIR_XOR, t->lane, word(g, by));
-        v = kir_bin(g->c.b, op, v, tly_team_from(g, t, v, lane));
+        kir_value lane = bxor(&g->c, t->lane, word(g, by));
+        v = bin(&g->c, op, v, tly_team_from(g, t, v, lane));
     }
     /* All lanes have it by now; from one address it is seen to be one value. */
     return by_memory(g) ? tly_team_from(g, t, v, word(g, 0)) : v;
@@ -263,20 +261,20 @@ kir_value tly_team_fold_lanes(tly_gpu *g, tly_team *t, kir_op op, kir_value v)
 /* A word that is not 0 where a lane of the lane group has said yes. */
 static kir_value some(tly_gpu *g, tly_team *t, kir_value says)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     if (by_memory(g) || !(g->caps->subgroup_ops & TLY_SUBGROUP_BALLOT))
-        return tly_team_fold_lanes(g, t, KIR_OR, kir_select(b, says, word(g, 1), word(g, 0)));
-    kir_value ballot = kir_ballot(b, says), votes = kir_extract(b, ballot, 0);
+        return tly_team_fold_lanes(g, t, KIR_OR, choose(c, says, word(g, 1), word(g, 0)));
+    kir_value ballot = kir_ballot(c->b, says), votes = kir_extract(c->b, ballot, 0);
     int is_part = t->width < g->caps->subgroup;
     for (unsigned i = 1; i < (g->caps->subgroup + 31) / 32; i++) {
-        kir_value others = kir_extract(b, ballot, i);
-        kir_value its = kir_cmp(b, KIR_ULE, word(g, 32 * i), t->first);
-        votes = is_part ? kir_select(b, its, others, votes) : kir_bin(b, KIR_OR, votes, others);
+        kir_value others = kir_extract(c->b, ballot, i);
+        kir_value its = ule(c, word(g, 32 * i), t->first);
+        votes = is_part ? choose(c, its, others, votes) : bor(c, votes, others);
     }
     if (!is_part || t->width >= 32)
         return votes;
-    kir_value from = kir_bin(b, KIR_AND, t->first, word(g, 31));
-    return kir_bin(b, KIR_AND, kir_bin(b, KIR_LSHR, votes, from), word(g, (1 << t->width) - 1));
+    kir_value from = band(c, t->first, word(g, 31));
+    return band(c, lshr(c, votes, from), word(g, (1 << t->width) - 1));
 }
 
 kir_value tly_team_all(tly_gpu *g, tly_team *t, kir_value holds)
@@ -287,9 +285,8 @@ kir_value tly_team_all(tly_gpu *g, tly_team *t, kir_value holds)
 kir_value tly_team_class(tly_gpu *g, const tly_team *t)
 {
     kir_value unit = word(g, g->unit);
-    return g->unit == 1
-               ? word(g, 0)
-               : sub(&g->c, t->lane, mul(&g->c, kir_bin(g->c.b, KIR_UDIV, t->lane, unit), unit));
+    return g->unit == 1 ? word(g, 0)
+                        : sub(&g->c, t->lane, mul(&g->c, udiv(&g->c, t->lane, unit), unit));
 }
 
 /* The last lane of a lane's scan. */
@@ -304,8 +301,8 @@ static kir_value fold_scan(tly_gpu *g, tly_team *t, kir_op op, kir_value v)
     if (g->unit == 1)
         return tly_team_fold_lanes(g, t, op, v);
     for (unsigned by = g->unit; by < t->used; by *= 2) {
-        kir_value all = kir_bin(g->c.b, op, from_below(g, t, v, by), v);
-        v = kir_select(g->c.b, at_least(g, t->lane, by), all, v);
+        kir_value all = bin(&g->c, op, from_below(g, t, v, by), v);
+        v = choose(&g->c, at_least(g, t->lane, by), all, v);
     }
     return tly_team_from(g, t, v, last_of_class(g, t));
 }
@@ -313,21 +310,21 @@ static kir_value fold_scan(tly_gpu *g, tly_team *t, kir_op op, kir_value v)
 /* Each lane group's values through workgroup memory, combined in the groups' order. */
 static void fold_groups(tly_gpu *g, tly_team *t, const kir_op *ops, kir_value *v, unsigned count)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     if (t->groups == 1)
         return;
     kir_branch first;
-    kir_if(b, &first, equals(g, t->lane, 0));
+    kir_if(c->b, &first, equals(g, t->lane, 0));
     unsigned bytes = bytes_of(g, v[0]), row = bytes * t->groups;
     for (unsigned k = 0; k < count; k++)
-        kir_store(b, place(g, t, t->group, bytes), k * row, v[k], bytes, 0);
-    kir_if_end(b, &first, 0, NULL);
-    kir_barrier(b);
+        kir_store(c->b, place(g, t, t->group, bytes), k * row, v[k], bytes, 0);
+    kir_if_end(c->b, &first, 0, NULL);
+    kir_barrier(c->b);
     for (unsigned k = 0; k < count; k++)
         for (unsigned i = 0; i < t->groups; i++) {
-            kir_value other = kir_load(b, kir_type_of(b, v[k]), place(g, t, word(g, i), bytes),
+            kir_value other = kir_load(c->b, type_of(c, v[k]), place(g, t, word(g, i), bytes),
                                        k * row, bytes);
-            v[k] = i > 0 ? kir_bin(b, ops[k], v[k], other) : other;
+            v[k] = i > 0 ? bin(c, ops[k], v[k], other) : other;
         }
     t->turn ^= 1;
 }
@@ -364,14 +361,14 @@ static kir_value fold_excess(tly_gpu *g, tly_team *t, kir_value v)
 {
     tly_build *c = &g->c;
     for (unsigned by = 1; by < t->width && g->unit == 1; by *= 2) {
-        kir_value lane = kir_bin(c->b, KIR_XOR, t->lane, word(g, by));
+        kir_value lane = bxor(c, t->lane, word(g, by));
         v = tly_excess_join(c, v, tly_team_from(g, t, v, lane));
     }
     if (g->unit == 1) /* as tly_team_fold_lanes */
         return by_memory(g) ? tly_team_from(g, t, v, word(g, 0)) : v;
     for (unsigned by = g->unit; by < t->used; by *= 2) {
         kir_value all = tly_excess_join(c, from_below(g, t, v, by), v);
-        v = kir_select(c->b, at_least(g, t->lane, by), all, v);
+        v = choose(c, at_least(g, t->lane, by), all, v);
     }
     return tly_team_from(g, t, v, last_of_class(g, t));
 }
@@ -401,13 +398,13 @@ static kir_value excess_of(tly_gpu *g, tly_team *t, const tly_tile *tile)
  * end them. */
 static void scan_classes(tly_gpu *g, tly_team *t, tly_tile *tile)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     kir_value ends = last_of_class(g, t), carry = neutral(g);
     for (unsigned s = 0; s < (unsigned)g->plan->segments; s++) {
         kir_value v = tly_team_scan_lanes(g, t, tile->x[s], NULL);
-        tile->y[s] = s > 0 ? tly_combine(&g->c, carry, v) : v;
+        tile->y[s] = s > 0 ? tly_combine(c, carry, v) : v;
         kir_value before = from_below(g, t, tile->y[s], g->unit);
-        tile->before[s] = kir_select(b, at_least(g, t->lane, g->unit), before, carry);
+        tile->before[s] = choose(c, at_least(g, t->lane, g->unit), before, carry);
         carry = tly_team_from(g, t, tile->y[s], ends);
     }
     tile->total = carry;
@@ -416,7 +413,7 @@ static void scan_classes(tly_gpu *g, tly_team *t, tly_tile *tile)
 
 void tly_team_scan(tly_gpu *g, tly_team *t, tly_tile *tile)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     unsigned n = (unsigned)g->plan->vector, segments = (unsigned)g->plan->segments;
     kir_value a[TLY_GPU_MOST_ELEMENTS] = { 0 }, run = neutral(g), ahead[TLY_GPU_MOST_SEGMENTS];
     if (g->unit > 1) {
@@ -426,14 +423,14 @@ void tly_team_scan(tly_gpu *g, tly_team *t, tly_tile *tile)
     for (unsigned s = 0; s < segments; s++) {
         for (unsigned v = 0; v < n; v++) {
             kir_value x = tile->x[s * n + v];
-            a[s * n + v] = v > 0 ? tly_combine(&g->c, a[s * n + v - 1], x) : x;
+            a[s * n + v] = v > 0 ? tly_combine(c, a[s * n + v - 1], x) : x;
         }
         kir_value lanes = tly_team_scan_lanes(g, t, a[s * n + n - 1], NULL);
         kir_value below_it = from_below(g, t, lanes, 1);
-        tile->before[s] = kir_select(b, at_least(g, t->lane, 1), below_it, neutral(g));
+        tile->before[s] = choose(c, at_least(g, t->lane, 1), below_it, neutral(g));
         ahead[s] = run;
         kir_value whole = tly_team_from(g, t, lanes, word(g, t->width - 1));
-        run = s > 0 ? tly_combine(&g->c, run, whole) : whole;
+        run = s > 0 ? tly_combine(c, run, whole) : whole;
     }
     tile->excess = excess_of(g, t, tile);
     kir_value groups = t->groups > 1 ? scan_groups(g, t, run, &tile->excess, &tile->total) : 0;
@@ -442,11 +439,11 @@ void tly_team_scan(tly_gpu *g, tly_team *t, tly_tile *tile)
     for (unsigned s = 0; s < segments; s++) {
         kir_value lead = s > 0 ? ahead[s] : groups;
         if (s > 0 && groups)
-            lead = tly_combine(&g->c, groups, lead);
+            lead = tly_combine(c, groups, lead);
         if (lead)
-            tile->before[s] = tly_combine(&g->c, lead, tile->before[s]);
+            tile->before[s] = tly_combine(c, lead, tile->before[s]);
         for (unsigned v = 0; v < n; v++)
-            tile->y[s * n + v] = tly_combine(&g->c, tile->before[s], a[s * n + v]);
+            tile->y[s * n + v] = tly_combine(c, tile->before[s], a[s * n + v]);
     }
 }
 

@@ -29,7 +29,7 @@ void tly_tile_watch(tly_gpu *g, tly_tile *tile)
     for (unsigned s = 0; s < (unsigned)g->plan->segments; s++) {
         extremes(g, tile->y + (size_t)s * vector, vector, tile->ranges[s]);
         for (unsigned k = 0; k < count; k++)
-            tile->range[k] = kir_bin(g->c.b, ops[k], tile->range[k], tile->ranges[s][k]);
+            tile->range[k] = bin(&g->c, ops[k], tile->range[k], tile->ranges[s][k]);
     }
 }
 

@@ -13,15 +13,15 @@ static kir_value reach(tly_gpu *g, const tly_team *t, kir_value count)
 {
     if (t->used == t->width)
         return count;
-    kir_value idle = kir_cmp(g->c.b, KIR_ULE, word(g, t->used), t->lane);
-    return kir_select(g->c.b, idle, word(g, 0), count);
+    kir_value idle = ule(&g->c, word(g, t->used), t->lane);
+    return choose(&g->c, idle, word(g, 0), count);
 }
 
 /* i1: all of the tile exists, and if the plan has no way of its own for others (wide), rows are
  * aligned. */
 static kir_value full(tly_gpu *g, const tly_team *t, kir_value count)
 {
-    kir_value whole = kir_cmp(g->c.b, KIR_SLE, word(g, t->tile), count);
+    kir_value whole = at_most(&g->c, word(g, t->tile), count);
     return g->plan->wide ? whole : both(g, whole, tly_gpu_flag(g, TLY_GPU_ALIGNED));
 }
 
@@ -44,21 +44,21 @@ static void put_vector(tly_gpu *g, const tly_gpu_row *at, kir_value first, unsig
 /* The positions of the tile that whole vectors take. */
 static kir_value whole_vectors(tly_gpu *g, kir_value count)
 {
-    return kir_bin(g->c.b, KIR_AND, count, word(g, -(int64_t)vector_of(g)));
+    return band(&g->c, count, word(g, -(int64_t)vector_of(g)));
 }
 
 /* i1: the row ends within the tile, in the midst of a vector: that of the position `whole`. */
 static kir_value straddles(tly_gpu *g, const tly_team *t, kir_value count, kir_value whole)
 {
     kir_value inside = less(&g->c, count, word(g, t->tile));
-    return kir_bin(g->c.b, KIR_AND, inside, kir_cmp(g->c.b, KIR_NE, count, whole));
+    return band(&g->c, inside, differ(&g->c, count, whole));
 }
 
 /* i1: the invocation's i-th element is at the position. */
 static kir_value is_at(tly_gpu *g, const tly_team *t, unsigned i, kir_value position)
 {
     kir_value its = add(&g->c, t->base, word(g, tly_team_after(g, t, i)));
-    return kir_cmp(g->c.b, KIR_EQ, its, position);
+    return equal(&g->c, its, position);
 }
 
 /* ---- from memory ---- */
@@ -71,7 +71,7 @@ static void fetch_each(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value
     kir_value last = sub(c, count, word(g, 1));
     for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
         kir_value position = add(c, t->base, word(g, tly_team_after(g, t, i)));
-        kir_value there = kir_bin(c->b, KIR_UMIN, position, last);
+        kir_value there = umin(c, position, last);
         stored[i] = tly_gpu_fetch(g, tly_gpu_in_at(g, at, there), 0);
     }
 }
@@ -86,7 +86,7 @@ static void fetch_end(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value 
     kir_branch straddle;
     kir_if(c->b, &straddle, straddles(g, t, count, whole));
     for (unsigned k = 0; k + 1 < vector; k++) {
-        kir_value there = kir_bin(c->b, KIR_UMIN, add(c, whole, word(g, k)), last);
+        kir_value there = umin(c, add(c, whole, word(g, k)), last);
         end[k] = tly_gpu_fetch(g, tly_gpu_in_at(g, at, there), 0);
     }
     kir_else(c->b, &straddle, vector - 1, end);
@@ -96,7 +96,7 @@ static void fetch_end(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value 
     for (unsigned i = 0; i < tly_gpu_elements(g); i += vector) {
         kir_value its = is_at(g, t, i, whole);
         for (unsigned k = 0; k + 1 < vector; k++)
-            stored[i + k] = kir_select(c->b, its, straddle.result[k], stored[i + k]);
+            stored[i + k] = choose(c, its, straddle.result[k], stored[i + k]);
     }
 }
 
@@ -128,7 +128,7 @@ static void fetch_vectors(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_va
         if (is_full)
             p = tly_gpu_in_near(g, at, first, after, &offset);
         else
-            p = tly_gpu_in_at(g, at, kir_bin(c->b, KIR_UMIN, position, last));
+            p = tly_gpu_in_at(g, at, umin(c, position, last));
         fetch_one(g, p, offset, at->in_known, is_aligned, stored + i);
     }
     if (vector > 1 && !is_full)
@@ -140,34 +140,34 @@ static void fetch_vectors(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_va
 static void fetch_either(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
                          int is_full, kir_value *stored)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     unsigned elements = tly_gpu_elements(g);
     kir_branch either;
     if (!g->plan->wide) {
         fetch_vectors(g, t, at, count, is_full, 1, stored);
         return;
     }
-    kir_if(b, &either, tly_gpu_flag(g, TLY_GPU_ALIGNED));
+    kir_if(c->b, &either, tly_gpu_flag(g, TLY_GPU_ALIGNED));
     fetch_vectors(g, t, at, count, is_full, 1, stored);
-    kir_else(b, &either, elements, stored);
+    kir_else(c->b, &either, elements, stored);
     fetch_vectors(g, t, at, count, is_full, 0, stored);
-    kir_if_end(b, &either, elements, stored);
+    kir_if_end(c->b, &either, elements, stored);
     memcpy(stored, either.result, elements * sizeof *stored);
 }
 
 static void fetch_partial(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value count,
                           kir_value *stored)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     unsigned elements = tly_gpu_elements(g);
-    kir_value has_one = kir_cmp(b, KIR_SLE, word(g, vector_of(g)), count);
+    kir_value has_one = at_most(c, word(g, vector_of(g)), count);
     kir_branch vectors;
-    kir_if(b, &vectors,
+    kir_if(c->b, &vectors,
            g->plan->wide ? has_one : both(g, has_one, tly_gpu_flag(g, TLY_GPU_ALIGNED)));
     fetch_either(g, t, at, count, 0, stored);
-    kir_else(b, &vectors, elements, stored);
+    kir_else(c->b, &vectors, elements, stored);
     fetch_each(g, t, at, count, stored);
-    kir_if_end(b, &vectors, elements, stored);
+    kir_if_end(c->b, &vectors, elements, stored);
     memcpy(stored, vectors.result, elements * sizeof *stored);
 }
 
@@ -185,7 +185,7 @@ static void lift_existing(tly_gpu *g, tly_team *t, kir_value count, kir_value *x
     lift(g, x);
     for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
         kir_value exists = less(c, word(g, tly_team_after(g, t, i)), left);
-        x[i] = kir_select(c->b, exists, x[i], tly_neutral(c, c->acc));
+        x[i] = choose(c, exists, x[i], tly_neutral(c, c->acc));
     }
 }
 
@@ -222,12 +222,12 @@ static void put_one(tly_gpu *g, const tly_gpu_row *at, kir_value first, unsigned
 static void put_each(tly_gpu *g, const tly_gpu_row *at, kir_value first, kir_value left,
                      unsigned after, const kir_value *stored)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     for (unsigned k = 0; k < vector_of(g); k++) {
         kir_branch exists;
-        kir_if(b, &exists, less(&g->c, word(g, after + k), left));
+        kir_if(c->b, &exists, less(c, word(g, after + k), left));
         put_one(g, at, first, after + k, stored[k]);
-        kir_if_end(b, &exists, 0, NULL);
+        kir_if_end(c->b, &exists, 0, NULL);
     }
 }
 
@@ -253,22 +253,22 @@ static void put_whole(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir_
 static void put_partial(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir_value first,
                         kir_value left, const kir_value *stored)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     const int vectors = tly_gpu_has_vectors(g);
     for (unsigned i = 0; i < tly_gpu_elements(g); i += vector_of(g)) {
         unsigned after = tly_team_after(g, t, i);
         kir_branch whole;
         if (vectors) {
-            kir_value exists = kir_cmp(b, KIR_SLE, word(g, after + vector_of(g)), left);
+            kir_value exists = at_most(c, word(g, after + vector_of(g)), left);
             if (!g->plan->wide)
-                exists = kir_bin(b, KIR_AND, exists, tly_gpu_flag(g, TLY_GPU_ALIGNED));
-            kir_if(b, &whole, exists);
+                exists = band(c, exists, tly_gpu_flag(g, TLY_GPU_ALIGNED));
+            kir_if(c->b, &whole, exists);
             put_whole(g, t, at, first, i, 1, stored);
-            kir_else(b, &whole, 0, NULL);
+            kir_else(c->b, &whole, 0, NULL);
         }
         put_each(g, at, first, left, after, stored + i);
         if (vectors)
-            kir_if_end(b, &whole, 0, NULL);
+            kir_if_end(c->b, &whole, 0, NULL);
     }
 }
 

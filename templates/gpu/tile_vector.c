@@ -22,22 +22,22 @@ static void store_each(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir
 void tly_tile_store_vector(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir_value count,
                            unsigned segment, kir_value when, const kir_value *stored)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     unsigned n = (unsigned)g->plan->vector, after = tly_team_after(g, t, segment * n);
     kir_branch stores, whole;
-    kir_if(b, &stores, when);
+    kir_if(c->b, &stores, when);
     if (tly_gpu_has_vectors(g)) {
         int64_t offset;
-        kir_value full = kir_cmp(b, KIR_SLE, word(g, t->tile), count);
-        kir_if(b, &whole, both(g, full, tly_gpu_flag(g, TLY_GPU_ALIGNED)));
+        kir_value full = at_most(c, word(g, t->tile), count);
+        kir_if(c->b, &whole, both(g, full, tly_gpu_flag(g, TLY_GPU_ALIGNED)));
         kir_value p = tly_gpu_out_near(g, at, tly_gpu_out_at(g, at, t->base), after, &offset);
         tly_gpu_put_along(g, p, offset, at->out_known, stored, n);
-        kir_else(b, &whole, 0, NULL);
+        kir_else(c->b, &whole, 0, NULL);
     }
     store_each(g, t, at, count, after, stored);
     if (tly_gpu_has_vectors(g))
-        kir_if_end(b, &whole, 0, NULL);
-    kir_if_end(b, &stores, 0, NULL);
+        kir_if_end(c->b, &whole, 0, NULL);
+    kir_if_end(c->b, &stores, 0, NULL);
 }
 
 /* ---- in workgroup memory ---- */
@@ -60,12 +60,12 @@ void tly_tile_unpark_vector(tly_gpu *g, const tly_tile *tile, unsigned segment, 
 /* Neighbouring invocations in neighbouring words. */
 void tly_tile_park(tly_gpu *g, tly_tile *tile)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     if (!tly_gpu_parks(g->c.p, g->plan))
         return;
-    kir_value own = mul(&g->c, kir_get_id(b, KIR_ID_LOCAL), word(g, g->c.acc_bytes));
-    kir_value all = kir_shared(b, (uint32_t)tly_gpu_parked_bytes(g->c.p, g->plan));
-    tile->parked = kir_ptradd(b, all, own);
+    kir_value own = mul(c, kir_get_id(c->b, KIR_ID_LOCAL), word(g, g->c.acc_bytes));
+    kir_value all = kir_shared(c->b, (uint32_t)tly_gpu_parked_bytes(g->c.p, g->plan));
+    tile->parked = ptradd(c, all, own);
     tile->apart = (int64_t)g->plan->workgroup * g->c.acc_bytes;
     for (unsigned s = 0; s < (unsigned)g->plan->segments; s++)
         tly_tile_park_vector(g, tile, s, tile->y + (size_t)s * (unsigned)g->plan->vector);

@@ -56,11 +56,11 @@ static piece piece_of(tly_gpu *g, const turn *t, kir_value e)
     kir_value positions = word(g, t->positions), number = e;
     piece p = { .e = e };
     if (!t->dense || t->pitch != t->positions) {
-        p.lane = kir_bin(c->b, KIR_UDIV, e, positions);
+        p.lane = udiv(c, e, positions);
         p.position = sub(c, e, mul(c, p.lane, positions));
         number = add(c, mul(c, p.lane, word(g, t->pitch)), p.position);
     }
-    p.slot = kir_ptradd(c->b, t->tile, mul(c, number, word(g, t->slot)));
+    p.slot = ptradd(c, t->tile, mul(c, number, word(g, t->slot)));
     return p;
 }
 
@@ -82,12 +82,12 @@ static piece piece_at(tly_gpu *g, const turn *t, const piece *first, unsigned j,
 
 static kir_value own_slots(tly_gpu *g, const turn *t)
 {
-    return kir_ptradd(g->c.b, t->tile, mul(&g->c, t->local, word(g, t->pitch * t->slot)));
+    return ptradd(&g->c, t->tile, mul(&g->c, t->local, word(g, t->pitch * t->slot)));
 }
 
 static unsigned bytes_of(const tly_gpu *g, kir_value v)
 {
-    return kir_kind_bits((kir_kind)kir_type_of(g->c.b, v).kind) / 8;
+    return kir_kind_bits((kir_kind)type_of(&g->c, v).kind) / 8;
 }
 
 static void put_slots(tly_gpu *g, const turn *t, kir_value slot, int64_t offset, const kir_value *v,
@@ -112,7 +112,6 @@ static kir_value place_of(tly_gpu *g, const turn *t, const side *s, const piece 
                           int64_t *offset)
 {
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     kir_value one = word(g, 1), position;
     *offset = 0;
     if (t->dense) {
@@ -120,17 +119,17 @@ static kir_value place_of(tly_gpu *g, const turn *t, const side *s, const piece 
         *offset = whole ? p->after * s->known : 0;
         if (!whole) {
             kir_value all = mul(c, t->here, word(g, t->positions));
-            position = kir_bin(b, KIR_UMIN, add(c, p->e, word(g, p->after)), sub(c, all, one));
+            position = umin(c, add(c, p->e, word(g, p->after)), sub(c, all, one));
         }
-        return kir_ptradd(b, s->at, mul(c, tly_gpu_widened(g, position), s->step));
+        return ptradd(c, s->at, mul(c, tly_gpu_widened(g, position), s->step));
     }
     unsigned bytes = kir_kind_bits((kir_kind)g->index.kind) / 8;
-    kir_value place = kir_ptradd(b, s->places, mul(c, p->lane, word(g, bytes)));
-    kir_value lane = kir_ptradd(b, kir_get(b, s->base), kir_load(b, g->index, place, 0, bytes));
+    kir_value place = ptradd(c, s->places, mul(c, p->lane, word(g, bytes)));
+    kir_value lane = ptradd(c, arg(c, s->base), kir_load(c->b, g->index, place, 0, bytes));
     position = add(c, t->from, p->position);
     if (!whole)
-        position = kir_bin(b, KIR_UMIN, position, sub(c, t->length, one));
-    return kir_ptradd(b, lane, mul(c, tly_gpu_widened(g, position), s->step));
+        position = umin(c, position, sub(c, t->length, one));
+    return ptradd(c, lane, mul(c, tly_gpu_widened(g, position), s->step));
 }
 
 /* i1: the piece exists. */
@@ -188,7 +187,7 @@ static kir_type stored_type(const tly_gpu *g)
 /* The invocation's own lane of the input, by way of the tile. */
 static void fetch_turned(tly_gpu *g, const turn *t, int whole, kir_value *x)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     unsigned count = neighbours(t, &t->in, whole), n = turns(t, count), full = t->positions / count;
     kir_value stored[2 * TLY_GPU_MOST_ELEMENTS];
     piece p[TLY_GPU_MOST_ELEMENTS], first = first_piece(g, t, count);
@@ -200,12 +199,12 @@ static void fetch_turned(tly_gpu *g, const turn *t, int whole, kir_value *x)
         put_slots(g, t, p[j].slot, p[j].offset, stored + j * count, count);
     if (full < n) {
         kir_branch part;
-        kir_if(b, &part, takes_part(g, t, full, count));
+        kir_if(c->b, &part, takes_part(g, t, full, count));
         fetch_piece(g, t, &p[full], count, whole, stored);
         put_slots(g, t, p[full].slot, p[full].offset, stored, count);
-        kir_if_end(b, &part, 0, NULL);
+        kir_if_end(c->b, &part, 0, NULL);
     }
-    kir_barrier(b);
+    kir_barrier(c->b);
     get_slots(g, t, own_slots(g, t), 0, stored_type(g), x, t->positions);
 }
 
@@ -222,22 +221,22 @@ static void put_piece(tly_gpu *g, const turn *t, const piece *p, unsigned count,
 /* The invocation's own results to memory, by way of the tile. */
 static void put_turned(tly_gpu *g, const turn *t, int whole, const kir_value *shown)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     unsigned count = neighbours(t, &t->out, whole), full = t->positions / count;
     piece first = first_piece(g, t, count);
-    kir_type type = kir_type_of(b, shown[0]);
+    kir_type type = type_of(c, shown[0]);
     put_slots(g, t, own_slots(g, t), 0, shown, t->positions);
-    kir_barrier(b);
+    kir_barrier(c->b);
     for (unsigned j = 0; j < turns(t, count); j++) {
         piece p = piece_at(g, t, &first, j, count);
         kir_branch some;
         if (!whole)
-            kir_if(b, &some, exists(g, t, &p));
+            kir_if(c->b, &some, exists(g, t, &p));
         else if (j >= full)
-            kir_if(b, &some, takes_part(g, t, j, count));
+            kir_if(c->b, &some, takes_part(g, t, j, count));
         put_piece(g, t, &p, count, whole, type);
         if (!whole || j >= full)
-            kir_if_end(b, &some, 0, NULL);
+            kir_if_end(c->b, &some, 0, NULL);
     }
 }
 
@@ -254,7 +253,7 @@ static void fetch_own(tly_gpu *g, const turn *t, int whole, kir_value *x)
         if (whole)
             p = tly_gpu_in_near(g, &t->own, at, i, &offset);
         else
-            p = tly_gpu_in_at(g, &t->own, kir_bin(c->b, KIR_UMIN, position, last));
+            p = tly_gpu_in_at(g, &t->own, umin(c, position, last));
         x[i] = tly_gpu_fetch(g, p, offset);
     }
 }
@@ -310,8 +309,7 @@ static kir_value tile(tly_gpu *g, const turn *t, kir_value carry)
 {
     tly_build *c = &g->c;
     kir_value end = add(c, t->from, word(g, t->positions));
-    kir_value whole = both(g, kir_cmp(c->b, KIR_ULE, end, t->length),
-                           kir_cmp(c->b, KIR_ULE, word(g, t->lanes), t->here));
+    kir_value whole = both(g, ule(c, end, t->length), ule(c, word(g, t->lanes), t->here));
     if (has_wide(t))
         whole = both(g, whole, tly_gpu_flag(g, TLY_GPU_ALIGNED));
     kir_branch is;
@@ -326,29 +324,28 @@ static kir_value tile(tly_gpu *g, const turn *t, kir_value carry)
 static void along(tly_gpu *g, turn *t, const tly_gpu_item *item)
 {
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     kir_value carry = tly_gpu_first_carry(g, item, word(g, 0));
     kir_loop l;
     kir_branch is;
-    kir_for(b, &l, word(g, 0), t->length, word(g, t->positions), 1, &carry);
+    kir_for(c->b, &l, word(g, 0), t->length, word(g, t->positions), 1, &carry);
     t->from = l.i;
     carry = tile(g, t, l.carried[0]);
-    kir_barrier(b); /* the next one's may take the places of these */
-    kir_for_end(b, &l, &carry);
-    kir_if(b, &is, t->valid);
+    kir_barrier(c->b); /* the next one's may take the places of these */
+    kir_for_end(c->b, &l, &carry);
+    kir_if(c->b, &is, t->valid);
     tly_gpu_last_carry(g, item, word(g, 0), l.result[0]);
-    kir_if_end(b, &is, 0, NULL);
+    kir_if_end(c->b, &is, 0, NULL);
 }
 
 /* ---- the workgroup ---- */
 
 static kir_value places_of(tly_gpu *g, const turn *t, kir_value offset)
 {
-    kir_builder *b = g->c.b;
+    tly_build *c = &g->c;
     unsigned bytes = kir_kind_bits((kir_kind)g->index.kind) / 8;
-    kir_value places = kir_shared(b, t->lanes * bytes);
-    kir_value own = kir_ptradd(b, places, mul(&g->c, t->local, word(g, bytes)));
-    kir_store(b, own, 0, offset, bytes, 0);
+    kir_value places = kir_shared(c->b, t->lanes * bytes);
+    kir_value own = ptradd(c, places, mul(c, t->local, word(g, bytes)));
+    kir_store(c->b, own, 0, offset, bytes, 0);
     return places;
 }
 
@@ -400,7 +397,6 @@ static int is_dense(const tly_gpu *g)
 void tly_gpu_build_turned(tly_gpu *g, unsigned pass)
 {
     tly_build *c = &g->c;
-    kir_builder *b = c->b;
     const tly_problem *p = c->p;
     turn t = { .lanes = g->launch->pass[pass].workgroup,
                .positions = (unsigned)g->plan->segments,
@@ -411,14 +407,14 @@ void tly_gpu_build_turned(tly_gpu *g, unsigned pass)
     g->launch->loose = (t.dense || !tly_gpu_turns_in(p) ? 1u << TLY_IN : 0) |
                        (t.dense || !tly_gpu_turns_out(p) ? 1u << TLY_OUT : 0);
     kir_value begin = mul(c, tly_gpu_group(g), word(g, t.lanes)), items = tly_gpu_items(g);
-    t.local = kir_get_id(b, KIR_ID_LOCAL);
+    t.local = kir_get_id(c->b, KIR_ID_LOCAL);
     kir_value number = add(c, begin, t.local);
-    t.valid = kir_cmp(b, KIR_ULT, number, items);
-    t.here = kir_bin(b, KIR_UMIN, sub(c, items, begin), word(g, t.lanes));
+    t.valid = ult(c, number, items);
+    t.here = umin(c, sub(c, items, begin), word(g, t.lanes));
     t.pitch = t.positions | 1;
-    t.tile = kir_shared(b, t.lanes * t.pitch * t.slot);
-    t.length = t.dense ? word(g, t.positions) : kir_get(b, KIR_ARG_LENGTH);
-    number = t.dense ? begin : kir_bin(b, KIR_UMIN, number, sub(c, items, word(g, 1)));
+    t.tile = kir_shared(c->b, t.lanes * t.pitch * t.slot);
+    t.length = t.dense ? word(g, t.positions) : arg(c, KIR_ARG_LENGTH);
+    number = t.dense ? begin : umin(c, number, sub(c, items, word(g, 1)));
     tly_gpu_item item = tly_gpu_item_of(g, number, 0);
     t.own = tly_gpu_row_of(g, &item);
     t.in = side_of(g, tly_gpu_turns_in(p), KIR_ARG_IN, c->bytes[TLY_IN], literal_in(p),

@@ -84,7 +84,7 @@ static kir_value larger(tly_build *c, kir_value x, kir_value v)
 static kir_value all_below(tly_build *c, kir_value magnitudes, uint64_t limit)
 {
     kir_value most = integer(c, lanes_of(c, magnitudes), (int64_t)limit);
-    return tly_not(c, kir_any(c->b, kir_cmp(c->b, KIR_ULE, most, magnitudes)));
+    return tly_not(c, any(c, ule(c, most, magnitudes)));
 }
 
 /* The largest distance of several chains: 1/8. */
@@ -114,7 +114,7 @@ static uint64_t tolerance(tly_build *c)
 static kir_value below(tly_build *c, kir_value v, uint64_t limit)
 {
     kir_value most = integer(c, lanes_of(c, v), (int64_t)limit);
-    return kir_cmp(c->b, KIR_ULT, size(c, v), most);
+    return ult(c, size(c, v), most);
 }
 
 kir_value tly_reduce_is_small(tly_build *c, kir_value distance)
@@ -183,7 +183,7 @@ static unsigned states(const tly_reduce *r)
 unsigned tly_reduce_no_drift(tly_reduce *r, kir_value *drift)
 {
     unsigned n = states(r), vectors = tly_reduce_drift_vectors(r);
-    drift[0] = kir_const(r->c->b, KIR_TYPE(KIR_I1, 1), 0);
+    drift[0] = constant(r->c, KIR_TYPE(KIR_I1, 1), 0);
     for (unsigned i = 0; i < n; i++)
         drift[1 + i] = real(r->c, i < vectors ? r->c->lanes : 1, 0);
     return 1 + n;
@@ -194,8 +194,8 @@ unsigned tly_reduce_no_drift(tly_reduce *r, kir_value *drift)
 static kir_value wide(tly_build *c, kir_value v)
 {
     kir_type t = KIR_TYPE(KIR_F64, lanes_of(c, v));
-    v = c->acc.kind == KIR_F64 ? v : kir_convert(c->b, KIR_FPEXT, t, v);
-    return bin(c, KIR_ADD, v, kir_const(c->b, t, UINT64_C(1023) << 52));
+    v = c->acc.kind == KIR_F64 ? v : convert(c, KIR_FPEXT, t, v);
+    return bin(c, KIR_ADD, v, constant(c, t, UINT64_C(1023) << 52));
 }
 
 /* 1 + distance, of all. f64 is precise enough for products of f32; vectors of f64 are joined as
@@ -225,7 +225,7 @@ static kir_value product_of(tly_reduce *r, const kir_value *distance)
     }
     if (states(r) > vectors)
         all = bin(c, KIR_MUL, all, wide(c, distance[vectors]));
-    return c->acc.kind == KIR_F64 ? all : kir_convert(c->b, KIR_FPTRUNC, c->acc, all);
+    return c->acc.kind == KIR_F64 ? all : convert(c, KIR_FPTRUNC, c->acc, all);
 }
 
 static kir_value with_distances(tly_reduce *r, const kir_value *carried)
@@ -236,12 +236,12 @@ static kir_value with_distances(tly_reduce *r, const kir_value *carried)
 
 kir_value tly_reduce_with_drift(tly_reduce *r, const kir_value *carried)
 {
-    kir_builder *b = r->c->b;
+    tly_build *c = r->c;
     kir_branch some;
-    kir_if(b, &some, carried[1]);
+    kir_if(c->b, &some, carried[1]);
     kir_value all = with_distances(r, carried);
-    kir_else(b, &some, 1, &all);
-    kir_if_end(b, &some, 1, carried);
+    kir_else(c->b, &some, 1, &all);
+    kir_if_end(c->b, &some, 1, carried);
     return some.result[0];
 }
 
@@ -250,7 +250,7 @@ kir_value tly_reduce_with_drift(tly_reduce *r, const kir_value *carried)
 kir_value tly_reduce_drift_pays(tly_build *c)
 {
     enum { LEAST_BYTES = 10240 }; /* of accumulators */
-    kir_value count = mul(c, kir_get(c->b, KIR_ARG_STEPS), kir_get(c->b, KIR_ARG_LENGTH));
+    kir_value count = mul(c, arg(c, KIR_ARG_STEPS), arg(c, KIR_ARG_LENGTH));
     return less(c, imm(c, LEAST_BYTES / (int64_t)c->acc_bytes - 1), count);
 }
 
@@ -271,24 +271,22 @@ static void take_near(tly_reduce *r, unsigned n, const kir_value *state, const k
                       kir_value *next)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     kir_branch small;
     next[0] = carried[0];
-    next[1] = kir_const(b, KIR_TYPE(KIR_I1, 1), 1);
+    next[1] = constant(c, KIR_TYPE(KIR_I1, 1), 1);
     for (unsigned i = 0; i < n; i++)
-        next[2 + i] = tly_reduce_joined(c, carried[2 + i], kir_part(b, state[i], 1));
-    kir_if(b, &small, are_small(c, n, &next[2]));
-    kir_else(b, &small, n + 2, next);
+        next[2 + i] = tly_reduce_joined(c, carried[2 + i], kir_part(c->b, state[i], 1));
+    kir_if(c->b, &small, are_small(c, n, &next[2]));
+    kir_else(c->b, &small, n + 2, next);
     next[0] = with_distances(r, next);
     tly_reduce_no_drift(r, &next[1]);
-    kir_if_end(b, &small, n + 2, next);
+    kir_if_end(c->b, &small, n + 2, next);
     memcpy(next, small.result, (n + 2) * sizeof *next);
 }
 
 void tly_reduce_take_drifting(tly_reduce *r, const tly_span *some, kir_value *carried)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     const tly_reduce_rules rules = { .vectors = tly_reduce_drift_vectors(r),
                                      .lift = lift,
                                      .combine = combine,
@@ -296,15 +294,15 @@ void tly_reduce_take_drifting(tly_reduce *r, const tly_span *some, kir_value *ca
     kir_value state[TLY_REDUCE_MOST_STATES], v[TLY_REDUCE_MOST_DRIFT] = { 0 };
     kir_branch first, near;
     unsigned n = tly_reduce_states(r, &rules, some, state);
-    kir_if(b, &first, is_near(c, 1, state));
+    kir_if(c->b, &first, is_near(c, 1, state));
     kir_value all = is_near(c, n, state);
-    kir_else(b, &first, 1, &all);
-    all = kir_const(b, KIR_TYPE(KIR_I1, 1), 0);
-    kir_if_end(b, &first, 1, &all);
-    kir_if(b, &near, first.result[0]);
+    kir_else(c->b, &first, 1, &all);
+    all = constant(c, KIR_TYPE(KIR_I1, 1), 0);
+    kir_if_end(c->b, &first, 1, &all);
+    kir_if(c->b, &near, first.result[0]);
     take_near(r, n, state, carried, v);
-    kir_else(b, &near, n + 2, v);
+    kir_else(c->b, &near, n + 2, v);
     take_far(r, n, state, carried, v);
-    kir_if_end(b, &near, n + 2, v);
+    kir_if_end(c->b, &near, n + 2, v);
     memcpy(carried, near.result, (n + 2) * sizeof *carried);
 }

@@ -8,11 +8,6 @@
 #include "../stages/elementwise.h"
 #include "reduce.h"
 
-static kir_value constant(tly_reduce *r, kir_value like, uint64_t bits)
-{
-    return kir_const(r->c->b, kir_type_of(r->c->b, like), bits);
-}
-
 static const tly_operator *row(const tly_reduce *r)
 {
     return tly_operator_of(r->c->p);
@@ -26,9 +21,9 @@ static kir_kind integer_of(unsigned bits)
 kir_value tly_reduce_integer(tly_build *c, kir_value x)
 {
     if (c->p->tensor[TLY_IN].dtype == TALLY_BOOL) {
-        kir_type t = kir_type_of(c->b, x);
-        kir_value one = kir_const(c->b, t, 1), zero = kir_const(c->b, t, 0);
-        x = kir_select(c->b, kir_cmp(c->b, KIR_NE, x, zero), one, zero);
+        kir_type t = type_of(c, x);
+        kir_value one = constant(c, t, 1), zero = constant(c, t, 0);
+        x = choose(c, differ(c, x, zero), one, zero);
     }
     return tly_widen_integer(c, x);
 }
@@ -42,10 +37,10 @@ static kir_value accumulators(tly_reduce *r, kir_value x)
         return tly_widen(c, x);
     if (tly_keys_wait(c))
         return x;
-    kir_type t = kir_type_of(c->b, x);
+    kir_type t = type_of(c, x);
     kir_type integers = KIR_TYPE(integer_of(kir_kind_bits((kir_kind)t.kind)), t.lanes);
     if (t.kind != integers.kind)
-        x = kir_convert(c->b, KIR_BITCAST, integers, x);
+        x = bitcast(c, integers, x);
     return tly_widen_integer(c, tly_reduce_key(c, x, 0));
 }
 
@@ -58,7 +53,7 @@ kir_value tly_reduce_load(tly_reduce *r, kir_value p, int64_t offset, unsigned l
 kir_value tly_reduce_load_some(tly_reduce *r, kir_value p, kir_value count, unsigned lanes)
 {
     kir_type t = tly_storage((tally_dtype)r->c->p->tensor[TLY_IN].dtype, lanes);
-    kir_value zero = kir_const(r->c->b, t, 0);
+    kir_value zero = constant(r->c, t, 0);
     return accumulators(r, kir_mload(r->c->b, t, p, 0, count, zero));
 }
 
@@ -67,31 +62,31 @@ static kir_value element_of(tly_reduce *r, kir_value key)
 {
     tly_build *c = r->c;
     tally_dtype dtype = (tally_dtype)c->p->tensor[TLY_IN].dtype;
-    kir_type to = tly_storage(dtype, kir_type_of(c->b, key).lanes);
+    kir_type to = tly_storage(dtype, type_of(c, key).lanes);
     if (tly_class_of(dtype) != TLY_FLOATING)
         return key;
     key = tly_turn(c, key, 0);
-    return to.kind == kir_type_of(c->b, key).kind ? key : kir_convert(c->b, KIR_BITCAST, to, key);
+    return to.kind == type_of(c, key).kind ? key : bitcast(c, to, key);
 }
 
 kir_value tly_reduce_as(tly_build *c, kir_type to, kir_value y)
 {
-    kir_type from = kir_type_of(c->b, y);
+    kir_type from = type_of(c, y);
     if (kir_is_float(from)) {
         int is_signed = tly_class_of((tally_dtype)c->p->tensor[TLY_OUT].dtype) == TLY_SIGNED;
-        return kir_convert(c->b, is_signed ? KIR_FPTOSI : KIR_FPTOUI, to, y);
+        return convert(c, is_signed ? KIR_FPTOSI : KIR_FPTOUI, to, y);
     }
     unsigned had = kir_kind_bits((kir_kind)from.kind), has = kir_kind_bits((kir_kind)to.kind);
     if (had < has) /* an index */
-        return kir_convert(c->b, KIR_ZEXT, to, y);
-    return had > has ? kir_convert(c->b, KIR_TRUNC, to, y) : y;
+        return convert(c, KIR_ZEXT, to, y);
+    return had > has ? convert(c, KIR_TRUNC, to, y) : y;
 }
 
 static kir_value stored(tly_reduce *r, kir_value y)
 {
     tly_build *c = r->c;
     tally_dtype out = (tally_dtype)c->p->tensor[TLY_OUT].dtype;
-    kir_type from = kir_type_of(c->b, y);
+    kir_type from = type_of(c, y);
     if (row(r)->compares && !r->indexed)
         return element_of(r, y);
     if (kir_is_float(from) && tly_class_of(out) == TLY_FLOATING)
@@ -104,10 +99,10 @@ static kir_value of_some(tly_reduce *r, kir_value y)
 {
     tly_build *c = r->c;
     y = stored(r, y);
-    kir_value count = mul(c, kir_get(c->b, KIR_ARG_STEPS), kir_get(c->b, KIR_ARG_LENGTH));
+    kir_value count = mul(c, arg(c, KIR_ARG_STEPS), arg(c, KIR_ARG_LENGTH));
     uint64_t bits = tly_value_bits((tly_value)row(r)->empty,
                                    (tally_dtype)c->p->tensor[TLY_OUT].dtype);
-    return kir_select(c->b, equal(c, count, imm(c, 0)), constant(r, y, bits), y);
+    return choose(c, equal(c, count, imm(c, 0)), like(r->c, y, bits), y);
 }
 
 kir_value tly_reduce_result(tly_reduce *r, kir_value state, kir_value unit)
@@ -117,30 +112,30 @@ kir_value tly_reduce_result(tly_reduce *r, kir_value state, kir_value unit)
 
 kir_value tly_reduce_result_of_whole(tly_reduce *r, kir_value whole)
 {
-    kir_builder *b = r->c->b;
-    return of_some(r, tly_mean_of_whole(r->c, kir_part(b, whole, 0), kir_part(b, whole, 1)));
+    tly_build *c = r->c;
+    return of_some(r, tly_mean_of_whole(c, kir_part(c->b, whole, 0), kir_part(c->b, whole, 1)));
 }
 
 void tly_reduce_store(tly_reduce *r, kir_value out, kir_value lane, kir_value y)
 {
     tly_build *c = r->c;
-    kir_value step = tly_out_step(c), at = kir_ptradd(c->b, out, mul(c, lane, step));
+    kir_value step = tly_out_step(c), at = ptradd(c, out, mul(c, lane, step));
     if (c->p->tensor[TLY_OUT].step == 1) {
         kir_store(c->b, at, 0, y, 1, 0);
         return;
     }
-    for (unsigned i = 0; i < kir_type_of(c->b, y).lanes; i++) {
+    for (unsigned i = 0; i < type_of(c, y).lanes; i++) {
         kir_store(c->b, at, 0, kir_extract(c->b, y, i), 1, 0);
-        at = kir_ptradd(c->b, at, step);
+        at = ptradd(c, at, step);
     }
 }
 
 kir_value tly_reduce_indices(tly_reduce *r, kir_value index, unsigned lanes, int apart)
 {
-    kir_builder *b = r->c->b;
+    tly_build *c = r->c;
     kir_type t = tly_storage(tly_index_dtype(r->c->p), lanes);
     if (t.kind != KIR_I64)
-        index = kir_convert(b, KIR_TRUNC, KIR_TYPE(t.kind, 1), index);
-    index = kir_splat(b, index, lanes);
-    return apart && lanes > 1 ? kir_bin(b, KIR_ADD, index, kir_iota(b, t)) : index;
+        index = convert(c, KIR_TRUNC, KIR_TYPE(t.kind, 1), index);
+    index = kir_splat(c->b, index, lanes);
+    return apart && lanes > 1 ? add(c, index, kir_iota(c->b, t)) : index;
 }

@@ -21,29 +21,24 @@ typedef struct tly_reduce_format {
 
 const tly_reduce_format *tly_reduce_format_of(const tly_build *c);
 
-static inline kir_value bin(tly_build *c, kir_op op, kir_value x, kir_value y)
-{
-    return kir_bin(c->b, op, x, y);
-}
-
 static inline kir_value integer(tly_build *c, unsigned lanes, int64_t v)
 {
-    return kir_const(c->b, KIR_TYPE(tly_reduce_format_of(c)->integer, lanes), (uint64_t)v);
+    return constant(c, KIR_TYPE(tly_reduce_format_of(c)->integer, lanes), (uint64_t)v);
 }
 
 static inline kir_value real(tly_build *c, unsigned lanes, uint64_t bits)
 {
-    return kir_const(c->b, KIR_TYPE(c->acc.kind, lanes), bits);
+    return constant(c, KIR_TYPE(c->acc.kind, lanes), bits);
 }
 
 static inline unsigned lanes_of(tly_build *c, kir_value v)
 {
-    return kir_type_of(c->b, v).lanes;
+    return type_of(c, v).lanes;
 }
 
 static inline kir_value as(tly_build *c, uint8_t kind, kir_value v)
 {
-    return kir_convert(c->b, KIR_BITCAST, KIR_TYPE(kind, lanes_of(c, v)), v);
+    return bitcast(c, KIR_TYPE(kind, lanes_of(c, v)), v);
 }
 
 static inline kir_value size(tly_build *c, kir_value v)

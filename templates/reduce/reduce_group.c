@@ -31,7 +31,7 @@ static void close(tly_group *g, kir_value *state, unsigned n)
 /* The lower and the upper halves of each of `parts` parts of x and, unless it is x, of y. */
 static kir_value halves(tly_build *c, kir_value x, kir_value y, unsigned parts, int upper)
 {
-    unsigned n = kir_type_of(c->b, x).lanes, size = n / parts, total = x == y ? n / 2 : n;
+    unsigned n = type_of(c, x).lanes, size = n / parts, total = x == y ? n / 2 : n;
     uint8_t index[64];
     for (unsigned i = 0; i < total; i++) {
         unsigned part = i / (size / 2), within = i % (size / 2);
@@ -71,14 +71,13 @@ static kir_value fit(const tly_group *g, unsigned lanes)
 {
     tly_build *c = g->r->c;
     kir_value more = less(c, imm(c, lanes / 2), g->length);
-    return kir_bin(c->b, KIR_AND, more, less(c, g->length, imm(c, lanes + 1)));
+    return band(c, more, less(c, g->length, imm(c, lanes + 1)));
 }
 
 /* Rows by pairs, until one vector has a lane of each. */
 static void fold_pairs(tly_group *g, unsigned parts, kir_value *state)
 {
     tly_build *c = g->r->c;
-    kir_builder *b = c->b;
     unsigned n = g->rows / parts, part = c->lanes / parts;
     kir_branch direct = { 0 }, smaller = { 0 };
     if (parts == 1) {
@@ -86,20 +85,20 @@ static void fold_pairs(tly_group *g, unsigned parts, kir_value *state)
     } else if (!g->masked) {
         fold_halves(g, parts, state);
     } else {
-        kir_if(b, &direct, equal(c, g->packed, imm(c, part)));
+        kir_if(c->b, &direct, equal(c, g->packed, imm(c, part)));
         take_parts(g, parts, 1, state);
-        kir_else(b, &direct, n, state);
+        kir_else(c->b, &direct, n, state);
         if (part > 2) {
-            kir_if(b, &smaller, fit(g, part));
+            kir_if(c->b, &smaller, fit(g, part));
             take_parts(g, parts, 0, state);
-            kir_else(b, &smaller, n, state);
+            kir_else(c->b, &smaller, n, state);
         }
         fold_halves(g, parts, state);
         if (part > 2) {
-            kir_if_end(b, &smaller, n, state);
+            kir_if_end(c->b, &smaller, n, state);
             memcpy(state, smaller.result, n * sizeof *state);
         }
-        kir_if_end(b, &direct, n, state);
+        kir_if_end(c->b, &direct, n, state);
         memcpy(state, direct.result, n * sizeof *state);
     }
     if (parts == closing(g))
@@ -120,23 +119,22 @@ kir_value tly_reduce_by_spans(tly_reduce *r, const tly_reduce_spans *f, kir_valu
 {
     enum { GROUP = 32 };
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     int32_t bytes = r->watched ? tly_reduced_bytes(c->p) : TLY_REDUCED_MEDIUM_BYTES;
-    kir_value steps = kir_get(b, KIR_ARG_STEPS), one = imm(c, 1), lanes = imm(c, c->lanes);
-    kir_value length = add(c, kir_get(b, KIR_ARG_LENGTH), sub(c, lanes, one));
+    kir_value steps = arg(c, KIR_ARG_STEPS), one = imm(c, 1), lanes = imm(c, c->lanes);
+    kir_value length = add(c, arg(c, KIR_ARG_LENGTH), sub(c, lanes, one));
     kir_value most = imm(c, bytes / (int32_t)(c->lanes * c->acc_bytes));
-    kir_value span = kir_bin(b, KIR_UDIV, most, kir_bin(b, KIR_UDIV, length, lanes));
+    kir_value span = udiv(c, most, udiv(c, length, lanes));
     span = tly_max(c, span, one);
     kir_value together = mul(c, span, imm(c, GROUP));
     kir_loop some, each;
-    kir_for(b, &some, imm(c, 0), steps, together, 1, &none);
+    kir_for(c->b, &some, imm(c, 0), steps, together, 1, &none);
     kir_value end = tly_min(c, add(c, some.i, together), steps);
-    kir_for(b, &each, some.i, end, span, 1, &none);
+    kir_for(c->b, &each, some.i, end, span, 1, &none);
     kir_value y = f->make(r, f->of, each.i, tly_min(c, add(c, each.i, span), end));
     y = f->join(c, each.carried[0], y);
-    kir_for_end(b, &each, &y);
+    kir_for_end(c->b, &each, &y);
     y = f->join(c, some.carried[0], each.result[0]);
-    kir_for_end(b, &some, &y);
+    kir_for_end(c->b, &some, &y);
     return some.result[0];
 }
 
@@ -170,22 +168,21 @@ static kir_value fold_steps(tly_group *g, kir_value *state)
 static void store(tly_group *g, kir_value out, kir_value apart, kir_value count, kir_value y)
 {
     tly_build *c = g->r->c;
-    kir_builder *b = c->b;
-    kir_value scratch = kir_get(b, KIR_ARG_SCRATCH), one = imm(c, 1);
+    kir_value scratch = arg(c, KIR_ARG_SCRATCH), one = imm(c, 1);
     kir_value full = equal(c, count, imm(c, g->rows));
-    full = kir_bin(b, KIR_AND, full, equal(c, apart, imm(c, c->bytes[TLY_OUT])));
+    full = band(c, full, equal(c, apart, imm(c, c->bytes[TLY_OUT])));
     kir_branch way;
     kir_loop l;
-    kir_if(b, &way, full);
-    kir_store(b, out, 0, y, 1, 0);
-    kir_else(b, &way, 0, NULL);
-    kir_store(b, scratch, 0, y, 1, 0);
-    kir_for(b, &l, imm(c, 0), count, one, 0, NULL);
-    kir_type t = KIR_TYPE(kir_type_of(b, y).kind, 1);
-    kir_value v = kir_load(b, t, tly_at(c, scratch, l.i, c->bytes[TLY_OUT]), 0, 1);
-    kir_store(b, kir_ptradd(b, out, mul(c, l.i, apart)), 0, v, 1, 0);
-    kir_for_end(b, &l, NULL);
-    kir_if_end(b, &way, 0, NULL);
+    kir_if(c->b, &way, full);
+    kir_store(c->b, out, 0, y, 1, 0);
+    kir_else(c->b, &way, 0, NULL);
+    kir_store(c->b, scratch, 0, y, 1, 0);
+    kir_for(c->b, &l, imm(c, 0), count, one, 0, NULL);
+    kir_type t = KIR_TYPE(type_of(c, y).kind, 1);
+    kir_value v = kir_load(c->b, t, tly_at(c, scratch, l.i, c->bytes[TLY_OUT]), 0, 1);
+    kir_store(c->b, ptradd(c, out, mul(c, l.i, apart)), 0, v, 1, 0);
+    kir_for_end(c->b, &l, NULL);
+    kir_if_end(c->b, &way, 0, NULL);
 }
 
 /* What became of several rows: i1s, those whose results may be wrong, or 0; and of watched products
@@ -199,81 +196,79 @@ static void redo(tly_group *g, const doubt *d, kir_value first, kir_value count,
                  tly_reduce_one_row alone)
 {
     tly_build *c = g->r->c;
-    kir_builder *b = c->b;
-    kir_value marks = kir_get(b, KIR_ARG_SCRATCH), one = imm(c, 1), part[KIR_MAX_PARTS] = { 0 };
+    kir_value marks = arg(c, KIR_ARG_SCRATCH), one = imm(c, 1), part[KIR_MAX_PARTS] = { 0 };
     const kir_type mark_type = KIR_TYPE(KIR_I32, 1);
-    unsigned parts = d->made != 0 ? kir_parts(b, d->state) : 0;
+    unsigned parts = d->made != 0 ? kir_parts(c->b, d->state) : 0;
     kir_branch again, marked;
     kir_loop each;
-    kir_if(b, &again, kir_any(b, d->bad));
-    kir_store(b, marks, 0, kir_convert(b, KIR_ZEXT, KIR_TYPE(KIR_I32, g->rows), d->bad), 1, 0);
+    kir_if(c->b, &again, any(c, d->bad));
+    kir_store(c->b, marks, 0, convert(c, KIR_ZEXT, KIR_TYPE(KIR_I32, g->rows), d->bad), 1, 0);
     for (unsigned i = 0; i < parts; i++)
-        kir_store(b, marks, (i + 1) * TLY_MOST_VECTOR_BYTES, kir_part(b, d->state, i), 1, 0);
-    kir_for(b, &each, imm(c, 0), count, one, 0, NULL);
-    kir_value mark = kir_load(b, mark_type, tly_at(c, marks, each.i, 4), 0, 1);
-    kir_if(b, &marked, kir_cmp(b, KIR_NE, mark, kir_const(b, mark_type, 0)));
+        kir_store(c->b, marks, (i + 1) * TLY_MOST_VECTOR_BYTES, kir_part(c->b, d->state, i), 1, 0);
+    kir_for(c->b, &each, imm(c, 0), count, one, 0, NULL);
+    kir_value mark = kir_load(c->b, mark_type, tly_at(c, marks, each.i, 4), 0, 1);
+    kir_if(c->b, &marked, differ(c, mark, constant(c, mark_type, 0)));
     for (unsigned i = 0; i < parts; i++) {
-        kir_type t = KIR_TYPE(kir_type_of(b, kir_part(b, d->state, i)).kind, 1);
-        part[i] = kir_load(b, t, tly_at(c, marks, each.i, c->acc_bytes),
+        kir_type t = KIR_TYPE(type_of(c, kir_part(c->b, d->state, i)).kind, 1);
+        part[i] = kir_load(c->b, t, tly_at(c, marks, each.i, c->acc_bytes),
                            (i + 1) * TLY_MOST_VECTOR_BYTES, 1);
     }
-    alone(g->r, add(c, first, each.i), d->made, parts > 0 ? kir_tuple(b, parts, part) : 0);
-    kir_if_end(b, &marked, 0, NULL);
-    kir_for_end(b, &each, NULL);
-    kir_if_end(b, &again, 0, NULL);
+    alone(g->r, add(c, first, each.i), d->made, parts > 0 ? kir_tuple(c->b, parts, part) : 0);
+    kir_if_end(c->b, &marked, 0, NULL);
+    kir_for_end(c->b, &each, NULL);
+    kir_if_end(c->b, &again, 0, NULL);
 }
 
 /* Where none is loaded in part, rows that are no whole vectors are in doubt, all of them. */
 static doubt or_all(tly_group *g, kir_branch *fits, doubt d)
 {
-    kir_builder *b = g->r->c->b;
+    tly_build *c = g->r->c;
     const kir_type truths = KIR_TYPE(KIR_I1, g->rows);
-    kir_value v[3] = { d.bad != 0 ? d.bad : kir_const(b, truths, 0), d.made, d.state };
+    kir_value v[3] = { d.bad != 0 ? d.bad : constant(c, truths, 0), d.made, d.state };
     unsigned n = d.made != 0 ? 3 : 1;
-    kir_else(b, fits, n, v);
-    v[0] = kir_const(b, truths, 1);
-    v[1] = kir_const(b, KIR_TYPE(KIR_I1, 1), 0);
-    v[2] = d.made != 0 ? tly_reduce_one(g->r->c, g->rows) : 0;
-    kir_if_end(b, fits, n, v);
+    kir_else(c->b, fits, n, v);
+    v[0] = constant(c, truths, 1);
+    v[1] = constant(c, KIR_TYPE(KIR_I1, 1), 0);
+    v[2] = d.made != 0 ? tly_reduce_one(c, g->rows) : 0;
+    kir_if_end(c->b, fits, n, v);
     return (doubt){ fits->result[0], n > 1 ? fits->result[1] : 0, n > 1 ? fits->result[2] : 0 };
 }
 
 void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_one_row alone)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     tly_reduce_rules rules = tly_reduce_rules_of(r);
     tly_group g = { .r = r, .rules = &rules, .rows = (unsigned)c->plan->rows_at_once };
     g.masked = tly_is_masked(c->p, c->t);
     g.has_steps = c->p->reduced.has_steps;
-    g.length = kir_get(b, KIR_ARG_LENGTH);
-    kir_value in_apart = kir_get_at(b, KIR_ARG_OUTER_IN, imm(c, 0));
-    kir_value out_apart = kir_get_at(b, KIR_ARG_OUTER_OUT, imm(c, 0));
-    kir_value in = kir_get(b, KIR_ARG_IN), out = kir_get(b, KIR_ARG_OUT), state[TLY_GROUP_MOST];
+    g.length = arg(c, KIR_ARG_LENGTH);
+    kir_value in_apart = kir_get_at(c->b, KIR_ARG_OUTER_IN, imm(c, 0));
+    kir_value out_apart = kir_get_at(c->b, KIR_ARG_OUTER_OUT, imm(c, 0));
+    kir_value in = arg(c, KIR_ARG_IN), out = arg(c, KIR_ARG_OUT), state[TLY_GROUP_MOST];
     kir_value dense = equal(c, in_apart, mul(c, g.length, imm(c, c->bytes[TLY_IN])));
     g.ahead = tly_max(c, mul(c, in_apart, imm(c, g.rows)), imm(c, c->plan->prefetch));
-    g.apart = kir_select(b, dense, imm(c, (int64_t)c->lanes * c->bytes[TLY_IN]), in_apart);
-    g.rate = kir_select(b, dense, imm(c, g.rows), imm(c, 1));
+    g.apart = choose(c, dense, imm(c, (int64_t)c->lanes * c->bytes[TLY_IN]), in_apart);
+    g.rate = choose(c, dense, imm(c, g.rows), imm(c, 1));
     /* What is met of squares, where the results themselves can tell. */
     const int notices = r->squared && g.masked;
-    const kir_value no = kir_const(b, KIR_TYPE(KIR_I1, 1), 0);
+    const kir_value no = constant(c, KIR_TYPE(KIR_I1, 1), 0);
     kir_value met[TLY_GROUP_MET] = { no, no, no };
     kir_loop l;
     kir_branch fits = { 0 };
-    kir_for(b, &l, begin, end, imm(c, g.rows), notices ? TLY_GROUP_MET : 0, met);
+    kir_for(c->b, &l, begin, end, imm(c, g.rows), notices ? TLY_GROUP_MET : 0, met);
     kir_value left = sub(c, end, l.i), count = tly_min(c, left, imm(c, g.rows));
-    kir_value first = kir_ptradd(b, in, mul(c, l.i, in_apart)), last = sub(c, left, imm(c, 1));
+    kir_value first = ptradd(c, in, mul(c, l.i, in_apart)), last = sub(c, left, imm(c, 1));
     if (r->watched) {
-        kir_clear_flags(b);
-        first = kir_keep(b, first);
+        kir_clear_flags(c->b);
+        first = kir_keep(c->b, first);
     }
     kir_value full = equal(c, count, imm(c, g.rows)), none = imm(c, 0);
-    g.packed = kir_select(b, kir_bin(b, KIR_AND, full, dense), g.length, none);
+    g.packed = choose(c, band(c, full, dense), g.length, none);
     g.first = g.at = first;
     g.last = last;
     g.row_bytes = in_apart;
     if (!g.masked)
-        kir_if(b, &fits, equal(c, tly_round_down(c, g.length, c->lanes), g.length));
+        kir_if(c->b, &fits, equal(c, tly_round_down(c, g.length, c->lanes), g.length));
     kir_value all = g.has_steps ? fold_steps(&g, state) : fold_rows(&g, state);
     doubt d = { .state = all };
     if (!notices)
@@ -281,12 +276,12 @@ void tly_reduce_group(tly_reduce *r, kir_value begin, kir_value end, tly_reduce_
     kir_value y = tly_reduce_result(r, all, 0);
     if (notices)
         y = tly_group_notice(&g, all, y, l.carried);
-    store(&g, kir_ptradd(b, out, mul(c, l.i, out_apart)), out_apart, count, y);
+    store(&g, ptradd(c, out, mul(c, l.i, out_apart)), out_apart, count, y);
     if (!g.masked)
         d = or_all(&g, &fits, d);
     if (d.bad != 0)
         redo(&g, &d, l.i, count, alone);
-    kir_for_end(b, &l, l.carried);
+    kir_for_end(c->b, &l, l.carried);
     if (notices)
         tly_group_redo(&g, begin, end, l.result, alone);
 }

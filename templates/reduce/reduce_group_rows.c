@@ -28,8 +28,8 @@ static void fetch_ahead(tly_group *g, kir_value skipped, unsigned lines)
     tly_build *c = g->r->c;
     if (c->plan->prefetch == 0)
         return;
-    kir_value p = kir_ptradd(c->b, g->at, add(c, mul(c, skipped, g->rate), g->ahead));
-    for (unsigned i = 0; i < lines; i++, p = kir_ptradd(c->b, p, g->apart))
+    kir_value p = ptradd(c, g->at, add(c, mul(c, skipped, g->rate), g->ahead));
+    for (unsigned i = 0; i < lines; i++, p = ptradd(c, p, g->apart))
         kir_prefetch(c->b, p, 0);
 }
 
@@ -41,7 +41,7 @@ static void place_rows(tly_group *g, kir_value *in)
     in[0] = g->at;
     for (unsigned i = 1; i < g->rows; i++) {
         kir_value none = less(c, g->last, imm(c, i));
-        in[i] = kir_ptradd(c->b, in[i - 1], kir_select(c->b, none, imm(c, 0), g->row_bytes));
+        in[i] = ptradd(c, in[i - 1], choose(c, none, imm(c, 0), g->row_bytes));
     }
 }
 
@@ -49,11 +49,11 @@ static void place_rows(tly_group *g, kir_value *in)
 static kir_value some_of(tly_group *g, kir_value row, kir_value from, kir_value count)
 {
     tly_build *c = g->r->c;
-    kir_value x = kir_ptradd(c->b, row, mul(c, from, imm(c, c->bytes[TLY_IN])));
+    kir_value x = ptradd(c, row, mul(c, from, imm(c, c->bytes[TLY_IN])));
     if (!g->masked)
         return lifted(g, tly_reduce_load(g->r, x, 0, c->lanes), from);
     x = lifted(g, tly_reduce_load_some(g->r, x, count, c->lanes), from);
-    return kir_select(c->b, tly_reduce_mask(g->r, count), x, g->rules->neutral(c, c->lanes));
+    return choose(c, tly_reduce_mask(g->r, count), x, g->rules->neutral(c, c->lanes));
 }
 
 /* What comes first has no state before it but that of the steps before. */
@@ -67,7 +67,6 @@ static void take_rows(tly_group *g, unsigned parts, kir_value *state)
 {
     (void)parts;
     tly_build *c = g->r->c;
-    kir_builder *b = c->b;
     kir_value whole = tly_round_down(c, g->length, c->lanes), first = imm(c, c->lanes);
     kir_value count = tly_min(c, g->length, first), in[TLY_GROUP_MOST];
     kir_loop l;
@@ -76,25 +75,25 @@ static void take_rows(tly_group *g, unsigned parts, kir_value *state)
     for (unsigned i = 0; i < g->rows; i++)
         state[i] = taken(g, state[i], some_of(g, in[i], imm(c, 0), count));
     fetch_ahead(g, imm(c, 0), g->rows);
-    kir_for(b, &l, first, whole, first, g->rows, state);
+    kir_for(c->b, &l, first, whole, first, g->rows, state);
     kir_value skipped = mul(c, l.i, imm(c, c->bytes[TLY_IN]));
     for (unsigned i = 0; i < g->rows; i++) {
-        kir_value x = tly_reduce_load(g->r, kir_ptradd(b, in[i], skipped), 0, c->lanes);
+        kir_value x = tly_reduce_load(g->r, ptradd(c, in[i], skipped), 0, c->lanes);
         l.carried[i] = g->rules->combine(c, l.carried[i], lifted(g, x, l.i));
     }
     fetch_ahead(g, skipped, g->rows);
-    kir_for_end(b, &l, l.carried);
+    kir_for_end(c->b, &l, l.carried);
     if (!g->masked) {
         memcpy(state, l.result, g->rows * sizeof *state);
         return;
     }
     count = sub(c, g->length, tly_max(c, whole, first));
-    kir_if(b, &some, less(c, imm(c, 0), count));
+    kir_if(c->b, &some, less(c, imm(c, 0), count));
     for (unsigned i = 0; i < g->rows; i++)
         state[i] = g->rules->combine(c, l.result[i], some_of(g, in[i], whole, count));
     fetch_ahead(g, mul(c, whole, imm(c, c->bytes[TLY_IN])), g->rows);
-    kir_else(b, &some, g->rows, state);
-    kir_if_end(b, &some, g->rows, l.result);
+    kir_else(c->b, &some, g->rows, state);
+    kir_if_end(c->b, &some, g->rows, l.result);
     for (unsigned i = 0; i < g->rows; i++)
         state[i] = some.result[i];
 }
@@ -103,7 +102,7 @@ static void take_rows(tly_group *g, unsigned parts, kir_value *state)
 static kir_value places(tly_group *g, kir_type t, unsigned parts)
 {
     kir_value all = kir_iota(g->r->c->b, t);
-    return kir_bin(g->r->c->b, KIR_AND, all, kir_const(g->r->c->b, t, t.lanes / parts - 1));
+    return band(g->r->c, all, constant(g->r->c, t, t.lanes / parts - 1));
 }
 
 static kir_value lifted_parts(tly_group *g, kir_value x, unsigned parts)
@@ -112,7 +111,7 @@ static kir_value lifted_parts(tly_group *g, kir_value x, unsigned parts)
     kir_value index = 0;
     if (g->r->indexed) {
         index = tly_reduce_indices(g->r, g->has_steps ? g->index : imm(c, 0), c->lanes, 0);
-        index = kir_bin(c->b, KIR_ADD, index, places(g, kir_type_of(c->b, index), parts));
+        index = add(c, index, places(g, type_of(c, index), parts));
     }
     return g->rules->lift(g->r, x, index);
 }
@@ -135,15 +134,14 @@ static void load_parts(tly_group *g, unsigned parts, kir_value *state)
 static void load_smaller(tly_group *g, unsigned parts, kir_value *state)
 {
     tly_build *c = g->r->c;
-    kir_builder *b = c->b;
     unsigned n = g->rows / parts;
     uint8_t all[TLY_MOST_VECTOR_BYTES];
     for (unsigned i = 0; i < c->lanes; i++)
         all[i] = (uint8_t)i;
     kir_type t = tly_reduce_numbers(c);
     kir_value count = t.kind == KIR_I64 ? g->length
-                                        : kir_convert(b, KIR_TRUNC, KIR_TYPE(t.kind, 1), g->length);
-    kir_value there = kir_cmp(b, KIR_SLT, places(g, t, parts), kir_splat(b, count, t.lanes));
+                                        : convert(c, KIR_TRUNC, KIR_TYPE(t.kind, 1), g->length);
+    kir_value there = less(c, places(g, t, parts), kir_splat(c->b, count, t.lanes));
     kir_value in[TLY_GROUP_MOST];
     place_rows(g, in);
     fetch_ahead(g, imm(c, 0), n);
@@ -153,9 +151,9 @@ static void load_smaller(tly_group *g, unsigned parts, kir_value *state)
             x[k] = tly_reduce_load_some(g->r, in[i * parts + k], g->length, c->lanes / parts);
         for (unsigned k = parts; k > 1; k /= 2)
             for (unsigned m = 0; m < k / 2; m++)
-                x[m] = kir_shuffle(b, x[2 * m], x[2 * m + 1], all, 2 * c->lanes / k);
-        kir_value whole = kir_select(b, there, lifted_parts(g, x[0], parts),
-                                     g->rules->neutral(c, c->lanes));
+                x[m] = kir_shuffle(c->b, x[2 * m], x[2 * m + 1], all, 2 * c->lanes / k);
+        kir_value whole = choose(c, there, lifted_parts(g, x[0], parts),
+                                 g->rules->neutral(c, c->lanes));
         state[i] = taken(g, state[i], whole);
     }
 }
@@ -165,18 +163,17 @@ static void load_smaller(tly_group *g, unsigned parts, kir_value *state)
 static void go_to_step(tly_group *g, kir_value step)
 {
     tly_build *c = g->r->c;
-    kir_builder *b = c->b;
     g->at = tly_reduce_step(c, g->first, step);
     g->index = mul(c, step, g->length);
-    kir_value steps = kir_get(b, KIR_ARG_STEPS), one = imm(c, 1);
-    kir_value last = tly_max(c, sub(c, kir_get(b, KIR_ARG_REDUCED_RANK), one), imm(c, 0));
-    kir_value apart = kir_get_at(b, KIR_ARG_REDUCED_IN, last);
-    kir_value all = mul(c, kir_get_at(b, KIR_ARG_OUTER_IN, imm(c, 0)), imm(c, g->rows));
-    kir_value further = kir_bin(b, KIR_UDIV, imm(c, c->plan->prefetch), tly_max(c, all, one));
+    kir_value steps = arg(c, KIR_ARG_STEPS), one = imm(c, 1);
+    kir_value last = tly_max(c, sub(c, arg(c, KIR_ARG_REDUCED_RANK), one), imm(c, 0));
+    kir_value apart = kir_get_at(c->b, KIR_ARG_REDUCED_IN, last);
+    kir_value all = mul(c, kir_get_at(c->b, KIR_ARG_OUTER_IN, imm(c, 0)), imm(c, g->rows));
+    kir_value further = udiv(c, imm(c, c->plan->prefetch), tly_max(c, all, one));
     further = tly_min(c, add(c, further, one), steps);
     kir_value within = less(c, add(c, step, further), steps);
     kir_value turn = sub(c, all, mul(c, apart, steps));
-    g->ahead = add(c, mul(c, apart, further), kir_select(b, within, imm(c, 0), turn));
+    g->ahead = add(c, mul(c, apart, further), choose(c, within, imm(c, 0), turn));
 }
 
 /* `n` states of elements, of all steps that one fold takes. */

@@ -71,16 +71,15 @@ static kir_value scaled(tly_reduce_stream *s, const tly_span *span, kir_value in
                         kir_value (*lift)(tly_reduce *r, kir_value x), kir_value sum)
 {
     tly_build *c = s->r.c;
-    kir_builder *b = c->b;
-    kir_value apart = kir_get(b, KIR_ARG_IN_AXIS), one = imm(c, 1);
+    kir_value apart = arg(c, KIR_ARG_IN_AXIS), one = imm(c, 1);
     kir_loop step, l;
-    kir_for(b, &step, span->begin, span->end, one, 1, &sum);
+    kir_for(c->b, &step, span->begin, span->end, one, 1, &sum);
     kir_value at = tly_reduce_step(c, in, step.i);
-    kir_for(b, &l, span->from, span->to, one, 1, step.carried);
-    kir_value x = tly_reduce_load(&s->r, kir_ptradd(b, at, mul(c, l.i, apart)), 0, 1);
+    kir_for(c->b, &l, span->from, span->to, one, 1, step.carried);
+    kir_value x = tly_reduce_load(&s->r, ptradd(c, at, mul(c, l.i, apart)), 0, 1);
     sum = tly_reduce_add(c, l.carried[0], lift(&s->r, x));
-    kir_for_end(b, &l, &sum);
-    kir_for_end(b, &step, l.result);
+    kir_for_end(c->b, &l, &sum);
+    kir_for_end(c->b, &step, l.result);
     return step.result[0];
 }
 
@@ -99,32 +98,32 @@ static kir_value lift_square(tly_reduce *r, kir_value x)
 static void judge_sums(tly_reduce_stream *s, const tly_span *span, const tly_states *to)
 {
     tly_build *c = s->r.c;
-    kir_builder *b = c->b;
     kir_branch overflowed, again;
     kir_loop l;
-    kir_if(b, &overflowed, tly_reduce_raised(c, kir_flags(b), KIR_OVERFLOWED));
-    kir_for(b, &l, imm(c, 0), s->unit, imm(c, 1), 0, NULL);
-    kir_value sum = kir_part(b, tly_stream_load(s, to, l.i, 1), 0), zero = kir_const(b, c->acc, 0);
-    kir_if(b, &again, tly_not(c, tly_reduce_finite(c, sum)));
+    kir_if(c->b, &overflowed, tly_reduce_raised(c, kir_flags(c->b), KIR_OVERFLOWED));
+    kir_for(c->b, &l, imm(c, 0), s->unit, imm(c, 1), 0, NULL);
+    kir_value sum = kir_part(c->b, tly_stream_load(s, to, l.i, 1), 0),
+              zero = constant(c, c->acc, 0);
+    kir_if(c->b, &again, tly_not(c, tly_reduce_finite(c, sum)));
     kir_value in = tly_at(c, span->in, l.i, c->bytes[TLY_IN]);
-    kir_value none = kir_tuple(b, 2, (kir_value[]){ zero, zero });
+    kir_value none = kir_tuple(c->b, 2, (kir_value[]){ zero, zero });
     sum = tly_reduce_parts_of(c, scaled(s, span, in, lift_sum, none));
     tly_stream_store(s, to, l.i, sum);
-    kir_if_end(b, &again, 0, NULL);
-    kir_for_end(b, &l, NULL);
-    kir_if_end(b, &overflowed, 0, NULL);
+    kir_if_end(c->b, &again, 0, NULL);
+    kir_for_end(c->b, &l, NULL);
+    kir_if_end(c->b, &overflowed, 0, NULL);
 }
 
 /* i1: there are such that may be wrong among sums of squares, or behind them. */
 static kir_value has_suspects(tly_reduce_stream *s, const tly_states *of)
 {
     tly_build *c = s->r.c;
-    kir_value some = kir_const(c->b, KIR_TYPE(KIR_I1, 1), 0);
+    kir_value some = constant(c, KIR_TYPE(KIR_I1, 1), 0);
     kir_loop l;
     kir_for(c->b, &l, imm(c, 0), vectors_of(s), imm(c, c->lanes), 1, &some);
     kir_value sum = kir_part(c->b, tly_stream_load(s, of, l.i, c->lanes), 0);
-    kir_value here = kir_any(c->b, tly_reduce_suspects(c, sum));
-    some = kir_bin(c->b, KIR_OR, l.carried[0], here);
+    kir_value here = any(c, tly_reduce_suspects(c, sum));
+    some = bor(c, l.carried[0], here);
     kir_for_end(c->b, &l, &some);
     return l.result[0];
 }
@@ -133,33 +132,33 @@ static kir_value has_suspects(tly_reduce_stream *s, const tly_states *of)
 static void judge_squares(tly_reduce_stream *s, const tly_span *span, const tly_states *to)
 {
     tly_build *c = s->r.c;
-    kir_builder *b = c->b;
     kir_branch some, stray;
     kir_loop l;
-    kir_if(b, &some, has_suspects(s, to));
-    kir_value met = kir_flags(b), under = tly_reduce_raised(c, met, KIR_UNDERFLOWED);
+    kir_if(c->b, &some, has_suspects(s, to));
+    kir_value met = kir_flags(c->b), under = tly_reduce_raised(c, met, KIR_UNDERFLOWED);
     kir_value over = tly_reduce_raised(c, met, KIR_OVERFLOWED);
-    kir_for(b, &l, imm(c, 0), s->unit, imm(c, 1), 0, NULL);
-    kir_value sum = kir_part(b, tly_stream_load(s, to, l.i, 1), 0), zero = kir_const(b, c->acc, 0);
-    kir_if(b, &stray, tly_reduce_strays(c, sum, under, over));
+    kir_for(c->b, &l, imm(c, 0), s->unit, imm(c, 1), 0, NULL);
+    kir_value sum = kir_part(c->b, tly_stream_load(s, to, l.i, 1), 0),
+              zero = constant(c, c->acc, 0);
+    kir_if(c->b, &stray, tly_reduce_strays(c, sum, under, over));
     s->r.stretch = tly_reduce_stretch(c, sum);
     kir_value in = tly_at(c, span->in, l.i, c->bytes[TLY_IN]);
     kir_value again = scaled(s, span, in, lift_square, zero);
-    tly_stream_store(s, to, l.i, kir_tuple(b, 2, (kir_value[]){ sum, again }));
-    kir_if_end(b, &stray, 0, NULL);
-    kir_for_end(b, &l, NULL);
-    kir_if_end(b, &some, 0, NULL);
+    tly_stream_store(s, to, l.i, kir_tuple(c->b, 2, (kir_value[]){ sum, again }));
+    kir_if_end(c->b, &stray, 0, NULL);
+    kir_for_end(c->b, &l, NULL);
+    kir_if_end(c->b, &some, 0, NULL);
 }
 
 /* Products by chains, and if one of these left the range, element by element. */
 static void walk_products(tly_reduce_stream *s, const tly_span *span)
 {
-    kir_builder *b = s->r.c->b;
+    tly_build *c = s->r.c;
     kir_branch again;
-    tly_stream_walk(s, span, kir_keep(b, span->in), 0);
-    kir_if(b, &again, tly_reduce_raised(s->r.c, kir_flags(b), KIR_OVERFLOWED | KIR_UNDERFLOWED));
-    tly_stream_walk(s, span, kir_keep(b, span->in), 1);
-    kir_if_end(b, &again, 0, NULL);
+    tly_stream_walk(s, span, kir_keep(c->b, span->in), 0);
+    kir_if(c->b, &again, tly_reduce_raised(c, kir_flags(c->b), KIR_OVERFLOWED | KIR_UNDERFLOWED));
+    tly_stream_walk(s, span, kir_keep(c->b, span->in), 1);
+    kir_if_end(c->b, &again, 0, NULL);
 }
 
 /* ---- a chunk, as reduce.h's form ---- */
@@ -182,16 +181,16 @@ static tly_row begin(tly_reduce *r, kir_value output)
 
 static void hand_on(tly_reduce_stream *s, kir_value lane, unsigned n, void *user)
 {
-    kir_builder *b = s->r.c->b;
+    tly_build *c = s->r.c;
     kir_value v = tly_stream_load(s, s->r.watched ? &s->closed : &s->running, lane, n);
     if (s->drifts)
-        v = tly_reduce_lanes_product(s->r.c, v);
+        v = tly_reduce_lanes_product(c, v);
     if (s->r.added) {
-        kir_value beside = kir_part(b, tly_reduce_none(&s->r, n), 1);
-        v = kir_tuple(b, 2, (kir_value[]){ v, beside });
+        kir_value beside = kir_part(c->b, tly_reduce_none(&s->r, n), 1);
+        v = kir_tuple(c->b, 2, (kir_value[]){ v, beside });
     }
     if (s->r.squared)
-        v = kir_tuple(b, 2, (kir_value[]){ v, v });
+        v = kir_tuple(c->b, 2, (kir_value[]){ v, v });
     tly_stream_store(s, user, lane, v);
 }
 
@@ -222,26 +221,26 @@ static void walk_by_distances(tly_reduce_stream *s, const tly_span *span, tly_st
 static kir_value distances_pay(tly_build *c)
 {
     enum { MOST_LANES = 512 };
-    kir_value few = less(c, kir_get(c->b, KIR_ARG_INNER), imm(c, MOST_LANES + 1));
-    return kir_bin(c->b, KIR_AND, few, tly_reduce_drift_pays(c));
+    kir_value few = less(c, arg(c, KIR_ARG_INNER), imm(c, MOST_LANES + 1));
+    return band(c, few, tly_reduce_drift_pays(c));
 }
 
 static kir_value make(tly_reduce *r, const tly_span *span, kir_value at)
 {
     tly_reduce_stream *s = (tly_reduce_stream *)r;
-    kir_builder *b = r->c->b;
+    tly_build *c = r->c;
     tly_states to = outputs(s, at);
     kir_branch many = { 0 };
     if (tly_reduce_hands_on(r))
-        kir_clear_flags(b);
+        kir_clear_flags(c->b);
     if (tly_reduce_may_drift(r)) {
-        kir_if(b, &many, distances_pay(r->c));
+        kir_if(c->b, &many, distances_pay(c));
         walk_by_distances(s, span, &to);
-        kir_else(b, &many, 0, NULL);
+        kir_else(c->b, &many, 0, NULL);
     }
     walk(s, span, &to);
     if (tly_reduce_may_drift(r))
-        kir_if_end(b, &many, 0, NULL);
+        kir_if_end(c->b, &many, 0, NULL);
     if (r->added)
         judge_sums(s, span, &to);
     if (r->squared)
@@ -276,7 +275,7 @@ static void finish_lane(tly_reduce_stream *s, kir_value lane, unsigned n, void *
 {
     tly_build *c = s->r.c;
     const results *to = user;
-    kir_value apart = kir_get(c->b, KIR_ARG_IN_AXIS), y = tly_stream_load(s, &to->from, lane, n);
+    kir_value apart = arg(c, KIR_ARG_IN_AXIS), y = tly_stream_load(s, &to->from, lane, n);
     tly_span all = *to->all;
     all.in = tly_at(c, all.in, lane, c->bytes[TLY_IN]);
     tly_reduce_store(&s->r, to->out, lane, tly_reduce_finish(&s->r, &all, apart, y));
@@ -286,7 +285,7 @@ static void finish_lane(tly_reduce_stream *s, kir_value lane, unsigned n, void *
 static void finish_long(tly_reduce_stream *s, const results *to)
 {
     tly_build *c = s->r.c;
-    kir_value apart = kir_get(c->b, KIR_ARG_IN_AXIS);
+    kir_value apart = arg(c, KIR_ARG_IN_AXIS);
     kir_loop l;
     kir_for(c->b, &l, imm(c, 0), s->unit, imm(c, 1), 0, NULL);
     tly_span all = *to->all;
@@ -332,8 +331,7 @@ static int64_t lanes_of_plane(const tly_reduce *r, int64_t most)
 
 void tly_build_reduce_interleaved(tly_build *c, tly_launch *launch)
 {
-    kir_builder *b = c->b;
-    tly_reduce_stream s = { .r = tly_reduce_begin(c), .unit = kir_get(b, KIR_ARG_INNER) };
+    tly_reduce_stream s = { .r = tly_reduce_begin(c), .unit = arg(c, KIR_ARG_INNER) };
     s.ragged = c->p->reduced.way == TLY_REDUCED_LONG;
     const int64_t units = s.ragged ? TLY_REDUCED_LONG_LANES : TLY_REDUCED_FEW_LANES;
     const int64_t bytes = tly_reduce_record_bytes(&s.r), record = units * bytes;
@@ -347,20 +345,20 @@ void tly_build_reduce_interleaved(tly_build *c, tly_launch *launch)
                             most * (c->state_bytes + 2 * bytes + 3 * beside + 8);
     s.wide = mul(c, s.unit, imm(c, c->plan->steps_at_once));
     s.room = s.ragged ? tly_round_up(c, s.unit, TLY_RECORD_LANES) : imm(c, units);
-    s.places = kir_get(b, KIR_ARG_SCRATCH);
-    s.numbers = kir_ptradd(b, s.places, imm(c, 3 * record));
-    kir_value all = kir_ptradd(b, s.numbers, imm(c, s.r.indexed ? 8 * most : 0));
+    s.places = arg(c, KIR_ARG_SCRATCH);
+    s.numbers = ptradd(c, s.places, imm(c, 3 * record));
+    kir_value all = ptradd(c, s.numbers, imm(c, s.r.indexed ? 8 * most : 0));
     if (s.r.indexed)
         tly_stream_number(&s);
     const kir_value room = imm(c, most);
-    s.running = (tly_states){ tly_congruent(c, all, kir_get(b, KIR_ARG_IN)), room, plain };
-    kir_value behind = kir_ptradd(b, s.running.p, imm(c, most * (c->state_bytes + beside)));
+    s.running = (tly_states){ tly_congruent(c, all, arg(c, KIR_ARG_IN)), room, plain };
+    kir_value behind = ptradd(c, s.running.p, imm(c, most * (c->state_bytes + beside)));
     s.closed = (tly_states){ behind, room, tly_reduce_none };
     s.apart = s.closed;
-    s.apart.p = kir_ptradd(b, s.closed.p, imm(c, most * (bytes + beside)));
+    s.apart.p = ptradd(c, s.closed.p, imm(c, most * (bytes + beside)));
     const tly_reduce_form form = {
         mul(c, s.room, imm(c, bytes)), begin, none, place, make, join, take, NULL, finish
     };
     tly_reduce_outputs(&s.r, &form);
-    kir_return(b, imm(c, 0));
+    kir_return(c->b, imm(c, 0));
 }

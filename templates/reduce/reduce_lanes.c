@@ -58,13 +58,13 @@ static void clear(lanes *k, kir_value states)
 static kir_value is_lost(lanes *k, kir_value states)
 {
     tly_build *c = k->r.c;
-    kir_value row = states_at(k, states), lost = kir_const(c->b, KIR_TYPE(KIR_I1, 1), 0);
+    kir_value row = states_at(k, states), lost = constant(c, KIR_TYPE(KIR_I1, 1), 0);
     kir_loop l;
     kir_for(c->b, &l, imm(c, 0), k->count, imm(c, c->lanes), 1, &lost);
     kir_value v = tly_states_load(c, tly_states_at(c, row, l.i), 0, c->lanes);
-    kir_value here = kir_any(c->b, k->r.squared ? tly_reduce_suspects(c, v)
-                                                : tly_not(c, tly_reduce_finite(c, v)));
-    lost = kir_bin(c->b, KIR_OR, l.carried[0], here);
+    kir_value here = any(c, k->r.squared ? tly_reduce_suspects(c, v)
+                                         : tly_not(c, tly_reduce_finite(c, v)));
+    lost = bor(c, l.carried[0], here);
     kir_for_end(c->b, &l, &lost);
     return l.result[0];
 }
@@ -107,12 +107,11 @@ static kir_value scaled(lanes *k, kir_value x, kir_value state)
 static void pass(lanes *k, kir_value lane, unsigned n, kir_value some, const rows *in)
 {
     tly_build *c = k->r.c;
-    kir_builder *b = c->b;
     kir_value skipped = mul(c, lane, tly_in_step(c)), x[MAX_STEPS], index[MAX_STEPS] = { 0 };
     kir_value at = tly_states_at(c, in->states, lane), state = tly_states_load(c, at, 0, n);
     kir_value by = in->scaled ? tly_states_load(c, tly_states_at(c, in->scaled, lane), 0, n) : 0;
     for (unsigned i = 0; i < in->count; i++) {
-        kir_value from = kir_ptradd(b, in->at[i], skipped);
+        kir_value from = ptradd(c, in->at[i], skipped);
         x[i] = some ? tly_reduce_load_some(&k->r, from, some, n)
                     : tly_reduce_load(&k->r, from, 0, n);
         if (k->r.indexed)
@@ -156,13 +155,12 @@ static void pass_rows(lanes *k, rows some, kir_value in, kir_value index, kir_va
                       kir_value to)
 {
     tly_build *c = k->r.c;
-    kir_value axis = kir_get(c->b, KIR_ARG_IN_AXIS);
+    kir_value axis = arg(c, KIR_ARG_IN_AXIS);
     kir_loop l;
     kir_for(c->b, &l, from, to, imm(c, some.count), 0, NULL);
     some.index = add(c, index, l.i);
     for (unsigned i = 0; i < some.count; i++)
-        some.at[i] = kir_ptradd(c->b, i > 0 ? some.at[i - 1] : in,
-                                i > 0 ? axis : mul(c, l.i, axis));
+        some.at[i] = ptradd(c, i > 0 ? some.at[i - 1] : in, i > 0 ? axis : mul(c, l.i, axis));
     pass_all(k, &some);
     kir_for_end(c->b, &l, NULL);
 }
@@ -172,22 +170,21 @@ static void pass_rows(lanes *k, rows some, kir_value in, kir_value index, kir_va
 static void walk(lanes *k, const tly_span *s, kir_value states, unsigned together, kir_value by)
 {
     tly_build *c = k->r.c;
-    kir_builder *b = c->b;
     rows some = { .states = states_at(k, states),
                   .count = together,
                   .plain = k->plain,
                   .scaled = by ? states_at(k, by) : 0 };
-    kir_value length = kir_get(b, KIR_ARG_LENGTH), axis = sub(c, s->to, s->from);
+    kir_value length = arg(c, KIR_ARG_LENGTH), axis = sub(c, s->to, s->from);
     kir_value middle = add(c, s->from, tly_round_down(c, axis, together));
     kir_loop l;
     clear(k, states);
-    kir_for(b, &l, s->begin, s->end, imm(c, 1), 0, NULL);
+    kir_for(c->b, &l, s->begin, s->end, imm(c, 1), 0, NULL);
     kir_value step = tly_reduce_step(c, s->in, l.i), index = mul(c, l.i, length);
     pass_rows(k, some, step, index, s->from, middle);
     some.count = 1;
     if (together > 1)
         pass_rows(k, some, step, index, middle, s->to);
-    kir_for_end(b, &l, NULL);
+    kir_for_end(c->b, &l, NULL);
 }
 
 /* ---- states are addresses ---- */
@@ -207,15 +204,14 @@ static tly_row begin(tly_reduce *r, kir_value output)
 {
     lanes *k = (lanes *)r;
     tly_build *c = r->c;
-    kir_builder *b = c->b;
-    kir_value blocks = kir_get(b, KIR_ARG_BLOCKS), tile = imm(c, c->plan->tile_lanes);
-    kir_value row = kir_bin(b, KIR_UDIV, output, blocks);
+    kir_value blocks = arg(c, KIR_ARG_BLOCKS), tile = imm(c, c->plan->tile_lanes);
+    kir_value row = udiv(c, output, blocks);
     kir_value from = mul(c, sub(c, output, mul(c, row, blocks)), tile);
     tly_row at = tly_row_address(c, row);
-    at.in = kir_ptradd(b, at.in, mul(c, from, tly_in_step(c)));
-    at.out = kir_ptradd(b, at.out, mul(c, from, tly_out_step(c)));
-    k->states = tly_congruent(c, kir_get(b, KIR_ARG_SCRATCH), at.in);
-    k->count = tly_min(c, tile, sub(c, kir_get(b, KIR_ARG_INNER), from));
+    at.in = ptradd(c, at.in, mul(c, from, tly_in_step(c)));
+    at.out = ptradd(c, at.out, mul(c, from, tly_out_step(c)));
+    k->states = tly_congruent(c, arg(c, KIR_ARG_SCRATCH), at.in);
+    k->count = tly_min(c, tile, sub(c, arg(c, KIR_ARG_INNER), from));
     k->whole = c->lanes > 1 ? tly_round_down(c, k->count, c->lanes) : imm(c, 0);
     return at;
 }
@@ -225,21 +221,20 @@ static tly_row begin(tly_reduce *r, kir_value output)
 static void mark_zeros(lanes *k, kir_value states)
 {
     tly_build *c = k->r.c;
-    kir_builder *b = c->b;
-    kir_value total = equal(c, kir_get(b, KIR_ARG_MODE), imm(c, TLY_MODE_TOTAL));
+    kir_value total = equal(c, arg(c, KIR_ARG_MODE), imm(c, TLY_MODE_TOTAL));
     kir_branch marks;
     kir_loop l;
-    kir_if(b, &marks, total);
-    kir_value right = tly_not(c, tly_reduce_raised(c, kir_flags(b), KIR_UNDERFLOWED));
-    right = kir_splat(b, right, c->lanes);
+    kir_if(c->b, &marks, total);
+    kir_value right = tly_not(c, tly_reduce_raised(c, kir_flags(c->b), KIR_UNDERFLOWED));
+    right = kir_splat(c->b, right, c->lanes);
     kir_value row = states_at(k, states), none = tly_neutral(c, c->vec);
-    kir_for(b, &l, imm(c, 0), k->count, imm(c, c->lanes), 0, NULL);
+    kir_for(c->b, &l, imm(c, 0), k->count, imm(c, c->lanes), 0, NULL);
     kir_value at = tly_states_at(c, row, l.i), sum = tly_states_load(c, at, 0, c->lanes);
-    kir_value zero = kir_cmp(b, KIR_OEQ, sum, kir_const(b, c->vec, 0));
-    sum = kir_select(b, kir_bin(b, KIR_AND, zero, right), none, sum);
+    kir_value zero = oeq(c, sum, constant(c, c->vec, 0));
+    sum = choose(c, band(c, zero, right), none, sum);
     tly_states_store(c, at, 0, sum);
-    kir_for_end(b, &l, NULL);
-    kir_if_end(b, &marks, 0, NULL);
+    kir_for_end(c->b, &l, NULL);
+    kir_if_end(c->b, &marks, 0, NULL);
 }
 
 static kir_value make(tly_reduce *r, const tly_span *s, kir_value at)
@@ -272,16 +267,16 @@ typedef struct results {
 
 static kir_value one(tly_build *c, unsigned lanes)
 {
-    return kir_const(c->b, KIR_TYPE(c->acc.kind, lanes),
-                     tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc));
+    return constant(c, KIR_TYPE(c->acc.kind, lanes),
+                    tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc));
 }
 
 /* Without the sign of a 0 that is right. */
 static kir_value unmarked(lanes *k, kir_value sum)
 {
     tly_build *c = k->r.c;
-    kir_value zero = kir_const(c->b, kir_type_of(c->b, sum), 0);
-    return k->r.squared ? kir_select(c->b, kir_cmp(c->b, KIR_OEQ, sum, zero), zero, sum) : sum;
+    kir_value zero = constant(c, type_of(c, sum), 0);
+    return k->r.squared ? choose(c, oeq(c, sum, zero), zero, sum) : sum;
 }
 
 static void finish_lane(lanes *k, kir_value lane, unsigned n, void *user)
@@ -294,8 +289,8 @@ static void finish_lane(lanes *k, kir_value lane, unsigned n, void *user)
         kir_value bad = k->r.squared ? tly_reduce_suspects(c, state)
                                      : tly_not(c, tly_reduce_finite(c, state));
         kir_value by = k->r.squared ? tly_reduce_unit(c, state) : tly_reduce_large(c, one(c, n));
-        state = kir_select(c->b, bad, again, state);
-        unit = kir_select(c->b, bad, by, one(c, n));
+        state = choose(c, bad, again, state);
+        unit = choose(c, bad, by, one(c, n));
     }
     tly_reduce_store(&k->r, to->out, lane, tly_reduce_result(&k->r, unmarked(k, state), unit));
 }
@@ -305,34 +300,33 @@ static void finish_lane(lanes *k, kir_value lane, unsigned n, void *user)
 static kir_value sums_stray(lanes *k, kir_value state)
 {
     tly_build *c = k->r.c;
-    kir_value lost = is_lost(k, state), mode = kir_get(c->b, KIR_ARG_MODE);
+    kir_value lost = is_lost(k, state), mode = arg(c, KIR_ARG_MODE);
     kir_value elsewhere = equal(c, mode, imm(c, TLY_MODE_COMBINE));
-    elsewhere = kir_bin(c->b, KIR_AND, lost, elsewhere);
-    return kir_bin(c->b, KIR_OR, tly_reduce_overflowed(c, lost), elsewhere);
+    elsewhere = band(c, lost, elsewhere);
+    return bor(c, tly_reduce_overflowed(c, lost), elsewhere);
 }
 
 /* i1: so are sums of squares, whose zeros are right by their sign or this thread's flags. */
 static kir_value squares_stray(lanes *k, kir_value state)
 {
     tly_build *c = k->r.c;
-    kir_builder *b = c->b;
-    kir_value elsewhere = equal(c, kir_get(b, KIR_ARG_MODE), imm(c, TLY_MODE_COMBINE));
-    kir_value row = states_at(k, state), none = kir_const(b, KIR_TYPE(KIR_I1, 1), 0);
+    kir_value elsewhere = equal(c, arg(c, KIR_ARG_MODE), imm(c, TLY_MODE_COMBINE));
+    kir_value row = states_at(k, state), none = constant(c, KIR_TYPE(KIR_I1, 1), 0);
     kir_branch some;
     kir_loop l;
-    kir_if(b, &some, is_lost(k, state));
-    kir_value met = kir_flags(b), over = tly_reduce_raised(c, met, KIR_OVERFLOWED);
+    kir_if(c->b, &some, is_lost(k, state));
+    kir_value met = kir_flags(c->b), over = tly_reduce_raised(c, met, KIR_OVERFLOWED);
     kir_value under = tly_reduce_raised(c, met, KIR_UNDERFLOWED);
-    over = kir_splat(b, kir_bin(b, KIR_OR, elsewhere, over), c->lanes);
-    under = kir_splat(b, kir_bin(b, KIR_OR, elsewhere, under), c->lanes);
-    kir_for(b, &l, imm(c, 0), k->count, imm(c, c->lanes), 1, &none);
+    over = kir_splat(c->b, bor(c, elsewhere, over), c->lanes);
+    under = kir_splat(c->b, bor(c, elsewhere, under), c->lanes);
+    kir_for(c->b, &l, imm(c, 0), k->count, imm(c, c->lanes), 1, &none);
     kir_value sum = tly_states_load(c, tly_states_at(c, row, l.i), 0, c->lanes);
-    kir_value open = kir_bin(b, KIR_AND, under, tly_reduce_is_plus(c, sum));
-    kir_value here = kir_any(b, tly_reduce_strays(c, sum, open, over));
-    here = kir_bin(b, KIR_OR, l.carried[0], here);
-    kir_for_end(b, &l, &here);
-    kir_else(b, &some, 1, l.result);
-    kir_if_end(b, &some, 1, &none);
+    kir_value open = band(c, under, tly_reduce_is_plus(c, sum));
+    kir_value here = any(c, tly_reduce_strays(c, sum, open, over));
+    here = bor(c, l.carried[0], here);
+    kir_for_end(c->b, &l, &here);
+    kir_else(c->b, &some, 1, l.result);
+    kir_if_end(c->b, &some, 1, &none);
     return some.result[0];
 }
 
@@ -343,8 +337,8 @@ static void finish_long(lanes *k, const tly_span *all, kir_value out)
     kir_loop l;
     kir_for(c->b, &l, imm(c, 0), k->count, imm(c, 1), 0, NULL);
     tly_span one = *all;
-    one.in = kir_ptradd(c->b, all->in, mul(c, l.i, tly_in_step(c)));
-    kir_value whole = tly_reduce_count(&k->r, &one, kir_get(c->b, KIR_ARG_IN_AXIS));
+    one.in = ptradd(c, all->in, mul(c, l.i, tly_in_step(c)));
+    kir_value whole = tly_reduce_count(&k->r, &one, arg(c, KIR_ARG_IN_AXIS));
     tly_reduce_store(&k->r, out, l.i, tly_reduce_result_of_whole(&k->r, whole));
     kir_for_end(c->b, &l, NULL);
 }
@@ -380,7 +374,7 @@ static void finish(tly_reduce *r, const tly_span *all, kir_value out, kir_value 
 void tly_build_reduce_lanes(tly_build *c, tly_launch *launch)
 {
     lanes k = { .r = tly_reduce_begin(c), .plain = tly_reduces_plainly(c->p) };
-    kir_value most = tly_min(c, kir_get(c->b, KIR_ARG_INNER), imm(c, c->plan->tile_lanes));
+    kir_value most = tly_min(c, arg(c, KIR_ARG_INNER), imm(c, c->plan->tile_lanes));
     k.room = tly_round_up(c, most, TLY_RECORD_LANES);
     launch->tile_lanes = c->plan->tile_lanes;
     launch->chunk = c->plan->chunk;

@@ -20,23 +20,22 @@ enum {
 static kir_value split(tly_build *c, kir_value x, kir_value exponent)
 {
     const tly_reduce_format *f = tly_reduce_format_of(c);
-    kir_builder *b = c->b;
     unsigned n = lanes_of(c, x);
     kir_value least = integer(c, n, INT64_C(1) << f->mantissa), zero = integer(c, n, 0);
-    kir_value tiny = kir_cmp(b, KIR_SLT, size(c, x), least);
+    kir_value tiny = less(c, size(c, x), least);
     /* A multiplication of all lanes that raises no flag, whatever LLVM makes of it. */
-    x = bin(c, KIR_MUL, x, kir_select(b, tiny, real(c, n, f->large), real(c, n, f->one)));
-    exponent = bin(c, KIR_SUB, exponent, kir_select(b, tiny, integer(c, n, 64), zero));
+    x = bin(c, KIR_MUL, x, choose(c, tiny, real(c, n, f->large), real(c, n, f->one)));
+    exponent = bin(c, KIR_SUB, exponent, choose(c, tiny, integer(c, n, 64), zero));
     kir_value bits = as(c, f->integer, x), magnitude = size(c, x);
     kir_value e = bin(c, KIR_LSHR, magnitude, integer(c, n, f->mantissa));
     e = bin(c, KIR_SUB, e, integer(c, n, f->bias));
     kir_value m = bin(c, KIR_AND, bits, integer(c, n, (int64_t)~f->infinity));
     m = as(c, c->acc.kind, bin(c, KIR_OR, m, integer(c, n, (int64_t)f->one)));
-    kir_value number = kir_cmp(b, KIR_SLT, zero, magnitude);
+    kir_value number = less(c, zero, magnitude);
     number = bin(c, KIR_AND, number, tly_reduce_finite(c, x));
-    return kir_tuple(b, 2,
-                     (kir_value[]){ kir_select(b, number, m, x),
-                                    kir_select(b, number, bin(c, KIR_ADD, exponent, e), zero) });
+    return kir_tuple(c->b, 2,
+                     (kir_value[]){ choose(c, number, m, x),
+                                    choose(c, number, bin(c, KIR_ADD, exponent, e), zero) });
 }
 
 kir_value tly_reduce_one(tly_build *c, unsigned lanes)
@@ -50,10 +49,9 @@ kir_value tly_reduce_one(tly_build *c, unsigned lanes)
 kir_value tly_reduce_join(tly_build *c, kir_value x, kir_value y)
 {
     enum { FAR = 1 << 28 };
-    kir_builder *b = c->b;
     unsigned n = lanes_of(c, x);
-    kir_value m = bin(c, KIR_MUL, kir_part(b, x, 0), kir_part(b, y, 0));
-    kir_value e = bin(c, KIR_ADD, kir_part(b, x, 1), kir_part(b, y, 1));
+    kir_value m = bin(c, KIR_MUL, kir_part(c->b, x, 0), kir_part(c->b, y, 0));
+    kir_value e = bin(c, KIR_ADD, kir_part(c->b, x, 1), kir_part(c->b, y, 1));
     e = bin(c, KIR_SMAX, bin(c, KIR_SMIN, e, integer(c, n, FAR)), integer(c, n, -FAR));
     return split(c, m, e);
 }
@@ -145,19 +143,18 @@ static void each_chain(tly_reduce *r, const tly_span *s, unsigned vectors, chain
                        unsigned n, kir_value *carried)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     int64_t group = (int64_t)vectors * c->lanes;
     kir_value is_short = less(c, sub(c, s->to, s->from), imm(c, group));
-    kir_value together = kir_select(b, is_short, imm(c, CHAIN / (vectors + 1)), imm(c, 1));
+    kir_value together = choose(c, is_short, imm(c, CHAIN / (vectors + 1)), imm(c, 1));
     kir_value chain = imm(c, chain_elements(r, vectors));
     kir_loop step, part;
-    kir_for(b, &step, s->begin, s->end, together, n, carried);
-    kir_for(b, &part, s->from, s->to, chain, n, step.carried);
+    kir_for(c->b, &step, s->begin, s->end, together, n, carried);
+    kir_for(c->b, &part, s->from, s->to, chain, n, step.carried);
     tly_span some = { s->in, step.i, tly_min(c, s->end, add(c, step.i, together)), part.i,
                       tly_min(c, s->to, add(c, part.i, chain)) };
     take(r, &some, part.carried);
-    kir_for_end(b, &part, part.carried);
-    kir_for_end(b, &step, part.result);
+    kir_for_end(c->b, &part, part.carried);
+    kir_for_end(c->b, &step, part.result);
     memcpy(carried, step.result, n * sizeof *carried);
 }
 
@@ -207,15 +204,14 @@ kir_value tly_reduce_product(tly_reduce *r, const tly_span *s)
         .vectors = 1, .lift = lift_split, .combine = tly_reduce_join, .neutral = tly_reduce_one
     };
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     kir_branch left;
-    kir_clear_flags(b);
+    kir_clear_flags(c->b);
     kir_value quick = by_chains(r, s);
-    kir_value flags = kir_flags(b), none = kir_const(b, kir_type_of(b, flags), 0);
-    kir_if(b, &left, kir_cmp(b, KIR_NE, flags, none));
+    kir_value flags = kir_flags(c->b), none = constant(c, type_of(c, flags), 0);
+    kir_if(c->b, &left, differ(c, flags, none));
     kir_value slow = tly_reduce_walk(r, &apart, s);
-    kir_else(b, &left, 1, &slow);
-    kir_if_end(b, &left, 1, &quick);
+    kir_else(c->b, &left, 1, &slow);
+    kir_if_end(c->b, &left, 1, &quick);
     return left.result[0];
 }
 
@@ -240,24 +236,23 @@ kir_value tly_reduce_product_of(tly_build *c, kir_value state)
 static kir_value by_loop(tly_reduce *r, const tly_span *all, kir_value apart, kir_value mantissa)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     kir_value zero = imm(c, 0), one = imm(c, 1), some = imm(c, BLOCK), y = plain_one(c, 1);
     kir_value regular = tly_reduce_finite(c, mantissa);
     kir_loop step, part, l;
-    kir_for(b, &step, all->begin, all->end, one, 1, &y);
+    kir_for(c->b, &step, all->begin, all->end, one, 1, &y);
     kir_value in = tly_reduce_step(c, all->in, step.i);
-    kir_for(b, &part, all->from, all->to, some, 1, step.carried);
-    kir_value alive = kir_cmp(b, KIR_UNE, part.carried[0], real(c, 1, 0));
+    kir_for(c->b, &part, all->from, all->to, some, 1, step.carried);
+    kir_value alive = une(c, part.carried[0], real(c, 1, 0));
     alive = bin(c, KIR_OR, alive, tly_not(c, regular));
     alive = bin(c, KIR_AND, alive, tly_reduce_finite(c, part.carried[0]));
-    kir_value end = kir_select(b, alive, tly_min(c, sub(c, all->to, part.i), some), zero);
-    kir_for(b, &l, zero, end, one, 1, part.carried);
+    kir_value end = choose(c, alive, tly_min(c, sub(c, all->to, part.i), some), zero);
+    kir_for(c->b, &l, zero, end, one, 1, part.carried);
     kir_value at = mul(c, add(c, part.i, l.i), apart);
-    kir_value x = tly_reduce_load(r, kir_ptradd(b, in, at), 0, 1);
+    kir_value x = tly_reduce_load(r, ptradd(c, in, at), 0, 1);
     y = bin(c, KIR_MUL, l.carried[0], x);
-    kir_for_end(b, &l, &y);
-    kir_for_end(b, &part, l.result);
-    kir_for_end(b, &step, part.result);
+    kir_for_end(c->b, &l, &y);
+    kir_for_end(c->b, &part, l.result);
+    kir_for_end(c->b, &step, part.result);
     kir_value sign = bin(c, KIR_SUB, as(c, tly_reduce_format_of(c)->integer, mantissa),
                          size(c, mantissa));
     return as(c, c->acc.kind, bin(c, KIR_OR, size(c, step.result[0]), sign));
@@ -272,9 +267,8 @@ static kir_value lift_bounds(tly_reduce *r, kir_value x, kir_value index)
     kir_value one = plain_one(c, lanes_of(c, x));
     (void)index;
     x = as(c, c->acc.kind, size(c, x));
-    kir_value falls = kir_cmp(c->b, KIR_OLT, x, one);
-    return kir_tuple(
-        c->b, 2, (kir_value[]){ kir_select(c->b, falls, x, one), kir_select(c->b, falls, one, x) });
+    kir_value falls = olt(c, x, one);
+    return kir_tuple(c->b, 2, (kir_value[]){ choose(c, falls, x, one), choose(c, falls, one, x) });
 }
 
 static kir_value multiply_bounds(tly_build *c, kir_value x, kir_value y)
@@ -301,31 +295,29 @@ static kir_value is_sure(tly_reduce *r, const tly_span *all, kir_value state)
         .vectors = 1, .lift = lift_bounds, .combine = multiply_bounds, .neutral = no_bounds
     };
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     const tly_reduce_format *f = tly_reduce_format_of(c);
     kir_value least = real(c, 1, (uint64_t)(f->bias - SPARE) << f->mantissa);
     kir_value both[2] = { plain_one(c, 1), real(c, 1, f->small) }, one = imm(c, 1);
-    kir_value length = kir_get(b, KIR_ARG_LENGTH), end = tly_min(c, length, imm(c, MOST));
+    kir_value length = arg(c, KIR_ARG_LENGTH), end = tly_min(c, length, imm(c, MOST));
     kir_loop l;
     kir_branch open;
-    kir_for(b, &l, imm(c, 0), end, imm(c, SOME), 2, both);
-    kir_value goes_on = kir_cmp(b, KIR_OLE, least, l.carried[0]);
-    kir_if(b, &open, bin(c, KIR_AND, goes_on, tly_reduce_finite(c, l.carried[1])));
+    kir_for(c->b, &l, imm(c, 0), end, imm(c, SOME), 2, both);
+    kir_value goes_on = ole(c, least, l.carried[0]);
+    kir_if(c->b, &open, bin(c, KIR_AND, goes_on, tly_reduce_finite(c, l.carried[1])));
     const tly_span some = { all->in, all->begin, add(c, all->begin, one), l.i,
                             tly_min(c, add(c, l.i, imm(c, SOME)), end) };
     kir_value y = tly_reduce_walk(r, &bounds, &some);
     for (unsigned i = 0; i < 2; i++)
-        both[i] = multiply(c, l.carried[i], kir_part(b, y, i));
-    kir_else(b, &open, 2, both);
-    kir_if_end(b, &open, 2, l.carried);
-    kir_for_end(b, &l, open.result);
-    kir_value exponent = bin(c, KIR_SUB, kir_part(b, state, 1), integer(c, 1, 1));
-    kir_value half = kir_tuple(b, 2, (kir_value[]){ kir_part(b, state, 0), exponent });
-    kir_value whole = bin(c, KIR_AND, equal(c, kir_get(b, KIR_ARG_STEPS), one),
-                          equal(c, length, end));
+        both[i] = multiply(c, l.carried[i], kir_part(c->b, y, i));
+    kir_else(c->b, &open, 2, both);
+    kir_if_end(c->b, &open, 2, l.carried);
+    kir_for_end(c->b, &l, open.result);
+    kir_value exponent = bin(c, KIR_SUB, kir_part(c->b, state, 1), integer(c, 1, 1));
+    kir_value half = kir_tuple(c->b, 2, (kir_value[]){ kir_part(c->b, state, 0), exponent });
+    kir_value whole = bin(c, KIR_AND, equal(c, arg(c, KIR_ARG_STEPS), one), equal(c, length, end));
     whole = bin(c, KIR_AND, whole, tly_reduce_endless(c, tly_reduce_product_of(c, half)));
     kir_value grown = tly_not(c, tly_reduce_finite(c, l.result[1]));
-    return bin(c, KIR_AND, kir_cmp(b, KIR_OLE, least, l.result[0]), bin(c, KIR_OR, grown, whole));
+    return bin(c, KIR_AND, ole(c, least, l.result[0]), bin(c, KIR_OR, grown, whole));
 }
 
 /* Along rows, whose vectors are neighbours. */
@@ -341,21 +333,20 @@ kir_value tly_reduce_judge_product(tly_reduce *r, const tly_span *all, kir_value
                                    kir_value state)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     kir_branch beyond, known;
     kir_value y = tly_reduce_product_of(c, state);
-    kir_if(b, &beyond, tly_reduce_endless(c, y));
+    kir_if(c->b, &beyond, tly_reduce_endless(c, y));
     kir_value sure = is_known(r, all, state);
     if (sure != 0) {
-        kir_if(b, &known, sure);
-        kir_else(b, &known, 1, &y);
+        kir_if(c->b, &known, sure);
+        kir_else(c->b, &known, 1, &y);
     }
-    kir_value loop = by_loop(r, all, apart, kir_part(b, state, 0));
+    kir_value loop = by_loop(r, all, apart, kir_part(c->b, state, 0));
     if (sure != 0) {
-        kir_if_end(b, &known, 1, &loop);
+        kir_if_end(c->b, &known, 1, &loop);
         loop = known.result[0];
     }
-    kir_else(b, &beyond, 1, &loop);
-    kir_if_end(b, &beyond, 1, &y);
+    kir_else(c->b, &beyond, 1, &loop);
+    kir_if_end(c->b, &beyond, 1, &y);
     return beyond.result[0];
 }

@@ -33,7 +33,7 @@ const tly_reduce_format *tly_reduce_format_of(const tly_build *c)
 kir_value tly_reduce_finite(tly_build *c, kir_value v)
 {
     kir_value infinity = integer(c, lanes_of(c, v), (int64_t)tly_reduce_format_of(c)->infinity);
-    return kir_cmp(c->b, KIR_SLT, size(c, v), infinity);
+    return less(c, size(c, v), infinity);
 }
 
 /* The bits of the least magnitude that is infinite as an element of the output: halfway between its
@@ -57,12 +57,12 @@ static int64_t least_endless(const tly_build *c)
 /* i1s: numbers, as elements of the output, too. */
 static kir_value fits(tly_build *c, kir_value y)
 {
-    return kir_cmp(c->b, KIR_SLT, size(c, y), integer(c, lanes_of(c, y), least_endless(c)));
+    return less(c, size(c, y), integer(c, lanes_of(c, y), least_endless(c)));
 }
 
 kir_value tly_reduce_endless(tly_build *c, kir_value y)
 {
-    return bin(c, KIR_AND, tly_not(c, fits(c, y)), kir_cmp(c->b, KIR_OEQ, y, y));
+    return bin(c, KIR_AND, tly_not(c, fits(c, y)), oeq(c, y, y));
 }
 
 /* What is in multiples of a unit is rare: a branch costs nothing where there is none. */
@@ -71,15 +71,14 @@ static kir_value result_of(tly_reduce *r, kir_value state)
     const tly_reduce_ends *ends = r->squared ? &tly_reduce_ends_of_squares
                                              : &tly_reduce_ends_of_sums;
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     kir_branch some;
     kir_value far = ends->far(c, state);
-    kir_if(b, &some, lanes_of(c, state) > 1 ? kir_any(b, far) : far);
+    kir_if(c->b, &some, lanes_of(c, state) > 1 ? any(c, far) : far);
     const tly_scaled scaled = ends->scaled(c, state, far);
     kir_value y = tly_reduce_result(r, scaled.sum, scaled.unit);
-    kir_else(b, &some, 1, &y);
+    kir_else(c->b, &some, 1, &y);
     y = tly_reduce_result(r, ends->near(c, state), 0);
-    kir_if_end(b, &some, 1, &y);
+    kir_if_end(c->b, &some, 1, &y);
     return some.result[0];
 }
 
@@ -95,29 +94,27 @@ kir_value tly_reduce_finish(tly_reduce *r, const tly_span *all, kir_value apart,
 /* Flags are asked only where there are some that may be wrong. */
 static kir_value strays(tly_build *c, kir_value state)
 {
-    kir_builder *b = c->b;
     kir_branch some;
     unsigned n = lanes_of(c, state);
     kir_value bad = tly_reduce_suspects(c, state);
-    kir_if(b, &some, kir_any(b, bad));
-    kir_value met = kir_flags(b);
-    kir_value under = kir_splat(b, tly_reduce_raised(c, met, KIR_UNDERFLOWED), n);
-    kir_value over = kir_splat(b, tly_reduce_raised(c, met, KIR_OVERFLOWED), n);
+    kir_if(c->b, &some, any(c, bad));
+    kir_value met = kir_flags(c->b);
+    kir_value under = kir_splat(c->b, tly_reduce_raised(c, met, KIR_UNDERFLOWED), n);
+    kir_value over = kir_splat(c->b, tly_reduce_raised(c, met, KIR_OVERFLOWED), n);
     kir_value stray = tly_reduce_strays(c, state, under, over);
-    kir_else(b, &some, 1, &stray);
-    kir_if_end(b, &some, 1, &bad);
+    kir_else(c->b, &some, 1, &stray);
+    kir_if_end(c->b, &some, 1, &bad);
     return some.result[0];
 }
 
 kir_value tly_reduce_doubt(tly_reduce *r, kir_value state, kir_value *bad, kir_value *made)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     *bad = *made = 0;
     if (r->watched) {
-        kir_value flags = kir_flags(b), y = tly_reduce_product_of(c, state);
-        kir_value met = kir_cmp(b, KIR_NE, flags, kir_const(b, kir_type_of(b, flags), 0));
-        *bad = bin(c, KIR_OR, kir_splat(b, met, lanes_of(c, y)), tly_reduce_endless(c, y));
+        kir_value flags = kir_flags(c->b), y = tly_reduce_product_of(c, state);
+        kir_value met = differ(c, flags, constant(c, type_of(c, flags), 0));
+        *bad = bin(c, KIR_OR, kir_splat(c->b, met, lanes_of(c, y)), tly_reduce_endless(c, y));
         *made = tly_not(c, met);
         return y;
     }
@@ -125,8 +122,8 @@ kir_value tly_reduce_doubt(tly_reduce *r, kir_value state, kir_value *bad, kir_v
         *bad = strays(c, state);
     if (r->added) {
         kir_value lost = tly_not(c, tly_reduce_finite(c, state));
-        kir_value met = tly_reduce_overflowed(c, kir_any(b, lost));
-        *bad = bin(c, KIR_AND, kir_splat(b, met, lanes_of(c, state)), lost);
+        kir_value met = tly_reduce_overflowed(c, any(c, lost));
+        *bad = bin(c, KIR_AND, kir_splat(c->b, met, lanes_of(c, state)), lost);
     }
     return state;
 }

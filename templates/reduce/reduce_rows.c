@@ -31,7 +31,7 @@ static kir_value lifted(walk *w, kir_value x, kir_value position, unsigned lanes
 static kir_value address(walk *w, kir_value position)
 {
     tly_build *c = w->r->c;
-    return kir_ptradd(c->b, w->base, mul(c, position, tly_in_step(c)));
+    return ptradd(c, w->base, mul(c, position, tly_in_step(c)));
 }
 
 /* Vectors from `position` on. */
@@ -41,7 +41,7 @@ static void load(walk *w, kir_value position, unsigned vectors, kir_value *x)
     kir_value p = address(w, position), step = tly_in_step(c);
     for (unsigned v = 0; v < vectors; v++) {
         int64_t skipped = (int64_t)v * w->lanes;
-        kir_value at = c->lanes > 1 ? p : kir_ptradd(c->b, p, mul(c, imm(c, skipped), step));
+        kir_value at = c->lanes > 1 ? p : ptradd(c, p, mul(c, imm(c, skipped), step));
         int64_t offset = c->lanes > 1 ? skipped * c->bytes[TLY_IN] : 0;
         x[v] = tly_reduce_load(w->r, at, offset, w->lanes);
     }
@@ -69,16 +69,15 @@ static void take(walk *w, kir_value position, unsigned vectors, kir_value *state
 static void look_ahead(walk *w, const tly_span *s, kir_value step)
 {
     tly_build *c = w->r->c;
-    kir_builder *b = c->b;
     if (c->plan->prefetch == 0 || c->lanes == 1)
         return;
-    kir_value length = kir_get(b, KIR_ARG_LENGTH), steps = kir_get(b, KIR_ARG_STEPS);
+    kir_value length = arg(c, KIR_ARG_LENGTH), steps = arg(c, KIR_ARG_STEPS);
     kir_value one = imm(c, 1), most = imm(c, c->plan->prefetch / c->bytes[TLY_IN]);
-    kir_value last = tly_max(c, sub(c, kir_get(b, KIR_ARG_REDUCED_RANK), one), imm(c, 0));
-    kir_value apart = kir_get_at(b, KIR_ARG_REDUCED_IN, last);
-    kir_value next = kir_ptradd(b, w->base, sub(c, apart, mul(c, length, tly_in_step(c))));
-    w->next = kir_select(b, less(c, add(c, step, one), steps), next, s->in);
-    w->ahead = kir_select(b, less(c, one, steps), tly_min(c, most, length), most);
+    kir_value last = tly_max(c, sub(c, arg(c, KIR_ARG_REDUCED_RANK), one), imm(c, 0));
+    kir_value apart = kir_get_at(c->b, KIR_ARG_REDUCED_IN, last);
+    kir_value next = ptradd(c, w->base, sub(c, apart, mul(c, length, tly_in_step(c))));
+    w->next = choose(c, less(c, add(c, step, one), steps), next, s->in);
+    w->ahead = choose(c, less(c, one, steps), tly_min(c, most, length), most);
 }
 
 static void fetch_ahead(walk *w, kir_value position, unsigned vectors)
@@ -87,9 +86,9 @@ static void fetch_ahead(walk *w, kir_value position, unsigned vectors)
     if (w->next == 0 || vectors == 1 || w->lanes == 1)
         return;
     kir_value at = add(c, position, w->ahead);
-    kir_value here = less(c, at, kir_get(c->b, KIR_ARG_LENGTH));
-    kir_value base = kir_select(c->b, here, w->base, w->next);
-    kir_value p = kir_ptradd(c->b, base, mul(c, at, tly_in_step(c)));
+    kir_value here = less(c, at, arg(c, KIR_ARG_LENGTH));
+    kir_value base = choose(c, here, w->base, w->next);
+    kir_value p = ptradd(c, base, mul(c, at, tly_in_step(c)));
     for (int64_t byte = 0; byte < (int64_t)vectors * w->lanes * c->bytes[TLY_IN]; byte += 64)
         kir_prefetch(c->b, p, byte);
 }
@@ -139,8 +138,7 @@ static kir_value take_ahead(walk *w, const tly_span *s, unsigned vectors, kir_va
     unsigned states = vectors < w->rules->vectors ? vectors : w->rules->vectors;
     kir_value some[MAX_VECTORS + 1], next = w->next;
     kir_branch way;
-    kir_if(c->b, &way,
-           less(c, imm(c, LONG_BYTES / c->bytes[TLY_IN] - 1), kir_get(c->b, KIR_ARG_LENGTH)));
+    kir_if(c->b, &way, less(c, imm(c, LONG_BYTES / c->bytes[TLY_IN] - 1), arg(c, KIR_ARG_LENGTH)));
     memcpy(some, state, states * sizeof *some);
     w->next = 0;
     some[states] = take_groups(w, s->from, s->to, vectors, some);
@@ -161,27 +159,26 @@ kir_type tly_reduce_numbers(const tly_build *c)
 
 kir_value tly_reduce_mask(tly_reduce *r, kir_value count)
 {
-    kir_builder *b = r->c->b;
-    kir_type t = tly_reduce_numbers(r->c);
+    tly_build *c = r->c;
+    kir_type t = tly_reduce_numbers(c);
     if (t.kind != KIR_I64)
-        count = kir_convert(b, KIR_TRUNC, KIR_TYPE(t.kind, 1), count);
-    return kir_cmp(b, KIR_SLT, kir_iota(b, t), kir_splat(b, count, t.lanes));
+        count = convert(c, KIR_TRUNC, KIR_TYPE(t.kind, 1), count);
+    return less(c, kir_iota(c->b, t), kir_splat(c->b, count, t.lanes));
 }
 
 /* What fills no vector. */
 static void take_rest(walk *w, kir_value from, kir_value to, kir_value *state)
 {
     tly_build *c = w->r->c;
-    kir_builder *b = c->b;
     kir_branch some;
-    kir_if(b, &some, less(c, from, to));
+    kir_if(c->b, &some, less(c, from, to));
     kir_value count = sub(c, to, from), there = tly_reduce_mask(w->r, count);
     kir_value x = tly_reduce_load_some(w->r, address(w, from), count, c->lanes);
     x = lifted(w, x, from, w->lanes);
-    x = kir_select(b, there, x, w->rules->neutral(c, w->lanes));
+    x = choose(c, there, x, w->rules->neutral(c, w->lanes));
     x = w->rules->combine(c, state[0], x);
-    kir_else(b, &some, 1, &x);
-    kir_if_end(b, &some, 1, &state[0]);
+    kir_else(c->b, &some, 1, &x);
+    kir_if_end(c->b, &some, 1, &state[0]);
     state[0] = some.result[0];
 }
 
@@ -193,7 +190,7 @@ static kir_value join(tly_build *c, const tly_reduce_rules *rules, kir_value x, 
 static kir_value fold_lanes(tly_build *c, const tly_reduce_rules *rules, kir_value v)
 {
     uint8_t low[64], high[64];
-    for (unsigned n = kir_type_of(c->b, v).lanes / 2; n > 0; n /= 2) {
+    for (unsigned n = type_of(c, v).lanes / 2; n > 0; n /= 2) {
         for (unsigned i = 0; i < n; i++) {
             low[i] = (uint8_t)i;
             high[i] = (uint8_t)(i + n);
@@ -221,7 +218,7 @@ enum { VALUE, ADDRESS, INDEX, BEST_COUNT };
 
 static kir_value value_of(tly_build *c, kir_value x, kir_value y)
 {
-    return kir_bin(c->b, tly_combines_by(c->p), x, y);
+    return bin(c, tly_combines_by(c->p), x, y);
 }
 
 /* i1s: y takes the place of x, which comes before it. */
@@ -230,7 +227,7 @@ static kir_value wins(tly_build *c, kir_value x, kir_value y)
     kir_op by = tly_combines_by(c->p);
     int is_signed = by == KIR_SMAX || by == KIR_SMIN, most = by == KIR_SMAX || by == KIR_UMAX;
     kir_pred less = is_signed ? KIR_SLT : KIR_ULT, most_equal = is_signed ? KIR_SLE : KIR_ULE;
-    return kir_cmp(c->b, c->p->last ? most_equal : less, most ? x : y, most ? y : x);
+    return cmp(c, c->p->last ? most_equal : less, most ? x : y, most ? y : x);
 }
 
 /* Whole groups, of which only values are looked at; returns the position behind them. */
@@ -239,25 +236,24 @@ static kir_value search_groups(walk *w, kir_value from, kir_value to, unsigned v
 {
     static const tly_reduce_rules values = { .combine = value_of };
     tly_build *c = w->r->c;
-    kir_builder *b = c->b;
     int64_t group = (int64_t)vectors * w->lanes;
     kir_value end = add(c, from, tly_round_down(c, sub(c, to, from), group)), x[MAX_VECTORS];
     kir_loop l;
     kir_branch beaten;
-    kir_for(b, &l, from, end, imm(c, group), BEST_COUNT, best);
+    kir_for(c->b, &l, from, end, imm(c, group), BEST_COUNT, best);
     load(w, l.i, vectors, x);
     fetch_ahead(w, l.i, vectors);
     kir_value all = tly_keys_wait(c) ? tly_extreme_of(c, x, vectors).key
                                      : fold_vectors(c, &values, vectors, x);
     kir_value none = imm(c, 0);
     none = less(c, l.carried[INDEX], none);
-    kir_value better = kir_any(b, wins(c, l.carried[VALUE], all));
-    kir_if(b, &beaten, kir_bin(b, KIR_OR, none, better));
-    kir_value here[BEST_COUNT] = { kir_splat(b, fold_lanes(c, &values, all), w->lanes),
+    kir_value better = any(c, wins(c, l.carried[VALUE], all));
+    kir_if(c->b, &beaten, bor(c, none, better));
+    kir_value here[BEST_COUNT] = { kir_splat(c->b, fold_lanes(c, &values, all), w->lanes),
                                    address(w, l.i), add(c, w->index, l.i) };
-    kir_else(b, &beaten, BEST_COUNT, here);
-    kir_if_end(b, &beaten, BEST_COUNT, l.carried);
-    kir_for_end(b, &l, beaten.result);
+    kir_else(c->b, &beaten, BEST_COUNT, here);
+    kir_if_end(c->b, &beaten, BEST_COUNT, l.carried);
+    kir_for_end(c->b, &l, beaten.result);
     memcpy(best, l.result, BEST_COUNT * sizeof *best);
     return end;
 }
@@ -269,8 +265,7 @@ static void find(walk *w, const kir_value *best, unsigned vectors, kir_value *st
     kir_value zero = imm(c, 0), none = less(c, best[INDEX], zero);
     w->base = best[ADDRESS];
     w->index = best[INDEX];
-    take_groups(w, zero, kir_select(c->b, none, zero, imm(c, (int64_t)vectors * w->lanes)), 1,
-                state);
+    take_groups(w, zero, choose(c, none, zero, imm(c, (int64_t)vectors * w->lanes)), 1, state);
 }
 
 /* ---- all of it ---- */
@@ -285,7 +280,6 @@ unsigned tly_reduce_states(tly_reduce *r, const tly_reduce_rules *rules, const t
                            kir_value *result)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     unsigned vectors = rules->vectors, loads = rules->loads > 0 ? rules->loads : vectors;
     unsigned scalars = has_scalars(c);
     unsigned states = vectors + scalars, bests = rules->searches ? BEST_COUNT : 0;
@@ -293,16 +287,16 @@ unsigned tly_reduce_states(tly_reduce *r, const tly_reduce_rules *rules, const t
     for (unsigned v = 0; v < states; v++)
         state[v] = rules->neutral(c, v < vectors ? c->lanes : 1);
     if (rules->searches) {
-        state[states + VALUE] = kir_part(b, state[0], 0);
+        state[states + VALUE] = kir_part(c->b, state[0], 0);
         state[states + ADDRESS] = s->in;
         state[states + INDEX] = imm(c, -1);
     }
     kir_loop l;
-    kir_for(b, &l, s->begin, s->end, imm(c, 1), states + bests, state);
+    kir_for(c->b, &l, s->begin, s->end, imm(c, 1), states + bests, state);
     walk w = { .r = r, .rules = rules, .lanes = c->lanes };
     w.base = tly_reduce_step(c, s->in, l.i);
     look_ahead(&w, s, l.i);
-    w.index = mul(c, l.i, kir_get(b, KIR_ARG_LENGTH));
+    w.index = mul(c, l.i, arg(c, KIR_ARG_LENGTH));
     kir_value at = rules->searches ? search_groups(&w, s->from, s->to, loads, &l.carried[states])
                                    : take_ahead(&w, s, loads, l.carried);
     if (loads > 1)
@@ -313,7 +307,7 @@ unsigned tly_reduce_states(tly_reduce *r, const tly_reduce_rules *rules, const t
     } else if (c->lanes > 1) {
         take_rest(&w, at, s->to, l.carried);
     }
-    kir_for_end(b, &l, l.carried);
+    kir_for_end(c->b, &l, l.carried);
     if (rules->searches) {
         w.lanes = c->lanes;
         find(&w, &l.result[states], loads, l.result);

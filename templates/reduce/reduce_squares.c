@@ -26,25 +26,25 @@ kir_value tly_reduce_suspects(tly_build *c, kir_value sum)
     const tly_reduce_format *f = tly_reduce_format_of(c);
     unsigned n = lanes_of(c, sum);
     kir_value above = bin(c, KIR_SUB, as(c, f->integer, sum), integer(c, n, (int64_t)f->least));
-    return kir_cmp(c->b, KIR_ULE, integer(c, n, (int64_t)(f->infinity - f->least)), above);
+    return ule(c, integer(c, n, (int64_t)(f->infinity - f->least)), above);
 }
 
 static kir_value is_small(tly_build *c, kir_value sum)
 {
     kir_value least = real(c, lanes_of(c, sum), tly_reduce_format_of(c)->least);
-    return kir_cmp(c->b, KIR_OLT, sum, least);
+    return olt(c, sum, least);
 }
 
 static kir_value is_endless(tly_build *c, kir_value sum)
 {
     kir_value end = real(c, lanes_of(c, sum), tly_reduce_format_of(c)->infinity);
-    return kir_cmp(c->b, KIR_OEQ, sum, end);
+    return oeq(c, sum, end);
 }
 
 kir_value tly_reduce_strays(tly_build *c, kir_value sum, kir_value underflowed,
                             kir_value overflowed)
 {
-    kir_value nothing = kir_cmp(c->b, KIR_OEQ, sum, real(c, lanes_of(c, sum), 0));
+    kir_value nothing = oeq(c, sum, real(c, lanes_of(c, sum), 0));
     kir_value small = bin(c, KIR_OR, tly_not(c, nothing), underflowed);
     small = bin(c, KIR_AND, small, is_small(c, sum));
     return bin(c, KIR_OR, small, bin(c, KIR_AND, is_endless(c, sum), overflowed));
@@ -53,13 +53,13 @@ kir_value tly_reduce_strays(tly_build *c, kir_value sum, kir_value underflowed,
 kir_value tly_reduce_is_plus(tly_build *c, kir_value sum)
 {
     kir_value bits = as(c, tly_reduce_format_of(c)->integer, sum);
-    return kir_cmp(c->b, KIR_SLE, integer(c, lanes_of(c, sum), 0), bits);
+    return at_most(c, integer(c, lanes_of(c, sum), 0), bits);
 }
 
 static kir_value by_size(tly_build *c, kir_value sum, uint64_t small, uint64_t large)
 {
     unsigned n = lanes_of(c, sum);
-    return kir_select(c->b, is_small(c, sum), real(c, n, small), real(c, n, large));
+    return choose(c, is_small(c, sum), real(c, n, small), real(c, n, large));
 }
 
 kir_value tly_reduce_stretch(tly_build *c, kir_value sum)
@@ -80,21 +80,19 @@ static kir_value large_of(tly_build *c, kir_value x)
     const tly_reduce_format *f = tly_reduce_format_of(c);
     kir_value sum = kir_part(c->b, x, 0);
     unsigned n = lanes_of(c, sum);
-    kir_value counts = kir_cmp(c->b, KIR_OLE, real(c, n, f->heard), sum),
-              down = real(c, n, f->down);
-    kir_value large = kir_select(c->b, counts, sum, real(c, n, 0));
+    kir_value counts = ole(c, real(c, n, f->heard), sum), down = real(c, n, f->down);
+    kir_value large = choose(c, counts, sum, real(c, n, 0));
     large = bin(c, KIR_MUL, bin(c, KIR_MUL, large, down), down);
-    return kir_select(c->b, is_endless(c, sum), kir_part(c->b, x, 1), large);
+    return choose(c, is_endless(c, sum), kir_part(c->b, x, 1), large);
 }
 
 kir_value tly_reduce_join_squares(tly_build *c, kir_value x, kir_value y)
 {
-    kir_builder *b = c->b;
-    kir_value both = tly_reduce_add(c, x, y), sum = kir_part(b, both, 0);
+    kir_value both = tly_reduce_add(c, x, y), sum = kir_part(c->b, both, 0);
     kir_value large = bin(c, KIR_ADD, large_of(c, x), large_of(c, y));
-    kir_value again = kir_select(b, is_endless(c, sum), large, sum);
-    again = kir_select(b, is_small(c, sum), kir_part(b, both, 1), again);
-    return kir_tuple(b, 2, (kir_value[]){ sum, again });
+    kir_value again = choose(c, is_endless(c, sum), large, sum);
+    again = choose(c, is_small(c, sum), kir_part(c->b, both, 1), again);
+    return kir_tuple(c->b, 2, (kir_value[]){ sum, again });
 }
 
 static kir_value lift_stretched(tly_reduce *r, kir_value x, kir_value index)
@@ -117,19 +115,18 @@ static kir_value stretched(tly_reduce *r, const tly_span *s, kir_value sum)
 kir_value tly_reduce_squares(tly_reduce *r, const tly_span *s, kir_value sum)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     kir_branch suspect, stray;
-    kir_if(b, &suspect, tly_reduce_suspects(c, sum));
-    kir_value met = kir_flags(b);
-    kir_if(b, &stray,
+    kir_if(c->b, &suspect, tly_reduce_suspects(c, sum));
+    kir_value met = kir_flags(c->b);
+    kir_if(c->b, &stray,
            tly_reduce_strays(c, sum, tly_reduce_raised(c, met, KIR_UNDERFLOWED),
                              tly_reduce_raised(c, met, KIR_OVERFLOWED)));
     kir_value again = stretched(r, s, sum);
-    kir_else(b, &stray, 1, &again);
-    kir_if_end(b, &stray, 1, &sum);
-    kir_else(b, &suspect, 1, stray.result);
-    kir_if_end(b, &suspect, 1, &sum);
-    return kir_tuple(b, 2, (kir_value[]){ sum, suspect.result[0] });
+    kir_else(c->b, &stray, 1, &again);
+    kir_if_end(c->b, &stray, 1, &sum);
+    kir_else(c->b, &suspect, 1, stray.result);
+    kir_if_end(c->b, &suspect, 1, &sum);
+    return kir_tuple(c->b, 2, (kir_value[]){ sum, suspect.result[0] });
 }
 
 static kir_value is_far(tly_build *c, kir_value state)
@@ -147,7 +144,7 @@ static tly_scaled scaled_squares(tly_build *c, kir_value state, kir_value far)
 {
     kir_value sum = kir_part(c->b, state, 0);
     kir_value one = real(c, lanes_of(c, sum), tly_reduce_format_of(c)->one);
-    return (tly_scaled){ right(c, state), kir_select(c->b, far, tly_reduce_unit(c, sum), one) };
+    return (tly_scaled){ right(c, state), choose(c, far, tly_reduce_unit(c, sum), one) };
 }
 
 const tly_reduce_ends tly_reduce_ends_of_squares = { is_far, right, scaled_squares };

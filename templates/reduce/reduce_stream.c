@@ -16,29 +16,31 @@ static kir_value part_at(tly_reduce_stream *s, const tly_states *to, unsigned pa
                          kir_value lane)
 {
     kir_value before = mul(s->r.c, imm(s->r.c, part), plane_bytes(s, to));
-    kir_value plane = part > 0 ? kir_ptradd(s->r.c->b, to->p, before) : to->p;
+    kir_value plane = part > 0 ? ptradd(s->r.c, to->p, before) : to->p;
     return tly_at(s->r.c, plane, lane, kir_kind_bits((kir_kind)t.kind) / 8);
 }
 
 kir_value tly_stream_load(tly_reduce_stream *s, const tly_states *from, kir_value lane, unsigned n)
 {
-    kir_builder *b = s->r.c->b;
+    tly_build *c = s->r.c;
     kir_value like = from->neutral(&s->r, n), v[KIR_MAX_PARTS];
-    unsigned parts = kir_parts(b, like);
+    unsigned parts = kir_parts(c->b, like);
     for (unsigned i = 0; i < parts; i++) {
-        kir_type t = kir_type_of(b, kir_part(b, like, i));
-        v[i] = kir_load(b, t, part_at(s, from, i, t, lane), 0, kir_kind_bits((kir_kind)t.kind) / 8);
+        kir_type t = type_of(c, kir_part(c->b, like, i));
+        v[i] = kir_load(c->b, t, part_at(s, from, i, t, lane), 0,
+                        kir_kind_bits((kir_kind)t.kind) / 8);
     }
-    return kir_tuple(b, parts, v);
+    return kir_tuple(c->b, parts, v);
 }
 
 void tly_stream_store(tly_reduce_stream *s, const tly_states *to, kir_value lane, kir_value v)
 {
-    kir_builder *b = s->r.c->b;
-    for (unsigned i = 0; i < kir_parts(b, v); i++) {
-        kir_value part = kir_part(b, v, i);
-        kir_type t = kir_type_of(b, part);
-        kir_store(b, part_at(s, to, i, t, lane), 0, part, kir_kind_bits((kir_kind)t.kind) / 8, 0);
+    tly_build *c = s->r.c;
+    for (unsigned i = 0; i < kir_parts(c->b, v); i++) {
+        kir_value part = kir_part(c->b, v, i);
+        kir_type t = type_of(c, part);
+        kir_store(c->b, part_at(s, to, i, t, lane), 0, part, kir_kind_bits((kir_kind)t.kind) / 8,
+                  0);
     }
 }
 
@@ -124,27 +126,26 @@ static void pass_rows(tly_reduce_stream *s, const stretch *e, kir_value from, ki
                       int apart)
 {
     tly_build *c = s->r.c;
-    kir_builder *b = c->b;
     rows some = { .count = (unsigned)c->plan->pass_steps }, last = { .count = 1, .apart = apart };
     kir_value steps = imm(c, c->plan->steps_at_once),
-              bytes = mul(c, kir_get(b, KIR_ARG_IN_AXIS), steps);
+              bytes = mul(c, arg(c, KIR_ARG_IN_AXIS), steps);
     kir_value full = sub(c, tly_min(c, to, e->full), from);
     kir_value whole = apart ? from : add(c, from, tly_round_down(c, full, some.count));
     kir_loop l;
     if (!apart) {
-        kir_for(b, &l, from, whole, imm(c, some.count), 0, NULL);
+        kir_for(c->b, &l, from, whole, imm(c, some.count), 0, NULL);
         some.index = add(c, e->index, mul(c, l.i, steps));
-        some.at[0] = kir_ptradd(b, e->in, mul(c, l.i, bytes));
+        some.at[0] = ptradd(c, e->in, mul(c, l.i, bytes));
         for (unsigned i = 1; i < some.count; i++)
-            some.at[i] = kir_ptradd(b, some.at[i - 1], bytes);
+            some.at[i] = ptradd(c, some.at[i - 1], bytes);
         tly_stream_each(s, s->wide, !s->ragged, pass, &some);
-        kir_for_end(b, &l, NULL);
+        kir_for_end(c->b, &l, NULL);
     }
-    kir_for(b, &l, whole, to, imm(c, 1), 0, NULL);
+    kir_for(c->b, &l, whole, to, imm(c, 1), 0, NULL);
     last.index = add(c, e->index, mul(c, l.i, steps));
-    last.at[0] = kir_ptradd(b, e->in, mul(c, l.i, bytes));
+    last.at[0] = ptradd(c, e->in, mul(c, l.i, bytes));
     tly_stream_each(s, tly_min(c, s->wide, sub(c, e->count, mul(c, l.i, s->wide))), 0, pass, &last);
-    kir_for_end(b, &l, NULL);
+    kir_for_end(c->b, &l, NULL);
 }
 
 /* Products so far become parts of those that nothing leaves, and begin anew. */
@@ -165,10 +166,9 @@ void tly_stream_walk(tly_reduce_stream *s, const tly_span *span, kir_value in, i
 {
     enum { CHAIN = 32, LONGER = 48 /* elements of a plain product; with distances */ };
     tly_build *c = s->r.c;
-    kir_builder *b = c->b;
     tly_states *states = apart ? &s->apart : &s->running;
     kir_value length = sub(c, span->to, span->from), zero = imm(c, 0), one = imm(c, 1);
-    kir_value skipped = mul(c, span->from, kir_get(b, KIR_ARG_IN_AXIS));
+    kir_value skipped = mul(c, span->from, arg(c, KIR_ARG_IN_AXIS));
     kir_value chain = imm(c, s->drifts ? LONGER : CHAIN);
     stretch e = { .count = mul(c, length, s->unit) };
     kir_loop step, l;
@@ -177,32 +177,31 @@ void tly_stream_walk(tly_reduce_stream *s, const tly_span *span, kir_value in, i
     tly_stream_each(s, s->wide, 1, clear, states);
     if (s->r.watched)
         tly_stream_each(s, s->wide, 1, clear, &s->closed);
-    kir_for(b, &step, span->begin, span->end, one, 0, NULL);
-    e.in = kir_ptradd(b, tly_reduce_step(c, in, step.i), skipped);
-    e.index = add(c, span->from, mul(c, step.i, kir_get(b, KIR_ARG_LENGTH)));
+    kir_for(c->b, &step, span->begin, span->end, one, 0, NULL);
+    e.in = ptradd(c, tly_reduce_step(c, in, step.i), skipped);
+    e.index = add(c, span->from, mul(c, step.i, arg(c, KIR_ARG_LENGTH)));
     if (s->r.watched) {
-        kir_for(b, &l, zero, end, chain, 0, NULL);
+        kir_for(c->b, &l, zero, end, chain, 0, NULL);
         pass_rows(s, &e, l.i, tly_min(c, add(c, l.i, chain), end), apart);
         tly_stream_each(s, s->wide, 1, close, states);
-        kir_for_end(b, &l, NULL);
+        kir_for_end(c->b, &l, NULL);
     } else {
         pass_rows(s, &e, zero, end, 0);
     }
-    kir_for_end(b, &step, NULL);
+    kir_for_end(c->b, &step, NULL);
 }
 
 void tly_stream_number(tly_reduce_stream *s)
 {
     tly_build *c = s->r.c;
-    kir_builder *b = c->b;
     kir_type t = tly_storage(tly_index_dtype(c->p), 1);
     kir_value zero = imm(c, 0), one = imm(c, 1);
     kir_loop step, l;
-    kir_for(b, &step, zero, imm(c, c->plan->steps_at_once), one, 0, NULL);
-    kir_value number = t.kind == KIR_I64 ? step.i : kir_convert(b, KIR_TRUNC, t, step.i);
+    kir_for(c->b, &step, zero, imm(c, c->plan->steps_at_once), one, 0, NULL);
+    kir_value number = t.kind == KIR_I64 ? step.i : convert(c, KIR_TRUNC, t, step.i);
     kir_value first = mul(c, step.i, s->unit);
-    kir_for(b, &l, first, add(c, first, s->unit), one, 0, NULL);
-    kir_store(b, tly_at(c, s->numbers, l.i, index_bytes(s)), 0, number, 1, 0);
-    kir_for_end(b, &l, NULL);
-    kir_for_end(b, &step, NULL);
+    kir_for(c->b, &l, first, add(c, first, s->unit), one, 0, NULL);
+    kir_store(c->b, tly_at(c, s->numbers, l.i, index_bytes(s)), 0, number, 1, 0);
+    kir_for_end(c->b, &l, NULL);
+    kir_for_end(c->b, &step, NULL);
 }

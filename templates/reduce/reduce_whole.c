@@ -11,18 +11,17 @@
 
 kir_value tly_reduce_no_whole(tly_build *c, unsigned lanes)
 {
-    kir_value zero = kir_const(c->b, KIR_TYPE(c->acc.kind, lanes), 0);
+    kir_value zero = constant(c, KIR_TYPE(c->acc.kind, lanes), 0);
     return kir_tuple(c->b, 2, (kir_value[]){ zero, zero });
 }
 
 kir_value tly_reduce_join_whole(tly_build *c, kir_value x, kir_value y)
 {
-    kir_builder *b = c->b;
-    kir_value low = kir_part(b, x, 0), lower = add(c, low, kir_part(b, y, 0));
-    kir_value carries = kir_cmp(b, KIR_ULT, lower, low);
-    carries = kir_convert(b, KIR_ZEXT, kir_type_of(b, low), carries);
-    kir_value upper = add(c, add(c, kir_part(b, x, 1), kir_part(b, y, 1)), carries);
-    return kir_tuple(b, 2, (kir_value[]){ lower, upper });
+    kir_value low = kir_part(c->b, x, 0), lower = add(c, low, kir_part(c->b, y, 0));
+    kir_value carries = ult(c, lower, low);
+    carries = convert(c, KIR_ZEXT, type_of(c, low), carries);
+    kir_value upper = add(c, add(c, kir_part(c->b, x, 1), kir_part(c->b, y, 1)), carries);
+    return kir_tuple(c->b, 2, (kir_value[]){ lower, upper });
 }
 
 static kir_value walk(tly_reduce *r, const tly_span *s)
@@ -36,44 +35,42 @@ kir_value tly_reduce_whole(tly_reduce *r, const tly_span *s)
 {
     enum { SOME = 1 << 15, STEPS = 1 << 16 };
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     if (c->plan->chunk > 0)
         return walk(r, s);
     kir_value is_short = less(c, sub(c, s->to, s->from), imm(c, SOME + 1));
-    kir_value together = kir_select(b, is_short, imm(c, STEPS), imm(c, 1));
+    kir_value together = choose(c, is_short, imm(c, STEPS), imm(c, 1));
     kir_value most = imm(c, (int64_t)SOME * STEPS), all = tly_reduce_no_whole(c, 1);
     kir_loop step, part;
-    kir_for(b, &step, s->begin, s->end, together, 1, &all);
-    kir_for(b, &part, s->from, s->to, most, 1, step.carried);
+    kir_for(c->b, &step, s->begin, s->end, together, 1, &all);
+    kir_for(c->b, &part, s->from, s->to, most, 1, step.carried);
     const tly_span some = { s->in, step.i, tly_min(c, s->end, add(c, step.i, together)), part.i,
                             tly_min(c, s->to, add(c, part.i, most)) };
     all = tly_reduce_join_whole(c, part.carried[0], walk(r, &some));
-    kir_for_end(b, &part, &all);
-    kir_for_end(b, &step, part.result);
+    kir_for_end(c->b, &part, &all);
+    kir_for_end(c->b, &step, part.result);
     return step.result[0];
 }
 
 kir_value tly_reduce_count(tly_reduce *r, const tly_span *all, kir_value apart)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     kir_value one = imm(c, 1), sum = tly_reduce_no_whole(c, 1);
     kir_loop step, l;
-    kir_for(b, &step, all->begin, all->end, one, 1, &sum);
+    kir_for(c->b, &step, all->begin, all->end, one, 1, &sum);
     kir_value in = tly_reduce_step(c, all->in, step.i);
-    kir_for(b, &l, all->from, all->to, one, 1, step.carried);
-    kir_value x = tly_reduce_load(r, kir_ptradd(b, in, mul(c, l.i, apart)), 0, 1);
-    kir_value sign = tly_has_sign(c) ? kir_bin(b, KIR_ASHR, x, imm(c, 63)) : imm(c, 0);
-    x = kir_tuple(b, 2, (kir_value[]){ x, sign });
+    kir_for(c->b, &l, all->from, all->to, one, 1, step.carried);
+    kir_value x = tly_reduce_load(r, ptradd(c, in, mul(c, l.i, apart)), 0, 1);
+    kir_value sign = tly_has_sign(c) ? ashr(c, x, imm(c, 63)) : imm(c, 0);
+    x = kir_tuple(c->b, 2, (kir_value[]){ x, sign });
     sum = tly_reduce_join_whole(c, l.carried[0], x);
-    kir_for_end(b, &l, &sum);
-    kir_for_end(b, &step, l.result);
+    kir_for_end(c->b, &l, &sum);
+    kir_for_end(c->b, &step, l.result);
     return step.result[0];
 }
 
 kir_value tly_reduce_is_beyond(tly_reduce *r)
 {
     tly_build *c = r->c;
-    kir_value count = mul(c, kir_get(c->b, KIR_ARG_STEPS), kir_get(c->b, KIR_ARG_LENGTH));
+    kir_value count = mul(c, arg(c, KIR_ARG_STEPS), arg(c, KIR_ARG_LENGTH));
     return less(c, imm(c, INT64_C(1) << 32), count);
 }

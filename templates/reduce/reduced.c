@@ -6,22 +6,12 @@
 
 #include "../stages/elementary.h"
 
-static kir_value bin(tly_build *c, kir_op op, kir_value x, kir_value y)
-{
-    return kir_bin(c->b, op, x, y);
-}
-
-static kir_value constant(tly_build *c, kir_value like, uint64_t bits)
-{
-    return kir_const(c->b, kir_type_of(c->b, like), bits);
-}
-
 /* ---- sums of exponentials ---- */
 
 kir_value tly_lift_exp(tly_build *c, kir_value x, kir_value index)
 {
     (void)index;
-    kir_value one = constant(c, x, tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc));
+    kir_value one = like(c, x, tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc));
     return kir_tuple(c->b, 2, (kir_value[]){ x, one });
 }
 
@@ -29,32 +19,31 @@ kir_value tly_lift_exp(tly_build *c, kir_value x, kir_value index)
  * have none; what is NaN makes the sum NaN. */
 kir_value tly_combine_exp(tly_build *c, kir_value x, kir_value y)
 {
-    kir_builder *b = c->b;
-    kir_value mx = kir_part(b, x, 0), my = kir_part(b, y, 0);
-    kir_value below = kir_cmp(b, KIR_OLE, my, mx), equal = kir_cmp(b, KIR_OEQ, mx, my);
-    kir_value high = kir_select(b, below, x, y), low = kir_select(b, below, y, x);
-    kir_value m = kir_part(b, high, 0);
-    kir_value apart = bin(c, KIR_SUB, kir_part(b, low, 0), m);
-    apart = kir_select(b, equal, constant(c, apart, 0), apart);
-    kir_value added = bin(c, KIR_MUL, kir_part(b, low, 1), tly_exp_below(b, apart));
-    kir_value sum = bin(c, KIR_ADD, kir_part(b, high, 1), added);
-    return kir_tuple(b, 2, (kir_value[]){ m, sum });
+    kir_value mx = kir_part(c->b, x, 0), my = kir_part(c->b, y, 0);
+    kir_value below = ole(c, my, mx), equal = oeq(c, mx, my);
+    kir_value high = choose(c, below, x, y), low = choose(c, below, y, x);
+    kir_value m = kir_part(c->b, high, 0);
+    kir_value apart = bin(c, KIR_SUB, kir_part(c->b, low, 0), m);
+    apart = choose(c, equal, like(c, apart, 0), apart);
+    kir_value added = bin(c, KIR_MUL, kir_part(c->b, low, 1), tly_exp_below(c->b, apart));
+    kir_value sum = bin(c, KIR_ADD, kir_part(c->b, high, 1), added);
+    return kir_tuple(c->b, 2, (kir_value[]){ m, sum });
 }
 
 static kir_value larger(tly_build *c, kir_value x, kir_value y)
 {
-    return kir_select(c->b, kir_cmp(c->b, KIR_OLT, x, y), y, x);
+    return choose(c, olt(c, x, y), y, x);
 }
 
 static kir_value smaller(tly_build *c, kir_value x, kir_value y)
 {
-    return kir_select(c->b, kir_cmp(c->b, KIR_OLT, x, y), x, y);
+    return choose(c, olt(c, x, y), x, y);
 }
 
-static kir_value most(tly_build *c, kir_value like, int lower)
+static kir_value most(tly_build *c, kir_value x, int lower)
 {
     uint64_t sign = lower ? UINT64_C(1) << (8 * c->acc_bytes - 1) : 0;
-    return constant(c, like, (tly_value_bits(TLY_MOST, (tally_dtype)c->p->acc) - 1) | sign);
+    return like(c, x, (tly_value_bits(TLY_MOST, (tally_dtype)c->p->acc) - 1) | sign);
 }
 
 /* What exponentials are relative to: the largest element, or where that is infinite a number
@@ -68,7 +57,7 @@ static kir_value level(tly_build *c, kir_value largest)
 static kir_value largest_of_lanes(tly_build *c, kir_value x)
 {
     uint8_t index[64];
-    const unsigned lanes = kir_type_of(c->b, x).lanes;
+    const unsigned lanes = type_of(c, x).lanes;
     for (unsigned half = lanes / 2; half > 0; half /= 2) {
         for (unsigned i = 0; i < lanes; i++)
             index[i] = (uint8_t)((i + half) % lanes);
@@ -84,9 +73,8 @@ static kir_value largest_of_lanes(tly_build *c, kir_value x)
  * was, so that others need not be looked at. */
 kir_value tly_take_exp(tly_build *c, kir_value state, const kir_value *x, unsigned n)
 {
-    kir_builder *b = c->b;
-    kir_value old = kir_part(b, state, 0), sum = kir_part(b, state, 1), v[KIR_MAX_CARRIED];
-    kir_value one = constant(c, old, tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc));
+    kir_value old = kir_part(c->b, state, 0), sum = kir_part(c->b, state, 1), v[KIR_MAX_CARRIED];
+    kir_value one = like(c, old, tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc));
     kir_branch grew;
     memcpy(v, x, n * sizeof *x);
     for (unsigned k = n; k > 1; k = (k + 1) / 2)
@@ -94,31 +82,31 @@ kir_value tly_take_exp(tly_build *c, kir_value state, const kir_value *x, unsign
             v[i] = larger(c, v[i], v[i + (k + 1) / 2]);
     kir_value high = v[0], finite = most(c, high, 0);
     kir_value reached = bin(c, KIR_ADD, smaller(c, finite, old), one);
-    kir_value above = kir_cmp(b, KIR_OLT, reached, high);
-    kir_if(b, &grew, kir_any(b, above));
-    v[n] = kir_select(b, above, smaller(c, finite, high), old);
+    kir_value above = olt(c, reached, high);
+    kir_if(c->b, &grew, any(c, above));
+    v[n] = choose(c, above, smaller(c, finite, high), old);
     if (c->p->form == TLY_REDUCED_ROWS)
         v[n] = largest_of_lanes(c, v[n]);
     kir_value apart = bin(c, KIR_SUB, level(c, old), level(c, v[n]));
-    kir_value endless = kir_cmp(b, KIR_OLT, finite, high), zero = constant(c, high, 0);
-    v[n + 1] = bin(c, KIR_MUL, sum, tly_exp_below(b, apart));
-    v[n + 1] = bin(c, KIR_ADD, v[n + 1], kir_select(b, endless, high, zero));
+    kir_value endless = olt(c, finite, high), zero = like(c, high, 0);
+    v[n + 1] = bin(c, KIR_MUL, sum, tly_exp_below(c->b, apart));
+    v[n + 1] = bin(c, KIR_ADD, v[n + 1], choose(c, endless, high, zero));
     for (unsigned i = 0; i < n; i++)
         v[i] = smaller(c, finite, x[i]);
-    kir_else(b, &grew, n + 2, v);
+    kir_else(c->b, &grew, n + 2, v);
     memcpy(v, x, n * sizeof *x);
     v[n] = old;
     v[n + 1] = sum;
-    kir_if_end(b, &grew, n + 2, v);
+    kir_if_end(c->b, &grew, n + 2, v);
     kir_value from = level(c, grew.result[n]);
     for (unsigned i = 0; i < n; i++)
         v[i] = bin(c, KIR_SUB, grew.result[i], from);
-    tly_exps_below(b, v, n);
+    tly_exps_below(c->b, v, n);
     for (unsigned k = n; k > 1; k = (k + 1) / 2)
         for (unsigned i = 0; i < k / 2; i++)
             v[i] = bin(c, KIR_ADD, v[i], v[i + (k + 1) / 2]);
     sum = bin(c, KIR_ADD, grew.result[n + 1], v[0]);
-    return kir_tuple(b, 2, (kir_value[]){ grew.result[n], sum });
+    return kir_tuple(c->b, 2, (kir_value[]){ grew.result[n], sum });
 }
 
 kir_value tly_project_exp(tly_build *c, kir_value state)
@@ -132,7 +120,7 @@ kir_value tly_lift_wide(tly_build *c, kir_value x, kir_value index)
 {
     (void)index;
     kir_op down = tly_has_sign(c) ? KIR_ASHR : KIR_LSHR;
-    kir_value upper = bin(c, down, x, constant(c, x, 32));
+    kir_value upper = bin(c, down, x, like(c, x, 32));
     return kir_tuple(c->b, 2, (kir_value[]){ x, upper });
 }
 
@@ -153,14 +141,13 @@ kir_value tly_lift_indexed(tly_build *c, kir_value x, kir_value index)
 
 static kir_value combine_indexed(tly_build *c, kir_value x, kir_value y, int largest)
 {
-    kir_builder *b = c->b;
-    kir_value vx = kir_part(b, x, 0), vy = kir_part(b, y, 0);
-    kir_value ix = kir_part(b, x, 1), iy = kir_part(b, y, 1);
+    kir_value vx = kir_part(c->b, x, 0), vy = kir_part(c->b, y, 0);
+    kir_value ix = kir_part(c->b, x, 1), iy = kir_part(c->b, y, 1);
     kir_pred before = tly_has_sign(c) ? KIR_SLT : KIR_ULT;
-    kir_value beats = largest ? kir_cmp(b, before, vx, vy) : kir_cmp(b, before, vy, vx);
-    kir_value wins = c->p->last ? kir_cmp(b, KIR_SLT, ix, iy) : kir_cmp(b, KIR_SLT, iy, ix);
-    kir_value ties = bin(c, KIR_AND, kir_cmp(b, KIR_EQ, vx, vy), wins);
-    return kir_select(b, bin(c, KIR_OR, beats, ties), y, x);
+    kir_value beats = largest ? cmp(c, before, vx, vy) : cmp(c, before, vy, vx);
+    kir_value wins = c->p->last ? less(c, ix, iy) : less(c, iy, ix);
+    kir_value ties = bin(c, KIR_AND, equal(c, vx, vy), wins);
+    return choose(c, bin(c, KIR_OR, beats, ties), y, x);
 }
 
 kir_value tly_combine_largest(tly_build *c, kir_value x, kir_value y)

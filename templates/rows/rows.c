@@ -29,14 +29,14 @@ typedef struct extent {
 static extent extent_of(tly_rows *r)
 {
     tly_build *c = r->c;
-    kir_value begin = kir_get(c->b, KIR_ARG_BEGIN), end = kir_get(c->b, KIR_ARG_TASK_END);
+    kir_value begin = arg(c, KIR_ARG_BEGIN), end = arg(c, KIR_ARG_TASK_END);
     if (r->chunk == 0)
         return (extent){ begin, end, imm(c, 0), r->length };
-    kir_value chunks = kir_get(c->b, KIR_ARG_CHUNKS), one = imm(c, 1);
+    kir_value chunks = arg(c, KIR_ARG_CHUNKS), one = imm(c, 1);
     kir_branch cut;
     kir_if(c->b, &cut, less(c, one, chunks));
-    kir_value first = kir_bin(c->b, KIR_UDIV, begin, chunks);
-    kir_value last = kir_bin(c->b, KIR_UDIV, sub(c, end, one), chunks);
+    kir_value first = udiv(c, begin, chunks);
+    kir_value last = udiv(c, sub(c, end, one), chunks);
     kir_value some[4] = {
         first,
         add(c, last, one),
@@ -55,7 +55,7 @@ static kir_value wants_total(tly_rows *r)
     tly_build *c = r->c;
     if (r->chunk == 0)
         return 0;
-    return equal(c, kir_get(c->b, KIR_ARG_MODE), imm(c, TLY_MODE_TOTAL));
+    return equal(c, arg(c, KIR_ARG_MODE), imm(c, TLY_MODE_TOTAL));
 }
 
 /* Elements of a row, from which on it is seldom enough that results are read back: once a row,
@@ -73,26 +73,25 @@ static void go_direct(tly_rows *r, tly_rows_block *k, const tly_stream *out, kir
                       kir_value totals, kir_value behind)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
-    kir_value never = kir_const(b, KIR_TYPE(KIR_I1, 1), 0);
+    kir_value never = constant(c, KIR_TYPE(KIR_I1, 1), 0);
     int64_t unit = r->widest > tly_line(c) ? r->widest : tly_line(c);
-    kir_value odd = kir_bin(b, KIR_AND, k->count, imm(c, unit - 1));
+    kir_value odd = band(c, k->count, imm(c, unit - 1));
     kir_value whole = equal(c, odd, imm(c, 0)), apart = tly_out_of_place(c);
-    kir_value direct = r->watches ? kir_bin(b, KIR_AND, whole, apart) : whole;
+    kir_value direct = r->watches ? band(c, whole, apart) : whole;
     if (behind) {
-        kir_value room = kir_bin(b, KIR_AND, less(c, imm(c, r->widest), behind), apart);
-        room = kir_bin(b, KIR_AND, room, tly_not(c, streams));
-        direct = kir_bin(b, KIR_OR, direct, room);
+        kir_value room = band(c, less(c, imm(c, r->widest), behind), apart);
+        room = band(c, room, tly_not(c, streams));
+        direct = bor(c, direct, room);
     }
     if (r->quick && !r->later && tly_watches_output(c)) { /* results may be looked at once more */
         kir_value seldom = less(c, imm(c, SELDOM), r->length);
-        direct = kir_bin(b, KIR_AND, direct, kir_bin(b, KIR_OR, seldom, tly_not(c, streams)));
+        direct = band(c, direct, bor(c, seldom, tly_not(c, streams)));
     }
-    direct = kir_bin(b, KIR_AND, direct, equal(c, out->pending, imm(c, 0)));
+    direct = band(c, direct, equal(c, out->pending, imm(c, 0)));
     if (totals)
-        direct = kir_select(b, totals, never, direct);
+        direct = choose(c, totals, never, direct);
     k->direct = direct;
-    k->lines = kir_bin(b, KIR_AND, direct, streams);
+    k->lines = band(c, direct, streams);
     k->out = out->to;
 }
 
@@ -143,10 +142,10 @@ static void scan_row(tly_rows *r, const tly_rows_block *k0, kir_value from, kir_
     tly_rows_compute(r, &k, &f->state);
     kir_value count = mul(c, k.rows, k.count);
     if (totals)
-        count = kir_select(c->b, totals, imm(c, 0), count);
+        count = choose(c, totals, imm(c, 0), count);
     tly_stream_advance(c, &f->out, count, k.direct);
     kir_value ends = equal(c, add(c, l.i, k.count), to);
-    tly_stream_drain(c, &f->out, streams, kir_bin(c->b, KIR_AND, ends, last));
+    tly_stream_drain(c, &f->out, streams, band(c, ends, last));
     flow_pack(r, f, v);
     kir_for_end(c->b, &l, v);
     *f = flow_unpack(r, l.result);
@@ -155,33 +154,32 @@ static void scan_row(tly_rows *r, const tly_rows_block *k0, kir_value from, kir_
 static void build_scan(tly_rows *r)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     extent e = extent_of(r);
     kir_value streams = tly_streams(c), totals = wants_total(r);
     r->is_cut = r->totals ? less(c, imm(c, r->chunk), r->length) : 0;
     tly_rows_fill_pad(r);
     r->only_total = totals;
-    flow f = { .out = { r->buffer, kir_get(b, KIR_ARG_OUT), imm(c, 0), imm(c, 0), 0 } };
+    flow f = { .out = { r->buffer, arg(c, KIR_ARG_OUT), imm(c, 0), imm(c, 0), 0 } };
     if (c->p->rows.dense) {
         tly_row first = tly_row_address(c, e.first_row);
-        kir_value start = kir_ptradd(b, first.out, mul(c, e.first_position, tly_out_step(c)));
+        kir_value start = ptradd(c, first.out, mul(c, e.first_position, tly_out_step(c)));
         tly_stream_begin(c, &f.out, start, streams);
     }
     kir_value v[TLY_STREAM_VALUES + MAX_OUTCOME] = { f.out.to, f.out.pending, f.out.head };
     unsigned carry = TLY_STREAM_VALUES, n = carry + tly_rows_begin_outcome(r, v + carry);
     kir_loop l;
-    kir_for(b, &l, e.first_row, e.end_row, r->group, n, v);
+    kir_for(c->b, &l, e.first_row, e.end_row, r->group, n, v);
     tly_row a = tly_row_address(c, l.i);
     tly_rows_block k = { .in = a.in, .rows = tly_min(c, r->group, sub(c, e.end_row, l.i)) };
     kir_value is_first = equal(c, l.i, e.first_row);
     kir_value is_last = equal(c, add(c, l.i, k.rows), e.end_row);
-    kir_value from = kir_select(b, is_first, e.first_position, imm(c, 0));
-    kir_value to = kir_select(b, is_last, e.end_position, r->length);
+    kir_value from = choose(c, is_first, e.first_position, imm(c, 0));
+    kir_value to = choose(c, is_last, e.end_position, r->length);
     f.out = (tly_stream){ r->buffer, l.carried[0], l.carried[1], l.carried[2], 0 };
     if (!c->p->rows.dense)
-        tly_stream_begin(c, &f.out, kir_ptradd(b, a.out, mul(c, from, tly_out_step(c))), streams);
+        tly_stream_begin(c, &f.out, ptradd(c, a.out, mul(c, from, tly_out_step(c))), streams);
     f.state = tly_rows_start(r, is_first);
-    kir_value last = c->p->rows.dense ? is_last : kir_const(b, KIR_TYPE(KIR_I1, 1), 1);
+    kir_value last = c->p->rows.dense ? is_last : constant(c, KIR_TYPE(KIR_I1, 1), 1);
     kir_value behind = 0;
     if (c->p->rows.dense)
         behind = sub(c, mul(c, sub(c, e.end_row, add(c, l.i, k.rows)), r->length),
@@ -192,7 +190,7 @@ static void build_scan(tly_rows *r)
     v[2] = f.out.head;
     if (r->chunk > 0)
         tly_rows_end_row(r, &f.state, v + carry);
-    kir_for_end(b, &l, v);
+    kir_for_end(c->b, &l, v);
     tly_fence(c, streams);
     if (totals)
         tly_rows_store_record(r, totals, l.result + carry);
@@ -218,15 +216,13 @@ static void lay_out(tly_rows *r, tly_launch *launch)
     launch->scratch_bytes = patience + (r->lifts ? 64 : 0);
     if (tly_stored_step(c) < 0) /* element 0 is the highest */
         buffer += (elements - 1) * c->bytes[TLY_OUT];
-    kir_value scratch = kir_get(c->b, KIR_ARG_SCRATCH);
-    r->input = tly_congruent(c, kir_ptradd(c->b, scratch, imm(c, input)),
-                             kir_get(c->b, KIR_ARG_IN));
-    r->buffer = tly_congruent(c, kir_ptradd(c->b, scratch, imm(c, buffer)),
-                              kir_get(c->b, KIR_ARG_OUT));
-    r->work = kir_ptradd(c->b, scratch, imm(c, work));
-    r->pad = kir_ptradd(c->b, scratch, imm(c, pad + zero));
-    r->wides = kir_ptradd(c->b, scratch, imm(c, wides));
-    r->patience = kir_ptradd(c->b, scratch, imm(c, patience));
+    kir_value scratch = arg(c, KIR_ARG_SCRATCH);
+    r->input = tly_congruent(c, ptradd(c, scratch, imm(c, input)), arg(c, KIR_ARG_IN));
+    r->buffer = tly_congruent(c, ptradd(c, scratch, imm(c, buffer)), arg(c, KIR_ARG_OUT));
+    r->work = ptradd(c, scratch, imm(c, work));
+    r->pad = ptradd(c, scratch, imm(c, pad + zero));
+    r->wides = ptradd(c, scratch, imm(c, wides));
+    r->patience = ptradd(c, scratch, imm(c, patience));
 }
 
 /* Dense rows that fill less than half a block go together, with room for a step's overhang. */
@@ -235,7 +231,7 @@ static kir_value rows_at_a_time(tly_rows *r)
     tly_build *c = r->c;
     kir_branch small;
     kir_if(c->b, &small, less(c, mul(c, r->length, imm(c, 2)), imm(c, r->block + 1)));
-    kir_value several = kir_bin(c->b, KIR_UDIV, imm(c, r->block), r->length), one = imm(c, 1);
+    kir_value several = udiv(c, imm(c, r->block), r->length), one = imm(c, 1);
     kir_else(c->b, &small, 1, &several);
     kir_if_end(c->b, &small, 1, &one);
     return small.result[0];
@@ -243,7 +239,6 @@ static kir_value rows_at_a_time(tly_rows *r)
 
 void tly_build_rows(tly_build *c, tly_launch *launch)
 {
-    kir_builder *b = c->b;
     tly_rows r = {
         .c = c, .unit = c->p->unit, .block = c->plan->block_elements, .chunk = c->plan->chunk
     };
@@ -281,11 +276,11 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
     launch->chunk = r.chunk;
     launch->record_bytes = r.chunk > 0 ? tly_rows_record_bytes(&r) : 0;
 
-    r.length = kir_get(b, KIR_ARG_LENGTH);
+    r.length = arg(c, KIR_ARG_LENGTH);
     r.ahead = imm(c, c->p->tensor[TLY_IN].step < 0 ? -c->plan->prefetch : c->plan->prefetch);
     if (r.chunk > 0) {
-        kir_value asked = kir_get(b, KIR_ARG_AHEAD);
-        r.ahead = kir_select(b, equal(c, asked, imm(c, 0)), r.ahead, asked);
+        kir_value asked = arg(c, KIR_ARG_AHEAD);
+        r.ahead = choose(c, equal(c, asked, imm(c, 0)), r.ahead, asked);
     }
     r.group = imm(c, 1);
     if (c->p->rows.dense)
@@ -296,15 +291,15 @@ void tly_build_rows(tly_build *c, tly_launch *launch)
         tly_rows_begin_low(&r);
     if (r.chunk == 0) {
         build_scan(&r);
-        kir_return(b, imm(c, 0));
+        kir_return(c->b, imm(c, 0));
         return;
     }
-    kir_value mode = kir_get(b, KIR_ARG_MODE), zero = imm(c, 0);
+    kir_value mode = arg(c, KIR_ARG_MODE), zero = imm(c, 0);
     kir_branch combine;
-    kir_if(b, &combine, equal(c, mode, imm(c, TLY_MODE_COMBINE)));
+    kir_if(c->b, &combine, equal(c, mode, imm(c, TLY_MODE_COMBINE)));
     kir_value rest = tly_rows_combine(&r);
-    kir_else(b, &combine, 1, &rest);
+    kir_else(c->b, &combine, 1, &rest);
     build_scan(&r);
-    kir_if_end(b, &combine, 1, &zero);
-    kir_return(b, combine.result[0]);
+    kir_if_end(c->b, &combine, 1, &zero);
+    kir_return(c->b, combine.result[0]);
 }

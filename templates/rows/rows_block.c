@@ -62,9 +62,9 @@ static tly_rows_segment segment_of(tly_rows *r, const tly_rows_block *k, kir_val
     }
     kir_value to = tly_stored_at(c, r->buffer, add(c, k->buffered, first));
     if (k->direct)
-        to = kir_select(c->b, k->direct, tly_stored_at(c, k->out, first), to);
+        to = choose(c, k->direct, tly_stored_at(c, k->out, first), to);
     return (tly_rows_segment){
-        .in = kir_ptradd(c->b, k->in, mul(c, element, tly_in_step(c))),
+        .in = ptradd(c, k->in, mul(c, element, tly_in_step(c))),
         .to = to,
         .lines = k->lines,
         .leaves = k->leaves,
@@ -111,20 +111,19 @@ void tly_rows_go_along(tly_rows *r, tly_rows_block *k, tly_stream *out, kir_valu
                        kir_value totals)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     kir_value zero = imm(c, 0), delay = imm(c, delay_of(r));
     if (r->later || c->p->tensor[TLY_OUT].step != 1 || r->step % tly_line(c) != 0 ||
         c->plan->scan == TLY_SCAN_SCALARS)
         return;
-    kir_value along = kir_bin(b, KIR_AND, streams, tly_not(c, k->direct));
-    along = kir_bin(b, KIR_AND, along, tly_out_of_place(c));
-    along = kir_bin(b, KIR_AND, along, equal(c, k->rows, imm(c, 1)));
-    along = kir_bin(b, KIR_AND, along, equal(c, out->head, zero));
+    kir_value along = band(c, streams, tly_not(c, k->direct));
+    along = band(c, along, tly_out_of_place(c));
+    along = band(c, along, equal(c, k->rows, imm(c, 1)));
+    along = band(c, along, equal(c, out->head, zero));
     if (totals)
-        along = kir_bin(b, KIR_AND, along, tly_not(c, totals));
+        along = band(c, along, tly_not(c, totals));
     kir_value sent = tly_max(c, sub(c, tly_round_up(c, k->count, r->step), delay), zero);
-    out->sent = tly_part(c, kir_select(b, along, sent, zero), tly_line(c));
-    k->leaves = kir_select(b, along, delay, imm(c, INT64_MAX));
+    out->sent = tly_part(c, choose(c, along, sent, zero), tly_line(c));
+    k->leaves = choose(c, along, delay, imm(c, INT64_MAX));
     k->stream = out;
 }
 

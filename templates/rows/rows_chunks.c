@@ -42,10 +42,10 @@ static void start_carry(tly_rows *r, kir_value first, kir_value *carry)
 {
     tly_build *c = r->c;
     unsigned n = carry_count(r);
-    kir_value none[MAX_HISTORY], record = kir_get(c->b, KIR_ARG_CARRY_IN);
-    kir_value given = kir_cmp(c->b, KIR_NE, kir_addr(c->b, record), imm(c, 0));
+    kir_value none[MAX_HISTORY], record = arg(c, KIR_ARG_CARRY_IN);
+    kir_value given = differ(c, kir_addr(c->b, record), imm(c, 0));
     kir_branch has;
-    kir_if(c->b, &has, kir_bin(c->b, KIR_AND, first, given));
+    kir_if(c->b, &has, band(c, first, given));
     for (unsigned k = 0; k < n; k++)
         carry[k] = load_carry(r, record, k);
     kir_else(c->b, &has, n, carry);
@@ -77,8 +77,7 @@ static kir_value start_total(tly_rows *r)
     tly_build *c = r->c;
     if (!tly_watches_products(c))
         return tly_neutral(c, c->vec);
-    return kir_select(c->b, r->is_cut, kir_const(c->b, c->vec, of(c)->down),
-                      kir_const(c->b, c->vec, 0));
+    return choose(c, r->is_cut, constant(c, c->vec, of(c)->down), constant(c, c->vec, 0));
 }
 
 /* The state at a chunk's start. */
@@ -113,7 +112,7 @@ static kir_value is_small(tly_rows *r, kir_value carry)
 {
     tly_build *c = r->c;
     kir_value small = tly_watch_below(c, tly_watch_bits(c, carry), TLY_SMALL);
-    return kir_bin(c->b, KIR_AND, tly_watch_lanes(c, small), tly_watch_not_zero(c, carry));
+    return band(c, tly_watch_lanes(c, small), tly_watch_not_zero(c, carry));
 }
 
 /* i1, of interleaved scans i1s: infinite or NaN. */
@@ -129,17 +128,16 @@ static kir_value has_no_end(tly_rows *r, kir_value v)
 static kir_value add_total(tly_rows *r, kir_value carry, kir_value total, kir_value *none)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     if (!r->watches)
         return tly_combine(c, carry, total);
-    kir_value before = kir_bin(b, KIR_OR, has_no_end(r, carry), has_no_end(r, total));
+    kir_value before = bor(c, has_no_end(r, carry), has_no_end(r, total));
     if (tly_watches_products(c)) {
-        *none = kir_bin(b, KIR_OR, *none, is_small(r, carry));
-        total = kir_bin(b, KIR_MUL, total, kir_const(b, c->acc, of(c)->up));
+        *none = bor(c, *none, is_small(r, carry));
+        total = mul(c, total, constant(c, c->acc, of(c)->up));
     }
     kir_value after = tly_combine(c, carry, total);
-    kir_value over = kir_bin(b, KIR_AND, has_no_end(r, after), tly_not(c, before));
-    *none = kir_bin(b, KIR_OR, *none, over);
+    kir_value over = band(c, has_no_end(r, after), tly_not(c, before));
+    *none = bor(c, *none, over);
     return after;
 }
 
@@ -160,7 +158,7 @@ static kir_value total_carry(tly_rows *r, const tly_rows_state *s, kir_value tot
         after = add_total(r, s->base, total, &none);
     else
         after = add_sums(r, s->base, total, &none);
-    return none ? kir_select(r->c->b, none, last, after) : after;
+    return none ? choose(r->c, none, last, after) : after;
 }
 
 unsigned tly_rows_begin_outcome(tly_rows *r, kir_value *outcome)
@@ -170,7 +168,7 @@ unsigned tly_rows_begin_outcome(tly_rows *r, kir_value *outcome)
     for (unsigned k = 0; k < n; k++)
         outcome[k] = tly_neutral(c, r->unit == 1 ? c->acc : c->vec);
     if (r->spoils)
-        outcome[n++] = kir_const(c->b, KIR_TYPE(KIR_I1, 1), 0);
+        outcome[n++] = constant(c, KIR_TYPE(KIR_I1, 1), 0);
     return n;
 }
 
@@ -178,14 +176,14 @@ unsigned tly_rows_begin_outcome(tly_rows *r, kir_value *outcome)
  * would pay for. */
 static void end_sums(tly_rows *r, const tly_rows_state *s, kir_value *outcome)
 {
-    kir_builder *b = r->c->b;
+    tly_build *c = r->c;
     kir_branch cut;
-    kir_if(b, &cut, r->is_cut);
+    kir_if(c->b, &cut, r->is_cut);
     kir_value total = tly_rows_total(r, s->total);
     kir_value some[2] = { total_carry(r, s, total), total };
-    kir_else(b, &cut, 2, some);
+    kir_else(c->b, &cut, 2, some);
     kir_value none[2] = { s->last[0], s->last[0] };
-    kir_if_end(b, &cut, 2, none);
+    kir_if_end(c->b, &cut, 2, none);
     outcome[0] = cut.result[0];
     outcome[1] = cut.result[1];
 }
@@ -211,10 +209,10 @@ void tly_rows_end_row(tly_rows *r, const tly_rows_state *s, kir_value *outcome)
 static kir_value is_border(tly_rows *r, kir_value position, kir_value from)
 {
     tly_build *c = r->c;
-    kir_value chunk = imm(c, r->chunk), no = kir_const(c->b, KIR_TYPE(KIR_I1, 1), 0);
+    kir_value chunk = imm(c, r->chunk), no = constant(c, KIR_TYPE(KIR_I1, 1), 0);
     kir_branch later;
     kir_if(c->b, &later, less(c, from, position));
-    kir_value before = mul(c, kir_bin(c->b, KIR_UDIV, position, chunk), chunk);
+    kir_value before = mul(c, udiv(c, position, chunk), chunk);
     kir_value border = equal(c, before, position);
     kir_else(c->b, &later, 1, &border);
     kir_if_end(c->b, &later, 1, &no);
@@ -252,36 +250,35 @@ _Static_assert(TLY_MOST_STATE_BYTES <= TLY_CARRY_BYTES && TLY_CARRY_BYTES < TLY_
 void tly_rows_store_record(tly_rows *r, kir_value totals, const kir_value *outcome)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
-    kir_value record = kir_get(b, KIR_ARG_CARRY_OUT);
+    kir_value record = arg(c, KIR_ARG_CARRY_OUT);
     unsigned carries = carry_count(r);
     kir_branch wanted, total;
-    kir_if(b, &wanted, kir_cmp(b, KIR_NE, kir_addr(b, record), imm(c, 0)));
+    kir_if(c->b, &wanted, differ(c, kir_addr(c->b, record), imm(c, 0)));
     for (unsigned k = 0; k < carries; k++)
         store_carry(r, record, k,
-                    r->totals ? kir_select(b, totals, outcome[carries], outcome[k]) : outcome[k]);
+                    r->totals ? choose(c, totals, outcome[carries], outcome[k]) : outcome[k]);
     if (r->spoils) {
-        kir_if(b, &total, totals);
-        kir_value spoiled = kir_convert(b, KIR_ZEXT, KIR_TYPE(KIR_I32, 1), outcome[carries + 1]);
-        kir_store(b, record, spoiled_at(r), spoiled, 4, 0);
-        kir_if_end(b, &total, 0, NULL);
+        kir_if(c->b, &total, totals);
+        kir_value spoiled = convert(c, KIR_ZEXT, KIR_TYPE(KIR_I32, 1), outcome[carries + 1]);
+        kir_store(c->b, record, spoiled_at(r), spoiled, 4, 0);
+        kir_if_end(c->b, &total, 0, NULL);
     }
-    kir_if_end(b, &wanted, 0, NULL);
+    kir_if_end(c->b, &wanted, 0, NULL);
 }
 
 /* The carry after a chunk by its record of totals; i1 `none` (or 0: never): not all can be had
  * so. */
 static kir_value add_record(tly_rows *r, kir_value before, kir_value record, kir_value *none)
 {
-    kir_builder *b = r->c->b;
+    tly_build *c = r->c;
     kir_type t = KIR_TYPE(KIR_I32, 1);
     kir_value carry = load_carry(r, before, 0), total = load_carry(r, record, 0), after;
     if (r->spoils) {
-        *none = kir_cmp(b, KIR_NE, kir_load(b, t, record, spoiled_at(r), 4), kir_const(b, t, 0));
+        *none = differ(c, kir_load(c->b, t, record, spoiled_at(r), 4), constant(c, t, 0));
         return add_total(r, carry, total, none);
     }
     after = add_sums(r, carry, total, none);
-    *none = *none ? kir_any(b, *none) : 0;
+    *none = *none ? any(c, *none) : 0;
     return after;
 }
 
@@ -289,9 +286,8 @@ static kir_value add_record(tly_rows *r, kir_value before, kir_value record, kir
 kir_value tly_rows_combine(tly_rows *r)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
-    kir_value record = kir_get(b, KIR_ARG_TOTAL), zero = imm(c, 0), one = imm(c, 1), none;
-    kir_value before = kir_get(b, KIR_ARG_CARRY_IN), to = kir_get(b, KIR_ARG_CARRY_OUT);
+    kir_value record = arg(c, KIR_ARG_TOTAL), zero = imm(c, 0), one = imm(c, 1), none;
+    kir_value before = arg(c, KIR_ARG_CARRY_IN), to = arg(c, KIR_ARG_CARRY_OUT);
     kir_branch some;
     for (unsigned k = 0; k < carry_count(r) && !r->totals; k++)
         store_carry(r, to, k, tly_combine(c, load_carry(r, before, k), load_carry(r, record, k)));
@@ -302,9 +298,9 @@ kir_value tly_rows_combine(tly_rows *r)
         store_carry(r, to, 0, after);
         return zero;
     }
-    kir_if(b, &some, none);
-    kir_else(b, &some, 1, &one);
+    kir_if(c->b, &some, none);
+    kir_else(c->b, &some, 1, &one);
     store_carry(r, to, 0, after);
-    kir_if_end(b, &some, 1, &zero);
+    kir_if_end(c->b, &some, 1, &zero);
     return some.result[0];
 }

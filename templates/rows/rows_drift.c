@@ -39,25 +39,25 @@ static kir_type wide(unsigned lanes)
 
 static kir_value widen(tly_rows *r, kir_value v)
 {
-    unsigned lanes = kir_type_of(r->c->b, v).lanes;
-    return r->c->acc.kind == KIR_F64 ? v : kir_convert(r->c->b, KIR_FPEXT, wide(lanes), v);
+    unsigned lanes = type_of(r->c, v).lanes;
+    return r->c->acc.kind == KIR_F64 ? v : convert(r->c, KIR_FPEXT, wide(lanes), v);
 }
 
 static kir_value narrow(tly_rows *r, kir_value v)
 {
-    return r->c->acc.kind == KIR_F64 ? v : kir_convert(r->c->b, KIR_FPTRUNC, r->c->acc, v);
+    return r->c->acc.kind == KIR_F64 ? v : convert(r->c, KIR_FPTRUNC, r->c->acc, v);
 }
 
 /* Lanes as bits. */
 static kir_value bits_of(tly_rows *r, kir_value v)
 {
-    kir_type t = KIR_TYPE(of(r)->integer, kir_type_of(r->c->b, v).lanes);
-    return kir_convert(r->c->b, KIR_BITCAST, t, v);
+    kir_type t = KIR_TYPE(of(r)->integer, type_of(r->c, v).lanes);
+    return bitcast(r->c, t, v);
 }
 
-static kir_value constant(tly_rows *r, uint64_t bits)
+static kir_value integer(tly_rows *r, uint64_t bits)
 {
-    return kir_const(r->c->b, KIR_TYPE(of(r)->integer, r->c->lanes), bits);
+    return constant(r->c, KIR_TYPE(of(r)->integer, r->c->lanes), bits);
 }
 
 /* Shorter vectors pay too much, in L2: with AVX2 f32 takes 1.57 of the time without, with SSE 1.35,
@@ -73,34 +73,33 @@ int tly_rows_may_drift(const tly_rows *r)
 
 tly_rows_distance tly_rows_no_distance(tly_rows *r)
 {
-    return (tly_rows_distance){ kir_const(r->c->b, r->c->vec, 0), constant(r, 0) };
+    return (tly_rows_distance){ constant(r->c, r->c->vec, 0), integer(r, 0) };
 }
 
 /* Bits of negative floats, compared without a sign, are above all others, and order by magnitude.
  */
 void tly_rows_add_distance(tly_rows *r, kir_value x, tly_rows_distance *d)
 {
-    kir_builder *b = r->c->b;
-    kir_value own = kir_bin(b, KIR_SUB, x, tly_neutral(r->c, r->c->vec));
-    d->lanes = kir_bin(b, KIR_ADD, kir_bin(b, KIR_MUL, d->lanes, x), own);
-    d->lowest = kir_bin(b, KIR_UMAX, d->lowest, bits_of(r, d->lanes));
+    tly_build *c = r->c;
+    kir_value own = sub(c, x, tly_neutral(c, r->c->vec));
+    d->lanes = add(c, mul(c, d->lanes, x), own);
+    d->lowest = umax(c, d->lowest, bits_of(r, d->lanes));
 }
 
 /* i1: the distances of all lanes are good for a correction. */
 static kir_value is_close(tly_rows *r, const tly_rows_distance *d)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
-    kir_value size = kir_bin(b, KIR_AND, bits_of(r, d->lanes), constant(r, of(r)->sign - 1));
-    kir_value far = kir_cmp(b, KIR_ULT, constant(r, of(r)->quarter), size);
-    kir_value low = kir_cmp(b, KIR_ULT, constant(r, of(r)->half), d->lowest);
-    return tly_not(c, kir_any(b, kir_bin(b, KIR_OR, far, low)));
+    kir_value size = band(c, bits_of(r, d->lanes), integer(r, of(r)->sign - 1));
+    kir_value far = ult(c, integer(r, of(r)->quarter), size);
+    kir_value low = ult(c, integer(r, of(r)->half), d->lowest);
+    return tly_not(c, any(c, bor(c, far, low)));
 }
 
 /* The distance of the product of all lanes: f64. */
 static kir_value fold(tly_rows *r, kir_value lanes)
 {
-    kir_builder *b = r->c->b;
+    tly_build *c = r->c;
     uint8_t index[2][64];
     kir_value v = widen(r, lanes);
     for (unsigned n = r->c->lanes / 2; n > 0; n /= 2) {
@@ -108,8 +107,9 @@ static kir_value fold(tly_rows *r, kir_value lanes)
             index[0][i] = (uint8_t)i;
             index[1][i] = (uint8_t)(i + n);
         }
-        kir_value x = kir_shuffle(b, v, v, index[0], n), y = kir_shuffle(b, v, v, index[1], n);
-        v = kir_bin(b, KIR_ADD, kir_bin(b, KIR_MUL, x, y), kir_bin(b, KIR_ADD, x, y));
+        kir_value x = kir_shuffle(c->b, v, v, index[0], n),
+                  y = kir_shuffle(c->b, v, v, index[1], n);
+        v = add(c, mul(c, x, y), add(c, x, y));
     }
     return v;
 }
@@ -117,44 +117,44 @@ static kir_value fold(tly_rows *r, kir_value lanes)
 static kir_value magnitude(tly_rows *r, kir_value v)
 {
     kir_type bits = KIR_TYPE(KIR_I64, 1);
-    v = kir_convert(r->c->b, KIR_BITCAST, bits, v);
-    v = kir_bin(r->c->b, KIR_AND, v, kir_const(r->c->b, bits, INT64_MAX));
-    return kir_convert(r->c->b, KIR_BITCAST, wide(1), v);
+    v = bitcast(r->c, bits, v);
+    v = band(r->c, v, constant(r->c, bits, INT64_MAX));
+    return bitcast(r->c, wide(1), v);
 }
 
 /* y, a normal number, or what it should be: `base` and the distance of the block's product. */
 static kir_value corrected(tly_rows *r, kir_value distance, kir_value base, kir_value y)
 {
-    kir_builder *b = r->c->b;
+    tly_build *c = r->c;
     const int is_wide = r->c->acc.kind == KIR_F64;
-    kir_value least = kir_const(b, wide(1), (uint64_t)(1023 - (is_wide ? 1022 : 126)) << 52);
-    kir_value share = kir_const(b, wide(1), (uint64_t)(1023 - (is_wide ? 40 : 11)) << 52);
-    kir_value before = widen(r, tly_last(r->c, base)), own = widen(r, tly_last(r->c, y));
-    kir_value right = kir_bin(b, KIR_ADD, before, kir_bin(b, KIR_MUL, before, distance));
-    kir_value off = magnitude(r, kir_bin(b, KIR_SUB, right, own));
+    kir_value least = constant(c, wide(1), (uint64_t)(1023 - (is_wide ? 1022 : 126)) << 52);
+    kir_value share = constant(c, wide(1), (uint64_t)(1023 - (is_wide ? 40 : 11)) << 52);
+    kir_value before = widen(r, tly_last(c, base)), own = widen(r, tly_last(c, y));
+    kir_value right = add(c, before, mul(c, before, distance));
+    kir_value off = magnitude(r, sub(c, right, own));
     own = magnitude(r, own);
-    kir_value near = kir_cmp(b, KIR_OLE, off, kir_bin(b, KIR_MUL, own, share));
-    near = kir_bin(b, KIR_AND, near, kir_cmp(b, KIR_OLE, least, own));
-    return kir_select(b, near, kir_splat(b, narrow(r, right), r->c->lanes), y);
+    kir_value near = ole(c, off, mul(c, own, share));
+    near = band(c, near, ole(c, least, own));
+    return choose(c, near, kir_splat(c->b, narrow(r, right), r->c->lanes), y);
 }
 
 void tly_rows_correct(tly_rows *r, kir_value count, const tly_rows_distance *d, unsigned n,
                       const kir_value *base, kir_value *const *y)
 {
-    kir_builder *b = r->c->b;
+    tly_build *c = r->c;
     kir_value v[2], same[2];
     kir_branch whole, close;
     for (unsigned k = 0; k < n; k++)
         v[k] = same[k] = *y[k];
-    kir_if(b, &whole, tly_not(r->c, less(r->c, count, imm(r->c, r->block))));
-    kir_if(b, &close, is_close(r, d));
+    kir_if(c->b, &whole, tly_not(c, less(c, count, imm(c, r->block))));
+    kir_if(c->b, &close, is_close(r, d));
     kir_value distance = fold(r, d->lanes);
     for (unsigned k = 0; k < n; k++)
         v[k] = corrected(r, distance, base[k], *y[k]);
-    kir_else(b, &close, n, v);
-    kir_if_end(b, &close, n, same);
-    kir_else(b, &whole, n, close.result);
-    kir_if_end(b, &whole, n, same);
+    kir_else(c->b, &close, n, v);
+    kir_if_end(c->b, &close, n, same);
+    kir_else(c->b, &whole, n, close.result);
+    kir_if_end(c->b, &whole, n, same);
     for (unsigned k = 0; k < n; k++)
         *y[k] = whole.result[k];
 }

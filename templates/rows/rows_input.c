@@ -102,7 +102,7 @@ static void stage_rest(tly_rows *r, const tly_rows_segment *g, kir_value whole)
 {
     tly_build *c = r->c;
     kir_value back = imm(c, -tly_rows_reach(r)), none = sub(c, imm(c, 0), whole);
-    kir_value first = kir_select(c->b, less(c, back, none), none, back);
+    kir_value first = choose(c, less(c, back, none), none, back);
     kir_value rest = sub(c, g->count, whole);
     int masks = c->t->mask_bytes > 0 && (unsigned)c->t->mask_bytes <= c->bytes[TLY_IN];
     (masks ? stage_masked : stage_singles)(r, g, whole, first, rest);
@@ -133,30 +133,29 @@ void tly_rows_fill_pad(tly_rows *r)
 tly_rows_source tly_rows_prepare(tly_rows *r, const tly_rows_segment *g)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     int64_t size = tly_rows_element_bytes(r);
     if (!r->direct_in) {
         tly_stage_in(c, g->in, r->input, g->count, (unsigned)r->step);
         kir_value end = tly_round_up(c, g->count, r->step);
         kir_value last = tly_at(c, r->input, sub(c, end, imm(c, r->step)), size);
         if (tly_rows_reach(r) > 0)
-            last = kir_select(b, less(c, imm(c, r->step), end), last, r->pad);
+            last = choose(c, less(c, imm(c, r->step), end), last, r->pad);
         return (tly_rows_source){ r->input, r->input, last, end };
     }
     kir_value whole = tly_round_down(c, g->count, r->step);
     kir_branch odd;
-    kir_if(b, &odd, less(c, whole, g->count));
+    kir_if(c->b, &odd, less(c, whole, g->count));
     stage_rest(r, g, whole);
     kir_value none = equal(c, whole, imm(c, 0));
-    kir_value in[2] = { r->input, kir_select(b, none, r->input, g->in) };
+    kir_value in[2] = { r->input, choose(c, none, r->input, g->in) };
     if (tly_rows_reach(r) > 0)
-        in[0] = kir_select(b, none, r->pad, r->input);
-    kir_else(b, &odd, 2, in);
+        in[0] = choose(c, none, r->pad, r->input);
+    kir_else(c->b, &odd, 2, in);
     kir_value several = less(c, imm(c, r->step), whole);
     kir_value last = tly_at(c, g->in, sub(c, whole, imm(c, r->step)), size);
-    in[0] = tly_rows_reach(r) > 0 ? kir_select(b, several, last, r->pad) : last;
+    in[0] = tly_rows_reach(r) > 0 ? choose(c, several, last, r->pad) : last;
     in[1] = g->in;
-    kir_if_end(b, &odd, 2, in);
+    kir_if_end(c->b, &odd, 2, in);
     return (tly_rows_source){ odd.result[1], g->in, odd.result[0], whole };
 }
 
@@ -165,7 +164,7 @@ kir_value tly_rows_next(tly_rows *r, const tly_rows_source *in, kir_value i)
     tly_build *c = r->c;
     kir_value next = add(c, i, imm(c, r->step));
     kir_value there = tly_at(c, in->base, next, tly_rows_element_bytes(r));
-    return kir_select(c->b, less(c, next, in->whole), there, in->last);
+    return choose(c, less(c, next, in->whole), there, in->last);
 }
 
 void tly_rows_prefetch(tly_rows *r, kir_value soon, kir_value i)
@@ -175,7 +174,7 @@ void tly_rows_prefetch(tly_rows *r, kir_value soon, kir_value i)
                        ? 0
                        : c->p->tensor[TLY_IN].step * r->step * c->bytes[TLY_IN];
     int64_t lines = (step < 0 ? -step : step) / 64;
-    kir_value p = kir_ptradd(c->b, soon, mul(c, i, tly_in_step(c)));
+    kir_value p = ptradd(c, soon, mul(c, i, tly_in_step(c)));
     for (int64_t k = 0; k == 0 || k < lines; k++)
         kir_prefetch(c->b, p, step < 0 ? -64 * k : 64 * k);
 }

@@ -9,12 +9,12 @@
 
 static kir_value none_of(tly_rows *r)
 {
-    return kir_const(r->c->b, KIR_TYPE(KIR_I1, 1), 0);
+    return constant(r->c, KIR_TYPE(KIR_I1, 1), 0);
 }
 
 static kir_value raised(tly_rows *r, kir_value flags)
 {
-    return kir_cmp(r->c->b, KIR_NE, flags, kir_const(r->c->b, KIR_TYPE(KIR_I32, 1), 0));
+    return differ(r->c, flags, constant(r->c, KIR_TYPE(KIR_I32, 1), 0));
 }
 
 /* ---- totals ---- */
@@ -24,14 +24,13 @@ static void total_alone(tly_rows *r, const tly_rows_segment *g, const tly_rows_s
                         tly_rows_state *s)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     tly_rows quick = *r;
     quick.quick = r->watches;
     tly_rows_run(&quick, g, in, g->count, TLY_ROWS_TOTAL, s, NULL);
     if (!r->watches || !r->spoils)
         return;
-    s->spoiled = kir_bin(b, KIR_OR, s->spoiled, raised(r, kir_flags(b)));
-    s->total[0] = kir_select(b, s->spoiled, kir_const(b, c->vec, 0), s->total[0]);
+    s->spoiled = bor(c, s->spoiled, raised(r, kir_flags(c->b)));
+    s->total[0] = choose(c, s->spoiled, constant(c, c->vec, 0), s->total[0]);
 }
 
 /* i1 `wanted`: the total of the segment that began with `from`, on its own. All of it is known from
@@ -39,19 +38,19 @@ static void total_alone(tly_rows *r, const tly_rows_segment *g, const tly_rows_s
 static void retotal(tly_rows *r, const tly_rows_segment *g, const tly_rows_source *in,
                     kir_value wanted, const tly_rows_state *from, tly_rows_state *s)
 {
-    kir_builder *b = r->c->b;
+    tly_build *c = r->c;
     tly_rows_state alone = *from;
     kir_value v[MAX_TOTALS + 1], same[MAX_TOTALS + 1];
     unsigned n = tly_rows_total_count(r);
     kir_branch retotal;
-    kir_if(b, &retotal, wanted);
+    kir_if(c->b, &retotal, wanted);
     total_alone(r, g, in, &alone);
     memcpy(v, alone.total, n * sizeof *v);
     memcpy(same, s->total, n * sizeof *same);
     v[n] = alone.spoiled;
     same[n] = s->spoiled;
-    kir_else(b, &retotal, n + (unsigned)r->spoils, v);
-    kir_if_end(b, &retotal, n + (unsigned)r->spoils, same);
+    kir_else(c->b, &retotal, n + (unsigned)r->spoils, v);
+    kir_if_end(c->b, &retotal, n + (unsigned)r->spoils, same);
     memcpy(s->total, retotal.result, n * sizeof *v);
     s->spoiled = r->spoils ? retotal.result[n] : 0;
 }
@@ -62,22 +61,22 @@ static void retotal(tly_rows *r, const tly_rows_segment *g, const tly_rows_sourc
 static void run_sums(tly_rows *r, const tly_rows_segment *g, const tly_rows_source *in,
                      kir_value count, tly_rows_state *s, tly_rows_seen *seen)
 {
-    kir_builder *b = r->c->b;
+    tly_build *c = r->c;
     const tly_rows_state from = *s;
     tly_rows_state plain = *s;
     kir_value v[MAX_STATE + 1];
     unsigned n = tly_rows_state_count(r);
     kir_branch cut;
-    kir_if(b, &cut, r->is_cut);
+    kir_if(c->b, &cut, r->is_cut);
     tly_rows_run(r, g, in, count, TLY_ROWS_RESULTS | TLY_ROWS_TOTAL, s, seen);
     retotal(r, g, in, r->only_total, &from, s);
     tly_rows_pack(r, s, v);
     v[n] = seen->results;
-    kir_else(b, &cut, n + (unsigned)r->quick, v);
+    kir_else(c->b, &cut, n + (unsigned)r->quick, v);
     tly_rows_run(r, g, in, count, TLY_ROWS_RESULTS, &plain, seen);
     tly_rows_pack(r, &plain, v);
     v[n] = seen->results;
-    kir_if_end(b, &cut, n + (unsigned)r->quick, v);
+    kir_if_end(c->b, &cut, n + (unsigned)r->quick, v);
     *s = tly_rows_unpack(r, cut.result);
     seen->results = cut.result[n];
 }
@@ -88,14 +87,13 @@ static void run_sums(tly_rows *r, const tly_rows_segment *g, const tly_rows_sour
 static void give_up(tly_rows *r, tly_rows_state *s)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     if (!tly_watches_products(c) || c->acc.kind != KIR_F64)
         return;
     kir_value total = s->total[0];
     kir_value faint = tly_watch_below(c, tly_watch_bits(c, total), TLY_FAINT);
-    faint = kir_bin(b, KIR_AND, tly_watch_lanes(c, faint), tly_watch_not_zero(c, total));
-    s->spoiled = kir_bin(b, KIR_OR, s->spoiled, kir_any(b, faint));
-    s->total[0] = kir_select(b, s->spoiled, kir_const(b, c->vec, 0), total);
+    faint = band(c, tly_watch_lanes(c, faint), tly_watch_not_zero(c, total));
+    s->spoiled = bor(c, s->spoiled, any(c, faint));
+    s->total[0] = choose(c, s->spoiled, constant(c, c->vec, 0), total);
 }
 
 /* ---- what flags mean ---- */
@@ -105,14 +103,13 @@ static void give_up(tly_rows *r, tly_rows_state *s)
 static kir_value is_apart(tly_rows *r, const tly_rows_segment *g, const tly_rows_source *in)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     tly_rows_seen seen = tly_rows_see_none(r);
     kir_value v[2] = { seen.high, seen.low };
     kir_loop l;
-    kir_for(b, &l, imm(c, 0), tly_round_up(c, g->count, r->step), imm(c, r->step), 2, v);
+    kir_for(c->b, &l, imm(c, 0), tly_round_up(c, g->count, r->step), imm(c, r->step), 2, v);
     kir_value there = tly_at(c, in->base, l.i, tly_rows_element_bytes(r));
-    there = kir_select(b, less(c, l.i, in->whole), there, in->last);
-    there = kir_select(b, equal(c, l.i, imm(c, 0)), in->first, there);
+    there = choose(c, less(c, l.i, in->whole), there, in->last);
+    there = choose(c, equal(c, l.i, imm(c, 0)), in->first, there);
     seen = (tly_rows_seen){ l.carried[0], l.carried[1], 0, 0 };
     for (unsigned k = 0; k < r->unroll; k++) {
         kir_value x[2];
@@ -121,7 +118,7 @@ static kir_value is_apart(tly_rows *r, const tly_rows_segment *g, const tly_rows
     }
     v[0] = seen.high;
     v[1] = seen.low;
-    kir_for_end(b, &l, v);
+    kir_for_end(c->b, &l, v);
     seen = (tly_rows_seen){ l.result[0], l.result[1], 0, 0 };
     return tly_rows_seen_apart(r, &seen);
 }
@@ -132,19 +129,18 @@ static kir_value flags_left(tly_rows *r, const tly_rows_segment *g, const tly_ro
                             kir_value flags, tly_rows_state *s)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     kir_type word = KIR_TYPE(KIR_I32, 1);
-    kir_value yes = kir_const(b, KIR_TYPE(KIR_I1, 1), 1);
+    kir_value yes = constant(c, KIR_TYPE(KIR_I1, 1), 1);
     if (!tly_watches_products(c))
         return yes;
-    kir_value under = kir_bin(b, KIR_AND, flags, kir_const(b, word, KIR_UNDERFLOWED));
-    under = kir_cmp(b, KIR_NE, under, kir_const(b, word, 0));
-    kir_value back = kir_bin(b, KIR_AND, under, kir_any(b, tly_watch_alive(c, s->last[0])));
+    kir_value under = band(c, flags, constant(c, word, KIR_UNDERFLOWED));
+    under = differ(c, under, constant(c, word, 0));
+    kir_value back = band(c, under, any(c, tly_watch_alive(c, s->last[0])));
     kir_branch gone;
-    kir_if(b, &gone, back);
-    kir_else(b, &gone, 1, &yes);
+    kir_if(c->b, &gone, back);
+    kir_else(c->b, &gone, 1, &yes);
     kir_value apart = is_apart(r, g, in);
-    kir_if_end(b, &gone, 1, &apart);
+    kir_if_end(c->b, &gone, 1, &apart);
     s->last[0] = tly_rows_flush(r, s->last[0], s->last[0]);
     return gone.result[0];
 }
@@ -153,34 +149,32 @@ static kir_value flags_left(tly_rows *r, const tly_rows_segment *g, const tly_ro
 static kir_value keeps_infinity(tly_rows *r, const tly_rows_segment *g)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
-    kir_value most = tly_watch_bits(c, kir_const(b, c->vec, 0));
+    kir_value most = tly_watch_bits(c, constant(c, c->vec, 0));
     kir_loop l;
-    kir_for(b, &l, imm(c, 0), tly_round_up(c, g->count, c->lanes), imm(c, c->lanes), 1, &most);
-    kir_value v = kir_load(b, c->vec, tly_rows_wides_at(r, l.i), 0, c->acc_bytes);
-    v = kir_bin(b, KIR_UMAX, l.carried[0], tly_watch_bits(c, v));
-    kir_for_end(b, &l, &v);
-    return kir_any(b, tly_watch_endless(c, l.result[0]));
+    kir_for(c->b, &l, imm(c, 0), tly_round_up(c, g->count, c->lanes), imm(c, c->lanes), 1, &most);
+    kir_value v = kir_load(c->b, c->vec, tly_rows_wides_at(r, l.i), 0, c->acc_bytes);
+    v = umax(c, l.carried[0], tly_watch_bits(c, v));
+    kir_for_end(c->b, &l, &v);
+    return any(c, tly_watch_endless(c, l.result[0]));
 }
 
 /* The same by what was stored, which lies in the cache (go_direct in rows.c). */
 static kir_value shows_infinity(tly_rows *r, const tly_rows_segment *g)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     kir_type t = tly_storage((tally_dtype)c->p->tensor[TLY_OUT].dtype, (unsigned)r->wide);
     kir_type bits = KIR_TYPE(c->bytes[TLY_OUT] == 2 ? KIR_I16 : KIR_I32, t.lanes);
     uint64_t infinity = tly_watch_stored_infinity(c);
     int64_t lowest = tly_stored_step(c) < 0 ? (1 - (int64_t)r->wide) * c->bytes[TLY_OUT] : 0;
-    kir_value most = kir_const(b, bits, 0);
+    kir_value most = constant(c, bits, 0);
     kir_loop l;
-    kir_for(b, &l, imm(c, 0), tly_round_up(c, g->count, r->wide), imm(c, r->wide), 1, &most);
-    kir_value v = kir_load(b, t, tly_stored_at(c, g->to, l.i), lowest, 1);
-    v = kir_convert(b, KIR_BITCAST, bits, v);
-    v = kir_bin(b, KIR_AND, v, kir_const(b, bits, infinity));
-    v = kir_bin(b, KIR_UMAX, l.carried[0], v);
-    kir_for_end(b, &l, &v);
-    return kir_any(b, kir_cmp(b, KIR_EQ, l.result[0], kir_const(b, bits, infinity)));
+    kir_for(c->b, &l, imm(c, 0), tly_round_up(c, g->count, r->wide), imm(c, r->wide), 1, &most);
+    kir_value v = kir_load(c->b, t, tly_stored_at(c, g->to, l.i), lowest, 1);
+    v = bitcast(c, bits, v);
+    v = band(c, v, constant(c, bits, infinity));
+    v = umax(c, l.carried[0], v);
+    kir_for_end(c->b, &l, &v);
+    return any(c, equal(c, l.result[0], constant(c, bits, infinity)));
 }
 
 /* i1: a segment that is lost in the end, all of it, shows an infinity. Some of our ways may have
@@ -190,15 +184,14 @@ static kir_value shown_left(tly_rows *r, const tly_rows_segment *g, kir_value ma
                             const tly_rows_state *from, const tly_rows_state *s)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
-    kir_value dead = tly_not(c, kir_any(b, tly_watch_alive(c, s->last[0])));
-    kir_value died = kir_bin(b, KIR_AND, dead, kir_any(b, tly_watch_alive(c, from->last[0])));
+    kir_value dead = tly_not(c, any(c, tly_watch_alive(c, s->last[0])));
+    kir_value died = band(c, dead, any(c, tly_watch_alive(c, from->last[0])));
     kir_value none = none_of(r);
     kir_branch look;
-    kir_if(b, &look, kir_bin(b, KIR_AND, may, died));
+    kir_if(c->b, &look, band(c, may, died));
     kir_value shows = r->later ? keeps_infinity(r, g) : shows_infinity(r, g);
-    kir_else(b, &look, 1, &shows);
-    kir_if_end(b, &look, 1, &none);
+    kir_else(c->b, &look, 1, &shows);
+    kir_if_end(c->b, &look, 1, &none);
     return look.result[0];
 }
 
@@ -206,14 +199,14 @@ static kir_value shown_left(tly_rows *r, const tly_rows_segment *g, kir_value ma
 static kir_value judge(tly_rows *r, const tly_rows_segment *g, const tly_rows_source *in,
                        kir_value flags, tly_rows_state *s)
 {
-    kir_builder *b = r->c->b;
+    tly_build *c = r->c;
     kir_value v[2], same[2] = { none_of(r), s->last[0] };
     kir_branch some;
-    kir_if(b, &some, raised(r, flags));
+    kir_if(c->b, &some, raised(r, flags));
     v[0] = flags_left(r, g, in, flags, s);
     v[1] = s->last[0];
-    kir_else(b, &some, 2, v);
-    kir_if_end(b, &some, 2, same);
+    kir_else(c->b, &some, 2, v);
+    kir_if_end(c->b, &some, 2, same);
     s->last[0] = some.result[1];
     return some.result[0];
 }
@@ -234,7 +227,7 @@ static void send_again(tly_rows *r, const tly_rows_segment *g)
 static void redo(tly_rows *r, const tly_rows_segment *g, kir_value left, tly_rows_state again,
                  tly_rows_state *s)
 {
-    kir_builder *b = r->c->b;
+    tly_build *c = r->c;
     tly_rows careful = *r;
     kir_value same = s->last[0];
     kir_branch redo;
@@ -242,15 +235,15 @@ static void redo(tly_rows *r, const tly_rows_segment *g, kir_value left, tly_row
         careful.corrects = careful.loads = 0;
     careful.unroll = CAREFUL_UNROLL;
     careful.step = (int64_t)CAREFUL_UNROLL * r->wide;
-    kir_if(b, &redo, left);
+    kir_if(c->b, &redo, left);
     tly_rows_source in = tly_rows_prepare(&careful, g);
     tly_rows_segment still = *g;
     still.leaves = 0;
     tly_rows_run(&careful, &still, &in, g->count, TLY_ROWS_RESULTS, &again, NULL);
     if (g->leaves)
         send_again(r, g);
-    kir_else(b, &redo, 1, &again.last[0]);
-    kir_if_end(b, &redo, 1, &same);
+    kir_else(c->b, &redo, 1, &again.last[0]);
+    kir_if_end(c->b, &redo, 1, &same);
     s->last[0] = redo.result[0];
 }
 
@@ -260,7 +253,6 @@ static kir_value scan_once(tly_rows *r, const tly_rows_segment *g, const tly_row
                            tly_rows_turn *turn, tly_rows_state *s)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     const tly_rows_state from = *s;
     kir_value count = g->count, lost = 0, flags = 0, left, zero = imm(c, 0);
     unsigned what = TLY_ROWS_RESULTS;
@@ -270,10 +262,10 @@ static kir_value scan_once(tly_rows *r, const tly_rows_segment *g, const tly_row
         what |= TLY_ROWS_TOTAL;
     if (r->quick && !r->by_flags) {
         lost = tly_rows_is_lost(r, s);
-        count = kir_select(b, lost, zero, count);
+        count = choose(c, lost, zero, count);
     }
     if (r->totals)
-        count = kir_select(b, r->only_total, zero, count);
+        count = choose(c, r->only_total, zero, count);
     if (turn)
         to = tly_rows_lift(r, g, turn, s);
     if (r->totals && r->unit > 1)
@@ -281,9 +273,9 @@ static kir_value scan_once(tly_rows *r, const tly_rows_segment *g, const tly_row
     else
         tly_rows_run(r, &to, in, count, what, s, &seen);
     if (r->by_flags || r->ends_by_flags) {
-        flags = kir_flags(b);
+        flags = kir_flags(c->b);
         if (r->totals) /* with no results a step was looked at in vain */
-            flags = kir_select(b, r->only_total, kir_const(b, KIR_TYPE(KIR_I32, 1), 0), flags);
+            flags = choose(c, r->only_total, constant(c, KIR_TYPE(KIR_I32, 1), 0), flags);
     }
     if (turn)
         tly_rows_settle(r, g, count, s, &flags, turn);
@@ -292,22 +284,22 @@ static kir_value scan_once(tly_rows *r, const tly_rows_segment *g, const tly_row
     if (r->spoils) {
         kir_value wanted = r->only_total, some = tly_not(c, from.spoiled);
         if (r->by_flags)
-            wanted = kir_bin(b, KIR_OR, wanted, raised(r, flags));
+            wanted = bor(c, wanted, raised(r, flags));
         if (r->watches)
-            wanted = r->by_flags ? kir_bin(b, KIR_AND, wanted, some) : some;
+            wanted = r->by_flags ? band(c, wanted, some) : some;
         retotal(r, g, in, wanted, &from, s);
         give_up(r, s);
     }
     left = !r->quick     ? 0
            : r->by_flags ? judge(r, g, in, flags, s)
-                         : kir_bin(b, KIR_OR, lost, tly_rows_seen_left(r, &seen, s));
+                         : bor(c, lost, tly_rows_seen_left(r, &seen, s));
     if (r->ends_by_flags)
-        left = kir_bin(b, KIR_OR, left, raised(r, flags));
+        left = bor(c, left, raised(r, flags));
     if (r->lows)
-        left = kir_bin(b, KIR_OR, left, seen.bad);
+        left = bor(c, left, seen.bad);
     if (left && r->unit == 1 && tly_watches_output(c)) {
-        kir_value may = r->by_flags ? raised(r, flags) : kir_const(b, KIR_TYPE(KIR_I1, 1), 1);
-        left = kir_bin(b, KIR_OR, left, shown_left(r, g, may, &from, s));
+        kir_value may = r->by_flags ? raised(r, flags) : constant(c, KIR_TYPE(KIR_I1, 1), 1);
+        left = bor(c, left, shown_left(r, g, may, &from, s));
     }
     return left;
 }
@@ -318,24 +310,23 @@ static kir_value scan_either(tly_rows *r, const tly_rows_segment *g, const tly_r
                              tly_rows_state *s)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     kir_value v[3 + MAX_STATE] = { tly_not(c, none_of(r)), tly_rows_lifts_at_once(r), none_of(r) };
     unsigned n = 3 + tly_rows_state_count(r);
     kir_loop l;
     kir_branch some;
     tly_rows_pack(r, s, v + 3);
-    kir_for(b, &l, imm(c, 0), imm(c, 2), imm(c, 1), n, v);
+    kir_for(c->b, &l, imm(c, 0), imm(c, 2), imm(c, 1), n, v);
     tly_rows_state now = *s;
-    tly_rows_turn turn = { l.carried[1], kir_cmp(b, KIR_NE, l.i, imm(c, 0)), 0 };
-    kir_if(b, &some, l.carried[0]);
+    tly_rows_turn turn = { l.carried[1], differ(c, l.i, imm(c, 0)), 0 };
+    kir_if(c->b, &some, l.carried[0]);
     kir_value left = scan_once(r, g, in, &turn, &now);
-    v[0] = kir_bin(b, KIR_AND, turn.bad, tly_not(c, turn.again));
+    v[0] = band(c, turn.bad, tly_not(c, turn.again));
     v[1] = tly_not(c, turn.up);
-    v[2] = kir_bin(b, KIR_OR, left, turn.bad);
+    v[2] = bor(c, left, turn.bad);
     tly_rows_pack(r, &now, v + 3);
-    kir_else(b, &some, n, v);
-    kir_if_end(b, &some, n, l.carried);
-    kir_for_end(b, &l, some.result);
+    kir_else(c->b, &some, n, v);
+    kir_if_end(c->b, &some, n, l.carried);
+    kir_for_end(c->b, &l, some.result);
     *s = tly_rows_unpack(r, l.result + 3);
     return l.result[2];
 }
@@ -355,6 +346,6 @@ void tly_rows_scan(tly_rows *r, const tly_rows_segment *g, tly_rows_state *s)
     if (!left)
         return;
     if (r->totals)
-        left = kir_bin(c->b, KIR_AND, left, tly_not(c, r->only_total));
+        left = band(c, left, tly_not(c, r->only_total));
     redo(r, g, left, from, s);
 }

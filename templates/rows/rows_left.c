@@ -6,14 +6,14 @@
 
 kir_value tly_rows_is_zero(tly_rows *r, kir_value v)
 {
-    return kir_cmp(r->c->b, KIR_OEQ, v, kir_const(r->c->b, r->c->vec, 0));
+    return oeq(r->c, v, constant(r->c, r->c->vec, 0));
 }
 
 /* i1s: elements that are no exact zero. */
 kir_value tly_rows_elements_not_zero(tly_rows *r, const kir_value *x)
 {
     kir_value some = tly_watch_not_zero(r->c, x[0]);
-    return r->pairs ? kir_bin(r->c->b, KIR_AND, some, tly_watch_not_zero(r->c, x[1])) : some;
+    return r->pairs ? band(r->c, some, tly_watch_not_zero(r->c, x[1])) : some;
 }
 
 /* i1s of a watch: sums that may be too large; but where there was no end before, only parts that
@@ -21,11 +21,10 @@ kir_value tly_rows_elements_not_zero(tly_rows *r, const kir_value *x)
 kir_value tly_rows_sums_left(tly_rows *r, const tly_rows_result *y)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     kir_value fine = tly_watch_below(c, tly_watch_bits(c, y->y), TLY_LARGE);
     kir_value finite = tly_watch_below(c, tly_watch_bits(c, y->first), TLY_INFINITE);
     kir_value part = tly_watch_below(c, tly_watch_bits(c, y->part), TLY_INFINITE);
-    fine = kir_bin(b, KIR_OR, fine, kir_bin(b, KIR_AND, part, tly_not(c, finite)));
+    fine = bor(c, fine, band(c, part, tly_not(c, finite)));
     return tly_not(c, fine);
 }
 
@@ -34,11 +33,9 @@ kir_value tly_rows_sums_left(tly_rows *r, const tly_rows_result *y)
 static kir_value fell(tly_rows *r, const kir_value *x, kir_value part)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     kir_value from = tly_vector_before(c, tly_neutral(c, c->vec), part, r->unit, c->lanes);
-    kir_value some = kir_bin(b, KIR_AND, tly_rows_elements_not_zero(r, x),
-                             tly_watch_not_zero(c, from));
-    return kir_bin(b, KIR_AND, some, tly_rows_is_zero(r, part));
+    kir_value some = band(c, tly_rows_elements_not_zero(r, x), tly_watch_not_zero(c, from));
+    return band(c, some, tly_rows_is_zero(r, part));
 }
 
 static kir_value any_fell(tly_rows *r, kir_value here, const tly_rows_part *p)
@@ -49,35 +46,34 @@ static kir_value any_fell(tly_rows *r, kir_value here, const tly_rows_part *p)
         kir_value x[2];
         tly_rows_load_step(r, here, imm(c, k), x);
         kir_value own = fell(r, x, p[k].scan);
-        all = all ? kir_bin(c->b, KIR_OR, all, own) : own;
+        all = all ? bor(c, all, own) : own;
     }
-    return kir_any(c->b, all);
+    return any(c, all);
 }
 
 kir_value tly_rows_part_left(tly_rows *r, const kir_value *x, kir_value part)
 {
     kir_value outside = tly_watch_outside(r->c, part, TLY_WATCH_PART);
-    return kir_bin(r->c->b, KIR_OR, outside, fell(r, x, part));
+    return bor(r->c, outside, fell(r, x, part));
 }
 
 /* Zeros are looked at only where there are some. */
 kir_value tly_rows_parts_left(tly_rows *r, kir_value here, const tly_rows_part *p)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
-    kir_value outside = 0, zeros = 0, none = kir_const(b, KIR_TYPE(KIR_I1, 1), 0);
+    kir_value outside = 0, zeros = 0, none = constant(c, KIR_TYPE(KIR_I1, 1), 0);
     for (unsigned k = 0; k < r->unroll; k++) {
         kir_value out = tly_watch_outside(c, p[k].scan, TLY_WATCH_PART);
         kir_value zero = tly_rows_is_zero(r, p[k].scan);
-        outside = outside ? kir_bin(b, KIR_OR, outside, out) : out;
-        zeros = zeros ? kir_bin(b, KIR_OR, zeros, zero) : zero;
+        outside = outside ? bor(c, outside, out) : out;
+        zeros = zeros ? bor(c, zeros, zero) : zero;
     }
     kir_branch some;
-    kir_if(b, &some, kir_any(b, zeros));
+    kir_if(c->b, &some, any(c, zeros));
     kir_value left = any_fell(r, here, p);
-    kir_else(b, &some, 1, &left);
-    kir_if_end(b, &some, 1, &none);
-    return kir_bin(b, KIR_OR, some.result[0], kir_any(b, outside));
+    kir_else(c->b, &some, 1, &left);
+    kir_if_end(c->b, &some, 1, &none);
+    return bor(c, some.result[0], any(c, outside));
 }
 
 /* Products whose scan, by `newest`, is below all normal numbers become 0 for good: the plain loop
@@ -88,8 +84,8 @@ kir_value tly_rows_flush(tly_rows *r, kir_value v, kir_value newest)
     if (!tly_watches_products(r->c))
         return v;
     kir_value tiny = tly_watch_below(c, tly_watch_bits(c, newest), TLY_TINY);
-    kir_value zero = kir_bin(c->b, KIR_MUL, v, kir_const(c->b, c->vec, 0));
-    return kir_select(c->b, tly_watch_lanes(c, tiny), zero, v);
+    kir_value zero = mul(c, v, constant(c, c->vec, 0));
+    return choose(c, tly_watch_lanes(c, tiny), zero, v);
 }
 
 /* Lanes of a class follow each other by `unit`. */
@@ -107,7 +103,7 @@ static kir_value sunk(tly_rows *r, const tly_rows_result *y)
 {
     tly_build *c = r->c;
     kir_value tiny = tly_watch_lanes(c, tly_watch_below(c, tly_watch_bits(c, y->y), TLY_TINY));
-    return kir_bin(c->b, KIR_AND, tiny, tly_watch_not_zero(c, y->first));
+    return band(c, tiny, tly_watch_not_zero(c, y->first));
 }
 
 /* i1: results may have come to an end of the range, and not because a product is 0 for good. No
@@ -115,29 +111,27 @@ static kir_value sunk(tly_rows *r, const tly_rows_result *y)
 static kir_value near_end(tly_rows *r, kir_value wide, const tly_rows_result *y)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     unsigned unroll = r->unroll;
     if (!tly_watches_products(r->c)) {
         kir_value most = 0;
         for (unsigned k = 0; k < unroll; k++) {
             kir_value bits = tly_watch_bits(c, y[k].y);
-            most = most ? kir_bin(b, KIR_UMAX, most, bits) : bits;
+            most = most ? umax(c, most, bits) : bits;
         }
-        return kir_any(b, tly_not(c, tly_watch_below(c, most, TLY_LARGE)));
+        return any(c, tly_not(c, tly_watch_below(c, most, TLY_LARGE)));
     }
-    kir_value least = kir_bin(b, KIR_UMIN, tly_watch_bits(c, y[0].first),
-                              tly_watch_bits(c, y[unroll - 1].y));
-    kir_value low = kir_any(b, tly_watch_below(c, least, TLY_SMALL));
-    kir_value none = kir_const(b, KIR_TYPE(KIR_I1, 1), 0), some = 0;
+    kir_value least = umin(c, tly_watch_bits(c, y[0].first), tly_watch_bits(c, y[unroll - 1].y));
+    kir_value low = any(c, tly_watch_below(c, least, TLY_SMALL));
+    kir_value none = constant(c, KIR_TYPE(KIR_I1, 1), 0), some = 0;
     kir_branch zero;
-    kir_if(b, &zero, kir_bin(b, KIR_OR, wide, low));
+    kir_if(c->b, &zero, bor(c, wide, low));
     for (unsigned k = 0; k < unroll; k++) {
         kir_value own = sunk(r, &y[k]);
-        some = some ? kir_bin(b, KIR_OR, some, own) : own;
+        some = some ? bor(c, some, own) : own;
     }
-    some = kir_any(b, some);
-    kir_else(b, &zero, 1, &some);
-    kir_if_end(b, &zero, 1, &none);
+    some = any(c, some);
+    kir_else(c->b, &zero, 1, &some);
+    kir_if_end(c->b, &zero, 1, &none);
     return zero.result[0];
 }
 
@@ -146,7 +140,7 @@ kir_value tly_rows_shows_infinity(tly_rows *r, const kir_value *shown, unsigned 
     tly_build *c = r->c;
     kir_value most = tly_watch_bits(c, shown[k << r->pairs]);
     if (r->pairs)
-        most = kir_bin(c->b, KIR_UMAX, most, tly_watch_bits(c, shown[2 * k + 1]));
+        most = umax(c, most, tly_watch_bits(c, shown[2 * k + 1]));
     return tly_watch_lanes(c, tly_watch_endless(c, most));
 }
 
@@ -154,37 +148,35 @@ kir_value tly_rows_results_left(tly_rows *r, kir_value wide, const tly_rows_resu
                                 const kir_value *shown, tly_rows_state *s)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     unsigned unroll = r->unroll;
-    kir_value none = kir_const(b, KIR_TYPE(KIR_I1, 1), 0), bad = 0, ends[2], same[2];
+    kir_value none = constant(c, KIR_TYPE(KIR_I1, 1), 0), bad = 0, ends[2], same[2];
     kir_value fell = 0, large = 0; /* where the output is narrower: anywhere in the step */
     kir_branch look;
-    kir_if(b, &look, near_end(r, wide, y));
+    kir_if(c->b, &look, near_end(r, wide, y));
     for (unsigned k = 0; k < unroll; k++) {
         kir_value left;
         if (tly_watches_products(r->c)) {
             kir_value end = tly_watch_bits(c, tly_rows_end_of(r, y[unroll - 1].y, k));
             kir_value low = tly_watch_below(c, tly_watch_bits(c, y[k].y), TLY_TINY);
-            left = kir_bin(b, KIR_AND, low, tly_not(c, tly_watch_below(c, end, TLY_TINY)));
+            left = band(c, low, tly_not(c, tly_watch_below(c, end, TLY_TINY)));
             if (tly_watches_output(c)) {
                 kir_value endless = tly_rows_shows_infinity(r, shown, k);
-                fell = fell ? kir_bin(b, KIR_OR, fell, low) : low;
-                large = large ? kir_bin(b, KIR_OR, large, endless) : endless;
+                fell = fell ? bor(c, fell, low) : low;
+                large = large ? bor(c, large, endless) : endless;
             }
         } else {
             left = tly_rows_sums_left(r, &y[k]);
         }
-        bad = bad ? kir_bin(b, KIR_OR, bad, left) : left;
+        bad = bad ? bor(c, bad, left) : left;
     }
-    ends[0] = kir_any(b, bad);
+    ends[0] = any(c, bad);
     if (fell)
-        ends[0] = kir_bin(b, KIR_OR, ends[0],
-                          kir_bin(b, KIR_AND, kir_any(b, fell), kir_any(b, large)));
+        ends[0] = bor(c, ends[0], band(c, any(c, fell), any(c, large)));
     ends[1] = tly_rows_flush(r, s->last[0], s->last[0]);
-    kir_else(b, &look, 2, ends);
+    kir_else(c->b, &look, 2, ends);
     same[0] = none;
     same[1] = s->last[0];
-    kir_if_end(b, &look, 2, same);
+    kir_if_end(c->b, &look, 2, same);
     s->last[0] = look.result[1];
     return look.result[0];
 }
@@ -195,7 +187,7 @@ tly_rows_seen tly_rows_see_none(tly_rows *r)
 {
     tly_build *c = r->c;
     kir_value one = tly_watch_bits(c, tly_neutral(c, c->vec));
-    kir_value low = kir_const(c->b, kir_type_of(c->b, one), 0);
+    kir_value low = constant(c, type_of(c, one), 0);
     return (tly_rows_seen){ low, one, one, 0 };
 }
 
@@ -204,8 +196,8 @@ static void see_finite(tly_rows *r, kir_value *high, kir_value *low, kir_value v
 {
     tly_build *c = r->c;
     if (high)
-        *high = kir_bin(c->b, KIR_UMAX, *high, tly_watch_finite(c, tly_watch_bits(c, v)));
-    *low = kir_bin(c->b, KIR_UMIN, *low, tly_watch_less(c, v));
+        *high = umax(c, *high, tly_watch_finite(c, tly_watch_bits(c, v)));
+    *low = umin(c, *low, tly_watch_less(c, v));
 }
 
 void tly_rows_see_part(tly_rows *r, tly_rows_seen *seen, kir_value v)
@@ -225,9 +217,9 @@ kir_value tly_rows_seen_apart(tly_rows *r, const tly_rows_seen *seen)
 {
     tly_build *c = r->c;
     if (!r->windows && !r->ends_by_flags)
-        return kir_any(c->b, tly_watch_left(c, seen->high, TLY_WATCH_PART));
-    return kir_any(c->b, tly_watch_beyond(c, seen->high, seen->low,
-                                          r->windows ? c->lanes : TLY_WATCH_PART, 1));
+        return any(c, tly_watch_left(c, seen->high, TLY_WATCH_PART));
+    return any(
+        c, tly_watch_beyond(c, seen->high, seen->low, r->windows ? c->lanes : TLY_WATCH_PART, 1));
 }
 
 void tly_rows_see_result(tly_rows *r, tly_rows_seen *seen, const tly_rows_result *y)
@@ -240,18 +232,17 @@ void tly_rows_see_result(tly_rows *r, tly_rows_seen *seen, const tly_rows_result
     kir_value bits = tly_watch_bits(c, y->y);
     if (r->ends_by_flags)
         bits = tly_watch_finite(c, bits);
-    seen->results = kir_bin(c->b, KIR_UMAX, seen->results, bits);
+    seen->results = umax(c, seen->results, bits);
 }
 
 kir_value tly_rows_is_lost(tly_rows *r, const tly_rows_state *s)
 {
     tly_build *c = r->c;
     if (tly_watches_products(c) && r->unit > 1)
-        return kir_any(c->b, tly_watch_below(c, tly_watch_less(c, s->last[0]), TLY_SMALL));
+        return any(c, tly_watch_below(c, tly_watch_less(c, s->last[0]), TLY_SMALL));
     if (tly_watches_products(c) || r->ends_by_flags)
-        return kir_const(c->b, KIR_TYPE(KIR_I1, 1), 0);
-    return kir_any(c->b,
-                   tly_not(c, tly_watch_below(c, tly_watch_bits(c, s->last[0]), TLY_INFINITE)));
+        return constant(c, KIR_TYPE(KIR_I1, 1), 0);
+    return any(c, tly_not(c, tly_watch_below(c, tly_watch_bits(c, s->last[0]), TLY_INFINITE)));
 }
 
 /* By windows each lane is a chain of its own: a 0 stays one there, so that what fell within the
@@ -261,24 +252,22 @@ kir_value tly_rows_is_lost(tly_rows *r, const tly_rows_state *s)
 kir_value tly_rows_seen_left(tly_rows *r, const tly_rows_seen *seen, tly_rows_state *s)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     if (!tly_watches_products(r->c))
-        return kir_any(b, r->ends_by_flags
-                              ? tly_watch_large(c, seen->results)
-                              : tly_not(c, tly_watch_below(c, seen->results, TLY_LARGE)));
+        return any(c, r->ends_by_flags ? tly_watch_large(c, seen->results)
+                                       : tly_not(c, tly_watch_below(c, seen->results, TLY_LARGE)));
     kir_value left = tly_rows_seen_apart(r, seen);
     if (!r->windows) {
-        kir_value low = kir_any(b, tly_watch_below(c, seen->results, TLY_SMALL));
+        kir_value low = any(c, tly_watch_below(c, seen->results, TLY_SMALL));
         if (r->unit > 1)
-            return kir_bin(b, KIR_OR, left, low);
-        low = kir_bin(b, KIR_AND, low, kir_any(b, tly_watch_alive(c, s->last[0])));
+            return bor(c, left, low);
+        low = band(c, low, any(c, tly_watch_alive(c, s->last[0])));
         s->last[0] = tly_rows_flush(r, s->last[0], s->last[0]);
-        return kir_bin(b, KIR_OR, left, low);
+        return bor(c, left, low);
     }
     kir_value end = tly_watch_bits(c, s->last[0]);
     kir_value fell = tly_watch_below(c, seen->results, TLY_NORMAL);
-    fell = kir_any(b, kir_bin(b, KIR_OR, fell, tly_watch_below(c, end, TLY_NORMAL)));
-    kir_value alive = kir_any(b, tly_watch_alive(c, s->last[0]));
+    fell = any(c, bor(c, fell, tly_watch_below(c, end, TLY_NORMAL)));
+    kir_value alive = any(c, tly_watch_alive(c, s->last[0]));
     s->last[0] = tly_rows_flush(r, s->last[0], s->last[0]);
-    return kir_bin(b, KIR_OR, left, kir_bin(b, KIR_AND, fell, alive));
+    return bor(c, left, band(c, fell, alive));
 }

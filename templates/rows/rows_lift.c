@@ -24,11 +24,6 @@ static uint64_t power(int exponent)
     return (uint64_t)(BIAS + exponent) << 23;
 }
 
-static kir_value like(tly_rows *r, kir_value v, uint64_t bits)
-{
-    return kir_const(r->c->b, kir_type_of(r->c->b, v), bits);
-}
-
 /* Nothing is shown that is subnormal as an accumulator. */
 static int shows_half(const tly_rows *r)
 {
@@ -62,7 +57,7 @@ tly_rows_segment tly_rows_lift(tly_rows *r, const tly_rows_segment *g, const tly
 {
     tly_build *c = r->c;
     tly_rows_segment to = *g;
-    s->last[0] = kir_select(c->b, t->up, kir_const(c->b, c->vec, power(SCALE)), s->last[0]);
+    s->last[0] = choose(c, t->up, constant(c, c->vec, power(SCALE)), s->last[0]);
     to.lifted = t->up;
     return to;
 }
@@ -71,17 +66,17 @@ tly_rows_segment tly_rows_lift(tly_rows *r, const tly_rows_segment *g, const tly
 static kir_value plus(tly_rows *r, kir_value size, int exponent)
 {
     tly_build *c = r->c;
-    kir_value x = kir_convert(c->b, KIR_BITCAST, c->vec, size);
-    x = kir_bin(c->b, KIR_ADD, x, like(r, x, power(exponent)));
-    return kir_convert(c->b, KIR_BITCAST, kir_type_of(c->b, size), x);
+    kir_value x = bitcast(c, c->vec, size);
+    x = add(c, x, like(r->c, x, power(exponent)));
+    return bitcast(c, type_of(c, size), x);
 }
 
 /* Magnitudes less the scale; what is below the normal numbers then is anything below 2^-126. */
 static kir_value lower(tly_rows *r, kir_value size)
 {
-    kir_builder *b = r->c->b;
-    kir_value scale = like(r, size, (uint64_t)SCALE << 23);
-    return kir_bin(b, KIR_SUB, kir_bin(b, KIR_UMAX, size, scale), scale);
+    tly_build *c = r->c;
+    kir_value scale = like(r->c, size, (uint64_t)SCALE << 23);
+    return sub(c, umax(c, size, scale), scale);
 }
 
 /* A sum with 2^-126 has ulps of 2^-149: its bits count them, where a result is subnormal, which is
@@ -89,20 +84,18 @@ static kir_value lower(tly_rows *r, kir_value size)
 kir_value tly_rows_unlift(tly_rows *r, kir_value lifted, kir_value *most)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
-    kir_value bits = kir_convert(b, KIR_BITCAST, kir_type_of(b, *most), lifted);
-    kir_value size = kir_bin(b, KIR_AND, bits, like(r, bits, sign - 1)), down;
-    *most = kir_bin(b, KIR_UMAX, *most, size);
+    kir_value bits = bitcast(c, type_of(c, *most), lifted);
+    kir_value size = band(c, bits, like(r->c, bits, sign - 1)), down;
+    *most = umax(c, *most, size);
     if (shows_half(r)) {
         down = lower(r, size);
     } else {
-        kir_value floor = like(r, bits, power(NORMAL + SCALE));
-        down = kir_bin(b, KIR_SUB, size, like(r, bits, (uint64_t)SCALE << 23));
-        down = kir_bin(b, KIR_SMAX, down,
-                       kir_bin(b, KIR_SUB, plus(r, size, NORMAL + SCALE), floor));
+        kir_value floor = like(r->c, bits, power(NORMAL + SCALE));
+        down = sub(c, size, like(r->c, bits, (uint64_t)SCALE << 23));
+        down = smax(c, down, sub(c, plus(r, size, NORMAL + SCALE), floor));
     }
-    bits = kir_bin(b, KIR_OR, down, kir_bin(b, KIR_AND, bits, like(r, bits, sign)));
-    return kir_convert(b, KIR_BITCAST, c->vec, bits);
+    bits = bor(c, down, band(c, bits, like(r->c, bits, sign)));
+    return bitcast(c, c->vec, bits);
 }
 
 /* i1: results are shown as infinite. */
@@ -110,8 +103,8 @@ static kir_value is_endless(tly_rows *r, kir_value most)
 {
     tly_build *c = r->c;
     if (!shows_half(r))
-        return kir_any(c->b, tly_not(c, tly_watch_below(c, most, TLY_INFINITE)));
-    return kir_any(c->b, tly_watch_endless(c, lower(r, most)));
+        return any(c, tly_not(c, tly_watch_below(c, most, TLY_INFINITE)));
+    return any(c, tly_watch_endless(c, lower(r, most)));
 }
 
 /* i1: unlifted, a product would have fallen, and be there still. */
@@ -119,7 +112,7 @@ static kir_value has_fallen(tly_rows *r, const tly_rows_state *s)
 {
     tly_build *c = r->c;
     kir_value less = tly_watch_less(c, s->last[0]);
-    return kir_any(c->b, kir_cmp(c->b, KIR_ULT, less, like(r, less, power(NORMAL + SCALE))));
+    return any(c, ult(c, less, like(r->c, less, power(NORMAL + SCALE))));
 }
 
 /* i1s: a turn that was lifted, and one that was not, came to nothing. */
@@ -127,51 +120,49 @@ static kir_value settle_lifted(tly_rows *r, const tly_rows_segment *g, kir_value
                                const tly_rows_state *s, kir_value raised, const tly_rows_turn *t)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     tly_rows_segment still = *g;
     kir_value most;
     still.leaves = 0;
     tly_rows_store_later(r, &still, count, &most);
-    kir_value bad = kir_bin(b, KIR_OR, is_endless(r, most), raised);
-    kir_value fallen = kir_bin(b, KIR_OR, t->again, has_fallen(r, s));
-    kir_value next = kir_select(b, fallen, imm(c, PATIENCE), sub(c, patience(r), imm(c, 1)));
-    kir_store(b, r->patience, 0, kir_select(b, bad, imm(c, 0), next), 8, 0);
+    kir_value bad = bor(c, is_endless(r, most), raised);
+    kir_value fallen = bor(c, t->again, has_fallen(r, s));
+    kir_value next = choose(c, fallen, imm(c, PATIENCE), sub(c, patience(r), imm(c, 1)));
+    kir_store(c->b, r->patience, 0, choose(c, bad, imm(c, 0), next), 8, 0);
     return bad;
 }
 
 static kir_value settle_plain(tly_rows *r, kir_value flags)
 {
-    kir_builder *b = r->c->b;
+    tly_build *c = r->c;
     kir_type word = KIR_TYPE(KIR_I32, 1);
-    kir_value under = kir_bin(b, KIR_AND, flags, kir_const(b, word, KIR_UNDERFLOWED));
-    under = kir_cmp(b, KIR_NE, under, kir_const(b, word, 0));
-    return kir_bin(b, KIR_AND, r->few_steps, under);
+    kir_value under = band(c, flags, constant(c, word, KIR_UNDERFLOWED));
+    under = differ(c, under, constant(c, word, 0));
+    return band(c, r->few_steps, under);
 }
 
 void tly_rows_settle(tly_rows *r, const tly_rows_segment *g, kir_value count,
                      const tly_rows_state *s, kir_value *flags, tly_rows_turn *t)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
-    kir_value none = kir_const(b, KIR_TYPE(KIR_I32, 1), 0);
-    kir_value v[2], same[2] = { kir_const(b, KIR_TYPE(KIR_I1, 1), 0), none };
+    kir_value none = constant(c, KIR_TYPE(KIR_I32, 1), 0);
+    kir_value v[2], same[2] = { constant(c, KIR_TYPE(KIR_I1, 1), 0), none };
     kir_branch way, some;
     if (r->later) {
-        kir_if(b, &way, tly_not(c, t->up));
+        kir_if(c->b, &way, tly_not(c, t->up));
         tly_rows_store_later(r, g, count, NULL);
-        kir_if_end(b, &way, 0, NULL);
+        kir_if_end(c->b, &way, 0, NULL);
     }
-    kir_value raised = kir_cmp(b, KIR_NE, *flags, none);
-    kir_if(b, &some, kir_bin(b, KIR_OR, t->up, raised));
-    kir_if(b, &way, t->up);
+    kir_value raised = differ(c, *flags, none);
+    kir_if(c->b, &some, bor(c, t->up, raised));
+    kir_if(c->b, &way, t->up);
     v[0] = settle_lifted(r, g, count, s, raised, t);
-    kir_else(b, &way, 1, v);
+    kir_else(c->b, &way, 1, v);
     v[0] = settle_plain(r, *flags);
-    kir_if_end(b, &way, 1, v);
+    kir_if_end(c->b, &way, 1, v);
     v[0] = way.result[0];
-    v[1] = kir_select(b, kir_bin(b, KIR_OR, t->up, v[0]), none, *flags);
-    kir_else(b, &some, 2, v);
-    kir_if_end(b, &some, 2, same);
+    v[1] = choose(c, bor(c, t->up, v[0]), none, *flags);
+    kir_else(c->b, &some, 2, v);
+    kir_if_end(c->b, &some, 2, same);
     t->bad = some.result[0];
     *flags = some.result[1];
 }

@@ -33,55 +33,55 @@ static kir_type bits_type(const tly_rows *r)
 
 static kir_value power(tly_rows *r, int exponent)
 {
-    return kir_const(r->c->b, bits_type(r), (uint64_t)(1023 + exponent) << 52);
+    return constant(r->c, bits_type(r), (uint64_t)(1023 + exponent) << 52);
 }
 
 /* Magnitudes less 1, so that a zero becomes the largest. */
 static kir_value less_of(tly_rows *r, kir_value z)
 {
-    kir_builder *b = r->c->b;
-    kir_value bits = kir_convert(b, KIR_BITCAST, bits_type(r), z);
-    bits = kir_bin(b, KIR_AND, bits, kir_const(b, bits_type(r), INT64_MAX));
-    return kir_bin(b, KIR_SUB, bits, kir_const(b, bits_type(r), 1));
+    tly_build *c = r->c;
+    kir_value bits = bitcast(c, bits_type(r), z);
+    bits = band(c, bits, constant(c, bits_type(r), INT64_MAX));
+    return sub(c, bits, constant(c, bits_type(r), 1));
 }
 
 static kir_value below(tly_rows *r, kir_value less, int exponent)
 {
-    return kir_cmp(r->c->b, KIR_ULT, less, power(r, exponent));
+    return ult(r->c, less, power(r, exponent));
 }
 
 /* By the first lane alone: all that is decided here is which way is faster. To ask all lanes took
  * 10 % more time of benign rows, one as a scalar 6 (f32 from L2, AVX-512, Emerald Rapids). */
 kir_value tly_rows_is_low(tly_rows *r, const tly_rows_state *s)
 {
-    kir_builder *b = r->c->b;
+    tly_build *c = r->c;
     kir_type word = KIR_TYPE(KIR_I32, 1);
-    kir_value v = kir_convert(b, KIR_BITCAST, word, kir_extract(b, s->last[0], 0));
-    v = kir_bin(b, KIR_AND, v, kir_const(b, word, INT32_MAX));
-    v = kir_bin(b, KIR_SUB, v, kir_const(b, word, 1)); /* a zero is the largest */
-    return kir_cmp(b, KIR_ULT, v, r->low);
+    kir_value v = bitcast(c, word, kir_extract(c->b, s->last[0], 0));
+    v = band(c, v, constant(c, word, INT32_MAX));
+    v = sub(c, v, constant(c, word, 1)); /* a zero is the largest */
+    return ult(c, v, r->low);
 }
 
 /* Rows that may be lifted have no such steps. */
 void tly_rows_begin_low(tly_rows *r)
 {
-    kir_builder *b = r->c->b;
+    tly_build *c = r->c;
     kir_type word = KIR_TYPE(KIR_I32, 1);
-    r->low = kir_const(b, word, (uint64_t)(127 + LOW) << 23);
+    r->low = constant(c, word, (uint64_t)(127 + LOW) << 23);
     if (r->lifts)
-        r->low = kir_select(b, r->few_steps, kir_const(b, word, 0), r->low);
+        r->low = choose(c, r->few_steps, constant(c, word, 0), r->low);
 }
 
 /* As f32. What will be subnormal is rounded to a multiple of the least number before, so that
  * nothing is lost then and no flag is raised. */
 static kir_value to_single(tly_rows *r, kir_value z)
 {
-    kir_builder *b = r->c->b;
-    kir_type t = kir_type_of(b, z);
-    kir_value magic = kir_const(b, t, (uint64_t)(1023 - 149 + 52) << 52 | UINT64_C(1) << 51);
-    kir_value rounded = kir_bin(b, KIR_SUB, kir_bin(b, KIR_ADD, z, magic), magic);
-    z = kir_select(b, below(r, less_of(r, z), NORMAL), rounded, z);
-    return kir_convert(b, KIR_FPTRUNC, r->c->vec, z);
+    tly_build *c = r->c;
+    kir_type t = type_of(c, z);
+    kir_value magic = constant(c, t, (uint64_t)(1023 - 149 + 52) << 52 | UINT64_C(1) << 51);
+    kir_value rounded = sub(c, add(c, z, magic), magic);
+    z = choose(c, below(r, less_of(r, z), NORMAL), rounded, z);
+    return convert(c, KIR_FPTRUNC, r->c->vec, z);
 }
 
 /* The scans z after a step in which one may be subnormal, `least` of magnitudes less 1: y, their
@@ -90,25 +90,23 @@ static kir_value to_single(tly_rows *r, kir_value z)
 static kir_value sink(tly_rows *r, const kir_value *z, kir_value least, kir_value *y)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     kir_value end = z[r->unroll - 1], most = 0;
     for (unsigned k = 0; k < r->unroll; k++) {
         y[k] = to_single(r, z[k]);
         kir_value bits = tly_watch_bits(c, y[k]);
-        most = most ? kir_bin(b, KIR_UMAX, most, bits) : bits;
+        most = most ? umax(c, most, bits) : bits;
     }
-    kir_value sunk = kir_any(b, below(r, least, HALF));
+    kir_value sunk = any(c, below(r, least, HALF));
     kir_value less = less_of(r, end);
-    kir_value deep = kir_bin(b, KIR_AND, kir_extract(b, below(r, less, LOW), 0),
-                             kir_extract(b, below(r, less, HALF), c->lanes - 1));
+    kir_value deep = band(c, kir_extract(c->b, below(r, less, LOW), 0),
+                          kir_extract(c->b, below(r, less, HALF), c->lanes - 1));
     int nothing = c->p->tensor[TLY_OUT].dtype == TALLY_F16 ? HALF
                                                            : NOTHING; /* f16 shows none of it */
-    kir_value gone = kir_bin(b, KIR_OR, kir_any(b, below(r, least, nothing)),
-                             kir_bin(b, KIR_AND, sunk, tly_not(c, deep)));
-    kir_value zero = kir_bin(b, KIR_MUL, end, kir_const(b, kir_type_of(b, end), 0));
-    zero = kir_convert(b, KIR_FPTRUNC, c->vec, zero);
-    y[r->unroll] = kir_select(b, gone, zero, y[r->unroll - 1]);
-    return kir_bin(b, KIR_AND, sunk, kir_any(b, tly_watch_endless(c, most)));
+    kir_value gone = bor(c, any(c, below(r, least, nothing)), band(c, sunk, tly_not(c, deep)));
+    kir_value zero = mul(c, end, constant(c, type_of(c, end), 0));
+    zero = convert(c, KIR_FPTRUNC, c->vec, zero);
+    y[r->unroll] = choose(c, gone, zero, y[r->unroll - 1]);
+    return band(c, sunk, any(c, tly_watch_endless(c, most)));
 }
 
 /* The step's results in f64, which loses none of them; y and what is returned are those of
@@ -116,12 +114,12 @@ static kir_value sink(tly_rows *r, const kir_value *z, kir_value least, kir_valu
 static kir_value by_double(tly_rows *r, const kir_value *parts, kir_value last, kir_value *y)
 {
     tly_build wide = as_double(r);
-    kir_builder *b = r->c->b;
-    kir_value z[MAX_UNROLL], now = kir_convert(b, KIR_FPEXT, wide.vec, last);
+    tly_build *c = r->c;
+    kir_value z[MAX_UNROLL], now = convert(c, KIR_FPEXT, wide.vec, last);
     kir_value least = less_of(r, now);
     for (unsigned k = 0; k < r->unroll; k++) {
-        z[k] = now = tly_combine(&wide, now, kir_convert(b, KIR_FPEXT, wide.vec, parts[k]));
-        least = kir_bin(b, KIR_UMIN, least, less_of(r, now));
+        z[k] = now = tly_combine(&wide, now, convert(c, KIR_FPEXT, wide.vec, parts[k]));
+        least = umin(c, least, less_of(r, now));
     }
     return sink(r, z, least, y);
 }
@@ -131,11 +129,11 @@ static kir_value by_double(tly_rows *r, const kir_value *parts, kir_value last, 
  * Emerald Rapids). What is or becomes no normal number is not seen here. */
 static kir_value scaled(tly_rows *r, kir_value v, int exponent)
 {
-    kir_builder *b = r->c->b;
+    tly_build *c = r->c;
     kir_type bits = KIR_TYPE(KIR_I32, r->c->lanes);
-    v = kir_convert(b, KIR_BITCAST, bits, v);
-    v = kir_bin(b, KIR_ADD, v, kir_const(b, bits, (uint32_t)exponent << 23));
-    return kir_convert(b, KIR_BITCAST, r->c->vec, v);
+    v = bitcast(c, bits, v);
+    v = add(c, v, constant(c, bits, (uint32_t)exponent << 23));
+    return bitcast(c, r->c->vec, v);
 }
 
 /* Times 2^SCALE the results are the same bits, while all of them are normal numbers unscaled: what
@@ -145,7 +143,6 @@ kir_value tly_rows_join_low(tly_rows *r, const kir_value *parts, tly_rows_state 
                             kir_value *shown)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     unsigned n = r->unroll;
     kir_value z[MAX_UNROLL], y[MAX_UNROLL + 2], last = s->last[0];
     kir_value now = scaled(r, last, SCALE);
@@ -155,14 +152,14 @@ kir_value tly_rows_join_low(tly_rows *r, const kir_value *parts, tly_rows_state 
         z[k] = now = tly_combine(c, now, parts[k]);
         apart = tly_watch_apart(c, apart, now, TLY_WATCH_PART);
     }
-    kir_if(b, &way, kir_any(b, tly_watch_left(c, apart, TLY_WATCH_PART)));
+    kir_if(c->b, &way, any(c, tly_watch_left(c, apart, TLY_WATCH_PART)));
     y[n + 1] = by_double(r, parts, last, y);
-    kir_else(b, &way, n + 2, y);
+    kir_else(c->b, &way, n + 2, y);
     for (unsigned k = 0; k < n; k++)
         y[k] = scaled(r, z[k], -SCALE);
     y[n] = y[n - 1];
-    y[n + 1] = kir_const(b, KIR_TYPE(KIR_I1, 1), 0);
-    kir_if_end(b, &way, n + 2, y);
+    y[n + 1] = constant(c, KIR_TYPE(KIR_I1, 1), 0);
+    kir_if_end(c->b, &way, n + 2, y);
     for (unsigned k = 0; k < n; k++) {
         shown[k] = way.result[k];
         if (c->p->exclusive)

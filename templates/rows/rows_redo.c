@@ -13,16 +13,15 @@ static kir_type mask_type(const tly_rows *r)
 /* Lanes of a mask (all ones or 0) and, of each scan, those after them. */
 static kir_value and_after(tly_rows *r, kir_value mask)
 {
-    kir_value none = kir_const(r->c->b, mask_type(r), 0);
+    kir_value none = constant(r->c, mask_type(r), 0);
     for (unsigned apart = r->unit; apart < r->c->lanes; apart *= 2)
-        mask = kir_bin(r->c->b, KIR_OR, mask,
-                       tly_vector_before(r->c, none, mask, apart, r->c->lanes));
+        mask = bor(r->c, mask, tly_vector_before(r->c, none, mask, apart, r->c->lanes));
     return mask;
 }
 
 static kir_value as_mask(tly_rows *r, kir_value truth)
 {
-    return kir_convert(r->c->b, KIR_SEXT, mask_type(r), truth);
+    return convert(r->c, KIR_SEXT, mask_type(r), truth);
 }
 
 /* i1s: lanes whose product is not as good as the plain loop's. Where the scan comes to nothing
@@ -31,17 +30,16 @@ static kir_value products_left(tly_rows *r, const tly_rows_result *y, const kir_
                                kir_value lives)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
-    kir_value one = tly_neutral(c, c->vec), none = kir_const(b, mask_type(r), 0);
+    kir_value one = tly_neutral(c, c->vec), none = constant(c, mask_type(r), 0);
     kir_value zero = tly_not(c, tly_rows_elements_not_zero(r, x));
     kir_value exact = and_after(r, as_mask(r, zero));
-    exact = kir_bin(b, KIR_AND, kir_cmp(b, KIR_NE, exact, none), tly_rows_is_zero(r, y->part));
-    kir_value part = tly_watch_apart(c, 0, kir_select(b, exact, one, y->part), TLY_WATCH_PART);
-    exact = kir_bin(b, KIR_OR, exact, tly_rows_is_zero(r, y->first));
-    kir_value low = tly_watch_bits(c, kir_select(b, exact, one, y->y));
+    exact = band(c, differ(c, exact, none), tly_rows_is_zero(r, y->part));
+    kir_value part = tly_watch_apart(c, 0, choose(c, exact, one, y->part), TLY_WATCH_PART);
+    exact = bor(c, exact, tly_rows_is_zero(r, y->first));
+    kir_value low = tly_watch_bits(c, choose(c, exact, one, y->y));
     low = tly_watch_lanes(c, tly_watch_below(c, low, TLY_TINY));
-    low = kir_bin(b, KIR_AND, low, kir_cmp(b, KIR_NE, lives, none));
-    return kir_bin(b, KIR_OR, tly_watch_lanes(c, tly_watch_left(c, part, TLY_WATCH_PART)), low);
+    low = band(c, low, differ(c, lives, none));
+    return bor(c, tly_watch_lanes(c, tly_watch_left(c, part, TLY_WATCH_PART)), low);
 }
 
 /* Element `lane` of x in the lanes that it has a part in, its own and later ones of its scan; in
@@ -84,22 +82,21 @@ static void redo_vector(tly_rows *r, const kir_value *x, kir_value lives, tly_ro
                         kir_value *shown)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     tly_rows_part p = tly_rows_part_of(r, x);
     kir_value first = s->last[0], odd = 0, v[2] = { tly_combine(c, first, p.scan), 0 };
     tly_rows_result result = { first, p.scan, v[0] };
     kir_value left = lives ? products_left(r, &result, x, lives)
                            : tly_watch_lanes(c, tly_rows_sums_left(r, &result));
-    left = kir_cmp(b, KIR_NE, and_after(r, as_mask(r, left)), kir_const(b, mask_type(r), 0));
+    left = differ(c, and_after(r, as_mask(r, left)), constant(c, mask_type(r), 0));
     if (r->pairs)
         v[1] = tly_combine(c, tly_rows_before(r, first, v[0]), p.first);
     kir_branch some;
-    kir_if(b, &some, kir_any(b, left));
-    kir_value loop = plain(r, first, x, &odd), again[2] = { kir_select(b, left, loop, v[0]), 0 };
+    kir_if(c->b, &some, any(c, left));
+    kir_value loop = plain(r, first, x, &odd), again[2] = { choose(c, left, loop, v[0]), 0 };
     if (r->pairs)
-        again[1] = kir_select(b, left, odd, v[1]);
-    kir_else(b, &some, 1 + r->pairs, again);
-    kir_if_end(b, &some, 1 + r->pairs, v);
+        again[1] = choose(c, left, odd, v[1]);
+    kir_else(c->b, &some, 1 + r->pairs, again);
+    kir_if_end(c->b, &some, 1 + r->pairs, v);
     kir_value y = some.result[0];
     tly_rows_show(r, tly_rows_before(r, first, y), r->pairs ? some.result[1] : 0, y, shown);
     s->last[0] = tly_vector_newest(c, y, r->unit);
@@ -118,8 +115,8 @@ int64_t tly_rows_work_bytes(const tly_rows *r)
 
 static kir_value masks_at(tly_rows *r, kir_value k)
 {
-    kir_value masks = kir_ptradd(r->c->b, r->work,
-                                 imm(r->c, CAREFUL_UNROLL * (1 + r->pairs) * vector_bytes(r)));
+    kir_value masks = ptradd(r->c, r->work,
+                             imm(r->c, CAREFUL_UNROLL * (1 + r->pairs) * vector_bytes(r)));
     return tly_at(r->c, masks, k, vector_bytes(r));
 }
 
@@ -130,7 +127,7 @@ static kir_value infinities(tly_rows *r, const kir_value *shown)
     for (unsigned k = 0; k < r->unroll; k++) {
         kir_value own = as_mask(r, tly_rows_shows_infinity(r, shown, k));
         if (k > 0)
-            own = kir_bin(r->c->b, KIR_OR, own, tly_vector_newest(r->c, mask, r->unit));
+            own = bor(r->c, own, tly_vector_newest(r->c, mask, r->unit));
         mask = and_after(r, own);
     }
     return mask;
@@ -140,12 +137,12 @@ static kir_value infinities(tly_rows *r, const kir_value *shown)
 static kir_value parts_left(tly_rows *r, kir_value here)
 {
     tly_build *c = r->c;
-    kir_value x[2], mask = kir_const(c->b, mask_type(r), 0);
+    kir_value x[2], mask = constant(c, mask_type(r), 0);
     kir_loop l;
     kir_for(c->b, &l, imm(c, 0), imm(c, r->unroll), imm(c, 1), 1, &mask);
     tly_rows_load_step(r, here, l.i, x);
     mask = as_mask(r, tly_rows_part_left(r, x, tly_rows_part_of(r, x).scan));
-    mask = kir_bin(c->b, KIR_OR, mask, tly_vector_newest(c, l.carried[0], r->unit));
+    mask = bor(c, mask, tly_vector_newest(c, l.carried[0], r->unit));
     mask = and_after(r, mask);
     kir_for_end(c->b, &l, &mask);
     return l.result[0];
@@ -160,12 +157,12 @@ static void store_lives(tly_rows *r, kir_value here, kir_value end, kir_value ap
     kir_value lives = as_mask(r, tly_watch_alive(c, end)), more;
     kir_branch some;
     kir_if(c->b, &some, apart);
-    more = kir_bin(c->b, KIR_OR, lives, parts_left(r, here));
+    more = bor(c, lives, parts_left(r, here));
     kir_else(c->b, &some, 1, &more);
     kir_if_end(c->b, &some, 1, &lives);
     lives = some.result[0];
     if (tly_watches_output(c))
-        lives = kir_bin(c->b, KIR_OR, lives, infinities(r, shown));
+        lives = bor(c, lives, infinities(r, shown));
     for (unsigned k = 0; k < r->unroll; k++)
         kir_store(c->b, masks_at(r, imm(c, k)), 0, tly_rows_end_of(r, lives, k), c->acc_bytes, 0);
 }
@@ -175,7 +172,6 @@ void tly_rows_redo(tly_rows *r, kir_value here, kir_value end, kir_value apart, 
                    kir_value *shown)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     int64_t bytes = vector_bytes(r);
     unsigned each = 1 + r->pairs;
     int products = tly_watches_products(c);
@@ -183,18 +179,18 @@ void tly_rows_redo(tly_rows *r, kir_value here, kir_value end, kir_value apart, 
     kir_loop l;
     if (products)
         store_lives(r, here, end, apart, shown);
-    kir_for(b, &l, imm(c, 0), imm(c, r->unroll), imm(c, 1), 1, s->last);
+    kir_for(c->b, &l, imm(c, 0), imm(c, r->unroll), imm(c, 1), 1, s->last);
     kir_value x[2], result[2], lives = 0;
     tly_rows_load_step(r, here, l.i, x);
     if (products)
-        lives = kir_load(b, mask_type(r), masks_at(r, l.i), 0, c->acc_bytes);
+        lives = kir_load(c->b, mask_type(r), masks_at(r, l.i), 0, c->acc_bytes);
     now.last[0] = l.carried[0];
     redo_vector(r, x, lives, &now, result);
     kir_value to = tly_at(c, r->work, l.i, bytes * each);
     for (unsigned k = 0; k < each; k++)
-        kir_store(b, to, k * bytes, result[k], c->acc_bytes, 0);
-    kir_for_end(b, &l, now.last);
+        kir_store(c->b, to, k * bytes, result[k], c->acc_bytes, 0);
+    kir_for_end(c->b, &l, now.last);
     s->last[0] = tly_rows_flush(r, l.result[0], l.result[0]);
     for (unsigned k = 0; k < r->unroll * each; k++)
-        shown[k] = kir_load(b, c->vec, r->work, k * bytes, c->acc_bytes);
+        shown[k] = kir_load(c->b, c->vec, r->work, k * bytes, c->acc_bytes);
 }

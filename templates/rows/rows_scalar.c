@@ -10,7 +10,7 @@ enum { MAX_STEP = TLY_ROWS_MOST_SCALARS };
 static kir_value load_scalar(tly_rows *r, kir_value p, unsigned k)
 {
     tly_build *c = r->c;
-    p = kir_ptradd(c->b, p, imm(c, k * tly_rows_element_bytes(r)));
+    p = ptradd(c, p, imm(c, k * tly_rows_element_bytes(r)));
     return tly_lift(c, r->direct_in ? tly_load(c, p, 0, 1)
                                     : kir_load(c->b, c->acc, p, 0, c->acc_bytes));
 }
@@ -29,25 +29,24 @@ static void store_scalars(tly_rows *r, kir_value to, const kir_value *y, unsigne
 void tly_rows_scan_scalar(tly_rows *r, const tly_rows_segment *g, tly_rows_state *s)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     unsigned step = (unsigned)r->step;
     tly_rows_source in = tly_rows_prepare(r, g);
-    kir_value soon = kir_ptradd(b, g->in, r->ahead), zero = imm(c, 0);
+    kir_value soon = ptradd(c, g->in, r->ahead), zero = imm(c, 0);
     kir_value end = tly_round_up(c, g->count, step), rest = less(c, in.whole, end);
     kir_value staged = tly_at(c, in.last, sub(c, zero, in.whole), tly_rows_element_bytes(r));
     kir_value x[MAX_STEP], v[MAX_STEP + 1];
     v[0] = tly_rows_prefix(r, s);
     kir_loop part, l; /* whole steps, and the last: no choice of address within the loop */
-    kir_for(b, &part, zero, kir_select(b, rest, imm(c, 2), imm(c, 1)), imm(c, 1), 1, v);
+    kir_for(c->b, &part, zero, choose(c, rest, imm(c, 2), imm(c, 1)), imm(c, 1), 1, v);
     kir_value is_first = equal(c, part.i, zero);
-    kir_value from = kir_select(b, is_first, in.base, staged);
-    kir_for(b, &l, kir_select(b, is_first, zero, in.whole), kir_select(b, is_first, in.whole, end),
+    kir_value from = choose(c, is_first, in.base, staged);
+    kir_for(c->b, &l, choose(c, is_first, zero, in.whole), choose(c, is_first, in.whole, end),
             imm(c, step), 1, part.carried);
     v[0] = l.carried[0];
     for (unsigned k = 0; k < step; k++)
         x[k] = load_scalar(r, tly_at(c, from, l.i, tly_rows_element_bytes(r)), k);
     for (unsigned k = 0; k < step; k += 2) {
-        kir_value pair = kir_keep(b, tly_combine(c, x[k], x[k + 1])); /* else LLVM undoes it */
+        kir_value pair = kir_keep(c->b, tly_combine(c, x[k], x[k + 1])); /* else LLVM undoes it */
         v[k + 2] = tly_combine(c, v[k], pair);
         v[k + 1] = tly_combine(c, v[k], x[k]);
     }
@@ -55,15 +54,15 @@ void tly_rows_scan_scalar(tly_rows *r, const tly_rows_segment *g, tly_rows_state
     kir_value to = tly_stored_at(c, g->to, l.i);
     kir_branch way;
     if (g->lines) {
-        kir_if(b, &way, g->lines);
+        kir_if(c->b, &way, g->lines);
         store_scalars(r, to, shown, KIR_STREAM);
-        kir_else(b, &way, 0, NULL);
+        kir_else(c->b, &way, 0, NULL);
     }
     store_scalars(r, to, shown, 0);
     if (g->lines)
-        kir_if_end(b, &way, 0, NULL);
+        kir_if_end(c->b, &way, 0, NULL);
     tly_rows_prefetch(r, soon, l.i);
-    kir_for_end(b, &l, &v[step]);
-    kir_for_end(b, &part, l.result);
-    s->last[0] = kir_splat(b, part.result[0], c->lanes);
+    kir_for_end(c->b, &l, &v[step]);
+    kir_for_end(c->b, &part, l.result);
+    s->last[0] = kir_splat(c->b, part.result[0], c->lanes);
 }

@@ -92,7 +92,7 @@ static void look_ahead(tly_rows *r, kir_value p, int is_first, chain *h)
     for (unsigned k = 0; k < r->unroll; k++) {
         kir_value x[2], seen;
         if (r->windows) {
-            kir_value at = kir_ptradd(c->b, p, imm(c, k * r->wide * tly_rows_element_bytes(r)));
+            kir_value at = ptradd(c, p, imm(c, k * r->wide * tly_rows_element_bytes(r)));
             h->ahead[k] = (tly_rows_part){
                 tly_rows_window(r, at, is_first && k == 0, h->windows, &seen), 0
             };
@@ -110,13 +110,13 @@ static void look_ahead(tly_rows *r, kir_value p, int is_first, chain *h)
             apart = tly_watch_apart(c, apart, seen, tly_rows_narrow(r));
     }
     if (apart)
-        h->wide = kir_any(c->b, tly_watch_left(c, apart, tly_rows_narrow(r)));
+        h->wide = any(c, tly_watch_left(c, apart, tly_rows_narrow(r)));
 }
 
 /* i1: the step's parts left the range. */
 static kir_value parts_left(tly_rows *r, chain *h)
 {
-    kir_value none = kir_const(r->c->b, KIR_TYPE(KIR_I1, 1), 0);
+    kir_value none = constant(r->c, KIR_TYPE(KIR_I1, 1), 0);
     kir_branch wide;
     kir_if(r->c->b, &wide, h->wide);
     kir_value left = tly_rows_parts_left(r, h->here, h->ahead);
@@ -128,22 +128,22 @@ static kir_value parts_left(tly_rows *r, chain *h)
 /* A step, one way or the other. */
 static void either_step(tly_rows *r, chain *h, kir_value *shown)
 {
-    kir_builder *b = r->c->b;
+    tly_build *c = r->c;
     unsigned n = r->unroll;
     kir_value parts[MAX_UNROLL], v[MAX_UNROLL + 2];
     tly_rows_state low = h->state;
     kir_branch way;
     for (unsigned k = 0; k < n; k++)
         parts[k] = h->ahead[k].scan;
-    kir_if(b, &way, tly_rows_is_low(r, &low));
-    v[n + 1] = kir_bin(b, KIR_OR, h->bad, tly_rows_join_low(r, parts, &low, v));
+    kir_if(c->b, &way, tly_rows_is_low(r, &low));
+    v[n + 1] = bor(c, h->bad, tly_rows_join_low(r, parts, &low, v));
     v[n] = low.last[0];
-    kir_else(b, &way, n + 2, v);
+    kir_else(c->b, &way, n + 2, v);
     for (unsigned k = 0; k < n; k++)
         tly_rows_join(r, &h->ahead[k], &h->state, v + k);
     v[n] = h->state.last[0];
     v[n + 1] = h->bad;
-    kir_if_end(b, &way, n + 2, v);
+    kir_if_end(c->b, &way, n + 2, v);
     for (unsigned k = 0; k < n; k++)
         shown[k] = way.result[k];
     h->state.last[0] = way.result[n];
@@ -153,12 +153,12 @@ static void either_step(tly_rows *r, chain *h, kir_value *shown)
 /* A step; careful, and something in it left the range: the step done again. */
 static void scan_step(tly_rows *r, chain *h, kir_value *shown)
 {
-    kir_builder *b = r->c->b;
+    tly_build *c = r->c;
     unsigned unroll = r->unroll, each = 1 + r->pairs, n = unroll * each;
     kir_value v[KIR_MAX_CARRIED], left = 0;
     tly_rows_result y[MAX_UNROLL] = { { 0, 0, 0 } };
     tly_rows_state again = h->state;
-    if (is_careful(r) && tly_watches_products(r->c))
+    if (is_careful(r) && tly_watches_products(c))
         left = parts_left(r, h);
     for (unsigned k = 0; k < unroll; k++) {
         y[k] = tly_rows_join(r, &h->ahead[k], &h->state, shown + k * each);
@@ -169,14 +169,14 @@ static void scan_step(tly_rows *r, chain *h, kir_value *shown)
         return;
     kir_value out = tly_rows_results_left(r, h->wide, y, shown, &h->state);
     kir_branch redo;
-    kir_if(b, &redo, left ? kir_bin(b, KIR_OR, left, out) : out);
+    kir_if(c->b, &redo, left ? bor(c, left, out) : out);
     for (unsigned k = 0; k < n; k++)
         v[k] = shown[k];
     tly_rows_redo(r, h->here, y[unroll - 1].y, left, &again, v);
     v[n] = again.last[0];
-    kir_else(b, &redo, n + 1, v);
+    kir_else(c->b, &redo, n + 1, v);
     shown[n] = h->state.last[0];
-    kir_if_end(b, &redo, n + 1, shown);
+    kir_if_end(c->b, &redo, n + 1, shown);
     for (unsigned k = 0; k < n; k++)
         shown[k] = redo.result[k];
     h->state.last[0] = redo.result[n];
@@ -251,7 +251,7 @@ void tly_rows_store_later(tly_rows *r, const tly_rows_segment *g, kir_value coun
     c.lanes = width / c.acc_bytes;
     c.vec.lanes = (uint8_t)c.lanes;
     if (most)
-        *most = tly_watch_bits(&c, kir_const(c.b, c.vec, 0));
+        *most = tly_watch_bits(&c, constant(&c, c.vec, 0));
     kir_for(c.b, &l, imm(&c, 0), tly_round_up(&c, count, r->step), imm(&c, r->step), most != NULL,
             most);
     if (most)
@@ -290,35 +290,34 @@ void tly_rows_run(tly_rows *r, const tly_rows_segment *g, const tly_rows_source 
                   kir_value count, unsigned what, tly_rows_state *s, tly_rows_seen *seen)
 {
     tly_build *c = r->c;
-    kir_builder *b = c->b;
     kir_value v[KIR_MAX_CARRIED], shown[2 * MAX_UNROLL + 1];
     unsigned unroll = r->unroll;
     chain h = { .state = *s, .what = what };
-    h.bad = kir_const(b, KIR_TYPE(KIR_I1, 1), 0);
+    h.bad = constant(c, KIR_TYPE(KIR_I1, 1), 0);
     for (unsigned d = 0; d < windows_count(r); d++)
         h.windows[d] = tly_neutral(c, c->vec);
     if (looks(r, &h))
         h.seen = tly_rows_see_none(r);
     kir_value first = in->first;
     if (r->quick) { /* what is loaded from here on comes after */
-        kir_clear_flags(b);
-        first = kir_keep(b, first);
+        kir_clear_flags(c->b);
+        first = kir_keep(c->b, first);
     }
     if (r->corrects)
         h.distance = tly_rows_no_distance(r);
     look_ahead(r, first, 1, &h);
     h.reached = h.distance.lanes;
-    kir_value soon = kir_ptradd(b, g->in, r->ahead), step = imm(c, r->step);
+    kir_value soon = ptradd(c, g->in, r->ahead), step = imm(c, r->step);
 
     kir_loop l;
     unsigned n = chain_values(r, &h, v, 1);
-    kir_for(b, &l, imm(c, 0), tly_round_up(c, count, r->step), step, n, v);
+    kir_for(c->b, &l, imm(c, 0), tly_round_up(c, count, r->step), step, n, v);
     chain_values(r, &h, l.carried, 0);
     h.reached = h.distance.lanes;
     chain now = h;
     look_ahead(r, tly_rows_next(r, in, l.i), 0, &h);
     for (unsigned k = 0; k < unroll; k++)
-        h.ahead[k].scan = kir_keep(b, h.ahead[k].scan);
+        h.ahead[k].scan = kir_keep(c->b, h.ahead[k].scan);
     now.seen = h.seen;
     if (what & TLY_ROWS_TOTAL)
         tly_rows_add_totals(r, now.ahead, now.state.total);
@@ -336,7 +335,7 @@ void tly_rows_run(tly_rows *r, const tly_rows_segment *g, const tly_rows_source 
     h.seen = now.seen;
     h.bad = now.bad;
     chain_values(r, &h, v, 1);
-    kir_for_end(b, &l, v);
+    kir_for_end(c->b, &l, v);
     chain_values(r, &h, l.result, 0);
     if ((what & TLY_ROWS_TOTAL) && r->unit == 1)
         h.state.total[0] = tly_vector_newest(c, h.state.total[0], 1);

@@ -21,7 +21,7 @@ static kir_value load_window(tly_rows *r, kir_value p, kir_value *seen)
     tly_build *c = r->c;
     kir_value x[1 << TLY_ROWS_MOST_LOADS];
     for (int64_t k = 0; k <= tly_rows_reach(r); k++)
-        x[k] = tly_rows_load(r, kir_ptradd(c->b, p, imm(c, -k * tly_rows_element_bytes(r))));
+        x[k] = tly_rows_load(r, ptradd(c, p, imm(c, -k * tly_rows_element_bytes(r))));
     *seen = x[0];
     for (int64_t k = 0; k <= tly_rows_reach(r); k++)
         x[k] = tly_lift(c, x[k]);

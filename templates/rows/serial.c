@@ -18,10 +18,10 @@ typedef struct chains {
 static void step_chains(tly_build *c, chains *s, kir_value in, kir_value out)
 {
     for (unsigned k = 0; k < s->count; k++) {
-        kir_value x = tly_lift(c, tly_load(c, kir_ptradd(c->b, s->at[k].in, in), 0, 1));
+        kir_value x = tly_lift(c, tly_load(c, ptradd(c, s->at[k].in, in), 0, 1));
         kir_value next = tly_combine(c, s->y[k], x);
         kir_value shown = tly_project(c, c->p->exclusive ? s->y[k] : next);
-        tly_store(c, kir_ptradd(c->b, s->at[k].out, out), 0, shown, 1, 0);
+        tly_store(c, ptradd(c, s->at[k].out, out), 0, shown, 1, 0);
         s->y[k] = next;
     }
 }
@@ -41,7 +41,7 @@ static void scan_chains(tly_build *c, kir_value row, unsigned count)
         return;
     }
     kir_loop l;
-    kir_for(c->b, &l, imm(c, 0), kir_get(c->b, KIR_ARG_LENGTH), imm(c, 1), count, s.y);
+    kir_for(c->b, &l, imm(c, 0), arg(c, KIR_ARG_LENGTH), imm(c, 1), count, s.y);
     for (unsigned k = 0; k < count; k++)
         s.y[k] = l.carried[k];
     step_chains(c, &s, mul(c, l.i, tly_in_step(c)), mul(c, l.i, tly_out_step(c)));
@@ -51,10 +51,9 @@ static void scan_chains(tly_build *c, kir_value row, unsigned count)
 void tly_build_serial(tly_build *c, tly_launch *launch)
 {
     unsigned together = (unsigned)c->plan->rows_at_once;
-    kir_value begin = kir_get(c->b, KIR_ARG_BEGIN), end = kir_get(c->b, KIR_ARG_TASK_END);
+    kir_value begin = arg(c, KIR_ARG_BEGIN), end = arg(c, KIR_ARG_TASK_END);
     kir_value whole = add(c, begin,
-                          kir_bin(c->b, KIR_MUL, imm(c, together),
-                                  kir_bin(c->b, KIR_UDIV, sub(c, end, begin), imm(c, together))));
+                          mul(c, imm(c, together), udiv(c, sub(c, end, begin), imm(c, together))));
     kir_loop l;
     launch->chunk = 0;
     kir_for(c->b, &l, begin, whole, imm(c, together), 0, NULL);

@@ -27,35 +27,34 @@ static int takes_few(const tly_short *s)
 static kir_value scan_few_row(tly_short *s, tly_row at, kir_value left)
 {
     tly_build *c = s->c;
-    kir_builder *b = c->b;
     kir_type t = tly_storage((tally_dtype)c->p->tensor[TLY_IN].dtype, c->lanes);
     kir_value before[TLY_SHORT_BORDERS], shown[TLY_SHORT_MOST_VECTORS], y, seen = 0;
     unsigned n = 0, watches = tly_range_count(c);
     kir_branch stands;
     for (unsigned i = 0; i < s->literal; i += c->lanes, n++) {
         kir_value count = s->fixed ? left : imm(c, s->literal - i);
-        kir_value x = kir_mload(b, t, at.in, (int64_t)i * c->bytes[TLY_IN], count,
+        kir_value x = kir_mload(c->b, t, at.in, (int64_t)i * c->bytes[TLY_IN], count,
                                 tly_padding(c, t));
         shown[n] = tly_short_scan_alone(s, tly_lift(c, tly_widen(c, x)), i == 0, before, &y);
         if (watches > 1)
             seen = tly_watch_apart(c, seen, y, TLY_WATCH_PART);
         else if (watches > 0 && seen)
-            seen = kir_bin(b, KIR_UMAX, seen, tly_watch_bits(c, y));
+            seen = umax(c, seen, tly_watch_bits(c, y));
         else if (watches > 0)
             seen = tly_watch_bits(c, y);
     }
-    kir_value good = kir_const(b, KIR_TYPE(KIR_I1, 1), 1);
+    kir_value good = constant(c, KIR_TYPE(KIR_I1, 1), 1);
     if (watches > 1)
-        good = tly_not(c, kir_any(b, tly_watch_left(c, seen, TLY_WATCH_PART)));
+        good = tly_not(c, any(c, tly_watch_left(c, seen, TLY_WATCH_PART)));
     else if (watches > 0)
-        good = tly_not(c, kir_any(b, tly_not(c, tly_watch_below(c, seen, TLY_INFINITE))));
-    kir_if(b, &stands, good);
+        good = tly_not(c, any(c, tly_not(c, tly_watch_below(c, seen, TLY_INFINITE))));
+    kir_if(c->b, &stands, good);
     for (unsigned k = 0; k < n; k++) {
         tly_pack_run(c, &shown[k], 1, 0);
         kir_value count = s->fixed ? left : imm(c, s->literal - k * c->lanes);
-        kir_mstore(b, tly_stored_at(c, at.out, imm(c, k * c->lanes)), 0, count, shown[k]);
+        kir_mstore(c->b, tly_stored_at(c, at.out, imm(c, k * c->lanes)), 0, count, shown[k]);
     }
-    kir_if_end(b, &stands, 0, NULL);
+    kir_if_end(c->b, &stands, 0, NULL);
     return good;
 }
 
@@ -64,20 +63,19 @@ static kir_value scan_few(tly_short *s, kir_value begin, kir_value end)
 {
     enum { FEW = 4 }; /* one was measured; a batch's first costs weigh less from there on */
     tly_build *c = s->c;
-    kir_builder *b = c->b;
     kir_value each = imm(c, s->fixed ? c->lanes / s->literal : 1), done = begin;
     kir_value few = less(c, sub(c, end, begin), add(c, mul(c, each, imm(c, FEW)), imm(c, 1)));
     kir_loop l;
     kir_branch next;
-    kir_for(b, &l, begin, kir_select(b, few, end, begin), each, 1, &done);
+    kir_for(c->b, &l, begin, choose(c, few, end, begin), each, 1, &done);
     done = l.carried[0];
-    kir_if(b, &next, equal(c, done, l.i));
+    kir_if(c->b, &next, equal(c, done, l.i));
     kir_value left = mul(c, sub(c, end, l.i), s->length);
     kir_value good = scan_few_row(s, tly_row_address(c, l.i), left);
-    kir_value after = kir_select(b, good, tly_min(c, add(c, l.i, each), end), done);
-    kir_else(b, &next, 1, &after);
-    kir_if_end(b, &next, 1, &done);
-    kir_for_end(b, &l, next.result);
+    kir_value after = choose(c, good, tly_min(c, add(c, l.i, each), end), done);
+    kir_else(c->b, &next, 1, &after);
+    kir_if_end(c->b, &next, 1, &done);
+    kir_for_end(c->b, &l, next.result);
     return l.result[0];
 }
 
@@ -97,7 +95,7 @@ static kir_value batch_rows(tly_short *s)
 {
     tly_build *c = s->c;
     int64_t even = even_rows(s);
-    kir_value rows = kir_bin(c->b, KIR_UDIV, imm(c, c->plan->block_elements), s->length);
+    kir_value rows = udiv(c, imm(c, c->plan->block_elements), s->length);
     return tly_max(c, tly_round_down(c, rows, even), imm(c, even));
 }
 
@@ -105,10 +103,9 @@ static kir_value batch_rows(tly_short *s)
 static kir_value goes_direct(tly_short *s, const tly_stream *out, kir_value count)
 {
     tly_build *c = s->c;
-    kir_builder *b = c->b;
     kir_value even = equal(c, tly_short_steps(s, count), count);
-    kir_value direct = kir_bin(b, KIR_AND, even, tly_out_of_place(c));
-    return kir_bin(b, KIR_AND, direct, equal(c, out->pending, imm(c, 0)));
+    kir_value direct = band(c, even, tly_out_of_place(c));
+    return band(c, direct, equal(c, out->pending, imm(c, 0)));
 }
 
 static void lay_out(tly_short *s, tly_launch *launch)
@@ -120,14 +117,13 @@ static void lay_out(tly_short *s, tly_launch *launch)
     int64_t elements = (most_elements(s) + 3 * line + s->step) / line * line;
     int64_t buffer = elements * c->bytes[TLY_OUT];
     int64_t first = tly_stored_step(c) < 0 ? buffer - c->bytes[TLY_OUT] : 0; /* the highest */
-    kir_value scratch = kir_get(c->b, KIR_ARG_SCRATCH);
+    kir_value scratch = arg(c, KIR_ARG_SCRATCH);
     launch->chunk = 0;
     launch->scratch_bytes = (table + pad + buffer + TLY_CONGRUENT_BYTES + 63) / 64 * 64;
     s->table = scratch;
-    s->pad = kir_ptradd(c->b, scratch,
-                        imm(c, table + (c->p->tensor[TLY_IN].step < 0 ? pad - size : 0)));
-    s->buffer = tly_congruent(c, kir_ptradd(c->b, scratch, imm(c, table + pad + first)),
-                              kir_get(c->b, KIR_ARG_OUT));
+    s->pad = ptradd(c, scratch, imm(c, table + (c->p->tensor[TLY_IN].step < 0 ? pad - size : 0)));
+    s->buffer = tly_congruent(c, ptradd(c, scratch, imm(c, table + pad + first)),
+                              arg(c, KIR_ARG_OUT));
 }
 
 /* Vectors of whole lines of output and of whole rows of several vectors; 0 where they are many.
@@ -175,7 +171,7 @@ static tly_short begin_short(tly_build *c)
 {
     tly_short s = { .c = c, .literal = c->p->rows.length };
     unsigned line = tly_line(c);
-    s.length = s.literal > 0 ? imm(c, s.literal) : kir_get(c->b, KIR_ARG_LENGTH);
+    s.length = s.literal > 0 ? imm(c, s.literal) : arg(c, KIR_ARG_LENGTH);
     s.chains = s.literal == 0 || s.literal > c->lanes;
     s.fixed = s.literal > 0 && c->lanes % s.literal == 0;
     while (1u << s.doublings < (s.chains ? c->lanes : s.literal))
@@ -193,47 +189,46 @@ static tly_short begin_short(tly_build *c)
     s.by_bits = tly_part_bytes(c->p) == c->state_bytes;
     s.neutral = tly_neutral(c, c->vec);
     if (s.by_bits && tly_is_floating(c))
-        s.neutral = kir_convert(c->b, KIR_BITCAST, s.bits, s.neutral);
+        s.neutral = bitcast(c, s.bits, s.neutral);
     return s;
 }
 
 void tly_build_short(tly_build *c, tly_launch *launch)
 {
-    kir_builder *b = c->b;
     tly_short s = begin_short(c);
-    kir_value begin = kir_get(b, KIR_ARG_BEGIN), end = kir_get(b, KIR_ARG_TASK_END);
+    kir_value begin = arg(c, KIR_ARG_BEGIN), end = arg(c, KIR_ARG_TASK_END);
     kir_branch rest;
     if (s.fixed)
         tly_short_borders(&s);
     if (takes_few(&s))
         begin = scan_few(&s, begin, end);
-    kir_if(b, &rest, less(c, begin, end));
+    kir_if(c->b, &rest, less(c, begin, end));
     lay_out(&s, launch); /* here: a call of few rows keeps none of it on the stack */
     kir_value streams = tly_streams(c), together = batch_rows(&s);
     if (!s.fixed)
         tly_short_borders(&s);
     tly_stream out = { .buffer = s.buffer };
     tly_stream_begin(c, &out, tly_row_address(c, begin).out, streams);
-    kir_value low = kir_const(b, KIR_TYPE(KIR_I1, 1), 0);
+    kir_value low = constant(c, KIR_TYPE(KIR_I1, 1), 0);
     kir_value v[TLY_STREAM_VALUES + 1] = { out.to, out.pending, out.head, low };
     kir_loop l;
-    kir_for(b, &l, begin, end, together, TLY_STREAM_VALUES + (unsigned)s.lows, v);
+    kir_for(c->b, &l, begin, end, together, TLY_STREAM_VALUES + (unsigned)s.lows, v);
     out = (tly_stream){ s.buffer, l.carried[0], l.carried[1], l.carried[2], 0 };
     kir_value rows = tly_min(c, together, sub(c, end, l.i)), count = mul(c, rows, s.length);
     kir_value direct = goes_direct(&s, &out, count);
     tly_short_piece batch = {
         .in = tly_row_address(c, l.i).in,
         .count = count,
-        .to = kir_select(b, direct, out.to, tly_stored_at(c, s.buffer, out.pending)),
-        .lines = kir_bin(b, KIR_AND, direct, streams),
+        .to = choose(c, direct, out.to, tly_stored_at(c, s.buffer, out.pending)),
+        .lines = band(c, direct, streams),
     };
     low = s.lows ? l.carried[TLY_STREAM_VALUES] : low;
     kir_value good = tly_short_batch(&s, &batch, rows, out.pending, &low);
-    tly_stream_advance(c, &out, count, kir_bin(b, KIR_AND, direct, good));
+    tly_stream_advance(c, &out, count, band(c, direct, good));
     tly_stream_drain(c, &out, streams, equal(c, add(c, l.i, rows), end));
     kir_value next[TLY_STREAM_VALUES + 1] = { out.to, out.pending, out.head, low };
-    kir_for_end(b, &l, next);
+    kir_for_end(c->b, &l, next);
     tly_fence(c, streams);
-    kir_if_end(b, &rest, 0, NULL);
-    kir_return(b, imm(c, 0));
+    kir_if_end(c->b, &rest, 0, NULL);
+    kir_return(c->b, imm(c, 0));
 }

@@ -80,8 +80,8 @@ static int64_t table_at(const tly_short *s, unsigned k)
 /* Positions up to twice the length as positions in their row. */
 static kir_value wrap(tly_short *s, kir_value position, kir_value length)
 {
-    kir_builder *b = s->c->b;
-    return kir_bin(b, KIR_UMIN, position, kir_bin(b, KIR_SUB, position, length));
+    tly_build *c = s->c;
+    return umin(c, position, sub(c, position, length));
 }
 
 static kir_type positions_type(const tly_short *s)
@@ -92,51 +92,48 @@ static kir_type positions_type(const tly_short *s)
 static void fill_table(tly_short *s, kir_value position, kir_value length)
 {
     tly_build *c = s->c;
-    kir_builder *b = c->b;
     unsigned borders = s->by_positions ? 0 : border_count(s), moves = c->lanes;
     if (s->literal > 0 && s->literal < c->lanes)
         moves = c->lanes % s->literal;
     kir_value end = is_even(s) ? imm(c, entries(s)) : add(c, s->length, imm(c, c->lanes));
-    kir_value none = kir_const(b, s->bits, 0), all = kir_const(b, s->bits, UINT64_MAX);
+    kir_value none = constant(c, s->bits, 0), all = constant(c, s->bits, UINT64_MAX);
     kir_loop l;
-    kir_for(b, &l, imm(c, 0), end, imm(c, c->lanes), 1, &position);
+    kir_for(c->b, &l, imm(c, 0), end, imm(c, c->lanes), 1, &position);
     kir_value at = tly_at(c, s->table, l.i, entry_bytes(s));
     if (s->by_positions)
-        kir_store(b, at, 0, kir_convert(b, KIR_TRUNC, positions_type(s), l.carried[0]), 1, 0);
+        kir_store(c->b, at, 0, convert(c, KIR_TRUNC, positions_type(s), l.carried[0]), 1, 0);
     for (unsigned k = 0; k < borders; k++) {
-        kir_value open = kir_cmp(b, KIR_ULE, kir_const(b, s->bits, reach(s, k)), l.carried[0]);
-        kir_store(b, at, table_at(s, k), kir_select(b, open, all, none), c->acc_bytes, 0);
+        kir_value open = ule(c, constant(c, s->bits, reach(s, k)), l.carried[0]);
+        kir_store(c->b, at, table_at(s, k), choose(c, open, all, none), c->acc_bytes, 0);
         if (has_fillers(s))
-            kir_store(b, at, table_at(s, borders + k), kir_select(b, open, none, s->neutral),
+            kir_store(c->b, at, table_at(s, borders + k), choose(c, open, none, s->neutral),
                       c->acc_bytes, 0);
     }
-    kir_value next = kir_bin(b, KIR_ADD, l.carried[0], kir_const(b, s->bits, moves));
+    kir_value next = add(c, l.carried[0], constant(c, s->bits, moves));
     next = wrap(s, next, length);
-    kir_for_end(b, &l, &next);
+    kir_for_end(c->b, &l, &next);
 }
 
 void tly_short_borders(tly_short *s)
 {
     tly_build *c = s->c;
-    kir_builder *b = c->b;
     kir_type one = KIR_TYPE(s->bits.kind, 1);
-    kir_value length = s->length, position = kir_iota(b, s->bits);
+    kir_value length = s->length, position = kir_iota(c->b, s->bits);
     if (c->acc_bytes < 8)
-        length = kir_convert(b, KIR_TRUNC, one, length);
-    length = kir_splat(b, length, c->lanes);
+        length = convert(c, KIR_TRUNC, one, length);
+    length = kir_splat(c->b, length, c->lanes);
     for (unsigned rows = s->literal > 0 ? c->lanes / s->literal : 0; rows > 0; rows--)
         position = wrap(s, position, length);
     if (has_table(s))
         fill_table(s, position, length);
     if (s->row_by_row)
-        s->ending = kir_cmp(b, KIR_ULT, kir_iota(b, s->bits),
-                            kir_const(b, s->bits, s->literal % c->lanes));
+        s->ending = ult(c, kir_iota(c->b, s->bits), constant(c, s->bits, s->literal % c->lanes));
     if (!s->fixed)
         return;
     if (c->t->mask_bytes == 1)
-        position = kir_keep(b, position);
+        position = kir_keep(c->b, position);
     for (unsigned k = 0; k < border_count(s); k++)
-        s->borders[k] = kir_cmp(b, KIR_ULE, kir_const(b, s->bits, reach(s, k)), position);
+        s->borders[k] = ule(c, constant(c, s->bits, reach(s, k)), position);
 }
 
 kir_value tly_short_next_position(tly_short *s, kir_value t)
@@ -147,7 +144,7 @@ kir_value tly_short_next_position(tly_short *s, kir_value t)
         return t;
     t = add(c, t, imm(c, c->lanes));
     kir_value wrapped = sub(c, t, period);
-    return kir_select(c->b, less(c, wrapped, imm(c, 0)), t, wrapped);
+    return choose(c, less(c, wrapped, imm(c, 0)), t, wrapped);
 }
 
 tly_short_place tly_short_place_of(const tly_short *s, unsigned k, kir_value t)
@@ -170,35 +167,32 @@ static kir_value near_border(tly_short *s, kir_value t)
     kir_value lanes = imm(c, c->lanes);
     if (is_even(s))
         return t;
-    kir_value far = kir_cmp(c->b, KIR_ULE, sub(c, t, lanes),
-                            sub(c, sub(c, s->length, lanes), lanes));
-    return kir_select(c->b, far, lanes, t);
+    kir_value far = ule(c, sub(c, t, lanes), sub(c, sub(c, s->length, lanes), lanes));
+    return choose(c, far, lanes, t);
 }
 
 kir_value tly_short_within(tly_short *s, kir_value v, unsigned k, const tly_short_place *p,
                            kir_value other)
 {
     tly_build *c = s->c;
-    kir_builder *b = c->b;
     if (p->is_last && k != tly_short_last_border(s))
-        return kir_select(b, s->ending, v, other);
+        return choose(c, s->ending, v, other);
     if (p->alone || p->is_first || p->position >= reach(s, k))
         return v;
     if (s->fixed)
-        return kir_select(b, s->borders[k], v, other);
+        return choose(c, s->borders[k], v, other);
     if (s->by_positions) {
         kir_type t = positions_type(s);
-        kir_value position = kir_load(b, t, kir_ptradd(b, s->table, p->t), 0, 1);
-        return kir_select(b, kir_cmp(b, KIR_ULE, kir_const(b, t, reach(s, k)), position), v, other);
+        kir_value position = kir_load(c->b, t, ptradd(c, s->table, p->t), 0, 1);
+        return choose(c, ule(c, constant(c, t, reach(s, k)), position), v, other);
     }
     kir_value at = tly_at(c, s->table, near_border(s, p->t), c->acc_bytes), fill;
-    kir_value open = kir_load(b, s->bits, at, table_at(s, k), c->acc_bytes);
+    kir_value open = kir_load(c->b, s->bits, at, table_at(s, k), c->acc_bytes);
     if (!s->by_bits)
-        return kir_select(b, kir_cmp(b, KIR_NE, open, kir_const(b, s->bits, 0)), v, other);
+        return choose(c, differ(c, open, constant(c, s->bits, 0)), v, other);
     if (has_fillers(s) && other == s->neutral)
-        fill = kir_load(b, s->bits, at, table_at(s, border_count(s) + k), c->acc_bytes);
+        fill = kir_load(c->b, s->bits, at, table_at(s, border_count(s) + k), c->acc_bytes);
     else
-        fill = kir_bin(b, KIR_AND, other,
-                       kir_bin(b, KIR_XOR, open, kir_const(b, s->bits, UINT64_MAX)));
-    return kir_bin(b, KIR_OR, kir_bin(b, KIR_AND, v, open), fill);
+        fill = band(c, other, bxor(c, open, constant(c, s->bits, UINT64_MAX)));
+    return bor(c, band(c, v, open), fill);
 }

@@ -8,9 +8,9 @@
 static kir_value met(tly_short *s, kir_value flags, unsigned which)
 {
     kir_type t = KIR_TYPE(KIR_I32, 1);
-    kir_builder *b = s->c->b;
-    kir_value some = kir_bin(b, KIR_AND, flags, kir_const(b, t, which));
-    return kir_cmp(b, KIR_NE, some, kir_const(b, t, 0));
+    tly_build *c = s->c;
+    kir_value some = band(c, flags, constant(c, t, which));
+    return differ(c, some, constant(c, t, 0));
 }
 
 /* A loop over a piece and the flags of it. */
@@ -27,28 +27,28 @@ static kir_value flags_of(tly_short *s, const tly_short_piece *p, tly_short_what
 static kir_value is_infinite(tly_short *s, kir_value seen)
 {
     tly_build *c = s->c;
-    return kir_any(c->b, tly_not(c, tly_watch_below(c, seen, TLY_INFINITE)));
+    return any(c, tly_not(c, tly_watch_below(c, seen, TLY_INFINITE)));
 }
 
 /* i1: a result is infinite, as the output shows it. */
 static kir_value is_endless(tly_short *s, kir_value seen)
 {
-    return kir_any(s->c->b, tly_watch_endless(s->c, seen));
+    return any(s->c, tly_watch_endless(s->c, seen));
 }
 
 /* i1: where the output is narrower, a result may be infinite there and finite as an accumulator,
  * which no flag tells. */
 static kir_value shows_endless(tly_short *s, const tly_short_piece *look, kir_value fell)
 {
-    kir_builder *b = s->c->b;
-    kir_value none = kir_const(b, KIR_TYPE(KIR_I1, 1), 0);
+    tly_build *c = s->c;
+    kir_value none = constant(c, KIR_TYPE(KIR_I1, 1), 0);
     kir_branch some;
-    if (!s->by_flags || !tly_watches_output(s->c))
+    if (!s->by_flags || !tly_watches_output(c))
         return none;
-    kir_if(b, &some, fell);
+    kir_if(c->b, &some, fell);
     kir_value endless = is_endless(s, tly_short_scan(s, look, TLY_SHORT_RESULTS).most);
-    kir_else(b, &some, 1, &endless);
-    kir_if_end(b, &some, 1, &none);
+    kir_else(c->b, &some, 1, &endless);
+    kir_if_end(c->b, &some, 1, &none);
     return some.result[0];
 }
 
@@ -57,45 +57,44 @@ static kir_value shows_endless(tly_short *s, const tly_short_piece *look, kir_va
  * as the loop's may be. */
 static kir_value products_left(tly_short *s, const tly_short_piece *p, kir_value flags)
 {
-    kir_builder *b = s->c->b;
+    tly_build *c = s->c;
     tly_short_piece look = { .in = p->in, .count = p->count };
-    kir_value none = kir_const(b, KIR_TYPE(KIR_I1, 1), 0);
+    kir_value none = constant(c, KIR_TYPE(KIR_I1, 1), 0);
     tly_short_seen longest;
     kir_branch some;
-    kir_if(b, &some, met(s, flags, KIR_OVERFLOWED | KIR_UNDERFLOWED));
+    kir_if(c->b, &some, met(s, flags, KIR_OVERFLOWED | KIR_UNDERFLOWED));
     kir_value inner = flags_of(s, &look, TLY_SHORT_WINDOWS, &longest);
     kir_value left = met(s, inner, KIR_OVERFLOWED | KIR_UNDERFLOWED);
     if (!s->lows) {
-        kir_value endless = kir_bin(b, KIR_OR, met(s, flags, KIR_OVERFLOWED),
-                                    is_infinite(s, longest.most));
+        kir_value endless = bor(c, met(s, flags, KIR_OVERFLOWED), is_infinite(s, longest.most));
         kir_value fell = met(s, flags, KIR_UNDERFLOWED);
-        endless = kir_bin(b, KIR_OR, endless, shows_endless(s, &look, fell));
-        left = kir_bin(b, KIR_OR, left, kir_bin(b, KIR_AND, fell, endless));
+        endless = bor(c, endless, shows_endless(s, &look, fell));
+        left = bor(c, left, band(c, fell, endless));
     }
-    kir_else(b, &some, 1, &left);
-    kir_if_end(b, &some, 1, &none);
+    kir_else(c->b, &some, 1, &left);
+    kir_if_end(c->b, &some, 1, &none);
     return some.result[0];
 }
 
 /* Where flags are not to be had of the main loop, as narrowing raises them, too: those of the same
- * without its stores. `any`: all that were raised; where none was, results may be anything. */
-static kir_value flags_again(tly_short *s, const tly_short_piece *p, kir_value apart, kir_value any)
+ * without its stores. `raised`: all that were raised; where none was, results may be anything. */
+static kir_value flags_again(tly_short *s, const tly_short_piece *p, kir_value apart,
+                             kir_value raised)
 {
     tly_build *c = s->c;
-    kir_builder *b = c->b;
     kir_type t = KIR_TYPE(KIR_I32, 1);
     tly_short_piece look = { .in = p->in, .count = p->count };
-    kir_value none = kir_const(b, t, 0);
+    kir_value none = constant(c, t, 0);
     tly_short_seen seen;
     kir_branch far;
-    kir_value left = kir_any(b, tly_watch_left(c, apart, TLY_WATCH_PART));
-    any = met(s, any, KIR_OVERFLOWED | KIR_UNDERFLOWED);
-    kir_if(b, &far, kir_bin(b, KIR_AND, left, any));
+    kir_value left = any(c, tly_watch_left(c, apart, TLY_WATCH_PART));
+    raised = met(s, raised, KIR_OVERFLOWED | KIR_UNDERFLOWED);
+    kir_if(c->b, &far, band(c, left, raised));
     kir_value flags = flags_of(s, &look, TLY_SHORT_RESULTS, &seen);
-    kir_value over = kir_select(b, is_endless(s, seen.most), kir_const(b, t, KIR_OVERFLOWED), none);
-    flags = kir_bin(b, KIR_OR, flags, over);
-    kir_else(b, &far, 1, &flags);
-    kir_if_end(b, &far, 1, &none);
+    kir_value over = choose(c, is_endless(s, seen.most), constant(c, t, KIR_OVERFLOWED), none);
+    flags = bor(c, flags, over);
+    kir_else(c->b, &far, 1, &flags);
+    kir_if_end(c->b, &far, 1, &none);
     return far.result[0];
 }
 
@@ -104,28 +103,28 @@ static kir_value flags_again(tly_short *s, const tly_short_piece *p, kir_value a
 static kir_value scan_plain(tly_short *s, const tly_short_piece *p, kir_value *fell,
                             kir_value *often)
 {
-    kir_builder *b = s->c->b;
+    tly_build *c = s->c;
     tly_short_seen seen;
     kir_value flags = flags_of(s, p, s->by_flags ? TLY_SHORT_NOTHING : TLY_SHORT_APART, &seen);
     if (!s->by_flags)
         flags = flags_again(s, p, seen.most, flags);
     if (fell != NULL) {
-        kir_value end = tly_watch_bits(s->c, seen.last);
+        kir_value end = tly_watch_bits(c, seen.last);
         *fell = met(s, flags, KIR_UNDERFLOWED);
-        *often = s->by_flags ? kir_any(b, tly_watch_below(s->c, end, TLY_NORMAL)) : *fell;
-        flags = kir_select(b, *fell, kir_const(b, KIR_TYPE(KIR_I32, 1), 0), flags);
+        *often = s->by_flags ? any(c, tly_watch_below(c, end, TLY_NORMAL)) : *fell;
+        flags = choose(c, *fell, constant(c, KIR_TYPE(KIR_I32, 1), 0), flags);
     }
-    return tly_watches_products(s->c) ? products_left(s, p, flags) : met(s, flags, KIR_OVERFLOWED);
+    return tly_watches_products(c) ? products_left(s, p, flags) : met(s, flags, KIR_OVERFLOWED);
 }
 
 static kir_value scan_scaled(tly_short *s, const tly_short_piece *p, kir_value *fell)
 {
-    kir_builder *b = s->c->b;
+    tly_build *c = s->c;
     tly_short_seen seen;
     kir_value flags = flags_of(s, p, TLY_SHORT_SCALED, &seen);
-    kir_value left = kir_any(b, tly_short_scaled_left(s, &seen));
-    *fell = kir_any(b, tly_short_scaled_fell(s, &seen));
-    return kir_bin(b, KIR_OR, left, met(s, flags, KIR_OVERFLOWED | KIR_UNDERFLOWED));
+    kir_value left = any(c, tly_short_scaled_left(s, &seen));
+    *fell = any(c, tly_short_scaled_fell(s, &seen));
+    return bor(c, left, met(s, flags, KIR_OVERFLOWED | KIR_UNDERFLOWED));
 }
 
 /* Scans a piece; i1: some of its rows are not to be trusted. Asked of a batch, it is no less strict
@@ -133,25 +132,25 @@ static kir_value scan_scaled(tly_short *s, const tly_short_piece *p, kir_value *
  * are scaled at once; then, it was worth it. Where some row in thirty falls, it is not. */
 static kir_value scan_piece(tly_short *s, const tly_short_piece *p, kir_value *low)
 {
-    kir_builder *b = s->c->b;
+    tly_build *c = s->c;
     kir_branch plain, scaled;
     tly_short_fill_pad(s, p);
     if (!s->lows)
         return scan_plain(s, p, NULL, NULL);
-    kir_value v[3], none = kir_const(b, KIR_TYPE(KIR_I1, 1), 0);
-    kir_if(b, &plain, tly_not(s->c, *low));
+    kir_value v[3], none = constant(c, KIR_TYPE(KIR_I1, 1), 0);
+    kir_if(c->b, &plain, tly_not(c, *low));
     v[0] = scan_plain(s, p, &v[1], &v[2]);
-    kir_else(b, &plain, 3, v);
+    kir_else(c->b, &plain, 3, v);
     v[0] = none;
     v[1] = v[2] = *low;
-    kir_if_end(b, &plain, 3, v);
-    kir_if(b, &scaled, plain.result[1]);
+    kir_if_end(c->b, &plain, 3, v);
+    kir_if(c->b, &scaled, plain.result[1]);
     v[0] = scan_scaled(s, p, &v[1]);
-    v[1] = kir_bin(b, KIR_AND, v[1], plain.result[2]);
-    kir_else(b, &scaled, 2, v);
+    v[1] = band(c, v[1], plain.result[2]);
+    kir_else(c->b, &scaled, 2, v);
     v[0] = plain.result[0];
     v[1] = none;
-    kir_if_end(b, &scaled, 2, v);
+    kir_if_end(c->b, &scaled, 2, v);
     *low = scaled.result[1];
     return scaled.result[0];
 }
@@ -175,41 +174,40 @@ kir_value tly_short_batch(tly_short *s, const tly_short_piece *batch, kir_value 
                           kir_value position, kir_value *low)
 {
     tly_build *c = s->c;
-    kir_builder *b = c->b;
-    kir_value none = kir_const(b, KIR_TYPE(KIR_I1, 1), 0), zero = imm(c, 0), one = imm(c, 1);
+    kir_value none = constant(c, KIR_TYPE(KIR_I1, 1), 0), zero = imm(c, 0), one = imm(c, 1);
     kir_loop turn, l;
     kir_branch redo;
     if (tly_range_count(c) == 0) {
         tly_short_fill_pad(s, batch);
         tly_short_scan(s, batch, TLY_SHORT_NOTHING);
-        return kir_const(b, KIR_TYPE(KIR_I1, 1), 1);
+        return constant(c, KIR_TYPE(KIR_I1, 1), 1);
     }
     /* the batch as one piece; then, where that left the range, its rows in order, since what a
      * row's last vector has too much the next one overwrites */
     kir_value v[2] = { none, *low };
     unsigned n = 1 + (unsigned)s->lows;
-    kir_for(b, &turn, zero, imm(c, 2), one, n, v);
-    kir_value again = kir_cmp(b, KIR_NE, turn.i, zero), left = turn.carried[0];
-    kir_value pieces = kir_select(b, again, kir_select(b, left, rows, zero), one);
-    kir_for(b, &l, zero, pieces, one, n, turn.carried);
+    kir_for(c->b, &turn, zero, imm(c, 2), one, n, v);
+    kir_value again = differ(c, turn.i, zero), left = turn.carried[0];
+    kir_value pieces = choose(c, again, choose(c, left, rows, zero), one);
+    kir_for(c->b, &l, zero, pieces, one, n, turn.carried);
     kir_value element = mul(c, l.i, s->length);
     kir_value buffered = tly_stored_at(c, s->buffer, add(c, position, element));
     tly_short_piece p = {
         .in = tly_at(c, batch->in, element, (int64_t)c->p->tensor[TLY_IN].step * c->bytes[TLY_IN]),
-        .count = kir_select(b, again, s->length, batch->count),
-        .to = kir_select(b, again, buffered, batch->to),
+        .count = choose(c, again, s->length, batch->count),
+        .to = choose(c, again, buffered, batch->to),
     };
     if (batch->lines)
-        p.lines = kir_bin(b, KIR_AND, batch->lines, tly_not(c, again));
+        p.lines = band(c, batch->lines, tly_not(c, again));
     kir_value now = s->lows ? l.carried[1] : none;
     kir_value bad = scan_piece(s, &p, &now);
-    kir_if(b, &redo, kir_bin(b, KIR_AND, again, bad));
+    kir_if(c->b, &redo, band(c, again, bad));
     redo_row(s, &p);
-    kir_if_end(b, &redo, 0, NULL);
-    v[0] = kir_select(b, again, l.carried[0], bad);
-    v[1] = s->lows ? kir_bin(b, KIR_AND, now, tly_not(c, kir_bin(b, KIR_OR, again, bad))) : now;
-    kir_for_end(b, &l, v);
-    kir_for_end(b, &turn, l.result);
+    kir_if_end(c->b, &redo, 0, NULL);
+    v[0] = choose(c, again, l.carried[0], bad);
+    v[1] = s->lows ? band(c, now, tly_not(c, bor(c, again, bad))) : now;
+    kir_for_end(c->b, &l, v);
+    kir_for_end(c->b, &turn, l.result);
     *low = s->lows ? turn.result[1] : none;
     return tly_not(c, turn.result[0]);
 }

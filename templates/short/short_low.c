@@ -27,21 +27,21 @@ static uint64_t power(int exponent)
 
 static kir_value bits(tly_short *s, uint64_t value)
 {
-    return kir_const(s->c->b, s->bits, value);
+    return constant(s->c, s->bits, value);
 }
 
 static kir_value magnitude(tly_short *s, kir_value scaled)
 {
-    return kir_bin(s->c->b, KIR_AND, scaled, bits(s, sign - 1));
+    return band(s->c, scaled, bits(s, sign - 1));
 }
 
 /* Magnitudes plus 2^exponent, as floats. */
 static kir_value plus(tly_short *s, kir_value size, int exponent)
 {
     tly_build *c = s->c;
-    kir_value x = kir_convert(c->b, KIR_BITCAST, c->vec, size);
-    x = kir_bin(c->b, KIR_ADD, x, kir_const(c->b, c->vec, power(exponent)));
-    return kir_convert(c->b, KIR_BITCAST, s->bits, x);
+    kir_value x = bitcast(c, c->vec, size);
+    x = add(c, x, constant(c, c->vec, power(exponent)));
+    return bitcast(c, s->bits, x);
 }
 
 kir_value tly_short_scaled_one(tly_short *s)
@@ -52,39 +52,38 @@ kir_value tly_short_scaled_one(tly_short *s)
 /* What would round to zero is zero from here on. */
 kir_value tly_short_scaled_carry(tly_short *s, kir_value scaled)
 {
-    kir_builder *b = s->c->b;
-    kir_value lost = kir_cmp(b, KIR_ULT, magnitude(s, scaled), bits(s, power(LEAST - 1 + SCALE)));
-    return kir_select(b, lost, kir_bin(b, KIR_AND, scaled, bits(s, sign)), scaled);
+    tly_build *c = s->c;
+    kir_value lost = ult(c, magnitude(s, scaled), bits(s, power(LEAST - 1 + SCALE)));
+    return choose(c, lost, band(c, scaled, bits(s, sign)), scaled);
 }
 
 /* Magnitudes without the scale. A sum with 2^-126 has ulps of 2^-149: its bits count them. That is
  * the larger one of both ways just where a product is subnormal. */
 static kir_value unscaled(tly_short *s, kir_value size)
 {
-    kir_builder *b = s->c->b;
-    kir_value normal = kir_bin(b, KIR_SUB, size, bits(s, (uint64_t)SCALE << 23));
-    if (tly_narrow_raises(s->c)) /* it is not large enough to be seen as f16 */
-        return kir_bin(b, KIR_SMAX, normal, bits(s, power(NORMAL)));
+    tly_build *c = s->c;
+    kir_value normal = sub(c, size, bits(s, (uint64_t)SCALE << 23));
+    if (tly_narrow_raises(c)) /* it is not large enough to be seen as f16 */
+        return smax(c, normal, bits(s, power(NORMAL)));
     kir_value counted = plus(s, size, NORMAL + SCALE);
-    counted = kir_bin(b, KIR_SUB, counted, bits(s, power(NORMAL + SCALE)));
-    return kir_bin(b, KIR_SMAX, normal, counted);
+    counted = sub(c, counted, bits(s, power(NORMAL + SCALE)));
+    return smax(c, normal, counted);
 }
 
 kir_value tly_short_unscaled(tly_short *s, kir_value scaled, tly_short_seen *seen)
 {
     tly_build *c = s->c;
-    kir_builder *b = c->b;
     kir_value size = unscaled(s, magnitude(s, scaled));
-    seen->most = kir_bin(b, KIR_UMAX, seen->most, size);
-    seen->least = kir_bin(b, KIR_UMIN, seen->least, size);
+    seen->most = umax(c, seen->most, size);
+    seen->least = umin(c, seen->least, size);
     if (tly_narrow_raises(c)) { /* rounded already, a subnormal f16 is exact */
-        kir_value half = kir_const(b, c->vec, power(F16_GRID));
-        kir_value x = kir_convert(b, KIR_BITCAST, c->vec, plus(s, size, F16_GRID));
-        x = kir_convert(b, KIR_BITCAST, s->bits, kir_bin(b, KIR_SUB, x, half));
-        size = kir_select(b, kir_cmp(b, KIR_ULT, size, bits(s, power(F16_NORMAL))), x, size);
+        kir_value half = constant(c, c->vec, power(F16_GRID));
+        kir_value x = bitcast(c, c->vec, plus(s, size, F16_GRID));
+        x = bitcast(c, s->bits, sub(c, x, half));
+        size = choose(c, ult(c, size, bits(s, power(F16_NORMAL))), x, size);
     }
-    size = kir_bin(b, KIR_OR, size, kir_bin(b, KIR_AND, scaled, bits(s, sign)));
-    return kir_convert(b, KIR_BITCAST, c->vec, size);
+    size = bor(c, size, band(c, scaled, bits(s, sign)));
+    return bitcast(c, c->vec, size);
 }
 
 tly_short_seen tly_short_scaled_none(tly_short *s)
@@ -94,13 +93,13 @@ tly_short_seen tly_short_scaled_none(tly_short *s)
 
 kir_value tly_short_scaled_left(tly_short *s, const tly_short_seen *seen)
 {
-    kir_builder *b = s->c->b;
+    tly_build *c = s->c;
     kir_value most = bits(s, infinity - ((uint64_t)SCALE << 23));
-    kir_value left = kir_cmp(b, KIR_ULE, most, seen->most);
-    return kir_bin(b, KIR_OR, left, tly_watch_endless(s->c, seen->most));
+    kir_value left = ule(c, most, seen->most);
+    return bor(c, left, tly_watch_endless(c, seen->most));
 }
 
 kir_value tly_short_scaled_fell(tly_short *s, const tly_short_seen *seen)
 {
-    return kir_cmp(s->c->b, KIR_ULE, seen->least, bits(s, power(s->by_flags ? NORMAL : LOW)));
+    return ule(s->c, seen->least, bits(s, power(s->by_flags ? NORMAL : LOW)));
 }

@@ -11,13 +11,13 @@
 static kir_value as_bits(tly_short *s, kir_value v)
 {
     int turns = s->by_bits && kir_is_float(s->c->acc);
-    return turns ? kir_convert(s->c->b, KIR_BITCAST, s->bits, v) : v;
+    return turns ? bitcast(s->c, s->bits, v) : v;
 }
 
 static kir_value as_values(tly_short *s, kir_value v)
 {
     int turns = s->by_bits && kir_is_float(s->c->acc);
-    return turns ? kir_convert(s->c->b, KIR_BITCAST, s->c->vec, v) : v;
+    return turns ? bitcast(s->c, s->c->vec, v) : v;
 }
 
 static kir_value combine(tly_short *s, kir_value x, kir_value y)
@@ -113,25 +113,25 @@ kir_value tly_short_steps(const tly_short *s, kir_value count)
     tly_build *c = s->c;
     if ((s->step & (s->step - 1)) == 0)
         return tly_round_down(c, count, s->step);
-    return mul(c, kir_bin(c->b, KIR_UDIV, count, imm(c, s->step)), imm(c, s->step));
+    return mul(c, udiv(c, count, imm(c, s->step)), imm(c, s->step));
 }
 
 void tly_short_fill_pad(tly_short *s, const tly_short_piece *p)
 {
     tly_build *c = s->c;
-    kir_builder *b = c->b;
     tally_dtype dtype = (tally_dtype)c->p->tensor[TLY_IN].dtype;
     int64_t size = element_bytes(s), lowest = size < 0 ? (s->step - 1) * size : 0;
     kir_value whole = tly_short_steps(s, p->count);
     kir_type t = tly_storage(dtype, c->lanes);
     kir_loop l;
     for (int64_t i = 0; i < s->step; i += c->lanes)
-        kir_store(b, s->pad, lowest + i * c->bytes[TLY_IN], tly_padding(c, t), c->bytes[TLY_IN], 0);
-    kir_for(b, &l, whole, p->count, imm(c, 1), 0, NULL);
-    kir_value x = kir_load(b, tly_storage(dtype, 1), tly_at(c, p->in, l.i, size), 0,
+        kir_store(c->b, s->pad, lowest + i * c->bytes[TLY_IN], tly_padding(c, t), c->bytes[TLY_IN],
+                  0);
+    kir_for(c->b, &l, whole, p->count, imm(c, 1), 0, NULL);
+    kir_value x = kir_load(c->b, tly_storage(dtype, 1), tly_at(c, p->in, l.i, size), 0,
                            c->bytes[TLY_IN]);
-    kir_store(b, tly_at(c, s->pad, sub(c, l.i, whole), size), 0, x, c->bytes[TLY_IN], 0);
-    kir_for_end(b, &l, NULL);
+    kir_store(c->b, tly_at(c, s->pad, sub(c, l.i, whole), size), 0, x, c->bytes[TLY_IN], 0);
+    kir_for_end(c->b, &l, NULL);
 }
 
 /* What goes from step to step. */
@@ -173,7 +173,7 @@ static tly_short_seen see_none(tly_short *s, tly_short_what what)
     if (what != TLY_SHORT_NOTHING)
         none.most = tly_watch_bits(c, tly_neutral(c, c->vec));
     if (what == TLY_SHORT_APART)
-        none.most = kir_const(c->b, kir_type_of(c->b, none.most), 0);
+        none.most = constant(c, type_of(c, none.most), 0);
     return none;
 }
 
@@ -186,11 +186,11 @@ static kir_value see(tly_short *s, tly_short_what what, kir_value seen, kir_valu
         kir_value size = as_values(s, y);
         if (c->p->tensor[TLY_IN].dtype ==
             TALLY_F16) /* no element is small enough to fall to zero unseen */
-            size = kir_select(c->b, tly_watch_not_zero(c, size), size, tly_neutral(c, c->vec));
+            size = choose(c, tly_watch_not_zero(c, size), size, tly_neutral(c, c->vec));
         return tly_watch_apart(c, seen, size, TLY_WATCH_PART);
     }
     kir_value v = as_values(s, what == TLY_SHORT_WINDOWS ? w : y);
-    return kir_bin(c->b, KIR_UMAX, seen, tly_watch_bits(c, v));
+    return umax(c, seen, tly_watch_bits(c, v));
 }
 
 /* Lists the values in their order; `put` writes them to v, else they are read. */
@@ -258,36 +258,35 @@ static kir_value scan_vector(tly_short *s, stream *h, kir_value x, tly_short_pla
 static tly_short_seen scan_rows(tly_short *s, const tly_short_piece *p, tly_short_what what)
 {
     tly_build *c = s->c;
-    kir_builder *b = c->b;
     kir_type t = tly_storage((tally_dtype)c->p->tensor[TLY_IN].dtype, c->lanes);
     stream h = { .t = imm(c, 0), .seen = see_none(s, what) };
     kir_value v[MAX_STREAM];
     kir_loop l;
     start_row(s, h.before);
     unsigned n = stream_values(s, &h, v, 1);
-    kir_for(b, &l, imm(c, 0), p->count, s->length, n, v);
+    kir_for(c->b, &l, imm(c, 0), p->count, s->length, n, v);
     stream_values(s, &h, l.carried, 0);
     kir_value from = tly_at(c, p->in, l.i, c->bytes[TLY_IN]);
     for (int64_t i = 0; i < s->literal; i += c->lanes) {
         kir_value left = imm(c, s->literal - i), x, out;
         int whole = s->literal - i >= c->lanes;
         tly_short_place at = { .is_first = i == 0, .position = i, .is_last = !whole };
-        x = whole ? kir_load(b, t, from, i * c->bytes[TLY_IN], c->bytes[TLY_IN])
-                  : kir_mload(b, t, from, i * c->bytes[TLY_IN], left, tly_padding(c, t));
+        x = whole ? kir_load(c->b, t, from, i * c->bytes[TLY_IN], c->bytes[TLY_IN])
+                  : kir_mload(c->b, t, from, i * c->bytes[TLY_IN], left, tly_padding(c, t));
         out = scan_vector(s, &h, tly_widen(c, x), at, what, p->to != 0);
         if (p->to == 0)
             continue;
         kir_value to = tly_stored_at(c, p->to, add(c, l.i, imm(c, i)));
         tly_pack_run(c, &out, 1, 0);
         if (whole)
-            kir_store(b, to, 0, out, c->bytes[TLY_OUT], 0);
+            kir_store(c->b, to, 0, out, c->bytes[TLY_OUT], 0);
         else
-            kir_mstore(b, to, 0, left, out);
+            kir_mstore(c->b, to, 0, left, out);
     }
     for (int64_t line = 0; line < (int64_t)s->literal * c->bytes[TLY_IN]; line += 64)
-        kir_prefetch(b, from, c->plan->prefetch + line);
+        kir_prefetch(c->b, from, c->plan->prefetch + line);
     stream_values(s, &h, v, 1);
-    kir_for_end(b, &l, v);
+    kir_for_end(c->b, &l, v);
     stream_values(s, &h, l.result, 0);
     h.seen.last = as_values(s, h.before[s->doublings]);
     return h.seen;
@@ -297,21 +296,19 @@ static tly_short_seen scan_rows(tly_short *s, const tly_short_piece *p, tly_shor
 static tly_short_seen scan_stream(tly_short *s, const tly_short_piece *p, tly_short_what what)
 {
     tly_build *c = s->c;
-    kir_builder *b = c->b;
     stream h = { .t = imm(c, 0), .seen = see_none(s, what) };
     kir_value v[MAX_STREAM], out[TLY_SHORT_MOST_VECTORS];
     kir_loop l;
     start_row(s, h.before);
     kir_value whole = tly_short_steps(s, p->count);
     unsigned n = stream_values(s, &h, v, 1);
-    kir_for(b, &l, imm(c, 0), p->count, imm(c, s->step), n, v);
+    kir_for(c->b, &l, imm(c, 0), p->count, imm(c, s->step), n, v);
     stream_values(s, &h, l.carried, 0);
     kir_value from = tly_at(c, p->in, l.i, element_bytes(s));
-    kir_value there = kir_select(b, less(c, l.i, whole), from, s->pad);
+    kir_value there = choose(c, less(c, l.i, whole), from, s->pad);
     for (unsigned k = 0; k < s->vectors; k++) {
         tly_short_place at = tly_short_place_of(s, k, h.t);
-        kir_value x = tly_load_vector(
-            c, kir_ptradd(b, there, imm(c, k * c->lanes * element_bytes(s))));
+        kir_value x = tly_load_vector(c, ptradd(c, there, imm(c, k * c->lanes * element_bytes(s))));
         out[k] = scan_vector(s, &h, x, at, what, p->to != 0);
         h.t = tly_short_next_position(s, h.t);
     }
@@ -319,7 +316,7 @@ static tly_short_seen scan_stream(tly_short *s, const tly_short_piece *p, tly_sh
         store(s, p, l.i, out);
     prefetch(s, from);
     stream_values(s, &h, v, 1);
-    kir_for_end(b, &l, v);
+    kir_for_end(c->b, &l, v);
     stream_values(s, &h, l.result, 0);
     h.seen.last = as_values(s, h.before[s->doublings]);
     return h.seen;
@@ -327,7 +324,7 @@ static tly_short_seen scan_stream(tly_short *s, const tly_short_piece *p, tly_sh
 
 tly_short_seen tly_short_scan(tly_short *s, const tly_short_piece *p, tly_short_what what)
 {
-    kir_builder *b = s->c->b;
+    tly_build *c = s->c;
     kir_value v[3];
     kir_branch way;
     if (!s->row_by_row)
@@ -336,13 +333,13 @@ tly_short_seen tly_short_scan(tly_short *s, const tly_short_piece *p, tly_short_
         return scan_rows(s, p, what);
     tly_short_piece plain = *p;
     plain.lines = 0;
-    kir_if(b, &way, p->lines);
+    kir_if(c->b, &way, p->lines);
     tly_short_seen seen = scan_stream(s, p, what);
     unsigned n = list_seen(&seen, v, 1);
-    kir_else(b, &way, n, v);
+    kir_else(c->b, &way, n, v);
     seen = scan_rows(s, &plain, what);
     list_seen(&seen, v, 1);
-    kir_if_end(b, &way, n, v);
+    kir_if_end(c->b, &way, n, v);
     list_seen(&seen, way.result, 0);
     return seen;
 }

@@ -23,17 +23,17 @@ kir_type tly_storage(tally_dtype dtype, unsigned lanes)
 
 static kir_value op(tly_build *c, kir_op o, kir_value x, kir_value y)
 {
-    return kir_bin(c->b, o, x, y);
+    return bin(c, o, x, y);
 }
 
 static kir_value bits(tly_build *c, kir_value like, uint64_t v)
 {
-    return kir_const(c->b, kir_type_of(c->b, like), v);
+    return constant(c, type_of(c, like), v);
 }
 
 static kir_value to(tly_build *c, kir_op o, kir_kind kind, kir_value x)
 {
-    return kir_convert(c->b, o, KIR_TYPE(kind, kir_type_of(c->b, x).lanes), x);
+    return convert(c, o, KIR_TYPE(kind, type_of(c, x).lanes), x);
 }
 
 /* f16 bits, in i32 lanes, to f32: exponents are rebased by an exact multiplication, which
@@ -42,13 +42,13 @@ static kir_value half_to_single(tly_build *c, kir_value half)
 {
     kir_value sign = op(c, KIR_SHL, op(c, KIR_AND, half, bits(c, half, 0x8000)), bits(c, half, 16));
     kir_value rest = op(c, KIR_SHL, op(c, KIR_AND, half, bits(c, half, 0x7fff)), bits(c, half, 13));
-    kir_value scale = kir_const(c->b, KIR_TYPE(KIR_F32, kir_type_of(c->b, half).lanes),
-                                0x77800000); /* 2^112 */
+    kir_value scale = constant(c, KIR_TYPE(KIR_F32, type_of(c, half).lanes),
+                               0x77800000); /* 2^112 */
     kir_value scaled = to(c, KIR_BITCAST, KIR_I32,
                           op(c, KIR_MUL, to(c, KIR_BITCAST, KIR_F32, rest), scale));
     kir_value special = op(c, KIR_OR, rest, bits(c, half, 0x7f800000));
-    kir_value finite = kir_cmp(c->b, KIR_ULT, rest, bits(c, half, 0x7c00u << 13));
-    kir_value magnitude = kir_select(c->b, finite, scaled, special);
+    kir_value finite = ult(c, rest, bits(c, half, 0x7c00u << 13));
+    kir_value magnitude = choose(c, finite, scaled, special);
     return to(c, KIR_BITCAST, KIR_F32, op(c, KIR_OR, magnitude, sign));
 }
 
@@ -93,7 +93,7 @@ static const narrow_row double_to_bfloat = {
  * last bit kept, subnormal ones by letting a floating-point addition round. */
 static kir_value round_bits(tly_build *c, const narrow_row *f, kir_value real)
 {
-    kir_type t = kir_type_of(c->b, real);
+    kir_type t = type_of(c, real);
     kir_value v = to(c, KIR_BITCAST, (kir_kind)f->wide, real);
     kir_value sign = op(c, KIR_AND, v, bits(c, v, 1ull << (f->wide_bits - 1)));
     kir_value mag = op(c, KIR_XOR, v, sign);
@@ -103,15 +103,15 @@ static kir_value round_bits(tly_build *c, const narrow_row *f, kir_value real)
     kir_value normal = op(c, KIR_SUB, op(c, KIR_LSHR, up, bits(c, v, f->drop)),
                           bits(c, v, f->rebase));
     kir_value high = bits(c, v, f->infinity);
-    normal = kir_select(c->b, kir_cmp(c->b, KIR_ULT, normal, high), normal, high);
-    kir_value magic = kir_const(c->b, t, f->magic);
-    kir_value sum = op(c, KIR_ADD, kir_convert(c->b, KIR_BITCAST, t, mag), magic);
+    normal = choose(c, ult(c, normal, high), normal, high);
+    kir_value magic = constant(c, t, f->magic);
+    kir_value sum = op(c, KIR_ADD, bitcast(c, t, mag), magic);
     kir_value tiny = op(c, KIR_SUB, to(c, KIR_BITCAST, (kir_kind)f->wide, sum),
                         bits(c, v, f->magic));
-    kir_value is_tiny = kir_cmp(c->b, KIR_ULT, mag, bits(c, v, f->normal));
-    kir_value result = kir_select(c->b, is_tiny, tiny, normal);
-    kir_value nan = kir_cmp(c->b, KIR_UNO, real, real);
-    result = kir_select(c->b, nan, bits(c, v, f->quiet), result);
+    kir_value is_tiny = ult(c, mag, bits(c, v, f->normal));
+    kir_value result = choose(c, is_tiny, tiny, normal);
+    kir_value nan = uno(c, real, real);
+    result = choose(c, nan, bits(c, v, f->quiet), result);
     result = op(c, KIR_OR, result, op(c, KIR_LSHR, sign, bits(c, v, f->wide_bits - 16u)));
     return result;
 }
@@ -172,9 +172,9 @@ kir_value tly_narrow_pairs(tly_build *c, const kir_value *pair)
     for (unsigned i = 0; i < halves.lanes; i++)
         index[i] = (uint8_t)(i % 2 ? halves.lanes + i : i);
     low = op(c, KIR_LSHR, low, bits(c, low, 16));
-    kir_value v = kir_shuffle(c->b, kir_convert(c->b, KIR_BITCAST, halves, low),
-                              kir_convert(c->b, KIR_BITCAST, halves, high), index, halves.lanes);
-    v = kir_convert(c->b, KIR_BITCAST, KIR_TYPE(KIR_I32, c->lanes), v);
+    kir_value v = kir_shuffle(c->b, bitcast(c, halves, low), bitcast(c, halves, high), index,
+                              halves.lanes);
+    v = bitcast(c, KIR_TYPE(KIR_I32, c->lanes), v);
     return back ? tly_reverse(c, v) : v;
 }
 
@@ -206,7 +206,7 @@ kir_value tly_widen_integer(tly_build *c, kir_value x)
     kir_kind kind = (kir_kind)c->acc.kind;
     if (tly_is_floating(c))
         return to(c, keeps_sign ? KIR_SITOFP : KIR_UITOFP, kind, x);
-    if (kir_kind_bits((kir_kind)kir_type_of(c->b, x).kind) >= kir_kind_bits(kind))
+    if (kir_kind_bits((kir_kind)type_of(c, x).kind) >= kir_kind_bits(kind))
         return x;
     return to(c, keeps_sign ? KIR_SEXT : KIR_ZEXT, kind, x);
 }
@@ -241,9 +241,8 @@ kir_value tly_narrow_word(tly_build *c, kir_value x)
     if (c->p->tensor[TLY_OUT].dtype == TALLY_F16)
         return round_bits(c, &single_to_half, x);
     /* A GPU's own NaN may have any bits, NVIDIA's all of them set: rounding would carry out. */
-    kir_value nan = kir_cmp(c->b, KIR_UNO, x, x),
-              quiet = kir_const(c->b, KIR_TYPE(KIR_I32, 1), 0x7fc0);
-    return kir_select(c->b, nan, quiet, tly_narrow_number(c, x));
+    kir_value nan = uno(c, x, x), quiet = constant(c, KIR_TYPE(KIR_I32, 1), 0x7fc0);
+    return choose(c, nan, quiet, tly_narrow_number(c, x));
 }
 
 int tly_narrows_numbers(const tly_build *c)

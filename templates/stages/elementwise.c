@@ -8,19 +8,9 @@
 #include "../template.h"
 #include "elementary.h"
 
-static kir_value bin(tly_build *c, kir_op op, kir_value x, kir_value y)
-{
-    return kir_bin(c->b, op, x, y);
-}
-
-static kir_value constant(tly_build *c, kir_value like, uint64_t bits)
-{
-    return kir_const(c->b, kir_type_of(c->b, like), bits);
-}
-
 static kir_value as(tly_build *c, kir_kind kind, kir_value x)
 {
-    return kir_convert(c->b, KIR_BITCAST, KIR_TYPE(kind, kir_type_of(c->b, x).lanes), x);
+    return bitcast(c, KIR_TYPE(kind, type_of(c, x).lanes), x);
 }
 
 static kir_kind integer_like(const tly_build *c)
@@ -31,7 +21,7 @@ static kir_kind integer_like(const tly_build *c)
 static kir_value magnitude(tly_build *c, kir_value x)
 {
     kir_value bits = as(c, integer_like(c), x);
-    bits = bin(c, KIR_AND, bits, constant(c, bits, c->acc_bytes == 8 ? INT64_MAX : INT32_MAX));
+    bits = bin(c, KIR_AND, bits, like(c, bits, c->acc_bytes == 8 ? INT64_MAX : INT32_MAX));
     return as(c, (kir_kind)c->acc.kind, bits);
 }
 
@@ -41,8 +31,8 @@ static kir_value absolute(tly_build *c, kir_value x)
         return magnitude(c, x);
     if (!tly_has_sign(c))
         return x;
-    kir_value zero = constant(c, x, 0);
-    return kir_select(c->b, kir_cmp(c->b, KIR_SLT, x, zero), bin(c, KIR_SUB, zero, x), x);
+    kir_value zero = like(c, x, 0);
+    return choose(c, less(c, x, zero), bin(c, KIR_SUB, zero, x), x);
 }
 
 static kir_value square(tly_build *c, kir_value x)
@@ -68,38 +58,36 @@ static kir_value root(tly_build *c, kir_value x)
 /* Elements that make one of the output. */
 static kir_value count(tly_build *c)
 {
-    return c->count ? c->count
-                    : mul(c, kir_get(c->b, KIR_ARG_STEPS), kir_get(c->b, KIR_ARG_LENGTH));
+    return c->count ? c->count : mul(c, arg(c, KIR_ARG_STEPS), arg(c, KIR_ARG_LENGTH));
 }
 
 /* x / n, lane by lane, as vectors of integers are not divided anywhere. */
 static kir_value divided(tly_build *c, kir_value x, kir_value n)
 {
-    kir_builder *b = c->b;
-    unsigned lanes = kir_type_of(b, x).lanes;
+    unsigned lanes = type_of(c, x).lanes;
     if (c->t->no_div64)
-        return tly_whole_by_digits(b, 0, x, kir_splat(b, n, lanes));
+        return tly_whole_by_digits(c->b, 0, x, kir_splat(c->b, n, lanes));
     kir_value y = x;
     for (unsigned i = 0; i < lanes; i++) {
-        kir_value q = kir_bin(b, KIR_UDIV, kir_extract(b, x, i), n);
-        y = lanes > 1 ? kir_insert(b, y, q, i) : q;
+        kir_value q = udiv(c, kir_extract(c->b, x, i), n);
+        y = lanes > 1 ? kir_insert(c->b, y, q, i) : q;
     }
     return y;
 }
 
 static kir_value some(tly_build *c, kir_value truth)
 {
-    return kir_type_of(c->b, truth).lanes > 1 ? kir_any(c->b, truth) : truth;
+    return type_of(c, truth).lanes > 1 ? any(c, truth) : truth;
 }
 
 /* By an n of up to 2^32, below which the upper digits are: 32 digits of the quotient come of each
  * division, and what the first leaves is below n. */
 static kir_value divided_twice(tly_build *c, kir_value lower, kir_value upper, kir_value n)
 {
-    kir_value by = constant(c, lower, 32), all = kir_splat(c->b, n, kir_type_of(c->b, lower).lanes);
+    kir_value by = like(c, lower, 32), all = kir_splat(c->b, n, type_of(c, lower).lanes);
     kir_value top = bin(c, KIR_OR, bin(c, KIR_SHL, upper, by), bin(c, KIR_LSHR, lower, by));
     kir_value high = divided(c, top, n), left = sub(c, top, mul(c, high, all));
-    kir_value rest = bin(c, KIR_AND, lower, constant(c, lower, UINT32_MAX));
+    kir_value rest = bin(c, KIR_AND, lower, like(c, lower, UINT32_MAX));
     kir_value low = divided(c, bin(c, KIR_OR, bin(c, KIR_SHL, left, by), rest), n);
     return bin(c, KIR_OR, bin(c, KIR_SHL, high, by), low);
 }
@@ -108,61 +96,57 @@ static kir_value divided_twice(tly_build *c, kir_value lower, kir_value upper, k
 static kir_value divided_beyond(tly_build *c, kir_value lower, kir_value upper, kir_value n,
                                 int few)
 {
-    kir_builder *b = c->b;
     kir_branch way;
     if (few)
         return divided_twice(c, lower, upper, n);
-    kir_if(b, &way, kir_cmp(b, KIR_ULE, n, imm(c, INT64_C(1) << 32)));
+    kir_if(c->b, &way, ule(c, n, imm(c, INT64_C(1) << 32)));
     kir_value q = divided_twice(c, lower, upper, n);
-    kir_else(b, &way, 1, &q);
-    q = tly_whole_by_digits(b, upper, lower, kir_splat(b, n, kir_type_of(b, lower).lanes));
-    kir_if_end(b, &way, 1, &q);
+    kir_else(c->b, &way, 1, &q);
+    q = tly_whole_by_digits(c->b, upper, lower, kir_splat(c->b, n, type_of(c, lower).lanes));
+    kir_if_end(c->b, &way, 1, &q);
     return way.result[0];
 }
 
 /* A sum of magnitudes that need not fit into 64 bits. */
 static kir_value divided_whole(tly_build *c, kir_value lower, kir_value upper, kir_value n, int few)
 {
-    kir_builder *b = c->b;
-    kir_value zero = constant(c, lower, 0), below = kir_cmp(b, KIR_SLT, upper, zero);
+    kir_value zero = like(c, lower, 0), below = less(c, upper, zero);
     if (tly_has_sign(c)) {
-        kir_value borrows = kir_cmp(b, KIR_NE, lower, zero);
+        kir_value borrows = differ(c, lower, zero);
         kir_value minus = sub(c, zero, upper);
-        minus = sub(c, minus, kir_convert(b, KIR_ZEXT, kir_type_of(b, lower), borrows));
-        upper = kir_select(b, below, minus, upper);
-        lower = kir_select(b, below, sub(c, zero, lower), lower);
+        minus = sub(c, minus, convert(c, KIR_ZEXT, type_of(c, lower), borrows));
+        upper = choose(c, below, minus, upper);
+        lower = choose(c, below, sub(c, zero, lower), lower);
     }
-    kir_value q = c->t->no_div64 ? tly_whole_by_digits(b, upper, lower, n)
+    kir_value q = c->t->no_div64 ? tly_whole_by_digits(c->b, upper, lower, n)
                                  : divided_beyond(c, lower, upper, n, few);
-    return tly_has_sign(c) ? kir_select(b, below, sub(c, zero, q), q) : q;
+    return tly_has_sign(c) ? choose(c, below, sub(c, zero, q), q) : q;
 }
 
 /* Towards zero; the quotient of magnitudes, whose sign is put back. */
 static kir_value divided_signed(tly_build *c, kir_value x, kir_value n)
 {
-    kir_builder *b = c->b;
-    kir_value zero = constant(c, x, 0), below = kir_cmp(b, KIR_SLT, x, zero);
+    kir_value zero = like(c, x, 0), below = less(c, x, zero);
     if (!tly_has_sign(c))
         return divided(c, x, n);
-    kir_value q = divided(c, kir_select(b, below, sub(c, zero, x), x), n);
-    return kir_select(b, below, sub(c, zero, q), q);
+    kir_value q = divided(c, choose(c, below, sub(c, zero, x), x), n);
+    return choose(c, below, sub(c, zero, q), q);
 }
 
 /* Of nothing 0. `few`: the sum is of up to 2^32 elements. */
 static kir_value mean(tly_build *c, kir_value lower, kir_value upper, int few)
 {
-    kir_builder *b = c->b;
     kir_value n = tly_max(c, count(c), imm(c, 1));
     kir_branch beyond;
     if (c->t->no_div64)
         return divided_whole(c, lower, upper, n, few);
-    kir_value sign = tly_has_sign(c) ? bin(c, KIR_ASHR, lower, constant(c, lower, 63))
-                                     : constant(c, lower, 0);
-    kir_if(b, &beyond, some(c, kir_cmp(b, KIR_NE, upper, sign)));
+    kir_value sign = tly_has_sign(c) ? bin(c, KIR_ASHR, lower, like(c, lower, 63))
+                                     : like(c, lower, 0);
+    kir_if(c->b, &beyond, some(c, differ(c, upper, sign)));
     kir_value q = divided_whole(c, lower, upper, n, few);
-    kir_else(b, &beyond, 1, &q);
+    kir_else(c->b, &beyond, 1, &q);
     q = divided_signed(c, lower, n);
-    kir_if_end(b, &beyond, 1, &q);
+    kir_if_end(c->b, &beyond, 1, &q);
     return beyond.result[0];
 }
 
@@ -175,53 +159,50 @@ kir_value tly_mean_of_whole(tly_build *c, kir_value lower, kir_value upper)
  * modulo 2^64, and to less than that. */
 kir_value tly_whole_of(tly_build *c, kir_value state)
 {
-    kir_builder *b = c->b;
-    kir_value lower = kir_part(b, state, 0);
+    kir_value lower = kir_part(c->b, state, 0);
     kir_op down = tly_has_sign(c) ? KIR_ASHR : KIR_LSHR;
-    if (kir_parts(b, state) == 1) {
-        kir_value upper = tly_has_sign(c) ? bin(c, down, lower, constant(c, lower, 63))
-                                          : constant(c, lower, 0);
-        return kir_tuple(b, 2, (kir_value[]){ lower, upper });
+    if (kir_parts(c->b, state) == 1) {
+        kir_value upper = tly_has_sign(c) ? bin(c, down, lower, like(c, lower, 63))
+                                          : like(c, lower, 0);
+        return kir_tuple(c->b, 2, (kir_value[]){ lower, upper });
     }
-    kir_value halves = kir_part(b, state, 1), by = constant(c, lower, 32);
-    kir_value carries = kir_cmp(b, KIR_ULT, lower, bin(c, KIR_SHL, halves, by));
-    carries = kir_convert(b, KIR_ZEXT, kir_type_of(b, lower), carries);
+    kir_value halves = kir_part(c->b, state, 1), by = like(c, lower, 32);
+    kir_value carries = ult(c, lower, bin(c, KIR_SHL, halves, by));
+    carries = convert(c, KIR_ZEXT, type_of(c, lower), carries);
     kir_value upper = add(c, bin(c, down, halves, by), carries);
-    return kir_tuple(b, 2, (kir_value[]){ lower, upper });
+    return kir_tuple(c->b, 2, (kir_value[]){ lower, upper });
 }
 
 static kir_value real_count(tly_build *c)
 {
     if (c->real_count)
         return c->real_count;
-    kir_value n = kir_convert(c->b, KIR_SITOFP, KIR_TYPE(KIR_F64, 1), count(c));
-    return c->acc.kind == KIR_F64 ? n : kir_convert(c->b, KIR_FPTRUNC, c->acc, n);
+    kir_value n = convert(c, KIR_SITOFP, KIR_TYPE(KIR_F64, 1), count(c));
+    return c->acc.kind == KIR_F64 ? n : convert(c, KIR_FPTRUNC, c->acc, n);
 }
 
 static kir_value scale(tly_build *c, kir_value x)
 {
-    kir_builder *b = c->b;
-    unsigned lanes = kir_type_of(b, x).lanes;
+    unsigned lanes = type_of(c, x).lanes;
     if (tly_is_floating(c))
-        return tly_quotient(b, x, kir_splat(b, real_count(c), lanes));
-    if (kir_parts(b, x) == 1)
+        return tly_quotient(c->b, x, kir_splat(c->b, real_count(c), lanes));
+    if (kir_parts(c->b, x) == 1)
         return divided_signed(c, x, tly_max(c, count(c), imm(c, 1)));
     x = tly_whole_of(c, x);
-    return mean(c, kir_part(b, x, 0), kir_part(b, x, 1), 1);
+    return mean(c, kir_part(c->b, x, 0), kir_part(c->b, x, 1), 1);
 }
 
 /* No mean is above the largest element, but that of a sum that was rounded up may be. */
 static kir_value scale_times(tly_build *c, kir_value x, kir_value unit)
 {
-    kir_builder *b = c->b;
     kir_value q = scale(c, x), y = mul(c, q, unit);
     for (int lower = 0; lower < 2; lower++) {
         uint64_t sign = lower ? UINT64_C(1) << (8 * c->acc_bytes - 1) : 0;
         uint64_t endless = tly_value_bits(TLY_MOST, (tally_dtype)c->p->acc);
-        kir_value most = constant(c, y, (endless - 1) | sign);
-        kir_value end = constant(c, y, endless | sign);
-        kir_value beyond = kir_cmp(b, KIR_OEQ, y, end);
-        y = kir_select(b, bin(c, KIR_AND, beyond, kir_cmp(b, KIR_UNE, q, end)), most, y);
+        kir_value most = like(c, y, (endless - 1) | sign);
+        kir_value end = like(c, y, endless | sign);
+        kir_value beyond = oeq(c, y, end);
+        y = choose(c, bin(c, KIR_AND, beyond, une(c, q, end)), most, y);
     }
     return y;
 }
@@ -229,10 +210,10 @@ static kir_value scale_times(tly_build *c, kir_value x, kir_value unit)
 static kir_value logarithm_times(tly_build *c, kir_value x, kir_value unit)
 {
     const int wide = c->acc_bytes == 8;
-    kir_value one = constant(c, unit, tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc));
-    kir_value is_one = kir_cmp(c->b, KIR_OEQ, unit, one);
-    kir_value more = constant(c, unit, wide ? UINT64_C(0x4050) << 48 : 0x42800000); /* 64 */
-    return tly_log_of_product(c->b, x, kir_select(c->b, is_one, constant(c, unit, 0), more));
+    kir_value one = like(c, unit, tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc));
+    kir_value is_one = oeq(c, unit, one);
+    kir_value more = like(c, unit, wide ? UINT64_C(0x4050) << 48 : 0x42800000); /* 64 */
+    return tly_log_of_product(c->b, x, choose(c, is_one, like(c, unit, 0), more));
 }
 
 /* Squares are in multiples of unit^2. */
@@ -245,8 +226,8 @@ static kir_value cast(tly_build *c, kir_value x)
 {
     if (tly_is_floating(c))
         return x;
-    kir_type t = KIR_TYPE(KIR_F64, kir_type_of(c->b, x).lanes);
-    return kir_convert(c->b, tly_has_sign(c) ? KIR_SITOFP : KIR_UITOFP, t, x);
+    kir_type t = KIR_TYPE(KIR_F64, type_of(c, x).lanes);
+    return convert(c, tly_has_sign(c) ? KIR_SITOFP : KIR_UITOFP, t, x);
 }
 
 const tly_stage tly_stages[TLY_STAGE_COUNT] = {

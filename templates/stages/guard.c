@@ -53,20 +53,20 @@ void tly_range_begin(tly_build *c, kir_value *v)
 {
     kir_type t = KIR_TYPE(KIR_I32, watch_lanes(c));
     if (tly_range_count(c) > 0)
-        v[0] = kir_const(c->b, t, 0);
+        v[0] = constant(c, t, 0);
     if (tly_range_count(c) > 1)
-        v[1] = kir_const(c->b, t, 0x7fffffff);
+        v[1] = constant(c, t, 0x7fffffff);
 }
 
 static kir_value magnitude(tly_build *c, kir_value y)
 {
-    unsigned lanes = kir_type_of(c->b, y).lanes;
+    unsigned lanes = type_of(c, y).lanes;
     kir_type wide = KIR_TYPE(c->acc.kind == KIR_F64 ? KIR_I64 : KIR_I32, lanes);
-    kir_value v = kir_convert(c->b, KIR_BITCAST, wide, y);
-    v = kir_bin(c->b, KIR_AND, v, kir_const(c->b, wide, of(c)->sign_off));
+    kir_value v = bitcast(c, wide, y);
+    v = band(c, v, constant(c, wide, of(c)->sign_off));
     if (c->acc.kind != KIR_F64)
         return v;
-    return kir_convert(c->b, KIR_BITCAST, KIR_TYPE(KIR_I32, 2 * lanes), v);
+    return bitcast(c, KIR_TYPE(KIR_I32, 2 * lanes), v);
 }
 
 void tly_range_track(tly_build *c, kir_value *v, kir_value y)
@@ -74,9 +74,9 @@ void tly_range_track(tly_build *c, kir_value *v, kir_value y)
     if (tly_range_count(c) == 0)
         return;
     kir_value m = magnitude(c, y);
-    v[0] = kir_bin(c->b, KIR_UMAX, v[0], m);
+    v[0] = umax(c, v[0], m);
     if (tly_range_count(c) > 1)
-        v[1] = kir_bin(c->b, KIR_UMIN, v[1], m);
+        v[1] = umin(c, v[1], m);
 }
 
 /* Of single states. Bits stand for logarithms; a sum is at most twice the larger of two. */
@@ -88,9 +88,9 @@ void tly_range_follow(tly_build *c, kir_value *v, kir_value before, const kir_va
     if (c->acc.kind == KIR_F64)
         size = kir_extract(c->b, size, 1);
     for (unsigned k = 0; k < tly_range_count(c); k++) {
-        kir_value x = kir_bin(c->b, products ? KIR_ADD : KIR_UMAX, size, s[k]);
-        x = kir_bin(c->b, KIR_ADD, x, kir_const(c->b, KIR_TYPE(KIR_I32, 1), (uint32_t)by));
-        v[k] = kir_bin(c->b, k == 0 ? KIR_UMAX : KIR_UMIN, v[k], x);
+        kir_value x = bin(c, products ? KIR_ADD : KIR_UMAX, size, s[k]);
+        x = add(c, x, constant(c, KIR_TYPE(KIR_I32, 1), (uint32_t)by));
+        v[k] = bin(c, k == 0 ? KIR_UMAX : KIR_UMIN, v[k], x);
     }
 }
 
@@ -106,30 +106,15 @@ void tly_range_fold(tly_build *c, const kir_value *v, kir_value *scalars)
             for (unsigned i = 0; i < lanes; i++)
                 index[i] = (uint8_t)(i ^ half);
             kir_value other = kir_shuffle(c->b, x, x, index, lanes);
-            x = kir_bin(c->b, k == 0 ? KIR_UMAX : KIR_UMIN, x, other);
+            x = bin(c, k == 0 ? KIR_UMAX : KIR_UMIN, x, other);
         }
         scalars[k] = kir_extract(c->b, x, word - 1);
     }
 }
 
-static kir_value at_most(tly_build *c, kir_value x, kir_value y)
-{
-    return kir_cmp(c->b, KIR_ULE, x, y);
-}
-
-static kir_value both(tly_build *c, kir_value x, kir_value y)
-{
-    return kir_bin(c->b, KIR_AND, x, y);
-}
-
-static kir_value either(tly_build *c, kir_value x, kir_value y)
-{
-    return kir_bin(c->b, KIR_OR, x, y);
-}
-
 static kir_value literal(tly_build *c, uint64_t v)
 {
-    return kir_const(c->b, KIR_TYPE(KIR_I32, 1), v);
+    return constant(c, KIR_TYPE(KIR_I32, 1), v);
 }
 
 /* The bits of a float are close to its logarithm: within a tenth of an exponent, which the slack
@@ -138,32 +123,32 @@ kir_value tly_range_good(tly_build *c, const kir_value *s, kir_value carry)
 {
     const limits *l = of(c);
     if (tly_range_count(c) == 0)
-        return kir_const(c->b, KIR_TYPE(KIR_I1, 1), 1);
+        return constant(c, KIR_TYPE(KIR_I1, 1), 1);
     kir_value size = 0;
     if (carry) {
         kir_value m = magnitude(c, carry);
         size = c->acc.kind == KIR_F64 ? kir_extract(c->b, m, 1) : m;
     }
     if (!tly_watches_products(c)) {
-        kir_value local = at_most(c, s[0], literal(c, l->sum_high));
+        kir_value local = ule(c, s[0], literal(c, l->sum_high));
         if (!carry)
             return local;
-        return both(c, local,
-                    either(c, at_most(c, size, literal(c, l->sum_high)),
-                           at_most(c, literal(c, l->infinity), size)));
+        return band(
+            c, local,
+            bor(c, ule(c, size, literal(c, l->sum_high)), ule(c, literal(c, l->infinity), size)));
     }
-    kir_value high = at_most(c, s[0], literal(c, l->high));
-    kir_value local = both(c, high, at_most(c, literal(c, l->low), s[1]));
+    kir_value high = ule(c, s[0], literal(c, l->high));
+    kir_value local = band(c, high, ule(c, literal(c, l->low), s[1]));
     if (!carry)
         return local;
     /* carry * y stays normal and finite; size + y - one, kept unsigned by adding on both sides */
-    kir_value least = kir_bin(c->b, KIR_ADD, size, s[1]);
-    kir_value most = kir_bin(c->b, KIR_ADD, size, s[0]);
-    kir_value within = both(c, at_most(c, literal(c, l->normal + l->one), least),
-                            at_most(c, most, literal(c, l->finite + l->one)));
+    kir_value least = add(c, size, s[1]);
+    kir_value most = add(c, size, s[0]);
+    kir_value within = band(c, ule(c, literal(c, l->normal + l->one), least),
+                            ule(c, most, literal(c, l->finite + l->one)));
     /* After a zero everything finite is zero. */
-    kir_value zero = both(c, kir_cmp(c->b, KIR_OEQ, carry, kir_const(c->b, c->acc, 0)), high);
-    return either(c, both(c, local, within), zero);
+    kir_value zero = band(c, oeq(c, carry, constant(c, c->acc, 0)), high);
+    return bor(c, band(c, local, within), zero);
 }
 
 /* As far from 1 as a product may be, or `part` of that; sums: up to so large, or half. Zero, too,
@@ -173,17 +158,17 @@ static kir_value within(tly_build *c, kir_value x, unsigned part)
     const limits *l = of(c);
     uint64_t twice = l->infinity - l->finite; /* as large, in bits */
     if (tly_range_count(c) == 0)
-        return kir_const(c->b, KIR_TYPE(KIR_I1, 1), 1);
+        return constant(c, KIR_TYPE(KIR_I1, 1), 1);
     kir_value m = magnitude(c, x);
     kir_value size = c->acc.kind == KIR_F64 ? kir_extract(c->b, m, 1) : m;
     if (!tly_watches_products(c))
-        return either(c, at_most(c, size, literal(c, l->sum_high - (part - 1) * twice)),
-                      at_most(c, literal(c, l->infinity), size));
-    kir_value zero = kir_cmp(c->b, KIR_OEQ, x, kir_const(c->b, c->acc, 0));
-    return either(c,
-                  both(c, at_most(c, size, literal(c, l->one + (l->high - l->one) / part)),
-                       at_most(c, literal(c, l->one - (l->one - l->low) / part), size)),
-                  zero);
+        return bor(c, ule(c, size, literal(c, l->sum_high - (part - 1) * twice)),
+                   ule(c, literal(c, l->infinity), size));
+    kir_value zero = oeq(c, x, constant(c, c->acc, 0));
+    return bor(c,
+               band(c, ule(c, size, literal(c, l->one + (l->high - l->one) / part)),
+                    ule(c, literal(c, l->one - (l->one - l->low) / part), size)),
+               zero);
 }
 
 /* Carries after which every tile that is good by itself stays good: products of one within 2^60 of

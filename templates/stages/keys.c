@@ -75,49 +75,42 @@ uint64_t tly_key_bits(const tly_build *c, uint64_t element)
     return element & all;
 }
 
-static kir_value constant(tly_build *c, kir_value like, uint64_t bits)
-{
-    return kir_const(c->b, kir_type_of(c->b, like), bits);
-}
-
 kir_value tly_turn(tly_build *c, kir_value bits, uint64_t below)
 {
-    kir_builder *b = c->b;
-    unsigned width = kir_kind_bits((kir_kind)kir_type_of(b, bits).kind);
-    kir_value sign = kir_bin(b, KIR_ASHR, bits, constant(c, bits, width - 1));
-    kir_value turned = below != 0 ? kir_bin(b, KIR_AND, sign, constant(c, bits, below))
-                                  : kir_bin(b, KIR_LSHR, sign, constant(c, bits, 1));
-    return kir_bin(b, KIR_XOR, bits, turned);
+    unsigned width = kir_kind_bits((kir_kind)type_of(c, bits).kind);
+    kir_value sign = ashr(c, bits, like(c, bits, width - 1));
+    kir_value turned = below != 0 ? band(c, sign, like(c, bits, below))
+                                  : lshr(c, sign, like(c, bits, 1));
+    return bxor(c, bits, turned);
 }
 
 /* Floats: `bits` in the upper bits of a key. */
 static kir_value order(tly_build *c, kir_value bits)
 {
-    return kir_bin(c->b, KIR_SUB, tly_turn(c, bits, magnitude(c)), constant(c, bits, moved_by(c)));
+    return sub(c, tly_turn(c, bits, magnitude(c)), like(c, bits, moved_by(c)));
 }
 
 static kir_value restore(tly_build *c, kir_value key)
 {
-    key = kir_bin(c->b, KIR_ADD, key, constant(c, key, moved_by(c)));
+    key = add(c, key, like(c, key, moved_by(c)));
     return tly_turn(c, key, magnitude(c));
 }
 
 kir_value tly_word_to_key(tly_build *c, kir_value word)
 {
-    kir_builder *b = c->b;
-    kir_value unused = constant(c, word, moved(c));
+    kir_value unused = like(c, word, moved(c));
     if (is_float(c))
-        return order(c, kir_bin(b, KIR_SHL, word, unused));
+        return order(c, shl(c, word, unused));
     if (tly_class_of((tally_dtype)c->p->tensor[TLY_IN].dtype) == TLY_UNSIGNED)
         return word;
-    return kir_bin(b, KIR_ASHR, kir_bin(b, KIR_SHL, word, unused), unused);
+    return ashr(c, shl(c, word, unused), unused);
 }
 
 kir_value tly_key_to_word(tly_build *c, kir_value key)
 {
     if (is_float(c))
-        return kir_bin(c->b, KIR_LSHR, restore(c, key), constant(c, key, moved(c)));
-    return kir_bin(c->b, KIR_AND, key, constant(c, key, UINT64_MAX >> (64 - 8 * c->bytes[TLY_IN])));
+        return lshr(c, restore(c, key), like(c, key, moved(c)));
+    return band(c, key, like(c, key, UINT64_MAX >> (64 - 8 * c->bytes[TLY_IN])));
 }
 
 static kir_kind integer_of(unsigned bytes)
@@ -127,9 +120,7 @@ static kir_kind integer_of(unsigned bytes)
 
 static kir_value converted(tly_build *c, kir_op op, kir_kind kind, kir_value v)
 {
-    return kir_type_of(c->b, v).kind == kind
-               ? v
-               : kir_convert(c->b, op, KIR_TYPE(kind, kir_type_of(c->b, v).lanes), v);
+    return type_of(c, v).kind == kind ? v : convert(c, op, KIR_TYPE(kind, type_of(c, v).lanes), v);
 }
 
 kir_value tly_to_key(tly_build *c, kir_value storage)
@@ -139,14 +130,14 @@ kir_value tly_to_key(tly_build *c, kir_value storage)
     v = converted(c, is_signed ? KIR_SEXT : KIR_ZEXT, (kir_kind)c->acc.kind, v);
     if (!is_float(c))
         return v;
-    return order(c, moved(c) > 0 ? kir_bin(c->b, KIR_SHL, v, constant(c, v, moved(c))) : v);
+    return order(c, moved(c) > 0 ? shl(c, v, like(c, v, moved(c))) : v);
 }
 
 kir_value tly_from_key(tly_build *c, kir_value key)
 {
     kir_value v = is_float(c) ? restore(c, key) : key;
     if (is_float(c) && moved(c) > 0)
-        v = kir_bin(c->b, KIR_LSHR, v, constant(c, v, moved(c)));
+        v = lshr(c, v, like(c, v, moved(c)));
     v = converted(c, KIR_TRUNC, integer_of(c->bytes[TLY_IN]), v);
     return converted(c, KIR_BITCAST,
                      (kir_kind)tly_storage((tally_dtype)c->p->tensor[TLY_IN].dtype, 1).kind, v);
@@ -159,7 +150,6 @@ kir_value tly_from_key(tly_build *c, kir_value key)
  * takes twelve. */
 static kir_value key_of_index(tly_build *c, kir_value bits)
 {
-    kir_builder *b = c->b;
     const int nans_up = takes_most(c) != c->p->nan_ignore;
     const uint64_t most = (UINT64_C(1) << (8 * c->bytes[TLY_IN] - 1)) - 1;
     const uint64_t infinity = tly_value_bits(TLY_MOST, (tally_dtype)c->p->tensor[TLY_IN].dtype);
@@ -167,10 +157,10 @@ static kir_value key_of_index(tly_build *c, kir_value bits)
                                 : infinity - most; /* -inf lowest, or inf highest */
     const uint64_t nan = (nans_up ? infinity + 1 : ~infinity - 1) - by;
     kir_value key = tly_turn(c, bits, 0);
-    kir_value negative_zero = kir_cmp(b, KIR_EQ, key, constant(c, bits, UINT64_MAX));
-    key = kir_select(b, negative_zero, constant(c, bits, 0), key);
-    key = kir_bin(b, KIR_SUB, key, constant(c, bits, by));
-    return kir_bin(b, nans_up ? KIR_SMIN : KIR_SMAX, key, constant(c, bits, nan));
+    kir_value negative_zero = equal(c, key, like(c, bits, UINT64_MAX));
+    key = choose(c, negative_zero, like(c, bits, 0), key);
+    key = sub(c, key, like(c, bits, by));
+    return bin(c, nans_up ? KIR_SMIN : KIR_SMAX, key, like(c, bits, nan));
 }
 
 int tly_keys_wait(const tly_build *c)
@@ -183,32 +173,30 @@ int tly_keys_wait(const tly_build *c)
 /* The nearer to one end, which x is not if one is NaN; one instruction of x86. */
 static kir_value nearer(tly_build *c, kir_value x, kir_value y)
 {
-    kir_value less = takes_most(c) ? kir_cmp(c->b, KIR_OLT, y, x) : kir_cmp(c->b, KIR_OLT, x, y);
-    return kir_select(c->b, less, x, y);
+    kir_value less = takes_most(c) ? olt(c, y, x) : olt(c, x, y);
+    return choose(c, less, x, y);
 }
 
 static kir_value bits_of(tly_build *c, kir_value x)
 {
-    return kir_convert(c->b, KIR_BITCAST, KIR_TYPE(c->acc.kind, kir_type_of(c->b, x).lanes), x);
+    return bitcast(c, KIR_TYPE(c->acc.kind, type_of(c, x).lanes), x);
 }
 
 /* The sign of the largest number is set where that of all is, of the smallest that of one. */
 static kir_value with_sign(tly_build *c, kir_value best, const kir_value *x, unsigned n)
 {
-    kir_builder *b = c->b;
     kir_value size = bits_of(c, best), sign[TLY_REDUCE_MOST_STEPS] = { size };
     for (unsigned i = 0; i < n; i++)
         sign[i] = bits_of(c, x[i]);
     for (unsigned k = n; k > 1; k = (k + 1) / 2)
         for (unsigned i = 0; i < k / 2; i++)
-            sign[i] = kir_bin(b, takes_most(c) ? KIR_AND : KIR_OR, sign[i], sign[i + (k + 1) / 2]);
-    size = kir_bin(b, KIR_AND, size, constant(c, size, magnitude(c)));
-    return kir_bin(b, KIR_OR, size, kir_bin(b, KIR_AND, sign[0], constant(c, size, ~magnitude(c))));
+            sign[i] = bin(c, takes_most(c) ? KIR_AND : KIR_OR, sign[i], sign[i + (k + 1) / 2]);
+    size = band(c, size, like(c, size, magnitude(c)));
+    return bor(c, size, band(c, sign[0], like(c, size, ~magnitude(c))));
 }
 
 tly_extreme tly_extreme_of(tly_build *c, const kir_value *x, unsigned n)
 {
-    kir_builder *b = c->b;
     kir_value best[TLY_REDUCE_MOST_STEPS] = { x[0] }, numbers = 0;
     for (unsigned i = 1; i < n; i++)
         best[i] = x[i];
@@ -216,16 +204,16 @@ tly_extreme tly_extreme_of(tly_build *c, const kir_value *x, unsigned n)
         for (unsigned i = 0; i < k / 2; i++)
             best[i] = nearer(c, best[i], best[i + (k + 1) / 2]);
     for (unsigned i = 0; i < n; i += 2) { /* one comparison looks at two */
-        kir_value two = tly_not(c, kir_cmp(b, KIR_UNO, x[i], x[i + 1 < n ? i + 1 : i]));
-        numbers = i > 0 ? kir_bin(b, KIR_AND, numbers, two) : two;
+        kir_value two = tly_not(c, uno(c, x[i], x[i + 1 < n ? i + 1 : i]));
+        numbers = i > 0 ? band(c, numbers, two) : two;
     }
     kir_value bits;
     if (tly_has_index(c->p)) /* -0 becomes +0 */
-        bits = bits_of(c, kir_bin(b, KIR_ADD, best[0], constant(c, best[0], 0)));
+        bits = bits_of(c, add(c, best[0], like(c, best[0], 0)));
     else
         bits = n > 1 ? with_sign(c, best[0], x, n) : bits_of(c, best[0]);
-    kir_value nan = constant(c, bits, takes_most(c) ? magnitude(c) : ~magnitude(c));
-    kir_value key = kir_select(b, numbers, tly_turn(c, bits, magnitude(c)), nan);
+    kir_value nan = like(c, bits, takes_most(c) ? magnitude(c) : ~magnitude(c));
+    kir_value key = choose(c, numbers, tly_turn(c, bits, magnitude(c)), nan);
     return (tly_extreme){ best[0], numbers, key };
 }
 
@@ -233,17 +221,16 @@ kir_value tly_reduce_key(tly_build *c, kir_value bits, uint64_t below)
 {
     if (tly_has_index(c->p) && below == 0)
         return key_of_index(c, bits);
-    kir_builder *b = c->b;
     uint64_t magnitude = (UINT64_C(1) << (8 * c->bytes[TLY_IN] - 1)) - 1;
-    kir_value size = kir_bin(b, KIR_AND, bits, constant(c, bits, magnitude));
-    kir_value infinity = constant(
-        c, bits, tly_value_bits(TLY_MOST, (tally_dtype)c->p->tensor[TLY_IN].dtype));
-    kir_value nan = kir_cmp(b, KIR_SLT, infinity, size);
+    kir_value size = band(c, bits, like(c, bits, magnitude));
+    kir_value infinity = like(c, bits,
+                              tly_value_bits(TLY_MOST, (tally_dtype)c->p->tensor[TLY_IN].dtype));
+    kir_value nan = less(c, infinity, size);
     kir_value key = tly_turn(c, bits, below);
     if (tly_has_index(c->p)) { /* zeros are equal */
-        kir_value zero = constant(c, bits, 0);
-        key = kir_select(b, kir_cmp(b, KIR_EQ, size, zero), size, key);
+        kir_value zero = like(c, bits, 0);
+        key = choose(c, equal(c, size, zero), size, key);
     }
     uint64_t end = takes_most(c) != c->p->nan_ignore ? magnitude : ~magnitude;
-    return kir_select(b, nan, constant(c, bits, end), key);
+    return choose(c, nan, like(c, bits, end), key);
 }

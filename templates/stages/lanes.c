@@ -8,7 +8,7 @@
 
 static unsigned lanes_of(const tly_build *c, kir_value v)
 {
-    return kir_type_of(c->b, v).lanes;
+    return type_of(c, v).lanes;
 }
 
 kir_value tly_shift(tly_build *c, kir_value prev, kir_value cur, unsigned shift)
@@ -21,13 +21,12 @@ kir_value tly_shift(tly_build *c, kir_value prev, kir_value cur, unsigned shift)
         return prev;
     for (unsigned i = 0; i < n; i++)
         index[i] = (uint8_t)(n - shift + i);
-    kir_type t = kir_type_of(c->b, cur), bits = KIR_TYPE(KIR_I32, n);
+    kir_type t = type_of(c, cur), bits = KIR_TYPE(KIR_I32, n);
     enum { WHOLE = 16 }; /* f32 in 512 bits, of which the lowering makes valignd itself */
     if (t.kind != KIR_F32 || kir_parts(c->b, cur) > 1 || n == WHOLE)
         return kir_shuffle(c->b, prev, cur, index, n);
-    return kir_convert(c->b, KIR_BITCAST, t,
-                       kir_shuffle(c->b, kir_convert(c->b, KIR_BITCAST, bits, prev),
-                                   kir_convert(c->b, KIR_BITCAST, bits, cur), index, n));
+    return bitcast(c, t,
+                   kir_shuffle(c->b, bitcast(c, bits, prev), bitcast(c, bits, cur), index, n));
 }
 
 kir_value tly_reverse(tly_build *c, kir_value v)

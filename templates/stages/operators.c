@@ -20,7 +20,7 @@ static const tly_operator_code *code_of(const tly_build *c)
 /* Whether x has not become a key yet (tly_keys_wait; templates for GPUs make keys of all). */
 static int waits(const tly_build *c, kir_value x)
 {
-    return row_of(c)->compares && kir_is_float(kir_type_of(c->b, x));
+    return row_of(c)->compares && kir_is_float(type_of(c, x));
 }
 
 kir_value tly_lift_at(tly_build *c, kir_value x, kir_value index)
@@ -51,7 +51,7 @@ kir_value tly_project_times(tly_build *c, kir_value state, kir_value unit)
 kir_value tly_combine(tly_build *c, kir_value x, kir_value y)
 {
     const tly_operator_code *o = code_of(c);
-    return o->combine ? o->combine(c, x, y) : kir_bin(c->b, tly_combines_by(c->p), x, y);
+    return o->combine ? o->combine(c, x, y) : bin(c, tly_combines_by(c->p), x, y);
 }
 
 /* The index of that of n elements, in the order of their positions, which is like y and, of
@@ -62,7 +62,7 @@ static kir_value which(tly_build *c, const kir_value *x, const kir_value *index,
     kir_value at = index[c->p->last ? 0 : n - 1];
     for (unsigned i = 1; i < n; i++) {
         unsigned k = c->p->last ? i : n - 1 - i;
-        at = kir_select(c->b, kir_cmp(c->b, like, x[k], y), index[k], at);
+        at = choose(c, cmp(c, like, x[k], y), index[k], at);
     }
     return at;
 }
@@ -70,16 +70,15 @@ static kir_value which(tly_build *c, const kir_value *x, const kir_value *index,
 /* The same of floats, whose NaNs are looked for where there are any. */
 static kir_value decides_float(tly_build *c, const kir_value *x, const kir_value *index, unsigned n)
 {
-    kir_builder *b = c->b;
     kir_branch some;
     tly_extreme best = tly_extreme_of(c, x, n);
     kir_value at = which(c, x, index, n, KIR_OEQ, best.number);
-    kir_value zero = kir_const(b, kir_type_of(b, best.number), 0);
-    kir_if(b, &some, kir_any(b, tly_not(c, best.all)));
-    kir_value nan = kir_select(b, best.all, at, which(c, x, index, n, KIR_UNO, zero));
-    kir_else(b, &some, 1, &nan);
-    kir_if_end(b, &some, 1, &at);
-    return kir_tuple(b, 2, (kir_value[]){ best.key, some.result[0] });
+    kir_value zero = constant(c, type_of(c, best.number), 0);
+    kir_if(c->b, &some, any(c, tly_not(c, best.all)));
+    kir_value nan = choose(c, best.all, at, which(c, x, index, n, KIR_UNO, zero));
+    kir_else(c->b, &some, 1, &nan);
+    kir_if_end(c->b, &some, 1, &at);
+    return kir_tuple(c->b, 2, (kir_value[]){ best.key, some.result[0] });
 }
 
 /* The one of n elements that decides: its value first, then which of them have it. Three
@@ -92,7 +91,7 @@ static kir_value decides(tly_build *c, const kir_value *x, const kir_value *inde
     memcpy(v, x, n * sizeof *x);
     for (unsigned k = n; k > 1; k = (k + 1) / 2)
         for (unsigned i = 0; i < k / 2; i++)
-            v[i] = kir_bin(c->b, tly_combines_by(c->p), v[i], v[i + (k + 1) / 2]);
+            v[i] = bin(c, tly_combines_by(c->p), v[i], v[i + (k + 1) / 2]);
     kir_value at = which(c, x, index, n, KIR_EQ, v[0]);
     return kir_tuple(c->b, 2, (kir_value[]){ v[0], at });
 }
@@ -135,7 +134,7 @@ static kir_value known(tly_build *c, const uint8_t *values, unsigned lanes)
             value = TLY_LEAST;
         tally_dtype dtype = index ? tly_index_dtype(c->p) : (tally_dtype)c->p->acc;
         uint64_t bits = tly_value_bits(value, dtype);
-        v[i] = kir_const(c->b, part_type(c, i, lanes), bits);
+        v[i] = constant(c, part_type(c, i, lanes), bits);
     }
     return kir_tuple(c->b, o->parts, v);
 }
@@ -153,7 +152,7 @@ static kir_value identity(tly_build *c, unsigned lanes)
         return known(c, o->identity, lanes);
     uint64_t element = tly_value_bits((tly_value)o->identity[0],
                                       (tally_dtype)c->p->tensor[TLY_IN].dtype);
-    return kir_const(c->b, part_type(c, 0, lanes), tly_key_bits(c, element));
+    return constant(c, part_type(c, 0, lanes), tly_key_bits(c, element));
 }
 
 kir_value tly_start(tly_build *c, kir_type type)
@@ -167,8 +166,8 @@ kir_value tly_padding(tly_build *c, kir_type type)
     tly_value value = (tly_value)row_of(c)->padding;
     if (c->p->nan_ignore && !is_acc)
         value = TLY_NAN;
-    return kir_const(
-        c->b, type,
+    return constant(
+        c, type,
         tly_value_bits(value, (tally_dtype)(is_acc ? c->p->acc : c->p->tensor[TLY_IN].dtype)));
 }
 
@@ -200,7 +199,7 @@ kir_value tly_load_state(tly_build *c, kir_value p, int64_t offset, unsigned lan
 
 void tly_store_state(tly_build *c, kir_value p, int64_t offset, kir_value state, unsigned align)
 {
-    unsigned lanes = kir_type_of(c->b, state).lanes;
+    unsigned lanes = type_of(c, state).lanes;
     for (unsigned i = 0; i < kir_parts(c->b, state); i++)
         kir_store(c->b, p, offset + i * lanes * apart(c), kir_part(c->b, state, i), align, 0);
 }
@@ -231,7 +230,7 @@ kir_value tly_states_move(tly_build *c, kir_value row, kir_value offset)
 {
     kir_value v[KIR_MAX_PARTS];
     for (unsigned k = 0; k < kir_parts(c->b, row); k++)
-        v[k] = kir_ptradd(c->b, kir_part(c->b, row, k), kir_part(c->b, offset, k));
+        v[k] = ptradd(c, kir_part(c->b, row, k), kir_part(c->b, offset, k));
     return kir_tuple(c->b, kir_parts(c->b, row), v);
 }
 

@@ -63,25 +63,24 @@ kir_value tly_load_vector(tly_build *c, kir_value p)
 
 void tly_stage_in(tly_build *c, kir_value from, kir_value to, kir_value count, unsigned multiple)
 {
-    kir_builder *b = c->b;
     kir_loop l;
     kir_value full = imm(c, 0); /* elements that whole vectors bring */
     if (tly_loads_vectors(c)) {
         full = tly_round_down(c, count, c->lanes);
-        kir_for(b, &l, imm(c, 0), full, imm(c, c->lanes), 0, NULL);
+        kir_for(c->b, &l, imm(c, 0), full, imm(c, c->lanes), 0, NULL);
         kir_value p = tly_at(c, from, l.i, (int64_t)c->p->tensor[TLY_IN].step * c->bytes[TLY_IN]);
         kir_value v = tly_load_vector(c, p);
-        kir_store(b, tly_at(c, to, l.i, c->acc_bytes), 0, v, c->acc_bytes, 0);
-        kir_for_end(b, &l, NULL);
+        kir_store(c->b, tly_at(c, to, l.i, c->acc_bytes), 0, v, c->acc_bytes, 0);
+        kir_for_end(c->b, &l, NULL);
     }
 
     kir_value neutral = tly_padding(c, c->vec);
-    kir_for(b, &l, full, tly_round_up(c, count, multiple), imm(c, c->lanes), 0, NULL);
-    kir_store(b, tly_at(c, to, l.i, c->acc_bytes), 0, neutral, c->acc_bytes, 0);
-    kir_for_end(b, &l, NULL);
+    kir_for(c->b, &l, full, tly_round_up(c, count, multiple), imm(c, c->lanes), 0, NULL);
+    kir_store(c->b, tly_at(c, to, l.i, c->acc_bytes), 0, neutral, c->acc_bytes, 0);
+    kir_for_end(c->b, &l, NULL);
 
-    kir_for(b, &l, full, count, imm(c, 1), 0, NULL);
-    kir_value p = kir_ptradd(b, from, mul(c, l.i, tly_in_step(c)));
-    kir_store(b, tly_at(c, to, l.i, c->acc_bytes), 0, tly_load(c, p, 0, 1), c->acc_bytes, 0);
-    kir_for_end(b, &l, NULL);
+    kir_for(c->b, &l, full, count, imm(c, 1), 0, NULL);
+    kir_value p = ptradd(c, from, mul(c, l.i, tly_in_step(c)));
+    kir_store(c->b, tly_at(c, to, l.i, c->acc_bytes), 0, tly_load(c, p, 0, 1), c->acc_bytes, 0);
+    kir_for_end(c->b, &l, NULL);
 }

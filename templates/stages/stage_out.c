@@ -50,7 +50,7 @@ unsigned tly_pack_run(tly_build *c, kir_value *v, unsigned n, int narrowed)
 
 void tly_store_run(tly_build *c, kir_value to, const kir_value *v, unsigned n, unsigned flags)
 {
-    kir_type t = kir_type_of(c->b, v[0]);
+    kir_type t = type_of(c, v[0]);
     unsigned bytes = t.lanes * kir_kind_bits((kir_kind)t.kind) / 8;
     int64_t lowest = backwards(c) ? (int64_t)c->bytes[TLY_OUT] - (int64_t)n * bytes : 0;
     for (unsigned i = 0; i < n; i++)
@@ -64,7 +64,7 @@ static void store_scalars(tly_build *c, const tly_stream *s, kir_value from, kir
     kir_loop l;
     kir_for(c->b, &l, from, to, imm(c, 1), 0, NULL);
     kir_value v = kir_load(c->b, t, tly_stored_at(c, s->buffer, l.i), 0, c->bytes[TLY_OUT]);
-    kir_store(c->b, kir_ptradd(c->b, s->to, mul(c, l.i, tly_out_step(c))), 0, v, 1, 0);
+    kir_store(c->b, ptradd(c, s->to, mul(c, l.i, tly_out_step(c))), 0, v, 1, 0);
     kir_for_end(c->b, &l, NULL);
 }
 
@@ -75,11 +75,11 @@ void tly_stream_begin(tly_build *c, tly_stream *s, kir_value out, kir_value stre
         s->pending = s->head = imm(c, 0);
         return;
     }
-    kir_value at = kir_bin(c->b, KIR_AND, kir_addr(c->b, out), imm(c, LINE_BYTES - 1));
+    kir_value at = band(c, kir_addr(c->b, out), imm(c, LINE_BYTES - 1));
     if (backwards(c))
         at = sub(c, imm(c, LINE_BYTES - c->bytes[TLY_OUT]), at);
     kir_value skip = tly_part(c, at, c->bytes[TLY_OUT]);
-    skip = kir_select(c->b, streams, skip, imm(c, 0));
+    skip = choose(c, streams, skip, imm(c, 0));
     s->to = tly_stored_at(c, out, sub(c, imm(c, 0), skip));
     s->pending = s->head = skip;
 }
@@ -88,8 +88,8 @@ void tly_stream_advance(tly_build *c, tly_stream *s, kir_value count, kir_value 
 {
     kir_value zero = imm(c, 0), left = count;
     if (written) {
-        s->to = tly_stored_at(c, s->to, kir_select(c->b, written, count, zero));
-        left = kir_select(c->b, written, zero, count);
+        s->to = tly_stored_at(c, s->to, choose(c, written, count, zero));
+        left = choose(c, written, zero, count);
     }
     s->pending = add(c, s->pending, left);
 }
@@ -120,7 +120,7 @@ static void store_lines(tly_build *c, const tly_stream *s, kir_value first, kir_
     kir_value at = mul(c, l.i, imm(c, tly_stored_step(c) * tly_line(c)));
     if (backwards(c)) /* of element 0 of the line; the lowest is its last */
         at = add(c, at, imm(c, (int64_t)c->bytes[TLY_OUT] - LINE_BYTES));
-    copy_line(c, kir_ptradd(c->b, s->to, at), kir_ptradd(c->b, s->buffer, at), align, flags);
+    copy_line(c, ptradd(c, s->to, at), ptradd(c, s->buffer, at), align, flags);
     kir_for_end(c->b, &l, NULL);
 }
 
@@ -128,50 +128,48 @@ static void store_lines(tly_build *c, const tly_stream *s, kir_value first, kir_
  * is wholly ours and, at the end, behind the last. */
 static void drain(tly_build *c, tly_stream *s, kir_value streams, kir_value ends)
 {
-    kir_builder *b = c->b;
     int64_t line = tly_line(c), low = backwards(c) ? (int64_t)c->bytes[TLY_OUT] - LINE_BYTES : 0;
     kir_value zero = imm(c, 0), one = imm(c, 1);
     if (c->p->tensor[TLY_OUT].step == TLY_ANY_STEP) {
         store_scalars(c, s, zero, s->pending);
-        s->to = kir_ptradd(b, s->to, mul(c, s->pending, tly_out_step(c)));
+        s->to = ptradd(c, s->to, mul(c, s->pending, tly_out_step(c)));
         s->pending = zero;
         return;
     }
     kir_value lines = tly_part(c, s->pending, (unsigned)line);
     kir_value done = tly_round_down(c, s->pending, line);
     kir_value some = less(c, zero, lines), partial = less(c, zero, s->head);
-    kir_value whole = kir_select(b, partial, one, s->sent ? s->sent : zero);
+    kir_value whole = choose(c, partial, one, s->sent ? s->sent : zero);
     kir_branch way;
-    kir_if(b, &way, streams);
+    kir_if(c->b, &way, streams);
     store_lines(c, s, whole, lines, (unsigned)c->t->vector_bytes, KIR_STREAM);
-    kir_else(b, &way, 0, NULL);
+    kir_else(c->b, &way, 0, NULL);
     store_lines(c, s, whole, lines, 1, 0);
-    kir_if_end(b, &way, 0, NULL);
-    kir_value rest = kir_select(b, some, done, s->head);
+    kir_if_end(c->b, &way, 0, NULL);
+    kir_value rest = choose(c, some, done, s->head);
     kir_loop l;
-    kir_for(b, &l, zero, imm(c, 2), one, 0, NULL);
-    kir_value last = kir_cmp(b, KIR_NE, l.i, zero);
-    kir_value before = kir_select(b, kir_bin(b, KIR_AND, partial, some), imm(c, line), s->head);
-    kir_value behind = kir_select(b, ends, s->pending, rest);
-    store_scalars(c, s, kir_select(b, last, rest, s->head), kir_select(b, last, behind, before));
-    kir_for_end(b, &l, NULL);
-    copy_line(c, kir_ptradd(b, s->buffer, imm(c, low)),
-              kir_ptradd(b, tly_stored_at(c, s->buffer, done), imm(c, low)), c->bytes[TLY_OUT], 0);
+    kir_for(c->b, &l, zero, imm(c, 2), one, 0, NULL);
+    kir_value last = differ(c, l.i, zero);
+    kir_value before = choose(c, band(c, partial, some), imm(c, line), s->head);
+    kir_value behind = choose(c, ends, s->pending, rest);
+    store_scalars(c, s, choose(c, last, rest, s->head), choose(c, last, behind, before));
+    kir_for_end(c->b, &l, NULL);
+    copy_line(c, ptradd(c, s->buffer, imm(c, low)),
+              ptradd(c, tly_stored_at(c, s->buffer, done), imm(c, low)), c->bytes[TLY_OUT], 0);
     s->to = tly_stored_at(c, s->to, done);
     s->pending = sub(c, s->pending, done);
-    s->head = kir_select(b, some, zero, s->head);
+    s->head = choose(c, some, zero, s->head);
 }
 
 void tly_stream_drain(tly_build *c, tly_stream *s, kir_value streams, kir_value ends)
 {
-    kir_builder *b = c->b;
     kir_value before[TLY_STREAM_VALUES] = { s->to, s->pending, s->head };
     kir_branch some;
-    kir_if(b, &some, less(c, imm(c, 0), s->pending));
+    kir_if(c->b, &some, less(c, imm(c, 0), s->pending));
     drain(c, s, streams, ends);
     kir_value after[TLY_STREAM_VALUES] = { s->to, s->pending, s->head };
-    kir_else(b, &some, TLY_STREAM_VALUES, after);
-    kir_if_end(b, &some, TLY_STREAM_VALUES, before);
+    kir_else(c->b, &some, TLY_STREAM_VALUES, after);
+    kir_if_end(c->b, &some, TLY_STREAM_VALUES, before);
     s->to = some.result[0];
     s->pending = some.result[1];
     s->head = some.result[2];

@@ -9,14 +9,14 @@
 /* Lanes as integers of their width. */
 static kir_value lane_numbers(tly_build *c, kir_value v)
 {
-    kir_type t = kir_type_of(c->b, v);
+    kir_type t = type_of(c, v);
     return kir_iota(c->b,
                     KIR_TYPE(kir_kind_bits((kir_kind)t.kind) == 64 ? KIR_I64 : KIR_I32, t.lanes));
 }
 
 static kir_value same_lanes(tly_build *c, kir_value numbers, unsigned n)
 {
-    return kir_const(c->b, kir_type_of(c->b, numbers), n);
+    return constant(c, type_of(c, numbers), n);
 }
 
 /* The upper half of each pair of blocks takes the last lane of the lower half: no lane moves
@@ -24,15 +24,15 @@ static kir_value same_lanes(tly_build *c, kir_value numbers, unsigned n)
  * AVX-512 they are part of the operation. */
 static kir_value scan_blocks(tly_build *c, kir_value v, unsigned length)
 {
-    unsigned n = kir_type_of(c->b, v).lanes;
+    unsigned n = type_of(c, v).lanes;
     uint8_t from[64];
     kir_value numbers = lane_numbers(c, v), zero = same_lanes(c, numbers, 0);
     for (unsigned half = 1; half < length; half *= 2) {
         for (unsigned i = 0; i < n; i++)
             from[i] = (uint8_t)(i / (2 * half) * (2 * half) + half - 1);
-        kir_value upper = kir_bin(c->b, KIR_AND, numbers, same_lanes(c, numbers, half));
+        kir_value upper = band(c, numbers, same_lanes(c, numbers, half));
         kir_value joined = tly_combine(c, kir_shuffle(c->b, v, v, from, n), v);
-        v = kir_select(c->b, kir_cmp(c->b, KIR_NE, upper, zero), joined, v);
+        v = choose(c, differ(c, upper, zero), joined, v);
     }
     return v;
 }
@@ -40,7 +40,7 @@ static kir_value scan_blocks(tly_build *c, kir_value v, unsigned length)
 /* Adds to each lane the one `apart` before it in its `length` lanes. */
 static kir_value join_before(tly_build *c, kir_value v, unsigned apart, unsigned length)
 {
-    unsigned n = kir_type_of(c->b, v).lanes;
+    unsigned n = type_of(c, v).lanes;
     uint8_t from[64], pick[64];
     for (unsigned i = 0; i < n; i++) {
         int joins = i % length >= apart;
@@ -51,8 +51,7 @@ static kir_value join_before(tly_build *c, kir_value v, unsigned apart, unsigned
     if (length < n)
         return kir_shuffle(c->b, joined, v, pick, n);
     kir_value numbers = lane_numbers(c, v);
-    return kir_select(c->b, kir_cmp(c->b, KIR_ULE, same_lanes(c, numbers, apart), numbers), joined,
-                      v);
+    return choose(c, ule(c, same_lanes(c, numbers, apart), numbers), joined, v);
 }
 
 kir_value tly_vector_scan(tly_build *c, kir_value v, unsigned unit, unsigned length)
@@ -67,7 +66,7 @@ kir_value tly_vector_scan(tly_build *c, kir_value v, unsigned unit, unsigned len
 kir_value tly_vector_before(tly_build *c, kir_value first, kir_value y, unsigned unit,
                             unsigned length)
 {
-    unsigned n = kir_type_of(c->b, y).lanes;
+    unsigned n = type_of(c, y).lanes;
     uint8_t index[64];
     for (unsigned i = 0; i < n; i++)
         index[i] = (uint8_t)(i % length < unit ? i : n + i - unit);
@@ -76,7 +75,7 @@ kir_value tly_vector_before(tly_build *c, kir_value first, kir_value y, unsigned
 
 kir_value tly_vector_newest(tly_build *c, kir_value y, unsigned unit)
 {
-    unsigned n = kir_type_of(c->b, y).lanes;
+    unsigned n = type_of(c, y).lanes;
     uint8_t index[64];
     for (unsigned i = 0; i < n; i++) /* as many whole units back as lead out of the next vector */
         index[i] = (uint8_t)(n + i - (i / unit + 1) * unit);

@@ -54,75 +54,74 @@ static const layout *of(const tly_build *c)
 
 kir_value tly_watch_bits(tly_build *c, kir_value v)
 {
-    unsigned lanes = kir_type_of(c->b, v).lanes;
+    unsigned lanes = type_of(c, v).lanes;
     kir_type wide = KIR_TYPE(c->acc.kind == KIR_F64 ? KIR_I64 : KIR_I32, lanes);
-    kir_value m = kir_convert(c->b, KIR_BITCAST, wide, v);
-    m = kir_bin(c->b, KIR_AND, m, kir_const(c->b, wide, of(c)->magnitude));
+    kir_value m = bitcast(c, wide, v);
+    m = band(c, m, constant(c, wide, of(c)->magnitude));
     if (c->acc.kind != KIR_F64)
         return m;
-    m = kir_bin(c->b, KIR_OR, m, kir_const(c->b, wide, of(c)->filler));
-    return kir_convert(c->b, KIR_BITCAST, KIR_TYPE(KIR_I32, 2 * lanes), m);
+    m = bor(c, m, constant(c, wide, of(c)->filler));
+    return bitcast(c, KIR_TYPE(KIR_I32, 2 * lanes), m);
 }
 
 /* Of f64 the lower word takes part, lest a number below 2^-1042 count as zero; then nothing is less
  * than it. */
 kir_value tly_watch_less(tly_build *c, kir_value v)
 {
-    unsigned lanes = kir_type_of(c->b, v).lanes;
+    unsigned lanes = type_of(c, v).lanes;
     int wide = c->acc.kind == KIR_F64;
     kir_type t = KIR_TYPE(wide ? KIR_I64 : KIR_I32, lanes);
-    kir_value m = kir_convert(c->b, KIR_BITCAST, t, v);
-    m = kir_bin(c->b, KIR_AND, m, kir_const(c->b, t, wide ? INT64_MAX : INT32_MAX));
-    m = kir_bin(c->b, KIR_SUB, m, kir_const(c->b, t, 1));
+    kir_value m = bitcast(c, t, v);
+    m = band(c, m, constant(c, t, wide ? INT64_MAX : INT32_MAX));
+    m = sub(c, m, constant(c, t, 1));
     if (!wide)
         return m;
-    m = kir_bin(c->b, KIR_OR, m, kir_const(c->b, t, UINT32_MAX));
-    return kir_convert(c->b, KIR_BITCAST, KIR_TYPE(KIR_I32, 2 * lanes), m);
+    m = bor(c, m, constant(c, t, UINT32_MAX));
+    return bitcast(c, KIR_TYPE(KIR_I32, 2 * lanes), m);
 }
 
 kir_value tly_watch_below(tly_build *c, kir_value bits, tly_limit limit)
 {
-    kir_type t = kir_type_of(c->b, bits);
-    return kir_cmp(c->b, KIR_ULT, bits, kir_const(c->b, t, of(c)->limits[limit]));
+    kir_type t = type_of(c, bits);
+    return ult(c, bits, constant(c, t, of(c)->limits[limit]));
 }
 
 kir_value tly_watch_lanes(tly_build *c, kir_value truth)
 {
-    unsigned words = kir_type_of(c->b, truth).lanes;
+    unsigned words = type_of(c, truth).lanes;
     if (c->acc.kind != KIR_F64)
         return truth;
     kir_type wide = KIR_TYPE(KIR_I64, words / 2);
-    truth = kir_convert(c->b, KIR_SEXT, KIR_TYPE(KIR_I32, words), truth);
-    return kir_cmp(c->b, KIR_NE, kir_convert(c->b, KIR_BITCAST, wide, truth),
-                   kir_const(c->b, wide, 0));
+    truth = convert(c, KIR_SEXT, KIR_TYPE(KIR_I32, words), truth);
+    return differ(c, bitcast(c, wide, truth), constant(c, wide, 0));
 }
 
 /* Both ends in one comparison: what is below the lower wraps to the top. */
 kir_value tly_watch_apart(tly_build *c, kir_value seen, kir_value v, unsigned parts)
 {
     kir_value bits = tly_watch_bits(c, v);
-    kir_type t = kir_type_of(c->b, bits);
+    kir_type t = type_of(c, bits);
     int64_t low = of(c)->one - of(c)->span / parts;
-    kir_value apart = kir_bin(c->b, KIR_SUB, bits, kir_const(c->b, t, (uint64_t)low));
-    return seen ? kir_bin(c->b, KIR_UMAX, seen, apart) : apart;
+    kir_value apart = sub(c, bits, constant(c, t, (uint64_t)low));
+    return seen ? umax(c, seen, apart) : apart;
 }
 
 kir_value tly_watch_left(tly_build *c, kir_value seen, unsigned parts)
 {
-    kir_type t = kir_type_of(c->b, seen);
+    kir_type t = type_of(c, seen);
     uint64_t range = (uint64_t)(of(c)->span / parts * 2);
-    return kir_cmp(c->b, KIR_ULT, kir_const(c->b, t, range), seen);
+    return ult(c, constant(c, t, range), seen);
 }
 
 kir_value tly_watch_not_zero(tly_build *c, kir_value v)
 {
-    return kir_cmp(c->b, KIR_UNE, v, kir_const(c->b, kir_type_of(c->b, v), 0));
+    return une(c, v, constant(c, type_of(c, v), 0));
 }
 
 kir_value tly_watch_outside(tly_build *c, kir_value v, unsigned parts)
 {
     kir_value left = tly_watch_left(c, tly_watch_apart(c, 0, v, parts), parts);
-    return kir_bin(c->b, KIR_AND, tly_watch_lanes(c, left), tly_watch_not_zero(c, v));
+    return band(c, tly_watch_lanes(c, left), tly_watch_not_zero(c, v));
 }
 
 static uint32_t above_infinity(const tly_build *c)
@@ -132,26 +131,25 @@ static uint32_t above_infinity(const tly_build *c)
 
 kir_value tly_watch_finite(tly_build *c, kir_value bits)
 {
-    kir_type t = kir_type_of(c->b, bits);
-    return kir_bin(c->b, KIR_ADD, bits, kir_const(c->b, t, above_infinity(c)));
+    kir_type t = type_of(c, bits);
+    return add(c, bits, constant(c, t, above_infinity(c)));
 }
 
 kir_value tly_watch_large(tly_build *c, kir_value high)
 {
-    kir_type t = kir_type_of(c->b, high);
+    kir_type t = type_of(c, high);
     uint32_t large = of(c)->limits[TLY_LARGE] + above_infinity(c);
-    return kir_cmp(c->b, KIR_ULE, kir_const(c->b, t, large), high);
+    return ule(c, constant(c, t, large), high);
 }
 
 kir_value tly_watch_beyond(tly_build *c, kir_value high, kir_value low, unsigned parts, int finite)
 {
-    kir_type t = kir_type_of(c->b, high);
+    kir_type t = type_of(c, high);
     int64_t span = of(c)->span / parts;
-    kir_value most = kir_const(c->b, t,
-                               (uint32_t)(of(c)->one + span + (finite ? above_infinity(c) : 0)));
-    kir_value least = kir_const(c->b, t, (uint64_t)(of(c)->one - span - 1));
-    return kir_bin(c->b, KIR_OR, kir_cmp(c->b, KIR_ULT, most, high),
-                   kir_cmp(c->b, KIR_ULT, low, least));
+    kir_value most = constant(c, t,
+                              (uint32_t)(of(c)->one + span + (finite ? above_infinity(c) : 0)));
+    kir_value least = constant(c, t, (uint64_t)(of(c)->one - span - 1));
+    return bor(c, ult(c, most, high), ult(c, low, least));
 }
 
 kir_value tly_watch_alive(tly_build *c, kir_value v)
@@ -198,6 +196,6 @@ static uint32_t least_infinite(const tly_build *c)
 
 kir_value tly_watch_endless(tly_build *c, kir_value bits)
 {
-    kir_value most = kir_const(c->b, kir_type_of(c->b, bits), least_infinite(c) - 1);
-    return kir_cmp(c->b, KIR_ULT, most, bits);
+    kir_value most = constant(c, type_of(c, bits), least_infinite(c) - 1);
+    return ult(c, most, bits);
 }

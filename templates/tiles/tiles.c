@@ -28,22 +28,21 @@ static kir_value gather(tly_tiles *k, kir_value p, const kir_value *offsets)
     kir_type one = storage(dtype, 1);
     kir_value v = 0;
     for (unsigned i = 0; i < c->lanes; i++) {
-        kir_value x = kir_load(c->b, one, kir_ptradd(c->b, p, offsets[i]), 0, c->bytes[TLY_IN]);
+        kir_value x = kir_load(c->b, one, ptradd(c, p, offsets[i]), 0, c->bytes[TLY_IN]);
         v = i == 0 ? kir_splat(c->b, x, c->lanes) : kir_insert(c->b, v, x, i);
     }
     kir_type t = tly_storage(dtype, c->lanes);
-    return tly_widen(c, t.kind == KIR_F16 ? kir_convert(c->b, KIR_BITCAST, t, v) : v);
+    return tly_widen(c, t.kind == KIR_F16 ? bitcast(c, t, v) : v);
 }
 
 static void scatter(tly_tiles *k, kir_value p, const kir_value *offsets, kir_value v)
 {
     tly_build *c = k->c;
     kir_value x = tly_narrow(c, v);
-    if (kir_type_of(c->b, x).kind == KIR_F16)
-        x = kir_convert(c->b, KIR_BITCAST, KIR_TYPE(KIR_I16, c->lanes), x);
+    if (type_of(c, x).kind == KIR_F16)
+        x = bitcast(c, KIR_TYPE(KIR_I16, c->lanes), x);
     for (unsigned i = 0; i < c->lanes; i++)
-        kir_store(c->b, kir_ptradd(c->b, p, offsets[i]), 0, kir_extract(c->b, x, i),
-                  c->bytes[TLY_OUT], 0);
+        kir_store(c->b, ptradd(c, p, offsets[i]), 0, kir_extract(c->b, x, i), c->bytes[TLY_OUT], 0);
 }
 
 /* Bytes to each of the lanes of a vector; those from `left` on are the last of them again. */
@@ -88,7 +87,7 @@ static void load_along(tly_tiles *k, kir_value p, kir_value *x)
         int64_t at = lowest(k, k->in_way, c->bytes[TLY_IN]);
         for (unsigned s = i; s < k->steps; s += c->lanes, at += down ? -apart : apart)
             x[s] = tly_load(c, p, at, c->lanes);
-        p = kir_ptradd(c->b, p, k->in_lane);
+        p = ptradd(c, p, k->in_lane);
     }
     for (unsigned s = 0; s < k->steps; s += c->lanes)
         tly_tiles_turn_lanes(k, x + s, 0, down);
@@ -107,7 +106,7 @@ static void load_part(tly_tiles *k, kir_value p, kir_value *x)
         lane_offsets(k, k->in_lane, 0, offsets);
     for (unsigned i = 0; i < k->steps; i++) {
         x[i] = k->in_way == TLY_ACROSS ? tly_load_vector(c, p) : gather(k, p, offsets);
-        p = kir_ptradd(c->b, p, k->in_axis);
+        p = ptradd(c, p, k->in_axis);
     }
 }
 
@@ -126,7 +125,7 @@ static void store_part(tly_tiles *k, kir_value p, kir_value *y)
             tly_store(c, p, lowest(k, k->out_way, c->bytes[TLY_OUT]), y[i], c->bytes[TLY_OUT], 0);
         else
             scatter(k, p, offsets, y[i]);
-        p = kir_ptradd(c->b, p, next);
+        p = ptradd(c, p, next);
     }
 }
 
@@ -148,7 +147,7 @@ void tly_tiles_store_lines(tly_tiles *k, kir_value out, kir_value y[][TLY_MOST_L
         kir_value to = out;
         for (unsigned i = 0; i < steps; i++) {
             tly_store_run(c, to, v[i], n, flags);
-            to = kir_ptradd(c->b, to, apart);
+            to = ptradd(c, to, apart);
         }
         if (flags == 0)
             break;
@@ -164,7 +163,7 @@ static void do_tile(tly_tiles *k, kir_value in, kir_value out, kir_value *y)
     kir_value shown[MAX_PARTS][MAX_STEPS];
     for (unsigned q = 0; q < k->parts; q++) {
         kir_value x[MAX_STEPS], lane = imm(c, q * c->lanes);
-        load_part(k, kir_ptradd(c->b, in, mul(c, lane, k->in_lane)), x);
+        load_part(k, ptradd(c, in, mul(c, lane, k->in_lane)), x);
         for (unsigned i = 0; i < k->steps; i++) {
             kir_value next = tly_combine(c, y[q], tly_lift(c, x[i]));
             shown[q][i] = tly_project(c, c->p->exclusive ? y[q] : next);
@@ -176,7 +175,7 @@ static void do_tile(tly_tiles *k, kir_value in, kir_value out, kir_value *y)
         return;
     }
     for (unsigned q = 0; q < k->parts; q++)
-        store_part(k, kir_ptradd(c->b, out, mul(c, imm(c, q * c->lanes), k->out_lane)), shown[q]);
+        store_part(k, ptradd(c, out, mul(c, imm(c, q * c->lanes), k->out_lane)), shown[q]);
 }
 
 static void prefetch(tly_tiles *k, kir_value in)
@@ -187,7 +186,7 @@ static void prefetch(tly_tiles *k, kir_value in)
     int64_t ahead = k->in_way == TLY_ALONG_UP ? c->plan->prefetch : -(int64_t)c->plan->prefetch;
     for (unsigned i = 0; i < k->parts * c->lanes; i++) {
         kir_prefetch(c->b, in, ahead);
-        in = kir_ptradd(c->b, in, k->in_lane);
+        in = ptradd(c, in, k->in_lane);
     }
 }
 
@@ -201,13 +200,13 @@ static void scan_loose(tly_tiles *k, tly_row at, kir_value left, kir_value from,
     kir_branch some;
     kir_loop l;
     kir_value none = less(c, left, imm(c, 1)), done = equal(c, from, k->length);
-    kir_if(c->b, &some, tly_not(c, kir_bin(c->b, KIR_OR, none, done)));
+    kir_if(c->b, &some, tly_not(c, bor(c, none, done)));
     lane_offsets(k, k->in_lane, left, in);
     lane_offsets(k, k->out_lane, left, out);
     kir_for(c->b, &l, from, k->length, imm(c, 1), 1, &y);
-    kir_value x = gather(k, kir_ptradd(c->b, at.in, mul(c, l.i, k->in_axis)), in);
+    kir_value x = gather(k, ptradd(c, at.in, mul(c, l.i, k->in_axis)), in);
     kir_value next = tly_combine(c, l.carried[0], tly_lift(c, x));
-    scatter(k, kir_ptradd(c->b, at.out, mul(c, l.i, k->out_axis)), out,
+    scatter(k, ptradd(c, at.out, mul(c, l.i, k->out_axis)), out,
             tly_project(c, c->p->exclusive ? l.carried[0] : next));
     kir_for_end(c->b, &l, &next);
     kir_if_end(c->b, &some, 0, NULL);
@@ -218,15 +217,14 @@ static void scan_loose(tly_tiles *k, tly_row at, kir_value left, kir_value from,
 static kir_value scan_tiles(tly_tiles *k, tly_row at, kir_value left, kir_value from, kir_value *y)
 {
     tly_build *c = k->c;
-    kir_builder *b = c->b;
     kir_value tiled = add(c, from, tly_round_down(c, sub(c, k->length, from), k->steps));
-    kir_value whole = kir_select(b, less(c, left, imm(c, k->parts * c->lanes)), from, tiled);
+    kir_value whole = choose(c, less(c, left, imm(c, k->parts * c->lanes)), from, tiled);
     kir_loop step;
-    kir_for(b, &step, from, whole, imm(c, k->steps), k->parts, y);
-    kir_value in = kir_ptradd(b, at.in, mul(c, step.i, k->in_axis));
+    kir_for(c->b, &step, from, whole, imm(c, k->steps), k->parts, y);
+    kir_value in = ptradd(c, at.in, mul(c, step.i, k->in_axis));
     prefetch(k, in);
-    do_tile(k, in, kir_ptradd(b, at.out, mul(c, step.i, k->out_axis)), step.carried);
-    kir_for_end(b, &step, step.carried);
+    do_tile(k, in, ptradd(c, at.out, mul(c, step.i, k->out_axis)), step.carried);
+    kir_for_end(c->b, &step, step.carried);
     for (unsigned q = 0; q < k->parts; q++)
         y[q] = step.result[q];
     return whole;
@@ -235,8 +233,8 @@ static kir_value scan_tiles(tly_tiles *k, tly_row at, kir_value left, kir_value 
 static tly_row lane_at(tly_tiles *k, tly_row at, kir_value lane)
 {
     tly_build *c = k->c;
-    return (tly_row){ kir_ptradd(c->b, at.in, mul(c, lane, k->in_lane)),
-                      kir_ptradd(c->b, at.out, mul(c, lane, k->out_lane)) };
+    return (tly_row){ ptradd(c, at.in, mul(c, lane, k->in_lane)),
+                      ptradd(c, at.out, mul(c, lane, k->out_lane)) };
 }
 
 /* The block whole: tiles, then what fills none. */
@@ -274,21 +272,20 @@ int64_t tly_tiles_scan_bytes(const tly_tiles *k)
 static void scan_large(tly_tiles *k, tly_row at, kir_value left, kir_value *y)
 {
     tly_build *c = k->c;
-    kir_builder *b = c->b;
     tly_tiles small = smallest(k);
     int64_t part = (int64_t)c->lanes * c->state_bytes;
     kir_value from = scan_tiles(k, at, left, imm(c, 0), y);
     for (unsigned q = 0; q < k->parts; q++)
         tly_store_state(c, k->states, q * part, y[q], c->acc_bytes);
     kir_loop l;
-    kir_value end = kir_select(b, equal(c, from, k->length), imm(c, 0),
-                               tly_min(c, left, imm(c, k->parts * c->lanes)));
-    kir_for(b, &l, imm(c, 0), end, imm(c, small.parts * c->lanes), 0, NULL);
+    kir_value end = choose(c, equal(c, from, k->length), imm(c, 0),
+                           tly_min(c, left, imm(c, k->parts * c->lanes)));
+    kir_for(c->b, &l, imm(c, 0), end, imm(c, small.parts * c->lanes), 0, NULL);
     kir_value states = tly_at(c, k->states, l.i, c->state_bytes);
     for (unsigned q = 0; q < small.parts; q++)
         y[q] = tly_load_state(c, states, q * part, c->lanes, c->acc_bytes);
     scan_lanes(&small, lane_at(k, at, l.i), sub(c, left, l.i), from, y);
-    kir_for_end(b, &l, NULL);
+    kir_for_end(c->b, &l, NULL);
 }
 
 void tly_tiles_scan(tly_tiles *k, tly_row at, kir_value count)

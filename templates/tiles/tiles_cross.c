@@ -42,9 +42,9 @@ static tly_outer dim_within(tly_tiles *k, kir_value at, kir_value rows, kir_valu
     kir_value zero = imm(c, 0);
     tly_outer d = tly_tiles_outer(c, at);
     kir_value small = less(c, mul(c, rows, d.size), imm(c, most_rows(k) + 1));
-    *fits = kir_bin(c->b, KIR_AND, *fits, small);
-    return (tly_outer){ kir_select(c->b, *fits, d.size, imm(c, 1)),
-                        kir_select(c->b, *fits, d.in, zero), kir_select(c->b, *fits, d.out, zero) };
+    *fits = band(c, *fits, small);
+    return (tly_outer){ choose(c, *fits, d.size, imm(c, 1)), choose(c, *fits, d.in, zero),
+                        choose(c, *fits, d.out, zero) };
 }
 
 tly_cross tly_tiles_cross_dims(tly_tiles *k, kir_value rank)
@@ -58,9 +58,9 @@ tly_cross tly_tiles_cross_dims(tly_tiles *k, kir_value rank)
     }
     kir_value fits = equal(c, zero, zero), near = sub(c, second, one);
     x.near = dim_within(k, near, x.rows.size, &fits);
-    x.left = kir_select(c->b, fits, near, second);
+    x.left = choose(c, fits, near, second);
     x.far = dim_within(k, sub(c, near, one), mul(c, x.rows.size, x.near.size), &fits);
-    x.left = kir_select(c->b, fits, sub(c, near, one), x.left);
+    x.left = choose(c, fits, sub(c, near, one), x.left);
     return x;
 }
 
@@ -68,16 +68,15 @@ tly_cross tly_tiles_cross_dims(tly_tiles *k, kir_value rank)
 static void cross_tile(tly_tiles *k, const tly_cross *x, kir_value in, kir_value out, kir_value at)
 {
     tly_build *c = k->c;
-    kir_builder *b = c->b;
     unsigned n = c->lanes, row = is_lined(k) ? c->p->lanes.least : width(k);
     int64_t state = (int64_t)n * c->state_bytes;
     kir_value shown[TLY_TILES_MOST_PARTS][TLY_MOST_LANES];
     for (unsigned q = 0; q < k->parts; q++) {
-        kir_value from = kir_ptradd(b, in, mul(c, imm(c, q * n / row), x->line.in));
-        from = kir_ptradd(b, from, mul(c, imm(c, q * n % row), k->in_lane));
+        kir_value from = ptradd(c, in, mul(c, imm(c, q * n / row), x->line.in));
+        from = ptradd(c, from, mul(c, imm(c, q * n % row), k->in_lane));
         for (unsigned i = 0; i < n; i++) {
             shown[q][i] = tly_load(c, from, 0, n);
-            from = kir_ptradd(b, from, k->in_lane);
+            from = ptradd(c, from, k->in_lane);
         }
         tly_tiles_turn_lanes(k, shown[q], 0, 0);
         for (unsigned i = 0; i < n; i++) {
@@ -97,7 +96,7 @@ static void begin_states(tly_tiles *k, kir_value rows)
     int64_t state = (int64_t)c->lanes * c->state_bytes;
     kir_loop l;
     kir_for(c->b, &l, imm(c, 0), mul(c, rows, imm(c, k->parts)), imm(c, c->lanes), 0, NULL);
-    kir_value at = tly_at(c, kir_get(c->b, KIR_ARG_SCRATCH), l.i, c->lanes * c->state_bytes);
+    kir_value at = tly_at(c, arg(c, KIR_ARG_SCRATCH), l.i, c->lanes * c->state_bytes);
     for (unsigned i = 0; i < c->lanes; i++)
         tly_store_state(c, at, i * state, tly_start(c, c->vec), c->acc_bytes);
     kir_for_end(c->b, &l, NULL);
@@ -107,82 +106,77 @@ static void begin_states(tly_tiles *k, kir_value rows)
 static void cross_rows(tly_tiles *k, const tly_cross *x, tly_row at, kir_value first, kir_value end)
 {
     tly_build *c = k->c;
-    kir_builder *b = c->b;
     kir_value zero = imm(c, 0), one = imm(c, 1), rows = sub(c, end, first);
     int64_t a_row = width(k) * c->state_bytes;
     kir_loop step, far, near, row;
     begin_states(k, mul(c, sub(c, x->to, x->from), rows));
-    kir_for(b, &step, zero, k->length, one, 0, NULL);
-    kir_for(b, &far, zero, x->far.size, one, 0, NULL);
+    kir_for(c->b, &step, zero, k->length, one, 0, NULL);
+    kir_for(c->b, &far, zero, x->far.size, one, 0, NULL);
     kir_value skipped = mul(c, far.i, x->near.size);
-    kir_for(b, &near, tly_max(c, sub(c, x->from, skipped), zero),
+    kir_for(c->b, &near, tly_max(c, sub(c, x->from, skipped), zero),
             tly_min(c, sub(c, x->to, skipped), x->near.size), one, 0, NULL);
     kir_value unit = sub(c, add(c, skipped, near.i), x->from);
     kir_value in = add(c, mul(c, far.i, x->far.in), mul(c, near.i, x->near.in));
     kir_value out = add(c, mul(c, far.i, x->far.out), mul(c, near.i, x->near.out));
-    in = kir_ptradd(b, at.in, add(c, in, mul(c, step.i, k->in_axis)));
-    out = kir_ptradd(b, at.out, add(c, out, mul(c, step.i, k->out_axis)));
-    kir_value states = tly_at(c, kir_get(b, KIR_ARG_SCRATCH), mul(c, unit, rows), a_row);
-    kir_for(b, &row, first, end, imm(c, c->lanes), 0, NULL);
-    cross_tile(k, x, kir_ptradd(b, in, mul(c, row.i, x->rows.in)),
-               kir_ptradd(b, out, mul(c, row.i, x->rows.out)),
+    in = ptradd(c, at.in, add(c, in, mul(c, step.i, k->in_axis)));
+    out = ptradd(c, at.out, add(c, out, mul(c, step.i, k->out_axis)));
+    kir_value states = tly_at(c, arg(c, KIR_ARG_SCRATCH), mul(c, unit, rows), a_row);
+    kir_for(c->b, &row, first, end, imm(c, c->lanes), 0, NULL);
+    cross_tile(k, x, ptradd(c, in, mul(c, row.i, x->rows.in)),
+               ptradd(c, out, mul(c, row.i, x->rows.out)),
                tly_at(c, states, sub(c, row.i, first), a_row));
-    kir_for_end(b, &row, NULL);
-    kir_for_end(b, &near, NULL);
-    kir_for_end(b, &far, NULL);
-    kir_for_end(b, &step, NULL);
+    kir_for_end(c->b, &row, NULL);
+    kir_for_end(c->b, &near, NULL);
+    kir_for_end(c->b, &far, NULL);
+    kir_for_end(c->b, &step, NULL);
 }
 
 /* Whether lines go past the cache: they are whole, be it that rows of parts of them adjoin. */
 static kir_value lined(tly_tiles *k, const tly_cross *x, kir_value out)
 {
     tly_build *c = k->c;
-    kir_builder *b = c->b;
     kir_value streams = tly_streams(c), apart = x->rows.out;
     unsigned bytes = width(k) * c->bytes[TLY_OUT];
     if (bytes % LINE != 0) {
-        streams = kir_bin(b, KIR_AND, streams, equal(c, apart, imm(c, bytes)));
+        streams = band(c, streams, equal(c, apart, imm(c, bytes)));
         apart = imm(c, bytes * c->lanes);
     }
-    kir_value where = kir_bin(b, KIR_OR, kir_bin(b, KIR_OR, kir_addr(b, out), k->out_axis), apart);
-    where = kir_bin(b, KIR_OR, kir_bin(b, KIR_OR, where, x->near.out), x->far.out);
-    return kir_bin(b, KIR_AND, streams,
-                   equal(c, kir_bin(b, KIR_AND, where, imm(c, LINE - 1)), imm(c, 0)));
+    kir_value where = bor(c, bor(c, kir_addr(c->b, out), k->out_axis), apart);
+    where = bor(c, bor(c, where, x->near.out), x->far.out);
+    return band(c, streams, equal(c, band(c, where, imm(c, LINE - 1)), imm(c, 0)));
 }
 
 /* Lanes [from, to), which are whole tiles. */
 static void cross_lanes(tly_tiles *k, const tly_cross *x, tly_row at, kir_value from, kir_value to)
 {
     tly_build *c = k->c;
-    kir_builder *b = c->b;
     kir_value most = imm(c, most_rows(k)), each = is_lined(k) ? k->inner : imm(c, width(k));
     kir_loop lane, part;
     k->streams = lined(k, x, at.out);
-    kir_for(b, &lane, from, to, each, 0, NULL);
-    tly_row here = { kir_ptradd(b, at.in, mul(c, lane.i, k->in_lane)),
-                     kir_ptradd(b, at.out, mul(c, lane.i, k->out_lane)) };
-    kir_for(b, &part, x->first, x->end, most, 0, NULL);
+    kir_for(c->b, &lane, from, to, each, 0, NULL);
+    tly_row here = { ptradd(c, at.in, mul(c, lane.i, k->in_lane)),
+                     ptradd(c, at.out, mul(c, lane.i, k->out_lane)) };
+    kir_for(c->b, &part, x->first, x->end, most, 0, NULL);
     cross_rows(k, x, here, part.i, tly_min(c, x->end, add(c, part.i, most)));
-    kir_for_end(b, &part, NULL);
-    kir_for_end(b, &lane, NULL);
+    kir_for_end(c->b, &part, NULL);
+    kir_for_end(c->b, &lane, NULL);
     k->streams = 0;
 }
 
 void tly_tiles_cross(tly_tiles *k, tly_cross *x, tly_row at, kir_value whole, kir_value whole_to)
 {
     tly_build *c = k->c;
-    kir_builder *b = c->b;
     kir_value zero = imm(c, 0), one = imm(c, 1);
     kir_value unit = mul(c, x->line.size, x->rows.size);
     kir_value units = mul(c, x->near.size, x->far.size);
     /* The rows of a single unit can be cut anywhere. */
     kir_value single = equal(c, units, is_lined(k) ? zero : one);
-    x->from = kir_bin(b, KIR_UDIV, add(c, whole, sub(c, unit, one)), unit);
-    x->from = kir_select(b, single, zero, x->from);
-    x->to = tly_max(c, x->from, kir_bin(b, KIR_UDIV, tly_max(c, whole_to, zero), unit));
-    x->to = kir_select(b, single, one, x->to);
-    x->first = kir_select(b, single, whole, zero);
-    kir_value rows = kir_select(b, single, sub(c, whole_to, whole), x->rows.size);
+    x->from = udiv(c, add(c, whole, sub(c, unit, one)), unit);
+    x->from = choose(c, single, zero, x->from);
+    x->to = tly_max(c, x->from, udiv(c, tly_max(c, whole_to, zero), unit));
+    x->to = choose(c, single, one, x->to);
+    x->first = choose(c, single, whole, zero);
+    kir_value rows = choose(c, single, sub(c, whole_to, whole), x->rows.size);
     x->end = add(c, x->first, tly_round_down(c, tly_max(c, rows, zero), c->lanes));
     x->lanes = is_lined(k) ? k->inner : tly_round_down(c, k->inner, width(k));
     cross_lanes(k, x, at, zero, x->lanes);

@@ -35,30 +35,28 @@ tly_gather tly_tiles_gather(tly_tiles *k, kir_value out, kir_value apart, kir_va
                             kir_value run_out, kir_value from, kir_value to)
 {
     tly_build *c = k->c;
-    kir_builder *b = c->b;
     kir_value zero = imm(c, 0), line = imm(c, LINE);
     kir_value lines = is_across(k) ? k->out_axis : k->out_lane;
     kir_value bytes = mul(c, is_across(k) ? k->inner : k->length, imm(c, c->bytes[TLY_OUT]));
-    kir_value rows = kir_bin(b, KIR_UDIV, line, bytes);
-    kir_value where = kir_bin(b, KIR_OR, kir_bin(b, KIR_OR, kir_addr(b, out), lines),
-                              mul(c, run_size, bytes));
-    where = kir_bin(b, KIR_OR, where, apart);
-    kir_value fits = equal(c, kir_bin(b, KIR_AND, where, imm(c, LINE - 1)), zero);
-    fits = kir_bin(b, KIR_AND, fits, equal(c, bytes, run_out));
-    fits = kir_bin(b, KIR_AND, fits, equal(c, mul(c, rows, bytes), line));
-    fits = kir_bin(b, KIR_AND, fits, less(c, bytes, line));
+    kir_value rows = udiv(c, line, bytes);
+    kir_value where = bor(c, bor(c, kir_addr(c->b, out), lines), mul(c, run_size, bytes));
+    where = bor(c, where, apart);
+    kir_value fits = equal(c, band(c, where, imm(c, LINE - 1)), zero);
+    fits = band(c, fits, equal(c, bytes, run_out));
+    fits = band(c, fits, equal(c, mul(c, rows, bytes), line));
+    fits = band(c, fits, less(c, bytes, line));
     if (is_across(k))
-        fits = kir_bin(b, KIR_AND, fits, less(c, k->length, imm(c, MOST_LINES + 1)));
-    fits = kir_bin(b, KIR_AND, fits, tly_streams(c));
+        fits = band(c, fits, less(c, k->length, imm(c, MOST_LINES + 1)));
+    fits = band(c, fits, tly_streams(c));
     kir_value last = sub(c, rows, imm(c, 1)), whole = sub(c, zero, rows);
-    kir_value first = kir_bin(b, KIR_AND, add(c, from, last), whole);
+    kir_value first = band(c, add(c, from, last), whole);
     return (tly_gather){
-        .scratch = kir_get(b, KIR_ARG_SCRATCH),
+        .scratch = arg(c, KIR_ARG_SCRATCH),
         .last = last,
         .bytes = bytes,
         .lines = lines,
         .from = first,
-        .to = kir_select(b, fits, kir_bin(b, KIR_AND, to, whole), first),
+        .to = choose(c, fits, band(c, to, whole), first),
     };
 }
 
@@ -66,27 +64,25 @@ tly_gather tly_tiles_gather(tly_tiles *k, kir_value out, kir_value apart, kir_va
 static void send(tly_tiles *k, const tly_gather *g, kir_value count, kir_value out)
 {
     tly_build *c = k->c;
-    kir_builder *b = c->b;
-    kir_value first = kir_ptradd(b, out, sub(c, g->bytes, imm(c, LINE)));
+    kir_value first = ptradd(c, out, sub(c, g->bytes, imm(c, LINE)));
     kir_loop l;
-    kir_for(b, &l, imm(c, 0), count, imm(c, 1), 0, NULL);
-    tly_send_line(c, kir_ptradd(b, first, mul(c, l.i, g->lines)), tly_at(c, g->scratch, l.i, LINE));
-    kir_for_end(b, &l, NULL);
+    kir_for(c->b, &l, imm(c, 0), count, imm(c, 1), 0, NULL);
+    tly_send_line(c, ptradd(c, first, mul(c, l.i, g->lines)), tly_at(c, g->scratch, l.i, LINE));
+    kir_for_end(c->b, &l, NULL);
 }
 
 void tly_tiles_gather_row(tly_tiles *k, const tly_gather *g, kir_value row, tly_row at,
                           kir_value lanes)
 {
     tly_build *c = k->c;
-    kir_builder *b = c->b;
     tly_tiles part = *k;
-    kir_value in = kir_bin(b, KIR_AND, tly_not(c, less(c, row, g->from)), less(c, row, g->to));
-    kir_value place = kir_bin(b, KIR_AND, row, g->last);
-    kir_value there = kir_ptradd(b, g->scratch, mul(c, place, g->bytes));
+    kir_value in = band(c, tly_not(c, less(c, row, g->from)), less(c, row, g->to));
+    kir_value place = band(c, row, g->last);
+    kir_value there = ptradd(c, g->scratch, mul(c, place, g->bytes));
     kir_value *lines = is_across(k) ? &part.out_axis : &part.out_lane;
-    *lines = kir_select(b, in, imm(c, LINE), *lines);
-    tly_tiles_scan(&part, (tly_row){ at.in, kir_select(b, in, there, at.out) }, lanes);
-    kir_value whole = kir_bin(b, KIR_AND, in, equal(c, place, g->last));
+    *lines = choose(c, in, imm(c, LINE), *lines);
+    tly_tiles_scan(&part, (tly_row){ at.in, choose(c, in, there, at.out) }, lanes);
+    kir_value whole = band(c, in, equal(c, place, g->last));
     kir_value count = is_across(k) ? k->length : lanes;
-    send(k, g, kir_select(b, whole, count, imm(c, 0)), at.out);
+    send(k, g, choose(c, whole, count, imm(c, 0)), at.out);
 }

@@ -9,12 +9,11 @@ enum { LINE = 64 };
 
 tly_outer tly_tiles_outer(tly_build *c, kir_value d)
 {
-    kir_builder *b = c->b;
-    kir_value none = less(c, d, imm(c, 0)), zero = imm(c, 0), at = kir_select(b, none, zero, d);
+    kir_value none = less(c, d, imm(c, 0)), zero = imm(c, 0), at = choose(c, none, zero, d);
     return (tly_outer){
-        kir_select(b, none, imm(c, 1), kir_get_at(b, KIR_ARG_OUTER_SIZE, at)),
-        kir_select(b, none, zero, kir_get_at(b, KIR_ARG_OUTER_IN, at)),
-        kir_select(b, none, zero, kir_get_at(b, KIR_ARG_OUTER_OUT, at)),
+        choose(c, none, imm(c, 1), kir_get_at(c->b, KIR_ARG_OUTER_SIZE, at)),
+        choose(c, none, zero, kir_get_at(c->b, KIR_ARG_OUTER_IN, at)),
+        choose(c, none, zero, kir_get_at(c->b, KIR_ARG_OUTER_OUT, at)),
     };
 }
 
@@ -29,10 +28,9 @@ static kir_value may_stream(tly_tiles *k)
 
 static kir_value lined(tly_tiles *k, kir_value out)
 {
-    kir_builder *b = k->c->b;
-    kir_value where = kir_bin(b, KIR_OR, kir_addr(b, out), k->out_axis);
-    return kir_bin(b, KIR_AND, k->far,
-                   equal(k->c, kir_bin(b, KIR_AND, where, imm(k->c, LINE - 1)), imm(k->c, 0)));
+    tly_build *c = k->c;
+    kir_value where = bor(c, kir_addr(c->b, out), k->out_axis);
+    return band(c, k->far, equal(c, band(c, where, imm(c, LINE - 1)), imm(c, 0)));
 }
 
 /* The rows of a task, block by block: runs of the last outer dim and several of these where they
@@ -58,7 +56,6 @@ static int crosses(const tly_tiles *k)
 static void choose_block(tly_tiles *k, tly_blocks *a, kir_value rank)
 {
     tly_build *c = k->c;
-    kir_builder *b = c->b;
     kir_value one = imm(c, 1), last = sub(c, rank, one);
     if (crosses(k)) {
         tly_cross *x = &a->cross;
@@ -68,10 +65,10 @@ static void choose_block(tly_tiles *k, tly_blocks *a, kir_value rank)
         a->left = x->left;
     } else {
         kir_value far = less(c, imm(c, c->plan->tile_lanes), k->inner);
-        kir_value second = kir_select(b, far, imm(c, -1), sub(c, last, one));
+        kir_value second = choose(c, far, imm(c, -1), sub(c, last, one));
         a->run = tly_tiles_outer(c, last);
         a->runs = tly_tiles_outer(c, second);
-        a->left = kir_select(b, less(c, second, imm(c, 0)), last, second);
+        a->left = choose(c, less(c, second, imm(c, 0)), last, second);
     }
     a->size = mul(c, a->run.size, a->runs.size);
 }
@@ -80,16 +77,15 @@ static void choose_block(tly_tiles *k, tly_blocks *a, kir_value rank)
 static tly_row run_at(tly_tiles *k, const tly_blocks *a, tly_row at, kir_value i)
 {
     tly_build *c = k->c;
-    kir_builder *b = c->b;
     if (!crosses(k))
-        return (tly_row){ kir_ptradd(b, at.in, mul(c, i, a->runs.in)),
-                          kir_ptradd(b, at.out, mul(c, i, a->runs.out)) };
+        return (tly_row){ ptradd(c, at.in, mul(c, i, a->runs.in)),
+                          ptradd(c, at.out, mul(c, i, a->runs.out)) };
     const tly_outer *dim[] = { &a->cross.line, &a->cross.near, &a->cross.far };
     for (int d = 0; d < 3; d++) {
-        kir_value up = kir_bin(b, KIR_UDIV, i, dim[d]->size);
+        kir_value up = udiv(c, i, dim[d]->size);
         kir_value index = sub(c, i, mul(c, up, dim[d]->size));
-        at = (tly_row){ kir_ptradd(b, at.in, mul(c, index, dim[d]->in)),
-                        kir_ptradd(b, at.out, mul(c, index, dim[d]->out)) };
+        at = (tly_row){ ptradd(c, at.in, mul(c, index, dim[d]->in)),
+                        ptradd(c, at.out, mul(c, index, dim[d]->out)) };
         i = up;
     }
     return at;
@@ -99,25 +95,22 @@ static tly_row run_at(tly_tiles *k, const tly_blocks *a, tly_row at, kir_value i
 static kir_value lanes_done(tly_tiles *k, const tly_blocks *a, kir_value i, kir_value j)
 {
     tly_build *c = k->c;
-    kir_builder *b = c->b;
     const tly_cross *x = &a->cross;
-    kir_value unit = kir_bin(b, KIR_UDIV, i, x->line.size);
-    kir_value before = kir_bin(b, KIR_OR, less(c, unit, x->from), less(c, j, x->first));
-    kir_value within = kir_bin(b, KIR_AND, less(c, unit, x->to), less(c, j, x->end));
-    return kir_select(b, kir_bin(b, KIR_AND, within, tly_not(c, before)), x->lanes, imm(c, 0));
+    kir_value unit = udiv(c, i, x->line.size);
+    kir_value before = bor(c, less(c, unit, x->from), less(c, j, x->first));
+    kir_value within = band(c, less(c, unit, x->to), less(c, j, x->end));
+    return choose(c, band(c, within, tly_not(c, before)), x->lanes, imm(c, 0));
 }
 
 /* How many runs of a block have rows, or lanes, that whole tiles did not take. */
 static kir_value runs_left(tly_tiles *k, const tly_blocks *a)
 {
     tly_build *c = k->c;
-    kir_builder *b = c->b;
     const tly_cross *x = &a->cross;
     kir_value lines = mul(c, sub(c, x->to, x->from), x->line.size);
-    kir_value all = kir_bin(b, KIR_AND, equal(c, lines, a->runs.size),
-                            equal(c, x->lanes, k->inner));
-    all = kir_bin(b, KIR_AND, all, equal(c, sub(c, x->end, x->first), a->run.size));
-    return kir_select(b, all, imm(c, 0), a->runs.size);
+    kir_value all = band(c, equal(c, lines, a->runs.size), equal(c, x->lanes, k->inner));
+    all = band(c, all, equal(c, sub(c, x->end, x->first), a->run.size));
+    return choose(c, all, imm(c, 0), a->runs.size);
 }
 
 /* Lanes [low, side) of the block's rows at `at`, as far as they are the task's and not done. Of all
@@ -125,15 +118,14 @@ static kir_value runs_left(tly_tiles *k, const tly_blocks *a)
 static void scan_block(tly_tiles *k, const tly_blocks *a, const tly_gather *gather, tly_row at)
 {
     tly_build *c = k->c;
-    kir_builder *b = c->b;
     kir_value one = imm(c, 1), zero = imm(c, 0), wide = imm(c, c->plan->tile_lanes);
     kir_loop i, j, s;
-    kir_for(b, &s, zero, k->inner, wide, 0, NULL);
+    kir_for(c->b, &s, zero, k->inner, wide, 0, NULL);
     kir_value side = tly_min(c, add(c, s.i, wide), k->inner);
-    kir_for(b, &i, zero, crosses(k) ? runs_left(k, a) : a->runs.size, one, 0, NULL);
+    kir_for(c->b, &i, zero, crosses(k) ? runs_left(k, a) : a->runs.size, one, 0, NULL);
     kir_value before = mul(c, i.i, a->run.size);
     tly_row run = run_at(k, a, at, i.i);
-    kir_for(b, &j, tly_max(c, sub(c, a->from, before), zero),
+    kir_for(c->b, &j, tly_max(c, sub(c, a->from, before), zero),
             tly_min(c, sub(c, a->to, before), a->run.size), one, 0, NULL);
     kir_value row = add(c, before, j.i), skipped = mul(c, add(c, a->row0, row), a->blocks);
     kir_value lane = tly_max(c, mul(c, sub(c, a->begin, skipped), a->tile), s.i);
@@ -141,8 +133,8 @@ static void scan_block(tly_tiles *k, const tly_blocks *a, const tly_gather *gath
         lane = tly_max(c, lane, lanes_done(k, a, i.i, j.i));
     kir_value lanes = tly_min(c, mul(c, sub(c, a->end, skipped), a->tile), side);
     tly_row here = {
-        kir_ptradd(b, run.in, add(c, mul(c, j.i, a->run.in), mul(c, lane, k->in_lane))),
-        kir_ptradd(b, run.out, add(c, mul(c, j.i, a->run.out), mul(c, lane, k->out_lane))),
+        ptradd(c, run.in, add(c, mul(c, j.i, a->run.in), mul(c, lane, k->in_lane))),
+        ptradd(c, run.out, add(c, mul(c, j.i, a->run.out), mul(c, lane, k->out_lane))),
     };
     if (k->far)
         k->streams = lined(k, here.out);
@@ -151,9 +143,9 @@ static void scan_block(tly_tiles *k, const tly_blocks *a, const tly_gather *gath
         tly_tiles_gather_row(k, gather, row, here, lanes);
     else
         tly_tiles_scan(k, here, lanes);
-    kir_for_end(b, &j, NULL);
-    kir_for_end(b, &i, NULL);
-    kir_for_end(b, &s, NULL);
+    kir_for_end(c->b, &j, NULL);
+    kir_for_end(c->b, &i, NULL);
+    kir_for_end(c->b, &s, NULL);
 }
 
 /* Rows that fill no line are scanned one by one, each by as many vectors as it has. */
@@ -171,29 +163,28 @@ static tly_tiles row_by_row(const tly_tiles *k)
 static void scan_rows(tly_tiles *k, kir_value rank, kir_value blocks, kir_value tile)
 {
     tly_build *c = k->c;
-    kir_builder *b = c->b;
     kir_value one = imm(c, 1), zero = imm(c, 0);
-    kir_value begin = kir_get(b, KIR_ARG_BEGIN), end = kir_get(b, KIR_ARG_TASK_END);
-    kir_value first = kir_bin(b, KIR_UDIV, begin, blocks);
-    kir_value last = kir_bin(b, KIR_UDIV, sub(c, end, one), blocks);
+    kir_value begin = arg(c, KIR_ARG_BEGIN), end = arg(c, KIR_ARG_TASK_END);
+    kir_value first = udiv(c, begin, blocks);
+    kir_value last = udiv(c, sub(c, end, one), blocks);
     int gathers = tly_tiles_gather_bytes(k) > 0;
     tly_blocks a = { .blocks = blocks, .tile = tile, .begin = begin, .end = end };
     tly_gather gather = { 0 };
     kir_loop g;
     choose_block(k, &a, rank);
     k->far = may_stream(k);
-    kir_value block_last = kir_bin(b, KIR_UDIV, last, a.size), offsets[2];
-    kir_for(b, &g, kir_bin(b, KIR_UDIV, first, a.size), add(c, block_last, one), one, 0, NULL);
+    kir_value block_last = udiv(c, last, a.size), offsets[2];
+    kir_for(c->b, &g, udiv(c, first, a.size), add(c, block_last, one), one, 0, NULL);
     a.row0 = mul(c, g.i, a.size);
     tly_outer_offsets(c, g.i, a.left, offsets);
-    tly_row at = { kir_ptradd(b, kir_get(b, KIR_ARG_IN), offsets[0]),
-                   kir_ptradd(b, kir_get(b, KIR_ARG_OUT), offsets[1]) };
+    tly_row at = { ptradd(c, arg(c, KIR_ARG_IN), offsets[0]),
+                   ptradd(c, arg(c, KIR_ARG_OUT), offsets[1]) };
     a.from = tly_max(c, sub(c, first, a.row0), zero);
     a.to = tly_min(c, add(c, sub(c, last, a.row0), one), a.size);
     kir_value begun = less(c, mul(c, add(c, a.row0, a.from), blocks), begin);
     kir_value cut = less(c, end, mul(c, add(c, a.row0, a.to), blocks));
-    a.whole = add(c, a.from, kir_select(b, begun, one, zero));
-    a.whole_to = sub(c, a.to, kir_select(b, cut, one, zero));
+    a.whole = add(c, a.from, choose(c, begun, one, zero));
+    a.whole_to = sub(c, a.to, choose(c, cut, one, zero));
     if (crosses(k))
         tly_tiles_cross(k, &a.cross, at, a.whole, a.whole_to);
     if (gathers)
@@ -201,30 +192,29 @@ static void scan_rows(tly_tiles *k, kir_value rank, kir_value blocks, kir_value 
                                   a.whole_to);
     tly_tiles row = row_by_row(k);
     scan_block(&row, &a, gathers ? &gather : NULL, at);
-    kir_for_end(b, &g, NULL);
+    kir_for_end(c->b, &g, NULL);
     if (k->far || gathers || crosses(k))
         tly_fence(c, tly_streams(c));
-    kir_return(b, zero);
+    kir_return(c->b, zero);
 }
 
 void tly_build_tiles(tly_build *c, tly_launch *launch)
 {
-    kir_builder *b = c->b;
-    kir_value rank = kir_get(b, KIR_ARG_OUTER_RANK), one = imm(c, 1);
+    kir_value rank = arg(c, KIR_ARG_OUTER_RANK), one = imm(c, 1);
     tly_tiles k = {
         .c = c,
         .in_way = tly_tiles_in(c->p),
         .out_way = tly_tiles_out(c->p),
         .steps = (unsigned)c->plan->tile_steps,
-        .length = kir_get(b, KIR_ARG_LENGTH),
+        .length = arg(c, KIR_ARG_LENGTH),
         .parts = (unsigned)tly_tiles_parts(c->p, c->plan),
-        .in_axis = kir_get(b, KIR_ARG_IN_AXIS),
-        .out_axis = kir_get(b, KIR_ARG_OUT_AXIS),
+        .in_axis = arg(c, KIR_ARG_IN_AXIS),
+        .out_axis = arg(c, KIR_ARG_OUT_AXIS),
     };
     launch->tile_lanes = c->plan->tile_lanes;
     int64_t other = crosses(&k) ? tly_tiles_cross_bytes(&k) : tly_tiles_gather_bytes(&k);
     launch->scratch_bytes = other + tly_tiles_scan_bytes(&k);
-    k.states = kir_ptradd(b, kir_get(b, KIR_ARG_SCRATCH), imm(c, other));
+    k.states = ptradd(c, arg(c, KIR_ARG_SCRATCH), imm(c, other));
     if (c->p->form == TLY_ROWS) {
         launch->chunk = 0;
         rank = sub(c, rank, one);
@@ -235,8 +225,8 @@ void tly_build_tiles(tly_build *c, tly_launch *launch)
         scan_rows(&k, rank, k.inner, one);
         return;
     }
-    k.inner = kir_get(b, KIR_ARG_INNER);
+    k.inner = arg(c, KIR_ARG_INNER);
     k.in_lane = tly_in_step(c);
-    k.out_lane = c->p->form == TLY_TRANSPOSED ? kir_get(b, KIR_ARG_OUT_LANE) : tly_out_step(c);
-    scan_rows(&k, rank, kir_get(b, KIR_ARG_BLOCKS), imm(c, c->plan->tile_lanes));
+    k.out_lane = c->p->form == TLY_TRANSPOSED ? arg(c, KIR_ARG_OUT_LANE) : tly_out_step(c);
+    scan_rows(&k, rank, arg(c, KIR_ARG_BLOCKS), imm(c, c->plan->tile_lanes));
 }
