@@ -55,6 +55,9 @@ static inline kir_value arg(const tly_build *c, kir_arg which)
     return kir_get(c->b, which);
 }
 
+/* That argument of a tensor that KIR_ARG_<IN_AXIS> is of the input. */
+#define TLY_ARG(OF_IN, tensor) ((kir_arg)(KIR_ARG_##OF_IN + (tensor) * (KIR_ARG_OUT - KIR_ARG_IN)))
+
 static inline kir_type type_of(const tly_build *c, kir_value v)
 {
     return kir_type_of(c->b, v);
@@ -139,5 +142,45 @@ static inline kir_value ptradd(const tly_build *c, kir_value p, kir_value bytes)
 {
     return kir_ptradd(c->b, p, bytes);
 }
+
+/* ---- loops and branches (stages/emit.c) ---- */
+
+/* An open loop or branch. `state` names the template's variables that it changes, the first NULL
+ * ends them:
+ *   tly_region l = { .state = { &sum, &largest } };
+ *   emit_for(c, &l, lo, hi, step);     the variables hold the values that this trip begins with
+ *   sum = add(c, sum, l.i); ...        and at its end those that the next one begins with
+ *   emit_end(c, &l);                   the variables hold the results
+ * and of branches
+ *   tly_region r = { .state = { &y } };
+ *   emit_if(c, &r, cond);
+ *   y = ...;                           what y becomes where cond holds
+ *   emit_else(c, &r);                  may be left out: y stays what it was before
+ *   y = ...;
+ *   emit_end(c, &r);
+ * Variables may be tuples; a variable that is set in both branches needs no value before. */
+typedef struct tly_region {
+    kir_value *state[KIR_MAX_CARRIED];
+    kir_value i; /* a loop's index */
+    unsigned count;
+    int is_loop;
+    kir_value before[KIR_MAX_CARRIED]; /* an open branch: the state's values at its start */
+    union {
+        kir_loop loop;
+        kir_branch branch;
+    };
+} tly_region;
+
+/* Adds `count` neighbours to the state, before the region begins. */
+void emit_carry(tly_region *r, unsigned count, kir_value *variables);
+
+/* for (i = lo; i < hi; i += step): i64, or on GPUs i32; step > 0. */
+void emit_for(const tly_build *c, tly_region *r, kir_value lo, kir_value hi, kir_value step);
+/* The same, on GPUs: no further trip once the first variable, an i1, is false. */
+void emit_for_while(const tly_build *c, tly_region *r, kir_value lo, kir_value hi, kir_value step);
+void emit_if(const tly_build *c, tly_region *r, kir_value cond);
+void emit_unless(const tly_build *c, tly_region *r, kir_value cond);
+void emit_else(const tly_build *c, tly_region *r);
+void emit_end(const tly_build *c, tly_region *r);
 
 #endif

@@ -56,18 +56,23 @@ enum { TLY_CLAIM_AHEAD = 512 };
 /* Makes non-temporal stores visible, where there were any (i1). */
 void tly_fence(tly_build *c, kir_value streams);
 
-/* Addresses of position 0 (lane 0) of a row. */
+/* Addresses of position 0 (lane 0) of a row, in each tensor. */
 typedef struct tly_row {
-    kir_value in, out;
+    kir_value at[TLY_TENSOR_COUNT];
 } tly_row;
 tly_row tly_row_address(tly_build *c, kir_value row);
-/* Bytes to outer index `i`, which counts through the first `rank` dims, in input and output. */
+/* Bytes to outer index `i`, which counts through the first `rank` dims, in each tensor. */
 void tly_outer_offsets(tly_build *c, kir_value i, kir_value rank, kir_value *offsets);
 
-/* Bytes from one position to the next along the axis or the lanes: a literal where the problem
- * has one, else the launch argument. */
-kir_value tly_in_step(tly_build *c);
-kir_value tly_out_step(tly_build *c);
+/* Bytes in a tensor: from one position along the axis to the next, a launch argument; from one lane
+ * to the next; and from one element of a vector, whose elements lie along rows or lanes by the
+ * form, to the next. The latter are literals where the problem has them. */
+kir_value tly_axis(tly_build *c, int tensor);
+kir_value tly_lane(tly_build *c, int tensor);
+kir_value tly_step(tly_build *c, int tensor);
+/* A row moved on by so many of such steps. */
+tly_row tly_row_move(tly_build *c, const tly_row *row, kir_value by,
+                     kir_value (*step)(tly_build *c, int tensor));
 
 /* Whole body of a kernel whose tiles are blocks of lanes: `body` builds the code for lanes
  * [0, count) of one row from addresses `at` of its first lane, with a row of as many states,
@@ -83,13 +88,53 @@ kir_value tly_scan_slices(tly_build *c, kir_value first, kir_value end, kir_valu
 
 /* A state is one value or a tuple of up to three; all of its parts have the same lanes. */
 
-/* Accumulators as they were loaded to states, and states to results, accumulators again. Operators
- * that look at positions need tly_lift_at: indices (tly_index_dtype), in as many lanes. */
-kir_value tly_lift(tly_build *c, kir_value x);
-kir_value tly_lift_at(tly_build *c, kir_value x, kir_value index);
-kir_value tly_project(tly_build *c, kir_value state);
+/* Where an element lies, or the element that a result belongs to. A place is a description: its
+ * address is emitted only where something asks for it, so templates say all that they know. */
+typedef struct tly_place {
+    /* The address of the first lane in a tensor; NULL: not known, as values come from scratch. */
+    kir_value (*address)(tly_build *c, const struct tly_place *at, int tensor);
+    const void *of;           /* what the template's `address` starts from: a tly_row, ... */
+    kir_value position, lane; /* i64, along the axis and across it; 0: none */
+    int64_t more_positions, more_lanes; /* what is added to them */
+    /* For operators that look at positions: that of each lane (tly_index_dtype); else 0. */
+    kir_value index;
+} tly_place;
+
+/* In a row whose address is known, lane 0 of position 0. */
+tly_place tly_place_in(const tly_row *row, kir_value position, kir_value lane);
+/* The same place, so many positions and lanes on. */
+static inline tly_place tly_place_after(tly_place at, int64_t positions, int64_t lanes)
+{
+    at.more_positions += positions;
+    at.more_lanes += lanes;
+    return at;
+}
+
+/* The state of an element that was loaded as an accumulator, and the result of a state, an
+ * accumulator again. A vector's lanes are neighbours along the vector's step (tly_step). NULL: an
+ * element or a result whose place is not known. */
+kir_value tly_element(tly_build *c, const tly_place *at, kir_value x);
+kir_value tly_show(tly_build *c, const tly_place *at, kir_value state);
 /* The same of sums of elements as multiples of `unit` (tly_through_times). */
-kir_value tly_project_times(tly_build *c, kir_value state, kir_value unit);
+kir_value tly_show_times(tly_build *c, const tly_place *at, kir_value state, kir_value unit);
+/* Until every template gives places. */
+static inline kir_value tly_lift_at(tly_build *c, kir_value x, kir_value index)
+{
+    const tly_place at = { .index = index };
+    return tly_element(c, &at, x);
+}
+static inline kir_value tly_lift(tly_build *c, kir_value x)
+{
+    return tly_element(c, NULL, x);
+}
+static inline kir_value tly_project(tly_build *c, kir_value state)
+{
+    return tly_show(c, NULL, state);
+}
+static inline kir_value tly_project_times(tly_build *c, kir_value state, kir_value unit)
+{
+    return tly_show_times(c, NULL, state, unit);
+}
 kir_value tly_combine(tly_build *c, kir_value x, kir_value y); /* x before y */
 /* A state and n elements after it; `index`: theirs, each 0 where nobody gives it. */
 kir_value tly_take(tly_build *c, kir_value state, const kir_value *x, const kir_value *index,

@@ -32,7 +32,7 @@ void tly_arena_close(tly_arena *arena)
     arena->base = NULL;
 }
 
-tly_buffer tly_arena_place(const tly_arena *arena, tly_place place, size_t shift, size_t bytes)
+tly_buffer tly_arena_place(const tly_arena *arena, tly_placement place, size_t shift, size_t bytes)
 {
     char *const end = arena->base + arena->bytes;
     tly_buffer b = { .bytes = bytes };

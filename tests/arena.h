@@ -14,12 +14,12 @@ typedef struct tly_arena {
     size_t bytes;
 } tly_arena;
 
-typedef enum tly_place {
+typedef enum tly_placement {
     TLY_PLACE_END,    /* the last byte is the last before the guard */
     TLY_PLACE_START,  /* the first byte is the first after the guard */
     TLY_PLACE_MIDDLE, /* 64-byte aligned, moved up by `shift` bytes */
     TLY_PLACE_COUNT
-} tly_place;
+} tly_placement;
 
 typedef struct tly_buffer {
     char *at; /* the tensor's lowest byte */
@@ -32,7 +32,7 @@ typedef struct tly_buffer {
 int tly_arena_open(tly_arena *arena, size_t bytes);
 void tly_arena_close(tly_arena *arena);
 
-tly_buffer tly_arena_place(const tly_arena *arena, tly_place place, size_t shift, size_t bytes);
+tly_buffer tly_arena_place(const tly_arena *arena, tly_placement place, size_t shift, size_t bytes);
 
 /* The pattern is a function of the offset in the window. */
 void tly_pattern_fill(char *window, size_t bytes);

@@ -102,12 +102,22 @@ static kir_value combine_sum(tly_build *c, const kir_value *p, const kir_value *
     return kir_tuple(c->b, 2, v);
 }
 
-static kir_value lift(tly_build *c, kir_value x, kir_value index)
+/* The element again, from its place: templates say where elements lie. */
+static kir_value again(tly_build *c, kir_value x, const tly_place *at)
+{
+    unsigned lanes = kir_type_of(c->b, x).lanes;
+    if (at->address == NULL || kir_workgroup_of(c->b) > 0)
+        return x;
+    kir_value p = at->address(c, at, TLY_IN);
+    return lanes == 1 ? tly_load(c, p, 0, 1) : lanes == c->lanes ? tly_load_vector(c, p) : x;
+}
+
+static kir_value lift(tly_build *c, kir_value x, const tly_place *at)
 {
     kir_builder *b = c->b;
+    x = again(c, x, at);
     kir_value there = is_there(c, x), one = number(c, x, 1), v[3];
     kir_type wide = KIR_TYPE(KIR_I64, kir_type_of(b, x).lanes);
-    (void)index;
     if (is_sum(c))
         return lift_sum(c, x);
     if (is_float(c)) {
@@ -145,7 +155,16 @@ static kir_value combine(tly_build *c, kir_value x, kir_value y)
     return kir_tuple(b, parts, v);
 }
 
-static kir_value project(tly_build *c, kir_value state)
+/* Spoils the result's place in the output, which the template is about to write. */
+static void spoil(tly_build *c, kir_value y, const tly_place *at)
+{
+    if (at->address == NULL || kir_workgroup_of(c->b) > 0)
+        return;
+    kir_value other = add(c, kir_extract(c->b, y, 0), number(c, kir_extract(c->b, y, 0), 1));
+    tly_store(c, at->address(c, at, TLY_OUT), 0, other, 1, 0);
+}
+
+static kir_value shown_of(tly_build *c, kir_value state)
 {
     kir_builder *b = c->b;
     if (is_sum(c)) {
@@ -164,6 +183,13 @@ static kir_value project(tly_build *c, kir_value state)
         return kir_select(b, is_there(c, odd), negated(c, shown), shown);
     }
     return add(c, shown, t.kind != KIR_I64 ? kir_convert(b, KIR_TRUNC, t, count) : count);
+}
+
+static kir_value project(tly_build *c, kir_value state, const tly_place *at)
+{
+    kir_value y = shown_of(c, state);
+    spoil(c, y, at);
+    return y;
 }
 
 #define PRODUCT(op_) \

@@ -148,7 +148,7 @@ enum { MOST_THREADS = 5 };
 typedef struct variant {
     int32_t threads;
     int in_place;
-    tly_place in, out;
+    tly_placement in, out;
     int in_shift, out_shift; /* elements; bytes 16 * shift where `coarse` */
     int coarse;
 } variant;
@@ -258,8 +258,8 @@ int tly_trial_run(tly_trial *t, tly_engine *const *engines, int count)
             variant v = { .threads = 1, .in_place = k >= 4 };
             if (k)
                 v.threads = 1 + (k + (int32_t)tly_random_below(&places, 3)) % MOST_THREADS;
-            v.in = (tly_place)((k + tly_random_below(&places, 2)) % TLY_PLACE_COUNT);
-            v.out = (tly_place)tly_random_below(&places, TLY_PLACE_COUNT);
+            v.in = (tly_placement)((k + tly_random_below(&places, 2)) % TLY_PLACE_COUNT);
+            v.out = (tly_placement)tly_random_below(&places, TLY_PLACE_COUNT);
             v.coarse = tly_random_one_in(&places, 3);
             v.in_shift = (int)tly_random_below(&places, 16);
             v.out_shift = (int)tly_random_below(&places, 16);

@@ -57,7 +57,8 @@ typedef enum tly_part_kind {
     TLY_PART_INDEX  /* the position of an element, of tly_index_dtype */
 } tly_part_kind;
 
-struct tly_build; /* templates/template.h */
+struct tly_build; /* templates/emit.h */
+struct tly_place; /* templates/template.h */
 
 typedef struct tly_operator {
     uint8_t op;                  /* tally_op */
@@ -103,14 +104,14 @@ typedef enum tly_stage_id {
 enum { TLY_MOST_STAGES = 4 }; /* of a list, its end included */
 
 /* What `by` cannot say; each may be NULL: an element is its own state, as `by` says, and a state
- * its own result. `index` is the element's position, or 0 where nobody gives it. */
+ * its own result. `at`: where the element lies, or the one that the result belongs to; never NULL. */
 typedef struct tly_operator_code {
     uint8_t op;
     /* Lists of tly_stage_id: of elements before they are lifted, of results after `project`. */
     uint8_t before[TLY_MOST_STAGES], after[TLY_MOST_STAGES];
-    kir_value (*lift)(struct tly_build *c, kir_value x, kir_value index);
+    kir_value (*lift)(struct tly_build *c, kir_value x, const struct tly_place *at);
     kir_value (*combine)(struct tly_build *c, kir_value x, kir_value y);
-    kir_value (*project)(struct tly_build *c, kir_value state);
+    kir_value (*project)(struct tly_build *c, kir_value state, const struct tly_place *at);
     /* Several elements at once, as accumulators. */
     kir_value (*take)(struct tly_build *c, kir_value state, const kir_value *x, unsigned n);
 } tly_operator_code;

@@ -19,7 +19,7 @@ typedef struct columns {
     kir_value sums;          /* the row of states, lane 0 of this range first */
     kir_value streams;       /* i1: lines go past the cache */
     kir_value claims;        /* i1: lines of output are fetched ahead */
-    kir_value in, out;       /* lane 0 of this range at the axis' start */
+    tly_row row;             /* lane 0 of this range at the axis' start */
     kir_value count, length; /* lanes, axis steps */
     kir_value in_axis, out_axis;
     int direct; /* results are the states */
@@ -34,7 +34,7 @@ typedef struct tile {
 
 /* Lane 0 at an axis step, and where the states before it lie. */
 typedef struct line {
-    kir_value in, out, sums;
+    kir_value step, in, out, sums;
 } line;
 
 /* In cache the output of the step before serves as accumulators where it can: one row less to write
@@ -43,8 +43,9 @@ static line line_at(columns *k, kir_value step)
 {
     tly_build *c = k->c;
     line at = {
-        ptradd(c, k->in, mul(c, step, k->in_axis)),
-        ptradd(c, k->out, mul(c, step, k->out_axis)),
+        step,
+        ptradd(c, k->row.at[TLY_IN], mul(c, step, k->in_axis)),
+        ptradd(c, k->row.at[TLY_OUT], mul(c, step, k->out_axis)),
         k->sums,
     };
     if (k->direct) {
@@ -99,12 +100,12 @@ static void claim(columns *k, const tile *t, const kir_value *to)
 {
     tly_build *c = k->c;
     int64_t bytes = (int64_t)t->vectors * c->lanes * c->bytes[TLY_OUT];
-    kir_branch way;
-    kir_if(c->b, &way, k->claims);
+    tly_region way = { 0 };
+    emit_if(c, &way, k->claims);
     for (unsigned s = 0; s < t->steps; s++)
         for (int64_t byte = 0; byte < bytes; byte += LINE)
             kir_claim(c->b, to[s], TLY_CLAIM_AHEAD + byte);
-    kir_if_end(c->b, &way, 0, NULL);
+    emit_end(c, &way);
 }
 
 static void load_step(tly_build *c, const tile *t, kir_value from, kir_value *v)
@@ -138,7 +139,7 @@ static void do_tile(columns *k, const tile *t, const line *at, kir_value j)
     kir_value offset = tly_states_offset(c, j, 1);
     kir_value before = tly_states_move(c, at->sums, offset);
     kir_value sums = tly_states_move(c, k->sums, offset);
-    kir_value from = ptradd(c, at->in, mul(c, j, tly_in_step(c)));
+    kir_value from = ptradd(c, at->in, mul(c, j, tly_step(c, TLY_IN)));
     to[0] = tly_at(c, at->out, j, c->bytes[TLY_OUT]);
     for (unsigned i = 0; i < t->vectors; i++)
         y[i] = tly_states_load(c, before, i * c->lanes, c->lanes);
@@ -149,57 +150,60 @@ static void do_tile(columns *k, const tile *t, const line *at, kir_value j)
             to[s + 1] = ptradd(c, to[s], k->out_axis);
         }
     }
+    const tly_place first = tly_place_in(&k->row, at->step, j);
     unsigned n = 0;
     for (unsigned s = 0; s < t->steps; s++) {
         for (unsigned i = 0; i < t->vectors; i++) {
-            kir_value next = tly_combine(c, y[i], tly_lift(c, v[s][i]));
-            v[s][i] = tly_project(c, c->p->exclusive ? y[i] : next);
+            const tly_place here = tly_place_after(first, s, (int64_t)i * c->lanes);
+            kir_value next = tly_combine(c, y[i], tly_element(c, &here, v[s][i]));
+            v[s][i] = tly_show(c, &here, c->p->exclusive ? y[i] : next);
             y[i] = next;
         }
         n = narrow(c, t, v[s]);
     }
-    kir_branch way;
+    tly_region way = { 0 };
     if (!k->direct || !t->streams)
         store_sums(k, t, sums, y);
     if (t->streams) {
-        kir_if(c->b, &way, t->streams);
+        emit_if(c, &way, t->streams);
         prefetch(k, t, at, j);
         if (k->direct)
             store_sums(k, t, sums, y);
         for (unsigned s = 0; s < t->steps; s++)
             tly_store_run(c, to[s], v[s], n, KIR_STREAM);
-        kir_else(c->b, &way, 0, NULL);
+        emit_else(c, &way);
         if (!k->direct)
             claim(k, t, to);
     }
     for (unsigned s = 0; s < t->steps; s++)
         tly_store_run(c, to[s], v[s], n, 0);
     if (t->streams)
-        kir_if_end(c->b, &way, 0, NULL);
+        emit_end(c, &way);
 }
 
 /* Lanes [from, to), a multiple of the tile's. */
 static void pass(columns *k, tile t, const line *at, kir_value from, kir_value to)
 {
-    kir_loop l;
-    kir_for(k->c->b, &l, from, to, imm(k->c, (int64_t)t.vectors * k->c->lanes), 0, NULL);
+    tly_region l = { 0 };
+    emit_for(k->c, &l, from, to, imm(k->c, (int64_t)t.vectors * k->c->lanes));
     do_tile(k, &t, at, l.i);
-    kir_for_end(k->c->b, &l, NULL);
+    emit_end(k->c, &l);
 }
 
 /* Lanes [from, to) of one axis step, one by one. */
 static void pass_scalars(columns *k, const line *at, kir_value from, kir_value to)
 {
     tly_build *c = k->c;
-    kir_loop l;
-    kir_for(c->b, &l, from, to, imm(c, 1), 0, NULL);
+    tly_region l = { 0 };
+    emit_for(c, &l, from, to, imm(c, 1));
+    const tly_place here = tly_place_in(&k->row, at->step, l.i);
     kir_value y = tly_states_load(c, tly_states_at(c, at->sums, l.i), 0, 1);
-    kir_value x = tly_load(c, ptradd(c, at->in, mul(c, l.i, tly_in_step(c))), 0, 1);
-    kir_value next = tly_combine(c, y, tly_lift(c, x));
+    kir_value x = tly_load(c, ptradd(c, at->in, mul(c, l.i, tly_step(c, TLY_IN))), 0, 1);
+    kir_value next = tly_combine(c, y, tly_element(c, &here, x));
     tly_states_store(c, tly_states_at(c, k->sums, l.i), 0, next);
-    tly_store(c, ptradd(c, at->out, mul(c, l.i, tly_out_step(c))), 0,
-              tly_project(c, c->p->exclusive ? y : next), 1, 0);
-    kir_for_end(c->b, &l, NULL);
+    tly_store(c, ptradd(c, at->out, mul(c, l.i, tly_step(c, TLY_OUT))), 0,
+              tly_show(c, &here, c->p->exclusive ? y : next), 1, 0);
+    emit_end(c, &l);
 }
 
 /* Lanes before the first line that starts at or after `out`; 0 where lines are of no interest. */
@@ -217,18 +221,18 @@ static kir_value lanes_to_line(columns *k, kir_value out)
 static void claim_ends(columns *k, line at, unsigned steps)
 {
     tly_build *c = k->c;
-    kir_branch some;
+    tly_region some = { 0 };
     kir_value end = tly_at(c, at.out, k->count, c->bytes[TLY_OUT]);
     kir_value ends = bor(c, kir_addr(c->b, at.out), kir_addr(c->b, end));
     kir_value in_line = band(c, ends, imm(c, LINE - 1));
-    kir_if(c->b, &some, less(c, imm(c, 0), in_line));
+    emit_if(c, &some, less(c, imm(c, 0), in_line));
     for (unsigned i = 0; i < steps; i++) {
         kir_claim(c->b, at.out, 0);
         kir_claim(c->b, end, -1);
         at.out = ptradd(c, at.out, k->out_axis);
         end = ptradd(c, end, k->out_axis);
     }
-    kir_if_end(c->b, &some, 0, NULL);
+    emit_end(c, &some);
 }
 
 /* What passes have done of an axis step: lanes [from, to), or nothing. */
@@ -263,11 +267,11 @@ static void finish_step(columns *k, unsigned vectors, kir_value step, span done)
     }
     kir_value first = choose(c, equal(c, done.to, imm(c, 0)), head, done.from);
     kir_value ragged = bor(c, less(c, imm(c, 0), first), less(c, whole, k->count));
-    kir_loop ends; /* before and after */
-    kir_for(c->b, &ends, imm(c, 0), choose(c, ragged, imm(c, 2), imm(c, 0)), imm(c, 1), 0, NULL);
+    tly_region ends = { 0 }; /* before and after */
+    emit_for(c, &ends, imm(c, 0), choose(c, ragged, imm(c, 2), imm(c, 0)), imm(c, 1));
     kir_value after = differ(c, ends.i, imm(c, 0));
     pass_scalars(k, &at, choose(c, after, whole, imm(c, 0)), choose(c, after, k->count, first));
-    kir_for_end(c->b, &ends, NULL);
+    emit_end(c, &ends);
 }
 
 /* i1: passes of the tile serve: their stores find lines, and it is the better way. */
@@ -293,11 +297,11 @@ static void scan_together(columns *k, tile t, unsigned alone)
     kir_value zero = imm(c, 0), one = imm(c, 1), steps = imm(c, t.steps);
     kir_value together = goes_together(k, &t);
     kir_value group = choose(c, together, steps, k->length); /* else one group is all */
-    kir_value head = choose(c, together, lanes_to_line(k, k->out), zero);
+    kir_value head = choose(c, together, lanes_to_line(k, k->row.at[TLY_OUT]), zero);
     kir_value room = sub(c, k->count, head);
     kir_value whole = add(c, head, tly_round_down(c, room, (int64_t)t.vectors * c->lanes));
-    kir_loop l, s;
-    kir_for(c->b, &l, zero, k->length, group, 0, NULL);
+    tly_region l = { 0 }, s = { 0 };
+    emit_for(c, &l, zero, k->length, group);
     kir_value here = tly_min(c, group, sub(c, k->length, l.i));
     kir_value full = band(c, together, equal(c, here, steps));
     span done = { choose(c, full, head, zero), choose(c, full, whole, zero) };
@@ -306,10 +310,10 @@ static void scan_together(columns *k, tile t, unsigned alone)
     pass(k, t, &at, done.from, done.to);
     kir_value part = less(c, sub(c, done.to, done.from), k->count);
     kir_value left = choose(c, part, here, zero);
-    kir_for(c->b, &s, zero, left, one, 0, NULL);
+    emit_for(c, &s, zero, left, one);
     finish_step(k, alone, add(c, l.i, s.i), done);
-    kir_for_end(c->b, &s, NULL);
-    kir_for_end(c->b, &l, NULL);
+    emit_end(c, &s);
+    emit_end(c, &l);
 }
 
 /* The accumulators begin a line where the output does, so that no store of either crosses lines:
@@ -319,7 +323,7 @@ static kir_value beside_lines(columns *k)
     tly_build *c = k->c;
     if (kir_parts(c->b, k->sums) > 1)
         return k->sums;
-    kir_value lanes = sub(c, imm(c, 0), lanes_to_line(k, k->out));
+    kir_value lanes = sub(c, imm(c, 0), lanes_to_line(k, k->row.at[TLY_OUT]));
     lanes = band(c, lanes, imm(c, LINE / c->state_bytes - 1));
     return tly_states_at(c, k->sums, lanes);
 }
@@ -338,12 +342,11 @@ static void columns_body(tly_build *c, tly_row at, kir_value count, kir_value su
         .sums = sums,
         .streams = tly_streams(c),
         .claims = tly_claims(c),
-        .in = at.in,
-        .out = at.out,
+        .row = at,
         .count = count,
         .length = arg(c, KIR_ARG_LENGTH),
-        .in_axis = arg(c, KIR_ARG_IN_AXIS),
-        .out_axis = arg(c, KIR_ARG_OUT_AXIS),
+        .in_axis = tly_axis(c, TLY_IN),
+        .out_axis = tly_axis(c, TLY_OUT),
         .direct = c->p->tensor[TLY_OUT].step == 1 && c->p->tensor[TLY_OUT].dtype == c->p->acc &&
                   !c->p->exclusive && tly_is_plain(c->p),
     };
@@ -351,10 +354,10 @@ static void columns_body(tly_build *c, tly_row at, kir_value count, kir_value su
     unsigned line = tly_line(c) / c->lanes, alone = line * (unsigned)c->plan->pass_lines;
     int by_vectors = tly_loads_vectors(c) && c->p->tensor[TLY_OUT].step == 1;
     kir_value zero = imm(c, 0);
-    kir_loop l;
-    kir_for(c->b, &l, zero, tly_round_up(c, count, c->lanes), imm(c, c->lanes), 0, NULL);
-    tly_states_store(c, tly_states_at(c, k.sums, l.i), 0, tly_start(c, c->vec));
-    kir_for_end(c->b, &l, NULL);
+    tly_region clear = { 0 }, l = { 0 };
+    emit_for(c, &clear, zero, tly_round_up(c, count, c->lanes), imm(c, c->lanes));
+    tly_states_store(c, tly_states_at(c, k.sums, clear.i), 0, tly_start(c, c->vec));
+    emit_end(c, &clear);
     tile t = { (unsigned)c->plan->pass_steps, alone, in_pairs(c), k.streams };
     if (t.steps > 1)
         t.vectors = line;
@@ -362,9 +365,9 @@ static void columns_body(tly_build *c, tly_row at, kir_value count, kir_value su
         scan_together(&k, t, alone);
         return;
     }
-    kir_for(c->b, &l, zero, k.length, imm(c, 1), 0, NULL);
+    emit_for(c, &l, zero, k.length, imm(c, 1));
     finish_step(&k, by_vectors ? alone : 0, l.i, (span){ zero, zero });
-    kir_for_end(c->b, &l, NULL);
+    emit_end(c, &l);
 }
 
 void tly_build_columns(tly_build *c, tly_launch *launch)

@@ -335,7 +335,7 @@ static void scan_row(narrow *k, tly_row row)
 {
     tly_build *c = k->c;
     kir_value length = mul(c, arg(c, KIR_ARG_LENGTH), k->unit), history[MAX_HISTORY];
-    stream s = { row.in, row.out, 0 };
+    stream s = { row.at[TLY_IN], row.at[TLY_OUT], 0 };
     if (down(k)) { /* from the last lane on */
         s.in = tly_at(c, s.in, sub(c, k->unit, imm(c, 1)), c->bytes[TLY_IN]);
         s.out = tly_at(c, s.out, sub(c, k->unit, imm(c, 1)), c->bytes[TLY_OUT]);

@@ -43,10 +43,10 @@ static void do_lines(slices *k, tly_row row, kir_value j)
 {
     tly_build *c = k->c;
     kir_value x[MAX_SLICES][MAX_VECTORS], y[MAX_SLICES][MAX_VECTORS];
-    kir_value from[MAX_SLICES], sums[MAX_SLICES], to = tly_at(c, row.out, j, c->bytes[TLY_OUT]);
+    kir_value from[MAX_SLICES], sums[MAX_SLICES], to = tly_at(c, row.at[TLY_OUT], j, c->bytes[TLY_OUT]);
     for (unsigned s = 0; s < k->count; s++) {
         from[s] = s > 0 ? ptradd(c, from[s - 1], k->in_each)
-                        : tly_at(c, row.in, j, c->bytes[TLY_IN]);
+                        : tly_at(c, row.at[TLY_IN], j, c->bytes[TLY_IN]);
         sums[s] = tly_states_at(c, k->sums, add(c, j, mul(c, k->lanes, imm(c, s))));
         for (unsigned i = 0; i < k->vectors; i++) {
             int64_t lane = (int64_t)i * c->lanes;
@@ -77,10 +77,7 @@ static void scan(slices *k, tly_row at)
     tly_states_store(c, tly_states_at(c, k->sums, l.i), 0, tly_start(c, c->vec));
     kir_for_end(c->b, &l, NULL);
     kir_for(c->b, &l, zero, arg(c, KIR_ARG_LENGTH), imm(c, 1), 0, NULL);
-    tly_row row = {
-        ptradd(c, at.in, mul(c, l.i, k->in_axis)),
-        ptradd(c, at.out, mul(c, l.i, arg(c, KIR_ARG_OUT_AXIS))),
-    };
+    tly_row row = tly_row_move(c, &at, l.i, tly_axis);
     kir_for(c->b, &lane, zero, k->lanes, imm(c, (int64_t)k->vectors * c->lanes), 0, NULL);
     do_lines(k, row, lane.i);
     kir_for_end(c->b, &lane, NULL);
@@ -93,7 +90,7 @@ static kir_value serves(slices *k)
     tly_build *c = k->c;
     kir_value bytes = mul(c, k->lanes, imm(c, c->bytes[TLY_OUT]));
     kir_value where = bor(c, kir_addr(c->b, arg(c, KIR_ARG_OUT)), bytes);
-    where = bor(c, where, arg(c, KIR_ARG_OUT_AXIS));
+    where = bor(c, where, tly_axis(c, TLY_OUT));
     where = bor(c, where, k->out_each);
     kir_value lined = equal(c, band(c, where, imm(c, LINE - 1)), imm(c, 0));
     kir_value one_dim = less(c, arg(c, KIR_ARG_OUTER_RANK), imm(c, 2));
@@ -108,7 +105,7 @@ kir_value tly_scan_slices(tly_build *c, kir_value first, kir_value end, kir_valu
     if (k.count < 2)
         return first;
     k.lanes = arg(c, KIR_ARG_INNER);
-    k.in_axis = arg(c, KIR_ARG_IN_AXIS);
+    k.in_axis = tly_axis(c, TLY_IN);
     k.in_each = kir_get_at(c->b, KIR_ARG_OUTER_IN, imm(c, 0));
     k.out_each = kir_get_at(c->b, KIR_ARG_OUTER_OUT, imm(c, 0));
     k.sums = tly_states_row(c, scratch, imm(c, 0), mul(c, k.lanes, imm(c, k.count)));

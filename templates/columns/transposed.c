@@ -113,12 +113,12 @@ static void transposed_body(tly_build *c, tly_row at, kir_value count, kir_value
     turned k = {
         .c = c,
         .sums = sums,
-        .in = at.in,
-        .out = at.out,
+        .in = at.at[TLY_IN],
+        .out = at.at[TLY_OUT],
         .count = count,
         .length = arg(c, KIR_ARG_LENGTH),
-        .in_axis = arg(c, KIR_ARG_IN_AXIS),
-        .out_lane = arg(c, KIR_ARG_OUT_LANE),
+        .in_axis = tly_axis(c, TLY_IN),
+        .out_lane = tly_lane(c, TLY_OUT),
     };
     kir_loop l;
     kir_for(c->b, &l, imm(c, 0), tly_round_up(c, count, c->lanes), imm(c, c->lanes), 0, NULL);

@@ -123,7 +123,7 @@ static void do_output(tly_reduce *r, const tly_reduce_form *f, kir_value output)
     }
     kir_if(c->b, &turn, joins);
     kir_else(c->b, &turn, 1, &l.carried[1]);
-    kir_value made = state_of(r, f, at.in, l.i, add(c, first, l.i), own);
+    kir_value made = state_of(r, f, at.at[TLY_IN], l.i, add(c, first, l.i), own);
     kir_if_end(c->b, &turn, 1, &made);
     kir_value alone = bor(c, choose(c, joins, leads, starts), records);
     kir_if(c->b, &lone, alone);
@@ -136,8 +136,8 @@ static void do_output(tly_reduce *r, const tly_reduce_form *f, kir_value output)
     kir_for_end(c->b, &l, both);
     kir_for_end(c->b, &group, l.result);
     kir_if(c->b, &turn, tly_not(c, records));
-    tly_span all = tly_reduce_all(c, at.in);
-    f->finish(r, &all, at.out, group.result[0]);
+    tly_span all = tly_reduce_all(c, at.at[TLY_IN]);
+    f->finish(r, &all, at.at[TLY_OUT], group.result[0]);
     kir_if_end(c->b, &turn, 0, NULL);
 }
 
@@ -244,7 +244,7 @@ static tly_row begin(tly_reduce *r, kir_value output)
 
 static void finish(tly_reduce *r, const tly_span *all, kir_value out, kir_value state)
 {
-    kir_store(r->c->b, out, 0, tly_reduce_finish(r, all, tly_in_step(r->c), state), 1, 0);
+    kir_store(r->c->b, out, 0, tly_reduce_finish(r, all, tly_step(r->c, TLY_IN), state), 1, 0);
 }
 
 static void do_row(tly_reduce *r, kir_value row, kir_value made, kir_value state)
@@ -252,7 +252,7 @@ static void do_row(tly_reduce *r, kir_value row, kir_value made, kir_value state
     tly_build *c = r->c;
     kir_branch there;
     tly_row at = tly_row_address(c, row);
-    tly_span all = tly_reduce_all(c, at.in);
+    tly_span all = tly_reduce_all(c, at.at[TLY_IN]);
     if (made != 0) {
         kir_if(c->b, &there, made);
         kir_else(c->b, &there, 1, &state);
@@ -262,7 +262,7 @@ static void do_row(tly_reduce *r, kir_value row, kir_value made, kir_value state
         kir_if_end(c->b, &there, 1, &own);
         own = there.result[0];
     }
-    finish(r, &all, at.out, own);
+    finish(r, &all, at.at[TLY_OUT], own);
 }
 
 void tly_build_reduce_rows(tly_build *c, tly_launch *launch)

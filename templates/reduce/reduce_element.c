@@ -119,7 +119,7 @@ kir_value tly_reduce_result_of_whole(tly_reduce *r, kir_value whole)
 void tly_reduce_store(tly_reduce *r, kir_value out, kir_value lane, kir_value y)
 {
     tly_build *c = r->c;
-    kir_value step = tly_out_step(c), at = ptradd(c, out, mul(c, lane, step));
+    kir_value step = tly_step(c, TLY_OUT), at = ptradd(c, out, mul(c, lane, step));
     if (c->p->tensor[TLY_OUT].step == 1) {
         kir_store(c->b, at, 0, y, 1, 0);
         return;

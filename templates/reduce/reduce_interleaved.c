@@ -71,7 +71,7 @@ static kir_value scaled(tly_reduce_stream *s, const tly_span *span, kir_value in
                         kir_value (*lift)(tly_reduce *r, kir_value x), kir_value sum)
 {
     tly_build *c = s->r.c;
-    kir_value apart = arg(c, KIR_ARG_IN_AXIS), one = imm(c, 1);
+    kir_value apart = tly_axis(c, TLY_IN), one = imm(c, 1);
     kir_loop step, l;
     kir_for(c->b, &step, span->begin, span->end, one, 1, &sum);
     kir_value at = tly_reduce_step(c, in, step.i);
@@ -275,7 +275,7 @@ static void finish_lane(tly_reduce_stream *s, kir_value lane, unsigned n, void *
 {
     tly_build *c = s->r.c;
     const results *to = user;
-    kir_value apart = arg(c, KIR_ARG_IN_AXIS), y = tly_stream_load(s, &to->from, lane, n);
+    kir_value apart = tly_axis(c, TLY_IN), y = tly_stream_load(s, &to->from, lane, n);
     tly_span all = *to->all;
     all.in = tly_at(c, all.in, lane, c->bytes[TLY_IN]);
     tly_reduce_store(&s->r, to->out, lane, tly_reduce_finish(&s->r, &all, apart, y));
@@ -285,7 +285,7 @@ static void finish_lane(tly_reduce_stream *s, kir_value lane, unsigned n, void *
 static void finish_long(tly_reduce_stream *s, const results *to)
 {
     tly_build *c = s->r.c;
-    kir_value apart = arg(c, KIR_ARG_IN_AXIS);
+    kir_value apart = tly_axis(c, TLY_IN);
     kir_loop l;
     kir_for(c->b, &l, imm(c, 0), s->unit, imm(c, 1), 0, NULL);
     tly_span all = *to->all;

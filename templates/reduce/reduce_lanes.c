@@ -107,7 +107,7 @@ static kir_value scaled(lanes *k, kir_value x, kir_value state)
 static void pass(lanes *k, kir_value lane, unsigned n, kir_value some, const rows *in)
 {
     tly_build *c = k->r.c;
-    kir_value skipped = mul(c, lane, tly_in_step(c)), x[MAX_STEPS], index[MAX_STEPS] = { 0 };
+    kir_value skipped = mul(c, lane, tly_step(c, TLY_IN)), x[MAX_STEPS], index[MAX_STEPS] = { 0 };
     kir_value at = tly_states_at(c, in->states, lane), state = tly_states_load(c, at, 0, n);
     kir_value by = in->scaled ? tly_states_load(c, tly_states_at(c, in->scaled, lane), 0, n) : 0;
     for (unsigned i = 0; i < in->count; i++) {
@@ -155,7 +155,7 @@ static void pass_rows(lanes *k, rows some, kir_value in, kir_value index, kir_va
                       kir_value to)
 {
     tly_build *c = k->r.c;
-    kir_value axis = arg(c, KIR_ARG_IN_AXIS);
+    kir_value axis = tly_axis(c, TLY_IN);
     kir_loop l;
     kir_for(c->b, &l, from, to, imm(c, some.count), 0, NULL);
     some.index = add(c, index, l.i);
@@ -208,9 +208,9 @@ static tly_row begin(tly_reduce *r, kir_value output)
     kir_value row = udiv(c, output, blocks);
     kir_value from = mul(c, sub(c, output, mul(c, row, blocks)), tile);
     tly_row at = tly_row_address(c, row);
-    at.in = ptradd(c, at.in, mul(c, from, tly_in_step(c)));
-    at.out = ptradd(c, at.out, mul(c, from, tly_out_step(c)));
-    k->states = tly_congruent(c, arg(c, KIR_ARG_SCRATCH), at.in);
+    at.at[TLY_IN] = ptradd(c, at.at[TLY_IN], mul(c, from, tly_step(c, TLY_IN)));
+    at.at[TLY_OUT] = ptradd(c, at.at[TLY_OUT], mul(c, from, tly_step(c, TLY_OUT)));
+    k->states = tly_congruent(c, arg(c, KIR_ARG_SCRATCH), at.at[TLY_IN]);
     k->count = tly_min(c, tile, sub(c, arg(c, KIR_ARG_INNER), from));
     k->whole = c->lanes > 1 ? tly_round_down(c, k->count, c->lanes) : imm(c, 0);
     return at;
@@ -337,8 +337,8 @@ static void finish_long(lanes *k, const tly_span *all, kir_value out)
     kir_loop l;
     kir_for(c->b, &l, imm(c, 0), k->count, imm(c, 1), 0, NULL);
     tly_span one = *all;
-    one.in = ptradd(c, all->in, mul(c, l.i, tly_in_step(c)));
-    kir_value whole = tly_reduce_count(&k->r, &one, arg(c, KIR_ARG_IN_AXIS));
+    one.in = ptradd(c, all->in, mul(c, l.i, tly_step(c, TLY_IN)));
+    kir_value whole = tly_reduce_count(&k->r, &one, tly_axis(c, TLY_IN));
     tly_reduce_store(&k->r, out, l.i, tly_reduce_result_of_whole(&k->r, whole));
     kir_for_end(c->b, &l, NULL);
 }

@@ -31,14 +31,14 @@ static kir_value lifted(walk *w, kir_value x, kir_value position, unsigned lanes
 static kir_value address(walk *w, kir_value position)
 {
     tly_build *c = w->r->c;
-    return ptradd(c, w->base, mul(c, position, tly_in_step(c)));
+    return ptradd(c, w->base, mul(c, position, tly_step(c, TLY_IN)));
 }
 
 /* Vectors from `position` on. */
 static void load(walk *w, kir_value position, unsigned vectors, kir_value *x)
 {
     tly_build *c = w->r->c;
-    kir_value p = address(w, position), step = tly_in_step(c);
+    kir_value p = address(w, position), step = tly_step(c, TLY_IN);
     for (unsigned v = 0; v < vectors; v++) {
         int64_t skipped = (int64_t)v * w->lanes;
         kir_value at = c->lanes > 1 ? p : ptradd(c, p, mul(c, imm(c, skipped), step));
@@ -75,7 +75,7 @@ static void look_ahead(walk *w, const tly_span *s, kir_value step)
     kir_value one = imm(c, 1), most = imm(c, c->plan->prefetch / c->bytes[TLY_IN]);
     kir_value last = tly_max(c, sub(c, arg(c, KIR_ARG_REDUCED_RANK), one), imm(c, 0));
     kir_value apart = kir_get_at(c->b, KIR_ARG_REDUCED_IN, last);
-    kir_value next = ptradd(c, w->base, sub(c, apart, mul(c, length, tly_in_step(c))));
+    kir_value next = ptradd(c, w->base, sub(c, apart, mul(c, length, tly_step(c, TLY_IN))));
     w->next = choose(c, less(c, add(c, step, one), steps), next, s->in);
     w->ahead = choose(c, less(c, one, steps), tly_min(c, most, length), most);
 }
@@ -88,7 +88,7 @@ static void fetch_ahead(walk *w, kir_value position, unsigned vectors)
     kir_value at = add(c, position, w->ahead);
     kir_value here = less(c, at, arg(c, KIR_ARG_LENGTH));
     kir_value base = choose(c, here, w->base, w->next);
-    kir_value p = ptradd(c, base, mul(c, at, tly_in_step(c)));
+    kir_value p = ptradd(c, base, mul(c, at, tly_step(c, TLY_IN)));
     for (int64_t byte = 0; byte < (int64_t)vectors * w->lanes * c->bytes[TLY_IN]; byte += 64)
         kir_prefetch(c->b, p, byte);
 }

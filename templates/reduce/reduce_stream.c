@@ -128,7 +128,7 @@ static void pass_rows(tly_reduce_stream *s, const stretch *e, kir_value from, ki
     tly_build *c = s->r.c;
     rows some = { .count = (unsigned)c->plan->pass_steps }, last = { .count = 1, .apart = apart };
     kir_value steps = imm(c, c->plan->steps_at_once),
-              bytes = mul(c, arg(c, KIR_ARG_IN_AXIS), steps);
+              bytes = mul(c, tly_axis(c, TLY_IN), steps);
     kir_value full = sub(c, tly_min(c, to, e->full), from);
     kir_value whole = apart ? from : add(c, from, tly_round_down(c, full, some.count));
     kir_loop l;
@@ -168,7 +168,7 @@ void tly_stream_walk(tly_reduce_stream *s, const tly_span *span, kir_value in, i
     tly_build *c = s->r.c;
     tly_states *states = apart ? &s->apart : &s->running;
     kir_value length = sub(c, span->to, span->from), zero = imm(c, 0), one = imm(c, 1);
-    kir_value skipped = mul(c, span->from, arg(c, KIR_ARG_IN_AXIS));
+    kir_value skipped = mul(c, span->from, tly_axis(c, TLY_IN));
     kir_value chain = imm(c, s->drifts ? LONGER : CHAIN);
     stretch e = { .count = mul(c, length, s->unit) };
     kir_loop step, l;

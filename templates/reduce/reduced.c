@@ -8,9 +8,9 @@
 
 /* ---- sums of exponentials ---- */
 
-kir_value tly_lift_exp(tly_build *c, kir_value x, kir_value index)
+kir_value tly_lift_exp(tly_build *c, kir_value x, const tly_place *at)
 {
-    (void)index;
+    (void)at;
     kir_value one = like(c, x, tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc));
     return kir_tuple(c->b, 2, (kir_value[]){ x, one });
 }
@@ -109,16 +109,17 @@ kir_value tly_take_exp(tly_build *c, kir_value state, const kir_value *x, unsign
     return kir_tuple(c->b, 2, (kir_value[]){ grew.result[n], sum });
 }
 
-kir_value tly_project_exp(tly_build *c, kir_value state)
+kir_value tly_project_exp(tly_build *c, kir_value state, const tly_place *at)
 {
+    (void)at;
     return bin(c, KIR_ADD, kir_part(c->b, state, 0), tly_log(c->b, kir_part(c->b, state, 1)));
 }
 
 /* ---- sums of 64-bit integers ---- */
 
-kir_value tly_lift_wide(tly_build *c, kir_value x, kir_value index)
+kir_value tly_lift_wide(tly_build *c, kir_value x, const tly_place *at)
 {
-    (void)index;
+    (void)at;
     kir_op down = tly_has_sign(c) ? KIR_ASHR : KIR_LSHR;
     kir_value upper = bin(c, down, x, like(c, x, 32));
     return kir_tuple(c->b, 2, (kir_value[]){ x, upper });
@@ -134,9 +135,9 @@ kir_value tly_combine_wide(tly_build *c, kir_value x, kir_value y)
 
 /* ---- indices ---- */
 
-kir_value tly_lift_indexed(tly_build *c, kir_value x, kir_value index)
+kir_value tly_lift_indexed(tly_build *c, kir_value x, const tly_place *at)
 {
-    return kir_tuple(c->b, 2, (kir_value[]){ x, index });
+    return kir_tuple(c->b, 2, (kir_value[]){ x, at->index });
 }
 
 static kir_value combine_indexed(tly_build *c, kir_value x, kir_value y, int largest)
@@ -160,7 +161,8 @@ kir_value tly_combine_smallest(tly_build *c, kir_value x, kir_value y)
     return combine_indexed(c, x, y, 0);
 }
 
-kir_value tly_project_index(tly_build *c, kir_value state)
+kir_value tly_project_index(tly_build *c, kir_value state, const tly_place *at)
 {
+    (void)at;
     return kir_part(c->b, state, 1);
 }

@@ -9,22 +9,22 @@
 #include "../template.h"
 
 /* Elements to states. */
-kir_value tly_lift_exp(tly_build *c, kir_value x, kir_value index); /* e^x as (x, 1) */
-kir_value tly_lift_indexed(tly_build *c, kir_value x, kir_value index);
+kir_value tly_lift_exp(tly_build *c, kir_value x, const tly_place *at); /* e^x as (x, 1) */
+kir_value tly_lift_indexed(tly_build *c, kir_value x, const tly_place *at);
 
 /* Sums of e^x as (largest x, sum of e^(x - largest)): no sum overflows. */
 kir_value tly_combine_exp(tly_build *c, kir_value x, kir_value y);
 kir_value tly_take_exp(tly_build *c, kir_value state, const kir_value *x, unsigned n);
 /* Sums of 64-bit integers as (sum modulo 2^64, sum of what is above the lower 32 bits), which says
  * all of up to 2^32 of them. */
-kir_value tly_lift_wide(tly_build *c, kir_value x, kir_value index);
+kir_value tly_lift_wide(tly_build *c, kir_value x, const tly_place *at);
 kir_value tly_combine_wide(tly_build *c, kir_value x, kir_value y);
 /* Of (element, index) that which is further up or down, and of equals the first or the last. */
 kir_value tly_combine_largest(tly_build *c, kir_value x, kir_value y);
 kir_value tly_combine_smallest(tly_build *c, kir_value x, kir_value y);
 
 /* States to results. */
-kir_value tly_project_exp(tly_build *c, kir_value state); /* the logarithm of the sum */
-kir_value tly_project_index(tly_build *c, kir_value state);
+kir_value tly_project_exp(tly_build *c, kir_value state, const tly_place *at); /* the logarithm of the sum */
+kir_value tly_project_index(tly_build *c, kir_value state, const tly_place *at);
 
 #endif

@@ -162,7 +162,7 @@ static void build_scan(tly_rows *r)
     flow f = { .out = { r->buffer, arg(c, KIR_ARG_OUT), imm(c, 0), imm(c, 0), 0 } };
     if (c->p->rows.dense) {
         tly_row first = tly_row_address(c, e.first_row);
-        kir_value start = ptradd(c, first.out, mul(c, e.first_position, tly_out_step(c)));
+        kir_value start = ptradd(c, first.at[TLY_OUT], mul(c, e.first_position, tly_step(c, TLY_OUT)));
         tly_stream_begin(c, &f.out, start, streams);
     }
     kir_value v[TLY_STREAM_VALUES + MAX_OUTCOME] = { f.out.to, f.out.pending, f.out.head };
@@ -170,14 +170,14 @@ static void build_scan(tly_rows *r)
     kir_loop l;
     kir_for(c->b, &l, e.first_row, e.end_row, r->group, n, v);
     tly_row a = tly_row_address(c, l.i);
-    tly_rows_block k = { .in = a.in, .rows = tly_min(c, r->group, sub(c, e.end_row, l.i)) };
+    tly_rows_block k = { .in = a.at[TLY_IN], .rows = tly_min(c, r->group, sub(c, e.end_row, l.i)) };
     kir_value is_first = equal(c, l.i, e.first_row);
     kir_value is_last = equal(c, add(c, l.i, k.rows), e.end_row);
     kir_value from = choose(c, is_first, e.first_position, imm(c, 0));
     kir_value to = choose(c, is_last, e.end_position, r->length);
     f.out = (tly_stream){ r->buffer, l.carried[0], l.carried[1], l.carried[2], 0 };
     if (!c->p->rows.dense)
-        tly_stream_begin(c, &f.out, ptradd(c, a.out, mul(c, from, tly_out_step(c))), streams);
+        tly_stream_begin(c, &f.out, ptradd(c, a.at[TLY_OUT], mul(c, from, tly_step(c, TLY_OUT))), streams);
     f.state = tly_rows_start(r, is_first);
     kir_value last = c->p->rows.dense ? is_last : constant(c, KIR_TYPE(KIR_I1, 1), 1);
     kir_value behind = 0;

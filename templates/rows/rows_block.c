@@ -64,7 +64,7 @@ static tly_rows_segment segment_of(tly_rows *r, const tly_rows_block *k, kir_val
     if (k->direct)
         to = choose(c, k->direct, tly_stored_at(c, k->out, first), to);
     return (tly_rows_segment){
-        .in = ptradd(c, k->in, mul(c, element, tly_in_step(c))),
+        .in = ptradd(c, k->in, mul(c, element, tly_step(c, TLY_IN))),
         .to = to,
         .lines = k->lines,
         .leaves = k->leaves,

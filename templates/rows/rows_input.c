@@ -174,7 +174,7 @@ void tly_rows_prefetch(tly_rows *r, kir_value soon, kir_value i)
                        ? 0
                        : c->p->tensor[TLY_IN].step * r->step * c->bytes[TLY_IN];
     int64_t lines = (step < 0 ? -step : step) / 64;
-    kir_value p = ptradd(c, soon, mul(c, i, tly_in_step(c)));
+    kir_value p = ptradd(c, soon, mul(c, i, tly_step(c, TLY_IN)));
     for (int64_t k = 0; k == 0 || k < lines; k++)
         kir_prefetch(c->b, p, step < 0 ? -64 * k : 64 * k);
 }

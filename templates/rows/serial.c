@@ -18,10 +18,10 @@ typedef struct chains {
 static void step_chains(tly_build *c, chains *s, kir_value in, kir_value out)
 {
     for (unsigned k = 0; k < s->count; k++) {
-        kir_value x = tly_lift(c, tly_load(c, ptradd(c, s->at[k].in, in), 0, 1));
+        kir_value x = tly_lift(c, tly_load(c, ptradd(c, s->at[k].at[TLY_IN], in), 0, 1));
         kir_value next = tly_combine(c, s->y[k], x);
         kir_value shown = tly_project(c, c->p->exclusive ? s->y[k] : next);
-        tly_store(c, ptradd(c, s->at[k].out, out), 0, shown, 1, 0);
+        tly_store(c, ptradd(c, s->at[k].at[TLY_OUT], out), 0, shown, 1, 0);
         s->y[k] = next;
     }
 }
@@ -36,15 +36,15 @@ static void scan_chains(tly_build *c, kir_value row, unsigned count)
     /* Not of exponentials: 33 elements of cumlogsumexp took LLVM half a second, as a loop .05. */
     if (c->p->rows.length > 0 && tly_combines_by(c->p) != KIR_CONST) {
         for (unsigned i = 0; i < c->p->rows.length; i++)
-            step_chains(c, &s, mul(c, imm(c, i), tly_in_step(c)),
-                        mul(c, imm(c, i), tly_out_step(c)));
+            step_chains(c, &s, mul(c, imm(c, i), tly_step(c, TLY_IN)),
+                        mul(c, imm(c, i), tly_step(c, TLY_OUT)));
         return;
     }
     kir_loop l;
     kir_for(c->b, &l, imm(c, 0), arg(c, KIR_ARG_LENGTH), imm(c, 1), count, s.y);
     for (unsigned k = 0; k < count; k++)
         s.y[k] = l.carried[k];
-    step_chains(c, &s, mul(c, l.i, tly_in_step(c)), mul(c, l.i, tly_out_step(c)));
+    step_chains(c, &s, mul(c, l.i, tly_step(c, TLY_IN)), mul(c, l.i, tly_step(c, TLY_OUT)));
     kir_for_end(c->b, &l, s.y);
 }
 

@@ -33,7 +33,7 @@ static kir_value scan_few_row(tly_short *s, tly_row at, kir_value left)
     kir_branch stands;
     for (unsigned i = 0; i < s->literal; i += c->lanes, n++) {
         kir_value count = s->fixed ? left : imm(c, s->literal - i);
-        kir_value x = kir_mload(c->b, t, at.in, (int64_t)i * c->bytes[TLY_IN], count,
+        kir_value x = kir_mload(c->b, t, at.at[TLY_IN], (int64_t)i * c->bytes[TLY_IN], count,
                                 tly_padding(c, t));
         shown[n] = tly_short_scan_alone(s, tly_lift(c, tly_widen(c, x)), i == 0, before, &y);
         if (watches > 1)
@@ -52,7 +52,7 @@ static kir_value scan_few_row(tly_short *s, tly_row at, kir_value left)
     for (unsigned k = 0; k < n; k++) {
         tly_pack_run(c, &shown[k], 1, 0);
         kir_value count = s->fixed ? left : imm(c, s->literal - k * c->lanes);
-        kir_mstore(c->b, tly_stored_at(c, at.out, imm(c, k * c->lanes)), 0, count, shown[k]);
+        kir_mstore(c->b, tly_stored_at(c, at.at[TLY_OUT], imm(c, k * c->lanes)), 0, count, shown[k]);
     }
     kir_if_end(c->b, &stands, 0, NULL);
     return good;
@@ -208,7 +208,7 @@ void tly_build_short(tly_build *c, tly_launch *launch)
     if (!s.fixed)
         tly_short_borders(&s);
     tly_stream out = { .buffer = s.buffer };
-    tly_stream_begin(c, &out, tly_row_address(c, begin).out, streams);
+    tly_stream_begin(c, &out, tly_row_address(c, begin).at[TLY_OUT], streams);
     kir_value low = constant(c, KIR_TYPE(KIR_I1, 1), 0);
     kir_value v[TLY_STREAM_VALUES + 1] = { out.to, out.pending, out.head, low };
     kir_loop l;
@@ -217,7 +217,7 @@ void tly_build_short(tly_build *c, tly_launch *launch)
     kir_value rows = tly_min(c, together, sub(c, end, l.i)), count = mul(c, rows, s.length);
     kir_value direct = goes_direct(&s, &out, count);
     tly_short_piece batch = {
-        .in = tly_row_address(c, l.i).in,
+        .in = tly_row_address(c, l.i).at[TLY_IN],
         .count = count,
         .to = choose(c, direct, out.to, tly_stored_at(c, s.buffer, out.pending)),
         .lines = band(c, direct, streams),

@@ -80,83 +80,90 @@ void tly_fence(tly_build *c, kir_value streams)
 
 static void one_dim(tly_build *c, kir_value row, kir_value *offsets)
 {
-    if (c->p->form == TLY_ROWS && c->p->rows.dense && c->p->rows.length > 0) {
-        offsets[0] = mul(
-            c, row,
-            imm(c, (int64_t)c->p->rows.length * c->p->tensor[TLY_IN].step * c->bytes[TLY_IN]));
-        offsets[1] = mul(
-            c, row,
-            imm(c, (int64_t)c->p->rows.length * c->p->tensor[TLY_OUT].step * c->bytes[TLY_OUT]));
-        return;
+    int is_known = c->p->form == TLY_ROWS && c->p->rows.dense && c->p->rows.length > 0;
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        int64_t bytes = (int64_t)c->p->rows.length * c->p->tensor[t].step * c->bytes[t];
+        offsets[t] = mul(
+            c, row, is_known ? imm(c, bytes) : kir_get_at(c->b, TLY_ARG(OUTER_IN, t), imm(c, 0)));
     }
-    offsets[0] = mul(c, row, kir_get_at(c->b, KIR_ARG_OUTER_IN, imm(c, 0)));
-    offsets[1] = mul(c, row, kir_get_at(c->b, KIR_ARG_OUTER_OUT, imm(c, 0)));
 }
 
 static tly_row row_at(tly_build *c, const kir_value *offsets)
 {
-    return (tly_row){
-        ptradd(c, arg(c, KIR_ARG_IN), offsets[0]),
-        ptradd(c, arg(c, KIR_ARG_OUT), offsets[1]),
-    };
+    tly_row row;
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+        row.at[t] = ptradd(c, arg(c, TLY_ARG(IN, t)), offsets[t]);
+    return row;
 }
 
 void tly_outer_offsets(tly_build *c, kir_value i, kir_value rank, kir_value *offsets)
 {
-    kir_value first[3] = { i, imm(c, 0), imm(c, 0) };
-    kir_loop dims;
-    kir_for(c->b, &dims, imm(c, 0), rank, imm(c, 1), 3, first);
+    kir_value rest = i;
+    tly_region dims = { .state = { &rest } };
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+        offsets[t] = imm(c, 0);
+    emit_carry(&dims, TLY_TENSOR_COUNT, offsets);
+    emit_for(c, &dims, imm(c, 0), rank, imm(c, 1));
     kir_value d = sub(c, sub(c, rank, imm(c, 1)), dims.i);
     kir_value size = kir_get_at(c->b, KIR_ARG_OUTER_SIZE, d);
-    kir_value up = udiv(c, dims.carried[0], size);
-    kir_value index = sub(c, dims.carried[0], mul(c, up, size));
-    kir_value next[3] = {
-        up,
-        add(c, dims.carried[1], mul(c, index, kir_get_at(c->b, KIR_ARG_OUTER_IN, d))),
-        add(c, dims.carried[2], mul(c, index, kir_get_at(c->b, KIR_ARG_OUTER_OUT, d))),
-    };
-    kir_for_end(c->b, &dims, next);
-    offsets[0] = dims.result[1];
-    offsets[1] = dims.result[2];
+    kir_value up = udiv(c, rest, size);
+    kir_value index = sub(c, rest, mul(c, up, size));
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        kir_value stride = kir_get_at(c->b, TLY_ARG(OUTER_IN, t), d);
+        offsets[t] = add(c, offsets[t], mul(c, index, stride));
+    }
+    rest = up;
+    emit_end(c, &dims);
 }
 
 /* Rows are counted through the outer dims, the last fastest. One dim or none, the common case and
- * the only one of dense rows, needs no division: outer_in[0] and outer_out[0] are 0 where there
- * is none. */
+ * the only one of dense rows, needs no division: the first outer strides are 0 where there is
+ * none. */
 tly_row tly_row_address(tly_build *c, kir_value row)
 {
-    kir_value offsets[2];
+    kir_value offsets[TLY_TENSOR_COUNT] = { 0 };
     if (c->p->form == TLY_ROWS && c->p->rows.dense) {
         one_dim(c, row, offsets);
         return row_at(c, offsets);
     }
     kir_value rank = arg(c, KIR_ARG_OUTER_RANK);
-    kir_branch several;
-    kir_if(c->b, &several, less(c, imm(c, 1), rank));
+    tly_region several = { .state = { 0 } };
+    emit_carry(&several, TLY_TENSOR_COUNT, offsets);
+    emit_if(c, &several, less(c, imm(c, 1), rank));
     tly_outer_offsets(c, row, rank, offsets);
-    kir_else(c->b, &several, 2, offsets);
+    emit_else(c, &several);
     one_dim(c, row, offsets);
-    kir_if_end(c->b, &several, 2, offsets);
-    return row_at(c, several.result);
+    emit_end(c, &several);
+    return row_at(c, offsets);
 }
 
-static kir_value step(tly_build *c, int literal, unsigned bytes, kir_arg rows, kir_arg others)
+tly_row tly_row_move(tly_build *c, const tly_row *row, kir_value by,
+                     kir_value (*step)(tly_build *c, int tensor))
 {
+    tly_row moved;
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+        moved.at[t] = ptradd(c, row->at[t], mul(c, by, step(c, t)));
+    return moved;
+}
+
+kir_value tly_axis(tly_build *c, int tensor)
+{
+    return arg(c, TLY_ARG(IN_AXIS, tensor));
+}
+
+kir_value tly_step(tly_build *c, int tensor)
+{
+    int literal = c->p->tensor[tensor].step;
     if (literal != TLY_ANY_STEP)
-        return imm(c, (int64_t)literal * bytes);
+        return imm(c, (int64_t)literal * c->bytes[tensor]);
     int in_rows = c->p->form == TLY_ROWS || c->p->form == TLY_REDUCED_ROWS;
-    return arg(c, in_rows ? rows : others);
+    return in_rows ? tly_axis(c, tensor) : arg(c, TLY_ARG(IN_LANE, tensor));
 }
 
-kir_value tly_in_step(tly_build *c)
+kir_value tly_lane(tly_build *c, int tensor)
 {
-    return step(c, c->p->tensor[TLY_IN].step, c->bytes[TLY_IN], KIR_ARG_IN_AXIS, KIR_ARG_IN_LANE);
-}
-
-kir_value tly_out_step(tly_build *c)
-{
-    return step(c, c->p->tensor[TLY_OUT].step, c->bytes[TLY_OUT], KIR_ARG_OUT_AXIS,
-                KIR_ARG_OUT_LANE);
+    int is_across = c->p->form == TLY_TRANSPOSED && tly_is_written(tensor);
+    return is_across ? arg(c, TLY_ARG(IN_LANE, tensor)) : tly_step(c, tensor);
 }
 
 void tly_each_row_of_lanes(tly_build *c, tly_launch *launch, tly_lanes_body body)
@@ -181,10 +188,7 @@ void tly_each_row_of_lanes(tly_build *c, tly_launch *launch, tly_lanes_body body
     kir_value to = choose(c, equal(c, l.i, last), mul(c, sub(c, end, skipped), tile), inner);
     to = tly_min(c, to, inner);
     tly_row a = tly_row_address(c, l.i);
-    a.in = ptradd(c, a.in, mul(c, from, tly_in_step(c)));
-    a.out = ptradd(
-        c, a.out,
-        mul(c, from, c->p->form == TLY_TRANSPOSED ? arg(c, KIR_ARG_OUT_LANE) : tly_out_step(c)));
+    a = tly_row_move(c, &a, from, tly_lane);
     kir_value count = sub(c, to, from);
     body(c, a, count, tly_states_row(c, sums, imm(c, 0), count));
     kir_for_end(c->b, &l, NULL);

@@ -23,28 +23,50 @@ static int waits(const tly_build *c, kir_value x)
     return row_of(c)->compares && kir_is_float(type_of(c, x));
 }
 
-kir_value tly_lift_at(tly_build *c, kir_value x, kir_value index)
+static kir_value address_in_row(tly_build *c, const tly_place *at, int tensor)
 {
+    const tly_row *row = at->of;
+    kir_value p = row->at[tensor];
+    if (at->position != 0 || at->more_positions != 0) {
+        kir_value position = at->position != 0 ? at->position : imm(c, 0);
+        int in_rows = c->p->form == TLY_ROWS || c->p->form == TLY_REDUCED_ROWS;
+        p = ptradd(c, p,
+                   mul(c, add(c, position, imm(c, at->more_positions)),
+                       in_rows ? tly_step(c, tensor) : tly_axis(c, tensor)));
+    }
+    if (at->lane == 0 && at->more_lanes == 0)
+        return p;
+    kir_value lane = at->lane != 0 ? at->lane : imm(c, 0);
+    return ptradd(c, p, mul(c, add(c, lane, imm(c, at->more_lanes)), tly_lane(c, tensor)));
+}
+
+tly_place tly_place_in(const tly_row *row, kir_value position, kir_value lane)
+{
+    return (tly_place){ address_in_row, row, position, lane, 0, 0, 0 };
+}
+
+kir_value tly_element(tly_build *c, const tly_place *at, kir_value x)
+{
+    static const tly_place unknown = { .address = NULL };
     const tly_operator_code *o = code_of(c);
     if (waits(c, x))
         x = tly_extreme_of(c, &x, 1).key;
     x = tly_through(c, o->before, x);
-    return o->lift ? o->lift(c, x, index) : x;
+    return o->lift ? o->lift(c, x, at != NULL ? at : &unknown) : x;
 }
 
-kir_value tly_lift(tly_build *c, kir_value x)
+kir_value tly_show(tly_build *c, const tly_place *at, kir_value state)
 {
-    return tly_lift_at(c, x, 0);
-}
-
-kir_value tly_project(tly_build *c, kir_value state)
-{
+    static const tly_place unknown = { .address = NULL };
     const tly_operator_code *o = code_of(c);
-    return tly_through(c, o->after, o->project ? o->project(c, state) : state);
+    if (o->project)
+        state = o->project(c, state, at != NULL ? at : &unknown);
+    return tly_through(c, o->after, state);
 }
 
-kir_value tly_project_times(tly_build *c, kir_value state, kir_value unit)
+kir_value tly_show_times(tly_build *c, const tly_place *at, kir_value state, kir_value unit)
 {
+    (void)at;
     return tly_through_times(c, code_of(c)->after, state, unit);
 }
 

@@ -80,7 +80,7 @@ void tly_stage_in(tly_build *c, kir_value from, kir_value to, kir_value count, u
     kir_for_end(c->b, &l, NULL);
 
     kir_for(c->b, &l, full, count, imm(c, 1), 0, NULL);
-    kir_value p = ptradd(c, from, mul(c, l.i, tly_in_step(c)));
+    kir_value p = ptradd(c, from, mul(c, l.i, tly_step(c, TLY_IN)));
     kir_store(c->b, tly_at(c, to, l.i, c->acc_bytes), 0, tly_load(c, p, 0, 1), c->acc_bytes, 0);
     kir_for_end(c->b, &l, NULL);
 }

@@ -64,7 +64,7 @@ static void store_scalars(tly_build *c, const tly_stream *s, kir_value from, kir
     kir_loop l;
     kir_for(c->b, &l, from, to, imm(c, 1), 0, NULL);
     kir_value v = kir_load(c->b, t, tly_stored_at(c, s->buffer, l.i), 0, c->bytes[TLY_OUT]);
-    kir_store(c->b, ptradd(c, s->to, mul(c, l.i, tly_out_step(c))), 0, v, 1, 0);
+    kir_store(c->b, ptradd(c, s->to, mul(c, l.i, tly_step(c, TLY_OUT))), 0, v, 1, 0);
     kir_for_end(c->b, &l, NULL);
 }
 
@@ -132,7 +132,7 @@ static void drain(tly_build *c, tly_stream *s, kir_value streams, kir_value ends
     kir_value zero = imm(c, 0), one = imm(c, 1);
     if (c->p->tensor[TLY_OUT].step == TLY_ANY_STEP) {
         store_scalars(c, s, zero, s->pending);
-        s->to = ptradd(c, s->to, mul(c, s->pending, tly_out_step(c)));
+        s->to = ptradd(c, s->to, mul(c, s->pending, tly_step(c, TLY_OUT)));
         s->pending = zero;
         return;
     }

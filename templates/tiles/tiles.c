@@ -204,9 +204,9 @@ static void scan_loose(tly_tiles *k, tly_row at, kir_value left, kir_value from,
     lane_offsets(k, k->in_lane, left, in);
     lane_offsets(k, k->out_lane, left, out);
     kir_for(c->b, &l, from, k->length, imm(c, 1), 1, &y);
-    kir_value x = gather(k, ptradd(c, at.in, mul(c, l.i, k->in_axis)), in);
+    kir_value x = gather(k, ptradd(c, at.at[TLY_IN], mul(c, l.i, k->in_axis)), in);
     kir_value next = tly_combine(c, l.carried[0], tly_lift(c, x));
-    scatter(k, ptradd(c, at.out, mul(c, l.i, k->out_axis)), out,
+    scatter(k, ptradd(c, at.at[TLY_OUT], mul(c, l.i, k->out_axis)), out,
             tly_project(c, c->p->exclusive ? l.carried[0] : next));
     kir_for_end(c->b, &l, &next);
     kir_if_end(c->b, &some, 0, NULL);
@@ -221,9 +221,9 @@ static kir_value scan_tiles(tly_tiles *k, tly_row at, kir_value left, kir_value 
     kir_value whole = choose(c, less(c, left, imm(c, k->parts * c->lanes)), from, tiled);
     kir_loop step;
     kir_for(c->b, &step, from, whole, imm(c, k->steps), k->parts, y);
-    kir_value in = ptradd(c, at.in, mul(c, step.i, k->in_axis));
+    kir_value in = ptradd(c, at.at[TLY_IN], mul(c, step.i, k->in_axis));
     prefetch(k, in);
-    do_tile(k, in, ptradd(c, at.out, mul(c, step.i, k->out_axis)), step.carried);
+    do_tile(k, in, ptradd(c, at.at[TLY_OUT], mul(c, step.i, k->out_axis)), step.carried);
     kir_for_end(c->b, &step, step.carried);
     for (unsigned q = 0; q < k->parts; q++)
         y[q] = step.result[q];
@@ -233,8 +233,8 @@ static kir_value scan_tiles(tly_tiles *k, tly_row at, kir_value left, kir_value 
 static tly_row lane_at(tly_tiles *k, tly_row at, kir_value lane)
 {
     tly_build *c = k->c;
-    return (tly_row){ ptradd(c, at.in, mul(c, lane, k->in_lane)),
-                      ptradd(c, at.out, mul(c, lane, k->out_lane)) };
+    return (tly_row){ { ptradd(c, at.at[TLY_IN], mul(c, lane, k->in_lane)),
+                        ptradd(c, at.at[TLY_OUT], mul(c, lane, k->out_lane)) } };
 }
 
 /* The block whole: tiles, then what fills none. */

@@ -118,8 +118,8 @@ static void cross_rows(tly_tiles *k, const tly_cross *x, tly_row at, kir_value f
     kir_value unit = sub(c, add(c, skipped, near.i), x->from);
     kir_value in = add(c, mul(c, far.i, x->far.in), mul(c, near.i, x->near.in));
     kir_value out = add(c, mul(c, far.i, x->far.out), mul(c, near.i, x->near.out));
-    in = ptradd(c, at.in, add(c, in, mul(c, step.i, k->in_axis)));
-    out = ptradd(c, at.out, add(c, out, mul(c, step.i, k->out_axis)));
+    in = ptradd(c, at.at[TLY_IN], add(c, in, mul(c, step.i, k->in_axis)));
+    out = ptradd(c, at.at[TLY_OUT], add(c, out, mul(c, step.i, k->out_axis)));
     kir_value states = tly_at(c, arg(c, KIR_ARG_SCRATCH), mul(c, unit, rows), a_row);
     kir_for(c->b, &row, first, end, imm(c, c->lanes), 0, NULL);
     cross_tile(k, x, ptradd(c, in, mul(c, row.i, x->rows.in)),
@@ -152,10 +152,10 @@ static void cross_lanes(tly_tiles *k, const tly_cross *x, tly_row at, kir_value 
     tly_build *c = k->c;
     kir_value most = imm(c, most_rows(k)), each = is_lined(k) ? k->inner : imm(c, width(k));
     kir_loop lane, part;
-    k->streams = lined(k, x, at.out);
+    k->streams = lined(k, x, at.at[TLY_OUT]);
     kir_for(c->b, &lane, from, to, each, 0, NULL);
-    tly_row here = { ptradd(c, at.in, mul(c, lane.i, k->in_lane)),
-                     ptradd(c, at.out, mul(c, lane.i, k->out_lane)) };
+    tly_row here = { { ptradd(c, at.at[TLY_IN], mul(c, lane.i, k->in_lane)),
+                       ptradd(c, at.at[TLY_OUT], mul(c, lane.i, k->out_lane)) } };
     kir_for(c->b, &part, x->first, x->end, most, 0, NULL);
     cross_rows(k, x, here, part.i, tly_min(c, x->end, add(c, part.i, most)));
     kir_for_end(c->b, &part, NULL);

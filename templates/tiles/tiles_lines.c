@@ -81,8 +81,8 @@ void tly_tiles_gather_row(tly_tiles *k, const tly_gather *g, kir_value row, tly_
     kir_value there = ptradd(c, g->scratch, mul(c, place, g->bytes));
     kir_value *lines = is_across(k) ? &part.out_axis : &part.out_lane;
     *lines = choose(c, in, imm(c, LINE), *lines);
-    tly_tiles_scan(&part, (tly_row){ at.in, choose(c, in, there, at.out) }, lanes);
+    tly_tiles_scan(&part, (tly_row){ { at.at[TLY_IN], choose(c, in, there, at.at[TLY_OUT]) } }, lanes);
     kir_value whole = band(c, in, equal(c, place, g->last));
     kir_value count = is_across(k) ? k->length : lanes;
-    send(k, g, choose(c, whole, count, imm(c, 0)), at.out);
+    send(k, g, choose(c, whole, count, imm(c, 0)), at.at[TLY_OUT]);
 }

@@ -78,14 +78,14 @@ static tly_row run_at(tly_tiles *k, const tly_blocks *a, tly_row at, kir_value i
 {
     tly_build *c = k->c;
     if (!crosses(k))
-        return (tly_row){ ptradd(c, at.in, mul(c, i, a->runs.in)),
-                          ptradd(c, at.out, mul(c, i, a->runs.out)) };
+        return (tly_row){ { ptradd(c, at.at[TLY_IN], mul(c, i, a->runs.in)),
+                            ptradd(c, at.at[TLY_OUT], mul(c, i, a->runs.out)) } };
     const tly_outer *dim[] = { &a->cross.line, &a->cross.near, &a->cross.far };
     for (int d = 0; d < 3; d++) {
         kir_value up = udiv(c, i, dim[d]->size);
         kir_value index = sub(c, i, mul(c, up, dim[d]->size));
-        at = (tly_row){ ptradd(c, at.in, mul(c, index, dim[d]->in)),
-                        ptradd(c, at.out, mul(c, index, dim[d]->out)) };
+        at = (tly_row){ { ptradd(c, at.at[TLY_IN], mul(c, index, dim[d]->in)),
+                          ptradd(c, at.at[TLY_OUT], mul(c, index, dim[d]->out)) } };
         i = up;
     }
     return at;
@@ -132,12 +132,12 @@ static void scan_block(tly_tiles *k, const tly_blocks *a, const tly_gather *gath
     if (crosses(k))
         lane = tly_max(c, lane, lanes_done(k, a, i.i, j.i));
     kir_value lanes = tly_min(c, mul(c, sub(c, a->end, skipped), a->tile), side);
-    tly_row here = {
-        ptradd(c, run.in, add(c, mul(c, j.i, a->run.in), mul(c, lane, k->in_lane))),
-        ptradd(c, run.out, add(c, mul(c, j.i, a->run.out), mul(c, lane, k->out_lane))),
-    };
+    tly_row here = { {
+        ptradd(c, run.at[TLY_IN], add(c, mul(c, j.i, a->run.in), mul(c, lane, k->in_lane))),
+        ptradd(c, run.at[TLY_OUT], add(c, mul(c, j.i, a->run.out), mul(c, lane, k->out_lane))),
+    } };
     if (k->far)
-        k->streams = lined(k, here.out);
+        k->streams = lined(k, here.at[TLY_OUT]);
     lanes = sub(c, lanes, lane);
     if (gather)
         tly_tiles_gather_row(k, gather, row, here, lanes);
@@ -177,8 +177,8 @@ static void scan_rows(tly_tiles *k, kir_value rank, kir_value blocks, kir_value 
     kir_for(c->b, &g, udiv(c, first, a.size), add(c, block_last, one), one, 0, NULL);
     a.row0 = mul(c, g.i, a.size);
     tly_outer_offsets(c, g.i, a.left, offsets);
-    tly_row at = { ptradd(c, arg(c, KIR_ARG_IN), offsets[0]),
-                   ptradd(c, arg(c, KIR_ARG_OUT), offsets[1]) };
+    tly_row at = { { ptradd(c, arg(c, KIR_ARG_IN), offsets[0]),
+                     ptradd(c, arg(c, KIR_ARG_OUT), offsets[1]) } };
     a.from = tly_max(c, sub(c, first, a.row0), zero);
     a.to = tly_min(c, add(c, sub(c, last, a.row0), one), a.size);
     kir_value begun = less(c, mul(c, add(c, a.row0, a.from), blocks), begin);
@@ -188,7 +188,7 @@ static void scan_rows(tly_tiles *k, kir_value rank, kir_value blocks, kir_value 
     if (crosses(k))
         tly_tiles_cross(k, &a.cross, at, a.whole, a.whole_to);
     if (gathers)
-        gather = tly_tiles_gather(k, at.out, a.runs.out, a.run.size, a.run.out, a.whole,
+        gather = tly_tiles_gather(k, at.at[TLY_OUT], a.runs.out, a.run.size, a.run.out, a.whole,
                                   a.whole_to);
     tly_tiles row = row_by_row(k);
     scan_block(&row, &a, gathers ? &gather : NULL, at);
@@ -208,8 +208,8 @@ void tly_build_tiles(tly_build *c, tly_launch *launch)
         .steps = (unsigned)c->plan->tile_steps,
         .length = arg(c, KIR_ARG_LENGTH),
         .parts = (unsigned)tly_tiles_parts(c->p, c->plan),
-        .in_axis = arg(c, KIR_ARG_IN_AXIS),
-        .out_axis = arg(c, KIR_ARG_OUT_AXIS),
+        .in_axis = tly_axis(c, TLY_IN),
+        .out_axis = tly_axis(c, TLY_OUT),
     };
     launch->tile_lanes = c->plan->tile_lanes;
     int64_t other = crosses(&k) ? tly_tiles_cross_bytes(&k) : tly_tiles_gather_bytes(&k);
@@ -226,7 +226,7 @@ void tly_build_tiles(tly_build *c, tly_launch *launch)
         return;
     }
     k.inner = arg(c, KIR_ARG_INNER);
-    k.in_lane = tly_in_step(c);
-    k.out_lane = c->p->form == TLY_TRANSPOSED ? arg(c, KIR_ARG_OUT_LANE) : tly_out_step(c);
+    k.in_lane = tly_step(c, TLY_IN);
+    k.out_lane = tly_lane(c, TLY_OUT);
     scan_rows(&k, rank, arg(c, KIR_ARG_BLOCKS), imm(c, c->plan->tile_lanes));
 }
