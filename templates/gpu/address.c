@@ -7,7 +7,7 @@
 
 kir_value tly_gpu_offset(tly_gpu *g, int64_t bytes)
 {
-    return g->index.kind == KIR_I64 ? kir_int(g->c.b, bytes) : word(g, bytes);
+    return g->index.kind == KIR_I64 ? kir_int(g->c.b, bytes) : u32(g, bytes);
 }
 
 kir_value tly_gpu_widened(tly_gpu *g, kir_value v)
@@ -17,8 +17,8 @@ kir_value tly_gpu_widened(tly_gpu *g, kir_value v)
 
 kir_value tly_gpu_flag(tly_gpu *g, uint32_t flag)
 {
-    kir_value bits = band(&g->c, arg(&g->c, KIR_ARG_FLAGS), word(g, flag));
-    return differ(&g->c, bits, word(g, 0));
+    kir_value bits = band(&g->c, arg(&g->c, KIR_ARG_FLAGS), u32(g, flag));
+    return differ(&g->c, bits, u32(g, 0));
 }
 
 kir_value tly_gpu_group(tly_gpu *g)
@@ -49,7 +49,7 @@ tly_gpu_item tly_gpu_item_of(tly_gpu *g, kir_value number, int chunks)
 {
     tly_build *c = &g->c;
     kir_value items = tly_gpu_items(g);
-    tly_gpu_item item = { .index = number, .chunk = word(g, 0), .record = number };
+    tly_gpu_item item = { .index = number, .chunk = u32(g, 0), .record = number };
     if (chunks) {
         item.chunk = quotient(g, number, items);
         item.index = rest(g, number, items, item.chunk);
@@ -91,7 +91,7 @@ static void outer(tly_gpu *g, int dim, kir_value x, kir_value *in, kir_value *ou
 static kir_value outer_size(tly_gpu *g, int dim)
 {
     if (g->plan->literal)
-        return word(g, g->plan->outer_size[dim]);
+        return u32(g, g->plan->outer_size[dim]);
     return kir_get_dim(g->c.b, KIR_ARG_OUTER_SIZE, (unsigned)dim, KIR_I32);
 }
 
@@ -184,11 +184,11 @@ tly_gpu_row tly_gpu_at(tly_gpu *g, const tly_gpu_row *row, kir_value position)
 
 kir_value tly_gpu_chunk_begin(tly_gpu *g, kir_value chunk)
 {
-    return mul(&g->c, chunk, word(g, g->plan->chunk));
+    return mul(&g->c, chunk, u32(g, g->plan->chunk));
 }
 
 kir_value tly_gpu_chunk_count(tly_gpu *g, kir_value begin)
 {
     kir_value left = sub(&g->c, arg(&g->c, KIR_ARG_LENGTH), begin);
-    return umin(&g->c, left, word(g, g->plan->chunk));
+    return umin(&g->c, left, u32(g, g->plan->chunk));
 }

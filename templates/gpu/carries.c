@@ -18,7 +18,7 @@ static unsigned slot_bytes(const tly_gpu *g)
 
 static kir_value slot(tly_gpu *g, kir_value shared, kir_value number)
 {
-    return ptradd(&g->c, shared, mul(&g->c, number, word(g, slot_bytes(g))));
+    return ptradd(&g->c, shared, mul(&g->c, number, u32(g, slot_bytes(g))));
 }
 
 static kir_value record_of(tly_gpu *g, const tly_gpu_item *item, kir_value chunk)
@@ -50,7 +50,7 @@ static kir_value go_through(tly_gpu *g, tly_team *t, const tly_gpu_row *row, kir
     kir_value begin = tly_gpu_chunk_begin(g, chunk), count = tly_gpu_chunk_count(g, begin);
     tly_gpu_row from = tly_gpu_at(g, row, begin);
     kir_loop tiles;
-    kir_for(c->b, &tiles, word(g, 0), count, word(g, t->tile), 1, &carry);
+    kir_for(c->b, &tiles, u32(g, 0), count, u32(g, t->tile), 1, &carry);
     tly_tile tile = { .silent = 1, .goes_on = 1 };
     tly_gpu_row at = tly_gpu_at(g, &from, tiles.i);
     kir_value after = tly_tile_pass(g, t, &at, sub(c, count, tiles.i), &tile, tiles.carried[0]);
@@ -67,7 +67,7 @@ static kir_value after_chunk(tly_gpu *g, tly_team *t, const tly_gpu_row *row, ki
     kir_value next = tly_combine(c, carry, total);
     if (tly_range_count(c) == 0)
         return next;
-    tly_gpu_load_range(g, record, word(g, 0), range);
+    tly_gpu_load_range(g, record, u32(g, 0), range);
     kir_branch good;
     kir_if(c->b, &good, tly_gpu_combines(g, total, range, carry));
     kir_else(c->b, &good, 1, &next);
@@ -82,7 +82,7 @@ static kir_value chain(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const 
 {
     tly_build *c = &g->c;
     kir_loop l;
-    kir_for(c->b, &l, word(g, 0), count, word(g, 1), 1, &carry);
+    kir_for(c->b, &l, u32(g, 0), count, u32(g, 1), 1, &carry);
     kir_value chunk = add(c, base, l.i);
     kir_branch leads;
     kir_if(c->b, &leads, tly_team_leads(g, t));
@@ -110,10 +110,10 @@ void tly_gpu_build_carries(tly_gpu *g, unsigned pass)
     kir_branch exists;
     kir_if(c->b, &exists, item.valid);
     tly_gpu_row row = tly_gpu_row_of(g, &item);
-    kir_value carry = tly_gpu_first_carry(g, &item, word(g, 0));
-    kir_value chunks = arg(c, KIR_ARG_CHUNKS), size = word(g, block);
+    kir_value carry = tly_gpu_first_carry(g, &item, u32(g, 0));
+    kir_value chunks = arg(c, KIR_ARG_CHUNKS), size = u32(g, block);
     kir_loop l;
-    kir_for(c->b, &l, word(g, 0), chunks, size, 1, &carry);
+    kir_for(c->b, &l, u32(g, 0), chunks, size, 1, &carry);
     kir_value count = umin(c, sub(c, chunks, l.i), size);
     fetch(g, &item, shared, l.i, count);
     kir_barrier(c->b);
@@ -122,7 +122,7 @@ void tly_gpu_build_carries(tly_gpu *g, unsigned pass)
     kir_for_end(c->b, &l, &next);
     kir_branch leads;
     kir_if(c->b, &leads, tly_team_leads(g, &t));
-    tly_gpu_last_carry(g, &item, word(g, 0), l.result[0]);
+    tly_gpu_last_carry(g, &item, u32(g, 0), l.result[0]);
     kir_if_end(c->b, &leads, 0, NULL);
     kir_if_end(c->b, &exists, 0, NULL);
 }

@@ -57,9 +57,9 @@ static kir_value fetch_one(tly_gpu *g, const middle *m, kir_value chunk, kir_val
 static void fetch(tly_gpu *g, const middle *m, kir_value first, kir_value end, group *r)
 {
     tly_build *c = &g->c;
-    kir_value last = sub(c, m->chunks, word(g, 1));
+    kir_value last = sub(c, m->chunks, u32(g, 1));
     for (unsigned i = 0; i < GROUP; i++) {
-        kir_value chunk = add(c, first, word(g, i));
+        kir_value chunk = add(c, first, u32(g, i));
         r->exists[i] = ult(c, chunk, end);
         chunk = umin(c, chunk, last);
         r->at[i] = fetch_one(g, m, chunk, &r->all[i], r->range[i]);
@@ -97,7 +97,7 @@ static void join(tly_gpu *g, const group *r, kir_value *all, kir_value *range)
 
 static kir_value slot(tly_gpu *g, const middle *m, kir_value number)
 {
-    return ptradd(&g->c, m->slots, mul(&g->c, number, word(g, tly_gpu_slot_bytes(g->c.p))));
+    return ptradd(&g->c, m->slots, mul(&g->c, number, u32(g, tly_gpu_slot_bytes(g->c.p))));
 }
 
 /* ---- from group to group ---- */
@@ -113,7 +113,7 @@ static kir_value go_along(tly_gpu *g, const middle *m, kir_value chunk, kir_valu
         at.in = ptradd(c, at.in, mul(c, klass, at.in_step));
         at.in_step = mul(c, at.in_step, tly_gpu_offset(g, g->unit));
         at.in_known *= g->unit;
-        count = udiv(c, count, word(g, g->unit));
+        count = udiv(c, count, u32(g, g->unit));
     } else if (g->lanes > 1) {
         at.in = ptradd(c, at.in, mul(c, klass, tly_gpu_offset(g, g->c.bytes[TLY_IN])));
     }
@@ -137,10 +137,10 @@ static kir_value after_chunk(tly_gpu *g, const middle *m, kir_value chunk, kir_v
 static kir_value go_through(tly_gpu *g, const middle *m, kir_value first, kir_value carry)
 {
     tly_build *c = &g->c;
-    kir_value end = umin(c, add(c, first, word(g, GROUP)), m->chunks);
+    kir_value end = umin(c, add(c, first, u32(g, GROUP)), m->chunks);
     kir_value all, range[2];
     kir_loop l;
-    kir_for(c->b, &l, first, end, word(g, 1), 1, &carry);
+    kir_for(c->b, &l, first, end, u32(g, 1), 1, &carry);
     kir_value at = fetch_one(g, m, l.i, &all, range);
     tly_store_state(c, at, 0, l.carried[0], c->acc_bytes);
     kir_value next = after_chunk(g, m, l.i, all, range, l.carried[0]);
@@ -155,9 +155,9 @@ static kir_value chain(tly_gpu *g, const middle *m, kir_value first, kir_value e
     tly_build *c = &g->c;
     kir_value all, range[2], next;
     kir_loop l;
-    kir_for(c->b, &l, first, end, word(g, GROUP), 1, &carry);
-    kir_value number = udiv(c, sub(c, l.i, first), word(g, GROUP));
-    kir_value at = slot(g, m, add(c, mul(c, number, word(g, m->scans)), m->klass));
+    kir_for(c->b, &l, first, end, u32(g, GROUP), 1, &carry);
+    kir_value number = udiv(c, sub(c, l.i, first), u32(g, GROUP));
+    kir_value at = slot(g, m, add(c, mul(c, number, u32(g, m->scans)), m->klass));
     all = tly_load_state(c, at, 0, 1, c->acc_bytes);
     for (unsigned k = 0; k < words(g); k++)
         range[k] = kir_load(c->b, KIR_TYPE(KIR_I32, 1), at, c->state_bytes + 4 * k, 4);
@@ -187,7 +187,7 @@ static void finish(tly_gpu *g, const group *r, kir_value at)
     kir_value carry = tly_load_state(c, at, 0, 1, c->acc_bytes), holds = 0;
     if (words(g) > 0) {
         kir_value flag = kir_load(c->b, KIR_TYPE(KIR_I32, 1), at, c->state_bytes, 4);
-        holds = differ(c, flag, word(g, 0));
+        holds = differ(c, flag, u32(g, 0));
     }
     for (unsigned i = 0; i < GROUP; i++) {
         kir_branch mine;
@@ -204,11 +204,11 @@ static kir_value block(tly_gpu *g, const middle *m, kir_value first, kir_value l
                        kir_value carry)
 {
     tly_build *c = &g->c;
-    kir_value end = add(c, first, word(g, m->groups * GROUP)), all, range[2];
+    kir_value end = add(c, first, u32(g, m->groups * GROUP)), all, range[2];
     kir_value own = slot(g, m, kir_get_id(c->b, KIR_ID_LOCAL));
     end = umin(c, end, m->chunks);
     group r;
-    fetch(g, m, add(c, first, mul(c, m->number, word(g, GROUP))), end, &r);
+    fetch(g, m, add(c, first, mul(c, m->number, u32(g, GROUP))), end, &r);
     join(g, &r, &all, range);
     tly_store_state(c, own, 0, all, c->acc_bytes);
     for (unsigned k = 0; k < words(g); k++)
@@ -237,23 +237,23 @@ void tly_gpu_build_carries_apart(tly_gpu *g, unsigned number)
         .item = &item,
         .scans = scans,
         .groups = pass->workgroup / scans,
-        .klass = word(g, 0),
+        .klass = u32(g, 0),
         .number = local,
         .chunks = arg(c, KIR_ARG_CHUNKS),
         .slots = kir_shared(c->b, pass->workgroup * tly_gpu_slot_bytes(g->c.p)),
     };
     if (scans > 1) {
-        m.number = udiv(c, local, word(g, scans));
-        m.klass = sub(c, local, mul(c, m.number, word(g, scans)));
+        m.number = udiv(c, local, u32(g, scans));
+        m.klass = sub(c, local, mul(c, m.number, u32(g, scans)));
     }
     kir_branch exists;
     kir_if(c->b, &exists, item.valid);
     tly_gpu_row row = tly_gpu_row_of(g, &item);
     m.row = &row;
-    kir_value leads = ult(c, local, word(g, scans));
+    kir_value leads = ult(c, local, u32(g, scans));
     kir_value carry = tly_gpu_first_carry(g, &item, m.klass);
     kir_loop l;
-    kir_for(c->b, &l, word(g, 0), m.chunks, word(g, m.groups * GROUP), 1, &carry);
+    kir_for(c->b, &l, u32(g, 0), m.chunks, u32(g, m.groups * GROUP), 1, &carry);
     kir_value next = block(g, &m, l.i, leads, l.carried[0]);
     kir_for_end(c->b, &l, &next);
     kir_branch leader;

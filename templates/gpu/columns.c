@@ -124,7 +124,7 @@ static void run(tly_gpu *g, strip *s, kir_value from, kir_value to, unsigned at_
     tly_build *c = &g->c;
     kir_value x[TLY_GPU_MOST_ELEMENTS];
     kir_loop l;
-    kir_for(c->b, &l, from, to, word(g, at_once), states(g, s), s->state);
+    kir_for(c->b, &l, from, to, u32(g, at_once), states(g, s), s->state);
     keep(g, s, l.carried);
     fetch_trip(g, s, l.i, at_once, x);
     take_trip(g, s, l.i, at_once, x);
@@ -140,13 +140,13 @@ static void run_ahead(tly_gpu *g, strip *s, kir_value to, unsigned at_once)
 {
     tly_build *c = &g->c;
     unsigned n = states(g, s);
-    kir_value x[KIR_MAX_CARRIED], y[TLY_GPU_MOST_ELEMENTS], by = word(g, at_once);
+    kir_value x[KIR_MAX_CARRIED], y[TLY_GPU_MOST_ELEMENTS], by = u32(g, at_once);
     kir_value last = sub(c, to, by);
     kir_loop l;
     kir_branch more;
     memcpy(x, s->state, n * sizeof *x);
-    fetch_trip(g, s, word(g, 0), at_once, x + n);
-    kir_for(c->b, &l, word(g, 0), to, word(g, 2 * at_once), n + at_once * g->lanes, x);
+    fetch_trip(g, s, u32(g, 0), at_once, x + n);
+    kir_for(c->b, &l, u32(g, 0), to, u32(g, 2 * at_once), n + at_once * g->lanes, x);
     keep(g, s, l.carried);
     kir_value second = add(c, l.i, by), third = add(c, second, by);
     fetch_trip(g, s, umin(c, second, last), at_once, y);
@@ -171,20 +171,20 @@ static void in_trips(tly_gpu *g, strip *s, kir_value count)
     int fetches_ahead = trip == FETCHED_AHEAD && g->lanes == 1;
     if (fetches_ahead && g->c.bytes[TLY_IN] < 4)
         trip /= 2;
-    kir_value whole = word(g, 0);
+    kir_value whole = u32(g, 0);
     if (trip > 1)
-        whole = band(&g->c, count, word(g, -(int64_t)trip));
+        whole = band(&g->c, count, u32(g, -(int64_t)trip));
     if (fetches_ahead) {
         kir_value before[KIR_MAX_CARRIED];
         kir_branch some;
         memcpy(before, s->state, states(g, s) * sizeof *before);
-        kir_if(g->c.b, &some, differ(&g->c, whole, word(g, 0)));
+        kir_if(g->c.b, &some, differ(&g->c, whole, u32(g, 0)));
         run_ahead(g, s, whole, trip);
         kir_else(g->c.b, &some, states(g, s), s->state);
         kir_if_end(g->c.b, &some, states(g, s), before);
         keep(g, s, some.result);
     } else if (trip > 1) {
-        run(g, s, word(g, 0), whole, trip);
+        run(g, s, u32(g, 0), whole, trip);
     }
     run(g, s, whole, count, 1);
 }
@@ -202,7 +202,7 @@ static void along(tly_gpu *g, strip *s, kir_value count)
     s->vectors = 1;
     in_trips(g, s, count);
     kir_else(g->c.b, &aligned, states(g, s), s->state);
-    run(g, &single, word(g, 0), count, 1);
+    run(g, &single, u32(g, 0), count, 1);
     kir_if_end(g->c.b, &aligned, states(g, s), single.state);
     keep(g, s, aligned.result);
 }
@@ -229,7 +229,7 @@ static void summarise(tly_gpu *g, const tly_gpu_row *at, kir_value count, kir_va
     for (unsigned k = 0; k < g->lanes; k++) {
         s.state[k] = tly_neutral(c, c->acc);
         if (s.words > 0)
-            *words_of(g, &s, k) = word(g, 0);
+            *words_of(g, &s, k) = u32(g, 0);
     }
     along(g, &s, count);
     for (unsigned k = 0; k < g->lanes; k++) {
@@ -275,7 +275,7 @@ static void total(tly_gpu *g, const tly_gpu_item *item, const tly_gpu_row *row)
     kir_value record = tly_gpu_record_at(g, item->record);
     for (unsigned k = 0; k < g->lanes; k++) {
         tly_store_state(c, record, k * c->state_bytes, s.state[k], c->acc_bytes);
-        tly_gpu_save_range(g, record, word(g, k), range + 2 * k);
+        tly_gpu_save_range(g, record, u32(g, k), range + 2 * k);
     }
 }
 
@@ -300,10 +300,10 @@ static void scan(tly_gpu *g, const tly_gpu_item *item, const tly_gpu_row *row)
     strip s = { .row = row, .storing = 1 };
     if (!tly_gpu_has_chunks(g)) {
         for (unsigned k = 0; k < g->lanes; k++)
-            s.state[k] = tly_gpu_first_carry(g, item, word(g, k));
+            s.state[k] = tly_gpu_first_carry(g, item, u32(g, k));
         along(g, &s, arg(c, KIR_ARG_LENGTH));
         for (unsigned k = 0; k < g->lanes; k++)
-            tly_gpu_last_carry(g, item, word(g, k), s.state[k]);
+            tly_gpu_last_carry(g, item, u32(g, k), s.state[k]);
         return;
     }
     kir_value begin = tly_gpu_chunk_begin(g, item->chunk);
@@ -323,7 +323,7 @@ void tly_gpu_build_columns(tly_gpu *g, unsigned pass)
     g->launch->pass[pass].items = chunks ? TLY_ITEMS_CHUNKS : TLY_ITEMS_ROWS;
     g->launch->pass[pass].per_group = workgroup;
     kir_value local = kir_get_id(c->b, KIR_ID_LOCAL);
-    kir_value number = add(c, mul(c, tly_gpu_group(g), word(g, workgroup)), local);
+    kir_value number = add(c, mul(c, tly_gpu_group(g), u32(g, workgroup)), local);
     tly_gpu_item item = tly_gpu_item_of(g, number, chunks);
     kir_branch exists;
     kir_if(c->b, &exists, item.valid);

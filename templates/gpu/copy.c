@@ -16,7 +16,7 @@ void tly_gpu_build_copy(tly_gpu *g, unsigned pass)
     kir_branch exists;
     kir_if(c->b, &exists, item.valid);
     tly_gpu_row row = tly_gpu_row_of(g, &item);
-    kir_value begin = mul(c, item.chunk, word(g, t.tile));
+    kir_value begin = mul(c, item.chunk, u32(g, t.tile));
     kir_value count = sub(c, arg(c, KIR_ARG_LENGTH), begin);
     tly_gpu_row at = tly_gpu_at(g, &row, begin);
     tly_tile tile = { .publish = NULL };
@@ -32,7 +32,7 @@ enum { UNLIKELY = 0x5bd1e995 };
 void tly_gpu_build_read(tly_gpu *g, unsigned pass)
 {
     tly_build *c = &g->c;
-    kir_value x[TLY_GPU_MOST_ELEMENTS], all = word(g, 0);
+    kir_value x[TLY_GPU_MOST_ELEMENTS], all = u32(g, 0);
     kir_branch exists, found;
     kir_loop tiles;
     unsigned vector = (unsigned)g->plan->vector;
@@ -43,7 +43,7 @@ void tly_gpu_build_read(tly_gpu *g, unsigned pass)
     kir_if(c->b, &exists, band(c, item.valid, tly_gpu_flag(g, TLY_GPU_ALIGNED)));
     tly_gpu_row row = tly_gpu_row_of(g, &item);
     kir_value begin = add(c, tly_gpu_chunk_begin(g, item.chunk), t.base);
-    kir_for(c->b, &tiles, word(g, 0), word(g, g->plan->chunk), word(g, t.tile), 1, &all);
+    kir_for(c->b, &tiles, u32(g, 0), u32(g, g->plan->chunk), u32(g, t.tile), 1, &all);
     kir_value first = tly_gpu_in_at(g, &row, add(c, begin, tiles.i));
     for (unsigned i = 0; i < tly_gpu_elements(g); i += vector) {
         int64_t offset;
@@ -54,7 +54,7 @@ void tly_gpu_build_read(tly_gpu *g, unsigned pass)
     for (unsigned i = 0; i < tly_gpu_elements(g); i++)
         all = bxor(c, all, x[i]);
     kir_for_end(c->b, &tiles, &all);
-    kir_if(c->b, &found, equal(c, tiles.result[0], word(g, UNLIKELY)));
+    kir_if(c->b, &found, equal(c, tiles.result[0], u32(g, UNLIKELY)));
     tly_gpu_put(g, row.out, 0, tiles.result[0]);
     kir_if_end(c->b, &found, 0, NULL);
     kir_if_end(c->b, &exists, 0, NULL);

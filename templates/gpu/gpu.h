@@ -79,7 +79,7 @@ kir_value tly_excess_correct(tly_build *c, kir_value excess, kir_value total);
 
 /* ---- words: i32 ---- */
 
-static inline kir_value word(tly_gpu *g, int64_t v)
+static inline kir_value u32(tly_gpu *g, int64_t v)
 {
     return constant(&g->c, KIR_TYPE(KIR_I32, 1), (uint32_t)v);
 }

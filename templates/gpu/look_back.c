@@ -35,9 +35,9 @@ static void publish(const tly_looker *s, kir_value when, kir_value at, kir_value
 
 static void publish_base(const tly_looker *s, kir_value when, kir_value base)
 {
-    kir_value next = add(&s->g->c, s->group, word(s->g, 1));
-    publish(s, when, tly_look_place(s, next, word(s->g, TLY_GROUP_BASE)), base,
-            word(s->g, TLY_MARK_VALUE));
+    kir_value next = add(&s->g->c, s->group, u32(s->g, 1));
+    publish(s, when, tly_look_place(s, next, u32(s->g, TLY_GROUP_BASE)), base,
+            u32(s->g, TLY_MARK_VALUE));
 }
 
 /* Where the range is watched others may need it. */
@@ -46,19 +46,19 @@ static void publish_carry(tly_gpu *g, void *user, kir_value after)
     const tly_looker *s = user;
     if (tly_range_count(&g->c) == 0)
         return;
-    publish(s, yes(g), tly_look_place(s, s->item->chunk, word(g, TLY_CARRY)), after,
-            word(g, TLY_MARK_VALUE));
+    publish(s, yes(g), tly_look_place(s, s->item->chunk, u32(g, TLY_CARRY)), after,
+            u32(g, TLY_MARK_VALUE));
     publish_base(s, s->open, after);
 }
 
 kir_value tly_look_upper(tly_gpu *g, kir_value distance)
 {
-    return lshr(&g->c, distance, word(g, 31 - TLY_UPPER_BITS));
+    return lshr(&g->c, distance, u32(g, 31 - TLY_UPPER_BITS));
 }
 
 kir_value tly_look_mark_classes(tly_gpu *g, kir_value upper)
 {
-    return bor(&g->c, word(g, TLY_MARK_CLASSES), shl(&g->c, upper, word(g, TLY_MARK_BITS)));
+    return bor(&g->c, u32(g, TLY_MARK_CLASSES), shl(&g->c, upper, u32(g, TLY_MARK_BITS)));
 }
 
 /* Of this invocation's elements, read again, vector after vector. */
@@ -67,14 +67,14 @@ static void classes_of(const tly_looker *s, kir_value *summary)
     tly_gpu *g = s->g;
     tly_build *c = &g->c;
     unsigned vector = (unsigned)g->plan->vector;
-    kir_value last = sub(c, s->count, word(g, 1)), first = s->team->base;
-    kir_value end = add(c, first, word(g, tly_team_after(g, s->team, tly_gpu_elements(g))));
+    kir_value last = sub(c, s->count, u32(g, 1)), first = s->team->base;
+    kir_value end = add(c, first, u32(g, tly_team_after(g, s->team, tly_gpu_elements(g))));
     kir_loop l;
     tly_gpu_summary_begin(g, summary);
-    kir_for(c->b, &l, first, end, word(g, tly_team_after(g, s->team, vector)), 2, summary);
+    kir_for(c->b, &l, first, end, u32(g, tly_team_after(g, s->team, vector)), 2, summary);
     memcpy(summary, l.carried, 2 * sizeof *summary);
     for (unsigned v = 0; v < vector; v++) {
-        kir_value position = add(c, l.i, word(g, v));
+        kir_value position = add(c, l.i, u32(g, v));
         kir_value p = tly_gpu_in_at(g, s->at, umin(c, position, last));
         kir_value x = tly_lift(c, tly_gpu_widen(g, tly_gpu_fetch(g, p, 0)));
         x = choose(c, less(c, position, s->count), x, tly_neutral(c, c->acc));
@@ -89,7 +89,7 @@ static void summarise(tly_looker *s, tly_tile *tile)
 {
     tly_gpu *g = s->g;
     tly_build *c = &g->c;
-    kir_value summary[2], results[2] = { tile->total, word(g, TLY_MARK_VALUE) };
+    kir_value summary[2], results[2] = { tile->total, u32(g, TLY_MARK_VALUE) };
     s->total = results[0];
     s->mark = results[1];
     if (tly_range_count(c) == 0)
@@ -114,12 +114,12 @@ static kir_value find_carry(tly_looker *s, kir_value *open)
     kir_value sound, all_sound, sum, all, none = is(g, s->before, 0);
     tly_look_for_totals(s);
     all = tly_look_sum(s, s->before, &all_sound);
-    sum = tly_look_sum(s, choose(c, none, word(g, 0), sub(c, s->before, word(g, 1))), &sound);
+    sum = tly_look_sum(s, choose(c, none, u32(g, 0), sub(c, s->before, u32(g, 1))), &sound);
     sum = choose(c, none, tly_neutral(c, c->acc), sum);
     sound = bor(c, none, sound);
     kir_value k = choose(c, s->ends, s->group, s->item->chunk);
     kir_value at = tly_look_place(s, k,
-                                  choose(c, s->ends, word(g, TLY_GROUP_TOTAL), word(g, TLY_TOTAL)));
+                                  choose(c, s->ends, u32(g, TLY_GROUP_TOTAL), u32(g, TLY_TOTAL)));
     all_sound = bor(c, all_sound, negated(g, s->ends)); /* of others it is no matter */
     kir_value group_mark, group = tly_look_summarise(s, all, all_sound, &group_mark);
     kir_value v = choose(c, s->ends, group, s->total);
@@ -148,11 +148,11 @@ static kir_value carry_before(tly_looker *s)
     kir_branch first, looks;
     kir_value results[2], none[2] = { tly_neutral(c, g->c.acc), s->ends };
     kir_if(c->b, &first, both(g, s->leads, is(g, s->item->chunk, 0)));
-    tly_place_publish(g, tly_look_place(s, word(g, 0), word(g, TLY_GROUP_BASE)), 0,
-                      tly_gpu_first_carry(g, s->item, word(g, 0)), word(g, TLY_MARK_VALUE));
+    tly_place_publish(g, tly_look_place(s, u32(g, 0), u32(g, TLY_GROUP_BASE)), 0,
+                      tly_gpu_first_carry(g, s->item, u32(g, 0)), u32(g, TLY_MARK_VALUE));
     kir_if_end(c->b, &first, 0, NULL);
     publish(s, negated(g, bor(c, s->ends, s->stalls)),
-            tly_look_place(s, s->item->chunk, word(g, TLY_TOTAL)), s->total, s->mark);
+            tly_look_place(s, s->item->chunk, u32(g, TLY_TOTAL)), s->total, s->mark);
     kir_if(c->b, &looks, is(g, s->team->group, 0));
     results[0] = find_carry(s, &results[1]);
     kir_else(c->b, &looks, 2, results);
@@ -166,8 +166,8 @@ kir_value tly_look_draw(tly_gpu *g)
     tly_build *c = &g->c;
     kir_value place = kir_shared(c->b, 16), scratch = arg(c, KIR_ARG_SCRATCH);
     kir_branch one;
-    kir_if(c->b, &one, equal(c, kir_get_id(c->b, KIR_ID_LOCAL), word(g, 0)));
-    kir_store(c->b, place, 0, kir_atomic_add(c->b, scratch, 0, word(g, 1)), 4, 0);
+    kir_if(c->b, &one, equal(c, kir_get_id(c->b, KIR_ID_LOCAL), u32(g, 0)));
+    kir_store(c->b, place, 0, kir_atomic_add(c->b, scratch, 0, u32(g, 1)), 4, 0);
     kir_if_end(c->b, &one, 0, NULL);
     kir_barrier(c->b);
     return kir_load(c->b, KIR_TYPE(KIR_I32, 1), place, 0, 4);
@@ -175,7 +175,7 @@ kir_value tly_look_draw(tly_gpu *g)
 
 kir_value tly_look_stalls(tly_gpu *g, kir_value tile)
 {
-    kir_value three = word(g, 3);
+    kir_value three = u32(g, 3);
     kir_value third = sub(&g->c, tile, mul(&g->c, udiv(&g->c, tile, three), three));
     return both(g, tly_gpu_flag(g, TLY_GPU_STALL), is(g, third, 1));
 }
@@ -184,7 +184,7 @@ static tly_looker state_of(tly_gpu *g, tly_team *t, const tly_gpu_item *item)
 {
     tly_build *c = &g->c;
     tly_looker s = { .g = g, .team = t, .item = item, .leads = tly_team_leads(g, t) };
-    kir_value chunk = item->chunk, group = word(g, t->width);
+    kir_value chunk = item->chunk, group = u32(g, t->width);
     s.stalls = tly_look_stalls(g, chunk);
     s.group = udiv(c, chunk, group);
     s.first = mul(c, s.group, group);
@@ -203,7 +203,7 @@ void tly_gpu_build_look_back(tly_gpu *g, unsigned pass)
     kir_branch exists;
     kir_if(c->b, &exists, item.valid);
     tly_gpu_row row = tly_gpu_row_of(g, &item);
-    kir_value begin = mul(c, item.chunk, word(g, t.tile));
+    kir_value begin = mul(c, item.chunk, u32(g, t.tile));
     kir_value count = sub(c, arg(c, KIR_ARG_LENGTH), begin);
     tly_gpu_row at = tly_gpu_at(g, &row, begin);
     tly_looker s = state_of(g, &t, &item);
@@ -223,9 +223,9 @@ void tly_gpu_build_look_back(tly_gpu *g, unsigned pass)
     tly_tile_unpark(g, &tile);
     kir_value carry = tly_tile_finish(g, &t, &at, count, &tile, before);
     kir_branch last;
-    kir_value is_last = at_most(c, count, word(g, t.tile));
+    kir_value is_last = at_most(c, count, u32(g, t.tile));
     kir_if(c->b, &last, band(c, is_last, tly_team_leads(g, &t)));
-    tly_gpu_last_carry(g, &item, word(g, 0), carry);
+    tly_gpu_last_carry(g, &item, u32(g, 0), carry);
     kir_if_end(c->b, &last, 0, NULL);
     kir_if_end(c->b, &exists, 0, NULL);
 }

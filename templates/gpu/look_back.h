@@ -50,7 +50,7 @@ typedef struct tly_looker {
 
 static inline kir_value is(tly_gpu *g, kir_value x, int64_t literal)
 {
-    return equal(&g->c, x, word(g, literal));
+    return equal(&g->c, x, u32(g, literal));
 }
 
 /* A place of the row's k-th record. */

@@ -16,12 +16,12 @@ kir_value tly_look_combines(tly_gpu *g, kir_value carry, kir_value total, kir_va
 {
     tly_build *c = &g->c;
     unsigned low = 31 - TLY_UPPER_BITS;
-    kir_value sort = band(c, mark, word(g, (1 << TLY_MARK_BITS) - 1));
+    kir_value sort = band(c, mark, u32(g, (1 << TLY_MARK_BITS) - 1));
     kir_value good = is(g, sort, TLY_MARK_VALUE);
     if (tly_range_count(c) == 0)
         return good;
-    kir_value distance = shl(c, lshr(c, mark, word(g, TLY_MARK_BITS)), word(g, low));
-    distance = bor(c, distance, word(g, (1 << low) - 1)); /* at most that far */
+    kir_value distance = shl(c, lshr(c, mark, u32(g, TLY_MARK_BITS)), u32(g, low));
+    distance = bor(c, distance, u32(g, (1 << low) - 1)); /* at most that far */
     kir_value fits = group ? tly_gpu_fits_half(g, carry) : tly_gpu_fits_any(g, carry);
     kir_value decided = tly_gpu_settled(g, carry, distance);
     if (!group)
@@ -38,10 +38,10 @@ static void wait_for_totals(tly_looker *s)
     tly_build *c = &g->c;
     kir_value exists = ult(c, s->team->lane, s->before);
     kir_value tile = choose(c, exists, add(c, s->first, s->team->lane), s->item->chunk);
-    kir_value at = tly_look_place(s, tile, word(g, TLY_TOTAL));
-    kir_value state[] = { yes(g), tly_neutral(c, g->c.acc), word(g, 0) };
+    kir_value at = tly_look_place(s, tile, u32(g, TLY_TOTAL));
+    kir_value state[] = { yes(g), tly_neutral(c, g->c.acc), u32(g, 0) };
     kir_loop l;
-    kir_for(c->b, &l, word(g, 0), word(g, INT32_MAX), word(g, 1), 3, state);
+    kir_for(c->b, &l, u32(g, 0), u32(g, INT32_MAX), u32(g, 1), 3, state);
     kir_for_while(c->b, &l);
     state[1] = tly_place_look(g, at, 0, &state[2]);
     kir_value lacks = both(g, exists, is(g, state[2], 0));
@@ -61,7 +61,7 @@ void tly_look_for_totals(tly_looker *s)
         return;
     }
     kir_value good = both(g, is(g, s->marks, TLY_MARK_VALUE), tly_gpu_fits_half(g, s->totals));
-    s->sound = choose(&g->c, good, word(g, 1), word(g, 0));
+    s->sound = choose(&g->c, good, u32(g, 1), u32(g, 0));
     s->sums = tly_team_scan_lanes(g, s->team, s->totals, &s->sound);
 }
 
@@ -79,8 +79,8 @@ void tly_look_add_classes(tly_gpu *g, kir_value *classes, kir_value total, kir_v
 {
     tly_build *c = &g->c;
     kir_value good = is(g, mark, TLY_MARK_VALUE);
-    kir_value far = choose(c, good, word(g, TLY_GPU_FAR >> (31 - TLY_UPPER_BITS)),
-                           lshr(c, mark, word(g, TLY_MARK_BITS)));
+    kir_value far = choose(c, good, u32(g, TLY_GPU_FAR >> (31 - TLY_UPPER_BITS)),
+                           lshr(c, mark, u32(g, TLY_MARK_BITS)));
     classes[0] = tly_combine(c, classes[0], choose(c, good, tly_gpu_class(g, total), total));
     classes[1] = umax(c, classes[1], far);
 }
@@ -89,8 +89,8 @@ kir_value tly_look_summarise(const tly_looker *s, kir_value sum, kir_value sound
 {
     tly_gpu *g = s->g;
     tly_build *c = &g->c;
-    kir_value results[] = { sum, word(g, TLY_MARK_VALUE) };
-    kir_value classes[] = { tly_neutral(c, g->c.acc), word(g, 0) };
+    kir_value results[] = { sum, u32(g, TLY_MARK_VALUE) };
+    kir_value classes[] = { tly_neutral(c, g->c.acc), u32(g, 0) };
     kir_loop l;
     kir_branch good;
     *mark = results[1];
@@ -98,7 +98,7 @@ kir_value tly_look_summarise(const tly_looker *s, kir_value sum, kir_value sound
         return results[0];
     kir_if(c->b, &good, sound);
     kir_else(c->b, &good, 2, results);
-    kir_for(c->b, &l, word(g, 0), add(c, s->before, word(g, 1)), word(g, 1), 2, classes);
+    kir_for(c->b, &l, u32(g, 0), add(c, s->before, u32(g, 1)), u32(g, 1), 2, classes);
     classes[0] = l.carried[0];
     classes[1] = l.carried[1];
     tly_look_add_classes(g, classes, tly_team_from(g, s->team, s->totals, l.i),
@@ -121,20 +121,20 @@ static kir_value look_at_groups(const tly_looker *s, kir_value *base)
     tly_gpu *g = s->g;
     tly_build *c = &g->c;
     tly_team *t = s->team;
-    kir_value last = word(g, t->width - 1), back = sub(c, last, t->lane), has, mark;
+    kir_value last = u32(g, t->width - 1), back = sub(c, last, t->lane), has, mark;
     kir_value exists = ule(c, back, s->group);
     kir_value group = choose(c, exists, sub(c, s->group, back), s->group);
-    kir_value there = tly_place_look(g, tly_look_place(s, group, word(g, TLY_GROUP_BASE)), 0, &has);
-    kir_value total = tly_place_look(g, tly_look_place(s, group, word(g, TLY_GROUP_TOTAL)), 0,
+    kir_value there = tly_place_look(g, tly_look_place(s, group, u32(g, TLY_GROUP_BASE)), 0, &has);
+    kir_value total = tly_place_look(g, tly_look_place(s, group, u32(g, TLY_GROUP_TOTAL)), 0,
                                      &mark);
-    has = both(g, exists, differ(c, has, word(g, 0)));
-    kir_value beyond = choose(c, has, add(c, t->lane, word(g, 1)), word(g, 0));
+    has = both(g, exists, differ(c, has, u32(g, 0)));
+    kir_value beyond = choose(c, has, add(c, t->lane, u32(g, 1)), u32(g, 0));
     beyond = tly_team_fold_lanes(g, t, KIR_UMAX, beyond);
-    kir_value known = differ(c, beyond, word(g, 0));
-    kir_value from = choose(c, known, sub(c, beyond, word(g, 1)), last);
+    kir_value known = differ(c, beyond, u32(g, 0));
+    kir_value from = choose(c, known, sub(c, beyond, u32(g, 1)), last);
     kir_value state[2] = { known, tly_team_from(g, t, there, from) };
     kir_loop l;
-    kir_for(c->b, &l, from, last, word(g, 1), 2, state);
+    kir_for(c->b, &l, from, last, u32(g, 1), 2, state);
     kir_value next = tly_team_from(g, t, total, l.i);
     state[0] = both(g, l.carried[0],
                     tly_look_combines(g, l.carried[1], next, tly_team_from(g, t, mark, l.i), 1));
@@ -154,13 +154,13 @@ static kir_value look_at_tiles(const tly_looker *s, kir_value *carry)
     tly_build *c = &g->c;
     kir_value exists = ult(c, s->team->lane, s->before), has, sound;
     kir_value tile = choose(c, exists, add(c, s->first, s->team->lane), s->item->chunk);
-    kir_value after = tly_place_look(g, tly_look_place(s, tile, word(g, TLY_CARRY)), 0, &has);
+    kir_value after = tly_place_look(g, tly_look_place(s, tile, u32(g, TLY_CARRY)), 0, &has);
     kir_value fits = tly_gpu_fits_half(g, s->base), state[STATES] = { yes(g), s->base };
     kir_loop l;
-    kir_for(c->b, &l, word(g, 0), s->before, word(g, 1), STATES, state);
+    kir_for(c->b, &l, u32(g, 0), s->before, u32(g, 1), STATES, state);
     kir_value total = tly_team_from(g, s->team, s->totals, l.i);
     kir_value mark = tly_team_from(g, s->team, s->marks, l.i);
-    kir_value takes = differ(c, tly_team_from(g, s->team, has, l.i), word(g, 0));
+    kir_value takes = differ(c, tly_team_from(g, s->team, has, l.i), u32(g, 0));
     kir_value goes = both(g, l.carried[KNOWN],
                           tly_look_combines(g, l.carried[VALUE], total, mark, 0));
     kir_value next = choose(c, takes, tly_team_from(g, s->team, after, l.i),
@@ -184,7 +184,7 @@ static kir_value wait_until(const tly_looker *s,
     tly_build *c = &g->c;
     kir_value state[2] = { yes(g), tly_neutral(c, g->c.acc) };
     kir_loop l;
-    kir_for(c->b, &l, word(g, 0), word(g, INT32_MAX), word(g, 1), 2, state);
+    kir_for(c->b, &l, u32(g, 0), u32(g, INT32_MAX), u32(g, 1), 2, state);
     kir_for_while(c->b, &l);
     state[0] = negated(g, look(s, &state[1]));
     kir_for_end(c->b, &l, state);

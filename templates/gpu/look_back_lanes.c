@@ -65,12 +65,12 @@ static void classes_of(tly_lanes *t, kir_value *summary)
     kir_value x[AT_ONCE];
     kir_loop l;
     tly_gpu_summary_begin(g, summary);
-    kir_value first = mul(c, t->segment, word(g, t->steps));
-    kir_value end = umin(c, add(c, first, word(g, t->steps)), t->count);
-    kir_for(c->b, &l, first, end, word(g, AT_ONCE), 2, summary);
+    kir_value first = mul(c, t->segment, u32(g, t->steps));
+    kir_value end = umin(c, add(c, first, u32(g, t->steps)), t->count);
+    kir_for(c->b, &l, first, end, u32(g, AT_ONCE), 2, summary);
     memcpy(summary, l.carried, 2 * sizeof *summary);
     for (unsigned i = 0; i < AT_ONCE; i++)
-        x[i] = tly_lanes_element(t, add(c, l.i, word(g, i)), end);
+        x[i] = tly_lanes_element(t, add(c, l.i, u32(g, i)), end);
     for (unsigned i = 0; i < AT_ONCE; i++)
         tly_gpu_summary_add(g, summary, x[i]);
     kir_for_end(c->b, &l, summary);
@@ -82,7 +82,7 @@ static void summarise(tly_lanes *t, scanned *tile)
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
-    kir_value good, all, before, summary[2], results[2] = { tile->total, word(g, TLY_MARK_VALUE) };
+    kir_value good, all, before, summary[2], results[2] = { tile->total, u32(g, TLY_MARK_VALUE) };
     kir_branch some;
     tile->told = results[0];
     tile->mark = results[1];
@@ -165,15 +165,15 @@ static kir_value place(tly_lanes *t, kir_value ticket)
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
-    kir_value lanes = word(g, t->lanes), items = tly_gpu_items(g);
-    kir_value blocks = add(c, items, word(g, (int64_t)t->lanes - 1));
+    kir_value lanes = u32(g, t->lanes), items = tly_gpu_items(g);
+    kir_value blocks = add(c, items, u32(g, (int64_t)t->lanes - 1));
     blocks = udiv(c, blocks, lanes);
     kir_value number = udiv(c, ticket, blocks);
     kir_value block = sub(c, ticket, mul(c, number, blocks));
     kir_value index = add(c, mul(c, block, lanes), t->lane);
     t->exists = both(g, t->works, ult(c, index, items));
     t->item.chunk = number;
-    t->item.index = umin(c, index, sub(c, items, word(g, 1)));
+    t->item.index = umin(c, index, sub(c, items, u32(g, 1)));
     return ult(c, number, arg(c, KIR_ARG_CHUNKS));
 }
 
@@ -185,10 +185,10 @@ static tly_lanes lanes_of(tly_gpu *g)
     tly_lanes t = { .g = g, .lanes = lanes, .steps = (unsigned)p->segments };
     t.segments = (unsigned)tly_gpu_lanes_segments(p);
     t.local = kir_get_id(c->b, KIR_ID_LOCAL);
-    kir_value segment = udiv(c, t.local, word(g, lanes));
-    t.lane = sub(c, t.local, mul(c, segment, word(g, lanes)));
-    t.works = ult(c, segment, word(g, t.segments));
-    t.segment = choose(c, t.works, segment, word(g, 0));
+    kir_value segment = udiv(c, t.local, u32(g, lanes));
+    t.lane = sub(c, t.local, mul(c, segment, u32(g, lanes)));
+    t.works = ult(c, segment, u32(g, t.segments));
+    t.segment = choose(c, t.works, segment, u32(g, 0));
     t.slots = kir_shared(c->b, 2 * workgroup * c->state_bytes);
     t.words = tly_range_count(c) > 0 ? kir_shared(c->b, 2 * workgroup * 8) : 0;
     t.flags = kir_shared(c->b, 16);
@@ -208,7 +208,7 @@ static void clear_flags(tly_lanes *t)
     kir_branch one;
     kir_if(c->b, &one, is(g, t->local, 0));
     for (int64_t vote = 0; vote < TLY_VOTES; vote++)
-        kir_store(c->b, t->flags, 4 * vote, word(g, 0), 4, 0);
+        kir_store(c->b, t->flags, 4 * vote, u32(g, 0), 4, 0);
     kir_if_end(c->b, &one, 0, NULL);
 }
 
@@ -235,9 +235,9 @@ void tly_gpu_build_look_back_lanes(tly_gpu *g, unsigned pass)
     kir_value carry = tly_lanes_broadcast(&t, tly_lane_wait(&s));
     tly_lanes_unpark(&t, tile.y);
     kir_value after = finish(&t, &tile, &s, carry);
-    kir_value ends = at_most(c, t.count, word(g, g->plan->chunk));
+    kir_value ends = at_most(c, t.count, u32(g, g->plan->chunk));
     kir_if(c->b, &last, both(g, ends, s.leads));
-    tly_gpu_last_carry(g, &t.item, word(g, 0), after);
+    tly_gpu_last_carry(g, &t.item, u32(g, 0), after);
     kir_if_end(c->b, &last, 0, NULL);
     kir_if_end(c->b, &exists, 0, NULL);
 }

@@ -14,7 +14,7 @@ static kir_value slot_of(tly_lanes *t, kir_value base, kir_value number, unsigne
 {
     tly_gpu *g = t->g;
     unsigned half = (unsigned)g->plan->workgroup * bytes * t->turn;
-    kir_value at = add(&g->c, mul(&g->c, number, word(g, bytes)), word(g, half));
+    kir_value at = add(&g->c, mul(&g->c, number, u32(g, bytes)), u32(g, half));
     return ptradd(&g->c, base, at);
 }
 
@@ -32,14 +32,14 @@ static kir_value get(tly_lanes *t, kir_value number)
 
 static kir_value at_least(tly_lanes *t, unsigned segment)
 {
-    return ule(&t->g->c, word(t->g, segment), t->segment);
+    return ule(&t->g->c, u32(t->g, segment), t->segment);
 }
 
 /* The invocation that holds the segment `by` before this one; its own where there is none. */
 static kir_value before_by(tly_lanes *t, unsigned by)
 {
     tly_gpu *g = t->g;
-    kir_value other = sub(&g->c, t->local, word(g, by * t->lanes));
+    kir_value other = sub(&g->c, t->local, u32(g, by * t->lanes));
     return choose(&g->c, at_least(t, by), other, t->local);
 }
 
@@ -84,7 +84,7 @@ void tly_lanes_scan(tly_lanes *t, kir_value own, kir_value excess, kir_value *be
         own = tly_excess_correct(c, excess, own);
     put(t, own);
     kir_barrier(c->b);
-    kir_value last = add(c, t->lane, word(g, (t->segments - 1) * t->lanes));
+    kir_value last = add(c, t->lane, u32(g, (t->segments - 1) * t->lanes));
     *before = choose(c, at_least(t, 1), get(t, before_by(t, 1)), tly_neutral(c, c->acc));
     *total = get(t, last);
     t->turn ^= 1;
@@ -95,7 +95,7 @@ static kir_value around_by(tly_lanes *t, unsigned by)
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
-    kir_value other = add(c, t->local, word(g, (t->segments - by) * t->lanes));
+    kir_value other = add(c, t->local, u32(g, (t->segments - by) * t->lanes));
     other = choose(c, at_least(t, by), before_by(t, by), other);
     return choose(c, t->works, other, t->local);
 }
@@ -131,8 +131,8 @@ kir_value tly_lanes_broadcast(tly_lanes *t, kir_value v)
 static kir_value kept_at(tly_lanes *t, kir_value base, kir_value number, unsigned bytes)
 {
     tly_gpu *g = t->g;
-    kir_value at = add(&g->c, mul(&g->c, number, word(g, t->lanes)), t->lane);
-    return ptradd(&g->c, base, mul(&g->c, at, word(g, bytes)));
+    kir_value at = add(&g->c, mul(&g->c, number, u32(g, t->lanes)), t->lane);
+    return ptradd(&g->c, base, mul(&g->c, at, u32(g, bytes)));
 }
 
 void tly_lanes_keep(tly_lanes *t, kir_value number, kir_value v, kir_value mark)
@@ -155,12 +155,11 @@ kir_value tly_lanes_any(tly_lanes *t, tly_vote vote, kir_value holds)
     tly_build *c = &g->c;
     kir_branch votes;
     kir_if(c->b, &votes, holds);
-    kir_store(c->b, t->flags, 4 * (int64_t)vote, word(g, 1), 4,
-              0); /* whoever stores, stores this */
+    kir_store(c->b, t->flags, 4 * (int64_t)vote, u32(g, 1), 4, 0); /* whoever stores, stores this */
     kir_if_end(c->b, &votes, 0, NULL);
     kir_barrier(c->b);
     kir_value some = kir_load(c->b, KIR_TYPE(KIR_I32, 1), t->flags, 4 * (int64_t)vote, 4);
-    return differ(c, some, word(g, 0));
+    return differ(c, some, u32(g, 0));
 }
 
 /* ---- the plain loop ---- */
@@ -175,7 +174,7 @@ kir_value tly_lanes_walk(tly_lanes *t, const kir_value *x, kir_value carry, kir_
     kir_branch its;
     put(t, carry);
     kir_barrier(c->b);
-    kir_for(c->b, &l, word(g, 0), word(g, t->segments), word(g, 1), 1, &from);
+    kir_for(c->b, &l, u32(g, 0), u32(g, t->segments), u32(g, 1), 1, &from);
     from = l.carried[0];
     kir_if(c->b, &its, both(g, t->works, equal(c, t->segment, l.i)));
     kir_value mine = tly_load_state(c, prefix, 0, 1, c->acc_bytes), next = mine;

@@ -18,7 +18,7 @@ static int is_turned(const tly_lanes *t)
 
 static kir_value held(tly_lanes *t)
 {
-    return mul(&t->g->c, t->segment, word(t->g, t->steps));
+    return mul(&t->g->c, t->segment, u32(t->g, t->steps));
 }
 
 /* The first position that an invocation accesses, and how many behind it its i-th lies. */
@@ -34,7 +34,7 @@ static unsigned after(const tly_lanes *t, unsigned i)
 
 static kir_value is_whole(tly_lanes *t)
 {
-    return at_most(&t->g->c, word(t->g, t->segments * t->steps), t->count);
+    return at_most(&t->g->c, u32(t->g, t->segments * t->steps), t->count);
 }
 
 /* ---- turning ---- */
@@ -54,9 +54,9 @@ static kir_value stage_at(tly_lanes *t, kir_value segment, kir_value step)
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
-    kir_value number = add(c, mul(c, step, word(g, t->lanes)), t->lane);
-    number = add(c, mul(c, segment, word(g, pitch(t))), number);
-    return ptradd(c, t->stage, mul(c, number, word(g, slot_bytes(t))));
+    kir_value number = add(c, mul(c, step, u32(g, t->lanes)), t->lane);
+    number = add(c, mul(c, segment, u32(g, pitch(t))), number);
+    return ptradd(c, t->stage, mul(c, number, u32(g, slot_bytes(t))));
 }
 
 /* Where the i-th element that the invocation accesses is held. */
@@ -66,7 +66,7 @@ static kir_value place_of(tly_lanes *t, unsigned i, int64_t *offset)
     tly_build *c = &g->c;
     unsigned near = t->segments % t->steps == 0 ? 0 : i;
     *offset = (int64_t)(after(t, i - near) / t->steps) * pitch(t) * slot_bytes(t);
-    kir_value steps = word(g, t->steps), position = add(c, accessed(t), word(g, after(t, near)));
+    kir_value steps = u32(g, t->steps), position = add(c, accessed(t), u32(g, after(t, near)));
     kir_value segment = udiv(c, position, steps);
     return stage_at(t, segment, sub(c, position, mul(c, segment, steps)));
 }
@@ -74,7 +74,7 @@ static kir_value place_of(tly_lanes *t, unsigned i, int64_t *offset)
 static kir_value own_place(tly_lanes *t, unsigned i, int64_t *offset)
 {
     *offset = (int64_t)i * t->lanes * slot_bytes(t);
-    return stage_at(t, t->segment, word(t->g, 0));
+    return stage_at(t, t->segment, u32(t->g, 0));
 }
 
 /* From who has the elements to who wants them; one of the two holds them. */
@@ -110,7 +110,7 @@ static kir_value parked_at(tly_lanes *t, unsigned i, int64_t *offset)
     if (is_turned(t))
         return own_place(t, i, offset);
     *offset = (int64_t)i * g->plan->workgroup * c->acc_bytes;
-    return ptradd(c, t->stage, mul(c, t->local, word(g, c->acc_bytes)));
+    return ptradd(c, t->stage, mul(c, t->local, u32(g, c->acc_bytes)));
 }
 
 void tly_lanes_park(tly_lanes *t, const kir_value *y)
@@ -145,7 +145,7 @@ static void fetch(tly_lanes *t, int whole, kir_value *stored)
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
-    kir_value from = accessed(t), last = sub(c, t->count, word(g, 1));
+    kir_value from = accessed(t), last = sub(c, t->count, u32(g, 1));
     kir_value first = tly_gpu_in_at(g, &t->at, from);
     for (unsigned i = 0; i < t->steps; i++) {
         int64_t offset = 0;
@@ -153,7 +153,7 @@ static void fetch(tly_lanes *t, int whole, kir_value *stored)
         if (whole) {
             p = tly_gpu_in_near(g, &t->at, first, after(t, i), &offset);
         } else {
-            kir_value position = add(c, from, word(g, after(t, i)));
+            kir_value position = add(c, from, u32(g, after(t, i)));
             p = tly_gpu_in_at(g, &t->at, umin(c, position, last));
         }
         stored[i] = tly_gpu_fetch(g, p, offset);
@@ -169,7 +169,7 @@ static void lift(tly_lanes *t, int whole, kir_value *x)
     for (unsigned i = 0; i < t->steps; i++) {
         x[i] = tly_lift(c, tly_gpu_widen(g, x[i]));
         if (!whole)
-            x[i] = choose(c, less(c, word(g, i), left), x[i], neutral);
+            x[i] = choose(c, less(c, u32(g, i), left), x[i], neutral);
     }
 }
 
@@ -208,7 +208,7 @@ kir_value tly_lanes_element(tly_lanes *t, kir_value position, kir_value end)
 {
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
-    kir_value there = umin(c, position, sub(c, end, word(g, 1)));
+    kir_value there = umin(c, position, sub(c, end, u32(g, 1)));
     kir_value x = tly_gpu_fetch(g, tly_gpu_in_at(g, &t->at, there), 0);
     x = tly_lift(c, tly_gpu_widen(g, x));
     return choose(c, less(c, position, end), x, tly_neutral(c, c->acc));
@@ -242,7 +242,7 @@ void tly_lanes_store(tly_lanes *t, kir_value when, const kir_value *states)
     kir_else(c->b, &whole, 0, NULL);
     for (unsigned i = 0; i < t->steps; i++) {
         kir_branch there;
-        kir_if(c->b, &there, less(c, word(g, after(t, i)), left));
+        kir_if(c->b, &there, less(c, u32(g, after(t, i)), left));
         put(t, first, i, stored[i]);
         kir_if_end(c->b, &there, 0, NULL);
     }

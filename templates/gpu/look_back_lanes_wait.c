@@ -37,7 +37,7 @@ static place place_of(const tly_lane_looker *s, kir_value tile, unsigned which)
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
     kir_value items = tly_gpu_widened(g, tly_gpu_items(g));
-    kir_value number = add(c, mul(c, tile, word(g, PLACES)), word(g, which));
+    kir_value number = add(c, mul(c, tile, u32(g, PLACES)), u32(g, which));
     kir_value at = mul(c, tly_gpu_widened(g, number), tly_gpu_offset(g, tly_place_words(g)));
     at = add(c, mul(c, at, items), tly_gpu_widened(g, s->t->item.index));
     at = add(c, mul(c, at, tly_gpu_offset(g, 4)), tly_gpu_offset(g, g->launch->header_bytes));
@@ -103,13 +103,13 @@ static void find_totals(const tly_lane_looker *s)
 {
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
-    kir_value state[] = { yes(g), tly_neutral(c, g->c.acc), word(g, 0) };
+    kir_value state[] = { yes(g), tly_neutral(c, g->c.acc), u32(g, 0) };
     kir_loop each, l;
     kir_branch exists;
     kir_if(c->b, &exists, s->t->exists);
-    kir_for(c->b, &each, s->t->segment, s->before, word(g, s->t->segments), 0, NULL);
+    kir_for(c->b, &each, s->t->segment, s->before, u32(g, s->t->segments), 0, NULL);
     kir_value tile = add(c, s->first, each.i);
-    kir_for(c->b, &l, word(g, 0), word(g, INT32_MAX), word(g, 1), 3, state);
+    kir_for(c->b, &l, u32(g, 0), u32(g, INT32_MAX), u32(g, 1), 3, state);
     kir_for_while(c->b, &l);
     state[1] = look(s, tile, TOTAL, &state[2]);
     state[0] = is(g, state[2], 0);
@@ -126,7 +126,7 @@ static sum sum_totals(const tly_lane_looker *s)
     tly_build *c = &g->c;
     kir_value state[STATES] = { tly_neutral(c, g->c.acc), yes(g) }, mark;
     kir_loop l;
-    kir_for(c->b, &l, word(g, 0), s->before, word(g, 1), STATES, state);
+    kir_for(c->b, &l, u32(g, 0), s->before, u32(g, 1), STATES, state);
     kir_value total = tly_lanes_kept(s->t, l.i, &mark);
     sum next = longer(g, (sum){ l.carried[VALUE], l.carried[SOUND] }, total, mark);
     state[VALUE] = next.value;
@@ -141,8 +141,8 @@ static kir_value summarise(const tly_lane_looker *s, sum all, kir_value *mark)
 {
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
-    kir_value results[] = { all.value, word(g, TLY_MARK_VALUE) };
-    kir_value classes[] = { tly_neutral(c, g->c.acc), word(g, 0) };
+    kir_value results[] = { all.value, u32(g, TLY_MARK_VALUE) };
+    kir_value classes[] = { tly_neutral(c, g->c.acc), u32(g, 0) };
     kir_loop l;
     kir_branch good;
     *mark = results[1];
@@ -151,7 +151,7 @@ static kir_value summarise(const tly_lane_looker *s, sum all, kir_value *mark)
     kir_if(c->b, &good, all.sound);
     kir_else(c->b, &good, 2, results);
     tly_look_add_classes(g, classes, s->total, s->mark);
-    kir_for(c->b, &l, word(g, 0), s->before, word(g, 1), 2, classes);
+    kir_for(c->b, &l, u32(g, 0), s->before, u32(g, 1), 2, classes);
     kir_value has, total = tly_lanes_kept(s->t, l.i, &has);
     classes[0] = l.carried[0];
     classes[1] = l.carried[1];
@@ -171,16 +171,16 @@ static kir_value summarise(const tly_lane_looker *s, sum all, kir_value *mark)
 static kir_value last_tile_of(const tly_lane_looker *s, kir_value i)
 {
     tly_gpu *g = s->t->g;
-    kir_value groups = sub(&g->c, word(g, WINDOW), i);
-    kir_value back = mul(&g->c, sub(&g->c, groups, word(g, 1)), word(g, GROUP));
-    return sub(&g->c, s->first, add(&g->c, back, word(g, 1)));
+    kir_value groups = sub(&g->c, u32(g, WINDOW), i);
+    kir_value back = mul(&g->c, sub(&g->c, groups, u32(g, 1)), u32(g, GROUP));
+    return sub(&g->c, s->first, add(&g->c, back, u32(g, 1)));
 }
 
 /* The first that exists. */
 static kir_value oldest(const tly_lane_looker *s)
 {
     tly_gpu *g = s->t->g;
-    kir_value window = word(g, WINDOW);
+    kir_value window = u32(g, WINDOW);
     return sub(&g->c, window, umin(&g->c, s->group, window));
 }
 
@@ -191,8 +191,8 @@ static kir_value look_at_group(const tly_lane_looker *s, kir_value i, kir_value 
     tly_build *c = &g->c;
     kir_value tile = last_tile_of(s, i), has;
     kir_value total = look(s, tile, TOTAL, mark), base = look(s, tile, AFTER, &has);
-    has = differ(c, has, word(g, 0));
-    *mark = choose(c, has, word(g, MARK_BASE), *mark);
+    has = differ(c, has, u32(g, 0));
+    *mark = choose(c, has, u32(g, MARK_BASE), *mark);
     return choose(c, has, base, total);
 }
 
@@ -201,20 +201,20 @@ static void find_groups(const tly_lane_looker *s)
 {
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
-    kir_value state[] = { yes(g), tly_neutral(c, g->c.acc), word(g, 0) };
+    kir_value state[] = { yes(g), tly_neutral(c, g->c.acc), u32(g, 0) };
     kir_value from = oldest(s);
     kir_loop each, l;
     kir_branch exists;
     kir_if(c->b, &exists, s->t->exists);
-    kir_for(c->b, &each, add(c, from, s->t->segment), word(g, WINDOW), word(g, s->t->segments), 0,
+    kir_for(c->b, &each, add(c, from, s->t->segment), u32(g, WINDOW), u32(g, s->t->segments), 0,
             NULL);
-    kir_for(c->b, &l, word(g, 0), word(g, INT32_MAX), word(g, 1), 3, state);
+    kir_for(c->b, &l, u32(g, 0), u32(g, INT32_MAX), u32(g, 1), 3, state);
     kir_for_while(c->b, &l);
     state[1] = look_at_group(s, each.i, &state[2]);
-    kir_value no_base = both(g, is(g, each.i, 0), differ(c, state[2], word(g, MARK_BASE)));
+    kir_value no_base = both(g, is(g, each.i, 0), differ(c, state[2], u32(g, MARK_BASE)));
     state[0] = either(g, is(g, state[2], 0), no_base);
     kir_for_end(c->b, &l, state);
-    tly_lanes_keep(s->t, add(c, each.i, word(g, GROUP)), l.result[1], l.result[2]);
+    tly_lanes_keep(s->t, add(c, each.i, u32(g, GROUP)), l.result[1], l.result[2]);
     kir_for_end(c->b, &each, NULL);
     kir_if_end(c->b, &exists, 0, NULL);
 }
@@ -223,7 +223,7 @@ typedef kir_value look_for(const tly_lane_looker *s, kir_value i, kir_value *mar
 
 static kir_value found(const tly_lane_looker *s, kir_value i, kir_value *mark)
 {
-    return tly_lanes_kept(s->t, add(&s->t->g->c, i, word(s->t->g, GROUP)), mark);
+    return tly_lanes_kept(s->t, add(&s->t->g->c, i, u32(s->t->g, GROUP)), mark);
 }
 
 /* The latest base that is there, combined with the totals of the groups from it on. i1: none was
@@ -233,10 +233,10 @@ static kir_value combine_groups(const tly_lane_looker *s, look_for *by, kir_valu
 {
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
-    kir_value known = ule(c, s->group, word(g, WINDOW)), mark;
+    kir_value known = ule(c, s->group, u32(g, WINDOW)), mark;
     kir_value state[2] = { known, start };
     kir_loop l;
-    kir_for(c->b, &l, oldest(s), word(g, WINDOW), word(g, 1), 2, state);
+    kir_for(c->b, &l, oldest(s), u32(g, WINDOW), u32(g, 1), 2, state);
     kir_value v = by(s, l.i, &mark), takes = is(g, mark, MARK_BASE);
     kir_value goes = both(g, l.carried[0], tly_look_combines(g, l.carried[1], v, mark, 1));
     state[0] = either(g, takes, goes);
@@ -251,12 +251,12 @@ static kir_value base_of(const tly_lane_looker *s)
 {
     tly_gpu *g = s->t->g;
     tly_build *c = &g->c;
-    kir_value start = tly_gpu_first_carry(g, &s->t->item, word(g, 0)), state[2];
+    kir_value start = tly_gpu_first_carry(g, &s->t->item, u32(g, 0)), state[2];
     kir_loop l;
     state[0] = negated(g, combine_groups(s, found, start, &state[1]));
     if (tly_range_count(c) == 0)
         return state[1];
-    kir_for(c->b, &l, word(g, 0), word(g, INT32_MAX), word(g, 1), 2, state);
+    kir_for(c->b, &l, u32(g, 0), u32(g, INT32_MAX), u32(g, 1), 2, state);
     kir_for_while(c->b, &l);
     state[0] = negated(g, combine_groups(s, look_at_group, start, &state[1]));
     kir_for_end(c->b, &l, state);
@@ -275,10 +275,10 @@ static kir_value look_at_tiles(const tly_lane_looker *s, kir_value base, kir_val
     kir_value fits = tly_gpu_fits_half(g, base), mark, has;
     kir_value state[STATES] = { yes(g), base, tly_neutral(c, c->acc), yes(g) };
     kir_loop l;
-    kir_for(c->b, &l, word(g, 0), s->before, word(g, 1), STATES, state);
+    kir_for(c->b, &l, u32(g, 0), s->before, u32(g, 1), STATES, state);
     kir_value total = tly_lanes_kept(s->t, l.i, &mark);
     kir_value after = look(s, add(c, s->first, l.i), AFTER, &has);
-    kir_value takes = differ(c, has, word(g, 0));
+    kir_value takes = differ(c, has, u32(g, 0));
     sum all = longer(g, (sum){ l.carried[SUM], l.carried[SOUND] }, total, mark);
     kir_value holds = both(g, fits, all.sound);
     kir_value goes = both(g, l.carried[KNOWN],
@@ -299,7 +299,7 @@ static kir_value wait_for_carry(const tly_lane_looker *s, kir_value base)
     tly_build *c = &g->c;
     kir_value state[2] = { yes(g), base };
     kir_loop l;
-    kir_for(c->b, &l, word(g, 0), word(g, INT32_MAX), word(g, 1), 2, state);
+    kir_for(c->b, &l, u32(g, 0), u32(g, INT32_MAX), u32(g, 1), 2, state);
     kir_for_while(c->b, &l);
     state[0] = negated(g, look_at_tiles(s, base, &state[1]));
     kir_for_end(c->b, &l, state);
@@ -315,8 +315,8 @@ tly_lane_looker tly_lane_looker_of(tly_lanes *t, kir_value total, kir_value mark
     tly_lane_looker s = { .t = t, .total = total, .mark = mark };
     s.leads = both(g, t->exists, is(g, t->segment, 0));
     s.stalls = tly_look_stalls(g, t->item.chunk);
-    s.group = udiv(c, t->item.chunk, word(g, GROUP));
-    s.first = mul(c, s.group, word(g, GROUP));
+    s.group = udiv(c, t->item.chunk, u32(g, GROUP));
+    s.first = mul(c, s.group, u32(g, GROUP));
     s.before = sub(c, t->item.chunk, s.first);
     s.ends = is(g, s.before, GROUP - 1);
     return s;
@@ -356,7 +356,7 @@ static kir_value find_carry(const tly_lane_looker *s, const news *n, kir_value *
     kir_value base = base_of(s), carry = tly_lane_join(g, base, n->before.value);
     publish(s, s->stalls, TOTAL, n->v, n->mark);
     kir_value told = both(g, s->ends, tly_look_combines(g, base, n->v, n->mark, 1));
-    publish(s, told, AFTER, tly_lane_join(g, base, n->v), word(g, TLY_MARK_VALUE));
+    publish(s, told, AFTER, tly_lane_join(g, base, n->v), u32(g, TLY_MARK_VALUE));
     *open = both(g, s->ends, negated(g, told));
     if (tly_range_count(c) == 0)
         return carry;
@@ -393,5 +393,5 @@ void tly_lane_tell(tly_lane_looker *s, kir_value when, kir_value after)
 {
     tly_gpu *g = s->t->g;
     kir_value due = both(g, when, either(g, negated(g, s->ends), s->open));
-    publish(s, both(g, s->leads, due), AFTER, after, word(g, TLY_MARK_VALUE));
+    publish(s, both(g, s->leads, due), AFTER, after, u32(g, TLY_MARK_VALUE));
 }

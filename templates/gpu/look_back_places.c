@@ -39,7 +39,7 @@ kir_value tly_place_at(tly_gpu *g, kir_value number, kir_value place)
     kir_value at = mul(c, tly_gpu_widened(g, number),
                        tly_gpu_offset(g, tly_gpu_look_back_bytes(g)));
     at = add(c, at, tly_gpu_offset(g, TLY_GPU_TICKET_BYTES));
-    at = add(c, at, tly_gpu_widened(g, mul(c, place, word(g, 4 * tly_place_words(g)))));
+    at = add(c, at, tly_gpu_widened(g, mul(c, place, u32(g, 4 * tly_place_words(g)))));
     return ptradd(c, arg(c, KIR_ARG_SCRATCH), at);
 }
 
@@ -53,8 +53,8 @@ static void split(tly_gpu *g, kir_value state, kir_value *halves)
         v = bitcast(c, KIR_TYPE(KIR_I32, count), v);
         for (unsigned i = 0; i < count; i++, halves += 2) {
             kir_value part = kir_extract(c->b, v, i);
-            halves[0] = band(c, part, word(g, 0xffff));
-            halves[1] = lshr(c, part, word(g, 16));
+            halves[0] = band(c, part, u32(g, 0xffff));
+            halves[1] = lshr(c, part, u32(g, 16));
         }
     }
 }
@@ -68,8 +68,8 @@ static kir_value join(tly_gpu *g, kir_value like, const kir_value *halves)
         kir_value v = 0, one = kir_part(c->b, like, p);
         unsigned count = words_of(g, one);
         for (unsigned i = 0; i < count; i++, halves += 2) {
-            kir_value low = band(c, halves[0], word(g, 0xffff));
-            kir_value whole = bor(c, low, shl(c, halves[1], word(g, 16)));
+            kir_value low = band(c, halves[0], u32(g, 0xffff));
+            kir_value whole = bor(c, low, shl(c, halves[1], u32(g, 16)));
             v = i == 0 ? kir_splat(c->b, whole, count) : kir_insert(c->b, v, whole, i);
         }
         parts[p] = bitcast(c, type_of(c, one), v);
@@ -89,7 +89,7 @@ static kir_value word_at(tly_gpu *g, kir_value at, kir_value apart, unsigned i, 
 void tly_place_publish(tly_gpu *g, kir_value at, kir_value apart, kir_value v, kir_value mark)
 {
     kir_value halves[MOST_HALVES];
-    kir_value top = shl(&g->c, mark, word(g, 16));
+    kir_value top = shl(&g->c, mark, u32(g, 16));
     split(g, v, halves);
     for (unsigned i = 0; i < halves_of(g, v); i++) {
         int64_t offset;
@@ -106,9 +106,9 @@ kir_value tly_place_look(tly_gpu *g, kir_value at, kir_value apart, kir_value *m
         int64_t offset;
         kir_value p = word_at(g, at, apart, i, &offset);
         halves[i] = kir_atomic_load(c->b, p, offset);
-        kir_value has = differ(c, lshr(c, halves[i], word(g, 16)), word(g, 0));
+        kir_value has = differ(c, lshr(c, halves[i], u32(g, 16)), u32(g, 0));
         all = i == 0 ? has : band(c, all, has);
     }
-    *mark = choose(c, all, lshr(c, halves[0], word(g, 16)), word(g, 0));
+    *mark = choose(c, all, lshr(c, halves[0], u32(g, 16)), u32(g, 0));
     return join(g, like, halves);
 }

@@ -72,8 +72,8 @@ static kir_value element_of(tly_gpu *g, kir_value word_, unsigned i, unsigned by
 {
     tly_build *c = &g->c;
     if (i > 0)
-        word_ = lshr(c, word_, word(g, 8 * bytes * i));
-    return i + 1 == 4 / bytes ? word_ : band(c, word_, word(g, (1 << 8 * bytes) - 1));
+        word_ = lshr(c, word_, u32(g, 8 * bytes * i));
+    return i + 1 == 4 / bytes ? word_ : band(c, word_, u32(g, (1 << 8 * bytes) - 1));
 }
 
 static void fetch_some(tly_gpu *g, kir_value p, int64_t offset, kir_value *stored, unsigned count)
@@ -115,7 +115,7 @@ static void put_some(tly_gpu *g, kir_value p, int64_t offset, const kir_value *s
     for (unsigned i = 0; i < parts; i++) {
         kir_value x = stored[i * together];
         for (unsigned k = 1; k < together; k++) {
-            kir_value moved = shl(c, stored[i * together + k], word(g, 8 * bytes * k));
+            kir_value moved = shl(c, stored[i * together + k], u32(g, 8 * bytes * k));
             x = bor(c, x, moved);
         }
         v = i == 0 ? kir_splat(c->b, x, parts) : kir_insert(c->b, v, x, i);
@@ -193,7 +193,7 @@ static kir_value scratch_at(tly_gpu *g, kir_value from, kir_value number, unsign
 
 kir_value tly_gpu_record_at(tly_gpu *g, kir_value number)
 {
-    return scratch_at(g, word(g, g->launch->header_bytes), number, tly_gpu_record_bytes(g));
+    return scratch_at(g, u32(g, g->launch->header_bytes), number, tly_gpu_record_bytes(g));
 }
 
 kir_value tly_gpu_carry_at(tly_gpu *g, kir_value index)
@@ -205,12 +205,12 @@ kir_value tly_gpu_carry_at(tly_gpu *g, kir_value index)
  * offsets. */
 kir_value tly_gpu_state_at(tly_gpu *g, kir_value p, kir_value number)
 {
-    return ptradd(&g->c, p, mul(&g->c, number, word(g, g->c.state_bytes)));
+    return ptradd(&g->c, p, mul(&g->c, number, u32(g, g->c.state_bytes)));
 }
 
 static kir_value range_at(tly_gpu *g, kir_value record, kir_value number)
 {
-    return ptradd(&g->c, record, mul(&g->c, number, word(g, range_bytes(g))));
+    return ptradd(&g->c, record, mul(&g->c, number, u32(g, range_bytes(g))));
 }
 
 void tly_gpu_save_range(tly_gpu *g, kir_value record, kir_value number, const kir_value *range)

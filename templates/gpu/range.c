@@ -60,7 +60,7 @@ static kir_value size_word(tly_gpu *g, kir_value x)
 {
     tly_build *c = &g->c;
     x = bitcast(c, KIR_TYPE(KIR_I32, is_double(g) ? 2 : 1), x);
-    return band(c, kir_extract(c->b, x, is_double(g) ? 1 : 0), word(g, 0x7fffffff));
+    return band(c, kir_extract(c->b, x, is_double(g) ? 1 : 0), u32(g, 0x7fffffff));
 }
 
 static kir_value absolute(tly_gpu *g, kir_value x)
@@ -89,7 +89,7 @@ kir_value tly_gpu_distance(tly_gpu *g, kir_value x)
     tly_build *c = &g->c;
     kir_value size = absolute(g, x), by = sub(c, size, real(g, ONE));
     kir_value between = both(g, olt(c, real(g, ZERO), size), compare(g, KIR_OLT, size, INFINITE));
-    return choose(c, between, size_word(g, by), word(g, 0));
+    return choose(c, between, size_word(g, by), u32(g, 0));
 }
 
 int tly_gpu_has_distance(const tly_gpu *g)
@@ -100,7 +100,7 @@ int tly_gpu_has_distance(const tly_gpu *g)
 void tly_gpu_summary_begin(tly_gpu *g, kir_value *summary)
 {
     summary[0] = tly_neutral(&g->c, g->c.acc);
-    summary[1] = word(g, 0);
+    summary[1] = u32(g, 0);
 }
 
 void tly_gpu_summary_add(tly_gpu *g, kir_value *summary, kir_value x)
@@ -121,9 +121,9 @@ void tly_gpu_summary_fold(tly_gpu *g, tly_team *t, kir_value *summary)
 static kir_value above(tly_gpu *g, kir_value upper)
 {
     tly_build *c = &g->c;
-    kir_value v = add(c, upper, word(g, 1));
+    kir_value v = add(c, upper, u32(g, 1));
     if (is_double(g))
-        v = kir_insert(c->b, kir_splat(c->b, word(g, 0), 2), v, 1);
+        v = kir_insert(c->b, kir_splat(c->b, u32(g, 0), 2), v, 1);
     return bitcast(c, g->c.acc, v);
 }
 
@@ -158,14 +158,14 @@ void tly_gpu_publish(tly_gpu *g, kir_value good, const kir_value *summary, kir_v
 {
     tly_build *c = &g->c;
     *total = choose(c, good, *total, summary[0]);
-    range[0] = choose(c, good, range[0], word(g, BAD));
+    range[0] = choose(c, good, range[0], u32(g, BAD));
     if (tly_gpu_has_distance(g))
         range[1] = choose(c, good, range[1], summary[1]);
 }
 
 static kir_value is_bad(tly_gpu *g, const kir_value *range)
 {
-    return equal(&g->c, range[0], word(g, BAD));
+    return equal(&g->c, range[0], u32(g, BAD));
 }
 
 /* By classes, if these were published. */
@@ -194,7 +194,7 @@ void tly_gpu_summary_join(tly_gpu *g, kir_value *summary, kir_value total, const
     summary[0] = tly_combine(c, summary[0], tly_gpu_class(g, total));
     if (!tly_gpu_has_distance(g))
         return;
-    kir_value distance = choose(c, is_bad(g, range), range[1], word(g, TLY_GPU_FAR));
+    kir_value distance = choose(c, is_bad(g, range), range[1], u32(g, TLY_GPU_FAR));
     summary[1] = umax(c, summary[1], distance);
 }
 

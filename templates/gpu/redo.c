@@ -18,7 +18,7 @@
 /* A lane's place among those that take turns; interleaved scans go side by side. */
 static kir_value place(tly_gpu *g, const tly_redo *r)
 {
-    return g->unit == 1 ? r->team->lane : udiv(&g->c, r->team->lane, word(g, g->unit));
+    return g->unit == 1 ? r->team->lane : udiv(&g->c, r->team->lane, u32(g, g->unit));
 }
 
 static void number_turns(tly_gpu *g, tly_redo *r)
@@ -26,14 +26,14 @@ static void number_turns(tly_gpu *g, tly_redo *r)
     tly_build *c = &g->c;
     r->per = r->team->used / g->unit;
     r->all = r->per * segments(g) * r->team->groups;
-    r->begin = mul(c, r->team->group, word(g, r->per * segments(g)));
+    r->begin = mul(c, r->team->group, u32(g, r->per * segments(g)));
     r->own = add(c, r->begin, place(g, r));
 }
 
 /* The largest distance of this invocation's elements. */
 static kir_value distance_of(tly_gpu *g, const tly_tile *tile)
 {
-    kir_value distance = word(g, 0);
+    kir_value distance = u32(g, 0);
     for (unsigned i = 0; i < tly_gpu_elements(g) && tly_gpu_has_distance(g); i++)
         distance = umax(&g->c, distance, tly_gpu_distance(g, tile->x[i]));
     return distance;
@@ -44,15 +44,15 @@ static kir_value distance_of(tly_gpu *g, const tly_tile *tile)
 static void find_first(tly_gpu *g, tly_redo *r)
 {
     tly_build *c = &g->c;
-    kir_value first = word(g, r->all - 1), pair[2];
+    kir_value first = u32(g, r->all - 1), pair[2];
     for (unsigned s = 0; s < segments(g); s++) {
-        kir_value own = add(c, r->own, word(g, s * r->per));
+        kir_value own = add(c, r->own, u32(g, s * r->per));
         kir_value turn = umin(c, first, own);
         first = choose(c, tly_range_good(c, r->tile->ranges[s], r->carry), first, turn);
     }
     if (r->team->used < r->team->width) { /* lanes without elements know of none */
-        kir_value idle = ule(c, word(g, r->team->used), r->team->lane);
-        first = choose(c, idle, word(g, r->all - 1), first);
+        kir_value idle = ule(c, u32(g, r->team->used), r->team->lane);
+        first = choose(c, idle, u32(g, r->all - 1), first);
     }
     if (tly_gpu_has_distance(g)) { /* a largest and a smallest word, as extremes are */
         pair[0] = r->distance;
@@ -64,8 +64,8 @@ static void find_first(tly_gpu *g, tly_redo *r)
         first = tly_team_fold(g, r->team, KIR_UMIN, first);
     }
     r->settled = tly_gpu_settled(g, r->carry, r->distance);
-    first = choose(c, r->settled, word(g, 0), first);
-    r->first = g->unit > 1 ? choose(c, r->fits, word(g, r->all), first) : first;
+    first = choose(c, r->settled, u32(g, 0), first);
+    r->first = g->unit > 1 ? choose(c, r->fits, u32(g, r->all), first) : first;
 }
 
 /* The prefix before the first turn, from the lane whose turn it is, in its lane group. */
@@ -77,10 +77,10 @@ static kir_value prefix_before(tly_gpu *g, tly_redo *r)
         kir_value its = equal(c, r->own, brought_back(g, r, r->first, s));
         before = choose(c, its, r->tile->before[s], before);
     }
-    kir_value rounds = udiv(c, r->first, word(g, r->per));
-    kir_value lane = sub(c, r->first, mul(c, rounds, word(g, r->per)));
+    kir_value rounds = udiv(c, r->first, u32(g, r->per));
+    kir_value lane = sub(c, r->first, mul(c, rounds, u32(g, r->per)));
     if (g->unit > 1)
-        lane = add(c, mul(c, lane, word(g, g->unit)), tly_team_class(g, r->team));
+        lane = add(c, mul(c, lane, u32(g, g->unit)), tly_team_class(g, r->team));
     return tly_team_from(g, r->team, tly_combine(c, r->carry, before), lane);
 }
 
@@ -112,21 +112,21 @@ static void take_turns(tly_gpu *g, tly_redo *r, unsigned s, kir_value *state)
     tly_build *c = &g->c;
     int together = g->unit > 1;
     const kir_value *x = tly_redo_elements(g, r, s);
-    kir_value low = word(g, 0), next[4];
+    kir_value low = u32(g, 0), next[4];
     if (!together) {
         kir_value skipped = sub(c, brought_back(g, r, r->first, s), r->begin);
         skipped = choose(c, less(c, skipped, low), low, skipped);
-        low = umin(c, skipped, word(g, r->per));
+        low = umin(c, skipped, u32(g, r->per));
     }
     memcpy(next, state, 3 * sizeof *next);
     next[3] = state[FROM + s];
     kir_loop l;
-    kir_for(c->b, &l, low, word(g, r->per), word(g, 1), 4, next);
+    kir_for(c->b, &l, low, u32(g, r->per), u32(g, 1), 4, next);
     if (!together)
         kir_for_while(c->b, &l);
     kir_value mine = equal(c, place(g, r), l.i), lane = l.i;
     if (together)
-        lane = add(c, mul(c, l.i, word(g, g->unit)), tly_team_class(g, r->team));
+        lane = add(c, mul(c, l.i, u32(g, g->unit)), tly_team_class(g, r->team));
     kir_value after = tly_team_from(g, r->team, through(g, x, l.carried[PREFIX]), lane);
     next[3] = choose(c, mine, l.carried[PREFIX], l.carried[3]);
     if (together) {
@@ -137,7 +137,7 @@ static void take_turns(tly_gpu *g, tly_redo *r, unsigned s, kir_value *state)
         next[PREFIX] = after;
         next[GOES_ON] = goes_on(g, r, after);
     }
-    next[TURN] = add(c, l.carried[TURN], word(g, 1));
+    next[TURN] = add(c, l.carried[TURN], u32(g, 1));
     if (g->plan->scan == 0)
         tly_team_rest(g, r->team);
     kir_for_end(c->b, &l, next);
@@ -149,11 +149,11 @@ static void take_turns(tly_gpu *g, tly_redo *r, unsigned s, kir_value *state)
 static void take_turns_by_groups(tly_gpu *g, tly_redo *r, kir_value *state)
 {
     tly_build *c = &g->c;
-    kir_value first = udiv(c, r->first, word(g, r->per * segments(g)));
+    kir_value first = udiv(c, r->first, u32(g, r->per * segments(g)));
     kir_loop l;
     kir_branch its;
     kir_value inside[FROM + TLY_GPU_MOST_SEGMENTS];
-    kir_for(c->b, &l, first, word(g, r->team->groups), word(g, 1), states(g), state);
+    kir_for(c->b, &l, first, u32(g, r->team->groups), u32(g, 1), states(g), state);
     kir_for_while(c->b, &l);
     memcpy(inside, l.carried, states(g) * sizeof *inside);
     kir_if(c->b, &its, equal(c, r->team->group, l.i));
@@ -198,7 +198,7 @@ static void walk(tly_gpu *g, tly_redo *r)
     r->stop = state[TURN];
     if (g->unit > 1) { /* all of a scan's turns or none */
         r->prefix = choose(c, r->settled, r->carry, r->prefix);
-        r->stop = choose(c, r->settled, word(g, 0), word(g, r->all));
+        r->stop = choose(c, r->settled, u32(g, 0), u32(g, r->all));
     }
 }
 

@@ -38,7 +38,7 @@ static inline unsigned vector(const tly_gpu *g)
  * of its own in registers. May be below 0. */
 static inline kir_value brought_back(tly_gpu *g, const tly_redo *r, kir_value turn, unsigned s)
 {
-    return sub(&g->c, turn, word(g, s * r->per));
+    return sub(&g->c, turn, u32(g, s * r->per));
 }
 
 /* ---- what it shows (redo_show.c) ---- */

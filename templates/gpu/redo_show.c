@@ -119,7 +119,7 @@ void tly_redo_store_walked(tly_gpu *g, const tly_redo *r)
     kir_value shown[TLY_GPU_MOST_ELEMENTS], turns = sub(c, r->stop, r->first);
     for (unsigned s = 0; s < segments(g); s++) {
         const kir_value *x = tly_redo_elements(g, r, s);
-        kir_value prefix = r->from[s], turn = add(c, sub(c, r->own, r->first), word(g, s * r->per));
+        kir_value prefix = r->from[s], turn = add(c, sub(c, r->own, r->first), u32(g, s * r->per));
         for (unsigned v = 0; v < vector(g); v++) {
             kir_value next = tly_combine(c, prefix, x[v]);
             shown[v] = c->p->exclusive ? prefix : next;

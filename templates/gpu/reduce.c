@@ -47,7 +47,7 @@ static kir_value record_at(tly_gpu_reduce *r, kir_value number)
 static kir_value part_at(tly_gpu_reduce *r, kir_value record, kir_value output)
 {
     tly_gpu *g = r->g;
-    kir_value bytes = mul(&g->c, output, word(g, tly_gpu_reduce_record_bytes(g)));
+    kir_value bytes = mul(&g->c, output, u32(g, tly_gpu_reduce_record_bytes(g)));
     return ptradd(&g->c, record, tly_gpu_widened(g, bytes));
 }
 
@@ -66,9 +66,9 @@ static kir_value combine_some(tly_gpu_reduce *r, const records *of, kir_value fr
     tly_build *c = &g->c;
     kir_value one[TLY_GPU_MOST_SEGMENTS];
     kir_loop l;
-    kir_for(c->b, &l, from, to, word(g, (int64_t)ahead * of->stride), 1, &state);
+    kir_for(c->b, &l, from, to, u32(g, (int64_t)ahead * of->stride), 1, &state);
     for (unsigned i = 0; i < ahead; i++) {
-        kir_value chunk = add(c, l.i, word(g, (int64_t)i * of->stride));
+        kir_value chunk = add(c, l.i, u32(g, (int64_t)i * of->stride));
         kir_value p = record_at(r, add(c, mul(c, chunk, of->items), of->item->index));
         one[i] = load(r, part_at(r, p, of->output), l.carried[0]);
     }
@@ -89,9 +89,9 @@ static kir_value combine_records(tly_gpu_reduce *r, const tly_gpu_item *item, ki
     const records of = { item, output, tly_gpu_items(g), stride };
     unsigned ahead = (unsigned)g->plan->segments;
     kir_value state = tly_gpu_reduce_records(r)->neutral(c);
-    kir_value chunks = arg(c, KIR_ARG_CHUNKS), whole = word(g, 0);
+    kir_value chunks = arg(c, KIR_ARG_CHUNKS), whole = u32(g, 0);
     if (ahead > 1) {
-        whole = band(c, chunks, word(g, -(int64_t)(ahead * stride)));
+        whole = band(c, chunks, u32(g, -(int64_t)(ahead * stride)));
         state = combine_some(r, &of, from, whole, ahead, state);
     }
     return combine_some(r, &of, add(c, whole, from), chunks, 1, state);
@@ -102,7 +102,7 @@ static kir_value combine_records(tly_gpu_reduce *r, const tly_gpu_item *item, ki
 /* Of outputs side by side, one's address. */
 static kir_value out_at(tly_gpu_reduce *r, const tly_gpu_row *row, kir_value output)
 {
-    kir_value bytes = mul(&r->g->c, output, word(r->g, r->g->c.bytes[TLY_OUT]));
+    kir_value bytes = mul(&r->g->c, output, u32(r->g, r->g->c.bytes[TLY_OUT]));
     return ptradd(&r->g->c, row->out, tly_gpu_widened(r->g, bytes));
 }
 
@@ -129,9 +129,9 @@ static void do_item(tly_gpu_reduce *r, const tly_gpu_item *item, tly_team *team)
         kir_if(c->b, &leads, tly_team_leads(g, team));
     for (unsigned i = 0; i < g->lanes; i++) {
         if (records)
-            save(r, part_at(r, record_at(r, item->record), word(g, i)), state[i]);
+            save(r, part_at(r, record_at(r, item->record), u32(g, i)), state[i]);
         else
-            finish(r, &row, &s, word(g, i), state[i]);
+            finish(r, &row, &s, u32(g, i), state[i]);
     }
     if (team != NULL)
         kir_if_end(c->b, &leads, 0, NULL);
@@ -146,7 +146,7 @@ static void do_records(tly_gpu_reduce *r, const tly_gpu_item *item, tly_team *te
     tly_gpu_row row = tly_gpu_row_of(g, item);
     tly_gpu_span all = tly_gpu_span_all(r, &row);
     if (team == NULL) {
-        finish(r, &row, &all, output, combine_records(r, item, output, word(g, 0), 1));
+        finish(r, &row, &all, output, combine_records(r, item, output, u32(g, 0), 1));
         return;
     }
     kir_value from = tly_gpu_team_member(r, team);
@@ -164,16 +164,16 @@ static void build(tly_gpu *g, unsigned pass, tly_team *team, unsigned items, kir
 {
     tly_build *c = &g->c;
     int chunks = tly_gpu_has_chunks(g), last = chunks && pass > 0;
-    kir_value output = word(g, 0);
+    kir_value output = u32(g, 0);
     kir_branch exists;
     if (last && g->lanes > 1) {
         items /= g->lanes;
-        output = band(c, member, word(g, g->lanes - 1)); /* a power of two */
-        member = udiv(c, member, word(g, g->lanes));
+        output = band(c, member, u32(g, g->lanes - 1)); /* a power of two */
+        member = udiv(c, member, u32(g, g->lanes));
     }
     g->launch->pass[pass].items = chunks && !last ? TLY_ITEMS_CHUNKS : TLY_ITEMS_ROWS;
     g->launch->pass[pass].per_group = items;
-    kir_value number = add(c, mul(c, tly_gpu_group(g), word(g, items)), member);
+    kir_value number = add(c, mul(c, tly_gpu_group(g), u32(g, items)), member);
     tly_gpu_item item = tly_gpu_item_of(g, number, chunks && !last);
     tly_gpu_reduce r = tly_gpu_reduce_begin(g, team != NULL || chunks);
     kir_if(c->b, &exists, item.valid);

@@ -26,7 +26,7 @@ static int in_words(const tly_gpu_reduce *r, unsigned bytes)
 
 static kir_value mask(tly_gpu_reduce *r, unsigned bytes)
 {
-    return word(r->g, bytes == 1 ? 0xff : 0xffff);
+    return u32(r->g, bytes == 1 ? 0xff : 0xffff);
 }
 
 /* The aligned word around an element, and by how many bits it lies above the word's lowest. */
@@ -34,9 +34,9 @@ static kir_value word_around(tly_gpu_reduce *r, kir_value p, kir_value *shift)
 {
     tly_build *c = &r->g->c;
     kir_value low = convert(c, KIR_TRUNC, KIR_TYPE(KIR_I32, 1), kir_addr(c->b, p));
-    low = bin(&r->g->c, KIR_AND, low, word(r->g, 3));
-    *shift = bin(&r->g->c, KIR_SHL, low, word(r->g, 3));
-    return ptradd(c, p, sub(c, word(r->g, 0), low));
+    low = bin(&r->g->c, KIR_AND, low, u32(r->g, 3));
+    *shift = bin(&r->g->c, KIR_SHL, low, u32(r->g, 3));
+    return ptradd(c, p, sub(c, u32(r->g, 0), low));
 }
 
 static kir_value part_of(tly_gpu_reduce *r, kir_value around, kir_value shift, unsigned bytes)
@@ -74,7 +74,7 @@ static kir_value extended(tly_gpu_reduce *r, kir_value x)
     unsigned bytes = r->g->c.bytes[TLY_IN];
     if (bytes >= 4 || tly_class_of((tally_dtype)problem(r)->tensor[TLY_IN].dtype) == TLY_UNSIGNED)
         return x;
-    kir_value up = word(r->g, 32 - 8 * bytes);
+    kir_value up = u32(r->g, 32 - 8 * bytes);
     return bin(&r->g->c, KIR_ASHR, bin(&r->g->c, KIR_SHL, x, up), up);
 }
 
@@ -148,7 +148,7 @@ void tly_gpu_reduce_store(tly_gpu_reduce *r, kir_value p, kir_value y)
     y = stored(r, y);
     uint64_t bits = tly_value_bits((tly_value)row(r)->empty,
                                    (tally_dtype)problem(r)->tensor[TLY_OUT].dtype);
-    kir_value none = equal(c, r->steps, word(g, 0));
+    kir_value none = equal(c, r->steps, u32(g, 0));
     y = choose(c, none, like(&r->g->c, y, bits), y);
     if (in_words(r, g->c.bytes[TLY_OUT]))
         store_part(r, p, y);

@@ -147,7 +147,7 @@ static kir_value split_all(tly_build *c, const kir_value *x, unsigned n)
 static kir_value are_many(tly_gpu_reduce *r, unsigned n)
 {
     tly_build *c = &r->g->c;
-    kir_value two = word(r->g, 2);
+    kir_value two = u32(r->g, 2);
     return n > 2 ? yes(r->g) : bor(c, ult(c, two, r->steps), ult(c, two, r->length));
 }
 
@@ -293,7 +293,7 @@ static kir_value with_sign(tly_build *c, kir_value v, kir_value sign)
 static kir_value most_trips(tly_gpu_reduce *r, kir_value count)
 {
     uint32_t most = r->g->caps->trip_limit / 4;
-    return most > 0 ? umin(&r->g->c, count, word(r->g, most)) : count;
+    return most > 0 ? umin(&r->g->c, count, u32(r->g, most)) : count;
 }
 
 /* The plain loop's product, up to where it is infinite, NaN, or, but for infinite elements, zero
@@ -308,7 +308,7 @@ static kir_value by_loop(tly_gpu_reduce *r, const tly_gpu_span *all, kir_value m
                            constant(c, c->acc, tly_value_bits(TLY_ONE, (tally_dtype)c->p->acc)) };
     kir_value count = mul(c, all->steps, all->part), trips = most_trips(r, count), x;
     kir_loop l;
-    kir_for(c->b, &l, word(r->g, 0), trips, word(r->g, 1), 2, start);
+    kir_for(c->b, &l, u32(r->g, 0), trips, u32(r->g, 1), 2, start);
     kir_for_while(c->b, &l);
     kir_value step = udiv(c, l.i, r->length);
     kir_value at = tly_gpu_span_at(r, all, step, sub(c, l.i, mul(c, step, r->length)));

@@ -51,7 +51,7 @@ kir_value tly_gpu_reduce_index(tly_gpu_reduce *r, kir_value v)
 tly_gpu_span tly_gpu_span_all(tly_gpu_reduce *r, const tly_gpu_row *row)
 {
     tly_gpu *g = r->g;
-    kir_value zero = word(g, 0);
+    kir_value zero = u32(g, 0);
     return (tly_gpu_span){ *row, zero,      r->steps,
                            zero, r->length, r->indexed ? tly_gpu_reduce_index(r, zero) : 0 };
 }
@@ -61,7 +61,7 @@ tly_gpu_span tly_gpu_span_chunk(tly_gpu_reduce *r, const tly_gpu_row *row, kir_v
     tly_build *c = &r->g->c;
     kir_value group = udiv(c, chunk, r->each);
     kir_value part = sub(c, chunk, mul(c, group, r->each));
-    kir_value is_last = equal(c, add(c, part, word(r->g, 1)), r->each);
+    kir_value is_last = equal(c, add(c, part, u32(r->g, 1)), r->each);
     tly_gpu_span s = {
         .row = *row,
         .step = mul(c, group, r->chunk_steps),
@@ -78,7 +78,7 @@ tly_gpu_span tly_gpu_span_chunk(tly_gpu_reduce *r, const tly_gpu_row *row, kir_v
     if (r->rank == 0) { /* the position may be above 32 bits */
         kir_value bytes = mul(c, tly_gpu_widened(r->g, r->chunk_length), row->in_step);
         s.row.in = ptradd(c, row->in, mul(c, tly_gpu_widened(r->g, part), bytes));
-        s.from = word(r->g, 0);
+        s.from = u32(r->g, 0);
     }
     return s;
 }
@@ -108,7 +108,7 @@ tly_gpu_span tly_gpu_span_of(tly_gpu_reduce *r, const tly_gpu_span *s, kir_value
 {
     tly_gpu *g = r->g;
     tly_gpu_span one = *s;
-    kir_value bytes = mul(&g->c, output, word(g, g->c.bytes[TLY_IN]));
+    kir_value bytes = mul(&g->c, output, u32(g, g->c.bytes[TLY_IN]));
     one.row.in = ptradd(&g->c, s->row.in, tly_gpu_widened(g, bytes));
     return one;
 }

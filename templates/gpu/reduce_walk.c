@@ -56,7 +56,7 @@ static kir_value address_near(walk *w, kir_value p, kir_value q, unsigned after,
     if (w->in)
         return tly_gpu_in_near(w->r->g, &w->span->row, p, after, offset);
     *offset = 0;
-    return after > 0 ? address(w, add(&w->r->g->c, q, word(w->r->g, after))) : p;
+    return after > 0 ? address(w, add(&w->r->g->c, q, u32(w->r->g, after))) : p;
 }
 
 /* Indices of `count` accesses by `size` positions each, the first at q, `apart` from each other. */
@@ -134,8 +134,8 @@ static void run(walk *w, kir_value from, kir_value to, unsigned count, unsigned 
     tly_build *c = &g->c;
     kir_loop l;
     if (w->first)
-        from = add(c, from, mul(c, w->first, word(g, size)));
-    kir_for(c->b, &l, from, to, word(g, (int64_t)count * size * w->sharers), g->lanes, state);
+        from = add(c, from, mul(c, w->first, u32(g, size)));
+    kir_for(c->b, &l, from, to, u32(g, (int64_t)count * size * w->sharers), g->lanes, state);
     const trip t = { l.i, count, size };
     kir_value x[TLY_GPU_MOST_ELEMENTS];
     fetch(w, &t, x);
@@ -151,9 +151,9 @@ static void at_once(walk *w, kir_value *state)
     unsigned length = (unsigned)g->plan->length, v = (unsigned)g->plan->vector;
     kir_value x[TLY_GPU_MOST_ELEMENTS];
     kir_branch aligned;
-    trip t = { word(g, 0), 1, length };
+    trip t = { u32(g, 0), 1, length };
     if (w->first)
-        t = (trip){ mul(&g->c, w->first, word(g, v)), length / (v * w->sharers), v };
+        t = (trip){ mul(&g->c, w->first, u32(g, v)), length / (v * w->sharers), v };
     else if (g->c.p->tensor[TLY_IN].step != 1)
         t = (trip){ t.q, length, 1 };
     if (has_two_ways(w)) {
@@ -181,18 +181,18 @@ static void along(walk *w, kir_value count, kir_value *state)
 {
     tly_gpu *g = w->r->g;
     unsigned n = ahead(w), v = vector(w);
-    kir_value done = word(g, 0);
+    kir_value done = u32(g, 0);
     if (is_at_once(w)) {
         at_once(w, state);
         return;
     }
     if (n > 1) {
-        kir_value whole = band(&g->c, count, word(g, -(int64_t)(n * v * w->sharers)));
+        kir_value whole = band(&g->c, count, u32(g, -(int64_t)(n * v * w->sharers)));
         run(w, done, whole, n, v, state);
         done = whole;
     }
     if (v > 1) {
-        kir_value whole = band(&g->c, count, word(g, -(int64_t)v));
+        kir_value whole = band(&g->c, count, u32(g, -(int64_t)v));
         run(w, done, whole, 1, v, state);
         done = whole;
     }
@@ -212,7 +212,7 @@ static void serial(walk *w, kir_value *state)
         along(w, mul(c, s->steps, s->part), state);
         return;
     }
-    kir_for(c->b, &l, word(g, 0), s->steps, word(g, 1), g->lanes, state);
+    kir_for(c->b, &l, u32(g, 0), s->steps, u32(g, 1), g->lanes, state);
     w->in = tly_gpu_span_at(r, s, add(c, s->step, l.i), s->from);
     w->before = r->indexed ? mul(c, l.i, r->length) : 0;
     along(w, s->part, l.carried);
@@ -265,7 +265,7 @@ unsigned tly_gpu_team_size(const tly_team *t)
 kir_value tly_gpu_team_member(tly_gpu_reduce *r, const tly_team *t)
 {
     tly_build *c = &r->g->c;
-    return add(c, mul(c, t->group, word(r->g, t->width)), t->lane);
+    return add(c, mul(c, t->group, u32(r->g, t->width)), t->lane);
 }
 
 void tly_gpu_reduce_spread(tly_gpu_reduce *r, const tly_gpu_rules *rules, const tly_gpu_span *s,
@@ -316,11 +316,11 @@ kir_value tly_gpu_reduce_fold(tly_gpu_reduce *r, tly_team *t, const tly_gpu_rule
     tly_gpu *g = r->g;
     tly_build *c = &g->c;
     for (unsigned by = 1; by < t->width; by *= 2) {
-        kir_value lane = bxor(c, t->lane, word(g, by));
+        kir_value lane = bxor(c, t->lane, u32(g, by));
         state = rules->combine(c, state, from_lane(r, t, state, lane));
     }
     if (t->groups > 1)
         return fold_groups(r, t, rules, state);
     /* Every lane has it; from one address it is seen to be one value. */
-    return t->exchange ? from_lane(r, t, state, word(g, 0)) : state;
+    return t->exchange ? from_lane(r, t, state, u32(g, 0)) : state;
 }

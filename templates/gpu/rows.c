@@ -36,7 +36,7 @@ static void summarise(tly_gpu *g, tly_team *t, const stretch *along, kir_value g
     kir_else(c->b, &fine, 1 + count, results);
     tly_gpu_summary_begin(g, summary);
     kir_loop tiles;
-    kir_for(c->b, &tiles, word(g, 0), along->count, word(g, t->tile), 2, summary);
+    kir_for(c->b, &tiles, u32(g, 0), along->count, u32(g, t->tile), 2, summary);
     tly_tile tile;
     tly_gpu_row at = tly_gpu_at(g, &along->row, tiles.i);
     tly_tile_load(g, t, &at, sub(c, along->count, tiles.i), &tile);
@@ -61,7 +61,7 @@ static void total(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const stret
     state[0] = tly_neutral(c, c->acc);
     tly_range_begin(c, &state[1]);
     kir_loop tiles;
-    kir_for(c->b, &tiles, word(g, 0), along->count, word(g, t->tile), 1 + watched, state);
+    kir_for(c->b, &tiles, u32(g, 0), along->count, u32(g, t->tile), 1 + watched, state);
     tly_tile tile = { .goes_on = 1 };
     tly_gpu_row at = tly_gpu_at(g, &along->row, tiles.i);
     tly_tile_load(g, t, &at, sub(c, along->count, tiles.i), &tile);
@@ -99,10 +99,10 @@ static void scan(tly_gpu *g, tly_team *t, const tly_gpu_item *item, const stretc
         carry = tly_gpu_first_carry(g, item, klass);
     }
     kir_loop tiles;
-    kir_for(c->b, &tiles, word(g, 0), along->count, word(g, t->tile), 1, &carry);
+    kir_for(c->b, &tiles, u32(g, 0), along->count, u32(g, t->tile), 1, &carry);
     kir_value left = sub(c, along->count, tiles.i);
     /* A row of one tile has no use for the excess. */
-    tly_tile tile = { .goes_on = 1, .more = ult(c, word(g, t->tile), along->count) };
+    tly_tile tile = { .goes_on = 1, .more = ult(c, u32(g, t->tile), along->count) };
     tly_gpu_row at = tly_gpu_at(g, &along->row, tiles.i);
     carry = tly_tile_pass(g, t, &at, left, &tile, tiles.carried[0]);
     tly_team_rest(g, t);
@@ -124,7 +124,7 @@ void tly_gpu_build_rows(tly_gpu *g, unsigned pass)
     g->launch->pass[pass].per_group = teams;
 
     tly_team t = tly_team_make(g);
-    kir_value number = add(c, mul(c, tly_gpu_group(g), word(g, teams)), t.number);
+    kir_value number = add(c, mul(c, tly_gpu_group(g), u32(g, teams)), t.number);
     tly_gpu_item item = tly_gpu_item_of(g, number, chunks);
     kir_branch exists;
     kir_if(c->b, &exists, item.valid);

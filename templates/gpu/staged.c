@@ -32,7 +32,7 @@ static int is_open(const stage *s, unsigned round)
 
 static kir_value position_in(tly_gpu *g, const stage *s, unsigned round)
 {
-    return add(&g->c, s->member, word(g, (int64_t)round * s->members));
+    return add(&g->c, s->member, u32(g, (int64_t)round * s->members));
 }
 
 /* The states of the invocation's elements, by way of their slots; beyond the row's end neutral
@@ -40,7 +40,7 @@ static kir_value position_in(tly_gpu *g, const stage *s, unsigned round)
 static void fetch(tly_gpu *g, const stage *s, kir_value *x)
 {
     tly_build *c = &g->c;
-    kir_value first = tly_gpu_in_at(g, &s->row, s->member), last = sub(c, s->count, word(g, 1));
+    kir_value first = tly_gpu_in_at(g, &s->row, s->member), last = sub(c, s->count, u32(g, 1));
     for (unsigned i = 0; i < s->rounds; i++) {
         int64_t offset = 0;
         kir_value p;
@@ -103,17 +103,17 @@ static stage stage_of(tly_gpu *g, unsigned teams)
                 .slot = tly_gpu_staged_slot(c->p) };
     const tly_team *t = &s.team;
     kir_value items = tly_gpu_items(g);
-    kir_value number = add(c, mul(c, tly_gpu_group(g), word(g, teams)), t->number);
+    kir_value number = add(c, mul(c, tly_gpu_group(g), u32(g, teams)), t->number);
     s.exists = ult(c, number, items);
-    number = umin(c, number, sub(c, items, word(g, 1)));
+    number = umin(c, number, sub(c, items, u32(g, 1)));
     tly_gpu_item item = tly_gpu_item_of(g, number, 0);
     s.row = tly_gpu_row_of(g, &item);
     s.count = arg(c, KIR_ARG_LENGTH);
-    s.member = t->groups > 1 ? add(c, mul(c, t->group, word(g, t->width)), t->lane) : t->lane;
+    s.member = t->groups > 1 ? add(c, mul(c, t->group, u32(g, t->width)), t->lane) : t->lane;
     kir_value memory = kir_shared(c->b, teams * t->tile * s.slot);
-    kir_value tile = mul(c, t->number, word(g, t->tile));
-    s.beside = ptradd(c, memory, mul(c, add(c, tile, s.member), word(g, s.slot)));
-    s.own = ptradd(c, memory, mul(c, add(c, tile, t->base), word(g, s.slot)));
+    kir_value tile = mul(c, t->number, u32(g, t->tile));
+    s.beside = ptradd(c, memory, mul(c, add(c, tile, s.member), u32(g, s.slot)));
+    s.own = ptradd(c, memory, mul(c, add(c, tile, t->base), u32(g, s.slot)));
     return s;
 }
 
@@ -125,7 +125,7 @@ void tly_gpu_build_staged(tly_gpu *g, unsigned pass)
     stage s = stage_of(g, teams);
     /* The flag is never set. Compilers cannot know that a tile that is done again reads from the
      * same slots, and so do not keep in registers for it what was read first. */
-    kir_value more = choose(&g->c, tly_gpu_flag(g, TLY_GPU_CONTINUES), word(g, s.slot), word(g, 0));
+    kir_value more = choose(&g->c, tly_gpu_flag(g, TLY_GPU_CONTINUES), u32(g, s.slot), u32(g, 0));
     tly_tile tile = {
         .rereads = 1, .parked = ptradd(&g->c, s.own, more), .apart = s.slot, .staged = 1
     };

@@ -28,22 +28,22 @@ tly_team tly_team_make(tly_gpu *g)
     t.tile = t.groups * t.used * (unsigned)(p->segments * p->vector);
     kir_value lane = by_memory(g) ? kir_get_id(c->b, KIR_ID_LOCAL) : kir_get_id(c->b, KIR_ID_LANE);
     int whole = t.width == subgroup; /* then lanes' numbers are literals where shuffles name them */
-    t.lane = whole ? lane : band(c, lane, word(g, t.width - 1));
-    t.first = whole ? word(g, 0) : sub(c, lane, t.lane);
-    t.group = t.number = word(g, 0);
+    t.lane = whole ? lane : band(c, lane, u32(g, t.width - 1));
+    t.first = whole ? u32(g, 0) : sub(c, lane, t.lane);
+    t.group = t.number = u32(g, 0);
     unsigned teams = (unsigned)(p->workgroup / p->team), slots = 2 * t.groups;
     if (!by_memory(g) && (t.groups > 1 || teams > 1)) {
         kir_value subgroup_id = kir_get_id(c->b, KIR_ID_SUBGROUP);
-        kir_value local = add(c, mul(c, subgroup_id, word(g, subgroup)), lane);
+        kir_value local = add(c, mul(c, subgroup_id, u32(g, subgroup)), lane);
         unsigned shift = 0;
         for (; 1u << shift < (unsigned)p->team; shift++)
             ;
-        t.number = teams > 1 ? lshr(c, local, word(g, shift)) : t.number;
+        t.number = teams > 1 ? lshr(c, local, u32(g, shift)) : t.number;
         t.group = t.groups > 1 ? subgroup_id : t.group;
     }
     unsigned vector = (unsigned)p->vector;
-    kir_value before = mul(c, t.group, word(g, t.used * vector * (unsigned)p->segments));
-    t.base = add(c, before, mul(c, t.lane, word(g, vector)));
+    kir_value before = mul(c, t.group, u32(g, t.used * vector * (unsigned)p->segments));
+    t.base = add(c, before, mul(c, t.lane, u32(g, vector)));
     if (by_memory(g))
         slots = 2 * t.width;
     if (by_memory(g) || t.groups > 1)
@@ -57,8 +57,8 @@ tly_team tly_team_make(tly_gpu *g)
 static kir_value place(tly_gpu *g, const tly_team *t, kir_value number, unsigned bytes)
 {
     unsigned half = (by_memory(g) ? t->width : t->groups) * slot_bytes(g);
-    kir_value at = mul(&g->c, number, word(g, bytes));
-    return ptradd(&g->c, t->exchange, add(&g->c, at, word(g, t->turn * half)));
+    kir_value at = mul(&g->c, number, u32(g, bytes));
+    return ptradd(&g->c, t->exchange, add(&g->c, at, u32(g, t->turn * half)));
 }
 
 static kir_value slot(tly_gpu *g, const tly_team *t, kir_value number)
@@ -116,12 +116,12 @@ kir_value tly_team_from(tly_gpu *g, tly_team *t, kir_value v, kir_value lane)
 
 static kir_value equals(tly_gpu *g, kir_value x, unsigned literal)
 {
-    return equal(&g->c, x, word(g, literal));
+    return equal(&g->c, x, u32(g, literal));
 }
 
 kir_value tly_team_leads(tly_gpu *g, const tly_team *t)
 {
-    kir_value lane = ult(&g->c, t->lane, word(g, g->unit));
+    kir_value lane = ult(&g->c, t->lane, u32(g, g->unit));
     return band(&g->c, lane, equals(g, t->group, 0));
 }
 
@@ -129,13 +129,13 @@ kir_value tly_team_broadcast(tly_gpu *g, tly_team *t, kir_value v)
 {
     tly_build *c = &g->c;
     if (t->groups == 1)
-        return tly_team_from(g, t, v, word(g, 0));
+        return tly_team_from(g, t, v, u32(g, 0));
     kir_branch leader;
     kir_if(c->b, &leader, tly_team_leads(g, t)); /* a team of several groups has one scan */
-    put(g, slot(g, t, word(g, 0)), v);
+    put(g, slot(g, t, u32(g, 0)), v);
     kir_if_end(c->b, &leader, 0, NULL);
     kir_barrier(c->b);
-    v = get(g, slot(g, t, word(g, 0)), v);
+    v = get(g, slot(g, t, u32(g, 0)), v);
     t->turn ^= 1;
     return v;
 }
@@ -146,10 +146,10 @@ kir_value tly_team_from_group(tly_gpu *g, tly_team *t, kir_value v, kir_value gr
     kir_branch speaks;
     kir_value its = equal(c, t->group, group);
     kir_if(c->b, &speaks, band(c, its, equals(g, t->lane, 0)));
-    put(g, slot(g, t, word(g, 0)), v);
+    put(g, slot(g, t, u32(g, 0)), v);
     kir_if_end(c->b, &speaks, 0, NULL);
     kir_barrier(c->b);
-    v = get(g, slot(g, t, word(g, 0)), v);
+    v = get(g, slot(g, t, u32(g, 0)), v);
     t->turn ^= 1;
     return v;
 }
@@ -163,7 +163,7 @@ void tly_team_gather(tly_gpu *g, tly_team *t, kir_value v, kir_value *all)
     kir_if_end(c->b, &speaks, 0, NULL);
     kir_barrier(c->b);
     for (unsigned i = 0; i < t->groups; i++)
-        all[i] = kir_load(c->b, type_of(c, v), slot(g, t, word(g, i)), 0, bytes_of(g, v));
+        all[i] = kir_load(c->b, type_of(c, v), slot(g, t, u32(g, i)), 0, bytes_of(g, v));
     t->turn ^= 1;
 }
 
@@ -177,13 +177,13 @@ void tly_team_rest(tly_gpu *g, tly_team *t)
 /* The value of the lane `by` below; what stands there below lane 0 is some lane's. */
 static kir_value from_below(tly_gpu *g, tly_team *t, kir_value v, unsigned by)
 {
-    kir_value lane = sub(&g->c, t->lane, word(g, by));
-    return tly_team_from(g, t, v, band(&g->c, lane, word(g, t->width - 1)));
+    kir_value lane = sub(&g->c, t->lane, u32(g, by));
+    return tly_team_from(g, t, v, band(&g->c, lane, u32(g, t->width - 1)));
 }
 
 static kir_value at_least(tly_gpu *g, kir_value x, unsigned literal)
 {
-    return ule(&g->c, word(g, literal), x);
+    return ule(&g->c, u32(g, literal), x);
 }
 
 static kir_value neutral(tly_gpu *g)
@@ -195,8 +195,8 @@ static kir_value neutral(tly_gpu *g)
 static kir_value go_on_sound(tly_gpu *g, tly_team *t, kir_value sum, kir_value sound, unsigned by)
 {
     tly_build *c = &g->c;
-    kir_value zero = word(g, 0), other = from_below(g, t, sound, by);
-    other = choose(c, at_least(g, t->lane, by), other, word(g, 1));
+    kir_value zero = u32(g, 0), other = from_below(g, t, sound, by);
+    other = choose(c, at_least(g, t->lane, by), other, u32(g, 1));
     return choose(c, tly_gpu_fits_half(g, sum), band(c, sound, other), zero);
 }
 
@@ -234,11 +234,11 @@ static kir_value scan_groups(tly_gpu *g, tly_team *t, kir_value own, kir_value *
     kir_value before = neutral(g), all = before, far = 0;
     for (unsigned i = 0; i < t->groups; i++) {
         before = i > 0 ? choose(c, equals(g, t->group, i), all, before) : before;
-        kir_value v = get(g, slot(g, t, word(g, i)), own);
+        kir_value v = get(g, slot(g, t, u32(g, i)), own);
         all = i > 0 ? tly_combine(c, all, v) : v;
         if (!*excess)
             continue;
-        v = tly_team_get(g, slot(g, t, word(g, i)), apart, own);
+        v = tly_team_get(g, slot(g, t, u32(g, i)), apart, own);
         far = i > 0 ? tly_excess_join(c, far, v) : v;
         all = tly_excess_correct(c, far, all);
     }
@@ -251,11 +251,11 @@ static kir_value scan_groups(tly_gpu *g, tly_team *t, kir_value own, kir_value *
 kir_value tly_team_fold_lanes(tly_gpu *g, tly_team *t, kir_op op, kir_value v)
 {
     for (unsigned by = 1; by < t->width; by *= 2) {
-        kir_value lane = bxor(&g->c, t->lane, word(g, by));
+        kir_value lane = bxor(&g->c, t->lane, u32(g, by));
         v = bin(&g->c, op, v, tly_team_from(g, t, v, lane));
     }
     /* All lanes have it by now; from one address it is seen to be one value. */
-    return by_memory(g) ? tly_team_from(g, t, v, word(g, 0)) : v;
+    return by_memory(g) ? tly_team_from(g, t, v, u32(g, 0)) : v;
 }
 
 /* A word that is not 0 where a lane of the lane group has said yes. */
@@ -263,18 +263,18 @@ static kir_value some(tly_gpu *g, tly_team *t, kir_value says)
 {
     tly_build *c = &g->c;
     if (by_memory(g) || !(g->caps->subgroup_ops & TLY_SUBGROUP_BALLOT))
-        return tly_team_fold_lanes(g, t, KIR_OR, choose(c, says, word(g, 1), word(g, 0)));
+        return tly_team_fold_lanes(g, t, KIR_OR, choose(c, says, u32(g, 1), u32(g, 0)));
     kir_value ballot = kir_ballot(c->b, says), votes = kir_extract(c->b, ballot, 0);
     int is_part = t->width < g->caps->subgroup;
     for (unsigned i = 1; i < (g->caps->subgroup + 31) / 32; i++) {
         kir_value others = kir_extract(c->b, ballot, i);
-        kir_value its = ule(c, word(g, 32 * i), t->first);
+        kir_value its = ule(c, u32(g, 32 * i), t->first);
         votes = is_part ? choose(c, its, others, votes) : bor(c, votes, others);
     }
     if (!is_part || t->width >= 32)
         return votes;
-    kir_value from = band(c, t->first, word(g, 31));
-    return band(c, lshr(c, votes, from), word(g, (1 << t->width) - 1));
+    kir_value from = band(c, t->first, u32(g, 31));
+    return band(c, lshr(c, votes, from), u32(g, (1 << t->width) - 1));
 }
 
 kir_value tly_team_all(tly_gpu *g, tly_team *t, kir_value holds)
@@ -284,15 +284,15 @@ kir_value tly_team_all(tly_gpu *g, tly_team *t, kir_value holds)
 
 kir_value tly_team_class(tly_gpu *g, const tly_team *t)
 {
-    kir_value unit = word(g, g->unit);
-    return g->unit == 1 ? word(g, 0)
+    kir_value unit = u32(g, g->unit);
+    return g->unit == 1 ? u32(g, 0)
                         : sub(&g->c, t->lane, mul(&g->c, udiv(&g->c, t->lane, unit), unit));
 }
 
 /* The last lane of a lane's scan. */
 static kir_value last_of_class(tly_gpu *g, const tly_team *t)
 {
-    return add(&g->c, tly_team_class(g, t), word(g, t->used - g->unit));
+    return add(&g->c, tly_team_class(g, t), u32(g, t->used - g->unit));
 }
 
 /* Of interleaved scans each by itself: a scan along its lanes, of which the last knows all. */
@@ -322,7 +322,7 @@ static void fold_groups(tly_gpu *g, tly_team *t, const kir_op *ops, kir_value *v
     kir_barrier(c->b);
     for (unsigned k = 0; k < count; k++)
         for (unsigned i = 0; i < t->groups; i++) {
-            kir_value other = kir_load(c->b, type_of(c, v[k]), place(g, t, word(g, i), bytes),
+            kir_value other = kir_load(c->b, type_of(c, v[k]), place(g, t, u32(g, i), bytes),
                                        k * row, bytes);
             v[k] = i > 0 ? bin(c, ops[k], v[k], other) : other;
         }
@@ -361,11 +361,11 @@ static kir_value fold_excess(tly_gpu *g, tly_team *t, kir_value v)
 {
     tly_build *c = &g->c;
     for (unsigned by = 1; by < t->width && g->unit == 1; by *= 2) {
-        kir_value lane = bxor(c, t->lane, word(g, by));
+        kir_value lane = bxor(c, t->lane, u32(g, by));
         v = tly_excess_join(c, v, tly_team_from(g, t, v, lane));
     }
     if (g->unit == 1) /* as tly_team_fold_lanes */
-        return by_memory(g) ? tly_team_from(g, t, v, word(g, 0)) : v;
+        return by_memory(g) ? tly_team_from(g, t, v, u32(g, 0)) : v;
     for (unsigned by = g->unit; by < t->used; by *= 2) {
         kir_value all = tly_excess_join(c, from_below(g, t, v, by), v);
         v = choose(c, at_least(g, t->lane, by), all, v);
@@ -429,7 +429,7 @@ void tly_team_scan(tly_gpu *g, tly_team *t, tly_tile *tile)
         kir_value below_it = from_below(g, t, lanes, 1);
         tile->before[s] = choose(c, at_least(g, t->lane, 1), below_it, neutral(g));
         ahead[s] = run;
-        kir_value whole = tly_team_from(g, t, lanes, word(g, t->width - 1));
+        kir_value whole = tly_team_from(g, t, lanes, u32(g, t->width - 1));
         run = s > 0 ? tly_combine(c, run, whole) : whole;
     }
     tile->excess = excess_of(g, t, tile);

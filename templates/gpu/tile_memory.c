@@ -13,15 +13,15 @@ static kir_value reach(tly_gpu *g, const tly_team *t, kir_value count)
 {
     if (t->used == t->width)
         return count;
-    kir_value idle = ule(&g->c, word(g, t->used), t->lane);
-    return choose(&g->c, idle, word(g, 0), count);
+    kir_value idle = ule(&g->c, u32(g, t->used), t->lane);
+    return choose(&g->c, idle, u32(g, 0), count);
 }
 
 /* i1: all of the tile exists, and if the plan has no way of its own for others (wide), rows are
  * aligned. */
 static kir_value full(tly_gpu *g, const tly_team *t, kir_value count)
 {
-    kir_value whole = at_most(&g->c, word(g, t->tile), count);
+    kir_value whole = at_most(&g->c, u32(g, t->tile), count);
     return g->plan->wide ? whole : both(g, whole, tly_gpu_flag(g, TLY_GPU_ALIGNED));
 }
 
@@ -44,20 +44,20 @@ static void put_vector(tly_gpu *g, const tly_gpu_row *at, kir_value first, unsig
 /* The positions of the tile that whole vectors take. */
 static kir_value whole_vectors(tly_gpu *g, kir_value count)
 {
-    return band(&g->c, count, word(g, -(int64_t)vector_of(g)));
+    return band(&g->c, count, u32(g, -(int64_t)vector_of(g)));
 }
 
 /* i1: the row ends within the tile, in the midst of a vector: that of the position `whole`. */
 static kir_value straddles(tly_gpu *g, const tly_team *t, kir_value count, kir_value whole)
 {
-    kir_value inside = less(&g->c, count, word(g, t->tile));
+    kir_value inside = less(&g->c, count, u32(g, t->tile));
     return band(&g->c, inside, differ(&g->c, count, whole));
 }
 
 /* i1: the invocation's i-th element is at the position. */
 static kir_value is_at(tly_gpu *g, const tly_team *t, unsigned i, kir_value position)
 {
-    kir_value its = add(&g->c, t->base, word(g, tly_team_after(g, t, i)));
+    kir_value its = add(&g->c, t->base, u32(g, tly_team_after(g, t, i)));
     return equal(&g->c, its, position);
 }
 
@@ -68,9 +68,9 @@ static void fetch_each(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value
                        kir_value *stored)
 {
     tly_build *c = &g->c;
-    kir_value last = sub(c, count, word(g, 1));
+    kir_value last = sub(c, count, u32(g, 1));
     for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
-        kir_value position = add(c, t->base, word(g, tly_team_after(g, t, i)));
+        kir_value position = add(c, t->base, u32(g, tly_team_after(g, t, i)));
         kir_value there = umin(c, position, last);
         stored[i] = tly_gpu_fetch(g, tly_gpu_in_at(g, at, there), 0);
     }
@@ -82,11 +82,11 @@ static void fetch_end(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value 
 {
     tly_build *c = &g->c;
     unsigned vector = vector_of(g);
-    kir_value end[TLY_GPU_MOST_ELEMENTS], last = sub(c, count, word(g, 1));
+    kir_value end[TLY_GPU_MOST_ELEMENTS], last = sub(c, count, u32(g, 1));
     kir_branch straddle;
     kir_if(c->b, &straddle, straddles(g, t, count, whole));
     for (unsigned k = 0; k + 1 < vector; k++) {
-        kir_value there = umin(c, add(c, whole, word(g, k)), last);
+        kir_value there = umin(c, add(c, whole, u32(g, k)), last);
         end[k] = tly_gpu_fetch(g, tly_gpu_in_at(g, at, there), 0);
     }
     kir_else(c->b, &straddle, vector - 1, end);
@@ -119,12 +119,12 @@ static void fetch_vectors(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_va
 {
     tly_build *c = &g->c;
     unsigned vector = vector_of(g);
-    kir_value whole = whole_vectors(g, count), last = sub(c, whole, word(g, vector));
+    kir_value whole = whole_vectors(g, count), last = sub(c, whole, u32(g, vector));
     kir_value first = tly_gpu_in_at(g, at, t->base);
     for (unsigned i = 0; i < tly_gpu_elements(g); i += vector) {
         unsigned after = tly_team_after(g, t, i);
         int64_t offset = 0;
-        kir_value p, position = add(c, t->base, word(g, after));
+        kir_value p, position = add(c, t->base, u32(g, after));
         if (is_full)
             p = tly_gpu_in_near(g, at, first, after, &offset);
         else
@@ -160,7 +160,7 @@ static void fetch_partial(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_va
 {
     tly_build *c = &g->c;
     unsigned elements = tly_gpu_elements(g);
-    kir_value has_one = at_most(c, word(g, vector_of(g)), count);
+    kir_value has_one = at_most(c, u32(g, vector_of(g)), count);
     kir_branch vectors;
     kir_if(c->b, &vectors,
            g->plan->wide ? has_one : both(g, has_one, tly_gpu_flag(g, TLY_GPU_ALIGNED)));
@@ -184,7 +184,7 @@ static void lift_existing(tly_gpu *g, tly_team *t, kir_value count, kir_value *x
     kir_value left = sub(c, reach(g, t, count), t->base);
     lift(g, x);
     for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
-        kir_value exists = less(c, word(g, tly_team_after(g, t, i)), left);
+        kir_value exists = less(c, u32(g, tly_team_after(g, t, i)), left);
         x[i] = choose(c, exists, x[i], tly_neutral(c, c->acc));
     }
 }
@@ -225,7 +225,7 @@ static void put_each(tly_gpu *g, const tly_gpu_row *at, kir_value first, kir_val
     tly_build *c = &g->c;
     for (unsigned k = 0; k < vector_of(g); k++) {
         kir_branch exists;
-        kir_if(c->b, &exists, less(c, word(g, after + k), left));
+        kir_if(c->b, &exists, less(c, u32(g, after + k), left));
         put_one(g, at, first, after + k, stored[k]);
         kir_if_end(c->b, &exists, 0, NULL);
     }
@@ -259,7 +259,7 @@ static void put_partial(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, ki
         unsigned after = tly_team_after(g, t, i);
         kir_branch whole;
         if (vectors) {
-            kir_value exists = at_most(c, word(g, after + vector_of(g)), left);
+            kir_value exists = at_most(c, u32(g, after + vector_of(g)), left);
             if (!g->plan->wide)
                 exists = band(c, exists, tly_gpu_flag(g, TLY_GPU_ALIGNED));
             kir_if(c->b, &whole, exists);

@@ -11,7 +11,7 @@ static void store_each(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir
 {
     tly_build *c = &g->c;
     for (unsigned k = 0; k < (unsigned)g->plan->vector; k++) {
-        kir_value position = add(c, t->base, word(g, after + k));
+        kir_value position = add(c, t->base, u32(g, after + k));
         kir_branch exists;
         kir_if(c->b, &exists, less(c, position, count));
         tly_gpu_put(g, tly_gpu_out_at(g, at, position), 0, stored[k]);
@@ -28,7 +28,7 @@ void tly_tile_store_vector(tly_gpu *g, const tly_team *t, const tly_gpu_row *at,
     kir_if(c->b, &stores, when);
     if (tly_gpu_has_vectors(g)) {
         int64_t offset;
-        kir_value full = at_most(c, word(g, t->tile), count);
+        kir_value full = at_most(c, u32(g, t->tile), count);
         kir_if(c->b, &whole, both(g, full, tly_gpu_flag(g, TLY_GPU_ALIGNED)));
         kir_value p = tly_gpu_out_near(g, at, tly_gpu_out_at(g, at, t->base), after, &offset);
         tly_gpu_put_along(g, p, offset, at->out_known, stored, n);
@@ -63,7 +63,7 @@ void tly_tile_park(tly_gpu *g, tly_tile *tile)
     tly_build *c = &g->c;
     if (!tly_gpu_parks(g->c.p, g->plan))
         return;
-    kir_value own = mul(c, kir_get_id(c->b, KIR_ID_LOCAL), word(g, g->c.acc_bytes));
+    kir_value own = mul(c, kir_get_id(c->b, KIR_ID_LOCAL), u32(g, g->c.acc_bytes));
     kir_value all = kir_shared(c->b, (uint32_t)tly_gpu_parked_bytes(g->c.p, g->plan));
     tile->parked = ptradd(c, all, own);
     tile->apart = (int64_t)g->plan->workgroup * g->c.acc_bytes;

@@ -53,14 +53,14 @@ typedef struct piece {
 static piece piece_of(tly_gpu *g, const turn *t, kir_value e)
 {
     tly_build *c = &g->c;
-    kir_value positions = word(g, t->positions), number = e;
+    kir_value positions = u32(g, t->positions), number = e;
     piece p = { .e = e };
     if (!t->dense || t->pitch != t->positions) {
         p.lane = udiv(c, e, positions);
         p.position = sub(c, e, mul(c, p.lane, positions));
-        number = add(c, mul(c, p.lane, word(g, t->pitch)), p.position);
+        number = add(c, mul(c, p.lane, u32(g, t->pitch)), p.position);
     }
-    p.slot = ptradd(c, t->tile, mul(c, number, word(g, t->slot)));
+    p.slot = ptradd(c, t->tile, mul(c, number, u32(g, t->slot)));
     return p;
 }
 
@@ -74,15 +74,15 @@ static piece piece_at(tly_gpu *g, const turn *t, const piece *first, unsigned j,
         p.after = j * each;
         p.offset = (int64_t)j * (lanes * t->positions == each ? lanes * t->pitch : each) * t->slot;
         if (!t->dense)
-            p.lane = add(&g->c, p.lane, word(g, (int64_t)j * lanes));
+            p.lane = add(&g->c, p.lane, u32(g, (int64_t)j * lanes));
         return p;
     }
-    return j == 0 ? p : piece_of(g, t, add(&g->c, first->e, word(g, (int64_t)j * each)));
+    return j == 0 ? p : piece_of(g, t, add(&g->c, first->e, u32(g, (int64_t)j * each)));
 }
 
 static kir_value own_slots(tly_gpu *g, const turn *t)
 {
-    return ptradd(&g->c, t->tile, mul(&g->c, t->local, word(g, t->pitch * t->slot)));
+    return ptradd(&g->c, t->tile, mul(&g->c, t->local, u32(g, t->pitch * t->slot)));
 }
 
 static unsigned bytes_of(const tly_gpu *g, kir_value v)
@@ -112,19 +112,19 @@ static kir_value place_of(tly_gpu *g, const turn *t, const side *s, const piece 
                           int64_t *offset)
 {
     tly_build *c = &g->c;
-    kir_value one = word(g, 1), position;
+    kir_value one = u32(g, 1), position;
     *offset = 0;
     if (t->dense) {
         position = p->e;
         *offset = whole ? p->after * s->known : 0;
         if (!whole) {
-            kir_value all = mul(c, t->here, word(g, t->positions));
-            position = umin(c, add(c, p->e, word(g, p->after)), sub(c, all, one));
+            kir_value all = mul(c, t->here, u32(g, t->positions));
+            position = umin(c, add(c, p->e, u32(g, p->after)), sub(c, all, one));
         }
         return ptradd(c, s->at, mul(c, tly_gpu_widened(g, position), s->step));
     }
     unsigned bytes = kir_kind_bits((kir_kind)g->index.kind) / 8;
-    kir_value place = ptradd(c, s->places, mul(c, p->lane, word(g, bytes)));
+    kir_value place = ptradd(c, s->places, mul(c, p->lane, u32(g, bytes)));
     kir_value lane = ptradd(c, arg(c, s->base), kir_load(c->b, g->index, place, 0, bytes));
     position = add(c, t->from, p->position);
     if (!whole)
@@ -137,7 +137,7 @@ static kir_value exists(tly_gpu *g, const turn *t, const piece *p)
 {
     tly_build *c = &g->c;
     if (t->dense)
-        return less(c, add(c, p->e, word(g, p->after)), mul(c, t->here, word(g, t->positions)));
+        return less(c, add(c, p->e, u32(g, p->after)), mul(c, t->here, u32(g, t->positions)));
     return both(g, less(c, add(c, t->from, p->position), t->length), less(c, p->lane, t->here));
 }
 
@@ -161,7 +161,7 @@ static unsigned turns(const turn *t, unsigned count)
 static kir_value takes_part(tly_gpu *g, const turn *t, unsigned j, unsigned count)
 {
     unsigned left = t->lanes * t->positions / count - j * t->lanes;
-    return less(&g->c, t->local, word(g, left));
+    return less(&g->c, t->local, u32(g, left));
 }
 
 static void fetch_piece(tly_gpu *g, const turn *t, const piece *p, unsigned count, int whole,
@@ -174,7 +174,7 @@ static void fetch_piece(tly_gpu *g, const turn *t, const piece *p, unsigned coun
 
 static piece first_piece(tly_gpu *g, const turn *t, unsigned count)
 {
-    return piece_of(g, t, mul(&g->c, t->local, word(g, count)));
+    return piece_of(g, t, mul(&g->c, t->local, u32(g, count)));
 }
 
 /* Of an element of the input as it is fetched. */
@@ -246,10 +246,10 @@ static void fetch_own(tly_gpu *g, const turn *t, int whole, kir_value *x)
 {
     tly_build *c = &g->c;
     kir_value at = tly_gpu_in_at(g, &t->own, t->from);
-    kir_value last = sub(c, t->length, word(g, 1));
+    kir_value last = sub(c, t->length, u32(g, 1));
     for (unsigned i = 0; i < t->positions; i++) {
         int64_t offset = 0;
-        kir_value p, position = add(c, t->from, word(g, i));
+        kir_value p, position = add(c, t->from, u32(g, i));
         if (whole)
             p = tly_gpu_in_near(g, &t->own, at, i, &offset);
         else
@@ -266,7 +266,7 @@ static void put_own(tly_gpu *g, const turn *t, int whole, const kir_value *shown
         int64_t offset;
         kir_branch is;
         if (!whole)
-            kir_if(c->b, &is, both(g, t->valid, less(c, add(c, t->from, word(g, i)), t->length)));
+            kir_if(c->b, &is, both(g, t->valid, less(c, add(c, t->from, u32(g, i)), t->length)));
         kir_value p = tly_gpu_out_near(g, &t->own, at, i, &offset);
         tly_gpu_put(g, p, offset, shown[i]);
         if (!whole)
@@ -308,8 +308,8 @@ static int has_wide(const turn *t)
 static kir_value tile(tly_gpu *g, const turn *t, kir_value carry)
 {
     tly_build *c = &g->c;
-    kir_value end = add(c, t->from, word(g, t->positions));
-    kir_value whole = both(g, ule(c, end, t->length), ule(c, word(g, t->lanes), t->here));
+    kir_value end = add(c, t->from, u32(g, t->positions));
+    kir_value whole = both(g, ule(c, end, t->length), ule(c, u32(g, t->lanes), t->here));
     if (has_wide(t))
         whole = both(g, whole, tly_gpu_flag(g, TLY_GPU_ALIGNED));
     kir_branch is;
@@ -324,16 +324,16 @@ static kir_value tile(tly_gpu *g, const turn *t, kir_value carry)
 static void along(tly_gpu *g, turn *t, const tly_gpu_item *item)
 {
     tly_build *c = &g->c;
-    kir_value carry = tly_gpu_first_carry(g, item, word(g, 0));
+    kir_value carry = tly_gpu_first_carry(g, item, u32(g, 0));
     kir_loop l;
     kir_branch is;
-    kir_for(c->b, &l, word(g, 0), t->length, word(g, t->positions), 1, &carry);
+    kir_for(c->b, &l, u32(g, 0), t->length, u32(g, t->positions), 1, &carry);
     t->from = l.i;
     carry = tile(g, t, l.carried[0]);
     kir_barrier(c->b); /* the next one's may take the places of these */
     kir_for_end(c->b, &l, &carry);
     kir_if(c->b, &is, t->valid);
-    tly_gpu_last_carry(g, item, word(g, 0), l.result[0]);
+    tly_gpu_last_carry(g, item, u32(g, 0), l.result[0]);
     kir_if_end(c->b, &is, 0, NULL);
 }
 
@@ -344,7 +344,7 @@ static kir_value places_of(tly_gpu *g, const turn *t, kir_value offset)
     tly_build *c = &g->c;
     unsigned bytes = kir_kind_bits((kir_kind)g->index.kind) / 8;
     kir_value places = kir_shared(c->b, t->lanes * bytes);
-    kir_value own = ptradd(c, places, mul(c, t->local, word(g, bytes)));
+    kir_value own = ptradd(c, places, mul(c, t->local, u32(g, bytes)));
     kir_store(c->b, own, 0, offset, bytes, 0);
     return places;
 }
@@ -406,15 +406,15 @@ void tly_gpu_build_turned(tly_gpu *g, unsigned pass)
     g->launch->pass[pass].per_group = t.lanes;
     g->launch->loose = (t.dense || !tly_gpu_turns_in(p) ? 1u << TLY_IN : 0) |
                        (t.dense || !tly_gpu_turns_out(p) ? 1u << TLY_OUT : 0);
-    kir_value begin = mul(c, tly_gpu_group(g), word(g, t.lanes)), items = tly_gpu_items(g);
+    kir_value begin = mul(c, tly_gpu_group(g), u32(g, t.lanes)), items = tly_gpu_items(g);
     t.local = kir_get_id(c->b, KIR_ID_LOCAL);
     kir_value number = add(c, begin, t.local);
     t.valid = ult(c, number, items);
-    t.here = umin(c, sub(c, items, begin), word(g, t.lanes));
+    t.here = umin(c, sub(c, items, begin), u32(g, t.lanes));
     t.pitch = t.positions | 1;
     t.tile = kir_shared(c->b, t.lanes * t.pitch * t.slot);
-    t.length = t.dense ? word(g, t.positions) : arg(c, KIR_ARG_LENGTH);
-    number = t.dense ? begin : umin(c, number, sub(c, items, word(g, 1)));
+    t.length = t.dense ? u32(g, t.positions) : arg(c, KIR_ARG_LENGTH);
+    number = t.dense ? begin : umin(c, number, sub(c, items, u32(g, 1)));
     tly_gpu_item item = tly_gpu_item_of(g, number, 0);
     t.own = tly_gpu_row_of(g, &item);
     t.in = side_of(g, tly_gpu_turns_in(p), KIR_ARG_IN, c->bytes[TLY_IN], literal_in(p),
@@ -422,7 +422,7 @@ void tly_gpu_build_turned(tly_gpu *g, unsigned pass)
     t.out = side_of(g, tly_gpu_turns_out(p), KIR_ARG_OUT, c->bytes[TLY_OUT], literal_out(p),
                     t.own.out_step);
     if (t.dense) {
-        t.from = word(g, 0);
+        t.from = u32(g, 0);
         t.in.at = t.own.in;
         t.out.at = t.own.out;
         tile(g, &t, tly_gpu_start(g));
