@@ -71,21 +71,19 @@ static kir_value scaled_by_dim(tly_gpu *g, kir_value x, kir_arg strides, int dim
                kir_get_dim(g->c.b, strides, (unsigned)dim, g->index.kind));
 }
 
-/* One outer dim: its size and strides, as literals or arguments. */
-static void outer(tly_gpu *g, int dim, kir_value x, kir_value *in, kir_value *out)
+/* Adds the bytes to index `x` of an outer dim. */
+static void add_outer(tly_gpu *g, int dim, kir_value x, kir_value *offset)
 {
-    const tly_gpu_plan *p = g->plan;
-    kir_value from, to;
-    if (p->literal) {
+    tly_build *c = &g->c;
+    const int64_t *const literal[TLY_TENSOR_COUNT] = { g->plan->outer_in, g->plan->outer_out };
+    kir_value by[TLY_TENSOR_COUNT];
+    if (g->plan->literal)
         x = tly_gpu_widened(g, x);
-        from = mul(&g->c, x, tly_gpu_offset(g, p->outer_in[dim]));
-        to = mul(&g->c, x, tly_gpu_offset(g, p->outer_out[dim]));
-    } else {
-        from = scaled_by_dim(g, x, KIR_ARG_OUTER_IN, dim);
-        to = scaled_by_dim(g, x, KIR_ARG_OUTER_OUT, dim);
-    }
-    *in = add(&g->c, *in, from);
-    *out = add(&g->c, *out, to);
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+        by[t] = g->plan->literal ? mul(c, x, tly_gpu_offset(g, literal[t][dim]))
+                                 : scaled_by_dim(g, x, TLY_ARG(OUTER_IN, t), dim);
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+        offset[t] = add(c, offset[t], by[t]);
 }
 
 static kir_value outer_size(tly_gpu *g, int dim)
@@ -96,89 +94,71 @@ static kir_value outer_size(tly_gpu *g, int dim)
 }
 
 /* Rows are counted through the outer dims, the last fastest. */
-static void row_offsets(tly_gpu *g, kir_value row, kir_value *in, kir_value *out)
+static void row_offsets(tly_gpu *g, kir_value row, kir_value *offset)
 {
     for (int dim = g->plan->outer_rank - 1; dim > 0; dim--) {
         kir_value size = outer_size(g, dim), up = quotient(g, row, size);
-        outer(g, dim, rest(g, row, size, up), in, out);
+        add_outer(g, dim, rest(g, row, size, up), offset);
         row = up;
     }
     if (g->plan->outer_rank > 0)
-        outer(g, 0, row, in, out);
+        add_outer(g, 0, row, offset);
 }
 
 /* Bytes from one position to the next: a literal where the problem has one. */
-static kir_value axis_step(tly_gpu *g, int literal, unsigned bytes, kir_arg arg, int64_t *known)
+static kir_value axis_step(tly_gpu *g, int tensor, int64_t *known)
 {
+    int literal = g->c.p->tensor[tensor].step;
     *known = 0;
     if (g->launch->form != TLY_GPU_ROWS || literal == TLY_ANY_STEP)
-        return kir_get_as(g->c.b, arg, g->index.kind);
-    *known = (int64_t)literal * bytes;
+        return kir_get_as(g->c.b, TLY_ARG(IN_AXIS, tensor), g->index.kind);
+    *known = (int64_t)literal * g->c.bytes[tensor];
     return tly_gpu_offset(g, *known);
 }
 
 tly_gpu_row tly_gpu_row_of(tly_gpu *g, const tly_gpu_item *item)
 {
     tly_build *c = &g->c;
-    kir_value in = tly_gpu_offset(g, 0), out = in, row = item->index;
+    kir_value offset[TLY_TENSOR_COUNT], row = item->index;
     int one_lane = c->p->form == TLY_ROWS && c->p->unit == 1;
-    if (g->launch->form == TLY_GPU_LANES && !one_lane) {
-        kir_value lanes = arg(c, KIR_ARG_INNER);
+    int has_lanes = g->launch->form == TLY_GPU_LANES && !one_lane;
+    kir_value lanes = has_lanes ? arg(c, KIR_ARG_INNER) : 0;
+    if (has_lanes)
         row = quotient(g, item->index, lanes);
-        kir_value lane = rest(g, item->index, lanes, row);
-        in = scaled(g, lane, KIR_ARG_IN_LANE);
-        out = scaled(g, lane, KIR_ARG_OUT_LANE);
+    kir_value lane = has_lanes ? rest(g, item->index, lanes, row) : 0;
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+        offset[t] = lane ? scaled(g, lane, TLY_ARG(IN_LANE, t)) : tly_gpu_offset(g, 0);
+    row_offsets(g, add(c, row, arg(c, KIR_ARG_ROW_FIRST)), offset);
+    tly_gpu_row at;
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++) {
+        at.tensor[t].at = ptradd(c, arg(c, TLY_ARG(IN, t)), offset[t]);
+        at.tensor[t].offset = offset[t];
     }
-    row_offsets(g, add(c, row, arg(c, KIR_ARG_ROW_FIRST)), &in, &out);
-    tly_gpu_row at = {
-        .in = ptradd(c, arg(c, KIR_ARG_IN), in),
-        .out = ptradd(c, arg(c, KIR_ARG_OUT), out),
-        .in_offset = in,
-        .out_offset = out,
-    };
-    at.in_step = axis_step(g, c->p->tensor[TLY_IN].step, c->bytes[TLY_IN], KIR_ARG_IN_AXIS,
-                           &at.in_known);
-    at.out_step = axis_step(g, c->p->tensor[TLY_OUT].step, c->bytes[TLY_OUT], KIR_ARG_OUT_AXIS,
-                            &at.out_known);
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+        at.tensor[t].step = axis_step(g, t, &at.tensor[t].known);
     return at;
 }
 
-kir_value tly_gpu_in_at(tly_gpu *g, const tly_gpu_row *row, kir_value position)
+kir_value tly_gpu_address(tly_gpu *g, const tly_gpu_row *row, int tensor, kir_value position)
 {
-    return ptradd(&g->c, row->in, mul(&g->c, tly_gpu_widened(g, position), row->in_step));
+    kir_value bytes = mul(&g->c, tly_gpu_widened(g, position), row->tensor[tensor].step);
+    return ptradd(&g->c, row->tensor[tensor].at, bytes);
 }
 
-kir_value tly_gpu_out_at(tly_gpu *g, const tly_gpu_row *row, kir_value position)
+kir_value tly_gpu_near(tly_gpu *g, const tly_gpu_row *row, int tensor, kir_value p, unsigned after,
+                       int64_t *offset)
 {
-    return ptradd(&g->c, row->out, mul(&g->c, tly_gpu_widened(g, position), row->out_step));
-}
-
-static kir_value near(tly_gpu *g, kir_value p, kir_value step, int64_t known, unsigned after,
-                      int64_t *offset)
-{
-    *offset = known * after;
-    if (known != 0 || after == 0)
+    *offset = row->tensor[tensor].known * after;
+    if (row->tensor[tensor].known != 0 || after == 0)
         return p;
-    return ptradd(&g->c, p, mul(&g->c, step, tly_gpu_offset(g, after)));
-}
-
-kir_value tly_gpu_in_near(tly_gpu *g, const tly_gpu_row *row, kir_value p, unsigned after,
-                          int64_t *offset)
-{
-    return near(g, p, row->in_step, row->in_known, after, offset);
-}
-
-kir_value tly_gpu_out_near(tly_gpu *g, const tly_gpu_row *row, kir_value p, unsigned after,
-                           int64_t *offset)
-{
-    return near(g, p, row->out_step, row->out_known, after, offset);
+    return ptradd(&g->c, p, mul(&g->c, row->tensor[tensor].step, tly_gpu_offset(g, after)));
 }
 
 tly_gpu_row tly_gpu_at(tly_gpu *g, const tly_gpu_row *row, kir_value position)
 {
     tly_gpu_row moved = *row;
-    moved.in = tly_gpu_in_at(g, row, position);
-    moved.out = tly_gpu_out_at(g, row, position);
+    for (int t = 0; t < TLY_TENSOR_COUNT; t++)
+        moved.tensor[t].at = tly_gpu_address(g, row, t, position);
     return moved;
 }
 

@@ -109,13 +109,14 @@ static kir_value go_along(tly_gpu *g, const middle *m, kir_value chunk, kir_valu
     kir_value begin = tly_gpu_chunk_begin(g, chunk), count = tly_gpu_chunk_count(g, begin);
     tly_gpu_row at = tly_gpu_at(g, m->row, begin);
     kir_value klass = tly_gpu_widened(g, m->klass);
+    tly_gpu_axis *in = &at.tensor[TLY_IN];
     if (g->unit > 1) {
-        at.in = ptradd(c, at.in, mul(c, klass, at.in_step));
-        at.in_step = mul(c, at.in_step, tly_gpu_offset(g, g->unit));
-        at.in_known *= g->unit;
+        in->at = ptradd(c, in->at, mul(c, klass, in->step));
+        in->step = mul(c, in->step, tly_gpu_offset(g, g->unit));
+        in->known *= g->unit;
         count = udiv(c, count, u32(g, g->unit));
     } else if (g->lanes > 1) {
-        at.in = ptradd(c, at.in, mul(c, klass, tly_gpu_offset(g, g->c.bytes[TLY_IN])));
+        in->at = ptradd(c, in->at, mul(c, klass, tly_gpu_offset(g, g->c.bytes[TLY_IN])));
     }
     return tly_gpu_along(g, &at, count, carry);
 }

@@ -50,7 +50,7 @@ static void keep(const tly_gpu *g, strip *s, const kir_value *state)
 static void fetch(tly_gpu *g, const strip *s, kir_value in, unsigned after, kir_value *stored)
 {
     int64_t offset;
-    kir_value p = tly_gpu_in_near(g, s->row, in, after, &offset);
+    kir_value p = tly_gpu_near(g, s->row, TLY_IN, in, after, &offset);
     if (s->vectors)
         tly_gpu_fetch_vector(g, p, offset, stored, g->lanes);
     else
@@ -61,7 +61,7 @@ static void fetch(tly_gpu *g, const strip *s, kir_value in, unsigned after, kir_
 static void put(tly_gpu *g, const strip *s, kir_value out, unsigned after, const kir_value *stored)
 {
     int64_t offset;
-    kir_value p = tly_gpu_out_near(g, s->row, out, after, &offset);
+    kir_value p = tly_gpu_near(g, s->row, TLY_OUT, out, after, &offset);
     if (s->vectors)
         tly_gpu_put_vector(g, p, offset, stored, g->lanes);
     else
@@ -105,7 +105,7 @@ static void step(tly_gpu *g, strip *s, kir_value out, unsigned after, const kir_
 static void fetch_trip(tly_gpu *g, const strip *s, kir_value position, unsigned at_once,
                        kir_value *x)
 {
-    kir_value in = tly_gpu_in_at(g, s->row, position);
+    kir_value in = tly_gpu_address(g, s->row, TLY_IN, position);
     for (unsigned i = 0; i < at_once; i++)
         fetch(g, s, in, i, x + i * g->lanes);
 }
@@ -113,7 +113,7 @@ static void fetch_trip(tly_gpu *g, const strip *s, kir_value position, unsigned 
 static void take_trip(tly_gpu *g, strip *s, kir_value position, unsigned at_once,
                       const kir_value *x)
 {
-    kir_value out = s->storing ? tly_gpu_out_at(g, s->row, position) : 0;
+    kir_value out = s->storing ? tly_gpu_address(g, s->row, TLY_OUT, position) : 0;
     for (unsigned i = 0; i < at_once; i++)
         step(g, s, out, i, x + i * g->lanes);
 }

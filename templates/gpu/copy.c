@@ -44,10 +44,10 @@ void tly_gpu_build_read(tly_gpu *g, unsigned pass)
     tly_gpu_row row = tly_gpu_row_of(g, &item);
     kir_value begin = add(c, tly_gpu_chunk_begin(g, item.chunk), t.base);
     kir_for(c->b, &tiles, u32(g, 0), u32(g, g->plan->chunk), u32(g, t.tile), 1, &all);
-    kir_value first = tly_gpu_in_at(g, &row, add(c, begin, tiles.i));
+    kir_value first = tly_gpu_address(g, &row, TLY_IN, add(c, begin, tiles.i));
     for (unsigned i = 0; i < tly_gpu_elements(g); i += vector) {
         int64_t offset;
-        kir_value p = tly_gpu_in_near(g, &row, first, tly_team_after(g, &t, i), &offset);
+        kir_value p = tly_gpu_near(g, &row, TLY_IN, first, tly_team_after(g, &t, i), &offset);
         tly_gpu_fetch_vector(g, p, offset, x + i, vector);
     }
     all = tiles.carried[0];
@@ -55,7 +55,7 @@ void tly_gpu_build_read(tly_gpu *g, unsigned pass)
         all = bxor(c, all, x[i]);
     kir_for_end(c->b, &tiles, &all);
     kir_if(c->b, &found, equal(c, tiles.result[0], u32(g, UNLIKELY)));
-    tly_gpu_put(g, row.out, 0, tiles.result[0]);
+    tly_gpu_put(g, row.tensor[TLY_OUT].at, 0, tiles.result[0]);
     kir_if_end(c->b, &found, 0, NULL);
     kir_if_end(c->b, &exists, 0, NULL);
 }

@@ -123,23 +123,23 @@ tly_gpu_item tly_gpu_item_of(tly_gpu *g, kir_value number, int chunks);
 /* Items of one chunk: rows * lanes of the dispatch. */
 kir_value tly_gpu_items(tly_gpu *g);
 
-/* Addresses of a position, and the bytes to the next. */
+/* A position of a row in each tensor. */
+typedef struct tly_gpu_axis {
+    kir_value at;     /* the position's address */
+    kir_value offset; /* bytes from the tensor's base to the row's start */
+    kir_value step;   /* bytes to the next position */
+    int64_t known;    /* the step where it is a literal; else 0 */
+} tly_gpu_axis;
 typedef struct tly_gpu_row {
-    kir_value in, out;
-    kir_value in_offset, out_offset; /* bytes from the tensors' bases, of a row's start */
-    kir_value in_step, out_step;
-    int64_t in_known, out_known; /* the steps where they are literals; else 0 */
+    tly_gpu_axis tensor[TLY_TENSOR_COUNT];
 } tly_gpu_row;
 tly_gpu_row tly_gpu_row_of(tly_gpu *g, const tly_gpu_item *item);
 /* The row moved on by `position` (a word). */
 tly_gpu_row tly_gpu_at(tly_gpu *g, const tly_gpu_row *row, kir_value position);
-kir_value tly_gpu_in_at(tly_gpu *g, const tly_gpu_row *row, kir_value position);
-kir_value tly_gpu_out_at(tly_gpu *g, const tly_gpu_row *row, kir_value position);
+kir_value tly_gpu_address(tly_gpu *g, const tly_gpu_row *row, int tensor, kir_value position);
 /* A position so many after the one that `p` is the address of: its address but for *offset. */
-kir_value tly_gpu_in_near(tly_gpu *g, const tly_gpu_row *row, kir_value p, unsigned after,
-                          int64_t *offset);
-kir_value tly_gpu_out_near(tly_gpu *g, const tly_gpu_row *row, kir_value p, unsigned after,
-                           int64_t *offset);
+kir_value tly_gpu_near(tly_gpu *g, const tly_gpu_row *row, int tensor, kir_value p, unsigned after,
+                       int64_t *offset);
 
 /* The state after `count` positions of one scan that begins at `row`, in the plain loop's order
  * (columns.c). */

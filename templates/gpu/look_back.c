@@ -75,7 +75,7 @@ static void classes_of(const tly_looker *s, kir_value *summary)
     memcpy(summary, l.carried, 2 * sizeof *summary);
     for (unsigned v = 0; v < vector; v++) {
         kir_value position = add(c, l.i, u32(g, v));
-        kir_value p = tly_gpu_in_at(g, s->at, umin(c, position, last));
+        kir_value p = tly_gpu_address(g, s->at, TLY_IN, umin(c, position, last));
         kir_value x = tly_lift(c, tly_gpu_widen(g, tly_gpu_fetch(g, p, 0)));
         x = choose(c, less(c, position, s->count), x, tly_neutral(c, c->acc));
         tly_gpu_summary_add(g, summary, x);

@@ -146,15 +146,15 @@ static void fetch(tly_lanes *t, int whole, kir_value *stored)
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
     kir_value from = accessed(t), last = sub(c, t->count, u32(g, 1));
-    kir_value first = tly_gpu_in_at(g, &t->at, from);
+    kir_value first = tly_gpu_address(g, &t->at, TLY_IN, from);
     for (unsigned i = 0; i < t->steps; i++) {
         int64_t offset = 0;
         kir_value p;
         if (whole) {
-            p = tly_gpu_in_near(g, &t->at, first, after(t, i), &offset);
+            p = tly_gpu_near(g, &t->at, TLY_IN, first, after(t, i), &offset);
         } else {
             kir_value position = add(c, from, u32(g, after(t, i)));
-            p = tly_gpu_in_at(g, &t->at, umin(c, position, last));
+            p = tly_gpu_address(g, &t->at, TLY_IN, umin(c, position, last));
         }
         stored[i] = tly_gpu_fetch(g, p, offset);
     }
@@ -209,7 +209,7 @@ kir_value tly_lanes_element(tly_lanes *t, kir_value position, kir_value end)
     tly_gpu *g = t->g;
     tly_build *c = &g->c;
     kir_value there = umin(c, position, sub(c, end, u32(g, 1)));
-    kir_value x = tly_gpu_fetch(g, tly_gpu_in_at(g, &t->at, there), 0);
+    kir_value x = tly_gpu_fetch(g, tly_gpu_address(g, &t->at, TLY_IN, there), 0);
     x = tly_lift(c, tly_gpu_widen(g, x));
     return choose(c, less(c, position, end), x, tly_neutral(c, c->acc));
 }
@@ -219,7 +219,7 @@ kir_value tly_lanes_element(tly_lanes *t, kir_value position, kir_value end)
 static void put(tly_lanes *t, kir_value first, unsigned i, kir_value stored)
 {
     int64_t offset;
-    kir_value p = tly_gpu_out_near(t->g, &t->at, first, after(t, i), &offset);
+    kir_value p = tly_gpu_near(t->g, &t->at, TLY_OUT, first, after(t, i), &offset);
     tly_gpu_put(t->g, p, offset, stored);
 }
 
@@ -235,7 +235,7 @@ void tly_lanes_store(tly_lanes *t, kir_value when, const kir_value *states)
         turn(t, 0, stored);
     kir_value left = sub(c, t->count, accessed(t));
     kir_if(c->b, &exists, when);
-    kir_value first = tly_gpu_out_at(g, &t->at, accessed(t));
+    kir_value first = tly_gpu_address(g, &t->at, TLY_OUT, accessed(t));
     kir_if(c->b, &whole, is_whole(t));
     for (unsigned i = 0; i < t->steps; i++)
         put(t, first, i, stored[i]);

@@ -103,7 +103,7 @@ static kir_value combine_records(tly_gpu_reduce *r, const tly_gpu_item *item, ki
 static kir_value out_at(tly_gpu_reduce *r, const tly_gpu_row *row, kir_value output)
 {
     kir_value bytes = mul(&r->g->c, output, u32(r->g, r->g->c.bytes[TLY_OUT]));
-    return ptradd(&r->g->c, row->out, tly_gpu_widened(r->g, bytes));
+    return ptradd(&r->g->c, row->tensor[TLY_OUT].at, tly_gpu_widened(r->g, bytes));
 }
 
 /* One output of an item from its state. */

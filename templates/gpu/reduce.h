@@ -31,7 +31,7 @@ typedef struct tly_gpu_reduce {
 /* What the block tells; `watched`: an output is more than one invocation's. */
 tly_gpu_reduce tly_gpu_reduce_begin(tly_gpu *g, int watched);
 
-/* Elements [from, from + part) of `steps` steps from `step` on, all words; row.in is the address of
+/* Elements [from, from + part) of `steps` steps from `step` on, all words; the row's input is at
  * element 0 of step 0. Without dims of steps, it is that of the first element, and `from` is 0.
  * Of outputs side by side, the first's. */
 typedef struct tly_gpu_span {

@@ -76,8 +76,9 @@ tly_gpu_span tly_gpu_span_chunk(tly_gpu_reduce *r, const tly_gpu_row *row, kir_v
         s.index = add(c, before, mul(c, tly_gpu_reduce_index(r, part), size));
     }
     if (r->rank == 0) { /* the position may be above 32 bits */
-        kir_value bytes = mul(c, tly_gpu_widened(r->g, r->chunk_length), row->in_step);
-        s.row.in = ptradd(c, row->in, mul(c, tly_gpu_widened(r->g, part), bytes));
+        tly_gpu_axis *in = &s.row.tensor[TLY_IN];
+        kir_value bytes = mul(c, tly_gpu_widened(r->g, r->chunk_length), in->step);
+        in->at = ptradd(c, in->at, mul(c, tly_gpu_widened(r->g, part), bytes));
         s.from = u32(r->g, 0);
     }
     return s;
@@ -100,7 +101,7 @@ static kir_value step_offset(tly_gpu_reduce *r, kir_value step)
 kir_value tly_gpu_span_at(tly_gpu_reduce *r, const tly_gpu_span *s, kir_value step,
                           kir_value position)
 {
-    kir_value p = tly_gpu_in_at(r->g, &s->row, position);
+    kir_value p = tly_gpu_address(r->g, &s->row, TLY_IN, position);
     return r->rank > 0 ? ptradd(&r->g->c, p, step_offset(r, step)) : p;
 }
 
@@ -108,7 +109,8 @@ tly_gpu_span tly_gpu_span_of(tly_gpu_reduce *r, const tly_gpu_span *s, kir_value
 {
     tly_gpu *g = r->g;
     tly_gpu_span one = *s;
+    tly_gpu_axis *in = &one.row.tensor[TLY_IN];
     kir_value bytes = mul(&g->c, output, u32(g, g->c.bytes[TLY_IN]));
-    one.row.in = ptradd(&g->c, s->row.in, tly_gpu_widened(g, bytes));
+    in->at = ptradd(&g->c, in->at, tly_gpu_widened(g, bytes));
     return one;
 }

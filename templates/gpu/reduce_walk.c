@@ -43,7 +43,7 @@ static kir_value address(walk *w, kir_value q)
     tly_gpu_reduce *r = w->r;
     tly_build *c = &r->g->c;
     if (w->in)
-        return ptradd(c, w->in, mul(c, tly_gpu_widened(r->g, q), w->span->row.in_step));
+        return ptradd(c, w->in, mul(c, tly_gpu_widened(r->g, q), w->span->row.tensor[TLY_IN].step));
     kir_value position = add(c, w->span->from, q);
     kir_value up = udiv(c, position, r->length);
     kir_value rest = sub(c, position, mul(c, up, r->length));
@@ -54,7 +54,7 @@ static kir_value address(walk *w, kir_value q)
 static kir_value address_near(walk *w, kir_value p, kir_value q, unsigned after, int64_t *offset)
 {
     if (w->in)
-        return tly_gpu_in_near(w->r->g, &w->span->row, p, after, offset);
+        return tly_gpu_near(w->r->g, &w->span->row, TLY_IN, p, after, offset);
     *offset = 0;
     return after > 0 ? address(w, add(&w->r->g->c, q, u32(w->r->g, after))) : p;
 }

@@ -40,14 +40,15 @@ static kir_value position_in(tly_gpu *g, const stage *s, unsigned round)
 static void fetch(tly_gpu *g, const stage *s, kir_value *x)
 {
     tly_build *c = &g->c;
-    kir_value first = tly_gpu_in_at(g, &s->row, s->member), last = sub(c, s->count, u32(g, 1));
+    kir_value first = tly_gpu_address(g, &s->row, TLY_IN, s->member),
+              last = sub(c, s->count, u32(g, 1));
     for (unsigned i = 0; i < s->rounds; i++) {
         int64_t offset = 0;
         kir_value p;
         if (is_open(s, i))
-            p = tly_gpu_in_at(g, &s->row, umin(c, position_in(g, s, i), last));
+            p = tly_gpu_address(g, &s->row, TLY_IN, umin(c, position_in(g, s, i), last));
         else
-            p = tly_gpu_in_near(g, &s->row, first, i * s->members, &offset);
+            p = tly_gpu_near(g, &s->row, TLY_IN, first, i * s->members, &offset);
         x[i] = tly_gpu_fetch(g, p, offset);
     }
     for (unsigned i = 0; i < s->rounds; i++) {
@@ -78,11 +79,11 @@ static void put(tly_gpu *g, const stage *s)
     kir_if(c->b, &exists, s->exists);
     for (unsigned i = 0; i < s->rounds; i++)
         stored[i] = kir_load(c->b, type, s->beside, beside(s, i), kir_kind_bits(type.kind) / 8);
-    kir_value first = tly_gpu_out_at(g, &s->row, s->member);
+    kir_value first = tly_gpu_address(g, &s->row, TLY_OUT, s->member);
     for (unsigned i = 0; i < s->rounds; i++) {
         int64_t offset;
         kir_branch is;
-        kir_value p = tly_gpu_out_near(g, &s->row, first, i * s->members, &offset);
+        kir_value p = tly_gpu_near(g, &s->row, TLY_OUT, first, i * s->members, &offset);
         if (is_open(s, i))
             kir_if(c->b, &is, less(c, position_in(g, s, i), s->count));
         tly_gpu_put(g, p, offset, stored[i]);

@@ -37,8 +37,8 @@ static void put_vector(tly_gpu *g, const tly_gpu_row *at, kir_value first, unsig
                        const kir_value *stored)
 {
     int64_t offset;
-    kir_value p = tly_gpu_out_near(g, at, first, after, &offset);
-    tly_gpu_put_along(g, p, offset, at->out_known, stored, vector_of(g));
+    kir_value p = tly_gpu_near(g, at, TLY_OUT, first, after, &offset);
+    tly_gpu_put_along(g, p, offset, at->tensor[TLY_OUT].known, stored, vector_of(g));
 }
 
 /* The positions of the tile that whole vectors take. */
@@ -72,7 +72,7 @@ static void fetch_each(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value
     for (unsigned i = 0; i < tly_gpu_elements(g); i++) {
         kir_value position = add(c, t->base, u32(g, tly_team_after(g, t, i)));
         kir_value there = umin(c, position, last);
-        stored[i] = tly_gpu_fetch(g, tly_gpu_in_at(g, at, there), 0);
+        stored[i] = tly_gpu_fetch(g, tly_gpu_address(g, at, TLY_IN, there), 0);
     }
 }
 
@@ -87,7 +87,7 @@ static void fetch_end(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value 
     kir_if(c->b, &straddle, straddles(g, t, count, whole));
     for (unsigned k = 0; k + 1 < vector; k++) {
         kir_value there = umin(c, add(c, whole, u32(g, k)), last);
-        end[k] = tly_gpu_fetch(g, tly_gpu_in_at(g, at, there), 0);
+        end[k] = tly_gpu_fetch(g, tly_gpu_address(g, at, TLY_IN, there), 0);
     }
     kir_else(c->b, &straddle, vector - 1, end);
     for (unsigned k = 0; k + 1 < vector; k++)
@@ -120,16 +120,16 @@ static void fetch_vectors(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_va
     tly_build *c = &g->c;
     unsigned vector = vector_of(g);
     kir_value whole = whole_vectors(g, count), last = sub(c, whole, u32(g, vector));
-    kir_value first = tly_gpu_in_at(g, at, t->base);
+    kir_value first = tly_gpu_address(g, at, TLY_IN, t->base);
     for (unsigned i = 0; i < tly_gpu_elements(g); i += vector) {
         unsigned after = tly_team_after(g, t, i);
         int64_t offset = 0;
         kir_value p, position = add(c, t->base, u32(g, after));
         if (is_full)
-            p = tly_gpu_in_near(g, at, first, after, &offset);
+            p = tly_gpu_near(g, at, TLY_IN, first, after, &offset);
         else
-            p = tly_gpu_in_at(g, at, umin(c, position, last));
-        fetch_one(g, p, offset, at->in_known, is_aligned, stored + i);
+            p = tly_gpu_address(g, at, TLY_IN, umin(c, position, last));
+        fetch_one(g, p, offset, at->tensor[TLY_IN].known, is_aligned, stored + i);
     }
     if (vector > 1 && !is_full)
         fetch_end(g, t, at, count, whole, stored);
@@ -214,7 +214,7 @@ static void put_one(tly_gpu *g, const tly_gpu_row *at, kir_value first, unsigned
                     kir_value stored)
 {
     int64_t offset;
-    kir_value p = tly_gpu_out_near(g, at, first, after, &offset);
+    kir_value p = tly_gpu_near(g, at, TLY_OUT, first, after, &offset);
     tly_gpu_put(g, p, offset, stored);
 }
 
@@ -276,7 +276,7 @@ void tly_tile_store(tly_gpu *g, tly_team *t, const tly_gpu_row *at, kir_value co
                     const kir_value *stored)
 {
     tly_build *c = &g->c;
-    kir_value first = tly_gpu_out_at(g, at, t->base);
+    kir_value first = tly_gpu_address(g, at, TLY_OUT, t->base);
     kir_value left = sub(c, reach(g, t, count), t->base);
     kir_branch whole;
     if (!tly_gpu_has_vectors(g)) {

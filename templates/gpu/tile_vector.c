@@ -14,7 +14,7 @@ static void store_each(tly_gpu *g, const tly_team *t, const tly_gpu_row *at, kir
         kir_value position = add(c, t->base, u32(g, after + k));
         kir_branch exists;
         kir_if(c->b, &exists, less(c, position, count));
-        tly_gpu_put(g, tly_gpu_out_at(g, at, position), 0, stored[k]);
+        tly_gpu_put(g, tly_gpu_address(g, at, TLY_OUT, position), 0, stored[k]);
         kir_if_end(c->b, &exists, 0, NULL);
     }
 }
@@ -30,8 +30,9 @@ void tly_tile_store_vector(tly_gpu *g, const tly_team *t, const tly_gpu_row *at,
         int64_t offset;
         kir_value full = at_most(c, u32(g, t->tile), count);
         kir_if(c->b, &whole, both(g, full, tly_gpu_flag(g, TLY_GPU_ALIGNED)));
-        kir_value p = tly_gpu_out_near(g, at, tly_gpu_out_at(g, at, t->base), after, &offset);
-        tly_gpu_put_along(g, p, offset, at->out_known, stored, n);
+        kir_value p = tly_gpu_near(g, at, TLY_OUT, tly_gpu_address(g, at, TLY_OUT, t->base), after,
+                                   &offset);
+        tly_gpu_put_along(g, p, offset, at->tensor[TLY_OUT].known, stored, n);
         kir_else(c->b, &whole, 0, NULL);
     }
     store_each(g, t, at, count, after, stored);

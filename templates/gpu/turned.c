@@ -245,15 +245,15 @@ static void put_turned(tly_gpu *g, const turn *t, int whole, const kir_value *sh
 static void fetch_own(tly_gpu *g, const turn *t, int whole, kir_value *x)
 {
     tly_build *c = &g->c;
-    kir_value at = tly_gpu_in_at(g, &t->own, t->from);
+    kir_value at = tly_gpu_address(g, &t->own, TLY_IN, t->from);
     kir_value last = sub(c, t->length, u32(g, 1));
     for (unsigned i = 0; i < t->positions; i++) {
         int64_t offset = 0;
         kir_value p, position = add(c, t->from, u32(g, i));
         if (whole)
-            p = tly_gpu_in_near(g, &t->own, at, i, &offset);
+            p = tly_gpu_near(g, &t->own, TLY_IN, at, i, &offset);
         else
-            p = tly_gpu_in_at(g, &t->own, umin(c, position, last));
+            p = tly_gpu_address(g, &t->own, TLY_IN, umin(c, position, last));
         x[i] = tly_gpu_fetch(g, p, offset);
     }
 }
@@ -261,13 +261,13 @@ static void fetch_own(tly_gpu *g, const turn *t, int whole, kir_value *x)
 static void put_own(tly_gpu *g, const turn *t, int whole, const kir_value *shown)
 {
     tly_build *c = &g->c;
-    kir_value at = tly_gpu_out_at(g, &t->own, t->from);
+    kir_value at = tly_gpu_address(g, &t->own, TLY_OUT, t->from);
     for (unsigned i = 0; i < t->positions; i++) {
         int64_t offset;
         kir_branch is;
         if (!whole)
             kir_if(c->b, &is, both(g, t->valid, less(c, add(c, t->from, u32(g, i)), t->length)));
-        kir_value p = tly_gpu_out_near(g, &t->own, at, i, &offset);
+        kir_value p = tly_gpu_near(g, &t->own, TLY_OUT, at, i, &offset);
         tly_gpu_put(g, p, offset, shown[i]);
         if (!whole)
             kir_if_end(c->b, &is, 0, NULL);
@@ -353,9 +353,9 @@ static kir_value places_of(tly_gpu *g, const turn *t, kir_value offset)
 static void find_lanes(tly_gpu *g, turn *t)
 {
     if (t->in.turned)
-        t->in.places = places_of(g, t, t->own.in_offset);
+        t->in.places = places_of(g, t, t->own.tensor[TLY_IN].offset);
     if (t->out.turned)
-        t->out.places = places_of(g, t, t->own.out_offset);
+        t->out.places = places_of(g, t, t->own.tensor[TLY_OUT].offset);
     kir_barrier(g->c.b);
 }
 
@@ -418,13 +418,13 @@ void tly_gpu_build_turned(tly_gpu *g, unsigned pass)
     tly_gpu_item item = tly_gpu_item_of(g, number, 0);
     t.own = tly_gpu_row_of(g, &item);
     t.in = side_of(g, tly_gpu_turns_in(p), KIR_ARG_IN, c->bytes[TLY_IN], literal_in(p),
-                   t.own.in_step);
+                   t.own.tensor[TLY_IN].step);
     t.out = side_of(g, tly_gpu_turns_out(p), KIR_ARG_OUT, c->bytes[TLY_OUT], literal_out(p),
-                    t.own.out_step);
+                    t.own.tensor[TLY_OUT].step);
     if (t.dense) {
         t.from = u32(g, 0);
-        t.in.at = t.own.in;
-        t.out.at = t.own.out;
+        t.in.at = t.own.tensor[TLY_IN].at;
+        t.out.at = t.own.tensor[TLY_OUT].at;
         tile(g, &t, tly_gpu_start(g));
         return;
     }
