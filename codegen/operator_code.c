@@ -13,15 +13,7 @@
 
 static const tly_operator_code codes[] = {
     { .op = TALLY_CUMLOGSUMEXP, OF_EXP },
-    { .op = TALLY_MEAN, .after = { TLY_STAGE_SCALE } },
-    { .op = TLY_WIDE_MEAN,
-      .after = { TLY_STAGE_SCALE },
-      .lift = tly_lift_wide,
-      .combine = tly_combine_wide },
-    { .op = TALLY_L1, .before = { TLY_STAGE_ABS } },
-    { .op = TALLY_SUM_SQUARE, .before = { TLY_STAGE_SQUARE } },
-    { .op = TALLY_L2, .before = { TLY_STAGE_SQUARE }, .after = { TLY_STAGE_SQRT } },
-    { .op = TALLY_LOG_SUM, .after = { TLY_STAGE_CAST, TLY_STAGE_LOG } },
+    { .op = TLY_WIDE_MEAN, .lift = tly_lift_wide, .combine = tly_combine_wide },
     { .op = TALLY_LOG_SUM_EXP, OF_EXP, .take = tly_take_exp },
     { .op = TALLY_ARGMAX,
       .lift = tly_lift_indexed,

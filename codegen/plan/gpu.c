@@ -49,7 +49,7 @@ static int ends_in_reals(const tly_problem *p)
 {
     const int from = tly_class_of((tally_dtype)p->tensor[TLY_IN].dtype),
               acc = tly_class_of((tally_dtype)p->acc);
-    return from != TLY_FLOATING && (acc == TLY_FLOATING || tly_operator_of(p)->of_reals);
+    return from != TLY_FLOATING && (acc == TLY_FLOATING || tly_is_of_reals(p));
 }
 
 /* What is in no word is told of by operator and dtype. */

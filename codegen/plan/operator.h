@@ -3,9 +3,9 @@
  * Operators as objects: what plans and templates must know of one, as a row of a table of facts
  * (operator.c) and one of functions (operator_code.c). Nothing else asks which operator it is.
  *
- * What is combined are states: an element x, as an accumulator, goes through stages (such as a
- * square), is lifted to a state, states are combined, and a state is projected to a result, an
- * accumulator again, which goes through stages, too (such as a root). A state has up to three
+ * What is combined are states: an element x, as an accumulator, goes through the problem's stages
+ * (such as a square), is lifted to a state, states are combined, and a state is projected to a
+ * result, an accumulator again, which goes through stages, too (such as a root). A state has up to three
  * parts; kernels that are being built hold it as a tuple (kir_tuple). Plans ask for facts alone, so
  * that libtally can plan without what builds kernels.
  */
@@ -67,12 +67,11 @@ typedef struct tly_operator {
     uint8_t parts;               /* of a state, from 1 */
     uint8_t part[KIR_MAX_PARTS]; /* tly_part_kind */
     uint8_t by[TLY_CLASS_COUNT]; /* kir_op: what combines states of one part, x before y */
-    uint8_t converts; /* 1: an element is not its own state, or a state not its own result */
+    uint8_t converts; /* 1: beside stages, an element is not its own state, or a state no result */
     uint8_t takes;    /* 1: several elements at once cost less than one by one */
     uint8_t identity[KIR_MAX_PARTS]; /* tly_value: the state that an exclusive scan shows first */
     uint8_t neutral[KIR_MAX_PARTS];  /* tly_value: combines to the very bits of the other state */
     uint8_t empty;                   /* tly_value: the result of no elements (reductions) */
-    uint8_t of_reals;                /* 1: results of integers are a function of f64 */
     uint8_t keeps;         /* 1: of floats, results are in range wherever exact ones are */
     uint8_t exact;         /* 1: of integers, results are of exact sums */
     uint8_t wide;          /* unless 0: the row that integers of 64 bits have */
@@ -88,27 +87,10 @@ enum {
     TLY_WIDE_MEAN = 255 /* sums of 64-bit integers in two parts */
 };
 
-/* Element-wise stages (templates/stages/elementwise.h), as lists of them. */
-typedef enum tly_stage_id {
-    TLY_STAGE_END, /* none: ends a list */
-    TLY_STAGE_ABS,
-    TLY_STAGE_SQUARE,
-    TLY_STAGE_EXP,
-    TLY_STAGE_LOG,
-    TLY_STAGE_SQRT,
-    TLY_STAGE_SCALE, /* by one over the number of elements; integers towards zero, of none 0 */
-    TLY_STAGE_CAST,  /* integers to f64, of which the next is a function; floats as they are */
-    TLY_STAGE_COUNT
-} tly_stage_id;
-
-enum { TLY_MOST_STAGES = 4 }; /* of a list, its end included */
-
 /* What `by` cannot say; each may be NULL: an element is its own state, as `by` says, and a state
  * its own result. `at`: where the element lies, or the one that the result belongs to; never NULL. */
 typedef struct tly_operator_code {
     uint8_t op;
-    /* Lists of tly_stage_id: of elements before they are lifted, of results after `project`. */
-    uint8_t before[TLY_MOST_STAGES], after[TLY_MOST_STAGES];
     kir_value (*lift)(struct tly_build *c, kir_value x, const struct tly_place *at);
     kir_value (*combine)(struct tly_build *c, kir_value x, kir_value y);
     kir_value (*project)(struct tly_build *c, kir_value state, const struct tly_place *at);
@@ -154,6 +136,9 @@ enum { TLY_MOST_STATE_BYTES = 8 * KIR_MAX_PARTS };
 
 /* 1: elements are states, and states are results. */
 int tly_is_plain(const tly_problem *p);
+
+/* 1: results of integers are a function of f64. */
+int tly_is_of_reals(const tly_problem *p);
 
 /* The kir_op that combines two states of one part; KIR_CONST, which is none, of operators that
  * combine by a function. */

@@ -53,7 +53,12 @@ unsigned tly_part_bytes(const tly_problem *p)
 int tly_is_plain(const tly_problem *p)
 {
     const tly_operator *o = tly_operator_of(p);
-    return o->parts == 1 && !o->converts;
+    return o->parts == 1 && !o->converts && p->before == 0 && p->after == 0;
+}
+
+int tly_is_of_reals(const tly_problem *p)
+{
+    return (p->after & 15) == TLY_STAGE_CAST;
 }
 
 kir_op tly_combines_by(const tly_problem *p)

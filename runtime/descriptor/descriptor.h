@@ -28,6 +28,22 @@ typedef enum tly_sequence {
                             None of Tally's own; those of tests do (tests/states.c) */
 } tly_sequence;
 
+/* Element-wise stages of an operator (templates/stages/elementwise.h). A list of them is a byte, of
+ * which the lower half is the first. */
+typedef enum tly_stage_id {
+    TLY_STAGE_END, /* none: ends a list */
+    TLY_STAGE_ABS,
+    TLY_STAGE_SQUARE,
+    TLY_STAGE_EXP,
+    TLY_STAGE_LOG,
+    TLY_STAGE_SQRT,
+    TLY_STAGE_SCALE, /* by one over the number of elements; integers towards zero, of none 0 */
+    TLY_STAGE_CAST,  /* integers to f64, which the next one is a function of; floats as they are */
+    TLY_STAGE_COUNT
+} tly_stage_id;
+
+#define TLY_STAGES(first, second) ((first) | (second) << 4)
+
 typedef struct tly_op_facts {
     uint8_t scan;      /* 1: scan, 0: reduction */
     uint8_t out_dtype; /* tally_dtype of the output by default; 0: the input's */
@@ -37,6 +53,8 @@ typedef struct tly_op_facts {
     uint8_t computes;  /* tly_computes */
     uint8_t sequence;  /* tly_sequence */
     uint8_t costly;    /* 1: two states are combined by a function, as of exponentials */
+    uint8_t before;    /* TLY_STAGES of each element before it is combined, */
+    uint8_t after;     /* and of the result */
 } tly_op_facts;
 
 typedef struct tly_dtype_facts {

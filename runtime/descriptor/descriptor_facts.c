@@ -20,25 +20,28 @@
 #define FREE TLY_SEQUENCE_FREE
 #define FLOATS TLY_SEQUENCE_FLOATS
 #define TOLD TLY_SEQUENCE_TOLD
+#define SQUARE TLY_STAGE_SQUARE
+#define SCALE TLY_STAGE_SCALE
+#define LOG TLY_STAGES(TLY_STAGE_CAST, TLY_STAGE_LOG)
 
 const tly_op_facts tly_ops[TALLY_OP_COUNT] = {
-    [TALLY_CUMSUM] = { 1, 0, SCAN, 1, 1, OWN, FREE, 0 },
-    [TALLY_CUMPROD] = { 1, 0, SCAN, 1, 1, OWN, FREE, 0 },
-    [TALLY_CUMMAX] = { 1, 0, SCAN | PICK, 0, 0, KEYS, FREE, 0 },
-    [TALLY_CUMMIN] = { 1, 0, SCAN | PICK, 0, 0, KEYS, FREE, 0 },
-    [TALLY_CUMLOGSUMEXP] = { 1, 0, SCAN, 0, 0, OWN, FREE, 1 },
-    [TALLY_SUM] = { 0, 0, REDUCE, 1, 1, OWN, FREE, 0 },
-    [TALLY_PROD] = { 0, 0, REDUCE, 1, 1, OWN, FLOATS, 0 },
-    [TALLY_MEAN] = { 0, 0, REDUCE, 1, 0, WIDEST, FREE, 0 },
-    [TALLY_L1] = { 0, 0, REDUCE, 1, 0, OWN, FREE, 0 },
-    [TALLY_L2] = { 0, 0, REDUCE, 1, 0, REALS, FREE, 0 },
-    [TALLY_SUM_SQUARE] = { 0, 0, REDUCE, 1, 1, OWN, FREE, 0 },
-    [TALLY_LOG_SUM] = { 0, 0, REDUCE, 0, 0, WIDEST, FREE, 0 },
-    [TALLY_LOG_SUM_EXP] = { 0, 0, REDUCE, 0, 0, REALS, FREE, 1 },
-    [TALLY_MAX] = { 0, 0, REDUCE | PICK, 0, 0, KEYS, FREE, 0 },
-    [TALLY_MIN] = { 0, 0, REDUCE | PICK, 0, 0, KEYS, FREE, 0 },
-    [TALLY_ARGMAX] = { 0, TALLY_I64, REDUCE | PICK | TALLY_LAST, 0, 0, INDICES, TOLD, 0 },
-    [TALLY_ARGMIN] = { 0, TALLY_I64, REDUCE | PICK | TALLY_LAST, 0, 0, INDICES, TOLD, 0 },
+    [TALLY_CUMSUM] = { 1, 0, SCAN, 1, 1, OWN, FREE, 0, 0, 0 },
+    [TALLY_CUMPROD] = { 1, 0, SCAN, 1, 1, OWN, FREE, 0, 0, 0 },
+    [TALLY_CUMMAX] = { 1, 0, SCAN | PICK, 0, 0, KEYS, FREE, 0, 0, 0 },
+    [TALLY_CUMMIN] = { 1, 0, SCAN | PICK, 0, 0, KEYS, FREE, 0, 0, 0 },
+    [TALLY_CUMLOGSUMEXP] = { 1, 0, SCAN, 0, 0, OWN, FREE, 1, 0, 0 },
+    [TALLY_SUM] = { 0, 0, REDUCE, 1, 1, OWN, FREE, 0, 0, 0 },
+    [TALLY_PROD] = { 0, 0, REDUCE, 1, 1, OWN, FLOATS, 0, 0, 0 },
+    [TALLY_MEAN] = { 0, 0, REDUCE, 1, 0, WIDEST, FREE, 0, 0, SCALE },
+    [TALLY_L1] = { 0, 0, REDUCE, 1, 0, OWN, FREE, 0, TLY_STAGE_ABS, 0 },
+    [TALLY_L2] = { 0, 0, REDUCE, 1, 0, REALS, FREE, 0, SQUARE, TLY_STAGE_SQRT },
+    [TALLY_SUM_SQUARE] = { 0, 0, REDUCE, 1, 1, OWN, FREE, 0, SQUARE, 0 },
+    [TALLY_LOG_SUM] = { 0, 0, REDUCE, 0, 0, WIDEST, FREE, 0, 0, LOG },
+    [TALLY_LOG_SUM_EXP] = { 0, 0, REDUCE, 0, 0, REALS, FREE, 1, 0, 0 },
+    [TALLY_MAX] = { 0, 0, REDUCE | PICK, 0, 0, KEYS, FREE, 0, 0, 0 },
+    [TALLY_MIN] = { 0, 0, REDUCE | PICK, 0, 0, KEYS, FREE, 0, 0, 0 },
+    [TALLY_ARGMAX] = { 0, TALLY_I64, REDUCE | PICK | TALLY_LAST, 0, 0, INDICES, TOLD, 0, 0, 0 },
+    [TALLY_ARGMIN] = { 0, TALLY_I64, REDUCE | PICK | TALLY_LAST, 0, 0, INDICES, TOLD, 0, 0, 0 },
 };
 
 const tly_dtype_facts tly_dtypes[TALLY_DTYPE_COUNT] = {

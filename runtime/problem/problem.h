@@ -108,16 +108,16 @@ typedef struct tly_reduced_facts {
 
 /* No padding, compared and hashed as bytes; zero first, then fill. */
 typedef struct tly_problem {
-    uint8_t op;         /* tally_op */
-    uint8_t acc;        /* tally_dtype of the accumulator, resolved: never TALLY_DTYPE_NONE; of what
-                           compares, integers that order as elements do (problem.c,
-                           problem_reduce.c) */
-    uint8_t order;      /* tally_order */
-    uint8_t exclusive;  /* 0 or 1 */
-    uint8_t form;       /* tly_form */
-    uint8_t unit;       /* TLY_ROWS: 1 to TLY_MAX_UNIT; else 1 */
-    uint8_t nan_ignore; /* 1: comparisons pass over NaN */
-    uint8_t last;       /* 1: of equals the last one's index */
+    uint8_t op;    /* tally_op */
+    uint8_t acc;   /* tally_dtype of the accumulator, resolved: never TALLY_DTYPE_NONE; of what
+                      compares, integers that order as elements do (problem.c, problem_reduce.c) */
+    uint8_t order; /* tally_order */
+    uint8_t exclusive : 1;
+    uint8_t nan_ignore : 1; /* comparisons pass over NaN */
+    uint8_t last : 1;       /* of equals the last one's index */
+    uint8_t form;           /* tly_form */
+    uint8_t unit;           /* TLY_ROWS: 1 to TLY_MAX_UNIT; else 1 */
+    uint8_t before, after;  /* TLY_STAGES of elements before they are combined, and of results */
     union {
         tly_row_facts rows;        /* TLY_ROWS */
         tly_lane_facts lanes;      /* TLY_COLUMNS, TLY_TRANSPOSED */

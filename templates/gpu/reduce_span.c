@@ -36,7 +36,7 @@ tly_gpu_reduce tly_gpu_reduce_begin(tly_gpu *g, int watched)
     }
     if (floating) {
         g->c.real_count = arg(c, g->c.acc_bytes == 8 ? KIR_ARG_REAL64 : KIR_ARG_REAL32);
-    } else if (tly_operator_code_of(g->c.p)->after[0] != TLY_STAGE_END) {
+    } else if (g->c.p->after != 0) {
         g->c.count = arg(c, KIR_ARG_ELEMENTS);
     }
     return r;

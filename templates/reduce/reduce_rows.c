@@ -122,7 +122,7 @@ static int is_bare(const tly_build *c)
            (tly_operator_of(c->p)->op == TLY_WIDE_MEAN ||
             (o->lift == NULL &&
              (tly_combines_by(c->p) == KIR_ADD || tly_is_watched_as(c->p, TLY_WATCH_PRODUCTS)))) &&
-           o->before[0] == TLY_STAGE_END && !tly_operator_of(c->p)->of_reals;
+           c->p->before == 0 && !tly_is_of_reals(c->p);
 }
 
 /* The same, where nothing is fetched ahead of long bare rows: the machine's own prefetch is as

@@ -240,17 +240,17 @@ const tly_stage tly_stages[TLY_STAGE_COUNT] = {
     [TLY_STAGE_CAST] = { "cast", cast, NULL },
 };
 
-kir_value tly_through(tly_build *c, const uint8_t *list, kir_value x)
+kir_value tly_through(tly_build *c, unsigned stages, kir_value x)
 {
-    for (; *list != TLY_STAGE_END; list++)
-        x = tly_stages[*list].make(c, x);
+    for (; stages != 0; stages >>= 4)
+        x = tly_stages[stages & 15].make(c, x);
     return x;
 }
 
-kir_value tly_through_times(tly_build *c, const uint8_t *list, kir_value x, kir_value unit)
+kir_value tly_through_times(tly_build *c, unsigned stages, kir_value x, kir_value unit)
 {
-    for (; *list != TLY_STAGE_END; list++) {
-        const tly_stage *stage = &tly_stages[*list];
+    for (; stages != 0; stages >>= 4) {
+        const tly_stage *stage = &tly_stages[stages & 15];
         int takes = unit != 0 && stage->times != NULL;
         x = takes ? stage->times(c, x, unit) : stage->make(c, x);
         unit = takes ? 0 : unit;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Element-wise stages: functions of an accumulator, of each in as many lanes as there are. A row of
- * the table of operators' functions (codegen/operator_code.c) names those that elements go through
- * before they are lifted to states, and those that results go through after they are projected.
+ * Element-wise stages: functions of an accumulator, lane by lane. The problem names those that
+ * elements go through before they are lifted to states, and those that results go through after
+ * they are projected.
  */
 #ifndef TLY_ELEMENTWISE_H
 #define TLY_ELEMENTWISE_H
@@ -19,10 +19,10 @@ typedef struct tly_stage {
 
 extern const tly_stage tly_stages[TLY_STAGE_COUNT];
 
-/* x through all stages of a list (tly_stage_id), the first of them first. */
-kir_value tly_through(struct tly_build *c, const uint8_t *list, kir_value x);
+/* x through all stages of a list (TLY_STAGES), the first of them first. */
+kir_value tly_through(struct tly_build *c, unsigned stages, kir_value x);
 /* The same of sums of elements as multiples of `unit`, which is 1 or, before a logarithm, 2^64. */
-kir_value tly_through_times(struct tly_build *c, const uint8_t *list, kir_value x, kir_value unit);
+kir_value tly_through_times(struct tly_build *c, unsigned stages, kir_value x, kir_value unit);
 
 /* Means of sums of integers as (lower, upper) 64 bits. */
 kir_value tly_mean_of_whole(struct tly_build *c, kir_value lower, kir_value upper);

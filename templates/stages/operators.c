@@ -51,7 +51,7 @@ kir_value tly_element(tly_build *c, const tly_place *at, kir_value x)
     const tly_operator_code *o = code_of(c);
     if (waits(c, x))
         x = tly_extreme_of(c, &x, 1).key;
-    x = tly_through(c, o->before, x);
+    x = tly_through(c, c->p->before, x);
     return o->lift ? o->lift(c, x, at != NULL ? at : &unknown) : x;
 }
 
@@ -61,13 +61,13 @@ kir_value tly_show(tly_build *c, const tly_place *at, kir_value state)
     const tly_operator_code *o = code_of(c);
     if (o->project)
         state = o->project(c, state, at != NULL ? at : &unknown);
-    return tly_through(c, o->after, state);
+    return tly_through(c, c->p->after, state);
 }
 
 kir_value tly_show_times(tly_build *c, const tly_place *at, kir_value state, kir_value unit)
 {
     (void)at;
-    return tly_through_times(c, code_of(c)->after, state, unit);
+    return tly_through_times(c, c->p->after, state, unit);
 }
 
 kir_value tly_combine(tly_build *c, kir_value x, kir_value y)
