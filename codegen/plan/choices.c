@@ -131,7 +131,7 @@ tally_status tly_order_print(const tly_problem *problem, const tly_keys *keys, c
 {
     static const char exact[] = "exact\n";
     tly_key left[MOST_KEYS];
-    tly_keys deciding = { keys->name, left, 0 };
+    tly_keys deciding = { keys->name, left, 0, NULL };
     if (is_exact(problem))
         return write(user, exact, sizeof exact - 1) == 0 ? TALLY_OK : TALLY_IO;
     for (size_t k = 0; k < keys->count && strcmp(free, "*") != 0; k++) {

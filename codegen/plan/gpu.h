@@ -35,7 +35,7 @@ const char *tly_gpu_template_name(const tly_gpu_plan *plan);
 /* "key = value" lines, template first. */
 tally_status tly_gpu_plan_print(const tly_gpu_plan *plan, tally_write write, void *user);
 
-/* "key\tvalue\twhy" lines (reasons_gpu.c). */
+/* "key\tvalue\twhy" lines. */
 tally_status tly_gpu_plan_explain(const tly_gpu_plan *plan, tally_write write, void *user);
 
 /* As tly_plan_choices and tly_plan_order (plan.h). */

@@ -3,63 +3,122 @@
 #include "gpu.h"
 #include "limits.h"
 #include "operator.h"
+#include "why.h"
 
 #define KEY(field) TLY_KEY(tly_gpu_plan, field)
-#define WORKGROUP { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1 }
-#define VECTOR { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1 }
-/* A team's may be any number, so that tiles fit their rows. */
-#define SIZES VECTOR, { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 0 }
-#define CHUNK { KEY(chunk), 0, TLY_GPU_MOST_CHUNK, 0 }
-/* Whole vectors of rows that are not aligned have a way of their own. */
-#define WIDE { KEY(wide), 0, 1, 0 }
-/* Local results lie in workgroup memory while a tile waits. */
-#define PARK { KEY(park), 0, 1, 0 }
-#define MEMORY { KEY(addresses), 0, 1, 0 }, { KEY(index_bits), 32, 64, 1 }
 
 static const tly_key columns[] = {
-    WORKGROUP, VECTOR, { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 1 }, CHUNK, MEMORY,
+    { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1, TLY_WHY_GPU_WORKGROUP },
+    { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1,
+      TLY_WHY({ 1, "Elements go one by one, as scans are interleaved or the elements of a result "
+                   "are shared out one by one." },
+              { TLY_ELSE, "An invocation takes so many neighbouring lanes at once, as far as they "
+                          "lie together and leave the device busy." }) },
+    { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 1,
+      TLY_WHY(
+          { TLY_ELSE,
+            "So many positions are loaded at once, so that several loads are on their way." }) },
+    { KEY(chunk), 0, TLY_GPU_MOST_CHUNK, 0, TLY_WHY_GPU_CHUNK },
+    { KEY(addresses), 0, 1, 0, TLY_WHY_GPU_ADDRESSES },
+    { KEY(index_bits), 32, 64, 1, TLY_WHY_GPU_INDEX_BITS },
 };
 
+/* Segments may be any number, so that tiles fit their rows. */
 static const tly_key subgroups[] = {
-    { KEY(scan), 1, 2, 0 },
-    WORKGROUP,
-    { KEY(team), 4, TLY_GPU_MOST_WORKGROUP, 1 },
-    SIZES,
-    WIDE,
-    CHUNK,
-    MEMORY,
+    { KEY(scan), 1, 2, 0, TLY_WHY_GPU_SCAN },
+    { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1, TLY_WHY_GPU_WORKGROUP },
+    { KEY(team), 4, TLY_GPU_MOST_WORKGROUP, 1,
+      TLY_WHY({ TLY_ELSE, "So many invocations scan together: a subgroup, or a part of one where "
+                          "fewer than three quarters would have elements." }) },
+    { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1, TLY_WHY_GPU_VECTOR },
+    { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 0, TLY_WHY_GPU_SEGMENTS },
+    { KEY(wide), 0, 1, 0, TLY_WHY_GPU_WIDE },
+    { KEY(chunk), 0, TLY_GPU_MOST_CHUNK, 0, TLY_WHY_GPU_CHUNK },
+    { KEY(addresses), 0, 1, 0, TLY_WHY_GPU_ADDRESSES },
+    { KEY(index_bits), 32, 64, 1, TLY_WHY_GPU_INDEX_BITS },
 };
 
 static const tly_key workgroups[] = {
-    { KEY(scan), 0, 2, 0 }, WORKGROUP, SIZES, WIDE, CHUNK, MEMORY
+    { KEY(scan), 0, 2, 0, TLY_WHY_GPU_SCAN },
+    { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1, TLY_WHY_GPU_WORKGROUP },
+    { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1, TLY_WHY_GPU_VECTOR },
+    { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 0, TLY_WHY_GPU_SEGMENTS },
+    { KEY(wide), 0, 1, 0, TLY_WHY_GPU_WIDE },
+    { KEY(chunk), 0, TLY_GPU_MOST_CHUNK, 0, TLY_WHY_GPU_CHUNK },
+    { KEY(addresses), 0, 1, 0, TLY_WHY_GPU_ADDRESSES },
+    { KEY(index_bits), 32, 64, 1, TLY_WHY_GPU_INDEX_BITS },
 };
 
-static const tly_key look_back[] = { { KEY(scan), 1, 2, 0 }, WORKGROUP, SIZES, WIDE, PARK, MEMORY };
+static const tly_key look_back[] = {
+    { KEY(scan), 1, 2, 0, TLY_WHY_GPU_SCAN },
+    { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1,
+      TLY_WHY(
+          { TLY_ELSE,
+            "A workgroup has so many invocations. Small ones, as many as registers allow, hide the "
+            "waiting for carries (static figures of compilers, not measured on a GPU)." }) },
+    { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1, TLY_WHY_GPU_VECTOR },
+    { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 0, TLY_WHY_GPU_SEGMENTS },
+    { KEY(wide), 0, 1, 0, TLY_WHY_GPU_WIDE },
+    { KEY(park), 0, 1, 0, TLY_WHY_GPU_PARK },
+    { KEY(addresses), 0, 1, 0, TLY_WHY_GPU_ADDRESSES },
+    { KEY(index_bits), 32, 64, 1, TLY_WHY_GPU_INDEX_BITS },
+};
 
 static const tly_key look_back_lanes[] = {
-    WORKGROUP,
-    { KEY(team), 1, TLY_GPU_MOST_TILE_LANES, 0 },
-    { KEY(segments), 1, TLY_GPU_MOST_ELEMENTS, 0 },
-    PARK,
-    MEMORY,
+    { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1,
+      TLY_WHY({ TLY_ELSE, "A workgroup has so many invocations that carries go by few records an "
+                          "element (a model, not measured on a GPU)." }) },
+    { KEY(team), 1, TLY_GPU_MOST_TILE_LANES, 0,
+      TLY_WHY(
+          { TLY_ELSE, "A tile has so many lanes: a line of 32, or as many blocks as hold all "
+                      "lanes, of as many each. Fewer than 16 are turned in workgroup memory." }) },
+    { KEY(segments), 1, TLY_GPU_MOST_ELEMENTS, 0,
+      TLY_WHY({ TLY_ELSE, "An invocation holds so many positions in registers." }) },
+    { KEY(park), 0, 1, 0, TLY_WHY_GPU_PARK },
+    { KEY(addresses), 0, 1, 0, TLY_WHY_GPU_ADDRESSES },
+    { KEY(index_bits), 32, 64, 1, TLY_WHY_GPU_INDEX_BITS },
 };
 
 static const tly_key turned[] = {
-    { KEY(segments), 1, TLY_GPU_MOST_ELEMENTS, 0 },
-    { KEY(workgroup), TLY_GPU_LEAST_TURNED, TLY_GPU_MOST_WORKGROUP, 1 },
-    MEMORY,
+    { KEY(segments), 1, TLY_GPU_MOST_ELEMENTS, 0,
+      TLY_WHY({ TLY_ELSE, "A tile has so many positions: all of a lane up to 32, else what keeps "
+                          "memory busy, 16 of many lanes and 32 of fewer." }) },
+    { KEY(workgroup), TLY_GPU_LEAST_TURNED, TLY_GPU_MOST_WORKGROUP, 1,
+      TLY_WHY({ TLY_ELSE, "A workgroup has so many invocations, and a tile as many lanes: as few "
+                          "as still let a device's limit of workgroups hold all invocations "
+                          "(reasoned, not measured on a GPU)." }) },
+    { KEY(addresses), 0, 1, 0, TLY_WHY_GPU_ADDRESSES },
+    { KEY(index_bits), 32, 64, 1, TLY_WHY_GPU_INDEX_BITS },
 };
 
 /* Any number of elements an invocation, so that rows fill their tiles. */
 static const tly_key staged[] = {
-    { KEY(scan), 1, 2, 0 },
-    WORKGROUP,
-    { KEY(team), 4, TLY_GPU_MOST_WORKGROUP, 1 },
-    { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 0 },
-    MEMORY,
+    { KEY(scan), 1, 2, 0, TLY_WHY_GPU_SCAN },
+    { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1,
+      TLY_WHY({ TLY_ELSE, "A workgroup has so many invocations: 128, or a team of more, and fewer "
+                          "where workgroup memory is small (a model, not measured on a GPU)." }) },
+    { KEY(team), 4, TLY_GPU_MOST_WORKGROUP, 1,
+      TLY_WHY({ TLY_ELSE, "So many invocations scan together: as few as hold the row by up to 25 "
+                          "elements each, or 13 where accumulators have 8 bytes." }) },
+    { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 0,
+      TLY_WHY({ 1, "Elements go one by one, as scans are interleaved or the elements of a result "
+                   "are shared out one by one." },
+              { TLY_ELSE, "An invocation scans so many elements: an odd number, for the banks of "
+                          "workgroup memory, and a multiple of 4 and 1, so that few kernels serve "
+                          "all lengths (of 8 bytes of 2 and 1)." }) },
+    { KEY(addresses), 0, 1, 0, TLY_WHY_GPU_ADDRESSES },
+    { KEY(index_bits), 32, 64, 1, TLY_WHY_GPU_INDEX_BITS },
 };
 
-static const tly_key copy[] = { { KEY(scan), 0, 2, 0 }, WORKGROUP, SIZES, WIDE, MEMORY };
+static const tly_key copy[] = {
+    { KEY(scan), 0, 2, 0, TLY_WHY_GPU_SCAN },
+    { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1, TLY_WHY_GPU_WORKGROUP },
+    { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1, TLY_WHY_GPU_VECTOR },
+    { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 0, TLY_WHY_GPU_SEGMENTS },
+    { KEY(wide), 0, 1, 0, TLY_WHY_GPU_WIDE },
+    { KEY(addresses), 0, 1, 0, TLY_WHY_GPU_ADDRESSES },
+    { KEY(index_bits), 32, 64, 1, TLY_WHY_GPU_INDEX_BITS },
+};
 
 /* ---- what a template is not for ---- */
 
@@ -257,16 +316,34 @@ static const char *fault_of_staged(const tly_problem *p, const tly_geometry *g,
     return fault_of_teams(p, g, caps, plan);
 }
 
-#define LIMITS(name_, table_, refuses_, fault_) \
+#define LIMITS(name_, refuses_, fault_, why_) \
     const tly_gpu_limits tly_gpu_##name_##_limits = { \
-        { #name_, table_, sizeof table_ / sizeof *table_ }, refuses_, fault_ \
+        { #name_, name_, sizeof name_ / sizeof *name_, why_ }, refuses_, fault_ \
     }
 
-LIMITS(columns, columns, refuses_reductions, fault_of_columns);
-LIMITS(subgroups, subgroups, refuses_shuffles, fault_of_subgroups);
-LIMITS(workgroups, workgroups, refuses_lanes, fault_of_teams);
-LIMITS(look_back, look_back, refuses_look_back, fault_of_teams);
-LIMITS(look_back_lanes, look_back_lanes, refuses_look_back_lanes, fault_of_look_back_lanes);
-LIMITS(turned, turned, refuses_lanes_beside, fault_of_turned);
-LIMITS(staged, staged, refuses_staged, fault_of_staged);
-LIMITS(copy, copy, refuses_states, fault_of_teams);
+LIMITS(columns, refuses_reductions, fault_of_columns,
+       "One invocation goes along each lane. The axis is not innermost, the order is the plain "
+       "loop's, or a CPU plays the device and rows alone fill it.");
+LIMITS(subgroups, refuses_shuffles, fault_of_subgroups,
+       "A row fits the tile of a subgroup. So a part of a subgroup scans each row, by shuffles and "
+       "without barriers.");
+LIMITS(workgroups, refuses_lanes, fault_of_teams,
+       "Rows are longer than the tile of a subgroup. So a workgroup scans each row.");
+LIMITS(look_back, refuses_look_back, fault_of_teams,
+       "Rows are too few to fill the device, its workgroups make progress, and an estimate says "
+       "that waiting for carries takes less than reading twice. So there is one pass, in which "
+       "each tile looks back for its carry.");
+LIMITS(look_back_lanes, refuses_look_back_lanes, fault_of_look_back_lanes,
+       "Lanes are too few to fill the device, its workgroups make progress, and an estimate says "
+       "that waiting for carries takes less than reading twice. So there is one pass, in which "
+       "each lane of a tile looks back for its carry.");
+LIMITS(turned, refuses_lanes_beside, fault_of_turned,
+       "One invocation goes along each lane, and a lane's elements are neighbours in memory: rows "
+       "of up to 32, transposed views, or rows in the order of the plain loop. Tiles are turned in "
+       "workgroup memory, so that memory is accessed in its own order.");
+LIMITS(staged, refuses_staged, fault_of_staged,
+       "A row fits one tile, and vectors do not fit rows. So a team scans each row, neighbouring "
+       "invocations access neighbouring elements, and workgroup memory passes these to the "
+       "invocations that scan them.");
+LIMITS(copy, refuses_states, fault_of_teams,
+       "This is no scan, but a copy by the same tiles, to measure scans by.");

@@ -2,23 +2,44 @@
 /* What the templates of reductions for Vulkan can be built with. */
 #include "gpu.h"
 #include "limits.h"
+#include "why.h"
 
 #define KEY(field) TLY_KEY(tly_gpu_plan, field)
-#define COMMON \
-    { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1 }, \
-        { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1 }, \
-        { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 1 }, { KEY(addresses), 0, 1, 0 }, \
-        { KEY(index_bits), 32, 64, 1 }
-#define CHUNK { KEY(chunk), 0, TLY_GPU_MOST_CHUNK, 1 }
 
-#define LOADS \
-    { KEY(wide), 0, 1, 0 }, { KEY(length), 0, TLY_GPU_MOST_ELEMENTS * TLY_GPU_MOST_WORKGROUP, 0 }
-
-static const tly_key lanes_table[] = { COMMON, LOADS, CHUNK };
-static const tly_key rows_table[] = {
-    { KEY(scan), 0, 1, 0 }, { KEY(team), 4, TLY_GPU_MOST_WORKGROUP, 1 }, COMMON, LOADS, CHUNK
+static const tly_key lanes_table[] = {
+    { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1, TLY_WHY_GPU_WORKGROUP },
+    { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1, TLY_WHY_GPU_VECTOR },
+    { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 1, TLY_WHY_GPU_SEGMENTS },
+    { KEY(addresses), 0, 1, 0, TLY_WHY_GPU_ADDRESSES },
+    { KEY(index_bits), 32, 64, 1, TLY_WHY_GPU_INDEX_BITS },
+    { KEY(wide), 0, 1, 0, TLY_WHY_GPU_WIDE },
+    { KEY(length), 0, TLY_GPU_MOST_ELEMENTS *TLY_GPU_MOST_WORKGROUP, 0, TLY_WHY_GPU_LENGTH },
+    { KEY(chunk), 0, TLY_GPU_MOST_CHUNK, 1, TLY_WHY_GPU_CHUNK },
 };
-static const tly_key read_table[] = { COMMON, CHUNK };
+
+static const tly_key rows_table[] = {
+    { KEY(scan), 0, 1, 0, TLY_WHY_GPU_SCAN },
+    { KEY(team), 4, TLY_GPU_MOST_WORKGROUP, 1,
+      TLY_WHY({ TLY_ELSE, "So many invocations work together: as few as still hold the row at "
+                          "once, so that more rows share a subgroup." }) },
+    { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1, TLY_WHY_GPU_WORKGROUP },
+    { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1, TLY_WHY_GPU_VECTOR },
+    { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 1, TLY_WHY_GPU_SEGMENTS },
+    { KEY(addresses), 0, 1, 0, TLY_WHY_GPU_ADDRESSES },
+    { KEY(index_bits), 32, 64, 1, TLY_WHY_GPU_INDEX_BITS },
+    { KEY(wide), 0, 1, 0, TLY_WHY_GPU_WIDE },
+    { KEY(length), 0, TLY_GPU_MOST_ELEMENTS *TLY_GPU_MOST_WORKGROUP, 0, TLY_WHY_GPU_LENGTH },
+    { KEY(chunk), 0, TLY_GPU_MOST_CHUNK, 1, TLY_WHY_GPU_CHUNK },
+};
+
+static const tly_key read_table[] = {
+    { KEY(workgroup), 4, TLY_GPU_MOST_WORKGROUP, 1, TLY_WHY_GPU_WORKGROUP },
+    { KEY(vector), 1, TLY_GPU_MOST_ELEMENTS, 1, TLY_WHY_GPU_VECTOR },
+    { KEY(segments), 1, TLY_GPU_MOST_SEGMENTS, 1, TLY_WHY_GPU_SEGMENTS },
+    { KEY(addresses), 0, 1, 0, TLY_WHY_GPU_ADDRESSES },
+    { KEY(index_bits), 32, 64, 1, TLY_WHY_GPU_INDEX_BITS },
+    { KEY(chunk), 0, TLY_GPU_MOST_CHUNK, 1, TLY_WHY_GPU_CHUNK },
+};
 
 static const char *refuses_scans(const tly_problem *p, const tly_caps *caps)
 {
@@ -94,17 +115,22 @@ static const char *fault_of_rows(const tly_problem *p, const tly_geometry *g, co
     return fault_of_lanes(p, g, caps, plan);
 }
 
-const tly_gpu_limits tly_gpu_reduce_lanes_limits = { { "reduce_lanes", lanes_table,
-                                                       sizeof lanes_table / sizeof *lanes_table },
-                                                     refuses_scans,
-                                                     fault_of_lanes };
+const tly_gpu_limits tly_gpu_reduce_lanes_limits = {
+    { "reduce_lanes", lanes_table, sizeof lanes_table / sizeof *lanes_table,
+      "An invocation makes a result, as results lie side by side, have few elements, or fill the "
+      "device." },
+    refuses_scans,
+    fault_of_lanes
+};
 
-const tly_gpu_limits tly_gpu_reduce_rows_limits = { { "reduce_rows", rows_table,
-                                                      sizeof rows_table / sizeof *rows_table },
-                                                    refuses_lanes,
-                                                    fault_of_rows };
+const tly_gpu_limits tly_gpu_reduce_rows_limits = {
+    { "reduce_rows", rows_table, sizeof rows_table / sizeof *rows_table,
+      "A team makes a result, as results are too few to fill the device." },
+    refuses_lanes,
+    fault_of_rows
+};
 
 const tly_gpu_limits tly_gpu_read_limits = { { "read", read_table,
-                                               sizeof read_table / sizeof *read_table },
+                                               sizeof read_table / sizeof *read_table, "" },
                                              refuses_all_but_words,
                                              fault_of_read };

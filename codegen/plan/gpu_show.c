@@ -18,8 +18,7 @@ tally_status tly_gpu_plan_print(const tly_gpu_plan *plan, tally_write write, voi
 
 tally_status tly_gpu_plan_explain(const tly_gpu_plan *plan, tally_write write, void *user)
 {
-    return tly_keys_explain(&tly_gpu_limits_of[plan->template_id]->keys, tly_gpu_reasons, plan,
-                            write, user);
+    return tly_keys_explain(&tly_gpu_limits_of[plan->template_id]->keys, plan, write, user);
 }
 
 /* ---- for who looks for the fastest ---- */

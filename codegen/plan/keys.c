@@ -271,53 +271,35 @@ static tally_status say(tally_write write, void *user, line l)
     return n < (int)sizeof text && write(user, text, (size_t)n) == 0 ? TALLY_OK : TALLY_IO;
 }
 
-/* How near a reason is to a choice: 0: it is none for it; a value's own beats a template's. */
-static int nearness(const tly_reason *r, const char *template_name, const char *key,
-                    const char *value)
+static const char *why(const tly_key *key, int32_t value)
 {
-    const size_t length = strlen(key);
-    int own = r->template_name != NULL;
-    if (own && strcmp(r->template_name, template_name) != 0)
-        return 0;
-    if (strncmp(r->key, key, length) != 0)
-        return 0;
-    if (r->key[length] == '=' && strcmp(r->key + length + 1, value) == 0)
-        return 3 + own;
-    return r->key[length] == '\0' ? 1 + own : 0;
+    const tly_why *reason = key->why;
+    while (reason->value != value && reason->value != TLY_ELSE)
+        reason++;
+    return reason->text;
 }
 
-/* NULL where there are no reasons; "" where there is none. */
-static const char *why(const tly_reason *reasons, const char *template_name, const char *key,
-                       const char *value)
+static tally_status show(const tly_keys *keys, int explains, const void *plan, tally_write write,
+                         void *user)
 {
-    const char *found = reasons == NULL ? NULL : "";
-    int nearest = 0;
-    for (const tly_reason *r = reasons; r != NULL && r->key != NULL; r++) {
-        int near = nearness(r, template_name, key, value);
-        if (near > nearest) {
-            found = r->why;
-            nearest = near;
-        }
-    }
-    return found;
-}
-
-tally_status tly_keys_explain(const tly_keys *keys, const tly_reason *reasons, const void *plan,
-                              tally_write write, void *user)
-{
-    tally_status s = say(
-        write, user,
-        (line){ "template", keys->name, why(reasons, keys->name, "template", keys->name) });
+    tally_status s = say(write, user,
+                         (line){ "template", keys->name, explains ? keys->why : NULL });
     for (size_t k = 0; k < keys->count && s == TALLY_OK; k++) {
-        const char *name = keys->key[k].name;
+        const tly_key *key = &keys->key[k];
+        const int32_t value = value_of(plan, key->at);
         char number[16];
-        snprintf(number, sizeof number, "%d", (int)value_of(plan, keys->key[k].at));
-        s = say(write, user, (line){ name, number, why(reasons, keys->name, name, number) });
+        snprintf(number, sizeof number, "%d", (int)value);
+        s = say(write, user, (line){ key->name, number, explains ? why(key, value) : NULL });
     }
     return s;
 }
 
+tally_status tly_keys_explain(const tly_keys *keys, const void *plan, tally_write write, void *user)
+{
+    return show(keys, 1, plan, write, user);
+}
+
 tally_status tly_keys_print(const tly_keys *keys, const void *plan, tally_write write, void *user)
 {
-    return tly_keys_explain(keys, NULL, plan, write, user);
+    return show(keys, 0, plan, write, user);
 }

@@ -50,18 +50,8 @@ int tly_keys_hold(const tly_keys *keys, const void *plan);
 /* "key = value" lines, template first. */
 tally_status tly_keys_print(const tly_keys *keys, const void *plan, tally_write write, void *user);
 
-/* Why a choice is what it is, in a sentence without an end: of one template, or of all (NULL) that
- * have no row of their own; of one value ("key=value") before all values. The template itself is
- * the key "template". */
-typedef struct tly_reason {
-    const char *template_name, *key, *why;
-} tly_reason;
-
-/* Ended by a row without a key. */
-extern const tly_reason tly_reasons[], tly_gpu_reasons[];
-
 /* "key\tvalue\twhy" lines, in the order of the print. */
-tally_status tly_keys_explain(const tly_keys *keys, const tly_reason *reasons, const void *plan,
-                              tally_write write, void *user);
+tally_status tly_keys_explain(const tly_keys *keys, const void *plan, tally_write write,
+                              void *user);
 
 #endif

@@ -13,19 +13,35 @@
 #include "../../runtime/problem/specialise.h"
 #include "plan.h"
 
+/* Why a choice has a value: a sentence or two; "" where no problem has it. */
+typedef struct tly_why {
+    int32_t value; /* TLY_ELSE: all others */
+    const char *text;
+} tly_why;
+
+enum { TLY_ELSE = INT32_MIN };
+
 /* One choice: its name, its place in the plan (an int32_t), and its range. */
 typedef struct tly_key {
     const char *name;
     size_t at;
     int32_t least, most;
-    int power; /* powers of two (and 0) only */
+    int power;          /* powers of two (and 0) only */
+    const tly_why *why; /* the last one is for TLY_ELSE */
 } tly_key;
+
+#define TLY_WHY(...) \
+    (const tly_why[]) \
+    { \
+        __VA_ARGS__ \
+    }
 
 /* Those that a template reads, in the order in which they are chosen and printed. */
 typedef struct tly_keys {
     const char *name; /* the template's */
     const tly_key *key;
     size_t count;
+    const char *why; /* the template is chosen */
 } tly_keys;
 
 typedef struct tly_limits {

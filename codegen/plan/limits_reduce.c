@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the templates of reductions can be built with. */
 #include "limits.h"
+#include "why.h"
 
 #include "operator.h"
 
@@ -8,20 +9,28 @@
 #define KEY_AS(name, field) TLY_KEY_AS(tly_plan, name, field)
 
 static const tly_key rows_table[] = {
-    { KEY(lanes), 1, TLY_MOST_VECTOR_BYTES, 1 },
-    { KEY_AS("unroll", vectors), 1, TLY_REDUCE_MOST_UNROLL, 1 },
-    { KEY_AS("rows", rows_at_once), 1, TLY_REDUCE_MOST_GROUP, 1 },
-    { KEY(chunk), 0, 1 << 24, 0 },
-    { KEY(prefetch), 0, 65536, 0 },
-    { KEY(split_bytes), 0, 1 << 30, 0 },
+    { KEY(lanes), 1, TLY_MOST_VECTOR_BYTES, 1, TLY_WHY_LANES },
+    { KEY_AS("unroll", vectors), 1, TLY_REDUCE_MOST_UNROLL, 1,
+      TLY_WHY({ 1, "There is one vector of states, as short rows stand side by side or the order "
+                   "is serial." },
+              { TLY_ELSE,
+                "So many vectors of states go side by side, which hides the latency of one." }) },
+    { KEY_AS("rows", rows_at_once), 1, TLY_REDUCE_MOST_GROUP, 1,
+      TLY_WHY({ 1, "Rows go one at a time, as they are long or vectors cannot be loaded in part." },
+              { TLY_ELSE,
+                "So many short rows are folded together, so that results are neighbours." }) },
+    { KEY(chunk), 0, 1 << 24, 0, TLY_WHY_CHUNK },
+    { KEY(prefetch), 0, 65536, 0, TLY_WHY_PREFETCH },
+    { KEY(split_bytes), 0, 1 << 30, 0, TLY_WHY_SPLIT_BYTES },
 };
 
 static const tly_key lanes_table[] = {
-    { KEY(lanes), 1, TLY_MOST_VECTOR_BYTES, 1 },
-    { KEY_AS("rows", pass_steps), 1, TLY_REDUCE_MOST_STEPS, 1 },
-    { KEY(tile_lanes), 8, 65536, 1 },
-    { KEY(chunk), 0, 1 << 24, 0 },
-    { KEY(split_bytes), 0, 1 << 30, 0 },
+    { KEY(lanes), 1, TLY_MOST_VECTOR_BYTES, 1, TLY_WHY_LANES },
+    { KEY_AS("rows", pass_steps), 1, TLY_REDUCE_MOST_STEPS, 1, TLY_WHY_ROWS },
+    { KEY(tile_lanes), 8, 65536, 1,
+      TLY_WHY({ TLY_ELSE, "A tile has so many results, whose states stay in L1." }) },
+    { KEY(chunk), 0, 1 << 24, 0, TLY_WHY_CHUNK },
+    { KEY(split_bytes), 0, 1 << 30, 0, TLY_WHY_SPLIT_BYTES },
 };
 
 int tly_reduces_plainly(const tly_problem *p)
@@ -30,11 +39,13 @@ int tly_reduces_plainly(const tly_problem *p)
 }
 
 static const tly_key interleaved_table[] = {
-    { KEY(lanes), 1, TLY_MOST_VECTOR_BYTES, 1 },
-    { KEY_AS("rows", pass_steps), 1, TLY_REDUCE_MOST_STEPS, 1 },
-    { KEY_AS("block", steps_at_once), 1, 1024, 1 },
-    { KEY(chunk), 0, 1 << 24, 0 },
-    { KEY(split_bytes), 0, 1 << 30, 0 },
+    { KEY(lanes), 1, TLY_MOST_VECTOR_BYTES, 1, TLY_WHY_LANES },
+    { KEY_AS("rows", pass_steps), 1, TLY_REDUCE_MOST_STEPS, 1, TLY_WHY_ROWS },
+    { KEY_AS("block", steps_at_once), 1, 1024, 1,
+      TLY_WHY({ TLY_ELSE,
+                "So many steps go side by side, so that states fill eight vectors and more." }) },
+    { KEY(chunk), 0, 1 << 24, 0, TLY_WHY_CHUNK },
+    { KEY(split_bytes), 0, 1 << 30, 0, TLY_WHY_SPLIT_BYTES },
 };
 
 int tly_is_masked(const tly_problem *p, const tly_target *t)
@@ -117,17 +128,24 @@ static const char *interleaved_fault(const tly_problem *p, const tly_plan *plan)
     return fault_of_vectors(p, plan);
 }
 
-const tly_limits tly_reduce_rows_limits = {
-    { "reduce_rows", rows_table, sizeof rows_table / sizeof *rows_table }, rows_refuse, rows_fault
+const tly_limits tly_reduce_rows_limits = { { "reduce_rows", rows_table,
+                                              sizeof rows_table / sizeof *rows_table,
+                                              "No result lies beside another in the input. So the "
+                                              "elements of one result make vectors of states." },
+                                            rows_refuse,
+                                            rows_fault };
+
+const tly_limits tly_reduce_lanes_limits = {
+    { "reduce_lanes", lanes_table, sizeof lanes_table / sizeof *lanes_table,
+      "Results lie side by side in the input, and each is a lane of its own." },
+    lanes_refuse,
+    lanes_fault
 };
 
-const tly_limits tly_reduce_lanes_limits = { { "reduce_lanes", lanes_table,
-                                               sizeof lanes_table / sizeof *lanes_table },
-                                             lanes_refuse,
-                                             lanes_fault };
-
-const tly_limits tly_reduce_interleaved_limits = { { "reduce_interleaved", interleaved_table,
-                                                     sizeof interleaved_table /
-                                                         sizeof *interleaved_table },
-                                                   interleaved_refuse,
-                                                   interleaved_fault };
+const tly_limits tly_reduce_interleaved_limits = {
+    { "reduce_interleaved", interleaved_table, sizeof interleaved_table / sizeof *interleaved_table,
+      "Results lie side by side, but are too few for whole vectors. So several steps of the axis "
+      "go together as one wide row." },
+    interleaved_refuse,
+    interleaved_fault
+};

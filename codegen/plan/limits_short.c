@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the template of short rows can be built with. */
 #include "limits.h"
+#include "why.h"
 
 #define KEY(field) TLY_KEY(tly_plan, field)
 #define KEY_AS(name, field) TLY_KEY_AS(tly_plan, name, field)
 
 static const tly_key table[] = {
-    { KEY(lanes), TLY_LEAST_LANES, TLY_MOST_LANES, 1 },
-    { KEY_AS("block", block_elements), 8, 8192, 0 },
-    { KEY(prefetch), 0, 65536, 0 },
-    { KEY(split_bytes), 0, 1 << 30, 0 },
+    { KEY(lanes), TLY_LEAST_LANES, TLY_MOST_LANES, 1, TLY_WHY_LANES },
+    { KEY_AS("block", block_elements), 8, 8192, 0,
+      TLY_WHY({ TLY_ELSE, "The range is looked at after so many elements." }) },
+    { KEY(prefetch), 0, 65536, 0, TLY_WHY_PREFETCH },
+    { KEY(split_bytes), 0, 1 << 30, 0, TLY_WHY_SPLIT_BYTES },
 };
 
 static const char *refuses(const tly_problem *p)
@@ -25,6 +27,8 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
     return tly_fault_of_lanes(p, plan);
 }
 
-const tly_limits tly_short_limits = { { "short", table, sizeof table / sizeof *table },
+const tly_limits tly_short_limits = { { "short", table, sizeof table / sizeof *table,
+                                        "Rows are short and lie one behind the other. So they are "
+                                        "one stream of vectors, whatever their length." },
                                       refuses,
                                       fault };

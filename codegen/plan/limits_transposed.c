@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the template of transposed views can be built with. */
 #include "limits.h"
+#include "why.h"
 
 #define KEY(field) TLY_KEY(tly_plan, field)
 #define KEY_AS(name, field) TLY_KEY_AS(tly_plan, name, field)
 
 static const tly_key table[] = {
-    { KEY(lanes), TLY_LEAST_LANES, TLY_MOST_LANES, 1 },
-    { KEY_AS("rows", pass_steps), 1, TLY_TRANSPOSED_MOST_STEPS, 1 },
-    { KEY(tile_lanes), 8, 65536, 1 },
-    { KEY(prefetch), 0, 65536, 0 },
-    { KEY(split_bytes), 0, 1 << 30, 0 },
+    { KEY(lanes), TLY_LEAST_LANES, TLY_MOST_LANES, 1, TLY_WHY_LANES },
+    { KEY_AS("rows", pass_steps), 1, TLY_TRANSPOSED_MOST_STEPS, 1,
+      TLY_WHY({ TLY_ELSE,
+                "A pass takes so many steps of the axis: whole lines of output, 32 at least." }) },
+    { KEY(tile_lanes), 8, 65536, 1, TLY_WHY_TILE_LANES },
+    { KEY(prefetch), 0, 65536, 0, TLY_WHY_PREFETCH },
+    { KEY(split_bytes), 0, 1 << 30, 0, TLY_WHY_SPLIT_BYTES },
 };
 
 static const char *refuses(const tly_problem *p)
@@ -30,6 +33,8 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
     return plan->tile_lanes % plan->lanes != 0 ? "a tile is whole vectors" : NULL;
 }
 
-const tly_limits tly_transposed_limits = { { "transposed", table, sizeof table / sizeof *table },
+const tly_limits tly_transposed_limits = { { "transposed", table, sizeof table / sizeof *table,
+                                             "The input has columns and the output rows. So "
+                                             "columns are scanned in registers and turned there." },
                                            refuses,
                                            fault };

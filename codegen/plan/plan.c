@@ -114,7 +114,7 @@ tally_status tly_plan_print(const tly_plan *plan, tally_write write, void *user)
 
 tally_status tly_plan_explain(const tly_plan *plan, tally_write write, void *user)
 {
-    return tly_keys_explain(&limits[plan->template_id]->keys, tly_reasons, plan, write, user);
+    return tly_keys_explain(&limits[plan->template_id]->keys, plan, write, user);
 }
 
 /* ---- for who looks for the fastest ---- */

@@ -81,7 +81,7 @@ int tly_plan_pairs(const tly_problem *p);
 /* "key = value" lines, template first. */
 tally_status tly_plan_print(const tly_plan *plan, tally_write write, void *user);
 
-/* The same keys and values, and why: "key\tvalue\twhy" lines (reasons.c). */
+/* The same keys and values, and why: "key\tvalue\twhy" lines. */
 tally_status tly_plan_explain(const tly_plan *plan, tally_write write, void *user);
 
 /* Plans one choice away from that of `overrides`, and what of a plan decides the order in which a
