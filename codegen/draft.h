@@ -4,7 +4,7 @@
 #ifndef TLY_DRAFT_H
 #define TLY_DRAFT_H
 
-#include "plan/plan.h"
+#include "plan/planner.h"
 #include "shared/native.h"
 
 typedef struct tly_draft {

@@ -12,16 +12,10 @@
 #include "emit.h"
 
 /* One algorithm each: builds the whole body and says what a launch must know (templates.c). */
-void tly_build_rows(tly_build *c, tly_launch *launch);
-void tly_build_short(tly_build *c, tly_launch *launch);
-void tly_build_columns(tly_build *c, tly_launch *launch);
-void tly_build_narrow(tly_build *c, tly_launch *launch);
-void tly_build_transposed(tly_build *c, tly_launch *launch);
-void tly_build_serial(tly_build *c, tly_launch *launch);
-void tly_build_tiles(tly_build *c, tly_launch *launch);
-void tly_build_reduce_rows(tly_build *c, tly_launch *launch);
-void tly_build_reduce_lanes(tly_build *c, tly_launch *launch);
-void tly_build_reduce_interleaved(tly_build *c, tly_launch *launch);
+#define TLY_TEMPLATE_BUILDER(ID, name, what) \
+    void tly_build_##name(tly_build *c, tly_launch *launch);
+TLY_TEMPLATES(TLY_TEMPLATE_BUILDER)
+#undef TLY_TEMPLATE_BUILDER
 
 /* ---- scalars and addresses (address.c) ---- */
 

@@ -7,19 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../codegen/plan/planner.h"
 #include "build.h"
 
 static void (*const algorithms[TLY_TEMPLATE_COUNT])(tly_build *c, tly_launch *launch) = {
-    [TLY_TEMPLATE_ROWS] = tly_build_rows,
-    [TLY_TEMPLATE_SHORT] = tly_build_short,
-    [TLY_TEMPLATE_COLUMNS] = tly_build_columns,
-    [TLY_TEMPLATE_NARROW] = tly_build_narrow,
-    [TLY_TEMPLATE_TRANSPOSED] = tly_build_transposed,
-    [TLY_TEMPLATE_SERIAL] = tly_build_serial,
-    [TLY_TEMPLATE_TILES] = tly_build_tiles,
-    [TLY_TEMPLATE_REDUCE_ROWS] = tly_build_reduce_rows,
-    [TLY_TEMPLATE_REDUCE_LANES] = tly_build_reduce_lanes,
-    [TLY_TEMPLATE_REDUCE_INTERLEAVED] = tly_build_reduce_interleaved,
+#define ALGORITHM(ID, name, what) [TLY_TEMPLATE_##ID] = tly_build_##name,
+    TLY_TEMPLATES(ALGORITHM)
+#undef ALGORITHM
 };
 
 tally_status tly_template_build(const tly_problem *problem, const tly_target *target,

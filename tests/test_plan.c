@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../codegen/plan/operator.h"
-#include "../codegen/plan/plan.h"
+#include "../codegen/plan/planner.h"
 #include "random.h"
 
 static tly_problem problem_of(const char *word)

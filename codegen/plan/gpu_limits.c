@@ -69,9 +69,9 @@ static const tly_key look_back_lanes[] = {
       TLY_WHY({ TLY_ELSE, "A workgroup has so many invocations that carries go by few records an "
                           "element (a model, not measured on a GPU)." }) },
     { KEY(team), 1, TLY_GPU_MOST_TILE_LANES, 0,
-      TLY_WHY(
-          { TLY_ELSE, "A tile has so many lanes: a line of 32, or as many blocks as hold all "
-                      "lanes, of as many each. Fewer than 16 are turned in workgroup memory." }) },
+      TLY_WHY({ TLY_ELSE,
+                "A tile has so many lanes: a line of 32, or as many blocks as hold all "
+                "lanes, of as many each. Fewer than 16 are turned in workgroup memory." }) },
     { KEY(segments), 1, TLY_GPU_MOST_ELEMENTS, 0,
       TLY_WHY({ TLY_ELSE, "An invocation holds so many positions in registers." }) },
     { KEY(park), 0, 1, 0, TLY_WHY_GPU_PARK },

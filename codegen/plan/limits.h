@@ -44,17 +44,34 @@ typedef struct tly_keys {
     const char *why; /* the template is chosen */
 } tly_keys;
 
+/* How a key's value is chosen: by a function, or one number for all. */
+typedef struct tly_choice {
+    size_t at; /* in a plan; 0 ends a table */
+    int32_t (*choose)(const tly_problem *p, const tly_target *t, const tly_plan *plan);
+    int32_t always;
+} tly_choice;
+
+/* A template for CPUs: its keys, and how they are chosen, each by a look at those before it. */
 typedef struct tly_limits {
     tly_keys keys;
+    int reduces; /* 0: it scans */
+    const tly_choice *choices;
+    /* The keys that are about memory and threads alone, so that results have the same bits whatever
+     * they are, with a blank around each; "*": all, as each result is the plain loop's. */
+    const char *memory_keys;
     /* Why the template has no kernel for the problem, whatever its choices; else NULL. */
     const char *(*refuses)(const tly_problem *p);
     /* Why choices that are each in their range cannot be together; else NULL. */
     const char *(*fault)(const tly_problem *p, const tly_plan *plan);
+    /* 1: it is chosen, unless one before it in TLY_TEMPLATES is. NULL: where it does not refuse. */
+    int (*wanted)(const tly_problem *p, const tly_target *t);
 } tly_limits;
 
-extern const tly_limits tly_rows_limits, tly_short_limits, tly_columns_limits,
-    tly_transposed_limits, tly_serial_limits, tly_narrow_limits, tly_tiles_limits,
-    tly_reduce_rows_limits, tly_reduce_lanes_limits, tly_reduce_interleaved_limits;
+#define TLY_TEMPLATE_FACTS(ID, name, what) \
+    extern const tly_limits tly_##name##_limits; \
+    extern const tly_choice tly_choices_of_##name[];
+TLY_TEMPLATES(TLY_TEMPLATE_FACTS)
+#undef TLY_TEMPLATE_FACTS
 
 /* The same for Vulkan, where geometry and device have a say. */
 typedef struct tly_gpu_limits {
@@ -153,6 +170,8 @@ const char *tly_fault_of_lanes(const tly_problem *p, const tly_plan *plan);
 /* 1: outer slices can go side by side. */
 int tly_takes_slices(const tly_problem *p);
 int32_t tly_line_elements(const tly_problem *p); /* of output */
+/* 1 where neighbours are bf16 in and out, accumulated in f32: a lane of 32 bits can take two. */
+int tly_plan_pairs(const tly_problem *p);
 /* Elements of a step, the longest of its ways: scans side by side begin a block in lane 0 whichever
  * way the block before went (limits_rows.c). */
 int32_t tly_rows_step(const tly_problem *p, const tly_plan *plan);

@@ -26,13 +26,13 @@ static const tly_key table[] = {
       TLY_WHY({ TLY_ELSE, "So many bytes of each row are fetched ahead (512x16384: 2 KiB .71 of a "
                           "copy, 6 KiB .78; Zen 4)." }) },
     { KEY(long_row), 0, 1 << 30, 0,
-      TLY_WHY(
-          { TLY_ELSE, "Past the cache, several steps pass together for rows of so many bytes and "
-                      "more (16 KiB: 1 step 1.12 of a copy, 4 steps 1.05; 32 KiB: .94, 1.06)." }) },
+      TLY_WHY({ TLY_ELSE,
+                "Past the cache, several steps pass together for rows of so many bytes and "
+                "more (16 KiB: 1 step 1.12 of a copy, 4 steps 1.05; 32 KiB: .94, 1.06)." }) },
     { KEY(small), 0, 1 << 30, 0,
-      TLY_WHY(
-          { TLY_ELSE, "In the cache, several steps pass together for inputs of up to so many bytes "
-                      "(128 KiB: 1 step .80 of a copy, 4 steps .97; 512 KiB: .98, .83)." }) },
+      TLY_WHY({ TLY_ELSE,
+                "In the cache, several steps pass together for inputs of up to so many bytes "
+                "(128 KiB: 1 step .80 of a copy, 4 steps .97; 512 KiB: .98, .83)." }) },
     { KEY(split_bytes), 0, 1 << 30, 0, TLY_WHY_SPLIT_BYTES },
 };
 
@@ -55,6 +55,10 @@ const tly_limits tly_columns_limits = {
     { "columns", table, sizeof table / sizeof *table,
       "Another dim than the axis is innermost in the output. Its elements become lanes, and each "
       "lane is the plain loop." },
+    0,
+    tly_choices_of_columns,
+    "*",
     refuses,
-    fault
+    fault,
+    NULL,
 };

@@ -57,6 +57,10 @@ const tly_limits tly_narrow_limits = {
     { "narrow", table, sizeof table / sizeof *table,
       "The columns are packed, and too few for passes of their own. So they are one stream, in "
       "which a result is the result one row before it, combined with the input." },
+    0,
+    tly_choices_of_narrow,
+    "*",
     refuses,
-    fault
+    fault,
+    NULL,
 };

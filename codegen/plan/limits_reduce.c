@@ -128,24 +128,37 @@ static const char *interleaved_fault(const tly_problem *p, const tly_plan *plan)
     return fault_of_vectors(p, plan);
 }
 
-const tly_limits tly_reduce_rows_limits = { { "reduce_rows", rows_table,
-                                              sizeof rows_table / sizeof *rows_table,
-                                              "No result lies beside another in the input. So the "
-                                              "elements of one result make vectors of states." },
-                                            rows_refuse,
-                                            rows_fault };
+const tly_limits tly_reduce_rows_limits = {
+    { "reduce_rows", rows_table, sizeof rows_table / sizeof *rows_table,
+      "No result lies beside another in the input. So the elements of one result make vectors of "
+      "states." },
+    1,
+    tly_choices_of_reduce_rows,
+    " prefetch split_bytes ",
+    rows_refuse,
+    rows_fault,
+    NULL,
+};
 
 const tly_limits tly_reduce_lanes_limits = {
     { "reduce_lanes", lanes_table, sizeof lanes_table / sizeof *lanes_table,
       "Results lie side by side in the input, and each is a lane of its own." },
+    1,
+    tly_choices_of_reduce_lanes,
+    " tile_lanes split_bytes ",
     lanes_refuse,
-    lanes_fault
+    lanes_fault,
+    NULL,
 };
 
 const tly_limits tly_reduce_interleaved_limits = {
     { "reduce_interleaved", interleaved_table, sizeof interleaved_table / sizeof *interleaved_table,
       "Results lie side by side, but are too few for whole vectors. So several steps of the axis "
       "go together as one wide row." },
+    1,
+    tly_choices_of_reduce_interleaved,
+    " split_bytes ",
     interleaved_refuse,
-    interleaved_fault
+    interleaved_fault,
+    NULL,
 };

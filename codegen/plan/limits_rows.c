@@ -11,11 +11,11 @@
 
 static const tly_key table[] = {
     { KEY(lanes), TLY_LEAST_LANES, TLY_MOST_LANES, 1,
-      TLY_WHY(
-          { 1, "Elements go one by one, as they lie apart or the order is the plain loop's." },
-          { 8, "A vector holds so many accumulators. Products of f32 whose elements are watched, "
-               "not flags, take no more, as products of 16 leave the range far sooner." },
-          { TLY_ELSE, "A vector of this CPU level holds so many accumulators." }) },
+      TLY_WHY({ 1, "Elements go one by one, as they lie apart or the order is the plain loop's." },
+              { 8,
+                "A vector holds so many accumulators. Products of f32 whose elements are watched, "
+                "not flags, take no more, as products of 16 leave the range far sooner." },
+              { TLY_ELSE, "A vector of this CPU level holds so many accumulators." }) },
     { KEY(pairs), 0, 1, 0,
       TLY_WHY({ 0, "A lane holds one element. Only bf16 as input and output could go by twos." },
               { 1, "Two bf16 neighbours share a lane of 32 bits. That takes half the shuffles, and "
@@ -136,8 +136,42 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
     return NULL;
 }
 
-const tly_limits tly_rows_limits = { { "rows", table, sizeof table / sizeof *table,
-                                       "The axis is innermost in the output, and rows are long or "
-                                       "interleave several scans. So vectors go along the axis." },
-                                     refuses,
-                                     fault };
+/* Dense rows by the template of long ones: ns an element from L2, short and long rows' template
+ * (Emerald Rapids). f64 rows of 100 and 200, AVX-512 .86, .93 and .96, .46, AVX2 .92, 1.3 and .69,
+ * .51. SSE, f32 rows of 64 and 100 .86, .72 and .35, .35 (past the cache .63, .69 and .38, .53);
+ * bf16 100 1.17 and .91, f16 1.85 and 2.79. Rows of 128, the long rows' first (Zen 5): f32 AVX-512,
+ * AVX2 .23, .20 and .085, .11 (past the cache .24, .21 and .19, .17; of numbers in [0, 1) and masks
+ * of them, which fall below the range, .22, .50 and .19, .35), f16 AVX-512 .19 and .10, AVX2 .20
+ * and .24, f64 .20 and .13 (past the cache .35 and .36), AVX2 .22 and .22. i32 products of 100,
+ * AVX-512, AVX2, SSE .54, .80, 1.39 and .44, .57, .94. */
+static int is_long(const tly_problem *p, const tly_target *t)
+{
+    enum { LONG_OF_FOURS = 48 };
+    int narrow = p->tensor[TLY_IN].dtype == TALLY_F16 || p->tensor[TLY_IN].dtype == TALLY_BF16;
+    int fours = t->vector_bytes == 16 && !narrow;
+    int most = narrow ? 8 : 16; /* vectors */
+    if (p->rows.length > TLY_SHORT_ROW)
+        return tly_multiplies_integers(p) || p->acc == TALLY_F64 ||
+               p->rows.length * (int)tally_dtype_bytes((tally_dtype)p->acc) >
+                   most * t->vector_bytes;
+    if (p->rows.length > 0)
+        return fours && p->rows.length >= LONG_OF_FOURS;
+    return !p->rows.is_medium || p->acc == TALLY_F64 || fours || tly_multiplies_integers(p);
+}
+
+static int is_wanted(const tly_problem *p, const tly_target *t)
+{
+    return p->order != TALLY_ORDER_SERIAL && is_long(p, t);
+}
+
+const tly_limits tly_rows_limits = {
+    { "rows", table, sizeof table / sizeof *table,
+      "The axis is innermost in the output, and rows are long or "
+      "interleave several scans. So vectors go along the axis." },
+    0,
+    tly_choices_of_rows,
+    " prefetch split_bytes ",
+    refuses,
+    fault,
+    is_wanted,
+};

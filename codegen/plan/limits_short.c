@@ -27,8 +27,14 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
     return tly_fault_of_lanes(p, plan);
 }
 
-const tly_limits tly_short_limits = { { "short", table, sizeof table / sizeof *table,
-                                        "Rows are short and lie one behind the other. So they are "
-                                        "one stream of vectors, whatever their length." },
-                                      refuses,
-                                      fault };
+const tly_limits tly_short_limits = {
+    { "short", table, sizeof table / sizeof *table,
+      "Rows are short and lie one behind the other. So they are "
+      "one stream of vectors, whatever their length." },
+    0,
+    tly_choices_of_short,
+    " prefetch split_bytes ",
+    refuses,
+    fault,
+    NULL,
+};

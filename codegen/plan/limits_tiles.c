@@ -12,10 +12,10 @@ static const tly_key table[] = {
               { TLY_ELSE, "A vector holds so many accumulators: at most 8 where tiles are turned, "
                           "and no more than there are lanes or steps." }) },
     { KEY_AS("rows", tile_steps), 1, TLY_MOST_LANES, 1,
-      TLY_WHY(
-          { 1, "A tile has one step of the axis, as it is not turned." },
-          { TLY_ELSE, "A tile has so many steps of the axis: as many as lanes, as it is turned, or "
-                      "several times that, so that lines of input are read whole." }) },
+      TLY_WHY({ 1, "A tile has one step of the axis, as it is not turned." },
+              { TLY_ELSE,
+                "A tile has so many steps of the axis: as many as lanes, as it is turned, or "
+                "several times that, so that lines of input are read whole." }) },
     { KEY_AS("lines", tile_lines), 0, TLY_TILES_MOST_LINES, 1,
       TLY_WHY({ 0, "A tile is as wide as a vector, as there are no lanes for a line of output." },
               { 2, "A tile is two lines of output wide, which are written side by side (rows in, "
@@ -98,10 +98,25 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
                                                                 : NULL;
 }
 
+/* Lanes that are too few for passes of their own, or views of which nothing better is known. */
+static int is_wanted(const tly_problem *p, const tly_target *t)
+{
+    (void)t;
+    if (p->form == TLY_COLUMNS)
+        return p->lanes.least > 0 || p->tensor[TLY_IN].step == TLY_ANY_STEP;
+    if (p->form == TLY_TRANSPOSED)
+        return p->lanes.least > 0 || p->lanes.packing != TLY_PACKED_NOT;
+    return p->form == TLY_ROWS && p->rows.least > 0;
+}
+
 const tly_limits tly_tiles_limits = {
     { "tiles", table, sizeof table / sizeof *table,
       "This is a view, in which neither axis nor lanes are neighbours in both tensors. So tiles "
       "are turned in registers, or elements go one by one." },
+    0,
+    tly_choices_of_tiles,
+    "*",
     refuses,
-    fault
+    fault,
+    is_wanted,
 };

@@ -33,8 +33,14 @@ static const char *fault(const tly_problem *p, const tly_plan *plan)
     return plan->tile_lanes % plan->lanes != 0 ? "a tile is whole vectors" : NULL;
 }
 
-const tly_limits tly_transposed_limits = { { "transposed", table, sizeof table / sizeof *table,
-                                             "The input has columns and the output rows. So "
-                                             "columns are scanned in registers and turned there." },
-                                           refuses,
-                                           fault };
+const tly_limits tly_transposed_limits = {
+    { "transposed", table, sizeof table / sizeof *table,
+      "The input has columns and the output rows. So "
+      "columns are scanned in registers and turned there." },
+    0,
+    tly_choices_of_transposed,
+    "*",
+    refuses,
+    fault,
+    NULL,
+};

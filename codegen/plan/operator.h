@@ -144,6 +144,10 @@ int tly_is_of_reals(const tly_problem *p);
  * combine by a function. */
 kir_op tly_combines_by(const tly_problem *p);
 
+/* Products of integers; of 64 bits. */
+int tly_multiplies_integers(const tly_problem *p);
+int tly_is_wide_product(const tly_problem *p);
+
 /* Whether partial results may leave the range in this way: those of floats may. */
 int tly_is_watched_as(const tly_problem *p, tly_watch watch);
 /* Whether they may where the result has to be in range all the same, order=serial included. */

@@ -66,6 +66,16 @@ kir_op tly_combines_by(const tly_problem *p)
     return (kir_op)tly_operator_of(p)->by[tly_class_of((tally_dtype)p->acc)];
 }
 
+int tly_multiplies_integers(const tly_problem *p)
+{
+    return tly_combines_by(p) == KIR_MUL && tly_class_of((tally_dtype)p->acc) != TLY_FLOATING;
+}
+
+int tly_is_wide_product(const tly_problem *p)
+{
+    return tly_multiplies_integers(p) && tally_dtype_bytes((tally_dtype)p->acc) == 8;
+}
+
 int tly_is_watched_as(const tly_problem *p, tly_watch watch)
 {
     return tly_class_of((tally_dtype)p->acc) == TLY_FLOATING && tly_operator_of(p)->watch == watch;

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The plan: every choice that a template is built with, made in one place from the problem and
- * the target's facts. The heuristics of kernels for CPUs live in choose_*.c (choose.h); every
- * number there names its measurement. A plan prints itself, and single choices can be overridden by
- * "key=value", for experiments; what is printed, given back, makes the same plan. What a template
- * can be built with is said beside it (codegen/plan/limits.h).
+ * The plan of a kernel for a CPU: every choice that a template is built with. planner.h makes plans.
  */
 #ifndef TLY_PLAN_H
 #define TLY_PLAN_H
@@ -12,18 +8,26 @@
 #include "../../runtime/problem/generator.h"
 #include "target.h"
 
+/* The templates for CPUs, TEMPLATE(ID, name, what it is). The first that is wanted makes the kernel
+ * (tly_limits). */
+#define TLY_TEMPLATES(TEMPLATE) \
+    TEMPLATE(REDUCE_ROWS, reduce_rows, "reductions along rows, chunk by chunk") \
+    TEMPLATE(REDUCE_INTERLEAVED, reduce_interleaved, \
+             "of a few, packed: several steps side by side") \
+    TEMPLATE(REDUCE_LANES, reduce_lanes, "reductions of outputs side by side, each serial") \
+    TEMPLATE(NARROW, narrow, "packed columns as one stream, serial along the axis") \
+    TEMPLATE(TILES, tiles, "views: vectors of lanes, turned on the way in, out or both") \
+    TEMPLATE(COLUMNS, columns, "lanes side by side, serial along the axis") \
+    TEMPLATE(TRANSPOSED, transposed, "columns in, rows out") \
+    TEMPLATE(ROWS, rows, "windows, staged block by block") \
+    TEMPLATE(SERIAL, serial, "the plain loop, several rows at once") \
+    TEMPLATE(SHORT, short, "dense rows of up to TLY_MEDIUM_ROW elements, as one stream")
+
 typedef enum tly_template {
-    TLY_TEMPLATE_ROWS,         /* windows, staged block by block */
-    TLY_TEMPLATE_SHORT,        /* dense rows of up to TLY_MEDIUM_ROW elements, as one stream */
-    TLY_TEMPLATE_COLUMNS,      /* lanes side by side, serial along the axis */
-    TLY_TEMPLATE_NARROW,       /* packed columns as one stream, serial along the axis */
-    TLY_TEMPLATE_TRANSPOSED,   /* columns in, rows out */
-    TLY_TEMPLATE_SERIAL,       /* the plain loop, several rows at once */
-    TLY_TEMPLATE_TILES,        /* views: vectors of lanes, turned on the way in, out or both */
-    TLY_TEMPLATE_REDUCE_ROWS,  /* reductions along rows, chunk by chunk */
-    TLY_TEMPLATE_REDUCE_LANES, /* reductions of outputs side by side, each serial */
-    TLY_TEMPLATE_REDUCE_INTERLEAVED, /* of a few, packed: several steps side by side */
-    TLY_TEMPLATE_COUNT
+#define TLY_TEMPLATE_ID(ID, name, what) TLY_TEMPLATE_##ID,
+    TLY_TEMPLATES(TLY_TEMPLATE_ID)
+#undef TLY_TEMPLATE_ID
+        TLY_TEMPLATE_COUNT
 } tly_template;
 
 /* How rows are scanned. */
@@ -65,31 +69,5 @@ typedef struct tly_plan {
     int32_t split_bytes; /* the launch: bytes read and written that are worth one more thread; 0: as
                             the machine says */
 } tly_plan;
-
-const char *tly_template_name(tly_template id);
-
-/* Makes the plan for a problem; `overrides` ("key=value,key=value", or a line each; "" for none)
- * are chosen by hand, and what follows from them to suit them. TALLY_INVALID, field plan: an
- * unknown key, one that this template does not read or that comes twice, no number, a value out of
- * the key's range, or choices that cannot be together. */
-tally_status tly_plan_make(const tly_problem *problem, const tly_target *target,
-                           const char *overrides, tly_plan *plan, tally_error *error);
-
-/* 1 where neighbours are bf16 in and out, accumulated in f32: a lane of 32 bits can take two. */
-int tly_plan_pairs(const tly_problem *p);
-
-/* "key = value" lines, template first. */
-tally_status tly_plan_print(const tly_plan *plan, tally_write write, void *user);
-
-/* The same keys and values, and why: "key\tvalue\twhy" lines. */
-tally_status tly_plan_explain(const tly_plan *plan, tally_write write, void *user);
-
-/* Plans one choice away from that of `overrides`, and what of a plan decides the order in which a
- * kernel combines (choices.h). */
-tally_status tly_plan_choices(const tly_problem *problem, const tly_target *target,
-                              const char *overrides, tally_write write, void *user,
-                              tally_error *error);
-tally_status tly_plan_order(const tly_problem *problem, const tly_plan *plan, tally_write write,
-                            void *user);
 
 #endif

@@ -34,9 +34,9 @@
                     "need not wait." })
 
 #define TLY_WHY_ROWS \
-    TLY_WHY( \
-        { TLY_ELSE, "A pass takes so many steps of the axis. They are combined in a tree before " \
-                    "they meet the state, which is loaded and stored once for all of them." })
+    TLY_WHY({ TLY_ELSE, \
+              "A pass takes so many steps of the axis. They are combined in a tree before " \
+              "they meet the state, which is loaded and stored once for all of them." })
 
 #define TLY_WHY_GPU_WORKGROUP \
     TLY_WHY({ TLY_ELSE, "A workgroup has so many invocations: 256 for teams that shuffle, 128 " \

@@ -8,7 +8,7 @@
 #include <tally.h>
 
 #include "../../codegen/plan/operator.h"
-#include "../../codegen/plan/plan.h"
+#include "../../codegen/plan/planner.h"
 #include "../../codegen/plan/target.h"
 #include "../../runtime/descriptor/descriptor.h"
 #include "../../runtime/problem/problem.h"

@@ -7,7 +7,7 @@
 #include "cases.h"
 #include "page.h"
 
-#include "../../codegen/plan/plan.h"
+#include "../../codegen/plan/planner.h"
 #include "../../codegen/plan/target.h"
 #include "../../templates/build.h"
 #ifdef TALLY_VULKAN

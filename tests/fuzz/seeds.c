@@ -6,7 +6,7 @@
  */
 #include "cases.h"
 
-#include "../../codegen/plan/plan.h"
+#include "../../codegen/plan/planner.h"
 #include "../../codegen/plan/target.h"
 #include "../../runtime/cache/entry.h"
 #include "../../runtime/cache/pack.h"
