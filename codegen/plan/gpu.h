@@ -11,19 +11,25 @@
 #include "../../runtime/problem/generator.h"
 #include "operator.h"
 
+/* The templates for Vulkan, TEMPLATE(ID, name, what it is). */
+#define TLY_GPU_TEMPLATES(TEMPLATE) \
+    TEMPLATE(COLUMNS, columns, "one invocation along each lane") \
+    TEMPLATE(SUBGROUPS, subgroups, "a row by (a part of) a subgroup") \
+    TEMPLATE(WORKGROUPS, workgroups, "a row by a workgroup") \
+    TEMPLATE(LOOK_BACK, look_back, "a row by all workgroups, in one pass") \
+    TEMPLATE(LOOK_BACK_LANES, look_back_lanes, "a lane by many workgroups, in one pass") \
+    TEMPLATE(TURNED, turned, "the same as columns, through tiles that are turned") \
+    TEMPLATE(STAGED, staged, "a row of one tile by a team, through workgroup memory") \
+    TEMPLATE(COPY, copy, "no scan: a copy by tiles, to measure scans by") \
+    TEMPLATE(REDUCE_LANES, reduce_lanes, "a reduction by one invocation an output") \
+    TEMPLATE(REDUCE_ROWS, reduce_rows, "a reduction by a team") \
+    TEMPLATE(READ, read, "no reduction: tiles are read, to measure reductions by")
+
 typedef enum tly_gpu_template {
-    TLY_GPU_COLUMNS,         /* one invocation along each lane */
-    TLY_GPU_SUBGROUPS,       /* a row by (a part of) a subgroup */
-    TLY_GPU_WORKGROUPS,      /* a row by a workgroup */
-    TLY_GPU_LOOK_BACK,       /* a row by all workgroups, in one pass */
-    TLY_GPU_LOOK_BACK_LANES, /* a lane by many workgroups, in one pass */
-    TLY_GPU_TURNED,          /* the same as columns, through tiles that are turned */
-    TLY_GPU_STAGED,          /* a row of one tile by a team, through workgroup memory */
-    TLY_GPU_COPY,            /* no scan: a copy by tiles, to measure scans by */
-    TLY_GPU_REDUCE_LANES,    /* a reduction by one invocation an output */
-    TLY_GPU_REDUCE_ROWS,     /* by a team */
-    TLY_GPU_READ,            /* no reduction: tiles are read, to measure reductions by */
-    TLY_GPU_TEMPLATE_COUNT
+#define TLY_GPU_TEMPLATE_ID(ID, name, what) TLY_GPU_##ID,
+    TLY_GPU_TEMPLATES(TLY_GPU_TEMPLATE_ID)
+#undef TLY_GPU_TEMPLATE_ID
+        TLY_GPU_TEMPLATE_COUNT
 } tly_gpu_template;
 
 /* Whether a plan that was stored is one for this: all of its choices, forced, make it again. */

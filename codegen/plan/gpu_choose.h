@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What gpu.c and gpu_choose.c share. */
+/* What gpu_planner.c and gpu_choose*.c share. */
 #ifndef TLY_PLAN_GPU_CHOOSE_H
 #define TLY_PLAN_GPU_CHOOSE_H
 
 #include "gpu.h"
 #include "keys.h"
 
-/* By template (gpu.c): limits, and the keys of each. */
+/* By template (gpu_planner.c): limits, and the keys of each. */
 extern const tly_gpu_limits *const tly_gpu_limits_of[TLY_GPU_TEMPLATE_COUNT];
 void tly_gpu_keys(const tly_keys *keys[TLY_GPU_TEMPLATE_COUNT]);
 

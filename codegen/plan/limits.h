@@ -9,8 +9,8 @@
 #ifndef TLY_LIMITS_H
 #define TLY_LIMITS_H
 
-#include "../../runtime/problem/gpu.h"
 #include "../../runtime/problem/specialise.h"
+#include "gpu.h"
 #include "plan.h"
 
 /* Why a choice has a value: a sentence or two; "" where no problem has it. */
@@ -81,12 +81,11 @@ typedef struct tly_gpu_limits {
                          const tly_gpu_plan *plan);
 } tly_gpu_limits;
 
-extern const tly_gpu_limits tly_gpu_columns_limits, tly_gpu_subgroups_limits,
-    tly_gpu_workgroups_limits, tly_gpu_look_back_limits, tly_gpu_look_back_lanes_limits,
-    tly_gpu_turned_limits, tly_gpu_staged_limits, tly_gpu_copy_limits, tly_gpu_read_limits,
-    tly_gpu_reduce_lanes_limits, tly_gpu_reduce_rows_limits;
+#define TLY_GPU_TEMPLATE_FACTS(ID, name, what) extern const tly_gpu_limits tly_gpu_##name##_limits;
+TLY_GPU_TEMPLATES(TLY_GPU_TEMPLATE_FACTS)
+#undef TLY_GPU_TEMPLATE_FACTS
 
-/* Checks of all of these (gpu/limits.c). */
+/* Checks of all of these (gpu_limits.c). */
 const char *tly_gpu_fault_of_memory(const tly_geometry *g, const tly_problem *p,
                                     const tly_caps *caps, const tly_gpu_plan *plan);
 
@@ -151,7 +150,7 @@ enum {
     TLY_GPU_MOST_CHUNK = 1 << 24
 };
 
-/* Of what teams exchange, a value (gpu/limits.c). */
+/* Of what teams exchange, a value (gpu_limits.c). */
 unsigned tly_gpu_slot_bytes(const tly_problem *p);
 
 /* 1: vectors of elements can be loaded in part (limits_reduce.c). */

@@ -128,7 +128,7 @@ typedef struct tly_generator {
 typedef const tly_generator *(*tly_generator_get)(void);
 #define TLY_GENERATOR_SYMBOL "tally_codegen_generator"
 
-/* codegen/plan/gpu.c: `plan_gpu`, of which libtally has a copy for where there is no generator.
+/* codegen/plan/gpu_planner.c: `plan_gpu`, of which libtally has a copy for where there is no generator.
  * TALLY_UNSUPPORTED, field dtype or device: the feature that the device lacks. TALLY_INVALID, field
  * plan: an override that is none for this kernel, as tly_plan_make says (codegen/plan/plan.h). A
  * chunk is rounded up to whole tiles. */

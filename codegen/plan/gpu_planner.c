@@ -173,17 +173,9 @@ static tally_status choose_steps(const tly_geometry *g, tly_gpu_plan *plan, tall
 /* ---- overrides ---- */
 
 const tly_gpu_limits *const tly_gpu_limits_of[TLY_GPU_TEMPLATE_COUNT] = {
-    [TLY_GPU_COLUMNS] = &tly_gpu_columns_limits,
-    [TLY_GPU_SUBGROUPS] = &tly_gpu_subgroups_limits,
-    [TLY_GPU_WORKGROUPS] = &tly_gpu_workgroups_limits,
-    [TLY_GPU_LOOK_BACK] = &tly_gpu_look_back_limits,
-    [TLY_GPU_LOOK_BACK_LANES] = &tly_gpu_look_back_lanes_limits,
-    [TLY_GPU_TURNED] = &tly_gpu_turned_limits,
-    [TLY_GPU_STAGED] = &tly_gpu_staged_limits,
-    [TLY_GPU_COPY] = &tly_gpu_copy_limits,
-    [TLY_GPU_REDUCE_LANES] = &tly_gpu_reduce_lanes_limits,
-    [TLY_GPU_REDUCE_ROWS] = &tly_gpu_reduce_rows_limits,
-    [TLY_GPU_READ] = &tly_gpu_read_limits,
+#define LIMITS(ID, name, what) [TLY_GPU_##ID] = &tly_gpu_##name##_limits,
+    TLY_GPU_TEMPLATES(LIMITS)
+#undef LIMITS
 };
 
 const char *tly_gpu_template_name(const tly_gpu_plan *plan)
